@@ -1,0 +1,104 @@
+package agents
+
+import "slices"
+
+// Agent is what is known of one agent. All paths are relative to the home
+// directory, with slashes; a last component of a Config path may be a pattern
+// as path.Match reads it.
+type Agent struct {
+	Name  string // short name, unique, as used by presets and flags
+	Title string // as its maker writes it
+
+	Executables []string // base names of its commands
+	Packages    []string // names in the npm and PyPI registries
+	Modules     []string // Python modules that start it with python -m
+
+	// SharedName says that other software uses the same command name. The
+	// name alone is then no recognition: one of the agent's own places has to
+	// exist in the home directory too.
+	SharedName bool
+
+	Programs []string // where its own installer puts the program; visible read-only
+	State    []string // directories that persist in the private copy
+	Config   []string // host truth, mirrored at each start
+	Seed     []string // files copied into the private copy once, when absent
+
+	JSON      []JSONPart  // files of which only some keys are taken over
+	MergeBack []MergeFile // logins that are carried out again after a run
+
+	// Credentials are the places that hold logins of this agent. Others must
+	// not see them, whether they are below State or not.
+	Credentials []string
+
+	EnvPass []string          // variables passed from outside when they are set
+	EnvSet  map[string]string // variables set inside; a leading "~/" is the home directory
+	Hosts   []string          // API and login hosts; "*.name" for any one label
+
+	SandboxOff Off // its own sandbox off: the walls replace it
+	PromptsOff Off // its permission questions off: offered, never forced
+}
+
+// Off says how something of an agent is switched off. With no Flags and no Env
+// there is nothing to switch off, or no way that works for every subcommand.
+type Off struct {
+	Flags         []string          // placed before the agent's own arguments, at Match.Index
+	Env           map[string]string // variables to set
+	RefusedAsRoot bool              // the agent refuses Flags when its uid is 0
+	RootEnv       map[string]string // variables that lift that refusal
+}
+
+// MergeFile is a login file in JSON of which the listed top-level keys are
+// merged back to the host. Keys of just "*" stand for the whole file.
+type MergeFile struct {
+	File string
+	Keys []string
+}
+
+// JSONPart takes over single top-level keys of a JSON file, where the rest of
+// the file is state or the history of other projects.
+type JSONPart struct {
+	Host    string   // file on the host
+	Private string   // file in the private copy; it may have another place there
+	Seed    []string // taken over when the private copy has no such key
+	Follow  []string // taken over whenever the host has such a key
+	Mirror  []string // host truth: also removed when the host has no such key
+}
+
+// Known returns all known agents, sorted by name. The result is the caller's.
+func Known() []Agent {
+	all := slices.Concat(builtin(), terminals(), services())
+	slices.SortFunc(all, func(a, b Agent) int {
+		switch {
+		case a.Name < b.Name:
+			return -1
+		case a.Name > b.Name:
+			return 1
+		}
+		return 0
+	})
+	return all
+}
+
+// ByName returns the agent with that short name.
+func ByName(name string) (Agent, bool) {
+	for _, a := range Known() {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return Agent{}, false
+}
+
+// OtherCredentials returns, sorted, the login places of all agents but the
+// named one: what a run of that agent must not see. With "" it returns those
+// of all agents.
+func OtherCredentials(name string) []string {
+	var places []string
+	for _, a := range Known() {
+		if a.Name != name {
+			places = append(places, a.Credentials...)
+		}
+	}
+	slices.Sort(places)
+	return slices.Compact(places)
+}

@@ -1,0 +1,40 @@
+// Package agents knows the command-line coding agents: how to recognise one
+// from a command line, where it keeps its settings, its state and its logins,
+// which variables and hosts it needs, and how to switch its own sandbox and
+// its prompts off, since the walls replace them.
+//
+// # Words
+//
+//   - agent: one program, described as data by [Agent]; [Known] lists them.
+//   - recognise: to find, by [Recognise], which agent an argv starts. An agent
+//     gets its logins and its hosts only when it is recognised, so this is a
+//     decision about trust: the program, script or package that would run must
+//     lie outside the project, because whoever writes the project could
+//     otherwise name any program "claude".
+//   - config: places that are host truth (settings, hooks, commands, plugins,
+//     MCP servers). They are copied in at each start and what changes inside is
+//     discarded at the next.
+//   - state: places that live on in a private copy from run to run.
+//   - merge back: the few JSON keys of a login file that are carried out again
+//     after a run, because login tokens are renewed while the agent runs and
+//     the old ones stop working.
+//
+// # Private copies
+//
+// A private copy is a directory shaped like a home directory: home/.claude is
+// PRIVATE/.claude. It is written from inside the walls, so everything in it is
+// untrusted: [MirrorIn] and [MergeOut] go through os.Root, take regular files
+// only, bound every size, and follow no link found there.
+//
+// # Limits
+//
+// Recognition reads words, it does not run anything: `bash -c "claude"`,
+// `sh wrapper.sh` and aliases are not recognised; ask for the agent by a preset
+// there. Names shared with other software ("goose", "amp") count only when the
+// agent's own places exist in the home directory. A shim that chooses among
+// versions is trusted as far as the directory that it lies in. Logins kept in
+// a desktop keyring are out of reach inside.
+//
+// The package imports nothing of this module but policy. Recognition and the
+// table are pure; only the files named state_*.go touch the file system.
+package agents

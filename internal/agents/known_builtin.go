@@ -1,0 +1,205 @@
+package agents
+
+// builtin returns the agents that have a built-in preset. "Tried" means: run
+// on Linux with the version named, with a scripted model on loopback.
+func builtin() []Agent {
+	return []Agent{claude(), codex(), gemini(), opencode(), pi()}
+}
+
+// claude: tried with @anthropic-ai/claude-code 2.1.197. The npm package's
+// bin/claude.exe is the native program (an ELF file, in spite of its name);
+// the native installer links ~/.local/bin/claude to a file named after its
+// version. So the resolved base name alone never says "claude".
+//
+// Without CLAUDE_CONFIG_DIR it writes ~/.claude.json beside ~/.claude, by
+// renaming over it, which a bound single file does not allow. With the
+// variable set the file lies in that directory instead (tried), together with
+// backups/, projects/, sessions/, session-env/ and shell-snapshots/; nothing
+// else is written in home. It also writes /tmp/claude-UID.
+func claude() Agent {
+	return Agent{
+		Name: "claude", Title: "Claude Code",
+		Executables: []string{"claude"},
+		Packages:    []string{"@anthropic-ai/claude-code"},
+		Programs:    []string{".local/bin/claude", ".local/share/claude", ".claude/local"},
+		State:       []string{".claude"},
+		Config: []string{
+			".claude/settings.json", ".claude/settings.local.json", ".claude/CLAUDE.md",
+			".claude/agents", ".claude/commands", ".claude/skills", ".claude/plugins",
+			".claude/hooks", ".claude/output-styles", ".claude/rules",
+			".claude/themes", ".claude/keybindings.json",
+			// Status line and hook scripts, which settings name by path.
+			".claude/*.sh", ".claude/*.py", ".claude/*.js", ".claude/*.mjs",
+		},
+		JSON: []JSONPart{{
+			Host: ".claude.json", Private: ".claude/.claude.json",
+			// Without these it asks for a theme and a login at each first start.
+			Seed: []string{
+				"hasCompletedOnboarding", "lastOnboardingVersion", "theme",
+				"customApiKeyResponses", "bypassPermissionsModeAccepted",
+			},
+			Follow: []string{"oauthAccount", "userID"}, // they belong to the login
+			Mirror: []string{"mcpServers"},             // MCP servers of the user scope
+		}},
+		MergeBack: []MergeFile{{
+			File: ".claude/.credentials.json",
+			// claudeAiOauth is the login, mcpOAuth the logins of MCP servers;
+			// both hold refresh tokens that are replaced when used.
+			Keys: []string{"claudeAiOauth", "mcpOAuth"},
+		}},
+		Credentials: []string{".claude/.credentials.json", ".claude.json"},
+		EnvPass: []string{
+			"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL",
+			"ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL",
+			"ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL",
+			"CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_MAX_OUTPUT_TOKENS", "CLAUDE_CODE_MAX_RETRIES",
+			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING",
+			"API_TIMEOUT_MS", "MAX_THINKING_TOKENS", "BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS",
+			"MCP_TIMEOUT", "MCP_TOOL_TIMEOUT",
+			"CLAUDE_CODE_USE_BEDROCK", "AWS_BEARER_TOKEN_BEDROCK", "AWS_REGION",
+			"CLAUDE_CODE_USE_VERTEX", "ANTHROPIC_VERTEX_PROJECT_ID", "CLOUD_ML_REGION",
+		},
+		EnvSet: map[string]string{
+			"CLAUDE_CONFIG_DIR":   "~/.claude",
+			"DISABLE_AUTOUPDATER": "1", // the program is read-only inside
+		},
+		Hosts: []string{"api.anthropic.com", "platform.claude.com", "console.anthropic.com", "claude.ai", "claude.com", "mcp-proxy.anthropic.com"},
+		SandboxOff: Off{
+			// Off by default, but a user's settings may switch it on; it needs
+			// mounts of its own, which fail inside.
+			Flags: []string{"--settings", `{"sandbox":{"enabled":false}}`},
+		},
+		PromptsOff: Off{
+			Flags:         []string{"--dangerously-skip-permissions"},
+			RefusedAsRoot: true,                                 // tried: "cannot be used with root/sudo privileges"
+			RootEnv:       map[string]string{"IS_SANDBOX": "1"}, // tried: then it goes on
+		},
+	}
+}
+
+// codex: tried with @openai/codex 0.169.0. The npm package's bin/codex.js is a
+// node script that starts the native program of the package
+// @openai/codex-linux-x64; other installers put the native program in PATH.
+func codex() Agent {
+	return Agent{
+		Name: "codex", Title: "Codex CLI",
+		Executables: []string{"codex"},
+		Packages:    []string{"@openai/codex"},
+		Programs:    []string{".local/bin/codex", ".codex/packages"},
+		State:       []string{".codex"},
+		Config: []string{
+			".codex/config.toml", ".codex/*.config.toml", ".codex/AGENTS.md", ".codex/AGENTS.override.md",
+			".codex/hooks.json", ".codex/hooks", ".codex/prompts", ".codex/skills", ".codex/rules",
+			".codex/agents", ".codex/plugins",
+		},
+		MergeBack:   []MergeFile{{File: ".codex/auth.json", Keys: []string{"*"}}}, // tokens and last_refresh belong together
+		Credentials: []string{".codex/auth.json", ".codex/.credentials.json"},
+		EnvPass: []string{
+			"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT",
+			"CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "AZURE_OPENAI_API_KEY",
+		},
+		EnvSet: map[string]string{"CODEX_HOME": "~/.codex"},
+		Hosts:  []string{"api.openai.com", "chatgpt.com", "auth.openai.com"},
+		// -c is accepted before every subcommand, --sandbox is not.
+		SandboxOff: Off{Flags: []string{"-c", `sandbox_mode="danger-full-access"`}},
+		PromptsOff: Off{Flags: []string{"-c", `approval_policy="never"`}},
+	}
+}
+
+// gemini: from its configuration reference. With --yolo it switches its
+// container sandbox on unless GEMINI_SANDBOX says no.
+func gemini() Agent {
+	return Agent{
+		Name: "gemini", Title: "Gemini CLI",
+		Executables: []string{"gemini"},
+		Packages:    []string{"@google/gemini-cli"},
+		State:       []string{".gemini"},
+		Config: []string{
+			".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/system.md", ".gemini/.env",
+			".gemini/commands", ".gemini/extensions", ".gemini/skills", ".gemini/agents",
+			".gemini/hooks", ".gemini/policies", ".gemini/trustedFolders.json", ".gemini/keybindings.json",
+		},
+		Seed:        []string{".gemini/google_accounts.json", ".gemini/installation_id", ".gemini/mcp-oauth-tokens.json"},
+		MergeBack:   []MergeFile{{File: ".gemini/oauth_creds.json", Keys: []string{"*"}}},
+		Credentials: []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/mcp-oauth-tokens.json", ".gemini/gemini-credentials.json", ".gemini/.env"},
+		EnvPass: []string{
+			"GEMINI_API_KEY", "GOOGLE_API_KEY", "GEMINI_MODEL", "GOOGLE_GEMINI_BASE_URL",
+			"GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_USE_VERTEXAI",
+		},
+		Hosts: []string{
+			"generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com",
+			"accounts.google.com", "www.googleapis.com", "aiplatform.googleapis.com",
+		},
+		SandboxOff: Off{Env: map[string]string{"GEMINI_SANDBOX": "false"}},
+		PromptsOff: Off{Flags: []string{"--yolo"}},
+	}
+}
+
+// opencode: from its documentation. It has no sandbox of its own.
+func opencode() Agent {
+	return Agent{
+		Name: "opencode", Title: "OpenCode",
+		Executables: []string{"opencode"},
+		Packages:    []string{"opencode-ai"},
+		Programs:    []string{".opencode/bin"},
+		State:       []string{".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"},
+		Config: []string{
+			".config/opencode/*.json", ".config/opencode/*.jsonc", ".config/opencode/AGENTS.md",
+			".config/opencode/agent", ".config/opencode/agents", ".config/opencode/command", ".config/opencode/commands",
+			".config/opencode/plugin", ".config/opencode/plugins", ".config/opencode/skill", ".config/opencode/skills",
+			".config/opencode/tool", ".config/opencode/tools", ".config/opencode/mode", ".config/opencode/modes",
+			".config/opencode/themes",
+		},
+		Seed:        []string{".local/share/opencode/mcp-auth.json"},
+		MergeBack:   []MergeFile{{File: ".local/share/opencode/auth.json", Keys: []string{"*"}}},
+		Credentials: []string{".local/share/opencode/auth.json", ".local/share/opencode/mcp-auth.json"},
+		EnvPass:     providerKeys("OPENCODE_API_KEY"),
+		EnvSet:      map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1"},
+		Hosts:       providerHosts("opencode.ai", "api.opencode.ai", "models.dev"),
+		PromptsOff:  Off{Env: map[string]string{"OPENCODE_PERMISSION": `{"*":"allow"}`}},
+	}
+}
+
+// pi: from its documentation. It asks nothing and confines nothing. The
+// package moved from @mariozechner to @earendil-works in 2026.
+func pi() Agent {
+	return Agent{
+		Name: "pi", Title: "Pi",
+		Executables: []string{"pi"}, SharedName: true,
+		Packages: []string{"@earendil-works/pi-coding-agent", "@mariozechner/pi-coding-agent"},
+		State:    []string{".pi"},
+		Config: []string{
+			".pi/agent/settings.json", ".pi/agent/models.json", ".pi/agent/mcp.json", ".pi/agent/keybindings.json",
+			".pi/agent/*.md", ".pi/agent/*.MD", ".pi/agent/extensions", ".pi/agent/skills", ".pi/agent/prompts",
+			".pi/agent/themes", ".pi/agent/agents", ".pi/agent/tools", ".pi/agent/git", ".pi/agent/npm",
+		},
+		MergeBack:   []MergeFile{{File: ".pi/agent/auth.json", Keys: []string{"*"}}},
+		Credentials: []string{".pi/agent/auth.json"},
+		EnvPass:     providerKeys("PI_SKIP_VERSION_CHECK"),
+		EnvSet:      map[string]string{"PI_CODING_AGENT_DIR": "~/.pi/agent"},
+		Hosts:       providerHosts("pi.dev"),
+	}
+}
+
+// providerKeys is for agents that speak to any provider: the key and base URL
+// variables of the common ones, and the extra names.
+func providerKeys(extra ...string) []string {
+	return append([]string{
+		"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE",
+		"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "OPENROUTER_API_KEY", "GROQ_API_KEY",
+		"MISTRAL_API_KEY", "DEEPSEEK_API_KEY", "XAI_API_KEY", "CEREBRAS_API_KEY", "MOONSHOT_API_KEY",
+		"TOGETHER_API_KEY", "FIREWORKS_API_KEY", "ZAI_API_KEY", "OLLAMA_HOST", "OLLAMA_API_BASE",
+	}, extra...)
+}
+
+// providerHosts is the hosts that belong to providerKeys.
+func providerHosts(extra ...string) []string {
+	return append([]string{
+		"api.anthropic.com", "console.anthropic.com", "platform.claude.com", "claude.ai",
+		"api.openai.com", "auth.openai.com", "chatgpt.com",
+		"generativelanguage.googleapis.com", "openrouter.ai", "api.groq.com", "api.mistral.ai",
+		"api.deepseek.com", "api.x.ai", "api.cerebras.ai", "api.moonshot.ai",
+		"api.together.xyz", "api.fireworks.ai", "api.z.ai",
+		"api.githubcopilot.com", "api.individual.githubcopilot.com",
+	}, extra...)
+}

@@ -1,0 +1,175 @@
+package agents
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Places names the two sides of a copy and what must never cross.
+type Places struct {
+	HostHome string // absolute home directory outside
+	Private  string // absolute directory of the private copy; its parent is out of reach from inside
+
+	// Secret lists further home-relative places (keys, other logins) that a
+	// link in a Config directory must not bring in. The logins of all other
+	// known agents are always refused.
+	Secret []string
+
+	MaxBytes int64 // bound on everything that is mirrored; 0 means 64 MiB
+	MaxFiles int   // bound on the number of entries; 0 means 20,000
+}
+
+// Note is something that was not carried over, for the user to read.
+type Note struct {
+	File   string // home-relative
+	Reason string
+}
+
+// String gives a note as one line.
+func (n Note) String() string { return fmt.Sprintf("%q: %s", n.File, n.Reason) }
+
+const (
+	defaultMaxBytes = 64 << 20
+	defaultMaxFiles = 20_000
+	maxJSON         = 1 << 20 // of a login file
+	maxPartJSON     = 8 << 20 // of a file that also holds state, as .claude.json does
+	maxNotes        = 100
+)
+
+// MirrorIn prepares the private copy of one agent before a start: it copies
+// Config from the host exactly (what is gone there goes here too), copies Seed
+// where it is absent, and takes over the listed JSON keys. The host's present
+// login wins over the copy's, so that a new login outside is seen inside.
+//
+// The Snapshot says what the host's login files held; give it to MergeOut after
+// the run. It holds digests only and may be stored, to merge after a crash:
+// call MergeOut with it before the next MirrorIn.
+//
+// What is too large, no regular file, or a link to where it must not lead is
+// left out with a note. An error means that the copy could not be prepared.
+// Two runs at once on one copy are safe for the host; callers let only one
+// MirrorIn at a time work on a copy.
+func MirrorIn(a Agent, places Places) (Snapshot, []Note, error) {
+	m, err := openMirror(a, places)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer m.close()
+	for _, dir := range a.State {
+		if err := m.ensureDir(dir); err != nil {
+			return nil, m.notes, err
+		}
+	}
+	for _, place := range a.Config {
+		if err := m.mirror(place); err != nil {
+			return nil, m.notes, err
+		}
+	}
+	for _, file := range a.Seed {
+		if err := m.seed(file); err != nil {
+			return nil, m.notes, err
+		}
+	}
+	for _, part := range a.JSON {
+		if err := m.part(part); err != nil {
+			return nil, m.notes, err
+		}
+	}
+	snapshot, err := m.logins()
+	return snapshot, m.notes, err
+}
+
+// mirrorer is one MirrorIn or MergeOut under way.
+type mirrorer struct {
+	agent   Agent
+	home    *os.Root // the host's home: nothing is read outside of it
+	private *os.Root // the private copy: nothing is written outside of it
+	real    string   // canonical path of home
+	secret  []string // home-relative places that must not be copied
+	bytes   int64    // left of the budget
+	files   int
+	notes   []Note
+}
+
+func openMirror(a Agent, places Places) (*mirrorer, error) {
+	if err := checkPlaces(places); err != nil {
+		return nil, err
+	}
+	real, err := filepath.EvalSymlinks(places.HostHome)
+	if err != nil {
+		return nil, fmt.Errorf("opening home %q: %w", places.HostHome, err)
+	}
+	if err := os.MkdirAll(places.Private, 0o700); err != nil {
+		return nil, fmt.Errorf("creating private copy %q: %w", places.Private, err)
+	}
+	home, err := os.OpenRoot(real)
+	if err != nil {
+		return nil, fmt.Errorf("opening home %q: %w", real, err)
+	}
+	private, err := os.OpenRoot(places.Private)
+	if err != nil {
+		home.Close()
+		return nil, fmt.Errorf("opening private copy %q: %w", places.Private, err)
+	}
+	m := &mirrorer{
+		agent: a, home: home, private: private, real: real,
+		secret: a.foreign(slices.Concat(OtherCredentials(a.Name), places.Secret)),
+		bytes:  places.MaxBytes, files: places.MaxFiles,
+	}
+	if m.bytes == 0 {
+		m.bytes = defaultMaxBytes
+	}
+	if m.files == 0 {
+		m.files = defaultMaxFiles
+	}
+	return m, nil
+}
+
+// checkPlaces refuses what cannot be meant.
+func checkPlaces(places Places) error {
+	for what, dir := range map[string]string{"home": places.HostHome, "private copy": places.Private} {
+		if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
+			return fmt.Errorf("%s %q: want an absolute directory below /", what, dir)
+		}
+	}
+	return nil
+}
+
+func (m *mirrorer) close() {
+	m.home.Close()
+	m.private.Close()
+}
+
+// note records what was left out; a flood is cut short.
+func (m *mirrorer) note(file, format string, args ...any) {
+	switch {
+	case len(m.notes) < maxNotes:
+		m.notes = append(m.notes, Note{file, fmt.Sprintf(format, args...)})
+	case len(m.notes) == maxNotes:
+		m.notes = append(m.notes, Note{file, "left out, as are others after it"})
+	}
+}
+
+// foreign leaves out of a list of secret places those that are or hold the
+// agent's own: a caller may give one list for all agents.
+func (a Agent) foreign(secrets []string) []string {
+	own := slices.Concat(a.State, a.Config, a.Seed, a.Credentials)
+	return slices.DeleteFunc(secrets, func(secret string) bool {
+		return slices.ContainsFunc(own, func(place string) bool { return below(place, secret) })
+	})
+}
+
+// isSecret reports whether a home-relative place is, holds or lies in a place
+// that must not be copied.
+func (m *mirrorer) isSecret(place string) bool {
+	for _, secret := range m.secret {
+		secret = strings.TrimSuffix(secret, "/")
+		if below(place, secret) || below(secret, place) {
+			return true
+		}
+	}
+	return false
+}

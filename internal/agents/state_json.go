@@ -1,0 +1,228 @@
+package agents
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+)
+
+// object is a JSON object of which every value keeps its bytes.
+type object map[string]json.RawMessage
+
+// parseObject reads a JSON object and nothing behind it.
+func parseObject(text []byte) (object, error) {
+	var o object
+	if err := json.Unmarshal(text, &o); err != nil {
+		return nil, fmt.Errorf("no JSON object: %w", err)
+	}
+	if o == nil {
+		return nil, errors.New("no JSON object: null")
+	}
+	return o, nil
+}
+
+// encode writes an object; like says whether to indent it as that text is.
+func (o object) encode(like []byte) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if len(like) == 0 || bytes.ContainsRune(bytes.TrimSpace(like), '\n') {
+		enc.SetIndent("", "  ")
+	}
+	if err := enc.Encode(o); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// digest identifies a JSON value by its meaning apart from white space; it is
+// "" for a value that is absent.
+func digest(value json.RawMessage) string {
+	if value == nil {
+		return ""
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, value) != nil {
+		compact.Reset()
+		compact.Write(value)
+	}
+	sum := sha256.Sum256(compact.Bytes())
+	return hex.EncodeToString(sum[:])
+}
+
+// Snapshot is what the host's login files held when a run began: file, then
+// key, to a digest of the value. An absent value has the digest "".
+type Snapshot map[string]map[string]string
+
+// whole is the key that stands for a whole file.
+const whole = "*"
+
+// pick returns the values of a login file under the keys of m. With "*" the
+// whole object is one value.
+func (m MergeFile) pick(text []byte) (object, error) {
+	o, err := parseObject(text)
+	if err != nil {
+		return nil, err
+	}
+	picked := object{}
+	for _, key := range m.Keys {
+		switch value, ok := o[key]; {
+		case key == whole:
+			picked[whole] = bytes.TrimSpace(text)
+		case ok:
+			picked[key] = value
+		}
+	}
+	return picked, nil
+}
+
+// put returns the text of a login file with the values set.
+func (m MergeFile) put(text []byte, values object) ([]byte, error) {
+	if all, ok := values[whole]; ok {
+		return append(bytes.Clone(all), '\n'), nil
+	}
+	o := object{}
+	if len(text) > 0 {
+		var err error
+		if o, err = parseObject(text); err != nil {
+			return nil, err
+		}
+	}
+	for key, value := range values {
+		o[key] = value
+	}
+	return o.encode(text)
+}
+
+// part takes single keys of a file over from the host.
+func (m *mirrorer) part(p JSONPart) error {
+	host, _, ok := m.hostObject(p.Host, maxPartJSON)
+	if !ok {
+		return nil
+	}
+	mine := object{}
+	text, err := readRegular(m.private, p.Private, maxPartJSON)
+	if err == nil {
+		if mine, err = parseObject(text); err != nil {
+			m.note(p.Private, "begun anew: %v", err)
+			mine, text = object{}, nil
+		}
+	}
+	before, _ := mine.encode(text)
+	p.apply(host, mine)
+	after, err := mine.encode(text)
+	if err != nil {
+		return fmt.Errorf("encoding private copy of %q: %w", p.Private, err)
+	}
+	if text != nil && bytes.Equal(before, after) {
+		return nil
+	}
+	return m.put(p.Private, after, 0o600)
+}
+
+// apply changes mine by the host's values.
+func (p JSONPart) apply(host, mine object) {
+	for _, key := range p.Seed {
+		if value, ok := host[key]; ok && mine[key] == nil {
+			mine[key] = value
+		}
+	}
+	for _, key := range p.Follow {
+		if value, ok := host[key]; ok {
+			mine[key] = value
+		}
+	}
+	for _, key := range p.Mirror {
+		delete(mine, key)
+		if value, ok := host[key]; ok {
+			mine[key] = value
+		}
+	}
+}
+
+// hostObject reads a JSON object of the host. Reports false when the file must
+// not be used; a file that is not there is an empty object.
+func (m *mirrorer) hostObject(file string, limit int64) (object, []byte, bool) {
+	from, _, ok := m.source(file)
+	if !ok {
+		return object{}, nil, m.absent(file)
+	}
+	text, err := readRegular(m.home, from, limit)
+	if err != nil {
+		m.note(file, "left out: %v", err)
+		return nil, nil, false
+	}
+	o, err := parseObject(text)
+	if err != nil {
+		m.note(file, "left out: %v", err)
+		return nil, nil, false
+	}
+	return o, text, true
+}
+
+// absent reports whether the host has nothing at a place.
+func (m *mirrorer) absent(file string) bool {
+	_, err := m.home.Lstat(file)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// seed copies a file once.
+func (m *mirrorer) seed(file string) error {
+	if err := m.ensureDir(path.Dir(file)); err != nil {
+		return err
+	}
+	if info, err := m.private.Lstat(file); err == nil && info.Mode().IsRegular() {
+		return nil
+	}
+	from, info, ok := m.source(file)
+	if !ok {
+		return nil
+	}
+	if !info.Mode().IsRegular() {
+		m.note(file, "left out: %s is no regular file", info.Mode().Type())
+		return nil
+	}
+	return m.file(from, file, info)
+}
+
+// logins takes the host's logins over and says what they were.
+func (m *mirrorer) logins() (Snapshot, error) {
+	snapshot := Snapshot{}
+	for _, file := range m.agent.MergeBack {
+		_, text, ok := m.hostObject(file.File, maxJSON)
+		if !ok {
+			continue // no entry: MergeOut leaves this file alone
+		}
+		values := object{}
+		if text != nil {
+			values, _ = file.pick(text) // parsed before
+		}
+		snapshot[file.File] = map[string]string{}
+		for _, key := range file.Keys {
+			snapshot[file.File][key] = digest(values[key])
+		}
+		if len(values) == 0 {
+			continue
+		}
+		mine, err := readRegular(m.private, file.File, maxJSON)
+		if err != nil {
+			mine = nil
+		}
+		merged, err := file.put(mine, values)
+		if err != nil {
+			merged, err = file.put(nil, values)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("encoding private copy of %q: %w", file.File, err)
+		}
+		if err := m.put(file.File, merged, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return snapshot, nil
+}

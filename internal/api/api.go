@@ -1,0 +1,67 @@
+// Package api holds the words that every surface shares: what a refusal looks
+// like, what a run ended with, what a workspace tells of itself. The command
+// line, the MCP server and the JSON Lines API print the same values.
+//
+// It holds data only and imports nothing of this module.
+package api
+
+import (
+	"fmt"
+	"time"
+)
+
+// Denial is one refused operation: what, by which rule, and what would allow it.
+// Subject may hold bytes chosen by a hostile program: escape it before it
+// reaches a terminal.
+type Denial struct {
+	Time      time.Time `json:"time"`
+	Workspace string    `json:"workspace,omitempty"`
+	Project   string    `json:"project,omitempty"`
+	Code      string    `json:"code"`      // one of the Code constants
+	Message   string    `json:"message"`   // one sentence for a person
+	Operation string    `json:"operation"` // "start", "open-link", "exec", "read", "write", "limit"
+	Subject   string    `json:"subject"`   // path, host, variable, program
+	Rule      string    `json:"rule"`      // the rule that refused, as it was written
+	Source    string    `json:"source"`    // where the rule stands: file:line:column, flag, or default
+	Hint      string    `json:"hint,omitempty"`
+}
+
+// Codes of denials. They are part of the interface.
+const (
+	CodeCeiling     = "ceiling"     // more than the ceiling allows was asked for
+	CodeProject     = "project-key" // a project file asked for what only the user may give
+	CodeNotVisible  = "not-visible" // the program exists outside but not inside
+	CodeLink        = "link"        // a link was not opened
+	CodeTimeout     = "timeout"     // the time limit ended the run
+	CodeNotHeld     = "not-held"    // a limit that cannot be held here was asked for
+	CodeUnsupported = "unsupported" // something that this version does not do was asked for
+)
+
+// Error makes a denial usable as an error.
+func (d *Denial) Error() string {
+	if d.Hint == "" {
+		return d.Message
+	}
+	return fmt.Sprintf("%s\nhint: %s", d.Message, d.Hint)
+}
+
+// Link is one link that a program inside wanted opened.
+type Link struct {
+	Time     time.Time `json:"time"`
+	URL      string    `json:"url"`
+	Opened   bool      `json:"opened"`
+	Callback int       `json:"callback_port,omitempty"`
+}
+
+// Result is how a run ended.
+type Result struct {
+	Workspace string        `json:"workspace"`
+	Exit      int           `json:"exit"`             // as a shell would see it
+	Signal    string        `json:"signal,omitempty"` // the signal that ended the command
+	Started   time.Time     `json:"started"`
+	Duration  time.Duration `json:"duration_ns"`
+	Changed   *int          `json:"changed_files,omitempty"` // nil: not counted
+	Denials   []Denial      `json:"denials"`
+	Links     []Link        `json:"links,omitempty"`
+	Notes     []string      `json:"notes,omitempty"`
+}

@@ -1,0 +1,99 @@
+// Package inside is what our own binary does when a program inside the walls
+// starts it by the name of a helper: xdg-open, open, a browser. It asks the
+// supervisor over the workspace's socket and tells the truth in its exit status.
+//
+// It runs as untrusted as any command inside: whatever it sends, the supervisor
+// checks. It imports nothing of this module, so that it starts fast.
+package inside
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"path"
+	"slices"
+	"time"
+)
+
+// Socket is where the supervisor listens, as seen inside.
+const Socket = "/run/carrel/api.sock"
+
+// Dir is the directory of the helpers inside; it comes first on PATH.
+const Dir = "/run/carrel/bin"
+
+// MaxRequest bounds one request line in bytes.
+const MaxRequest = 16 << 10
+
+// OpOpen asks to open a link.
+const OpOpen = "open"
+
+// Exit statuses of the link helpers, as xdg-open(1) has them.
+const (
+	exitOpened = 0
+	exitSyntax = 1
+	exitFailed = 4
+)
+
+// answerDeadline is longer than the supervisor's own.
+const answerDeadline = 15 * time.Second
+
+// Request is one line to the supervisor.
+type Request struct {
+	Operation string `json:"operation"`
+	URL       string `json:"url,omitempty"`
+}
+
+// Reply is its answer.
+type Reply struct {
+	OK      bool   `json:"ok"`
+	Message string `json:"message"`
+}
+
+var linkHelpers = []string{"xdg-open", "open", "x-www-browser", "www-browser", "sensible-browser", "gnome-open", "kde-open", "wslview"}
+
+// LinkHelpers are the names under which programs look for a way to open a link.
+func LinkHelpers() []string { return slices.Clone(linkHelpers) }
+
+// IsHelper says whether argv[0] is one of the helpers' names.
+func IsHelper(argv0 string) bool { return slices.Contains(linkHelpers, path.Base(argv0)) }
+
+// Main runs a helper and returns its exit status: 0 when the link was opened,
+// 1 for a wrong call, 4 when it was not opened. args are without argv[0].
+func Main(args []string, errOut io.Writer) int {
+	if len(args) != 1 {
+		fmt.Fprintln(errOut, "carrel: one link, please: xdg-open https://example.com/")
+		return exitSyntax
+	}
+	reply, err := ask(Request{Operation: OpOpen, URL: args[0]})
+	if err != nil {
+		fmt.Fprintf(errOut, "carrel: link not opened: %v\n", err)
+		return exitFailed
+	}
+	if !reply.OK {
+		fmt.Fprintf(errOut, "carrel: link not opened: %s\n", reply.Message)
+		return exitFailed
+	}
+	return exitOpened
+}
+
+func ask(req Request) (Reply, error) {
+	var reply Reply
+	conn, err := net.Dial("unix", Socket)
+	if err != nil {
+		return reply, fmt.Errorf("reaching the supervisor: %w", err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(answerDeadline))
+	line, err := json.Marshal(req)
+	if err != nil || len(line) >= MaxRequest {
+		return reply, fmt.Errorf("the link is longer than %d bytes", MaxRequest)
+	}
+	if _, err := conn.Write(append(line, '\n')); err != nil {
+		return reply, fmt.Errorf("asking the supervisor: %w", err)
+	}
+	if err := json.NewDecoder(io.LimitReader(conn, MaxRequest)).Decode(&reply); err != nil {
+		return reply, fmt.Errorf("hearing the supervisor: %w", err)
+	}
+	return reply, nil
+}

@@ -1,0 +1,249 @@
+package policy
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// dimension describes a decided value that has an order.
+type dimension[T comparable] struct {
+	name    Dimension
+	initial T                        // where nobody says anything
+	wider   func(a, b T) bool        // a grants more than b
+	known   func(T) bool             // a value that exists
+	text    func(T) string           // as a person would write it
+	asked   func(*Request) *Value[T] // what a layer asks for
+	bound   func(*Ceiling) *Value[T] // what a ceiling allows; nil: everything
+}
+
+// choice is a value on its way to being decided.
+type choice[T any] struct {
+	Value[T]
+	note string
+}
+
+func (d *decision) persona() {
+	known := func(p Persona) bool { return p == Human || p == Agent }
+	get := func(r *Request) *Value[Persona] { return r.Persona }
+	// Unknown means most restrictive: nobody said who drives, so an agent does.
+	c, _ := strongest(d, DimPersona, get, known)
+	if c == nil {
+		c = &Value[Persona]{V: Agent, Source: builtIn}
+	}
+	for _, l := range d.project {
+		if p := l.Request.Persona; p != nil {
+			d.ignored(stamp(l, *p).Source, "it never sets the persona")
+		}
+	}
+	d.out.Persona = c.V
+	d.reason(DimPersona, string(c.V), c.Source, "")
+}
+
+func (d *decision) network() {
+	c := settle(d, dimension[NetworkMode]{
+		name: DimNetwork, initial: NetClosed,
+		wider: byRank(networkRank), known: inRank(networkRank), text: func(m NetworkMode) string { return string(m) },
+		asked: func(r *Request) *Value[NetworkMode] { return r.Network },
+		bound: networkBound,
+	})
+	d.out.Network = c.V
+	d.reason(DimNetwork, string(c.V), c.Source, c.note)
+}
+
+func (d *decision) home() {
+	c := settle(d, dimension[HomeMode]{
+		name: DimHome, initial: HomeToolchains,
+		wider: byRank(homeRank), known: inRank(homeRank), text: func(m HomeMode) string { return string(m) },
+		asked: func(r *Request) *Value[HomeMode] { return r.Home },
+		bound: func(c *Ceiling) *Value[HomeMode] { return c.Home },
+	})
+	d.out.Home = c.V
+	d.reason(DimHome, string(c.V), c.Source, c.note)
+}
+
+func (d *decision) nested() {
+	c := settle(d, dimension[Nesting]{
+		name: DimNested, initial: NestedUserns,
+		wider: byRank(nestedRank), known: inRank(nestedRank), text: func(m Nesting) string { return string(m) },
+		asked: func(r *Request) *Value[Nesting] { return r.Nested },
+		bound: func(c *Ceiling) *Value[Nesting] { return c.Nested },
+	})
+	d.out.Nested = c.V
+	d.reason(DimNested, string(c.V), c.Source, c.note)
+}
+
+func (d *decision) resources() {
+	t := settle(d, limit(DimTimeout, time.Duration.String,
+		func(r *Request) *Value[time.Duration] { return r.Timeout },
+		func(c *Ceiling) *Value[time.Duration] { return c.Timeout }))
+	m := settle(d, limit(DimMemory, func(n int64) string { return strconv.FormatInt(n, 10) + " bytes" },
+		func(r *Request) *Value[int64] { return r.Memory },
+		func(c *Ceiling) *Value[int64] { return c.Memory }))
+	p := settle(d, limit(DimPids, func(n int64) string { return strconv.FormatInt(n, 10) },
+		func(r *Request) *Value[int64] { return r.Pids },
+		func(c *Ceiling) *Value[int64] { return c.Pids }))
+	d.out.Resources = Resources{Timeout: t.V, Memory: m.V, Pids: p.V}
+	d.reason(DimTimeout, limitText(time.Duration.String)(t.V), t.Source, t.note)
+	d.reason(DimMemory, limitText(func(n int64) string { return strconv.FormatInt(n, 10) + " bytes" })(m.V), m.Source, m.note)
+	d.reason(DimPids, limitText(func(n int64) string { return strconv.FormatInt(n, 10) })(p.V), p.Source, p.note)
+}
+
+var builtIn = Source{Layer: LayerDefault, Text: "built-in default"}
+
+func networkRank(m NetworkMode) int {
+	return rankOf(m, NetClosed, NetLocal, NetFiltered, NetOpen)
+}
+func homeRank(m HomeMode) int  { return rankOf(m, HomeNone, HomeToolchains, HomeFull) }
+func nestedRank(m Nesting) int { return rankOf(m, NestedNone, NestedUserns, NestedFull) }
+
+// networkBound is the ceiling's mode. A list of hosts is more than closed,
+// less than open, whatever else the ceiling says.
+func networkBound(c *Ceiling) *Value[NetworkMode] {
+	if len(c.AllowHosts) > 0 && (c.Network == nil || c.Network.V == NetOpen) {
+		return &Value[NetworkMode]{V: NetFiltered, Source: c.AllowHosts[0].Source}
+	}
+	return c.Network
+}
+
+func rankOf[T comparable](v T, order ...T) int {
+	for i, o := range order {
+		if o == v {
+			return i
+		}
+	}
+	return -1
+}
+
+func byRank[T any](rank func(T) int) func(a, b T) bool {
+	return func(a, b T) bool { return rank(a) > rank(b) }
+}
+
+func inRank[T any](rank func(T) int) func(T) bool {
+	return func(v T) bool { return rank(v) >= 0 }
+}
+
+// limit describes a number of which zero means no limit, so the widest.
+func limit[T ~int64](name Dimension, text func(T) string, asked func(*Request) *Value[T], bound func(*Ceiling) *Value[T]) dimension[T] {
+	return dimension[T]{
+		name: name, text: limitText(text), asked: asked, bound: bound,
+		wider: func(a, b T) bool { return a != b && b != 0 && (a == 0 || a > b) },
+		known: func(v T) bool { return v >= 0 },
+	}
+}
+
+func limitText[T ~int64](text func(T) string) func(T) string {
+	return func(v T) string {
+		if v == 0 {
+			return "no limit"
+		}
+		return text(v)
+	}
+}
+
+// settle decides one ordered value: layers, then ceilings, then the project.
+func settle[T comparable](d *decision, dim dimension[T]) choice[T] {
+	c := merge(d, dim)
+	c = underCeilings(d, dim, c)
+	return tightened(d, dim, c)
+}
+
+// merge takes the strongest layer's value. What the operator sets is not
+// passed by a wider request, but a narrower one is always a person's right.
+func merge[T comparable](d *decision, dim dimension[T]) choice[T] {
+	first, operator := strongest(d, dim.name, dim.asked, dim.known)
+	switch {
+	case first == nil && operator == nil:
+		return choice[T]{Value: Value[T]{V: dim.initial, Source: builtIn}}
+	case operator == nil:
+		return choice[T]{Value: *first}
+	case first == nil || first.Source.Layer == LayerDefault:
+		return choice[T]{Value: *operator}
+	case dim.wider(first.V, operator.V):
+		d.warn(first.Source, "%s %s is not given: the operator sets %s (%s)",
+			dim.name, dim.text(first.V), dim.text(operator.V), operator.Source)
+		return choice[T]{Value: *operator, note: "set by the operator"}
+	}
+	return choice[T]{Value: *first}
+}
+
+// strongest returns the first value below the operator's layer, and the
+// operator's. The project is not asked here.
+func strongest[T any](d *decision, dim Dimension, asked func(*Request) *Value[T], known func(T) bool) (first, operator *Value[T]) {
+	for i := range d.layers {
+		v := asked(&d.layers[i].Request)
+		if v == nil {
+			continue
+		}
+		s := stamp(d.layers[i], *v)
+		if !known(s.V) {
+			d.fail(dim, s.Source, "%s %q is not known", dim, fmt.Sprint(s.V))
+			continue
+		}
+		switch {
+		case s.Source.Layer == LayerOperator && operator == nil:
+			operator = &s
+		case s.Source.Layer != LayerOperator && first == nil:
+			first = &s
+		}
+	}
+	if dim == DimPersona && operator != nil {
+		return operator, operator
+	}
+	return first, operator
+}
+
+// underCeilings refuses an explicit request for more and narrows the rest.
+func underCeilings[T comparable](d *decision, dim dimension[T], c choice[T]) choice[T] {
+	for _, ceiling := range d.ceilings {
+		b := dim.bound(ceiling)
+		if b == nil {
+			continue
+		}
+		by := b.Source
+		if !dim.known(b.V) {
+			d.fail(dim.name, by, "%s %q is not known", dim.name, fmt.Sprint(b.V))
+			continue
+		}
+		if !dim.wider(c.V, b.V) {
+			continue
+		}
+		if c.Source.Layer.explicit() {
+			d.refuse(dim.name, c.Source, by, dim.text(c.V), dim.text(b.V))
+			continue
+		}
+		note := fmt.Sprintf("limited by the ceiling from %s (%s)", dim.text(c.V), c.Source)
+		c = choice[T]{Value: Value[T]{V: b.V, Source: by}, note: note}
+	}
+	return c
+}
+
+// tightened applies the project's narrower values and reports the wider ones.
+func tightened[T comparable](d *decision, dim dimension[T], c choice[T]) choice[T] {
+	for _, l := range d.project {
+		v := dim.asked(&l.Request)
+		if v == nil {
+			continue
+		}
+		p := stamp(l, *v)
+		switch {
+		case !dim.known(p.V):
+			d.fail(dim.name, p.Source, "%s %q is not known", dim.name, fmt.Sprint(p.V))
+		case dim.wider(p.V, c.V):
+			d.ignored(p.Source, fmt.Sprintf("%s %s is wider than %s (%s)", dim.name, dim.text(p.V), dim.text(c.V), c.Source))
+		case dim.wider(c.V, p.V):
+			d.overruled(dim.name, c.Source, dim.text(c.V), dim.text(p.V), p.Source)
+			note := fmt.Sprintf("tightened by the project file from %s (%s)", dim.text(c.V), c.Source)
+			c = choice[T]{Value: p, note: note}
+		}
+	}
+	return c
+}
+
+// overruled tells a person at the keyboard that the project file narrowed what
+// they typed: it is safe, but must not look like a flag that does nothing.
+func (d *decision) overruled(dim Dimension, asked Source, from, to string, by Source) {
+	if asked.Layer == LayerCommandLine || asked.Layer == LayerEnvironment {
+		d.warn(asked, "%s %s is tightened to %s by the project file (%s)", dim, from, to, by)
+	}
+}

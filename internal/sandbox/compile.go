@@ -1,0 +1,360 @@
+package sandbox
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"carrel/internal/policy"
+)
+
+// Kind is what is at a host path.
+type Kind uint8
+
+const (
+	KindNone Kind = iota // nothing, or nothing that we may see
+	KindFile
+	KindDir
+	KindOther // socket, FIFO, device
+)
+
+// Facts tells Compile of the machine. Resolve gives the canonical form of a
+// host path and what is there; for a path that does not exist, KindNone.
+type Facts interface {
+	Resolve(path string) (canonical string, kind Kind)
+}
+
+// Overlay is a host directory that commands may change without the host seeing it.
+type Overlay struct {
+	Path        string // guest and host path
+	Upper, Work string // host directories, the supervisor makes them
+	Reason      string
+}
+
+// Input is all that a plan is made of, beside the machine's facts.
+type Input struct {
+	Policy   *policy.Effective
+	UID, GID uint32
+
+	// Expanded are the paths that deny and protect globs match now.
+	Expanded []policy.Rule
+	// Pins are directories below a writable root that must keep their names.
+	Pins []string
+	// Binds are grants that are none of the file rules': agent state, sockets.
+	Binds []Mount
+	// Files replace what is at their path; Symlinks and Dirs are made in memory.
+	Files    []Mount // MountData or WriteFile; Compile picks by what lies below
+	Symlinks []Mount
+	Overlays []Overlay
+
+	Self     string // host path of our own executable
+	Terminal string // host path of the controlling terminal's device, or ""
+	Seccomp  []byte
+	Scopes   bool // the kernel has Landlock scopes
+	Landlock bool // the kernel has Landlock file rules
+	Command  Command
+}
+
+// SelfPath is where our own executable is inside.
+const SelfPath = "/run/carrel/bin/carrel"
+
+// maxMounts keeps a plan below the kernel's default limit for a mount
+// namespace (fs.mount-max, 100,000) with room for recursive binds.
+const maxMounts = 80_000
+
+// Compile makes the plan for a decided policy. It fails when the policy asks
+// for something that mounts cannot hold, and names the rule.
+func Compile(in Input, facts Facts) (*Plan, error) {
+	c := &compiler{in: in, facts: facts, p: in.Policy}
+	c.skeleton()
+	if err := c.rules(); err != nil {
+		return nil, err
+	}
+	c.additions()
+	c.order()
+	if len(c.mounts) > maxMounts {
+		return nil, fmt.Errorf("the policy needs %d mounts, more than %d; use fewer --deny and --protect matches", len(c.mounts), maxMounts)
+	}
+	return c.plan(), nil
+}
+
+type compiler struct {
+	in     Input
+	facts  Facts
+	p      *policy.Effective
+	mounts []Mount
+	tail   []Mount // freezes: after everything
+	access map[string]policy.Access
+	write  []string
+}
+
+func (c *compiler) add(m Mount) { c.mounts = append(c.mounts, m) }
+
+// skeleton is what every workspace has, whatever its policy says.
+func (c *compiler) skeleton() {
+	runtime := fmt.Sprintf("/run/user/%d", c.in.UID)
+	c.add(Mount{Kind: MountProc, Target: "/proc", Dir: true, Reason: "own pid namespace"})
+	c.procMasks()
+	c.add(Mount{Kind: MountTmpfs, Target: "/dev", Perm: 0o755, Dir: true, Reason: "minimal devices"})
+	for _, d := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
+		c.add(Mount{Kind: MountDevice, Target: "/dev/" + d, Source: "/dev/" + d, Optional: d == "tty", Reason: "minimal devices"})
+	}
+	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
+		c.add(Mount{Kind: MakeSymlink, Target: "/dev/" + name, Source: to})
+	}
+	c.add(Mount{Kind: MountPts, Target: "/dev/pts", Dir: true, Reason: "private pseudoterminals"})
+	c.private("/dev/shm", 0o1777, "private shared memory")
+	if c.in.Terminal != "" {
+		c.add(Mount{Kind: MountDevice, Target: "/dev/console", Source: c.in.Terminal, Optional: true, Reason: "the terminal that started it"})
+	}
+	c.tail = append(c.tail, Mount{Kind: Freeze, Target: "/dev"})
+	c.add(Mount{Kind: MountTmpfs, Target: "/run", Perm: 0o755, Dir: true, Reason: "no host sockets"})
+	c.private(runtime, 0o700, "private XDG_RUNTIME_DIR")
+	c.add(Mount{Kind: MountBind, Target: SelfPath, Source: c.in.Self, ReadOnly: true, Reason: "link and helper commands"})
+	c.private("/var/tmp", 0o1777, "private temporary files")
+	c.add(Mount{Kind: MakeSymlink, Target: "/var/run", Source: "/run"})
+	c.write = append(c.write, "/dev", "/proc")
+}
+
+// procMasks matter where the workspace runs as uid 0: sysctl files check the
+// uid, not a capability. Below full nesting they cost nothing for others; at
+// full nesting a nested procfs needs an unmasked one, and only root is unsafe.
+func (c *compiler) procMasks() {
+	if c.in.UID != 0 && c.p.Nested == policy.NestedFull {
+		return
+	}
+	for _, name := range []string{"sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi"} {
+		c.add(Mount{Kind: MountSelf, Target: "/proc/" + name, ReadOnly: true, Optional: true, Reason: "kernel settings"})
+	}
+	if c.in.UID == 0 {
+		for _, name := range []string{"kcore", "keys", "timer_list", "kmsg", "kpagecount", "kpageflags", "kpagecgroup"} {
+			c.add(Mount{Kind: MountMask, Target: "/proc/" + name, Optional: true, Reason: "kernel memory"})
+		}
+	}
+}
+
+// private adds a memory file system that commands may write.
+func (c *compiler) private(target string, perm uint32, reason string) {
+	c.add(Mount{Kind: MountTmpfs, Target: target, Perm: perm, Dir: true, Reason: reason})
+	c.write = append(c.write, target)
+}
+
+// rules turns file rules into mounts, shallow first.
+func (c *compiler) rules() error {
+	c.access = make(map[string]policy.Access)
+	all := slices.Concat(c.p.Rules, c.in.Expanded)
+	slices.SortStableFunc(all, func(a, b policy.Rule) int {
+		return cmp.Or(depth(a.Path)-depth(b.Path), strings.Compare(a.Path, b.Path), int(a.Access)-int(b.Access))
+	})
+	c.privateHome(all)
+	for _, r := range all {
+		if r.Path == "" {
+			continue // a glob: its matches are in Expanded
+		}
+		if err := c.rule(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// privateHome gives an empty home and /tmp where no rule grants the real ones.
+func (c *compiler) privateHome(all []policy.Rule) {
+	granted := func(dir string) bool {
+		return slices.ContainsFunc(all, func(r policy.Rule) bool {
+			return r.Path == dir && (r.Access == policy.Read || r.Access == policy.Write)
+		})
+	}
+	if home := c.p.Scope.Home; home != "" && home != "/" && !granted(home) {
+		c.private(home, 0o700, "private home")
+	}
+	if tmp := c.p.Scope.Tmp; tmp != "" && !granted(tmp) {
+		c.private(tmp, 0o1777, "private temporary files")
+	}
+}
+
+func (c *compiler) rule(r policy.Rule) error {
+	real, kind := c.facts.Resolve(r.Path)
+	around := c.around(r.Path)
+	if r.Access == policy.Deny {
+		c.deny(r, real, kind, around)
+		return nil
+	}
+	if kind == KindNone {
+		if r.Source.Layer == policy.LayerCommandLine {
+			return fmt.Errorf("%s: %q does not exist or cannot be seen; name an existing path", r.Source.Text, r.Path)
+		}
+		return nil
+	}
+	if kind == KindOther {
+		return fmt.Errorf("%s: %q is neither a file nor a directory; sockets and devices are not granted by file rules", sourceName(r.Source), r.Path)
+	}
+	if real != r.Path {
+		c.add(Mount{Kind: MakeSymlink, Target: r.Path, Source: real, Optional: true, Reason: reason(r)})
+		if c.around(real) >= r.Access && !c.covered(real) {
+			return nil
+		}
+	}
+	c.access[real] = r.Access
+	if around == r.Access && !c.covered(real) && !slices.Contains(c.in.Pins, real) {
+		return nil // its surroundings give the same already
+	}
+	c.add(Mount{Kind: MountBind, Target: real, Source: real, ReadOnly: r.Access == policy.Read, Dir: kind == KindDir, Reason: reason(r)})
+	if r.Access == policy.Write {
+		c.write = append(c.write, real)
+	}
+	return nil
+}
+
+// deny masks what exists and would be visible. A denied directory with grants
+// below it becomes an empty memory directory that one can pass but not list.
+func (c *compiler) deny(r policy.Rule, real string, kind Kind, around policy.Access) {
+	c.access[r.Path] = policy.Deny
+	if kind == KindNone || r.Path == "/" {
+		return
+	}
+	if around == policy.Unset && c.around(real) == policy.Unset {
+		return
+	}
+	if kind == KindDir && c.regranted(real) {
+		c.add(Mount{Kind: MountTmpfs, Target: real, Perm: 0o111, Dir: true, Reason: reason(r)})
+		c.tail = append(c.tail, Mount{Kind: Freeze, Target: real})
+		return
+	}
+	c.add(Mount{Kind: MountMask, Target: real, Dir: kind == KindDir, Optional: true, Reason: reason(r)})
+}
+
+func (c *compiler) regranted(dir string) bool {
+	return slices.ContainsFunc(c.p.Rules, func(r policy.Rule) bool {
+		return r.Access != policy.Deny && strings.HasPrefix(r.Path, dir+"/")
+	})
+}
+
+// around is the access that the nearest rule above p gives.
+func (c *compiler) around(p string) policy.Access {
+	for p != "/" {
+		p = path.Dir(p)
+		if a, ok := c.access[p]; ok {
+			return a
+		}
+	}
+	return policy.Unset
+}
+
+// covered says whether a private file system lies between p and the grant
+// above it, so that p has to be bound again to be seen.
+func (c *compiler) covered(p string) bool {
+	for dir := path.Dir(p); dir != "/"; dir = path.Dir(dir) {
+		if _, ok := c.access[dir]; ok {
+			return false
+		}
+		for _, m := range c.mounts {
+			if m.Kind == MountTmpfs && m.Target == dir {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (c *compiler) additions() {
+	for _, pin := range c.in.Pins {
+		if !slices.ContainsFunc(c.mounts, func(m Mount) bool { return m.Target == pin }) {
+			c.add(Mount{Kind: MountSelf, Target: pin, Dir: true, Optional: true, ReadOnly: c.around(pin) == policy.Read, Reason: "keeps its name"})
+		}
+	}
+	for _, o := range c.in.Overlays {
+		c.add(Mount{Kind: MountOverlay, Target: o.Path, Source: o.Path, Upper: o.Upper, Work: o.Work, Dir: true, Reason: o.Reason})
+		c.write = append(c.write, o.Path)
+	}
+	for _, b := range c.in.Binds {
+		c.add(b)
+		if !b.ReadOnly && b.Kind == MountBind {
+			c.write = append(c.write, b.Target)
+		}
+	}
+	for _, d := range c.p.Devices {
+		c.add(Mount{Kind: MountDevice, Target: d.V, Source: d.V, Reason: "device granted by " + sourceName(d.Source)})
+	}
+	c.mounts = append(c.mounts, c.in.Symlinks...)
+	c.mounts = append(c.mounts, c.in.Files...)
+}
+
+// order sorts by depth, keeping the given order among equals, so that nothing
+// is mounted before what it lies in. Files and symlinks in memory follow the
+// mounts of their depth, freezes come last.
+func (c *compiler) order() {
+	slices.SortStableFunc(c.mounts, func(a, b Mount) int {
+		return cmp.Or(depth(a.Target)-depth(b.Target), strings.Compare(a.Target, b.Target))
+	})
+	for i := range c.mounts {
+		m := &c.mounts[i]
+		if m.Kind == MountData && !c.onHost(m.Target) {
+			m.Kind = WriteFile
+		}
+	}
+	c.mounts = append(c.mounts, c.tail...)
+}
+
+// onHost says whether the target lies on a file system of the host inside the
+// view, by the deepest mount above it.
+func (c *compiler) onHost(target string) bool {
+	for dir := path.Dir(target); dir != "/"; dir = path.Dir(dir) {
+		for _, m := range c.mounts {
+			if m.Target == dir {
+				switch m.Kind {
+				case MountTmpfs:
+					return false
+				case MountBind, MountOverlay, MountSelf:
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func (c *compiler) plan() *Plan {
+	p := &Plan{
+		UID: c.in.UID, GID: c.in.GID,
+		NewNet:   c.p.Network != policy.NetOpen,
+		Loopback: c.p.Network == policy.NetLocal || c.p.Network == policy.NetFiltered,
+		Mounts:   c.mounts,
+		Seccomp:  c.in.Seccomp,
+		NProc:    uint64(c.p.Resources.Pids),
+		Command:  c.in.Command,
+	}
+	p.Landlock = Landlock{Files: c.in.Landlock && c.p.Nested != policy.NestedFull, Scopes: c.in.Scopes}
+	if p.Landlock.Files {
+		slices.Sort(c.write)
+		p.Landlock.Write = slices.Compact(c.write)
+	}
+	switch c.p.Nested {
+	case policy.NestedNone:
+		p.UserLimits = []UserLimit{{"max_user_namespaces", 0}}
+	case policy.NestedUserns:
+		p.UserLimits = []UserLimit{{"max_mnt_namespaces", 0}}
+	}
+	return p
+}
+
+func depth(p string) int {
+	if p == "/" {
+		return 0
+	}
+	return strings.Count(p, "/")
+}
+
+func reason(r policy.Rule) string { return sourceName(r.Source) }
+
+func sourceName(s policy.Source) string {
+	switch {
+	case s.File != "" && s.Line > 0:
+		return fmt.Sprintf("%s:%d %s", s.File, s.Line, s.Text)
+	case s.Text != "":
+		return s.Text
+	}
+	return s.File
+}

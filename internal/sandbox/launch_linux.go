@@ -1,0 +1,375 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Capabilities that the stage needs in its own user namespace while it builds:
+// it holds them over nothing outside, and gives all of them up before any
+// command starts.
+var stageCapabilities = []uintptr{
+	unix.CAP_SYS_ADMIN,    // mounts
+	unix.CAP_NET_ADMIN,    // loopback up
+	unix.CAP_SETPCAP,      // emptying the bounding set
+	unix.CAP_SYS_RESOURCE, // limits of nested namespaces
+}
+
+// Walls is one running set of walls, seen from its supervisor.
+type Walls struct {
+	// API is the listening socket of the inside API, non-blocking and unwrapped.
+	API int
+	// Notes are what the stage had to say while building, for the user.
+	Notes []string
+
+	process *os.Process
+	control *os.File
+	send    sync.Mutex
+
+	mu      sync.Mutex
+	nextID  uint64
+	exits   map[uint64]chan Exit
+	starts  map[uint64]chan error
+	dials   map[uint64]chan dialed
+	stopped func(id uint64, sig syscall.Signal)
+	gone    chan struct{}
+}
+
+type dialed struct {
+	fd  int
+	err error
+}
+
+// ErrGone is what waiting for a command gives when the walls came down around it.
+var ErrGone = errors.New("the workspace has ended")
+
+// Launch builds walls from a plan and returns when they stand and the plan's
+// command, if it has one, has been started; its ID is [FirstCommand]. stdio
+// are the first command's standard descriptors. stopped is told when a command
+// stops by a signal; it may be nil.
+//
+// A *SetupError means that the walls could not be built, a *StartError that
+// they stand but the command could not be started in them.
+func Launch(p *Plan, exe string, stdio [3]*os.File, stopped func(uint64, syscall.Signal)) (*Walls, error) {
+	plan, err := memoryFile("carrel-plan", p.Encode())
+	if err != nil {
+		return nil, fmt.Errorf("writing the plan: %w", err)
+	}
+	defer plan.Close()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("making the control socket: %w", err)
+	}
+	control, far := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "stage control")
+	process, err := os.StartProcess(exe, []string{StageArg0}, &os.ProcAttr{
+		Dir: "/", Env: []string{"GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1"},
+		Files: []*os.File{stdio[0], stdio[1], stdio[2], far, plan},
+		Sys:   stageAttributes(p),
+	})
+	far.Close()
+	if err != nil {
+		control.Close()
+		return nil, namespaceError(err)
+	}
+	w := &Walls{
+		API: -1, process: process, control: control, nextID: FirstCommand, stopped: stopped, gone: make(chan struct{}),
+		exits: make(map[uint64]chan Exit), starts: make(map[uint64]chan error), dials: make(map[uint64]chan dialed),
+	}
+	if err := w.ready(); err != nil {
+		w.Kill()
+		return nil, err
+	}
+	started := make(chan error, 1)
+	if len(p.Command.Argv) > 0 {
+		w.starts[FirstCommand] = started
+		w.exits[FirstCommand] = make(chan Exit, 1)
+	} else {
+		started <- nil
+	}
+	go w.listen()
+	select {
+	case err = <-started:
+	case <-w.gone:
+		err = ErrGone
+	}
+	if err != nil {
+		w.Kill()
+		return nil, err
+	}
+	return w, nil
+}
+
+func stageAttributes(p *Plan) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: int(p.UID), HostID: int(p.UID), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: int(p.GID), HostID: int(p.GID), Size: 1}},
+		AmbientCaps: stageCapabilities,
+		Pdeathsig:   syscall.SIGKILL,
+	}
+	if p.NewNet {
+		a.Cloneflags |= unix.CLONE_NEWNET
+	}
+	return a
+}
+
+// namespaceError says which kernel setting refuses, as far as errno tells.
+func namespaceError(err error) error {
+	e := &SetupError{Step: "creating namespaces", Err: err.Error()}
+	var n syscall.Errno
+	if errors.As(err, &n) {
+		e.Code, e.Err = int(n), n.Error()
+	}
+	return e
+}
+
+// ready waits for the stage's first word: walls up, or what went wrong.
+func (w *Walls) ready() error {
+	for {
+		m, fds, err := w.receive()
+		if err != nil {
+			return &SetupError{Step: "starting the stage", Err: "it ended before the walls stood: " + err.Error()}
+		}
+		switch m.Kind {
+		case MsgReady:
+			if len(fds) == 1 {
+				w.API = fds[0]
+			}
+			return nil
+		case MsgNote:
+			w.Notes = append(w.Notes, m.Text)
+		case MsgSetup:
+			step, text, _ := strings.Cut(m.Text, "\x00")
+			return &SetupError{Step: step, Path: m.Path, Err: text, Code: m.Code}
+		}
+	}
+}
+
+// listen hands each message to whoever waits for it, until the stage ends.
+func (w *Walls) listen() {
+	for {
+		m, fds, err := w.receive()
+		if err != nil {
+			close(w.gone)
+			return
+		}
+		w.dispatch(m, fds)
+	}
+}
+
+func (w *Walls) dispatch(m Message, fds []int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch m.Kind {
+	case MsgStarted:
+		if c := w.starts[m.ID]; c != nil {
+			c <- nil
+			delete(w.starts, m.ID)
+		}
+	case MsgNoStart:
+		if c := w.starts[m.ID]; c != nil {
+			c <- &StartError{Name: m.Path, Err: m.Text, Code: m.Code}
+			delete(w.starts, m.ID)
+		}
+		delete(w.exits, m.ID)
+	case MsgExited:
+		if c := w.exits[m.ID]; c != nil {
+			c <- Exit{Code: m.Code, Signal: m.Signal}
+		}
+	case MsgStopped:
+		if w.stopped != nil {
+			go w.stopped(m.ID, syscall.Signal(m.Signal))
+		}
+	case MsgDialed:
+		if c := w.dials[m.ID]; c != nil {
+			d := dialed{fd: -1}
+			if len(fds) == 1 {
+				d.fd, fds = fds[0], nil
+			} else {
+				d.err = syscall.Errno(m.Code)
+			}
+			c <- d
+			delete(w.dials, m.ID)
+		}
+	}
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+}
+
+// Wait gives the end of a command; ErrGone when the walls came down first.
+func (w *Walls) Wait(id uint64) (Exit, error) {
+	w.mu.Lock()
+	c := w.exits[id]
+	w.mu.Unlock()
+	if c == nil {
+		return Exit{}, fmt.Errorf("no command %d", id)
+	}
+	select {
+	case e := <-c:
+		return e, nil
+	case <-w.gone:
+	}
+	select { // the exit may have been the last message
+	case e := <-c:
+		return e, nil
+	default:
+		return Exit{}, ErrGone
+	}
+}
+
+// Signal sends sig to a command. A command that has ended is no error.
+func (w *Walls) Signal(id uint64, sig syscall.Signal) error {
+	return w.tell(Message{Kind: MsgSignal, ID: id, Signal: int(sig)})
+}
+
+// Exec starts another command; stdio are its standard descriptors.
+func (w *Walls) Exec(c Command, stdio [3]*os.File) (uint64, error) {
+	file, err := memoryFile("carrel-command", c.Encode())
+	if err != nil {
+		return 0, fmt.Errorf("writing the command: %w", err)
+	}
+	defer file.Close()
+	started := make(chan error, 1)
+	w.mu.Lock()
+	w.nextID++
+	id := w.nextID
+	w.starts[id], w.exits[id] = started, make(chan Exit, 1)
+	w.mu.Unlock()
+	err = w.tell(Message{Kind: MsgExec, ID: id}, int(file.Fd()), int(stdio[0].Fd()), int(stdio[1].Fd()), int(stdio[2].Fd()))
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case err = <-started:
+		return id, err
+	case <-w.gone:
+		return 0, ErrGone
+	}
+}
+
+// Dial connects to 127.0.0.1:port of the workspace's own network and returns
+// the connected socket, which the caller closes.
+func (w *Walls) Dial(port int) (int, error) {
+	c := make(chan dialed, 1)
+	w.mu.Lock()
+	w.nextID++
+	id := w.nextID
+	w.dials[id] = c
+	w.mu.Unlock()
+	if err := w.tell(Message{Kind: MsgDial, ID: id, Code: port}); err != nil {
+		return -1, err
+	}
+	select {
+	case d := <-c:
+		return d.fd, d.err
+	case <-w.gone:
+		return -1, ErrGone
+	}
+}
+
+// Kill takes the walls down with everything inside and waits for that.
+func (w *Walls) Kill() {
+	_ = w.process.Kill()
+	w.Close()
+}
+
+// Close waits for the stage, whose end ends everything inside.
+func (w *Walls) Close() {
+	// A reader blocked on the socket keeps the descriptor alive; only a
+	// shutdown reaches it, and the stage.
+	_ = control(w.control, func(fd int) error { return unix.Shutdown(fd, unix.SHUT_RDWR) })
+	w.control.Close()
+	_, _ = w.process.Wait()
+	if w.API >= 0 {
+		unix.Close(w.API)
+		w.API = -1
+	}
+}
+
+// PID is the stage's process id outside.
+func (w *Walls) PID() int { return w.process.Pid }
+
+func (w *Walls) tell(m Message, fds ...int) error {
+	w.send.Lock()
+	defer w.send.Unlock()
+	var rights []byte
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
+	}
+	return control(w.control, func(fd int) error { return unix.Sendmsg(fd, m.Encode(), rights, nil, unix.MSG_NOSIGNAL) })
+}
+
+func (w *Walls) receive() (Message, []int, error) {
+	buf := make([]byte, MaxMessage)
+	oob := make([]byte, unix.CmsgSpace(8*4))
+	var n, oobn int
+	err := control(w.control, func(fd int) (err error) {
+		n, oobn, _, _, err = unix.Recvmsg(fd, buf, oob, unix.MSG_CMSG_CLOEXEC)
+		return err
+	})
+	if err != nil {
+		return Message{}, nil, err
+	}
+	if n == 0 {
+		return Message{}, nil, unix.EPIPE
+	}
+	m, err := DecodeMessage(buf[:n])
+	return m, rights(oob[:oobn]), err
+}
+
+// control runs a blocking call on the control socket; EINTR starts it again.
+func control(f *os.File, call func(int) error) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var result error
+	err = conn.Control(func(fd uintptr) {
+		for {
+			if result = call(int(fd)); result != unix.EINTR {
+				return
+			}
+		}
+	})
+	return errors.Join(err, result)
+}
+
+func rights(oob []byte) []int {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil
+	}
+	var fds []int
+	for i := range messages {
+		if r, err := unix.ParseUnixRights(&messages[i]); err == nil {
+			fds = append(fds, r...)
+		}
+	}
+	return fds
+}
+
+// memoryFile makes a sealed memory file holding b.
+func memoryFile(name string, b []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	if _, err := f.Write(b); err != nil {
+		f.Close()
+		return nil, err
+	}
+	_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}

@@ -1,0 +1,67 @@
+package sandbox
+
+import "fmt"
+
+// MessageKind is the first byte of a message between supervisor and stage.
+// Each message is one packet of a SOCK_SEQPACKET pair.
+type MessageKind byte
+
+const (
+	// From the stage.
+	MsgReady   MessageKind = 'R' // walls are up; carries the inside API's listening socket
+	MsgSetup   MessageKind = 'E' // they are not: Text step, Path, Code errno, Err
+	MsgNote    MessageKind = 'N' // Text for the user
+	MsgStarted MessageKind = 'S' // ID, Code pid inside
+	MsgNoStart MessageKind = 'F' // ID, Path name, Code errno, Text
+	MsgExited  MessageKind = 'X' // ID, Code exit status, Signal
+	MsgStopped MessageKind = 'T' // ID, Signal
+	MsgDialed  MessageKind = 'D' // ID; carries the connection, or Code errno
+
+	// To the stage.
+	MsgExec   MessageKind = 'x' // ID; carries the command's memory file, then stdin, stdout, stderr
+	MsgSignal MessageKind = 'k' // ID, Signal; to the command's process group when it has its own, else to the process
+	MsgDial   MessageKind = 'd' // ID, Code port: connect to the workspace's own loopback
+)
+
+// MaxMessage bounds one packet in bytes. Commands travel in memory files, so
+// only short texts are left.
+const MaxMessage = 16 << 10
+
+// FirstCommand is the ID of the command that came with the plan.
+const FirstCommand = 1
+
+// Message is what supervisor and stage tell each other.
+type Message struct {
+	Kind   MessageKind
+	ID     uint64
+	Code   int
+	Signal int
+	Text   string
+	Path   string
+}
+
+// Encode gives the packet. Texts are cut so that it always fits.
+func (m *Message) Encode() []byte {
+	e := &encoder{buf: []byte{byte(m.Kind)}}
+	e.num(m.ID)
+	e.num(uint64(uint32(m.Code)))
+	e.num(uint64(m.Signal))
+	e.str(cut(m.Text))
+	e.str(cut(m.Path))
+	return e.buf
+}
+
+func cut(s string) string { return s[:min(len(s), MaxMessage/3)] }
+
+// DecodeMessage reads one packet.
+func DecodeMessage(b []byte) (Message, error) {
+	if len(b) == 0 {
+		return Message{}, errShortPlan
+	}
+	d := &decoder{buf: b[1:]}
+	m := Message{Kind: MessageKind(b[0]), ID: d.num(), Code: int(int32(d.num())), Signal: int(d.num()), Text: d.str(), Path: d.str()}
+	if d.err != nil {
+		return Message{}, fmt.Errorf("message %q: %w", b[0], d.err)
+	}
+	return m, nil
+}

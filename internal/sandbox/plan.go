@@ -1,0 +1,121 @@
+// Package sandbox turns a decided policy into walls.
+//
+// [Compile] makes an engine-neutral [Plan] from an effective policy: which
+// mounts in which order, which namespaces, which limits. It is pure; what it
+// must know of the machine comes in through [Facts]. [Launch] starts the stage
+// (package stage), our own binary as PID 1 of new namespaces, which builds the
+// walls from the plan and starts commands behind them.
+//
+// The plan reaches the stage in a sealed memory file, never in argv. Guest path
+// (Target) and host path (Source) are separate everywhere. Every source is
+// opened inside the new mount namespace, component by component without
+// following a symlink, and mounted from that descriptor: no path is resolved
+// twice, and a directory that is swapped for a symlink in between is an error.
+//
+// This package must not decide anything: whether a path may be written, which
+// network a workspace gets and why is package policy's word. It imports policy
+// and no other mechanism.
+package sandbox
+
+// PlanVersion is raised with every change of the wire form. Supervisor and
+// stage are one binary, so a mismatch means that the binary was replaced while
+// it ran.
+const PlanVersion = 1
+
+// Plan is everything that the stage needs, in the order of its use.
+type Plan struct {
+	UID, GID uint32
+
+	NewNet   bool // a network namespace of its own
+	Loopback bool // bring its loopback interface up
+
+	Mounts []Mount
+
+	// UserLimits are written to /proc/sys/user/NAME of the workspace's own user
+	// namespace, so that what the nesting level forbids is out of reach for
+	// every descendant.
+	UserLimits []UserLimit
+
+	Landlock Landlock
+	Seccomp  []byte // a classic BPF program, 8 bytes an instruction; empty for none
+
+	NoFile uint64 // RLIMIT_NOFILE to set, 0 to leave
+	NProc  uint64 // RLIMIT_NPROC, counted in the workspace's own user namespace; 0 to leave
+
+	Command Command // started as soon as the walls are up; empty Argv for none
+}
+
+// UserLimit is one limit of a user namespace, see namespaces(7).
+type UserLimit struct {
+	Name  string // "max_mnt_namespaces"
+	Value uint64
+}
+
+// Landlock says what the second layer holds.
+type Landlock struct {
+	Files  bool     // handle file access: every mount becomes impossible inside
+	Write  []string // guest paths below which everything is allowed
+	Scopes bool     // no signals to and no abstract sockets of processes outside
+}
+
+// Command is one program to start inside.
+type Command struct {
+	Argv []string
+	Env  []string
+	Dir  string
+	// Path is the file to execute; "" means that the stage looks Argv[0] up in
+	// the PATH of Env, inside the walls.
+	Path string
+}
+
+// MountKind says what a mount step does.
+type MountKind uint8
+
+const (
+	// MountBind binds Source (and all that is mounted below it) to Target.
+	MountBind MountKind = iota + 1
+	// MountTmpfs puts an empty memory file system of Size bytes at Target.
+	MountTmpfs
+	// MountProc mounts a fresh procfs for the new pid namespace.
+	MountProc
+	// MountPts mounts a private devpts instance.
+	MountPts
+	// MountOverlay lays Upper over Source; where the kernel or the file systems
+	// refuse that, Upper alone is bound and the stage reports a note.
+	MountOverlay
+	// MountMask hides what is at Target behind an empty, unreadable object of
+	// the same kind (Dir or not): reading it gives EACCES.
+	MountMask
+	// MountData covers the existing file at Target with one holding Data.
+	MountData
+	// WriteFile creates Target with Data and Perm on a memory file system.
+	WriteFile
+	// MakeDir creates Target with Perm on a memory file system.
+	MakeDir
+	// MakeSymlink creates the symlink Target pointing to Source.
+	MakeSymlink
+	// MountDevice binds the device node Source to Target, with devices allowed.
+	MountDevice
+	// MountSelf binds Target onto itself inside the new root, read-only or not:
+	// a mount point can be neither renamed nor removed.
+	MountSelf
+	// Freeze makes the mount at Target (not what is mounted below it) read-only.
+	Freeze
+)
+
+// Mount is one step in building the view.
+type Mount struct {
+	Kind     MountKind
+	Target   string // guest path, absolute and clean
+	Source   string // host path, absolute and clean (MakeSymlink: the link's text)
+	Upper    string // MountOverlay: host directory for changes
+	Work     string // MountOverlay: host directory on the same file system as Upper
+	ReadOnly bool
+	NoExec   bool
+	Optional bool // skip where Source or Target does not exist
+	Dir      bool // Target is a directory
+	Perm     uint32
+	Size     uint64
+	Data     []byte
+	Reason   string // why, for people; the stage does not look at it
+}

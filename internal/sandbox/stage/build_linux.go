@@ -1,0 +1,202 @@
+package stage
+
+import (
+	"os"
+	"path"
+	"strconv"
+
+	"carrel/internal/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Places on the way. The new root is built over oldRoot's /proc (or another
+// directory that is never a source) and becomes "/" by pivot_root; scratchDir
+// holds the generated files until they are bound, and is gone before any
+// command runs.
+const scratchDir = "/.carrel"
+
+// apiSocket is where commands inside reach their supervisor.
+const apiSocket = "/run/carrel/api.sock"
+
+// maxListenBacklog is enough for a burst of shims; each is answered at once.
+const maxListenBacklog = 64
+
+// builder builds one view. root is the new root directory.
+type builder struct {
+	plan    *sandbox.Plan
+	note    func(string)
+	root    int
+	scratch int
+	serial  int
+	limits  []int           // open files of plan.UserLimits
+	memory  map[uint64]bool // device numbers of file systems that we made
+}
+
+func (b *builder) build() error {
+	b.memory = make(map[uint64]bool)
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return failed("making mounts private", "/", err)
+	}
+	if err := b.newRoot(); err != nil {
+		return err
+	}
+	for i := range b.plan.Mounts {
+		if err := b.step(&b.plan.Mounts[i]); err != nil {
+			return err
+		}
+	}
+	if err := b.writeLimits(); err != nil {
+		return err
+	}
+	if err := b.pivot(); err != nil {
+		return err
+	}
+	if b.plan.Loopback {
+		return failed("bringing the loopback interface up", "lo", loopbackUp())
+	}
+	return nil
+}
+
+// newRoot attaches a tmpfs where no source can be: a mount hides what is below
+// it, and sources are still to be opened.
+func (b *builder) newRoot() error {
+	fs, err := memoryFS("0755", 16<<20)
+	if err != nil {
+		return failed("making the new root", "", err)
+	}
+	for _, at := range []string{"/sys", "/proc", "/mnt"} {
+		if err = unix.MoveMount(fs, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return failed("attaching the new root", "/sys", err)
+	}
+	b.root = fs
+	b.remember(fs)
+	scratch, err := memoryFS("0700", 0)
+	if err != nil {
+		return failed("making the scratch directory", "", err)
+	}
+	b.remember(scratch)
+	if err := unix.Mkdirat(b.root, scratchDir[1:], 0o700); err != nil {
+		return failed("making the scratch directory", scratchDir, err)
+	}
+	b.scratch = scratch
+	return failed("attaching the scratch directory", scratchDir,
+		unix.MoveMount(scratch, "", b.root, scratchDir[1:], unix.MOVE_MOUNT_F_EMPTY_PATH))
+}
+
+// openLimits opens the limits of nested namespaces as soon as there is a
+// procfs: later steps may make /proc/sys read-only.
+func (b *builder) openLimits() error {
+	for _, l := range b.plan.UserLimits {
+		fd, err := b.openWith("/proc/sys/user/"+l.Name, unix.O_WRONLY)
+		if err != nil {
+			return failed("opening the limit of nested namespaces", l.Name, err)
+		}
+		b.limits = append(b.limits, fd)
+	}
+	return nil
+}
+
+// writeLimits takes from every descendant the namespaces that the level
+// forbids. It comes after the last mount: a detached mount counts as a mount
+// namespace while it is made.
+func (b *builder) writeLimits() error {
+	for i, l := range b.plan.UserLimits {
+		_, err := unix.Write(b.limits[i], []byte(strconv.FormatUint(l.Value, 10)))
+		unix.Close(b.limits[i])
+		if err != nil {
+			return failed("limiting nested namespaces", l.Name, err)
+		}
+	}
+	return nil
+}
+
+// pivot makes the new root "/", drops the old one and what was only for building.
+func (b *builder) pivot() error {
+	if err := unix.Fchdir(b.root); err != nil {
+		return failed("entering the new root", "", err)
+	}
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return failed("replacing the root", "", err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return failed("dropping the old root", "", err)
+	}
+	if err := unix.Chdir("/"); err != nil {
+		return failed("entering the new root", "/", err)
+	}
+	unix.Close(b.scratch)
+	if err := unix.Unmount(scratchDir, unix.MNT_DETACH); err != nil {
+		return failed("dropping the scratch directory", scratchDir, err)
+	}
+	return failed("dropping the scratch directory", scratchDir, unix.Rmdir(scratchDir))
+}
+
+// listen makes the inside API's socket and freezes the root. The listener is
+// handed to the supervisor, which accepts on it: no socket file exists outside.
+func (b *builder) listen() (int, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, failed("making the inside socket", apiSocket, err)
+	}
+	if err := os.MkdirAll(path.Dir(apiSocket), 0o755); err != nil {
+		return -1, failed("making the inside socket", apiSocket, err)
+	}
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: apiSocket}); err != nil {
+		return -1, failed("binding the inside socket", apiSocket, err)
+	}
+	if err := unix.Listen(fd, maxListenBacklog); err != nil {
+		return -1, failed("listening on the inside socket", apiSocket, err)
+	}
+	for _, dir := range []string{"/", "/run"} {
+		if err := unix.MountSetattr(unix.AT_FDCWD, dir, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+			return -1, failed("making read-only", dir, err)
+		}
+	}
+	unix.Close(b.root)
+	return fd, nil
+}
+
+func (b *builder) remember(fd int) {
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) == nil {
+		b.memory[st.Dev] = true
+	}
+}
+
+// memoryFS makes a detached tmpfs. size 0 means the kernel's default, half the
+// memory.
+func memoryFS(mode string, size uint64) (int, error) {
+	opts := [][2]string{{"mode", mode}}
+	if size != 0 {
+		opts = append(opts, [2]string{"size", strconv.FormatUint(size, 10)})
+	}
+	return newFS("tmpfs", opts, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+}
+
+// newFS makes a detached mount of a new file system.
+func newFS(kind string, opts [][2]string, attr int) (int, error) {
+	ctx, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(ctx)
+	for _, o := range opts {
+		if o[1] == "" {
+			err = unix.FsconfigSetFlag(ctx, o[0])
+		} else {
+			err = unix.FsconfigSetString(ctx, o[0], o[1])
+		}
+		if err != nil {
+			return -1, err
+		}
+	}
+	if err := unix.FsconfigCreate(ctx); err != nil {
+		return -1, err
+	}
+	return unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, attr)
+}

@@ -1,0 +1,128 @@
+package stage
+
+import (
+	"fmt"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"carrel/internal/sandbox"
+	"carrel/internal/sandbox/landlock"
+
+	"golang.org/x/sys/unix"
+)
+
+// confine gives up what the stage needed for building. The order matters:
+// limits before capabilities (raising a hard limit needs one), the bounding set
+// before the rest (dropping from it needs CAP_SETPCAP), no-new-privileges
+// before Landlock and seccomp (both demand it), seccomp last.
+func confine(p *sandbox.Plan) error {
+	if err := resourceLimits(p); err != nil {
+		return err
+	}
+	if err := dropCapabilities(); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return failed("setting no-new-privileges", "", err)
+	}
+	if err := restrictFiles(p.Landlock); err != nil {
+		return err
+	}
+	return installFilter(p.Seccomp)
+}
+
+func resourceLimits(p *sandbox.Plan) error {
+	if p.NoFile != 0 {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: p.NoFile, Max: p.NoFile}); err != nil {
+			return failed("limiting open files", "", err)
+		}
+	}
+	if p.NProc != 0 {
+		if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: p.NProc, Max: p.NProc}); err != nil {
+			return failed("limiting processes", "", err)
+		}
+	}
+	return nil
+}
+
+// dropCapabilities leaves none, in any thread, and none to regain: an exec by
+// uid 0 would get the whole bounding set back, and NOROOT takes that meaning
+// from uid 0.
+func dropCapabilities() error {
+	const secureBits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7 // NOROOT, NO_SETUID_FIXUP, their locks, KEEP_CAPS locked, NO_CAP_AMBIENT_RAISE
+	for c := uintptr(0); ; c++ {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		if err == unix.EINVAL {
+			break // past the kernel's last capability
+		}
+		if err != nil {
+			return failed("dropping a capability from the bounding set", fmt.Sprint(c), err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return failed("clearing ambient capabilities", "", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_SECUREBITS, secureBits&^(1<<4), 0, 0, 0); err != nil {
+		return failed("locking secure bits", "", err)
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
+	runtime.KeepAlive(&header)
+	runtime.KeepAlive(&none)
+	if e != 0 {
+		return failed("dropping capabilities", "", e)
+	}
+	return nil
+}
+
+// restrictFiles adds the second layer. What the plan asks for and the kernel
+// lacks is an error here: the supervisor knows the kernel and plans for it.
+func restrictFiles(l sandbox.Landlock) error {
+	if !l.Files && !l.Scopes {
+		return nil
+	}
+	set := landlock.Ruleset{Files: l.Files, ScopeAbstract: l.Scopes, ScopeSignal: l.Scopes}
+	if l.Files {
+		set.Rules = append(set.Rules, landlock.Rule{Path: "/", Access: landlock.ReadExec})
+		for _, w := range l.Write {
+			set.Rules = append(set.Rules, landlock.Rule{Path: w, Access: landlock.ReadWrite})
+		}
+	}
+	_, err := landlock.Apply(set)
+	return failed("applying Landlock", "", err)
+}
+
+// installFilter puts the seccomp program on this thread; every command is
+// started from it.
+func installFilter(prog []byte) error {
+	if len(prog) == 0 {
+		return nil
+	}
+	if len(prog)%8 != 0 {
+		return failed("installing the seccomp filter", "", fmt.Errorf("program of %d bytes is not whole instructions", len(prog)))
+	}
+	fprog := unix.SockFprog{Len: uint16(len(prog) / 8), Filter: (*unix.SockFilter)(unsafe.Pointer(&prog[0]))}
+	_, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&fprog)))
+	runtime.KeepAlive(prog)
+	if e != 0 {
+		return failed("installing the seccomp filter", "", e)
+	}
+	return nil
+}
+
+// loopbackUp sets IFF_UP on lo.
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	req, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	req.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
+}

@@ -1,0 +1,92 @@
+package stage
+
+import (
+	"io"
+	"os"
+	"runtime"
+
+	"carrel/internal/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Main runs the stage and never returns. It must be called on the main thread:
+// no-new-privileges, Landlock and seccomp belong to a thread, and commands get
+// them because they are all started from this one.
+func Main() {
+	runtime.LockOSThread()
+	link := newLink(controlFD)
+	if err := run(link); err != nil {
+		link.setupFailed(err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func run(link *link) error {
+	if err := hide(); err != nil {
+		return err
+	}
+	plan, err := readPlan(planFD)
+	if err != nil {
+		return err
+	}
+	mask := unix.Umask(0)
+	b := &builder{plan: plan, note: link.note}
+	if err := b.build(); err != nil {
+		return err
+	}
+	unix.Umask(mask)
+	listener, err := b.listen()
+	if err != nil {
+		return err
+	}
+	if err := confine(plan); err != nil {
+		return err
+	}
+	return serve(link, plan, listener)
+}
+
+// hide makes this process unreadable for everything inside: commands run with
+// the same uid, and /proc/1 must not give them its descriptors.
+func hide() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return failed("making the stage non-dumpable", "", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return failed("binding the stage to its supervisor", "", err)
+	}
+	return failed("closing inherited descriptors", "", unix.CloseRange(planFD+1, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC))
+}
+
+func readPlan(fd int) (*sandbox.Plan, error) {
+	buf, err := readAll(fd)
+	unix.Close(fd)
+	if err != nil {
+		return nil, failed("reading the plan", "", err)
+	}
+	p, err := sandbox.DecodePlan(buf)
+	return p, failed("decoding the plan", "", err)
+}
+
+// readAll reads a memory file from its start.
+func readAll(fd int) ([]byte, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	buf := make([]byte, st.Size)
+	for n := 0; n < len(buf); {
+		m, err := unix.Pread(fd, buf[n:], int64(n))
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return nil, err
+		case m == 0:
+			return nil, io.ErrUnexpectedEOF
+		default:
+			n += m
+		}
+	}
+	return buf, nil
+}

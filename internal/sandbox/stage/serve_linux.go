@@ -1,0 +1,251 @@
+package stage
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"carrel/internal/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// server starts commands and reports how they end. All starts happen on the
+// main thread (see Main); one other goroutine reaps, one listens.
+type server struct {
+	link    *link
+	mu      sync.Mutex // held around fork, so that no child ends before it is known
+	running map[int]uint64
+	pids    map[uint64]int
+	forked  chan struct{} // tells the reaper that there is a child again
+}
+
+// serve starts the plan's command and then obeys the supervisor until it goes,
+// or until the plan's command has ended: that is the end of a one-shot workspace.
+func serve(l *link, p *sandbox.Plan, listener int) error {
+	s := &server{link: l, running: make(map[int]uint64), pids: make(map[uint64]int), forked: make(chan struct{}, 1)}
+	l.say(sandbox.Message{Kind: sandbox.MsgReady}, listener)
+	unix.Close(listener)
+	if len(p.Command.Argv) > 0 && !s.start(sandbox.FirstCommand, &p.Command, []uintptr{0, 1, 2}) {
+		return nil
+	}
+	if err := letGoOfStdio(); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	requests := make(chan request)
+	go s.reap(len(p.Command.Argv) > 0, done)
+	go s.listen(requests)
+	for {
+		select {
+		case <-done:
+			return nil
+		case r, ok := <-requests:
+			if !ok {
+				return nil
+			}
+			s.obey(r)
+		}
+	}
+}
+
+// letGoOfStdio drops the stage's copies: a pipe must end when its command ends.
+func letGoOfStdio() error {
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return failed("opening", "/dev/null", err)
+	}
+	for fd := range 3 {
+		if err := unix.Dup3(null, fd, 0); err != nil {
+			return failed("letting go of a standard descriptor", "", err)
+		}
+	}
+	return failed("closing", "/dev/null", unix.Close(null))
+}
+
+type request struct {
+	msg sandbox.Message
+	fds []int
+}
+
+func (s *server) listen(out chan<- request) {
+	for {
+		m, fds, err := s.link.receive()
+		if err != nil {
+			os.Exit(0) // the supervisor is gone: end everything inside
+		}
+		out <- request{m, fds}
+	}
+}
+
+func (s *server) obey(r request) {
+	defer func() {
+		for _, fd := range r.fds {
+			unix.Close(fd)
+		}
+	}()
+	switch r.msg.Kind {
+	case sandbox.MsgExec:
+		s.exec(r)
+	case sandbox.MsgSignal:
+		s.signal(r.msg)
+	case sandbox.MsgDial:
+		go s.dial(r.msg)
+	}
+}
+
+func (s *server) exec(r request) {
+	if len(r.fds) != 4 {
+		s.link.say(sandbox.Message{Kind: sandbox.MsgNoStart, ID: r.msg.ID, Code: int(unix.EBADF), Text: "a command needs four descriptors"})
+		return
+	}
+	buf, err := readAll(r.fds[0])
+	var c sandbox.Command
+	if err == nil {
+		c, err = sandbox.DecodeCommand(buf)
+	}
+	if err != nil {
+		s.link.say(sandbox.Message{Kind: sandbox.MsgNoStart, ID: r.msg.ID, Code: errno(err), Text: err.Error()})
+		return
+	}
+	s.start(r.msg.ID, &c, []uintptr{uintptr(r.fds[1]), uintptr(r.fds[2]), uintptr(r.fds[3])})
+}
+
+// start runs one command and tells the supervisor how that went.
+func (s *server) start(id uint64, c *sandbox.Command, stdio []uintptr) bool {
+	path, err := lookUp(c)
+	var pid int
+	if err == nil {
+		s.mu.Lock()
+		pid, err = syscall.ForkExec(path, c.Argv, &syscall.ProcAttr{Dir: c.Dir, Env: c.Env, Files: stdio})
+		if err == nil {
+			s.running[pid] = id
+			s.pids[id] = pid
+		}
+		s.mu.Unlock()
+	}
+	if err != nil {
+		text := err.Error()
+		if path != "" && unix.Access(c.Dir, unix.X_OK) != nil {
+			text = "entering " + c.Dir + ": " + text
+		}
+		s.link.say(sandbox.Message{Kind: sandbox.MsgNoStart, ID: id, Path: c.Argv[0], Code: errno(err), Text: text})
+		return false
+	}
+	select {
+	case s.forked <- struct{}{}:
+	default:
+	}
+	s.link.say(sandbox.Message{Kind: sandbox.MsgStarted, ID: id, Code: pid})
+	return true
+}
+
+// lookUp finds the program as execvp(3) does, in the PATH of the command and
+// inside the walls. A file that may not be executed is remembered but the
+// search goes on; a relative PATH entry is skipped, it would mean the project.
+func lookUp(c *sandbox.Command) (string, error) {
+	if c.Path != "" {
+		return c.Path, nil
+	}
+	name := c.Argv[0]
+	if strings.Contains(name, "/") {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(c.Dir, name)
+		}
+		return name, nil
+	}
+	err := error(unix.ENOENT)
+	for dir := range strings.SplitSeq(getenv(c.Env, "PATH"), ":") {
+		if !filepath.IsAbs(dir) || name == "" {
+			continue
+		}
+		full := dir + "/" + name
+		var st unix.Stat_t
+		if unix.Stat(full, &st) != nil || st.Mode&unix.S_IFMT == unix.S_IFDIR {
+			continue
+		}
+		if unix.Access(full, unix.X_OK) == nil {
+			return full, nil
+		}
+		err = unix.EACCES
+	}
+	return "", err
+}
+
+func getenv(env []string, name string) string {
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// reap collects every child. Waiting and collecting are two calls: between them
+// the lock makes sure that a child just forked has been registered.
+func (s *server) reap(oneShot bool, done chan<- struct{}) {
+	for {
+		var info unix.Siginfo
+		if err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT, nil); err != nil {
+			if err == unix.ECHILD {
+				<-s.forked
+			}
+			continue
+		}
+		s.mu.Lock()
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-1, &status, unix.WNOHANG|unix.WUNTRACED, nil)
+		id, known := s.running[pid]
+		if err == nil && pid > 0 && known && (status.Exited() || status.Signaled()) {
+			delete(s.running, pid)
+			delete(s.pids, id)
+		}
+		s.mu.Unlock()
+		if err != nil || pid <= 0 || !known {
+			continue
+		}
+		s.report(id, status)
+		if oneShot && id == sandbox.FirstCommand && !status.Stopped() {
+			close(done)
+			return
+		}
+	}
+}
+
+func (s *server) report(id uint64, status unix.WaitStatus) {
+	switch {
+	case status.Exited():
+		s.link.say(sandbox.Message{Kind: sandbox.MsgExited, ID: id, Code: status.ExitStatus()})
+	case status.Signaled():
+		s.link.say(sandbox.Message{Kind: sandbox.MsgExited, ID: id, Signal: int(status.Signal())})
+	case status.Stopped():
+		s.link.say(sandbox.Message{Kind: sandbox.MsgStopped, ID: id, Signal: int(status.StopSignal())})
+	}
+}
+
+func (s *server) signal(m sandbox.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if pid := s.pids[m.ID]; pid > 0 {
+		// An error means that it has just ended; its exit is on the way.
+		_ = unix.Kill(pid, syscall.Signal(m.Signal))
+	}
+}
+
+// dial connects to a server on the workspace's own loopback and hands the
+// connection out: the way back of a login that a browser outside finishes.
+func (s *server) dial(m sandbox.Message) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		defer unix.Close(fd)
+		err = unix.Connect(fd, &unix.SockaddrInet4{Port: m.Code, Addr: [4]byte{127, 0, 0, 1}})
+	}
+	reply := sandbox.Message{Kind: sandbox.MsgDialed, ID: m.ID, Code: errno(err)}
+	if err != nil {
+		s.link.say(reply)
+		return
+	}
+	s.link.say(reply, fd)
+}

@@ -1,0 +1,361 @@
+package stage
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"carrel/internal/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// step carries out one mount step. An Optional step whose source or target
+// does not exist is no error: the plan was made a moment ago, and what went
+// away since then is simply not visible.
+func (b *builder) step(m *sandbox.Mount) error {
+	var err error
+	switch m.Kind {
+	case sandbox.MountBind:
+		err = b.bind(m, unix.MOUNT_ATTR_NODEV)
+	case sandbox.MountDevice:
+		err = b.bind(m, 0)
+	case sandbox.MountSelf:
+		err = b.self(m)
+	case sandbox.MountTmpfs:
+		err = b.tmpfs(m)
+	case sandbox.MountProc:
+		if err = b.fresh(m, "proc", nil); err == nil {
+			err = b.openLimits()
+		}
+	case sandbox.MountPts:
+		err = b.fresh(m, "devpts", [][2]string{{"newinstance", ""}, {"ptmxmode", "0666"}, {"mode", "0620"}})
+	case sandbox.MountOverlay:
+		err = b.overlay(m)
+	case sandbox.MountMask:
+		err = b.mask(m)
+	case sandbox.MountData:
+		err = b.data(m)
+	case sandbox.Freeze:
+		err = b.freeze(m)
+	case sandbox.WriteFile, sandbox.MakeDir, sandbox.MakeSymlink:
+		err = b.make(m)
+	default:
+		err = failed("reading the plan", m.Target, fmt.Errorf("unknown mount step %d", m.Kind))
+	}
+	if n := errno(err); m.Optional && (n == int(unix.ENOENT) || n == int(unix.ENOTDIR)) {
+		return nil
+	}
+	return err
+}
+
+// openSource pins a host path. Sources are canonical, so a symlink on the way
+// means that somebody swapped a component since the decision: that is refused.
+func openSource(path string) (int, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	return fd, failed("opening source", path, err)
+}
+
+func (b *builder) bind(m *sandbox.Mount, attr uint64) error {
+	src, err := openSource(m.Source)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(src)
+	return b.bindFrom(src, m, attr)
+}
+
+// bindFrom clones the mount tree at an open descriptor and attaches it.
+func (b *builder) bindFrom(src int, m *sandbox.Mount, attr uint64) error {
+	tree, err := unix.OpenTree(src, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
+	if err != nil {
+		return failed("cloning source", m.Source, err)
+	}
+	defer unix.Close(tree)
+	set := &unix.MountAttr{Attr_set: attr | unix.MOUNT_ATTR_NOSUID}
+	if m.ReadOnly {
+		set.Attr_set |= unix.MOUNT_ATTR_RDONLY
+	}
+	if m.NoExec {
+		set.Attr_set |= unix.MOUNT_ATTR_NOEXEC
+	}
+	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, set); err != nil {
+		return failed("restricting", m.Source, err)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(src, &st); err != nil {
+		return failed("reading source", m.Source, err)
+	}
+	return b.attach(tree, m.Target, st.Mode&unix.S_IFMT == unix.S_IFDIR)
+}
+
+// attach moves a detached mount to target, making the mount point where target
+// lies on a file system of ours.
+func (b *builder) attach(tree int, target string, dir bool) error {
+	at, err := b.target(target, dir)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	return failed("mounting on", target, unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH))
+}
+
+func (b *builder) self(m *sandbox.Mount) error {
+	at, err := b.open(m.Target)
+	if err != nil {
+		return failed("opening", m.Target, err)
+	}
+	defer unix.Close(at)
+	m.Source = m.Target
+	return b.bindFrom(at, m, unix.MOUNT_ATTR_NODEV)
+}
+
+func (b *builder) tmpfs(m *sandbox.Mount) error {
+	fs, err := memoryFS("0"+strconv.FormatUint(uint64(m.Perm), 8), m.Size)
+	if err != nil {
+		return failed("making a memory file system for", m.Target, err)
+	}
+	defer unix.Close(fs)
+	b.remember(fs)
+	return b.attach(fs, m.Target, true)
+}
+
+func (b *builder) fresh(m *sandbox.Mount, kind string, opts [][2]string) error {
+	fs, err := newFS(kind, opts, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
+	if err != nil {
+		return failed("mounting a fresh "+kind+" on", m.Target, err)
+	}
+	defer unix.Close(fs)
+	return b.attach(fs, m.Target, true)
+}
+
+func (b *builder) freeze(m *sandbox.Mount) error {
+	at, err := b.open(m.Target)
+	if err != nil {
+		return failed("opening", m.Target, err)
+	}
+	defer unix.Close(at)
+	return failed("making read-only", m.Target,
+		unix.MountSetattr(at, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}))
+}
+
+// overlay lays a private upper directory over a host directory. Where the
+// kernel refuses, the private directory alone takes its place: work goes on,
+// only the host's content is missing.
+func (b *builder) overlay(m *sandbox.Mount) error {
+	upper, err := openSource(m.Upper)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(upper)
+	lower, err := openSource(m.Source)
+	if err != nil {
+		return b.bindFrom(upper, &sandbox.Mount{Source: m.Upper, Target: m.Target}, unix.MOUNT_ATTR_NODEV)
+	}
+	defer unix.Close(lower)
+	work, err := openSource(m.Work)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(work)
+	fs, err := newFS("overlay", [][2]string{
+		{"lowerdir", procFD(lower)}, {"upperdir", procFD(upper)}, {"workdir", procFD(work)}, {"userxattr", ""},
+	}, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+	if err != nil {
+		b.note(fmt.Sprintf("no copy-on-write over %q here (%v): it starts empty inside", m.Source, err))
+		return b.bindFrom(upper, &sandbox.Mount{Source: m.Upper, Target: m.Target}, unix.MOUNT_ATTR_NODEV)
+	}
+	defer unix.Close(fs)
+	return b.attach(fs, m.Target, true)
+}
+
+func procFD(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+// mask hides what is at the target behind an empty object that nobody may open.
+func (b *builder) mask(m *sandbox.Mount) error {
+	name := "deny-file"
+	if m.Dir {
+		name = "deny-dir"
+	}
+	src, err := b.maskSource(name, m.Dir)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(src)
+	return b.bindOver(src, m.Target, m.Dir)
+}
+
+// maskSource gives the one empty object of its kind, made on first use.
+func (b *builder) maskSource(name string, dir bool) (int, error) {
+	var err error
+	if dir {
+		err = unix.Mkdirat(b.scratch, name, 0)
+	} else {
+		err = unix.Mknodat(b.scratch, name, unix.S_IFREG, 0)
+	}
+	if err != nil && err != unix.EEXIST {
+		return -1, failed("making a mask", name, err)
+	}
+	fd, err := unix.Openat(b.scratch, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	return fd, failed("opening a mask", name, err)
+}
+
+func (b *builder) data(m *sandbox.Mount) error {
+	b.serial++
+	name := strconv.Itoa(b.serial)
+	if err := writeFileAt(b.scratch, name, m.Data, m.Perm); err != nil {
+		return failed("writing the file for", m.Target, err)
+	}
+	src, err := unix.Openat(b.scratch, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return failed("opening the file for", m.Target, err)
+	}
+	defer unix.Close(src)
+	return b.bindOver(src, m.Target, false)
+}
+
+// bindOver binds one of our own objects read-only over a target of its kind.
+func (b *builder) bindOver(src int, target string, dir bool) error {
+	tree, err := unix.OpenTree(src, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
+	if err != nil {
+		return failed("cloning the cover for", target, err)
+	}
+	defer unix.Close(tree)
+	set := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC}
+	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, set); err != nil {
+		return failed("restricting the cover for", target, err)
+	}
+	return b.attach(tree, target, dir)
+}
+
+// open pins an existing guest path without following a symlink.
+func (b *builder) open(target string) (int, error) { return b.openWith(target, unix.O_PATH) }
+
+func (b *builder) openWith(target string, flags uint64) (int, error) {
+	return unix.Openat2(b.root, "./"+strings.TrimPrefix(target, "/"), &unix.OpenHow{
+		Flags:   flags | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
+}
+
+// target opens a mount point, making it (and its parents) where it is missing
+// and would lie in memory. Nothing is ever made on a file system of the host.
+func (b *builder) target(p string, dir bool) (int, error) {
+	fd, err := b.open(p)
+	if err != unix.ENOENT {
+		return fd, failed("opening mount point", p, err)
+	}
+	parent, name, err := b.parent(p)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(parent)
+	if err := b.ours(parent); err != nil {
+		return -1, failed("making mount point", p, err)
+	}
+	if dir {
+		err = unix.Mkdirat(parent, name, 0o755)
+	} else {
+		err = unix.Mknodat(parent, name, unix.S_IFREG|0o644, 0)
+	}
+	if err != nil {
+		return -1, failed("making mount point", p, err)
+	}
+	fd, err = b.open(p)
+	return fd, failed("opening mount point", p, err)
+}
+
+// parent opens the directory that holds p, making what is missing on the way.
+func (b *builder) parent(p string) (int, string, error) {
+	i := strings.LastIndexByte(p, '/')
+	dirs, name := p[:i], p[i+1:]
+	fd, err := b.open(dirs)
+	if err == nil || err != unix.ENOENT {
+		return fd, name, failed("opening", dirs, err)
+	}
+	cur, err := unix.Openat(b.root, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, "", failed("opening", "/", err)
+	}
+	for part := range strings.SplitSeq(strings.TrimPrefix(dirs, "/"), "/") {
+		next, err := b.enter(cur, part)
+		unix.Close(cur)
+		if err != nil {
+			return -1, "", failed("making the way to", p, err)
+		}
+		cur = next
+	}
+	return cur, name, nil
+}
+
+func (b *builder) enter(dir int, name string) (int, error) {
+	const flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := unix.Openat(dir, name, flags, 0)
+	if err != unix.ENOENT {
+		return fd, err
+	}
+	if err := b.ours(dir); err != nil {
+		return -1, err
+	}
+	if err := unix.Mkdirat(dir, name, 0o755); err != nil {
+		return -1, err
+	}
+	return unix.Openat(dir, name, flags, 0)
+}
+
+// ours refuses to make anything outside the memory file systems made here.
+func (b *builder) ours(dir int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(dir, &st); err != nil {
+		return err
+	}
+	if !b.memory[st.Dev] {
+		return unix.ENOENT
+	}
+	return nil
+}
+
+// make creates a file, directory or symlink in memory.
+func (b *builder) make(m *sandbox.Mount) error {
+	parent, name, err := b.parent(m.Target)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(parent)
+	if err := b.ours(parent); err != nil {
+		return failed("making", m.Target, err)
+	}
+	switch m.Kind {
+	case sandbox.WriteFile:
+		err = writeFileAt(parent, name, m.Data, m.Perm)
+	case sandbox.MakeDir:
+		if err = unix.Mkdirat(parent, name, m.Perm); err == unix.EEXIST {
+			err = nil
+		}
+	case sandbox.MakeSymlink:
+		err = unix.Symlinkat(m.Source, parent, name)
+	}
+	return failed("making", m.Target, err)
+}
+
+func writeFileAt(dir int, name string, data []byte, perm uint32) error {
+	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	for len(data) > 0 {
+		n, err := unix.Write(fd, data)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return nil
+}

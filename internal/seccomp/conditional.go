@@ -1,0 +1,48 @@
+package seccomp
+
+// condition names a test of arguments; conditions.go writes them.
+type condition uint8
+
+const (
+	noCondition condition = iota
+	cloneFlags
+	unshareFlags
+	ioctlRequest
+	socketKind
+	sockoptName
+	personaValue
+)
+
+// conditional holds the rules that look at arguments.
+var conditional = []rule{
+	{
+		when: always, condition: cloneFlags,
+		reason: "new namespaces by nesting level: none has none, userns all but mount namespaces, full all",
+		names:  "clone",
+	},
+	{
+		when: always, condition: unshareFlags,
+		reason: "as clone; time namespaces only at level full",
+		names:  "unshare",
+	},
+	{
+		when: always, condition: ioctlRequest,
+		reason: "TIOCSTI and TIOCLINUX type into a terminal that is shared with the outside, TIOCCONS takes the console, TIOCSETD loads line disciplines",
+		names:  "ioctl",
+	},
+	{
+		when: always, condition: socketKind,
+		reason: "Unix, TCP, UDP, ping and NETLINK_ROUTE sockets; other families and protocols are kernel surface, raw sockets forge packets",
+		names:  "socket socketpair",
+	},
+	{
+		when: always, condition: sockoptName,
+		reason: "packet filter tables are replaced through options of level SOL_IP and SOL_IPV6",
+		names:  "setsockopt",
+	},
+	{
+		when: always, condition: personaValue,
+		reason: "setarch and debuggers switch address layout and the reported machine; READ_IMPLIES_EXEC and MMAP_PAGE_ZERO weaken every program that follows",
+		names:  "personality",
+	},
+}

@@ -1,0 +1,44 @@
+// Package seccomp builds the system call filter that every process behind the
+// walls carries, and installs it. The namespaces decide what can be reached;
+// the filter takes away the kernel interfaces that nothing inside needs and
+// that have been the way out of namespaces before.
+//
+// Its words:
+//
+//   - A rule says what happens to a set of system calls, with the reason. Every
+//     number of the kernel headers is in exactly one rule; a number that no
+//     rule knows answers ENOSYS, as on a kernel that is too old for it.
+//   - A condition is a rule that looks at arguments: flags of clone and
+//     unshare, the request of ioctl, family, type and protocol of socket, level
+//     and name of setsockopt, the value of personality.
+//   - A program is the rules compiled to classic BPF for one architecture.
+//
+// What the rules rest on:
+//
+//   - The errno is the one that the same call gives on a kernel or for a user
+//     that lacks the thing, because programs have a path for that: ENOSYS for
+//     io_uring and clone3 (libuv and the C libraries fall back on it),
+//     EAFNOSUPPORT and EPROTONOSUPPORT for sockets, EPERM for privileges.
+//   - Sockets are cut by family, type and netlink protocol, never by
+//     operation: socketpairs, event loops and loopback servers work unchanged.
+//     The rules are the same in every network mode.
+//   - A foreign architecture is killed. Its numbers mean other calls, and an
+//     errno would not reach the program: its exit call is refused as well, so
+//     it would run on in a broken state. x32 has the same architecture with bit
+//     30 in the number; it answers ENOSYS, as a kernel without x32 does.
+//   - Numbers that are always allowed are decided from architecture and number
+//     alone, so that Linux 5.11 and later answer them from a bitmap without
+//     running the program.
+//
+// Limits. A filter sees numbers, not memory: paths, socket addresses and
+// structures behind pointers are invisible to it. Calls that write only with
+// a privilege in the initial user namespace (adjtimex, mknod of devices) are
+// left to the kernel. At nesting level userns, a process that makes a network
+// namespace of its own can configure it through NETLINK_ROUTE, traffic control
+// included; limiting the number of such namespaces is the caller's part.
+//
+// This package imports policy for the nesting levels and no other package of
+// this module.
+package seccomp
+
+//go:generate go run gen.go

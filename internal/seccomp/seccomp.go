@@ -1,0 +1,129 @@
+package seccomp
+
+import (
+	"fmt"
+	"runtime"
+
+	"carrel/internal/policy"
+)
+
+// Arch is an architecture that a program can be built for.
+type Arch uint8
+
+const (
+	AMD64 Arch = iota + 1
+	ARM64
+)
+
+// HostArch returns the architecture that this program was compiled for, or an
+// error where there are no rules for it.
+func HostArch() (Arch, error) {
+	switch runtime.GOARCH {
+	case "amd64":
+		return AMD64, nil
+	case "arm64":
+		return ARM64, nil
+	}
+	return 0, fmt.Errorf("choosing a system call filter: architecture %q, want amd64 or arm64", runtime.GOARCH)
+}
+
+// Options say what a program is built for.
+type Options struct {
+	Arch Arch
+
+	// Nesting is the level of sandboxes that may be built inside.
+	Nesting policy.Nesting
+
+	// Debug allows ptrace, process_vm_readv and process_vm_writev, and
+	// pidfd_getfd. The kernel limits them to processes of the same user in the
+	// same pid and user namespaces, so debuggers and strace reach nothing
+	// outside the walls; without it they answer EPERM.
+	Debug bool
+}
+
+// Class is what can become of a system call.
+type Class uint8
+
+const (
+	Allow       Class = iota + 1 // always passed to the kernel
+	Refuse                       // always answered with an errno
+	Conditional                  // depends on an argument
+)
+
+// Call is one system call with what the options make of it.
+type Call struct {
+	Name   string
+	Number uint32
+	Class  Class
+	Errno  uint16 // for Refuse: the Linux errno that it answers
+	Reason string
+}
+
+// Calls returns every known system call of o.Arch in ascending order of
+// numbers, as Build treats it.
+func Calls(o Options) ([]Call, error) {
+	numbers, _, err := o.arch()
+	if err != nil {
+		return nil, err
+	}
+	byName, err := o.outcomes()
+	if err != nil {
+		return nil, err
+	}
+	calls := make([]Call, 0, len(numbers))
+	for _, n := range numbers {
+		out, ok := byName[n.name]
+		if !ok {
+			return nil, fmt.Errorf("classifying system calls: number %d, %q, is in no rule", n.nr, n.name)
+		}
+		calls = append(calls, Call{
+			Name: n.name, Number: n.nr,
+			Class: out.class(), Errno: out.errno, Reason: out.reason,
+		})
+	}
+	return calls, nil
+}
+
+// Build returns the filter program for o. It is deterministic. An unknown
+// architecture or nesting level is an error.
+func Build(o Options) ([]Instruction, error) {
+	numbers, audit, err := o.arch()
+	if err != nil {
+		return nil, err
+	}
+	byName, err := o.outcomes()
+	if err != nil {
+		return nil, err
+	}
+	spans, err := spansOf(numbers, byName)
+	if err != nil {
+		return nil, err
+	}
+	b := newBuilder(o)
+	b.prologue(audit)
+	b.tree(spans)
+	b.conditions()
+	return b.finish()
+}
+
+// number is one line of a generated table.
+type number struct {
+	nr   uint32
+	name string
+}
+
+// AUDIT_ARCH_ values of linux/audit.h: machine, 64 bits, little endian.
+const (
+	auditAMD64 = 0xc000003e
+	auditARM64 = 0xc00000b7
+)
+
+func (o Options) arch() ([]number, uint32, error) {
+	switch o.Arch {
+	case AMD64:
+		return amd64Numbers, auditAMD64, nil
+	case ARM64:
+		return arm64Numbers, auditARM64, nil
+	}
+	return nil, 0, fmt.Errorf("building a system call filter: architecture %d, want AMD64 or ARM64", o.Arch)
+}

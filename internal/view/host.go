@@ -1,0 +1,208 @@
+package view
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+)
+
+const (
+	maxLinks   = 40   // as the kernel follows
+	maxPath    = 4096 // PATH_MAX
+	maxListing = 4096 // names; a fuller directory is asked entry by entry
+)
+
+// host answers questions about the file system below a root, each asked of the
+// kernel once. It resolves symbolic links itself, so that a test root works and
+// so that every link on the way is known.
+type host struct {
+	root  string
+	stats map[string]entry
+	real  map[string]bool            // directories known to have no link on their path
+	lists map[string]map[string]bool // complete listings of busy directories
+}
+
+// entry is what lstat said of one path.
+type entry struct {
+	exists bool
+	mode   fs.FileMode
+	link   string // text of a symbolic link
+}
+
+// place is where a path leads.
+type place struct {
+	path  string    // canonical; below the first missing component as written
+	hops  []Symlink // links on the way, in order
+	found bool
+	mode  fs.FileMode
+}
+
+func (p place) isDir() bool  { return p.found && p.mode.IsDir() }
+func (p place) isFile() bool { return p.found && p.mode.IsRegular() }
+
+func newHost(root string) *host {
+	return &host{
+		root:  strings.TrimSuffix(root, "/"),
+		stats: make(map[string]entry, 256),
+		real:  map[string]bool{"/": true},
+		lists: map[string]map[string]bool{},
+	}
+}
+
+// walk resolves an absolute path, every component of it.
+func (h *host) walk(p string) place {
+	if len(p) > maxPath || strings.IndexByte(p, 0) >= 0 {
+		return place{path: p}
+	}
+	if h.real[path.Dir(p)] {
+		if e := h.lstat(p); e.mode&fs.ModeSymlink == 0 {
+			h.learn(p, e)
+			return place{path: p, found: e.exists, mode: e.mode}
+		}
+	}
+	return h.walkSlowly(p)
+}
+
+func (h *host) walkSlowly(p string) place {
+	at := place{path: "/", found: true, mode: fs.ModeDir}
+	rest := strings.Split(p, "/")
+	for len(rest) > 0 {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			at.path = path.Dir(at.path)
+			continue
+		}
+		next := path.Join(at.path, name)
+		e := h.lstat(next)
+		switch {
+		case !e.exists:
+			return place{path: path.Join(append([]string{next}, rest...)...), hops: at.hops}
+		case e.mode&fs.ModeSymlink != 0:
+			at.hops = append(at.hops, Symlink{Path: next, Target: e.link})
+			if len(at.hops) > maxLinks || e.link == "" {
+				return place{path: next, hops: at.hops}
+			}
+			if path.IsAbs(e.link) {
+				at.path = "/"
+			}
+			rest = append(strings.Split(e.link, "/"), rest...)
+		case !e.mode.IsDir() && len(rest) > 0:
+			return place{path: path.Join(append([]string{next}, rest...)...), hops: at.hops}
+		default:
+			h.learn(next, e)
+			at.path, at.mode = next, e.mode
+		}
+	}
+	at.mode = h.modeOf(at.path)
+	return at
+}
+
+func (h *host) modeOf(p string) fs.FileMode {
+	if p == "/" {
+		return fs.ModeDir
+	}
+	return h.lstat(p).mode
+}
+
+func (h *host) learn(p string, e entry) {
+	if e.exists && e.mode.IsDir() {
+		h.real[p] = true
+	}
+}
+
+// lstat asks for one entry; the directory part of p must be canonical.
+func (h *host) lstat(p string) entry {
+	if e, ok := h.stats[p]; ok {
+		return e
+	}
+	e := h.ask(p)
+	h.stats[p] = e
+	return e
+}
+
+func (h *host) ask(p string) entry {
+	dir := path.Dir(p)
+	if names := h.lists[dir]; names != nil && !names[path.Base(p)] {
+		return entry{}
+	}
+	if parent, ok := h.stats[dir]; ok && !parent.exists {
+		return entry{}
+	}
+	info, err := os.Lstat(h.root + p)
+	if err != nil {
+		return entry{}
+	}
+	e := entry{exists: true, mode: info.Mode()}
+	if e.mode&fs.ModeSymlink != 0 {
+		e.link, _ = os.Readlink(h.root + p)
+	}
+	return e
+}
+
+// list returns the names in a canonical directory and remembers them. ok is
+// false where it cannot be read or is too full to be worth it.
+func (h *host) list(dir string) (names []string, ok bool) {
+	f, err := openForRead(h.root+dir, true)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	names, err = f.Readdirnames(maxListing)
+	if err != nil && !errors.Is(err, io.EOF) || len(names) == maxListing {
+		return names, false
+	}
+	set := make(map[string]bool, len(names))
+	for _, n := range names {
+		set[n] = true
+	}
+	h.lists[dir] = set
+	return names, true
+}
+
+var (
+	errNotRegular = errors.New("not a regular file")
+	errTooLarge   = errors.New("too large")
+)
+
+// read returns the content of a regular file at a canonical path. It never
+// blocks on a FIFO and never reads more than max bytes.
+func (h *host) read(p string, max int64) ([]byte, error) {
+	f, err := openForRead(h.root+p, false)
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", p, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", p, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("reading %q: %w", p, errNotRegular)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, max+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", p, err)
+	}
+	if int64(len(data)) > max {
+		return nil, fmt.Errorf("reading %q: %w: more than %d bytes", p, errTooLarge, max)
+	}
+	return data, nil
+}
+
+// load walks to a file and reads it; it also returns where the file really is.
+func (h *host) load(p string, max int64) ([]byte, place, error) {
+	at := h.walk(p)
+	if !at.found {
+		return nil, at, fmt.Errorf("reading %q: %w", p, fs.ErrNotExist)
+	}
+	data, err := h.read(at.path, max)
+	return data, at, err
+}

@@ -1,0 +1,87 @@
+package view
+
+import (
+	"path"
+	"strings"
+)
+
+// within tells whether p is dir or below it; both absolute and clean.
+func within(p, dir string) bool {
+	if dir == "/" || p == dir {
+		return true
+	}
+	return len(p) > len(dir) && p[len(dir)] == '/' && p[:len(dir)] == dir
+}
+
+// inSystem tells whether p comes with one of the system directories.
+func (in *inspector) inSystem(p string) bool {
+	for _, dir := range in.view.System {
+		if within(p, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// tooBroad tells whether showing dir would show far more than one tool: home
+// itself, the project, something above them, or a directory of the kernel.
+func (in *inspector) tooBroad(dir string) bool {
+	if in.o.Home != "" && within(in.o.Home, dir) || within(in.o.Project, dir) {
+		return true
+	}
+	switch dir {
+	case "/", "/home", "/root", "/var", "/srv", "/mnt", "/media", "/tmp":
+		return true
+	}
+	for _, kernel := range []string{"/proc", "/sys", "/dev", "/run"} {
+		if within(dir, kernel) {
+			return true
+		}
+	}
+	return false
+}
+
+// xdg returns one of the base directories: the variable where it names a place
+// strictly inside home, else the default below home. A base directory outside
+// home would not exist inside.
+func (in *inspector) xdg(variable, def string) string {
+	v := in.env[variable]
+	if path.IsAbs(v) && path.Clean(v) == v && v != in.o.Home && within(v, in.o.Home) {
+		return v
+	}
+	return path.Join(in.o.Home, def)
+}
+
+// expand turns a place of the tables into an absolute path: "~/x" below home,
+// "$CONFIG/x", "$DATA/x", "$CACHE/x", "$STATE/x" below the base directories, an
+// absolute path as it is. Without a home only absolute places have an answer.
+func (in *inspector) expand(p string) string {
+	if path.IsAbs(p) {
+		return p
+	}
+	if in.o.Home == "" {
+		return ""
+	}
+	first, rest, _ := strings.Cut(p, "/")
+	switch first {
+	case "~":
+		return path.Join(in.o.Home, rest)
+	case "$CONFIG":
+		return path.Join(in.xdg("XDG_CONFIG_HOME", ".config"), rest)
+	case "$DATA":
+		return path.Join(in.xdg("XDG_DATA_HOME", ".local/share"), rest)
+	case "$CACHE":
+		return path.Join(in.xdg("XDG_CACHE_HOME", ".cache"), rest)
+	case "$STATE":
+		return path.Join(in.xdg("XDG_STATE_HOME", ".local/state"), rest)
+	}
+	return ""
+}
+
+// tilde writes a path below home the way a person would.
+func (in *inspector) tilde(p string) string {
+	if in.o.Home != "" && p != in.o.Home && within(p, in.o.Home) {
+		return "~" + p[len(in.o.Home):]
+	}
+	return p
+}

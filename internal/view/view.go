@@ -1,0 +1,203 @@
+package view
+
+import (
+	"fmt"
+	"path"
+	"sort"
+
+	"carrel/internal/policy"
+)
+
+// Options says for whom and for what the host is inspected.
+type Options struct {
+	Home    string // canonical home directory; "" when there is none
+	Project string // canonical project directory
+	UID     int
+	GID     int
+	User    string // name to use where the uid is in no file (LDAP); may be ""
+	// Environ is the outside environment, "NAME=value" each. It names
+	// toolchain directories (NVM_DIR, GOPATH) and nothing else is taken from it.
+	Environ  []string
+	HomeMode policy.HomeMode
+	Root     string // prefix of every path that is looked at, for tests; "" is the real root
+}
+
+// File is a generated file. It replaces what is at Path inside, or is created
+// there where the directory is private. It wins over rules, also over a Deny of
+// a directory above it. It is owned by the user of the workspace.
+type File struct {
+	Path   string
+	Data   []byte
+	Perm   uint32 // permission bits
+	Reason string
+}
+
+// Cache is a directory whose changes are kept per project and never reach the
+// host.
+type Cache struct {
+	Path   string
+	Name   string // key of the private directory: letters, digits, '-', unique in a View
+	Reason string
+	// Create asks for a private directory even where the host has none.
+	Create bool
+	// Private means: never show what the host has at Path.
+	Private bool
+	// Keep means that the host's content is needed (shims, browsers): where no
+	// overlay can be made, bind it read-only instead of an empty directory.
+	Keep bool
+}
+
+// Symlink is a link to create inside, with its text as it is on the host.
+type Symlink struct{ Path, Target string }
+
+// View is what a workspace sees by default.
+type View struct {
+	// Rules are the default file rules; Source.Text gives the reason, such as
+	// "toolchain nvm" or "secret: AWS credentials".
+	Rules []policy.FileRequest
+	// System lists the existing system directories, for policy.Scope.System.
+	System []string
+	// Symlinks are links at the root (merged /usr) and on the way to something
+	// visible.
+	Symlinks []Symlink
+	Files    []File
+	Caches   []Cache
+	// PathDirs go behind the system's directories on PATH.
+	PathDirs []string
+	// Env holds variables that the defaults need, set inside.
+	Env map[string]string
+	// ExtraRead lists single files and directories outside System that
+	// something in System points to; to be bound read-only.
+	ExtraRead []string
+	// Notes are sentences for a person: what was left out and why.
+	Notes []string
+}
+
+// Inspect looks at the host and returns the default view. It fails only where
+// no safe answer exists: on another operating system, or for paths that are not
+// absolute. What cannot be read is left out and said in Notes.
+func Inspect(o Options) (*View, error) {
+	if err := supported(); err != nil {
+		return nil, err
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	in := newInspector(o)
+	in.system()
+	in.homeRule()
+	in.secrets()
+	in.dotenv()
+	in.toolchains()
+	in.prefix()
+	in.accounts()
+	in.names()
+	in.certificates()
+	in.ssh()
+	in.git()
+	in.shell()
+	in.finish()
+	return in.view, nil
+}
+
+// check refuses paths that later steps could not reason about.
+func (o Options) check() error {
+	if err := checkPath("home", o.Home, true); err != nil {
+		return err
+	}
+	return checkPath("project", o.Project, false)
+}
+
+// checkPath accepts an absolute, clean path, or "" where empty says so.
+func checkPath(what, p string, empty bool) error {
+	if p == "" && empty {
+		return nil
+	}
+	if !path.IsAbs(p) || path.Clean(p) != p {
+		return fmt.Errorf("inspecting the host: %s %q: want an absolute path without '.', '..' or '//'", what, p)
+	}
+	return nil
+}
+
+// inspector carries the state of one Inspect.
+type inspector struct {
+	o      Options
+	h      *host
+	env    map[string]string
+	hidden secretIndex // resolved secret places, to keep toolchains out of them
+	seen   map[string]bool
+	view   *View
+}
+
+func newInspector(o Options) *inspector {
+	return &inspector{
+		o:    o,
+		h:    newHost(o.Root),
+		env:  environMap(o.Environ),
+		seen: map[string]bool{},
+		view: &View{Env: map[string]string{}},
+	}
+}
+
+// wantsHome tells whether anything of the home directory may be used.
+func (in *inspector) wantsHome() bool {
+	return in.o.Home != "" && in.o.HomeMode != policy.HomeNone
+}
+
+// rule adds a default rule once.
+func (in *inspector) rule(place string, a policy.Access, reason string) {
+	key := string(rune('0'+a)) + place
+	if in.seen[key] {
+		return
+	}
+	in.seen[key] = true
+	in.view.Rules = append(in.view.Rules, policy.FileRequest{
+		Place:  place,
+		Access: a,
+		Source: policy.Source{Layer: policy.LayerDefault, Text: reason},
+	})
+}
+
+// link adds the links of a walk that lie outside the system directories: the
+// ones inside come with their directory.
+func (in *inspector) link(hops []Symlink) {
+	for _, l := range hops {
+		key := "l" + l.Path
+		if in.seen[key] || in.inSystem(l.Path) {
+			continue
+		}
+		in.seen[key] = true
+		in.view.Symlinks = append(in.view.Symlinks, l)
+	}
+}
+
+// file adds a generated file at the place that path leads to inside.
+func (in *inspector) file(p string, data []byte, perm uint32, reason string) {
+	at := in.h.walk(p)
+	in.link(at.hops)
+	in.view.Files = append(in.view.Files, File{Path: at.path, Data: data, Perm: perm, Reason: reason})
+}
+
+// homeFile adds a generated file below home, at exactly this path: home is ours
+// inside, so links of the host do not matter.
+func (in *inspector) homeFile(p string, data []byte, perm uint32, reason string) {
+	in.view.Files = append(in.view.Files, File{Path: p, Data: data, Perm: perm, Reason: reason})
+}
+
+func (in *inspector) note(format string, args ...any) {
+	in.view.Notes = append(in.view.Notes, fmt.Sprintf(format, args...))
+}
+
+// homeRule shows the whole home read-only where that was chosen.
+func (in *inspector) homeRule() {
+	if in.o.HomeMode == policy.HomeFull && in.o.Home != "" {
+		in.rule(in.o.Home, policy.Read, "home full")
+	}
+}
+
+// finish orders what came out of maps and drops what another entry covers.
+func (in *inspector) finish() {
+	v := in.view
+	sort.Slice(v.Caches, func(i, j int) bool { return v.Caches[i].Path < v.Caches[j].Path })
+	sort.Strings(v.ExtraRead)
+}

@@ -1,0 +1,203 @@
+package workspace
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/display"
+	"carrel/internal/inside"
+	"carrel/internal/sandbox"
+)
+
+// Bounds on what programs inside can cost the supervisor.
+const (
+	insideDeadline   = 10 * time.Second
+	insideConcurrent = 16
+	maxLinks         = 200 // kept per run
+	callbackLifetime = 10 * time.Minute
+)
+
+// insideServer answers the inside API. Its callers are whatever runs behind
+// the walls: requests are small, bounded in number and time, and none of them
+// can widen anything.
+type insideServer struct {
+	listener net.Listener
+	walls    *sandbox.Walls
+	private  bool   // the workspace has a network of its own
+	opener   string // absolute path of the host's link opener; "" to only report
+	openEnv  []string
+	record   func(api.Link, *api.Denial)
+
+	slots     chan struct{}
+	mu        sync.Mutex
+	links     int
+	callbacks map[int]net.Listener
+	wg        sync.WaitGroup
+}
+
+// serveInside takes over the listening socket that the stage made inside.
+func serveInside(fd int, s *insideServer) error {
+	f := os.NewFile(uintptr(fd), "inside API")
+	l, err := net.FileListener(f)
+	f.Close()
+	if err != nil {
+		return fmt.Errorf("listening to the inside: %w", err)
+	}
+	s.listener, s.slots, s.callbacks = l, make(chan struct{}, insideConcurrent), make(map[int]net.Listener)
+	s.wg.Go(s.accept)
+	return nil
+}
+
+func (s *insideServer) accept() {
+	for {
+		conn, err := s.listener.Accept()
+		if err != nil {
+			return
+		}
+		select {
+		case s.slots <- struct{}{}:
+			s.wg.Go(func() {
+				defer func() { <-s.slots }()
+				s.answer(conn)
+			})
+		default:
+			conn.Close() // a flood only hurts the flooder
+		}
+	}
+}
+
+func (s *insideServer) answer(conn net.Conn) {
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(insideDeadline))
+	line, err := bufio.NewReader(io.LimitReader(conn, inside.MaxRequest)).ReadBytes('\n')
+	if err != nil {
+		return
+	}
+	var req inside.Request
+	reply := inside.Reply{Message: "the request is not understood"}
+	if json.Unmarshal(line, &req) == nil && req.Operation == inside.OpOpen {
+		reply = s.open([]byte(req.URL))
+	}
+	_ = json.NewEncoder(conn).Encode(reply)
+}
+
+// open reports a link, and opens it outside when the user's configuration says
+// so. The answer tells the truth: a program that believes that its login page
+// is on the screen would wait for it forever.
+func (s *insideServer) open(raw []byte) inside.Reply {
+	link, err := display.ParseLink(raw)
+	if err != nil {
+		s.record(api.Link{}, &api.Denial{
+			Code: api.CodeLink, Operation: "open-link", Subject: string(raw), Message: err.Error(),
+			Rule: "links: http and https only", Source: "built in", Hint: "open it yourself if you trust it",
+		})
+		return inside.Reply{Message: err.Error()}
+	}
+	s.mu.Lock()
+	s.links++
+	over := s.links > maxLinks
+	s.mu.Unlock()
+	if over {
+		return inside.Reply{Message: fmt.Sprintf("more than %d links in one run", maxLinks)}
+	}
+	record := api.Link{URL: link.URL}
+	if port := link.CallbackPort; port != 0 && s.private {
+		if err := s.forward(port); err != nil {
+			return inside.Reply{Message: err.Error()}
+		}
+		record.Callback = port
+	}
+	reply := inside.Reply{Message: "this workspace has no browser; the link was shown to the person outside"}
+	if s.opener != "" {
+		if err := s.launch(link.URL); err != nil {
+			reply.Message = "the browser outside could not be started; the link was shown to the person outside"
+		} else {
+			record.Opened = true
+			reply = inside.Reply{OK: true, Message: "opened in the browser outside"}
+		}
+	}
+	s.record(record, nil)
+	return reply
+}
+
+func (s *insideServer) launch(url string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), insideDeadline)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.opener, url)
+	cmd.Env = s.openEnv
+	cmd.Dir = "/"
+	return cmd.Run()
+}
+
+// forward listens on the host's loopback for a login's way back and carries
+// each connection to the same port inside. It ends with the run or after ten
+// minutes, whichever comes first.
+func (s *insideServer) forward(port int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.callbacks[port] != nil {
+		return nil
+	}
+	l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return fmt.Errorf("the way back to port %d is taken outside: %w", port, err)
+	}
+	s.callbacks[port] = l
+	time.AfterFunc(callbackLifetime, func() { l.Close() })
+	s.wg.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.wg.Go(func() { s.carry(conn, port) })
+		}
+	})
+	return nil
+}
+
+func (s *insideServer) carry(outer net.Conn, port int) {
+	defer outer.Close()
+	_ = outer.SetDeadline(time.Now().Add(callbackLifetime))
+	fd, err := s.walls.Dial(port)
+	if err != nil {
+		return
+	}
+	f := os.NewFile(uintptr(fd), "callback")
+	inner, err := net.FileConn(f)
+	f.Close()
+	if err != nil {
+		return
+	}
+	defer inner.Close()
+	done := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(inner, outer)
+		if t, ok := inner.(*net.TCPConn); ok {
+			_ = t.CloseWrite()
+		}
+		close(done)
+	}()
+	_, _ = io.Copy(outer, inner)
+	outer.Close()
+	<-done
+}
+
+func (s *insideServer) close() {
+	s.listener.Close()
+	s.mu.Lock()
+	for _, l := range s.callbacks {
+		l.Close()
+	}
+	s.mu.Unlock()
+	s.wg.Wait()
+}

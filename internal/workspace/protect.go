@@ -1,0 +1,131 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+
+	"carrel/internal/policy"
+)
+
+// Names at the top of a project that make somebody outside run code later:
+// editors, shells, package managers, agents and CI tools act on them. Mounts
+// can protect what exists; a name that does not exist yet, or lies deeper, can
+// only be held by the broker. The list cannot be complete.
+var protectedNames = []struct{ name, why string }{
+	{".carrel.yaml", "carrel policy"}, {".carrel", "carrel policy"},
+	{".envrc", "direnv runs it"}, {".tool-versions", "asdf and mise pick programs by it"},
+	{"mise.toml", "mise runs it"}, {".mise.toml", "mise runs it"},
+	{".husky", "git hooks"}, {".githooks", "git hooks"}, {".pre-commit-config.yaml", "git hooks"}, {"lefthook.yml", "git hooks"},
+	{".gitmodules", "submodule addresses"},
+	{".mcp.json", "agents start its servers"}, {".claude/settings.json", "agent hooks"}, {".claude/settings.local.json", "agent hooks"},
+	{".claude/hooks", "agent hooks"}, {".claude/commands", "agent commands"}, {".claude/agents", "agent definitions"}, {".claude/skills", "agent skills"},
+	{".codex", "agent settings"}, {".gemini/settings.json", "agent settings"}, {".cursor", "agent settings"}, {".opencode", "agent settings"}, {"opencode.json", "agent settings"},
+	{".vscode", "editor tasks"}, {".idea", "editor tasks"}, {".devcontainer", "container set-up"}, {".exrc", "vim runs it"}, {".nvim.lua", "neovim runs it"},
+	{".dir-locals.el", "emacs runs it"}, {".gdbinit", "gdb runs it"}, {".lldbinit", "lldb runs it"},
+	{".npmrc", "package manager settings"}, {".yarnrc.yml", "package manager settings"}, {".yarnrc", "package manager settings"}, {".pnpmfile.cjs", "pnpm runs it"},
+	{".cargo/config.toml", "cargo runs what it names"}, {".cargo/config", "cargo runs what it names"},
+}
+
+// Files in a repository that make git run programs or look elsewhere.
+var protectedGitNames = []string{"config", "config.worktree", "hooks", "commondir", "gitdir", "info/attributes"}
+
+// maxSubmodules bounds the search below .git/modules, in directories looked at.
+const maxSubmodules = 2000
+
+// protection is what mounts hold of the protected names: read-only rules, and
+// directories that must keep their names.
+type protection struct {
+	rules []policy.Rule
+	pins  []string
+	write []string // git directories outside the project that commits need
+}
+
+// protect lists what exists now. Rules that the user gave for the same path
+// stand: an explicit write to .vscode opens .vscode.
+func protect(p *place, eff *policy.Effective) protection {
+	t := protection{}
+	for _, n := range protectedNames {
+		t.readOnly(p.project+"/"+n.name, "protected name: "+n.why, eff)
+	}
+	if p.git.dir == "" {
+		return t
+	}
+	if p.git.dir != p.project+"/.git" {
+		t.readOnly(p.project+"/.git", "protected name: points to the repository", eff)
+	}
+	dirs := []string{p.git.common}
+	if p.git.dir != p.git.common {
+		dirs = append(dirs, p.git.dir)
+	}
+	dirs = append(dirs, submodules(p.git.common+"/modules")...)
+	for _, dir := range dirs {
+		if !within(dir, p.project) && !coveredBy(dir, dirs[:1]) {
+			t.write = append(t.write, dir)
+		}
+		t.pins = append(t.pins, dir)
+		for _, name := range protectedGitNames {
+			t.readOnly(dir+"/"+name, "protected name: git runs what it names", eff)
+		}
+	}
+	if !within(p.git.common, p.project) {
+		t.write = append(t.write, p.git.common)
+	}
+	return t
+}
+
+func (t *protection) readOnly(path, why string, eff *policy.Effective) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || real != path {
+		return // missing, or reached through a link whose own place is what counts
+	}
+	for _, r := range eff.Rules {
+		if r.Path == path && r.Source.Layer < policy.LayerProject {
+			return
+		}
+	}
+	t.rules = append(t.rules, policy.Rule{Path: path, Access: policy.Read,
+		Source: policy.Source{Layer: policy.LayerDefault, Text: why}})
+}
+
+// submodules finds the repositories below .git/modules; their names may hold
+// slashes, so a directory without HEAD is searched further.
+func submodules(modules string) []string {
+	var found []string
+	queue := []string{modules}
+	for looked := 0; len(queue) > 0 && looked < maxSubmodules; looked++ {
+		dir := queue[0]
+		queue = queue[1:]
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			sub := dir + "/" + e.Name()
+			if !e.IsDir() {
+				continue
+			}
+			if _, err := os.Lstat(sub + "/HEAD"); err == nil {
+				found = append(found, sub)
+				queue = append(queue, sub+"/modules")
+				continue
+			}
+			if dir == modules || filepath.Base(dir) != "modules" {
+				queue = append(queue, sub)
+			}
+		}
+	}
+	return found
+}
+
+func within(path, dir string) bool {
+	return path == dir || dir == "/" || len(path) > len(dir) && path[:len(dir)] == dir && path[len(dir)] == '/'
+}
+
+func coveredBy(path string, dirs []string) bool {
+	for _, d := range dirs {
+		if path != d && within(path, d) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,140 @@
+package workspace
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"carrel/internal/policy"
+)
+
+// gitFileLimit bounds what is read of a ".git" file or "commondir"; both hold one path.
+const gitFileLimit = 64 << 10
+
+// place is where a workspace is on the host: all paths canonical.
+type place struct {
+	cwd     string
+	project string
+	home    string // "" when the user has none
+	git     gitDirs
+}
+
+// gitDirs are the directories of the project's own repository; both "" without one.
+type gitDirs struct {
+	dir    string // .git, or the worktree's or submodule's directory
+	common string // where config, hooks, objects and refs are
+}
+
+// findPlace resolves the working directory and the project around it: the top
+// of the git repository that holds it, else the directory itself. A repository
+// whose top belongs to somebody else is not followed upwards: anyone can plant
+// /tmp/.git, and it would make all of /tmp the project.
+func findPlace(cwd, home string) (place, error) {
+	p := place{}
+	if cwd == "" {
+		wd, err := os.Getwd()
+		if err != nil {
+			return p, fmt.Errorf("finding the working directory: %w", err)
+		}
+		cwd = wd
+	}
+	real, err := filepath.EvalSymlinks(cwd)
+	if err != nil {
+		return p, fmt.Errorf("finding the working directory: %w", err)
+	}
+	if !filepath.IsAbs(real) {
+		return p, fmt.Errorf("working directory %q is not an absolute path", real)
+	}
+	p.cwd, p.project = real, real
+	if filepath.IsAbs(home) {
+		if h, err := filepath.EvalSymlinks(home); err == nil {
+			p.home = h
+		}
+	}
+	for dir := real; ; dir = filepath.Dir(dir) {
+		if git, ok := openGit(dir); ok {
+			p.project, p.git = dir, git
+			break
+		}
+		if dir == "/" {
+			break
+		}
+	}
+	return p, nil
+}
+
+// openGit says whether dir is the top of a repository of ours.
+func openGit(dir string) (gitDirs, bool) {
+	dot := dir + "/.git"
+	info, err := os.Lstat(dot)
+	if err != nil || !ownedByUs(info) {
+		return gitDirs{}, false
+	}
+	target := dot
+	switch {
+	case info.IsDir():
+	case info.Mode().IsRegular():
+		if target, err = readGitFile(dir, dot); err != nil {
+			return gitDirs{}, false
+		}
+	default:
+		return gitDirs{}, false // a symlink: git follows it, we do not
+	}
+	if st, err := os.Stat(target + "/HEAD"); err != nil || !st.Mode().IsRegular() {
+		return gitDirs{}, false
+	}
+	g := gitDirs{dir: target, common: target}
+	if text, err := readSmall(target + "/commondir"); err == nil {
+		if common, err := canonicalFrom(target, strings.TrimRight(text, "\n")); err == nil {
+			g.common = common
+		}
+	}
+	return g, true
+}
+
+// readGitFile follows the one line "gitdir: PATH" of a worktree or submodule.
+func readGitFile(dir, file string) (string, error) {
+	text, err := readSmall(file)
+	if err != nil {
+		return "", err
+	}
+	target, ok := strings.CutPrefix(strings.TrimRight(text, "\n"), "gitdir: ")
+	if !ok {
+		return "", fmt.Errorf("%q does not begin with \"gitdir: \"", file)
+	}
+	return canonicalFrom(dir, target)
+}
+
+func canonicalFrom(base, path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		path = base + "/" + path
+	}
+	return filepath.EvalSymlinks(path)
+}
+
+func readSmall(path string) (string, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	buf := make([]byte, gitFileLimit)
+	n, err := f.Read(buf)
+	if n == 0 && err != nil {
+		return "", err
+	}
+	return string(bytes.TrimSuffix(buf[:n], []byte{0})), nil
+}
+
+func ownedByUs(info os.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Getuid()
+}
+
+// scope is what the decision sees of the place.
+func (p *place) scope(system []string) policy.Scope {
+	return policy.Scope{Cwd: p.cwd, Project: p.project, Home: p.home, Tmp: "/tmp", System: system}
+}

@@ -1,0 +1,103 @@
+package workspace
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"carrel/internal/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// stopGrace is how long a command has to end after a request to end.
+const stopGrace = 5 * time.Second
+
+// forwarded are the signals that a supervisor passes on. SIGTSTP, SIGTTIN and
+// SIGTTOU are not among them: the terminal sends those to the whole process
+// group, the command gets them itself, and we stop with it like any program of
+// a pipeline.
+var forwarded = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM}
+
+// relaySignals passes signals to the command until stop is called. A signal
+// that our caller had ignored stays ignored, for the command too.
+func relaySignals(w *sandbox.Walls) (stop func()) {
+	var want []os.Signal
+	for _, s := range forwarded {
+		if !signal.Ignored(s) {
+			want = append(want, s)
+		}
+	}
+	in := make(chan os.Signal, 16)
+	signal.Notify(in, want...)
+	done := make(chan struct{})
+	go func() {
+		var asked int
+		for {
+			select {
+			case <-done:
+				return
+			case s := <-in:
+				sig := s.(syscall.Signal)
+				if fromTerminal(sig) {
+					continue
+				}
+				_ = w.Signal(sandbox.FirstCommand, sig)
+				if sig == syscall.SIGTERM || sig == syscall.SIGHUP {
+					if asked++; asked == 1 {
+						time.AfterFunc(stopGrace, func() { killUnlessDone(w, done) })
+					} else {
+						killUnlessDone(w, done)
+					}
+				}
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(in)
+		close(done)
+	}
+}
+
+func killUnlessDone(w *sandbox.Walls, done <-chan struct{}) {
+	select {
+	case <-done:
+	default:
+		_ = w.Signal(sandbox.FirstCommand, syscall.SIGKILL)
+	}
+}
+
+// fromTerminal says whether an interrupt was typed: then the terminal has sent
+// it to the command as well, which is in our process group, and a second one
+// would end what handles the first.
+func fromTerminal(sig syscall.Signal) bool {
+	if sig != syscall.SIGINT && sig != syscall.SIGQUIT {
+		return false
+	}
+	tty, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(tty)
+	front, err := unix.IoctlGetInt(tty, unix.TIOCGPGRP)
+	return err == nil && front == unix.Getpgrp()
+}
+
+// stopWith stops the supervisor when the command alone was stopped, so that the
+// shell outside sees it. Stops typed at the terminal have reached us already.
+func stopWith(_ uint64, sig syscall.Signal) {
+	if sig == syscall.SIGSTOP {
+		_ = unix.Kill(os.Getpid(), syscall.SIGSTOP)
+	}
+}
+
+// DieBy ends this process by the signal that ended the command, so that a
+// shell sees what it would have seen without walls. It returns only when the
+// signal is ignored.
+func DieBy(sig syscall.Signal) {
+	signal.Reset(sig)
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	_ = unix.Kill(os.Getpid(), sig)
+	time.Sleep(100 * time.Millisecond)
+}

@@ -1,0 +1,101 @@
+package workspace
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"carrel/internal/api"
+)
+
+// stateDir is where durable things lie: $XDG_STATE_HOME/carrel, 0700.
+//
+//	denials.jsonl                 one api.Denial a line
+//	links.jsonl                   one api.Link a line
+//	projects/ID/caches/NAME/      upper and work directories of overlays
+//	agents/NAME/                  the private copy of an agent's state
+type stateDir struct{ path string }
+
+// logLimit is the size at which a log is turned over; one older part is kept.
+const logLimit = 8 << 20
+
+// StatePath gives the state directory for an environment, "" when there is no
+// absolute place for it: a relative XDG_STATE_HOME or HOME is ignored, as the
+// XDG base directory specification says.
+func StatePath(getenv func(string) string) string {
+	if x := getenv("XDG_STATE_HOME"); filepath.IsAbs(x) {
+		return filepath.Join(x, "carrel")
+	}
+	if h := getenv("HOME"); filepath.IsAbs(h) {
+		return filepath.Join(h, ".local/state/carrel")
+	}
+	return ""
+}
+
+// errNoState means that nothing durable can be kept.
+var errNoState = errors.New("no state directory: neither XDG_STATE_HOME nor HOME is an absolute path")
+
+// openState makes the directory where it is missing and insists that it is ours.
+func openState(path string) (*stateDir, error) {
+	if path == "" {
+		return nil, errNoState
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("making the state directory: %w", err)
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, fmt.Errorf("looking at the state directory: %w", err)
+	}
+	if !info.IsDir() || !ownedByUs(info) || info.Mode().Perm()&0o022 != 0 {
+		return nil, fmt.Errorf("state directory %q is not a directory of this user alone; make it 0700", path)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, fmt.Errorf("looking at the state directory: %w", err)
+	}
+	return &stateDir{path: real}, nil
+}
+
+// project gives the directory of one project, named after its canonical path.
+func (s *stateDir) project(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return filepath.Join(s.path, "projects", hex.EncodeToString(sum[:10]))
+}
+
+// overlay makes the upper and work directories for one cache of a project.
+func (s *stateDir) overlay(project, name string) (upper, work string, err error) {
+	base := filepath.Join(s.project(project), "caches", name)
+	upper, work = base+"/upper", base+"/work"
+	return upper, work, errors.Join(os.MkdirAll(upper, 0o700), os.MkdirAll(work, 0o700))
+}
+
+func (s *stateDir) logDenial(d api.Denial) error { return s.append("denials.jsonl", d) }
+func (s *stateDir) logLink(l api.Link) error     { return s.append("links.jsonl", l) }
+
+// append adds one line. O_APPEND makes lines of several supervisors not mix:
+// each is one write below the size that the kernel keeps whole.
+func (s *stateDir) append(name string, v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	path := filepath.Join(s.path, name)
+	if st, err := os.Stat(path); err == nil && st.Size() > logLimit {
+		_ = os.Rename(path, path+".1") // two at once: the second finds a small file or none
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	defer f.Close()
+	if _, err := f.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return nil
+}

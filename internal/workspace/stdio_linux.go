@@ -1,0 +1,162 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// stdio is what the command gets as its standard descriptors, and the relays
+// behind them. A regular file never crosses the walls: reopening
+// /proc/self/fd/0 would make a file that was opened for reading writable. It is
+// relayed through a pipe instead; everything else (terminal, pipe, socket,
+// /dev/null) crosses as it is.
+type stdio struct {
+	files   [3]*os.File // what the command gets
+	inside  []*os.File  // our copies of pipe ends that crossed
+	output  sync.WaitGroup
+	input   *inputRelay
+	mu      sync.Mutex
+	failure error // the first write error of an output relay
+}
+
+// inputRelay feeds a file into a pipe. It never takes more from the file than
+// the pipe holds, so that what the command left unread can be given back.
+type inputRelay struct {
+	file *os.File
+	read *os.File // our copy of the command's end, to count what is left
+	done chan struct{}
+}
+
+// newStdio looks at the three outer descriptors and prepares the inner ones.
+func newStdio(outer [3]*os.File) (*stdio, error) {
+	s := &stdio{files: outer}
+	for i, f := range outer {
+		var st unix.Stat_t
+		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+			return nil, fmt.Errorf("standard descriptor %d: %w", i, err)
+		}
+		switch st.Mode & unix.S_IFMT {
+		case unix.S_IFDIR, unix.S_IFBLK:
+			s.abandon()
+			return nil, fmt.Errorf("standard descriptor %d is a directory or a block device; it would give the command a way out: redirect it to a file or a pipe", i)
+		case unix.S_IFREG:
+			if err := s.relay(i, f); err != nil {
+				s.abandon()
+				return nil, err
+			}
+		}
+	}
+	return s, nil
+}
+
+func (s *stdio) relay(i int, f *os.File) error {
+	if i == 2 && s.files[1] != nil && len(s.inside) > 0 && sameFile(1, 2) {
+		s.files[2] = s.files[1] // one pipe for both keeps their order
+		return nil
+	}
+	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+	if err != nil {
+		return fmt.Errorf("standard descriptor %d: %w", i, err)
+	}
+	r, w, err := blockingPipe()
+	if err != nil {
+		return fmt.Errorf("relaying standard descriptor %d: %w", i, err)
+	}
+	if i == 0 || flags&unix.O_ACCMODE == unix.O_RDONLY {
+		s.files[i] = r
+		s.input = &inputRelay{file: f, read: r, done: make(chan struct{})}
+		go s.input.run(w)
+		return nil
+	}
+	s.files[i] = w
+	s.inside = append(s.inside, w)
+	s.output.Add(1)
+	go s.copyOut(i, f, r)
+	return nil
+}
+
+// blockingPipe avoids os.Pipe: its ends are non-blocking, and that would be
+// visible to the command, which shares the open file description.
+func blockingPipe() (*os.File, *os.File, error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, err
+	}
+	return os.NewFile(uintptr(fds[0]), "relay"), os.NewFile(uintptr(fds[1]), "relay"), nil
+}
+
+// sameFile says whether two descriptors share an open file description
+// (kcmp(2)); where the kernel cannot tell, the same inode counts.
+func sameFile(a, b uintptr) bool {
+	const kcmpFile = 0
+	pid := uintptr(os.Getpid())
+	n, _, e := unix.Syscall6(unix.SYS_KCMP, pid, pid, kcmpFile, a, b, 0)
+	if e == 0 {
+		return n == 0
+	}
+	var x, y unix.Stat_t
+	return unix.Fstat(int(a), &x) == nil && unix.Fstat(int(b), &y) == nil && x.Dev == y.Dev && x.Ino == y.Ino
+}
+
+func (s *stdio) copyOut(i int, to, from *os.File) {
+	defer s.output.Done()
+	defer from.Close() // a failed write reaches the command as a broken pipe
+	if _, err := io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, 128<<10)); err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.failure == nil {
+			s.failure = fmt.Errorf("writing standard descriptor %d: %w", i, errors.Unwrap(err))
+		}
+	}
+}
+
+func (r *inputRelay) run(w *os.File) {
+	defer close(r.done)
+	defer w.Close()
+	for {
+		n, err := unix.Splice(int(r.file.Fd()), nil, int(w.Fd()), nil, 64<<10, 0)
+		switch {
+		case err == unix.EINTR:
+		case err == unix.EINVAL: // a file system without splice
+			_, _ = io.Copy(struct{ io.Writer }{w}, struct{ io.Reader }{r.file})
+			return
+		case err != nil || n == 0:
+			return
+		}
+	}
+}
+
+// started closes our copies of what the command now holds.
+func (s *stdio) started() {
+	for _, f := range s.inside {
+		f.Close()
+	}
+}
+
+// finish waits until everything that the command wrote has arrived, and gives
+// back what it did not read. It is called when nothing inside is alive.
+func (s *stdio) finish() error {
+	if s.input != nil {
+		left, err := unix.IoctlGetInt(int(s.input.read.Fd()), unix.FIONREAD)
+		if err == nil && left > 0 {
+			_, _ = s.input.file.Seek(int64(-left), io.SeekCurrent)
+		}
+		s.input.read.Close()
+		<-s.input.done
+	}
+	s.output.Wait()
+	return s.failure
+}
+
+// abandon lets go of everything before a command was started.
+func (s *stdio) abandon() {
+	s.started()
+	if s.input != nil {
+		s.input.read.Close()
+	}
+}

@@ -1,0 +1,39 @@
+// Package workspace is the supervisor: it composes the mechanisms into one
+// desk for one command. [Prepare] gathers what the user, the machine and the
+// project say, has it decided, and makes a plan; nothing is started or written
+// yet, and `carrel explain` stops there. [Prepared.Run] puts up the walls, runs
+// the command, answers what comes from inside, and leaves nothing behind.
+//
+// It holds no rule of its own: what is allowed is package policy's word, how it
+// is held is the mechanisms'. Everything that comes from inside the walls is
+// untrusted here: its bytes are bounded, parsed once, and escaped before a
+// terminal shows them. Surfaces (cli, later mcpserver and jsonapi) import this
+// package; it imports no surface.
+package workspace
+
+import (
+	"carrel/internal/agents"
+	"carrel/internal/policy"
+)
+
+// Request is one command to run, as a surface understood it.
+type Request struct {
+	Argv    []string
+	Flags   policy.Request // what the command line asks for
+	Default policy.Persona // the surface's default: agent for run, human for shell
+	Preset  string         // "" for none
+	// Permissions is the ceiling file; "" means CARREL_PERMISSIONS or none.
+	Permissions string
+	Environ     []string // the outside environment
+	Cwd         string   // "" means the process's
+	Version     string   // of this program, for generated files
+}
+
+// Known says which agent a command is, if any.
+type Known struct {
+	Agent *agents.Agent
+	Match agents.Match
+}
+
+// EnvInside is set to 1 for every command inside.
+const EnvInside = "CARREL"
