@@ -119,7 +119,7 @@ func TestRecognises(t *testing.T) {
 		{"pipx run --spec aider-chat==1.0 aider", "aider", 5, "pipx"},
 		{"env claude", "claude", 2, "env"},
 		{"env -i HOME=/x A=B claude -p", "claude", 5, "env"},
-		{"env -u X -uY --unset=Z --unset W - claude", "claude", 8, "env"},
+		{"env -u X -uY --unset=Z --unset W - claude", "claude", 9, "env"},
 		{"/usr/bin/env claude", "claude", 2, "env"},
 		{"env PATH=/x /usr/bin/claude", "claude", 3, "env"},
 		{"nice claude", "claude", 2, "nice"},

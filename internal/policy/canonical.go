@@ -28,14 +28,14 @@ func canonicalFiles(scope Scope, files []FileRequest, resolve func(string) strin
 			continue
 		}
 		for _, p := range places {
-			real := resolve(p)
+			target := resolve(p)
 			if p != scope.Tmp { // the private directory is not the host's
-				r.Place = real
+				r.Place = target
 			} else {
 				r.Place = p
 			}
 			out = append(out, r)
-			if r.Access == Deny && real != p {
+			if r.Access == Deny && target != p {
 				r.Place = p
 				out = append(out, r)
 			}

@@ -1,8 +1,10 @@
 package policy
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // shellWord quotes a word for a POSIX shell, as bytes: what a hint shows must
@@ -37,22 +39,25 @@ func notShellSafe(r rune) bool {
 }
 
 // yamlWord writes a string as the configuration reads it back: plain where
-// that is safe, else in double quotes with bytes as \xNN.
+// that is safe, else in double quotes, and as !!binary where it is not UTF-8.
 func yamlWord(s string) string {
-	if s != "" && strings.IndexFunc(s, notYAMLSafe) < 0 && s[0] != '-' && s[0] != ':' && s[0] != '@' && s[0] != '%' {
+	if s != "" && strings.IndexFunc(s, notYAMLSafe) < 0 && !strings.ContainsAny(s[:1], "-@%") {
 		return s
+	}
+	if !utf8.ValidString(s) {
+		return "!!binary " + base64.StdEncoding.EncodeToString([]byte(s))
 	}
 	var b strings.Builder
 	b.WriteByte('"')
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
+	for _, c := range s {
+		switch {
 		case c == '"' || c == '\\':
 			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c < 0x20 || c >= 0x7f:
+			b.WriteRune(c)
+		case c < 0x20 || c >= 0x7f && c < 0xa0:
 			fmt.Fprintf(&b, `\x%02x`, c)
 		default:
-			b.WriteByte(c)
+			b.WriteRune(c)
 		}
 	}
 	b.WriteByte('"')

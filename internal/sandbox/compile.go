@@ -30,6 +30,8 @@ type Facts interface {
 type Overlay struct {
 	Path        string // guest and host path
 	Upper, Work string // host directories, the supervisor makes them
+	Private     bool   // never show the host's content, only Upper
+	Keep        bool   // where no overlay can be made, the host's content read-only
 	Reason      string
 }
 
@@ -162,20 +164,27 @@ func (c *compiler) rules() error {
 
 // privateHome gives an empty home and /tmp where no rule grants the real ones.
 func (c *compiler) privateHome(all []policy.Rule) {
-	granted := func(dir string) bool {
+	granted := func(dir string, byDefault bool) bool {
 		return slices.ContainsFunc(all, func(r policy.Rule) bool {
-			return r.Path == dir && (r.Access == policy.Read || r.Access == policy.Write)
+			return r.Path == dir && (r.Access == policy.Read || r.Access == policy.Write) &&
+				(byDefault || r.Source.Layer != policy.LayerDefault)
 		})
 	}
-	if home := c.p.Scope.Home; home != "" && home != "/" && !granted(home) {
+	if home := c.p.Scope.Home; home != "" && home != "/" && !granted(home, true) {
 		c.private(home, 0o700, "private home")
 	}
-	if tmp := c.p.Scope.Tmp; tmp != "" && !granted(tmp) {
+	// The default rule for /tmp means a private one; only an explicit rule
+	// brings the host's in.
+	if tmp := c.p.Scope.Tmp; tmp != "" && !granted(tmp, false) {
 		c.private(tmp, 0o1777, "private temporary files")
+		c.access[tmp] = policy.Write
 	}
 }
 
 func (c *compiler) rule(r policy.Rule) error {
+	if r.Path == c.p.Scope.Tmp && r.Source.Layer == policy.LayerDefault {
+		return nil // privateHome has seen to it
+	}
 	real, kind := c.facts.Resolve(r.Path)
 	around := c.around(r.Path)
 	if r.Access == policy.Deny {
@@ -266,7 +275,11 @@ func (c *compiler) additions() {
 		}
 	}
 	for _, o := range c.in.Overlays {
-		c.add(Mount{Kind: MountOverlay, Target: o.Path, Source: o.Path, Upper: o.Upper, Work: o.Work, Dir: true, Reason: o.Reason})
+		m := Mount{Kind: MountOverlay, Target: o.Path, Source: o.Path, Upper: o.Upper, Work: o.Work, Optional: o.Keep, Dir: true, Reason: o.Reason}
+		if o.Private {
+			m.Kind, m.Source = MountBind, o.Upper
+		}
+		c.add(m)
 		c.write = append(c.write, o.Path)
 	}
 	for _, b := range c.in.Binds {

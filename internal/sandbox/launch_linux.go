@@ -23,11 +23,10 @@ var stageCapabilities = []uintptr{
 
 // Walls is one running set of walls, seen from its supervisor.
 type Walls struct {
-	// API is the listening socket of the inside API, non-blocking and unwrapped.
-	API int
 	// Notes are what the stage had to say while building, for the user.
 	Notes []string
 
+	api     int // listening socket of the inside API, -1 when taken
 	process *os.Process
 	control *os.File
 	send    sync.Mutex
@@ -56,7 +55,9 @@ var ErrGone = errors.New("the workspace has ended")
 //
 // A *SetupError means that the walls could not be built, a *StartError that
 // they stand but the command could not be started in them.
-func Launch(p *Plan, exe string, stdio [3]*os.File, stopped func(uint64, syscall.Signal)) (*Walls, error) {
+//
+// group, which may be nil, is joined by the stage before it builds anything.
+func Launch(p *Plan, exe string, stdio [3]*os.File, group *Cgroup, stopped func(uint64, syscall.Signal)) (*Walls, error) {
 	plan, err := memoryFile("carrel-plan", p.Encode())
 	if err != nil {
 		return nil, fmt.Errorf("writing the plan: %w", err)
@@ -78,10 +79,19 @@ func Launch(p *Plan, exe string, stdio [3]*os.File, stopped func(uint64, syscall
 		return nil, namespaceError(err)
 	}
 	w := &Walls{
-		API: -1, process: process, control: control, nextID: FirstCommand, stopped: stopped, gone: make(chan struct{}),
+		api: -1, process: process, control: control, nextID: FirstCommand, stopped: stopped, gone: make(chan struct{}),
 		exits: make(map[uint64]chan Exit), starts: make(map[uint64]chan error), dials: make(map[uint64]chan dialed),
 	}
-	if err := w.ready(); err != nil {
+	if group != nil {
+		err = group.Join(process.Pid)
+	}
+	if err == nil {
+		err = w.tell(Message{Kind: MsgGo})
+	}
+	if err == nil {
+		err = w.ready()
+	}
+	if err != nil {
 		w.Kill()
 		return nil, err
 	}
@@ -139,7 +149,7 @@ func (w *Walls) ready() error {
 		switch m.Kind {
 		case MsgReady:
 			if len(fds) == 1 {
-				w.API = fds[0]
+				w.api = fds[0]
 			}
 			return nil
 		case MsgNote:
@@ -287,10 +297,17 @@ func (w *Walls) Close() {
 	_ = control(w.control, func(fd int) error { return unix.Shutdown(fd, unix.SHUT_RDWR) })
 	w.control.Close()
 	_, _ = w.process.Wait()
-	if w.API >= 0 {
-		unix.Close(w.API)
-		w.API = -1
+	if fd := w.TakeAPI(); fd >= 0 {
+		unix.Close(fd)
 	}
+}
+
+// TakeAPI hands out the listening socket of the inside API, once; the caller
+// closes it.
+func (w *Walls) TakeAPI() int {
+	fd := w.api
+	w.api = -1
+	return fd
 }
 
 // PID is the stage's process id outside.

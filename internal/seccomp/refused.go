@@ -5,7 +5,7 @@ package seccomp
 var refused = []rule{
 	{
 		when: never, errno: eNOSYS,
-		reason: "a second way to every system call that no filter sees, and the largest source of kernel holes in years; libuv and others fall back on ENOSYS",
+		reason: "a second way to every system call that no filter sees, and a steady source of kernel holes; libuv and others fall back on ENOSYS",
 		names:  "io_uring_setup io_uring_enter io_uring_register",
 	},
 	{

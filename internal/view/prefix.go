@@ -13,7 +13,7 @@ const prefixPlace = "~/.local/share/carrel/prefix"
 
 // npmrcPlace is the user configuration of npm inside. It is not ~/.npmrc: nvm
 // refuses to work when it finds a prefix there or in NPM_CONFIG_PREFIX.
-const npmrcPlace = "~/.config/carrel-npm/npmrc"
+const npmrcPlace = "~/.local/share/carrel/npmrc"
 
 const maxNpmrc = 64 << 10
 

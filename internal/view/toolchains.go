@@ -34,10 +34,9 @@ const maxConfigFile = 256 << 10 // bytes of a tool's configuration file
 
 // toolchains shows every tool of the table that the host has.
 func (in *inspector) toolchains() {
-	for i := range toolTables {
-		for j := range toolTables[i] {
-			in.tool(&toolTables[i][j])
-		}
+	table := toolTable()
+	for i := range table {
+		in.tool(&table[i])
 	}
 	in.pathNotes()
 }
@@ -203,6 +202,8 @@ func (in *inspector) cache(p string, c toolCache, name, reason string) {
 		return
 	case !within(at.path, in.o.Home) && !at.isDir(): // nowhere to create it
 		return
+	case !at.isDir() && in.shown(path.Dir(at.path)): // no mount point in a read-only tree
+		return
 	case within(at.path, in.o.Project), in.inSystem(at.path), in.tooBroad(at.path), in.hidden.covers(at.path):
 		return
 	case in.seen["c"+at.path]:
@@ -244,6 +245,3 @@ func (in *inspector) shown(p string) bool {
 	}
 	return false
 }
-
-// toolVariables are the variables of the table, for the allow-list.
-var toolVariables = lazyToolVariables()

@@ -68,11 +68,14 @@ func (s *stateDir) project(path string) string {
 	return filepath.Join(s.path, "projects", hex.EncodeToString(sum[:10]))
 }
 
-// overlay makes the upper and work directories for one cache of a project.
-func (s *stateDir) overlay(project, name string) (upper, work string, err error) {
+// overlayPaths gives the upper and work directories for one cache of a project.
+func (s *stateDir) overlayPaths(project, name string) (upper, work string) {
 	base := filepath.Join(s.project(project), "caches", name)
-	upper, work = base+"/upper", base+"/work"
-	return upper, work, errors.Join(os.MkdirAll(upper, 0o700), os.MkdirAll(work, 0o700))
+	return base + "/upper", base + "/work"
+}
+
+func (s *stateDir) makeOverlay(upper, work string) error {
+	return errors.Join(os.MkdirAll(upper, 0o700), os.MkdirAll(work, 0o700))
 }
 
 func (s *stateDir) logDenial(d api.Denial) error { return s.append("denials.jsonl", d) }

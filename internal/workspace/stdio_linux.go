@@ -142,7 +142,7 @@ func (s *stdio) started() {
 // back what it did not read. It is called when nothing inside is alive.
 func (s *stdio) finish() error {
 	if s.input != nil {
-		left, err := unix.IoctlGetInt(int(s.input.read.Fd()), unix.FIONREAD)
+		left, err := unix.IoctlGetInt(int(s.input.read.Fd()), unix.TIOCINQ)
 		if err == nil && left > 0 {
 			_, _ = s.input.file.Seek(int64(-left), io.SeekCurrent)
 		}

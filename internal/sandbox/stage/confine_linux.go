@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"syscall"
@@ -71,6 +72,9 @@ func dropCapabilities() error {
 	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
 	runtime.KeepAlive(&header)
 	runtime.KeepAlive(&none)
+	if e == syscall.ENOTSUP { // the runtime's answer in a program with C code in it
+		return failed("dropping capabilities", "", errors.New("this program was built with cgo, which keeps threads out of reach; build it with CGO_ENABLED=0"))
+	}
 	if e != 0 {
 		return failed("dropping capabilities", "", e)
 	}

@@ -3,7 +3,9 @@ package stage
 import (
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
+	"slices"
 
 	"carrel/internal/sandbox"
 
@@ -31,6 +33,10 @@ func run(link *link) error {
 	if err != nil {
 		return err
 	}
+	if _, _, err := link.receive(); err != nil { // MsgGo, or the supervisor is gone
+		return failed("waiting for the supervisor", "", err)
+	}
+	holdSignals()
 	mask := unix.Umask(0)
 	b := &builder{plan: plan, note: link.note}
 	if err := b.build(); err != nil {
@@ -89,4 +95,15 @@ func readAll(fd int) ([]byte, error) {
 		}
 	}
 	return buf, nil
+}
+
+// holdSignals takes the signals that a terminal or a caller sends to the whole
+// process group. The kernel shields PID 1 only from signals that it does not
+// handle, and the Go runtime handles these by ending the process. They are
+// caught, not ignored: a command must not inherit "ignored" from us. What our
+// caller ignored stays ignored, for the command too.
+func holdSignals() {
+	held := []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGPIPE}
+	held = slices.DeleteFunc(held, signal.Ignored)
+	signal.Notify(make(chan os.Signal, 1), held...)
 }

@@ -143,19 +143,20 @@ func (b *builder) freeze(m *sandbox.Mount) error {
 }
 
 // overlay lays a private upper directory over a host directory. Where the
-// kernel refuses, the private directory alone takes its place: work goes on,
-// only the host's content is missing.
+// kernel or a file system refuses, work goes on without copy-on-write: with the
+// host's content read-only where that is what matters (the step is Optional),
+// else with the private directory alone.
 func (b *builder) overlay(m *sandbox.Mount) error {
+	lower, err := openSource(m.Source)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(lower)
 	upper, err := openSource(m.Upper)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(upper)
-	lower, err := openSource(m.Source)
-	if err != nil {
-		return b.bindFrom(upper, &sandbox.Mount{Source: m.Upper, Target: m.Target}, unix.MOUNT_ATTR_NODEV)
-	}
-	defer unix.Close(lower)
 	work, err := openSource(m.Work)
 	if err != nil {
 		return err
@@ -164,12 +165,15 @@ func (b *builder) overlay(m *sandbox.Mount) error {
 	fs, err := newFS("overlay", [][2]string{
 		{"lowerdir", procFD(lower)}, {"upperdir", procFD(upper)}, {"workdir", procFD(work)}, {"userxattr", ""},
 	}, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
-	if err != nil {
-		b.note(fmt.Sprintf("no copy-on-write over %q here (%v): it starts empty inside", m.Source, err))
-		return b.bindFrom(upper, &sandbox.Mount{Source: m.Upper, Target: m.Target}, unix.MOUNT_ATTR_NODEV)
+	if err == nil {
+		defer unix.Close(fs)
+		return b.attach(fs, m.Target, true)
 	}
-	defer unix.Close(fs)
-	return b.attach(fs, m.Target, true)
+	b.note(fmt.Sprintf("no copy-on-write over %q here: %v", m.Source, err))
+	if m.Optional {
+		return b.bindFrom(lower, &sandbox.Mount{Source: m.Source, Target: m.Target, ReadOnly: true}, unix.MOUNT_ATTR_NODEV)
+	}
+	return b.bindFrom(upper, &sandbox.Mount{Source: m.Upper, Target: m.Target}, unix.MOUNT_ATTR_NODEV)
 }
 
 func procFD(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

@@ -1,0 +1,88 @@
+// Package cli is the command line: one file per command. It turns flags into
+// requests and prints results; it has no logic of its own. What is allowed is
+// decided in package policy, what is done is done by package workspace.
+//
+// Exit statuses follow docker(1) and env(1): 125 when carrel itself refuses or
+// goes wrong, 126 when the command cannot be run, 127 when it is not found,
+// 124 when its time is over, else the command's own.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"carrel/internal/inside"
+	"carrel/internal/sandbox"
+	"carrel/internal/sandbox/stage"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+)
+
+// Main runs the program with argv (argv[0] included) and returns its exit status.
+func Main(argv []string) int {
+	switch {
+	case len(argv) > 0 && argv[0] == sandbox.StageArg0:
+		stage.Main()
+	case len(argv) > 0 && inside.IsHelper(argv[0]):
+		return inside.Main(argv[1:], os.Stderr)
+	}
+	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ()}
+	root := a.root()
+	root.SetArgs(argv[min(1, len(argv)):])
+	if err := root.Execute(); err != nil {
+		return a.fail(err)
+	}
+	return a.status
+}
+
+// app is what every command shares.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	environ  []string
+	status   int
+}
+
+// exitError carries an exit status beside its message.
+type exitError struct {
+	status int
+	err    error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// fail prints an error and gives its exit status.
+func (a *app) fail(err error) int {
+	status := workspace.ExitOurs
+	var e *exitError
+	if errors.As(err, &e) {
+		status = e.status
+	}
+	fmt.Fprintf(a.err, "carrel: %s\n", Escape(err.Error()))
+	return status
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "carrel",
+		Short:         "Run AI coding agents, or any command, behind walls",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Long: `carrel gives a command a private desk on this machine: it sees the project and
+the tools it needs and no secrets, and everything else is out of its reach.`,
+		Example: `  carrel run -- claude
+  carrel run --read ~/reference -- make test
+  carrel shell
+  carrel explain --path ~/.ssh/id_ed25519`,
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.AddCommand(a.commands()...)
+	return root
+}

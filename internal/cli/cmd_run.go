@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"syscall"
+
+	"carrel/internal/api"
+	"carrel/internal/policy"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+const exitStatusHelp = `
+Exit status:
+  the command's own, or 128+N when signal N ended it
+  124  the time given by --timeout was over
+  125  carrel refused or went wrong
+  126  the command was found and could not be run
+  127  the command was not found inside`
+
+func (a *app) commands() []*cobra.Command {
+	return []*cobra.Command{a.runCommand(), a.shellCommand(), a.versionCommand()}
+}
+
+func (a *app) runCommand() *cobra.Command {
+	f := &runFlags{}
+	cmd := &cobra.Command{
+		Use:   "run [flags] -- COMMAND [ARG...]",
+		Short: "Run a command behind walls in the current project",
+		Long: `Runs COMMAND in the current project behind walls. It sees the project, the
+system's and your toolchains' programs, and nothing else of your home; known
+agents (claude, codex, gemini, ...) also get their own settings and login.
+` + exitStatusHelp,
+		Example: `  carrel run -- claude
+  carrel run -- make test
+  carrel run --network local --deny '**/*.pem' -- npm test
+  carrel run --read ~/reference --timeout 10m -- codex exec "explain this"`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.start(cmd, f, args, policy.Agent) },
+	}
+	cmd.Flags().SetInterspersed(false)
+	f.register(cmd.Flags())
+	return cmd
+}
+
+func (a *app) shellCommand() *cobra.Command {
+	f := &runFlags{}
+	cmd := &cobra.Command{
+		Use:   "shell [flags] [-- ARG...]",
+		Short: "Open your own shell behind walls in the current project",
+		Long: `Opens your shell behind the same walls, for you: persona human, so that the
+host's display is granted where there is one.
+` + exitStatusHelp,
+		Example: `  carrel shell
+  carrel shell --network open
+  carrel shell -- -c 'make && ./demo'`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.start(cmd, f, append([]string{a.userShell()}, args...), policy.Human)
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	f.register(cmd.Flags())
+	return cmd
+}
+
+func (a *app) userShell() string {
+	if s := os.Getenv("SHELL"); s != "" {
+		return s
+	}
+	return "/bin/sh"
+}
+
+// start is what run and shell share: prepare, start, tell.
+func (a *app) start(cmd *cobra.Command, f *runFlags, argv []string, persona policy.Persona) error {
+	if len(argv) == 0 && f.preset == "" {
+		return fmt.Errorf("no command given\nhint: carrel run -- COMMAND [ARG...]")
+	}
+	flags, err := f.request(cmd)
+	if err != nil {
+		return err
+	}
+	p, err := workspace.Prepare(workspace.Request{
+		Argv: argv, Flags: flags, Default: persona, Preset: f.preset, Permissions: f.permissions, Environ: a.environ,
+	})
+	if err != nil {
+		return err
+	}
+	a.announce(p)
+	r, err := p.Start()
+	a.tell(p, r, f.json)
+	if err != nil {
+		return &exitError{status: r.Exit, err: err}
+	}
+	a.status = r.Exit
+	if r.Signal != "" {
+		workspace.DieBy(syscall.Signal(r.Exit - 128))
+	}
+	return nil
+}
+
+// announce says before the start what the user has to know: it is the last
+// moment before the command owns the screen.
+func (a *app) announce(p *workspace.Prepared) {
+	for _, w := range p.Announcements() {
+		fmt.Fprintf(a.err, "carrel: %s\n", Escape(w))
+	}
+}
+
+// tell prints the summary: JSON when asked for, else to a terminal only, and
+// only when there is something to say.
+func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
+	tty := term.IsTerminal(int(os.Stderr.Fd()))
+	if !asJSON && !tty && len(r.Denials) == 0 && len(r.Notes) == 0 {
+		return
+	}
+	var changed workspace.Changed
+	if asJSON || tty {
+		changed = p.Changes(r)
+		if changed.Complete {
+			r.Changed = &changed.Files
+		}
+	}
+	if asJSON {
+		out, err := json.Marshal(r)
+		if err == nil {
+			fmt.Fprintf(a.err, "%s\n", out)
+		}
+		return
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(a.err, "carrel: note: %s\n", Escape(n))
+	}
+	for _, l := range r.Links {
+		fmt.Fprintf(a.err, "carrel: link: %s\n", Escape(l.URL))
+	}
+	for _, d := range r.Denials {
+		fmt.Fprintf(a.err, "carrel: denied: %s\n", Escape(d.Message))
+		if d.Hint != "" {
+			fmt.Fprintf(a.err, "carrel:   hint: %s\n", Escape(d.Hint))
+		}
+	}
+	if changed.Files > 0 || len(r.Denials) > 0 {
+		fmt.Fprintf(a.err, "carrel: %s, %s\n", count(changed.Files, "file changed", "files changed"), count(len(r.Denials), "denial", "denials"))
+	}
+	for _, name := range changed.Risky {
+		fmt.Fprintf(a.err, "carrel: look at %s: it can make programs outside run code\n", Escape(name))
+	}
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,110 @@
+package config
+
+import (
+	"carrel/internal/policy"
+)
+
+// Kind is which of the configuration files a file is.
+type Kind uint8
+
+const (
+	KindUser     Kind = iota + 1 // ~/.config/carrel/config.yaml
+	KindProject                  // .carrel.yaml or .carrel/config.yaml
+	KindOperator                 // /etc/carrel/config.yaml
+	KindCeiling                  // the file of --permissions
+)
+
+// String names the kind as the command line does.
+func (k Kind) String() string {
+	switch k {
+	case KindUser:
+		return "user"
+	case KindProject:
+		return "project"
+	case KindOperator:
+		return "operator"
+	case KindCeiling:
+		return "ceiling"
+	}
+	return "unknown"
+}
+
+func (k Kind) layer() policy.LayerKind {
+	switch k {
+	case KindProject:
+		return policy.LayerProject
+	case KindOperator:
+		return policy.LayerOperator
+	case KindCeiling:
+		return policy.LayerCeiling
+	}
+	return policy.LayerUser
+}
+
+// Options say where to look. Nothing is taken from the process itself.
+type Options struct {
+	Root       string   // prefix of the operator's path, for tests; "" is "/"
+	Home       string   // absolute, "" if unknown
+	ConfigHome string   // $XDG_CONFIG_HOME; "" or relative means Home/.config
+	Project    string   // absolute, "" for no project file
+	Cwd        string   // absolute; where a relative Permissions starts
+	Environ    []string // NAME=value, as os.Environ
+
+	Permissions  string // --permissions; "" means CARREL_PERMISSIONS
+	OperatorFile string // instead of /etc/carrel/config.yaml
+
+	// BuiltinPresets are the names that the user's presets cannot take: their
+	// personas are fixed.
+	BuiltinPresets []string
+}
+
+// Loaded is everything that was read.
+type Loaded struct {
+	Layers   []policy.Layer  // operator, environment, user, project; each only if present
+	Ceiling  *policy.Ceiling // of --permissions or CARREL_PERMISSIONS; nil without
+	Presets  []Preset        // the user's own, by name
+	Settings Settings
+	Files    []FileStatus
+	Warnings []policy.Warning
+
+	values []Setting
+}
+
+// Settings are the keys that are no policy. They are the user's, or the
+// operator's where the user says nothing.
+type Settings struct {
+	OpenURLs   *policy.Value[string] // "show" or "browser"; nil: not said
+	PromptsOff *policy.Value[bool]   // agents.prompts_off; nil: not said
+}
+
+// Preset is one of the user's named commands.
+type Preset struct {
+	Name        string
+	Command     []string // program and arguments; may be empty
+	Description string
+	Persona     policy.Persona // human unless the preset says otherwise
+	Request     policy.Request // Persona is always set
+	Source      policy.Source
+}
+
+// Layer returns the preset as the layer that it is when it is chosen.
+func (p Preset) Layer() policy.Layer {
+	return policy.Layer{Kind: policy.LayerProfile, Name: "preset " + p.Name, Request: p.Request}
+}
+
+// FileStatus says what became of one file that was looked for.
+type FileStatus struct {
+	Kind    Kind
+	Path    string
+	Present bool
+}
+
+// Setting is one value that somebody wrote, for config show.
+type Setting struct {
+	Key    string // "display.virtual_display", "read"
+	Value  string // as a person would write it
+	Source policy.Source
+}
+
+// Show lists what was read, strongest layer first, in the order of the files.
+func Show(l *Loaded) []Setting { return l.values }

@@ -1,0 +1,188 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"carrel/internal/policy"
+)
+
+var (
+	// ErrPresetExists is the reason why AddPreset refuses a name.
+	ErrPresetExists = errors.New("there is a preset of that name")
+	// ErrNoPreset is the reason why RemovePreset finds nothing to remove.
+	ErrNoPreset = errors.New("there is no preset of that name")
+)
+
+// NewPreset is what AddPreset writes.
+type NewPreset struct {
+	Name        string
+	Command     []string
+	Persona     policy.Persona // "" is left out, so human
+	Description string
+	Replace     bool     // an existing preset of that name goes
+	Builtin     []string // names that cannot be taken
+}
+
+// AddPreset writes a preset into the user's configuration file, which need not
+// exist. Comments and the order of keys stay; blank lines may go. A file with
+// mistakes is left alone and they are returned. Two callers at once both get
+// their preset in.
+func AddPreset(file string, p NewPreset) error {
+	if msg := badPresetName(p.Name); msg != "" {
+		return errors.New(msg)
+	}
+	opts := Options{BuiltinPresets: p.Builtin}
+	return edit(file, opts, func(root *yaml.Node) error {
+		presets := section(root, "presets")
+		if i := keyIndex(presets, p.Name); i >= 0 {
+			if !p.Replace {
+				return fmt.Errorf("preset %q: %w", p.Name, ErrPresetExists)
+			}
+			presets.Content[i+1] = p.node()
+			return nil
+		}
+		presets.Content = append(presets.Content, textNode(p.Name), p.node())
+		return nil
+	})
+}
+
+// RemovePreset takes a preset out of the user's configuration file, as
+// AddPreset puts it in.
+func RemovePreset(file, name string) error {
+	return edit(file, Options{}, func(root *yaml.Node) error {
+		at := keyIndex(root, "presets")
+		if at < 0 {
+			return fmt.Errorf("preset %q: %w", name, ErrNoPreset)
+		}
+		presets := root.Content[at+1]
+		i := keyIndex(presets, name)
+		if i < 0 {
+			return fmt.Errorf("preset %q: %w", name, ErrNoPreset)
+		}
+		presets.Content = slices.Delete(presets.Content, i, i+2)
+		if len(presets.Content) == 0 {
+			root.Content = slices.Delete(root.Content, at, at+2)
+		}
+		return nil
+	})
+}
+
+func (p NewPreset) node() *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	add := func(key string, v *yaml.Node) { n.Content = append(n.Content, textNode(key), v) }
+	if p.Description != "" {
+		add("description", textNode(p.Description))
+	}
+	if p.Persona != "" {
+		add("persona", textNode(string(p.Persona)))
+	}
+	command := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
+	for _, arg := range p.Command {
+		command.Content = append(command.Content, textNode(arg))
+	}
+	add("command", command)
+	return n
+}
+
+// edit changes the file under a lock: read, change, check, replace.
+func edit(file string, opts Options, change func(root *yaml.Node) error) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("creating the directory of %q: %w", file, err)
+	}
+	// A symlink, as people keep them for their dot files, stays one.
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target
+	}
+	unlock, err := lockFile(file + ".lock")
+	if err != nil {
+		return fmt.Errorf("locking %q: %w", file, err)
+	}
+	defer unlock()
+	old, err := readTrusted(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Problems{readProblem(file, err)}
+	}
+	text, err := edited(old, file, opts, change)
+	if err != nil {
+		return err
+	}
+	return replaceFile(file, text)
+}
+
+// edited returns the changed text, after decoding it again: what the change
+// did not mean to touch must read as before.
+func edited(old []byte, file string, opts Options, change func(root *yaml.Node) error) ([]byte, error) {
+	before, problems := decodeFile(old, file, KindUser, Options{})
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	doc, _ := parse(old, file)
+	var head []byte
+	if doc == nil { // nothing, or comments alone, which belong to no node
+		head = old
+		doc = &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode, Tag: "!!map"}}}
+	}
+	if err := change(doc.Content[0]); err != nil {
+		return nil, err
+	}
+	body, err := yaml.Dump(doc, yaml.WithV4Defaults(), yaml.WithLineWidth(-1))
+	if err != nil {
+		return nil, fmt.Errorf("writing %q as YAML: %w", file, err)
+	}
+	if n := len(head); n > 0 && head[n-1] != '\n' {
+		head = append(head, '\n')
+	}
+	text := append(slices.Clip(head), body...)
+	after, problems := decodeFile(text, file, KindUser, opts)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	if !sameButPresets(before.values, after.values) {
+		return nil, fmt.Errorf("editing %q would change other settings: edit it by hand", file)
+	}
+	return text, nil
+}
+
+// sameButPresets compares what both files set outside of presets.
+func sameButPresets(a, b []Setting) bool {
+	return slices.EqualFunc(withoutPresets(a), withoutPresets(b), func(x, y Setting) bool {
+		return x.Key == y.Key && x.Value == y.Value
+	})
+}
+
+func withoutPresets(list []Setting) []Setting {
+	return slices.DeleteFunc(slices.Clone(list), func(s Setting) bool {
+		return strings.HasPrefix(s.Key, "presets.")
+	})
+}
+
+// section returns the mapping at a key of the root, made if it is not there.
+func section(root *yaml.Node, key string) *yaml.Node {
+	if i := keyIndex(root, key); i >= 0 {
+		n := root.Content[i+1]
+		if len(n.Content) == 0 && root.Style&yaml.FlowStyle == 0 {
+			n.Style &^= yaml.FlowStyle // "presets: {}" becomes a block
+		}
+		return n
+	}
+	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	root.Content = append(root.Content, textNode(key), n)
+	return n
+}
+
+func keyIndex(mapping *yaml.Node, key string) int {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return i
+		}
+	}
+	return -1
+}

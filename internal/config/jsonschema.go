@@ -1,0 +1,96 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Schema is the JSON Schema (draft 2020-12) of the user's configuration, made
+// from the table that decodes it.
+func Schema() []byte { return schemaOf(KindUser) }
+
+// SchemaOf is the JSON Schema of one kind of file.
+func SchemaOf(kind Kind) []byte { return schemaOf(kind) }
+
+func schemaOf(kind Kind) []byte {
+	fields := configFields()
+	if kind == KindCeiling {
+		fields = ceilingFields()
+	}
+	top := objectSchema(fields, kind)
+	top["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	top["title"] = fmt.Sprintf("Carrel %s configuration", kind)
+	out, err := json.MarshalIndent(top, "", "  ")
+	if err != nil {
+		return nil // maps, slices and strings always marshal
+	}
+	return append(out, '\n')
+}
+
+type jsonObject = map[string]any
+
+func objectSchema(fields []field, kind Kind) jsonObject {
+	properties := jsonObject{}
+	required := []string{}
+	for i := range fields {
+		f := &fields[i]
+		if f.in != 0 && !f.in.has(kind) {
+			continue
+		}
+		properties[f.key] = fieldSchema(f, kind)
+		if f.need {
+			required = append(required, f.key)
+		}
+	}
+	out := jsonObject{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		out["required"] = required
+	}
+	return out
+}
+
+func fieldSchema(f *field, kind Kind) jsonObject {
+	s := typeSchema(f, kind)
+	s["description"] = f.doc
+	return s
+}
+
+func typeSchema(f *field, kind Kind) jsonObject {
+	text := jsonObject{"type": "string"}
+	switch f.typ {
+	case typeEnum:
+		words := append([]string{}, f.enum...)
+		for _, w := range sortedKeys(f.also) {
+			words = append(words, w)
+		}
+		return jsonObject{"enum": words}
+	case typeBool:
+		return jsonObject{"type": "boolean"}
+	case typeSize:
+		return jsonObject{"type": []string{"string", "integer"}, "pattern": sizePattern, "minimum": 0}
+	case typeDuration:
+		return jsonObject{"type": "string", "pattern": durationPattern}
+	case typeCount:
+		return jsonObject{"type": "integer", "minimum": 0}
+	case typeList:
+		return jsonObject{"type": "array", "items": text}
+	case typeMap:
+		return jsonObject{"type": "object", "additionalProperties": text}
+	case typeObjects:
+		return jsonObject{"type": "array", "items": objectSchema(f.sub, kind)}
+	case typeNamed:
+		return jsonObject{"type": "object", "additionalProperties": objectSchema(f.sub, kind)}
+	case typeObject:
+		object := objectSchema(f.sub, kind)
+		if f.word == "" {
+			return object
+		}
+		return jsonObject{"anyOf": []any{typeSchema(find(f.sub, f.word), kind), object}}
+	}
+	return text
+}
+
+const (
+	sizePattern     = `^[0-9]+(\.[0-9]+)?([bB]|[kKmMgGtT]([iI]?[bB])?)?$`
+	durationPattern = `^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`
+)

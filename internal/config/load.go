@@ -1,0 +1,152 @@
+package config
+
+import (
+	"path/filepath"
+
+	"carrel/internal/policy"
+)
+
+const operatorFile = "/etc/carrel/config.yaml"
+
+// Load reads every layer that exists. The error is a [Problems] with all
+// mistakes of all files and variables; with an error nothing is loaded, since
+// a policy from half of what was written is not what anyone asked for.
+func Load(opts Options) (*Loaded, error) {
+	l := &loader{opts: opts, out: &Loaded{}}
+	l.operator()
+	variables := l.environment()
+	l.ceiling(variables)
+	l.user()
+	l.project()
+	if len(l.problems) > 0 {
+		return nil, l.problems
+	}
+	return l.out, nil
+}
+
+type loader struct {
+	opts     Options
+	out      *Loaded
+	problems Problems
+}
+
+func (l *loader) operator() {
+	file := l.opts.OperatorFile
+	if file == "" {
+		file = filepath.Join("/", l.opts.Root, operatorFile)
+	}
+	if r := l.trusted(file, KindOperator); r != nil {
+		l.layer(r)
+	}
+}
+
+func (l *loader) user() {
+	file := UserFile(l.opts)
+	if file == "" {
+		return
+	}
+	l.outside(file, "the user's configuration")
+	if r := l.trusted(file, KindUser); r != nil {
+		l.layer(r)
+	}
+}
+
+// UserFile is the path of the user's configuration, "" where no home is known.
+// As the XDG specification says, a relative XDG_CONFIG_HOME counts as unset.
+func UserFile(opts Options) string {
+	dir := opts.ConfigHome
+	if !filepath.IsAbs(dir) {
+		if !filepath.IsAbs(opts.Home) {
+			return ""
+		}
+		dir = filepath.Join(opts.Home, ".config")
+	}
+	return filepath.Join(dir, "carrel", "config.yaml")
+}
+
+// outside warns where a file that must be out of the workspace's reach lies in
+// the project.
+func (l *loader) outside(file, what string) {
+	if l.opts.Project != "" && inside(file, l.opts.Project) {
+		l.out.Warnings = append(l.out.Warnings, policy.Warning{
+			Source:  policy.Source{Layer: policy.LayerUser, File: file},
+			Message: what + " lies inside the project, where the workspace may change it for the next run",
+		})
+	}
+}
+
+// trusted reads and decodes a file that may be absent.
+func (l *loader) trusted(file string, kind Kind) *decoded {
+	data, err := readTrusted(file)
+	return l.decode(file, kind, data, err)
+}
+
+func (l *loader) decode(file string, kind Kind, data []byte, err error) *decoded {
+	status := FileStatus{Kind: kind, Path: file, Present: !absent(err)}
+	l.out.Files = append(l.out.Files, status)
+	if !status.Present {
+		return nil
+	}
+	if err != nil {
+		l.problems = append(l.problems, readProblem(file, err))
+		return nil
+	}
+	r, problems := decodeFile(data, file, kind, l.opts)
+	l.problems = append(l.problems, problems...)
+	l.out.Warnings = append(l.out.Warnings, r.warnings...)
+	l.out.values = append(l.out.values, r.values...)
+	return r
+}
+
+// layer takes what a file holds beside its policy, and its policy.
+func (l *loader) layer(r *decoded) {
+	layer := policy.Layer{Kind: r.kind.layer(), Name: r.file, Request: r.request}
+	if r.kind == KindOperator {
+		layer.Ceiling = r.ceiling
+	}
+	l.out.Layers = append(l.out.Layers, layer)
+	for _, p := range r.presets {
+		l.preset(p)
+	}
+	if r.settings.OpenURLs != nil {
+		l.out.Settings.OpenURLs = r.settings.OpenURLs
+	}
+	if r.settings.PromptsOff != nil {
+		l.out.Settings.PromptsOff = r.settings.PromptsOff
+	}
+}
+
+// preset adds one; the user's own replaces the operator's of the same name.
+func (l *loader) preset(p Preset) {
+	for i := range l.out.Presets {
+		if l.out.Presets[i].Name == p.Name {
+			l.out.Presets[i] = p
+			return
+		}
+	}
+	l.out.Presets = append(l.out.Presets, p)
+}
+
+// projectFiles are the names that the project's configuration may have.
+var projectFiles = [][]string{{".carrel.yaml"}, {".carrel", "config.yaml"}}
+
+func (l *loader) project() {
+	if l.opts.Project == "" {
+		return
+	}
+	var first string
+	for _, names := range projectFiles {
+		file := filepath.Join(append([]string{l.opts.Project}, names...)...)
+		data, err := readProject(l.opts.Project, names...)
+		r := l.decode(file, KindProject, data, err)
+		switch {
+		case absent(err):
+			continue
+		case first != "":
+			l.problems = append(l.problems, problemf(file, "", "there is %s too: a project has one configuration file", first))
+		case r != nil:
+			l.layer(r)
+		}
+		first = file
+	}
+}

@@ -1,0 +1,153 @@
+package config
+
+import "carrel/internal/policy"
+
+// The schema table: every key of every file, once. Decoding, the JSON Schema
+// and the documentation come from it.
+
+var (
+	userFiles  = in(KindUser, KindOperator)
+	netModes   = []string{"closed", "local", "filtered", "open"}
+	netAliases = map[string]string{"disabled": "closed", "local_only": "local", "inherit_host": "open"}
+)
+
+// configFields are the keys of the user's, the project's and the operator's
+// file.
+func configFields() []field {
+	return append(policyFields(),
+		field{key: "presets", typ: typeNamed, in: userFiles,
+			doc:   "Named commands with a policy of their own. The persona is human unless the preset says otherwise.",
+			sub:   presetFields(),
+			check: func(v value) string { return badPresetName(v.name) },
+			open:  openPreset},
+		field{key: "open_urls", typ: typeEnum, in: userFiles, enum: []string{"show", "browser"},
+			doc: "What happens to a URL that a command inside wants opened: show it, or open it in the browser outside.",
+			put: func(t *target, v value) { t.settings.OpenURLs = textValue[string](v) }},
+		field{key: "agents", typ: typeObject, in: userFiles,
+			doc: "How known agents are started.",
+			sub: []field{{key: "prompts_off", typ: typeBool,
+				doc: "Start known agents with their own permission prompts off, since the walls hold.",
+				put: func(t *target, v value) { t.settings.PromptsOff = boolValue(v) }}}},
+		field{key: "ceiling", typ: typeObject, in: in(KindOperator),
+			doc:  "The most that any policy on this machine may grant, with the keys of a ceiling file.",
+			sub:  ceilingFields(),
+			open: func(t *target, v value) *target { return &target{ceiling: t.ceiling, decoder: t.decoder} }},
+	)
+}
+
+// policyFields are the keys that make up one layer's request.
+func policyFields() []field {
+	return append([]field{
+		{key: "persona", typ: typeEnum, enum: []string{"human", "agent"},
+			doc: "Who drives the keystrokes; decides the default display.",
+			put: func(t *target, v value) { t.request.Persona = textValue[policy.Persona](v) }},
+		{key: "network", typ: typeObject, word: "mode",
+			doc: "How much network the workspace has; a mode alone may stand for the mapping.",
+			sub: []field{
+				{key: "mode", typ: typeEnum, enum: netModes, also: netAliases,
+					doc: "closed: none; local: a loopback inside; filtered: the listed hosts; open: the host's network.",
+					put: func(t *target, v value) { t.request.Network = textValue[policy.NetworkMode](v) }},
+				{key: "allow_hosts", typ: typeList,
+					doc: "Names, *.names or addresses, each with an optional :port.",
+					put: func(t *target, v value) {
+						t.request.AllowHosts = append(t.request.AllowHosts, *textValue[string](v))
+					}},
+			}},
+		{key: "display", typ: typeObject, word: "mode",
+			doc: "What the workspace sees of a desktop; a mode alone may stand for the mapping.",
+			sub: displayFields()},
+		{key: "environment", typ: typeObject,
+			doc: "Which variables from outside exist inside.",
+			sub: environmentFields()},
+		{key: "home", typ: typeEnum, enum: []string{"none", "toolchains", "full"},
+			doc: "What of the home directory is visible; full is read-only, without secrets.",
+			put: func(t *target, v value) { t.request.Home = textValue[policy.HomeMode](v) }},
+		{key: "nested", typ: typeEnum, enum: []string{"none", "userns", "full"},
+			doc: "How much of a sandbox of its own a command may build inside.",
+			put: func(t *target, v value) { t.request.Nested = textValue[policy.Nesting](v) }},
+		{key: "devices", typ: typeList,
+			doc: "Device files that exist inside, as absolute paths.",
+			put: func(t *target, v value) { t.request.Devices = append(t.request.Devices, *textValue[string](v)) }},
+		{key: "programs", typ: typeObject,
+			doc: "Which programs may be launched.",
+			sub: []field{{key: "allow", typ: typeList,
+				doc:  "Absolute paths or names; without the key there is no limit, an empty list allows none.",
+				open: openPrograms,
+				put: func(t *target, v value) {
+					t.request.ProgramsAllow = append(t.request.ProgramsAllow, *textValue[string](v))
+				}}}},
+		{key: "resources", typ: typeObject,
+			doc: "Limits on what the workspace uses; 0 is no limit.",
+			sub: resourceFields(func(t *target) limits {
+				return limits{&t.request.Timeout, &t.request.Memory, &t.request.Pids}
+			})},
+	}, fileFields()...)
+}
+
+func fileFields() []field {
+	grant := func(a policy.Access) func(t *target, v value) {
+		return func(t *target, v value) {
+			t.request.Files = append(t.request.Files, Grant(v.text, a, v.source))
+		}
+	}
+	return []field{
+		{key: "read", typ: typeList,
+			doc: "Files and directories that can be read. ~, :project, :home, :tmp and :system may start one; a relative one starts at the project.",
+			put: grant(policy.Read), check: badPlace},
+		{key: "write", typ: typeList,
+			doc: "Files and directories that can be read and changed.",
+			put: grant(policy.Write), check: badPlace},
+		{key: "deny", typ: typeList,
+			doc: "What can neither be read nor changed: a path, or a pattern with *, **, ?, [...] or {a,b}. A name without / holds at any depth of the project.",
+			put: func(t *target, v value) {
+				t.request.Files = append(t.request.Files, DenyOf(v.text, v.source))
+			}, check: badPlace},
+		{key: "protect", typ: typeList,
+			doc: "What cannot be changed, written as for deny; reading stays as it is.",
+			put: func(t *target, v value) {
+				t.request.Files = append(t.request.Files, ProtectOf(v.text, v.source))
+			}, check: badPlace},
+	}
+}
+
+func displayFields() []field {
+	return []field{
+		{key: "mode", typ: typeEnum, enum: []string{"none", "virtual", "host"},
+			doc: "none: no display; virtual: a display of its own; host: your desktop.",
+			put: func(t *target, v value) { t.request.Display = textValue[policy.DisplayMode](v) }},
+		{key: "allow_desktop_gui", typ: typeBool,
+			doc: "true shows windows on your desktop even for agents, false hides it even from people.",
+			put: func(t *target, v value) { t.request.AllowDesktopGUI = boolValue(v) }},
+		{key: "virtual_display", typ: typeBool,
+			doc: "Give agents a display that nobody sees. Ignored for persona human.",
+			put: func(t *target, v value) { t.request.VirtualDisplay = boolValue(v) }},
+		{key: "watch_vnc", typ: typeBool,
+			doc: "Let a person look at the virtual display.",
+			put: func(t *target, v value) { t.request.WatchVNC = boolValue(v) }},
+	}
+}
+
+func environmentFields() []field {
+	return []field{
+		{key: "pass", typ: typeList,
+			doc: "Names, or patterns of names, that are passed from outside.",
+			put: func(t *target, v value) { t.request.EnvPass = append(t.request.EnvPass, *textValue[string](v)) }},
+		{key: "set", typ: typeMap,
+			doc: "Names with the value that they have inside.",
+			put: putVariable},
+		{key: "drop", typ: typeList,
+			doc: "Names, or patterns of names, that do not exist inside.",
+			put: func(t *target, v value) { t.request.EnvDrop = append(t.request.EnvDrop, *textValue[string](v)) }},
+	}
+}
+
+func presetFields() []field {
+	return append([]field{
+		{key: "command", typ: typeList,
+			doc: "The program and its arguments.",
+			put: func(t *target, v value) { t.preset.Command = append(t.preset.Command, v.text) }},
+		{key: "description", typ: typeText,
+			doc: "One line for preset list.",
+			put: func(t *target, v value) { t.preset.Description = v.text }},
+	}, policyFields()...)
+}

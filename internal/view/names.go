@@ -1,0 +1,70 @@
+package view
+
+import (
+	"bytes"
+	"path"
+)
+
+const (
+	maxResolv = 256 << 10
+	maxHosts  = 8 << 20 // people block trackers with hosts files of this size
+	maxCert   = 4 << 20
+)
+
+// certificateVariables name files or directories with certificates to trust.
+var certificateVariables = []string{
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",
+	"PIP_CERT", "AWS_CA_BUNDLE", "CARGO_HTTP_CAINFO", "NIX_SSL_CERT_FILE",
+}
+
+// names makes name resolution work. Where the files are links into /run, which
+// is empty inside, their content at the start is put at the end of the link: a
+// bind mount would not follow the host's replacement of the file either.
+func (in *inspector) names() {
+	in.copyOut("/etc/resolv.conf", maxResolv, "name servers")
+	in.copyOut("/etc/hosts", maxHosts, "host names")
+}
+
+// copyOut generates what a file of the system leads to outside the system.
+func (in *inspector) copyOut(p string, max int64, reason string) {
+	at := in.h.walk(p)
+	if in.inSystem(at.path) && at.found {
+		in.link(at.hops)
+		return
+	}
+	if len(at.hops) == 0 {
+		return // the host has none
+	}
+	data, _, err := in.h.load(p, max)
+	if err != nil {
+		in.note("%s: %v; it is empty inside", p, err)
+	}
+	in.file(p, data, 0o644, reason)
+}
+
+// certificates shows the certificate files that variables name, unless a
+// private key is in them.
+func (in *inspector) certificates() {
+	for _, name := range certificateVariables {
+		p := in.env[name]
+		if !path.IsAbs(p) {
+			continue
+		}
+		at := in.h.walk(path.Clean(p))
+		if !at.found || within(at.path, in.o.Project) || in.shown(at.path) || !in.trustFile(at) {
+			continue
+		}
+		in.extraRead(path.Clean(p))
+	}
+}
+
+func (in *inspector) trustFile(at place) bool {
+	if in.hidden.covers(at.path) || in.tooBroad(at.path) {
+		return false
+	}
+	if at.isDir() {
+		return true
+	}
+	data, err := in.h.read(at.path, maxCert)
+	return err == nil && !bytes.Contains(data, []byte("PRIVATE KEY"))
+}

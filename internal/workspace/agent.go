@@ -1,0 +1,195 @@
+package workspace
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"carrel/internal/agents"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+	"carrel/internal/view"
+)
+
+// agentHost is what recognition may ask of this machine.
+func (p *Prepared) agentHost() agents.Host {
+	return agents.Host{
+		Cwd: p.place.cwd, Home: p.place.home, Project: p.place.project,
+		LookPath:     p.lookPath,
+		EvalSymlinks: filepath.EvalSymlinks,
+		ReadFileHead: readHead,
+		ReadPackageName: func(dir string) (string, bool) {
+			head, err := readHead(dir+"/package.json", 64<<10)
+			if err != nil {
+				return "", false
+			}
+			var pkg struct {
+				Name string `json:"name"`
+			}
+			err = json.Unmarshal(head, &pkg)
+			return pkg.Name, err == nil && pkg.Name != ""
+		},
+	}
+}
+
+func readHead(path string, n int) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("reading %q: not a regular file", path)
+	}
+	buf := make([]byte, n)
+	m, err := f.Read(buf)
+	if m > 0 {
+		err = nil
+	}
+	return buf[:m], err
+}
+
+// lookPath finds a command in the outside PATH; relative entries do not count.
+func (p *Prepared) lookPath(name string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	for _, dir := range filepath.SplitList(p.getenv("PATH")) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		full := filepath.Join(dir, name)
+		if st, err := os.Stat(full); err == nil && !st.IsDir() && st.Mode()&0o111 != 0 {
+			return full, nil
+		}
+	}
+	return "", fmt.Errorf("%q is not in PATH: %w", name, os.ErrNotExist)
+}
+
+// programRules makes the command itself visible where it lies in a private part
+// of home: ~/.local/bin/claude and what it leads to, nothing beside it.
+func (p *Prepared) programRules() []policy.FileRequest {
+	full, err := p.lookPath(p.req.Argv[0])
+	if err != nil {
+		return nil
+	}
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(p.place.cwd, full)
+	}
+	var out []policy.FileRequest
+	for _, root := range view.ExecutableRoots(full, p.place.home) {
+		out = append(out, policy.FileRequest{Place: root, Access: policy.Read,
+			Source: policy.Source{Layer: policy.LayerDefault, Text: "the command's own program"}})
+	}
+	return out
+}
+
+func (p *Prepared) agentDir() string {
+	return filepath.Join(p.state.path, "agents", p.Agent.Name)
+}
+
+func (p *Prepared) agentPlaces() agents.Places {
+	return agents.Places{HostHome: p.place.home, Private: p.agentDir()}
+}
+
+// mirrorAgent brings the private copy of the agent's state up to date with the
+// host and gives the binds that put it in place.
+func (p *Prepared) mirrorAgent() error {
+	if p.Agent == nil || p.place.home == "" {
+		return nil
+	}
+	if p.state == nil {
+		p.note("no state directory: %s starts without its settings and login, and nothing of it is kept", p.Agent.Title)
+		return nil
+	}
+	if err := os.MkdirAll(p.agentDir(), 0o700); err != nil {
+		return fmt.Errorf("making the private copy of %s: %w", p.Agent.Title, err)
+	}
+	snapshot, notes, err := agents.MirrorIn(*p.Agent, p.agentPlaces())
+	if err != nil {
+		return fmt.Errorf("copying the settings of %s: %w", p.Agent.Title, err)
+	}
+	for _, n := range notes {
+		p.note("%s: %s", p.Agent.Name, n)
+	}
+	p.snapshot = snapshot
+	for _, b := range agents.PlanState(*p.Agent, p.place.home, p.place.home, p.agentDir()).Binds {
+		source, kind := p.facts.Resolve(b.Source)
+		if kind == sandbox.KindNone {
+			continue
+		}
+		p.binds = append(p.binds, sandbox.Mount{Kind: sandbox.MountBind, Target: b.Target, Source: source,
+			ReadOnly: !b.Writable, Optional: b.Optional, Dir: kind == sandbox.KindDir, Reason: "private copy of the agent's state"})
+	}
+	return nil
+}
+
+// mergeAgent carries refreshed logins back to the host.
+func (p *Prepared) mergeAgent() {
+	if p.Agent == nil || p.snapshot == nil {
+		return
+	}
+	notes, err := agents.MergeOut(*p.Agent, p.agentPlaces(), p.snapshot)
+	if err != nil {
+		p.note("%s: its login was not carried back: %v", p.Agent.Name, err)
+	}
+	for _, n := range notes {
+		p.note("%s: %s", p.Agent.Name, n)
+	}
+}
+
+func (p *Prepared) agentEnv() map[string]string {
+	env := make(map[string]string)
+	if p.Agent == nil {
+		return env
+	}
+	for k, v := range agents.PlanState(*p.Agent, p.place.home, p.place.home, "").Env {
+		env[k] = v
+	}
+	for k, v := range p.Agent.SandboxOff.Env {
+		env[k] = v
+	}
+	if p.promptsOff {
+		for k, v := range p.Agent.PromptsOff.Env {
+			env[k] = v
+		}
+		if p.uid == 0 {
+			for k, v := range p.Agent.PromptsOff.RootEnv {
+				env[k] = v
+			}
+		}
+	}
+	return env
+}
+
+// agentArgv puts the flags that switch the agent's own sandbox (and, when the
+// user's configuration says so, its questions) off before its own arguments.
+func (p *Prepared) agentArgv() []string {
+	argv := p.req.Argv
+	if p.Agent == nil {
+		return argv
+	}
+	flags := p.Agent.SandboxOff.Flags
+	if p.promptsOff && !(p.uid == 0 && p.Agent.PromptsOff.RefusedAsRoot && len(p.Agent.PromptsOff.RootEnv) == 0) {
+		flags = append(flags[:len(flags):len(flags)], p.Agent.PromptsOff.Flags...)
+	}
+	at := min(p.match.Index, len(argv))
+	out := append([]string{}, argv[:at]...)
+	for _, f := range flags {
+		if !contains(argv[at:], f) {
+			out = append(out, f)
+		}
+	}
+	return append(out, argv[at:]...)
+}
+
+func contains(list []string, s string) bool {
+	for _, e := range list {
+		if e == s {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,27 @@
+package workspace
+
+import (
+	"fmt"
+
+	"carrel/internal/policy"
+)
+
+// Announcements are the sentences that the user has to read before the start:
+// what the project file asked for and did not get, and each grant that is
+// wider than it may look.
+func (p *Prepared) Announcements() []string {
+	var out []string
+	for _, w := range p.Loaded.Warnings {
+		out = append(out, fmt.Sprintf("warning: %s: %s", w.Source, w.Message))
+	}
+	for _, w := range p.Policy.Warnings {
+		out = append(out, fmt.Sprintf("warning: %s: %s", w.Source, w.Message))
+	}
+	if p.Policy.Network == policy.NetOpen {
+		out = append(out, "network open: the host's network is shared, its services on localhost too ("+p.reason(policy.DimNetwork).Source.String()+")")
+	}
+	if p.Policy.Display == policy.DisplayHost && len(p.displayBinds()) > 0 {
+		out = append(out, "display host: windows open on your screen, and the command can watch and type there ("+p.reason(policy.DimDisplay).Source.String()+")")
+	}
+	return out
+}

@@ -1,0 +1,83 @@
+package workspace
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"carrel/internal/display"
+	"carrel/internal/inside"
+	"carrel/internal/policy"
+	"carrel/internal/view"
+)
+
+// defaultPath is what a command gets when nothing of the outside PATH is visible.
+const defaultPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+
+// environ builds the environment for every launch path, in one place and one
+// order: allow-list and rules, what the defaults and the agent need, the
+// display table last, so that nothing can bring a display variable back.
+func (p *Prepared) environ() []string {
+	extra := maps.Clone(p.view.Env)
+	if extra == nil {
+		extra = make(map[string]string)
+	}
+	extra["PATH"] = p.path()
+	extra["PWD"] = p.place.cwd
+	extra["TMPDIR"] = "/tmp"
+	if p.place.home != "" {
+		extra["HOME"] = p.place.home
+	}
+	maps.Copy(extra, p.agentEnv())
+	rules := p.Policy.Env
+	if p.Agent != nil {
+		rules.Pass = slices.Clone(rules.Pass)
+		for _, name := range p.Agent.EnvPass {
+			rules.Pass = append(rules.Pass, policy.Value[string]{V: name, Source: policy.Source{Layer: policy.LayerDefault, Text: "agent " + p.Agent.Name}})
+		}
+	}
+	env, _ := view.Environ(p.req.Environ, rules, extra)
+	return display.Apply(env, p.Policy.Display, display.Options{
+		RuntimeDir: fmt.Sprintf("/run/user/%d", p.uid),
+		Shim:       inside.Dir + "/xdg-open",
+	})
+}
+
+// path keeps of the outside PATH what is visible inside. The helpers come
+// first: a link helper of the system would find no desktop.
+func (p *Prepared) path() string {
+	dirs := []string{inside.Dir}
+	for _, d := range filepath.SplitList(p.getenv("PATH")) {
+		if !filepath.IsAbs(d) || strings.Contains(d, "\x00") {
+			continue
+		}
+		if a := p.Policy.Lookup(p.facts.canonical(d)).Access; a == policy.Read || a == policy.Write {
+			dirs = append(dirs, filepath.Clean(d))
+		}
+	}
+	if len(dirs) == 1 {
+		dirs = append(dirs, filepath.SplitList(defaultPath)...)
+	}
+	dirs = append(dirs, p.view.PathDirs...)
+	var once []string
+	for _, d := range dirs {
+		if !slices.Contains(once, d) {
+			once = append(once, d)
+		}
+	}
+	return strings.Join(once, ":")
+}
+
+func (p *Prepared) getenv(name string) string { return lookupEnv(p.req.Environ, name) }
+
+// lookupEnv gives the last value of name, as a shell would see it.
+func lookupEnv(env []string, name string) string {
+	for _, e := range slices.Backward(env) {
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,75 @@
+package workspace
+
+import (
+	"path"
+	"strconv"
+
+	"carrel/internal/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// facts answers questions about host paths, each path once per run: three
+// system calls give both the canonical name and the kind.
+type facts struct {
+	known map[string]fact
+}
+
+type fact struct {
+	real string
+	kind sandbox.Kind
+}
+
+func newFacts() *facts { return &facts{known: make(map[string]fact)} }
+
+// Resolve gives the canonical path and what is there; KindNone with the path
+// as it was given when nothing is.
+func (f *facts) Resolve(p string) (string, sandbox.Kind) {
+	if k, ok := f.known[p]; ok {
+		return k.real, k.kind
+	}
+	k := look(p)
+	f.known[p] = k
+	if k.kind != sandbox.KindNone {
+		f.known[k.real] = fact{k.real, k.kind}
+	}
+	return k.real, k.kind
+}
+
+// canonical resolves a path of which the end may not exist: the part that does
+// is resolved, the rest is kept.
+func (f *facts) canonical(p string) string {
+	rest := ""
+	for dir := path.Clean(p); ; dir = path.Dir(dir) {
+		if real, kind := f.Resolve(dir); kind != sandbox.KindNone || dir == "/" {
+			return path.Join(real, rest)
+		}
+		rest = path.Join(path.Base(dir), rest)
+	}
+}
+
+func look(p string) fact {
+	none := fact{real: p}
+	fd, err := unix.Open(p, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return none
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil {
+		return none
+	}
+	var buf [unix.PathMax]byte
+	n, err := unix.Readlink("/proc/self/fd/"+strconv.Itoa(fd), buf[:])
+	if err != nil || n == 0 || n == len(buf) || buf[0] != '/' {
+		return none
+	}
+	k := fact{real: string(buf[:n]), kind: sandbox.KindOther}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		k.kind = sandbox.KindFile
+	case unix.S_IFDIR:
+		k.kind = sandbox.KindDir
+	}
+	return k
+}

@@ -1,0 +1,104 @@
+package workspace
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"carrel/internal/api"
+	"carrel/internal/display"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+)
+
+// openerPath is the program that opens a link on the host's desktop. It is
+// looked for in the system's own directory only: what stands in the user's
+// PATH may have been put there by an agent.
+const openerPath = "/usr/bin/xdg-open"
+
+// opener gives the host's link opener and the environment to start it with,
+// when the user's own configuration wants links opened.
+func (p *Prepared) opener() (string, []string) {
+	if how := p.Loaded.Settings.OpenURLs; how == nil || how.V != "browser" {
+		return "", nil
+	}
+	if st, err := os.Stat(openerPath); err != nil || !st.Mode().IsRegular() {
+		p.note("open_urls is browser, but %s does not exist", openerPath)
+		return "", nil
+	}
+	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin"}
+	for _, name := range []string{"HOME", "USER", "LANG", "DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "XDG_CURRENT_DESKTOP", "XDG_SESSION_TYPE", "XDG_DATA_DIRS", "XDG_CONFIG_HOME", "DESKTOP_SESSION"} {
+		if v := p.getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	return openerPath, env
+}
+
+// displayBinds grants exactly the display's sockets, and says so.
+func (p *Prepared) displayBinds() []sandbox.Mount {
+	if p.Policy.Display != policy.DisplayHost {
+		return nil
+	}
+	var out []sandbox.Mount
+	for _, s := range display.HostSockets(p.req.Environ) {
+		real, kind := p.facts.Resolve(s.Path)
+		if kind == sandbox.KindNone {
+			continue
+		}
+		p.note("the host's display is visible inside: %s", s.Path)
+		target := s.Path
+		if kind == sandbox.KindOther && filepath.Dir(s.Path) == p.getenv("XDG_RUNTIME_DIR") {
+			target = fmt.Sprintf("/run/user/%d/%s", p.uid, filepath.Base(s.Path))
+		}
+		out = append(out, sandbox.Mount{Kind: sandbox.MountBind, Source: real, Target: target, Reason: "host display granted"})
+	}
+	return out
+}
+
+// holdable refuses limits that nothing here can hold, before anything starts.
+func (p *Prepared) holdable() error {
+	r := p.Policy.Resources
+	if r.Memory > 0 {
+		if err := sandbox.CanLimitMemory(); err != nil {
+			return p.notHeld(policy.DimMemory, err)
+		}
+	}
+	if r.Pids > 0 && p.uid == 0 {
+		if err := sandbox.CanLimitPids(); err != nil {
+			return p.notHeld(policy.DimPids, err)
+		}
+	}
+	return nil
+}
+
+func (p *Prepared) notHeld(dim policy.Dimension, err error) error {
+	r := p.reason(dim)
+	return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: r.Value, Rule: string(dim), Source: r.Source.String(),
+		Message: fmt.Sprintf("the %s limit cannot be held here: %v", dim, err),
+		Hint:    "with systemd: systemd-run --user --scope -p Delegate=yes carrel run ..."}
+}
+
+// limitGroup makes the control group that holds the limits, nil without any.
+// Process limits of an ordinary user need none: RLIMIT_NPROC counts within the
+// workspace's own user namespace. Root is exempt from that one.
+func (p *Prepared) limitGroup(id string) (*sandbox.Cgroup, error) {
+	limits := make(map[string]string)
+	if m := p.Policy.Resources.Memory; m > 0 {
+		limits["memory"] = strconv.FormatInt(m, 10)
+	}
+	if n := p.Policy.Resources.Pids; n > 0 && p.uid == 0 {
+		limits["pids"] = strconv.FormatInt(n, 10)
+	}
+	if len(limits) == 0 {
+		return nil, nil
+	}
+	return sandbox.NewCgroup(id, limits)
+}
+
+func (p *Prepared) dropGroup(g *sandbox.Cgroup) {
+	if err := g.Remove(); err != nil {
+		p.note("the control group stays behind: %v", err)
+	}
+}

@@ -1,0 +1,342 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"carrel/internal/agents"
+	"carrel/internal/api"
+	"carrel/internal/config"
+	"carrel/internal/inside"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+	"carrel/internal/sandbox/landlock"
+	"carrel/internal/seccomp"
+	"carrel/internal/view"
+)
+
+// Prepared is a decided run: everything is known and frozen, nothing is
+// started and nothing was written yet.
+type Prepared struct {
+	Policy *policy.Effective
+	Loaded *config.Loaded
+	Agent  *agents.Agent // nil for a command that is no known agent
+	Plan   *sandbox.Plan // nil until Compile
+
+	req        Request
+	match      agents.Match
+	place      place
+	facts      *facts
+	view       *view.View
+	state      *stateDir
+	snapshot   agents.Snapshot
+	promptsOff bool
+	uid, gid   int
+	binds      []sandbox.Mount
+	expanded   []policy.Rule
+	guarded    protection
+	notes      []string
+	denials    []api.Denial
+}
+
+// Prepare gathers, decides and checks. The error is an *api.Denial where the
+// request itself is refused; config and policy errors come as they are.
+func Prepare(req Request) (*Prepared, error) {
+	p := &Prepared{req: req, facts: newFacts(), uid: os.Getuid(), gid: os.Getgid()}
+	var err error
+	if p.place, err = findPlace(req.Cwd, p.getenv("HOME")); err != nil {
+		return nil, err
+	}
+	if err := p.load(); err != nil {
+		return nil, err
+	}
+	if err := p.preset(); err != nil {
+		return nil, err
+	}
+	if m, ok := agents.Recognise(p.req.Argv, p.agentHost()); ok {
+		p.match, p.Agent = m, &m.Agent
+	}
+	if err := p.decide(); err != nil {
+		return nil, err
+	}
+	if err := p.buildable(); err != nil {
+		return nil, err
+	}
+	p.guarded = protect(&p.place, p.Policy)
+	p.expanded, err = expand(p.Policy.Rules, p.globRoots())
+	return p, err
+}
+
+// load reads the configuration layers. Warnings of the project file become
+// denials: somebody asked for something and did not get it.
+func (p *Prepared) load() error {
+	loaded, err := config.Load(config.Options{
+		Home: p.place.home, ConfigHome: p.getenv("XDG_CONFIG_HOME"), Project: p.place.project, Cwd: p.place.cwd,
+		Environ: p.req.Environ, Permissions: p.req.Permissions, BuiltinPresets: builtinPresets(),
+	})
+	if err != nil {
+		return err
+	}
+	p.Loaded = loaded
+	p.promptsOff = loaded.Settings.PromptsOff != nil && loaded.Settings.PromptsOff.V
+	return nil
+}
+
+// preset applies a named preset: a user's own one is a layer with a command of
+// its own, a built-in one only names a command and fixes the persona.
+func (p *Prepared) preset() error {
+	if p.req.Preset == "" {
+		return nil
+	}
+	if b, ok := agents.BuiltinPreset(p.req.Preset); ok {
+		if p.req.Flags.Persona != nil && p.req.Flags.Persona.V != b.Persona {
+			return fmt.Errorf("preset %q always has persona %s; leave --persona out or use a preset of your own", b.Name, b.Persona)
+		}
+		p.req.Default = b.Persona
+		p.setArgv(b.Command)
+		return nil
+	}
+	i := slices.IndexFunc(p.Loaded.Presets, func(c config.Preset) bool { return c.Name == p.req.Preset })
+	if i < 0 {
+		return fmt.Errorf("no preset %q; `carrel preset list` names them", p.req.Preset)
+	}
+	own := p.Loaded.Presets[i]
+	p.Loaded.Layers = append(p.Loaded.Layers, own.Layer())
+	p.setArgv(own.Command)
+	return nil
+}
+
+func builtinPresets() []string {
+	var names []string
+	for _, b := range agents.BuiltinPresets() {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
+func (p *Prepared) setArgv(command []string) {
+	if len(p.req.Argv) == 0 {
+		p.req.Argv = slices.Clone(command)
+	}
+}
+
+// decide inspects the host for defaults and has the policy decided. Home mode
+// decides what of home is visible by default, and is itself decided: so it is
+// settled first, with no files in the question.
+func (p *Prepared) decide() error {
+	layers := append(slices.Clone(p.Loaded.Layers), policy.Layer{Kind: policy.LayerCommandLine, Name: "command line", Request: p.req.Flags})
+	layers = append(layers, policy.Defaults(p.req.Default), p.agentDefaults())
+	scope := p.place.scope(nil)
+	first, err := policy.Decide(scope, p.Loaded.Ceiling, withoutFiles(layers))
+	if err != nil {
+		return err
+	}
+	p.view, err = view.Inspect(view.Options{
+		Home: p.place.home, Project: p.place.project, UID: p.uid, GID: p.gid, User: p.getenv("USER"),
+		Environ: p.req.Environ, HomeMode: first.Home,
+	})
+	if err != nil {
+		return err
+	}
+	scope.System = p.view.System
+	layers = append(layers, policy.Layer{Kind: policy.LayerDefault, Name: "view", Request: policy.Request{Files: p.viewRules()}})
+	ceiling, layers := policy.Canonical(scope, p.Loaded.Ceiling, layers, p.facts.canonical)
+	p.Policy, err = policy.Decide(scope, ceiling, layers)
+	if err != nil {
+		return err
+	}
+	for _, w := range p.Policy.Warnings {
+		p.deny(api.Denial{Code: api.CodeProject, Operation: "start", Subject: w.Source.Text, Message: w.Message,
+			Rule: "a project file may only tighten", Source: w.Source.String(), Hint: "put it in your own configuration if you want it"})
+	}
+	return nil
+}
+
+func (p *Prepared) viewRules() []policy.FileRequest {
+	rules := append(slices.Clone(p.view.Rules), p.programRules()...)
+	for _, extra := range p.view.ExtraRead {
+		rules = append(rules, policy.FileRequest{Place: extra, Access: policy.Read,
+			Source: policy.Source{Layer: policy.LayerDefault, Text: "a system file points there"}})
+	}
+	return rules
+}
+
+// agentDefaults is what a known agent needs to work at all. Until the filtered
+// network is built, that is the open one; everything else stays closed.
+func (p *Prepared) agentDefaults() policy.Layer {
+	l := policy.Layer{Kind: policy.LayerDefault, Name: "agent"}
+	if p.Agent == nil {
+		return l
+	}
+	src := policy.Source{Layer: policy.LayerDefault, Text: "agent " + p.Agent.Name + " has to reach its model"}
+	l.Request.Network = &policy.Value[policy.NetworkMode]{V: policy.NetOpen, Source: src}
+	return l
+}
+
+func withoutFiles(layers []policy.Layer) []policy.Layer {
+	out := slices.Clone(layers)
+	for i := range out {
+		out[i].Request.Files = nil
+	}
+	return out
+}
+
+// buildable refuses what this version cannot hold.
+func (p *Prepared) buildable() error {
+	refuse := func(dim policy.Dimension, asked, hint string) error {
+		r := p.reason(dim)
+		return &api.Denial{Code: api.CodeUnsupported, Operation: "start", Subject: asked, Rule: string(dim), Source: r.Source.String(),
+			Message: fmt.Sprintf("%s %q is not built yet", dim, asked), Hint: hint}
+	}
+	switch {
+	case p.Policy.Network == policy.NetFiltered:
+		return refuse(policy.DimNetwork, "filtered", "use --network closed, local or open")
+	case p.Policy.Display == policy.DisplayVirtual:
+		return refuse(policy.DimDisplay, "virtual", "use --display none or host")
+	}
+	return p.holdable()
+}
+
+func (p *Prepared) reason(dim policy.Dimension) policy.Reason {
+	for _, r := range p.Policy.Reasons {
+		if r.Dimension == dim {
+			return r
+		}
+	}
+	return policy.Reason{Dimension: dim}
+}
+
+// globRoots are the places that globs can matter in: the project and whatever
+// was granted beyond the defaults.
+func (p *Prepared) globRoots() []string {
+	roots := []string{p.place.project}
+	for _, r := range p.Policy.Rules {
+		if r.Path != "" && r.Access != policy.Deny && r.Source.Layer != policy.LayerDefault {
+			roots = append(roots, r.Path)
+		}
+	}
+	if p.Policy.Home == policy.HomeFull && p.place.home != "" {
+		roots = append(roots, p.place.home)
+	}
+	return outermost(roots)
+}
+
+// Compile makes the plan. durable directories are made when prepare is set;
+// `explain --plan` leaves it false and shows where they would be.
+func (p *Prepared) Compile(prepare bool) error {
+	in := sandbox.Input{
+		Policy: p.Policy, UID: uint32(p.uid), GID: uint32(p.gid),
+		Expanded: append(slices.Clone(p.expanded), p.guarded.rules...),
+		Pins:     p.guarded.pins,
+		Terminal: terminalName(),
+		Command:  sandbox.Command{Argv: p.agentArgv(), Env: p.environ(), Dir: p.place.cwd},
+	}
+	var err error
+	if in.Self, err = ownExecutable(); err != nil {
+		return err
+	}
+	for _, dir := range p.guarded.write {
+		in.Expanded = append(in.Expanded, policy.Rule{Path: dir, Access: policy.Write,
+			Source: policy.Source{Layer: policy.LayerDefault, Text: "the project's repository"}})
+	}
+	if in.Overlays, err = p.overlays(prepare); err != nil {
+		return err
+	}
+	if prepare {
+		if err := p.mirrorAgent(); err != nil {
+			return err
+		}
+	}
+	in.Binds = append(p.binds, p.displayBinds()...)
+	p.fill(&in)
+	if err := p.layers(&in); err != nil {
+		return err
+	}
+	p.Plan, err = sandbox.Compile(in, p.facts)
+	return err
+}
+
+// fill adds generated files, links and the helpers' names.
+func (p *Prepared) fill(in *sandbox.Input) {
+	for _, f := range p.view.Files {
+		in.Files = append(in.Files, sandbox.Mount{Kind: sandbox.MountData, Target: f.Path, Data: f.Data, Perm: f.Perm, Optional: true, Reason: f.Reason})
+	}
+	for _, l := range p.view.Symlinks {
+		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: l.Path, Source: l.Target, Optional: true})
+	}
+	for _, name := range inside.LinkHelpers() {
+		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
+		if real, kind := p.facts.Resolve("/usr/bin/" + name); kind == sandbox.KindFile && strings.HasPrefix(real, "/usr/bin/") && name != "open" {
+			in.Binds = append(in.Binds, sandbox.Mount{Kind: sandbox.MountBind, Target: real, Source: in.Self, ReadOnly: true, Reason: "links go to the person outside"})
+		}
+	}
+}
+
+// layers adds the second layer and the system call filter.
+func (p *Prepared) layers(in *sandbox.Input) error {
+	abi, err := landlock.ABI()
+	if err != nil {
+		return err
+	}
+	in.Landlock, in.Scopes = abi >= 3, abi >= 6
+	arch, err := seccomp.HostArch()
+	if err != nil {
+		return err
+	}
+	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: p.Policy.Nested, Debug: true})
+	if err != nil {
+		return err
+	}
+	in.Seccomp = seccomp.Marshal(prog)
+	return nil
+}
+
+// overlays are the caches that a command may change without the host seeing it.
+func (p *Prepared) overlays(make bool) ([]sandbox.Overlay, error) {
+	if p.state == nil {
+		if make && len(p.view.Caches) > 0 {
+			p.note("no state directory: caches of the host are not visible inside")
+		}
+		return nil, nil
+	}
+	var out []sandbox.Overlay
+	for _, c := range p.view.Caches {
+		o := sandbox.Overlay{Path: c.Path, Reason: c.Reason, Private: c.Private, Keep: c.Keep}
+		if _, kind := p.facts.Resolve(c.Path); kind == sandbox.KindNone {
+			if !c.Create {
+				continue
+			}
+			o.Private = true
+		}
+		o.Upper, o.Work = p.state.overlayPaths(p.place.project, c.Name)
+		if make {
+			if err := p.state.makeOverlay(o.Upper, o.Work); err != nil {
+				p.note("cache %s is not kept: %v", c.Name, err)
+				continue
+			}
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+func (p *Prepared) note(format string, args ...any) {
+	p.notes = append(p.notes, fmt.Sprintf(format, args...))
+}
+
+func (p *Prepared) deny(d api.Denial) { p.denials = append(p.denials, d) }
+
+// ownExecutable is the canonical path of this program.
+func ownExecutable() (string, error) {
+	self, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return "", fmt.Errorf("finding our own program: %w", err)
+	}
+	if strings.HasSuffix(self, " (deleted)") {
+		return "", errors.New("our own program was replaced while it ran; start it again")
+	}
+	return self, nil
+}

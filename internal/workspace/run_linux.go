@@ -1,0 +1,202 @@
+package workspace
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exit statuses of our own, as docker(1) and env(1) have them.
+const (
+	ExitOurs       = 125 // carrel itself refused or went wrong
+	ExitNotRunable = 126 // the command was found and could not be run
+	ExitNotFound   = 127 // the command was not found inside
+	ExitTimeout    = 124 // the time limit ended it, as timeout(1) has it
+)
+
+// Start builds the walls, runs the command in them, waits for its end, and
+// takes everything down. The process's standard descriptors are the command's.
+// The Result is complete also when an error is returned.
+func (p *Prepared) Start() (*api.Result, error) {
+	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: ExitOurs, Denials: []api.Denial{}}
+	defer p.conclude(r)
+	if err := closeOnExec(); err != nil {
+		return r, err
+	}
+	var err error
+	if p.state, err = openState(StatePath(p.getenv)); err != nil {
+		p.note("nothing is logged or kept: %v", err)
+	}
+	if err := p.Compile(true); err != nil {
+		return r, err
+	}
+	io, err := newStdio([3]*os.File{os.Stdin, os.Stdout, os.Stderr})
+	if err != nil {
+		return r, err
+	}
+	group, err := p.limitGroup(r.Workspace)
+	if err != nil {
+		io.abandon()
+		return r, err
+	}
+	if group != nil {
+		defer p.dropGroup(group)
+	}
+	walls, err := sandbox.Launch(p.Plan, "/proc/self/exe", io.files, group, stopWith)
+	if err != nil {
+		io.abandon()
+		return p.notStarted(r, err)
+	}
+	io.started()
+	err = p.supervise(walls, r)
+	p.mergeAgent()
+	return r, errors.Join(err, io.finish())
+}
+
+// supervise waits for the command while links, signals and the clock are
+// answered. When it returns nothing inside is alive.
+func (p *Prepared) supervise(walls *sandbox.Walls, r *api.Result) error {
+	p.notes = append(p.notes, walls.Notes...)
+	stop := relaySignals(walls)
+	defer stop()
+	ctx, cancel := p.deadline()
+	defer cancel()
+	timedOut := context.AfterFunc(ctx, func() { p.endByClock(walls) })
+	server := &insideServer{walls: walls, private: p.Plan.NewNet, record: p.recorder(r)}
+	server.opener, server.openEnv = p.opener()
+	if err := serveInside(walls.TakeAPI(), server); err != nil {
+		walls.Kill()
+		return err
+	}
+	exit, err := walls.Wait(sandbox.FirstCommand)
+	expired := !timedOut()
+	walls.Close()
+	server.close()
+	if err != nil {
+		return fmt.Errorf("waiting for the command: %w", err)
+	}
+	p.ended(r, exit, expired && p.Policy.Resources.Timeout > 0)
+	return nil
+}
+
+func (p *Prepared) deadline() (context.Context, context.CancelFunc) {
+	if limit := p.Policy.Resources.Timeout; limit > 0 {
+		return context.WithTimeout(context.Background(), limit)
+	}
+	return context.WithCancel(context.Background())
+}
+
+// endByClock asks the command to end, and after the grace makes it.
+func (p *Prepared) endByClock(walls *sandbox.Walls) {
+	_ = walls.Signal(sandbox.FirstCommand, syscall.SIGTERM)
+	time.AfterFunc(stopGrace, func() { _ = walls.Signal(sandbox.FirstCommand, syscall.SIGKILL) })
+}
+
+func (p *Prepared) ended(r *api.Result, e sandbox.Exit, timedOut bool) {
+	r.Exit = e.Code
+	if e.Signal != 0 {
+		r.Signal = unix.SignalName(syscall.Signal(e.Signal))
+		r.Exit = 128 + e.Signal
+	}
+	if timedOut {
+		r.Exit, r.Signal = ExitTimeout, ""
+		p.deny(api.Denial{Code: api.CodeTimeout, Operation: "limit", Subject: p.req.Argv[0],
+			Message: fmt.Sprintf("the command was ended after %s", p.Policy.Resources.Timeout),
+			Rule:    "timeout", Source: p.reason(policy.DimTimeout).Source.String(), Hint: "--timeout takes a longer time, 0 for none"})
+	}
+}
+
+// notStarted turns a launch error into an exit status and, where the program
+// is there but out of sight, a denial that says what would show it.
+func (p *Prepared) notStarted(r *api.Result, err error) (*api.Result, error) {
+	var start *sandbox.StartError
+	if !errors.As(err, &start) {
+		return r, explainSetup(err)
+	}
+	r.Exit = ExitNotRunable
+	if start.Code != int(syscall.ENOENT) {
+		return r, fmt.Errorf("%q cannot be run inside: %s", p.req.Argv[0], start.Err)
+	}
+	r.Exit = ExitNotFound
+	full, lookErr := p.lookPath(p.req.Argv[0])
+	if lookErr != nil {
+		return r, fmt.Errorf("%q was not found in PATH, outside or inside", p.req.Argv[0])
+	}
+	real, kind := p.facts.Resolve(full)
+	if kind == sandbox.KindNone {
+		return r, fmt.Errorf("%q does not exist", full)
+	}
+	d := api.Denial{Code: api.CodeNotVisible, Operation: "exec", Subject: full, Rule: "no rule shows it", Source: "default",
+		Message: fmt.Sprintf("%q exists but cannot be seen inside", full), Hint: "--read " + dirOf(real)}
+	if x := policy.Explain(p.Policy, policy.Query{Path: real}); x.Path != nil && x.Path.Decision.Rule != nil {
+		d.Rule, d.Source = x.Path.Why, x.Path.Decision.Rule.Source.String()
+	}
+	p.deny(d)
+	return r, &d
+}
+
+// recorder keeps what the inside API reports. It may be called concurrently.
+func (p *Prepared) recorder(r *api.Result) func(api.Link, *api.Denial) {
+	var mu sync.Mutex
+	return func(l api.Link, d *api.Denial) {
+		mu.Lock()
+		defer mu.Unlock()
+		if d != nil {
+			p.deny(*d)
+			return
+		}
+		l.Time = time.Now()
+		r.Links = append(r.Links, l)
+		if p.state != nil {
+			if err := p.state.logLink(l); err != nil {
+				p.note("%v", err)
+			}
+		}
+	}
+}
+
+// conclude completes the result and writes the denials down.
+func (p *Prepared) conclude(r *api.Result) {
+	r.Duration = time.Since(r.Started)
+	for _, d := range p.denials {
+		d.Time, d.Workspace, d.Project = time.Now(), r.Workspace, p.place.project
+		r.Denials = append(r.Denials, d)
+		if p.state != nil {
+			if err := p.state.logDenial(d); err != nil {
+				p.note("%v", err)
+				break
+			}
+		}
+	}
+	r.Notes = slices.Clone(p.notes)
+}
+
+// Changes looks for what the run left in the project.
+func (p *Prepared) Changes(r *api.Result) Changed { return changedSince(p.place.project, r.Started) }
+
+func newID() string {
+	var b [4]byte
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// closeOnExec keeps what our caller left open from reaching the stage.
+func closeOnExec() error {
+	if err := unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("closing inherited descriptors: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package workspace
+
+import (
+	"errors"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"carrel/internal/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminalName gives the device of the terminal among the standard descriptors,
+// so that ttyname(3) finds it inside as /dev/console; "" without one.
+func terminalName() string {
+	for fd := range 3 {
+		if _, err := unix.IoctlGetTermios(fd, unix.TCGETS); err != nil {
+			continue
+		}
+		if name, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd)); err == nil && strings.HasPrefix(name, "/dev/") {
+			return name
+		}
+	}
+	return ""
+}
+
+func dirOf(p string) string { return path.Dir(p) }
+
+// explainSetup says what would help where the walls could not be built.
+func explainSetup(err error) error {
+	var s *sandbox.SetupError
+	if !errors.As(err, &s) {
+		return err
+	}
+	hint := "run `carrel doctor` to see what this machine can hold"
+	return &hintError{err: s, hint: hint}
+}
+
+// hintError is an error with one line of advice.
+type hintError struct {
+	err  error
+	hint string
+}
+
+func (e *hintError) Error() string { return e.err.Error() + "\nhint: " + e.hint }
+func (e *hintError) Unwrap() error { return e.err }
