@@ -36,5 +36,5 @@
 // a desktop keyring are out of reach inside.
 //
 // The package imports nothing of this module but policy. Recognition and the
-// table are pure; only the files named state_*.go touch the file system.
+// table are pure; only host_os.go and the state files touch the file system.
 package agents

@@ -78,16 +78,26 @@ func (h Host) command(word string) (string, bool) {
 	}
 	line, _, _ = strings.Cut(line, "\n")
 	words := strings.Fields(line)
-	if len(words) > 0 && commandName(words[0]) == "env" {
-		if words = words[1:]; len(words) > 0 && words[0] == "-S" {
-			words = words[1:]
-		}
-	}
-	if len(words) == 0 || strings.HasPrefix(words[0], "-") || strings.Contains(words[0], "=") {
+	if len(words) == 0 {
 		return "", false
 	}
 	_, ok = h.lookup(words[0])
+	if commandName(words[0]) == "env" {
+		ok = ok && h.envInterpreter(words[1:])
+	}
 	return resolved, ok
+}
+
+// envInterpreter checks the interpreter that env finds for a script.
+func (h Host) envInterpreter(words []string) bool {
+	if len(words) > 0 && words[0] == "-S" {
+		words = words[1:]
+	}
+	if len(words) == 0 || strings.HasPrefix(words[0], "-") || strings.Contains(words[0], "=") {
+		return false
+	}
+	_, ok := h.lookup(words[0])
+	return ok
 }
 
 // lookup finds a word in PATH or as a path, outside the project.

@@ -67,7 +67,7 @@ func coveredBy(place string, places []string) bool {
 	return slices.ContainsFunc(places, func(p string) bool { return below(place, p) })
 }
 
-func TestSeedAgentsAreKnown(t *testing.T) {
+func TestCommonAgentsAreKnown(t *testing.T) {
 	for _, name := range []string{"claude", "codex", "gemini", "opencode", "pi", "aider", "goose", "amp", "copilot", "cursor-agent", "qwen-code"} {
 		if _, ok := ByName(name); !ok {
 			t.Errorf("%q is not known", name)

@@ -235,6 +235,11 @@ func TestProjectCannotPoseAsAgent(t *testing.T) {
 			f.path["node"] = project + "/node_modules/.bin/node"
 			f.files[project+"/node_modules/.bin/node"] = ""
 		}},
+		{"env of the project for a script outside", "codex", func(f *fakeHost) {
+			f.files[codexPkg+"/bin/codex.js"] = "#!" + project + "/env node\n"
+			f.files[project+"/env"] = ""
+		}},
+		{"interpreter with options", "codex", func(f *fakeHost) { f.files[codexPkg+"/bin/codex.js"] = "#!/usr/bin/env PATH=. node\n" }},
 		{"python of the project", "python3 -m aider", func(f *fakeHost) {
 			f.path["python3"] = project + "/.venv/bin/python3"
 			f.links[project+"/.venv/bin/python3"] = "/usr/bin/python3"

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 
 	"carrel/internal/inside"
 	"carrel/internal/sandbox"
@@ -29,6 +30,8 @@ func Main(argv []string) int {
 	case len(argv) > 0 && inside.IsHelper(argv[0]):
 		return inside.Main(argv[1:], os.Stderr)
 	}
+	// Most runs end before a collection would pay.
+	debug.SetGCPercent(400)
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ()}
 	root := a.root()
 	root.SetArgs(argv[min(1, len(argv)):])

@@ -97,15 +97,15 @@ func edit(file string, opts Options, change func(root *yaml.Node) error) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fmt.Errorf("creating the directory of %q: %w", file, err)
 	}
-	// A symlink, as people keep them for their dot files, stays one.
-	if target, err := filepath.EvalSymlinks(file); err == nil {
-		file = target
-	}
 	unlock, err := lockFile(file + ".lock")
 	if err != nil {
 		return fmt.Errorf("locking %q: %w", file, err)
 	}
 	defer unlock()
+	// A symlink, as people keep them for their dot files, stays one.
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target
+	}
 	old, err := readTrusted(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Problems{readProblem(file, err)}

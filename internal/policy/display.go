@@ -169,6 +169,9 @@ func (d *decision) virtualRefused() *Source {
 }
 
 func (d *decision) projectDisplay(by Source, to DisplayMode, c choice[DisplayMode]) choice[DisplayMode] {
+	if c.V == DisplayNone {
+		return choice[DisplayMode]{Value: Value[DisplayMode]{V: to, Source: by}, note: "turned on by the project file"}
+	}
 	d.overruled(DimDisplay, c.Source, string(c.V), string(to), by)
 	note := fmt.Sprintf("tightened by the project file from %s (%s)", c.V, c.Source)
 	return choice[DisplayMode]{Value: Value[DisplayMode]{V: to, Source: by}, note: note}

@@ -11,7 +11,13 @@ import (
 // then what the project takes away.
 func (d *decision) files() {
 	rules := d.layerRules()
-	d.refuseBeyond(rules)
+	home := d.homeRules(rules)
+	d.refuseBeyond(append(rules[:len(rules):len(rules)], home...))
+	for _, r := range home {
+		// Home as a mode grants what nobody else spoke of; it re-opens nothing.
+		r.Source.Layer = LayerDefault
+		rules = append(rules, r)
+	}
 	base, err := newMatcher(rules)
 	if err != nil {
 		d.fail(DimFiles, builtIn, "%v", err) // cannot happen: Resolve compiled every pattern
@@ -44,11 +50,21 @@ func (d *decision) layerRules() []Rule {
 			}
 		}
 	}
-	if d.out.Home == HomeFull && d.scope.Home != "" {
-		src := d.homeSource()
-		rules = append(rules, Rule{Path: d.scope.Home, Access: Read, Source: src})
-	}
 	return rules
+}
+
+// homeRules is the rule that home mode full stands for. Where the home
+// directory is writable by another rule, it must not take that away.
+func (d *decision) homeRules(rules []Rule) []Rule {
+	if d.out.Home != HomeFull || d.scope.Home == "" {
+		return nil
+	}
+	paths, _ := splitRules(rules)
+	m, err := newMatcher(paths)
+	if err != nil || m.lookup(d.scope.Home).Access == Write {
+		return nil
+	}
+	return []Rule{{Path: d.scope.Home, Access: Read, Source: d.homeSource()}}
 }
 
 func (d *decision) homeSource() Source {

@@ -1,14 +1,11 @@
 package policy
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // reach is what one ceiling's mounts let through at any path.
 type reach struct {
 	match *matcher
-	mount []Rule // one for each mount; their sources are the mounts'
+	point []Rule // where the reach changes: the mounts, and the system directories
 	first Source
 	tmp   string // the private temporary directory, "" if unknown
 }
@@ -27,13 +24,13 @@ func (d *decision) reaches() []reach {
 				d.fail(DimFiles, m.Source, "host_path %q is not a clean absolute path", m.HostPath)
 				continue
 			}
-			r.mount = append(r.mount, Rule{Path: m.HostPath, Access: mountAccess(m), Source: m.Source})
+			r.point = append(r.point, Rule{Path: m.HostPath, Access: mountAccess(m), Source: m.Source})
 		}
-		rules := slices.Clone(r.mount)
 		for _, s := range d.scope.System {
-			rules = append(rules, Rule{Path: s, Access: Read, Source: builtIn})
+			r.point = append(r.point, Rule{Path: s, Access: Read, Source: builtIn})
 		}
-		m, err := newMatcher(narrowest(rules))
+		r.point = narrowest(r.point)
+		m, err := newMatcher(r.point)
 		if err != nil {
 			continue // there are no globs among them
 		}
@@ -135,7 +132,7 @@ func (c reach) inner(have *matcher, capped []Rule) []Rule {
 		return nil // there are no globs among them
 	}
 	var out []Rule
-	for _, m := range c.mount {
+	for _, m := range c.point {
 		w := have.lookup(m.Path)
 		if w.Rule == nil || w.Rule.Path == m.Path || w.Rule.Path == c.tmp {
 			continue

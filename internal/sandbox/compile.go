@@ -29,9 +29,9 @@ type Facts interface {
 // Overlay is a host directory that commands may change without the host seeing it.
 type Overlay struct {
 	Path        string // guest and host path
+	Lower       string // directory at or above Path that the overlay covers
 	Upper, Work string // host directories, the supervisor makes them
-	Private     bool   // never show the host's content, only Upper
-	Keep        bool   // where no overlay can be made, the host's content read-only
+	Private     bool   // never show the host's content: Upper itself is bound
 	Reason      string
 }
 
@@ -275,9 +275,9 @@ func (c *compiler) additions() {
 		}
 	}
 	for _, o := range c.in.Overlays {
-		m := Mount{Kind: MountOverlay, Target: o.Path, Source: o.Path, Upper: o.Upper, Work: o.Work, Optional: o.Keep, Dir: true, Reason: o.Reason}
+		m := Mount{Kind: MountOverlay, Target: o.Path, Source: o.Path, Lower: o.Lower, Upper: o.Upper, Work: o.Work, Dir: true, Reason: o.Reason}
 		if o.Private {
-			m.Kind, m.Source = MountBind, o.Upper
+			m = Mount{Kind: MountBind, Target: o.Path, Source: o.Upper, Dir: true, Reason: o.Reason}
 		}
 		c.add(m)
 		c.write = append(c.write, o.Path)

@@ -80,8 +80,9 @@ const (
 	MountProc
 	// MountPts mounts a private devpts instance.
 	MountPts
-	// MountOverlay lays Upper over Source; where the kernel or the file systems
-	// refuse that, Upper alone is bound and the stage reports a note.
+	// MountOverlay binds Source as it looks in an overlay of Upper over Lower;
+	// steps with the same Lower share one overlay. Where the kernel or the file
+	// systems refuse it, Source is bound read-only and the stage reports a note.
 	MountOverlay
 	// MountMask hides what is at Target behind an empty, unreadable object of
 	// the same kind (Dir or not): reading it gives EACCES.
@@ -108,7 +109,8 @@ type Mount struct {
 	Kind     MountKind
 	Target   string // guest path, absolute and clean
 	Source   string // host path, absolute and clean (MakeSymlink: the link's text)
-	Upper    string // MountOverlay: host directory for changes
+	Lower    string // MountOverlay: host directory at or above Source
+	Upper    string // MountOverlay: host directory for changes below Lower
 	Work     string // MountOverlay: host directory on the same file system as Upper
 	ReadOnly bool
 	NoExec   bool

@@ -122,6 +122,7 @@ func (e *encoder) mount(m *Mount) {
 	e.num(uint64(m.Kind))
 	e.str(m.Target)
 	e.str(m.Source)
+	e.str(m.Lower)
 	e.str(m.Upper)
 	e.str(m.Work)
 	for _, b := range []bool{m.ReadOnly, m.NoExec, m.Optional, m.Dir} {
@@ -186,7 +187,7 @@ func (d *decoder) strs() []string {
 }
 
 func (d *decoder) mount() Mount {
-	m := Mount{Kind: MountKind(d.num()), Target: d.str(), Source: d.str(), Upper: d.str(), Work: d.str()}
+	m := Mount{Kind: MountKind(d.num()), Target: d.str(), Source: d.str(), Lower: d.str(), Upper: d.str(), Work: d.str()}
 	m.ReadOnly, m.NoExec, m.Optional, m.Dir = d.bool(), d.bool(), d.bool(), d.bool()
 	m.Perm, m.Size = uint32(d.num()), d.num()
 	m.Data = []byte(d.str())

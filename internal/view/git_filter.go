@@ -2,63 +2,66 @@ package view
 
 import (
 	"strings"
+	"sync"
 )
 
 // gitSafe lists the variables that are kept, by section. "*" keeps a whole
 // section. Kept are identity, formats, colours and habits; left out is
 // everything that runs a command, names a file, a helper or a key.
-var gitSafe = map[string]string{
-	"user":        "name email useconfigonly",
-	"author":      "name email",
-	"committer":   "name email",
-	"init":        "defaultbranch defaultobjectformat",
-	"core":        "autocrlf eol safecrlf filemode ignorecase precomposeunicode quotepath whitespace abbrev commentchar commentstring logallrefupdates preloadindex untrackedcache checkstat trustctime symlinks bigfilethreshold compression loosecompression longpaths protecthfs protectntfs fscache checkroundtripencoding",
-	"color":       "*",
-	"column":      "*",
-	"diff":        "algorithm renames renamelimit mnemonicprefix noprefix colormoved colormovedws context interhunkcontext indentheuristic wserrorhighlight suppressblankempty submodule ignoresubmodules wordregex statgraphwidth statnamewidth relative dirstat autorefreshindex srcprefix dstprefix",
-	"merge":       "conflictstyle ff renames renamelimit log stat autostash branchdesc directoryrenames verbosity suppressdest renormalize",
-	"pull":        "rebase ff octopus twohead autostash",
-	"push":        "default autosetupremote followtags pushoption recursesubmodules useforceifincludes negotiate",
-	"fetch":       "prune prunetags parallel recursesubmodules writecommitgraph output all negotiationalgorithm showforcedupdates fsckobjects unpacklimit",
-	"rebase":      "autosquash autostash updaterefs stat missingcommitscheck instructionformat abbreviatecommands forkpoint rebasemerges backend maxlabellength reschedulefailedexec",
-	"rerere":      "enabled autoupdate",
-	"branch":      "autosetupmerge autosetuprebase sort",
-	"commit":      "status verbose cleanup",
-	"tag":         "sort forcesignannotated",
-	"log":         "date decorate follow abbrevcommit showroot graphcolors mailmap initialdecorationset excludedecoration diffmerges",
-	"status":      "*",
-	"format":      "pretty signoff numbered coverletter suffix from useautobase notes attach thread",
-	"pretty":      "*",
-	"advice":      "*",
-	"help":        "autocorrect",
-	"grep":        "linenumber patterntype extendedregexp column fullname threads fallbacktonoindex",
-	"blame":       "blankboundary coloring date showemail showroot markunblamablelines markignoredlines",
-	"stash":       "showpatch showstat showincludeuntracked usebuiltin",
-	"submodule":   "recurse fetchjobs propagatebranches",
-	"transfer":    "fsckobjects unpacklimit hiderefs advertisesid credentialsinurl",
-	"gc":          "auto autopacklimit autodetach pruneexpire worktreepruneexpire reflogexpire reflogexpireunreachable aggressivedepth aggressivewindow writecommitgraph packrefs rerereresolved rerereunresolved cruftpacks",
-	"pack":        "threads window depth compression deltacachesize windowmemory usesparse usebitmaps",
-	"index":       "threads version skiphash sparse recordendofindexentries recordoffsettable",
-	"feature":     "*",
-	"http":        "version postbuffer lowspeedlimit lowspeedtime maxrequests sslverify sslversion followredirects minsessions",
-	"protocol":    "version",
-	"remote":      "pushdefault",
-	"worktree":    "guessremote userelativepaths",
-	"versionsort": "suffix prereleasesuffix",
-	"interactive": "singlekey",
-	"add":         "ignoreerrors",
-	"am":          "keepcr threeway",
-	"apply":       "whitespace ignorewhitespace",
-	"checkout":    "defaultremote guess workers thresholdforparallelism",
-	"clean":       "requireforce",
-	"clone":       "defaultremotename filtersubmodules rejectshallow",
-	"i18n":        "*",
-	"notes":       "displayref mergestrategy rewritemode rewriteref rewrite",
-	"reflog":      "*",
-	"lfs":         "concurrenttransfers fetchrecentrefsdays fetchrecentcommitsdays locksverify skipdownloaderrors",
-	"fsck":        "*",
-	"trailer":     "separators where ifexists ifmissing",
-}
+var gitSafe = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"user":        "name email useconfigonly",
+		"author":      "name email",
+		"committer":   "name email",
+		"init":        "defaultbranch defaultobjectformat",
+		"core":        "autocrlf eol safecrlf filemode ignorecase precomposeunicode quotepath whitespace abbrev commentchar commentstring logallrefupdates preloadindex untrackedcache checkstat trustctime symlinks bigfilethreshold compression loosecompression longpaths protecthfs protectntfs fscache checkroundtripencoding",
+		"color":       "*",
+		"column":      "*",
+		"diff":        "algorithm renames renamelimit mnemonicprefix noprefix colormoved colormovedws context interhunkcontext indentheuristic wserrorhighlight suppressblankempty submodule ignoresubmodules wordregex statgraphwidth statnamewidth relative dirstat autorefreshindex srcprefix dstprefix",
+		"merge":       "conflictstyle ff renames renamelimit log stat autostash branchdesc directoryrenames verbosity suppressdest renormalize",
+		"pull":        "rebase ff octopus twohead autostash",
+		"push":        "default autosetupremote followtags pushoption recursesubmodules useforceifincludes negotiate",
+		"fetch":       "prune prunetags parallel recursesubmodules writecommitgraph output all negotiationalgorithm showforcedupdates fsckobjects unpacklimit",
+		"rebase":      "autosquash autostash updaterefs stat missingcommitscheck instructionformat abbreviatecommands forkpoint rebasemerges backend maxlabellength reschedulefailedexec",
+		"rerere":      "enabled autoupdate",
+		"branch":      "autosetupmerge autosetuprebase sort",
+		"commit":      "status verbose cleanup",
+		"tag":         "sort forcesignannotated",
+		"log":         "date decorate follow abbrevcommit showroot graphcolors mailmap initialdecorationset excludedecoration diffmerges",
+		"status":      "*",
+		"format":      "pretty signoff numbered coverletter suffix from useautobase notes attach thread",
+		"pretty":      "*",
+		"advice":      "*",
+		"help":        "autocorrect",
+		"grep":        "linenumber patterntype extendedregexp column fullname threads fallbacktonoindex",
+		"blame":       "blankboundary coloring date showemail showroot markunblamablelines markignoredlines",
+		"stash":       "showpatch showstat showincludeuntracked usebuiltin",
+		"submodule":   "recurse fetchjobs propagatebranches",
+		"transfer":    "fsckobjects unpacklimit hiderefs advertisesid credentialsinurl",
+		"gc":          "auto autopacklimit autodetach pruneexpire worktreepruneexpire reflogexpire reflogexpireunreachable aggressivedepth aggressivewindow writecommitgraph packrefs rerereresolved rerereunresolved cruftpacks",
+		"pack":        "threads window depth compression deltacachesize windowmemory usesparse usebitmaps",
+		"index":       "threads version skiphash sparse recordendofindexentries recordoffsettable",
+		"feature":     "*",
+		"http":        "version postbuffer lowspeedlimit lowspeedtime maxrequests sslverify sslversion followredirects minsessions",
+		"protocol":    "version",
+		"remote":      "pushdefault",
+		"worktree":    "guessremote userelativepaths",
+		"versionsort": "suffix prereleasesuffix",
+		"interactive": "singlekey",
+		"add":         "ignoreerrors",
+		"am":          "keepcr threeway",
+		"apply":       "whitespace ignorewhitespace",
+		"checkout":    "defaultremote guess workers thresholdforparallelism",
+		"clean":       "requireforce",
+		"clone":       "defaultremotename filtersubmodules rejectshallow",
+		"i18n":        "*",
+		"notes":       "displayref mergestrategy rewritemode rewriteref rewrite",
+		"reflog":      "*",
+		"lfs":         "concurrenttransfers fetchrecentrefsdays fetchrecentcommitsdays locksverify skipdownloaderrors",
+		"fsck":        "*",
+		"trailer":     "separators where ifexists ifmissing",
+	}
+})
 
 // lfsFilter are the values that "git lfs install" writes. They are commands,
 // but fixed ones; without them a checkout of a repository with large files
@@ -93,7 +96,7 @@ func safeGitEntry(e gitEntry) bool {
 	if e.section == "alias" {
 		return safeAlias(e.value)
 	}
-	safe, ok := gitSafe[e.section]
+	safe, ok := gitSafe()[e.section]
 	return ok && (safe == "*" || hasWord(safe, e.key))
 }
 

@@ -81,7 +81,7 @@ func (r *gitReader) included(e gitEntry, real string) bool {
 // matchGitDir compares the project's git directory with a gitdir condition, as
 // include_by_gitdir of Git does.
 func (r *gitReader) matchGitDir(pattern, real string, fold bool) bool {
-	if r.gitDir == "" || pattern == "" {
+	if r.gitDir == "" {
 		return false
 	}
 	literal := "" // a directory that is compared byte by byte, not as a pattern

@@ -18,8 +18,11 @@ type gitEntry struct {
 
 // name is the variable as `git config --list` writes it.
 func (e gitEntry) name() string {
-	if e.hasSub {
+	switch {
+	case e.hasSub:
 		return e.section + "." + e.sub + "." + e.key
+	case e.section == "": // before the first section header
+		return e.key
 	}
 	return e.section + "." + e.key
 }
@@ -46,11 +49,10 @@ func parseGitConfig(data []byte) ([]gitEntry, error) {
 
 // gitParser holds the place in the text and the section in force.
 type gitParser struct {
-	text    string
-	pos     int
-	line    int
-	started bool // a section header was seen
-	head    gitEntry
+	text string
+	pos  int
+	line int
+	head gitEntry
 }
 
 // get returns the next byte; ok is false at the end, which Git treats as an
@@ -84,8 +86,6 @@ func (p *gitParser) next() (gitEntry, bool, error) {
 			}
 		case !isAlpha(c):
 			return gitEntry{}, false, fmt.Errorf("want a section or a name, not %q", c)
-		case !p.started:
-			return gitEntry{}, false, errors.New("a name before the first section")
 		default:
 			e, err := p.variable(c)
 			return e, true, err
@@ -109,6 +109,8 @@ func (p *gitParser) header() error {
 		switch {
 		case !ok:
 			return errors.New("a section header without an end")
+		case c == ']' && name.Len() == 0:
+			return errors.New("a section without a name")
 		case c == ']':
 			p.setHead(name.String())
 			return nil
@@ -126,7 +128,6 @@ func (p *gitParser) header() error {
 func (p *gitParser) setHead(name string) {
 	section, sub, dotted := strings.Cut(name, ".")
 	p.head = gitEntry{section: section, sub: sub, hasSub: dotted}
-	p.started = true
 }
 
 // subsection reads `"sub"]` after the blank c.
@@ -229,12 +230,9 @@ func (p *gitParser) value() (string, error) {
 }
 
 func (p *gitParser) escape(b *strings.Builder) error {
-	c, ok := p.get()
-	if !ok {
-		return errors.New("a backslash at the end")
-	}
+	c, _ := p.get()
 	switch c {
-	case '\n':
+	case '\n': // a continued line; the end of the file counts as one
 	case 't':
 		b.WriteByte('\t')
 	case 'b':

@@ -53,18 +53,44 @@ func newHost(root string) *host {
 	}
 }
 
-// walk resolves an absolute path, every component of it.
+// walk resolves an absolute, clean path, every component of it.
 func (h *host) walk(p string) place {
 	if len(p) > maxPath || strings.IndexByte(p, 0) >= 0 {
 		return place{path: p}
 	}
-	if h.real[path.Dir(p)] {
+	dir := parentOf(p)
+	if !h.real[dir] {
+		// The depth of this recursion is bounded by maxPath.
+		if at := h.walk(dir); !at.found && len(at.hops) == 0 {
+			return place{path: p}
+		}
+	}
+	if h.real[dir] {
 		if e := h.lstat(p); e.mode&fs.ModeSymlink == 0 {
 			h.learn(p, e)
 			return place{path: p, found: e.exists, mode: e.mode}
 		}
 	}
 	return h.walkSlowly(p)
+}
+
+// parentOf is path.Dir for a clean absolute path.
+func parentOf(p string) string {
+	if i := strings.LastIndexByte(p, '/'); i > 0 {
+		return p[:i]
+	}
+	return "/"
+}
+
+// absent tells without a system call that a path cannot exist, where a listing
+// or an earlier answer says so.
+func (h *host) absent(p string) bool {
+	dir := parentOf(p)
+	if names := h.lists[dir]; names != nil {
+		return h.real[dir] && !names[p[len(dir)+1:]]
+	}
+	e, known := h.stats[dir]
+	return known && !e.exists
 }
 
 func (h *host) walkSlowly(p string) place {
@@ -129,11 +155,7 @@ func (h *host) lstat(p string) entry {
 }
 
 func (h *host) ask(p string) entry {
-	dir := path.Dir(p)
-	if names := h.lists[dir]; names != nil && !names[path.Base(p)] {
-		return entry{}
-	}
-	if parent, ok := h.stats[dir]; ok && !parent.exists {
+	if h.absent(p) {
 		return entry{}
 	}
 	info, err := os.Lstat(h.root + p)

@@ -52,6 +52,35 @@ func (in *inspector) xdg(variable, def string) string {
 	return path.Join(in.o.Home, def)
 }
 
+// usualBases are the XDG base directories where no variable moves them.
+var usualBases = map[string]string{
+	"$CONFIG": ".config", "$DATA": ".local/share", "$CACHE": ".cache", "$STATE": ".local/state",
+}
+
+// bases are the directories that the first word of a table's place stands for.
+func (in *inspector) bases() map[string]string {
+	if in.o.Home == "" {
+		return nil
+	}
+	return map[string]string{
+		"~":       in.o.Home,
+		"$CONFIG": in.xdg("XDG_CONFIG_HOME", ".config"),
+		"$DATA":   in.xdg("XDG_DATA_HOME", ".local/share"),
+		"$CACHE":  in.xdg("XDG_CACHE_HOME", ".cache"),
+		"$STATE":  in.xdg("XDG_STATE_HOME", ".local/state"),
+	}
+}
+
+// basesMoved tells whether a variable moves one of the base directories.
+func (in *inspector) basesMoved() bool {
+	for word, def := range usualBases {
+		if in.o.Home != "" && in.base[word] != path.Join(in.o.Home, def) {
+			return true
+		}
+	}
+	return false
+}
+
 // expand turns a place of the tables into an absolute path: "~/x" below home,
 // "$CONFIG/x", "$DATA/x", "$CACHE/x", "$STATE/x" below the base directories, an
 // absolute path as it is. Without a home only absolute places have an answer.
@@ -59,23 +88,12 @@ func (in *inspector) expand(p string) string {
 	if path.IsAbs(p) {
 		return p
 	}
-	if in.o.Home == "" {
+	first, _, _ := strings.Cut(p, "/")
+	base := in.base[first]
+	if base == "" {
 		return ""
 	}
-	first, rest, _ := strings.Cut(p, "/")
-	switch first {
-	case "~":
-		return path.Join(in.o.Home, rest)
-	case "$CONFIG":
-		return path.Join(in.xdg("XDG_CONFIG_HOME", ".config"), rest)
-	case "$DATA":
-		return path.Join(in.xdg("XDG_DATA_HOME", ".local/share"), rest)
-	case "$CACHE":
-		return path.Join(in.xdg("XDG_CACHE_HOME", ".cache"), rest)
-	case "$STATE":
-		return path.Join(in.xdg("XDG_STATE_HOME", ".local/state"), rest)
-	}
-	return ""
+	return strings.TrimSuffix(base, "/") + p[len(first):]
 }
 
 // tilde writes a path below home the way a person would.

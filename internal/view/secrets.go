@@ -17,7 +17,7 @@ var secretsText string
 type secret struct {
 	kind   string
 	place  string // as written: "~/.ssh", "$CONFIG/gh", "/etc/shadow*"
-	reason string
+	reason string // "secret: AWS credentials"
 }
 
 // secretTable parses the embedded table on first use; a test holds its form.
@@ -33,7 +33,7 @@ func parseSecrets(text string) []secret {
 		kind, rest, ok := strings.Cut(line, " | ")
 		place, reason, ok2 := strings.Cut(rest, " | ")
 		if ok && ok2 {
-			list = append(list, secret{kind: kind, place: place, reason: reason})
+			list = append(list, secret{kind: kind, place: place, reason: "secret: " + reason})
 		}
 	}
 	return list
@@ -56,24 +56,39 @@ func (x secretIndex) covers(p string) bool {
 func (in *inspector) secrets() {
 	in.hidden = make(secretIndex, 64)
 	in.listBusy()
+	moved := in.basesMoved()
 	for _, s := range secretTable() {
+		if moved {
+			in.usualPlace(s)
+		}
 		p := in.expand(s.place)
 		if p == "" {
 			continue
 		}
 		if s.kind == "start" && in.o.HomeMode == policy.HomeFull {
-			in.protect(p, s.reason)
+			in.protect(p, strings.TrimPrefix(s.reason, "secret: "))
 			continue
 		}
 		if strings.IndexByte(p, '*') >= 0 {
-			in.denyPattern(p, "secret: "+s.reason)
+			in.denyPattern(p, s.reason)
 			continue
 		}
-		in.deny(p, "secret: "+s.reason, s.kind != "system" && in.o.HomeMode == policy.HomeFull)
+		in.deny(p, s.reason, s.kind != "system" && in.o.HomeMode == policy.HomeFull)
 	}
 	if in.hidden.covers(in.o.Project) {
 		in.note("the project %q lies in a place that holds secrets; they are visible inside it", in.o.Project)
 	}
+}
+
+// usualPlace denies an entry of a base directory also at its usual place, where
+// a variable has moved the base: both may hold the secret.
+func (in *inspector) usualPlace(s secret) {
+	first, rest, _ := strings.Cut(s.place, "/")
+	def := usualBases[first]
+	if def == "" || in.o.Home == "" || strings.IndexByte(rest, '*') >= 0 || in.base[first] == path.Join(in.o.Home, def) {
+		return
+	}
+	in.deny(path.Join(in.o.Home, def, rest), s.reason, false)
 }
 
 // protect keeps an existing start file readable and unchanged in a home that is
@@ -101,14 +116,17 @@ func (in *inspector) listBusy() {
 // deny adds a rule for an existing path, and for what it leads to if it is a
 // link. always adds the rule even if nothing is there.
 func (in *inspector) deny(p, reason string, always bool) {
-	parent := in.h.walk(path.Dir(p))
+	if !always && in.h.absent(p) {
+		return
+	}
+	parent := in.h.walk(parentOf(p))
 	if !parent.isDir() {
 		if always {
 			in.rule(p, policy.Deny, reason)
 		}
 		return
 	}
-	real := path.Join(parent.path, path.Base(p))
+	real := strings.TrimSuffix(parent.path, "/") + p[strings.LastIndexByte(p, '/'):]
 	e := in.h.lstat(real)
 	if !e.exists && !always {
 		return
@@ -130,8 +148,8 @@ func (in *inspector) denyTarget(link, reason string) {
 	if !at.isDir() && !at.isFile() {
 		return
 	}
-	if at.isFile() && in.inSystem(at.path) && !within(at.path, "/etc") {
-		return // a link into /usr or the Nix store: public by nature
+	if within(at.path, "/usr") || within(at.path, "/nix/store") {
+		return // public by nature, and what programs need
 	}
 	in.rule(at.path, policy.Deny, reason)
 	in.hidden[at.path] = true

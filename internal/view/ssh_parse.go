@@ -22,7 +22,7 @@ func parseSSHConfig(data []byte) []sshDirective {
 			continue
 		}
 		key, rest := cutKeyword(line)
-		if args, ok := splitSSHArgs(rest); ok && key != "" {
+		if args, ok := splitSSHArgs(rest); ok && plainName(key) {
 			list = append(list, sshDirective{key: strings.ToLower(key), args: args})
 		}
 	}
@@ -87,7 +87,7 @@ func joinSSH(key string, args []string) string {
 	b.WriteString(key)
 	for _, a := range args {
 		b.WriteByte(' ')
-		if a != "" && !strings.ContainsAny(a, " \t\"'\\#") {
+		if a != "" && !strings.ContainsAny(a, " \t\"'\\#=") {
 			b.WriteString(a)
 			continue
 		}

@@ -124,19 +124,22 @@ type inspector struct {
 	o      Options
 	h      *host
 	env    map[string]string
-	hidden secretIndex // resolved secret places, to keep toolchains out of them
+	base   map[string]string // see inspector.bases
+	hidden secretIndex       // resolved secret places, to keep toolchains out of them
 	seen   map[string]bool
 	view   *View
 }
 
 func newInspector(o Options) *inspector {
-	return &inspector{
+	in := &inspector{
 		o:    o,
 		h:    newHost(o.Root),
 		env:  environMap(o.Environ),
-		seen: map[string]bool{},
+		seen: make(map[string]bool, 128),
 		view: &View{Env: map[string]string{}},
 	}
+	in.base = in.bases()
+	return in
 }
 
 // wantsHome tells whether anything of the home directory may be used.

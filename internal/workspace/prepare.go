@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -304,16 +305,12 @@ func (p *Prepared) overlays(make bool) ([]sandbox.Overlay, error) {
 	}
 	var out []sandbox.Overlay
 	for _, c := range p.view.Caches {
-		o := sandbox.Overlay{Path: c.Path, Reason: c.Reason, Private: c.Private, Keep: c.Keep}
-		if _, kind := p.facts.Resolve(c.Path); kind == sandbox.KindNone {
-			if !c.Create {
-				continue
-			}
-			o.Private = true
+		o, ok := p.overlay(c)
+		if !ok {
+			continue
 		}
-		o.Upper, o.Work = p.state.overlayPaths(p.place.project, c.Name)
 		if make {
-			if err := p.state.makeOverlay(o.Upper, o.Work); err != nil {
+			if err := makeDirs(o.Upper, o.Work); err != nil {
 				p.note("cache %s is not kept: %v", c.Name, err)
 				continue
 			}
@@ -321,6 +318,37 @@ func (p *Prepared) overlays(make bool) ([]sandbox.Overlay, error) {
 		out = append(out, o)
 	}
 	return out, nil
+}
+
+// overlay plans one cache. What lies in home shares one overlay; a cache that
+// the host has not, or must not be seen, is a private directory.
+func (p *Prepared) overlay(c view.Cache) (sandbox.Overlay, bool) {
+	o := sandbox.Overlay{Path: c.Path, Reason: c.Reason, Private: c.Private}
+	real, kind := p.facts.Resolve(c.Path)
+	base := filepath.Join(p.state.project(p.place.project), "caches")
+	switch {
+	case kind == sandbox.KindNone && !c.Create:
+		return o, false
+	case kind == sandbox.KindNone || c.Private || real != c.Path:
+		o.Private, o.Upper = true, filepath.Join(base, "private", c.Name)
+	case within(c.Path, p.place.home) && p.place.home != "":
+		o.Lower, o.Upper, o.Work = p.place.home, base+"/home/upper", base+"/home/work"
+	default:
+		o.Lower, o.Upper, o.Work = c.Path, filepath.Join(base, c.Name, "upper"), filepath.Join(base, c.Name, "work")
+	}
+	return o, true
+}
+
+func makeDirs(dirs ...string) error {
+	for _, d := range dirs {
+		if d == "" {
+			continue
+		}
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *Prepared) note(format string, args ...any) {

@@ -74,6 +74,9 @@ func protect(p *place, eff *policy.Effective) protection {
 }
 
 func (t *protection) readOnly(path, why string, eff *policy.Effective) {
+	if _, err := os.Lstat(path); err != nil {
+		return
+	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil || real != path {
 		return // missing, or reached through a link whose own place is what counts

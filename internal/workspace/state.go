@@ -17,7 +17,8 @@ import (
 //
 //	denials.jsonl                 one api.Denial a line
 //	links.jsonl                   one api.Link a line
-//	projects/ID/caches/NAME/      upper and work directories of overlays
+//	projects/ID/caches/home/      upper and work of the overlay over home's caches
+//	projects/ID/caches/private/   caches that never show the host's content
 //	agents/NAME/                  the private copy of an agent's state
 type stateDir struct{ path string }
 
@@ -66,16 +67,6 @@ func openState(path string) (*stateDir, error) {
 func (s *stateDir) project(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return filepath.Join(s.path, "projects", hex.EncodeToString(sum[:10]))
-}
-
-// overlayPaths gives the upper and work directories for one cache of a project.
-func (s *stateDir) overlayPaths(project, name string) (upper, work string) {
-	base := filepath.Join(s.project(project), "caches", name)
-	return base + "/upper", base + "/work"
-}
-
-func (s *stateDir) makeOverlay(upper, work string) error {
-	return errors.Join(os.MkdirAll(upper, 0o700), os.MkdirAll(work, 0o700))
 }
 
 func (s *stateDir) logDenial(d api.Denial) error { return s.append("denials.jsonl", d) }

@@ -24,13 +24,14 @@ const maxListenBacklog = 64
 
 // builder builds one view. root is the new root directory.
 type builder struct {
-	plan    *sandbox.Plan
-	note    func(string)
-	root    int
-	scratch int
-	serial  int
-	limits  []int           // open files of plan.UserLimits
-	memory  map[uint64]bool // device numbers of file systems that we made
+	plan     *sandbox.Plan
+	note     func(string)
+	root     int
+	scratch  int
+	serial   int
+	limits   []int // open files of plan.UserLimits
+	overlays map[string]overlayBase
+	memory   map[uint64]bool // device numbers of file systems that we made
 }
 
 func (b *builder) build() error {
@@ -130,6 +131,9 @@ func (b *builder) pivot() error {
 		return failed("entering the new root", "/", err)
 	}
 	unix.Close(b.scratch)
+	for _, o := range b.overlays {
+		unix.Close(o.fd)
+	}
 	if err := unix.Unmount(scratchDir, unix.MNT_DETACH); err != nil {
 		return failed("dropping the scratch directory", scratchDir, err)
 	}

@@ -142,38 +142,70 @@ func (b *builder) freeze(m *sandbox.Mount) error {
 		unix.MountSetattr(at, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}))
 }
 
-// overlay lays a private upper directory over a host directory. Where the
-// kernel or a file system refuses, work goes on without copy-on-write: with the
-// host's content read-only where that is what matters (the step is Optional),
-// else with the private directory alone.
+// overlay binds one directory out of an overlay of private changes over the
+// host's content. Making an overlay takes a third of a millisecond, so all that
+// lie below one Lower share one; it is mounted where no command sees it. Where
+// the kernel or a file system refuses, the host's content is bound read-only.
 func (b *builder) overlay(m *sandbox.Mount) error {
-	lower, err := openSource(m.Source)
+	base, err := b.overlayBase(m)
 	if err != nil {
-		return err
+		b.note(fmt.Sprintf("no copy-on-write over %q here, it is read-only: %v", m.Source, err))
+		ro := *m
+		ro.ReadOnly = true
+		return b.bind(&ro, unix.MOUNT_ATTR_NODEV)
 	}
-	defer unix.Close(lower)
-	upper, err := openSource(m.Upper)
+	src, err := unix.Openat2(base, "./"+strings.TrimPrefix(strings.TrimPrefix(m.Source, m.Lower), "/"), &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
+	})
 	if err != nil {
-		return err
+		return failed("opening in the overlay", m.Source, err)
 	}
-	defer unix.Close(upper)
-	work, err := openSource(m.Work)
-	if err != nil {
-		return err
+	defer unix.Close(src)
+	return b.bindFrom(src, m, unix.MOUNT_ATTR_NODEV)
+}
+
+// overlayBase gives the overlay over m.Lower, made on first use.
+func (b *builder) overlayBase(m *sandbox.Mount) (int, error) {
+	if o, ok := b.overlays[m.Lower]; ok {
+		return o.fd, o.err
 	}
-	defer unix.Close(work)
+	fd, err := b.newOverlay(m)
+	if b.overlays == nil {
+		b.overlays = make(map[string]overlayBase)
+	}
+	b.overlays[m.Lower] = overlayBase{fd, err}
+	return fd, err
+}
+
+type overlayBase struct {
+	fd  int
+	err error
+}
+
+func (b *builder) newOverlay(m *sandbox.Mount) (int, error) {
+	var fds [3]int
+	for i, dir := range []string{m.Lower, m.Upper, m.Work} {
+		fd, err := openSource(dir)
+		if err != nil {
+			return -1, err
+		}
+		defer unix.Close(fd)
+		fds[i] = fd
+	}
 	fs, err := newFS("overlay", [][2]string{
-		{"lowerdir", procFD(lower)}, {"upperdir", procFD(upper)}, {"workdir", procFD(work)}, {"userxattr", ""},
+		{"lowerdir", procFD(fds[0])}, {"upperdir", procFD(fds[1])}, {"workdir", procFD(fds[2])}, {"userxattr", ""},
 	}, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
-	if err == nil {
-		defer unix.Close(fs)
-		return b.attach(fs, m.Target, true)
+	if err != nil {
+		return -1, err
 	}
-	b.note(fmt.Sprintf("no copy-on-write over %q here: %v", m.Source, err))
-	if m.Optional {
-		return b.bindFrom(lower, &sandbox.Mount{Source: m.Source, Target: m.Target, ReadOnly: true}, unix.MOUNT_ATTR_NODEV)
+	b.serial++
+	name := strconv.Itoa(b.serial)
+	if err := unix.Mkdirat(b.scratch, name, 0o700); err != nil {
+		return -1, err
 	}
-	return b.bindFrom(upper, &sandbox.Mount{Source: m.Upper, Target: m.Target}, unix.MOUNT_ATTR_NODEV)
+	// Cloning out of a detached mount needs Linux 6.15; attached, any will do.
+	return fs, unix.MoveMount(fs, "", b.scratch, name, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
 func procFD(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

@@ -1,0 +1,235 @@
+package house
+
+import (
+	"go/ast"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// call is a function that needs a reason: where it may stand, and why there.
+type call struct {
+	pkg, name string
+	instead   string            // what to use, for the one who meets this rule
+	in        map[string]string // file: reason
+}
+
+// calls are forbidden outside the listed files. Tests are free.
+var calls = []call{
+	{"path/filepath", "EvalSymlinks", "resolve once through a descriptor: what is checked and what is used must be the same object", map[string]string{
+		"internal/workspace/scope.go":   "names of the start; the stage opens each source again without following links",
+		"internal/workspace/state.go":   "our own directory, checked for its owner",
+		"internal/workspace/protect.go": "finds out that a name is a link, which is then left alone",
+		"internal/workspace/agent.go":   "recognition decides on what would run; it opens nothing",
+		"internal/agents/host.go":       "recognition decides on what would run; it opens nothing",
+		"internal/agents/host_os.go":    "recognition decides on what would run; it opens nothing",
+		"internal/view/host_linux.go":   "names of the start; the stage opens each source again without following links",
+		"internal/view/host.go":         "names of the start; the stage opens each source again without following links",
+		"internal/view/paths.go":        "names of the start; the stage opens each source again without following links",
+		"internal/view/executable.go":   "names of the start; the stage opens each source again without following links",
+	}},
+	{"os/exec", "Command", "give an absolute path and an environment of your own", nil},
+	{"os/exec", "CommandContext", "give an absolute path and an environment of your own", map[string]string{
+		"internal/workspace/inside_linux.go": "the host's link opener: an absolute path, an environment of its own",
+		"bench/run.go":                       "measures programs found at fixed places",
+	}},
+	{"os/exec", "LookPath", "look in the directories that you trust", map[string]string{
+		"bench/peers.go": "finds the programs to measure",
+	}},
+	{"os", "StartProcess", "the stage starts what runs inside", nil},
+	{"syscall", "Exec", "the stage starts what runs inside", nil},
+	{"syscall", "StartProcess", "the stage starts what runs inside", nil},
+	{"syscall", "ForkExec", "the stage starts what runs inside", map[string]string{
+		"internal/sandbox/launch_linux.go":      "starts the stage: our own binary, no environment of the user",
+		"internal/sandbox/stage/serve_linux.go": "starts what runs inside",
+	}},
+	{"os", "Exit", "return an exit status to main", map[string]string{
+		"cmd/carrel/main.go":                    "main",
+		"bench/main.go":                         "main",
+		"internal/sandbox/stage/main_linux.go":  "the stage is a process of its own",
+		"internal/sandbox/stage/main_other.go":  "the stage is a process of its own",
+		"internal/sandbox/stage/serve_linux.go": "the supervisor is gone: end everything inside",
+	}},
+	{"log", "Fatal", "return an error", nil},
+	{"log", "Fatalf", "return an error", nil},
+	{"log", "Print", "return a note", nil},
+	{"log", "Printf", "return a note", nil},
+	{"log", "Println", "return a note", nil},
+	{"os", "Chdir", "the working directory is the whole process's: give paths", nil},
+	{"os", "Setenv", "the environment is the whole process's: give a list", nil},
+	{"os", "MkdirTemp", "state lies in the state directory, generated files in memory", map[string]string{
+		"bench/fixture.go": "projects to measure in",
+	}},
+	{"os", "CreateTemp", "state lies in the state directory, generated files in memory", map[string]string{
+		"internal/config/edit.go":  "a new configuration beside the old one, to be renamed over it",
+		"internal/config/write.go": "a new configuration beside the old one, to be renamed over it",
+	}},
+	{"os", "TempDir", "the user's /tmp is shared: state lies in the state directory", nil},
+}
+
+func TestCallsThatNeedAReason(t *testing.T) {
+	tr := load(t)
+	for _, c := range calls {
+		used := make(map[string]bool)
+		for _, s := range tr.code() {
+			for _, pos := range uses(s, c.pkg, c.name) {
+				used[s.path] = true
+				if c.in[s.path] == "" {
+					t.Errorf("%s: %s.%s needs a reason here (listed in calls_test.go); instead: %s", tr.at(pos), c.pkg, c.name, c.instead)
+				}
+			}
+		}
+		for path := range c.in {
+			if !used[path] && exists(tr, path) {
+				t.Logf("%s does not use %s.%s any more: take it off the list", path, c.pkg, c.name)
+			}
+		}
+	}
+}
+
+func exists(tr *tree, path string) bool {
+	return slices.ContainsFunc(tr.files, func(s *source) bool { return s.path == path })
+}
+
+// importers are the rooms that may import a package at all.
+var importers = map[string]map[string]string{
+	"os/exec":   {"internal/workspace": "the link opener on the host", "bench": "measures programs"},
+	"net/http":  {},
+	"unsafe":    {"internal/sandbox/stage": "system calls without a wrapper", "internal/sandbox/landlock": "system calls without a wrapper", "internal/seccomp": "installing a filter"},
+	"io/ioutil": {},
+	"reflect":   {},
+	"plugin":    {},
+	"C":         {},
+	"os/user":   {},
+	"math/rand": {},
+	"embed":     {},
+	"math/rand/v2": {
+		"bench": "random order of runs",
+	},
+}
+
+func TestImportsThatNeedAReason(t *testing.T) {
+	tr := load(t)
+	for _, s := range tr.code() {
+		for _, i := range s.imports() {
+			if rooms, listed := importers[i]; listed && rooms[s.room] == "" {
+				t.Errorf("%s imports %s, which needs a reason in calls_test.go", s.path, i)
+			}
+		}
+	}
+}
+
+// TestProgramsAreAbsolute holds that no program is found through a PATH that
+// somebody else wrote.
+func TestProgramsAreAbsolute(t *testing.T) {
+	tr := load(t)
+	for _, s := range tr.code() {
+		name := s.nameOf("os/exec")
+		if name == "" || s.room == "bench" {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			c, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			i := map[string]int{"Command": 1, "CommandContext": 2}[selected(c.Fun, name)]
+			if i == 0 || len(c.Args) < i {
+				return true
+			}
+			if lit, ok := c.Args[i-1].(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if v, err := strconv.Unquote(lit.Value); err != nil || !strings.HasPrefix(v, "/") {
+					t.Errorf("%s: program %s is not an absolute path", tr.at(c.Pos()), lit.Value)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// TestNoHiddenState holds habit 3: no work before main, no way out but errors.
+func TestNoHiddenState(t *testing.T) {
+	tr := load(t)
+	for _, s := range tr.code() {
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+				t.Errorf("%s: func init runs before main, in the stage too: call it where it is needed", tr.at(f.Pos()))
+			}
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if c, ok := n.(*ast.CallExpr); ok {
+				if id, ok := c.Fun.(*ast.Ident); ok && id.Name == "panic" {
+					t.Errorf("%s: panic: return an error", tr.at(c.Pos()))
+				}
+			}
+			return true
+		})
+	}
+}
+
+// TestErrorsNameTheStep holds habit 4: "opening X: ...", never "failed to".
+func TestErrorsNameTheStep(t *testing.T) {
+	tr := load(t)
+	bad := []string{"failed to ", "could not ", "unable to ", "error while ", "something went wrong"}
+	for _, s := range tr.code() {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			lit, ok := n.(*ast.BasicLit)
+			if !ok || lit.Kind != token.STRING {
+				return true
+			}
+			low := strings.ToLower(lit.Value)
+			for _, b := range bad {
+				if strings.Contains(low, b) {
+					t.Errorf("%s: %s: name the step and the object instead of %q", tr.at(lit.Pos()), lit.Value, b)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// uses gives the places where a file names pkg.name.
+func uses(s *source, pkg, name string) []token.Pos {
+	local := s.nameOf(pkg)
+	if local == "" {
+		return nil
+	}
+	var out []token.Pos
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if x, ok := n.(*ast.SelectorExpr); ok && selected(x, local) == name {
+			out = append(out, x.Pos())
+		}
+		return true
+	})
+	return out
+}
+
+// selectors gives every name that a file takes from a package.
+func selectors(s *source, pkg string) []string {
+	local := s.nameOf(pkg)
+	var out []string
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if x, ok := n.(*ast.SelectorExpr); ok {
+			if name := selected(x, local); name != "" {
+				out = append(out, name)
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// selected gives X of an expression local.X, else "".
+func selected(e ast.Expr, local string) string {
+	x, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	id, ok := x.X.(*ast.Ident)
+	if !ok || id.Name != local {
+		return ""
+	}
+	return x.Sel.Name
+}

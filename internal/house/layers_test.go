@@ -1,0 +1,165 @@
+package house
+
+import (
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers says which rooms each room may import, all below internal/. A
+// mechanism imports policy and no other mechanism; workspace wires them; cli is
+// the only surface so far and the only one that starts the other two faces of
+// the binary, the stage and the helpers inside.
+var layers = map[string][]string{
+	"policy":           {},
+	"api":              {},
+	"config":           {"policy"},
+	"agents":           {"policy"},
+	"view":             {"policy"},
+	"display":          {"policy"},
+	"seccomp":          {"policy"},
+	"inside":           {},
+	"sandbox":          {"policy"},
+	"sandbox/landlock": {},
+	"sandbox/stage":    {"sandbox", "sandbox/landlock"},
+	"workspace":        {"policy", "api", "config", "agents", "view", "display", "seccomp", "inside", "sandbox", "sandbox/landlock"},
+	"cli":              {"policy", "api", "config", "inside", "sandbox", "sandbox/stage", "workspace"},
+	"house":            {},
+}
+
+// programs are the rooms outside internal/ and what they may import.
+var programs = map[string][]string{
+	"cmd/carrel": {"cli"},
+	"bench":      {},
+}
+
+func TestLayers(t *testing.T) {
+	tr := load(t)
+	for _, s := range tr.code() {
+		inner := strings.TrimPrefix(s.room, "internal/")
+		allowed, ok := layers[inner]
+		if inner == s.room {
+			allowed, ok = programs[s.room]
+		}
+		if !ok {
+			if !testOnly(s.room) {
+				t.Errorf("%s: %s is not in the layer table: put it there with what it may import", s.path, s.room)
+			}
+			continue
+		}
+		for _, i := range s.imports() {
+			if room, ours := strings.CutPrefix(i, module+"/internal/"); ours && !slices.Contains(allowed, room) {
+				t.Errorf("%s: %s imports %s; it may import %v", s.path, inner, room, allowed)
+			}
+		}
+	}
+}
+
+// testOnly are directories whose Go files serve tests.
+func testOnly(room string) bool { return room == "test" || strings.HasPrefix(room, "test/") }
+
+// TestLayerTableHasNoCycle holds the table itself: a room stands above all
+// that it imports.
+func TestLayerTableHasNoCycle(t *testing.T) {
+	state := make(map[string]int) // 1 on the way, 2 done
+	var visit func(room string, trail []string)
+	visit = func(room string, trail []string) {
+		if state[room] == 1 {
+			t.Fatalf("cycle: %s", strings.Join(append(trail, room), " -> "))
+		}
+		if state[room] == 2 {
+			return
+		}
+		state[room] = 1
+		for _, next := range layers[room] {
+			visit(next, append(trail, room))
+		}
+		state[room] = 2
+	}
+	for room := range layers {
+		visit(room, nil)
+	}
+}
+
+func TestLayerTableIsTrue(t *testing.T) {
+	rooms := load(t).rooms()
+	for room := range layers {
+		if !slices.Contains(rooms, "internal/"+room) {
+			t.Errorf("the layer table has %q, but there is no internal/%s", room, room)
+		}
+	}
+	for room := range programs {
+		if !slices.Contains(rooms, room) {
+			t.Errorf("the layer table has %q, but there is no such directory", room)
+		}
+	}
+}
+
+// pure rooms decide and describe; what they need of the machine is given to
+// them. They must behave alike on every system.
+var pure = map[string][]string{
+	"internal/policy": {"os", "io/fs", "net", "net/http", "os/exec", "os/user", "syscall", "path/filepath", "golang.org/x/sys/unix"},
+	"internal/api":    {"os", "net", "net/http", "os/exec", "syscall", "golang.org/x/sys/unix"},
+}
+
+func TestPureRoomsStayPure(t *testing.T) {
+	for _, s := range load(t).code() {
+		for _, i := range s.imports() {
+			if slices.Contains(pure[s.room], i) {
+				t.Errorf("%s: %s must not import %s: it is pure", s.path, s.room, i)
+			}
+		}
+		if s.room == "internal/policy" && s.nameOf("time") != "" {
+			for _, use := range selectors(s, "time") {
+				if use == "Now" || use == "Since" || use == "Sleep" {
+					t.Errorf("%s uses time.%s: package policy has no clock", s.path, use)
+				}
+			}
+		}
+	}
+}
+
+// TestClosures holds what the small faces of the program may link: their start
+// is part of the start of every command, and what they do not contain cannot be
+// turned against them.
+func TestClosures(t *testing.T) {
+	heavy := []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v4", "net/http", "crypto/tls", "os/exec", "text/template", "html/template", "encoding/json", "github.com/bmatcuk/doublestar/v4", module + "/internal/config"}
+	for room, banned := range map[string][]string{
+		"internal/sandbox/stage":    heavy,
+		"internal/sandbox/landlock": append([]string{"net"}, heavy...),
+		"internal/policy":           append([]string{"net", "golang.org/x/sys/unix"}, heavy...),
+		"internal/seccomp":          heavy,
+		"internal/inside":           {"github.com/spf13/cobra", "go.yaml.in/yaml/v4", "net/http", "crypto/tls", "os/exec", module + "/internal/policy"},
+		"internal/workspace":        {"github.com/spf13/cobra", "github.com/spf13/pflag", module + "/internal/cli"},
+		"cmd/carrel":                {"testing", "pgregory.net/rapid", "github.com/rogpeppe/go-internal/testscript", "net/http/httptest"},
+	} {
+		for _, dep := range closure(t, room) {
+			if slices.Contains(banned, dep) {
+				t.Errorf("%s links %s", room, dep)
+			}
+		}
+	}
+}
+
+// closure lists all packages that a room links on linux/amd64.
+func closure(t *testing.T, room string) []string {
+	t.Helper()
+	tr := load(t)
+	cmd := exec.Command("go", "list", "-mod=readonly", "-deps", "./"+room)
+	cmd.Dir = tr.root
+	cmd.Env = append(cmd.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	out, err := cmd.Output()
+	if err != nil {
+		if x, ok := err.(*exec.ExitError); ok {
+			t.Fatalf("go list %s: %s", room, x.Stderr)
+		}
+		t.Fatal(err)
+	}
+	deps := strings.Fields(string(out))
+	if !slices.Contains(deps, path.Join(module, room)) {
+		t.Fatalf("go list %s does not name the room itself: %q", room, deps)
+	}
+	return deps
+}

@@ -1,0 +1,83 @@
+package house
+
+import (
+	"go/ast"
+	"slices"
+	"testing"
+)
+
+// What a reader can hold. The medians and percentiles are over the program's
+// code, the largest file is over tests as well.
+const (
+	maxFile      = 500
+	medianFile   = 150
+	p90File      = 350
+	medianFunc   = 15
+	p90Func      = 40
+	p99Func      = 70
+	maxFunc      = 110
+	maxTableFunc = 260 // a function that only returns one composite literal
+)
+
+func TestFileSizes(t *testing.T) {
+	tr := load(t)
+	var sizes []int
+	for _, s := range tr.files {
+		if s.lines > maxFile {
+			t.Errorf("%s has %d lines, want at most %d: split it by concept", s.path, s.lines, maxFile)
+		}
+		if !s.test {
+			sizes = append(sizes, s.lines)
+		}
+	}
+	within(t, "median file", sizes, 50, medianFile)
+	within(t, "90th percentile file", sizes, 90, p90File)
+}
+
+func TestFunctionSizes(t *testing.T) {
+	tr := load(t)
+	var sizes []int
+	for _, s := range tr.code() {
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
+			}
+			n := tr.fset.Position(f.End()).Line - tr.fset.Position(f.Pos()).Line + 1
+			limit := maxFunc
+			if isTable(f) {
+				limit = maxTableFunc
+			} else {
+				sizes = append(sizes, n)
+			}
+			if n > limit {
+				t.Errorf("%s: %s has %d lines, want at most %d", tr.at(f.Pos()), f.Name.Name, n, limit)
+			}
+		}
+	}
+	within(t, "median function", sizes, 50, medianFunc)
+	within(t, "90th percentile function", sizes, 90, p90Func)
+	within(t, "99th percentile function", sizes, 99, p99Func)
+}
+
+// isTable says whether a function is data: its body is one return.
+func isTable(f *ast.FuncDecl) bool {
+	if len(f.Body.List) != 1 {
+		return false
+	}
+	_, ok := f.Body.List[0].(*ast.ReturnStmt)
+	return ok
+}
+
+func within(t *testing.T, what string, sizes []int, percent, limit int) {
+	t.Helper()
+	if len(sizes) == 0 {
+		t.Fatal("no source found")
+	}
+	slices.Sort(sizes)
+	got := sizes[(len(sizes)-1)*percent/100]
+	t.Logf("%s: %d lines", what, got)
+	if got > limit {
+		t.Errorf("the %s has %d lines, want at most %d", what, got, limit)
+	}
+}
