@@ -13,3 +13,5 @@ require (
 	golang.org/x/term v0.47.0
 	pgregory.net/rapid v1.3.0
 )
+
+require github.com/inconshreveable/mousetrap v1.1.0 // indirect

@@ -64,7 +64,7 @@ func didYouMean(word string, known []string) string {
 	if len(word) > 64 {
 		return ""
 	}
-	best, bestDistance := "", max(1, len(word)/3)+1
+	best, bestDistance := "", len(word)/4+2
 	for _, k := range known {
 		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < bestDistance {
 			best, bestDistance = k, d

@@ -40,7 +40,7 @@ type tree struct {
 
 var read = sync.OnceValues(readTree)
 
-// module source for a test; a file that does not parse ends it.
+// load gives the module's source; a file that does not parse ends the test.
 func load(t *testing.T) *tree {
 	t.Helper()
 	tr, err := read()

@@ -277,7 +277,9 @@ func (c *compiler) additions() {
 	for _, o := range c.in.Overlays {
 		m := Mount{Kind: MountOverlay, Target: o.Path, Source: o.Path, Lower: o.Lower, Upper: o.Upper, Work: o.Work, Dir: true, Reason: o.Reason}
 		if o.Private {
-			m = Mount{Kind: MountBind, Target: o.Path, Source: o.Upper, Dir: true, Reason: o.Reason}
+			// Optional: where home is the host's own, read-only, there may be no
+			// place to put it.
+			m = Mount{Kind: MountBind, Target: o.Path, Source: o.Upper, Dir: true, Optional: true, Reason: o.Reason}
 		}
 		c.add(m)
 		c.write = append(c.write, o.Path)

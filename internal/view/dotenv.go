@@ -62,7 +62,7 @@ func (in *inspector) envFile(p, name string) {
 			return
 		}
 	}
-	in.deny(p, "secret: environment file of the project", false)
+	in.deny(p, "environment file of the project", false)
 }
 
 // isEnvFile tells whether a file name is an environment file and not an

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 )
@@ -158,35 +157,33 @@ func (h *host) ask(p string) entry {
 	if h.absent(p) {
 		return entry{}
 	}
-	info, err := os.Lstat(h.root + p)
-	if err != nil {
-		return entry{}
-	}
-	e := entry{exists: true, mode: info.Mode()}
-	if e.mode&fs.ModeSymlink != 0 {
-		e.link, _ = os.Readlink(h.root + p)
-	}
-	return e
+	return lstatRaw(h.root + p)
 }
 
 // list returns the names in a canonical directory and remembers them. ok is
 // false where it cannot be read or is too full to be worth it.
 func (h *host) list(dir string) (names []string, ok bool) {
-	f, err := openForRead(h.root+dir, true)
+	f, err := openDir(h.root + dir)
 	if err != nil {
 		return nil, false
 	}
 	defer f.Close()
-	names, err = f.Readdirnames(maxListing)
-	if err != nil && !errors.Is(err, io.EOF) || len(names) == maxListing {
-		return names, false
+	set := make(map[string]bool)
+	for len(names) < maxListing {
+		part, err := f.Readdirnames(256)
+		for _, n := range part {
+			set[n] = true
+		}
+		names = append(names, part...)
+		if errors.Is(err, io.EOF) {
+			h.lists[dir] = set
+			return names, true
+		}
+		if err != nil {
+			return names, false
+		}
 	}
-	set := make(map[string]bool, len(names))
-	for _, n := range names {
-		set[n] = true
-	}
-	h.lists[dir] = set
-	return names, true
+	return names, false
 }
 
 var (
@@ -197,24 +194,12 @@ var (
 // read returns the content of a regular file at a canonical path. It never
 // blocks on a FIFO and never reads more than max bytes.
 func (h *host) read(p string, max int64) ([]byte, error) {
-	f, err := openForRead(h.root+p, false)
-	if err != nil {
+	data, err := readRegular(h.root+p, max)
+	switch {
+	case errors.Is(err, errTooLarge):
+		return nil, fmt.Errorf("reading %q: %w: more than %d bytes", p, err, max)
+	case err != nil:
 		return nil, fmt.Errorf("reading %q: %w", p, err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", p, err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("reading %q: %w", p, errNotRegular)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, max+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", p, err)
-	}
-	if int64(len(data)) > max {
-		return nil, fmt.Errorf("reading %q: %w: more than %d bytes", p, errTooLarge, max)
 	}
 	return data, nil
 }

@@ -7,8 +7,12 @@ import (
 	"os"
 )
 
-func supported() error {
-	return errors.New("inspecting the host: only Linux has walls of this kind; use a virtual machine backend here")
-}
+var errUnsupported = errors.New("inspecting the host: only Linux has walls of this kind; use a virtual machine backend here")
 
-func openForRead(p string, _ bool) (*os.File, error) { return os.Open(p) }
+func supported() error { return errUnsupported }
+
+func openDir(string) (*os.File, error) { return nil, errUnsupported }
+
+func readRegular(string, int64) ([]byte, error) { return nil, errUnsupported }
+
+func lstatRaw(string) entry { return entry{} }

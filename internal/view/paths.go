@@ -96,6 +96,19 @@ func (in *inspector) expand(p string) string {
 	return strings.TrimSuffix(base, "/") + p[len(first):]
 }
 
+// missing tells cheaply that a place of the tables does not exist: its first
+// component is not in the listing of its base directory. false says nothing.
+func (in *inspector) missing(p string) bool {
+	first, rest, _ := strings.Cut(p, "/")
+	base := in.base[first]
+	names := in.h.lists[base]
+	if base == "" || names == nil {
+		return false
+	}
+	name, _, _ := strings.Cut(rest, "/")
+	return !names[name] && strings.IndexByte(name, '*') < 0
+}
+
 // tilde writes a path below home the way a person would.
 func (in *inspector) tilde(p string) string {
 	if in.o.Home != "" && p != in.o.Home && within(p, in.o.Home) {

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,7 +18,7 @@ var secretsText string
 type secret struct {
 	kind   string
 	place  string // as written: "~/.ssh", "$CONFIG/gh", "/etc/shadow*"
-	reason string // "secret: AWS credentials"
+	reason string
 }
 
 // secretTable parses the embedded table on first use; a test holds its form.
@@ -33,7 +34,7 @@ func parseSecrets(text string) []secret {
 		kind, rest, ok := strings.Cut(line, " | ")
 		place, reason, ok2 := strings.Cut(rest, " | ")
 		if ok && ok2 {
-			list = append(list, secret{kind: kind, place: place, reason: "secret: " + reason})
+			list = append(list, secret{kind: kind, place: place, reason: reason})
 		}
 	}
 	return list
@@ -61,12 +62,15 @@ func (in *inspector) secrets() {
 		if moved {
 			in.usualPlace(s)
 		}
+		if in.o.HomeMode != policy.HomeFull && in.missing(s.place) {
+			continue
+		}
 		p := in.expand(s.place)
 		if p == "" {
 			continue
 		}
 		if s.kind == "start" && in.o.HomeMode == policy.HomeFull {
-			in.protect(p, strings.TrimPrefix(s.reason, "secret: "))
+			in.protect(p, s.reason)
 			continue
 		}
 		if strings.IndexByte(p, '*') >= 0 {
@@ -102,11 +106,7 @@ func (in *inspector) protect(p, what string) {
 // listBusy reads the directories that most entries lie in once, instead of
 // asking for every entry.
 func (in *inspector) listBusy() {
-	dirs := []string{"/etc"}
-	if in.o.Home != "" {
-		dirs = append(dirs, in.o.Home, in.expand("$CONFIG"), in.expand("$DATA"), in.expand("$CACHE"), in.expand("$STATE"))
-	}
-	for _, d := range dirs {
+	for _, d := range in.base {
 		if at := in.h.walk(d); at.isDir() {
 			in.h.list(at.path)
 		}
@@ -114,15 +114,15 @@ func (in *inspector) listBusy() {
 }
 
 // deny adds a rule for an existing path, and for what it leads to if it is a
-// link. always adds the rule even if nothing is there.
-func (in *inspector) deny(p, reason string, always bool) {
+// link. what says what it is; always adds the rule even if nothing is there.
+func (in *inspector) deny(p, what string, always bool) {
 	if !always && in.h.absent(p) {
 		return
 	}
 	parent := in.h.walk(parentOf(p))
 	if !parent.isDir() {
 		if always {
-			in.rule(p, policy.Deny, reason)
+			in.rule(p, policy.Deny, "secret: "+what)
 		}
 		return
 	}
@@ -131,16 +131,16 @@ func (in *inspector) deny(p, reason string, always bool) {
 	if !e.exists && !always {
 		return
 	}
-	in.rule(real, policy.Deny, reason)
+	in.rule(real, policy.Deny, "secret: "+what)
 	in.hidden[real] = true
 	if e.mode&fs.ModeSymlink != 0 {
-		in.denyTarget(real, reason)
+		in.denyTarget(real, what)
 	}
 }
 
 // denyTarget denies what a secret link leads to, unless that is a device (a
 // history sent to /dev/null) or would hide far more than the secret.
-func (in *inspector) denyTarget(link, reason string) {
+func (in *inspector) denyTarget(link, what string) {
 	at := in.h.walk(link)
 	if !at.found || in.tooBroad(at.path) || contains(in.view.System, at.path) {
 		return
@@ -151,12 +151,12 @@ func (in *inspector) denyTarget(link, reason string) {
 	if within(at.path, "/usr") || within(at.path, "/nix/store") {
 		return // public by nature, and what programs need
 	}
-	in.rule(at.path, policy.Deny, reason)
+	in.rule(at.path, policy.Deny, "secret: "+what)
 	in.hidden[at.path] = true
 }
 
 // denyPattern denies the entries of one directory that match the last component.
-func (in *inspector) denyPattern(p, reason string) {
+func (in *inspector) denyPattern(p, what string) {
 	dir, pattern := path.Split(p)
 	parent := in.h.walk(path.Clean(dir))
 	if !parent.isDir() {
@@ -170,9 +170,14 @@ func (in *inspector) denyPattern(p, reason string) {
 		}
 		names = in.h.lists[parent.path]
 	}
+	var found []string
 	for name := range names {
 		if ok, err := path.Match(pattern, name); err == nil && ok {
-			in.deny(path.Join(parent.path, name), reason, false)
+			found = append(found, name)
 		}
+	}
+	slices.Sort(found)
+	for _, name := range found {
+		in.deny(path.Join(parent.path, name), what, false)
 	}
 }

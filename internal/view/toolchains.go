@@ -71,11 +71,24 @@ func (in *inspector) roots(t *tool) []string {
 		return roots
 	}
 	for _, p := range t.places {
+		if in.missing(p) && !t.creates() {
+			continue
+		}
 		if p = in.expand(p); p != "" {
 			roots = append(roots, p)
 		}
 	}
 	return roots
+}
+
+// creates tells whether a tool has caches to create where there is nothing.
+func (t *tool) creates() bool {
+	for _, c := range t.caches {
+		if c.create || c.env != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // toolRoot shows one root of a tool. Caches come with the root, or alone: a
@@ -135,9 +148,9 @@ func (in *inspector) readTool(t *tool, root string, at place) {
 	}
 	for _, sub := range t.hide {
 		if strings.IndexByte(sub, '*') >= 0 {
-			in.denyPattern(path.Join(root, sub), "secret: credentials of "+t.name)
+			in.denyPattern(path.Join(root, sub), "credentials of "+t.name)
 		} else {
-			in.deny(path.Join(root, sub), "secret: credentials of "+t.name, false)
+			in.deny(path.Join(root, sub), "credentials of "+t.name, false)
 		}
 	}
 }

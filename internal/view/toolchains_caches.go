@@ -78,7 +78,6 @@ func cachesOnly() []tool {
 		cached("rebar3", "$CACHE/rebar3", "", false),
 		cached("cabal-cache", "$CACHE/cabal", "", false),
 		cached("dune", "$CACHE/dune", "", false),
-		cached("terraform-plugins", "~/.terraform.d/plugin-cache", "TF_PLUGIN_CACHE_DIR", false),
 		cached("fontconfig", "$CACHE/fontconfig", "", false),
 		cached("staticcheck", "$CACHE/staticcheck", "STATICCHECK_CACHE", false),
 		cached("gopls", "$CACHE/gopls", "", false),

@@ -95,7 +95,9 @@ func (p *Prepared) agentPlaces() agents.Places {
 }
 
 // mirrorAgent brings the private copy of the agent's state up to date with the
-// host and gives the binds that put it in place.
+// host and gives the binds that put it in place. What the host's login files
+// held is written down first: when the run is killed, the next one carries a
+// refreshed login back before it mirrors again.
 func (p *Prepared) mirrorAgent() error {
 	if p.Agent == nil || p.place.home == "" {
 		return nil
@@ -107,14 +109,26 @@ func (p *Prepared) mirrorAgent() error {
 	if err := os.MkdirAll(p.agentDir(), 0o700); err != nil {
 		return fmt.Errorf("making the private copy of %s: %w", p.Agent.Title, err)
 	}
+	unlock, err := lockFile(p.agentDir() + ".lock")
+	if err != nil {
+		return fmt.Errorf("locking the private copy of %s: %w", p.Agent.Title, err)
+	}
+	defer unlock()
+	p.recoverLogin()
 	snapshot, notes, err := agents.MirrorIn(*p.Agent, p.agentPlaces())
 	if err != nil {
 		return fmt.Errorf("copying the settings of %s: %w", p.Agent.Title, err)
 	}
-	for _, n := range notes {
-		p.note("%s: %s", p.Agent.Name, n)
-	}
+	p.agentNotes(notes)
 	p.snapshot = snapshot
+	if err := p.saveSnapshot(); err != nil {
+		p.note("%s: a login refreshed inside is lost if this run is killed: %v", p.Agent.Name, err)
+	}
+	p.bindAgent()
+	return nil
+}
+
+func (p *Prepared) bindAgent() {
 	for _, b := range agents.PlanState(*p.Agent, p.place.home, p.place.home, p.agentDir()).Binds {
 		source, kind := p.facts.Resolve(b.Source)
 		if kind == sandbox.KindNone {
@@ -123,7 +137,6 @@ func (p *Prepared) mirrorAgent() error {
 		p.binds = append(p.binds, sandbox.Mount{Kind: sandbox.MountBind, Target: b.Target, Source: source,
 			ReadOnly: !b.Writable, Optional: b.Optional, Dir: kind == sandbox.KindDir, Reason: "private copy of the agent's state"})
 	}
-	return nil
 }
 
 // mergeAgent carries refreshed logins back to the host.
@@ -131,10 +144,47 @@ func (p *Prepared) mergeAgent() {
 	if p.Agent == nil || p.snapshot == nil {
 		return
 	}
+	unlock, err := lockFile(p.agentDir() + ".lock")
+	if err != nil {
+		p.note("%s: its login was not carried back: %v", p.Agent.Name, err)
+		return
+	}
+	defer unlock()
 	notes, err := agents.MergeOut(*p.Agent, p.agentPlaces(), p.snapshot)
 	if err != nil {
 		p.note("%s: its login was not carried back: %v", p.Agent.Name, err)
+		return
 	}
+	p.agentNotes(notes)
+	_ = os.Remove(p.snapshotFile())
+}
+
+// recoverLogin finishes what a killed run could not.
+func (p *Prepared) recoverLogin() {
+	data, err := os.ReadFile(p.snapshotFile())
+	if err != nil {
+		return
+	}
+	var before agents.Snapshot
+	if json.Unmarshal(data, &before) == nil {
+		if notes, err := agents.MergeOut(*p.Agent, p.agentPlaces(), before); err == nil {
+			p.agentNotes(notes)
+		}
+	}
+	_ = os.Remove(p.snapshotFile())
+}
+
+func (p *Prepared) saveSnapshot() error {
+	data, err := json.Marshal(p.snapshot)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(p.snapshotFile(), data, 0o600)
+}
+
+func (p *Prepared) snapshotFile() string { return p.agentDir() + ".login" }
+
+func (p *Prepared) agentNotes(notes []agents.Note) {
 	for _, n := range notes {
 		p.note("%s: %s", p.Agent.Name, n)
 	}

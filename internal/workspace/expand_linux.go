@@ -73,23 +73,6 @@ func (g *globs) starts(roots []string) []string {
 	return outermost(out)
 }
 
-// outermost drops what lies below another entry.
-func outermost(dirs []string) []string {
-	var out []string
-	for i, d := range dirs {
-		keep := true
-		for j, e := range dirs {
-			if i != j && within(d, e) && (d != e || j < i) {
-				keep = false
-			}
-		}
-		if keep {
-			out = append(out, d)
-		}
-	}
-	return out
-}
-
 // match gives the strongest rule for an entry: deny beats protect.
 func (g *globs) match(dir, name string) (policy.Rule, bool) {
 	best := -1

@@ -3,7 +3,6 @@ package workspace
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"carrel/internal/api"
@@ -47,12 +46,11 @@ func (p *Prepared) displayBinds() []sandbox.Mount {
 		if kind == sandbox.KindNone {
 			continue
 		}
-		p.note("the host's display is visible inside: %s", s.Path)
 		target := s.Path
-		if kind == sandbox.KindOther && filepath.Dir(s.Path) == p.getenv("XDG_RUNTIME_DIR") {
-			target = fmt.Sprintf("/run/user/%d/%s", p.uid, filepath.Base(s.Path))
+		if s.Runtime != "" {
+			target = fmt.Sprintf("/run/user/%d/%s", p.uid, s.Runtime)
 		}
-		out = append(out, sandbox.Mount{Kind: sandbox.MountBind, Source: real, Target: target, Reason: "host display granted"})
+		out = append(out, sandbox.Mount{Kind: sandbox.MountBind, Source: real, Target: target, ReadOnly: kind == sandbox.KindFile, Reason: "host display granted"})
 	}
 	return out
 }

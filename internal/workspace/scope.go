@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"carrel/internal/policy"
 )
@@ -116,7 +115,7 @@ func canonicalFrom(base, path string) (string, error) {
 }
 
 func readSmall(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|openNoFollow, 0)
 	if err != nil {
 		return "", err
 	}
@@ -127,11 +126,6 @@ func readSmall(path string) (string, error) {
 		return "", err
 	}
 	return string(bytes.TrimSuffix(buf[:n], []byte{0})), nil
-}
-
-func ownedByUs(info os.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Getuid()
 }
 
 // scope is what the decision sees of the place.

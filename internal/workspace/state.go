@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"carrel/internal/api"
 )
@@ -83,7 +82,7 @@ func (s *stateDir) append(name string, v any) error {
 	if st, err := os.Stat(path); err == nil && st.Size() > logLimit {
 		_ = os.Rename(path, path+".1") // two at once: the second finds a small file or none
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|openNoFollow, 0o600)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}

@@ -35,6 +35,9 @@ func explainSetup(err error) error {
 		return err
 	}
 	hint := "run `carrel doctor` to see what this machine can hold"
+	if _, inWalls := os.Lstat(sandbox.SelfPath); inWalls == nil && os.Getenv(EnvInside) == "1" {
+		hint = "this is already inside a carrel workspace; a second one inside needs `--nested full` on the outer one"
+	}
 	return &hintError{err: s, hint: hint}
 }
 

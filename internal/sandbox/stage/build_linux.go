@@ -27,6 +27,7 @@ type builder struct {
 	plan     *sandbox.Plan
 	note     func(string)
 	root     int
+	proc     int // the old root's /proc
 	scratch  int
 	serial   int
 	limits   []int // open files of plan.UserLimits
@@ -62,6 +63,11 @@ func (b *builder) build() error {
 // newRoot attaches a tmpfs where no source can be: a mount hides what is below
 // it, and sources are still to be opened.
 func (b *builder) newRoot() error {
+	proc, err := unix.Open("/proc", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return failed("opening", "/proc", err)
+	}
+	b.proc = proc
 	fs, err := memoryFS("0755", 16<<20)
 	if err != nil {
 		return failed("making the new root", "", err)
@@ -131,6 +137,7 @@ func (b *builder) pivot() error {
 		return failed("entering the new root", "/", err)
 	}
 	unix.Close(b.scratch)
+	unix.Close(b.proc)
 	for _, o := range b.overlays {
 		unix.Close(o.fd)
 	}

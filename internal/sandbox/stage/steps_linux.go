@@ -149,7 +149,6 @@ func (b *builder) freeze(m *sandbox.Mount) error {
 func (b *builder) overlay(m *sandbox.Mount) error {
 	base, err := b.overlayBase(m)
 	if err != nil {
-		b.note(fmt.Sprintf("no copy-on-write over %q here, it is read-only: %v", m.Source, err))
 		ro := *m
 		ro.ReadOnly = true
 		return b.bind(&ro, unix.MOUNT_ATTR_NODEV)
@@ -171,6 +170,9 @@ func (b *builder) overlayBase(m *sandbox.Mount) (int, error) {
 		return o.fd, o.err
 	}
 	fd, err := b.newOverlay(m)
+	if err != nil {
+		b.note(fmt.Sprintf("no copy-on-write below %q here, caches are read-only: %v", m.Lower, err))
+	}
 	if b.overlays == nil {
 		b.overlays = make(map[string]overlayBase)
 	}
@@ -193,6 +195,11 @@ func (b *builder) newOverlay(m *sandbox.Mount) (int, error) {
 		defer unix.Close(fd)
 		fds[i] = fd
 	}
+	// The pinned directories are named through procfs, by a path relative to it:
+	// the new root may cover /proc.
+	if err := unix.Fchdir(b.proc); err != nil {
+		return -1, err
+	}
 	fs, err := newFS("overlay", [][2]string{
 		{"lowerdir", procFD(fds[0])}, {"upperdir", procFD(fds[1])}, {"workdir", procFD(fds[2])}, {"userxattr", ""},
 	}, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
@@ -208,7 +215,7 @@ func (b *builder) newOverlay(m *sandbox.Mount) (int, error) {
 	return fs, unix.MoveMount(fs, "", b.scratch, name, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
-func procFD(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+func procFD(fd int) string { return "self/fd/" + strconv.Itoa(fd) }
 
 // mask hides what is at the target behind an empty object that nobody may open.
 func (b *builder) mask(m *sandbox.Mount) error {

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"carrel/internal/sandbox"
+)
+
+// plan is a compiled plan for reading. It names variables and does not show
+// their values: they may be keys.
+type plan struct {
+	UID        uint32     `json:"uid"`
+	GID        uint32     `json:"gid"`
+	Namespaces []string   `json:"namespaces"`
+	Loopback   bool       `json:"loopback"`
+	Steps      []planStep `json:"steps"`
+	Limits     []string   `json:"user_limits,omitempty"`
+	Landlock   landlocked `json:"landlock"`
+	Seccomp    int        `json:"seccomp_instructions"`
+	Processes  uint64     `json:"processes,omitempty"`
+	Command    []text     `json:"command"`
+	Dir        text       `json:"dir"`
+	Variables  []text     `json:"variables"`
+}
+
+type planStep struct {
+	Kind   string `json:"kind"`
+	Flags  string `json:"flags,omitempty"`
+	Target text   `json:"target"`
+	Source text   `json:"source,omitempty"`
+	Upper  text   `json:"upper,omitempty"`
+	Reason text   `json:"reason,omitempty"`
+}
+
+type landlocked struct {
+	Files  bool   `json:"files"`
+	Write  []text `json:"write,omitempty"`
+	Scopes bool   `json:"scopes"`
+}
+
+// instruction is the size of a classic BPF instruction, linux/filter.h.
+const instruction = 8
+
+func planOf(p *sandbox.Plan) *plan {
+	out := &plan{
+		UID: p.UID, GID: p.GID, Loopback: p.Loopback, Seccomp: len(p.Seccomp) / instruction, Processes: p.NProc,
+		Namespaces: []string{"user", "mount", "pid", "ipc", "uts", "cgroup"},
+		Landlock:   landlocked{Files: p.Landlock.Files, Write: texts(p.Landlock.Write), Scopes: p.Landlock.Scopes},
+		Command:    texts(p.Command.Argv), Dir: text(p.Command.Dir),
+	}
+	if p.NewNet {
+		out.Namespaces = append(out.Namespaces, "net")
+	}
+	for _, l := range p.UserLimits {
+		out.Limits = append(out.Limits, fmt.Sprintf("%s=%d", l.Name, l.Value))
+	}
+	for i := range p.Mounts {
+		m := &p.Mounts[i]
+		out.Steps = append(out.Steps, planStep{Kind: stepName(m), Flags: stepFlags(m), Target: text(m.Target),
+			Source: text(m.Source), Upper: text(m.Upper), Reason: text(m.Reason)})
+	}
+	for _, e := range p.Command.Env {
+		name, _, _ := strings.Cut(e, "=")
+		out.Variables = append(out.Variables, text(name))
+	}
+	slices.Sort(out.Variables)
+	return out
+}
+
+// stepName is the word for a step's kind.
+func stepName(m *sandbox.Mount) string {
+	switch m.Kind {
+	case sandbox.MountBind:
+		return "bind"
+	case sandbox.MountTmpfs:
+		return "tmpfs"
+	case sandbox.MountProc:
+		return "proc"
+	case sandbox.MountPts:
+		return "devpts"
+	case sandbox.MountOverlay:
+		return "overlay"
+	case sandbox.MountMask:
+		return "mask"
+	case sandbox.MountData:
+		return "cover"
+	case sandbox.WriteFile:
+		return "file"
+	case sandbox.MakeDir:
+		return "dir"
+	case sandbox.MakeSymlink:
+		return "symlink"
+	case sandbox.MountDevice:
+		return "device"
+	case sandbox.MountSelf:
+		return "pin"
+	case sandbox.Freeze:
+		return "freeze"
+	}
+	return "step-" + strconv.Itoa(int(m.Kind))
+}
+
+// stepFlags are the options of a step in a fixed order.
+func stepFlags(m *sandbox.Mount) string {
+	var flags []string
+	switch m.Kind {
+	case sandbox.MountBind, sandbox.MountSelf:
+		flags = append(flags, map[bool]string{true: "ro", false: "rw"}[m.ReadOnly])
+	case sandbox.MountTmpfs, sandbox.WriteFile, sandbox.MakeDir:
+		flags = append(flags, fmt.Sprintf("%04o", m.Perm))
+	}
+	if m.NoExec {
+		flags = append(flags, "noexec")
+	}
+	if m.Optional {
+		flags = append(flags, "optional")
+	}
+	return strings.Join(flags, ",")
+}
+
+// print writes the plan one step a line, the same for the same plan.
+func (p *plan) print(w io.Writer) {
+	head := &table{}
+	head.row("namespaces", strings.Join(p.Namespaces, " "))
+	head.row("identity", fmt.Sprintf("uid %d, gid %d, no capabilities", p.UID, p.GID))
+	head.row("network", p.network())
+	for _, l := range p.Limits {
+		head.row("limit", l)
+	}
+	if p.Processes > 0 {
+		head.row("limit", fmt.Sprintf("processes=%d", p.Processes))
+	}
+	head.row("seccomp", count(p.Seccomp, "instruction", "instructions"))
+	p.Landlock.rows(head)
+	head.row("command", words(p.Command))
+	head.row("directory", quoteIf(string(p.Dir)))
+	head.row("variables", words(p.Variables))
+	head.print(w, "")
+	fmt.Fprintln(w)
+	steps := &table{}
+	steps.row("STEP", "KIND", "FLAGS", "TARGET", "SOURCE", "WHY")
+	for i, s := range p.Steps {
+		steps.row(strconv.Itoa(i+1), s.Kind, dash(s.Flags), quoteIf(string(s.Target)), s.source(), string(s.Reason))
+	}
+	steps.print(w, "")
+}
+
+func (p *plan) network() string {
+	switch {
+	case !slices.Contains(p.Namespaces, "net"):
+		return "the host's"
+	case p.Loopback:
+		return "its own, with a loopback interface"
+	}
+	return "its own, with no interface"
+}
+
+func (l *landlocked) rows(t *table) {
+	if l.Files {
+		t.row("landlock", "read and execute below /, everything below:")
+		for _, dir := range l.Write {
+			t.row("", quoteIf(string(dir)))
+		}
+	} else {
+		t.row("landlock", "no file rules")
+	}
+	if l.Scopes {
+		t.row("landlock", "no signals to and no abstract sockets of processes outside")
+	} else {
+		t.row("landlock", "no scopes")
+	}
+}
+
+// source shows where a step takes its content from; a bind onto the same path
+// shows nothing new.
+func (s *planStep) source() string {
+	switch {
+	case s.Source == "" || s.Source == s.Target && s.Upper == "":
+		return "-"
+	case s.Upper != "":
+		return quoteIf(string(s.Source)) + " + " + quoteIf(string(s.Upper))
+	}
+	return quoteIf(string(s.Source))
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+	"carrel/internal/workspace"
+)
+
+// print writes the text form. Where a path or a host was asked about, the
+// answer is all that is printed.
+func (x *explained) print(w io.Writer, plan bool) {
+	asked := len(x.Paths)+len(x.Hosts) > 0
+	for i := range x.Paths {
+		x.Paths[i].print(w)
+	}
+	for i := range x.Hosts {
+		x.Hosts[i].print(w)
+	}
+	if !asked {
+		x.printHead(w)
+		x.printDimensions(w)
+		x.printRules(w)
+	}
+	x.printWarnings(w)
+	if plan && x.Plan != nil {
+		if asked || len(x.Warnings) > 0 {
+			fmt.Fprintln(w)
+		}
+		x.Plan.print(w)
+	}
+}
+
+func (x *explained) printHead(w io.Writer) {
+	t := &table{}
+	t.row("project", string(x.Project))
+	if x.Cwd != x.Project {
+		t.row("directory", string(x.Cwd))
+	}
+	t.row("command", words(x.Command))
+	if x.Preset != "" {
+		t.row("preset", x.Preset)
+	}
+	t.row("agent", x.Agent.line())
+	t.print(w, "")
+	fmt.Fprintln(w)
+}
+
+func (a *explainedAgent) line() string {
+	if a == nil {
+		return "none recognised"
+	}
+	line := fmt.Sprintf("%s, recognised by %s", a.Title, quoteIf(string(a.Executable)))
+	if len(a.Via) > 0 {
+		line += " through " + words(a.Via)
+	}
+	return line
+}
+
+func (x *explained) printDimensions(w io.Writer) {
+	t := &table{}
+	t.row("DIMENSION", "VALUE", "LAYER", "WHY")
+	for _, d := range x.Dimensions {
+		why := string(d.Where)
+		if d.Note != "" {
+			why += " (" + string(d.Note) + ")"
+		}
+		t.row(string(d.Dimension), string(d.Value), d.Source.Layer, why)
+	}
+	t.print(w, "")
+	fmt.Fprintln(w)
+}
+
+// printRules lists what somebody wrote; the defaults are many and only counted.
+func (x *explained) printRules(w io.Writer) {
+	t := &table{}
+	t.row("FILES", "ACCESS", "WHY")
+	byDefault := 0
+	for _, r := range x.Rules {
+		if r.Source.Layer == policy.LayerDefault.String() {
+			byDefault++
+			continue
+		}
+		t.row(quoteIf(string(r.Path+r.Glob)), r.Access, strings.TrimSpace(string(r.Where)+" "+string(r.Note)))
+	}
+	t.row(fmt.Sprintf("%s, %s; --json lists them", count(byDefault, "default rule", "default rules"),
+		count(len(x.Protected), "protected name", "protected names")))
+	t.print(w, "")
+}
+
+func (x *explained) printWarnings(w io.Writer) {
+	if len(x.Warnings) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	for _, n := range x.Warnings {
+		fmt.Fprintf(w, "warning: %s: %s\n", oneLine(string(n.Where)), oneLine(string(n.Message)))
+	}
+}
+
+func (p *pathAnswer) print(w io.Writer) {
+	fmt.Fprintln(w, oneLine(quoteIf(string(p.Path))))
+	t := &table{}
+	if p.Real != "" {
+		t.row("leads to", quoteIf(string(p.Real)))
+	}
+	t.row("access", p.Access)
+	t.row("why", string(p.Why))
+	if p.Rule != nil {
+		t.row("rule", p.Rule.Access+" "+quoteIf(string(p.Rule.Path+p.Rule.Glob))+", "+string(p.Rule.Where)+" ("+p.Rule.Source.Layer+")")
+	}
+	if p.Inside != "" {
+		t.row("inside", string(p.Inside))
+	}
+	changes(t, p.Change)
+	t.print(w, "  ")
+}
+
+func (h *hostAnswer) print(w io.Writer) {
+	fmt.Fprintln(w, oneLine(quoteIf(string(h.Host))))
+	t := &table{}
+	if h.Allowed {
+		t.row("access", "allowed")
+	} else {
+		t.row("access", "refused")
+	}
+	t.row("why", string(h.Why))
+	if h.Rule != "" {
+		t.row("rule", string(h.Rule))
+	}
+	changes(t, h.Change)
+	t.print(w, "  ")
+}
+
+func changes(t *table, list []text) {
+	for i, c := range list {
+		label := "change"
+		if i > 0 {
+			label = ""
+		}
+		t.row(label, string(c))
+	}
+}
+
+// heldBy says what a command finds at a path, by the step of the plan that
+// puts it there.
+func heldBy(a workspace.PathAnswer) string {
+	m := a.Held
+	if m == nil {
+		return "nothing is there"
+	}
+	reason := ""
+	if m.Reason != "" {
+		reason = " (" + m.Reason + ")"
+	}
+	switch m.Kind {
+	case sandbox.MountBind:
+		mode := "can be changed"
+		if m.ReadOnly {
+			mode = "read-only"
+		}
+		return fmt.Sprintf("the host's %s, %s%s", quoteIf(a.HeldSource()), mode, reason)
+	case sandbox.MountOverlay:
+		return fmt.Sprintf("a private copy-on-write layer over the host's %s%s", quoteIf(a.HeldSource()), reason)
+	case sandbox.MountTmpfs:
+		return fmt.Sprintf("memory at %s: nothing of the host, gone at the end%s", quoteIf(m.Target), reason)
+	case sandbox.MountMask:
+		return "an empty object that cannot be opened" + reason
+	case sandbox.MountData, sandbox.WriteFile:
+		return "a generated file" + reason
+	case sandbox.MountSelf:
+		return "what lies around it, kept in its place" + reason
+	}
+	return stepName(m) + " at " + quoteIf(m.Target) + reason
+}
+
+func quote(s string) string { return strconv.Quote(s) }
+
+// quoteIf quotes a name only where it needs quotes.
+func quoteIf(s string) string {
+	if q := quote(s); s == "" || q != `"`+s+`"` {
+		return q
+	}
+	return s
+}
+
+// words writes a command line for reading: an argument with blanks or bytes
+// that do not print is quoted.
+func words(list []text) string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = quoteIf(string(s))
+		if strings.ContainsAny(string(s), " \t") && !strings.HasPrefix(out[i], `"`) {
+			out[i] = quote(string(s))
+		}
+	}
+	return strings.Join(out, " ")
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"carrel/internal/policy"
+)
+
+// table collects rows and prints them with aligned columns. Every cell is
+// escaped and kept on one line: rows hold paths and words from anywhere.
+type table struct{ rows [][]string }
+
+// row adds one row; a row of one cell is a line of its own and does not widen
+// a column.
+func (t *table) row(cells ...string) {
+	for i, c := range cells {
+		cells[i] = oneLine(c)
+	}
+	t.rows = append(t.rows, cells)
+}
+
+// columnMax is the width up to which a column is aligned; a longer cell pushes
+// its own row only.
+const columnMax = 44
+
+// print writes the rows, each behind indent.
+func (t *table) print(w io.Writer, indent string) {
+	var widths []int
+	for _, r := range t.rows {
+		for i, c := range r[:len(r)-1] {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			if n := utf8.RuneCountInString(c); n <= columnMax {
+				widths[i] = max(widths[i], n)
+			}
+		}
+	}
+	for _, r := range t.rows {
+		var b strings.Builder
+		b.WriteString(indent)
+		for i, c := range r {
+			b.WriteString(c)
+			if i < len(r)-1 {
+				b.WriteString(strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(c))+2))
+			}
+		}
+		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+	}
+}
+
+// oneLine is Escape for text that has to stay on its line.
+func oneLine(s string) string {
+	s = Escape(s)
+	if !strings.ContainsAny(s, "\n\t") {
+		return s
+	}
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(s)
+}
+
+// indented puts the lines of a text behind an indent.
+func indented(indent, text string) string {
+	return indent + strings.ReplaceAll(strings.TrimRight(Escape(text), "\n"), "\n", "\n"+indent)
+}
+
+// printJSON writes one indented document.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("printing JSON: %w", err)
+	}
+	return nil
+}
+
+// text is a string of any bytes in JSON: a string where it is UTF-8, else an
+// object {"base64": "..."}, so that no path is shown as another.
+type text string
+
+// MarshalJSON writes the form that holds every byte.
+func (t text) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(t)) {
+		return json.Marshal(string(t))
+	}
+	return json.Marshal(map[string][]byte{"base64": []byte(t)})
+}
+
+func texts(list []string) []text {
+	out := make([]text, len(list))
+	for i, s := range list {
+		out[i] = text(s)
+	}
+	return out
+}
+
+// sourceJSON is a policy.Source in JSON.
+type sourceJSON struct {
+	Layer  string `json:"layer"`
+	File   text   `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+	Text   text   `json:"text,omitempty"` // flag, variable, key or built-in reason
+}
+
+func sourceOf(s policy.Source) sourceJSON {
+	return sourceJSON{Layer: s.Layer.String(), File: text(s.File), Line: s.Line, Column: s.Column, Text: text(s.Text)}
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package stage
+
+import "os"
+
+// Main is never started on this system; see package workspace.
+func Main() { os.Exit(125) }

@@ -1,0 +1,60 @@
+//go:build !linux
+
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+)
+
+// errHere is the honest answer on a system without the namespaces that the
+// walls are made of.
+var errHere = errors.New("carrel runs commands behind walls on Linux only; not supported here")
+
+// Exit statuses of our own, as docker(1) and env(1) have them.
+const (
+	ExitOurs       = 125
+	ExitNotRunable = 126
+	ExitNotFound   = 127
+	ExitTimeout    = 124
+)
+
+const openNoFollow = 0
+
+func ownedByUs(os.FileInfo) bool { return true }
+
+func changeTime(info fs.FileInfo) time.Time { return info.ModTime() }
+
+func lockFile(string) (func(), error) { return nil, errHere }
+
+type facts struct{}
+
+func newFacts() *facts { return &facts{} }
+
+func (*facts) Resolve(p string) (string, sandbox.Kind) { return p, sandbox.KindNone }
+
+func (*facts) canonical(p string) string { return p }
+
+func expand([]policy.Rule, []string) ([]policy.Rule, error) { return nil, errHere }
+
+func terminalName() string { return "" }
+
+func (p *Prepared) holdable() error { return errHere }
+
+func (p *Prepared) displayBinds() []sandbox.Mount { return nil }
+
+// Start cannot build walls here.
+func (p *Prepared) Start() (*api.Result, error) { return &api.Result{Exit: ExitOurs}, errHere }
+
+// Changes has nothing to look at here.
+func (p *Prepared) Changes(*api.Result) Changed { return Changed{} }
+
+// DieBy does nothing here: no command was run.
+func DieBy(syscall.Signal) {}

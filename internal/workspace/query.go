@@ -1,0 +1,154 @@
+package workspace
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"carrel/internal/agents"
+	"carrel/internal/config"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+)
+
+// Location is where a command would run. All paths are canonical.
+type Location struct {
+	Cwd     string
+	Project string
+	Home    string // "" when HOME is no directory
+}
+
+// Locate finds the project around a directory; cwd "" means the process's own.
+func Locate(cwd, home string) (Location, error) {
+	p, err := findPlace(cwd, home)
+	return p.location(), err
+}
+
+func (p *place) location() Location {
+	return Location{Cwd: p.cwd, Project: p.project, Home: p.home}
+}
+
+// ReadSettings reads the configuration as [Prepare] does and decides nothing.
+// Of the request only Cwd, Environ and Permissions count.
+func ReadSettings(req Request) (*config.Loaded, Location, error) {
+	p := &Prepared{req: req}
+	var err error
+	if p.place, err = findPlace(req.Cwd, p.getenv("HOME")); err != nil {
+		return nil, Location{}, err
+	}
+	err = p.load()
+	return p.Loaded, p.Location(), err
+}
+
+// Location is where the prepared command would run.
+func (p *Prepared) Location() Location { return p.place.location() }
+
+// Recognition says which known agent the command is and what it was recognised
+// through; false for a command that is none.
+func (p *Prepared) Recognition() (agents.Match, bool) { return p.match, p.Agent != nil }
+
+// Protected are the rules of names that make somebody run code later. They
+// hold beside the rules of the policy.
+func (p *Prepared) Protected() []policy.Rule { return slices.Clone(p.guarded.rules) }
+
+// Preview compiles the plan as [Prepared.Start] would and makes nothing:
+// directories that do not exist yet stand in it with the place that they would
+// have.
+func (p *Prepared) Preview() error {
+	state, binds, notes := p.state, p.binds, p.notes
+	defer func() { p.state, p.binds, p.notes = state, binds, notes }()
+	if dir := StatePath(p.getenv); dir != "" {
+		p.state = &stateDir{path: p.facts.canonical(dir)}
+		p.binds = append(slices.Clone(binds), p.agentPreview()...)
+	}
+	return p.Compile(false)
+}
+
+// agentPreview gives the binds of the agent's private copy, which mirrorAgent
+// would fill first.
+func (p *Prepared) agentPreview() []sandbox.Mount {
+	if p.Agent == nil || p.place.home == "" {
+		return nil
+	}
+	var out []sandbox.Mount
+	for _, b := range agents.PlanState(*p.Agent, p.place.home, p.place.home, p.agentDir()).Binds {
+		source, kind := p.facts.Resolve(b.Source)
+		if kind == sandbox.KindNone && b.Optional {
+			continue
+		}
+		out = append(out, sandbox.Mount{Kind: sandbox.MountBind, Target: b.Target, Source: source,
+			ReadOnly: !b.Writable, Optional: b.Optional, Dir: kind == sandbox.KindDir || b.Dir, Reason: "private copy of the agent's state"})
+	}
+	return out
+}
+
+// PathAnswer says what holds at one path and what holds it.
+type PathAnswer struct {
+	Asked string // absolute, as it was asked for
+	policy.PathExplanation
+
+	// Held is the step of the plan that puts there what a command finds; nil
+	// where there is nothing. It needs a plan, see [Prepared.Preview].
+	Held *sandbox.Mount
+}
+
+// AskPath explains the access to one place: absolute, relative to the working
+// directory, or with a special name, as a file rule has it. Symlinks are
+// resolved first.
+func (p *Prepared) AskPath(where string) (PathAnswer, error) {
+	places, err := policy.Resolve(p.Policy.Scope, policy.FileRequest{Place: where})
+	if err != nil {
+		return PathAnswer{}, err
+	}
+	if len(places) == 0 {
+		return PathAnswer{Asked: where}, nil
+	}
+	asked := places[0]
+	real := p.facts.canonical(asked)
+	a := PathAnswer{Asked: asked, PathExplanation: *policy.Explain(p.everything(), policy.Query{Path: real}).Path}
+	if p.Plan != nil {
+		a.Held = holder(p.Plan, real)
+	}
+	return a, nil
+}
+
+// everything is the policy with what protects and opens repositories: one set
+// of rules to look a path up in.
+func (p *Prepared) everything() *policy.Effective {
+	all := &policy.Effective{Scope: p.Policy.Scope, Rules: slices.Concat(p.Policy.Rules, p.guarded.rules)}
+	for _, dir := range p.guarded.write {
+		all.Rules = append(all.Rules, policy.Rule{Path: dir, Access: policy.Write,
+			Source: policy.Source{Layer: policy.LayerDefault, Text: "the project's repository"}})
+	}
+	return all
+}
+
+// holder finds the step whose mount a path ends up in: the deepest, and of
+// several at one place the last.
+func holder(plan *sandbox.Plan, p string) *sandbox.Mount {
+	var best *sandbox.Mount
+	for i := range plan.Mounts {
+		m := &plan.Mounts[i]
+		switch m.Kind {
+		case sandbox.Freeze, sandbox.MakeDir:
+			continue
+		case sandbox.MakeSymlink, sandbox.WriteFile, sandbox.MountData:
+			if m.Target != p {
+				continue
+			}
+		}
+		if within(p, m.Target) && (best == nil || len(m.Target) >= len(best.Target)) {
+			best = m
+		}
+	}
+	return best
+}
+
+// HeldSource is the host path behind a path inside, "" where the step shows
+// nothing of the host.
+func (a PathAnswer) HeldSource() string {
+	if a.Held == nil || a.Held.Kind != sandbox.MountBind && a.Held.Kind != sandbox.MountOverlay {
+		return ""
+	}
+	return path.Join(a.Held.Source, strings.TrimPrefix(a.Path, a.Held.Target))
+}
