@@ -60,10 +60,7 @@ func typeSchema(f *field, kind Kind) jsonObject {
 	switch f.typ {
 	case typeEnum:
 		words := append([]string{}, f.enum...)
-		for _, w := range sortedKeys(f.also) {
-			words = append(words, w)
-		}
-		return jsonObject{"enum": words}
+		return jsonObject{"enum": append(words, sortedKeys(f.also)...)}
 	case typeBool:
 		return jsonObject{"type": "boolean"}
 	case typeSize:

@@ -45,6 +45,7 @@ var calls = []call{
 	{"os", "Exit", "return an exit status to main", map[string]string{
 		"cmd/carrel/main.go":                    "main",
 		"bench/main.go":                         "main",
+		"internal/tally/main.go":                "main",
 		"internal/sandbox/stage/main_linux.go":  "the stage is a process of its own",
 		"internal/sandbox/stage/serve_linux.go": "the supervisor is gone: end everything inside",
 	}},

@@ -27,6 +27,7 @@ var layers = map[string][]string{
 	"workspace":        {"policy", "api", "config", "agents", "view", "display", "seccomp", "inside", "sandbox", "sandbox/landlock"},
 	"cli":              {"policy", "api", "config", "inside", "sandbox", "sandbox/stage", "workspace"},
 	"house":            {},
+	"tally":            {},
 }
 
 // programs are the rooms outside internal/ and what they may import.

@@ -69,7 +69,7 @@ const maxMounts = 80_000
 // Compile makes the plan for a decided policy. It fails when the policy asks
 // for something that mounts cannot hold, and names the rule.
 func Compile(in Input, facts Facts) (*Plan, error) {
-	c := &compiler{in: in, facts: facts, p: in.Policy}
+	c := &compiler{in: in, facts: facts, p: in.Policy, access: make(map[string]policy.Access), memory: make(map[string]bool)}
 	c.skeleton()
 	if err := c.rules(); err != nil {
 		return nil, err
@@ -89,10 +89,19 @@ type compiler struct {
 	mounts []Mount
 	tail   []Mount // freezes: after everything
 	access map[string]policy.Access
+	memory map[string]bool // private file systems by target
+	// literal are the paths that a rule names, not a glob's matches: such a rule
+	// has to hold at this path tomorrow as well.
+	literal map[string]bool
 	write  []string
 }
 
-func (c *compiler) add(m Mount) { c.mounts = append(c.mounts, m) }
+func (c *compiler) add(m Mount) {
+	if m.Kind == MountTmpfs {
+		c.memory[m.Target] = true
+	}
+	c.mounts = append(c.mounts, m)
+}
 
 // skeleton is what every workspace has, whatever its policy says.
 func (c *compiler) skeleton() {
@@ -145,8 +154,11 @@ func (c *compiler) private(target string, perm uint32, reason string) {
 
 // rules turns file rules into mounts, shallow first.
 func (c *compiler) rules() error {
-	c.access = make(map[string]policy.Access)
 	all := slices.Concat(c.p.Rules, c.in.Expanded)
+	c.literal = make(map[string]bool)
+	for _, r := range c.p.Rules {
+		c.literal[r.Path] = true
+	}
 	slices.SortStableFunc(all, func(a, b policy.Rule) int {
 		return cmp.Or(depth(a.Path)-depth(b.Path), strings.Compare(a.Path, b.Path), int(a.Access)-int(b.Access))
 	})
@@ -211,6 +223,9 @@ func (c *compiler) rule(r policy.Rule) error {
 		return nil // its surroundings give the same already
 	}
 	c.add(Mount{Kind: MountBind, Target: real, Source: real, ReadOnly: r.Access == policy.Read, Dir: kind == KindDir, Reason: reason(r)})
+	if r.Access == policy.Read {
+		c.pinAbove(r, real)
+	}
 	if r.Access == policy.Write {
 		c.write = append(c.write, real)
 	}
@@ -233,6 +248,23 @@ func (c *compiler) deny(r policy.Rule, real string, kind Kind, around policy.Acc
 		return
 	}
 	c.add(Mount{Kind: MountMask, Target: real, Dir: kind == KindDir, Optional: true, Reason: reason(r)})
+	c.pinAbove(r, real)
+}
+
+// pinAbove keeps the directories between a narrower rule and the writable place
+// around it from being renamed: the mount would move along, and another
+// directory could take the name that the rule speaks of. A mount point cannot
+// be renamed; its content can be worked with as before, but a rename across it
+// gives EXDEV.
+func (c *compiler) pinAbove(r policy.Rule, real string) {
+	if !c.literal[r.Path] {
+		return
+	}
+	for dir := path.Dir(real); dir != "/" && c.access[dir] == policy.Unset && c.around(dir) == policy.Write; dir = path.Dir(dir) {
+		if !slices.Contains(c.in.Pins, dir) {
+			c.in.Pins = append(c.in.Pins, dir)
+		}
+	}
 }
 
 func (c *compiler) regranted(dir string) bool {
@@ -256,13 +288,11 @@ func (c *compiler) around(p string) policy.Access {
 // above it, so that p has to be bound again to be seen.
 func (c *compiler) covered(p string) bool {
 	for dir := path.Dir(p); dir != "/"; dir = path.Dir(dir) {
+		if c.memory[dir] {
+			return true
+		}
 		if _, ok := c.access[dir]; ok {
 			return false
-		}
-		for _, m := range c.mounts {
-			if m.Kind == MountTmpfs && m.Target == dir {
-				return true
-			}
 		}
 	}
 	return false

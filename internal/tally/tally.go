@@ -21,10 +21,11 @@ type tally struct {
 	output  map[string]string // by package and test; the package's own under ""
 	running map[string]bool   // tests without a result
 	skips   map[string]int    // skipped tests by package
+	fails   map[string]int    // failed ones
 }
 
 func newTally(out io.Writer, reasons []string) *tally {
-	return &tally{out: out, reasons: reasons, output: make(map[string]string), running: make(map[string]bool), skips: make(map[string]int)}
+	return &tally{out: out, reasons: reasons, output: make(map[string]string), running: make(map[string]bool), skips: make(map[string]int), fails: make(map[string]int)}
 }
 
 func (t *tally) line() string {
@@ -63,15 +64,20 @@ func (t *tally) testEnded(e event) {
 	case e.Action == "pass":
 		t.passed++
 	case e.Action == "fail":
-		t.failed++
+		t.fail(e.Package)
 		fmt.Fprintf(t.out, "--- FAIL %s %s (%.1fs)\n%s", e.Package, e.Test, e.Elapsed, t.output[k])
 	case t.accepted(t.output[k]):
 		t.skipped++
 		t.skips[e.Package]++
 	default:
-		t.failed++
+		t.fail(e.Package)
 		fmt.Fprintf(t.out, "--- SKIP not accepted: %s %s\n%s", e.Package, e.Test, t.output[k])
 	}
+}
+
+func (t *tally) fail(pkg string) {
+	t.failed++
+	t.fails[pkg]++
 }
 
 func (t *tally) accepted(output string) bool {
@@ -90,13 +96,15 @@ func (t *tally) packageEnded(e event) {
 		fmt.Fprintln(t.out)
 	case "fail":
 		fmt.Fprintf(t.out, "FAIL %s (%.1fs)\n%s", e.Package, e.Elapsed, t.output[key(e.Package, "")])
-		cut := t.cutShort(e.Package)
-		t.failed += max(cut, 1)
+		t.cutShort(e.Package)
+		if t.fails[e.Package] == 0 {
+			t.fail(e.Package)
+		}
 	}
 }
 
 // cutShort reports the tests of a package that never ended, and counts them.
-func (t *tally) cutShort(pkg string) int {
+func (t *tally) cutShort(pkg string) {
 	var names []string
 	for k := range t.running {
 		if p, test, _ := strings.Cut(k, "\x00"); p == pkg {
@@ -107,8 +115,8 @@ func (t *tally) cutShort(pkg string) int {
 	for _, test := range names {
 		fmt.Fprintf(t.out, "--- FAIL %s %s: it never ended\n%s", pkg, test, t.output[key(pkg, test)])
 		delete(t.running, key(pkg, test))
+		t.fail(pkg)
 	}
-	return len(names)
 }
 
 // finish counts tests of packages of which no result came at all.
@@ -116,7 +124,7 @@ func (t *tally) finish() {
 	for len(t.running) > 0 {
 		for k := range t.running {
 			pkg, _, _ := strings.Cut(k, "\x00")
-			t.failed += t.cutShort(pkg)
+			t.cutShort(pkg)
 			break
 		}
 	}

@@ -25,13 +25,13 @@ func TestTally(t *testing.T) {
 			shows: []string{"ok   p (1.5s)"},
 		},
 		{
-			name: "a failure shows its output and fails the package once more",
+			name: "a failure shows its output and does not count again as its package",
 			in: `{"Action":"run","Package":"p","Test":"TestA"}
 {"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:3: got 1, want 2\n"}
 {"Action":"fail","Package":"p","Test":"TestA"}
 {"Action":"fail","Package":"p"}
 `,
-			line:  "0 passed, 2 failed, 0 skipped",
+			line:  "0 passed, 1 failed, 0 skipped",
 			shows: []string{"FAIL p TestA", "got 1, want 2"},
 			fails: true,
 		},

@@ -43,12 +43,15 @@ func (in *inspector) toolchains() {
 
 func (in *inspector) tool(t *tool) {
 	for i, root := range in.roots(t) {
-		in.toolRoot(t, root, i)
+		if root != "" {
+			in.toolRoot(t, root, i)
+		}
 	}
 }
 
 // roots returns where a tool is looked for: the directories its variable
-// names, else its usual places.
+// names, else its usual places. A place that is not there is "", so that the
+// others keep their numbers, which name their caches.
 func (in *inspector) roots(t *tool) []string {
 	var roots []string
 	for _, name := range t.env {
@@ -72,11 +75,9 @@ func (in *inspector) roots(t *tool) []string {
 	}
 	for _, p := range t.places {
 		if in.missing(p) && !t.creates() {
-			continue
+			p = ""
 		}
-		if p = in.expand(p); p != "" {
-			roots = append(roots, p)
-		}
+		roots = append(roots, in.expand(p))
 	}
 	return roots
 }

@@ -73,3 +73,6 @@ func look(p string) fact {
 	}
 	return k
 }
+
+// forget makes the next question about p look again.
+func (f *facts) forget(p string) { delete(f.known, p) }

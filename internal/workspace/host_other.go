@@ -42,6 +42,8 @@ func (*facts) Resolve(p string) (string, sandbox.Kind) { return p, sandbox.KindN
 
 func (*facts) canonical(p string) string { return p }
 
+func (*facts) forget(string) {}
+
 func expand([]policy.Rule, []string) ([]policy.Rule, error) { return nil, errHere }
 
 func terminalName() string { return "" }

@@ -74,10 +74,7 @@ func Prepare(req Request) (*Prepared, error) {
 // load reads the configuration layers. Warnings of the project file become
 // denials: somebody asked for something and did not get it.
 func (p *Prepared) load() error {
-	loaded, err := config.Load(config.Options{
-		Home: p.place.home, ConfigHome: p.getenv("XDG_CONFIG_HOME"), Project: p.place.project, Cwd: p.place.cwd,
-		Environ: p.req.Environ, Permissions: p.req.Permissions, BuiltinPresets: builtinPresets(),
-	})
+	loaded, err := config.Load(p.configOptions())
 	if err != nil {
 		return err
 	}
@@ -108,6 +105,13 @@ func (p *Prepared) preset() error {
 	p.Loaded.Layers = append(p.Loaded.Layers, own.Layer())
 	p.setArgv(own.Command)
 	return nil
+}
+
+func (p *Prepared) configOptions() config.Options {
+	return config.Options{
+		Home: p.place.home, ConfigHome: p.getenv("XDG_CONFIG_HOME"), Project: p.place.project, Cwd: p.place.cwd,
+		Environ: p.req.Environ, Permissions: p.req.Permissions, BuiltinPresets: builtinPresets(),
+	}
 }
 
 func builtinPresets() []string {
@@ -162,7 +166,42 @@ func (p *Prepared) viewRules() []policy.FileRequest {
 		rules = append(rules, policy.FileRequest{Place: extra, Access: policy.Read,
 			Source: policy.Source{Layer: policy.LayerDefault, Text: "a system file points there"}})
 	}
+	return append(rules, p.ownRules()...)
+}
+
+// ownRules keep our own files from what we run: a command that may write home
+// must not be able to widen the next run.
+func (p *Prepared) ownRules() []policy.FileRequest {
+	var rules []policy.FileRequest
+	for _, dir := range p.ownDirs() {
+		rules = append(rules, policy.FileRequest{Place: dir, Access: policy.Deny,
+			Source: policy.Source{Layer: policy.LayerDefault, Text: "carrel's own files"}})
+	}
 	return rules
+}
+
+func (p *Prepared) ownDirs() []string {
+	var dirs []string
+	if state := StatePath(p.getenv); state != "" {
+		dirs = append(dirs, state)
+	}
+	if file := config.UserFile(p.configOptions()); file != "" {
+		dirs = append(dirs, filepath.Dir(file))
+	}
+	return dirs
+}
+
+// makeOwnDirs makes our directories where a writable home would let a command
+// make them first: only what exists can be covered.
+func (p *Prepared) makeOwnDirs() {
+	for _, dir := range p.ownDirs() {
+		if p.Policy.Lookup(filepath.Dir(dir)).Access == policy.Write {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				p.note("%s cannot be made and so not be covered: %v", dir, err)
+			}
+			p.facts.forget(dir)
+		}
+	}
 }
 
 // agentDefaults is what a known agent needs to work at all. Until the filtered
@@ -263,6 +302,13 @@ func (p *Prepared) Compile(prepare bool) error {
 	var err error
 	if in.Self, err = ownExecutable(); err != nil {
 		return err
+	}
+	if p.Policy.Lookup(in.Self).Access == policy.Write {
+		in.Expanded = append(in.Expanded, policy.Rule{Path: in.Self, Access: policy.Read,
+			Source: policy.Source{Layer: policy.LayerDefault, Text: "carrel's own program"}})
+	}
+	if prepare {
+		p.makeOwnDirs()
 	}
 	for _, dir := range p.guarded.write {
 		in.Expanded = append(in.Expanded, policy.Rule{Path: dir, Access: policy.Write,

@@ -126,6 +126,10 @@ func (p *Prepared) notStarted(r *api.Result, err error) (*api.Result, error) {
 	if !errors.As(err, &start) {
 		return r, explainSetup(err)
 	}
+	if start.Name == p.place.cwd && start.Name != p.req.Argv[0] {
+		return r, &hintError{err: fmt.Errorf("the working directory %q cannot be entered inside: %s", start.Name, start.Err),
+			hint: "is it denied? `carrel explain --path .` tells"}
+	}
 	r.Exit = ExitNotRunable
 	if start.Code != int(syscall.ENOENT) {
 		return r, fmt.Errorf("%q cannot be run inside: %s", p.req.Argv[0], start.Err)

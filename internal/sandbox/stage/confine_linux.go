@@ -91,6 +91,9 @@ func restrictFiles(l sandbox.Landlock) error {
 	if l.Files {
 		set.Rules = append(set.Rules, landlock.Rule{Path: "/", Access: landlock.ReadExec})
 		for _, w := range l.Write {
+			if unix.Access(w, unix.F_OK) == unix.ENOENT {
+				continue // an optional step found nothing
+			}
 			set.Rules = append(set.Rules, landlock.Rule{Path: w, Access: landlock.ReadWrite})
 		}
 	}

@@ -127,11 +127,11 @@ func (s *server) start(id uint64, c *sandbox.Command, stdio []uintptr) bool {
 		s.mu.Unlock()
 	}
 	if err != nil {
-		text := err.Error()
-		if path != "" && unix.Access(c.Dir, unix.X_OK) != nil {
-			text = "entering " + c.Dir + ": " + text
+		subject := c.Argv[0]
+		if dirErr := unix.Access(c.Dir, unix.X_OK); dirErr != nil {
+			subject, err = c.Dir, dirErr // fork reports chdir and exec alike
 		}
-		s.link.say(sandbox.Message{Kind: sandbox.MsgNoStart, ID: id, Path: c.Argv[0], Code: errno(err), Text: text})
+		s.link.say(sandbox.Message{Kind: sandbox.MsgNoStart, ID: id, Path: subject, Code: errno(err), Text: err.Error()})
 		return false
 	}
 	select {

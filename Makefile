@@ -1,0 +1,73 @@
+# carrel: build, test, measure. Everything that these targets need of the
+# environment is set here; nothing depends on `go env -w` or a shell's settings.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := build
+.PHONY: build test race bench lint fmt vet staticcheck cross soak setup setup-bench clean
+
+GO ?= go
+# No C compiler is needed: the stage takes its capabilities from all threads,
+# which the Go runtime offers only to programs without C code.
+export CGO_ENABLED := 0
+export GOFLAGS := -mod=readonly
+export GOWORK := off
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+# Rooms with goroutines that do not start the stage: the race detector needs
+# C code in the program, and the stage refuses that.
+RACE := ./internal/agents/... ./internal/config/... ./internal/policy/... ./internal/tally/... ./bench/...
+FUZZTIME ?= 60s
+SOAKCOUNT ?= 5
+COUNTS ?=
+
+build:
+	$(GO) build -trimpath -o carrel ./cmd/carrel
+
+# -count=1: run, never remember; the end-to-end tests depend on the machine.
+# -timeout: per package; a hang is reported with its stacks long before CI ends.
+# -json: the tally counts, and refuses skips whose reason is not listed.
+test: setup
+	$(GO) build -o bin/tally ./internal/tally
+	$(GO) test -json -count=1 -timeout=8m ./... </dev/null | bin/tally -allow test/allowed-skips -counts "$(COUNTS)"
+
+# What the tests use of the system, as root; anyone else is told the one command.
+setup:
+	.ci/setup test
+
+setup-bench:
+	.ci/setup bench
+
+race:
+	CGO_ENABLED=1 $(GO) test -race -count=1 -timeout=10m $(RACE)
+
+bench: setup-bench
+	$(GO) build -trimpath -o bench/out/carrel ./cmd/carrel
+	$(GO) build -trimpath -o bench/out/bench ./bench
+	bench/out/bench -carrel bench/out/carrel -results bench/RESULTS.md
+
+lint: fmt vet staticcheck
+
+fmt:
+	@out=$$(gofmt -l bench cmd internal $(wildcard test)); if [ -n "$$out" ]; then echo "not formatted: $$out"; exit 1; fi
+
+vet:
+	GOOS=linux $(GO) vet ./...
+	GOOS=darwin $(GO) vet ./...
+	GOOS=windows $(GO) vet ./...
+
+staticcheck:
+	GOFLAGS= $(GO) run $(STATICCHECK) ./...
+
+cross:
+	GOOS=linux GOARCH=amd64 $(GO) build -trimpath -o bin/carrel-linux-amd64 ./cmd/carrel
+	GOOS=linux GOARCH=arm64 $(GO) build -trimpath -o bin/carrel-linux-arm64 ./cmd/carrel
+
+# The long ones: the race detector, every fuzz target for FUZZTIME, property
+# tests with many more cases, and the end-to-end tests SOAKCOUNT times in
+# random order.
+soak: setup race
+	.ci/soak "$(FUZZTIME)" "$(SOAKCOUNT)"
+
+clean:
+	rm -rf bin bench/out carrel

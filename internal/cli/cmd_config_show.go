@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"fmt"
+
+	"carrel/internal/config"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) configShowCommand() *cobra.Command {
+	var permissions string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show [flags]",
+		Short: "Show every value that somebody wrote, and where",
+		Long: `Shows each file that was looked for, and each value that stands in one of them or
+in a CARREL_ variable, with its place. What comes of them, defaults and flags
+included, is what carrel explain shows.
+` + plainStatusHelp,
+		Example: `  carrel config show
+  carrel config show --json`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: a.environ, Permissions: permissions})
+			if err != nil {
+				return err
+			}
+			s := settingsOf(loaded)
+			if asJSON {
+				return printJSON(a.out, s)
+			}
+			a.printSettings(s)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&permissions, "permissions", "", "ceiling file to show with the others")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return cmd
+}
+
+// settings are what config show prints.
+type settings struct {
+	Files    []fileStatus `json:"files"`
+	Values   []setting    `json:"values"`
+	Warnings []warning    `json:"warnings"`
+}
+
+type fileStatus struct {
+	Kind    string `json:"kind"`
+	Path    text   `json:"path"`
+	Present bool   `json:"present"`
+}
+
+type setting struct {
+	Key    text       `json:"key"`
+	Value  text       `json:"value"`
+	Source sourceJSON `json:"source"`
+	where  string
+}
+
+func settingsOf(l *config.Loaded) settings {
+	s := settings{Files: []fileStatus{}, Values: []setting{}, Warnings: warningsOf(l.Warnings)}
+	for _, f := range l.Files {
+		s.Files = append(s.Files, fileStatus{Kind: f.Kind.String(), Path: text(f.Path), Present: f.Present})
+	}
+	for _, v := range config.Show(l) {
+		s.Values = append(s.Values, setting{Key: text(v.Key), Value: text(v.Value), Source: sourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
+	}
+	return s
+}
+
+// place is where a value stands, without the key that is shown beside it.
+func place(file string, line int) string {
+	if file == "" {
+		return "environment"
+	}
+	return fmt.Sprintf("%s:%d", quoteIf(file), line)
+}
+
+func (a *app) printSettings(s settings) {
+	files := &table{}
+	for _, f := range s.Files {
+		state := "not there"
+		if f.Present {
+			state = "read"
+		}
+		files.row(f.Kind, state, quoteIf(string(f.Path)))
+	}
+	files.print(a.out, "")
+	if len(s.Values) > 0 {
+		fmt.Fprintln(a.out)
+		values := &table{}
+		values.row("KEY", "VALUE", "WHERE")
+		for _, v := range s.Values {
+			values.row(string(v.Key), quoteIf(string(v.Value)), v.where)
+		}
+		values.print(a.out, "")
+	}
+	for _, w := range s.Warnings {
+		fmt.Fprintf(a.out, "\nwarning: %s: %s\n", oneLine(string(w.Where)), oneLine(string(w.Message)))
+	}
+}

@@ -1,0 +1,135 @@
+//go:build linux
+
+// Package e2e tests the real program from outside: it builds carrel, runs it
+// as root and as an ordinary user (or as whoever runs the tests), and asserts
+// effects on the host.
+//
+// A world is one person with a home, a project and a copy of the program. An
+// attack is a small Go function, run by name in a process of its own, outside
+// and inside the walls. A canary is the same attack outside: where it does not
+// succeed, the attack is broken and the test fails, so that "refused inside"
+// always means that the walls refused it.
+//
+// Slow scenarios run when CARREL_SOAK is 1. The package must not import any
+// package of the program: it knows what a user knows.
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// attackName is the name under which the test binary acts as an attacker.
+const attackName = "attack"
+
+// built is what TestMain prepares for all tests.
+var built struct {
+	base   string // directory of all worlds, removed at the end
+	carrel string // the program under test
+	attack string // the test binary, for use inside
+}
+
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == attackName {
+		os.Exit(attackMain(os.Args[1:]))
+	}
+	code, err := runAll(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func runAll(m *testing.M) (code int, err error) {
+	if built.base, err = makeBase(); err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(built.base)
+	bin := filepath.Join(built.base, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		return 1, err
+	}
+	built.carrel, built.attack = filepath.Join(bin, "carrel"), filepath.Join(bin, attackName)
+	if err := buildProgram(built.carrel); err != nil {
+		return 1, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return 1, err
+	}
+	if err := copyFile(self, built.attack, 0o755); err != nil {
+		return 1, err
+	}
+	defer removeNamedUser()
+	before := mountPoints()
+	code = m.Run()
+	for point := range mountPoints() {
+		if !before[point] {
+			err = fmt.Errorf("mount left behind: %s", point)
+		}
+	}
+	return code, err
+}
+
+// makeBase makes the directory of all worlds: outside of /tmp, which is
+// private inside, and reachable for the ordinary user.
+func makeBase() (string, error) {
+	parent := "/var/lib"
+	if os.Getuid() != 0 {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return "", err
+		}
+		parent = cache
+		if err := os.MkdirAll(parent, 0o700); err != nil {
+			return "", err
+		}
+	}
+	dir, err := os.MkdirTemp(parent, "carrel-e2e-")
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o755)
+}
+
+func buildProgram(to string) error {
+	cmd := exec.Command("go", "build", "-o", to, "carrel/cmd/carrel")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the program: %w\n%s", err, out)
+	}
+	return os.Chmod(to, 0o755)
+}
+
+func copyFile(from, to string, perm os.FileMode) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, perm)
+}
+
+// mountPoints lists the mounts of this process.
+func mountPoints() map[string]bool {
+	points := make(map[string]bool)
+	data, _ := os.ReadFile("/proc/self/mountinfo")
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Fields(line); len(f) > 4 {
+			points[f[4]] = true
+		}
+	}
+	return points
+}
+
+// soak skips a slow scenario unless slow ones were asked for.
+func soak(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CARREL_SOAK") != "1" {
+		t.Skip("slow: runs with CARREL_SOAK=1 (make soak)")
+	}
+}
