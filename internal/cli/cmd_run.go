@@ -23,7 +23,10 @@ Exit status:
   127  the command was not found inside`
 
 func (a *app) commands() []*cobra.Command {
-	return []*cobra.Command{a.runCommand(), a.shellCommand(), a.versionCommand()}
+	return []*cobra.Command{
+		a.runCommand(), a.shellCommand(), a.explainCommand(), a.configCommand(), a.presetCommand(),
+		a.denialsCommand(), a.linksCommand(), a.versionCommand(),
+	}
 }
 
 func (a *app) runCommand() *cobra.Command {

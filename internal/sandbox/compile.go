@@ -93,7 +93,7 @@ type compiler struct {
 	// literal are the paths that a rule names, not a glob's matches: such a rule
 	// has to hold at this path tomorrow as well.
 	literal map[string]bool
-	write  []string
+	write   []string
 }
 
 func (c *compiler) add(m Mount) {

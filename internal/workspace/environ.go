@@ -25,6 +25,7 @@ func (p *Prepared) environ() []string {
 		extra = make(map[string]string)
 	}
 	extra["PATH"] = p.path()
+	extra["CARREL_PATH"] = extra["PATH"] // login shells set PATH anew; the generated rc files restore it
 	extra["PWD"] = p.place.cwd
 	extra["TMPDIR"] = "/tmp"
 	if p.place.home != "" {

@@ -9,7 +9,6 @@ import (
 
 	"carrel/internal/policy"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/sys/unix"
 )
 
@@ -17,22 +16,43 @@ import (
 // than half covered.
 const maxExpandEntries = 5_000_000
 
-// globs is a set of deny and protect globs, ready to be asked about a name
-// before the costlier question about its path.
+// globs is a set of deny and protect globs. Most names are ruled out by the
+// literal ends of the patterns' last segments; the policy decides the rest.
 type globs struct {
+	eff   *policy.Effective
 	rules []policy.Rule
-	last  []string // last segment of each, what a name must match first
+	ends  []ends
+}
+
+// ends are the literal text that a name must begin and end with.
+type ends struct{ prefix, suffix string }
+
+// endsOf reads a pattern's last segment. Whatever is not plain there, and any
+// pattern that could hide a "/" in braces, asks the policy.
+func endsOf(glob string) ends {
+	if strings.ContainsAny(glob, `\{`) {
+		return ends{}
+	}
+	last := path.Base(glob)
+	first, final := strings.IndexAny(last, "*?["), strings.LastIndexAny(last, "*?]")
+	if first < 0 {
+		return ends{last, last}
+	}
+	if strings.Contains(last, "[") {
+		return ends{prefix: last[:first]} // an unclosed bracket is plain text
+	}
+	return ends{last[:first], last[final+1:]}
 }
 
 // expand finds what the globs match now, below the given roots. Mounts hold
 // what exists at the start; what is created later under a denied name is the
 // workspace's own content. It walks with two threads and reads no file.
-func expand(rules []policy.Rule, roots []string) ([]policy.Rule, error) {
-	g := globs{}
-	for _, r := range rules {
+func expand(eff *policy.Effective, roots []string) ([]policy.Rule, error) {
+	g := globs{eff: eff}
+	for _, r := range eff.Rules {
 		if r.Glob != "" {
 			g.rules = append(g.rules, r)
-			g.last = append(g.last, path.Base(r.Glob))
+			g.ends = append(g.ends, endsOf(r.Glob))
 		}
 	}
 	if len(g.rules) == 0 {
@@ -40,9 +60,7 @@ func expand(rules []policy.Rule, roots []string) ([]policy.Rule, error) {
 	}
 	w := &walker{globs: g}
 	w.cond = sync.NewCond(&w.mu)
-	for _, root := range g.starts(roots) {
-		w.queue = append(w.queue, root)
-	}
+	w.queue = g.starts(roots)
 	w.pending = len(w.queue)
 	var wg sync.WaitGroup
 	for range 2 {
@@ -61,7 +79,7 @@ func (g *globs) starts(roots []string) []string {
 	var out []string
 	for _, root := range roots {
 		for _, r := range g.rules {
-			base, _ := doublestar.SplitPattern(r.Glob)
+			base := staticPart(r.Glob)
 			switch {
 			case within(base, root):
 				out = append(out, base)
@@ -73,34 +91,27 @@ func (g *globs) starts(roots []string) []string {
 	return outermost(out)
 }
 
-// match gives the strongest rule for an entry: deny beats protect.
-func (g *globs) match(dir, name string) (policy.Rule, bool) {
-	best := -1
-	for i, last := range g.last {
-		if last != "**" && !matches(last, name) {
-			continue
-		}
-		if !matches(g.rules[i].Glob, dir+"/"+name) {
-			continue
-		}
-		if best < 0 || g.rules[i].Access > g.rules[best].Access {
-			best = i
-		}
+// staticPart is the directory that everything a glob matches lies below.
+func staticPart(glob string) string {
+	if i := strings.IndexAny(glob, `*?[{\`); i >= 0 {
+		glob = glob[:i]
 	}
-	if best < 0 {
-		return policy.Rule{}, false
-	}
-	r := g.rules[best]
-	r.Path, r.Glob = dir+"/"+name, ""
-	return r, true
+	return path.Clean(glob[:strings.LastIndexByte(glob, '/')+1])
 }
 
-func matches(pattern, name string) bool {
-	if rest, ok := strings.CutPrefix(pattern, "*"); ok && !strings.ContainsAny(rest, `*?[{\`) && !strings.Contains(name, "/") {
-		return strings.HasSuffix(name, rest)
+// match asks the policy about an entry that some glob may match.
+func (g *globs) match(dir, name string) (policy.Rule, bool) {
+	for _, e := range g.ends {
+		if !strings.HasPrefix(name, e.prefix) || !strings.HasSuffix(name, e.suffix) {
+			continue
+		}
+		d := g.eff.Lookup(dir + "/" + name)
+		if d.Rule == nil || d.Rule.Glob == "" {
+			return policy.Rule{}, false
+		}
+		return policy.Rule{Path: dir + "/" + name, Access: d.Access, Source: d.Rule.Source, Note: d.Rule.Note}, d.Access == policy.Deny || d.Protected
 	}
-	ok, err := doublestar.Match(pattern, name)
-	return ok || err != nil // a pattern that cannot be read matches everything
+	return policy.Rule{}, false
 }
 
 // walker is a bounded breadth-first walk; directories wait in queue.

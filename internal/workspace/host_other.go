@@ -44,7 +44,7 @@ func (*facts) canonical(p string) string { return p }
 
 func (*facts) forget(string) {}
 
-func expand([]policy.Rule, []string) ([]policy.Rule, error) { return nil, errHere }
+func expand(*policy.Effective, []string) ([]policy.Rule, error) { return nil, errHere }
 
 func terminalName() string { return "" }
 

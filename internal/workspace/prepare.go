@@ -67,7 +67,7 @@ func Prepare(req Request) (*Prepared, error) {
 		return nil, err
 	}
 	p.guarded = protect(&p.place, p.Policy)
-	p.expanded, err = expand(p.Policy.Rules, p.globRoots())
+	p.expanded, err = expand(p.Policy, p.globRoots())
 	return p, err
 }
 

@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"carrel/internal/agents"
+	"carrel/internal/config"
+	"carrel/internal/policy"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) presetCommand() *cobra.Command {
+	return explainFlagErrors(group(&cobra.Command{
+		Use:   "preset",
+		Short: "List and edit named commands",
+		Long: `A preset is a named command with a persona: carrel run --preset NAME. The
+built-in ones start known agents (persona agent) and your shell (persona human);
+their personas are fixed. Your own stand in your configuration file, and a person
+drives them unless you say --persona agent.
+` + plainStatusHelp,
+		Example: `  carrel preset list
+  carrel preset add review --persona agent --description "Code review" -- claude /review
+  carrel run --preset review
+  carrel preset remove review`,
+	}, a.presetListCommand(), a.presetShowCommand(), a.presetAddCommand(), a.presetRemoveCommand()))
+}
+
+// namedPreset is a preset of either origin, as it is printed.
+type namedPreset struct {
+	Name        string         `json:"name"`
+	Description text           `json:"description,omitempty"`
+	Persona     policy.Persona `json:"persona"`
+	Fixed       bool           `json:"persona_fixed"` // built in: cannot be changed
+	Command     []text         `json:"command"`       // empty: the user's shell
+	Agent       string         `json:"agent,omitempty"`
+	Origin      string         `json:"origin"` // built-in, user, operator
+	Where       text           `json:"where,omitempty"`
+	Values      []setting      `json:"values,omitempty"` // what it asks for
+}
+
+// presets lists the built-in presets, then the others in the order of their file.
+func presets(loaded *config.Loaded) []namedPreset {
+	var out []namedPreset
+	for _, b := range agents.BuiltinPresets() {
+		out = append(out, namedPreset{Name: b.Name, Description: text(b.Title), Persona: b.Persona, Fixed: true,
+			Command: texts(b.Command), Agent: b.Agent, Origin: "built-in"})
+	}
+	for _, p := range loaded.Presets {
+		out = append(out, namedPreset{Name: p.Name, Description: text(p.Description), Persona: p.Persona,
+			Command: texts(p.Command), Origin: originOf(loaded, p), Where: text(place(p.Source.File, p.Source.Line)), Values: valuesOf(loaded, p)})
+	}
+	return out
+}
+
+func originOf(loaded *config.Loaded, p config.Preset) string {
+	for _, f := range loaded.Files {
+		if f.Path == p.Source.File {
+			return f.Kind.String()
+		}
+	}
+	return config.KindUser.String()
+}
+
+// valuesOf are the keys of a preset beside the three that have columns.
+func valuesOf(loaded *config.Loaded, p config.Preset) []setting {
+	var out []setting
+	for _, v := range config.Show(loaded) {
+		key, ok := strings.CutPrefix(v.Key, "presets."+p.Name+".")
+		if !ok || v.Source.File != p.Source.File || key == "command" || key == "description" || key == "persona" {
+			continue
+		}
+		out = append(out, setting{Key: text(key), Value: text(v.Value), Source: sourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
+	}
+	return out
+}
+
+func (a *app) readPresets() ([]namedPreset, error) {
+	loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: a.environ})
+	if err != nil {
+		return nil, err
+	}
+	return presets(loaded), nil
+}
+
+func (a *app) presetListCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list [flags]",
+		Short: "List all presets",
+		Long:  "Lists the built-in presets and those of the configuration.\n" + plainStatusHelp,
+		Example: `  carrel preset list
+  carrel preset list --json`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			list, err := a.readPresets()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(a.out, list)
+			}
+			t := &table{}
+			t.row("NAME", "PERSONA", "FROM", "COMMAND", "DESCRIPTION")
+			for _, p := range list {
+				t.row(p.Name, string(p.Persona), p.Origin, p.commandLine(), string(p.Description))
+			}
+			t.print(a.out, "")
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return cmd
+}
+
+func (p *namedPreset) commandLine() string {
+	if len(p.Command) == 0 && p.Origin == "built-in" {
+		return "(your shell)"
+	}
+	return dash(words(p.Command))
+}
+
+func (a *app) presetShowCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show [flags] NAME",
+		Short: "Show one preset",
+		Long:  "Shows the command, the persona, and everything that a preset asks for.\n" + plainStatusHelp,
+		Example: `  carrel preset show claude
+  carrel preset show review --json`,
+		Args:              oneArg("the name of a preset"),
+		ValidArgsFunction: firstArg(a.completePreset),
+		RunE: func(_ *cobra.Command, args []string) error {
+			list, err := a.readPresets()
+			if err != nil {
+				return err
+			}
+			p, err := findPreset(list, args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(a.out, p)
+			}
+			p.print(a)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return cmd
+}
+
+func (p *namedPreset) print(a *app) {
+	t := &table{}
+	t.row("name", p.Name)
+	if p.Description != "" {
+		t.row("description", string(p.Description))
+	}
+	t.row("command", p.commandLine())
+	persona := string(p.Persona)
+	if p.Fixed {
+		persona += " (fixed)"
+	}
+	t.row("persona", persona)
+	if p.Agent != "" {
+		t.row("agent", p.Agent)
+	}
+	from := p.Origin
+	if p.Where != "" {
+		from += ", " + string(p.Where)
+	}
+	t.row("from", from)
+	for _, v := range p.Values {
+		t.row("asks for", string(v.Key)+": "+quoteIf(string(v.Value)))
+	}
+	t.print(a.out, "")
+}
+
+func findPreset(list []namedPreset, name string) (*namedPreset, error) {
+	names := make([]string, len(list))
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i], nil
+		}
+		names[i] = list[i].Name
+	}
+	return nil, fmt.Errorf("there is no preset %q\nhint: there are %s", name, strings.Join(names, ", "))
+}
+
+// firstArg completes the first argument only.
+func firstArg(words cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words(cmd, args, toComplete)
+	}
+}
