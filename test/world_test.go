@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -34,7 +33,8 @@ type world struct {
 	runtime string // XDG_RUNTIME_DIR outside
 	bin     string // the program, a copy of this world's own
 	env     []string
-	litter  bool // the scenario itself changes home between runs
+	litter  bool // the scenario itself changes home while it runs
+	gone    bool
 }
 
 var worldCount atomic.Int64
@@ -273,15 +273,25 @@ func (w *world) checkHome(before map[string]bool) {
 	}
 }
 
+// leaveNow ends a world before its test does, in tests that make many.
+func (w *world) leaveNow() {
+	w.t.Helper()
+	w.leave()
+	w.gone = true
+}
+
 // leave looks for leftovers of the world and takes it down.
 func (w *world) leave() {
+	if w.gone {
+		return
+	}
 	for deadline := time.Now().Add(3 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		left := w.processes()
 		if len(left) == 0 {
 			break
 		}
 		if time.Now().After(deadline) {
-			w.t.Errorf("processes left behind: %q", left)
+			w.t.Errorf("processes left behind: %v", left)
 			for pid := range left {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
@@ -344,4 +354,3 @@ func (w *world) need(tools ...string) {
 	}
 }
 
-var _ io.Reader

@@ -33,6 +33,7 @@ const (
 	CodeNotVisible  = "not-visible" // the program exists outside but not inside
 	CodeLink        = "link"        // a link was not opened
 	CodeTimeout     = "timeout"     // the time limit ended the run
+	CodeMemory      = "memory"      // the memory limit ended processes
 	CodeNotHeld     = "not-held"    // a limit that cannot be held here was asked for
 	CodeUnsupported = "unsupported" // something that this version does not do was asked for
 )

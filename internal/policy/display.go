@@ -78,7 +78,7 @@ func (d *decision) opinionOf(l Layer, human bool) (o opinion, note string) {
 	if r.Display != nil {
 		m := stamp(l, *r.Display)
 		if displayRank(m.V) < 0 {
-			d.fail(DimDisplay, m.Source, "display %q is not known", string(m.V))
+			d.fail(DimDisplay, m.Source, "display %q is not known: %s", string(m.V), choices[DimDisplay])
 			return o, ""
 		}
 		o.host = &Value[bool]{V: m.V == DisplayHost, Source: m.Source}

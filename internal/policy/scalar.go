@@ -177,7 +177,7 @@ func strongest[T any](d *decision, dim Dimension, asked func(*Request) *Value[T]
 		}
 		s := stamp(d.layers[i], *v)
 		if !known(s.V) {
-			d.fail(dim, s.Source, "%s %q is not known", dim, fmt.Sprint(s.V))
+			d.fail(dim, s.Source, "%s %q is not known: %s", dim, fmt.Sprint(s.V), choices[dim])
 			continue
 		}
 		switch {
@@ -202,7 +202,7 @@ func underCeilings[T comparable](d *decision, dim dimension[T], c choice[T]) cho
 		}
 		by := b.Source
 		if !dim.known(b.V) {
-			d.fail(dim.name, by, "%s %q is not known", dim.name, fmt.Sprint(b.V))
+			d.fail(dim.name, by, "%s %q is not known: %s", dim.name, fmt.Sprint(b.V), choices[dim.name])
 			continue
 		}
 		if !dim.wider(c.V, b.V) {
@@ -228,7 +228,7 @@ func tightened[T comparable](d *decision, dim dimension[T], c choice[T]) choice[
 		p := stamp(l, *v)
 		switch {
 		case !dim.known(p.V):
-			d.fail(dim.name, p.Source, "%s %q is not known", dim.name, fmt.Sprint(p.V))
+			d.fail(dim.name, p.Source, "%s %q is not known: %s", dim.name, fmt.Sprint(p.V), choices[dim.name])
 		case dim.wider(p.V, c.V):
 			d.ignored(p.Source, fmt.Sprintf("%s %s is wider than %s (%s)", dim.name, dim.text(p.V), dim.text(c.V), c.Source))
 		case dim.wider(c.V, p.V):
@@ -246,4 +246,16 @@ func (d *decision) overruled(dim Dimension, asked Source, from, to string, by So
 	if asked.Layer == LayerCommandLine || asked.Layer == LayerEnvironment {
 		d.warn(asked, "%s %s is tightened to %s by the project file (%s)", dim, from, to, by)
 	}
+}
+
+// choices says what would be right where a value is not known.
+var choices = map[Dimension]string{
+	DimPersona: "human or agent",
+	DimNetwork: "closed, local, filtered or open",
+	DimDisplay: "none, virtual or host",
+	DimHome:    "none, toolchains or full",
+	DimNested:  "none, userns or full",
+	DimTimeout: "a time that is not negative",
+	DimMemory:  "a size that is not negative",
+	DimPids:    "a number that is not negative",
 }

@@ -97,6 +97,24 @@ func (c *Cgroup) Join(pid int) error {
 	return nil
 }
 
+// Exceeded says whether the kernel killed something at the memory limit.
+func (c *Cgroup) Exceeded() bool {
+	for _, dir := range c.dirs {
+		for _, file := range []string{"memory.events", "memory.oom_control"} { // version 2, version 1
+			text, err := os.ReadFile(filepath.Join(dir, file))
+			if err != nil {
+				continue
+			}
+			for line := range strings.Lines(string(text)) {
+				if n, ok := strings.CutPrefix(strings.TrimSpace(line), "oom_kill "); ok && n != "0" {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // Remove takes the group away. The kernel may need a moment after the last
 // process has gone.
 func (c *Cgroup) Remove() error {

@@ -57,6 +57,12 @@ func (p *Prepared) displayBinds() []sandbox.Mount {
 
 // holdable refuses limits that nothing here can hold, before anything starts.
 func (p *Prepared) holdable() error {
+	for _, d := range p.Policy.Devices {
+		if st, err := os.Lstat(d.V); err != nil || st.Mode()&os.ModeDevice == 0 {
+			return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: d.V, Rule: "devices", Source: d.Source.String(),
+				Message: fmt.Sprintf("%q is not a device node here", d.V), Hint: "--device takes one like /dev/kvm; for files there are --read and --write"}
+		}
+	}
 	r := p.Policy.Resources
 	if r.Memory > 0 {
 		if err := sandbox.CanLimitMemory(); err != nil {
@@ -96,6 +102,10 @@ func (p *Prepared) limitGroup(id string) (*sandbox.Cgroup, error) {
 }
 
 func (p *Prepared) dropGroup(g *sandbox.Cgroup) {
+	if g.Exceeded() {
+		p.deny(api.Denial{Code: api.CodeMemory, Operation: "limit", Subject: p.req.Argv[0], Message: "processes were killed at the memory limit of " + p.reason(policy.DimMemory).Value,
+			Rule: "memory", Source: p.reason(policy.DimMemory).Source.String(), Hint: "--memory takes a larger size"})
+	}
 	if err := g.Remove(); err != nil {
 		p.note("the control group stays behind: %v", err)
 	}

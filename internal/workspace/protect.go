@@ -67,9 +67,6 @@ func protect(p *place, eff *policy.Effective) protection {
 			t.readOnly(dir+"/"+name, "protected name: git runs what it names", eff)
 		}
 	}
-	if !within(p.git.common, p.project) {
-		t.write = append(t.write, p.git.common)
-	}
 	return t
 }
 

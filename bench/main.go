@@ -1,0 +1,80 @@
+// Command bench measures what the walls cost: the start of a command, memory,
+// large projects with deny globs, many masks; for carrel, for doing without
+// walls, and for other programs that put a command behind some.
+//
+// Its words: a contender is one way to run the same command; a suite is one
+// table of contenders that did the same thing. Machines differ and change while
+// they are measured, so what counts are ratios: all contenders of a suite run
+// in one go, one after the other in an order that is drawn anew each round, and
+// the table gives medians, lower quartiles and minima side by side.
+//
+// Limits: a contender that is not installed or does not work here is shown as
+// such and never with a number. The walls of the contenders differ in what they
+// hold; the report says what each was started with. Nothing here decides
+// whether tests pass.
+//
+// It is a program of its own and imports nothing of this module.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	carrel  string
+	results string
+	rounds  int
+	files   int
+	seed    uint64
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.carrel, "carrel", "", "the program to measure")
+	flag.StringVar(&o.results, "results", "", "file for the report; empty for standard output only")
+	flag.IntVar(&o.rounds, "rounds", 40, "rounds of each start-up suite")
+	flag.IntVar(&o.files, "files", 50_000, "files of the large project")
+	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the order of runs")
+	flag.Parse()
+	if err := run(o, os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// run measures every suite and writes the report.
+func run(o options, out io.Writer) error {
+	if o.carrel == "" || o.rounds < 1 {
+		return fmt.Errorf("-carrel is missing or -rounds is below 1")
+	}
+	carrel, err := filepath.Abs(o.carrel)
+	if err != nil {
+		return fmt.Errorf("finding %q: %w", o.carrel, err)
+	}
+	f, err := newFixture(o.files)
+	if err != nil {
+		return err
+	}
+	defer f.remove()
+	b := &bench{fixture: f, peers: findPeers(carrel, f), order: rand.New(rand.NewPCG(o.seed, 0)), rounds: o.rounds, progress: os.Stderr}
+	r := newReport(o, b.peers)
+	for _, suite := range []func() table{b.startTrue, b.startGit, b.memory, b.largeProject, b.masks} {
+		r.tables = append(r.tables, suite())
+	}
+	r.finish()
+	text := r.markdown()
+	if o.results != "" {
+		if err := os.WriteFile(o.results, []byte(text), 0o644); err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+	}
+	_, err = io.WriteString(out, text)
+	return err
+}

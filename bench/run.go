@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// patience is how long one run may take.
+const patience = 60 * time.Second
+
+// timed runs a command to its end and gives the time in milliseconds. All three
+// standard descriptors are /dev/null: pipes and files would be measured too.
+func timed(dir string, env, argv []string) (float64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = dir, env
+	start := time.Now()
+	err := cmd.Run()
+	return float64(time.Since(start)) / float64(time.Millisecond), err
+}
+
+// once runs a command outside the measurement; its error says what the command
+// wrote.
+func once(dir string, env, argv []string) error {
+	_, err := output(dir, env, argv)
+	return err
+}
+
+// output gives what a command writes to its standard output.
+func output(dir string, env, argv []string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = dir, env
+	cmd.WaitDelay = time.Second
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: %s", argv[0], err, firstLine(said.String()+string(out)))
+	}
+	return string(out), nil
+}
+
+// started runs a command in the background; stop ends it and waits.
+func started(dir string, env, argv []string) (pid int, stop func(), err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = dir, env
+	cmd.WaitDelay = 5 * time.Second
+	if err := cmd.Start(); err != nil {
+		cancel()
+		return 0, nil, err
+	}
+	return cmd.Process.Pid, func() { _ = cmd.Wait(); cancel() }, nil
+}
+
+func firstLine(s string) string {
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "npm warn") {
+			return line[:min(len(line), 160)]
+		}
+	}
+	return ""
+}
+
+// errMissing is what a contender that is not installed has for a result.
+var errMissing = errors.New("not installed")

@@ -1,0 +1,138 @@
+package workspace
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"carrel/internal/policy"
+)
+
+func git(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("/usr/bin/git", args...)
+	cmd.Dir = dir
+	cmd.Env = []string{"HOME=" + dir, "PATH=/usr/bin:/bin", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b"}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %q: %v\n%s", args, err, out)
+	}
+}
+
+func realTemp(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestProjectIsTheTopOfItsRepository(t *testing.T) {
+	dir := realTemp(t)
+	repo, sub := dir+"/r\xff", dir+"/r\xff/a/b"
+	if err := os.MkdirAll(sub, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := findPlace(sub, "/nohome"); err != nil || p.project != sub || p.git.dir != "" {
+		t.Errorf("without a repository: %+v %v", p, err)
+	}
+	git(t, repo, "init", "-q")
+	p, err := findPlace(sub, "/nohome")
+	if err != nil || p.project != repo || p.git.common != repo+"/.git" || p.cwd != sub {
+		t.Errorf("in a repository: %+v %v", p, err)
+	}
+	git(t, repo, "commit", "-q", "--allow-empty", "-m", "x")
+	git(t, repo, "worktree", "add", "-q", dir+"/tree")
+	p, err = findPlace(dir+"/tree", "/nohome")
+	if err != nil || p.project != dir+"/tree" || p.git.common != repo+"/.git" || p.git.dir != repo+"/.git/worktrees/tree" {
+		t.Errorf("in a worktree: %+v %v", p, err)
+	}
+}
+
+// TestPlantedRepository: what somebody else put above the directory, and a
+// .git that is a link, do not make more of the file system the project.
+func TestPlantedRepository(t *testing.T) {
+	dir := realTemp(t)
+	sub := dir + "/a"
+	if err := os.MkdirAll(sub, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	git(t, dir, "init", "-q")
+	if p, _ := findPlace(sub, ""); p.project != dir {
+		t.Fatalf("canary: the repository is not found at all: %+v", p)
+	}
+	if os.Getuid() == 0 {
+		if err := os.Chown(dir+"/.git", 12345, -1); err != nil {
+			t.Fatal(err)
+		}
+		if p, _ := findPlace(sub, ""); p.project != sub {
+			t.Errorf("a repository of another user is the project: %+v", p)
+		}
+	}
+	if err := os.Rename(dir+"/.git", dir+"/real"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("real", dir+"/.git"); err != nil {
+		t.Fatal(err)
+	}
+	if p, _ := findPlace(sub, ""); p.project != sub {
+		t.Errorf("a linked .git is followed: %+v", p)
+	}
+}
+
+func TestProtect(t *testing.T) {
+	dir := realTemp(t)
+	git(t, dir, "init", "-q")
+	tree(t, dir, ".vscode/tasks.json", ".envrc", "sub/.envrc", ".git/modules/x/y/HEAD", ".git/modules/x/y/config", "elsewhere")
+	if err := os.Symlink("elsewhere", dir+"/.npmrc"); err != nil {
+		t.Fatal(err)
+	}
+	p, err := findPlace(dir, "/nohome")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := protect(&p, effective(t, dir))
+	var names []string
+	for _, r := range got.rules {
+		if r.Access != policy.Read {
+			t.Errorf("%q is %s", r.Path, r.Access)
+		}
+		names = append(names, strings.TrimPrefix(r.Path, dir+"/"))
+	}
+	for _, want := range []string{".vscode", ".envrc", ".git/config", ".git/hooks", ".git/modules/x/y/config"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("%s is not protected: %q", want, names)
+		}
+	}
+	if slices.Contains(names, ".npmrc") {
+		t.Error("a link is protected; its own place is what counts")
+	}
+	if !slices.Contains(got.pins, dir+"/.git") || !slices.Contains(got.pins, dir+"/.git/modules/x/y") {
+		t.Errorf("pins: %q", got.pins)
+	}
+	opened := protect(&p, effective(t, dir, policy.FileRequest{Place: ".vscode", Access: policy.Write, Source: policy.Source{Layer: policy.LayerCommandLine}}))
+	if slices.ContainsFunc(opened.rules, func(r policy.Rule) bool { return strings.HasSuffix(r.Path, ".vscode") }) {
+		t.Error("an explicit grant of .vscode does not open it")
+	}
+}
+
+func TestWorktreeNeedsItsRepository(t *testing.T) {
+	dir := realTemp(t)
+	git(t, dir, "init", "-q", "main")
+	git(t, dir+"/main", "commit", "-q", "--allow-empty", "-m", "x")
+	git(t, dir+"/main", "worktree", "add", "-q", "../tree")
+	p, err := findPlace(dir+"/tree", "/nohome")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := protect(&p, effective(t, dir+"/tree"))
+	if want := []string{dir + "/main/.git"}; !slices.Equal(got.write, want) {
+		t.Errorf("writable outside the project: %q, want %q", got.write, want)
+	}
+	if !slices.ContainsFunc(got.rules, func(r policy.Rule) bool { return r.Path == dir+"/main/.git/hooks" }) {
+		t.Error("the hooks of the main repository are not protected")
+	}
+}
