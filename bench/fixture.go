@@ -25,9 +25,19 @@ const (
 	perDir    = 100
 )
 
-// newFixture makes everything; remove takes it away.
-func newFixture(files int) (*fixture, error) {
-	root, err := os.MkdirTemp("", "carrel-bench-")
+// fixtureParent is where fixtures are made: below home, as projects are. Below
+// /tmp some contenders refuse to work or hide the project.
+func fixtureParent() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding a place for the fixture: %w", err)
+	}
+	return cache, os.MkdirAll(cache, 0o700)
+}
+
+// newFixture makes everything below parent; remove takes it away.
+func newFixture(parent string, files int) (*fixture, error) {
+	root, err := os.MkdirTemp(parent, "carrel-bench-")
 	if err == nil {
 		root, err = filepath.EvalSymlinks(root)
 	}

@@ -58,7 +58,11 @@ func run(o options, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("finding %q: %w", o.carrel, err)
 	}
-	f, err := newFixture(o.files)
+	parent, err := fixtureParent()
+	if err != nil {
+		return err
+	}
+	f, err := newFixture(parent, o.files)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func TestInterleave(t *testing.T) {
 }
 
 func TestFixture(t *testing.T) {
-	f, err := newFixture(250)
+	f, err := newFixture(t.TempDir(), 250)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -360,7 +360,7 @@ func (w *world) attack(flags []string, args ...string) string {
 	flags = append(slices.Clone(flags), "--read", built.attack, "--", built.attack)
 	r := w.run(append(flags, args...)...)
 	if r.code != 0 {
-		w.t.Fatalf("attack %q: %s", args, r)
+		w.t.Fatalf("attack %q: %s", args[:min(len(args), 4)], r)
 	}
 	return strings.TrimSuffix(r.out, "\n")
 }
@@ -397,9 +397,10 @@ func (w *world) refused(flags, args []string, errs ...string) {
 // fails wants an attack to fail inside with one of the errors.
 func (w *world) fails(flags, args []string, errs ...string) {
 	w.t.Helper()
-	for got := range strings.SplitSeq(w.attack(flags, args...), "\n") {
+	single := strings.Split(strings.Join(args, "\x00"), "\x00--\x00")
+	for i, got := range strings.Split(w.attack(flags, args...), "\n") {
 		if !slices.Contains(errs, strings.TrimPrefix(got, "ok inside: ")) {
-			w.t.Errorf("inside %q: %q gives %q, want one of %q", flags, args, got, errs)
+			w.t.Errorf("inside %q: %q gives %q, want one of %q", flags, strings.Split(single[i], "\x00"), got, errs)
 		}
 	}
 }

@@ -353,4 +353,3 @@ func (w *world) need(tools ...string) {
 		}
 	}
 }
-

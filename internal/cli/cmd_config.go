@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"carrel/internal/config"
@@ -210,5 +209,8 @@ func (a *app) printFindings(f *findings) {
 
 // notNil makes an empty list [] in JSON.
 func notNil[T any](list []T) []T {
-	return slices.Concat([]T{}, list)
+	if list == nil {
+		return []T{}
+	}
+	return list
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"carrel/internal/api"
@@ -155,7 +156,7 @@ func printDenials(w io.Writer, list []api.Denial, project bool) {
 }
 
 func ruleText(d api.Denial) string {
-	if d.Source == "" {
+	if d.Source == "" || strings.Contains(d.Rule, d.Source) {
 		return d.Rule
 	}
 	return d.Rule + " (" + d.Source + ")"

@@ -103,8 +103,19 @@ func (a *app) prepareExplained(cmd *cobra.Command, f *explainFlags, argv []strin
 // refusedJSON is what explain --json prints where run would refuse.
 type refusedJSON struct {
 	Error    text          `json:"error"`
-	Denial   *api.Denial   `json:"denial,omitempty"`
+	Denial   *denialJSON   `json:"denial,omitempty"`
 	Refusals []refusalJSON `json:"refusals,omitempty"`
+}
+
+// denialJSON is a denial that was not recorded: it has no time and no run.
+type denialJSON struct {
+	Code      string `json:"code"`
+	Message   text   `json:"message"`
+	Operation string `json:"operation"`
+	Subject   text   `json:"subject"`
+	Rule      text   `json:"rule"`
+	Source    text   `json:"source"`
+	Hint      text   `json:"hint,omitempty"`
 }
 
 type refusalJSON struct {
@@ -122,7 +133,11 @@ func (a *app) explainRefusal(asJSON bool, err error) error {
 		return err
 	}
 	out := refusedJSON{Error: text(err.Error())}
-	_ = errors.As(err, &out.Denial)
+	var d *api.Denial
+	if errors.As(err, &d) {
+		out.Denial = &denialJSON{Code: d.Code, Message: text(d.Message), Operation: d.Operation, Subject: text(d.Subject),
+			Rule: text(d.Rule), Source: text(d.Source), Hint: text(d.Hint)}
+	}
 	for _, r := range policy.Refusals(err) {
 		out.Refusals = append(out.Refusals, refusalJSON{
 			Dimension: r.Dimension, Requested: text(r.Requested), Allowed: text(r.Allowed),

@@ -88,12 +88,14 @@ func (a *app) addPreset(p config.NewPreset) error {
 
 func (a *app) presetRemoveCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:               "remove NAME",
-		Short:             "Remove a preset of your own",
-		Long:              "Takes a preset out of your configuration file; comments and other keys stay.\n" + plainStatusHelp,
-		Example:           "  carrel preset remove demo",
-		Args:              oneArg("the name of a preset of your own"),
-		ValidArgsFunction: firstArg(func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return a.ownPresetNames(), cobra.ShellCompDirectiveNoFileComp }),
+		Use:     "remove NAME",
+		Short:   "Remove a preset of your own",
+		Long:    "Takes a preset out of your configuration file; comments and other keys stay.\n" + plainStatusHelp,
+		Example: "  carrel preset remove demo",
+		Args:    oneArg("the name of a preset of your own"),
+		ValidArgsFunction: firstArg(func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return a.ownPresetNames(), cobra.ShellCompDirectiveNoFileComp
+		}),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
 			if _, ok := agents.BuiltinPreset(name); ok {

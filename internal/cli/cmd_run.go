@@ -25,7 +25,7 @@ Exit status:
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.runCommand(), a.shellCommand(), a.explainCommand(), a.configCommand(), a.presetCommand(),
-		a.denialsCommand(), a.linksCommand(), a.versionCommand(),
+		a.denialsCommand(), a.linksCommand(), a.doctorCommand(), a.versionCommand(),
 	}
 }
 
@@ -85,7 +85,7 @@ func (a *app) start(cmd *cobra.Command, f *runFlags, argv []string, persona poli
 	if err != nil {
 		return err
 	}
-	p, err := workspace.Prepare(workspace.Request{
+	p, err := workspace.PrepareStart(workspace.Request{
 		Argv: argv, Flags: flags, Default: persona, Preset: f.preset, Permissions: f.permissions, Environ: a.environ,
 	})
 	if err != nil {

@@ -57,7 +57,7 @@ type warning struct {
 type pathAnswer struct {
 	Path   text      `json:"path"`
 	Real   text      `json:"real,omitempty"` // where symlinks lead, when somewhere else
-	Access string    `json:"access"`
+	Access string    `json:"access"` // none, read, write, deny; private: its own copy; device
 	Why    text      `json:"why"`
 	Rule   *fileRule `json:"rule,omitempty"`
 	Inside text      `json:"inside,omitempty"` // what a command finds there
@@ -138,7 +138,8 @@ func ruleOf(r policy.Rule) fileRule {
 }
 
 func pathOf(a workspace.PathAnswer) pathAnswer {
-	out := pathAnswer{Path: text(a.Asked), Access: a.Decision.Access.String(), Why: text(a.Why), Change: texts(a.Change)}
+	access, why := accessOf(a)
+	out := pathAnswer{Path: text(a.Asked), Access: access, Why: text(why), Change: texts(a.Change)}
 	if a.Asked != a.Path {
 		out.Real = text(a.Path)
 	}

@@ -32,6 +32,7 @@ type planStep struct {
 	Flags  string `json:"flags,omitempty"`
 	Target text   `json:"target"`
 	Source text   `json:"source,omitempty"`
+	Lower  text   `json:"lower,omitempty"`
 	Upper  text   `json:"upper,omitempty"`
 	Reason text   `json:"reason,omitempty"`
 }
@@ -61,7 +62,7 @@ func planOf(p *sandbox.Plan) *plan {
 	for i := range p.Mounts {
 		m := &p.Mounts[i]
 		out.Steps = append(out.Steps, planStep{Kind: stepName(m), Flags: stepFlags(m), Target: text(m.Target),
-			Source: text(m.Source), Upper: text(m.Upper), Reason: text(m.Reason)})
+			Source: text(m.Source), Lower: text(m.Lower), Upper: text(m.Upper), Reason: text(m.Reason)})
 	}
 	for _, e := range p.Command.Env {
 		name, _, _ := strings.Cut(e, "=")

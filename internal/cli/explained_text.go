@@ -78,18 +78,20 @@ func (x *explained) printDimensions(w io.Writer) {
 // printRules lists what somebody wrote; the defaults are many and only counted.
 func (x *explained) printRules(w io.Writer) {
 	t := &table{}
-	t.row("FILES", "ACCESS", "WHY")
 	byDefault := 0
 	for _, r := range x.Rules {
 		if r.Source.Layer == policy.LayerDefault.String() {
 			byDefault++
 			continue
 		}
+		if len(t.rows) == 0 {
+			t.row("FILES", "ACCESS", "WHY")
+		}
 		t.row(quoteIf(string(r.Path+r.Glob)), r.Access, strings.TrimSpace(string(r.Where)+" "+string(r.Note)))
 	}
-	t.row(fmt.Sprintf("%s, %s; --json lists them", count(byDefault, "default rule", "default rules"),
-		count(len(x.Protected), "protected name", "protected names")))
 	t.print(w, "")
+	fmt.Fprintf(w, "%s and %s; --json lists them\n", count(byDefault, "default file rule", "default file rules"),
+		count(len(x.Protected), "protected name", "protected names"))
 }
 
 func (x *explained) printWarnings(w io.Writer) {
@@ -144,6 +146,29 @@ func changes(t *table, list []text) {
 		}
 		t.row(label, string(c))
 	}
+}
+
+// accessOf is the policy's word, or, where no rule speaks of a path, what a
+// command finds there in spite of that.
+func accessOf(a workspace.PathAnswer) (access, why string) {
+	m := a.Held
+	if a.Decision.Access != policy.Unset || m == nil {
+		return a.Decision.Access.String(), a.Why
+	}
+	name := quoteIf(a.Path)
+	switch {
+	case m.Kind == sandbox.MountOverlay:
+		return "private", name + " can be read; changes stay in this project and do not reach the host"
+	case m.Kind == sandbox.MountBind && m.ReadOnly:
+		return "read", name + " can be read but not changed"
+	case m.Kind == sandbox.MountBind:
+		return "private", name + " is the workspace's own: the host's file of that name is not touched"
+	case m.Kind == sandbox.MountData, m.Kind == sandbox.WriteFile:
+		return "private", name + " is made for the workspace; the host's file of that name is not seen"
+	case m.Kind == sandbox.MountDevice:
+		return "device", name + " is a device that every workspace has, or that was granted"
+	}
+	return a.Decision.Access.String(), a.Why
 }
 
 // heldBy says what a command finds at a path, by the step of the plan that

@@ -130,19 +130,17 @@ func (c *compiler) skeleton() {
 }
 
 // procMasks matter where the workspace runs as uid 0: sysctl files check the
-// uid, not a capability. Below full nesting they cost nothing for others; at
-// full nesting a nested procfs needs an unmasked one, and only root is unsafe.
+// uid, not a capability. For everybody else they are the system's, and leaving
+// procfs whole lets a nested one be mounted at full nesting.
 func (c *compiler) procMasks() {
-	if c.in.UID != 0 && c.p.Nested == policy.NestedFull {
+	if c.in.UID != 0 {
 		return
 	}
 	for _, name := range []string{"sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi"} {
 		c.add(Mount{Kind: MountSelf, Target: "/proc/" + name, ReadOnly: true, Optional: true, Reason: "kernel settings"})
 	}
-	if c.in.UID == 0 {
-		for _, name := range []string{"kcore", "keys", "timer_list", "kmsg", "kpagecount", "kpageflags", "kpagecgroup"} {
-			c.add(Mount{Kind: MountMask, Target: "/proc/" + name, Optional: true, Reason: "kernel memory"})
-		}
+	for _, name := range []string{"kcore", "keys", "timer_list", "kmsg", "kpagecount", "kpageflags", "kpagecgroup"} {
+		c.add(Mount{Kind: MountMask, Target: "/proc/" + name, Optional: true, Reason: "kernel memory"})
 	}
 }
 

@@ -54,52 +54,95 @@ type dialed struct {
 // ErrGone is what waiting for a command gives when the walls came down around it.
 var ErrGone = errors.New("the workspace has ended")
 
-// Launch builds walls from a plan and returns when they stand and the plan's
-// command, if it has one, has been started; its ID is [FirstCommand]. stdio
-// are the first command's standard descriptors. stopped is told when a command
-// stops by a signal; it may be nil.
+// Stage is a stage that was started ahead of its plan: its process and its
+// namespaces exist, nothing is built yet. Starting it while the policy is still
+// being decided hides most of its start behind that work, and a small process
+// forks faster than one that has read its configuration.
+type Stage struct {
+	walls  *Walls
+	newNet bool
+	err    error // why it could not be started; Launch reports it
+}
+
+// StartStage starts a stage. newNet says whether its plan will ask for a network
+// namespace; a wrong guess only costs another start. It never fails: what went
+// wrong is Launch's to say, after the policy had its word.
+func StartStage(exe string, newNet bool) *Stage {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return &Stage{err: fmt.Errorf("making the control socket: %w", err)}
+	}
+	control, far := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "stage control")
+	defer far.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		control.Close()
+		return &Stage{err: err}
+	}
+	defer null.Close()
+	pid, err := syscall.ForkExec(exe, []string{StageArg0}, &syscall.ProcAttr{
+		Dir: "/", Env: stageEnv, Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), far.Fd()}, Sys: stageAttributes(newNet),
+	})
+	if err != nil {
+		control.Close()
+		return &Stage{err: namespaceError(err)}
+	}
+	return &Stage{newNet: newNet, walls: &Walls{
+		api: -1, pid: pid, control: control, nextID: FirstCommand, gone: make(chan struct{}),
+		exits: make(map[uint64]chan Exit), starts: make(map[uint64]chan error), dials: make(map[uint64]chan dialed),
+	}}
+}
+
+// Abandon ends a stage that gets no plan. It may be called on nil.
+func (s *Stage) Abandon() {
+	if s != nil && s.walls != nil {
+		s.walls.Kill()
+	}
+}
+
+// Launch has the walls of a plan built and returns when they stand and the
+// plan's command, if it has one, has been started; its ID is [FirstCommand].
+// early is a stage that was started ahead, or nil; stdio are the first
+// command's standard descriptors; group, which may be nil, is joined by the
+// stage before it builds anything; stopped is told when a command stops by a
+// signal, and may be nil.
 //
 // A *SetupError means that the walls could not be built, a *StartError that
 // they stand but the command could not be started in them.
-//
-// group, which may be nil, is joined by the stage before it builds anything.
-func Launch(p *Plan, exe string, stdio [3]*os.File, group *Cgroup, stopped func(uint64, syscall.Signal)) (*Walls, error) {
-	plan, err := memoryFile("carrel-plan", p.Encode())
-	if err != nil {
-		return nil, fmt.Errorf("writing the plan: %w", err)
+func Launch(p *Plan, exe string, early *Stage, stdio [3]*os.File, group *Cgroup, stopped func(uint64, syscall.Signal)) (*Walls, error) {
+	if early == nil || early.err == nil && early.newNet != p.NewNet {
+		early.Abandon()
+		early = StartStage(exe, p.NewNet)
 	}
-	defer plan.Close()
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("making the control socket: %w", err)
+	if early.err != nil {
+		return nil, early.err
 	}
-	control, far := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "stage control")
-	pid, err := syscall.ForkExec(exe, []string{StageArg0}, &syscall.ProcAttr{
-		Dir: "/", Env: stageEnv,
-		Files: []uintptr{stdio[0].Fd(), stdio[1].Fd(), stdio[2].Fd(), far.Fd(), plan.Fd()},
-		Sys:   stageAttributes(p),
-	})
-	far.Close()
-	if err != nil {
-		control.Close()
-		return nil, namespaceError(err)
-	}
-	w := &Walls{
-		api: -1, pid: pid, control: control, nextID: FirstCommand, stopped: stopped, gone: make(chan struct{}),
-		exits: make(map[uint64]chan Exit), starts: make(map[uint64]chan error), dials: make(map[uint64]chan dialed),
-	}
-	if group != nil {
-		err = group.Join(pid)
-	}
-	if err == nil {
-		err = w.tell(Message{Kind: MsgGo})
-	}
-	if err == nil {
-		err = w.ready()
-	}
-	if err != nil {
+	w := early.walls
+	w.stopped = stopped
+	if err := w.build(p, stdio, group); err != nil {
 		w.Kill()
 		return nil, err
+	}
+	return w, nil
+}
+
+func (w *Walls) build(p *Plan, stdio [3]*os.File, group *Cgroup) error {
+	plan, err := memoryFile("carrel-plan", p.Encode())
+	if err != nil {
+		return fmt.Errorf("writing the plan: %w", err)
+	}
+	defer plan.Close()
+	if group != nil {
+		if err := group.Join(w.pid); err != nil {
+			return err
+		}
+	}
+	err = w.tell(Message{Kind: MsgPlan}, int(plan.Fd()), int(stdio[0].Fd()), int(stdio[1].Fd()), int(stdio[2].Fd()))
+	if err != nil {
+		return &SetupError{Step: "handing over the plan", Err: err.Error()}
+	}
+	if err := w.ready(); err != nil {
+		return err
 	}
 	started := make(chan error, 1)
 	if len(p.Command.Argv) > 0 {
@@ -111,25 +154,27 @@ func Launch(p *Plan, exe string, stdio [3]*os.File, group *Cgroup, stopped func(
 	go w.listen()
 	select {
 	case err = <-started:
+		return err
 	case <-w.gone:
-		err = ErrGone
 	}
-	if err != nil {
-		w.Kill()
-		return nil, err
+	select { // the answer may have been the last message
+	case err = <-started:
+		return err
+	default:
+		return ErrGone
 	}
-	return w, nil
 }
 
-func stageAttributes(p *Plan) *syscall.SysProcAttr {
+func stageAttributes(newNet bool) *syscall.SysProcAttr {
+	uid, gid := os.Getuid(), os.Getgid()
 	a := &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: int(p.UID), HostID: int(p.UID), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: int(p.GID), HostID: int(p.GID), Size: 1}},
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
 		AmbientCaps: stageCapabilities,
 		Pdeathsig:   syscall.SIGKILL,
 	}
-	if p.NewNet {
+	if newNet {
 		a.Cloneflags |= unix.CLONE_NEWNET
 	}
 	return a

@@ -18,7 +18,7 @@ const (
 	MsgDialed  MessageKind = 'D' // ID; carries the connection, or Code errno
 
 	// To the stage.
-	MsgGo     MessageKind = 'g' // the stage is where it belongs: build
+	MsgPlan   MessageKind = 'p' // build; carries the plan's memory file, then stdin, stdout, stderr
 	MsgExec   MessageKind = 'x' // ID; carries the command's memory file, then stdin, stdout, stderr
 	MsgSignal MessageKind = 'k' // ID, Signal; to the command's process group when it has its own, else to the process
 	MsgDial   MessageKind = 'd' // ID, Code port: connect to the workspace's own loopback

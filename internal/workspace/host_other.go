@@ -52,6 +52,9 @@ func (p *Prepared) holdable() error { return errHere }
 
 func (p *Prepared) displayBinds() []sandbox.Mount { return nil }
 
+// PrepareStart cannot start anything here.
+func PrepareStart(Request) (*Prepared, error) { return nil, errHere }
+
 // Start cannot build walls here.
 func (p *Prepared) Start() (*api.Result, error) { return &api.Result{Exit: ExitOurs}, errHere }
 

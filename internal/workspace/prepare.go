@@ -34,6 +34,7 @@ type Prepared struct {
 	view       *view.View
 	state      *stateDir
 	snapshot   agents.Snapshot
+	early      *sandbox.Stage // started ahead; nil when there is none
 	promptsOff bool
 	uid, gid   int
 	binds      []sandbox.Mount

@@ -27,15 +27,33 @@ const (
 	ExitTimeout    = 124 // the time limit ended it, as timeout(1) has it
 )
 
+// selfExe is the running program, whatever its path says by now.
+const selfExe = "/proc/self/exe"
+
+// PrepareStart is Prepare for a run that follows at once: the stage starts
+// while the policy is being decided.
+func PrepareStart(req Request) (*Prepared, error) {
+	if err := closeOnExec(); err != nil {
+		return nil, err
+	}
+	asked := req.Flags.Network
+	early := sandbox.StartStage(selfExe, asked == nil || asked.V != policy.NetOpen)
+	p, err := Prepare(req)
+	if err != nil {
+		early.Abandon()
+		return nil, err
+	}
+	p.early = early
+	return p, nil
+}
+
 // Start builds the walls, runs the command in them, waits for its end, and
 // takes everything down. The process's standard descriptors are the command's.
 // The Result is complete also when an error is returned.
 func (p *Prepared) Start() (*api.Result, error) {
 	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: ExitOurs, Denials: []api.Denial{}}
 	defer p.conclude(r)
-	if err := closeOnExec(); err != nil {
-		return r, err
-	}
+	defer func() { p.early.Abandon() }()
 	var err error
 	if p.state, err = openState(StatePath(p.getenv)); err != nil {
 		p.note("nothing is logged or kept: %v", err)
@@ -55,7 +73,9 @@ func (p *Prepared) Start() (*api.Result, error) {
 	if group != nil {
 		defer p.dropGroup(group)
 	}
-	walls, err := sandbox.Launch(p.Plan, "/proc/self/exe", io.files, group, stopWith)
+	early := p.early
+	p.early = nil
+	walls, err := sandbox.Launch(p.Plan, selfExe, early, io.files, group, stopWith)
 	if err != nil {
 		io.abandon()
 		return p.notStarted(r, err)

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -29,14 +30,11 @@ func run(link *link) error {
 	if err := hide(); err != nil {
 		return err
 	}
-	plan, err := readPlan(planFD)
+	holdSignals()
+	plan, err := takePlan(link)
 	if err != nil {
 		return err
 	}
-	if _, _, err := link.receive(); err != nil { // MsgGo, or the supervisor is gone
-		return failed("waiting for the supervisor", "", err)
-	}
-	holdSignals()
 	mask := unix.Umask(0)
 	b := &builder{plan: plan, note: link.note}
 	if err := b.build(); err != nil {
@@ -62,12 +60,27 @@ func hide() error {
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return failed("binding the stage to its supervisor", "", err)
 	}
-	return failed("closing inherited descriptors", "", unix.CloseRange(planFD+1, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC))
+	return failed("closing inherited descriptors", "", unix.CloseRange(controlFD+1, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC))
 }
 
-func readPlan(fd int) (*sandbox.Plan, error) {
-	buf, err := readAll(fd)
-	unix.Close(fd)
+// takePlan waits for the plan, which comes with the first command's standard
+// descriptors.
+func takePlan(l *link) (*sandbox.Plan, error) {
+	m, fds, err := l.receive()
+	if err != nil {
+		return nil, failed("waiting for the plan", "", err)
+	}
+	if m.Kind != sandbox.MsgPlan || len(fds) != 4 {
+		return nil, failed("waiting for the plan", "", fmt.Errorf("message %q with %d descriptors", m.Kind, len(fds)))
+	}
+	for i, fd := range fds[1:] {
+		if err := unix.Dup3(fd, i, 0); err != nil {
+			return nil, failed("taking over standard descriptors", "", err)
+		}
+		unix.Close(fd)
+	}
+	buf, err := readAll(fds[0])
+	unix.Close(fds[0])
 	if err != nil {
 		return nil, failed("reading the plan", "", err)
 	}

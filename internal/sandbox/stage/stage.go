@@ -17,11 +17,9 @@ import (
 	"syscall"
 )
 
-// Descriptors that the supervisor hands to the stage.
-const (
-	controlFD = 3 // SOCK_SEQPACKET to the supervisor
-	planFD    = 4 // sealed memory file with the plan
-)
+// controlFD is the one descriptor that the stage starts with beside its standard
+// ones: a SOCK_SEQPACKET to the supervisor. Everything else comes over it.
+const controlFD = 3
 
 // stepError is what cannot be built, in the form that the supervisor gets.
 type stepError struct {

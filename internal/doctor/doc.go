@@ -1,0 +1,21 @@
+// Package doctor finds out what this machine can hold, by trying it. It makes
+// each kind of namespace, mounts in one what a workspace mounts, installs the
+// filter that a workspace gets, and reads settings only to say why something
+// was refused and what would change that.
+//
+// Its words:
+//
+//   - A [Check] is one thing that was tried or looked at: ok, weak (carrel runs,
+//     with less) or missing. Needed says that without it nothing can run.
+//   - A [Trial] is one small plan for package sandbox. What it ends with, an
+//     errno and the step it came from, decides; no program's text is matched.
+//   - A [Machine] is all that the checks may ask. Tests put errnos in.
+//   - A fix is what a person can type: a line, a flag, a file.
+//
+// Limits. A check says what holds now, for this user, in this place: an
+// administrator, a container or an update may change it. Nothing is kept, and
+// nothing stays behind. The package changes no setting itself.
+//
+// It stands above the mechanisms, beside package workspace, and must import
+// neither that nor any surface.
+package doctor

@@ -1,0 +1,232 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+	"carrel/internal/sandbox/landlock"
+	"carrel/internal/seccomp"
+
+	"golang.org/x/sys/unix"
+)
+
+// selfExe starts our own program even where its file was replaced.
+const selfExe = "/proc/self/exe"
+
+// maxSetting bounds what is read of one file of settings.
+const maxSetting = 64 << 10
+
+// This is the machine that we run on. getenv is its environment, state the
+// path of the state directory ("" for none). The program must be one whose
+// argv[0] [sandbox.StageArg0] is the stage.
+func This(getenv func(string) string, state string) *Machine {
+	m := &Machine{
+		OS: runtime.GOOS, UID: os.Getuid(), Getenv: getenv,
+		Read: readSetting, Find: findProgram,
+		Exists:    func(p string) bool { _, err := os.Lstat(p); return err == nil },
+		Namespace: makeNamespaces,
+		Landlock:  landlock.ABI,
+		Cgroup:    tryCgroup,
+		State:     func() Place { return lookAt(state) },
+		Try:       func(t Trial) error { return try(t, state) },
+	}
+	m.Self, _ = os.Readlink(selfExe)
+	var uts unix.Utsname
+	if unix.Uname(&uts) == nil {
+		m.Release = unix.ByteSliceToString(uts.Release[:])
+	}
+	return m
+}
+
+func readSetting(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSetting))
+	return string(data), err
+}
+
+// findProgram looks in the system's own directories, as a run does: what the
+// user's PATH finds first may come from anywhere.
+func findProgram(name string) string {
+	for _, dir := range []string{"/usr/bin", "/usr/local/bin", "/bin"} {
+		full := filepath.Join(dir, name)
+		if st, err := os.Stat(full); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+			return full
+		}
+	}
+	return ""
+}
+
+func tryCgroup(controller string) error {
+	if controller == "memory" {
+		return sandbox.CanLimitMemory()
+	}
+	return sandbox.CanLimitPids()
+}
+
+// cloneFlags of the kinds, see namespaces(7).
+var cloneFlags = map[Kind]uintptr{
+	Mnt: unix.CLONE_NEWNS, PID: unix.CLONE_NEWPID, IPC: unix.CLONE_NEWIPC,
+	UTS: unix.CLONE_NEWUTS, Cgroup: unix.CLONE_NEWCGROUP, Net: unix.CLONE_NEWNET,
+}
+
+// makeNamespaces starts our own program as a stage without a plan, which ends
+// at once: that it could be started is the answer.
+func makeNamespaces(kinds ...Kind) error {
+	flags := uintptr(unix.CLONE_NEWUSER)
+	for _, k := range kinds {
+		flags |= cloneFlags[k]
+	}
+	uid, gid := os.Getuid(), os.Getgid()
+	process, err := os.StartProcess(selfExe, []string{sandbox.StageArg0}, &os.ProcAttr{
+		Dir: "/", Env: []string{"GOMAXPROCS=1"}, Files: []*os.File{nil, nil, nil},
+		Sys: &syscall.SysProcAttr{
+			Cloneflags:  flags,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
+			Pdeathsig:   syscall.SIGKILL,
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("creating namespaces: %w", unwrapPath(err))
+	}
+	_ = process.Kill()
+	_, _ = process.Wait()
+	return nil
+}
+
+// unwrapPath takes the name of our own program out of an error: it is not what
+// was refused.
+func unwrapPath(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// try builds the walls of one trial and takes them down.
+func try(t Trial, state string) error {
+	plan, clean, err := trialPlan(t, state)
+	defer clean()
+	if err != nil {
+		return err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", os.DevNull, err)
+	}
+	defer null.Close()
+	walls, err := sandbox.Launch(plan, selfExe, nil, [3]*os.File{null, null, null}, nil, nil)
+	if err != nil {
+		return err
+	}
+	notes := walls.Notes
+	walls.Kill()
+	if t == TrialOverlay && len(notes) > 0 {
+		return &sandbox.SetupError{Step: "mounting an overlay", Err: notes[0]}
+	}
+	return nil
+}
+
+// trialPlan is the smallest plan that needs what the trial is about.
+func trialPlan(t Trial, state string) (*sandbox.Plan, func(), error) {
+	clean := func() {}
+	p := &sandbox.Plan{
+		UID: uint32(os.Getuid()), GID: uint32(os.Getgid()),
+		Mounts: []sandbox.Mount{
+			{Kind: sandbox.MountTmpfs, Target: "/run", Perm: 0o755, Dir: true},
+			{Kind: sandbox.MountBind, Target: "/usr", Source: "/usr", ReadOnly: true, Dir: true},
+		},
+	}
+	switch t {
+	case TrialProc:
+		p.Mounts = append(p.Mounts, sandbox.Mount{Kind: sandbox.MountProc, Target: "/proc", Dir: true})
+		p.UserLimits = []sandbox.UserLimit{{Name: "max_mnt_namespaces", Value: 0}}
+	case TrialLoopback:
+		p.NewNet, p.Loopback = true, true
+	case TrialFilter:
+		arch, err := seccomp.HostArch()
+		if err != nil {
+			return nil, clean, err
+		}
+		program, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: policy.NestedUserns, Debug: true})
+		if err != nil {
+			return nil, clean, err
+		}
+		p.Seccomp = seccomp.Marshal(program)
+	case TrialOverlay:
+		return overlayPlan(p, state)
+	}
+	return p, clean, nil
+}
+
+// overlayPlan puts the overlay's directories where a workspace has them, below
+// the state directory; before the first run there is none, and nothing is made
+// in home for a question.
+func overlayPlan(p *sandbox.Plan, state string) (*sandbox.Plan, func(), error) {
+	at := state
+	if st, err := os.Stat(state); err != nil || !st.IsDir() {
+		at = ""
+	}
+	dir, err := os.MkdirTemp(at, ".doctor-*")
+	if err != nil {
+		return nil, func() {}, fmt.Errorf("making a directory to try an overlay in: %w", err)
+	}
+	clean := func() { _ = os.RemoveAll(dir) }
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	for _, name := range []string{"lower", "upper", "work"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			return nil, clean, fmt.Errorf("making a directory to try an overlay in: %w", err)
+		}
+	}
+	p.Mounts = append(p.Mounts, sandbox.Mount{Kind: sandbox.MountOverlay, Target: "/overlay", Dir: true,
+		Source: dir + "/lower", Lower: dir + "/lower", Upper: dir + "/upper", Work: dir + "/work"})
+	return p, clean, nil
+}
+
+// lookAt describes the state directory without making it.
+func lookAt(path string) Place {
+	s := Place{Path: path}
+	if path == "" {
+		return s
+	}
+	s.Nearest = path
+	for {
+		st, err := os.Stat(s.Nearest)
+		if err == nil {
+			s.Exists = s.Nearest == path
+			s.Safe = st.IsDir() && owner(st) == os.Getuid() && st.Mode().Perm()&0o022 == 0
+			break
+		}
+		if s.Nearest == "/" {
+			break
+		}
+		s.Nearest = filepath.Dir(s.Nearest)
+	}
+	s.Writable = unix.Access(s.Nearest, unix.W_OK|unix.X_OK) == nil
+	var fs unix.Statfs_t
+	if unix.Statfs(s.Nearest, &fs) == nil {
+		s.Free, s.Known = fs.Bavail*uint64(fs.Bsize), true
+	}
+	return s
+}
+
+func owner(info os.FileInfo) int {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid)
+	}
+	return -1
+}
