@@ -33,7 +33,7 @@ func findPeers(carrel string, f *fixture) []peer {
 			"--user", "--map-current-user", "--mount", "--pid", "--fork", "--kill-child", "--ipc", "--uts", "--net", "--mount-proc"),
 		bwrap(find("bwrap")),
 		prefixed(nameCarrel, carrel, []string{"version"}, "`carrel run --`, as it comes", "run", "--"),
-		prefixed("firejail", find("firejail"), []string{"--version"}, "its default profile, no network", "--quiet", "--net=none"),
+		prefixed("firejail", find("firejail"), []string{"--version"}, "no profile (the default one hides the project from root); no network, no capabilities, its seccomp list", "--quiet", "--noprofile", "--net=none", "--caps.drop=all", "--nonewprivs", "--seccomp"),
 		prefixed("codex sandbox", find(filepath.Join(npm, "codex")), []string{"--version"}, "workspace-write, started through its npm script", "sandbox", "-c", `sandbox_mode="workspace-write"`, "--"),
 		prefixed("srt", find(filepath.Join(npm, "srt")), []string{"--version"}, "writes to the working directory only, no hosts", "--settings", f.root+"/srt.json"),
 	}

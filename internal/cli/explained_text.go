@@ -148,25 +148,29 @@ func changes(t *table, list []text) {
 	}
 }
 
-// accessOf is the policy's word, or, where no rule speaks of a path, what a
-// command finds there in spite of that.
+// accessOf is the policy's word, or what a command finds there where something
+// of the workspace's own stands before the host's.
 func accessOf(a workspace.PathAnswer) (access, why string) {
 	m := a.Held
-	if a.Decision.Access != policy.Unset || m == nil {
+	silent := a.Decision.Access == policy.Unset
+	if m == nil || !silent && (a.Decision.Rule == nil || a.Decision.Rule.Source.Layer != policy.LayerDefault) {
 		return a.Decision.Access.String(), a.Why
 	}
 	name := quoteIf(a.Path)
 	switch {
-	case m.Kind == sandbox.MountOverlay:
-		return "private", name + " can be read; changes stay in this project and do not reach the host"
-	case m.Kind == sandbox.MountBind && m.ReadOnly:
-		return "read", name + " can be read but not changed"
-	case m.Kind == sandbox.MountBind:
-		return "private", name + " is the workspace's own: the host's file of that name is not touched"
 	case m.Kind == sandbox.MountData, m.Kind == sandbox.WriteFile:
 		return "private", name + " is made for the workspace; the host's file of that name is not seen"
-	case m.Kind == sandbox.MountDevice:
+	case a.Decision.Access == policy.Deny:
+	case m.Kind == sandbox.MountOverlay:
+		return "private", name + " can be read; changes stay in this project and do not reach the host"
+	case m.Kind == sandbox.MountBind && m.Source != m.Target:
+		return "private", name + " is the workspace's own: the host's file of that name is not touched"
+	case m.Kind == sandbox.MountTmpfs && !silent:
+		return "private", name + " lies in memory that only the workspace has; the host's file of that name is not seen"
+	case m.Kind == sandbox.MountDevice && silent:
 		return "device", name + " is a device that every workspace has, or that was granted"
+	case m.Kind == sandbox.MountBind && m.ReadOnly && silent:
+		return "read", name + " can be read but not changed"
 	}
 	return a.Decision.Access.String(), a.Why
 }

@@ -40,7 +40,9 @@ type Input struct {
 	Policy   *policy.Effective
 	UID, GID uint32
 
-	// Expanded are the paths that deny and protect globs match now.
+	// Expanded are paths that were found on disk: what globs match now, and
+	// protected names. Nobody wrote them down, so none of them may lead
+	// anywhere: a grant among them that has become a symlink is dropped.
 	Expanded []policy.Rule
 	// Pins are directories below a writable root that must keep their names.
 	Pins []string
@@ -210,6 +212,9 @@ func (c *compiler) rule(r policy.Rule) error {
 	if kind == KindOther {
 		return fmt.Errorf("%s: %q is neither a file nor a directory; sockets and devices are not granted by file rules", sourceName(r.Source), r.Path)
 	}
+	if real != r.Path && !c.literal[r.Path] {
+		return nil
+	}
 	if real != r.Path {
 		c.add(Mount{Kind: MakeSymlink, Target: r.Path, Source: real, Optional: true, Reason: reason(r)})
 		if c.around(real) >= r.Access && !c.covered(real) {
@@ -241,8 +246,8 @@ func (c *compiler) deny(r policy.Rule, real string, kind Kind, around policy.Acc
 		return
 	}
 	if kind == KindDir && c.regranted(real) {
-		c.add(Mount{Kind: MountTmpfs, Target: real, Perm: 0o111, Dir: true, Reason: reason(r)})
-		c.tail = append(c.tail, Mount{Kind: Freeze, Target: real})
+		c.add(Mount{Kind: MountTmpfs, Target: real, Perm: 0o711, Dir: true, Reason: reason(r)})
+		c.tail = append(c.tail, Mount{Kind: Freeze, Target: real, Perm: 0o111})
 		return
 	}
 	c.add(Mount{Kind: MountMask, Target: real, Dir: kind == KindDir, Optional: true, Reason: reason(r)})
@@ -265,10 +270,14 @@ func (c *compiler) pinAbove(r policy.Rule, real string) {
 	}
 }
 
+// regranted says whether something below a denied directory is to be seen.
 func (c *compiler) regranted(dir string) bool {
-	return slices.ContainsFunc(c.p.Rules, func(r policy.Rule) bool {
-		return r.Access != policy.Deny && strings.HasPrefix(r.Path, dir+"/")
-	})
+	below := func(m Mount) bool { return strings.HasPrefix(m.Target, dir+"/") }
+	return slices.ContainsFunc(c.in.Files, below) || slices.ContainsFunc(c.in.Binds, below) ||
+		slices.ContainsFunc(c.in.Overlays, func(o Overlay) bool { return strings.HasPrefix(o.Path, dir+"/") }) ||
+		slices.ContainsFunc(c.p.Rules, func(r policy.Rule) bool {
+			return r.Access != policy.Deny && strings.HasPrefix(r.Path, dir+"/")
+		})
 }
 
 // around is the access that the nearest rule above p gives.

@@ -100,7 +100,8 @@ const (
 	// MountSelf binds Target onto itself inside the new root, read-only or not:
 	// a mount point can be neither renamed nor removed.
 	MountSelf
-	// Freeze makes the mount at Target (not what is mounted below it) read-only.
+	// Freeze makes the mount at Target (not what is mounted below it) read-only,
+	// after giving its root the mode Perm where that is not 0.
 	Freeze
 )
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"carrel/internal/agents"
+	"carrel/internal/inside"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/view"
@@ -68,22 +69,42 @@ func (p *Prepared) lookPath(name string) (string, error) {
 	return "", fmt.Errorf("%q is not in PATH: %w", name, os.ErrNotExist)
 }
 
-// programRules makes the command itself visible where it lies in a private part
-// of home: ~/.local/bin/claude and what it leads to, nothing beside it.
-func (p *Prepared) programRules() []policy.FileRequest {
-	full, err := p.lookPath(p.req.Argv[0])
-	if err != nil {
-		return nil
+// findProgram looks at where the command itself lies. One in a private part of
+// home (~/.local/bin/claude and what it leads to) is made visible with what it
+// needs and nothing beside it, and gets a name among the helpers: the
+// directory that it was found in stays out of PATH.
+func (p *Prepared) findProgram() {
+	names := []string{p.req.Argv[0]}
+	if p.Agent != nil && p.match.Index > 1 {
+		names = append(names, p.match.Executable)
 	}
-	if !filepath.IsAbs(full) {
-		full = filepath.Join(p.place.cwd, full)
+	for _, name := range names {
+		full, err := p.lookPath(name)
+		if err != nil {
+			continue
+		}
+		if !filepath.IsAbs(full) {
+			full = filepath.Join(p.place.cwd, full)
+		}
+		// A link in the project would choose what of home becomes visible.
+		real, kind := p.facts.Resolve(full)
+		if within(filepath.Clean(full), p.place.project) || kind != sandbox.KindFile || !executable(real) {
+			continue
+		}
+		roots := view.ExecutableRoots(real, p.place.home)
+		for _, root := range roots {
+			p.programs = append(p.programs, policy.FileRequest{Place: root, Access: policy.Read,
+				Source: policy.Source{Layer: policy.LayerDefault, Text: "the command's own program"}})
+		}
+		if len(roots) > 0 {
+			p.links = append(p.links, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + filepath.Base(full), Source: real, Reason: "the command's own program"})
+		}
 	}
-	var out []policy.FileRequest
-	for _, root := range view.ExecutableRoots(full, p.place.home) {
-		out = append(out, policy.FileRequest{Place: root, Access: policy.Read,
-			Source: policy.Source{Layer: policy.LayerDefault, Text: "the command's own program"}})
-	}
-	return out
+}
+
+func executable(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode()&0o111 != 0
 }
 
 func (p *Prepared) agentDir() string {

@@ -91,14 +91,6 @@ func (g *globs) starts(roots []string) []string {
 	return outermost(out)
 }
 
-// staticPart is the directory that everything a glob matches lies below.
-func staticPart(glob string) string {
-	if i := strings.IndexAny(glob, `*?[{\`); i >= 0 {
-		glob = glob[:i]
-	}
-	return path.Clean(glob[:strings.LastIndexByte(glob, '/')+1])
-}
-
 // match asks the policy about an entry that some glob may match.
 func (g *globs) match(dir, name string) (policy.Rule, bool) {
 	for _, e := range g.ends {

@@ -46,6 +46,8 @@ func (*facts) forget(string) {}
 
 func expand(*policy.Effective, []string) ([]policy.Rule, error) { return nil, errHere }
 
+func hostSockets([]string) []string { return nil }
+
 func terminalName() string { return "" }
 
 func (p *Prepared) holdable() error { return errHere }

@@ -37,6 +37,8 @@ type Prepared struct {
 	early      *sandbox.Stage // started ahead; nil when there is none
 	promptsOff bool
 	uid, gid   int
+	programs   []policy.FileRequest
+	links      []sandbox.Mount
 	binds      []sandbox.Mount
 	expanded   []policy.Rule
 	guarded    protection
@@ -61,6 +63,7 @@ func Prepare(req Request) (*Prepared, error) {
 	if m, ok := agents.Recognise(p.req.Argv, p.agentHost()); ok {
 		p.match, p.Agent = m, &m.Agent
 	}
+	p.findProgram()
 	if err := p.decide(); err != nil {
 		return nil, err
 	}
@@ -162,7 +165,7 @@ func (p *Prepared) decide() error {
 }
 
 func (p *Prepared) viewRules() []policy.FileRequest {
-	rules := append(slices.Clone(p.view.Rules), p.programRules()...)
+	rules := append(slices.Clone(p.view.Rules), p.programs...)
 	for _, extra := range p.view.ExtraRead {
 		rules = append(rules, policy.FileRequest{Place: extra, Access: policy.Read,
 			Source: policy.Source{Layer: policy.LayerDefault, Text: "a system file points there"}})
@@ -290,13 +293,31 @@ func (p *Prepared) globRoots() []string {
 	return outermost(roots)
 }
 
+// globPins are the directories that a glob names by letter: one that could be
+// renamed would take the next run's matches with it.
+func (p *Prepared) globPins() []string {
+	var pins []string
+	for _, r := range p.Policy.Rules {
+		if r.Glob == "" {
+			continue
+		}
+		for dir := staticPart(r.Glob); dir != "/"; dir = filepath.Dir(dir) {
+			if p.Policy.Lookup(dir).Access != policy.Write || p.Policy.Lookup(filepath.Dir(dir)).Access != policy.Write {
+				break
+			}
+			pins = append(pins, dir)
+		}
+	}
+	return pins
+}
+
 // Compile makes the plan. durable directories are made when prepare is set;
 // `explain --plan` leaves it false and shows where they would be.
 func (p *Prepared) Compile(prepare bool) error {
 	in := sandbox.Input{
 		Policy: p.Policy, UID: uint32(p.uid), GID: uint32(p.gid),
 		Expanded: append(slices.Clone(p.expanded), p.guarded.rules...),
-		Pins:     p.guarded.pins,
+		Pins:     append(slices.Clone(p.guarded.pins), p.globPins()...),
 		Terminal: terminalName(),
 		Command:  sandbox.Command{Argv: p.agentArgv(), Env: p.environ(), Dir: p.place.cwd},
 	}
@@ -310,10 +331,17 @@ func (p *Prepared) Compile(prepare bool) error {
 	}
 	if prepare {
 		p.makeOwnDirs()
+		if p.uid == 0 && p.Policy.Nested == policy.NestedFull {
+			p.note("as root a sandbox inside cannot map its user: nested full works for ordinary users")
+		}
 	}
 	for _, dir := range p.guarded.write {
 		in.Expanded = append(in.Expanded, policy.Rule{Path: dir, Access: policy.Write,
 			Source: policy.Source{Layer: policy.LayerDefault, Text: "the project's repository"}})
+	}
+	for _, s := range hostSockets(p.globRoots()) {
+		in.Expanded = append(in.Expanded, policy.Rule{Path: s, Access: policy.Deny,
+			Source: policy.Source{Layer: policy.LayerDefault, Text: "a socket of a program outside"}})
 	}
 	if in.Overlays, err = p.overlays(prepare); err != nil {
 		return err
@@ -340,6 +368,7 @@ func (p *Prepared) fill(in *sandbox.Input) {
 	for _, l := range p.view.Symlinks {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: l.Path, Source: l.Target, Optional: true})
 	}
+	in.Symlinks = append(in.Symlinks, p.links...)
 	for _, name := range inside.LinkHelpers() {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
 		if real, kind := p.facts.Resolve("/usr/bin/" + name); kind == sandbox.KindFile && strings.HasPrefix(real, "/usr/bin/") && name != "open" {

@@ -2,7 +2,9 @@ package workspace
 
 import (
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 
 	"carrel/internal/policy"
 )
@@ -145,4 +147,12 @@ func outermost(dirs []string) []string {
 		}
 	}
 	return out
+}
+
+// staticPart is the directory that everything a glob matches lies below.
+func staticPart(glob string) string {
+	if i := strings.IndexAny(glob, `*?[{\`); i >= 0 {
+		glob = glob[:i]
+	}
+	return path.Clean(glob[:strings.LastIndexByte(glob, '/')+1])
 }

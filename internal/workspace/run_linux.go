@@ -167,6 +167,9 @@ func (p *Prepared) notStarted(r *api.Result, err error) (*api.Result, error) {
 		Message: fmt.Sprintf("%q exists but cannot be seen inside", full), Hint: "--read " + dirOf(real)}
 	if x := policy.Explain(p.Policy, policy.Query{Path: real}); x.Path != nil && x.Path.Decision.Rule != nil {
 		d.Rule, d.Source = x.Path.Why, x.Path.Decision.Rule.Source.String()
+		if x.Path.Decision.Access == policy.Deny {
+			d.Hint = "it is hidden on purpose: is it the program that you mean?"
+		}
 	}
 	p.deny(d)
 	return r, &d

@@ -65,7 +65,10 @@ func findPlace(cwd, home string) (place, error) {
 	return p, nil
 }
 
-// openGit says whether dir is the top of a repository of ours.
+// openGit says whether dir is the top of a repository of ours. Its own
+// directory may lie elsewhere (worktree, submodule); everything that leads there
+// was written by whoever wrote the project, so the other end has to lead back:
+// else it is a top without a repository, and nothing outside is granted.
 func openGit(dir string) (gitDirs, bool) {
 	dot := dir + "/.git"
 	info, err := os.Lstat(dot)
@@ -77,21 +80,56 @@ func openGit(dir string) (gitDirs, bool) {
 	case info.IsDir():
 	case info.Mode().IsRegular():
 		if target, err = readGitFile(dir, dot); err != nil {
-			return gitDirs{}, false
+			return gitDirs{}, true
 		}
 	default:
 		return gitDirs{}, false // a symlink: git follows it, we do not
 	}
-	if st, err := os.Stat(target + "/HEAD"); err != nil || !st.Mode().IsRegular() {
-		return gitDirs{}, false
+	if st, err := os.Lstat(target + "/HEAD"); err != nil || !st.Mode().IsRegular() {
+		return gitDirs{}, !info.IsDir()
 	}
 	g := gitDirs{dir: target, common: target}
 	if text, err := readSmall(target + "/commondir"); err == nil {
-		if common, err := canonicalFrom(target, strings.TrimRight(text, "\n")); err == nil {
-			g.common = common
+		common, err := canonicalFrom(target, strings.TrimRight(text, "\n"))
+		if err != nil || !isWorktree(dot, target, common) {
+			return gitDirs{}, true
 		}
+		g.common = common
+	} else if !within(target, dir) && !isSubmodule(dir, target) {
+		return gitDirs{}, true
 	}
 	return g, true
+}
+
+// isWorktree checks both directions: the worktree's directory lies in the
+// repository that it names, and that place names our .git file.
+func isWorktree(dot, dir, common string) bool {
+	if filepath.Dir(dir) != common+"/worktrees" {
+		return false
+	}
+	text, err := readSmall(dir + "/gitdir")
+	if err != nil {
+		return false
+	}
+	back, err := canonicalFrom(dir, strings.TrimRight(text, "\n"))
+	return err == nil && back == dot
+}
+
+// isSubmodule checks that the repository in a superproject's .git/modules has
+// this directory as its work tree.
+func isSubmodule(dir, target string) bool {
+	text, err := readSmall(target + "/config")
+	if err != nil || !strings.Contains(target, "/.git/modules/") {
+		return false
+	}
+	for line := range strings.Lines(text) {
+		key, value, ok := strings.Cut(line, "=")
+		if ok && strings.TrimSpace(key) == "worktree" {
+			back, err := canonicalFrom(target, strings.TrimSpace(value))
+			return err == nil && back == dir
+		}
+	}
+	return false
 }
 
 // readGitFile follows the one line "gitdir: PATH" of a worktree or submodule.

@@ -133,11 +133,16 @@ func (b *builder) fresh(m *sandbox.Mount, kind string, opts [][2]string) error {
 }
 
 func (b *builder) freeze(m *sandbox.Mount) error {
-	at, err := b.open(m.Target)
+	at, err := b.openWith(m.Target, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return failed("opening", m.Target, err)
 	}
 	defer unix.Close(at)
+	if m.Perm != 0 {
+		if err := unix.Fchmod(at, m.Perm); err != nil {
+			return failed("closing", m.Target, err)
+		}
+	}
 	return failed("making read-only", m.Target,
 		unix.MountSetattr(at, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}))
 }
