@@ -18,15 +18,17 @@ type call struct {
 // calls are forbidden outside the listed files. Tests are free.
 var calls = []call{
 	{"path/filepath", "EvalSymlinks", "resolve once through a descriptor: what is checked and what is used must be the same object", map[string]string{
-		"internal/workspace/scope.go":     "names of the start; the stage opens each source again without following links",
-		"internal/workspace/state.go":     "our own directory, checked for its owner",
-		"internal/workspace/protect.go":   "finds out that a name is a link, which is then left alone",
-		"internal/workspace/agent.go":     "recognition decides on what would run; it opens nothing",
-		"internal/agents/host_os.go":      "recognition decides on what would run; it opens nothing",
-		"internal/agents/state.go":        "the host's home, outside; the private copy goes through os.Root",
-		"internal/agents/state_mirror.go": "says where a link of the host's home leads before it is copied from",
-		"bench/fixture.go":                "a directory just made, under the name that the kernel shows",
-		"internal/config/edit.go":         "the user's own file may be a link into a dotfiles directory, which has to stay one",
+		"internal/workspace/scope.go":         "names of the start; the stage opens each source again without following links",
+		"internal/workspace/state.go":         "our own directory, checked for its owner",
+		"internal/workspace/sockets_linux.go": "where a socket lies that the kernel names; it is then looked at without following",
+		"internal/doctor/machine_linux.go":    "a directory just made, under the name that the kernel shows",
+		"internal/workspace/protect.go":       "finds out that a name is a link, which is then left alone",
+		"internal/workspace/agent.go":         "recognition decides on what would run; it opens nothing",
+		"internal/agents/host_os.go":          "recognition decides on what would run; it opens nothing",
+		"internal/agents/state.go":            "the host's home, outside; the private copy goes through os.Root",
+		"internal/agents/state_mirror.go":     "says where a link of the host's home leads before it is copied from",
+		"bench/fixture.go":                    "a directory just made, under the name that the kernel shows",
+		"internal/config/edit.go":             "the user's own file may be a link into a dotfiles directory, which has to stay one",
 	}},
 	{"os/exec", "Command", "give an absolute path and an environment of your own", nil},
 	{"os/exec", "CommandContext", "give an absolute path and an environment of your own", map[string]string{
@@ -36,7 +38,9 @@ var calls = []call{
 	{"os/exec", "LookPath", "look in the directories that you trust", map[string]string{
 		"bench/peers.go": "finds the programs to measure",
 	}},
-	{"os", "StartProcess", "the stage starts what runs inside", nil},
+	{"os", "StartProcess", "the stage starts what runs inside", map[string]string{
+		"internal/doctor/machine_linux.go": "our own binary, to see whether namespaces can be made",
+	}},
 	{"syscall", "Exec", "the stage starts what runs inside", nil},
 	{"syscall", "StartProcess", "the stage starts what runs inside", nil},
 	{"syscall", "ForkExec", "the stage starts what runs inside", map[string]string{
@@ -48,6 +52,7 @@ var calls = []call{
 		"bench/main.go":                         "main",
 		"internal/tally/main.go":                "main",
 		"internal/sandbox/stage/main_linux.go":  "the stage is a process of its own",
+		"internal/sandbox/stage/stage_other.go": "the stage is a process of its own",
 		"internal/sandbox/stage/serve_linux.go": "the supervisor is gone: end everything inside",
 	}},
 	{"log", "Fatal", "return an error", nil},
@@ -58,7 +63,8 @@ var calls = []call{
 	{"os", "Chdir", "the working directory is the whole process's: give paths", nil},
 	{"os", "Setenv", "the environment is the whole process's: give a list", nil},
 	{"os", "MkdirTemp", "state lies in the state directory, generated files in memory", map[string]string{
-		"bench/fixture.go": "projects to measure in",
+		"bench/fixture.go":                 "projects to measure in",
+		"internal/doctor/machine_linux.go": "directories to try an overlay in, taken away again",
 	}},
 	{"os", "CreateTemp", "state lies in the state directory, generated files in memory", map[string]string{
 		"internal/config/write.go": "a new configuration beside the old one, to be renamed over it",

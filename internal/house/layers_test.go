@@ -9,9 +9,10 @@ import (
 )
 
 // layers says which rooms each room may import, all below internal/. A
-// mechanism imports policy and no other mechanism; workspace wires them; cli is
-// the only surface so far and the only one that starts the other two faces of
-// the binary, the stage and the helpers inside.
+// mechanism imports policy and no other mechanism. Two rooms compose them:
+// workspace to run a command, doctor to try what this machine can hold. cli is
+// the only surface so far; it starts the other two faces of the binary, the
+// stage and the helpers inside, and lists the table of agents.
 var layers = map[string][]string{
 	"policy":           {},
 	"api":              {},
@@ -25,7 +26,8 @@ var layers = map[string][]string{
 	"sandbox/landlock": {},
 	"sandbox/stage":    {"sandbox", "sandbox/landlock"},
 	"workspace":        {"policy", "api", "config", "agents", "view", "display", "seccomp", "inside", "sandbox", "sandbox/landlock"},
-	"cli":              {"policy", "api", "config", "inside", "sandbox", "sandbox/stage", "workspace"},
+	"doctor":           {"policy", "seccomp", "sandbox", "sandbox/landlock"},
+	"cli":              {"policy", "api", "config", "agents", "inside", "sandbox", "sandbox/stage", "workspace", "doctor"},
 	"house":            {},
 	"tally":            {},
 }

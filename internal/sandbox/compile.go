@@ -24,6 +24,9 @@ const (
 // host path and what is there; for a path that does not exist, KindNone.
 type Facts interface {
 	Resolve(path string) (canonical string, kind Kind)
+	// Identity gives device and inode of a canonical path as they were when it
+	// was resolved; zeros when it was not.
+	Identity(path string) (dev, ino uint64)
 }
 
 // Overlay is a host directory that commands may change without the host seeing it.
@@ -99,6 +102,9 @@ type compiler struct {
 }
 
 func (c *compiler) add(m Mount) {
+	if m.Kind == MountBind {
+		m.Dev, m.Ino = c.facts.Identity(m.Source)
+	}
 	if m.Kind == MountTmpfs {
 		c.memory[m.Target] = true
 	}

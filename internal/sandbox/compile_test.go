@@ -28,6 +28,8 @@ func (f fakeFacts) Resolve(p string) (string, Kind) {
 	}
 }
 
+func (f fakeFacts) Identity(p string) (dev, ino uint64) { return 1, uint64(len(p)) }
+
 var machine = fakeFacts{
 	"/usr": "dir", "/etc": "dir", "/w": "dir", "/w/docs": "dir", "/w/docs/public": "dir", "/w/blocked": "dir", "/w/blocked/allowed": "dir",
 	"/w/.env": "file", "/w/a": "dir", "/w/a/b": "dir", "/w/a/b/key": "file", "/h": "dir", "/h/.ssh": "dir", "/h/tools": "/data/tools", "/data/tools": "dir",
@@ -175,6 +177,16 @@ func TestEveryPlan(t *testing.T) {
 			if got := fmt.Sprint(p.UserLimits); got != want[nested] {
 				t.Errorf("%s: limits %s", nested, got)
 			}
+		}
+	}
+}
+
+// TestSourcesAreKnownByIdentity: a name is not enough, somebody may exchange
+// what it leads to before the stage mounts it.
+func TestSourcesAreKnownByIdentity(t *testing.T) {
+	for _, m := range compile(t, nil, "/usr=read", "/w=write", "/w/docs=read").Mounts {
+		if m.Kind == MountBind && m.Ino != uint64(len(m.Source)) {
+			t.Errorf("%s is mounted by its name alone", m.Source)
 		}
 	}
 }

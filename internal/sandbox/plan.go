@@ -117,6 +117,9 @@ type Mount struct {
 	NoExec   bool
 	Optional bool // skip where Source or Target does not exist
 	Dir      bool // Target is a directory
+	// Dev and Ino are what Source was when it was decided about; the stage
+	// refuses anything else in its place. Ino 0 is not checked.
+	Dev, Ino uint64
 	Perm     uint32
 	Size     uint64
 	Data     []byte

@@ -1,8 +1,10 @@
 package workspace
 
 import (
+	"fmt"
 	"path"
 	"strconv"
+	"strings"
 
 	"carrel/internal/sandbox"
 
@@ -16,8 +18,9 @@ type facts struct {
 }
 
 type fact struct {
-	real string
-	kind sandbox.Kind
+	real     string
+	kind     sandbox.Kind
+	dev, ino uint64
 }
 
 func newFacts() *facts { return &facts{known: make(map[string]fact)} }
@@ -31,9 +34,43 @@ func (f *facts) Resolve(p string) (string, sandbox.Kind) {
 	k := look(p)
 	f.known[p] = k
 	if k.kind != sandbox.KindNone {
-		f.known[k.real] = fact{k.real, k.kind}
+		f.known[k.real] = k
 	}
 	return k.real, k.kind
+}
+
+// Identity gives what a path was when it was resolved.
+func (f *facts) Identity(p string) (dev, ino uint64) {
+	k := f.known[p]
+	if k.real != p {
+		return 0, 0
+	}
+	return k.dev, k.ino
+}
+
+// pin makes sure that the project is the directory that we stand in, not one
+// that has taken its name since: it is reached from the working directory by
+// "..", as many times as the names say.
+func (f *facts) pin(p place) error {
+	fd, err := unix.Open(".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("opening the working directory: %w", err)
+	}
+	for range strings.Count(strings.TrimPrefix(p.cwd, p.project), "/") {
+		up, err := unix.Openat(fd, "..", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		unix.Close(fd)
+		if err != nil {
+			return fmt.Errorf("opening the project: %w", err)
+		}
+		fd = up
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return fmt.Errorf("looking at the project: %w", err)
+	}
+	f.known[p.project] = fact{real: p.project, kind: sandbox.KindDir, dev: st.Dev, ino: st.Ino}
+	return nil
 }
 
 // canonical resolves a path of which the end may not exist: the part that does
@@ -64,7 +101,7 @@ func look(p string) fact {
 	if err != nil || n == 0 || n == len(buf) || buf[0] != '/' {
 		return none
 	}
-	k := fact{real: string(buf[:n]), kind: sandbox.KindOther}
+	k := fact{real: string(buf[:n]), kind: sandbox.KindOther, dev: st.Dev, ino: st.Ino}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
 		k.kind = sandbox.KindFile

@@ -54,6 +54,11 @@ func Prepare(req Request) (*Prepared, error) {
 	if p.place, err = findPlace(req.Cwd, p.getenv("HOME")); err != nil {
 		return nil, err
 	}
+	if req.Cwd == "" {
+		if err := p.facts.pin(p.place); err != nil {
+			return nil, err
+		}
+	}
 	if err := p.load(); err != nil {
 		return nil, err
 	}
@@ -165,7 +170,14 @@ func (p *Prepared) decide() error {
 }
 
 func (p *Prepared) viewRules() []policy.FileRequest {
-	rules := append(slices.Clone(p.view.Rules), p.programs...)
+	rules := slices.Clone(p.programs)
+	for _, r := range p.view.Rules {
+		// Nothing that lies in the project may lead out of it: a grant there
+		// that is a link was made by whoever wrote the project.
+		if real, _ := p.facts.Resolve(r.Place); r.Access == policy.Deny || !within(r.Place, p.place.project) || real == r.Place {
+			rules = append(rules, r)
+		}
+	}
 	for _, extra := range p.view.ExtraRead {
 		rules = append(rules, policy.FileRequest{Place: extra, Access: policy.Read,
 			Source: policy.Source{Layer: policy.LayerDefault, Text: "a system file points there"}})

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"carrel/internal/policy"
 )
@@ -33,14 +34,7 @@ type gitDirs struct {
 // /tmp/.git, and it would make all of /tmp the project.
 func findPlace(cwd, home string) (place, error) {
 	p := place{}
-	if cwd == "" {
-		wd, err := os.Getwd()
-		if err != nil {
-			return p, fmt.Errorf("finding the working directory: %w", err)
-		}
-		cwd = wd
-	}
-	real, err := filepath.EvalSymlinks(cwd)
+	real, err := workingDirectory(cwd)
 	if err != nil {
 		return p, fmt.Errorf("finding the working directory: %w", err)
 	}
@@ -63,6 +57,15 @@ func findPlace(cwd, home string) (place, error) {
 		}
 	}
 	return p, nil
+}
+
+// workingDirectory asks the kernel where we stand; $PWD and other names are
+// what somebody else may have exchanged.
+func workingDirectory(cwd string) (string, error) {
+	if cwd != "" {
+		return filepath.EvalSymlinks(cwd)
+	}
+	return syscall.Getwd()
 }
 
 // openGit says whether dir is the top of a repository of ours. Its own

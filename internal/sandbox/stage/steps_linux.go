@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -59,6 +60,9 @@ func openSource(path string) (int, error) {
 	return fd, failed("opening source", path, err)
 }
 
+// errReplaced is a source that is not what was decided about.
+var errReplaced = errors.New("it was replaced by another while the workspace was starting")
+
 func (b *builder) bind(m *sandbox.Mount, attr uint64) error {
 	src, err := openSource(m.Source)
 	if err != nil {
@@ -70,6 +74,13 @@ func (b *builder) bind(m *sandbox.Mount, attr uint64) error {
 
 // bindFrom clones the mount tree at an open descriptor and attaches it.
 func (b *builder) bindFrom(src int, m *sandbox.Mount, attr uint64) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(src, &st); err != nil {
+		return failed("reading source", m.Source, err)
+	}
+	if m.Kind == sandbox.MountBind && m.Ino != 0 && (st.Ino != m.Ino || st.Dev != m.Dev) {
+		return failed("opening source", m.Source, errReplaced)
+	}
 	tree, err := unix.OpenTree(src, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
 	if err != nil {
 		return failed("cloning source", m.Source, err)
@@ -84,10 +95,6 @@ func (b *builder) bindFrom(src int, m *sandbox.Mount, attr uint64) error {
 	}
 	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, set); err != nil {
 		return failed("restricting", m.Source, err)
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(src, &st); err != nil {
-		return failed("reading source", m.Source, err)
 	}
 	return b.attach(tree, m.Target, st.Mode&unix.S_IFMT == unix.S_IFDIR)
 }
