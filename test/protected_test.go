@@ -40,7 +40,7 @@ func TestProtectedNames(t *testing.T) {
 		{"exchange .git", "mkdir -p new/hooks; echo id > new/hooks/pre-commit; mv -T --exchange new .git"},
 		{"replace the config", "cp .git/config c; echo '[alias] x = !id' >> c; mv -f c .git/config"},
 		{"hard link", "ln .git/config c; echo '[alias] x = !id' >> c; ln .git/hooks/pre-commit.sample h; echo id >> h"},
-		{"config.lock", "cp .git/config .git/config.lock; echo '[alias] x = !id' >> .git/config.lock; mv .git/config.lock .git/config"},
+		{"config.lock", "cp .git/config .git/config.lock; echo '[alias] x = !id' >> .git/config.lock; mv .git/config.lock .git/config; rm -f .git/config.lock"},
 		{"attributes", "mkdir -p .git/info; echo '* filter=x' >> .git/info/attributes"},
 		{"editor tasks", "echo '{}' > .vscode/tasks.json; mv .vscode v; mkdir .vscode; echo '{}' > .vscode/tasks.json; echo x > .vscode/settings.json"},
 		{"agent settings", "echo '{}' > .claude/settings.json; mv .claude/settings.json x; mv .claude c; mkdir .claude; echo '{}' > .claude/settings.json"},

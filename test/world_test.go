@@ -134,7 +134,15 @@ type result struct {
 }
 
 func (r result) String() string {
-	return "status " + strconv.Itoa(r.code) + " signal " + strconv.Itoa(int(r.signal)) + "\n--- stdout\n" + r.out + "--- stderr\n" + r.err
+	return "status " + strconv.Itoa(r.code) + " signal " + strconv.Itoa(int(r.signal)) + "\n--- stdout\n" + cut(r.out) + "--- stderr\n" + cut(r.err)
+}
+
+// cut keeps a message readable.
+func cut(s string) string {
+	if len(s) > 1500 {
+		return s[:1500] + "...\n"
+	}
+	return s
 }
 
 // command makes a process of the person in the project, in a session of its own.

@@ -17,6 +17,9 @@
 // Limits: the tests read the source, they do not type-check it. A forbidden
 // function that is stored in a variable first is not seen; review is for that.
 //
-// This package has no code, only tests. Nothing may import it, and it imports
-// nothing of this module.
+// The manual is held too: the tables of docs/configuration.md are generated
+// from the schema, links lead somewhere, every module has its reason.
+//
+// This package has no code, only tests. Nothing may import it; its tests import
+// package config for the schema and nothing else of this module.
 package house

@@ -46,7 +46,7 @@ var allowed = []rule{
 		when:   always,
 		reason: "starting, ending and signalling processes of the own pid namespace",
 		names: `fork vfork execve execveat exit exit_group wait4 waitid
-			kill tkill tgkill pidfd_open pidfd_send_signal process_mrelease kcmp
+			tkill tgkill pidfd_open process_mrelease kcmp
 			rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait
 			rt_sigqueueinfo rt_tgsigqueueinfo rt_sigsuspend sigaltstack pause
 			restart_syscall set_tid_address set_robust_list get_robust_list

@@ -11,10 +11,22 @@ const (
 	socketKind
 	sockoptName
 	personaValue
+	killTarget
+	pidfdFlags
 )
 
 // conditional holds the rules that look at arguments.
 var conditional = []rule{
+	{
+		when: always, condition: killTarget,
+		reason: "kill(0) reaches the whole process group, which is the caller's outside; refused where no Landlock scope stops it",
+		names:  "kill",
+	},
+	{
+		when: always, condition: pidfdFlags,
+		reason: "PIDFD_SIGNAL_PROCESS_GROUP is kill(0) by another door",
+		names:  "pidfd_send_signal",
+	},
 	{
 		when: always, condition: cloneFlags,
 		reason: "new namespaces by nesting level: none has none, userns all but mount namespaces, full all",

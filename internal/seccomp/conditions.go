@@ -25,6 +25,9 @@ const (
 	tiocsetd  = 0x5423
 )
 
+// pidfdProcessGroup is PIDFD_SIGNAL_PROCESS_GROUP (linux/pidfd.h).
+const pidfdProcessGroup = 1 << 2
+
 // Values of socket and setsockopt (linux/socket.h, linux/net.h, linux/in.h).
 const (
 	afUnix    = 1
@@ -75,6 +78,8 @@ func (b *builder) conditions() {
 		{socketKind, b.socket},
 		{sockoptName, b.setsockopt},
 		{personaValue, b.personality},
+		{killTarget, b.kill},
+		{pidfdFlags, b.pidfdSendSignal},
 	}
 	for _, block := range blocks {
 		if l, used := b.blocks[block.condition]; used {
@@ -82,6 +87,23 @@ func (b *builder) conditions() {
 			block.write()
 		}
 	}
+}
+
+// kill lets any target pass but the caller's process group.
+func (b *builder) kill() {
+	if !b.options.NoGroupSignals {
+		b.ret(actionAllow)
+		return
+	}
+	b.refuseValues(0, 0)
+}
+
+func (b *builder) pidfdSendSignal() {
+	if !b.options.NoGroupSignals {
+		b.ret(actionAllow)
+		return
+	}
+	b.refuseBits(3, pidfdProcessGroup)
 }
 
 // forbidden returns the namespaces that the nesting level does not give.

@@ -228,8 +228,46 @@ func TestEveryConditionHasRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range calls {
+		if c.Name == "kill" || c.Name == "pidfd_send_signal" {
+			continue // their rows depend on an option: TestGroupSignals
+		}
 		if c.Class == Conditional && !(allowed[c.Name] && refused[c.Name]) {
 			t.Errorf("%s is conditional without rows for both answers", c.Name)
+		}
+	}
+}
+
+// TestGroupSignals: without Landlock scopes the process group outside must be
+// out of reach; one process, the own group by number and -1 stay possible.
+func TestGroupSignals(t *testing.T) {
+	rows := []struct {
+		call    string
+		args    [6]uint64
+		refused bool
+	}{
+		{"kill", [6]uint64{0, 9}, true},
+		{"kill", [6]uint64{high, 9}, true}, // the kernel takes an int
+		{"kill", [6]uint64{12, 9}, false},
+		{"kill", [6]uint64{1<<64 - 1, 15}, false},
+		{"kill", [6]uint64{1<<64 - 12, 15}, false},
+		{"pidfd_send_signal", [6]uint64{5, 9, 0, 0}, false},
+		{"pidfd_send_signal", [6]uint64{5, 9, 0, 1}, false},
+		{"pidfd_send_signal", [6]uint64{5, 9, 0, 4}, true},
+	}
+	for _, o := range variants() {
+		for _, limited := range []bool{false, true} {
+			o.NoGroupSignals = limited
+			prog, audit := mustBuild(t, o), auditOf(t, o)
+			for _, row := range rows {
+				want := uint32(0)
+				if row.refused && limited {
+					want = ePERM
+				}
+				r := mustRun(t, prog, data{nr: numbersOf(t, o, row.call)[0], arch: audit, args: row.args})
+				if r.action != action(want) {
+					t.Errorf("%v limited %v: %s%#x gives %#x, want %#x", o, limited, row.call, row.args, r.action, action(want))
+				}
+			}
 		}
 	}
 }

@@ -225,7 +225,7 @@ func probePrivileges() map[string]int {
 	return map[string]int{"install": errnoOf(Install(prog))}
 }
 
-// probeTerminal makes a pseudo terminal the controlling one of this session.
+// probeTerminal makes a pseudo terminal the controlling one of this process.
 func probeTerminal() map[string]int {
 	found := map[string]int{}
 	master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)

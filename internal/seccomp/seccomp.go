@@ -39,6 +39,11 @@ type Options struct {
 	// same pid and user namespaces, so debuggers and strace reach nothing
 	// outside the walls; without it they answer EPERM.
 	Debug bool
+
+	// NoGroupSignals refuses signals to the whole process group. It is for
+	// kernels without Landlock scopes (before 6.12): the group is shared with
+	// the caller outside, as a pipeline's members share one.
+	NoGroupSignals bool
 }
 
 // Class is what can become of a system call.

@@ -400,7 +400,7 @@ func (p *Prepared) layers(in *sandbox.Input) error {
 	if err != nil {
 		return err
 	}
-	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: p.Policy.Nested, Debug: true})
+	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: p.Policy.Nested, Debug: true, NoGroupSignals: !in.Scopes})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -163,6 +165,9 @@ func (p *Prepared) notStarted(r *api.Result, err error) (*api.Result, error) {
 	if kind == sandbox.KindNone {
 		return r, fmt.Errorf("%q does not exist", full)
 	}
+	if a := p.Policy.Lookup(real).Access; a == policy.Read || a == policy.Write {
+		return r, fmt.Errorf("%q is visible, but the interpreter that it names is not: %s", full, interpreter(real))
+	}
 	d := api.Denial{Code: api.CodeNotVisible, Operation: "exec", Subject: full, Rule: "no rule shows it", Source: "default",
 		Message: fmt.Sprintf("%q exists but cannot be seen inside", full), Hint: "--read " + dirOf(real)}
 	if x := policy.Explain(p.Policy, policy.Query{Path: real}); x.Path != nil && x.Path.Decision.Rule != nil {
@@ -173,6 +178,16 @@ func (p *Prepared) notStarted(r *api.Result, err error) (*api.Result, error) {
 	}
 	p.deny(d)
 	return r, &d
+}
+
+// interpreter is what a script's first line names.
+func interpreter(script string) string {
+	head, err := readHead(script, 256)
+	line, _, _ := strings.Cut(string(head), "\n")
+	if err != nil || !strings.HasPrefix(line, "#!") {
+		return "its loader is missing (another libc or architecture?)"
+	}
+	return strconv.Quote(strings.TrimSpace(line[2:]))
 }
 
 // recorder keeps what the inside API reports. It may be called concurrently.

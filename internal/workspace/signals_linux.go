@@ -3,8 +3,10 @@ package workspace
 import (
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"carrel/internal/sandbox"
 
@@ -96,8 +98,14 @@ func stopWith(_ uint64, sig syscall.Signal) {
 // shell sees what it would have seen without walls. It returns only when the
 // signal is ignored.
 func DieBy(sig syscall.Signal) {
-	signal.Reset(sig)
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	runtime.LockOSThread()
+	// Package signal would give the runtime's own handler back, which prints a
+	// crash of ours. The kernel's struct: handler, flags, restorer, mask.
+	var defaultAction struct{ handler, flags, restorer, mask uintptr }
+	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&defaultAction)), 0, 8, 0, 0)
+	var none unix.Sigset_t
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil)
 	_ = unix.Kill(os.Getpid(), sig)
 	time.Sleep(100 * time.Millisecond)
 }

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// TestEveryCommandHelps: every command says how it ends, shows an example, and
+// refuses what it does not take.
+func TestEveryCommandHelps(t *testing.T) {
+	a := &app{}
+	queue := a.root().Commands()
+	for len(queue) > 0 {
+		cmd := queue[0]
+		queue = append(queue[1:], cmd.Commands()...)
+		t.Run(cmd.CommandPath(), func(t *testing.T) {
+			if cmd.Short == "" || cmd.Example == "" {
+				t.Error("no summary or no example")
+			}
+			if !strings.Contains(cmd.Long, "Exit status:") && cmd.Name() != "version" {
+				t.Error("its help does not say how it ends")
+			}
+		})
+	}
+}
+
+// TestCompletionWords: words that a shell offers are words that are taken.
+func TestCompletionWords(t *testing.T) {
+	a := &app{}
+	for _, flag := range []string{"persona", "network", "display", "home", "nested"} {
+		cmd := a.explainCommand()
+		words, ok := cmd.GetFlagCompletionFunc(flag)
+		if !ok {
+			t.Errorf("--%s offers no words", flag)
+			continue
+		}
+		list, directive := words(cmd, nil, "")
+		if len(list) == 0 || directive != cobra.ShellCompDirectiveNoFileComp {
+			t.Errorf("--%s offers %q, directive %d", flag, list, directive)
+		}
+		for _, w := range list {
+			if !strings.Contains(cmd.Flags().Lookup(flag).Usage, w) {
+				t.Errorf("--%s offers %q, its help does not name that", flag, w)
+			}
+		}
+	}
+}
+
+// TestPresetKeys: a run flag and the key of a preset say the same.
+func TestPresetKeys(t *testing.T) {
+	tests := []struct {
+		args []string
+		want []presetKey
+	}{
+		{nil, nil},
+		{[]string{"--read", "/a b", "--read", "/c", "--network", "local"}, []presetKey{{"read", `["/a b", "/c"]`}, {"network", `"local"`}}},
+		{[]string{"--env", "A", "--env", "B=1=2"}, []presetKey{{"environment", `{pass: ["A"], set: {"B": "1=2"}}`}}},
+		{[]string{"--pids", "0", "--timeout", "5m"}, []presetKey{{"resources", `{timeout: "5m", pids: 0}`}}},
+	}
+	for _, tt := range tests {
+		f := &runFlags{}
+		cmd := &cobra.Command{}
+		f.register(cmd.Flags())
+		if err := cmd.ParseFlags(tt.args); err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.presetKeys(cmd)
+		if err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("%q: got %q, %v, want %q", tt.args, got, err, tt.want)
+		}
+	}
+}
