@@ -57,7 +57,7 @@ type warning struct {
 type pathAnswer struct {
 	Path   text      `json:"path"`
 	Real   text      `json:"real,omitempty"` // where symlinks lead, when somewhere else
-	Access string    `json:"access"` // none, read, write, deny; private: its own copy; device
+	Access string    `json:"access"`         // none, read, write, deny; private: its own copy; device
 	Why    text      `json:"why"`
 	Rule   *fileRule `json:"rule,omitempty"`
 	Inside text      `json:"inside,omitempty"` // what a command finds there

@@ -172,7 +172,9 @@ func TestChecks(t *testing.T) {
 			m.State = func() Place { return Place{Path: "/h/s", Nearest: "/h", Safe: true} }
 		}}, "state directory", Weak, "writable", true},
 		{"disk is full", []change{func(m *Machine) {
-			m.State = func() Place { return Place{Path: "/s", Exists: true, Nearest: "/s", Writable: true, Safe: true, Known: true, Free: 1 << 20} }
+			m.State = func() Place {
+				return Place{Path: "/s", Exists: true, Nearest: "/s", Writable: true, Safe: true, Known: true, Free: 1 << 20}
+			}
 		}}, "free space", Weak, "XDG_STATE_HOME", true},
 		{"no desktop programs", []change{func(m *Machine) { m.Find = func(string) string { return "" } }}, "links", Weak, "xdg-utils", true},
 		{"no virtual display", []change{func(m *Machine) { m.Find = func(string) string { return "" } }}, "virtual display", Missing, "xvfb", true},

@@ -75,6 +75,8 @@ func (p *Prepared) Start() (*api.Result, error) {
 	if group != nil {
 		defer p.dropGroup(group)
 	}
+	signals := holdSignals()
+	defer signals.stop()
 	early := p.early
 	p.early = nil
 	walls, err := sandbox.Launch(p.Plan, selfExe, early, io.files, group, stopWith)
@@ -83,17 +85,16 @@ func (p *Prepared) Start() (*api.Result, error) {
 		return p.notStarted(r, err)
 	}
 	io.started()
-	err = p.supervise(walls, r)
+	err = p.supervise(walls, signals, r)
 	p.mergeAgent()
 	return r, errors.Join(err, io.finish())
 }
 
 // supervise waits for the command while links, signals and the clock are
 // answered. When it returns nothing inside is alive.
-func (p *Prepared) supervise(walls *sandbox.Walls, r *api.Result) error {
+func (p *Prepared) supervise(walls *sandbox.Walls, signals *signalRelay, r *api.Result) error {
 	p.notes = append(p.notes, walls.Notes...)
-	stop := relaySignals(walls)
-	defer stop()
+	signals.forward(walls)
 	ctx, cancel := p.deadline()
 	defer cancel()
 	timedOut := context.AfterFunc(ctx, func() { p.endByClock(walls) })

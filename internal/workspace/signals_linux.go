@@ -22,25 +22,40 @@ const stopGrace = 5 * time.Second
 // a pipeline.
 var forwarded = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM}
 
-// relaySignals passes signals to the command until stop is called. A signal
-// that our caller had ignored stays ignored, for the command too.
-func relaySignals(w *sandbox.Walls) (stop func()) {
+// signalRelay passes signals to the command. It listens from before the start:
+// a signal that comes while the walls are going up waits for the command.
+type signalRelay struct {
+	in   chan os.Signal
+	done chan struct{}
+}
+
+// holdSignals begins to listen. A signal that our caller had ignored stays
+// ignored, for the command too.
+func holdSignals() *signalRelay {
 	var want []os.Signal
 	for _, s := range forwarded {
 		if !signal.Ignored(s) {
 			want = append(want, s)
 		}
 	}
-	in := make(chan os.Signal, 16)
-	signal.Notify(in, want...)
-	done := make(chan struct{})
+	r := &signalRelay{in: make(chan os.Signal, 64), done: make(chan struct{})}
+	signal.Notify(r.in, want...)
+	return r
+}
+
+// forward begins to pass on. What has come so far goes to the command in any
+// case: the terminal's copy found no command yet.
+func (r *signalRelay) forward(w *sandbox.Walls) {
+	for n := len(r.in); n > 0; n-- {
+		_ = w.Signal(sandbox.FirstCommand, (<-r.in).(syscall.Signal))
+	}
 	go func() {
 		var asked int
 		for {
 			select {
-			case <-done:
+			case <-r.done:
 				return
-			case s := <-in:
+			case s := <-r.in:
 				sig := s.(syscall.Signal)
 				if fromTerminal(sig) {
 					continue
@@ -48,18 +63,20 @@ func relaySignals(w *sandbox.Walls) (stop func()) {
 				_ = w.Signal(sandbox.FirstCommand, sig)
 				if sig == syscall.SIGTERM || sig == syscall.SIGHUP {
 					if asked++; asked == 1 {
-						time.AfterFunc(stopGrace, func() { killUnlessDone(w, done) })
+						time.AfterFunc(stopGrace, func() { killUnlessDone(w, r.done) })
 					} else {
-						killUnlessDone(w, done)
+						killUnlessDone(w, r.done)
 					}
 				}
 			}
 		}
 	}()
-	return func() {
-		signal.Stop(in)
-		close(done)
-	}
+}
+
+// stop ends the relay; it may be called once.
+func (r *signalRelay) stop() {
+	signal.Stop(r.in)
+	close(r.done)
 }
 
 func killUnlessDone(w *sandbox.Walls, done <-chan struct{}) {
