@@ -232,13 +232,13 @@ func TestRedirections(t *testing.T) {
 func TestClosedDescriptors(t *testing.T) {
 	w := newWorld(t, ordinary(t))
 	for _, closed := range []string{"<&-", ">&-", "2>&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-"} {
-		if r := w.plain("bash", "-c", w.bin+" run -- sh -c 'readlink /proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2 > fds; ls /proc/self/fd > list; exit 3' "+closed); r.code != 3 {
+		if r := w.plain("bash", "-c", w.bin+" run -- sh -c 'x=$(readlink /proc/$$/fd/0 /proc/$$/fd/1 /proc/$$/fd/2); y=$(ls /proc/$$/fd); echo \"$x\" > fds; echo $y > list; exit 3' "+closed); r.code != 3 {
 			t.Errorf("%s: %s", closed, r)
 		}
-		if got := w.read(w.project + "/fds"); strings.Contains(got, "carrel") || strings.Contains(got, "anon_inode") {
+		if got := w.read(w.project + "/fds"); strings.Contains(got, w.base) || strings.Contains(got, "anon_inode") || strings.Contains(got, "socket") {
 			t.Errorf("%s: %q", closed, got)
 		}
-		if got := w.read(w.project + "/list"); got != "0\n1\n2\n3\n" { // 3 is the directory that ls reads
+		if got := w.read(w.project + "/list"); !strings.HasPrefix(got, "0 1 2") || len(got) > len("0 1 2 3\n") { // 3 may be the shell's pipe
 			t.Errorf("%s: %q", closed, got)
 		}
 	}

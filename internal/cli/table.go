@@ -25,7 +25,7 @@ func (t *table) row(cells ...string) {
 
 // columnMax is the width up to which a column is aligned; a longer cell pushes
 // its own row only.
-const columnMax = 44
+const columnMax = 56
 
 // print writes the rows, each behind indent.
 func (t *table) print(w io.Writer, indent string) {

@@ -74,7 +74,7 @@ type MountKind uint8
 const (
 	// MountBind binds Source (and all that is mounted below it) to Target.
 	MountBind MountKind = iota + 1
-	// MountTmpfs puts an empty memory file system of Size bytes at Target.
+	// MountTmpfs puts an empty private directory in memory at Target.
 	MountTmpfs
 	// MountProc mounts a fresh procfs for the new pid namespace.
 	MountProc
@@ -121,7 +121,6 @@ type Mount struct {
 	// refuses anything else in its place. Ino 0 is not checked.
 	Dev, Ino uint64
 	Perm     uint32
-	Size     uint64
 	Data     []byte
 	Reason   string // why, for people; the stage does not look at it
 }

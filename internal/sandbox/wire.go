@@ -131,7 +131,6 @@ func (e *encoder) mount(m *Mount) {
 	e.num(m.Dev)
 	e.num(m.Ino)
 	e.num(uint64(m.Perm))
-	e.num(m.Size)
 	e.str(string(m.Data))
 }
 
@@ -192,7 +191,7 @@ func (d *decoder) mount() Mount {
 	m := Mount{Kind: MountKind(d.num()), Target: d.str(), Source: d.str(), Lower: d.str(), Upper: d.str(), Work: d.str()}
 	m.ReadOnly, m.NoExec, m.Optional, m.Dir = d.bool(), d.bool(), d.bool(), d.bool()
 	m.Dev, m.Ino = d.num(), d.num()
-	m.Perm, m.Size = uint32(d.num()), d.num()
+	m.Perm = uint32(d.num())
 	m.Data = []byte(d.str())
 	return m
 }

@@ -21,7 +21,7 @@ func anyPlan(t *rapid.T) *Plan {
 			Lower: anyBytes.Draw(t, "lower"), Upper: anyBytes.Draw(t, "upper"), Work: anyBytes.Draw(t, "work"),
 			ReadOnly: rapid.Bool().Draw(t, "ro"), NoExec: rapid.Bool().Draw(t, "noexec"), Optional: rapid.Bool().Draw(t, "opt"), Dir: rapid.Bool().Draw(t, "dir"),
 			Dev: rapid.Uint64().Draw(t, "dev"), Ino: rapid.Uint64().Draw(t, "ino"),
-			Perm: rapid.Uint32().Draw(t, "perm"), Size: rapid.Uint64().Draw(t, "size"), Data: []byte(anyBytes.Draw(t, "data")),
+			Perm: rapid.Uint32().Draw(t, "perm"), Data: []byte(anyBytes.Draw(t, "data")),
 		})
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "limits") {

@@ -113,3 +113,8 @@ func look(p string) fact {
 
 // forget makes the next question about p look again.
 func (f *facts) forget(p string) { delete(f.known, p) }
+
+// readable asks with the effective ids and groups of this process.
+func readable(path string) bool {
+	return unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK, unix.AT_EACCESS) == nil
+}

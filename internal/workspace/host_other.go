@@ -52,6 +52,8 @@ func expand(*policy.Effective, []string) ([]policy.Rule, error) { return nil, er
 
 func hostSockets([]string) []string { return nil }
 
+func readable(string) bool { return true }
+
 func terminalName() string { return "" }
 
 func (p *Prepared) holdable() error { return errHere }

@@ -174,6 +174,9 @@ func (p *Prepared) viewRules() []policy.FileRequest {
 	for _, r := range p.view.Rules {
 		// Nothing that lies in the project may lead out of it: a grant there
 		// that is a link was made by whoever wrote the project.
+		if r.Access == policy.Deny && p.unreadable(r.Place) {
+			continue
+		}
 		if real, _ := p.facts.Resolve(r.Place); r.Access == policy.Deny || !within(r.Place, p.place.project) || real == r.Place {
 			rules = append(rules, r)
 		}
@@ -183,6 +186,12 @@ func (p *Prepared) viewRules() []policy.FileRequest {
 			Source: policy.Source{Layer: policy.LayerDefault, Text: "a system file points there"}})
 	}
 	return append(rules, p.ownRules()...)
+}
+
+// unreadable says that a system file needs no mask: an ordinary user cannot
+// read it outside either, and inside has fewer rights than outside.
+func (p *Prepared) unreadable(path string) bool {
+	return p.uid != 0 && strings.HasPrefix(path, "/etc/") && !readable(path)
 }
 
 // ownRules keep our own files from what we run: a command that may write home

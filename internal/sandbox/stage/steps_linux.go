@@ -120,14 +120,21 @@ func (b *builder) self(m *sandbox.Mount) error {
 	return b.bindFrom(at, m, unix.MOUNT_ATTR_NODEV)
 }
 
+// tmpfs gives the target an empty directory in memory. All of them share one
+// file system, each as a mount of its own: making and freeing a file system is
+// what costs.
 func (b *builder) tmpfs(m *sandbox.Mount) error {
-	fs, err := memoryFS("0"+strconv.FormatUint(uint64(m.Perm), 8), m.Size)
-	if err != nil {
-		return failed("making a memory file system for", m.Target, err)
+	b.serial++
+	name := strconv.Itoa(b.serial)
+	if err := unix.Mkdirat(b.scratch, name, m.Perm); err != nil {
+		return failed("making a private directory for", m.Target, err)
 	}
-	defer unix.Close(fs)
-	b.remember(fs)
-	return b.attach(fs, m.Target, true)
+	src, err := unix.Openat(b.scratch, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return failed("opening the private directory for", m.Target, err)
+	}
+	defer unix.Close(src)
+	return b.bindFrom(src, &sandbox.Mount{Kind: sandbox.MountTmpfs, Source: m.Target, Target: m.Target}, unix.MOUNT_ATTR_NODEV)
 }
 
 func (b *builder) fresh(m *sandbox.Mount, kind string, opts [][2]string) error {
