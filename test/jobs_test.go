@@ -121,6 +121,34 @@ func TestCommandStopsItself(t *testing.T) {
 	}
 }
 
+// TestSuspendOfVim: a program in raw mode gets Ctrl-Z as a key and stops its
+// process group itself.
+func TestSuspendOfVim(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.need("vim")
+	w.write(w.project+"/file", "line one\n")
+	tm := w.shellOutside()
+	tm.send(w.bin + " run -- vim -u NONE -N file\n")
+	tm.expect("line one")
+	time.Sleep(200 * time.Millisecond)
+	tm.send("\x1a")
+	tm.expect("Stopped")
+	tm.expect("OUT> ")
+	tm.send("echo between\n")
+	tm.expect("between\r\n")
+	tm.send("fg\n")
+	tm.expect("line one")
+	tm.send("ohello\x1b:wq\r")
+	if got := tm.status(); got != "st=0\r" {
+		t.Errorf("quit: %q", got)
+	}
+	if !strings.Contains(w.read(w.project+"/file"), "hello") {
+		t.Error("vim wrote nothing")
+	}
+	tm.send("exit\n")
+	tm.wait()
+}
+
 // TestJobControlInside: an interactive shell behind the walls has jobs of its own.
 func TestJobControlInside(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {

@@ -106,12 +106,14 @@ func buildProgram(to string) error {
 	return os.Chmod(to, 0o755)
 }
 
+// copyFile copies a program in a process of its own: a writable descriptor in
+// this one could be inherited by a process that is just being forked for
+// another test, and would make the copy's first start fail with ETXTBSY.
 func copyFile(from, to string, perm os.FileMode) error {
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
+	if out, err := exec.Command("cp", from, to).CombinedOutput(); err != nil {
+		return fmt.Errorf("copying a program: %w: %s", err, out)
 	}
-	return os.WriteFile(to, data, perm)
+	return os.Chmod(to, perm)
 }
 
 // mountPoints lists the mounts of this process.

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"carrel/internal/agents"
 	"carrel/internal/api"
@@ -86,10 +87,10 @@ func (a *app) prepareExplained(cmd *cobra.Command, f *explainFlags, argv []strin
 	persona := policy.Agent
 	if f.shell {
 		persona = policy.Human
-		argv = append([]string{a.userShell()}, argv...)
+		argv = append([]string{workspace.UserShell(os.Getenv)}, argv...)
 	}
 	if b, ok := agents.BuiltinPreset(f.run.preset); len(argv) == 0 && (f.run.preset == "" || ok && len(b.Command) == 0) {
-		argv = []string{a.userShell()}
+		argv = []string{workspace.UserShell(os.Getenv)}
 	}
 	p, err := workspace.Prepare(workspace.Request{
 		Argv: argv, Flags: flags, Default: persona, Preset: f.run.preset, Permissions: f.run.permissions, Environ: a.environ,

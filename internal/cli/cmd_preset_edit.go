@@ -3,7 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strconv"
+	"maps"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"carrel/internal/agents"
@@ -22,22 +24,19 @@ func (a *app) presetAddCommand() *cobra.Command {
 		Short: "Save a command as a preset",
 		Long: `Writes a preset into your configuration file; comments and other keys stay as
 they are. A person drives it (persona human) unless --persona agent says
-otherwise.
+otherwise. The other flags become the preset's policy.
 ` + plainStatusHelp,
 		Example: `  carrel preset add fix --persona agent -- claude -p "make the tests pass"
-  carrel preset add demo --description "The demo" -- ./demo --fast`,
+  carrel preset add demo --description "The demo" --network local -- ./demo --fast`,
 		Args: addArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			keys, err := f.presetKeys(cmd)
 			if err != nil {
 				return err
 			}
-			if len(keys) > 0 {
-				return unsavable(keys)
-			}
 			return a.addPreset(config.NewPreset{
 				Name: args[0], Command: args[1:], Persona: policy.Persona(f.persona), Description: description,
-				Replace: replace, Builtin: builtinNames(),
+				Keys: keys, Replace: replace, Builtin: builtinNames(),
 			})
 		},
 	}
@@ -122,12 +121,10 @@ func builtinNames() []string {
 	return names
 }
 
-// presetKey is one key of a preset with its value as YAML.
-type presetKey struct{ name, value string }
-
 // presetKeys turns the run flags that were given into the keys that mean the
-// same in a preset.
-func (f *runFlags) presetKeys(cmd *cobra.Command) ([]presetKey, error) {
+// same in a preset. A relative place means this directory, and a file's would
+// mean the project that the preset is used in: so it is made absolute.
+func (f *runFlags) presetKeys(cmd *cobra.Command) ([]config.PresetKey, error) {
 	for _, flag := range []string{"preset", "json", "permissions"} {
 		if cmd.Flags().Changed(flag) {
 			return nil, fmt.Errorf("--%s belongs to one run and cannot stand in a preset", flag)
@@ -136,85 +133,76 @@ func (f *runFlags) presetKeys(cmd *cobra.Command) ([]presetKey, error) {
 	if _, err := f.request(cmd); err != nil { // sizes and times
 		return nil, err
 	}
-	var keys []presetKey
-	list := func(name string, values []string) {
+	read, err := absolute(f.read)
+	if err != nil {
+		return nil, err
+	}
+	write, err := absolute(f.write)
+	if err != nil {
+		return nil, err
+	}
+	var keys []config.PresetKey
+	list := func(values []string, path ...string) {
 		if len(values) > 0 {
-			keys = append(keys, presetKey{name, yamlList(values)})
+			keys = append(keys, config.PresetKey{Path: path, List: values})
 		}
 	}
-	word := func(name, value string) {
+	word := func(value string, path ...string) {
 		if value != "" {
-			keys = append(keys, presetKey{name, strconv.Quote(value)})
+			keys = append(keys, config.PresetKey{Path: path, Text: value})
 		}
 	}
-	list("read", f.read)
-	list("write", f.write)
-	list("deny", f.deny)
-	list("protect", f.protect)
-	list("devices", f.device)
-	word("network", f.network)
-	word("display", f.display)
-	word("home", f.home)
-	word("nested", f.nested)
+	list(read, "read")
+	list(write, "write")
+	list(f.deny, "deny")
+	list(f.protect, "protect")
+	list(f.device, "devices")
+	word(f.network, "network")
+	word(f.display, "display")
+	word(f.home, "home")
+	word(f.nested, "nested")
 	keys = append(keys, f.environmentKeys()...)
-	return append(keys, f.resourceKeys(cmd)...), nil
+	word(f.timeout, "resources", "timeout")
+	word(f.memory, "resources", "memory")
+	if cmd.Flags().Changed("pids") {
+		keys = append(keys, config.PresetKey{Path: []string{"resources", "pids"}, Count: &f.pids})
+	}
+	return keys, nil
 }
 
-func (f *runFlags) environmentKeys() []presetKey {
-	var pass, set []string
+func (f *runFlags) environmentKeys() []config.PresetKey {
+	var pass []string
+	var keys []config.PresetKey
+	set := map[string]string{}
 	for _, e := range f.env {
-		name, value, ok := strings.Cut(e, "=")
-		if ok {
-			set = append(set, strconv.Quote(name)+": "+strconv.Quote(value))
+		if name, value, ok := strings.Cut(e, "="); ok {
+			set[name] = value
+		} else {
+			pass = append(pass, name)
+		}
+	}
+	if len(pass) > 0 {
+		keys = append(keys, config.PresetKey{Path: []string{"environment", "pass"}, List: pass})
+	}
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		keys = append(keys, config.PresetKey{Path: []string{"environment", "set", name}, Text: set[name]})
+	}
+	return keys
+}
+
+// absolute keeps special places and makes the others absolute.
+func absolute(places []string) ([]string, error) {
+	out := make([]string, len(places))
+	for i, p := range places {
+		out[i] = p
+		if p == "" || strings.ContainsAny(p[:1], "~:") {
 			continue
 		}
-		pass = append(pass, name)
+		abs, err := filepath.Abs(p)
+		if err != nil {
+			return nil, fmt.Errorf("finding %q: %w", p, err)
+		}
+		out[i] = abs
 	}
-	var parts []string
-	if len(pass) > 0 {
-		parts = append(parts, "pass: "+yamlList(pass))
-	}
-	if len(set) > 0 {
-		parts = append(parts, "set: {"+strings.Join(set, ", ")+"}")
-	}
-	if len(parts) == 0 {
-		return nil
-	}
-	return []presetKey{{"environment", "{" + strings.Join(parts, ", ") + "}"}}
-}
-
-func (f *runFlags) resourceKeys(cmd *cobra.Command) []presetKey {
-	var parts []string
-	if f.timeout != "" {
-		parts = append(parts, "timeout: "+strconv.Quote(f.timeout))
-	}
-	if f.memory != "" {
-		parts = append(parts, "memory: "+strconv.Quote(f.memory))
-	}
-	if cmd.Flags().Changed("pids") {
-		parts = append(parts, fmt.Sprintf("pids: %d", f.pids))
-	}
-	if len(parts) == 0 {
-		return nil
-	}
-	return []presetKey{{"resources", "{" + strings.Join(parts, ", ") + "}"}}
-}
-
-func yamlList(values []string) string {
-	quoted := make([]string, len(values))
-	for i, v := range values {
-		quoted[i] = strconv.Quote(v)
-	}
-	return "[" + strings.Join(quoted, ", ") + "]"
-}
-
-// unsavable says how to write down by hand what the editor of the
-// configuration cannot write.
-func unsavable(keys []presetKey) error {
-	var b strings.Builder
-	b.WriteString("a preset's policy is not written by this command yet; nothing was changed\nhint: add the preset without these flags, then put below its name in your configuration:")
-	for _, k := range keys {
-		fmt.Fprintf(&b, "\n    %s: %s", k.name, k.value)
-	}
-	return errors.New(b.String())
+	return out, nil
 }

@@ -46,6 +46,7 @@ agents (claude, codex, gemini, ...) also get their own settings and login.
 	}
 	cmd.Flags().SetInterspersed(false)
 	f.register(cmd.Flags())
+	a.registerCompletions(cmd)
 	return cmd
 }
 
@@ -61,19 +62,13 @@ host's display is granted where there is one.
   carrel shell --network open
   carrel shell -- -c 'make && ./demo'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.start(cmd, f, append([]string{a.userShell()}, args...), policy.Human)
+			return a.start(cmd, f, append([]string{workspace.UserShell(os.Getenv)}, args...), policy.Human)
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
 	f.register(cmd.Flags())
+	a.registerCompletions(cmd)
 	return cmd
-}
-
-func (a *app) userShell() string {
-	if s := os.Getenv("SHELL"); s != "" {
-		return s
-	}
-	return "/bin/sh"
 }
 
 // start is what run and shell share: prepare, start, tell.

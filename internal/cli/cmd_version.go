@@ -10,8 +10,13 @@ import (
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version, the Go release and the platform",
+		Use:   "version",
+		Short: "Print the version, the Go release and the platform",
+		Long: `Prints the version, the Go release that built it and the platform.
+
+Exit status:
+  0    always
+  125  wrong usage`,
 		Example: "  carrel version",
 		Args:    cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {

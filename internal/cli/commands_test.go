@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -45,31 +44,6 @@ func TestCompletionWords(t *testing.T) {
 			if !strings.Contains(cmd.Flags().Lookup(flag).Usage, w) {
 				t.Errorf("--%s offers %q, its help does not name that", flag, w)
 			}
-		}
-	}
-}
-
-// TestPresetKeys: a run flag and the key of a preset say the same.
-func TestPresetKeys(t *testing.T) {
-	tests := []struct {
-		args []string
-		want []presetKey
-	}{
-		{nil, nil},
-		{[]string{"--read", "/a b", "--read", "/c", "--network", "local"}, []presetKey{{"read", `["/a b", "/c"]`}, {"network", `"local"`}}},
-		{[]string{"--env", "A", "--env", "B=1=2"}, []presetKey{{"environment", `{pass: ["A"], set: {"B": "1=2"}}`}}},
-		{[]string{"--pids", "0", "--timeout", "5m"}, []presetKey{{"resources", `{timeout: "5m", pids: 0}`}}},
-	}
-	for _, tt := range tests {
-		f := &runFlags{}
-		cmd := &cobra.Command{}
-		f.register(cmd.Flags())
-		if err := cmd.ParseFlags(tt.args); err != nil {
-			t.Fatal(err)
-		}
-		got, err := f.presetKeys(cmd)
-		if err != nil || !slices.Equal(got, tt.want) {
-			t.Errorf("%q: got %q, %v, want %q", tt.args, got, err, tt.want)
 		}
 	}
 }

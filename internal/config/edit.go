@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -27,8 +28,18 @@ type NewPreset struct {
 	Command     []string
 	Persona     policy.Persona // "" is left out, so human
 	Description string
-	Replace     bool     // an existing preset of that name goes
-	Builtin     []string // names that cannot be taken
+	Keys        []PresetKey // what else it asks for, in order
+	Replace     bool        // an existing preset of that name goes
+	Builtin     []string    // names that cannot be taken
+}
+
+// PresetKey is one more key of a preset with its value: a list, a count, or
+// text where both are nil.
+type PresetKey struct {
+	Path  []string // "read", or "environment", "set", "NAME"
+	List  []string
+	Count *int64
+	Text  string
 }
 
 // AddPreset writes a preset into the user's configuration file, which need not
@@ -84,11 +95,32 @@ func (p NewPreset) node() *yaml.Node {
 	if p.Persona != "" {
 		add("persona", textNode(string(p.Persona)))
 	}
-	command := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
-	for _, arg := range p.Command {
-		command.Content = append(command.Content, textNode(arg))
+	add("command", listNode(p.Command))
+	for _, k := range p.Keys {
+		at := n
+		for _, name := range k.Path[:len(k.Path)-1] {
+			at = section(at, name)
+		}
+		at.Content = append(at.Content, textNode(k.Path[len(k.Path)-1]), k.node())
 	}
-	add("command", command)
+	return n
+}
+
+func (k PresetKey) node() *yaml.Node {
+	switch {
+	case k.List != nil:
+		return listNode(k.List)
+	case k.Count != nil:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(*k.Count, 10)}
+	}
+	return textNode(k.Text)
+}
+
+func listNode(words []string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
+	for _, w := range words {
+		n.Content = append(n.Content, textNode(w))
+	}
 	return n
 }
 

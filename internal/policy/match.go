@@ -12,6 +12,7 @@ type Decision struct {
 	Rule      *Rule  // the rule that decided; nil with Unset
 	Protected bool   // a protecting glob took the write that Below grants
 	Below     *Rule  // the path rule under a glob's decision; nil if none
+	Keep      *Rule  // a protecting glob that matches where nothing may be written anyway: it counts where a private layer can be
 }
 
 // Lookup decides one path. It must be absolute; "." and ".." are resolved by
@@ -266,6 +267,9 @@ func (w *walk) decide() Decision {
 		return Decision{Access: Deny, Rule: w.deny.rule, Below: w.path}
 	case w.defDeny.holds(w.reopen):
 		return Decision{Access: Deny, Rule: w.defDeny.rule, Below: w.path}
+	case d.Access == Read && w.keep.rule != nil:
+		d.Keep = w.keep.rule
+		return d
 	case d.Access != Write:
 		return d
 	case w.keep.rule != nil:

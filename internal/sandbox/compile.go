@@ -227,11 +227,15 @@ func (c *compiler) rule(r policy.Rule) error {
 			return nil
 		}
 	}
+	if c.overlaid(real) && c.literal[r.Path] {
+		c.access[real] = policy.Write // additions lays the overlay here
+		return nil
+	}
 	c.access[real] = r.Access
 	if around == r.Access && !c.covered(real) && !slices.Contains(c.in.Pins, real) {
 		return nil // its surroundings give the same already
 	}
-	c.add(Mount{Kind: MountBind, Target: real, Source: real, ReadOnly: r.Access == policy.Read, Dir: kind == KindDir, Reason: reason(r)})
+	c.add(Mount{Kind: MountBind, Target: real, Source: real, ReadOnly: r.Access == policy.Read, Dir: kind == KindDir, Optional: !c.literal[r.Path], Reason: reason(r)})
 	if r.Access == policy.Read {
 		c.pinAbove(r, real)
 	}
@@ -244,6 +248,11 @@ func (c *compiler) rule(r policy.Rule) error {
 // deny masks what exists and would be visible. A denied directory with grants
 // below it becomes an empty memory directory that one can pass but not list.
 func (c *compiler) deny(r policy.Rule, real string, kind Kind, around policy.Access) {
+	if a := c.access[r.Path]; a == policy.Read || a == policy.Write {
+		// What a glob denies is not shown by a rule for the same path.
+		c.mounts = slices.DeleteFunc(c.mounts, func(m Mount) bool { return m.Target == real })
+		c.write = slices.DeleteFunc(c.write, func(w string) bool { return w == real })
+	}
 	c.access[r.Path] = policy.Deny
 	if kind == KindNone || r.Path == "/" {
 		return
@@ -309,6 +318,10 @@ func (c *compiler) covered(p string) bool {
 		}
 	}
 	return false
+}
+
+func (c *compiler) overlaid(p string) bool {
+	return slices.ContainsFunc(c.in.Overlays, func(o Overlay) bool { return o.Path == p })
 }
 
 func (c *compiler) additions() {

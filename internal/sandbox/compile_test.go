@@ -131,6 +131,32 @@ func TestMountPlanning(t *testing.T) {
 	}
 }
 
+// TestFoundPathsBeatRules: what a glob denies is not shown by a rule for the
+// same path, and what was found on disk is never followed to another place.
+func TestFoundPathsBeatRules(t *testing.T) {
+	found := func(in *Input) { in.Expanded = rules("/h/.ssh=deny", "/w/link=read", "/w/docs=deny") }
+	p := compile(t, found, "/h/.ssh=read", "/w=write")
+	if got, want := brief(p, "/h", "/w"), []string{"tmpfs /h", "bind /w rw", "mask /w/docs"}; !slices.Equal(got, want) {
+		t.Errorf("got %q want %q", got, want)
+	}
+}
+
+// TestOverlays: a deny inside one is laid over it; a private one never shows
+// the host's content.
+func TestOverlays(t *testing.T) {
+	p := compile(t, func(in *Input) {
+		in.Overlays = []Overlay{{Path: "/w/docs", Lower: "/w", Upper: "/up", Work: "/work"}, {Path: "/h/cache", Upper: "/up2", Private: true}}
+	}, "/w=write", "/w/docs=read", "/w/docs/public=deny")
+	if got, want := brief(p, "/w", "/h"), []string{"tmpfs /h", "bind /w rw", "bind /h/cache rw", "overlay /w/docs", "mask /w/docs/public"}; !slices.Equal(got, want) {
+		t.Errorf("got %q want %q", got, want)
+	}
+	for _, m := range p.Mounts {
+		if m.Target == "/h/cache" && m.Source != "/up2" {
+			t.Errorf("the private cache shows %s", m.Source)
+		}
+	}
+}
+
 func TestMissingPathOfTheCommandLineIsAnError(t *testing.T) {
 	in := Input{Policy: &policy.Effective{Rules: []policy.Rule{{Path: "/nowhere", Access: policy.Read,
 		Source: policy.Source{Layer: policy.LayerCommandLine, Text: "--read"}}}}}

@@ -19,6 +19,7 @@ var stageCapabilities = []uintptr{
 	unix.CAP_NET_ADMIN,    // loopback up
 	unix.CAP_SETPCAP,      // emptying the bounding set
 	unix.CAP_SYS_RESOURCE, // limits of nested namespaces
+	unix.CAP_DAC_OVERRIDE, // an overlay's work directory has mode 0; it is the user's own
 }
 
 // stageEnv tunes the Go runtime for a program that runs for milliseconds on one

@@ -60,7 +60,16 @@ func expand(eff *policy.Effective, roots []string) ([]policy.Rule, error) {
 	}
 	w := &walker{globs: g}
 	w.cond = sync.NewCond(&w.mu)
-	w.queue = g.starts(roots)
+	for _, dir := range g.starts(roots) {
+		// A glob may name the directory itself.
+		rule, hit := g.match(strings.TrimSuffix(path.Dir(dir), "/"), path.Base(dir))
+		if hit {
+			w.found = append(w.found, rule)
+		}
+		if !hit || rule.Access != policy.Deny {
+			w.queue = append(w.queue, dir)
+		}
+	}
 	w.pending = len(w.queue)
 	var wg sync.WaitGroup
 	for range 2 {
@@ -98,10 +107,13 @@ func (g *globs) match(dir, name string) (policy.Rule, bool) {
 			continue
 		}
 		d := g.eff.Lookup(dir + "/" + name)
-		if d.Rule == nil || d.Rule.Glob == "" {
+		switch {
+		case d.Keep != nil:
+			d.Rule = d.Keep
+		case d.Rule == nil || d.Rule.Glob == "":
 			return policy.Rule{}, false
 		}
-		return policy.Rule{Path: dir + "/" + name, Access: d.Access, Source: d.Rule.Source, Note: d.Rule.Note}, d.Access == policy.Deny || d.Protected
+		return policy.Rule{Path: dir + "/" + name, Access: d.Access, Source: d.Rule.Source, Note: d.Rule.Note}, d.Access == policy.Deny || d.Protected || d.Keep != nil
 	}
 	return policy.Rule{}, false
 }

@@ -99,6 +99,9 @@ func (p *Prepared) preset() error {
 		return nil
 	}
 	if b, ok := agents.BuiltinPreset(p.req.Preset); ok {
+		if b.Command == nil {
+			b.Command = []string{UserShell(p.getenv)}
+		}
 		if p.req.Flags.Persona != nil && p.req.Flags.Persona.V != b.Persona {
 			return fmt.Errorf("preset %q always has persona %s; leave --persona out or use a preset of your own", b.Name, b.Persona)
 		}
@@ -111,6 +114,9 @@ func (p *Prepared) preset() error {
 		return fmt.Errorf("no preset %q; `carrel preset list` names them", p.req.Preset)
 	}
 	own := p.Loaded.Presets[i]
+	if len(own.Command) == 0 && len(p.req.Argv) == 0 {
+		return fmt.Errorf("preset %q has no command of its own: carrel run --preset %s -- COMMAND", own.Name, own.Name)
+	}
 	p.Loaded.Layers = append(p.Loaded.Layers, own.Layer())
 	p.setArgv(own.Command)
 	return nil
@@ -129,6 +135,14 @@ func builtinPresets() []string {
 		names = append(names, b.Name)
 	}
 	return names
+}
+
+// UserShell is the shell that the user has chosen, /bin/sh without one.
+func UserShell(getenv func(string) string) string {
+	if s := getenv("SHELL"); filepath.IsAbs(s) {
+		return s
+	}
+	return "/bin/sh"
 }
 
 func (p *Prepared) setArgv(command []string) {
@@ -184,6 +198,12 @@ func (p *Prepared) viewRules() []policy.FileRequest {
 	for _, extra := range p.view.ExtraRead {
 		rules = append(rules, policy.FileRequest{Place: extra, Access: policy.Read,
 			Source: policy.Source{Layer: policy.LayerDefault, Text: "a system file points there"}})
+	}
+	for _, c := range p.view.Caches {
+		if _, kind := p.facts.Resolve(c.Path); kind == sandbox.KindDir && !c.Private {
+			rules = append(rules, policy.FileRequest{Place: c.Path, Access: policy.Read,
+				Source: policy.Source{Layer: policy.LayerDefault, Text: c.Reason + ", copy-on-write"}})
+		}
 	}
 	return append(rules, p.ownRules()...)
 }
@@ -310,6 +330,11 @@ func (p *Prepared) globRoots() []string {
 	}
 	if p.Policy.Home == policy.HomeFull && p.place.home != "" {
 		roots = append(roots, p.place.home)
+	}
+	for _, c := range p.view.Caches {
+		if !c.Private {
+			roots = append(roots, c.Path)
+		}
 	}
 	return outermost(roots)
 }
@@ -443,15 +468,23 @@ func (p *Prepared) overlays(make bool) ([]sandbox.Overlay, error) {
 }
 
 // overlay plans one cache. What lies in home shares one overlay; a cache that
-// the host has not, or must not be seen, is a private directory.
+// the host has not, or must not be seen, is a private directory. Where somebody
+// wrote a rule for the place or above it, that rule holds and there is no
+// overlay; where a ceiling took the default away, nothing of the host is shown.
 func (p *Prepared) overlay(c view.Cache) (sandbox.Overlay, bool) {
 	o := sandbox.Overlay{Path: c.Path, Reason: c.Reason, Private: c.Private}
 	real, kind := p.facts.Resolve(c.Path)
+	switch d := p.Policy.Lookup(real); {
+	case d.Access == policy.Deny, d.Rule != nil && d.Rule.Source.Layer != policy.LayerDefault:
+		return o, false
+	case d.Access == policy.Unset && kind != sandbox.KindNone:
+		o.Private = true
+	}
 	base := filepath.Join(p.state.project(p.place.project), "caches")
 	switch {
 	case kind == sandbox.KindNone && !c.Create:
 		return o, false
-	case kind == sandbox.KindNone || c.Private || real != c.Path:
+	case kind == sandbox.KindNone || o.Private || real != c.Path:
 		o.Private, o.Upper = true, filepath.Join(base, "private", c.Name)
 	case within(c.Path, p.place.home) && p.place.home != "":
 		o.Lower, o.Upper, o.Work = p.place.home, base+"/home/upper", base+"/home/work"

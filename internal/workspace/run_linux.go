@@ -166,7 +166,7 @@ func (p *Prepared) notStarted(r *api.Result, err error) (*api.Result, error) {
 	if kind == sandbox.KindNone {
 		return r, fmt.Errorf("%q does not exist", full)
 	}
-	if a := p.Policy.Lookup(real).Access; a == policy.Read || a == policy.Write {
+	if d := p.Policy.Lookup(real); (d.Access == policy.Read || d.Access == policy.Write) && d.Rule.Path != p.Policy.Scope.Tmp {
 		return r, fmt.Errorf("%q is visible, but the interpreter that it names is not: %s", full, interpreter(real))
 	}
 	d := api.Denial{Code: api.CodeNotVisible, Operation: "exec", Subject: full, Rule: "no rule shows it", Source: "default",
