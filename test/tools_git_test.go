@@ -19,13 +19,13 @@ func TestGitWork(t *testing.T) {
 			{"commit", "echo two >> file && git commit -qam two && git log --format='%an <%ae> %s' -1", "Carla Desk <carla@example.com> two\n"},
 			{"branch", "git switch -qc topic && echo t > t && git add t && git commit -qm topic && git branch --format='%(refname:short)'", "main\ntopic\n"},
 			{"rebase", "git switch -q main && echo three >> file && git commit -qam three && git switch -q topic && git rebase -q main && git log --format=%s", "topic\nthree\ntwo\none\n"},
-			{"interactive rebase", "GIT_SEQUENCE_EDITOR='sed -i s/^pick/reword/' GIT_EDITOR='sed -i s/topic/better/' git rebase -q -i main && git log --format=%s -1", "better\n"},
+			{"interactive rebase", "GIT_SEQUENCE_EDITOR='sed -i s/^pick/reword/' GIT_EDITOR='sed -i s/topic/better/' git rebase -q -i main >/dev/null && git log --format=%s -1", "better\n"},
 			{"merge", "git switch -q main && git merge -q --no-ff -m merged topic && git log --format=%s -1", "merged\n"},
 			{"tag", "git tag -am v1 v1 && git describe", "v1\n"},
 			{"stash", "echo dirty >> file && git stash -q && git status --porcelain && git stash pop -q && git status --porcelain && git checkout -q file", " M file\n"},
 			{"reset", "git commit -q --allow-empty -m oops && git reset -q --hard HEAD^ && git log --format=%s -1", "merged\n"},
-			{"gc", "git gc -q && git fsck 2>&1 && git log --oneline | wc -l", "6\n"},
-			{"worktree", "git worktree add -q ../desk-tree 2>/dev/null || git worktree add -q inner && cd inner && git log --format=%s -1 && cd .. && git worktree remove inner && echo removed", "merged\nremoved\n"},
+			{"gc", "git gc -q && git fsck --no-dangling 2>&1 && git log --oneline | wc -l", "5\n"},
+			{"worktree", "git worktree add -q inner && cd inner && git log --format=%s -1 && cd .. && git worktree remove inner && echo removed", "merged\nremoved\n"},
 			{"init", "mkdir fresh && cd fresh && git init -q && echo x > x && git add x && git commit -qm x && git log --format=%s && cd .. && rm -rf fresh", "x\n"},
 			{"clone", "git clone -q . copy && cd copy && git log --format=%s -1 && cd .. && rm -rf copy", "merged\n"},
 			{"diff", "echo four >> file; git diff --stat | tail -1; git checkout -q file", " 1 file changed, 1 insertion(+)\n"},
@@ -39,7 +39,7 @@ func TestGitWork(t *testing.T) {
 				t.Errorf("%s: want %q: %s", s.name, s.want, r)
 			}
 		}
-		if out := w.outsideSh("git log --format=%s -1; git fsck 2>&1; git status --porcelain"); out != "merged\n" {
+		if out := w.outsideSh("git log --format=%s -1; git fsck --no-dangling 2>&1; git status --porcelain"); out != "merged\n" {
 			t.Errorf("the repository outside: %q", out)
 		}
 	})
@@ -78,7 +78,7 @@ func TestGitSubmodules(t *testing.T) {
 	w := newWorld(t, ordinary(t))
 	w.repository()
 	lib := w.outside + "/lib"
-	w.outsideSh("git init -q " + lib + " && cd " + lib + " && echo x > x && git add x && git commit -qm lib && cd " + w.project + " && git -c protocol.file.allow=always submodule --quiet add " + lib + " deps/lib && git commit -qm sub && git submodule deinit -qf deps/lib")
+	w.outsideSh("git init -q " + lib + " && cd " + lib + " && echo x > x && git add x && git commit -qm lib && cd " + w.project + " && git -c protocol.file.allow=always submodule --quiet add " + lib + " deps/lib && git commit -qm sub && git submodule --quiet deinit -f deps/lib")
 	out := w.sh("git -c protocol.file.allow=always submodule --quiet update --init 2>&1; cat deps/lib/x; cd deps/lib && git switch -qc work && echo y > x && git commit -qam inner && git log --format=%s", "--read", lib)
 	if !strings.HasSuffix(out, "x\ninner\nlib\n") {
 		t.Errorf("%q", out)
@@ -133,7 +133,7 @@ func TestGitConfigIsFiltered(t *testing.T) {
 			t.Errorf("%q is in the configuration inside:\n%s", bad, out)
 		}
 	}
-	if !strings.HasSuffix(out, "Carla \"C\" Désk\nwork@example.com\ntrunk\ntrue\ninput\ncommitted\n") {
+	if !strings.HasSuffix(out, "Carla C Désk\nwork@example.com\ntrunk\ntrue\ninput\ncommitted\n") {
 		t.Errorf("what should have come in:\n%s", out)
 	}
 	if canary := w.outsideSh("git config --list"); !strings.Contains(canary, "SECRET") {

@@ -136,9 +136,32 @@ if __name__=="__main__": print(sum(m.Pool(2).map(f, range(4))))'`); out != "14\n
 	})
 }
 
+// TestActivatedEnvironment: a virtual environment that is active outside is
+// active inside.
+func TestActivatedEnvironment(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.need("python3")
+	wheel := w.wheel(w.outside)
+	w.outsideSh("python3 -m venv v && v/bin/pip install -q --no-index " + wheel)
+	w.setenv("VIRTUAL_ENV", w.project+"/v")
+	w.setenv("PATH", w.project+"/v/bin:/usr/bin:/bin")
+	for _, argv := range [][]string{
+		{"python", "-c", "import sys, desk_greeting; print(sys.prefix)"}, {"python3", "-c", "import sys, desk_greeting; print(sys.prefix)"},
+		{"sh", "-c", "desk-hail >/dev/null && python -c 'import sys; print(sys.prefix)'"},
+	} {
+		if r := w.run(append([]string{"--"}, argv...)...); r.out != w.project+"/v\n" {
+			t.Errorf("%q: %s", argv, r)
+		}
+	}
+	if r := w.run("--", "desk-hail"); r.out != "greetings\n" {
+		t.Errorf("a program of the environment: %s", r)
+	}
+}
+
 func TestGo(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
-		w := newWorld(t, p)
+	t.Run("user", func(t *testing.T) { // for one person: it compiles the standard library
+		t.Parallel()
+		w := newWorld(t, ordinary(t))
 		w.need("go")
 		w.write(w.project+"/go.mod", "module desk\n\ngo 1.21\n")
 		w.write(w.project+"/main.go", "package main\n\nimport \"fmt\"\n\nfunc Two() int { return 2 }\n\nfunc main() { fmt.Println(\"built\", Two()) }\n")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -43,7 +44,8 @@ type Walls struct {
 	exits   map[uint64]chan Exit
 	starts  map[uint64]chan error
 	dials   map[uint64]chan dialed
-	stopped func(id uint64, sig syscall.Signal)
+	stopped func(w *Walls, id uint64, sig syscall.Signal)
+	inner   map[uint64]int // process ids inside
 	gone    chan struct{}
 }
 
@@ -91,6 +93,7 @@ func StartStage(exe string, newNet bool) *Stage {
 	return &Stage{newNet: newNet, walls: &Walls{
 		api: -1, pid: pid, control: control, nextID: FirstCommand, gone: make(chan struct{}),
 		exits: make(map[uint64]chan Exit), starts: make(map[uint64]chan error), dials: make(map[uint64]chan dialed),
+		inner: make(map[uint64]int),
 	}}
 }
 
@@ -110,7 +113,7 @@ func (s *Stage) Abandon() {
 //
 // A *SetupError means that the walls could not be built, a *StartError that
 // they stand but the command could not be started in them.
-func Launch(p *Plan, exe string, early *Stage, stdio [3]*os.File, group *Cgroup, stopped func(uint64, syscall.Signal)) (*Walls, error) {
+func Launch(p *Plan, exe string, early *Stage, stdio [3]*os.File, group *Cgroup, stopped func(*Walls, uint64, syscall.Signal)) (*Walls, error) {
 	if early == nil || early.err == nil && early.newNet != p.NewNet {
 		early.Abandon()
 		early = StartStage(exe, p.NewNet)
@@ -230,6 +233,7 @@ func (w *Walls) dispatch(m Message, fds []int) {
 	defer w.mu.Unlock()
 	switch m.Kind {
 	case MsgStarted:
+		w.inner[m.ID] = m.Code
 		if c := w.starts[m.ID]; c != nil {
 			c <- nil
 			delete(w.starts, m.ID)
@@ -246,7 +250,7 @@ func (w *Walls) dispatch(m Message, fds []int) {
 		}
 	case MsgStopped:
 		if w.stopped != nil {
-			go w.stopped(m.ID, syscall.Signal(m.Signal))
+			go w.stopped(w, m.ID, syscall.Signal(m.Signal))
 		}
 	case MsgDialed:
 		if c := w.dials[m.ID]; c != nil {
@@ -289,6 +293,44 @@ func (w *Walls) Wait(id uint64) (Exit, error) {
 // Signal sends sig to a command. A command that has ended is no error.
 func (w *Walls) Signal(id uint64, sig syscall.Signal) error {
 	return w.tell(Message{Kind: MsgSignal, ID: id, Signal: int(sig)})
+}
+
+// IsStopped says whether a command's process is stopped at this moment.
+func (w *Walls) IsStopped(id uint64) bool {
+	w.mu.Lock()
+	inner := w.inner[id]
+	w.mu.Unlock()
+	// The stage forks from its main thread only.
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", w.pid, w.pid))
+	if err != nil || inner == 0 {
+		return false
+	}
+	for pid := range strings.FieldsSeq(string(children)) {
+		status, err := os.ReadFile("/proc/" + pid + "/status")
+		if err == nil && lastWord(status, "NSpid:") == strconv.Itoa(inner) {
+			return strings.HasPrefix(statusLine(status, "State:"), "T")
+		}
+	}
+	return false
+}
+
+// lastWord gives the last word of a line of /proc/PID/status: for NSpid, the
+// number in the innermost namespace.
+func lastWord(status []byte, name string) string {
+	words := strings.Fields(statusLine(status, name))
+	if len(words) == 0 {
+		return ""
+	}
+	return words[len(words)-1]
+}
+
+func statusLine(status []byte, name string) string {
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, name); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+	return ""
 }
 
 // Exec starts another command; stdio are its standard descriptors.

@@ -103,10 +103,16 @@ func fromTerminal(sig syscall.Signal) bool {
 	return err == nil && front == unix.Getpgrp()
 }
 
-// stopWith stops the supervisor when the command alone was stopped, so that the
-// shell outside sees it. Stops typed at the terminal have reached us already.
-func stopWith(_ uint64, sig syscall.Signal) {
-	if sig == syscall.SIGSTOP {
+// stopSettle is how long after a stop one looks again.
+const stopSettle = 20 * time.Millisecond
+
+// stopWith stops the supervisor when the command has stopped, so that the shell
+// outside sees it and takes its terminal back. A stop typed at the terminal
+// reaches us as well, and its message is handled only after both were
+// continued; so what counts is whether the command is still stopped.
+func stopWith(w *sandbox.Walls, id uint64, _ syscall.Signal) {
+	time.Sleep(stopSettle)
+	if id == sandbox.FirstCommand && w.IsStopped(id) {
 		_ = unix.Kill(os.Getpid(), syscall.SIGSTOP)
 	}
 }
