@@ -97,9 +97,43 @@ func (p *Prepared) findProgram() {
 				Source: policy.Source{Layer: policy.LayerDefault, Text: "the command's own program"}})
 		}
 		if len(roots) > 0 {
-			p.links = append(p.links, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + filepath.Base(full), Source: real, Reason: "the command's own program"})
+			p.found = append(p.found, foundProgram{name: name, full: full, real: real})
 		}
 	}
+}
+
+// foundProgram is a program in home: as it was asked for, as PATH has it, and
+// where that leads.
+type foundProgram struct{ name, full, real string }
+
+// hidden says that the directory in which PATH has a program is not visible
+// inside. A program that is found in its own place stays there: version
+// managers and virtual environments know themselves by it.
+func (p *Prepared) hidden(f foundProgram) bool {
+	a := p.Policy.Lookup(p.facts.canonical(filepath.Dir(f.full))).Access
+	return a != policy.Read && a != policy.Write
+}
+
+// programLinks give a hidden program a name among the helpers, for whatever
+// looks it up again.
+func (p *Prepared) programLinks() []sandbox.Mount {
+	var links []sandbox.Mount
+	for _, f := range p.found {
+		if p.hidden(f) {
+			links = append(links, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + filepath.Base(f.full), Source: f.real, Reason: "the command's own program"})
+		}
+	}
+	return links
+}
+
+// programPath is the file to execute for the command itself, "" to look it up.
+func (p *Prepared) programPath() string {
+	for _, f := range p.found {
+		if f.name == p.req.Argv[0] && p.hidden(f) {
+			return f.real
+		}
+	}
+	return ""
 }
 
 func executable(path string) bool {

@@ -38,7 +38,7 @@ type Prepared struct {
 	promptsOff bool
 	uid, gid   int
 	programs   []policy.FileRequest
-	links      []sandbox.Mount
+	found      []foundProgram
 	binds      []sandbox.Mount
 	expanded   []policy.Rule
 	guarded    protection
@@ -365,7 +365,7 @@ func (p *Prepared) Compile(prepare bool) error {
 		Expanded: append(slices.Clone(p.expanded), p.guarded.rules...),
 		Pins:     append(slices.Clone(p.guarded.pins), p.globPins()...),
 		Terminal: terminalName(),
-		Command:  sandbox.Command{Argv: p.agentArgv(), Env: p.environ(), Dir: p.place.cwd},
+		Command:  sandbox.Command{Argv: p.agentArgv(), Env: p.environ(), Dir: p.place.cwd, Path: p.programPath()},
 	}
 	var err error
 	if in.Self, err = ownExecutable(); err != nil {
@@ -414,7 +414,7 @@ func (p *Prepared) fill(in *sandbox.Input) {
 	for _, l := range p.view.Symlinks {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: l.Path, Source: l.Target, Optional: true})
 	}
-	in.Symlinks = append(in.Symlinks, p.links...)
+	in.Symlinks = append(in.Symlinks, p.programLinks()...)
 	for _, name := range inside.LinkHelpers() {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
 		if real, kind := p.facts.Resolve("/usr/bin/" + name); kind == sandbox.KindFile && strings.HasPrefix(real, "/usr/bin/") && name != "open" {
