@@ -137,3 +137,5 @@ func (tm *terminal) close() {
 	}
 	tm.master.Close()
 }
+
+func waitABit() { time.Sleep(300 * time.Millisecond) }

@@ -182,8 +182,14 @@ func TestMasksCannotBeShakenOff(t *testing.T) {
 				if strings.Contains(r.out+r.err, "SECRET") {
 					t.Errorf("nested %s, %s: the denied file was read\n%s", nested, a.name, r)
 				}
-				if got, err := os.ReadFile(w.project + "/deep/dir/key.pem"); err != nil || string(got) != "SECRET" {
-					t.Errorf("nested %s, %s: the denied file was changed: %q %v", nested, a.name, got, err)
+				// A directory above it may be renamed: the pattern finds the file again.
+				intact := false
+				for _, place := range []string{"deep/dir", "other/dir", "deep/other"} {
+					got, err := os.ReadFile(w.project + "/" + place + "/key.pem")
+					intact = intact || err == nil && string(got) == "SECRET"
+				}
+				if !intact {
+					t.Errorf("nested %s, %s: the denied file was changed", nested, a.name)
 				}
 				w.leaveNow()
 			}

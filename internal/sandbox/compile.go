@@ -257,7 +257,9 @@ func (c *compiler) deny(r policy.Rule, real string, kind Kind, around policy.Acc
 	if kind == KindNone || r.Path == "/" {
 		return
 	}
-	if around == policy.Unset && c.around(real) == policy.Unset {
+	// What is not visible, or lies in what is masked, has no place for a mask.
+	hidden := func(a policy.Access) bool { return a == policy.Unset || a == policy.Deny }
+	if hidden(around) && hidden(c.around(real)) {
 		return
 	}
 	if kind == KindDir && c.regranted(real) {

@@ -1,0 +1,196 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"carrel/internal/inside"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+	"carrel/internal/sandbox/landlock"
+	"carrel/internal/seccomp"
+	"carrel/internal/view"
+)
+
+// globPins are the directories that a glob names by letter: one that could be
+// renamed would take the next run's matches with it.
+func (p *Prepared) globPins() []string {
+	var pins []string
+	for _, r := range p.Policy.Rules {
+		if r.Glob == "" {
+			continue
+		}
+		for dir := staticPart(r.Glob); dir != "/"; dir = filepath.Dir(dir) {
+			if p.Policy.Lookup(dir).Access != policy.Write || p.Policy.Lookup(filepath.Dir(dir)).Access != policy.Write {
+				break
+			}
+			pins = append(pins, dir)
+		}
+	}
+	return pins
+}
+
+// Compile makes the plan. durable directories are made when prepare is set;
+// `explain --plan` leaves it false and shows where they would be.
+func (p *Prepared) Compile(prepare bool) error {
+	in := sandbox.Input{
+		Policy: p.Policy, UID: uint32(p.uid), GID: uint32(p.gid),
+		Expanded: append(slices.Clone(p.expanded), p.guarded.rules...),
+		Pins:     append(slices.Clone(p.guarded.pins), p.globPins()...),
+		Terminal: terminalName(),
+		Command:  sandbox.Command{Argv: p.agentArgv(), Env: p.environ(), Dir: p.place.cwd, Path: p.programPath()},
+	}
+	var err error
+	if in.Self, err = ownExecutable(); err != nil {
+		return err
+	}
+	if p.Policy.Lookup(in.Self).Access == policy.Write {
+		in.Expanded = append(in.Expanded, policy.Rule{Path: in.Self, Access: policy.Read,
+			Source: policy.Source{Layer: policy.LayerDefault, Text: "carrel's own program"}})
+	}
+	if prepare {
+		p.makeOwnDirs()
+		if p.uid == 0 && p.Policy.Nested == policy.NestedFull {
+			p.note("as root a sandbox inside cannot map its user: nested full works for ordinary users")
+		}
+	}
+	for _, dir := range p.guarded.write {
+		in.Expanded = append(in.Expanded, policy.Rule{Path: dir, Access: policy.Write,
+			Source: policy.Source{Layer: policy.LayerDefault, Text: "the project's repository"}})
+	}
+	for _, s := range hostSockets(p.globRoots()) {
+		in.Expanded = append(in.Expanded, policy.Rule{Path: s, Access: policy.Deny,
+			Source: policy.Source{Layer: policy.LayerDefault, Text: "a socket of a program outside"}})
+	}
+	if in.Overlays, err = p.overlays(prepare); err != nil {
+		return err
+	}
+	if prepare {
+		if err := p.mirrorAgent(); err != nil {
+			return err
+		}
+	}
+	in.Binds = append(p.binds, p.displayBinds()...)
+	p.fill(&in)
+	if err := p.layers(&in); err != nil {
+		return err
+	}
+	p.Plan, err = sandbox.Compile(in, p.facts)
+	return err
+}
+
+// fill adds generated files, links and the helpers' names.
+func (p *Prepared) fill(in *sandbox.Input) {
+	for _, f := range p.view.Files {
+		in.Files = append(in.Files, sandbox.Mount{Kind: sandbox.MountData, Target: f.Path, Data: f.Data, Perm: f.Perm, Optional: true, Reason: f.Reason})
+	}
+	for _, l := range p.view.Symlinks {
+		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: l.Path, Source: l.Target, Optional: true})
+	}
+	in.Symlinks = append(in.Symlinks, p.programLinks()...)
+	for _, name := range inside.LinkHelpers() {
+		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
+		if real, kind := p.facts.Resolve("/usr/bin/" + name); kind == sandbox.KindFile && strings.HasPrefix(real, "/usr/bin/") && name != "open" {
+			in.Binds = append(in.Binds, sandbox.Mount{Kind: sandbox.MountBind, Target: real, Source: in.Self, ReadOnly: true, Reason: "links go to the person outside"})
+		}
+	}
+}
+
+// layers adds the second layer and the system call filter.
+func (p *Prepared) layers(in *sandbox.Input) error {
+	abi, err := landlock.ABI()
+	if err != nil {
+		return err
+	}
+	in.Landlock, in.Scopes = abi >= 3, abi >= 6
+	arch, err := seccomp.HostArch()
+	if err != nil {
+		return err
+	}
+	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: p.Policy.Nested, Debug: true, NoGroupSignals: !in.Scopes})
+	if err != nil {
+		return err
+	}
+	in.Seccomp = seccomp.Marshal(prog)
+	return nil
+}
+
+// overlays are the caches that a command may change without the host seeing it.
+func (p *Prepared) overlays(make bool) ([]sandbox.Overlay, error) {
+	if p.state == nil {
+		if make && len(p.view.Caches) > 0 {
+			p.note("no state directory: caches of the host are not visible inside")
+		}
+		return nil, nil
+	}
+	var out []sandbox.Overlay
+	for _, c := range p.view.Caches {
+		o, ok := p.overlay(c)
+		if !ok {
+			continue
+		}
+		if make {
+			if err := makeDirs(o.Upper, o.Work); err != nil {
+				p.note("cache %s is not kept: %v", c.Name, err)
+				continue
+			}
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+// overlay plans one cache. What lies in home shares one overlay; a cache that
+// the host has not, or must not be seen, is a private directory. Where somebody
+// wrote a rule for the place or above it, that rule holds and there is no
+// overlay; where a ceiling took the default away, nothing of the host is shown.
+func (p *Prepared) overlay(c view.Cache) (sandbox.Overlay, bool) {
+	o := sandbox.Overlay{Path: c.Path, Reason: c.Reason, Private: c.Private}
+	real, kind := p.facts.Resolve(c.Path)
+	switch d := p.Policy.Lookup(real); {
+	case d.Access == policy.Deny, d.Rule != nil && d.Rule.Source.Layer != policy.LayerDefault:
+		return o, false
+	case d.Access == policy.Unset && kind != sandbox.KindNone:
+		o.Private = true
+	}
+	base := filepath.Join(p.state.project(p.place.project), "caches")
+	switch {
+	case kind == sandbox.KindNone && !c.Create:
+		return o, false
+	case kind == sandbox.KindNone || o.Private || real != c.Path:
+		o.Private, o.Upper = true, filepath.Join(base, "private", c.Name)
+	case within(c.Path, p.place.home) && p.place.home != "":
+		o.Lower, o.Upper, o.Work = p.place.home, base+"/home/upper", base+"/home/work"
+	default:
+		o.Lower, o.Upper, o.Work = c.Path, filepath.Join(base, c.Name, "upper"), filepath.Join(base, c.Name, "work")
+	}
+	return o, true
+}
+
+func makeDirs(dirs ...string) error {
+	for _, d := range dirs {
+		if d == "" {
+			continue
+		}
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownExecutable is the canonical path of this program.
+func ownExecutable() (string, error) {
+	self, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return "", fmt.Errorf("finding our own program: %w", err)
+	}
+	if strings.HasSuffix(self, " (deleted)") {
+		return "", errors.New("our own program was replaced while it ran; start it again")
+	}
+	return self, nil
+}

@@ -1,0 +1,229 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"carrel/test/fakemodel"
+)
+
+// agentPrograms gives the directory that `make test` installs the real agent
+// programs into.
+func agentPrograms(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("CARREL_TEST_NPM")
+	if dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir = cache + "/carrel-test/npm"
+	}
+	if _, err := os.Stat(dir + "/node_modules/.bin/claude"); err != nil {
+		t.Skipf("no agent programs below %s (CARREL_TEST_NPM); make test installs them: npm install @anthropic-ai/claude-code @openai/codex", dir)
+	}
+	return dir
+}
+
+// installAgents puts the programs where `npm install -g` with a prefix in home
+// would have put them. Files are hard links where that is possible.
+func (w *world) installAgents() {
+	w.t.Helper()
+	from := agentPrograms(w.t)
+	to := w.home + "/.npm-global/lib/node_modules"
+	w.mkdir(filepath.Dir(to), 0o755)
+	w.mkdir(w.home+"/.npm-global/bin", 0o755)
+	if exec.Command("cp", "-al", from+"/node_modules", to).Run() != nil {
+		if out, err := exec.Command("cp", "-a", "-n", from+"/node_modules", filepath.Dir(to)+"/").CombinedOutput(); err != nil {
+			w.t.Fatalf("installing agents: %s", out)
+		}
+	}
+	w.symlink("../lib/node_modules/@anthropic-ai/claude-code/bin/claude.exe", w.home+"/.npm-global/bin/claude")
+	w.symlink("../lib/node_modules/@openai/codex/bin/codex.js", w.home+"/.npm-global/bin/codex")
+	w.setenv("PATH", w.home+"/.npm-global/bin:/usr/local/bin:/usr/bin:/bin")
+}
+
+// workshop prepares a project with all that an agent's day needs, and secrets
+// around it.
+func (w *world) workshop() {
+	w.t.Helper()
+	w.need("git", "node", "npm", "make")
+	w.repository()
+	w.npmPackage(w.project + "/greeting.tgz")
+	w.write(w.project+"/package.json", `{"name":"desk","version":"1.0.0"}`)
+	w.write(w.project+"/.gitignore", "node_modules\nout.txt\n.env\n")
+	w.write(w.project+"/Makefile", "out.txt: work.txt\n\tnode -p \"require('desk-greeting')()\" > out.txt\n\tcat work.txt >> out.txt\n")
+	w.write(w.home+"/.ssh/id_ed25519", "SECRET key")
+	w.write(w.home+"/.aws/credentials", "SECRET aws")
+	w.write(w.project+"/.env", "SECRET env")
+	w.write(w.home+"/.gemini/oauth_creds.json", `{"access_token":"SECRET gemini"}`)
+	w.setenv("GITHUB_TOKEN", "SECRET variable")
+}
+
+// theDay is what each agent does: build, commit, install, and then look for
+// what it must not find and write where it must not write.
+const theDay = `git add -A && git commit -qm 'by the agent' && npm install --offline --no-audit --no-fund ./greeting.tgz >/dev/null && make -s && cat out.txt && git log --format='%an: %s' -1`
+
+const theNight = `cat ~/.ssh/id_ed25519 ~/.aws/credentials .env ~/.gemini/oauth_creds.json OTHERS 2>/dev/null; env | grep SECRET; echo id > .git/hooks/pre-commit; echo evil >> ~/.bashrc; echo searched`
+
+// checkDay looks at the host after an agent's work.
+func (w *world) checkDay(r result, m *fakemodel.Server) {
+	w.t.Helper()
+	if r.code != 0 || !m.Finished() {
+		w.t.Fatalf("the agent did not finish: %s\nresults: %q", r, m.Results())
+	}
+	if got := w.read(w.project + "/work.txt"); strings.TrimSpace(got) != "written by the agent" {
+		w.t.Errorf("the edited file: %q", got)
+	}
+	if got := w.read(w.project + "/out.txt"); got != "greetings from yes\nwritten by the agent\n" {
+		w.t.Errorf("the built file: %q", got)
+	}
+	if got := w.outsideSh("git log --format='%an: %s' -1; git status --porcelain --untracked-files=no"); !strings.HasPrefix(got, "Carla Desk: by the agent\n") {
+		w.t.Errorf("the repository: %q", got)
+	}
+	all := strings.Join(m.Results(), "\n")
+	if strings.Contains(all, "SECRET") || !strings.Contains(all, "searched") {
+		w.t.Errorf("what the agent saw: %s", all)
+	}
+	if _, err := os.Lstat(w.project + "/.git/hooks/pre-commit"); err == nil {
+		w.t.Error("a hook was planted")
+	}
+	if _, err := os.Lstat(w.home + "/.bashrc"); err == nil {
+		w.t.Error(".bashrc was written")
+	}
+}
+
+func TestClaudeCode(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.installAgents()
+	w.workshop()
+	settings := w.write(w.home+"/.claude/settings.json", `{"hooks":{},"theme":"dark","env":{"FROM_SETTINGS":"yes"}}`)
+	hook := w.script(w.home+"/.claude/hooks/check.sh", "#!/bin/sh\ntrue\n")
+	login := w.write(w.home+"/.claude/.credentials.json", `{"claudeAiOauth":{"accessToken":"old","refreshToken":"r","expiresAt":1},"other":"stays"}`)
+	w.write(w.home+"/.claude.json", `{"hasCompletedOnboarding":true,"userID":"u1","projects":{"/private/project":{"history":["SECRET history"]}}}`)
+	w.write(w.home+"/.codex/auth.json", `{"OPENAI_API_KEY":"SECRET codex"}`)
+	run := func(turns []fakemodel.Turn) (result, *fakemodel.Server) {
+		m, err := fakemodel.Start(turns)
+		w.must(err)
+		t.Cleanup(m.Close)
+		w.setenv("ANTHROPIC_BASE_URL", m.URL)
+		w.setenv("ANTHROPIC_API_KEY", "key-for-the-model")
+		w.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+		w.setenv("DISABLE_TELEMETRY", "1")
+		r := w.run("--network", "open", "--", "claude", "-p", "do it", "--dangerously-skip-permissions", "--output-format", "json")
+		return r, m
+	}
+	bash := func(command string) fakemodel.Turn {
+		return fakemodel.Turn{Tool: "Bash", Input: map[string]any{"command": command, "description": "work"}}
+	}
+	r, m := run([]fakemodel.Turn{
+		{Tool: "Write", Input: map[string]any{"file_path": w.project + "/work.txt", "content": "written by the agent\n"}},
+		bash(theDay),
+		bash(strings.Replace(theNight, "OTHERS", "~/.codex/auth.json ~/.claude.json", 1)),
+		bash(`echo '{"hooks":{"PreToolUse":[]}}' > ~/.claude/settings.json; echo evil > ~/.claude/hooks/check.sh; echo evil > ~/.claude/hooks/new.sh; mkdir -p ~/.claude/commands; echo evil > ~/.claude/commands/x.md; echo "settings: $FROM_SETTINGS"`),
+		bash(`node -e 'const fs=require("fs"),p=process.env.HOME+"/.claude/.credentials.json",c=JSON.parse(fs.readFileSync(p)); c.claudeAiOauth.accessToken="new"; c.claudeAiOauth.expiresAt=2; c.evil="x"; fs.writeFileSync(p,JSON.stringify(c))'; echo kept > ~/.claude/notebook`),
+		{Text: "done"},
+	})
+	w.checkDay(r, m)
+	if keys := m.Keys(); len(keys) != 1 || keys[0] != "key-for-the-model" {
+		t.Errorf("keys: %q", keys)
+	}
+	if !strings.Contains(strings.Join(m.Results(), "\n"), "settings: yes") {
+		t.Errorf("the person's settings are not in effect inside: %q", m.Results())
+	}
+	if got := w.read(settings); got != `{"hooks":{},"theme":"dark","env":{"FROM_SETTINGS":"yes"}}` {
+		t.Errorf("settings on the host: %s", got)
+	}
+	if got := w.read(hook); got != "#!/bin/sh\ntrue\n" {
+		t.Errorf("hook on the host: %s", got)
+	}
+	if got := w.outsideSh("cd ~/.claude && find . -type f | sort"); got != "./.credentials.json\n./hooks/check.sh\n./settings.json\n" {
+		t.Errorf("files in ~/.claude on the host: %s", got)
+	}
+	if got := w.read(login); !strings.Contains(got, `"new"`) || !strings.Contains(got, "stays") || strings.Contains(got, "evil") {
+		t.Errorf("the login on the host: %s", got)
+	}
+	// The second run finds the state of the first, and the host's settings again.
+	r, m = run([]fakemodel.Turn{bash(`cat ~/.claude/notebook ~/.claude/settings.json ~/.claude/hooks/check.sh; ls ~/.claude/projects | wc -l; ls ~/.claude/hooks; cat ~/.claude/.credentials.json`), {Text: "done"}})
+	if r.code != 0 || len(m.Results()) != 1 {
+		t.Fatalf("the second run: %s %q", r, m.Results())
+	}
+	got := m.Results()[0]
+	if !strings.HasPrefix(got, "kept\n{\"hooks\":{},") || !strings.Contains(got, "#!/bin/sh\ntrue\n1\ncheck.sh\n") || !strings.Contains(got, `"new"`) {
+		t.Errorf("state in the second run: %s", got)
+	}
+}
+
+func TestCodex(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.installAgents()
+	w.workshop()
+	w.write(w.home+"/.claude/.credentials.json", `{"claudeAiOauth":{"accessToken":"SECRET claude"}}`)
+	login := w.write(w.home+"/.codex/auth.json", `{"OPENAI_API_KEY":null,"tokens":{"access_token":"old","refresh_token":"r"},"last_refresh":"2026-01-01T00:00:00Z"}`)
+	run := func(turns []fakemodel.Turn) (result, *fakemodel.Server) {
+		m, err := fakemodel.Start(turns)
+		w.must(err)
+		t.Cleanup(m.Close)
+		w.write(w.home+"/.codex/config.toml", "model = \"m\"\nmodel_provider = \"local\"\n[model_providers.local]\nname = \"local\"\nbase_url = \""+m.URL+"/v1\"\nwire_api = \"responses\"\nenv_key = \"OPENAI_API_KEY\"\n")
+		w.setenv("OPENAI_API_KEY", "key-for-the-model")
+		r := w.run("--network", "open", "--", "codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "do it")
+		return r, m
+	}
+	shell := func(command string) fakemodel.Turn {
+		return fakemodel.Turn{Tool: "exec_command", Input: map[string]any{"cmd": command}}
+	}
+	r, m := run([]fakemodel.Turn{
+		shell("echo written by the agent > work.txt"),
+		shell(theDay),
+		shell(strings.Replace(theNight, "OTHERS", "~/.claude/.credentials.json", 1)),
+		shell(`echo 'notify = ["evil"]' > ~/.codex/config.toml; sed -i s/old/new/ ~/.codex/auth.json; echo kept > ~/.codex/notebook; echo evil > ~/.codex/AGENTS.md`),
+		{Text: "done"},
+	})
+	config := w.read(w.home + "/.codex/config.toml")
+	w.checkDay(r, m)
+	if strings.Contains(config, "evil") || !strings.Contains(config, "model_providers.local") {
+		t.Errorf("the configuration on the host: %s", config)
+	}
+	if got := w.outsideSh("cd ~/.codex && find . -type f | sort"); got != "./auth.json\n./config.toml\n" {
+		t.Errorf("files in ~/.codex on the host: %s", got)
+	}
+	if got := w.read(login); !strings.Contains(got, `"new"`) {
+		t.Errorf("the login on the host: %s", got)
+	}
+	r, m = run([]fakemodel.Turn{shell("cat ~/.codex/notebook; ls ~/.codex/sessions | wc -l; cat ~/.codex/AGENTS.md"), {Text: "done"}})
+	if r.code != 0 || len(m.Results()) != 1 || !strings.Contains(m.Results()[0], "kept\n1\n") || strings.Contains(m.Results()[0], "evil") {
+		t.Errorf("the second run: %s %q", r, m.Results())
+	}
+}
+
+// TestAgentScreen: the interactive program starts in a terminal and quits.
+func TestAgentScreen(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.installAgents()
+	m, err := fakemodel.Start(nil)
+	w.must(err)
+	defer m.Close()
+	w.setenv("ANTHROPIC_BASE_URL", m.URL)
+	w.setenv("ANTHROPIC_API_KEY", "key-for-the-model-0123456789")
+	w.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+	w.write(w.home+"/.claude.json", `{"hasCompletedOnboarding":true,"theme":"dark","customApiKeyResponses":{"approved":["el-0123456789","key-for-the-model-0123456789"],"rejected":[]}}`)
+	tm := w.openTerminal(w.command(w.bin, "run", "--network", "open", "--", "claude"))
+	tm.expect(`(?i)trust|welcome|shortcuts|claude`)
+	tm.resize(100, 30)
+	for range 4 {
+		tm.send("\x03")
+		select {
+		case <-tm.done:
+		default:
+		}
+		waitABit()
+	}
+	if status := tm.wait(); status != 0 && status != 130 && status != 1 {
+		t.Errorf("status %d: %q", status, cut(tm.all()))
+	}
+}

@@ -1,0 +1,86 @@
+package fakemodel
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+)
+
+// messagesRequest is the part of a Messages request that is looked at.
+type messagesRequest struct {
+	Model    string            `json:"model"`
+	Stream   bool              `json:"stream"`
+	Tools    []json.RawMessage `json:"tools"`
+	Messages []struct {
+		Content json.RawMessage `json:"content"`
+	} `json:"messages"`
+}
+
+// messages answers POST /v1/messages. Requests without tools (titles,
+// summaries) get a short text and do not move the script.
+func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
+	var req messagesRequest
+	if err := decode(r, &req); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.key(r)
+	t, n := Turn{Text: "ok"}, 0
+	if len(req.Tools) > 0 {
+		s.took(toolResults(req))
+		t, n = s.turn()
+	}
+	block, delta, stop := anthropicBlock(t, n)
+	message := map[string]any{
+		"id": fmt.Sprintf("msg_%d", n), "type": "message", "role": "assistant", "model": req.Model,
+		"content": []any{}, "stop_reason": nil, "stop_sequence": nil, "usage": usage(),
+	}
+	if !req.Stream {
+		message["stop_reason"] = "end_turn"
+		message["content"] = []any{map[string]any{"type": "text", "text": t.Text}}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(message)
+		return
+	}
+	out := newStream(w)
+	out.event("message_start", map[string]any{"message": message})
+	out.event("content_block_start", map[string]any{"index": 0, "content_block": block})
+	out.event("content_block_delta", map[string]any{"index": 0, "delta": delta})
+	out.event("content_block_stop", map[string]any{"index": 0})
+	out.event("message_delta", map[string]any{"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil}, "usage": usage()})
+	out.event("message_stop", map[string]any{})
+}
+
+func usage() map[string]any { return map[string]any{"input_tokens": 10, "output_tokens": 5} }
+
+func anthropicBlock(t Turn, n int) (block, delta map[string]any, stop string) {
+	if t.Tool == "" {
+		return map[string]any{"type": "text", "text": ""}, map[string]any{"type": "text_delta", "text": t.Text}, "end_turn"
+	}
+	input, err := json.Marshal(t.Input)
+	if err != nil {
+		input = []byte("{}")
+	}
+	return map[string]any{"type": "tool_use", "id": fmt.Sprintf("toolu_%d", n), "name": t.Tool, "input": map[string]any{}},
+		map[string]any{"type": "input_json_delta", "partial_json": string(input)}, "tool_use"
+}
+
+// toolResults collects the tool_result blocks of the conversation, in order.
+func toolResults(req messagesRequest) []string {
+	var all []string
+	for _, m := range req.Messages {
+		var blocks []struct {
+			Type    string          `json:"type"`
+			Content json.RawMessage `json:"content"`
+		}
+		if json.Unmarshal(m.Content, &blocks) != nil {
+			continue
+		}
+		for _, b := range blocks {
+			if b.Type == "tool_result" {
+				all = append(all, text(b.Content))
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,166 @@
+// Package fakemodel plays a language model on loopback, so that real agent
+// command line programs can be tested without a network and always do the same.
+//
+// A script is a list of turns. Each request of an agent's main loop (it carries
+// tools) is answered with the next turn: a call of one of the agent's own
+// tools, or a text, which ends its work. What the agent sends back as the
+// tool's result is kept. Two protocols are spoken: Anthropic's Messages API
+// (Claude Code) and OpenAI's Responses API (Codex CLI), both as streams of
+// server-sent events, and of both only what these programs need.
+//
+// It must not import any package of the program under test.
+package fakemodel
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxRequest bounds one request in bytes; agents send their whole prompt.
+const maxRequest = 16 << 20
+
+// Turn is one answer of the model: a tool call when Tool is set, else Text.
+type Turn struct {
+	Tool  string         // name of the agent's tool
+	Input map[string]any // its arguments
+	Text  string
+}
+
+// Server is a running model.
+type Server struct {
+	URL string // http://127.0.0.1:PORT
+
+	listener net.Listener
+	server   *http.Server
+
+	mu      sync.Mutex
+	turns   []Turn
+	next    int
+	results []string
+	keys    []string
+}
+
+// Start serves a script on a free port of 127.0.0.1.
+func Start(turns []Turn) (*Server, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("starting the model: %w", err)
+	}
+	s := &Server{URL: "http://" + l.Addr().String(), listener: l, turns: turns}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/messages", s.messages)
+	mux.HandleFunc("POST /v1/messages/count_tokens", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"input_tokens":10}`)
+	})
+	mux.HandleFunc("POST /v1/responses", s.responses)
+	s.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = s.server.Serve(l) }()
+	return s, nil
+}
+
+// Close ends the server and its connections.
+func (s *Server) Close() { _ = s.server.Close() }
+
+// Results are what the agent's tools gave, in order.
+func (s *Server) Results() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.results...)
+}
+
+// Keys are the credentials that came with the requests, each once.
+func (s *Server) Keys() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.keys...)
+}
+
+// Finished says whether the whole script was played.
+func (s *Server) Finished() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.next >= len(s.turns)
+}
+
+// turn gives the next answer; past the end of the script a text.
+func (s *Server) turn() (Turn, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next >= len(s.turns) {
+		return Turn{Text: "done"}, s.next
+	}
+	t := s.turns[s.next]
+	s.next++
+	return t, s.next
+}
+
+// took keeps a tool's result. Agents repeat the whole conversation in each
+// request, so only what follows the answers given so far is new.
+func (s *Server) took(all []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(all) > len(s.results) {
+		s.results = all
+	}
+}
+
+func (s *Server) key(r *http.Request) {
+	k := r.Header.Get("x-api-key")
+	if k == "" {
+		k = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, have := range s.keys {
+		if have == k {
+			return
+		}
+	}
+	s.keys = append(s.keys, k)
+}
+
+func decode(r *http.Request, into any) error {
+	return json.NewDecoder(io.LimitReader(r.Body, maxRequest)).Decode(into)
+}
+
+// stream writes server-sent events.
+type stream struct{ w http.ResponseWriter }
+
+func newStream(w http.ResponseWriter) stream {
+	w.Header().Set("Content-Type", "text/event-stream")
+	return stream{w}
+}
+
+func (s stream) event(kind string, fields map[string]any) {
+	fields["type"] = kind
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return
+	}
+	fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", kind, data)
+	if f, ok := s.w.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+// text gives the text of a content field, which is a string or a list of parts.
+func text(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	_ = json.Unmarshal(raw, &parts)
+	for _, p := range parts {
+		s += p.Text
+	}
+	return s
+}
