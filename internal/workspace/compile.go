@@ -85,7 +85,7 @@ func (p *Prepared) Compile(prepare bool) error {
 
 // fill adds generated files, links and the helpers' names.
 func (p *Prepared) fill(in *sandbox.Input) {
-	for _, f := range p.view.Files {
+	for _, f := range p.withMaskedIgnored(p.view.Files, in.Expanded) {
 		in.Files = append(in.Files, sandbox.Mount{Kind: sandbox.MountData, Target: f.Path, Data: f.Data, Perm: f.Perm, Optional: true, Reason: f.Reason})
 	}
 	for _, l := range p.view.Symlinks {
@@ -98,6 +98,41 @@ func (p *Prepared) fill(in *sandbox.Input) {
 			in.Binds = append(in.Binds, sandbox.Mount{Kind: sandbox.MountBind, Target: real, Source: in.Self, ReadOnly: true, Reason: "links go to the person outside"})
 		}
 	}
+}
+
+// withMaskedIgnored tells git inside of the project's masked files: an untracked
+// one that cannot be read would make every `git add -A` fail.
+func (p *Prepared) withMaskedIgnored(files []view.File, expanded []policy.Rule) []view.File {
+	var names []byte
+	for _, r := range slices.Concat(p.Policy.Rules, expanded) {
+		if rel, ok := strings.CutPrefix(r.Path, p.place.project+"/"); ok && r.Access == policy.Deny && !strings.Contains(rel, "\n") {
+			names = append(names, "/"+gitPattern(rel)+"\n"...)
+		}
+	}
+	if len(names) == 0 || p.place.home == "" {
+		return files
+	}
+	file := p.place.home + "/.config/git/ignore"
+	files = slices.Clone(files)
+	for i := range files {
+		if files[i].Path == file {
+			files[i].Data = append(append(slices.Clone(files[i].Data), '\n'), names...)
+			return files
+		}
+	}
+	return append(files, view.File{Path: file, Data: names, Perm: 0o644, Reason: "masked files for Git to ignore"})
+}
+
+// gitPattern makes a name plain in a gitignore(5) file.
+func gitPattern(name string) string {
+	var b strings.Builder
+	for _, c := range []byte(name) {
+		if strings.IndexByte(`*?[]\! #`, c) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
 }
 
 // layers adds the second layer and the system call filter.
