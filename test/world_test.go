@@ -154,6 +154,12 @@ func (w *world) command(name string, args ...string) *exec.Cmd {
 	cmd.Dir, cmd.Env = w.project, w.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: w.who.credential(), Setsid: true}
 	cmd.WaitDelay = 5 * time.Second
+	cmd.Cancel = func() error {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			w.t.Errorf("not done after %v: %.300q", patience, cmd.Args)
+		}
+		return cmd.Process.Kill()
+	}
 	return cmd
 }
 

@@ -48,7 +48,7 @@ func (p *Prepared) Compile(prepare bool) error {
 	if in.Self, err = ownExecutable(); err != nil {
 		return err
 	}
-	if p.Policy.Lookup(in.Self).Access == policy.Write {
+	if d := p.Policy.Lookup(in.Self); d.Access == policy.Write && d.Rule.Path != p.Policy.Scope.Tmp {
 		in.Expanded = append(in.Expanded, policy.Rule{Path: in.Self, Access: policy.Read,
 			Source: policy.Source{Layer: policy.LayerDefault, Text: "carrel's own program"}})
 	}
@@ -62,7 +62,7 @@ func (p *Prepared) Compile(prepare bool) error {
 		in.Expanded = append(in.Expanded, policy.Rule{Path: dir, Access: policy.Write,
 			Source: policy.Source{Layer: policy.LayerDefault, Text: "the project's repository"}})
 	}
-	for _, s := range hostSockets(p.globRoots()) {
+	for _, s := range hostSockets(p.grantedRoots()) {
 		in.Expanded = append(in.Expanded, policy.Rule{Path: s, Access: policy.Deny,
 			Source: policy.Source{Layer: policy.LayerDefault, Text: "a socket of a program outside"}})
 	}

@@ -315,9 +315,8 @@ func (p *Prepared) reason(dim policy.Dimension) policy.Reason {
 	return policy.Reason{Dimension: dim}
 }
 
-// globRoots are the places that globs can matter in: the project and whatever
-// was granted beyond the defaults.
-func (p *Prepared) globRoots() []string {
+// grantedRoots are the project and whatever was granted beyond the defaults.
+func (p *Prepared) grantedRoots() []string {
 	roots := []string{p.place.project}
 	for _, r := range p.Policy.Rules {
 		if r.Path != "" && r.Access != policy.Deny && r.Source.Layer != policy.LayerDefault {
@@ -327,6 +326,12 @@ func (p *Prepared) globRoots() []string {
 	if p.Policy.Home == policy.HomeFull && p.place.home != "" {
 		roots = append(roots, p.place.home)
 	}
+	return outermost(roots)
+}
+
+// globRoots are the places that globs can matter in: the caches as well.
+func (p *Prepared) globRoots() []string {
+	roots := p.grantedRoots()
 	for _, c := range p.view.Caches {
 		if !c.Private {
 			roots = append(roots, c.Path)

@@ -25,6 +25,7 @@ func hostSockets(roots []string) []string {
 	var found []string
 	relative := make(map[string]bool)
 	lines := bufio.NewScanner(f)
+	lines.Scan() // the heading
 	for lines.Scan() {
 		switch name := socketName(lines.Text()); {
 		case strings.HasPrefix(name, "/"):

@@ -1,7 +1,6 @@
 package stage
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"syscall"
@@ -17,20 +16,23 @@ import (
 // limits before capabilities (raising a hard limit needs one), the bounding set
 // before the rest (dropping from it needs CAP_SETPCAP), no-new-privileges
 // before Landlock and seccomp (both demand it), seccomp last.
-func confine(p *sandbox.Plan) error {
+//
+// alone says that only this thread could be confined: the program has C code in
+// it, and the runtime then reaches no other thread. See resume.
+func confine(p *sandbox.Plan) (alone bool, err error) {
 	if err := resourceLimits(p); err != nil {
-		return err
+		return false, err
 	}
-	if err := dropCapabilities(); err != nil {
-		return err
+	if alone, err = dropCapabilities(); err != nil {
+		return false, err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return failed("setting no-new-privileges", "", err)
+		return false, failed("setting no-new-privileges", "", err)
 	}
 	if err := restrictFiles(p.Landlock); err != nil {
-		return err
+		return false, err
 	}
-	return installFilter(p.Seccomp)
+	return alone, installFilter(p.Seccomp)
 }
 
 func resourceLimits(p *sandbox.Plan) error {
@@ -50,7 +52,7 @@ func resourceLimits(p *sandbox.Plan) error {
 // dropCapabilities leaves none, in any thread, and none to regain: an exec by
 // uid 0 would get the whole bounding set back, and NOROOT takes that meaning
 // from uid 0.
-func dropCapabilities() error {
+func dropCapabilities() (alone bool, err error) {
 	const secureBits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7 // NOROOT, NO_SETUID_FIXUP, their locks, KEEP_CAPS locked, NO_CAP_AMBIENT_RAISE
 	for c := uintptr(0); ; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
@@ -58,27 +60,27 @@ func dropCapabilities() error {
 			break // past the kernel's last capability
 		}
 		if err != nil {
-			return failed("dropping a capability from the bounding set", fmt.Sprint(c), err)
+			return false, failed("dropping a capability from the bounding set", fmt.Sprint(c), err)
 		}
 	}
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
-		return failed("clearing ambient capabilities", "", err)
+		return false, failed("clearing ambient capabilities", "", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_SECUREBITS, secureBits&^(1<<4), 0, 0, 0); err != nil {
-		return failed("locking secure bits", "", err)
+		return false, failed("locking secure bits", "", err)
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
+	if alone = e == syscall.ENOTSUP; alone {
+		_, _, e = unix.RawSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
+	}
 	runtime.KeepAlive(&header)
 	runtime.KeepAlive(&none)
-	if e == syscall.ENOTSUP { // the runtime's answer in a program with C code in it
-		return failed("dropping capabilities", "", errors.New("this program was built with cgo, which keeps threads out of reach; build it with CGO_ENABLED=0"))
-	}
 	if e != 0 {
-		return failed("dropping capabilities", "", e)
+		return false, failed("dropping capabilities", "", e)
 	}
-	return nil
+	return alone, nil
 }
 
 // restrictFiles adds the second layer. What the plan asks for and the kernel

@@ -19,7 +19,11 @@ import (
 func Main() {
 	runtime.LockOSThread()
 	link := newLink(controlFD)
-	if err := run(link); err != nil {
+	begin := run
+	if len(os.Args) > 1 && os.Args[1] == resumeArg {
+		begin = resume
+	}
+	if err := begin(link); err != nil {
 		link.setupFailed(err)
 		os.Exit(1)
 	}
@@ -45,10 +49,14 @@ func run(link *link) error {
 	if err != nil {
 		return err
 	}
-	if err := confine(plan); err != nil {
+	alone, err := confine(plan)
+	if err != nil {
 		return err
 	}
-	return serve(link, plan, listener)
+	if alone {
+		return startOver(&plan.Command, listener)
+	}
+	return serve(link, &plan.Command, listener)
 }
 
 // hide makes this process unreadable for everything inside: commands run with

@@ -24,11 +24,11 @@ type server struct {
 
 // serve starts the plan's command and then obeys the supervisor until it goes,
 // or until the plan's command has ended: that is the end of a one-shot workspace.
-func serve(l *link, p *sandbox.Plan, listener int) error {
+func serve(l *link, c *sandbox.Command, listener int) error {
 	s := &server{link: l, running: make(map[int]uint64), pids: make(map[uint64]int), forked: make(chan struct{}, 1)}
 	l.say(sandbox.Message{Kind: sandbox.MsgReady}, listener)
 	unix.Close(listener)
-	if len(p.Command.Argv) > 0 && !s.start(sandbox.FirstCommand, &p.Command, []uintptr{0, 1, 2}) {
+	if len(c.Argv) > 0 && !s.start(sandbox.FirstCommand, c, []uintptr{0, 1, 2}) {
 		return nil
 	}
 	if err := letGoOfStdio(); err != nil {
@@ -36,7 +36,7 @@ func serve(l *link, p *sandbox.Plan, listener int) error {
 	}
 	done := make(chan struct{})
 	requests := make(chan request)
-	go s.reap(len(p.Command.Argv) > 0, done)
+	go s.reap(len(c.Argv) > 0, done)
 	go s.listen(requests)
 	for {
 		select {
