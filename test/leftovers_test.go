@@ -45,7 +45,7 @@ func TestNoLitter(t *testing.T) {
 			before := w.outsideSh("find . | sort")
 			home := w.homeNames()
 			args := append([]string{"run", "--deny", "nothing-there", "--deny", "*.pem", "--network", "local"}, e.flag...)
-			cmd := w.command(w.bin, append(args, "--", "bash", "-c", "echo ready; mkdir -p ~/x /tmp/y; while [ ! -e end ]; do sleep 0.02; done")...)
+			cmd := w.command(w.bin, append(args, "--", "bash", "-c", "trap 'exit 130' INT; echo ready; mkdir -p ~/x /tmp/y; while [ ! -e end ]; do sleep 0.02; done")...)
 			out, err := cmd.StdoutPipe()
 			w.must(err)
 			w.must(cmd.Start())

@@ -77,6 +77,12 @@ func (w *world) hostSockets() []string {
 	return append(paths, w.x11Socket())
 }
 
+// display is a display number that nobody else has.
+func (w *world) display() string {
+	n, _ := strconv.Atoi(filepath.Base(w.base)[1:])
+	return strconv.Itoa(20000 + n)
+}
+
 // x11Socket listens where an X server would, at a number that nobody has.
 func (w *world) x11Socket() string {
 	w.t.Helper()
@@ -85,7 +91,7 @@ func (w *world) x11Socket() string {
 		w.must(os.Chmod(dir, 0o1777))
 		w.t.Cleanup(func() { os.Remove(dir) })
 	}
-	path := dir + "/X" + w.number()
+	path := dir + "/X" + w.display()
 	w.listen("unix", path)
 	return path
 }

@@ -62,6 +62,7 @@ type Result struct {
 	Started   time.Time     `json:"started"`
 	Duration  time.Duration `json:"duration_ns"`
 	Changed   *int          `json:"changed_files,omitempty"` // nil: not counted
+	Born      []string      `json:"born_inside,omitempty"`   // names that could run code outside and did not exist before
 	Denials   []Denial      `json:"denials"`
 	Links     []Link        `json:"links,omitempty"`
 	Notes     []string      `json:"notes,omitempty"`

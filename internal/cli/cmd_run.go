@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 
 	"carrel/internal/api"
@@ -111,7 +112,7 @@ func (a *app) announce(p *workspace.Prepared) {
 // only when there is something to say.
 func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 	tty := term.IsTerminal(int(os.Stderr.Fd()))
-	if !asJSON && !tty && len(r.Denials) == 0 && len(r.Notes) == 0 {
+	if !asJSON && !tty && len(r.Denials) == 0 && len(r.Notes) == 0 && len(r.Born) == 0 {
 		return
 	}
 	var changed workspace.Changed
@@ -143,7 +144,13 @@ func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 	if changed.Files > 0 || len(r.Denials) > 0 {
 		fmt.Fprintf(a.err, "carrel: %s, %s\n", count(changed.Files, "file changed", "files changed"), count(len(r.Denials), "denial", "denials"))
 	}
+	for _, name := range r.Born {
+		fmt.Fprintf(a.err, "carrel: WARNING: %s was created inside: programs outside run what it says; look at it before you use git, an editor or an agent here\n", Escape(name))
+	}
 	for _, name := range changed.Risky {
+		if slices.Contains(r.Born, name) {
+			continue
+		}
 		fmt.Fprintf(a.err, "carrel: look at %s: it can make programs outside run code\n", Escape(name))
 	}
 }

@@ -23,7 +23,7 @@ const (
 // Carrel started inside never takes a report for an order.
 var (
 	variables = []string{varDesktop, varVirtual, varPersona, varNetwork, varPermissions}
-	reports   = []string{"CARREL_WORKSPACE"}
+	reports   = []string{"CARREL_WORKSPACE", "CARREL_PATH"}
 )
 
 // environment turns the CARREL_ variables into a layer and returns them.

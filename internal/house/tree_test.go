@@ -24,7 +24,7 @@ const module = "carrel"
 type source struct {
 	path  string // from the module's root, with slashes
 	room  string // directory, "internal/policy"
-	test  bool
+	test  bool   // a test, or what only tests use
 	lines int
 	text  []byte
 	file  *ast.File
@@ -95,7 +95,7 @@ func (tr *tree) parse(full, rel string) error {
 		return nil
 	}
 	tr.files = append(tr.files, &source{
-		path: rel, room: path.Dir(rel), test: strings.HasSuffix(rel, "_test.go"),
+		path: rel, room: path.Dir(rel), test: strings.HasSuffix(rel, "_test.go") || strings.HasPrefix(rel, "test/"),
 		lines: bytes.Count(text, []byte("\n")), text: text, file: f,
 	})
 	return nil

@@ -35,6 +35,7 @@ type Overlay struct {
 	Lower       string // directory at or above Path that the overlay covers
 	Upper, Work string // host directories, the supervisor makes them
 	Private     bool   // never show the host's content: Upper itself is bound
+	Spare       string // host directory to bind where no overlay can be made; "" means Path itself, read-only
 	Reason      string
 }
 
@@ -190,6 +191,7 @@ func (c *compiler) privateHome(all []policy.Rule) {
 	}
 	if home := c.p.Scope.Home; home != "" && home != "/" && !granted(home, true) {
 		c.private(home, 0o700, "private home")
+		c.access[home] = policy.Unset // also where home lies below a private /tmp
 	}
 	// The default rule for /tmp means a private one; only an explicit rule
 	// brings the host's in.
@@ -210,7 +212,7 @@ func (c *compiler) rule(r policy.Rule) error {
 		return nil
 	}
 	if kind == KindNone {
-		if r.Source.Layer == policy.LayerCommandLine {
+		if r.Source.Layer == policy.LayerCommandLine && c.literal[r.Path] {
 			return fmt.Errorf("%s: %q does not exist or cannot be seen; name an existing path", r.Source.Text, r.Path)
 		}
 		return nil
@@ -277,8 +279,8 @@ func (c *compiler) deny(r policy.Rule, real string, kind Kind, around policy.Acc
 // be renamed; its content can be worked with as before, but a rename across it
 // gives EXDEV.
 func (c *compiler) pinAbove(r policy.Rule, real string) {
-	if !c.literal[r.Path] {
-		return
+	if r.Access == policy.Deny && !c.literal[r.Path] {
+		return // wherever a pattern's match goes, its content stays hidden
 	}
 	for dir := path.Dir(real); dir != "/" && c.access[dir] == policy.Unset && c.around(dir) == policy.Write; dir = path.Dir(dir) {
 		if !slices.Contains(c.in.Pins, dir) {
@@ -333,7 +335,7 @@ func (c *compiler) additions() {
 		}
 	}
 	for _, o := range c.in.Overlays {
-		m := Mount{Kind: MountOverlay, Target: o.Path, Source: o.Path, Lower: o.Lower, Upper: o.Upper, Work: o.Work, Dir: true, Reason: o.Reason}
+		m := Mount{Kind: MountOverlay, Target: o.Path, Source: o.Path, Lower: o.Lower, Upper: o.Upper, Work: o.Work, Spare: o.Spare, Dir: true, Reason: o.Reason}
 		if o.Private {
 			// Optional: where home is the host's own, read-only, there may be no
 			// place to put it.

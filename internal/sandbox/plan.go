@@ -82,7 +82,8 @@ const (
 	MountPts
 	// MountOverlay binds Source as it looks in an overlay of Upper over Lower;
 	// steps with the same Lower share one overlay. Where the kernel or the file
-	// systems refuse it, Source is bound read-only and the stage reports a note.
+	// systems refuse it, Spare is bound instead, or Source read-only where there
+	// is none, and the stage reports a note.
 	MountOverlay
 	// MountMask hides what is at Target behind an empty, unreadable object of
 	// the same kind (Dir or not): reading it gives EACCES.
@@ -113,6 +114,7 @@ type Mount struct {
 	Lower    string // MountOverlay: host directory at or above Source
 	Upper    string // MountOverlay: host directory for changes below Lower
 	Work     string // MountOverlay: host directory on the same file system as Upper
+	Spare    string // MountOverlay: host directory to bind where there can be no overlay
 	ReadOnly bool
 	NoExec   bool
 	Optional bool // skip where Source or Target does not exist

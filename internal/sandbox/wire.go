@@ -125,6 +125,7 @@ func (e *encoder) mount(m *Mount) {
 	e.str(m.Lower)
 	e.str(m.Upper)
 	e.str(m.Work)
+	e.str(m.Spare)
 	for _, b := range []bool{m.ReadOnly, m.NoExec, m.Optional, m.Dir} {
 		e.bool(b)
 	}
@@ -188,7 +189,7 @@ func (d *decoder) strs() []string {
 }
 
 func (d *decoder) mount() Mount {
-	m := Mount{Kind: MountKind(d.num()), Target: d.str(), Source: d.str(), Lower: d.str(), Upper: d.str(), Work: d.str()}
+	m := Mount{Kind: MountKind(d.num()), Target: d.str(), Source: d.str(), Lower: d.str(), Upper: d.str(), Work: d.str(), Spare: d.str()}
 	m.ReadOnly, m.NoExec, m.Optional, m.Dir = d.bool(), d.bool(), d.bool(), d.bool()
 	m.Dev, m.Ino = d.num(), d.num()
 	m.Perm = uint32(d.num())

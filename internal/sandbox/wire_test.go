@@ -18,7 +18,7 @@ func anyPlan(t *rapid.T) *Plan {
 	for range rapid.IntRange(0, 5).Draw(t, "mounts") {
 		p.Mounts = append(p.Mounts, Mount{
 			Kind: MountKind(rapid.IntRange(1, 20).Draw(t, "kind")), Target: anyBytes.Draw(t, "target"), Source: anyBytes.Draw(t, "source"),
-			Lower: anyBytes.Draw(t, "lower"), Upper: anyBytes.Draw(t, "upper"), Work: anyBytes.Draw(t, "work"),
+			Lower: anyBytes.Draw(t, "lower"), Upper: anyBytes.Draw(t, "upper"), Work: anyBytes.Draw(t, "work"), Spare: anyBytes.Draw(t, "spare"),
 			ReadOnly: rapid.Bool().Draw(t, "ro"), NoExec: rapid.Bool().Draw(t, "noexec"), Optional: rapid.Bool().Draw(t, "opt"), Dir: rapid.Bool().Draw(t, "dir"),
 			Dev: rapid.Uint64().Draw(t, "dev"), Ino: rapid.Uint64().Draw(t, "ino"),
 			Perm: rapid.Uint32().Draw(t, "perm"), Data: []byte(anyBytes.Draw(t, "data")),

@@ -169,7 +169,7 @@ func (p *Prepared) overlays(make bool) ([]sandbox.Overlay, error) {
 			continue
 		}
 		if make {
-			if err := makeDirs(o.Upper, o.Work); err != nil {
+			if err := makeDirs(o.Upper, o.Work, o.Spare); err != nil {
 				p.note("cache %s is not kept: %v", c.Name, err)
 				continue
 			}
@@ -202,6 +202,9 @@ func (p *Prepared) overlay(c view.Cache) (sandbox.Overlay, bool) {
 		o.Lower, o.Upper, o.Work = p.place.home, base+"/home/upper", base+"/home/work"
 	default:
 		o.Lower, o.Upper, o.Work = c.Path, filepath.Join(base, c.Name, "upper"), filepath.Join(base, c.Name, "work")
+	}
+	if o.Lower != "" && !c.Keep {
+		o.Spare = filepath.Join(base, "private", c.Name)
 	}
 	return o, true
 }

@@ -167,6 +167,9 @@ func (p *Prepared) decide() error {
 	}
 	scope.System = p.view.System
 	layers = append(layers, policy.Layer{Kind: policy.LayerDefault, Name: "view", Request: policy.Request{Files: p.viewRules()}})
+	if err := p.leadsOut(scope, layers); err != nil {
+		return err
+	}
 	ceiling, layers := policy.Canonical(scope, p.Loaded.Ceiling, layers, p.facts.canonical)
 	p.Policy, err = policy.Decide(scope, ceiling, layers)
 	if err != nil {
@@ -175,6 +178,27 @@ func (p *Prepared) decide() error {
 	for _, w := range p.Policy.Warnings {
 		p.deny(api.Denial{Code: api.CodeProject, Operation: "start", Subject: w.Source.Text, Message: w.Message,
 			Rule: "a project file may only tighten", Source: w.Source.String(), Hint: "put it in your own configuration if you want it"})
+	}
+	return nil
+}
+
+// leadsOut refuses a grant that is written as a place in the project and is a
+// link out of it: whoever wrote the project would choose what is granted.
+func (p *Prepared) leadsOut(scope policy.Scope, layers []policy.Layer) error {
+	for _, l := range layers {
+		for _, f := range l.Request.Files {
+			places, err := policy.Resolve(scope, f)
+			if err != nil || f.Glob || f.Access == policy.Deny {
+				continue // Decide reports what cannot be resolved
+			}
+			for _, place := range places {
+				if real := p.facts.canonical(place); within(place, p.place.project) && !within(real, p.place.project) {
+					return &api.Denial{Code: api.CodeProject, Operation: "start", Subject: place, Rule: "no link leads out of the project", Source: f.Source.String(),
+						Message: fmt.Sprintf("%s: %q is a link that leads out of the project, to %q", f.Source.Text, place, real),
+						Hint:    "name the place itself if you mean it"}
+				}
+			}
+		}
 	}
 	return nil
 }

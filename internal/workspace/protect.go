@@ -4,6 +4,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"carrel/internal/policy"
@@ -55,13 +56,8 @@ func protect(p *place, eff *policy.Effective) protection {
 	if p.git.dir != p.project+"/.git" {
 		t.readOnly(p.project+"/.git", "protected name: points to the repository", eff)
 	}
-	dirs := []string{p.git.common}
-	if p.git.dir != p.git.common {
-		dirs = append(dirs, p.git.dir)
-	}
-	dirs = append(dirs, submodules(p.git.common+"/modules")...)
-	for _, dir := range dirs {
-		if !within(dir, p.project) && !coveredBy(dir, dirs[:1]) {
+	for _, dir := range repositories(p.git) {
+		if !within(dir, p.project) && !coveredBy(dir, []string{p.git.common}) {
 			t.write = append(t.write, dir)
 		}
 		t.pins = append(t.pins, dir)
@@ -87,6 +83,53 @@ func (t *protection) readOnly(path, why string, eff *policy.Effective) {
 	}
 	t.rules = append(t.rules, policy.Rule{Path: path, Access: policy.Read,
 		Source: policy.Source{Layer: policy.LayerDefault, Text: why}})
+}
+
+// repositories are all git directories of a project: its own, the common one,
+// those of other worktrees and of submodules, and their worktrees.
+func repositories(g gitDirs) []string {
+	dirs := []string{g.common}
+	if g.dir != g.common {
+		dirs = append(dirs, g.dir)
+	}
+	dirs = append(dirs, submodules(g.common+"/modules")...)
+	for _, d := range slices.Clone(dirs) {
+		entries, _ := os.ReadDir(d + "/worktrees")
+		for _, e := range entries[:min(len(entries), maxSubmodules)] {
+			if tree := d + "/worktrees/" + e.Name(); e.IsDir() && tree != g.dir {
+				dirs = append(dirs, tree)
+			}
+		}
+	}
+	return dirs
+}
+
+// sensitive are all paths that protect knows of, whether they exist or not:
+// what of them is there at the end and was not at the start was born inside.
+func sensitive(p *place) []string {
+	var out []string
+	for _, n := range protectedNames {
+		out = append(out, p.project+"/"+n.name)
+	}
+	if p.git.dir != "" {
+		for _, dir := range repositories(p.git) {
+			for _, name := range protectedGitNames {
+				out = append(out, dir+"/"+name)
+			}
+		}
+	}
+	return out
+}
+
+// present gives those paths that exist.
+func present(paths []string) map[string]bool {
+	out := make(map[string]bool)
+	for _, p := range paths {
+		if _, err := os.Lstat(p); err == nil {
+			out[p] = true
+		}
+	}
+	return out
 }
 
 // submodules finds the repositories below .git/modules; their names may hold

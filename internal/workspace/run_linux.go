@@ -75,6 +75,8 @@ func (p *Prepared) Start() (*api.Result, error) {
 	if group != nil {
 		defer p.dropGroup(group)
 	}
+	before := present(sensitive(&p.place))
+	defer func() { r.Born = p.bornInside(before) }()
 	signals := holdSignals()
 	defer signals.stop()
 	early := p.early
@@ -229,6 +231,19 @@ func (p *Prepared) conclude(r *api.Result) {
 
 // Changes looks for what the run left in the project.
 func (p *Prepared) Changes(r *api.Result) Changed { return changedSince(p.place.project, r.Started) }
+
+// bornInside lists sensitive names that a run has created: mounts can protect
+// only what exists.
+func (p *Prepared) bornInside(before map[string]bool) []string {
+	var born []string
+	for path := range present(sensitive(&p.place)) {
+		if !before[path] {
+			born = append(born, strings.TrimPrefix(path, p.place.project+"/"))
+		}
+	}
+	slices.Sort(born)
+	return born
+}
 
 func newID() string {
 	var b [4]byte

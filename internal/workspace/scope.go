@@ -30,8 +30,8 @@ type gitDirs struct {
 
 // findPlace resolves the working directory and the project around it: the top
 // of the git repository that holds it, else the directory itself. A repository
-// whose top belongs to somebody else is not followed upwards: anyone can plant
-// /tmp/.git, and it would make all of /tmp the project.
+// of somebody else does not count: anyone can plant /tmp/.git, and it would make
+// all of /tmp the project.
 func findPlace(cwd, home string) (place, error) {
 	p := place{}
 	real, err := workingDirectory(cwd)
@@ -48,8 +48,10 @@ func findPlace(cwd, home string) (place, error) {
 		}
 	}
 	for dir := real; ; dir = filepath.Dir(dir) {
-		if git, ok := openGit(dir); ok {
-			p.project, p.git = dir, git
+		if git, found, ours := openGit(dir); found {
+			if ours {
+				p.project, p.git = dir, git
+			}
 			break
 		}
 		if dir == "/" {
@@ -68,40 +70,59 @@ func workingDirectory(cwd string) (string, error) {
 	return syscall.Getwd()
 }
 
-// openGit says whether dir is the top of a repository of ours. Its own
-// directory may lie elsewhere (worktree, submodule); everything that leads there
-// was written by whoever wrote the project, so the other end has to lead back:
-// else it is a top without a repository, and nothing outside is granted.
-func openGit(dir string) (gitDirs, bool) {
+// openGit looks at dir's ".git". found says that the search upwards ends here,
+// whatever it is: a command that breaks its own repository must not make the
+// one around it the next run's project. ours says that dir is the project; a
+// ".git" of somebody else does not make it one.
+//
+// A directory is protected whether git would take it for a repository or not:
+// what is broken now may be whole again when git looks. Its own directory may
+// lie elsewhere (worktree, submodule); everything that leads there was written
+// by whoever wrote the project, so the other end has to lead back: else nothing
+// outside is granted.
+func openGit(dir string) (g gitDirs, found, ours bool) {
 	dot := dir + "/.git"
 	info, err := os.Lstat(dot)
-	if err != nil || !ownedByUs(info) {
-		return gitDirs{}, false
+	if err != nil {
+		return gitDirs{}, false, false
 	}
-	target := dot
+	if !ownedByUs(info) {
+		return gitDirs{}, true, false
+	}
 	switch {
 	case info.IsDir():
+		return gitDirs{dir: dot, common: dot}, true, true
 	case info.Mode().IsRegular():
-		if target, err = readGitFile(dir, dot); err != nil {
-			return gitDirs{}, true
-		}
-	default:
-		return gitDirs{}, false // a symlink: git follows it, we do not
+		return linkedGit(dir, dot), true, true
+	}
+	if real, err := filepath.EvalSymlinks(dot); err == nil && within(real, dir) && real != dir {
+		return gitDirs{dir: real, common: real}, true, true
+	}
+	return gitDirs{}, true, true
+}
+
+// linkedGit follows the ".git" file of a worktree or submodule as far as the
+// other end agrees.
+func linkedGit(dir, dot string) gitDirs {
+	target, err := readGitFile(dir, dot)
+	if err != nil {
+		return gitDirs{}
 	}
 	if st, err := os.Lstat(target + "/HEAD"); err != nil || !st.Mode().IsRegular() {
-		return gitDirs{}, !info.IsDir()
+		return gitDirs{}
 	}
-	g := gitDirs{dir: target, common: target}
-	if text, err := readSmall(target + "/commondir"); err == nil {
-		common, err := canonicalFrom(target, strings.TrimRight(text, "\n"))
-		if err != nil || !isWorktree(dot, target, common) {
-			return gitDirs{}, true
+	text, err := readSmall(target + "/commondir")
+	if err != nil {
+		if within(target, dir) || isSubmodule(dir, target) {
+			return gitDirs{dir: target, common: target}
 		}
-		g.common = common
-	} else if !within(target, dir) && !isSubmodule(dir, target) {
-		return gitDirs{}, true
+		return gitDirs{}
 	}
-	return g, true
+	common, err := canonicalFrom(target, strings.TrimRight(text, "\n"))
+	if err != nil || !isWorktree(dot, target, common) {
+		return gitDirs{}
+	}
+	return gitDirs{dir: target, common: common}
 }
 
 // isWorktree checks both directions: the worktree's directory lies in the

@@ -72,14 +72,69 @@ func TestPlantedRepository(t *testing.T) {
 			t.Errorf("a repository of another user is the project: %+v", p)
 		}
 	}
-	if err := os.Rename(dir+"/.git", dir+"/real"); err != nil {
+	if err := os.RemoveAll(dir + "/.git"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("real", dir+"/.git"); err != nil {
+	other := realTemp(t)
+	git(t, other, "init", "-q")
+	if err := os.Symlink(other+"/.git", dir+"/.git"); err != nil {
 		t.Fatal(err)
 	}
-	if p, _ := findPlace(sub, ""); p.project != sub {
-		t.Errorf("a linked .git is followed: %+v", p)
+	if p, _ := findPlace(sub, ""); p.project != dir || p.git != (gitDirs{}) {
+		t.Errorf("a link to another repository is followed: %+v", p)
+	}
+}
+
+// TestBrokenRepository: what a command can break in its own repository neither
+// makes the one around it the project nor takes the protection away.
+func TestBrokenRepository(t *testing.T) {
+	dir := realTemp(t)
+	git(t, dir, "init", "-q", "outer")
+	git(t, dir+"/outer", "init", "-q", "inner")
+	inner := dir + "/outer/inner"
+	for _, breakIt := range []func() error{
+		func() error { return os.WriteFile(inner+"/.git/commondir", []byte("../..\n"), 0o644) },
+		func() error { return os.Rename(inner+"/.git/HEAD", inner+"/.git/H2") },
+	} {
+		if err := breakIt(); err != nil {
+			t.Fatal(err)
+		}
+		p, err := findPlace(inner, "/nohome")
+		if err != nil || p.project != inner || p.git.common != inner+"/.git" {
+			t.Fatalf("%+v %v", p, err)
+		}
+		if got := protect(&p, effective(t, inner)); !slices.ContainsFunc(got.rules, func(r policy.Rule) bool { return r.Path == inner+"/.git/hooks" }) {
+			t.Error("the hooks are not protected")
+		}
+	}
+}
+
+// TestForgedLinks: a .git file leads only to where the other end leads back.
+func TestForgedLinks(t *testing.T) {
+	dir := realTemp(t)
+	if err := os.MkdirAll(dir+"/p/fake", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	git(t, dir, "init", "-q", "victim")
+	for name, link := range map[string]string{
+		"straight at a repository":              "gitdir: " + dir + "/victim/.git",
+		"by a commondir of the project's own":   "gitdir: fake",
+		"at what looks like a submodule's home": "gitdir: " + dir + "/victim/.git/modules/x",
+	} {
+		tree(t, dir, "p/fake/HEAD", "victim/.git/modules/x/HEAD", "victim/.git/modules/x/config")
+		if err := os.WriteFile(dir+"/p/fake/commondir", []byte(dir+"/victim/.git\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir+"/p/.git", []byte(link+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p, err := findPlace(dir+"/p", "/nohome")
+		if err != nil || p.project != dir+"/p" || p.git != (gitDirs{}) {
+			t.Errorf("%s: %+v %v", name, p, err)
+		}
+		if got := protect(&p, effective(t, dir+"/p")); len(got.write) != 0 {
+			t.Errorf("%s: %q becomes writable", name, got.write)
+		}
 	}
 }
 

@@ -163,14 +163,15 @@ func (b *builder) freeze(m *sandbox.Mount) error {
 
 // overlay binds one directory out of an overlay of private changes over the
 // host's content. Making an overlay takes a third of a millisecond, so all that
-// lie below one Lower share one; it is mounted where no command sees it. Where
-// the kernel or a file system refuses, the host's content is bound read-only.
+// lie below one Lower share one; it is mounted where no command sees it.
 func (b *builder) overlay(m *sandbox.Mount) error {
 	base, err := b.overlayBase(m)
 	if err != nil {
-		ro := *m
-		ro.ReadOnly = true
-		return b.bind(&ro, unix.MOUNT_ATTR_NODEV)
+		instead := sandbox.Mount{Source: m.Spare, Target: m.Target}
+		if m.Spare == "" {
+			instead.Source, instead.ReadOnly = m.Source, true
+		}
+		return b.bind(&instead, unix.MOUNT_ATTR_NODEV)
 	}
 	src, err := unix.Openat2(base, "./"+strings.TrimPrefix(strings.TrimPrefix(m.Source, m.Lower), "/"), &unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_CLOEXEC,
@@ -190,7 +191,7 @@ func (b *builder) overlayBase(m *sandbox.Mount) (int, error) {
 	}
 	fd, err := b.newOverlay(m)
 	if err != nil {
-		b.note(fmt.Sprintf("no copy-on-write below %q here, caches are read-only: %v", m.Lower, err))
+		b.note(fmt.Sprintf("no copy-on-write below %q here, caches of the host are not used: %v", m.Lower, err))
 	}
 	if b.overlays == nil {
 		b.overlays = make(map[string]overlayBase)
