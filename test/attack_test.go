@@ -42,7 +42,7 @@ var attacks = map[string]func(args []string) (string, error){
 	"socket":   attackSocket,
 	"in":       attackIn,
 	"forkbomb": attackForkBomb,
-	"mount":    func([]string) (string, error) { return "", unix.Mount("none", "/tmp", "tmpfs", 0, "") },
+	"mount":    attackMount,
 	"umount":   func(a []string) (string, error) { return "", unix.Unmount(a[0], unix.MNT_DETACH) },
 	"chroot":   func([]string) (string, error) { return "", unix.Chroot("/tmp") },
 	"ptrace":   attackPtrace,
@@ -310,6 +310,14 @@ func attackForkBomb([]string) (string, error) {
 		}
 	}
 	return strconv.Itoa(count), nil
+}
+
+// attackMount takes its mount away again: as root outside it would stay.
+func attackMount([]string) (string, error) {
+	if err := unix.Mount("none", "/tmp", "tmpfs", 0, ""); err != nil {
+		return "", err
+	}
+	return "", unix.Unmount("/tmp", unix.MNT_DETACH)
 }
 
 func attackPtrace(a []string) (string, error) {

@@ -203,7 +203,7 @@ func TestJobControlInside(t *testing.T) {
 // TestWindowSize: the command sees the terminal's size and each change of it.
 func TestWindowSize(t *testing.T) {
 	w := newWorld(t, ordinary(t))
-	tm := w.openTerminal(w.command(w.bin, "run", "--", "bash", "-c", "trap 'stty size' WINCH; stty size; echo go; for i in $(seq 60); do sleep 0.05; done"))
+	tm := w.openTerminal(w.command(w.bin, "run", "--", "bash", "-c", "trap 'stty size' WINCH; stty size; echo go; for i in $(seq 400); do sleep 0.05; done"))
 	tm.expect("24 80\r\ngo\r\n")
 	tm.resize(132, 50)
 	tm.expect("50 132\r\n")

@@ -10,7 +10,9 @@
 // succeed, the attack is broken and the test fails, so that "refused inside"
 // always means that the walls refused it.
 //
-// Slow scenarios run when CARREL_SOAK is 1. The package must not import any
+// Slow scenarios run when CARREL_SOAK is 1. CARREL_TEST_BINARY names a program
+// to test instead of a freshly built one, CARREL_TEST_NPM the directory with
+// the agents' own programs. The package must not import any
 // package of the program: it knows what a user knows.
 package e2e
 
@@ -55,7 +57,12 @@ func runAll(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	built.carrel, built.attack = filepath.Join(bin, "carrel"), filepath.Join(bin, attackName)
-	if err := buildProgram(built.carrel); err != nil {
+	if given := os.Getenv("CARREL_TEST_BINARY"); given != "" {
+		err = copyFile(given, built.carrel, 0o755)
+	} else {
+		err = buildProgram(built.carrel)
+	}
+	if err != nil {
 		return 1, err
 	}
 	self, err := os.Executable()

@@ -13,6 +13,30 @@ import (
 	"pgregory.net/rapid"
 )
 
+// TestRenew: whatever a hostile run leaves in a login file, only tokens that
+// the host has already change.
+func TestRenew(t *testing.T) {
+	for _, row := range []struct{ name, host, inside, want string }{
+		{"tokens of a known entry", `{"a":{"type":"oauth","access":"x","refresh":"y","expires":1}}`, `{"a":{"type":"oauth","access":"X","refresh":"Y","expires":2}}`,
+			`{"a":{"type":"oauth","access":"X","refresh":"Y","expires":2}}`},
+		{"a key that is a command", `{"a":{"type":"api_key","key":"k"}}`, `{"a":{"type":"api_key","key":"!id"}}`, `{"a":{"type":"api_key","key":"k"}}`},
+		{"a command in a token", `{"a":{"access":"x"}}`, `{"a":{"access":"!id"}}`, `{"a":{"access":"x"}}`},
+		{"a variable in a token", `{"a":{"access":"x"}}`, `{"a":{"access":"${HOME}"}}`, `{"a":{"access":"x"}}`},
+		{"a new entry", `{"a":{"access":"x"}}`, `{"a":{"access":"x"},"https://evil":{"type":"wellknown","key":"NODE_OPTIONS","token":"--require /x"}}`, `{"a":{"access":"x"}}`},
+		{"a new field", `{"a":{"access":"x"}}`, `{"a":{"access":"X","refresh":"Y","key":"NODE_OPTIONS"}}`, `{"a":{"access":"X"}}`},
+		{"another type", `{"a":{"type":"oauth","access":"x"}}`, `{"a":{"type":"wellknown","access":{"b":1}}}`, `{"a":{"type":"oauth","access":"x"}}`},
+		{"an object where a token is", `{"access":"x"}`, `{"access":{"access":"y"}}`, `{"access":"x"}`},
+		{"nested too deep", `{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"access":"x"}}}}}}}}`, `{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"access":"y"}}}}}}}}`,
+			`{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"access":"x"}}}}}}}}`},
+		{"no JSON", `{"access":"x"}`, `{"access":`, `{"access":"x"}`},
+		{"null", `{"access":"x"}`, `{"access":null}`, `{"access":"x"}`},
+	} {
+		if got := renew([]byte(row.host), []byte(row.inside), nil); !sameJSON(got, []byte(row.want)) {
+			t.Errorf("%s: got %s, want %s", row.name, got, row.want)
+		}
+	}
+}
+
 func TestSeedOnce(t *testing.T) {
 	s := newSides(t)
 	s.host(".local/share/amp/secrets.json", "one")
@@ -35,24 +59,24 @@ func TestMergeBack(t *testing.T) {
 		note            string
 		wantInsideFirst string // right after the start
 	}{
-		{name: "renewed inside", host: `{"claudeAiOauth":{"t":1},"other":{"keep":1.0}}`, inside: `{"claudeAiOauth":{"t":2},"other":{"evil":1},"new":1}`,
-			want: `{"claudeAiOauth":{"t":2},"other":{"keep":1.0}}`, wantInsideFirst: `{"claudeAiOauth":{"t":1}}`},
-		{name: "unchanged inside", host: `{"claudeAiOauth":{"t":1}}`, inside: `{"claudeAiOauth": {"t": 1}}`, want: `{"claudeAiOauth":{"t":1}}`},
-		{name: "changed outside only", host: `{"claudeAiOauth":{"t":1}}`, inside: `{"claudeAiOauth":{"t":1}}`, meanwhile: `{"claudeAiOauth":{"t":3}}`,
-			want: `{"claudeAiOauth":{"t":3}}`},
-		{name: "changed on both sides", host: `{"claudeAiOauth":{"t":1}}`, inside: `{"claudeAiOauth":{"t":2}}`, meanwhile: `{"claudeAiOauth":{"t":3}}`,
-			want: `{"claudeAiOauth":{"t":3}}`, note: "changed outside"},
-		{name: "changed alike", host: `{"claudeAiOauth":{"t":1}}`, inside: `{"claudeAiOauth":{"t":2}}`, meanwhile: `{"claudeAiOauth":{"t":2}}`,
-			want: `{"claudeAiOauth":{"t":2}}`},
-		{name: "another key changed outside", host: `{"claudeAiOauth":{"t":1},"x":1}`, inside: `{"claudeAiOauth":{"t":2}}`, meanwhile: `{"claudeAiOauth":{"t":1},"x":2}`,
-			want: `{"claudeAiOauth":{"t":2},"x":2}`},
-		{name: "logged out inside", host: `{"claudeAiOauth":{"t":1}}`, inside: `{}`, want: `{"claudeAiOauth":{"t":1}}`},
-		{name: "logged in inside", host: ``, inside: `{"claudeAiOauth":{"t":1},"x":1}`, want: `{"claudeAiOauth":{"t":1}}`},
-		{name: "no JSON", host: `{"claudeAiOauth":{"t":1}}`, inside: `{"claudeAiOauth":`, want: `{"claudeAiOauth":{"t":1}}`, note: "no JSON object"},
-		{name: "null", host: `{"claudeAiOauth":{"t":1}}`, inside: `null`, want: `{"claudeAiOauth":{"t":1}}`, note: "no JSON object"},
-		{name: "too large", host: `{"claudeAiOauth":{"t":1}}`, inside: `{"claudeAiOauth":"` + strings.Repeat("x", maxJSON) + `"}`,
-			want: `{"claudeAiOauth":{"t":1}}`, note: "larger than"},
-		{name: "host not JSON", host: `broken`, inside: `{"claudeAiOauth":{"t":2}}`, want: `broken`},
+		{name: "renewed inside", host: `{"claudeAiOauth":{"accessToken":1},"other":{"keep":1.0}}`, inside: `{"claudeAiOauth":{"accessToken":2},"other":{"evil":1},"new":1}`,
+			want: `{"claudeAiOauth":{"accessToken":2},"other":{"keep":1.0}}`, wantInsideFirst: `{"claudeAiOauth":{"accessToken":1}}`},
+		{name: "unchanged inside", host: `{"claudeAiOauth":{"accessToken":1}}`, inside: `{"claudeAiOauth": {"accessToken": 1}}`, want: `{"claudeAiOauth":{"accessToken":1}}`},
+		{name: "changed outside only", host: `{"claudeAiOauth":{"accessToken":1}}`, inside: `{"claudeAiOauth":{"accessToken":1}}`, meanwhile: `{"claudeAiOauth":{"accessToken":3}}`,
+			want: `{"claudeAiOauth":{"accessToken":3}}`},
+		{name: "changed on both sides", host: `{"claudeAiOauth":{"accessToken":1}}`, inside: `{"claudeAiOauth":{"accessToken":2}}`, meanwhile: `{"claudeAiOauth":{"accessToken":3}}`,
+			want: `{"claudeAiOauth":{"accessToken":3}}`, note: "changed outside"},
+		{name: "changed alike", host: `{"claudeAiOauth":{"accessToken":1}}`, inside: `{"claudeAiOauth":{"accessToken":2}}`, meanwhile: `{"claudeAiOauth":{"accessToken":2}}`,
+			want: `{"claudeAiOauth":{"accessToken":2}}`},
+		{name: "another key changed outside", host: `{"claudeAiOauth":{"accessToken":1},"x":1}`, inside: `{"claudeAiOauth":{"accessToken":2}}`, meanwhile: `{"claudeAiOauth":{"accessToken":1},"x":2}`,
+			want: `{"claudeAiOauth":{"accessToken":2},"x":2}`},
+		{name: "logged out inside", host: `{"claudeAiOauth":{"accessToken":1}}`, inside: `{}`, want: `{"claudeAiOauth":{"accessToken":1}}`},
+		{name: "logged in inside", host: ``, inside: `{"claudeAiOauth":{"accessToken":1},"x":1}`, want: `{"claudeAiOauth":{"accessToken":1}}`},
+		{name: "no JSON", host: `{"claudeAiOauth":{"accessToken":1}}`, inside: `{"claudeAiOauth":`, want: `{"claudeAiOauth":{"accessToken":1}}`, note: "no JSON object"},
+		{name: "null", host: `{"claudeAiOauth":{"accessToken":1}}`, inside: `null`, want: `{"claudeAiOauth":{"accessToken":1}}`, note: "no JSON object"},
+		{name: "too large", host: `{"claudeAiOauth":{"accessToken":1}}`, inside: `{"claudeAiOauth":"` + strings.Repeat("x", maxJSON) + `"}`,
+			want: `{"claudeAiOauth":{"accessToken":1}}`, note: "larger than"},
+		{name: "host not JSON", host: `broken`, inside: `{"claudeAiOauth":{"accessToken":2}}`, want: `broken`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -91,7 +115,7 @@ func TestMergeBack(t *testing.T) {
 func squeeze(text string) string { return strings.Join(strings.Fields(text), "") }
 
 func TestMergeBackNeverFollowsLinks(t *testing.T) {
-	stolen := `{"claudeAiOauth":{"t":"stolen"}}`
+	stolen := `{"claudeAiOauth":{"accessToken":"stolen"}}`
 	tests := map[string]func(s sides, victim string){
 		"file": func(s sides, victim string) {
 			os.Remove(filepath.Join(s.places.Private, login))
@@ -118,11 +142,11 @@ func TestMergeBackNeverFollowsLinks(t *testing.T) {
 			s := newSides(t)
 			victim := filepath.Join(t.TempDir(), ".credentials.json")
 			os.WriteFile(victim, []byte(stolen), 0o600)
-			s.host(login, `{"claudeAiOauth":{"t":1}}`)
+			s.host(login, `{"claudeAiOauth":{"accessToken":1}}`)
 			before, _ := s.in("claude")
 			change(s, victim)
 			notes := s.out("claude", before)
-			s.wantHost(login, `{"claudeAiOauth":{"t":1}}`)
+			s.wantHost(login, `{"claudeAiOauth":{"accessToken":1}}`)
 			wantNote(t, notes, "not merged back")
 		})
 	}

@@ -2,12 +2,14 @@ package agents
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 )
 
 // MergeOut carries renewed logins from the private copy back to the host after
@@ -17,8 +19,8 @@ import (
 //
 // The copy is untrusted: a file there counts only if it is a regular file
 // reached without any link, at most 1 MiB, and a JSON object. What a hostile
-// run can do is replace the login by another one; it reaches no other key, no
-// other file, and no other place.
+// run can do is replace the tokens of a login by others; it reaches no other
+// field, no other file, and no other place.
 func MergeOut(a Agent, places Places, before Snapshot) ([]Note, error) {
 	if _, err := os.Lstat(places.Private); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -63,7 +65,12 @@ func (m *mirrorer) mergeOut(file MergeFile, before map[string]string) error {
 		case theirs != before[key]:
 			m.note(file.File, "%q was renewed inside and changed outside: the one outside is kept", key)
 		default:
-			changed[key] = inside[key]
+			if renewed := file.renewed(key, outside[key], inside[key]); renewed != nil && digest(renewed) != theirs {
+				changed[key] = renewed
+			}
+			if !file.onlyTokens(key, outside[key], inside[key]) {
+				m.note(file.File, "more than tokens changed inside: only those are merged back")
+			}
 		}
 	}
 	if len(changed) == 0 {
@@ -74,6 +81,23 @@ func (m *mirrorer) mergeOut(file MergeFile, before map[string]string) error {
 		return err
 	}
 	return m.replace(file.File, text, merged)
+}
+
+// renewed is what goes to the host for one key. A whole file is only renewed:
+// a login that the host has not is not made there.
+func (m MergeFile) renewed(key string, host, inside json.RawMessage) json.RawMessage {
+	if key == whole && host == nil {
+		return nil
+	}
+	if key == whole {
+		return renew(host, inside, nil)
+	}
+	return renewAt(host, inside, key, append(slices.Clone(m.Keys), tokenNames...), 0)
+}
+
+// onlyTokens says whether everything that changed inside is carried over.
+func (m MergeFile) onlyTokens(key string, host, inside json.RawMessage) bool {
+	return sameJSON(m.renewed(key, host, inside), inside)
 }
 
 // inside reads the wanted values of a login file in the private copy.
@@ -163,4 +187,21 @@ func (m *mirrorer) syncDir(dir string) error {
 	defer f.Close()
 	_ = f.Sync()
 	return nil
+}
+
+// sameJSON compares two values by meaning: white space and the order of fields
+// do not count.
+func sameJSON(a, b json.RawMessage) bool { return canonicalJSON(a) == canonicalJSON(b) }
+
+// canonicalJSON gives a value with sorted fields, "" for what is none.
+func canonicalJSON(text json.RawMessage) string {
+	var v any
+	if json.Unmarshal(text, &v) != nil {
+		return ""
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(out)
 }

@@ -123,35 +123,34 @@ func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 		}
 	}
 	if asJSON {
-		out, err := json.Marshal(r)
-		if err == nil {
-			fmt.Fprintf(a.err, "%s\n", out)
+		if out, err := json.Marshal(r); err == nil {
+			fmt.Fprintf(a.err, "%s\n", plainJSON(out))
 		}
 		return
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(a.err, "carrel: note: %s\n", Escape(n))
+		fmt.Fprintf(a.err, "carrel: note: %s\n", oneLine(n))
 	}
 	for _, l := range r.Links {
-		fmt.Fprintf(a.err, "carrel: link: %s\n", Escape(l.URL))
+		fmt.Fprintf(a.err, "carrel: link: %s\n", oneLine(l.URL))
 	}
 	for _, d := range r.Denials {
-		fmt.Fprintf(a.err, "carrel: denied: %s\n", Escape(d.Message))
+		fmt.Fprintf(a.err, "carrel: denied: %s\n", oneLine(d.Message))
 		if d.Hint != "" {
-			fmt.Fprintf(a.err, "carrel:   hint: %s\n", Escape(d.Hint))
+			fmt.Fprintf(a.err, "carrel:   hint: %s\n", oneLine(d.Hint))
 		}
 	}
 	if changed.Files > 0 || len(r.Denials) > 0 {
 		fmt.Fprintf(a.err, "carrel: %s, %s\n", count(changed.Files, "file changed", "files changed"), count(len(r.Denials), "denial", "denials"))
 	}
 	for _, name := range r.Born {
-		fmt.Fprintf(a.err, "carrel: WARNING: %s was created inside: programs outside run what it says; look at it before you use git, an editor or an agent here\n", Escape(name))
+		fmt.Fprintf(a.err, "carrel: WARNING: %s was created inside: programs outside run what it says; look at it before you use git, an editor or an agent here\n", oneLine(name))
 	}
 	for _, name := range changed.Risky {
 		if slices.Contains(r.Born, name) {
 			continue
 		}
-		fmt.Fprintf(a.err, "carrel: look at %s: it can make programs outside run code\n", Escape(name))
+		fmt.Fprintf(a.err, "carrel: look at %s: it can make programs outside run code\n", oneLine(name))
 	}
 }
 

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"carrel/internal/policy"
@@ -69,13 +71,36 @@ func indented(indent, text string) string {
 
 // printJSON writes one indented document.
 func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("printing JSON: %w", err)
 	}
+	if _, err := w.Write(plainJSON(out.Bytes())); err != nil {
+		return fmt.Errorf("printing JSON: %w", err)
+	}
 	return nil
+}
+
+// plainJSON escapes what a terminal could act on and JSON lets stand: control
+// characters from U+007F on and marks that change the direction of text. They
+// can only be inside strings.
+func plainJSON(text []byte) []byte {
+	var out []byte
+	for _, r := range string(text) {
+		switch {
+		case r < 0x7f || printable(r):
+			out = utf8.AppendRune(out, r)
+		case r > 0xffff:
+			a, b := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, a, b)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return out
 }
 
 // text is a string of any bytes in JSON: a string where it is UTF-8, else an

@@ -149,6 +149,10 @@ func trialPlan(t Trial, state string) (*sandbox.Plan, func(), error) {
 			{Kind: sandbox.MountBind, Target: "/usr", Source: "/usr", ReadOnly: true, Dir: true},
 		},
 	}
+	// A stage of a program with C code starts itself anew from here.
+	if self, err := os.Readlink(selfExe); err == nil {
+		p.Mounts = append(p.Mounts, sandbox.Mount{Kind: sandbox.MountBind, Target: sandbox.SelfPath, Source: self, ReadOnly: true})
+	}
 	switch t {
 	case TrialProc:
 		p.Mounts = append(p.Mounts, sandbox.Mount{Kind: sandbox.MountProc, Target: "/proc", Dir: true})

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"carrel/internal/agents"
 	"carrel/internal/inside"
@@ -142,7 +143,9 @@ func executable(path string) bool {
 }
 
 func (p *Prepared) agentDir() string {
-	return filepath.Join(p.state.path, "agents", p.Agent.Name)
+	// One copy a project: what a command leaves in it must not reach the same
+	// agent's work on another project.
+	return filepath.Join(p.state.project(p.place.project), "agents", p.Agent.Name)
 }
 
 func (p *Prepared) agentPlaces() agents.Places {
@@ -171,6 +174,15 @@ func (p *Prepared) mirrorAgent() error {
 	defer unlock()
 	p.recoverLogin()
 	snapshot, notes, err := agents.MirrorIn(*p.Agent, p.agentPlaces())
+	if err != nil {
+		// What a command did to its copy must not lock the agent out.
+		aside := fmt.Sprintf("%s.broken-%d", p.agentDir(), time.Now().UnixNano())
+		if os.Rename(p.agentDir(), aside) != nil || os.Mkdir(p.agentDir(), 0o700) != nil {
+			return fmt.Errorf("copying the settings of %s: %w", p.Agent.Title, err)
+		}
+		p.note("the private copy of %s could not be used (%v) and begins anew; the old one is %s", p.Agent.Title, err, aside)
+		snapshot, notes, err = agents.MirrorIn(*p.Agent, p.agentPlaces())
+	}
 	if err != nil {
 		return fmt.Errorf("copying the settings of %s: %w", p.Agent.Title, err)
 	}

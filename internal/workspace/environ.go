@@ -39,6 +39,12 @@ func (p *Prepared) environ() []string {
 			rules.Pass = append(rules.Pass, policy.Value[string]{V: name, Source: policy.Source{Layer: policy.LayerDefault, Text: "agent " + p.Agent.Name}})
 		}
 	}
+	if p.Policy.Display == policy.DisplayHost {
+		rules.Pass = slices.Clone(rules.Pass)
+		for _, v := range display.Table() {
+			rules.Pass = append(rules.Pass, policy.Value[string]{V: v.Name, Source: p.reason(policy.DimDisplay).Source})
+		}
+	}
 	env, _ := view.Environ(p.req.Environ, rules, extra)
 	return display.Apply(env, p.Policy.Display, display.Options{
 		RuntimeDir: fmt.Sprintf("/run/user/%d", p.uid),

@@ -16,6 +16,14 @@ import (
 // PATH may have been put there by an agent.
 const openerPath = "/usr/bin/xdg-open"
 
+// callbacks says whether a login inside may have its way back through the
+// host's loopback: only where the user has links opened at all, and where the
+// workspace has a loopback of its own that could answer.
+func (p *Prepared) callbacks() bool {
+	how := p.Loaded.Settings.OpenURLs
+	return how != nil && how.V == "browser" && p.Plan.NewNet && p.Plan.Loopback
+}
+
 // opener gives the host's link opener and the environment to start it with,
 // when the user's own configuration wants links opened.
 func (p *Prepared) opener() (string, []string) {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -23,7 +24,10 @@ const (
 	insideDeadline   = 10 * time.Second
 	insideConcurrent = 16
 	maxLinks         = 200 // kept per run
-	callbackLifetime = 10 * time.Minute
+	callbackLifetime = 5 * time.Minute
+
+	// firstCallbackPort keeps a way back from taking a system service's port.
+	firstCallbackPort = 1024
 )
 
 // insideServer answers the inside API. Its callers are whatever runs behind
@@ -32,10 +36,11 @@ const (
 type insideServer struct {
 	listener net.Listener
 	walls    *sandbox.Walls
-	private  bool   // the workspace has a network of its own
-	opener   string // absolute path of the host's link opener; "" to only report
-	openEnv  []string
-	record   func(api.Link, *api.Denial)
+	// callbacksTo: a login's way back may be opened on the host's loopback.
+	callbacksTo bool
+	opener      string // absolute path of the host's link opener; "" to only report
+	openEnv     []string
+	record      func(api.Link, *api.Denial)
 
 	slots     chan struct{}
 	mu        sync.Mutex
@@ -110,7 +115,7 @@ func (s *insideServer) open(raw []byte) inside.Reply {
 		return inside.Reply{Message: fmt.Sprintf("more than %d links in one run", maxLinks)}
 	}
 	record := api.Link{URL: link.URL}
-	if port := link.CallbackPort; port != 0 && s.private {
+	if port := link.CallbackPort; port >= firstCallbackPort && s.callbacksTo {
 		if err := s.forward(port); err != nil {
 			return inside.Reply{Message: err.Error()}
 		}
@@ -139,7 +144,7 @@ func (s *insideServer) launch(url string) error {
 }
 
 // forward listens on the host's loopback for a login's way back and carries
-// each connection to the same port inside. It ends with the run or after ten
+// each connection to the same port inside. It ends with the run or after five
 // minutes, whichever comes first.
 func (s *insideServer) forward(port int) error {
 	s.mu.Lock()
@@ -147,12 +152,20 @@ func (s *insideServer) forward(port int) error {
 	if s.callbacks[port] != nil {
 		return nil
 	}
+	if len(s.callbacks) > 0 {
+		return errors.New("another login's way back is open; one at a time")
+	}
 	l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		return fmt.Errorf("the way back to port %d is taken outside: %w", port, err)
 	}
 	s.callbacks[port] = l
-	time.AfterFunc(callbackLifetime, func() { l.Close() })
+	time.AfterFunc(callbackLifetime, func() {
+		l.Close()
+		s.mu.Lock()
+		delete(s.callbacks, port)
+		s.mu.Unlock()
+	})
 	s.wg.Go(func() {
 		for {
 			conn, err := l.Accept()

@@ -73,6 +73,10 @@ func Prepare(req Request) (*Prepared, error) {
 	}
 	p.guarded = protect(&p.place, p.Policy)
 	p.expanded, err = expand(p.Policy, p.globRoots())
+	p.expanded = slices.DeleteFunc(p.expanded, func(r policy.Rule) bool {
+		real, kind := p.facts.Resolve(r.Path)
+		return real != r.Path && (kind != sandbox.KindFile || !within(real, p.place.project))
+	})
 	return p, err
 }
 
@@ -211,7 +215,7 @@ func (p *Prepared) viewRules() []policy.FileRequest {
 		if r.Access == policy.Deny && p.unreadable(r.Place) {
 			continue
 		}
-		if real, _ := p.facts.Resolve(r.Place); r.Access == policy.Deny || !within(r.Place, p.place.project) || real == r.Place {
+		if !within(r.Place, p.place.project) || p.staysInside(r) {
 			rules = append(rules, r)
 		}
 	}
@@ -226,6 +230,23 @@ func (p *Prepared) viewRules() []policy.FileRequest {
 		}
 	}
 	return append(rules, p.ownRules()...)
+}
+
+// staysInside says whether a default rule for a place in the project speaks of
+// a file or directory there. A link made by whoever wrote the project must
+// neither grant nor hide anything elsewhere, and a FIFO is nobody's settings.
+func (p *Prepared) staysInside(r policy.FileRequest) bool {
+	if r.Glob {
+		return true
+	}
+	real, kind := p.facts.Resolve(r.Place)
+	switch {
+	case kind == sandbox.KindOther:
+		return false
+	case r.Access == policy.Deny:
+		return kind == sandbox.KindNone || within(real, p.place.project) && (real == r.Place || kind == sandbox.KindFile)
+	}
+	return real == r.Place
 }
 
 // unreadable says that a system file needs no mask: an ordinary user cannot

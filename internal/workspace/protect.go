@@ -69,7 +69,7 @@ func protect(p *place, eff *policy.Effective) protection {
 }
 
 func (t *protection) readOnly(path, why string, eff *policy.Effective) {
-	if _, err := os.Lstat(path); err != nil {
+	if st, err := os.Lstat(path); err != nil || !st.IsDir() && !st.Mode().IsRegular() {
 		return
 	}
 	real, err := filepath.EvalSymlinks(path)

@@ -81,7 +81,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 	defer signals.stop()
 	early := p.early
 	p.early = nil
-	walls, err := sandbox.Launch(p.Plan, selfExe, early, io.files, group, stopWith)
+	walls, err := sandbox.Launch(p.Plan, selfExe, early, io.files, group, p.stopWith)
 	if err != nil {
 		io.abandon()
 		return p.notStarted(r, err)
@@ -100,7 +100,7 @@ func (p *Prepared) supervise(walls *sandbox.Walls, signals *signalRelay, r *api.
 	ctx, cancel := p.deadline()
 	defer cancel()
 	timedOut := context.AfterFunc(ctx, func() { p.endByClock(walls) })
-	server := &insideServer{walls: walls, private: p.Plan.NewNet, record: p.recorder(r)}
+	server := &insideServer{walls: walls, callbacksTo: p.callbacks(), record: p.recorder(r)}
 	server.opener, server.openEnv = p.opener()
 	if err := serveInside(walls.TakeAPI(), server); err != nil {
 		walls.Kill()
@@ -127,6 +127,7 @@ func (p *Prepared) deadline() (context.Context, context.CancelFunc) {
 // endByClock asks the command to end, and after the grace makes it.
 func (p *Prepared) endByClock(walls *sandbox.Walls) {
 	_ = walls.Signal(sandbox.FirstCommand, syscall.SIGTERM)
+	_ = walls.Signal(sandbox.FirstCommand, syscall.SIGCONT)
 	time.AfterFunc(stopGrace, func() { _ = walls.Signal(sandbox.FirstCommand, syscall.SIGKILL) })
 }
 

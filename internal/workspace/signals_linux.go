@@ -94,6 +94,12 @@ func fromTerminal(sig syscall.Signal) bool {
 	if sig != syscall.SIGINT && sig != syscall.SIGQUIT {
 		return false
 	}
+	return inForeground()
+}
+
+// inForeground says whether our process group has a terminal and is the one
+// that it listens to.
+func inForeground() bool {
 	tty, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err != nil {
 		return false
@@ -109,10 +115,14 @@ const stopSettle = 20 * time.Millisecond
 // stopWith stops the supervisor when the command has stopped, so that the shell
 // outside sees it and takes its terminal back. A stop typed at the terminal
 // reaches us as well, and its message is handled only after both were
-// continued; so what counts is whether the command is still stopped.
-func stopWith(w *sandbox.Walls, id uint64, _ syscall.Signal) {
+// continued; so what counts is whether the command is still stopped. Where no
+// terminal is ours to give back, or the clock runs, nobody would wake us.
+func (p *Prepared) stopWith(w *sandbox.Walls, id uint64, _ syscall.Signal) {
+	if id != sandbox.FirstCommand || p.Policy.Resources.Timeout > 0 || !inForeground() {
+		return
+	}
 	time.Sleep(stopSettle)
-	if id == sandbox.FirstCommand && w.IsStopped(id) {
+	if w.IsStopped(id) {
 		_ = unix.Kill(os.Getpid(), syscall.SIGSTOP)
 	}
 }

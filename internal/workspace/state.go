@@ -18,7 +18,7 @@ import (
 //	links.jsonl                   one api.Link a line
 //	projects/ID/caches/home/      upper and work of the overlay over home's caches
 //	projects/ID/caches/private/   caches that never show the host's content
-//	agents/NAME/                  the private copy of an agent's state
+//	projects/ID/agents/NAME/      the private copy of an agent's state
 type stateDir struct{ path string }
 
 // logLimit is the size at which a log is turned over; one older part is kept.

@@ -37,8 +37,13 @@ func startOver(c *sandbox.Command, listener int) error {
 			return failed("keeping a descriptor", "", err)
 		}
 	}
+	// A plan for probing may show neither our program nor a procfs.
+	program := sandbox.SelfPath
+	if unix.Access(program, unix.X_OK) != nil {
+		program = "/proc/self/exe"
+	}
 	argv := []string{sandbox.StageArg0, resumeArg, strconv.Itoa(listener), strconv.Itoa(command)}
-	return failed("starting anew", sandbox.SelfPath, unix.Exec(sandbox.SelfPath, argv, os.Environ()))
+	return failed("starting anew", program, unix.Exec(program, argv, os.Environ()))
 }
 
 // resume goes on where startOver left off. Anything inside may start this, and
