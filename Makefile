@@ -7,15 +7,16 @@ SHELL := /bin/bash
 .PHONY: build test race bench lint fmt vet staticcheck cross soak setup setup-bench clean
 
 GO ?= go
-# No C compiler is needed: the stage takes its capabilities from all threads,
-# which the Go runtime offers only to programs without C code.
+# No C compiler is needed. The stage takes its capabilities from all threads,
+# which the Go runtime offers only to programs without C code; with it the stage
+# has to start a second time.
 export CGO_ENABLED := 0
 export GOFLAGS := -mod=readonly
 export GOWORK := off
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-# Rooms with goroutines that do not start the stage: the race detector needs
-# C code in the program, and the stage refuses that.
+# Rooms with goroutines, without those that need the walls: the race detector
+# needs C code in the program, which makes those a different program.
 RACE := ./internal/agents/... ./internal/config/... ./internal/policy/... ./internal/tally/... ./bench/...
 FUZZTIME ?= 60s
 SOAKCOUNT ?= 5

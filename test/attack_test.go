@@ -15,7 +15,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +26,7 @@ var attacks = map[string]func(args []string) (string, error){
 	"read":     attackRead,
 	"list":     attackList,
 	"write":    attackWrite,
+	"openw":    attackOpenForWriting,
 	"rewrite":  attackRewrite,
 	"reopen":   attackReopen,
 	"opath":    attackOPath,
@@ -43,8 +43,7 @@ var attacks = map[string]func(args []string) (string, error){
 	"in":       attackIn,
 	"forkbomb": attackForkBomb,
 	"mount":    attackMount,
-	"umount":   func(a []string) (string, error) { return "", unix.Unmount(a[0], unix.MNT_DETACH) },
-	"chroot":   func([]string) (string, error) { return "", unix.Chroot("/tmp") },
+	"chroot":   func(a []string) (string, error) { return "", unix.Chroot(".") },
 	"ptrace":   attackPtrace,
 	"procvm":   attackProcVM,
 	"iouring":  func([]string) (string, error) { return plainCall(unix.SYS_IO_URING_SETUP, 4, buffer(120), 0, 0, 0) },
@@ -66,7 +65,7 @@ var attacks = map[string]func(args []string) (string, error){
 		return plainCall(unix.SYS_SETNS, uintptr(fd), unix.CLONE_NEWUTS, 0, 0, 0)
 	},
 	"clock": func([]string) (string, error) {
-		ts := unix.NsecToTimespec(time.Now().UnixNano())
+		ts := unix.Timespec{Nsec: -1} // never valid: EINVAL where the call itself is allowed
 		return plainCall(unix.SYS_CLOCK_SETTIME, unix.CLOCK_REALTIME, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
 	},
 	"syslog":   func([]string) (string, error) { return plainCall(unix.SYS_SYSLOG, 10, 0, 0, 0, 0) },
@@ -214,7 +213,45 @@ func attackConnect(family int, to string) (string, error) {
 func attackKill(a []string) (string, error) {
 	pid, _ := strconv.Atoi(a[0])
 	sig, _ := strconv.Atoi(a[1])
+	if pid == -1 && sig != 0 { // everybody: only among others than the tests' own
+		if len(a) < 3 || own("pid") == a[2] {
+			return "", errNoWalls
+		}
+	}
 	return "", unix.Kill(pid, syscall.Signal(sig))
+}
+
+// errNoWalls is what an attack gives that would hurt the machine, where it
+// finds itself without walls.
+var errNoWalls = errors.New("NO WALLS: the attack was not made")
+
+// own names the process's own namespace of a kind.
+func own(kind string) string {
+	link, _ := os.Readlink("/proc/self/ns/" + kind)
+	return link
+}
+
+// attackOpenForWriting opens a file for writing and writes nothing: for files
+// of the kernel in which every letter is a command.
+func attackOpenForWriting(a []string) (string, error) {
+	f, err := os.OpenFile(a[0], os.O_WRONLY, 0)
+	if err != nil {
+		return "", err
+	}
+	return "", f.Close()
+}
+
+// attackMount mounts on a directory of its own and takes the mount away.
+func attackMount([]string) (string, error) {
+	dir, err := os.MkdirTemp("", "attack")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(dir)
+	if err := unix.Mount("none", dir, "tmpfs", 0, ""); err != nil {
+		return "", err
+	}
+	return "", unix.Unmount(dir, unix.MNT_DETACH)
 }
 
 // attackFDs lists the descriptors that exist beside its own.
@@ -293,16 +330,19 @@ func attackIn(a []string) (string, error) {
 	return "inside: " + strings.TrimSpace(string(out)), err
 }
 
+// maxForks keeps a machine without walls alive.
+const maxForks = 300
+
 // attackForkBomb forks sleepers until it may not, and reports how many.
 func attackForkBomb([]string) (string, error) {
 	count := 0
-	for ; count < 2000; count++ {
+	for ; count < maxForks; count++ {
 		pid, _, e := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 		if e != 0 {
 			return strconv.Itoa(count), e
 		}
 		if pid == 0 {
-			ts := unix.Timespec{Sec: 60}
+			ts := unix.Timespec{Sec: 5}
 			_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0)
 			for {
 				_, _, _ = unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
@@ -310,14 +350,6 @@ func attackForkBomb([]string) (string, error) {
 		}
 	}
 	return strconv.Itoa(count), nil
-}
-
-// attackMount takes its mount away again: as root outside it would stay.
-func attackMount([]string) (string, error) {
-	if err := unix.Mount("none", "/tmp", "tmpfs", 0, ""); err != nil {
-		return "", err
-	}
-	return "", unix.Unmount("/tmp", unix.MNT_DETACH)
 }
 
 func attackPtrace(a []string) (string, error) {

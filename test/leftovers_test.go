@@ -129,11 +129,14 @@ func TestOddDirectories(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			eachPerson(t, func(t *testing.T, p person) {
+				if p.uid == 0 && (tt.name == "missing home" || tt.name == "home is the root") {
+					return // root could make directories in the machine's own root
+				}
 				w := newWorld(t, p)
 				w.write(w.project+"/file", "x")
 				tt.set(w)
 				before := w.tree(w.project)
-				r := w.finish(w.command(w.bin, "run", "--", "/bin/sh", "-c", "cat file; cd; pwd; : > \"${XDG_RUNTIME_DIR:?}/x\" && : > /tmp/x && echo fine"))
+				r := w.finish(w.command(w.bin, "run", "--", "/bin/sh", "-c", "cat file; cd; pwd; : > \"${XDG_RUNTIME_DIR:?}/carrel-e2e-x\" && : > /tmp/carrel-e2e-x && echo fine"))
 				fine := r.code == 0 && strings.HasSuffix(r.out, "fine\n")
 				refused := r.code == 125 && r.out == "" && strings.HasPrefix(r.err, "carrel: ")
 				if !fine && !(tt.mayRefuse && refused) {

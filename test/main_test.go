@@ -17,11 +17,13 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -72,6 +74,9 @@ func runAll(m *testing.M) (code int, err error) {
 	if err := copyFile(self, built.attack, 0o755); err != nil {
 		return 1, err
 	}
+	if err := wallsAreUp(); err != nil {
+		return 1, err
+	}
 	defer removeNamedUser()
 	before := mountPoints()
 	code = m.Run()
@@ -81,6 +86,37 @@ func runAll(m *testing.M) (code int, err error) {
 		}
 	}
 	return code, err
+}
+
+// wallsAreUp looks, without attacking anything, whether a command runs in
+// namespaces of its own for everybody whom the tests run as. Where it does not,
+// no test is run: as root, some attacks would then meet the machine itself.
+func wallsAreUp() error {
+	for _, p := range people() {
+		for _, nested := range nestings {
+			dir := built.base + "/look"
+			if err := errors.Join(os.MkdirAll(dir+"/desk", 0o755), os.Chown(dir, p.uid, p.gid), os.Chown(dir+"/desk", p.uid, p.gid)); err != nil {
+				return err
+			}
+			cmd := exec.Command(built.carrel, "run", "--nested", nested, "--", "/bin/sh", "-c", "for n in user mnt pid; do readlink /proc/self/ns/$n; done")
+			cmd.Dir, cmd.Env = dir+"/desk", []string{"HOME=" + dir, "PATH=/usr/bin:/bin"}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.credential()}
+			var said strings.Builder
+			cmd.Stderr = &said
+			out, err := cmd.Output()
+			if err != nil {
+				return fmt.Errorf("looking for the walls as %s: %w: %s", p.name, err, said.String())
+			}
+			inside := strings.Fields(string(out))
+			if len(inside) != 3 || inside[0] == own("user") || inside[1] == own("mnt") || inside[2] == own("pid") {
+				return fmt.Errorf("NO WALLS as %s at level %s: the command runs in the namespaces %q of the tests; nothing was attacked", p.name, nested, inside)
+			}
+			if err := os.RemoveAll(dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // makeBase makes the directory of all worlds: outside of /tmp, which is

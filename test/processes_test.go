@@ -56,7 +56,10 @@ func TestSignalsDoNotLeaveTheWalls(t *testing.T) {
 				w := newWorld(t, p)
 				s := w.sleeper()
 				inside := w.bin + " run --nested " + nested + " --read " + built.attack + " -- " + built.attack
-				r := w.plain("bash", "-c", inside+" kill "+target+" 9; echo survived")
+				r := w.plain("bash", "-c", inside+" kill "+target+" 9 "+own("pid")+"; echo survived")
+				if strings.Contains(r.out, "NO WALLS") {
+					t.Fatalf("nested %s: the walls are not up", nested)
+				}
 				if !strings.Contains(r.out, "survived") {
 					t.Errorf("nested %s: kill %s reached the caller: %s", nested, target, r)
 				}
@@ -81,6 +84,9 @@ func (w *world) leaveNow2(s *exec.Cmd) {
 	w.leaveNow()
 }
 
+// onlyInside begins a script that would hurt the machine without walls.
+var onlyInside = `[ "$(readlink /proc/self/ns/pid)" != "` + own("pid") + `" ] || { echo NO WALLS; exit 9; }; `
+
 // TestStageIsUnreadable: PID 1 inside is ours and holds the way out.
 func TestStageIsUnreadable(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {
@@ -100,7 +106,7 @@ func TestStageIsUnreadable(t *testing.T) {
 			if out != "readable\n" {
 				t.Fatalf("canary: %q", out)
 			}
-			if r := w.run(append(flags, "--", "bash", "-c", "kill -9 1; kill -STOP 1; kill -TERM 1; kill -INT 1; sleep 0.1; echo alive")...); r.out != "alive\n" || r.code != 0 {
+			if r := w.run(append(flags, "--", "bash", "-c", onlyInside+"kill -9 1; kill -STOP 1; kill -TERM 1; kill -INT 1; sleep 0.1; echo alive")...); r.out != "alive\n" || r.code != 0 {
 				t.Errorf("nested %s: signals to PID 1: %s", nested, r)
 			}
 		}
@@ -147,7 +153,8 @@ func TestSetuidProgramsArePowerless(t *testing.T) {
 	if r := root.run("--", "su", "-c", "id -u", "nobody", "-s", "/bin/sh"); r.code == 0 {
 		t.Errorf("su by root inside: %s", r)
 	}
-	if r := root.run("--", "mount", "-t", "tmpfs", "none", "/tmp"); r.code == 0 {
+	root.mkdir(root.project+"/mnt", 0o755)
+	if r := root.run("--", "mount", "-t", "tmpfs", "none", root.project+"/mnt"); r.code == 0 {
 		t.Errorf("mount by root inside: %s", r)
 	}
 	if out := w.sh("grep -cv nosuid /proc/self/mountinfo || true"); out != "0\n" {

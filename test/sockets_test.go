@@ -154,10 +154,11 @@ func TestHostFilesInTmpAndRun(t *testing.T) {
 		w.write(w.runtime+"/secret", "SECRET")
 		w.refused(nil, []string{"read", dir + "/left.txt"}, "ENOENT")
 		w.refused(nil, []string{"read", w.runtime + "/secret"}, "ENOENT")
-		w.sh("echo mine > /tmp/mine && echo mine > /var/tmp/mine && echo mine > $XDG_RUNTIME_DIR/mine && echo mine > /dev/shm/mine-" + w.number())
-		for _, f := range []string{"/tmp/mine", "/var/tmp/mine", w.runtime + "/mine", "/dev/shm/mine-" + w.number()} {
-			if _, err := os.Lstat(f); err == nil {
-				t.Errorf("%s exists outside", f)
+		mine := "carrel-e2e-" + w.number()
+		w.sh("for d in /tmp /var/tmp $XDG_RUNTIME_DIR /dev/shm; do echo mine > $d/" + mine + " || exit 1; done")
+		for _, dir := range []string{"/tmp", "/var/tmp", w.runtime, "/dev/shm"} {
+			if os.Remove(dir+"/"+mine) == nil {
+				t.Errorf("%s was written outside", dir)
 			}
 		}
 		if out := w.sh("ls -A /tmp /dev/shm $XDG_RUNTIME_DIR | grep -v :$" + " || true"); len(out) > 5 {

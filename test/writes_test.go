@@ -75,7 +75,7 @@ func TestKernelSettings(t *testing.T) {
 		}
 		for _, nested := range nestings {
 			w.fails([]string{"--nested", nested}, args, "EROFS", "EACCES", "EPERM", "ENOENT")
-			w.fails([]string{"--nested", nested}, []string{"write", "/proc/sysrq-trigger"}, "EROFS", "EACCES", "EPERM", "ENOENT", "EIO")
+			w.fails([]string{"--nested", nested}, []string{"openw", "/proc/sysrq-trigger"}, "EROFS", "EACCES", "EPERM", "ENOENT", "EIO")
 			w.fails([]string{"--nested", nested}, []string{"list", "/sys"}, "ENOENT", "EACCES")
 		}
 	})

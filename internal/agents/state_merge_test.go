@@ -154,12 +154,12 @@ func TestMergeBackNeverFollowsLinks(t *testing.T) {
 
 func TestMergeBackWholeFile(t *testing.T) {
 	s := newSides(t)
-	s.host(".codex/auth.json", "{\n  \"tokens\": {\"a\": 1}\n}\n")
+	s.host(".codex/auth.json", `{"last_refresh":"then","tokens":{"access_token":"a","kind":"x"}}`)
 	before, _ := s.in("codex")
-	s.wantInside(".codex/auth.json", "{\n  \"tokens\": {\"a\": 1}\n}\n")
-	s.inside(".codex/auth.json", `{"tokens":{"a":2},"last_refresh":"now"}`)
+	s.wantInside(".codex/auth.json", `{"last_refresh":"then","tokens":{"access_token":"a","kind":"x"}}`+"\n")
+	s.inside(".codex/auth.json", `{"tokens":{"access_token":"b","kind":"!id"},"last_refresh":"now","OPENAI_API_KEY":"new"}`)
 	s.out("codex", before)
-	s.wantHost(".codex/auth.json", `{"tokens":{"a":2},"last_refresh":"now"}`+"\n")
+	s.wantHost(".codex/auth.json", `{"last_refresh":"now","tokens":{"access_token":"b","kind":"x"}}`+"\n")
 	// A login made outside is seen at the next start.
 	s.host(".codex/auth.json", `{"tokens":{"a":3}}`)
 	s.in("codex")

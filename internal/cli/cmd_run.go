@@ -144,7 +144,7 @@ func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 		fmt.Fprintf(a.err, "carrel: %s, %s\n", count(changed.Files, "file changed", "files changed"), count(len(r.Denials), "denial", "denials"))
 	}
 	for _, name := range r.Born {
-		fmt.Fprintf(a.err, "carrel: WARNING: %s was created inside: programs outside run what it says; look at it before you use git, an editor or an agent here\n", oneLine(name))
+		fmt.Fprintf(a.err, "carrel: WARNING: %s was created or replaced inside: programs outside act on it; look at it before you use git, an editor or an agent here\n", oneLine(name))
 	}
 	for _, name := range changed.Risky {
 		if slices.Contains(r.Born, name) {

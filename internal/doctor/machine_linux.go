@@ -149,6 +149,13 @@ func trialPlan(t Trial, state string) (*sandbox.Plan, func(), error) {
 			{Kind: sandbox.MountBind, Target: "/usr", Source: "/usr", ReadOnly: true, Dir: true},
 		},
 	}
+	for _, lib := range []string{"/lib", "/lib64"} {
+		if to, err := os.Readlink(lib); err == nil {
+			p.Mounts = append(p.Mounts, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: lib, Source: to})
+		} else {
+			p.Mounts = append(p.Mounts, sandbox.Mount{Kind: sandbox.MountBind, Target: lib, Source: lib, ReadOnly: true, Dir: true, Optional: true})
+		}
+	}
 	// A stage of a program with C code starts itself anew from here.
 	if self, err := os.Readlink(selfExe); err == nil {
 		p.Mounts = append(p.Mounts, sandbox.Mount{Kind: sandbox.MountBind, Target: sandbox.SelfPath, Source: self, ReadOnly: true})

@@ -269,7 +269,10 @@ func (c *compiler) deny(r policy.Rule, real string, kind Kind, around policy.Acc
 		c.tail = append(c.tail, Mount{Kind: Freeze, Target: real, Perm: 0o111})
 		return
 	}
-	c.add(Mount{Kind: MountMask, Target: real, Dir: kind == KindDir, Optional: true, Reason: reason(r)})
+	// What was found must still be there when its turn comes: a mask that finds
+	// nothing would leave open what has only been renamed. In an overlay an
+	// earlier run may have removed it for good.
+	c.add(Mount{Kind: MountMask, Target: real, Dir: kind == KindDir, Optional: c.inOverlay(real), Reason: reason(r)})
 	c.pinAbove(r, real)
 }
 
@@ -282,7 +285,10 @@ func (c *compiler) pinAbove(r policy.Rule, real string) {
 	if r.Access == policy.Deny && !c.literal[r.Path] {
 		return // wherever a pattern's match goes, its content stays hidden
 	}
-	for dir := path.Dir(real); dir != "/" && c.access[dir] == policy.Unset && c.around(dir) == policy.Write; dir = path.Dir(dir) {
+	for dir := path.Dir(real); dir != "/" && c.around(dir) == policy.Write; dir = path.Dir(dir) {
+		if _, decided := c.access[dir]; decided {
+			return
+		}
 		if !slices.Contains(c.in.Pins, dir) {
 			c.in.Pins = append(c.in.Pins, dir)
 		}
@@ -326,6 +332,10 @@ func (c *compiler) covered(p string) bool {
 
 func (c *compiler) overlaid(p string) bool {
 	return slices.ContainsFunc(c.in.Overlays, func(o Overlay) bool { return o.Path == p })
+}
+
+func (c *compiler) inOverlay(p string) bool {
+	return slices.ContainsFunc(c.in.Overlays, func(o Overlay) bool { return strings.HasPrefix(p, o.Path+"/") })
 }
 
 func (c *compiler) additions() {

@@ -55,7 +55,7 @@ type dialed struct {
 }
 
 // ErrGone is what waiting for a command gives when the walls came down around it.
-var ErrGone = errors.New("the workspace has ended")
+var ErrGone = errors.New("the workspace has ended: a process inside ended its init, or the system did")
 
 // Stage is a stage that was started ahead of its plan: its process and its
 // namespaces exist, nothing is built yet. Starting it while the policy is still

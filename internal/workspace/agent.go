@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -201,9 +202,46 @@ func (p *Prepared) bindAgent() {
 		if kind == sandbox.KindNone {
 			continue
 		}
+		if err := p.clearPlace(b.Target, kind == sandbox.KindDir); err != nil {
+			p.note("%s: %s is not shown: %v", p.Agent.Name, b.Target, err)
+			continue
+		}
 		p.binds = append(p.binds, sandbox.Mount{Kind: sandbox.MountBind, Target: b.Target, Source: source,
 			ReadOnly: !b.Writable, Optional: b.Optional, Dir: kind == sandbox.KindDir, Reason: "private copy of the agent's state"})
 	}
+}
+
+// clearPlace makes sure that a mount point inside the private copy is what the
+// mount needs: a command may have put a link there.
+func (p *Prepared) clearPlace(target string, dir bool) error {
+	rel, err := filepath.Rel(p.place.home, target)
+	inState := slices.ContainsFunc(p.Agent.State, func(s string) bool { return within(rel, s) && rel != s })
+	if err != nil || !inState {
+		return err
+	}
+	root, err := os.OpenRoot(p.agentDir())
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if st, err := root.Lstat(rel); err == nil && st.IsDir() == dir && (dir || st.Mode().IsRegular()) {
+		return nil
+	} else if err == nil {
+		if err := root.Rename(rel, fmt.Sprintf("%s.broken-%d", rel, time.Now().UnixNano())); err != nil {
+			return err
+		}
+	}
+	if dir {
+		return root.MkdirAll(rel, 0o700)
+	}
+	if err := root.MkdirAll(filepath.Dir(rel), 0o700); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(rel, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // mergeAgent carries refreshed logins back to the host.

@@ -62,7 +62,7 @@ func (p *Prepared) Compile(prepare bool) error {
 		in.Expanded = append(in.Expanded, policy.Rule{Path: dir, Access: policy.Write,
 			Source: policy.Source{Layer: policy.LayerDefault, Text: "the project's repository"}})
 	}
-	for _, s := range hostSockets(p.grantedRoots()) {
+	for _, s := range p.hostSockets() {
 		in.Expanded = append(in.Expanded, policy.Rule{Path: s, Access: policy.Deny,
 			Source: policy.Source{Layer: policy.LayerDefault, Text: "a socket of a program outside"}})
 	}
@@ -216,6 +216,12 @@ func makeDirs(dirs ...string) error {
 		}
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return err
+		}
+		// A command may have closed its own cache; the next run opens it again.
+		if st, err := os.Lstat(d); err == nil && st.IsDir() && st.Mode().Perm()&0o700 != 0o700 && filepath.Base(d) != "work" {
+			if err := os.Chmod(d, 0o700); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"carrel/internal/policy"
 
@@ -61,6 +62,10 @@ func expand(eff *policy.Effective, roots []string) ([]policy.Rule, error) {
 	w := &walker{globs: g}
 	w.cond = sync.NewCond(&w.mu)
 	for _, dir := range g.starts(roots) {
+		var st unix.Stat_t
+		if unix.Lstat(dir, &st) != nil {
+			continue
+		}
 		// A glob may name the directory itself.
 		rule, hit := g.match(strings.TrimSuffix(path.Dir(dir), "/"), path.Base(dir))
 		if hit {
@@ -78,6 +83,9 @@ func expand(eff *policy.Effective, roots []string) ([]policy.Rule, error) {
 	wg.Wait()
 	if w.entries > maxExpandEntries {
 		return nil, fmt.Errorf("the deny and protect globs search more than %d files below %q; anchor them to a smaller directory", maxExpandEntries, roots)
+	}
+	if w.moved.Load() {
+		return nil, errMoved
 	}
 	return w.found, nil
 }
@@ -127,6 +135,7 @@ type walker struct {
 	pending int // directories queued or being read
 	entries int
 	found   []policy.Rule
+	moved   atomic.Bool // a directory was gone when its turn came
 }
 
 func (w *walker) work() {
@@ -162,6 +171,9 @@ func (w *walker) work() {
 // that the command could read either: it runs as the same user.
 func (w *walker) read(dir string, buf []byte) (dirs []string, found []policy.Rule, n int) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err == unix.ENOENT || err == unix.ENOTDIR || err == unix.ELOOP || err == unix.ESTALE {
+		w.moved.Store(true)
+	}
 	if err != nil {
 		return nil, nil, 0
 	}

@@ -118,3 +118,12 @@ func (f *facts) forget(p string) { delete(f.known, p) }
 func readable(path string) bool {
 	return unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK, unix.AT_EACCESS) == nil
 }
+
+// forgetBelow makes questions about what is below dir look again.
+func (f *facts) forgetBelow(dir string) {
+	for p := range f.known {
+		if p != dir && within(p, dir) {
+			delete(f.known, p)
+		}
+	}
+}

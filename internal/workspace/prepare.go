@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -72,12 +73,30 @@ func Prepare(req Request) (*Prepared, error) {
 		return nil, err
 	}
 	p.guarded = protect(&p.place, p.Policy)
-	p.expanded, err = expand(p.Policy, p.globRoots())
-	p.expanded = slices.DeleteFunc(p.expanded, func(r policy.Rule) bool {
-		real, kind := p.facts.Resolve(r.Path)
-		return real != r.Path && (kind != sandbox.KindFile || !within(real, p.place.project))
-	})
-	return p, err
+	if err := p.expandGlobs(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// expandGlobs finds what globs match. A match that is a link counts only where
+// it leads to a file of the project: anything else is shown or hidden by its
+// own rules, not by whoever wrote the link.
+func (p *Prepared) expandGlobs() error {
+	for tries := 0; ; tries++ {
+		found, err := expand(p.Policy, p.globRoots())
+		if errors.Is(err, errMoved) && tries < maxExpansions {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		p.expanded = slices.DeleteFunc(found, func(r policy.Rule) bool {
+			real, kind := p.facts.Resolve(r.Path)
+			return real != r.Path && (kind != sandbox.KindFile || !within(real, p.place.project))
+		})
+		return nil
+	}
 }
 
 // load reads the configuration layers. Warnings of the project file become
@@ -322,6 +341,11 @@ func (p *Prepared) buildable() error {
 		return refuse(policy.DimNetwork, "filtered", "use --network closed, local or open")
 	case p.Policy.Display == policy.DisplayVirtual:
 		return refuse(policy.DimDisplay, "virtual", "use --display none or host")
+	}
+	if d := p.Policy.Lookup(p.place.project); p.place.project == p.Policy.Scope.Tmp && (d.Rule == nil || d.Rule.Source.Layer == policy.LayerDefault) {
+		return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: p.place.project, Rule: "the workspace has a private " + p.place.project, Source: "default",
+			Message: fmt.Sprintf("%s itself as the project would be an empty, private one, and the work in it lost", p.place.project),
+			Hint:    "change to a directory below it, or give --write " + p.place.project}
 	}
 	if err := p.programAllowed(); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"os"
 	"path"
 	"path/filepath"
@@ -64,24 +65,33 @@ func protect(p *place, eff *policy.Effective) protection {
 		for _, name := range protectedGitNames {
 			t.readOnly(dir+"/"+name, "protected name: git runs what it names", eff)
 		}
+		for _, path := range namedByConfig(dir, p.project) {
+			t.readOnly(path, "protected name: the repository's configuration names it", eff)
+		}
 	}
 	return t
 }
 
+// readOnly protects one name. A link can be no mount point, so where it leads
+// to a place in the project that place is protected, and whether the link is
+// still what it was is looked at in the end.
 func (t *protection) readOnly(path, why string, eff *policy.Effective) {
-	if st, err := os.Lstat(path); err != nil || !st.IsDir() && !st.Mode().IsRegular() {
+	if _, err := os.Lstat(path); err != nil {
 		return
 	}
 	real, err := filepath.EvalSymlinks(path)
-	if err != nil || real != path {
-		return // missing, or reached through a link whose own place is what counts
+	if err != nil || real != path && !within(real, eff.Scope.Project) || real == eff.Scope.Project {
+		return
+	}
+	if st, err := os.Lstat(real); err != nil || !st.IsDir() && !st.Mode().IsRegular() {
+		return // a FIFO or socket is nobody's settings
 	}
 	for _, r := range eff.Rules {
-		if r.Path == path && r.Source.Layer < policy.LayerProject {
+		if r.Path == real && r.Source.Layer < policy.LayerProject {
 			return
 		}
 	}
-	t.rules = append(t.rules, policy.Rule{Path: path, Access: policy.Read,
+	t.rules = append(t.rules, policy.Rule{Path: real, Access: policy.Read,
 		Source: policy.Source{Layer: policy.LayerDefault, Text: why}})
 }
 
@@ -121,23 +131,30 @@ func sensitive(p *place) []string {
 	return out
 }
 
-// present gives those paths that exist.
-func present(paths []string) map[string]bool {
-	out := make(map[string]bool)
+// present gives those paths that exist, each with its kind and, for a link, its
+// text.
+func present(paths []string) map[string]string {
+	out := make(map[string]string)
 	for _, p := range paths {
-		if _, err := os.Lstat(p); err == nil {
-			out[p] = true
+		if st, err := os.Lstat(p); err == nil {
+			link, _ := os.Readlink(p)
+			out[p] = st.Mode().Type().String() + link
 		}
 	}
 	return out
 }
 
 // submodules finds the repositories below .git/modules; their names may hold
-// slashes, so a directory without HEAD is searched further.
+// slashes, so every directory is searched. What looks like one counts, whole or
+// not: a command may have broken it for now. Beyond the bound all of modules is
+// one, and so its hooks and configuration are held by being read-only.
 func submodules(modules string) []string {
 	var found []string
 	queue := []string{modules}
-	for looked := 0; len(queue) > 0 && looked < maxSubmodules; looked++ {
+	for looked := 0; len(queue) > 0; looked++ {
+		if looked == maxSubmodules {
+			return append(found, queue...)
+		}
 		dir := queue[0]
 		queue = queue[1:]
 		entries, err := os.ReadDir(dir)
@@ -146,17 +163,56 @@ func submodules(modules string) []string {
 		}
 		for _, e := range entries {
 			sub := dir + "/" + e.Name()
-			if !e.IsDir() {
+			if !e.IsDir() || e.Name() == "objects" || e.Name() == "refs" || e.Name() == "logs" {
 				continue
 			}
-			if _, err := os.Lstat(sub + "/HEAD"); err == nil {
+			if len(present([]string{sub + "/HEAD", sub + "/config", sub + "/hooks"})) > 0 {
 				found = append(found, sub)
-				queue = append(queue, sub+"/modules")
-				continue
 			}
-			if dir == modules || filepath.Base(dir) != "modules" {
+			if e.Name() != "hooks" && e.Name() != "info" && e.Name() != "worktrees" {
 				queue = append(queue, sub)
 			}
+		}
+	}
+	return found
+}
+
+// namedByConfig are places in the project that a repository's configuration
+// makes git read or run: hook directories and included files.
+func namedByConfig(gitDir, project string) []string {
+	text, err := readSmall(gitDir + "/config")
+	if err != nil {
+		return nil
+	}
+	var found []string
+	section := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			section = strings.ToLower(line)
+			if _, rest, ok := strings.Cut(line, "]"); ok {
+				line = strings.TrimSpace(rest)
+			}
+		}
+		key, value, ok := strings.Cut(line, "=")
+		if !ok {
+			continue
+		}
+		value = strings.Trim(strings.TrimSpace(value), `"`)
+		base := ""
+		switch key = strings.ToLower(strings.TrimSpace(key)); {
+		case key == "path" && strings.HasPrefix(section, "[include"):
+			base = gitDir
+		case key == "hookspath", key == "fsmonitor", key == "attributesfile", key == "sshcommand", key == "program":
+			base = project
+		default:
+			continue
+		}
+		if !filepath.IsAbs(value) {
+			value = filepath.Join(base, value)
+		}
+		if within(filepath.Clean(value), project) {
+			found = append(found, filepath.Clean(value))
 		}
 	}
 	return found
@@ -199,3 +255,11 @@ func staticPart(glob string) string {
 	}
 	return path.Clean(glob[:strings.LastIndexByte(glob, '/')+1])
 }
+
+// maxExpansions bounds how often a search for globs is begun again because
+// directories were moved under it.
+const maxExpansions = 5
+
+// errMoved says that a directory went away while it was being searched: what it
+// held may be somewhere that was searched before.
+var errMoved = errors.New("directories are being renamed while the deny and protect globs are searched for; start again when that has settled")

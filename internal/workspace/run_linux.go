@@ -75,13 +75,19 @@ func (p *Prepared) Start() (*api.Result, error) {
 	if group != nil {
 		defer p.dropGroup(group)
 	}
-	before := present(sensitive(&p.place))
+	before := p.sensitiveNow()
 	defer func() { r.Born = p.bornInside(before) }()
 	signals := holdSignals()
 	defer signals.stop()
 	early := p.early
 	p.early = nil
 	walls, err := sandbox.Launch(p.Plan, selfExe, early, io.files, group, p.stopWith)
+	for range maxRestarts {
+		if !goneMeanwhile(err) || p.lookAgain() != nil {
+			break
+		}
+		walls, err = sandbox.Launch(p.Plan, selfExe, nil, io.files, group, p.stopWith)
+	}
 	if err != nil {
 		io.abandon()
 		return p.notStarted(r, err)
@@ -90,6 +96,26 @@ func (p *Prepared) Start() (*api.Result, error) {
 	err = p.supervise(walls, signals, r)
 	p.mergeAgent()
 	return r, errors.Join(err, io.finish())
+}
+
+// maxRestarts bounds how often a start is tried again because what it was about
+// to mask has been renamed or removed since it was found.
+const maxRestarts = 3
+
+func goneMeanwhile(err error) bool {
+	var s *sandbox.SetupError
+	return errors.As(err, &s) && (s.Code == int(syscall.ENOENT) || s.Code == int(syscall.ENOTDIR))
+}
+
+// lookAgain finds anew what globs match and makes a new plan.
+func (p *Prepared) lookAgain() error {
+	p.facts.forgetBelow(p.place.project)
+	p.binds = nil
+	p.guarded = protect(&p.place, p.Policy)
+	if err := p.expandGlobs(); err != nil {
+		return err
+	}
+	return p.Compile(true)
 }
 
 // supervise waits for the command while links, signals and the clock are
@@ -197,11 +223,15 @@ func interpreter(script string) string {
 // recorder keeps what the inside API reports. It may be called concurrently.
 func (p *Prepared) recorder(r *api.Result) func(api.Link, *api.Denial) {
 	var mu sync.Mutex
+	refused := 0
 	return func(l api.Link, d *api.Denial) {
 		mu.Lock()
 		defer mu.Unlock()
 		if d != nil {
-			p.deny(*d)
+			if refused++; refused <= maxDenials {
+				d.Subject = d.Subject[:min(len(d.Subject), maxSubject)]
+				p.deny(*d)
+			}
 			return
 		}
 		l.Time = time.Now()
@@ -213,6 +243,12 @@ func (p *Prepared) recorder(r *api.Result) func(api.Link, *api.Denial) {
 		}
 	}
 }
+
+// Bounds on what a flood of requests from inside can leave in memory and log.
+const (
+	maxDenials = 100
+	maxSubject = 256 // bytes
+)
 
 // conclude completes the result and writes the denials down.
 func (p *Prepared) conclude(r *api.Result) {
@@ -233,14 +269,35 @@ func (p *Prepared) conclude(r *api.Result) {
 // Changes looks for what the run left in the project.
 func (p *Prepared) Changes(r *api.Result) Changed { return changedSince(p.place.project, r.Started) }
 
-// bornInside lists sensitive names that a run has created: mounts can protect
-// only what exists.
-func (p *Prepared) bornInside(before map[string]bool) []string {
-	var born []string
-	for path := range present(sensitive(&p.place)) {
-		if !before[path] {
-			born = append(born, strings.TrimPrefix(path, p.place.project+"/"))
+// sensitiveNow are the names to compare at the end: protected ones, and denied
+// names of the project, which may be links to what they hide.
+func (p *Prepared) sensitiveNow() map[string]string {
+	paths := sensitive(&p.place)
+	for _, r := range p.Policy.Rules {
+		if r.Access == policy.Deny && r.Path != "" && within(r.Path, p.place.project) {
+			paths = append(paths, r.Path)
 		}
+	}
+	return present(paths)
+}
+
+// bornInside lists sensitive names that a run has created, removed or turned
+// into something else: mounts can protect only what exists, and no link.
+func (p *Prepared) bornInside(before map[string]string) []string {
+	var born []string
+	after := p.sensitiveNow()
+	for path, kind := range after {
+		if before[path] != kind {
+			born = append(born, path)
+		}
+	}
+	for path := range before {
+		if _, still := after[path]; !still {
+			born = append(born, path)
+		}
+	}
+	for i := range born {
+		born[i] = strings.TrimPrefix(born[i], p.place.project+"/")
 	}
 	slices.Sort(born)
 	return born

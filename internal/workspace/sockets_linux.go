@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"carrel/internal/policy"
 )
 
 // maxSocketSearch bounds the search for sockets that were bound by a relative
@@ -16,7 +18,7 @@ const maxSocketSearch = 50_000
 // directories: a read-only mount does not stop connect(2), so they are masked.
 // The kernel lists them by the name that they were bound with (proc_net(5)); a
 // relative one says nothing of its directory, and is searched for.
-func hostSockets(roots []string) []string {
+func (p *Prepared) hostSockets() []string {
 	f, err := os.Open("/proc/net/unix")
 	if err != nil {
 		return nil
@@ -29,7 +31,7 @@ func hostSockets(roots []string) []string {
 	for lines.Scan() {
 		switch name := socketName(lines.Text()); {
 		case strings.HasPrefix(name, "/"):
-			if real := canonicalSocket(name, roots); real != "" {
+			if real := p.visibleSocket(name); real != "" {
 				found = append(found, real)
 			}
 		case name != "" && name[0] != '@':
@@ -37,7 +39,7 @@ func hostSockets(roots []string) []string {
 		}
 	}
 	if len(relative) > 0 {
-		found = append(found, searchSockets(roots, relative)...)
+		found = append(found, searchSockets(p.grantedRoots(), relative)...)
 	}
 	return found
 }
@@ -53,18 +55,21 @@ func socketName(line string) string {
 	return name
 }
 
-func canonicalSocket(name string, roots []string) string {
+// visibleSocket gives the canonical path of a socket that a rule shows.
+func (p *Prepared) visibleSocket(name string) string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
 	if err != nil {
 		return ""
 	}
 	full := filepath.Join(dir, filepath.Base(name))
-	for _, r := range roots {
-		if st, err := os.Lstat(full); within(full, r) && err == nil && st.Mode()&os.ModeSocket != 0 {
-			return full
-		}
+	d := p.Policy.Lookup(full)
+	if d.Access != policy.Read && d.Access != policy.Write || d.Rule.Path == p.Policy.Scope.Tmp && d.Rule.Source.Layer == policy.LayerDefault {
+		return ""
 	}
-	return ""
+	if st, err := os.Lstat(full); err != nil || st.Mode()&os.ModeSocket == 0 {
+		return ""
+	}
+	return full
 }
 
 func searchSockets(roots []string, names map[string]bool) []string {

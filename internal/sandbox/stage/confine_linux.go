@@ -42,7 +42,12 @@ func resourceLimits(p *sandbox.Plan) error {
 		}
 	}
 	if p.NProc != 0 {
-		if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: p.NProc, Max: p.NProc}); err != nil {
+		var now unix.Rlimit
+		limit := p.NProc
+		if unix.Getrlimit(unix.RLIMIT_NPROC, &now) == nil {
+			limit = min(limit, now.Max) // a hard limit cannot be raised from here
+		}
+		if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
 			return failed("limiting processes", "", err)
 		}
 	}

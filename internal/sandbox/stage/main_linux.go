@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 
 	"carrel/internal/sandbox"
 
@@ -124,7 +123,15 @@ func readAll(fd int) ([]byte, error) {
 // caught, not ignored: a command must not inherit "ignored" from us. What our
 // caller ignored stays ignored, for the command too.
 func holdSignals() {
-	held := []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGPIPE}
-	held = slices.DeleteFunc(held, signal.Ignored)
+	var held []os.Signal
+	for sig := unix.Signal(1); sig < 32; sig++ {
+		switch sig {
+		case unix.SIGKILL, unix.SIGSTOP, unix.SIGCONT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU, unix.SIGCHLD, unix.SIGURG:
+			continue // not ours to catch, or without effect on PID 1
+		}
+		if !signal.Ignored(sig) {
+			held = append(held, sig)
+		}
+	}
 	signal.Notify(make(chan os.Signal, 1), held...)
 }
