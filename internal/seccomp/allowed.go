@@ -7,7 +7,7 @@ var allowed = []rule{
 		reason: "files by path: the view, the mounts and Landlock decide",
 		names: `open openat openat2 creat access faccessat faccessat2 stat lstat newfstatat statx
 			readlink readlinkat rename renameat renameat2 mkdir mkdirat rmdir unlink unlinkat
-			link linkat symlink symlinkat chmod fchmodat fchmodat2 chown lchown fchownat
+			link linkat symlink symlinkat chown lchown fchownat
 			utime utimes utimensat futimesat truncate chdir getcwd statfs
 			setxattr lsetxattr getxattr lgetxattr listxattr llistxattr removexattr lremovexattr
 			setxattrat getxattrat listxattrat removexattrat file_getattr file_setattr
@@ -24,7 +24,7 @@ var allowed = []rule{
 		names: `read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2
 			close close_range lseek fstat fstatfs ftruncate fallocate fadvise64 readahead
 			fsync fdatasync sync_file_range syncfs sync fcntl flock dup dup2 dup3
-			fchdir fchmod fchown getdents getdents64
+			fchdir fchown getdents getdents64
 			fsetxattr fgetxattr flistxattr fremovexattr cachestat
 			sendfile copy_file_range splice tee vmsplice
 			io_setup io_destroy io_getevents io_pgetevents io_submit io_cancel`,

@@ -13,10 +13,22 @@ const (
 	personaValue
 	killTarget
 	pidfdFlags
+	chmodMode
+	chmodatMode
 )
 
 // conditional holds the rules that look at arguments.
 var conditional = []rule{
+	{
+		when: always, condition: chmodMode,
+		reason: "a set-user-id file in the project would be one outside too",
+		names:  "chmod fchmod",
+	},
+	{
+		when: always, condition: chmodatMode,
+		reason: "as chmod",
+		names:  "fchmodat fchmodat2",
+	},
 	{
 		when: always, condition: killTarget,
 		reason: "kill(0) reaches the whole process group, which is the caller's outside; refused where no Landlock scope stops it",

@@ -25,6 +25,9 @@ const (
 	tiocsetd  = 0x5423
 )
 
+// setUserID is S_ISUID. Set-group-id stays: directories use it.
+const setUserID = 0o4000
+
 // pidfdProcessGroup is PIDFD_SIGNAL_PROCESS_GROUP (linux/pidfd.h).
 const pidfdProcessGroup = 1 << 2
 
@@ -78,6 +81,8 @@ func (b *builder) conditions() {
 		{socketKind, b.socket},
 		{sockoptName, b.setsockopt},
 		{personaValue, b.personality},
+		{chmodMode, func() { b.refuseBits(1, setUserID) }},
+		{chmodatMode, func() { b.refuseBits(2, setUserID) }},
 		{killTarget, b.kill},
 		{pidfdFlags, b.pidfdSendSignal},
 	}

@@ -48,6 +48,15 @@ const (
 )
 
 var conditionRows = []conditionRow{
+	{"chmod", [6]uint64{0, 0o755}, 0, 0, 0},
+	{"chmod", [6]uint64{0, 0o2755}, 0, 0, 0},
+	{"chmod", [6]uint64{0, 0o4755}, ePERM, ePERM, ePERM},
+	{"fchmod", [6]uint64{3, 0o644}, 0, 0, 0},
+	{"fchmod", [6]uint64{3, high | 0o6755}, ePERM, ePERM, ePERM},
+	{"fchmodat", [6]uint64{3, 0, 0o644}, 0, 0, 0},
+	{"fchmodat", [6]uint64{3, 0, 0o4711}, ePERM, ePERM, ePERM},
+	{"fchmodat2", [6]uint64{3, 0, 0o644, 0x100}, 0, 0, 0},
+	{"fchmodat2", [6]uint64{3, 0, 0o4711, 0x100}, ePERM, ePERM, ePERM},
 	flags("clone", forkFlags, 0, 0, 0),
 	flags("clone", vforkFlags, 0, 0, 0),
 	flags("clone", threadFlags, 0, 0, 0),
@@ -205,6 +214,9 @@ func TestConditions(t *testing.T) {
 				policy.NestedNone: row.none, policy.NestedUserns: row.userns, policy.NestedFull: row.full,
 			}[o.Nesting]
 			numbers := numbersOf(t, o, row.call)
+			if len(numbers) == 0 && row.call == "chmod" {
+				continue // arm64 has only fchmodat
+			}
 			if len(numbers) == 0 {
 				t.Fatalf("%v: no number for %s", o, row.call)
 			}

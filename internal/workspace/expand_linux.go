@@ -167,14 +167,20 @@ func (w *walker) work() {
 	}
 }
 
-// read looks at one directory. A directory that cannot be read holds nothing
-// that the command could read either: it runs as the same user.
+// read looks at one directory. One that cannot be opened is hidden: the command
+// runs as the same user and could give it back its permissions.
 func (w *walker) read(dir string, buf []byte) (dirs []string, found []policy.Rule, n int) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err == unix.ENOENT || err == unix.ENOTDIR || err == unix.ELOOP || err == unix.ESTALE {
 		w.moved.Store(true)
 	}
-	if err != nil {
+	switch err {
+	case nil:
+	case unix.EACCES, unix.EPERM:
+		return nil, []policy.Rule{hide(dir)}, 1
+	case unix.ENAMETOOLONG:
+		return nil, []policy.Rule{hide(nameable(dir))}, 1
+	default:
 		return nil, nil, 0
 	}
 	defer unix.Close(fd)
@@ -201,6 +207,14 @@ func (w *walker) read(dir string, buf []byte) (dirs []string, found []policy.Rul
 			}
 		}
 	}
+}
+
+// nameable gives the deepest directory above a path that a mount can still name.
+func nameable(dir string) string {
+	for len(dir) > unix.PathMax-256 {
+		dir = path.Dir(dir)
+	}
+	return dir
 }
 
 func isDirectory(dir int, name string) bool {

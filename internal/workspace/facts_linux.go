@@ -127,3 +127,8 @@ func (f *facts) forgetBelow(dir string) {
 		}
 	}
 }
+
+// searchable asks whether a directory may be entered and listed.
+func searchable(dir string) bool {
+	return unix.Faccessat(unix.AT_FDCWD, dir, unix.R_OK|unix.X_OK, unix.AT_EACCESS) == nil
+}

@@ -54,6 +54,8 @@ func (p *Prepared) hostSockets() []string { return nil }
 
 func readable(string) bool { return true }
 
+func searchable(string) bool { return true }
+
 func terminalName() string { return "" }
 
 func (p *Prepared) holdable() error { return errHere }

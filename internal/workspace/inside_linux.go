@@ -24,6 +24,8 @@ const (
 	insideDeadline   = 10 * time.Second
 	insideConcurrent = 16
 	maxLinks         = 200 // kept per run
+	maxOpened        = 20  // opened outside per run
+	openInterval     = 2 * time.Second
 	callbackLifetime = 5 * time.Minute
 
 	// firstCallbackPort keeps a way back from taking a system service's port.
@@ -45,6 +47,8 @@ type insideServer struct {
 	slots     chan struct{}
 	mu        sync.Mutex
 	links     int
+	opened    int
+	lastOpen  time.Time
 	callbacks map[int]net.Listener
 	wg        sync.WaitGroup
 }
@@ -122,7 +126,13 @@ func (s *insideServer) open(raw []byte) inside.Reply {
 		record.Callback = port
 	}
 	reply := inside.Reply{Message: "this workspace has no browser; the link was shown to the person outside"}
-	if s.opener != "" {
+	switch {
+	case s.opener == "":
+	case link.Local:
+		reply.Message = "links to this machine are not opened outside, where they mean another machine; it was shown to the person there"
+	case !s.mayOpen():
+		reply.Message = "too many links at once; this one was only shown to the person outside"
+	default:
 		if err := s.launch(link.URL); err != nil {
 			reply.Message = "the browser outside could not be started; the link was shown to the person outside"
 		} else {
@@ -132,6 +142,18 @@ func (s *insideServer) open(raw []byte) inside.Reply {
 	}
 	s.record(record, nil)
 	return reply
+}
+
+// mayOpen spaces out what is opened: each is a page in the person's browser.
+func (s *insideServer) mayOpen() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.opened >= maxOpened || time.Since(s.lastOpen) < openInterval {
+		return false
+	}
+	s.opened++
+	s.lastOpen = time.Now()
+	return true
 }
 
 func (s *insideServer) launch(url string) error {

@@ -91,6 +91,14 @@ func (p *Prepared) expandGlobs() error {
 		if err != nil {
 			return err
 		}
+		for _, r := range p.Policy.Rules {
+			if r.Path == "" || r.Access == policy.Write {
+				continue
+			}
+			if dir := blocked(r.Path, p.place.project); dir != "" {
+				found = append(found, hide(dir))
+			}
+		}
 		p.expanded = slices.DeleteFunc(found, func(r policy.Rule) bool {
 			real, kind := p.facts.Resolve(r.Path)
 			return real != r.Path && (kind != sandbox.KindFile || !within(real, p.place.project))

@@ -77,6 +77,9 @@ func protect(p *place, eff *policy.Effective) protection {
 // still what it was is looked at in the end.
 func (t *protection) readOnly(path, why string, eff *policy.Effective) {
 	if _, err := os.Lstat(path); err != nil {
+		if dir := blocked(path, eff.Scope.Project); dir != "" {
+			t.rules = append(t.rules, hide(dir))
+		}
 		return
 	}
 	real, err := filepath.EvalSymlinks(path)
@@ -93,6 +96,33 @@ func (t *protection) readOnly(path, why string, eff *policy.Effective) {
 	}
 	t.rules = append(t.rules, policy.Rule{Path: real, Access: policy.Read,
 		Source: policy.Source{Layer: policy.LayerDefault, Text: why}})
+}
+
+// blocked gives the directory below root that keeps us from looking at path. We
+// own it, or its permissions would not matter: so the command can open it again,
+// and what the rules say of its content could not be held. It is hidden whole.
+func blocked(path, root string) string {
+	if !within(path, root) {
+		return ""
+	}
+	for dir := root; dir != path; {
+		if st, err := os.Lstat(dir); err != nil || !st.IsDir() {
+			return ""
+		}
+		if !searchable(dir) {
+			return dir
+		}
+		rest := strings.TrimPrefix(strings.TrimPrefix(path, dir), "/")
+		next, _, _ := strings.Cut(rest, "/")
+		dir = filepath.Join(dir, next)
+	}
+	return ""
+}
+
+// hide denies a directory that cannot be looked into.
+func hide(dir string) policy.Rule {
+	return policy.Rule{Path: dir, Access: policy.Deny,
+		Source: policy.Source{Layer: policy.LayerDefault, Text: "it cannot be searched for what is denied or protected; give it back its permissions"}}
 }
 
 // repositories are all git directories of a project: its own, the common one,
@@ -150,6 +180,9 @@ func present(paths []string) map[string]string {
 // one, and so its hooks and configuration are held by being read-only.
 func submodules(modules string) []string {
 	var found []string
+	if st, err := os.Lstat(modules); err != nil || !st.IsDir() {
+		return nil // a link would lead the search, and the mounts, elsewhere
+	}
 	queue := []string{modules}
 	for looked := 0; len(queue) > 0; looked++ {
 		if looked == maxSubmodules {

@@ -75,6 +75,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 	if group != nil {
 		defer p.dropGroup(group)
 	}
+	defer keepTerminals()()
 	before := p.sensitiveNow()
 	defer func() { r.Born = p.bornInside(before) }()
 	signals := holdSignals()

@@ -20,7 +20,9 @@ func (b *builder) step(m *sandbox.Mount) error {
 	case sandbox.MountBind:
 		err = b.bind(m, unix.MOUNT_ATTR_NODEV)
 	case sandbox.MountDevice:
-		err = b.bind(m, 0)
+		// Read-only keeps mode and owner of the host's node; writing to the
+		// device itself is another thing.
+		err = b.bind(m, unix.MOUNT_ATTR_RDONLY)
 	case sandbox.MountSelf:
 		err = b.self(m)
 	case sandbox.MountTmpfs:

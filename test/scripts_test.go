@@ -1,0 +1,29 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestScripts runs what the documentation shows, as a person would type it.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/scripts",
+		Setup: func(e *testscript.Env) error {
+			home := filepath.Join(e.WorkDir, "home")
+			if err := os.MkdirAll(filepath.Join(home, "desk"), 0o755); err != nil {
+				return err
+			}
+			e.Cd = filepath.Join(home, "desk")
+			e.Setenv("HOME", home)
+			e.Setenv("XDG_RUNTIME_DIR", filepath.Join(e.WorkDir, "runtime"))
+			e.Setenv("PATH", filepath.Dir(built.carrel)+":/usr/local/bin:/usr/bin:/bin")
+			return nil
+		},
+	})
+}
