@@ -118,7 +118,8 @@ func TestCeiling(t *testing.T) {
 	}
 	w.write(w.project+"/ceiling.yaml", "network: open\n")
 	w.setenv("CARREL_PERMISSIONS", "ceiling.yaml")
-	if r := w.run("--", "true"); r.code != 125 {
-		t.Errorf("a ceiling inside the project could be written by the command: %s", r)
+	r := w.run("--", "sh", "-c", "echo owned > ceiling.yaml; mv ceiling.yaml x; rm -f ceiling.yaml; echo owned > ceiling.yaml")
+	if data, err := os.ReadFile(w.project + "/ceiling.yaml"); err != nil || string(data) != "network: open\n" {
+		t.Errorf("a ceiling inside the project was written by the command: %q %v %s", data, err, r)
 	}
 }

@@ -64,6 +64,9 @@ func expand(eff *policy.Effective, roots []string) ([]policy.Rule, error) {
 	for _, dir := range g.starts(roots) {
 		var st unix.Stat_t
 		if unix.Lstat(dir, &st) != nil {
+			if closed := blocked(dir, "/"); closed != "" {
+				w.found = append(w.found, hide(closed))
+			}
 			continue
 		}
 		// A glob may name the directory itself.
