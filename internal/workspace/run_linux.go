@@ -39,8 +39,10 @@ func PrepareStart(req Request) (*Prepared, error) {
 		return nil, err
 	}
 	asked := req.Flags.Network
-	early := sandbox.StartStage(selfExe, asked == nil || asked.V != policy.NetOpen)
+	started := make(chan *sandbox.Stage, 1)
+	go func() { started <- sandbox.StartStage(selfExe, asked == nil || asked.V != policy.NetOpen) }()
 	p, err := Prepare(req)
+	early := <-started
 	if err != nil {
 		early.Abandon()
 		return nil, err
