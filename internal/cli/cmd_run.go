@@ -140,8 +140,12 @@ func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 			fmt.Fprintf(a.err, "carrel:   hint: %s\n", oneLine(d.Hint))
 		}
 	}
-	if changed.Files > 0 || len(r.Denials) > 0 {
-		fmt.Fprintf(a.err, "carrel: %s, %s\n", count(changed.Files, "file changed", "files changed"), count(len(r.Denials), "denial", "denials"))
+	denials := count(len(r.Denials), "denial", "denials")
+	switch {
+	case r.Changed != nil && (changed.Files > 0 || len(r.Denials) > 0):
+		fmt.Fprintf(a.err, "carrel: %s, %s\n", count(changed.Files, "file changed", "files changed"), denials)
+	case len(r.Denials) > 0:
+		fmt.Fprintf(a.err, "carrel: %s\n", denials)
 	}
 	for _, name := range r.Born {
 		fmt.Fprintf(a.err, "carrel: WARNING: %s was created or replaced inside: programs outside act on it; look at it before you use git, an editor or an agent here\n", oneLine(name))

@@ -111,22 +111,27 @@ func (g *globs) starts(roots []string) []string {
 	return outermost(out)
 }
 
+// candidate says whether some glob could match an entry of this name.
+func (g *globs) candidate(name []byte) bool {
+	for _, e := range g.ends {
+		if len(name) >= len(e.prefix) && string(name[:len(e.prefix)]) == e.prefix &&
+			len(name) >= len(e.suffix) && string(name[len(name)-len(e.suffix):]) == e.suffix {
+			return true
+		}
+	}
+	return false
+}
+
 // match asks the policy about an entry that some glob may match.
 func (g *globs) match(dir, name string) (policy.Rule, bool) {
-	for _, e := range g.ends {
-		if !strings.HasPrefix(name, e.prefix) || !strings.HasSuffix(name, e.suffix) {
-			continue
-		}
-		d := g.eff.Lookup(dir + "/" + name)
-		switch {
-		case d.Keep != nil:
-			d.Rule = d.Keep
-		case d.Rule == nil || d.Rule.Glob == "":
-			return policy.Rule{}, false
-		}
-		return policy.Rule{Path: dir + "/" + name, Access: d.Access, Source: d.Rule.Source, Note: d.Rule.Note}, d.Access == policy.Deny || d.Protected || d.Keep != nil
+	d := g.eff.Lookup(dir + "/" + name)
+	switch {
+	case d.Keep != nil:
+		d.Rule = d.Keep
+	case d.Rule == nil || d.Rule.Glob == "":
+		return policy.Rule{}, false
 	}
-	return policy.Rule{}, false
+	return policy.Rule{Path: dir + "/" + name, Access: d.Access, Source: d.Rule.Source, Note: d.Rule.Note}, d.Access == policy.Deny || d.Protected || d.Keep != nil
 }
 
 // walker is a bounded breadth-first walk; directories wait in queue.
@@ -194,15 +199,23 @@ func (w *walker) read(dir string, buf []byte) (dirs []string, found []policy.Rul
 		}
 		for b := buf[:size]; len(b) > 0; {
 			length := int(binary.NativeEndian.Uint16(b[16:]))
-			kind, name := b[18], string(b[19:19+clen(b[19:length])])
+			kind, raw := b[18], b[19:19+clen(b[19:length])]
 			b = b[length:]
-			if name == "." || name == ".." {
+			if len(raw) <= 2 && (string(raw) == "." || string(raw) == "..") {
 				continue
 			}
 			n++
-			rule, hit := w.globs.match(strings.TrimSuffix(dir, "/"), name)
-			if hit {
-				found = append(found, rule)
+			candidate := w.globs.candidate(raw)
+			if !candidate && kind != unix.DT_DIR && kind != unix.DT_UNKNOWN {
+				continue // the common case, without a copy of the name
+			}
+			name := string(raw)
+			var rule policy.Rule
+			hit := false
+			if candidate {
+				if rule, hit = w.globs.match(strings.TrimSuffix(dir, "/"), name); hit {
+					found = append(found, rule)
+				}
 			}
 			isDir := kind == unix.DT_DIR || kind == unix.DT_UNKNOWN && isDirectory(fd, name)
 			if isDir && !(hit && rule.Access == policy.Deny) {

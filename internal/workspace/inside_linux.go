@@ -125,16 +125,16 @@ func (s *insideServer) open(raw []byte) inside.Reply {
 		}
 		record.Callback = port
 	}
-	reply := inside.Reply{Message: "this workspace has no browser; the link was shown to the person outside"}
+	reply := inside.Reply{Message: "this workspace has no browser; the link is kept for the person outside, who sees it with `carrel links`"}
 	switch {
 	case s.opener == "":
 	case link.Local:
-		reply.Message = "links to this machine are not opened outside, where they mean another machine; it was shown to the person there"
+		reply.Message = "links to this machine are not opened outside, where they mean another machine; it is kept for the person there, who sees it with `carrel links`"
 	case !s.mayOpen():
-		reply.Message = "too many links at once; this one was only shown to the person outside"
+		reply.Message = "too many links at once; this one is only kept for the person outside, who sees it with `carrel links`"
 	default:
 		if err := s.launch(link.URL); err != nil {
-			reply.Message = "the browser outside could not be started; the link was shown to the person outside"
+			reply.Message = "the browser outside could not be started; the link is kept for the person there, who sees it with `carrel links`"
 		} else {
 			record.Opened = true
 			reply = inside.Reply{OK: true, Message: "opened in the browser outside"}

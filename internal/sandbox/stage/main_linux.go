@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"unsafe"
 
 	"carrel/internal/sandbox"
 
@@ -61,6 +62,10 @@ func run(link *link) error {
 // hide makes this process unreadable for everything inside: commands run with
 // the same uid, and /proc/1 must not give them its descriptors.
 func hide() error {
+	// Started as /proc/self/exe, it would be "exe" in every process list.
+	if name, err := unix.BytePtrFromString(sandbox.StageArg0); err == nil {
+		_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(name)), 0, 0, 0)
+	}
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return failed("making the stage non-dumpable", "", err)
 	}
