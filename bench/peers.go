@@ -32,6 +32,7 @@ func findPeers(carrel string, f *fixture) []peer {
 		prefixed("unshare", find("unshare"), []string{"--version"}, "new user, mount, pid, ipc, uts and net namespaces and a fresh /proc; no view of its own",
 			"--user", "--map-current-user", "--mount", "--pid", "--fork", "--kill-child", "--ipc", "--uts", "--net", "--mount-proc"),
 		bwrap(find("bwrap")),
+		bwrapSame(find("bwrap"), carrel, f.env),
 		prefixed(nameCarrel, carrel, []string{"version"}, "`carrel run --`, as it comes", "run", "--"),
 		prefixed("firejail", find("firejail"), []string{"--version"}, "no profile (the default one hides the project from root); no network, no capabilities, its seccomp list", "--quiet", "--noprofile", "--net=none", "--caps.drop=all", "--nonewprivs", "--seccomp"),
 		prefixed("codex sandbox", find(filepath.Join(npm, "codex")), []string{"--version"}, "workspace-write, started through its npm script", "sandbox", "-c", `sandbox_mode="workspace-write"`, "--"),
@@ -60,7 +61,7 @@ func prefixed(name, program string, ask []string, note string, args ...string) p
 // bwrap gives bubblewrap the view that carrel gives by default, as far as it
 // can be written down as arguments.
 func bwrap(program string) peer {
-	p := prefixed(nameBwrap, program, []string{"--version"}, "the same view: /usr, /etc, /opt read-only, private home, /tmp, /run, /dev, /proc, all namespaces; no seccomp, no Landlock")
+	p := prefixed(nameBwrap, program, []string{"--version"}, "a plain view: /usr, /etc, /opt read-only, private home, /tmp, /run, /dev, /proc, all namespaces; no toolchains, masks or generated files, no seccomp, no Landlock")
 	if program == "" {
 		return p
 	}

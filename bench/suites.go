@@ -100,7 +100,7 @@ func (b *bench) startTrue() table {
 	list := b.everyPeer(b.fixture.repo, "true")
 	b.interleave("start-up: true", b.rounds, list, b.clock)
 	t := table{title: "Start-up: `true`", unit: "ms", about: "From fork to the end of `true`, in a git repository of 200 files.", rows: rows(list)}
-	t.compare(nameCarrel, nameBwrap, 2, "start to end of `true`, against bwrap with the same view")
+	t.compare(nameCarrel, nameSame, 2, "start to end of `true`, against bwrap with the same view")
 	return t
 }
 

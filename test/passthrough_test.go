@@ -339,7 +339,7 @@ func TestSignalsAreForwarded(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM} {
 			w := newWorld(t, p)
-			cmd := w.command(w.bin, "run", "--", "bash", "-c", fmt.Sprintf("trap 'echo caught; exit 42' %d; echo ready; for i in $(seq 100); do sleep 0.05; done", int(sig)))
+			cmd := w.command(w.bin, "run", "--", "bash", "-c", fmt.Sprintf("trap 'echo caught; exit 42' %d; echo ready; for ((i=0; i<100; i++)); do sleep 0.05; done", int(sig)))
 			out, err := cmd.StdoutPipe()
 			w.must(err)
 			w.must(cmd.Start())

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -158,26 +159,37 @@ func TestActivatedEnvironment(t *testing.T) {
 	}
 }
 
+// TestGo runs for one person only: it compiles the standard library.
 func TestGo(t *testing.T) {
-	t.Run("user", func(t *testing.T) { // for one person: it compiles the standard library
-		t.Parallel()
-		w := newWorld(t, ordinary(t))
-		w.need("go")
-		w.write(w.project+"/go.mod", "module desk\n\ngo 1.21\n")
-		w.write(w.project+"/main.go", "package main\n\nimport \"fmt\"\n\nfunc Two() int { return 2 }\n\nfunc main() { fmt.Println(\"built\", Two()) }\n")
-		w.write(w.project+"/main_test.go", "package main\n\nimport (\"testing\"; \"os\")\n\nfunc TestTwo(t *testing.T) { if Two() != 2 { t.Fail() }; os.WriteFile(t.TempDir()+\"/x\", nil, 0o600) }\n")
-		w.setenv("GOFLAGS", "-mod=mod")
-		out := w.sh("CGO_ENABLED=0 go build -o desk . && ./desk && CGO_ENABLED=0 go vet . && CGO_ENABLED=0 go install . && desk")
-		if out != "built 2\nbuilt 2\n" {
-			t.Errorf("go build: %q", out)
-		}
-		if out := w.sh("CGO_ENABLED=0 go test . | cut -f1-2; desk"); out != "ok  \tdesk\nbuilt 2\n" {
-			t.Errorf("go test with the cache of the run before: %q", out)
-		}
-		if _, err := os.Lstat(w.home + "/go/bin/desk"); err == nil {
-			t.Error("go install reached the host")
-		}
-	})
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatalf("finding Go: %v", err)
+	}
+	root := strings.TrimSpace(string(out))
+	w := newWorld(t, ordinary(t))
+	w.setenv("PATH", root+"/bin:/usr/bin:/bin")
+	look := w.command("go", "version")
+	look.Env = append(look.Environ(), "HOME="+w.outside)
+	if look.Run() != nil { // a Go that only root can read
+		w = newWorld(t, people()[0])
+		w.setenv("PATH", root+"/bin:/usr/bin:/bin")
+	}
+	w.setenv("GOFLAGS", "-mod=mod")
+	w.setenv("GOTOOLCHAIN", "local")
+	w.write(w.project+"/go.mod", "module desk\n\ngo 1.21\n")
+	w.write(w.project+"/main.go", "package main\n\nimport \"fmt\"\n\nfunc Two() int { return 2 }\n\nfunc main() { fmt.Println(\"built\", Two()) }\n")
+	w.write(w.project+"/main_test.go", "package main\n\nimport (\"testing\"; \"os\")\n\nfunc TestTwo(t *testing.T) { if Two() != 2 { t.Fail() }; os.WriteFile(t.TempDir()+\"/x\", nil, 0o600) }\n")
+	flags := []string{"--env", "GOTOOLCHAIN", "--env", "GOFLAGS", "--read", root}
+	got := w.sh("CGO_ENABLED=0 go build -o desk . && ./desk && CGO_ENABLED=0 go vet . && CGO_ENABLED=0 go install . && desk", flags...)
+	if got != "built 2\nbuilt 2\n" {
+		t.Errorf("go build: %q", got)
+	}
+	if got := w.sh("CGO_ENABLED=0 go test . | cut -f1-2; desk", flags...); got != "ok  \tdesk\nbuilt 2\n" {
+		t.Errorf("go test with the cache of the run before: %q", got)
+	}
+	if _, err := os.Lstat(w.home + "/go/bin/desk"); err == nil {
+		t.Error("go install reached the host")
+	}
 }
 
 func TestMakeAndCompiler(t *testing.T) {
