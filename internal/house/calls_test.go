@@ -30,7 +30,9 @@ var calls = []call{
 		"bench/fixture.go":                    "a directory just made, under the name that the kernel shows",
 		"internal/config/edit.go":             "the user's own file may be a link into a dotfiles directory, which has to stay one",
 	}},
-	{"os/exec", "Command", "give an absolute path and an environment of your own", nil},
+	{"os/exec", "Command", "give an absolute path and an environment of your own", map[string]string{
+		"bench/same.go": "the carrel that is measured, with the bench's environment",
+	}},
 	{"os/exec", "CommandContext", "give an absolute path and an environment of your own", map[string]string{
 		"internal/workspace/inside_linux.go": "the host's link opener: an absolute path, an environment of its own",
 		"bench/run.go":                       "measures programs found at fixed places",

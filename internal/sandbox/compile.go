@@ -211,6 +211,9 @@ func (c *compiler) rule(r policy.Rule) error {
 		c.deny(r, real, kind, around)
 		return nil
 	}
+	if c.p.Lookup(r.Path).Access == policy.Deny {
+		return nil // a deny pattern is not opened again by a rule below it
+	}
 	if kind == KindNone {
 		if r.Source.Layer == policy.LayerCommandLine && c.literal[r.Path] {
 			return fmt.Errorf("%s: %q does not exist or cannot be seen; name an existing path", r.Source.Text, r.Path)
@@ -301,7 +304,7 @@ func (c *compiler) regranted(dir string) bool {
 	return slices.ContainsFunc(c.in.Files, below) || slices.ContainsFunc(c.in.Binds, below) ||
 		slices.ContainsFunc(c.in.Overlays, func(o Overlay) bool { return strings.HasPrefix(o.Path, dir+"/") }) ||
 		slices.ContainsFunc(c.p.Rules, func(r policy.Rule) bool {
-			return r.Access != policy.Deny && strings.HasPrefix(r.Path, dir+"/")
+			return r.Access != policy.Deny && strings.HasPrefix(r.Path, dir+"/") && c.p.Lookup(r.Path).Access != policy.Deny
 		})
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/config"
 	"carrel/internal/inside"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
@@ -47,6 +48,13 @@ func (p *Prepared) Compile(prepare bool) error {
 	var err error
 	if in.Self, err = ownExecutable(); err != nil {
 		return err
+	}
+	for _, f := range p.Loaded.Files {
+		path := p.facts.canonical(f.Path)
+		if f.Present && f.Kind != config.KindProject && p.Policy.Lookup(path).Access == policy.Write {
+			in.Expanded = append(in.Expanded, policy.Rule{Path: path, Access: policy.Read,
+				Source: policy.Source{Layer: policy.LayerDefault, Text: "carrel's own configuration"}})
+		}
 	}
 	if d := p.Policy.Lookup(in.Self); d.Access == policy.Write && d.Rule.Path != p.Policy.Scope.Tmp {
 		in.Expanded = append(in.Expanded, policy.Rule{Path: in.Self, Access: policy.Read,
