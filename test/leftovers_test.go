@@ -98,11 +98,11 @@ func TestOddDirectories(t *testing.T) {
 		{"no runtime directory", func(w *world) { w.unsetenv("XDG_RUNTIME_DIR") }, false},
 		{"empty runtime directory", func(w *world) { w.setenv("XDG_RUNTIME_DIR", "") }, false},
 		{"relative runtime directory", func(w *world) { w.setenv("XDG_RUNTIME_DIR", "run") }, false},
-		{"missing runtime directory", func(w *world) { w.setenv("XDG_RUNTIME_DIR", "/nothing/there") }, false},
+		{"missing runtime directory", func(w *world) { w.setenv("XDG_RUNTIME_DIR", w.outside+"/nothing/there") }, false},
 		{"no home", func(w *world) { w.unsetenv("HOME") }, false},
 		{"empty home", func(w *world) { w.setenv("HOME", "") }, false},
 		{"relative home", func(w *world) { w.setenv("HOME", "home") }, false},
-		{"missing home", func(w *world) { w.setenv("HOME", "/nothing/there") }, false},
+		{"missing home", func(w *world) { w.setenv("HOME", w.outside+"/nothing/there") }, false},
 		{"home is a file", func(w *world) { w.setenv("HOME", w.write(w.outside+"/file", "")) }, false},
 		{"home is the root", func(w *world) { w.setenv("HOME", "/") }, false},
 		{"home is the project", func(w *world) { w.setenv("HOME", w.project) }, true},
@@ -129,8 +129,8 @@ func TestOddDirectories(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			eachPerson(t, func(t *testing.T, p person) {
-				if p.uid == 0 && (tt.name == "missing home" || tt.name == "home is the root") {
-					return // root could make directories in the machine's own root
+				if p.uid == 0 && tt.name == "home is the root" {
+					return // the state directory would be made in the machine's own root, rightly
 				}
 				w := newWorld(t, p)
 				w.write(w.project+"/file", "x")
@@ -141,6 +141,9 @@ func TestOddDirectories(t *testing.T) {
 				refused := r.code == 125 && r.out == "" && strings.HasPrefix(r.err, "carrel: ")
 				if !fine && !(tt.mayRefuse && refused) {
 					t.Errorf("%s", r)
+				}
+				if _, err := os.Lstat(w.outside + "/nothing"); err == nil {
+					t.Error("a directory that the environment names was made")
 				}
 				if after := w.tree(w.project); after != before && tt.name != "state is in the project" {
 					t.Errorf("the project was\n%sand is\n%s", before, after)

@@ -44,7 +44,7 @@ func TestOwnExitStatus(t *testing.T) {
 	}{
 		{"not found", []string{"run", "--", "no-such-command"}, 127, "no-such-command"},
 		{"no such path", []string{"run", "--", "./nothing"}, 127, "nothing"},
-		{"no such absolute path", []string{"run", "--", "/nothing/here"}, 127, "/nothing/here"},
+		{"no such absolute path", []string{"run", "--", w.outside + "/nothing/here"}, 127, "/nothing/here"},
 		{"not executable", []string{"run", "--", "./plainfile"}, 126, "plainfile"},
 		{"a directory", []string{"run", "--", "/usr"}, 126, "/usr"},
 		{"exists outside only", []string{"run", "--", w.outside + "/hidden"}, 127, "--read"},
@@ -63,7 +63,7 @@ func TestOwnExitStatus(t *testing.T) {
 		{"bad time", []string{"run", "--timeout", "soon", "--", "true"}, 125, "soon"},
 		{"bad size", []string{"run", "--memory", "much", "--", "true"}, 125, "much"},
 		{"bad count", []string{"run", "--pids", "-4", "--", "true"}, 125, "pids"},
-		{"no ceiling", []string{"run", "--permissions", "/nothing", "--", "true"}, 125, "/nothing"},
+		{"no ceiling", []string{"run", "--permissions", w.outside + "/nothing", "--", "true"}, 125, "/nothing"},
 		{"not yet: filtered", []string{"run", "--network", "filtered", "--", "true"}, 125, "filtered"},
 		{"not yet: virtual", []string{"run", "--display", "virtual", "--", "true"}, 125, "virtual"},
 		{"time over", []string{"run", "--timeout", "200ms", "--", "sleep", "30"}, 124, ""},

@@ -26,19 +26,21 @@ const logLimit = 8 << 20
 
 // StatePath gives the state directory for an environment, "" when there is no
 // absolute place for it: a relative XDG_STATE_HOME or HOME is ignored, as the
-// XDG base directory specification says.
+// XDG base directory specification says, and a home that does not exist is not
+// ours to make.
 func StatePath(getenv func(string) string) string {
 	if x := getenv("XDG_STATE_HOME"); filepath.IsAbs(x) {
 		return filepath.Join(x, "carrel")
 	}
-	if h := getenv("HOME"); filepath.IsAbs(h) {
+	h := getenv("HOME")
+	if st, err := os.Stat(h); filepath.IsAbs(h) && err == nil && st.IsDir() {
 		return filepath.Join(h, ".local/state/carrel")
 	}
 	return ""
 }
 
 // errNoState means that nothing durable can be kept.
-var errNoState = errors.New("no state directory: neither XDG_STATE_HOME nor HOME is an absolute path")
+var errNoState = errors.New("no state directory: neither XDG_STATE_HOME nor HOME is the absolute path of one")
 
 // openState makes the directory where it is missing and insists that it is ours.
 func openState(path string) (*stateDir, error) {
