@@ -81,7 +81,7 @@ func sameView(steps []step) []string {
 				args = append(args, "--bind-try", source, s.Target)
 			}
 		case "cover", "file":
-			args = append(args, "--ro-bind", "/etc/hosts", s.Target)
+			args = append(args, "--ro-bind", "/dev/null", s.Target)
 		case "mask":
 			if st, err := os.Stat(s.Target); err == nil && st.IsDir() {
 				args = append(args, "--tmpfs", s.Target)
