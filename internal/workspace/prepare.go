@@ -132,7 +132,8 @@ func (p *Prepared) preset() error {
 		if p.req.Flags.Persona != nil && p.req.Flags.Persona.V != b.Persona {
 			return fmt.Errorf("preset %q always has persona %s; leave --persona out or use a preset of your own", b.Name, b.Persona)
 		}
-		p.req.Default = b.Persona
+		p.req.Flags.Persona = &policy.Value[policy.Persona]{V: b.Persona,
+			Source: policy.Source{Layer: policy.LayerCommandLine, Text: "--preset " + b.Name + " (its persona is fixed)"}}
 		p.setArgv(b.Command)
 		return nil
 	}

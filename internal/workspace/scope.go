@@ -49,7 +49,7 @@ func findPlace(cwd, home string) (place, error) {
 	}
 	for dir := real; ; dir = filepath.Dir(dir) {
 		if git, found, ours := openGit(dir); found {
-			if ours {
+			if ours || dir == real {
 				p.project, p.git = dir, git
 			}
 			break
@@ -86,12 +86,12 @@ func openGit(dir string) (g gitDirs, found, ours bool) {
 	if err != nil {
 		return gitDirs{}, false, false
 	}
-	if !ownedByUs(info) {
-		return gitDirs{}, true, false
-	}
+	ours = ownedByUs(info)
 	switch {
 	case info.IsDir():
-		return gitDirs{dir: dot, common: dot}, true, true
+		return gitDirs{dir: dot, common: dot}, true, ours
+	case !ours:
+		return gitDirs{}, true, false
 	case info.Mode().IsRegular():
 		return linkedGit(dir, dot), true, true
 	}

@@ -71,6 +71,12 @@ func TestPlantedRepository(t *testing.T) {
 		if p, _ := findPlace(sub, ""); p.project != sub {
 			t.Errorf("a repository of another user is the project: %+v", p)
 		}
+		// Root at the top of a user's repository: that is the project in any
+		// case, and its hooks are the user's.
+		p, _ := findPlace(dir, "")
+		if got := protect(&p, effective(t, dir)); !slices.ContainsFunc(got.rules, func(r policy.Rule) bool { return r.Path == dir+"/.git/hooks" }) {
+			t.Errorf("hooks of another user's repository are not protected: %+v", p)
+		}
 	}
 	if err := os.RemoveAll(dir + "/.git"); err != nil {
 		t.Fatal(err)
