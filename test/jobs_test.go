@@ -69,7 +69,7 @@ func TestSuspendFromTheTerminal(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		tm := w.shellOutside()
-		tm.send(w.bin + " run -- bash -c 'echo go; i=0; while [ ! -e end ]; do i=$((i+1)); echo $i > tick; sleep 0.02; done; exit 6'\n")
+		tm.send(w.bin + " run -- bash -c 'echo 0 > tick; echo go; i=0; while [ ! -e end ]; do i=$((i+1)); echo $i > tick; sleep 0.02; done; exit 6'\n")
 		tm.expect("\r\ngo\r\n")
 		tm.send("\x1a")
 		tm.expect("Stopped")
