@@ -435,3 +435,25 @@ func TestSymlinkCycles(t *testing.T) {
 		t.Errorf("--read of a cycle: %s", r)
 	}
 }
+
+// TestOutputThatCannotBeWritten: output lost to a full disk is an error, also
+// when the command has ended well before that is known.
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.mount("tmpfs", w.outside+"/disk", "size=16k,mode=0777")
+		out, err := os.Create(w.outside + "/disk/out")
+		w.must(err)
+		defer out.Close()
+		cmd := w.command(w.bin, "run", "--", "sh", "-c", "head -c 100000 /dev/zero; true")
+		cmd.Stdout = out
+		var said strings.Builder
+		cmd.Stderr = &said
+		err = cmd.Run()
+		if cmd.ProcessState.ExitCode() != 125 || !strings.Contains(said.String(), "no space left on device") {
+			t.Errorf("%v, %s", err, said.String())
+		}
+		out.Close()
+		w.unmount(w.outside + "/disk")
+	})
+}

@@ -98,7 +98,11 @@ func (p *Prepared) Start() (*api.Result, error) {
 	io.started()
 	err = p.supervise(walls, signals, r)
 	p.mergeAgent()
-	return r, errors.Join(err, io.finish())
+	lost := io.finish()
+	if lost != nil && r.Exit == 0 {
+		r.Exit = ExitOurs // the command may have ended before its output could not be written
+	}
+	return r, errors.Join(err, lost)
 }
 
 // maxRestarts bounds how often a start is tried again because what it was about
