@@ -189,3 +189,16 @@ func TestTmpAsTheProject(t *testing.T) {
 		t.Errorf("%s", r)
 	}
 }
+
+// TestRecognitionDoesNotWait: what a repository puts where carrel looks for an
+// agent's package cannot hold the start.
+func TestRecognitionDoesNotWait(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.outsideSh("mkdir -p node_modules/@anthropic-ai/claude-code; mkfifo node_modules/@anthropic-ai/claude-code/package.json package.json .yarnrc.yml")
+	for _, command := range []string{"npx @anthropic-ai/claude-code", "node node_modules/@anthropic-ai/claude-code/cli.js", "yarn dlx @anthropic-ai/claude-code"} {
+		r := w.plain("timeout", append([]string{"10", w.bin, "explain", "--"}, strings.Fields(command)...)...)
+		if r.code == 124 || !strings.Contains(r.out, "none recognised") {
+			t.Errorf("%s: %s", command, r)
+		}
+	}
+}

@@ -114,9 +114,6 @@ func stepFlags(m *sandbox.Mount) string {
 	case sandbox.MountTmpfs, sandbox.WriteFile, sandbox.MakeDir:
 		flags = append(flags, fmt.Sprintf("%04o", m.Perm))
 	}
-	if m.NoExec {
-		flags = append(flags, "noexec")
-	}
 	if m.Optional {
 		flags = append(flags, "optional")
 	}

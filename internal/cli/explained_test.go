@@ -15,7 +15,7 @@ func TestPlanText(t *testing.T) {
 		Mounts: []sandbox.Mount{
 			{Kind: sandbox.MountTmpfs, Target: "/tmp", Perm: 0o1777, Reason: "private temporary files"},
 			{Kind: sandbox.MountBind, Target: "/p", Source: "/p", Reason: "the project"},
-			{Kind: sandbox.MountBind, Target: "/etc", Source: "/etc", ReadOnly: true, NoExec: true, Optional: true},
+			{Kind: sandbox.MountBind, Target: "/etc", Source: "/etc", ReadOnly: true, Optional: true},
 			{Kind: sandbox.MountOverlay, Target: "/h/.npm", Source: "/h/.npm", Lower: "/h", Upper: "/s/u", Work: "/s/w", Reason: "cache"},
 			{Kind: sandbox.MountMask, Target: "/p/a\n.pem", Dir: true, Reason: "--deny"},
 			{Kind: sandbox.MakeSymlink, Target: "/bin", Source: "usr/bin"},
@@ -43,15 +43,15 @@ command     sh -c "a b"
 directory   /p
 variables   A TOKEN
 
-STEP  KIND      FLAGS               TARGET        SOURCE          WHY
-1     tmpfs     1777                /tmp          -               private temporary files
-2     bind      rw                  /p            -               the project
-3     bind      ro,noexec,optional  /etc          -
-4     overlay   -                   /h/.npm       /h/.npm + /s/u  cache
-5     mask      -                   "/p/a\n.pem"  -               --deny
-6     symlink   -                   /bin          usr/bin
-7     freeze    -                   /dev          -
-8     step-200  -                   /x            -
+STEP  KIND      FLAGS        TARGET        SOURCE          WHY
+1     tmpfs     1777         /tmp          -               private temporary files
+2     bind      rw           /p            -               the project
+3     bind      ro,optional  /etc          -
+4     overlay   -            /h/.npm       /h/.npm + /s/u  cache
+5     mask      -            "/p/a\n.pem"  -               --deny
+6     symlink   -            /bin          usr/bin
+7     freeze    -            /dev          -
+8     step-200  -            /x            -
 `
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)

@@ -174,8 +174,3 @@ func editors() []Variable {
 		{"SUDO_EDITOR", Editor, "", "", "sudoedit"},
 	}
 }
-
-// ShimNames are the commands inside that our shim stands for, beside $BROWSER.
-func ShimNames() []string {
-	return []string{"xdg-open", "open", "sensible-browser", "x-www-browser", "www-browser", "gnome-open", "kde-open", "exo-open", "wslview"}
-}

@@ -23,7 +23,6 @@ var calls = []call{
 		"internal/workspace/sockets_linux.go": "where a socket lies that the kernel names; it is then looked at without following",
 		"internal/doctor/machine_linux.go":    "a directory just made, under the name that the kernel shows",
 		"internal/workspace/protect.go":       "finds out that a name is a link, which is then left alone",
-		"internal/workspace/agent.go":         "recognition decides on what would run; it opens nothing",
 		"internal/agents/host_os.go":          "recognition decides on what would run; it opens nothing",
 		"internal/agents/state.go":            "the host's home, outside; the private copy goes through os.Root",
 		"internal/agents/state_mirror.go":     "says where a link of the host's home leads before it is copied from",

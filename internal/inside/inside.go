@@ -50,7 +50,7 @@ type Reply struct {
 	Message string `json:"message"`
 }
 
-var linkHelpers = []string{"xdg-open", "open", "x-www-browser", "www-browser", "sensible-browser", "gnome-open", "kde-open", "wslview"}
+var linkHelpers = []string{"xdg-open", "open", "x-www-browser", "www-browser", "sensible-browser", "gnome-open", "kde-open", "exo-open", "wslview"}
 
 // LinkHelpers are the names under which programs look for a way to open a link.
 func LinkHelpers() []string { return slices.Clone(linkHelpers) }

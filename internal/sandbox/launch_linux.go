@@ -411,9 +411,6 @@ func (w *Walls) TakeAPI() int {
 	return fd
 }
 
-// PID is the stage's process id outside.
-func (w *Walls) PID() int { return w.pid }
-
 func (w *Walls) tell(m Message, fds ...int) error {
 	w.send.Lock()
 	defer w.send.Unlock()

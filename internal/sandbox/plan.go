@@ -39,8 +39,7 @@ type Plan struct {
 	Landlock Landlock
 	Seccomp  []byte // a classic BPF program, 8 bytes an instruction; empty for none
 
-	NoFile uint64 // RLIMIT_NOFILE to set, 0 to leave
-	NProc  uint64 // RLIMIT_NPROC, counted in the workspace's own user namespace; 0 to leave
+	NProc uint64 // RLIMIT_NPROC, counted in the workspace's own user namespace; 0 to leave
 
 	Command Command // started as soon as the walls are up; empty Argv for none
 }
@@ -116,7 +115,6 @@ type Mount struct {
 	Work     string // MountOverlay: host directory on the same file system as Upper
 	Spare    string // MountOverlay: host directory to bind where there can be no overlay
 	ReadOnly bool
-	NoExec   bool
 	Optional bool // skip where Source or Target does not exist
 	Dir      bool // Target is a directory
 	// Dev and Ino are what Source was when it was decided about; the stage

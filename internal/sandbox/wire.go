@@ -37,7 +37,6 @@ func (p *Plan) Encode() []byte {
 	e.bool(p.Landlock.Scopes)
 	e.strs(p.Landlock.Write)
 	e.str(string(p.Seccomp))
-	e.num(p.NoFile)
 	e.num(p.NProc)
 	e.command(&p.Command)
 	return e.buf
@@ -62,7 +61,7 @@ func DecodePlan(b []byte) (*Plan, error) {
 	}
 	p.Landlock = Landlock{Files: d.bool(), Scopes: d.bool(), Write: d.strs()}
 	p.Seccomp = []byte(d.str())
-	p.NoFile, p.NProc = d.num(), d.num()
+	p.NProc = d.num()
 	p.Command = d.command()
 	if d.err == nil && len(d.buf) != 0 {
 		d.err = fmt.Errorf("plan has %d bytes too many", len(d.buf))
@@ -126,7 +125,7 @@ func (e *encoder) mount(m *Mount) {
 	e.str(m.Upper)
 	e.str(m.Work)
 	e.str(m.Spare)
-	for _, b := range []bool{m.ReadOnly, m.NoExec, m.Optional, m.Dir} {
+	for _, b := range []bool{m.ReadOnly, m.Optional, m.Dir} {
 		e.bool(b)
 	}
 	e.num(m.Dev)
@@ -190,7 +189,7 @@ func (d *decoder) strs() []string {
 
 func (d *decoder) mount() Mount {
 	m := Mount{Kind: MountKind(d.num()), Target: d.str(), Source: d.str(), Lower: d.str(), Upper: d.str(), Work: d.str(), Spare: d.str()}
-	m.ReadOnly, m.NoExec, m.Optional, m.Dir = d.bool(), d.bool(), d.bool(), d.bool()
+	m.ReadOnly, m.Optional, m.Dir = d.bool(), d.bool(), d.bool()
 	m.Dev, m.Ino = d.num(), d.num()
 	m.Perm = uint32(d.num())
 	m.Data = []byte(d.str())

@@ -13,13 +13,13 @@ func anyPlan(t *rapid.T) *Plan {
 	p := &Plan{
 		UID: rapid.Uint32().Draw(t, "uid"), GID: rapid.Uint32().Draw(t, "gid"),
 		NewNet: rapid.Bool().Draw(t, "net"), Loopback: rapid.Bool().Draw(t, "lo"),
-		Seccomp: []byte(anyBytes.Draw(t, "seccomp")), NoFile: rapid.Uint64().Draw(t, "nofile"), NProc: rapid.Uint64().Draw(t, "nproc"),
+		Seccomp: []byte(anyBytes.Draw(t, "seccomp")), NProc: rapid.Uint64().Draw(t, "nproc"),
 	}
 	for range rapid.IntRange(0, 5).Draw(t, "mounts") {
 		p.Mounts = append(p.Mounts, Mount{
 			Kind: MountKind(rapid.IntRange(1, 20).Draw(t, "kind")), Target: anyBytes.Draw(t, "target"), Source: anyBytes.Draw(t, "source"),
 			Lower: anyBytes.Draw(t, "lower"), Upper: anyBytes.Draw(t, "upper"), Work: anyBytes.Draw(t, "work"), Spare: anyBytes.Draw(t, "spare"),
-			ReadOnly: rapid.Bool().Draw(t, "ro"), NoExec: rapid.Bool().Draw(t, "noexec"), Optional: rapid.Bool().Draw(t, "opt"), Dir: rapid.Bool().Draw(t, "dir"),
+			ReadOnly: rapid.Bool().Draw(t, "ro"), Optional: rapid.Bool().Draw(t, "opt"), Dir: rapid.Bool().Draw(t, "dir"),
 			Dev: rapid.Uint64().Draw(t, "dev"), Ino: rapid.Uint64().Draw(t, "ino"),
 			Perm: rapid.Uint32().Draw(t, "perm"), Data: []byte(anyBytes.Draw(t, "data")),
 		})

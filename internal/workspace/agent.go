@@ -18,27 +18,13 @@ import (
 
 // agentHost is what recognition may ask of this machine.
 func (p *Prepared) agentHost() agents.Host {
-	return agents.Host{
-		Cwd: p.place.cwd, Home: p.place.home, Project: p.place.project,
-		LookPath:     p.lookPath,
-		EvalSymlinks: filepath.EvalSymlinks,
-		ReadFileHead: readHead,
-		ReadPackageName: func(dir string) (string, bool) {
-			head, err := readHead(dir+"/package.json", 64<<10)
-			if err != nil {
-				return "", false
-			}
-			var pkg struct {
-				Name string `json:"name"`
-			}
-			err = json.Unmarshal(head, &pkg)
-			return pkg.Name, err == nil && pkg.Name != ""
-		},
-	}
+	return agents.OSHost(p.place.cwd, p.place.home, p.place.project, p.getenv("PATH"), nil)
 }
 
+// readHead reads the beginning of a regular file, without following a link or
+// waiting for a FIFO.
 func readHead(path string, n int) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|openNoFollow, 0)
 	if err != nil {
 		return nil, err
 	}

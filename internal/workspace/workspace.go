@@ -12,7 +12,6 @@
 package workspace
 
 import (
-	"carrel/internal/agents"
 	"carrel/internal/policy"
 )
 
@@ -27,12 +26,6 @@ type Request struct {
 	Environ     []string // the outside environment
 	Cwd         string   // "" means the process's
 	Version     string   // of this program, for generated files
-}
-
-// Known says which agent a command is, if any.
-type Known struct {
-	Agent *agents.Agent
-	Match agents.Match
 }
 
 // EnvInside is set to 1 for every command inside.

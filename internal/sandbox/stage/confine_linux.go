@@ -36,11 +36,6 @@ func confine(p *sandbox.Plan) (alone bool, err error) {
 }
 
 func resourceLimits(p *sandbox.Plan) error {
-	if p.NoFile != 0 {
-		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: p.NoFile, Max: p.NoFile}); err != nil {
-			return failed("limiting open files", "", err)
-		}
-	}
 	if p.NProc != 0 {
 		var now unix.Rlimit
 		limit := p.NProc

@@ -92,9 +92,6 @@ func (b *builder) bindFrom(src int, m *sandbox.Mount, attr uint64) error {
 	if m.ReadOnly {
 		set.Attr_set |= unix.MOUNT_ATTR_RDONLY
 	}
-	if m.NoExec {
-		set.Attr_set |= unix.MOUNT_ATTR_NOEXEC
-	}
 	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, set); err != nil {
 		return failed("restricting", m.Source, err)
 	}

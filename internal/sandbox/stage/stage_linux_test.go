@@ -1,0 +1,151 @@
+package stage_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"carrel/internal/sandbox"
+	"carrel/internal/sandbox/stage"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestMain lets the test binary be the stage that it launches.
+func TestMain(m *testing.M) {
+	if os.Args[0] == sandbox.StageArg0 {
+		stage.Main()
+	}
+	os.Exit(m.Run())
+}
+
+// room is a small plan: the system read-only, one directory of the test's own.
+func room(t *testing.T) (*sandbox.Plan, string) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &sandbox.Plan{UID: uint32(os.Getuid()), GID: uint32(os.Getgid()), NewNet: true, Loopback: true, Mounts: []sandbox.Mount{
+		{Kind: sandbox.MountProc, Target: "/proc", Dir: true},
+		{Kind: sandbox.MountTmpfs, Target: "/dev", Perm: 0o755, Dir: true},
+		{Kind: sandbox.MountDevice, Target: "/dev/null", Source: "/dev/null"},
+		{Kind: sandbox.MountTmpfs, Target: "/run", Perm: 0o755, Dir: true},
+		{Kind: sandbox.MountBind, Target: sandbox.SelfPath, Source: self, ReadOnly: true},
+		{Kind: sandbox.MountBind, Target: "/usr", Source: "/usr", ReadOnly: true, Dir: true},
+		{Kind: sandbox.MountTmpfs, Target: "/tmp", Perm: 0o1777, Dir: true},
+	}}
+	for _, name := range []string{"/bin", "/lib", "/lib64"} {
+		if to, err := os.Readlink(name); err == nil {
+			p.Mounts = append(p.Mounts, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: name, Source: to})
+		} else {
+			p.Mounts = append(p.Mounts, sandbox.Mount{Kind: sandbox.MountBind, Target: name, Source: name, ReadOnly: true, Optional: true})
+		}
+	}
+	p.Command = shell("exit 7")
+	return p, dir
+}
+
+func shell(script string) sandbox.Command {
+	return sandbox.Command{Argv: []string{"sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/"}
+}
+
+func launch(t *testing.T, p *sandbox.Plan) (*sandbox.Walls, error) {
+	t.Helper()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	w, err := sandbox.Launch(p, "/proc/self/exe", nil, [3]*os.File{null, null, null}, nil, nil)
+	if err == nil {
+		t.Cleanup(w.Kill)
+	}
+	return w, err
+}
+
+func bindOf(t *testing.T, dir string) sandbox.Mount {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		t.Fatal(err)
+	}
+	return sandbox.Mount{Kind: sandbox.MountBind, Target: "/tmp/desk", Source: dir, Dir: true, Dev: st.Dev, Ino: st.Ino}
+}
+
+func TestCommandsInOneRoom(t *testing.T) {
+	p, dir := room(t)
+	p.Mounts = append(p.Mounts, bindOf(t, dir))
+	p.Command = shell("while [ ! -e /tmp/desk/end ]; do sleep 0.01; done; exit 7")
+	w, err := launch(t, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	stdio := [3]*os.File{null, null, null}
+	id, err := w.Exec(shell("touch /tmp/desk/end; kill -TERM $$"), stdio)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := w.Wait(id); err != nil || e.Signal != int(syscall.SIGTERM) {
+		t.Errorf("the second command: %+v %v", e, err)
+	}
+	if e, err := w.Wait(sandbox.FirstCommand); err != nil || e.Code != 7 {
+		t.Errorf("the first command: %+v %v", e, err)
+	}
+	if _, err := os.Stat(dir + "/end"); err != nil {
+		t.Errorf("the second command was not in the same room: %v", err)
+	}
+}
+
+// TestReplacedSources: a source is what was decided about, or the start is
+// refused; neither another directory nor a link may stand in for it.
+func TestReplacedSources(t *testing.T) {
+	for name, change := range map[string]func(dir string) error{
+		"canary: unchanged": func(string) error { return nil },
+		"another directory": func(dir string) error { return errors.Join(os.Rename(dir+"/a", dir+"/b"), os.Mkdir(dir+"/a", 0o755)) },
+		"a link":            func(dir string) error { return errors.Join(os.Rename(dir+"/a", dir+"/b"), os.Symlink("b", dir+"/a")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, dir := room(t)
+			if err := os.Mkdir(dir+"/a", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			p.Mounts = append(p.Mounts, bindOf(t, dir+"/a"))
+			if err := change(dir); err != nil {
+				t.Fatal(err)
+			}
+			_, err := launch(t, p)
+			var setup *sandbox.SetupError
+			if refused := errors.As(err, &setup); refused == strings.HasPrefix(name, "canary") {
+				t.Errorf("refused is %v: %v", refused, err)
+			}
+			if setup != nil && setup.Path != dir+"/a" {
+				t.Errorf("the message names %q", setup.Path)
+			}
+		})
+	}
+}
+
+// TestMaskWithoutATarget: what is to be hidden must be there when its turn comes.
+func TestMaskWithoutATarget(t *testing.T) {
+	p, dir := room(t)
+	p.Mounts = append(p.Mounts, bindOf(t, dir), sandbox.Mount{Kind: sandbox.MountMask, Target: "/tmp/desk/gone"})
+	if _, err := launch(t, p); err == nil {
+		t.Error("the walls stand without the mask")
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
+		t.Errorf("something was made on the host: %v", entries)
+	}
+}
