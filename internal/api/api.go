@@ -32,6 +32,7 @@ const (
 	CodeProject     = "project-key" // a project file asked for what only the user may give
 	CodeNotVisible  = "not-visible" // the program exists outside but not inside
 	CodeLink        = "link"        // a link was not opened
+	CodeFile        = "file"        // a change of a file was refused
 	CodeTimeout     = "timeout"     // the time limit ended the run
 	CodeMemory      = "memory"      // the memory limit ended processes
 	CodeNotHeld     = "not-held"    // a limit that cannot be held here was asked for

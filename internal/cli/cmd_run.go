@@ -26,6 +26,7 @@ Exit status:
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.runCommand(), a.shellCommand(), a.explainCommand(), a.configCommand(), a.presetCommand(),
+		a.psCommand(), a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.pauseCommand(), a.resumeCommand(), a.stopCommand(),
 		a.denialsCommand(), a.linksCommand(), a.doctorCommand(), a.versionCommand(),
 	}
 }
@@ -81,8 +82,13 @@ func (a *app) start(cmd *cobra.Command, f *runFlags, argv []string, persona poli
 	if err != nil {
 		return err
 	}
+	history, err := f.historyOn()
+	if err != nil {
+		return err
+	}
 	p, err := workspace.PrepareStart(workspace.Request{
 		Argv: argv, Flags: flags, Default: persona, Preset: f.preset, Permissions: f.permissions, Environ: a.environ,
+		History: history,
 	})
 	if err != nil {
 		return err

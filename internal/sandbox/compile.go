@@ -62,6 +62,7 @@ type Input struct {
 	Seccomp  []byte
 	Scopes   bool // the kernel has Landlock scopes
 	Landlock bool // the kernel has Landlock file rules
+	Broker   bool // what file rules let be written is changed by a broker
 	Command  Command
 }
 
@@ -100,6 +101,7 @@ type compiler struct {
 	// has to hold at this path tomorrow as well.
 	literal map[string]bool
 	write   []string
+	roots   []string // written by a rule, not private
 }
 
 func (c *compiler) add(m Mount) {
@@ -246,6 +248,7 @@ func (c *compiler) rule(r policy.Rule) error {
 	}
 	if r.Access == policy.Write {
 		c.write = append(c.write, real)
+		c.roots = append(c.roots, real)
 	}
 	return nil
 }
@@ -415,6 +418,10 @@ func (c *compiler) plan() *Plan {
 		Command:  c.in.Command,
 	}
 	p.Landlock = Landlock{Files: c.in.Landlock && c.p.Nested != policy.NestedFull, Scopes: c.in.Scopes}
+	if c.in.Broker {
+		p.Roots = outermost(c.roots)
+		c.write = slices.DeleteFunc(c.write, func(w string) bool { return slices.ContainsFunc(p.Roots, func(r string) bool { return within(w, r) }) })
+	}
 	if p.Landlock.Files {
 		slices.Sort(c.write)
 		p.Landlock.Write = slices.Compact(c.write)
@@ -426,6 +433,22 @@ func (c *compiler) plan() *Plan {
 		p.UserLimits = []UserLimit{{"max_mnt_namespaces", 0}}
 	}
 	return p
+}
+
+// outermost sorts paths and drops what lies below another.
+func outermost(paths []string) []string {
+	slices.Sort(paths)
+	var out []string
+	for _, p := range paths {
+		if !slices.ContainsFunc(out, func(o string) bool { return within(p, o) }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func within(p, dir string) bool {
+	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
 }
 
 func depth(p string) int {

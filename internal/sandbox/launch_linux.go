@@ -34,6 +34,7 @@ type Walls struct {
 	Notes []string
 
 	api     int // listening socket of the inside API, -1 when taken
+	broker  []int
 	pid     int
 	control *os.File
 	send    sync.Mutex
@@ -207,6 +208,8 @@ func (w *Walls) ready() error {
 				w.api = fds[0]
 			}
 			return nil
+		case MsgBroker:
+			w.broker = fds
 		case MsgNote:
 			w.Notes = append(w.Notes, m.Text)
 		case MsgSetup:
@@ -401,6 +404,10 @@ func (w *Walls) Close() {
 	if fd := w.TakeAPI(); fd >= 0 {
 		unix.Close(fd)
 	}
+	for _, fd := range w.broker {
+		unix.Close(fd)
+	}
+	w.broker = nil
 }
 
 // TakeAPI hands out the listening socket of the inside API, once; the caller
@@ -409,6 +416,27 @@ func (w *Walls) TakeAPI() int {
 	fd := w.api
 	w.api = -1
 	return fd
+}
+
+// Handles are what a broker needs of walls that were built with roots.
+type Handles struct {
+	Listener     int // of the seccomp filter's notifications
+	Mirror, View int // root directories: roots read-write, and as commands see it
+	MountNS      uint64
+}
+
+// TakeBroker hands the broker's descriptors out, once; the caller closes them.
+func (w *Walls) TakeBroker() (Handles, error) {
+	fds := w.broker
+	w.broker = nil
+	if len(fds) != 3 {
+		return Handles{}, fmt.Errorf("the stage gave %d descriptors for the broker, want 3", len(fds))
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(fmt.Sprintf("/proc/%d/ns/mnt", w.pid), &st); err != nil {
+		return Handles{}, fmt.Errorf("reading the workspace's mount namespace: %w", err)
+	}
+	return Handles{fds[0], fds[1], fds[2], st.Ino}, nil
 }
 
 func (w *Walls) tell(m Message, fds ...int) error {

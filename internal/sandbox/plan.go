@@ -20,7 +20,7 @@ package sandbox
 // PlanVersion is raised with every change of the wire form. Supervisor and
 // stage are one binary, so a mismatch means that the binary was replaced while
 // it ran.
-const PlanVersion = 1
+const PlanVersion = 2
 
 // Plan is everything that the stage needs, in the order of its use.
 type Plan struct {
@@ -35,6 +35,11 @@ type Plan struct {
 	// namespace, so that what the nesting level forbids is out of reach for
 	// every descendant.
 	UserLimits []UserLimit
+
+	// Roots are the guest paths whose changes a broker carries out: read-only
+	// inside, read-write in the mirror that goes to the supervisor together with
+	// the listener of the filter's notifications. None: no broker.
+	Roots []string
 
 	Landlock Landlock
 	Seccomp  []byte // a classic BPF program, 8 bytes an instruction; empty for none

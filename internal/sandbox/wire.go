@@ -33,6 +33,7 @@ func (p *Plan) Encode() []byte {
 		e.str(l.Name)
 		e.num(l.Value)
 	}
+	e.strs(p.Roots)
 	e.bool(p.Landlock.Files)
 	e.bool(p.Landlock.Scopes)
 	e.strs(p.Landlock.Write)
@@ -59,6 +60,7 @@ func DecodePlan(b []byte) (*Plan, error) {
 	for n := d.count(); n > 0; n-- {
 		p.UserLimits = append(p.UserLimits, UserLimit{Name: d.str(), Value: d.num()})
 	}
+	p.Roots = d.strs()
 	p.Landlock = Landlock{Files: d.bool(), Scopes: d.bool(), Write: d.strs()}
 	p.Seccomp = []byte(d.str())
 	p.NProc = d.num()

@@ -63,6 +63,8 @@ func verdictOf(o outcome) verdict {
 		return verdict{action: actionErrno | uint32(o.errno)}
 	case Conditional:
 		return verdict{condition: o.condition}
+	case Trap:
+		return verdict{action: actionNotify}
 	}
 	return verdict{action: actionAllow}
 }

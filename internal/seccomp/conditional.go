@@ -15,6 +15,11 @@ const (
 	pidfdFlags
 	chmodMode
 	chmodatMode
+	openFlags // this and what follows only with Options.Broker
+	openatFlags
+	accessMode
+	accessatMode
+	seccompFlags
 )
 
 // conditional holds the rules that look at arguments.

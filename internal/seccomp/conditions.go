@@ -75,9 +75,9 @@ func (b *builder) conditions() {
 		condition condition
 		write     func()
 	}{
-		{cloneFlags, func() { b.refuseBits(0, b.forbidden()) }},
-		{unshareFlags, func() { b.refuseBits(0, b.forbidden()|newTime) }},
-		{ioctlRequest, func() { b.refuseValues(1, tiocsti, tioclinux, tioccons, tiocsetd) }},
+		{cloneFlags, func() { b.namespaces(b.forbidden()) }},
+		{unshareFlags, func() { b.namespaces(b.forbiddenUnshare()) }},
+		{ioctlRequest, b.ioctl},
 		{socketKind, b.socket},
 		{sockoptName, b.setsockopt},
 		{personaValue, b.personality},
@@ -85,6 +85,11 @@ func (b *builder) conditions() {
 		{chmodatMode, func() { b.refuseBits(2, setUserID) }},
 		{killTarget, b.kill},
 		{pidfdFlags, b.pidfdSendSignal},
+		{openFlags, func() { b.open(1) }},
+		{openatFlags, func() { b.open(2) }},
+		{accessMode, func() { b.trapBits(1, writeOK) }},
+		{accessatMode, func() { b.trapBits(2, writeOK) }},
+		{seccompFlags, b.seccomp},
 	}
 	for _, block := range blocks {
 		if l, used := b.blocks[block.condition]; used {
@@ -111,6 +116,57 @@ func (b *builder) pidfdSendSignal() {
 	b.refuseBits(3, pidfdProcessGroup)
 }
 
+// namespaces decides the flags of clone and unshare.
+func (b *builder) namespaces(forbidden uint32) {
+	if !b.options.Broker {
+		b.refuseBits(0, forbidden)
+		return
+	}
+	refuse := b.newLabel()
+	b.load(argLow(0))
+	if forbidden != 0 {
+		b.jumpIf(opJumpAnyBit, forbidden, refuse, next)
+	}
+	if told := brokerNamespaces &^ forbidden; told != 0 {
+		b.trapUnlessClear(told)
+	} else {
+		b.ret(actionAllow)
+	}
+	if forbidden != 0 {
+		b.mark(refuse)
+		b.ret(actionErrno | ePERM)
+	}
+}
+
+// ioctl refuses requests to terminals. The broker's are all above them, so
+// that the frequent small ones pass after few tests.
+func (b *builder) ioctl() {
+	terminal := []uint32{tiocsti, tioclinux, tioccons, tiocsetd}
+	if !b.options.Broker {
+		b.refuseValues(1, terminal...)
+		return
+	}
+	large, trap := b.newLabel(), b.newLabel()
+	b.load(argLow(1))
+	b.jumpIf(opJumpAtLeast, firstTrappedRequest, large, next)
+	b.refuseLoaded(terminal...)
+	b.mark(large)
+	for _, r := range trappedRequests {
+		b.jumpIf(opJumpEqual, r.Number, trap, next)
+	}
+	b.ret(actionAllow)
+	b.mark(trap)
+	b.ret(actionNotify)
+}
+
+// forbiddenUnshare adds time namespaces, which clone cannot make.
+func (b *builder) forbiddenUnshare() uint32 {
+	if b.options.Nesting == policy.NestedFull {
+		return 0
+	}
+	return b.forbidden() | newTime
+}
+
 // forbidden returns the namespaces that the nesting level does not give.
 func (b *builder) forbidden() uint32 {
 	switch b.options.Nesting {
@@ -130,8 +186,13 @@ func (b *builder) refuseBits(arg, mask uint32) {
 
 // refuseValues answers EPERM when argument arg is one of values.
 func (b *builder) refuseValues(arg uint32, values ...uint32) {
-	refuse := b.newLabel()
 	b.load(argLow(arg))
+	b.refuseLoaded(values...)
+}
+
+// refuseLoaded is refuseValues for what the accumulator holds.
+func (b *builder) refuseLoaded(values ...uint32) {
+	refuse := b.newLabel()
 	for _, v := range values {
 		b.jumpIf(opJumpEqual, v, refuse, next)
 	}

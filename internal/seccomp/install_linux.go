@@ -57,3 +57,51 @@ func setFilter(fprog *unix.SockFprog, flags uintptr) error {
 	}
 	return nil
 }
+
+// listenerFlags make a listener whose callers, once received, can only be
+// killed, not interrupted: a call that a signal starts anew would be carried
+// out twice. For SPEC_ALLOW see install.
+const listenerFlags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER |
+	unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV |
+	unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW
+
+// InstallListener puts prog, as Marshal writes it, on the calling thread and
+// everything that it starts, as Install does, and returns the descriptor of its
+// listener, close-on-exec. The calls that prog traps wait until somebody
+// answers them there, and get ENOSYS when it is closed. The error is
+// ErrOldKernel before Linux 5.19, and unix.EBUSY where a filter with a listener
+// is installed already.
+func InstallListener(prog []byte) (fd int, err error) {
+	if len(prog) == 0 || len(prog)%instructionSize != 0 || len(prog) > MaxInstructions*instructionSize {
+		return -1, fmt.Errorf("installing a filter with a listener: program of %d bytes, want 1 to %d instructions of %d",
+			len(prog), MaxInstructions, instructionSize)
+	}
+	if err := CheckListener(); err != nil {
+		return -1, err
+	}
+	code, err := Unmarshal(prog) // aligned, as the kernel's structure is
+	if err != nil {
+		return -1, err
+	}
+	fprog := unix.SockFprog{Len: uint16(len(code)), Filter: (*unix.SockFilter)(unsafe.Pointer(&code[0]))}
+	r, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, listenerFlags, uintptr(unsafe.Pointer(&fprog)))
+	runtime.KeepAlive(code)
+	if errno != 0 {
+		return -1, fmt.Errorf("installing a filter with a listener, %d instructions: %w", len(code), errno)
+	}
+	return int(r), nil
+}
+
+// CheckListener says whether the kernel has what InstallListener needs:
+// ErrOldKernel where it lacks it. It installs nothing.
+func CheckListener() error {
+	// The kernel looks at the flags first, and then fails to read a program.
+	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, listenerFlags, 0)
+	switch errno {
+	case unix.EFAULT:
+		return nil
+	case unix.EINVAL:
+		return ErrOldKernel
+	}
+	return fmt.Errorf("asking for seccomp's flags: %w", errno)
+}

@@ -2,6 +2,7 @@ package seccomp
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"carrel/internal/policy"
@@ -11,11 +12,14 @@ import (
 // because this package also compiles where syscall knows other ones.
 const (
 	ePERM             = 1
+	eBUSY             = 16
 	eNOSYS            = 38
 	ePROTONOSUPPORT   = 93
 	eSOCKTNOSUPPORT   = 94
+	eOPNOTSUPP        = 95
 	eAFNOSUPPORT      = 97
 	actionAllow       = 0x7fff0000
+	actionNotify      = 0x7fc00000
 	actionErrno       = 0x00050000
 	actionKillProcess = 0x80000000
 )
@@ -37,6 +41,7 @@ type rule struct {
 	when      when
 	errno     uint16 // the answer where it is not let through
 	condition condition
+	trap      bool // what is let through is held for the listener; only in trapped
 	reason    string
 	names     string // separated by spaces and newlines
 }
@@ -45,6 +50,7 @@ type rule struct {
 type outcome struct {
 	errno     uint16 // not 0: refused
 	condition condition
+	trap      bool
 	reason    string
 }
 
@@ -54,6 +60,8 @@ func (o outcome) class() Class {
 		return Refuse
 	case o.condition != noCondition:
 		return Conditional
+	case o.trap:
+		return Trap
 	}
 	return Allow
 }
@@ -67,29 +75,45 @@ func (o Options) outcomes() (map[string]outcome, error) {
 			o.Nesting, policy.NestedNone, policy.NestedUserns, policy.NestedFull)
 	}
 	byName := make(map[string]outcome, 512)
-	for _, table := range [][]rule{allowed, refused, conditional} {
+	if err := o.add(byName, allowed, refused, conditional); err != nil {
+		return nil, err
+	}
+	if o.Broker {
+		over := make(map[string]outcome, 128)
+		if err := o.add(over, trapped); err != nil {
+			return nil, err
+		}
+		maps.Copy(byName, over)
+	}
+	return byName, nil
+}
+
+// add puts the rules of tables under o in byName.
+func (o Options) add(byName map[string]outcome, tables ...[]rule) error {
+	for _, table := range tables {
 		for _, r := range table {
 			out := o.outcome(r)
 			for name := range strings.FieldsSeq(r.names) {
 				if _, twice := byName[name]; twice {
-					return nil, fmt.Errorf("classifying system calls: %q is in two rules", name)
+					return fmt.Errorf("classifying system calls: %q is in two rules", name)
 				}
 				byName[name] = out
 			}
 		}
 	}
-	return byName, nil
+	return nil
 }
 
 func (o Options) outcome(r rule) outcome {
 	out := outcome{reason: r.reason}
-	if o.lets(r.when) {
-		if o.applies(r.condition) {
-			out.condition = r.condition
-		}
+	if !o.lets(r.when) {
+		out.errno = r.errno
 		return out
 	}
-	out.errno = r.errno
+	out.trap = r.trap
+	if o.applies(r.condition) {
+		out.condition = r.condition
+	}
 	return out
 }
 
@@ -108,10 +132,10 @@ func (o Options) lets(w when) bool {
 }
 
 // applies says whether c holds anything back under o. At nesting level full
-// clone and unshare are free, and need not be looked at.
+// clone and unshare are free, and need not be looked at but for the broker.
 func (o Options) applies(c condition) bool {
 	if c == cloneFlags || c == unshareFlags {
-		return o.Nesting != policy.NestedFull
+		return o.Broker || o.Nesting != policy.NestedFull
 	}
 	return c != noCondition
 }

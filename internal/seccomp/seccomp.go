@@ -44,6 +44,15 @@ type Options struct {
 	// kernels without Landlock scopes (before 6.12): the group is shared with
 	// the caller outside, as a pipeline's members share one.
 	NoGroupSignals bool
+
+	// Broker traps the calls that can change an object of a file system, for a
+	// supervisor that decides and carries them out. The program needs a
+	// listener then: InstallListener. See trapped.go.
+	Broker bool
+
+	// Opens, with Broker, traps every open but those for O_PATH, for rules
+	// that deny reading by pattern.
+	Opens bool
 }
 
 // Class is what can become of a system call.
@@ -53,7 +62,23 @@ const (
 	Allow       Class = iota + 1 // always passed to the kernel
 	Refuse                       // always answered with an errno
 	Conditional                  // depends on an argument
+	Trap                         // always held for the listener (Options.Broker)
 )
+
+// String returns the class as tables print it.
+func (c Class) String() string {
+	switch c {
+	case Allow:
+		return "allow"
+	case Refuse:
+		return "refuse"
+	case Conditional:
+		return "conditional"
+	case Trap:
+		return "trap"
+	}
+	return fmt.Sprintf("class %d", uint8(c))
+}
 
 // Call is one system call with what the options make of it.
 type Call struct {

@@ -40,7 +40,8 @@ func (p *Prepared) globPins() []string {
 func (p *Prepared) Compile(prepare bool) error {
 	in := sandbox.Input{
 		Policy: p.Policy, UID: uint32(p.uid), GID: uint32(p.gid),
-		Expanded: append(slices.Clone(p.expanded), p.guarded.rules...),
+		Broker:   p.req.History,
+		Expanded: append(slices.Clone(p.expanded), p.mounted()...),
 		Pins:     append(slices.Clone(p.guarded.pins), p.globPins()...),
 		Terminal: terminalName(),
 		Command:  sandbox.Command{Argv: p.agentArgv(), Env: p.environ(), Dir: p.place.cwd, Path: p.programPath()},
@@ -89,6 +90,22 @@ func (p *Prepared) Compile(prepare bool) error {
 	}
 	p.Plan, err = sandbox.Compile(in, p.facts)
 	return err
+}
+
+// mounted are the protected names that mounts hold. A repository's config is
+// not among them where the broker holds it: git replaces the file for harmless
+// changes, and a mount point cannot be replaced.
+func (p *Prepared) mounted() []policy.Rule {
+	if !p.req.History {
+		return p.guarded.rules
+	}
+	return slices.DeleteFunc(slices.Clone(p.guarded.rules), func(r policy.Rule) bool { return p.isGitConfig(r.Path) })
+}
+
+// isGitConfig says whether path is the configuration of one of the project's
+// repositories.
+func (p *Prepared) isGitConfig(path string) bool {
+	return filepath.Base(path) == "config" && slices.Contains(p.guarded.pins, filepath.Dir(path))
 }
 
 // fill adds generated files, links and the helpers' names.
@@ -154,7 +171,7 @@ func (p *Prepared) layers(in *sandbox.Input) error {
 	if err != nil {
 		return err
 	}
-	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: p.Policy.Nested, Debug: true, NoGroupSignals: !in.Scopes})
+	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: p.Policy.Nested, Debug: true, Broker: p.req.History, NoGroupSignals: !in.Scopes})
 	if err != nil {
 		return err
 	}

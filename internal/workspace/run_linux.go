@@ -96,7 +96,15 @@ func (p *Prepared) Start() (*api.Result, error) {
 		return p.notStarted(r, err)
 	}
 	io.started()
+	var b *brokered
+	if len(p.Plan.Roots) > 0 {
+		if b, err = p.startBroker(walls, r.Workspace); err != nil {
+			walls.Kill()
+			return r, errors.Join(err, io.finish())
+		}
+	}
 	err = p.supervise(walls, signals, r)
+	p.endBroker(b)
 	p.mergeAgent()
 	lost := io.finish()
 	if lost != nil && r.Exit == 0 {

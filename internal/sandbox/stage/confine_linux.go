@@ -19,20 +19,24 @@ import (
 //
 // alone says that only this thread could be confined: the program has C code in
 // it, and the runtime then reaches no other thread. See resume.
-func confine(p *sandbox.Plan) (alone bool, err error) {
+//
+// notify is the listener of the filter's notifications where the plan has
+// roots for a broker.
+func confine(p *sandbox.Plan) (alone bool, notify int, err error) {
 	if err := resourceLimits(p); err != nil {
-		return false, err
+		return false, -1, err
 	}
 	if alone, err = dropCapabilities(); err != nil {
-		return false, err
+		return false, -1, err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return false, failed("setting no-new-privileges", "", err)
+		return false, -1, failed("setting no-new-privileges", "", err)
 	}
 	if err := restrictFiles(p.Landlock); err != nil {
-		return false, err
+		return false, -1, err
 	}
-	return alone, installFilter(p.Seccomp)
+	notify, err = installFilter(p.Seccomp, len(p.Roots) > 0)
+	return alone, notify, err
 }
 
 func resourceLimits(p *sandbox.Plan) error {
@@ -104,23 +108,30 @@ func restrictFiles(l sandbox.Landlock) error {
 }
 
 // installFilter puts the seccomp program on this thread; every command is
-// started from it.
-func installFilter(prog []byte) error {
+// started from it. With listen it gives the descriptor that its notifications
+// are received on.
+func installFilter(prog []byte, listen bool) (int, error) {
 	if len(prog) == 0 {
-		return nil
+		return -1, nil
 	}
 	if len(prog)%8 != 0 {
-		return failed("installing the seccomp filter", "", fmt.Errorf("program of %d bytes is not whole instructions", len(prog)))
+		return -1, failed("installing the seccomp filter", "", fmt.Errorf("program of %d bytes is not whole instructions", len(prog)))
 	}
-	fprog := unix.SockFprog{Len: uint16(len(prog) / 8), Filter: (*unix.SockFilter)(unsafe.Pointer(&prog[0]))}
 	// SPEC_ALLOW: kernels before 5.16 otherwise slow every filtered process
 	// down for a side channel that matters between browser tabs, not here.
-	_, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, uintptr(unsafe.Pointer(&fprog)))
+	flags := uintptr(unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW)
+	if listen {
+		// WAIT_KILLABLE_RECV: a signal must not make a call that is being carried
+		// out run a second time. Linux 5.19.
+		flags |= unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+	}
+	fprog := unix.SockFprog{Len: uint16(len(prog) / 8), Filter: (*unix.SockFilter)(unsafe.Pointer(&prog[0]))}
+	fd, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&fprog)))
 	runtime.KeepAlive(prog)
 	if e != 0 {
-		return failed("installing the seccomp filter", "", e)
+		return -1, failed("installing the seccomp filter", "", e)
 	}
-	return nil
+	return int(fd), nil
 }
 
 // loopbackUp sets IFF_UP on lo.

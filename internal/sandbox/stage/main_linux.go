@@ -49,9 +49,24 @@ func run(link *link) error {
 	if err != nil {
 		return err
 	}
-	alone, err := confine(plan)
+	var mirror [2]int
+	if len(plan.Roots) > 0 {
+		if mirror, err = b.mirror(); err != nil {
+			return err
+		}
+	}
+	if err := b.writeLimits(); err != nil {
+		return err
+	}
+	alone, notify, err := confine(plan)
 	if err != nil {
 		return err
+	}
+	if len(plan.Roots) > 0 {
+		link.say(sandbox.Message{Kind: sandbox.MsgBroker}, notify, mirror[0], mirror[1])
+		for _, fd := range []int{notify, mirror[0], mirror[1]} {
+			unix.Close(fd)
+		}
 	}
 	if alone {
 		return startOver(&plan.Command, listener)

@@ -1,0 +1,131 @@
+package api
+
+import "time"
+
+// Manifest says which process supervises a workspace. Pid and Start together
+// name a process for as long as the machine runs, Boot says which run of the
+// machine, PIDNamespace in which namespace Pid counts.
+type Manifest struct {
+	ID           string    `json:"id"`
+	PID          int       `json:"pid"`
+	Start        uint64    `json:"start"` // of the process, as /proc/PID/stat has it
+	Boot         string    `json:"boot"`
+	PIDNamespace string    `json:"pid_namespace"`
+	Project      string    `json:"project"`
+	Argv         []string  `json:"argv"`
+	Persona      string    `json:"persona"`
+	Started      time.Time `json:"started"`
+}
+
+// Operations of a running workspace. OpStatus alone is answered to callers
+// from inside walls or containers, and in its shortest form.
+const (
+	OpStatus    = "status"
+	OpEvents    = "events"    // with Follow: as they come
+	OpApprovals = "approvals" // with Follow: as they come
+	OpApprove   = "approve"   // needs a person at a terminal
+	OpDeny      = "deny"
+	OpPause     = "pause"
+	OpResume    = "resume"
+	OpStop      = "stop"
+)
+
+// Request is one line to a supervisor; each connection carries one.
+type Request struct {
+	Op     string `json:"op"`
+	ID     string `json:"id,omitempty"`     // of an approval, whole
+	Follow bool   `json:"follow,omitempty"` // the answer goes on until one end closes
+	Check  bool   `json:"check,omitempty"`  // approve: only say whether this caller may
+}
+
+// Reply is one line of an answer. All lines but the last have More set.
+type Reply struct {
+	OK       bool             `json:"ok"`
+	More     bool             `json:"more,omitempty"`
+	Error    *Denial          `json:"error,omitempty"`
+	Status   *WorkspaceStatus `json:"status,omitempty"`
+	Approval *Approval        `json:"approval,omitempty"`
+	Event    *Event           `json:"event,omitempty"`
+}
+
+// States of a workspace.
+const (
+	StateRunning  = "running"
+	StatePaused   = "paused"
+	StateStopping = "stopping"
+	StateNoAnswer = "not answering" // what a surface says for a supervisor that is silent
+)
+
+// WorkspaceStatus is one running workspace as `carrel ps` shows it.
+type WorkspaceStatus struct {
+	ID      string    `json:"id"`
+	State   string    `json:"state"`
+	PID     int       `json:"pid,omitempty"`
+	Project string    `json:"project,omitempty"`
+	Argv    []string  `json:"argv,omitempty"`
+	Persona string    `json:"persona,omitempty"`
+	Started time.Time `json:"started,omitzero"`
+	Pending int       `json:"pending"` // approvals that wait for an answer
+}
+
+// Approval is one operation that waits, or waited, for a person's word. Subject
+// and Reason may hold bytes chosen by a hostile program: escape them before
+// they reach a terminal. A subject that is not UTF-8 is in Go's quoted form.
+type Approval struct {
+	ID        string    `json:"id"`
+	Workspace string    `json:"workspace"`
+	Project   string    `json:"project,omitempty"`
+	Operation string    `json:"operation"`
+	Subject   string    `json:"subject"`
+	Rule      string    `json:"rule,omitempty"`
+	Source    string    `json:"source,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+	Hint      string    `json:"hint,omitempty"`
+	Asked     time.Time `json:"asked"`
+	Deadline  time.Time `json:"deadline"`
+	Answer    string    `json:"answer,omitempty"` // one of the Answer constants; "" while it waits
+}
+
+// How an approval ended.
+const (
+	AnswerApproved = "approved"
+	AnswerDenied   = "denied"
+	AnswerExpired  = "expired" // nobody answered in time: denied
+	AnswerEnded    = "ended"   // the workspace or the caller went first: denied
+)
+
+// Event is something that happened in a workspace. Lost is how many events
+// before this one a slow follower has missed.
+type Event struct {
+	Seq       uint64    `json:"seq"`
+	Time      time.Time `json:"time"`
+	Workspace string    `json:"workspace"`
+	Kind      string    `json:"kind"`
+	Text      string    `json:"text,omitempty"`
+	Approval  *Approval `json:"approval,omitempty"`
+	Denial    *Denial   `json:"denial,omitempty"`
+	Lost      int       `json:"lost,omitempty"`
+}
+
+// Kinds of events.
+const (
+	EventStarted  = "started"
+	EventAsked    = "approval-asked"
+	EventAnswered = "approval-answered"
+	EventDenial   = "denial"
+	EventPaused   = "paused"
+	EventResumed  = "resumed"
+	EventStopping = "stopping"
+	EventEnded    = "ended"
+	EventNote     = "note"
+)
+
+// Codes of denials of the supervisor's API.
+const (
+	CodeRequest   = "request"    // the request is not understood
+	CodeInside    = "inside"     // the caller is inside walls and may not
+	CodeNotHuman  = "not-human"  // a person at a terminal is needed
+	CodeNotFound  = "not-found"  // no such approval, or it is answered
+	CodeBusy      = "busy"       // too many at once, or another pause is under way
+	CodeNotPaused = "not-paused" // freezing or thawing went wrong
+)

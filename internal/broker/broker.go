@@ -1,0 +1,98 @@
+// Package broker is the one place where a workspace's files change.
+//
+// Inside the walls the workspace's roots are mounted read-only. A seccomp filter
+// stops every system call that would change them and hands it to a [Broker] in
+// the supervisor. The broker reads the call's arguments once, resolves the path
+// in the mirror (a copy of the workspace's own mount layout whose roots are
+// read-write, masks included) to a pinned parent directory, asks its [Decider],
+// tells its [Recorder], carries the call out itself, and answers with the
+// result or with a descriptor installed in the caller.
+//
+// Three rules hold everything together. What the broker does not take is
+// continued, and meets the read-only mount: continuing is never a permission.
+// A caller gets descriptors of regular files only, opened for the access that
+// it asked for; one that cannot write comes from the read-only view. The
+// threads that carry out have the caller's user and groups, no capability, and
+// act through pinned descriptors of the mirror.
+//
+// The broker knows no policy and no journal: both come in as interfaces. It
+// must not open a path of the host by name, and must not follow a magic link
+// of procfs on a caller's behalf.
+package broker
+
+// Operations, as decisions, records and denials name them.
+const (
+	OpOpen     = "open"     // an existing file, for writing
+	OpCreate   = "create"   // a new regular file
+	OpMkdir    = "mkdir"    // a new directory
+	OpMknod    = "mknod"    // a new FIFO, socket or regular file by mknod(2)
+	OpSymlink  = "symlink"  // a new symbolic link
+	OpLink     = "link"     // a new name (To) of an existing inode (Path)
+	OpUnlink   = "unlink"   // a name of a file goes
+	OpRmdir    = "rmdir"    // an empty directory goes
+	OpRename   = "rename"   // Path becomes To
+	OpExchange = "exchange" // Path and To change places
+	OpTruncate = "truncate" // truncate(2) by path
+	OpChmod    = "chmod"
+	OpChown    = "chown"
+	OpUtimes   = "utimes"
+	OpSetxattr = "setxattr"
+	OpIoctl    = "ioctl" // inode flags and the like
+	OpBind     = "bind"  // a Unix socket's name
+	OpRead     = "read"  // an open for reading, where the policy has rules for it
+)
+
+// Kind is the type of a file system object before a change.
+type Kind uint8
+
+const (
+	KindNone Kind = iota // there was nothing
+	KindFile
+	KindDir
+	KindSymlink
+	KindOther
+)
+
+// Change is one mutation about to be made. Paths are canonical and absolute, as
+// they look inside; they are bytes, not UTF-8.
+type Change struct {
+	Op   string
+	Path string
+	To   string // rename, exchange, link: the new name
+	Kind Kind   // what is at Path
+	Over Kind   // rename, link: what is at To
+
+	// Dir and Name pin Path for a recorder that keeps the state before; ToDir
+	// and ToName pin To. Dir is -1 where only an inode is known.
+	Dir, ToDir   int
+	Name, ToName string
+}
+
+// Verdict is what a Decider says.
+type Verdict struct {
+	Allowed bool
+	// Vet, with Allowed, makes a rename over a file depend on what the file would
+	// then hold; an error refuses it. The broker puts its own copy of what was
+	// vetted there, which nobody has open. Anything but such a rename is refused.
+	Vet func(before, after []byte) error
+	// For a refusal: the rule, where it was written, and what would allow it.
+	Rule, Source, Hint string
+}
+
+// Decider says whether a change may be made. It is called concurrently and must
+// not block.
+type Decider interface {
+	Decide(c *Change) Verdict
+}
+
+// Recorder is told of every change: Before with the state still as it was,
+// After with the outcome (nil for success). An error of Before refuses the
+// change with that errno, EIO for an error that is none. Both are called
+// concurrently.
+type Recorder interface {
+	Before(c *Change) error
+	After(c *Change, err error)
+}
+
+// Refused is told of each refusal by a decision, concurrently.
+type Refused func(c *Change, v Verdict)

@@ -1,0 +1,215 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Call is one stopped system call: struct seccomp_notif of linux/seccomp.h.
+type Call struct {
+	ID    uint64
+	TID   uint32 // of the calling thread, in the supervisor's pid namespace
+	Flags uint32
+	Nr    int32
+	Arch  uint32
+	IP    uint64
+	Args  [6]uint64
+}
+
+// Trap is where stopped calls come from and answers go to.
+type Trap interface {
+	// Receive waits for the next call; an error means that there will be none.
+	Receive(*Call) error
+	// Answer ends a call with val, or with errno where that is not 0.
+	Answer(id uint64, val int64, errno syscall.Errno) error
+	// Continue lets the kernel run the call as it stands.
+	Continue(id uint64) error
+	// Valid says whether the caller is still stopped in this call.
+	Valid(id uint64) bool
+	// AddFD installs a copy of fd in the caller; flags are 0 or O_CLOEXEC.
+	AddFD(id uint64, fd, flags int) (int, error)
+	Close()
+}
+
+// Config is what a broker needs. The descriptors stay the caller's to close,
+// after Close.
+type Config struct {
+	Trap     Trap
+	Mirror   int      // root of the mirrored mount tree, roots read-write
+	View     int      // root of the workspace's own tree, roots read-only
+	Roots    []string // canonical paths whose changes go through the broker
+	Decider  Decider
+	Recorder Recorder
+	Refused  Refused
+	Umask    int    // of the first command
+	MountNS  uint64 // inode number of the workspace's mount namespace
+}
+
+// Broker answers the trapped calls of one workspace.
+type Broker struct {
+	config  Config
+	table   map[int32]handler
+	workers sync.WaitGroup
+	gate    gate
+	closed  atomic.Bool
+	umasks  umasks
+	foreign atomic.Bool
+	mountNS uint64 // inode of the workspace's own mount namespace
+}
+
+// receivers is how many threads answer. One can be held by a slow disk or a
+// recorder that waits; more than a few only add switches.
+const receivers = 4
+
+// New starts a broker. It answers until Close, or until nobody is left to stop.
+func New(c Config) (*Broker, error) {
+	if len(c.Roots) == 0 {
+		return nil, errors.New("starting the broker: no roots")
+	}
+	b := &Broker{config: c, table: handlers(), umasks: newUmasks(c.Umask), mountNS: c.MountNS}
+	b.gate.init()
+	started := make(chan error, receivers)
+	for range receivers {
+		b.workers.Add(1)
+		go b.work(started)
+	}
+	var err error
+	for range receivers {
+		err = errors.Join(err, <-started)
+	}
+	if err != nil {
+		b.Close()
+		return nil, fmt.Errorf("starting the broker: %w", err)
+	}
+	return b, nil
+}
+
+// Close ends the broker; calls still stopped fail inside. It may be called twice.
+func (b *Broker) Close() {
+	if b.closed.Swap(true) {
+		return
+	}
+	b.gate.open(true)
+	b.config.Trap.Close()
+	b.workers.Wait()
+}
+
+// Hold stops answering (true) or goes on (false): while held, nothing of the
+// workspace changes.
+func (b *Broker) Hold(hold bool) { b.gate.open(!hold) }
+
+func (b *Broker) work(started chan<- error) {
+	defer b.workers.Done()
+	runtime.LockOSThread() // and never unlocked: the thread ends with its privileges
+	w := &worker{b: b, trap: b.config.Trap}
+	err := becomeHands()
+	started <- err
+	if err != nil {
+		return
+	}
+	defer w.bases.drop()
+	for {
+		if err := w.trap.Receive(&w.call); err != nil {
+			return
+		}
+		b.gate.wait()
+		w.answer()
+	}
+}
+
+// becomeHands gives the thread a umask of its own and takes every capability
+// from it: it acts with what the user may do and nothing else.
+func becomeHands() error {
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return fmt.Errorf("separating a thread's umask: %w", err)
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	_, _, e := unix.RawSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
+	if e != 0 {
+		return fmt.Errorf("dropping a thread's capabilities: %w", e)
+	}
+	return nil
+}
+
+// worker is one thread's state; call is the one that it is answering.
+type worker struct {
+	b     *Broker
+	trap  Trap
+	call  Call
+	bases bases
+	path  [2][pathMax]byte
+	link  [pathMax]byte
+}
+
+// handler carries a call out. It returns the value for the caller, or an errno;
+// errNotMine continues the call, errAnswered says that it has been answered.
+type handler func(w *worker, c *Call) (int64, error)
+
+var (
+	errNotMine  = errors.New("not the broker's")
+	errAnswered = errors.New("answered")
+)
+
+func (w *worker) answer() {
+	c := &w.call
+	h := w.b.table[c.Nr]
+	if h == nil || w.foreign(c.TID) {
+		w.trap.Continue(c.ID)
+		return
+	}
+	val, err := h(w, c)
+	switch {
+	case err == nil:
+		w.trap.Answer(c.ID, val, 0)
+	case err == errAnswered:
+	case err == errNotMine:
+		w.trap.Continue(c.ID)
+	default:
+		w.trap.Answer(c.ID, 0, errno(err))
+	}
+}
+
+func errno(err error) syscall.Errno {
+	var e syscall.Errno
+	if errors.As(err, &e) {
+		return e
+	}
+	return unix.EIO
+}
+
+// gate holds the workers while the workspace is frozen.
+type gate struct {
+	mu   sync.Mutex
+	cond *sync.Cond
+	shut bool
+	hint atomic.Bool
+}
+
+func (g *gate) init() { g.cond = sync.NewCond(&g.mu) }
+
+func (g *gate) open(open bool) {
+	g.mu.Lock()
+	g.shut = !open
+	g.hint.Store(!open)
+	g.mu.Unlock()
+	g.cond.Broadcast()
+}
+
+func (g *gate) wait() {
+	if !g.hint.Load() {
+		return
+	}
+	g.mu.Lock()
+	for g.shut {
+		g.cond.Wait()
+	}
+	g.mu.Unlock()
+}

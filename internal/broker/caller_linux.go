@@ -1,0 +1,212 @@
+package broker
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pathMax is PATH_MAX of linux/limits.h: a path with its NUL.
+const pathMax = 4096
+
+const pageSize = 4096 // a multiple or a divisor of every real page: reads stop at a hole either way
+
+// text reads a path from the caller's memory, into buffer n. A text that runs
+// into unmapped memory is EFAULT, one without an end ENAMETOOLONG.
+func (w *worker) text(tid uint32, addr uint64, n int) (string, error) {
+	buf := w.path[n][:]
+	got, err := readMemory(tid, addr, buf)
+	if err != nil {
+		return "", err
+	}
+	end := bytes.IndexByte(buf[:got], 0)
+	switch {
+	case end >= 0:
+		return string(buf[:end]), nil
+	case got == len(buf):
+		return "", unix.ENAMETOOLONG
+	}
+	return "", unix.EFAULT
+}
+
+// readMemory fills as much of buf as is mapped at addr.
+func readMemory(tid uint32, addr uint64, buf []byte) (int, error) {
+	first := min(len(buf), int(pageSize-addr%pageSize))
+	local := []unix.Iovec{{Base: &buf[0]}}
+	local[0].SetLen(len(buf))
+	remote := []unix.RemoteIovec{{Base: uintptr(addr), Len: first}}
+	if first < len(buf) {
+		remote = append(remote, unix.RemoteIovec{Base: uintptr(addr) + uintptr(first), Len: len(buf) - first})
+	}
+	n, err := unix.ProcessVMReadv(int(tid), local, remote, 0)
+	if err != nil {
+		return 0, unix.EFAULT
+	}
+	return n, nil
+}
+
+// readExact reads all of buf or fails with EFAULT.
+func readExact(tid uint32, addr uint64, buf []byte) error {
+	for done := 0; done < len(buf); {
+		n, err := readMemory(tid, addr+uint64(done), buf[done:])
+		if err != nil || n == 0 {
+			return unix.EFAULT
+		}
+		done += n
+	}
+	return nil
+}
+
+func writeMemory(tid uint32, addr uint64, buf []byte) error {
+	local := []unix.Iovec{{Base: &buf[0]}}
+	local[0].SetLen(len(buf))
+	n, err := unix.ProcessVMWritev(int(tid), local, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(buf)}}, 0)
+	if err != nil || n != len(buf) {
+		return unix.EFAULT
+	}
+	return nil
+}
+
+// procLink names what a directory argument of the caller refers to.
+func procLink(tid uint32, dirfd int32) string {
+	pid := "/proc/" + strconv.FormatUint(uint64(tid), 10)
+	if dirfd == unix.AT_FDCWD {
+		return pid + "/cwd"
+	}
+	return pid + "/fd/" + strconv.Itoa(int(dirfd))
+}
+
+// callerFD opens, as a path only, what the caller has at fd.
+func (w *worker) callerFD(tid uint32, fd int32) (int, error) {
+	if fd < 0 {
+		return -1, unix.EBADF
+	}
+	n, err := unix.Open(procLink(tid, fd), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, unix.EBADF
+	}
+	return n, nil
+}
+
+// fdPath reads where one of our own descriptors is now.
+func (w *worker) fdPath(fd int) (string, error) {
+	n, err := unix.Readlink("/proc/self/fd/"+strconv.Itoa(fd), w.link[:])
+	if err != nil {
+		return "", err
+	}
+	if n == len(w.link) {
+		return "", unix.ENAMETOOLONG
+	}
+	return string(w.link[:n]), nil
+}
+
+// duplicate copies a descriptor out of the caller, the same open file.
+func duplicate(tid uint32, fd int32) (int, error) {
+	pidfd, err := unix.PidfdOpen(int(tid), pidfdThread)
+	if err != nil {
+		pidfd, err = unix.PidfdOpen(threadGroup(tid), 0)
+	}
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(pidfd)
+	return unix.PidfdGetfd(pidfd, int(fd), 0)
+}
+
+const pidfdThread = unix.O_EXCL // PIDFD_THREAD of linux/pidfd.h, since Linux 6.9
+
+func threadGroup(tid uint32) int {
+	n, _ := strconv.Atoi(status(tid, "Tgid:"))
+	return n
+}
+
+// status reads one line of a thread's /proc status, "" where it is gone.
+func status(tid uint32, name string) string {
+	fd, err := unix.Open("/proc/"+strconv.FormatUint(uint64(tid), 10)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(fd)
+	var buf [512]byte // the lines that are asked for come first
+	n, err := unix.Read(fd, buf[:])
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(buf[:n])) {
+		if rest, ok := strings.CutPrefix(line, name); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+	return ""
+}
+
+// umasks remembers the callers' umasks: reading one costs more than a whole
+// creation. umask(2) is trapped, so an entry is wrong only where a thread
+// number was used again, which takes longer than an entry is trusted.
+type umasks struct {
+	mu    sync.Mutex
+	known map[uint32]umaskEntry
+	first int
+	never bool // nobody has called umask(2) yet
+}
+
+type umaskEntry struct {
+	mask int
+	at   time.Time
+}
+
+const (
+	umaskTrusted = 250 * time.Millisecond
+	umaskEntries = 4096
+)
+
+func newUmasks(first int) umasks {
+	return umasks{known: make(map[uint32]umaskEntry), first: first, never: true}
+}
+
+func (u *umasks) of(tid uint32) int {
+	u.mu.Lock()
+	if u.never {
+		u.mu.Unlock()
+		return u.first
+	}
+	e, ok := u.known[tid]
+	u.mu.Unlock()
+	if ok && time.Since(e.at) < umaskTrusted {
+		return e.mask
+	}
+	mask, err := strconv.ParseUint(status(tid, "Umask:"), 8, 16)
+	if err != nil {
+		return u.first
+	}
+	u.remember(tid, int(mask))
+	return int(mask)
+}
+
+func (u *umasks) remember(tid uint32, mask int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.known) >= umaskEntries {
+		clear(u.known)
+	}
+	u.known[tid] = umaskEntry{mask, time.Now()}
+}
+
+// changing is told of a umask(2) that is about to run: the other threads of
+// the process share it, so what is known of anybody else is forgotten.
+func (u *umasks) changing(tid uint32, mask int) {
+	u.mu.Lock()
+	clear(u.known)
+	u.never = false
+	u.mu.Unlock()
+	u.remember(tid, mask&0o777)
+}
+
+func umask(w *worker, c *Call) (int64, error) {
+	w.b.umasks.changing(c.TID, int(c.Args[0]))
+	return 0, errNotMine
+}

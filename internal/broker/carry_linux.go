@@ -1,0 +1,330 @@
+package broker
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// look is what there is at a name.
+type look struct {
+	kind  Kind
+	ino   uint64
+	dev   [2]uint32
+	mount bool // something is mounted on it: a mask, or a pinned name
+}
+
+// at looks at a place without following it.
+func (p *place) at() (look, error) {
+	var st unix.Statx_t
+	err := unix.Statx(p.dir, p.name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_TYPE|unix.STATX_INO|unix.STATX_NLINK, &st)
+	if err == unix.ENOENT {
+		return look{}, nil
+	}
+	if err != nil {
+		return look{}, err
+	}
+	return look{kind: kindOf(uint32(st.Mode)), ino: st.Ino, dev: [2]uint32{st.Dev_major, st.Dev_minor},
+		mount: st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0}, nil
+}
+
+func kindOf(mode uint32) Kind {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return KindFile
+	case unix.S_IFDIR:
+		return KindDir
+	case unix.S_IFLNK:
+		return KindSymlink
+	}
+	return KindOther
+}
+
+// change decides, records and carries out, in this order. do runs only while
+// the caller is still waiting: what a dead caller's memory said may be another's.
+func (w *worker) change(ch *Change, do func() error) error {
+	if err := w.allow(ch); err != nil {
+		return err
+	}
+	if !w.trap.Valid(w.call.ID) {
+		return errAnswered
+	}
+	if err := w.b.config.Recorder.Before(ch); err != nil {
+		return errno(err)
+	}
+	err := do()
+	w.b.config.Recorder.After(ch, err)
+	return err
+}
+
+func (w *worker) allow(ch *Change) error {
+	if v := w.b.config.Decider.Decide(ch); !v.Allowed || v.Vet != nil {
+		return w.refuse(ch, v)
+	}
+	return nil
+}
+
+func (w *worker) refuse(ch *Change, v Verdict) error {
+	if w.b.config.Refused != nil {
+		w.b.config.Refused(ch, v)
+	}
+	return unix.EACCES
+}
+
+// busy refuses what would detach a mount: the kernel knows only the mounts of
+// our own namespace, and the mirror's are in none.
+func busy(l look) error {
+	if l.mount {
+		return unix.EBUSY
+	}
+	return nil
+}
+
+// withUmask runs a creation under the caller's umask. The mode is not computed:
+// a default ACL makes the kernel leave the umask out.
+func (w *worker) withUmask(do func() error) error {
+	old := unix.Umask(w.b.umasks.of(w.call.TID))
+	err := do()
+	unix.Umask(old)
+	return err
+}
+
+// name resolves a path argument of the call to a place in a root.
+func (w *worker) name(dirfd int32, addr uint64, buf int) (place, error) {
+	path, err := w.text(w.call.TID, addr, buf)
+	if err != nil {
+		return place{}, err
+	}
+	p, err := w.resolve(w.call.TID, dirfd, path)
+	if err != nil {
+		return place{}, err
+	}
+	if !w.ours(p.path) {
+		p.close()
+		return place{}, errNotMine
+	}
+	return p, nil
+}
+
+func (w *worker) mkdirAt(dirfd int32, addr uint64, mode uint32) (int64, error) {
+	p, err := w.name(dirfd, addr, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer p.close()
+	return 0, w.create(&p, OpMkdir, func() error { return unix.Mkdirat(p.dir, p.name, mode) })
+}
+
+// create makes a new name. Where there is something, the kernel says EEXIST
+// and nothing is decided or recorded.
+func (w *worker) create(p *place, op string, do func() error) error {
+	l, err := p.at()
+	if err != nil || l.kind != KindNone {
+		return do()
+	}
+	ch := Change{Op: op, Path: p.path, Dir: p.dir, Name: p.name, ToDir: -1}
+	return w.change(&ch, func() error { return w.withUmask(do) })
+}
+
+func (w *worker) mknodAt(dirfd int32, addr uint64, mode uint32, _ uint64) (int64, error) {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFREG, 0, unix.S_IFIFO, unix.S_IFSOCK:
+	case unix.S_IFCHR, unix.S_IFBLK:
+		return 0, unix.EPERM // devices are for nobody here
+	default:
+		return 0, unix.EINVAL
+	}
+	p, err := w.name(dirfd, addr, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer p.close()
+	return 0, w.create(&p, OpMknod, func() error { return unix.Mknodat(p.dir, p.name, mode&^(unix.S_ISUID|unix.S_ISGID), 0) })
+}
+
+func (w *worker) symlinkAt(text uint64, dirfd int32, addr uint64) (int64, error) {
+	target, err := w.text(w.call.TID, text, 1)
+	if err != nil {
+		return 0, err
+	}
+	p, err := w.name(dirfd, addr, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer p.close()
+	return 0, w.create(&p, OpSymlink, func() error { return unix.Symlinkat(target, p.dir, p.name) })
+}
+
+func (w *worker) unlinkAt(dirfd int32, addr uint64, flags int) (int64, error) {
+	if flags&^unix.AT_REMOVEDIR != 0 {
+		return 0, unix.EINVAL
+	}
+	p, err := w.name(dirfd, addr, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer p.close()
+	l, err := p.at()
+	if err != nil || l.kind == KindNone {
+		return 0, unix.Unlinkat(p.dir, p.name, flags)
+	}
+	if err := busy(l); err != nil {
+		return 0, err
+	}
+	ch := Change{Op: OpUnlink, Path: p.path, Kind: l.kind, Dir: p.dir, Name: p.name, ToDir: -1}
+	if flags == unix.AT_REMOVEDIR {
+		ch.Op = OpRmdir
+	}
+	return 0, w.change(&ch, func() error { return unix.Unlinkat(p.dir, p.name, flags) })
+}
+
+const (
+	renameNoReplace = 1 << 0 // of linux/fs.h
+	renameExchange  = 1 << 1
+)
+
+func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flags uint) (int64, error) {
+	if flags&^(renameNoReplace|renameExchange) != 0 || flags == renameNoReplace|renameExchange {
+		return 0, unix.EINVAL // a whiteout is a device node
+	}
+	p, q, err := w.names(fromfd, from, tofd, to)
+	if err != nil {
+		return 0, err
+	}
+	defer p.close()
+	defer q.close()
+	do := func() error { return unix.Renameat2(p.dir, p.name, q.dir, q.name, flags) }
+	old, err := p.at()
+	if err != nil || old.kind == KindNone {
+		return 0, do()
+	}
+	over, err := q.at()
+	if err != nil {
+		return 0, do()
+	}
+	if old.mount || over.mount {
+		return 0, unix.EBUSY
+	}
+	ch := Change{Op: OpRename, Path: p.path, To: q.path, Kind: old.kind, Over: over.kind,
+		Dir: p.dir, Name: p.name, ToDir: q.dir, ToName: q.name}
+	if flags&renameExchange != 0 {
+		ch.Op = OpExchange
+	}
+	if ch.Op == OpRename && old.kind == KindFile {
+		if v := w.b.config.Decider.Decide(&ch); v.Allowed && v.Vet != nil {
+			return 0, w.replaceVetted(&ch, v)
+		}
+	}
+	return 0, w.change(&ch, do)
+}
+
+// names resolves the two paths of rename and link. With one in a root and the
+// other outside, the kernel's answer natively would be EXDEV or EROFS: it gives it.
+func (w *worker) names(fromfd int32, from uint64, tofd int32, to uint64) (p, q place, err error) {
+	if p, err = w.name(fromfd, from, 0); err != nil {
+		return p, q, w.crossing(err, tofd, to)
+	}
+	if q, err = w.name(tofd, to, 1); err != nil {
+		p.close()
+		if err == errNotMine {
+			err = unix.EXDEV
+			if path, e := w.text(w.call.TID, to, 1); e == nil {
+				if _, e := w.resolve(w.call.TID, tofd, path); e != nil {
+					err = errNotMine // no such directory: the kernel's word
+				}
+			}
+		}
+	}
+	return p, q, err
+}
+
+// crossing is the error for a first path that is not ours while the second is.
+func (w *worker) crossing(err error, tofd int32, to uint64) error {
+	if err != errNotMine {
+		return err
+	}
+	q, e := w.name(tofd, to, 1)
+	if e != nil {
+		return errNotMine
+	}
+	q.close()
+	return errNotMine
+}
+
+func (w *worker) linkAt(fromfd int32, from uint64, tofd int32, to uint64, flags int) (int64, error) {
+	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
+		return 0, unix.EINVAL
+	}
+	path, err := w.text(w.call.TID, from, 0)
+	if err != nil {
+		return 0, err
+	}
+	fd, isFD := procDescriptor(path)
+	if path == "" && flags&unix.AT_EMPTY_PATH != 0 {
+		fd, isFD = fromfd, true
+	}
+	q, err := w.name(tofd, to, 1)
+	if err != nil {
+		return 0, err
+	}
+	defer q.close()
+	if isFD && (path == "" || flags&unix.AT_SYMLINK_FOLLOW != 0) {
+		return w.linkDescriptor(fd, &q)
+	}
+	o, err := w.find(w.call.TID, fromfd, path, flags&unix.AT_SYMLINK_FOLLOW != 0)
+	if err != nil {
+		return 0, w.linkElsewhere(err, fromfd, path)
+	}
+	defer o.close()
+	return w.linkObject(&o, &q)
+}
+
+// linkElsewhere answers for a source that is in no root.
+func (w *worker) linkElsewhere(err error, fromfd int32, path string) error {
+	if err != errNotMine {
+		return err
+	}
+	p, e := w.resolve(w.call.TID, fromfd, path)
+	if e != nil {
+		return errNotMine
+	}
+	defer p.close()
+	if l, e := p.at(); e == nil && l.kind == KindNone {
+		return unix.ENOENT
+	}
+	return unix.EXDEV
+}
+
+func (w *worker) linkObject(o *object, q *place) (int64, error) {
+	do := func() error { return unix.Linkat(unix.AT_FDCWD, o.name(), q.dir, q.name, unix.AT_SYMLINK_FOLLOW) }
+	if o.stat.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return 0, unix.EPERM
+	}
+	if l, err := q.at(); err != nil || l.kind != KindNone {
+		return 0, do()
+	}
+	if o.stat.Mode&unix.S_IFMT == unix.S_IFLNK {
+		// A magic link to a link cannot be followed halfway: by name instead.
+		dir, name := split(o.path)
+		fd, err := w.open(w.b.config.Mirror, dir, unix.O_DIRECTORY, inMirror)
+		if err != nil {
+			return 0, errNotMine
+		}
+		defer unix.Close(fd)
+		do = func() error { return unix.Linkat(fd, name, q.dir, q.name, 0) }
+	}
+	ch := Change{Op: OpLink, Path: o.path, To: q.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: q.dir, ToName: q.name}
+	return 0, w.change(&ch, do)
+}
+
+// linkDescriptor gives an open file a name: how a file made with O_TMPFILE gets
+// one.
+func (w *worker) linkDescriptor(fd int32, q *place) (int64, error) {
+	o, alone, err := w.findFD(w.call.TID, fd)
+	if err != nil {
+		return 0, err
+	}
+	defer o.close()
+	if alone && !w.ours(o.path) {
+		return 0, unix.EXDEV
+	}
+	return w.linkObject(&o, q)
+}

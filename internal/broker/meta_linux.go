@@ -1,0 +1,276 @@
+package broker
+
+import (
+	"encoding/binary"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// target is what a metadata call is about: a path, or a descriptor.
+type target struct {
+	dirfd  int32
+	addr   uint64
+	follow bool
+	empty  bool // AT_EMPTY_PATH: an empty path means dirfd itself
+	byFD   bool // dirfd itself, no path
+}
+
+// object finds a target. alone: see findFD.
+func (w *worker) object(t target) (o object, alone bool, err error) {
+	if t.byFD {
+		return w.findFD(w.call.TID, t.dirfd)
+	}
+	path, err := w.text(w.call.TID, t.addr, 0)
+	if err != nil {
+		return object{}, false, err
+	}
+	if path == "" && t.empty {
+		if t.dirfd == unix.AT_FDCWD {
+			path = "."
+		} else {
+			return w.findFD(w.call.TID, t.dirfd)
+		}
+	}
+	if fd, ok := procDescriptor(path); ok && t.follow {
+		return w.findFD(w.call.TID, fd)
+	}
+	o, err = w.find(w.call.TID, t.dirfd, path, t.follow)
+	return o, false, err
+}
+
+// alter carries out a change of metadata. A descriptor of something that is in
+// no root is served too, on the caller's own mount of it: continuing would let
+// another thread put a granted descriptor in its place.
+func (w *worker) alter(op string, t target, do func(o *object) error) (int64, error) {
+	o, alone, err := w.object(t)
+	if err != nil {
+		return 0, err
+	}
+	defer o.close()
+	if alone && !w.ours(o.path) {
+		return 0, do(&o)
+	}
+	ch := Change{Op: op, Path: o.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: -1}
+	return 0, w.change(&ch, func() error { return do(&o) })
+}
+
+func (w *worker) chmod(t target, mode uint32) (int64, error) {
+	return w.alter(OpChmod, t, func(o *object) error {
+		mode := mode & 0o7777
+		if kindOf(o.stat.Mode) != KindDir {
+			if mode&(unix.S_ISUID|unix.S_ISGID) != 0 {
+				return unix.EPERM // nothing here runs with another's identity
+			}
+		} else {
+			mode &^= unix.S_ISUID
+		}
+		if kindOf(o.stat.Mode) == KindSymlink {
+			return unix.EOPNOTSUPP
+		}
+		return unix.Fchmodat(unix.AT_FDCWD, o.name(), mode, 0)
+	})
+}
+
+func (w *worker) chown(t target, uid, gid uint32) (int64, error) {
+	return w.alter(OpChown, t, func(o *object) error {
+		return unix.Fchownat(o.fd, "", int(int32(uid)), int(int32(gid)), unix.AT_EMPTY_PATH)
+	})
+}
+
+// utimes takes two timespecs, or none for now.
+func (w *worker) utimes(t target, times *[2]unix.Timespec) (int64, error) {
+	return w.alter(OpUtimes, t, func(o *object) error { return setTimes(o, times) })
+}
+
+// setTimes is utimensat(2) on a pinned object, also a symlink: x/sys has no
+// form with AT_EMPTY_PATH.
+func setTimes(o *object, times *[2]unix.Timespec) error {
+	empty := [1]byte{}
+	_, _, e := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(o.fd), uintptr(unsafe.Pointer(&empty[0])),
+		uintptr(unsafe.Pointer(times)), unix.AT_EMPTY_PATH, 0, 0)
+	if e != 0 {
+		return e
+	}
+	return nil
+}
+
+// timespecs reads two of them from the caller; nil for a null pointer.
+func (w *worker) timespecs(addr uint64) (*[2]unix.Timespec, error) {
+	if addr == 0 {
+		return nil, nil
+	}
+	var buf [32]byte
+	if err := readExact(w.call.TID, addr, buf[:]); err != nil {
+		return nil, err
+	}
+	var ts [2]unix.Timespec
+	for i := range ts {
+		ts[i].Sec = int64(binary.NativeEndian.Uint64(buf[16*i:]))
+		ts[i].Nsec = int64(binary.NativeEndian.Uint64(buf[16*i+8:]))
+	}
+	return &ts, nil
+}
+
+// timevals reads what utimes(2) takes: microseconds.
+func (w *worker) timevals(addr uint64) (*[2]unix.Timespec, error) {
+	ts, err := w.timespecs(addr)
+	if ts == nil || err != nil {
+		return nil, err
+	}
+	for i := range ts {
+		if ts[i].Nsec < 0 || ts[i].Nsec >= 1e6 {
+			return nil, unix.EINVAL
+		}
+		ts[i].Nsec *= 1000
+	}
+	return ts, nil
+}
+
+// utimbuf reads what utime(2) takes: seconds.
+func (w *worker) utimbuf(addr uint64) (*[2]unix.Timespec, error) {
+	if addr == 0 {
+		return nil, nil
+	}
+	var buf [16]byte
+	if err := readExact(w.call.TID, addr, buf[:]); err != nil {
+		return nil, err
+	}
+	var ts [2]unix.Timespec
+	ts[0].Sec = int64(binary.NativeEndian.Uint64(buf[:]))
+	ts[1].Sec = int64(binary.NativeEndian.Uint64(buf[8:]))
+	return &ts, nil
+}
+
+func (w *worker) utimensat(dirfd int32, addr, times uint64, flags int) (int64, error) {
+	ts, err := w.timespecs(times)
+	if err != nil {
+		return 0, err
+	}
+	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
+		return 0, unix.EINVAL
+	}
+	if addr == 0 { // futimens(3)
+		if dirfd == unix.AT_FDCWD {
+			return 0, unix.EFAULT
+		}
+		return w.utimes(target{dirfd: dirfd, byFD: true}, ts)
+	}
+	return w.utimes(target{dirfd: dirfd, addr: addr, follow: flags&unix.AT_SYMLINK_NOFOLLOW == 0, empty: flags&unix.AT_EMPTY_PATH != 0}, ts)
+}
+
+const (
+	maxXattrName  = 255      // XATTR_NAME_MAX of linux/limits.h
+	maxXattrValue = 64 << 10 // XATTR_SIZE_MAX
+)
+
+func (w *worker) setxattr(t target, name, value, size uint64, flags int) (int64, error) {
+	key, err := w.xattrName(name)
+	if err != nil {
+		return 0, err
+	}
+	if size > maxXattrValue {
+		return 0, unix.E2BIG
+	}
+	data := make([]byte, size)
+	if size > 0 {
+		if err := readExact(w.call.TID, value, data); err != nil {
+			return 0, err
+		}
+	}
+	return w.alter(OpSetxattr, t, func(o *object) error {
+		if kindOf(o.stat.Mode) == KindSymlink {
+			return unix.EPERM // user attributes are for files and directories
+		}
+		return unix.Setxattr(o.name(), key, data, flags)
+	})
+}
+
+func (w *worker) removexattr(t target, name uint64) (int64, error) {
+	key, err := w.xattrName(name)
+	if err != nil {
+		return 0, err
+	}
+	return w.alter(OpSetxattr, t, func(o *object) error {
+		if kindOf(o.stat.Mode) == KindSymlink {
+			return unix.EPERM
+		}
+		return unix.Removexattr(o.name(), key)
+	})
+}
+
+func (w *worker) xattrName(addr uint64) (string, error) {
+	name, err := w.text(w.call.TID, addr, 1)
+	switch {
+	case err != nil:
+		return "", err
+	case name == "" || len(name) > maxXattrName:
+		return "", unix.ERANGE
+	case len(name) > 9 && (name[:9] == "security." || name[:8] == "trusted."):
+		return "", unix.EPERM // file capabilities, labels: nobody's to give here
+	}
+	return name, nil
+}
+
+func (w *worker) truncate(addr uint64, size int64) (int64, error) {
+	if size < 0 {
+		return 0, unix.EINVAL
+	}
+	o, _, err := w.object(target{dirfd: unix.AT_FDCWD, addr: addr, follow: true})
+	if err != nil {
+		return 0, err
+	}
+	defer o.close()
+	switch kindOf(o.stat.Mode) {
+	case KindFile:
+	case KindDir:
+		return 0, unix.EISDIR
+	default:
+		return 0, unix.EINVAL
+	}
+	ch := Change{Op: OpTruncate, Path: o.path, Kind: KindFile, Dir: -1, ToDir: -1}
+	return 0, w.change(&ch, func() error { return unix.Truncate(o.name(), size) })
+}
+
+// access answers for the mirror: the read-only mount would say no to all.
+func (w *worker) access(t target, mode uint32, flags int) (int64, error) {
+	if flags&^(unix.AT_EACCESS|unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 || mode&^7 != 0 {
+		return 0, unix.EINVAL
+	}
+	o, alone, err := w.object(t)
+	if err != nil {
+		return 0, err
+	}
+	defer o.close()
+	if alone && !w.ours(o.path) || kindOf(o.stat.Mode) == KindSymlink {
+		return 0, errNotMine
+	}
+	ch := Change{Op: OpOpen, Path: o.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: -1}
+	if v := w.b.config.Decider.Decide(&ch); !v.Allowed {
+		return 0, unix.EACCES // a question, not an attempt: no denial
+	}
+	return 0, unix.Faccessat2(unix.AT_FDCWD, o.name(), mode, flags&unix.AT_EACCESS)
+}
+
+const readOnlyFS = 1 // ST_RDONLY of statvfs(3)
+
+// statfs says of a root what the bare directory would say: writable.
+func (w *worker) statfs(t target, out uint64) (int64, error) {
+	o, alone, err := w.object(t)
+	if err != nil {
+		return 0, err
+	}
+	defer o.close()
+	if alone && !w.ours(o.path) {
+		return 0, errNotMine
+	}
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(o.fd, &fs); err != nil {
+		return 0, err
+	}
+	if alone {
+		fs.Flags &^= readOnlyFS
+	}
+	buf := unsafe.Slice((*byte)(unsafe.Pointer(&fs)), unsafe.Sizeof(fs))
+	return 0, writeMemory(w.call.TID, out, buf)
+}

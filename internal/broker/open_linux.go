@@ -1,0 +1,416 @@
+package broker
+
+import (
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	accessMode = unix.O_ACCMODE
+	tmpfile    = unix.O_TMPFILE &^ unix.O_DIRECTORY
+	// creating are the flags that are ours to carry out, not the file's.
+	creating = unix.O_CREAT | unix.O_EXCL | unix.O_TRUNC | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NOCTTY
+)
+
+// request is one open, however it was spelled.
+type request struct {
+	dirfd   int32
+	path    string
+	flags   int
+	mode    uint32
+	resolve uint64 // of openat2
+}
+
+func (r *request) writes() bool { return r.flags&accessMode != unix.O_RDONLY }
+func (r *request) changes() bool {
+	return r.writes() || r.flags&(unix.O_CREAT|unix.O_TRUNC|tmpfile) != 0
+}
+
+func (w *worker) openAt(dirfd int32, addr uint64, flags int, mode uint32) (int64, error) {
+	r := request{dirfd: dirfd, flags: flags, mode: mode & 0o7777}
+	var err error
+	if r.path, err = w.text(w.call.TID, addr, 0); err != nil {
+		return 0, err
+	}
+	return w.carryOpen(&r)
+}
+
+// openat2 reads struct open_how of linux/openat2.h.
+func (w *worker) openat2(dirfd int32, addr, how, size uint64) (int64, error) {
+	var buf [24]byte
+	if size != uint64(len(buf)) {
+		return 0, errNotMine // E2BIG or EINVAL, or a newer form: the walls decide
+	}
+	if err := readExact(w.call.TID, how, buf[:]); err != nil {
+		return 0, err
+	}
+	flags, mode := binary.NativeEndian.Uint64(buf[:]), binary.NativeEndian.Uint64(buf[8:])
+	if flags>>31 != 0 || mode&^0o7777 != 0 {
+		return 0, errNotMine // EINVAL
+	}
+	r := request{dirfd: dirfd, flags: int(flags), mode: uint32(mode), resolve: binary.NativeEndian.Uint64(buf[16:])}
+	var err error
+	if r.path, err = w.text(w.call.TID, addr, 0); err != nil {
+		return 0, err
+	}
+	if r.resolve != 0 && r.changes() {
+		return w.openResolved(&r)
+	}
+	return w.carryOpen(&r)
+}
+
+func (w *worker) carryOpen(r *request) (int64, error) {
+	if r.flags&unix.O_PATH != 0 || !r.changes() {
+		return w.carryRead(r)
+	}
+	if fd, ok := procDescriptor(r.path); ok {
+		return w.reopen(r, fd)
+	}
+	if r.flags&tmpfile != 0 {
+		return w.openTmpfile(r)
+	}
+	for range maxLinks {
+		p, err := w.resolve(w.call.TID, r.dirfd, r.path)
+		if err != nil {
+			return 0, err
+		}
+		val, next, err := w.openPlace(r, &p)
+		p.close()
+		if err != nil || next == "" {
+			return val, err
+		}
+		// A symlink: go on where it leads, from the place that it is in.
+		if fd, ok := procDescriptor(next); ok {
+			return w.reopen(r, fd)
+		}
+		if next[0] != '/' {
+			dir, _ := split(p.path)
+			next = dir + "/" + next
+		}
+		r.path = next
+	}
+	return 0, unix.ELOOP
+}
+
+// carryRead decides an open for reading, where the policy has rules for those.
+func (w *worker) carryRead(r *request) (int64, error) {
+	o, err := w.find(w.call.TID, r.dirfd, r.path, r.flags&unix.O_NOFOLLOW == 0)
+	if err != nil {
+		return 0, err
+	}
+	defer o.close()
+	if err := w.allow(&Change{Op: OpRead, Path: o.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: -1}); err != nil {
+		return 0, err
+	}
+	return 0, errNotMine
+}
+
+const (
+	maxLinks      = 40   // MAXSYMLINKS of linux/namei.h
+	resolveCached = 0x20 // RESOLVE_CACHED of linux/openat2.h
+)
+
+// openPlace opens what is at a place, or makes it. next is where a symlink leads.
+func (w *worker) openPlace(r *request, p *place) (val int64, next string, err error) {
+	l, err := p.at()
+	if err != nil {
+		return 0, "", errNotMine
+	}
+	if l.kind == KindSymlink && !strings.HasSuffix(p.name, "/") {
+		switch {
+		case r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL:
+			return 0, "", unix.EEXIST
+		case r.flags&unix.O_NOFOLLOW != 0:
+			return 0, "", unix.ELOOP
+		}
+		next, err = readLink(p)
+		return 0, next, err
+	}
+	if !w.ours(p.path) {
+		return 0, "", errNotMine
+	}
+	switch l.kind {
+	case KindNone:
+		val, err = w.openNew(r, p)
+	case KindFile:
+		val, err = w.openExisting(r, p, l)
+	default:
+		// Directories give their errors, FIFOs and sockets work on a read-only mount.
+		err = errNotMine
+		if r.flags&unix.O_CREAT != 0 && l.kind == KindDir {
+			err = unix.EISDIR
+			if r.flags&unix.O_EXCL != 0 {
+				err = unix.EEXIST
+			}
+		}
+	}
+	return val, "", err
+}
+
+func readLink(p *place) (string, error) {
+	var buf [pathMax]byte
+	n, err := unix.Readlinkat(p.dir, p.name, buf[:])
+	if err != nil || n == 0 || n == len(buf) {
+		return "", errNotMine
+	}
+	return string(buf[:n]), nil
+}
+
+func (w *worker) openNew(r *request, p *place) (int64, error) {
+	if r.flags&unix.O_CREAT == 0 || strings.HasSuffix(p.name, "/") {
+		return 0, errNotMine // ENOENT, or EISDIR
+	}
+	if r.flags&unix.O_DIRECTORY != 0 {
+		return 0, unix.EINVAL
+	}
+	fd := -1
+	ch := Change{Op: OpCreate, Path: p.path, Dir: p.dir, Name: p.name, ToDir: -1}
+	err := w.change(&ch, func() error {
+		return w.withUmask(func() (err error) {
+			flags := r.flags&^(creating|unix.O_NONBLOCK) | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
+			fd, err = unix.Openat(p.dir, p.name, flags|r.flags&unix.O_NONBLOCK, r.mode&^(unix.S_ISUID|unix.S_ISGID))
+			return err
+		})
+	})
+	if err == unix.EEXIST && r.flags&unix.O_EXCL == 0 {
+		l, err := p.at() // somebody was faster
+		if err != nil || l.kind != KindFile {
+			return 0, errNotMine
+		}
+		return w.openExisting(r, p, l)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return w.hand(r, p.path, fd, func() { _ = unix.Unlinkat(p.dir, p.name, 0) })
+}
+
+// openExisting opens a regular file that is there. Truncation comes after the
+// descriptor has a number in the caller: a full table must not cost the content.
+func (w *worker) openExisting(r *request, p *place, l look) (int64, error) {
+	if r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL {
+		return 0, unix.EEXIST
+	}
+	if strings.HasSuffix(p.name, "/") || r.flags&unix.O_DIRECTORY != 0 {
+		return 0, unix.ENOTDIR
+	}
+	if !r.writes() && r.flags&unix.O_TRUNC == 0 {
+		return 0, errNotMine // an existing file, for reading: natively
+	}
+	flags := r.flags &^ creating
+	if !r.writes() {
+		flags |= unix.O_WRONLY
+	}
+	fd := -1
+	ch := Change{Op: OpOpen, Path: p.path, Kind: KindFile, Dir: p.dir, Name: p.name, ToDir: -1}
+	err := w.change(&ch, func() (err error) {
+		fd, err = w.openSame(p, flags, l)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return w.hand(r, p.path, fd, nil)
+}
+
+// openSame opens the regular file that was looked at, and no other. A lease
+// that somebody holds must not hold us: O_NONBLOCK, and the caller is told.
+func (w *worker) openSame(p *place, flags int, l look) (int, error) {
+	fd, err := unix.Openat(p.dir, p.name, flags|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Ino != l.ino || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		unix.Close(fd)
+		return -1, unix.ESTALE
+	}
+	return fd, nil
+}
+
+// hand gives the caller a descriptor and closes ours before it goes on: a
+// program that it just wrote must not be busy when it starts it. undo takes a
+// creation back where the caller has no room.
+func (w *worker) hand(r *request, path string, fd int, undo func()) (int64, error) {
+	defer func() {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}()
+	truncate := r.flags&unix.O_TRUNC != 0 && undo == nil
+	give := fd
+	if !r.writes() {
+		ro, err := w.readOnly(path, fd, r.flags)
+		if err != nil {
+			return 0, err
+		}
+		defer unix.Close(ro)
+		give = ro
+	} else if r.flags&unix.O_NONBLOCK == 0 {
+		if err := setBlocking(fd); err != nil {
+			return 0, err
+		}
+	}
+	n, err := w.trap.AddFD(w.call.ID, give, r.flags&unix.O_CLOEXEC)
+	if err != nil {
+		if undo != nil {
+			undo()
+		}
+		return 0, err
+	}
+	if truncate {
+		if err := unix.Ftruncate(fd, 0); err != nil {
+			return 0, err
+		}
+	}
+	unix.Close(fd)
+	fd = -1
+	return int64(n), nil
+}
+
+// readOnly opens the same file on the view's read-only mount: a descriptor of
+// the mirror could be opened again through procfs, for writing.
+func (w *worker) readOnly(path string, like, flags int) (int, error) {
+	fd, err := unix.Openat2(w.b.config.View, path, &unix.OpenHow{
+		Flags:   uint64(flags&^(creating|accessMode)) | unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK,
+		Resolve: inMirror | unix.RESOLVE_NO_SYMLINKS,
+	})
+	if err != nil {
+		return -1, err
+	}
+	var a, b unix.Stat_t
+	if unix.Fstat(fd, &a) != nil || unix.Fstat(like, &b) != nil || a.Ino != b.Ino || a.Dev != b.Dev {
+		unix.Close(fd)
+		return -1, unix.ESTALE
+	}
+	if flags&unix.O_NONBLOCK == 0 {
+		if err := setBlocking(fd); err != nil {
+			unix.Close(fd)
+			return -1, err
+		}
+	}
+	return fd, nil
+}
+
+func setBlocking(fd int) error {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&^unix.O_NONBLOCK)
+	}
+	return err
+}
+
+// openTmpfile makes a file without a name in a directory of a root.
+func (w *worker) openTmpfile(r *request) (int64, error) {
+	o, err := w.find(w.call.TID, r.dirfd, r.path, true)
+	if err != nil {
+		return 0, err
+	}
+	defer o.close()
+	if !r.writes() {
+		return 0, unix.EINVAL
+	}
+	fd := -1
+	ch := Change{Op: OpCreate, Path: o.path + "/#", Dir: -1, ToDir: -1}
+	err = w.change(&ch, func() error {
+		return w.withUmask(func() (err error) {
+			fd, err = unix.Openat(o.fd, ".", r.flags&^unix.O_NOFOLLOW|unix.O_CLOEXEC, r.mode&^(unix.S_ISUID|unix.S_ISGID))
+			return err
+		})
+	})
+	if err != nil {
+		return 0, err
+	}
+	return w.hand(&request{flags: r.flags &^ unix.O_TRUNC}, o.path, fd, func() {})
+}
+
+// openResolved is openat2 with conditions on the way: the kernel checks them
+// on the mirror from the caller's directory, and what it finds is opened.
+func (w *worker) openResolved(r *request) (int64, error) {
+	if r.path == "" || r.flags&tmpfile != 0 {
+		return 0, errNotMine
+	}
+	from := w.b.config.Mirror
+	if r.path[0] != '/' || r.resolve&unix.RESOLVE_IN_ROOT != 0 {
+		var err error
+		if from, err = w.baseOf(w.call.TID, r.dirfd); err != nil {
+			return 0, err
+		}
+	}
+	how := r.resolve&^resolveCached | unix.RESOLVE_NO_MAGICLINKS
+	if from == w.b.config.Mirror && how&unix.RESOLVE_BENEATH == 0 {
+		how |= unix.RESOLVE_IN_ROOT
+	}
+	follow := uint64(r.flags & unix.O_NOFOLLOW)
+	if fd, err := w.open(from, r.path, follow, how); err == nil {
+		o, err := w.pinned(fd)
+		if err != nil {
+			return 0, err
+		}
+		defer o.close()
+		return w.carryOpen(&request{dirfd: unix.AT_FDCWD, path: o.path, flags: r.flags | unix.O_NOFOLLOW, mode: r.mode})
+	}
+	dir, name := split(r.path)
+	if dir == "" {
+		dir = "."
+	}
+	fd, err := w.open(from, dir, unix.O_DIRECTORY, how)
+	if err != nil || r.flags&unix.O_CREAT == 0 {
+		if err == nil {
+			unix.Close(fd)
+		}
+		return 0, errNotMine
+	}
+	o, err := w.pinned(fd)
+	if err != nil {
+		return 0, err
+	}
+	defer o.close()
+	p := place{dir: o.fd, name: name, path: join(o.path, strings.TrimRight(name, "/"))}
+	if l, err := p.at(); err != nil || l.kind != KindNone {
+		return 0, errNotMine
+	}
+	return w.openNew(r, &p)
+}
+
+// procDescriptor recognises the names of the caller's own descriptors.
+func procDescriptor(path string) (int32, bool) {
+	switch path {
+	case "/dev/stdin":
+		return 0, true
+	case "/dev/stdout":
+		return 1, true
+	case "/dev/stderr":
+		return 2, true
+	}
+	for _, prefix := range []string{"/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/"} {
+		if rest, ok := strings.CutPrefix(path, prefix); ok {
+			n, err := strconv.ParseUint(rest, 10, 31)
+			return int32(n), err == nil
+		}
+	}
+	return 0, false
+}
+
+// reopen is an open of one of the caller's descriptors by its procfs name: a
+// new open of the same inode, decided and recorded like any other.
+func (w *worker) reopen(r *request, fd int32) (int64, error) {
+	o, alone, err := w.findFD(w.call.TID, fd)
+	if err != nil || !w.ours(o.path) {
+		if err == nil {
+			o.close()
+		}
+		return 0, errNotMine
+	}
+	defer o.close()
+	if o.stat.Mode&unix.S_IFMT != unix.S_IFREG {
+		return 0, errNotMine
+	}
+	if alone {
+		return 0, unix.EROFS
+	}
+	return w.carryOpen(&request{dirfd: unix.AT_FDCWD, path: o.path, flags: r.flags &^ (unix.O_CREAT | unix.O_EXCL), mode: r.mode})
+}

@@ -1,0 +1,294 @@
+package broker
+
+import (
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// place is a name in a pinned directory of the mirror.
+type place struct {
+	dir  int
+	own  bool   // dir is closed with the place
+	name string // as given, with trailing slashes
+	path string // canonical, without
+}
+
+func (p *place) close() {
+	if p.own {
+		unix.Close(p.dir)
+	}
+}
+
+// base is a caller's directory, pinned in the mirror. It is found again by its
+// inode, which the descriptor keeps from being used for another: so neither a
+// rename nor a second directory of the same name misleads.
+type base struct {
+	dev, ino uint64
+	fd       int
+}
+
+type bases struct {
+	known [8]base
+	used  int
+	next  int
+}
+
+func (b *bases) find(dev, ino uint64) (int, bool) {
+	for i := range b.known[:b.used] {
+		if b.known[i].ino == ino && b.known[i].dev == dev {
+			return b.known[i].fd, true
+		}
+	}
+	return -1, false
+}
+
+func (b *bases) add(n base) {
+	if b.used < len(b.known) {
+		b.known[b.used] = n
+		b.used++
+		return
+	}
+	unix.Close(b.known[b.next].fd)
+	b.known[b.next] = n
+	b.next = (b.next + 1) % len(b.known)
+}
+
+func (b *bases) drop() {
+	for i := range b.known[:b.used] {
+		unix.Close(b.known[i].fd)
+	}
+	b.used = 0
+}
+
+const (
+	inMirror = unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS
+	below    = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS
+)
+
+// open opens a path of the mirror, as a path only.
+func (w *worker) open(dir int, path string, flags, resolve uint64) (int, error) {
+	for {
+		fd, err := unix.Openat2(dir, path, &unix.OpenHow{Flags: flags | unix.O_PATH | unix.O_CLOEXEC, Resolve: resolve})
+		if err != unix.EAGAIN && err != unix.EINTR { // EAGAIN: a rename raced with ".."
+			return fd, err
+		}
+		if !w.trap.Valid(w.call.ID) {
+			return -1, unix.EINTR
+		}
+	}
+}
+
+// baseOf gives the mirror's descriptor of a caller's directory argument.
+// What the mirror does not show the same is not ours to change.
+func (w *worker) baseOf(tid uint32, dirfd int32) (int, error) {
+	link := procLink(tid, dirfd)
+	var st unix.Stat_t
+	if err := unix.Stat(link, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return -1, errNotMine // the kernel says EBADF, ENOTDIR or ENOENT
+	}
+	if fd, ok := w.bases.find(st.Dev, st.Ino); ok {
+		return fd, nil
+	}
+	for range 3 { // the directory may be renamed between two looks
+		n, err := unix.Readlink(link, w.link[:])
+		if err != nil || n == len(w.link) || n == 0 || w.link[0] != '/' {
+			return -1, errNotMine
+		}
+		fd, err := w.open(w.b.config.Mirror, string(w.link[:n]), unix.O_DIRECTORY, inMirror)
+		if err != nil {
+			continue
+		}
+		var now unix.Stat_t
+		if unix.Fstat(fd, &now) == nil && now.Dev == st.Dev && now.Ino == st.Ino {
+			w.bases.add(base{st.Dev, st.Ino, fd})
+			return fd, nil
+		}
+		unix.Close(fd)
+	}
+	return -1, errNotMine
+}
+
+// resolve finds the directory that holds the last component of a path, as the
+// caller sees it. Where it cannot be found, the kernel gives the caller the
+// same error: such a call is continued.
+func (w *worker) resolve(tid uint32, dirfd int32, path string) (place, error) {
+	if path == "" {
+		return place{}, unix.ENOENT
+	}
+	dir, name := split(path)
+	p := place{name: name}
+	var err error
+	switch {
+	case path[0] == '/':
+		p.own = true
+		p.dir, err = w.open(w.b.config.Mirror, dir, unix.O_DIRECTORY, inMirror)
+	case dir == "":
+		p.dir, err = w.baseOf(tid, dirfd)
+	default:
+		p.own = true
+		p.dir, err = w.beneath(tid, dirfd, dir, unix.O_DIRECTORY)
+	}
+	if err != nil {
+		return place{}, errNotMine
+	}
+	at, err := w.fdPath(p.dir)
+	if err != nil {
+		p.close()
+		return place{}, errNotMine
+	}
+	p.path = join(at, strings.TrimRight(name, "/"))
+	if !w.ours(p.path) && !w.ours(at) {
+		// A symlink may still lead into a root, which following calls see to.
+		return p, nil
+	}
+	return p, nil
+}
+
+// beneath opens a relative path, also one that leaves its base.
+func (w *worker) beneath(tid uint32, dirfd int32, path string, flags uint64) (int, error) {
+	from, err := w.baseOf(tid, dirfd)
+	if err != nil {
+		return -1, err
+	}
+	return w.from(from, path, flags)
+}
+
+// from opens path seen from a pinned directory: ".." and absolute links lead
+// through the mirror's root as they lead through the caller's.
+func (w *worker) from(dir int, path string, flags uint64) (int, error) {
+	fd, err := w.open(dir, path, flags, below)
+	if err != unix.EXDEV {
+		return fd, err
+	}
+	at, err := w.fdPath(dir)
+	if err != nil {
+		return -1, err
+	}
+	return w.open(w.b.config.Mirror, at+"/"+path, flags, inMirror)
+}
+
+// ours says whether changes of path go through the broker.
+func (w *worker) ours(path string) bool {
+	for _, r := range w.b.config.Roots {
+		if path == r || len(path) > len(r) && path[len(r)] == '/' && path[:len(r)] == r || r == "/" {
+			return true
+		}
+	}
+	return false
+}
+
+// object is an existing file system object of the mirror, pinned.
+type object struct {
+	fd   int
+	path string
+	stat unix.Stat_t
+}
+
+func (o *object) close() { unix.Close(o.fd) }
+
+// name is a path for calls that take no descriptor of this kind.
+func (o *object) name() string { return "/proc/self/fd/" + strconv.Itoa(o.fd) }
+
+// find resolves to an existing object; follow says what becomes of a symlink
+// at the end. What is not in a root is not ours.
+func (w *worker) find(tid uint32, dirfd int32, path string, follow bool) (object, error) {
+	if path == "" {
+		return object{}, unix.ENOENT
+	}
+	flags := uint64(unix.O_NOFOLLOW)
+	if follow {
+		flags = 0
+	}
+	var fd int
+	var err error
+	if path[0] == '/' {
+		fd, err = w.open(w.b.config.Mirror, path, flags, inMirror)
+	} else {
+		fd, err = w.beneath(tid, dirfd, path, flags)
+	}
+	if err != nil {
+		return object{}, errNotMine
+	}
+	return w.pinned(fd)
+}
+
+// pinned completes an object; it closes fd where it is not ours.
+func (w *worker) pinned(fd int) (object, error) {
+	o := object{fd: fd}
+	var err error
+	if o.path, err = w.fdPath(fd); err == nil {
+		err = unix.Fstat(fd, &o.stat)
+	}
+	if err != nil || !w.ours(o.path) {
+		unix.Close(fd)
+		return object{}, errNotMine
+	}
+	return o, nil
+}
+
+// findFD is find for a descriptor of the caller: the same inode by the path
+// that it has now, on the mirror. alone is the inode itself where no path leads
+// to it any more.
+func (w *worker) findFD(tid uint32, fd int32) (o object, alone bool, err error) {
+	at, err := w.callerFD(tid, fd)
+	if err != nil {
+		return object{}, false, err
+	}
+	o = object{fd: at}
+	if err := unix.Fstat(at, &o.stat); err != nil {
+		o.close()
+		return object{}, false, err
+	}
+	for range 3 {
+		if o.path, err = w.fdPath(at); err != nil || !w.ours(o.path) {
+			return o, true, nil
+		}
+		n, err := w.open(w.b.config.Mirror, o.path, unix.O_NOFOLLOW, inMirror)
+		if err != nil {
+			continue
+		}
+		var st unix.Stat_t
+		if unix.Fstat(n, &st) == nil && st.Ino == o.stat.Ino && st.Dev == o.stat.Dev {
+			o.close()
+			o.fd = n
+			return o, false, nil
+		}
+		unix.Close(n)
+	}
+	return o, true, nil
+}
+
+// split cuts a path into directory and last component; slashes at the end stay
+// with the name, whose meaning they change.
+func split(path string) (dir, name string) {
+	end := len(strings.TrimRight(path, "/"))
+	if end == 0 {
+		return "/", "."
+	}
+	i := strings.LastIndexByte(path[:end], '/')
+	switch {
+	case i < 0:
+		return "", path
+	case i == 0:
+		return "/", path[1:]
+	}
+	return path[:i], path[i+1:]
+}
+
+func join(dir, name string) string {
+	switch name {
+	case "", ".":
+		return dir
+	case "..":
+		if i := strings.LastIndexByte(dir, '/'); i > 0 {
+			return dir[:i]
+		}
+		return "/"
+	}
+	if dir == "/" {
+		return "/" + name
+	}
+	return dir + "/" + name
+}

@@ -1,0 +1,129 @@
+package broker
+
+import (
+	"encoding/binary"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// bind gives a Unix socket its name. The text is resolved once, to a pinned
+// directory, and the socket is bound there by its last component: a text with
+// slashes could be led elsewhere between the decision and the kernel's look.
+func (w *worker) bind(sock int32, addr, size uint64) (int64, error) {
+	var buf [110]byte // struct sockaddr_un of linux/un.h
+	if size < 3 || size > uint64(len(buf)) {
+		return 0, errNotMine
+	}
+	if err := readExact(w.call.TID, addr, buf[:size]); err != nil {
+		return 0, err
+	}
+	if binary.NativeEndian.Uint16(buf[:2]) != unix.AF_UNIX || buf[2] == 0 {
+		return 0, errNotMine
+	}
+	text := cString(buf[2:size])
+	p, err := w.resolve(w.call.TID, unix.AT_FDCWD, text)
+	if err != nil {
+		return 0, err
+	}
+	defer p.close()
+	if !w.ours(p.path) {
+		return 0, errNotMine
+	}
+	if l, err := p.at(); err == nil && l.kind != KindNone {
+		return 0, unix.EADDRINUSE
+	}
+	own, err := duplicate(w.call.TID, sock)
+	if err != nil {
+		return 0, unix.EBADF
+	}
+	defer unix.Close(own)
+	ch := Change{Op: OpBind, Path: p.path, Dir: p.dir, Name: p.name, ToDir: -1}
+	return 0, w.change(&ch, func() error {
+		if err := unix.Fchdir(p.dir); err != nil {
+			return err
+		}
+		return w.withUmask(func() error { return unix.Bind(own, &unix.SockaddrUnix{Name: p.name}) })
+	})
+}
+
+func cString(b []byte) string {
+	for i, c := range b {
+		if c == 0 {
+			return string(b[:i])
+		}
+	}
+	return string(b)
+}
+
+// Requests of ioctl that change an inode or another file (linux/fs.h).
+const (
+	fsSetFlags   = 0x40086602
+	fsSetFlags32 = 0x40046602
+	fsSetXattr   = 0x401c5820
+	fiClone      = 0x40049409
+	fiCloneRange = 0x4020940d
+	fiDedupe     = 0xc0189436
+	ext4MoveExt  = 0xc028660f
+)
+
+// ioctl carries out changes of inode flags. Cloning, deduplicating and moving
+// extents need a descriptor open for writing, and that was granted by us: they
+// are writes, and the kernel's.
+func (w *worker) ioctl(fd int32, request uint32, arg uint64) (int64, error) {
+	size := 0
+	switch request {
+	case fiClone, fiCloneRange, fiDedupe, ext4MoveExt:
+		return 0, errNotMine
+	case fsSetFlags, fsSetFlags32:
+		size = 4
+	case fsSetXattr:
+		size = 28
+	default:
+		return 0, unix.EPERM // verity, encryption, generations
+	}
+	var buf [28]byte
+	if err := readExact(w.call.TID, arg, buf[:size]); err != nil {
+		return 0, err
+	}
+	return w.alter(OpIoctl, target{dirfd: fd, byFD: true}, func(o *object) error {
+		if k := kindOf(o.stat.Mode); k != KindFile && k != KindDir {
+			return unix.ENOTTY
+		}
+		file, err := unix.Open(o.name(), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(file)
+		if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(file), uintptr(request), uintptr(unsafe.Pointer(&buf[0]))); e != 0 {
+			return e
+		}
+		return nil
+	})
+}
+
+// estranged notes that from now on a caller may have a root or mounts of its
+// own. What such a caller names is not what we would find: all its calls are
+// continued, and meet the mounts that it inherited, read-only.
+func estranged(w *worker, c *Call) (int64, error) {
+	w.b.foreign.Store(true)
+	return 0, errNotMine
+}
+
+// foreign says whether a caller sees another root or other mounts than the
+// workspace's own.
+func (w *worker) foreign(tid uint32) bool {
+	if !w.b.foreign.Load() {
+		return false
+	}
+	pid := "/proc/" + strconv.FormatUint(uint64(tid), 10)
+	var root, own, ns unix.Stat_t
+	if unix.Stat(pid+"/root", &root) != nil || unix.Fstat(w.b.config.View, &own) != nil {
+		return true
+	}
+	if unix.Stat(pid+"/ns/mnt", &ns) != nil {
+		return true
+	}
+	return root.Ino != own.Ino || root.Dev != own.Dev || ns.Ino != w.b.mountNS
+}

@@ -1,0 +1,105 @@
+package broker
+
+import "golang.org/x/sys/unix"
+
+// handlers gives the calls that every architecture has; see legacy for the
+// older forms of amd64. A trapped call that is missing here is continued, and
+// fails on the read-only mount.
+func handlers() map[int32]handler {
+	t := map[int32]handler{
+		unix.SYS_OPENAT: func(w *worker, c *Call) (int64, error) {
+			return w.openAt(dirfd(c, 0), c.Args[1], int(int32(c.Args[2])), uint32(c.Args[3]))
+		},
+		unix.SYS_OPENAT2: func(w *worker, c *Call) (int64, error) {
+			return w.openat2(dirfd(c, 0), c.Args[1], c.Args[2], c.Args[3])
+		},
+		unix.SYS_MKDIRAT: func(w *worker, c *Call) (int64, error) { return w.mkdirAt(dirfd(c, 0), c.Args[1], uint32(c.Args[2])) },
+		unix.SYS_MKNODAT: func(w *worker, c *Call) (int64, error) {
+			return w.mknodAt(dirfd(c, 0), c.Args[1], uint32(c.Args[2]), c.Args[3])
+		},
+		unix.SYS_UNLINKAT: func(w *worker, c *Call) (int64, error) {
+			return w.unlinkAt(dirfd(c, 0), c.Args[1], int(int32(c.Args[2])))
+		},
+		unix.SYS_SYMLINKAT: func(w *worker, c *Call) (int64, error) { return w.symlinkAt(c.Args[0], dirfd(c, 1), c.Args[2]) },
+		unix.SYS_LINKAT: func(w *worker, c *Call) (int64, error) {
+			return w.linkAt(dirfd(c, 0), c.Args[1], dirfd(c, 2), c.Args[3], int(int32(c.Args[4])))
+		},
+		unix.SYS_RENAMEAT: func(w *worker, c *Call) (int64, error) {
+			return w.renameAt(dirfd(c, 0), c.Args[1], dirfd(c, 2), c.Args[3], 0)
+		},
+		unix.SYS_RENAMEAT2: func(w *worker, c *Call) (int64, error) {
+			return w.renameAt(dirfd(c, 0), c.Args[1], dirfd(c, 2), c.Args[3], uint(uint32(c.Args[4])))
+		},
+		unix.SYS_TRUNCATE: func(w *worker, c *Call) (int64, error) { return w.truncate(c.Args[0], int64(c.Args[1])) },
+		unix.SYS_UMASK:    umask,
+		unix.SYS_BIND: func(w *worker, c *Call) (int64, error) {
+			return w.bind(dirfd(c, 0), c.Args[1], uint64(uint32(c.Args[2])))
+		},
+		unix.SYS_IOCTL:   func(w *worker, c *Call) (int64, error) { return w.ioctl(dirfd(c, 0), uint32(c.Args[1]), c.Args[2]) },
+		unix.SYS_CHROOT:  estranged,
+		unix.SYS_UNSHARE: estranged,
+		unix.SYS_CLONE:   estranged,
+		unix.SYS_SETNS:   estranged,
+	}
+	metadata(t)
+	legacy(t)
+	return t
+}
+
+func metadata(t map[int32]handler) {
+	t[unix.SYS_FCHMOD] = func(w *worker, c *Call) (int64, error) { return w.chmod(byFD(c), uint32(c.Args[1])) }
+	t[unix.SYS_FCHMODAT] = func(w *worker, c *Call) (int64, error) { return w.chmod(at(c, 0, true), uint32(c.Args[2])) }
+	t[unix.SYS_FCHMODAT2] = func(w *worker, c *Call) (int64, error) {
+		return w.chmod(atFlags(c, 3), uint32(c.Args[2]))
+	}
+	t[unix.SYS_FCHOWN] = func(w *worker, c *Call) (int64, error) { return w.chown(byFD(c), uint32(c.Args[1]), uint32(c.Args[2])) }
+	t[unix.SYS_FCHOWNAT] = func(w *worker, c *Call) (int64, error) {
+		return w.chown(atFlags(c, 4), uint32(c.Args[2]), uint32(c.Args[3]))
+	}
+	t[unix.SYS_UTIMENSAT] = func(w *worker, c *Call) (int64, error) {
+		return w.utimensat(dirfd(c, 0), c.Args[1], c.Args[2], int(int32(c.Args[3])))
+	}
+	t[unix.SYS_FACCESSAT] = func(w *worker, c *Call) (int64, error) { return w.access(at(c, 0, true), uint32(c.Args[2]), 0) }
+	t[unix.SYS_FACCESSAT2] = func(w *worker, c *Call) (int64, error) {
+		return w.access(atFlags(c, 3), uint32(c.Args[2]), int(int32(c.Args[3])))
+	}
+	t[unix.SYS_STATFS] = func(w *worker, c *Call) (int64, error) { return w.statfs(path(c, true), c.Args[1]) }
+	t[unix.SYS_FSTATFS] = func(w *worker, c *Call) (int64, error) { return w.statfs(byFD(c), c.Args[1]) }
+	for nr, t2 := range map[int32]func(*Call) target{
+		unix.SYS_SETXATTR:  func(c *Call) target { return path(c, true) },
+		unix.SYS_LSETXATTR: func(c *Call) target { return path(c, false) },
+		unix.SYS_FSETXATTR: byFD,
+	} {
+		t[nr] = func(w *worker, c *Call) (int64, error) {
+			return w.setxattr(t2(c), c.Args[1], c.Args[2], c.Args[3], int(int32(c.Args[4])))
+		}
+	}
+	for nr, t2 := range map[int32]func(*Call) target{
+		unix.SYS_REMOVEXATTR:  func(c *Call) target { return path(c, true) },
+		unix.SYS_LREMOVEXATTR: func(c *Call) target { return path(c, false) },
+		unix.SYS_FREMOVEXATTR: byFD,
+	} {
+		t[nr] = func(w *worker, c *Call) (int64, error) { return w.removexattr(t2(c), c.Args[1]) }
+	}
+}
+
+// dirfd is a descriptor argument: 32 bits, whatever the register's rest says.
+func dirfd(c *Call, n int) int32 { return int32(uint32(c.Args[n])) }
+
+func byFD(c *Call) target { return target{dirfd: dirfd(c, 0), byFD: true} }
+
+func path(c *Call, follow bool) target {
+	return target{dirfd: unix.AT_FDCWD, addr: c.Args[0], follow: follow}
+}
+
+func at(c *Call, n int, follow bool) target {
+	return target{dirfd: dirfd(c, n), addr: c.Args[n+1], follow: follow}
+}
+
+// atFlags is a target whose AT_ flags are argument n.
+func atFlags(c *Call, n int) target {
+	flags := uint32(c.Args[n])
+	t := at(c, 0, flags&unix.AT_SYMLINK_NOFOLLOW == 0)
+	t.empty = flags&unix.AT_EMPTY_PATH != 0
+	return t
+}

@@ -1,0 +1,7 @@
+//go:build linux && !amd64
+
+package broker
+
+// legacy has nothing to add: newer architectures have only the forms with a
+// directory argument.
+func legacy(map[int32]handler) {}

@@ -1,0 +1,89 @@
+package broker
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxVetted bounds the files that are read to vet a change, in bytes.
+const maxVetted = 1 << 20
+
+var errTooLong = errors.New("it is too long to be looked at")
+
+// replaceVetted carries out a rename over a file whose content matters. What
+// was read is what is put there, in a file of our own: whoever still has the
+// old one open, mapped or linked under another name changes nothing by it.
+func (w *worker) replaceVetted(ch *Change, v Verdict) error {
+	after, mode, err := readAt(ch.Dir, ch.Name)
+	if err != nil {
+		return err
+	}
+	before, _, err := readAt(ch.ToDir, ch.ToName)
+	if err != nil && err != unix.ENOENT {
+		return err
+	}
+	if err := v.Vet(before, after); err != nil {
+		v.Rule += ": " + err.Error()
+		return w.refuse(ch, v)
+	}
+	if err := w.b.config.Recorder.Before(ch); err != nil {
+		return errno(err)
+	}
+	err = putCopy(ch, after, mode)
+	w.b.config.Recorder.After(ch, err)
+	return err
+}
+
+// putCopy writes the copy beside its place and renames it there.
+func putCopy(ch *Change, data []byte, mode uint32) error {
+	var random [8]byte
+	_, _ = rand.Read(random[:])
+	name := ".carrel-" + hex.EncodeToString(random[:])
+	fd, err := unix.Openat(ch.ToDir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(os.FileMode(mode & 0o777))
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = unix.Renameat(ch.ToDir, name, ch.ToDir, ch.ToName)
+	}
+	if err != nil {
+		_ = unix.Unlinkat(ch.ToDir, name, 0)
+		return err
+	}
+	return unix.Unlinkat(ch.Dir, ch.Name, 0)
+}
+
+// readAt reads a small regular file by a pinned directory.
+func readAt(dir int, name string) ([]byte, uint32, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, 0, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, 0, unix.EACCES
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxVetted+1))
+	if err == nil && len(data) > maxVetted {
+		err = errTooLong
+	}
+	return data, st.Mode, err
+}

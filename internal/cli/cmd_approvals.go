@@ -1,0 +1,303 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/supervisor"
+
+	"github.com/spf13/cobra"
+)
+
+// lookAgain is how often --follow looks for workspaces that were started since.
+const lookAgain = 500 * time.Millisecond
+
+func (a *app) approvalsCommand() *cobra.Command {
+	var follow, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "approvals [flags]",
+		Short: "List what waits for your word",
+		Long: `Lists the operations of all running workspaces that wait for a person's word,
+oldest first. What nobody answers by its deadline is denied. With --follow it
+goes on with what comes and how it is answered, until it is interrupted.
+
+The subject comes from inside: read it before you approve.
+` + plainStatusHelp,
+		Example: `  carrel approvals
+  carrel approvals --follow
+  carrel approvals --json`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if follow {
+				return a.followApprovals(cmd.Context(), asJSON)
+			}
+			return a.approvals(cmd.Context(), asJSON)
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON: one list, or one object a line with --follow")
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) approveCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "approve ID",
+		Short: "Allow one operation that waits",
+		Long: `Shows an operation that waits and allows it, once, when you type its id again.
+It takes a person at a terminal of their own: started by an agent, from behind
+walls, or with its input from elsewhere, this command is refused. That check is
+best effort. ID is an id of ` + "`carrel approvals`" + ` or its beginning.
+` + plainStatusHelp,
+		Example: `  carrel approve 5d20e1
+  carrel approve 5d`,
+		Args:              oneArg("the id of an approval"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.approve(cmd.Context(), args[0]) },
+		ValidArgsFunction: a.completeApproval,
+	}
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) denyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "deny ID",
+		Short: "Refuse one operation that waits",
+		Long: `Refuses an operation that waits, without waiting for its deadline. Unlike
+approving, it needs no terminal: scripts may say no. ID is an id of
+` + "`carrel approvals`" + ` or its beginning.
+` + plainStatusHelp,
+		Example: `  carrel deny 5d20e1
+  carrel deny 5d`,
+		Args:              oneArg("the id of an approval"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.refuse(cmd.Context(), args[0]) },
+		ValidArgsFunction: a.completeApproval,
+	}
+	return explainFlagErrors(cmd)
+}
+
+// waiting asks all workspaces for what waits, oldest first.
+func (a *app) waiting(ctx context.Context) ([]api.Approval, map[string]supervisor.Entry, error) {
+	entries, err := a.running()
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	byID := make(map[string]supervisor.Entry)
+	var list []api.Approval
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, e := range entries {
+		byID[e.ID] = e
+		wg.Go(func() {
+			err := e.Stream(ctx, api.Request{Op: api.OpApprovals}, func(r api.Reply) error {
+				if r.Approval != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					r.Approval.Workspace = e.ID
+					list = append(list, *r.Approval)
+				}
+				return nil
+			})
+			if err != nil && e.Alive() {
+				mu.Lock()
+				defer mu.Unlock()
+				fmt.Fprintf(a.err, "carrel: %s\n", oneLine(err.Error()))
+			}
+		})
+	}
+	wg.Wait()
+	slices.SortFunc(list, func(x, y api.Approval) int { return x.Asked.Compare(y.Asked) })
+	return list, byID, nil
+}
+
+func (a *app) approvals(ctx context.Context, asJSON bool) error {
+	list, _, err := a.waiting(ctx)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(a.out, notNil(list))
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(a.out, "nothing waits for approval")
+	}
+	for i, one := range list {
+		if i > 0 {
+			fmt.Fprintln(a.out)
+		}
+		printApproval(a.out, one)
+	}
+	return nil
+}
+
+// printApproval shows one operation; every byte of it is escaped.
+func printApproval(w io.Writer, one api.Approval) {
+	state := "waits until " + one.Deadline.Local().Format(time.TimeOnly)
+	if one.Answer != "" {
+		state = one.Answer
+	}
+	fmt.Fprintf(w, "%s  %s\n", oneLine(one.ID), oneLine(state))
+	t := &table{}
+	t.row("what", one.Operation+" "+quoteIf(one.Subject))
+	if one.Reason != "" {
+		t.row("why", one.Reason)
+	}
+	if one.Rule != "" {
+		t.row("rule", ruleText(api.Denial{Rule: one.Rule, Source: one.Source}))
+	}
+	if one.Hint != "" {
+		t.row("hint", one.Hint)
+	}
+	t.row("run", one.Workspace)
+	if one.Project != "" {
+		t.row("project", quoteIf(one.Project))
+	}
+	t.print(w, "  ")
+}
+
+// followApprovals prints what comes in any workspace, those that start later
+// included, until it is interrupted.
+func (a *app) followApprovals(ctx context.Context, asJSON bool) error {
+	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	followed := make(map[string]bool)
+	for {
+		entries, err := a.running()
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			mu.Lock()
+			begin := !followed[e.ID]
+			followed[e.ID] = true
+			mu.Unlock()
+			if !begin {
+				continue
+			}
+			wg.Go(func() {
+				_ = e.Stream(ctx, api.Request{Op: api.OpApprovals, Follow: true}, func(r api.Reply) error {
+					mu.Lock()
+					defer mu.Unlock()
+					return a.tellApproval(e.ID, r.Approval, asJSON)
+				})
+				mu.Lock()
+				defer mu.Unlock()
+				delete(followed, e.ID) // it is looked for again if it still lives
+			})
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+func (a *app) tellApproval(workspace string, one *api.Approval, asJSON bool) error {
+	if one == nil {
+		return nil
+	}
+	one.Workspace = workspace
+	if !asJSON {
+		printApproval(a.out, *one)
+		return nil
+	}
+	line, err := json.Marshal(one)
+	if err == nil {
+		_, err = fmt.Fprintf(a.out, "%s\n", plainJSON(line))
+	}
+	return err
+}
+
+// findApproval finds what an argument names, and the workspace that it is of.
+func (a *app) findApproval(ctx context.Context, prefix string) (api.Approval, supervisor.Entry, error) {
+	list, byID, err := a.waiting(ctx)
+	if err != nil {
+		return api.Approval{}, supervisor.Entry{}, err
+	}
+	one, err := supervisor.PickApproval(list, prefix)
+	if err != nil {
+		return one, supervisor.Entry{}, noSuch("approval", prefix, "carrel approvals", err)
+	}
+	return one, byID[one.Workspace], nil
+}
+
+// approve asks the person at the terminal. The supervisor looks at us first,
+// so that nobody types an id for nothing; it looks again at the end, and what
+// it says counts.
+func (a *app) approve(ctx context.Context, prefix string) error {
+	one, e, err := a.findApproval(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	req := api.Request{Op: api.OpApprove, ID: one.ID, Check: true}
+	if _, err := a.call(ctx, e, req); err != nil {
+		return err
+	}
+	tty, err := supervisor.OpenTerminal()
+	if err != nil {
+		return err
+	}
+	defer tty.Close()
+	var text strings.Builder
+	printApproval(&text, one)
+	fmt.Fprintf(&text, "Type %s to allow this once, anything else to leave it: ", one.ID)
+	typed, err := tty.Ask(text.String())
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(typed) != one.ID {
+		return errors.New("that is not the id; nothing was approved\nhint: `carrel deny " + one.ID + "` refuses it")
+	}
+	req.Check = false
+	if _, err := a.call(ctx, e, req); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "approved %s\n", one.ID)
+	return nil
+}
+
+func (a *app) refuse(ctx context.Context, prefix string) error {
+	one, e, err := a.findApproval(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	if _, err := a.call(ctx, e, api.Request{Op: api.OpDeny, ID: one.ID}); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "denied %s\n", one.ID)
+	return nil
+}
+
+func (a *app) call(ctx context.Context, e supervisor.Entry, req api.Request) (api.Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	return e.Call(ctx, req)
+}
+
+// completeApproval names what waits.
+func (a *app) completeApproval(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	list, _, _ := a.waiting(cmd.Context())
+	var names []string
+	for _, one := range list {
+		names = append(names, one.ID+"\t"+oneLine(shorten(one.Operation+" "+one.Subject, columnMax)))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"carrel/internal/api"
+
+	"github.com/spf13/cobra"
+)
+
+// endTime is how long a workspace has to end: it gets five seconds to do it in
+// order, and then is made to.
+const endTime = 15 * time.Second
+
+func (a *app) pauseCommand() *cobra.Command {
+	return a.holdCommand(api.OpPause, "Stop every process of a workspace for a while",
+		`Freezes all processes of a running workspace; nothing in it runs until it is
+resumed. Processes that had been stopped already stay so after that. A time
+limit (--timeout) goes on. WORKSPACE is an id of `+"`carrel ps`"+` or its beginning.
+`, "paused")
+}
+
+func (a *app) resumeCommand() *cobra.Command {
+	return a.holdCommand(api.OpResume, "Let a paused workspace go on",
+		`Lets go on what `+"`carrel pause`"+` has stopped, and nothing else. WORKSPACE is an id of
+`+"`carrel ps`"+` or its beginning.
+`, "resumed")
+}
+
+func (a *app) holdCommand(op, short, long, done string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: op + " WORKSPACE", Short: short, Long: long + plainStatusHelp,
+		Example: "  carrel " + op + " 3f2a91c0\n  carrel " + op + " 3f",
+		Args:    oneArg("a workspace"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := a.workspaceNamed(args[0])
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), pauseTime)
+			defer cancel()
+			if _, err := e.Call(ctx, api.Request{Op: op}); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.out, "%s %s\n", done, e.ID)
+			return nil
+		},
+		ValidArgsFunction: a.completeWorkspace,
+	}
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) stopCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "stop WORKSPACE",
+		Short: "End a running workspace",
+		Long: `Asks the command of a workspace to end, as SIGTERM does, and after five seconds
+makes it; everything inside ends with it. What waits for approval is denied, and
+a paused workspace goes on so that it can end in order. Returns when it has
+ended. WORKSPACE is an id of ` + "`carrel ps`" + ` or its beginning.
+` + plainStatusHelp,
+		Example: `  carrel stop 3f2a91c0
+  carrel stop 3f`,
+		Args: oneArg("a workspace"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := a.workspaceNamed(args[0])
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), endTime)
+			defer cancel()
+			if _, err := e.Call(ctx, api.Request{Op: api.OpStop}); err != nil && e.Alive() {
+				return err
+			}
+			if err := e.WaitEnd(ctx); err != nil {
+				return fmt.Errorf("%w\nhint: kill -KILL %d ends its supervisor and everything inside", err, e.PID)
+			}
+			fmt.Fprintf(a.out, "stopped %s\n", e.ID)
+			return nil
+		},
+		ValidArgsFunction: a.completeWorkspace,
+	}
+	return explainFlagErrors(cmd)
+}

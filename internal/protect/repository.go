@@ -1,0 +1,136 @@
+package protect
+
+import (
+	"slices"
+	"strings"
+)
+
+// Repository judges a path within a git directory, relative to it: "config",
+// "hooks/pre-commit", "modules/lib/config". It is for bare and embedded
+// repositories, whose directory BareRepository has recognised; Name does the
+// same below every ".git".
+func Repository(path string, fold bool) (rule string, level Level) {
+	parts := split(path, fold)
+	if len(parts) == 0 {
+		return "", None
+	}
+	return repository(parts)
+}
+
+// BareRepository says whether a directory with these names in it is a git
+// directory: HEAD, objects, refs and config. That is the known way round
+// protected names: git takes its configuration and hooks from any such directory
+// that it stands in. A directory with "commondir" instead of objects and refs is
+// one as well, and so is one whose configuration comes later; config is asked
+// for because HEAD, objects and refs alone run nothing.
+func BareRepository(has func(name string) bool) bool {
+	return has("HEAD") && has("config") && (has("objects") && has("refs") || has("commondir"))
+}
+
+// Birth says whether a protected name of git may be made in a git directory
+// that was itself born inside; path is relative to that directory. These are
+// what init, clone, worktree and submodule write: configuration, the files that
+// tie a worktree to its repository, and the directory of hooks, in which only
+// samples are (and those are no protected names). All other protected names are
+// refused there too.
+func Birth(path string, fold bool) bool {
+	parts := split(path, fold)
+	for len(parts) > 2 && (parts[0] == "worktrees" || parts[0] == "modules") {
+		parts = parts[1:]
+		if at := slices.IndexFunc(parts[1:], isControl); at >= 0 {
+			parts = parts[1+at:]
+		}
+	}
+	if len(parts) != 1 {
+		return false
+	}
+	switch parts[0] {
+	case "config", "config.worktree", "commondir", "gitdir", "hooks":
+		return true
+	}
+	return false
+}
+
+// controls are names in a git directory that make git run programs or look
+// elsewhere.
+var controls = map[string]string{
+	"config":          "git runs what it names",
+	"config.worktree": "git runs what it names",
+	"commondir":       "git takes configuration and hooks from there",
+	"gitdir":          "git takes the repository from there",
+	"hooks":           "git runs it",
+}
+
+func isControl(name string) bool { return controls[name] != "" }
+
+// repository judges the components below a git directory; none is the
+// directory itself. A new ".git" is listed: whoever makes one makes a repository
+// or a link to one. Bringing content to that name is for Renamed.
+func repository(parts []string) (rule string, level Level) {
+	if len(parts) == 0 {
+		return "a repository", Listed
+	}
+	switch parts[0] {
+	case "worktrees":
+		if len(parts) > 2 {
+			return repository(parts[2:])
+		}
+		return "", None
+	case "modules":
+		return modules(parts)
+	}
+	return control(parts)
+}
+
+// modules judges what is below "modules". A submodule's name may hold slashes,
+// so its repository may start at any depth. Where refs, logs and objects of a
+// submodule begin, names are branches and hashes: a branch may be called config.
+func modules(parts []string) (rule string, level Level) {
+	for i := 2; i < len(parts); i++ {
+		switch parts[i] {
+		case "objects", "refs", "logs":
+			return rule, level
+		}
+		if r, l := control(parts[i:]); l > level {
+			rule, level = r, l
+		}
+	}
+	return rule, level
+}
+
+// control judges names directly in a git directory.
+func control(parts []string) (rule string, level Level) {
+	name, last := parts[0], parts[len(parts)-1]
+	switch {
+	case name == "hooks" && len(parts) == 2 && strings.HasSuffix(last, ".sample"):
+		return "", None // git never runs a name that ends so
+	case name == "hooks" || len(parts) == 1 && isControl(name):
+		return name + ": " + controls[name], Protected
+	case name == "info" && len(parts) == 2 && last == "attributes":
+		return "info/attributes: git runs the drivers that it chooses", Protected
+	case (name == "remotes" || name == "branches") && len(parts) > 1:
+		return name + ": git takes addresses of remotes from it", Protected
+	case name == "rebase-merge" && len(parts) == 2 && (last == "git-rebase-todo" || strings.HasPrefix(last, "strategy")):
+		return "rebase-merge: git rebase --continue runs its exec lines and strategies", Listed
+	}
+	return "", None
+}
+
+// carriesControl says whether a directory brought to this place below a git
+// directory can hold control files of git.
+func carriesControl(parts []string) bool {
+	if len(parts) == 0 {
+		return true
+	}
+	switch parts[0] {
+	case "info", "remotes", "branches":
+		return len(parts) == 1
+	case "worktrees":
+		return len(parts) < 3 || carriesControl(parts[2:])
+	case "modules":
+		return len(parts) < 3 || !slices.ContainsFunc(parts[2:], func(p string) bool {
+			return p == "objects" || p == "refs" || p == "logs"
+		})
+	}
+	return false
+}

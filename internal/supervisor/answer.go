@@ -1,0 +1,156 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"carrel/internal/api"
+)
+
+// caller is who sent a request, as far as answering goes.
+type caller struct {
+	inside bool
+	// human says why the caller is not a person at a terminal; nil when it is.
+	human func(agent func(Process) string) *api.Denial
+}
+
+// answer carries one request out and writes the whole answer. ctx ends when
+// the caller goes.
+func (s *Server) answer(ctx context.Context, conn net.Conn, who caller, req api.Request) {
+	if who.inside {
+		s.answerInside(conn, req)
+		return
+	}
+	var last api.Reply
+	switch req.Op {
+	case api.OpStatus:
+		last = api.Reply{OK: true, Status: s.status()}
+	case api.OpStop:
+		s.Stop()
+		last = api.Reply{OK: true}
+	case api.OpPause, api.OpResume:
+		last = s.pauseOrResume(ctx, req.Op)
+	case api.OpEvents:
+		last = s.events(ctx, conn, req.Follow)
+	case api.OpApprovals:
+		last = s.approvals(ctx, conn, req.Follow)
+	case api.OpApprove, api.OpDeny:
+		last = s.decide(who, req)
+	default:
+		last = refusal(api.CodeRequest, req.Op, req.Op, fmt.Sprintf("there is no operation %.40q", req.Op), "is the program that runs there another version?")
+	}
+	_ = writeLine(conn, last)
+}
+
+// answerInside is all that a process behind walls or in a container gets.
+func (s *Server) answerInside(conn net.Conn, req api.Request) {
+	reply := refusal(api.CodeInside, req.Op, req.Op, "a process inside walls or a container may only ask for the status", "do it outside, in the namespaces that carrel was started in")
+	if req.Op == api.OpStatus {
+		reply = api.Reply{OK: true, Status: &api.WorkspaceStatus{ID: s.cfg.ID, State: s.state()}}
+	}
+	_ = writeLine(conn, reply)
+}
+
+func (s *Server) status() *api.WorkspaceStatus {
+	st := &api.WorkspaceStatus{ID: s.cfg.ID, State: s.state(), Project: s.cfg.Project, Argv: boundArgv(s.cfg.Argv),
+		Persona: s.cfg.Persona, Started: s.cfg.Started, Pending: s.queue.len()}
+	if s.door != nil {
+		st.PID = s.door.pid
+	}
+	return st
+}
+
+func (s *Server) pauseOrResume(ctx context.Context, op string) api.Reply {
+	ctx, cancel := context.WithTimeout(ctx, workDeadline)
+	defer cancel()
+	if err := s.change(ctx, op == api.OpPause); err != nil {
+		code := api.CodeNotPaused
+		if err == errBusy {
+			code = api.CodeBusy
+		}
+		return refusal(code, op, s.cfg.ID, err.Error(), "`carrel stop "+s.cfg.ID+"` works in any case")
+	}
+	return api.Reply{OK: true, Status: s.status()}
+}
+
+// decide takes an answer to an approval. Saying no needs nobody in particular.
+func (s *Server) decide(who caller, req api.Request) api.Reply {
+	waits, ok := s.queue.get(req.ID)
+	if !ok {
+		return notWaiting(req)
+	}
+	if req.Op == api.OpApprove {
+		if why := who.human(s.cfg.Agent); why != nil {
+			return api.Reply{Error: why}
+		}
+	}
+	if req.Check {
+		return api.Reply{OK: true, Approval: &waits}
+	}
+	how := api.AnswerDenied
+	if req.Op == api.OpApprove {
+		how = api.AnswerApproved
+	}
+	if !s.queue.take(req.ID, how, req.Op == api.OpApprove) {
+		return notWaiting(req)
+	}
+	waits.Answer = how
+	return api.Reply{OK: true, Approval: &waits}
+}
+
+func notWaiting(req api.Request) api.Reply {
+	return refusal(api.CodeNotFound, req.Op, req.ID, fmt.Sprintf("no approval %.40q is waiting: it was answered, or its time is over", req.ID), "`carrel approvals` lists what waits")
+}
+
+// events sends what was kept, and with follow what comes, until one side ends.
+func (s *Server) events(ctx context.Context, conn net.Conn, follow bool) api.Reply {
+	kept, f := s.hub.subscribe()
+	defer s.hub.unsubscribe(f)
+	for i := range kept {
+		if writeLine(conn, api.Reply{OK: true, More: true, Event: &kept[i]}) != nil {
+			return api.Reply{}
+		}
+	}
+	if follow {
+		f.each(ctx, func(e api.Event) error { return writeLine(conn, api.Reply{OK: true, More: true, Event: &e}) })
+	}
+	return api.Reply{OK: true}
+}
+
+// approvals sends what waits, and with follow each that comes or is answered.
+func (s *Server) approvals(ctx context.Context, conn net.Conn, follow bool) api.Reply {
+	_, f := s.hub.subscribe()
+	defer s.hub.unsubscribe(f)
+	sent := make(map[string]bool)
+	for _, a := range s.queue.list() {
+		sent[a.ID] = true
+		if writeLine(conn, api.Reply{OK: true, More: true, Approval: &a}) != nil {
+			return api.Reply{}
+		}
+	}
+	if follow {
+		f.each(ctx, func(e api.Event) error {
+			if e.Approval == nil || e.Kind == api.EventAsked && sent[e.Approval.ID] {
+				return nil
+			}
+			delete(sent, e.Approval.ID)
+			return writeLine(conn, api.Reply{OK: true, More: true, Approval: e.Approval})
+		})
+	}
+	return api.Reply{OK: true}
+}
+
+// each hands events on until the caller or the workspace ends.
+func (f *follower) each(ctx context.Context, send func(api.Event) error) {
+	for {
+		select {
+		case e, ok := <-f.events:
+			if !ok || send(e) != nil {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}

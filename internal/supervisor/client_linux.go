@@ -1,0 +1,117 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"carrel/internal/api"
+
+	"golang.org/x/sys/unix"
+)
+
+// Call sends a request that has one reply. A refusal is an *api.Denial.
+func (e Entry) Call(ctx context.Context, req api.Request) (api.Reply, error) {
+	var last api.Reply
+	err := e.Stream(ctx, req, func(r api.Reply) error {
+		last = r
+		return nil
+	})
+	return last, err
+}
+
+// Stream sends a request and hands on each line of the answer, the last one
+// too, until it is over, ctx ends, or each gives an error.
+func (e Entry) Stream(ctx context.Context, req api.Request, each func(api.Reply) error) error {
+	conn, err := e.dial()
+	if err != nil {
+		return fmt.Errorf("reaching workspace %s: %w", e.ID, err)
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	if err := writeLine(conn, req); err != nil {
+		return e.failed(ctx, err)
+	}
+	in := lineReader(conn)
+	for {
+		r, err := readReply(in)
+		if err != nil {
+			return e.failed(ctx, err)
+		}
+		if r.Error != nil {
+			return r.Error
+		}
+		if !r.OK {
+			return fmt.Errorf("workspace %s: the answer is neither yes nor no", e.ID)
+		}
+		if err := each(r); err != nil || !r.More {
+			return err
+		}
+	}
+}
+
+func (e Entry) failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
+		err = errors.New("it has ended")
+	}
+	return fmt.Errorf("talking to workspace %s: %w", e.ID, err)
+}
+
+// dial connects, and sees that the process that listens is the manifest's.
+func (e Entry) dial() (*net.UnixConn, error) {
+	dir, err := openDir(e.dir, false)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socketPath(dir, e.ID), Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	var cred *unix.Ucred
+	var credErr error
+	err = raw.Control(func(fd uintptr) { cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err = errors.Join(err, credErr); err == nil && (int(cred.Uid) != os.Geteuid() || int(cred.Pid) != e.PID) {
+		err = fmt.Errorf("process %d of user %d listens there, not %d", cred.Pid, cred.Uid, e.PID)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// WaitEnd waits until the supervisor of an entry has ended.
+func (e Entry) WaitEnd(ctx context.Context) error {
+	me, err := self()
+	if err != nil {
+		return err
+	}
+	for wait := 5 * time.Millisecond; !gone(e.Manifest, me); wait = min(2*wait, 100*time.Millisecond) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for workspace %s to end: %w", e.ID, ctx.Err())
+		case <-time.After(wait):
+		}
+	}
+	return nil
+}
+
+// Alive says whether the supervisor of an entry still runs, as far as this
+// process can see.
+func (e Entry) Alive() bool {
+	me, err := self()
+	return err == nil && !gone(e.Manifest, me)
+}

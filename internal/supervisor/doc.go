@@ -1,0 +1,17 @@
+// Package supervisor is how a running workspace can be seen and held from
+// outside: its socket, its entry in the registry, the queue of operations that
+// wait for a person's word, its events, pause and stop; and the client of all
+// that. One [Server] lives in the process of each run; there is no daemon.
+//
+// Who asks counts more than what is asked. A caller is identified by the
+// kernel (pidfd, uid, namespaces): another user gets nothing, a process behind
+// walls or in a container gets a status of one word, and only a person at a
+// terminal may approve. That last one is best effort: programs of the same
+// user can imitate a person, and what is checked here is what makes it hard.
+//
+// Everything is bounded: lines, connections, waiting approvals, events kept
+// for slow readers. Stop shares no lock and no queue with anything else. What
+// comes from inside is data here; whoever prints it escapes it. The package
+// knows no policy and imports only package api; the run gives it what freezes
+// and stops (see [Config]).
+package supervisor

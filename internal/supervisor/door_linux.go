@@ -1,0 +1,235 @@
+package supervisor
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"carrel/internal/api"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds on callers. Beyond the first number a connection is kept in reserve:
+// it may only stop the workspace, and the newest pushes the oldest out, so
+// that whoever holds all connections open keeps nobody from stopping.
+const (
+	maxConnections = 64
+	maxReserve     = 16
+	openTries      = 5 // when another run takes the empty directory away meanwhile
+)
+
+// door is the listening end: it knows who comes and bounds how many.
+type door struct {
+	pid      int
+	dir      *os.File
+	id       string
+	listener *net.UnixListener
+	answer   func(context.Context, net.Conn, caller, api.Request)
+
+	ctx     context.Context
+	end     context.CancelFunc
+	wg      sync.WaitGroup
+	mu      sync.Mutex
+	open    map[net.Conn]bool
+	reserve []net.Conn
+}
+
+// open registers the workspace in the first place that can be used, and
+// listens there.
+func open(c Config, answer func(context.Context, net.Conn, caller, api.Request)) (*door, error) {
+	if !wellFormed(c.ID) {
+		return nil, fmt.Errorf("the workspace id %q is not lower-case hexadecimal", c.ID)
+	}
+	m, err := self()
+	if err != nil {
+		return nil, fmt.Errorf("looking at this process: %w", err)
+	}
+	m.ID, m.Project, m.Argv, m.Persona, m.Started = c.ID, c.Project, boundArgv(c.Argv), c.Persona, c.Started
+	errs := []error{errors.New("no place for the supervisor's socket")}
+	for _, path := range c.Dirs {
+		d, err := openAt(path, m)
+		if err == nil {
+			d.pid, d.answer, d.open = m.PID, answer, make(map[net.Conn]bool)
+			d.ctx, d.end = context.WithCancel(context.Background())
+			_ = look(d.dir) // sweeps
+			d.wg.Go(d.accept)
+			return d, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+func openAt(path string, m api.Manifest) (*door, error) {
+	var err error
+	for range openTries {
+		var dir *os.File
+		if dir, err = openDir(path, true); err != nil {
+			return nil, err
+		}
+		if err = register(dir, m); errors.Is(err, os.ErrNotExist) {
+			dir.Close() // taken away by a run that ended just now
+			continue
+		}
+		if err == nil {
+			var l *net.UnixListener
+			if l, err = listen(dir, m.ID); err == nil {
+				return &door{dir: dir, id: m.ID, listener: l}, nil
+			}
+			unregister(dir, m.ID)
+		}
+		dir.Close()
+		return nil, err
+	}
+	return nil, err
+}
+
+// maxSocketPath is what fits into an address, see unix(7).
+const maxSocketPath = 107
+
+// socketPath names a socket in an open directory: by its own path where that
+// is short enough, since people see it in lists, else through the descriptor.
+func socketPath(dir *os.File, id string) string {
+	name := id + ".sock"
+	if p := filepath.Join(dir.Name(), name); len(p) <= maxSocketPath {
+		return p
+	}
+	return descriptor(dir) + "/" + name
+}
+
+func listen(dir *os.File, id string) (*net.UnixListener, error) {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketPath(dir, id), Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false) // by name through the directory, see unregister
+	if err := unix.Fchmodat(int(dir.Fd()), id+".sock", 0o600, 0); err != nil {
+		l.Close()
+		return nil, &os.PathError{Op: "chmod", Path: socketPath(dir, id), Err: err}
+	}
+	return l, nil
+}
+
+// close ends all conversations and takes the entry away. It does not wait for
+// an operation that hangs.
+func (d *door) close() {
+	if d == nil {
+		return
+	}
+	d.listener.Close()
+	unregister(d.dir, d.id)
+	done := make(chan struct{})
+	go func() { d.wg.Wait(); close(done) }()
+	select { // what is being said may be said to its end
+	case <-done:
+	case <-time.After(200 * time.Millisecond):
+	}
+	d.end()
+	d.mu.Lock()
+	for conn := range d.open {
+		conn.Close()
+	}
+	for _, conn := range d.reserve {
+		conn.Close()
+	}
+	d.mu.Unlock()
+	d.dir.Close()
+}
+
+func (d *door) accept() {
+	for {
+		conn, err := d.listener.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // out of descriptors, most likely
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		p, err := identify(conn)
+		if err != nil {
+			conn.Close()
+			continue
+		}
+		full, ok := d.admit(conn, p.inside)
+		if !ok {
+			p.close()
+			conn.Close()
+			continue
+		}
+		d.wg.Go(func() {
+			defer p.close()
+			defer d.leave(conn)
+			d.converse(conn, p, full)
+		})
+	}
+}
+
+// admit finds a connection a place, of its own or in reserve. Callers from
+// inside have no reserve.
+func (d *door) admit(conn net.Conn, inside bool) (full, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.open) < maxConnections {
+		d.open[conn] = true
+		return false, true
+	}
+	if inside {
+		return true, false
+	}
+	if len(d.reserve) == maxReserve {
+		d.reserve[0].Close()
+		d.reserve = d.reserve[1:]
+	}
+	d.reserve = append(d.reserve, conn)
+	return true, true
+}
+
+func (d *door) leave(conn net.Conn) {
+	conn.Close()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.open, conn)
+	for i, c := range d.reserve {
+		if c == conn {
+			d.reserve = append(d.reserve[:i:i], d.reserve[i+1:]...)
+			break
+		}
+	}
+}
+
+// converse reads the one request of a connection and has it answered.
+func (d *door) converse(conn *net.UnixConn, p *peer, full bool) {
+	_ = conn.SetReadDeadline(time.Now().Add(lineDeadline))
+	in := bufio.NewReaderSize(conn, requestBuffer)
+	req, err := readRequest(in)
+	if err != nil {
+		_ = writeLine(conn, refusal(api.CodeRequest, "", "", err.Error(), "one JSON object a line, at most 64 KiB"))
+		return
+	}
+	if full && req.Op != api.OpStop {
+		_ = writeLine(conn, refusal(api.CodeBusy, req.Op, d.id, fmt.Sprintf("%d connections are open already", maxConnections), "end a program that follows this workspace; `carrel stop` works in any case"))
+		return
+	}
+	ctx, cancel := context.WithCancel(d.ctx)
+	defer cancel()
+	if req.Follow {
+		_ = conn.SetReadDeadline(time.Time{})
+		go func() { // nothing more is expected: the end, or an error
+			_, _ = in.ReadByte()
+			cancel()
+		}()
+	}
+	d.answer(ctx, conn, caller{inside: p.inside, human: func(agent func(Process) string) *api.Denial { return notHuman(p, agent) }}, req)
+}
+
+// requestBuffer bounds a request. It is a line's bound; memory is taken only
+// when a caller has been admitted.
+const requestBuffer = maxLine

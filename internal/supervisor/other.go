@@ -1,0 +1,49 @@
+//go:build !linux
+
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"carrel/internal/api"
+)
+
+// errHere is the honest answer on a system where nothing can be supervised.
+var errHere = errors.New("workspaces run on Linux only; not supported here")
+
+type door struct{ pid int }
+
+func open(Config, func(context.Context, net.Conn, caller, api.Request)) (*door, error) {
+	return nil, errHere
+}
+
+func (*door) close() {}
+
+// Find finds nothing here.
+func Find([]string) ([]Entry, error) { return nil, errHere }
+
+// Call reaches nobody here.
+func (Entry) Call(context.Context, api.Request) (api.Reply, error) { return api.Reply{}, errHere }
+
+// Stream reaches nobody here.
+func (Entry) Stream(context.Context, api.Request, func(api.Reply) error) error { return errHere }
+
+// WaitEnd has nothing to wait for here.
+func (Entry) WaitEnd(context.Context) error { return errHere }
+
+// Terminal is a terminal for a question; there is none here.
+type Terminal struct{}
+
+// OpenTerminal has nothing to open here.
+func OpenTerminal() (*Terminal, error) { return nil, errHere }
+
+// Ask cannot ask here.
+func (*Terminal) Ask(string) (string, error) { return "", errHere }
+
+// Close does nothing here.
+func (*Terminal) Close() {}
+
+// Alive says no: nothing runs here.
+func (Entry) Alive() bool { return false }

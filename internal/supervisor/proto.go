@@ -1,0 +1,85 @@
+package supervisor
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"carrel/internal/api"
+)
+
+// Bounds of a conversation.
+const (
+	maxLine      = 64 << 10
+	lineDeadline = 5 * time.Second  // for a caller to send its request, and to take a line
+	workDeadline = 15 * time.Second // for the supervisor to carry one out
+)
+
+var errLine = fmt.Errorf("a line of more than %d bytes", maxLine)
+
+// readRequest reads a caller's line. Unknown fields are an error: a caller that
+// means more than is understood must not believe that it was obeyed.
+func readRequest(in *bufio.Reader) (api.Request, error) {
+	var r api.Request
+	line, err := readLine(in)
+	if err != nil {
+		return r, err
+	}
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		return r, fmt.Errorf("a line that is not understood: %w", err)
+	}
+	if d.More() {
+		return r, errors.New("a line with more than one value")
+	}
+	return r, nil
+}
+
+// readReply reads a supervisor's line; one of a later version may say more.
+func readReply(in *bufio.Reader) (api.Reply, error) {
+	var r api.Reply
+	line, err := readLine(in)
+	if err == nil {
+		err = json.Unmarshal(line, &r)
+	}
+	return r, err
+}
+
+// readLine reads one line; it is valid until the next.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	line, err := in.ReadSlice('\n')
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull):
+		return nil, errLine
+	case err == io.EOF && len(line) > 0:
+		return nil, io.ErrUnexpectedEOF
+	}
+	return line, err
+}
+
+func lineReader(conn net.Conn) *bufio.Reader { return bufio.NewReaderSize(conn, maxLine) }
+
+// writeLine sends one value; the other end has to take it in time.
+func writeLine(conn net.Conn, v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("writing an answer: %w", err)
+	}
+	if len(line) >= maxLine {
+		return errLine
+	}
+	_ = conn.SetWriteDeadline(time.Now().Add(lineDeadline))
+	_, err = conn.Write(append(line, '\n'))
+	return err
+}
+
+// refusal makes an answer that says no.
+func refusal(code, op, subject, message, hint string) api.Reply {
+	return api.Reply{Error: &api.Denial{Code: code, Operation: op, Subject: subject, Message: message, Rule: "supervisor", Source: "built in", Hint: hint}}
+}

@@ -1,0 +1,111 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"carrel/internal/api"
+)
+
+// maxManifest bounds an entry of the registry; maxArgv what is written of a
+// command line, in bytes.
+const (
+	maxManifest = 64 << 10
+	maxArgv     = 4 << 10
+)
+
+// Dirs are the places of the registry, best first, for an environment:
+// $XDG_RUNTIME_DIR/carrel, and run/ in the state directory, where state is
+// $XDG_STATE_HOME/carrel or "" for none. A run takes the first that it can
+// use, a client looks into all.
+func Dirs(runtime, state string) []string {
+	var dirs []string
+	if filepath.IsAbs(runtime) {
+		dirs = append(dirs, filepath.Join(runtime, "carrel"))
+	}
+	if filepath.IsAbs(state) {
+		dirs = append(dirs, filepath.Join(state, "run"))
+	}
+	return dirs
+}
+
+// Entry is one live workspace of the registry.
+type Entry struct {
+	api.Manifest
+	dir string
+}
+
+// Errors of Pick.
+var (
+	ErrNone      = errors.New("no such workspace is running")
+	ErrAmbiguous = errors.New("several match")
+)
+
+// Pick finds the entry whose id begins with prefix; one that is it exactly
+// goes before others.
+func Pick(entries []Entry, prefix string) (Entry, error) {
+	i, err := pick(prefix, len(entries), func(i int) string { return entries[i].ID })
+	if err != nil {
+		return Entry{}, err
+	}
+	return entries[i], nil
+}
+
+// PickApproval is Pick for approvals.
+func PickApproval(list []api.Approval, prefix string) (api.Approval, error) {
+	i, err := pick(prefix, len(list), func(i int) string { return list[i].ID })
+	if err != nil {
+		return api.Approval{}, err
+	}
+	return list[i], nil
+}
+
+func pick(prefix string, n int, id func(int) string) (int, error) {
+	found, exact := -1, -1
+	var names []string
+	for i := range n {
+		if prefix == "" || !strings.HasPrefix(id(i), prefix) {
+			continue
+		}
+		if id(i) == prefix {
+			if exact >= 0 {
+				return 0, fmt.Errorf("%w: the id %s twice", ErrAmbiguous, prefix)
+			}
+			exact = i
+		}
+		found = i
+		names = append(names, id(i))
+	}
+	switch {
+	case exact >= 0:
+		return exact, nil
+	case len(names) == 0:
+		return 0, ErrNone
+	case len(names) > 1:
+		return 0, fmt.Errorf("%w: %s", ErrAmbiguous, strings.Join(names[:min(len(names), 8)], ", "))
+	}
+	return found, nil
+}
+
+// boundArgv keeps a command line within maxArgv bytes.
+func boundArgv(argv []string) []string {
+	var out []string
+	left := maxArgv
+	for _, a := range argv {
+		if len(a) > left {
+			return append(out, a[:left]+"...")
+		}
+		left -= len(a)
+		if out = append(out, a); len(out) == 256 {
+			return append(out, "...")
+		}
+	}
+	return out
+}
+
+// wellFormed says whether an id is one of ours: it becomes part of a file name.
+func wellFormed(id string) bool {
+	return id != "" && len(id) <= 32 && strings.Trim(id, "0123456789abcdef") == ""
+}

@@ -1,0 +1,212 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"carrel/internal/api"
+)
+
+// Freezer stops every process of a workspace and lets them go on. Freeze may
+// be called on what is frozen, Thaw on what is not.
+type Freezer interface {
+	Freeze() error
+	Thaw() error
+}
+
+// Config is what a run tells its server.
+type Config struct {
+	ID      string // lower-case hexadecimal
+	Project string
+	Argv    []string
+	Persona string
+	Started time.Time
+	Dirs    []string // see [Dirs]; the first that can be used is
+
+	// Freezer pauses; nil where that cannot be done.
+	Freezer Freezer
+	// Stop asks the workspace to end and sees to it that it does. It is called
+	// once, on a goroutine of its own, and may take its time.
+	Stop func()
+	// Agent names the known agent that a process is, "" for none; nil knows none.
+	Agent func(Process) string
+}
+
+// Server answers for one workspace. All methods may be called concurrently,
+// and on nil, where Ask answers no.
+type Server struct {
+	cfg   Config
+	queue *queue
+	hub   *hub
+	door  *door // the listening end; nil when there is none
+
+	turn     chan struct{} // held while freezing or thawing
+	gate     func(hold bool)
+	paused   atomic.Bool
+	stopping atomic.Bool
+	stopOnce sync.Once
+	ending   sync.Once
+}
+
+// Serve registers a workspace and begins to answer. With an error the server
+// is usable all the same, but nobody can reach it and Ask answers no.
+func Serve(c Config) (*Server, error) {
+	if c.Agent == nil {
+		c.Agent = func(Process) string { return "" }
+	}
+	s := &Server{cfg: c, hub: newHub(c.ID), turn: make(chan struct{}, 1)}
+	s.queue = newQueue(c.ID, c.Project, s.hub.emit)
+	s.hub.emit(api.Event{Kind: api.EventStarted})
+	var err error
+	if s.door, err = open(c, s.answer); err != nil {
+		s.queue.close()
+	}
+	return s, err
+}
+
+// Ask waits until a person approves or denies an operation. It is no when
+// nobody has answered by the deadline, when ctx or the workspace ends, and at
+// once when too much waits already or nobody could answer. Of the approval
+// the operation, subject, rule, source, reason and hint count.
+func (s *Server) Ask(ctx context.Context, a api.Approval, deadline time.Time) bool {
+	return s != nil && s.queue.ask(ctx, a, deadline)
+}
+
+// Emit tells followers of something that happened.
+func (s *Server) Emit(e api.Event) {
+	if s != nil {
+		s.hub.emit(e)
+	}
+}
+
+// SetGate gives what holds new work of the workspace back while it is paused:
+// it is called with true before a freeze and with false after a thaw.
+func (s *Server) SetGate(gate func(hold bool)) {
+	if s == nil {
+		return
+	}
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	s.gate = gate
+	if s.paused.Load() {
+		s.hold(true)
+	}
+}
+
+// Paused says whether the workspace is paused.
+func (s *Server) Paused() bool { return s != nil && s.paused.Load() }
+
+// Pause freezes the workspace.
+func (s *Server) Pause(ctx context.Context) error { return s.change(ctx, true) }
+
+// Resume lets it go on.
+func (s *Server) Resume(ctx context.Context) error { return s.change(ctx, false) }
+
+// Stop denies what waits and has the workspace end. It waits for nothing.
+func (s *Server) Stop() {
+	if s == nil {
+		return
+	}
+	s.stopOnce.Do(func() {
+		s.stopping.Store(true)
+		go func() { // a command has to run to end in order
+			ctx, cancel := context.WithTimeout(context.Background(), workDeadline)
+			defer cancel()
+			_ = s.change(ctx, false)
+		}()
+		if s.cfg.Stop != nil {
+			go s.cfg.Stop()
+		}
+		go s.queue.close()
+		go s.hub.emit(api.Event{Kind: api.EventStopping})
+	})
+}
+
+// Close denies what waits, ends all conversations and takes the entry out of
+// the registry. Call it when the workspace has ended, or is about to.
+func (s *Server) Close() {
+	if s == nil {
+		return
+	}
+	s.ending.Do(func() {
+		s.stopping.Store(true)
+		s.queue.close()
+		s.hub.emit(api.Event{Kind: api.EventEnded})
+		s.hub.close()
+		s.door.close()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = s.change(ctx, false)
+	})
+}
+
+var (
+	errBusy     = errors.New("another pause or resume is under way and takes its time")
+	errNoFreeze = errors.New("this workspace cannot be paused here")
+	errEnding   = errors.New("the workspace is ending")
+)
+
+// change freezes or thaws, one at a time.
+func (s *Server) change(ctx context.Context, pause bool) error {
+	if s == nil || s.cfg.Freezer == nil {
+		return errNoFreeze
+	}
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return errBusy
+	}
+	switch {
+	case s.paused.Load() == pause:
+		return nil
+	case pause && s.stopping.Load():
+		return errEnding
+	case pause:
+		return s.freeze()
+	}
+	if err := s.cfg.Freezer.Thaw(); err != nil {
+		return err
+	}
+	s.hold(false)
+	s.paused.Store(false)
+	s.hub.emit(api.Event{Kind: api.EventResumed})
+	return nil
+}
+
+func (s *Server) freeze() error {
+	s.hold(true)
+	if err := s.cfg.Freezer.Freeze(); err != nil {
+		err = errors.Join(err, s.cfg.Freezer.Thaw())
+		s.hold(false)
+		return err
+	}
+	s.paused.Store(true)
+	if s.stopping.Load() { // it came meanwhile, and its own thaw found nothing to do
+		_ = s.cfg.Freezer.Thaw()
+		s.hold(false)
+		s.paused.Store(false)
+		return errEnding
+	}
+	s.hub.emit(api.Event{Kind: api.EventPaused})
+	return nil
+}
+
+func (s *Server) hold(on bool) {
+	if s.gate != nil {
+		s.gate(on)
+	}
+}
+
+func (s *Server) state() string {
+	switch {
+	case s.stopping.Load():
+		return api.StateStopping
+	case s.paused.Load():
+		return api.StatePaused
+	}
+	return api.StateRunning
+}

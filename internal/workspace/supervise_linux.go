@@ -1,0 +1,80 @@
+package workspace
+
+import (
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"carrel/internal/agents"
+	"carrel/internal/api"
+	"carrel/internal/sandbox"
+	"carrel/internal/supervisor"
+
+	"golang.org/x/sys/unix"
+)
+
+// killGrace is how long after the command was killed the whole workspace is.
+const killGrace = 2 * time.Second
+
+// answerOutside begins to answer for a workspace that runs. stage is the
+// process id of its stage, groups are the directories of its control groups.
+// Where nobody can reach it the run goes on, with a note.
+func (p *Prepared) answerOutside(walls *sandbox.Walls, stage int, groups []string, r *api.Result) *supervisor.Server {
+	freezer, err := supervisor.NewFreezer(stage, groups)
+	if err != nil {
+		p.note("this workspace cannot be paused: %v", err)
+	}
+	server, err := supervisor.Serve(supervisor.Config{
+		ID: r.Workspace, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Started: r.Started,
+		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: stopper(walls, stage),
+	})
+	if err != nil {
+		p.note("`carrel ps`, `pause` and `stop` cannot reach this workspace, and nothing can be approved: %v", err)
+	}
+	return server
+}
+
+// supervisorDirs are the places of the registry. A command must neither see
+// nor write them.
+func supervisorDirs(getenv func(string) string) []string {
+	return supervisor.Dirs(getenv("XDG_RUNTIME_DIR"), StatePath(getenv))
+}
+
+// stopper asks the command to end, then makes it, then ends the stage and with
+// it everything inside. The pidfd is taken now, while the number is the
+// stage's; a workspace that is gone by then is not hurt any more.
+func stopper(walls *sandbox.Walls, stage int) func() {
+	pidfd, err := unix.PidfdOpen(stage, 0)
+	return func() {
+		_ = walls.Signal(sandbox.FirstCommand, syscall.SIGTERM)
+		_ = walls.Signal(sandbox.FirstCommand, syscall.SIGCONT)
+		time.Sleep(stopGrace)
+		_ = walls.Signal(sandbox.FirstCommand, syscall.SIGKILL)
+		time.Sleep(killGrace)
+		if err == nil {
+			_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
+		}
+	}
+}
+
+// knownAgent names the agent that a process outside is, "" for none: by the
+// names of its program, or by its command line as recognition reads it.
+func (p *Prepared) knownAgent(proc supervisor.Process) string {
+	names := []string{proc.Name, filepath.Base(proc.Exe)}
+	if len(proc.Argv) > 0 {
+		names = append(names, filepath.Base(proc.Argv[0]))
+	}
+	for _, a := range agents.Known() {
+		if !a.SharedName && slices.ContainsFunc(a.Executables, func(e string) bool { return slices.Contains(names, e) }) {
+			return a.Name
+		}
+	}
+	host := agents.OSHost("/", p.place.home, "", p.getenv("PATH"), nil)
+	for _, argv := range [][]string{proc.Argv, {proc.Exe}} {
+		if m, ok := agents.Recognise(argv, host); ok {
+			return m.Agent.Name
+		}
+	}
+	return ""
+}
