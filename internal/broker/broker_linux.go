@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -61,6 +62,7 @@ type Broker struct {
 	closed  atomic.Bool
 	umasks  umasks
 	foreign atomic.Bool
+	leased  atomic.Int32
 	mountNS uint64 // inode of the workspace's own mount namespace
 }
 
@@ -144,6 +146,7 @@ type worker struct {
 	b     *Broker
 	trap  Trap
 	call  Call
+	late  bool // retrying, see Broker.later
 	bases bases
 	path  [2][pathMax]byte
 	link  [pathMax]byte
@@ -156,6 +159,7 @@ type handler func(w *worker, c *Call) (int64, error)
 var (
 	errNotMine  = errors.New("not the broker's")
 	errAnswered = errors.New("answered")
+	errLeased   = errors.New("somebody holds a lease")
 )
 
 func (w *worker) answer() {
@@ -165,16 +169,61 @@ func (w *worker) answer() {
 		w.trap.Continue(c.ID)
 		return
 	}
-	val, err := h(w, c)
+	w.reply(h(w, c))
+}
+
+func (w *worker) reply(val int64, err error) {
+	c := &w.call
 	switch {
 	case err == nil:
 		w.trap.Answer(c.ID, val, 0)
 	case err == errAnswered:
+	case err == errLeased && w.b.leased.Load() <= maxLeased && !w.late:
+		w.b.later(*c)
+	case err == errLeased:
+		w.trap.Answer(c.ID, 0, unix.EAGAIN)
 	case err == errNotMine:
 		w.trap.Continue(c.ID)
 	default:
 		w.trap.Answer(c.ID, 0, errno(err))
 	}
+}
+
+// maxLeased is how many opens may wait for leases at once; more answer EAGAIN.
+const (
+	maxLeased  = 16
+	leasePause = 20 * time.Millisecond
+	leaseLimit = time.Minute // fs.lease-break-time is 45 s by default
+)
+
+// later tries a call again until the kernel has broken the lease that is in
+// its way: on a thread of its own, so that nobody else waits.
+func (b *Broker) later(c Call) {
+	if b.leased.Add(1) > maxLeased {
+		b.leased.Add(-1)
+		b.config.Trap.Answer(c.ID, 0, unix.EAGAIN)
+		return
+	}
+	b.workers.Add(1)
+	go func() {
+		defer b.workers.Done()
+		defer b.leased.Add(-1)
+		runtime.LockOSThread()
+		w := &worker{b: b, trap: b.config.Trap, call: c, late: true}
+		defer w.bases.drop()
+		if becomeHands() != nil {
+			w.trap.Answer(c.ID, 0, unix.EAGAIN)
+			return
+		}
+		for end := time.Now().Add(leaseLimit); ; {
+			time.Sleep(leasePause)
+			val, err := b.table[c.Nr](w, &w.call)
+			if err != errLeased || time.Now().After(end) || b.closed.Load() || !w.trap.Valid(c.ID) {
+				w.reply(val, err)
+				return
+			}
+		}
+	}()
 }
 
 func errno(err error) syscall.Errno {

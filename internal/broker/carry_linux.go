@@ -129,6 +129,8 @@ func (w *worker) mknodAt(dirfd int32, addr uint64, mode uint32, _ uint64) (int64
 	case unix.S_IFREG, 0, unix.S_IFIFO, unix.S_IFSOCK:
 	case unix.S_IFCHR, unix.S_IFBLK:
 		return 0, unix.EPERM // devices are for nobody here
+	case unix.S_IFDIR:
+		return 0, unix.EPERM
 	default:
 		return 0, unix.EINVAL
 	}

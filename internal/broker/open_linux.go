@@ -12,7 +12,7 @@ const (
 	accessMode = unix.O_ACCMODE
 	tmpfile    = unix.O_TMPFILE &^ unix.O_DIRECTORY
 	// creating are the flags that are ours to carry out, not the file's.
-	creating = unix.O_CREAT | unix.O_EXCL | unix.O_TRUNC | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NOCTTY
+	creating = unix.O_CREAT | unix.O_EXCL | unix.O_TRUNC | unix.O_CLOEXEC | unix.O_NOCTTY
 )
 
 // request is one open, however it was spelled.
@@ -66,7 +66,13 @@ func (w *worker) carryOpen(r *request) (int64, error) {
 	if r.flags&unix.O_PATH != 0 || !r.changes() {
 		return w.carryRead(r)
 	}
+	if r.flags&(unix.O_CREAT|unix.O_DIRECTORY) == unix.O_CREAT|unix.O_DIRECTORY {
+		return 0, errNotMine // nonsense, before any name is looked at
+	}
 	if fd, ok := procDescriptor(r.path); ok {
+		if r.flags&unix.O_NOFOLLOW != 0 {
+			return 0, errNotMine
+		}
 		return w.reopen(r, fd)
 	}
 	if r.flags&tmpfile != 0 {
@@ -170,8 +176,8 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 	ch := Change{Op: OpCreate, Path: p.path, Dir: p.dir, Name: p.name, ToDir: -1}
 	err := w.change(&ch, func() error {
 		return w.withUmask(func() (err error) {
-			flags := r.flags&^(creating|unix.O_NONBLOCK) | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
-			fd, err = unix.Openat(p.dir, p.name, flags|r.flags&unix.O_NONBLOCK, r.mode&^(unix.S_ISUID|unix.S_ISGID))
+			flags := r.flags&^creating | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC // exclusive: no link is followed
+			fd, err = unix.Openat(p.dir, p.name, flags, r.mode&^(unix.S_ISUID|unix.S_ISGID))
 			return err
 		})
 	})
@@ -219,9 +225,21 @@ func (w *worker) openExisting(r *request, p *place, l look) (int64, error) {
 // openSame opens the regular file that was looked at, and no other. A lease
 // that somebody holds must not hold us: O_NONBLOCK, and the caller is told.
 func (w *worker) openSame(p *place, flags int, l look) (int, error) {
-	fd, err := unix.Openat(p.dir, p.name, flags|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	// Not O_NOFOLLOW: F_GETFL would show it.
+	fd, err := unix.Openat2(p.dir, p.name, &unix.OpenHow{
+		Flags: uint64(uint32(flags)) | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH,
+	})
+	if err == unix.EAGAIN && flags&unix.O_NONBLOCK == 0 {
+		return -1, errLeased
+	}
 	if err != nil {
 		return -1, err
+	}
+	if flags&unix.O_NONBLOCK == 0 {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags); err != nil {
+			unix.Close(fd)
+			return -1, err
+		}
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Ino != l.ino || st.Mode&unix.S_IFMT != unix.S_IFREG {
@@ -249,10 +267,6 @@ func (w *worker) hand(r *request, path string, fd int, undo func()) (int64, erro
 		}
 		defer unix.Close(ro)
 		give = ro
-	} else if r.flags&unix.O_NONBLOCK == 0 {
-		if err := setBlocking(fd); err != nil {
-			return 0, err
-		}
 	}
 	n, err := w.trap.AddFD(w.call.ID, give, r.flags&unix.O_CLOEXEC)
 	if err != nil {
@@ -275,7 +289,7 @@ func (w *worker) hand(r *request, path string, fd int, undo func()) (int64, erro
 // the mirror could be opened again through procfs, for writing.
 func (w *worker) readOnly(path string, like, flags int) (int, error) {
 	fd, err := unix.Openat2(w.b.config.View, path, &unix.OpenHow{
-		Flags:   uint64(flags&^(creating|accessMode)) | unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK,
+		Flags:   uint64(uint32(flags&^(creating|accessMode))) | unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK,
 		Resolve: inMirror | unix.RESOLVE_NO_SYMLINKS,
 	})
 	if err != nil {
@@ -287,20 +301,12 @@ func (w *worker) readOnly(path string, like, flags int) (int, error) {
 		return -1, unix.ESTALE
 	}
 	if flags&unix.O_NONBLOCK == 0 {
-		if err := setBlocking(fd); err != nil {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags); err != nil {
 			unix.Close(fd)
 			return -1, err
 		}
 	}
 	return fd, nil
-}
-
-func setBlocking(fd int) error {
-	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-	if err == nil {
-		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&^unix.O_NONBLOCK)
-	}
-	return err
 }
 
 // openTmpfile makes a file without a name in a directory of a root.

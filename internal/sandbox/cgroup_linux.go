@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,6 +86,14 @@ func (c *Cgroup) make(dir, file, value string) error {
 		return fmt.Errorf("limiting the control group: %w", err)
 	}
 	return nil
+}
+
+// Dirs are the group's directories, one a controller on v1; nil for no group.
+func (c *Cgroup) Dirs() []string {
+	if c == nil {
+		return nil
+	}
+	return slices.Clone(c.dirs)
 }
 
 // Join puts a process, and all that it starts, into the group.

@@ -418,6 +418,9 @@ func (w *Walls) TakeAPI() int {
 	return fd
 }
 
+// PID is the stage's process id; it is its own until Close has returned.
+func (w *Walls) PID() int { return w.pid }
+
 // Handles are what a broker needs of walls that were built with roots.
 type Handles struct {
 	Listener     int // of the seccomp filter's notifications

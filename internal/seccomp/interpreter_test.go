@@ -125,7 +125,12 @@ func variants() []Options {
 	for _, arch := range []Arch{AMD64, ARM64} {
 		for _, n := range []policy.Nesting{policy.NestedNone, policy.NestedUserns, policy.NestedFull} {
 			for _, debug := range []bool{false, true} {
-				all = append(all, Options{Arch: arch, Nesting: n, Debug: debug})
+				o := Options{Arch: arch, Nesting: n, Debug: debug}
+				all = append(all, o)
+				o.Broker = true
+				all = append(all, o)
+				o.Opens = true
+				all = append(all, o)
 			}
 		}
 	}
@@ -133,7 +138,7 @@ func variants() []Options {
 }
 
 func (o Options) String() string {
-	return fmt.Sprintf("arch %d, nesting %s, debug %v", o.Arch, o.Nesting, o.Debug)
+	return fmt.Sprintf("arch %d, nesting %s, debug %v, broker %v, opens %v", o.Arch, o.Nesting, o.Debug, o.Broker, o.Opens)
 }
 
 // action spells a verdict for tables: 0 allows, anything else is an errno.

@@ -302,7 +302,7 @@ func (p *Prepared) ownDirs() []string {
 	if file := config.UserFile(p.configOptions()); file != "" {
 		dirs = append(dirs, filepath.Dir(file))
 	}
-	return dirs
+	return append(dirs, supervisorDirs(p.getenv)...)
 }
 
 // makeOwnDirs makes our directories where a writable home would let a command

@@ -103,7 +103,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 			return r, errors.Join(err, io.finish())
 		}
 	}
-	err = p.supervise(walls, signals, r)
+	err = p.supervise(walls, group, b, signals, r)
 	p.endBroker(b)
 	p.mergeAgent()
 	lost := io.finish()
@@ -135,9 +135,14 @@ func (p *Prepared) lookAgain() error {
 
 // supervise waits for the command while links, signals and the clock are
 // answered. When it returns nothing inside is alive.
-func (p *Prepared) supervise(walls *sandbox.Walls, signals *signalRelay, r *api.Result) error {
+func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *brokered, signals *signalRelay, r *api.Result) error {
 	p.notes = append(p.notes, walls.Notes...)
 	signals.forward(walls)
+	desk := p.answerOutside(walls, walls.PID(), group.Dirs(), r)
+	defer desk.Close()
+	if b != nil {
+		desk.SetGate(b.Hold)
+	}
 	ctx, cancel := p.deadline()
 	defer cancel()
 	timedOut := context.AfterFunc(ctx, func() { p.endByClock(walls) })
@@ -148,6 +153,7 @@ func (p *Prepared) supervise(walls *sandbox.Walls, signals *signalRelay, r *api.
 		return err
 	}
 	exit, err := walls.Wait(sandbox.FirstCommand)
+	desk.Close() // before the stage is gone: it thaws what is frozen
 	expired := !timedOut()
 	walls.Close()
 	server.close()
