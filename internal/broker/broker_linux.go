@@ -63,29 +63,36 @@ type Broker struct {
 	umasks  umasks
 	foreign atomic.Bool
 	leased  atomic.Int32
+	self    int // /proc/self/fd
+	turn    *turn
 	mountNS uint64 // inode of the workspace's own mount namespace
 }
 
-// receivers is how many threads answer. One can be held by a slow disk or a
-// recorder that waits; more than a few only add switches.
-const receivers = 4
+// hands is how many threads answer. One at a time waits for the next call: the
+// kernel wakes every waiter for each, and all but one would go back to sleep.
+// Another takes over when a call takes long.
+const hands = 4
 
 // New starts a broker. It answers until Close, or until nobody is left to stop.
 func New(c Config) (*Broker, error) {
 	if len(c.Roots) == 0 {
 		return nil, errors.New("starting the broker: no roots")
 	}
-	b := &Broker{config: c, table: handlers(), umasks: newUmasks(c.Umask), mountNS: c.MountNS}
+	self, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("starting the broker: %w", err)
+	}
+	b := &Broker{config: c, table: handlers(), umasks: newUmasks(c.Umask), mountNS: c.MountNS, self: self, turn: newTurn()}
 	b.gate.init()
-	started := make(chan error, receivers)
-	for range receivers {
+	started := make(chan error, hands)
+	for range hands {
 		b.workers.Add(1)
 		go b.work(started)
 	}
-	var err error
-	for range receivers {
+	for range hands {
 		err = errors.Join(err, <-started)
 	}
+	go b.turn.watch()
 	if err != nil {
 		b.Close()
 		return nil, fmt.Errorf("starting the broker: %w", err)
@@ -100,7 +107,9 @@ func (b *Broker) Close() {
 	}
 	b.gate.open(true)
 	b.config.Trap.Close()
+	b.turn.end()
 	b.workers.Wait()
+	unix.Close(b.self)
 }
 
 // Hold stops answering (true) or goes on (false): while held, nothing of the
@@ -116,13 +125,17 @@ func (b *Broker) work(started chan<- error) {
 	if err != nil {
 		return
 	}
-	defer w.bases.drop()
-	for {
-		if err := w.trap.Receive(&w.call); err != nil {
-			return
+	defer w.drop()
+	for b.turn.take(w) {
+		for held := true; held; held = b.turn.done(w) {
+			if err := w.trap.Receive(&w.call); err != nil {
+				b.turn.end()
+				return
+			}
+			b.turn.busy(w)
+			b.gate.wait()
+			w.answer()
 		}
-		b.gate.wait()
-		w.answer()
 	}
 }
 
@@ -148,6 +161,9 @@ type worker struct {
 	call  Call
 	late  bool // retrying, see Broker.later
 	bases bases
+	procs procs
+	state atomic.Int32
+	calls atomic.Uint64
 	path  [2][pathMax]byte
 	link  [pathMax]byte
 }
@@ -210,7 +226,7 @@ func (b *Broker) later(c Call) {
 		defer b.leased.Add(-1)
 		runtime.LockOSThread()
 		w := &worker{b: b, trap: b.config.Trap, call: c, late: true}
-		defer w.bases.drop()
+		defer w.drop()
 		if becomeHands() != nil {
 			w.trap.Answer(c.ID, 0, unix.EAGAIN)
 			return

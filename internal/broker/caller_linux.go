@@ -71,30 +71,86 @@ func writeMemory(tid uint32, addr uint64, buf []byte) error {
 	return nil
 }
 
-// procLink names what a directory argument of the caller refers to.
-func procLink(tid uint32, dirfd int32) string {
-	pid := "/proc/" + strconv.FormatUint(uint64(tid), 10)
-	if dirfd == unix.AT_FDCWD {
-		return pid + "/cwd"
+// procs are the callers' directories in procfs, kept open: a descriptor means
+// one thread and no later one with its number.
+type procs struct {
+	known [16]proc
+	next  int
+}
+
+type proc struct {
+	tid uint32
+	fd  int
+}
+
+// proc opens a caller's directory in procfs. use is called with it, a second
+// time where the first was of a thread that is gone.
+func (w *worker) proc(tid uint32, use func(dir int) error) error {
+	for i := range w.procs.known {
+		p := &w.procs.known[i]
+		if p.tid != tid || tid == 0 {
+			continue
+		}
+		if err := use(p.fd); err != unix.ESRCH && err != unix.ENOENT {
+			return err
+		}
+		unix.Close(p.fd)
+		*p = proc{}
 	}
-	return pid + "/fd/" + strconv.Itoa(int(dirfd))
+	fd, err := unix.Open("/proc/"+strconv.FormatUint(uint64(tid), 10), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	p := &w.procs.known[w.procs.next]
+	w.procs.next = (w.procs.next + 1) % len(w.procs.known)
+	if p.tid != 0 {
+		unix.Close(p.fd)
+	}
+	*p = proc{tid, fd}
+	return use(fd)
+}
+
+// drop lets go of what the worker has pinned.
+func (w *worker) drop() {
+	w.bases.drop()
+	for _, p := range w.procs.known {
+		if p.tid != 0 {
+			unix.Close(p.fd)
+		}
+	}
+	w.procs = procs{}
+}
+
+// link names what a directory argument refers to, below the caller's directory.
+func procLink(dirfd int32) string {
+	if dirfd == unix.AT_FDCWD {
+		return "cwd"
+	}
+	return "fd/" + strconv.Itoa(int(dirfd))
 }
 
 // callerFD opens, as a path only, what the caller has at fd.
 func (w *worker) callerFD(tid uint32, fd int32) (int, error) {
-	if fd < 0 {
-		return -1, unix.EBADF
+	n := -1
+	err := unix.EBADF
+	if fd >= 0 {
+		_ = w.proc(tid, func(dir int) (e error) {
+			n, e = unix.Openat(dir, procLink(fd), unix.O_PATH|unix.O_CLOEXEC, 0)
+			if e == nil {
+				err = 0
+			}
+			return e
+		})
 	}
-	n, err := unix.Open(procLink(tid, fd), unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, unix.EBADF
+	if err != 0 {
+		return -1, err
 	}
 	return n, nil
 }
 
 // fdPath reads where one of our own descriptors is now.
 func (w *worker) fdPath(fd int) (string, error) {
-	n, err := unix.Readlink("/proc/self/fd/"+strconv.Itoa(fd), w.link[:])
+	n, err := unix.Readlinkat(w.b.self, strconv.Itoa(fd), w.link[:])
 	if err != nil {
 		return "", err
 	}

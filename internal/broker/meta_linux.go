@@ -68,7 +68,11 @@ func (w *worker) chmod(t target, mode uint32) (int64, error) {
 		if kindOf(o.stat.Mode) == KindSymlink {
 			return unix.EOPNOTSUPP
 		}
-		return unix.Fchmodat(unix.AT_FDCWD, o.name(), mode, 0)
+		err := unix.Fchmodat(o.fd, "", mode, unix.AT_EMPTY_PATH) // fchmodat2, Linux 6.6
+		if err == unix.ENOSYS || err == unix.EOPNOTSUPP || err == unix.EINVAL {
+			err = unix.Fchmodat(unix.AT_FDCWD, o.name(), mode, 0)
+		}
+		return err
 	})
 }
 
@@ -252,7 +256,7 @@ func (w *worker) access(t target, mode uint32, flags int) (int64, error) {
 	if v := w.b.config.Decider.Decide(&ch); !v.Allowed {
 		return 0, unix.EACCES // a question, not an attempt: no denial
 	}
-	return 0, unix.Faccessat2(unix.AT_FDCWD, o.name(), mode, flags&unix.AT_EACCESS)
+	return 0, unix.Faccessat2(o.fd, "", mode, flags&unix.AT_EACCESS|unix.AT_EMPTY_PATH)
 }
 
 const readOnlyFS = 1 // ST_RDONLY of statvfs(3)

@@ -83,16 +83,20 @@ func (w *worker) open(dir int, path string, flags, resolve uint64) (int, error) 
 // baseOf gives the mirror's descriptor of a caller's directory argument.
 // What the mirror does not show the same is not ours to change.
 func (w *worker) baseOf(tid uint32, dirfd int32) (int, error) {
-	link := procLink(tid, dirfd)
+	link := procLink(dirfd)
 	var st unix.Stat_t
-	if err := unix.Stat(link, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+	if err := w.proc(tid, func(dir int) error { return unix.Fstatat(dir, link, &st, 0) }); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return -1, errNotMine // the kernel says EBADF, ENOTDIR or ENOENT
 	}
 	if fd, ok := w.bases.find(st.Dev, st.Ino); ok {
 		return fd, nil
 	}
 	for range 3 { // the directory may be renamed between two looks
-		n, err := unix.Readlink(link, w.link[:])
+		n := 0
+		err := w.proc(tid, func(dir int) (e error) {
+			n, e = unix.Readlinkat(dir, link, w.link[:])
+			return e
+		})
 		if err != nil || n == len(w.link) || n == 0 || w.link[0] != '/' {
 			return -1, errNotMine
 		}

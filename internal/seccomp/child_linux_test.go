@@ -28,6 +28,13 @@ func TestMain(m *testing.M) {
 		os.Unsetenv(filterVariable)
 		die(installAndExec(level, os.Args[1:]))
 	}
+	if how, ok := os.LookupEnv(trapVariable); ok {
+		os.Unsetenv(trapVariable)
+		die(trapAndExec(how))
+	}
+	if name, ok := os.LookupEnv(callerVariable); ok {
+		die(json.NewEncoder(os.Stdout).Encode(callers[name]()))
+	}
 	if name, ok := os.LookupEnv(probeVariable); ok {
 		die(json.NewEncoder(os.Stdout).Encode(probes[name]()))
 	}

@@ -12,6 +12,11 @@
 //     unshare, the request of ioctl, family, type and protocol of socket, level
 //     and name of setsockopt, the value of personality.
 //   - A program is the rules compiled to classic BPF for one architecture.
+//   - A trapped call waits for an answer from outside (Options.Broker): an
+//     errno, a result, a descriptor, or word that the kernel shall go on.
+//   - A listener is where trapped calls arrive and are answered. It belongs to
+//     one program, which InstallListener put on a thread; everything that the
+//     thread starts is trapped there.
 //
 // What the rules rest on:
 //
@@ -29,6 +34,22 @@
 //   - Numbers that are always allowed are decided from architecture and number
 //     alone, so that Linux 5.11 and later answer them from a bitmap without
 //     running the program.
+//
+// What trapping rests on:
+//
+//   - The files that the broker guards are on a mount that is read-only for
+//     the callers. A call that no rule traps fails there with EROFS, so that a
+//     gap in the rules is a fault, not a hole; only what works on a descriptor
+//     that the broker granted has to be complete.
+//   - Letting a trapped call continue is never a permission: the kernel reads
+//     the caller's memory again.
+//   - What is decided by registers is decided in the program: opens for
+//     reading never leave the kernel unless Options.Opens asks for it.
+//   - Received calls can be killed but not interrupted (WAIT_KILLABLE_RECV), or
+//     a signal would have them carried out twice.
+//   - Every receiver that waits is woken for every call since Linux 6.6: one
+//     that waits is best, a few are good, many are slow. See
+//     BenchmarkReceivers.
 //
 // Limits. A filter sees numbers, not memory: paths, socket addresses and
 // structures behind pointers are invisible to it. Calls that write only with

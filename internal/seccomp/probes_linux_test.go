@@ -25,6 +25,7 @@ var probes = map[string]func() map[string]int{
 	"terminal":   probeTerminal,
 	"privileges": probePrivileges,
 	"cost":       probeCost,
+	"listeners":  probeListeners,
 }
 
 // probeEvery calls each number that some filter refuses at level none without

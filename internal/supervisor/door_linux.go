@@ -22,7 +22,7 @@ import (
 const (
 	maxConnections = 64
 	maxReserve     = 16
-	openTries      = 5 // when another run takes the empty directory away meanwhile
+	openTries      = 50 // when another run takes the empty directory away meanwhile
 )
 
 // door is the listening end: it knows who comes and bounds how many.
@@ -71,11 +71,14 @@ func openAt(path string, m api.Manifest) (*door, error) {
 	var err error
 	for range openTries {
 		var dir *os.File
-		if dir, err = openDir(path, true); err != nil {
+		if dir, err = openDir(path, true); errors.Is(err, os.ErrNotExist) {
+			continue // taken away by a run that ended just now
+		}
+		if err != nil {
 			return nil, err
 		}
 		if err = register(dir, m); errors.Is(err, os.ErrNotExist) {
-			dir.Close() // taken away by a run that ended just now
+			dir.Close()
 			continue
 		}
 		if err == nil {

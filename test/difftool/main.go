@@ -5,7 +5,8 @@
 // one on a bare directory, one behind walls.
 //
 //	difftool run -dir DIR -seed N -ops N -procs P -threads T
-//	difftool tree DIR
+//	difftool tree DIR     what is there, with metadata
+//	difftool posix DIR    single promises of a file system, in a new directory
 //
 // A worker is one thread of one process. Each has a place of its own, where it
 // works at the same time as all others, and all share one place, where they
@@ -55,8 +56,11 @@ func start(args []string) error {
 	if len(args) == 2 && args[0] == "tree" {
 		return printTree(os.Stdout, args[1])
 	}
+	if len(args) == 2 && args[0] == "posix" {
+		return posix(os.Stdout, args[1])
+	}
 	if len(args) == 0 || args[0] != "run" {
-		return errors.New("usage: difftool run FLAGS | difftool tree DIR")
+		return errors.New("usage: difftool run FLAGS | difftool tree DIR | difftool posix DIR")
 	}
 	var o options
 	set := flag.NewFlagSet("run", flag.ContinueOnError)

@@ -1,0 +1,78 @@
+package supervisor
+
+import (
+	"bufio"
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"carrel/internal/api"
+)
+
+const statTail = " S 10 20 30 34816 20 4194560 1 0 0 0 0 0 0 0 20 0 1 0 777 0 0\n"
+
+func TestParseStat(t *testing.T) {
+	for _, name := range []string{"sh", "", "a b", ") R 1 1 1 (", "((", "\xff\n"} {
+		s, err := parseStat("42 (" + name + ")" + statTail)
+		want := stat{name: name, state: 'S', ppid: 10, group: 20, session: 30, tty: 34816, front: 20, start: 777}
+		if err != nil || s != want {
+			t.Errorf("%q: %+v, %v", name, s, err)
+		}
+	}
+	for _, line := range []string{"", "1 (x", "1 )x(", "1 (x) S 1 2", "1 (x)" + strings.Replace(statTail, "20 30", "x 30", 1), "1 (x)" + strings.Replace(statTail, " S ", " SS ", 1)} {
+		if s, err := parseStat(line); err == nil {
+			t.Errorf("%q: %+v", line, s)
+		}
+	}
+}
+
+func FuzzParseStat(f *testing.F) {
+	f.Add("42 (sh)" + statTail)
+	f.Add("1 (x) S")
+	f.Fuzz(func(t *testing.T, line string) { _, _ = parseStat(line) })
+}
+
+func FuzzRequest(f *testing.F) {
+	f.Add([]byte(`{"op":"status"}` + "\n"))
+	f.Add([]byte(`{"op":"approve","id":"ab12cd","check":true}` + "\n{}"))
+	f.Add([]byte(`{"op":"status","more":1}` + "\n"))
+	f.Add([]byte("{"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := readRequest(bufio.NewReaderSize(bytes.NewReader(text), maxLine))
+		if err == nil && !bytes.Contains(text, []byte("\n")) {
+			t.Errorf("half a line was understood as %+v", r)
+		}
+	})
+}
+
+func TestRequestsAreStrict(t *testing.T) {
+	for _, line := range []string{`{"op":"stop","force":true}`, `{"op":"stop"} {}`, `["stop"]`, `stop`, ``, strings.Repeat(" ", maxLine)} {
+		if r, err := readRequest(bufio.NewReaderSize(strings.NewReader(line+"\n"), maxLine)); err == nil {
+			t.Errorf("%.40q: %+v", line, r)
+		}
+	}
+}
+
+func TestPick(t *testing.T) {
+	var list []api.Approval
+	for _, id := range []string{"ab12", "ab13", "cd", "cd45"} {
+		list = append(list, api.Approval{ID: id})
+	}
+	for _, c := range []struct{ prefix, want string }{
+		{"ab12", "ab12"}, {"ab13", "ab13"}, {"cd", "cd"}, {"cd4", "cd45"}, {"ab", ""}, {"", ""}, {"x", ""}, {"ab123", ""},
+	} {
+		if got, err := PickApproval(list, c.prefix); got.ID != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%q: %q, %v", c.prefix, got.ID, err)
+		}
+	}
+}
+
+func TestBoundArgv(t *testing.T) {
+	if got := boundArgv([]string{"a", strings.Repeat("x", 2*maxArgv), "b"}); len(got) != 2 || len(got[1]) > maxArgv+3 {
+		t.Errorf("%d words", len(got))
+	}
+	if got := boundArgv(slices.Repeat([]string{""}, 1000)); len(got) != 257 {
+		t.Errorf("%d words", len(got))
+	}
+}
