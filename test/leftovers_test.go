@@ -57,6 +57,7 @@ func TestNoLitter(t *testing.T) {
 			if after := w.outsideSh("find . | sort"); after != before {
 				t.Errorf("%s: the project was\n%sand is\n%s", e.name, before, after)
 			}
+			w.plain(w.bin, "ps") // sweeps what a killed supervisor leaves in the runtime directory
 			w.checkHome(home)
 			if left := w.cgroups(); len(left) > 0 {
 				t.Errorf("%s: control groups left: %q", e.name, left)

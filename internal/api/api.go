@@ -63,6 +63,7 @@ type Result struct {
 	Started   time.Time     `json:"started"`
 	Duration  time.Duration `json:"duration_ns"`
 	Changed   *int          `json:"changed_files,omitempty"` // nil: not counted
+	Listed    []string      `json:"listed,omitempty"`        // names made inside that could run code later, as the broker saw them
 	Born      []string      `json:"born_inside,omitempty"`   // names that could run code outside and did not exist before
 	Denials   []Denial      `json:"denials"`
 	Links     []Link        `json:"links,omitempty"`

@@ -121,6 +121,7 @@ func (w *worker) resolve(tid uint32, dirfd int32, path string) (place, error) {
 	if path == "" {
 		return place{}, unix.ENOENT
 	}
+	dirfd, path = throughProc(dirfd, path)
 	dir, name := split(path)
 	p := place{name: name}
 	var err error
@@ -143,11 +144,33 @@ func (w *worker) resolve(tid uint32, dirfd int32, path string) (place, error) {
 		return place{}, errNotMine
 	}
 	p.path = join(at, strings.TrimRight(name, "/"))
-	if !w.ours(p.path) && !w.ours(at) {
-		// A symlink may still lead into a root, which following calls see to.
-		return p, nil
-	}
 	return p, nil
+}
+
+// throughProc turns a path through the caller's own magic links into what they
+// mean: procfs in the mirror does not know the caller.
+func throughProc(dirfd int32, path string) (int32, string) {
+	rest, ok := strings.CutPrefix(path, "/proc/self/")
+	if !ok {
+		rest, ok = strings.CutPrefix(path, "/proc/thread-self/")
+	}
+	if !ok {
+		if rest, ok = strings.CutPrefix(path, "/dev/fd/"); !ok {
+			return dirfd, path
+		}
+		rest = "fd/" + rest
+	}
+	if below, ok := strings.CutPrefix(rest, "root/"); ok {
+		return dirfd, "/" + below
+	}
+	if below, ok := strings.CutPrefix(rest, "cwd/"); ok && strings.Trim(below, "/") != "" {
+		return unix.AT_FDCWD, strings.TrimLeft(below, "/")
+	}
+	number, below, ok := strings.Cut(strings.TrimPrefix(rest, "fd/"), "/")
+	if n, err := strconv.ParseUint(number, 10, 31); ok && err == nil && strings.HasPrefix(rest, "fd/") && strings.Trim(below, "/") != "" {
+		return int32(n), strings.TrimLeft(below, "/")
+	}
+	return dirfd, path
 }
 
 // beneath opens a relative path, also one that leaves its base.
@@ -201,6 +224,7 @@ func (w *worker) find(tid uint32, dirfd int32, path string, follow bool) (object
 	if path == "" {
 		return object{}, unix.ENOENT
 	}
+	dirfd, path = throughProc(dirfd, path)
 	flags := uint64(unix.O_NOFOLLOW)
 	if follow {
 		flags = 0

@@ -66,6 +66,8 @@ const (
 	fiCloneRange = 0x4020940d
 	fiDedupe     = 0xc0189436
 	ext4MoveExt  = 0xc028660f
+
+	casefold = 0x40000000 // FS_CASEFOLD_FL
 )
 
 // ioctl carries out changes of inode flags. Cloning, deduplicating and moving
@@ -86,6 +88,9 @@ func (w *worker) ioctl(fd int32, request uint32, arg uint64) (int64, error) {
 	var buf [28]byte
 	if err := readExact(w.call.TID, arg, buf[:size]); err != nil {
 		return 0, err
+	}
+	if request != fsSetXattr && binary.NativeEndian.Uint32(buf[:])&casefold != 0 {
+		return 0, unix.EPERM // names would be compared in another way than they were decided
 	}
 	return w.alter(OpIoctl, target{dirfd: fd, byFD: true}, func(o *object) error {
 		if k := kindOf(o.stat.Mode); k != KindFile && k != KindDir {

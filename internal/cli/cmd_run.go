@@ -118,7 +118,7 @@ func (a *app) announce(p *workspace.Prepared) {
 // only when there is something to say.
 func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 	tty := term.IsTerminal(int(os.Stderr.Fd()))
-	if !asJSON && !tty && len(r.Denials) == 0 && len(r.Notes) == 0 && len(r.Born) == 0 {
+	if !asJSON && !tty && len(r.Denials) == 0 && len(r.Notes) == 0 && len(r.Born) == 0 && len(r.Listed) == 0 {
 		return
 	}
 	var changed workspace.Changed
@@ -152,6 +152,11 @@ func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 		fmt.Fprintf(a.err, "carrel: %s, %s\n", count(changed.Files, "file changed", "files changed"), denials)
 	case len(r.Denials) > 0:
 		fmt.Fprintf(a.err, "carrel: %s\n", denials)
+	}
+	for _, name := range r.Listed {
+		if !slices.Contains(r.Born, name) {
+			fmt.Fprintf(a.err, "carrel: made inside: %s can make programs outside run code; look at it first\n", oneLine(name))
+		}
 	}
 	for _, name := range r.Born {
 		fmt.Fprintf(a.err, "carrel: WARNING: %s was created or replaced inside: programs outside act on it; look at it before you use git, an editor or an agent here\n", oneLine(name))

@@ -28,7 +28,7 @@ var layers = map[string][]string{
 	"sandbox":          {"policy"},
 	"sandbox/landlock": {},
 	"sandbox/stage":    {"sandbox", "sandbox/landlock"},
-	"workspace":        {"policy", "api", "config", "agents", "view", "display", "broker", "seccomp", "inside", "sandbox", "sandbox/landlock", "supervisor"},
+	"workspace":        {"policy", "api", "config", "agents", "view", "display", "protect", "broker", "seccomp", "inside", "sandbox", "sandbox/landlock", "supervisor"},
 	"doctor":           {"policy", "seccomp", "sandbox", "sandbox/landlock"},
 	"cli":              {"policy", "api", "config", "agents", "inside", "sandbox", "sandbox/stage", "supervisor", "workspace", "doctor"},
 	"house":            {},

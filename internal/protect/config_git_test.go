@@ -25,7 +25,7 @@ func git(t interface{ Helper() }, dir string, args ...string) (string, error) {
 func needGit(t testing.TB) {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("no git here")
+		t.Fatal("git is needed to compare with, and is not installed")
 	}
 }
 

@@ -41,9 +41,7 @@ func among(v string, words ...string) string {
 }
 
 // text is what people are told and git never interprets.
-func text(*entry, string, map[string]bool) string {
-	return ""
-}
+func text(*entry, string, map[string]bool) string { return "" }
 
 // line is text of one line: names and addresses of people.
 func line(_ *entry, v string, _ map[string]bool) string {

@@ -72,7 +72,7 @@ func Prepare(req Request) (*Prepared, error) {
 	if err := p.buildable(); err != nil {
 		return nil, err
 	}
-	p.guarded = protect(&p.place, p.Policy)
+	p.guarded = guardNames(&p.place, p.Policy)
 	if err := p.expandGlobs(); err != nil {
 		return nil, err
 	}

@@ -44,9 +44,9 @@ type protection struct {
 	write []string // git directories outside the project that commits need
 }
 
-// protect lists what exists now. Rules that the user gave for the same path
+// guardNames lists what exists now. Rules that the user gave for the same path
 // stand: an explicit write to .vscode opens .vscode.
-func protect(p *place, eff *policy.Effective) protection {
+func guardNames(p *place, eff *policy.Effective) protection {
 	t := protection{}
 	for _, n := range protectedNames {
 		t.readOnly(p.project+"/"+n.name, "protected name: "+n.why, eff)
@@ -144,7 +144,7 @@ func repositories(g gitDirs) []string {
 	return dirs
 }
 
-// sensitive are all paths that protect knows of, whether they exist or not:
+// sensitive are all paths that guardNames knows of, whether they exist or not:
 // what of them is there at the end and was not at the start was born inside.
 func sensitive(p *place) []string {
 	var out []string

@@ -104,7 +104,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 		}
 	}
 	err = p.supervise(walls, group, b, signals, r)
-	p.endBroker(b)
+	p.endBroker(b, r)
 	p.mergeAgent()
 	lost := io.finish()
 	if lost != nil && r.Exit == 0 {
@@ -126,7 +126,7 @@ func goneMeanwhile(err error) bool {
 func (p *Prepared) lookAgain() error {
 	p.facts.forgetBelow(p.place.project)
 	p.binds = nil
-	p.guarded = protect(&p.place, p.Policy)
+	p.guarded = guardNames(&p.place, p.Policy)
 	if err := p.expandGlobs(); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@
 //
 //	difftool run -dir DIR -seed N -ops N -procs P -threads T
 //	difftool tree DIR     what is there, with metadata
+//	difftool race DIR SECONDS [FORBIDDEN...]
 //	difftool posix DIR    single promises of a file system, in a new directory
 //
 // A worker is one thread of one process. Each has a place of its own, where it
@@ -58,6 +59,9 @@ func start(args []string) error {
 	}
 	if len(args) == 2 && args[0] == "posix" {
 		return posix(os.Stdout, args[1])
+	}
+	if len(args) >= 3 && args[0] == "race" {
+		return race(os.Stdout, args[1], args[2], args[3:])
 	}
 	if len(args) == 0 || args[0] != "run" {
 		return errors.New("usage: difftool run FLAGS | difftool tree DIR | difftool posix DIR")

@@ -1,0 +1,248 @@
+package workspace
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"carrel/internal/broker"
+	"carrel/internal/policy"
+	"carrel/internal/protect"
+)
+
+// decider decides changes by the policy, and by the names that make somebody
+// run code later, whether a rule speaks of them or not.
+type decider struct {
+	policy  *policy.Effective
+	project string
+	roots   []string
+	fold    map[string]bool // roots whose file system compares names without case
+	guarded []policy.Rule   // protected names that exist, by their own path
+	configs func(path string) bool
+
+	mu     sync.Mutex
+	born   map[string]bool // git directories made inside, which may get what init writes
+	listed map[string]bool // names made inside that could run code later
+}
+
+// maxListed bounds what one run lists, and the git directories born in it.
+const maxListed = 1000
+
+func newDecider(p *Prepared) *decider {
+	d := &decider{policy: p.Policy, project: p.place.project, roots: p.Plan.Roots, guarded: p.guarded.rules, configs: p.isGitConfig,
+		fold: make(map[string]bool), born: make(map[string]bool), listed: make(map[string]bool)}
+	for _, r := range d.roots {
+		d.fold[r] = foldsCase(r)
+	}
+	return d
+}
+
+// Decide implements [broker.Decider].
+func (d *decider) Decide(ch *broker.Change) broker.Verdict {
+	v := d.one(ch, ch.Path, ch.Op != broker.OpLink && ch.Op != broker.OpRead)
+	if !v.Allowed || ch.To == "" {
+		if v.Vet != nil && ch.To != "" {
+			return d.refusal(ch.Path, "protected name: it may be replaced, not moved away", "default", ch.Path)
+		}
+		return v
+	}
+	if v.Vet != nil {
+		return d.refusal(ch.Path, "protected name: it may be replaced, not moved away", "default", ch.Path)
+	}
+	return d.one(ch, ch.To, true)
+}
+
+// one decides one path of a change; writes says whether the change is one of
+// this path, and not only a use of it.
+func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict {
+	l := d.policy.Lookup(at)
+	switch {
+	case l.Access == policy.Deny:
+		return d.refusal(at, "denied: "+ruleText(l.Rule), sourceOf(l.Rule), "")
+	case l.Protected:
+		return d.refusal(at, "protected: "+ruleText(l.Rule), sourceOf(l.Rule), "")
+	case !writes && l.Access == policy.Read && ch.Op == broker.OpRead:
+		return broker.Verdict{Allowed: true}
+	case l.Access != policy.Write:
+		return d.refusal(at, "read-only: "+ruleText(l.Rule), sourceOf(l.Rule), at)
+	case d.granted(at, l.Rule):
+		return broker.Verdict{Allowed: true}
+	}
+	if g := d.guard(ch, at); g != nil {
+		return d.refusal(at, g.Source.Text, "default", g.Path)
+	}
+	if !writes {
+		// A second name would let a protected file be written under it.
+		if rule, level := d.name(at); level == protect.Protected {
+			return d.refusal(at, "protected name: "+rule, "default", at)
+		}
+		return broker.Verdict{Allowed: true}
+	}
+	return d.byName(ch, at)
+}
+
+// granted says whether the user named the place, or one around it below the
+// root: that is a word about what lies there.
+func (d *decider) granted(at string, r *policy.Rule) bool {
+	return r != nil && r.Path != "" && r.Source.Layer < policy.LayerProject && !slices.Contains(d.roots, r.Path) && within(at, r.Path)
+}
+
+// guard finds an existing protected name that a change is of, or that it would
+// carry along.
+func (d *decider) guard(ch *broker.Change, at string) *policy.Rule {
+	for i := range d.guarded {
+		g := &d.guarded[i]
+		if within(at, g.Path) && !d.configs(g.Path) || within(g.Path, at) && at != g.Path && (ch.Op == broker.OpRename || ch.Op == broker.OpExchange) {
+			return g
+		}
+	}
+	return nil
+}
+
+// byName applies the rules for names.
+func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
+	if d.birth(ch, at) {
+		return broker.Verdict{Allowed: true}
+	}
+	if carries(ch, at) {
+		if rule, ok := protect.Renamed(d.relative(at), d.folds(at)); ok {
+			return d.refusal(at, "protected name: "+rule, "default", at)
+		}
+	}
+	rule, level := d.name(at)
+	switch level {
+	case protect.Protected:
+		if base := path.Base(at); (base == "config" || base == "config.worktree") && ch.Op == broker.OpRename && at == ch.To {
+			return broker.Verdict{Allowed: true, Vet: protect.VetGitConfig, Rule: "protected name: " + rule, Source: "default", Hint: "--write " + at}
+		}
+		if base := path.Base(at); (base == "config" || base == "config.worktree") && ch.Op == broker.OpRename {
+			return broker.Verdict{Allowed: true, Vet: protect.VetGitConfig}
+		}
+		return d.refusal(at, "protected name: "+rule, "default", at)
+	case protect.Listed:
+		d.list(ch, at)
+	}
+	return broker.Verdict{Allowed: true}
+}
+
+// carries says whether a change brings content to a name without writing it.
+func carries(ch *broker.Change, at string) bool {
+	switch ch.Op {
+	case broker.OpRename:
+		return at == ch.To && (ch.Kind == broker.KindDir || ch.Kind == broker.KindSymlink)
+	case broker.OpExchange:
+		return ch.Kind != broker.KindFile || ch.Over != broker.KindFile
+	case broker.OpSymlink:
+		return true
+	case broker.OpLink:
+		return at == ch.To && ch.Kind == broker.KindSymlink
+	}
+	return false
+}
+
+// birth knows git directories made inside, and lets them have what git's own
+// commands write when they make one.
+func (d *decider) birth(ch *broker.Change, at string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if ch.Op == broker.OpMkdir && newGitDir(at) && len(d.born) < maxListed {
+		d.born[strings.Clone(at)] = true
+		if path.Base(at) == ".git" {
+			d.remember(at)
+		}
+	}
+	for dir := path.Dir(at); len(d.born) > 0 && len(dir) > 1; dir = path.Dir(dir) {
+		if d.born[dir] {
+			return protect.Birth(at[len(dir)+1:], d.folds(at))
+		}
+	}
+	return false
+}
+
+// newGitDir says whether a directory of this name is one that git makes: a
+// repository, a worktree's or a submodule's part of one.
+func newGitDir(at string) bool {
+	dir, base := path.Split(at)
+	return base == ".git" || strings.HasSuffix(dir, "/.git/worktrees/") || strings.Contains(dir, "/.git/modules/")
+}
+
+// name judges a path from its root, and from the file system's root: a git
+// directory may itself be a root.
+func (d *decider) name(at string) (string, protect.Level) {
+	rule, level := protect.Name(d.relative(at), d.folds(at))
+	if r, l := protect.Name(strings.TrimPrefix(at, "/"), d.folds(at)); l == protect.Protected && l > level {
+		return r, l
+	}
+	return rule, level
+}
+
+func (d *decider) relative(at string) string {
+	for _, r := range d.roots {
+		if within(at, r) {
+			return strings.TrimPrefix(strings.TrimPrefix(at, r), "/")
+		}
+	}
+	return strings.TrimPrefix(at, "/")
+}
+
+func (d *decider) folds(at string) bool {
+	for _, r := range d.roots {
+		if within(at, r) {
+			return d.fold[r]
+		}
+	}
+	return false
+}
+
+// list remembers what was made inside and could run code later.
+func (d *decider) list(ch *broker.Change, at string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if at == ch.Path && ch.Kind == broker.KindNone || at == ch.To && ch.Over == broker.KindNone {
+		d.remember(at)
+	}
+}
+
+func (d *decider) remember(at string) {
+	if len(d.listed) < maxListed {
+		d.listed[strings.Clone(at)] = true
+	}
+}
+
+// listedNames are relative to the project where they lie in it.
+func (d *decider) listedNames(project string) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var names []string
+	for at := range d.listed {
+		names = append(names, strings.TrimPrefix(at, project+"/"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (d *decider) refusal(at, rule, source, write string) broker.Verdict {
+	v := broker.Verdict{Rule: rule, Source: source, Hint: "leave out the rule"}
+	if write != "" {
+		v.Hint = "--write " + write
+	}
+	return v
+}
+
+func ruleText(r *policy.Rule) string {
+	switch {
+	case r == nil:
+		return "no rule"
+	case r.Glob != "":
+		return r.Glob
+	}
+	return r.Path
+}
+
+func sourceOf(r *policy.Rule) string {
+	if r == nil {
+		return "default"
+	}
+	return r.Source.String()
+}

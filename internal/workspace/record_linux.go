@@ -1,0 +1,108 @@
+package workspace
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"carrel/internal/broker"
+
+	"golang.org/x/sys/unix"
+)
+
+// record writes down every path that a run changes, at its first change and
+// before it happens: one line with the operation and the quoted path (bytes,
+// not UTF-8), and for renames and links the other one.
+type record struct {
+	mu      sync.Mutex
+	file    *os.File
+	touched map[string]struct{}
+	lost    error
+}
+
+// maxTouched bounds the memory of one run's record; beyond it, paths are
+// written each time.
+const maxTouched = 500_000
+
+func (p *Prepared) openRecord(id string) (*record, error) {
+	r := &record{touched: make(map[string]struct{})}
+	if p.state == nil {
+		p.note("changes are not recorded: there is no state directory")
+		return r, nil
+	}
+	dir := p.state.project(p.place.project) + "/changes"
+	if err := makeDirs(dir); err != nil {
+		return nil, fmt.Errorf("keeping a record of changes: %w", err)
+	}
+	var err error
+	r.file, err = os.OpenFile(dir+"/"+id+".log", os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("keeping a record of changes: %w", err)
+	}
+	return r, nil
+}
+
+// Before implements [broker.Recorder]. What cannot be recorded does not happen.
+func (r *record) Before(ch *broker.Change) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, known := r.touched[ch.Path]
+	_, knownTo := r.touched[ch.To]
+	if known && (ch.To == "" || knownTo) {
+		return nil
+	}
+	if len(r.touched) < maxTouched {
+		r.touched[strings.Clone(ch.Path)] = struct{}{}
+		if ch.To != "" {
+			r.touched[strings.Clone(ch.To)] = struct{}{}
+		}
+	}
+	if r.file == nil {
+		return nil
+	}
+	line := append([]byte(ch.Op), ' ')
+	line = strconv.AppendQuoteToASCII(line, ch.Path)
+	if ch.To != "" {
+		line = strconv.AppendQuoteToASCII(append(line, ' '), ch.To)
+	}
+	if _, err := r.file.Write(append(line, '\n')); err != nil {
+		r.lost = err
+		delete(r.touched, ch.Path)
+		delete(r.touched, ch.To)
+		return unix.EDQUOT
+	}
+	return nil
+}
+
+// After implements [broker.Recorder].
+func (r *record) After(*broker.Change, error) {}
+
+func (r *record) close() {
+	if r != nil && r.file != nil {
+		r.file.Close()
+	}
+}
+
+// changed is how many paths the run has touched.
+func (r *record) changed() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.touched)
+}
+
+// ownUmask reads the umask that the first command inherits from us.
+func ownUmask() int {
+	text, err := os.ReadFile("/proc/self/status")
+	if err == nil {
+		for line := range strings.Lines(string(text)) {
+			if rest, ok := strings.CutPrefix(line, "Umask:"); ok {
+				if n, err := strconv.ParseUint(strings.TrimSpace(rest), 8, 16); err == nil {
+					return int(n)
+				}
+			}
+		}
+	}
+	return 0o022
+}
