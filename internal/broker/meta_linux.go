@@ -169,12 +169,12 @@ const (
 )
 
 func (w *worker) setxattr(t target, name, value, size uint64, flags int) (int64, error) {
+	if flags&^(unix.XATTR_CREATE|unix.XATTR_REPLACE) != 0 {
+		return 0, unix.EINVAL
+	}
 	key, err := w.xattrName(name)
 	if err != nil {
 		return 0, err
-	}
-	if flags&^(unix.XATTR_CREATE|unix.XATTR_REPLACE) != 0 {
-		return 0, unix.EINVAL
 	}
 	if size > maxXattrValue {
 		return 0, unix.E2BIG

@@ -95,6 +95,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 		io.abandon()
 		return p.notStarted(r, err)
 	}
+	signals.forward(walls) // at once: the command may already have been sent some
 	io.started()
 	var b *brokered
 	if len(p.Plan.Roots) > 0 {
@@ -103,7 +104,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 			return r, errors.Join(err, io.finish())
 		}
 	}
-	err = p.supervise(walls, group, b, signals, r)
+	err = p.supervise(walls, group, b, r)
 	p.endBroker(b, r)
 	p.mergeAgent()
 	lost := io.finish()
@@ -135,9 +136,8 @@ func (p *Prepared) lookAgain() error {
 
 // supervise waits for the command while links, signals and the clock are
 // answered. When it returns nothing inside is alive.
-func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *brokered, signals *signalRelay, r *api.Result) error {
+func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *brokered, r *api.Result) error {
 	p.notes = append(p.notes, walls.Notes...)
-	signals.forward(walls)
 	desk := p.answerOutside(walls, walls.PID(), group.Dirs(), r)
 	defer desk.Close()
 	if b != nil {
