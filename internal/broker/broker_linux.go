@@ -49,8 +49,11 @@ type Config struct {
 	Decider  Decider
 	Recorder Recorder
 	Refused  Refused
-	Umask    int    // of the first command
-	MountNS  uint64 // inode number of the workspace's mount namespace
+	Umask    int // of the first command
+	// Bind gives a socket a name as seen from a directory of the mirror, with
+	// the mirror's root as "/". ENOSYS: it cannot.
+	Bind    func(socket, at int, text string, umask int) error
+	MountNS uint64 // inode number of the workspace's mount namespace
 }
 
 // Broker answers the trapped calls of one workspace.
@@ -65,7 +68,8 @@ type Broker struct {
 	leased  atomic.Int32
 	self    int // /proc/self/fd
 	turn    *turn
-	mountNS uint64 // inode of the workspace's own mount namespace
+	still   sync.RWMutex // held for reading by each change: see worker.bind
+	mountNS uint64       // inode of the workspace's own mount namespace
 }
 
 // hands is how many threads answer. One at a time waits for the next call: the

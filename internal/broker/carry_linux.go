@@ -47,6 +47,10 @@ func (w *worker) change(ch *Change, do func() error) error {
 	if !w.trap.Valid(w.call.ID) {
 		return errAnswered
 	}
+	if ch.Op != OpBind {
+		w.b.still.RLock()
+		defer w.b.still.RUnlock()
+	}
 	if err := w.b.config.Recorder.Before(ch); err != nil {
 		return errno(err)
 	}

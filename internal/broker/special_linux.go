@@ -2,15 +2,19 @@ package broker
 
 import (
 	"encoding/binary"
+	"path"
 	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// bind gives a Unix socket its name. The text is resolved once, to a pinned
-// directory, and the socket is bound there by its last component: a text with
-// slashes could be led elsewhere between the decision and the kernel's look.
+// bind gives a Unix socket its name. The kernel keeps the text of it for
+// getsockname(2), so the text that the caller gave has to be resolved a second
+// time, in the mirror; meanwhile nothing else of the workspace changes, and
+// afterwards the socket must be where it was decided that it would be. A text
+// with links on the way is not worth that: it is bound in the pinned directory,
+// by its last component.
 func (w *worker) bind(sock int32, addr, size uint64) (int64, error) {
 	var buf [110]byte // struct sockaddr_un of linux/un.h
 	if size < 3 || size > uint64(len(buf)) {
@@ -23,6 +27,8 @@ func (w *worker) bind(sock int32, addr, size uint64) (int64, error) {
 		return 0, errNotMine
 	}
 	text := cString(buf[2:size])
+	w.b.still.Lock()
+	defer w.b.still.Unlock()
 	p, err := w.resolve(w.call.TID, unix.AT_FDCWD, text)
 	if err != nil {
 		return 0, err
@@ -40,12 +46,33 @@ func (w *worker) bind(sock int32, addr, size uint64) (int64, error) {
 	}
 	defer unix.Close(own)
 	ch := Change{Op: OpBind, Path: p.path, Dir: p.dir, Name: p.name, ToDir: -1}
-	return 0, w.change(&ch, func() error {
-		if err := unix.Fchdir(p.dir); err != nil {
+	return 0, w.change(&ch, func() error { return w.bindAt(own, &p, text) })
+}
+
+func (w *worker) bindAt(socket int, p *place, text string) error {
+	from, err := w.b.config.Mirror, error(nil)
+	direct := path.Clean(text) == p.path
+	if text[0] != '/' {
+		if from, err = w.baseOf(w.call.TID, unix.AT_FDCWD); err != nil {
 			return err
 		}
-		return w.withUmask(func() error { return unix.Bind(own, &unix.SockaddrUnix{Name: p.name}) })
-	})
+		at, err := w.fdPath(from)
+		direct = err == nil && path.Clean(at+"/"+text) == p.path
+	}
+	if direct && w.b.config.Bind != nil {
+		err := w.b.config.Bind(socket, from, text, w.b.umasks.of(w.call.TID))
+		if err != unix.ENOSYS {
+			if l, e := p.at(); err == nil && (e != nil || l.kind != KindOther) {
+				return unix.EIO // it is elsewhere: nobody may use it
+			}
+			return err
+		}
+	}
+	if err := unix.Fchdir(p.dir); err != nil {
+		return err
+	}
+	// "./": the wrapper would take an "@" at the start for an abstract name.
+	return w.withUmask(func() error { return unix.Bind(socket, &unix.SockaddrUnix{Name: "./" + p.name}) })
 }
 
 func cString(b []byte) string {

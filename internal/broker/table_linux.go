@@ -63,11 +63,11 @@ func metadata(t map[int32]handler) {
 	t[unix.SYS_FACCESSAT2] = func(w *worker, c *Call) (int64, error) {
 		return w.access(atFlags(c, 3), uint32(c.Args[2]), int(int32(c.Args[3])))
 	}
-	t[unix.SYS_STATFS] = func(w *worker, c *Call) (int64, error) { return w.statfs(path(c, true), c.Args[1]) }
+	t[unix.SYS_STATFS] = func(w *worker, c *Call) (int64, error) { return w.statfs(named(c, true), c.Args[1]) }
 	t[unix.SYS_FSTATFS] = func(w *worker, c *Call) (int64, error) { return w.statfs(byFD(c), c.Args[1]) }
 	for nr, t2 := range map[int32]func(*Call) target{
-		unix.SYS_SETXATTR:  func(c *Call) target { return path(c, true) },
-		unix.SYS_LSETXATTR: func(c *Call) target { return path(c, false) },
+		unix.SYS_SETXATTR:  func(c *Call) target { return named(c, true) },
+		unix.SYS_LSETXATTR: func(c *Call) target { return named(c, false) },
 		unix.SYS_FSETXATTR: byFD,
 	} {
 		t[nr] = func(w *worker, c *Call) (int64, error) {
@@ -75,8 +75,8 @@ func metadata(t map[int32]handler) {
 		}
 	}
 	for nr, t2 := range map[int32]func(*Call) target{
-		unix.SYS_REMOVEXATTR:  func(c *Call) target { return path(c, true) },
-		unix.SYS_LREMOVEXATTR: func(c *Call) target { return path(c, false) },
+		unix.SYS_REMOVEXATTR:  func(c *Call) target { return named(c, true) },
+		unix.SYS_LREMOVEXATTR: func(c *Call) target { return named(c, false) },
 		unix.SYS_FREMOVEXATTR: byFD,
 	} {
 		t[nr] = func(w *worker, c *Call) (int64, error) { return w.removexattr(t2(c), c.Args[1]) }
@@ -88,7 +88,7 @@ func dirfd(c *Call, n int) int32 { return int32(uint32(c.Args[n])) }
 
 func byFD(c *Call) target { return target{dirfd: dirfd(c, 0), byFD: true} }
 
-func path(c *Call, follow bool) target {
+func named(c *Call, follow bool) target {
 	return target{dirfd: unix.AT_FDCWD, addr: c.Args[0], follow: follow}
 }
 

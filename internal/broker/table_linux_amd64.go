@@ -20,27 +20,27 @@ func legacy(t map[int32]handler) {
 	t[unix.SYS_SYMLINK] = func(w *worker, c *Call) (int64, error) { return w.symlinkAt(c.Args[0], cwd, c.Args[1]) }
 	t[unix.SYS_LINK] = func(w *worker, c *Call) (int64, error) { return w.linkAt(cwd, c.Args[0], cwd, c.Args[1], 0) }
 	t[unix.SYS_RENAME] = func(w *worker, c *Call) (int64, error) { return w.renameAt(cwd, c.Args[0], cwd, c.Args[1], 0) }
-	t[unix.SYS_CHMOD] = func(w *worker, c *Call) (int64, error) { return w.chmod(path(c, true), uint32(c.Args[1])) }
+	t[unix.SYS_CHMOD] = func(w *worker, c *Call) (int64, error) { return w.chmod(named(c, true), uint32(c.Args[1])) }
 	t[unix.SYS_CHOWN] = func(w *worker, c *Call) (int64, error) {
-		return w.chown(path(c, true), uint32(c.Args[1]), uint32(c.Args[2]))
+		return w.chown(named(c, true), uint32(c.Args[1]), uint32(c.Args[2]))
 	}
 	t[unix.SYS_LCHOWN] = func(w *worker, c *Call) (int64, error) {
-		return w.chown(path(c, false), uint32(c.Args[1]), uint32(c.Args[2]))
+		return w.chown(named(c, false), uint32(c.Args[1]), uint32(c.Args[2]))
 	}
-	t[unix.SYS_ACCESS] = func(w *worker, c *Call) (int64, error) { return w.access(path(c, true), uint32(c.Args[1]), 0) }
+	t[unix.SYS_ACCESS] = func(w *worker, c *Call) (int64, error) { return w.access(named(c, true), uint32(c.Args[1]), 0) }
 	t[unix.SYS_UTIME] = func(w *worker, c *Call) (int64, error) {
 		ts, err := w.utimbuf(c.Args[1])
 		if err != nil {
 			return 0, err
 		}
-		return w.utimes(path(c, true), ts)
+		return w.utimes(named(c, true), ts)
 	}
 	t[unix.SYS_UTIMES] = func(w *worker, c *Call) (int64, error) {
 		ts, err := w.timevals(c.Args[1])
 		if err != nil {
 			return 0, err
 		}
-		return w.utimes(path(c, true), ts)
+		return w.utimes(named(c, true), ts)
 	}
 	t[unix.SYS_FUTIMESAT] = func(w *worker, c *Call) (int64, error) {
 		ts, err := w.timevals(c.Args[2])

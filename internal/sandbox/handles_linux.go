@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,4 +29,41 @@ func (w *Walls) TakeBroker() (Handles, error) {
 		return Handles{}, fmt.Errorf("reading the workspace's mount namespace: %w", err)
 	}
 	return Handles{fds[0], fds[1], fds[2], st.Ino}, nil
+}
+
+// Dial connects to 127.0.0.1:port of the workspace's own network and returns
+// the connected socket, which the caller closes.
+func (w *Walls) Dial(port int) (int, error) {
+	d := w.ask(Message{Kind: MsgDial, Code: port})
+	return d.fd, d.err
+}
+
+// Bind gives a Unix socket the name text, as it looks from the directory at,
+// which is one of the mirror: text is resolved with the mirror's root as "/".
+// The errno is bind's own; ENOSYS where this stage cannot.
+func (w *Walls) Bind(socket, at int, text string, umask int) error {
+	d := w.ask(Message{Kind: MsgBind, Code: umask, Text: text}, socket, at)
+	if d.err == syscall.Errno(0) {
+		return nil
+	}
+	return d.err
+}
+
+// ask sends a request and waits for its answer.
+func (w *Walls) ask(m Message, fds ...int) dialed {
+	c := make(chan dialed, 1)
+	w.mu.Lock()
+	w.nextID++
+	m.ID = w.nextID
+	w.dials[m.ID] = c
+	w.mu.Unlock()
+	if err := w.tell(m, fds...); err != nil {
+		return dialed{-1, err}
+	}
+	select {
+	case d := <-c:
+		return d
+	case <-w.gone:
+		return dialed{-1, ErrGone}
+	}
 }

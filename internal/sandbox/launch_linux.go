@@ -19,6 +19,7 @@ var stageCapabilities = []uintptr{
 	unix.CAP_SYS_ADMIN,    // mounts
 	unix.CAP_NET_ADMIN,    // loopback up
 	unix.CAP_SETPCAP,      // emptying the bounding set
+	unix.CAP_SYS_CHROOT,   // the thread that binds sockets in the mirror
 	unix.CAP_SYS_RESOURCE, // limits of nested namespaces
 	unix.CAP_DAC_OVERRIDE, // an overlay's work directory has mode 0; it is the user's own
 }
@@ -44,7 +45,7 @@ type Walls struct {
 	nextID  uint64
 	exits   map[uint64]chan Exit
 	starts  map[uint64]chan error
-	dials   map[uint64]chan dialed
+	dials   map[uint64]chan dialed // connections and bound sockets that were asked for
 	stopped func(w *Walls, id uint64, sig syscall.Signal)
 	inner   map[uint64]int // process ids inside
 	gone    chan struct{}
@@ -255,6 +256,11 @@ func (w *Walls) dispatch(m Message, fds []int) {
 		if w.stopped != nil {
 			go w.stopped(w, m.ID, syscall.Signal(m.Signal))
 		}
+	case MsgBound:
+		if c := w.dials[m.ID]; c != nil {
+			c <- dialed{fd: -1, err: syscall.Errno(m.Code)}
+			delete(w.dials, m.ID)
+		}
 	case MsgDialed:
 		if c := w.dials[m.ID]; c != nil {
 			d := dialed{fd: -1}
@@ -358,26 +364,6 @@ func (w *Walls) Exec(c Command, stdio [3]*os.File) (uint64, error) {
 		return id, err
 	case <-w.gone:
 		return 0, ErrGone
-	}
-}
-
-// Dial connects to 127.0.0.1:port of the workspace's own network and returns
-// the connected socket, which the caller closes.
-func (w *Walls) Dial(port int) (int, error) {
-	c := make(chan dialed, 1)
-	w.mu.Lock()
-	w.nextID++
-	id := w.nextID
-	w.dials[id] = c
-	w.mu.Unlock()
-	if err := w.tell(Message{Kind: MsgDial, ID: id, Code: port}); err != nil {
-		return -1, err
-	}
-	select {
-	case d := <-c:
-		return d.fd, d.err
-	case <-w.gone:
-		return -1, ErrGone
 	}
 }
 

@@ -17,11 +17,13 @@ const (
 	MsgExited  MessageKind = 'X' // ID, Code exit status, Signal
 	MsgStopped MessageKind = 'T' // ID, Signal
 	MsgDialed  MessageKind = 'D' // ID; carries the connection, or Code errno
+	MsgBound   MessageKind = 'U' // ID, Code errno
 
 	// To the stage.
 	MsgPlan   MessageKind = 'p' // build; carries the plan's memory file, then stdin, stdout, stderr
 	MsgExec   MessageKind = 'x' // ID; carries the command's memory file, then stdin, stdout, stderr
 	MsgSignal MessageKind = 'k' // ID, Signal; to the command's process group when it has its own, else to the process
+	MsgBind   MessageKind = 'u' // ID, Code umask, Text; carries a Unix socket to bind and a directory of the mirror to start from
 	MsgDial   MessageKind = 'd' // ID, Code port: connect to the workspace's own loopback
 )
 

@@ -39,7 +39,7 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 	if err == nil {
 		b.Broker, err = broker.New(broker.Config{
 			Trap: trap{listener}, Mirror: h.Mirror, View: h.View, MountNS: h.MountNS, Roots: p.Plan.Roots,
-			Decider: b.judge, Recorder: b.record, Refused: b.refuse, Umask: ownUmask(),
+			Decider: b.judge, Recorder: b.record, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
 		})
 	}
 	if err != nil {

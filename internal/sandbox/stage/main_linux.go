@@ -50,8 +50,12 @@ func run(link *link) error {
 		return err
 	}
 	var mirror [2]int
+	var binder *binder
 	if len(plan.Roots) > 0 {
 		if mirror, err = b.mirror(); err != nil {
+			return err
+		}
+		if binder, err = startBinder(mirror[0]); err != nil {
 			return err
 		}
 	}
@@ -71,7 +75,7 @@ func run(link *link) error {
 	if alone {
 		return startOver(&plan.Command, listener)
 	}
-	return serve(link, &plan.Command, listener)
+	return serve(link, &plan.Command, listener, binder)
 }
 
 // hide makes this process unreadable for everything inside: commands run with

@@ -74,5 +74,5 @@ func resume(link *link) error {
 	if err != nil {
 		return failed("reading the command", "", err)
 	}
-	return serve(link, &c, fds[0])
+	return serve(link, &c, fds[0], nil)
 }

@@ -19,13 +19,14 @@ type server struct {
 	mu      sync.Mutex // held around fork, so that no child ends before it is known
 	running map[int]uint64
 	pids    map[uint64]int
+	binder  *binder
 	forked  chan struct{} // tells the reaper that there is a child again
 }
 
 // serve starts the plan's command and then obeys the supervisor until it goes,
 // or until the plan's command has ended: that is the end of a one-shot workspace.
-func serve(l *link, c *sandbox.Command, listener int) error {
-	s := &server{link: l, running: make(map[int]uint64), pids: make(map[uint64]int), forked: make(chan struct{}, 1)}
+func serve(l *link, c *sandbox.Command, listener int, binder *binder) error {
+	s := &server{link: l, binder: binder, running: make(map[int]uint64), pids: make(map[uint64]int), forked: make(chan struct{}, 1)}
 	l.say(sandbox.Message{Kind: sandbox.MsgReady}, listener)
 	unix.Close(listener)
 	if len(c.Argv) > 0 && !s.start(sandbox.FirstCommand, c, []uintptr{0, 1, 2}) {
@@ -91,6 +92,8 @@ func (s *server) obey(r request) {
 		s.exec(r)
 	case sandbox.MsgSignal:
 		s.signal(r.msg)
+	case sandbox.MsgBind:
+		s.bind(r)
 	case sandbox.MsgDial:
 		go s.dial(r.msg)
 	}
