@@ -1,6 +1,7 @@
 // Command bench measures what the walls cost: the start of a command, memory,
-// large projects with deny globs, many masks; for carrel, for doing without
-// walls, and for other programs that put a command behind some.
+// large projects with deny globs, many masks, everyday work under the broker;
+// for carrel, for doing without walls, and for other programs that put a
+// command behind some.
 //
 // Its words: a contender is one way to run the same command; a suite is one
 // table of contenders that did the same thing. Machines differ and change while
@@ -33,6 +34,9 @@ type options struct {
 	rounds  int
 	files   int
 	seed    uint64
+	fuse    string
+	only    string
+	calls   string
 }
 
 func main() {
@@ -42,7 +46,17 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 40, "rounds of each start-up suite")
 	flag.IntVar(&o.files, "files", 50_000, "files of the large project")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the order of runs")
+	flag.StringVar(&o.fuse, "fuseloop", "bench/out/fuseloop", "bench/fuseloop as a program; without it the broker is not compared with FUSE")
+	flag.StringVar(&o.only, "only", "", "measure only: walls, broker")
+	flag.StringVar(&o.calls, "calls", "", "for bench's own use: time calls in this new directory")
 	flag.Parse()
+	if o.calls != "" {
+		if err := driveCalls(os.Stdout, o.calls); err != nil {
+			fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(o, os.Stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
 		os.Exit(1)
@@ -67,9 +81,17 @@ func run(o options, out io.Writer) error {
 		return err
 	}
 	defer f.remove()
-	b := &bench{fixture: f, peers: findPeers(carrel, f), order: rand.New(rand.NewPCG(o.seed, 0)), rounds: o.rounds, progress: os.Stderr}
+	fuse, err := filepath.Abs(o.fuse)
+	if err != nil {
+		return fmt.Errorf("finding %q: %w", o.fuse, err)
+	}
+	b := &bench{fixture: f, carrel: carrel, fuseloop: fuse, peers: findPeers(carrel, f), order: rand.New(rand.NewPCG(o.seed, 0)), rounds: o.rounds, progress: os.Stderr}
 	r := newReport(o, b.peers)
-	for _, suite := range []func() table{b.startTrue, b.startGit, b.memory, b.largeProject, b.masks} {
+	suites, err := b.suites(o.only)
+	if err != nil {
+		return err
+	}
+	for _, suite := range suites {
 		r.tables = append(r.tables, suite())
 	}
 	r.finish()
@@ -81,4 +103,19 @@ func run(o options, out io.Writer) error {
 	}
 	_, err = io.WriteString(out, text)
 	return err
+}
+
+// suites gives those that a word names, all for none.
+func (b *bench) suites(only string) ([]func() table, error) {
+	walls := []func() table{b.startTrue, b.startGit, b.memory, b.largeProject, b.masks}
+	broker := []func() table{b.broker, b.calls}
+	switch only {
+	case "":
+		return append(walls, broker...), nil
+	case "walls":
+		return walls, nil
+	case "broker":
+		return broker, nil
+	}
+	return nil, fmt.Errorf("-only %q: want walls or broker", only)
 }

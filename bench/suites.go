@@ -13,6 +13,8 @@ import (
 // bench runs the suites.
 type bench struct {
 	fixture  *fixture
+	carrel   string // the program to measure
+	fuseloop string // a program that gives a FUSE view; may be missing
 	peers    []peer
 	order    *rand.Rand
 	rounds   int

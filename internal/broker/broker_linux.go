@@ -68,7 +68,7 @@ type Broker struct {
 	leased  atomic.Int32
 	self    int // /proc/self/fd
 	turn    *turn
-	still   sync.RWMutex // held for reading by each change: see worker.bind
+	still   sync.RWMutex // see worker.alone
 	mountNS uint64       // inode of the workspace's own mount namespace
 }
 
@@ -163,6 +163,7 @@ type worker struct {
 	b     *Broker
 	trap  Trap
 	call  Call
+	away  bool // the caller has a root or mounts of its own
 	late  bool // retrying, see Broker.later
 	bases bases
 	procs procs
@@ -185,11 +186,28 @@ var (
 func (w *worker) answer() {
 	c := &w.call
 	h := w.b.table[c.Nr]
-	if h == nil || w.foreign(c.TID) {
+	if h == nil {
+		w.trap.Answer(c.ID, 0, unix.ENOSYS) // trapped, and nobody here knows it
+		return
+	}
+	if w.away = w.foreign(c.TID); w.away && !metadataCalls[c.Nr] {
 		w.trap.Continue(c.ID)
 		return
 	}
-	w.reply(h(w, c))
+	w.reply(w.alone(h, c))
+}
+
+// alone runs a handler. What a handler looked at stays so until it has acted:
+// a rename, which can bring anything anywhere, runs while no other change does.
+func (w *worker) alone(h handler, c *Call) (int64, error) {
+	if moving[c.Nr] {
+		w.b.still.Lock()
+		defer w.b.still.Unlock()
+	} else {
+		w.b.still.RLock()
+		defer w.b.still.RUnlock()
+	}
+	return h(w, c)
 }
 
 func (w *worker) reply(val int64, err error) {
@@ -237,7 +255,7 @@ func (b *Broker) later(c Call) {
 		}
 		for end := time.Now().Add(leaseLimit); ; {
 			time.Sleep(leasePause)
-			val, err := b.table[c.Nr](w, &w.call)
+			val, err := w.alone(b.table[c.Nr], &w.call)
 			if err != errLeased || time.Now().After(end) || b.closed.Load() || !w.trap.Valid(c.ID) {
 				w.reply(val, err)
 				return

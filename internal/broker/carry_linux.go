@@ -47,10 +47,6 @@ func (w *worker) change(ch *Change, do func() error) error {
 	if !w.trap.Valid(w.call.ID) {
 		return errAnswered
 	}
-	if ch.Op != OpBind {
-		w.b.still.RLock()
-		defer w.b.still.RUnlock()
-	}
 	if err := w.b.config.Recorder.Before(ch); err != nil {
 		return errno(err)
 	}
@@ -117,12 +113,15 @@ func (w *worker) mkdirAt(dirfd int32, addr uint64, mode uint32) (int64, error) {
 	return 0, w.create(&p, OpMkdir, func() error { return unix.Mkdirat(p.dir, p.name, mode) })
 }
 
-// create makes a new name. Where there is something, the kernel says EEXIST
-// and nothing is decided or recorded.
+// create makes a new name. Where there is something, nothing is decided,
+// recorded or tried.
 func (w *worker) create(p *place, op string, do func() error) error {
 	l, err := p.at()
-	if err != nil || l.kind != KindNone {
-		return do()
+	if err != nil {
+		return err
+	}
+	if l.kind != KindNone {
+		return unix.EEXIST
 	}
 	ch := Change{Op: op, Path: p.path, Dir: p.dir, Name: p.name, ToDir: -1}
 	return w.change(&ch, func() error { return w.withUmask(do) })
@@ -169,8 +168,11 @@ func (w *worker) unlinkAt(dirfd int32, addr uint64, flags int) (int64, error) {
 	}
 	defer p.close()
 	l, err := p.at()
-	if err != nil || l.kind == KindNone {
-		return 0, unix.Unlinkat(p.dir, p.name, flags)
+	if err != nil {
+		return 0, err
+	}
+	if l.kind == KindNone {
+		return 0, unix.ENOENT
 	}
 	if err := busy(l); err != nil {
 		return 0, err
@@ -199,12 +201,15 @@ func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flag
 	defer q.close()
 	do := func() error { return unix.Renameat2(p.dir, p.name, q.dir, q.name, flags) }
 	old, err := p.at()
-	if err != nil || old.kind == KindNone {
-		return 0, do()
+	if err != nil {
+		return 0, err
+	}
+	if old.kind == KindNone {
+		return 0, unix.ENOENT
 	}
 	over, err := q.at()
 	if err != nil {
-		return 0, do()
+		return 0, err
 	}
 	if old.mount || over.mount {
 		return 0, unix.EBUSY
@@ -304,8 +309,10 @@ func (w *worker) linkObject(o *object, q *place) (int64, error) {
 	if o.stat.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return 0, unix.EPERM
 	}
-	if l, err := q.at(); err != nil || l.kind != KindNone {
-		return 0, do()
+	if l, err := q.at(); err != nil {
+		return 0, err
+	} else if l.kind != KindNone {
+		return 0, unix.EEXIST
 	}
 	if o.stat.Mode&unix.S_IFMT == unix.S_IFLNK {
 		// A magic link to a link cannot be followed halfway: by name instead.

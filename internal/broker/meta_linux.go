@@ -35,8 +35,67 @@ func (w *worker) object(t target) (o object, alone bool, err error) {
 	if fd, ok := procDescriptor(path); ok && t.follow {
 		return w.findFD(w.call.TID, fd)
 	}
+	if w.away {
+		return object{}, false, errNotMine
+	}
 	o, err = w.find(w.call.TID, t.dirfd, path, t.follow)
 	return o, false, err
+}
+
+// outside finds what a path outside all roots means, or a path of a caller
+// with another root: in the caller's own view, on the caller's own mounts.
+// Continuing would let another thread change the text to the procfs name of a
+// granted descriptor, whose mount can be written.
+func (w *worker) outside(t target) (object, error) {
+	path, err := w.text(w.call.TID, t.addr, 0)
+	if err != nil {
+		return object{}, err
+	}
+	at, resolve := "root", uint64(inMirror)
+	dirfd, path := throughProc(t.dirfd, path)
+	if path == "" {
+		return object{}, unix.ENOENT
+	}
+	if path[0] != '/' {
+		at, resolve = procLink(dirfd), unix.RESOLVE_NO_MAGICLINKS|unix.RESOLVE_BENEATH
+	}
+	flags := uint64(0)
+	if !t.follow {
+		flags = unix.O_NOFOLLOW
+	}
+	fd := -1
+	err = w.proc(w.call.TID, func(dir int) error {
+		from, err := unix.Openat(dir, at, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(from)
+		fd, err = w.open(from, path, flags, resolve)
+		if err == unix.EXDEV && !w.away {
+			var root int
+			if root, err = unix.Openat(dir, "root", unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+				return err
+			}
+			defer unix.Close(root)
+			var base string
+			if base, err = w.fdPath(from); err == nil {
+				fd, err = w.open(root, base+"/"+path, flags, inMirror)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return object{}, err
+	}
+	o := object{fd: fd}
+	if o.path, err = w.fdPath(fd); err == nil {
+		err = unix.Fstat(fd, &o.stat)
+	}
+	if err != nil {
+		o.close()
+		return object{}, err
+	}
+	return o, nil
 }
 
 // alter carries out a change of metadata. A descriptor of something that is in
@@ -44,11 +103,18 @@ func (w *worker) object(t target) (o object, alone bool, err error) {
 // another thread put a granted descriptor in its place.
 func (w *worker) alter(op string, t target, do func(o *object) error) (int64, error) {
 	o, alone, err := w.object(t)
+	if err == errNotMine {
+		o, err = w.outside(t)
+		alone = true
+	}
 	if err != nil {
 		return 0, err
 	}
 	defer o.close()
-	if alone && !w.ours(o.path) {
+	if alone && !w.ours(o.path) || w.away && !t.byFD {
+		if !w.trap.Valid(w.call.ID) {
+			return 0, errAnswered
+		}
 		return 0, do(&o)
 	}
 	ch := Change{Op: op, Path: o.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: -1}
@@ -277,6 +343,9 @@ func (w *worker) statfs(t target, out uint64) (int64, error) {
 	}
 	if alone {
 		fs.Flags &^= readOnlyFS
+	}
+	if !w.trap.Valid(w.call.ID) {
+		return 0, errAnswered
 	}
 	buf := unsafe.Slice((*byte)(unsafe.Pointer(&fs)), unsafe.Sizeof(fs))
 	return 0, writeMemory(w.call.TID, out, buf)

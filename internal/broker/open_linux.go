@@ -85,6 +85,9 @@ func (w *worker) carryOpen(r *request) (int64, error) {
 		}
 		val, next, err := w.openPlace(r, &p)
 		p.close()
+		if err == unix.ESTALE {
+			continue // another file has taken the name meanwhile
+		}
 		if err != nil || next == "" {
 			return val, err
 		}

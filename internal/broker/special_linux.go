@@ -27,8 +27,6 @@ func (w *worker) bind(sock int32, addr, size uint64) (int64, error) {
 		return 0, errNotMine
 	}
 	text := cString(buf[2:size])
-	w.b.still.Lock()
-	defer w.b.still.Unlock()
 	p, err := w.resolve(w.call.TID, unix.AT_FDCWD, text)
 	if err != nil {
 		return 0, err

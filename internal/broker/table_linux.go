@@ -46,6 +46,17 @@ func handlers() map[int32]handler {
 	return t
 }
 
+// moving are the calls that run while no other change does.
+var moving = map[int32]bool{unix.SYS_RENAMEAT: true, unix.SYS_RENAMEAT2: true, unix.SYS_BIND: true}
+
+// metadataCalls are answered for every caller: continued, they would work on a
+// granted descriptor.
+var metadataCalls = map[int32]bool{
+	unix.SYS_FCHMOD: true, unix.SYS_FCHMODAT: true, unix.SYS_FCHMODAT2: true, unix.SYS_FCHOWN: true, unix.SYS_FCHOWNAT: true,
+	unix.SYS_UTIMENSAT: true, unix.SYS_SETXATTR: true, unix.SYS_LSETXATTR: true, unix.SYS_FSETXATTR: true,
+	unix.SYS_REMOVEXATTR: true, unix.SYS_LREMOVEXATTR: true, unix.SYS_FREMOVEXATTR: true, unix.SYS_IOCTL: true,
+}
+
 func metadata(t map[int32]handler) {
 	t[unix.SYS_FCHMOD] = func(w *worker, c *Call) (int64, error) { return w.chmod(byFD(c), uint32(c.Args[1])) }
 	t[unix.SYS_FCHMODAT] = func(w *worker, c *Call) (int64, error) { return w.chmod(at(c, 0, true), uint32(c.Args[2])) }

@@ -53,3 +53,10 @@ func legacy(t map[int32]handler) {
 		return w.utimes(at(c, 0, true), ts)
 	}
 }
+
+func init() {
+	moving[unix.SYS_RENAME] = true
+	for _, nr := range []int32{unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT} {
+		metadataCalls[nr] = true
+	}
+}

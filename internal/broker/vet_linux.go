@@ -31,8 +31,9 @@ func (w *worker) replaceVetted(ch *Change, v Verdict) error {
 		v.Rule += ": " + err.Error()
 		return w.refuse(ch, v)
 	}
-	w.b.still.RLock()
-	defer w.b.still.RUnlock()
+	if !w.trap.Valid(w.call.ID) {
+		return errAnswered
+	}
 	if err := w.b.config.Recorder.Before(ch); err != nil {
 		return errno(err)
 	}

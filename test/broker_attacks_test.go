@@ -1,0 +1,196 @@
+//go:build linux
+
+package e2e
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// hostile is one attack on the broker by a process inside, in Python. It says
+// what it got on its standard output; the effects are looked for on the host.
+type hostile struct {
+	name   string
+	setup  string // shell, outside and before
+	flags  []string
+	body   string // Python; see attackPrelude
+	want   string // what it has to say
+	never  string // what it must not say
+	after  string // shell, outside at the end; must not print EVIL
+	root   bool   // only for root
+	canary bool   // harmless without walls, and has to succeed there
+	limit  time.Duration
+}
+
+// attackPrelude is before every attack. It makes none where there are no walls:
+// CARREL is 1 inside and nowhere else, a canary is told that it may.
+const attackPrelude = `import os, sys, ctypes, fcntl, time, threading, subprocess, signal, stat, errno, struct, socket, mmap, resource, array
+if os.environ.get('CARREL') != '1' and os.environ.get('HARMLESS') != '1': sys.exit('NO WALLS: the attack was not made')
+L = ctypes.CDLL(None, use_errno=True)
+def t(f, *a, **k):
+    try: return f(*a, **k)
+    except OSError as e: return errno.errorcode.get(e.errno, str(e.errno))
+def sys_(n, *a):
+    r = L.syscall(n, *[ctypes.c_long(x) if isinstance(x, int) else x for x in a])
+    return r if r >= 0 else errno.errorcode.get(ctypes.get_errno(), '?')
+def say(*a): print(*a, flush=True)
+`
+
+// hold makes the attacks, each in a world of its own, for everybody.
+func hold(t *testing.T, attacks ...hostile) {
+	t.Helper()
+	eachPerson(t, func(t *testing.T, p person) {
+		for _, a := range attacks {
+			if a.root && p.uid != 0 {
+				continue
+			}
+			t.Run(a.name, func(t *testing.T) {
+				if a.canary {
+					a.succeeds(t, a.prepare(t, p))
+				}
+				a.run(t, a.prepare(t, p))
+			})
+		}
+	})
+}
+
+// prepare makes a project with a repository, a protected name, and secrets.
+func (a *hostile) prepare(t *testing.T, p person) *world {
+	t.Helper()
+	w := newWorld(t, p)
+	w.need("python3")
+	w.repository()
+	w.write(w.project+"/.vscode/tasks.json", "kept\n")
+	w.write(w.project+"/.env", "SECRET\n")
+	w.write(w.project+"/keys/k", "SECRET\n")
+	w.write(w.outside+"/s", "SECRET\n")
+	w.symlink(w.outside, w.project+"/out")
+	w.outsideSh(a.setup)
+	w.write(w.base+"/tool/attack.py", attackPrelude+a.body)
+	w.must(os.Chmod(w.base+"/tool", 0o755))
+	return w
+}
+
+// succeeds wants the attack to reach its end where there are no walls.
+func (a *hostile) succeeds(t *testing.T, w *world) {
+	t.Helper()
+	w.setenv("HARMLESS", "1")
+	r := w.plain("python3", w.base+"/tool/attack.py")
+	if out := r.out + w.outsideSh(a.after); !strings.Contains(out, "SECRET") && !strings.Contains(out, "EVIL") {
+		t.Fatalf("%s: without walls it does not succeed either: %s%s", a.name, r, out)
+	}
+}
+
+// run makes the attack inside, and looks: nothing outside and no protected name
+// has changed, no secret came out, and what changed in the project is recorded.
+func (a *hostile) run(t *testing.T, w *world) {
+	t.Helper()
+	guarded := []string{w.outside, w.project + "/.vscode", w.project + "/.git/config", w.project + "/.git/hooks", w.project + "/.env", w.project + "/keys", w.base + "/tool"}
+	before, project := w.lie(guarded...), w.lie(w.project)
+	start := time.Now()
+	r := w.run(slices.Concat(historyOn, []string{"--deny", "keys", "--read", w.base + "/tool"}, a.flags, []string{"--", "python3", w.base + "/tool/attack.py"})...)
+	if limit := max(a.limit, 20*time.Second); time.Since(start) > limit {
+		t.Errorf("took %v", time.Since(start))
+	}
+	if r.code != 0 || !strings.Contains(r.out, a.want) || a.never != "" && strings.Contains(r.out, a.never) || strings.Contains(r.out, "SECRET") {
+		t.Errorf("%s: want %q, not %q, and no secret: %s", a.name, a.want, a.never, r)
+	}
+	if out := w.outsideSh(a.after); strings.Contains(out, "EVIL") {
+		t.Errorf("%s: outside: %s\ninside: %s", a.name, cut(out), r)
+	}
+	for _, p := range changes(before, w.lie(guarded...)) {
+		t.Errorf("%s: changed on the host: %q\ninside: %s", a.name, p, r)
+	}
+	w.allRecorded(project)
+}
+
+// lie describes what lies at and below some paths. Directories are compared by
+// what they are, not by their times: those follow from their entries.
+func (w *world) lie(roots ...string) map[string]string {
+	w.t.Helper()
+	found := make(map[string]string)
+	for _, root := range roots {
+		_ = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+			var st syscall.Stat_t
+			if err != nil || syscall.Lstat(p, &st) != nil {
+				return nil
+			}
+			text := fmt.Sprintf("%o %d:%d %d", st.Mode, st.Uid, st.Gid, st.Ino)
+			switch st.Mode & syscall.S_IFMT {
+			case syscall.S_IFREG:
+				data, _ := os.ReadFile(p)
+				text += fmt.Sprintf(" %d %v %x", st.Size, st.Mtim, sha256.Sum256(data))
+			case syscall.S_IFLNK:
+				to, _ := os.Readlink(p)
+				text += " " + to
+			}
+			found[p] = text
+			return nil
+		})
+	}
+	return found
+}
+
+// changes lists the paths that are not the same in two trees.
+func changes(before, after map[string]string) []string {
+	var paths []string
+	for p, text := range after {
+		if before[p] != text {
+			paths = append(paths, p)
+		}
+	}
+	for p := range before {
+		if _, ok := after[p]; !ok {
+			paths = append(paths, p)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// record gives the paths that the runs in this world have recorded.
+func (w *world) record() map[string]bool {
+	w.t.Helper()
+	logs, _ := filepath.Glob(w.home + "/.local/state/carrel/projects/*/changes/*.log")
+	paths := make(map[string]bool)
+	for _, log := range logs {
+		for line := range strings.Lines(w.read(log)) {
+			_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			for rest != "" {
+				quoted, err := strconv.QuotedPrefix(rest)
+				if err != nil {
+					w.t.Fatalf("the record has the line %q", line)
+				}
+				p, _ := strconv.Unquote(quoted)
+				paths[p] = true
+				rest = strings.TrimPrefix(rest[len(quoted):], " ")
+			}
+		}
+	}
+	return paths
+}
+
+// allRecorded wants each path that changed since before, or a directory above
+// it that got another name, in the record.
+func (w *world) allRecorded(before map[string]string) {
+	w.t.Helper()
+	known := w.record()
+	for _, p := range changes(before, w.lie(w.project)) {
+		at := p
+		for !known[at] && len(at) > len(w.project) {
+			at = filepath.Dir(at)
+		}
+		if !known[at] {
+			w.t.Errorf("changed and not in the record: %q", p)
+		}
+	}
+}
