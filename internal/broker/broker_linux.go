@@ -58,18 +58,19 @@ type Config struct {
 
 // Broker answers the trapped calls of one workspace.
 type Broker struct {
-	config  Config
-	table   map[int32]handler
-	workers sync.WaitGroup
-	gate    gate
-	closed  atomic.Bool
-	umasks  umasks
-	foreign atomic.Bool
-	leased  atomic.Int32
-	self    int // /proc/self/fd
-	turn    *turn
-	still   sync.RWMutex // see worker.alone
-	mountNS uint64       // inode of the workspace's own mount namespace
+	config           Config
+	table            map[int32]handler
+	moving, metadata map[int32]bool // see groups
+	workers          sync.WaitGroup
+	gate             gate
+	closed           atomic.Bool
+	umasks           umasks
+	foreign          atomic.Bool
+	leased           atomic.Int32
+	self             int // /proc/self/fd
+	turn             *turn
+	still            sync.RWMutex // see worker.alone
+	mountNS          uint64       // inode of the workspace's own mount namespace
 }
 
 // hands is how many threads answer. One at a time waits for the next call: the
@@ -87,6 +88,7 @@ func New(c Config) (*Broker, error) {
 		return nil, fmt.Errorf("starting the broker: %w", err)
 	}
 	b := &Broker{config: c, table: handlers(), umasks: newUmasks(c.Umask), mountNS: c.MountNS, self: self, turn: newTurn()}
+	b.moving, b.metadata = groups()
 	b.gate.init()
 	started := make(chan error, hands)
 	for range hands {
@@ -190,7 +192,7 @@ func (w *worker) answer() {
 		w.trap.Answer(c.ID, 0, unix.ENOSYS) // trapped, and nobody here knows it
 		return
 	}
-	if w.away = w.foreign(c.TID); w.away && !metadataCalls[c.Nr] {
+	if w.away = w.foreign(c.TID); w.away && !w.b.metadata[c.Nr] {
 		w.trap.Continue(c.ID)
 		return
 	}
@@ -200,7 +202,7 @@ func (w *worker) answer() {
 // alone runs a handler. What a handler looked at stays so until it has acted:
 // a rename, which can bring anything anywhere, runs while no other change does.
 func (w *worker) alone(h handler, c *Call) (int64, error) {
-	if moving[c.Nr] {
+	if w.b.moving[c.Nr] {
 		w.b.still.Lock()
 		defer w.b.still.Unlock()
 	} else {

@@ -70,8 +70,8 @@ func (w *worker) carryOpen(r *request) (int64, error) {
 		return 0, errNotMine // nonsense, before any name is looked at
 	}
 	if fd, ok := procDescriptor(r.path); ok {
-		if r.flags&unix.O_NOFOLLOW != 0 {
-			return 0, errNotMine
+		if r.flags&unix.O_NOFOLLOW != 0 || r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL {
+			return 0, errNotMine // ELOOP, EEXIST
 		}
 		return w.reopen(r, fd)
 	}
@@ -265,6 +265,9 @@ func (w *worker) hand(r *request, path string, fd int, undo func()) (int64, erro
 	give := fd
 	if !r.writes() {
 		ro, err := w.readOnly(path, fd, r.flags)
+		if err == unix.EACCES && undo != nil {
+			ro, err = w.readNew(path, fd, r.flags)
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -310,6 +313,25 @@ func (w *worker) readOnly(path string, like, flags int) (int, error) {
 		}
 	}
 	return fd, nil
+}
+
+// readNew is readOnly for a file that was just made with a mode that its own
+// maker may not read: the open that makes a file has what it asked for all the
+// same.
+func (w *worker) readNew(path string, fd, flags int) (int, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return -1, err
+	}
+	if err := unix.Fchmod(fd, st.Mode&0o7777|unix.S_IRUSR); err != nil {
+		return -1, err
+	}
+	ro, err := w.readOnly(path, fd, flags)
+	if e := unix.Fchmod(fd, st.Mode&0o7777); e != nil && err == nil {
+		unix.Close(ro)
+		return -1, e
+	}
+	return ro, err
 }
 
 // openTmpfile makes a file without a name in a directory of a root.

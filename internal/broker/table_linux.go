@@ -46,15 +46,18 @@ func handlers() map[int32]handler {
 	return t
 }
 
-// moving are the calls that run while no other change does.
-var moving = map[int32]bool{unix.SYS_RENAMEAT: true, unix.SYS_RENAMEAT2: true, unix.SYS_BIND: true}
-
-// metadataCalls are answered for every caller: continued, they would work on a
-// granted descriptor.
-var metadataCalls = map[int32]bool{
-	unix.SYS_FCHMOD: true, unix.SYS_FCHMODAT: true, unix.SYS_FCHMODAT2: true, unix.SYS_FCHOWN: true, unix.SYS_FCHOWNAT: true,
-	unix.SYS_UTIMENSAT: true, unix.SYS_SETXATTR: true, unix.SYS_LSETXATTR: true, unix.SYS_FSETXATTR: true,
-	unix.SYS_REMOVEXATTR: true, unix.SYS_LREMOVEXATTR: true, unix.SYS_FREMOVEXATTR: true, unix.SYS_IOCTL: true,
+// groups tells calls that need more than a handler. moving run while no other
+// change does. metadata are answered for every caller, also one with another
+// root: continued, they would work on a granted descriptor.
+func groups() (moving, metadata map[int32]bool) {
+	moving = map[int32]bool{unix.SYS_RENAMEAT: true, unix.SYS_RENAMEAT2: true, unix.SYS_BIND: true}
+	metadata = map[int32]bool{
+		unix.SYS_FCHMOD: true, unix.SYS_FCHMODAT: true, unix.SYS_FCHMODAT2: true, unix.SYS_FCHOWN: true, unix.SYS_FCHOWNAT: true,
+		unix.SYS_UTIMENSAT: true, unix.SYS_SETXATTR: true, unix.SYS_LSETXATTR: true, unix.SYS_FSETXATTR: true,
+		unix.SYS_REMOVEXATTR: true, unix.SYS_LREMOVEXATTR: true, unix.SYS_FREMOVEXATTR: true, unix.SYS_IOCTL: true,
+	}
+	legacyGroups(moving, metadata)
+	return moving, metadata
 }
 
 func metadata(t map[int32]handler) {
@@ -114,3 +117,7 @@ func atFlags(c *Call, n int) target {
 	t.empty = flags&unix.AT_EMPTY_PATH != 0
 	return t
 }
+
+// Handles says whether the broker carries a system call out. Trapped calls that
+// it does not know answer ENOSYS.
+func Handles(nr int32) bool { return handlers()[nr] != nil }

@@ -54,9 +54,9 @@ func legacy(t map[int32]handler) {
 	}
 }
 
-func init() {
+func legacyGroups(moving, metadata map[int32]bool) {
 	moving[unix.SYS_RENAME] = true
 	for _, nr := range []int32{unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT} {
-		metadataCalls[nr] = true
+		metadata[nr] = true
 	}
 }

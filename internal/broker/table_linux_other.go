@@ -5,3 +5,5 @@ package broker
 // legacy has nothing to add: newer architectures have only the forms with a
 // directory argument.
 func legacy(map[int32]handler) {}
+
+func legacyGroups(_, _ map[int32]bool) {}

@@ -1,0 +1,141 @@
+package broker
+
+import (
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+)
+
+func TestSplit(t *testing.T) {
+	for _, c := range []struct{ in, dir, name string }{
+		{"a", "", "a"}, {"a/", "", "a/"}, {"a/b", "a", "b"}, {"a/b//", "a", "b//"}, {"/a", "/", "a"}, {"/a/b", "/a", "b"},
+		{"/", "/", "."}, {"///", "/", "."}, {"a//b", "a/", "b"}, {"..", "", ".."}, {"a/..", "a", ".."}, {"./a", ".", "a"},
+	} {
+		if dir, name := split(c.in); dir != c.dir || name != c.name {
+			t.Errorf("split(%q) = %q, %q, want %q, %q", c.in, dir, name, c.dir, c.name)
+		}
+	}
+}
+
+// TestSplitJoin: for a path without dots, what split takes apart join puts
+// together again.
+func TestSplitJoin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := "/" + strings.Join(rapid.SliceOfN(rapid.StringMatching(`[a-c\xff ]{1,3}`), 1, 5).Draw(t, "parts"), "/")
+		dir, name := split(p + strings.Repeat("/", rapid.IntRange(0, 2).Draw(t, "slashes")))
+		if got := join(path.Clean(dir), strings.TrimRight(name, "/")); got != p {
+			t.Fatalf("%q came back as %q", p, got)
+		}
+	})
+}
+
+func TestThroughProc(t *testing.T) {
+	const cwd = unix.AT_FDCWD
+	for _, c := range []struct {
+		in   string
+		fd   int32
+		want string
+	}{
+		{"a", 7, "a"}, {"/proc/self/cwd/a", cwd, "a"}, {"/proc/thread-self/cwd//a", cwd, "a"}, {"/proc/self/root/etc/x", 7, "/etc/x"},
+		{"/proc/self/fd/3/a/b", 3, "a/b"}, {"/dev/fd/3/a", 3, "a"}, {"/proc/self/fd/3", 7, "/proc/self/fd/3"}, {"/proc/self/fd/3/", 7, "/proc/self/fd/3/"},
+		{"/proc/self/fd/-1/a", 7, "/proc/self/fd/-1/a"}, {"/proc/self/fd/99999999999/a", 7, "/proc/self/fd/99999999999/a"}, {"/proc/1/cwd/a", 7, "/proc/1/cwd/a"},
+	} {
+		if fd, got := throughProc(7, c.in); fd != c.fd || got != c.want {
+			t.Errorf("throughProc(%q) = %d, %q, want %d, %q", c.in, fd, got, c.fd, c.want)
+		}
+	}
+}
+
+func TestProcDescriptor(t *testing.T) {
+	for in, want := range map[string]int32{"/dev/stdin": 0, "/dev/stderr": 2, "/proc/self/fd/12": 12, "/dev/fd/3": 3} {
+		if got, ok := procDescriptor(in); !ok || got != want {
+			t.Errorf("%q: %d %v", in, got, ok)
+		}
+	}
+	for _, in := range []string{"", "a", "/proc/self/fd/", "/proc/self/fd/x", "/proc/self/fd/3/a", "/proc/self/fd/4294967296"} {
+		if _, ok := procDescriptor(in); ok {
+			t.Errorf("%q is taken for a descriptor", in)
+		}
+	}
+}
+
+// TestTable: every call that the tables of groups speak of has a handler.
+func TestTable(t *testing.T) {
+	table := handlers()
+	moving, metadata := groups()
+	for _, g := range []map[int32]bool{moving, metadata} {
+		for nr := range g {
+			if table[nr] == nil {
+				t.Errorf("call %d is in a group and has no handler", nr)
+			}
+		}
+	}
+}
+
+// TestTurnIsPassedOn: a worker that is long at one call loses the turn, and
+// gets it back only when it is free.
+func TestTurnIsPassedOn(t *testing.T) {
+	turn := newTurn()
+	go turn.watch()
+	defer turn.end()
+	slow, next := &worker{}, &worker{}
+	if !turn.take(slow) {
+		t.Fatal("no turn")
+	}
+	turn.busy(slow)
+	taken := make(chan bool)
+	go func() { taken <- turn.take(next) }()
+	select {
+	case ok := <-taken:
+		if !ok {
+			t.Fatal("the turn ended")
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("nobody took over from a worker that is stuck")
+	}
+	if turn.done(slow) {
+		t.Error("two workers think that it is their turn")
+	}
+	turn.busy(next)
+	if !turn.done(next) {
+		t.Error("a short call lost the turn")
+	}
+}
+
+func TestUmaskIsRemembered(t *testing.T) {
+	u := newUmasks(0o027)
+	if got := u.of(1 << 30); got != 0o027 {
+		t.Errorf("before any umask(2): %o", got)
+	}
+	u.changing(5, 0o7077)
+	if got := u.of(5); got != 0o077 {
+		t.Errorf("after umask(2): %o", got)
+	}
+	own := uint32(unix.Gettid())
+	now := unix.Umask(0)
+	unix.Umask(now)
+	if got := u.of(own); got != now {
+		t.Errorf("of a thread that said nothing: %o, want %o", got, now)
+	}
+}
+
+// TestHoldHoldsAndLetsGo: while shut, nobody passes the gate.
+func TestHoldHoldsAndLetsGo(t *testing.T) {
+	var g gate
+	g.init()
+	g.wait()
+	g.open(false)
+	passed := make(chan bool, 1)
+	go func() { g.wait(); passed <- true }()
+	select {
+	case <-passed:
+		t.Fatal("passed a shut gate")
+	case <-time.After(20 * time.Millisecond):
+	}
+	g.open(true)
+	<-passed
+}
