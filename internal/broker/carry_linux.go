@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"strings"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -15,7 +17,8 @@ type look struct {
 // at looks at a place without following it.
 func (p *place) at() (look, error) {
 	var st unix.Statx_t
-	err := unix.Statx(p.dir, p.name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_TYPE|unix.STATX_INO|unix.STATX_NLINK, &st)
+	name := strings.TrimRight(p.name, "/") // with a slash, a link would be followed, in our own root
+	err := unix.Statx(p.dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_TYPE|unix.STATX_INO|unix.STATX_NLINK, &st)
 	if err == unix.ENOENT {
 		return look{}, nil
 	}

@@ -302,7 +302,18 @@ func (w *worker) truncate(addr uint64, size int64) (int64, error) {
 		return 0, unix.EINVAL
 	}
 	ch := Change{Op: OpTruncate, Path: o.path, Kind: KindFile, Dir: -1, ToDir: -1}
-	return 0, w.change(&ch, func() error { return unix.Truncate(o.name(), size) })
+	return 0, w.change(&ch, func() error {
+		// Not truncate(2): it waits for a lease to be broken.
+		fd, err := unix.Open(o.name(), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err == unix.EAGAIN {
+			return errLeased
+		}
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return unix.Ftruncate(fd, size)
+	})
 }
 
 // access answers for the mirror: the read-only mount would say no to all.

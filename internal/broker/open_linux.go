@@ -194,7 +194,15 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return w.hand(r, p.path, fd, func() { _ = unix.Unlinkat(p.dir, p.name, 0) })
+	return w.hand(r, p.path, fd, func() { takeBack(p, fd) })
+}
+
+// takeBack removes a file that was just made, if it still has its name.
+func takeBack(p *place, fd int) {
+	var st unix.Stat_t
+	if l, err := p.at(); err == nil && unix.Fstat(fd, &st) == nil && l.ino == st.Ino {
+		_ = unix.Unlinkat(p.dir, p.name, 0)
+	}
 }
 
 // openExisting opens a regular file that is there. Truncation comes after the
@@ -372,8 +380,12 @@ func (w *worker) openResolved(r *request) (int64, error) {
 		}
 	}
 	how := r.resolve&^resolveCached | unix.RESOLVE_NO_MAGICLINKS
-	if from == w.b.config.Mirror && how&unix.RESOLVE_BENEATH == 0 {
+	switch {
+	case how&(unix.RESOLVE_BENEATH|unix.RESOLVE_IN_ROOT) != 0:
+	case from == w.b.config.Mirror:
 		how |= unix.RESOLVE_IN_ROOT
+	default:
+		how |= unix.RESOLVE_BENEATH // what leaves the directory is EROFS
 	}
 	follow := uint64(r.flags & unix.O_NOFOLLOW)
 	if fd, err := w.open(from, r.path, follow, how); err == nil {

@@ -67,8 +67,12 @@ const (
 	below    = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS
 )
 
-// open opens a path of the mirror, as a path only.
+// open opens a path of the mirror, as a path only. Without one of the two
+// bounds an absolute link would lead to the supervisor's own root.
 func (w *worker) open(dir int, path string, flags, resolve uint64) (int, error) {
+	if resolve&(unix.RESOLVE_BENEATH|unix.RESOLVE_IN_ROOT) == 0 {
+		return -1, unix.EINVAL
+	}
 	for {
 		fd, err := unix.Openat2(dir, path, &unix.OpenHow{Flags: flags | unix.O_PATH | unix.O_CLOEXEC, Resolve: resolve})
 		if err != unix.EAGAIN && err != unix.EINTR { // EAGAIN: a rename raced with ".."

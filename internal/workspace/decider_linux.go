@@ -102,13 +102,14 @@ func (d *decider) guard(ch *broker.Change, at string) *policy.Rule {
 
 // byName applies the rules for names.
 func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
-	if d.birth(ch, at) {
-		return broker.Verdict{Allowed: true}
-	}
+	born := d.birth(ch, at)
 	if carries(ch, at) {
-		if rule, ok := protect.Renamed(d.relative(at), d.folds(at)); ok {
+		if rule, ok := protect.Renamed(d.relative(at), d.folds(at)); ok && !(born && probe(ch, at)) {
 			return d.refusal(at, "protected name: "+rule, "default", at)
 		}
+	}
+	if born {
+		return broker.Verdict{Allowed: true}
 	}
 	rule, level := d.name(at)
 	switch level {
@@ -154,10 +155,17 @@ func (d *decider) birth(ch *broker.Change, at string) bool {
 	}
 	for dir := path.Dir(at); len(d.born) > 0 && len(dir) > 1; dir = path.Dir(dir) {
 		if d.born[dir] {
-			return protect.Birth(at[len(dir)+1:], d.folds(at))
+			return protect.Birth(at[len(dir)+1:], d.folds(at)) || path.Dir(at) == dir && probe(ch, at)
 		}
 	}
 	return false
+}
+
+// probe says whether a change is the symlink by which git init finds out
+// whether there are symlinks: tXXXXXX, to a name that is not there.
+func probe(ch *broker.Change, at string) bool {
+	base := path.Base(at)
+	return ch.Op == broker.OpSymlink && len(base) == 7 && base[0] == 't'
 }
 
 // newGitDir says whether a directory of this name is one that git makes: a

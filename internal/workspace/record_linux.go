@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -20,11 +21,19 @@ type record struct {
 	file    *os.File
 	touched map[string]struct{}
 	lost    error
+	held    int   // bytes of names in touched
+	written int64 // bytes in file
 }
 
 // maxTouched bounds the memory of one run's record; beyond it, paths are
 // written each time.
-const maxTouched = 500_000
+const (
+	maxTouched = 500_000
+	maxHeld    = 64 << 20 // bytes
+	maxRecord  = 1 << 30  // bytes; beyond it nothing is changed any more
+)
+
+var errFull = errors.New("the record of this run is full")
 
 func (p *Prepared) openRecord(id string) (*record, error) {
 	r := &record{touched: make(map[string]struct{})}
@@ -53,7 +62,7 @@ func (r *record) Before(ch *broker.Change) error {
 	if known && (ch.To == "" || knownTo) {
 		return nil
 	}
-	if len(r.touched) < maxTouched {
+	if r.held += len(ch.Path) + len(ch.To); len(r.touched) < maxTouched && r.held < maxHeld {
 		r.touched[strings.Clone(ch.Path)] = struct{}{}
 		if ch.To != "" {
 			r.touched[strings.Clone(ch.To)] = struct{}{}
@@ -67,7 +76,11 @@ func (r *record) Before(ch *broker.Change) error {
 	if ch.To != "" {
 		line = strconv.AppendQuoteToASCII(append(line, ' '), ch.To)
 	}
-	if _, err := r.file.Write(append(line, '\n')); err != nil {
+	n, err := r.file.Write(append(line, '\n'))
+	if r.written += int64(n); err == nil && r.written > maxRecord {
+		err = errFull
+	}
+	if err != nil {
 		r.lost = err
 		delete(r.touched, ch.Path)
 		delete(r.touched, ch.To)

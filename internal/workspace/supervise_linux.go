@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -22,7 +24,7 @@ const killGrace = 2 * time.Second
 // Where nobody can reach it the run goes on, with a note.
 func (p *Prepared) answerOutside(walls *sandbox.Walls, stage int, groups []string, r *api.Result) *supervisor.Server {
 	freezer, err := supervisor.NewFreezer(stage, groups)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) { // those: it has ended already
 		p.note("this workspace cannot be paused: %v", err)
 	}
 	server, err := supervisor.Serve(supervisor.Config{

@@ -1,0 +1,220 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"testing"
+)
+
+func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+// TestB10WhatOutlivesItsOpener: a mapping and a descriptor that outlive the
+// process that opened are of a recorded path. That the next step captures them
+// first belongs to the history, and cannot be seen by one run.
+func TestB10WhatOutlivesItsOpener(t *testing.T) {
+	hold(t, hostile{name: "a mapping in a child", want: "fine", body: `fd = os.open('file', os.O_RDWR); m = mmap.mmap(fd, 4); os.close(fd); a, b = socket.socketpair(); w = os.open('other', os.O_CREAT|os.O_WRONLY, 0o600)
+if os.fork() == 0:
+    time.sleep(0.3); m[0:3] = b'NEW'; os.write(w, b'late'); b.send(b'x'); os._exit(0)
+a.recv(1); say('fine')`})
+}
+
+// TestB6RegistersThatChange: what is carried out is what was decided. Texts
+// that change are TestBrokerRacesAreRecorded's.
+func TestB6RegistersThatChange(t *testing.T) {
+	hold(t, hostile{name: "ptrace of a held caller", want: "fine", body: `buf = ctypes.create_string_buffer(b'ok' + b'\0' * 200)
+pid = os.fork()
+if pid == 0:
+    L.ptrace(0, 0, None, None); os.kill(os.getpid(), signal.SIGSTOP)
+    for i in range(200): t(os.mkdir, 'p%d' % i); t(os.rmdir, 'p%d' % i)
+    os._exit(0)
+os.waitpid(pid, 0); regs = (ctypes.c_ulonglong * 27)(); inside = False
+L.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+evil = os.readlink('out').encode() + b'/EVIL\0'
+while True:
+    L.ptrace(24, pid, None, None); _, st = os.waitpid(pid, 0)
+    if os.WIFEXITED(st) or os.WIFSIGNALED(st): break
+    inside = not inside; L.ptrace(12, pid, None, ctypes.byref(regs))
+    if inside and regs[15] == 83: # at the entry of mkdir: another path below the stack
+        at = (regs[19] - 4096) & ~7
+        for i in range(0, len(evil), 8): L.ptrace(5, pid, at + i, int.from_bytes(evil[i:i+8].ljust(8, b'\0'), 'little'))
+        regs[14] = at; L.ptrace(13, pid, None, ctypes.byref(regs))
+say('fine')`})
+}
+
+// TestB13CallersThatDie: numbers of dead callers name nobody else's paths.
+func TestB13CallersThatDie(t *testing.T) {
+	hold(t, hostile{name: "callers killed while they are held", want: "fine", body: `for i in range(150):
+    p = os.fork()
+    if p == 0:
+        while True: t(os.mkdir, 'k'); t(os.rmdir, 'k')
+    time.sleep(0.002); os.kill(p, 9); os.waitpid(p, 0)
+os.mkdir('last'); say('fine')`})
+}
+
+// TestB16UnreadableCallers: who is not dumpable is served all the same.
+func TestB16UnreadableCallers(t *testing.T) {
+	hold(t, hostile{name: "not dumpable", after: "test -d undumpable || echo EVIL", body: `L.prctl(4, 0, 0, 0, 0); os.mkdir('undumpable')`})
+}
+
+// TestB17Memory: a path that runs out of its memory is nobody's.
+func TestB17Memory(t *testing.T) {
+	hold(t, hostile{name: "paths", want: "fine", body: `m = mmap.mmap(-1, 8192); at = ctypes.addressof(ctypes.c_char.from_buffer(m)); L.munmap(ctypes.c_void_p(at + 4096), 4096)
+def p(off): return ctypes.c_void_p(at + off)
+m[4090:4096] = b'abcdef'; r = [sys_(83, p(4090), 0o700)]; m[4090:4096] = b'whole\0'; r += [sys_(83, p(4090), 0o700), sys_(83, ctypes.c_void_p(0), 0), sys_(83, ctypes.c_void_p(1), 0), sys_(83, ctypes.c_void_p(at + 4096), 0), sys_(83, ctypes.c_void_p(-1), 0)]
+r += [sys_(83, b'a/' * 2047 + b'ab', 0), sys_(83, b'x' * 256, 0), sys_(83, b'', 0), sys_(83, b'y' * 100000, 0)]
+say(r); say('fine' if r == ['EFAULT', 0, 'EFAULT', 'EFAULT', 'EFAULT', 'EFAULT', 'ENOENT', 'ENAMETOOLONG', 'ENOENT', 'ENAMETOOLONG'] or r[6] == 'ENAMETOOLONG' and r[:6] == ['EFAULT', 0] + ['EFAULT'] * 4 else 'OTHER')
+os._exit(0)`, after: "test ! -e abcdef || echo EVIL"})
+}
+
+// TestB29FreshPrograms: a program that was just written can be started.
+func TestB29FreshPrograms(t *testing.T) {
+	hold(t, hostile{name: "write and start", want: "fine", body: `ok = True
+for i in range(100):
+    with open('prog', 'w') as f: f.write('#!/bin/sh\nexit 7\n'); os.fchmod(f.fileno(), 0o755)
+    ok = ok and subprocess.call(['./prog']) == 7; os.unlink('prog')
+say('fine' if ok else 'OTHER')`})
+}
+
+// TestB14LooksWritable: what programs ask before they write.
+func TestB14LooksWritable(t *testing.T) {
+	hold(t, hostile{name: "questions", want: "fine", body: `ok = os.access('file', os.W_OK) and not os.access('.vscode/tasks.json', os.W_OK) and not os.statvfs('.').f_flag & os.ST_RDONLY
+fd = os.open('file', os.O_RDONLY); os.utime(fd, (1, 1)); os.fchmod(fd, 0o640); ok = ok and os.stat('file').st_mtime == 1; say('fine' if ok else 'OTHER')`})
+}
+
+// TestB20Signals: nothing happens twice. (Kernels before 5.19 have no broker.)
+func TestB20Signals(t *testing.T) {
+	hold(t, hostile{name: "storm", want: "fine", body: `signal.signal(signal.SIGALRM, lambda *a: None); signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003); bad = []
+for i in range(1000):
+    while True:
+        try: os.close(os.open('s%d' % i, os.O_CREAT|os.O_EXCL)); break
+        except InterruptedError: continue
+        except OSError as e: bad.append(e.errno); break
+signal.setitimer(signal.ITIMER_REAL, 0); say(bad[:3] or 'fine')`})
+}
+
+// TestB21StoppedCallers: a caller that is stopped while it is held goes on
+// afterwards, with its call done once. A frozen control group cannot be shown
+// here: it needs version 2 with a freezer, which machines may lack.
+func TestB21StoppedCallers(t *testing.T) {
+	hold(t, hostile{name: "stop and go", want: "fine", body: `p = os.fork()
+if p == 0:
+    for i in range(2000): os.close(os.open('q%d' % i, os.O_CREAT|os.O_EXCL))
+    os._exit(3)
+for i in range(200): t(os.kill, p, signal.SIGSTOP); time.sleep(0.0005); t(os.kill, p, signal.SIGCONT); time.sleep(0.0005)
+say('fine' if os.waitstatus_to_exitcode(os.waitpid(p, 0)[1]) == 3 else 'OTHER')`})
+}
+
+// TestB22FullTables: no content is lost where no descriptor can be given.
+func TestB22FullTables(t *testing.T) {
+	hold(t, hostile{name: "no room", want: "EMFILE EMFILE", after: "grep -q one file && test ! -e new || echo EVIL", body: `resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))
+try:
+    while True: os.dup(0)
+except OSError: pass
+say(t(os.open, 'file', os.O_WRONLY|os.O_TRUNC), t(os.open, 'new', os.O_WRONLY|os.O_CREAT)); os._exit(0)`})
+}
+
+// TestB23Floods: many threads and processes starve nobody. That the record has
+// a budget is for the history.
+func TestB23Floods(t *testing.T) {
+	hold(t, hostile{name: "threads", want: "fine", limit: 60e9, body: `threading.stack_size(65536); go = threading.Event(); n = 0; done = []
+def f(i):
+    go.wait()
+    t(os.mkdir, 'x%d' % i); t(os.rmdir, 'x%d' % i); done.append(i)
+for i in range(10000):
+    try: threading.Thread(target=f, args=(i,), daemon=True).start(); n += 1
+    except RuntimeError: break
+p = subprocess.Popen(['python3', '-c', 'import os,time\nw=0\nfor i in range(50):\n s=time.time(); os.mkdir("v%d" % i); w=max(w,time.time()-s); time.sleep(.01)\nprint("SLOW" if w > 5 else "quick", w)'])
+go.set(); p.wait()
+while len(done) < n: time.sleep(0.05)
+say('fine', n); os._exit(0)`},
+		hostile{name: "forks", flags: []string{"--pids", "200"}, never: "SLOW", want: "fine", body: `ps = []
+try:
+    while len(ps) < 300:
+        p = os.fork()
+        if p == 0:
+            for i in range(50): t(os.mkdir, 'f%d' % os.getpid()); t(os.rmdir, 'f%d' % os.getpid())
+            os._exit(0)
+        ps.append(p)
+except OSError: pass
+s = time.time(); os.mkdir('mine'); say('SLOW' if time.time() - s > 5 else 'fine', len(ps)); [os.waitpid(p, 0) for p in ps]`})
+}
+
+// TestB24SecondListeners: refused, as is what would go around the filter.
+func TestB24SecondListeners(t *testing.T) {
+	hold(t, hostile{name: "a second listener", want: "EBUSY", body: `L.prctl(38, 1, 0, 0, 0); f = ctypes.create_string_buffer(struct.pack('<HBBI', 6, 0, 0, 0x7fff0000)); p = ctypes.create_string_buffer(struct.pack('<H6xQ', 1, ctypes.addressof(f)))
+say(sys_(317, 1, 8, p), sys_(425, 8, p), sys_(323, 0)); os.mkdir('still')`, never: "0"})
+}
+
+// TestB26HostSockets: a socket of the host in the project, there at the start,
+// can be neither reached nor replaced.
+func TestB26HostSockets(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		a := hostile{name: "a listener", want: "fine", never: "REACHED", body: `s = socket.socket(socket.AF_UNIX)
+say('REACHED' if t(s.connect, 'host.sock') is None else 'fine'); say(t(os.rename, 'host.sock', 'x'), t(os.unlink, 'host.sock'), t(os.link, 'host.sock', 'y'))
+for n in ('host.sock', 'x', 'y'):
+    s = socket.socket(socket.AF_UNIX)
+    if t(s.connect, n) is None: say('REACHED')`}
+		w := a.prepare(t, p)
+		l, err := net.Listen("unix", w.project+"/host.sock")
+		w.must(err)
+		defer l.Close()
+		w.own(w.project + "/host.sock")
+		a.run(t, w)
+	})
+}
+
+// TestB27NamesWithoutCase: where names differ in their case only, they are
+// other files, and may be made. A file system that folds case cannot be
+// mounted by everybody: workspace's own tests know what is decided there.
+func TestB27NamesWithoutCase(t *testing.T) {
+	hold(t, hostile{name: "other letters", after: "grep -q EVIL .git/config .vscode/tasks.json && echo EVIL; true", body: `for n in ('.GIT/config', '.Git/hooks/x', '.VSCODE/tasks.json', '.vscode\u200c/tasks.json'): t(os.makedirs, os.path.dirname(n)); t(lambda: open(n, 'w').write('EVIL'))
+fd = t(os.open, 'fold', os.O_RDONLY) if t(os.mkdir, 'fold') is None else -1
+say(t(fcntl.ioctl, fd, 0x40086602, struct.pack('l', 0x40000000)))`})
+}
+
+// TestB5SocketsUnderSwitchedNames: bind goes where it was decided.
+func TestB5SocketsUnderSwitchedNames(t *testing.T) {
+	hold(t, hostile{name: "a switched socket name", want: "fine", body: `os.mkdir('a'); stop = time.time() + 2
+flip = subprocess.Popen(['python3', '-c', 'import os,time\nwhile time.time() < %f:\n  os.rename("a", "b"); os.symlink("out", "a"); os.unlink("a"); os.rename("b", "a")' % stop])
+i = 0
+while time.time() < stop: s = socket.socket(socket.AF_UNIX); t(s.bind, 'a/s%d' % i); s.close(); i += 1
+flip.wait(); say('fine')`})
+}
+
+// TestBrokerRacesAreRecorded: while threads exchange paths, links and
+// directories under each other's calls, every change that stays is in the
+// record, and nothing else has changed.
+func TestBrokerRacesAreRecorded(t *testing.T) {
+	seconds := "5"
+	if os.Getenv("CARREL_SOAK") == "1" {
+		seconds = "50"
+	}
+	hold(t, hostile{name: "adversary", want: "raced", limit: 90e9, flags: []string{"--nested", "userns"}, body: `import random
+stop = time.time() + ` + seconds + `; os.makedirs('r/d1/e'); os.makedirs('r/d2/e'); open('r/f', 'w').close(); shared = ctypes.create_string_buffer(64)
+out = os.readlink('out'); texts = [b'r/d1/x', b'r/d2/x', b'out/EVIL', b'.vscode/EVIL', b'.git/hooks/EVIL', b'keys/EVIL', b'r/s/EVIL', (out + '/EVIL').encode()[:63]]
+def text():
+    while time.time() < stop: shared.value = random.choice(texts)
+def names():
+    while time.time() < stop:
+        t(os.rename, 'r/d1', 'r/s'); t(os.symlink, random.choice([out, '../.vscode', '../.git/hooks', 'd2', '/proc/self/fd/3', '/proc/self/cwd']), 'r/d1'); t(os.unlink, 'r/d1'); t(os.rename, 'r/s', 'r/d1'); L.renameat2(-100, b'r/d1', -100, b'r/d2', 2)
+def calls():
+    i = 0
+    while time.time() < stop:
+        i += 1; n = b'r/d1/e/f%d' % (i % 50)
+        for f in (lambda: L.mkdir(shared, 0o755), lambda: L.open(shared, 0o101, 0o644), lambda: L.rename(b'r/f', shared), lambda: L.symlink(b'/etc', shared), lambda: L.link(b'file', shared), lambda: L.unlink(shared), lambda: L.chmod(shared, 0o777), lambda: L.truncate(shared, 0), lambda: L.open(n, 0o1101, 0o600), lambda: L.unlink(n)):
+            r = f()
+            if r > 2: t(os.close, r)
+def dirs():
+    while time.time() < stop:
+        t(os.chdir, 'r/d1/e') if random.random() < .5 else 0; t(os.chdir, home)
+home = os.getcwd()
+for k in range(3):
+    if os.fork() == 0:
+        ts = [threading.Thread(target=f) for f in (text, names, calls, calls) + ((dirs,) if k == 0 else ())]
+        [x.start() for x in ts]; [x.join() for x in ts]; os._exit(0)
+for k in range(3): os.wait()
+say('raced')`})
+}
