@@ -179,6 +179,16 @@ r = L.syscall(317, 1, 8, p); print('refused' if r < 0 else 'a second listener', 
 	{name: "directories that become protected names", hole: "B28", canary: true, after: "ls -d sub/.git/hooks/pre-commit sub2/.git/hooks/pre-commit .husky/pre-commit 2>/dev/null | sed s/^/EVIL/; cat .git/hooks/pre-commit 2>/dev/null; cat .git/hooks/post-commit 2>/dev/null; true", setup: "mkdir sub sub2;",
 		script: "mkdir -p x/hooks; cp -r .git/. x/ 2>/dev/null; echo '# EVIL' > x/hooks/pre-commit; chmod +x x/hooks/pre-commit; cp -r x y; cp -r x z; cp -r x sub2/repo; mv -T y sub/.git; (cd sub2; mv repo .git); mv -T .git old; mv -T z .git; " +
 			python(`L.renameat2(-100, b'x', -100, b'.git', 2); L.renameat2(-100, b'x/hooks', -100, b'.git/hooks', 2); t(os.symlink, 'x', 'sub/.git')`)},
+	{name: "parents that appear meanwhile", hole: "B6", said: "fine", after: "true",
+		script: python(`bad = []
+def f(i, k, b):
+    b.wait()
+    for p in ('r%d/n/p%d' % (k, i), 'r%d/n' % k, 'r%d/n/p%d' % (k, i)):
+        e = t(os.mkdir, p)
+        if e not in (None, 'ENOENT', 'EEXIST'): bad.append((p, e))
+for k in range(100):
+    os.mkdir('r%d' % k); b = threading.Barrier(4); ts = [threading.Thread(target=f, args=(i, k, b)) for i in range(4)]; [x.start() for x in ts]; [x.join() for x in ts]
+print(bad[:3] or 'fine')`)},
 	{name: "a race of names", hole: "B6, B13, B18", flags: []string{"--write", "granted"}, setup: "mkdir granted;", after: "true", said: "raced",
 		script: "./difftool race $PWD 3"},
 }

@@ -163,8 +163,12 @@ func TestBubblewrapInside(t *testing.T) {
 		file := w.write(w.project+"/dir/key.pem", "SECRET")
 		w.write(w.project+"/.env", "SECRET")
 		bwrap := "bwrap --ro-bind / / --dev /dev --bind $PWD $PWD --unshare-all --die-with-parent "
-		if out := w.sh(bwrap+"sh -c 'echo works > made; id -u; cat made'", "--nested", "full"); !strings.HasSuffix(out, "works\n") {
+		if out := w.sh(bwrap+"sh -c 'echo works > made; id -u; cat made'", "--nested", "full", "--history", "off"); !strings.HasSuffix(out, "works\n") {
 			t.Errorf("bubblewrap inside: %q", out)
+		}
+		// Through the broker a sandbox inside would be undone: it cannot write.
+		if r := w.run("--nested", "full", "--", "sh", "-c", bwrap+"touch through"); r.code == 0 || exists(w.project+"/through") {
+			t.Errorf("a nested sandbox writes through the broker: %s", r)
 		}
 		if w.read(w.project+"/made") != "works\n" {
 			t.Error("bubblewrap inside wrote nothing")

@@ -449,6 +449,7 @@ func childOf(pid int) int {
 func TestStopAndContinue(t *testing.T) {
 	w := newWorld(t, ordinary(t))
 	cmd := w.startInside("echo ready; for i in $(seq 1000); do echo $i > tick; sleep 0.02; done")
+	eventually(t, "the first tick", func() bool { _, err := os.Stat(w.project + "/tick"); return err == nil })
 	w.must(cmd.Process.Signal(syscall.SIGSTOP))
 	time.Sleep(50 * time.Millisecond)
 	w.must(cmd.Process.Signal(syscall.SIGCONT))

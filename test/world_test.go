@@ -367,3 +367,8 @@ func (w *world) need(tools ...string) {
 		}
 	}
 }
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

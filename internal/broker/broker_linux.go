@@ -67,6 +67,7 @@ type Broker struct {
 	umasks           umasks
 	foreign          atomic.Bool
 	leased           atomic.Int32
+	late             chan Call
 	self             int // /proc/self/fd
 	turn             *turn
 	still            sync.RWMutex // see worker.alone
@@ -87,7 +88,7 @@ func New(c Config) (*Broker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the broker: %w", err)
 	}
-	b := &Broker{config: c, table: handlers(), umasks: newUmasks(c.Umask), mountNS: c.MountNS, self: self, turn: newTurn()}
+	b := &Broker{config: c, table: handlers(), umasks: newUmasks(c.Umask), mountNS: c.MountNS, self: self, turn: newTurn(), late: make(chan Call)}
 	b.moving, b.metadata = groups()
 	b.gate.init()
 	started := make(chan error, hands)
@@ -218,7 +219,7 @@ func (w *worker) reply(val int64, err error) {
 	case err == nil:
 		w.trap.Answer(c.ID, val, 0)
 	case err == errAnswered:
-	case err == errLeased && w.b.leased.Load() <= maxLeased && !w.late:
+	case err == errLeased && !w.late:
 		w.b.later(*c)
 	case err == errLeased:
 		w.trap.Answer(c.ID, 0, unix.EAGAIN)
@@ -237,33 +238,49 @@ const (
 )
 
 // later tries a call again until the kernel has broken the lease that is in
-// its way: on a thread of its own, so that nobody else waits.
+// its way: on a thread of its own, so that nobody else waits. Such a thread
+// stays: the stage is bound to the life of the thread that started it, which
+// the runtime may have picked for this.
 func (b *Broker) later(c Call) {
+	select {
+	case b.late <- c:
+		return
+	default:
+	}
 	if b.leased.Add(1) > maxLeased {
 		b.leased.Add(-1)
 		b.config.Trap.Answer(c.ID, 0, unix.EAGAIN)
 		return
 	}
 	b.workers.Add(1)
-	go func() {
-		defer b.workers.Done()
-		defer b.leased.Add(-1)
-		runtime.LockOSThread()
-		w := &worker{b: b, trap: b.config.Trap, call: c, late: true}
-		defer w.drop()
-		if becomeHands() != nil {
-			w.trap.Answer(c.ID, 0, unix.EAGAIN)
-			return
-		}
+	go b.retry(c)
+}
+
+func (b *Broker) retry(c Call) {
+	defer b.workers.Done()
+	runtime.LockOSThread()
+	w := &worker{b: b, trap: b.config.Trap, late: true}
+	defer w.drop()
+	able := becomeHands() == nil
+	for {
+		w.call = c
 		for end := time.Now().Add(leaseLimit); ; {
 			time.Sleep(leasePause)
-			val, err := w.alone(b.table[c.Nr], &w.call)
+			val, err := int64(0), error(unix.EAGAIN)
+			if able {
+				val, err = w.alone(b.table[c.Nr], &w.call)
+			}
 			if err != errLeased || time.Now().After(end) || b.closed.Load() || !w.trap.Valid(c.ID) {
 				w.reply(val, err)
-				return
+				break
 			}
 		}
-	}()
+		select {
+		case c = <-b.late:
+		case <-b.turn.over:
+			return
+		}
+	}
 }
 
 func errno(err error) syscall.Errno {

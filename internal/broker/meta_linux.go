@@ -66,6 +66,9 @@ func (w *worker) outside(t target) (object, error) {
 	fd := -1
 	err = w.proc(w.call.TID, func(dir int) error {
 		from, err := unix.Openat(dir, at, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err == unix.ENOENT && at != "root" {
+			return unix.EBADF
+		}
 		if err != nil {
 			return err
 		}

@@ -64,10 +64,16 @@ func metadata(t map[int32]handler) {
 	t[unix.SYS_FCHMOD] = func(w *worker, c *Call) (int64, error) { return w.chmod(byFD(c), uint32(c.Args[1])) }
 	t[unix.SYS_FCHMODAT] = func(w *worker, c *Call) (int64, error) { return w.chmod(at(c, 0, true), uint32(c.Args[2])) }
 	t[unix.SYS_FCHMODAT2] = func(w *worker, c *Call) (int64, error) {
+		if uint32(c.Args[3])&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
+			return 0, unix.EINVAL
+		}
 		return w.chmod(atFlags(c, 3), uint32(c.Args[2]))
 	}
 	t[unix.SYS_FCHOWN] = func(w *worker, c *Call) (int64, error) { return w.chown(byFD(c), uint32(c.Args[1]), uint32(c.Args[2])) }
 	t[unix.SYS_FCHOWNAT] = func(w *worker, c *Call) (int64, error) {
+		if uint32(c.Args[4])&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
+			return 0, unix.EINVAL
+		}
 		return w.chown(atFlags(c, 4), uint32(c.Args[2]), uint32(c.Args[3]))
 	}
 	t[unix.SYS_UTIMENSAT] = func(w *worker, c *Call) (int64, error) {

@@ -18,6 +18,7 @@ type decider struct {
 	project string
 	roots   []string
 	fold    map[string]bool // roots whose file system compares names without case
+	write   []string        // git directories outside the project that commits need
 	guarded []policy.Rule   // protected names that exist, by their own path
 	configs func(path string) bool
 
@@ -30,7 +31,7 @@ type decider struct {
 const maxListed = 1000
 
 func newDecider(p *Prepared) *decider {
-	d := &decider{policy: p.Policy, project: p.place.project, roots: p.Plan.Roots, guarded: p.guarded.rules, configs: p.isGitConfig,
+	d := &decider{policy: p.Policy, project: p.place.project, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules, configs: p.isGitConfig,
 		fold: make(map[string]bool), born: make(map[string]bool), listed: make(map[string]bool)}
 	for _, r := range d.roots {
 		d.fold[r] = foldsCase(r)
@@ -64,10 +65,13 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		return d.refusal(at, "protected: "+ruleText(l.Rule), sourceOf(l.Rule), "")
 	case !writes && l.Access == policy.Read && ch.Op == broker.OpRead:
 		return broker.Verdict{Allowed: true}
-	case l.Access != policy.Write:
+	case l.Access != policy.Write && !slices.ContainsFunc(d.write, func(w string) bool { return within(at, w) }):
 		return d.refusal(at, "read-only: "+ruleText(l.Rule), sourceOf(l.Rule), at)
 	case d.granted(at, l.Rule):
 		return broker.Verdict{Allowed: true}
+	}
+	if g := d.belowGlob(ch, at); g != nil {
+		return d.refusal(at, "protected: "+ruleText(g)+", below what is moved", sourceOf(g), "")
 	}
 	if g := d.guard(ch, at); g != nil {
 		return d.refusal(at, g.Source.Text, "default", g.Path)
@@ -95,6 +99,27 @@ func (d *decider) guard(ch *broker.Change, at string) *policy.Rule {
 		g := &d.guarded[i]
 		if within(at, g.Path) && !d.configs(g.Path) || within(g.Path, at) && at != g.Path && (ch.Op == broker.OpRename || ch.Op == broker.OpExchange) {
 			return g
+		}
+	}
+	return nil
+}
+
+// belowGlob finds a glob that names something in a directory by the name that
+// the directory is about to get. It tries the pattern's own last name there: a
+// pattern that matches deeper, or lists of names, is not found out.
+func (d *decider) belowGlob(ch *broker.Change, at string) *policy.Rule {
+	if at != ch.To && ch.Op != broker.OpExchange || !carries(ch, at) || ch.Op == broker.OpSymlink || ch.Op == broker.OpLink {
+		return nil
+	}
+	for i := range d.policy.Rules {
+		r := &d.policy.Rules[i]
+		if r.Glob == "" {
+			continue
+		}
+		name := strings.NewReplacer("*", "x", "?", "x", "[", "", "]", "", "{", "", "}", "").Replace(path.Base(r.Glob))
+		after, before := d.policy.Lookup(at+"/"+name), d.policy.Lookup(ch.Path+"/"+name)
+		if (after.Protected || after.Access == policy.Deny) && !before.Protected && before.Access != policy.Deny {
+			return r
 		}
 	}
 	return nil
