@@ -24,6 +24,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -47,7 +48,7 @@ func main() {
 	flag.IntVar(&o.files, "files", 50_000, "files of the large project")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the order of runs")
 	flag.StringVar(&o.fuse, "fuseloop", "bench/out/fuseloop", "bench/fuseloop as a program; without it the broker is not compared with FUSE")
-	flag.StringVar(&o.only, "only", "", "measure only: walls, broker")
+	flag.StringVar(&o.only, "only", "", "measure only: walls, broker, calls, or one job of the broker by name")
 	flag.StringVar(&o.calls, "calls", "", "for bench's own use: time calls in this new directory")
 	flag.Parse()
 	if o.calls != "" {
@@ -108,7 +109,8 @@ func run(o options, out io.Writer) error {
 // suites gives those that a word names, all for none.
 func (b *bench) suites(only string) ([]func() table, error) {
 	walls := []func() table{b.startTrue, b.startGit, b.memory, b.largeProject, b.masks}
-	broker := []func() table{b.broker, b.calls}
+	everyday := func() table { return b.broker(jobs) }
+	broker := []func() table{everyday, b.calls}
 	switch only {
 	case "":
 		return append(walls, broker...), nil
@@ -116,6 +118,12 @@ func (b *bench) suites(only string) ([]func() table, error) {
 		return walls, nil
 	case "broker":
 		return broker, nil
+	case "calls":
+		return []func() table{b.calls}, nil
 	}
-	return nil, fmt.Errorf("-only %q: want walls or broker", only)
+	i := slices.IndexFunc(jobs, func(j job) bool { return j.name == only })
+	if i < 0 {
+		return nil, fmt.Errorf("-only %q: want walls, broker, calls or a job's name", only)
+	}
+	return []func() table{func() table { return b.broker(jobs[i : i+1]) }}, nil
 }

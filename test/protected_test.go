@@ -134,7 +134,7 @@ func TestSubmoduleHooks(t *testing.T) {
 // TestBornInsideIsNamed: what could run code later and is new is listed at the end.
 func TestBornInsideIsNamed(t *testing.T) {
 	w := newWorld(t, ordinary(t))
-	tm := w.inTerminal(w.command(w.bin, "run", "--", "bash", "-c", "mkdir -p .vscode; echo '{}' > .vscode/tasks.json; echo x > ordinary.txt; printf 'a\\033[2Jb' > 'x\x1b[31m.pth'"))
+	tm := w.inTerminal(w.command(w.bin, "run", "--history", "off", "--", "bash", "-c", "mkdir -p .vscode; echo '{}' > .vscode/tasks.json; echo x > ordinary.txt; printf 'a\\033[2Jb' > 'x\x1b[31m.pth'"))
 	for _, want := range []string{".vscode/tasks.json", "3 files changed"} {
 		if !strings.Contains(tm.all(), want) {
 			t.Errorf("the summary lacks %q: %q", want, tm.all())

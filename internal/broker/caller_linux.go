@@ -156,6 +156,32 @@ func (w *worker) callerFD(tid uint32, fd int32) (int, error) {
 	return n, nil
 }
 
+// onlyPath says whether a caller's descriptor was opened with O_PATH: procfs
+// shows what a descriptor may do as the mode of its link.
+func (w *worker) onlyPath(tid uint32, fd int32) bool {
+	var st unix.Stat_t
+	err := w.proc(tid, func(dir int) error { return unix.Fstatat(dir, procLink(fd), &st, unix.AT_SYMLINK_NOFOLLOW) })
+	if err != nil || fd < 0 || st.Mode&0o600 != 0 {
+		return false
+	}
+	var flags uint64 // neither reads nor writes: O_PATH, or the access mode 3
+	_ = w.proc(tid, func(dir int) error {
+		f, err := unix.Openat(dir, "fdinfo/"+strconv.Itoa(int(fd)), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(f)
+		var buf [128]byte
+		n, err := unix.Read(f, buf[:])
+		if _, rest, ok := strings.Cut(string(buf[:max(n, 0)]), "flags:"); ok {
+			line, _, _ := strings.Cut(rest, "\n")
+			flags, _ = strconv.ParseUint(strings.TrimSpace(line), 8, 64)
+		}
+		return err
+	})
+	return flags&unix.O_PATH != 0
+}
+
 // fdPath reads where one of our own descriptors is now.
 func (w *worker) fdPath(fd int) (string, error) {
 	n, err := unix.Readlinkat(w.b.self, strconv.Itoa(fd), w.link[:])

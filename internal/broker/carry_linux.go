@@ -309,13 +309,13 @@ func (w *worker) linkElsewhere(err error, fromfd int32, path string) error {
 
 func (w *worker) linkObject(o *object, q *place) (int64, error) {
 	do := func() error { return unix.Linkat(unix.AT_FDCWD, o.name(), q.dir, q.name, unix.AT_SYMLINK_FOLLOW) }
-	if o.stat.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return 0, unix.EPERM
-	}
 	if l, err := q.at(); err != nil {
 		return 0, err
 	} else if l.kind != KindNone {
 		return 0, unix.EEXIST
+	}
+	if o.stat.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return 0, unix.EPERM
 	}
 	if o.stat.Mode&unix.S_IFMT == unix.S_IFLNK {
 		// A magic link to a link cannot be followed halfway: by name instead.

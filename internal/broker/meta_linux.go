@@ -105,6 +105,9 @@ func (w *worker) outside(t target) (object, error) {
 // no root is served too, on the caller's own mount of it: continuing would let
 // another thread put a granted descriptor in its place.
 func (w *worker) alter(op string, t target, do func(o *object) error) (int64, error) {
+	if t.byFD && w.onlyPath(w.call.TID, t.dirfd) {
+		return 0, unix.EBADF
+	}
 	o, alone, err := w.object(t)
 	if err == errNotMine {
 		o, err = w.outside(t)
@@ -223,6 +226,9 @@ func (w *worker) utimensat(dirfd int32, addr, times uint64, flags int) (int64, e
 	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return 0, unix.EINVAL
 	}
+	if ts != nil && ts[0].Nsec == unix.UTIME_OMIT && ts[1].Nsec == unix.UTIME_OMIT {
+		return 0, nil // nothing is asked for, of nobody
+	}
 	if addr == 0 { // futimens(3)
 		if dirfd == unix.AT_FDCWD {
 			return 0, unix.EFAULT
@@ -329,7 +335,7 @@ func (w *worker) access(t target, mode uint32, flags int) (int64, error) {
 		return 0, err
 	}
 	defer o.close()
-	if alone && !w.ours(o.path) || kindOf(o.stat.Mode) == KindSymlink {
+	if alone && !w.ours(o.path) {
 		return 0, errNotMine
 	}
 	ch := Change{Op: OpOpen, Path: o.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: -1}

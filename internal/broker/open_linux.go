@@ -63,7 +63,10 @@ func (w *worker) openat2(dirfd int32, addr, how, size uint64) (int64, error) {
 }
 
 func (w *worker) carryOpen(r *request) (int64, error) {
-	if r.flags&unix.O_PATH != 0 || !r.changes() {
+	if r.flags&unix.O_PATH != 0 {
+		return 0, errNotMine
+	}
+	if !r.changes() {
 		return w.carryRead(r)
 	}
 	if r.flags&(unix.O_CREAT|unix.O_DIRECTORY) == unix.O_CREAT|unix.O_DIRECTORY {
@@ -394,7 +397,7 @@ func (w *worker) openResolved(r *request) (int64, error) {
 			return 0, err
 		}
 		defer o.close()
-		return w.carryOpen(&request{dirfd: unix.AT_FDCWD, path: o.path, flags: r.flags | unix.O_NOFOLLOW, mode: r.mode})
+		return w.carryOpen(&request{dirfd: unix.AT_FDCWD, path: o.path, flags: r.flags, mode: r.mode})
 	}
 	dir, name := split(r.path)
 	if dir == "" {

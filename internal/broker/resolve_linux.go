@@ -115,6 +115,9 @@ func (w *worker) baseOf(tid uint32, dirfd int32) (int, error) {
 		}
 		unix.Close(fd)
 	}
+	if st.Nlink == 0 {
+		return -1, unix.ENOENT // a removed directory has no names
+	}
 	return -1, errNotMine
 }
 
@@ -138,6 +141,9 @@ func (w *worker) resolve(tid uint32, dirfd int32, path string) (place, error) {
 	default:
 		p.own = true
 		p.dir, err = w.beneath(tid, dirfd, dir, unix.O_DIRECTORY)
+	}
+	if err == unix.ENOENT && path[0] != '/' {
+		return place{}, err
 	}
 	if err != nil {
 		return place{}, errNotMine

