@@ -172,8 +172,11 @@ func readLink(p *place) (string, error) {
 }
 
 func (w *worker) openNew(r *request, p *place) (int64, error) {
-	if r.flags&unix.O_CREAT == 0 || strings.HasSuffix(p.name, "/") {
-		return 0, errNotMine // ENOENT, or EISDIR
+	if r.flags&unix.O_CREAT == 0 {
+		return 0, unix.ENOENT
+	}
+	if strings.HasSuffix(p.name, "/") {
+		return 0, unix.EISDIR
 	}
 	if r.flags&unix.O_DIRECTORY != 0 {
 		return 0, unix.EINVAL

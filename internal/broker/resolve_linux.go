@@ -142,7 +142,7 @@ func (w *worker) resolve(tid uint32, dirfd int32, path string) (place, error) {
 		p.own = true
 		p.dir, err = w.beneath(tid, dirfd, dir, unix.O_DIRECTORY)
 	}
-	if err == unix.ENOENT && path[0] != '/' {
+	if err == unix.ENOENT && !special(path) {
 		return place{}, err
 	}
 	if err != nil {
@@ -155,6 +155,13 @@ func (w *worker) resolve(tid uint32, dirfd int32, path string) (place, error) {
 	}
 	p.path = join(at, strings.TrimRight(name, "/"))
 	return p, nil
+}
+
+// special says whether a path is one that the mirror may not know, though the
+// caller does: procfs and devices. Of all others, what is not there is answered
+// and not continued: it could appear meanwhile, and then be read-only.
+func special(path string) bool {
+	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/")
 }
 
 // throughProc turns a path through the caller's own magic links into what they
@@ -245,6 +252,9 @@ func (w *worker) find(tid uint32, dirfd int32, path string, follow bool) (object
 		fd, err = w.open(w.b.config.Mirror, path, flags, inMirror)
 	} else {
 		fd, err = w.beneath(tid, dirfd, path, flags)
+	}
+	if err == unix.ENOENT && !special(path) {
+		return object{}, err
 	}
 	if err != nil {
 		return object{}, errNotMine
