@@ -45,6 +45,7 @@ race:
 bench: setup-bench
 	$(GO) build -trimpath -o bench/out/carrel ./cmd/carrel
 	$(GO) build -trimpath -o bench/out/bench ./bench
+	cd bench/fuseloop && $(GO) build -trimpath -o ../out/fuseloop ./main.go
 	bench/out/bench -carrel bench/out/carrel -results bench/RESULTS.md
 
 lint: fmt vet staticcheck

@@ -132,7 +132,12 @@ func TestGlobAgreesWithDoublestar(t *testing.T) {
 			}
 			want = want || ok
 		}
-		if got := globMatches(t, glob, path); got != want && glob != "/**" && !strings.HasSuffix(glob, "/**/**") {
+		got := globMatches(t, glob, path)
+		// "X/**" is X as well; after a wildcard the library forgets that.
+		if above, ok := strings.CutSuffix(glob, "/**"); ok && got && !want && above != "" && globMatches(t, above, path) {
+			return
+		}
+		if got != want && glob != "/**" && !strings.HasSuffix(glob, "/**/**") {
 			rt.Fatalf("%q on %q = %v, doublestar says %v", glob, path, got, want)
 		}
 	})
