@@ -126,6 +126,9 @@ func TestUnsafePlaces(t *testing.T) {
 				t.Error("it was used")
 			}
 			s, err := Serve(Config{ID: "ab12", Dirs: []string{bad, good}})
+			if err != nil {
+				t.Fatal(err)
+			}
 			defer s.Close()
 			if found, _ := Find([]string{bad, good}); err != nil || len(found) != 1 {
 				t.Errorf("%v, %v", found, err)

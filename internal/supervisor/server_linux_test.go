@@ -220,10 +220,10 @@ func TestWithoutServer(t *testing.T) {
 	none.Stop()
 	none.Close()
 	unreachable, err := Serve(Config{ID: "ab12"})
-	defer unreachable.Close()
 	if err == nil {
 		t.Error("it listens nowhere")
 	}
+	defer unreachable.Close()
 	for _, s := range []*Server{none, unreachable} {
 		if s.Ask(context.Background(), api.Approval{}, soon()) || s.Paused() || s.Pause(context.Background()) == nil {
 			t.Error("it said yes")

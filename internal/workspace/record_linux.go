@@ -98,13 +98,6 @@ func (r *record) close() {
 	}
 }
 
-// changed is how many paths the run has touched.
-func (r *record) changed() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.touched)
-}
-
 // ownUmask reads the umask that the first command inherits from us.
 func ownUmask() int {
 	text, err := os.ReadFile("/proc/self/status")
