@@ -126,7 +126,7 @@ func (b *Broker) Hold(hold bool) { b.gate.open(!hold) }
 func (b *Broker) work(started chan<- error) {
 	defer b.workers.Done()
 	runtime.LockOSThread() // and never unlocked: the thread ends with its privileges
-	w := &worker{b: b, trap: b.config.Trap}
+	w := &worker{b: b, trap: b.config.Trap, cwd: -1}
 	err := becomeHands()
 	started <- err
 	if err != nil {
@@ -169,6 +169,7 @@ type worker struct {
 	away  bool // the caller has a root or mounts of its own
 	late  bool // retrying, see Broker.later
 	bases bases
+	cwd   int // the one of bases that the thread is in, or -1
 	procs procs
 	state atomic.Int32
 	calls atomic.Uint64
@@ -259,7 +260,7 @@ func (b *Broker) later(c Call) {
 func (b *Broker) retry(c Call) {
 	defer b.workers.Done()
 	runtime.LockOSThread()
-	w := &worker{b: b, trap: b.config.Trap, late: true}
+	w := &worker{b: b, trap: b.config.Trap, cwd: -1, late: true}
 	defer w.drop()
 	able := becomeHands() == nil
 	for {

@@ -19,19 +19,23 @@ const pageSize = 4096 // a multiple or a divisor of every real page: reads stop 
 // into unmapped memory is EFAULT, one without an end ENAMETOOLONG.
 func (w *worker) text(tid uint32, addr uint64, n int) (string, error) {
 	buf := w.path[n][:]
-	got, err := readMemory(tid, addr, buf)
-	if err != nil {
-		return "", err
+	for done, size := 0, shortPath; done < len(buf); size = len(buf) - done {
+		got, err := readMemory(tid, addr+uint64(done), buf[done:done+size])
+		if err != nil {
+			return "", err
+		}
+		if end := bytes.IndexByte(buf[done:done+got], 0); end >= 0 {
+			return string(buf[:done+end]), nil
+		}
+		if done += got; got < size {
+			return "", unix.EFAULT
+		}
 	}
-	end := bytes.IndexByte(buf[:got], 0)
-	switch {
-	case end >= 0:
-		return string(buf[:end]), nil
-	case got == len(buf):
-		return "", unix.ENAMETOOLONG
-	}
-	return "", unix.EFAULT
+	return "", unix.ENAMETOOLONG
 }
+
+// shortPath is how much is read of a path at first: most end in it.
+const shortPath = 256
 
 // readMemory fills as much of buf as is mapped at addr.
 func readMemory(tid uint32, addr uint64, buf []byte) (int, error) {
@@ -180,6 +184,29 @@ func (w *worker) onlyPath(tid uint32, fd int32) bool {
 		return err
 	})
 	return flags&unix.O_PATH != 0
+}
+
+// dirPath is fdPath for a directory of the mirror. Asking for the working
+// directory takes less than half of what procfs does; it stays in one of bases,
+// where the next call is likely to be.
+func (w *worker) dirPath(fd int, base bool) (string, error) {
+	if w.cwd != fd || !base {
+		w.cwd = -1
+		if unix.Fchdir(fd) != nil {
+			return w.fdPath(fd) // one that may not be searched
+		}
+		if base {
+			w.cwd = fd
+		}
+	}
+	n, err := unix.Getcwd(w.link[:])
+	if err == nil {
+		// The mirror is mounted nowhere: its root is not ours.
+		if at, ok := strings.CutPrefix(string(w.link[:n-1]), "(unreachable)"); ok {
+			return at, nil
+		}
+	}
+	return w.fdPath(fd)
 }
 
 // fdPath reads where one of our own descriptors is now.

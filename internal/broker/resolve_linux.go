@@ -110,6 +110,7 @@ func (w *worker) baseOf(tid uint32, dirfd int32) (int, error) {
 		}
 		var now unix.Stat_t
 		if unix.Fstat(fd, &now) == nil && now.Dev == st.Dev && now.Ino == st.Ino {
+			w.cwd = -1 // it may be the one that makes room
 			w.bases.add(base{st.Dev, st.Ino, fd})
 			return fd, nil
 		}
@@ -148,7 +149,7 @@ func (w *worker) resolve(tid uint32, dirfd int32, path string) (place, error) {
 	if err != nil {
 		return place{}, errNotMine
 	}
-	at, err := w.fdPath(p.dir)
+	at, err := w.dirPath(p.dir, !p.own)
 	if err != nil {
 		p.close()
 		return place{}, errNotMine
@@ -206,7 +207,7 @@ func (w *worker) from(dir int, path string, flags uint64) (int, error) {
 	if err != unix.EXDEV {
 		return fd, err
 	}
-	at, err := w.fdPath(dir)
+	at, err := w.dirPath(dir, true)
 	if err != nil {
 		return -1, err
 	}

@@ -54,7 +54,7 @@ func (w *worker) bindAt(socket int, p *place, text string) error {
 		if from, err = w.baseOf(w.call.TID, unix.AT_FDCWD); err != nil {
 			return err
 		}
-		at, err := w.fdPath(from)
+		at, err := w.dirPath(from, true)
 		direct = err == nil && path.Clean(at+"/"+text) == p.path
 	}
 	if direct && w.b.config.Bind != nil {
@@ -66,6 +66,7 @@ func (w *worker) bindAt(socket int, p *place, text string) error {
 			return err
 		}
 	}
+	w.cwd = -1
 	if err := unix.Fchdir(p.dir); err != nil {
 		return err
 	}

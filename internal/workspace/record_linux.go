@@ -18,11 +18,12 @@ import (
 // not UTF-8), and for renames and links the other one.
 type record struct {
 	mu      sync.Mutex
-	file    *os.File
+	log     *appendLog
 	touched map[string]struct{}
 	lost    error
 	held    int   // bytes of names in touched
-	written int64 // bytes in file
+	written int64 // bytes in log
+	line    []byte
 }
 
 // maxTouched bounds the memory of one run's record; beyond it, paths are
@@ -45,11 +46,11 @@ func (p *Prepared) openRecord(id string) (*record, error) {
 	if err := makeDirs(dir); err != nil {
 		return nil, fmt.Errorf("keeping a record of changes: %w", err)
 	}
-	var err error
-	r.file, err = os.OpenFile(dir+"/"+id+".log", os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	file, err := os.OpenFile(dir+"/"+id+".log", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("keeping a record of changes: %w", err)
 	}
+	r.log = newAppendLog(file)
 	return r, nil
 }
 
@@ -58,8 +59,10 @@ func (r *record) Before(ch *broker.Change) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, known := r.touched[ch.Path]
-	_, knownTo := r.touched[ch.To]
-	if known && (ch.To == "" || knownTo) {
+	if known && ch.To != "" {
+		_, known = r.touched[ch.To]
+	}
+	if known {
 		return nil
 	}
 	if r.held += len(ch.Path) + len(ch.To); len(r.touched) < maxTouched && r.held < maxHeld {
@@ -68,17 +71,18 @@ func (r *record) Before(ch *broker.Change) error {
 			r.touched[strings.Clone(ch.To)] = struct{}{}
 		}
 	}
-	if r.file == nil {
+	if r.log == nil {
 		return nil
 	}
-	line := append([]byte(ch.Op), ' ')
+	line := append(append(r.line[:0], ch.Op...), ' ')
 	line = strconv.AppendQuoteToASCII(line, ch.Path)
 	if ch.To != "" {
 		line = strconv.AppendQuoteToASCII(append(line, ' '), ch.To)
 	}
-	n, err := r.file.Write(append(line, '\n'))
-	if r.written += int64(n); err == nil && r.written > maxRecord {
-		err = errFull
+	r.line = append(line, '\n')
+	err := errFull
+	if r.written += int64(len(r.line)); r.written <= maxRecord {
+		err = r.log.append(r.line)
 	}
 	if err != nil {
 		r.lost = err
@@ -93,9 +97,18 @@ func (r *record) Before(ch *broker.Change) error {
 func (r *record) After(*broker.Change, error) {}
 
 func (r *record) close() {
-	if r != nil && r.file != nil {
-		r.file.Close()
+	if r == nil {
+		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.log == nil {
+		return
+	}
+	if err := r.log.close(); r.lost == nil {
+		r.lost = err
+	}
+	r.log = nil
 }
 
 // ownUmask reads the umask that the first command inherits from us.
