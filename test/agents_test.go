@@ -24,8 +24,8 @@ func agentPrograms(t *testing.T) string {
 		}
 		dir = cache + "/carrel-test/npm"
 	}
-	if _, err := os.Stat(dir + "/node_modules/.bin/claude"); err != nil {
-		t.Skipf("no agent programs below %s (CARREL_TEST_NPM); make test installs them: npm install @anthropic-ai/claude-code @openai/codex", dir)
+	if !exists(dir+"/node_modules/.bin/claude") || !exists(dir+"/node_modules/.bin/pnpm") {
+		t.Skipf("no agent programs below %s (CARREL_TEST_NPM); make test installs them", dir)
 	}
 	return dir
 }
@@ -45,6 +45,7 @@ func (w *world) installAgents() {
 	}
 	w.symlink("../lib/node_modules/@anthropic-ai/claude-code/bin/claude.exe", w.home+"/.npm-global/bin/claude")
 	w.symlink("../lib/node_modules/@openai/codex/bin/codex.js", w.home+"/.npm-global/bin/codex")
+	w.symlink("../lib/node_modules/pnpm/bin/pnpm.cjs", w.home+"/.npm-global/bin/pnpm")
 	w.setenv("PATH", w.home+"/.npm-global/bin:/usr/local/bin:/usr/bin:/bin")
 }
 

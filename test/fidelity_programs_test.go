@@ -83,6 +83,16 @@ nohup sh -c 'sleep 0.2; echo late > late' > out 2>&1 & wait; cat late; printf '#
 export HOME=$PWD/home npm_config_cache=$PWD/cache npm_config_audit=false npm_config_fund=false npm_config_offline=true npm_config_update_notifier=false; mkdir home lib app
 cd lib; printf '{"name":"lib","version":"1.0.0","bin":{"hail":"b.js"}}' > package.json; printf '#!/usr/bin/env node\nconsole.log(require("./i")())\n' > b.js; printf 'module.exports=()=>"hail"\n' > i.js; npm pack --silent
 cd ../app; printf '{"name":"app","version":"1.0.0","scripts":{"go":"hail"}}' > package.json; npm install --silent ../lib/lib-1.0.0.tgz; npm run --silent go; ls -A node_modules node_modules/.bin; stat -c %F node_modules/.bin/hail; npm uninstall --silent lib; ls -A; cat package.json`},
+	{name: "pnpm", needs: []string{"npm", "pnpm"}, prepare: (*world).installAgents, ignore: `/(cache|home|store)[/"]|\.modules\.yaml|pnpm-workspace-state`, script: `
+export HOME=$PWD/home XDG_CACHE_HOME=$PWD/cache XDG_DATA_HOME=$PWD/home/data npm_config_cache=$PWD/cache npm_config_store_dir=$PWD/store npm_config_package_import_method=hardlink npm_config_offline=true npm_config_update_notifier=false CI=true; mkdir home lib app
+cd lib; printf '{"name":"lib","version":"1.0.0","bin":{"hail":"b.js"}}' > package.json; printf '#!/usr/bin/env node\nconsole.log(require("./i")())\n' > b.js; printf 'module.exports=()=>"hail"\n' > i.js; npm pack --silent
+cd ../app; printf '{"name":"app","version":"1.0.0","scripts":{"go":"hail"}}' > package.json; pnpm add --silent ../lib/lib-1.0.0.tgz; pnpm --silent go; ls -A node_modules node_modules/.pnpm; stat -c '%F' node_modules/lib; readlink node_modules/lib
+rm -rf node_modules; pnpm install --silent --frozen-lockfile; pnpm --silent go; pnpm remove --silent lib; ls -A; cat package.json`},
+	{name: "cargo", needs: []string{"cargo"}, ignore: `/(cargo|target)[/"]`, script: `
+export CARGO_HOME=$PWD/cargo CARGO_NET_OFFLINE=true CARGO_TERM_QUIET=true HOME=$PWD RUSTUP_TOOLCHAIN=; unset RUSTUP_TOOLCHAIN; mkdir -p part/src src
+printf '[package]\nname = "part"\nversion = "0.1.0"\nedition = "2021"\n' > part/Cargo.toml; printf 'pub fn seven() -> u32 { 7 }\n\n#[test]\nfn is() { assert_eq!(seven(), 7) }\n' > part/src/lib.rs
+printf '[package]\nname = "whole"\nversion = "0.1.0"\nedition = "2021"\n[dependencies]\npart = { path = "part" }\n[workspace]\nmembers = ["part"]\n' > Cargo.toml; printf 'fn main() { println!("{}", part::seven()) }\n' > src/main.rs
+cargo build; cargo run; sed -i s/7/8/ part/src/lib.rs; cargo run & cargo check; wait; cargo test --workspace 2>&1 | grep '^test ' | sed 's/finished.*//' | sort; target/debug/whole; cat Cargo.lock; cargo clean; ls -A`},
 	{name: "C build", needs: []string{"gcc", "make"}, script: `
 printf 'int f(void);int main(void){return f();}\n' > m.c; printf 'int f(void){return 0;}\n' > f.c; printf 'CC=gcc\nm: m.o f.o\n\t$(CC) -o $@ $^\nlibf.a: f.o\n\tar rcsD $@ $^\nclean:\n\trm -f *.o m\n' > Makefile
 make -s -j2 m libf.a; ./m && echo ran; strip m; objcopy --only-keep-debug m m.dbg; touch f.c; make -s -j2; ar t libf.a; make -s clean; ls`, ignore: `m\.dbg`},

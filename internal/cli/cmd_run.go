@@ -153,10 +153,12 @@ func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 	case len(r.Denials) > 0:
 		fmt.Fprintf(a.err, "carrel: %s\n", denials)
 	}
-	for _, name := range r.Listed {
-		if !slices.Contains(r.Born, name) {
-			fmt.Fprintf(a.err, "carrel: made inside: %s can make programs outside run code; look at it first\n", oneLine(name))
-		}
+	listed := slices.DeleteFunc(slices.Clone(r.Listed), func(name string) bool { return slices.Contains(r.Born, name) })
+	for _, name := range listed[:min(len(listed), maxListed)] {
+		fmt.Fprintf(a.err, "carrel: made inside: %s can make programs outside run code; look at it first\n", oneLine(name))
+	}
+	if more := len(listed) - maxListed; more > 0 {
+		fmt.Fprintf(a.err, "carrel: made inside: %d more of the kind; `carrel run --json` names them all\n", more)
 	}
 	for _, name := range r.Born {
 		fmt.Fprintf(a.err, "carrel: WARNING: %s was created or replaced inside: programs outside act on it; look at it before you use git, an editor or an agent here\n", oneLine(name))
@@ -168,6 +170,10 @@ func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 		fmt.Fprintf(a.err, "carrel: look at %s: it can make programs outside run code\n", oneLine(name))
 	}
 }
+
+// maxListed bounds the lines about names that could run code later: an install
+// of packages makes hundreds.
+const maxListed = 8
 
 func count(n int, one, many string) string {
 	if n == 1 {

@@ -27,7 +27,7 @@ func (e Entry) Call(ctx context.Context, req api.Request) (api.Reply, error) {
 // Stream sends a request and hands on each line of the answer, the last one
 // too, until it is over, ctx ends, or each gives an error.
 func (e Entry) Stream(ctx context.Context, req api.Request, each func(api.Reply) error) error {
-	conn, err := e.dial()
+	conn, err := e.reach(ctx)
 	if err != nil {
 		return fmt.Errorf("reaching workspace %s: %w", e.ID, err)
 	}
@@ -62,6 +62,25 @@ func (e Entry) failed(ctx context.Context, err error) error {
 		err = errors.New("it has ended")
 	}
 	return fmt.Errorf("talking to workspace %s: %w", e.ID, err)
+}
+
+// startTime is how long a supervisor that is in the registry may take to listen.
+const startTime = time.Second
+
+// reach is dial for one that may just be starting.
+func (e Entry) reach(ctx context.Context) (*net.UnixConn, error) {
+	for end := time.Now().Add(startTime); ; {
+		conn, err := e.dial()
+		starting := errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED)
+		if !starting || time.Now().After(end) || !e.Alive() {
+			return conn, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 }
 
 // dial connects, and sees that the process that listens is the manifest's.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"carrel/internal/api"
@@ -107,11 +108,19 @@ func socketPath(dir *os.File, id string) string {
 	return descriptor(dir) + "/" + name
 }
 
+// listen makes the socket, which is its user's alone from its first moment: a
+// name takes its mode from the socket. The second change is for odd umasks.
 func listen(dir *os.File, id string) (*net.UnixListener, error) {
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketPath(dir, id), Net: "unix"})
+	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		var denied error
+		err := c.Control(func(fd uintptr) { denied = unix.Fchmod(int(fd), 0o600) })
+		return errors.Join(err, denied)
+	}}
+	any, err := config.Listen(context.Background(), "unix", socketPath(dir, id))
 	if err != nil {
 		return nil, err
 	}
+	l := any.(*net.UnixListener)
 	l.SetUnlinkOnClose(false) // by name through the directory, see unregister
 	if err := unix.Fchmodat(int(dir.Fd()), id+".sock", 0o600, 0); err != nil {
 		l.Close()

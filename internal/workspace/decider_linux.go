@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"errors"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -243,12 +245,20 @@ func (d *decider) remember(at string) {
 	}
 }
 
-// listedNames are relative to the project where they lie in it.
+// listedNames are what is still there, relative to the project where it lies in
+// it. A directory stands for what is in it.
 func (d *decider) listedNames(project string) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var names []string
 	for at := range d.listed {
+		above := path.Dir(at)
+		for len(above) > 1 && !d.listed[above] {
+			above = path.Dir(above)
+		}
+		if _, err := os.Lstat(at); len(above) > 1 || errors.Is(err, os.ErrNotExist) {
+			continue
+		}
 		names = append(names, strings.TrimPrefix(at, project+"/"))
 	}
 	slices.Sort(names)
