@@ -50,13 +50,6 @@ say(L.unshare(0x10020000)); say(t(os.fchmod, fd, 0o4755))
 say('bind', L.mount(b'/proc/self/fd/%d' % fd, b'/tmp', None, 4096, None))`})
 }
 
-// TestB15AttributesByDescriptor: the newest forms are mutations too.
-func TestB15AttributesByDescriptor(t *testing.T) {
-	hold(t, hostile{name: "setxattrat and file_setattr", never: "GOT", body: `fd = os.open('f', os.O_CREAT|os.O_RDWR, 0o644); v = ctypes.create_string_buffer(b'v'); a = struct.pack('=QII', ctypes.addressof(v), 1, 0)
-r = sys_(463, fd, b'', 0x1000, b'security.evil', a, 16); say('GOT security' if r == 0 else r)
-r = sys_(469, fd, b'', ctypes.create_string_buffer(struct.pack('=QIIIII', 0x40, 0, 0, 0, 0, 0) + b'\0' * 4), 24, 0x1000); say('file_setattr', r)`})
-}
-
 // TestB18ResolvesInTheCallersRoot: no form of resolving leads through the
 // supervisor's own root.
 func TestB18ResolvesInTheCallersRoot(t *testing.T) {

@@ -14,6 +14,7 @@ type target struct {
 	follow bool
 	empty  bool // AT_EMPTY_PATH: an empty path means dirfd itself
 	byFD   bool // dirfd itself, no path
+	here   bool // the working directory, no path
 }
 
 // object finds a target. alone: see findFD.
@@ -21,16 +22,12 @@ func (w *worker) object(t target) (o object, alone bool, err error) {
 	if t.byFD {
 		return w.findFD(w.call.TID, t.dirfd)
 	}
-	path, err := w.text(w.call.TID, t.addr, 0)
+	path, err := w.targetText(t)
 	if err != nil {
 		return object{}, false, err
 	}
 	if path == "" && t.empty {
-		if t.dirfd == unix.AT_FDCWD {
-			path = "."
-		} else {
-			return w.findFD(w.call.TID, t.dirfd)
-		}
+		return w.findFD(w.call.TID, t.dirfd)
 	}
 	if fd, ok := procDescriptor(path); ok && t.follow {
 		return w.findFD(w.call.TID, fd)
@@ -42,12 +39,25 @@ func (w *worker) object(t target) (o object, alone bool, err error) {
 	return o, false, err
 }
 
+// targetText reads a target's path. Where it may be empty, the working
+// directory is ".".
+func (w *worker) targetText(t target) (string, error) {
+	if t.here {
+		return ".", nil
+	}
+	path, err := w.text(w.call.TID, t.addr, 0)
+	if path == "" && err == nil && t.empty && t.dirfd == unix.AT_FDCWD {
+		path = "."
+	}
+	return path, err
+}
+
 // outside finds what a path outside all roots means, or a path of a caller
 // with another root: in the caller's own view, on the caller's own mounts.
 // Continuing would let another thread change the text to the procfs name of a
 // granted descriptor, whose mount can be written.
 func (w *worker) outside(t target) (object, error) {
-	path, err := w.text(w.call.TID, t.addr, 0)
+	path, err := w.targetText(t)
 	if err != nil {
 		return object{}, err
 	}
@@ -236,62 +246,6 @@ func (w *worker) utimensat(dirfd int32, addr, times uint64, flags int) (int64, e
 		return w.utimes(target{dirfd: dirfd, byFD: true}, ts)
 	}
 	return w.utimes(target{dirfd: dirfd, addr: addr, follow: flags&unix.AT_SYMLINK_NOFOLLOW == 0, empty: flags&unix.AT_EMPTY_PATH != 0}, ts)
-}
-
-const (
-	maxXattrName  = 255      // XATTR_NAME_MAX of linux/limits.h
-	maxXattrValue = 64 << 10 // XATTR_SIZE_MAX
-)
-
-func (w *worker) setxattr(t target, name, value, size uint64, flags int) (int64, error) {
-	if flags&^(unix.XATTR_CREATE|unix.XATTR_REPLACE) != 0 {
-		return 0, unix.EINVAL
-	}
-	key, err := w.xattrName(name)
-	if err != nil {
-		return 0, err
-	}
-	if size > maxXattrValue {
-		return 0, unix.E2BIG
-	}
-	data := make([]byte, size)
-	if size > 0 {
-		if err := readExact(w.call.TID, value, data); err != nil {
-			return 0, err
-		}
-	}
-	return w.alter(OpSetxattr, t, func(o *object) error {
-		if kindOf(o.stat.Mode) == KindSymlink {
-			return unix.EPERM // user attributes are for files and directories
-		}
-		return unix.Setxattr(o.name(), key, data, flags)
-	})
-}
-
-func (w *worker) removexattr(t target, name uint64) (int64, error) {
-	key, err := w.xattrName(name)
-	if err != nil {
-		return 0, err
-	}
-	return w.alter(OpSetxattr, t, func(o *object) error {
-		if kindOf(o.stat.Mode) == KindSymlink {
-			return unix.EPERM
-		}
-		return unix.Removexattr(o.name(), key)
-	})
-}
-
-func (w *worker) xattrName(addr uint64) (string, error) {
-	name, err := w.text(w.call.TID, addr, 1)
-	switch {
-	case err != nil:
-		return "", err
-	case name == "" || len(name) > maxXattrName:
-		return "", unix.ERANGE
-	case len(name) > 9 && (name[:9] == "security." || name[:8] == "trusted."):
-		return "", unix.EPERM // file capabilities, labels: nobody's to give here
-	}
-	return name, nil
 }
 
 func (w *worker) truncate(addr uint64, size int64) (int64, error) {

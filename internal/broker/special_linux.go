@@ -115,7 +115,11 @@ func (w *worker) ioctl(fd int32, request uint32, arg uint64) (int64, error) {
 	if err := readExact(w.call.TID, arg, buf[:size]); err != nil {
 		return 0, err
 	}
-	if request != fsSetXattr && binary.NativeEndian.Uint32(buf[:])&casefold != 0 {
+	flags := binary.NativeEndian.Uint32(buf[:])
+	switch {
+	case request == fsSetXattr && flags&^xflags != 0:
+		return 0, unix.EOPNOTSUPP
+	case request != fsSetXattr && flags&casefold != 0:
 		return 0, unix.EPERM // names would be compared in another way than they were decided
 	}
 	return w.alter(OpIoctl, target{dirfd: fd, byFD: true}, func(o *object) error {

@@ -3,8 +3,7 @@ package broker
 import "golang.org/x/sys/unix"
 
 // handlers gives the calls that every architecture has; see legacy for the
-// older forms of amd64. A trapped call that is missing here is continued, and
-// fails on the read-only mount.
+// older forms of amd64. A trapped call that is missing here answers ENOSYS.
 func handlers() map[int32]handler {
 	t := map[int32]handler{
 		unix.SYS_OPENAT: func(w *worker, c *Call) (int64, error) {
@@ -42,6 +41,7 @@ func handlers() map[int32]handler {
 		unix.SYS_SETNS:   estranged,
 	}
 	metadata(t)
+	attributes(t)
 	legacy(t)
 	return t
 }
@@ -55,6 +55,7 @@ func groups() (moving, metadata map[int32]bool) {
 		unix.SYS_FCHMOD: true, unix.SYS_FCHMODAT: true, unix.SYS_FCHMODAT2: true, unix.SYS_FCHOWN: true, unix.SYS_FCHOWNAT: true,
 		unix.SYS_UTIMENSAT: true, unix.SYS_SETXATTR: true, unix.SYS_LSETXATTR: true, unix.SYS_FSETXATTR: true,
 		unix.SYS_REMOVEXATTR: true, unix.SYS_LREMOVEXATTR: true, unix.SYS_FREMOVEXATTR: true, unix.SYS_IOCTL: true,
+		unix.SYS_SETXATTRAT: true, unix.SYS_REMOVEXATTRAT: true, unix.SYS_FILE_SETATTR: true,
 	}
 	legacyGroups(moving, metadata)
 	return moving, metadata
@@ -85,22 +86,26 @@ func metadata(t map[int32]handler) {
 	}
 	t[unix.SYS_STATFS] = func(w *worker, c *Call) (int64, error) { return w.statfs(named(c, true), c.Args[1]) }
 	t[unix.SYS_FSTATFS] = func(w *worker, c *Call) (int64, error) { return w.statfs(byFD(c), c.Args[1]) }
-	for nr, t2 := range map[int32]func(*Call) target{
-		unix.SYS_SETXATTR:  func(c *Call) target { return named(c, true) },
-		unix.SYS_LSETXATTR: func(c *Call) target { return named(c, false) },
-		unix.SYS_FSETXATTR: byFD,
+}
+
+// attributes adds the calls for extended attributes and inode flags.
+func attributes(t map[int32]handler) {
+	for _, form := range []struct {
+		set, remove int32
+		of          func(*Call) target
+	}{
+		{unix.SYS_SETXATTR, unix.SYS_REMOVEXATTR, func(c *Call) target { return named(c, true) }},
+		{unix.SYS_LSETXATTR, unix.SYS_LREMOVEXATTR, func(c *Call) target { return named(c, false) }},
+		{unix.SYS_FSETXATTR, unix.SYS_FREMOVEXATTR, byFD},
 	} {
-		t[nr] = func(w *worker, c *Call) (int64, error) {
-			return w.setxattr(t2(c), c.Args[1], c.Args[2], c.Args[3], int(int32(c.Args[4])))
+		t[form.set] = func(w *worker, c *Call) (int64, error) {
+			return w.setxattr(form.of(c), c.Args[1], c.Args[2], c.Args[3], uint32(c.Args[4]))
 		}
+		t[form.remove] = func(w *worker, c *Call) (int64, error) { return w.removexattr(form.of(c), c.Args[1]) }
 	}
-	for nr, t2 := range map[int32]func(*Call) target{
-		unix.SYS_REMOVEXATTR:  func(c *Call) target { return named(c, true) },
-		unix.SYS_LREMOVEXATTR: func(c *Call) target { return named(c, false) },
-		unix.SYS_FREMOVEXATTR: byFD,
-	} {
-		t[nr] = func(w *worker, c *Call) (int64, error) { return w.removexattr(t2(c), c.Args[1]) }
-	}
+	t[unix.SYS_SETXATTRAT] = func(w *worker, c *Call) (int64, error) { return w.setxattrat(c, c.Args[3], c.Args[4], c.Args[5]) }
+	t[unix.SYS_REMOVEXATTRAT] = func(w *worker, c *Call) (int64, error) { return w.removexattrat(c, c.Args[3]) }
+	t[unix.SYS_FILE_SETATTR] = func(w *worker, c *Call) (int64, error) { return w.fileSetattr(c, c.Args[2], c.Args[3]) }
 }
 
 // dirfd is a descriptor argument: 32 bits, whatever the register's rest says.
