@@ -18,8 +18,9 @@
 // function that is stored in a variable first is not seen; review is for that.
 //
 // The manual is held too: the tables of docs/configuration.md are generated
-// from the schema, links lead somewhere, every module has its reason.
+// from the schema, those of docs/system-calls.md from the filter's rules, links
+// lead somewhere, every module has its reason.
 //
 // This package has no code, only tests. Nothing may import it; its tests import
-// package config for the schema and nothing else of this module.
+// the packages that the manual is generated from: config, seccomp and policy.
 package house

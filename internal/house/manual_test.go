@@ -18,34 +18,10 @@ import (
 // configuration files: the tables between its markers are generated. Write them
 // anew with go test ./internal/house -run TestConfigurationManual -update.
 func TestConfigurationManual(t *testing.T) {
-	tr := load(t)
-	file := filepath.Join(tr.root, "docs/configuration.md")
-	have, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := string(have)
-	for marker, table := range map[string]string{
+	replaceGenerated(t, "docs/configuration.md", "TestConfigurationManual", map[string]string{
 		"keys":    keyTable(t, config.KindUser, config.KindProject, config.KindOperator),
 		"ceiling": keyTable(t, config.KindCeiling),
-	} {
-		begin, end := "<!-- begin generated: "+marker+" -->\n", "<!-- end generated: "+marker+" -->"
-		before, rest, ok := strings.Cut(want, begin)
-		_, after, ok2 := strings.Cut(rest, end)
-		if !ok || !ok2 {
-			t.Fatalf("docs/configuration.md has no %q ... %q", strings.TrimSpace(begin), end)
-		}
-		want = before + begin + table + end + after
-	}
-	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if want != string(have) {
-		t.Errorf("docs/configuration.md differs from the schema; run: go test ./internal/house -run TestConfigurationManual -update")
-	}
+	})
 }
 
 // schema is what is used here of a JSON Schema.

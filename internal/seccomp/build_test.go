@@ -54,6 +54,38 @@ func TestEachNumberFollowsItsClass(t *testing.T) {
 	}
 }
 
+// TestTrapsIsWhatTheProgramDoes: of each call, some argument of one bit, or a
+// request of ioctl, shows whether it is ever held.
+func TestTrapsIsWhatTheProgramDoes(t *testing.T) {
+	values := []uint64{0}
+	for bit := range 32 {
+		values = append(values, 1<<bit)
+	}
+	for _, r := range trappedRequests {
+		values = append(values, uint64(r.Number))
+	}
+	for _, o := range variants() {
+		calls, err := Calls(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prog := mustBuild(t, o)
+		for _, c := range calls {
+			held := false
+			for _, v := range values {
+				for arg := range 3 {
+					d := data{nr: c.Number, arch: auditOf(t, o)}
+					d.args[arg] = v
+					held = held || mustRun(t, prog, d).action == actionNotify
+				}
+			}
+			if held != c.Traps {
+				t.Errorf("%v: %s is held: %v, the table says %v", o, c.Name, held, c.Traps)
+			}
+		}
+	}
+}
+
 func randomArgs(r *rand.Rand) (args [6]uint64) {
 	for i := range args {
 		args[i] = r.Uint64()

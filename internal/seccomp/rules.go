@@ -139,3 +139,16 @@ func (o Options) applies(c condition) bool {
 	}
 	return c != noCondition
 }
+
+// traps says whether c holds calls for the listener under o, for some arguments.
+func (o Options) traps(c condition) bool {
+	switch c {
+	case openFlags, openatFlags, accessMode, accessatMode:
+		return true
+	case cloneFlags, unshareFlags:
+		return o.Broker && o.Nesting != policy.NestedNone
+	case ioctlRequest:
+		return o.Broker
+	}
+	return false
+}

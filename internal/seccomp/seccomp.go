@@ -86,6 +86,7 @@ type Call struct {
 	Number uint32
 	Class  Class
 	Errno  uint16 // for Refuse: the Linux errno that it answers
+	Traps  bool   // Trap, or Conditional and held for the listener for some arguments
 	Reason string
 }
 
@@ -108,7 +109,7 @@ func Calls(o Options) ([]Call, error) {
 		}
 		calls = append(calls, Call{
 			Name: n.name, Number: n.nr,
-			Class: out.class(), Errno: out.errno, Reason: out.reason,
+			Class: out.class(), Errno: out.errno, Traps: out.class() == Trap || o.traps(out.condition), Reason: out.reason,
 		})
 	}
 	return calls, nil
