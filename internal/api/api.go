@@ -33,6 +33,7 @@ const (
 	CodeNotVisible  = "not-visible" // the program exists outside but not inside
 	CodeLink        = "link"        // a link was not opened
 	CodeFile        = "file"        // a change of a file was refused
+	CodeProgram     = "program"     // a program was not started: it is not among those that may be
 	CodeTimeout     = "timeout"     // the time limit ended the run
 	CodeMemory      = "memory"      // the memory limit ended processes
 	CodeNotHeld     = "not-held"    // a limit that cannot be held here was asked for

@@ -39,6 +39,7 @@ const (
 	OpSetxattr = "setxattr"
 	OpIoctl    = "ioctl" // inode flags and the like
 	OpBind     = "bind"  // a Unix socket's name
+	OpExec     = "exec"  // a program is started, where the policy limits which may be: a refusal is told, the kernel enforces it
 	OpRead     = "read"  // an open for reading, where the policy has rules for it
 )
 

@@ -12,9 +12,10 @@ type target struct {
 	dirfd  int32
 	addr   uint64
 	follow bool
-	empty  bool // AT_EMPTY_PATH: an empty path means dirfd itself
-	byFD   bool // dirfd itself, no path
-	here   bool // the working directory, no path
+	empty  bool   // AT_EMPTY_PATH: an empty path means dirfd itself
+	byFD   bool   // dirfd itself, no path
+	here   bool   // the working directory, no path
+	path   string // "" to read it at addr
 }
 
 // object finds a target. alone: see findFD.
@@ -44,6 +45,9 @@ func (w *worker) object(t target) (o object, alone bool, err error) {
 func (w *worker) targetText(t target) (string, error) {
 	if t.here {
 		return ".", nil
+	}
+	if t.path != "" {
+		return t.path, nil
 	}
 	path, err := w.text(w.call.TID, t.addr, 0)
 	if path == "" && err == nil && t.empty && t.dirfd == unix.AT_FDCWD {

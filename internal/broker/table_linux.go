@@ -34,11 +34,13 @@ func handlers() map[int32]handler {
 		unix.SYS_BIND: func(w *worker, c *Call) (int64, error) {
 			return w.bind(dirfd(c, 0), c.Args[1], uint64(uint32(c.Args[2])))
 		},
-		unix.SYS_IOCTL:   func(w *worker, c *Call) (int64, error) { return w.ioctl(dirfd(c, 0), uint32(c.Args[1]), c.Args[2]) },
-		unix.SYS_CHROOT:  estranged,
-		unix.SYS_UNSHARE: estranged,
-		unix.SYS_CLONE:   estranged,
-		unix.SYS_SETNS:   estranged,
+		unix.SYS_IOCTL:    func(w *worker, c *Call) (int64, error) { return w.ioctl(dirfd(c, 0), uint32(c.Args[1]), c.Args[2]) },
+		unix.SYS_EXECVE:   func(w *worker, c *Call) (int64, error) { return w.started(named(c, true)) },
+		unix.SYS_EXECVEAT: func(w *worker, c *Call) (int64, error) { return w.started(atFlags(c, 4)) },
+		unix.SYS_CHROOT:   estranged,
+		unix.SYS_UNSHARE:  estranged,
+		unix.SYS_CLONE:    estranged,
+		unix.SYS_SETNS:    estranged,
 	}
 	metadata(t)
 	attributes(t)

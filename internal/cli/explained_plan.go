@@ -19,6 +19,8 @@ type plan struct {
 	Loopback   bool       `json:"loopback"`
 	Steps      []planStep `json:"steps"`
 	Limits     []string   `json:"user_limits,omitempty"`
+	Brokered   []text     `json:"brokered,omitempty"` // below these the broker decides and records
+	NoExec     []text     `json:"no_exec,omitempty"`
 	Landlock   landlocked `json:"landlock"`
 	Seccomp    int        `json:"seccomp_instructions"`
 	Processes  uint64     `json:"processes,omitempty"`
@@ -40,6 +42,7 @@ type planStep struct {
 type landlocked struct {
 	Files  bool   `json:"files"`
 	Write  []text `json:"write,omitempty"`
+	Starts []text `json:"programs,omitempty"` // only these can be started
 	Scopes bool   `json:"scopes"`
 }
 
@@ -50,8 +53,9 @@ func planOf(p *sandbox.Plan) *plan {
 	out := &plan{
 		UID: p.UID, GID: p.GID, Loopback: p.Loopback, Seccomp: len(p.Seccomp) / instruction, Processes: p.NProc,
 		Namespaces: []string{"user", "mount", "pid", "ipc", "uts", "cgroup"},
-		Landlock:   landlocked{Files: p.Landlock.Files, Write: texts(p.Landlock.Write), Scopes: p.Landlock.Scopes},
-		Command:    texts(p.Command.Argv), Dir: text(p.Command.Dir),
+		Landlock:   landlocked{Files: p.Landlock.Files, Write: texts(p.Landlock.Write), Starts: texts(p.Landlock.Execute), Scopes: p.Landlock.Scopes},
+		Brokered:   texts(p.Roots), NoExec: texts(p.NoExec),
+		Command: texts(p.Command.Argv), Dir: text(p.Command.Dir),
 	}
 	if p.NewNet {
 		out.Namespaces = append(out.Namespaces, "net")
@@ -133,7 +137,9 @@ func (p *plan) print(w io.Writer) {
 		head.row("limit", fmt.Sprintf("processes=%d", p.Processes))
 	}
 	head.row("seccomp", count(p.Seccomp, "instruction", "instructions"))
+	p.history(head)
 	p.Landlock.rows(head)
+	list(head, "noexec", p.NoExec)
 	head.row("command", words(p.Command))
 	head.row("directory", quoteIf(string(p.Dir)))
 	head.row("variables", words(p.Variables))
@@ -157,14 +163,36 @@ func (p *plan) network() string {
 	return "its own, with no interface"
 }
 
+// history says who changes the places that file rules open for writing.
+func (p *plan) history(t *table) {
+	if len(p.Brokered) == 0 {
+		t.row("history", "off: what can be written is changed natively, nothing is recorded")
+		return
+	}
+	t.row("history", "on: each change is decided and recorded by the broker below")
+	list(t, "", p.Brokered)
+}
+
+// list writes one row for each path, the first with a head.
+func list(t *table, head string, paths []text) {
+	for _, p := range paths {
+		t.row(head, quoteIf(string(p)))
+		head = ""
+	}
+}
+
 func (l *landlocked) rows(t *table) {
-	if l.Files {
-		t.row("landlock", "read and execute below /, everything below:")
-		for _, dir := range l.Write {
-			t.row("", quoteIf(string(dir)))
-		}
-	} else {
+	switch {
+	case !l.Files:
 		t.row("landlock", "no file rules")
+	case len(l.Starts) > 0:
+		t.row("landlock", "read below /, write below:")
+		list(t, "", l.Write)
+		t.row("landlock", "start only:")
+		list(t, "", l.Starts)
+	default:
+		t.row("landlock", "read and execute below /, everything below:")
+		list(t, "", l.Write)
 	}
 	if l.Scopes {
 		t.row("landlock", "no signals to and no abstract sockets of processes outside")

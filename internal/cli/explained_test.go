@@ -23,9 +23,10 @@ func TestPlanText(t *testing.T) {
 			{Kind: 200, Target: "/x"},
 		},
 		UserLimits: []sandbox.UserLimit{{Name: "max_mnt_namespaces"}},
-		Landlock:   sandbox.Landlock{Files: true, Write: []string{"/p", "/tmp"}},
-		Seccomp:    make([]byte, 3*instruction),
-		Command:    sandbox.Command{Argv: []string{"sh", "-c", "a b"}, Dir: "/p", Env: []string{"TOKEN=hunter2", "A=1"}},
+		Landlock:   sandbox.Landlock{Files: true, Write: []string{"/p", "/tmp"}, Limited: true, Execute: []string{"/usr/bin/git", "/ld.so"}},
+		Roots:      []string{"/p"}, NoExec: []string{"/p", "/tmp"},
+		Seccomp: make([]byte, 3*instruction),
+		Command: sandbox.Command{Argv: []string{"sh", "-c", "a b"}, Dir: "/p", Env: []string{"TOKEN=hunter2", "A=1"}},
 	})
 	var out strings.Builder
 	p.print(&out)
@@ -35,10 +36,17 @@ network     its own, with a loopback interface
 limit       max_mnt_namespaces=0
 limit       processes=50
 seccomp     3 instructions
-landlock    read and execute below /, everything below:
+history     on: each change is decided and recorded by the broker below
+            /p
+landlock    read below /, write below:
             /p
             /tmp
+landlock    start only:
+            /usr/bin/git
+            /ld.so
 landlock    no scopes
+noexec      /p
+            /tmp
 command     sh -c "a b"
 directory   /p
 variables   A TOKEN

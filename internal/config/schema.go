@@ -69,7 +69,7 @@ func policyFields() []field {
 			doc: "Device files that exist inside, as absolute paths.",
 			put: func(t *target, v value) { t.request.Devices = append(t.request.Devices, *textValue[string](v)) }},
 		{key: "programs", typ: typeObject,
-			doc: "Which programs may be launched.",
+			doc: "Which programs may be started, by the command and all that it starts.",
 			sub: []field{{key: "allow", typ: typeList,
 				doc:  "Absolute paths or names; without the key there is no limit, an empty list allows none.",
 				open: openPrograms,

@@ -30,7 +30,7 @@ func ceilingFields() []field {
 			sub:  mountFields(),
 			open: openMount},
 		{key: "apps", typ: typeObject,
-			doc: "Which programs may be launched.",
+			doc: "Which programs may be started, by the command and all that it starts.",
 			sub: []field{{key: "allow", typ: typeList,
 				doc:   "Absolute paths or names.",
 				open:  emptyIsOpen,

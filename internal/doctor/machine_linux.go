@@ -127,7 +127,7 @@ func try(t Trial, state string) error {
 		return fmt.Errorf("opening %s: %w", os.DevNull, err)
 	}
 	defer null.Close()
-	walls, err := sandbox.Launch(plan, selfExe, nil, [3]*os.File{null, null, null}, nil, nil)
+	walls, err := sandbox.Launch(plan, selfExe, nil, [3]*os.File{null, null, null}, nil, nil, nil)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func TestTrialsAsk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	_, err = sandbox.Launch(plan, selfExe, nil, [3]*os.File{null, null, null}, nil, nil)
+	_, err = sandbox.Launch(plan, selfExe, nil, [3]*os.File{null, null, null}, nil, nil, nil)
 	if got := errnoNames[errnoOf(err)]; got != "ENOENT" {
 		t.Errorf("got %v, errno %q, want ENOENT", err, got)
 	}

@@ -62,11 +62,12 @@ type callRow struct {
 
 // seccompOption is what a user can choose of a filter.
 type seccompOption struct {
-	nested policy.Nesting
-	broker bool
+	nested   policy.Nesting
+	broker   bool
+	programs bool
 }
 
-var usual = seccompOption{policy.NestedUserns, true}
+var usual = seccompOption{policy.NestedUserns, true, false}
 
 func callTable(t *testing.T) string {
 	t.Helper()
@@ -74,9 +75,10 @@ func callTable(t *testing.T) string {
 	for _, arch := range []seccomp.Arch{seccomp.AMD64, seccomp.ARM64} {
 		for _, nested := range []policy.Nesting{policy.NestedNone, policy.NestedUserns, policy.NestedFull} {
 			for _, broker := range []bool{true, false} {
-				addCalls(t, rows, arch, seccompOption{nested, broker})
+				addCalls(t, rows, arch, seccompOption{nested, broker, false})
 			}
 		}
+		addCalls(t, rows, arch, seccompOption{policy.NestedUserns, true, true})
 	}
 	count := make(map[string]int)
 	var b strings.Builder
@@ -96,7 +98,7 @@ func callTable(t *testing.T) string {
 // have one class.
 func addCalls(t *testing.T, rows map[string]*callRow, arch seccomp.Arch, o seccompOption) {
 	t.Helper()
-	calls, err := seccomp.Calls(seccomp.Options{Arch: arch, Nesting: o.nested, Debug: true, Broker: o.broker})
+	calls, err := seccomp.Calls(seccomp.Options{Arch: arch, Nesting: o.nested, Debug: true, Broker: o.broker, Programs: o.programs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,9 +145,10 @@ func (r *callRow) otherwise(class string) string {
 			notes = append(notes, "`"+flag+"`: "+c)
 		}
 	}
-	note("--history off", seccompOption{policy.NestedUserns, false})
-	note("--nested none", seccompOption{policy.NestedNone, true})
-	note("--nested full", seccompOption{policy.NestedFull, true})
+	note("--history off", seccompOption{policy.NestedUserns, false, false})
+	note("--nested none", seccompOption{policy.NestedNone, true, false})
+	note("--nested full", seccompOption{policy.NestedFull, true, false})
+	note("programs.allow", seccompOption{policy.NestedUserns, true, true})
 	return strings.Join(notes, "; ")
 }
 

@@ -62,6 +62,8 @@ type Input struct {
 	Seccomp  []byte
 	Scopes   bool // the kernel has Landlock scopes
 	Landlock bool // the kernel has Landlock file rules
+	Limited  bool // only Execute, guest paths of files, can be started; needs Landlock
+	Execute  []string
 	Broker   bool // what file rules let be written is changed by a broker
 	Command  Command
 }
@@ -422,6 +424,7 @@ func (c *compiler) plan() *Plan {
 		p.Roots = outermost(c.roots)
 		c.write = slices.DeleteFunc(c.write, func(w string) bool { return slices.ContainsFunc(p.Roots, func(r string) bool { return within(w, r) }) })
 	}
+	c.limit(p)
 	if p.Landlock.Files {
 		slices.Sort(c.write)
 		p.Landlock.Write = slices.Compact(c.write)
@@ -433,6 +436,23 @@ func (c *compiler) plan() *Plan {
 		p.UserLimits = []UserLimit{{"max_mnt_namespaces", 0}}
 	}
 	return p
+}
+
+// limit keeps everything from being started but what may be: by Landlock, and
+// what commands can write holds no code at all unless something in it may run.
+func (c *compiler) limit(p *Plan) {
+	if !c.in.Limited {
+		return
+	}
+	p.Landlock.Limited, p.Landlock.Execute = true, append(slices.Clone(c.in.Execute), SelfPath)
+	for _, w := range slices.Concat(c.write, p.Roots) {
+		holds := func(program string) bool { return within(program, w) }
+		if w != "/dev" && w != "/proc" && !slices.ContainsFunc(c.in.Execute, holds) {
+			p.NoExec = append(p.NoExec, w)
+		}
+	}
+	slices.Sort(p.NoExec)
+	p.NoExec = slices.Compact(p.NoExec)
 }
 
 // outermost sorts paths and drops what lies below another.

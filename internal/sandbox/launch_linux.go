@@ -110,12 +110,13 @@ func (s *Stage) Abandon() {
 // plan's command, if it has one, has been started; its ID is [FirstCommand].
 // early is a stage that was started ahead, or nil; stdio are the first
 // command's standard descriptors; group, which may be nil, is joined by the
-// stage before it builds anything; stopped is told when a command stops by a
+// stage before it builds anything; standing, which may be nil, is called when
+// the walls stand, before the command has started; stopped is told when a command stops by a
 // signal, and may be nil.
 //
 // A *SetupError means that the walls could not be built, a *StartError that
 // they stand but the command could not be started in them.
-func Launch(p *Plan, exe string, early *Stage, stdio [3]*os.File, group *Cgroup, stopped func(*Walls, uint64, syscall.Signal)) (*Walls, error) {
+func Launch(p *Plan, exe string, early *Stage, stdio [3]*os.File, group *Cgroup, standing func(*Walls) error, stopped func(*Walls, uint64, syscall.Signal)) (*Walls, error) {
 	if early == nil || early.err == nil && early.newNet != p.NewNet {
 		early.Abandon()
 		early = StartStage(exe, p.NewNet)
@@ -125,14 +126,14 @@ func Launch(p *Plan, exe string, early *Stage, stdio [3]*os.File, group *Cgroup,
 	}
 	w := early.walls
 	w.stopped = stopped
-	if err := w.build(p, stdio, group); err != nil {
+	if err := w.build(p, stdio, group, standing); err != nil {
 		w.Kill()
 		return nil, err
 	}
 	return w, nil
 }
 
-func (w *Walls) build(p *Plan, stdio [3]*os.File, group *Cgroup) error {
+func (w *Walls) build(p *Plan, stdio [3]*os.File, group *Cgroup, standing func(*Walls) error) error {
 	plan, err := memoryFile("carrel-plan", p.Encode())
 	if err != nil {
 		return fmt.Errorf("writing the plan: %w", err)
@@ -158,6 +159,11 @@ func (w *Walls) build(p *Plan, stdio [3]*os.File, group *Cgroup) error {
 		started <- nil
 	}
 	go w.listen()
+	if standing != nil {
+		if err := standing(w); err != nil {
+			return err
+		}
+	}
 	select {
 	case err = <-started:
 		return err

@@ -20,7 +20,7 @@ package sandbox
 // PlanVersion is raised with every change of the wire form. Supervisor and
 // stage are one binary, so a mismatch means that the binary was replaced while
 // it ran.
-const PlanVersion = 2
+const PlanVersion = 3
 
 // Plan is everything that the stage needs, in the order of its use.
 type Plan struct {
@@ -41,6 +41,9 @@ type Plan struct {
 	// the listener of the filter's notifications. None: no broker.
 	Roots []string
 
+	// NoExec are mounts in which nothing can be started or mapped as code.
+	NoExec []string
+
 	Landlock Landlock
 	Seccomp  []byte // a classic BPF program, 8 bytes an instruction; empty for none
 
@@ -57,9 +60,12 @@ type UserLimit struct {
 
 // Landlock says what the second layer holds.
 type Landlock struct {
-	Files  bool     // handle file access: every mount becomes impossible inside
-	Write  []string // guest paths below which everything is allowed
-	Scopes bool     // no signals to and no abstract sockets of processes outside
+	Files bool     // handle file access: every mount becomes impossible inside
+	Write []string // guest paths below which everything is allowed
+	// Limited, with Files: only the files of Execute can be started.
+	Limited bool
+	Execute []string
+	Scopes  bool // no signals to and no abstract sockets of processes outside
 }
 
 // Command is one program to start inside.

@@ -34,9 +34,12 @@ func (p *Plan) Encode() []byte {
 		e.num(l.Value)
 	}
 	e.strs(p.Roots)
+	e.strs(p.NoExec)
 	e.bool(p.Landlock.Files)
 	e.bool(p.Landlock.Scopes)
 	e.strs(p.Landlock.Write)
+	e.bool(p.Landlock.Limited)
+	e.strs(p.Landlock.Execute)
 	e.str(string(p.Seccomp))
 	e.num(p.NProc)
 	e.command(&p.Command)
@@ -61,7 +64,8 @@ func DecodePlan(b []byte) (*Plan, error) {
 		p.UserLimits = append(p.UserLimits, UserLimit{Name: d.str(), Value: d.num()})
 	}
 	p.Roots = d.strs()
-	p.Landlock = Landlock{Files: d.bool(), Scopes: d.bool(), Write: d.strs()}
+	p.NoExec = d.strs()
+	p.Landlock = Landlock{Files: d.bool(), Scopes: d.bool(), Write: d.strs(), Limited: d.bool(), Execute: d.strs()}
 	p.Seccomp = []byte(d.str())
 	p.NProc = d.num()
 	p.Command = d.command()

@@ -27,9 +27,11 @@ func anyPlan(t *rapid.T) *Plan {
 	for range rapid.IntRange(0, 3).Draw(t, "limits") {
 		p.UserLimits = append(p.UserLimits, UserLimit{anyBytes.Draw(t, "limit"), rapid.Uint64().Draw(t, "value")})
 	}
-	p.Landlock = Landlock{Files: rapid.Bool().Draw(t, "files"), Scopes: rapid.Bool().Draw(t, "scopes")}
+	p.Landlock = Landlock{Files: rapid.Bool().Draw(t, "files"), Scopes: rapid.Bool().Draw(t, "scopes"), Limited: rapid.Bool().Draw(t, "limited")}
 	for range rapid.IntRange(0, 3).Draw(t, "write") {
 		p.Landlock.Write = append(p.Landlock.Write, anyBytes.Draw(t, "path"))
+		p.Landlock.Execute = append(p.Landlock.Execute, anyBytes.Draw(t, "program"))
+		p.NoExec = append(p.NoExec, anyBytes.Draw(t, "noexec"))
 	}
 	p.Command = Command{Dir: anyBytes.Draw(t, "dir"), Path: anyBytes.Draw(t, "path")}
 	for range rapid.IntRange(0, 3).Draw(t, "argv") {

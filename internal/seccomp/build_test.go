@@ -187,6 +187,9 @@ func TestNoDeadInstructions(t *testing.T) {
 		for nr := range uint32(600) {
 			visit(data{nr: nr, arch: audit})
 		}
+		for _, nr := range numbersOf(t, o, "memfd_create") {
+			visit(data{nr: nr, arch: audit, args: [6]uint64{1, memfdNoExec}})
+		}
 		for _, row := range rowsFor(o) {
 			for _, nr := range numbersOf(t, o, row.call) {
 				visit(data{nr: nr, arch: audit, args: row.args})

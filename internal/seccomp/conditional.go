@@ -15,11 +15,27 @@ const (
 	pidfdFlags
 	chmodMode
 	chmodatMode
+	memfdFlags
 	openFlags // this and what follows only with Options.Broker
 	openatFlags
 	accessMode
 	accessatMode
 	seccompFlags
+)
+
+// programs holds the rules that come before all others with Options.Programs,
+// starts those that come before them with a broker as well.
+var (
+	programs = []rule{{
+		when: always, condition: memfdFlags,
+		reason: "EACCES without MFD_NOEXEC_SEAL, as with vm.memfd_noexec=2: a program in memory has no path that could be allowed or not",
+		names:  "memfd_create",
+	}}
+	starts = []rule{{
+		when: always, trap: true,
+		reason: "looked at, so that a refusal can be explained; it goes on, and Landlock decides",
+		names:  "execve execveat",
+	}}
 )
 
 // conditional holds the rules that look at arguments.

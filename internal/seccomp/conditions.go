@@ -28,6 +28,9 @@ const (
 // setUserID is S_ISUID. Set-group-id stays: directories use it.
 const setUserID = 0o4000
 
+// memfdNoExec is MFD_NOEXEC_SEAL (linux/memfd.h).
+const memfdNoExec = 0x8
+
 // pidfdProcessGroup is PIDFD_SIGNAL_PROCESS_GROUP (linux/pidfd.h).
 const pidfdProcessGroup = 1 << 2
 
@@ -85,6 +88,7 @@ func (b *builder) conditions() {
 		{chmodatMode, func() { b.refuseBits(2, setUserID) }},
 		{killTarget, b.kill},
 		{pidfdFlags, b.pidfdSendSignal},
+		{memfdFlags, b.memfd},
 		{openFlags, func() { b.open(1) }},
 		{openatFlags, func() { b.open(2) }},
 		{accessMode, func() { b.trapBits(1, writeOK) }},
@@ -114,6 +118,16 @@ func (b *builder) pidfdSendSignal() {
 		return
 	}
 	b.refuseBits(3, pidfdProcessGroup)
+}
+
+// memfd lets only files pass that can never be started.
+func (b *builder) memfd() {
+	sealed := b.newLabel()
+	b.load(argLow(1))
+	b.jumpIf(opJumpAnyBit, memfdNoExec, sealed, next)
+	b.ret(actionErrno | eACCES)
+	b.mark(sealed)
+	b.ret(actionAllow)
 }
 
 // namespaces decides the flags of clone and unshare.

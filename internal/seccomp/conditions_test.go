@@ -288,6 +288,41 @@ func TestGroupSignals(t *testing.T) {
 	}
 }
 
+// TestPrograms: what could be started from memory is refused, and starts are
+// told where somebody listens; nothing else changes.
+func TestPrograms(t *testing.T) {
+	rows := []struct {
+		call  string
+		flags uint64
+		want  uint32 // with Programs
+	}{
+		{"memfd_create", 0, eACCES}, {"memfd_create", 1 | 2, eACCES}, {"memfd_create", 0x10, eACCES},
+		{"memfd_create", high, eACCES}, {"memfd_create", high << 3, eACCES}, {"memfd_create", 8, 0}, {"memfd_create", 8 | 1, 0}, {"memfd_secret", 0, 0},
+	}
+	for _, o := range variants() {
+		prog, audit := mustBuild(t, o), auditOf(t, o)
+		for _, row := range rows {
+			want := action(0)
+			if o.Programs {
+				want = action(row.want)
+			}
+			r := mustRun(t, prog, data{nr: numbersOf(t, o, row.call)[0], arch: audit, args: [6]uint64{1, row.flags}})
+			if r.action != want {
+				t.Errorf("%v: %s with %#x gives %#x, want %#x", o, row.call, row.flags, r.action, want)
+			}
+		}
+		for _, call := range []string{"execve", "execveat"} {
+			want := uint32(actionAllow)
+			if o.Programs && o.Broker {
+				want = actionNotify
+			}
+			if r := mustRun(t, prog, data{nr: numbersOf(t, o, call)[0], arch: audit}); r.action != want {
+				t.Errorf("%v: %s gives %#x, want %#x", o, call, r.action, want)
+			}
+		}
+	}
+}
+
 func TestRulesByLevel(t *testing.T) {
 	rows := []struct {
 		names              string

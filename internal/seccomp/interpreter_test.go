@@ -131,6 +131,8 @@ func variants() []Options {
 				all = append(all, o)
 				o.Opens = true
 				all = append(all, o)
+				o.Programs = true
+				all = append(all, o, Options{Arch: arch, Nesting: n, Debug: debug, Programs: true})
 			}
 		}
 	}
@@ -138,7 +140,7 @@ func variants() []Options {
 }
 
 func (o Options) String() string {
-	return fmt.Sprintf("arch %d, nesting %s, debug %v, broker %v, opens %v", o.Arch, o.Nesting, o.Debug, o.Broker, o.Opens)
+	return fmt.Sprintf("arch %d, nesting %s, debug %v, broker %v, opens %v, programs %v", o.Arch, o.Nesting, o.Debug, o.Broker, o.Opens, o.Programs)
 }
 
 // action spells a verdict for tables: 0 allows, anything else is an errno.

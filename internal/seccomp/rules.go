@@ -12,6 +12,7 @@ import (
 // because this package also compiles where syscall knows other ones.
 const (
 	ePERM             = 1
+	eACCES            = 13
 	eBUSY             = 16
 	eNOSYS            = 38
 	ePROTONOSUPPORT   = 93
@@ -78,9 +79,15 @@ func (o Options) outcomes() (map[string]outcome, error) {
 	if err := o.add(byName, allowed, refused, conditional); err != nil {
 		return nil, err
 	}
-	if o.Broker {
+	for _, more := range []struct {
+		wanted bool
+		table  []rule
+	}{{o.Broker, trapped}, {o.Programs, programs}, {o.Programs && o.Broker, starts}} {
+		if !more.wanted {
+			continue
+		}
 		over := make(map[string]outcome, 128)
-		if err := o.add(over, trapped); err != nil {
+		if err := o.add(over, more.table); err != nil {
 			return nil, err
 		}
 		maps.Copy(byName, over)

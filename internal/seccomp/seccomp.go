@@ -50,6 +50,12 @@ type Options struct {
 	// listener then: InstallListener. See trapped.go.
 	Broker bool
 
+	// Programs is for a workspace in which only some programs may be started:
+	// memory files that could be started are refused, which no rule about paths
+	// reaches, and with Broker every start is told, so that a refusal can be
+	// explained.
+	Programs bool
+
 	// Opens, with Broker, traps every open but those for O_PATH, for rules
 	// that deny reading by pattern.
 	Opens bool

@@ -88,7 +88,7 @@ func TestEveryRuleNameIsACall(t *testing.T) {
 			known[n.name] = true
 		}
 	}
-	for _, table := range [][]rule{allowed, refused, conditional, trapped} {
+	for _, table := range [][]rule{allowed, refused, conditional, trapped, programs, starts} {
 		for _, r := range table {
 			for _, name := range fields(r.names) {
 				if !known[name] {

@@ -91,8 +91,12 @@ func (b *brokered) refuse(ch *broker.Change, v broker.Verdict) {
 			return // programs try again
 		}
 	}
+	code := api.CodeFile
+	if ch.Op == broker.OpExec {
+		code = api.CodeProgram
+	}
 	b.denials = append(b.denials, api.Denial{
-		Code: api.CodeFile, Operation: ch.Op, Subject: subject, Rule: v.Rule, Source: v.Source, Hint: v.Hint,
+		Code: code, Operation: ch.Op, Subject: subject, Rule: v.Rule, Source: v.Source, Hint: v.Hint,
 		Message: fmt.Sprintf("%s of %q was refused: %s", ch.Op, subject, v.Rule),
 	})
 }

@@ -167,11 +167,13 @@ func (p *Prepared) layers(in *sandbox.Input) error {
 		return err
 	}
 	in.Landlock, in.Scopes = abi >= 3, abi >= 6
+	in.Limited = p.Policy.Programs != nil
+	in.Execute = p.starts
 	arch, err := seccomp.HostArch()
 	if err != nil {
 		return err
 	}
-	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: p.Policy.Nested, Debug: true, Broker: p.req.History, NoGroupSignals: !in.Scopes})
+	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: p.Policy.Nested, Debug: true, Broker: p.req.History, Programs: in.Limited, NoGroupSignals: !in.Scopes})
 	if err != nil {
 		return err
 	}

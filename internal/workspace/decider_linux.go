@@ -23,6 +23,8 @@ type decider struct {
 	write   []string        // git directories outside the project that commits need
 	guarded []policy.Rule   // protected names that exist, by their own path
 	configs func(path string) bool
+	starts  map[string]bool // files that may be started
+	program policy.Reason   // why no others
 
 	mu     sync.Mutex
 	born   map[string]bool // git directories made inside, which may get what init writes
@@ -38,11 +40,19 @@ func newDecider(p *Prepared) *decider {
 	for _, r := range d.roots {
 		d.fold[r] = foldsCase(r)
 	}
+	d.starts = make(map[string]bool)
+	for _, f := range p.Plan.Landlock.Execute {
+		d.starts[f] = true
+	}
+	d.program = p.reason(policy.DimPrograms)
 	return d
 }
 
 // Decide implements [broker.Decider].
 func (d *decider) Decide(ch *broker.Change) broker.Verdict {
+	if ch.Op == broker.OpExec {
+		return d.start(ch)
+	}
 	v := d.one(ch, ch.Path, ch.Op != broker.OpLink && ch.Op != broker.OpRead)
 	if !v.Allowed || ch.To == "" {
 		if v.Vet != nil && ch.To != "" {
@@ -54,6 +64,14 @@ func (d *decider) Decide(ch *broker.Change) broker.Verdict {
 		return d.refusal(ch.Path, "protected name: it may be replaced, not moved away", "default", ch.Path)
 	}
 	return d.one(ch, ch.To, true)
+}
+
+// start says whether a program is one of those that the kernel lets start.
+func (d *decider) start(ch *broker.Change) broker.Verdict {
+	if d.starts[ch.Path] {
+		return broker.Verdict{Allowed: true}
+	}
+	return broker.Verdict{Rule: "programs.allow: " + d.program.Value, Source: d.program.Source.String(), Hint: programsHint}
 }
 
 // one decides one path of a change; writes says whether the change is one of

@@ -34,7 +34,8 @@ type Prepared struct {
 	early      *sandbox.Stage // started ahead; nil when there is none
 	promptsOff bool
 	uid, gid   int
-	programs   []policy.FileRequest
+	programs   []policy.FileRequest // rules that show the command's own program
+	starts     []string             // files that may be started, where the policy limits that
 	found      []foundProgram
 	binds      []sandbox.Mount
 	expanded   []policy.Rule
@@ -356,32 +357,10 @@ func (p *Prepared) buildable() error {
 			Message: fmt.Sprintf("%s itself as the project would be an empty, private one, and the work in it lost", p.place.project),
 			Hint:    "change to a directory below it, or give --write " + p.place.project}
 	}
-	if err := p.programAllowed(); err != nil {
+	if err := p.programsHeld(); err != nil {
 		return err
 	}
 	return p.holdable()
-}
-
-// programAllowed holds the program list for the launched command. What that
-// program starts in turn is its own affair until the view can hold the list.
-func (p *Prepared) programAllowed() error {
-	if p.Policy.Programs == nil {
-		return nil
-	}
-	name := p.req.Argv[0]
-	full, err := p.lookPath(name)
-	if err == nil {
-		full = p.facts.canonical(full)
-	}
-	for _, allowed := range p.Policy.Programs {
-		if filepath.IsAbs(allowed.V) && err == nil && p.facts.canonical(allowed.V) == full || !filepath.IsAbs(allowed.V) && allowed.V == name {
-			return nil
-		}
-	}
-	r := p.reason(policy.DimPrograms)
-	return &api.Denial{Code: api.CodeCeiling, Operation: "exec", Subject: name, Rule: r.Value, Source: r.Source.String(),
-		Message: fmt.Sprintf("%q is not among the programs that may be launched: %s", name, r.Value),
-		Hint:    "add it to programs.allow (in a ceiling file: apps.allow)"}
 }
 
 func (p *Prepared) reason(dim policy.Dimension) policy.Reason {

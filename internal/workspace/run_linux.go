@@ -84,26 +84,27 @@ func (p *Prepared) Start() (*api.Result, error) {
 	defer signals.stop()
 	early := p.early
 	p.early = nil
-	walls, err := sandbox.Launch(p.Plan, selfExe, early, io.files, group, p.stopWith)
+	var b *brokered
+	standing := func(walls *sandbox.Walls) (err error) {
+		if len(p.Plan.Roots) > 0 { // the command's own start may be a trapped call
+			b, err = p.startBroker(walls, r.Workspace)
+		}
+		return err
+	}
+	walls, err := sandbox.Launch(p.Plan, selfExe, early, io.files, group, standing, p.stopWith)
 	for range maxRestarts {
 		if !goneMeanwhile(err) || p.lookAgain() != nil {
 			break
 		}
-		walls, err = sandbox.Launch(p.Plan, selfExe, nil, io.files, group, p.stopWith)
+		walls, err = sandbox.Launch(p.Plan, selfExe, nil, io.files, group, standing, p.stopWith)
 	}
 	if err != nil {
+		p.endBroker(b, r)
 		io.abandon()
 		return p.notStarted(r, err)
 	}
 	signals.forward(walls) // at once: the command may already have been sent some
 	io.started()
-	var b *brokered
-	if len(p.Plan.Roots) > 0 {
-		if b, err = p.startBroker(walls, r.Workspace); err != nil {
-			walls.Kill()
-			return r, errors.Join(err, io.finish())
-		}
-	}
 	err = p.supervise(walls, group, b, r)
 	p.endBroker(b, r)
 	p.mergeAgent()

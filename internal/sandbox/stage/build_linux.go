@@ -51,6 +51,9 @@ func (b *builder) build() error {
 	if err := b.pivot(); err != nil {
 		return err
 	}
+	if err := b.noExec(); err != nil {
+		return err
+	}
 	if b.plan.Loopback {
 		return failed("bringing the loopback interface up", "lo", loopbackUp())
 	}
@@ -114,6 +117,19 @@ func (b *builder) writeLimits() error {
 		unix.Close(b.limits[i])
 		if err != nil {
 			return failed("limiting nested namespaces", l.Name, err)
+		}
+	}
+	return nil
+}
+
+// noExec comes before the mirror is made: what the broker opens lies on the
+// mirror's mounts. A place that has no mount of its own is no error: optional
+// steps may have found nothing, and Landlock refuses starts there too.
+func (b *builder) noExec() error {
+	for _, p := range b.plan.NoExec {
+		err := unix.MountSetattr(unix.AT_FDCWD, p, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOEXEC})
+		if err != nil && err != unix.ENOENT && err != unix.EINVAL {
+			return failed("keeping programs out of", p, err)
 		}
 	}
 	return nil

@@ -95,16 +95,51 @@ func restrictFiles(l sandbox.Landlock) error {
 	}
 	set := landlock.Ruleset{Files: l.Files, ScopeAbstract: l.Scopes, ScopeSignal: l.Scopes}
 	if l.Files {
-		set.Rules = append(set.Rules, landlock.Rule{Path: "/", Access: landlock.ReadExec})
-		for _, w := range l.Write {
-			if unix.Access(w, unix.F_OK) == unix.ENOENT {
-				continue // an optional step found nothing
-			}
-			set.Rules = append(set.Rules, landlock.Rule{Path: w, Access: landlock.ReadWrite})
+		var without landlock.Access
+		if l.Limited {
+			without = landlock.Execute
+		}
+		set.Rules = append(set.Rules, landlock.Rule{Path: "/", Access: landlock.ReadExec &^ without})
+		set.Rules = append(set.Rules, present(l.Write, landlock.ReadWrite&^without)...)
+		programs, err := pinned(l.Execute)
+		if err != nil {
+			return err
+		}
+		for _, fd := range programs {
+			defer unix.Close(fd)
+			set.Rules = append(set.Rules, landlock.Rule{FD: fd, Access: landlock.ReadExec})
 		}
 	}
 	_, err := landlock.Apply(set)
 	return failed("applying Landlock", "", err)
+}
+
+// present gives a rule for each path that is there: optional steps may have
+// found nothing.
+func present(paths []string, access landlock.Access) []landlock.Rule {
+	var rules []landlock.Rule
+	for _, p := range paths {
+		if unix.Access(p, unix.F_OK) != unix.ENOENT {
+			rules = append(rules, landlock.Rule{Path: p, Access: access})
+		}
+	}
+	return rules
+}
+
+// pinned opens the programs that may be started, which no link may have replaced.
+func pinned(paths []string) ([]int, error) {
+	var fds []int
+	for _, p := range paths {
+		fd, err := unix.Openat2(unix.AT_FDCWD, p, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+		if err == unix.ENOENT || err == unix.EACCES || err == unix.ENOTDIR {
+			continue // not in the view
+		}
+		if err != nil {
+			return fds, failed("opening a program that may be started", p, err)
+		}
+		fds = append(fds, fd)
+	}
+	return fds, nil
 }
 
 // installFilter puts the seccomp program on this thread; every command is

@@ -64,7 +64,7 @@ func launch(t *testing.T, p *sandbox.Plan) (*sandbox.Walls, error) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	w, err := sandbox.Launch(p, "/proc/self/exe", nil, [3]*os.File{null, null, null}, nil, nil)
+	w, err := sandbox.Launch(p, "/proc/self/exe", nil, [3]*os.File{null, null, null}, nil, nil, nil)
 	if err == nil {
 		t.Cleanup(w.Kill)
 	}
