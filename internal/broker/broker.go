@@ -60,6 +60,7 @@ type Change struct {
 	Op   string
 	Path string
 	To   string // rename, exchange, link: the new name
+	Text string // symlink: where it leads
 	Kind Kind   // what is at Path
 	Over Kind   // rename, link: what is at To
 

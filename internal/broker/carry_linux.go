@@ -116,9 +116,13 @@ func (w *worker) mkdirAt(dirfd int32, addr uint64, mode uint32) (int64, error) {
 	return 0, w.create(&p, OpMkdir, func() error { return unix.Mkdirat(p.dir, p.name, mode) })
 }
 
-// create makes a new name. Where there is something, nothing is decided,
-// recorded or tried.
 func (w *worker) create(p *place, op string, do func() error) error {
+	return w.make(p, &Change{Op: op}, do)
+}
+
+// make makes a new name. Where there is something, nothing is decided, recorded
+// or tried.
+func (w *worker) make(p *place, ch *Change, do func() error) error {
 	l, err := p.at()
 	if err != nil {
 		return err
@@ -126,8 +130,8 @@ func (w *worker) create(p *place, op string, do func() error) error {
 	if l.kind != KindNone {
 		return unix.EEXIST
 	}
-	ch := Change{Op: op, Path: p.path, Dir: p.dir, Name: p.name, ToDir: -1}
-	return w.change(&ch, func() error { return w.withUmask(do) })
+	ch.Path, ch.Dir, ch.Name, ch.ToDir = p.path, p.dir, p.name, -1
+	return w.change(ch, func() error { return w.withUmask(do) })
 }
 
 func (w *worker) mknodAt(dirfd int32, addr uint64, mode uint32, _ uint64) (int64, error) {
@@ -158,7 +162,8 @@ func (w *worker) symlinkAt(text uint64, dirfd int32, addr uint64) (int64, error)
 		return 0, err
 	}
 	defer p.close()
-	return 0, w.create(&p, OpSymlink, func() error { return unix.Symlinkat(target, p.dir, p.name) })
+	ch := Change{Op: OpSymlink, Text: target}
+	return 0, w.make(&p, &ch, func() error { return unix.Symlinkat(target, p.dir, p.name) })
 }
 
 func (w *worker) unlinkAt(dirfd int32, addr uint64, flags int) (int64, error) {
@@ -325,10 +330,29 @@ func (w *worker) linkObject(o *object, q *place) (int64, error) {
 			return 0, errNotMine
 		}
 		defer unix.Close(fd)
-		do = func() error { return unix.Linkat(fd, name, q.dir, q.name, 0) }
+		do = func() error { return linkSame(fd, name, q, &o.stat) }
 	}
 	ch := Change{Op: OpLink, Path: o.path, To: q.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: q.dir, ToName: q.name}
 	return 0, w.change(&ch, do)
+}
+
+// linkSame links a name if it is still that of the object that was looked at.
+func linkSame(dir int, name string, q *place, st *unix.Stat_t) error {
+	same := func(at int, name string) bool {
+		var now unix.Stat_t
+		return unix.Fstatat(at, name, &now, unix.AT_SYMLINK_NOFOLLOW) == nil && now.Ino == st.Ino && now.Dev == st.Dev
+	}
+	if !same(dir, name) {
+		return unix.ENOENT
+	}
+	if err := unix.Linkat(dir, name, q.dir, q.name, 0); err != nil {
+		return err
+	}
+	if !same(q.dir, q.name) { // another took the name between the two
+		_ = unix.Unlinkat(q.dir, q.name, 0)
+		return unix.ENOENT
+	}
+	return nil
 }
 
 // linkDescriptor gives an open file a name: how a file made with O_TMPFILE gets

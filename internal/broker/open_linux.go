@@ -206,7 +206,8 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 // takeBack removes a file that was just made, if it still has its name.
 func takeBack(p *place, fd int) {
 	var st unix.Stat_t
-	if l, err := p.at(); err == nil && unix.Fstat(fd, &st) == nil && l.ino == st.Ino {
+	if l, err := p.at(); err == nil && unix.Fstat(fd, &st) == nil && l.ino == st.Ino &&
+		unix.Mkdev(l.dev[0], l.dev[1]) == st.Dev {
 		_ = unix.Unlinkat(p.dir, p.name, 0)
 	}
 }

@@ -17,40 +17,6 @@ func Repository(path string, fold bool) (rule string, level Level) {
 	return repository(parts)
 }
 
-// BareRepository says whether a directory with these names in it is a git
-// directory: HEAD, objects, refs and config. That is the known way round
-// protected names: git takes its configuration and hooks from any such directory
-// that it stands in. A directory with "commondir" instead of objects and refs is
-// one as well, and so is one whose configuration comes later; config is asked
-// for because HEAD, objects and refs alone run nothing.
-func BareRepository(has func(name string) bool) bool {
-	return has("HEAD") && has("config") && (has("objects") && has("refs") || has("commondir"))
-}
-
-// Birth says whether a protected name of git may be made in a git directory
-// that was itself born inside; path is relative to that directory. These are
-// what init, clone, worktree and submodule write: configuration, the files that
-// tie a worktree to its repository, and the directory of hooks, in which only
-// samples are (and those are no protected names). All other protected names are
-// refused there too.
-func Birth(path string, fold bool) bool {
-	parts := split(path, fold)
-	for len(parts) > 2 && (parts[0] == "worktrees" || parts[0] == "modules") {
-		parts = parts[1:]
-		if at := slices.IndexFunc(parts[1:], isControl); at >= 0 {
-			parts = parts[1+at:]
-		}
-	}
-	if len(parts) != 1 {
-		return false
-	}
-	switch parts[0] {
-	case "config", "config.worktree", "commondir", "gitdir", "hooks":
-		return true
-	}
-	return false
-}
-
 // controls are names in a git directory that make git run programs or look
 // elsewhere.
 var controls = map[string]string{

@@ -39,7 +39,7 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 	if err == nil {
 		b.Broker, err = broker.New(broker.Config{
 			Trap: trap{listener}, Mirror: h.Mirror, View: h.View, MountNS: h.MountNS, Roots: p.Plan.Roots,
-			Decider: b.judge, Recorder: b.record, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
+			Decider: b.judge, Recorder: journal{b.record, b.judge}, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
 		})
 	}
 	if err != nil {
@@ -49,6 +49,19 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 	return b, nil
 }
 
+// journal is a record whose decider learns what has been done.
+type journal struct {
+	*record
+	judge *decider
+}
+
+// After implements [broker.Recorder].
+func (j journal) After(ch *broker.Change, err error) {
+	if err == nil {
+		j.judge.made(ch)
+	}
+}
+
 // endBroker takes over what a broker has to tell; b may be nil.
 func (p *Prepared) endBroker(b *brokered, r *api.Result) {
 	if b == nil {
@@ -56,7 +69,11 @@ func (p *Prepared) endBroker(b *brokered, r *api.Result) {
 	}
 	b.close()
 	p.denials = append(p.denials, b.denials...)
-	r.Listed = b.judge.listedNames(p.place.project)
+	p.expected = b.judge.expected
+	r.Listed = b.judge.names()
+	if b.judge.more {
+		p.note("more than %d names that can run code later were made inside; the others are only in the record of changes", maxListed)
+	}
 	if b.record.lost != nil {
 		p.note("changes were refused because they could not be recorded: %v", b.record.lost)
 	}

@@ -1,12 +1,9 @@
 package workspace
 
 import (
-	"errors"
-	"os"
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"carrel/internal/broker"
 	"carrel/internal/policy"
@@ -18,6 +15,7 @@ import (
 type decider struct {
 	policy  *policy.Effective
 	project string
+	git     string // the project's own git directory, "" without
 	roots   []string
 	fold    map[string]bool // roots whose file system compares names without case
 	write   []string        // git directories outside the project that commits need
@@ -25,18 +23,12 @@ type decider struct {
 	configs func(path string) bool
 	starts  map[string]bool // files that may be started
 	program policy.Reason   // why no others
-
-	mu     sync.Mutex
-	born   map[string]bool // git directories made inside, which may get what init writes
-	listed map[string]bool // names made inside that could run code later
+	births
 }
 
-// maxListed bounds what one run lists, and the git directories born in it.
-const maxListed = 1000
-
 func newDecider(p *Prepared) *decider {
-	d := &decider{policy: p.Policy, project: p.place.project, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules, configs: p.isGitConfig,
-		fold: make(map[string]bool), born: make(map[string]bool), listed: make(map[string]bool)}
+	d := &decider{policy: p.Policy, project: p.place.project, git: p.place.git.common, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules, configs: p.isGitConfig,
+		fold: make(map[string]bool), births: births{born: make(map[string]bool), listed: make(map[string]bool)}}
 	for _, r := range d.roots {
 		d.fold[r] = foldsCase(r)
 	}
@@ -63,7 +55,13 @@ func (d *decider) Decide(ch *broker.Change) broker.Verdict {
 	if v.Vet != nil {
 		return d.refusal(ch.Path, "protected name: it may be replaced, not moved away", "default", ch.Path)
 	}
-	return d.one(ch, ch.To, true)
+	if v := d.one(ch, ch.To, true); !v.Allowed {
+		return v
+	} else if below, refused := d.carriesRule(ch); refused {
+		return below
+	} else {
+		return v
+	}
 }
 
 // start says whether a program is one of those that the kernel lets start.
@@ -90,15 +88,16 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 	case d.granted(at, l.Rule):
 		return broker.Verdict{Allowed: true}
 	}
-	if g := d.belowGlob(ch, at); g != nil {
-		return d.refusal(at, "protected: "+ruleText(g)+", below what is moved", sourceOf(g), "")
-	}
 	if g := d.guard(ch, at); g != nil {
 		return d.refusal(at, g.Source.Text, "default", g.Path)
 	}
 	if !writes {
 		// A second name would let a protected file be written under it.
-		if rule, level := d.name(at); level == protect.Protected {
+		rule, level := d.name(at)
+		if level != protect.Protected {
+			rule, level = d.unnamed(ch, at)
+		}
+		if level == protect.Protected {
 			return d.refusal(at, "protected name: "+rule, "default", at)
 		}
 		return broker.Verdict{Allowed: true}
@@ -124,27 +123,6 @@ func (d *decider) guard(ch *broker.Change, at string) *policy.Rule {
 	return nil
 }
 
-// belowGlob finds a glob that names something in a directory by the name that
-// the directory is about to get. It tries the pattern's own last name there: a
-// pattern that matches deeper, or lists of names, is not found out.
-func (d *decider) belowGlob(ch *broker.Change, at string) *policy.Rule {
-	if at != ch.To && ch.Op != broker.OpExchange || !carries(ch, at) || ch.Op == broker.OpSymlink || ch.Op == broker.OpLink {
-		return nil
-	}
-	for i := range d.policy.Rules {
-		r := &d.policy.Rules[i]
-		if r.Glob == "" {
-			continue
-		}
-		name := strings.NewReplacer("*", "x", "?", "x", "[", "", "]", "", "{", "", "}", "").Replace(path.Base(r.Glob))
-		after, before := d.policy.Lookup(at+"/"+name), d.policy.Lookup(ch.Path+"/"+name)
-		if (after.Protected || after.Access == policy.Deny) && !before.Protected && before.Access != policy.Deny {
-			return r
-		}
-	}
-	return nil
-}
-
 // byName applies the rules for names.
 func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
 	born := d.birth(ch, at)
@@ -157,6 +135,9 @@ func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
 		return broker.Verdict{Allowed: true}
 	}
 	rule, level := d.name(at)
+	if r, l := d.unnamed(ch, at); l > level {
+		rule, level = r, l
+	}
 	switch level {
 	case protect.Protected:
 		if base := path.Base(at); (base == "config" || base == "config.worktree") && ch.Op == broker.OpRename && at == ch.To {
@@ -187,39 +168,6 @@ func carries(ch *broker.Change, at string) bool {
 	return false
 }
 
-// birth knows git directories made inside, and lets them have what git's own
-// commands write when they make one.
-func (d *decider) birth(ch *broker.Change, at string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if ch.Op == broker.OpMkdir && newGitDir(at) && len(d.born) < maxListed {
-		d.born[strings.Clone(at)] = true
-		if path.Base(at) == ".git" {
-			d.remember(at)
-		}
-	}
-	for dir := path.Dir(at); len(d.born) > 0 && len(dir) > 1; dir = path.Dir(dir) {
-		if d.born[dir] {
-			return protect.Birth(at[len(dir)+1:], d.folds(at)) || path.Dir(at) == dir && probe(ch, at)
-		}
-	}
-	return false
-}
-
-// probe says whether a change is the symlink by which git init finds out
-// whether there are symlinks: tXXXXXX, to a name that is not there.
-func probe(ch *broker.Change, at string) bool {
-	base := path.Base(at)
-	return ch.Op == broker.OpSymlink && len(base) == 7 && base[0] == 't'
-}
-
-// newGitDir says whether a directory of this name is one that git makes: a
-// repository, a worktree's or a submodule's part of one.
-func newGitDir(at string) bool {
-	dir, base := path.Split(at)
-	return base == ".git" || strings.HasSuffix(dir, "/.git/worktrees/") || strings.Contains(dir, "/.git/modules/")
-}
-
 // name judges a path from its root, and from the file system's root: a git
 // directory may itself be a root.
 func (d *decider) name(at string) (string, protect.Level) {
@@ -246,41 +194,6 @@ func (d *decider) folds(at string) bool {
 		}
 	}
 	return false
-}
-
-// list remembers what was made inside and could run code later.
-func (d *decider) list(ch *broker.Change, at string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if at == ch.Path && ch.Kind == broker.KindNone || at == ch.To && ch.Over == broker.KindNone {
-		d.remember(at)
-	}
-}
-
-func (d *decider) remember(at string) {
-	if len(d.listed) < maxListed {
-		d.listed[strings.Clone(at)] = true
-	}
-}
-
-// listedNames are what is still there, relative to the project where it lies in
-// it. A directory stands for what is in it.
-func (d *decider) listedNames(project string) []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var names []string
-	for at := range d.listed {
-		above := path.Dir(at)
-		for len(above) > 1 && !d.listed[above] {
-			above = path.Dir(above)
-		}
-		if _, err := os.Lstat(at); len(above) > 1 || errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		names = append(names, strings.TrimPrefix(at, project+"/"))
-	}
-	slices.Sort(names)
-	return names
 }
 
 func (d *decider) refusal(at, rule, source, write string) broker.Verdict {

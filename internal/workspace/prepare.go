@@ -40,6 +40,7 @@ type Prepared struct {
 	binds      []sandbox.Mount
 	expanded   []policy.Rule
 	guarded    protection
+	expected   func(path string) bool // of a broker that has ended: this protected name may be new
 	notes      []string
 	denials    []api.Denial
 }
@@ -73,7 +74,7 @@ func Prepare(req Request) (*Prepared, error) {
 	if err := p.buildable(); err != nil {
 		return nil, err
 	}
-	p.guarded = guardNames(&p.place, p.Policy)
+	p.guarded = guardNames(&p.place, p.Policy, p.req.History)
 	if err := p.expandGlobs(); err != nil {
 		return nil, err
 	}

@@ -11,16 +11,17 @@ import (
 	"carrel/internal/policy"
 )
 
+type protectedName struct{ name, why string }
+
 // Names at the top of a project that make somebody outside run code later:
 // editors, shells, package managers, agents and CI tools act on them. Mounts
 // can protect what exists; a name that does not exist yet, or lies deeper, can
 // only be held by the broker. The list cannot be complete.
-var protectedNames = []struct{ name, why string }{
+var protectedNames = []protectedName{
 	{".carrel.yaml", "carrel policy"}, {".carrel", "carrel policy"},
 	{".envrc", "direnv runs it"}, {".tool-versions", "asdf and mise pick programs by it"},
 	{"mise.toml", "mise runs it"}, {".mise.toml", "mise runs it"},
 	{".husky", "git hooks"}, {".githooks", "git hooks"}, {".pre-commit-config.yaml", "git hooks"}, {"lefthook.yml", "git hooks"},
-	{".gitmodules", "submodule addresses"},
 	{".mcp.json", "agents start its servers"}, {".claude/settings.json", "agent hooks"}, {".claude/settings.local.json", "agent hooks"},
 	{".claude/hooks", "agent hooks"}, {".claude/commands", "agent commands"}, {".claude/agents", "agent definitions"}, {".claude/skills", "agent skills"},
 	{".codex", "agent settings"}, {".gemini/settings.json", "agent settings"}, {".cursor", "agent settings"}, {".opencode", "agent settings"}, {"opencode.json", "agent settings"},
@@ -28,6 +29,15 @@ var protectedNames = []struct{ name, why string }{
 	{".dir-locals.el", "emacs runs it"}, {".gdbinit", "gdb runs it"}, {".lldbinit", "lldb runs it"},
 	{".npmrc", "package manager settings"}, {".yarnrc.yml", "package manager settings"}, {".yarnrc", "package manager settings"}, {".pnpmfile.cjs", "pnpm runs it"},
 	{".cargo/config.toml", "cargo runs what it names"}, {".cargo/config", "cargo runs what it names"},
+}
+
+// guardedNames adds what changes in ordinary work, where only mounts could hold
+// it: with a broker .gitmodules may change, and the end of the run names it.
+func guardedNames(brokered bool) []protectedName {
+	if brokered {
+		return protectedNames
+	}
+	return append(slices.Clip(protectedNames), protectedName{".gitmodules", "submodule addresses"})
 }
 
 // Files in a repository that make git run programs or look elsewhere.
@@ -46,9 +56,9 @@ type protection struct {
 
 // guardNames lists what exists now. Rules that the user gave for the same path
 // stand: an explicit write to .vscode opens .vscode.
-func guardNames(p *place, eff *policy.Effective) protection {
+func guardNames(p *place, eff *policy.Effective, brokered bool) protection {
 	t := protection{}
-	for _, n := range protectedNames {
+	for _, n := range guardedNames(brokered) {
 		t.readOnly(p.project+"/"+n.name, "protected name: "+n.why, eff)
 	}
 	if p.git.dir == "" {
@@ -146,9 +156,9 @@ func repositories(g gitDirs) []string {
 
 // sensitive are all paths that guardNames knows of, whether they exist or not:
 // what of them is there at the end and was not at the start was born inside.
-func sensitive(p *place) []string {
+func sensitive(p *place, brokered bool) []string {
 	var out []string
-	for _, n := range protectedNames {
+	for _, n := range guardedNames(brokered) {
 		out = append(out, p.project+"/"+n.name)
 	}
 	if p.git.dir != "" {

@@ -54,7 +54,7 @@ func (p *Prepared) openRecord(id string) (*record, error) {
 	return r, nil
 }
 
-// Before implements [broker.Recorder]. What cannot be recorded does not happen.
+// Before is that of [broker.Recorder]. What cannot be recorded does not happen.
 func (r *record) Before(ch *broker.Change) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,9 +92,6 @@ func (r *record) Before(ch *broker.Change) error {
 	}
 	return nil
 }
-
-// After implements [broker.Recorder].
-func (r *record) After(*broker.Change, error) {}
 
 func (r *record) close() {
 	if r == nil {

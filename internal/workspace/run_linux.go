@@ -128,7 +128,7 @@ func goneMeanwhile(err error) bool {
 func (p *Prepared) lookAgain() error {
 	p.facts.forgetBelow(p.place.project)
 	p.binds = nil
-	p.guarded = guardNames(&p.place, p.Policy)
+	p.guarded = guardNames(&p.place, p.Policy, p.req.History)
 	if err := p.expandGlobs(); err != nil {
 		return err
 	}
@@ -294,7 +294,7 @@ func (p *Prepared) Changes(r *api.Result) Changed { return changedSince(p.place.
 // sensitiveNow are the names to compare at the end: protected ones, and denied
 // names of the project, which may be links to what they hide.
 func (p *Prepared) sensitiveNow() map[string]string {
-	paths := sensitive(&p.place)
+	paths := sensitive(&p.place, p.req.History)
 	for _, r := range p.Policy.Rules {
 		if r.Access == policy.Deny && r.Path != "" && within(r.Path, p.place.project) {
 			paths = append(paths, r.Path)
@@ -309,7 +309,7 @@ func (p *Prepared) bornInside(before map[string]string) []string {
 	var born []string
 	after := p.sensitiveNow()
 	for path, kind := range after {
-		if before[path] != kind {
+		if was, there := before[path]; was != kind && (there || p.expected == nil || !p.expected(path)) {
 			born = append(born, path)
 		}
 	}

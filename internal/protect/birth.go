@@ -1,0 +1,121 @@
+package protect
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// Within gives the directories, as prefixes of a path, that would be git
+// directories of any name if the path were a piece of them: of "a/b/hooks/x"
+// "a/b". Whether they are is for BareRepository to say. What lies below a ".git"
+// is judged by Name and not here.
+func Within(at string, fold bool) []string {
+	var dirs []string
+	parts := split(at, fold)
+	for i, part := range parts {
+		last := i == len(parts)-1
+		switch part {
+		case ".git":
+			return dirs
+		case "HEAD", "head", "objects", "refs", "config", "config.worktree", "commondir", "gitdir":
+			if !last {
+				continue
+			}
+		case "info":
+			if i != len(parts)-2 || parts[i+1] != "attributes" {
+				continue
+			}
+		case "hooks", "remotes", "branches":
+		default:
+			continue
+		}
+		dirs = append(dirs, prefix(at, i))
+	}
+	return dirs
+}
+
+// prefix is a path's first n components.
+func prefix(at string, n int) string {
+	end := 0
+	for range n {
+		end += strings.IndexByte(at[end:], '/') + 1
+	}
+	return strings.TrimSuffix(at[:end], "/")
+}
+
+// BareRepository says whether a directory with these names in it is a git
+// directory that could run something: HEAD with objects and refs, or commondir
+// instead of those, and configuration or hooks. That is the known way round
+// protected names: git takes both from any such directory that it stands in.
+func BareRepository(has func(name string) bool) bool {
+	return has("HEAD") && (has("config") || has("hooks") || has("config.worktree") || has("commondir")) &&
+		(has("objects") && has("refs") || has("commondir"))
+}
+
+// Birth says whether a protected name of git may be made in a git directory
+// that was itself born inside; path is relative to that directory. These are
+// what init, clone, worktree and submodule write: configuration, the files that
+// tie a worktree to its repository, and the directory of hooks, in which only
+// samples are (and those are no protected names). All other protected names are
+// refused there too.
+func Birth(path string, fold bool) bool {
+	parts := split(path, fold)
+	for len(parts) > 2 && (parts[0] == "worktrees" || parts[0] == "modules") {
+		parts = parts[1:]
+		for i, p := range parts[1:] {
+			if isControl(p) {
+				parts = parts[1+i:]
+				break
+			}
+		}
+	}
+	if len(parts) != 1 {
+		return false
+	}
+	switch parts[0] {
+	case "config", "config.worktree", "commondir", "gitdir", "hooks":
+		return true
+	}
+	return false
+}
+
+// VetBirth says what in the configuration of a repository born inside is more
+// than git's own commands write: nil where all of it is harmless by the rules of
+// VetGitConfig, or describes the repository. inside judges a working tree that it
+// names, as written.
+func VetBirth(config []byte, inside func(tree string) bool) error {
+	list, err := parseConfig(config)
+	if err != nil {
+		return err
+	}
+	var rest []entry
+	for i := range list {
+		e := &list[i]
+		switch {
+		case e.odd || e.noValue || describes[e.name()] == nil:
+			rest = append(rest, *e)
+			continue
+		case e.name() == "core.worktree":
+			if path.IsAbs(e.value) || !inside(e.value) {
+				return &ConfigError{Key: e.name(), Line: e.line, Reason: fmt.Sprintf("the working tree %q lies elsewhere", e.value)}
+			}
+		}
+		if reason := describes[e.name()](e, e.value, nil); reason != "" {
+			return &ConfigError{Key: e.name(), Line: e.line, Reason: reason}
+		}
+	}
+	if err := vetFixed(nil, rest); err != nil {
+		return err
+	}
+	return vetChanged(nil, rest)
+}
+
+// describes are keys that say what kind of repository one is. To change them in
+// one that is there is another matter.
+var describes = map[string]check{
+	"core.repositoryformatversion": oneOf("0", "1"),
+	"core.bare":                    boolean, "core.ignorecase": boolean, "core.symlinks": boolean, "core.precomposeunicode": boolean,
+	"core.worktree":           text,
+	"extensions.objectformat": oneOf("sha1", "sha256"), "extensions.refstorage": oneOf("files", "reftable"),
+}

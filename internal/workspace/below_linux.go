@@ -1,0 +1,140 @@
+package workspace
+
+import (
+	"io"
+	"os"
+
+	"carrel/internal/broker"
+	"carrel/internal/policy"
+
+	"golang.org/x/sys/unix"
+)
+
+// A directory that gets another name takes along what lies in it: there a rule
+// may begin to hold, or cease to. These bound the search for such names, during
+// which no other change is made; what lies beyond them is refused.
+const (
+	maxBelow      = 50_000 // names
+	maxBelowDepth = 64     // directories open at once
+)
+
+// carriesRule refuses a rename or an exchange after which a rule would hold for
+// something below that was free, or no longer hold for something.
+func (d *decider) carriesRule(ch *broker.Change) (v broker.Verdict, refused bool) {
+	if ch.Op != broker.OpRename && ch.Op != broker.OpExchange {
+		return v, false
+	}
+	from, ok := d.policy.Stand(ch.Path)
+	to, ok2 := d.policy.Stand(ch.To)
+	if !ok || !ok2 {
+		return d.refusal(ch.Path, "no rule can be found for it", "default", ""), true
+	}
+	if ch.Kind == broker.KindDir {
+		v, refused = d.searchBelow(ch.Dir, ch.Name, pair{from, to, ch.To})
+	}
+	if !refused && ch.Op == broker.OpExchange && ch.Over == broker.KindDir {
+		v, refused = d.searchBelow(ch.ToDir, ch.ToName, pair{to, from, ch.Path})
+	}
+	return v, refused
+}
+
+// pair is where the rules stand for a name that moves, before and after, and
+// what it will be called.
+type pair struct {
+	from, to policy.Stand
+	name     string
+}
+
+// opened is a directory under search.
+type opened struct {
+	pair
+	dir   *os.File
+	names []string // read and not yet looked at
+}
+
+// searchBelow goes through a directory that is about to move: with descriptors,
+// so that no depth and no length of a path is in its way, and only where the two
+// names make a difference.
+func (d *decider) searchBelow(at int, name string, p pair) (broker.Verdict, bool) {
+	var stack []opened
+	defer func() {
+		for _, o := range stack {
+			o.dir.Close()
+		}
+	}()
+	seen := 0
+	enter := func(at int, name string, p pair) error {
+		if p.from.SameBelow(p.to) {
+			return nil
+		}
+		if len(stack) == maxBelowDepth {
+			return unix.ENAMETOOLONG
+		}
+		fd, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err == unix.ENOTDIR || err == unix.ELOOP {
+			return nil
+		}
+		if err == nil {
+			stack = append(stack, opened{pair: p, dir: os.NewFile(uintptr(fd), p.name)})
+		}
+		return err
+	}
+	if err := enter(at, name, p); err != nil {
+		return d.unsearched(p.name, err), true
+	}
+	for len(stack) > 0 {
+		o := &stack[len(stack)-1]
+		name, err := o.next()
+		if err == io.EOF {
+			o.dir.Close()
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		below := pair{name: o.name + "/" + name}
+		if seen++; err == nil && seen > maxBelow {
+			err = unix.E2BIG
+		}
+		if err == nil {
+			below.from, below.to = o.from.Step(name), o.to.Step(name)
+			if r, ok := parted(below.from.Decision(), below.to.Decision()); ok {
+				return d.refusal(below.name, "protected: "+ruleText(r)+", below what is moved", sourceOf(r), ""), true
+			}
+			err = enter(int(o.dir.Fd()), name, below)
+		}
+		if err != nil {
+			return d.unsearched(below.name, err), true
+		}
+	}
+	return broker.Verdict{}, false
+}
+
+// next gives the next name of a directory, io.EOF behind the last.
+func (o *opened) next() (string, error) {
+	if len(o.names) == 0 {
+		names, err := o.dir.Readdirnames(256)
+		if err != nil {
+			return "", err
+		}
+		o.names = names
+	}
+	name := o.names[0]
+	o.names = o.names[1:]
+	return name, nil
+}
+
+// parted says whether two decisions about one thing differ, and which rule makes
+// them: of what is free under both names nothing is held.
+func parted(from, to policy.Decision) (*policy.Rule, bool) {
+	if from.Access == to.Access && from.Protected == to.Protected {
+		return nil, false
+	}
+	if to.Access != policy.Write {
+		return to.Rule, true
+	}
+	return from.Rule, true
+}
+
+func (d *decider) unsearched(at string, err error) broker.Verdict {
+	return d.refusal(at, "deny and protect rules may hold below what is moved, and it cannot be searched for them: "+err.Error()+
+		"; move what is in it, in smaller parts", "default", "")
+}

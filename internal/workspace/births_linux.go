@@ -1,0 +1,325 @@
+package workspace
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"carrel/internal/broker"
+	"carrel/internal/protect"
+)
+
+// births are what a run has made that could make somebody run code later.
+type births struct {
+	mu     sync.Mutex
+	born   map[string]bool // git directories made inside, which may get what init writes
+	listed map[string]bool // names made inside that could run code later
+	more   bool            // there were more than maxListed
+}
+
+// maxListed bounds what one run lists, and the git directories born in it.
+const maxListed = 1000
+
+// birth says whether a change is one that git's own commands make in a git
+// directory that was made inside.
+func (d *decider) birth(ch *broker.Change, at string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for dir := path.Dir(at); len(d.born) > 0 && len(dir) > 1; dir = path.Dir(dir) {
+		if d.born[dir] {
+			return protect.Birth(at[len(dir)+1:], d.folds(at)) || path.Dir(at) == dir && probe(ch, at)
+		}
+	}
+	return false
+}
+
+// probe says whether a change is the symlink by which git init finds out
+// whether there are symlinks: tXXXXXX, to a name that nobody gives meaning.
+func probe(ch *broker.Change, at string) bool {
+	base := path.Base(at)
+	return ch.Op == broker.OpSymlink && ch.Text == "testing" && len(base) == 7 && base[0] == 't'
+}
+
+// newGitDir says whether a directory of this name is one that git makes: a
+// repository, a worktree's or a submodule's part of one.
+func newGitDir(at string) bool {
+	dir, base := path.Split(at)
+	if base == ".git" || strings.HasSuffix(dir, "/.git/worktrees/") {
+		return true
+	}
+	_, module, ok := strings.Cut(at, "/.git/modules/")
+	return ok && !slices.ContainsFunc(strings.Split(module, "/"), func(part string) bool {
+		return slices.Contains([]string{"objects", "refs", "logs", "hooks", "info", "branches", "lfs"}, part)
+	})
+}
+
+// unnamed judges a path in a git directory that does not have the name of one.
+// One that was there at the start is protected like any other. One made inside
+// is known when its last piece comes: that is what knows repositories that
+// were made bit by bit, or broken for a while.
+func (d *decider) unnamed(ch *broker.Change, at string) (rule string, level protect.Level) {
+	rel := d.relative(at)
+	root := strings.TrimSuffix(at[:len(at)-len(rel)], "/")
+	for _, dir := range protect.Within(rel, d.folds(at)) {
+		full := path.Join(root, dir)
+		piece := at[len(full)+1:]
+		d.mu.Lock()
+		born, room := d.born[full], len(d.born) < maxListed
+		d.mu.Unlock()
+		switch {
+		case born:
+		case protect.BareRepository(holds(full, "")):
+			if r, l := protect.Repository(piece, d.folds(at)); l > level {
+				rule, level = r, l
+			}
+		case !room && makes(ch) && completes(full, piece):
+			return "one more repository than can be told at the end of a run", protect.Protected
+		}
+	}
+	return rule, level
+}
+
+// holds looks for names in a directory; without is taken for missing.
+func holds(dir, without string) func(string) bool {
+	return func(name string) bool {
+		if name == without {
+			return false
+		}
+		_, err := os.Lstat(dir + "/" + name)
+		return err == nil
+	}
+}
+
+// completes says whether a directory is a git directory with this name in it,
+// and none without.
+func completes(dir, piece string) bool {
+	has := holds(dir, piece)
+	return !protect.BareRepository(has) && protect.BareRepository(func(name string) bool { return name == piece || has(name) })
+}
+
+func makes(ch *broker.Change) bool {
+	switch ch.Op {
+	case broker.OpCreate, broker.OpMkdir, broker.OpMknod, broker.OpSymlink, broker.OpLink, broker.OpRename, broker.OpExchange:
+		return true
+	}
+	return false
+}
+
+// made takes note of a change that has been made.
+func (d *decider) made(ch *broker.Change) {
+	switch {
+	case ch.Op == broker.OpMkdir && newGitDir(ch.Path):
+		d.bear(ch.Path)
+	case ch.Op == broker.OpRmdir:
+		d.mu.Lock()
+		delete(d.born, ch.Path)
+		d.mu.Unlock()
+	case ch.Op == broker.OpRename && ch.Kind == broker.KindDir, ch.Op == broker.OpExchange:
+		d.moved(ch.Path, ch.To, ch.Op == broker.OpExchange)
+	}
+	if !makes(ch) {
+		return
+	}
+	at := ch.Path
+	if ch.To != "" {
+		at = ch.To
+	}
+	d.complete(at)
+	if ch.Op == broker.OpExchange {
+		d.complete(ch.Path)
+	}
+}
+
+// complete finds a git directory that a new name has made one.
+func (d *decider) complete(at string) {
+	rel := d.relative(at)
+	root := strings.TrimSuffix(at[:len(at)-len(rel)], "/")
+	for _, dir := range protect.Within(rel, d.folds(at)) {
+		full := path.Join(root, dir)
+		if piece := at[len(full)+1:]; !strings.Contains(piece, "/") && protect.BareRepository(holds(full, "")) && !protect.BareRepository(holds(full, piece)) {
+			d.bear(full)
+		}
+	}
+}
+
+func (d *decider) bear(dir string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.born) < maxListed {
+		d.born[strings.Clone(dir)] = true
+	}
+	d.remember(dir)
+}
+
+// moved renames what is known below a directory.
+func (d *decider) moved(from, to string, exchange bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, m := range []map[string]bool{d.born, d.listed} {
+		var added []string
+		for at := range m {
+			switch {
+			case within(at, from):
+				delete(m, at)
+				added = append(added, to+at[len(from):])
+			case within(at, to):
+				delete(m, at)
+				if exchange {
+					added = append(added, from+at[len(to):])
+				}
+			}
+		}
+		for _, at := range added {
+			m[at] = true
+		}
+	}
+}
+
+// list remembers what was made inside and could run code later. A ".git" or a
+// .gitmodules that is written over can lead elsewhere than before: it counts as
+// made.
+func (d *decider) list(ch *broker.Change, at string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	made := at == ch.Path && ch.Kind == broker.KindNone || at == ch.To && ch.Over == broker.KindNone
+	if base := path.Base(at); made || (base == ".git" || base == ".gitmodules") && slices.Contains([]string{broker.OpOpen, broker.OpRename, broker.OpExchange}, ch.Op) {
+		d.remember(at)
+	}
+}
+
+func (d *decider) remember(at string) {
+	if d.listed[at] {
+		return
+	}
+	if d.more = d.more || len(d.listed) >= maxListed; !d.more {
+		d.listed[strings.Clone(at)] = true
+	}
+}
+
+// names are those to look at before anything outside acts on them: what was made
+// inside, is still there, and is not as git's own commands leave it. Repositories
+// come first; a directory stands for what is in it. They are looked at when
+// nothing inside is alive any more.
+func (d *decider) names() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	kept := make(map[string]bool)
+	for at := range d.listed {
+		if _, err := os.Lstat(at); !errors.Is(err, os.ErrNotExist) && !d.usual(at) {
+			kept[at] = true
+		}
+	}
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(kept)), func(at string) bool {
+		for above := path.Dir(at); len(above) > 1; above = path.Dir(above) {
+			if kept[above] {
+				return true
+			}
+		}
+		return false
+	})
+	slices.Sort(names)
+	slices.SortStableFunc(names, func(a, b string) int {
+		switch {
+		case d.born[a] == d.born[b]:
+			return 0
+		case d.born[a]:
+			return -1
+		}
+		return 1
+	})
+	for i, at := range names {
+		names[i] = strings.TrimPrefix(at, d.project+"/")
+	}
+	return names
+}
+
+// usual says whether something made inside is what git's own commands make: a
+// repository that can run nothing, or a pointer to one in the project's own.
+func (d *decider) usual(at string) bool {
+	if d.born[at] {
+		return d.ordinary(at)
+	}
+	if path.Base(at) != ".git" {
+		return false
+	}
+	text, err := readSmall(at)
+	if err != nil {
+		return false
+	}
+	to, ok := strings.CutPrefix(strings.TrimRight(text, "\n"), "gitdir: ")
+	if !ok || path.IsAbs(to) && path.Clean(to) != to {
+		return false
+	}
+	if !path.IsAbs(to) {
+		up := strings.TrimLeft(to, "./")
+		if strings.Contains("/"+up, "/..") {
+			return false // what a link on the way makes of ".." is not in the letters
+		}
+		to = path.Dir(at) + "/" + to
+	}
+	to = path.Clean(to)
+	st, err := os.Lstat(to)
+	if err != nil || !st.IsDir() || d.git == "" || !strings.HasPrefix(to, d.git+"/modules/") && !strings.HasPrefix(to, d.git+"/worktrees/") {
+		return false
+	}
+	return !d.born[to] || d.ordinary(to) // one that was there is held
+}
+
+// expected says whether a protected name that is there, and was not, is a piece
+// of a repository made inside that can run nothing.
+func (d *decider) expected(at string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for dir := path.Dir(at); len(dir) > 1; dir = path.Dir(dir) {
+		if d.born[dir] {
+			return d.ordinary(dir)
+		}
+	}
+	return false
+}
+
+// ordinary says whether a git directory can run nothing by itself.
+func (d *decider) ordinary(dir string) bool {
+	hooks, err := os.ReadDir(dir + "/hooks")
+	if err != nil && !os.IsNotExist(err) {
+		return false
+	}
+	for _, h := range hooks {
+		if !strings.HasSuffix(h.Name(), ".sample") || !h.Type().IsRegular() {
+			return false
+		}
+	}
+	if _, err := os.Lstat(dir + "/info/attributes"); err == nil {
+		return false
+	}
+	if common, err := readSmall(dir + "/commondir"); !os.IsNotExist(err) && (err != nil || common != "../..\n" || path.Dir(dir) != d.git+"/worktrees") {
+		return false
+	}
+	for _, name := range []string{"config", "config.worktree"} {
+		text, err := readWhole(dir + "/" + name)
+		if err != nil && !os.IsNotExist(err) {
+			return false
+		}
+		if err == nil && protect.VetBirth(text, func(tree string) bool { return within(path.Join(dir, tree), d.project) }) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// readWhole reads a small regular file that is no link.
+func readWhole(at string) ([]byte, error) {
+	const most = 1 << 20
+	st, err := os.Lstat(at)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() || st.Size() > most {
+		return nil, os.ErrInvalid
+	}
+	return os.ReadFile(at)
+}
