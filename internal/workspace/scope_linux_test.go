@@ -74,7 +74,7 @@ func TestPlantedRepository(t *testing.T) {
 		// Root at the top of a user's repository: that is the project in any
 		// case, and its hooks are the user's.
 		p, _ := findPlace(dir, "")
-		if got := guardNames(&p, effective(t, dir)); !slices.ContainsFunc(got.rules, func(r policy.Rule) bool { return r.Path == dir+"/.git/hooks" }) {
+		if got := guardNames(&p, effective(t, dir), false); !slices.ContainsFunc(got.rules, func(r policy.Rule) bool { return r.Path == dir+"/.git/hooks" }) {
 			t.Errorf("hooks of another user's repository are not protected: %+v", p)
 		}
 	}
@@ -109,7 +109,7 @@ func TestBrokenRepository(t *testing.T) {
 		if err != nil || p.project != inner || p.git.common != inner+"/.git" {
 			t.Fatalf("%+v %v", p, err)
 		}
-		if got := guardNames(&p, effective(t, inner)); !slices.ContainsFunc(got.rules, func(r policy.Rule) bool { return r.Path == inner+"/.git/hooks" }) {
+		if got := guardNames(&p, effective(t, inner), false); !slices.ContainsFunc(got.rules, func(r policy.Rule) bool { return r.Path == inner+"/.git/hooks" }) {
 			t.Error("the hooks are not protected")
 		}
 	}
@@ -138,7 +138,7 @@ func TestForgedLinks(t *testing.T) {
 		if err != nil || p.project != dir+"/p" || p.git != (gitDirs{}) {
 			t.Errorf("%s: %+v %v", name, p, err)
 		}
-		if got := guardNames(&p, effective(t, dir+"/p")); len(got.write) != 0 {
+		if got := guardNames(&p, effective(t, dir+"/p"), false); len(got.write) != 0 {
 			t.Errorf("%s: %q becomes writable", name, got.write)
 		}
 	}
@@ -155,7 +155,7 @@ func TestProtect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := guardNames(&p, effective(t, dir))
+	got := guardNames(&p, effective(t, dir), false)
 	var names []string
 	for _, r := range got.rules {
 		if r.Access != policy.Read {
@@ -174,7 +174,7 @@ func TestProtect(t *testing.T) {
 	if !slices.Contains(got.pins, dir+"/.git") || !slices.Contains(got.pins, dir+"/.git/modules/x/y") {
 		t.Errorf("pins: %q", got.pins)
 	}
-	opened := guardNames(&p, effective(t, dir, policy.FileRequest{Place: ".vscode", Access: policy.Write, Source: policy.Source{Layer: policy.LayerCommandLine}}))
+	opened := guardNames(&p, effective(t, dir, policy.FileRequest{Place: ".vscode", Access: policy.Write, Source: policy.Source{Layer: policy.LayerCommandLine}}), false)
 	if slices.ContainsFunc(opened.rules, func(r policy.Rule) bool { return strings.HasSuffix(r.Path, ".vscode") }) {
 		t.Error("an explicit grant of .vscode does not open it")
 	}
@@ -189,7 +189,7 @@ func TestWorktreeNeedsItsRepository(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := guardNames(&p, effective(t, dir+"/tree"))
+	got := guardNames(&p, effective(t, dir+"/tree"), false)
 	if want := []string{dir + "/main/.git"}; !slices.Equal(got.write, want) {
 		t.Errorf("writable outside the project: %q, want %q", got.write, want)
 	}
