@@ -47,12 +47,7 @@ func (w *worker) removexattr(t target, name uint64) (int64, error) {
 // alterXattr carries out a change of an extended attribute, by a name for the
 // object that is pinned.
 func (w *worker) alterXattr(t target, do func(file string) error) (int64, error) {
-	return w.alter(OpSetxattr, t, func(o *object) error {
-		if kindOf(o.stat.Mode) == KindSymlink {
-			return unix.EPERM // user attributes are for files and directories
-		}
-		return do(o.name())
-	})
+	return w.alter(OpSetxattr, t, func(o *object) error { return do(o.name()) })
 }
 
 func (w *worker) xattrName(addr uint64) (string, error) {

@@ -66,6 +66,7 @@ type Broker struct {
 	closed           atomic.Bool
 	umasks           umasks
 	foreign          atomic.Bool
+	pins             pins
 	leased           atomic.Int32
 	late             chan Call
 	self             int // /proc/self/fd
@@ -116,6 +117,7 @@ func (b *Broker) Close() {
 	b.config.Trap.Close()
 	b.turn.end()
 	b.workers.Wait()
+	b.pins.drop()
 	unix.Close(b.self)
 }
 
@@ -204,6 +206,7 @@ func (w *worker) answer() {
 // alone runs a handler. What a handler looked at stays so until it has acted:
 // a rename, which can bring anything anywhere, runs while no other change does.
 func (w *worker) alone(h handler, c *Call) (int64, error) {
+	w.bases.sweep()
 	if w.b.moving[c.Nr] {
 		w.b.still.Lock()
 		defer w.b.still.Unlock()
@@ -226,6 +229,8 @@ func (w *worker) reply(val int64, err error) {
 		w.trap.Answer(c.ID, 0, unix.EAGAIN)
 	case err == errNotMine:
 		w.trap.Continue(c.ID)
+	case err == errRemoved:
+		w.trap.Answer(c.ID, 0, unix.ENOENT)
 	default:
 		w.trap.Answer(c.ID, 0, errno(err))
 	}

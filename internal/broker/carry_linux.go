@@ -29,6 +29,12 @@ func (p *place) at() (look, error) {
 		mount: st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0}, nil
 }
 
+// dots says whether the last component is "." or "..", which is no name.
+func (p *place) dots() bool {
+	name := strings.TrimRight(p.name, "/")
+	return name == "." || name == ".."
+}
+
 func kindOf(mode uint32) Kind {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFREG:
@@ -154,6 +160,9 @@ func (w *worker) mknodAt(dirfd int32, addr uint64, mode uint32, _ uint64) (int64
 
 func (w *worker) symlinkAt(text uint64, dirfd int32, addr uint64) (int64, error) {
 	target, err := w.text(w.call.TID, text, 1)
+	if err == nil && target == "" {
+		err = unix.ENOENT
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -182,13 +191,14 @@ func (w *worker) unlinkAt(dirfd int32, addr uint64, flags int) (int64, error) {
 	if l.kind == KindNone {
 		return 0, unix.ENOENT
 	}
-	if err := busy(l); err != nil {
+	if err := busy(l); err != nil && !p.dots() {
 		return 0, err
 	}
 	ch := Change{Op: OpUnlink, Path: p.path, Kind: l.kind, Dir: p.dir, Name: p.name, ToDir: -1}
 	if flags == unix.AT_REMOVEDIR {
 		ch.Op = OpRmdir
 	}
+	defer w.b.pins.sweep()
 	return 0, w.change(&ch, func() error { return unix.Unlinkat(p.dir, p.name, flags) })
 }
 
@@ -207,17 +217,24 @@ func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flag
 	}
 	defer p.close()
 	defer q.close()
+	defer w.b.pins.sweep()
 	do := func() error { return unix.Renameat2(p.dir, p.name, q.dir, q.name, flags) }
+	if p.dots() || q.dots() {
+		if !p.dots() && flags&renameNoReplace != 0 {
+			return 0, unsearched(unix.EEXIST, &p, &q)
+		}
+		return 0, unsearched(unix.EBUSY, &p, &q)
+	}
 	old, err := p.at()
-	if err != nil {
-		return 0, err
+	if err == nil && old.kind == KindNone {
+		err = unix.ENOENT
 	}
-	if old.kind == KindNone {
-		return 0, unix.ENOENT
+	var over look
+	if err == nil {
+		over, err = q.at()
 	}
-	over, err := q.at()
 	if err != nil {
-		return 0, err
+		return 0, unsearched(err, &p, &q)
 	}
 	if old.mount || over.mount {
 		return 0, unix.EBUSY
@@ -235,37 +252,34 @@ func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flag
 	return 0, w.change(&ch, do)
 }
 
-// names resolves the two paths of rename and link. With one in a root and the
-// other outside, the kernel's answer natively would be EXDEV or EROFS: it gives it.
+// names resolves the two paths of a rename. With one in a root and the other
+// outside the kernel's answer is EXDEV, also on the read-only mount: it gives it.
 func (w *worker) names(fromfd int32, from uint64, tofd int32, to uint64) (p, q place, err error) {
-	if p, err = w.name(fromfd, from, 0); err != nil {
-		return p, q, w.crossing(err, tofd, to)
+	if p, err = w.name(fromfd, from, 0); err == errRemoved {
+		if q, err = w.name(tofd, to, 1); err == nil {
+			q.close()
+			err = errRemoved // what is wrong with the second path comes first
+		}
+	}
+	if err != nil {
+		return p, q, err
 	}
 	if q, err = w.name(tofd, to, 1); err != nil {
+		err = unsearched(err, &p)
 		p.close()
-		if err == errNotMine {
-			err = unix.EXDEV
-			if path, e := w.text(w.call.TID, to, 1); e == nil {
-				if _, e := w.resolve(w.call.TID, tofd, path); e != nil {
-					err = errNotMine // no such directory: the kernel's word
-				}
-			}
-		}
 	}
 	return p, q, err
 }
 
-// crossing is the error for a first path that is not ours while the second is.
-func (w *worker) crossing(err error, tofd int32, to uint64) error {
-	if err != errNotMine {
-		return err
+// unsearched gives the error that comes first: of a directory that may not be
+// searched, before any name in it is looked at.
+func unsearched(err error, places ...*place) error {
+	for _, p := range places {
+		if unix.Faccessat2(p.dir, "", unix.X_OK, unix.AT_EACCESS|unix.AT_EMPTY_PATH) == unix.EACCES {
+			return unix.EACCES
+		}
 	}
-	q, e := w.name(tofd, to, 1)
-	if e != nil {
-		return errNotMine
-	}
-	q.close()
-	return errNotMine
+	return err
 }
 
 func (w *worker) linkAt(fromfd int32, from uint64, tofd int32, to uint64, flags int) (int64, error) {
@@ -280,36 +294,29 @@ func (w *worker) linkAt(fromfd int32, from uint64, tofd int32, to uint64, flags 
 	if path == "" && flags&unix.AT_EMPTY_PATH != 0 {
 		fd, isFD = fromfd, true
 	}
+	follow := flags&unix.AT_SYMLINK_FOLLOW != 0
+	var o object
+	if isFD && (path == "" || follow) {
+		o, err = w.linkDescriptor(fd)
+	} else {
+		o, err = w.find(w.call.TID, fromfd, path, follow)
+	}
+	if err == errNotMine {
+		o, err = w.outside(target{dirfd: fromfd, addr: from, follow: follow})
+		if err != nil {
+			return 0, errNotMine
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer o.close()
 	q, err := w.name(tofd, to, 1)
 	if err != nil {
 		return 0, err
 	}
 	defer q.close()
-	if isFD && (path == "" || flags&unix.AT_SYMLINK_FOLLOW != 0) {
-		return w.linkDescriptor(fd, &q)
-	}
-	o, err := w.find(w.call.TID, fromfd, path, flags&unix.AT_SYMLINK_FOLLOW != 0)
-	if err != nil {
-		return 0, w.linkElsewhere(err, fromfd, path)
-	}
-	defer o.close()
 	return w.linkObject(&o, &q)
-}
-
-// linkElsewhere answers for a source that is in no root.
-func (w *worker) linkElsewhere(err error, fromfd int32, path string) error {
-	if err != errNotMine {
-		return err
-	}
-	p, e := w.resolve(w.call.TID, fromfd, path)
-	if e != nil {
-		return errNotMine
-	}
-	defer p.close()
-	if l, e := p.at(); e == nil && l.kind == KindNone {
-		return unix.ENOENT
-	}
-	return unix.EXDEV
 }
 
 func (w *worker) linkObject(o *object, q *place) (int64, error) {
@@ -319,8 +326,11 @@ func (w *worker) linkObject(o *object, q *place) (int64, error) {
 	} else if l.kind != KindNone {
 		return 0, unix.EEXIST
 	}
+	if !w.ours(o.path) {
+		return 0, unix.EXDEV
+	}
 	if o.stat.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return 0, unix.EPERM
+		return 0, do() // never succeeds; the kernel knows the error
 	}
 	if o.stat.Mode&unix.S_IFMT == unix.S_IFLNK {
 		// A magic link to a link cannot be followed halfway: by name instead.
@@ -331,6 +341,18 @@ func (w *worker) linkObject(o *object, q *place) (int64, error) {
 		}
 		defer unix.Close(fd)
 		do = func() error { return linkSame(fd, name, q, &o.stat) }
+	}
+	if o.stat.Nlink == 0 { // only one made without a name can get one
+		made := do
+		do = func() error {
+			err := made()
+			if err == unix.EXDEV { // it is not from the mirror, so it once had a name
+				if err = unix.Faccessat2(q.dir, "", unix.W_OK|unix.X_OK, unix.AT_EACCESS|unix.AT_EMPTY_PATH); err == nil {
+					err = unix.ENOENT
+				}
+			}
+			return err
+		}
 	}
 	ch := Change{Op: OpLink, Path: o.path, To: q.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: q.dir, ToName: q.name}
 	return 0, w.change(&ch, do)
@@ -357,14 +379,10 @@ func linkSame(dir int, name string, q *place, st *unix.Stat_t) error {
 
 // linkDescriptor gives an open file a name: how a file made with O_TMPFILE gets
 // one.
-func (w *worker) linkDescriptor(fd int32, q *place) (int64, error) {
-	o, alone, err := w.findFD(w.call.TID, fd)
-	if err != nil {
-		return 0, err
+func (w *worker) linkDescriptor(fd int32) (object, error) {
+	if fd == unix.AT_FDCWD {
+		return w.stand(fd)
 	}
-	defer o.close()
-	if alone && !w.ours(o.path) {
-		return 0, unix.EXDEV
-	}
-	return w.linkObject(&o, q)
+	o, _, err := w.findFD(w.call.TID, fd)
+	return o, err
 }

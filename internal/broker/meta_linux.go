@@ -27,7 +27,11 @@ func (w *worker) object(t target) (o object, alone bool, err error) {
 	if err != nil {
 		return object{}, false, err
 	}
-	if path == "" && t.empty {
+	if path == "" && (t.empty || t.here) {
+		if t.dirfd == unix.AT_FDCWD {
+			o, err = w.stand(t.dirfd)
+			return o, false, err
+		}
 		return w.findFD(w.call.TID, t.dirfd)
 	}
 	if fd, ok := procDescriptor(path); ok && t.follow {
@@ -40,20 +44,15 @@ func (w *worker) object(t target) (o object, alone bool, err error) {
 	return o, false, err
 }
 
-// targetText reads a target's path. Where it may be empty, the working
-// directory is ".".
+// targetText reads a target's path, "" where it has none.
 func (w *worker) targetText(t target) (string, error) {
 	if t.here {
-		return ".", nil
+		return "", nil
 	}
 	if t.path != "" {
 		return t.path, nil
 	}
-	path, err := w.text(w.call.TID, t.addr, 0)
-	if path == "" && err == nil && t.empty && t.dirfd == unix.AT_FDCWD {
-		path = "."
-	}
-	return path, err
+	return w.text(w.call.TID, t.addr, 0)
 }
 
 // outside finds what a path outside all roots means, or a path of a caller
@@ -65,11 +64,14 @@ func (w *worker) outside(t target) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	at, resolve := "root", uint64(inMirror)
-	dirfd, path := throughProc(t.dirfd, path)
+	if path == "" && (t.here || t.empty && t.dirfd == unix.AT_FDCWD) {
+		path = "."
+	}
 	if path == "" {
 		return object{}, unix.ENOENT
 	}
+	at, resolve := "root", uint64(inMirror)
+	dirfd, path := throughProc(t.dirfd, path)
 	if path[0] != '/' {
 		at, resolve = procLink(dirfd), unix.RESOLVE_NO_MAGICLINKS|unix.RESOLVE_BENEATH
 	}
@@ -154,6 +156,7 @@ func (w *worker) chmod(t target, mode uint32) (int64, error) {
 		if kindOf(o.stat.Mode) == KindSymlink {
 			return unix.EOPNOTSUPP
 		}
+		w.b.pins.hold(w, o, mode)
 		err := unix.Fchmodat(o.fd, "", mode, unix.AT_EMPTY_PATH) // fchmodat2, Linux 6.6
 		if err == unix.ENOSYS || err == unix.EOPNOTSUPP || err == unix.EINVAL {
 			err = unix.Fchmodat(unix.AT_FDCWD, o.name(), mode, 0)
@@ -237,16 +240,14 @@ func (w *worker) utimensat(dirfd int32, addr, times uint64, flags int) (int64, e
 	if err != nil {
 		return 0, err
 	}
-	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
-		return 0, unix.EINVAL
-	}
 	if ts != nil && ts[0].Nsec == unix.UTIME_OMIT && ts[1].Nsec == unix.UTIME_OMIT {
 		return 0, nil // nothing is asked for, of nobody
 	}
-	if addr == 0 { // futimens(3)
-		if dirfd == unix.AT_FDCWD {
-			return 0, unix.EFAULT
-		}
+	byFD := addr == 0 && dirfd != unix.AT_FDCWD // futimens(3)
+	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 || byFD && flags != 0 {
+		return 0, unix.EINVAL
+	}
+	if byFD {
 		return w.utimes(target{dirfd: dirfd, byFD: true}, ts)
 	}
 	return w.utimes(target{dirfd: dirfd, addr: addr, follow: flags&unix.AT_SYMLINK_NOFOLLOW == 0, empty: flags&unix.AT_EMPTY_PATH != 0}, ts)
@@ -289,6 +290,12 @@ func (w *worker) access(t target, mode uint32, flags int) (int64, error) {
 		return 0, unix.EINVAL
 	}
 	o, alone, err := w.object(t)
+	if err == errNotMine && !t.byFD && !w.away {
+		alone = true
+		if o, err = w.outside(t); err != nil {
+			err = errNotMine
+		}
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -300,7 +307,11 @@ func (w *worker) access(t target, mode uint32, flags int) (int64, error) {
 	if v := w.b.config.Decider.Decide(&ch); !v.Allowed {
 		return 0, unix.EACCES // a question, not an attempt: no denial
 	}
-	return 0, unix.Faccessat2(o.fd, "", mode, flags&unix.AT_EACCESS|unix.AT_EMPTY_PATH)
+	err = unix.Faccessat2(o.fd, "", mode, flags&unix.AT_EACCESS|unix.AT_EMPTY_PATH)
+	if err == unix.EROFS && alone {
+		err = nil // all but the mount allows it: see do_faccessat of fs/open.c
+	}
+	return 0, err
 }
 
 const readOnlyFS = 1 // ST_RDONLY of statvfs(3)

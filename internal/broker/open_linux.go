@@ -15,6 +15,15 @@ const (
 	creating = unix.O_CREAT | unix.O_EXCL | unix.O_TRUNC | unix.O_CLOEXEC | unix.O_NOCTTY
 )
 
+// What openat2(2) knows: VALID_OPEN_FLAGS of linux/fcntl.h and the RESOLVE_
+// flags of linux/openat2.h.
+const (
+	knownFlags = unix.O_ACCMODE | unix.O_CREAT | unix.O_EXCL | unix.O_NOCTTY | unix.O_TRUNC | unix.O_APPEND | unix.O_NONBLOCK |
+		unix.O_SYNC | unix.O_DSYNC | 0x2000 | unix.O_DIRECT | unix.O_DIRECTORY | unix.O_NOFOLLOW |
+		unix.O_NOATIME | unix.O_CLOEXEC | unix.O_PATH | tmpfile | 0x8000 // FASYNC and O_LARGEFILE have no names here
+	knownResolve = unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH | unix.RESOLVE_IN_ROOT | resolveCached
+)
+
 // request is one open, however it was spelled.
 type request struct {
 	dirfd   int32
@@ -29,8 +38,23 @@ func (r *request) changes() bool {
 	return r.writes() || r.flags&(unix.O_CREAT|unix.O_TRUNC|tmpfile) != 0
 }
 
+// nonsense says that the flags contradict each other: the kernel answers
+// EINVAL before it looks at any name.
+func (r *request) nonsense() bool {
+	switch {
+	case r.flags&unix.O_PATH != 0:
+		return true // not ours in any case
+	case r.flags&tmpfile != 0:
+		return r.flags&unix.O_DIRECTORY == 0 || r.flags&unix.O_CREAT != 0 || !r.writes()
+	}
+	return r.flags&(unix.O_CREAT|unix.O_DIRECTORY) == unix.O_CREAT|unix.O_DIRECTORY
+}
+
 func (w *worker) openAt(dirfd int32, addr uint64, flags int, mode uint32) (int64, error) {
 	r := request{dirfd: dirfd, flags: flags, mode: mode & 0o7777}
+	if r.nonsense() {
+		return 0, errNotMine
+	}
 	var err error
 	if r.path, err = w.text(w.call.TID, addr, 0); err != nil {
 		return 0, err
@@ -48,29 +72,25 @@ func (w *worker) openat2(dirfd int32, addr, how, size uint64) (int64, error) {
 		return 0, err
 	}
 	flags, mode := binary.NativeEndian.Uint64(buf[:]), binary.NativeEndian.Uint64(buf[8:])
-	if flags>>31 != 0 || mode&^0o7777 != 0 {
+	r := request{dirfd: dirfd, flags: int(flags), mode: uint32(mode), resolve: binary.NativeEndian.Uint64(buf[16:])}
+	makes := flags&(unix.O_CREAT|tmpfile) != 0
+	if flags&^knownFlags != 0 || mode&^0o7777 != 0 || mode != 0 && !makes || r.resolve&^knownResolve != 0 || r.nonsense() ||
+		r.resolve&(unix.RESOLVE_BENEATH|unix.RESOLVE_IN_ROOT) == unix.RESOLVE_BENEATH|unix.RESOLVE_IN_ROOT {
 		return 0, errNotMine // EINVAL
 	}
-	r := request{dirfd: dirfd, flags: int(flags), mode: uint32(mode), resolve: binary.NativeEndian.Uint64(buf[16:])}
 	var err error
 	if r.path, err = w.text(w.call.TID, addr, 0); err != nil {
 		return 0, err
 	}
-	if r.resolve != 0 && r.changes() {
+	if r.resolve&^resolveCached != 0 {
 		return w.openResolved(&r)
 	}
 	return w.carryOpen(&r)
 }
 
 func (w *worker) carryOpen(r *request) (int64, error) {
-	if r.flags&unix.O_PATH != 0 {
-		return 0, errNotMine
-	}
 	if !r.changes() {
 		return w.carryRead(r)
-	}
-	if r.flags&(unix.O_CREAT|unix.O_DIRECTORY) == unix.O_CREAT|unix.O_DIRECTORY {
-		return 0, errNotMine // nonsense, before any name is looked at
 	}
 	if fd, ok := procDescriptor(r.path); ok {
 		if r.flags&unix.O_NOFOLLOW != 0 || r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL {
@@ -83,6 +103,9 @@ func (w *worker) carryOpen(r *request) (int64, error) {
 	}
 	for range maxLinks {
 		p, err := w.resolve(w.call.TID, r.dirfd, r.path)
+		if err == errRemoved && strings.HasSuffix(r.path, "/") {
+			err = errNotMine // ENOENT or EISDIR
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -114,6 +137,10 @@ func (w *worker) carryRead(r *request) (int64, error) {
 		return 0, err
 	}
 	defer o.close()
+	return w.mayRead(&o)
+}
+
+func (w *worker) mayRead(o *object) (int64, error) {
 	if err := w.allow(&Change{Op: OpRead, Path: o.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: -1}); err != nil {
 		return 0, err
 	}
@@ -129,12 +156,18 @@ const (
 func (w *worker) openPlace(r *request, p *place) (val int64, next string, err error) {
 	l, err := p.at()
 	if err != nil {
-		return 0, "", errNotMine
+		return 0, "", err
 	}
-	if l.kind == KindSymlink && !strings.HasSuffix(p.name, "/") {
+	slash := strings.HasSuffix(p.name, "/")
+	if r.flags&unix.O_CREAT != 0 && slash && !p.dots() && w.ours(p.path) {
+		return 0, "", unix.EISDIR // whatever is there
+	}
+	if l.kind == KindSymlink && !slash {
 		switch {
 		case r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL:
 			return 0, "", unix.EEXIST
+		case r.flags&unix.O_NOFOLLOW != 0 && r.flags&unix.O_DIRECTORY != 0:
+			return 0, "", unix.ENOTDIR
 		case r.flags&unix.O_NOFOLLOW != 0:
 			return 0, "", unix.ELOOP
 		}
@@ -174,12 +207,6 @@ func readLink(p *place) (string, error) {
 func (w *worker) openNew(r *request, p *place) (int64, error) {
 	if r.flags&unix.O_CREAT == 0 {
 		return 0, unix.ENOENT
-	}
-	if strings.HasSuffix(p.name, "/") {
-		return 0, unix.EISDIR
-	}
-	if r.flags&unix.O_DIRECTORY != 0 {
-		return 0, unix.EINVAL
 	}
 	fd := -1
 	ch := Change{Op: OpCreate, Path: p.path, Dir: p.dir, Name: p.name, ToDir: -1}
@@ -297,13 +324,27 @@ func (w *worker) hand(r *request, path string, fd int, undo func()) (int64, erro
 		return 0, err
 	}
 	if truncate {
-		if err := unix.Ftruncate(fd, 0); err != nil {
+		if err := cut(fd, r.flags); err != nil {
 			return 0, err
 		}
 	}
 	unix.Close(fd)
 	fd = -1
 	return int64(n), nil
+}
+
+// cut empties a file. A descriptor with access mode 3, for ioctl only, was
+// granted as one for reading and writing, but can do neither.
+func cut(fd, flags int) error {
+	if flags&accessMode == accessMode {
+		own, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(own)
+		fd = own
+	}
+	return unix.Ftruncate(fd, 0)
 }
 
 // readOnly opens the same file on the view's read-only mount: a descriptor of
@@ -356,9 +397,6 @@ func (w *worker) openTmpfile(r *request) (int64, error) {
 		return 0, err
 	}
 	defer o.close()
-	if !r.writes() {
-		return 0, unix.EINVAL
-	}
 	fd := -1
 	ch := Change{Op: OpCreate, Path: o.path + "/#", Dir: -1, ToDir: -1}
 	err = w.change(&ch, func() error {
@@ -373,55 +411,53 @@ func (w *worker) openTmpfile(r *request) (int64, error) {
 	return w.hand(&request{flags: r.flags &^ unix.O_TRUNC}, o.path, fd, func() {})
 }
 
-// openResolved is openat2 with conditions on the way: the kernel checks them
-// on the mirror from the caller's directory, and what it finds is opened.
+// openResolved is openat2 with conditions on the way, which the walk keeps.
 func (w *worker) openResolved(r *request) (int64, error) {
-	if r.path == "" || r.flags&tmpfile != 0 {
-		return 0, errNotMine
-	}
-	from := w.b.config.Mirror
-	if r.path[0] != '/' || r.resolve&unix.RESOLVE_IN_ROOT != 0 {
-		var err error
-		if from, err = w.baseOf(w.call.TID, r.dirfd); err != nil {
-			return 0, err
-		}
-	}
-	how := r.resolve&^resolveCached | unix.RESOLVE_NO_MAGICLINKS
-	switch {
-	case how&(unix.RESOLVE_BENEATH|unix.RESOLVE_IN_ROOT) != 0:
-	case from == w.b.config.Mirror:
-		how |= unix.RESOLVE_IN_ROOT
-	default:
-		how |= unix.RESOLVE_BENEATH // what leaves the directory is EROFS
+	if r.path == "" {
+		return 0, unix.ENOENT
 	}
 	follow := uint64(r.flags & unix.O_NOFOLLOW)
-	if fd, err := w.open(from, r.path, follow, how); err == nil {
-		o, err := w.pinned(fd)
-		if err != nil {
-			return 0, err
-		}
-		defer o.close()
-		return w.carryOpen(&request{dirfd: unix.AT_FDCWD, path: o.path, flags: r.flags, mode: r.mode})
+	if r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL {
+		follow = unix.O_NOFOLLOW
 	}
-	dir, name := split(r.path)
-	if dir == "" {
-		dir = "."
+	k := walker{w: w, tid: w.call.TID, scope: r.resolve &^ resolveCached}
+	defer k.to(-1, false)
+	fd, err := k.walk(r.dirfd, r.path, follow)
+	if r.flags&unix.O_CREAT != 0 && strings.HasSuffix(r.path, "/") && (err == nil || k.missing != "") {
+		err = errNotMine // EISDIR
 	}
-	fd, err := w.open(from, dir, unix.O_DIRECTORY, how)
-	if err != nil || r.flags&unix.O_CREAT == 0 {
-		if err == nil {
-			unix.Close(fd)
-		}
-		return 0, errNotMine
+	if err == unix.ENOENT && k.missing != "" && r.flags&unix.O_CREAT != 0 {
+		return w.openMissing(r, &k)
+	}
+	if err != nil {
+		return 0, err
 	}
 	o, err := w.pinned(fd)
 	if err != nil {
 		return 0, err
 	}
 	defer o.close()
-	p := place{dir: o.fd, name: name, path: join(o.path, strings.TrimRight(name, "/"))}
-	if l, err := p.at(); err != nil || l.kind != KindNone {
+	if kindOf(o.stat.Mode) == KindSymlink {
+		return 0, errNotMine // EEXIST, ELOOP or ENOTDIR
+	}
+	if !r.changes() {
+		return w.mayRead(&o)
+	}
+	return w.carryOpen(&request{dirfd: unix.AT_FDCWD, path: o.path, flags: r.flags, mode: r.mode})
+}
+
+// openMissing makes the file whose directory a walk has found.
+func (w *worker) openMissing(r *request, k *walker) (int64, error) {
+	at, err := w.fdPath(k.cur)
+	if err != nil {
 		return 0, errNotMine
+	}
+	p := place{dir: k.cur, name: k.missing, path: join(at, strings.TrimRight(k.missing, "/"))}
+	if !w.ours(p.path) {
+		return 0, errNotMine
+	}
+	if strings.HasSuffix(p.name, "/") {
+		return 0, unix.EISDIR
 	}
 	return w.openNew(r, &p)
 }
@@ -460,7 +496,7 @@ func (w *worker) reopen(r *request, fd int32) (int64, error) {
 		return 0, errNotMine
 	}
 	if alone {
-		return 0, unix.EROFS
+		return 0, errNotMine // EROFS, or what comes before
 	}
 	return w.carryOpen(&request{dirfd: unix.AT_FDCWD, path: o.path, flags: r.flags &^ (unix.O_CREAT | unix.O_EXCL), mode: r.mode})
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,7 @@ type bases struct {
 	known [8]base
 	used  int
 	next  int
+	old   []int // replaced, and closed before the next call: this one may still use them
 }
 
 func (b *bases) find(dev, ino uint64) (int, bool) {
@@ -50,12 +52,21 @@ func (b *bases) add(n base) {
 		b.used++
 		return
 	}
-	unix.Close(b.known[b.next].fd)
+	b.old = append(b.old, b.known[b.next].fd)
 	b.known[b.next] = n
 	b.next = (b.next + 1) % len(b.known)
 }
 
+// sweep closes what was replaced during the last call.
+func (b *bases) sweep() {
+	for _, fd := range b.old {
+		unix.Close(fd)
+	}
+	b.old = b.old[:0]
+}
+
 func (b *bases) drop() {
+	b.sweep()
 	for i := range b.known[:b.used] {
 		unix.Close(b.known[i].fd)
 	}
@@ -85,12 +96,26 @@ func (w *worker) open(dir int, path string, flags, resolve uint64) (int, error) 
 }
 
 // baseOf gives the mirror's descriptor of a caller's directory argument.
-// What the mirror does not show the same is not ours to change.
+// What the mirror does not show the same is not ours to change; in a removed
+// directory nothing can be made, and the kernel says so.
 func (w *worker) baseOf(tid uint32, dirfd int32) (int, error) {
+	fd, err := w.base(tid, dirfd)
+	if err == errRemoved {
+		err = errNotMine
+	}
+	return fd, err
+}
+
+func (w *worker) base(tid uint32, dirfd int32) (int, error) {
 	link := procLink(dirfd)
 	var st unix.Stat_t
-	if err := w.proc(tid, func(dir int) error { return unix.Fstatat(dir, link, &st, 0) }); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return -1, errNotMine // the kernel says EBADF, ENOTDIR or ENOENT
+	if err := w.proc(tid, func(dir int) error { return unix.Fstatat(dir, link, &st, 0) }); err == unix.ENOENT {
+		return -1, unix.EBADF
+	} else if err != nil {
+		return -1, errNotMine
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return -1, unix.ENOTDIR
 	}
 	if fd, ok := w.bases.find(st.Dev, st.Ino); ok {
 		return fd, nil
@@ -104,7 +129,7 @@ func (w *worker) baseOf(tid uint32, dirfd int32) (int, error) {
 		if err != nil || n == len(w.link) || n == 0 || w.link[0] != '/' {
 			return -1, errNotMine
 		}
-		fd, err := w.open(w.b.config.Mirror, string(w.link[:n]), unix.O_DIRECTORY, inMirror)
+		fd, err := w.named(string(w.link[:n]), unix.O_DIRECTORY)
 		if err != nil {
 			continue
 		}
@@ -117,14 +142,17 @@ func (w *worker) baseOf(tid uint32, dirfd int32) (int, error) {
 		unix.Close(fd)
 	}
 	if st.Nlink == 0 {
-		return -1, unix.ENOENT // a removed directory has no names
+		return -1, errRemoved
 	}
 	return -1, errNotMine
 }
 
+// errRemoved is a directory that has been removed, whoever stands in it.
+var errRemoved = errors.New("the directory has been removed")
+
 // resolve finds the directory that holds the last component of a path, as the
-// caller sees it. Where it cannot be found, the kernel gives the caller the
-// same error: such a call is continued.
+// caller sees it. What is not there is answered and not continued: it could
+// appear meanwhile, and then be read-only.
 func (w *worker) resolve(tid uint32, dirfd int32, path string) (place, error) {
 	if path == "" {
 		return place{}, unix.ENOENT
@@ -138,16 +166,19 @@ func (w *worker) resolve(tid uint32, dirfd int32, path string) (place, error) {
 		p.own = true
 		p.dir, err = w.open(w.b.config.Mirror, dir, unix.O_DIRECTORY, inMirror)
 	case dir == "":
-		p.dir, err = w.baseOf(tid, dirfd)
+		if p.dir, err = w.base(tid, dirfd); err == errRemoved {
+			err = w.inRemoved(dirfd, &p)
+		}
 	default:
 		p.own = true
 		p.dir, err = w.beneath(tid, dirfd, dir, unix.O_DIRECTORY)
 	}
-	if err == unix.ENOENT && !special(path) {
-		return place{}, err
+	if err != nil && dir != "" {
+		p.own = true
+		p.dir, err = w.walk(tid, dirfd, dir, unix.O_DIRECTORY)
 	}
 	if err != nil {
-		return place{}, errNotMine
+		return place{}, err
 	}
 	at, err := w.dirPath(p.dir, !p.own)
 	if err != nil {
@@ -158,11 +189,15 @@ func (w *worker) resolve(tid uint32, dirfd int32, path string) (place, error) {
 	return p, nil
 }
 
-// special says whether a path is one that the mirror may not know, though the
-// caller does: procfs and devices. Of all others, what is not there is answered
-// and not continued: it could appear meanwhile, and then be read-only.
-func special(path string) bool {
-	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/")
+// inRemoved is the error for a name in a directory that has been removed.
+func (w *worker) inRemoved(dirfd int32, p *place) error {
+	if p.dots() {
+		return errNotMine
+	}
+	if w.proc(w.call.TID, func(dir int) error { return unix.Faccessat2(dir, procLink(dirfd), unix.X_OK, unix.AT_EACCESS) }) == unix.EACCES {
+		return unix.EACCES
+	}
+	return errRemoved
 }
 
 // throughProc turns a path through the caller's own magic links into what they
@@ -254,9 +289,22 @@ func (w *worker) find(tid uint32, dirfd int32, path string, follow bool) (object
 	} else {
 		fd, err = w.beneath(tid, dirfd, path, flags)
 	}
-	if err == unix.ENOENT && !special(path) {
+	if err != nil {
+		fd, err = w.walk(tid, dirfd, path, flags)
+	}
+	if err != nil {
 		return object{}, err
 	}
+	return w.pinned(fd)
+}
+
+// stand is the caller's directory itself, which takes no right to search it.
+func (w *worker) stand(dirfd int32) (object, error) {
+	base, err := w.baseOf(w.call.TID, dirfd)
+	if err != nil {
+		return object{}, err
+	}
+	fd, err := unix.FcntlInt(uintptr(base), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return object{}, errNotMine
 	}
@@ -285,6 +333,12 @@ func (w *worker) findFD(tid uint32, fd int32) (o object, alone bool, err error) 
 	if err != nil {
 		return object{}, false, err
 	}
+	return w.mirrored(at)
+}
+
+// mirrored finds on the mirror what at is, a descriptor on another mount; it
+// becomes the object's.
+func (w *worker) mirrored(at int) (o object, alone bool, err error) {
 	o = object{fd: at}
 	if err := unix.Fstat(at, &o.stat); err != nil {
 		o.close()
@@ -294,7 +348,7 @@ func (w *worker) findFD(tid uint32, fd int32) (o object, alone bool, err error) 
 		if o.path, err = w.fdPath(at); err != nil || !w.ours(o.path) {
 			return o, true, nil
 		}
-		n, err := w.open(w.b.config.Mirror, o.path, unix.O_NOFOLLOW, inMirror)
+		n, err := w.named(o.path, unix.O_NOFOLLOW)
 		if err != nil {
 			continue
 		}
