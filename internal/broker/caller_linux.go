@@ -263,12 +263,15 @@ func status(tid uint32, name string) string {
 
 // umasks remembers the callers' umasks: reading one costs more than a whole
 // creation. umask(2) is trapped, so an entry is wrong only where a thread
-// number was used again, which takes longer than an entry is trusted.
+// number was used again, which takes longer than an entry is trusted, or where
+// it was read just before the kernel ran the call that changes it: so what is
+// read soon after a change is not remembered.
 type umasks struct {
-	mu    sync.Mutex
-	known map[uint32]umaskEntry
-	first int
-	never bool // nobody has called umask(2) yet
+	mu      sync.Mutex
+	known   map[uint32]umaskEntry
+	first   int
+	never   bool // nobody has called umask(2) yet
+	changed time.Time
 }
 
 type umaskEntry struct {
@@ -292,6 +295,7 @@ func (u *umasks) of(tid uint32) int {
 		return u.first
 	}
 	e, ok := u.known[tid]
+	settled := time.Since(u.changed) > umaskTrusted
 	u.mu.Unlock()
 	if ok && time.Since(e.at) < umaskTrusted {
 		return e.mask
@@ -300,7 +304,9 @@ func (u *umasks) of(tid uint32) int {
 	if err != nil {
 		return u.first
 	}
-	u.remember(tid, int(mask))
+	if settled {
+		u.remember(tid, int(mask))
+	}
 	return int(mask)
 }
 
@@ -318,7 +324,7 @@ func (u *umasks) remember(tid uint32, mask int) {
 func (u *umasks) changing(tid uint32, mask int) {
 	u.mu.Lock()
 	clear(u.known)
-	u.never = false
+	u.never, u.changed = false, time.Now()
 	u.mu.Unlock()
 	u.remember(tid, mask&0o777)
 }

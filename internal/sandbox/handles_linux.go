@@ -3,8 +3,6 @@ package sandbox
 import (
 	"fmt"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // PID is the stage's process id; it is its own until Close has returned.
@@ -24,11 +22,7 @@ func (w *Walls) TakeBroker() (Handles, error) {
 	if len(fds) != 3 {
 		return Handles{}, fmt.Errorf("the stage gave %d descriptors for the broker, want 3", len(fds))
 	}
-	var st unix.Stat_t
-	if err := unix.Stat(fmt.Sprintf("/proc/%d/ns/mnt", w.pid), &st); err != nil {
-		return Handles{}, fmt.Errorf("reading the workspace's mount namespace: %w", err)
-	}
-	return Handles{fds[0], fds[1], fds[2], st.Ino}, nil
+	return Handles{fds[0], fds[1], fds[2], w.mountNS}, nil
 }
 
 // Dial connects to 127.0.0.1:port of the workspace's own network and returns

@@ -36,6 +36,7 @@ type Walls struct {
 
 	api     int // listening socket of the inside API, -1 when taken
 	broker  []int
+	mountNS uint64
 	pid     int
 	control *os.File
 	send    sync.Mutex
@@ -216,7 +217,7 @@ func (w *Walls) ready() error {
 			}
 			return nil
 		case MsgBroker:
-			w.broker = fds
+			w.broker, w.mountNS = fds, m.ID
 		case MsgNote:
 			w.Notes = append(w.Notes, m.Text)
 		case MsgSetup:

@@ -29,9 +29,9 @@ type globs struct {
 type ends struct{ prefix, suffix string }
 
 // endsOf reads a pattern's last segment. Whatever is not plain there, and any
-// pattern that could hide a "/" in braces, asks the policy.
+// pattern that could hide a "/" in braces or ends in a ".", asks the policy.
 func endsOf(glob string) ends {
-	if strings.ContainsAny(glob, `\{`) {
+	if strings.ContainsAny(glob, `\{`) || path.Clean(glob) != glob {
 		return ends{}
 	}
 	last := path.Base(glob)

@@ -51,7 +51,11 @@ func run(link *link) error {
 	}
 	var mirror [2]int
 	var binder *binder
+	var mounts unix.Stat_t
 	if len(plan.Roots) > 0 {
+		if err := unix.Stat("/proc/self/ns/mnt", &mounts); err != nil {
+			return failed("reading the number of the mount namespace", "/proc/self/ns/mnt", err)
+		}
 		if mirror, err = b.mirror(); err != nil {
 			return err
 		}
@@ -67,7 +71,7 @@ func run(link *link) error {
 		return err
 	}
 	if len(plan.Roots) > 0 {
-		link.say(sandbox.Message{Kind: sandbox.MsgBroker}, notify, mirror[0], mirror[1])
+		link.say(sandbox.Message{Kind: sandbox.MsgBroker, ID: mounts.Ino}, notify, mirror[0], mirror[1])
 		for _, fd := range []int{notify, mirror[0], mirror[1]} {
 			unix.Close(fd)
 		}

@@ -83,7 +83,7 @@ func bindOf(t *testing.T, dir string) sandbox.Mount {
 func TestCommandsInOneRoom(t *testing.T) {
 	p, dir := room(t)
 	p.Mounts = append(p.Mounts, bindOf(t, dir))
-	p.Command = shell("while [ ! -e /tmp/desk/end ]; do sleep 0.01; done; exit 7")
+	p.Command = shell("while [ ! -e /tmp/desk/over ]; do sleep 0.01; done; exit 7")
 	w, err := launch(t, p)
 	if err != nil {
 		t.Fatal(err)
@@ -100,6 +100,9 @@ func TestCommandsInOneRoom(t *testing.T) {
 	}
 	if e, err := w.Wait(id); err != nil || e.Signal != int(syscall.SIGTERM) {
 		t.Errorf("the second command: %+v %v", e, err)
+	}
+	if err := os.WriteFile(dir+"/over", nil, 0o644); err != nil {
+		t.Fatal(err)
 	}
 	if e, err := w.Wait(sandbox.FirstCommand); err != nil || e.Code != 7 {
 		t.Errorf("the first command: %+v %v", e, err)
