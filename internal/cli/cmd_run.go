@@ -140,6 +140,12 @@ func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 	for _, l := range r.Links {
 		fmt.Fprintf(a.err, "carrel: link: %s\n", oneLine(l.URL))
 	}
+	a.tellDenials(r)
+	a.tellListed(r, changed.Risky)
+}
+
+// tellDenials prints what was refused, and counts.
+func (a *app) tellDenials(r *api.Result) {
 	for _, d := range r.Denials {
 		fmt.Fprintf(a.err, "carrel: denied: %s\n", oneLine(d.Message))
 		if d.Hint != "" {
@@ -148,12 +154,17 @@ func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 	}
 	denials := count(len(r.Denials), "denial", "denials")
 	switch {
-	case r.Changed != nil && (changed.Files > 0 || len(r.Denials) > 0):
-		fmt.Fprintf(a.err, "carrel: %s, %s\n", count(changed.Files, "file changed", "files changed"), denials)
+	case r.Changed != nil && (*r.Changed > 0 || len(r.Denials) > 0):
+		fmt.Fprintf(a.err, "carrel: %s, %s\n", count(*r.Changed, "file changed", "files changed"), denials)
 	case len(r.Denials) > 0:
 		fmt.Fprintf(a.err, "carrel: %s\n", denials)
 	}
-	listed := slices.DeleteFunc(slices.Clone(r.Listed), func(name string) bool { return slices.Contains(r.Born, name) })
+}
+
+// tellListed prints the names to look at before anything outside acts on them.
+func (a *app) tellListed(r *api.Result, risky []string) {
+	born := func(name string) bool { return slices.Contains(r.Born, name) }
+	listed := slices.DeleteFunc(slices.Clone(r.Listed), born)
 	for _, name := range listed[:min(len(listed), maxListed)] {
 		fmt.Fprintf(a.err, "carrel: made inside: %s can make programs outside run code; look at it first\n", oneLine(name))
 	}
@@ -163,10 +174,7 @@ func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 	for _, name := range r.Born {
 		fmt.Fprintf(a.err, "carrel: WARNING: %s was created or replaced inside: programs outside act on it; look at it before you use git, an editor or an agent here\n", oneLine(name))
 	}
-	for _, name := range changed.Risky {
-		if slices.Contains(r.Born, name) {
-			continue
-		}
+	for _, name := range slices.DeleteFunc(slices.Clone(risky), born) {
 		fmt.Fprintf(a.err, "carrel: look at %s: it can make programs outside run code\n", oneLine(name))
 	}
 }
