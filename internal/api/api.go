@@ -63,6 +63,7 @@ type Result struct {
 	Signal    string        `json:"signal,omitempty"` // the signal that ended the command
 	Started   time.Time     `json:"started"`
 	Duration  time.Duration `json:"duration_ns"`
+	History   string        `json:"history"`                 // on: each change was decided and recorded
 	Changed   *int          `json:"changed_files,omitempty"` // nil: not counted
 	Listed    []string      `json:"listed,omitempty"`        // names made inside that could run code later, as the broker saw them
 	Born      []string      `json:"born_inside,omitempty"`   // names that could run code outside and did not exist before

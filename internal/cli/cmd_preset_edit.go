@@ -161,6 +161,7 @@ func (f *runFlags) presetKeys(cmd *cobra.Command) ([]config.PresetKey, error) {
 	word(f.display, "display")
 	word(f.home, "home")
 	word(f.nested, "nested")
+	word(f.history, "history")
 	keys = append(keys, f.environmentKeys()...)
 	word(f.timeout, "resources", "timeout")
 	word(f.memory, "resources", "memory")

@@ -82,13 +82,8 @@ func (a *app) start(cmd *cobra.Command, f *runFlags, argv []string, persona poli
 	if err != nil {
 		return err
 	}
-	history, err := f.historyOn()
-	if err != nil {
-		return err
-	}
 	p, err := workspace.PrepareStart(workspace.Request{
 		Argv: argv, Flags: flags, Default: persona, Preset: f.preset, Permissions: f.permissions, Environ: a.environ,
-		History: history,
 	})
 	if err != nil {
 		return err
@@ -151,6 +146,9 @@ func (a *app) tellDenials(r *api.Result) {
 		if d.Hint != "" {
 			fmt.Fprintf(a.err, "carrel:   hint: %s\n", oneLine(d.Hint))
 		}
+	}
+	if r.History == string(policy.HistoryOff) {
+		fmt.Fprintf(a.err, "carrel: history off: changes were not recorded, and names that a rule protects or denies but that did not exist could be made\n")
 	}
 	denials := count(len(r.Denials), "denial", "denials")
 	switch {

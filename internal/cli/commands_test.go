@@ -29,7 +29,7 @@ func TestEveryCommandHelps(t *testing.T) {
 // TestCompletionWords: words that a shell offers are words that are taken.
 func TestCompletionWords(t *testing.T) {
 	a := &app{}
-	for _, flag := range []string{"persona", "network", "display", "home", "nested"} {
+	for _, flag := range []string{"persona", "network", "display", "home", "nested", "history"} {
 		cmd := a.explainCommand()
 		words, ok := cmd.GetFlagCompletionFunc(flag)
 		if !ok {

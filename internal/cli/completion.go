@@ -18,12 +18,13 @@ var (
 	displayWords = []string{"none", "virtual", "host"}
 	homeWords    = []string{"none", "toolchains", "full"}
 	nestedWords  = []string{"none", "userns", "full"}
+	historyWords = []string{"on", "off"}
 )
 
 // registerCompletions gives the flags of runFlags their words in shells.
 func (a *app) registerCompletions(cmd *cobra.Command) {
 	words := map[string][]string{
-		"persona": personaWords, "network": networkWords, "display": displayWords, "home": homeWords, "nested": nestedWords,
+		"persona": personaWords, "network": networkWords, "display": displayWords, "home": homeWords, "nested": nestedWords, "history": historyWords,
 	}
 	for flag, list := range words {
 		completeFlag(cmd, flag, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))

@@ -38,7 +38,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.timeout, "timeout", "", "end the command after this time, with status 124 (30s, 5m)")
 	fs.StringVar(&f.memory, "memory", "", "limit memory, for example 2GiB")
 	fs.Int64Var(&f.pids, "pids", 0, "limit the number of processes")
-	fs.StringVar(&f.history, "history", "on", "on: every change of the project is decided and recorded; off: plain writable mounts")
+	fs.StringVar(&f.history, "history", "", "on (default): every change of the project is decided and recorded; off: plain writable mounts")
 	fs.BoolVar(&f.json, "json", false, "print the result as JSON on standard error when the command has ended")
 	fs.StringVar(&f.permissions, "permissions", "", "ceiling file: the most that may be granted")
 }
@@ -53,6 +53,7 @@ func (f *runFlags) request(cmd *cobra.Command) (policy.Request, error) {
 	r.Display = choice[policy.DisplayMode](f.display, "--display")
 	r.Home = choice[policy.HomeMode](f.home, "--home")
 	r.Nested = choice[policy.Nesting](f.nested, "--nested")
+	r.History = choice[policy.HistoryMode](f.history, "--history")
 	for _, d := range f.device {
 		r.Devices = append(r.Devices, policy.Value[string]{V: d, Source: flagSource("--device")})
 	}
@@ -68,14 +69,6 @@ func (f *runFlags) request(cmd *cobra.Command) (policy.Request, error) {
 		r.EnvSet[name] = policy.Value[string]{V: value, Source: flagSource("--env")}
 	}
 	return r, f.limits(cmd, &r)
-}
-
-func (f *runFlags) historyOn() (bool, error) {
-	switch f.history {
-	case "on", "off":
-		return f.history == "on", nil
-	}
-	return false, fmt.Errorf("--history %q: want on or off", f.history)
 }
 
 func (f *runFlags) files(r *policy.Request) {

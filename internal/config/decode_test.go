@@ -23,7 +23,7 @@ func messages(kind Kind, text string) []string {
 func TestMistakes(t *testing.T) {
 	user := []struct{ text, want string }{
 		{"netwrk: closed", `f:1:1: unknown key "netwrk" here; did you mean network?`},
-		{"qqqqqqqq: 1", `f:1:1: unknown key "qqqqqqqq" here; there are persona, network, display, environment, home, nested, devices, programs, resources, read, write, deny, protect, presets, open_urls, agents`},
+		{"qqqqqqqq: 1", `f:1:1: unknown key "qqqqqqqq" here; there are persona, network, display, environment, home, nested, history, devices, programs, resources, read, write, deny, protect, presets, open_urls, agents`},
 		{"display:\n  virtual: true", `f:2:3: unknown key "virtual" in display; there are mode, allow_desktop_gui, virtual_display, watch_vnc`},
 		{"display:\n  virtual_displey: true", `f:2:3: unknown key "virtual_displey" in display; did you mean virtual_display?`},
 		{"network: opne", `f:1:10: network: "opne" is not one of closed, local, filtered, open; did you mean open?`},
@@ -87,7 +87,7 @@ func TestMistakes(t *testing.T) {
 		{"mounts: [{host_path: /a, mode: rw}]", `f:1:32: mounts.mode: "rw" is not one of read_only, read_write`},
 		{"apps: {allow: [./a]}", `f:1:16: apps.allow: "./a" is neither a program's name nor an absolute path`},
 		{"devices: [kvm]", `f:1:11: devices: "kvm" is not an absolute path`},
-		{"read: [/a]", `f:1:1: unknown key "read" here; there are network, mounts, apps, display, home, nested, devices, resources`},
+		{"read: [/a]", `f:1:1: unknown key "read" here; there are network, mounts, apps, display, home, nested, history, devices, resources`},
 	}
 	for _, tt := range ceiling {
 		if got := strings.Join(messages(KindCeiling, tt.text), "\n"); got != tt.want {
@@ -107,6 +107,7 @@ display: {mode: virtual, allow_desktop_gui: false, virtual_display: true, watch_
 environment: {pass: [EDITOR, "LC_*"], set: {CI: "1"}, drop: [X]}
 home: none
 nested: full
+history: off
 devices: [/dev/kvm]
 programs: {allow: []}
 resources: {timeout: 1h30m, memory: 1.5GiB, pids: 64}
@@ -151,7 +152,7 @@ func TestFullConfig(t *testing.T) {
 		t.Errorf("display: %+v", r)
 	case len(r.EnvPass) != 2, r.EnvSet["CI"].V != "1", r.EnvDrop[0].V != "X":
 		t.Errorf("environment: %+v", r)
-	case r.Home.V != policy.HomeNone, r.Nested.V != policy.NestedFull, r.Devices[0].V != "/dev/kvm":
+	case r.Home.V != policy.HomeNone, r.Nested.V != policy.NestedFull, r.History.V != policy.HistoryOff, r.Devices[0].V != "/dev/kvm":
 		t.Errorf("home, nested, devices: %+v", r)
 	case r.ProgramsAllow == nil || len(r.ProgramsAllow) != 0:
 		t.Errorf("programs: %v, want empty and not nil", r.ProgramsAllow)
@@ -184,7 +185,7 @@ func TestSeedCeiling(t *testing.T) {
   "network": {"mode": "local_only", "allow_hosts": ["localhost:3000"]},
   "mounts": [{"host_path": "/home/me/project/", "workspace_path": "/workspace/project", "mode": "read_write"}, {"host_path": "/ro"}],
   "apps": {"allow": ["/usr/bin/firefox", "npm"]},
-  "display": "none", "home": "toolchains", "nested": "userns", "devices": [],
+  "display": "none", "home": "toolchains", "nested": "userns", "history": "on", "devices": [],
   "resources": {"memory": "2g", "pids": 100, "timeout": "1h"}
 }`
 	d, problems := decodeFile([]byte(text), "/c.json", KindCeiling, Options{})
@@ -197,7 +198,7 @@ func TestSeedCeiling(t *testing.T) {
 		t.Errorf("network: %+v", c)
 	case len(c.Mounts) != 2, c.Mounts[0].HostPath != "/home/me/project", !c.Mounts[0].Write, c.Mounts[1].Write, c.Mounts[0].Source.Line != 3:
 		t.Errorf("mounts: %+v", c.Mounts)
-	case len(c.ProgramsAllow) != 2, c.Display.V != policy.DisplayNone, c.Memory.V != 2<<30, c.Pids.V != 100, c.Timeout.V != time.Hour:
+	case len(c.ProgramsAllow) != 2, c.Display.V != policy.DisplayNone, c.Memory.V != 2<<30, c.Pids.V != 100, c.History.V != policy.HistoryOn, c.Timeout.V != time.Hour:
 		t.Errorf("%+v", c)
 	case c.Network.Source.Layer != policy.LayerCeiling:
 		t.Errorf("source: %+v", c.Network.Source)

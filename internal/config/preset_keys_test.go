@@ -14,6 +14,7 @@ func TestAddPresetKeys(t *testing.T) {
 	err := AddPreset(file, NewPreset{Name: "p", Command: []string{"ls"}, Keys: []PresetKey{
 		{Path: []string{"read"}, List: []string{"/a b", "/\xff"}},
 		{Path: []string{"network"}, Text: "local"},
+		{Path: []string{"history"}, Text: "off"},
 		{Path: []string{"environment", "pass"}, List: []string{"TERM"}},
 		{Path: []string{"environment", "set", "A"}, Text: "yes"},
 		{Path: []string{"resources", "pids"}, Count: &pids},
@@ -33,7 +34,7 @@ func TestAddPresetKeys(t *testing.T) {
 	if len(r.Files) != 2 || r.Files[0].Place != "/a b" || r.Files[1].Place != "/\xff" || r.Files[1].Access != policy.Read {
 		t.Errorf("files: got %+v", r.Files)
 	}
-	if r.Network == nil || r.Network.V != policy.NetLocal || r.EnvPass[0].V != "TERM" || r.EnvSet["A"].V != "yes" || r.Pids.V != 7 {
+	if r.Network == nil || r.Network.V != policy.NetLocal || r.History.V != policy.HistoryOff || r.History.Source.Layer != policy.LayerProfile || r.EnvPass[0].V != "TERM" || r.EnvSet["A"].V != "yes" || r.Pids.V != 7 {
 		t.Errorf("got %+v", r)
 	}
 }

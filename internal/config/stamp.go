@@ -21,6 +21,7 @@ func stampRequest(r *policy.Request) {
 	profile[bool](r.WatchVNC)
 	profile[policy.HomeMode](r.Home)
 	profile[policy.Nesting](r.Nested)
+	profile[policy.HistoryMode](r.History)
 	profile[time.Duration](r.Timeout)
 	profile[int64](r.Memory)
 	profile[int64](r.Pids)

@@ -22,6 +22,7 @@ type Ceiling struct {
 	Display *Value[DisplayMode]
 	Home    *Value[HomeMode]
 	Nested  *Value[Nesting]
+	History *Value[HistoryMode]
 
 	Memory  *Value[int64] // bytes; 0 is no limit
 	Pids    *Value[int64] // 0 is no limit

@@ -31,6 +31,7 @@ func Decide(scope Scope, ceiling *Ceiling, layers []Layer) (*Effective, error) {
 	d.display()
 	d.home()
 	d.nested()
+	d.history()
 	d.resources()
 	d.environment()
 	d.devices()

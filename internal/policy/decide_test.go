@@ -88,10 +88,45 @@ func TestNetworkLayers(t *testing.T) {
 	}
 }
 
+// TestHistory: off is the wider of the two, so that neither a project nor a
+// request under a ceiling can turn it off, and both can turn it on.
+func TestHistory(t *testing.T) {
+	history := func(k LayerKind, m HistoryMode) Layer {
+		return asks(k, func(r *Request) { r.History = val(m, "history") })
+	}
+	on := &Ceiling{History: &Value[HistoryMode]{HistoryOn, Source{Layer: LayerCeiling, File: "/c"}}}
+	for _, tt := range []struct {
+		name    string
+		ceiling *Ceiling
+		layers  []Layer
+		want    HistoryMode
+		warned  bool
+		refused bool
+	}{
+		{"nobody says anything", nil, nil, HistoryOn, false, false},
+		{"the user turns it off", nil, []Layer{history(LayerUser, HistoryOff)}, HistoryOff, false, false},
+		{"the command line turns it on again", nil, []Layer{history(LayerUser, HistoryOff), history(LayerCommandLine, HistoryOn)}, HistoryOn, false, false},
+		{"a project cannot turn it off", nil, []Layer{history(LayerProject, HistoryOff)}, HistoryOn, true, false},
+		{"a project turns it on", nil, []Layer{history(LayerUser, HistoryOff), history(LayerProject, HistoryOn)}, HistoryOn, false, false},
+		{"a ceiling refuses off", on, []Layer{history(LayerCommandLine, HistoryOff)}, "", false, true},
+		{"an operator's off is no order", nil, []Layer{history(LayerOperator, HistoryOff)}, HistoryOff, false, false},
+		{"an unknown word", nil, []Layer{history(LayerUser, "of")}, "", false, true},
+	} {
+		e, err := Decide(testScope(), tt.ceiling, tt.layers)
+		if (err != nil) != tt.refused {
+			t.Errorf("%s: error %v", tt.name, err)
+			continue
+		}
+		if err == nil && (e.History != tt.want || (len(e.Warnings) > 0) != tt.warned || reasonOf(e, DimHistory).Value != string(tt.want)) {
+			t.Errorf("%s: %s, warnings %v, reason %+v", tt.name, e.History, e.Warnings, reasonOf(e, DimHistory))
+		}
+	}
+}
+
 // TestEveryDimensionHasAReason: explain must never be silent.
 func TestEveryDimensionHasAReason(t *testing.T) {
 	e := mustDecide(t, nil, Defaults(Human))
-	for _, dim := range []Dimension{DimPersona, DimFiles, DimNetwork, DimDisplay, DimEnv, DimHome, DimNested, DimDevices, DimPrograms, DimTimeout, DimMemory, DimPids} {
+	for _, dim := range []Dimension{DimPersona, DimFiles, DimNetwork, DimDisplay, DimEnv, DimHome, DimNested, DimHistory, DimDevices, DimPrograms, DimTimeout, DimMemory, DimPids} {
 		r := reasonOf(e, dim)
 		if r.Value == "" || r.Source == (Source{}) {
 			t.Errorf("%s: reason %+v, want a value and a source", dim, r)
@@ -104,14 +139,14 @@ func TestAllRefusalsTogether(t *testing.T) {
 	src := Source{Layer: LayerCeiling, File: "/c"}
 	ceiling := &Ceiling{
 		Network: &Value[NetworkMode]{NetClosed, src}, Display: &Value[DisplayMode]{DisplayNone, src},
-		Home: &Value[HomeMode]{HomeNone, src}, Nested: &Value[Nesting]{NestedNone, src},
+		Home: &Value[HomeMode]{HomeNone, src}, Nested: &Value[Nesting]{NestedNone, src}, History: &Value[HistoryMode]{HistoryOn, src},
 		Memory: &Value[int64]{1 << 20, src}, Pids: &Value[int64]{10, src}, Timeout: &Value[time.Duration]{time.Minute, src},
 		Devices: []Value[string]{{"/dev/null", src}}, ProgramsAllow: []Value[string]{{"/bin/true", src}},
 		AllowHosts: []Value[string]{{"example.com", src}}, Mounts: []Mount{{HostPath: "/w", Source: src}},
 	}
 	l := asks(LayerCommandLine, func(r *Request) {
 		r.Network, r.Display = val(NetOpen, "--network"), val(DisplayHost, "--display")
-		r.Home, r.Nested = val(HomeFull, "--home"), val(NestedFull, "--nested")
+		r.Home, r.Nested, r.History = val(HomeFull, "--home"), val(NestedFull, "--nested"), val(HistoryOff, "--history")
 		r.Memory, r.Pids, r.Timeout = val(int64(0), "--memory"), val(int64(11), "--pids"), val(time.Hour, "--timeout")
 		r.Devices = []Value[string]{*val("/dev/kvm", "--device")}
 		r.ProgramsAllow = []Value[string]{*val("sh", "programs")}
@@ -126,7 +161,7 @@ func TestAllRefusalsTogether(t *testing.T) {
 			t.Errorf("refusal %+v is not whole", r)
 		}
 	}
-	want := map[Dimension]int{DimNetwork: 2, DimDisplay: 1, DimHome: 1, DimNested: 1, DimMemory: 1, DimPids: 1, DimTimeout: 1, DimDevices: 1, DimPrograms: 1, DimFiles: 3}
+	want := map[Dimension]int{DimNetwork: 2, DimDisplay: 1, DimHome: 1, DimNested: 1, DimHistory: 1, DimMemory: 1, DimPids: 1, DimTimeout: 1, DimDevices: 1, DimPrograms: 1, DimFiles: 3}
 	for dim, n := range want {
 		if count[dim] != n {
 			t.Errorf("%s: %d refusals, want %d\n%v", dim, count[dim], n, err)

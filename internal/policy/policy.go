@@ -108,6 +108,15 @@ const (
 	NestedFull   Nesting = "full"   // mounts too; Landlock only for scopes
 )
 
+// HistoryMode says what stands before a change of what file rules let be written.
+type HistoryMode string
+
+// History modes, in widening order.
+const (
+	HistoryOn  HistoryMode = "on"  // each change is decided and recorded
+	HistoryOff HistoryMode = "off" // plain writable mounts
+)
+
 // FileRequest asks for one access to one place. Place is one of
 //
 //   - an absolute path, "~" or "~/rest", or a path relative to Base;
@@ -149,6 +158,7 @@ type Request struct {
 
 	Home    *Value[HomeMode]
 	Nested  *Value[Nesting]
+	History *Value[HistoryMode]
 	Devices []Value[string] // absolute device paths
 
 	// ProgramsAllow limits the programs that may be launched: absolute paths
@@ -216,6 +226,7 @@ const (
 	DimEnv      Dimension = "environment"
 	DimHome     Dimension = "home"
 	DimNested   Dimension = "nested"
+	DimHistory  Dimension = "history"
 	DimDevices  Dimension = "devices"
 	DimPrograms Dimension = "programs"
 	DimTimeout  Dimension = "timeout"
@@ -250,6 +261,7 @@ type Effective struct {
 	Env       Env
 	Home      HomeMode
 	Nested    Nesting
+	History   HistoryMode
 	Devices   []Value[string]
 	Programs  []Value[string] // nil: no limit
 	Resources Resources

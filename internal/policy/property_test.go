@@ -43,6 +43,7 @@ func genRequest(t *rapid.T) Request {
 		WatchVNC:        maybe(t, "watch", true, false),
 		Home:            maybe(t, "home", HomeNone, HomeToolchains, HomeFull),
 		Nested:          maybe(t, "nested", NestedNone, NestedUserns, NestedFull),
+		History:         maybe(t, "history", HistoryOn, HistoryOff),
 		Memory:          maybe[int64](t, "memory", 0, 1, 2, 3),
 		Persona:         maybe(t, "persona", Human, Agent),
 	}
@@ -73,6 +74,7 @@ func genCeiling(t *rapid.T) *Ceiling {
 		Display: maybe(t, "c.display", DisplayNone, DisplayVirtual, DisplayHost),
 		Home:    maybe(t, "c.home", HomeNone, HomeFull),
 		Nested:  maybe(t, "c.nested", NestedNone, NestedFull),
+		History: maybe(t, "c.history", HistoryOn, HistoryOff),
 		Memory:  maybe[int64](t, "c.memory", 0, 1, 2),
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "mounts") {
@@ -110,6 +112,8 @@ func notWider(t *rapid.T, a, b *Effective) {
 		t.Fatal("watch_vnc was turned on")
 	case homeRank(b.Home) > homeRank(a.Home), nestedRank(b.Nested) > nestedRank(a.Nested):
 		t.Fatalf("home %s became %s, nested %s became %s", a.Home, b.Home, a.Nested, b.Nested)
+	case historyRank(b.History) > historyRank(a.History):
+		t.Fatalf("history %s became %s", a.History, b.History)
 	case wider(b.Resources.Memory, a.Resources.Memory):
 		t.Fatalf("memory %d became %d", a.Resources.Memory, b.Resources.Memory)
 	case a.Persona != b.Persona:

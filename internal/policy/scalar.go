@@ -73,6 +73,17 @@ func (d *decision) nested() {
 	d.reason(DimNested, string(c.V), c.Source, c.note)
 }
 
+func (d *decision) history() {
+	c := settle(d, dimension[HistoryMode]{
+		name: DimHistory, initial: HistoryOn,
+		wider: byRank(historyRank), known: inRank(historyRank), text: func(m HistoryMode) string { return string(m) },
+		asked: func(r *Request) *Value[HistoryMode] { return r.History },
+		bound: func(c *Ceiling) *Value[HistoryMode] { return c.History },
+	})
+	d.out.History = c.V
+	d.reason(DimHistory, string(c.V), c.Source, c.note)
+}
+
 func (d *decision) resources() {
 	t := settle(d, limit(DimTimeout, time.Duration.String,
 		func(r *Request) *Value[time.Duration] { return r.Timeout },
@@ -96,6 +107,9 @@ func networkRank(m NetworkMode) int {
 }
 func homeRank(m HomeMode) int  { return rankOf(m, HomeNone, HomeToolchains, HomeFull) }
 func nestedRank(m Nesting) int { return rankOf(m, NestedNone, NestedUserns, NestedFull) }
+
+// historyRank has off above on: without the broker more can be changed.
+func historyRank(m HistoryMode) int { return rankOf(m, HistoryOn, HistoryOff) }
 
 // networkBound is the ceiling's mode. A list of hosts is more than closed,
 // less than open, whatever else the ceiling says.
@@ -255,6 +269,7 @@ var choices = map[Dimension]string{
 	DimDisplay: "none, virtual or host",
 	DimHome:    "none, toolchains or full",
 	DimNested:  "none, userns or full",
+	DimHistory: "on or off",
 	DimTimeout: "a time that is not negative",
 	DimMemory:  "a size that is not negative",
 	DimPids:    "a number that is not negative",

@@ -6,6 +6,11 @@ import "fmt"
 // else runs.
 const StageArg0 = "carrel-stage"
 
+// StepListener is the step of a [SetupError] that could not have the filter's
+// notifications: EBUSY where a process around this one has them already, EINVAL
+// where the kernel cannot hold callers as the broker needs it.
+const StepListener = "listening to the seccomp filter"
+
 // SetupError is what the stage says when it cannot build the walls.
 type SetupError struct {
 	Step string // what was being done: "mounting", "opening source"

@@ -17,6 +17,9 @@ import (
 	"carrel/internal/view"
 )
 
+// history says whether changes go through the broker.
+func (p *Prepared) history() bool { return p.Policy.History != policy.HistoryOff }
+
 // globPins are the directories that a glob names by letter: one that could be
 // renamed would take the next run's matches with it.
 func (p *Prepared) globPins() []string {
@@ -40,7 +43,7 @@ func (p *Prepared) globPins() []string {
 func (p *Prepared) Compile(prepare bool) error {
 	in := sandbox.Input{
 		Policy: p.Policy, UID: uint32(p.uid), GID: uint32(p.gid),
-		Broker:   p.req.History,
+		Broker:   p.history(),
 		Expanded: append(slices.Clone(p.expanded), p.mounted()...),
 		Pins:     append(slices.Clone(p.guarded.pins), p.globPins()...),
 		Terminal: terminalName(),
@@ -96,7 +99,7 @@ func (p *Prepared) Compile(prepare bool) error {
 // not among them where the broker holds it: git replaces the file for harmless
 // changes, and a mount point cannot be replaced.
 func (p *Prepared) mounted() []policy.Rule {
-	if !p.req.History {
+	if !p.history() {
 		return p.guarded.rules
 	}
 	return slices.DeleteFunc(slices.Clone(p.guarded.rules), func(r policy.Rule) bool { return p.isGitConfig(r.Path) })
@@ -173,7 +176,7 @@ func (p *Prepared) layers(in *sandbox.Input) error {
 	if err != nil {
 		return err
 	}
-	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: p.Policy.Nested, Debug: true, Broker: p.req.History, Programs: in.Limited, NoGroupSignals: !in.Scopes})
+	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: p.Policy.Nested, Debug: true, Broker: p.history(), Programs: in.Limited, NoGroupSignals: !in.Scopes})
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func Prepare(req Request) (*Prepared, error) {
 	if err := p.buildable(); err != nil {
 		return nil, err
 	}
-	p.guarded = guardNames(&p.place, p.Policy, p.req.History)
+	p.guarded = guardNames(&p.place, p.Policy, p.history())
 	if err := p.expandGlobs(); err != nil {
 		return nil, err
 	}

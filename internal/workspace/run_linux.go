@@ -55,7 +55,7 @@ func PrepareStart(req Request) (*Prepared, error) {
 // takes everything down. The process's standard descriptors are the command's.
 // The Result is complete also when an error is returned.
 func (p *Prepared) Start() (*api.Result, error) {
-	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: ExitOurs, Denials: []api.Denial{}}
+	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: ExitOurs, History: string(p.Policy.History), Denials: []api.Denial{}}
 	defer p.conclude(r)
 	defer func() { p.early.Abandon() }()
 	var err error
@@ -128,7 +128,7 @@ func goneMeanwhile(err error) bool {
 func (p *Prepared) lookAgain() error {
 	p.facts.forgetBelow(p.place.project)
 	p.binds = nil
-	p.guarded = guardNames(&p.place, p.Policy, p.req.History)
+	p.guarded = guardNames(&p.place, p.Policy, p.history())
 	if err := p.expandGlobs(); err != nil {
 		return err
 	}
@@ -294,7 +294,7 @@ func (p *Prepared) Changes(r *api.Result) Changed { return changedSince(p.place.
 // sensitiveNow are the names to compare at the end: protected ones, and denied
 // names of the project, which may be links to what they hide.
 func (p *Prepared) sensitiveNow() map[string]string {
-	paths := sensitive(&p.place, p.req.History)
+	paths := sensitive(&p.place, p.history())
 	for _, r := range p.Policy.Rules {
 		if r.Access == policy.Deny && r.Path != "" && within(r.Path, p.place.project) {
 			paths = append(paths, r.Path)

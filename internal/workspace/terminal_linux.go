@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path"
 	"strconv"
@@ -53,10 +54,33 @@ func explainSetup(err error) error {
 		return err
 	}
 	hint := "run `carrel doctor` to see what this machine can hold"
-	if _, inWalls := os.Lstat(sandbox.SelfPath); inWalls == nil && os.Getenv(EnvInside) == "1" {
+	_, err = os.Lstat(sandbox.SelfPath)
+	inside := err == nil && os.Getenv(EnvInside) == "1"
+	switch {
+	case s.Step == sandbox.StepListener:
+		return noListener(s, inside)
+	case inside:
 		hint = "this is already inside a carrel workspace; a second one inside needs `--nested full` on the outer one"
 	}
 	return &hintError{err: s, hint: hint}
+}
+
+// noListener says why the changes cannot go through the broker, and what would
+// be right. Going on without is never chosen for anybody.
+func noListener(s *sandbox.SetupError, inside bool) error {
+	const off = "`--history off` runs without it: changes are then neither decided nor recorded one by one"
+	switch {
+	case inside:
+		return &hintError{err: fmt.Errorf("the workspace around this one records its changes already, and there can be only one that does: %w", s),
+			hint: "run the command itself, it is behind walls here; or start this workspace outside, or the outer one with `--nested full --history off`"}
+	case s.Code == int(unix.EBUSY):
+		return &hintError{err: fmt.Errorf("a program around this one listens to system calls already (seccomp), and the kernel allows only one: %w", s),
+			hint: "start carrel outside of that program; " + off}
+	case s.Code == int(unix.EINVAL):
+		return &hintError{err: fmt.Errorf("this kernel cannot hold a stopped call through signals (WAIT_KILLABLE_RECV); the history needs Linux 5.19 or later: %w", s),
+			hint: "use a newer kernel; " + off}
+	}
+	return &hintError{err: fmt.Errorf("changes cannot be stopped to be decided and recorded: %w", s), hint: "run `carrel doctor`; " + off}
 }
 
 // hintError is an error with one line of advice.

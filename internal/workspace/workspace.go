@@ -26,7 +26,6 @@ type Request struct {
 	Environ     []string // the outside environment
 	Cwd         string   // "" means the process's
 	Version     string   // of this program, for generated files
-	History     bool     // changes of the project go through the broker and are recorded
 }
 
 // EnvInside is set to 1 for every command inside.

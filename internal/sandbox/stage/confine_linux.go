@@ -155,7 +155,9 @@ func installFilter(prog []byte, listen bool) (int, error) {
 	// SPEC_ALLOW: kernels before 5.16 otherwise slow every filtered process
 	// down for a side channel that matters between browser tabs, not here.
 	flags := uintptr(unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW)
+	step := "installing the seccomp filter"
 	if listen {
+		step = sandbox.StepListener
 		// WAIT_KILLABLE_RECV: a signal must not make a call that is being carried
 		// out run a second time. Linux 5.19.
 		flags |= unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
@@ -164,7 +166,7 @@ func installFilter(prog []byte, listen bool) (int, error) {
 	fd, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&fprog)))
 	runtime.KeepAlive(prog)
 	if e != 0 {
-		return -1, failed("installing the seccomp filter", "", e)
+		return -1, failed(step, "", e)
 	}
 	return int(fd), nil
 }
