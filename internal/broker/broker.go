@@ -15,6 +15,9 @@
 // threads that carry out have the caller's user and groups, no capability, and
 // act through pinned descriptors of the mirror.
 //
+// With Config.Reads the filter stops opens for reading as well. Nothing native
+// refuses those, so that none of them is continued: see read_linux.go.
+//
 // The broker knows no policy and no journal: both come in as interfaces. It
 // must not open a path of the host by name, and must not follow a magic link
 // of procfs on a caller's behalf.
@@ -40,7 +43,7 @@ const (
 	OpIoctl    = "ioctl" // inode flags and the like
 	OpBind     = "bind"  // a Unix socket's name
 	OpExec     = "exec"  // a program is started, where the policy limits which may be: a refusal is told, the kernel enforces it
-	OpRead     = "read"  // an open for reading, where the policy has rules for it
+	OpRead     = "read"  // an open for reading, with Config.Reads; a start too
 )
 
 // Kind is the type of a file system object before a change.

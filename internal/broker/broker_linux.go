@@ -54,6 +54,10 @@ type Config struct {
 	// the mirror's root as "/". ENOSYS: it cannot.
 	Bind    func(socket, at int, text string, umask int) error
 	MountNS uint64 // inode number of the workspace's mount namespace
+	// Reads says that opens for reading and starts of programs are trapped, too.
+	Reads bool
+	// Programs says that the policy limits which programs may be started.
+	Programs bool
 }
 
 // Broker answers the trapped calls of one workspace.
@@ -73,6 +77,8 @@ type Broker struct {
 	turn             *turn
 	still            sync.RWMutex // see worker.alone
 	mountNS          uint64       // inode of the workspace's own mount namespace
+	procDev          uint64       // of the workspace's procfs
+	fifos            fifos
 }
 
 // hands is how many threads answer. One at a time waits for the next call: the
@@ -91,6 +97,12 @@ func New(c Config) (*Broker, error) {
 	}
 	b := &Broker{config: c, table: handlers(), umasks: newUmasks(c.Umask), mountNS: c.MountNS, self: self, turn: newTurn(), late: make(chan Call)}
 	b.moving, b.metadata = groups()
+	if c.Reads {
+		if err := b.readToo(); err != nil {
+			unix.Close(self)
+			return nil, err
+		}
+	}
 	b.gate.init()
 	started := make(chan error, hands)
 	for range hands {
@@ -118,6 +130,7 @@ func (b *Broker) Close() {
 	b.turn.end()
 	b.workers.Wait()
 	b.pins.drop()
+	b.fifos.close()
 	unix.Close(b.self)
 }
 
@@ -270,6 +283,7 @@ func (b *Broker) retry(c Call) {
 	able := becomeHands() == nil
 	for {
 		w.call = c
+		w.away = w.foreign(c.TID)
 		for end := time.Now().Add(leaseLimit); ; {
 			time.Sleep(leasePause)
 			val, err := int64(0), error(unix.EAGAIN)

@@ -59,11 +59,21 @@ func (w *worker) openAt(dirfd int32, addr uint64, flags int, mode uint32) (int64
 	if r.path, err = w.text(w.call.TID, addr, 0); err != nil {
 		return 0, err
 	}
+	switch {
+	case w.b.config.Reads && r.reads():
+		return w.read(&r)
+	case w.away:
+		return 0, errNotMine
+	}
 	return w.carryOpen(&r)
 }
 
 // openat2 reads struct open_how of linux/openat2.h.
 func (w *worker) openat2(dirfd int32, addr, how, size uint64) (int64, error) {
+	if w.b.config.Reads {
+		// What its flags are is in memory too: continued, any of them could read.
+		return 0, unix.ENOSYS
+	}
 	var buf [24]byte
 	if size != uint64(len(buf)) {
 		return 0, errNotMine // E2BIG or EINVAL, or a newer form: the walls decide
@@ -90,7 +100,7 @@ func (w *worker) openat2(dirfd int32, addr, how, size uint64) (int64, error) {
 
 func (w *worker) carryOpen(r *request) (int64, error) {
 	if !r.changes() {
-		return w.carryRead(r)
+		return 0, errNotMine
 	}
 	if fd, ok := procDescriptor(r.path); ok {
 		if r.flags&unix.O_NOFOLLOW != 0 || r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL {
@@ -128,23 +138,6 @@ func (w *worker) carryOpen(r *request) (int64, error) {
 		r.path = next
 	}
 	return 0, unix.ELOOP
-}
-
-// carryRead decides an open for reading, where the policy has rules for those.
-func (w *worker) carryRead(r *request) (int64, error) {
-	o, err := w.find(w.call.TID, r.dirfd, r.path, r.flags&unix.O_NOFOLLOW == 0)
-	if err != nil {
-		return 0, err
-	}
-	defer o.close()
-	return w.mayRead(&o)
-}
-
-func (w *worker) mayRead(o *object) (int64, error) {
-	if err := w.allow(&Change{Op: OpRead, Path: o.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: -1}); err != nil {
-		return 0, err
-	}
-	return 0, errNotMine
 }
 
 const (
@@ -439,9 +432,6 @@ func (w *worker) openResolved(r *request) (int64, error) {
 	defer o.close()
 	if kindOf(o.stat.Mode) == KindSymlink {
 		return 0, errNotMine // EEXIST, ELOOP or ENOTDIR
-	}
-	if !r.changes() {
-		return w.mayRead(&o)
 	}
 	return w.carryOpen(&request{dirfd: unix.AT_FDCWD, path: o.path, flags: r.flags, mode: r.mode})
 }

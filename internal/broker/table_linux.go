@@ -35,8 +35,8 @@ func handlers() map[int32]handler {
 			return w.bind(dirfd(c, 0), c.Args[1], uint64(uint32(c.Args[2])))
 		},
 		unix.SYS_IOCTL:    func(w *worker, c *Call) (int64, error) { return w.ioctl(dirfd(c, 0), uint32(c.Args[1]), c.Args[2]) },
-		unix.SYS_EXECVE:   func(w *worker, c *Call) (int64, error) { return w.started(named(c, true)) },
-		unix.SYS_EXECVEAT: func(w *worker, c *Call) (int64, error) { return w.started(atFlags(c, 4)) },
+		unix.SYS_EXECVE:   func(w *worker, c *Call) (int64, error) { return w.execute(named(c, true)) },
+		unix.SYS_EXECVEAT: func(w *worker, c *Call) (int64, error) { return w.execute(atFlags(c, 4)) },
 		unix.SYS_CHROOT:   estranged,
 		unix.SYS_UNSHARE:  estranged,
 		unix.SYS_CLONE:    estranged,
@@ -61,6 +61,12 @@ func groups() (moving, metadata map[int32]bool) {
 	}
 	legacyGroups(moving, metadata)
 	return moving, metadata
+}
+
+// reading are the calls that are answered for every caller where reading is
+// decided: continued, they would read.
+func reading() []int32 {
+	return append(legacyReading(), unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_EXECVE, unix.SYS_EXECVEAT)
 }
 
 func metadata(t map[int32]handler) {

@@ -60,3 +60,5 @@ func legacyGroups(moving, metadata map[int32]bool) {
 		metadata[nr] = true
 	}
 }
+
+func legacyReading() []int32 { return []int32{unix.SYS_OPEN} }

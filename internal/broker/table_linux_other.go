@@ -7,3 +7,5 @@ package broker
 func legacy(map[int32]handler) {}
 
 func legacyGroups(_, _ map[int32]bool) {}
+
+func legacyReading() []int32 { return nil }

@@ -72,6 +72,12 @@ func compileSegments(text string) (pattern, error) {
 	return p, nil
 }
 
+// Alternatives gives the patterns without braces that a glob stands for.
+func Alternatives(glob string) ([]string, error) { return expandBraces(glob) }
+
+// Literal writes a path as a glob that matches nothing else.
+func Literal(path string) string { return escapeGlob(path) }
+
 // expandBraces rewrites {a,b} into all the patterns that it stands for. Work
 // is bounded before it is done: nested braces grow exponentially.
 func expandBraces(glob string) ([]string, error) {

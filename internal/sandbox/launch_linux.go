@@ -112,7 +112,8 @@ func (s *Stage) Abandon() {
 // early is a stage that was started ahead, or nil; stdio are the first
 // command's standard descriptors; group, which may be nil, is joined by the
 // stage before it builds anything; standing, which may be nil, is called when
-// the walls stand, before the command has started; stopped is told when a command stops by a
+// the broker's descriptors can be taken: before anything is started, as that may
+// already be a trapped call; stopped is told when a command stops by a
 // signal, and may be nil.
 //
 // A *SetupError means that the walls could not be built, a *StartError that
@@ -149,7 +150,7 @@ func (w *Walls) build(p *Plan, stdio [3]*os.File, group *Cgroup, standing func(*
 	if err != nil {
 		return &SetupError{Step: "handing over the plan", Err: err.Error()}
 	}
-	if err := w.ready(); err != nil {
+	if err := w.ready(standing); err != nil {
 		return err
 	}
 	started := make(chan error, 1)
@@ -160,11 +161,6 @@ func (w *Walls) build(p *Plan, stdio [3]*os.File, group *Cgroup, standing func(*
 		started <- nil
 	}
 	go w.listen()
-	if standing != nil {
-		if err := standing(w); err != nil {
-			return err
-		}
-	}
 	select {
 	case err = <-started:
 		return err
@@ -204,7 +200,7 @@ func namespaceError(err error) error {
 }
 
 // ready waits for the stage's first word: walls up, or what went wrong.
-func (w *Walls) ready() error {
+func (w *Walls) ready(standing func(*Walls) error) error {
 	for {
 		m, fds, err := w.receive()
 		if err != nil {
@@ -218,6 +214,12 @@ func (w *Walls) ready() error {
 			return nil
 		case MsgBroker:
 			w.broker, w.mountNS = fds, m.ID
+			if standing == nil {
+				continue
+			}
+			if err := standing(w); err != nil {
+				return err
+			}
 		case MsgNote:
 			w.Notes = append(w.Notes, m.Text)
 		case MsgSetup:

@@ -33,7 +33,7 @@ var (
 	}}
 	starts = []rule{{
 		when: always, trap: true,
-		reason: "looked at, so that a refusal can be explained; it goes on, and Landlock decides",
+		reason: "looked at: one that may not be read is refused, as far as the kernel reads the same path again; else it goes on, and Landlock decides",
 		names:  "execve execveat",
 	}}
 )

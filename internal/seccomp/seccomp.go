@@ -56,8 +56,8 @@ type Options struct {
 	// explained.
 	Programs bool
 
-	// Opens, with Broker, traps every open but those for O_PATH, for rules
-	// that deny reading by pattern.
+	// Opens, with Broker, traps every open but those for O_PATH, and starts of
+	// programs, for rules that deny reading by pattern.
 	Opens bool
 }
 

@@ -40,6 +40,7 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 		b.Broker, err = broker.New(broker.Config{
 			Trap: trap{listener}, Mirror: h.Mirror, View: h.View, MountNS: h.MountNS, Roots: p.Plan.Roots,
 			Decider: b.judge, Recorder: journal{b.record, b.judge}, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
+			Reads: p.trapsReads, Programs: p.Policy.Programs != nil,
 		})
 	}
 	if err != nil {

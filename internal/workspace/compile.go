@@ -137,6 +137,7 @@ func (p *Prepared) withMaskedIgnored(files []view.File, expanded []policy.Rule) 
 			names = append(names, "/"+gitPattern(rel)+"\n"...)
 		}
 	}
+	names = append(names, p.ignoredGlobs()...)
 	if len(names) == 0 || p.place.home == "" {
 		return files
 	}
@@ -176,7 +177,7 @@ func (p *Prepared) layers(in *sandbox.Input) error {
 	if err != nil {
 		return err
 	}
-	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: p.Policy.Nested, Debug: true, Broker: p.history(), Programs: in.Limited, NoGroupSignals: !in.Scopes})
+	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: p.Policy.Nested, Debug: true, Broker: p.history(), Programs: in.Limited, Opens: p.trapsReads, NoGroupSignals: !in.Scopes})
 	if err != nil {
 		return err
 	}

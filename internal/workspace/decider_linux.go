@@ -45,7 +45,10 @@ func (d *decider) Decide(ch *broker.Change) broker.Verdict {
 	if ch.Op == broker.OpExec {
 		return d.start(ch)
 	}
-	v := d.one(ch, ch.Path, ch.Op != broker.OpLink && ch.Op != broker.OpRead)
+	if ch.Op == broker.OpRead {
+		return d.reading(ch.Path)
+	}
+	v := d.one(ch, ch.Path, ch.Op != broker.OpLink)
 	if !v.Allowed || ch.To == "" {
 		if v.Vet != nil && ch.To != "" {
 			return d.refusal(ch.Path, "protected name: it may be replaced, not moved away", "default", ch.Path)
@@ -81,8 +84,6 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		return d.refusal(at, "denied: "+ruleText(l.Rule), sourceOf(l.Rule), "")
 	case l.Protected:
 		return d.refusal(at, "protected: "+ruleText(l.Rule), sourceOf(l.Rule), "")
-	case !writes && l.Access == policy.Read && ch.Op == broker.OpRead:
-		return broker.Verdict{Allowed: true}
 	case l.Access != policy.Write && !slices.ContainsFunc(d.write, func(w string) bool { return within(at, w) }):
 		return d.refusal(at, "read-only: "+ruleText(l.Rule), sourceOf(l.Rule), at)
 	case d.granted(at, l.Rule):
@@ -121,6 +122,16 @@ func (d *decider) guard(ch *broker.Change, at string) *policy.Rule {
 		}
 	}
 	return nil
+}
+
+// reading decides an open for reading. Only patterns are decided here: what a
+// rule hides by its path is a mount, and what else is mounted in a root is the
+// workspace's own.
+func (d *decider) reading(at string) broker.Verdict {
+	if l := d.policy.Lookup(at); l.Access == policy.Deny && l.Rule != nil && l.Rule.Glob != "" {
+		return d.refusal(at, "denied: "+ruleText(l.Rule), sourceOf(l.Rule), "")
+	}
+	return broker.Verdict{Allowed: true}
 }
 
 // byName applies the rules for names.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -45,10 +46,11 @@ func endsOf(glob string) ends {
 	return ends{last[:first], last[final+1:]}
 }
 
-// expand finds what the globs match now, below the given roots. Mounts hold
-// what exists at the start; what is created later under a denied name is the
-// workspace's own content. It walks with two threads and reads no file.
-func expand(eff *policy.Effective, roots []string) ([]policy.Rule, error) {
+// expand finds what the globs match now, below the given roots but not in
+// skip. Mounts hold what exists at the start; what is created later under a
+// denied name is the workspace's own content. It walks with two threads and
+// reads no file.
+func expand(eff *policy.Effective, roots, skip []string) ([]policy.Rule, error) {
 	g := globs{eff: eff}
 	for _, r := range eff.Rules {
 		if r.Glob != "" {
@@ -59,9 +61,12 @@ func expand(eff *policy.Effective, roots []string) ([]policy.Rule, error) {
 	if len(g.rules) == 0 {
 		return nil, nil
 	}
-	w := &walker{globs: g}
+	w := &walker{globs: g, skip: skip}
 	w.cond = sync.NewCond(&w.mu)
 	for _, dir := range g.starts(roots) {
+		if w.skips(dir) {
+			continue
+		}
 		var st unix.Stat_t
 		if unix.Lstat(dir, &st) != nil {
 			if closed := blocked(dir, "/"); closed != "" {
@@ -137,6 +142,7 @@ func (g *globs) match(dir, name string) (policy.Rule, bool) {
 // walker is a bounded breadth-first walk; directories wait in queue.
 type walker struct {
 	globs   globs
+	skip    []string
 	mu      sync.Mutex
 	cond    *sync.Cond
 	queue   []string
@@ -144,6 +150,10 @@ type walker struct {
 	entries int
 	found   []policy.Rule
 	moved   atomic.Bool // a directory was gone when its turn came
+}
+
+func (w *walker) skips(dir string) bool {
+	return slices.ContainsFunc(w.skip, func(s string) bool { return within(dir, s) })
 }
 
 func (w *walker) work() {
@@ -219,7 +229,9 @@ func (w *walker) read(dir string, buf []byte) (dirs []string, found []policy.Rul
 			}
 			isDir := kind == unix.DT_DIR || kind == unix.DT_UNKNOWN && isDirectory(fd, name)
 			if isDir && !(hit && rule.Access == policy.Deny) {
-				dirs = append(dirs, strings.TrimSuffix(dir, "/")+"/"+name)
+				if at := strings.TrimSuffix(dir, "/") + "/" + name; !slices.Contains(w.skip, at) {
+					dirs = append(dirs, at)
+				}
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func TestExpand(t *testing.T) {
 	deny := policy.FileRequest{Place: "**/*.pem", Glob: true, Access: policy.Deny}
 	denyDir := policy.FileRequest{Place: "secret", Glob: true, Access: policy.Deny}
 	keep := policy.FileRequest{Place: "sub/*.txt", Glob: true, Access: policy.Read}
-	got, err := expand(effective(t, dir, deny, denyDir, keep), []string{dir})
+	got, err := expand(effective(t, dir, deny, denyDir, keep), []string{dir}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func BenchmarkExpand50k(b *testing.B) {
 	}
 	eff := effective(b, dir, globs...)
 	for b.Loop() {
-		if _, err := expand(eff, []string{dir}); err != nil {
+		if _, err := expand(eff, []string{dir}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

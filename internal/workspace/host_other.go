@@ -50,7 +50,9 @@ func (*facts) canonical(p string) string { return p }
 
 func (*facts) forget(string) {}
 
-func expand(*policy.Effective, []string) ([]policy.Rule, error) { return nil, errHere }
+func expand(*policy.Effective, []string, []string) ([]policy.Rule, error) { return nil, errHere }
+
+func foldsCase(string) bool { return false }
 
 func (p *Prepared) hostSockets() []string { return nil }
 

@@ -39,6 +39,7 @@ type Prepared struct {
 	found      []foundProgram
 	binds      []sandbox.Mount
 	expanded   []policy.Rule
+	trapsReads bool // globs of roots are decided at each open for reading
 	guarded    protection
 	expected   func(path string) bool // of a broker that has ended: this protected name may be new
 	notes      []string
@@ -81,12 +82,15 @@ func Prepare(req Request) (*Prepared, error) {
 	return p, nil
 }
 
-// expandGlobs finds what globs match. A match that is a link counts only where
+// expandGlobs finds what globs match where mounts have to hold it. A match that is a link counts only where
 // it leads to a file of the project: anything else is shown or hidden by its
 // own rules, not by whoever wrote the link.
 func (p *Prepared) expandGlobs() error {
+	roots := p.globRoots()
+	later := p.decidedLater(roots)
+	p.trapsReads = slices.ContainsFunc(later, p.deniesBelow)
 	for tries := 0; ; tries++ {
-		found, err := expand(p.Policy, p.globRoots())
+		found, err := expand(p.Policy, roots, later)
 		if errors.Is(err, errMoved) && tries < maxExpansions {
 			continue
 		}

@@ -17,7 +17,7 @@ func TestEveryTrappedCallIsHandled(t *testing.T) {
 	}
 	plain := make(map[uint32]seccomp.Class)
 	for _, brokered := range []bool{false, true} {
-		calls, err := seccomp.Calls(seccomp.Options{Arch: arch, Nesting: policy.NestedFull, Debug: true, Broker: brokered, Programs: true})
+		calls, err := seccomp.Calls(seccomp.Options{Arch: arch, Nesting: policy.NestedFull, Debug: true, Broker: brokered, Programs: true, Opens: brokered})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,302 @@
+package broker
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Opens for reading, where Config.Reads says that they are trapped. None of
+// them is ever continued: nothing keeps the kernel from opening a file of a root
+// for reading, so that whatever the caller's memory says by then would be read.
+// Each is carried out in the mounts that the caller sees, by what was pinned
+// when it was decided.
+
+// readToo prepares for trapped opens for reading.
+func (b *Broker) readToo() error {
+	fd, err := unix.Openat2(b.config.View, "/proc", &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: inMirror})
+	if err != nil {
+		return fmt.Errorf("looking at the workspace's /proc: %w", err)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return fmt.Errorf("looking at the workspace's /proc: %w", err)
+	}
+	b.procDev = st.Dev
+	for _, nr := range reading() {
+		b.metadata[nr] = true
+	}
+	return b.fifos.open()
+}
+
+// reads says whether the kernel, left to itself, could open for reading what
+// has taken the path's place. Everything else meets the read-only mount, or
+// what is there already.
+func (r *request) reads() bool {
+	exclusive := r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL
+	return r.flags&unix.O_PATH == 0 && !r.writes() && !exclusive && r.flags&(unix.O_TRUNC|tmpfile) == 0
+}
+
+func (w *worker) read(r *request) (int64, error) {
+	for range maxLinks {
+		pin, err := w.see(r.dirfd, r.path, r.flags&unix.O_NOFOLLOW == 0)
+		var val int64
+		switch {
+		case err == unix.ENOENT && r.flags&unix.O_CREAT != 0:
+			val, err = w.readNewFile(r)
+		case err == nil:
+			val, err = w.readPinned(r, pin)
+		}
+		if err != unix.ESTALE {
+			return val, err
+		}
+	}
+	return 0, unix.ELOOP
+}
+
+// readPinned decides and opens what was found; it closes pin.
+func (w *worker) readPinned(r *request, pin int) (int64, error) {
+	defer func() { unix.Close(pin) }()
+	var st unix.Stat_t
+	if err := unix.Fstat(pin, &st); err != nil {
+		return 0, err
+	}
+	kind := kindOf(st.Mode)
+	switch {
+	case r.flags&unix.O_DIRECTORY != 0 && kind != KindDir:
+		return 0, unix.ENOTDIR
+	case kind == KindSymlink:
+		return 0, unix.ELOOP
+	case r.flags&unix.O_CREAT != 0 && (kind == KindDir || strings.HasSuffix(r.path, "/")):
+		return 0, unix.EISDIR
+	}
+	at, err := w.mayRead(pin, &st)
+	if err != nil {
+		return 0, err
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFCHR:
+		if st.Rdev == unix.Mkdev(5, 0) {
+			tty, err := w.terminal(pin)
+			if err != nil {
+				return 0, err
+			}
+			unix.Close(pin)
+			pin = tty
+		}
+	case unix.S_IFIFO:
+		if r.flags&unix.O_NONBLOCK == 0 && at[0] == '/' {
+			return w.readFIFO(r, pin)
+		}
+	}
+	fd, err := w.openPinned(pin, at, &st, r.flags)
+	if err != nil {
+		return 0, err
+	}
+	return w.give(fd, r.flags)
+}
+
+// mayRead decides about what is pinned, by the name that it has now.
+func (w *worker) mayRead(pin int, st *unix.Stat_t) (string, error) {
+	at, err := w.fdPath(pin)
+	if err != nil {
+		return "", err
+	}
+	if st.Dev == w.b.procDev && w.stageOnly(at) {
+		return "", unix.EACCES
+	}
+	if !w.ours(at) {
+		return at, nil
+	}
+	name := at
+	if st.Nlink == 0 {
+		name = strings.TrimSuffix(at, " (deleted)") // it keeps the name that it had
+	}
+	return at, w.allow(&Change{Op: OpRead, Path: name, Kind: kindOf(st.Mode), Dir: -1, ToDir: -1})
+}
+
+// openPinned opens what is pinned and nothing else. Nobody waits here, neither
+// for a lease nor for a terminal's carrier.
+func (w *worker) openPinned(pin int, at string, st *unix.Stat_t, flags int) (int, error) {
+	kind := kindOf(st.Mode)
+	wait := flags&unix.O_NONBLOCK == 0 && kind != KindDir
+	with := flags&^(creating|unix.O_NOFOLLOW) | unix.O_CLOEXEC | unix.O_NOCTTY
+	if wait {
+		with |= unix.O_NONBLOCK
+	}
+	fd, err := -1, error(unix.ESTALE)
+	if flags&unix.O_NOFOLLOW != 0 && !w.away && (kind == KindFile || kind == KindDir) {
+		fd, err = w.openNamed(at, st, with|unix.O_NOFOLLOW) // F_GETFL shows it
+	}
+	if err == unix.ESTALE {
+		fd, err = unix.Openat(w.b.self, strconv.Itoa(pin), with, 0)
+	}
+	if err == unix.EAGAIN && wait && kind == KindFile {
+		return -1, errLeased
+	}
+	if err != nil || !wait {
+		return fd, err
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&^creating); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// openNamed opens by name what must be the same as was looked at, else ESTALE.
+func (w *worker) openNamed(at string, like *unix.Stat_t, flags int) (int, error) {
+	fd, err := unix.Openat2(w.b.config.View, at, &unix.OpenHow{Flags: uint64(uint32(flags)), Resolve: inMirror | unix.RESOLVE_NO_SYMLINKS})
+	if err != nil {
+		return -1, unix.ESTALE
+	}
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Ino != like.Ino || st.Dev != like.Dev {
+		unix.Close(fd)
+		return -1, unix.ESTALE
+	}
+	return fd, nil
+}
+
+// give puts a descriptor into the caller, and closes ours.
+func (w *worker) give(fd, flags int) (int64, error) {
+	n, err := w.trap.AddFD(w.call.ID, fd, flags&unix.O_CLOEXEC)
+	unix.Close(fd)
+	return int64(n), err
+}
+
+// readNewFile is an open for reading that makes the file, as lock files are.
+// ESTALE: look again.
+func (w *worker) readNewFile(r *request) (int64, error) {
+	dir, name := split(r.path)
+	if dir == "" {
+		dir = "."
+	}
+	parent, err := w.see(r.dirfd, dir, true)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(parent)
+	if strings.HasSuffix(name, "/") {
+		return 0, unix.EISDIR
+	}
+	if r.flags&unix.O_DIRECTORY != 0 {
+		return 0, unix.EINVAL
+	}
+	at, err := w.fdPath(parent)
+	if err != nil {
+		return 0, err
+	}
+	if n, err := unix.Readlinkat(parent, name, w.link[:]); err == nil {
+		if w.away || r.flags&unix.O_NOFOLLOW != 0 || n == 0 || n == len(w.link) {
+			return 0, unix.ELOOP
+		}
+		if r.path = string(w.link[:n]); r.path[0] != '/' { // it leads to a name that is not there yet
+			r.path = at + "/" + r.path
+		}
+		return 0, unix.ESTALE
+	}
+	if w.ours(join(at, name)) {
+		return w.newInRoot(r, join(at, name))
+	}
+	fd := -1
+	err = w.withUmask(func() (err error) {
+		fd, err = unix.Openat(parent, name, r.flags|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, r.mode)
+		return err
+	})
+	if err == unix.EEXIST {
+		return 0, unix.ESTALE
+	}
+	if err != nil {
+		return 0, err
+	}
+	return w.give(fd, r.flags)
+}
+
+func (w *worker) newInRoot(r *request, at string) (int64, error) {
+	if w.away {
+		return 0, unix.EROFS
+	}
+	val, err := w.carryOpen(&request{dirfd: unix.AT_FDCWD, path: at, flags: r.flags | unix.O_EXCL, mode: r.mode})
+	switch err {
+	case unix.EEXIST:
+		return 0, unix.ESTALE
+	case errNotMine:
+		return 0, unix.EROFS
+	}
+	return val, err
+}
+
+// execute refuses to start what may not be read. It is a word to programs that
+// keep to it: the kernel reads the path once more, see docs/walls.md.
+func (w *worker) execute(t target) (int64, error) {
+	if w.b.config.Reads && w.unreadable(t) {
+		return 0, unix.EACCES
+	}
+	if w.b.config.Programs && !w.away {
+		return w.started(t)
+	}
+	return 0, errNotMine
+}
+
+func (w *worker) unreadable(t target) bool {
+	path, err := w.text(w.call.TID, t.addr, 0)
+	if err != nil {
+		return false
+	}
+	var pin int
+	if path == "" && t.empty {
+		pin, err = w.callerFD(w.call.TID, t.dirfd)
+	} else {
+		pin, err = w.see(t.dirfd, path, t.follow)
+	}
+	if err != nil {
+		return false
+	}
+	defer unix.Close(pin)
+	var st unix.Stat_t
+	if unix.Fstat(pin, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return false
+	}
+	_, err = w.mayRead(pin, &st)
+	return err == unix.EACCES
+}
+
+// terminal finds the controlling terminal of the caller, which /dev/tty means.
+func (w *worker) terminal(pin int) (int, error) {
+	session, tty := controlling("/proc/" + strconv.FormatUint(uint64(w.call.TID), 10) + "/stat")
+	if tty == 0 {
+		return -1, unix.ENXIO
+	}
+	if own, _ := controlling("/proc/self/stat"); own == session {
+		return unix.Dup(pin) // a session has one: for us it means the same
+	}
+	major, minor := tty>>8&0xfff, tty&0xff|tty>>12&0xfff00
+	if major != 136 { // a pseudoterminal (Documentation/admin-guide/devices.txt)
+		return -1, unix.ENXIO
+	}
+	fd, err := w.open(w.b.config.View, "/dev/pts/"+strconv.Itoa(minor), 0, inMirror)
+	if err != nil {
+		return -1, unix.ENXIO
+	}
+	return fd, nil
+}
+
+// controlling reads session and terminal of a process: the sixth and seventh
+// word of its stat; the second may hold anything.
+func controlling(stat string) (session, tty int) {
+	text, err := readAll(stat)
+	if err != nil {
+		return 0, 0
+	}
+	words := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+	if len(words) < 5 {
+		return 0, 0
+	}
+	session, _ = strconv.Atoi(words[3])
+	tty, _ = strconv.Atoi(words[4])
+	return session, tty
+}

@@ -1,0 +1,68 @@
+package workspace
+
+import (
+	"slices"
+	"strings"
+
+	"carrel/internal/policy"
+)
+
+// brokered says whether the changes of a place and all that lies in it go
+// through the broker.
+func (p *Prepared) brokered(place string) bool {
+	d := p.Policy.Lookup(place)
+	return p.history() && d.Access == policy.Write && d.Rule != nil && d.Rule.Path != p.Policy.Scope.Tmp && !foldsCase(place)
+}
+
+// decidedLater are the roots in which globs need not be looked for at the
+// start: the broker decides by them whenever something is opened or changed. Who
+// may make mounts of its own inside (nesting full) sees the roots where the
+// broker does not look, so that there what is denied has to be hidden by mounts,
+// which it cannot take away. Where names are compared without case, they would
+// not be compared as the file system does.
+func (p *Prepared) decidedLater(roots []string) []string {
+	var later []string
+	for _, root := range roots {
+		if p.brokered(root) && (p.Policy.Nested != policy.NestedFull || !p.deniesBelow(root)) {
+			later = append(later, root)
+		}
+	}
+	return later
+}
+
+// deniesBelow says whether some glob could keep something in a place from being
+// read.
+func (p *Prepared) deniesBelow(place string) bool {
+	return slices.ContainsFunc(p.Policy.Rules, func(r policy.Rule) bool {
+		if r.Glob == "" || r.Access != policy.Deny {
+			return false
+		}
+		base := staticPart(r.Glob)
+		return within(base, place) || within(place, base)
+	})
+}
+
+// ignoredGlobs are the patterns that hide something of the project by the
+// broker, for gitignore(5): what cannot be read would make `git add` fail.
+func (p *Prepared) ignoredGlobs() []byte {
+	if !p.trapsReads {
+		return nil
+	}
+	var lines []byte
+	for _, r := range p.Policy.Rules {
+		if r.Glob == "" || r.Access != policy.Deny {
+			continue
+		}
+		alternatives, err := policy.Alternatives(r.Glob)
+		if err != nil {
+			continue // Decide has refused it
+		}
+		for _, glob := range alternatives {
+			rest, ok := strings.CutPrefix(glob, policy.Literal(p.place.project)+"/")
+			if ok && !strings.Contains(rest, "\n") && rest != "" {
+				lines = append(lines, "/"+strings.TrimSuffix(rest, "/")+"\n"...)
+			}
+		}
+	}
+	return lines
+}
