@@ -14,6 +14,9 @@ import (
 // Each is carried out in the mounts that the caller sees, by what was pinned
 // when it was decided.
 
+// devTTY is the device number of /dev/tty, which is another terminal for each.
+const devTTY = 5 << 8
+
 // readToo prepares for trapped opens for reading.
 func (b *Broker) readToo() error {
 	fd, err := unix.Openat2(b.config.View, "/proc", &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: inMirror})
@@ -79,7 +82,7 @@ func (w *worker) readPinned(r *request, pin int) (int64, error) {
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFCHR:
-		if st.Rdev == unix.Mkdev(5, 0) {
+		if st.Rdev == devTTY {
 			tty, err := w.terminal(pin)
 			if err != nil {
 				return 0, err
@@ -128,7 +131,7 @@ func (w *worker) openPinned(pin int, at string, st *unix.Stat_t, flags int) (int
 		with |= unix.O_NONBLOCK
 	}
 	fd, err := -1, error(unix.ESTALE)
-	if flags&unix.O_NOFOLLOW != 0 && !w.away && (kind == KindFile || kind == KindDir) {
+	if flags&unix.O_NOFOLLOW != 0 && !w.away && st.Mode&unix.S_IFMT != unix.S_IFIFO && st.Rdev != devTTY {
 		fd, err = w.openNamed(at, st, with|unix.O_NOFOLLOW) // F_GETFL shows it
 	}
 	if err == unix.ESTALE {
@@ -204,7 +207,7 @@ func (w *worker) readNewFile(r *request) (int64, error) {
 	}
 	fd := -1
 	err = w.withUmask(func() (err error) {
-		fd, err = unix.Openat(parent, name, r.flags|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, r.mode)
+		fd, err = unix.Openat(parent, name, r.flags|unix.O_EXCL|unix.O_CLOEXEC, r.mode) // exclusive: no link is followed
 		return err
 	})
 	if err == unix.EEXIST {

@@ -258,11 +258,11 @@ func innerID(status, line string) string {
 	return words[min(1, len(words)-1)]
 }
 
-// openToAll are the files of a process that everybody may read of any.
+// openToAll is what everybody may read of any process, as far as its mode goes.
 var openToAll = map[string]bool{
 	"stat": true, "statm": true, "status": true, "cmdline": true, "comm": true, "cgroup": true, "mounts": true, "mountinfo": true,
 	"limits": true, "task": true, "loginuid": true, "sessionid": true, "oom_score": true, "oom_score_adj": true, "oom_adj": true,
-	"cpuset": true, "schedstat": true, "sched": true, "uid_map": true, "gid_map": true, "setgroups": true,
+	"fd": true, "cpuset": true, "schedstat": true, "sched": true, "uid_map": true, "gid_map": true, "setgroups": true,
 }
 
 // stageOnly says whether a path of procfs shows what the stage keeps to itself.
@@ -277,7 +277,7 @@ func (w *worker) stageOnly(at string) bool {
 	if thread, below, ok := strings.Cut(strings.TrimPrefix(file, "task/"), "/"); ok && thread != file && strings.HasPrefix(file, "task/") {
 		file = below
 	}
-	if file == "" || openToAll[file] {
+	if file == "" || openToAll[file] || strings.HasPrefix(file, "net/") {
 		return false
 	}
 	fd, err := unix.Openat2(w.b.config.View, "/proc/"+pid+"/status", &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC, Resolve: inMirror})

@@ -182,6 +182,9 @@ func heldBy(a workspace.PathAnswer) string {
 	if m == nil {
 		return "nothing is there"
 	}
+	if a.Refused {
+		return fmt.Sprintf("the host's %s: its name can be seen, each open and each change is refused", quoteIf(a.HeldSource()))
+	}
 	reason := ""
 	if m.Reason != "" {
 		reason = " (" + m.Reason + ")"

@@ -90,6 +90,9 @@ type PathAnswer struct {
 	// Held is the step of the plan that puts there what a command finds; nil
 	// where there is nothing. It needs a plan, see [Prepared.Preview].
 	Held *sandbox.Mount
+
+	// Refused says that no mount hides the path: each open of it is refused.
+	Refused bool
 }
 
 // AskPath explains the access to one place: absolute, relative to the working
@@ -108,6 +111,8 @@ func (p *Prepared) AskPath(where string) (PathAnswer, error) {
 	a := PathAnswer{Asked: asked, PathExplanation: *policy.Explain(p.everything(), policy.Query{Path: real}).Path}
 	if p.Plan != nil {
 		a.Held = holder(p.Plan, real)
+		a.Refused = p.trapsReads && a.Decision.Access == policy.Deny && a.Decision.Rule != nil && a.Decision.Rule.Glob != "" &&
+			slices.ContainsFunc(p.Plan.Roots, func(root string) bool { return within(real, root) })
 	}
 	return a, nil
 }
