@@ -313,7 +313,7 @@ func TestPrograms(t *testing.T) {
 		}
 		for _, call := range []string{"execve", "execveat"} {
 			want := uint32(actionAllow)
-			if o.Programs && o.Broker {
+			if (o.Programs || o.Opens) && o.Broker {
 				want = actionNotify
 			}
 			if r := mustRun(t, prog, data{nr: numbersOf(t, o, call)[0], arch: audit}); r.action != want {

@@ -65,6 +65,10 @@ func (in *inspector) envFile(p, name string) {
 	in.deny(p, "environment file of the project", false)
 }
 
+// EnvironmentFile tells whether a file of this name at the top of a project is
+// hidden whatever it holds.
+func EnvironmentFile(name string) bool { return name != ".envrc" && isEnvFile(name) }
+
 // isEnvFile tells whether a file name is an environment file and not an
 // example of one.
 func isEnvFile(name string) bool {

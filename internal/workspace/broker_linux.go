@@ -18,6 +18,7 @@ type brokered struct {
 	fds    []int
 	record *record
 	judge  *decider
+	own    ownFiles
 
 	mu      sync.Mutex
 	denials []api.Denial
@@ -39,7 +40,7 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 	if err == nil {
 		b.Broker, err = broker.New(broker.Config{
 			Trap: trap{listener}, Mirror: h.Mirror, View: h.View, MountNS: h.MountNS, Roots: p.Plan.Roots,
-			Decider: b.judge, Recorder: journal{b.record, b.judge}, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
+			Decider: b.judge, Recorder: journal{b.record, b.judge, &b.own}, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
 			Reads: p.trapsReads, Programs: p.Policy.Programs != nil,
 		})
 	}
@@ -54,10 +55,21 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 type journal struct {
 	*record
 	judge *decider
+	own   *ownFiles
+}
+
+// Before implements [broker.Recorder].
+func (j journal) Before(ch *broker.Change) error {
+	err := j.record.Before(ch)
+	if err == nil {
+		j.own.before(ch)
+	}
+	return err
 }
 
 // After implements [broker.Recorder].
 func (j journal) After(ch *broker.Change, err error) {
+	j.own.after(ch, err)
 	if err == nil {
 		j.judge.made(ch)
 	}

@@ -23,6 +23,7 @@ type decider struct {
 	configs func(path string) bool
 	starts  map[string]bool // files that may be started
 	program policy.Reason   // why no others
+	hidden  hidden
 	births
 }
 
@@ -47,6 +48,9 @@ func (d *decider) Decide(ch *broker.Change) broker.Verdict {
 	}
 	if ch.Op == broker.OpRead {
 		return d.reading(ch.Path)
+	}
+	if at := d.hidden.of(ch); at != "" {
+		return d.refusal(at, "secret: environment file of the project", "default", at)
 	}
 	v := d.one(ch, ch.Path, ch.Op != broker.OpLink)
 	if !v.Allowed || ch.To == "" {

@@ -139,6 +139,8 @@ func (p *Prepared) lookAgain() error {
 // answered. When it returns nothing inside is alive.
 func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *brokered, r *api.Result) error {
 	p.notes = append(p.notes, walls.Notes...)
+	hidden := p.watchMasks(walls, b)
+	defer func() { p.notes = append(p.notes, hidden.close()...) }()
 	desk := p.answerOutside(walls, walls.PID(), group.Dirs(), r)
 	defer desk.Close()
 	if b != nil {

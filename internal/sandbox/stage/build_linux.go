@@ -194,6 +194,11 @@ func (b *builder) listen() (int, error) {
 	if err := unix.Listen(fd, maxListenBacklog); err != nil {
 		return -1, failed("listening on the inside socket", apiSocket, err)
 	}
+	denied, err := unix.Open(sandbox.DeniedPath, unix.O_CREAT|unix.O_EXCL|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, failed("making what masks show", sandbox.DeniedPath, err)
+	}
+	unix.Close(denied)
 	for _, dir := range []string{"/", "/run"} {
 		if err := unix.MountSetattr(unix.AT_FDCWD, dir, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
 			return -1, failed("making read-only", dir, err)

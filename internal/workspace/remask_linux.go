@@ -1,0 +1,311 @@
+package workspace
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"carrel/internal/broker"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+	"carrel/internal/view"
+
+	"golang.org/x/sys/unix"
+)
+
+// masks keeps files hidden that are masked by a mount. An editor outside saves
+// by renaming a new file over the old one, and the mount goes with the old
+// one. The directories are watched, and the new file gets a mask of its own;
+// until then, some milliseconds, it can be read inside.
+type masks struct {
+	project string
+	policy  *policy.Effective
+	broker  *brokered // nil without one
+	hide    func(target string) error
+	root    int // of the view
+	watch   int
+	stop    [2]int // a pipe that ends the watch
+
+	masked map[string]bool  // files that are masked
+	dirs   map[int32]string // by watch
+	done   chan struct{}
+	failed map[string]error
+}
+
+const (
+	maxWatched  = 1000 // directories
+	remaskTries = 50
+	remaskPause = time.Millisecond
+	watched     = unix.IN_MOVED_TO | unix.IN_CREATE | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW | unix.IN_EXCL_UNLINK
+)
+
+// watchMasks begins to watch; nil where there is nothing to watch or no way.
+func (p *Prepared) watchMasks(walls *sandbox.Walls, b *brokered) *masks {
+	m := &masks{project: p.place.project, policy: p.Policy, hide: walls.Mask, broker: b,
+		masked: make(map[string]bool), dirs: make(map[int32]string), done: make(chan struct{}), failed: make(map[string]error)}
+	var dirs []string
+	if b != nil {
+		dirs = append(dirs, p.place.project) // for new environment files
+	}
+	for _, step := range p.Plan.Mounts {
+		if step.Kind == sandbox.MountMask && !step.Dir && !strings.HasPrefix(step.Target, "/proc/") {
+			m.masked[step.Target] = true
+			dirs = append(dirs, path.Dir(step.Target))
+		}
+	}
+	slices.Sort(dirs)
+	dirs = slices.Compact(dirs)
+	if len(dirs) == 0 {
+		return nil
+	}
+	if len(dirs) > maxWatched {
+		p.note("%d directories hold masked files, and %d are watched: a file that is replaced outside in another one is seen inside", len(dirs), maxWatched)
+		dirs = dirs[:maxWatched]
+	}
+	if err := m.open(walls.PID(), dirs); err != nil {
+		p.note("masked files are not watched: one that is replaced outside while the command runs is seen inside: %v", err)
+		return nil
+	}
+	go m.run()
+	return m
+}
+
+func (m *masks) open(stage int, dirs []string) error {
+	var err error
+	m.root, err = unix.Open("/proc/"+strconv.Itoa(stage)+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("opening the view: %w", err)
+	}
+	if m.watch, err = unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err != nil {
+		unix.Close(m.root)
+		return fmt.Errorf("watching directories: %w", err)
+	}
+	if err := unix.Pipe2(m.stop[:], unix.O_CLOEXEC); err != nil {
+		unix.Close(m.root)
+		unix.Close(m.watch)
+		return fmt.Errorf("watching directories: %w", err)
+	}
+	for _, dir := range dirs {
+		wd, err := unix.InotifyAddWatch(m.watch, dir, watched)
+		if err != nil {
+			continue // unreadable: whoever could replace something there, it is nobody's atomic save
+		}
+		m.dirs[int32(wd)] = dir
+	}
+	for name := range m.masked {
+		m.see(name) // what was replaced before the watch began
+	}
+	return nil
+}
+
+// close ends the watch and gives what could not be hidden again.
+func (m *masks) close() []string {
+	if m == nil {
+		return nil
+	}
+	unix.Close(m.stop[1])
+	<-m.done
+	unix.Close(m.stop[0])
+	unix.Close(m.watch)
+	unix.Close(m.root)
+	var notes []string
+	for name, err := range m.failed {
+		notes = append(notes, fmt.Sprintf("%s was replaced outside while the command ran, and could be read inside from then on: %v", name, err))
+	}
+	slices.Sort(notes)
+	return notes
+}
+
+func (m *masks) run() {
+	defer close(m.done)
+	buf := make([]byte, 64<<10)
+	for {
+		polled := []unix.PollFd{{Fd: int32(m.watch), Events: unix.POLLIN}, {Fd: int32(m.stop[0]), Events: unix.POLLIN}}
+		if _, err := unix.Poll(polled, -1); err != nil && err != unix.EINTR {
+			return
+		}
+		if polled[1].Revents != 0 {
+			return
+		}
+		n, err := unix.Read(m.watch, buf)
+		if err != nil {
+			continue
+		}
+		m.events(buf[:n])
+	}
+}
+
+// events reads struct inotify_event of linux/inotify.h.
+func (m *masks) events(buf []byte) {
+	for len(buf) >= unix.SizeofInotifyEvent {
+		wd, mask := int32(binary.NativeEndian.Uint32(buf)), binary.NativeEndian.Uint32(buf[4:])
+		end := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(buf[12:]))
+		name := string(buf[unix.SizeofInotifyEvent:end])
+		name, _, _ = strings.Cut(name, "\x00")
+		buf = buf[end:]
+		switch dir, known := m.dirs[wd]; {
+		case mask&unix.IN_Q_OVERFLOW != 0:
+			m.all()
+		case known && mask&unix.IN_ISDIR == 0 && name != "":
+			m.look(dir+"/"+name, name)
+		}
+	}
+}
+
+// all looks at everything, where events have been lost.
+func (m *masks) all() {
+	for name := range m.masked {
+		m.see(name)
+	}
+	entries, err := os.ReadDir(m.project)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		m.look(m.project+"/"+e.Name(), e.Name())
+	}
+}
+
+// look decides whether a name is one to hide. An environment file that appears
+// is hidden if it comes from outside; nobody hides what a command made.
+func (m *masks) look(at, name string) {
+	switch {
+	case m.masked[at]:
+		m.see(at)
+	case path.Dir(at) == m.project && view.EnvironmentFile(name) && m.broker != nil:
+		if d := m.policy.Lookup(at); d.Rule != nil && d.Rule.Path == at || m.broker.own.has(at) || !m.visible(at) {
+			return
+		}
+		m.broker.judge.hidden.add(at)
+		m.see(at)
+	}
+}
+
+// see hides a file again if it can be seen.
+func (m *masks) see(at string) {
+	for try := 0; ; try++ {
+		if !m.visible(at) {
+			delete(m.failed, at)
+			return
+		}
+		err := m.hide(at)
+		if err == nil {
+			m.masked[at] = true
+			continue // what if another one has come meanwhile
+		}
+		m.failed[at] = err
+		if try == remaskTries {
+			return
+		}
+		time.Sleep(remaskPause)
+	}
+}
+
+// visible says whether a command finds the host's file at a name.
+func (m *masks) visible(at string) bool {
+	var outside, within unix.Stat_t
+	if unix.Lstat(at, &outside) != nil || outside.Mode&unix.S_IFMT != unix.S_IFREG {
+		return false
+	}
+	fd, err := unix.Openat2(m.root, at, &unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS})
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	return unix.Fstat(fd, &within) == nil && within.Dev == outside.Dev && within.Ino == outside.Ino
+}
+
+// hidden are the environment files that have been hidden since the start. The
+// mirror has no masks of them: what the broker does there has to be refused by
+// the name.
+type hidden struct {
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+func (h *hidden) add(at string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.names == nil {
+		h.names = make(map[string]bool)
+	}
+	h.names[at] = true
+}
+
+// of gives the hidden name that a change is about, "" for none.
+func (h *hidden) of(ch *broker.Change) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.names[ch.Path]:
+		return ch.Path
+	case h.names[ch.To]:
+		return ch.To
+	}
+	return ""
+}
+
+// ownFiles remembers which environment files were made inside. They are noted
+// before they are made, so that the watch does not find one that is not.
+type ownFiles struct {
+	mu      sync.Mutex
+	made    map[string]bool
+	pending map[string]int
+}
+
+// before and after are told of each change.
+func (o *ownFiles) before(ch *broker.Change) { o.note(ch, 1, false) }
+
+func (o *ownFiles) after(ch *broker.Change, err error) { o.note(ch, -1, err == nil) }
+
+func (o *ownFiles) note(ch *broker.Change, count int, done bool) {
+	made, gone := ch.To, ""
+	switch ch.Op {
+	case broker.OpCreate, broker.OpMknod, broker.OpSymlink:
+		made = ch.Path
+	case broker.OpRename, broker.OpUnlink:
+		gone = ch.Path
+	}
+	isMade, isGone := made != "" && view.EnvironmentFile(path.Base(made)), gone != "" && view.EnvironmentFile(path.Base(gone))
+	if !isMade && !isGone {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.made == nil {
+		o.made, o.pending = make(map[string]bool), make(map[string]int)
+	}
+	if isMade {
+		if o.pending[made] += count; o.pending[made] == 0 {
+			delete(o.pending, made)
+		}
+		if done && len(o.made) < maxListed {
+			o.made[strings.Clone(made)] = true
+		}
+	}
+	if isGone && done {
+		delete(o.made, gone)
+	}
+}
+
+// has says whether a name was made inside, and waits for one that is being
+// made.
+func (o *ownFiles) has(at string) bool {
+	for range remaskTries {
+		o.mu.Lock()
+		own, pending := o.made[at], o.pending[at] > 0
+		o.mu.Unlock()
+		if own || !pending {
+			return own
+		}
+		time.Sleep(remaskPause)
+	}
+	return false
+}
