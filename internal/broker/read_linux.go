@@ -114,10 +114,7 @@ func (w *worker) mayRead(pin int, st *unix.Stat_t) (string, error) {
 	if !w.ours(at) {
 		return at, nil
 	}
-	name := at
-	if st.Nlink == 0 {
-		name = strings.TrimSuffix(at, " (deleted)") // it keeps the name that it had
-	}
+	name := strings.TrimSuffix(at, " (deleted)") // the name that it had counts on
 	return at, w.allow(&Change{Op: OpRead, Path: name, Kind: kindOf(st.Mode), Dir: -1, ToDir: -1})
 }
 

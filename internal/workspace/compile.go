@@ -91,8 +91,10 @@ func (p *Prepared) Compile(prepare bool) error {
 	if err := p.layers(&in); err != nil {
 		return err
 	}
-	p.Plan, err = sandbox.Compile(in, p.facts)
-	return err
+	if p.Plan, err = sandbox.Compile(in, p.facts); err != nil {
+		return err
+	}
+	return p.checkLater()
 }
 
 // mounted are the protected names that mounts hold. A repository's config is

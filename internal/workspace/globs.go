@@ -1,10 +1,12 @@
 package workspace
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"carrel/internal/policy"
+	"carrel/internal/sandbox"
 )
 
 // brokered says whether the changes of a place and all that lies in it go
@@ -20,21 +22,44 @@ func (p *Prepared) brokered(place string) bool {
 // broker does not look, so that there what is denied has to be hidden by mounts,
 // which it cannot take away. Where names are compared without case, they would
 // not be compared as the file system does.
-func (p *Prepared) decidedLater(roots []string) []string {
+func (p *Prepared) decidedLater() []string {
+	roots := []string{p.place.project}
+	for _, r := range p.Policy.Rules {
+		if r.Path != "" && r.Access == policy.Write {
+			roots = append(roots, r.Path)
+		}
+	}
 	var later []string
 	for _, root := range roots {
-		if p.brokered(root) && (p.Policy.Nested != policy.NestedFull || !p.deniesBelow(root)) {
+		if p.brokered(root) && p.someBelow(root, policy.Unset) && (p.Policy.Nested != policy.NestedFull || !p.deniesBelow(root)) {
 			later = append(later, root)
 		}
 	}
 	return later
 }
 
+// checkLater makes sure that the plan gives the broker what was left to it.
+func (p *Prepared) checkLater() error {
+	for _, dir := range p.later {
+		if _, kind := p.facts.Resolve(dir); kind == sandbox.KindNone {
+			continue
+		}
+		if !slices.ContainsFunc(p.Plan.Roots, func(root string) bool { return within(dir, root) }) {
+			return fmt.Errorf("globs below %q cannot be held: it is no place whose changes are decided one by one; run with --history off", dir)
+		}
+	}
+	return nil
+}
+
 // deniesBelow says whether some glob could keep something in a place from being
 // read.
-func (p *Prepared) deniesBelow(place string) bool {
+func (p *Prepared) deniesBelow(place string) bool { return p.someBelow(place, policy.Deny) }
+
+// someBelow finds a glob of the given access, or of any, that could match in a
+// place.
+func (p *Prepared) someBelow(place string, access policy.Access) bool {
 	return slices.ContainsFunc(p.Policy.Rules, func(r policy.Rule) bool {
-		if r.Glob == "" || r.Access != policy.Deny {
+		if r.Glob == "" || access != policy.Unset && r.Access != access {
 			return false
 		}
 		base := staticPart(r.Glob)

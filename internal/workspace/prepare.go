@@ -39,7 +39,8 @@ type Prepared struct {
 	found      []foundProgram
 	binds      []sandbox.Mount
 	expanded   []policy.Rule
-	trapsReads bool // globs of roots are decided at each open for reading
+	later      []string // where globs are decided by the broker
+	trapsReads bool     // globs of roots are decided at each open for reading
 	guarded    protection
 	expected   func(path string) bool // of a broker that has ended: this protected name may be new
 	notes      []string
@@ -87,10 +88,10 @@ func Prepare(req Request) (*Prepared, error) {
 // own rules, not by whoever wrote the link.
 func (p *Prepared) expandGlobs() error {
 	roots := p.globRoots()
-	later := p.decidedLater(roots)
-	p.trapsReads = slices.ContainsFunc(later, p.deniesBelow)
+	p.later = p.decidedLater()
+	p.trapsReads = slices.ContainsFunc(p.later, p.deniesBelow)
 	for tries := 0; ; tries++ {
-		found, err := expand(p.Policy, roots, later)
+		found, err := expand(p.Policy, roots, p.later)
 		if errors.Is(err, errMoved) && tries < maxExpansions {
 			continue
 		}
