@@ -2,7 +2,9 @@ package workspace
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -68,7 +70,10 @@ func (p *Prepared) watchMasks(walls *sandbox.Walls, b *brokered) *masks {
 		p.note("%d directories hold masked files, and %d are watched: a file that is replaced outside in another one is seen inside", len(dirs), maxWatched)
 		dirs = dirs[:maxWatched]
 	}
-	if err := m.open(walls.PID(), dirs); err != nil {
+	switch err := m.open(walls.PID(), dirs); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // the command has ended already
+	case err != nil:
 		p.note("masked files are not watched: one that is replaced outside while the command runs is seen inside: %v", err)
 		return nil
 	}
