@@ -77,6 +77,7 @@ type Broker struct {
 	turn             *turn
 	still            sync.RWMutex // see worker.alone
 	mountNS          uint64       // inode of the workspace's own mount namespace
+	terminals        uint64       // device number of the file system of terminals made inside
 	procDev          uint64       // of the workspace's procfs
 	fifos            fifos
 }
@@ -97,6 +98,10 @@ func New(c Config) (*Broker, error) {
 	}
 	b := &Broker{config: c, table: handlers(), umasks: newUmasks(c.Umask), mountNS: c.MountNS, self: self, turn: newTurn(), late: make(chan Call)}
 	b.moving, b.metadata = groups()
+	var pts unix.Stat_t
+	if unix.Fstatat(c.View, "dev/pts", &pts, unix.AT_SYMLINK_NOFOLLOW) == nil {
+		b.terminals = pts.Dev
+	}
 	if c.Reads {
 		if err := b.readToo(); err != nil {
 			unix.Close(self)

@@ -137,10 +137,20 @@ func (w *worker) alter(op string, t target, do func(o *object) error) (int64, er
 		if !w.trap.Valid(w.call.ID) {
 			return 0, errAnswered
 		}
+		if w.hostDevice(&o) {
+			return 0, unix.EPERM
+		}
 		return 0, do(&o)
 	}
 	ch := Change{Op: op, Path: o.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: -1}
 	return 0, w.change(&ch, func() error { return do(&o) })
+}
+
+// hostDevice knows a device that a command has as an inherited descriptor: its
+// node is the host's own, for everybody. Terminals made inside are not.
+func (w *worker) hostDevice(o *object) bool {
+	kind := o.stat.Mode & unix.S_IFMT
+	return (kind == unix.S_IFCHR || kind == unix.S_IFBLK) && o.stat.Dev != w.b.terminals
 }
 
 func (w *worker) chmod(t target, mode uint32) (int64, error) {
