@@ -16,6 +16,7 @@ import (
 type brokered struct {
 	*broker.Broker
 	fds    []int
+	view   int // one of fds: the root as commands see it
 	record *record
 	judge  *decider
 	own    ownFiles
@@ -31,7 +32,7 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 	if err != nil {
 		return nil, err
 	}
-	b := &brokered{fds: []int{h.Mirror, h.View}}
+	b := &brokered{fds: []int{h.Mirror, h.View}, view: h.View}
 	listener, err := seccomp.NewListener(h.Listener)
 	b.judge = newDecider(p)
 	if err == nil {

@@ -83,8 +83,7 @@ func (p *Prepared) watchMasks(walls *sandbox.Walls, b *brokered) *masks {
 
 func (m *masks) open(stage int, dirs []string) error {
 	var err error
-	m.root, err = unix.Open("/proc/"+strconv.Itoa(stage)+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
+	if m.root, err = m.view(stage); err != nil {
 		return fmt.Errorf("opening the view: %w", err)
 	}
 	if m.watch, err = unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err != nil {
@@ -107,6 +106,22 @@ func (m *masks) open(stage int, dirs []string) error {
 		m.see(name) // what was replaced before the watch began
 	}
 	return nil
+}
+
+// view opens the root as commands see it. A stage that is ending hides it for a
+// moment before it is gone.
+func (m *masks) view(stage int) (fd int, err error) {
+	if m.broker != nil {
+		return unix.FcntlInt(uintptr(m.broker.view), unix.F_DUPFD_CLOEXEC, 0)
+	}
+	for range remaskTries {
+		fd, err = unix.Open("/proc/"+strconv.Itoa(stage)+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != unix.EACCES && err != unix.ESRCH {
+			break
+		}
+		time.Sleep(remaskPause)
+	}
+	return fd, err
 }
 
 // close ends the watch and gives what could not be hidden again.

@@ -71,7 +71,7 @@ func noListener(s *sandbox.SetupError, inside bool) error {
 	const off = "`--history off` runs without it: changes are then neither decided nor recorded one by one"
 	switch {
 	case inside:
-		return &hintError{err: fmt.Errorf("the workspace around this one records its changes already, and there can be only one that does: %w", s),
+		return &hintError{err: fmt.Errorf("this is inside a workspace whose changes are recorded already, and there can be only one that does: %w", s),
 			hint: "run the command itself, it is behind walls here; or start this workspace outside, or the outer one with `--nested full --history off`"}
 	case s.Code == int(unix.EBUSY):
 		return &hintError{err: fmt.Errorf("a program around this one listens to system calls already (seccomp), and the kernel allows only one: %w", s),
