@@ -389,7 +389,7 @@ func TestEnvironmentFilesAreMaskedAgain(t *testing.T) {
 			if history == "on" {
 				save(".env.local", "SECRET new\n")
 			}
-			time.Sleep(300 * time.Millisecond) // hidden within milliseconds; nobody can see when
+			time.Sleep(1500 * time.Millisecond) // hidden within milliseconds on a quiet machine; nobody can see when
 			save("go", "")
 			r := <-done
 			if strings.Contains(r.out, "SECRET") || !strings.Contains(r.out, "shown\nmine\nmore\nend") || strings.Contains(r.err, "was replaced outside") {
