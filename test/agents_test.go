@@ -24,8 +24,10 @@ func agentPrograms(t *testing.T) string {
 		}
 		dir = cache + "/carrel-test/npm"
 	}
-	if !exists(dir+"/node_modules/.bin/claude") || !exists(dir+"/node_modules/.bin/pnpm") {
-		t.Skipf("no agent programs below %s (CARREL_TEST_NPM); make test installs them", dir)
+	for _, program := range []string{"claude", "codex", "gemini", "opencode", "pnpm"} {
+		if !exists(dir + "/node_modules/.bin/" + program) {
+			t.Skipf("no %s below %s (CARREL_TEST_NPM); make test installs it", program, dir)
+		}
 	}
 	return dir
 }
@@ -45,13 +47,23 @@ func (w *world) installAgents() {
 	}
 	w.symlink("../lib/node_modules/@anthropic-ai/claude-code/bin/claude.exe", w.home+"/.npm-global/bin/claude")
 	w.symlink("../lib/node_modules/@openai/codex/bin/codex.js", w.home+"/.npm-global/bin/codex")
+	w.symlink("../lib/node_modules/@google/gemini-cli/bundle/gemini.js", w.home+"/.npm-global/bin/gemini")
+	w.symlink("../lib/node_modules/opencode-ai/bin/opencode.exe", w.home+"/.npm-global/bin/opencode")
 	w.symlink("../lib/node_modules/pnpm/bin/pnpm.cjs", w.home+"/.npm-global/bin/pnpm")
 	w.setenv("PATH", w.home+"/.npm-global/bin:/usr/local/bin:/usr/bin:/bin")
 }
 
+// agentLogins are files with logins, by the agent whose they are.
+var agentLogins = map[string]string{
+	".claude/.credentials.json":       "claude",
+	".codex/auth.json":                "codex",
+	".gemini/oauth_creds.json":        "gemini",
+	".local/share/opencode/auth.json": "opencode",
+}
+
 // workshop prepares a project with all that an agent's day needs, and secrets
-// around it.
-func (w *world) workshop() {
+// around it: keys, variables and the logins of the other agents.
+func (w *world) workshop(own string) {
 	w.t.Helper()
 	w.need("git", "node", "npm", "make")
 	w.repository()
@@ -61,8 +73,12 @@ func (w *world) workshop() {
 	w.write(w.project+"/Makefile", "out.txt: work.txt\n\tnode -p \"require('desk-greeting')()\" > out.txt\n\tcat work.txt >> out.txt\n")
 	w.write(w.home+"/.ssh/id_ed25519", "SECRET key")
 	w.write(w.home+"/.aws/credentials", "SECRET aws")
-	w.write(w.project+"/.env", "SECRET env")
-	w.write(w.home+"/.gemini/oauth_creds.json", `{"access_token":"SECRET gemini"}`)
+	w.write(w.project+"/.env", "TOKEN=SECRET")
+	for file, agent := range agentLogins {
+		if agent != own {
+			w.write(w.home+"/"+file, `{"token":"SECRET `+agent+`"}`)
+		}
+	}
 	w.setenv("GITHUB_TOKEN", "SECRET variable")
 }
 
@@ -70,7 +86,24 @@ func (w *world) workshop() {
 // what it must not find and write where it must not write.
 const theDay = `git add -A && git commit -qm 'by the agent' && npm install --offline --no-audit --no-fund ./greeting.tgz >/dev/null && make -s && cat out.txt && git log --format='%an: %s' -1`
 
-const theNight = `cat ~/.ssh/id_ed25519 ~/.aws/credentials .env ~/.gemini/oauth_creds.json OTHERS 2>/dev/null; env | grep SECRET; echo id > .git/hooks/pre-commit; echo evil >> ~/.bashrc; echo searched`
+func theNight(own string, more ...string) string {
+	look := append(more, "~/.ssh/id_ed25519", "~/.aws/credentials", ".env")
+	for file, agent := range agentLogins {
+		if agent != own {
+			look = append(look, "~/"+file)
+		}
+	}
+	return "cat " + strings.Join(look, " ") + " 2>/dev/null; env | grep SECRET; echo id > .git/hooks/pre-commit; echo evil >> ~/.bashrc; echo searched"
+}
+
+// model plays a script for the time of the test.
+func (w *world) model(turns []fakemodel.Turn) *fakemodel.Server {
+	w.t.Helper()
+	m, err := fakemodel.Start(turns)
+	w.must(err)
+	w.t.Cleanup(m.Close)
+	return m
+}
 
 // checkDay looks at the host after an agent's work.
 func (w *world) checkDay(r result, m *fakemodel.Server) {
@@ -97,21 +130,38 @@ func (w *world) checkDay(r result, m *fakemodel.Server) {
 	if _, err := os.Lstat(w.home + "/.bashrc"); err == nil {
 		w.t.Error(".bashrc was written")
 	}
+	w.checkRecord()
+}
+
+// checkRecord looks whether the record names what the day changed, and not what
+// the night was refused.
+func (w *world) checkRecord() {
+	w.t.Helper()
+	record := w.outsideSh("cat ~/.local/state/carrel/projects/*/changes/*.log")
+	for _, change := range []string{
+		` "PROJECT/work.txt"`, `create "PROJECT/out.txt"`, `create "PROJECT/node_modules/desk-greeting/built"`,
+		`rename "PROJECT/.git/refs/heads/main.lock" "PROJECT/.git/refs/heads/main"`,
+	} {
+		if !strings.Contains(record, strings.ReplaceAll(change, "PROJECT", w.project)+"\n") {
+			w.t.Errorf("not in the record: %s\n%s", change, record)
+		}
+	}
+	if strings.Contains(record, "pre-commit") || strings.Contains(record, ".bashrc") {
+		w.t.Errorf("the record names what was refused: %s", record)
+	}
 }
 
 func TestClaudeCode(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.installAgents()
-	w.workshop()
+	w.workshop("claude")
 	settings := w.write(w.home+"/.claude/settings.json", `{"hooks":{},"theme":"dark","env":{"FROM_SETTINGS":"yes"}}`)
 	hook := w.script(w.home+"/.claude/hooks/check.sh", "#!/bin/sh\ntrue\n")
 	login := w.write(w.home+"/.claude/.credentials.json", `{"claudeAiOauth":{"accessToken":"old","refreshToken":"r","expiresAt":1},"other":"stays"}`)
 	w.write(w.home+"/.claude.json", `{"hasCompletedOnboarding":true,"userID":"u1","projects":{"/private/project":{"history":["SECRET history"]}}}`)
-	w.write(w.home+"/.codex/auth.json", `{"OPENAI_API_KEY":"SECRET codex"}`)
 	run := func(turns []fakemodel.Turn) (result, *fakemodel.Server) {
-		m, err := fakemodel.Start(turns)
-		w.must(err)
-		t.Cleanup(m.Close)
+		m := w.model(turns)
 		w.setenv("ANTHROPIC_BASE_URL", m.URL)
 		w.setenv("ANTHROPIC_API_KEY", "key-for-the-model")
 		w.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
@@ -123,9 +173,10 @@ func TestClaudeCode(t *testing.T) {
 		return fakemodel.Turn{Tool: "Bash", Input: map[string]any{"command": command, "description": "work"}}
 	}
 	r, m := run([]fakemodel.Turn{
-		{Tool: "Write", Input: map[string]any{"file_path": w.project + "/work.txt", "content": "written by the agent\n"}},
+		{Tool: "Write", Input: map[string]any{"file_path": w.project + "/work.txt", "content": "written by nobody\n"}},
+		{Tool: "Edit", Input: map[string]any{"file_path": w.project + "/work.txt", "old_string": "nobody", "new_string": "the agent"}},
 		bash(theDay),
-		bash(strings.Replace(theNight, "OTHERS", "~/.codex/auth.json ~/.claude.json", 1)),
+		bash(theNight("claude", "~/.claude.json")),
 		bash(`echo '{"hooks":{"PreToolUse":[]}}' > ~/.claude/settings.json; echo evil > ~/.claude/hooks/check.sh; echo evil > ~/.claude/hooks/new.sh; mkdir -p ~/.claude/commands; echo evil > ~/.claude/commands/x.md; echo "settings: $FROM_SETTINGS"`),
 		bash(`node -e 'const fs=require("fs"),p=process.env.HOME+"/.claude/.credentials.json",c=JSON.parse(fs.readFileSync(p)); c.claudeAiOauth.accessToken="new"; c.claudeAiOauth.expiresAt=2; c.evil="x"; fs.writeFileSync(p,JSON.stringify(c))'; echo kept > ~/.claude/notebook`),
 		{Text: "done"},
@@ -161,15 +212,16 @@ func TestClaudeCode(t *testing.T) {
 }
 
 func TestCodex(t *testing.T) {
-	w := newWorld(t, ordinary(t))
+	eachPerson(t, testCodex)
+}
+
+func testCodex(t *testing.T, p person) {
+	w := newWorld(t, p)
 	w.installAgents()
-	w.workshop()
-	w.write(w.home+"/.claude/.credentials.json", `{"claudeAiOauth":{"accessToken":"SECRET claude"}}`)
+	w.workshop("codex")
 	login := w.write(w.home+"/.codex/auth.json", `{"OPENAI_API_KEY":null,"tokens":{"access_token":"old","refresh_token":"r"},"last_refresh":"2026-01-01T00:00:00Z"}`)
 	run := func(turns []fakemodel.Turn) (result, *fakemodel.Server) {
-		m, err := fakemodel.Start(turns)
-		w.must(err)
-		t.Cleanup(m.Close)
+		m := w.model(turns)
 		w.write(w.home+"/.codex/config.toml", "model = \"m\"\nmodel_provider = \"local\"\n[model_providers.local]\nname = \"local\"\nbase_url = \""+m.URL+"/v1\"\nwire_api = \"responses\"\nenv_key = \"OPENAI_API_KEY\"\n")
 		w.setenv("OPENAI_API_KEY", "key-for-the-model")
 		r := w.run("--network", "open", "--", "codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "do it")
@@ -181,7 +233,7 @@ func TestCodex(t *testing.T) {
 	r, m := run([]fakemodel.Turn{
 		shell("echo written by the agent > work.txt"),
 		shell(theDay),
-		shell(strings.Replace(theNight, "OTHERS", "~/.claude/.credentials.json", 1)),
+		shell(theNight("codex")),
 		shell(`echo 'notify = ["evil"]' > ~/.codex/config.toml; sed -i s/old/new/ ~/.codex/auth.json; echo kept > ~/.codex/notebook; echo evil > ~/.codex/AGENTS.md`),
 		{Text: "done"},
 	})
@@ -204,11 +256,10 @@ func TestCodex(t *testing.T) {
 
 // TestAgentScreen: the interactive program starts in a terminal and quits.
 func TestAgentScreen(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ordinary(t))
 	w.installAgents()
-	m, err := fakemodel.Start(nil)
-	w.must(err)
-	defer m.Close()
+	m := w.model(nil)
 	w.setenv("ANTHROPIC_BASE_URL", m.URL)
 	w.setenv("ANTHROPIC_API_KEY", "key-for-the-model-0123456789")
 	w.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")

@@ -106,8 +106,13 @@ func codex() Agent {
 	}
 }
 
-// gemini: from its configuration reference. With --yolo it switches its
-// container sandbox on unless GEMINI_SANDBOX says no.
+// gemini: tried with @google/gemini-cli 0.61.0. bundle/gemini.js starts itself
+// once more with node. With --yolo it switches its container sandbox on unless
+// GEMINI_SANDBOX says no, and in a directory that trustedFolders.json does not
+// name it goes back to asking. Without a keyring it keeps keys and tokens in
+// gemini-credentials.json, under a key made of the names of machine and user,
+// which are the same inside: so a copy can be read. Its shell tool runs git
+// without the user's configuration, outside as well as inside.
 func gemini() Agent {
 	return Agent{
 		Name: "gemini", Title: "Gemini CLI",
@@ -118,13 +123,22 @@ func gemini() Agent {
 			".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/system.md", ".gemini/.env",
 			".gemini/commands", ".gemini/extensions", ".gemini/skills", ".gemini/agents",
 			".gemini/hooks", ".gemini/policies", ".gemini/trustedFolders.json", ".gemini/keybindings.json",
+			".agents/skills",
 		},
-		Seed:        []string{".gemini/google_accounts.json", ".gemini/installation_id", ".gemini/mcp-oauth-tokens.json"},
-		MergeBack:   []MergeFile{{File: ".gemini/oauth_creds.json", Keys: []string{"*"}}},
-		Credentials: []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/mcp-oauth-tokens.json", ".gemini/gemini-credentials.json", ".gemini/.env"},
+		Seed: []string{
+			".gemini/google_accounts.json", ".gemini/installation_id",
+			".gemini/gemini-credentials.json", ".gemini/mcp-oauth-tokens.json", ".gemini/a2a-oauth-tokens.json",
+		},
+		MergeBack: []MergeFile{{File: ".gemini/oauth_creds.json", Keys: []string{"*"}}},
+		Credentials: []string{
+			".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/gemini-credentials.json",
+			".gemini/mcp-oauth-tokens.json", ".gemini/a2a-oauth-tokens.json", ".gemini/.env",
+		},
 		EnvPass: []string{
 			"GEMINI_API_KEY", "GOOGLE_API_KEY", "GEMINI_MODEL", "GOOGLE_GEMINI_BASE_URL",
-			"GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_USE_VERTEXAI",
+			"GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_VERTEX_BASE_URL",
+			"GOOGLE_GENAI_USE_GCA", "GOOGLE_CLOUD_ACCESS_TOKEN", // a login by a token from outside
+			"GEMINI_CLI_TRUST_WORKSPACE", "GEMINI_FORCE_FILE_STORAGE", "GEMINI_FORCE_ENCRYPTED_FILE_STORAGE",
 		},
 		Hosts: []string{
 			"generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com",
@@ -135,7 +149,12 @@ func gemini() Agent {
 	}
 }
 
-// opencode: from its documentation. It has no sandbox of its own.
+// opencode: tried with opencode-ai 1.18.33. It has no sandbox of its own. The
+// npm package's bin/opencode.exe is the native program (an ELF file, in spite of
+// its name). It writes below its four State directories only, adds "$schema" to
+// its opencode.json, and installs @opencode-ai/plugin beside that in the
+// background; it does not mind when that fails. Logins of its own service are
+// in opencode.db, those of model providers in auth.json.
 func opencode() Agent {
 	return Agent{
 		Name: "opencode", Title: "OpenCode",
@@ -148,15 +167,23 @@ func opencode() Agent {
 			".config/opencode/agent", ".config/opencode/agents", ".config/opencode/command", ".config/opencode/commands",
 			".config/opencode/plugin", ".config/opencode/plugins", ".config/opencode/skill", ".config/opencode/skills",
 			".config/opencode/tool", ".config/opencode/tools", ".config/opencode/mode", ".config/opencode/modes",
-			".config/opencode/themes",
+			".config/opencode/themes", ".agents/skills",
 		},
-		Seed:        []string{".local/share/opencode/mcp-auth.json"},
-		MergeBack:   []MergeFile{{File: ".local/share/opencode/auth.json", Keys: []string{"*"}}},
-		Credentials: []string{".local/share/opencode/auth.json", ".local/share/opencode/mcp-auth.json"},
-		EnvPass:     providerKeys("OPENCODE_API_KEY"),
-		EnvSet:      map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1"},
-		Hosts:       providerHosts("opencode.ai", "api.opencode.ai", "models.dev"),
-		PromptsOff:  Off{Env: map[string]string{"OPENCODE_PERMISSION": `{"*":"allow"}`}},
+		Seed:      []string{".local/share/opencode/mcp-auth.json"},
+		MergeBack: []MergeFile{{File: ".local/share/opencode/auth.json", Keys: []string{"*"}}},
+		Credentials: []string{
+			".local/share/opencode/auth.json", ".local/share/opencode/mcp-auth.json",
+			".local/share/opencode/opencode.db", ".local/share/opencode/opencode.db-wal",
+		},
+		EnvPass: providerKeys(
+			"OPENCODE_API_KEY", "OPENCODE_AUTH_CONTENT", "OPENCODE_CONFIG_CONTENT", "OPENCODE_PERMISSION",
+			"OPENCODE_MODELS_URL", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_LSP_DOWNLOAD",
+			"OPENCODE_DISABLE_DEFAULT_PLUGINS", "OPENCODE_DISABLE_SHARE", "OPENCODE_DISABLE_CLAUDE_CODE",
+		),
+		EnvSet: map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1"},
+		// The list of models is at models.opencode.ai, in older versions at models.dev.
+		Hosts:      providerHosts("opencode.ai", "api.opencode.ai", "models.opencode.ai", "models.dev"),
+		PromptsOff: Off{Env: map[string]string{"OPENCODE_PERMISSION": `{"*":"allow"}`}},
 	}
 }
 

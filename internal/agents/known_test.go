@@ -91,6 +91,29 @@ func TestOtherCredentials(t *testing.T) {
 	}
 }
 
+// TestPlacesOfTheTriedAgents: what the tried versions keep logins in is secret
+// to others, and carried in where it can be used inside.
+func TestPlacesOfTheTriedAgents(t *testing.T) {
+	for _, tt := range []struct {
+		agent, place string
+		seeded       bool
+	}{
+		{"gemini", ".gemini/gemini-credentials.json", true},
+		{"gemini", ".gemini/mcp-oauth-tokens.json", true},
+		{"gemini", ".gemini/a2a-oauth-tokens.json", true},
+		{"opencode", ".local/share/opencode/mcp-auth.json", true},
+		{"opencode", ".local/share/opencode/opencode.db", false}, // sessions of all projects as well
+	} {
+		a, _ := ByName(tt.agent)
+		if !slices.Contains(OtherCredentials("claude"), tt.place) {
+			t.Errorf("%s: %q is no secret to claude", tt.agent, tt.place)
+		}
+		if slices.Contains(a.Seed, tt.place) != tt.seeded {
+			t.Errorf("%s: %q is carried in: %v, want %v", tt.agent, tt.place, !tt.seeded, tt.seeded)
+		}
+	}
+}
+
 // Known hands out fresh data: a caller that changes its copy changes nothing.
 func TestKnownIsFresh(t *testing.T) {
 	Known()[0].Executables[0] = "changed"

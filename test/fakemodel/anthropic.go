@@ -38,8 +38,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	if !req.Stream {
 		message["stop_reason"] = "end_turn"
 		message["content"] = []any{map[string]any{"type": "text", "text": t.Text}}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(message)
+		answer(w, message)
 		return
 	}
 	out := newStream(w)

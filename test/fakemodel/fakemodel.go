@@ -4,14 +4,16 @@
 // A script is a list of turns. Each request of an agent's main loop (it carries
 // tools) is answered with the next turn: a call of one of the agent's own
 // tools, or a text, which ends its work. What the agent sends back as the
-// tool's result is kept. Two protocols are spoken: Anthropic's Messages API
-// (Claude Code) and OpenAI's Responses API (Codex CLI), both as streams of
-// server-sent events, and of both only what these programs need.
+// tool's result is kept. Four protocols are spoken: Anthropic's Messages API
+// (Claude Code), OpenAI's Responses API (Codex CLI), Google's GenerateContent
+// (Gemini CLI) and Chat Completions (OpenCode), all as streams of server-sent
+// events, and of all only what these programs need.
 //
 // It must not import any package of the program under test.
 package fakemodel
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -59,6 +61,8 @@ func Start(turns []Turn) (*Server, error) {
 		_, _ = io.WriteString(w, `{"input_tokens":10}`)
 	})
 	mux.HandleFunc("POST /v1/responses", s.responses)
+	mux.HandleFunc("POST /v1beta/models/{call}", s.generate)
+	mux.HandleFunc("POST /v1/chat/completions", s.chat)
 	s.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = s.server.Serve(l) }()
 	return s, nil
@@ -111,7 +115,7 @@ func (s *Server) took(all []string) {
 }
 
 func (s *Server) key(r *http.Request) {
-	k := r.Header.Get("x-api-key")
+	k := cmp.Or(r.Header.Get("x-api-key"), r.Header.Get("x-goog-api-key"))
 	if k == "" {
 		k = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	}
@@ -129,6 +133,12 @@ func decode(r *http.Request, into any) error {
 	return json.NewDecoder(io.LimitReader(r.Body, maxRequest)).Decode(into)
 }
 
+// answer sends one JSON object.
+func answer(w http.ResponseWriter, fields map[string]any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(fields)
+}
+
 // stream writes server-sent events.
 type stream struct{ w http.ResponseWriter }
 
@@ -137,13 +147,27 @@ func newStream(w http.ResponseWriter) stream {
 	return stream{w}
 }
 
+// event sends a named event, whose data repeats its name.
 func (s stream) event(kind string, fields map[string]any) {
 	fields["type"] = kind
+	fmt.Fprintf(s.w, "event: %s\n", kind)
+	s.data(fields)
+}
+
+// data sends an event without a name.
+func (s stream) data(fields map[string]any) {
 	data, err := json.Marshal(fields)
 	if err != nil {
 		return
 	}
-	fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", kind, data)
+	s.line(string(data))
+}
+
+// end says that nothing follows, where a protocol wants that said.
+func (s stream) end() { s.line("[DONE]") }
+
+func (s stream) line(data string) {
+	fmt.Fprintf(s.w, "data: %s\n\n", data)
 	if f, ok := s.w.(http.Flusher); ok {
 		f.Flush()
 	}

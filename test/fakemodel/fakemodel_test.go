@@ -1,6 +1,7 @@
 package fakemodel
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"slices"
@@ -14,7 +15,11 @@ func post(t *testing.T, s *Server, path, body string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer the-key")
+	if strings.HasPrefix(path, "/v1beta/") {
+		req.Header.Set("x-goog-api-key", "the-key")
+	} else {
+		req.Header.Set("Authorization", "Bearer the-key")
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -37,6 +42,14 @@ func TestScriptIsPlayedInOrder(t *testing.T) {
 			`{"tools":[{}],"input":[]}`,
 			`{"tools":[{}],"input":[{"type":"function_call_output","output":"it worked"}]}`,
 			`{"input":[]}`},
+		{"generate", "/v1beta/models/m:streamGenerateContent?alt=sse",
+			`{"tools":[{}],"contents":[{"role":"user","parts":[{"text":"go"}]}]}`,
+			`{"tools":[{}],"contents":[{"parts":[{"functionCall":{}}]},{"parts":[{"functionResponse":{"response":{"output":"it worked"}}}]}]}`,
+			`{"contents":[]}`},
+		{"chat", "/v1/chat/completions",
+			`{"stream":true,"tools":[{}],"messages":[{"role":"user","content":"go"}]}`,
+			`{"stream":true,"tools":[{}],"messages":[{"role":"user","content":"go"},{"role":"tool","content":"it worked"}]}`,
+			`{"stream":true,"messages":[]}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -61,5 +74,46 @@ func TestScriptIsPlayedInOrder(t *testing.T) {
 				t.Errorf("finished %v, results %q, keys %q", s.Finished(), s.Results(), s.Keys())
 			}
 		})
+	}
+}
+
+// TestWholeAnswers: what is not asked for as a stream is one JSON object.
+func TestWholeAnswers(t *testing.T) {
+	tests := []struct{ path, body, want string }{
+		{"/v1/messages", `{"tools":[{}],"messages":[]}`, `"text":"all done"`},
+		{"/v1/messages/count_tokens", `{}`, `"input_tokens":10`},
+		{"/v1beta/models/m:generateContent", `{"tools":[{}],"contents":[]}`, `"parts":[{"text":"all done"}]`},
+		{"/v1beta/models/m:countTokens", `{}`, `"totalTokens":10`},
+		{"/v1/chat/completions", `{"tools":[{}],"messages":[]}`, `"message":{"content":"all done","role":"assistant"}`},
+	}
+	for _, tt := range tests {
+		s, err := Start([]Turn{{Text: "all done"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := post(t, s, tt.path, tt.body)
+		if !json.Valid([]byte(got)) || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %s", tt.path, got)
+		}
+		if got := post(t, s, tt.path, `{`); strings.Contains(got, "all done") {
+			t.Errorf("%s answers what is not JSON: %s", tt.path, got)
+		}
+		s.Close()
+	}
+}
+
+// TestToolErrorsAreResults: Gemini CLI has a field of its own for them.
+func TestToolErrorsAreResults(t *testing.T) {
+	s, err := Start([]Turn{{Text: "all done"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	post(t, s, "/v1beta/models/m:streamGenerateContent", `{"tools":[{}],"contents":[{"parts":[{"functionResponse":{"response":{"error":"it broke"}}}]}]}`)
+	if got := s.Results(); !slices.Equal(got, []string{"it broke"}) {
+		t.Errorf("results %q", got)
+	}
+	if got := post(t, s, "/v1beta/models/m:embedContent", `{}`); !strings.Contains(got, `"embedContent"`) {
+		t.Errorf("an unknown method: %s", got)
 	}
 }
