@@ -335,7 +335,7 @@ func (w *worker) linkObject(o *object, q *place) (int64, error) {
 	if o.stat.Mode&unix.S_IFMT == unix.S_IFLNK {
 		// A magic link to a link cannot be followed halfway: by name instead.
 		dir, name := split(o.path)
-		fd, err := w.open(w.b.config.Mirror, dir, unix.O_DIRECTORY, inMirror)
+		fd, err := w.named(dir, unix.O_DIRECTORY)
 		if err != nil {
 			return 0, errNotMine
 		}

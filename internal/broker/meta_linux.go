@@ -64,15 +64,13 @@ func (w *worker) outside(t target) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	if path == "" && (t.here || t.empty && t.dirfd == unix.AT_FDCWD) {
-		path = "."
-	}
-	if path == "" {
-		return object{}, unix.ENOENT
-	}
 	at, resolve := "root", uint64(inMirror)
 	dirfd, path := throughProc(t.dirfd, path)
-	if path[0] != '/' {
+	itself := path == "" && (t.empty || t.here)
+	if path == "" && !itself {
+		return object{}, unix.ENOENT
+	}
+	if itself || path[0] != '/' {
 		at, resolve = procLink(dirfd), unix.RESOLVE_NO_MAGICLINKS|unix.RESOLVE_BENEATH
 	}
 	flags := uint64(0)
@@ -87,6 +85,10 @@ func (w *worker) outside(t target) (object, error) {
 		}
 		if err != nil {
 			return err
+		}
+		if itself {
+			fd = from
+			return nil
 		}
 		defer unix.Close(from)
 		fd, err = w.open(from, path, flags, resolve)

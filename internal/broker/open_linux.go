@@ -92,8 +92,8 @@ func (w *worker) openat2(dirfd int32, addr, how, size uint64) (int64, error) {
 	if r.path, err = w.text(w.call.TID, addr, 0); err != nil {
 		return 0, err
 	}
-	if r.resolve&^resolveCached != 0 {
-		return w.openResolved(&r)
+	if r.resolve&^resolveCached != 0 && r.changes() {
+		return w.openWalked(&r)
 	}
 	return w.carryOpen(&r)
 }
@@ -111,7 +111,7 @@ func (w *worker) carryOpen(r *request) (int64, error) {
 	if r.flags&tmpfile != 0 {
 		return w.openTmpfile(r)
 	}
-	for range maxLinks {
+	for range maxRaces {
 		p, err := w.resolve(w.call.TID, r.dirfd, r.path)
 		if err == errRemoved && strings.HasSuffix(r.path, "/") {
 			err = errNotMine // ENOENT or EISDIR
@@ -127,20 +127,17 @@ func (w *worker) carryOpen(r *request) (int64, error) {
 		if err != nil || next == "" {
 			return val, err
 		}
-		// A symlink: go on where it leads, from the place that it is in.
+		// A symlink: a walk goes on where it leads.
 		if fd, ok := procDescriptor(next); ok {
 			return w.reopen(r, fd)
 		}
-		if next[0] != '/' {
-			dir, _ := split(p.path)
-			next = dir + "/" + next
-		}
-		r.path = next
+		return w.openWalked(r)
 	}
-	return 0, unix.ELOOP
+	return 0, unix.ESTALE
 }
 
 const (
+	maxRaces      = 40   // how often another file may take the name meanwhile
 	maxLinks      = 40   // MAXSYMLINKS of linux/namei.h
 	resolveCached = 0x20 // RESOLVE_CACHED of linux/openat2.h
 )
@@ -176,16 +173,21 @@ func (w *worker) openPlace(r *request, p *place) (val int64, next string, err er
 	case KindFile:
 		val, err = w.openExisting(r, p, l)
 	default:
-		// Directories give their errors, FIFOs and sockets work on a read-only mount.
-		err = errNotMine
-		if r.flags&unix.O_CREAT != 0 && l.kind == KindDir {
-			err = unix.EISDIR
-			if r.flags&unix.O_EXCL != 0 {
-				err = unix.EEXIST
-			}
-		}
+		err = openOther(r, l.kind)
 	}
 	return val, "", err
+}
+
+// openOther is for what is no file: directories give their errors, FIFOs and
+// sockets work on a read-only mount.
+func openOther(r *request, kind Kind) error {
+	switch {
+	case r.flags&unix.O_CREAT == 0 || kind != KindDir:
+		return errNotMine
+	case r.flags&unix.O_EXCL != 0:
+		return unix.EEXIST
+	}
+	return unix.EISDIR
 }
 
 func readLink(p *place) (string, error) {
@@ -235,13 +237,20 @@ func takeBack(p *place, fd int) {
 // openExisting opens a regular file that is there. Truncation comes after the
 // descriptor has a number in the caller: a full table must not cost the content.
 func (w *worker) openExisting(r *request, p *place, l look) (int64, error) {
-	if r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL {
-		return 0, unix.EEXIST
-	}
-	if strings.HasSuffix(p.name, "/") || r.flags&unix.O_DIRECTORY != 0 {
+	if strings.HasSuffix(p.name, "/") && r.flags&(unix.O_CREAT|unix.O_EXCL) != unix.O_CREAT|unix.O_EXCL {
 		return 0, unix.ENOTDIR
 	}
-	if !r.writes() && r.flags&unix.O_TRUNC == 0 {
+	ch := Change{Op: OpOpen, Path: p.path, Kind: KindFile, Dir: p.dir, Name: p.name, ToDir: -1}
+	return w.openFile(r, &ch, func(flags int) (int, error) { return w.openSame(p, flags, l) })
+}
+
+func (w *worker) openFile(r *request, ch *Change, open func(flags int) (int, error)) (int64, error) {
+	switch {
+	case r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL:
+		return 0, unix.EEXIST
+	case r.flags&unix.O_DIRECTORY != 0:
+		return 0, unix.ENOTDIR
+	case !r.writes() && r.flags&unix.O_TRUNC == 0:
 		return 0, errNotMine // an existing file, for reading: natively
 	}
 	flags := r.flags &^ creating
@@ -249,24 +258,35 @@ func (w *worker) openExisting(r *request, p *place, l look) (int64, error) {
 		flags |= unix.O_WRONLY
 	}
 	fd := -1
-	ch := Change{Op: OpOpen, Path: p.path, Kind: KindFile, Dir: p.dir, Name: p.name, ToDir: -1}
-	err := w.change(&ch, func() (err error) {
-		fd, err = w.openSame(p, flags, l)
+	err := w.change(ch, func() (err error) {
+		fd, err = open(flags)
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
-	return w.hand(r, p.path, fd, nil)
+	return w.hand(r, ch.Path, fd, nil)
 }
 
-// openSame opens the regular file that was looked at, and no other. A lease
-// that somebody holds must not hold us: O_NONBLOCK, and the caller is told.
+// openSame opens the regular file that was looked at, and no other.
 func (w *worker) openSame(p *place, flags int, l look) (int, error) {
 	// Not O_NOFOLLOW: F_GETFL would show it.
-	fd, err := unix.Openat2(p.dir, p.name, &unix.OpenHow{
-		Flags: uint64(uint32(flags)) | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH,
-	})
+	fd, err := openUnleased(p.dir, p.name, flags, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_BENEATH)
+	if err != nil {
+		return -1, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Ino != l.ino || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		unix.Close(fd)
+		return -1, unix.ESTALE
+	}
+	return fd, nil
+}
+
+// openUnleased opens a file with just these flags. A lease that somebody holds
+// must not hold us: O_NONBLOCK, and the caller is told.
+func openUnleased(dir int, name string, flags int, resolve uint64) (int, error) {
+	fd, err := unix.Openat2(dir, name, &unix.OpenHow{Flags: uint64(uint32(flags)) | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: resolve})
 	if err == unix.EAGAIN && flags&unix.O_NONBLOCK == 0 {
 		return -1, errLeased
 	}
@@ -278,11 +298,6 @@ func (w *worker) openSame(p *place, flags int, l look) (int, error) {
 			unix.Close(fd)
 			return -1, err
 		}
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Ino != l.ino || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		unix.Close(fd)
-		return -1, unix.ESTALE
 	}
 	return fd, nil
 }
@@ -343,10 +358,19 @@ func cut(fd, flags int) error {
 // readOnly opens the same file on the view's read-only mount: a descriptor of
 // the mirror could be opened again through procfs, for writing.
 func (w *worker) readOnly(path string, like, flags int) (int, error) {
-	fd, err := unix.Openat2(w.b.config.View, path, &unix.OpenHow{
+	how := unix.OpenHow{
 		Flags:   uint64(uint32(flags&^(creating|accessMode))) | unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK,
 		Resolve: inMirror | unix.RESOLVE_NO_SYMLINKS,
-	})
+	}
+	fd, err := unix.Openat2(w.b.config.View, path, &how)
+	if err == unix.EACCES {
+		fd, err = w.b.pins.open(w, path, func(p pin, rest string) (int, error) {
+			if rest == "" {
+				rest, p.view, how.Resolve = "/proc/self/fd/"+strconv.Itoa(p.view), unix.AT_FDCWD, 0
+			}
+			return unix.Openat2(p.view, rest, &how)
+		})
+	}
 	if err != nil {
 		return -1, err
 	}
@@ -390,9 +414,13 @@ func (w *worker) openTmpfile(r *request) (int64, error) {
 		return 0, err
 	}
 	defer o.close()
+	return w.makeUnnamed(r, &o)
+}
+
+func (w *worker) makeUnnamed(r *request, o *object) (int64, error) {
 	fd := -1
 	ch := Change{Op: OpCreate, Path: o.path + "/#", Dir: -1, ToDir: -1}
-	err = w.change(&ch, func() error {
+	err := w.change(&ch, func() error {
 		return w.withUmask(func() (err error) {
 			fd, err = unix.Openat(o.fd, ".", r.flags&^unix.O_NOFOLLOW|unix.O_CLOEXEC, r.mode&^(unix.S_ISUID|unix.S_ISGID))
 			return err
@@ -402,91 +430,4 @@ func (w *worker) openTmpfile(r *request) (int64, error) {
 		return 0, err
 	}
 	return w.hand(&request{flags: r.flags &^ unix.O_TRUNC}, o.path, fd, func() {})
-}
-
-// openResolved is openat2 with conditions on the way, which the walk keeps.
-func (w *worker) openResolved(r *request) (int64, error) {
-	if r.path == "" {
-		return 0, unix.ENOENT
-	}
-	follow := uint64(r.flags & unix.O_NOFOLLOW)
-	if r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL {
-		follow = unix.O_NOFOLLOW
-	}
-	k := walker{w: w, tid: w.call.TID, scope: r.resolve &^ resolveCached}
-	defer k.to(-1, false)
-	fd, err := k.walk(r.dirfd, r.path, follow)
-	if r.flags&unix.O_CREAT != 0 && strings.HasSuffix(r.path, "/") && (err == nil || k.missing != "") {
-		err = errNotMine // EISDIR
-	}
-	if err == unix.ENOENT && k.missing != "" && r.flags&unix.O_CREAT != 0 {
-		return w.openMissing(r, &k)
-	}
-	if err != nil {
-		return 0, err
-	}
-	o, err := w.pinned(fd)
-	if err != nil {
-		return 0, err
-	}
-	defer o.close()
-	if kindOf(o.stat.Mode) == KindSymlink {
-		return 0, errNotMine // EEXIST, ELOOP or ENOTDIR
-	}
-	return w.carryOpen(&request{dirfd: unix.AT_FDCWD, path: o.path, flags: r.flags, mode: r.mode})
-}
-
-// openMissing makes the file whose directory a walk has found.
-func (w *worker) openMissing(r *request, k *walker) (int64, error) {
-	at, err := w.fdPath(k.cur)
-	if err != nil {
-		return 0, errNotMine
-	}
-	p := place{dir: k.cur, name: k.missing, path: join(at, strings.TrimRight(k.missing, "/"))}
-	if !w.ours(p.path) {
-		return 0, errNotMine
-	}
-	if strings.HasSuffix(p.name, "/") {
-		return 0, unix.EISDIR
-	}
-	return w.openNew(r, &p)
-}
-
-// procDescriptor recognises the names of the caller's own descriptors.
-func procDescriptor(path string) (int32, bool) {
-	switch path {
-	case "/dev/stdin":
-		return 0, true
-	case "/dev/stdout":
-		return 1, true
-	case "/dev/stderr":
-		return 2, true
-	}
-	for _, prefix := range []string{"/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/"} {
-		if rest, ok := strings.CutPrefix(path, prefix); ok {
-			n, err := strconv.ParseUint(rest, 10, 31)
-			return int32(n), err == nil
-		}
-	}
-	return 0, false
-}
-
-// reopen is an open of one of the caller's descriptors by its procfs name: a
-// new open of the same inode, decided and recorded like any other.
-func (w *worker) reopen(r *request, fd int32) (int64, error) {
-	o, alone, err := w.findFD(w.call.TID, fd)
-	if err != nil || !w.ours(o.path) {
-		if err == nil {
-			o.close()
-		}
-		return 0, errNotMine
-	}
-	defer o.close()
-	if o.stat.Mode&unix.S_IFMT != unix.S_IFREG {
-		return 0, errNotMine
-	}
-	if alone {
-		return 0, errNotMine // EROFS, or what comes before
-	}
-	return w.carryOpen(&request{dirfd: unix.AT_FDCWD, path: o.path, flags: r.flags &^ (unix.O_CREAT | unix.O_EXCL), mode: r.mode})
 }

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,7 +16,15 @@ import (
 type pins struct {
 	any  atomic.Bool
 	mu   sync.Mutex
-	list []int
+	list []pin
+}
+
+// pin is one object, on the mirror and as the workspace sees it.
+type pin struct{ mirror, view int }
+
+func (p pin) close() {
+	unix.Close(p.mirror)
+	unix.Close(p.view)
 }
 
 const (
@@ -39,10 +48,16 @@ func (p *pins) hold(w *worker, dir *object, mode uint32) {
 			continue
 		}
 		seen[name] = true
-		fd, err := w.open(dir.fd, name, unix.O_NOFOLLOW, below)
-		if err == nil {
-			p.add(fd)
+		at, err := w.open(dir.fd, name, unix.O_NOFOLLOW, below)
+		if err != nil {
+			continue
 		}
+		view, err := w.open(w.b.config.View, dir.path+"/"+name, unix.O_NOFOLLOW, inMirror)
+		if err != nil {
+			unix.Close(at)
+			continue
+		}
+		p.add(pin{at, view})
 	}
 }
 
@@ -84,38 +99,43 @@ func namesIn(dir string, left *int) []string {
 	return names
 }
 
-func (p *pins) add(fd int) {
+func (p *pins) add(n pin) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.any.Store(true)
 	if len(p.list) == maxPins {
-		unix.Close(p.list[0])
-		p.list = p.list[1:]
+		p.list[0].close()
+		p.list = slices.Delete(p.list, 0, 1)
 	}
-	p.list = append(p.list, fd)
+	p.list = append(p.list, n)
 }
 
-// open finds a path of the mirror by the nearest pin above it.
-func (p *pins) open(w *worker, path string, flags uint64) (int, error) {
+// open finds a path by the nearest pin above it: use gets the pin, and what is
+// left of the path, which is empty for the pin's own.
+func (p *pins) open(w *worker, path string, use func(p pin, rest string) (int, error)) (int, error) {
+	if !p.any.Load() {
+		return -1, unix.EACCES
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	best, rest := -1, ""
-	for _, fd := range p.list {
-		at, err := w.fdPath(fd)
+	var best *pin
+	var rest string
+	for i := range p.list {
+		at, err := w.fdPath(p.list[i].mirror)
 		if err != nil {
 			continue
 		}
 		if at == path {
-			return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+			return use(p.list[i], "")
 		}
-		if below, ok := strings.CutPrefix(path, at+"/"); ok && (best < 0 || len(below) < len(rest)) {
-			best, rest = fd, below
+		if below, ok := strings.CutPrefix(path, at+"/"); ok && (best == nil || len(below) < len(rest)) {
+			best, rest = &p.list[i], below
 		}
 	}
-	if best < 0 {
+	if best == nil {
 		return -1, unix.EACCES
 	}
-	return w.open(best, rest, flags, below)
+	return use(*best, rest)
 }
 
 // sweep lets go of what has been removed: it must not take room on the disk.
@@ -126,13 +146,13 @@ func (p *pins) sweep() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	left := p.list[:0]
-	for _, fd := range p.list {
+	for _, n := range p.list {
 		var st unix.Stat_t
-		if unix.Fstat(fd, &st) == nil && st.Nlink > 0 {
-			left = append(left, fd)
+		if unix.Fstat(n.mirror, &st) == nil && st.Nlink > 0 {
+			left = append(left, n)
 			continue
 		}
-		unix.Close(fd)
+		n.close()
 	}
 	p.list = left
 	p.any.Store(len(left) > 0)
@@ -141,8 +161,8 @@ func (p *pins) sweep() {
 func (p *pins) drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, fd := range p.list {
-		unix.Close(fd)
+	for _, n := range p.list {
+		n.close()
 	}
 	p.list = nil
 }
@@ -150,8 +170,13 @@ func (p *pins) drop() {
 // named opens a path that procfs gave for something of a caller's.
 func (w *worker) named(path string, flags uint64) (int, error) {
 	fd, err := w.open(w.b.config.Mirror, path, flags, inMirror)
-	if err == unix.EACCES && w.b.pins.any.Load() {
-		fd, err = w.b.pins.open(w, path, flags)
+	if err != unix.EACCES {
+		return fd, err
 	}
-	return fd, err
+	return w.b.pins.open(w, path, func(p pin, rest string) (int, error) {
+		if rest == "" {
+			return unix.FcntlInt(uintptr(p.mirror), unix.F_DUPFD_CLOEXEC, 0)
+		}
+		return w.open(p.mirror, rest, flags, below)
+	})
 }

@@ -166,9 +166,7 @@ func (w *worker) resolve(tid uint32, dirfd int32, path string) (place, error) {
 		p.own = true
 		p.dir, err = w.open(w.b.config.Mirror, dir, unix.O_DIRECTORY, inMirror)
 	case dir == "":
-		if p.dir, err = w.base(tid, dirfd); err == errRemoved {
-			err = w.inRemoved(dirfd, &p)
-		}
+		p.dir, err = w.base(tid, dirfd)
 	default:
 		p.own = true
 		p.dir, err = w.beneath(tid, dirfd, dir, unix.O_DIRECTORY)
@@ -176,6 +174,9 @@ func (w *worker) resolve(tid uint32, dirfd int32, path string) (place, error) {
 	if err != nil && dir != "" {
 		p.own = true
 		p.dir, err = w.walk(tid, dirfd, dir, unix.O_DIRECTORY)
+	}
+	if err == errRemoved {
+		err = w.inRemoved(dirfd, &p)
 	}
 	if err != nil {
 		return place{}, err
@@ -290,7 +291,9 @@ func (w *worker) find(tid uint32, dirfd int32, path string, follow bool) (object
 		fd, err = w.beneath(tid, dirfd, path, flags)
 	}
 	if err != nil {
-		fd, err = w.walk(tid, dirfd, path, flags)
+		if fd, err = w.walk(tid, dirfd, path, flags); err == errRemoved {
+			err = errNotMine // it is the directory itself
+		}
 	}
 	if err != nil {
 		return object{}, err

