@@ -362,15 +362,7 @@ func (w *worker) readOnly(path string, like, flags int) (int, error) {
 		Flags:   uint64(uint32(flags&^(creating|accessMode))) | unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK,
 		Resolve: inMirror | unix.RESOLVE_NO_SYMLINKS,
 	}
-	fd, err := unix.Openat2(w.b.config.View, path, &how)
-	if err == unix.EACCES {
-		fd, err = w.b.pins.open(w, path, func(p pin, rest string) (int, error) {
-			if rest == "" {
-				rest, p.view, how.Resolve = "/proc/self/fd/"+strconv.Itoa(p.view), unix.AT_FDCWD, 0
-			}
-			return unix.Openat2(p.view, rest, &how)
-		})
-	}
+	fd, err := w.seen(path, how)
 	if err != nil {
 		return -1, err
 	}

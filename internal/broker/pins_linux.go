@@ -1,8 +1,10 @@
 package broker
 
 import (
+	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,20 +30,19 @@ func (p pin) close() {
 }
 
 const (
-	maxPins  = 64
-	maxHeld  = 2000 // links of procfs that one change may cost
-	searched = 0o111
+	maxPins = 256 // two descriptors each
+	maxHeld = 2000 // links of procfs that one change may cost
 )
 
 // hold is called before a directory gets a new mode. It pins the next component
 // to everything below that somebody stands in or has open.
 func (p *pins) hold(w *worker, dir *object, mode uint32) {
-	if dir.stat.Mode&^mode&searched == 0 || kindOf(dir.stat.Mode) != KindDir {
-		return
+	if dir.stat.Mode&^mode&unix.S_IXUSR == 0 || kindOf(dir.stat.Mode) != KindDir {
+		return // only its owner can change it, who is the caller
 	}
-	left := maxHeld
 	seen := make(map[string]bool)
-	for _, link := range heldLinks(&left) {
+	held := heldLinks(w.b.mountNS)
+	for _, link := range held {
 		rest, ok := strings.CutPrefix(link, dir.path+"/")
 		name, _, _ := strings.Cut(rest, "/")
 		if !ok || seen[name] {
@@ -52,29 +53,35 @@ func (p *pins) hold(w *worker, dir *object, mode uint32) {
 		if err != nil {
 			continue
 		}
-		view, err := w.open(w.b.config.View, dir.path+"/"+name, unix.O_NOFOLLOW, inMirror)
+		view, err := w.seen(dir.path+"/"+name, unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: inMirror})
 		if err != nil {
 			unix.Close(at)
 			continue
 		}
-		p.add(pin{at, view})
+		p.add(w, pin{at, view}, held)
 	}
 }
 
-// heldLinks lists where all processes that we may look at stand, and what they
+// heldLinks lists where the processes of a mount namespace stand, and what they
 // have open.
-func heldLinks(left *int) (out []string) {
-	for _, pid := range namesIn("/proc", left) {
-		if pid[0] < '1' || pid[0] > '9' {
+func heldLinks(mountNS uint64) (out []string) {
+	left := maxHeld
+	for _, pid := range namesIn("/proc", math.MaxInt) {
+		at := "/proc/" + pid
+		var ns unix.Stat_t
+		if pid[0] < '1' || pid[0] > '9' || unix.Stat(at+"/ns/mnt", &ns) != nil || ns.Ino != mountNS {
 			continue
 		}
-		at := "/proc/" + pid
-		for _, tid := range namesIn(at+"/task", left) {
+		tasks := namesIn(at+"/task", left)
+		left -= len(tasks)
+		for _, tid := range tasks {
 			if s, err := os.Readlink(at + "/task/" + tid + "/cwd"); err == nil {
 				out = append(out, s)
 			}
 		}
-		for _, fd := range namesIn(at+"/fd", left) {
+		files := namesIn(at+"/fd", left)
+		left -= len(files)
+		for _, fd := range files {
 			if s, err := os.Readlink(at + "/fd/" + fd); err == nil && s[0] == '/' {
 				out = append(out, s)
 			}
@@ -83,31 +90,63 @@ func heldLinks(left *int) (out []string) {
 	return out
 }
 
-func namesIn(dir string, left *int) []string {
-	if *left <= 0 {
-		return nil
-	}
+func namesIn(dir string, limit int) []string {
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil
 	}
 	defer d.Close()
-	names, _ := d.Readdirnames(*left)
-	if dir != "/proc" {
-		*left -= len(names)
+	if limit <= 0 {
+		return nil
 	}
+	names, _ := d.Readdirnames(limit)
 	return names
 }
 
-func (p *pins) add(n pin) {
+func (p *pins) add(w *worker, n pin, held []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.any.Store(true)
+	for _, known := range p.list {
+		if sameFile(known.mirror, n.mirror) {
+			n.close()
+			return
+		}
+	}
+	if len(p.list) == maxPins {
+		p.keep(func(n pin) bool { return w.leadsTo(n.mirror, held) })
+	}
 	if len(p.list) == maxPins {
 		p.list[0].close()
 		p.list = slices.Delete(p.list, 0, 1)
 	}
 	p.list = append(p.list, n)
+}
+
+// keep closes all pins but some.
+func (p *pins) keep(wanted func(pin) bool) {
+	p.list = slices.DeleteFunc(p.list, func(n pin) bool {
+		if wanted(n) {
+			return false
+		}
+		n.close()
+		return true
+	})
+}
+
+// leadsTo says whether anything that is held is an object of the mirror, or
+// below it.
+func (w *worker) leadsTo(at int, held []string) bool {
+	path, err := w.fdPath(at)
+	return err == nil && slices.ContainsFunc(held, func(s string) bool {
+		rest, ok := strings.CutPrefix(s, path)
+		return ok && (rest == "" || rest[0] == '/')
+	})
+}
+
+func sameFile(a, b int) bool {
+	var x, y unix.Stat_t
+	return unix.Fstat(a, &x) == nil && unix.Fstat(b, &y) == nil && x.Ino == y.Ino && x.Dev == y.Dev
 }
 
 // open finds a path by the nearest pin above it: use gets the pin, and what is
@@ -145,26 +184,17 @@ func (p *pins) sweep() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	left := p.list[:0]
-	for _, n := range p.list {
+	p.keep(func(n pin) bool {
 		var st unix.Stat_t
-		if unix.Fstat(n.mirror, &st) == nil && st.Nlink > 0 {
-			left = append(left, n)
-			continue
-		}
-		n.close()
-	}
-	p.list = left
-	p.any.Store(len(left) > 0)
+		return unix.Fstat(n.mirror, &st) == nil && st.Nlink > 0
+	})
+	p.any.Store(len(p.list) > 0)
 }
 
 func (p *pins) drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, n := range p.list {
-		n.close()
-	}
-	p.list = nil
+	p.keep(func(pin) bool { return false })
 }
 
 // named opens a path that procfs gave for something of a caller's.
@@ -178,5 +208,20 @@ func (w *worker) named(path string, flags uint64) (int, error) {
 			return unix.FcntlInt(uintptr(p.mirror), unix.F_DUPFD_CLOEXEC, 0)
 		}
 		return w.open(p.mirror, rest, flags, below)
+	})
+}
+
+// seen opens a path of the mirror in the workspace's own tree, read-only.
+func (w *worker) seen(path string, how unix.OpenHow) (int, error) {
+	fd, err := unix.Openat2(w.b.config.View, path, &how)
+	if err != unix.EACCES {
+		return fd, err
+	}
+	return w.b.pins.open(w, path, func(p pin, rest string) (int, error) {
+		if rest == "" {
+			how.Flags &^= unix.O_NOFOLLOW
+			rest, p.view, how.Resolve = "/proc/self/fd/"+strconv.Itoa(p.view), unix.AT_FDCWD, 0
+		}
+		return unix.Openat2(p.view, rest, &how)
 	})
 }

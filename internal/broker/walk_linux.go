@@ -129,7 +129,7 @@ func (k *walker) step(nofollow bool) error {
 	}
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: below | k.scope&unix.RESOLVE_NO_XDEV}
 	if name == ".." {
-		if k.scope&(unix.RESOLVE_IN_ROOT|unix.RESOLVE_BENEATH) != 0 && k.atRoot() {
+		if k.scope&(unix.RESOLVE_IN_ROOT|unix.RESOLVE_BENEATH) != 0 && sameFile(k.cur, k.root) {
 			if k.scope&unix.RESOLVE_BENEATH != 0 {
 				return unix.EXDEV
 			}
@@ -197,11 +197,6 @@ func (k *walker) follow(fd int, st *unix.Stat_t) error {
 		k.to(k.root, false)
 	}
 	return nil
-}
-
-func (k *walker) atRoot() bool {
-	var a, b unix.Stat_t
-	return unix.Fstat(k.cur, &a) == nil && unix.Fstat(k.root, &b) == nil && a.Ino == b.Ino && a.Dev == b.Dev
 }
 
 // magic follows a link of the caller's own directory in procfs.

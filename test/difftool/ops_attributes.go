@@ -166,7 +166,7 @@ func (h *hand) removed(fd int, path string) bool {
 		return false
 	}
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-	return path != "" || err != nil || flags&unix.O_ACCMODE == unix.O_RDONLY
+	return path != "" || st.Mode&unix.S_IFMT != unix.S_IFREG || err != nil || flags&unix.O_ACCMODE == unix.O_RDONLY
 }
 
 // unreadable says whether a descriptor is for reading only, of something that
