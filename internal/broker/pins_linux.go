@@ -30,7 +30,7 @@ func (p pin) close() {
 }
 
 const (
-	maxPins = 256 // two descriptors each
+	maxPins = 256  // two descriptors each
 	maxHeld = 2000 // links of procfs that one change may cost
 )
 
