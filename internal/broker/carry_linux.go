@@ -257,8 +257,8 @@ func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flag
 func (w *worker) names(fromfd int32, from uint64, tofd int32, to uint64) (p, q place, err error) {
 	if p, err = w.name(fromfd, from, 0); err == errRemoved {
 		if q, err = w.name(tofd, to, 1); err == nil {
+			err = unsearched(errRemoved, &q) // what is wrong with the second path comes first
 			q.close()
-			err = errRemoved // what is wrong with the second path comes first
 		}
 	}
 	if err != nil {

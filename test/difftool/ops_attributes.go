@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -157,16 +158,25 @@ var attributeOps = []operation{
 	}},
 }
 
-// removed says whether something has no name any more and is held in a way
-// that cannot change it: a working directory, or open for reading. What a
-// change of its metadata gives is a known deviation, see docs/deviations.md.
+// removed says whether the name that something was found by is gone, and it is
+// held in a way that cannot change it: a working directory, a FIFO, or open for
+// reading. What a change of its metadata gives is a known deviation, see
+// docs/deviations.md.
 func (h *hand) removed(fd int, path string) bool {
 	var st unix.Stat_t
-	if unix.Fstatat(fd, path, &st, unix.AT_EMPTY_PATH) != nil || st.Nlink != 0 {
+	if unix.Fstatat(fd, path, &st, unix.AT_EMPTY_PATH) != nil {
+		return false
+	}
+	if path != "" {
+		return st.Nlink == 0
+	}
+	// The other names of a hard link do not help: nobody knows them.
+	name, err := os.Readlink(fmt.Sprintf("/proc/thread-self/fd/%d", fd))
+	if st.Nlink != 0 && (err != nil || !strings.HasSuffix(name, " (deleted)")) {
 		return false
 	}
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-	return path != "" || st.Mode&unix.S_IFMT != unix.S_IFREG || err != nil || flags&unix.O_ACCMODE == unix.O_RDONLY
+	return st.Mode&unix.S_IFMT != unix.S_IFREG || err != nil || flags&unix.O_ACCMODE == unix.O_RDONLY
 }
 
 // unreadable says whether a descriptor is for reading only, of something that
