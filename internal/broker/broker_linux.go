@@ -224,7 +224,9 @@ func (w *worker) answer() {
 // alone runs a handler. What a handler looked at stays so until it has acted:
 // a rename, which can bring anything anywhere, runs while no other change does.
 func (w *worker) alone(h handler, c *Call) (int64, error) {
-	w.bases.sweep()
+	if w.bases.sweep() {
+		w.cwd = -1 // perhaps one of them
+	}
 	if w.b.moving[c.Nr] {
 		w.b.still.Lock()
 		defer w.b.still.Unlock()

@@ -57,12 +57,14 @@ func (b *bases) add(n base) {
 	b.next = (b.next + 1) % len(b.known)
 }
 
-// sweep closes what was replaced during the last call.
-func (b *bases) sweep() {
+// sweep closes what was replaced during the last call, if anything was.
+func (b *bases) sweep() bool {
+	swept := len(b.old) > 0
 	for _, fd := range b.old {
 		unix.Close(fd)
 	}
 	b.old = b.old[:0]
+	return swept
 }
 
 func (b *bases) drop() {

@@ -51,10 +51,10 @@ func (w *worker) bindAt(socket int, p *place, text string) error {
 	from, err := w.b.config.Mirror, error(nil)
 	direct := path.Clean(text) == p.path
 	if text[0] != '/' {
-		if from, err = w.baseOf(w.call.TID, unix.AT_FDCWD); err != nil {
-			return err
+		var at string
+		if from, err = w.baseOf(w.call.TID, unix.AT_FDCWD); err == nil {
+			at, err = w.dirPath(from, true)
 		}
-		at, err := w.dirPath(from, true)
 		direct = err == nil && path.Clean(at+"/"+text) == p.path
 	}
 	if direct && w.b.config.Bind != nil {
