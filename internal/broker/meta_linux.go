@@ -296,25 +296,33 @@ func (w *worker) truncate(addr uint64, size int64) (int64, error) {
 	})
 }
 
-// access answers for the mirror: the read-only mount would say no to all.
-func (w *worker) access(t target, mode uint32, flags int) (int64, error) {
-	if flags&^(unix.AT_EACCESS|unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 || mode&^7 != 0 {
-		return 0, unix.EINVAL
-	}
-	o, alone, err := w.object(t)
+// asked finds what a question is about, which may be a removed directory that
+// the caller stands in.
+func (w *worker) asked(t target) (o object, alone bool, err error) {
+	o, alone, err = w.object(t)
 	if err == errNotMine && !t.byFD && !w.away {
 		alone = true
 		if o, err = w.outside(t); err != nil {
 			err = errNotMine
 		}
 	}
+	if err == nil && alone && !w.ours(o.path) {
+		o.close()
+		err = errNotMine
+	}
+	return o, alone, err
+}
+
+// access answers for the mirror: the read-only mount would say no to all.
+func (w *worker) access(t target, mode uint32, flags int) (int64, error) {
+	if flags&^(unix.AT_EACCESS|unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 || mode&^7 != 0 {
+		return 0, unix.EINVAL
+	}
+	o, alone, err := w.asked(t)
 	if err != nil {
 		return 0, err
 	}
 	defer o.close()
-	if alone && !w.ours(o.path) {
-		return 0, errNotMine
-	}
 	ch := Change{Op: OpOpen, Path: o.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: -1}
 	if v := w.b.config.Decider.Decide(&ch); !v.Allowed {
 		return 0, unix.EACCES // a question, not an attempt: no denial
@@ -330,14 +338,11 @@ const readOnlyFS = 1 // ST_RDONLY of statvfs(3)
 
 // statfs says of a root what the bare directory would say: writable.
 func (w *worker) statfs(t target, out uint64) (int64, error) {
-	o, alone, err := w.object(t)
+	o, alone, err := w.asked(t)
 	if err != nil {
 		return 0, err
 	}
 	defer o.close()
-	if alone && !w.ours(o.path) {
-		return 0, errNotMine
-	}
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(o.fd, &fs); err != nil {
 		return 0, err

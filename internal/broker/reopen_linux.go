@@ -16,15 +16,9 @@ func (w *worker) openWalked(r *request) (int64, error) {
 	if r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL {
 		follow = unix.O_NOFOLLOW
 	}
-	k := walker{w: w, tid: w.call.TID, scope: r.resolve &^ resolveCached}
+	k := walker{w: w, tid: w.call.TID, creates: r.flags&unix.O_CREAT != 0, scope: r.resolve &^ resolveCached}
 	defer k.close()
 	fd, err := k.walk(r.dirfd, r.path, follow)
-	if r.flags&unix.O_CREAT != 0 && k.dir && k.rest == "" && k.last != "." && k.last != ".." && err != unix.EACCES && err != errNotMine {
-		if err == nil {
-			unix.Close(fd)
-		}
-		return 0, unix.EISDIR // a slash at the end, whatever is there
-	}
 	if err == errRemoved {
 		err = errNotMine
 	}
@@ -72,9 +66,6 @@ func (w *worker) openMissing(r *request, k *walker) (int64, error) {
 	p := place{dir: k.cur, name: k.missing, path: join(at, strings.TrimRight(k.missing, "/"))}
 	if !w.ours(p.path) {
 		return 0, errNotMine
-	}
-	if strings.HasSuffix(p.name, "/") {
-		return 0, unix.EISDIR
 	}
 	return w.openNew(r, &p)
 }

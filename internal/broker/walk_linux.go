@@ -20,6 +20,7 @@ type walker struct {
 	rest    string
 	dir     bool   // what is found has to be a directory
 	root    int    // what absolute links mean
+	creates bool   // for an open with O_CREAT
 	scope   uint64 // RESOLVE_ flags that the caller asked for
 	missing string // the last component, where only that is not there: in cur
 	last    string // the last component that was looked at
@@ -124,6 +125,9 @@ func (k *walker) step(nofollow bool) error {
 	last := strings.Trim(rest, "/") == ""
 	k.rest, k.last = rest, name
 	k.dir = k.dir || last && slash
+	if k.creates && last && slash && name != "." && name != ".." {
+		return k.unsearched(unix.EISDIR) // whatever is there
+	}
 	if (name == "self" || name == "thread-self") && k.inProc(k.cur) {
 		return k.magic()
 	}
@@ -131,7 +135,7 @@ func (k *walker) step(nofollow bool) error {
 	if name == ".." {
 		if k.scope&(unix.RESOLVE_IN_ROOT|unix.RESOLVE_BENEATH) != 0 && sameFile(k.cur, k.root) {
 			if k.scope&unix.RESOLVE_BENEATH != 0 {
-				return unix.EXDEV
+				return k.unsearched(unix.EXDEV)
 			}
 			name = "."
 		} else { // not below anything; the mirror's root has nothing above it
@@ -162,6 +166,16 @@ func (k *walker) step(nofollow bool) error {
 	}
 	defer unix.Close(fd)
 	return k.follow(fd, &st)
+}
+
+// unsearched is err, if the directory that the walk is in may be searched.
+func (k *walker) unsearched(err error) error {
+	fd, e := unix.Openat2(k.cur, ".", &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: below})
+	if e != nil {
+		return e
+	}
+	unix.Close(fd)
+	return err
 }
 
 // follow goes on where a symlink leads.
@@ -244,8 +258,8 @@ func (k *walker) inProc(fd int) bool {
 // answer is what the caller gets for an error on the way.
 func (k *walker) answer(err error) error {
 	switch err {
-	case unix.EXDEV:
-		return err // asked for
+	case unix.EXDEV, unix.EISDIR:
+		return err
 	case unix.ENOENT, unix.ENOTDIR, unix.EACCES, unix.ELOOP, unix.ENAMETOOLONG:
 		if !k.inProc(k.cur) { // procfs shows everybody something else
 			return err
