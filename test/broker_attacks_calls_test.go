@@ -95,6 +95,20 @@ for i in range(1000):
 signal.setitimer(signal.ITIMER_REAL, 0); say(bad[:3] or 'fine')`})
 }
 
+// TestB20Interrupted: EINTR means that nothing was done, and nobody sees one who
+// asked for calls to go on after a signal.
+func TestB20Interrupted(t *testing.T) {
+	hold(t, hostile{name: "EINTR", want: "fine", never: "OTHER", body: `signal.signal(signal.SIGALRM, lambda *a: None); signal.setitimer(signal.ITIMER_REAL, 0.0002, 0.0002); seen = done = again = 0
+for i in range(3000):
+    try: os.mkdir('i%d' % i)
+    except InterruptedError: seen += 1; done += os.path.lexists('i%d' % i)
+signal.siginterrupt(signal.SIGALRM, False)
+for i in range(3000):
+    try: os.mkdir('j%d' % i)
+    except InterruptedError: again += 1
+signal.setitimer(signal.ITIMER_REAL, 0); say('OTHER %d done, %d of %d though restarted' % (done, again, seen) if done or again else 'fine')`})
+}
+
 // TestB21StoppedCallers: a caller that is stopped while it is held goes on
 // afterwards, with its call done once. A frozen control group cannot be shown
 // here: it needs version 2 with a freezer, which machines may lack.

@@ -19,8 +19,13 @@ import (
 	"time"
 )
 
-// patience bounds every single run.
-const patience = 60 * time.Second
+// patience bounds every single run; the long tests have long ones.
+var patience = func() time.Duration {
+	if os.Getenv("CARREL_SOAK") == "1" {
+		return 15 * time.Minute
+	}
+	return 60 * time.Second
+}()
 
 // world is one person's place on the host.
 type world struct {

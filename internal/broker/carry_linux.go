@@ -258,6 +258,9 @@ func (w *worker) names(fromfd int32, from uint64, tofd int32, to uint64) (p, q p
 	if p, err = w.name(fromfd, from, 0); err == errRemoved {
 		if q, err = w.name(tofd, to, 1); err == nil {
 			err = unsearched(errRemoved, &q) // what is wrong with the second path comes first
+			if q.dots() {
+				err = errNotMine // EBUSY or EEXIST
+			}
 			q.close()
 		}
 	}
@@ -265,6 +268,9 @@ func (w *worker) names(fromfd int32, from uint64, tofd int32, to uint64) (p, q p
 		return p, q, err
 	}
 	if q, err = w.name(tofd, to, 1); err != nil {
+		if err == errRemoved && p.dots() {
+			err = errNotMine // EBUSY
+		}
 		err = unsearched(err, &p)
 		p.close()
 	}

@@ -157,7 +157,7 @@ func (p *pins) open(w *worker, path string, use func(p pin, rest string) (int, e
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var best *pin
+	var best, itself *pin
 	var rest string
 	for i := range p.list {
 		at, err := w.fdPath(p.list[i].mirror)
@@ -165,16 +165,20 @@ func (p *pins) open(w *worker, path string, use func(p pin, rest string) (int, e
 			continue
 		}
 		if at == path {
-			return use(p.list[i], "")
+			itself = &p.list[i]
 		}
 		if below, ok := strings.CutPrefix(path, at+"/"); ok && (best == nil || len(below) < len(rest)) {
 			best, rest = &p.list[i], below
 		}
 	}
-	if best == nil {
-		return -1, unix.EACCES
+	fd, err := -1, error(unix.EACCES)
+	if best != nil {
+		fd, err = use(*best, rest)
 	}
-	return use(*best, rest)
+	if err == unix.EACCES && itself != nil {
+		return use(*itself, "")
+	}
+	return fd, err
 }
 
 // sweep lets go of what has been removed: it must not take room on the disk.

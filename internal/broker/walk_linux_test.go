@@ -1,0 +1,185 @@
+package broker
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+)
+
+// asCaller runs do on a thread that is both the hands and the caller, with this
+// machine's own tree as the mirror and the view.
+func asCaller(t *testing.T, dir string, do func(w *worker, tid uint32)) {
+	t.Helper()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread has given up its capabilities
+		err := becomeHands()
+		if err == nil {
+			err = unix.Chdir(dir)
+		}
+		if err != nil {
+			done <- err
+			return
+		}
+		root, _ := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		self, _ := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		var ns unix.Stat_t
+		err = unix.Stat("/proc/self/ns/mnt", &ns)
+		w := &worker{b: &Broker{config: Config{Mirror: root, View: root, Roots: []string{dir}}, self: self, mountNS: ns.Ino}, cwd: -1}
+		do(w, uint32(unix.Gettid()))
+		w.drop()
+		w.b.pins.drop()
+		unix.Close(root)
+		unix.Close(self)
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWalkIsTheKernels: whatever a walk answers, the kernel would have answered:
+// the same file or the same errno.
+func TestWalkIsTheKernels(t *testing.T) {
+	dir := t.TempDir()
+	for _, d := range []string{"d", "d/e", "d/e/f", "closed", "closed/in"} {
+		must(t, os.Mkdir(dir+"/"+d, 0o755))
+	}
+	must(t, os.WriteFile(dir+"/file", nil, 0o644))
+	for name, text := range map[string]string{
+		"up": "..", "d/up": "../d/e/", "loop": "loop", "abs": dir + "/d", "slash": "file/", "none": "nowhere", "proc": "/proc/thread-self/cwd/d", "d/e/back": "../../file",
+	} {
+		must(t, os.Symlink(text, dir+"/"+name))
+	}
+	must(t, os.Chmod(dir+"/closed", 0o600))
+	defer os.Chmod(dir+"/closed", 0o755)
+	parts := []string{"d", "e", "f", "file", "up", "loop", "abs", "slash", "none", "proc", "back", "closed", "in", "..", ".", "", "missing"}
+	asCaller(t, dir, func(w *worker, tid uint32) {
+		e, err := unix.Open(dir+"/d/e", unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer unix.Close(e)
+		answered := 0
+		rapid.Check(t, func(t *rapid.T) {
+			path := rapid.SampledFrom([]string{"", "", dir + "/", "/proc/thread-self/cwd/", "/proc/thread-self/fd/" + strconv.Itoa(e) + "/"}).Draw(t, "start")
+			for i := range rapid.IntRange(1, 6).Draw(t, "parts") {
+				if i > 0 {
+					path += "/"
+				}
+				path += rapid.SampledFrom(parts).Draw(t, "part")
+			}
+			dirfd := rapid.SampledFrom([]int{unix.AT_FDCWD, e, 900}).Draw(t, "dirfd")
+			flags := rapid.SampledFrom([]int{0, unix.O_NOFOLLOW, unix.O_DIRECTORY}).Draw(t, "flags")
+			if path == "" {
+				return
+			}
+			fd, got := w.walk(tid, int32(dirfd), path, uint64(flags))
+			native, want := unix.Openat(dirfd, path, unix.O_PATH|unix.O_CLOEXEC|flags, 0)
+			if got == nil {
+				defer unix.Close(fd)
+			}
+			if want == nil {
+				defer unix.Close(native)
+			}
+			if got == errNotMine {
+				return
+			}
+			answered++
+			if got != want || got == nil && !sameFile(fd, native) {
+				t.Fatalf("%q from %d with %#x: %v, natively %v", path, dirfd, flags, got, want)
+			}
+		})
+		if answered < 50 {
+			t.Errorf("only %d paths were answered", answered)
+		}
+	})
+}
+
+// TestHeldBelowUnsearchable: what a caller has open below a directory is found
+// when that directory may not be searched any more, and let go of when it is
+// removed.
+func TestHeldBelowUnsearchable(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.MkdirAll(dir+"/a/b/c", 0o755))
+	must(t, os.WriteFile(dir+"/a/file", nil, 0o644))
+	defer os.Chmod(dir+"/a", 0o755)
+	asCaller(t, dir, func(w *worker, tid uint32) {
+		for _, name := range []string{"/a/b/c", "/a/file"} {
+			fd, err := unix.Open(dir+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer unix.Close(fd)
+		}
+		a, err := w.find(tid, unix.AT_FDCWD, "a", true)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer a.close()
+		w.b.pins.hold(w, &a, 0o600)
+		must(t, os.Chmod(dir+"/a", 0o600))
+		for _, name := range []string{"/a/b", "/a/b/c", "/a/file"} {
+			fd, err := w.named(dir+name, 0)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			unix.Close(fd)
+		}
+		if fd, err := w.named(dir+"/a/other", 0); err != unix.EACCES {
+			t.Errorf("something that nobody holds: %d, %v", fd, err)
+		}
+		must(t, os.Chmod(dir+"/a", 0o755))
+		must(t, os.Remove(dir+"/a/file"))
+		w.b.pins.sweep()
+		if n := len(w.b.pins.list); n != 1 {
+			t.Errorf("%d pins after a removal, want 1", n)
+		}
+	})
+}
+
+// TestBaseStaysForTheCall: a directory that a call works in is not closed while
+// the same call finds others.
+func TestBaseStaysForTheCall(t *testing.T) {
+	var b bases
+	first := base{ino: 1, fd: devNull(t)}
+	b.add(first)
+	for i := range len(b.known) {
+		b.add(base{ino: uint64(i + 2), fd: devNull(t)})
+	}
+	if _, ok := b.find(0, 1); ok {
+		t.Error("there was room for one more than there is")
+	}
+	if _, err := unix.FcntlInt(uintptr(first.fd), unix.F_GETFD, 0); err != nil {
+		t.Errorf("closed at once: %v", err)
+	}
+	if !b.sweep() || b.sweep() {
+		t.Error("a sweep has to say whether it closed anything")
+	}
+	if _, err := unix.FcntlInt(uintptr(first.fd), unix.F_GETFD, 0); err != unix.EBADF {
+		t.Errorf("after the call: %v, want EBADF", err)
+	}
+	b.drop()
+}
+
+func devNull(t *testing.T) int {
+	t.Helper()
+	fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	must(t, err)
+	return fd
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
