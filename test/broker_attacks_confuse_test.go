@@ -69,6 +69,15 @@ func TestB25Bind(t *testing.T) {
 	hold(t, hostile{name: "a name with an at sign", want: "file True", body: `s = socket.socket(socket.AF_UNIX); say(t(s.bind, '@evil')); say('file', os.path.exists('@evil')); say(s.getsockname())`})
 }
 
+// below is an attack on a pattern of the user by way of a parent.
+func below(name, pattern, body string) hostile {
+	return hostile{name: "a user's pattern: " + name, canary: true, setup: "mkdir -p kept/conf; echo kept > kept/conf/a", flags: []string{"--protect", pattern},
+		after: "find conf top kept -path '*conf/*' -type f 2>/dev/null | xargs grep -l EVIL | sed s/^/EVIL/",
+		body: `def put(n): t(lambda: open(n, 'w').write('EVIL'))
+def mv(a, b): say(t(os.rename, a, b))
+` + body}
+}
+
 // TestB28NamesThatBecomeProtected: whatever a directory is made of.
 func TestB28NamesThatBecomeProtected(t *testing.T) {
 	after := `for f in sub/.git/hooks/pre-commit sub/.git/modules/m/hooks/pre-commit sub/.git/worktrees/m/hooks/pre-commit race*/.git/hooks/pre-commit conf/a; do if test -x $f; then echo EVIL $f; fi; done; true`
@@ -79,7 +88,14 @@ func TestB28NamesThatBecomeProtected(t *testing.T) {
 		hostile{name: "hooks exchanged into a repository born inside", after: after, body: hook + `os.makedirs('sub/.git/hooks'); say(L.renameat2(-100, b'x/h', -100, b'sub/.git/hooks', 2))`},
 		hostile{name: "a module with hooks", after: after, body: hook + `os.rename('x/h', 'x/hooks'); os.makedirs('sub/.git/modules'); say(t(os.rename, 'x', 'sub/.git/modules/m'))`},
 		hostile{name: "a worktree with hooks", after: after, body: hook + `os.rename('x/h', 'x/hooks'); os.makedirs('sub/.git/worktrees'); say(t(os.rename, 'x', 'sub/.git/worktrees/m'))`},
-		hostile{name: "a user's pattern by its parent", after: after, flags: []string{"--protect", "**/conf/*"}, body: `os.mkdir('c'); open('c/a', 'w').write('EVIL'); os.chmod('c/a', 0o755); say(t(os.rename, 'c', 'conf'))`},
+		below("one level", "**/conf/*", "os.mkdir('c'); put('c/a'); mv('c', 'conf')"),
+		below("two levels", "**/conf/*/a", "os.makedirs('c/x'); put('c/x/a'); mv('c', 'conf')"),
+		below("from elsewhere", "top/**/conf/*.sh", "os.makedirs('c/x/conf/'); os.mkdir('top'); put('c/x/conf/a.sh'); mv('c', 'top/c')"),
+		below("by an exchange", "**/conf/*", "os.mkdir('c'); os.mkdir('d'); os.rename('d', 'conf'); put('c/a'); L.renameat2(-100, b'c', -100, b'conf', 2)"),
+		below("a name that is not there yet", "conf/x/a", "os.makedirs('c/x'); put('c/x/a'); mv('c', 'conf')"),
+		below("deep", "conf/**/a", "d = 'c/' + 'x/' * 100; os.makedirs(d); put(d + 'a'); mv('c', 'conf')"),
+		below("closed for now", "**/conf/x/a", "os.makedirs('c/x'); put('c/x/a'); os.chmod('c/x', 0); mv('c', 'conf'); t(os.chmod, 'conf/x', 0o755)"),
+		below("away and back", "**/conf/*", "mv('kept/conf', 'kept/c'); put('kept/c/a'); mv('kept/c', 'kept/conf')"),
 		hostile{name: "a file that is a directory when it is moved", after: after, body: hook + `os.rename('x/h', 'x/hooks'); open('y', 'w').close(); stop = time.time() + 4
 flip = subprocess.Popen(['python3', '-c', 'import ctypes,time\nL=ctypes.CDLL(None)\nwhile time.time() < %f: L.renameat2(-100, b"x", -100, b"y", 2)' % stop])
 n = 0

@@ -43,6 +43,34 @@ fd = os.open('file', os.O_RDONLY); g = t(os.open, '/proc/self/fd/%d' % fd, os.O_
 if isinstance(g, int): os.write(g, b'changed')`})
 }
 
+// TestB2WithoutLandlock: at level full no file rule of Landlock closes procfs'
+// names of descriptors, and calls of who has mounts of its own are continued.
+// Even so a descriptor for reading gives no more, and what another gives is the
+// file that it was granted for, which is in the record.
+func TestB2WithoutLandlock(t *testing.T) {
+	hold(t, hostile{name: "in mounts of one's own", flags: []string{"--nested", "full"}, want: "EROFS EROFS EROFS", never: "GOT", after: "cat .git/config file", body: `ro = [os.open('.git/config', os.O_RDONLY), os.open('file', os.O_RDONLY|os.O_CREAT), os.open('seen', os.O_RDONLY|os.O_CREAT, 0o600)]
+log = os.open('log', os.O_CREAT|os.O_WRONLY|os.O_APPEND, 0o600); say(L.unshare(0x10020000))
+say(*[t(os.open, '/proc/self/fd/%d' % n, os.O_RDWR) for n in ro])
+for n in ro:
+    for how in ('/proc/self/fd/%d' % n, '/proc/%d/fd/%d' % (os.getpid(), n)):
+        g = t(os.open, how, os.O_WRONLY); isinstance(g, int) and say('GOT', how, os.write(g, b'EVIL'))
+        say(t(os.truncate, how, 0), t(os.chmod, how, 0o777), t(os.setxattr, how, 'user.x', b'y'), t(os.link, how, 'l', follow_symlinks=True))
+g = t(os.open, '/proc/self/fd/%d' % log, os.O_RDWR|os.O_TRUNC); say('its own', g); isinstance(g, int) and os.write(g, b'x')
+say(L.mount(b'/proc/self/fd/%d' % log, b'/tmp', None, 4096, None), sys_(428, log, b'', 0x1001), sys_(429, log, b'', -100, b'/tmp', 4))`},
+		hostile{name: "by a text that changes", flags: []string{"--nested", "full"}, want: "raced", never: "GOT", after: "cat .git/config", body: `ro = os.open('.git/config', os.O_RDONLY); ro2 = os.open('file', os.O_RDONLY|os.O_CREAT); log = os.open('log', os.O_CREAT|os.O_WRONLY|os.O_APPEND, 0o600)
+buf = ctypes.create_string_buffer(64); stop = time.time() + 2; won = 0; evil = os.fstat(ro).st_ino
+def flip():
+    while time.time() < stop:
+        for n in (ro, ro2, log): buf.value = b'/tmp/x'; buf.value = b'/proc/self/fd/%d' % n
+th = threading.Thread(target=flip); th.start()
+while time.time() < stop:
+    g = L.open(buf, os.O_RDWR|os.O_CREAT|os.O_APPEND, 0o600)
+    if g < 0: continue
+    if os.fstat(g).st_ino == evil: say('GOT'); os.write(g, b'EVIL')
+    won += os.fstat(g).st_ino == os.fstat(log).st_ino; os.close(g)
+th.join(); say('raced', won)`})
+}
+
 // TestB3StandardDescriptors: they are relayed, so none leads to a host file.
 func TestB3StandardDescriptors(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {

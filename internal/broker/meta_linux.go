@@ -127,15 +127,15 @@ func (w *worker) alter(op string, t target, do func(o *object) error) (int64, er
 		return 0, unix.EBADF
 	}
 	o, alone, err := w.object(t)
-	if err == errNotMine {
+	elsewhere := err == errNotMine
+	if elsewhere {
 		o, err = w.outside(t)
-		alone = true
 	}
 	if err != nil {
 		return 0, err
 	}
 	defer o.close()
-	if alone && !w.ours(o.path) || w.away && !t.byFD {
+	if elsewhere || alone && !w.ours(o.path) {
 		if !w.trap.Valid(w.call.ID) {
 			return 0, errAnswered
 		}
