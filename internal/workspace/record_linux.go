@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,21 +24,24 @@ type record struct {
 	lost    error
 	held    int   // bytes of names in touched
 	written int64 // bytes in log
+	most    budget
 	line    []byte
 }
 
-// maxTouched bounds the memory of one run's record; beyond it, paths are
-// written each time.
-const (
-	maxTouched = 500_000
-	maxHeld    = 64 << 20 // bytes
-	maxRecord  = 1 << 30  // bytes; beyond it nothing is changed any more
-)
+// budget bounds one run's record: in memory, beyond which paths are written each
+// time, and in its file, beyond which nothing is changed any more.
+type budget struct {
+	touched int   // paths
+	held    int   // bytes of them
+	written int64 // bytes in the file
+}
+
+var usualBudget = budget{touched: 500_000, held: 64 << 20, written: 1 << 30}
 
 var errFull = errors.New("the record of this run is full")
 
 func (p *Prepared) openRecord(id string) (*record, error) {
-	r := &record{touched: make(map[string]struct{})}
+	r := &record{touched: make(map[string]struct{}), most: usualBudget}
 	if p.state == nil {
 		p.note("changes are not recorded: there is no state directory")
 		return r, nil
@@ -54,21 +58,32 @@ func (p *Prepared) openRecord(id string) (*record, error) {
 	return r, nil
 }
 
+// touches gives what has to be known for a change to need no line: its paths,
+// and for a directory that gets another name the pair, as what is in it goes
+// along.
+func touches(ch *broker.Change) (names [3]string, n int) {
+	switch {
+	case ch.To == "":
+		return [3]string{ch.Path}, 1
+	case (ch.Op == broker.OpRename || ch.Op == broker.OpExchange) && (ch.Kind == broker.KindDir || ch.Over == broker.KindDir):
+		return [3]string{ch.Path, ch.To, ch.Path + "\x00" + ch.To}, 3
+	}
+	return [3]string{ch.Path, ch.To}, 2
+}
+
 // Before is that of [broker.Recorder]. What cannot be recorded does not happen.
 func (r *record) Before(ch *broker.Change) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, known := r.touched[ch.Path]
-	if known && ch.To != "" {
-		_, known = r.touched[ch.To]
-	}
-	if known {
+	all, n := touches(ch)
+	names := all[:n]
+	if !slices.ContainsFunc(names, func(n string) bool { _, known := r.touched[n]; return !known }) {
 		return nil
 	}
-	if r.held += len(ch.Path) + len(ch.To); len(r.touched) < maxTouched && r.held < maxHeld {
-		r.touched[strings.Clone(ch.Path)] = struct{}{}
-		if ch.To != "" {
-			r.touched[strings.Clone(ch.To)] = struct{}{}
+	for _, n := range names {
+		if len(r.touched) < r.most.touched && r.held+len(n) <= r.most.held {
+			r.held += len(n)
+			r.touched[strings.Clone(n)] = struct{}{}
 		}
 	}
 	if r.log == nil {
@@ -81,13 +96,14 @@ func (r *record) Before(ch *broker.Change) error {
 	}
 	r.line = append(line, '\n')
 	err := errFull
-	if r.written += int64(len(r.line)); r.written <= maxRecord {
+	if r.written += int64(len(r.line)); r.written <= r.most.written {
 		err = r.log.append(r.line)
 	}
 	if err != nil {
 		r.lost = err
-		delete(r.touched, ch.Path)
-		delete(r.touched, ch.To)
+		for _, n := range names {
+			delete(r.touched, n)
+		}
 		return unix.EDQUOT
 	}
 	return nil
