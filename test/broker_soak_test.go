@@ -113,9 +113,16 @@ def nested(): # with a root and mounts of its own, half way through others' call
             go.join(); os._exit(0)
         if random.random() < .3: time.sleep(random.random() / 100); os.kill(p, 9)
         os.waitpid(p, 0)
+def twins(): # names that nobody uses twice: each that is made must be the one that was recorded
+    both = ctypes.create_string_buffer(64); i = [0]; os.makedirs('u', exist_ok=True); both.value = b'u/a0'
+    def flip():
+        while i[0] < 3000 and on(): both.value = b'u/a%d' % i[0]; both.value = b'u/b%d' % i[0]
+    x = threading.Thread(target=flip); x.start()
+    while x.is_alive(): L.mkdir(both, 0o700); i[0] += 1
+    x.join()
 def mixed(): ts = [threading.Thread(target=f) for f in (text, names, calls, calls)]; [x.start() for x in ts]; [x.join() for x in ts]
 ps = []
-for f in (mixed, mixed, dirs, links, becomes, flips, conf, fills, nested):
+for f in (mixed, mixed, dirs, links, becomes, flips, conf, fills, nested, twins):
     p = os.fork()
     if p == 0: f(); os._exit(0)
     ps.append(p)
