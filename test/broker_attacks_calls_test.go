@@ -5,25 +5,51 @@ package e2e
 import (
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 	"testing"
 )
 
 func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
-// TestB10WhatOutlivesItsOpener: a mapping and a descriptor that outlive the
-// process that opened are of a recorded path. That the next step captures them
-// first belongs to the history, and cannot be seen by one run.
+// TestB10WhatOutlivesItsOpener: what was looked at before it was trusted is put
+// in place as a copy: neither a descriptor nor a mapping of the file that was
+// looked at, nor another name of it, reaches what is there afterwards. And a
+// mapping that outlives its opener is of a recorded path.
 func TestB10WhatOutlivesItsOpener(t *testing.T) {
 	hold(t, hostile{name: "a mapping in a child", want: "fine", body: `fd = os.open('file', os.O_RDWR); m = mmap.mmap(fd, 4); os.close(fd); a, b = socket.socketpair(); w = os.open('other', os.O_CREAT|os.O_WRONLY, 0o600)
 if os.fork() == 0:
     time.sleep(0.3); m[0:3] = b'NEW'; os.write(w, b'late'); b.send(b'x'); os._exit(0)
 a.recv(1); say('fine')`})
+	eachPerson(t, func(t *testing.T, p person) {
+		a := hostile{name: "a configuration that was looked at", body: `old = open('.git/config').read(); lock = '.git/config.lock'
+with open(lock, 'w') as f: f.write(old + '[user]\n\tname = Ada\n' + '#' * 4096 + '\n')
+fd = os.open(lock, os.O_RDWR); m = mmap.mmap(fd, 0); k = len(m) - 4000; os.link(lock, '.git/other')
+say('renamed', t(os.rename, lock, '.git/config'))
+evil = b'\n[core]\n\tfsmonitor = EVIL\n#'; m[k:k+len(evil)] = evil; m.flush(); os.lseek(fd, 0, 2); os.write(fd, evil)
+t(lambda: open('.git/other', 'ab').write(evil)); t(os.truncate, '.git/other', 20000)
+os.execlp('git', 'git', 'config', 'user.name')`}
+		for _, walls := range []bool{false, true} {
+			w := a.prepare(t, p)
+			w.setenv("HARMLESS", "1")
+			script := w.base + "/tool/attack.py"
+			var r result
+			if walls {
+				r = w.run(slices.Concat(historyOn, []string{"--read", w.base + "/tool", "--", "python3", script})...)
+			} else {
+				r = w.plain("python3", script)
+			}
+			if evil := strings.Contains(w.read(w.project+"/.git/config"), "EVIL"); evil == walls || !strings.Contains(r.out, "renamed None") || walls && !strings.HasSuffix(r.out, "Ada\n") {
+				t.Errorf("walls %v: %s\n%s", walls, r, cut(w.read(w.project+"/.git/config")))
+			}
+		}
+	})
 }
 
 // TestB6RegistersThatChange: what is carried out is what was decided. Texts
 // that change are TestBrokerRacesAreRecorded's.
 func TestB6RegistersThatChange(t *testing.T) {
-	hold(t, hostile{name: "ptrace of a held caller", want: "fine", body: `buf = ctypes.create_string_buffer(b'ok' + b'\0' * 200)
+	hold(t, hostile{name: "ptrace of a held caller", want: "fine", canary: true, after: "ls out", body: `buf = ctypes.create_string_buffer(b'ok' + b'\0' * 200)
 pid = os.fork()
 if pid == 0:
     L.ptrace(0, 0, None, None); os.kill(os.getpid(), signal.SIGSTOP)
@@ -143,7 +169,7 @@ p = subprocess.Popen(['python3', '-c', 'import os,time\nw=0\nfor i in range(50):
 go.set(); p.wait()
 while len(done) < n: time.sleep(0.05)
 say('fine', n); os._exit(0)`},
-		hostile{name: "forks", flags: []string{"--pids", "200"}, never: "SLOW", want: "fine", body: `ps = []
+		hostile{name: "forks", limit: 60e9, flags: []string{"--pids", "200"}, never: "SLOW", want: "fine", body: `ps = []
 try:
     while len(ps) < 300:
         p = os.fork()
@@ -175,6 +201,9 @@ for n in ('host.sock', 'x', 'y'):
 		w.must(err)
 		defer l.Close()
 		w.own(w.project + "/host.sock")
+		if out := w.outsideSh(`python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect("host.sock"); print("REACHED")'`); out != "REACHED\n" {
+			t.Fatalf("it cannot be reached from outside either: %s", out)
+		}
 		a.run(t, w)
 	})
 }

@@ -43,7 +43,7 @@ say(t(os.fchmod, fd, 0o4755), t(os.fchmod, fd, 0o2755), t(os.setxattr, fd, 'user
 say('xattrat', sys_(463, fd, b'', 0x1000, b'user.evil', struct.pack('=QII', 0, 0, 0), 16))
 say('clone', t(fcntl.ioctl, fd, 0x40086602, struct.pack('l', 0x40)))`
 	after := `find . -perm /6000 -type f -printf 'EVIL %p %m\n'; getcap -r . 2>/dev/null | sed s/^/EVIL/; true`
-	hold(t, hostile{name: "in a chroot", flags: []string{"--nested", "userns"}, after: after, body: body},
+	hold(t, hostile{name: "in a chroot", canary: true, flags: []string{"--nested", "userns"}, after: after, body: body},
 		hostile{name: "at level full", flags: []string{"--nested", "full"}, after: after, body: body},
 		hostile{name: "with mounts of its own", flags: []string{"--nested", "full"}, after: after, body: `fd = os.open('f', os.O_CREAT|os.O_RDWR, 0o755)
 say(L.unshare(0x10020000)); say(t(os.fchmod, fd, 0o4755))
@@ -83,11 +83,11 @@ func TestB28NamesThatBecomeProtected(t *testing.T) {
 	after := `for f in sub/.git/hooks/pre-commit sub/.git/modules/m/hooks/pre-commit sub/.git/worktrees/m/hooks/pre-commit race*/.git/hooks/pre-commit conf/a; do if test -x $f; then echo EVIL $f; fi; done; true`
 	hook := `os.makedirs('x/h'); open('x/h/pre-commit', 'w').write('#!/bin/sh\necho EVIL\n'); os.chmod('x/h/pre-commit', 0o755)
 `
-	hold(t, hostile{name: "hooks moved into a repository born inside", after: after, body: hook + `os.makedirs('sub/.git'); say(t(os.rename, 'x/h', 'sub/.git/hooks'))`},
-		hostile{name: "hooks linked into a repository born inside", after: after, body: hook + `os.makedirs('sub/.git'); say(t(os.symlink, '../../x/h', 'sub/.git/hooks'))`},
-		hostile{name: "hooks exchanged into a repository born inside", after: after, body: hook + `os.makedirs('sub/.git/hooks'); say(L.renameat2(-100, b'x/h', -100, b'sub/.git/hooks', 2))`},
-		hostile{name: "a module with hooks", after: after, body: hook + `os.rename('x/h', 'x/hooks'); os.makedirs('sub/.git/modules'); say(t(os.rename, 'x', 'sub/.git/modules/m'))`},
-		hostile{name: "a worktree with hooks", after: after, body: hook + `os.rename('x/h', 'x/hooks'); os.makedirs('sub/.git/worktrees'); say(t(os.rename, 'x', 'sub/.git/worktrees/m'))`},
+	hold(t, hostile{name: "hooks moved into a repository born inside", canary: true, after: after, body: hook + `os.makedirs('sub/.git'); say(t(os.rename, 'x/h', 'sub/.git/hooks'))`},
+		hostile{name: "hooks linked into a repository born inside", canary: true, after: after, body: hook + `os.makedirs('sub/.git'); say(t(os.symlink, '../../x/h', 'sub/.git/hooks'))`},
+		hostile{name: "hooks exchanged into a repository born inside", canary: true, after: after, body: hook + `os.makedirs('sub/.git/hooks'); say(L.renameat2(-100, b'x/h', -100, b'sub/.git/hooks', 2))`},
+		hostile{name: "a module with hooks", canary: true, after: after, body: hook + `os.rename('x/h', 'x/hooks'); os.makedirs('sub/.git/modules'); say(t(os.rename, 'x', 'sub/.git/modules/m'))`},
+		hostile{name: "a worktree with hooks", canary: true, after: after, body: hook + `os.rename('x/h', 'x/hooks'); os.makedirs('sub/.git/worktrees'); say(t(os.rename, 'x', 'sub/.git/worktrees/m'))`},
 		below("one level", "**/conf/*", "os.mkdir('c'); put('c/a'); mv('c', 'conf')"),
 		below("two levels", "**/conf/*/a", "os.makedirs('c/x'); put('c/x/a'); mv('c', 'conf')"),
 		below("from elsewhere", "top/**/conf/*.sh", "os.makedirs('c/x/conf/'); os.mkdir('top'); put('c/x/conf/a.sh'); mv('c', 'top/c')"),

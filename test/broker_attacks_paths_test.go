@@ -2,7 +2,10 @@
 
 package e2e
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestB1MasksHold: masked and denied content cannot be had through the broker.
 func TestB1MasksHold(t *testing.T) {
@@ -24,7 +27,7 @@ say([open(n).read() for n in ('l', 'r', 'l2', 'l3', 'moved/k') if os.path.exists
 // TestB2NoWritableReopen: a descriptor for reading never becomes one for
 // writing, whatever its name in procfs; what is named so is decided and recorded.
 func TestB2NoWritableReopen(t *testing.T) {
-	hold(t, hostile{name: "every name of a descriptor", canary: true, after: "cat .vscode/tasks.json .git/config", body: `import threading
+	hold(t, hostile{name: "every name of a descriptor", canary: true, want: "changed", after: "cat .vscode/tasks.json .git/config", body: `import threading
 for p in ('.vscode/tasks.json', '.git/config'):
     for fl in (os.O_RDONLY, os.O_RDONLY|os.O_CREAT, os.O_RDONLY|os.O_TRUNC if os.environ.get('CARREL') == '1' else os.O_RDONLY, os.O_PATH):
         fd = t(os.open, p, fl)
@@ -40,7 +43,7 @@ for p in ('.vscode/tasks.json', '.git/config'):
         t(os.truncate, '/proc/self/fd/%d' % fd, 0) if os.environ.get('CARREL') == '1' else 0
 # and one of a plain file is recorded
 fd = os.open('file', os.O_RDONLY); g = t(os.open, '/proc/self/fd/%d' % fd, os.O_WRONLY)
-if isinstance(g, int): os.write(g, b'changed')`})
+if isinstance(g, int): os.write(g, b'changed'); say('changed')`})
 }
 
 // TestB2WithoutLandlock: at level full no file rule of Landlock closes procfs'
@@ -73,19 +76,33 @@ th.join(); say('raced', won)`})
 
 // TestB3StandardDescriptors: they are relayed, so none leads to a host file.
 func TestB3StandardDescriptors(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
-		for _, how := range []string{"<", ">>", "2>>"} {
-			a := hostile{name: "stdio " + how, body: `for n in (0, 1, 2):
+	body := `say('said'); print('told', file=sys.stderr, flush=True); got = sys.stdin.read() if os.environ['HOW'] == '<' else 'SECRET\n'
+for n in (0, 1, 2):
     for fl in (os.O_RDWR, os.O_WRONLY|os.O_TRUNC):
         g = t(os.open, '/proc/self/fd/%d' % n, fl)
         if isinstance(g, int) and stat.S_ISREG(os.fstat(g).st_mode): os.write(g, b'EVIL')
     if stat.S_ISREG(os.fstat(n).st_mode): t(os.fchmod, n, 0o777); t(os.ftruncate, n, 0)
-sys.stdout = open('/dev/null', 'w')`}
-			w := a.prepare(t, p)
-			before := w.lie(w.outside)
-			w.plain("bash", "-c", w.bin+" run --read "+w.base+"/tool -- python3 "+w.base+"/tool/attack.py "+how+w.outside+"/s")
-			if c := changes(before, w.lie(w.outside)); len(c) != 0 {
-				t.Errorf("%s: changed: %q, now %q", how, c, w.read(w.outside+"/s"))
+sys.exit(7 if got == 'SECRET\n' else 8)`
+	eachPerson(t, func(t *testing.T, p person) {
+		for how, want := range map[string]string{"<": "SECRET\n", ">>": "SECRET\nsaid\n", "2>>": "SECRET\ntold\n"} {
+			a := hostile{name: "stdio " + how, body: body}
+			for _, walls := range []bool{false, true} {
+				w := a.prepare(t, p)
+				before := w.lie(w.outside)
+				command := "python3 " + w.base + "/tool/attack.py "
+				if walls {
+					command = w.bin + " run --env HOW='" + how + "' --read " + w.base + "/tool -- " + command
+				}
+				w.setenv("HARMLESS", "1")
+				w.setenv("HOW", how)
+				r := w.plain("bash", "-c", command+how+" "+w.outside+"/s")
+				got, _, _ := strings.Cut(w.read(w.outside+"/s"), "carrel: ") // its own words go there, too
+				if (got == want) != walls || r.code != 7 {
+					t.Errorf("%s, walls %v: the file is %q, want %q: %s", how, walls, got, want, r)
+				}
+				if c := changes(before, w.lie(w.outside)); walls && how == "<" && len(c) != 0 {
+					t.Errorf("%s: changed: %q", how, c)
+				}
 			}
 		}
 	})
@@ -147,8 +164,10 @@ for n in (b'.vscode/new', b'.envrc', b'.git/hooks/post-commit'):
 func TestB12ForeignRoots(t *testing.T) {
 	body := `d = os.open('.', os.O_RDONLY); os.mkdir('jail'); os.mkdir('jail/in'); say(L.unshare(%s))
 %s
-for f in (lambda: os.mkdir('EVIL', dir_fd=d), lambda: os.open('EVIL', os.O_CREAT|os.O_WRONLY, dir_fd=d), lambda: os.unlink('file', dir_fd=d), lambda: os.rename('file', 'EVIL', src_dir_fd=d, dst_dir_fd=d), lambda: os.mkdir('/proc/1/cwd/EVIL'), lambda: os.symlink('x', '/EVIL')): say(t(f))`
+fs = [lambda: os.mkdir('EVIL', dir_fd=d), lambda: os.open('EVIL', os.O_CREAT|os.O_WRONLY, dir_fd=d), lambda: os.unlink('file', dir_fd=d), lambda: os.rename('file', 'EVIL', src_dir_fd=d, dst_dir_fd=d)]
+if os.environ.get('CARREL') == '1': fs += [lambda: os.mkdir('/proc/1/cwd/EVIL'), lambda: os.symlink('x', '/EVIL')]
+for f in fs: say(t(f))`
 	after := "ls | grep -x EVIL; cat file | grep -q one || echo EVIL"
-	hold(t, hostile{name: "chroot", flags: []string{"--nested", "userns"}, after: after, body: sprintf(body, "0x10000000", "say(t(os.chroot, 'jail'))")},
+	hold(t, hostile{name: "chroot", canary: true, flags: []string{"--nested", "userns"}, after: after, body: sprintf(body, "0x10000000", "say(t(os.chroot, 'jail'))")},
 		hostile{name: "mounts", flags: []string{"--nested", "full"}, after: after, body: sprintf(body, "0x10020000", "say(L.mount(b'jail', os.getcwd().encode(), None, 4096, None), L.mount(b'none', b'/tmp', b'tmpfs', 0, None))")})
 }

@@ -32,7 +32,8 @@ type hostile struct {
 }
 
 // attackPrelude is before every attack. It makes none where there are no walls:
-// CARREL is 1 inside and nowhere else, a canary is told that it may.
+// CARREL is 1 inside and nowhere else, a canary is told that it may. Inside it
+// first tries that an honest change works and a refused one does not.
 const attackPrelude = `import os, sys, ctypes, fcntl, time, threading, subprocess, signal, stat, errno, struct, socket, mmap, resource, array
 if os.environ.get('CARREL') != '1' and os.environ.get('HARMLESS') != '1': sys.exit('NO WALLS: the attack was not made')
 L = ctypes.CDLL(None, use_errno=True)
@@ -43,6 +44,9 @@ def sys_(n, *a):
     r = L.syscall(n, *[ctypes.c_long(x) if isinstance(x, int) else x for x in a])
     return r if r >= 0 else errno.errorcode.get(ctypes.get_errno(), '?')
 def say(*a): print(*a, flush=True)
+if os.environ.get('CARREL') == '1':
+    os.mkdir('honest')
+    if t(os.mkdir, '.devcontainer') != 'EACCES': say('NO WALL')
 `
 
 // hold makes the attacks, each in a world of its own, for everybody.
@@ -103,6 +107,9 @@ func (a *hostile) run(t *testing.T, w *world) {
 	}
 	if r.code != 0 || !strings.Contains(r.out, a.want) || a.never != "" && strings.Contains(r.out, a.never) || strings.Contains(r.out, "SECRET") {
 		t.Errorf("%s: want %q, not %q, and no secret: %s", a.name, a.want, a.never, r)
+	}
+	if strings.Contains(r.out, "NO WALL") || !w.record().paths[w.project+"/honest"] || !exists(w.project+"/honest") {
+		t.Errorf("%s: the broker is not there: %s", a.name, r)
 	}
 	if out := w.outsideSh(a.after); strings.Contains(out, "EVIL") {
 		t.Errorf("%s: outside: %s\ninside: %s", a.name, cut(out), r)
