@@ -50,6 +50,21 @@ say(L.unshare(0x10020000)); say(t(os.fchmod, fd, 0o4755))
 say('bind', L.mount(b'/proc/self/fd/%d' % fd, b'/tmp', None, 4096, None))`})
 }
 
+// TestB15ByDescriptor: what a descriptor of a protected file may not do to it,
+// where no mount is in the way: metadata of a repository deeper in the project.
+func TestB15ByDescriptor(t *testing.T) {
+	hold(t, hostile{name: "a file below", canary: true, setup: "git init -q sub; chmod 640 sub/.git/config; touch -d @1000 sub/.git/config", want: "EACCES EACCES EACCES",
+		after: `stat -c '%a %Y' sub/.git/config | grep -qx '640 1000' || echo EVIL`,
+		body: `fd = os.open('sub/.git/config', os.O_RDONLY); say(t(os.fchmod, fd, 0o666), t(os.utime, fd, (1, 1)), t(os.setxattr, fd, 'user.x', b'y'))
+for how in ('/proc/self/fd/%d' % fd, '/dev/fd/%d' % fd): t(os.chmod, how, 0o666); t(os.utime, how, (1, 1))`})
+}
+
+// TestB18Dots: ".." is the parent of where a link leads, not of the link.
+func TestB18Dots(t *testing.T) {
+	hold(t, hostile{name: "dots behind a link", want: "fine", after: "test -d e/made && test -f e/file && test ! -e d/made && test ! -e d/file || echo EVIL", body: `os.mkdir('d'); os.makedirs('e/f'); os.symlink('../e/f', 'd/l'); os.symlink(os.getcwd() + '/e/f', 'd/abs')
+os.mkdir('d/l/../made'); os.close(os.open('d/abs/../file', os.O_CREAT|os.O_WRONLY, 0o600)); say('fine')`})
+}
+
 // TestB18ResolvesInTheCallersRoot: no form of resolving leads through the
 // supervisor's own root.
 func TestB18ResolvesInTheCallersRoot(t *testing.T) {
@@ -66,7 +81,10 @@ say('fine')`})
 
 // TestB25Bind: a socket's name is the file that was asked for.
 func TestB25Bind(t *testing.T) {
-	hold(t, hostile{name: "a name with an at sign", want: "file True", body: `s = socket.socket(socket.AF_UNIX); say(t(s.bind, '@evil')); say('file', os.path.exists('@evil')); say(s.getsockname())`})
+	hold(t, hostile{name: "a name with an at sign", want: "file True", body: `s = socket.socket(socket.AF_UNIX); say(t(s.bind, '@evil')); say('file', os.path.exists('@evil')); say(s.getsockname())`},
+		hostile{name: "its text stays", want: "d/sock ./d/other abstract", body: `os.mkdir('d'); names = []
+for n in ('d/sock', './d/other'): s = socket.socket(socket.AF_UNIX); s.bind(n); names.append(s.getsockname()); s.listen(); c = socket.socket(socket.AF_UNIX); c.connect(n)
+s = socket.socket(socket.AF_UNIX); s.bind('\0here'); say(*names, 'abstract' if s.getsockname() == b'\0here' and not os.path.exists('here') else '')`})
 }
 
 // below is an attack on a pattern of the user by way of a parent.

@@ -2,6 +2,9 @@ package workspace
 
 import (
 	"os"
+	"unicode/utf8"
+
+	"carrel/internal/protect"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,4 +37,26 @@ func foldsCase(root string) bool {
 	defer f.Close()
 	flags, err := unix.IoctlGetInt(int(f.Fd()), unix.FS_IOC_GETFLAGS)
 	return err == nil && flags&flagCasefold != 0
+}
+
+// caseMatters says whether a path is protected, or may become so, only where
+// names are compared without case.
+func caseMatters(rel string) bool {
+	plain := true
+	for i := range len(rel) {
+		c := rel[i]
+		end := i+1 == len(rel) || rel[i+1] == '/'
+		if 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf || c == '~' || end && (c == '.' || c == ' ') {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return false
+	}
+	_, exact := protect.Name(rel, false)
+	_, folded := protect.Name(rel, true)
+	_, becomes := protect.Renamed(rel, false)
+	_, may := protect.Renamed(rel, true)
+	return exact != folded || becomes != may || len(protect.Within(rel, false)) != len(protect.Within(rel, true))
 }

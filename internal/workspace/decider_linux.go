@@ -21,14 +21,15 @@ type decider struct {
 	write   []string        // git directories outside the project that commits need
 	guarded []policy.Rule   // protected names that exist, by their own path
 	configs func(path string) bool
-	starts  map[string]bool // files that may be started
-	program policy.Reason   // why no others
+	folding func(dir string) bool // foldsCase
+	starts  map[string]bool       // files that may be started
+	program policy.Reason         // why no others
 	hidden  hidden
 	births
 }
 
 func newDecider(p *Prepared) *decider {
-	d := &decider{policy: p.Policy, project: p.place.project, git: p.place.git.common, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules, configs: p.isGitConfig,
+	d := &decider{policy: p.Policy, project: p.place.project, git: p.place.git.common, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules, configs: p.isGitConfig, folding: foldsCase,
 		fold: make(map[string]bool), births: births{born: make(map[string]bool), listed: make(map[string]bool)}}
 	for _, r := range d.roots {
 		d.fold[r] = foldsCase(r)
@@ -202,11 +203,23 @@ func (d *decider) relative(at string) string {
 	return strings.TrimPrefix(at, "/")
 }
 
+// folds says whether a name is compared without case: in the whole root, or in
+// a directory on the way that has a rule or a file system of its own. Those are
+// looked at only where it matters for the name.
 func (d *decider) folds(at string) bool {
 	for _, r := range d.roots {
-		if within(at, r) {
+		if !within(at, r) {
+			continue
+		}
+		if d.fold[r] || !caseMatters(strings.TrimPrefix(at[len(r):], "/")) {
 			return d.fold[r]
 		}
+		for dir := path.Dir(at); within(dir, r) && dir != r; dir = path.Dir(dir) {
+			if d.folding(dir) {
+				return true
+			}
+		}
+		return false
 	}
 	return false
 }
