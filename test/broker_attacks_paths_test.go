@@ -121,13 +121,16 @@ for n in ('root', 'cwd', 'ns/mnt'):
 
 // TestB5NoDirectories: no granted descriptor is a directory's; ".." stays below the root.
 func TestB5NoDirectories(t *testing.T) {
-	hold(t, hostile{name: "up", canary: true, body: `import os.path
+	hold(t, hostile{name: "up", canary: true, never: "MIRROR", body: `import os.path
+def mount(fd): return [l.split()[1] for l in open('/proc/self/fdinfo/%d' % fd) if l.startswith('mnt_id')][0]
+ours = {l.split()[0] for l in open('/proc/self/mountinfo')}
 rel = os.path.relpath(os.readlink('out'), os.getcwd())
 for p in ('.', 'd', '.vscode', '/', '/proc/self/cwd', '/proc/self/root'):
     t(os.mkdir, 'd')
     for fl in (os.O_RDONLY, os.O_RDONLY|os.O_CREAT, os.O_RDWR|os.O_DIRECTORY, os.O_PATH, os.O_TMPFILE|os.O_RDWR):
         fd = t(os.open, p, fl)
         if not isinstance(fd, int): continue
+        if stat.S_ISDIR(os.fstat(fd).st_mode) and mount(fd) not in ours: say('MIRROR', p, fl)
         for n in (rel, '../' + rel, '../../..' + os.readlink('out')):
             for w in (os.O_RDWR, os.O_RDWR|os.O_CREAT):
                 g = t(os.open, n + '/s', w, dir_fd=fd)
