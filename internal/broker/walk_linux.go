@@ -86,6 +86,9 @@ func (k *walker) leave(dirfd int32, why error) error {
 		if err := k.w.inRemoved(dirfd, &place{name: comp}); err != errRemoved {
 			return err
 		}
+		if k.creates && strings.HasSuffix(k.rest, "/") && strings.Trim(rest, "/") == "" {
+			return unix.EISDIR
+		}
 		return unix.ENOENT // nothing has a name there
 	default:
 		return why
