@@ -30,7 +30,7 @@ build:
 # -json: the tally counts, and refuses skips whose reason is not listed.
 test: setup
 	$(GO) build -o bin/tally ./internal/tally
-	$(GO) test -json -count=1 -timeout=8m ./... </dev/null | bin/tally -allow test/allowed-skips -counts "$(COUNTS)"
+	$(GO) test -json -count=1 -timeout=20m ./... </dev/null | bin/tally -allow test/allowed-skips -counts "$(COUNTS)"
 
 # What the tests use of the system, as root; anyone else is told the one command.
 setup:
