@@ -125,12 +125,23 @@ func (w *worker) drop() {
 	w.procs = procs{}
 }
 
-// link names what a directory argument refers to, below the caller's directory.
+// procLink names what a directory argument refers to, below the caller's directory.
 func procLink(dirfd int32) string {
 	if dirfd == unix.AT_FDCWD {
 		return "cwd"
 	}
 	return "fd/" + strconv.Itoa(int(dirfd))
+}
+
+// ofCaller opens, as a path only, what a link of the caller's directory in
+// procfs means: the caller's own root, working directory or descriptor.
+func (w *worker) ofCaller(link string, flags int) (int, error) {
+	fd := -1
+	err := w.proc(w.call.TID, func(dir int) (e error) {
+		fd, e = unix.Openat(dir, link, unix.O_PATH|unix.O_CLOEXEC|flags, 0)
+		return e
+	})
+	return fd, err
 }
 
 // callerFD opens, as a path only, what the caller has at fd.
@@ -211,11 +222,18 @@ func (w *worker) dirPath(fd int, base bool) (string, error) {
 
 // fdPath reads where one of our own descriptors is now.
 func (w *worker) fdPath(fd int) (string, error) {
-	n, err := unix.Readlinkat(w.b.self, strconv.Itoa(fd), w.link[:])
-	if err != nil {
+	return w.readLink(w.b.self, strconv.Itoa(fd))
+}
+
+// readLink reads where a symlink leads.
+func (w *worker) readLink(dir int, name string) (string, error) {
+	n, err := unix.Readlinkat(dir, name, w.link[:])
+	switch {
+	case err != nil:
 		return "", err
-	}
-	if n == len(w.link) {
+	case n == 0:
+		return "", unix.ENOENT
+	case n == len(w.link):
 		return "", unix.ENAMETOOLONG
 	}
 	return string(w.link[:n]), nil

@@ -38,6 +38,11 @@ func (r *request) changes() bool {
 	return r.writes() || r.flags&(unix.O_CREAT|unix.O_TRUNC|tmpfile) != 0
 }
 
+// exclusive says that the open has to make the file.
+func (r *request) exclusive() bool {
+	return r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL
+}
+
 // nonsense says that the flags contradict each other: the kernel answers
 // EINVAL before it looks at any name.
 func (r *request) nonsense() bool {
@@ -103,7 +108,7 @@ func (w *worker) carryOpen(r *request) (int64, error) {
 		return 0, errNotMine
 	}
 	if fd, ok := procDescriptor(r.path); ok {
-		if r.flags&unix.O_NOFOLLOW != 0 || r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL {
+		if r.flags&unix.O_NOFOLLOW != 0 || r.exclusive() {
 			return 0, errNotMine // ELOOP, EEXIST
 		}
 		return w.reopen(r, fd)
@@ -154,15 +159,17 @@ func (w *worker) openPlace(r *request, p *place) (val int64, next string, err er
 	}
 	if l.kind == KindSymlink && !slash {
 		switch {
-		case r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL:
+		case r.exclusive():
 			return 0, "", unix.EEXIST
 		case r.flags&unix.O_NOFOLLOW != 0 && r.flags&unix.O_DIRECTORY != 0:
 			return 0, "", unix.ENOTDIR
 		case r.flags&unix.O_NOFOLLOW != 0:
 			return 0, "", unix.ELOOP
 		}
-		next, err = readLink(p)
-		return 0, next, err
+		if next, err = w.readLink(p.dir, p.name); err != nil {
+			return 0, "", errNotMine
+		}
+		return 0, next, nil
 	}
 	if !w.ours(p.path) {
 		return 0, "", errNotMine
@@ -188,15 +195,6 @@ func openOther(r *request, kind Kind) error {
 		return unix.EEXIST
 	}
 	return unix.EISDIR
-}
-
-func readLink(p *place) (string, error) {
-	var buf [pathMax]byte
-	n, err := unix.Readlinkat(p.dir, p.name, buf[:])
-	if err != nil || n == 0 || n == len(buf) {
-		return "", errNotMine
-	}
-	return string(buf[:n]), nil
 }
 
 func (w *worker) openNew(r *request, p *place) (int64, error) {
@@ -237,7 +235,7 @@ func takeBack(p *place, fd int) {
 // openExisting opens a regular file that is there. Truncation comes after the
 // descriptor has a number in the caller: a full table must not cost the content.
 func (w *worker) openExisting(r *request, p *place, l look) (int64, error) {
-	if strings.HasSuffix(p.name, "/") && r.flags&(unix.O_CREAT|unix.O_EXCL) != unix.O_CREAT|unix.O_EXCL {
+	if strings.HasSuffix(p.name, "/") && !r.exclusive() {
 		return 0, unix.ENOTDIR
 	}
 	ch := Change{Op: OpOpen, Path: p.path, Kind: KindFile, Dir: p.dir, Name: p.name, ToDir: -1}
@@ -246,7 +244,7 @@ func (w *worker) openExisting(r *request, p *place, l look) (int64, error) {
 
 func (w *worker) openFile(r *request, ch *Change, open func(flags int) (int, error)) (int64, error) {
 	switch {
-	case r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL:
+	case r.exclusive():
 		return 0, unix.EEXIST
 	case r.flags&unix.O_DIRECTORY != 0:
 		return 0, unix.ENOTDIR

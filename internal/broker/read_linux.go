@@ -39,8 +39,7 @@ func (b *Broker) readToo() error {
 // has taken the path's place. Everything else meets the read-only mount, or
 // what is there already.
 func (r *request) reads() bool {
-	exclusive := r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL
-	return r.flags&unix.O_PATH == 0 && !r.writes() && !exclusive && r.flags&(unix.O_TRUNC|tmpfile) == 0
+	return r.flags&unix.O_PATH == 0 && !r.writes() && !r.exclusive() && r.flags&(unix.O_TRUNC|tmpfile) == 0
 }
 
 func (w *worker) read(r *request) (int64, error) {
@@ -190,12 +189,12 @@ func (w *worker) readNewFile(r *request) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if n, err := unix.Readlinkat(parent, name, w.link[:]); err == nil {
-		if w.away || r.flags&unix.O_NOFOLLOW != 0 || n == 0 || n == len(w.link) {
+	if text, err := w.readLink(parent, name); err == nil {
+		if w.away || r.flags&unix.O_NOFOLLOW != 0 {
 			return 0, unix.ELOOP
 		}
-		if r.path = string(w.link[:n]); r.path[0] != '/' { // it leads to a name that is not there yet
-			r.path = at + "/" + r.path
+		if r.path = text; text[0] != '/' { // it leads to a name that is not there yet
+			r.path = at + "/" + text
 		}
 		return 0, unix.ESTALE
 	}

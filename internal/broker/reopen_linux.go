@@ -12,13 +12,10 @@ func (w *worker) openWalked(r *request) (int64, error) {
 	if r.path == "" {
 		return 0, unix.ENOENT
 	}
-	follow := uint64(r.flags & unix.O_NOFOLLOW)
-	if r.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL {
-		follow = unix.O_NOFOLLOW
-	}
-	k := walker{w: w, tid: w.call.TID, creates: r.flags&unix.O_CREAT != 0, scope: r.resolve &^ resolveCached}
+	named := r.flags&unix.O_NOFOLLOW != 0
+	k := walker{w: w, nofollow: named || r.exclusive(), creates: r.flags&unix.O_CREAT != 0, pinned: named, scope: r.resolve &^ resolveCached}
 	defer k.close()
-	fd, err := k.walk(r.dirfd, r.path, follow)
+	fd, err := k.inMirror(r.dirfd, r.path)
 	if err == errRemoved {
 		err = errNotMine
 	}

@@ -123,15 +123,15 @@ func (w *worker) base(tid uint32, dirfd int32) (int, error) {
 		return fd, nil
 	}
 	for range 3 { // the directory may be renamed between two looks
-		n := 0
+		var at string
 		err := w.proc(tid, func(dir int) (e error) {
-			n, e = unix.Readlinkat(dir, link, w.link[:])
+			at, e = w.readLink(dir, link)
 			return e
 		})
-		if err != nil || n == len(w.link) || n == 0 || w.link[0] != '/' {
+		if err != nil || at[0] != '/' {
 			return -1, errNotMine
 		}
-		fd, err := w.named(string(w.link[:n]), unix.O_DIRECTORY)
+		fd, err := w.named(at, unix.O_DIRECTORY)
 		if err != nil {
 			continue
 		}
@@ -175,7 +175,7 @@ func (w *worker) resolve(tid uint32, dirfd int32, path string) (place, error) {
 	}
 	if err != nil && dir != "" {
 		p.own = true
-		p.dir, err = w.walk(tid, dirfd, dir, unix.O_DIRECTORY)
+		p.dir, err = w.walk(dirfd, dir, unix.O_DIRECTORY)
 	}
 	if err == errRemoved {
 		err = w.inRemoved(dirfd, &p)
@@ -293,7 +293,7 @@ func (w *worker) find(tid uint32, dirfd int32, path string, follow bool) (object
 		fd, err = w.beneath(tid, dirfd, path, flags)
 	}
 	if err != nil {
-		if fd, err = w.walk(tid, dirfd, path, flags); err == errRemoved {
+		if fd, err = w.walk(dirfd, path, flags); err == errRemoved {
 			err = errNotMine // it is the directory itself
 		}
 	}

@@ -19,9 +19,9 @@ func (w *worker) see(dirfd int32, path string, follow bool) (int, error) {
 	}
 	root := w.b.config.View
 	if w.away {
-		own, err := w.ofCaller("root")
+		own, err := w.ofCaller("root", unix.O_DIRECTORY)
 		if err != nil {
-			return -1, err
+			return -1, unix.EACCES
 		}
 		defer unix.Close(own)
 		root = own
@@ -46,8 +46,9 @@ func (w *worker) see(dirfd int32, path string, follow bool) (int, error) {
 		fd, err = w.open(from, path, flags, resolve|unix.RESOLVE_NO_SYMLINKS)
 	}
 	if err == unix.ELOOP || err == unix.EXDEV {
-		s := stroll{w: w, root: root, rest: path}
-		return s.walk(from, follow)
+		k := walker{w: w, root: root, fenced: true, procfs: (*walker).asCaller, nofollow: !follow, cur: from, rest: path}
+		defer k.close()
+		return k.walk()
 	}
 	return fd, err
 }
@@ -55,7 +56,11 @@ func (w *worker) see(dirfd int32, path string, follow bool) (int, error) {
 // standing opens the directory that a relative path of the caller begins at.
 func (w *worker) standing(dirfd int32) (int, error) {
 	if dirfd == unix.AT_FDCWD {
-		return w.ofCaller("cwd")
+		fd, err := w.ofCaller("cwd", unix.O_DIRECTORY)
+		if err != nil {
+			return -1, unix.EACCES
+		}
+		return fd, nil
 	}
 	fd, err := w.callerFD(w.call.TID, dirfd)
 	if err != nil {
@@ -69,165 +74,42 @@ func (w *worker) standing(dirfd int32) (int, error) {
 	return fd, nil
 }
 
-// ofCaller follows a link of the caller's directory in procfs.
-func (w *worker) ofCaller(link string) (int, error) {
-	fd := -1
-	err := w.proc(w.call.TID, func(dir int) (e error) {
-		fd, e = unix.Openat(dir, link, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		return e
-	})
-	if err != nil {
-		return -1, unix.EACCES
+// asCaller follows a link of the workspace's procfs as if the caller did. Some
+// are texts; the magic ones, which the kernel tells apart, are the things
+// themselves.
+func (k *walker) asCaller(_ int, name string, st *unix.Stat_t) (bool, error) {
+	if st.Dev != k.w.b.procDev {
+		return false, nil
 	}
-	return fd, nil
-}
-
-// stroll resolves a path step by step, where one openat2 does not do: through
-// links that procfs answers for the caller and nobody else, and up from a
-// directory that is not the root.
-type stroll struct {
-	w     *worker
-	root  int
-	cur   int
-	rest  string
-	links int
-}
-
-func (s *stroll) walk(from int, follow bool) (int, error) {
-	if s.rest[0] == '/' {
-		from = s.root
-	}
-	var err error
-	if s.cur, err = again(from); err != nil {
-		return -1, err
-	}
-	directory := false
-	for {
-		s.rest = strings.TrimLeft(s.rest, "/")
-		if s.rest == "" {
-			break
-		}
-		name := s.rest
-		if i := strings.IndexByte(name, '/'); i >= 0 {
-			name = name[:i]
-		}
-		s.rest = s.rest[len(name):]
-		last := strings.Trim(s.rest, "/") == ""
-		directory = last && s.rest != ""
-		if err := s.step(name, !last || follow || directory); err != nil {
-			unix.Close(s.cur)
-			return -1, err
-		}
-	}
-	var st unix.Stat_t
-	if directory && (unix.Fstat(s.cur, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR) {
-		unix.Close(s.cur)
-		return -1, unix.ENOTDIR
-	}
-	return s.cur, nil
-}
-
-// again opens a directory a second time.
-func again(dir int) (int, error) {
-	return unix.Openat(dir, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-}
-
-func (s *stroll) step(name string, follow bool) error {
-	if name == "." || name == ".." {
-		return s.dots(name)
-	}
-	fd, err := s.w.open(s.cur, name, unix.O_NOFOLLOW, below)
-	if err != nil {
-		return err
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		unix.Close(fd)
-		return err
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFLNK || !follow {
-		s.to(fd)
-		return nil
-	}
-	defer unix.Close(fd)
-	if s.links++; s.links > maxLinks {
-		return unix.ELOOP
-	}
-	if st.Dev == s.w.b.procDev {
-		return s.throughProcfs(fd, name)
-	}
-	return s.throughLink(fd)
-}
-
-func (s *stroll) to(fd int) {
-	unix.Close(s.cur)
-	s.cur = fd
-}
-
-func (s *stroll) dots(name string) error {
-	var here, top unix.Stat_t
-	if unix.Fstat(s.cur, &here) == nil && unix.Fstat(s.root, &top) == nil && here.Dev == top.Dev && here.Ino == top.Ino {
-		name = "."
-	}
-	fd, err := unix.Openat(s.cur, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err == nil {
-		s.to(fd)
-	}
-	return err
-}
-
-func (s *stroll) throughLink(fd int) error {
-	n, err := unix.Readlinkat(fd, "", s.w.link[:])
-	switch {
-	case err != nil:
-		return err
-	case n == 0:
-		return unix.ENOENT
-	case n == len(s.w.link) || n+len(s.rest) > 16*pathMax:
-		return unix.ENAMETOOLONG
-	}
-	return s.aside(string(s.w.link[:n]))
-}
-
-// aside goes on with a link's text in place of the link.
-func (s *stroll) aside(text string) error {
-	s.rest = text + s.rest
-	if text[0] != '/' {
-		return nil
-	}
-	fd, err := again(s.root)
-	if err == nil {
-		s.to(fd)
-	}
-	return err
-}
-
-// throughProcfs follows a link of procfs as if the caller did. At its top these
-// are texts; below, they are the things themselves.
-func (s *stroll) throughProcfs(fd int, name string) error {
 	var dir unix.Stat_t
-	if err := unix.Fstat(s.cur, &dir); err != nil {
-		return err
+	if err := unix.Fstat(k.cur, &dir); err != nil {
+		return true, err
 	}
 	if dir.Ino == procRoot {
 		if name != "self" && name != "thread-self" {
-			return s.throughLink(fd)
+			return false, nil
 		}
-		text, err := s.w.itself(name)
+		text, err := k.w.itself(name)
 		if err != nil {
-			return err
+			return true, err
 		}
-		return s.aside(text)
+		return true, k.aside(text)
 	}
-	at, err := s.w.fdPath(s.cur)
-	if err != nil || s.w.stageOnly(at+"/"+name) {
-		return unix.EACCES
+	at, err := k.w.fdPath(k.cur)
+	if err != nil || k.w.stageOnly(at+"/"+name) {
+		return true, unix.EACCES
 	}
-	thing, err := unix.Openat(s.cur, name, unix.O_PATH|unix.O_CLOEXEC, 0)
+	thing, err := k.w.open(k.cur, name, 0, below)
+	if err == unix.EXDEV {
+		return false, nil // a text that leads out of procfs: not by our own root
+	}
+	if err == unix.ELOOP {
+		thing, err = unix.Openat(k.cur, name, unix.O_PATH|unix.O_CLOEXEC, 0)
+	}
 	if err == nil {
-		s.to(thing)
+		k.to(thing, true)
 	}
-	return err
+	return true, err
 }
 
 // itself is what self and thread-self say to the caller.

@@ -1,31 +1,41 @@
 package broker
 
 import (
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// walker resolves a path of a caller component by component, where one
-// openat2(2) cannot give the caller's own answer: it knows the caller's magic
-// links, leaves a directory by ".." without searching those above it, and its
-// errors are those that the kernel has for the caller.
+// walker resolves a path component by component, where one openat2(2) cannot
+// give the caller's own answer: it leaves a directory by ".." without searching
+// those above it, and knows what links of procfs mean to the caller. For changes
+// it walks in the mirror, see mirrorwalk_linux.go, for reading in the mounts that
+// the caller has, see see_linux.go.
 type walker struct {
-	w       *worker
-	tid     uint32
-	cur     int
-	own     bool // cur is the walker's to close
-	links   int
-	rest    string
-	dir     bool   // what is found has to be a directory
-	root    int    // what absolute links mean
-	creates bool   // for an open with O_CREAT
-	scope   uint64 // RESOLVE_ flags that the caller asked for
-	missing string // the last component, where only that is not there: in cur
+	w      *worker
+	root   int  // what absolute links mean
+	fenced bool // ".." does not leave root, which may have something above it
+	// procfs follows a link of procfs, the entry name of cur, or says false: then
+	// its text is what it means.
+	procfs   func(k *walker, fd int, name string, st *unix.Stat_t) (bool, error)
+	nofollow bool   // a symlink at the end is what is found
+	dir      bool   // what is found has to be a directory
+	creates  bool   // for an open with O_CREAT
+	pinned   bool   // parent is asked for
+	scope    uint64 // RESOLVE_ flags that the caller asked for
+
+	cur   int
+	own   bool // cur is the walker's to close
+	rest  string
+	links int
+
+	missing string // the last component, where only that is not there: in cur, with creates
 	last    string // the last component that was looked at
 	parent  int    // where it was found, the walker's to close; 0 if it was no file
 }
+
+// maxText bounds what is left to walk, with the texts of all links on the way.
+const maxText = 16 * pathMax
 
 // close lets go of what the walk has pinned.
 func (k *walker) close() {
@@ -33,85 +43,6 @@ func (k *walker) close() {
 	if k.parent > 0 {
 		unix.Close(k.parent)
 	}
-}
-
-// walk is open for a path of a caller. With O_NOFOLLOW a symlink at the end is
-// what is found.
-func (w *worker) walk(tid uint32, dirfd int32, path string, flags uint64) (int, error) {
-	k := walker{w: w, tid: tid}
-	defer k.close()
-	return k.walk(dirfd, path, flags)
-}
-
-func (k *walker) walk(dirfd int32, path string, flags uint64) (int, error) {
-	k.cur, k.root, k.rest, k.dir = k.w.b.config.Mirror, k.w.b.config.Mirror, path, flags&unix.O_DIRECTORY != 0
-	if path[0] == '/' && k.scope&unix.RESOLVE_BENEATH != 0 {
-		return -1, unix.EXDEV
-	}
-	if path[0] != '/' || k.scope&unix.RESOLVE_IN_ROOT != 0 {
-		base, err := k.w.base(k.tid, dirfd)
-		if err == errNotMine || err == errRemoved {
-			err = k.leave(dirfd, err)
-		} else if err == nil {
-			k.to(base, false)
-		}
-		if err != nil {
-			return -1, err
-		}
-		if k.scope&(unix.RESOLVE_IN_ROOT|unix.RESOLVE_BENEATH) != 0 {
-			k.root = base
-		}
-	}
-	for k.rest = strings.TrimLeft(k.rest, "/"); k.rest != ""; k.rest = strings.TrimLeft(k.rest, "/") {
-		if err := k.step(flags&unix.O_NOFOLLOW != 0); err != nil {
-			return -1, k.answer(err)
-		}
-	}
-	return k.found()
-}
-
-// leave goes up from a directory that the mirror does not show, as it has been
-// removed or cannot be reached any more: its parent may still be there.
-func (k *walker) leave(dirfd int32, why error) error {
-	if k.scope&(unix.RESOLVE_IN_ROOT|unix.RESOLVE_BENEATH) != 0 {
-		return errNotMine
-	}
-	comp, rest, _ := strings.Cut(k.rest, "/")
-	for comp == "." && rest != "" {
-		comp, rest, _ = strings.Cut(strings.TrimLeft(rest, "/"), "/")
-	}
-	switch {
-	case comp == "..":
-	case comp != "." && comp != "" && why == errRemoved:
-		if err := k.w.inRemoved(dirfd, &place{name: comp}); err != errRemoved {
-			return err
-		}
-		if k.creates && strings.HasSuffix(k.rest, "/") && strings.Trim(rest, "/") == "" {
-			return unix.EISDIR
-		}
-		return unix.ENOENT // nothing has a name there
-	default:
-		return why
-	}
-	k.rest = rest
-	at := -1
-	err := k.w.proc(k.tid, func(dir int) (e error) {
-		at, e = unix.Openat(dir, procLink(dirfd)+"/..", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		return e
-	})
-	if err != nil {
-		return k.answer(err)
-	}
-	o, alone, err := k.w.mirrored(at)
-	if err != nil {
-		return err
-	}
-	if alone {
-		o.close()
-		return errNotMine
-	}
-	k.to(o.fd, true)
-	return nil
 }
 
 // to goes to another directory.
@@ -122,8 +53,19 @@ func (k *walker) to(fd int, own bool) {
 	k.cur, k.own = fd, own
 }
 
+// walk takes what is left of the path, from cur on. What it finds is the
+// caller's to close.
+func (k *walker) walk() (int, error) {
+	for k.rest = strings.TrimLeft(k.rest, "/"); k.rest != ""; k.rest = strings.TrimLeft(k.rest, "/") {
+		if err := k.step(); err != nil {
+			return -1, err
+		}
+	}
+	return k.found()
+}
+
 // step takes one component.
-func (k *walker) step(nofollow bool) error {
+func (k *walker) step() error {
 	name, rest, slash := strings.Cut(k.rest, "/")
 	last := strings.Trim(rest, "/") == ""
 	k.rest, k.last = rest, name
@@ -131,28 +73,11 @@ func (k *walker) step(nofollow bool) error {
 	if k.creates && last && slash && name != "." && name != ".." {
 		return k.unsearched(unix.EISDIR) // whatever is there
 	}
-	if (name == "self" || name == "thread-self") && k.inProc(k.cur) {
-		return k.magic()
-	}
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: below | k.scope&unix.RESOLVE_NO_XDEV}
-	if name == ".." {
-		if k.scope&(unix.RESOLVE_IN_ROOT|unix.RESOLVE_BENEATH) != 0 && sameFile(k.cur, k.root) {
-			if k.scope&unix.RESOLVE_BENEATH != 0 {
-				return k.unsearched(unix.EXDEV)
-			}
-			name = "."
-		} else { // not below anything; the mirror's root has nothing above it
-			how.Resolve = unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | k.scope&unix.RESOLVE_NO_XDEV
-		}
-	}
-	fd, err := unix.Openat2(k.cur, name, &how)
-	if err == unix.ENOENT && last && !k.inProc(k.cur) {
-		k.missing = name
-		if k.dir {
-			k.missing += "/"
-		}
-	}
+	fd, err := k.open(name)
 	if err != nil {
+		if err == unix.ENOENT && last && k.creates {
+			k.miss(name)
+		}
 		return err
 	}
 	var st unix.Stat_t
@@ -160,20 +85,49 @@ func (k *walker) step(nofollow bool) error {
 		unix.Close(fd)
 		return err
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFLNK || nofollow && last && !k.dir {
-		if last && st.Mode&unix.S_IFMT == unix.S_IFREG {
-			k.parent, _ = unix.FcntlInt(uintptr(k.cur), unix.F_DUPFD_CLOEXEC, 1)
-		}
-		k.to(fd, true)
-		return nil
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK && !(k.nofollow && last && !k.dir) {
+		defer unix.Close(fd)
+		return k.follow(fd, name, &st)
 	}
-	defer unix.Close(fd)
-	return k.follow(fd, &st)
+	if k.pinned && last && st.Mode&unix.S_IFMT == unix.S_IFREG {
+		k.parent, _ = unix.FcntlInt(uintptr(k.cur), unix.F_DUPFD_CLOEXEC, 1)
+	}
+	k.to(fd, true)
+	return nil
+}
+
+// open opens one component, never what a link leads to.
+func (k *walker) open(name string) (int, error) {
+	mounts := k.scope & unix.RESOLVE_NO_XDEV
+	if name == ".." && k.fenced && sameFile(k.cur, k.root) {
+		if k.scope&unix.RESOLVE_BENEATH != 0 {
+			return -1, k.unsearched(unix.EXDEV)
+		}
+		name = "."
+	}
+	if name == ".." { // not below anything; the mirror's root has nothing above it
+		return unix.Openat2(k.cur, name, &unix.OpenHow{
+			Flags:   unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+			Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | mounts,
+		})
+	}
+	return k.w.open(k.cur, name, unix.O_NOFOLLOW, below|mounts)
+}
+
+// miss notes the name that is not there.
+func (k *walker) miss(name string) {
+	if inProc(k.cur) {
+		return
+	}
+	k.missing = name
+	if k.dir {
+		k.missing += "/"
+	}
 }
 
 // unsearched is err, if the directory that the walk is in may be searched.
 func (k *walker) unsearched(err error) error {
-	fd, e := unix.Openat2(k.cur, ".", &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: below})
+	fd, e := k.w.open(k.cur, ".", 0, below)
 	if e != nil {
 		return e
 	}
@@ -182,23 +136,42 @@ func (k *walker) unsearched(err error) error {
 }
 
 // follow goes on where a symlink leads.
-func (k *walker) follow(fd int, st *unix.Stat_t) error {
+func (k *walker) follow(fd int, name string, st *unix.Stat_t) error {
 	if k.links++; k.links > maxLinks || k.scope&unix.RESOLVE_NO_SYMLINKS != 0 {
 		return unix.ELOOP
 	}
-	if k.inProc(fd) {
-		return errNotMine // a magic link is more than its text
-	}
-	var dir unix.Stat_t
-	const shared = unix.S_ISVTX | unix.S_IWOTH
-	if err := unix.Fstat(k.cur, &dir); err != nil {
+	if done, err := k.procfs(k, fd, name, st); done || err != nil {
 		return err
-	} else if dir.Mode&shared == shared && st.Uid != uint32(unix.Geteuid()) && st.Uid != dir.Uid {
-		return unix.EACCES // fs.protected_symlinks
 	}
-	text, err := readLink(&place{dir: fd})
+	if err := k.trusted(st); err != nil {
+		return err
+	}
+	text, err := k.w.readLink(fd, "")
 	if err != nil {
 		return err
+	}
+	return k.aside(text)
+}
+
+// trusted keeps to fs.protected_symlinks, as the kernel does for what it follows.
+func (k *walker) trusted(link *unix.Stat_t) error {
+	var dir unix.Stat_t
+	if err := unix.Fstat(k.cur, &dir); err != nil {
+		return err
+	}
+	const shared = unix.S_ISVTX | unix.S_IWOTH
+	if dir.Mode&shared == shared && link.Uid != uint32(unix.Geteuid()) && link.Uid != dir.Uid {
+		if on, err := readAll("/proc/sys/fs/protected_symlinks"); err != nil || on != "0\n" {
+			return unix.EACCES
+		}
+	}
+	return nil
+}
+
+// aside goes on with a link's text in place of the link.
+func (k *walker) aside(text string) error {
+	if len(text)+len(k.rest) > maxText {
+		return unix.ENAMETOOLONG
 	}
 	if k.rest != "" {
 		text += "/" + k.rest
@@ -216,66 +189,11 @@ func (k *walker) follow(fd int, st *unix.Stat_t) error {
 	return nil
 }
 
-// magic follows a link of the caller's own directory in procfs.
-func (k *walker) magic() error {
-	if k.scope != 0 {
-		return errNotMine
-	}
-	var name [2]string
-	rest := k.rest
-	for i := range name {
-		name[i], rest, _ = strings.Cut(strings.TrimLeft(rest, "/"), "/")
-		if i == 0 && name[0] != "fd" {
-			break
-		}
-	}
-	switch name[0] {
-	case "root":
-		k.to(k.w.b.config.Mirror, false)
-	case "cwd", "fd":
-		fd := int32(unix.AT_FDCWD)
-		if name[0] == "fd" {
-			n, err := strconv.ParseUint(name[1], 10, 31)
-			if err != nil {
-				return errNotMine
-			}
-			fd = int32(n)
-		}
-		base, err := k.w.baseOf(k.tid, fd)
-		if err != nil {
-			return errNotMine
-		}
-		k.to(base, false)
-	default:
-		return errNotMine
-	}
-	k.rest = rest
-	return nil
-}
-
-func (k *walker) inProc(fd int) bool {
-	var fs unix.Statfs_t
-	return unix.Fstatfs(fd, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC
-}
-
-// answer is what the caller gets for an error on the way.
-func (k *walker) answer(err error) error {
-	switch err {
-	case unix.EXDEV, unix.EISDIR:
-		return err
-	case unix.ENOENT, unix.ENOTDIR, unix.EACCES, unix.ELOOP, unix.ENAMETOOLONG:
-		if !k.inProc(k.cur) { // procfs shows everybody something else
-			return err
-		}
-	}
-	return errNotMine
-}
-
 func (k *walker) found() (int, error) {
 	if k.dir {
 		var st unix.Stat_t
 		if err := unix.Fstat(k.cur, &st); err != nil {
-			return -1, errNotMine
+			return -1, err
 		}
 		if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 			return -1, unix.ENOTDIR
@@ -285,9 +203,14 @@ func (k *walker) found() (int, error) {
 	if !k.own {
 		var err error
 		if fd, err = unix.FcntlInt(uintptr(k.cur), unix.F_DUPFD_CLOEXEC, 0); err != nil {
-			return -1, errNotMine
+			return -1, err
 		}
 	}
 	k.cur, k.own = -1, false
 	return fd, nil
+}
+
+func inProc(fd int) bool {
+	var fs unix.Statfs_t
+	return unix.Fstatfs(fd, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC
 }

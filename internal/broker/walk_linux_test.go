@@ -2,8 +2,10 @@ package broker
 
 import (
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -29,8 +31,11 @@ func asCaller(t *testing.T, dir string, do func(w *worker, tid uint32)) {
 		self, _ := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		var ns unix.Stat_t
 		err = unix.Stat("/proc/self/ns/mnt", &ns)
-		w := &worker{b: &Broker{config: Config{Mirror: root, View: root, Roots: []string{dir}}, self: self, mountNS: ns.Ino}, cwd: -1}
-		do(w, uint32(unix.Gettid()))
+		var proc unix.Stat_t
+		must(t, unix.Stat("/proc", &proc))
+		w := &worker{b: &Broker{config: Config{Mirror: root, View: root, Roots: []string{dir}}, self: self, mountNS: ns.Ino, procDev: proc.Dev}, cwd: -1}
+		w.call.TID = uint32(unix.Gettid())
+		do(w, w.call.TID)
 		w.drop()
 		w.b.pins.drop()
 		unix.Close(root)
@@ -42,9 +47,22 @@ func asCaller(t *testing.T, dir string, do func(w *worker, tid uint32)) {
 	}
 }
 
-// TestWalkIsTheKernels: whatever a walk answers, the kernel would have answered:
-// the same file or the same errno.
-func TestWalkIsTheKernels(t *testing.T) {
+// TestWalksAreTheKernels: whatever a walk answers, the kernel would have answered:
+// the same file or the same errno. In the mirror it may leave it to the kernel.
+func TestWalksAreTheKernels(t *testing.T) {
+	t.Run("mirror", func(t *testing.T) {
+		walksAreTheKernels(t, []int{0, unix.O_NOFOLLOW, unix.O_DIRECTORY}, func(w *worker, dirfd int32, path string, flags int) (int, error) {
+			return w.walk(dirfd, path, uint64(flags))
+		})
+	})
+	t.Run("view", func(t *testing.T) {
+		walksAreTheKernels(t, []int{0, unix.O_NOFOLLOW}, func(w *worker, dirfd int32, path string, flags int) (int, error) {
+			return w.see(dirfd, path, flags&unix.O_NOFOLLOW == 0)
+		})
+	})
+}
+
+func walksAreTheKernels(t *testing.T, allFlags []int, walk func(w *worker, dirfd int32, path string, flags int) (int, error)) {
 	dir := t.TempDir()
 	for _, d := range []string{"d", "d/e", "d/e/f", "closed", "closed/in"} {
 		must(t, os.Mkdir(dir+"/"+d, 0o755))
@@ -58,13 +76,14 @@ func TestWalkIsTheKernels(t *testing.T) {
 	must(t, os.Chmod(dir+"/closed", 0o600))
 	defer os.Chmod(dir+"/closed", 0o755)
 	parts := []string{"d", "e", "f", "file", "up", "loop", "abs", "slash", "none", "proc", "back", "closed", "in", "..", ".", "", "missing"}
-	asCaller(t, dir, func(w *worker, tid uint32) {
+	asCaller(t, dir, func(w *worker, _ uint32) {
 		e, err := unix.Open(dir+"/d/e", unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		defer unix.Close(e)
+		open := descriptors(t)
 		answered := 0
 		rapid.Check(t, func(t *rapid.T) {
 			path := rapid.SampledFrom([]string{"", "", dir + "/", "/proc/thread-self/cwd/", "/proc/thread-self/fd/" + strconv.Itoa(e) + "/"}).Draw(t, "start")
@@ -75,11 +94,11 @@ func TestWalkIsTheKernels(t *testing.T) {
 				path += rapid.SampledFrom(parts).Draw(t, "part")
 			}
 			dirfd := rapid.SampledFrom([]int{unix.AT_FDCWD, e, 900}).Draw(t, "dirfd")
-			flags := rapid.SampledFrom([]int{0, unix.O_NOFOLLOW, unix.O_DIRECTORY}).Draw(t, "flags")
+			flags := rapid.SampledFrom(allFlags).Draw(t, "flags")
 			if path == "" {
 				return
 			}
-			fd, got := w.walk(tid, int32(dirfd), path, uint64(flags))
+			fd, got := walk(w, int32(dirfd), path, flags)
 			native, want := unix.Openat(dirfd, path, unix.O_PATH|unix.O_CLOEXEC|flags, 0)
 			if got == nil {
 				defer unix.Close(fd)
@@ -97,6 +116,46 @@ func TestWalkIsTheKernels(t *testing.T) {
 		})
 		if answered < 50 {
 			t.Errorf("only %d paths were answered", answered)
+		}
+		w.drop()
+		if left := descriptors(t); left > open {
+			t.Errorf("%d descriptors were open before and %d are now", open, left)
+		}
+	})
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	names, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	return len(names)
+}
+
+// TestProcfsTextsStayInside: a link of procfs that is a text leads through the
+// caller's root and not through ours.
+func TestProcfsTextsStayInside(t *testing.T) {
+	dir := t.TempDir()
+	asCaller(t, dir, func(w *worker, _ uint32) {
+		links, err := filepath.Glob("/proc/fs/*/*")
+		must(t, err)
+		inside, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
+		must(t, err)
+		defer unix.Close(inside)
+		outside := w.b.config.View
+		defer func() { w.b.config.View = outside }()
+		w.b.config.View = inside
+		for _, link := range links { // /proc/fs/xfs/stat is one, where there is XFS
+			if text, _ := os.Readlink(link); !strings.HasPrefix(text, "/") {
+				continue
+			}
+			in, err := unix.Open(filepath.Dir(link), unix.O_PATH|unix.O_CLOEXEC, 0)
+			must(t, err)
+			if fd, err := w.see(int32(in), filepath.Base(link), true); err != unix.ENOENT {
+				at, _ := w.fdPath(fd)
+				t.Errorf("%s led to %q, %v", link, at, err)
+				unix.Close(fd)
+			}
+			unix.Close(in)
 		}
 	})
 }
