@@ -131,31 +131,37 @@ func descriptors(t *testing.T) int {
 	return len(names)
 }
 
-// TestProcfsTextsStayInside: a link of procfs that is a text leads through the
-// caller's root and not through ours.
-func TestProcfsTextsStayInside(t *testing.T) {
+// TestSeeStaysInside: neither ".." nor a link leads out of the caller's root,
+// also not one of procfs that is a text, which the kernel would follow from ours.
+func TestSeeStaysInside(t *testing.T) {
 	dir := t.TempDir()
+	must(t, os.Mkdir(dir+"/d", 0o755))
+	must(t, os.Symlink(strings.Repeat("../", 40)+"etc", dir+"/d/up"))
+	must(t, os.Symlink("/etc", dir+"/d/abs"))
 	asCaller(t, dir, func(w *worker, _ uint32) {
-		links, err := filepath.Glob("/proc/fs/*/*")
-		must(t, err)
 		inside, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
 		must(t, err)
 		defer unix.Close(inside)
 		outside := w.b.config.View
 		defer func() { w.b.config.View = outside }()
 		w.b.config.View = inside
+		ways := [][2]string{{dir + "/d", "up"}, {dir + "/d", "abs"}, {dir + "/d", strings.Repeat("../", 40) + "etc"}}
+		links, err := filepath.Glob("/proc/fs/*/*")
+		must(t, err)
 		for _, link := range links { // /proc/fs/xfs/stat is one, where there is XFS
-			if text, _ := os.Readlink(link); !strings.HasPrefix(text, "/") {
-				continue
+			if text, _ := os.Readlink(link); strings.HasPrefix(text, "/") {
+				ways = append(ways, [2]string{filepath.Dir(link), filepath.Base(link)})
 			}
-			in, err := unix.Open(filepath.Dir(link), unix.O_PATH|unix.O_CLOEXEC, 0)
+		}
+		for _, way := range ways {
+			from, err := unix.Open(way[0], unix.O_PATH|unix.O_CLOEXEC, 0)
 			must(t, err)
-			if fd, err := w.see(int32(in), filepath.Base(link), true); err != unix.ENOENT {
+			if fd, err := w.see(int32(from), way[1], true); err != unix.ENOENT {
 				at, _ := w.fdPath(fd)
-				t.Errorf("%s led to %q, %v", link, at, err)
+				t.Errorf("%s from %s led to %q, %v", way[1], way[0], at, err)
 				unix.Close(fd)
 			}
-			unix.Close(in)
+			unix.Close(from)
 		}
 	})
 }
