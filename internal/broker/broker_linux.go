@@ -197,6 +197,12 @@ type worker struct {
 	link  [pathMax]byte
 }
 
+// drop lets go of what the worker has pinned.
+func (w *worker) drop() {
+	w.bases.drop()
+	w.procs.drop()
+}
+
 // handler carries a call out. It returns the value for the caller, or an errno;
 // errNotMine continues the call, errAnswered says that it has been answered.
 type handler func(w *worker, c *Call) (int64, error)

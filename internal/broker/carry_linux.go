@@ -87,15 +87,6 @@ func busy(l look) error {
 	return nil
 }
 
-// withUmask runs a creation under the caller's umask. The mode is not computed:
-// a default ACL makes the kernel leave the umask out.
-func (w *worker) withUmask(do func() error) error {
-	old := unix.Umask(w.b.umasks.of(w.call.TID))
-	err := do()
-	unix.Umask(old)
-	return err
-}
-
 // name resolves a path argument of the call to a place in a root.
 func (w *worker) name(dirfd int32, addr uint64, buf int) (place, error) {
 	path, err := w.text(w.call.TID, addr, buf)

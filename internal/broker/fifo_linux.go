@@ -2,7 +2,6 @@ package broker
 
 import (
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -131,20 +130,4 @@ func hasWriter(fd, scratch int) bool {
 	}
 	n, err := unix.Tee(fd, scratch, 1, unix.SPLICE_F_NONBLOCK)
 	return n > 0 || err == unix.EAGAIN
-}
-
-// interrupted says whether a signal that the caller handles is waiting: a
-// trapped call takes only deadly ones.
-func interrupted(tid uint32) bool {
-	text, err := readAll("/proc/" + strconv.FormatUint(uint64(tid), 10) + "/status")
-	if err != nil {
-		return false
-	}
-	set := func(line string) uint64 {
-		_, rest, _ := strings.Cut(text, line)
-		rest, _, _ = strings.Cut(rest, "\n")
-		n, _ := strconv.ParseUint(strings.TrimSpace(rest), 16, 64)
-		return n
-	}
-	return (set("\nSigPnd:")|set("\nShdPnd:"))&^set("\nSigBlk:")&set("\nSigCgt:") != 0
 }

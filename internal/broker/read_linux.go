@@ -266,7 +266,7 @@ func (w *worker) unreadable(t target) bool {
 
 // terminal finds the controlling terminal of the caller, which /dev/tty means.
 func (w *worker) terminal(pin int) (int, error) {
-	session, tty := controlling("/proc/" + strconv.FormatUint(uint64(w.call.TID), 10) + "/stat")
+	session, tty := controlling(procOf(w.call.TID) + "/stat")
 	if tty == 0 {
 		return -1, unix.ENXIO
 	}
@@ -282,20 +282,4 @@ func (w *worker) terminal(pin int) (int, error) {
 		return -1, unix.ENXIO
 	}
 	return fd, nil
-}
-
-// controlling reads session and terminal of a process: the sixth and seventh
-// word of its stat; the second may hold anything.
-func controlling(stat string) (session, tty int) {
-	text, err := readAll(stat)
-	if err != nil {
-		return 0, 0
-	}
-	words := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	if len(words) < 5 {
-		return 0, 0
-	}
-	session, _ = strconv.Atoi(words[3])
-	tty, _ = strconv.Atoi(words[4])
-	return session, tty
 }

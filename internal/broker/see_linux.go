@@ -114,11 +114,11 @@ func (k *walker) asCaller(_ int, name string, st *unix.Stat_t) (bool, error) {
 
 // itself is what self and thread-self say to the caller.
 func (w *worker) itself(name string) (string, error) {
-	text, err := readAll("/proc/" + strconv.FormatUint(uint64(w.call.TID), 10) + "/status")
+	text, err := readAll(procOf(w.call.TID) + "/status")
 	if err != nil {
 		return "", unix.ENOENT
 	}
-	process, thread := innerID(text, "\nNStgid:"), innerID(text, "\nNSpid:")
+	process, thread := innerID(text, "NStgid:"), innerID(text, "NSpid:")
 	if process == "" || thread == "" {
 		return "", unix.ENOENT
 	}
@@ -126,18 +126,6 @@ func (w *worker) itself(name string) (string, error) {
 		return process, nil
 	}
 	return process + "/task/" + thread, nil
-}
-
-// innerID gives a thread's number in the namespace below ours, which is the
-// workspace's.
-func innerID(status, line string) string {
-	_, rest, _ := strings.Cut(status, line)
-	rest, _, _ = strings.Cut(rest, "\n")
-	words := strings.Fields(rest)
-	if len(words) == 0 {
-		return ""
-	}
-	return words[min(1, len(words)-1)]
 }
 
 // openToAll is what everybody may read of any process, as far as its mode goes.
@@ -166,32 +154,6 @@ func (w *worker) stageOnly(at string) bool {
 	if err != nil {
 		return true
 	}
-	defer unix.Close(fd)
-	var buf [512]byte
-	n, err := unix.Read(fd, buf[:])
-	_, tgid, ok := strings.Cut(string(buf[:max(n, 0)]), "\nTgid:")
-	tgid, _, _ = strings.Cut(tgid, "\n")
-	return err != nil || !ok || strings.TrimSpace(tgid) == "1"
-}
-
-// readAll reads a small file of our own procfs.
-func readAll(name string) (string, error) {
-	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
-	defer unix.Close(fd)
-	buf := make([]byte, 4096)
-	for have := 0; ; {
-		n, err := unix.Read(fd, buf[have:])
-		if err != nil {
-			return "", err
-		}
-		if have += n; n == 0 {
-			return string(buf[:have]), nil
-		}
-		if have == len(buf) {
-			buf = append(buf, make([]byte, len(buf))...)
-		}
-	}
+	tgid := field(head(fd), "Tgid:")
+	return tgid == "" || tgid == "1"
 }

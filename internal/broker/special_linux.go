@@ -3,7 +3,6 @@ package broker
 import (
 	"encoding/binary"
 	"path"
-	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -158,7 +157,7 @@ func (w *worker) foreign(tid uint32) bool {
 	if !w.b.foreign.Load() {
 		return false
 	}
-	pid := "/proc/" + strconv.FormatUint(uint64(tid), 10)
+	pid := procOf(tid)
 	var root, own, ns unix.Stat_t
 	if unix.Stat(pid+"/root", &root) != nil || unix.Fstat(w.b.config.View, &own) != nil {
 		return true
