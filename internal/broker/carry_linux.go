@@ -8,10 +8,13 @@ import (
 
 // look is what there is at a name.
 type look struct {
-	kind  Kind
-	ino   uint64
-	dev   [2]uint32
-	mount bool // something is mounted on it: a mask, or a pinned name
+	kind Kind
+	ino  uint64
+	dev  [2]uint32
+	// mount: something is mounted on it, a mask or a pinned name. Its name stays:
+	// the kernel would keep it only in the namespace that the mount is in, and the
+	// mirror's are in none.
+	mount bool
 }
 
 // at looks at a place without following it.
@@ -76,15 +79,6 @@ func (w *worker) refuse(ch *Change, v Verdict) error {
 		w.b.config.Refused(ch, v)
 	}
 	return unix.EACCES
-}
-
-// busy refuses what would detach a mount: the kernel knows only the mounts of
-// our own namespace, and the mirror's are in none.
-func busy(l look) error {
-	if l.mount {
-		return unix.EBUSY
-	}
-	return nil
 }
 
 // name resolves a path argument of the call to a place in a root.
@@ -182,8 +176,8 @@ func (w *worker) unlinkAt(dirfd int32, addr uint64, flags int) (int64, error) {
 	if l.kind == KindNone {
 		return 0, unix.ENOENT
 	}
-	if err := busy(l); err != nil && !p.dots() {
-		return 0, err
+	if l.mount && !p.dots() {
+		return 0, unix.EBUSY // see look
 	}
 	ch := Change{Op: OpUnlink, Path: p.path, Kind: l.kind, Dir: p.dir, Name: p.name, ToDir: -1}
 	if flags == unix.AT_REMOVEDIR {
@@ -209,21 +203,7 @@ func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flag
 	defer p.close()
 	defer q.close()
 	defer w.b.pins.sweep()
-	do := func() error { return unix.Renameat2(p.dir, p.name, q.dir, q.name, flags) }
-	if p.dots() || q.dots() {
-		if !p.dots() && flags&renameNoReplace != 0 {
-			return 0, unsearched(unix.EEXIST, &p, &q)
-		}
-		return 0, unsearched(unix.EBUSY, &p, &q)
-	}
-	old, err := p.at()
-	if err == nil && old.kind == KindNone {
-		err = unix.ENOENT
-	}
-	var over look
-	if err == nil {
-		over, err = q.at()
-	}
+	old, over, err := renamed(&p, &q, flags)
 	if err != nil {
 		return 0, unsearched(err, &p, &q)
 	}
@@ -240,7 +220,25 @@ func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flag
 			return 0, w.replaceVetted(&ch, v)
 		}
 	}
-	return 0, w.change(&ch, do)
+	return 0, w.change(&ch, func() error { return unix.Renameat2(p.dir, p.name, q.dir, q.name, flags) })
+}
+
+// renamed looks at the two names of a rename.
+func renamed(p, q *place, flags uint) (old, over look, err error) {
+	if p.dots() || q.dots() {
+		if !p.dots() && flags&renameNoReplace != 0 {
+			return old, over, unix.EEXIST
+		}
+		return old, over, unix.EBUSY
+	}
+	if old, err = p.at(); err != nil {
+		return old, over, err
+	}
+	if old.kind == KindNone {
+		return old, over, unix.ENOENT
+	}
+	over, err = q.at()
+	return old, over, err
 }
 
 // names resolves the two paths of a rename. With one in a root and the other

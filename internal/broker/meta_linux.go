@@ -64,59 +64,55 @@ func (w *worker) outside(t target) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	at, resolve := "root", uint64(inMirror)
 	dirfd, path := throughProc(t.dirfd, path)
-	itself := path == "" && (t.empty || t.here)
-	if path == "" && !itself {
-		return object{}, unix.ENOENT
-	}
-	if itself || path[0] != '/' {
-		at, resolve = procLink(dirfd), unix.RESOLVE_NO_MAGICLINKS|unix.RESOLVE_BENEATH
-	}
-	flags := uint64(0)
-	if !t.follow {
-		flags = unix.O_NOFOLLOW
-	}
 	fd := -1
-	err = w.proc(w.call.TID, func(dir int) error {
-		from, err := unix.Openat(dir, at, unix.O_PATH|unix.O_CLOEXEC, 0)
-		if err == unix.ENOENT && at != "root" {
-			return unix.EBADF
-		}
-		if err != nil {
-			return err
-		}
-		if itself {
-			fd = from
-			return nil
-		}
-		defer unix.Close(from)
-		fd, err = w.open(from, path, flags, resolve)
-		if err == unix.EXDEV && !w.away {
-			var root int
-			if root, err = unix.Openat(dir, "root", unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
-				return err
-			}
-			defer unix.Close(root)
-			var base string
-			if base, err = w.fdPath(from); err == nil {
-				fd, err = w.open(root, base+"/"+path, flags, inMirror)
-			}
-		}
-		return err
-	})
+	switch {
+	case path != "":
+		fd, err = w.openOutside(dirfd, path, t.follow)
+	case t.empty || t.here:
+		fd, err = w.ownDir(dirfd)
+	default:
+		err = unix.ENOENT
+	}
 	if err != nil {
 		return object{}, err
 	}
-	o := object{fd: fd}
-	if o.path, err = w.fdPath(fd); err == nil {
-		err = unix.Fstat(fd, &o.stat)
+	return w.objectOf(fd)
+}
+
+// openOutside opens a path from the caller's own root or directory.
+func (w *worker) openOutside(dirfd int32, path string, follow bool) (int, error) {
+	flags := uint64(unix.O_NOFOLLOW)
+	if follow {
+		flags = 0
 	}
+	if path[0] == '/' {
+		return w.fromRoot(path, flags)
+	}
+	from, err := w.ownDir(dirfd)
 	if err != nil {
-		o.close()
-		return object{}, err
+		return -1, err
 	}
-	return o, nil
+	defer unix.Close(from)
+	fd, err := w.open(from, path, flags, below)
+	if err != unix.EXDEV || w.away {
+		return fd, err
+	}
+	at, err := w.fdPath(from)
+	if err != nil {
+		return -1, err
+	}
+	return w.fromRoot(at+"/"+path, flags)
+}
+
+// fromRoot opens a path from the caller's own root.
+func (w *worker) fromRoot(path string, flags uint64) (int, error) {
+	root, err := w.ofCaller("root", 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(root)
+	return w.open(root, path, flags, inMirror)
 }
 
 // alter carries out a change of metadata. A descriptor of something that is in

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"encoding/binary"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -158,18 +157,8 @@ func (w *worker) openPlace(r *request, p *place) (val int64, next string, err er
 		return 0, "", unix.EISDIR // whatever is there
 	}
 	if l.kind == KindSymlink && !slash {
-		switch {
-		case r.exclusive():
-			return 0, "", unix.EEXIST
-		case r.flags&unix.O_NOFOLLOW != 0 && r.flags&unix.O_DIRECTORY != 0:
-			return 0, "", unix.ENOTDIR
-		case r.flags&unix.O_NOFOLLOW != 0:
-			return 0, "", unix.ELOOP
-		}
-		if next, err = w.readLink(p.dir, p.name); err != nil {
-			return 0, "", errNotMine
-		}
-		return 0, next, nil
+		next, err = w.openLink(r, p)
+		return 0, next, err
 	}
 	if !w.ours(p.path) {
 		return 0, "", errNotMine
@@ -183,6 +172,23 @@ func (w *worker) openPlace(r *request, p *place) (val int64, next string, err er
 		err = openOther(r, l.kind)
 	}
 	return val, "", err
+}
+
+// openLink says where a symlink leads, if the open is to follow it.
+func (w *worker) openLink(r *request, p *place) (string, error) {
+	switch {
+	case r.exclusive():
+		return "", unix.EEXIST
+	case r.flags&unix.O_NOFOLLOW != 0 && r.flags&unix.O_DIRECTORY != 0:
+		return "", unix.ENOTDIR
+	case r.flags&unix.O_NOFOLLOW != 0:
+		return "", unix.ELOOP
+	}
+	next, err := w.readLink(p.dir, p.name)
+	if err != nil {
+		return "", errNotMine
+	}
+	return next, nil
 }
 
 // openOther is for what is no file: directories give their errors, FIFOs and
@@ -264,137 +270,6 @@ func (w *worker) openFile(r *request, ch *Change, open func(flags int) (int, err
 		return 0, err
 	}
 	return w.hand(r, ch.Path, fd, nil)
-}
-
-// openSame opens the regular file that was looked at, and no other.
-func (w *worker) openSame(p *place, flags int, l look) (int, error) {
-	// Not O_NOFOLLOW: F_GETFL would show it.
-	fd, err := openUnleased(p.dir, p.name, flags, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_BENEATH)
-	if err != nil {
-		return -1, err
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Ino != l.ino || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		unix.Close(fd)
-		return -1, unix.ESTALE
-	}
-	return fd, nil
-}
-
-// openUnleased opens a file with just these flags. A lease that somebody holds
-// must not hold us: O_NONBLOCK, and the caller is told.
-func openUnleased(dir int, name string, flags int, resolve uint64) (int, error) {
-	fd, err := unix.Openat2(dir, name, &unix.OpenHow{Flags: uint64(uint32(flags)) | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: resolve})
-	if err == unix.EAGAIN && flags&unix.O_NONBLOCK == 0 {
-		return -1, errLeased
-	}
-	if err != nil {
-		return -1, err
-	}
-	if flags&unix.O_NONBLOCK == 0 {
-		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags); err != nil {
-			unix.Close(fd)
-			return -1, err
-		}
-	}
-	return fd, nil
-}
-
-// hand gives the caller a descriptor and closes ours before it goes on: a
-// program that it just wrote must not be busy when it starts it. undo takes a
-// creation back where the caller has no room.
-func (w *worker) hand(r *request, path string, fd int, undo func()) (int64, error) {
-	defer func() {
-		if fd >= 0 {
-			unix.Close(fd)
-		}
-	}()
-	truncate := r.flags&unix.O_TRUNC != 0 && undo == nil
-	give := fd
-	if !r.writes() {
-		ro, err := w.readOnly(path, fd, r.flags)
-		if err == unix.EACCES && undo != nil {
-			ro, err = w.readNew(path, fd, r.flags)
-		}
-		if err != nil {
-			return 0, err
-		}
-		defer unix.Close(ro)
-		give = ro
-	}
-	n, err := w.trap.AddFD(w.call.ID, give, r.flags&unix.O_CLOEXEC)
-	if err != nil {
-		if undo != nil {
-			undo()
-		}
-		return 0, err
-	}
-	if truncate {
-		if err := cut(fd, r.flags); err != nil {
-			return 0, err
-		}
-	}
-	unix.Close(fd)
-	fd = -1
-	return int64(n), nil
-}
-
-// cut empties a file. A descriptor with access mode 3, for ioctl only, was
-// granted as one for reading and writing, but can do neither.
-func cut(fd, flags int) error {
-	if flags&accessMode == accessMode {
-		own, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(own)
-		fd = own
-	}
-	return unix.Ftruncate(fd, 0)
-}
-
-// readOnly opens the same file on the view's read-only mount: a descriptor of
-// the mirror could be opened again through procfs, for writing.
-func (w *worker) readOnly(path string, like, flags int) (int, error) {
-	how := unix.OpenHow{
-		Flags:   uint64(uint32(flags&^(creating|accessMode))) | unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK,
-		Resolve: inMirror | unix.RESOLVE_NO_SYMLINKS,
-	}
-	fd, err := w.seen(path, how)
-	if err != nil {
-		return -1, err
-	}
-	var a, b unix.Stat_t
-	if unix.Fstat(fd, &a) != nil || unix.Fstat(like, &b) != nil || a.Ino != b.Ino || a.Dev != b.Dev {
-		unix.Close(fd)
-		return -1, unix.ESTALE
-	}
-	if flags&unix.O_NONBLOCK == 0 {
-		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags); err != nil {
-			unix.Close(fd)
-			return -1, err
-		}
-	}
-	return fd, nil
-}
-
-// readNew is readOnly for a file that was just made with a mode that its own
-// maker may not read: the open that makes a file has what it asked for all the
-// same.
-func (w *worker) readNew(path string, fd, flags int) (int, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return -1, err
-	}
-	if err := unix.Fchmod(fd, st.Mode&0o7777|unix.S_IRUSR); err != nil {
-		return -1, err
-	}
-	ro, err := w.readOnly(path, fd, flags)
-	if e := unix.Fchmod(fd, st.Mode&0o7777); e != nil && err == nil {
-		unix.Close(ro)
-		return -1, e
-	}
-	return ro, err
 }
 
 // openTmpfile makes a file without a name in a directory of a root.

@@ -144,11 +144,6 @@ func (w *worker) leadsTo(at int, held []string) bool {
 	})
 }
 
-func sameFile(a, b int) bool {
-	var x, y unix.Stat_t
-	return unix.Fstat(a, &x) == nil && unix.Fstat(b, &y) == nil && x.Ino == y.Ino && x.Dev == y.Dev
-}
-
 // open finds a path by the nearest pin above it: use gets the pin, and what is
 // left of the path, which is empty for the pin's own.
 func (p *pins) open(w *worker, path string, use func(p pin, rest string) (int, error)) (int, error) {

@@ -77,29 +77,32 @@ func (w *worker) ofCaller(link string, flags int) (int, error) {
 	return fd, err
 }
 
+// ownDir opens, as a path only, what a directory argument means, on the caller's
+// own mount.
+func (w *worker) ownDir(dirfd int32) (int, error) {
+	if dirfd != unix.AT_FDCWD {
+		return w.callerFD(w.call.TID, dirfd)
+	}
+	fd, err := w.ofCaller("cwd", 0)
+	if err != nil {
+		return -1, unix.EACCES
+	}
+	return fd, nil
+}
+
 // callerFD opens, as a path only, what the caller has at fd.
 func (w *worker) callerFD(tid uint32, fd int32) (int, error) {
-	n := -1
-	err := unix.EBADF
-	if fd >= 0 {
-		_ = w.proc(tid, func(dir int) (e error) {
-			n, e = unix.Openat(dir, procLink(fd), unix.O_PATH|unix.O_CLOEXEC, 0)
-			if e == nil {
-				err = 0
-			}
-			if e != unix.EACCES {
-				return e
-			}
-			// A program that may not be read hides its descriptors from its
-			// user in procfs, but not from the owner of its user namespace.
-			if n, e = duplicate(tid, fd); e == nil {
-				err = 0
-			}
-			return nil
-		})
+	if fd < 0 {
+		return -1, unix.EBADF
 	}
-	if err != 0 {
-		return -1, err
+	n, err := w.ofCaller(procLink(fd), 0)
+	if err == unix.EACCES {
+		// A program that may not be read hides its descriptors from its user in
+		// procfs, but not from the owner of its user namespace.
+		n, err = duplicate(tid, fd)
+	}
+	if err != nil {
+		return -1, unix.EBADF
 	}
 	return n, nil
 }

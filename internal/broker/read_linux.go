@@ -117,56 +117,6 @@ func (w *worker) mayRead(pin int, st *unix.Stat_t) (string, error) {
 	return at, w.allow(&Change{Op: OpRead, Path: name, Kind: kindOf(st.Mode), Dir: -1, ToDir: -1})
 }
 
-// openPinned opens what is pinned and nothing else. Nobody waits here, neither
-// for a lease nor for a terminal's carrier.
-func (w *worker) openPinned(pin int, at string, st *unix.Stat_t, flags int) (int, error) {
-	kind := kindOf(st.Mode)
-	wait := flags&unix.O_NONBLOCK == 0 && kind != KindDir
-	with := flags&^(creating|unix.O_NOFOLLOW) | unix.O_CLOEXEC | unix.O_NOCTTY
-	if wait {
-		with |= unix.O_NONBLOCK
-	}
-	fd, err := -1, error(unix.ESTALE)
-	if flags&unix.O_NOFOLLOW != 0 && !w.away && st.Mode&unix.S_IFMT != unix.S_IFIFO && st.Rdev != devTTY {
-		fd, err = w.openNamed(at, st, with|unix.O_NOFOLLOW) // F_GETFL shows it
-	}
-	if err == unix.ESTALE {
-		fd, err = unix.Openat(w.b.self, strconv.Itoa(pin), with, 0)
-	}
-	if err == unix.EAGAIN && wait && kind == KindFile {
-		return -1, errLeased
-	}
-	if err != nil || !wait {
-		return fd, err
-	}
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&^creating); err != nil {
-		unix.Close(fd)
-		return -1, err
-	}
-	return fd, nil
-}
-
-// openNamed opens by name what must be the same as was looked at, else ESTALE.
-func (w *worker) openNamed(at string, like *unix.Stat_t, flags int) (int, error) {
-	fd, err := unix.Openat2(w.b.config.View, at, &unix.OpenHow{Flags: uint64(uint32(flags)), Resolve: inMirror | unix.RESOLVE_NO_SYMLINKS})
-	if err != nil {
-		return -1, unix.ESTALE
-	}
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil || st.Ino != like.Ino || st.Dev != like.Dev {
-		unix.Close(fd)
-		return -1, unix.ESTALE
-	}
-	return fd, nil
-}
-
-// give puts a descriptor into the caller, and closes ours.
-func (w *worker) give(fd, flags int) (int64, error) {
-	n, err := w.trap.AddFD(w.call.ID, fd, flags&unix.O_CLOEXEC)
-	unix.Close(fd)
-	return int64(n), err
-}
-
 // readNewFile is an open for reading that makes the file, as lock files are.
 // ESTALE: look again.
 func (w *worker) readNewFile(r *request) (int64, error) {

@@ -135,8 +135,7 @@ func (w *worker) base(tid uint32, dirfd int32) (int, error) {
 		if err != nil {
 			continue
 		}
-		var now unix.Stat_t
-		if unix.Fstat(fd, &now) == nil && now.Dev == st.Dev && now.Ino == st.Ino {
+		if isFile(fd, &st) {
 			w.cwd = -1 // it may be the one that makes room
 			w.bases.add(base{st.Dev, st.Ino, fd})
 			return fd, nil
@@ -316,16 +315,29 @@ func (w *worker) stand(dirfd int32) (object, error) {
 	return w.pinned(fd)
 }
 
-// pinned completes an object; it closes fd where it is not ours.
+// pinned completes an object of the mirror; it closes fd where it is not ours.
 func (w *worker) pinned(fd int) (object, error) {
+	o, err := w.objectOf(fd)
+	if err != nil {
+		return object{}, errNotMine
+	}
+	if !w.ours(o.path) {
+		o.close()
+		return object{}, errNotMine
+	}
+	return o, nil
+}
+
+// objectOf completes an object; it closes fd where it cannot.
+func (w *worker) objectOf(fd int) (object, error) {
 	o := object{fd: fd}
 	var err error
 	if o.path, err = w.fdPath(fd); err == nil {
 		err = unix.Fstat(fd, &o.stat)
 	}
-	if err != nil || !w.ours(o.path) {
-		unix.Close(fd)
-		return object{}, errNotMine
+	if err != nil {
+		o.close()
+		return object{}, err
 	}
 	return o, nil
 }
@@ -357,8 +369,7 @@ func (w *worker) mirrored(at int) (o object, alone bool, err error) {
 		if err != nil {
 			continue
 		}
-		var st unix.Stat_t
-		if unix.Fstat(n, &st) == nil && st.Ino == o.stat.Ino && st.Dev == o.stat.Dev {
+		if isFile(n, &o.stat) {
 			o.close()
 			o.fd = n
 			return o, false, nil

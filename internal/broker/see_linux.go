@@ -55,16 +55,9 @@ func (w *worker) see(dirfd int32, path string, follow bool) (int, error) {
 
 // standing opens the directory that a relative path of the caller begins at.
 func (w *worker) standing(dirfd int32) (int, error) {
-	if dirfd == unix.AT_FDCWD {
-		fd, err := w.ofCaller("cwd", unix.O_DIRECTORY)
-		if err != nil {
-			return -1, unix.EACCES
-		}
-		return fd, nil
-	}
-	fd, err := w.callerFD(w.call.TID, dirfd)
-	if err != nil {
-		return -1, unix.EBADF
+	fd, err := w.ownDir(dirfd)
+	if err != nil || dirfd == unix.AT_FDCWD {
+		return fd, err
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {

@@ -48,3 +48,14 @@ func (w *worker) readLink(dir int, name string) (string, error) {
 	}
 	return string(w.link[:n]), nil
 }
+
+// isFile says whether a descriptor is of what was looked at.
+func isFile(fd int, st *unix.Stat_t) bool {
+	var now unix.Stat_t
+	return unix.Fstat(fd, &now) == nil && now.Ino == st.Ino && now.Dev == st.Dev
+}
+
+func sameFile(a, b int) bool {
+	var st unix.Stat_t
+	return unix.Fstat(a, &st) == nil && isFile(b, &st)
+}

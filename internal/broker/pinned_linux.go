@@ -1,0 +1,182 @@
+package broker
+
+import (
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Opening what has been looked at, and nothing else; and handing it over.
+
+// openSame opens the regular file that was looked at, and no other.
+func (w *worker) openSame(p *place, flags int, l look) (int, error) {
+	// Not O_NOFOLLOW: F_GETFL would show it.
+	fd, err := openUnleased(p.dir, p.name, flags, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_BENEATH)
+	if err != nil {
+		return -1, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Ino != l.ino || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		unix.Close(fd)
+		return -1, unix.ESTALE
+	}
+	return fd, nil
+}
+
+// openUnleased opens a file with just these flags. A lease that somebody holds
+// must not hold us: O_NONBLOCK, and the caller is told.
+func openUnleased(dir int, name string, flags int, resolve uint64) (int, error) {
+	fd, err := unix.Openat2(dir, name, &unix.OpenHow{Flags: uint64(uint32(flags)) | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: resolve})
+	if err == unix.EAGAIN && flags&unix.O_NONBLOCK == 0 {
+		return -1, errLeased
+	}
+	if err != nil {
+		return -1, err
+	}
+	return asAsked(fd, flags)
+}
+
+// asAsked takes back the O_NONBLOCK that kept us from waiting, where the caller
+// did not ask for it. It closes fd where that fails.
+func asAsked(fd, flags int) (int, error) {
+	if flags&unix.O_NONBLOCK != 0 {
+		return fd, nil
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&^creating); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// openPinned opens what is pinned and nothing else. Nobody waits here, neither
+// for a lease nor for a terminal's carrier.
+func (w *worker) openPinned(pin int, at string, st *unix.Stat_t, flags int) (int, error) {
+	kind := kindOf(st.Mode)
+	wait := flags&unix.O_NONBLOCK == 0 && kind != KindDir
+	with := flags&^(creating|unix.O_NOFOLLOW) | unix.O_CLOEXEC | unix.O_NOCTTY
+	if wait {
+		with |= unix.O_NONBLOCK
+	}
+	fd, err := -1, error(unix.ESTALE)
+	if flags&unix.O_NOFOLLOW != 0 && !w.away && st.Mode&unix.S_IFMT != unix.S_IFIFO && st.Rdev != devTTY {
+		fd, err = w.openSeen(at, st, with|unix.O_NOFOLLOW) // F_GETFL shows it
+	}
+	if err != nil {
+		fd, err = unix.Openat(w.b.self, strconv.Itoa(pin), with, 0)
+	}
+	if err == unix.EAGAIN && wait && kind == KindFile {
+		return -1, errLeased
+	}
+	if err != nil || !wait {
+		return fd, err
+	}
+	return asAsked(fd, flags)
+}
+
+// openSeen opens by its path in the view what must be the same as was looked at,
+// else ESTALE.
+func (w *worker) openSeen(path string, like *unix.Stat_t, flags int) (int, error) {
+	fd, err := w.seen(path, unix.OpenHow{Flags: uint64(uint32(flags)) | unix.O_CLOEXEC, Resolve: inMirror | unix.RESOLVE_NO_SYMLINKS})
+	if err != nil {
+		return -1, err
+	}
+	if !isFile(fd, like) {
+		unix.Close(fd)
+		return -1, unix.ESTALE
+	}
+	return fd, nil
+}
+
+// readOnly opens the same file on the view's read-only mount: a descriptor of
+// the mirror could be opened again through procfs, for writing.
+func (w *worker) readOnly(path string, like, flags int) (int, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(like, &st); err != nil {
+		return -1, err
+	}
+	fd, err := w.openSeen(path, &st, flags&^(creating|accessMode)|unix.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return -1, err
+	}
+	return asAsked(fd, flags)
+}
+
+// readNew is readOnly for a file that was just made with a mode that its own
+// maker may not read: the open that makes a file has what it asked for all the
+// same.
+func (w *worker) readNew(path string, fd, flags int) (int, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return -1, err
+	}
+	if err := unix.Fchmod(fd, st.Mode&0o7777|unix.S_IRUSR); err != nil {
+		return -1, err
+	}
+	ro, err := w.readOnly(path, fd, flags)
+	if e := unix.Fchmod(fd, st.Mode&0o7777); e != nil && err == nil {
+		unix.Close(ro)
+		return -1, e
+	}
+	return ro, err
+}
+
+// hand gives the caller a descriptor and closes ours before it goes on: a
+// program that it just wrote must not be busy when it starts it. undo takes a
+// creation back where the caller has no room.
+func (w *worker) hand(r *request, path string, fd int, undo func()) (int64, error) {
+	defer func() {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}()
+	truncate := r.flags&unix.O_TRUNC != 0 && undo == nil
+	give := fd
+	if !r.writes() {
+		ro, err := w.readOnly(path, fd, r.flags)
+		if err == unix.EACCES && undo != nil {
+			ro, err = w.readNew(path, fd, r.flags)
+		}
+		if err != nil {
+			return 0, err
+		}
+		defer unix.Close(ro)
+		give = ro
+	}
+	n, err := w.trap.AddFD(w.call.ID, give, r.flags&unix.O_CLOEXEC)
+	if err != nil {
+		if undo != nil {
+			undo()
+		}
+		return 0, err
+	}
+	if truncate {
+		if err := cut(fd, r.flags); err != nil {
+			return 0, err
+		}
+	}
+	unix.Close(fd)
+	fd = -1
+	return int64(n), nil
+}
+
+// cut empties a file. A descriptor with access mode 3, for ioctl only, was
+// granted as one for reading and writing, but can do neither.
+func cut(fd, flags int) error {
+	if flags&accessMode == accessMode {
+		own, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(own)
+		fd = own
+	}
+	return unix.Ftruncate(fd, 0)
+}
+
+// give puts a descriptor into the caller, and closes ours.
+func (w *worker) give(fd, flags int) (int64, error) {
+	n, err := w.trap.AddFD(w.call.ID, fd, flags&unix.O_CLOEXEC)
+	unix.Close(fd)
+	return int64(n), err
+}
