@@ -51,7 +51,7 @@ func (w *worker) alterXattr(t target, do func(file string) error) (int64, error)
 }
 
 func (w *worker) xattrName(addr uint64) (string, error) {
-	name, err := w.text(w.call.TID, addr, 1)
+	name, err := w.text(addr, 1)
 	switch {
 	case err == unix.ENAMETOOLONG:
 		return "", unix.ERANGE
@@ -156,7 +156,7 @@ func (w *worker) maybeEmpty(c *Call, n int) (target, error) {
 	path := ""
 	if t.addr != 0 {
 		var err error
-		if path, err = w.text(w.call.TID, t.addr, 0); err != nil {
+		if path, err = w.text(t.addr, 0); err != nil {
 			return target{}, err
 		}
 	}

@@ -220,7 +220,7 @@ func (w *worker) answer() {
 		w.trap.Answer(c.ID, 0, unix.ENOSYS) // trapped, and nobody here knows it
 		return
 	}
-	if w.away = w.foreign(c.TID); w.away && !w.b.metadata[c.Nr] {
+	if w.away = w.foreign(); w.away && !w.b.metadata[c.Nr] {
 		w.trap.Continue(c.ID)
 		return
 	}
@@ -296,7 +296,7 @@ func (b *Broker) retry(c Call) {
 	able := becomeHands() == nil
 	for {
 		w.call = c
-		w.away = w.foreign(c.TID)
+		w.away = w.foreign()
 		for end := time.Now().Add(leaseLimit); ; {
 			time.Sleep(leasePause)
 			val, err := int64(0), error(unix.EAGAIN)

@@ -13,10 +13,10 @@ const pageSize = 4096 // a multiple or a divisor of every real page: reads stop 
 
 // text reads a path from the caller's memory, into buffer n. A text that runs
 // into unmapped memory is EFAULT, one without an end ENAMETOOLONG.
-func (w *worker) text(tid uint32, addr uint64, n int) (string, error) {
+func (w *worker) text(addr uint64, n int) (string, error) {
 	buf := w.path[n][:]
 	for done, size := 0, shortPath; done < len(buf); size = len(buf) - done {
-		got, err := readMemory(tid, addr+uint64(done), buf[done:done+size])
+		got, err := readMemory(w.call.TID, addr+uint64(done), buf[done:done+size])
 		if err != nil {
 			return "", err
 		}

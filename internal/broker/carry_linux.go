@@ -83,11 +83,11 @@ func (w *worker) refuse(ch *Change, v Verdict) error {
 
 // name resolves a path argument of the call to a place in a root.
 func (w *worker) name(dirfd int32, addr uint64, buf int) (place, error) {
-	path, err := w.text(w.call.TID, addr, buf)
+	path, err := w.text(addr, buf)
 	if err != nil {
 		return place{}, err
 	}
-	p, err := w.resolve(w.call.TID, dirfd, path)
+	p, err := w.resolve(dirfd, path)
 	if err != nil {
 		return place{}, err
 	}
@@ -144,7 +144,7 @@ func (w *worker) mknodAt(dirfd int32, addr uint64, mode uint32, _ uint64) (int64
 }
 
 func (w *worker) symlinkAt(text uint64, dirfd int32, addr uint64) (int64, error) {
-	target, err := w.text(w.call.TID, text, 1)
+	target, err := w.text(text, 1)
 	if err == nil && target == "" {
 		err = unix.ENOENT
 	}
@@ -281,7 +281,7 @@ func (w *worker) linkAt(fromfd int32, from uint64, tofd int32, to uint64, flags 
 	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return 0, unix.EINVAL
 	}
-	path, err := w.text(w.call.TID, from, 0)
+	path, err := w.text(from, 0)
 	if err != nil {
 		return 0, err
 	}
@@ -294,7 +294,7 @@ func (w *worker) linkAt(fromfd int32, from uint64, tofd int32, to uint64, flags 
 	if isFD && (path == "" || follow) {
 		o, err = w.linkDescriptor(fd)
 	} else {
-		o, err = w.find(w.call.TID, fromfd, path, follow)
+		o, err = w.find(fromfd, path, follow)
 	}
 	if err == errNotMine {
 		o, err = w.outside(target{dirfd: fromfd, addr: from, follow: follow})
@@ -378,6 +378,6 @@ func (w *worker) linkDescriptor(fd int32) (object, error) {
 	if fd == unix.AT_FDCWD {
 		return w.stand(fd)
 	}
-	o, _, err := w.findFD(w.call.TID, fd)
+	o, _, err := w.findFD(fd)
 	return o, err
 }

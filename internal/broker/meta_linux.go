@@ -21,7 +21,7 @@ type target struct {
 // object finds a target. alone: see findFD.
 func (w *worker) object(t target) (o object, alone bool, err error) {
 	if t.byFD {
-		return w.findFD(w.call.TID, t.dirfd)
+		return w.findFD(t.dirfd)
 	}
 	path, err := w.targetText(t)
 	if err != nil {
@@ -32,15 +32,15 @@ func (w *worker) object(t target) (o object, alone bool, err error) {
 			o, err = w.stand(t.dirfd)
 			return o, false, err
 		}
-		return w.findFD(w.call.TID, t.dirfd)
+		return w.findFD(t.dirfd)
 	}
 	if fd, ok := procDescriptor(path); ok && t.follow {
-		return w.findFD(w.call.TID, fd)
+		return w.findFD(fd)
 	}
 	if w.away {
 		return object{}, false, errNotMine
 	}
-	o, err = w.find(w.call.TID, t.dirfd, path, t.follow)
+	o, err = w.find(t.dirfd, path, t.follow)
 	return o, false, err
 }
 
@@ -52,7 +52,7 @@ func (w *worker) targetText(t target) (string, error) {
 	if t.path != "" {
 		return t.path, nil
 	}
-	return w.text(w.call.TID, t.addr, 0)
+	return w.text(t.addr, 0)
 }
 
 // outside finds what a path outside all roots means, or a path of a caller
@@ -119,7 +119,7 @@ func (w *worker) fromRoot(path string, flags uint64) (int, error) {
 // no root is served too, on the caller's own mount of it: continuing would let
 // another thread put a granted descriptor in its place.
 func (w *worker) alter(op string, t target, do func(o *object) error) (int64, error) {
-	if t.byFD && w.onlyPath(w.call.TID, t.dirfd) {
+	if t.byFD && w.onlyPath(t.dirfd) {
 		return 0, unix.EBADF
 	}
 	o, alone, err := w.object(t)

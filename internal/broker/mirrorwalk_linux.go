@@ -41,7 +41,7 @@ func (k *walker) inMirror(dirfd int32, path string) (int, error) {
 
 // begin goes to the directory that a path of the caller is relative to.
 func (k *walker) begin(dirfd int32) error {
-	base, err := k.w.base(k.w.call.TID, dirfd)
+	base, err := k.w.base(dirfd)
 	if err == errNotMine || err == errRemoved {
 		if k.fenced {
 			return errNotMine
@@ -134,7 +134,7 @@ func (k *walker) callersOwn(fd int, name string, _ *unix.Stat_t) (bool, error) {
 	default:
 		return true, errNotMine
 	}
-	base, err := k.w.baseOf(k.w.call.TID, dirfd)
+	base, err := k.w.baseOf(dirfd)
 	if err != nil {
 		return true, errNotMine
 	}

@@ -60,7 +60,7 @@ func (w *worker) openAt(dirfd int32, addr uint64, flags int, mode uint32) (int64
 		return 0, errNotMine
 	}
 	var err error
-	if r.path, err = w.text(w.call.TID, addr, 0); err != nil {
+	if r.path, err = w.text(addr, 0); err != nil {
 		return 0, err
 	}
 	switch {
@@ -93,7 +93,7 @@ func (w *worker) openat2(dirfd int32, addr, how, size uint64) (int64, error) {
 		return 0, errNotMine // EINVAL
 	}
 	var err error
-	if r.path, err = w.text(w.call.TID, addr, 0); err != nil {
+	if r.path, err = w.text(addr, 0); err != nil {
 		return 0, err
 	}
 	if r.resolve&^resolveCached != 0 && r.changes() {
@@ -116,7 +116,7 @@ func (w *worker) carryOpen(r *request) (int64, error) {
 		return w.openTmpfile(r)
 	}
 	for range maxRaces {
-		p, err := w.resolve(w.call.TID, r.dirfd, r.path)
+		p, err := w.resolve(r.dirfd, r.path)
 		if err == errRemoved && strings.HasSuffix(r.path, "/") {
 			err = errNotMine // ENOENT or EISDIR
 		}
@@ -274,7 +274,7 @@ func (w *worker) openFile(r *request, ch *Change, open func(flags int) (int, err
 
 // openTmpfile makes a file without a name in a directory of a root.
 func (w *worker) openTmpfile(r *request) (int64, error) {
-	o, err := w.find(w.call.TID, r.dirfd, r.path, true)
+	o, err := w.find(r.dirfd, r.path, true)
 	if err != nil {
 		return 0, err
 	}

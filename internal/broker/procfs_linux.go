@@ -33,7 +33,8 @@ func procOf(tid uint32) string { return "/proc/" + strconv.FormatUint(uint64(tid
 
 // proc opens a caller's directory in procfs. use is called with it, a second
 // time where the first was of a thread that is gone.
-func (w *worker) proc(tid uint32, use func(dir int) error) error {
+func (w *worker) proc(use func(dir int) error) error {
+	tid := w.call.TID
 	for i := range w.procs.known {
 		p := &w.procs.known[i]
 		if p.tid != tid || tid == 0 {
@@ -70,7 +71,7 @@ func procLink(dirfd int32) string {
 // procfs means: the caller's own root, working directory or descriptor.
 func (w *worker) ofCaller(link string, flags int) (int, error) {
 	fd := -1
-	err := w.proc(w.call.TID, func(dir int) (e error) {
+	err := w.proc(func(dir int) (e error) {
 		fd, e = unix.Openat(dir, link, unix.O_PATH|unix.O_CLOEXEC|flags, 0)
 		return e
 	})
@@ -81,7 +82,7 @@ func (w *worker) ofCaller(link string, flags int) (int, error) {
 // own mount.
 func (w *worker) ownDir(dirfd int32) (int, error) {
 	if dirfd != unix.AT_FDCWD {
-		return w.callerFD(w.call.TID, dirfd)
+		return w.callerFD(dirfd)
 	}
 	fd, err := w.ofCaller("cwd", 0)
 	if err != nil {
@@ -91,7 +92,7 @@ func (w *worker) ownDir(dirfd int32) (int, error) {
 }
 
 // callerFD opens, as a path only, what the caller has at fd.
-func (w *worker) callerFD(tid uint32, fd int32) (int, error) {
+func (w *worker) callerFD(fd int32) (int, error) {
 	if fd < 0 {
 		return -1, unix.EBADF
 	}
@@ -99,7 +100,7 @@ func (w *worker) callerFD(tid uint32, fd int32) (int, error) {
 	if err == unix.EACCES {
 		// A program that may not be read hides its descriptors from its user in
 		// procfs, but not from the owner of its user namespace.
-		n, err = duplicate(tid, fd)
+		n, err = duplicate(w.call.TID, fd)
 	}
 	if err != nil {
 		return -1, unix.EBADF
@@ -109,14 +110,14 @@ func (w *worker) callerFD(tid uint32, fd int32) (int, error) {
 
 // onlyPath says whether a caller's descriptor was opened with O_PATH: procfs
 // shows what a descriptor may do as the mode of its link.
-func (w *worker) onlyPath(tid uint32, fd int32) bool {
+func (w *worker) onlyPath(fd int32) bool {
 	var st unix.Stat_t
-	err := w.proc(tid, func(dir int) error { return unix.Fstatat(dir, procLink(fd), &st, unix.AT_SYMLINK_NOFOLLOW) })
+	err := w.proc(func(dir int) error { return unix.Fstatat(dir, procLink(fd), &st, unix.AT_SYMLINK_NOFOLLOW) })
 	if err != nil || fd < 0 || st.Mode&0o600 != 0 {
 		return false
 	}
 	var flags uint64 // neither reads nor writes: O_PATH, or the access mode 3
-	_ = w.proc(tid, func(dir int) error {
+	_ = w.proc(func(dir int) error {
 		f, err := unix.Openat(dir, "fdinfo/"+strconv.Itoa(int(fd)), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err == nil {
 			flags, _ = strconv.ParseUint(field(head(f), "flags:"), 8, 64)

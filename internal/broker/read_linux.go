@@ -192,13 +192,13 @@ func (w *worker) execute(t target) (int64, error) {
 }
 
 func (w *worker) unreadable(t target) bool {
-	path, err := w.text(w.call.TID, t.addr, 0)
+	path, err := w.text(t.addr, 0)
 	if err != nil {
 		return false
 	}
 	var pin int
 	if path == "" && t.empty {
-		pin, err = w.callerFD(w.call.TID, t.dirfd)
+		pin, err = w.callerFD(t.dirfd)
 	} else {
 		pin, err = w.see(t.dirfd, path, t.follow)
 	}

@@ -89,7 +89,7 @@ func procDescriptor(path string) (int32, bool) {
 // reopen is an open of one of the caller's descriptors by its procfs name: a
 // new open of the same inode, decided and recorded like any other.
 func (w *worker) reopen(r *request, fd int32) (int64, error) {
-	o, alone, err := w.findFD(w.call.TID, fd)
+	o, alone, err := w.findFD(fd)
 	if err != nil || !w.ours(o.path) {
 		if err == nil {
 			o.close()

@@ -100,18 +100,18 @@ func (w *worker) open(dir int, path string, flags, resolve uint64) (int, error) 
 // baseOf gives the mirror's descriptor of a caller's directory argument.
 // What the mirror does not show the same is not ours to change; in a removed
 // directory nothing can be made, and the kernel says so.
-func (w *worker) baseOf(tid uint32, dirfd int32) (int, error) {
-	fd, err := w.base(tid, dirfd)
+func (w *worker) baseOf(dirfd int32) (int, error) {
+	fd, err := w.base(dirfd)
 	if err == errRemoved {
 		err = errNotMine
 	}
 	return fd, err
 }
 
-func (w *worker) base(tid uint32, dirfd int32) (int, error) {
+func (w *worker) base(dirfd int32) (int, error) {
 	link := procLink(dirfd)
 	var st unix.Stat_t
-	if err := w.proc(tid, func(dir int) error { return unix.Fstatat(dir, link, &st, 0) }); err == unix.ENOENT {
+	if err := w.proc(func(dir int) error { return unix.Fstatat(dir, link, &st, 0) }); err == unix.ENOENT {
 		return -1, unix.EBADF
 	} else if err != nil {
 		return -1, errNotMine
@@ -124,7 +124,7 @@ func (w *worker) base(tid uint32, dirfd int32) (int, error) {
 	}
 	for range 3 { // the directory may be renamed between two looks
 		var at string
-		err := w.proc(tid, func(dir int) (e error) {
+		err := w.proc(func(dir int) (e error) {
 			at, e = w.readLink(dir, link)
 			return e
 		})
@@ -154,7 +154,7 @@ var errRemoved = errors.New("the directory has been removed")
 // resolve finds the directory that holds the last component of a path, as the
 // caller sees it. What is not there is answered and not continued: it could
 // appear meanwhile, and then be read-only.
-func (w *worker) resolve(tid uint32, dirfd int32, path string) (place, error) {
+func (w *worker) resolve(dirfd int32, path string) (place, error) {
 	if path == "" {
 		return place{}, unix.ENOENT
 	}
@@ -167,10 +167,10 @@ func (w *worker) resolve(tid uint32, dirfd int32, path string) (place, error) {
 		p.own = true
 		p.dir, err = w.open(w.b.config.Mirror, dir, unix.O_DIRECTORY, inMirror)
 	case dir == "":
-		p.dir, err = w.base(tid, dirfd)
+		p.dir, err = w.base(dirfd)
 	default:
 		p.own = true
-		p.dir, err = w.beneath(tid, dirfd, dir, unix.O_DIRECTORY)
+		p.dir, err = w.beneath(dirfd, dir, unix.O_DIRECTORY)
 	}
 	if err != nil && dir != "" {
 		p.own = true
@@ -196,7 +196,7 @@ func (w *worker) inRemoved(dirfd int32, p *place) error {
 	if p.dots() {
 		return errNotMine
 	}
-	if w.proc(w.call.TID, func(dir int) error { return unix.Faccessat2(dir, procLink(dirfd), unix.X_OK, unix.AT_EACCESS) }) == unix.EACCES {
+	if w.proc(func(dir int) error { return unix.Faccessat2(dir, procLink(dirfd), unix.X_OK, unix.AT_EACCESS) }) == unix.EACCES {
 		return unix.EACCES
 	}
 	return errRemoved
@@ -229,8 +229,8 @@ func throughProc(dirfd int32, path string) (int32, string) {
 }
 
 // beneath opens a relative path, also one that leaves its base.
-func (w *worker) beneath(tid uint32, dirfd int32, path string, flags uint64) (int, error) {
-	from, err := w.baseOf(tid, dirfd)
+func (w *worker) beneath(dirfd int32, path string, flags uint64) (int, error) {
+	from, err := w.baseOf(dirfd)
 	if err != nil {
 		return -1, err
 	}
@@ -275,7 +275,7 @@ func (o *object) name() string { return "/proc/self/fd/" + strconv.Itoa(o.fd) }
 
 // find resolves to an existing object; follow says what becomes of a symlink
 // at the end. What is not in a root is not ours.
-func (w *worker) find(tid uint32, dirfd int32, path string, follow bool) (object, error) {
+func (w *worker) find(dirfd int32, path string, follow bool) (object, error) {
 	if path == "" {
 		return object{}, unix.ENOENT
 	}
@@ -289,7 +289,7 @@ func (w *worker) find(tid uint32, dirfd int32, path string, follow bool) (object
 	if path[0] == '/' {
 		fd, err = w.open(w.b.config.Mirror, path, flags, inMirror)
 	} else {
-		fd, err = w.beneath(tid, dirfd, path, flags)
+		fd, err = w.beneath(dirfd, path, flags)
 	}
 	if err != nil {
 		if fd, err = w.walk(dirfd, path, flags); err == errRemoved {
@@ -304,7 +304,7 @@ func (w *worker) find(tid uint32, dirfd int32, path string, follow bool) (object
 
 // stand is the caller's directory itself, which takes no right to search it.
 func (w *worker) stand(dirfd int32) (object, error) {
-	base, err := w.baseOf(w.call.TID, dirfd)
+	base, err := w.baseOf(dirfd)
 	if err != nil {
 		return object{}, err
 	}
@@ -345,8 +345,8 @@ func (w *worker) objectOf(fd int) (object, error) {
 // findFD is find for a descriptor of the caller: the same inode by the path
 // that it has now, on the mirror. alone is the inode itself where no path leads
 // to it any more.
-func (w *worker) findFD(tid uint32, fd int32) (o object, alone bool, err error) {
-	at, err := w.callerFD(tid, fd)
+func (w *worker) findFD(fd int32) (o object, alone bool, err error) {
+	at, err := w.callerFD(fd)
 	if err != nil {
 		return object{}, false, err
 	}

@@ -26,7 +26,7 @@ func (w *worker) bind(sock int32, addr, size uint64) (int64, error) {
 		return 0, errNotMine
 	}
 	text := cString(buf[2:size])
-	p, err := w.resolve(w.call.TID, unix.AT_FDCWD, text)
+	p, err := w.resolve(unix.AT_FDCWD, text)
 	if err != nil {
 		return 0, err
 	}
@@ -51,7 +51,7 @@ func (w *worker) bindAt(socket int, p *place, text string) error {
 	direct := path.Clean(text) == p.path
 	if text[0] != '/' {
 		var at string
-		if from, err = w.baseOf(w.call.TID, unix.AT_FDCWD); err == nil {
+		if from, err = w.baseOf(unix.AT_FDCWD); err == nil {
 			at, err = w.dirPath(from, true)
 		}
 		direct = err == nil && path.Clean(at+"/"+text) == p.path
@@ -153,11 +153,11 @@ func estranged(w *worker, c *Call) (int64, error) {
 
 // foreign says whether a caller sees another root or other mounts than the
 // workspace's own.
-func (w *worker) foreign(tid uint32) bool {
+func (w *worker) foreign() bool {
 	if !w.b.foreign.Load() {
 		return false
 	}
-	pid := procOf(tid)
+	pid := procOf(w.call.TID)
 	var root, own, ns unix.Stat_t
 	if unix.Stat(pid+"/root", &root) != nil || unix.Fstat(w.b.config.View, &own) != nil {
 		return true

@@ -80,6 +80,11 @@ func (k *walker) step() error {
 		}
 		return err
 	}
+	return k.enter(fd, name, last)
+}
+
+// enter goes on from what a component is; fd becomes the walker's.
+func (k *walker) enter(fd int, name string, last bool) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		unix.Close(fd)

@@ -14,7 +14,7 @@ import (
 
 // asCaller runs do on a thread that is both the hands and the caller, with this
 // machine's own tree as the mirror and the view.
-func asCaller(t *testing.T, dir string, do func(w *worker, tid uint32)) {
+func asCaller(t *testing.T, dir string, do func(w *worker)) {
 	t.Helper()
 	done := make(chan error)
 	go func() {
@@ -35,7 +35,7 @@ func asCaller(t *testing.T, dir string, do func(w *worker, tid uint32)) {
 		must(t, unix.Stat("/proc", &proc))
 		w := &worker{b: &Broker{config: Config{Mirror: root, View: root, Roots: []string{dir}}, self: self, mountNS: ns.Ino, procDev: proc.Dev}, cwd: -1}
 		w.call.TID = uint32(unix.Gettid())
-		do(w, w.call.TID)
+		do(w)
 		w.drop()
 		w.b.pins.drop()
 		unix.Close(root)
@@ -76,7 +76,7 @@ func walksAreTheKernels(t *testing.T, allFlags []int, walk func(w *worker, dirfd
 	must(t, os.Chmod(dir+"/closed", 0o600))
 	defer os.Chmod(dir+"/closed", 0o755)
 	parts := []string{"d", "e", "f", "file", "up", "loop", "abs", "slash", "none", "proc", "back", "closed", "in", "..", ".", "", "missing"}
-	asCaller(t, dir, func(w *worker, _ uint32) {
+	asCaller(t, dir, func(w *worker) {
 		e, err := unix.Open(dir+"/d/e", unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
 			t.Error(err)
@@ -138,7 +138,7 @@ func TestSeeStaysInside(t *testing.T) {
 	must(t, os.Mkdir(dir+"/d", 0o755))
 	must(t, os.Symlink(strings.Repeat("../", 40)+"etc", dir+"/d/up"))
 	must(t, os.Symlink("/etc", dir+"/d/abs"))
-	asCaller(t, dir, func(w *worker, _ uint32) {
+	asCaller(t, dir, func(w *worker) {
 		inside, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
 		must(t, err)
 		defer unix.Close(inside)
@@ -174,7 +174,7 @@ func TestHeldBelowUnsearchable(t *testing.T) {
 	must(t, os.MkdirAll(dir+"/a/b/c", 0o755))
 	must(t, os.WriteFile(dir+"/a/file", nil, 0o644))
 	defer os.Chmod(dir+"/a", 0o755)
-	asCaller(t, dir, func(w *worker, tid uint32) {
+	asCaller(t, dir, func(w *worker) {
 		for _, name := range []string{"/a/b/c", "/a/file"} {
 			fd, err := unix.Open(dir+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 			if err != nil {
@@ -183,7 +183,7 @@ func TestHeldBelowUnsearchable(t *testing.T) {
 			}
 			defer unix.Close(fd)
 		}
-		a, err := w.find(tid, unix.AT_FDCWD, "a", true)
+		a, err := w.find(unix.AT_FDCWD, "a", true)
 		if err != nil {
 			t.Error(err)
 			return
