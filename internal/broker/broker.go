@@ -10,8 +10,8 @@
 //
 // Three rules hold everything together. What the broker does not take is
 // continued, and meets the read-only mount: continuing is never a permission.
-// A caller gets descriptors of regular files only, opened for the access that
-// it asked for; one that cannot write comes from the read-only view. The
+// A caller gets descriptors of the mirror for regular files only, opened for the
+// access that it asked for; one that cannot write comes from its own view. The
 // threads that carry out have the caller's user and groups, no capability, and
 // act through pinned descriptors of the mirror.
 //
@@ -19,8 +19,8 @@
 // refuses those, so that none of them is continued: see read_linux.go.
 //
 // The broker knows no policy and no journal: both come in as interfaces. It
-// must not open a path of the host by name, and must not follow a magic link
-// of procfs on a caller's behalf.
+// must not open a path of the host by name. In the mirror it follows no magic
+// link of procfs; for reading it follows what the caller could have followed.
 package broker
 
 // Operations, as decisions, records and denials name them.

@@ -62,24 +62,24 @@ type Config struct {
 
 // Broker answers the trapped calls of one workspace.
 type Broker struct {
-	config           Config
-	table            map[int32]handler
-	moving, metadata map[int32]bool // see groups
-	workers          sync.WaitGroup
-	gate             gate
-	closed           atomic.Bool
-	umasks           umasks
-	foreign          atomic.Bool
-	pins             pins
-	leased           atomic.Int32
-	late             chan Call
-	self             int // /proc/self/fd
-	turn             *turn
-	still            sync.RWMutex // see worker.alone
-	mountNS          uint64       // inode of the workspace's own mount namespace
-	terminals        uint64       // device number of the file system of terminals made inside
-	procDev          uint64       // of the workspace's procfs
-	fifos            fifos
+	config          Config
+	table           map[int32]handler
+	moving, anybody map[int32]bool // see groups
+	workers         sync.WaitGroup
+	gate            gate
+	closed          atomic.Bool
+	umasks          umasks
+	foreign         atomic.Bool
+	pins            pins
+	leased          atomic.Int32
+	late            chan Call
+	self            int // /proc/self/fd
+	turn            *turn
+	still           sync.RWMutex // see worker.alone
+	mountNS         uint64       // inode of the workspace's own mount namespace
+	terminals       uint64       // device number of the file system of terminals made inside
+	procDev         uint64       // of the workspace's procfs
+	fifos           fifos
 }
 
 // hands is how many threads answer. One at a time waits for the next call: the
@@ -97,7 +97,7 @@ func New(c Config) (*Broker, error) {
 		return nil, fmt.Errorf("starting the broker: %w", err)
 	}
 	b := &Broker{config: c, table: handlers(), umasks: newUmasks(c.Umask), mountNS: c.MountNS, self: self, turn: newTurn(), late: make(chan Call)}
-	b.moving, b.metadata = groups()
+	b.moving, b.anybody = groups()
 	var pts unix.Stat_t
 	if unix.Fstatat(c.View, "dev/pts", &pts, unix.AT_SYMLINK_NOFOLLOW) == nil {
 		b.terminals = pts.Dev
@@ -220,7 +220,7 @@ func (w *worker) answer() {
 		w.trap.Answer(c.ID, 0, unix.ENOSYS) // trapped, and nobody here knows it
 		return
 	}
-	if w.away = w.foreign(); w.away && !w.b.metadata[c.Nr] {
+	if w.away = w.foreign(); w.away && !w.b.anybody[c.Nr] {
 		w.trap.Continue(c.ID)
 		return
 	}

@@ -104,11 +104,7 @@ func (w *worker) mkdirAt(dirfd int32, addr uint64, mode uint32) (int64, error) {
 		return 0, err
 	}
 	defer p.close()
-	return 0, w.create(&p, OpMkdir, func() error { return unix.Mkdirat(p.dir, p.name, mode) })
-}
-
-func (w *worker) create(p *place, op string, do func() error) error {
-	return w.make(p, &Change{Op: op}, do)
+	return 0, w.make(&p, &Change{Op: OpMkdir}, func() error { return unix.Mkdirat(p.dir, p.name, mode) })
 }
 
 // make makes a new name. Where there is something, nothing is decided, recorded
@@ -125,7 +121,7 @@ func (w *worker) make(p *place, ch *Change, do func() error) error {
 	return w.change(ch, func() error { return w.withUmask(do) })
 }
 
-func (w *worker) mknodAt(dirfd int32, addr uint64, mode uint32, _ uint64) (int64, error) {
+func (w *worker) mknodAt(dirfd int32, addr uint64, mode uint32) (int64, error) {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFREG, 0, unix.S_IFIFO, unix.S_IFSOCK:
 	case unix.S_IFCHR, unix.S_IFBLK:
@@ -140,7 +136,7 @@ func (w *worker) mknodAt(dirfd int32, addr uint64, mode uint32, _ uint64) (int64
 		return 0, err
 	}
 	defer p.close()
-	return 0, w.create(&p, OpMknod, func() error { return unix.Mknodat(p.dir, p.name, mode&^(unix.S_ISUID|unix.S_ISGID), 0) })
+	return 0, w.make(&p, &Change{Op: OpMknod}, func() error { return unix.Mknodat(p.dir, p.name, mode&^(unix.S_ISUID|unix.S_ISGID), 0) })
 }
 
 func (w *worker) symlinkAt(text uint64, dirfd int32, addr uint64) (int64, error) {

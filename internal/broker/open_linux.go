@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	accessMode = unix.O_ACCMODE
-	tmpfile    = unix.O_TMPFILE &^ unix.O_DIRECTORY
+	tmpfile = unix.O_TMPFILE &^ unix.O_DIRECTORY
 	// creating are the flags that are ours to carry out, not the file's.
 	creating = unix.O_CREAT | unix.O_EXCL | unix.O_TRUNC | unix.O_CLOEXEC | unix.O_NOCTTY
 )
@@ -32,7 +31,7 @@ type request struct {
 	resolve uint64 // of openat2
 }
 
-func (r *request) writes() bool { return r.flags&accessMode != unix.O_RDONLY }
+func (r *request) writes() bool { return r.flags&unix.O_ACCMODE != unix.O_RDONLY }
 func (r *request) changes() bool {
 	return r.writes() || r.flags&(unix.O_CREAT|unix.O_TRUNC|tmpfile) != 0
 }

@@ -95,7 +95,7 @@ func (w *worker) readOnly(path string, like, flags int) (int, error) {
 	if err := unix.Fstat(like, &st); err != nil {
 		return -1, err
 	}
-	fd, err := w.openSeen(path, &st, flags&^(creating|accessMode)|unix.O_RDONLY|unix.O_NONBLOCK)
+	fd, err := w.openSeen(path, &st, flags&^(creating|unix.O_ACCMODE)|unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return -1, err
 	}
@@ -163,7 +163,7 @@ func (w *worker) hand(r *request, path string, fd int, undo func()) (int64, erro
 // cut empties a file. A descriptor with access mode 3, for ioctl only, was
 // granted as one for reading and writing, but can do neither.
 func cut(fd, flags int) error {
-	if flags&accessMode == accessMode {
+	if flags&unix.O_ACCMODE == unix.O_ACCMODE {
 		own, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return err

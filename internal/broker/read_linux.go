@@ -30,7 +30,7 @@ func (b *Broker) readToo() error {
 	}
 	b.procDev = st.Dev
 	for _, nr := range reading() {
-		b.metadata[nr] = true
+		b.anybody[nr] = true
 	}
 	return b.fifos.open()
 }

@@ -80,8 +80,9 @@ const (
 	below    = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS
 )
 
-// open opens a path of the mirror, as a path only. Without one of the two
-// bounds an absolute link would lead to the supervisor's own root.
+// open opens a path of the mirror or of what the caller sees, as a path only.
+// Without one of the two bounds an absolute link would lead to the supervisor's
+// own root.
 func (w *worker) open(dir int, path string, flags, resolve uint64) (int, error) {
 	if resolve&(unix.RESOLVE_BENEATH|unix.RESOLVE_IN_ROOT) == 0 {
 		return -1, unix.EINVAL
@@ -162,19 +163,11 @@ func (w *worker) resolve(dirfd int32, path string) (place, error) {
 	dir, name := split(path)
 	p := place{name: name}
 	var err error
-	switch {
-	case path[0] == '/':
-		p.own = true
-		p.dir, err = w.open(w.b.config.Mirror, dir, unix.O_DIRECTORY, inMirror)
-	case dir == "":
+	if dir == "" {
 		p.dir, err = w.base(dirfd)
-	default:
+	} else {
 		p.own = true
-		p.dir, err = w.beneath(dirfd, dir, unix.O_DIRECTORY)
-	}
-	if err != nil && dir != "" {
-		p.own = true
-		p.dir, err = w.walk(dirfd, dir, unix.O_DIRECTORY)
+		p.dir, err = w.lookup(dirfd, dir, unix.O_DIRECTORY)
 	}
 	if err == errRemoved {
 		err = w.inRemoved(dirfd, &p)
@@ -228,18 +221,26 @@ func throughProc(dirfd int32, path string) (int32, string) {
 	return dirfd, path
 }
 
-// beneath opens a relative path, also one that leaves its base.
-func (w *worker) beneath(dirfd int32, path string, flags uint64) (int, error) {
-	from, err := w.baseOf(dirfd)
+// lookup opens a path of the caller in the mirror: at once where that can be
+// done, else step by step.
+func (w *worker) lookup(dirfd int32, path string, flags uint64) (int, error) {
+	fd, err := w.atOnce(dirfd, path, flags)
+	if err != nil {
+		return w.walk(dirfd, path, flags)
+	}
+	return fd, nil
+}
+
+// atOnce is lookup where no link of procfs is on the way: ".." and absolute
+// links lead through the mirror's root as they lead through the caller's.
+func (w *worker) atOnce(dirfd int32, path string, flags uint64) (int, error) {
+	if path[0] == '/' {
+		return w.open(w.b.config.Mirror, path, flags, inMirror)
+	}
+	dir, err := w.baseOf(dirfd)
 	if err != nil {
 		return -1, err
 	}
-	return w.from(from, path, flags)
-}
-
-// from opens path seen from a pinned directory: ".." and absolute links lead
-// through the mirror's root as they lead through the caller's.
-func (w *worker) from(dir int, path string, flags uint64) (int, error) {
 	fd, err := w.open(dir, path, flags, below)
 	if err != unix.EXDEV {
 		return fd, err
@@ -284,17 +285,9 @@ func (w *worker) find(dirfd int32, path string, follow bool) (object, error) {
 	if follow {
 		flags = 0
 	}
-	var fd int
-	var err error
-	if path[0] == '/' {
-		fd, err = w.open(w.b.config.Mirror, path, flags, inMirror)
-	} else {
-		fd, err = w.beneath(dirfd, path, flags)
-	}
-	if err != nil {
-		if fd, err = w.walk(dirfd, path, flags); err == errRemoved {
-			err = errNotMine // it is the directory itself
-		}
+	fd, err := w.lookup(dirfd, path, flags)
+	if err == errRemoved {
+		err = errNotMine // it is the directory itself
 	}
 	if err != nil {
 		return object{}, err

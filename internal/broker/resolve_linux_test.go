@@ -66,8 +66,8 @@ func TestProcDescriptor(t *testing.T) {
 // TestTable: every call that the tables of groups speak of has a handler.
 func TestTable(t *testing.T) {
 	table := handlers()
-	moving, metadata := groups()
-	for _, g := range []map[int32]bool{moving, metadata} {
+	moving, anybody := groups()
+	for _, g := range []map[int32]bool{moving, anybody} {
 		for nr := range g {
 			if table[nr] == nil {
 				t.Errorf("call %d is in a group and has no handler", nr)

@@ -144,8 +144,8 @@ func (w *worker) ioctl(fd int32, request uint32, arg uint64) (int64, error) {
 }
 
 // estranged notes that from now on a caller may have a root or mounts of its
-// own. What such a caller names is not what we would find: all its calls are
-// continued, and meet the mounts that it inherited, read-only.
+// own. What such a caller names is not what we would find: its calls are
+// continued, and meet the mounts that it inherited, read-only; but see groups.
 func estranged(w *worker, c *Call) (int64, error) {
 	w.b.foreign.Store(true)
 	return 0, errNotMine

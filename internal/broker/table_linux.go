@@ -2,8 +2,12 @@ package broker
 
 import "golang.org/x/sys/unix"
 
-// handlers gives the calls that every architecture has; see legacy for the
-// older forms of amd64. A trapped call that is missing here answers ENOSYS.
+// Handles says whether the broker carries a system call out, or continues it
+// knowingly. Trapped calls that it does not know answer ENOSYS.
+func Handles(nr int32) bool { return handlers()[nr] != nil }
+
+// handlers gives the calls that every architecture has, and adds the older forms
+// of amd64, see legacy.
 func handlers() map[int32]handler {
 	t := map[int32]handler{
 		unix.SYS_OPENAT: func(w *worker, c *Call) (int64, error) {
@@ -14,7 +18,7 @@ func handlers() map[int32]handler {
 		},
 		unix.SYS_MKDIRAT: func(w *worker, c *Call) (int64, error) { return w.mkdirAt(dirfd(c, 0), c.Args[1], uint32(c.Args[2])) },
 		unix.SYS_MKNODAT: func(w *worker, c *Call) (int64, error) {
-			return w.mknodAt(dirfd(c, 0), c.Args[1], uint32(c.Args[2]), c.Args[3])
+			return w.mknodAt(dirfd(c, 0), c.Args[1], uint32(c.Args[2]))
 		},
 		unix.SYS_UNLINKAT: func(w *worker, c *Call) (int64, error) {
 			return w.unlinkAt(dirfd(c, 0), c.Args[1], int(int32(c.Args[2])))
@@ -49,18 +53,19 @@ func handlers() map[int32]handler {
 }
 
 // groups tells calls that need more than a handler. moving run while no other
-// change does. metadata are answered for every caller, also one with another
-// root: continued, they would work on a granted descriptor.
-func groups() (moving, metadata map[int32]bool) {
+// change does. anybody are answered for every caller, also one with another
+// root: continued, they would work on a granted descriptor. With Config.Reads
+// those of reading are, too.
+func groups() (moving, anybody map[int32]bool) {
 	moving = map[int32]bool{unix.SYS_RENAMEAT: true, unix.SYS_RENAMEAT2: true, unix.SYS_BIND: true}
-	metadata = map[int32]bool{
+	anybody = map[int32]bool{
 		unix.SYS_FCHMOD: true, unix.SYS_FCHMODAT: true, unix.SYS_FCHMODAT2: true, unix.SYS_FCHOWN: true, unix.SYS_FCHOWNAT: true,
 		unix.SYS_UTIMENSAT: true, unix.SYS_SETXATTR: true, unix.SYS_LSETXATTR: true, unix.SYS_FSETXATTR: true,
 		unix.SYS_REMOVEXATTR: true, unix.SYS_LREMOVEXATTR: true, unix.SYS_FREMOVEXATTR: true, unix.SYS_IOCTL: true,
 		unix.SYS_SETXATTRAT: true, unix.SYS_REMOVEXATTRAT: true, unix.SYS_FILE_SETATTR: true,
 	}
-	legacyGroups(moving, metadata)
-	return moving, metadata
+	legacyGroups(moving, anybody)
+	return moving, anybody
 }
 
 // reading are the calls that are answered for every caller where reading is
@@ -69,6 +74,8 @@ func reading() []int32 {
 	return append(legacyReading(), unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_EXECVE, unix.SYS_EXECVEAT)
 }
 
+// metadata adds the calls for modes, owners and times, and the questions that
+// the read-only mount would answer wrong.
 func metadata(t map[int32]handler) {
 	t[unix.SYS_FCHMOD] = func(w *worker, c *Call) (int64, error) { return w.chmod(byFD(c), uint32(c.Args[1])) }
 	t[unix.SYS_FCHMODAT] = func(w *worker, c *Call) (int64, error) { return w.chmod(at(c, 0, true), uint32(c.Args[2])) }
@@ -136,7 +143,3 @@ func atFlags(c *Call, n int) target {
 	t.empty = flags&unix.AT_EMPTY_PATH != 0
 	return t
 }
-
-// Handles says whether the broker carries a system call out. Trapped calls that
-// it does not know answer ENOSYS.
-func Handles(nr int32) bool { return handlers()[nr] != nil }

@@ -13,7 +13,7 @@ func legacy(t map[int32]handler) {
 	}
 	t[unix.SYS_MKDIR] = func(w *worker, c *Call) (int64, error) { return w.mkdirAt(cwd, c.Args[0], uint32(c.Args[1])) }
 	t[unix.SYS_MKNOD] = func(w *worker, c *Call) (int64, error) {
-		return w.mknodAt(cwd, c.Args[0], uint32(c.Args[1]), c.Args[2])
+		return w.mknodAt(cwd, c.Args[0], uint32(c.Args[1]))
 	}
 	t[unix.SYS_UNLINK] = func(w *worker, c *Call) (int64, error) { return w.unlinkAt(cwd, c.Args[0], 0) }
 	t[unix.SYS_RMDIR] = func(w *worker, c *Call) (int64, error) { return w.unlinkAt(cwd, c.Args[0], unix.AT_REMOVEDIR) }
@@ -54,10 +54,10 @@ func legacy(t map[int32]handler) {
 	}
 }
 
-func legacyGroups(moving, metadata map[int32]bool) {
+func legacyGroups(moving, anybody map[int32]bool) {
 	moving[unix.SYS_RENAME] = true
 	for _, nr := range []int32{unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT} {
-		metadata[nr] = true
+		anybody[nr] = true
 	}
 }
 
