@@ -1,0 +1,225 @@
+package broker
+
+import (
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// target is the existing object that a call is about: a path, or a descriptor.
+type target struct {
+	dirfd  int32
+	addr   uint64
+	follow bool
+	empty  bool   // AT_EMPTY_PATH: an empty path means dirfd itself
+	byFD   bool   // dirfd itself, no path
+	here   bool   // the working directory, no path
+	path   string // "" to read it at addr
+}
+
+// object finds a target. alone: see findFD.
+func (w *worker) object(t target) (o object, alone bool, err error) {
+	if t.byFD {
+		return w.findFD(t.dirfd)
+	}
+	path, err := w.targetText(t)
+	if err != nil {
+		return object{}, false, err
+	}
+	if path == "" && (t.empty || t.here) {
+		if t.dirfd == unix.AT_FDCWD {
+			o, err = w.stand(t.dirfd)
+			return o, false, err
+		}
+		return w.findFD(t.dirfd)
+	}
+	if fd, ok := procDescriptor(path); ok && t.follow {
+		return w.findFD(fd)
+	}
+	if w.away {
+		return object{}, false, errNotMine
+	}
+	o, err = w.find(t.dirfd, path, t.follow)
+	return o, false, err
+}
+
+// targetText reads a target's path, "" where it has none.
+func (w *worker) targetText(t target) (string, error) {
+	if t.here {
+		return "", nil
+	}
+	if t.path != "" {
+		return t.path, nil
+	}
+	return w.text(t.addr, 0)
+}
+
+// outside finds what a path outside all roots means, or a path of a caller
+// with another root: in the caller's own view, on the caller's own mounts.
+// Continuing would let another thread change the text to the procfs name of a
+// granted descriptor, whose mount can be written.
+func (w *worker) outside(t target) (object, error) {
+	path, err := w.targetText(t)
+	if err != nil {
+		return object{}, err
+	}
+	dirfd, path := throughProc(t.dirfd, path)
+	fd := -1
+	switch {
+	case path != "":
+		fd, err = w.openOutside(dirfd, path, t.follow)
+	case t.empty || t.here:
+		fd, err = w.ownDir(dirfd)
+	default:
+		err = unix.ENOENT
+	}
+	if err != nil {
+		return object{}, err
+	}
+	return w.objectOf(fd)
+}
+
+// openOutside opens a path from the caller's own root or directory.
+func (w *worker) openOutside(dirfd int32, path string, follow bool) (int, error) {
+	flags := uint64(unix.O_NOFOLLOW)
+	if follow {
+		flags = 0
+	}
+	if path[0] == '/' {
+		return w.fromRoot(path, flags)
+	}
+	from, err := w.ownDir(dirfd)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(from)
+	fd, err := w.open(from, path, flags, below)
+	if err != unix.EXDEV || w.away {
+		return fd, err
+	}
+	at, err := w.fdPath(from)
+	if err != nil {
+		return -1, err
+	}
+	return w.fromRoot(at+"/"+path, flags)
+}
+
+// fromRoot opens a path from the caller's own root.
+func (w *worker) fromRoot(path string, flags uint64) (int, error) {
+	root, err := w.ofCaller("root", 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(root)
+	return w.open(root, path, flags, inMirror)
+}
+
+// object is an existing file system object of the mirror, pinned.
+type object struct {
+	fd   int
+	path string
+	stat unix.Stat_t
+}
+
+func (o *object) close() { unix.Close(o.fd) }
+
+// name is a path for calls that take no descriptor of this kind.
+func (o *object) name() string { return "/proc/self/fd/" + strconv.Itoa(o.fd) }
+
+// find resolves to an existing object; follow says what becomes of a symlink
+// at the end. What is not in a root is not ours.
+func (w *worker) find(dirfd int32, path string, follow bool) (object, error) {
+	if path == "" {
+		return object{}, unix.ENOENT
+	}
+	dirfd, path = throughProc(dirfd, path)
+	flags := uint64(unix.O_NOFOLLOW)
+	if follow {
+		flags = 0
+	}
+	fd, err := w.lookup(dirfd, path, flags)
+	if err == errRemoved {
+		err = errNotMine // it is the directory itself
+	}
+	if err != nil {
+		return object{}, err
+	}
+	return w.pinned(fd)
+}
+
+// stand is the caller's directory itself, which takes no right to search it.
+func (w *worker) stand(dirfd int32) (object, error) {
+	base, err := w.baseOf(dirfd)
+	if err != nil {
+		return object{}, err
+	}
+	fd, err := unix.FcntlInt(uintptr(base), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return object{}, errNotMine
+	}
+	return w.pinned(fd)
+}
+
+// pinned completes an object of the mirror; it closes fd where it is not ours.
+func (w *worker) pinned(fd int) (object, error) {
+	o, err := w.objectOf(fd)
+	if err != nil {
+		return object{}, errNotMine
+	}
+	if !w.ours(o.path) {
+		o.close()
+		return object{}, errNotMine
+	}
+	return o, nil
+}
+
+// objectOf completes an object; it closes fd where it cannot.
+func (w *worker) objectOf(fd int) (object, error) {
+	o := object{fd: fd}
+	var err error
+	if o.path, err = w.fdPath(fd); err == nil {
+		err = unix.Fstat(fd, &o.stat)
+	}
+	if err != nil {
+		o.close()
+		return object{}, err
+	}
+	return o, nil
+}
+
+// findFD is find for a descriptor of the caller: the same inode by the path
+// that it has now, on the mirror. alone is the inode itself where no path leads
+// to it any more.
+func (w *worker) findFD(fd int32) (o object, alone bool, err error) {
+	at, err := w.callerFD(fd)
+	if err != nil {
+		return object{}, false, err
+	}
+	return w.mirrored(at)
+}
+
+// mirrored finds on the mirror what at is, a descriptor on another mount; it
+// becomes the object's.
+func (w *worker) mirrored(at int) (o object, alone bool, err error) {
+	o = object{fd: at}
+	if err := unix.Fstat(at, &o.stat); err != nil {
+		o.close()
+		return object{}, false, err
+	}
+	for range 3 {
+		if o.path, err = w.fdPath(at); err != nil || !w.ours(o.path) {
+			return o, true, nil
+		}
+		n, err := w.named(o.path, unix.O_NOFOLLOW)
+		if err != nil {
+			continue
+		}
+		if isFile(n, &o.stat) {
+			o.close()
+			o.fd = n
+			return o, false, nil
+		}
+		unix.Close(n)
+	}
+	return o, true, nil
+}
