@@ -255,6 +255,10 @@ func (w *worker) names(fromfd int32, from uint64, tofd int32, to uint64) (p, q p
 	if q, err = w.name(tofd, to, 1); err != nil {
 		if err == errRemoved && p.dots() {
 			err = errNotMine // EBUSY
+		} else if err == errRemoved {
+			if _, e := p.at(); e != nil {
+				err = e // the old name is looked up first
+			}
 		}
 		err = unsearched(err, &p)
 		p.close()
