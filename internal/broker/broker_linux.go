@@ -72,6 +72,7 @@ type Broker struct {
 	foreign         atomic.Bool
 	pins            pins
 	leased          atomic.Int32
+	borrowed        chan struct{}
 	late            chan Call
 	self            int // /proc/self/fd
 	turn            *turn
@@ -96,7 +97,7 @@ func New(c Config) (*Broker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the broker: %w", err)
 	}
-	b := &Broker{config: c, table: handlers(), umasks: newUmasks(c.Umask), mountNS: c.MountNS, self: self, turn: newTurn(), late: make(chan Call)}
+	b := &Broker{config: c, table: handlers(), umasks: newUmasks(c.Umask), mountNS: c.MountNS, self: self, turn: newTurn(), late: make(chan Call), borrowed: make(chan struct{}, maxBorrowed)}
 	b.moving, b.anybody = groups()
 	var pts unix.Stat_t
 	if unix.Fstatat(c.View, "dev/pts", &pts, unix.AT_SYMLINK_NOFOLLOW) == nil {

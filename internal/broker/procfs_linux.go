@@ -100,7 +100,7 @@ func (w *worker) callerFD(fd int32) (int, error) {
 	if err == unix.EACCES {
 		// A program that may not be read hides its descriptors from its user in
 		// procfs, but not from the owner of its user namespace.
-		n, err = duplicate(w.call.TID, fd)
+		n, err = w.b.pinBorrowed(w.call.TID, fd)
 	}
 	if err != nil {
 		return -1, unix.EBADF

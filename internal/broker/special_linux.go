@@ -37,11 +37,14 @@ func (w *worker) bind(sock int32, addr, size uint64) (int64, error) {
 	if l, err := p.at(); err == nil && l.kind != KindNone {
 		return 0, unix.EADDRINUSE
 	}
-	own, err := duplicate(w.call.TID, sock)
+	own, err := w.b.borrow(w.call.TID, sock)
+	if err == unix.ENOBUFS {
+		return 0, err
+	}
 	if err != nil {
 		return 0, unix.EBADF
 	}
-	defer unix.Close(own)
+	defer w.b.giveBack(own)
 	ch := Change{Op: OpBind, Path: p.path, Dir: p.dir, Name: p.name, ToDir: -1}
 	return 0, w.change(&ch, func() error { return w.bindAt(own, &p, text) })
 }
@@ -129,13 +132,18 @@ func (w *worker) ioctl(fd int32, request uint32, arg uint64) (int64, error) {
 		if err == unix.EACCES {
 			file, err = unix.Open(o.name(), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		}
+		giveBack := func(fd int) { unix.Close(fd) }
 		if err == unix.EACCES || err == unix.EISDIR {
-			file, err = duplicate(w.call.TID, fd) // open already, whatever the mode is now
+			file, err = w.b.borrow(w.call.TID, fd) // open already, whatever the mode is now
+			giveBack = w.b.giveBack
 		}
 		if err != nil {
 			return err
 		}
-		defer unix.Close(file)
+		defer giveBack(file)
+		if !sameFile(file, o.fd) {
+			return unix.EBADF // another has taken its number since
+		}
 		if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(file), uintptr(request), uintptr(unsafe.Pointer(&buf[0]))); e != 0 {
 			return e
 		}
