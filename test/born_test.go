@@ -91,3 +91,17 @@ func TestRepositoriesThatWereThere(t *testing.T) {
 		t.Errorf("ordinary work in it: %q", out)
 	}
 }
+
+// TestAskedIsNotMade: whoever asks whether something may be written has not
+// made it.
+func TestAskedIsNotMade(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.repository()
+	w.outsideSh("mkdir pkg; echo 'gitdir: ../elsewhere' | tee pkg/.git > .gitmodules")
+	if listed, born, r := w.listedAfter("test -w pkg/.git; test -w .gitmodules; echo asked"); len(listed) != 0 || len(born) != 0 || r.out != "asked\n" {
+		t.Errorf("named %q and %q: %s", listed, born, r)
+	}
+	if listed, _, r := w.listedAfter("echo x >> pkg/.git"); strings.Join(listed, " ") != "pkg/.git" {
+		t.Errorf("named %q: %s", listed, r)
+	}
+}

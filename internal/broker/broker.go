@@ -67,6 +67,8 @@ type Change struct {
 	Kind Kind   // what is at Path
 	Over Kind   // rename, link: what is at To
 
+	Asked bool // somebody wants to know whether it may be; nothing is about to be
+
 	// Dir and Name pin Path for a recorder that keeps the state before; ToDir
 	// and ToName pin To. Dir is -1 where only an inode is known.
 	Dir, ToDir   int

@@ -211,7 +211,7 @@ func (w *worker) access(t target, mode uint32, flags int) (int64, error) {
 		return 0, err
 	}
 	defer o.close()
-	ch := Change{Op: OpOpen, Path: o.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: -1}
+	ch := Change{Op: OpOpen, Path: o.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: -1, Asked: true}
 	if v := w.b.config.Decider.Decide(&ch); !v.Allowed {
 		return 0, unix.EACCES // a question, not an attempt: no denial
 	}

@@ -183,6 +183,9 @@ func (d *decider) moved(from, to string, exchange bool) {
 // .gitmodules that is written over can lead elsewhere than before: it counts as
 // made.
 func (d *decider) list(ch *broker.Change, at string) {
+	if ch.Asked {
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	made := at == ch.Path && ch.Kind == broker.KindNone || at == ch.To && ch.Over == broker.KindNone
