@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // denyReads are globs that the broker decides at each open.
@@ -400,6 +402,26 @@ func TestEnvironmentFilesAreMaskedAgain(t *testing.T) {
 			}
 			if history == "on" && w.read(w.project+"/.env.local") != "SECRET new\n" {
 				t.Error(".env.local was changed inside")
+			}
+		}
+	})
+}
+
+// TestDeniedReadsHostFacts: a file of procfs that shows the namespaces of who
+// opens it does not show the host's because somebody outside opens.
+func TestDeniedReadsHostFacts(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		const size = 7_654_321
+		id, err := unix.SysvShmGet(unix.IPC_PRIVATE, size, unix.IPC_CREAT|0o644)
+		w.must(err)
+		defer unix.SysvShmCtl(id, unix.IPC_RMID, nil)
+		w.outsideSh("grep -q 7654321 /proc/sysvipc/shm")
+		look := `cat /proc/sysvipc/shm; cd /proc/sys; cat /proc/self/root/proc/sysvipc/shm; for d in /proc/sys/net/ipv4/conf net/ipv4/conf; do ls $d | grep -vx -e all -e default -e lo; done; cat /proc/net/dev; cat /proc/sys/kernel/osrelease && echo read`
+		for _, flags := range [][]string{nil, denyReads} {
+			r := w.run(append(flags, "--", "sh", "-c", look)...)
+			if strings.Contains(r.out, "7654321") || !strings.Contains(r.out, "lo:") || strings.Count(r.out, "\n") > 8 || !strings.HasSuffix(r.out, "read\n") {
+				t.Errorf("%q: %s", flags, r)
 			}
 		}
 	})

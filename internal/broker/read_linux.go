@@ -107,7 +107,7 @@ func (w *worker) mayRead(pin int, st *unix.Stat_t) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if st.Dev == w.b.procDev && w.stageOnly(at) {
+	if st.Dev == w.b.procDev && (outsiders(at) || w.stageOnly(at)) {
 		return "", unix.EACCES
 	}
 	if !w.ours(at) {

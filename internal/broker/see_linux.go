@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -126,6 +127,15 @@ var openToAll = map[string]bool{
 	"stat": true, "statm": true, "status": true, "cmdline": true, "comm": true, "cgroup": true, "mounts": true, "mountinfo": true,
 	"limits": true, "task": true, "loginuid": true, "sessionid": true, "oom_score": true, "oom_score_adj": true, "oom_adj": true,
 	"fd": true, "cpuset": true, "schedstat": true, "sched": true, "uid_map": true, "gid_map": true, "setgroups": true,
+}
+
+// openersOwn are the parts of procfs that show the namespaces of whoever opens
+// them, which would be ours: the host's network and its System V objects.
+var openersOwn = []string{"/proc/sys/net", "/proc/sys/fs/mqueue", "/proc/sysvipc", "/proc/keys", "/proc/key-users"}
+
+// outsiders says whether a path of procfs would show the host when we open it.
+func outsiders(at string) bool {
+	return slices.ContainsFunc(openersOwn, func(p string) bool { return at == p || strings.HasPrefix(at, p+"/") })
 }
 
 // stageOnly says whether a path of procfs shows what the stage keeps to itself.
