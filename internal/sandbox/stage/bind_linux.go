@@ -70,13 +70,16 @@ func bindText(r bindRequest) error {
 	return nil
 }
 
-// bind answers a request of the supervisor's broker.
-func (s *server) bind(r request) {
+// bind answers a request of the supervisor's broker. Until then the broker holds
+// the socket, so that closing it here is not closing its last descriptor, which
+// may take as long as its SO_LINGER says: nothing else would be obeyed meanwhile.
+func (s *server) bind(r *request) {
 	reply := sandbox.Message{Kind: sandbox.MsgBound, ID: r.msg.ID, Code: int(unix.ENOSYS)}
 	if s.binder != nil && len(r.fds) == 2 {
 		done := make(chan error)
 		s.binder.requests <- bindRequest{r.fds[0], r.fds[1], r.msg.Text, r.msg.Code, done}
 		reply.Code = errno(<-done)
 	}
+	r.close()
 	s.link.say(reply)
 }

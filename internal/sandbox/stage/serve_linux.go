@@ -71,6 +71,14 @@ type request struct {
 	fds []int
 }
 
+// close lets go of the descriptors that came with a request.
+func (r *request) close() {
+	for _, fd := range r.fds {
+		unix.Close(fd)
+	}
+	r.fds = nil
+}
+
 func (s *server) listen(out chan<- request) {
 	for {
 		m, fds, err := s.link.receive()
@@ -82,18 +90,14 @@ func (s *server) listen(out chan<- request) {
 }
 
 func (s *server) obey(r request) {
-	defer func() {
-		for _, fd := range r.fds {
-			unix.Close(fd)
-		}
-	}()
+	defer r.close()
 	switch r.msg.Kind {
 	case sandbox.MsgExec:
 		s.exec(r)
 	case sandbox.MsgSignal:
 		s.signal(r.msg)
 	case sandbox.MsgBind:
-		s.bind(r)
+		s.bind(&r)
 	case sandbox.MsgDial:
 		go s.dial(r.msg)
 	}
