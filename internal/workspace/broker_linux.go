@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	"carrel/internal/api"
@@ -23,7 +24,8 @@ type brokered struct {
 
 	mu      sync.Mutex
 	denials []api.Denial
-	refused int
+	told    map[string]bool // operation and path of denials
+	untold  bool            // there were more than maxDenials
 }
 
 // startBroker begins to answer the trapped calls of walls built with roots.
@@ -88,6 +90,9 @@ func (p *Prepared) endBroker(b *brokered, r *api.Result) {
 	if b.judge.more {
 		p.note("more than %d names that can run code later were made inside; the others are only in the record of changes", maxListed)
 	}
+	if b.untold {
+		p.note("more than %d different changes were refused; the others are not told", maxDenials)
+	}
 	if b.record.lost != nil {
 		p.note("changes were refused because they could not be recorded: %v", b.record.lost)
 	}
@@ -109,19 +114,22 @@ func (b *brokered) close() {
 func (b *brokered) refuse(ch *broker.Change, v broker.Verdict) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.refused++; b.refused > maxDenials {
-		return
-	}
 	subject := ch.Path
 	if ch.To != "" {
 		subject = ch.To
 	}
-	subject = subject[:min(len(subject), maxSubject)]
-	for _, d := range b.denials {
-		if d.Subject == subject && d.Operation == ch.Op {
-			return // programs try again
-		}
+	key := ch.Op + " " + subject
+	if b.told[key] {
+		return // programs try again, which must not leave less room for others
 	}
+	if b.untold = b.untold || len(b.told) >= maxDenials; b.untold {
+		return
+	}
+	if b.told == nil {
+		b.told = make(map[string]bool)
+	}
+	b.told[key] = true
+	subject = shortened(subject)
 	code := api.CodeFile
 	if ch.Op == broker.OpExec {
 		code = api.CodeProgram
@@ -130,6 +138,16 @@ func (b *brokered) refuse(ch *broker.Change, v broker.Verdict) {
 		Code: code, Operation: ch.Op, Subject: subject, Rule: v.Rule, Source: v.Source, Hint: v.Hint,
 		Message: fmt.Sprintf("%s of %q was refused: %s", ch.Op, subject, v.Rule),
 	})
+}
+
+// shortened leaves out the middle of a path that is too long to be told whole:
+// what was meant is at its end.
+func shortened(path string) string {
+	const head, gap = maxSubject / 4, "..."
+	if len(path) <= maxSubject {
+		return strings.Clone(path)
+	}
+	return path[:head] + gap + path[len(path)-(maxSubject-head-len(gap)):]
 }
 
 // trap is the listener as the broker knows it: both name the kernel's struct.
