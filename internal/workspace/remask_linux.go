@@ -273,11 +273,23 @@ func (h *hidden) of(ch *broker.Change) string {
 }
 
 // ownFiles remembers which environment files were made inside. They are noted
-// before they are made, so that the watch does not find one that is not.
+// before they are made, so that the watch does not find one that is not. The
+// name alone does not make one our own: what somebody outside puts in its place
+// is no longer the command's.
 type ownFiles struct {
 	mu      sync.Mutex
-	made    map[string]bool
+	made    map[string]inode
 	pending map[string]int
+}
+
+type inode struct{ dev, ino uint64 }
+
+func inodeAt(at string) inode {
+	var st unix.Stat_t
+	if unix.Lstat(at, &st) != nil {
+		return inode{}
+	}
+	return inode{st.Dev, st.Ino}
 }
 
 // before and after are told of each change.
@@ -286,44 +298,53 @@ func (o *ownFiles) before(ch *broker.Change) { o.note(ch, 1, false) }
 func (o *ownFiles) after(ch *broker.Change, err error) { o.note(ch, -1, err == nil) }
 
 func (o *ownFiles) note(ch *broker.Change, count int, done bool) {
-	made, gone := ch.To, ""
+	made, gone := []string{ch.To}, ""
 	switch ch.Op {
 	case broker.OpCreate, broker.OpMknod, broker.OpSymlink:
-		made = ch.Path
+		made[0] = ch.Path
+	case broker.OpExchange:
+		made = append(made, ch.Path)
 	case broker.OpRename, broker.OpUnlink:
 		gone = ch.Path
 	}
-	isMade, isGone := made != "" && view.EnvironmentFile(path.Base(made)), gone != "" && view.EnvironmentFile(path.Base(gone))
-	if !isMade && !isGone {
-		return
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.made == nil {
-		o.made, o.pending = make(map[string]bool), make(map[string]int)
-	}
-	if isMade {
-		if o.pending[made] += count; o.pending[made] == 0 {
-			delete(o.pending, made)
-		}
-		if done && len(o.made) < maxListed {
-			o.made[strings.Clone(made)] = true
+	for _, at := range made {
+		if view.EnvironmentFile(path.Base(at)) {
+			o.noteMade(at, count, done)
 		}
 	}
-	if isGone && done {
+	if done && view.EnvironmentFile(path.Base(gone)) {
+		o.mu.Lock()
 		delete(o.made, gone)
+		o.mu.Unlock()
 	}
 }
 
-// has says whether a name was made inside, and waits for one that is being
-// made.
+func (o *ownFiles) noteMade(at string, count int, done bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.made == nil {
+		o.made, o.pending = make(map[string]inode), make(map[string]int)
+	}
+	if o.pending[at] += count; o.pending[at] == 0 {
+		delete(o.pending, at)
+	}
+	if done && len(o.made) < maxListed {
+		o.made[strings.Clone(at)] = inodeAt(at)
+	}
+}
+
+// has says whether what a name leads to was made inside, and waits for one that
+// is being made.
 func (o *ownFiles) has(at string) bool {
 	for range remaskTries {
 		o.mu.Lock()
 		own, pending := o.made[at], o.pending[at] > 0
 		o.mu.Unlock()
-		if own || !pending {
-			return own
+		if own != (inode{}) && own == inodeAt(at) {
+			return true
+		}
+		if !pending {
+			return false
 		}
 		time.Sleep(remaskPause)
 	}
