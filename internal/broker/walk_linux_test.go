@@ -18,29 +18,27 @@ func asCaller(t *testing.T, dir string, do func(w *worker)) {
 	t.Helper()
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread has given up its capabilities
-		err := becomeHands()
-		if err == nil {
-			err = unix.Chdir(dir)
+		var err error
+		defer func() { done <- err }() // also when do ends the test
+		runtime.LockOSThread()         // never unlocked: the thread has given up its capabilities
+		if err = becomeHands(); err != nil {
+			return
 		}
-		if err != nil {
-			done <- err
+		if err = unix.Chdir(dir); err != nil {
 			return
 		}
 		root, _ := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		defer unix.Close(root)
 		self, _ := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		var ns unix.Stat_t
-		err = unix.Stat("/proc/self/ns/mnt", &ns)
-		var proc unix.Stat_t
+		defer unix.Close(self)
+		var ns, proc unix.Stat_t
+		must(t, unix.Stat("/proc/self/ns/mnt", &ns))
 		must(t, unix.Stat("/proc", &proc))
 		w := &worker{b: &Broker{config: Config{Mirror: root, View: root, Roots: []string{dir}}, self: self, mountNS: ns.Ino, procDev: proc.Dev}, cwd: -1}
 		w.call.TID = uint32(unix.Gettid())
+		defer w.b.pins.drop()
+		defer w.drop()
 		do(w)
-		w.drop()
-		w.b.pins.drop()
-		unix.Close(root)
-		unix.Close(self)
-		done <- err
 	}()
 	if err := <-done; err != nil {
 		t.Error(err)
@@ -86,35 +84,21 @@ func walksAreTheKernels(t *testing.T, allFlags []int, walk func(w *worker, dirfd
 		open := descriptors(t)
 		answered := 0
 		rapid.Check(t, func(t *rapid.T) {
-			path := rapid.SampledFrom([]string{"", "", dir + "/", "/proc/thread-self/cwd/", "/proc/thread-self/fd/" + strconv.Itoa(e) + "/"}).Draw(t, "start")
-			for i := range rapid.IntRange(1, 6).Draw(t, "parts") {
-				if i > 0 {
-					path += "/"
+			for range 40 { // a path alone says little
+				path := rapid.SampledFrom([]string{"", "", "", dir + "/", "/proc/thread-self/cwd/", "/proc/thread-self/fd/" + strconv.Itoa(e) + "/"}).Draw(t, "start")
+				path += strings.Join(rapid.SliceOfN(rapid.SampledFrom(parts), 1, 5).Draw(t, "parts"), "/")
+				dirfd := rapid.SampledFrom([]int{unix.AT_FDCWD, unix.AT_FDCWD, e, 900}).Draw(t, "dirfd")
+				flags := rapid.SampledFrom(allFlags).Draw(t, "flags")
+				if path == "" {
+					continue
 				}
-				path += rapid.SampledFrom(parts).Draw(t, "part")
-			}
-			dirfd := rapid.SampledFrom([]int{unix.AT_FDCWD, e, 900}).Draw(t, "dirfd")
-			flags := rapid.SampledFrom(allFlags).Draw(t, "flags")
-			if path == "" {
-				return
-			}
-			fd, got := walk(w, int32(dirfd), path, flags)
-			native, want := unix.Openat(dirfd, path, unix.O_PATH|unix.O_CLOEXEC|flags, 0)
-			if got == nil {
-				defer unix.Close(fd)
-			}
-			if want == nil {
-				defer unix.Close(native)
-			}
-			if got == errNotMine {
-				return
-			}
-			answered++
-			if got != want || got == nil && !sameFile(fd, native) {
-				t.Fatalf("%q from %d with %#x: %v, natively %v", path, dirfd, flags, got, want)
+				fd, got := walk(w, int32(dirfd), path, flags)
+				if likeTheKernel(t, fd, got, dirfd, path, flags) {
+					answered++
+				}
 			}
 		})
-		if answered < 50 {
+		if answered < 1000 {
 			t.Errorf("only %d paths were answered", answered)
 		}
 		w.drop()
@@ -122,6 +106,21 @@ func walksAreTheKernels(t *testing.T, allFlags []int, walk func(w *worker, dirfd
 			t.Errorf("%d descriptors were open before and %d are now", open, left)
 		}
 	})
+}
+
+// likeTheKernel compares what one walk found, and says whether it was an answer.
+func likeTheKernel(t *rapid.T, fd int, got error, dirfd int, path string, flags int) bool {
+	native, want := unix.Openat(dirfd, path, unix.O_PATH|unix.O_CLOEXEC|flags, 0)
+	if got == nil {
+		defer unix.Close(fd)
+	}
+	if want == nil {
+		defer unix.Close(native)
+	}
+	if got != errNotMine && (got != want || got == nil && !sameFile(fd, native)) {
+		t.Fatalf("%q from %d with %#x: %v, natively %v", path, dirfd, flags, got, want)
+	}
+	return got != errNotMine
 }
 
 func descriptors(t *testing.T) int {
