@@ -48,11 +48,11 @@ func (p *Prepared) openRecord(id string) (*record, error) {
 	}
 	dir := p.state.project(p.place.project) + "/changes"
 	if err := makeDirs(dir); err != nil {
-		return nil, fmt.Errorf("keeping a record of changes: %w", err)
+		return nil, noRecord(err)
 	}
 	file, err := os.OpenFile(dir+"/"+id+".log", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("keeping a record of changes: %w", err)
+		return nil, noRecord(err)
 	}
 	r.log = newAppendLog(file)
 	return r, nil
@@ -137,4 +137,9 @@ func ownUmask() int {
 		}
 	}
 	return 0o022
+}
+
+func noRecord(err error) error {
+	return &hintError{err: fmt.Errorf("keeping a record of changes: %w", err),
+		hint: "make that place writable, or set XDG_STATE_HOME to one that is; `--history off` runs without a record"}
 }
