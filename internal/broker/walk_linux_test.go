@@ -62,18 +62,23 @@ func TestWalksAreTheKernels(t *testing.T) {
 
 func walksAreTheKernels(t *testing.T, allFlags []int, walk func(w *worker, dirfd int32, path string, flags int) (int, error)) {
 	dir := t.TempDir()
-	for _, d := range []string{"d", "d/e", "d/e/f", "closed", "closed/in"} {
+	for _, d := range []string{"d", "d/e", "d/e/f", "closed", "closed/in", "shared"} {
 		must(t, os.Mkdir(dir+"/"+d, 0o755))
 	}
 	must(t, os.WriteFile(dir+"/file", nil, 0o644))
 	for name, text := range map[string]string{
 		"up": "..", "d/up": "../d/e/", "loop": "loop", "abs": dir + "/d", "slash": "file/", "none": "nowhere", "proc": "/proc/thread-self/cwd/d", "d/e/back": "../../file",
+		"shared/other": "../d",
 	} {
 		must(t, os.Symlink(text, dir+"/"+name))
 	}
 	must(t, os.Chmod(dir+"/closed", 0o600))
 	defer os.Chmod(dir+"/closed", 0o755)
-	parts := []string{"d", "e", "f", "file", "up", "loop", "abs", "slash", "none", "proc", "back", "closed", "in", "..", ".", "", "missing"}
+	must(t, os.Chmod(dir+"/shared", 0o777|os.ModeSticky)) // see fs.protected_symlinks
+	if os.Getuid() == 0 {
+		must(t, os.Lchown(dir+"/shared/other", 65534, 65534))
+	}
+	parts := []string{"shared", "other", "d", "e", "f", "file", "up", "loop", "abs", "slash", "none", "proc", "back", "closed", "in", "..", ".", "", "missing"}
 	asCaller(t, dir, func(w *worker) {
 		e, err := unix.Open(dir+"/d/e", unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
@@ -163,6 +168,17 @@ func TestSeeStaysInside(t *testing.T) {
 			unix.Close(from)
 		}
 	})
+}
+
+// TestWalkIsBounded: what links say may not grow without end.
+func TestWalkIsBounded(t *testing.T) {
+	k := walker{rest: strings.Repeat("a", maxText-1)}
+	if err := k.aside("b"); err != nil {
+		t.Error(err)
+	}
+	if err := k.aside("b"); err != unix.ENAMETOOLONG {
+		t.Errorf("one more: %v", err)
+	}
 }
 
 // TestHeldBelowUnsearchable: what a caller has open below a directory is found
