@@ -34,7 +34,7 @@ func TestInterruptFromTheTerminal(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		tm := w.shellOutside()
-		tm.send(w.bin + " run -- sh -c 'echo go; sleep 100'\n")
+		tm.send(w.bin + " run -- sh -c 'echo go; exec sleep 100'\n")
 		tm.expect("\r\ngo\r\n")
 		tm.send("\x03")
 		if got := tm.status(); got != "st=130\r" {
@@ -50,7 +50,7 @@ func TestInterruptFromTheTerminal(t *testing.T) {
 		if strings.Contains(tm.all(), "int 2") {
 			t.Error("one Ctrl-C arrived twice")
 		}
-		tm.send(w.bin + " run -- sh -c 'echo go; sleep 100'\n")
+		tm.send(w.bin + " run -- sh -c 'echo go; exec sleep 100'\n")
 		tm.expect("\r\ngo\r\n")
 		tm.send("\x1c")
 		if got := tm.status(); got != "st=131\r" {

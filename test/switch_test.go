@@ -88,7 +88,7 @@ func TestHistoryInsideAWorkspace(t *testing.T) {
 	w := newWorld(t, ordinary(t))
 	inner := []string{"--read", w.bin, "--", w.bin, "run", "--", "sh", "-c", "echo inside; touch made"}
 	r := w.run(append([]string{"--nested", "full"}, inner...)...)
-	if r.code != 125 || exists(w.project+"/made") || !strings.Contains(r.err, "records its changes already") || !strings.Contains(r.err, "--nested full --history off") {
+	if r.code != 125 || exists(w.project+"/made") || !strings.Contains(r.err, "changes are recorded already") || !strings.Contains(r.err, "--nested full --history off") {
 		t.Errorf("below a workspace that records: %s", r)
 	}
 	r = w.run(inner...)

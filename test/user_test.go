@@ -83,6 +83,7 @@ func namedPerson(t *testing.T) (person, string) {
 			}
 			return
 		}
+		_ = exec.Command("userdel", "--remove", namedUser).Run() // of a run that was killed
 		if _, named.err = exec.Command("useradd", "--create-home", "--shell", "/bin/bash", "--comment", "Carla Desk", namedUser).CombinedOutput(); named.err != nil {
 			return
 		}

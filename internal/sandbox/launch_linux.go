@@ -111,9 +111,9 @@ func (s *Stage) Abandon() {
 // plan's command, if it has one, has been started; its ID is [FirstCommand].
 // early is a stage that was started ahead, or nil; stdio are the first
 // command's standard descriptors; group, which may be nil, is joined by the
-// stage before it builds anything; standing, which may be nil, is called when
-// the broker's descriptors can be taken: before anything is started, as that may
-// already be a trapped call; stopped is told when a command stops by a
+// stage before it builds anything; standing, which may be nil, is called once
+// the walls stand, before anything is started, as that may already be a trapped
+// call: the broker's descriptors can be taken; stopped is told when a command stops by a
 // signal, and may be nil.
 //
 // A *SetupError means that the walls could not be built, a *StartError that
@@ -210,6 +210,9 @@ func (w *Walls) ready(standing func(*Walls) error) error {
 		case MsgReady:
 			if len(fds) == 1 {
 				w.api = fds[0]
+			}
+			if w.mountNS == 0 && standing != nil {
+				return standing(w)
 			}
 			return nil
 		case MsgBroker:

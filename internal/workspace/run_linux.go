@@ -86,6 +86,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 	p.early = nil
 	var b *brokered
 	standing := func(walls *sandbox.Walls) (err error) {
+		signals.starting()
 		if len(p.Plan.Roots) > 0 { // the command's own start may be a trapped call
 			b, err = p.startBroker(walls, r.Workspace)
 		}

@@ -25,8 +25,9 @@ var forwarded = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, sys
 // signalRelay passes signals to the command. It listens from before the start:
 // a signal that comes while the walls are going up waits for the command.
 type signalRelay struct {
-	in   chan os.Signal
-	done chan struct{}
+	in    chan os.Signal
+	early []syscall.Signal // came before there was a command
+	done  chan struct{}
 }
 
 // holdSignals begins to listen. A signal that our caller had ignored stays
@@ -43,11 +44,19 @@ func holdSignals() *signalRelay {
 	return r
 }
 
-// forward begins to pass on. What has come so far goes to the command in any
-// case: the terminal's copy found no command yet.
-func (r *signalRelay) forward(w *sandbox.Walls) {
+// starting is called as soon as the walls stand, just before there is a command.
+// What has come so far goes to it in any case: the terminal's copy did not find
+// it. What comes from now on the terminal sends to it as well.
+func (r *signalRelay) starting() {
 	for n := len(r.in); n > 0; n-- {
-		_ = w.Signal(sandbox.FirstCommand, (<-r.in).(syscall.Signal))
+		r.early = append(r.early, (<-r.in).(syscall.Signal))
+	}
+}
+
+// forward begins to pass on.
+func (r *signalRelay) forward(w *sandbox.Walls) {
+	for _, sig := range r.early {
+		_ = w.Signal(sandbox.FirstCommand, sig)
 	}
 	go func() {
 		var asked int
