@@ -16,20 +16,13 @@ type messagesRequest struct {
 	} `json:"messages"`
 }
 
-// messages answers POST /v1/messages. Requests without tools (titles,
-// summaries) get a short text and do not move the script.
+// messages answers POST /v1/messages.
 func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	var req messagesRequest
-	if err := decode(r, &req); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	if !s.read(w, r, &req) {
 		return
 	}
-	s.key(r)
-	t, n := Turn{Text: "ok"}, 0
-	if len(req.Tools) > 0 {
-		s.took(toolResults(req))
-		t, n = s.turn()
-	}
+	t, n := s.turn(req.Tools, toolResults(req))
 	block, delta, stop := anthropicBlock(t, n)
 	message := map[string]any{
 		"id": fmt.Sprintf("msg_%d", n), "type": "message", "role": "assistant", "model": req.Model,
@@ -56,12 +49,8 @@ func anthropicBlock(t Turn, n int) (block, delta map[string]any, stop string) {
 	if t.Tool == "" {
 		return map[string]any{"type": "text", "text": ""}, map[string]any{"type": "text_delta", "text": t.Text}, "end_turn"
 	}
-	input, err := json.Marshal(t.Input)
-	if err != nil {
-		input = []byte("{}")
-	}
 	return map[string]any{"type": "tool_use", "id": fmt.Sprintf("toolu_%d", n), "name": t.Tool, "input": map[string]any{}},
-		map[string]any{"type": "input_json_delta", "partial_json": string(input)}, "tool_use"
+		map[string]any{"type": "input_json_delta", "partial_json": t.input()}, "tool_use"
 }
 
 // toolResults collects the tool_result blocks of the conversation, in order.

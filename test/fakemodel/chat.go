@@ -20,22 +20,16 @@ type chatRequest struct {
 // chat answers POST /v1/chat/completions.
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	var req chatRequest
-	if err := decode(r, &req); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	if !s.read(w, r, &req) {
 		return
 	}
-	s.key(r)
-	t, n := Turn{Text: "ok"}, 0
-	if len(req.Tools) > 0 {
-		var results []string
-		for _, m := range req.Messages {
-			if m.Role == "tool" {
-				results = append(results, text(m.Content))
-			}
+	var results []string
+	for _, m := range req.Messages {
+		if m.Role == "tool" {
+			results = append(results, text(m.Content))
 		}
-		s.took(results)
-		t, n = s.turn()
 	}
+	t, n := s.turn(req.Tools, results)
 	message, stop := chatMessage(t, n)
 	whole := func(object, field string, choice map[string]any, stop any) map[string]any {
 		return map[string]any{
@@ -58,12 +52,8 @@ func chatMessage(t Turn, n int) (message map[string]any, stop string) {
 	if t.Tool == "" {
 		return map[string]any{"role": "assistant", "content": t.Text}, "stop"
 	}
-	arguments, err := json.Marshal(t.Input)
-	if err != nil {
-		arguments = []byte("{}")
-	}
 	return map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{map[string]any{
 		"index": 0, "id": fmt.Sprintf("call_%d", n), "type": "function",
-		"function": map[string]any{"name": t.Tool, "arguments": string(arguments)},
+		"function": map[string]any{"name": t.Tool, "arguments": t.input()},
 	}}}, "tool_calls"
 }

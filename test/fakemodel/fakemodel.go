@@ -92,26 +92,25 @@ func (s *Server) Finished() bool {
 	return s.next >= len(s.turns)
 }
 
-// turn gives the next answer; past the end of the script a text.
-func (s *Server) turn() (Turn, int) {
+// turn gives the next answer and its number; past the end of the script a text.
+// Requests without tools (titles, summaries) get a short one and do not move the
+// script. results are what tools have given: agents repeat the whole
+// conversation in each request, so only what follows the answers so far is new.
+func (s *Server) turn(tools []json.RawMessage, results []string) (Turn, int) {
+	if len(tools) == 0 {
+		return Turn{Text: "ok"}, 0
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(results) > len(s.results) {
+		s.results = results
+	}
 	if s.next >= len(s.turns) {
 		return Turn{Text: "done"}, s.next
 	}
 	t := s.turns[s.next]
 	s.next++
 	return t, s.next
-}
-
-// took keeps a tool's result. Agents repeat the whole conversation in each
-// request, so only what follows the answers given so far is new.
-func (s *Server) took(all []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(all) > len(s.results) {
-		s.results = all
-	}
 }
 
 func (s *Server) key(r *http.Request) {
@@ -129,8 +128,23 @@ func (s *Server) key(r *http.Request) {
 	s.keys = append(s.keys, k)
 }
 
-func decode(r *http.Request, into any) error {
-	return json.NewDecoder(io.LimitReader(r.Body, maxRequest)).Decode(into)
+// read decodes a request and notes its credential; false: it has been refused.
+func (s *Server) read(w http.ResponseWriter, r *http.Request, into any) bool {
+	if err := json.NewDecoder(io.LimitReader(r.Body, maxRequest)).Decode(into); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return false
+	}
+	s.key(r)
+	return true
+}
+
+// input is a turn's input as the text that most protocols want.
+func (t *Turn) input() string {
+	text, err := json.Marshal(t.Input)
+	if err != nil {
+		return "{}"
+	}
+	return string(text)
 }
 
 // answer sends one JSON object.

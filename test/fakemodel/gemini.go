@@ -35,16 +35,10 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var req geminiRequest
-	if err := decode(r, &req); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	if !s.read(w, r, &req) {
 		return
 	}
-	s.key(r)
-	t := Turn{Text: "ok"}
-	if len(req.Tools) > 0 {
-		s.took(functionResponses(req))
-		t, _ = s.turn()
-	}
+	t, _ := s.turn(req.Tools, functionResponses(req))
 	chunk := map[string]any{
 		"candidates": []any{map[string]any{
 			"index": 0, "finishReason": "STOP",

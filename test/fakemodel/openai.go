@@ -18,22 +18,16 @@ type responsesRequest struct {
 // responses answers POST /v1/responses.
 func (s *Server) responses(w http.ResponseWriter, r *http.Request) {
 	var req responsesRequest
-	if err := decode(r, &req); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	if !s.read(w, r, &req) {
 		return
 	}
-	s.key(r)
-	t, n := Turn{Text: "ok"}, 0
-	if len(req.Tools) > 0 {
-		var results []string
-		for _, item := range req.Input {
-			if item.Type == "function_call_output" {
-				results = append(results, text(item.Output))
-			}
+	var results []string
+	for _, item := range req.Input {
+		if item.Type == "function_call_output" {
+			results = append(results, text(item.Output))
 		}
-		s.took(results)
-		t, n = s.turn()
 	}
+	t, n := s.turn(req.Tools, results)
 	id := fmt.Sprintf("resp_%d", n)
 	out := newStream(w)
 	out.event("response.created", map[string]any{"response": map[string]any{"id": id}})
@@ -48,10 +42,6 @@ func openaiItem(t Turn, n int) map[string]any {
 		return map[string]any{"type": "message", "role": "assistant", "id": fmt.Sprintf("msg_%d", n),
 			"content": []any{map[string]any{"type": "output_text", "text": t.Text}}}
 	}
-	arguments, err := json.Marshal(t.Input)
-	if err != nil {
-		arguments = []byte("{}")
-	}
 	return map[string]any{"type": "function_call", "id": fmt.Sprintf("fc_%d", n), "call_id": fmt.Sprintf("call_%d", n),
-		"name": t.Tool, "arguments": string(arguments)}
+		"name": t.Tool, "arguments": t.input()}
 }
