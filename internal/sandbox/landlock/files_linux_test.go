@@ -64,6 +64,9 @@ func filesRows() []filesRow {
 		{"read without execute", func(dir string) Ruleset {
 			return rules(Rule{Path: dir + "/place", Access: Read})
 		}, map[int]string{eACCES: "execute," + all + "," + crossing}},
+		{"read with truncate", func(dir string) Ruleset {
+			return rules(root, Rule{Path: dir + "/place", Access: ReadExec | Truncate})
+		}, map[int]string{eACCES: strings.Replace(all, "open and cut,truncate,", "", 1) + "," + crossing}},
 		{"write without read", func(dir string) Ruleset {
 			return rules(Rule{Path: dir + "/place", Access: Write})
 		}, map[int]string{eACCES: "read,list,execute,open and cut,rename out,link out"}},

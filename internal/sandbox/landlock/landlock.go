@@ -51,11 +51,16 @@ const (
 	// Ioctl sends any request to devices that are opened below the path.
 	// Terminals need it: without it window size and job control are EACCES.
 	Ioctl
+	// Truncate cuts files by path, and opens them to be cut, and nothing more:
+	// Write contains it. The kernel asks for it at every open, to know whether
+	// the descriptor may truncate later, and walks up to "/" where it is not
+	// given. A rule for reading ends that walk when it has Truncate.
+	Truncate
 
 	// ReadExec is for what programs may use but not change.
 	ReadExec = Read | Execute
 	// ReadWrite is everything.
-	ReadWrite = Read | Execute | Write | Ioctl
+	ReadWrite = Read | Execute | Write | Ioctl | Truncate
 )
 
 // Rule gives Access to a file, or to a directory and all below it. For a file

@@ -100,7 +100,7 @@ func (r Ruleset) check() error {
 		case rule.Path == "" && rule.FD < 0:
 			return fmt.Errorf("landlock rule %d: neither a path nor a descriptor", i)
 		case rule.Access == 0 || rule.Access&^ReadWrite != 0:
-			return fmt.Errorf("landlock rule %d, path %q: access %#x, want a set of Read, Execute, Write and Ioctl", i, rule.Path, rule.Access)
+			return fmt.Errorf("landlock rule %d, path %q: access %#x, want a set of Read, Execute, Write, Ioctl and Truncate", i, rule.Path, rule.Access)
 		}
 	}
 	return nil
@@ -134,6 +134,9 @@ func (a Access) rights() uint64 {
 	}
 	if a&Write != 0 {
 		rights |= fsWriteFile | fsTruncate | fsRefer | fsRemove | fsMake
+	}
+	if a&Truncate != 0 {
+		rights |= fsTruncate
 	}
 	if a&Ioctl != 0 {
 		rights |= fsIoctlDev

@@ -32,7 +32,7 @@ func confine(p *sandbox.Plan) (alone bool, notify int, err error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return false, -1, failed("setting no-new-privileges", "", err)
 	}
-	if err := restrictFiles(p.Landlock); err != nil {
+	if err := restrictFiles(p.Landlock, p.Roots); err != nil {
 		return false, -1, err
 	}
 	notify, err = installFilter(p.Seccomp, len(p.Roots) > 0)
@@ -89,7 +89,7 @@ func dropCapabilities() (alone bool, err error) {
 
 // restrictFiles adds the second layer. What the plan asks for and the kernel
 // lacks is an error here: the supervisor knows the kernel and plans for it.
-func restrictFiles(l sandbox.Landlock) error {
+func restrictFiles(l sandbox.Landlock, roots []string) error {
 	if !l.Files && !l.Scopes {
 		return nil
 	}
@@ -100,6 +100,10 @@ func restrictFiles(l sandbox.Landlock) error {
 			without = landlock.Execute
 		}
 		set.Rules = append(set.Rules, landlock.Rule{Path: "/", Access: landlock.ReadExec &^ without})
+		// The mounts and the filter keep the roots unchanged; Landlock's part
+		// is that nothing below them is opened for writing. Truncate makes
+		// opens for reading as fast as where everything is allowed.
+		set.Rules = append(set.Rules, present(roots, landlock.ReadExec&^without|landlock.Truncate)...)
 		set.Rules = append(set.Rules, present(l.Write, landlock.ReadWrite&^without)...)
 		programs, err := pinned(l.Execute)
 		if err != nil {
