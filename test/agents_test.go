@@ -24,7 +24,7 @@ func agentPrograms(t *testing.T) string {
 		}
 		dir = cache + "/carrel-test/npm"
 	}
-	for _, program := range []string{"claude", "codex", "gemini", "opencode", "pnpm"} {
+	for _, program := range []string{"claude", "codex", "gemini", "opencode", "pnpm", "node"} {
 		if !exists(dir + "/node_modules/.bin/" + program) {
 			t.Skipf("no %s below %s (CARREL_TEST_NPM); make test installs it", program, dir)
 		}
@@ -50,6 +50,7 @@ func (w *world) installAgents() {
 	w.symlink("../lib/node_modules/@google/gemini-cli/bundle/gemini.js", w.home+"/.npm-global/bin/gemini")
 	w.symlink("../lib/node_modules/opencode-ai/bin/opencode.exe", w.home+"/.npm-global/bin/opencode")
 	w.symlink("../lib/node_modules/pnpm/bin/pnpm.cjs", w.home+"/.npm-global/bin/pnpm")
+	w.symlink("../lib/node_modules/node/bin/node", w.home+"/.npm-global/bin/node")
 	w.setenv("PATH", w.home+"/.npm-global/bin:/usr/local/bin:/usr/bin:/bin")
 }
 

@@ -17,7 +17,7 @@ var denyReads = []string{"--deny", "**/*.pem", "--deny", "**/secrets/*", "--deny
 // readWays is a program that tries, in a directory for each, every way to get
 // at a file by another name or another call.
 const readWays = `
-import os, sys, ctypes, fcntl, subprocess, threading, time, struct, errno
+import os, sys, ctypes, fcntl, subprocess, threading, time, struct, errno, atexit, shutil, tempfile
 L = ctypes.CDLL(None, use_errno=True)
 def rd(p, fl=os.O_RDONLY, **k):
     fd = os.open(p, fl, **k)
@@ -62,6 +62,7 @@ def run(*a, **k): return subprocess.run(a, capture_output=True, text=True, **k).
 def byfd(d):
     fd = os.open(d + '/e.pem', os.O_PATH); os.set_inheritable(fd, True)
     return run('python3', '-c', 'import os, sys; os.execve(int(sys.argv[1]), ["x"], {})', str(fd), pass_fds=[fd])
+T = tempfile.mkdtemp(); atexit.register(shutil.rmtree, T)
 W = {
  'relative': lambda d: rd(d + '/s.pem'),
  'absolute': lambda d: rd(os.path.abspath(d) + '/s.pem'),
@@ -73,7 +74,7 @@ W = {
  'a link': lambda d: (os.symlink('s.pem', d + '/l'), rd(d + '/l'))[1],
  'an absolute link': lambda d: (os.symlink(os.path.abspath(d) + '/s.pem', d + '/l'), rd(d + '/l'))[1],
  'a link on the way': lambda d: (os.symlink('.', d + '/l'), rd(d + '/l/l/s.pem'))[1],
- 'a link through procfs': lambda d: (os.symlink('/proc/self/cwd/' + d + '/s.pem', '/tmp/ways'), rd('/tmp/ways'), os.unlink('/tmp/ways'))[1],
+ 'a link through procfs': lambda d: (os.symlink('/proc/self/cwd/' + d + '/s.pem', T + '/ways'), rd(T + '/ways'))[1],
  'procfs cwd': lambda d: cd(d, lambda: rd('/proc/self/cwd/s.pem')),
  'procfs root': lambda d: rd('/proc/self/root' + os.path.abspath(d) + '/s.pem'),
  'procfs task': lambda d: cd(d, lambda: rd('/proc/self/task/%d/cwd/s.pem' % os.getpid())),
@@ -99,7 +100,7 @@ W = {
  'a script': lambda d: run(d + '/e.pem'),
  'a script by descriptor': byfd,
  'the shell': lambda d: run('sh', '-c', 'exec < %s/s.pem; read x; echo $x' % d),
- 'moved by copying': lambda d: (run('mv', d + '/s.pem', '/tmp/s'), rd('/tmp/s'))[1],
+ 'moved by copying': lambda d: (run('mv', d + '/s.pem', T + '/s'), rd(T + '/s'))[1],
  'another root': lambda d: jail(d, '.', '/s.pem'),
  'from below another root': lambda d: jail(d, '/usr', 's.pem'),
 }
