@@ -2,6 +2,7 @@ package broker
 
 import (
 	"encoding/binary"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -59,7 +60,7 @@ func (w *worker) xattrName(addr uint64) (string, error) {
 		return "", err
 	case name == "" || len(name) > maxXattrName:
 		return "", unix.ERANGE
-	case len(name) > 9 && (name[:9] == "security." || name[:8] == "trusted."):
+	case strings.HasPrefix(name, "security."), strings.HasPrefix(name, "trusted."):
 		return "", unix.EPERM // file capabilities, labels: nobody's to give here
 	}
 	return name, nil

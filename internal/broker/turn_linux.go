@@ -96,6 +96,10 @@ func (t *turn) watch() {
 		}
 		idle = 0
 		t.asleep.Store(true)
+		// A call that came between the last look and now has poked nobody.
+		if (t.holder.Load() != last || last.calls.Load() != calls) && t.asleep.CompareAndSwap(true, false) {
+			continue
+		}
 		tick.Stop()
 		select {
 		case <-t.over:
