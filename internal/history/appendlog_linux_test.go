@@ -1,4 +1,4 @@
-package workspace
+package history
 
 import (
 	"bytes"
@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func scratchLog(t *testing.T, dir string) (*appendLog, string) {
+func scratchLog(t *testing.T, dir string) (*AppendLog, string) {
 	t.Helper()
 	name := filepath.Join(dir, "log")
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newAppendLog(f), name
+	return NewAppendLog(f), name
 }
 
 // TestAppendLogHoldsEveryLine: across windows, and where it has to write.
@@ -31,7 +31,7 @@ func TestAppendLogHoldsEveryLine(t *testing.T) {
 		for i := 0; want.Len() < 3*logWindow; i++ {
 			line := fmt.Sprintf("%d %s\n", i, strings.Repeat("x", i*i%30_000))
 			want.WriteString(line)
-			if err := l.append([]byte(line)); err != nil {
+			if err := l.Append([]byte(line)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -39,7 +39,7 @@ func TestAppendLogHoldsEveryLine(t *testing.T) {
 		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(bytes.TrimRight(got, "\x00"), want.Bytes()) {
 			t.Errorf("plain %v, before the end: %d bytes, want %d, %v", plain, len(got), want.Len(), err)
 		}
-		if err := l.close(); err != nil {
+		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
 		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want.Bytes()) {
@@ -52,16 +52,16 @@ func TestAppendLogHoldsEveryLine(t *testing.T) {
 // ours, not a signal.
 func TestAppendLogCutShort(t *testing.T) {
 	l, name := scratchLog(t, t.TempDir())
-	if err := l.append([]byte("first\n")); err != nil {
+	if err := l.Append([]byte("first\n")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(name, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.append([]byte("second\n")); err == nil || !strings.Contains(err.Error(), name) {
+	if err := l.Append([]byte("second\n")); err == nil || !strings.Contains(err.Error(), name) {
 		t.Errorf("%v", err)
 	}
-	if err := l.close(); err != nil {
+	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -81,14 +81,14 @@ func TestAppendLogFullDisk(t *testing.T) {
 	n := 0
 	var err error
 	for ; n < 300; n++ {
-		if err = l.append(line); err != nil {
+		if err = l.Append(line); err != nil {
 			break
 		}
 	}
 	if !errors.Is(err, unix.ENOSPC) || n < 50 {
 		t.Errorf("after %d lines: %v", n, err)
 	}
-	if err := l.close(); err != nil {
+	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
 	if st, err := os.Stat(name); err != nil || st.Size() != int64(n*len(line)) {

@@ -15,6 +15,7 @@ import (
 // stage and the helpers inside, and lists the table of agents.
 var layers = map[string][]string{
 	"policy":           {},
+	"history":          {},
 	"api":              {},
 	"config":           {"policy"},
 	"protect":          {"policy"},
@@ -28,9 +29,9 @@ var layers = map[string][]string{
 	"sandbox":          {"policy"},
 	"sandbox/landlock": {},
 	"sandbox/stage":    {"sandbox", "sandbox/landlock"},
-	"workspace":        {"policy", "api", "config", "agents", "view", "display", "protect", "broker", "seccomp", "inside", "sandbox", "sandbox/landlock", "supervisor"},
+	"workspace":        {"policy", "api", "config", "agents", "view", "display", "protect", "broker", "history", "seccomp", "inside", "sandbox", "sandbox/landlock", "supervisor"},
 	"doctor":           {"policy", "seccomp", "sandbox", "sandbox/landlock"},
-	"cli":              {"policy", "api", "config", "agents", "inside", "sandbox", "sandbox/stage", "supervisor", "workspace", "doctor"},
+	"cli":              {"policy", "api", "config", "agents", "history", "inside", "sandbox", "sandbox/stage", "supervisor", "workspace", "doctor"},
 	"house":            {},
 	"tally":            {},
 }

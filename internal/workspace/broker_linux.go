@@ -19,6 +19,7 @@ type brokered struct {
 	fds    []int
 	view   int // one of fds: the root as commands see it
 	record *record
+	keeper *keeper
 	judge  *decider
 	own    ownFiles
 
@@ -41,14 +42,17 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 		b.record, err = p.openRecord(id)
 	}
 	if err == nil {
+		b.keeper, err = p.openHistory(id)
+	}
+	if err == nil {
 		b.Broker, err = broker.New(broker.Config{
 			Trap: trap{listener}, Mirror: h.Mirror, View: h.View, MountNS: h.MountNS, Roots: p.Plan.Roots,
-			Decider: b.judge, Recorder: journal{b.record, b.judge, &b.own}, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
+			Decider: b.judge, Recorder: journal{b.record, b.keeper, b.judge, &b.own}, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
 			Reads: p.trapsReads, Programs: p.Policy.Programs != nil,
 		})
 	}
 	if err != nil {
-		b.close()
+		_ = b.close(ExitOurs)
 		return nil, err
 	}
 	return b, nil
@@ -57,13 +61,17 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 // journal is a record whose decider learns what has been done.
 type journal struct {
 	*record
-	judge *decider
-	own   *ownFiles
+	keeper *keeper
+	judge  *decider
+	own    *ownFiles
 }
 
 // Before implements [broker.Recorder].
 func (j journal) Before(ch *broker.Change) error {
 	err := j.record.Before(ch)
+	if err == nil {
+		err = j.keeper.before(ch)
+	}
 	if err == nil {
 		j.own.before(ch)
 	}
@@ -73,6 +81,7 @@ func (j journal) Before(ch *broker.Change) error {
 // After implements [broker.Recorder].
 func (j journal) After(ch *broker.Change, err error) {
 	j.own.after(ch, err)
+	j.keeper.after(ch, err)
 	if err == nil {
 		j.judge.made(ch)
 	}
@@ -83,7 +92,9 @@ func (p *Prepared) endBroker(b *brokered, r *api.Result) {
 	if b == nil {
 		return
 	}
-	b.close()
+	if err := b.close(r.Exit); err != nil {
+		p.note("%v", err)
+	}
 	p.denials = append(p.denials, b.denials...)
 	p.expected = b.judge.expected
 	r.Listed = b.judge.names()
@@ -99,7 +110,7 @@ func (p *Prepared) endBroker(b *brokered, r *api.Result) {
 }
 
 // close ends the broker after nothing inside is alive any more.
-func (b *brokered) close() {
+func (b *brokered) close(exit int) error {
 	if b.Broker != nil {
 		b.Broker.Close()
 	}
@@ -108,6 +119,7 @@ func (b *brokered) close() {
 	}
 	b.fds = nil
 	b.record.close()
+	return b.keeper.close(exit)
 }
 
 // refuse keeps a denial of each refused change, up to a bound.

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"carrel/internal/broker"
+	"carrel/internal/history"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,7 +20,7 @@ import (
 // not UTF-8), and for renames and links the other one.
 type record struct {
 	mu      sync.Mutex
-	log     *appendLog
+	log     *history.AppendLog
 	touched map[string]struct{}
 	lost    error
 	held    int   // bytes of names in touched
@@ -54,7 +55,7 @@ func (p *Prepared) openRecord(id string) (*record, error) {
 	if err != nil {
 		return nil, noRecord(err)
 	}
-	r.log = newAppendLog(file)
+	r.log = history.NewAppendLog(file)
 	return r, nil
 }
 
@@ -97,7 +98,7 @@ func (r *record) Before(ch *broker.Change) error {
 	r.line = append(line, '\n')
 	err := errFull
 	if r.written += int64(len(r.line)); r.written <= r.most.written {
-		err = r.log.append(r.line)
+		err = r.log.Append(r.line)
 	}
 	if err != nil {
 		r.lost = err
@@ -118,7 +119,7 @@ func (r *record) close() {
 	if r.log == nil {
 		return
 	}
-	if err := r.log.close(); r.lost == nil {
+	if err := r.log.Close(); r.lost == nil {
 		r.lost = err
 	}
 	r.log = nil

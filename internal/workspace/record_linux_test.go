@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"carrel/internal/broker"
+	"carrel/internal/history"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,7 +20,7 @@ func testRecord(t *testing.T, most budget) (*record, func() string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &record{touched: make(map[string]struct{}), most: most, log: newAppendLog(f)}
+	r := &record{touched: make(map[string]struct{}), most: most, log: history.NewAppendLog(f)}
 	t.Cleanup(r.close)
 	return r, func() string {
 		r.close()

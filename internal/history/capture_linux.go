@@ -1,0 +1,172 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxCopied is how much of one file is copied where it cannot be linked or
+// cloned, in bytes.
+const maxCopied = 4 << 30
+
+// LostError says that something cannot be kept, and so would not come back.
+type LostError struct {
+	Path string
+	Why  string
+}
+
+func (e *LostError) Error() string { return fmt.Sprintf("%q cannot be kept: %s", e.Path, e.Why) }
+
+// keep stores a file's content as an object. A file that is about to lose this
+// name is linked, which costs nothing, if nobody could still write to it;
+// anything else is cloned, or copied with its holes. linked says which.
+func keep(dir int, name string, st *State, objects int, number string, leaving bool) (linked bool, err error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOATIME|unix.O_CLOEXEC, 0)
+	if err == unix.EPERM {
+		fd, err = unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	}
+	if err != nil {
+		if leaving && err == unix.EACCES {
+			return true, linkTo(dir, name, st, objects, number) // its owner may not read it, so nobody wrote unseen
+		}
+		return false, err
+	}
+	defer unix.Close(fd)
+	if leaving {
+		// The lease is refused while anybody has the file open for writing or
+		// mapped so. Closing gives it back.
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK); err == nil {
+			err = linkTo(dir, name, st, objects, number)
+			if err == nil || err != unix.EXDEV && err != unix.EPERM && err != unix.EMLINK && err != unix.EOPNOTSUPP {
+				return true, err
+			}
+		}
+	}
+	return false, copyTo(fd, st, objects, number)
+}
+
+// linkTo gives the file a second name in the store, and makes sure that it is
+// the one that was looked at.
+func linkTo(dir int, name string, st *State, objects int, number string) error {
+	if err := unix.Linkat(dir, name, objects, number, 0); err != nil {
+		return err
+	}
+	now, err := stateAt(objects, number, 0)
+	if err == nil && now.ID != st.ID {
+		err = unix.ESTALE
+	}
+	if err != nil {
+		_ = unix.Unlinkat(objects, number, 0)
+	}
+	return err
+}
+
+const copyTries = 3
+
+// copyTo clones or copies an open file. What is written to meanwhile is copied
+// again: an object is one state and no mixture.
+func copyTo(fd int, st *State, objects int, number string) error {
+	to, err := unix.Openat(objects, number, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(to)
+	fail := func(err error) error {
+		_ = unix.Unlinkat(objects, number, 0)
+		return err
+	}
+	if unix.IoctlFileClone(to, fd) == nil {
+		return nil
+	}
+	if st.Size > maxCopied {
+		return fail(&LostError{Why: fmt.Sprintf("%d bytes are more than the %d that are copied", st.Size, int64(maxCopied))})
+	}
+	for range copyTries {
+		before, err := stateAt(fd, "", 0)
+		if err != nil {
+			return fail(err)
+		}
+		if err := copyHoles(fd, to, before.Size); err != nil {
+			return fail(err)
+		}
+		after, err := stateAt(fd, "", 0)
+		if err != nil {
+			return fail(err)
+		}
+		if before.Mtime == after.Mtime && before.Ctime == after.Ctime && before.Size == after.Size {
+			return nil
+		}
+		if err := unix.Ftruncate(to, 0); err != nil {
+			return fail(err)
+		}
+	}
+	return fail(&LostError{Why: "somebody writes to it all the time"})
+}
+
+// copyHoles copies size bytes; what is a hole stays one.
+func copyHoles(from, to int, size int64) error {
+	if err := unix.Ftruncate(to, size); err != nil {
+		return err
+	}
+	for at := int64(0); at < size; {
+		data, err := unix.Seek(from, at, unix.SEEK_DATA)
+		if err == unix.ENXIO {
+			return nil
+		}
+		if err != nil {
+			data = at // no such question here
+		}
+		end, err := unix.Seek(from, data, unix.SEEK_HOLE)
+		if err != nil || end > size {
+			end = size
+		}
+		for at = data; at < end; {
+			src, dst := at, at
+			n, err := unix.CopyFileRange(from, &src, to, &dst, int(min(end-at, 1<<30)), 0)
+			if err != nil {
+				n, err = copyBuffered(from, to, at, end)
+			}
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return nil // it has become shorter: the caller sees that
+			}
+			at += int64(n)
+		}
+	}
+	return nil
+}
+
+func copyBuffered(from, to int, at, end int64) (int, error) {
+	buf := make([]byte, min(end-at, 1<<20))
+	n, err := unix.Pread(from, buf, at)
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	for done := 0; done < n; {
+		w, err := unix.Pwrite(to, buf[done:n], at+int64(done))
+		if err != nil {
+			return 0, err
+		}
+		done += w
+	}
+	return n, nil
+}
+
+// lost says why something could not be kept, "" for an error that is not that:
+// then the change must not happen.
+func lost(err error) string {
+	var l *LostError
+	switch {
+	case errors.As(err, &l):
+		return l.Why
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return "it may not be read"
+	case errors.Is(err, unix.EXDEV), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
+		return "it is on another file system"
+	}
+	return ""
+}

@@ -1,0 +1,145 @@
+package history
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// How steps follow each other: what one left is what the next found, and an undo
+// gives back what was before. An undo itself is a step, and so is a redo.
+
+// asLeft says whether what is found is what a step left. Of a directory only
+// that it is one, with its mode, counts: its times change with what is in it.
+func asLeft(found, left *State) bool {
+	if found.Kind != left.Kind {
+		return false
+	}
+	switch found.Kind {
+	case File:
+		// What happens to one of several names changes the time of all of them.
+		return found.ID == left.ID && found.Size == left.Size && found.Mtime == left.Mtime &&
+			(found.Ctime == left.Ctime || found.Links > 1 || left.Links > 1)
+	case Symlink:
+		return bytes.Equal(found.Target, left.Target)
+	case Dir:
+		return found.Mode == left.Mode
+	}
+	return true
+}
+
+// live gives the step whose undo takes s back: s, or the redo that made its
+// changes again; nil where they are taken back already.
+func (l *Log) live(s *Step) *Step {
+	for range len(l.Steps) + 1 {
+		if s.UndoneBy == 0 {
+			return s
+		}
+		undo := l.Step(s.UndoneBy)
+		if undo == nil || undo.UndoneBy == 0 {
+			return nil
+		}
+		if s = l.Step(undo.UndoneBy); s == nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Undone says whether a step's changes are taken back.
+func (l *Log) Undone(s *Step) bool { return l.live(s) == nil }
+
+// Changes are the steps that runs made, oldest first; undos and redos are not
+// among them.
+func (l *Log) Changes() []*Step {
+	var out []*Step
+	for _, s := range l.Steps {
+		if s.Begin.Kind != StepUndo && s.Begin.Kind != StepRedo {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// expected gives what should be at a path that a step left, if only the steps of
+// the set will have been taken back by then. by is the later step that changed it
+// and is not in the set; recorded says that it is not on the disk now, but what
+// the set will put there.
+func (l *Log) expected(s *Step, q *Post, set map[uint64]bool) (state State, by uint64, recorded *Pre) {
+	state = q.State
+	i, _ := slices.BinarySearchFunc(l.Steps, s.Number+1, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
+	for _, e := range l.Steps[i:] {
+		if set[e.Number] {
+			if pre, ok := e.PreOf(string(q.Path)); ok {
+				return state, 0, &pre
+			}
+			continue
+		}
+		post, ok := e.PostOf(string(q.Path))
+		switch {
+		case !ok || e.UndoneBy != 0:
+		case l.cancels(e, s):
+			state = post.State
+		case e.Begin.Kind == StepRedo:
+			return state, l.first(e).Number, nil
+		default:
+			return state, e.Number, nil
+		}
+	}
+	return state, 0, nil
+}
+
+// cancels says whether e takes back what came after s, or makes it as it was
+// before: then s is what it was, but for inodes and change times.
+func (l *Log) cancels(e, s *Step) bool {
+	return len(e.Begin.Of) == 1 && e.Begin.Of[0] > s.Number
+}
+
+// first gives the step that a redo made again.
+func (l *Log) first(s *Step) *Step {
+	for range len(l.Steps) {
+		if len(s.Begin.Of) != 1 {
+			break
+		}
+		of := l.Step(s.Begin.Of[0])
+		if of == nil || of.Number >= s.Number {
+			break
+		}
+		s = of
+	}
+	return s
+}
+
+// located gives where a path of the time before the set is now.
+func (l *Log) located(path string, set []*Step) string {
+	for i := len(set) - 1; i >= 0; i-- { // oldest first
+		best := -1
+		for j := range set[i].Post {
+			q := &set[i].Post[j]
+			if o := string(q.Origin); o != "" && o != string(q.Path) && within(path, o) && (best < 0 || len(o) > len(set[i].Post[best].Origin)) {
+				best = j
+			}
+		}
+		if best >= 0 {
+			q := &set[i].Post[best]
+			path = string(q.Path) + strings.TrimPrefix(path, string(q.Origin))
+		}
+	}
+	return path
+}
+
+// PostOf gives what the step left at a path.
+func (s *Step) PostOf(path string) (Post, bool) {
+	if s.post == nil {
+		s.post = make(map[string]int, len(s.Post))
+		for i := range s.Post {
+			s.post[string(s.Post[i].Path)] = i
+		}
+	}
+	i, ok := s.post[path]
+	if !ok {
+		return Post{}, false
+	}
+	return s.Post[i], true
+}

@@ -1,0 +1,169 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// wait lets another change finish that keeps the same object.
+func (w *Writer) wait(o *object) {
+	for o.busy != nil {
+		busy := o.busy
+		w.mu.Unlock()
+		<-busy
+		w.mu.Lock()
+	}
+}
+
+// keepContent stores a file's content, without holding up changes of others.
+func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre, error) {
+	p := &Pre{Path: []byte(o.origin), State: *st}
+	at := s.path()
+	if st.Kind == File && (st.Size > 0 || st.Links > 1) {
+		w.next++
+		number := w.next
+		busy := make(chan struct{})
+		o.busy = busy
+		w.mu.Unlock()
+		linked, err := w.storeObject(at, st, number, leaving)
+		w.mu.Lock()
+		o.number = number
+		if o.linked = linked && err == nil; !o.linked { // else until After
+			o.busy = nil
+			close(busy)
+		}
+		switch {
+		case err == nil:
+			p.Object = Object{w.segment, number}
+			w.kept++
+		case lost(err) != "":
+			p.Lost = lost(err)
+		default:
+			return nil, fmt.Errorf("keeping %q: %w", at, err)
+		}
+	}
+	if err := w.write(&Record{Pre: p, At: []byte(at)}); err != nil {
+		w.settle(s, err)
+		return nil, err
+	}
+	o.meta, o.content, o.id = true, true, st.ID
+	return p, nil
+}
+
+func (w *Writer) storeObject(path string, st *State, number uint64, leaving bool) (linked bool, err error) {
+	dir, name, err := w.parent(path)
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(dir)
+	linked, err = keep(dir, name, st, w.objects, objectName(number), leaving)
+	if err == unix.ESTALE || err == unix.ENOENT {
+		err = &LostError{Path: path, Why: "somebody outside replaced it meanwhile"}
+	}
+	return linked, err
+}
+
+// group is a file with several names, as far as the step has met them.
+type group struct {
+	state   State
+	members []*object // with an origin
+	kept    *Pre      // its content, once it was copied
+}
+
+// group gives the group of an object, nil for a file with one name.
+func (w *Writer) group(o *object, st *State) *group {
+	if st.Kind != File || st.Links < 2 && w.groups[st.ID] == nil {
+		return nil
+	}
+	return w.joinGroup(o, st)
+}
+
+func (w *Writer) joinGroup(o *object, st *State) *group {
+	g := w.groups[st.ID]
+	if g == nil {
+		g = &group{state: *st}
+		w.groups[st.ID] = g
+	}
+	if o.origin != "" && !slices.Contains(g.members, o) {
+		g.members = append(g.members, o)
+	}
+	return g
+}
+
+// shared keeps the content of a group. A name that goes is linked, as long as
+// nobody has changed the file by another; whoever changes it has it copied, for
+// all names.
+func (w *Writer) shared(g *group, s *slot, st *State, leaving bool) error {
+	o := s.is
+	switch {
+	case len(g.members) == 0:
+		return nil // made by the step, with all its names
+	case leaving && (o.origin == "" || o.held):
+		return nil
+	case leaving && g.kept != nil:
+		if err := w.noteGroup(g); err != nil {
+			return err
+		}
+		return w.hold(g, s, st)
+	case leaving:
+		return w.hold(g, s, st)
+	case g.kept != nil:
+		return w.noteGroup(g)
+	}
+	m := g.members[0]
+	if o.origin != "" {
+		m = o
+	}
+	m.content = false
+	kept, err := w.keepContent(m, s, st, false)
+	if err != nil {
+		return err
+	}
+	g.kept = kept
+	m.grouped = true
+	return w.noteGroup(g)
+}
+
+// hold links a file that is about to lose a name and has others: the file comes
+// back, and not only what was in it.
+func (w *Writer) hold(g *group, s *slot, st *State) error {
+	o := s.is
+	dir, name, err := w.parent(s.path())
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	w.next++
+	number := w.next
+	if err := linkTo(dir, name, st, w.objects, objectName(number)); err != nil {
+		if lost(err) == "" {
+			return err
+		}
+		if g.kept != nil { // a copy has to do
+			return nil
+		}
+		_, err := w.keepContent(o, s, st, false)
+		return err
+	}
+	w.kept++
+	o.meta, o.held, o.id = true, true, st.ID
+	return w.write(&Record{Pre: &Pre{Path: []byte(o.origin), State: *st, Inode: Object{w.segment, number}}, At: []byte(s.path())})
+}
+
+// noteGroup writes down for every name what was kept.
+func (w *Writer) noteGroup(g *group) error {
+	for _, m := range g.members {
+		if m.grouped {
+			continue
+		}
+		p := *g.kept
+		p.Path = []byte(m.origin)
+		if err := w.write(&Record{Pre: &p}); err != nil {
+			return err
+		}
+		m.grouped, m.meta, m.content, m.id = true, true, true, g.state.ID
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Step is one step as the journal tells it.
+type Step struct {
+	Number   uint64
+	Segment  string
+	Begin    Begin
+	End      *End // nil while it is open, or where its writer was killed
+	Live     bool // its writer still writes
+	Pre      []Pre
+	Post     []Post
+	UndoneBy uint64 // the step that took it back, 0 for none
+
+	stamp uint64 // of its beginning
+	last  uint64 // of its last record
+	ended int64  // when it was over at the latest, for one that was interrupted: nanoseconds
+	plan  []action
+	ready bool
+	ats   [][]byte
+	moves []move
+	pre   map[string]int
+	post  map[string]int
+}
+
+// Open says whether the step was never closed.
+func (s *Step) Open() bool { return s.End == nil }
+
+// Lost lists the paths whose content was not kept.
+func (s *Step) Lost() []Pre {
+	var out []Pre
+	for _, p := range s.Pre {
+		if p.Lost != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// PreOf gives what the step found at an origin.
+func (s *Step) PreOf(path string) (Pre, bool) {
+	i, ok := s.pre[path]
+	if !ok {
+		return Pre{}, false
+	}
+	return s.Pre[i], true
+}
+
+// preOfFile gives what the step found in a file, by whatever name.
+func (s *Step) preOfFile(id ID) *Pre {
+	for i := range s.Pre {
+		if p := &s.Pre[i]; p.State.ID == id && p.State.Kind == File && p.Object != (Object{}) {
+			return p
+		}
+	}
+	return nil
+}
+
+// Log is what all journals of a store say: its steps in their order.
+type Log struct {
+	Steps []*Step
+	// Damaged lists segments that end in something unreadable, or cannot be read.
+	Damaged []string
+
+	stamp, number uint64
+}
+
+func (s *Step) add(r *Record) {
+	s.last = r.Stamp
+	if r.At != nil {
+		s.ats = append(s.ats, r.At)
+	}
+	switch {
+	case r.Begin != nil:
+		s.Begin = *r.Begin
+	case r.Pre != nil:
+		s.addPre(r.Pre)
+	case r.Post != nil:
+		s.Post = append(s.Post, *r.Post)
+	case r.End != nil:
+		s.End = r.End
+	case r.Do != nil:
+		s.plan = append(s.plan, *r.Do)
+	case r.Ready > 0:
+		s.ready = r.Ready == len(s.plan)
+	case r.Move != nil:
+		s.moves = append(s.moves, *r.Move)
+	}
+}
+
+// addPre takes what is known of an origin: the state that was seen first, and
+// the content that was kept later.
+func (s *Step) addPre(p *Pre) {
+	for _, o := range []*Object{&p.Object, &p.Inode} {
+		if *o != (Object{}) && !validSegment(o.Segment) {
+			*o, p.Lost = Object{}, "its place in the history has no valid name"
+		}
+	}
+	i, ok := s.pre[string(p.Path)]
+	if !ok {
+		s.pre[string(p.Path)] = len(s.Pre)
+		s.Pre = append(s.Pre, *p)
+		return
+	}
+	known := &s.Pre[i]
+	if p.Stayed {
+		known.Object = Object{}
+		return
+	}
+	if p.Object != (Object{}) || known.Object == (Object{}) { // what was linked and then stayed is copied once it changes
+		known.Object, known.Lost = p.Object, p.Lost
+	}
+	if known.Inode == (Object{}) {
+		known.Inode = p.Inode
+	}
+}
+
+// link finds out which steps have been taken back.
+func (l *Log) link() {
+	byNumber := make(map[uint64]*Step)
+	for _, s := range l.Steps {
+		byNumber[s.Number] = s
+	}
+	for _, s := range l.Steps {
+		if s.End == nil || s.Begin.Partly {
+			continue
+		}
+		for _, n := range s.Begin.Of {
+			if of := byNumber[n]; of != nil && of.Number < s.Number {
+				of.UndoneBy = s.Number
+			}
+		}
+	}
+}
+
+// Step gives the step of a number, nil for none.
+func (l *Log) Step(number uint64) *Step {
+	i, ok := slices.BinarySearchFunc(l.Steps, number, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
+	if !ok {
+		return nil
+	}
+	return l.Steps[i]
+}

@@ -1,0 +1,381 @@
+package history
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// verb is what an action of an undo does. Each can be found done already.
+type verb uint8
+
+const (
+	take    verb = iota + 1 // Path becomes the object
+	put                     // the object becomes Path
+	swap                    // Path and the object change places
+	rewrite                 // the content of Path, which has other names, becomes the object's, and is kept as To
+	empty                   // Path becomes an empty file
+	mkdir
+	rmdir
+	symlink
+	mknod
+	meta  // mode, times, attributes, owner
+	aside // Path gets the name State.Target: both are kept
+	drop  // Path goes, which is a second name of something that stays
+	link  // Path becomes a second name of State.Target
+)
+
+// action is one part of a plan. State is what is expected at Path where
+// something is taken, and what is to be made of it elsewhere.
+type action struct {
+	Verb   verb   `cbor:"1,keyasint"`
+	Path   []byte `cbor:"2,keyasint"`
+	Object Object `cbor:"3,keyasint,omitempty"`
+	State  State  `cbor:"4,keyasint,omitempty"`
+	To     Object `cbor:"5,keyasint,omitempty"`
+}
+
+// Conflict is a path that is not as the step left it.
+type Conflict struct {
+	Path     string
+	Expected State
+	Found    State
+	Step     uint64 // the later step that changed it, 0 for somebody outside
+	Why      string // where it is something else
+}
+
+// Unrestorable is a path that an undo cannot bring back, or not wholly.
+type Unrestorable struct {
+	Path, Why string
+}
+
+// Plan is what taking one step back comes to.
+type Plan struct {
+	Step         *Step
+	Restored     []string // will be as before: changed back, moved back, made again
+	Removed      []string // made by the step, will go
+	Unrestorable []Unrestorable
+
+	actions []action
+	pre     []Pre             // of the undo, as a step
+	origins map[string]string // where what will be at a path is now
+	paths   []string          // all that will be touched
+	left    map[string]bool   // directories that go, unless somebody else has put something there
+}
+
+// view is how a plan sees the present.
+type view struct {
+	fresh func() Object               // the next object of the undo's own segment
+	found func(q *Post) (State, bool) // what is at a path now, and whether somebody else put it there
+	skip  func(path string) bool      // what is left alone
+	aside func(path string) string    // the name that is given to what is in the way, "" for none
+}
+
+// planner makes one plan.
+type planner struct {
+	*Plan
+	view
+	posts   map[string]Post
+	carried func(path string) string
+	stays   map[ID]string     // files that keep a name, by what that will be
+	parked  map[string]Object // what is taken to be put back, by origin
+	done    map[string]bool   // origins that are in their place
+	brought map[Object]string
+	swaps   []action
+	at      map[string]int // of the undo's own pre, by path
+	once    map[ID]Object  // what was in files of several names
+}
+
+// planOf makes a plan for the present: what the step left, as it is now.
+func planOf(s *Step, v view) *Plan {
+	p := &planner{
+		Plan: &Plan{Step: s, origins: make(map[string]string), left: make(map[string]bool)}, view: v,
+		posts: make(map[string]Post, len(s.Post)), stays: make(map[ID]string), parked: make(map[string]Object),
+		done: make(map[string]bool), brought: make(map[Object]string), once: make(map[ID]Object), at: make(map[string]int),
+	}
+	left := p.present()
+	p.carried = carriers(left)
+	p.findStays(left)
+	slices.SortStableFunc(left, func(a, b Post) int { return cmp.Compare(depth(b.Path), depth(a.Path)) })
+	for i := range left {
+		p.clear(&left[i])
+	}
+	back := slices.DeleteFunc(slices.Clone(s.Pre), func(b Pre) bool { return v.skip(string(b.Path)) })
+	slices.SortStableFunc(back, func(a, b Pre) int { return cmp.Compare(depth(a.Path), depth(b.Path)) })
+	for i := range back {
+		b := &back[i]
+		here := string(b.Path)
+		if _, ok := p.at[here]; !ok {
+			p.note(Pre{Path: b.Path})
+			p.paths = append(p.paths, here)
+		}
+		if b.State.Kind != Absent && !p.done[here] {
+			p.bring(b)
+		}
+	}
+	p.actions = append(p.actions, p.swaps...)
+	for i := range p.pre {
+		if to, ok := p.once[p.pre[i].State.ID]; ok && p.pre[i].State.Kind == File {
+			p.pre[i].Object = to
+		}
+	}
+	p.settle(back)
+	return p.Plan
+}
+
+// present gives what the step left as it is now.
+func (p *planner) present() []Post {
+	var left []Post
+	for _, q := range p.Step.Post {
+		here := string(q.Path)
+		if p.skip(here) {
+			continue
+		}
+		found, changed := p.found(&q)
+		if name := p.aside(here); name != "" && found.Kind != Absent {
+			p.actions = append(p.actions, action{Verb: aside, Path: q.Path, State: State{Kind: found.Kind, ID: found.ID, Target: []byte(name)}})
+			found = State{}
+		}
+		if found.Kind == Absent || changed && found.ID != q.State.ID && !bytes.Equal(q.Origin, q.Path) {
+			q.Origin = nil
+		}
+		q.State = found
+		p.posts[here] = q
+		left = append(left, q)
+	}
+	return left
+}
+
+// findStays finds the files that are only moved or changed, not taken.
+func (p *planner) findStays(left []Post) {
+	for i := range left {
+		q := &left[i]
+		if q.State.Kind != File || len(q.Origin) == 0 {
+			continue
+		}
+		was, _ := p.Step.PreOf(string(q.Origin))
+		if o := string(q.Origin); !rewritten(&q.State, &was) || several(&q.State, &was) || o == string(q.Path) || o == p.carried(string(q.Path)) {
+			p.stays[q.State.ID] = o
+		}
+	}
+}
+
+// clear takes what the step left at a path out of the way, or finds that it can
+// stay.
+func (p *planner) clear(q *Post) {
+	before, now := Pre{Path: q.Path, State: q.State}, string(q.Path)
+	origin, was := string(q.Origin), Pre{}
+	here := now
+	had, known := p.Step.PreOf(here)
+	if origin != "" {
+		was, _ = p.Step.PreOf(origin)
+		if p.carried(here) == origin {
+			here = origin // it will be, when what it lies in is back
+			q.Path = q.Origin
+		}
+	}
+	switch {
+	case q.State.Kind == Absent:
+	case origin == here:
+		p.done[here] = true
+		if was.Object != (Object{}) {
+			p.brought[was.Object] = here
+		}
+		before.Object = p.change(q, &was)
+		p.origins[here] = now
+	case origin == "" && known && q.State.Kind == File && had.State.Kind == File && had.Object != (Object{}) && !several(&q.State, &had):
+		p.done[here] = true // replaced by another file, as editors save
+		before.Object = had.Object
+		p.swaps = append(p.swaps, action{Verb: swap, Path: q.Path, Object: had.Object, State: q.State})
+	case q.State.Kind == Dir && origin == "":
+		p.actions = append(p.actions, action{Verb: rmdir, Path: q.Path, State: q.State})
+		p.left[here] = !known || had.State.Kind == Absent
+	case origin == "" && q.State.Kind == File && p.stays[q.State.ID] != "":
+		p.actions = append(p.actions, action{Verb: drop, Path: q.Path, State: q.State})
+	default:
+		if origin == "" && had.State.Kind == Absent && had.Object != (Object{}) {
+			p.actions = append(p.actions, p.restore(q.State.ID, string(q.Path), had.Object)...)
+			q.State.Size = -1 // it is what that makes of it
+		}
+		o := p.fresh()
+		p.actions = append(p.actions, action{Verb: take, Path: q.Path, Object: o, State: q.State})
+		switch {
+		case origin != "" && several(&q.State, &was):
+			p.parked[origin], p.origins[origin] = o, here
+			before.Object = p.content(q.State.ID, origin, was.Object)
+		case origin != "" && !rewritten(&q.State, &was):
+			p.parked[origin], p.origins[origin] = o, here
+		case several(&q.State, &was):
+			before.Inode = o
+		default:
+			before.Object = o
+		}
+	}
+	if origin == "" && q.State.Kind != Absent && (!known || had.State.Kind == Absent) {
+		p.Removed = append(p.Removed, now)
+	}
+	p.note(before)
+	p.paths = append(p.paths, now, here)
+}
+
+// note keeps what will be written down of a path for who takes the undo back.
+func (p *planner) note(before Pre) {
+	p.at[string(before.Path)] = len(p.pre)
+	p.pre = append(p.pre, before)
+}
+
+// several says whether a file has or had more names than one: then its content is
+// changed in place, for all of them.
+func several(now *State, was *Pre) bool {
+	return now.Kind == File && (now.Links > 1 || was.State.Links > 1)
+}
+
+// change gives a file that is in its place its content back, and says where what
+// it holds now will be.
+func (p *planner) change(q *Post, was *Pre) Object {
+	if q.State.Kind != File || was.State.Kind != File || was.Lost != "" {
+		return Object{}
+	}
+	same := q.State.Size == was.State.Size && q.State.Mtime == was.State.Mtime
+	switch {
+	case same && (was.Object == (Object{}) || q.State.Ctime == was.State.Ctime):
+		return Object{}
+	case was.Object == (Object{}) && (was.State.Size > 0 || q.State.Size == 0):
+		return Object{} // its metadata only
+	case several(&q.State, was):
+		return p.content(q.State.ID, string(q.Path), was.Object)
+	case was.Object == (Object{}):
+		to := p.fresh()
+		p.swaps = append(p.swaps, action{Verb: rewrite, Path: q.Path, To: to, State: q.State})
+		return to
+	}
+	p.swaps = append(p.swaps, action{Verb: swap, Path: q.Path, Object: was.Object, State: q.State})
+	return was.Object
+}
+
+// content gives a file of several names its content back, once.
+func (p *planner) content(id ID, path string, object Object) Object {
+	if object == (Object{}) {
+		return Object{}
+	}
+	p.swaps = append(p.swaps, p.restore(id, path, object)...)
+	return p.once[id]
+}
+
+func (p *planner) restore(id ID, path string, object Object) []action {
+	if _, again := p.once[id]; again {
+		return nil
+	}
+	to := p.fresh()
+	p.once[id] = to
+	return []action{{Verb: rewrite, Path: []byte(path), Object: object, To: to, State: State{Kind: File, ID: id}}}
+}
+
+// carriers gives a function that says what a path will be called when the
+// directories that moved with what is in them are back.
+func carriers(posts []Post) func(path string) string {
+	moved := make(map[string]string)
+	for i := range posts {
+		if q := &posts[i]; q.State.Kind == Dir && len(q.Origin) > 0 {
+			moved[string(q.Path)] = string(q.Origin)
+		}
+	}
+	return func(path string) string {
+		for at := path; ; {
+			i := strings.LastIndexByte(at, '/')
+			if i <= 0 {
+				return path
+			}
+			at = at[:i]
+			if origin, ok := moved[at]; ok {
+				return origin + path[len(at):]
+			}
+		}
+	}
+}
+
+// rewritten says whether a file that was moved holds something else than before.
+func rewritten(now *State, was *Pre) bool {
+	return now.Kind == File && (was.Object != (Object{}) || was.State.Size == 0 && now.Size > 0)
+}
+
+// bring puts back what the step took away.
+func (p *planner) bring(b *Pre) {
+	a := action{Path: b.Path, State: b.State}
+	file := b.State.Kind == File
+	switch {
+	case p.parked[string(b.Path)] != (Object{}):
+		a.Verb, a.Object, a.State.Size = put, p.parked[string(b.Path)], -1
+	case file && b.Inode != (Object{}):
+		a.Verb, a.Object, a.State.Size = put, b.Inode, -1 // whatever is in it now
+		kept := p.content(b.State.ID, string(b.Path), b.Object)
+		if before := &p.pre[p.at[string(b.Path)]]; before.State.Kind == Absent {
+			before.Object = kept
+		}
+	case b.Lost != "":
+		p.Unrestorable = append(p.Unrestorable, Unrestorable{string(b.Path), b.Lost})
+		return
+	case file && b.Object != (Object{}) && p.brought[b.Object] != "":
+		a.Verb, a.State.Target = link, []byte(p.brought[b.Object])
+	case file && b.Object != (Object{}):
+		a.Verb, a.Object = put, b.Object
+		p.brought[b.Object] = string(b.Path)
+	case file && p.stays[b.State.ID] != "":
+		a.Verb, a.State.Target = link, []byte(p.stays[b.State.ID])
+	case file && b.State.Size == 0:
+		a.Verb = empty
+	case file:
+		p.Unrestorable = append(p.Unrestorable, Unrestorable{string(b.Path), "its content was not kept"})
+		return
+	case b.State.Kind == Dir:
+		a.Verb = mkdir
+	case b.State.Kind == Symlink:
+		a.Verb = symlink
+	case b.State.Kind == FIFO, b.State.Kind == Socket:
+		a.Verb = mknod
+	default:
+		p.Unrestorable = append(p.Unrestorable, Unrestorable{string(b.Path), "devices are not made"})
+		return
+	}
+	p.actions = append(p.actions, a)
+}
+
+// settle gives everything its metadata, directories after what is in them.
+func (p *planner) settle(back []Pre) {
+	lost := make(map[string]bool)
+	for _, u := range p.Unrestorable {
+		lost[u.Path] = true
+	}
+	for i := len(back) - 1; i >= 0; i-- {
+		b := &back[i]
+		if b.State.Kind == Absent || lost[string(b.Path)] {
+			continue
+		}
+		if b.Lost != "" {
+			p.Unrestorable = append(p.Unrestorable, Unrestorable{string(b.Path), b.Lost})
+			continue
+		}
+		q, ok := p.posts[string(b.Path)]
+		p.actions = append(p.actions, action{Verb: meta, Path: b.Path, State: b.State})
+		if b.State.Kind != Dir || !ok || !bytes.Equal(q.Origin, b.Path) || b.State.Mode != q.State.Mode {
+			p.Restored = append(p.Restored, string(b.Path))
+		}
+	}
+	slices.Sort(p.Restored)
+	slices.Sort(p.Removed)
+}
+
+func depth(path []byte) int { return bytes.Count(path, []byte{'/'}) }
+
+func sameXattrs(a, b *State) bool {
+	if len(a.Xattrs) != len(b.Xattrs) {
+		return false
+	}
+	for k, v := range a.Xattrs {
+		if w, ok := b.Xattrs[k]; !ok || !bytes.Equal(v, w) {
+			return false
+		}
+	}
+	return true
+}

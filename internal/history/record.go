@@ -1,0 +1,202 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strings"
+	"sync"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Kind is the type of a file system object.
+type Kind uint8
+
+const (
+	Absent Kind = iota // there is nothing
+	File
+	Dir
+	Symlink
+	FIFO
+	Socket
+	Other // a device: never made or opened by us
+)
+
+var kindNames = [...]string{"nothing", "file", "directory", "symlink", "fifo", "socket", "device"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// ID names an inode for as long as it exists: a number that is used again has
+// another time of birth.
+type ID struct {
+	Dev   uint64 `cbor:"1,keyasint,omitempty"`
+	Ino   uint64 `cbor:"2,keyasint,omitempty"`
+	Birth int64  `cbor:"3,keyasint,omitempty"` // nanoseconds since 1970, 0 where the file system has none
+}
+
+// State is what there is at a path. Times are nanoseconds since 1970.
+type State struct {
+	Kind   Kind              `cbor:"1,keyasint,omitempty"`
+	Mode   uint32            `cbor:"2,keyasint,omitempty"` // the lower twelve bits
+	UID    uint32            `cbor:"3,keyasint,omitempty"`
+	GID    uint32            `cbor:"4,keyasint,omitempty"`
+	Size   int64             `cbor:"5,keyasint,omitempty"` // of files, in bytes
+	Mtime  int64             `cbor:"6,keyasint,omitempty"`
+	Ctime  int64             `cbor:"7,keyasint,omitempty"`
+	Links  uint32            `cbor:"8,keyasint,omitempty"`
+	ID     ID                `cbor:"9,keyasint,omitempty"`
+	Target []byte            `cbor:"10,keyasint,omitempty"` // of symlinks
+	Xattrs map[string][]byte `cbor:"11,keyasint,omitempty"` // user.* and access control lists
+}
+
+// Object names a stored preimage: its segment's directory and number. The zero
+// Object is none.
+type Object struct {
+	Segment string `cbor:"1,keyasint,omitempty"`
+	Number  uint64 `cbor:"2,keyasint,omitempty"`
+}
+
+// Pre is a path as a step found it.
+type Pre struct {
+	Path   []byte `cbor:"1,keyasint"` // its origin
+	State  State  `cbor:"2,keyasint"`
+	Object Object `cbor:"3,keyasint,omitempty"` // the content of a file
+	// Inode is the file itself, where it had other names when it lost this one.
+	// Its content may have changed by those; then Object has it as it was.
+	Inode  Object `cbor:"5,keyasint,omitempty"`
+	Stayed bool   `cbor:"6,keyasint,omitempty"` // it did not go after all: Object is none
+	Lost   string `cbor:"4,keyasint,omitempty"` // why the content is not kept, though it may change
+}
+
+// Post is a path as a step left it.
+type Post struct {
+	Path   []byte `cbor:"1,keyasint"`
+	State  State  `cbor:"2,keyasint"`
+	Origin []byte `cbor:"3,keyasint,omitempty"` // of what is there, empty if the step made it
+	// Uncertain: the writer was killed, and this was looked at later.
+	Uncertain bool `cbor:"4,keyasint,omitempty"`
+}
+
+// Begin opens a step.
+type Begin struct {
+	Kind    string   `cbor:"1,keyasint"`
+	Run     string   `cbor:"2,keyasint,omitempty"`
+	Command [][]byte `cbor:"3,keyasint,omitempty"`
+	Label   string   `cbor:"4,keyasint,omitempty"`
+	Time    int64    `cbor:"5,keyasint"`           // for people; order is by stamps
+	Of      []uint64 `cbor:"6,keyasint,omitempty"` // of an undo: the step that it takes back
+	Partly  bool     `cbor:"8,keyasint,omitempty"` // of an undo: not the whole step
+	Roots   [][]byte `cbor:"7,keyasint,omitempty"`
+}
+
+// Kinds of steps.
+const (
+	StepRun  = "run"
+	StepUndo = "undo"
+	StepRedo = "redo"
+)
+
+// End closes a step.
+type End struct {
+	Time        int64 `cbor:"1,keyasint"`
+	Exit        int   `cbor:"2,keyasint,omitempty"`
+	Interrupted bool  `cbor:"3,keyasint,omitempty"` // closed later, by somebody else
+	Aborted     bool  `cbor:"4,keyasint,omitempty"` // of an undo: nothing of it is left
+}
+
+// move is a rename that is about to be made; failed says that it was not.
+type move struct {
+	From     []byte `cbor:"1,keyasint"`
+	To       []byte `cbor:"2,keyasint"`
+	Exchange bool   `cbor:"3,keyasint,omitempty"`
+}
+
+// Record is one entry of a journal: one of the pointers is set.
+type Record struct {
+	Stamp uint64  `cbor:"1,keyasint"`
+	Step  uint64  `cbor:"2,keyasint"`
+	Begin *Begin  `cbor:"3,keyasint,omitempty"`
+	Pre   *Pre    `cbor:"4,keyasint,omitempty"`
+	Post  *Post   `cbor:"5,keyasint,omitempty"`
+	End   *End    `cbor:"6,keyasint,omitempty"`
+	Do    *action `cbor:"7,keyasint,omitempty"`  // of an undo: a part of its plan
+	Ready int     `cbor:"10,keyasint,omitempty"` // the plan is whole: that many actions
+	At    []byte  `cbor:"8,keyasint,omitempty"`  // a path that is about to be made or changed, as it is called now
+	Move  *move   `cbor:"9,keyasint,omitempty"`
+}
+
+// Bounds of one record, whoever wrote it.
+const (
+	maxRecord  = 512 << 10 // bytes
+	frameBytes = 8         // length and CRC32C before each record, little endian
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// decoder takes what our own encoder writes and little else.
+var decoder = sync.OnceValues(func() (cbor.DecMode, error) {
+	return cbor.DecOptions{
+		MaxNestedLevels: 8, MaxArrayElements: 1 << 17, MaxMapPairs: 1 << 12, UTF8: cbor.UTF8DecodeInvalid,
+		IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden, DupMapKey: cbor.DupMapKeyEnforcedAPF,
+	}.DecMode()
+})
+
+var errTooLarge = errors.New("the record is too large")
+
+// encode appends a record in its frame.
+func encode(to []byte, r *Record) ([]byte, error) {
+	body, err := cbor.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("writing a record: %w", err)
+	}
+	if len(body) > maxRecord {
+		return nil, errTooLarge
+	}
+	to = le32(to, uint32(len(body)))
+	to = le32(to, crc32.Checksum(body, castagnoli))
+	return append(to, body...), nil
+}
+
+func le32(to []byte, n uint32) []byte {
+	return append(to, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
+}
+
+func getLE32(b []byte) uint32 {
+	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
+}
+
+// decode reads the first record of data and says how many bytes it took; 0 where
+// what follows is no whole record: the end, or what a crash left of it.
+func decode(data []byte) (*Record, int) {
+	if len(data) < frameBytes {
+		return nil, 0
+	}
+	n := getLE32(data)
+	if n == 0 || n > maxRecord || int(n) > len(data)-frameBytes {
+		return nil, 0
+	}
+	body := data[frameBytes : frameBytes+int(n)]
+	if crc32.Checksum(body, castagnoli) != getLE32(data[4:]) {
+		return nil, 0
+	}
+	var r Record
+	mode, err := decoder()
+	if err != nil || mode.Unmarshal(body, &r) != nil {
+		return nil, 0
+	}
+	return &r, frameBytes + int(n)
+}
+
+// validSegment says whether a name can be one: they come back from journals.
+func validSegment(name string) bool {
+	if len(name) < 18 || len(name) > 64 || name[16] != '-' {
+		return false
+	}
+	return strings.Trim(name, "0123456789abcdefghijklmnopqrstuvwxyz-") == ""
+}

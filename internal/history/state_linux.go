@@ -1,0 +1,210 @@
+package history
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// root is a place whose changes are kept, pinned.
+type root struct {
+	path string
+	fd   int
+	id   ID
+}
+
+// openRoot pins a root.
+func openRoot(path string) (root, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err != nil {
+		return root{}, err
+	}
+	st, err := stateAt(fd, "", 0)
+	return root{path, fd, st.ID}, err
+}
+
+// parent opens the directory that holds a path of the root, as a path only, and
+// gives the last component. Neither links nor mounts are followed.
+func (r *root) parent(path string) (int, string, error) {
+	rel := strings.TrimPrefix(path[len(r.path):], "/")
+	if rel == "" {
+		fd, err := unix.FcntlInt(uintptr(r.fd), unix.F_DUPFD_CLOEXEC, 0)
+		return fd, "", err
+	}
+	dir, name := "", rel
+	if i := strings.LastIndexByte(rel, '/'); i >= 0 {
+		dir, name = rel[:i], rel[i+1:]
+	}
+	if name == "." || name == ".." || name == "" {
+		return -1, "", unix.EINVAL
+	}
+	fd, err := r.open(dir)
+	return fd, name, err
+}
+
+// open pins a directory below the root. A path that is longer than the kernel
+// takes at once is walked in pieces.
+func (r *root) open(rel string) (int, error) {
+	at, own := r.fd, false
+	for {
+		piece, rest := rel, ""
+		if len(rel) >= pathMax {
+			i := strings.LastIndexByte(rel[:pathMax-1], '/')
+			if i <= 0 {
+				return -1, unix.ENAMETOOLONG
+			}
+			piece, rest = rel[:i], rel[i+1:]
+		}
+		if piece == "" {
+			piece = "."
+		}
+		next, err := unix.Openat2(at, piece, &unix.OpenHow{
+			Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
+			Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
+		})
+		if own {
+			unix.Close(at)
+		}
+		if err == unix.EAGAIN {
+			next, own = at, false
+			if at != r.fd {
+				return -1, err
+			}
+			continue
+		}
+		if err != nil || rest == "" {
+			return next, err
+		}
+		at, own, rel = next, true, rest
+	}
+}
+
+const pathMax = 4096 // PATH_MAX of linux/limits.h
+
+// missing says whether an error of parent means that there is nothing of this
+// path: on the way is nothing, or no directory.
+func missing(err error) bool { return err == unix.ENOENT || err == unix.ENOTDIR || err == unix.ELOOP }
+
+const (
+	wanted = unix.STATX_BASIC_STATS | unix.STATX_BTIME
+	// withXattrs asks stateAt for the attributes too.
+	withXattrs = 1
+)
+
+// stateAt looks at a name in a directory, at the directory itself where the name
+// is "". What is not there is Absent and no error.
+func stateAt(dir int, name string, with int) (State, error) {
+	var st unix.Statx_t
+	flags := unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT | unix.AT_STATX_DONT_SYNC
+	if name == "" {
+		flags |= unix.AT_EMPTY_PATH
+	}
+	if err := unix.Statx(dir, name, flags, wanted, &st); err == unix.ENOENT || err == unix.ENOTDIR {
+		return State{}, nil
+	} else if err != nil {
+		return State{}, err
+	}
+	s := State{
+		Kind: kindOf(uint32(st.Mode)), Mode: uint32(st.Mode) & 0o7777, UID: st.Uid, GID: st.Gid,
+		Mtime: nanoseconds(st.Mtime), Ctime: nanoseconds(st.Ctime), Links: st.Nlink,
+		ID: ID{Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino},
+	}
+	if st.Mask&unix.STATX_BTIME != 0 {
+		s.ID.Birth = nanoseconds(st.Btime)
+	}
+	switch s.Kind {
+	case File:
+		s.Size = int64(st.Size)
+	case Symlink:
+		buf := make([]byte, pathMax)
+		n, err := unix.Readlinkat(dir, name, buf)
+		if err != nil {
+			return State{}, err
+		}
+		s.Target = slices.Clone(buf[:n])
+		return s, nil
+	}
+	if with&withXattrs != 0 && (s.Kind == File || s.Kind == Dir) {
+		var err error
+		s.Xattrs, err = xattrsOf(dir, name)
+		if err != nil {
+			return State{}, err
+		}
+	}
+	return s, nil
+}
+
+func nanoseconds(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
+
+func kindOf(mode uint32) Kind {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return File
+	case unix.S_IFDIR:
+		return Dir
+	case unix.S_IFLNK:
+		return Symlink
+	case unix.S_IFIFO:
+		return FIFO
+	case unix.S_IFSOCK:
+		return Socket
+	}
+	return Other
+}
+
+// procPath names something that is pinned, for calls that take no descriptor
+// for paths only.
+func procPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+// kept are the attributes that are kept and restored.
+func keptXattr(name string) bool {
+	return strings.HasPrefix(name, "user.") || name == "system.posix_acl_access" || name == "system.posix_acl_default"
+}
+
+const maxXattrs = 64 << 10 // bytes of all of one object
+
+func xattrsOf(dir int, name string) (map[string][]byte, error) {
+	at := procPath(dir)
+	if name != "" {
+		at += "/" + name
+	}
+	buf := make([]byte, 256)
+	n, err := unix.Llistxattr(at, buf)
+	if err == unix.ERANGE {
+		buf = make([]byte, 64<<10)
+		n, err = unix.Llistxattr(at, buf)
+	}
+	if errors.Is(err, unix.EOPNOTSUPP) || err == unix.ENOENT {
+		return nil, nil
+	}
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	out := make(map[string][]byte)
+	total := 0
+	for _, key := range bytes.Split(bytes.TrimRight(buf[:n], "\x00"), []byte{0}) {
+		if !keptXattr(string(key)) {
+			continue
+		}
+		value := make([]byte, 64<<10)
+		n, err := unix.Lgetxattr(at, string(key), value)
+		if err == unix.ENODATA {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if total += n; total > maxXattrs {
+			return nil, unix.E2BIG
+		}
+		out[string(key)] = slices.Clone(value[:n])
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	return out, nil
+}

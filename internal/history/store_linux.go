@@ -1,0 +1,216 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Store is the history of one project: a directory of its owner alone.
+//
+//	format         what wrote it
+//	lock           shared by writers, exclusive for undo
+//	counters       mapped by all writers: stamps, step numbers
+//	journal/SEG    one segment a writer, locked while it writes
+//	objects/SEG/N  preimages
+//
+// Journal, objects and what is moved between them and the roots are on one file
+// system, that of the project where it can be chosen.
+type Store struct {
+	path     string
+	fd       int
+	lock     *os.File
+	counters *[2]atomic.Uint64
+	mapped   []byte
+}
+
+const format = "carrel history 1\n"
+
+// A store in use.
+var (
+	ErrBusy   = errors.New("a workspace of this project is running")
+	ErrFormat = errors.New("another version wrote this history")
+)
+
+// Open opens the store in a directory, and makes it where there is none.
+func Open(dir string) (*Store, error) {
+	for _, d := range []string{dir, dir + "/journal", dir + "/objects"} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return nil, fmt.Errorf("making the history: %w", err)
+		}
+	}
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("opening the history in %q: %w", dir, err)
+	}
+	s := &Store{path: dir, fd: fd}
+	if err := s.open(); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("opening the history in %q: %w", dir, err)
+	}
+	return s, nil
+}
+
+func (s *Store) open() error {
+	var st unix.Stat_t
+	if err := unix.Fstat(s.fd, &st); err != nil {
+		return err
+	}
+	if st.Uid != uint32(os.Geteuid()) || st.Mode&0o077 != 0 {
+		return errors.New("it is not a directory of this user alone; make it 0700")
+	}
+	if err := s.checkFormat(); err != nil {
+		return err
+	}
+	lock, err := s.file("lock", os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return err
+	}
+	s.lock = lock
+	return s.mapCounters()
+}
+
+func (s *Store) file(name string, flags int) (*os.File, error) {
+	fd, err := unix.Openat(s.fd, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: filepath.Join(s.path, name), Err: err}
+	}
+	return os.NewFile(uintptr(fd), filepath.Join(s.path, name)), nil
+}
+
+func (s *Store) checkFormat() error {
+	f, err := s.file("format", os.O_RDONLY)
+	if errors.Is(err, os.ErrNotExist) {
+		return s.writeFormat()
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	buf := make([]byte, 64)
+	n, _ := f.Read(buf)
+	if string(buf[:n]) != format {
+		return fmt.Errorf("%w: its format is %q, known is %q", ErrFormat, buf[:n], format)
+	}
+	return nil
+}
+
+// writeFormat makes the file at once: a crash leaves none or a whole one.
+func (s *Store) writeFormat() error {
+	temp := "format." + strconv.Itoa(os.Getpid())
+	f, err := s.file(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(format)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = unix.Renameat(s.fd, temp, s.fd, "format")
+	}
+	return err
+}
+
+func (s *Store) mapCounters() error {
+	f, err := s.file("counters", os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	page := os.Getpagesize()
+	if st, err := f.Stat(); err != nil {
+		return err
+	} else if st.Size() < int64(page) {
+		if err := unix.Fallocate(int(f.Fd()), 0, 0, int64(page)); err != nil {
+			if err := f.Truncate(int64(page)); err != nil {
+				return err
+			}
+		}
+	}
+	if s.mapped, err = unix.Mmap(int(f.Fd()), 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+		return err
+	}
+	s.counters = (*[2]atomic.Uint64)(unsafe.Pointer(&s.mapped[0]))
+	return nil
+}
+
+// stamp gives the next moment in the order of all writers.
+func (s *Store) stamp() uint64 { return s.counters[0].Add(1) }
+
+// number gives the next step's number.
+func (s *Store) number() uint64 { return s.counters[1].Add(1) }
+
+// atLeast keeps the counters ahead of what the journal says: a crash of the
+// machine may have taken them back.
+func (s *Store) atLeast(stamp, step uint64) {
+	for i, n := range []uint64{stamp, step} {
+		for {
+			now := s.counters[i].Load()
+			if now >= n || s.counters[i].CompareAndSwap(now, n) {
+				break
+			}
+		}
+	}
+}
+
+// Close lets go of the store and its locks.
+func (s *Store) Close() {
+	if s.mapped != nil {
+		_ = unix.Munmap(s.mapped)
+		s.mapped, s.counters = nil, nil
+	}
+	if s.lock != nil {
+		s.lock.Close()
+	}
+	if s.fd >= 0 {
+		unix.Close(s.fd)
+		s.fd = -1
+	}
+}
+
+// share takes the lock that writers share.
+func (s *Store) share() error { return s.flock(unix.LOCK_SH, "an undo is going on") }
+
+// alone takes the lock that nobody else may hold.
+func (s *Store) alone() error {
+	if err := s.flock(unix.LOCK_EX, ""); err != nil {
+		return ErrBusy
+	}
+	return nil
+}
+
+func (s *Store) flock(how int, why string) error {
+	err := unix.Flock(int(s.lock.Fd()), how|unix.LOCK_NB)
+	if err == unix.EWOULDBLOCK {
+		return errors.New(why)
+	}
+	return err
+}
+
+// unlock lets go of either.
+func (s *Store) unlock() { _ = unix.Flock(int(s.lock.Fd()), unix.LOCK_UN) }
+
+// segmentName is that of a new segment: in the order of their beginnings.
+func segmentName(stamp uint64, run string) string { return fmt.Sprintf("%016x-%s", stamp, run) }
+
+// objectsOf opens the directory of a segment's objects.
+func (s *Store) objectsOf(segment string, create bool) (int, error) {
+	if !validSegment(segment) {
+		return -1, fmt.Errorf("segment %q: no such name", segment)
+	}
+	at := "objects/" + segment
+	if create {
+		if err := unix.Mkdirat(s.fd, at, 0o700); err != nil && err != unix.EEXIST {
+			return -1, err
+		}
+	}
+	return unix.Openat2(s.fd, at, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS})
+}
+
+func objectName(n uint64) string { return strconv.FormatUint(n, 16) }

@@ -1,0 +1,193 @@
+package history
+
+import "strings"
+
+// tree is what a step knows of the names below its roots: only those that it has
+// touched, and the directories on the way. It follows renames, so that everything
+// is known by its origin.
+type tree struct{ roots map[string]*object }
+
+// slot is a name in a directory.
+type slot struct {
+	dir  *object // nil for a root
+	name string
+	is   *object // nil: nothing, as far as the step knows
+	kept bool    // what the step found here is in the journal
+	used bool    // the name was given a meaning, or lost one
+}
+
+// object is what a name means.
+type object struct {
+	origin  string // "" for what the step made
+	at      *slot  // where it is now, nil once it is gone
+	names   map[string]*slot
+	meta    bool          // its state is in the journal
+	content bool          // its content is kept, or is known to be lost
+	held    bool          // the file itself is kept, as it has other names
+	grouped bool          // the content of a file with several names is written down for this one
+	busy    chan struct{} // somebody keeps it at the moment, or is about to take its last name
+	number  uint64        // of what is kept
+	linked  bool          // kept by a link, which is no copy before the name is gone
+	id      ID            // where known
+}
+
+func newTree(roots []string) *tree {
+	t := &tree{roots: make(map[string]*object)}
+	for _, r := range roots {
+		s := &slot{name: r}
+		s.is = &object{origin: r, at: s}
+		t.roots[r] = s.is
+	}
+	return t
+}
+
+// rootOf gives the root that a path is in; "" for none.
+func (t *tree) rootOf(path string) string {
+	for r := range t.roots {
+		if within(path, r) {
+			return r
+		}
+	}
+	return ""
+}
+
+// find gives the slot of a path, nil for one in no root.
+func (t *tree) find(path string) *slot {
+	root := t.rootOf(path)
+	if root == "" {
+		return nil
+	}
+	s := t.roots[root].at
+	if s == nil {
+		return nil
+	}
+	for rest := strings.TrimPrefix(path[len(root):], "/"); rest != ""; {
+		var name string
+		name, rest, _ = strings.Cut(rest, "/")
+		if name == "" {
+			continue
+		}
+		s = s.down(name)
+	}
+	return s
+}
+
+// down gives the slot of a name in what is at s. What lies in a directory that
+// the step did not make is taken to be there until somebody has looked.
+func (s *slot) down(name string) *slot {
+	if s.is == nil {
+		s.is = &object{at: s} // made a moment ago
+	}
+	d := s.is
+	if c := d.names[name]; c != nil {
+		return c
+	}
+	c := &slot{dir: d, name: strings.Clone(name), kept: d.origin == ""}
+	if d.origin != "" {
+		c.is = &object{origin: join(d.origin, c.name), at: c}
+	}
+	if d.names == nil {
+		d.names = make(map[string]*slot)
+	}
+	d.names[c.name] = c
+	return c
+}
+
+// path is what a slot is called now, "" where a directory on the way is gone.
+func (s *slot) path() string {
+	var parts []string
+	for ; s.dir != nil; s = s.dir.at {
+		parts = append(parts, s.name)
+		if s.dir.at == nil {
+			return ""
+		}
+	}
+	var b strings.Builder
+	if s.name != "/" {
+		b.WriteString(s.name)
+	}
+	for i := len(parts) - 1; i >= 0; i-- {
+		b.WriteByte('/')
+		b.WriteString(parts[i])
+	}
+	return b.String()
+}
+
+// origin is the path that a slot had when the step began, "" for one that did
+// not exist: it is the directory's that counts.
+func (s *slot) origin() string {
+	switch {
+	case s.dir == nil:
+		return s.name
+	case s.dir.origin == "":
+		return ""
+	}
+	return join(s.dir.origin, s.name)
+}
+
+// gone empties a slot.
+func (s *slot) gone() {
+	if s.is != nil && s.is.at == s {
+		s.is.at = nil
+	}
+	s.is = nil
+}
+
+// made puts something new there.
+func (s *slot) made() {
+	s.gone()
+	s.is, s.used = &object{at: s, meta: true, content: true}, true
+}
+
+// moved puts what is at from there.
+func (s *slot) moved(from *slot) {
+	is := from.is
+	if is == nil {
+		is = &object{meta: true, content: true}
+	}
+	from.is = nil
+	s.gone()
+	s.is, is.at, s.used = is, s, true
+}
+
+// exchanged changes what is at two slots.
+func (s *slot) exchanged(with *slot) {
+	s.is, with.is = with.is, s.is
+	for _, x := range []*slot{s, with} {
+		if x.used = true; x.is != nil {
+			x.is.at = x
+		}
+	}
+}
+
+// each calls do for every slot that was touched, parents first.
+func (t *tree) each(do func(*slot)) {
+	var stack []*slot
+	for _, r := range t.roots {
+		if r.at != nil {
+			stack = append(stack, r.at)
+		}
+	}
+	for len(stack) > 0 {
+		s := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		do(s)
+		if s.is == nil {
+			continue
+		}
+		for _, c := range s.is.names {
+			stack = append(stack, c)
+		}
+	}
+}
+
+func within(p, dir string) bool {
+	return p == dir || dir == "/" || strings.HasPrefix(p, dir) && len(p) > len(dir) && p[len(dir)] == '/'
+}
+
+func join(dir, name string) string {
+	if dir == "/" {
+		return dir + name
+	}
+	return dir + "/" + name
+}

@@ -1,0 +1,460 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Mode says what becomes of paths that are not as the step left them.
+type Mode int
+
+const (
+	Abort    Mode = iota // nothing is changed, all of them are listed
+	Skip                 // they stay as they are
+	KeepBoth             // they get another name, the path is restored
+	Force                // they are replaced; the undo keeps them, so that it can be taken back
+)
+
+// Request is one undo or redo.
+type Request struct {
+	Steps []uint64 // as the user counts them, newest first
+	Redo  bool     // Steps are undos that are to be taken back
+	Paths []string // only these and what is below them; nil for all
+	Mode  Mode
+	Roots []string // the places that may be changed, canonical
+	// Allow is asked for each path; an error refuses the undo.
+	Allow func(path string, s *State) error
+	// Progress is told how many of all actions are done; nil for nobody.
+	Progress func(done, all int)
+}
+
+// Preview is what a request would do.
+type Preview struct {
+	Plans     []*Plan // in the order in which they would be done
+	Conflicts []Conflict
+}
+
+// ConflictError refuses an undo.
+type ConflictError struct{ Conflicts []Conflict }
+
+func (e *ConflictError) Error() string {
+	if len(e.Conflicts) == 1 {
+		return fmt.Sprintf("%q is not as the step left it", e.Conflicts[0].Path)
+	}
+	return fmt.Sprintf("%d paths are not as the steps left them, the first is %q", len(e.Conflicts), e.Conflicts[0].Path)
+}
+
+// undo is one request under way.
+type undo struct {
+	*Store
+	log   *Log
+	req   Request
+	w     *Writer
+	steps []*Step
+	set   map[uint64]bool
+	next  uint64
+	roots []root
+	did   []*Plan
+	step  *Step
+	now   map[string]State // what the steps of this request left
+}
+
+func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
+	u := &undo{Store: s, log: l, req: req, set: make(map[uint64]bool), now: make(map[string]State)}
+	for _, n := range req.Steps {
+		st := l.Step(n)
+		if st == nil {
+			return nil, fmt.Errorf("step %d: there is none of this number", n)
+		}
+		if st.Open() {
+			return nil, fmt.Errorf("step %d is not over", n)
+		}
+		now := l.live(st)
+		if req.Redo {
+			if st.Begin.Kind != StepUndo || st.UndoneBy != 0 {
+				return nil, fmt.Errorf("step %d is no undo that can be taken back", n)
+			}
+			now = st
+		}
+		if now == nil {
+			return nil, fmt.Errorf("step %d has been taken back already", n)
+		}
+		u.steps = append(u.steps, now)
+		u.set[now.Number] = true
+	}
+	slices.SortFunc(u.steps, func(a, b *Step) int { return int(b.Number) - int(a.Number) })
+	u.steps = slices.Compact(u.steps)
+	return u, nil
+}
+
+// Preview says what a request would do, and what is in its way. Nothing is
+// changed.
+func (s *Store) Preview(l *Log, req Request) (*Preview, error) {
+	u, err := s.newUndo(l, req)
+	if err != nil {
+		return nil, err
+	}
+	roots, err := openRoots(req.Roots)
+	defer closeRoots(roots)
+	if err != nil {
+		return nil, err
+	}
+	return u.preview(roots)
+}
+
+func (u *undo) preview(roots []root) (*Preview, error) {
+	v := &Preview{}
+	for i, st := range u.steps {
+		found, conflicts := u.present(roots, st, u.steps[:i])
+		p := planOf(st, u.view(func() Object { u.next++; return Object{"0000000000000000-preview", u.next} }, found, conflicts))
+		if i == 0 {
+			conflicts = append(conflicts, u.residents(roots, p, found)...)
+		}
+		v.Plans = append(v.Plans, p)
+		v.Conflicts = append(v.Conflicts, conflicts...)
+	}
+	u.next = 0
+	return v, nil
+}
+
+// view is how the plan of a request sees the present.
+func (u *undo) view(fresh func() Object, found map[string]State, conflicts []Conflict) view {
+	at := make(map[string]bool, len(conflicts))
+	for _, c := range conflicts {
+		at[c.Path] = true
+	}
+	return view{
+		fresh: fresh,
+		found: func(q *Post) (State, bool) { return found[string(q.Path)], at[string(q.Path)] },
+		skip: func(path string) bool {
+			return u.req.Mode == Skip && at[path] || !u.asked(path)
+		},
+		aside: func(path string) string {
+			if u.req.Mode != KeepBoth || !at[path] {
+				return ""
+			}
+			return path[strings.LastIndexByte(path, '/')+1:] + ".undo-conflict"
+		},
+	}
+}
+
+// asked says whether a path is one of those that a request is about.
+func (u *undo) asked(path string) bool {
+	return u.req.Paths == nil || slices.ContainsFunc(u.req.Paths, func(p string) bool { return within(path, p) })
+}
+
+// present looks at everything that a step left, and compares.
+func (u *undo) present(roots []root, st *Step, later []*Step) (map[string]State, []Conflict) {
+	found := make(map[string]State, len(st.Post))
+	var out []Conflict
+	for i := range st.Post {
+		q := &st.Post[i]
+		at := string(q.Path)
+		if !u.asked(at) {
+			continue
+		}
+		want, by, recorded := u.log.expected(st, q, u.set)
+		if now, ok := u.now[at]; ok {
+			want, by, recorded = now, 0, nil
+		}
+		c := Conflict{Path: at, Expected: want, Step: by}
+		var err error
+		if recorded != nil && len(later) > 0 {
+			found[at] = recorded.State
+		} else if found[at], err = lookIn(roots, u.log.located(at, later)); err != nil {
+			c.Why = err.Error()
+			out = append(out, c)
+			continue
+		}
+		if c.Found = found[at]; recorded == nil && want.Links > 1 {
+			for _, e := range later { // by another name, of a file that has several
+				if pre := e.preOfFile(c.Found.ID); pre != nil {
+					c.Found = pre.State
+				}
+			}
+		}
+		switch {
+		case by != 0:
+			c.Why = fmt.Sprintf("step %d changed it afterwards", by)
+		case asLeft(&c.Found, &want) && !(q.Uncertain && c.Found.Kind == File && c.Found.Ctime > st.ended):
+			continue
+		case recorded != nil:
+			c.Why = "it was changed between the steps"
+		}
+		out = append(out, c)
+	}
+	return found, out
+}
+
+// residents finds what lies in directories that the step made and an undo would
+// remove, though the step did not put it there.
+func (u *undo) residents(roots []root, p *Plan, posts map[string]State) (out []Conflict) {
+	for _, a := range p.actions {
+		if a.Verb != rmdir {
+			continue
+		}
+		names, err := namesIn(roots, string(a.Path))
+		if err != nil {
+			continue
+		}
+		for _, n := range names {
+			if at := join(string(a.Path), n); posts[at].Kind == Absent {
+				found, _ := lookIn(roots, at)
+				out = append(out, Conflict{Path: at, Found: found, Why: "it is in a directory that the step made, and not the step's"})
+			}
+		}
+	}
+	return out
+}
+
+// Undo does what a request says, or nothing: an error that comes in the middle
+// takes back what was done. Each step is taken back by a step of its own.
+func (s *Store) Undo(l *Log, req Request) (*Preview, error) {
+	if err := s.alone(); err != nil {
+		return nil, err
+	}
+	s.unlock() // a writer takes it in the next moment
+	u, err := s.newUndo(l, req)
+	if err != nil {
+		return nil, err
+	}
+	roots, err := openRoots(req.Roots)
+	defer closeRoots(roots)
+	if err != nil {
+		return nil, err
+	}
+	v, err := u.preview(roots)
+	if err != nil {
+		return nil, err
+	}
+	if len(v.Conflicts) > 0 && req.Mode == Abort {
+		return v, &ConflictError{v.Conflicts}
+	}
+	if err := u.allowed(v); err != nil {
+		return v, err
+	}
+	if u.w, err = s.NewWriter("undo", req.Roots); err != nil {
+		return v, err
+	}
+	defer u.w.Close()
+	if err := s.alone(); err != nil { // an upgrade: only if nobody else shares it
+		return v, err
+	}
+	u.roots = roots
+	for i, st := range u.steps {
+		p, err := u.one(st)
+		if err != nil {
+			return v, errors.Join(err, u.backAgain(i))
+		}
+		v.Plans[i] = p
+	}
+	return v, nil
+}
+
+// backAgain takes back what was done of a request that could not be finished.
+func (u *undo) backAgain(done int) error {
+	for i := done - 1; i >= 0; i-- {
+		p := u.did[i]
+		if err := u.reverse(p, len(p.actions)); err != nil {
+			return fmt.Errorf("taking back what was restored already: %w", err)
+		}
+	}
+	return nil
+}
+
+// allowed asks for every path.
+func (u *undo) allowed(v *Preview) error {
+	if u.req.Allow == nil {
+		return nil
+	}
+	for _, p := range v.Plans {
+		for i := range p.actions {
+			a := &p.actions[i]
+			if err := u.req.Allow(string(a.Path), &a.State); err != nil {
+				return fmt.Errorf("restoring %q: %w", a.Path, err)
+			}
+		}
+	}
+	return nil
+}
+
+// one takes back one step: plan, journal, do.
+func (u *undo) one(st *Step) (*Plan, error) {
+	u.step = st
+	found, conflicts := u.present(u.roots, st, nil)
+	p := planOf(st, u.view(func() Object { u.w.next++; return Object{u.w.segment, u.w.next} }, found, conflicts))
+	kind := StepUndo
+	if u.req.Redo {
+		kind = StepRedo
+	}
+	begin := Begin{Kind: kind, Of: []uint64{st.Number}, Partly: u.req.Paths != nil || u.req.Mode == Skip && len(conflicts) > 0}
+	if _, err := u.w.Begin(begin); err != nil {
+		return nil, err
+	}
+	if err := u.journal(p); err != nil {
+		return nil, fmt.Errorf("writing down what is about to be restored: %w", err)
+	}
+	done, err := u.run(p.actions)
+	if err != nil {
+		return nil, errors.Join(err, u.reverse(p, done), u.w.abort())
+	}
+	if err := u.w.endUndo(p, u.now); err != nil {
+		return nil, err
+	}
+	u.did = append(u.did, p)
+	return p, nil
+}
+
+// journal writes the plan down, so that whoever comes after a crash can go on.
+func (u *undo) journal(p *Plan) error {
+	u.w.mu.Lock()
+	defer u.w.mu.Unlock()
+	for i := range p.pre {
+		if err := u.w.write(&Record{Pre: &p.pre[i]}); err != nil {
+			return err
+		}
+	}
+	for i := range p.actions {
+		if err := u.w.write(&Record{Do: &p.actions[i]}); err != nil {
+			return err
+		}
+	}
+	if err := u.w.write(&Record{Ready: len(p.actions)}); err != nil {
+		return err
+	}
+	return u.w.file.Sync()
+}
+
+func (u *undo) run(actions []action) (int, error) {
+	for i := range actions {
+		if err := u.do(&actions[i]); err != nil {
+			return i, fmt.Errorf("%q: %w", actions[i].Path, err)
+		}
+		if u.req.Progress != nil {
+			u.req.Progress(i+1, len(actions))
+		}
+	}
+	return len(actions), nil
+}
+
+// abort closes an undo of which nothing is left.
+func (w *Writer) abort() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Aborted: true}})
+	w.step, w.tree = 0, nil
+	return err
+}
+
+// endUndo writes down what an undo left.
+func (w *Writer) endUndo(p *Plan, now map[string]State) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen := make(map[string]bool)
+	for _, at := range p.paths {
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		dir, name, err := w.parent(at)
+		var st State
+		if err == nil {
+			st, err = stateAt(dir, name, withXattrs)
+			unix.Close(dir)
+		} else if missing(err) {
+			err = nil
+		}
+		if err != nil {
+			return fmt.Errorf("looking at %q: %w", at, err)
+		}
+		now[at] = st
+		post := &Post{Path: []byte(at), State: st}
+		before, _ := p.Step.PreOf(at)
+		switch {
+		case st.Kind == Absent || before.State.Kind != Absent:
+		case st.Kind == Dir && p.left[at]:
+			post.Origin = post.Path
+		default:
+			continue // it came back with what it lies in
+		}
+		if o := p.origins[at]; o != "" && st.Kind != Absent {
+			post.Origin = []byte(o)
+		}
+		if err := w.write(&Record{Post: post}); err != nil {
+			return err
+		}
+	}
+	if err := w.write(&Record{End: &End{Time: time.Now().UnixNano()}}); err != nil {
+		return err
+	}
+	w.step, w.tree = 0, nil
+	return unix.Syncfs(w.store.fd)
+}
+
+// lookIn looks at a path of one of the roots.
+func lookIn(roots []root, path string) (State, error) {
+	dir, name, err := parentIn(roots, path)
+	if missing(err) {
+		return State{}, nil
+	}
+	if err != nil {
+		return State{}, err
+	}
+	defer unix.Close(dir)
+	return stateAt(dir, name, withXattrs)
+}
+
+func parentIn(roots []root, path string) (int, string, error) {
+	for i := range roots {
+		if within(path, roots[i].path) {
+			return roots[i].parent(path)
+		}
+	}
+	return -1, "", errors.New("it is in no place that this history may change")
+}
+
+func namesIn(roots []root, path string) ([]string, error) {
+	dir, name, err := parentIn(roots, path)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(dir)
+	fd, err := unix.Openat(dir, dirName(name), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+func dirName(name string) string {
+	if name == "" {
+		return "."
+	}
+	return name
+}
+
+func openRoots(paths []string) (out []root, err error) {
+	for _, p := range paths {
+		r, err := openRoot(p)
+		if err != nil {
+			return out, fmt.Errorf("opening %q: %w", p, err)
+		}
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b root) int { return len(b.path) - len(a.path) })
+	return out, nil
+}
+
+func closeRoots(roots []root) {
+	for _, r := range roots {
+		unix.Close(r.fd)
+	}
+}
