@@ -43,6 +43,9 @@ func (u *undo) do(a *action) error {
 	case mkdir:
 		return make1(unix.Mkdirat(dir, name, 0o700))
 	case rmdir:
+		if now, err := stateAt(dir, name, 0); err != nil || now.ID != a.State.ID && u.resumed {
+			return err // done already
+		}
 		err := unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
 		if err == unix.ENOENT || err == unix.ENOTEMPTY && u.req.Mode != Abort {
 			return nil
@@ -64,6 +67,9 @@ func (u *undo) do(a *action) error {
 		now, err := stateAt(dir, name, 0)
 		if err != nil || now.Kind == Absent {
 			return err // done already
+		}
+		if now.ID != a.State.ID && u.resumed {
+			return nil
 		}
 		if now.ID != a.State.ID {
 			return errChanged
@@ -123,6 +129,11 @@ func (u *undo) take(dir int, name string, a *action) error {
 	defer unix.Close(objects)
 	if there, err := stateAt(objects, number, 0); err != nil || there.Kind != Absent {
 		return err // done already
+	}
+	if u.resumed {
+		if now, err := stateAt(dir, name, 0); err != nil || now.ID != a.State.ID {
+			return err // done, and put where it belongs
+		}
 	}
 	if err := moveOut(dir, name, objects, number); err != nil {
 		if err == unix.ENOENT {

@@ -69,14 +69,16 @@ func (l *Log) Changes() []*Step {
 func (l *Log) expected(s *Step, q *Post, set map[uint64]bool) (state State, by uint64, recorded *Pre) {
 	state = q.State
 	i, _ := slices.BinarySearchFunc(l.Steps, s.Number+1, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
+	at := string(q.Path)
 	for _, e := range l.Steps[i:] {
 		if set[e.Number] {
-			if pre, ok := e.PreOf(string(q.Path)); ok {
-				return state, 0, &pre
+			if pre := e.found(at); pre != nil {
+				return state, 0, pre
 			}
+			at = e.carried(at)
 			continue
 		}
-		post, ok := e.PostOf(string(q.Path))
+		post, ok := e.PostOf(at)
 		switch {
 		case !ok || e.UndoneBy != 0:
 		case l.cancels(e, s):
@@ -88,6 +90,24 @@ func (l *Log) expected(s *Step, q *Post, set map[uint64]bool) (state State, by u
 		}
 	}
 	return state, 0, nil
+}
+
+// found gives what a step found at a path, if its journal says so: also that
+// there was nothing, as there was no directory to hold it.
+func (s *Step) found(path string) *Pre {
+	if pre, ok := s.PreOf(path); ok {
+		return &pre
+	}
+	for at := path; ; {
+		i := strings.LastIndexByte(at, '/')
+		if i <= 0 {
+			return nil
+		}
+		at = at[:i]
+		if pre, ok := s.PreOf(at); ok && pre.State.Kind != Dir {
+			return &Pre{}
+		}
+	}
 }
 
 // cancels says whether e takes back what came after s, or makes it as it was
@@ -114,19 +134,24 @@ func (l *Log) first(s *Step) *Step {
 // located gives where a path of the time before the set is now.
 func (l *Log) located(path string, set []*Step) string {
 	for i := len(set) - 1; i >= 0; i-- { // oldest first
-		best := -1
-		for j := range set[i].Post {
-			q := &set[i].Post[j]
-			if o := string(q.Origin); o != "" && o != string(q.Path) && within(path, o) && (best < 0 || len(o) > len(set[i].Post[best].Origin)) {
-				best = j
-			}
-		}
-		if best >= 0 {
-			q := &set[i].Post[best]
-			path = string(q.Path) + strings.TrimPrefix(path, string(q.Origin))
-		}
+		path = set[i].carried(path)
 	}
 	return path
+}
+
+// carried gives what a path is called after a step that moved what it lies in.
+func (s *Step) carried(path string) string {
+	best := -1
+	for j := range s.Post {
+		q := &s.Post[j]
+		if o := string(q.Origin); o != "" && o != string(q.Path) && within(path, o) && (best < 0 || len(o) > len(s.Post[best].Origin)) {
+			best = j
+		}
+	}
+	if best < 0 {
+		return path
+	}
+	return string(s.Post[best].Path) + strings.TrimPrefix(path, string(s.Post[best].Origin))
 }
 
 // PostOf gives what the step left at a path.

@@ -18,11 +18,11 @@ type Step struct {
 
 	stamp uint64 // of its beginning
 	last  uint64 // of its last record
-	ended int64  // when it was over at the latest, for one that was interrupted: nanoseconds
+	alive int64  // when its writer lived for certain, nanoseconds since 1970
 	plan  []action
 	ready bool
-	ats   [][]byte
-	moves []move
+	trail []Record // of a step without an end: what was about to happen, in order
+	whole int64    // bytes of the segment's whole records
 	pre   map[string]int
 	post  map[string]int
 }
@@ -70,9 +70,9 @@ type Log struct {
 }
 
 func (s *Step) add(r *Record) {
-	s.last = r.Stamp
-	if r.At != nil {
-		s.ats = append(s.ats, r.At)
+	s.last, s.alive = r.Stamp, max(s.alive, r.Time)
+	if r.At != nil || r.Move != nil {
+		s.trail = append(s.trail, *r)
 	}
 	switch {
 	case r.Begin != nil:
@@ -82,13 +82,11 @@ func (s *Step) add(r *Record) {
 	case r.Post != nil:
 		s.Post = append(s.Post, *r.Post)
 	case r.End != nil:
-		s.End = r.End
+		s.End, s.trail = r.End, nil
 	case r.Do != nil:
 		s.plan = append(s.plan, *r.Do)
 	case r.Ready > 0:
 		s.ready = r.Ready == len(s.plan)
-	case r.Move != nil:
-		s.moves = append(s.moves, *r.Move)
 	}
 }
 

@@ -58,6 +58,12 @@ func (l *Log) segment(name, path string) error {
 	live := writing(f)
 	steps := make(map[uint64]*Step)
 	var buf []byte
+	var whole int64
+	defer func() {
+		for _, st := range steps {
+			st.whole = whole
+		}
+	}()
 	for {
 		r, n := decode(buf)
 		if n == 0 {
@@ -77,6 +83,7 @@ func (l *Log) segment(name, path string) error {
 			continue
 		}
 		buf = buf[n:]
+		whole += int64(n)
 		l.stamp, l.number = max(l.stamp, r.Stamp), max(l.number, r.Step)
 		st := steps[r.Step]
 		if st == nil {

@@ -69,9 +69,11 @@ type Pre struct {
 	Object Object `cbor:"3,keyasint,omitempty"` // the content of a file
 	// Inode is the file itself, where it had other names when it lost this one.
 	// Its content may have changed by those; then Object has it as it was.
-	Inode  Object `cbor:"5,keyasint,omitempty"`
-	Stayed bool   `cbor:"6,keyasint,omitempty"` // it did not go after all: Object is none
-	Lost   string `cbor:"4,keyasint,omitempty"` // why the content is not kept, though it may change
+	Inode Object `cbor:"5,keyasint,omitempty"`
+	// Becomes is, of an undo, what this will be called afterwards.
+	Becomes []byte `cbor:"7,keyasint,omitempty"`
+	Stayed  bool   `cbor:"6,keyasint,omitempty"` // it did not go after all: Object is none
+	Lost    string `cbor:"4,keyasint,omitempty"` // why the content is not kept, though it may change
 }
 
 // Post is a path as a step left it.
@@ -110,17 +112,19 @@ type End struct {
 	Aborted     bool  `cbor:"4,keyasint,omitempty"` // of an undo: nothing of it is left
 }
 
-// move is a rename that is about to be made; failed says that it was not.
+// move is a rename that is about to be made, or one that was not made after all.
 type move struct {
 	From     []byte `cbor:"1,keyasint"`
 	To       []byte `cbor:"2,keyasint"`
 	Exchange bool   `cbor:"3,keyasint,omitempty"`
+	Failed   bool   `cbor:"4,keyasint,omitempty"`
 }
 
 // Record is one entry of a journal: one of the pointers is set.
 type Record struct {
 	Stamp uint64  `cbor:"1,keyasint"`
 	Step  uint64  `cbor:"2,keyasint"`
+	Time  int64   `cbor:"11,keyasint,omitempty"` // nanoseconds since 1970: until when the writer lived at least
 	Begin *Begin  `cbor:"3,keyasint,omitempty"`
 	Pre   *Pre    `cbor:"4,keyasint,omitempty"`
 	Post  *Post   `cbor:"5,keyasint,omitempty"`

@@ -11,58 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mode says what becomes of paths that are not as the step left them.
-type Mode int
-
-const (
-	Abort    Mode = iota // nothing is changed, all of them are listed
-	Skip                 // they stay as they are
-	KeepBoth             // they get another name, the path is restored
-	Force                // they are replaced; the undo keeps them, so that it can be taken back
-)
-
-// Request is one undo or redo.
-type Request struct {
-	Steps []uint64 // as the user counts them, newest first
-	Redo  bool     // Steps are undos that are to be taken back
-	Paths []string // only these and what is below them; nil for all
-	Mode  Mode
-	Roots []string // the places that may be changed, canonical
-	// Allow is asked for each path; an error refuses the undo.
-	Allow func(path string, s *State) error
-	// Progress is told how many of all actions are done; nil for nobody.
-	Progress func(done, all int)
-}
-
-// Preview is what a request would do.
-type Preview struct {
-	Plans     []*Plan // in the order in which they would be done
-	Conflicts []Conflict
-}
-
-// ConflictError refuses an undo.
-type ConflictError struct{ Conflicts []Conflict }
-
-func (e *ConflictError) Error() string {
-	if len(e.Conflicts) == 1 {
-		return fmt.Sprintf("%q is not as the step left it", e.Conflicts[0].Path)
-	}
-	return fmt.Sprintf("%d paths are not as the steps left them, the first is %q", len(e.Conflicts), e.Conflicts[0].Path)
-}
-
 // undo is one request under way.
 type undo struct {
 	*Store
-	log   *Log
-	req   Request
-	w     *Writer
-	steps []*Step
-	set   map[uint64]bool
-	next  uint64
-	roots []root
-	did   []*Plan
-	step  *Step
-	now   map[string]State // what the steps of this request left
+	log     *Log
+	req     Request
+	w       *Writer
+	steps   []*Step
+	set     map[uint64]bool
+	next    uint64
+	roots   []root
+	did     []*Plan
+	step    *Step
+	resumed bool             // after a crash: some of it is done
+	now     map[string]State // what the steps of this request left
 }
 
 func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
@@ -182,8 +144,10 @@ func (u *undo) present(roots []root, st *Step, later []*Step) (map[string]State,
 		switch {
 		case by != 0:
 			c.Why = fmt.Sprintf("step %d changed it afterwards", by)
-		case asLeft(&c.Found, &want) && !(q.Uncertain && c.Found.Kind == File && c.Found.Ctime > st.ended):
+		case asLeft(&c.Found, &want) && !(q.Uncertain && c.Found.Kind == File && c.Found.Ctime == q.State.Ctime):
 			continue
+		case q.Uncertain:
+			c.Why = "the run was killed, and this may have been changed by somebody else afterwards"
 		case recorded != nil:
 			c.Why = "it was changed between the steps"
 		}
@@ -315,7 +279,14 @@ func (u *undo) one(st *Step) (*Plan, error) {
 func (u *undo) journal(p *Plan) error {
 	u.w.mu.Lock()
 	defer u.w.mu.Unlock()
+	becomes := make(map[string]string, len(p.origins))
+	for to, now := range p.origins {
+		becomes[now] = to
+	}
 	for i := range p.pre {
+		if to, ok := becomes[string(p.pre[i].Path)]; ok && p.pre[i].State.Kind != Absent {
+			p.pre[i].Becomes = []byte(to)
+		}
 		if err := u.w.write(&Record{Pre: &p.pre[i]}); err != nil {
 			return err
 		}

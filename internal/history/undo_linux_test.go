@@ -464,3 +464,46 @@ func (d *desk) random(t *rapid.T) {
 		}
 	}
 }
+
+// TestRecover: after a kill at any moment of a step, the next who comes closes it,
+// and it can be taken back like any other.
+func TestRecover(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		d := newDesk(t)
+		d.fill(t)
+		before := snapshot(rt, d.root)
+		d.begin(rt)
+		for range rapid.IntRange(1, 12).Draw(rt, "changes") {
+			d.random(rt)
+		}
+		after := snapshot(rt, d.root)
+		d.kill()
+		closed, err := d.store.Recover([]string{d.root})
+		if err != nil || len(closed) != 1 {
+			rt.Fatalf("recovering: %v %v", closed, err)
+		}
+		if got := snapshot(rt, d.root); got != after {
+			rt.Fatalf("recovering changed the tree:\n%s", apart(got, after))
+		}
+		if again, err := d.store.Recover([]string{d.root}); err != nil || len(again) > 0 {
+			rt.Fatalf("recovering a second time: %v %v", again, err)
+		}
+		l := d.read(rt)
+		if len(l.Steps) != 1 || l.Steps[0].End == nil || !l.Steps[0].End.Interrupted {
+			rt.Fatalf("steps: %+v", l.Steps)
+		}
+		if _, err := d.undo(rt, Request{Steps: closed}); err != nil {
+			rt.Fatalf("undo: %v", err)
+		}
+		if got := snapshot(rt, d.root); got != before {
+			rt.Fatalf("after undo:\n%s", apart(got, before))
+		}
+	})
+}
+
+// kill lets go of a writer as a killed process does.
+func (d *desk) kill() {
+	d.w.log.unmap() // the lock lasts as long as the mapping
+	d.w.abandon()
+	d.w = nil
+}

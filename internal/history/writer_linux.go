@@ -46,7 +46,10 @@ type Writer struct {
 	next   uint64 // number of the next object
 	groups map[ID]*group
 	frame  []byte
-	kept   int // objects of this step
+	later  bool  // the step is closed by somebody else, after its writer was killed:
+	alive  int64 // when that wrote its last record, in nanoseconds since 1970
+	failed error // of a record that nobody could be told of
+	kept   int   // objects of this step
 }
 
 // NewWriter begins a segment. roots are the places whose changes are told,
@@ -120,7 +123,7 @@ func (w *Writer) Begin(b Begin) (uint64, error) {
 
 // write appends a record; the caller holds mu.
 func (w *Writer) write(r *Record) error {
-	r.Stamp, r.Step = w.store.stamp(), w.step
+	r.Stamp, r.Step, r.Time = w.store.stamp(), w.step, time.Now().UnixNano()
 	var err error
 	if w.frame, err = encode(w.frame[:0], r); err == nil {
 		err = w.log.Append(w.frame)
@@ -207,6 +210,9 @@ func (w *Writer) After(c *Change, failed error) {
 		w.settle(to, failed)
 	}
 	if failed != nil {
+		if c.Op == Rename || c.Op == Exchange {
+			w.failed = errors.Join(w.failed, w.write(&Record{Move: &move{From: []byte(c.Path), To: []byte(c.To), Exchange: c.Op == Exchange, Failed: true}}))
+		}
 		return
 	}
 	switch c.Op {
@@ -233,7 +239,11 @@ func (w *Writer) name(s *slot, leaving bool) error {
 		if leaving && s.is != nil && s.is.origin != "" {
 			return w.content(s, true) // it was brought here
 		}
-		return nil
+		if s.used {
+			return nil
+		}
+		s.used = true
+		return w.write(&Record{At: []byte(s.path())}) // in a directory that the step made
 	}
 	if err := w.parentMeta(s); err != nil {
 		return err
@@ -255,7 +265,7 @@ func (w *Writer) parentMeta(s *slot) error {
 		return nil
 	}
 	st, err := w.look(s.dir.at)
-	if err != nil {
+	if err != nil || st.Kind != Dir {
 		return err
 	}
 	return w.pre(s.dir, s.dir.origin, s.dir.at, &st, false)
@@ -369,23 +379,34 @@ func (w *Writer) End(exit int) error {
 	if w.step == 0 {
 		return nil
 	}
-	var err error
-	w.tree.each(func(s *slot) {
-		if err == nil && (s.used && s.dir != nil || s.is != nil && s.is.meta) {
-			err = w.post(s)
-		}
-	})
+	err := w.post()
 	if err == nil {
 		err = w.write(&Record{End: &End{Time: time.Now().UnixNano(), Exit: exit}})
 	}
 	if err == nil {
 		err = w.sync()
 	}
+	err = errors.Join(err, w.failed)
 	w.step, w.tree, w.groups = 0, nil, nil
 	return err
 }
 
-func (w *Writer) post(s *slot) error {
+// slack is how long after its last record a killed writer's changes are still
+// taken for its own.
+const slack = time.Second
+
+// post writes down what the step left.
+func (w *Writer) post() error {
+	var err error
+	w.tree.each(func(s *slot) {
+		if err == nil && (s.used && s.dir != nil || s.is != nil && s.is.meta) {
+			err = w.postOf(s)
+		}
+	})
+	return err
+}
+
+func (w *Writer) postOf(s *slot) error {
 	at := s.path()
 	if at == "" {
 		return nil
@@ -394,7 +415,7 @@ func (w *Writer) post(s *slot) error {
 	if err != nil {
 		return err
 	}
-	p := &Post{Path: []byte(at), State: st}
+	p := &Post{Path: []byte(at), State: st, Uncertain: w.later && st.Kind != Absent && st.Ctime > w.alive+int64(slack)}
 	if s.is != nil && s.is.origin != "" && st.Kind != Absent && (s.is.id == ID{} || s.is.id == st.ID) {
 		p.Origin = []byte(s.is.origin)
 	}

@@ -1,0 +1,42 @@
+package history
+
+import "fmt"
+
+// Mode says what becomes of paths that are not as the step left them.
+type Mode int
+
+const (
+	Abort    Mode = iota // nothing is changed, all of them are listed
+	Skip                 // they stay as they are
+	KeepBoth             // they get another name, the path is restored
+	Force                // they are replaced; the undo keeps them, so that it can be taken back
+)
+
+// Request is one undo or redo.
+type Request struct {
+	Steps []uint64 // as the user counts them, newest first
+	Redo  bool     // Steps are undos that are to be taken back
+	Paths []string // only these and what is below them; nil for all
+	Mode  Mode
+	Roots []string // the places that may be changed, canonical
+	// Allow is asked for each path; an error refuses the undo.
+	Allow func(path string, s *State) error
+	// Progress is told how many of all actions are done; nil for nobody.
+	Progress func(done, all int)
+}
+
+// Preview is what a request would do.
+type Preview struct {
+	Plans     []*Plan // in the order in which they would be done
+	Conflicts []Conflict
+}
+
+// ConflictError refuses an undo.
+type ConflictError struct{ Conflicts []Conflict }
+
+func (e *ConflictError) Error() string {
+	if len(e.Conflicts) == 1 {
+		return fmt.Sprintf("%q is not as the step left it", e.Conflicts[0].Path)
+	}
+	return fmt.Sprintf("%d paths are not as the steps left them, the first is %q", len(e.Conflicts), e.Conflicts[0].Path)
+}
