@@ -184,7 +184,7 @@ func (p *planner) clear(q *Post) {
 		}
 		before.Object = p.change(q, &was)
 		p.origins[here] = now
-	case origin == "" && known && q.State.Kind == File && had.State.Kind == File && had.Object != (Object{}) && !several(&q.State, &had):
+	case origin == "" && known && q.State.Kind == File && had.State.Kind == File && had.Object != (Object{}) && !several(&q.State, &had) && p.stands(here):
 		p.done[here] = true // replaced by another file, as editors save
 		before.Object = had.Object
 		p.swaps = append(p.swaps, action{Verb: swap, Path: q.Path, Object: had.Object, State: q.State})
@@ -217,6 +217,16 @@ func (p *planner) clear(q *Post) {
 	}
 	p.note(before)
 	p.paths = append(p.paths, now, here)
+}
+
+// stands says whether the directories on the way to a path stay where they are.
+func (p *planner) stands(path string) bool {
+	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {
+		if q, ok := p.posts[path[:i]]; ok && (q.State.Kind != Dir || string(q.Origin) != path[:i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // note keeps what will be written down of a path for who takes the undo back.

@@ -19,8 +19,9 @@ type Request struct {
 	Paths []string // only these and what is below them; nil for all
 	Mode  Mode
 	Roots []string // the places that may be changed, canonical
-	// Allow is asked for each path; an error refuses the undo.
-	Allow func(path string, s *State) error
+	// Allow is asked for each path that will be made (Make) or get its content
+	// back (Content), in the order in which that is done; an error refuses all.
+	Allow func(op Op, path string, s *State) error
 	// Progress is told how many of all actions are done; nil for nobody.
 	Progress func(done, all int)
 }

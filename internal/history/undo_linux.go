@@ -240,7 +240,15 @@ func (u *undo) allowed(v *Preview) error {
 	for _, p := range v.Plans {
 		for i := range p.actions {
 			a := &p.actions[i]
-			if err := u.req.Allow(string(a.Path), &a.State); err != nil {
+			op := Make
+			switch a.Verb {
+			case put, empty, mkdir, symlink, mknod, link:
+			case swap, rewrite:
+				op = Content
+			default:
+				continue
+			}
+			if err := u.req.Allow(op, string(a.Path), &a.State); err != nil {
 				return fmt.Errorf("restoring %q: %w", a.Path, err)
 			}
 		}

@@ -11,25 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Op is what a change does to a path.
-type Op uint8
-
-const (
-	Content  Op = iota // the content of Path may change
-	Meta               // mode, owner, times, attributes
-	Make               // a new name
-	Link               // To becomes a second name of Path
-	Remove             // the name goes
-	Rename             // Path becomes To
-	Exchange           // Path and To change places
-)
-
-// Change is one change about to be made. Paths are absolute and canonical.
-type Change struct {
-	Op       Op
-	Path, To string
-}
-
 // Writer writes one segment. Before and After are called concurrently, for a
 // rename or an exchange with no other change on the way.
 type Writer struct {

@@ -1,0 +1,20 @@
+package history
+
+// Op is what a change does to a path.
+type Op uint8
+
+const (
+	Content  Op = iota // the content of Path may change
+	Meta               // mode, owner, times, attributes
+	Make               // a new name
+	Link               // To becomes a second name of Path
+	Remove             // the name goes
+	Rename             // Path becomes To
+	Exchange           // Path and To change places
+)
+
+// Change is one change about to be made. Paths are absolute and canonical.
+type Change struct {
+	Op       Op
+	Path, To string
+}

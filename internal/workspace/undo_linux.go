@@ -1,0 +1,118 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"carrel/internal/broker"
+	"carrel/internal/history"
+)
+
+// History is the history of one project, open.
+type History struct {
+	Project string
+	Log     *history.Log
+	Closed  []uint64 // steps that had been interrupted and were closed now
+
+	store    *history.Store
+	prepared *Prepared
+	roots    []string
+}
+
+// OpenHistory opens the history of the project that a request is about. There may
+// be none yet: its Log is empty then. What a killed run left open is closed.
+func OpenHistory(req Request) (*History, error) {
+	p := &Prepared{req: req}
+	place, err := findPlace(req.Cwd, p.getenv("HOME"))
+	if err != nil {
+		return nil, err
+	}
+	h := &History{Project: place.project, Log: &history.Log{}}
+	state, err := openState(StatePath(p.getenv))
+	if err != nil {
+		return nil, err
+	}
+	dir := state.historyDir(place.project)
+	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
+		return h, nil
+	}
+	if h.store, err = history.Open(dir); err != nil {
+		return nil, err
+	}
+	h.Closed, err = h.store.Recover([]string{place.project})
+	if errors.Is(err, history.ErrBusy) {
+		err = nil // whoever runs now can wait for it
+	}
+	if err == nil {
+		h.Log, err = h.store.Read()
+	}
+	if err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+// Close lets go of it.
+func (h *History) Close() {
+	if h.store != nil {
+		h.store.Close()
+	}
+}
+
+// complete fills in what the policy says: where changes may be made, and which.
+func (h *History) complete(req Request, r *history.Request) error {
+	if h.prepared == nil {
+		p, err := Prepare(req)
+		if err != nil {
+			return err
+		}
+		if err := p.Preview(); err != nil {
+			return err
+		}
+		h.prepared, h.roots = p, p.Plan.Roots
+	}
+	judge := newDecider(h.prepared)
+	r.Roots = h.roots
+	r.Allow = func(op history.Op, path string, s *history.State) error {
+		ch := &broker.Change{Op: broker.OpCreate, Path: path, Dir: -1, ToDir: -1}
+		switch {
+		case op == history.Content:
+			ch.Op, ch.Kind = broker.OpOpen, broker.KindFile
+		case s.Kind == history.Dir:
+			ch.Op = broker.OpMkdir
+		case s.Kind == history.Symlink:
+			ch.Op, ch.Text = broker.OpSymlink, string(s.Target)
+		}
+		if v := judge.Decide(ch); !v.Allowed {
+			return fmt.Errorf("%s (%s); %s would allow it", v.Rule, v.Source, v.Hint)
+		}
+		judge.made(ch)
+		return nil
+	}
+	return nil
+}
+
+// Preview says what an undo or redo would do.
+func (h *History) Preview(req Request, r history.Request) (*history.Preview, error) {
+	if err := h.complete(req, &r); err != nil {
+		return nil, err
+	}
+	return h.store.Preview(h.Log, r)
+}
+
+// Undo takes steps back, or makes them again.
+func (h *History) Undo(req Request, r history.Request) (*history.Preview, error) {
+	if err := h.complete(req, &r); err != nil {
+		return nil, err
+	}
+	return h.store.Undo(h.Log, r)
+}
+
+// Contents opens a file as a step found it and as it left it; nil for where there
+// was no file. An error says that it is not to be had any more.
+func (h *History) Contents(s *history.Step, path string) (before, after io.ReadCloser, err error) {
+	return h.store.Contents(h.Log, s, path)
+}

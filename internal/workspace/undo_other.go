@@ -1,0 +1,33 @@
+//go:build !linux
+
+package workspace
+
+import (
+	"io"
+
+	"carrel/internal/history"
+)
+
+// History has nothing to keep here.
+type History struct {
+	Project string
+	Log     *history.Log
+	Closed  []uint64
+}
+
+// OpenHistory cannot open anything here.
+func OpenHistory(Request) (*History, error) { return nil, errHere }
+
+// Close lets go of nothing.
+func (*History) Close() {}
+
+// Preview cannot look here.
+func (*History) Preview(Request, history.Request) (*history.Preview, error) { return nil, errHere }
+
+// Undo cannot change anything here.
+func (*History) Undo(Request, history.Request) (*history.Preview, error) { return nil, errHere }
+
+// Contents has none here.
+func (*History) Contents(*history.Step, string) (io.ReadCloser, io.ReadCloser, error) {
+	return nil, nil, errHere
+}
