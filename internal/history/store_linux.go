@@ -33,12 +33,6 @@ type Store struct {
 
 const format = "carrel history 1\n"
 
-// A store in use.
-var (
-	ErrBusy   = errors.New("a workspace of this project is running")
-	ErrFormat = errors.New("another version wrote this history")
-)
-
 // Open opens the store in a directory, and makes it where there is none.
 func Open(dir string) (*Store, error) {
 	for _, d := range []string{dir, dir + "/journal", dir + "/objects"} {

@@ -1,6 +1,15 @@
 package history
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
+
+// Why a history cannot be used now, or at all.
+var (
+	ErrBusy   = errors.New("a workspace of this project is running")
+	ErrFormat = errors.New("another version wrote this history")
+)
 
 // Mode says what becomes of paths that are not as the step left them.
 type Mode int

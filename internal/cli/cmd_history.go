@@ -1,0 +1,322 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"carrel/internal/history"
+	"carrel/internal/policy"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+)
+
+type historyFlags struct {
+	path, project string
+	last          int
+	json, all     bool
+}
+
+func (a *app) historyCommand() *cobra.Command {
+	f := &historyFlags{}
+	cmd := &cobra.Command{
+		Use:   "history [flags]",
+		Short: "List the steps in which runs changed the project",
+		Long: `Lists the steps of the current project, newest first: every run that changed
+something is one, and so is every undo. ` + "`carrel show STEP`" + ` lists what a step changed,
+` + "`carrel diff STEP`" + ` how, ` + "`carrel undo`" + ` takes steps back.
+` + plainStatusHelp,
+		Example: `  carrel history
+  carrel history --path src -n 5
+  carrel history --json`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.history(cmd, f) },
+	}
+	cmd.Flags().StringVar(&f.path, "path", "", "only steps that changed this path or something in it")
+	cmd.Flags().BoolVar(&f.all, "all", false, "undos too, and steps that changed nothing in the end")
+	f.register(cmd)
+	cmd.Flags().IntVarP(&f.last, "last", "n", 0, "only the newest N")
+	completeFlag(cmd, "last", cobra.NoFileCompletions)
+	return explainFlagErrors(cmd)
+}
+
+func (f *historyFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.project, "project", "", "the project that holds this directory")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
+}
+
+// openHistory opens the history of a project and tells what was found there.
+func (a *app) openHistory(project string) (*workspace.History, error) {
+	h, err := workspace.OpenHistory(a.historyRequest(project))
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range h.Closed {
+		fmt.Fprintf(a.err, "carrel: step %d was interrupted; `carrel show %d` lists what it had done, `carrel undo --step %d` takes it back\n", n, n, n)
+	}
+	for _, d := range h.Log.Damaged {
+		fmt.Fprintf(a.err, "carrel: the history is damaged: %s\n", oneLine(d))
+	}
+	return h, nil
+}
+
+func (a *app) historyRequest(project string) workspace.Request {
+	return workspace.Request{Argv: []string{"/bin/sh"}, Cwd: project, Environ: a.environ, Default: policy.Human, Version: Version()}
+}
+
+// stepJSON is one step in JSON.
+type stepJSON struct {
+	Step     uint64     `json:"step"`
+	Kind     string     `json:"kind"`
+	Run      string     `json:"run,omitempty"`
+	Command  []text     `json:"command,omitempty"`
+	Label    string     `json:"label,omitempty"`
+	Began    time.Time  `json:"began"`
+	Ended    *time.Time `json:"ended,omitempty"`
+	Exit     int        `json:"exit"`
+	State    string     `json:"state"`
+	Of       []uint64   `json:"of,omitempty"`
+	UndoneBy uint64     `json:"undone_by,omitempty"`
+	Kept     int64      `json:"kept_bytes"`
+	Added    int        `json:"added"`
+	Modified int        `json:"modified"`
+	Removed  int        `json:"removed"`
+	Renamed  int        `json:"renamed"`
+	Lost     int        `json:"not_kept,omitempty"`
+
+	Changes []changeJSON `json:"changes,omitempty"`
+}
+
+type changeJSON struct {
+	Path  text   `json:"path"`
+	From  text   `json:"from,omitempty"`
+	What  string `json:"what"`
+	Kind  string `json:"kind"`
+	Bytes int64  `json:"bytes"`
+	Lost  string `json:"not_kept,omitempty"`
+}
+
+func newStepJSON(l *history.Log, s *history.Step, changes []history.PathChange) stepJSON {
+	j := stepJSON{
+		Step: s.Number, Kind: s.Begin.Kind, Run: s.Begin.Run, Label: s.Begin.Label, Began: time.Unix(0, s.Begin.Time),
+		State: stepState(l, s), Of: s.Begin.Of, UndoneBy: s.UndoneBy, Kept: s.Kept(),
+	}
+	for _, w := range s.Begin.Command {
+		j.Command = append(j.Command, text(w))
+	}
+	if s.End != nil {
+		t := time.Unix(0, s.End.Time)
+		j.Ended, j.Exit = &t, s.End.Exit
+	}
+	for _, c := range changes {
+		switch c.What {
+		case history.Added:
+			j.Added++
+		case history.Removed:
+			j.Removed++
+		case history.Renamed:
+			j.Renamed++
+		default:
+			j.Modified++
+		}
+		if c.Lost != "" {
+			j.Lost++
+		}
+	}
+	return j
+}
+
+// stepState is what a person has to know of a step.
+func stepState(l *history.Log, s *history.Step) string {
+	switch {
+	case s.Live && s.Open():
+		return "running"
+	case s.Open():
+		return "interrupted"
+	case l.Undone(s):
+		return "undone"
+	case s.End.Interrupted:
+		return "interrupted"
+	}
+	return "done"
+}
+
+func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
+	if cmd.Flags().Changed("last") && f.last <= 0 {
+		return fmt.Errorf("-n %d: want a number of 1 or more", f.last)
+	}
+	h, err := a.openHistory(f.project)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	path, err := absolutePath(f.path)
+	if err != nil {
+		return err
+	}
+	var list []stepJSON
+	for _, s := range h.Log.Steps {
+		undo := s.Begin.Kind == history.StepUndo || s.Begin.Kind == history.StepRedo
+		if undo && !f.all || path != "" && !s.Touches(path) {
+			continue
+		}
+		changes := s.Changes()
+		if len(changes) == 0 && !s.Open() && !f.all {
+			continue
+		}
+		list = append(list, newStepJSON(h.Log, s, changes))
+	}
+	list = newest(list, f.last)
+	if f.json {
+		return printJSON(a.out, notNil(list))
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(a.out, oneLine("no steps in "+quoteIf(h.Project)))
+		return nil
+	}
+	t := &table{}
+	t.row("STEP", "BEGAN", "STATE", "CHANGES", "COMMAND")
+	for i := len(list) - 1; i >= 0; i-- {
+		j := list[i]
+		t.row(strconv.FormatUint(j.Step, 10), j.Began.Local().Format(stampLayout), j.State, tally(j), shorten(commandOf(j), columnMax))
+	}
+	t.print(a.out, "")
+	return nil
+}
+
+// commandOf is what a step is known by: its label, or the command.
+func commandOf(j stepJSON) string {
+	if j.Kind == history.StepUndo || j.Kind == history.StepRedo {
+		words := []string{j.Kind, "of"}
+		for _, n := range j.Of {
+			words = append(words, strconv.FormatUint(n, 10))
+		}
+		return strings.Join(words, " ")
+	}
+	var words []string
+	for _, w := range j.Command {
+		words = append(words, string(w))
+	}
+	if j.Label != "" {
+		return j.Label
+	}
+	return strings.Join(words, " ")
+}
+
+// absolutePath is a path as the history knows it, "" for none.
+func absolutePath(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("finding %q: %w", path, err)
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil { // the path itself may be gone
+		abs = filepath.Join(dir, filepath.Base(abs))
+	}
+	return abs, nil
+}
+
+// tally says how much a step changed.
+func tally(j stepJSON) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{j.Added, "added"}, {j.Modified, "changed"}, {j.Renamed, "renamed"}, {j.Removed, "removed"}, {j.Lost, "not kept"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (a *app) showCommand() *cobra.Command {
+	f := &historyFlags{}
+	cmd := &cobra.Command{
+		Use:   "show STEP [flags]",
+		Short: "List what one step changed",
+		Long: `Lists the paths that a step changed in the end: A added, M changed, R renamed,
+D removed, and "mode" where only mode, owner, times or attributes are others.
+` + plainStatusHelp,
+		Example: `  carrel show 12
+  carrel show 12 --json`,
+		Args: oneArg("a step"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.show(f, args[0]) },
+	}
+	f.register(cmd)
+	return explainFlagErrors(cmd)
+}
+
+var changeLetters = map[string]string{history.Added: "A", history.Modified: "M", history.Renamed: "R", history.Removed: "D", history.Changed: "mode"}
+
+func (a *app) show(f *historyFlags, name string) error {
+	h, err := a.openHistory(f.project)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	s, err := stepNamed(h, name)
+	if err != nil {
+		return err
+	}
+	changes := s.Changes()
+	j := newStepJSON(h.Log, s, changes)
+	if f.json {
+		for _, c := range changes {
+			j.Changes = append(j.Changes, changeJSON{text(c.Path), text(c.From), c.What, c.Kind.String(), c.Bytes, c.Lost})
+		}
+		return printJSON(a.out, j)
+	}
+	t := &table{}
+	t.row("step", name+", "+j.State)
+	t.row("began", j.Began.Local().Format(stampLayout))
+	if j.Ended != nil {
+		t.row("ended", j.Ended.Local().Format(stampLayout)+", exit status "+strconv.Itoa(j.Exit))
+	}
+	t.row("command", commandOf(j))
+	t.row("changes", tally(j))
+	t.print(a.out, "")
+	for _, c := range changes {
+		line := changeLetters[c.What] + "\t" + shown(h, c.Path)
+		if c.From != "" {
+			line = "R\t" + shown(h, c.From) + " -> " + shown(h, c.Path)
+		}
+		if c.Kind == history.Dir {
+			line += "/"
+		}
+		if c.Lost != "" {
+			line += " (its content was not kept: " + c.Lost + ")"
+		}
+		letter, rest, _ := strings.Cut(line, "\t")
+		fmt.Fprintf(a.out, "%-4s %s\n", letter, oneLine(rest))
+	}
+	return nil
+}
+
+// shown is a path as a person looks at it: relative to the project.
+func shown(h *workspace.History, path string) string {
+	if rel, ok := strings.CutPrefix(path, h.Project+"/"); ok {
+		return quoteIf(rel)
+	}
+	return quoteIf(path)
+}
+
+// stepNamed finds a step by its number.
+func stepNamed(h *workspace.History, name string) (*history.Step, error) {
+	n, err := strconv.ParseUint(name, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("step %q: want the number of one; `carrel history` lists them", name)
+	}
+	if s := h.Log.Step(n); s != nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("step %d: there is none of this number in %s; `carrel history --all` lists them", n, quoteIf(h.Project))
+}

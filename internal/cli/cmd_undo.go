@@ -1,0 +1,290 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"carrel/internal/history"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+type undoFlags struct {
+	historyFlags
+	to, step              string
+	paths                 []string
+	dryRun                bool
+	keepBoth, skip, force bool
+	write                 []string
+}
+
+func (a *app) undoCommand() *cobra.Command {
+	f := &undoFlags{}
+	cmd := &cobra.Command{
+		Use:   "undo [N] [flags]",
+		Short: "Take back what runs changed in the project",
+		Long: `Takes back the newest step, or the newest N: every path is as it was before,
+with its content, mode, times, links and attributes. An undo is a step itself:
+` + "`carrel redo`" + ` takes it back.
+
+Nothing at all is changed where something is not as the steps left it, because
+you or another program changed it afterwards: all such paths are listed, and
+--keep-both, --skip-conflicts or --force say what becomes of them.
+` + plainStatusHelp,
+		Example: `  carrel undo --dry-run
+  carrel undo
+  carrel undo 3
+  carrel undo --to 12
+  carrel undo --step 9 --keep-both
+  carrel undo --path src/main.go`,
+		Args: maximumArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.undo(f, args, false) },
+	}
+	cmd.Flags().StringVar(&f.to, "to", "", "take back all steps after this one")
+	cmd.Flags().StringVar(&f.step, "step", "", "take back this step only")
+	cmd.Flags().StringArrayVar(&f.paths, "path", nil, "only this path and what is in it: by the newest step that changed it")
+	cmd.MarkFlagsMutuallyExclusive("to", "step")
+	f.registerUndo(cmd)
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) redoCommand() *cobra.Command {
+	f := &undoFlags{}
+	cmd := &cobra.Command{
+		Use:   "redo [N] [flags]",
+		Short: "Make again what was taken back",
+		Long: `Takes back the newest undo, or the newest N.
+` + plainStatusHelp,
+		Example: `  carrel redo
+  carrel redo 2 --dry-run`,
+		Args: maximumArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.undo(f, args, true) },
+	}
+	f.registerUndo(cmd)
+	return explainFlagErrors(cmd)
+}
+
+func (f *undoFlags) registerUndo(cmd *cobra.Command) {
+	f.register(cmd)
+	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "d", false, "say what would be done, and do nothing")
+	cmd.Flags().BoolVar(&f.keepBoth, "keep-both", false, "what is in the way gets the name NAME.undo-conflict")
+	cmd.Flags().BoolVar(&f.skip, "skip-conflicts", false, "what is not as the steps left it stays as it is")
+	cmd.Flags().BoolVar(&f.force, "force", false, "replace what is in the way; a redo brings it back")
+	cmd.Flags().StringArrayVar(&f.write, "write", nil, "a place outside the project that the steps were allowed to change")
+	cmd.MarkFlagsMutuallyExclusive("keep-both", "skip-conflicts", "force")
+}
+
+func maximumArgs(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > n {
+			return fmt.Errorf("%q takes %d argument at most, got %d: %q\nhint: %s", cmd.CommandPath(), n, len(args), args, usage(cmd))
+		}
+		return nil
+	}
+}
+
+func (a *app) undo(f *undoFlags, args []string, redo bool) error {
+	h, err := a.openHistory(f.project)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	req := history.Request{Redo: redo, Mode: f.mode()}
+	for _, p := range f.paths {
+		at, err := absolutePath(p)
+		if err != nil {
+			return err
+		}
+		req.Paths = append(req.Paths, at)
+	}
+	if req.Steps, err = f.steps(h, args, req); err != nil {
+		return err
+	}
+	outer := a.historyRequest(f.project)
+	(&runFlags{write: f.write}).files(&outer.Flags)
+	if f.dryRun {
+		v, err := h.Preview(outer, req)
+		if err != nil {
+			return err
+		}
+		return a.tellUndo(h, f, v, "would be ")
+	}
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		req.Progress = a.progress
+	}
+	v, err := h.Undo(outer, req)
+	var conflict *history.ConflictError
+	if errors.As(err, &conflict) {
+		a.tellConflicts(h, conflict.Conflicts)
+		return fmt.Errorf("nothing was changed: %s not as the steps left them\nhint: --keep-both keeps both, --skip-conflicts leaves them, --force replaces them", count(len(conflict.Conflicts), "path is", "paths are"))
+	}
+	if errors.Is(err, history.ErrBusy) {
+		return fmt.Errorf("%w: `carrel ps` lists it, `carrel stop` ends it", err)
+	}
+	if err != nil {
+		return err
+	}
+	return a.tellUndo(h, f, v, "")
+}
+
+func (f *undoFlags) mode() history.Mode {
+	switch {
+	case f.keepBoth:
+		return history.KeepBoth
+	case f.skip:
+		return history.Skip
+	case f.force:
+		return history.Force
+	}
+	return history.Abort
+}
+
+// steps finds out which steps are meant, newest first.
+func (f *undoFlags) steps(h *workspace.History, args []string, req history.Request) ([]uint64, error) {
+	n := 1
+	if len(args) == 1 {
+		var err error
+		if n, err = strconv.Atoi(args[0]); err != nil || n < 1 {
+			return nil, fmt.Errorf("%q: want how many steps, 1 or more; --step takes one by its number", args[0])
+		}
+		if f.to != "" || f.step != "" {
+			return nil, errors.New("a number of steps and --to or --step: want one of them")
+		}
+	}
+	if f.step != "" {
+		s, err := stepNamed(h, f.step)
+		if err != nil {
+			return nil, err
+		}
+		return []uint64{s.Number}, nil
+	}
+	var after uint64
+	if f.to != "" {
+		s, err := stepNamed(h, f.to)
+		if err != nil {
+			return nil, err
+		}
+		after, n = s.Number, len(h.Log.Steps)
+	}
+	candidates := h.Log.Changes()
+	if req.Redo {
+		candidates = slices.DeleteFunc(slices.Clone(h.Log.Steps), func(s *history.Step) bool {
+			return s.Begin.Kind != history.StepUndo || s.UndoneBy != 0
+		})
+	}
+	var out []uint64
+	for _, s := range slices.Backward(candidates) {
+		switch {
+		case len(out) == n || s.Number <= after:
+		case s.Open() || !req.Redo && h.Log.Undone(s) || !s.Net():
+		case req.Paths != nil && !slices.ContainsFunc(req.Paths, s.Touches):
+		default:
+			out = append(out, s.Number)
+		}
+	}
+	if len(out) == 0 || len(out) < n && f.to == "" {
+		what := "undone"
+		if req.Redo {
+			what = "made again"
+		}
+		return nil, fmt.Errorf("%s can be %s in %s, asked for %d; `carrel history --all` lists all", count(len(out), "step", "steps"), what, quoteIf(h.Project), max(n, 1))
+	}
+	return out, nil
+}
+
+func (a *app) progress(done, all int) {
+	if all > 1000 && (done%500 == 0 || done == all) {
+		fmt.Fprintf(a.err, "\rcarrel: %d of %d", done, all)
+		if done == all {
+			fmt.Fprint(a.err, "\r\x1b[K")
+		}
+	}
+}
+
+// undoJSON is what an undo did or would do.
+type undoJSON struct {
+	DryRun       bool           `json:"dry_run"`
+	Steps        []uint64       `json:"steps"`
+	Restored     []text         `json:"restored"`
+	Removed      []text         `json:"removed"`
+	Unrestorable []lostJSON     `json:"unrestorable"`
+	Conflicts    []conflictJSON `json:"conflicts"`
+}
+
+type lostJSON struct {
+	Path text   `json:"path"`
+	Why  string `json:"why"`
+}
+
+type conflictJSON struct {
+	Path text   `json:"path"`
+	Why  string `json:"why"`
+	Step uint64 `json:"step,omitempty"`
+}
+
+// maxShown bounds the paths that a person gets to read; --json has all.
+const maxShown = 20
+
+func (a *app) tellUndo(h *workspace.History, f *undoFlags, v *history.Preview, would string) error {
+	j := undoJSON{DryRun: f.dryRun, Restored: []text{}, Removed: []text{}, Unrestorable: []lostJSON{}, Conflicts: []conflictJSON{}}
+	for _, p := range v.Plans {
+		j.Steps = append(j.Steps, p.Step.Number)
+		j.Restored = append(j.Restored, texts(p.Restored)...)
+		j.Removed = append(j.Removed, texts(p.Removed)...)
+		for _, u := range p.Unrestorable {
+			j.Unrestorable = append(j.Unrestorable, lostJSON{text(u.Path), u.Why})
+		}
+	}
+	for _, c := range v.Conflicts {
+		j.Conflicts = append(j.Conflicts, conflictJSON{text(c.Path), whyConflict(c), c.Step})
+	}
+	if f.json {
+		return printJSON(a.out, j)
+	}
+	a.tellConflicts(h, v.Conflicts)
+	for i, p := range j.Restored {
+		if i < maxShown {
+			fmt.Fprintf(a.out, "%srestored  %s\n", would, oneLine(shown(h, string(p))))
+		}
+	}
+	for i, p := range j.Removed {
+		if i < maxShown {
+			fmt.Fprintf(a.out, "%sremoved   %s\n", would, oneLine(shown(h, string(p))))
+		}
+	}
+	for _, u := range j.Unrestorable {
+		fmt.Fprintf(a.out, "NOT restored  %s: %s\n", oneLine(shown(h, string(u.Path))), oneLine(u.Why))
+	}
+	fmt.Fprintf(a.out, "%s: %s %srestored, %d removed", count(len(v.Plans), "step", "steps"), count(len(j.Restored), "path", "paths"), would, len(j.Removed))
+	if n := len(j.Unrestorable); n > 0 {
+		fmt.Fprintf(a.out, ", %d could not be restored", n)
+	}
+	fmt.Fprintln(a.out)
+	return nil
+}
+
+func (a *app) tellConflicts(h *workspace.History, list []history.Conflict) {
+	for _, c := range list {
+		fmt.Fprintf(a.err, "carrel: conflict: %s: %s\n", oneLine(shown(h, c.Path)), oneLine(whyConflict(c)))
+	}
+}
+
+// whyConflict says what is wrong with a path.
+func whyConflict(c history.Conflict) string {
+	switch {
+	case c.Why != "":
+		return c.Why
+	case c.Found.Kind == history.Absent:
+		return fmt.Sprintf("the step left a %s, and it is gone", c.Expected.Kind)
+	case c.Expected.Kind == history.Absent:
+		return fmt.Sprintf("the step left nothing there, and now there is a %s", c.Found.Kind)
+	case c.Found.Kind != c.Expected.Kind:
+		return fmt.Sprintf("the step left a %s, and now it is a %s", c.Expected.Kind, c.Found.Kind)
+	}
+	return "it was changed after the step"
+}

@@ -1,0 +1,125 @@
+package history
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// What a step did to a path, in the end.
+const (
+	Added    = "added"
+	Modified = "modified"
+	Removed  = "removed"
+	Renamed  = "renamed"
+	Changed  = "mode" // mode, owner, times or attributes only
+)
+
+// PathChange is one path that a step changed, in the end: what it made and
+// removed again is not told.
+type PathChange struct {
+	Path  string
+	From  string // of a rename
+	What  string
+	Kind  Kind
+	Bytes int64  // that the file has now, or had when it was removed
+	Lost  string // why its former content is not kept, "" where it is
+}
+
+// Changes lists what a step changed, by path. Directories are told where they
+// were made, removed or renamed, not where only names in them changed.
+func (s *Step) Changes() []PathChange {
+	var out []PathChange
+	here := make(map[string]bool) // origins that still are somewhere
+	carried := carriers(s.Post)
+	for i := range s.Post {
+		q := &s.Post[i]
+		path, origin := string(q.Path), string(q.Origin)
+		if q.State.Kind == Absent {
+			continue
+		}
+		pre, known := s.PreOf(path)
+		if origin == "" && known && pre.State.Kind == q.State.Kind && q.State.Kind == File {
+			origin = path // saved as editors do
+		}
+		if origin == "" {
+			if known && pre.State.Kind != Absent {
+				continue // told as removed and added below
+			}
+			out = append(out, PathChange{Path: path, What: Added, Kind: q.State.Kind, Bytes: q.State.Size})
+			continue
+		}
+		here[origin] = true
+		was, known := s.PreOf(origin)
+		if c := compare(q, &was, known); c != "" || origin != path && carried(path) != origin {
+			change := PathChange{Path: path, What: c, Kind: q.State.Kind, Bytes: q.State.Size, Lost: was.Lost}
+			if origin != path && carried(path) != origin {
+				change.What, change.From = Renamed, origin
+			}
+			out = append(out, change)
+		}
+	}
+	for i := range s.Pre {
+		b := &s.Pre[i]
+		path := string(b.Path)
+		if b.State.Kind == Absent || here[path] {
+			continue
+		}
+		out = append(out, PathChange{Path: path, What: Removed, Kind: b.State.Kind, Bytes: b.State.Size, Lost: b.Lost})
+		if q, ok := s.PostOf(path); ok && q.State.Kind != Absent {
+			out = append(out, PathChange{Path: path, What: Added, Kind: q.State.Kind, Bytes: q.State.Size})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b PathChange) int { return cmp.Compare(a.Path, b.Path) })
+	return out
+}
+
+// compare says what became of something that stayed what it is.
+func compare(q *Post, was *Pre, known bool) string {
+	now := &q.State
+	switch {
+	case !known:
+		return ""
+	case now.Kind != was.State.Kind:
+		return Modified
+	case now.Kind == File && (now.Size != was.State.Size || now.Mtime != was.State.Mtime) && (was.Object != (Object{}) || was.Lost != "" || was.State.Size == 0):
+		return Modified
+	case now.Kind == Symlink && !bytes.Equal(now.Target, was.State.Target):
+		return Modified
+	case now.Mode != was.State.Mode, now.UID != was.State.UID, now.GID != was.State.GID, !sameXattrs(now, &was.State):
+		return Changed
+	case now.Kind != Dir && now.Mtime != was.State.Mtime:
+		return Changed
+	}
+	return ""
+}
+
+// Touches says whether a step changed a path or something below it.
+func (s *Step) Touches(path string) bool {
+	return slices.ContainsFunc(s.Changes(), func(c PathChange) bool {
+		return within(c.Path, path) || c.From != "" && within(c.From, path)
+	})
+}
+
+// Net says whether a step changed anything in the end.
+func (s *Step) Net() bool { return len(s.Changes()) > 0 }
+
+// Kept is how many bytes of former content a step keeps, as far as it knows.
+func (s *Step) Kept() (n int64) {
+	for i := range s.Pre {
+		if p := &s.Pre[i]; p.Object != (Object{}) || p.Inode != (Object{}) {
+			n += p.State.Size
+		}
+	}
+	return n
+}
+
+// CommandLine is the step's command as one would type it.
+func (s *Step) CommandLine() string {
+	words := make([]string, len(s.Begin.Command))
+	for i, w := range s.Begin.Command {
+		words[i] = string(w)
+	}
+	return strings.Join(words, " ")
+}
