@@ -81,7 +81,7 @@ func (d *desk) begin(t fataler) {
 
 func (d *desk) end(t fataler) {
 	t.Helper()
-	if err := d.w.End(0); err != nil {
+	if _, err := d.w.End(0, nil); err != nil {
 		t.Fatalf("end: %v", err)
 	}
 }

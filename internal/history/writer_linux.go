@@ -199,6 +199,7 @@ func (w *Writer) After(c *Change, failed error) {
 	switch c.Op {
 	case Make, Link:
 		to.made()
+		to.is.opened = c.Op == Make
 	case Remove:
 		s.gone()
 	case Rename:
@@ -270,6 +271,7 @@ func (w *Writer) content(s *slot, leaving bool) error {
 	if o == nil {
 		return nil
 	}
+	o.opened = o.opened || !leaving
 	w.wait(o)
 	if o.content && len(w.groups) == 0 {
 		return nil
@@ -352,9 +354,23 @@ func (w *Writer) parent(path string) (int, string, error) {
 	return -1, "", unix.EXDEV
 }
 
-// End closes the step: what it left is looked at and written down, and all of it
-// is on the disk afterwards.
-func (w *Writer) End(exit int) error {
+// End closes the step: what it left is looked at and written down. See Sync. No
+// change may be on its way. What still has somebody who can write to it without
+// asking is kept for the next step, which begins at once then: its number is
+// given, 0 for none.
+func (w *Writer) End(exit int, next *Begin) (uint64, error) {
+	writers := w.stillWritten()
+	if err := w.end(exit); err != nil || next == nil || len(writers) == 0 {
+		return 0, err
+	}
+	number, err := w.Begin(*next)
+	if err != nil {
+		return 0, err
+	}
+	return number, w.keepWritten(writers)
+}
+
+func (w *Writer) end(exit int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.step == 0 {
@@ -363,9 +379,6 @@ func (w *Writer) End(exit int) error {
 	err := w.post()
 	if err == nil {
 		err = w.write(&Record{End: &End{Time: time.Now().UnixNano(), Exit: exit}})
-	}
-	if err == nil {
-		err = w.sync()
 	}
 	err = errors.Join(err, w.failed)
 	w.step, w.tree, w.groups = 0, nil, nil
@@ -403,8 +416,9 @@ func (w *Writer) postOf(s *slot) error {
 	return w.write(&Record{Post: p})
 }
 
-// sync brings journal and objects to the disk.
-func (w *Writer) sync() error {
+// Sync brings what was written so far to the disk: the steps that are closed
+// survive a loss of power from then on.
+func (w *Writer) Sync() error {
 	if w.kept > 0 {
 		if err := unix.Syncfs(w.store.fd); err != nil {
 			return fmt.Errorf("syncing the history: %w", err)

@@ -8,6 +8,7 @@ package inside
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -25,8 +26,12 @@ const Dir = "/run/carrel/bin"
 // MaxRequest bounds one request line in bytes.
 const MaxRequest = 16 << 10
 
-// OpOpen asks to open a link.
-const OpOpen = "open"
+// Operations of a request.
+const (
+	OpOpen      = "open"       // a link
+	OpStepBegin = "step-begin" // a step of the history begins here
+	OpStepEnd   = "step-end"   // and ends here
+)
 
 // Exit statuses of the link helpers, as xdg-open(1) has them.
 const (
@@ -42,6 +47,7 @@ const answerDeadline = 15 * time.Second
 type Request struct {
 	Operation string `json:"operation"`
 	URL       string `json:"url,omitempty"`
+	Label     string `json:"label,omitempty"` // of a step that begins
 }
 
 // Reply is its answer.
@@ -77,6 +83,19 @@ func Main(args []string, errOut io.Writer) int {
 	return exitOpened
 }
 
+// Step marks the beginning or the end of a step of the history.
+func Step(begin bool, label string) error {
+	op := OpStepEnd
+	if begin {
+		op = OpStepBegin
+	}
+	reply, err := ask(Request{Operation: op, Label: label})
+	if err == nil && !reply.OK {
+		err = errors.New(reply.Message)
+	}
+	return err
+}
+
 func ask(req Request) (Reply, error) {
 	var reply Reply
 	conn, err := net.Dial("unix", Socket)
@@ -87,7 +106,7 @@ func ask(req Request) (Reply, error) {
 	_ = conn.SetDeadline(time.Now().Add(answerDeadline))
 	line, err := json.Marshal(req)
 	if err != nil || len(line) >= MaxRequest {
-		return reply, fmt.Errorf("the link is longer than %d bytes", MaxRequest)
+		return reply, fmt.Errorf("the request is longer than %d bytes", MaxRequest)
 	}
 	if _, err := conn.Write(append(line, '\n')); err != nil {
 		return reply, fmt.Errorf("asking the supervisor: %w", err)

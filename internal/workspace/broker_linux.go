@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -42,7 +43,7 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 		b.record, err = p.openRecord(id)
 	}
 	if err == nil {
-		b.keeper, err = p.openHistory(id)
+		b.keeper, err = p.openHistory(id, youngInside(walls.PID()))
 	}
 	if err == nil {
 		b.Broker, err = broker.New(broker.Config{
@@ -85,6 +86,14 @@ func (j journal) After(ch *broker.Change, err error) {
 	if err == nil {
 		j.judge.made(ch)
 	}
+}
+
+// mark begins or ends a step of the history; b may be nil.
+func (b *brokered) mark(begin bool, label string) error {
+	if b == nil {
+		return errors.New("this run keeps no history")
+	}
+	return b.keeper.mark(begin, label)
 }
 
 // endBroker takes over what a broker has to tell; b may be nil.

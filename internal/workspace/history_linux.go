@@ -1,26 +1,59 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"strings"
+	"sync"
+	"time"
 
 	"carrel/internal/broker"
 	"carrel/internal/history"
 )
 
-// keeper tells the history of a project what the broker is about to change. A
-// nil keeper has nowhere to keep anything.
+// keeper tells the history of a project what the broker is about to change, and
+// decides where one step ends and the next begins. A step is opened by its first
+// change. It ends with the run, where somebody inside says so, and with bursts
+// also when nothing has happened for a while. A nil keeper has nowhere to keep
+// anything.
 type keeper struct {
 	store  *history.Store
 	writer *history.Writer
-	step   uint64
+	run    history.Begin
+	bursts bool
+	busy   func() bool // does anything run inside that was started in this step
+
+	gate  sync.RWMutex // read by every change on its way, written between steps
+	mu    sync.Mutex
+	step  uint64 // the open one, 0 for none
+	all   []uint64
+	last  time.Time // change
+	open  int       // marks that have not been ended
+	from  time.Time // of the allowance for marks
+	used  int       // of it
+	label string
+	over  chan struct{}
+	done  sync.WaitGroup
 }
+
+// Steps of an interactive agent end when nothing has been changed for quiet and
+// nothing runs that was started meanwhile; after patience whatever still runs is
+// a job in the background.
+const (
+	quiet    = 2 * time.Second
+	patience = 15 * time.Second
+	burstEye = 500 * time.Millisecond
+
+	marksPerSecond = 20
+	maxLabel       = 200 // bytes
+)
 
 // historyDir is where the history of a project is kept.
 func (s *stateDir) historyDir(project string) string { return s.project(project) + "/history" }
 
-// openHistory opens the history of the project and a step for the whole run.
-func (p *Prepared) openHistory(id string) (*keeper, error) {
+// openHistory opens the history of the project for one run.
+func (p *Prepared) openHistory(id string, busy func() bool) (*keeper, error) {
 	if p.state == nil {
 		return nil, nil
 	}
@@ -28,18 +61,26 @@ func (p *Prepared) openHistory(id string) (*keeper, error) {
 	if err != nil {
 		return nil, noRecord(err)
 	}
-	k := &keeper{store: store}
-	if k.writer, err = store.NewWriter(id, p.Plan.Roots); err == nil {
-		k.step, err = k.writer.Begin(history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv)})
-	}
-	if err != nil {
-		k.close(0)
+	k := &keeper{store: store, bursts: p.Agent != nil || interactive(), busy: busy, over: make(chan struct{}),
+		run: history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv)}}
+	if k.writer, err = store.NewWriter(id, p.Plan.Roots); err != nil {
+		store.Close()
 		return nil, noRecord(err)
+	}
+	if k.bursts {
+		k.done.Go(k.watch)
 	}
 	return k, nil
 }
 
-// before keeps what a change is about to destroy.
+// interactive says whether a person types the commands.
+func interactive() bool {
+	st, err := os.Stdin.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0
+}
+
+// before keeps what a change is about to destroy. Without an error the change is
+// on its way until after is called.
 func (k *keeper) before(ch *broker.Change) error {
 	if k == nil {
 		return nil
@@ -48,7 +89,33 @@ func (k *keeper) before(ch *broker.Change) error {
 	if !ok {
 		return nil
 	}
-	return k.writer.Before(&c)
+	k.gate.RLock()
+	err := k.begun()
+	if err == nil {
+		err = k.writer.Before(&c)
+	}
+	if err != nil {
+		k.gate.RUnlock()
+	}
+	return err
+}
+
+// begun makes sure that a step is open.
+func (k *keeper) begun() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.last = time.Now()
+	if k.step != 0 {
+		return nil
+	}
+	b := k.run
+	b.Label = k.label
+	n, err := k.writer.Begin(b)
+	if err != nil {
+		return err
+	}
+	k.step, k.all = n, append(k.all, n)
+	return nil
 }
 
 func (k *keeper) after(ch *broker.Change, err error) {
@@ -57,6 +124,98 @@ func (k *keeper) after(ch *broker.Change, err error) {
 	}
 	if c, ok := historyChange(ch); ok {
 		k.writer.After(&c, err)
+		k.gate.RUnlock()
+	}
+}
+
+// next ends the open step, if there is one, between two changes. change is
+// called when nothing is on its way.
+func (k *keeper) next(change func()) error {
+	k.gate.Lock()
+	defer k.gate.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var err error
+	if k.step != 0 {
+		label := k.label
+		change()
+		follow := k.run
+		follow.Label = k.label
+		if k.label == label {
+			follow.Label = ""
+		}
+		if k.step, err = k.writer.End(0, &follow); k.step != 0 {
+			k.all = append(k.all, k.step)
+		}
+		return err
+	}
+	change()
+	return nil
+}
+
+// mark is somebody's word inside that a step begins or ends here. It is only
+// that: nothing is widened by it, nothing is lost.
+func (k *keeper) mark(begin bool, label string) error {
+	if k == nil {
+		return errors.New("this run keeps no history")
+	}
+	if !k.mayMark() {
+		return fmt.Errorf("more than %d marks in a second", marksPerSecond)
+	}
+	if len(label) > maxLabel {
+		label = label[:maxLabel]
+	}
+	k.mu.Lock()
+	within := begin && k.open > 0 || !begin && k.open > 1
+	if within { // tools that run side by side are one step
+		if begin {
+			k.open++
+		} else {
+			k.open--
+		}
+		if begin && label != "" && len(k.label)+len(label) < maxLabel {
+			k.label += ", " + label
+		}
+	}
+	k.mu.Unlock()
+	if within {
+		return nil
+	}
+	return k.next(func() {
+		if k.open, k.label = 0, ""; begin {
+			k.open, k.label = 1, label
+		}
+	})
+}
+
+func (k *keeper) mayMark() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if now := time.Now(); now.Sub(k.from) >= time.Second {
+		k.from, k.used = now, 0
+	}
+	k.used++
+	return k.used <= marksPerSecond
+}
+
+// watch ends steps in which nothing happens any more.
+func (k *keeper) watch() {
+	eye := time.NewTicker(burstEye)
+	defer eye.Stop()
+	for {
+		select {
+		case <-k.over:
+			return
+		case <-eye.C:
+		}
+		k.mu.Lock()
+		idle := time.Since(k.last)
+		over := k.step != 0 && k.open == 0 && idle >= quiet
+		k.mu.Unlock()
+		if over && (idle >= patience || !k.busy()) {
+			_ = k.next(func() { k.last = time.Now() }) // an error comes again with the next change
+			_ = k.writer.Sync()
+		}
 	}
 }
 
@@ -65,13 +224,10 @@ func (k *keeper) close(exit int) error {
 	if k == nil {
 		return nil
 	}
-	var err error
-	if k.writer != nil {
-		err = k.writer.End(exit)
-		if e := k.writer.Close(); err == nil {
-			err = e
-		}
-	}
+	close(k.over)
+	k.done.Wait()
+	_, err := k.writer.End(exit, nil)
+	err = errors.Join(err, k.writer.Sync(), k.writer.Close())
 	k.store.Close()
 	if err != nil {
 		return fmt.Errorf("closing step %d of the history: %w", k.step, err)

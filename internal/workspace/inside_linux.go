@@ -43,6 +43,7 @@ type insideServer struct {
 	opener      string // absolute path of the host's link opener; "" to only report
 	openEnv     []string
 	record      func(api.Link, *api.Denial)
+	mark        func(begin bool, label string) error // of a step
 
 	slots     chan struct{}
 	mu        sync.Mutex
@@ -93,8 +94,16 @@ func (s *insideServer) answer(conn net.Conn) {
 	}
 	var req inside.Request
 	reply := inside.Reply{Message: "the request is not understood"}
-	if json.Unmarshal(line, &req) == nil && req.Operation == inside.OpOpen {
-		reply = s.open([]byte(req.URL))
+	if json.Unmarshal(line, &req) == nil {
+		switch req.Operation {
+		case inside.OpOpen:
+			reply = s.open([]byte(req.URL))
+		case inside.OpStepBegin, inside.OpStepEnd:
+			reply = inside.Reply{OK: true}
+			if err := s.mark(req.Operation == inside.OpStepBegin, req.Label); err != nil {
+				reply = inside.Reply{Message: err.Error()}
+			}
+		}
 	}
 	_ = json.NewEncoder(conn).Encode(reply)
 }
