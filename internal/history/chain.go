@@ -81,7 +81,7 @@ func (l *Log) expected(s *Step, q *Post, set map[uint64]bool) (state State, by u
 		post, ok := e.PostOf(at)
 		switch {
 		case !ok || e.UndoneBy != 0:
-		case l.cancels(e, s):
+		case l.cancels(e, s), e.keeps(at, &post):
 			state = post.State
 		case e.Begin.Kind == StepRedo:
 			return state, l.first(e).Number, nil
@@ -108,6 +108,12 @@ func (s *Step) found(path string) *Pre {
 			return &Pre{}
 		}
 	}
+}
+
+// keeps says whether a step left a path as it found it.
+func (s *Step) keeps(path string, post *Post) bool {
+	pre, ok := s.PreOf(path)
+	return ok && string(post.Origin) == path && asLeft(&pre.State, &post.State)
 }
 
 // cancels says whether e takes back what came after s, or makes it as it was
