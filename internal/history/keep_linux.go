@@ -26,8 +26,13 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 		number := w.next
 		busy := make(chan struct{})
 		o.busy = busy
+		ask := w.onLost
 		w.mu.Unlock()
 		linked, err := w.storeObject(at, st, number, leaving)
+		var refused error
+		if why := lost(err); why != "" && ask != nil {
+			refused = ask(at, why)
+		}
 		w.mu.Lock()
 		o.number = number
 		if o.linked = linked && err == nil; !o.linked { // else until After
@@ -35,6 +40,8 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 			close(busy)
 		}
 		switch {
+		case refused != nil:
+			return nil, refused
 		case err == nil:
 			p.Object = Object{w.segment, number}
 			w.kept++

@@ -27,6 +27,7 @@ type Writer struct {
 	next   uint64 // number of the next object
 	groups map[ID]*group
 	frame  []byte
+	onLost func(path, why string) error
 	later  bool  // the step is closed by somebody else, after its writer was killed:
 	alive  int64 // when that wrote its last record, in nanoseconds since 1970
 	failed error // of a record that nobody could be told of
@@ -82,6 +83,15 @@ func (w *Writer) abandon() {
 		w.file.Close()
 	}
 	w.store.unlock()
+}
+
+// AskLost has a function asked before something is destroyed that cannot be kept;
+// an error of it refuses the change. Without one it is written down as lost. It
+// may take its time.
+func (w *Writer) AskLost(ask func(path, why string) error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.onLost = ask
 }
 
 // Begin opens a step and gives its number.

@@ -48,7 +48,7 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 	if err == nil {
 		b.Broker, err = broker.New(broker.Config{
 			Trap: trap{listener}, Mirror: h.Mirror, View: h.View, MountNS: h.MountNS, Roots: p.Plan.Roots,
-			Decider: b.judge, Recorder: journal{b.record, b.keeper, b.judge, &b.own}, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
+			Decider: b.judge, Recorder: journal{b.record, b.keeper, b.judge, &b.own, b.refuse}, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
 			Reads: p.trapsReads, Programs: p.Policy.Programs != nil,
 		})
 	}
@@ -65,13 +65,16 @@ type journal struct {
 	keeper *keeper
 	judge  *decider
 	own    *ownFiles
+	refuse broker.Refused
 }
 
 // Before implements [broker.Recorder].
 func (j journal) Before(ch *broker.Change) error {
 	err := j.record.Before(ch)
 	if err == nil {
-		err = j.keeper.before(ch)
+		if err = j.keeper.before(ch); err != nil && j.keeper != nil {
+			j.keeper.guard.told(ch, err, j.refuse)
+		}
 	}
 	if err == nil {
 		j.own.before(ch)

@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/broker"
 	"carrel/internal/history"
+	"carrel/internal/supervisor"
 )
 
 // keeper tells the history of a project what the broker is about to change, and
@@ -23,6 +24,8 @@ type keeper struct {
 	run    history.Begin
 	bursts bool
 	busy   func() bool // does anything run inside that was started in this step
+
+	guard *safeguard
 
 	gate  sync.RWMutex // read by every change on its way, written between steps
 	mu    sync.Mutex
@@ -61,12 +64,13 @@ func (p *Prepared) openHistory(id string, busy func() bool) (*keeper, error) {
 	if err != nil {
 		return nil, noRecord(err)
 	}
-	k := &keeper{store: store, bursts: p.Agent != nil || interactive(), busy: busy, over: make(chan struct{}),
+	k := &keeper{store: store, bursts: p.Agent != nil || interactive(), busy: busy, over: make(chan struct{}), guard: newSafeguard(),
 		run: history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv)}}
 	if k.writer, err = store.NewWriter(id, p.Plan.Roots); err != nil {
 		store.Close()
 		return nil, noRecord(err)
 	}
+	k.writer.AskLost(k.guard.ask)
 	if k.bursts {
 		k.done.Go(k.watch)
 	}
@@ -98,6 +102,13 @@ func (k *keeper) before(ch *broker.Change) error {
 		k.gate.RUnlock()
 	}
 	return err
+}
+
+// answersTo tells who is asked before something is lost for good.
+func (k *keeper) answersTo(desk *supervisor.Server) {
+	if k != nil {
+		k.guard.answersTo(desk)
+	}
 }
 
 // begun makes sure that a step is open.
@@ -225,6 +236,7 @@ func (k *keeper) close(exit int) error {
 		return nil
 	}
 	close(k.over)
+	k.guard.end()
 	k.done.Wait()
 	_, err := k.writer.End(exit, nil)
 	err = errors.Join(err, k.writer.Sync(), k.writer.Close())

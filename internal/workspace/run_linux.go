@@ -146,6 +146,7 @@ func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *bro
 	defer desk.Close()
 	if b != nil {
 		desk.SetGate(b.Hold)
+		b.keeper.answersTo(desk)
 	}
 	ctx, cancel := p.deadline()
 	defer cancel()

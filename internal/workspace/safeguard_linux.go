@@ -1,0 +1,91 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/broker"
+	"carrel/internal/supervisor"
+
+	"golang.org/x/sys/unix"
+)
+
+// safeguard holds a change that undo could not bring back until a person has
+// answered: the workspace is frozen meanwhile. No answer is no.
+type safeguard struct {
+	mu       sync.Mutex
+	desk     *supervisor.Server
+	ready    chan struct{} // closed when desk is known
+	deadline time.Duration
+	ended    context.Context
+	end      context.CancelFunc
+}
+
+// answerTime is how long a held change waits for a person.
+const answerTime = 5 * time.Minute
+
+// deskTime is how long one waits for the desk of a workspace that just begins.
+const deskTime = 10 * time.Second
+
+const (
+	ruleUndoable  = "safeguard: what undo could not bring back is asked for first"
+	lostOperation = "destroy"
+)
+
+// heldError is a change that nobody allowed.
+type heldError struct{ path, why string }
+
+func (e *heldError) Error() string { return fmt.Sprintf("%q: %s", e.path, e.why) }
+
+// Unwrap is what the program gets.
+func (e *heldError) Unwrap() error { return unix.EACCES }
+
+func newSafeguard() *safeguard {
+	g := &safeguard{ready: make(chan struct{}), deadline: answerTime}
+	g.ended, g.end = context.WithCancel(context.Background())
+	return g
+}
+
+// answersTo tells who is asked.
+func (g *safeguard) answersTo(desk *supervisor.Server) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.desk = desk
+	close(g.ready)
+}
+
+// ask freezes the workspace and waits for a person; one question at a time.
+func (g *safeguard) ask(path, why string) error {
+	select {
+	case <-g.ready:
+	case <-g.ended.Done():
+	case <-time.After(deskTime):
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.desk.Paused() {
+		if g.desk.Pause(g.ended) == nil {
+			defer g.desk.Resume(context.Background())
+		}
+	}
+	granted := g.desk.Ask(g.ended, api.Approval{
+		Operation: lostOperation, Subject: path, Rule: ruleUndoable, Source: "default", Reason: why,
+		Hint: "approve to let it happen; `carrel undo` will not bring it back",
+	}, time.Now().Add(g.deadline))
+	if granted {
+		return nil
+	}
+	return &heldError{path, why}
+}
+
+// told makes a denial of what was not allowed.
+func (g *safeguard) told(ch *broker.Change, err error, refuse broker.Refused) {
+	var held *heldError
+	if errors.As(err, &held) {
+		refuse(ch, broker.Verdict{Rule: ruleUndoable + " (" + held.why + ")", Source: "default", Hint: "`carrel approvals --follow` while it runs, and approve"})
+	}
+}
