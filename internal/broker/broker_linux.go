@@ -141,8 +141,14 @@ func (b *Broker) Close() {
 }
 
 // Hold stops answering (true) or goes on (false): while held, nothing of the
-// workspace changes.
-func (b *Broker) Hold(hold bool) { b.gate.open(!hold) }
+// workspace changes. It returns when no change is under way.
+func (b *Broker) Hold(hold bool) {
+	b.gate.open(!hold)
+	if hold {
+		b.still.Lock() // what came through the gate before is done then
+		b.still.Unlock()
+	}
+}
 
 func (b *Broker) work(started chan<- error) {
 	defer b.workers.Done()
@@ -161,7 +167,6 @@ func (b *Broker) work(started chan<- error) {
 				return
 			}
 			b.turn.busy(w)
-			b.gate.wait()
 			w.answer()
 		}
 	}
@@ -228,19 +233,22 @@ func (w *worker) answer() {
 	w.reply(w.alone(h, c))
 }
 
-// alone runs a handler. What a handler looked at stays so until it has acted:
-// a rename, which can bring anything anywhere, runs while no other change does.
+// alone runs a handler, while the workspace is not held. What a handler looked
+// at stays so until it has acted: a rename, which can bring anything anywhere,
+// runs while no other change does.
 func (w *worker) alone(h handler, c *Call) (int64, error) {
 	if w.bases.sweep() {
 		w.cwd = -1 // perhaps one of them
 	}
+	var still sync.Locker = w.b.still.RLocker()
 	if w.b.moving[c.Nr] {
-		w.b.still.Lock()
-		defer w.b.still.Unlock()
-	} else {
-		w.b.still.RLock()
-		defer w.b.still.RUnlock()
+		still = &w.b.still
 	}
+	for still.Lock(); w.b.gate.shut(); still.Lock() {
+		still.Unlock()
+		w.b.gate.wait()
+	}
+	defer still.Unlock()
 	return h(w, c)
 }
 
@@ -327,28 +335,28 @@ func errno(err error) syscall.Errno {
 
 // gate holds the workers while the workspace is frozen.
 type gate struct {
-	mu   sync.Mutex
-	cond *sync.Cond
-	shut bool
-	hint atomic.Bool
+	mu     sync.Mutex
+	cond   *sync.Cond
+	closed atomic.Bool
 }
 
 func (g *gate) init() { g.cond = sync.NewCond(&g.mu) }
 
 func (g *gate) open(open bool) {
 	g.mu.Lock()
-	g.shut = !open
-	g.hint.Store(!open)
+	g.closed.Store(!open)
 	g.mu.Unlock()
 	g.cond.Broadcast()
 }
 
+func (g *gate) shut() bool { return g.closed.Load() }
+
 func (g *gate) wait() {
-	if !g.hint.Load() {
+	if !g.shut() {
 		return
 	}
 	g.mu.Lock()
-	for g.shut {
+	for g.shut() {
 		g.cond.Wait()
 	}
 	g.mu.Unlock()

@@ -108,10 +108,16 @@ func (n *bench) call(nr int32, name string, rest ...uint64) answer {
 	n.t.Helper()
 	text := append([]byte(n.dir+"/"+name), 0)
 	at := unix.AT_FDCWD
-	c := Call{ID: 1, TID: n.tid, Nr: nr, Args: [6]uint64{uint64(at), uint64(uintptr(unsafe.Pointer(&text[0])))}}
-	copy(c.Args[2:], rest)
-	n.trap.calls <- c
 	defer runtime.KeepAlive(text)
+	return n.raw(nr, append([]uint64{uint64(at), uint64(uintptr(unsafe.Pointer(&text[0])))}, rest...)...)
+}
+
+// raw makes a system call with just these arguments.
+func (n *bench) raw(nr int32, args ...uint64) answer {
+	n.t.Helper()
+	c := Call{ID: 1, TID: n.tid, Nr: nr}
+	copy(c.Args[:], args)
+	n.trap.calls <- c
 	select {
 	case a := <-n.trap.answers:
 		return a
