@@ -1,0 +1,136 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// leased makes a file of the person's own that nobody can open for writing
+// before the returned function is called.
+func (w *world) leased(file string) (release func()) {
+	w.t.Helper()
+	w.write(file, "kept\n")
+	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	w.must(err)
+	_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
+	w.must(err)
+	return func() { unix.Close(fd) }
+}
+
+// TestB21PausedCalls: a call that is held by the broker and not by the kernel
+// changes nothing while the workspace is paused, though it is not stopped.
+func TestB21PausedCalls(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		file := w.project + "/leased"
+		release := w.leased(file)
+		cmd, one := w.desk("--", "sh", "-c", "echo begun > begun; echo changed > leased")
+		eventually(t, "the command to be there", func() bool { return exists(w.project + "/begun") })
+		time.Sleep(200 * time.Millisecond)
+		if r := w.plain(w.bin, "pause", one.ID); r.code != 0 {
+			t.Fatalf("pause: %s", r)
+		}
+		release()
+		time.Sleep(500 * time.Millisecond)
+		if got := w.read(file); got != "kept\n" {
+			t.Errorf("while paused the file became %q", got)
+		}
+		if r := w.plain(w.bin, "resume", one.ID); r.code != 0 {
+			t.Errorf("resume: %s", r)
+		}
+		w.must(cmd.Wait())
+		if got := w.read(file); got != "changed\n" {
+			t.Errorf("afterwards the file is %q", got)
+		}
+	})
+}
+
+// reused is three programs. "victim" has a path at a fixed place of its memory
+// and calls truncate(2) with it; "parent" starts one and never waits for it;
+// "heir" takes a number that is free and has another path at the same place.
+const reused = `import ctypes, os, signal, struct, subprocess, sys, time
+L = ctypes.CDLL(None, use_errno=True); L.mmap.restype = ctypes.c_void_p
+L.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+L.truncate.argtypes = [ctypes.c_void_p, ctypes.c_long]
+place = 1 << 45
+def remember(path):
+    if L.mmap(place, 4096, 3, 0x100022, -1, 0) != place: sys.exit('no memory there')
+    ctypes.memmove(place, path.encode() + b'\0', len(path.encode()) + 1)
+def victim(path):
+    remember(path); open('begun', 'w').close(); L.truncate(place, 0)
+def parent(path):
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN); subprocess.Popen([sys.executable, sys.argv[0], 'victim', path]).wait()
+def heir(path, number, uid):
+    own = (ctypes.c_int * 1)(int(number)); args = struct.pack('=10Q', 0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(own), 1)
+    pid = L.syscall(435, args, len(args)) # clone3
+    if pid: sys.exit('%d %d' % (pid, ctypes.get_errno()) if pid < 0 else 0)
+    os.setgroups([]); os.setgid(int(uid)); os.setuid(int(uid)); L.capset(struct.pack('=II', 0x20080522, 0), bytes(24)); L.prctl(4, 1, 0, 0, 0)
+    remember(path); print('ready', os.getpid(), flush=True); os.close(1); time.sleep(30)
+globals()[sys.argv[1]](*sys.argv[2:])
+`
+
+// TestB13ReusedNumber: between its call and the broker's look at its memory a
+// caller dies, and its number becomes somebody else's, whose memory says another
+// path. That is nobody's call. The pause makes room for it.
+func TestB13ReusedNumber(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("choosing a process number takes root")
+	}
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.need("python3")
+		precious, script := w.write(w.project+"/precious", "kept\n"), w.write(w.base+"/tool/reused.py", reused)
+		w.must(os.Chmod(w.base+"/tool", 0o755))
+		release := w.leased(w.project + "/leased")
+		cmd, one := w.desk("--read", w.base+"/tool", "--", "python3", script, "parent", w.project+"/leased")
+		eventually(t, "the victim to call", func() bool { return exists(w.project + "/begun") })
+		time.Sleep(200 * time.Millisecond)
+		if r := w.plain(w.bin, "pause", one.ID); r.code != 0 {
+			t.Fatalf("pause: %s", r)
+		}
+		victim := w.numberOf("victim")
+		w.must(unix.Kill(victim, unix.SIGKILL))
+		eventually(t, "the victim's number to be free", func() bool { return unix.Kill(victim, 0) == unix.ESRCH })
+		heir := exec.Command("python3", script, "heir", precious, strconv.Itoa(victim), strconv.Itoa(p.uid))
+		heir.Stderr = os.Stderr
+		out, err := heir.Output()
+		if want := "ready " + strconv.Itoa(victim) + "\n"; err != nil || string(out) != want {
+			t.Fatalf("want %q, the heir says %q, %v", want, out, err)
+		}
+		if r := w.plain(w.bin, "resume", one.ID); r.code != 0 {
+			t.Errorf("resume: %s", r)
+		}
+		time.Sleep(200 * time.Millisecond)
+		_ = unix.Kill(victim, unix.SIGKILL)
+		release()
+		w.must(cmd.Wait())
+		if got := w.read(precious); got != "kept\n" || w.record().paths[precious] {
+			t.Errorf("what only the heir's memory named is now %q, recorded: %v", got, w.record().paths[precious])
+		}
+	})
+}
+
+// numberOf finds the one process with the world's script that was told this word.
+func (w *world) numberOf(word string) (found int) {
+	w.t.Helper()
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		line, _ := os.ReadFile(dir + "/cmdline")
+		if args := strings.Split(string(line), "\x00"); len(args) > 2 && strings.HasPrefix(args[1], w.base+"/") && args[2] == word {
+			found, _ = strconv.Atoi(filepath.Base(dir))
+		}
+	}
+	if found == 0 {
+		w.t.Fatalf("no process %q", word)
+	}
+	return found
+}
