@@ -46,26 +46,49 @@ os.execlp('git', 'git', 'config', 'user.name')`}
 	})
 }
 
-// TestB6RegistersThatChange: what is carried out is what was decided. Texts
-// that change are TestBrokerRacesAreRecorded's.
-func TestB6RegistersThatChange(t *testing.T) {
-	hold(t, hostile{name: "ptrace of a held caller", want: "fine", canary: true, after: "ls out", body: `buf = ctypes.create_string_buffer(b'ok' + b'\0' * 200)
+// TestB6CallsThatChange: what is carried out is what was decided, whoever
+// changes a call's registers or texts on its way. TestBrokerRacesAreRecorded has
+// threads that do so to themselves.
+func TestB6CallsThatChange(t *testing.T) {
+	const tracer = `L.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]; regs = (ctypes.c_ulonglong * 27)()
+def mkdir(): # another call, with a path below the stack
+    at = (regs[19] - 4096) & ~7; evil = b'.devcontainer\0\0\0'
+    for i in range(0, len(evil), 8): L.ptrace(5, pid, at + i, int.from_bytes(evil[i:i+8], 'little'))
+    regs[15], regs[14], regs[13] = 83, at, 0o700; L.ptrace(13, pid, None, ctypes.byref(regs))
+pid = os.fork()
+if pid == 0: L.ptrace(0, 0, None, None); os.kill(os.getpid(), signal.SIGSTOP); traced(); os._exit(0)
+os.waitpid(pid, 0); L.ptrace(0x4200, pid, None, 0x100080)
+while True:
+    L.ptrace(resume, pid, None, None); _, st = os.waitpid(pid, 0)
+    if os.WIFEXITED(st) or os.WIFSIGNALED(st): break
+    if L.ptrace(12, pid, None, ctypes.byref(regs)) == 0: stopped(st)
+say('fine')`
+	after := "ls -d .devcontainer 2>/dev/null | sed s/^/EVIL/"
+	hold(t,
+		hostile{name: "registers, as it enters the kernel", want: "fine", canary: true, after: after, body: `resume = 24; inside = False
+def traced():
+    for i in range(200): t(os.mkdir, 'p%d' % i); t(os.rmdir, 'p%d' % i)
+def stopped(st):
+    global inside
+    inside = not inside
+    if inside and regs[15] == 83: mkdir()
+` + tracer},
+		hostile{name: "its number, after a filter of its own", want: "fine", canary: true, after: after, body: `resume = 7
+def traced():
+    f = ctypes.create_string_buffer(struct.pack('<HBBIHBBIHBBIHBBI', 0x20, 0, 0, 0, 0x15, 0, 1, 110, 6, 0, 0, 0x7ff00000, 6, 0, 0, 0x7fff0000))
+    L.prctl(38, 1, 0, 0, 0); sys_(317, 1, 0, ctypes.create_string_buffer(struct.pack('<H6xQ', 4, ctypes.addressof(f))))
+    for i in range(20): os.getppid()
+def stopped(st):
+    if st >> 8 == signal.SIGTRAP | 7 << 8: mkdir()
+` + tracer},
+		hostile{name: "its text, by another process", want: "fine", canary: true, after: after, body: `m = mmap.mmap(-1, 4096); at = ctypes.addressof(ctypes.c_char.from_buffer(m)); m[:16] = b'p'.ljust(16, b'\0')
 pid = os.fork()
 if pid == 0:
-    L.ptrace(0, 0, None, None); os.kill(os.getpid(), signal.SIGSTOP)
-    for i in range(200): t(os.mkdir, 'p%d' % i); t(os.rmdir, 'p%d' % i)
-    os._exit(0)
-os.waitpid(pid, 0); regs = (ctypes.c_ulonglong * 27)(); inside = False
-L.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-evil = os.readlink('out').encode() + b'/EVIL\0'
-while True:
-    L.ptrace(24, pid, None, None); _, st = os.waitpid(pid, 0)
-    if os.WIFEXITED(st) or os.WIFSIGNALED(st): break
-    inside = not inside; L.ptrace(12, pid, None, ctypes.byref(regs))
-    if inside and regs[15] == 83: # at the entry of mkdir: another path below the stack
-        at = (regs[19] - 4096) & ~7
-        for i in range(0, len(evil), 8): L.ptrace(5, pid, at + i, int.from_bytes(evil[i:i+8].ljust(8, b'\0'), 'little'))
-        regs[14] = at; L.ptrace(13, pid, None, ctypes.byref(regs))
+    while True: sys_(83, ctypes.c_void_p(at), 0o700); sys_(84, b'p')
+stop = time.time() + 2
+while time.time() < stop and not os.path.exists('.devcontainer'):
+    for s in (b'.devcontainer', b'p'): m[:16] = s.ljust(16, b'\0')
+os.kill(pid, 9); os.waitpid(pid, 0)
 say('fine')`})
 }
 
