@@ -128,8 +128,14 @@ say('fine' if ok else 'OTHER')`})
 
 // TestB14LooksWritable: what programs ask before they write.
 func TestB14LooksWritable(t *testing.T) {
-	hold(t, hostile{name: "questions", want: "fine", body: `ok = os.access('file', os.W_OK) and not os.access('.vscode/tasks.json', os.W_OK) and not os.statvfs('.').f_flag & os.ST_RDONLY
-fd = os.open('file', os.O_RDONLY); os.utime(fd, (1, 1)); os.fchmod(fd, 0o640); ok = ok and os.stat('file').st_mtime == 1; say('fine' if ok else 'OTHER')`})
+	hold(t, hostile{name: "access and times", want: "fine", body: `ok = os.access('file', os.W_OK) and not os.access('.vscode/tasks.json', os.W_OK)
+fd = os.open('file', os.O_RDONLY); os.utime(fd, (1, 1)); os.fchmod(fd, 0o640); ok = ok and os.stat('file').st_mtime == 1; say('fine' if ok else 'OTHER')`},
+		hostile{name: "file systems", want: "in the project []\nelsewhere []", body: `os.mkdir('gone'); gone = os.open('gone', os.O_RDONLY); os.chdir('gone'); os.rmdir('../gone'); here = os.open('..', os.O_PATH)
+ro = lambda what, *a: t(os.statvfs, *a).f_flag & os.ST_RDONLY and what
+up = os.path.dirname(os.readlink('/proc/self/fd/%d' % here) + '/x')
+say('in the project', [x for x in (ro('path', up), ro('file', up + '/file'), ro('link', '/proc/self/fd/%d' % here), ro('directory', os.open(up, os.O_RDONLY)), ro('path only', here),
+    ro('for reading', os.open(up + '/file', os.O_RDONLY)), ro('for writing', os.open(up + '/file', os.O_RDWR)), ro('new', os.open(up + '/new', os.O_CREAT|os.O_RDONLY)), ro('removed', gone), ro('removed, here', '.')) if x])
+say('elsewhere', [p for p in ('/usr', os.path.dirname(sys.argv[0]), up + '/.vscode') if not ro(p, p) or not ro(p, os.open(p, os.O_RDONLY))])`})
 }
 
 // TestB20Signals: nothing happens twice. (Kernels before 5.19 have no broker.)
