@@ -379,6 +379,24 @@ func TestSecondListenerIsBusy(t *testing.T) {
 	}
 }
 
+// TestB24NoListenerAfterOurs: the kernel refuses a second listener only for as
+// long as there is a first. Without ours, who has one of its own could continue
+// what was to be held, from the moment when the supervisor dies.
+func TestB24NoListenerAfterOurs(t *testing.T) {
+	c := startTrapped(t, "", "late")
+	var n Notification
+	if err := c.Receive(&n); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	want := map[string]int{"mkdir": -int(unix.ENOSYS), "plain": 0, "listener": -int(unix.EBUSY), "for all threads": -int(unix.EBUSY)}
+	for name, got := range c.found(t) {
+		if got != want[name] {
+			t.Errorf("%s gave %d, want %d", name, got, want[name])
+		}
+	}
+}
+
 func wait(t testing.TB, done chan struct{}) {
 	t.Helper()
 	select {

@@ -22,6 +22,7 @@ var callers = map[string]func() map[string]int{
 	"many":    callMany,
 	"signals": callUnderSignals,
 	"endless": callEndlessly,
+	"late":    callLate,
 	"idle":    func() map[string]int { unix.Pause(); return nil },
 }
 
@@ -142,6 +143,17 @@ func callEndlessly() map[string]int {
 			return map[string]int{"calls": count, "ns": int(time.Since(start))}
 		}
 	}
+}
+
+// callLate waits until nobody listens any more, and asks for a plain filter and
+// for a listener of its own.
+func callLate() map[string]int {
+	allow := []unix.SockFilter{{Code: 0x06, K: 0x7fff0000}}
+	prog := unix.SockFprog{Len: 1, Filter: &allow[0]}
+	install := func(flags uintptr) int {
+		return raw(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
+	}
+	return map[string]int{"mkdir": mkdir(0), "plain": install(0), "listener": install(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER), "for all threads": install(listenerFlags | unix.SECCOMP_FILTER_FLAG_TSYNC | unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH)}
 }
 
 // probeListeners installs a plain filter, then one with a listener, then
