@@ -5,6 +5,8 @@ package e2e
 import (
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -102,9 +104,43 @@ func TestB13CallersThatDie(t *testing.T) {
 os.mkdir('last'); say('fine')`})
 }
 
-// TestB16UnreadableCallers: who is not dumpable is served all the same.
+// TestB16UnreadableCallers: who is not dumpable is served all the same, also for
+// what its descriptors mean, which procfs hides from an ordinary user.
 func TestB16UnreadableCallers(t *testing.T) {
-	hold(t, hostile{name: "not dumpable", after: "test -d undumpable || echo EVIL", body: `L.prctl(4, 0, 0, 0, 0); os.mkdir('undumpable')`})
+	hold(t, hostile{name: "not dumpable", want: "fine", after: "test -d by/undumpable && test -S by/sock && test -f by/moved && test -f by/second || echo EVIL", body: `L.prctl(4, 0, 0, 0, 0); os.mkdir('by'); d = os.open('by', os.O_RDONLY); p = os.open('by', os.O_PATH); f = os.open('file', os.O_RDONLY); s = socket.socket(socket.AF_UNIX)
+r = {'mkdir': t(os.mkdir, 'undumpable', dir_fd=d), 'times': t(os.utime, f, (1, 1)), 'mode': t(os.fchmod, f, 0o640), 'attribute': t(os.setxattr, f, 'user.x', b'y'), 'bind': t(s.bind, 'by/sock'),
+    'rename': t(os.rename, 'other', 'moved', dst_dir_fd=p) if not isinstance(t(lambda: open('other', 'x').close()), str) else 'other', 'link': t(os.link, '/proc/self/fd/%d' % f, 'second', dst_dir_fd=d, follow_symlinks=True),
+    'again': t(lambda: os.close(os.open('/proc/self/fd/%d' % f, os.O_WRONLY))), 'below': t(lambda: open('/proc/self/fd/%d/new' % d, 'x').close()), 'file system': t(os.statvfs, f).f_flag & os.ST_RDONLY or None}
+bad = {k: v for k, v in r.items() if v is not None}; say(bad or 'fine')`})
+}
+
+// TestB16HiddenPrograms: a program that may be executed and not read, of somebody
+// else, cannot be looked at. Its changes fail, as on a read-only file system; what
+// is none of the broker's works.
+func TestB16HiddenPrograms(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("making files of somebody else takes root")
+	}
+	eachPerson(t, func(t *testing.T, p person) {
+		a := hostile{body: `open('/tmp/f', 'x').close(); open('/dev/null', 'w').close(); os.mkdir('/tmp/d'); s = socket.socket(); s.bind(('127.0.0.1', 0))
+try: open(sys.executable, 'rb'); say('OTHER: it can be read')
+except PermissionError: pass
+say(t(os.mkdir, 'made'), t(lambda: open('file', 'a')), t(os.unlink, 'file'), t(os.rename, 'file', 'made'), t(os.chmod, 'file', 0o777), t(os.chmod, '/tmp/f', 0o777), t(socket.socket(socket.AF_UNIX).bind, 'made'))`}
+		w := a.prepare(t, p)
+		python, err := filepath.EvalSymlinks(w.find("python3"))
+		w.must(err)
+		w.must(copyFile(python, w.base+"/tool/hidden", 0o711))
+		w.must(os.Chown(w.base+"/tool/hidden", 4243, 4243))
+		w.write(w.base+"/tool/attack.py", strings.Replace(attackPrelude, "if os.environ.get('CARREL') == '1':", "if 0:", 1)+a.body)
+		before := w.lie(w.project)
+		r := w.run(slices.Concat(historyOn, []string{"--network", "local", "--read", w.base + "/tool", "--", w.base + "/tool/hidden", w.base + "/tool/attack.py"})...)
+		if r.code != 0 || r.out != strings.Repeat("EROFS ", 6)+"EROFS\n" {
+			t.Errorf("want EROFS seven times: %s", r)
+		}
+		for _, p := range changes(before, w.lie(w.project)) {
+			t.Errorf("changed: %q", p)
+		}
+	})
 }
 
 // TestB17Memory: a path that runs out of its memory is nobody's.

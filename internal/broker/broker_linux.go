@@ -262,8 +262,10 @@ func (w *worker) reply(val int64, err error) {
 		w.b.later(*c)
 	case err == errLeased:
 		w.trap.Answer(c.ID, 0, unix.EAGAIN)
-	case err == errNotMine:
+	case err == errNotMine, err == errHidden && !w.b.anybody[c.Nr]:
 		w.trap.Continue(c.ID)
+	case err == errHidden:
+		w.trap.Answer(c.ID, 0, unix.EROFS) // as the others get from the kernel
 	case err == errRemoved:
 		w.trap.Answer(c.ID, 0, unix.ENOENT)
 	default:

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"bytes"
+	"errors"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,6 +34,10 @@ func (w *worker) text(addr uint64, n int) (string, error) {
 // shortPath is how much is read of a path at first: most end in it.
 const shortPath = 256
 
+// errHidden is memory of a program that may be executed but not read, by a user
+// whose it is not: only the host's root may look.
+var errHidden = errors.New("the caller's memory is hidden")
+
 // readMemory fills as much of buf as is mapped at addr.
 func readMemory(tid uint32, addr uint64, buf []byte) (int, error) {
 	first := min(len(buf), int(pageSize-addr%pageSize))
@@ -43,6 +48,9 @@ func readMemory(tid uint32, addr uint64, buf []byte) (int, error) {
 		remote = append(remote, unix.RemoteIovec{Base: uintptr(addr) + uintptr(first), Len: len(buf) - first})
 	}
 	n, err := unix.ProcessVMReadv(int(tid), local, remote, 0)
+	if err == unix.EPERM {
+		return 0, errHidden
+	}
 	if err != nil {
 		return 0, unix.EFAULT
 	}
@@ -53,8 +61,11 @@ func readMemory(tid uint32, addr uint64, buf []byte) (int, error) {
 func readExact(tid uint32, addr uint64, buf []byte) error {
 	for done := 0; done < len(buf); {
 		n, err := readMemory(tid, addr+uint64(done), buf[done:])
-		if err != nil || n == 0 {
-			return unix.EFAULT
+		if err == nil && n == 0 {
+			err = unix.EFAULT
+		}
+		if err != nil {
+			return err
 		}
 		done += n
 	}

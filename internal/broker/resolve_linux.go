@@ -112,9 +112,27 @@ func (w *worker) baseOf(dirfd int32) (int, error) {
 func (w *worker) base(dirfd int32) (int, error) {
 	link := procLink(dirfd)
 	var st unix.Stat_t
-	if err := w.proc(func(dir int) error { return unix.Fstatat(dir, link, &st, 0) }); err == unix.ENOENT {
+	where := func() (at string, err error) {
+		err = w.proc(func(dir int) (e error) {
+			at, e = w.readLink(dir, link)
+			return e
+		})
+		return at, err
+	}
+	err := w.proc(func(dir int) error { return unix.Fstatat(dir, link, &st, 0) })
+	if err == unix.EACCES && dirfd != unix.AT_FDCWD {
+		own, e := w.callerFD(dirfd) // which knows another way
+		if e != nil {
+			return -1, errNotMine
+		}
+		defer unix.Close(own)
+		where = func() (string, error) { return w.fdPath(own) }
+		err = unix.Fstat(own, &st)
+	}
+	switch {
+	case err == unix.ENOENT:
 		return -1, unix.EBADF
-	} else if err != nil {
+	case err != nil:
 		return -1, errNotMine
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
@@ -124,11 +142,7 @@ func (w *worker) base(dirfd int32) (int, error) {
 		return fd, nil
 	}
 	for range 3 { // the directory may be renamed between two looks
-		var at string
-		err := w.proc(func(dir int) (e error) {
-			at, e = w.readLink(dir, link)
-			return e
-		})
+		at, err := where()
 		if err != nil || at[0] != '/' {
 			return -1, errNotMine
 		}
