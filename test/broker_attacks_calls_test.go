@@ -201,7 +201,7 @@ signal.setitimer(signal.ITIMER_REAL, 0); say('OTHER %d done, %d of %d though res
 
 // TestB21StoppedCallers: a caller that is stopped while it is held goes on
 // afterwards, with its call done once. A frozen control group cannot be shown
-// here: it needs version 2 with a freezer, which machines may lack.
+// here: supervisor's own tests have one of version 2.
 func TestB21StoppedCallers(t *testing.T) {
 	hold(t, hostile{name: "stop and go", want: "fine", body: `p = os.fork()
 if p == 0:

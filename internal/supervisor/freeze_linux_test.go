@@ -1,13 +1,16 @@
 package supervisor
 
 import (
+	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -195,3 +198,103 @@ func TestGroupFreezerForReal(t *testing.T) {
 	}
 	waitFor(t, "it to sleep again", func() bool { return stateOf(cmd.Process.Pid) == 'S' })
 }
+
+// heldCall makes the test binary a process one of whose threads waits for the
+// answer to a trapped call, as in TestB21GroupWithHeldCalls; the others look at
+// their standard input, and answer.
+func heldCall() {
+	listener := make(chan int)
+	go func() {
+		runtime.LockOSThread()
+		filter := []unix.SockFilter{{Code: 0x20}, {Code: 0x15, Jf: 1, K: unix.SYS_GETPPID}, {Code: 0x06, K: 0x7fc00000}, {Code: 0x06, K: 0x7fff0000}}
+		prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+		_ = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+		fd, _, e := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, uintptr(unsafe.Pointer(&prog)))
+		if e != 0 {
+			os.Exit(3)
+		}
+		listener <- int(fd)
+		_, _, _ = unix.Syscall(unix.SYS_GETPPID, 0, 0, 0)
+		os.Exit(7)
+	}()
+	fd := <-listener
+	var call [80]byte // struct seccomp_notif
+	if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&call))); e != 0 {
+		os.Exit(4)
+	}
+	_, _ = os.Stdout.WriteString("held")
+	_, _ = os.Stdin.Read(make([]byte, 1))
+	var answer [24]byte // struct seccomp_notif_resp
+	copy(answer[:8], call[:8])
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&answer)))
+	select {}
+}
+
+// TestB21GroupWithHeldCalls: a control group of version 2 does not say that it is
+// frozen while a task in it waits for an answer. It is paused all the same:
+// whoever is not held by the kernel is held by who answers.
+func TestB21GroupWithHeldCalls(t *testing.T) {
+	if os.Getenv(heldVariable) != "" {
+		heldCall()
+	}
+	dir := ""
+	for _, at := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
+		own := at + "/carrel-test-" + strconv.Itoa(os.Getpid())
+		if _, err := os.Stat(at + "/cgroup.controllers"); err == nil && os.Mkdir(own, 0o755) == nil {
+			dir = own
+			break
+		}
+	}
+	if dir == "" {
+		t.Skip("no control group to limit root here: none of version 2")
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestB21GroupWithHeldCalls$")
+	cmd.Env = append(os.Environ(), heldVariable+"=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		waitFor(t, "the group to go", func() bool { return os.Remove(dir) == nil })
+	}()
+	if _, err := io.ReadFull(out, make([]byte, 4)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir+"/cgroup.procs", []byte(strconv.Itoa(cmd.Process.Pid)), 0); err != nil {
+		t.Fatal(err)
+	}
+	f, err := NewFreezer(os.Getpid(), []string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if err := f.Freeze(); err != nil || time.Since(start) > 3*groupSettle {
+		t.Fatalf("after %v: %v", time.Since(start), err)
+	}
+	if f.(*groupFreezer).isFrozen() {
+		t.Log("this kernel counts a task that waits for an answer as frozen")
+	}
+	_, _ = in.Write([]byte{1})
+	time.Sleep(100 * time.Millisecond)
+	if s, _ := statOf(cmd.Process.Pid); s.gone() {
+		t.Error("it went on while frozen")
+	}
+	if err := f.Thaw(); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 7 {
+		t.Errorf("thawed, it ended with %d, want 7: its call has been answered", code)
+	}
+}
+
+const heldVariable = "CARREL_TEST_HELD"
