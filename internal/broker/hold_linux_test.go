@@ -63,6 +63,43 @@ func TestB21HeldRetries(t *testing.T) {
 	}
 }
 
+// TestB9LeasedAreBounded: calls that wait for a lease keep nobody else waiting,
+// and more than some do not wait at all.
+func TestB9LeasedAreBounded(t *testing.T) {
+	n, m := newBench(t), new(memory)
+	defer runtime.KeepAlive(m)
+	if err := os.WriteFile(n.dir+"/leased", []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := unix.Open(n.dir+"/leased", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(lease)
+	if _, err := unix.FcntlInt(uintptr(lease), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
+		t.Fatal(err)
+	}
+	m.put(n.dir, []any{"leased"})
+	for range maxLeased {
+		n.send(unix.SYS_TRUNCATE, m.at(0))
+	}
+	time.Sleep(settled)
+	if a := n.raw(unix.SYS_TRUNCATE, m.at(0)); a.errno != unix.EAGAIN {
+		t.Errorf("one more: %+v", a)
+	}
+	if a := n.call(unix.SYS_MKDIRAT, "d", 0o755); a != (answer{}) || !n.exists("d") {
+		t.Errorf("another call: %+v", a)
+	}
+	if _, err := unix.FcntlInt(uintptr(lease), unix.F_SETLEASE, unix.F_UNLCK); err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxLeased {
+		if a := n.answer(); a != (answer{}) {
+			t.Errorf("%d: %+v", i, a)
+		}
+	}
+}
+
 // TestB21HoldWaits: when holding begins, what was already being carried out is
 // done.
 func TestB21HoldWaits(t *testing.T) {

@@ -93,7 +93,7 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	n := &bench{t: t, notes: &notes{}, dir: t.TempDir(), tid: uint32(unix.Gettid())}
-	n.trap = &fakeTrap{calls: make(chan Call), answers: make(chan answer, 1), end: make(chan struct{}),
+	n.trap = &fakeTrap{calls: make(chan Call), answers: make(chan answer, 2*maxLeased), end: make(chan struct{}),
 		valid: func() bool { return true }, addFD: func(int) (int, error) { return 77, nil }, onAnswer: func() {}}
 	n.b, err = New(Config{Trap: n.trap, Mirror: root, View: root, Roots: []string{n.dir}, Decider: n.notes, Recorder: n.notes, Umask: 0o022})
 	if err != nil {
@@ -115,9 +115,24 @@ func (n *bench) call(nr int32, name string, rest ...uint64) answer {
 // raw makes a system call with just these arguments.
 func (n *bench) raw(nr int32, args ...uint64) answer {
 	n.t.Helper()
+	n.send(nr, args...)
+	return n.answer()
+}
+
+// send makes a call that is answered later.
+func (n *bench) send(nr int32, args ...uint64) {
+	n.t.Helper()
 	c := Call{ID: 1, TID: n.tid, Nr: nr}
 	copy(c.Args[:], args)
-	n.trap.calls <- c
+	select {
+	case n.trap.calls <- c:
+	case <-time.After(10 * time.Second):
+		n.t.Fatal("nobody takes calls")
+	}
+}
+
+func (n *bench) answer() answer {
+	n.t.Helper()
 	select {
 	case a := <-n.trap.answers:
 		return a
