@@ -223,7 +223,7 @@ say(t(os.open, 'file', os.O_WRONLY|os.O_TRUNC), t(os.open, 'new', os.O_WRONLY|os
 // TestB23Floods: many threads and processes starve nobody. That the record has
 // a budget is for the history.
 func TestB23Floods(t *testing.T) {
-	hold(t, hostile{name: "threads", want: "fine", limit: 60e9, body: `threading.stack_size(65536); go = threading.Event(); n = 0; done = []
+	hold(t, hostile{name: "threads", want: "fine", limit: 60e9, body: `threading.stack_size(65536); sys.setswitchinterval(1); go = threading.Event(); n = 0; done = []
 def f(i):
     go.wait()
     t(os.mkdir, 'x%d' % i); t(os.rmdir, 'x%d' % i); done.append(i)
