@@ -248,8 +248,8 @@ s = time.time(); os.mkdir('mine'); say('SLOW' if time.time() - s > 5 else 'fine'
 
 // TestB24SecondListeners: refused, as is what would go around the filter.
 func TestB24SecondListeners(t *testing.T) {
-	hold(t, hostile{name: "a second listener", want: "EBUSY", body: `L.prctl(38, 1, 0, 0, 0); f = ctypes.create_string_buffer(struct.pack('<HBBI', 6, 0, 0, 0x7fff0000)); p = ctypes.create_string_buffer(struct.pack('<H6xQ', 1, ctypes.addressof(f)))
-say(sys_(317, 1, 8, p), sys_(425, 8, p), sys_(323, 0)); os.mkdir('still')`, never: "0"})
+	hold(t, hostile{name: "a second listener", canary: true, want: "EBUSY", never: "EVIL", body: `L.prctl(38, 1, 0, 0, 0); f = ctypes.create_string_buffer(struct.pack('<HBBI', 6, 0, 0, 0x7fff0000)); p = ctypes.create_string_buffer(struct.pack('<H6xQ', 1, ctypes.addressof(f)))
+r = [sys_(317, 1, 8, p), sys_(425, 8, p), sys_(323, 0)]; say(r, *['EVIL' for x in r if isinstance(x, int)]); os.mkdir('still')`})
 }
 
 // TestB26HostSockets: a socket of the host in the project, there at the start,
@@ -284,7 +284,7 @@ say(t(fcntl.ioctl, fd, 0x40086602, struct.pack('l', 0x40000000)))`})
 
 // TestB5SocketsUnderSwitchedNames: bind goes where it was decided.
 func TestB5SocketsUnderSwitchedNames(t *testing.T) {
-	hold(t, hostile{name: "a switched socket name", want: "fine", body: `os.mkdir('a'); stop = time.time() + 2
+	hold(t, hostile{name: "a switched socket name", want: "fine", canary: true, after: "ls out/ | grep -E '^s[0-9]' | sed s/^/EVIL/ | head -3", body: `os.mkdir('a'); stop = time.time() + 2
 flip = subprocess.Popen(['python3', '-c', 'import os,time\nwhile time.time() < %f:\n  os.rename("a", "b"); os.symlink("out", "a"); os.unlink("a"); os.rename("b", "a")' % stop])
 i = 0
 while time.time() < stop: s = socket.socket(socket.AF_UNIX); t(s.bind, 'a/s%d' % i); s.close(); i += 1

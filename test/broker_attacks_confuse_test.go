@@ -114,7 +114,7 @@ func TestB28NamesThatBecomeProtected(t *testing.T) {
 		below("deep", "conf/**/a", "d = 'c/' + 'x/' * 100; os.makedirs(d); put(d + 'a'); mv('c', 'conf')"),
 		below("closed for now", "**/conf/x/a", "os.makedirs('c/x'); put('c/x/a'); os.chmod('c/x', 0); mv('c', 'conf'); t(os.chmod, 'conf/x', 0o755)"),
 		below("away and back", "**/conf/*", "mv('kept/conf', 'kept/c'); put('kept/c/a'); mv('kept/c', 'kept/conf')"),
-		hostile{name: "a file that is a directory when it is moved", after: after, body: hook + `os.rename('x/h', 'x/hooks'); open('y', 'w').close(); stop = time.time() + 4
+		hostile{name: "a file that is a directory when it is moved", canary: true, after: after, body: hook + `os.rename('x/h', 'x/hooks'); open('y', 'w').close(); stop = time.time() + 4
 flip = subprocess.Popen(['python3', '-c', 'import ctypes,time\nL=ctypes.CDLL(None)\nwhile time.time() < %f: L.renameat2(-100, b"x", -100, b"y", 2)' % stop])
 n = 0
 while time.time() < stop:
