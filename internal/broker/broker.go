@@ -69,6 +69,10 @@ type Change struct {
 
 	Asked bool // somebody wants to know whether it may be; nothing is about to be
 
+	// Wait runs what waits for a person: meanwhile the change does not count as
+	// under way, so that the workspace can be held. Nil in a question.
+	Wait func(func())
+
 	// Dir and Name pin Path for a recorder that keeps the state before; ToDir
 	// and ToName pin To. Dir is -1 where only an inode is known.
 	Dir, ToDir   int

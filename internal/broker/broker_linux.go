@@ -192,8 +192,9 @@ type worker struct {
 	b     *Broker
 	trap  Trap
 	call  Call
-	away  bool // the caller has a root or mounts of its own
-	late  bool // retrying, see Broker.later
+	away  bool         // the caller has a root or mounts of its own
+	late  bool         // retrying, see Broker.later
+	wait  func(func()) // see Change.Wait
 	bases bases
 	cwd   int // the one of bases that the thread is in, or -1
 	procs procs
@@ -249,6 +250,11 @@ func (w *worker) alone(h handler, c *Call) (int64, error) {
 		w.b.gate.wait()
 	}
 	defer still.Unlock()
+	w.wait = func(do func()) {
+		still.Unlock()
+		defer still.Lock()
+		do()
+	}
 	return h(w, c)
 }
 

@@ -59,6 +59,7 @@ func (w *worker) change(ch *Change, do func() error) error {
 	if !w.trap.Valid(w.call.ID) {
 		return errAnswered
 	}
+	ch.Wait = w.wait
 	if err := w.b.config.Recorder.Before(ch); err != nil {
 		return errno(err)
 	}

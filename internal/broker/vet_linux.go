@@ -34,6 +34,7 @@ func (w *worker) replaceVetted(ch *Change, v Verdict) error {
 	if !w.trap.Valid(w.call.ID) {
 		return errAnswered
 	}
+	ch.Wait = w.wait
 	if err := w.b.config.Recorder.Before(ch); err != nil {
 		return errno(err)
 	}

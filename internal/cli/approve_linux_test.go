@@ -62,7 +62,11 @@ func TestApproveAtATerminal(t *testing.T) {
 				t.Errorf("%q", shown)
 			}
 			if !c.granted {
-				if err := a.refuse(ctx, id); err != nil {
+				one, e, err := a.findApproval(ctx, id)
+				if err == nil {
+					err = a.refuse(ctx, one, e)
+				}
+				if err != nil {
 					t.Error(err)
 				}
 			}

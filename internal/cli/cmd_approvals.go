@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/history"
 	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
@@ -69,19 +70,33 @@ best effort. ID is an id of ` + "`carrel approvals`" + ` or its beginning.
 }
 
 func (a *app) denyCommand() *cobra.Command {
+	var rollback bool
 	cmd := &cobra.Command{
-		Use:   "deny ID",
+		Use:   "deny ID [flags]",
 		Short: "Refuse one operation that waits",
 		Long: `Refuses an operation that waits, without waiting for its deadline. Unlike
 approving, it needs no terminal: scripts may say no. ID is an id of
 ` + "`carrel approvals`" + ` or its beginning.
+
+With --rollback the workspace is stopped as well, and the step of its history
+that the operation belongs to is taken back.
 ` + plainStatusHelp,
 		Example: `  carrel deny 5d20e1
-  carrel deny 5d`,
-		Args:              oneArg("the id of an approval"),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.refuse(cmd.Context(), args[0]) },
+  carrel deny 5d --rollback`,
+		Args: oneArg("the id of an approval"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			one, e, err := a.findApproval(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if rollback {
+				return a.rollback(cmd.Context(), one, e)
+			}
+			return a.refuse(cmd.Context(), one, e)
+		},
 		ValidArgsFunction: a.completeApproval,
 	}
+	cmd.Flags().BoolVar(&rollback, "rollback", false, "stop the workspace and take its open step back")
 	return explainFlagErrors(cmd)
 }
 
@@ -271,16 +286,51 @@ func (a *app) approve(ctx context.Context, prefix string) error {
 	return nil
 }
 
-func (a *app) refuse(ctx context.Context, prefix string) error {
-	one, e, err := a.findApproval(ctx, prefix)
-	if err != nil {
-		return err
-	}
+func (a *app) refuse(ctx context.Context, one api.Approval, e supervisor.Entry) error {
 	if _, err := a.call(ctx, e, api.Request{Op: api.OpDeny, ID: one.ID}); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.out, "denied %s\n", one.ID)
 	return nil
+}
+
+// rollback refuses an operation, ends its workspace, and takes back the step that
+// was open.
+func (a *app) rollback(ctx context.Context, one api.Approval, e supervisor.Entry) error {
+	before, err := a.openHistory(one.Project)
+	if err != nil {
+		return err
+	}
+	first := uint64(0)
+	for _, s := range before.Log.Steps {
+		if s.Begin.Run == e.ID && s.Open() {
+			first = s.Number
+		}
+	}
+	before.Close()
+	if err := a.refuse(ctx, one, e); err != nil {
+		return err
+	}
+	if err := a.stop(ctx, e); err != nil {
+		return err
+	}
+	h, err := a.openHistory(one.Project)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	f := &undoFlags{historyFlags: historyFlags{project: one.Project}}
+	var steps []uint64
+	for _, s := range slices.Backward(h.Log.Changes()) {
+		if s.Begin.Run == e.ID && first != 0 && s.Number >= first {
+			steps = append(steps, s.Number)
+		}
+	}
+	if len(steps) == 0 {
+		fmt.Fprintln(a.out, "nothing had been changed in its step")
+		return nil
+	}
+	return a.takeBack(h, f, history.Request{Steps: steps})
 }
 
 func (a *app) call(ctx context.Context, e supervisor.Entry, req api.Request) (api.Reply, error) {

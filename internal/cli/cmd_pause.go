@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
 )
@@ -69,18 +70,23 @@ ended. WORKSPACE is an id of ` + "`carrel ps`" + ` or its beginning.
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), endTime)
-			defer cancel()
-			if _, err := e.Call(ctx, api.Request{Op: api.OpStop}); err != nil && e.Alive() {
-				return err
-			}
-			if err := e.WaitEnd(ctx); err != nil {
-				return fmt.Errorf("%w\nhint: kill -KILL %d ends its supervisor and everything inside", err, e.PID)
-			}
-			fmt.Fprintf(a.out, "stopped %s\n", e.ID)
-			return nil
+			return a.stop(cmd.Context(), e)
 		},
 		ValidArgsFunction: a.completeWorkspace,
 	}
 	return explainFlagErrors(cmd)
+}
+
+// stop ends a workspace and returns when it has ended.
+func (a *app) stop(ctx context.Context, e supervisor.Entry) error {
+	ctx, cancel := context.WithTimeout(ctx, endTime)
+	defer cancel()
+	if _, err := e.Call(ctx, api.Request{Op: api.OpStop}); err != nil && e.Alive() {
+		return err
+	}
+	if err := e.WaitEnd(ctx); err != nil {
+		return fmt.Errorf("%w\nhint: kill -KILL %d ends its supervisor and everything inside", err, e.PID)
+	}
+	fmt.Fprintf(a.out, "stopped %s\n", e.ID)
+	return nil
 }

@@ -16,6 +16,7 @@ func (a *app) stepCommand() *cobra.Command {
 	begin := &cobra.Command{
 		Use:     "begin [--label TEXT]",
 		Short:   "A step begins here",
+		Long:    "Ends the open step, if there is one; what is changed from now on is a new one.\n" + plainStatusHelp,
 		Example: "  carrel step begin --label 'edit src/main.go'",
 		Args:    noArgs,
 		RunE:    func(*cobra.Command, []string) error { return a.step(true, label) },
@@ -24,6 +25,7 @@ func (a *app) stepCommand() *cobra.Command {
 	end := &cobra.Command{
 		Use:     "end",
 		Short:   "The step ends here",
+		Long:    "Ends the step that began with `carrel step begin`.\n" + plainStatusHelp,
 		Example: "  carrel step end",
 		Args:    noArgs,
 		RunE:    func(*cobra.Command, []string) error { return a.step(false, "") },

@@ -105,6 +105,11 @@ func (a *app) undo(f *undoFlags, args []string, redo bool) error {
 	if req.Steps, err = f.steps(h, args, req); err != nil {
 		return err
 	}
+	return a.takeBack(h, f, req)
+}
+
+// takeBack does what is asked for, or says what it would do.
+func (a *app) takeBack(h *workspace.History, f *undoFlags, req history.Request) error {
 	outer := a.historyRequest(f.project)
 	(&runFlags{write: f.write}).files(&outer.Flags)
 	if f.dryRun {

@@ -15,6 +15,8 @@ const maxCopied = 4 << 30
 type LostError struct {
 	Path string
 	Why  string
+
+	object *object
 }
 
 func (e *LostError) Error() string { return fmt.Sprintf("%q cannot be kept: %s", e.Path, e.Why) }

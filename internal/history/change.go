@@ -17,4 +17,9 @@ const (
 type Change struct {
 	Op       Op
 	Path, To string
+
+	// Lose is asked before something is destroyed that cannot be kept; an error
+	// of it refuses the change. It may take its time. nil: it is lost, and that
+	// is written down.
+	Lose func(path, why string) error
 }

@@ -26,13 +26,8 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 		number := w.next
 		busy := make(chan struct{})
 		o.busy = busy
-		ask := w.onLost
 		w.mu.Unlock()
 		linked, err := w.storeObject(at, st, number, leaving)
-		var refused error
-		if why := lost(err); why != "" && ask != nil {
-			refused = ask(at, why)
-		}
 		w.mu.Lock()
 		o.number = number
 		if o.linked = linked && err == nil; !o.linked { // else until After
@@ -40,11 +35,11 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 			close(busy)
 		}
 		switch {
-		case refused != nil:
-			return nil, refused
 		case err == nil:
 			p.Object = Object{w.segment, number}
 			w.kept++
+		case lost(err) != "" && !o.mayLose:
+			return nil, &LostError{Path: at, Why: lost(err), object: o}
 		case lost(err) != "":
 			p.Lost = lost(err)
 		default:

@@ -21,6 +21,7 @@ type object struct {
 	origin  string // "" for what the step made
 	at      *slot  // where it is now, nil once it is gone
 	names   map[string]*slot
+	mayLose bool          // its content, without another question
 	opened  bool          // for writing, once at least
 	meta    bool          // its state is in the journal
 	content bool          // its content is kept, or is known to be lost

@@ -27,7 +27,6 @@ type Writer struct {
 	next   uint64 // number of the next object
 	groups map[ID]*group
 	frame  []byte
-	onLost func(path, why string) error
 	later  bool  // the step is closed by somebody else, after its writer was killed:
 	alive  int64 // when that wrote its last record, in nanoseconds since 1970
 	failed error // of a record that nobody could be told of
@@ -85,15 +84,6 @@ func (w *Writer) abandon() {
 	w.store.unlock()
 }
 
-// AskLost has a function asked before something is destroyed that cannot be kept;
-// an error of it refuses the change. Without one it is written down as lost. It
-// may take its time.
-func (w *Writer) AskLost(ask func(path, why string) error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.onLost = ask
-}
-
 // Begin opens a step and gives its number.
 func (w *Writer) Begin(b Begin) (uint64, error) {
 	w.mu.Lock()
@@ -127,6 +117,25 @@ func (w *Writer) write(r *Record) error {
 func (w *Writer) Before(c *Change) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for {
+		err := w.before(c)
+		var l *LostError
+		if !errors.As(err, &l) || l.object == nil {
+			return err
+		}
+		if c.Lose != nil {
+			w.mu.Unlock()
+			err = c.Lose(l.Path, l.Why)
+			w.mu.Lock()
+			if err != nil {
+				return err
+			}
+		}
+		l.object.mayLose = true
+	}
+}
+
+func (w *Writer) before(c *Change) error {
 	if w.step == 0 {
 		return errors.New("no step is open")
 	}

@@ -48,10 +48,13 @@ func (w *Writer) keepWritten(paths []string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, at := range paths {
-		if s := w.tree.find(at); s != nil {
-			if err := w.content(s, false); err != nil {
-				return err
-			}
+		s := w.tree.find(at)
+		if s == nil || s.is == nil {
+			continue
+		}
+		s.is.mayLose = true // whoever has it open was allowed to write
+		if err := w.content(s, false); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -70,7 +70,6 @@ func (p *Prepared) openHistory(id string, busy func() bool) (*keeper, error) {
 		store.Close()
 		return nil, noRecord(err)
 	}
-	k.writer.AskLost(k.guard.ask)
 	if k.bursts {
 		k.done.Go(k.watch)
 	}
@@ -96,6 +95,7 @@ func (k *keeper) before(ch *broker.Change) error {
 	k.gate.RLock()
 	err := k.begun()
 	if err == nil {
+		c.Lose = func(path, why string) error { return k.guard.ask(ch, path, why) }
 		err = k.writer.Before(&c)
 	}
 	if err != nil {

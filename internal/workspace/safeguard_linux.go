@@ -58,24 +58,31 @@ func (g *safeguard) answersTo(desk *supervisor.Server) {
 	close(g.ready)
 }
 
-// ask freezes the workspace and waits for a person; one question at a time.
-func (g *safeguard) ask(path, why string) error {
+// ask freezes the workspace and waits for a person; one question at a time. Where
+// it cannot be frozen the answer is no: what was decided would be old by then.
+func (g *safeguard) ask(ch *broker.Change, path, why string) error {
 	select {
 	case <-g.ready:
 	case <-g.ended.Done():
 	case <-time.After(deskTime):
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.desk.Paused() {
-		if g.desk.Pause(g.ended) == nil {
-			defer g.desk.Resume(context.Background())
+	granted := false
+	resume := func() {}
+	ch.Wait(func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if !g.desk.Paused() {
+			if g.desk.Pause(g.ended) != nil {
+				return
+			}
+			resume = func() { _ = g.desk.Resume(context.Background()) }
 		}
-	}
-	granted := g.desk.Ask(g.ended, api.Approval{
-		Operation: lostOperation, Subject: path, Rule: ruleUndoable, Source: "default", Reason: why,
-		Hint: "approve to let it happen; `carrel undo` will not bring it back",
-	}, time.Now().Add(g.deadline))
+		granted = g.desk.Ask(g.ended, api.Approval{
+			Operation: lostOperation, Subject: path, Rule: ruleUndoable, Source: "default", Reason: why,
+			Hint: "approve to let it happen; `carrel undo` will not bring it back",
+		}, time.Now().Add(g.deadline))
+	})
+	resume() // when the change counts as under way again: nothing comes between
 	if granted {
 		return nil
 	}

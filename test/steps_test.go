@@ -1,0 +1,192 @@
+//go:build linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// step is what carrel history says of one.
+type step struct {
+	Step                     uint64
+	Label, State             string
+	Added, Modified, Removed int
+}
+
+func (w *world) steps() []step {
+	w.t.Helper()
+	r := w.plain(w.bin, "history", "--json")
+	var list []step
+	if err := json.Unmarshal([]byte(r.out), &list); err != nil || r.code != 0 {
+		w.t.Fatalf("history: %v\n%s", err, r)
+	}
+	return list
+}
+
+// TestStepsByMarks: what a program inside says begins and ends steps; a
+// descriptor that stays open writes into whatever step there is, and each can be
+// taken back by itself.
+func TestStepsByMarks(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.write(w.project+"/a", "1\n")
+		w.sh(`set -e; m() { /run/carrel/bin/carrel step "$@"; }
+m begin --label first; echo 2 > a; m end
+m begin --label second; exec 5>> log; echo one >&5; m end
+echo two >&5
+m begin --label third; echo three >&5; echo x > b
+m begin --label beside; echo 3 > a; m end; m end
+m end`)
+		list := w.steps()
+		var labels []string
+		for _, s := range list {
+			labels = append(labels, s.Label)
+		}
+		if got := strings.Join(labels, "|"); got != "first|second||third" {
+			t.Fatalf("steps: %q", got)
+		}
+		for _, want := range []string{"a=2 log=one+two b=", "a=2 log=one b=", "a=2 log= b=", "a=1 log= b="} {
+			if r := w.plain(w.bin, "undo"); r.code != 0 {
+				t.Fatalf("undo: %s", r)
+			}
+			got := w.outsideSh(`echo "a=$(cat a) log=$(test -e log && paste -sd+ log) b=$(test -e b && cat b)"`)
+			if got != want+"\n" {
+				t.Errorf("after undo: %q, want %q", got, want)
+			}
+		}
+	})
+}
+
+// TestMarksAreOnlyMarks: a flood of them makes no steps and holds nobody up, and
+// outside there is nothing to mark.
+func TestMarksAreOnlyMarks(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	out := w.sh(`echo 1 > a; for i in $(seq 60); do /run/carrel/bin/carrel step begin 2>&1; done | sort | uniq -c; echo 2 > a`)
+	if !strings.Contains(out, "more than 20 marks in a second") {
+		t.Errorf("60 marks: %s", out)
+	}
+	if got := w.steps(); len(got) > 2 {
+		t.Errorf("60 marks and two changes made %d steps", len(got))
+	}
+	if r := w.plain(w.bin, "step", "begin"); r.code != 125 || !strings.Contains(r.err, "inside") {
+		t.Errorf("outside: %s", r)
+	}
+}
+
+// unreadable makes a file in the project that its person may remove and not
+// read, so that nothing can keep it.
+func (w *world) unreadable(name string) {
+	w.t.Helper()
+	at := w.write(w.project+"/"+name, "precious")
+	w.must(os.Chown(at, 4711, 4711))
+	w.must(os.Chmod(at, 0))
+}
+
+type waits struct{ ID, Subject, Reason, Workspace string }
+
+// held waits until something waits for an answer.
+func (w *world) held() waits {
+	w.t.Helper()
+	var list []waits
+	eventually(w.t, "an operation to wait", func() bool {
+		r := w.plain(w.bin, "approvals", "--json")
+		return json.Unmarshal([]byte(r.out), &list) == nil && len(list) == 1
+	})
+	return list[0]
+}
+
+// TestWhatCannotBeKeptIsHeld: nothing is destroyed that undo could not bring
+// back, unless a person says so; meanwhile the workspace stands still.
+func TestWhatCannotBeKeptIsHeld(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.unreadable("f")
+		cmd, one := w.desk("--", "sh", "-c", "sleep 2003 & rm -f f; echo $? > status; kill $!")
+		ask := w.held()
+		if ask.Subject != w.project+"/f" || ask.Workspace != one.ID || !strings.Contains(ask.Reason, "read") {
+			t.Errorf("asked: %+v", ask)
+		}
+		if got := w.ps(); len(got) != 1 || got[0].State != "paused" || states(cmd.Process.Pid)["2003"] != 'T' {
+			t.Errorf("meanwhile: %+v %q", got, states(cmd.Process.Pid))
+		}
+		if r := w.plain(w.bin, "deny", ask.ID); r.code != 0 {
+			t.Fatalf("deny: %s", r)
+		}
+		_ = cmd.Wait()
+		if got := w.read(w.project + "/status"); got != "1\n" {
+			t.Errorf("rm ended with %q", got)
+		}
+		if st, err := os.Stat(w.project + "/f"); err != nil || st.Size() != int64(len("precious")) {
+			t.Errorf("the file: %v %v", st, err)
+		}
+		if r := w.plain(w.bin, "denials"); !strings.Contains(r.out, "undo could not bring back") {
+			t.Errorf("denials: %s", r)
+		}
+	})
+}
+
+// TestDenyAndRollBack: the step of what was refused is taken back, and whoever
+// made it is gone.
+func TestDenyAndRollBack(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.unreadable("f")
+		w.write(w.project+"/a", "as it was\n")
+		cmd, one := w.desk("--", "sh", "-c", "trap '' TERM; echo other > a; mkdir made; rm -f f; echo late > made/late; sleep 2004")
+		r := w.plain(w.bin, "deny", w.held().ID, "--rollback")
+		if r.code != 0 || !strings.Contains(r.out, "stopped "+one.ID) || !strings.Contains(r.out, "restored  a\n") {
+			t.Fatalf("deny --rollback: %s", r)
+		}
+		_ = cmd.Wait()
+		if got := w.outsideSh("ls; cat a"); got != "a\nf\nas it was\n" {
+			t.Errorf("afterwards: %q", got)
+		}
+	})
+}
+
+// TestKilledRunIsFound: the next command tells of the step of a run whose
+// supervisor was killed, and takes it back.
+func TestKilledRunIsFound(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.write(w.project+"/a", "as it was\n")
+		cmd := w.command(w.bin, "run", "--", "sh", "-c", "rm a; mkdir d; echo x > d/x; mv d e; echo > ready; sleep 2005")
+		w.must(cmd.Start())
+		eventually(t, "the changes to be made", func() bool { return exists(w.project + "/ready") })
+		w.must(cmd.Process.Signal(syscall.SIGKILL))
+		_ = cmd.Wait()
+		r := w.plain(w.bin, "history")
+		if r.code != 0 || !strings.Contains(r.err, "was interrupted") || !strings.Contains(r.out, "interrupted") {
+			t.Errorf("history: %s", r)
+		}
+		if r := w.plain(w.bin, "undo"); r.code != 0 {
+			t.Fatalf("undo: %s", r)
+		}
+		if got := w.outsideSh("ls; cat a"); got != "a\nas it was\n" {
+			t.Errorf("afterwards: %q", got)
+		}
+	})
+}
+
+// TestBursts: what a person or an agent does at a terminal becomes a step when it
+// has been quiet for a while.
+func TestBursts(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.need("script")
+	cmd := w.command("script", "-qec", w.bin+" run -- sh -c 'echo 1 > a; sleep 4; echo 2 > a; sleep 0.1'", "/dev/null")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	list := w.steps()
+	if len(list) != 2 || list[0].Added != 1 || list[1].Modified != 1 {
+		t.Fatalf("steps: %+v", list)
+	}
+	if r := w.plain(w.bin, "undo", "--to", strconv.FormatUint(list[0].Step, 10)); r.code != 0 || w.read(w.project+"/a") != "1\n" {
+		t.Errorf("undo: %s", r)
+	}
+}
