@@ -177,8 +177,9 @@ func TestKilledRunIsFound(t *testing.T) {
 // has been quiet for a while.
 func TestBursts(t *testing.T) {
 	w := newWorld(t, ordinary(t))
-	w.need("script")
-	cmd := w.command("script", "-qec", w.bin+" run -- sh -c 'echo 1 > a; sleep 4; echo 2 > a; sleep 0.1'", "/dev/null")
+	w.need("script", "python3")
+	body := w.script(w.base+"/tool/burst.py", "#!/usr/bin/python3\nimport time\nopen('a', 'w').write('1\\n'); time.sleep(4); open('a', 'w').write('2\\n')\n")
+	cmd := w.command("script", "-qec", w.bin+" run --read "+body+" -- python3 "+body, "/dev/null")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
