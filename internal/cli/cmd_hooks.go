@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"carrel/internal/hooks"
+	"carrel/internal/sandbox"
+	"carrel/internal/workspace"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) hooksCommand() *cobra.Command {
+	return explainFlagErrors(group(&cobra.Command{
+		Use:   "hooks",
+		Short: "Make an agent's tool calls steps of the history",
+		Long: `Puts hooks into the settings of your agents, so that each of their tool calls
+begins and ends a step of the history. The hooks do nothing and succeed where an
+agent runs without carrel. Agents: ` + strings.Join(hooks.Names(), ", ") + `.
+` + plainStatusHelp,
+		Example: `  carrel hooks status
+  carrel hooks install --dry-run
+  carrel hooks install claude
+  carrel hooks remove`,
+	}, a.hooksInstallCommand(), a.hooksRemoveCommand(), a.hooksStatusCommand()))
+}
+
+func (a *app) hooksInstallCommand() *cobra.Command {
+	return a.hooksEditCommand(hooks.Install, &cobra.Command{
+		Use:   "install [flags] [AGENT...]",
+		Short: "Put the hooks into the settings of agents",
+		Long: `Adds hooks to the settings of the agents that are named, or of all that have a
+settings directory. Your own hooks, comments and the order of keys stay byte for
+byte; a second time changes nothing. A file that cannot be parsed, is not your
+own, or changes meanwhile is left alone, and then nothing is written at all.
+
+The files: ~/.claude/settings.json (CLAUDE_CONFIG_DIR); ~/.codex/hooks.json where
+it exists, else ~/.codex/config.toml (CODEX_HOME). A symlink is followed. Codex
+runs new hooks only when you have looked at them: it asks when it starts.
+` + plainStatusHelp,
+		Example: `  carrel hooks install
+  carrel hooks install codex
+  carrel hooks install --dry-run claude`,
+	})
+}
+
+func (a *app) hooksRemoveCommand() *cobra.Command {
+	return a.hooksEditCommand(hooks.Remove, &cobra.Command{
+		Use:   "remove [flags] [AGENT...]",
+		Short: "Take the hooks out of the settings of agents",
+		Long: `Takes out what carrel hooks install put in, of the agents that are named or of
+all. The rest stays byte for byte: where nobody else has edited the file, it is
+what it was before. Hooks of ours are known by the command line that they run.
+` + plainStatusHelp,
+		Example: `  carrel hooks remove
+  carrel hooks remove --dry-run codex`,
+	})
+}
+
+func (a *app) hooksEditCommand(op hooks.Operation, cmd *cobra.Command) *cobra.Command {
+	var asJSON, dry bool
+	cmd.RunE = func(_ *cobra.Command, names []string) error {
+		if a.getenv(workspace.EnvInside) == "1" {
+			return errors.New("this is inside a workspace, where an agent's settings are a copy that is forgotten\nhint: run it outside")
+		}
+		return a.editHooks(op, names, asJSON, dry)
+	}
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would change, and change nothing")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
+	cmd.ValidArgsFunction = completeHooks
+	return cmd
+}
+
+func (a *app) hooksStatusCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status [flags] [AGENT...]",
+		Short: "Tell which agents have the hooks",
+		Long: `Tells for the agents that are named, or for all, whether the hooks are installed,
+not installed or partly installed, whether there is no settings file, or why it
+cannot be read; and what keeps them from running, where that stands in the file.
+` + plainStatusHelp,
+		Example: `  carrel hooks status
+  carrel hooks status --json claude`,
+		RunE: func(_ *cobra.Command, names []string) error { return a.hooksStatus(names, asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
+	cmd.ValidArgsFunction = completeHooks
+	return cmd
+}
+
+func completeHooks(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return slices.DeleteFunc(hooks.Names(), func(name string) bool { return slices.Contains(args, name) }), cobra.ShellCompDirectiveNoFileComp
+}
+
+func (a *app) hooksHost() hooks.Host {
+	return hooks.Host{Home: a.getenv("HOME"), Getenv: a.getenv, Program: sandbox.SelfPath}
+}
+
+// hooksJSON is what is printed of one agent.
+type hooksJSON struct {
+	Agent   string      `json:"agent"`
+	File    text        `json:"file"`
+	State   hooks.State `json:"state"`   // with --dry-run: as it would be
+	Changed []text      `json:"changed"` // files that were written or removed
+	Notes   []text      `json:"notes"`
+	Error   text        `json:"error,omitempty"`
+	Diff    text        `json:"diff,omitempty"` // with --dry-run
+}
+
+func hooksOf(r hooks.Report) hooksJSON {
+	out := hooksJSON{Agent: r.Agent, File: text(r.File), State: r.State, Changed: []text{}, Notes: texts(r.Notes)}
+	if r.Err != nil {
+		out.Error = text(r.Err.Error())
+	}
+	return out
+}
+
+func (a *app) hooksStatus(names []string, asJSON bool) error {
+	if len(names) == 0 {
+		names = hooks.Names()
+	}
+	var list []hooksJSON
+	for _, name := range names {
+		r, err := a.hooksHost().Status(name)
+		if err != nil {
+			return err
+		}
+		list = append(list, hooksOf(r))
+	}
+	if asJSON {
+		return printJSON(a.out, list)
+	}
+	t := &table{}
+	t.row("AGENT", "STATE", "FILE")
+	for _, h := range list {
+		t.row(h.Agent, stateWords[h.State], quoteIf(string(h.File)))
+	}
+	t.print(a.out, "")
+	for _, h := range list {
+		if h.Error != "" {
+			fmt.Fprintf(a.out, "%s: %s\n", h.Agent, oneLine(string(h.Error)))
+		}
+		a.printHookNotes(h)
+	}
+	return nil
+}
+
+var stateWords = map[hooks.State]string{
+	hooks.Installed: "installed", hooks.NotInstalled: "not installed", hooks.Partly: "partly installed",
+	hooks.Missing: "no settings file", hooks.Unreadable: "unreadable",
+}
+
+func (a *app) printHookNotes(h hooksJSON) {
+	for _, n := range h.Notes {
+		fmt.Fprintf(a.out, "%s: note: %s\n", h.Agent, oneLine(string(n)))
+	}
+}
+
+// editHooks plans for all agents before it writes for the first.
+func (a *app) editHooks(op hooks.Operation, names []string, asJSON, dry bool) error {
+	host := a.hooksHost()
+	if len(names) == 0 {
+		names = hooks.Names()
+		if op == hooks.Install {
+			names = slices.DeleteFunc(names, func(name string) bool { return !host.Present(name) })
+		}
+		if len(names) == 0 {
+			return fmt.Errorf("none of the agents has a settings directory here: %s\nhint: start one once, it makes it", strings.Join(hooks.Names(), ", "))
+		}
+	}
+	var changes []*hooks.Change
+	for _, name := range names {
+		c, err := host.Plan(op, name)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		changes = append(changes, c)
+	}
+	list := []hooksJSON{}
+	for _, c := range changes {
+		h := hooksOf(c.Report)
+		for _, e := range c.Files {
+			if dry {
+				h.Diff += text(udiff.Unified(oneLine(e.Path), oneLine(e.Path), string(e.Before), string(e.After)))
+			} else {
+				h.Changed = append(h.Changed, text(e.Path))
+			}
+		}
+		if !dry {
+			if err := c.Apply(); err != nil {
+				return err
+			}
+		}
+		if list = append(list, h); !asJSON {
+			a.printHooks(op, h, c, dry)
+		}
+	}
+	if asJSON {
+		return printJSON(a.out, list)
+	}
+	return nil
+}
+
+func (a *app) printHooks(op hooks.Operation, h hooksJSON, c *hooks.Change, dry bool) {
+	switch {
+	case len(c.Files) == 0 && op == hooks.Install:
+		fmt.Fprintf(a.out, "%s: nothing to do, the hooks are in %s\n", h.Agent, oneLine(quoteIf(string(h.File))))
+	case len(c.Files) == 0:
+		fmt.Fprintf(a.out, "%s: nothing to do, no hooks are installed\n", h.Agent)
+	case dry:
+		fmt.Fprint(a.out, Escape(string(h.Diff)))
+	}
+	for _, e := range c.Files {
+		what := "the hooks are in"
+		switch {
+		case dry:
+			continue
+		case e.After == nil:
+			what = "the hooks are gone, and with them, as it held nothing else,"
+		case op == hooks.Remove:
+			what = "the hooks are gone from"
+		}
+		fmt.Fprintf(a.out, "%s: %s %s\n", h.Agent, what, oneLine(quoteIf(e.Path)))
+	}
+	a.printHookNotes(h)
+}

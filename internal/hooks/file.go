@@ -1,0 +1,221 @@
+package hooks
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// maxFile bounds a settings file in bytes.
+const maxFile = 1 << 20
+
+var (
+	errNotRegular = errors.New("not a regular file")
+	errTooLarge   = errors.New("larger than 1 MiB")
+	errChanged    = errors.New("somebody else has changed it meanwhile; nothing was written: try again")
+	errNoDir      = errors.New("its directory does not exist")
+)
+
+// file is a settings file as it was read.
+type file struct {
+	path string   // as the agent names it
+	real string   // where the link leads to, or path
+	root *os.Root // the directory that holds real
+	base string
+	held *os.File    // what was read, so that its inode is nobody else's meanwhile
+	info fs.FileInfo // nil when there is no file
+	text []byte      // nil when there is no file
+}
+
+// openFile reads a settings file, through a link if it is one. A file that does
+// not exist is no error, a link to nothing is.
+func openFile(path string) (_ *file, err error) {
+	f := &file{path: path, real: path}
+	defer func() {
+		if err != nil {
+			f.close()
+		}
+	}()
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		f.real = real
+	} else if _, linkErr := os.Lstat(path); linkErr == nil {
+		return nil, fmt.Errorf("following the link: %w", reason(err))
+	}
+	f.base = filepath.Base(f.real)
+	if f.root, err = os.OpenRoot(filepath.Dir(f.real)); errors.Is(err, fs.ErrNotExist) {
+		return nil, errNoDir
+	} else if err != nil {
+		return nil, reason(err)
+	}
+	f.held, f.info, f.text, err = f.read()
+	if errors.Is(err, fs.ErrNotExist) && f.real == f.path {
+		return f, nil
+	}
+	return f, err
+}
+
+func (f *file) close() {
+	if f.held != nil {
+		f.held.Close()
+	}
+	if f.root != nil {
+		f.root.Close()
+	}
+}
+
+// read reads the file itself, no link and no FIFO.
+func (f *file) read() (*os.File, fs.FileInfo, []byte, error) {
+	before, err := f.root.Lstat(f.base)
+	if err != nil {
+		return nil, nil, nil, reason(err)
+	}
+	if !before.Mode().IsRegular() {
+		return nil, nil, nil, errNotRegular
+	}
+	r, err := f.root.OpenFile(f.base, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, nil, reason(err)
+	}
+	info, err := r.Stat()
+	switch {
+	case err != nil:
+	case !os.SameFile(before, info):
+		err = errChanged
+	case info.Size() > maxFile:
+		err = errTooLarge
+	}
+	text := []byte{}
+	if err == nil {
+		text, err = io.ReadAll(io.LimitReader(r, maxFile+1))
+		if err == nil && len(text) > maxFile {
+			err = errTooLarge
+		}
+	}
+	if err != nil {
+		r.Close()
+		return nil, nil, nil, reason(err)
+	}
+	return r, info, text, nil
+}
+
+// editable refuses a file that is not the user's own to replace.
+func (f *file) editable() error {
+	if f.info == nil {
+		return nil
+	}
+	if f.info.Mode().Perm()&0o200 == 0 {
+		return fmt.Errorf("it is write-protected (mode %04o)\nhint: chmod u+w, if it is to be changed", f.info.Mode().Perm())
+	}
+	return ownFile(f.info)
+}
+
+// unchanged tells whether the file is still the one that was read.
+func (f *file) unchanged() error {
+	if real, err := filepath.EvalSymlinks(f.path); f.info != nil && (err != nil || real != f.real) {
+		return errChanged
+	}
+	held, info, text, err := f.read()
+	if errors.Is(err, fs.ErrNotExist) && f.info == nil {
+		return nil
+	}
+	if err != nil {
+		return errChanged
+	}
+	defer held.Close()
+	if f.info == nil || !os.SameFile(info, f.info) || info.Mode() != f.info.Mode() || !bytes.Equal(text, f.text) {
+		return errChanged
+	}
+	return nil
+}
+
+// replace puts a new text in place at once: who reads sees the old file or the
+// new one, also after a crash.
+func (f *file) replace(text []byte) (err error) {
+	name := "." + f.base + ".carrel-" + rand.Text()[:10]
+	w, err := f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("creating a new file beside it: %w", reason(err))
+	}
+	defer func() {
+		w.Close()
+		if err != nil {
+			_ = f.root.Remove(name)
+		}
+	}()
+	if _, err := w.Write(text); err != nil {
+		return fmt.Errorf("writing beside it: %w", reason(err))
+	}
+	if f.info != nil {
+		if err := keep(f.held, f.info, w); err != nil {
+			return err
+		}
+	}
+	if err := w.Sync(); err != nil {
+		return fmt.Errorf("syncing: %w", reason(err))
+	}
+	if err := f.unchanged(); err != nil {
+		return err
+	}
+	if f.info == nil {
+		err = f.place(name)
+	} else {
+		err = f.root.Rename(name, f.base)
+	}
+	if err != nil {
+		return fmt.Errorf("replacing it: %w", reason(err))
+	}
+	f.syncDir()
+	return nil
+}
+
+// place gives a new file its name, unless somebody else has taken it.
+func (f *file) place(name string) error {
+	err := f.root.Link(name, f.base)
+	if errors.Is(err, fs.ErrExist) {
+		return errChanged
+	}
+	if err != nil { // no hard links here
+		return f.root.Rename(name, f.base)
+	}
+	return f.root.Remove(name)
+}
+
+// remove removes the file, if it still is what was read.
+func (f *file) remove() error {
+	if err := f.unchanged(); err != nil {
+		return err
+	}
+	if err := f.root.Remove(f.base); err != nil {
+		return fmt.Errorf("removing it: %w", reason(err))
+	}
+	f.syncDir()
+	return nil
+}
+
+// syncDir makes the change of a name last. Not every file system can, and the
+// file is right either way.
+func (f *file) syncDir() {
+	if d, err := f.root.Open("."); err == nil {
+		_ = d.Sync()
+		d.Close()
+	}
+}
+
+// reason is an error without the path, which the caller names.
+func reason(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	var le *os.LinkError
+	if errors.As(err, &le) {
+		return le.Err
+	}
+	return err
+}

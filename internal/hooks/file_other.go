@@ -1,0 +1,12 @@
+//go:build !unix
+
+package hooks
+
+import (
+	"io/fs"
+	"os"
+)
+
+func ownFile(fs.FileInfo) error { return nil }
+
+func keep(_ *os.File, info fs.FileInfo, to *os.File) error { return to.Chmod(info.Mode().Perm()) }
