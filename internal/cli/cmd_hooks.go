@@ -187,7 +187,7 @@ func (a *app) editHooks(op hooks.Operation, names []string, asJSON, dry bool) er
 		h := hooksOf(c.Report)
 		for _, e := range c.Files {
 			if dry {
-				h.Diff += text(udiff.Unified(oneLine(e.Path), oneLine(e.Path), string(e.Before), string(e.After)))
+				h.Diff += text(hooksDiff(e))
 			} else {
 				h.Changed = append(h.Changed, text(e.Path))
 			}
@@ -207,6 +207,18 @@ func (a *app) editHooks(op hooks.Operation, names []string, asJSON, dry bool) er
 	return nil
 }
 
+// hooksDiff shows an edit as diff does.
+func hooksDiff(e hooks.Edit) string {
+	before, after := oneLine(e.Path), oneLine(e.Path)
+	if e.Before == nil {
+		before = "/dev/null"
+	}
+	if e.After == nil {
+		after = "/dev/null"
+	}
+	return udiff.Unified(before, after, string(e.Before), string(e.After))
+}
+
 func (a *app) printHooks(op hooks.Operation, h hooksJSON, c *hooks.Change, dry bool) {
 	switch {
 	case len(c.Files) == 0 && op == hooks.Install:
@@ -214,7 +226,7 @@ func (a *app) printHooks(op hooks.Operation, h hooksJSON, c *hooks.Change, dry b
 	case len(c.Files) == 0:
 		fmt.Fprintf(a.out, "%s: nothing to do, no hooks are installed\n", h.Agent)
 	case dry:
-		fmt.Fprint(a.out, Escape(string(h.Diff)))
+		a.unified(&diffFlags{}, string(h.Diff))
 	}
 	for _, e := range c.Files {
 		what := "the hooks are in"
