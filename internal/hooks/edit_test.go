@@ -149,6 +149,12 @@ func TestOthersEdits(t *testing.T) {
 		{"a comment before our group", "{\n  \"a\": 1\n}\n", formatJSON, func(s string) string {
 			return strings.Replace(s, "\"PreToolUse\": [", "\"PreToolUse\": [ // keep", 1)
 		}, "{\n  \"a\": 1,\n  \"hooks\": {\n    \"PreToolUse\": [ // keep\n    ]\n  }\n}\n"},
+		{"a comment before, another group behind", "{\"a\": 1}", formatJSON, func(s string) string {
+			return strings.Replace(s, "\"Stop\": [ {", "\"Stop\": [ // keep\n {", 1) + "\n"
+		}, "{\"a\": 1,\"hooks\": {\"Stop\": [ // keep\n]}}\n"},
+		{"one line after a comment", "{\"a\": 1}", formatJSON, func(s string) string {
+			return strings.Replace(s, "\"Stop\": [ ", "\"Stop\": [ // keep\n 1, // this\n", 1) + "\n"
+		}, "{\"a\": 1,\"hooks\": {\"Stop\": [ // keep\n 1 // this\n]}}\n"},
 		{"notes of trust, TOML", "a = 1\n", formatTOML, func(s string) string {
 			return s + "\n[hooks.state]\n\n[hooks.state.\"x:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:1\"\n"
 		}, "a = 1\n\n[hooks.state]\n\n[hooks.state.\"x:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:1\"\n"},

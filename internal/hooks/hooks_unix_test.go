@@ -185,6 +185,22 @@ func TestLink(t *testing.T) {
 	}
 }
 
+// TestLinkTurned: a link that leads elsewhere by now is somebody's edit too.
+func TestLinkTurned(t *testing.T) {
+	p := newPlace(t)
+	first, second := p.write("first", "{}"), p.write("second", "{}")
+	link := filepath.Join(p.home, ".claude/settings.json")
+	p.must(os.Symlink(first, link))
+	change, err := p.host.Plan(Install, "claude")
+	p.must(err)
+	defer change.Close()
+	p.must(os.Remove(link))
+	p.must(os.Symlink(second, link))
+	if err := change.Apply(); err == nil || p.read(first) != "{}" || p.read(second) != "{}" {
+		t.Errorf("got %v, %q, %q", err, p.read(first), p.read(second))
+	}
+}
+
 // TestNotOurs: what is no plain file of the user's own is left as it is.
 func TestNotOurs(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -309,6 +325,19 @@ func TestMeanwhile(t *testing.T) {
 				t.Errorf("left: %q, was %q", got, names)
 			}
 		})
+	}
+}
+
+// TestPlace: the last moment, when somebody makes the file after our last look.
+func TestPlace(t *testing.T) {
+	p := newPlace(t)
+	f, err := openFile(filepath.Join(p.home, ".claude/settings.json"))
+	p.must(err)
+	defer f.close()
+	p.write(".claude/new", "ours")
+	path := p.write(".claude/settings.json", "theirs")
+	if err := f.place("new"); err != errChanged || p.read(path) != "theirs" {
+		t.Errorf("got %v, %q", err, p.read(path))
 	}
 }
 
