@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"os/exec"
 	"strings"
 	"testing"
@@ -21,6 +22,22 @@ func (w *world) besideCarrel(agent ...string) (result, string) {
 		"--ro-bind", stub, "/run/carrel/bin/carrel", "--die-with-parent", "--"}
 	r := w.plain("bwrap", append(args, agent...)...)
 	return r, w.outsideSh("cat ~/calls 2>/dev/null || true")
+}
+
+// checkSteps wants each tool call of the run to be a step of the history.
+func (w *world) checkSteps(label string) {
+	w.t.Helper()
+	r := w.carrel("history", "--json")
+	var steps []struct {
+		Label           string `json:"label"`
+		Added, Modified int
+	}
+	if err := json.Unmarshal([]byte(r.out), &steps); err != nil {
+		w.t.Fatalf("%v: %s", err, r)
+	}
+	if len(steps) != 2 || steps[0].Label != label || steps[1].Label != label || steps[0].Added+steps[0].Modified != 1 || steps[1].Added+steps[1].Modified != 1 {
+		w.t.Errorf("steps: %s", r)
+	}
 }
 
 // TestHooksOfClaudeCode: the real program runs the hooks at each tool call, also
@@ -42,7 +59,7 @@ func TestHooksOfClaudeCode(t *testing.T) {
 		bash := func(command string) fakemodel.Turn {
 			return fakemodel.Turn{Tool: "Bash", Input: map[string]any{"command": command, "description": "work"}}
 		}
-		m := w.model([]fakemodel.Turn{bash("echo first"), bash("echo second; exit 3"), {Text: "done"}})
+		m := w.model([]fakemodel.Turn{bash("echo first | tee -a a"), bash("echo second | tee -a b; exit 3"), {Text: "done"}})
 		w.setenv("ANTHROPIC_BASE_URL", m.URL)
 		return m
 	}
@@ -61,7 +78,7 @@ func TestHooksOfClaudeCode(t *testing.T) {
 	if want := "step begin --label claude\nstep end\nstep begin --label claude\nstep end\nstep end\n"; calls != want {
 		t.Errorf("calls: %q, want %q", calls, want)
 	}
-	if events := w.outsideSh("cat ~/events"); !strings.Contains(events, `"hook_event_name":"PostToolUseFailure"`) || !strings.Contains(events, `"tool_input":{"command":"echo first"`) {
+	if events := w.outsideSh("cat ~/events"); !strings.Contains(events, `"hook_event_name":"PostToolUseFailure"`) || !strings.Contains(events, `"tool_input":{"command":"echo first`) {
 		t.Errorf("events: %s", events)
 	}
 	if got := w.read(w.home + "/mine"); got != "mine\nmine\n" {
@@ -71,6 +88,7 @@ func TestHooksOfClaudeCode(t *testing.T) {
 	check(w.plain(claude[0], claude[1:]...), m)
 	m = play()
 	check(w.run(append([]string{"--network", "open", "--"}, claude...)...), m)
+	w.checkSteps("claude")
 
 	if r := w.carrel("hooks", "remove"); r.code != 0 || w.read(settings) != mine {
 		t.Errorf("removed: %s\n%s", r, w.read(settings))
@@ -97,7 +115,7 @@ func TestHooksOfCodex(t *testing.T) {
 	}
 	codex := []string{"codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "do it"}
 	play := func() *fakemodel.Server {
-		return w.model([]fakemodel.Turn{shell("echo first"), shell("exit 3"), {Text: "done"}})
+		return w.model([]fakemodel.Turn{shell("echo first >> a"), shell("echo second >> b; exit 3"), {Text: "done"}})
 	}
 	m := play()
 	mine := "# mine\nmodel = \"m\"\nmodel_provider = \"local\"\n[model_providers.local]\nname = \"local\"\nbase_url = \"" + m.URL + "/v1\"\nwire_api = \"responses\"\nenv_key = \"OPENAI_API_KEY\"\n"
@@ -143,6 +161,7 @@ func TestHooksOfCodex(t *testing.T) {
 	if r := w.run(append([]string{"--network", "open", "--"}, codex...)...); r.code != 0 || !m.Finished() || !strings.Contains(r.err, "hook: PreToolUse Completed") {
 		t.Errorf("inside: %s", r)
 	}
+	w.checkSteps("codex")
 	if r := w.carrel("hooks", "remove", "codex"); r.code != 0 || strings.Contains(w.read(config), "step begin") || !strings.HasPrefix(w.read(config), "# mine\nmodel = \"m\"\n") {
 		t.Errorf("removed: %s\n%s", r, w.read(config))
 	}
