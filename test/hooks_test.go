@@ -35,7 +35,7 @@ func (w *world) checkSteps(label string) {
 	if err := json.Unmarshal([]byte(r.out), &steps); err != nil {
 		w.t.Fatalf("%v: %s", err, r)
 	}
-	if len(steps) != 2 || steps[0].Label != label || steps[1].Label != label || steps[0].Added+steps[0].Modified != 1 || steps[1].Added+steps[1].Modified != 1 {
+	if len(steps) != 2 || !strings.HasPrefix(steps[0].Label, label+": ") || !strings.HasPrefix(steps[1].Label, label+": ") || steps[0].Added+steps[0].Modified != 1 || steps[1].Added+steps[1].Modified != 1 {
 		w.t.Errorf("steps: %s", r)
 	}
 }
@@ -75,7 +75,7 @@ func TestHooksOfClaudeCode(t *testing.T) {
 	m := play()
 	r, calls := w.besideCarrel(claude...)
 	check(r, m)
-	if want := "step begin --label claude\nstep end\nstep begin --label claude\nstep end\nstep end\n"; calls != want {
+	if want := "step begin --label claude --event\nstep end --event\nstep begin --label claude --event\nstep end --event\nstep end --event\n"; calls != want {
 		t.Errorf("calls: %q, want %q", calls, want)
 	}
 	if events := w.outsideSh("cat ~/events"); !strings.Contains(events, `"hook_event_name":"PostToolUseFailure"`) || !strings.Contains(events, `"tool_input":{"command":"echo first`) {
@@ -154,7 +154,7 @@ func TestHooksOfCodex(t *testing.T) {
 
 	again()
 	r, calls = w.besideCarrel(codex...)
-	if want := "step begin --label codex\nstep end\nstep begin --label codex\nstep end\nstep end\n"; r.code != 0 || !m.Finished() || calls != want {
+	if want := "step begin --label codex --event\nstep end --event\nstep begin --label codex --event\nstep end --event\nstep end --event\n"; r.code != 0 || !m.Finished() || calls != want {
 		t.Errorf("calls: %q, want %q; %s", calls, want, r)
 	}
 	again()

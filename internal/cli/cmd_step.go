@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"carrel/internal/inside"
 	"carrel/internal/workspace"
@@ -12,24 +15,27 @@ import (
 
 // stepCommand is for programs inside: an agent's hooks.
 func (a *app) stepCommand() *cobra.Command {
-	var label string
+	var f markFlags
 	begin := &cobra.Command{
 		Use:     "begin [--label TEXT]",
 		Short:   "A step begins here",
 		Long:    "Ends the open step, if there is one; what is changed from now on is a new one.\n" + plainStatusHelp,
 		Example: "  carrel step begin --label 'edit src/main.go'",
 		Args:    noArgs,
-		RunE:    func(*cobra.Command, []string) error { return a.step(true, label) },
+		RunE:    func(*cobra.Command, []string) error { return a.step(true, &f) },
 	}
-	begin.Flags().StringVar(&label, "label", "", "what `carrel history` shows for it")
+	begin.Flags().StringVar(&f.label, "label", "", "what `carrel history` shows for it")
+	f.registerEvent(begin)
 	end := &cobra.Command{
 		Use:     "end",
 		Short:   "The step ends here",
 		Long:    "Ends the step that began with `carrel step begin`.\n" + plainStatusHelp,
 		Example: "  carrel step end",
 		Args:    noArgs,
-		RunE:    func(*cobra.Command, []string) error { return a.step(false, "") },
+		RunE:    func(*cobra.Command, []string) error { return a.step(false, &f) },
 	}
+	end.Flags().BoolVar(&f.all, "all", false, "whatever step is open")
+	f.registerEvent(end)
 	return explainFlagErrors(group(&cobra.Command{
 		Use:   "step",
 		Short: "Inside a workspace: say where a step of the history begins and ends",
@@ -43,12 +49,69 @@ overlap are one.
 	}, begin, end))
 }
 
-func (a *app) step(begin bool, label string) error {
+type markFlags struct {
+	label      string
+	all, event bool
+}
+
+func (f *markFlags) registerEvent(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.event, "event", false, "standard input is the event of an agent's hook, which says more")
+}
+
+func (a *app) step(begin bool, f *markFlags) error {
 	if a.getenv(workspace.EnvInside) != "1" {
 		return errors.New("there is no workspace around this: `carrel step` is for programs inside one")
 	}
-	if err := inside.Step(begin, label); err != nil {
+	m := inside.Mark{Label: f.label, All: f.all}
+	if f.event {
+		describe(&m, a.in)
+	}
+	if err := inside.Step(begin, m); err != nil {
 		return fmt.Errorf("marking a step: %w", err)
 	}
 	return nil
+}
+
+// maxEvent bounds what is read of a hook's event, in bytes: it can hold a whole
+// file that is about to be written.
+const maxEvent = 8 << 20
+
+// maxWords bounds what is taken over from an event, in bytes.
+const maxWords = 120
+
+// describe takes from the event of a hook, as Claude Code and Codex write it,
+// which call it is about and what that does. What it does not know it leaves.
+func describe(m *inside.Mark, in io.Reader) {
+	var event struct {
+		Name  string          `json:"hook_event_name"`
+		Tool  string          `json:"tool_name"`
+		ID    string          `json:"tool_use_id"`
+		Input json.RawMessage `json:"tool_input"`
+	}
+	if json.NewDecoder(io.LimitReader(in, maxEvent)).Decode(&event) != nil {
+		return
+	}
+	m.All = m.All || event.Name == "Stop"
+	m.ID = event.ID
+	var input struct {
+		Command any    `json:"command"`
+		Path    string `json:"file_path"`
+	}
+	_ = json.Unmarshal(event.Input, &input)
+	words := []string{event.Tool}
+	switch c := input.Command.(type) {
+	case string:
+		words = append(words, c)
+	case []any:
+		for _, w := range c {
+			words = append(words, fmt.Sprint(w))
+		}
+	}
+	if input.Path != "" {
+		words = append(words, input.Path)
+	}
+	if text := strings.TrimSpace(strings.Join(words, " ")); text != "" {
+		line, _, _ := strings.Cut(text, "\n")
+		m.Label = strings.TrimPrefix(m.Label+": ", ": ") + shorten(line, maxWords)
+	}
 }

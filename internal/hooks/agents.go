@@ -94,12 +94,14 @@ const hookTimeout = 5
 // unheard; the status is 0 always, since 2 would refuse the tool call. Agents
 // run it by the user's own shell, which may not be a POSIX one: so by sh.
 //
-// The event stays on standard input, as the agent wrote it.
+// The event stays on standard input, as the agent wrote it: it says which call
+// begins or ends, and what it is.
 func (a *agent) commandLine(program, verb string) string {
 	step := program + " step " + verb
 	if verb == verbBegin {
 		step += " --label " + a.name
 	}
+	step += " --event"
 	return "sh -c 'test -x " + program + " && " + step + " >/dev/null 2>&1 || true'"
 }
 

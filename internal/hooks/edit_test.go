@@ -15,6 +15,7 @@ func line(verb string) string {
 	if verb == verbBegin {
 		verb += " --label claude"
 	}
+	verb += " --event"
 	return "sh -c 'test -x " + program + " && " + program + " step " + verb + " >/dev/null 2>&1 || true'"
 }
 
@@ -61,13 +62,13 @@ func TestInstallJSON(t *testing.T) {
 // TestInstallTOML: the same for Codex's file.
 func TestInstallTOML(t *testing.T) {
 	block := func(event, verb string) string {
+		command := line(verb)
 		if verb == verbBegin {
-			verb += " --label codex"
+			command = strings.Replace(command, "--label claude", "--label codex", 1)
 		}
-		return "[[hooks." + event + "]]\n[[hooks." + event + ".hooks]]\ntype = \"command\"\ncommand = \"" + line(verb) + "\"\ntimeout = 5\n"
+		return "[[hooks." + event + "]]\n[[hooks." + event + ".hooks]]\ntype = \"command\"\ncommand = \"" + command + "\"\ntimeout = 5\n"
 	}
 	ours := "\n" + block("PreToolUse", verbBegin) + "\n" + block("PostToolUse", verbEnd) + "\n" + block("Stop", verbEnd)
-	ours = strings.ReplaceAll(ours, "begin --label claude", "begin")
 	for _, c := range []struct{ name, before, after string }{
 		{"a file", "# mine\nmodel = \"m\"\n", "# mine\nmodel = \"m\"\n" + ours},
 		{"empty", "", ours},

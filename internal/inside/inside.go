@@ -47,7 +47,7 @@ const answerDeadline = 15 * time.Second
 type Request struct {
 	Operation string `json:"operation"`
 	URL       string `json:"url,omitempty"`
-	Label     string `json:"label,omitempty"` // of a step that begins
+	Step      Mark   `json:"step,omitzero"`
 }
 
 // Reply is its answer.
@@ -83,13 +83,20 @@ func Main(args []string, errOut io.Writer) int {
 	return exitOpened
 }
 
+// Mark says of a step what its caller knows.
+type Mark struct {
+	Label string `json:"label,omitempty"` // what it is, where one begins
+	ID    string `json:"id,omitempty"`    // joins an end to its beginning
+	All   bool   `json:"all,omitempty"`   // ends whatever is open
+}
+
 // Step marks the beginning or the end of a step of the history.
-func Step(begin bool, label string) error {
+func Step(begin bool, m Mark) error {
 	op := OpStepEnd
 	if begin {
 		op = OpStepBegin
 	}
-	reply, err := ask(Request{Operation: op, Label: label})
+	reply, err := ask(Request{Operation: op, Step: m})
 	if err == nil && !reply.OK {
 		err = errors.New(reply.Message)
 	}

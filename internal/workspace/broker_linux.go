@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/broker"
+	"carrel/internal/inside"
 	"carrel/internal/sandbox"
 	"carrel/internal/seccomp"
 
@@ -92,11 +93,11 @@ func (j journal) After(ch *broker.Change, err error) {
 }
 
 // mark begins or ends a step of the history; b may be nil.
-func (b *brokered) mark(begin bool, label string) error {
+func (b *brokered) mark(begin bool, m inside.Mark) error {
 	if b == nil {
 		return errors.New("this run keeps no history")
 	}
-	return b.keeper.mark(begin, label)
+	return b.keeper.mark(begin, m)
 }
 
 // endBroker takes over what a broker has to tell; b may be nil.

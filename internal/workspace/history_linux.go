@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"carrel/internal/broker"
 	"carrel/internal/history"
+	"carrel/internal/inside"
 	"carrel/internal/supervisor"
 )
 
@@ -32,7 +34,7 @@ type keeper struct {
 	step  uint64 // the open one, 0 for none
 	all   []uint64
 	last  time.Time // change
-	open  int       // marks that have not been ended
+	open  []string  // marks that have not been ended, by their callers' names
 	from  time.Time // of the allowance for marks
 	used  int       // of it
 	label string
@@ -50,6 +52,7 @@ const (
 
 	marksPerSecond = 20
 	maxLabel       = 200 // bytes
+	maxMarks       = 64  // open at once; older ones are forgotten
 )
 
 // historyDir is where the history of a project is kept.
@@ -165,38 +168,48 @@ func (k *keeper) next(change func()) error {
 }
 
 // mark is somebody's word inside that a step begins or ends here. It is only
-// that: nothing is widened by it, nothing is lost.
-func (k *keeper) mark(begin bool, label string) error {
+// that: nothing is widened by it, nothing is lost. Calls that run side by side
+// are one step, which ends with the last of them.
+func (k *keeper) mark(begin bool, m inside.Mark) error {
 	if k == nil {
 		return errors.New("this run keeps no history")
 	}
 	if !k.mayMark() {
 		return fmt.Errorf("more than %d marks in a second", marksPerSecond)
 	}
-	if len(label) > maxLabel {
-		label = label[:maxLabel]
-	}
+	label := m.Label[:min(len(m.Label), maxLabel)]
 	k.mu.Lock()
-	within := begin && k.open > 0 || !begin && k.open > 1
-	if within { // tools that run side by side are one step
-		if begin {
-			k.open++
-		} else {
-			k.open--
-		}
-		if begin && label != "" && len(k.label)+len(label) < maxLabel {
-			k.label += ", " + label
-		}
+	others := len(k.open) > 0
+	if begin {
+		k.open = append(k.open, m.ID[:min(len(m.ID), maxLabel)])
+		k.open = k.open[max(0, len(k.open)-maxMarks):]
+	} else {
+		k.ended(m)
+		others = len(k.open) > 0
 	}
 	k.mu.Unlock()
-	if within {
+	if others {
 		return nil
 	}
 	return k.next(func() {
-		if k.open, k.label = 0, ""; begin {
-			k.open, k.label = 1, label
+		if k.label = ""; begin {
+			k.label = label
 		}
 	})
+}
+
+// ended takes one mark off; the lock is held. An end that fits none is one of the
+// last.
+func (k *keeper) ended(m inside.Mark) {
+	if m.All || len(k.open) == 0 {
+		k.open = nil
+		return
+	}
+	i := slices.Index(k.open, m.ID)
+	if i < 0 {
+		i = len(k.open) - 1
+	}
+	k.open = slices.Delete(k.open, i, i+1)
 }
 
 func (k *keeper) mayMark() bool {
@@ -221,7 +234,7 @@ func (k *keeper) watch() {
 		}
 		k.mu.Lock()
 		idle := time.Since(k.last)
-		over := k.step != 0 && k.open == 0 && idle >= quiet
+		over := k.step != 0 && len(k.open) == 0 && idle >= quiet
 		k.mu.Unlock()
 		if over && (idle >= patience || !k.busy()) {
 			_ = k.next(func() { k.last = time.Now() }) // an error comes again with the next change

@@ -43,7 +43,7 @@ type insideServer struct {
 	opener      string // absolute path of the host's link opener; "" to only report
 	openEnv     []string
 	record      func(api.Link, *api.Denial)
-	mark        func(begin bool, label string) error // of a step
+	mark        func(begin bool, m inside.Mark) error // of a step
 
 	slots     chan struct{}
 	mu        sync.Mutex
@@ -100,7 +100,7 @@ func (s *insideServer) answer(conn net.Conn) {
 			reply = s.open([]byte(req.URL))
 		case inside.OpStepBegin, inside.OpStepEnd:
 			reply = inside.Reply{OK: true}
-			if err := s.mark(req.Operation == inside.OpStepBegin, req.Label); err != nil {
+			if err := s.mark(req.Operation == inside.OpStepBegin, req.Step); err != nil {
 				reply = inside.Reply{Message: err.Error()}
 			}
 		}
