@@ -65,9 +65,29 @@ type Result struct {
 	Duration  time.Duration `json:"duration_ns"`
 	History   string        `json:"history"`                 // on: each change was decided and recorded
 	Changed   *int          `json:"changed_files,omitempty"` // nil: not counted
+	Steps     []Step        `json:"steps,omitempty"`         // of the history, oldest first, where they were asked for
 	Listed    []string      `json:"listed,omitempty"`        // names made inside that could run code later, as the broker saw them
 	Born      []string      `json:"born_inside,omitempty"`   // names that could run code outside and did not exist before
 	Denials   []Denial      `json:"denials"`
 	Links     []Link        `json:"links,omitempty"`
 	Notes     []string      `json:"notes,omitempty"`
+}
+
+// Step is one step of the history that a run made, with what it changed in the
+// end. A step that changed nothing is not told.
+type Step struct {
+	Step     uint64    `json:"step"`
+	Label    string    `json:"label,omitempty"`
+	Added    int       `json:"added"`
+	Modified int       `json:"modified"`
+	Renamed  int       `json:"renamed"`
+	Removed  int       `json:"removed"`
+	NotKept  []NotKept `json:"not_kept,omitempty"`
+	Newest   bool      `json:"-"` // of the project: no later step has begun
+}
+
+// NotKept is a path whose former content an undo cannot bring back.
+type NotKept struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
 }

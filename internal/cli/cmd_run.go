@@ -114,10 +114,13 @@ func (a *app) announce(p *workspace.Prepared) {
 // only when there is something to say.
 func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 	tty := term.IsTerminal(int(os.Stderr.Fd()))
-	if !asJSON && !tty && len(r.Denials) == 0 && len(r.Notes) == 0 && len(r.Born) == 0 && len(r.Listed) == 0 {
+	if !asJSON && !tty && !p.Lost() && len(r.Denials) == 0 && len(r.Notes) == 0 && len(r.Born) == 0 && len(r.Listed) == 0 {
 		return
 	}
 	var changed workspace.Changed
+	if asJSON || tty || p.Lost() {
+		p.Steps(r)
+	}
 	if asJSON || tty {
 		changed = p.Changes(r)
 		if changed.Complete {
@@ -137,7 +140,34 @@ func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 		fmt.Fprintf(a.err, "carrel: link: %s\n", oneLine(l.URL))
 	}
 	a.tellDenials(r)
+	a.tellSteps(r.Steps)
 	a.tellListed(r, changed.Risky)
+}
+
+// tellSteps prints what can be taken back, how, and what cannot.
+func (a *app) tellSteps(steps []api.Step) {
+	if len(steps) == 0 {
+		return
+	}
+	var all stepJSON
+	for _, s := range steps {
+		all.Added, all.Modified, all.Renamed, all.Removed = all.Added+s.Added, all.Modified+s.Modified, all.Renamed+s.Renamed, all.Removed+s.Removed
+		for i, n := range s.NotKept {
+			if i == maxListed {
+				fmt.Fprintf(a.err, "carrel: step %d: NOT kept: %d more; `carrel show %d` names them all\n", s.Step, len(s.NotKept)-i, s.Step)
+				break
+			}
+			fmt.Fprintf(a.err, "carrel: step %d: NOT kept: %s: %s\n", s.Step, oneLine(quoteIf(n.Path)), oneLine(n.Why))
+		}
+	}
+	switch first, last := steps[0], steps[len(steps)-1]; {
+	case len(steps) > 1:
+		fmt.Fprintf(a.err, "carrel: %d steps, %d to %d: %s; `carrel history` lists them\n", len(steps), first.Step, last.Step, tally(all))
+	case last.Newest:
+		fmt.Fprintf(a.err, "carrel: step %d: %s; `carrel undo` takes it back\n", last.Step, tally(all))
+	default: // somebody else made a later one meanwhile
+		fmt.Fprintf(a.err, "carrel: step %d: %s; `carrel undo --step %d` takes it back\n", last.Step, tally(all), last.Step)
+	}
 }
 
 // tellDenials prints what was refused, and counts.
@@ -153,7 +183,7 @@ func (a *app) tellDenials(r *api.Result) {
 	}
 	denials := count(len(r.Denials), "denial", "denials")
 	switch {
-	case r.Changed != nil && (*r.Changed > 0 || len(r.Denials) > 0):
+	case r.Changed != nil && len(r.Steps) == 0 && (*r.Changed > 0 || len(r.Denials) > 0):
 		fmt.Fprintf(a.err, "carrel: %s, %s\n", count(*r.Changed, "file changed", "files changed"), denials)
 	case len(r.Denials) > 0:
 		fmt.Fprintf(a.err, "carrel: %s\n", denials)

@@ -37,6 +37,17 @@ func (s *Store) Read() (*Log, error) {
 	return l, nil
 }
 
+// ReadSegment reads one journal alone: the steps that one writer made, and not
+// what became of them later.
+func (s *Store) ReadSegment(name string) (*Log, error) {
+	l := &Log{}
+	err := l.segment(name, filepath.Join(s.path, "journal", filepath.Base(name)))
+	return l, err
+}
+
+// Newest is the number that was given last in this store.
+func (s *Store) Newest() uint64 { return s.counters[1].Load() }
+
 // segment reads one journal. What follows the last whole record is what a crash
 // left, or zeros that a writer has mapped.
 func (l *Log) segment(name, path string) error {

@@ -31,6 +31,7 @@ type Writer struct {
 	alive  int64 // when that wrote its last record, in nanoseconds since 1970
 	failed error // of a record that nobody could be told of
 	kept   int   // objects of this step
+	lost   bool  // something of the segment could not be kept
 }
 
 // NewWriter begins a segment. roots are the places whose changes are told,
@@ -84,6 +85,16 @@ func (w *Writer) abandon() {
 	w.store.unlock()
 }
 
+// Segment names what is written, for [Store.ReadSegment].
+func (w *Writer) Segment() string { return w.segment }
+
+// Lost says whether the content of something could not be kept.
+func (w *Writer) Lost() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lost
+}
+
 // Begin opens a step and gives its number.
 func (w *Writer) Begin(b Begin) (uint64, error) {
 	w.mu.Lock()
@@ -105,6 +116,7 @@ func (w *Writer) Begin(b Begin) (uint64, error) {
 // write appends a record; the caller holds mu.
 func (w *Writer) write(r *Record) error {
 	r.Stamp, r.Step, r.Time = w.store.stamp(), w.step, time.Now().UnixNano()
+	w.lost = w.lost || r.Pre != nil && r.Pre.Lost != ""
 	var err error
 	if w.frame, err = encode(w.frame[:0], r); err == nil {
 		err = w.log.Append(w.frame)

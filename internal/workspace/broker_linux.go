@@ -108,6 +108,7 @@ func (p *Prepared) endBroker(b *brokered, r *api.Result) {
 	if err := b.close(r.Exit); err != nil {
 		p.note("%v", err)
 	}
+	p.kept = b.keeper.segment()
 	p.denials = append(p.denials, b.denials...)
 	p.expected = b.judge.expected
 	r.Listed = b.judge.names()

@@ -12,6 +12,12 @@ import (
 // large tree must not make a run's end slow.
 const maxCounted = 20_000
 
+// segment is what one run wrote of its project's history.
+type segment struct {
+	name string // "" where it changed nothing
+	lost bool
+}
+
 // Changed lists what a run left in the project.
 type Changed struct {
 	Files    int      // regular files and links whose content or status changed

@@ -75,5 +75,11 @@ func (p *Prepared) Start() (*api.Result, error) { return &api.Result{Exit: ExitO
 // Changes has nothing to look at here.
 func (p *Prepared) Changes(*api.Result) Changed { return Changed{} }
 
+// Lost says that nothing is kept here.
+func (p *Prepared) Lost() bool { return false }
+
+// Steps has none to read here.
+func (p *Prepared) Steps(*api.Result) {}
+
 // DieBy does nothing here: no command was run.
 func DieBy(syscall.Signal) {}

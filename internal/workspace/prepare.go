@@ -44,6 +44,7 @@ type Prepared struct {
 	guarded    protection
 	expected   func(path string) bool // of a broker that has ended: this protected name may be new
 	notes      []string
+	kept       segment
 	denials    []api.Denial
 }
 

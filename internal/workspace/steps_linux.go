@@ -1,0 +1,62 @@
+package workspace
+
+import (
+	"fmt"
+
+	"carrel/internal/api"
+	"carrel/internal/history"
+)
+
+func (k *keeper) segment() segment {
+	if k == nil || len(k.all) == 0 {
+		return segment{}
+	}
+	return segment{k.writer.Segment(), k.writer.Lost()}
+}
+
+// Lost says whether the run destroyed something that could not be kept.
+func (p *Prepared) Lost() bool { return p.kept.lost }
+
+// Steps fills in what the steps of a run that is over changed. Its own journal is
+// read for that, and only when somebody wants to know: the more a run changed,
+// the longer it takes.
+func (p *Prepared) Steps(r *api.Result) {
+	if p.kept.name == "" {
+		return
+	}
+	store, err := history.Open(p.state.historyDir(p.place.project))
+	if err == nil {
+		defer store.Close()
+		var log *history.Log
+		log, err = store.ReadSegment(p.kept.name)
+		for _, s := range log.Steps {
+			if t := stepOf(s); t.Added+t.Modified+t.Renamed+t.Removed > 0 {
+				t.Newest = s.Number == store.Newest()
+				r.Steps = append(r.Steps, t)
+			}
+		}
+	}
+	if err != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("what this run changed cannot be told: %v", err))
+	}
+}
+
+func stepOf(s *history.Step) api.Step {
+	t := api.Step{Step: s.Number, Label: s.Begin.Label}
+	for _, c := range s.Changes() {
+		switch c.What {
+		case history.Added:
+			t.Added++
+		case history.Removed:
+			t.Removed++
+		case history.Renamed:
+			t.Renamed++
+		default:
+			t.Modified++
+		}
+		if c.Lost != "" {
+			t.NotKept = append(t.NotKept, api.NotKept{Path: c.Path, Why: c.Lost})
+		}
+	}
+	return t
+}
