@@ -75,12 +75,16 @@ func (l *Log) expected(s *Step, q *Post, set map[uint64]bool) (state State, by u
 			if pre := e.found(at); pre != nil {
 				return state, 0, pre
 			}
+			was := at
 			at = e.carried(at)
+			if post, ok := e.PostOf(at); ok && at != was && post.State.Kind != Absent && len(post.Origin) == 0 {
+				return state, 0, &Pre{} // a redo made it in what it had moved there
+			}
 			continue
 		}
 		post, ok := e.PostOf(at)
 		switch {
-		case !ok || e.UndoneBy != 0:
+		case !ok || e.UndoneBy != 0 && !set[e.UndoneBy]: // an undo whose redo is in the set is in force then
 		case l.cancels(e, s), e.keeps(at, &post):
 			state = post.State
 		case e.Begin.Kind == StepRedo:

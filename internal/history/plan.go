@@ -107,6 +107,9 @@ func planOf(s *Step, v view) *Plan {
 		b := &back[i]
 		here := string(b.Path)
 		if _, ok := p.at[here]; !ok {
+			if b.State.Kind == Absent {
+				continue // an undo found nothing there, and brought what it lies in
+			}
 			p.note(Pre{Path: b.Path})
 			p.paths = append(p.paths, here)
 		}

@@ -201,6 +201,13 @@ func TestUndoRandom(t *testing.T) {
 				rt.Fatalf("after redo %d:\n%s", i+1, apart(got, want))
 			}
 		}
+		more := rapid.IntRange(k, len(steps)).Draw(rt, "taken back again") // over steps that were made again
+		if _, err := d.undo(rt, Request{Steps: steps[:more]}); err != nil {
+			rt.Fatalf("undo %d again: %v", more, err)
+		}
+		if got, want := snapshot(rt, d.root), trees[len(trees)-1-more]; got != want {
+			rt.Fatalf("after undo of %d again:\n%s", more, apart(got, want))
+		}
 	})
 }
 
