@@ -149,19 +149,27 @@ func (l *Log) located(path string, set []*Step) string {
 	return path
 }
 
-// carried gives what a path is called after a step that moved what it lies in.
+// carried gives what a path is called after a step that moved it, or what it lies
+// in.
 func (s *Step) carried(path string) string {
-	best := -1
-	for j := range s.Post {
-		q := &s.Post[j]
-		if o := string(q.Origin); o != "" && o != string(q.Path) && within(path, o) && (best < 0 || len(o) > len(s.Post[best].Origin)) {
-			best = j
+	if s.moved == nil {
+		s.moved = make(map[string]string)
+		for i := range s.Post {
+			if q := &s.Post[i]; len(q.Origin) > 0 {
+				s.moved[string(q.Origin)] = string(q.Path)
+			}
 		}
 	}
-	if best < 0 {
-		return path
+	for at := path; ; {
+		if to, ok := s.moved[at]; ok {
+			return to + path[len(at):]
+		}
+		i := strings.LastIndexByte(at, '/')
+		if i <= 0 {
+			return path
+		}
+		at = at[:i]
 	}
-	return string(s.Post[best].Path) + strings.TrimPrefix(path, string(s.Post[best].Origin))
 }
 
 // PostOf gives what the step left at a path.

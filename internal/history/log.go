@@ -25,6 +25,7 @@ type Step struct {
 	whole int64    // bytes of the segment's whole records
 	pre   map[string]int
 	post  map[string]int
+	moved map[string]string // origins to paths
 }
 
 // Open says whether the step was never closed.

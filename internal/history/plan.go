@@ -158,7 +158,7 @@ func (p *planner) findStays(left []Post) {
 			continue
 		}
 		was, _ := p.Step.PreOf(string(q.Origin))
-		if o := string(q.Origin); !rewritten(&q.State, &was) || several(&q.State, &was) || o == string(q.Path) || o == p.carried(string(q.Path)) {
+		if o := string(q.Origin); !rewritten(&q.State, &was) || several(&q.State, &was) || o == p.carried(string(q.Path)) {
 			p.stays[q.State.ID] = o
 		}
 	}
@@ -169,18 +169,18 @@ func (p *planner) findStays(left []Post) {
 func (p *planner) clear(q *Post) {
 	before, now := Pre{Path: q.Path, State: q.State}, string(q.Path)
 	origin, was := string(q.Origin), Pre{}
-	here := now
+	here, stays := now, false
 	had, known := p.Step.PreOf(here)
 	if origin != "" {
 		was, _ = p.Step.PreOf(origin)
-		if p.carried(here) == origin {
+		if stays = p.carried(here) == origin; stays {
 			here = origin // it will be, when what it lies in is back
 			q.Path = q.Origin
 		}
 	}
 	switch {
 	case q.State.Kind == Absent:
-	case origin == here:
+	case stays:
 		p.done[here] = true
 		if was.Object != (Object{}) {
 			p.brought[was.Object] = here
@@ -286,11 +286,12 @@ func (p *planner) restore(id ID, path string, object Object) []action {
 }
 
 // carriers gives a function that says what a path will be called when the
-// directories that moved with what is in them are back.
+// directories that moved with what is in them are back; "" where what it lies in
+// goes, as the step made it.
 func carriers(posts []Post) func(path string) string {
 	moved := make(map[string]string)
 	for i := range posts {
-		if q := &posts[i]; q.State.Kind == Dir && len(q.Origin) > 0 {
+		if q := &posts[i]; q.State.Kind == Dir {
 			moved[string(q.Path)] = string(q.Origin)
 		}
 	}
@@ -301,7 +302,9 @@ func carriers(posts []Post) func(path string) string {
 				return path
 			}
 			at = at[:i]
-			if origin, ok := moved[at]; ok {
+			if origin, ok := moved[at]; ok && origin == "" {
+				return ""
+			} else if ok {
 				return origin + path[len(at):]
 			}
 		}

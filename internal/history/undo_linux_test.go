@@ -64,6 +64,14 @@ func TestUndoOneStep(t *testing.T) {
 		}},
 		{"a pipe", func(t *testing.T, d *desk) { d.remove(t, "pipe") }},
 		{"odd names", func(t *testing.T, d *desk) { d.remove(t, "od\xffd\n"); d.mkdir(t, "-rf") }},
+		{"directories change places and one in them stays", func(t *testing.T, d *desk) {
+			d.mkdir(t, "other")
+			d.rename(t, "dir", "x")
+			d.rename(t, "other", "dir")
+			d.rename(t, "x/sub", "dir/sub")
+			d.rename(t, "x", "other")
+			d.write(t, "dir/sub/g", "changed")
+		}},
 		{"everything", func(t *testing.T, d *desk) {
 			d.rename(t, "dir", "x")
 			d.rename(t, "a", "x/a")

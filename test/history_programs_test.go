@@ -1,0 +1,88 @@
+//go:build linux
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+)
+
+// programStep is what a real program does to the furnished project.
+type programStep struct {
+	name   string
+	needs  []string
+	setup  string // outside, before
+	script string // inside
+}
+
+// TestHistoryOfPrograms: what real programs did in one run is taken back, made
+// again and taken back once more, each time exactly.
+func TestHistoryOfPrograms(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		for _, s := range programSteps {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, p)
+				w.need(append([]string{"git", "python3", "setfacl"}, s.needs...)...)
+				w.furnish()
+				w.npmPackage(w.home + "/greeting.tgz")
+				w.outsideSh("mv ~/greeting.tgz .;" + s.setup)
+				before := w.scene()
+				w.sh(s.script)
+				after := w.scene()
+				if after.differences(before) == "" {
+					t.Fatalf("%s changed nothing", s.script)
+				}
+				w.fine("undo")
+				w.isAgain("undone", before)
+				w.fine("redo")
+				w.isAgain("made again", after)
+				w.fine("undo")
+				w.isAgain("undone again", before)
+				if left := w.outsideSh("find . -name '.carrel*'"); left != "" {
+					t.Errorf("left in the project: %s", left)
+				}
+			})
+		}
+	})
+}
+
+var programSteps = []programStep{
+	{name: "git commit", script: "echo more >> file; rm src/f7.c; git add -A . && git commit -qm more"},
+	{name: "git reset --hard", setup: "echo mine >> file; rm src/f1.c", script: "git reset -q --hard HEAD~1"},
+	{name: "git rebase", script: "git rebase -q main topic"},
+	{name: "git checkout and clean", script: "git checkout -q topic && git clean -qfdx"},
+	{name: "git stash", setup: "echo mine >> file", script: "git stash -q -u; git stash list"},
+	{name: "git gc", script: "git gc -q --prune=now"},
+	{name: "git worktree", script: "git worktree add -q tree topic && echo x > tree/x && git -C tree add x && git -C tree commit -qm x"},
+	{name: "sed -i", script: "sed -i s/int/long/ src/f*.c"},
+	{name: "vim", needs: []string{"vim"}, script: `vim -u NONE -es -c 'set backup' -c '%s/8/88/' -c wq src/f8.c; vim -u NONE -es -c 'set backupcopy=yes' -c '%s/9/99/' -c wq src/f9.c; test -e src/f8.c~`},
+	{name: "npm install", needs: []string{"node", "npm"}, script: "npm install --no-audit --no-fund --offline --foreground-scripts=false ./greeting.tgz >/dev/null && test -e node_modules/desk-greeting/built"},
+	{name: "npm install again", needs: []string{"node", "npm"}, setup: "npm install --no-audit --no-fund --offline ./greeting.tgz >/dev/null; rm -rf ~/.npm", script: "rm -rf node_modules && npm install --no-audit --no-fund --offline ./greeting.tgz >/dev/null"},
+	{name: "make", needs: []string{"make", "cc"}, script: "make -s && touch src/f1.c && make -s"},
+	{name: "rm -rf src", script: "rm -rf src"},
+	{name: "rm -rf of all that is visible", script: "rm -rf -- *"},
+	{name: "cp -a", script: "cp -a src copy && rm -r src && cp -a copy src"},
+	{name: "rsync", needs: []string{"rsync"}, script: "mkdir other; echo 1 > other/f1.c; echo n > other/new; rsync -a --delete other/ src/"},
+	{name: "tar", script: "tar cf all.tar src && rm -rf src && tar xf all.tar && tar xf all.tar && rm all.tar"},
+	{name: "sqlite in WAL mode", setup: sqlite("c.execute('create table t (x)'); c.executemany('insert into t values (?)', [('x' * 500,)] * 500); c.commit()"),
+		script: sqlite("c.execute('delete from t where rowid % 3 = 0'); c.commit(); c.executemany('insert into t values (?)', [('y' * 700,)] * 900); c.commit(); os._exit(0)") + "\ntest -e data.db-wal || exit 1\n" + sqlite("print(c.execute('select count(*) from t').fetchone())")},
+	{name: "chmod, touch, truncate, ln", script: "chmod -R go-rwx src empty; touch -d 2010-10-10 src/*.c; truncate -s 3 src/sparse src/f1.c; ln src/f10.c other; ln -sf f1.c src/dangling; ln -f src/f11.c src/f12.c"},
+	{name: "kinds change places", script: "rm src/f1.c; mkdir -p src/f1.c/in; rm -r src/deep; ln -s /etc src/deep; rm src/dangling; echo x > src/dangling; rm src/pipe; echo y > src/pipe; mv src/f2.c empty/third; mv empty full; mkdir empty"},
+	{name: "renames in a circle", script: "mv src a; mv empty src; mv a empty; mv empty/deep src/deep; mv empty/f1.c x; mv empty/f2.c empty/f1.c; mv x empty/f2.c"},
+	{name: "attributes and lists", script: "setfacl -b src/f4.c; setfacl -m g:$(id -g):rw src/f6.c; setfacl -d -m u:$(id -u):rx src/deep; " + `python3 -c 'import os; os.removexattr("src/f5.c", "user.note"); os.setxattr("src/f7.c", "user.new", b"x" * 1000); os.setxattr("src/deep", "user.dir", b"other")'`},
+	{name: "held descriptors and mappings", script: python(`import mmap
+f = open('src/f1.c', 'r+b'); m = mmap.mmap(f.fileno(), 0); f.close(); os.rename('src/f1.c', 'src/renamed'); m[0:3] = b'XXX'; m.flush()
+fd = os.open('src/f13.c', os.O_WRONLY | os.O_APPEND); os.unlink('src/f13.c'); os.write(fd, b'after'); os.close(fd)
+fd = os.open('src/f14.c', os.O_RDWR); os.write(fd, b'1'); os.fchmod(fd, 0o600); os.ftruncate(fd, 2); os.rename('src/f15.c', 'src/f14.c'); os.write(fd, b'2')`)},
+	{name: "a flood of small changes", script: python(`os.mkdir('many')
+for i in range(1500): open('many/%d' % i, 'w').write(str(i))
+for i in range(0, 1500, 2): os.unlink('many/%d' % i)
+for i in range(1, 1500, 4): os.rename('many/%d' % i, 'src/%d' % i)
+for i in range(1, 31): open('src/f%d.c' % i, 'a' if i != 2 else 'r').close()`)},
+}
+
+// sqlite is a program that works on a database in WAL mode.
+func sqlite(work string) string {
+	return strings.TrimSuffix(python("import sqlite3\nc = sqlite3.connect('data.db'); c.execute('pragma journal_mode=wal'); c.execute('pragma wal_autocheckpoint=50')\n"+work), "\n")
+}
