@@ -11,23 +11,6 @@ import (
 	"testing"
 )
 
-// marked is what carrel history says of one.
-type marked struct {
-	Step                     uint64
-	Label, State             string
-	Added, Modified, Removed int
-}
-
-func (w *world) marked() []marked {
-	w.t.Helper()
-	r := w.plain(w.bin, "history", "--json")
-	var list []marked
-	if err := json.Unmarshal([]byte(r.out), &list); err != nil || r.code != 0 {
-		w.t.Fatalf("history: %v\n%s", err, r)
-	}
-	return list
-}
-
 // TestStepsByMarks: what a program inside says begins and ends steps; a
 // descriptor that stays open writes into whatever step there is, and each can be
 // taken back by itself.
@@ -42,7 +25,7 @@ echo two >&5
 m begin --label third; echo three >&5; echo x > b
 m begin --label beside; echo 3 > a; m end; m end
 m end`)
-		list := w.marked()
+		list := w.steps()
 		var labels []string
 		for _, s := range list {
 			labels = append(labels, s.Label)
@@ -70,7 +53,7 @@ func TestMarksAreOnlyMarks(t *testing.T) {
 	if !strings.Contains(out, "more than 20 marks in a second") {
 		t.Errorf("60 marks: %s", out)
 	}
-	if got := w.marked(); len(got) > 2 {
+	if got := w.steps(); len(got) > 2 {
 		t.Errorf("60 marks and two changes made %d steps", len(got))
 	}
 	if r := w.plain(w.bin, "step", "begin"); r.code != 125 || !strings.Contains(r.err, "inside") {
@@ -183,7 +166,7 @@ func TestBursts(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	list := w.marked()
+	list := w.steps()
 	if len(list) != 2 || list[0].Added != 1 || list[1].Modified != 1 {
 		t.Fatalf("steps: %+v", list)
 	}
