@@ -107,7 +107,7 @@ func TestWhatCannotBeKeptIsHeld(t *testing.T) {
 		if st, err := os.Stat(w.project + "/f"); err != nil || st.Size() != int64(len("precious")) {
 			t.Errorf("the file: %v %v", st, err)
 		}
-		if r := w.plain(w.bin, "denials"); !strings.Contains(r.out, "undo could not bring back") {
+		if r := w.plain(w.bin, "denials"); !strings.Contains(r.out, "undo could not bring it back") {
 			t.Errorf("denials: %s", r)
 		}
 	})
@@ -173,4 +173,44 @@ func TestBursts(t *testing.T) {
 	if r := w.plain(w.bin, "undo", "--to", strconv.FormatUint(list[0].Step, 10)); r.code != 0 || w.read(w.project+"/a") != "1\n" {
 		t.Errorf("undo: %s", r)
 	}
+}
+
+// TestSafeguards: beyond a bound of the user's the step is told of, or held; what
+// is always asked for is held at once. What the step made itself does not count.
+func TestSafeguards(t *testing.T) {
+	const many = "for i in $(seq 8); do echo $i > f$i; done"
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.outsideSh(many)
+		config := w.home + "/.config/carrel/config.yaml"
+		w.write(config, "safeguards: {removed_files: 5}\n")
+		r := w.run("--", "sh", "-c", "mkdir d; cd d; "+many+"; cd ..; rm -r d; rm f1 f2 f3 f4 f5; echo told")
+		if r.code != 0 || strings.Contains(r.err, "safeguard") {
+			t.Errorf("five of five: %s", r)
+		}
+		w.outsideSh(many)
+		r = w.run("--", "sh", "-c", "rm f*; ls")
+		if r.code != 0 || !strings.Contains(r.err, "6 files removed") || strings.Contains(r.out, "f8") {
+			t.Errorf("notified: %s", r)
+		}
+		w.outsideSh(many)
+		w.write(config, "safeguards: {removed_files: 5, then: ask}\n")
+		cmd, _ := w.desk("--", "sh", "-c", "rm -f f*; ls > left")
+		if ask := w.held(); !strings.Contains(ask.Reason, "6 files removed") {
+			t.Errorf("asked: %+v", ask)
+		}
+		if r := w.plain(w.bin, "deny", w.held().ID); r.code != 0 {
+			t.Errorf("deny: %s", r)
+		}
+		_ = cmd.Wait()
+		if got := strings.Count(w.read(w.project+"/left"), "f"); got != 2 {
+			t.Errorf("%d files left of the name, want left and the one that was refused", got)
+		}
+		w.outsideSh(many)
+		w.write(config, "safeguards: {always_ask: ['*3'], answer_within: 1s}\n")
+		r = w.run("--", "sh", "-c", "rm f1 f2 || echo no; rm -f f3; echo x >> f3; echo x > f4; mv f5 f3; cat f3; rm -f f6; ls")
+		if !strings.Contains(r.out, "3\n") || strings.Contains(r.out, "no") || strings.Contains(r.out, "f6") || strings.Count(r.err, "always_ask") < 3 {
+			t.Errorf("always asked for, and nobody answers: %s", r)
+		}
+	})
 }

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"time"
+
 	"carrel/internal/policy"
 )
 
@@ -75,6 +77,36 @@ type Loaded struct {
 type Settings struct {
 	OpenURLs   *policy.Value[string] // "show" or "browser"; nil: not said
 	PromptsOff *policy.Value[bool]   // agents.prompts_off; nil: not said
+	Safeguards Safeguards
+}
+
+// Safeguards are bounds on what one step of a run may destroy; nil: not said. 0 is
+// no bound.
+type Safeguards struct {
+	Then             *policy.Value[string] // "notify" or "ask"
+	RemovedFiles     *policy.Value[int64]
+	RemovedBytes     *policy.Value[int64]
+	OverwrittenBytes *policy.Value[int64]
+	ReplacedFiles    *policy.Value[int64]
+	AlwaysAsk        []policy.FileRequest // what is never destroyed without a question
+	AnswerWithin     *policy.Value[time.Duration]
+}
+
+// over takes what is said in s, and the rest from under.
+func (s *Safeguards) over(under Safeguards) {
+	over(&s.Then, under.Then)
+	over(&s.RemovedFiles, under.RemovedFiles)
+	over(&s.RemovedBytes, under.RemovedBytes)
+	over(&s.OverwrittenBytes, under.OverwrittenBytes)
+	over(&s.ReplacedFiles, under.ReplacedFiles)
+	over(&s.AnswerWithin, under.AnswerWithin)
+	s.AlwaysAsk = append(s.AlwaysAsk, under.AlwaysAsk...)
+}
+
+func over[T any](v **policy.Value[T], under *policy.Value[T]) {
+	if *v == nil {
+		*v = under
+	}
 }
 
 // Preset is one of the user's named commands.

@@ -114,6 +114,8 @@ func (l *loader) layer(r *decoded) {
 	if r.settings.PromptsOff != nil {
 		l.out.Settings.PromptsOff = r.settings.PromptsOff
 	}
+	r.settings.Safeguards.over(l.out.Settings.Safeguards)
+	l.out.Settings.Safeguards = r.settings.Safeguards
 }
 
 // preset adds one; the user's own replaces the operator's of the same name.

@@ -22,6 +22,7 @@ type object struct {
 	at      *slot  // where it is now, nil once it is gone
 	names   map[string]*slot
 	mayLose bool          // its content, without another question
+	counted bool          // in the tally, as removed or replaced
 	opened  bool          // for writing, once at least
 	meta    bool          // its state is in the journal
 	content bool          // its content is kept, or is known to be lost

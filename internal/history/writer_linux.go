@@ -31,7 +31,8 @@ type Writer struct {
 	alive  int64 // when that wrote its last record, in nanoseconds since 1970
 	failed error // of a record that nobody could be told of
 	kept   int   // objects of this step
-	lost   bool  // something of the segment could not be kept
+	tally  Tally
+	lost   bool // something of the segment could not be kept
 }
 
 // NewWriter begins a segment. roots are the places whose changes are told,
@@ -95,6 +96,20 @@ func (w *Writer) Lost() bool {
 	return w.lost
 }
 
+// Tally is what a step has done so far to what was there before it: files, and
+// the bytes that they held.
+type Tally struct {
+	Removed, Replaced              int
+	RemovedBytes, OverwrittenBytes int64
+}
+
+// Tally says what the open step has done.
+func (w *Writer) Tally() Tally {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.tally
+}
+
 // Begin opens a step and gives its number.
 func (w *Writer) Begin(b Begin) (uint64, error) {
 	w.mu.Lock()
@@ -108,7 +123,7 @@ func (w *Writer) Begin(b Begin) (uint64, error) {
 		b.Roots = append(b.Roots, []byte(r.path))
 	}
 	b.Time = time.Now().UnixNano()
-	w.tree, w.groups, w.kept = newTree(roots), make(map[ID]*group), 0
+	w.tree, w.groups, w.kept, w.tally = newTree(roots), make(map[ID]*group), 0, Tally{}
 	w.step = w.store.number()
 	return w.step, w.write(&Record{Begin: &b})
 }
@@ -157,12 +172,14 @@ func (w *Writer) before(c *Change) error {
 	}
 	switch c.Op {
 	case Content:
+		w.count(c.Op, s)
 		return w.content(s, false)
 	case Meta:
 		return w.meta(s)
 	case Make:
 		return w.name(s, false)
 	case Remove:
+		w.count(c.Op, s)
 		return w.name(s, true)
 	case Link:
 		return w.link(s, w.tree.find(c.To))
@@ -174,6 +191,9 @@ func (w *Writer) before(c *Change) error {
 	if err := w.name(s, false); err != nil {
 		return err
 	}
+	if c.Op == Rename {
+		w.count(c.Op, to)
+	}
 	if err := w.name(to, c.Op == Rename); err != nil {
 		return err
 	}
@@ -182,6 +202,30 @@ func (w *Writer) before(c *Change) error {
 		w.settle(to, err)
 	}
 	return err
+}
+
+// count adds to the tally what is about to be destroyed for the first time, if the
+// step did not make it.
+func (w *Writer) count(op Op, s *slot) {
+	o := s.is
+	if o == nil || o.origin == "" || o.counted || o.content && op == Content {
+		return
+	}
+	st, err := w.look(s)
+	if err != nil || st.Kind != File {
+		return
+	}
+	switch op {
+	case Content:
+		w.tally.OverwrittenBytes += st.Size
+		return // it can still be removed
+	case Remove:
+		w.tally.Removed++
+	case Rename:
+		w.tally.Replaced++
+	}
+	o.counted = true
+	w.tally.RemovedBytes += st.Size
 }
 
 // settle ends what began when something was linked because it was about to go.

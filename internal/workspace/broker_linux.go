@@ -118,6 +118,7 @@ func (p *Prepared) endBroker(b *brokered, r *api.Result) {
 	if b.untold {
 		p.note("more than %d different changes were refused; the others are not told", maxDenials)
 	}
+	p.notes = append(p.notes, b.keeper.notes()...)
 	if b.record.lost != nil {
 		p.note("changes were refused because they could not be recorded: %v", b.record.lost)
 	}

@@ -27,7 +27,9 @@ type keeper struct {
 	bursts bool
 	busy   func() bool // does anything run inside that was started in this step
 
-	guard *safeguard
+	guard  *safeguard
+	bounds bounds
+	told   uint64 // the step whose bound was spoken of last
 
 	gate  sync.RWMutex // read by every change on its way, written between steps
 	mu    sync.Mutex
@@ -63,11 +65,15 @@ func (p *Prepared) openHistory(id string, busy func() bool) (*keeper, error) {
 	if p.state == nil {
 		return nil, nil
 	}
+	limits, err := p.bounds()
+	if err != nil {
+		return nil, fmt.Errorf("safeguards: %w", err)
+	}
 	store, err := history.Open(p.state.historyDir(p.place.project))
 	if err != nil {
 		return nil, noRecord(err)
 	}
-	k := &keeper{store: store, bursts: p.Agent != nil || interactive(), busy: busy, over: make(chan struct{}), guard: newSafeguard(),
+	k := &keeper{store: store, bursts: p.Agent != nil || interactive(), busy: busy, over: make(chan struct{}), guard: newSafeguard(limits.within), bounds: limits,
 		run: history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv)}}
 	if k.writer, err = store.NewWriter(id, p.Plan.Roots); err != nil {
 		store.Close()
@@ -98,8 +104,13 @@ func (k *keeper) before(ch *broker.Change) error {
 	k.gate.RLock()
 	err := k.begun()
 	if err == nil {
-		c.Lose = func(path, why string) error { return k.guard.ask(ch, path, why) }
+		c.Lose = func(path, why string) error { return k.guard.ask(ch, path, "undo could not bring it back: "+why) }
 		err = k.writer.Before(&c)
+	}
+	if err == nil {
+		if err = k.guarded(ch, &c); err != nil {
+			k.writer.After(&c, err)
+		}
 	}
 	if err != nil {
 		k.gate.RUnlock()
@@ -112,6 +123,16 @@ func (k *keeper) answersTo(desk *supervisor.Server) {
 	if k != nil {
 		k.guard.answersTo(desk)
 	}
+}
+
+// notes are what the safeguards have to tell at the end.
+func (k *keeper) notes() []string {
+	if k == nil {
+		return nil
+	}
+	k.guard.mu.Lock()
+	defer k.guard.mu.Unlock()
+	return k.guard.notes
 }
 
 // begun makes sure that a step is open.

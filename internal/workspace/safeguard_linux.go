@@ -21,6 +21,7 @@ type safeguard struct {
 	desk     *supervisor.Server
 	ready    chan struct{} // closed when desk is known
 	deadline time.Duration
+	notes    []string
 	ended    context.Context
 	end      context.CancelFunc
 }
@@ -31,10 +32,8 @@ const answerTime = 5 * time.Minute
 // deskTime is how long one waits for the desk of a workspace that just begins.
 const deskTime = 10 * time.Second
 
-const (
-	ruleUndoable  = "safeguard: what undo could not bring back is asked for first"
-	lostOperation = "destroy"
-)
+// ruleHeld is the rule of a change that is held.
+const ruleHeld = "safeguard: it is asked for first"
 
 // heldError is a change that nobody allowed.
 type heldError struct{ path, why string }
@@ -44,8 +43,8 @@ func (e *heldError) Error() string { return fmt.Sprintf("%q: %s", e.path, e.why)
 // Unwrap is what the program gets.
 func (e *heldError) Unwrap() error { return unix.EACCES }
 
-func newSafeguard() *safeguard {
-	g := &safeguard{ready: make(chan struct{}), deadline: answerTime}
+func newSafeguard(within time.Duration) *safeguard {
+	g := &safeguard{ready: make(chan struct{}), deadline: within}
 	g.ended, g.end = context.WithCancel(context.Background())
 	return g
 }
@@ -78,8 +77,8 @@ func (g *safeguard) ask(ch *broker.Change, path, why string) error {
 			resume = func() { _ = g.desk.Resume(context.Background()) }
 		}
 		granted = g.desk.Ask(g.ended, api.Approval{
-			Operation: lostOperation, Subject: path, Rule: ruleUndoable, Source: "default", Reason: why,
-			Hint: "approve to let it happen; `carrel undo` will not bring it back",
+			Operation: ch.Op, Subject: path, Rule: ruleHeld, Source: "safeguards", Reason: why,
+			Hint: "approve to let it happen, deny to refuse it, `deny --rollback` to take the whole step back",
 		}, time.Now().Add(g.deadline))
 	})
 	resume() // when the change counts as under way again: nothing comes between
@@ -89,10 +88,23 @@ func (g *safeguard) ask(ch *broker.Change, path, why string) error {
 	return &heldError{path, why}
 }
 
+// tell notes something and tells whoever follows.
+func (g *safeguard) tell(text string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.notes) < maxNotes {
+		g.notes = append(g.notes, "safeguard: "+text)
+	}
+	g.desk.Emit(api.Event{Kind: api.EventNote, Text: "safeguard: " + text})
+}
+
+// maxNotes bounds what one run is told at its end.
+const maxNotes = 20
+
 // told makes a denial of what was not allowed.
 func (g *safeguard) told(ch *broker.Change, err error, refuse broker.Refused) {
 	var held *heldError
 	if errors.As(err, &held) {
-		refuse(ch, broker.Verdict{Rule: ruleUndoable + " (" + held.why + ")", Source: "default", Hint: "`carrel approvals --follow` while it runs, and approve"})
+		refuse(ch, broker.Verdict{Rule: ruleHeld + " (" + held.why + ")", Source: "default", Hint: "`carrel approvals --follow` while it runs, and approve"})
 	}
 }
