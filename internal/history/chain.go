@@ -65,9 +65,11 @@ func (l *Log) Changes() []*Step {
 // expected gives what should be at a path that a step left, if only the steps of
 // the set will have been taken back by then. by is the later step that changed it
 // and is not in the set; recorded says that it is not on the disk now, but what
-// the set will put there.
+// the set will put there. Where somebody else changed it before a later step that
+// is taken back by now, it should be what the step left, and will not be.
 func (l *Log) expected(s *Step, q *Post, set map[uint64]bool) (state State, by uint64, recorded *Pre) {
 	state = q.State
+	chain := succession{last: &q.State, unbroken: true}
 	i, _ := slices.BinarySearchFunc(l.Steps, s.Number+1, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
 	at := string(q.Path)
 	for _, e := range l.Steps[i:] {
@@ -82,11 +84,15 @@ func (l *Log) expected(s *Step, q *Post, set map[uint64]bool) (state State, by u
 			}
 			continue
 		}
+		chain.follow(l, e, at)
 		post, ok := e.PostOf(at)
 		switch {
 		case !ok || e.UndoneBy != 0 && !set[e.UndoneBy]: // an undo whose redo is in the set is in force then
+		case state.Kind == Dir && asLeft(&post.State, &state): // only names in it
 		case l.cancels(e, s), e.keeps(at, &post):
-			state = post.State
+			if chain.unbroken {
+				state = post.State
+			}
 		case e.Begin.Kind == StepRedo:
 			return state, l.first(e).Number, nil
 		default:
@@ -94,6 +100,33 @@ func (l *Log) expected(s *Step, q *Post, set map[uint64]bool) (state State, by u
 		}
 	}
 	return state, 0, nil
+}
+
+// succession follows one path through the steps after one that left it: was it
+// changed by somebody else between two of them?
+type succession struct {
+	last     *State // what the last step left there, nil where that is not known
+	unbroken bool
+}
+
+func (c *succession) follow(l *Log, e *Step, at string) {
+	ofRun := e.Begin.Kind != StepUndo && e.Begin.Kind != StepRedo
+	pre, touched := e.PreOf(at)
+	if ofRun && touched && c.last != nil && !asLeft(&pre.State, c.last) {
+		c.unbroken = false
+	}
+	if post, ok := e.PostOf(at); ok {
+		c.last = &post.State
+		return
+	}
+	if !ofRun && len(e.Begin.Of) == 1 { // it may have come back with what it lies in
+		if of := l.Step(e.Begin.Of[0]); of != nil {
+			_, touched = of.PostOf(at)
+		}
+	}
+	if touched {
+		c.last = nil
+	}
 }
 
 // found gives what a step found at a path, if its journal says so: also that

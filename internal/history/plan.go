@@ -136,7 +136,7 @@ func (p *planner) present() []Post {
 			continue
 		}
 		found, changed := p.found(&q)
-		if name := p.aside(here); name != "" && found.Kind != Absent {
+		if name := p.aside(here); name != "" && found.Kind != Absent && p.inTheWay(&q, &found) {
 			p.actions = append(p.actions, action{Verb: aside, Path: q.Path, State: State{Kind: found.Kind, ID: found.ID, Target: []byte(name)}})
 			found = State{}
 		}
@@ -148,6 +148,14 @@ func (p *planner) present() []Post {
 		left = append(left, q)
 	}
 	return left
+}
+
+// inTheWay says whether something else comes to the place of what is there now:
+// else that is only called as before, or gets its metadata back.
+func (p *planner) inTheWay(q *Post, found *State) bool {
+	was, _ := p.Step.PreOf(string(q.Origin))
+	own := found.ID == q.State.ID || bytes.Equal(q.Origin, q.Path)
+	return len(q.Origin) == 0 || found.Kind != q.State.Kind || !own || was.Object != (Object{}) || was.Inode != (Object{})
 }
 
 // findStays finds the files that are only moved or changed, not taken.

@@ -163,6 +163,52 @@ func TestUndoRefusesWhatOthersChanged(t *testing.T) {
 	}
 }
 
+// TestUndoFindsEditsBetweenSteps: what somebody else did between two steps is in
+// the way of the older one, also after the newer one has been taken back.
+func TestUndoFindsEditsBetweenSteps(t *testing.T) {
+	d := newDesk(t)
+	d.fill(t)
+	step := func(text string) uint64 {
+		d.begin(t)
+		d.write(t, "a", text)
+		d.write(t, "dir/"+text, "new")
+		d.end(t)
+		d.close(t)
+		return last(d.read(t).Changes()).Number
+	}
+	one := step("one")
+	if err := os.WriteFile(d.at("a"), []byte("by the user"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	two := step("two")
+	var c *ConflictError
+	if _, err := d.undo(t, Request{Steps: []uint64{one}, Paths: []string{d.at("dir")}}); err != nil {
+		t.Errorf("a directory with names of both: %v", err)
+	}
+	if _, err := d.undo(t, Request{Steps: []uint64{last(d.read(t).Steps).Number}, Redo: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.undo(t, Request{Steps: []uint64{two, one}}); !errors.As(err, &c) {
+		t.Errorf("both at once: %v", err)
+	}
+	for range 2 {
+		if _, err := d.undo(t, Request{Steps: []uint64{two}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.undo(t, Request{Steps: []uint64{one}}); !errors.As(err, &c) || len(c.Conflicts) != 1 || c.Conflicts[0].Path != d.at("a") {
+			t.Errorf("one after the other: %v", err)
+		}
+		if _, err := d.undo(t, Request{Steps: []uint64{last(d.read(t).Steps).Number}, Redo: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, _ := os.ReadFile(d.at("a")); string(got) != "two" {
+		t.Errorf("in the end: %q", got)
+	}
+}
+
+func last(list []*Step) *Step { return list[len(list)-1] }
+
 // TestUndoRandom: any number of random steps, taken back at once, one by one or
 // in parts and made again, give the trees that were there.
 func TestUndoRandom(t *testing.T) {

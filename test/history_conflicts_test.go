@@ -1,0 +1,182 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// disputed makes a run in the furnished project and then, outside, changes what
+// the run left: edited, replaced, removed, made where it removed, put into what
+// it made. It gives the trees before the run and now.
+func (w *world) disputed() (before, now scene) {
+	w.t.Helper()
+	w.furnish()
+	before = w.scene()
+	w.sh("sed -i s/int/long/ src/f1[0-9].c; rm src/f20.c src/f21.c; mv src/f22.c src/moved; mkdir made; echo x > made/x; chmod 600 src/f23.c; echo late > late")
+	w.outsideSh(`echo mine > src/f10.c; rm src/f11.c; ln -sf /etc src/f12.c; rm src/f13.c; mkdir src/f13.c; echo mine > src/f20.c
+echo mine > made/mine; echo mine >> src/moved; chmod 640 src/f23.c; echo mine > new-of-mine`)
+	return before, w.scene()
+}
+
+var disputedPaths = []string{"src/f10.c", "src/f11.c", "src/f12.c", "src/f13.c", "src/f20.c", "made/mine", "src/moved", "src/f23.c"}
+
+// undisputed are paths that only the run changed, of the tree before it.
+var undisputed = []string{"/src/f14.c", "/src/f19.c", "/src/f21.c", "/late"}
+
+// TestHistoryConflicts: what somebody else changed after a run is listed and not
+// touched, or dealt with as it was said; and a redo gives the tree before that.
+func TestHistoryConflicts(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		t.Run("refused", func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, p)
+			w.disputed()
+			w.askedWrongly(append([]string{"--keep-both", "--skip-conflicts", "--force", fmt.Sprintf("%d paths are not as the steps left them", len(disputedPaths))}, disputedPaths...), "undo")
+			if out := w.carrel("undo", "--dry-run"); out.code != 0 || strings.Count(out.err, "conflict: ") != len(disputedPaths) {
+				t.Errorf("a dry run: %s", out)
+			}
+			before := w.scene()
+			w.fine("undo", "--path", "src/f14.c", "--path", "src/f21.c")
+			if after := w.scene(); after["/src/f10.c"] != before["/src/f10.c"] || after["/src/f21.c"] == "" || after["/src/f14.c"] == before["/src/f14.c"] {
+				t.Errorf("only paths without a conflict: %s", after.differences(before))
+			}
+		})
+		t.Run("skip", func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, p)
+			before, now := w.disputed()
+			w.fine("undo", "--skip-conflicts")
+			after := w.scene()
+			for _, path := range undisputed {
+				if after[path] != before[path] {
+					t.Errorf("%s is %q, and was %q", path, after[path], before[path])
+				}
+			}
+			for _, path := range disputedPaths {
+				if after["/"+path] != now["/"+path] {
+					t.Errorf("%s was %q when it was to be left alone, and is %q", path, now["/"+path], after["/"+path])
+				}
+			}
+			if after["/new-of-mine"] != now["/new-of-mine"] {
+				t.Error("what the run never touched was changed")
+			}
+		})
+		t.Run("force", func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, p)
+			before, now := w.disputed()
+			w.fine("undo", "--force")
+			for path, was := range before {
+				if got := w.scene()[path]; got != was && path != "" && path != "/src/f22.c" { // the directory has new-of-mine in it
+					t.Errorf("%s is %q, and was %q", path, got, was)
+				}
+			}
+			w.fine("redo")
+			w.isAgain("a forced undo is taken back", now)
+		})
+		t.Run("keep both", func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, p)
+			before, now := w.disputed()
+			w.fine("undo", "--keep-both")
+			after := w.scene()
+			for path, was := range before {
+				if got := after[path]; got != was && !strings.HasSuffix(path, "src") && path != "" && path != "/src/f22.c" {
+					t.Errorf("%s is %q, and was %q", path, got, was)
+				}
+			}
+			for _, path := range []string{"src/f10.c", "src/f12.c", "src/f13.c", "src/f20.c"} {
+				if after["/"+path+".undo-conflict"] != now["/"+path] {
+					t.Errorf("%s.undo-conflict is %q, want %q", path, after["/"+path+".undo-conflict"], now["/"+path])
+				}
+			}
+			if out := w.outsideSh("cat made/mine* new-of-mine; tail -1 src/f22.c"); out != "mine\nmine\nmine\n" {
+				t.Errorf("a file beside those of the run, and one that it only renamed: %q", out)
+			}
+		})
+	})
+}
+
+// TestHistoryExternalEdits: what people do between two runs is nobody's step and
+// is not lost, whichever step is taken back.
+func TestHistoryExternalEdits(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.furnish()
+		w.sh("echo run one > file")
+		w.outsideSh("echo by hand > file")
+		byHand := w.scene()
+		w.sh("echo run two > file; rm src/f1.c")
+		w.askedWrongly([]string{"file: it was changed between the steps"}, "undo", "2")
+		w.fine("undo")
+		w.isAgain("the step after the edit", byHand)
+		w.askedWrongly([]string{"file"}, "undo")
+		w.fine("undo", "--force")
+		if got := w.read(w.project + "/file"); got != "one\nthree\n" {
+			t.Errorf("forced: %q", got)
+		}
+		w.fine("redo")
+		w.isAgain("the edit comes back", byHand)
+		// An edit that puts back what the run had left, byte for byte, is one too.
+		w.sh("echo x > src/f2.c 2>/dev/null; echo same > src/f3.c")
+		w.outsideSh("cp src/f3.c k; echo other > src/f3.c; cp k src/f3.c; rm k")
+		w.askedWrongly([]string{"src/f3.c"}, "undo")
+	})
+}
+
+// TestHistoryOfTwoRuns: two runs at once in one project have steps of their own,
+// and each is taken back without the other.
+func TestHistoryOfTwoRuns(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.furnish()
+		w.litter = true // sockets of the runs come and go
+		before := w.scene()
+		busy := func(name, until string) *exec.Cmd {
+			return w.startInside("echo " + name + " > src/" + name + "; echo ready; for i in $(seq 50); do echo $i >> src/" + name + "; mkdir " + name + "$i; done; sed -i s/1/" + name + "/ src/f" + until + ".c; while [ ! -e end-" + name + " ]; do sleep 0.02; done; echo " + name + " >> Makefile; rm end-" + name)
+		}
+		a, b := busy("a", "10"), busy("b", "11")
+		if r := w.carrel("undo", "--step", "1"); r.code != 125 || !strings.Contains(r.err, "running: `carrel ps` lists it, `carrel stop` ends it") && !strings.Contains(r.err, "step 1 is not over") {
+			t.Errorf("undo while both run: %s", r)
+		}
+		if out := w.fine("history"); strings.Count(out, "running") != 2 {
+			t.Errorf("history of two runs: %s", out)
+		}
+		w.write(w.project+"/end-a", "")
+		w.must(a.Wait())
+		if r := w.carrel("undo"); r.code != 125 || !strings.Contains(r.err, "running: `carrel ps` lists it, `carrel stop` ends it") {
+			t.Errorf("undo while one of them runs: %s", r)
+		}
+		w.write(w.project+"/end-b", "")
+		w.must(b.Wait())
+		list := w.steps()
+		if len(list) != 2 || list[0].Run == list[1].Run || list[0].Added != 51 || list[1].Added != 51 {
+			t.Fatalf("steps: %+v", list)
+		}
+		both := w.scene()
+		one := fmt.Sprint(list[0].Step)
+		w.askedWrongly([]string{"Makefile: step"}, "undo", "--step", one)
+		w.fine("undo", "--step", one, "--path", "src", "--path", "a1")
+		after := w.scene()
+		if after["/src/f10.c"] != before["/src/f10.c"] || after["/src/f11.c"] != both["/src/f11.c"] || after["/a1"] != "" || after["/b1"] == "" || after["/src/a"] != "" {
+			t.Errorf("one of two: %s", after.differences(both))
+		}
+		w.fine("redo")
+		again := w.scene()
+		again[""] = both[""] // its time, as only some paths were taken back
+		if diff := again.differences(both); diff != "" {
+			t.Errorf("both again: %s", diff)
+		}
+		w.fine("undo", "2", "--force") // who wrote last to the Makefile is not who began last
+		got := w.scene()
+		for path, was := range before {
+			if got[path] != was && path != "" {
+				t.Errorf("%s is %q, and was %q", path, got[path], was)
+			}
+		}
+	})
+}
