@@ -96,20 +96,6 @@ func (w *Writer) Lost() bool {
 	return w.lost
 }
 
-// Tally is what a step has done so far to what was there before it: files, and
-// the bytes that they held.
-type Tally struct {
-	Removed, Replaced              int
-	RemovedBytes, OverwrittenBytes int64
-}
-
-// Tally says what the open step has done.
-func (w *Writer) Tally() Tally {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.tally
-}
-
 // Begin opens a step and gives its number.
 func (w *Writer) Begin(b Begin) (uint64, error) {
 	w.mu.Lock()
@@ -202,30 +188,6 @@ func (w *Writer) before(c *Change) error {
 		w.settle(to, err)
 	}
 	return err
-}
-
-// count adds to the tally what is about to be destroyed for the first time, if the
-// step did not make it.
-func (w *Writer) count(op Op, s *slot) {
-	o := s.is
-	if o == nil || o.origin == "" || o.counted || o.content && op == Content {
-		return
-	}
-	st, err := w.look(s)
-	if err != nil || st.Kind != File {
-		return
-	}
-	switch op {
-	case Content:
-		w.tally.OverwrittenBytes += st.Size
-		return // it can still be removed
-	case Remove:
-		w.tally.Removed++
-	case Rename:
-		w.tally.Replaced++
-	}
-	o.counted = true
-	w.tally.RemovedBytes += st.Size
 }
 
 // settle ends what began when something was linked because it was about to go.

@@ -1,0 +1,39 @@
+package history
+
+// Tally is what a step has done so far to what was there before it: files, and
+// the bytes that they held.
+type Tally struct {
+	Removed, Replaced              int
+	RemovedBytes, OverwrittenBytes int64
+}
+
+// Tally says what the open step has done.
+func (w *Writer) Tally() Tally {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.tally
+}
+
+// count adds to the tally what is about to be destroyed for the first time, if the
+// step did not make it.
+func (w *Writer) count(op Op, s *slot) {
+	o := s.is
+	if o == nil || o.origin == "" || o.counted || o.content && op == Content {
+		return
+	}
+	st, err := w.look(s)
+	if err != nil || st.Kind != File {
+		return
+	}
+	switch op {
+	case Content:
+		w.tally.OverwrittenBytes += st.Size
+		return // it can still be removed
+	case Remove:
+		w.tally.Removed++
+	case Rename:
+		w.tally.Replaced++
+	}
+	o.counted = true
+	w.tally.RemovedBytes += st.Size
+}
