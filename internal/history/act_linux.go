@@ -1,14 +1,16 @@
 package history
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
 )
 
-var errChanged = errors.New("somebody changed it meanwhile")
+var (
+	errChanged = errors.New("somebody changed it meanwhile")
+	errMissing = errors.New("its content in the history is missing, or not what was kept")
+)
 
 // do carries one action out, unless it is done already: after a crash all of
 // them are done again.
@@ -26,6 +28,11 @@ func (u *undo) do(a *action) error {
 	}
 	restore := u.widen(dir)
 	defer restore()
+	if u.resumed && a.discards() {
+		if err := u.discarded(dir, name, a); err != nil {
+			return err
+		}
+	}
 	switch a.Verb {
 	case take:
 		return u.take(dir, name, a)
@@ -36,65 +43,150 @@ func (u *undo) do(a *action) error {
 		return u.swap(dir, name, a)
 	case rewrite:
 		return u.rewrite(dir, name, a)
-	case empty:
-		return make1(unix.Mknodat(dir, name, unix.S_IFREG|0o600, 0))
-	case mkdir:
-		return make1(unix.Mkdirat(dir, name, 0o700))
+	case empty, mkdir, symlink, mknod, link:
+		return u.make(dir, name, a)
 	case rmdir:
-		if now, err := stateAt(dir, name, 0); err != nil || now.ID != a.State.ID && u.resumed {
-			return err // done already
-		}
-		err := unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
-		if err == unix.ENOENT || err == unix.ENOTEMPTY && u.req.Mode != Abort {
-			return nil
-		}
-		return err
-	case symlink:
-		return make1(unix.Symlinkat(string(a.State.Target), dir, name))
-	case mknod:
-		kind := uint32(unix.S_IFIFO)
-		if a.State.Kind == Socket {
-			kind = unix.S_IFSOCK
-		}
-		return make1(unix.Mknodat(dir, name, kind|0o600, 0))
+		return u.rmdir(dir, name, a)
 	case meta:
 		return setMeta(dir, name, &a.State)
 	case aside:
 		return u.aside(dir, name, a)
 	case drop:
-		now, err := stateAt(dir, name, 0)
-		if err != nil || now.Kind == Absent {
-			return err // done already
-		}
-		if now.ID != a.State.ID && u.resumed {
-			return nil
-		}
-		if now.ID != a.State.ID {
-			return errChanged
-		}
-		return unix.Unlinkat(dir, name, 0)
-	case link:
-		return u.link(dir, name, string(a.State.Target))
+		return u.drop(dir, name, a)
 	}
 	return fmt.Errorf("action %d is unknown", a.Verb)
 }
 
-// make1 takes what is there already for made: planned names were free.
-func make1(err error) error {
-	if err == unix.EEXIST {
+// make makes something new. What is there already was made before the crash, or
+// is somebody else's.
+func (u *undo) make(dir int, name string, a *action) error {
+	var err error
+	switch a.Verb {
+	case empty:
+		err = mknodAt(dir, name, unix.S_IFREG|0o600)
+	case mkdir:
+		err = mkdirAt(dir, name, 0o700)
+	case symlink:
+		err = symlinkAt(string(a.State.Target), dir, name)
+	case mknod:
+		kind := uint32(unix.S_IFIFO)
+		if a.State.Kind == Socket {
+			kind = unix.S_IFSOCK
+		}
+		err = mknodAt(dir, name, kind|0o600)
+	case link:
+		err = u.link(dir, name, string(a.State.Target))
+	}
+	if err != unix.EEXIST {
+		return err
+	}
+	if now, e := stateAt(dir, name, 0); e != nil || !u.resumed || !u.made(&now, a) {
+		return errors.Join(errChanged, e)
+	}
+	return nil
+}
+
+// made says whether something is what an action makes.
+func (u *undo) made(now *State, a *action) bool {
+	switch a.Verb {
+	case empty:
+		return now.Kind == File && now.Size == 0
+	case mkdir:
+		return now.Kind == Dir
+	case symlink:
+		return now.Kind == Symlink && string(now.Target) == string(a.State.Target)
+	case mknod:
+		return now.Kind == a.State.Kind
+	case link:
+		first, err := lookIn(u.roots, string(a.State.Target))
+		return err == nil && first.ID == now.ID
+	}
+	return false
+}
+
+// rmdir removes a directory that the step made, if nothing is in it.
+func (u *undo) rmdir(dir int, name string, a *action) error {
+	now, err := stateAt(dir, name, 0)
+	if err != nil || now.Kind == Absent || now.ID != a.State.ID && u.resumed {
+		return err // done already
+	}
+	err = unlinkAt(dir, name, unix.AT_REMOVEDIR)
+	if err == unix.ENOENT || err == unix.ENOTEMPTY && (u.req.Mode != Abort || u.resumed) {
 		return nil
 	}
 	return err
+}
+
+// drop removes a second name of a file that stays.
+func (u *undo) drop(dir int, name string, a *action) error {
+	now, err := stateAt(dir, name, 0)
+	if err != nil || now.Kind == Absent {
+		return err // done already
+	}
+	if now.ID != a.State.ID {
+		if u.resumed {
+			return nil
+		}
+		return errChanged
+	}
+	return u.discard(dir, name, a)
+}
+
+// discard removes a name if what it means is what an action is about, also if
+// somebody gives it another meaning at this moment: it is looked at under a name
+// that nobody else knows.
+func (u *undo) discard(dir int, name string, a *action) error {
+	err := renameNew(dir, name, u.w.objects, string(a.Temp))
+	if err == unix.EXDEV {
+		err = renameNew(dir, name, dir, string(a.Temp))
+	}
+	if err != nil {
+		return err
+	}
+	return u.discarded(dir, name, a)
+}
+
+// discarded ends what discard began.
+func (u *undo) discarded(dir int, name string, a *action) error {
+	for _, at := range []int{u.w.objects, dir} {
+		now, err := stateAt(at, string(a.Temp), 0)
+		switch {
+		case err != nil:
+			return err
+		case now.Kind == Absent:
+		case a.Verb == drop && now.ID == a.State.ID || a.Verb != drop && u.made(&now, a):
+			if err := unlinkAt(at, string(a.Temp), 0); err != nil {
+				return err
+			}
+		default:
+			return errors.Join(errChanged, putBack(at, string(a.Temp), dir, name))
+		}
+	}
+	return nil
+}
+
+// putBack gives something the name back that it was taken from, or where somebody
+// else has that by now, one beside it.
+func putBack(from int, number string, dir int, name string) error {
+	as := name
+	for n := 1; n < 1000; n++ {
+		err := renameNew(from, number, dir, as)
+		if err != unix.EEXIST {
+			return err
+		}
+		as = fmt.Sprintf("%.200s.undo-conflict-%d", name, n)
+	}
+	return unix.EEXIST
 }
 
 // widen lets a directory be changed whose own mode forbids it, until the
 // function that it gives is called.
 func (u *undo) widen(dir int) func() {
 	st, err := stateAt(dir, "", 0)
-	if err != nil || st.Mode&0o300 == 0o300 || unix.Fchmodat(dir, "", st.Mode|0o300, unix.AT_EMPTY_PATH) != nil {
+	if err != nil || st.Mode&0o300 == 0o300 || chmodFd(dir, st.Mode|0o300) != nil {
 		return func() {}
 	}
-	return func() { _ = unix.Fchmodat(dir, "", st.Mode, unix.AT_EMPTY_PATH) }
+	return func() { _ = chmodFd(dir, st.Mode) }
 }
 
 // keepTimes gives a directory its times back when what it returns is called.
@@ -103,9 +195,7 @@ func keepTimes(dir int) func() {
 	if err != nil {
 		return func() {}
 	}
-	return func() {
-		_ = unix.UtimesNanoAt(unix.AT_FDCWD, procPath(dir), []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(st.Mtime)}, 0)
-	}
+	return func() { _ = setMtime(dir, "", st.Mtime) }
 }
 
 func (u *undo) object(o Object) (int, string, error) {
@@ -119,21 +209,30 @@ func same(a, b *State) bool {
 	return a.Kind == b.Kind && a.ID == b.ID && (a.Kind != File || b.Size < 0 || a.Size == b.Size && a.Mtime == b.Mtime)
 }
 
+// like says whether an object is a copy of what had a state, or is that itself.
+func like(copied, of *State) bool {
+	return copied.Kind == of.Kind && (copied.Kind != File || of.Size < 0 || copied.Size == of.Size && copied.Mtime == of.Mtime)
+}
+
 func (u *undo) take(dir int, name string, a *action) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(objects)
-	if there, err := stateAt(objects, number, 0); err != nil || there.Kind != Absent {
-		return err // done already
+	there, err := stateAt(objects, number, 0)
+	if err != nil {
+		return err
 	}
 	if u.resumed {
-		if now, err := stateAt(dir, name, 0); err != nil || now.ID != a.State.ID {
-			return err // done, and put where it belongs
+		if done, err := u.taken(dir, name, a, there.Kind != Absent); done || err != nil {
+			return err
 		}
 	}
-	if err := moveOut(dir, name, objects, number); err != nil {
+	if there.Kind != Absent {
+		return errChanged
+	}
+	if err := u.moveOut(dir, name, objects, number, a); err != nil {
 		if err == unix.ENOENT {
 			return errChanged
 		}
@@ -141,7 +240,7 @@ func (u *undo) take(dir int, name string, a *action) error {
 	}
 	now, err := stateAt(objects, number, 0)
 	if err == nil && a.State.Kind != Absent && !same(&now, &a.State) && now.ID.Dev == a.State.ID.Dev {
-		err = errors.Join(errChanged, moveOut(objects, number, dir, name))
+		err = errors.Join(errChanged, putBack(objects, number, dir, name))
 	}
 	return err
 }
@@ -157,15 +256,18 @@ func (u *undo) put(dir int, name string, a *action) error {
 		return err
 	}
 	if there.Kind == Absent {
-		if now, err := stateAt(dir, name, 0); err != nil || now.Kind != Absent {
+		if parked, err := u.fromPark(dir, name, a); parked || err != nil {
+			return err
+		}
+		if now, err := stateAt(dir, name, 0); err != nil || u.resumed && now.Kind == a.State.Kind {
 			return err // done already
 		}
-		return errors.New("its content is missing in the history")
+		return errMissing
 	}
-	if a.State.Kind == File && a.State.Size >= 0 && there.Size != a.State.Size {
-		return errors.New("its content in the history is not what was kept")
+	if there.Kind != a.State.Kind || there.Kind == File && a.State.Size >= 0 && there.Size != a.State.Size {
+		return errMissing
 	}
-	err = moveOut(objects, number, dir, name)
+	err = u.moveIn(objects, number, dir, name, a, &there)
 	if err == unix.EEXIST {
 		return errChanged
 	}
@@ -178,6 +280,11 @@ func (u *undo) swap(dir int, name string, a *action) error {
 		return err
 	}
 	defer unix.Close(objects)
+	if u.resumed && len(a.Temp) > 0 {
+		if err := resumeSwap(dir, name, objects, number, a); err != nil {
+			return err
+		}
+	}
 	now, err := stateAt(dir, name, 0)
 	if err != nil {
 		return err
@@ -187,43 +294,24 @@ func (u *undo) swap(dir int, name string, a *action) error {
 		return err
 	}
 	switch {
-	case same(&kept, &a.State):
+	case same(&kept, &a.State), u.resumed && !same(&now, &a.State) && kept.ID.Dev != now.ID.Dev && like(&kept, &a.State):
 		return nil // done already
-	case kept.Kind == Absent:
-		return errors.New("its content is missing in the history")
+	case kept.Kind != File:
+		return errMissing
 	case !same(&now, &a.State):
 		return errChanged
 	}
-	err = unix.Renameat2(objects, number, dir, name, unix.RENAME_EXCHANGE)
+	err = exchange(objects, number, dir, name)
 	if err == unix.EXDEV || err == unix.EINVAL || err == unix.ENOSYS {
-		return u.swapApart(dir, name, objects, number)
+		return swapApart(dir, name, objects, number, a)
 	}
 	if err != nil {
 		return err
 	}
 	if kept, err = stateAt(objects, number, 0); err == nil && !same(&kept, &a.State) {
-		err = errors.Join(errChanged, unix.Renameat2(objects, number, dir, name, unix.RENAME_EXCHANGE))
+		err = errors.Join(errChanged, exchange(objects, number, dir, name))
 	}
 	return err
-}
-
-// swapApart is swap between two file systems: both are copied first, and the
-// copies take their places.
-func (u *undo) swapApart(dir int, name string, objects int, number string) error {
-	beside, stored := tempName(), tempName()
-	if err := copyFile(objects, number, dir, beside); err != nil {
-		return err
-	}
-	err := copyFile(dir, name, objects, stored)
-	if err == nil {
-		err = unix.Renameat(dir, beside, dir, name)
-	}
-	if err != nil {
-		_ = unix.Unlinkat(dir, beside, 0)
-		_ = unix.Unlinkat(objects, stored, 0)
-		return err
-	}
-	return unix.Renameat(objects, stored, objects, number)
 }
 
 // rewrite restores a file that has other names, which have to see it too: in
@@ -237,13 +325,13 @@ func (u *undo) rewrite(dir int, name string, a *action) error {
 	if there, err := stateAt(to, number, 0); err != nil {
 		return err
 	} else if there.Kind == Absent {
-		if err := copyFile(dir, name, to, number); err != nil {
+		if err := copyFile(dir, name, to, number, tempOf(a.To)); err != nil {
 			return err
 		}
 	}
-	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	fd, err := openAt(dir, name, unix.O_WRONLY)
 	if err == unix.EACCES {
-		fd, err = openWidened(dir, name, &a.State)
+		fd, err = openWidened(dir, name)
 	}
 	if err != nil {
 		return err
@@ -254,33 +342,50 @@ func (u *undo) rewrite(dir int, name string, a *action) error {
 		return errors.Join(err, errChanged)
 	}
 	if a.Object == (Object{}) {
-		return unix.Ftruncate(fd, 0)
+		return truncate(fd, 0)
 	}
 	from, number, err := u.object(a.Object)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(from)
-	src, err := unix.Openat(from, number, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	src, err := openAt(from, number, unix.O_RDONLY)
 	if err != nil {
-		return err
+		return errors.Join(errMissing, err)
 	}
 	defer unix.Close(src)
 	st, err := stateAt(src, "", 0)
 	if err != nil || st.ID == now.ID {
 		return err // what was kept is this very file, so it did not change
 	}
-	if err := unix.Ftruncate(fd, 0); err != nil {
+	if st.Kind != File {
+		return errMissing
+	}
+	if err := truncate(fd, 0); err != nil {
 		return err
 	}
 	return copyHoles(src, fd, st.Size)
 }
 
-func openWidened(dir int, name string, st *State) (int, error) {
-	if err := unix.Fchmodat(dir, name, st.Mode|0o200, 0); err != nil {
+// openWidened opens a file for writing whose mode forbids it; what is opened is
+// what was made writable.
+func openWidened(dir int, name string) (int, error) {
+	pin, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
 		return -1, err
 	}
-	return unix.Openat(dir, name, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	defer unix.Close(pin)
+	st, err := stateAt(pin, "", 0)
+	if err == nil && st.Kind != File {
+		err = errChanged
+	}
+	if err == nil {
+		err = chmodFd(pin, st.Mode|0o200)
+	}
+	if err != nil {
+		return -1, err
+	}
+	return openAt(dir, name, unix.O_WRONLY)
 }
 
 func (u *undo) aside(dir int, name string, a *action) error {
@@ -290,7 +395,7 @@ func (u *undo) aside(dir int, name string, a *action) error {
 	}
 	to := string(a.State.Target)
 	for n := 2; n < 1000; n++ {
-		err = unix.Renameat2(dir, name, dir, to, unix.RENAME_NOREPLACE)
+		err = renameNew(dir, name, dir, to)
 		if err != unix.EEXIST {
 			return err
 		}
@@ -306,123 +411,7 @@ func (u *undo) link(dir int, name, other string) error {
 		return err
 	}
 	defer unix.Close(from)
-	return make1(unix.Linkat(from, old, dir, name, 0))
+	return linkAt(from, old, dir, name)
 }
 
-// moveOut moves a name to another directory, where nothing of its name may be:
-// by renaming, or where that is another file system by copying files.
-func moveOut(dir int, name string, to int, as string) error {
-	err := unix.Renameat2(dir, name, to, as, unix.RENAME_NOREPLACE)
-	if err != unix.EXDEV {
-		return err
-	}
-	st, err := stateAt(dir, name, withXattrs)
-	if err != nil {
-		return err
-	}
-	switch st.Kind {
-	case File:
-		err = copyFile(dir, name, to, as)
-	case Symlink:
-		err = unix.Symlinkat(string(st.Target), to, as)
-	case FIFO:
-		err = unix.Mknodat(to, as, unix.S_IFIFO|0o600, 0)
-	case Socket:
-		err = unix.Mknodat(to, as, unix.S_IFSOCK|0o600, 0)
-	default:
-		return fmt.Errorf("a %s cannot be moved to another file system", st.Kind)
-	}
-	if err == nil {
-		err = setMeta(to, as, &st)
-	}
-	if err != nil {
-		_ = unix.Unlinkat(to, as, 0)
-		return err
-	}
-	return unix.Unlinkat(dir, name, 0)
-}
-
-// copyFile copies a regular file with its metadata.
-func copyFile(dir int, name string, to int, as string) error {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	st, err := stateAt(fd, "", withXattrs)
-	if err != nil {
-		return err
-	}
-	if st.Kind != File {
-		return errChanged
-	}
-	if err := copyTo(fd, &st, to, as); err != nil {
-		return err
-	}
-	return setMeta(to, as, &st)
-}
-
-// reverse takes back the first n actions of a plan.
-func (u *undo) reverse(p *Plan, n int) error {
-	before := make(map[string]*State, len(p.pre))
-	for i := range p.pre {
-		before[string(p.pre[i].Path)] = &p.pre[i].State
-	}
-	for i := n - 1; i >= 0; i-- {
-		if err := u.reverseOne(&p.actions[i], before); err != nil {
-			return fmt.Errorf("taking back what was restored of %q: %w", p.actions[i].Path, err)
-		}
-	}
-	return nil
-}
-
-func (u *undo) reverseOne(a *action, before map[string]*State) error {
-	dir, name, err := parentIn(u.roots, string(a.Path))
-	if err != nil {
-		return err
-	}
-	defer unix.Close(dir)
-	defer u.widen(dir)()
-	switch a.Verb {
-	case rewrite:
-		return u.rewrite(dir, name, &action{Path: a.Path, Object: a.To, To: a.To, State: a.State})
-	case take, put, swap:
-		objects, number, err := u.object(a.Object)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(objects)
-		switch a.Verb {
-		case take:
-			return moveOut(objects, number, dir, name)
-		case put:
-			return moveOut(dir, name, objects, number)
-		}
-		return unix.Renameat2(objects, number, dir, name, unix.RENAME_EXCHANGE)
-	case drop:
-		for _, b := range u.step.Post {
-			if st := before[string(b.Path)]; st != nil && st.ID == a.State.ID && !bytes.Equal(b.Path, a.Path) {
-				return u.link(dir, name, string(b.Path))
-			}
-		}
-		return errChanged
-	case empty, symlink, mknod, link:
-		return unix.Unlinkat(dir, name, 0)
-	case mkdir:
-		return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
-	case rmdir:
-		if err := make1(unix.Mkdirat(dir, name, 0o700)); err != nil {
-			return err
-		}
-		return setMeta(dir, name, &a.State)
-	case meta:
-		if st := before[string(a.Path)]; st != nil && st.Kind == a.State.Kind {
-			return setMeta(dir, name, st)
-		}
-	case aside:
-		return unix.Renameat2(dir, string(a.State.Target), dir, name, unix.RENAME_NOREPLACE)
-	}
-	return nil
-}
-
-func tempName() string { return ".carrel-" + randomHex() }
+func tempName() string { return tempPrefix + randomHex() }

@@ -19,8 +19,9 @@ type AppendLog struct {
 	file   *os.File
 	window []byte
 	used   int   // bytes of window
-	start  int64 // of window in the file
+	start  int64 // of window in the file; where lines are written, of the next line
 	plain  bool
+	broken error // it ends in a part of a line that cannot be cut off
 }
 
 // logWindow is how much is allocated and mapped at once: a multiple of every
@@ -38,10 +39,26 @@ func (l *AppendLog) Append(line []byte) error {
 		}
 	}
 	if l.plain {
-		_, err := l.file.Write(line)
-		return err
+		return l.write(line)
 	}
 	return l.copy(line)
+}
+
+// write leaves nothing of a line that it cannot write whole: what comes after
+// a part of one would not be found.
+func (l *AppendLog) write(line []byte) error {
+	if l.broken != nil {
+		return l.broken
+	}
+	n, err := l.file.WriteAt(line, l.start)
+	if err == nil {
+		l.start += int64(n)
+		return nil
+	}
+	if n > 0 {
+		l.broken = l.file.Truncate(l.start)
+	}
+	return err
 }
 
 // copy answers a page that cannot be had, since somebody cut the file short or
@@ -62,7 +79,10 @@ func (l *AppendLog) advance() error {
 	page := int64(os.Getpagesize())
 	end := l.start + int64(l.used)
 	start := end - end%page
-	err := unix.Fallocate(int(l.file.Fd()), 0, start, logWindow)
+	err := try("allocate")
+	if err == nil {
+		err = unix.Fallocate(int(l.file.Fd()), 0, start, logWindow)
+	}
 	var window []byte
 	if err == nil {
 		window, err = unix.Mmap(int(l.file.Fd()), start, logWindow, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
@@ -73,10 +93,9 @@ func (l *AppendLog) advance() error {
 		l.window, l.start, l.used = window, start, int(end-start)
 		return nil
 	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENODEV), errors.Is(err, unix.EINVAL):
-		l.plain = true
 		l.unmap()
 		if err = l.file.Truncate(end); err == nil {
-			_, err = l.file.Seek(end, 0)
+			l.plain, l.start, l.used = true, end, 0
 		}
 	}
 	return err
@@ -90,12 +109,12 @@ func (l *AppendLog) unmap() {
 }
 
 // close cuts off what was not used.
-func (l *AppendLog) Close() error {
+func (l *AppendLog) Close() (err error) {
 	end := l.start + int64(l.used)
 	l.unmap()
-	var err error
-	if !l.plain {
-		err = l.file.Truncate(end)
+	defer func() { err = errors.Join(err, l.file.Close()) }()
+	if l.plain {
+		return nil
 	}
-	return errors.Join(err, l.file.Close())
+	return truncate(int(l.file.Fd()), end)
 }

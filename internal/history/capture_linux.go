@@ -25,9 +25,9 @@ func (e *LostError) Error() string { return fmt.Sprintf("%q cannot be kept: %s",
 // name is linked, which costs nothing, if nobody could still write to it;
 // anything else is cloned, or copied with its holes. linked says which.
 func keep(dir int, name string, st *State, objects int, number string, leaving bool) (linked bool, err error) {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOATIME|unix.O_CLOEXEC, 0)
+	fd, err := openAt(dir, name, unix.O_RDONLY|unix.O_NOATIME)
 	if err == unix.EPERM {
-		fd, err = unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		fd, err = openAt(dir, name, unix.O_RDONLY)
 	}
 	if err != nil {
 		if leaving && err == unix.EACCES {
@@ -36,6 +36,11 @@ func keep(dir int, name string, st *State, objects int, number string, leaving b
 		return false, err
 	}
 	defer unix.Close(fd)
+	if now, err := stateAt(fd, "", 0); err != nil {
+		return false, err
+	} else if now.ID != st.ID {
+		return false, unix.ESTALE
+	}
 	if leaving {
 		// The lease is refused while anybody has the file open for writing or
 		// mapped so. Closing gives it back.
@@ -46,13 +51,13 @@ func keep(dir int, name string, st *State, objects int, number string, leaving b
 			}
 		}
 	}
-	return false, copyTo(fd, st, objects, number)
+	return false, copyTo(fd, objects, number)
 }
 
 // linkTo gives the file a second name in the store, and makes sure that it is
 // the one that was looked at.
 func linkTo(dir int, name string, st *State, objects int, number string) error {
-	if err := unix.Linkat(dir, name, objects, number, 0); err != nil {
+	if err := linkAt(dir, name, objects, number); err != nil {
 		return err
 	}
 	now, err := stateAt(objects, number, 0)
@@ -60,7 +65,7 @@ func linkTo(dir int, name string, st *State, objects int, number string) error {
 		err = unix.ESTALE
 	}
 	if err != nil {
-		_ = unix.Unlinkat(objects, number, 0)
+		_ = unlinkAt(objects, number, 0)
 	}
 	return err
 }
@@ -69,21 +74,29 @@ const copyTries = 3
 
 // copyTo clones or copies an open file. What is written to meanwhile is copied
 // again: an object is one state and no mixture.
-func copyTo(fd int, st *State, objects int, number string) error {
-	to, err := unix.Openat(objects, number, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+func copyTo(fd int, objects int, number string) error {
+	to, err := createAt(objects, number)
 	if err != nil {
-		return err
+		return ofStore(err)
 	}
 	defer unix.Close(to)
 	fail := func(err error) error {
-		_ = unix.Unlinkat(objects, number, 0)
-		return err
+		_ = unlinkAt(objects, number, 0)
+		var l *LostError
+		if errors.As(err, &l) {
+			return err
+		}
+		return ofStore(err)
 	}
-	if unix.IoctlFileClone(to, fd) == nil {
+	if clone(to, fd) == nil {
 		return nil
 	}
-	if st.Size > maxCopied {
-		return fail(&LostError{Why: fmt.Sprintf("%d bytes are more than the %d that are copied", st.Size, int64(maxCopied))})
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return fail(err)
+	}
+	if size := min(st.Size, st.Blocks*512); size > maxCopied { // holes cost nothing
+		return fail(&LostError{Why: fmt.Sprintf("%d bytes are more than the %d that are copied", size, int64(maxCopied))})
 	}
 	for range copyTries {
 		before, err := stateAt(fd, "", 0)
@@ -100,7 +113,7 @@ func copyTo(fd int, st *State, objects int, number string) error {
 		if before.Mtime == after.Mtime && before.Ctime == after.Ctime && before.Size == after.Size {
 			return nil
 		}
-		if err := unix.Ftruncate(to, 0); err != nil {
+		if err := truncate(to, 0); err != nil {
 			return fail(err)
 		}
 	}
@@ -109,7 +122,7 @@ func copyTo(fd int, st *State, objects int, number string) error {
 
 // copyHoles copies size bytes; what is a hole stays one.
 func copyHoles(from, to int, size int64) error {
-	if err := unix.Ftruncate(to, size); err != nil {
+	if err := truncate(to, size); err != nil {
 		return err
 	}
 	for at := int64(0); at < size; {
@@ -125,6 +138,9 @@ func copyHoles(from, to int, size int64) error {
 			end = size
 		}
 		for at = data; at < end; {
+			if err := try("copy"); err != nil {
+				return err
+			}
 			src, dst := at, at
 			n, err := unix.CopyFileRange(from, &src, to, &dst, int(min(end-at, 1<<30)), 0)
 			if err != nil {
@@ -162,9 +178,12 @@ func copyBuffered(from, to int, at, end int64) (int, error) {
 // then the change must not happen.
 func lost(err error) string {
 	var l *LostError
+	var s *storeError
 	switch {
 	case errors.As(err, &l):
 		return l.Why
+	case errors.As(err, &s):
+		return ""
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return "it may not be read"
 	case errors.Is(err, unix.EXDEV), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):

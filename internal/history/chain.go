@@ -207,12 +207,6 @@ func (s *Step) carried(path string) string {
 
 // PostOf gives what the step left at a path.
 func (s *Step) PostOf(path string) (Post, bool) {
-	if s.post == nil {
-		s.post = make(map[string]int, len(s.Post))
-		for i := range s.Post {
-			s.post[string(s.Post[i].Path)] = i
-		}
-	}
 	i, ok := s.post[path]
 	if !ok {
 		return Post{}, false

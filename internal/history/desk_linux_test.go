@@ -32,6 +32,7 @@ type desk struct {
 	root  string
 	store *Store
 	w     *Writer
+	apart bool // root and store are on two file systems
 }
 
 func newDesk(t testing.TB) *desk {
@@ -40,11 +41,18 @@ func newDesk(t testing.TB) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newDeskAt(t, base, base)
+}
+
+// newDeskAt is a desk in two directories.
+func newDeskAt(t testing.TB, base, store string) *desk {
+	t.Helper()
 	d := &desk{t: t, root: base + "/root"}
-	if err := os.Mkdir(d.root, 0o755); err != nil {
+	err := os.Mkdir(d.root, 0o755)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if d.store, err = Open(base + "/store"); err != nil {
+	if d.store, err = Open(store + "/store"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -101,7 +109,9 @@ func (d *desk) act(t fataler, op Op, path, to string, do func() error) {
 	if err := d.w.Before(&c); err != nil {
 		t.Fatalf("before %v %q %q: %v", op, path, to, err)
 	}
+	_ = try("change")
 	err := do()
+	_ = try("changed")
 	d.w.After(&c, err)
 	if l, ok := t.(interface{ Logf(string, ...any) }); ok {
 		l.Logf("%d %q %q: %v", op, path[len(d.root):], strings.TrimPrefix(to, d.root), err)

@@ -26,9 +26,8 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 		number := w.next
 		busy := make(chan struct{})
 		o.busy = busy
-		w.mu.Unlock()
-		linked, err := w.storeObject(at, st, number, leaving)
-		w.mu.Lock()
+		linked, err := w.storeApart(at, st, number, leaving)
+		p.State = *st // as it was when it was kept
 		o.number = number
 		if o.linked = linked && err == nil; !o.linked { // else until After
 			o.busy = nil
@@ -47,20 +46,48 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 		}
 	}
 	if err := w.write(&Record{Pre: p, At: []byte(at)}); err != nil {
-		w.settle(s, err)
+		if p.Object != (Object{}) {
+			_ = unlinkAt(w.objects, objectName(o.number), 0)
+		}
+		w.unbusy(o)
 		return nil, err
 	}
 	o.meta, o.content, o.id = true, true, st.ID
 	return p, nil
 }
 
+// storeApart stores what is at a path while others go on.
+func (w *Writer) storeApart(path string, st *State, number uint64, leaving bool) (linked bool, err error) {
+	w.mu.Unlock()
+	defer w.mu.Lock()
+	return w.storeObject(path, st, number, leaving)
+}
+
+// storeObject stores what is at a path. What somebody outside puts there
+// meanwhile is stored instead: that is what the change would destroy.
 func (w *Writer) storeObject(path string, st *State, number uint64, leaving bool) (linked bool, err error) {
 	dir, name, err := w.parent(path)
 	if err != nil {
 		return false, err
 	}
 	defer unix.Close(dir)
-	linked, err = keep(dir, name, st, w.objects, objectName(number), leaving)
+	for range copyTries {
+		linked, err = keep(dir, name, st, w.objects, objectName(number), leaving)
+		if err != unix.ESTALE && err != unix.ENOENT {
+			break
+		}
+		now, e := stateAt(dir, name, withXattrs)
+		if e != nil {
+			return false, e
+		}
+		if now.ID == st.ID { // so it is the other end that is missing
+			return false, ofStore(err)
+		}
+		if now.Kind != File {
+			break
+		}
+		*st = now
+	}
 	if err == unix.ESTALE || err == unix.ENOENT {
 		err = &LostError{Path: path, Why: "somebody outside replaced it meanwhile"}
 	}
@@ -141,17 +168,25 @@ func (w *Writer) hold(g *group, s *slot, st *State) error {
 	number := w.next
 	if err := linkTo(dir, name, st, w.objects, objectName(number)); err != nil {
 		if lost(err) == "" {
-			return err
+			return ofStore(err)
 		}
 		if g.kept != nil { // a copy has to do
 			return nil
 		}
-		_, err := w.keepContent(o, s, st, false)
-		return err
+		if g.kept, err = w.keepContent(o, s, st, false); err != nil {
+			return err
+		}
+		o.grouped = true
+		return w.noteGroup(g)
 	}
 	w.kept++
+	err = w.write(&Record{Pre: &Pre{Path: []byte(o.origin), State: *st, Inode: Object{w.segment, number}}, At: []byte(s.path())})
+	if err != nil {
+		_ = unlinkAt(w.objects, objectName(number), 0)
+		return err
+	}
 	o.meta, o.held, o.id = true, true, st.ID
-	return w.write(&Record{Pre: &Pre{Path: []byte(o.origin), State: *st, Inode: Object{w.segment, number}}, At: []byte(s.path())})
+	return nil
 }
 
 // noteGroup writes down for every name what was kept.
@@ -162,7 +197,11 @@ func (w *Writer) noteGroup(g *group) error {
 		}
 		p := *g.kept
 		p.Path = []byte(m.origin)
-		if err := w.write(&Record{Pre: &p}); err != nil {
+		r := &Record{Pre: &p}
+		if m.at != nil {
+			r.At = []byte(m.at.path())
+		}
+		if err := w.write(r); err != nil {
 			return err
 		}
 		m.grouped, m.meta, m.content, m.id = true, true, true, g.state.ID

@@ -15,6 +15,7 @@ type Step struct {
 	Pre      []Pre
 	Post     []Post
 	UndoneBy uint64 // the step that took it back, 0 for none
+	Damaged  string // why it cannot be used, "" where it can
 
 	stamp uint64 // of its beginning
 	last  uint64 // of its last record
@@ -26,6 +27,7 @@ type Step struct {
 	pre   map[string]int
 	post  map[string]int
 	moved map[string]string // origins to paths
+	first []uint64          // stamps of Pre: when the step first touched each
 }
 
 // Open says whether the step was never closed.
@@ -64,24 +66,32 @@ func (s *Step) preOfFile(id ID) *Pre {
 // Log is what all journals of a store say: its steps in their order.
 type Log struct {
 	Steps []*Step
-	// Damaged lists segments that end in something unreadable, or cannot be read.
+	// Damaged lists segments in which something is unreadable, or that cannot be
+	// read. What a crash leaves at the end of one is no damage.
 	Damaged []string
 
 	stamp, number uint64
+	counted       uint64 // the last stamp that was given when this was read
 }
 
 func (s *Step) add(r *Record) {
 	s.last, s.alive = r.Stamp, max(s.alive, r.Time)
 	if r.At != nil || r.Move != nil {
 		s.trail = append(s.trail, *r)
+		s.forget() // it was about to end, and went on
 	}
 	switch {
 	case r.Begin != nil:
 		s.Begin = *r.Begin
 	case r.Pre != nil:
-		s.addPre(r.Pre)
+		s.addPre(r.Pre, r.Stamp)
 	case r.Post != nil:
-		s.Post = append(s.Post, *r.Post)
+		s.addPost(r.Post)
+	case r.End != nil && r.End.Again:
+		s.End = nil
+		s.forget()
+	case r.End != nil && r.End.Alone && s.End != nil:
+		s.Begin.Rest = nil
 	case r.End != nil:
 		s.End, s.trail = r.End, nil
 	case r.Do != nil:
@@ -91,9 +101,26 @@ func (s *Step) add(r *Record) {
 	}
 }
 
+// forget drops what the step was said to have left.
+func (s *Step) forget() {
+	if len(s.Post) > 0 {
+		s.Post, s.post = nil, make(map[string]int)
+	}
+}
+
+// addPost takes what was seen last.
+func (s *Step) addPost(p *Post) {
+	if i, ok := s.post[string(p.Path)]; ok {
+		s.Post[i] = *p
+		return
+	}
+	s.post[string(p.Path)] = len(s.Post)
+	s.Post = append(s.Post, *p)
+}
+
 // addPre takes what is known of an origin: the state that was seen first, and
 // the content that was kept later.
-func (s *Step) addPre(p *Pre) {
+func (s *Step) addPre(p *Pre, stamp uint64) {
 	for _, o := range []*Object{&p.Object, &p.Inode} {
 		if *o != (Object{}) && !validSegment(o.Segment) {
 			*o, p.Lost = Object{}, "its place in the history has no valid name"
@@ -102,7 +129,7 @@ func (s *Step) addPre(p *Pre) {
 	i, ok := s.pre[string(p.Path)]
 	if !ok {
 		s.pre[string(p.Path)] = len(s.Pre)
-		s.Pre = append(s.Pre, *p)
+		s.Pre, s.first = append(s.Pre, *p), append(s.first, stamp)
 		return
 	}
 	known := &s.Pre[i]
@@ -125,7 +152,7 @@ func (l *Log) link() {
 		byNumber[s.Number] = s
 	}
 	for _, s := range l.Steps {
-		if s.End == nil || s.Begin.Partly {
+		if s.End == nil || s.Begin.Partly || len(s.End.Left) > 0 {
 			continue
 		}
 		for _, n := range s.Begin.Of {

@@ -18,7 +18,7 @@ func setMeta(dir int, name string, st *State) error {
 		return errChanged
 	}
 	if now.UID != st.UID || now.GID != st.GID {
-		_ = unix.Fchownat(dir, name, int(st.UID), int(st.GID), unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
+		_ = chownAt(dir, name, st.UID, st.GID)
 	}
 	if st.Kind != Symlink {
 		if err := setXattrs(dir, name, &now, st); err != nil {
@@ -38,11 +38,7 @@ func setMeta(dir int, name string, st *State) error {
 	if now.Mtime == st.Mtime {
 		return nil
 	}
-	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(st.Mtime)}
-	if name == "" {
-		return unix.UtimesNanoAt(unix.AT_FDCWD, procPath(dir), times, 0)
-	}
-	return unix.UtimesNanoAt(dir, name, times, unix.AT_SYMLINK_NOFOLLOW)
+	return setMtime(dir, name, st.Mtime)
 }
 
 // chmodAt never follows: what is there was just seen to be no link, and is pinned.
@@ -55,7 +51,7 @@ func chmodAt(dir int, name string, mode uint32) error {
 		}
 		defer unix.Close(fd)
 	}
-	return unix.Fchmodat(unix.AT_FDCWD, procPath(fd), mode, 0)
+	return chmodFd(fd, mode)
 }
 
 func setXattrs(dir int, name string, now, st *State) error {
@@ -68,13 +64,13 @@ func setXattrs(dir int, name string, now, st *State) error {
 	}
 	for _, k := range slices.Sorted(maps.Keys(now.Xattrs)) {
 		if _, ok := st.Xattrs[k]; !ok {
-			if err := unix.Lremovexattr(at, k); err != nil && err != unix.ENODATA {
+			if err := removeXattr(at, k); err != nil && err != unix.ENODATA {
 				return err
 			}
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(st.Xattrs)) {
-		if err := unix.Lsetxattr(at, k, st.Xattrs[k], 0); err != nil {
+		if err := setXattr(at, k, st.Xattrs[k]); err != nil {
 			return err
 		}
 	}

@@ -8,8 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const openNoFollow = unix.O_NOFOLLOW | unix.O_NONBLOCK
-
 func randomHex() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:])

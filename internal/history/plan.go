@@ -34,6 +34,32 @@ type action struct {
 	Object Object `cbor:"3,keyasint,omitempty"`
 	State  State  `cbor:"4,keyasint,omitempty"`
 	To     Object `cbor:"5,keyasint,omitempty"`
+	Temp   []byte `cbor:"6,keyasint,omitempty"` // a name on the way between two file systems
+}
+
+// valid says whether an action is one that a plan can have: its second name is a
+// name where one is made beside the path, and a path where one is looked for.
+func (a *action) valid() bool {
+	if a.Temp != nil && !isTemp(string(a.Temp)) {
+		return false
+	}
+	switch a.Verb {
+	case aside:
+		n := string(a.State.Target)
+		return n != "" && n != "." && n != ".." && !strings.ContainsAny(n, "/\x00")
+	case link:
+		return cleanPath(a.State.Target)
+	}
+	return a.Verb >= take && a.Verb <= link
+}
+
+// discards says whether doing or taking back an action removes a name.
+func (a *action) discards() bool {
+	switch a.Verb {
+	case drop, empty, symlink, mknod, link:
+		return len(a.Temp) > 0
+	}
+	return false
 }
 
 // Conflict is a path that is not as the step left it.
@@ -124,6 +150,7 @@ func planOf(s *Step, v view) *Plan {
 		}
 	}
 	p.settle(back)
+	p.tellApart()
 	return p.Plan
 }
 
@@ -342,6 +369,8 @@ func (p *planner) bring(b *Pre) {
 		return
 	case file && b.Object != (Object{}) && p.brought[b.Object] != "":
 		a.Verb, a.State.Target = link, []byte(p.brought[b.Object])
+	case file && b.State.Links > 1 && p.stays[b.State.ID] != "": // which gets its content back
+		a.Verb, a.State.Target = link, []byte(p.stays[b.State.ID])
 	case file && b.Object != (Object{}):
 		a.Verb, a.Object = put, b.Object
 		p.brought[b.Object] = string(b.Path)
@@ -390,6 +419,25 @@ func (p *planner) settle(back []Pre) {
 	slices.Sort(p.Removed)
 }
 
+// tellApart lists what comes back as a file of its own, though it was one of
+// several names of one that somebody else still has: a store on another file
+// system keeps only a copy.
+func (p *planner) tellApart() {
+	names := make(map[ID]uint32)
+	for i := range p.Step.Pre {
+		b := &p.Step.Pre[i]
+		if b.State.Kind == File && (b.Object != (Object{}) || b.Inode != (Object{})) {
+			names[b.State.ID]++
+		}
+	}
+	for i := range p.actions {
+		a := &p.actions[i]
+		if a.Verb == put && a.State.Size >= 0 && a.State.Kind == File && a.State.Links > names[a.State.ID] {
+			p.Unrestorable = append(p.Unrestorable, Unrestorable{string(a.Path), "it comes back as a file of its own: it had other names"})
+		}
+	}
+}
+
 func depth(path []byte) int { return bytes.Count(path, []byte{'/'}) }
 
 func sameXattrs(a, b *State) bool {
@@ -402,4 +450,11 @@ func sameXattrs(a, b *State) bool {
 		}
 	}
 	return true
+}
+
+// tempPrefix begins the names that an undo gives for a moment.
+const tempPrefix = ".carrel-"
+
+func isTemp(name string) bool {
+	return strings.HasPrefix(name, tempPrefix) && !strings.ContainsAny(name, "/\x00")
 }

@@ -1,60 +1,97 @@
 package history
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
+
+	"golang.org/x/sys/unix"
 )
 
 // Bounds of what is read.
 const (
-	maxSegment = 4 << 30 // bytes of one journal
-	readAhead  = 1 << 20
+	maxSegment  = 4 << 30 // bytes of one journal
+	maxSegments = 1 << 16
 )
 
 // Read reads all journals.
 func (s *Store) Read() (*Log, error) {
-	names, err := filepath.Glob(filepath.Join(s.path, "journal") + "/*")
+	counted, err := s.counted()
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(names)
-	l := &Log{}
+	names, err := s.segments()
+	if err != nil {
+		return nil, fmt.Errorf("reading the history in %q: %w", s.path, err)
+	}
+	l := &Log{counted: counted}
 	for _, name := range names {
-		if err := l.segment(filepath.Base(name), name); err != nil {
-			l.Damaged = append(l.Damaged, fmt.Sprintf("%s: %v", filepath.Base(name), err))
+		if err := l.segment(s, name); err != nil {
+			l.Damaged = append(l.Damaged, fmt.Sprintf("%s: %v", name, err))
 		}
 	}
 	l.Steps = slices.DeleteFunc(l.Steps, func(s *Step) bool { return s.End != nil && s.End.Aborted })
 	slices.SortStableFunc(l.Steps, func(a, b *Step) int { return cmp.Compare(a.Number, b.Number) })
+	l.unique()
 	l.link()
-	s.atLeast(l.stamp, l.number)
-	return l, nil
+	l.counted = max(l.counted, l.stamp)
+	return l, s.atLeast(l.stamp, l.number)
+}
+
+func (s *Store) segments() ([]string, error) {
+	d, err := s.file("journal", unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(maxSegments + 1)
+	if len(names) > maxSegments {
+		return nil, fmt.Errorf("%q holds more than %d files", filepath.Join(s.path, "journal"), maxSegments)
+	}
+	if len(names) == 0 {
+		return nil, nil // an empty directory is io.EOF
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+// unique leaves one step of each number: two of one number are told apart by
+// nobody.
+func (l *Log) unique() {
+	l.Steps = slices.CompactFunc(l.Steps, func(a, b *Step) bool {
+		if a.Number != b.Number {
+			return false
+		}
+		a.Damaged = fmt.Sprintf("segments %s and %s both have a step %d", a.Segment, b.Segment, a.Number)
+		l.Damaged = append(l.Damaged, a.Damaged)
+		return true
+	})
 }
 
 // ReadSegment reads one journal alone: the steps that one writer made, and not
 // what became of them later.
 func (s *Store) ReadSegment(name string) (*Log, error) {
 	l := &Log{}
-	err := l.segment(name, filepath.Join(s.path, "journal", filepath.Base(name)))
+	err := l.segment(s, name)
 	return l, err
 }
 
 // Newest is the number that was given last in this store.
-func (s *Store) Newest() uint64 { return s.counters[1].Load() }
+func (s *Store) Newest() (n uint64) {
+	_ = s.mappedCounters(func() { n = s.counters[1].Load() })
+	return n
+}
 
 // segment reads one journal. What follows the last whole record is what a crash
 // left, or zeros that a writer has mapped.
-func (l *Log) segment(name, path string) error {
+func (l *Log) segment(s *Store, name string) error {
 	if !validSegment(name) {
 		return errors.New("no name of a segment")
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|openNoFollow, 0)
+	f, err := s.file("journal/"+name, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
@@ -66,45 +103,61 @@ func (l *Log) segment(name, path string) error {
 	if !st.Mode().IsRegular() || st.Size() > maxSegment {
 		return errors.New("no journal")
 	}
-	live := writing(f)
-	steps := make(map[uint64]*Step)
-	var buf []byte
-	var whole int64
-	defer func() {
-		for _, st := range steps {
-			st.whole = whole
-		}
-	}()
+	seg := segment{log: l, name: name, live: writing(f), steps: make(map[uint64]*Step)}
+	j := &journal{from: f}
 	for {
-		r, n := decode(buf)
-		if n == 0 {
-			more := make([]byte, len(buf), len(buf)+readAhead)
-			copy(more, buf)
-			got, err := io.ReadFull(f, more[len(buf):cap(more)])
-			if got == 0 {
-				if err != io.EOF && err != io.ErrUnexpectedEOF {
-					return err
-				}
-				if !live && len(bytes.TrimRight(buf, "\x00")) > 0 {
-					return errors.New("its end is unreadable")
-				}
-				return nil
-			}
-			buf = more[:len(buf)+got]
-			continue
+		r, skipped, err := j.next()
+		if r != nil && skipped {
+			seg.damage(fmt.Sprintf("unreadable before byte %d", j.at))
 		}
-		buf = buf[n:]
-		whole += int64(n)
-		l.stamp, l.number = max(l.stamp, r.Stamp), max(l.number, r.Step)
-		st := steps[r.Step]
-		if st == nil {
-			if r.Begin == nil {
-				continue
+		if r == nil || err != nil {
+			for _, st := range seg.steps {
+				st.whole = seg.whole
 			}
-			st = &Step{Number: r.Step, Segment: name, Live: live, stamp: r.Stamp, pre: make(map[string]int)}
-			steps[r.Step] = st
-			l.Steps = append(l.Steps, st)
+			return errors.Join(err, seg.damaged)
 		}
-		st.add(r)
+		seg.add(r)
+		seg.whole = j.at
+	}
+}
+
+// segment is a journal that is being read.
+type segment struct {
+	log     *Log
+	name    string
+	live    bool
+	steps   map[uint64]*Step
+	whole   int64 // bytes up to the end of the last record
+	damaged error
+}
+
+func (s *segment) add(r *Record) {
+	if err := r.valid(); err != nil {
+		s.damage(err.Error())
+		return
+	}
+	s.log.stamp, s.log.number = max(s.log.stamp, r.Stamp), max(s.log.number, r.Step)
+	st := s.steps[r.Step]
+	switch {
+	case st == nil && r.Begin == nil:
+		return
+	case st == nil:
+		st = &Step{Number: r.Step, Segment: s.name, Live: s.live, stamp: r.Stamp, pre: make(map[string]int), post: make(map[string]int)}
+		s.steps[r.Step] = st
+		s.log.Steps = append(s.log.Steps, st)
+	case r.Begin != nil:
+		s.damage(fmt.Sprintf("step %d begins twice", r.Step))
+		return
+	}
+	st.add(r)
+}
+
+// damage marks what cannot be trusted any more: the steps that were open there.
+func (s *segment) damage(why string) {
+	s.damaged = errors.New(why)
+	for _, st := range s.steps {
+		if st.End == nil && st.Damaged == "" {
+			st.Damaged = fmt.Sprintf("its journal %s is damaged: %s", s.name, why)
+		}
 	}
 }

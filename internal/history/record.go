@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -95,6 +96,10 @@ type Begin struct {
 	Of      []uint64 `cbor:"6,keyasint,omitempty"` // of an undo: the step that it takes back
 	Partly  bool     `cbor:"8,keyasint,omitempty"` // of an undo: not the whole step
 	Roots   [][]byte `cbor:"7,keyasint,omitempty"`
+	// Of an undo of several steps: what is to be done after this one, and how.
+	Rest  []uint64 `cbor:"9,keyasint,omitempty"`
+	Mode  Mode     `cbor:"10,keyasint,omitempty"`
+	Paths [][]byte `cbor:"11,keyasint,omitempty"`
 }
 
 // Kinds of steps.
@@ -110,6 +115,11 @@ type End struct {
 	Exit        int   `cbor:"2,keyasint,omitempty"`
 	Interrupted bool  `cbor:"3,keyasint,omitempty"` // closed later, by somebody else
 	Aborted     bool  `cbor:"4,keyasint,omitempty"` // of an undo: nothing of it is left
+	Again       bool  `cbor:"5,keyasint,omitempty"` // no end after all: of an undo that is being taken back
+	Alone       bool  `cbor:"7,keyasint,omitempty"` // of an undo: what it had to do after this one is not done any more
+	// Left are paths that an interrupted undo did not touch when it was finished:
+	// somebody had changed them meanwhile.
+	Left [][]byte `cbor:"6,keyasint,omitempty"`
 }
 
 // move is a rename that is about to be made, or one that was not made after all.
@@ -118,6 +128,7 @@ type move struct {
 	To       []byte `cbor:"2,keyasint"`
 	Exchange bool   `cbor:"3,keyasint,omitempty"`
 	Failed   bool   `cbor:"4,keyasint,omitempty"`
+	ID       ID     `cbor:"5,keyasint,omitempty"` // of what is at From
 }
 
 // Record is one entry of a journal: one of the pointers is set.
@@ -139,6 +150,9 @@ type Record struct {
 const (
 	maxRecord  = 512 << 10 // bytes
 	frameBytes = 8         // length and CRC32C before each record, little endian
+	// maxNumber bounds stamps and the numbers of steps: none ever comes near, so
+	// one that is above it is damage, and one more cannot begin again at 0.
+	maxNumber = 1 << 53
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -195,6 +209,64 @@ func decode(data []byte) (*Record, int) {
 		return nil, 0
 	}
 	return &r, frameBytes + int(n)
+}
+
+var errRecord = errors.New("a record of the journal has a path or a number that none can have")
+
+// valid says whether a record is one that we write. What it names is resolved
+// beneath roots all the same; but who asks about a path must be asked about the
+// one that is used.
+func (r *Record) valid() error {
+	if r.Step == 0 || r.Step > maxNumber || r.Stamp > maxNumber {
+		return errRecord
+	}
+	var paths [][]byte
+	switch {
+	case r.Begin != nil:
+		paths = r.Begin.Roots
+	case r.Pre != nil:
+		paths = [][]byte{r.Pre.Path, or(r.Pre.Becomes)}
+	case r.Post != nil:
+		paths = [][]byte{r.Post.Path, or(r.Post.Origin)}
+	case r.Do != nil:
+		paths = [][]byte{r.Do.Path}
+	case r.Move != nil:
+		paths = [][]byte{r.Move.From, r.Move.To}
+	}
+	for _, p := range append(paths, or(r.At)) {
+		if !cleanPath(p) {
+			return errRecord
+		}
+	}
+	if r.Do != nil && !r.Do.valid() {
+		return errRecord
+	}
+	return nil
+}
+
+// or gives a path that may be missing a value that is valid.
+func or(path []byte) []byte {
+	if len(path) == 0 {
+		return []byte("/")
+	}
+	return path
+}
+
+// cleanPath says whether a path is absolute and has no component that is empty,
+// "." or "..".
+func cleanPath(p []byte) bool {
+	if len(p) == 0 || p[0] != '/' || bytes.IndexByte(p, 0) >= 0 {
+		return false
+	}
+	if len(p) == 1 {
+		return true
+	}
+	for part := range bytes.SplitSeq(p[1:], []byte{'/'}) {
+		if len(part) == 0 || string(part) == "." || string(part) == ".." {
+			return false
+		}
+	}
+	return true
 }
 
 // validSegment says whether a name can be one: they come back from journals.

@@ -10,95 +10,139 @@ import (
 )
 
 // Recover closes the steps whose writers were killed: what they left is looked at
-// now. An undo that was interrupted is finished. It says which steps it closed.
-// It does nothing while somebody writes.
+// now. An undo that was interrupted is finished, if all that it changes is in the
+// roots. It says which steps it closed; what it cannot close stays as it is, and
+// the error says why. It does nothing while somebody writes.
 func (s *Store) Recover(roots []string) ([]uint64, error) {
 	l, err := s.Read()
-	if err != nil {
+	if err != nil || len(l.interrupted()) == 0 {
 		return nil, err
-	}
-	var open []*Step
-	for _, st := range l.Steps {
-		if st.Open() && !st.Live {
-			open = append(open, st)
-		}
-	}
-	if len(open) == 0 {
-		return nil, nil
 	}
 	if err := s.alone(); err != nil {
 		return nil, err
 	}
 	defer s.unlock()
-	var closed []uint64
-	for _, st := range open {
-		if err := s.recover(st, l, roots); err != nil {
-			return closed, fmt.Errorf("step %d was interrupted and cannot be closed: %w", st.Number, err)
-		}
-		closed = append(closed, st.Number)
+	if l, err = s.Read(); err != nil { // somebody may have done it in between
+		return nil, err
 	}
-	return closed, nil
+	var closed []uint64
+	for _, st := range l.interrupted() {
+		again := st.Begin.Kind == StepUndo || st.Begin.Kind == StepRedo
+		var more []uint64
+		var e error
+		if again {
+			more, e = s.goOn(l, st, roots)
+		} else if e = s.recover(st, l, roots); e == nil {
+			more = []uint64{st.Number}
+		}
+		closed = append(closed, more...)
+		if e != nil {
+			err = errors.Join(err, fmt.Errorf("step %d was interrupted and cannot be closed: %w", st.Number, e))
+		}
+		if again && len(more) > 0 {
+			if l, e = s.Read(); e != nil {
+				return closed, errors.Join(err, e)
+			}
+		}
+	}
+	return closed, err
 }
 
+// interrupted gives the steps that nobody will close, and the undos that had
+// more to do. Those whose journal is damaged stay as they are.
+func (l *Log) interrupted() (out []*Step) {
+	last := make(map[string]*Step)
+	for _, st := range l.Steps {
+		last[st.Segment] = st
+	}
+	for _, st := range l.Steps {
+		if !st.Live && st.Damaged == "" && (st.Open() || len(st.Begin.Rest) > 0 && last[st.Segment] == st) {
+			out = append(out, st)
+		}
+	}
+	return out
+}
+
+// recover closes a step of a run.
 func (s *Store) recover(st *Step, l *Log, roots []string) error {
 	if st.Begin.Roots == nil {
 		for _, r := range roots {
 			st.Begin.Roots = append(st.Begin.Roots, []byte(r))
 		}
 	}
-	w, err := s.reopen(st)
+	w, err := s.reopen(st, l)
 	if err != nil {
 		return err
 	}
 	defer w.drop()
-	if st.Begin.Kind == StepUndo || st.Begin.Kind == StepRedo {
-		return s.resume(w, st, l)
-	}
 	w.replay(st)
+	if err := w.stayed(st); err != nil {
+		return err
+	}
 	if err := w.post(); err != nil {
 		return err
 	}
-	return w.finish()
+	if err := w.finish(); err != nil {
+		return err
+	}
+	if len(l.Damaged) == 0 {
+		w.sweep(l)
+	}
+	return nil
 }
 
 // reopen gives a writer for what is missing of a step: behind the last whole
 // record of its segment.
-func (s *Store) reopen(st *Step) (*Writer, error) {
+func (s *Store) reopen(st *Step, l *Log) (*Writer, error) {
 	f, err := s.file("journal/"+st.Segment, os.O_RDWR)
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{store: s, segment: st.Segment, file: f, objects: -1, step: st.Number, later: true, groups: make(map[ID]*group)}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil {
-		err = w.continueAt(st)
+	w := &Writer{store: s, segment: st.Segment, file: f, objects: -1, step: st.Number, later: st, groups: make(map[ID]*group)}
+	whole := false
+	defer func() {
+		if !whole {
+			w.drop()
+		}
+	}()
+	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+		err = w.continueAt(st, l)
 	}
 	if err != nil {
-		w.drop()
 		return nil, err
 	}
+	whole = true
 	return w, nil
 }
 
-func (w *Writer) continueAt(st *Step) error {
-	w.alive = st.alive
-	if err := w.file.Truncate(st.whole); err != nil {
+func (w *Writer) continueAt(st *Step, l *Log) error {
+	if time.Now().UnixNano() > st.alive { // else the clock was set back: anything may have been changed since
+		w.last = st.alive
+	}
+	if err := truncate(int(w.file.Fd()), st.whole); err != nil {
 		return err
 	}
-	if _, err := w.file.Seek(st.whole, 0); err != nil {
-		return err
-	}
-	w.log = &AppendLog{file: w.file, plain: true}
+	w.log = &AppendLog{file: w.file, plain: true, start: st.whole}
 	var err error
 	if w.objects, err = w.store.objectsOf(w.segment, true); err != nil {
 		return err
+	}
+	for n := range l.referenced(w.segment) {
+		w.next = max(w.next, n)
+	}
+	present, err := w.numbers()
+	if err != nil {
+		return err
+	}
+	for _, n := range present {
+		w.next = max(w.next, n)
 	}
 	var paths []string
 	for _, r := range st.Begin.Roots {
 		paths = append(paths, string(r))
 	}
 	w.tree = newTree(paths)
-	w.roots, err = openRoots(paths)
+	w.roots, err = openThere(paths)
 	return err
 }
 
@@ -121,9 +165,7 @@ func (w *Writer) replay(st *Step) {
 		case r.Pre != nil:
 			w.replayPre(r)
 		default:
-			if s := w.tree.find(string(r.At)); s != nil {
-				s.used = true
-			}
+			w.replayName(string(r.At))
 		}
 	}
 }
@@ -143,26 +185,41 @@ func (w *Writer) replayPre(r *Record) {
 	}
 }
 
+// replayName follows a name in a directory that the step made: only there is
+// nothing else written down of it.
+func (w *Writer) replayName(at string) {
+	s := w.tree.find(at)
+	if s == nil {
+		return
+	}
+	if s.dir != nil && s.dir.origin != "" && s.dir.at != nil && s.dir.at.dir != nil {
+		s.dir.at.made()
+		s = w.tree.find(at)
+	}
+	s.used = true
+}
+
 // replayMove follows a rename, if it was made: the last one may not have been.
 func (w *Writer) replayMove(st *Step, i int) {
 	m := st.trail[i].Move
 	if m.Failed {
 		return
 	}
-	for j := i + 1; j < len(st.trail); j++ {
+	last := true
+	for j := i + 1; j < len(st.trail) && last; j++ {
 		if next := st.trail[j].Move; next != nil {
 			if next.Failed && string(next.From) == string(m.From) && string(next.To) == string(m.To) {
 				return
 			}
-			break
+			last = false
 		}
 	}
 	from, to := w.tree.find(string(m.From)), w.tree.find(string(m.To))
 	if from == nil || to == nil {
 		return
 	}
-	if last := i == len(st.trail)-1; last && from.is != nil && from.is.id != (ID{}) {
-		if now, err := lookIn(w.roots, string(m.From)); err == nil && now.ID == from.is.id && !m.Exchange {
+	if last && m.ID != (ID{}) { // two names of one file stay two
+		if now, err := lookIn(w.roots, string(m.From)); err == nil && now.ID == m.ID {
 			return
 		}
 	}
@@ -173,49 +230,100 @@ func (w *Writer) replayMove(st *Step, i int) {
 	}
 }
 
+// stayed finds what was linked since it was about to go, and is still there: the
+// link is no copy, and would be a second name of it.
+func (w *Writer) stayed(st *Step) error {
+	now := make(map[string]*slot)
+	w.tree.each(func(s *slot) {
+		if s.is != nil && s.is.origin != "" {
+			now[s.is.origin] = s
+		}
+	})
+	for i := range st.Pre {
+		p := &st.Pre[i]
+		s := now[string(p.Path)]
+		if s == nil || p.Object.Segment != w.segment {
+			continue
+		}
+		number := objectName(p.Object.Number)
+		kept, err := stateAt(w.objects, number, 0)
+		if err != nil {
+			return err
+		}
+		there, err := w.look(s)
+		if err != nil {
+			return err
+		}
+		if kept.Kind != File || kept.ID != there.ID {
+			continue
+		}
+		if err := w.write(&Record{Pre: &Pre{Path: p.Path, Stayed: true}}); err != nil {
+			return err
+		}
+		if err := unlinkAt(w.objects, number, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweep removes objects of which no journal knows: the record was not written
+// any more.
+func (w *Writer) sweep(l *Log) {
+	known := l.referenced(w.segment)
+	present, err := w.numbers()
+	if err != nil {
+		return
+	}
+	for _, n := range present {
+		if !known[n] {
+			_ = unlinkAt(w.objects, objectName(n), 0)
+		}
+	}
+}
+
+// numbers gives the objects that are there.
+func (w *Writer) numbers() (out []uint64, err error) {
+	fd, err := unix.Openat(w.objects, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	d := os.NewFile(uintptr(fd), w.segment)
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	for _, name := range names {
+		if n, ok := objectNumber(name); ok {
+			out = append(out, n)
+		}
+	}
+	return out, err
+}
+
+// referenced gives the numbers of a segment's objects that any step knows.
+func (l *Log) referenced(segment string) map[uint64]bool {
+	known := make(map[uint64]bool)
+	note := func(o Object) {
+		if o.Segment == segment {
+			known[o.Number] = true
+		}
+	}
+	for _, st := range l.Steps {
+		for i := range st.Pre {
+			note(st.Pre[i].Object)
+			note(st.Pre[i].Inode)
+		}
+		for i := range st.plan {
+			note(st.plan[i].Object)
+			note(st.plan[i].To)
+		}
+	}
+	return known
+}
+
 // finish ends a step that somebody else began.
 func (w *Writer) finish() error {
 	if err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Interrupted: true}}); err != nil {
 		return err
 	}
-	return w.file.Sync()
-}
-
-// resume finishes an undo: what was done of its plan is found done.
-func (s *Store) resume(w *Writer, st *Step, l *Log) error {
-	if !st.ready {
-		if err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Aborted: true}}); err != nil {
-			return err
-		}
-		return w.file.Sync() // nothing had been changed yet
-	}
-	if len(st.Begin.Of) != 1 || l.Step(st.Begin.Of[0]) == nil {
-		return errors.New("the step that it takes back is missing")
-	}
-	of := l.Step(st.Begin.Of[0])
-	u := &undo{Store: s, log: l, w: w, step: of, roots: w.roots, now: make(map[string]State), resumed: true}
-	if _, err := u.run(st.plan); err != nil {
-		return err
-	}
-	p := &Plan{Step: of, origins: make(map[string]string), left: make(map[string]bool)}
-	p.fromJournal(st)
-	return w.endUndo(p, u.now)
-}
-
-// fromJournal takes over what endUndo needs of a plan that was made before.
-func (p *Plan) fromJournal(st *Step) {
-	for i := range st.Pre {
-		b := &st.Pre[i]
-		p.paths = append(p.paths, string(b.Path))
-		if b.Becomes != nil {
-			p.origins[string(b.Becomes)] = string(b.Path)
-		}
-	}
-	for i := range st.plan {
-		a := &st.plan[i]
-		p.paths = append(p.paths, string(a.Path))
-		if a.Verb == rmdir {
-			p.left[string(a.Path)] = true
-		}
-	}
+	return syncFile(int(w.file.Fd()))
 }

@@ -10,85 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// root is a place whose changes are kept, pinned.
-type root struct {
-	path string
-	fd   int
-	id   ID
-}
-
-// openRoot pins a root.
-func openRoot(path string) (root, error) {
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
-	if err != nil {
-		return root{}, err
-	}
-	st, err := stateAt(fd, "", 0)
-	return root{path, fd, st.ID}, err
-}
-
-// parent opens the directory that holds a path of the root, as a path only, and
-// gives the last component. Neither links nor mounts are followed.
-func (r *root) parent(path string) (int, string, error) {
-	rel := strings.TrimPrefix(path[len(r.path):], "/")
-	if rel == "" {
-		fd, err := unix.FcntlInt(uintptr(r.fd), unix.F_DUPFD_CLOEXEC, 0)
-		return fd, "", err
-	}
-	dir, name := "", rel
-	if i := strings.LastIndexByte(rel, '/'); i >= 0 {
-		dir, name = rel[:i], rel[i+1:]
-	}
-	if name == "." || name == ".." || name == "" {
-		return -1, "", unix.EINVAL
-	}
-	fd, err := r.open(dir)
-	return fd, name, err
-}
-
-// open pins a directory below the root. A path that is longer than the kernel
-// takes at once is walked in pieces.
-func (r *root) open(rel string) (int, error) {
-	at, own := r.fd, false
-	for {
-		piece, rest := rel, ""
-		if len(rel) >= pathMax {
-			i := strings.LastIndexByte(rel[:pathMax-1], '/')
-			if i <= 0 {
-				return -1, unix.ENAMETOOLONG
-			}
-			piece, rest = rel[:i], rel[i+1:]
-		}
-		if piece == "" {
-			piece = "."
-		}
-		next, err := unix.Openat2(at, piece, &unix.OpenHow{
-			Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
-			Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
-		})
-		if own {
-			unix.Close(at)
-		}
-		if err == unix.EAGAIN {
-			next, own = at, false
-			if at != r.fd {
-				return -1, err
-			}
-			continue
-		}
-		if err != nil || rest == "" {
-			return next, err
-		}
-		at, own, rel = next, true, rest
-	}
-}
-
-const pathMax = 4096 // PATH_MAX of linux/limits.h
-
-// missing says whether an error of parent means that there is nothing of this
-// path: on the way is nothing, or no directory.
-func missing(err error) bool { return err == unix.ENOENT || err == unix.ENOTDIR || err == unix.ELOOP }
-
 const (
 	wanted = unix.STATX_BASIC_STATS | unix.STATX_BTIME
 	// withXattrs asks stateAt for the attributes too.
@@ -98,6 +19,9 @@ const (
 // stateAt looks at a name in a directory, at the directory itself where the name
 // is "". What is not there is Absent and no error.
 func stateAt(dir int, name string, with int) (State, error) {
+	if err := try("look"); err != nil {
+		return State{}, err
+	}
 	var st unix.Statx_t
 	flags := unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT | unix.AT_STATX_DONT_SYNC
 	if name == "" {
@@ -192,7 +116,7 @@ func xattrsOf(dir int, name string) (map[string][]byte, error) {
 		}
 		value := make([]byte, 64<<10)
 		n, err := unix.Lgetxattr(at, string(key), value)
-		if err == unix.ENODATA {
+		if err == unix.ENODATA || err == unix.EACCES { // of a file that its owner may not read
 			continue
 		}
 		if err != nil {

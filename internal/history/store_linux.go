@@ -3,10 +3,11 @@ package history
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
-
 	"sync/atomic"
 	"unsafe"
 
@@ -60,6 +61,13 @@ func (s *Store) open() error {
 	if st.Uid != uint32(os.Geteuid()) || st.Mode&0o077 != 0 {
 		return errors.New("it is not a directory of this user alone; make it 0700")
 	}
+	for _, d := range []string{"journal", "objects"} { // whoever moves them away takes them out of this directory's protection
+		fd, err := unix.Openat(s.fd, d, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("%q in it has to be a directory: %w", d, err)
+		}
+		unix.Close(fd)
+	}
 	if err := s.checkFormat(); err != nil {
 		return err
 	}
@@ -72,7 +80,15 @@ func (s *Store) open() error {
 }
 
 func (s *Store) file(name string, flags int) (*os.File, error) {
-	fd, err := unix.Openat(s.fd, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0o600)
+	err := try("file")
+	fd := -1
+	if err == nil {
+		how := &unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC | unix.O_NONBLOCK), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
+		if flags&os.O_CREATE != 0 {
+			how.Mode = 0o600
+		}
+		fd, err = unix.Openat2(s.fd, name, how)
+	}
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: filepath.Join(s.path, name), Err: err}
 	}
@@ -104,9 +120,12 @@ func (s *Store) writeFormat() error {
 		return err
 	}
 	_, err = f.WriteString(format)
-	err = errors.Join(err, f.Sync(), f.Close())
+	err = errors.Join(err, syncFile(int(f.Fd())), f.Close())
 	if err == nil {
-		err = unix.Renameat(s.fd, temp, s.fd, "format")
+		err = renameOver(s.fd, temp, s.fd, "format")
+	}
+	if err != nil {
+		_ = unlinkAt(s.fd, temp, 0)
 	}
 	return err
 }
@@ -118,13 +137,16 @@ func (s *Store) mapCounters() error {
 	}
 	defer f.Close()
 	page := os.Getpagesize()
-	if st, err := f.Stat(); err != nil {
+	st, err := f.Stat()
+	if err != nil {
 		return err
-	} else if st.Size() < int64(page) {
-		if err := unix.Fallocate(int(f.Fd()), 0, 0, int64(page)); err != nil {
-			if err := f.Truncate(int64(page)); err != nil {
-				return err
-			}
+	}
+	if !st.Mode().IsRegular() {
+		return fmt.Errorf("%s is no file", f.Name())
+	}
+	if st.Size() < int64(page) {
+		if err := allocate(f, page); err != nil {
+			return err
 		}
 	}
 	if s.mapped, err = unix.Mmap(int(f.Fd()), 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
@@ -134,23 +156,70 @@ func (s *Store) mapCounters() error {
 	return nil
 }
 
+// allocate makes a file so long that it can be mapped, and has room for it: what
+// is mapped and cannot be written is a signal and not an error.
+func allocate(f *os.File, size int) error {
+	err := try("allocate")
+	if err == nil {
+		err = unix.Fallocate(int(f.Fd()), 0, 0, int64(size))
+	}
+	if err == unix.EOPNOTSUPP || err == unix.ENOSYS {
+		have := int64(0)
+		if have, err = f.Seek(0, io.SeekEnd); err == nil {
+			_, err = f.WriteAt(make([]byte, int64(size)-have), have)
+		}
+	}
+	return err
+}
+
+var errCounters = errors.New("the file \"counters\" of the history is damaged; remove it while nothing runs, and it is made again from the journal")
+
 // stamp gives the next moment in the order of all writers.
-func (s *Store) stamp() uint64 { return s.counters[0].Add(1) }
+func (s *Store) stamp() (uint64, error) { return s.count(0) }
 
 // number gives the next step's number.
-func (s *Store) number() uint64 { return s.counters[1].Add(1) }
+func (s *Store) number() (uint64, error) { return s.count(1) }
+
+func (s *Store) count(i int) (n uint64, err error) {
+	err = s.mappedCounters(func() { n = s.counters[i].Add(1) })
+	if err == nil && (n == 0 || n > maxNumber) {
+		err = errCounters
+	}
+	return n, err
+}
+
+// counted gives the last stamp that was given.
+func (s *Store) counted() (n uint64, err error) {
+	err = s.mappedCounters(func() { n = s.counters[0].Load() })
+	return n, err
+}
 
 // atLeast keeps the counters ahead of what the journal says: a crash of the
 // machine may have taken them back.
-func (s *Store) atLeast(stamp, step uint64) {
-	for i, n := range []uint64{stamp, step} {
-		for {
-			now := s.counters[i].Load()
-			if now >= n || s.counters[i].CompareAndSwap(now, n) {
-				break
+func (s *Store) atLeast(stamp, step uint64) error {
+	return s.mappedCounters(func() {
+		for i, n := range []uint64{stamp, step} {
+			for {
+				now := s.counters[i].Load()
+				if now >= n || s.counters[i].CompareAndSwap(now, n) {
+					break
+				}
 			}
 		}
-	}
+	})
+}
+
+// mappedCounters makes a page that cannot be had an error: somebody cut the file
+// short.
+func (s *Store) mappedCounters(do func()) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if recover() != nil {
+			err = errCounters
+		}
+	}()
+	do()
+	return nil
 }
 
 // Close lets go of the store and its locks.
@@ -173,15 +242,16 @@ func (s *Store) share() error { return s.flock(unix.LOCK_SH, "an undo is going o
 
 // alone takes the lock that nobody else may hold.
 func (s *Store) alone() error {
-	if err := s.flock(unix.LOCK_EX, ""); err != nil {
+	err := s.flock(unix.LOCK_EX, "")
+	if err == unix.EWOULDBLOCK {
 		return ErrBusy
 	}
-	return nil
+	return err
 }
 
 func (s *Store) flock(how int, why string) error {
 	err := unix.Flock(int(s.lock.Fd()), how|unix.LOCK_NB)
-	if err == unix.EWOULDBLOCK {
+	if err == unix.EWOULDBLOCK && why != "" {
 		return errors.New(why)
 	}
 	return err
@@ -200,11 +270,20 @@ func (s *Store) objectsOf(segment string, create bool) (int, error) {
 	}
 	at := "objects/" + segment
 	if create {
-		if err := unix.Mkdirat(s.fd, at, 0o700); err != nil && err != unix.EEXIST {
+		if err := mkdirAt(s.fd, at, 0o700); err != nil && err != unix.EEXIST {
 			return -1, err
 		}
+	}
+	if err := try("open"); err != nil {
+		return -1, err
 	}
 	return unix.Openat2(s.fd, at, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS})
 }
 
 func objectName(n uint64) string { return strconv.FormatUint(n, 16) }
+
+// objectNumber is the reverse of objectName.
+func objectNumber(name string) (uint64, bool) {
+	n, err := strconv.ParseUint(name, 16, 64)
+	return n, err == nil && objectName(n) == name
+}

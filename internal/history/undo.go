@@ -7,8 +7,9 @@ import (
 
 // Why a history cannot be used now, or at all.
 var (
-	ErrBusy   = errors.New("a workspace of this project is running")
-	ErrFormat = errors.New("another version wrote this history")
+	ErrBusy    = errors.New("a workspace of this project is running")
+	ErrFormat  = errors.New("another version wrote this history")
+	ErrChanged = errors.New("somebody else changed the history meanwhile; look again")
 )
 
 // Mode says what becomes of paths that are not as the step left them.

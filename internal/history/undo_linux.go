@@ -1,9 +1,9 @@
 package history
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +21,7 @@ type undo struct {
 	set     map[uint64]bool
 	next    uint64
 	roots   []root
-	did     []*Plan
+	did     []did
 	step    *Step
 	resumed bool             // after a crash: some of it is done
 	now     map[string]State // what the steps of this request left
@@ -33,6 +33,9 @@ func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
 		st := l.Step(n)
 		if st == nil {
 			return nil, fmt.Errorf("step %d: there is none of this number", n)
+		}
+		if st.Damaged != "" {
+			return nil, fmt.Errorf("step %d cannot be taken back: %s", n, st.Damaged)
 		}
 		if st.Open() {
 			return nil, fmt.Errorf("step %d is not over", n)
@@ -50,7 +53,7 @@ func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
 		u.steps = append(u.steps, now)
 		u.set[now.Number] = true
 	}
-	slices.SortFunc(u.steps, func(a, b *Step) int { return int(b.Number) - int(a.Number) })
+	slices.SortFunc(u.steps, func(a, b *Step) int { return cmp.Compare(b.Number, a.Number) })
 	u.steps = slices.Compact(u.steps)
 	return u, nil
 }
@@ -210,23 +213,49 @@ func (s *Store) Undo(l *Log, req Request) (*Preview, error) {
 	if err := s.alone(); err != nil { // an upgrade: only if nobody else shares it
 		return v, err
 	}
+	if n, err := s.stamp(); err != nil || n != l.counted+2 { // the writer took one
+		return v, errors.Join(err, ErrChanged)
+	}
 	u.roots = roots
+	return v, u.all(v)
+}
+
+// all takes the steps back, newest first.
+func (u *undo) all(v *Preview) error {
 	for i, st := range u.steps {
-		p, err := u.one(st)
+		p, err := u.one(st, u.steps[i+1:])
+		if errors.Is(err, errUnfinished) {
+			return err
+		}
 		if err != nil {
-			return v, errors.Join(err, u.backAgain(i))
+			return errors.Join(err, u.backAgain())
 		}
 		v.Plans[i] = p
 	}
-	return v, nil
+	return nil
 }
 
-// backAgain takes back what was done of a request that could not be finished.
-func (u *undo) backAgain(done int) error {
-	for i := done - 1; i >= 0; i-- {
-		p := u.did[i]
-		if err := u.reverse(p, len(p.actions)); err != nil {
-			return fmt.Errorf("taking back what was restored already: %w", err)
+// errUnfinished says that an undo has stopped where only going on is possible.
+var errUnfinished = errors.New("this is not finished; the next command goes on with it")
+
+// backAgain takes back what was done of a request that cannot be finished. Each
+// step of it is open again while that goes on: whoever comes after a crash makes
+// it as it was, and not half of it.
+func (u *undo) backAgain() error {
+	for len(u.did) > 0 {
+		d := u.did[len(u.did)-1]
+		u.did = u.did[:len(u.did)-1]
+		u.step = d.plan.Step
+		err := u.w.again(d.number)
+		if err == nil {
+			err = u.reverse(d.plan, len(d.plan.actions))
+		}
+		if err == nil {
+			err = u.w.abort()
+		}
+		if err != nil {
+			u.w.step = 0
+			return fmt.Errorf("taking back what was restored already: %w; %w", err, errUnfinished)
 		}
 	}
 	return nil
@@ -256,31 +285,88 @@ func (u *undo) allowed(v *Preview) error {
 	return nil
 }
 
-// one takes back one step: plan, journal, do.
-func (u *undo) one(st *Step) (*Plan, error) {
+// one takes back one step: plan, journal, do. rest comes after it.
+func (u *undo) one(st *Step, rest []*Step) (*Plan, error) {
 	u.step = st
 	found, conflicts := u.present(u.roots, st, nil)
-	p := planOf(st, u.view(func() Object { u.w.next++; return Object{u.w.segment, u.w.next} }, found, conflicts))
-	kind := StepUndo
-	if u.req.Redo {
-		kind = StepRedo
+	if len(conflicts) > 0 && u.req.Mode == Abort {
+		return nil, &ConflictError{conflicts}
 	}
-	begin := Begin{Kind: kind, Of: []uint64{st.Number}, Partly: u.req.Paths != nil || u.req.Mode == Skip && len(conflicts) > 0}
-	if _, err := u.w.Begin(begin); err != nil {
+	p := planOf(st, u.view(func() Object { u.w.next++; return Object{u.w.segment, u.w.next} }, found, conflicts))
+	if err := u.keepParents(p); err != nil {
+		return nil, err
+	}
+	begin := u.begin(st, rest)
+	begin.Partly = u.req.Paths != nil || u.req.Mode == Skip && len(conflicts) > 0
+	number, err := u.w.Begin(begin)
+	if err != nil {
 		return nil, err
 	}
 	if err := u.journal(p); err != nil {
-		return nil, fmt.Errorf("writing down what is about to be restored: %w", err)
+		return nil, errors.Join(fmt.Errorf("writing down what is about to be restored: %w", err), u.w.abort())
 	}
-	done, err := u.run(p.actions)
-	if err != nil {
-		return nil, errors.Join(err, u.reverse(p, done), u.w.abort())
+	if done, err := u.run(p.actions); err != nil {
+		if e := u.reverse(p, done+1); e != nil {
+			u.w.step = 0
+			return nil, fmt.Errorf("%w; %w; %w", err, e, errUnfinished)
+		}
+		return nil, errors.Join(err, u.w.abort())
 	}
-	if err := u.w.endUndo(p, u.now); err != nil {
-		return nil, err
+	if err := u.w.endUndo(p, u.now, nil); err != nil {
+		u.w.step = 0
+		return nil, fmt.Errorf("writing down what was restored: %w; %w", err, errUnfinished)
 	}
-	u.did = append(u.did, p)
+	u.did = append(u.did, did{p, number})
 	return p, nil
+}
+
+func (u *undo) begin(st *Step, rest []*Step) Begin {
+	b := Begin{Kind: StepUndo, Of: []uint64{st.Number}, Mode: u.req.Mode}
+	if u.req.Redo {
+		b.Kind = StepRedo
+	}
+	for _, r := range rest {
+		b.Rest = append(b.Rest, r.Number)
+	}
+	for _, p := range u.req.Paths {
+		b.Paths = append(b.Paths, []byte(p))
+	}
+	return b
+}
+
+// did is a step of a request that is done.
+type did struct {
+	plan   *Plan
+	number uint64
+}
+
+// keepParents adds to a plan that directories whose names do not change get their
+// times and mode back: what happens to a file in them changes those for a moment.
+func (u *undo) keepParents(p *Plan) error {
+	known := make(map[string]bool)
+	for i := range p.actions {
+		if a := &p.actions[i]; a.Verb == meta {
+			known[string(a.Path)] = true
+		}
+	}
+	n := len(p.actions)
+	for i := range n {
+		a := &p.actions[i]
+		at := strings.LastIndexByte(string(a.Path), '/')
+		if a.Verb != swap && a.Verb != rewrite || at <= 0 || known[string(a.Path[:at])] {
+			continue
+		}
+		dir := string(a.Path[:at])
+		known[dir] = true
+		st, err := lookIn(u.roots, dir)
+		if err != nil {
+			return fmt.Errorf("looking at %q: %w", dir, err)
+		}
+		if st.Kind == Dir {
+			p.actions = append(p.actions, action{Verb: meta, Path: []byte(dir), State: st})
+		}
+	}
+	return nil
 }
 
 // journal writes the plan down, so that whoever comes after a crash can go on.
@@ -299,7 +385,17 @@ func (u *undo) journal(p *Plan) error {
 			return err
 		}
 	}
+	temps := make(map[Object][]byte)
 	for i := range p.actions {
+		switch a := &p.actions[i]; {
+		case a.Object != (Object{}):
+			if temps[a.Object] == nil { // what is taken and put back has one name on the way
+				temps[a.Object] = []byte(tempName())
+			}
+			a.Temp = temps[a.Object]
+		case a.Verb != meta:
+			a.Temp = []byte(tempName())
+		}
 		if err := u.w.write(&Record{Do: &p.actions[i]}); err != nil {
 			return err
 		}
@@ -307,7 +403,7 @@ func (u *undo) journal(p *Plan) error {
 	if err := u.w.write(&Record{Ready: len(p.actions)}); err != nil {
 		return err
 	}
-	return u.w.file.Sync()
+	return syncFile(int(u.w.file.Fd()))
 }
 
 func (u *undo) run(actions []action) (int, error) {
@@ -331,8 +427,19 @@ func (w *Writer) abort() error {
 	return err
 }
 
-// endUndo writes down what an undo left.
-func (w *Writer) endUndo(p *Plan, now map[string]State) error {
+// again opens an undo that was ended.
+func (w *Writer) again(number uint64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.step = number
+	if err := w.write(&Record{End: &End{Again: true}}); err != nil {
+		return err
+	}
+	return syncFile(int(w.file.Fd()))
+}
+
+// endUndo writes down what an undo left; it did not touch the paths in left.
+func (w *Writer) endUndo(p *Plan, now map[string]State, left [][]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	seen := make(map[string]bool)
@@ -369,71 +476,9 @@ func (w *Writer) endUndo(p *Plan, now map[string]State) error {
 			return err
 		}
 	}
-	if err := w.write(&Record{End: &End{Time: time.Now().UnixNano()}}); err != nil {
+	if err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Left: left}}); err != nil {
 		return err
 	}
 	w.step, w.tree = 0, nil
-	return unix.Syncfs(w.store.fd)
-}
-
-// lookIn looks at a path of one of the roots.
-func lookIn(roots []root, path string) (State, error) {
-	dir, name, err := parentIn(roots, path)
-	if missing(err) {
-		return State{}, nil
-	}
-	if err != nil {
-		return State{}, err
-	}
-	defer unix.Close(dir)
-	return stateAt(dir, name, withXattrs)
-}
-
-func parentIn(roots []root, path string) (int, string, error) {
-	for i := range roots {
-		if within(path, roots[i].path) {
-			return roots[i].parent(path)
-		}
-	}
-	return -1, "", errors.New("it is in no place that this history may change")
-}
-
-func namesIn(roots []root, path string) ([]string, error) {
-	dir, name, err := parentIn(roots, path)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(dir)
-	fd, err := unix.Openat(dir, dirName(name), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(fd), path)
-	defer f.Close()
-	return f.Readdirnames(-1)
-}
-
-func dirName(name string) string {
-	if name == "" {
-		return "."
-	}
-	return name
-}
-
-func openRoots(paths []string) (out []root, err error) {
-	for _, p := range paths {
-		r, err := openRoot(p)
-		if err != nil {
-			return out, fmt.Errorf("opening %q: %w", p, err)
-		}
-		out = append(out, r)
-	}
-	slices.SortFunc(out, func(a, b root) int { return len(b.path) - len(a.path) })
-	return out, nil
-}
-
-func closeRoots(roots []root) {
-	for _, r := range roots {
-		unix.Close(r.fd)
-	}
+	return syncAll(w.store.fd)
 }

@@ -10,115 +10,120 @@ import (
 	"pgregory.net/rapid"
 )
 
+// oneStep are the ways to destroy something, one each.
+var oneStep = []struct {
+	name string
+	do   func(t fataler, d *desk)
+}{
+	{"a changed file", func(t fataler, d *desk) { d.write(t, "a", "other") }},
+	{"a new file", func(t fataler, d *desk) { d.write(t, "new", "x") }},
+	{"a removed file", func(t fataler, d *desk) { d.remove(t, "a") }},
+	{"a removed empty file", func(t fataler, d *desk) { d.remove(t, "empty") }},
+	{"a filled empty file", func(t fataler, d *desk) { d.write(t, "empty", "full") }},
+	{"saved as editors do", func(t fataler, d *desk) { d.write(t, "a.tmp", "saved"); d.rename(t, "a.tmp", "a") }},
+	{"rm -rf", func(t fataler, d *desk) { d.removeAll(t, "dir") }},
+	{"a directory renamed and changed", func(t fataler, d *desk) {
+		d.rename(t, "dir", "moved")
+		d.write(t, "moved/f", "changed")
+		d.write(t, "moved/new", "x")
+		d.remove(t, "moved/sub/g")
+	}},
+	{"renamed away and back", func(t fataler, d *desk) {
+		d.rename(t, "dir", "moved")
+		d.write(t, "moved/f", "changed")
+		d.rename(t, "moved", "dir")
+	}},
+	{"file becomes directory", func(t fataler, d *desk) { d.remove(t, "a"); d.mkdir(t, "a"); d.write(t, "a/x", "y") }},
+	{"directory becomes file", func(t fataler, d *desk) { d.removeAll(t, "dir"); d.write(t, "dir", "file") }},
+	{"file becomes link", func(t fataler, d *desk) {
+		d.remove(t, "a")
+		d.act(t, Make, d.at("a"), "", func() error { return os.Symlink("/etc/passwd", d.at("a")) })
+	}},
+	{"two files change places", func(t fataler, d *desk) {
+		d.act(t, Exchange, d.at("a"), d.at("dir"), func() error {
+			return unix.Renameat2(unix.AT_FDCWD, d.at("a"), unix.AT_FDCWD, d.at("dir"), unix.RENAME_EXCHANGE)
+		})
+	}},
+	{"mode", func(t fataler, d *desk) {
+		d.act(t, Meta, d.at("a"), "", func() error { return os.Chmod(d.at("a"), 0o400) })
+	}},
+	{"attribute", func(t fataler, d *desk) {
+		d.act(t, Meta, d.at("a"), "", func() error { return unix.Setxattr(d.at("a"), "user.x", []byte("v"), 0) })
+	}},
+	{"a read-only directory", func(t fataler, d *desk) {
+		d.write(t, "dir/f", "y")
+		d.remove(t, "dir/sub/g")
+		d.act(t, Meta, d.at("dir/sub"), "", func() error { return os.Chmod(d.at("dir/sub"), 0o500) })
+	}},
+	{"a name of a link group goes", func(t fataler, d *desk) { d.remove(t, "l1"); d.write(t, "l2", "through the other name") }},
+	{"a second name", func(t fataler, d *desk) {
+		d.act(t, Link, d.at("a"), d.at("second"), func() error { return os.Link(d.at("a"), d.at("second")) })
+		d.write(t, "second", "written by it")
+	}},
+	{"a pipe", func(t fataler, d *desk) { d.remove(t, "pipe") }},
+	{"odd names", func(t fataler, d *desk) { d.remove(t, "od\xffd\n"); d.mkdir(t, "-rf") }},
+	{"directories change places and one in them stays", func(t fataler, d *desk) {
+		d.mkdir(t, "other")
+		d.rename(t, "dir", "x")
+		d.rename(t, "other", "dir")
+		d.rename(t, "x/sub", "dir/sub")
+		d.rename(t, "x", "other")
+		d.write(t, "dir/sub/g", "changed")
+	}},
+	{"everything", func(t fataler, d *desk) {
+		d.rename(t, "dir", "x")
+		d.rename(t, "a", "x/a")
+		d.removeAll(t, "x")
+		d.mkdir(t, "dir")
+		d.write(t, "dir/f", "again")
+		d.rename(t, "dir", "y")
+		d.mkdir(t, "dir")
+	}},
+}
+
 // TestUndoOneStep: what a step destroyed in one way each comes back, and redo
 // makes it again.
 func TestUndoOneStep(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		do   func(t *testing.T, d *desk)
-	}{
-		{"a changed file", func(t *testing.T, d *desk) { d.write(t, "a", "other") }},
-		{"a new file", func(t *testing.T, d *desk) { d.write(t, "new", "x") }},
-		{"a removed file", func(t *testing.T, d *desk) { d.remove(t, "a") }},
-		{"a removed empty file", func(t *testing.T, d *desk) { d.remove(t, "empty") }},
-		{"a filled empty file", func(t *testing.T, d *desk) { d.write(t, "empty", "full") }},
-		{"saved as editors do", func(t *testing.T, d *desk) { d.write(t, "a.tmp", "saved"); d.rename(t, "a.tmp", "a") }},
-		{"rm -rf", func(t *testing.T, d *desk) { d.removeAll(t, "dir") }},
-		{"a directory renamed and changed", func(t *testing.T, d *desk) {
-			d.rename(t, "dir", "moved")
-			d.write(t, "moved/f", "changed")
-			d.write(t, "moved/new", "x")
-			d.remove(t, "moved/sub/g")
-		}},
-		{"renamed away and back", func(t *testing.T, d *desk) {
-			d.rename(t, "dir", "moved")
-			d.write(t, "moved/f", "changed")
-			d.rename(t, "moved", "dir")
-		}},
-		{"file becomes directory", func(t *testing.T, d *desk) { d.remove(t, "a"); d.mkdir(t, "a"); d.write(t, "a/x", "y") }},
-		{"directory becomes file", func(t *testing.T, d *desk) { d.removeAll(t, "dir"); d.write(t, "dir", "file") }},
-		{"file becomes link", func(t *testing.T, d *desk) {
-			d.remove(t, "a")
-			d.act(t, Make, d.at("a"), "", func() error { return os.Symlink("/etc/passwd", d.at("a")) })
-		}},
-		{"two files change places", func(t *testing.T, d *desk) {
-			d.act(t, Exchange, d.at("a"), d.at("dir"), func() error {
-				return unix.Renameat2(unix.AT_FDCWD, d.at("a"), unix.AT_FDCWD, d.at("dir"), unix.RENAME_EXCHANGE)
+	for name, place := range places(t) {
+		for _, c := range oneStep {
+			t.Run(name+"/"+c.name, func(t *testing.T) {
+				d := place.desk(t)
+				d.fill(t)
+				before := snapshot(t, d.root)
+				d.begin(t)
+				c.do(t, d)
+				d.end(t)
+				d.close(t)
+				after := snapshot(t, d.root)
+				if after == before {
+					t.Fatal("nothing was changed")
+				}
+				step := d.read(t).Changes()[0].Number
+				if _, err := d.undo(t, Request{Steps: []uint64{step}}); err != nil {
+					t.Fatalf("undo: %v", err)
+				}
+				if got := snapshot(t, d.root); got != before {
+					t.Fatalf("after undo:\n%s", apart(got, before))
+				}
+				l := d.read(t)
+				u := l.Steps[len(l.Steps)-1]
+				if u.Begin.Kind != StepUndo || !l.Undone(l.Step(step)) {
+					t.Fatalf("the step is not marked: %+v", u.Begin)
+				}
+				if _, err := d.undo(t, Request{Steps: []uint64{u.Number}, Redo: true}); err != nil {
+					t.Fatalf("redo: %v", err)
+				}
+				if got := snapshot(t, d.root); got != after {
+					t.Fatalf("after redo:\n%s", apart(got, after))
+				}
+				if _, err := d.undo(t, Request{Steps: []uint64{step}}); err != nil {
+					t.Fatalf("undo again: %v", err)
+				}
+				if got := snapshot(t, d.root); got != before {
+					t.Fatalf("after a second undo:\n%s", apart(got, before))
+				}
 			})
-		}},
-		{"mode", func(t *testing.T, d *desk) {
-			d.act(t, Meta, d.at("a"), "", func() error { return os.Chmod(d.at("a"), 0o400) })
-		}},
-		{"attribute", func(t *testing.T, d *desk) {
-			d.act(t, Meta, d.at("a"), "", func() error { return unix.Setxattr(d.at("a"), "user.x", []byte("v"), 0) })
-		}},
-		{"a read-only directory", func(t *testing.T, d *desk) {
-			d.write(t, "dir/f", "y")
-			d.remove(t, "dir/sub/g")
-			d.act(t, Meta, d.at("dir/sub"), "", func() error { return os.Chmod(d.at("dir/sub"), 0o500) })
-		}},
-		{"a name of a link group goes", func(t *testing.T, d *desk) { d.remove(t, "l1"); d.write(t, "l2", "through the other name") }},
-		{"a second name", func(t *testing.T, d *desk) {
-			d.act(t, Link, d.at("a"), d.at("second"), func() error { return os.Link(d.at("a"), d.at("second")) })
-			d.write(t, "second", "written by it")
-		}},
-		{"a pipe", func(t *testing.T, d *desk) { d.remove(t, "pipe") }},
-		{"odd names", func(t *testing.T, d *desk) { d.remove(t, "od\xffd\n"); d.mkdir(t, "-rf") }},
-		{"directories change places and one in them stays", func(t *testing.T, d *desk) {
-			d.mkdir(t, "other")
-			d.rename(t, "dir", "x")
-			d.rename(t, "other", "dir")
-			d.rename(t, "x/sub", "dir/sub")
-			d.rename(t, "x", "other")
-			d.write(t, "dir/sub/g", "changed")
-		}},
-		{"everything", func(t *testing.T, d *desk) {
-			d.rename(t, "dir", "x")
-			d.rename(t, "a", "x/a")
-			d.removeAll(t, "x")
-			d.mkdir(t, "dir")
-			d.write(t, "dir/f", "again")
-			d.rename(t, "dir", "y")
-			d.mkdir(t, "dir")
-		}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t)
-			d.fill(t)
-			before := snapshot(t, d.root)
-			d.begin(t)
-			c.do(t, d)
-			d.end(t)
-			d.close(t)
-			after := snapshot(t, d.root)
-			if after == before {
-				t.Fatal("nothing was changed")
-			}
-			step := d.read(t).Changes()[0].Number
-			if _, err := d.undo(t, Request{Steps: []uint64{step}}); err != nil {
-				t.Fatalf("undo: %v", err)
-			}
-			if got := snapshot(t, d.root); got != before {
-				t.Fatalf("after undo:\n%s", apart(got, before))
-			}
-			l := d.read(t)
-			u := l.Steps[len(l.Steps)-1]
-			if u.Begin.Kind != StepUndo || !l.Undone(l.Step(step)) {
-				t.Fatalf("the step is not marked: %+v", u.Begin)
-			}
-			if _, err := d.undo(t, Request{Steps: []uint64{u.Number}, Redo: true}); err != nil {
-				t.Fatalf("redo: %v", err)
-			}
-			if got := snapshot(t, d.root); got != after {
-				t.Fatalf("after redo:\n%s", apart(got, after))
-			}
-			if _, err := d.undo(t, Request{Steps: []uint64{step}}); err != nil {
-				t.Fatalf("undo again: %v", err)
-			}
-			if got := snapshot(t, d.root); got != before {
-				t.Fatalf("after a second undo:\n%s", apart(got, before))
-			}
-		})
+		}
 	}
 }
 

@@ -27,12 +27,13 @@ type Writer struct {
 	next   uint64 // number of the next object
 	groups map[ID]*group
 	frame  []byte
-	later  bool  // the step is closed by somebody else, after its writer was killed:
-	alive  int64 // when that wrote its last record, in nanoseconds since 1970
-	failed error // of a record that nobody could be told of
-	kept   int   // objects of this step
+	later  *Step     // it is closed by somebody else, after its writer was killed: what is known of it
+	last   int64     // when that wrote its last record, in nanoseconds since 1970
+	owed   []*Record // what could not be written down of a change that was not made
+	kept   int       // objects of this step
 	tally  Tally
-	lost   bool // something of the segment could not be kept
+	lost   bool      // something of the segment could not be kept
+	seen   time.Time // when the segment was seen to be where it can be found
 }
 
 // NewWriter begins a segment. roots are the places whose changes are told,
@@ -41,11 +42,22 @@ func (s *Store) NewWriter(run string, roots []string) (*Writer, error) {
 	if err := s.share(); err != nil {
 		return nil, fmt.Errorf("writing history: %w", err)
 	}
-	w := &Writer{store: s, segment: segmentName(s.stamp(), run), objects: -1}
-	if err := w.open(roots); err != nil {
-		w.abandon()
+	w := &Writer{store: s, objects: -1}
+	whole := false
+	defer func() {
+		if !whole {
+			w.abandon()
+		}
+	}()
+	stamp, err := s.stamp()
+	if err == nil {
+		w.segment = segmentName(stamp, run)
+		err = w.open(roots)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("writing history: %w", err)
 	}
+	whole = true
 	return w, nil
 }
 
@@ -109,20 +121,76 @@ func (w *Writer) Begin(b Begin) (uint64, error) {
 		b.Roots = append(b.Roots, []byte(r.path))
 	}
 	b.Time = time.Now().UnixNano()
+	number, err := w.store.number()
+	if err != nil {
+		return 0, err
+	}
 	w.tree, w.groups, w.kept, w.tally = newTree(roots), make(map[ID]*group), 0, Tally{}
-	w.step = w.store.number()
-	return w.step, w.write(&Record{Begin: &b})
+	w.step = number
+	if err := w.write(&Record{Begin: &b}); err != nil {
+		w.step, w.tree, w.groups = 0, nil, nil // what follows a beginning that is not there is not found either
+		return 0, err
+	}
+	return number, nil
+}
+
+// owe writes a record of which nobody can be told that it could not be written:
+// then it comes before the next one, or that is not written either.
+func (w *Writer) owe(r *Record) {
+	if w.write(r) != nil {
+		w.owed = append(w.owed, r)
+	}
 }
 
 // write appends a record; the caller holds mu.
 func (w *Writer) write(r *Record) error {
-	r.Stamp, r.Step, r.Time = w.store.stamp(), w.step, time.Now().UnixNano()
+	for len(w.owed) > 0 {
+		if err := w.append(w.owed[0]); err != nil {
+			return err
+		}
+		w.owed = w.owed[1:]
+	}
+	return w.append(r)
+}
+
+func (w *Writer) append(r *Record) error {
 	w.lost = w.lost || r.Pre != nil && r.Pre.Lost != ""
-	var err error
-	if w.frame, err = encode(w.frame[:0], r); err == nil {
+	err := try("record")
+	if err == nil {
+		r.Stamp, err = w.store.stamp()
+	}
+	now := time.Now()
+	if err == nil && now.Sub(w.seen) > aliveFor {
+		err = w.alive()
+		w.seen = now
+	}
+	if err == nil {
+		r.Step, r.Time = w.step, now.UnixNano()
+		w.frame, err = encode(w.frame[:0], r)
+	}
+	if err == nil {
 		err = w.log.Append(w.frame)
 	}
-	return err
+	return ofStore(err)
+}
+
+// aliveFor is how long a history that was there is taken to be there still.
+const aliveFor = 200 * time.Millisecond
+
+// alive says whether what is written can be found again: a file that somebody
+// removed takes everything that is written to it.
+func (w *Writer) alive() error {
+	for _, fd := range []int{int(w.file.Fd()), w.objects} {
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			return err
+		}
+		if st.Nlink == 0 {
+			w.seen = time.Time{}
+			return fmt.Errorf("somebody removed it from %q meanwhile: %w", w.store.path, unix.EIO)
+		}
+	}
+	return nil
 }
 
 // Before keeps what a change is about to destroy. An error says that the change
@@ -183,7 +251,10 @@ func (w *Writer) before(c *Change) error {
 	if err := w.name(to, c.Op == Rename); err != nil {
 		return err
 	}
-	err := w.write(&Record{Move: &move{From: []byte(c.Path), To: []byte(c.To), Exchange: c.Op == Exchange}})
+	st, err := w.look(s)
+	if err == nil {
+		err = w.write(&Record{Move: &move{From: []byte(c.Path), To: []byte(c.To), Exchange: c.Op == Exchange, ID: st.ID}})
+	}
 	if err != nil {
 		w.settle(to, err)
 	}
@@ -199,8 +270,14 @@ func (w *Writer) settle(s *slot, failed error) {
 	o := s.is
 	o.linked = false
 	if o.content = failed == nil; !o.content && w.write(&Record{Pre: &Pre{Path: []byte(o.origin), Stayed: true}}) == nil {
-		_ = unix.Unlinkat(w.objects, objectName(o.number), 0)
+		_ = unlinkAt(w.objects, objectName(o.number), 0)
 	}
+	w.unbusy(o)
+}
+
+// unbusy lets the others go on who want to keep an object.
+func (w *Writer) unbusy(o *object) {
+	o.linked = false
 	if o.busy != nil {
 		close(o.busy)
 		o.busy = nil
@@ -229,7 +306,7 @@ func (w *Writer) After(c *Change, failed error) {
 	}
 	if failed != nil {
 		if c.Op == Rename || c.Op == Exchange {
-			w.failed = errors.Join(w.failed, w.write(&Record{Move: &move{From: []byte(c.Path), To: []byte(c.To), Exchange: c.Op == Exchange, Failed: true}}))
+			w.owe(&Record{Move: &move{From: []byte(c.Path), To: []byte(c.To), Exchange: c.Op == Exchange, Failed: true}})
 		}
 		return
 	}
@@ -261,8 +338,9 @@ func (w *Writer) name(s *slot, leaving bool) error {
 		if s.used {
 			return nil
 		}
-		s.used = true
-		return w.write(&Record{At: []byte(s.path())}) // in a directory that the step made
+		err := w.write(&Record{At: []byte(s.path())}) // in a directory that the step made
+		s.used = err == nil
+		return err
 	}
 	if err := w.parentMeta(s); err != nil {
 		return err
@@ -271,11 +349,18 @@ func (w *Writer) name(s *slot, leaving bool) error {
 	if err != nil {
 		return err
 	}
+	is := s.is
 	if st.Kind == Absent {
+		is = nil
+	}
+	if err := w.pre(is, s.origin(), s, &st, leaving); err != nil {
+		return err
+	}
+	if is == nil && s.is != nil && s.is.origin == s.origin() {
 		s.is = nil
 	}
-	s.kept, s.used = true, true
-	return w.pre(s.is, s.origin(), s, &st, leaving)
+	s.kept, s.used = true, true // not before it is true: what could not be kept is kept the next time
+	return nil
 }
 
 // parentMeta keeps the state of the directory whose names are about to change.
@@ -363,9 +448,12 @@ func (w *Writer) pre(o *object, origin string, s *slot, st *State, leaving bool)
 		if o.meta {
 			return nil
 		}
+	}
+	err := w.write(&Record{Pre: &Pre{Path: []byte(origin), State: *st}, At: []byte(s.path())})
+	if o != nil && err == nil {
 		o.meta, o.id = true, st.ID
 	}
-	return w.write(&Record{Pre: &Pre{Path: []byte(origin), State: *st}, At: []byte(s.path())})
+	return err
 }
 
 // look gives the state of what is at a slot on the disk.
@@ -389,87 +477,4 @@ func (w *Writer) parent(path string) (int, string, error) {
 		}
 	}
 	return -1, "", unix.EXDEV
-}
-
-// End closes the step: what it left is looked at and written down. See Sync. No
-// change may be on its way. What still has somebody who can write to it without
-// asking is kept for the next step, which begins at once then: its number is
-// given, 0 for none.
-func (w *Writer) End(exit int, next *Begin) (uint64, error) {
-	writers := w.stillWritten()
-	if err := w.end(exit); err != nil || next == nil || len(writers) == 0 {
-		return 0, err
-	}
-	number, err := w.Begin(*next)
-	if err != nil {
-		return 0, err
-	}
-	return number, w.keepWritten(writers)
-}
-
-func (w *Writer) end(exit int) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.step == 0 {
-		return nil
-	}
-	err := w.post()
-	if err == nil {
-		err = w.write(&Record{End: &End{Time: time.Now().UnixNano(), Exit: exit}})
-	}
-	err = errors.Join(err, w.failed)
-	w.step, w.tree, w.groups = 0, nil, nil
-	return err
-}
-
-// slack is how long after its last record a killed writer's changes are still
-// taken for its own.
-const slack = time.Second
-
-// post writes down what the step left.
-func (w *Writer) post() error {
-	var err error
-	w.tree.each(func(s *slot) {
-		if err == nil && (s.used && s.dir != nil || s.is != nil && s.is.meta) {
-			err = w.postOf(s)
-		}
-	})
-	return err
-}
-
-func (w *Writer) postOf(s *slot) error {
-	at := s.path()
-	if at == "" {
-		return nil
-	}
-	st, err := w.look(s)
-	if err != nil {
-		return err
-	}
-	p := &Post{Path: []byte(at), State: st, Uncertain: w.later && st.Kind != Absent && st.Ctime > w.alive+int64(slack)}
-	if s.is != nil && s.is.origin != "" && st.Kind != Absent && (s.is.id == ID{} || s.is.id == st.ID) {
-		p.Origin = []byte(s.is.origin)
-	}
-	return w.write(&Record{Post: p})
-}
-
-// Sync brings what was written so far to the disk: the steps that are closed
-// survive a loss of power from then on.
-func (w *Writer) Sync() error {
-	if w.kept > 0 {
-		if err := unix.Syncfs(w.store.fd); err != nil {
-			return fmt.Errorf("syncing the history: %w", err)
-		}
-		return nil
-	}
-	return w.file.Sync()
-}
-
-// Close ends the segment. A step that is still open stays so: the next command
-// finds it interrupted.
-func (w *Writer) Close() error {
-	err := w.log.Close()
-	w.file = nil
-	w.abandon()
-	return err
 }

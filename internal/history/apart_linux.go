@@ -1,0 +1,232 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// Where the store is on another file system than a root, what is moved between
+// them is copied: to a name of its own first, so that neither end ever has a part
+// of it under the name that counts, and what is copied can still be compared with
+// what somebody may have changed meanwhile.
+
+// tempOf is the name of an object that is being copied.
+func tempOf(o Object) string { return tempPrefix + objectName(o.Number) }
+
+// moveOut moves a name of a tree to the store, where nothing of its name may be.
+func (u *undo) moveOut(dir int, name string, objects int, number string, a *action) error {
+	err := renameNew(dir, name, objects, number)
+	if err != unix.EXDEV || len(a.Temp) == 0 {
+		return err
+	}
+	away := string(a.Temp)
+	if a.State.Kind == Dir {
+		r, err := u.rootDir(a)
+		if err != nil {
+			return err
+		}
+		return renameNew(dir, name, r, away)
+	}
+	if err := renameNew(dir, name, dir, away); err != nil {
+		return err
+	}
+	now, err := stateAt(dir, away, 0)
+	if err == nil && a.State.Kind != Absent && !same(&now, &a.State) {
+		err = errChanged
+	}
+	if err == nil {
+		err = copyAny(dir, away, objects, number, away)
+	}
+	if err != nil {
+		return errors.Join(err, putBack(dir, away, dir, name))
+	}
+	return unlinkAt(dir, away, 0)
+}
+
+// taken finds out how far moveOut came.
+func (u *undo) taken(dir int, name string, a *action, stored bool) (done bool, err error) {
+	if len(a.Temp) > 0 {
+		if r, err := u.rootDir(a); err == nil && a.State.Kind == Dir {
+			if now, err := stateAt(r, string(a.Temp), 0); err != nil || now.Kind == Dir {
+				return true, err
+			}
+		}
+		away, err := stateAt(dir, string(a.Temp), 0)
+		switch {
+		case err != nil:
+			return false, err
+		case away.Kind != Absent && stored:
+			return true, unlinkAt(dir, string(a.Temp), 0)
+		case away.Kind != Absent:
+			if err := putBack(dir, string(a.Temp), dir, name); err != nil {
+				return false, err
+			}
+		}
+	}
+	now, err := stateAt(dir, name, 0)
+	return stored || now.ID != a.State.ID, err // done, and put where it belongs
+}
+
+// rootDir gives the root that an action is in.
+func (u *undo) rootDir(a *action) (int, error) {
+	for i := range u.roots {
+		if within(string(a.Path), u.roots[i].path) {
+			return u.roots[i].fd, nil
+		}
+	}
+	return -1, errChanged
+}
+
+// fromPark puts a directory where it belongs that had to stay in its root.
+func (u *undo) fromPark(dir int, name string, a *action) (parked bool, err error) {
+	if a.State.Kind != Dir || len(a.Temp) == 0 {
+		return false, nil
+	}
+	r, err := u.rootDir(a)
+	if err != nil {
+		return false, err
+	}
+	now, err := stateAt(r, string(a.Temp), 0)
+	if err != nil || now.Kind != Dir {
+		return false, err
+	}
+	if err := renameNew(r, string(a.Temp), dir, name); err != unix.EEXIST {
+		return true, err
+	}
+	return true, errChanged
+}
+
+// moveIn moves an object to a name of a tree, which is free.
+func (u *undo) moveIn(objects int, number string, dir int, name string, a *action, what *State) error {
+	err := renameNew(objects, number, dir, name)
+	if err != unix.EXDEV || len(a.Temp) == 0 {
+		return err
+	}
+	away := string(a.Temp)
+	if u.resumed {
+		if err := unlinkAt(dir, away, 0); err != nil && err != unix.ENOENT {
+			return err
+		}
+		if now, err := stateAt(dir, name, 0); err != nil {
+			return err
+		} else if now.Kind != Absent {
+			if !like(&now, what) {
+				return errChanged
+			}
+			return unlinkAt(objects, number, 0)
+		}
+	}
+	if err := copyAny(objects, number, dir, name, away); err != nil {
+		return err
+	}
+	return unlinkAt(objects, number, 0)
+}
+
+// swapApart is swap between two file systems: both are copied first, and the
+// copies take their places.
+func swapApart(dir int, name string, objects int, number string, a *action) error {
+	away := string(a.Temp)
+	if err := copyFile(dir, name, objects, away, away+"-"); err != nil {
+		return err
+	}
+	err := copyFile(objects, number, dir, away, away+"-")
+	if err == nil {
+		err = exchange(dir, away, dir, name)
+	}
+	if err != nil {
+		_ = unlinkAt(dir, away, 0)
+		_ = unlinkAt(objects, away, 0)
+		return err
+	}
+	if was, err := stateAt(dir, away, 0); err != nil || !same(&was, &a.State) {
+		err = errors.Join(err, errChanged, exchange(dir, away, dir, name))
+		_ = unlinkAt(dir, away, 0)
+		_ = unlinkAt(objects, away, 0)
+		return err
+	}
+	return finishSwap(dir, objects, number, away)
+}
+
+func finishSwap(dir int, objects int, number, away string) error {
+	if err := renameOver(objects, away, objects, number); err != nil && err != unix.ENOENT {
+		return err
+	}
+	return unlinkAt(dir, away, 0)
+}
+
+// resumeSwap finishes what swapApart began, or takes its copies away.
+func resumeSwap(dir int, name string, objects int, number string, a *action) error {
+	away := string(a.Temp)
+	beside, err := stateAt(dir, away, 0)
+	if err != nil {
+		return err
+	}
+	if beside.Kind != Absent && beside.ID == a.State.ID {
+		return finishSwap(dir, objects, number, away)
+	}
+	for _, at := range []int{dir, objects} {
+		for _, n := range []string{away, away + "-"} {
+			if err := unlinkAt(at, n, 0); err != nil && err != unix.ENOENT {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// copyAny copies what is no directory, with its metadata, to a name that is free.
+func copyAny(dir int, name string, to int, as, temp string) error {
+	st, err := stateAt(dir, name, withXattrs)
+	if err != nil {
+		return err
+	}
+	switch st.Kind {
+	case File:
+		return copyFile(dir, name, to, as, temp)
+	case Symlink:
+		err = symlinkAt(string(st.Target), to, temp)
+	case FIFO:
+		err = mknodAt(to, temp, unix.S_IFIFO|0o600)
+	case Socket:
+		err = mknodAt(to, temp, unix.S_IFSOCK|0o600)
+	default:
+		return fmt.Errorf("a %s cannot be moved to another file system", st.Kind)
+	}
+	return settle(to, temp, as, &st, err)
+}
+
+// copyFile copies a regular file with its metadata to a name that is free.
+func copyFile(dir int, name string, to int, as, temp string) error {
+	fd, err := openAt(dir, name, unix.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	st, err := stateAt(fd, "", withXattrs)
+	if err != nil {
+		return err
+	}
+	if st.Kind != File {
+		return errChanged
+	}
+	if err := unlinkAt(to, temp, 0); err != nil && err != unix.ENOENT { // of a copy that was interrupted
+		return err
+	}
+	return settle(to, temp, as, &st, copyTo(fd, to, temp))
+}
+
+// settle gives a copy its metadata and its name.
+func settle(to int, temp, as string, st *State, err error) error {
+	if err == nil {
+		err = setMeta(to, temp, st)
+	}
+	if err == nil {
+		err = renameNew(to, temp, to, as)
+	}
+	if err != nil {
+		_ = unlinkAt(to, temp, 0)
+	}
+	return err
+}

@@ -1,0 +1,97 @@
+package history
+
+import (
+	"fmt"
+	"time"
+)
+
+// End closes the step: what it left is looked at and written down. See Sync. No
+// change may be on its way. What still has somebody who can write to it without
+// asking is kept for the next step, which begins at once then. The number is that
+// of the step that is open afterwards, 0 for none: after an error the same as
+// before, and what is never closed here is closed by [Store.Recover].
+func (w *Writer) End(exit int, next *Begin) (uint64, error) {
+	writers := w.stillWritten()
+	if open, err := w.end(exit); err != nil || next == nil || len(writers) == 0 {
+		return open, err
+	}
+	number, err := w.Begin(*next)
+	if err != nil {
+		return 0, err
+	}
+	return number, w.keepWritten(writers)
+}
+
+func (w *Writer) end(exit int) (uint64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.step == 0 {
+		return 0, nil
+	}
+	w.seen = time.Time{}
+	err := w.post()
+	if err == nil {
+		err = w.write(&Record{End: &End{Time: time.Now().UnixNano(), Exit: exit}})
+	}
+	if err != nil {
+		return w.step, err
+	}
+	w.step, w.tree, w.groups = 0, nil, nil
+	return 0, nil
+}
+
+// slack is how long after its last record a killed writer's changes are still
+// taken for its own.
+const slack = time.Second
+
+// post writes down what the step left.
+func (w *Writer) post() error {
+	var err error
+	w.tree.each(func(s *slot) {
+		if err == nil && (s.used && s.dir != nil || s.is != nil && s.is.meta) {
+			err = w.postOf(s)
+		}
+	})
+	return err
+}
+
+func (w *Writer) postOf(s *slot) error {
+	at := s.path()
+	if at == "" {
+		return nil
+	}
+	if w.later != nil {
+		if _, ok := w.later.PostOf(at); ok {
+			return nil // seen when the step ended
+		}
+	}
+	st, err := w.look(s)
+	if err != nil {
+		return err
+	}
+	p := &Post{Path: []byte(at), State: st, Uncertain: w.later != nil && st.Kind != Absent && st.Ctime > w.last+int64(slack)}
+	if s.is != nil && s.is.origin != "" && st.Kind != Absent && (s.is.id == ID{} || s.is.id == st.ID) {
+		p.Origin = []byte(s.is.origin)
+	}
+	return w.write(&Record{Post: p})
+}
+
+// Sync brings what was written so far to the disk: the steps that are closed
+// survive a loss of power from then on.
+func (w *Writer) Sync() error {
+	if w.kept > 0 {
+		if err := syncAll(w.store.fd); err != nil {
+			return fmt.Errorf("syncing the history: %w", err)
+		}
+		return nil
+	}
+	return syncFile(int(w.file.Fd()))
+}
+
+// Close ends the segment. A step that is still open stays so: the next command
+// finds it interrupted.
+func (w *Writer) Close() error {
+	defer w.abandon()
+	w.file = nil
+	return w.log.Close()
+}

@@ -1,0 +1,81 @@
+package history
+
+import (
+	"errors"
+	"io"
+)
+
+// journal reads the records of one segment. Something unreadable at its end is
+// what a crash left, or zeros that a writer has mapped; what can be read again
+// after it is damage.
+type journal struct {
+	from   io.Reader
+	buf    []byte
+	at     int64 // of buf in the file
+	eof    bool
+	sought int // bytes whose checksums were tried
+}
+
+const (
+	readAhead = 1 << 20
+	// maxSought bounds what looking for the next record costs, in bytes: whoever
+	// makes a segment of lengths alone is not searched to its end.
+	maxSought = 256 << 20
+)
+
+// next gives the next record, nil at the end. skipped says that something
+// unreadable lay before it.
+func (j *journal) next() (r *Record, skipped bool, err error) {
+	for first := true; ; first = false {
+		if err := j.fill(); err != nil {
+			return nil, skipped, err
+		}
+		if len(j.buf) < frameBytes || j.sought > maxSought {
+			return nil, false, nil
+		}
+		if first || j.plausible() {
+			r, n := decode(j.buf)
+			if n > 0 {
+				j.skip(n)
+				return r, skipped, nil
+			}
+			j.sought += int(min(getLE32(j.buf), maxRecord))
+		}
+		skipped = true
+		j.skip(j.zeros())
+	}
+}
+
+// plausible says whether a record could begin here.
+func (j *journal) plausible() bool {
+	n := getLE32(j.buf)
+	return n > 0 && n <= maxRecord && int(n) <= len(j.buf)-frameBytes && j.buf[frameBytes]&0xe0 == 0xa0 // a map of CBOR
+}
+
+// zeros gives how many bytes no record can begin in, at least one.
+func (j *journal) zeros() int {
+	n := 1
+	for n < len(j.buf)-frameBytes && j.buf[n] == 0 && j.buf[n+1] == 0 && j.buf[n+2] == 0 && j.buf[n+3] == 0 {
+		n++
+	}
+	return n
+}
+
+func (j *journal) skip(n int) {
+	j.buf, j.at = j.buf[n:], j.at+int64(n)
+}
+
+// fill sees to it that the longest record is in buf, where the file goes on so far.
+func (j *journal) fill() error {
+	if j.eof || len(j.buf) >= frameBytes+maxRecord {
+		return nil
+	}
+	more := make([]byte, len(j.buf), len(j.buf)+readAhead)
+	copy(more, j.buf)
+	n, err := io.ReadFull(j.from, more[len(j.buf):cap(more)])
+	j.buf = more[:len(j.buf)+n]
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		j.eof, err = true, nil
+	}
+	return err
+}

@@ -1,0 +1,146 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// goOn finishes an undo that was interrupted, and what was to be done after it.
+func (s *Store) goOn(l *Log, st *Step, roots []string) (closed []uint64, err error) {
+	if at := outside(st, roots); at != "" {
+		return nil, fmt.Errorf("it changes %q, which is in no place that may be changed here", at)
+	}
+	w, err := s.reopen(st, l)
+	if err != nil {
+		return nil, err
+	}
+	defer w.drop()
+	left := 0
+	if st.Open() {
+		if left, err = s.resume(w, st, l); err != nil {
+			return nil, err
+		}
+		closed = append(closed, st.Number)
+	}
+	w.step = 0
+	if len(st.Begin.Rest) == 0 || st.Open() && !st.ready {
+		return closed, nil
+	}
+	if left == 0 {
+		var done bool
+		if done, err = s.rest(w, st, roots); done || err != nil {
+			return closed, err
+		}
+	}
+	w.step = st.Number
+	return closed, w.write(&Record{End: &End{Time: time.Now().UnixNano(), Alone: true}})
+}
+
+// outside gives a path of an undo that is in none of the roots.
+func outside(st *Step, roots []string) string {
+	in := func(path string) bool {
+		return slices.ContainsFunc(roots, func(r string) bool { return within(path, r) })
+	}
+	for _, r := range st.Begin.Roots {
+		if !in(string(r)) {
+			return string(r)
+		}
+	}
+	for i := range st.plan {
+		if at := string(st.plan[i].Path); !in(at) {
+			return at
+		}
+	}
+	return ""
+}
+
+// resume finishes one step of an undo: what was done of its plan is found done.
+// What somebody changed meanwhile is left alone.
+func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
+	if !st.ready {
+		if err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Aborted: true}}); err != nil {
+			return 0, err
+		}
+		return 0, syncFile(int(w.file.Fd())) // nothing had been changed yet
+	}
+	if len(st.Begin.Of) != 1 || l.Step(st.Begin.Of[0]) == nil {
+		return 0, errors.New("the step that it takes back is missing")
+	}
+	of := l.Step(st.Begin.Of[0])
+	u := &undo{Store: s, log: l, w: w, step: of, roots: w.roots, now: make(map[string]State), resumed: true}
+	var paths [][]byte
+	for i := range st.plan {
+		a := &st.plan[i]
+		err := u.do(a)
+		switch {
+		case err == nil:
+		case inTheWay(err):
+			paths = append(paths, a.Path)
+		default:
+			return 0, fmt.Errorf("%q: %w", a.Path, err)
+		}
+	}
+	p := &Plan{Step: of, origins: make(map[string]string), left: make(map[string]bool)}
+	p.fromJournal(st)
+	if len(paths) > maxLeft {
+		paths = paths[:maxLeft]
+	}
+	return len(paths), w.endUndo(p, u.now, paths)
+}
+
+const maxLeft = 1000 // paths that one record lists
+
+// inTheWay says whether an error means that a path is not as it was when the undo
+// was planned. Anything else is worth another try later.
+func inTheWay(err error) bool {
+	for _, e := range []error{errChanged, errMissing, unix.EEXIST, unix.ENOENT, unix.ENOTDIR, unix.EISDIR, unix.ENOTEMPTY, unix.ELOOP} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// rest takes back the steps that an undo had still to do; done says that it did.
+func (s *Store) rest(w *Writer, st *Step, roots []string) (done bool, err error) {
+	l, err := s.Read()
+	if err != nil {
+		return false, err
+	}
+	req := Request{Steps: st.Begin.Rest, Redo: st.Begin.Kind == StepRedo, Mode: st.Begin.Mode, Roots: roots}
+	for _, p := range st.Begin.Paths {
+		req.Paths = append(req.Paths, string(p))
+	}
+	u, err := s.newUndo(l, req)
+	if err != nil {
+		return false, nil // somebody took them back in another way
+	}
+	u.w, u.roots = w, w.roots
+	v, err := u.preview(u.roots)
+	if err != nil || len(v.Conflicts) > 0 && req.Mode == Abort {
+		return false, err
+	}
+	return true, u.all(v)
+}
+
+// fromJournal takes over what endUndo needs of a plan that was made before.
+func (p *Plan) fromJournal(st *Step) {
+	for i := range st.Pre {
+		b := &st.Pre[i]
+		p.paths = append(p.paths, string(b.Path))
+		if b.Becomes != nil {
+			p.origins[string(b.Becomes)] = string(b.Path)
+		}
+	}
+	for i := range st.plan {
+		a := &st.plan[i]
+		p.paths = append(p.paths, string(a.Path))
+		if a.Verb == rmdir {
+			p.left[string(a.Path)] = true
+		}
+	}
+}

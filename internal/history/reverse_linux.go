@@ -1,0 +1,131 @@
+package history
+
+import (
+	"bytes"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// reverse takes back the first n actions of a plan, of which the last may have
+// been done in part.
+func (u *undo) reverse(p *Plan, n int) error {
+	before := make(map[string]*State, len(p.pre))
+	for i := range p.pre {
+		before[string(p.pre[i].Path)] = &p.pre[i].State
+	}
+	for i := min(n, len(p.actions)) - 1; i >= 0; i-- {
+		a := &p.actions[i]
+		if i == n-1 && a.Verb != rewrite {
+			continue // the one that did not work leaves things as they were
+		}
+		if err := u.reverseOne(a, before); err != nil {
+			return fmt.Errorf("taking back what was restored of %q: %w", a.Path, err)
+		}
+	}
+	return nil
+}
+
+func (u *undo) reverseOne(a *action, before map[string]*State) error {
+	dir, name, err := parentIn(u.roots, string(a.Path))
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	defer u.widen(dir)()
+	switch a.Verb {
+	case rewrite:
+		return u.unwrite(dir, name, a)
+	case take, put, swap:
+		return u.reverseMove(dir, name, a)
+	case drop:
+		for _, b := range u.step.Post {
+			if st := before[string(b.Path)]; st != nil && st.ID == a.State.ID && !bytes.Equal(b.Path, a.Path) {
+				return u.link(dir, name, string(b.Path))
+			}
+		}
+		return errChanged
+	case empty, symlink, mknod, link:
+		return u.discard(dir, name, a)
+	case mkdir:
+		return unlinkAt(dir, name, unix.AT_REMOVEDIR)
+	case rmdir:
+		err := mkdirAt(dir, name, 0o700)
+		if err != nil && err != unix.EEXIST { // it was not empty, and stayed
+			return err
+		}
+		return setMeta(dir, name, &a.State)
+	case meta:
+		st := before[string(a.Path)]
+		if st == nil {
+			st = &a.State // of a directory that only had to stay as it was
+		}
+		if st.Kind == a.State.Kind {
+			return setMeta(dir, name, st)
+		}
+	case aside:
+		return renameNew(dir, string(a.State.Target), dir, name)
+	}
+	return nil
+}
+
+func (u *undo) reverseMove(dir int, name string, a *action) error {
+	objects, number, err := u.object(a.Object)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(objects)
+	switch a.Verb {
+	case take:
+		there, err := stateAt(objects, number, 0)
+		if err != nil {
+			return err
+		}
+		if there.Kind != Absent {
+			return u.moveIn(objects, number, dir, name, a, &there)
+		}
+		if parked, err := u.fromPark(dir, name, a); parked || err != nil {
+			return err
+		}
+		if a.State.Kind == Absent {
+			return nil
+		}
+		return errMissing
+	case put:
+		back := *a
+		back.State.Kind = Absent // whatever it is
+		if a.State.Kind == Dir {
+			back.State.Kind = Dir
+		}
+		return u.moveOut(dir, name, objects, number, &back)
+	}
+	now, err := stateAt(dir, name, 0)
+	if err != nil {
+		return err
+	}
+	err = exchange(objects, number, dir, name)
+	if err == unix.EXDEV {
+		back := *a
+		back.State = now
+		err = swapApart(dir, name, objects, number, &back)
+	}
+	return err
+}
+
+// unwrite gives a file of several names what was kept of it before it was
+// rewritten, if it was.
+func (u *undo) unwrite(dir int, name string, a *action) error {
+	objects, number, err := u.object(a.To)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(objects)
+	kept, err := stateAt(objects, number, withXattrs)
+	if err != nil || kept.Kind == Absent {
+		return err
+	}
+	if err := u.rewrite(dir, name, &action{Path: a.Path, Object: a.To, To: a.To, State: a.State}); err != nil {
+		return err
+	}
+	return setMeta(dir, name, &kept)
+}
