@@ -3,6 +3,8 @@ package history
 import (
 	"fmt"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // End closes the step: what it left is looked at and written down. See Sync. No
@@ -76,22 +78,58 @@ func (w *Writer) postOf(s *slot) error {
 	return w.write(&Record{Post: p})
 }
 
+// manyCopies is up to how many copies are brought to the disk one by one.
+const manyCopies = 64
+
 // Sync brings what was written so far to the disk: the steps that are closed
-// survive a loss of power from then on.
+// survive a loss of power from then on. Links are in the journal of the file
+// system before what removed the name.
 func (w *Writer) Sync() error {
-	if w.kept > 0 {
-		if err := syncAll(w.store.fd); err != nil {
-			return fmt.Errorf("syncing the history: %w", err)
-		}
-		return nil
+	w.mu.Lock()
+	copies := w.copies
+	w.copies = nil
+	w.mu.Unlock()
+	if err := w.syncObjects(copies); err != nil {
+		return fmt.Errorf("syncing the history: %w", err)
 	}
 	return syncFile(int(w.file.Fd()))
+}
+
+func (w *Writer) syncObjects(copies []uint64) error {
+	if len(copies) > manyCopies {
+		return syncAll(w.store.fd)
+	}
+	for _, n := range copies {
+		fd, err := unix.Openat(w.objects, objectName(n), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err == unix.ENOENT {
+			continue // it stayed after all
+		}
+		if err == nil {
+			err = syncFile(fd)
+			unix.Close(fd)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(copies) == 0 {
+		return nil
+	}
+	dir, err := unix.Openat(w.objects, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	return syncFile(dir)
 }
 
 // Close ends the segment. A step that is still open stays so: the next command
 // finds it interrupted.
 func (w *Writer) Close() error {
 	defer w.abandon()
+	if w.step == 0 {
+		w.store.markClosed(w.segment)
+	}
 	w.file = nil
 	return w.log.Close()
 }

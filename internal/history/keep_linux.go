@@ -36,7 +36,9 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 		switch {
 		case err == nil:
 			p.Object = Object{w.segment, number}
-			w.kept++
+			if w.kept++; !linked {
+				w.copies = append(w.copies, number)
+			}
 		case lost(err) != "" && !o.mayLose:
 			return nil, &LostError{Path: at, Why: lost(err), object: o}
 		case lost(err) != "":

@@ -13,7 +13,7 @@ import (
 // now. An undo that was interrupted is finished, if all that it changes is in the
 // roots. It says which steps it closed; what it cannot close stays as it is, and
 // the error says why. It does nothing while somebody writes.
-func (s *Store) Recover(roots []string) ([]uint64, error) {
+func (s *Store) Recover(roots []string) (closed []uint64, err error) {
 	l, err := s.Read()
 	if err != nil || len(l.interrupted()) == 0 {
 		return nil, err
@@ -25,7 +25,13 @@ func (s *Store) Recover(roots []string) ([]uint64, error) {
 	if l, err = s.Read(); err != nil { // somebody may have done it in between
 		return nil, err
 	}
-	var closed []uint64
+	defer func() {
+		if err == nil {
+			for _, st := range l.Steps {
+				s.markClosed(st.Segment) // nobody writes: we are alone
+			}
+		}
+	}()
 	for _, st := range l.interrupted() {
 		again := st.Begin.Kind == StepUndo || st.Begin.Kind == StepRedo
 		var more []uint64

@@ -237,6 +237,9 @@ func (s *Store) Close() {
 	}
 }
 
+// Share keeps undos away until the store is closed: a writer may come any time.
+func (s *Store) Share() error { return s.share() }
+
 // share takes the lock that writers share.
 func (s *Store) share() error { return s.flock(unix.LOCK_SH, "an undo is going on") }
 

@@ -31,6 +31,7 @@ type Writer struct {
 	last   int64     // when that wrote its last record, in nanoseconds since 1970
 	owed   []*Record // what could not be written down of a change that was not made
 	kept   int       // objects of this step
+	copies []uint64  // objects that are not on the disk yet
 	tally  Tally
 	lost   bool      // something of the segment could not be kept
 	seen   time.Time // when the segment was seen to be where it can be found
@@ -68,6 +69,9 @@ func (w *Writer) open(roots []string) error {
 	}
 	w.file, w.log = file, NewAppendLog(file)
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return err
+	}
+	if err := w.store.markOpen(w.segment); err != nil {
 		return err
 	}
 	if w.objects, err = w.store.objectsOf(w.segment, true); err != nil {

@@ -22,7 +22,8 @@ import (
 // anything.
 type keeper struct {
 	store  *history.Store
-	writer *history.Writer
+	writer *history.Writer // nil before the first change
+	roots  []string
 	run    history.Begin
 	bursts bool
 	busy   func() bool // does anything run inside that was started in this step
@@ -73,16 +74,37 @@ func (p *Prepared) openHistory(id string, busy func() bool) (*keeper, error) {
 	if err != nil {
 		return nil, noRecord(err)
 	}
-	k := &keeper{store: store, bursts: p.Agent != nil || interactive(), busy: busy, over: make(chan struct{}), guard: newSafeguard(limits.within), bounds: limits,
-		run: history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv)}}
-	if k.writer, err = store.NewWriter(id, p.Plan.Roots); err != nil {
+	if err = p.closeUnfinished(store); err == nil {
+		err = store.Share()
+	}
+	if err != nil {
 		store.Close()
 		return nil, noRecord(err)
 	}
+	k := &keeper{store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || interactive(), busy: busy, over: make(chan struct{}),
+		guard: newSafeguard(limits.within), bounds: limits,
+		run: history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv)}}
 	if k.bursts {
 		k.done.Go(k.watch)
 	}
 	return k, nil
+}
+
+// closeUnfinished closes what a killed run left open, before more is written: what
+// comes now would be taken for its own.
+func (p *Prepared) closeUnfinished(store *history.Store) error {
+	unfinished, err := store.Unfinished()
+	if err != nil || !unfinished {
+		return err
+	}
+	closed, err := store.Recover(p.Plan.Roots)
+	if errors.Is(err, history.ErrBusy) {
+		return nil // another run is at work, or an undo, which finds it too
+	}
+	for _, n := range closed {
+		p.note("step %d of an earlier run was interrupted; `carrel undo --step %d` takes it back", n, n)
+	}
+	return err
 }
 
 // interactive says whether a person types the commands.
@@ -142,6 +164,13 @@ func (k *keeper) begun() error {
 	k.last = time.Now()
 	if k.step != 0 {
 		return nil
+	}
+	if k.writer == nil {
+		w, err := k.store.NewWriter(k.run.Run, k.roots)
+		if err != nil {
+			return err
+		}
+		k.writer = w
 	}
 	b := k.run
 	b.Label = k.label
@@ -272,8 +301,11 @@ func (k *keeper) close(exit int) error {
 	close(k.over)
 	k.guard.end()
 	k.done.Wait()
-	_, err := k.writer.End(exit, nil)
-	err = errors.Join(err, k.writer.Sync(), k.writer.Close())
+	var err error
+	if k.writer != nil {
+		_, err = k.writer.End(exit, nil)
+		err = errors.Join(err, k.writer.Sync(), k.writer.Close())
+	}
 	k.store.Close()
 	if err != nil {
 		return fmt.Errorf("closing step %d of the history: %w", k.step, err)
