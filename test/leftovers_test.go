@@ -458,3 +458,8 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 		w.unmount(w.outside + "/disk")
 	})
 }
+
+// remount changes the options of a mounted file system.
+func remount(at, data string) error {
+	return unix.Mount("none", at, "", unix.MS_REMOUNT, data)
+}

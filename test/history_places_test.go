@@ -1,0 +1,144 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestHistoryStoreOfOthers: a history that others may look into, or that another
+// version wrote, is refused with what would be right; nothing in the project changes.
+func TestHistoryStoreOfOthers(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.write(w.project+"/a", "a")
+		w.sh("echo b > a")
+		found, err := filepath.Glob(w.home + "/.local/state/carrel/projects/*/history")
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%v %v", found, err)
+		}
+		store := found[0]
+		for path, mode := range map[string]os.FileMode{store: 0o700, store + "/journal": 0o700, store + "/objects": 0o700, store + "/lock": 0o600, store + "/format": 0o600} {
+			if st, err := os.Stat(path); err != nil || st.Mode().Perm() != mode {
+				t.Errorf("%s: %v %v, want %v", path, st.Mode(), err, mode)
+			}
+		}
+		for _, args := range []string{"history", "undo", "run -- sh -c true>a"} {
+			w.must(os.Chmod(store, 0o755))
+			w.askedWrongly([]string{store, "make it 0700"}, strings.Fields(args)...)
+			w.must(os.Chmod(store, 0o700))
+			format := w.read(store + "/format")
+			w.must(os.WriteFile(store+"/format", []byte("carrel history 999\n"), 0o600))
+			w.askedWrongly([]string{store, "another version wrote this history"}, strings.Fields(args)...)
+			w.must(os.WriteFile(store+"/format", []byte(format), 0o600))
+		}
+		w.fine("undo")
+		if got := w.read(w.project + "/a"); got != "a" {
+			t.Errorf("in the end: %q", got)
+		}
+	})
+}
+
+// elsewhere are programs that need each way of keeping and restoring.
+const elsewhere = `sed -i s/int/long/ src/f1[0-9].c; rm -rf src/deep; mv src/f20.c empty/; mv empty full; echo x >> src/f21.c; echo new > src/new; rm src/f22.c; mkdir src/f22.c; truncate -s 10 src/sparse
+chmod 600 src/f23.c; ln src/f24.c src/also; ln -sf f1.c src/dangling; rm src/pipe; rm src/f1.c; echo by the other name >> src/second; printf z > ./-dash; git add -A . && git commit -qm all && git gc -q --prune=now`
+
+// TestHistoryOnAnotherFileSystem: links are impossible between the project and
+// the history then, and everything is copied; the result is the same.
+func TestHistoryOnAnotherFileSystem(t *testing.T) {
+	for _, place := range []string{"the project", "the history"} {
+		t.Run(place, func(t *testing.T) {
+			eachPerson(t, func(t *testing.T, p person) {
+				w := newWorld(t, p)
+				if place == "the project" {
+					w.mount("tmpfs", w.project, "size=64m,mode=0700")
+					w.must(os.Chown(w.project, p.uid, p.gid))
+				} else {
+					w.mount("tmpfs", w.outside+"/state", "size=64m,mode=0700")
+					w.setenv("XDG_STATE_HOME", w.outside+"/state")
+				}
+				w.furnish()
+				before := w.scene()
+				w.sh(elsewhere)
+				after := w.scene()
+				for range 2 {
+					w.fine("undo")
+					w.isAgain("undone", before)
+					w.fine("redo")
+					w.isAgain("made again", after)
+				}
+				if left := w.outsideSh("find . -name '.carrel*'"); left != "" {
+					t.Errorf("left in the project: %s", left)
+				}
+				w.fine("undo")
+				// A name that goes, of a file that keeps names which the run never
+				// touches, comes back as a file of its own here: no link can hold it.
+				cmd := w.startInside(strings.ReplaceAll(unrest, "ln -f src/f1.c src/second;", ""))
+				waitABit()
+				w.must(cmd.Process.Kill())
+				_ = cmd.Wait()
+				eventually(t, "the processes are gone", func() bool { return len(w.processes()) == 0 })
+				w.plain(w.bin, "ps")
+				w.fine("undo")
+				w.isAgain("a killed run undone", before)
+				w.unmountAll()
+			})
+		})
+	}
+}
+
+// unmountAll takes the mounts of a world away before it is looked for leftovers.
+func (w *world) unmountAll() {
+	w.t.Helper()
+	for point := range mountPoints() {
+		if strings.HasPrefix(point, w.base+"/") {
+			w.unmount(point)
+		}
+	}
+}
+
+// TestHistoryOnAFullDisk: what cannot be kept does not happen, the program is
+// told, and what did happen can be taken back once there is room.
+func TestHistoryOnAFullDisk(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		state := w.outside + "/state"
+		w.mount("tmpfs", state, "size=6m,mode=0700")
+		w.setenv("XDG_STATE_HOME", state)
+		w.write(w.project+"/small", "small")
+		w.write(w.project+"/large", strings.Repeat("large", 2<<20))
+		w.write(w.project+"/also", strings.Repeat("also", 1<<20))
+		before := w.scene()
+		r := w.run("--", "bash", "-c", "echo x > small; rm also; rm -f large; echo y > large; truncate -s 0 large; mv large moved && mv moved large; echo done")
+		if !strings.HasSuffix(r.out, "done\n") || !strings.Contains(r.err, "No space left on device") && !strings.Contains(r.err, "Disk quota exceeded") {
+			t.Errorf("the program was not told: %s", r)
+		}
+		if got := w.scene(); !sameContent(got["/large"], before["/large"]) {
+			t.Errorf("a file that could not be kept was %q and is %q", before["/large"], got["/large"])
+		}
+		after := w.scene()
+		r = w.carrel("undo")
+		if r.code == 0 {
+			w.isAgain("undone", before)
+		} else {
+			w.isAgain("an undo that had no room", after)
+		}
+		w.must(remount(state, "size=64m"))
+		if r.code != 0 {
+			w.fine("undo")
+		}
+		w.isAgain("undone with room", before)
+		w.fine("redo")
+		w.isAgain("made again", after)
+		w.unmountAll()
+	})
+}
+
+// sameContent compares two files of a scene but for their times.
+func sameContent(a, b string) bool {
+	x, y := strings.Fields(a), strings.Fields(b)
+	return len(x) > 4 && len(y) > 4 && x[3] == y[3] && x[4] == y[4]
+}
