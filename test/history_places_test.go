@@ -74,6 +74,9 @@ func TestHistoryOnAnotherFileSystem(t *testing.T) {
 					t.Errorf("left in the project: %s", left)
 				}
 				w.fine("undo")
+				w.sh("mv src/deep src/other") // the top of the project has no part in this
+				w.fine("undo")
+				w.isAgain("a directory that was renamed", before)
 				// A name that goes, of a file that keeps names which the run never
 				// touches, comes back as a file of its own here: no link can hold it.
 				cmd := w.startInside(strings.ReplaceAll(unrest, "ln -f src/f1.c src/second;", ""))
