@@ -32,6 +32,10 @@ type Turn struct {
 	Tool  string         // name of the agent's tool
 	Input map[string]any // its arguments
 	Text  string
+
+	// Before is called before the answer is given: the tool of the turn before
+	// has ended then, and the agent waits.
+	Before func()
 }
 
 // Server is a running model.
@@ -110,7 +114,13 @@ func (s *Server) turn(tools []json.RawMessage, results []string) (Turn, int) {
 	}
 	t := s.turns[s.next]
 	s.next++
-	return t, s.next
+	n := s.next
+	if t.Before != nil {
+		s.mu.Unlock()
+		t.Before()
+		s.mu.Lock()
+	}
+	return t, n
 }
 
 func (s *Server) key(r *http.Request) {
