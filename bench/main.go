@@ -1,6 +1,6 @@
 // Command bench measures what the walls cost: the start of a command, memory,
-// large projects with deny globs, many masks, everyday work under the broker;
-// for carrel, for doing without walls, and for other programs that put a
+// large projects with deny globs, many masks, everyday work under the broker,
+// undo; for carrel, for doing without walls, and for other programs that put a
 // command behind some.
 //
 // Its words: a contender is one way to run the same command; a suite is one
@@ -48,7 +48,7 @@ func main() {
 	flag.IntVar(&o.files, "files", 50_000, "files of the large project")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the order of runs")
 	flag.StringVar(&o.fuse, "fuseloop", "bench/out/fuseloop", "bench/fuseloop as a program; without it the broker is not compared with FUSE")
-	flag.StringVar(&o.only, "only", "", "measure only: walls, broker, calls, or one job of the broker by name")
+	flag.StringVar(&o.only, "only", "", "measure only: walls, broker, calls, undo, or one job of the broker by name")
 	flag.StringVar(&o.calls, "calls", "", "for bench's own use: time calls in this new directory")
 	flag.Parse()
 	if o.calls != "" {
@@ -110,7 +110,7 @@ func run(o options, out io.Writer) error {
 func (b *bench) suites(only string) ([]func() table, error) {
 	walls := []func() table{b.startTrue, b.startGit, b.memory, b.largeProject, b.masks}
 	everyday := func() table { return b.broker(jobs) }
-	broker := []func() table{everyday, b.calls}
+	broker := []func() table{everyday, b.calls, b.undo}
 	switch only {
 	case "":
 		return append(walls, broker...), nil
@@ -120,10 +120,12 @@ func (b *bench) suites(only string) ([]func() table, error) {
 		return broker, nil
 	case "calls":
 		return []func() table{b.calls}, nil
+	case "undo":
+		return []func() table{b.undo}, nil
 	}
 	i := slices.IndexFunc(jobs, func(j job) bool { return j.name == only })
 	if i < 0 {
-		return nil, fmt.Errorf("-only %q: want walls, broker, calls or a job's name", only)
+		return nil, fmt.Errorf("-only %q: want walls, broker, calls, undo or a job's name", only)
 	}
 	return []func() table{func() table { return b.broker(jobs[i : i+1]) }}, nil
 }
