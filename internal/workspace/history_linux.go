@@ -21,7 +21,8 @@ import (
 // also when nothing has happened for a while. A nil keeper has nowhere to keep
 // anything.
 type keeper struct {
-	store  *history.Store
+	dir    string
+	store  *history.Store  // nil where there is no history yet
 	writer *history.Writer // nil before the first change
 	roots  []string
 	run    history.Begin
@@ -70,24 +71,36 @@ func (p *Prepared) openHistory(id string, busy func() bool) (*keeper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("safeguards: %w", err)
 	}
-	store, err := history.Open(p.state.historyDir(p.place.project))
-	if err != nil {
-		return nil, noRecord(err)
+	dir := p.state.historyDir(p.place.project)
+	var store *history.Store
+	if _, err := os.Lstat(dir); err == nil {
+		if store, err = p.sharedHistory(dir); err != nil {
+			return nil, noRecord(err)
+		}
 	}
-	if err = p.closeUnfinished(store); err == nil {
-		err = store.Share()
-	}
-	if err != nil {
-		store.Close()
-		return nil, noRecord(err)
-	}
-	k := &keeper{store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || interactive(), busy: busy, over: make(chan struct{}),
+	k := &keeper{dir: dir, store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || interactive(), busy: busy, over: make(chan struct{}),
 		guard: newSafeguard(limits.within), bounds: limits,
 		run: history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv)}}
 	if k.bursts {
 		k.done.Go(k.watch)
 	}
 	return k, nil
+}
+
+// sharedHistory opens a history that is there already.
+func (p *Prepared) sharedHistory(dir string) (*history.Store, error) {
+	store, err := history.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err = p.closeUnfinished(store); err == nil {
+		err = store.Share()
+	}
+	if err != nil {
+		store.Close()
+		return nil, err
+	}
+	return store, nil
 }
 
 // closeUnfinished closes what a killed run left open, before more is written: what
@@ -165,12 +178,8 @@ func (k *keeper) begun() error {
 	if k.step != 0 {
 		return nil
 	}
-	if k.writer == nil {
-		w, err := k.store.NewWriter(k.run.Run, k.roots)
-		if err != nil {
-			return err
-		}
-		k.writer = w
+	if err := k.opened(); err != nil {
+		return err
 	}
 	b := k.run
 	b.Label = k.label
@@ -180,6 +189,21 @@ func (k *keeper) begun() error {
 	}
 	k.step, k.all = n, append(k.all, n)
 	return nil
+}
+
+// opened makes sure that there is something to write to; the lock is held.
+func (k *keeper) opened() (err error) {
+	if k.writer != nil {
+		return nil
+	}
+	if k.store == nil {
+		if k.store, err = history.Open(k.dir); err != nil {
+			k.store = nil
+			return err
+		}
+	}
+	k.writer, err = k.store.NewWriter(k.run.Run, k.roots)
+	return err
 }
 
 func (k *keeper) after(ch *broker.Change, err error) {
@@ -306,7 +330,9 @@ func (k *keeper) close(exit int) error {
 		_, err = k.writer.End(exit, nil)
 		err = errors.Join(err, k.writer.Sync(), k.writer.Close())
 	}
-	k.store.Close()
+	if k.store != nil {
+		k.store.Close()
+	}
 	if err != nil {
 		return fmt.Errorf("closing step %d of the history: %w", k.step, err)
 	}
