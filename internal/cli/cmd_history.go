@@ -55,12 +55,34 @@ func (a *app) openHistory(project string) (*workspace.History, error) {
 		return nil, err
 	}
 	for _, n := range h.Closed {
-		fmt.Fprintf(a.err, "carrel: step %d was interrupted; `carrel show %d` lists what it had done, `carrel undo --step %d` takes it back\n", n, n, n)
+		a.tellClosed(n, h.Log.Step(n))
+	}
+	if h.Open != nil {
+		fmt.Fprintf(a.err, "carrel: %s\n", oneLine(h.Open.Error()))
 	}
 	for _, d := range h.Log.Damaged {
 		fmt.Fprintf(a.err, "carrel: the history is damaged: %s\n", oneLine(d))
 	}
 	return h, nil
+}
+
+// tellClosed tells of a step that had been interrupted. s is nil for an undo that
+// had not changed anything.
+func (a *app) tellClosed(n uint64, s *history.Step) {
+	switch {
+	case s == nil:
+		fmt.Fprintf(a.err, "carrel: an undo was interrupted before it changed anything\n")
+	case s.Begin.Kind == history.StepRun:
+		fmt.Fprintf(a.err, "carrel: step %d was interrupted; `carrel show %d` lists what it had done, `carrel undo --step %d` takes it back\n", n, n, n)
+	default:
+		fmt.Fprintf(a.err, "carrel: the %s of step %d was interrupted and is finished now\n", s.Begin.Kind, s.Begin.Of)
+		if s.End == nil {
+			return
+		}
+		for _, at := range s.End.Left {
+			fmt.Fprintf(a.err, "carrel: %s was changed by somebody else meanwhile and is left as it is\n", oneLine(string(at)))
+		}
+	}
 }
 
 func (a *app) historyRequest(project string) workspace.Request {

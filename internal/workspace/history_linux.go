@@ -232,7 +232,8 @@ func (k *keeper) next(change func()) error {
 		if k.label == label {
 			follow.Label = ""
 		}
-		if k.step, err = k.writer.End(0, &follow); k.step != 0 {
+		was := k.step
+		if k.step, err = k.writer.End(0, &follow); k.step != 0 && k.step != was {
 			k.all = append(k.all, k.step)
 		}
 		return err

@@ -15,6 +15,7 @@ type History struct {
 	Project string
 	Log     *history.Log
 	Closed  []uint64 // steps that had been interrupted and were closed now
+	Open    error    // why others could not be closed; nil where none is left
 
 	store    *history.Store
 	prepared *Prepared
@@ -41,14 +42,11 @@ func OpenHistory(req Request) (*History, error) {
 	if h.store, err = history.Open(dir); err != nil {
 		return nil, err
 	}
-	h.Closed, err = h.store.Recover([]string{place.project})
-	if errors.Is(err, history.ErrBusy) {
-		err = nil // whoever runs now can wait for it
+	h.Closed, h.Open = h.store.Recover([]string{place.project})
+	if errors.Is(h.Open, history.ErrBusy) {
+		h.Open = nil // whoever runs now can wait for it
 	}
-	if err == nil {
-		h.Log, err = h.store.Read()
-	}
-	if err != nil {
+	if h.Log, err = h.store.Read(); err != nil {
 		h.Close()
 		return nil, err
 	}
@@ -73,6 +71,14 @@ func (h *History) complete(req Request, r *history.Request) error {
 			return err
 		}
 		h.prepared, h.roots = p, p.Plan.Roots
+	}
+	if h.Open != nil { // an undo may have been about more than the project
+		closed, err := h.store.Recover(h.roots)
+		if err != nil {
+			return err
+		}
+		h.Open = nil
+		return fmt.Errorf("what had been interrupted was finished first (steps %d); look again", closed)
 	}
 	judge := newDecider(h.prepared)
 	r.Roots = h.roots
