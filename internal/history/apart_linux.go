@@ -27,6 +27,7 @@ func (u *undo) moveOut(dir int, name string, objects int, number string, a *acti
 		if err != nil {
 			return err
 		}
+		defer keepTimes(r)() // which has no part in this
 		return renameNew(dir, name, r, away)
 	}
 	if err := renameNew(dir, name, dir, away); err != nil {
@@ -92,6 +93,7 @@ func (u *undo) fromPark(dir int, name string, a *action) (parked bool, err error
 	if err != nil || now.Kind != Dir {
 		return false, err
 	}
+	defer keepTimes(r)()
 	if err := renameNew(r, string(a.Temp), dir, name); err != unix.EEXIST {
 		return true, err
 	}

@@ -79,8 +79,8 @@ func (l *Log) expected(s *Step, q *Post, set map[uint64]bool) (state State, by u
 			}
 			was := at
 			at = e.carried(at)
-			if post, ok := e.PostOf(at); ok && at != was && post.State.Kind != Absent && len(post.Origin) == 0 {
-				return state, 0, &Pre{} // a redo made it in what it had moved there
+			if post, ok := e.PostOf(at); ok && at != was && post.State.Kind != Absent && string(post.Origin) != was {
+				return state, 0, &Pre{} // a redo put something else into what it had moved there
 			}
 			continue
 		}
