@@ -173,6 +173,9 @@ func TestBursts(t *testing.T) {
 	if r := w.plain(w.bin, "undo", "--to", strconv.FormatUint(list[0].Step, 10)); r.code != 0 || w.read(w.project+"/a") != "1\n" {
 		t.Errorf("undo: %s", r)
 	}
+	if w.run("--read", body, "--", "python3", body); len(w.steps()) != 3 {
+		t.Errorf("without a terminal a run is one step: %+v", w.steps())
+	}
 }
 
 // TestSafeguards: beyond a bound of the user's the step is told of, or held; what

@@ -13,6 +13,8 @@ import (
 	"carrel/internal/history"
 	"carrel/internal/inside"
 	"carrel/internal/supervisor"
+
+	"golang.org/x/sys/unix"
 )
 
 // keeper tells the history of a project what the broker is about to change, and
@@ -122,8 +124,8 @@ func (p *Prepared) closeUnfinished(store *history.Store) error {
 
 // interactive says whether a person types the commands.
 func interactive() bool {
-	st, err := os.Stdin.Stat()
-	return err == nil && st.Mode()&os.ModeCharDevice != 0
+	_, err := unix.IoctlGetTermios(0, unix.TCGETS)
+	return err == nil
 }
 
 // before keeps what a change is about to destroy. Without an error the change is
