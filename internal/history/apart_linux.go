@@ -178,6 +178,69 @@ func resumeSwap(dir int, name string, objects int, number string, a *action) err
 	return nil
 }
 
+// partly takes back what there is of a move that did not work.
+func (u *undo) partly(dir int, name string, a *action) error {
+	objects, number, err := u.object(a.Object)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(objects)
+	away := string(a.Temp)
+	beside, err := stateAt(dir, away, 0)
+	if err != nil {
+		return err
+	}
+	stored, err := stateAt(objects, number, 0)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.Verb == take && beside.Kind != Absent:
+		if err := putBack(dir, away, dir, name); err != nil || stored.Kind == Absent {
+			return err
+		}
+		return unlinkAt(objects, number, 0)
+	case a.Verb == take && stored.Kind != Absent:
+		return u.moveIn(objects, number, dir, name, a, &stored)
+	case a.Verb == put:
+		return u.partlyPut(dir, name, away, &beside, &stored)
+	case a.Verb == swap && beside.Kind != Absent && beside.ID == a.State.ID:
+		return partlySwapped(dir, name, objects, number, away)
+	case a.Verb == swap && same(&stored, &a.State):
+		return exchange(objects, number, dir, name)
+	}
+	return nil
+}
+
+func (u *undo) partlyPut(dir int, name, away string, beside, stored *State) error {
+	if beside.Kind != Absent {
+		return unlinkAt(dir, away, 0)
+	}
+	now, err := stateAt(dir, name, 0)
+	if err != nil || stored.Kind == Absent || now.Kind == Absent || !like(&now, stored) {
+		return err
+	}
+	return unlinkAt(dir, name, 0)
+}
+
+func partlySwapped(dir int, name string, objects int, number, away string) error {
+	if err := exchange(dir, away, dir, name); err != nil {
+		return err
+	}
+	copied, err := stateAt(objects, away, 0)
+	if err == nil && copied.Kind != Absent {
+		err = unlinkAt(objects, away, 0)
+	} else if err == nil { // it has taken the object's place
+		if err = copyFile(dir, away, objects, away, away+"-"); err == nil {
+			err = renameOver(objects, away, objects, number)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return unlinkAt(dir, away, 0)
+}
+
 // copyAny copies what is no directory, with its metadata, to a name that is free.
 func copyAny(dir int, name string, to int, as, temp string) error {
 	st, err := stateAt(dir, name, withXattrs)

@@ -213,3 +213,14 @@ func (s *Step) PostOf(path string) (Post, bool) {
 	}
 	return s.Post[i], true
 }
+
+// same says whether two states are of one object with one content, whichever
+// that is for a size below 0.
+func same(a, b *State) bool {
+	return a.Kind == b.Kind && a.ID == b.ID && (a.Kind != File || b.Size < 0 || a.Size == b.Size && a.Mtime == b.Mtime)
+}
+
+// like says whether an object is a copy of what had a state, or is that itself.
+func like(copied, of *State) bool {
+	return copied.Kind == of.Kind && (copied.Kind != File || of.Size < 0 || copied.Size == of.Size && copied.Mtime == of.Mtime)
+}

@@ -163,6 +163,27 @@ func (l *Log) link() {
 	}
 }
 
+// aborted takes undos away of which nothing is left but that what they moved back
+// is another file, or has another time of change, than the steps before them say.
+func (l *Log) aborted() {
+	for i, s := range l.Steps {
+		if s.End == nil || !s.End.Aborted || len(s.Post) == 0 {
+			continue
+		}
+		for _, before := range l.Steps[:i] {
+			for j := range before.Post {
+				q := &before.Post[j]
+				now, ok := s.PostOf(string(q.Path))
+				found, _ := s.PreOf(string(q.Path))
+				if ok && q.State.Kind == File && same(&found.State, &q.State) && like(&now.State, &q.State) {
+					q.State = now.State
+				}
+			}
+		}
+	}
+	l.Steps = slices.DeleteFunc(l.Steps, func(s *Step) bool { return s.End != nil && s.End.Aborted })
+}
+
 // Step gives the step of a number, nil for none.
 func (l *Log) Step(number uint64) *Step {
 	i, ok := slices.BinarySearchFunc(l.Steps, number, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })

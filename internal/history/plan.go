@@ -88,6 +88,7 @@ type Plan struct {
 	origins map[string]string // where what will be at a path is now
 	paths   []string          // all that will be touched
 	left    map[string]bool   // directories that go, unless somebody else has put something there
+	parents map[string]State  // directories that something is changed in, as they were
 }
 
 // view is how a plan sees the present.

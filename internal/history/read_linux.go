@@ -33,8 +33,8 @@ func (s *Store) Read() (*Log, error) {
 			l.Damaged = append(l.Damaged, fmt.Sprintf("%s: %v", name, err))
 		}
 	}
-	l.Steps = slices.DeleteFunc(l.Steps, func(s *Step) bool { return s.End != nil && s.End.Aborted })
 	slices.SortStableFunc(l.Steps, func(a, b *Step) int { return cmp.Compare(a.Number, b.Number) })
+	l.aborted()
 	l.unique()
 	l.link()
 	l.counted = max(l.counted, l.stamp)

@@ -3,24 +3,81 @@ package history
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// reverse takes back the first n actions of a plan, of which the last may have
-// been done in part.
-func (u *undo) reverse(p *Plan, n int) error {
+// reverse takes back the first done actions of a plan. part says that the next
+// one did not work, and may have left something.
+func (u *undo) reverse(p *Plan, done int, part bool) error {
 	before := make(map[string]*State, len(p.pre))
 	for i := range p.pre {
 		before[string(p.pre[i].Path)] = &p.pre[i].State
 	}
-	for i := min(n, len(p.actions)) - 1; i >= 0; i-- {
-		a := &p.actions[i]
-		if i == n-1 && a.Verb != rewrite {
-			continue // the one that did not work leaves things as they were
+	if part {
+		if err := u.reversePart(&p.actions[done], before); err != nil {
+			return fmt.Errorf("taking back what was restored of %q: %w", p.actions[done].Path, err)
 		}
-		if err := u.reverseOne(a, before); err != nil {
-			return fmt.Errorf("taking back what was restored of %q: %w", a.Path, err)
+	}
+	for i := done - 1; i >= 0; i-- {
+		if err := u.reverseOne(&p.actions[i], before); err != nil {
+			return fmt.Errorf("taking back what was restored of %q: %w", p.actions[i].Path, err)
+		}
+	}
+	return u.reverseParents(p)
+}
+
+// reversePart takes back an action that did not work.
+func (u *undo) reversePart(a *action, before map[string]*State) error {
+	switch a.Verb {
+	case rewrite:
+		return u.reverseOne(a, before)
+	case take, put, swap, drop:
+	default:
+		return nil
+	}
+	dir, name, err := parentIn(u.roots, string(a.Path))
+	if missing(err) || name == "" && err == nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	defer u.widen(dir)()
+	if a.Verb != drop {
+		return u.partly(dir, name, a)
+	}
+	for _, at := range []int{u.w.objects, dir} {
+		now, err := stateAt(at, string(a.Temp), 0)
+		if err == nil && now.Kind != Absent {
+			err = putBack(at, string(a.Temp), dir, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reverseParents gives directories their times back, after all that was done in
+// them.
+func (u *undo) reverseParents(p *Plan) error {
+	for _, at := range slices.Backward(slices.Sorted(maps.Keys(p.parents))) {
+		st := p.parents[at]
+		if st.Kind != Dir {
+			continue
+		}
+		dir, name, err := parentIn(u.roots, at)
+		if err != nil {
+			return fmt.Errorf("taking back the times of %q: %w", at, err)
+		}
+		err = setMeta(dir, name, &st)
+		unix.Close(dir)
+		if err != nil {
+			return fmt.Errorf("taking back the times of %q: %w", at, err)
 		}
 	}
 	return nil

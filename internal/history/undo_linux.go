@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // undo is one request under way.
@@ -248,10 +245,10 @@ func (u *undo) backAgain() error {
 		u.step = d.plan.Step
 		err := u.w.again(d.number)
 		if err == nil {
-			err = u.reverse(d.plan, len(d.plan.actions))
+			err = u.reverse(d.plan, len(d.plan.actions), false)
 		}
 		if err == nil {
-			err = u.w.abort()
+			err = u.w.abort(d.plan)
 		}
 		if err != nil {
 			u.w.step = 0
@@ -303,14 +300,14 @@ func (u *undo) one(st *Step, rest []*Step) (*Plan, error) {
 		return nil, err
 	}
 	if err := u.journal(p); err != nil {
-		return nil, errors.Join(fmt.Errorf("writing down what is about to be restored: %w", err), u.w.abort())
+		return nil, errors.Join(fmt.Errorf("writing down what is about to be restored: %w", err), u.w.abort(nil))
 	}
 	if done, err := u.run(p.actions); err != nil {
-		if e := u.reverse(p, done+1); e != nil {
+		if e := u.reverse(p, done, true); e != nil {
 			u.w.step = 0
 			return nil, fmt.Errorf("%w; %w; %w", err, e, errUnfinished)
 		}
-		return nil, errors.Join(err, u.w.abort())
+		return nil, errors.Join(err, u.w.abort(p))
 	}
 	if err := u.w.endUndo(p, u.now, nil); err != nil {
 		u.w.step = 0
@@ -340,8 +337,9 @@ type did struct {
 	number uint64
 }
 
-// keepParents adds to a plan that directories whose names do not change get their
-// times and mode back: what happens to a file in them changes those for a moment.
+// keepParents notes the directories that a plan changes something in. Those whose
+// names do not change get their times and mode back by actions of their own: what
+// happens to a file in them changes those for a moment.
 func (u *undo) keepParents(p *Plan) error {
 	known := make(map[string]bool)
 	for i := range p.actions {
@@ -349,20 +347,24 @@ func (u *undo) keepParents(p *Plan) error {
 			known[string(a.Path)] = true
 		}
 	}
-	n := len(p.actions)
-	for i := range n {
+	p.parents = make(map[string]State)
+	for i := range p.actions { // and not what is added meanwhile
 		a := &p.actions[i]
 		at := strings.LastIndexByte(string(a.Path), '/')
-		if a.Verb != swap && a.Verb != rewrite || at <= 0 || known[string(a.Path[:at])] {
+		if at <= 0 || a.Verb == meta {
 			continue
 		}
 		dir := string(a.Path[:at])
-		known[dir] = true
-		st, err := lookIn(u.roots, dir)
-		if err != nil {
-			return fmt.Errorf("looking at %q: %w", dir, err)
+		st, seen := p.parents[dir]
+		if !seen {
+			var err error
+			if st, err = lookIn(u.roots, dir); err != nil {
+				return fmt.Errorf("looking at %q: %w", dir, err)
+			}
+			p.parents[dir] = st
 		}
-		if st.Kind == Dir {
+		if st.Kind == Dir && (a.Verb == swap || a.Verb == rewrite) && !known[dir] {
+			known[dir] = true
 			p.actions = append(p.actions, action{Verb: meta, Path: []byte(dir), State: st})
 		}
 	}
@@ -416,69 +418,4 @@ func (u *undo) run(actions []action) (int, error) {
 		}
 	}
 	return len(actions), nil
-}
-
-// abort closes an undo of which nothing is left.
-func (w *Writer) abort() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Aborted: true}})
-	w.step, w.tree = 0, nil
-	return err
-}
-
-// again opens an undo that was ended.
-func (w *Writer) again(number uint64) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.step = number
-	if err := w.write(&Record{End: &End{Again: true}}); err != nil {
-		return err
-	}
-	return syncFile(int(w.file.Fd()))
-}
-
-// endUndo writes down what an undo left; it did not touch the paths in left.
-func (w *Writer) endUndo(p *Plan, now map[string]State, left [][]byte) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	seen := make(map[string]bool)
-	for _, at := range p.paths {
-		if seen[at] {
-			continue
-		}
-		seen[at] = true
-		dir, name, err := w.parent(at)
-		var st State
-		if err == nil {
-			st, err = stateAt(dir, name, withXattrs)
-			unix.Close(dir)
-		} else if missing(err) {
-			err = nil
-		}
-		if err != nil {
-			return fmt.Errorf("looking at %q: %w", at, err)
-		}
-		now[at] = st
-		post := &Post{Path: []byte(at), State: st}
-		before, _ := p.Step.PreOf(at)
-		switch {
-		case st.Kind == Absent || before.State.Kind != Absent:
-		case st.Kind == Dir && p.left[at]:
-			post.Origin = post.Path
-		default:
-			continue // it came back with what it lies in
-		}
-		if o := p.origins[at]; o != "" && st.Kind != Absent {
-			post.Origin = []byte(o)
-		}
-		if err := w.write(&Record{Post: post}); err != nil {
-			return err
-		}
-	}
-	if err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Left: left}}); err != nil {
-		return err
-	}
-	w.step, w.tree = 0, nil
-	return syncAll(w.store.fd)
 }

@@ -1,0 +1,77 @@
+package history
+
+import (
+	"fmt"
+	"time"
+)
+
+// abort closes an undo of which nothing is left: all is as it was, but that what
+// was moved away and back has another time of change. p is nil where nothing was
+// done.
+func (w *Writer) abort(p *Plan) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p != nil {
+		for _, at := range p.paths {
+			st, err := lookIn(w.roots, at)
+			if err == nil && st.Kind == File {
+				err = w.write(&Record{Post: &Post{Path: []byte(at), State: st}})
+			}
+			if err != nil {
+				return fmt.Errorf("looking at %q again: %w", at, err)
+			}
+		}
+	}
+	err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Aborted: true}})
+	w.step, w.tree = 0, nil
+	return err
+}
+
+// again opens an undo that was ended.
+func (w *Writer) again(number uint64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.step = number
+	if err := w.write(&Record{End: &End{Again: true}}); err != nil {
+		return err
+	}
+	return syncFile(int(w.file.Fd()))
+}
+
+// endUndo writes down what an undo left; it did not touch the paths in left.
+func (w *Writer) endUndo(p *Plan, now map[string]State, left [][]byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen := make(map[string]bool)
+	for _, at := range p.paths {
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		st, err := lookIn(w.roots, at)
+		if err != nil {
+			return fmt.Errorf("looking at %q: %w", at, err)
+		}
+		now[at] = st
+		post := &Post{Path: []byte(at), State: st}
+		before, _ := p.Step.PreOf(at)
+		switch {
+		case st.Kind == Absent || before.State.Kind != Absent:
+		case st.Kind == Dir && p.left[at]:
+			post.Origin = post.Path
+		default:
+			continue // it came back with what it lies in
+		}
+		if o := p.origins[at]; o != "" && st.Kind != Absent {
+			post.Origin = []byte(o)
+		}
+		if err := w.write(&Record{Post: post}); err != nil {
+			return err
+		}
+	}
+	if err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Left: left}}); err != nil {
+		return err
+	}
+	w.step, w.tree = 0, nil
+	return syncAll(w.store.fd)
+}
