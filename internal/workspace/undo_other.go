@@ -13,6 +13,7 @@ type History struct {
 	Project string
 	Log     *history.Log
 	Closed  []uint64
+	Open    error
 }
 
 // OpenHistory cannot open anything here.
