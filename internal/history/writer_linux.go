@@ -165,8 +165,9 @@ func (w *Writer) append(r *Record) error {
 	}
 	now := time.Now()
 	if err == nil && now.Sub(w.seen) > aliveFor {
-		err = w.alive()
-		w.seen = now
+		if err = w.alive(); err == nil {
+			w.seen = now
+		}
 	}
 	if err == nil {
 		r.Step, r.Time = w.step, now.UnixNano()
@@ -190,7 +191,6 @@ func (w *Writer) alive() error {
 			return err
 		}
 		if st.Nlink == 0 {
-			w.seen = time.Time{}
 			return fmt.Errorf("somebody removed it from %q meanwhile: %w", w.store.path, unix.EIO)
 		}
 	}
