@@ -208,7 +208,7 @@ func (w *Writer) Before(c *Change) error {
 		if !errors.As(err, &l) || l.object == nil {
 			return err
 		}
-		if c.Lose != nil {
+		if c.Lose != nil && w.possible(c.Op, l.Path) {
 			w.mu.Unlock()
 			err = c.Lose(l.Path, l.Why)
 			w.mu.Lock()
