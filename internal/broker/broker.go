@@ -77,6 +77,8 @@ type Change struct {
 	// and ToName pin To. Dir is -1 where only an inode is known.
 	Dir, ToDir   int
 	Name, ToName string
+	// Pinned is what is at Path itself, for paths only; 0 where it is not known.
+	Pinned int
 }
 
 // Verdict is what a Decider says.

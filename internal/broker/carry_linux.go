@@ -350,7 +350,7 @@ func (w *worker) linkObject(o *object, q *place) (int64, error) {
 			return err
 		}
 	}
-	ch := Change{Op: OpLink, Path: o.path, To: q.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: q.dir, ToName: q.name}
+	ch := Change{Op: OpLink, Path: o.path, To: q.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: q.dir, ToName: q.name, Pinned: o.fd}
 	return 0, w.change(&ch, do)
 }
 

@@ -32,7 +32,7 @@ func (w *worker) alter(op string, t target, do func(o *object) error) (int64, er
 		}
 		return 0, do(&o)
 	}
-	ch := Change{Op: op, Path: o.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: -1}
+	ch := Change{Op: op, Path: o.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: -1, Pinned: o.fd}
 	return 0, w.change(&ch, func() error { return do(&o) })
 }
 
@@ -169,7 +169,7 @@ func (w *worker) truncate(addr uint64, size int64) (int64, error) {
 	default:
 		return 0, unix.EINVAL
 	}
-	ch := Change{Op: OpTruncate, Path: o.path, Kind: KindFile, Dir: -1, ToDir: -1}
+	ch := Change{Op: OpTruncate, Path: o.path, Kind: KindFile, Dir: -1, ToDir: -1, Pinned: o.fd}
 	return 0, w.change(&ch, func() error {
 		// Not truncate(2): it waits for a lease to be broken.
 		fd, err := unix.Open(o.name(), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)

@@ -25,9 +25,15 @@ func (e *LostError) Error() string { return fmt.Sprintf("%q cannot be kept: %s",
 // name is linked, which costs nothing, if nobody could still write to it;
 // anything else is cloned, or copied with its holes. linked says which.
 func keep(dir int, name string, st *State, objects int, number string, leaving bool) (linked bool, err error) {
-	fd, err := openAt(dir, name, unix.O_RDONLY|unix.O_NOATIME)
+	open := func(flags int) (int, error) {
+		if name == "" { // it is what is pinned
+			return unix.Open(procPath(dir), flags|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		}
+		return openAt(dir, name, flags)
+	}
+	fd, err := open(unix.O_RDONLY | unix.O_NOATIME)
 	if err == unix.EPERM {
-		fd, err = openAt(dir, name, unix.O_RDONLY)
+		fd, err = open(unix.O_RDONLY)
 	}
 	if err != nil {
 		if leaving && err == unix.EACCES {

@@ -18,6 +18,12 @@ type Change struct {
 	Op       Op
 	Path, To string
 
+	// Dir and Name pin Path, ToDir and ToName pin To, and Pinned is what is at
+	// Path: for where no path leads, below a directory that may not be searched.
+	// 0 or less where they are not known.
+	Dir, ToDir, Pinned int
+	Name, ToName       string
+
 	// Lose is asked before something is destroyed that cannot be kept; an error
 	// of it refuses the change. It may take its time. nil: it is lost, and that
 	// is written down.

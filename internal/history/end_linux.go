@@ -1,6 +1,7 @@
 package history
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -67,7 +68,10 @@ func (w *Writer) postOf(s *slot) error {
 			return nil // seen when the step ended
 		}
 	}
-	st, err := w.look(s)
+	st, err := w.lookThrough(at)
+	if errors.Is(err, unix.EXDEV) {
+		return nil // it was not kept either
+	}
 	if err != nil {
 		return err
 	}
@@ -132,4 +136,13 @@ func (w *Writer) Close() error {
 	}
 	w.file = nil
 	return w.log.Close()
+}
+
+// lookThrough is look when no change is on its way.
+func (w *Writer) lookThrough(at string) (State, error) {
+	st, err := lookIn(w.roots, at)
+	if err != nil {
+		return st, fmt.Errorf("looking at %q: %w", at, err)
+	}
+	return st, nil
 }

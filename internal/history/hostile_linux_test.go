@@ -186,7 +186,10 @@ func damage(t *rapid.T, path, out string) {
 	if err != nil {
 		return
 	}
-	data, _ := os.ReadFile(path)
+	var data []byte
+	if st.Mode().IsRegular() { // a pipe would wait
+		data, _ = os.ReadFile(path)
+	}
 	switch rapid.IntRange(0, 6).Draw(t, "how") {
 	case 0:
 		if st.Mode().IsRegular() && len(data) > 0 {

@@ -26,7 +26,7 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 		number := w.next
 		busy := make(chan struct{})
 		o.busy = busy
-		linked, err := w.storeApart(at, st, number, leaving)
+		linked, err := w.storeApart(s, at, st, number, leaving)
 		p.State = *st // as it was when it was kept
 		o.number = number
 		if o.linked = linked && err == nil; !o.linked { // else until After
@@ -59,20 +59,20 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 }
 
 // storeApart stores what is at a path while others go on.
-func (w *Writer) storeApart(path string, st *State, number uint64, leaving bool) (linked bool, err error) {
+func (w *Writer) storeApart(s *slot, path string, st *State, number uint64, leaving bool) (linked bool, err error) {
+	dir, name, err := w.reach(s, path)
 	w.mu.Unlock()
 	defer w.mu.Lock()
-	return w.storeObject(path, st, number, leaving)
-}
-
-// storeObject stores what is at a path. What somebody outside puts there
-// meanwhile is stored instead: that is what the change would destroy.
-func (w *Writer) storeObject(path string, st *State, number uint64, leaving bool) (linked bool, err error) {
-	dir, name, err := w.parent(path)
 	if err != nil {
 		return false, err
 	}
 	defer unix.Close(dir)
+	return w.storeObject(dir, name, path, st, number, leaving)
+}
+
+// storeObject stores what is at a path. What somebody outside puts there
+// meanwhile is stored instead: that is what the change would destroy.
+func (w *Writer) storeObject(dir int, name, path string, st *State, number uint64, leaving bool) (linked bool, err error) {
 	for range copyTries {
 		linked, err = keep(dir, name, st, w.objects, objectName(number), leaving)
 		if err != unix.ESTALE && err != unix.ENOENT {
@@ -161,7 +161,7 @@ func (w *Writer) shared(g *group, s *slot, st *State, leaving bool) error {
 // back, and not only what was in it.
 func (w *Writer) hold(g *group, s *slot, st *State) error {
 	o := s.is
-	dir, name, err := w.parent(s.path())
+	dir, name, err := w.reach(s, s.path())
 	if err != nil {
 		return err
 	}

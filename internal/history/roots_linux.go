@@ -108,13 +108,24 @@ func lookIn(roots []root, path string) (State, error) {
 		return State{}, err
 	}
 	defer unix.Close(dir)
+	st, err := stateAt(dir, name, withXattrs)
+	if err != unix.EACCES {
+		return st, err
+	}
+	above, err := stateAt(dir, "", 0)
+	if err != nil || chmodFd(dir, above.Mode|0o100) != nil {
+		return st, unix.EACCES
+	}
+	defer func() { _ = chmodFd(dir, above.Mode) }()
 	return stateAt(dir, name, withXattrs)
 }
 
+// parentIn opens the directory that holds a path of one of the roots. Nobody else
+// may be changing modes: see parentThrough.
 func parentIn(roots []root, path string) (int, string, error) {
 	for i := range roots {
 		if within(path, roots[i].path) {
-			return roots[i].parent(path)
+			return roots[i].parentThrough(path)
 		}
 	}
 	return -1, "", errors.New("it is in no place that this history may change")
@@ -176,4 +187,47 @@ func openThere(paths []string) (out []root, err error) {
 	}
 	slices.SortFunc(out, func(a, b root) int { return len(b.path) - len(a.path) })
 	return out, nil
+}
+
+// parentThrough is parent, also through directories that lost the right to be
+// searched: they get it back for a moment. Nobody else may be changing modes.
+func (r *root) parentThrough(path string) (int, string, error) {
+	dir, name, err := r.parent(path)
+	if err != unix.EACCES {
+		return dir, name, err
+	}
+	above, rel := "", strings.TrimPrefix(path[len(r.path):], "/")
+	if i := strings.LastIndexByte(rel, '/'); i >= 0 {
+		above, rel = rel[:i], rel[i+1:]
+	}
+	at, err := unix.FcntlInt(uintptr(r.fd), unix.F_DUPFD_CLOEXEC, 0)
+	for above != "" && err == nil {
+		var piece string
+		piece, above, _ = strings.Cut(above, "/")
+		next := -1
+		next, err = through(at, piece)
+		unix.Close(at)
+		at = next
+	}
+	if err != nil {
+		return -1, "", err
+	}
+	return at, rel, nil
+}
+
+// through opens a directory below one that may lack the right to be searched.
+func through(dir int, name string) (int, error) {
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV}
+	fd, err := unix.Openat2(dir, name, how)
+	if err != unix.EACCES {
+		return fd, err
+	}
+	st, err := stateAt(dir, "", 0)
+	if err != nil || chmodFd(dir, st.Mode|0o100) != nil {
+		return -1, unix.EACCES
+	}
+	fd, err = unix.Openat2(dir, name, how)
+	_ = chmodFd(dir, st.Mode)
+	return fd, err
 }

@@ -12,8 +12,16 @@ type slot struct {
 	dir  *object // nil for a root
 	name string
 	is   *object // nil: nothing, as far as the step knows
+	via  *via    // while a change of it is on its way
 	kept bool    // what the step found here is in the journal
 	used bool    // the name was given a meaning, or lost one
+}
+
+// via leads to a slot where no path does.
+type via struct {
+	dir    int // the directory that it is in; 0 or less where that is not known
+	name   string
+	pinned int // what is there
 }
 
 // object is what a name means.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -220,13 +221,44 @@ func (w *Writer) Before(c *Change) error {
 	}
 }
 
+const otherMount = "it is on another file system, mounted in the project"
+
+// before keeps what it can. What lies on a file system that is mounted in a root
+// is not kept.
 func (w *Writer) before(c *Change) error {
 	if w.step == 0 {
 		return errors.New("no step is open")
 	}
+	err := w.keepFor(c)
+	if !errors.Is(err, unix.EXDEV) {
+		return err
+	}
+	at := c.Path
+	if c.Op == Rename {
+		at = c.To
+	}
+	s := w.tree.find(at)
+	switch {
+	case s == nil || s.is == nil || c.Op == Make || c.Op == Link || c.Op == Meta:
+		return nil
+	case !s.is.mayLose:
+		return &LostError{Path: at, Why: otherMount, object: s.is}
+	}
+	return w.write(&Record{Pre: &Pre{Path: []byte(at), Lost: otherMount}})
+}
+
+func (w *Writer) keepFor(c *Change) error {
 	s := w.tree.find(c.Path)
 	if s == nil {
 		return nil
+	}
+	s.via = &via{c.Dir, c.Name, c.Pinned}
+	defer func() { s.via = nil }()
+	if c.To != "" {
+		if to := w.tree.find(c.To); to != nil {
+			to.via = &via{c.ToDir, c.ToName, 0}
+			defer func() { to.via = nil }()
+		}
 	}
 	switch c.Op {
 	case Content:
@@ -373,6 +405,9 @@ func (w *Writer) parentMeta(s *slot) error {
 		return nil
 	}
 	st, err := w.look(s.dir.at)
+	if errors.Is(err, unix.EACCES) && s.via != nil && s.via.dir > 0 {
+		st, err = stateAt(s.via.dir, "", withXattrs)
+	}
 	if err != nil || st.Kind != Dir {
 		return err
 	}
@@ -463,7 +498,7 @@ func (w *Writer) pre(o *object, origin string, s *slot, st *State, leaving bool)
 // look gives the state of what is at a slot on the disk.
 func (w *Writer) look(s *slot) (State, error) {
 	at := s.path()
-	dir, name, err := w.parent(at)
+	dir, name, err := w.reach(s, at)
 	if missing(err) {
 		return State{}, nil
 	}
@@ -472,6 +507,29 @@ func (w *Writer) look(s *slot) (State, error) {
 	}
 	defer unix.Close(dir)
 	return stateAt(dir, name, withXattrs)
+}
+
+// reach opens the directory that holds a slot, or the slot itself with no name:
+// by its path, and where that may not be searched by what the change has pinned.
+func (w *Writer) reach(s *slot, path string) (int, string, error) {
+	dir, name, err := w.parent(path)
+	if err == nil && s.via != nil && s.via.pinned > 0 && unix.Faccessat2(dir, "", unix.X_OK, unix.AT_EACCESS|unix.AT_EMPTY_PATH) == unix.EACCES {
+		unix.Close(dir)
+		err = unix.EACCES
+	}
+	if err != unix.EACCES || s.via == nil {
+		return dir, name, err
+	}
+	switch v := s.via; {
+	case v.dir > 0:
+		dir, name = v.dir, strings.TrimRight(v.name, "/")
+	case v.pinned > 0:
+		dir, name = v.pinned, ""
+	default:
+		return -1, "", err
+	}
+	dir, err = unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
+	return dir, name, err
 }
 
 func (w *Writer) parent(path string) (int, string, error) {

@@ -119,7 +119,10 @@ func (p *Prepared) closeUnfinished(store *history.Store) error {
 	for _, n := range closed {
 		p.note("step %d of an earlier run was interrupted; `carrel undo --step %d` takes it back", n, n)
 	}
-	return err
+	if err != nil {
+		p.note("%v", err) // undo says it again; what is done now is kept all the same
+	}
+	return nil
 }
 
 // interactive says whether a person types the commands.
@@ -345,7 +348,7 @@ func (k *keeper) close(exit int) error {
 // historyChange says what a change does to names and objects; false for what
 // leaves both as they are.
 func historyChange(ch *broker.Change) (history.Change, bool) {
-	c := history.Change{Path: ch.Path, To: ch.To}
+	c := history.Change{Path: ch.Path, To: ch.To, Dir: ch.Dir, Name: ch.Name, ToDir: ch.ToDir, ToName: ch.ToName, Pinned: ch.Pinned}
 	switch ch.Op {
 	case broker.OpOpen, broker.OpTruncate:
 		c.Op = history.Content
