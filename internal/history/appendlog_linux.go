@@ -55,9 +55,7 @@ func (l *AppendLog) write(line []byte) error {
 		l.start += int64(n)
 		return nil
 	}
-	if n > 0 {
-		l.broken = l.file.Truncate(l.start)
-	}
+	l.broken = l.file.Truncate(l.start)
 	return err
 }
 

@@ -77,6 +77,7 @@ func (quiet) Fatalf(string, ...any) {}
 // nothing outside the roots, and says why it does not.
 func TestForgedPlansStayInside(t *testing.T) {
 	const segment = "00000000000000ff-forged"
+	place := places(t)["two"]
 	for name, plan := range map[string]func(d *desk, out string) []action{
 		"a path outside": func(d *desk, out string) []action {
 			return []action{{Verb: empty, Path: []byte(out + "/made"), State: State{Kind: File}}}
@@ -90,13 +91,17 @@ func TestForgedPlansStayInside(t *testing.T) {
 				{Verb: meta, Path: []byte(d.root + "/l"), State: State{Kind: Dir, Mode: 0}}}
 		},
 		"another name outside": func(d *desk, out string) []action {
-			return []action{{Verb: aside, Path: []byte(d.root + "/a"), State: State{Kind: File, Target: []byte("../outside/made")}}}
+			st, _ := stateAt(unix.AT_FDCWD, d.root+"/a", 0)
+			st.Target = []byte("../outside/made")
+			return []action{{Verb: aside, Path: []byte(d.root + "/a"), State: st}}
 		},
 		"a second name outside": func(d *desk, out string) []action {
 			return []action{{Verb: link, Path: []byte(d.root + "/x"), State: State{Kind: File, Target: []byte(out + "/secret")}}}
 		},
 		"a name on the way": func(d *desk, out string) []action {
-			return []action{{Verb: take, Path: []byte(d.root + "/a"), Object: Object{segment, 1}, Temp: []byte(".carrel-/../../outside/made")}}
+			_ = os.Mkdir(d.root+"/.carrel-", 0o755)
+			st, _ := stateAt(unix.AT_FDCWD, d.root+"/dir", 0)
+			return []action{{Verb: take, Path: []byte(d.root + "/dir"), State: st, Object: Object{segment, 1}, Temp: []byte(".carrel-/../../outside/made")}}
 		},
 		"an object elsewhere": func(d *desk, out string) []action {
 			return []action{{Verb: put, Path: []byte(d.root + "/x"), Object: Object{"../../outside-0000", 0}, State: State{Kind: File, Size: -1}}}
@@ -104,7 +109,7 @@ func TestForgedPlansStayInside(t *testing.T) {
 	} {
 		for _, roots := range []string{"its root", "the whole disk"} {
 			t.Run(name+", "+roots, func(t *testing.T) {
-				d := newDesk(t)
+				d := place.desk(t)
 				d.fill(t)
 				out := filepath.Dir(d.root) + "/outside"
 				for _, err := range []error{os.Mkdir(out, 0o755), os.WriteFile(out+"/secret", []byte("s"), 0o600), os.WriteFile(out+"/0", []byte("s"), 0o600)} {

@@ -179,6 +179,23 @@ func TestStoreGone(t *testing.T) {
 	_ = d.w.Close()
 }
 
+// TestStoreGoneJustNow: what would be lost is not, however short ago that was.
+func TestStoreGoneJustNow(t *testing.T) {
+	d := newDesk(t)
+	d.fill(t)
+	d.begin(t)
+	d.w.seen = time.Now().Add(time.Hour)
+	if err := os.RemoveAll(d.store.path); err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range []Op{Remove, Content} {
+		if err := d.w.Before(&Change{Op: op, Path: d.at("a")}); !errors.Is(err, unix.EIO) {
+			t.Errorf("%d: %v", op, err)
+		}
+	}
+	d.kill()
+}
+
 // TestStoreFull: on a disk that is full changes are refused; when there is room
 // again they are not, and all of it can be taken back.
 func TestStoreFull(t *testing.T) {
