@@ -26,8 +26,7 @@ func (u *undo) do(a *action) error {
 	if name == "" && a.Verb != meta {
 		return errors.New("the place itself cannot be moved")
 	}
-	restore := u.widen(dir)
-	defer restore()
+	defer widened(dir, 0o300)()
 	if u.resumed && a.discards() {
 		if err := u.discarded(dir, name, a); err != nil {
 			return err
@@ -177,16 +176,6 @@ func putBack(from int, number string, dir int, name string) error {
 		as = fmt.Sprintf("%.200s.undo-conflict-%d", name, n)
 	}
 	return unix.EEXIST
-}
-
-// widen lets a directory be changed whose own mode forbids it, until the
-// function that it gives is called.
-func (u *undo) widen(dir int) func() {
-	st, err := stateAt(dir, "", 0)
-	if err != nil || st.Mode&0o300 == 0o300 || chmodFd(dir, st.Mode|0o300) != nil {
-		return func() {}
-	}
-	return func() { _ = chmodFd(dir, st.Mode) }
 }
 
 // keepTimes gives a directory its times back when what it returns is called.

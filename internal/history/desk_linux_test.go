@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -179,8 +181,13 @@ func snapshot(t fataler, dir string) string {
 		line := fmt.Sprintf("%q %o %d:%d %d.%d", at[len(dir):], st.Mode, st.Uid, st.Gid, st.Mtim.Sec, st.Mtim.Nsec)
 		switch st.Mode & unix.S_IFMT {
 		case unix.S_IFREG:
-			data, _ := os.ReadFile(at)
-			line += fmt.Sprintf(" %.20q %d", data, len(data))
+			data := make([]byte, min(st.Size, 1<<20))
+			if f, err := os.Open(at); err == nil {
+				n, _ := io.ReadFull(f, data)
+				data = data[:n]
+				f.Close()
+			}
+			line += fmt.Sprintf(" %.20q %d %x", data, st.Size, crc32.ChecksumIEEE(data))
 			if st.Nlink > 1 {
 				if groups[st.Ino] != "" { // the history may hold names, too
 					line += " = " + groups[st.Ino]

@@ -46,7 +46,7 @@ func (u *undo) reversePart(a *action, before map[string]*State) error {
 		return err
 	}
 	defer unix.Close(dir)
-	defer u.widen(dir)()
+	defer widened(dir, 0o300)()
 	if a.Verb != drop {
 		return u.partly(dir, name, a)
 	}
@@ -89,7 +89,7 @@ func (u *undo) reverseOne(a *action, before map[string]*State) error {
 		return err
 	}
 	defer unix.Close(dir)
-	defer u.widen(dir)()
+	defer widened(dir, 0o300)()
 	switch a.Verb {
 	case rewrite:
 		return u.unwrite(dir, name, a)

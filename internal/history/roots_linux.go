@@ -49,47 +49,80 @@ func (r *root) parent(path string) (int, string, error) {
 	return fd, name, err
 }
 
-// open pins a directory below the root. A path that is longer than the kernel
-// takes at once is walked in pieces.
-func (r *root) open(rel string) (int, error) {
+// open pins a directory below the root.
+func (r *root) open(rel string) (int, error) { return r.walk(rel, pathMax, false) }
+
+// walk pins a directory in pieces of a path, which are no longer than the kernel
+// takes at once, and with most 0 of one component each.
+func (r *root) walk(rel string, most int, widen bool) (int, error) {
 	at, own := r.fd, false
 	for {
-		piece, rest := rel, ""
-		if len(rel) >= pathMax {
-			i := strings.LastIndexByte(rel[:pathMax-1], '/')
-			if i <= 0 {
-				return -1, unix.ENAMETOOLONG
-			}
-			piece, rest = rel[:i], rel[i+1:]
+		piece, rest := cut(rel, most)
+		next, err := r.step(at, piece)
+		if err == unix.EACCES && widen {
+			restore := widened(at, 0o100)
+			next, err = r.step(at, piece)
+			restore()
 		}
-		if piece == "" {
-			piece = "."
-		}
-		if err := try("open"); err != nil {
-			if own {
-				unix.Close(at)
-			}
-			return -1, err
-		}
-		next, err := unix.Openat2(at, piece, &unix.OpenHow{
-			Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
-			Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
-		})
 		if own {
 			unix.Close(at)
-		}
-		if err == unix.EAGAIN {
-			next, own = at, false
-			if at != r.fd {
-				return -1, err
-			}
-			continue
 		}
 		if err != nil || rest == "" {
 			return next, err
 		}
 		at, own, rel = next, true, rest
 	}
+}
+
+func (r *root) step(at int, piece string) (int, error) {
+	if err := try("open"); err != nil {
+		return -1, err
+	}
+	if piece == "" {
+		piece = "."
+	}
+	return unix.Openat2(at, piece, &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
+	})
+}
+
+// cut gives the components that fit in most bytes, one at least, and the rest.
+func cut(rel string, most int) (piece, rest string) {
+	if len(rel) < most {
+		return rel, ""
+	}
+	i := -1
+	if most > 0 {
+		i = strings.LastIndexByte(rel[:most-1], '/')
+	}
+	if i <= 0 {
+		if i = strings.IndexByte(rel, '/'); i < 0 {
+			return rel, ""
+		}
+	}
+	return rel[:i], rel[i+1:]
+}
+
+// widened gives a directory permissions that its own mode lacks, until the
+// function that it gives is called.
+func widened(dir int, with uint32) func() {
+	st, err := stateAt(dir, "", 0)
+	if err != nil || st.Mode&with == with || chmodFd(dir, st.Mode|with) != nil {
+		return func() {}
+	}
+	return func() { _ = chmodFd(dir, st.Mode) }
+}
+
+// lookAt gives the state of what is at a name, also in a directory that its owner
+// may not search.
+func lookAt(dir int, name string) (State, error) {
+	st, err := stateAt(dir, name, withXattrs)
+	if err == unix.EACCES && name != "" {
+		defer widened(dir, 0o100)()
+		st, err = stateAt(dir, name, withXattrs)
+	}
+	return st, err
 }
 
 const pathMax = 4096 // PATH_MAX of linux/limits.h
@@ -108,16 +141,7 @@ func lookIn(roots []root, path string) (State, error) {
 		return State{}, err
 	}
 	defer unix.Close(dir)
-	st, err := stateAt(dir, name, withXattrs)
-	if err != unix.EACCES {
-		return st, err
-	}
-	above, err := stateAt(dir, "", 0)
-	if err != nil || chmodFd(dir, above.Mode|0o100) != nil {
-		return st, unix.EACCES
-	}
-	defer func() { _ = chmodFd(dir, above.Mode) }()
-	return stateAt(dir, name, withXattrs)
+	return lookAt(dir, name)
 }
 
 // parentIn opens the directory that holds a path of one of the roots. Nobody else
@@ -138,12 +162,26 @@ func namesIn(roots []root, path string) ([]string, error) {
 	}
 	defer unix.Close(dir)
 	fd, err := openAt(dir, dirName(name), unix.O_RDONLY|unix.O_DIRECTORY)
+	if err == unix.EACCES {
+		fd, err = openUnreadable(dir, dirName(name))
+	}
 	if err != nil {
 		return nil, err
 	}
 	f := os.NewFile(uintptr(fd), path)
 	defer f.Close()
 	return f.Readdirnames(-1)
+}
+
+// openUnreadable opens a directory that its owner may not list.
+func openUnreadable(dir int, name string) (int, error) {
+	pin, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(pin)
+	defer widened(pin, 0o500)()
+	return openAt(pin, ".", unix.O_RDONLY|unix.O_DIRECTORY)
 }
 
 func dirName(name string) string {
@@ -200,34 +238,6 @@ func (r *root) parentThrough(path string) (int, string, error) {
 	if i := strings.LastIndexByte(rel, '/'); i >= 0 {
 		above, rel = rel[:i], rel[i+1:]
 	}
-	at, err := unix.FcntlInt(uintptr(r.fd), unix.F_DUPFD_CLOEXEC, 0)
-	for above != "" && err == nil {
-		var piece string
-		piece, above, _ = strings.Cut(above, "/")
-		next := -1
-		next, err = through(at, piece)
-		unix.Close(at)
-		at = next
-	}
-	if err != nil {
-		return -1, "", err
-	}
-	return at, rel, nil
-}
-
-// through opens a directory below one that may lack the right to be searched.
-func through(dir int, name string) (int, error) {
-	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV}
-	fd, err := unix.Openat2(dir, name, how)
-	if err != unix.EACCES {
-		return fd, err
-	}
-	st, err := stateAt(dir, "", 0)
-	if err != nil || chmodFd(dir, st.Mode|0o100) != nil {
-		return -1, unix.EACCES
-	}
-	fd, err = unix.Openat2(dir, name, how)
-	_ = chmodFd(dir, st.Mode)
-	return fd, err
+	dir, err = r.walk(above, 0, true)
+	return dir, rel, err
 }
