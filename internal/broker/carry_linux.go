@@ -379,6 +379,12 @@ func (w *worker) linkDescriptor(fd int32) (object, error) {
 	if fd == unix.AT_FDCWD {
 		return w.stand(fd)
 	}
-	o, _, err := w.findFD(fd)
+	o, alone, err := w.findFD(fd)
+	if err == nil && alone && o.stat.Nlink > 0 && w.ours(o.path) {
+		// Its name is gone: whoever keeps the last link, as the history does, has
+		// not given it away. Only what was made without a name can get one.
+		o.close()
+		return object{}, unix.ENOENT
+	}
 	return o, err
 }

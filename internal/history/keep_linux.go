@@ -54,7 +54,7 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 		w.unbusy(o)
 		return nil, err
 	}
-	o.meta, o.content, o.id = true, true, st.ID
+	o.meta, o.content, o.id, o.copy = true, true, st.ID, p
 	return p, nil
 }
 
@@ -115,6 +115,9 @@ func (w *Writer) joinGroup(o *object, st *State) *group {
 	g := w.groups[st.ID]
 	if g == nil {
 		g = &group{state: *st}
+		if o.content && o.copy != nil { // kept when it still had one name
+			g.state, g.kept, o.grouped = o.copy.State, o.copy, true
+		}
 		w.groups[st.ID] = g
 	}
 	if o.origin != "" && !slices.Contains(g.members, o) {

@@ -168,7 +168,7 @@ func (p *planner) present() []Post {
 			p.actions = append(p.actions, action{Verb: aside, Path: q.Path, State: State{Kind: found.Kind, ID: found.ID, Target: []byte(name)}})
 			found = State{}
 		}
-		if found.Kind == Absent || changed && found.ID != q.State.ID && !bytes.Equal(q.Origin, q.Path) {
+		if found.Kind == Absent || changed && (found.Kind != q.State.Kind || found.ID != q.State.ID && !bytes.Equal(q.Origin, q.Path)) {
 			q.Origin = nil
 		}
 		q.State = found

@@ -36,6 +36,7 @@ type object struct {
 	content bool          // its content is kept, or is known to be lost
 	held    bool          // the file itself is kept, as it has other names
 	grouped bool          // the content of a file with several names is written down for this one
+	copy    *Pre          // what was written down when the content was kept
 	busy    chan struct{} // somebody keeps it at the moment, or is about to take its last name
 	number  uint64        // of what is kept
 	linked  bool          // kept by a link, which is no copy before the name is gone

@@ -305,3 +305,53 @@ func TestRecover(t *testing.T) {
 		}
 	})
 }
+
+// TestUndoOfTricks: what a hostile program did so that its changes would not come
+// back.
+func TestUndoOfTricks(t *testing.T) {
+	noop := func(t *testing.T, d *desk, name string) {
+		d.act(t, Rename, d.at(name), d.at(name), func() error { return os.Rename(d.at(name), d.at(name)) })
+	}
+	for _, c := range []struct {
+		name string
+		do   func(t *testing.T, d *desk)
+	}{
+		{"renamed to itself, written, removed", func(t *testing.T, d *desk) { noop(t, d, "a"); d.write(t, "a", "junk"); d.remove(t, "a") }},
+		{"renamed to itself and exchanged", func(t *testing.T, d *desk) {
+			noop(t, d, "a")
+			d.write(t, "new", "junk")
+			d.act(t, Exchange, d.at("new"), d.at("a"), func() error {
+				return unix.Renameat2(unix.AT_FDCWD, d.at("new"), unix.AT_FDCWD, d.at("a"), unix.RENAME_EXCHANGE)
+			})
+		}},
+		{"renamed over its other name", func(t *testing.T, d *desk) { d.rename(t, "l1", "l2"); d.write(t, "l2", "junk") }},
+		{"written, linked, written by the link", func(t *testing.T, d *desk) {
+			d.write(t, "a", "junk")
+			d.act(t, Link, d.at("a"), d.at("second"), func() error { return os.Link(d.at("a"), d.at("second")) })
+			d.write(t, "second", "more junk")
+			d.remove(t, "second")
+		}},
+		{"written, linked, the first name removed", func(t *testing.T, d *desk) {
+			d.write(t, "a", "junk")
+			d.act(t, Link, d.at("a"), d.at("second"), func() error { return os.Link(d.at("a"), d.at("second")) })
+			d.write(t, "second", "more junk")
+			d.remove(t, "a")
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t)
+			d.fill(t)
+			before := snapshot(t, d.root)
+			d.begin(t)
+			c.do(t, d)
+			d.end(t)
+			d.close(t)
+			if _, err := d.undo(t, Request{Steps: []uint64{1}}); err != nil {
+				t.Fatalf("undo: %v", err)
+			}
+			if got := snapshot(t, d.root); got != before {
+				t.Fatalf("after undo:\n%s", apart(got, before))
+			}
+		})
+	}
+}

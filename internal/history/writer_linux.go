@@ -278,6 +278,9 @@ func (w *Writer) keepFor(c *Change) error {
 	if to == nil {
 		return nil
 	}
+	if nothing, err := w.sameFile(s, to); nothing || err != nil {
+		return err
+	}
 	if err := w.name(s, false); err != nil {
 		return err
 	}
@@ -346,10 +349,13 @@ func (w *Writer) After(c *Change, failed error) {
 		}
 		return
 	}
+	if c.To != "" && s == to {
+		return
+	}
 	switch c.Op {
 	case Make, Link:
 		to.made()
-		to.is.opened = c.Op == Make
+		to.is.opened = true // a link may be of what somebody has open
 	case Remove:
 		s.gone()
 	case Rename:
@@ -507,6 +513,20 @@ func (w *Writer) look(s *slot) (State, error) {
 	}
 	defer unix.Close(dir)
 	return stateAt(dir, name, withXattrs)
+}
+
+// sameFile says whether two names mean one object: a rename between them does
+// nothing, and so does an exchange.
+func (w *Writer) sameFile(s, to *slot) (bool, error) {
+	if s == to {
+		return true, nil
+	}
+	a, err := w.look(s)
+	if err != nil || a.Kind != File || a.Links < 2 {
+		return false, err
+	}
+	b, err := w.look(to)
+	return a.ID == b.ID, err
 }
 
 // reach opens the directory that holds a slot, or the slot itself with no name:

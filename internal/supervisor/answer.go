@@ -64,6 +64,7 @@ func (s *Server) status() *api.WorkspaceStatus {
 func (s *Server) pauseOrResume(ctx context.Context, op string) api.Reply {
 	ctx, cancel := context.WithTimeout(ctx, workDeadline)
 	defer cancel()
+	s.wanted.Store(op == api.OpPause)
 	if err := s.change(ctx, op == api.OpPause); err != nil {
 		code := api.CodeNotPaused
 		if err == errBusy {

@@ -46,6 +46,7 @@ type Server struct {
 	turn     chan struct{} // held while freezing or thawing
 	gate     func(hold bool)
 	paused   atomic.Bool
+	wanted   atomic.Bool // to be paused, by a person
 	stopping atomic.Bool
 	stopOnce sync.Once
 	ending   sync.Once
@@ -102,8 +103,13 @@ func (s *Server) Paused() bool { return s != nil && s.paused.Load() }
 // Pause freezes the workspace.
 func (s *Server) Pause(ctx context.Context) error { return s.change(ctx, true) }
 
-// Resume lets it go on.
-func (s *Server) Resume(ctx context.Context) error { return s.change(ctx, false) }
+// Resume lets it go on, unless a person has paused it.
+func (s *Server) Resume(ctx context.Context) error {
+	if s != nil && s.wanted.Load() {
+		return nil
+	}
+	return s.change(ctx, false)
+}
 
 // Stop denies what waits and has the workspace end. It waits for nothing.
 func (s *Server) Stop() {
