@@ -279,7 +279,7 @@ func copyFile(dir int, name string, to int, as, temp string) error {
 	if err := unlinkAt(to, temp, 0); err != nil && err != unix.ENOENT { // of a copy that was interrupted
 		return err
 	}
-	return settle(to, temp, as, &st, copyTo(fd, to, temp))
+	return settle(to, temp, as, &st, copyTo(fd, to, temp, nil))
 }
 
 // settle gives a copy its metadata and its name.

@@ -7,10 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxCopied is how much of one file is copied where it cannot be linked or
-// cloned, in bytes.
-const maxCopied = 4 << 30
-
 // LostError says that something cannot be kept, and so would not come back.
 type LostError struct {
 	Path string
@@ -23,8 +19,9 @@ func (e *LostError) Error() string { return fmt.Sprintf("%q cannot be kept: %s",
 
 // keep stores a file's content as an object. A file that is about to lose this
 // name is linked, which costs nothing, if nobody could still write to it;
-// anything else is cloned, or copied with its holes. linked says which.
-func keep(dir int, name string, st *State, objects int, number string, leaving bool) (linked bool, err error) {
+// anything else is cloned, or copied with its holes where there is room for it.
+// linked says which.
+func keep(dir int, name string, st *State, objects int, number string, leaving bool, r *room) (linked bool, err error) {
 	open := func(flags int) (int, error) {
 		if name == "" { // it is what is pinned
 			return unix.Open(procPath(dir), flags|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -57,7 +54,7 @@ func keep(dir int, name string, st *State, objects int, number string, leaving b
 			}
 		}
 	}
-	return false, copyTo(fd, objects, number)
+	return false, copyTo(fd, objects, number, r)
 }
 
 // linkTo gives the file a second name in the store, and makes sure that it is
@@ -79,8 +76,9 @@ func linkTo(dir int, name string, st *State, objects int, number string) error {
 const copyTries = 3
 
 // copyTo clones or copies an open file. What is written to meanwhile is copied
-// again: an object is one state and no mixture.
-func copyTo(fd int, objects int, number string) error {
+// again: an object is one state and no mixture. r may be nil, for as much as there
+// is.
+func copyTo(fd int, objects int, number string, r *room) error {
 	to, err := createAt(objects, number)
 	if err != nil {
 		return ofStore(err)
@@ -97,16 +95,14 @@ func copyTo(fd int, objects int, number string) error {
 	if clone(to, fd) == nil {
 		return nil
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return fail(err)
-	}
-	if size := min(st.Size, st.Blocks*512); size > maxCopied { // holes cost nothing
-		return fail(&LostError{Why: fmt.Sprintf("%d bytes are more than the %d that are copied", size, int64(maxCopied))})
-	}
 	for range copyTries {
 		before, err := stateAt(fd, "", 0)
 		if err != nil {
+			return fail(err)
+		}
+		if n, err := toCopy(fd); err != nil {
+			return fail(err)
+		} else if err := r.take(n); err != nil {
 			return fail(err)
 		}
 		if err := copyHoles(fd, to, before.Size); err != nil {

@@ -70,9 +70,9 @@ func (l *Log) Changes() []*Step {
 func (l *Log) expected(s *Step, q *Post, set map[uint64]bool) (state State, by uint64, recorded *Pre) {
 	state = q.State
 	chain := succession{last: &q.State, unbroken: true}
-	i, _ := slices.BinarySearchFunc(l.Steps, s.Number+1, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
+	i, _ := slices.BinarySearchFunc(l.known, s.Number+1, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
 	at := string(q.Path)
-	for _, e := range l.Steps[i:] {
+	for _, e := range l.known[i:] {
 		if set[e.Number] {
 			if pre := e.found(at); pre != nil {
 				return state, 0, pre

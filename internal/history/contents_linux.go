@@ -24,24 +24,11 @@ func (s *Store) Contents(l *Log, step *Step, path string) (before, after io.Read
 		origin = string(post.Origin)
 	}
 	pre, found := step.PreOf(origin)
-	now := l.live(step)
-	held := now
-	if now == nil { // the undo keeps what the step left
-		held = l.undoOf(step)
-	}
 	if found && pre.State.Kind == File {
-		if now != nil {
-			before, err = s.openPre(l, now, origin, &pre.State)
-		} else {
-			before, err = s.openLater(l, held, origin, &pre.State)
-		}
+		before, err = s.openSide(l, step, origin, &pre.State, true)
 	}
 	if err == nil && left && post.State.Kind == File {
-		if now != nil {
-			after, err = s.openLater(l, now, path, &post.State)
-		} else {
-			after, err = s.openPre(l, held, path, &post.State)
-		}
+		after, err = s.openSide(l, step, path, &post.State, false)
 	}
 	if err != nil {
 		if before != nil {
@@ -50,6 +37,45 @@ func (s *Store) Contents(l *Log, step *Step, path string) (before, after io.Read
 		return nil, nil, fmt.Errorf("%q: %w", path, err)
 	}
 	return before, after, nil
+}
+
+// openSide opens a file as a step found it, or as it left it.
+func (s *Store) openSide(l *Log, step *Step, path string, like *State, before bool) (io.ReadCloser, error) {
+	holder, back := l.holder(step, path)
+	if before != back {
+		return s.openPre(l, holder, path, like)
+	}
+	return s.openLater(l, holder, path, like)
+}
+
+// holder gives the step that keeps the side of a path that is not the present one:
+// what was before a step, or where that was taken back what came of it.
+func (l *Log) holder(step *Step, path string) (s *Step, back bool) {
+	now := l.live(step)
+	if now == nil {
+		return l.undoOf(step), true
+	}
+	if p := l.partOf(now, path); p != nil {
+		return p, true
+	}
+	return now, false
+}
+
+// partOf gives the undo that took back what a step did to a path, and not all of
+// the step; nil for none.
+func (l *Log) partOf(s *Step, path string) *Step {
+	for _, p := range slices.Backward(l.partly) {
+		if p.UndoneBy != 0 || !slices.Contains(p.Begin.Of, s.Number) {
+			continue
+		}
+		if _, ok := p.PreOf(path); ok {
+			return p
+		}
+		if _, ok := p.PostOf(path); ok {
+			return p
+		}
+	}
+	return nil
 }
 
 // undoOf gives the undo that a step is taken back by now.
@@ -77,6 +103,8 @@ func (s *Store) openPre(l *Log, holder *Step, path string, like *State) (io.Read
 		return s.openObject(pre.Object)
 	case ok && pre.Inode != (Object{}):
 		return s.openObject(pre.Inode)
+	case ok && pre.Lost != "":
+		return nil, errContentGone
 	case ok && pre.State.Size == 0 && pre.State.Kind == File:
 		return io.NopCloser(&io.LimitedReader{}), nil
 	}
@@ -99,20 +127,39 @@ func (s *Store) openLater(l *Log, holder *Step, path string, like *State) (io.Re
 	}
 	i, _ := slices.BinarySearchFunc(l.Steps, holder.Number+1, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
 	for _, e := range l.Steps[i:] {
-		if pre, ok := e.PreOf(path); ok && e.UndoneBy == 0 {
-			if pre.Object != (Object{}) {
-				return s.openObject(pre.Object)
+		if e.UndoneBy == 0 && !l.cancels(e, holder) && l.partOf(e, path) == nil {
+			if f, done, err := s.openFound(e, path, like); done {
+				return f, err
 			}
-			if pre.State.Kind != File || pre.State.Size == 0 {
-				break
+			if post, ok := e.PostOf(path); ok && post.State.Kind == File {
+				like = &post.State
 			}
-		}
-		if post, ok := e.PostOf(path); ok && e.UndoneBy == 0 && post.State.Kind == File {
-			like = &post.State
 		}
 		path = e.carried(path)
 	}
 	return openAsLeft(path, like)
+}
+
+// openFound opens what a step found at a path, if that is what it should have
+// found; false where it left the content alone.
+func (s *Store) openFound(e *Step, path string, like *State) (f io.ReadCloser, done bool, err error) {
+	pre, ok := e.PreOf(path)
+	switch {
+	case !ok:
+		return nil, false, nil
+	case pre.State.Kind != File || pre.State.Size != like.Size || pre.State.Mtime != like.Mtime:
+		return nil, true, errContentGone // somebody changed it in between
+	case pre.State.Size == 0:
+		return io.NopCloser(&io.LimitedReader{}), true, nil
+	case pre.Lost != "" && pre.Object == (Object{}) && pre.Inode == (Object{}):
+		return nil, true, errContentGone
+	case pre.Object == (Object{}) && pre.Inode == (Object{}):
+		return nil, false, nil
+	case pre.Object == (Object{}):
+		pre.Object = pre.Inode
+	}
+	f, err = s.openObject(pre.Object)
+	return f, true, err
 }
 
 // openAsLeft opens a file on the disk if it still is what a step left.

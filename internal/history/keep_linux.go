@@ -26,16 +26,21 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 		number := w.next
 		busy := make(chan struct{})
 		o.busy = busy
-		linked, err := w.storeApart(s, at, st, number, leaving)
+		copied := w.newRoom()
+		linked, err := w.storeApart(s, at, st, number, leaving, copied)
 		p.State = *st // as it was when it was kept
 		o.number = number
 		if o.linked = linked && err == nil; !o.linked { // else until After
 			o.busy = nil
 			close(busy)
 		}
+		if err != nil {
+			copied.giveBack()
+		}
 		switch {
 		case err == nil:
 			p.Object = Object{w.segment, number}
+			w.store.grown(st.Size)
 			if w.kept++; !linked {
 				w.copies = append(w.copies, number)
 			}
@@ -59,7 +64,7 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 }
 
 // storeApart stores what is at a path while others go on.
-func (w *Writer) storeApart(s *slot, path string, st *State, number uint64, leaving bool) (linked bool, err error) {
+func (w *Writer) storeApart(s *slot, path string, st *State, number uint64, leaving bool, copied *room) (linked bool, err error) {
 	dir, name, err := w.reach(s, path)
 	w.mu.Unlock()
 	defer w.mu.Lock()
@@ -67,14 +72,14 @@ func (w *Writer) storeApart(s *slot, path string, st *State, number uint64, leav
 		return false, err
 	}
 	defer unix.Close(dir)
-	return w.storeObject(dir, name, path, st, number, leaving)
+	return w.storeObject(dir, name, path, st, number, leaving, copied)
 }
 
 // storeObject stores what is at a path. What somebody outside puts there
 // meanwhile is stored instead: that is what the change would destroy.
-func (w *Writer) storeObject(dir int, name, path string, st *State, number uint64, leaving bool) (linked bool, err error) {
+func (w *Writer) storeObject(dir int, name, path string, st *State, number uint64, leaving bool, copied *room) (linked bool, err error) {
 	for range copyTries {
-		linked, err = keep(dir, name, st, w.objects, objectName(number), leaving)
+		linked, err = keep(dir, name, st, w.objects, objectName(number), leaving, copied)
 		if err != unix.ESTALE && err != unix.ENOENT {
 			break
 		}
@@ -185,6 +190,7 @@ func (w *Writer) hold(g *group, s *slot, st *State) error {
 		return w.noteGroup(g)
 	}
 	w.kept++
+	w.store.grown(st.Size)
 	err = w.write(&Record{Pre: &Pre{Path: []byte(o.origin), State: *st, Inode: Object{w.segment, number}}, At: []byte(s.path())})
 	if err != nil {
 		_ = unlinkAt(w.objects, objectName(number), 0)

@@ -72,6 +72,12 @@ type Log struct {
 
 	stamp, number uint64
 	counted       uint64 // the last stamp that was given when this was read
+
+	fruitless []*Step         // undos of which nothing came, as far as the steps before have to know
+	hidden    []*Step         // what is discarded, and steps before it have to know
+	known     []*Step         // Steps, and what is hidden among them
+	partly    []*Step         // undos of a part of a step
+	broken    map[string]bool // segments that tell less than was written
 }
 
 func (s *Step) add(r *Record) {
@@ -152,6 +158,9 @@ func (l *Log) link() {
 		byNumber[s.Number] = s
 	}
 	for _, s := range l.Steps {
+		if s.End != nil && (s.Begin.Partly || len(s.End.Left) > 0) {
+			l.partly = append(l.partly, s)
+		}
 		if s.End == nil || s.Begin.Partly || len(s.End.Left) > 0 {
 			continue
 		}
@@ -170,6 +179,7 @@ func (l *Log) aborted() {
 		if s.End == nil || !s.End.Aborted || len(s.Post) == 0 {
 			continue
 		}
+		l.fruitless = append(l.fruitless, s)
 		for _, before := range l.Steps[:i] {
 			for j := range before.Post {
 				q := &before.Post[j]
@@ -182,6 +192,31 @@ func (l *Log) aborted() {
 		}
 	}
 	l.Steps = slices.DeleteFunc(l.Steps, func(s *Step) bool { return s.End != nil && s.End.Aborted })
+}
+
+// hide takes steps that are discarded from the list. What an undo among them gave
+// back still is as that left it, and the steps before have to know.
+func (l *Log) hide(gone func(*Step) bool) {
+	for _, f := range l.Families() {
+		inForce := func(s *Step) bool { return s.Begin.Kind == StepUndo && s.UndoneBy == 0 && !s.Open() }
+		if gone(f.Steps[0]) && slices.ContainsFunc(f.Steps, inForce) {
+			l.hidden = append(l.hidden, f.Steps...)
+		}
+	}
+	last := make(map[string]*Step)
+	for _, s := range l.Steps {
+		last[s.Segment] = s
+	}
+	for _, s := range l.Steps {
+		if last[s.Segment] != s { // the next one was begun, so there is no rest, whether that is listed or not
+			s.Begin.Rest = nil
+		}
+	}
+	l.Steps = slices.DeleteFunc(slices.Clone(l.Steps), gone)
+	if l.known = l.Steps; len(l.hidden) > 0 {
+		l.known = slices.Concat(l.Steps, l.hidden)
+		slices.SortFunc(l.known, func(a, b *Step) int { return cmp.Compare(a.Number, b.Number) })
+	}
 }
 
 // Step gives the step of a number, nil for none.

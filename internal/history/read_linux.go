@@ -27,16 +27,25 @@ func (s *Store) Read() (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the history in %q: %w", s.path, err)
 	}
-	l := &Log{counted: counted}
+	l := &Log{counted: counted, broken: make(map[string]bool)}
+	gone, err := s.readDiscards()
+	if err != nil {
+		l.Damaged, l.broken[discardsFile] = append(l.Damaged, err.Error()), true
+	}
+	l.stamp, l.number = gone.stamp, gone.number
 	for _, name := range names {
-		if err := l.segment(s, name); err != nil {
-			l.Damaged = append(l.Damaged, fmt.Sprintf("%s: %v", name, err))
+		if gone.whole[name] {
+			continue
+		}
+		if err := l.segment(s, name); err != nil && !errors.Is(err, os.ErrNotExist) { // it is discarded meanwhile
+			l.Damaged, l.broken[name] = append(l.Damaged, fmt.Sprintf("%s: %v", name, err)), true
 		}
 	}
 	slices.SortStableFunc(l.Steps, func(a, b *Step) int { return cmp.Compare(a.Number, b.Number) })
 	l.aborted()
 	l.unique()
 	l.link()
+	l.hide(func(s *Step) bool { return gone.has(s.Segment, s.Number) })
 	l.counted = max(l.counted, l.stamp)
 	return l, s.atLeast(l.stamp, l.number)
 }
@@ -67,6 +76,7 @@ func (l *Log) unique() {
 		}
 		a.Damaged = fmt.Sprintf("segments %s and %s both have a step %d", a.Segment, b.Segment, a.Number)
 		l.Damaged = append(l.Damaged, a.Damaged)
+		l.broken[a.Segment], l.broken[b.Segment] = true, true
 		return true
 	})
 }

@@ -144,6 +144,15 @@ type Record struct {
 	Ready int     `cbor:"10,keyasint,omitempty"` // the plan is whole: that many actions
 	At    []byte  `cbor:"8,keyasint,omitempty"`  // a path that is about to be made or changed, as it is called now
 	Move  *move   `cbor:"9,keyasint,omitempty"`
+
+	Discard *discard `cbor:"12,keyasint,omitempty"` // in no journal, but in the file of what is discarded
+}
+
+// discard says of a segment which steps are gone, or that nothing of it counts.
+type discard struct {
+	Segment string   `cbor:"1,keyasint,omitempty"`
+	Steps   []uint64 `cbor:"2,keyasint,omitempty"`
+	Whole   bool     `cbor:"3,keyasint,omitempty"`
 }
 
 // Bounds of one record, whoever wrote it.

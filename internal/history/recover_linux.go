@@ -308,20 +308,12 @@ func (w *Writer) numbers() (out []uint64, err error) {
 // referenced gives the numbers of a segment's objects that any step knows.
 func (l *Log) referenced(segment string) map[uint64]bool {
 	known := make(map[uint64]bool)
-	note := func(o Object) {
-		if o.Segment == segment {
-			known[o.Number] = true
-		}
-	}
 	for _, st := range l.Steps {
-		for i := range st.Pre {
-			note(st.Pre[i].Object)
-			note(st.Pre[i].Inode)
-		}
-		for i := range st.plan {
-			note(st.plan[i].Object)
-			note(st.plan[i].To)
-		}
+		st.references(func(o Object) {
+			if o.Segment == segment {
+				known[o.Number] = true
+			}
+		})
 	}
 	return known
 }

@@ -18,7 +18,8 @@ import (
 //
 //	format         what wrote it
 //	lock           shared by writers, exclusive for undo
-//	counters       mapped by all writers: stamps, step numbers
+//	counters       mapped by all writers: stamps, step numbers, estimates of what is kept
+//	discarded      steps that are gone, where a journal still tells of them
 //	journal/SEG    one segment a writer, locked while it writes
 //	objects/SEG/N  preimages
 //
@@ -28,8 +29,9 @@ type Store struct {
 	path     string
 	fd       int
 	lock     *os.File
-	counters *[2]atomic.Uint64
+	counters *[4]atomic.Uint64
 	mapped   []byte
+	limits   Limits
 }
 
 const format = "carrel history 1\n"
@@ -152,7 +154,7 @@ func (s *Store) mapCounters() error {
 	if s.mapped, err = unix.Mmap(int(f.Fd()), 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
 		return err
 	}
-	s.counters = (*[2]atomic.Uint64)(unsafe.Pointer(&s.mapped[0]))
+	s.counters = (*[4]atomic.Uint64)(unsafe.Pointer(&s.mapped[0]))
 	return nil
 }
 

@@ -35,6 +35,9 @@ type Writer struct {
 	tally  Tally
 	lost   bool      // something of the segment could not be kept
 	seen   time.Time // when the segment was seen to be where it can be found
+
+	spent   int64 // bytes that a step has copied
+	spentBy uint64
 }
 
 // NewWriter begins a segment. roots are the places whose changes are told,

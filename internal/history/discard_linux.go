@@ -1,0 +1,211 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// SetLimits bounds what the store keeps from now on.
+func (s *Store) SetLimits(l Limits) { s.limits = l }
+
+// Discard removes steps for good, each with its undos and redos. all says that
+// everything goes, also what cannot be read any more. Nothing is removed while
+// somebody else writes, nor with dry.
+func (s *Store) Discard(steps []uint64, all, dry bool) (*Removal, error) {
+	return s.remove(dry, all, func(l *Log, _ *Usage, _ *Removal) ([]*Family, error) {
+		if !all && l.broken[discardsFile] {
+			return nil, fmt.Errorf("%w; nothing is discarded before all is", errDiscards)
+		}
+		return l.doomed(steps, all)
+	})
+}
+
+// Collect removes what nothing refers to, and the oldest steps of a store that is
+// beyond its limits.
+func (s *Store) Collect(dry bool) (*Removal, error) {
+	return s.remove(dry, false, func(l *Log, u *Usage, out *Removal) ([]*Family, error) {
+		return u.overdue(l, out), nil
+	})
+}
+
+// Trim is Collect where there may be a need to: nothing is looked at in a store
+// that is estimated to be within its limits. nil says that nothing was done, as
+// also while somebody else writes.
+func (s *Store) Trim() (*Removal, error) {
+	bytes, steps, err := s.estimate()
+	if err != nil {
+		return nil, err
+	}
+	if (s.limits.Bytes <= 0 || bytes <= s.limits.Bytes) && (s.limits.Steps <= 0 || steps <= s.limits.Steps) {
+		return nil, nil
+	}
+	r, err := s.Collect(false)
+	if errors.Is(err, ErrBusy) {
+		return nil, nil
+	}
+	return r, err
+}
+
+// doomed finds the families of steps.
+func (l *Log) doomed(steps []uint64, all bool) ([]*Family, error) {
+	families := l.Families()
+	out := make(map[*Family]bool)
+	for _, n := range steps {
+		i := slices.IndexFunc(families, func(f *Family) bool {
+			return slices.ContainsFunc(f.Steps, func(s *Step) bool { return s.Number == n })
+		})
+		if i < 0 {
+			return nil, fmt.Errorf("step %d: there is none of this number", n)
+		}
+		out[families[i]] = true
+	}
+	families = slices.DeleteFunc(families, func(f *Family) bool { return !all && !out[f] })
+	for _, f := range families {
+		for _, s := range f.Steps {
+			if s.Open() {
+				return nil, fmt.Errorf("step %d is not over", s.Number)
+			}
+		}
+	}
+	return families, nil
+}
+
+// overdue finds what has to go for the limits. Where something cannot be read
+// nothing goes by itself.
+func (u *Usage) overdue(l *Log, out *Removal) []*Family {
+	list := u.weights(l)
+	if len(l.Damaged) > 0 {
+		for i := range list {
+			list[i].fixed = true
+		}
+	}
+	first, _ := victims(list, u.Limits.Steps, 0, func(w *weight) int64 { return int64(min(1, len(w.family.Steps))) })
+	for _, w := range first {
+		w.fixed, w.gone = true, true
+	}
+	more := u.Disk()
+	for i := range list {
+		more -= list[i].bytes
+	}
+	second, kept := victims(list, u.Limits.Bytes, more, func(w *weight) int64 {
+		if w.gone {
+			return 0
+		}
+		return w.bytes
+	})
+	if u.Limits.Bytes > 0 {
+		out.Over = max(0, kept-u.Limits.Bytes)
+	}
+	var families []*Family
+	for _, w := range append(first, second...) {
+		families = append(families, w.family)
+	}
+	return families
+}
+
+// remover is one removal under way.
+type remover struct {
+	*Store
+	dry  bool
+	log  *Log
+	gone *discards
+	out  *Removal
+	dead map[string]bool // segments
+}
+
+// remove does what all removals do. What goes is written down before anything
+// does; what a crash leaves of it, the next removal ends.
+func (s *Store) remove(dry, all bool, pick func(*Log, *Usage, *Removal) ([]*Family, error)) (*Removal, error) {
+	if err := s.alone(); err != nil {
+		return nil, err
+	}
+	defer s.unlock()
+	r := &remover{Store: s, dry: dry, out: &Removal{}, dead: make(map[string]bool)}
+	var err error
+	if r.log, err = s.Read(); err != nil {
+		return nil, err
+	}
+	if r.gone, err = s.readDiscards(); err != nil && !all && !dry {
+		r.gone = nil // it is not written over
+	}
+	usage, err := s.Usage(r.log)
+	if err != nil {
+		return nil, err
+	}
+	families, err := pick(r.log, usage, r.out)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.discard(families, all); err != nil {
+		return nil, err
+	}
+	if err := r.sweep(); err != nil {
+		return r.out, err
+	}
+	r.out.Kept = usage.Disk() - r.out.Freed.Disk
+	if !dry {
+		s.estimated(r.out.Kept, int64(len(r.log.Changes())))
+	}
+	return r.out, nil
+}
+
+// discard writes down that families are gone, and what journals nobody needs.
+func (r *remover) discard(families []*Family, all bool) error {
+	for _, f := range families {
+		for _, s := range f.Steps {
+			if r.gone != nil {
+				r.gone.add(s)
+			}
+			r.out.Steps = append(r.out.Steps, s.Number)
+		}
+	}
+	slices.Sort(r.out.Steps)
+	r.log.drop(families)
+	if all {
+		clear(r.log.broken)
+	}
+	if err := r.findDead(); err != nil || r.dry || r.gone == nil || len(families) == 0 && len(r.dead) == 0 && !all {
+		return err
+	}
+	for name := range r.dead {
+		r.gone.whole[name] = true
+		delete(r.gone.steps, name)
+	}
+	var err error
+	if r.gone.stamp, err = r.stamp(); err != nil {
+		return err
+	}
+	r.gone.number = max(r.gone.number, r.log.number)
+	return r.writeDiscards(r.gone)
+}
+
+// drop takes families out of a log.
+func (l *Log) drop(families []*Family) {
+	gone := make(map[*Step]bool)
+	for _, f := range families {
+		for _, s := range f.Steps {
+			gone[s] = true
+		}
+	}
+	l.hide(func(s *Step) bool { return gone[s] })
+}
+
+// findDead finds the journals that tell of nothing any more.
+func (r *remover) findDead() error {
+	needed := make(map[string]bool)
+	for _, s := range r.log.Steps {
+		needed[s.Segment] = true
+	}
+	for _, s := range append(slices.Clip(r.log.hidden), r.log.fruitless...) { // as long as there are steps before it
+		if len(r.log.Steps) > 0 && r.log.Steps[0].Number < s.Number {
+			needed[s.Segment] = true
+		}
+	}
+	return r.eachName("journal", func(e entry) error {
+		if validSegment(e.name) && !needed[e.name] && !r.log.broken[e.name] {
+			r.dead[e.name] = true
+		}
+		return nil
+	})
+}

@@ -1,0 +1,120 @@
+package history
+
+// Which objects the journals speak of, and which of them should be there.
+
+// Family is a step of a run with the undos and redos of it. They share objects:
+// what one keeps is what another has taken, so that they can only go together.
+type Family struct {
+	Steps []*Step // by number; the first is the run's, but for what is left of a damaged journal
+}
+
+// Families groups all steps, by their first one.
+func (l *Log) Families() []*Family {
+	var out []*Family
+	of := make(map[uint64]*Family)
+	for _, s := range l.Steps {
+		f := family(of, s)
+		if f == nil {
+			f = &Family{}
+			out = append(out, f)
+		}
+		f.Steps, of[s.Number] = append(f.Steps, s), f
+	}
+	return out
+}
+
+func family(of map[uint64]*Family, s *Step) *Family {
+	for _, n := range s.Begin.Of {
+		if f := of[n]; f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// references calls do for every object that a step speaks of, whether it holds
+// something at the moment or not; for some more than once.
+func (s *Step) references(do func(Object)) {
+	each := func(o Object) {
+		if o != (Object{}) {
+			do(o)
+		}
+	}
+	for i := range s.Pre {
+		each(s.Pre[i].Object)
+		each(s.Pre[i].Inode)
+	}
+	for i := range s.plan {
+		each(s.plan[i].Object)
+		each(s.plan[i].To)
+	}
+}
+
+// objects are all that any step speaks of.
+func (l *Log) objects() map[Object]bool {
+	out := make(map[Object]bool)
+	for _, s := range l.Steps {
+		s.references(func(o Object) { out[o] = true })
+	}
+	return out
+}
+
+// holding is what an object should be.
+type holding struct {
+	kind Kind
+	size int64 // of a file, in bytes; -1 for any
+	path string
+	step uint64 // that put it there
+}
+
+// holdings follows all steps and says what should be in the store now. What a step
+// has to do with that is not over, or was not done altogether, is not among it.
+func (l *Log) holdings() map[Object]holding {
+	out := make(map[Object]holding)
+	for _, s := range l.Steps {
+		switch {
+		case s.End == nil || len(s.End.Left) > 0:
+			s.references(func(o Object) { delete(out, o) })
+		case len(s.plan) > 0:
+			s.moves(out)
+		default:
+			s.holds(out)
+		}
+	}
+	return out
+}
+
+// holds adds what a step of a run has kept.
+func (s *Step) holds(out map[Object]holding) {
+	for i := range s.Pre {
+		p := &s.Pre[i]
+		h := holding{kind: File, size: p.State.Size, path: string(p.Path), step: s.Number}
+		if p.Object != (Object{}) {
+			out[p.Object] = h
+		}
+		if p.Inode != (Object{}) {
+			h.size = -1 // other names of it may have been written to
+			out[p.Inode] = h
+		}
+	}
+}
+
+// moves follows the plan of an undo.
+func (s *Step) moves(out map[Object]holding) {
+	for i := range s.plan {
+		a := &s.plan[i]
+		h := holding{kind: a.State.Kind, size: a.State.Size, path: string(a.Path), step: s.Number}
+		switch a.Verb {
+		case take, swap:
+			out[a.Object] = h
+		case put:
+			delete(out, a.Object)
+		case rewrite:
+			h.size = -1
+			out[a.To] = h
+		}
+	}
+}
+
+// Number is that of the step that a family began with.
+func (f *Family) Number() uint64 { return f.Steps[0].Number }

@@ -1,0 +1,74 @@
+package history
+
+// Usage says where the bytes of the store are. While somebody writes it is what
+// was found in passing.
+func (s *Store) Usage(l *Log) (*Usage, error) {
+	families := l.Families()
+	u := &Usage{Steps: make([]StepShare, len(families)), Limits: s.limits}
+	owner := make(map[Object]*StepShare)
+	for i, f := range families {
+		mine := &u.Steps[i]
+		mine.Family = f
+		for _, step := range f.Steps {
+			step.references(func(o Object) {
+				if of, ok := owner[o]; ok && of != mine {
+					owner[o] = nil // of several: discarding one frees nothing
+				} else {
+					owner[o] = mine
+				}
+			})
+		}
+	}
+	live := l.liveSegments()
+	err := s.eachObject(func(o Object, e entry) error {
+		u.All.add(e.is)
+		if of, ok := owner[o]; of != nil {
+			of.add(e.is)
+		} else if !ok && !live[o.Segment] {
+			u.Unreferenced.add(e.is)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = s.eachName("journal", func(e entry) error {
+		u.Journals += e.is.disk
+		return nil
+	})
+	return u, err
+}
+
+// liveSegments are those that somebody writes, or that were not closed.
+func (l *Log) liveSegments() map[string]bool {
+	out := make(map[string]bool)
+	for _, s := range l.Steps {
+		if s.Live || s.Open() {
+			out[s.Segment] = true
+		}
+	}
+	return out
+}
+
+// weights gives what every family comes to in the budget. What may not go is
+// fixed: the newest, and what is not over.
+func (u *Usage) weights(l *Log) []weight {
+	newest := make(map[uint64]bool)
+	if changes := l.Changes(); len(changes) > 0 {
+		newest[changes[len(changes)-1].Number] = true
+	}
+	if len(l.Steps) > 0 {
+		newest[l.Steps[len(l.Steps)-1].Number] = true
+	}
+	out := make([]weight, 0, len(u.Steps))
+	for i := range u.Steps {
+		s := &u.Steps[i]
+		w := weight{family: s.Family, bytes: s.Disk, empty: true, run: s.Steps[0].Begin.Run}
+		for _, step := range s.Steps {
+			w.empty = w.empty && len(step.Pre) == 0 && len(step.Post) == 0
+			w.fixed = w.fixed || step.Live || step.Open() || newest[step.Number]
+		}
+		out = append(out, w)
+	}
+	return out
+}

@@ -1,0 +1,168 @@
+package history
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// verified wants a store with no fault, or gives them.
+func (d *desk) verified(t fataler) []Fault {
+	t.Helper()
+	v, err := d.store.Verify()
+	if err != nil {
+		t.Fatalf("verifying: %v", err)
+	}
+	return v.Faults
+}
+
+// history makes some random steps, takes some back and makes some again.
+func (d *desk) history(t *rapid.T) {
+	for range rapid.IntRange(1, 4).Draw(t, "steps") {
+		d.begin(t)
+		for range rapid.IntRange(1, 8).Draw(t, "changes") {
+			d.random(t)
+		}
+		d.end(t)
+		if rapid.Bool().Draw(t, "another run") {
+			d.close(t)
+		}
+	}
+	if d.w != nil {
+		d.close(t)
+	}
+	for range rapid.IntRange(0, 4).Draw(t, "undos") {
+		l := d.read(t)
+		undos := slices.DeleteFunc(slices.Clone(l.Steps), func(s *Step) bool { return s.Begin.Kind != StepUndo || s.UndoneBy != 0 })
+		if len(undos) > 0 && rapid.Bool().Draw(t, "redo") {
+			_, _ = d.undo(t, Request{Steps: []uint64{undos[len(undos)-1].Number}, Redo: true})
+			continue
+		}
+		r := Request{Steps: []uint64{rapid.SampledFrom(l.Changes()).Draw(t, "step").Number}}
+		if rapid.Bool().Draw(t, "partly") {
+			r.Paths = []string{d.at("dir")}
+		}
+		_, _ = d.undo(t, r) // a conflict is no matter here
+	}
+}
+
+// TestVerifyFindsNothing: what happens without a crash leaves no fault.
+func TestVerifyFindsNothing(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		d := newDesk(t)
+		d.fill(t)
+		d.history(rt)
+		if faults := d.verified(rt); len(faults) > 0 {
+			rt.Fatalf("faults: %+v", faults)
+		}
+	})
+}
+
+// TestVerifyFinds: what somebody else did to a store, or a disk.
+func TestVerifyFinds(t *testing.T) {
+	object := func(d *desk) string {
+		found, _ := filepath.Glob(d.store.path + "/objects/*/1")
+		return found[0]
+	}
+	journal := func(d *desk) string {
+		found, _ := filepath.Glob(d.store.path + "/journal/*")
+		return found[0]
+	}
+	for _, c := range []struct {
+		name, code, why string
+		do              func(d *desk) error
+	}{
+		{"an object is gone", FaultMissing, "not there", func(d *desk) error { return os.Remove(object(d)) }},
+		{"an object is shorter", FaultOther, "3 bytes, and 12 were kept", func(d *desk) error { return os.Truncate(object(d), 3) }},
+		{"an object is a link", FaultOther, "a symlink, and a file", func(d *desk) error {
+			_ = os.Remove(object(d))
+			return os.Symlink("/etc/passwd", filepath.Dir(journal(d))+"/../objects/"+filepath.Base(journal(d))+"/1")
+		}},
+		{"something that nothing refers to", FaultUnreferenced, "nothing refers", func(d *desk) error {
+			return os.WriteFile(filepath.Dir(object(d))+"/ff", nil, 0o600)
+		}},
+		{"a name that is none", FaultStray, "such a name", func(d *desk) error {
+			return os.WriteFile(filepath.Dir(object(d))+"/01", nil, 0o600)
+		}},
+		{"no name of a segment", FaultJournal, "no name", func(d *desk) error {
+			return os.WriteFile(filepath.Dir(journal(d))+"/x", nil, 0o600)
+		}},
+		{"a record that is half written", "", "", func(d *desk) error {
+			return appendTo(journal(d), "\x40\x00\x00\x00half")
+		}},
+		{"zeros behind the records", "", "", func(d *desk) error { return appendTo(journal(d), strings.Repeat("\x00", 5000)) }},
+		{"a bit in the middle", FaultJournal, "unreadable before byte", func(d *desk) error {
+			data, err := os.ReadFile(journal(d))
+			if err == nil {
+				data[len(data)/2] ^= 1
+				err = os.WriteFile(journal(d), data, 0o600)
+			}
+			return err
+		}},
+		{"no file of what is discarded", FaultDiscarded, "listed again", func(d *desk) error {
+			return os.WriteFile(d.store.path+"/"+discardsFile, []byte("garbage"), 0o600)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t)
+			d.fill(t)
+			d.begin(t)
+			d.write(t, "a", "changed")
+			d.write(t, "dir/f", "changed")
+			d.end(t)
+			d.close(t)
+			if err := c.do(d); err != nil {
+				t.Fatal(err)
+			}
+			faults := d.verified(t)
+			if c.code == "" && len(faults) == 0 {
+				return // that is no fault
+			}
+			if !slices.ContainsFunc(faults, func(f Fault) bool { return f.Code == c.code && strings.Contains(f.Why, c.why) }) {
+				t.Fatalf("want %s: %s, got %+v", c.code, c.why, faults)
+			}
+		})
+	}
+}
+
+func appendTo(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteString(text)
+	return err
+}
+
+// TestVerifyWhileSomebodyWrites: what is on its way is no fault.
+func TestVerifyWhileSomebodyWrites(t *testing.T) {
+	d := newDesk(t)
+	d.fill(t)
+	d.begin(t)
+	d.write(t, "a", "changed")
+	other, err := Open(d.store.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	v, err := other.Verify()
+	if err != nil || len(v.Faults) > 0 || v.Running != 1 {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	d.kill()
+	v, err = other.Verify()
+	if err != nil || len(v.Faults) != 1 || v.Faults[0].Code != FaultInterrupted {
+		t.Fatalf("after a kill: %+v, %v", v, err)
+	}
+	if _, err := d.store.Recover([]string{d.root}); err != nil {
+		t.Fatal(err)
+	}
+	if f := d.verified(t); len(f) > 0 {
+		t.Fatalf("after recovery: %+v", f)
+	}
+}
