@@ -40,6 +40,7 @@ something is one, and so is every undo. ` + "`carrel show STEP`" + ` lists what 
 	f.register(cmd)
 	cmd.Flags().IntVarP(&f.last, "last", "n", 0, "only the newest N")
 	completeFlag(cmd, "last", cobra.NoFileCompletions)
+	cmd.AddCommand(a.storeCommands()...)
 	return explainFlagErrors(cmd)
 }
 

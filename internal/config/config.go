@@ -78,6 +78,7 @@ type Settings struct {
 	OpenURLs   *policy.Value[string] // "show" or "browser"; nil: not said
 	PromptsOff *policy.Value[bool]   // agents.prompts_off; nil: not said
 	Safeguards Safeguards
+	History    HistoryLimits
 }
 
 // Safeguards are bounds on what one step of a run may destroy; nil: not said. 0 is
@@ -90,6 +91,18 @@ type Safeguards struct {
 	ReplacedFiles    *policy.Value[int64]
 	AlwaysAsk        []policy.FileRequest // what is never destroyed without a question
 	AnswerWithin     *policy.Value[time.Duration]
+}
+
+// HistoryLimits bound what is kept of one project; nil: not said.
+type HistoryLimits struct {
+	MaxBytes, MaxSteps, MaxStepBytes, MaxFileBytes *policy.Value[int64]
+}
+
+func (h *HistoryLimits) over(under HistoryLimits) {
+	over(&h.MaxBytes, under.MaxBytes)
+	over(&h.MaxSteps, under.MaxSteps)
+	over(&h.MaxStepBytes, under.MaxStepBytes)
+	over(&h.MaxFileBytes, under.MaxFileBytes)
 }
 
 // over takes what is said in s, and the rest from under.

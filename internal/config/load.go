@@ -116,6 +116,8 @@ func (l *loader) layer(r *decoded) {
 	}
 	r.settings.Safeguards.over(l.out.Settings.Safeguards)
 	l.out.Settings.Safeguards = r.settings.Safeguards
+	r.settings.History.over(l.out.Settings.History)
+	l.out.Settings.History = r.settings.History
 }
 
 // preset adds one; the user's own replaces the operator's of the same name.

@@ -14,7 +14,9 @@ var (
 // configFields are the keys of the user's, the project's and the operator's
 // file.
 func configFields() []field {
-	return append(policyFields(),
+	fields := policyFields()
+	find(fields, "history").sub = append(find(fields, "history").sub, historyLimits()...)
+	return append(fields,
 		field{key: "presets", typ: typeNamed, in: userFiles,
 			doc:   "Named commands with a policy of their own. The persona is human unless the preset says otherwise.",
 			sub:   presetFields(),
@@ -68,9 +70,7 @@ func policyFields() []field {
 		{key: "nested", typ: typeEnum, enum: []string{"none", "userns", "full"},
 			doc: "How much of a sandbox of its own a command may build inside.",
 			put: func(t *target, v value) { t.request.Nested = textValue[policy.Nesting](v) }},
-		{key: "history", typ: typeEnum, enum: []string{"on", "off"},
-			doc: "on: each change of the project is decided and recorded; off: plain writable mounts, which is weaker. A project file can only turn it on.",
-			put: func(t *target, v value) { t.request.History = textValue[policy.HistoryMode](v) }},
+		historyField(),
 		{key: "devices", typ: typeList,
 			doc: "Device files that exist inside, as absolute paths.",
 			put: func(t *target, v value) { t.request.Devices = append(t.request.Devices, *textValue[string](v)) }},

@@ -82,3 +82,20 @@ func (s *Store) estimated(bytes, steps int64) {
 		s.counters[3].Store(s.counters[1].Load() - uint64(steps))
 	})
 }
+
+// growth is by how much an undo makes the store larger, as far as its plan knows.
+func (p *Plan) growth() (n int64) {
+	for i := range p.actions {
+		a := &p.actions[i]
+		switch a.Verb {
+		case take:
+			n += max(0, a.State.Size)
+		case put:
+			n -= max(0, a.State.Size)
+		case swap:
+			was, _ := p.Step.PreOf(string(a.Path))
+			n += a.State.Size - was.State.Size
+		}
+	}
+	return n
+}

@@ -313,6 +313,7 @@ func (u *undo) one(st *Step, rest []*Step) (*Plan, error) {
 		u.w.step = 0
 		return nil, fmt.Errorf("writing down what was restored: %w; %w", err, errUnfinished)
 	}
+	u.grown(p.growth())
 	u.did = append(u.did, did{p, number})
 	return p, nil
 }

@@ -27,6 +27,7 @@ type keeper struct {
 	store  *history.Store  // nil where there is no history yet
 	writer *history.Writer // nil before the first change
 	roots  []string
+	limits history.Limits
 	run    history.Begin
 	bursts bool
 	busy   func() bool // does anything run inside that was started in this step
@@ -46,6 +47,8 @@ type keeper struct {
 	label string
 	over  chan struct{}
 	done  sync.WaitGroup
+
+	trimmed []string // what there is to tell of older steps that went
 }
 
 // Steps of an interactive agent end when nothing has been changed for quiet and
@@ -81,7 +84,7 @@ func (p *Prepared) openHistory(id string, busy func() bool) (*keeper, error) {
 		}
 	}
 	k := &keeper{dir: dir, store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || interactive(), busy: busy, over: make(chan struct{}),
-		guard: newSafeguard(limits.within), bounds: limits,
+		guard: newSafeguard(limits.within), bounds: limits, limits: historyLimits(p.Loaded),
 		run: history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv)}}
 	if k.bursts {
 		k.done.Go(k.watch)
@@ -165,14 +168,14 @@ func (k *keeper) answersTo(desk *supervisor.Server) {
 	}
 }
 
-// notes are what the safeguards have to tell at the end.
+// notes are what there is to tell at the end.
 func (k *keeper) notes() []string {
 	if k == nil {
 		return nil
 	}
 	k.guard.mu.Lock()
 	defer k.guard.mu.Unlock()
-	return k.guard.notes
+	return append(k.guard.notes, k.trimmed...)
 }
 
 // begun makes sure that a step is open.
@@ -207,6 +210,7 @@ func (k *keeper) opened() (err error) {
 			return err
 		}
 	}
+	k.store.SetLimits(k.limits)
 	k.writer, err = k.store.NewWriter(k.run.Run, k.roots)
 	return err
 }
@@ -335,6 +339,9 @@ func (k *keeper) close(exit int) error {
 	if k.writer != nil {
 		_, err = k.writer.End(exit, nil)
 		err = errors.Join(err, k.writer.Sync(), k.writer.Close())
+		if err == nil {
+			err = k.trim()
+		}
 	}
 	if k.store != nil {
 		k.store.Close()

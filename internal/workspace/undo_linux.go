@@ -25,6 +25,23 @@ type History struct {
 // OpenHistory opens the history of the project that a request is about. There may
 // be none yet: its Log is empty then. What a killed run left open is closed.
 func OpenHistory(req Request) (*History, error) {
+	h, err := FindHistory(req)
+	if err != nil || h.store == nil {
+		return h, err
+	}
+	h.Closed, h.Open = h.store.Recover([]string{h.Project})
+	if errors.Is(h.Open, history.ErrBusy) {
+		h.Open = nil // whoever runs now can wait for it
+	}
+	if h.Log, err = h.store.Read(); err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+// FindHistory opens the history as it is: nothing is closed, and its Log is empty.
+func FindHistory(req Request) (*History, error) {
 	p := &Prepared{req: req}
 	place, err := findPlace(req.Cwd, p.getenv("HOME"))
 	if err != nil {
@@ -39,18 +56,8 @@ func OpenHistory(req Request) (*History, error) {
 	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
 		return h, nil
 	}
-	if h.store, err = history.Open(dir); err != nil {
-		return nil, err
-	}
-	h.Closed, h.Open = h.store.Recover([]string{place.project})
-	if errors.Is(h.Open, history.ErrBusy) {
-		h.Open = nil // whoever runs now can wait for it
-	}
-	if h.Log, err = h.store.Read(); err != nil {
-		h.Close()
-		return nil, err
-	}
-	return h, nil
+	h.store, err = history.Open(dir)
+	return h, err
 }
 
 // Close lets go of it.

@@ -19,6 +19,9 @@ type History struct {
 // OpenHistory cannot open anything here.
 func OpenHistory(Request) (*History, error) { return nil, errHere }
 
+// FindHistory cannot find anything here.
+func FindHistory(Request) (*History, error) { return nil, errHere }
+
 // Close lets go of nothing.
 func (*History) Close() {}
 

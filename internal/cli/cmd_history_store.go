@@ -1,0 +1,298 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"carrel/internal/history"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+)
+
+// storeCommands are those about what is kept, below `carrel history`.
+func (a *app) storeCommands() []*cobra.Command {
+	return []*cobra.Command{a.verifyCommand(), a.exportCommand(), a.usageCommand(), a.collectCommand()}
+}
+
+func (a *app) verifyCommand() *cobra.Command {
+	f := &historyFlags{}
+	cmd := &cobra.Command{
+		Use:   "verify [flags]",
+		Short: "Check everything that the history keeps",
+		Long: `Checks every journal and every file that is kept in it: that it is there and what
+it should be, and that nothing lies there that nobody needs. Nothing is changed.
+Contents have no checksums: a file of the right length passes.
+
+Exit status:
+  0    all is well
+  1    something is wrong, and listed
+  125  carrel refused or went wrong`,
+		Example: `  carrel history verify
+  carrel history verify --json`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error { return a.verify(f) },
+	}
+	f.register(cmd)
+	return explainFlagErrors(cmd)
+}
+
+// verifiedJSON is what a verification found.
+type verifiedJSON struct {
+	OK       bool        `json:"ok"`
+	Segments int         `json:"segments"`
+	Steps    int         `json:"steps"`
+	Objects  int         `json:"objects"`
+	Running  int         `json:"running"`
+	Faults   []faultJSON `json:"faults"`
+}
+
+type faultJSON struct {
+	Code string `json:"code"`
+	At   text   `json:"at"`
+	Step uint64 `json:"step,omitempty"`
+	Path text   `json:"path,omitempty"`
+	Why  string `json:"why"`
+}
+
+func (a *app) verify(f *historyFlags) error {
+	h, err := workspace.FindHistory(a.historyRequest(f.project))
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	v, err := h.Verify()
+	if err != nil {
+		return err
+	}
+	if len(v.Faults) > 0 {
+		a.status = 1
+	}
+	if f.json {
+		j := verifiedJSON{OK: len(v.Faults) == 0, Segments: v.Segments, Steps: v.Steps, Objects: v.Objects, Running: v.Running, Faults: []faultJSON{}}
+		for _, x := range v.Faults {
+			j.Faults = append(j.Faults, faultJSON{x.Code, text(x.At), x.Step, text(x.Path), x.Why})
+		}
+		return printJSON(a.out, j)
+	}
+	for _, x := range v.Faults {
+		fmt.Fprintln(a.out, oneLine(faultText(h, x)))
+	}
+	fmt.Fprintf(a.out, "%s in %s, %s kept: ", count(v.Steps, "step", "steps"), count(v.Segments, "journal", "journals"), count(v.Objects, "file", "files"))
+	if v.Running > 0 {
+		fmt.Fprintf(a.out, "%s going on and not compared, ", count(v.Running, "run is", "runs are"))
+	}
+	fmt.Fprintln(a.out, count(len(v.Faults), "fault", "faults"))
+	return nil
+}
+
+func faultText(h *workspace.History, x history.Fault) string {
+	line := x.Code + ": " + x.At
+	if x.Step != 0 {
+		line += fmt.Sprintf(" (step %d", x.Step)
+		if x.Path != "" {
+			line += ", " + shown(h, x.Path)
+		}
+		line += ")"
+	}
+	return line + ": " + x.Why
+}
+
+func (a *app) usageCommand() *cobra.Command {
+	f := &historyFlags{}
+	cmd := &cobra.Command{
+		Use:   "du [flags]",
+		Short: "Show how much each step keeps",
+		Long: `Shows for each step how many bytes it keeps with its undos, and nobody else, and
+how much of the disk is free without it; and how much the history takes of what
+it may take. Files that the project still holds by another name cost nothing.
+` + plainStatusHelp,
+		Example: `  carrel history du
+  carrel history du --json`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error { return a.usage(f) },
+	}
+	f.register(cmd)
+	return explainFlagErrors(cmd)
+}
+
+// usageJSON says where the bytes of a history are.
+type usageJSON struct {
+	Steps        []stepUsageJSON `json:"steps"`
+	Unreferenced shareJSON       `json:"unreferenced"`
+	Journals     int64           `json:"journals_disk_bytes"`
+	Total        shareJSON       `json:"total"`
+	Limits       limitsJSON      `json:"limits"`
+}
+
+type stepUsageJSON struct {
+	Step  uint64   `json:"step"`
+	Undos []uint64 `json:"undos,omitempty"`
+	shareJSON
+}
+
+type shareJSON struct {
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"`
+	Disk  int64 `json:"disk_bytes"`
+}
+
+type limitsJSON struct {
+	MaxBytes     int64 `json:"max_bytes"`
+	MaxSteps     int64 `json:"max_steps"`
+	MaxStepBytes int64 `json:"max_step_bytes"`
+	MaxFileBytes int64 `json:"max_file_bytes"`
+}
+
+func shareOf(s history.Share) shareJSON { return shareJSON{s.Objects, s.Bytes, s.Disk} }
+
+func (a *app) usage(f *historyFlags) error {
+	h, err := a.openHistory(f.project)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	u, err := h.Usage(a.historyRequest(f.project))
+	if err != nil {
+		return err
+	}
+	j := usageJSON{
+		Steps: []stepUsageJSON{}, Unreferenced: shareOf(u.Unreferenced), Journals: u.Journals, Total: shareOf(u.All),
+		Limits: limitsJSON{u.Limits.Bytes, u.Limits.Steps, u.Limits.StepBytes, u.Limits.FileBytes},
+	}
+	j.Total.Disk = u.Disk()
+	t := &table{}
+	t.row("STEP", "BYTES", "ON DISK", "COMMAND")
+	for _, s := range u.Steps {
+		one := stepUsageJSON{Step: s.Number(), shareJSON: shareOf(s.Share)}
+		for _, undo := range s.Steps[1:] {
+			one.Undos = append(one.Undos, undo.Number)
+		}
+		j.Steps = append(j.Steps, one)
+		t.row(strconv.FormatUint(one.Step, 10), sizeText(s.Bytes), sizeText(s.Disk), shorten(commandOf(newStepJSON(h.Log, s.Steps[0], nil)), columnMax))
+	}
+	if f.json {
+		return printJSON(a.out, j)
+	}
+	if len(j.Steps) > 0 {
+		t.print(a.out, "")
+	}
+	if n := u.Unreferenced; n.Objects > 0 {
+		fmt.Fprintf(a.out, "%s in %s that nothing refers to; `carrel history gc` removes them\n", sizeText(n.Disk), count(n.Objects, "file", "files"))
+	}
+	fmt.Fprintf(a.out, "%s on disk in all, %s of it journals%s\n", sizeText(u.Disk()), sizeText(u.Journals), ofLimit(u.Limits.Bytes))
+	return nil
+}
+
+func ofLimit(limit int64) string {
+	if limit == 0 {
+		return ""
+	}
+	return "; it may take " + sizeText(limit)
+}
+
+// sizeText is a size as a person reads it.
+func sizeText(n int64) string {
+	unit := 0
+	size := float64(n)
+	for ; size >= 1024 && unit < 4; unit++ {
+		size /= 1024
+	}
+	if unit == 0 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	return strconv.FormatFloat(size, 'f', 1, 64) + " " + []string{"", "KiB", "MiB", "GiB", "TiB"}[unit]
+}
+
+func (a *app) collectCommand() *cobra.Command {
+	f := &historyFlags{}
+	dry := false
+	cmd := &cobra.Command{
+		Use:   "gc [flags]",
+		Short: "Remove what the history does not need",
+		Long: `Removes files of the history that nothing refers to, as a crash leaves them. A
+history that takes more than history.max_bytes or has more than history.max_steps
+loses its oldest steps, which then can no longer be undone; that also happens by
+itself when a run ends. The newest step always stays.
+` + plainStatusHelp,
+		Example: `  carrel history gc --dry-run
+  carrel history gc`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error { return a.collect(f, dry) },
+	}
+	f.register(cmd)
+	cmd.Flags().BoolVarP(&dry, "dry-run", "d", false, "say what would be removed, and remove nothing")
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) collect(f *historyFlags, dry bool) error {
+	h, err := a.openHistory(f.project)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	r, err := h.Collect(a.historyRequest(f.project), dry)
+	if r != nil {
+		if e := a.tellRemoval(f, r, dry); e != nil {
+			return e
+		}
+	}
+	return busyHint(err)
+}
+
+// busyHint says what to do where a run is in the way.
+func busyHint(err error) error {
+	if errors.Is(err, history.ErrBusy) {
+		return fmt.Errorf("%w: `carrel ps` lists it, `carrel stop` ends it", err)
+	}
+	return err
+}
+
+// removalJSON is what was removed, or would be.
+type removalJSON struct {
+	DryRun bool      `json:"dry_run"`
+	Steps  []uint64  `json:"steps"`
+	Freed  shareJSON `json:"freed"`
+	Kept   int64     `json:"kept_disk_bytes"`
+	Over   int64     `json:"over_limit_bytes,omitempty"`
+	Left   []text    `json:"left,omitempty"`
+}
+
+func (a *app) tellRemoval(f *historyFlags, r *history.Removal, dry bool) error {
+	if f.json {
+		return printJSON(a.out, removalJSON{DryRun: dry, Steps: notNil(r.Steps), Freed: shareOf(r.Freed), Kept: r.Kept, Over: r.Over, Left: texts(r.Left)})
+	}
+	would := ""
+	if dry {
+		would = "would be "
+	}
+	if len(r.Steps) > 0 {
+		fmt.Fprintf(a.out, "%sdiscarded  %s\n", would, stepList(r.Steps))
+	}
+	for _, at := range r.Left {
+		fmt.Fprintf(a.out, "left alone  %s\n", oneLine(at))
+	}
+	fmt.Fprintf(a.out, "%s, %s of the disk %sfreed; %s kept\n", count(r.Freed.Objects, "file", "files"), sizeText(r.Freed.Disk), would, sizeText(r.Kept))
+	if r.Over > 0 {
+		fmt.Fprintf(a.out, "that is %s more than history.max_bytes: the newest step stays whatever it takes, and beside it others keep half\n", sizeText(r.Over))
+	}
+	return nil
+}
+
+// stepList names steps.
+func stepList(steps []uint64) string {
+	words := make([]string, 0, maxShown+1)
+	for i, n := range steps {
+		if i == maxShown {
+			words = append(words, fmt.Sprintf("and %d more", len(steps)-i))
+			break
+		}
+		words = append(words, strconv.FormatUint(n, 10))
+	}
+	if len(steps) == 1 {
+		return "step " + words[0]
+	}
+	return "steps " + strings.Join(words, ", ")
+}

@@ -1,0 +1,100 @@
+package workspace
+
+import (
+	"fmt"
+	"io"
+
+	"carrel/internal/config"
+	"carrel/internal/history"
+	"carrel/internal/policy"
+)
+
+// Verify looks at everything that is kept.
+func (h *History) Verify() (*history.Verified, error) {
+	if h.store == nil {
+		return &history.Verified{}, nil
+	}
+	return h.store.Verify()
+}
+
+// Export writes a step as a tar, and gives what that does not hold.
+func (h *History) Export(step uint64, to io.Writer) ([]history.Unexported, error) {
+	return h.store.Export(step, h.Project, to)
+}
+
+// Usage says who keeps how much, and how much may be kept.
+func (h *History) Usage(req Request) (*history.Usage, error) {
+	limits, err := readHistoryLimits(req)
+	if err != nil {
+		return nil, err
+	}
+	if h.store == nil {
+		return &history.Usage{Limits: limits}, nil
+	}
+	h.store.SetLimits(limits)
+	return h.store.Usage(h.Log)
+}
+
+// Collect removes what nothing refers to, and the oldest steps beyond the limits.
+func (h *History) Collect(req Request, dry bool) (*history.Removal, error) {
+	limits, err := readHistoryLimits(req)
+	if err != nil {
+		return nil, err
+	}
+	if h.store == nil {
+		return &history.Removal{}, nil
+	}
+	h.store.SetLimits(limits)
+	return h.store.Collect(dry)
+}
+
+// Discard removes steps for good; all of them and whatever cannot be read with all.
+func (h *History) Discard(steps []uint64, all, dry bool) (*history.Removal, error) {
+	if h.store == nil {
+		return &history.Removal{}, nil
+	}
+	return h.store.Discard(steps, all, dry)
+}
+
+func readHistoryLimits(req Request) (history.Limits, error) {
+	loaded, _, err := ReadSettings(req)
+	if err != nil {
+		return history.Limits{}, err
+	}
+	return historyLimits(loaded), nil
+}
+
+// historyLimits are what somebody has said, and the defaults.
+func historyLimits(l *config.Loaded) history.Limits {
+	out := history.DefaultLimits()
+	for _, v := range []struct {
+		to   *int64
+		said *policy.Value[int64]
+	}{
+		{&out.Bytes, l.Settings.History.MaxBytes},
+		{&out.Steps, l.Settings.History.MaxSteps},
+		{&out.StepBytes, l.Settings.History.MaxStepBytes},
+		{&out.FileBytes, l.Settings.History.MaxFileBytes},
+	} {
+		if v.said != nil {
+			*v.to = v.said.V
+		}
+	}
+	return out
+}
+
+// trim keeps the history within its limits when a run is over. What went is told:
+// it can no longer be undone.
+func (k *keeper) trim() error {
+	r, err := k.store.Trim()
+	if r == nil || err != nil {
+		return err
+	}
+	if n := len(r.Steps); n > 0 {
+		k.trimmed = append(k.trimmed, fmt.Sprintf("the history has reached its limits: %d old steps are discarded, %d to %d; `carrel history du` shows what is kept", n, r.Steps[0], r.Steps[n-1]))
+	}
+	if r.Over > 0 {
+		k.trimmed = append(k.trimmed, fmt.Sprintf("the history takes %d bytes more than history.max_bytes, as the newest step is kept whatever its size; `carrel history du` shows what is kept", r.Over))
+	}
+	return nil
+}

@@ -1,0 +1,24 @@
+//go:build !linux
+
+package workspace
+
+import (
+	"io"
+
+	"carrel/internal/history"
+)
+
+// Verify has nothing to look at here.
+func (*History) Verify() (*history.Verified, error) { return nil, errHere }
+
+// Export has nothing to write here.
+func (*History) Export(uint64, io.Writer) ([]history.Unexported, error) { return nil, errHere }
+
+// Usage has nothing to count here.
+func (*History) Usage(Request) (*history.Usage, error) { return nil, errHere }
+
+// Collect has nothing to remove here.
+func (*History) Collect(Request, bool) (*history.Removal, error) { return nil, errHere }
+
+// Discard has nothing to remove here.
+func (*History) Discard([]uint64, bool, bool) (*history.Removal, error) { return nil, errHere }
