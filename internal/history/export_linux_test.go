@@ -189,3 +189,25 @@ func TestExportTellsWhatItLacks(t *testing.T) {
 		t.Error("a step was exported that there is not")
 	}
 }
+
+// TestExportBesideAnEdit: what a user wrote between two steps is no step's.
+func TestExportBesideAnEdit(t *testing.T) {
+	d := newDesk(t)
+	d.fill(t)
+	for _, text := range []string{"step", "next"} {
+		d.begin(t)
+		d.write(t, "a", text)
+		d.end(t)
+		d.close(t)
+		if err := os.WriteFile(d.at("a"), []byte("user"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	missing, err := d.store.Export(1, d.root, io.Discard)
+	if err != nil || len(missing) != 1 || missing[0].Before || missing[0].Path != d.at("a") {
+		t.Errorf("%+v, %v", missing, err)
+	}
+	if got := d.tarred(t, 2)["before/a"]; got != "user" {
+		t.Errorf("before the next step: %q", got)
+	}
+}

@@ -81,7 +81,6 @@ func (c *check) objects() error {
 		h, wanted := c.want[o]
 		delete(c.want, o)
 		switch {
-		case c.live[o.Segment]:
 		case wanted:
 			c.compare(e, &h)
 		case !c.known[o]:

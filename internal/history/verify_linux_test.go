@@ -145,6 +145,11 @@ func TestVerifyWhileSomebodyWrites(t *testing.T) {
 	d.fill(t)
 	d.begin(t)
 	d.write(t, "a", "changed")
+	found, _ := filepath.Glob(d.store.path + "/objects/*")
+	onItsWay := found[0] + "/ff" // its record comes next
+	if err := os.WriteFile(onItsWay, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	other, err := Open(d.store.path)
 	if err != nil {
 		t.Fatal(err)
@@ -153,6 +158,9 @@ func TestVerifyWhileSomebodyWrites(t *testing.T) {
 	v, err := other.Verify()
 	if err != nil || len(v.Faults) > 0 || v.Running != 1 {
 		t.Fatalf("%+v, %v", v, err)
+	}
+	if err := os.Remove(onItsWay); err != nil {
+		t.Fatal(err)
 	}
 	d.kill()
 	v, err = other.Verify()
