@@ -88,13 +88,10 @@ func (s *Store) recover(st *Step, l *Log, roots []string) error {
 	if err := w.post(); err != nil {
 		return err
 	}
-	if err := w.finish(); err != nil {
-		return err
-	}
 	if len(l.Damaged) == 0 {
-		w.sweep(l)
+		w.sweep(l) // before the end: whoever is killed in it comes here again
 	}
-	return nil
+	return w.finish()
 }
 
 // reopen gives a writer for what is missing of a step: behind the last whole
