@@ -129,6 +129,36 @@ func (c *succession) follow(l *Log, e *Step, at string) {
 	}
 }
 
+// beside gives a step that changed a path at the same time as s, and cannot be
+// told apart: one that is not taken back together with it, or of which one came
+// first here and the other elsewhere. 0 for none. together says that there is one
+// that can: then s left something else than that found, and both knew it.
+func (l *Log) beside(s *Step, q *Post, set map[uint64]bool) (other uint64, together bool) {
+	at := string(q.Path)
+	for _, e := range l.Steps {
+		if e == s || e.stamp > s.last || s.stamp > e.last || e.UndoneBy != 0 && !set[e.Number] {
+			continue
+		}
+		post, ok := e.PostOf(at)
+		if !ok || post.State.Kind == Dir && q.State.Kind == Dir {
+			continue
+		}
+		if !set[e.Number] || (e.Number > s.Number) != (e.touched(at) > s.touched(at)) {
+			return e.Number, false
+		}
+		together = true
+	}
+	return 0, together
+}
+
+// touched gives the moment when a step first changed a path.
+func (s *Step) touched(path string) uint64 {
+	if i, ok := s.pre[path]; ok {
+		return s.first[i]
+	}
+	return s.stamp
+}
+
 // found gives what a step found at a path, if its journal says so: also that
 // there was nothing, as there was no directory to hold it.
 func (s *Step) found(path string) *Pre {
@@ -172,6 +202,19 @@ func (l *Log) first(s *Step) *Step {
 		s = of
 	}
 	return s
+}
+
+// leftBy gives what a step left at a path, as later steps found it; ok is false
+// where none came by. now is what the path is called by the end of all of them.
+func (l *Log) leftBy(s *Step, path string) (state State, now string, ok bool) {
+	i, _ := slices.BinarySearchFunc(l.Steps, s.Number+1, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
+	for _, e := range l.Steps[i:] {
+		if pre := e.found(path); pre != nil {
+			return pre.State, "", true
+		}
+		path = e.carried(path)
+	}
+	return State{}, path, false
 }
 
 // located gives where a path of the time before the set is now.

@@ -64,9 +64,7 @@ func (w *Writer) postOf(s *slot) error {
 		return nil
 	}
 	if w.later != nil {
-		if _, ok := w.later.PostOf(at); ok {
-			return nil // seen when the step ended
-		}
+		return w.postLater(s, at)
 	}
 	st, err := w.lookThrough(at)
 	if errors.Is(err, unix.EXDEV) {
@@ -75,7 +73,27 @@ func (w *Writer) postOf(s *slot) error {
 	if err != nil {
 		return err
 	}
-	p := &Post{Path: []byte(at), State: st, Uncertain: w.later != nil && st.Kind != Absent && st.Ctime > w.last+int64(slack)}
+	return w.writePost(s, &Post{Path: []byte(at), State: st})
+}
+
+// postLater is postOf for a step whose writer was killed. Steps may have been made
+// since; then it left what they found.
+func (w *Writer) postLater(s *slot, at string) error {
+	if _, ok := w.later.PostOf(at); ok {
+		return nil // seen when the step ended
+	}
+	st, now, found := w.others.leftBy(w.later, at)
+	if !found {
+		var err error
+		if st, err = lookIn(w.roots, now); err != nil {
+			return err
+		}
+	}
+	return w.writePost(s, &Post{Path: []byte(at), State: st, Uncertain: st.Kind != Absent && st.Ctime > w.last+int64(slack)})
+}
+
+func (w *Writer) writePost(s *slot, p *Post) error {
+	st := p.State
 	if s.is != nil && s.is.origin != "" && st.Kind != Absent && (s.is.id == ID{} || s.is.id == st.ID) {
 		p.Origin = []byte(s.is.origin)
 	}

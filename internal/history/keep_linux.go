@@ -135,8 +135,13 @@ func (w *Writer) joinGroup(o *object, st *State) *group {
 // nobody has changed the file by another; whoever changes it has it copied, for
 // all names.
 func (w *Writer) shared(g *group, s *slot, st *State, leaving bool) error {
+	for _, m := range g.members { // whoever copies it does so for all names
+		w.wait(m)
+	}
 	o := s.is
 	switch {
+	case o == nil:
+		return nil // gone meanwhile
 	case len(g.members) == 0:
 		return nil // made by the step, with all its names
 	case leaving && (o.origin == "" || o.held):

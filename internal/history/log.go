@@ -18,7 +18,7 @@ type Step struct {
 	Damaged  string // why it cannot be used, "" where it can
 
 	stamp uint64 // of its beginning
-	last  uint64 // of its last record
+	last  uint64 // of the last moment when its writer may have changed something
 	alive int64  // when its writer lived for certain, nanoseconds since 1970
 	plan  []action
 	ready bool
@@ -81,7 +81,10 @@ type Log struct {
 }
 
 func (s *Step) add(r *Record) {
-	s.last, s.alive = r.Stamp, max(s.alive, r.Time)
+	s.alive = max(s.alive, r.Time)
+	if r.At != nil || r.Move != nil || r.Begin != nil || r.End != nil && !r.End.Interrupted {
+		s.last = r.Stamp
+	}
 	if r.At != nil || r.Move != nil {
 		s.trail = append(s.trail, *r)
 		s.forget() // it was about to end, and went on

@@ -101,7 +101,7 @@ func (s *Store) reopen(st *Step, l *Log) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{store: s, segment: st.Segment, file: f, objects: -1, step: st.Number, later: st, groups: make(map[ID]*group)}
+	w := &Writer{store: s, segment: st.Segment, file: f, objects: -1, step: st.Number, later: st, others: l, groups: make(map[ID]*group)}
 	whole := false
 	defer func() {
 		if !whole {

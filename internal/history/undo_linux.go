@@ -125,6 +125,7 @@ func (u *undo) present(roots []root, st *Step, later []*Step) (map[string]State,
 		if now, ok := u.now[at]; ok {
 			want, by, recorded = now, 0, nil
 		}
+		beside, together := u.log.beside(st, q, u.set)
 		c := Conflict{Path: at, Expected: want, Step: by}
 		var err error
 		if recorded != nil && len(later) > 0 {
@@ -144,6 +145,10 @@ func (u *undo) present(roots []root, st *Step, later []*Step) (map[string]State,
 		switch {
 		case by != 0:
 			c.Why = fmt.Sprintf("step %d changed it afterwards", by)
+		case beside != 0:
+			c.Step, c.Why = beside, fmt.Sprintf("step %d changed it at the same time", beside)
+		case recorded != nil && together:
+			continue
 		case asLeft(&c.Found, &want) && !(q.Uncertain && c.Found.Kind == File && c.Found.Ctime == q.State.Ctime):
 			continue
 		case q.Uncertain:

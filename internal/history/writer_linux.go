@@ -28,6 +28,7 @@ type Writer struct {
 	groups map[ID]*group
 	frame  []byte
 	later  *Step     // it is closed by somebody else, after its writer was killed: what is known of it
+	others *Log      // all steps that are known then
 	last   int64     // when that wrote its last record, in nanoseconds since 1970
 	owed   []*Record // what could not be written down of a change that was not made
 	kept   int       // objects of this step
@@ -248,17 +249,15 @@ func (w *Writer) before(c *Change) error {
 }
 
 func (w *Writer) keepFor(c *Change) error {
-	s := w.tree.find(c.Path)
+	s, to := w.slots(c)
 	if s == nil {
 		return nil
 	}
 	s.via = &via{c.Dir, c.Name, c.Pinned}
 	defer func() { s.via = nil }()
-	if c.To != "" {
-		if to := w.tree.find(c.To); to != nil {
-			to.via = &via{c.ToDir, c.ToName, 0}
-			defer func() { to.via = nil }()
-		}
+	if to != nil {
+		to.via = &via{c.ToDir, c.ToName, 0}
+		defer func() { to.via = nil }()
 	}
 	switch c.Op {
 	case Content:
@@ -272,9 +271,8 @@ func (w *Writer) keepFor(c *Change) error {
 		w.count(c.Op, s)
 		return w.name(s, true)
 	case Link:
-		return w.link(s, w.tree.find(c.To))
+		return w.link(s, to)
 	}
-	to := w.tree.find(c.To)
 	if to == nil {
 		return nil
 	}
@@ -298,6 +296,25 @@ func (w *Writer) keepFor(c *Change) error {
 		w.settle(to, err)
 	}
 	return err
+}
+
+// slots finds the names of a change when nobody else is about to take what they
+// mean away: what there is, is looked at after that.
+func (w *Writer) slots(c *Change) (s, to *slot) {
+	for {
+		s, to = w.tree.find(c.Path), nil
+		if c.To != "" {
+			to = w.tree.find(c.To)
+		}
+		switch {
+		case s != nil && s.is != nil && s.is.busy != nil:
+			w.wait(s.is)
+		case to != nil && to.is != nil && to.is.busy != nil:
+			w.wait(to.is)
+		default:
+			return s, to
+		}
+	}
 }
 
 // settle ends what began when something was linked because it was about to go.
@@ -439,7 +456,6 @@ func (w *Writer) content(s *slot, leaving bool) error {
 		return nil
 	}
 	o.opened = o.opened || !leaving
-	w.wait(o)
 	if o.content && len(w.groups) == 0 {
 		return nil
 	}
@@ -481,7 +497,6 @@ func (w *Writer) link(s, to *slot) error {
 // about to go. o is nil where there is nothing.
 func (w *Writer) pre(o *object, origin string, s *slot, st *State, leaving bool) error {
 	if o != nil {
-		w.wait(o)
 		g := w.group(o, st)
 		if leaving && g != nil {
 			return w.shared(g, s, st, true)
