@@ -45,7 +45,8 @@ func (w *Writer) reach(s *slot, path string) (int, string, error) {
 		unix.Close(dir)
 		err = unix.EACCES
 	}
-	if err != unix.EACCES || s.via == nil {
+	gone := missing(err) && s.via != nil && s.via.dir > 0 // somebody outside moved it on the way
+	if err != unix.EACCES && !gone || s.via == nil {
 		return dir, name, err
 	}
 	switch v := s.via; {
