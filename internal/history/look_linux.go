@@ -69,3 +69,36 @@ func (w *Writer) parent(path string) (int, string, error) {
 	}
 	return -1, "", unix.EXDEV
 }
+
+// settle ends what began when something was linked because it was about to go.
+// Where it did not go, the link is no copy: the next change keeps one.
+func (w *Writer) settle(s *slot, failed error) {
+	if s.is == nil || !s.is.linked {
+		return
+	}
+	o := s.is
+	o.linked = false
+	if o.content = failed == nil; !o.content && w.write(&Record{Pre: &Pre{Path: []byte(o.origin), Stayed: true}}) == nil {
+		_ = unlinkAt(w.objects, objectName(o.number), 0)
+	}
+	w.unbusy(o)
+}
+
+// slots finds the names of a change when nobody else is about to take what they
+// mean away: what there is, is looked at after that.
+func (w *Writer) slots(c *Change) (s, to *slot) {
+	for {
+		s, to = w.tree.find(c.Path), nil
+		if c.To != "" {
+			to = w.tree.find(c.To)
+		}
+		switch {
+		case s != nil && s.is != nil && s.is.busy != nil:
+			w.wait(s.is)
+		case to != nil && to.is != nil && to.is.busy != nil:
+			w.wait(to.is)
+		default:
+			return s, to
+		}
+	}
+}
