@@ -146,7 +146,7 @@ func (b *Broker) Hold(hold bool) {
 	b.gate.open(!hold)
 	if hold {
 		b.still.Lock() // what came through the gate before is done then
-		b.still.Unlock()
+		defer b.still.Unlock()
 	}
 }
 

@@ -44,11 +44,9 @@ func (d *jsonDocument) rootBrackets() (open, end int) {
 			break
 		}
 	}
-	after := len(d.text)
+	after := open + 1
 	if n := len(d.root.Members); n > 0 {
 		after = d.root.Members[n-1].Value.EndOffset
-	} else {
-		after = open + 1
 	}
 	for _, t := range lex(d.text, after, len(d.text)) {
 		if t.kind == tokenOther {
