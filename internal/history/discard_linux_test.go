@@ -440,3 +440,20 @@ func TestDiscardEveryMoment(t *testing.T) {
 		}
 	}
 }
+
+// removals does everything that removes something, less of it first.
+func (d *desk) removals() {
+	_, _ = d.store.Verify()
+	_, _ = d.store.Collect(false)
+	l, err := d.store.Read()
+	if err != nil {
+		return
+	}
+	_, _ = d.store.Usage(l)
+	for _, s := range l.Steps {
+		_, _ = d.store.Discard([]uint64{s.Number}, false, false)
+	}
+	d.store.SetLimits(Limits{Bytes: 1, Steps: 1})
+	_, _ = d.store.Collect(false)
+	_, _ = d.store.Discard(nil, true, false)
+}

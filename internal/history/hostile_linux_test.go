@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,6 +65,7 @@ func (d *desk) everything() {
 			_, _ = d.undo(quiet{}, Request{Steps: []uint64{s.Number}, Mode: mode})
 			_, _ = d.undo(quiet{}, Request{Steps: []uint64{s.Number}, Mode: mode, Redo: true})
 		}
+		_, _ = d.store.Export(s.Number, d.root, io.Discard)
 	}
 }
 
@@ -176,6 +178,7 @@ func TestDamagedStore(t *testing.T) {
 			damage(rt, rapid.SampledFrom(files).Draw(rt, "file"), out)
 		}
 		d.everything()
+		d.removals()
 		if s, err := Open(d.store.path); err == nil {
 			_, _ = s.Read()
 			s.Close()
