@@ -14,10 +14,16 @@ type room struct {
 	taken int64
 }
 
+// spending is how many bytes a step has copied.
+type spending struct {
+	step  uint64
+	bytes int64
+}
+
 // newRoom is called with mu held.
 func (w *Writer) newRoom() *room {
-	if w.spentBy != w.step {
-		w.spent, w.spentBy = 0, w.step
+	if w.spent.step != w.step {
+		w.spent = spending{step: w.step}
 	}
 	return &room{w: w, step: w.step}
 }
@@ -30,14 +36,14 @@ func (r *room) take(n int64) error {
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
 	limits := &r.w.store.limits
-	switch left := limits.StepBytes - r.w.spent; {
+	switch left := limits.StepBytes - r.w.spent.bytes; {
 	case limits.FileBytes > 0 && n > limits.FileBytes:
 		return &LostError{Why: fmt.Sprintf("it would have to be copied, and its %d bytes are more than the %d of history.max_file_bytes", n, limits.FileBytes)}
-	case limits.StepBytes > 0 && r.step == r.w.spentBy && n-r.taken > left:
+	case limits.StepBytes > 0 && r.step == r.w.spent.step && n-r.taken > left:
 		return &LostError{Why: fmt.Sprintf("it would have to be copied, and its %d bytes are more than the %d that this step has left of history.max_step_bytes", n, max(0, left))}
 	}
-	if r.step == r.w.spentBy {
-		r.w.spent += n - r.taken
+	if r.step == r.w.spent.step {
+		r.w.spent.bytes += n - r.taken
 	}
 	r.taken = n
 	return nil
@@ -45,8 +51,8 @@ func (r *room) take(n int64) error {
 
 // giveBack is called with mu held, for what was not kept after all.
 func (r *room) giveBack() {
-	if r.step == r.w.spentBy {
-		r.w.spent -= r.taken
+	if r.step == r.w.spent.step {
+		r.w.spent.bytes -= r.taken
 	}
 	r.taken = 0
 }

@@ -457,3 +457,36 @@ func (d *desk) removals() {
 	_, _ = d.store.Collect(false)
 	_, _ = d.store.Discard(nil, true, false)
 }
+
+// TestObjectsElsewhere: who makes a link of a directory of the store while it is
+// open has nothing made or removed where that leads to.
+func TestObjectsElsewhere(t *testing.T) {
+	d := newDesk(t)
+	d.fill(t)
+	d.begin(t)
+	d.write(t, "a", "changed")
+	d.end(t)
+	segment := d.w.segment
+	d.close(t)
+	out := t.TempDir()
+	if err := os.WriteFile(out+"/"+segment, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := snapshot(t, out)
+	for _, name := range []string{"objects", "open"} {
+		if err := os.RemoveAll(d.store.path + "/" + name); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(out, d.store.path+"/"+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w, err := d.store.NewWriter("run", []string{d.root}); err == nil {
+		w.Close()
+	}
+	d.store.markClosed(segment)
+	d.removals()
+	if got := snapshot(t, out); got != before {
+		t.Errorf("changed elsewhere:\n%s", apart(got, before))
+	}
+}

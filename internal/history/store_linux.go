@@ -64,7 +64,7 @@ func (s *Store) open() error {
 		return errors.New("it is not a directory of this user alone; make it 0700")
 	}
 	for _, d := range []string{"journal", "objects"} { // whoever moves them away takes them out of this directory's protection
-		fd, err := unix.Openat(s.fd, d, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		fd, err := s.directory(d)
 		if err != nil {
 			return fmt.Errorf("%q in it has to be a directory: %w", d, err)
 		}
@@ -273,16 +273,26 @@ func (s *Store) objectsOf(segment string, create bool) (int, error) {
 	if !validSegment(segment) {
 		return -1, fmt.Errorf("segment %q: no such name", segment)
 	}
-	at := "objects/" + segment
+	objects, err := s.directory("objects")
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(objects)
 	if create {
-		if err := mkdirAt(s.fd, at, 0o700); err != nil && err != unix.EEXIST {
+		if err := mkdirAt(objects, segment, 0o700); err != nil && err != unix.EEXIST {
 			return -1, err
 		}
 	}
 	if err := try("open"); err != nil {
 		return -1, err
 	}
-	return unix.Openat2(s.fd, at, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS})
+	return unix.Openat2(objects, segment, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS})
+}
+
+// directory pins one of the store's own: what is made or removed in it is not by a
+// link that somebody has put there.
+func (s *Store) directory(name string) (int, error) {
+	return unix.Openat(s.fd, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
 
 func objectName(n uint64) string { return strconv.FormatUint(n, 16) }

@@ -21,7 +21,12 @@ func (s *Store) markOpen(segment string) error {
 	return f.Close()
 }
 
-func (s *Store) markClosed(segment string) { _ = unlinkAt(s.fd, "open/"+segment, 0) }
+func (s *Store) markClosed(segment string) {
+	if fd, err := s.directory("open"); err == nil {
+		_ = unlinkAt(fd, segment, 0)
+		unix.Close(fd)
+	}
+}
 
 // Unfinished says whether a writer ended without closing what it wrote.
 func (s *Store) Unfinished() (bool, error) {

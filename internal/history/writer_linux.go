@@ -36,9 +36,7 @@ type Writer struct {
 	tally  Tally
 	lost   bool      // something of the segment could not be kept
 	seen   time.Time // when the segment was seen to be where it can be found
-
-	spent   int64 // bytes that a step has copied
-	spentBy uint64
+	spent  spending
 }
 
 // NewWriter begins a segment. roots are the places whose changes are told,
