@@ -72,6 +72,7 @@ func (l *Log) expected(s *Step, q *Post, set map[uint64]bool) (state State, by u
 	chain := succession{last: &q.State, unbroken: true}
 	i, _ := slices.BinarySearchFunc(l.known, s.Number+1, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
 	at := string(q.Path)
+	returned := make(map[uint64]string) // what the path will be called after a step that takes another back
 	for _, e := range l.known[i:] {
 		if set[e.Number] {
 			if pre := e.found(at); pre != nil {
@@ -84,12 +85,28 @@ func (l *Log) expected(s *Step, q *Post, set map[uint64]bool) (state State, by u
 			}
 			continue
 		}
+		was := at
+		back, returns := returned[e.Number]
+		if returns {
+			at = back
+		}
 		chain.follow(l, e, at)
+		if e.UndoneBy != 0 && !set[e.UndoneBy] { // an undo whose redo is in the set is in force then
+			returned[e.UndoneBy] = was
+			if !returns {
+				at = e.hides(at)
+			}
+			continue
+		}
 		post, ok := e.PostOf(at)
 		switch {
-		case !ok || e.UndoneBy != 0 && !set[e.UndoneBy]: // an undo whose redo is in the set is in force then
+		case !ok:
 		case state.Kind == Dir && asLeft(&post.State, &state): // only names in it
-		case l.cancels(e, s), e.keeps(at, &post):
+		case l.cancels(e, s):
+			if chain.unbroken && post.State.Kind == state.Kind { // else it is not there yet
+				state = post.State
+			}
+		case e.keeps(at, &post):
 			if chain.unbroken {
 				state = post.State
 			}
@@ -127,6 +144,20 @@ func (c *succession) follow(l *Log, e *Step, at string) {
 	if touched {
 		c.last = nil
 	}
+}
+
+// hides gives what a path is called after a step, "" where the step put something
+// else there.
+func (s *Step) hides(path string) string {
+	if to := s.carried(path); to != path {
+		return to
+	}
+	for at := path; at != "" && at != "/"; at = at[:strings.LastIndexByte(at, '/')] {
+		if post, ok := s.PostOf(at); ok && string(post.Origin) != at {
+			return ""
+		}
+	}
+	return path
 }
 
 // beside gives a step that changed a path at the same time as s, and cannot be
@@ -183,10 +214,17 @@ func (s *Step) keeps(path string, post *Post) bool {
 	return ok && string(post.Origin) == path && asLeft(&pre.State, &post.State)
 }
 
-// cancels says whether e takes back what came after s, or makes it as it was
-// before: then s is what it was, but for inodes and change times.
+// cancels says whether e takes back what came after s, or makes again what was
+// there when s was made: then s is what it was, but for inodes and change times.
 func (l *Log) cancels(e, s *Step) bool {
-	return len(e.Begin.Of) == 1 && e.Begin.Of[0] > s.Number
+	if len(e.Begin.Of) != 1 || e.Begin.Of[0] <= s.Number {
+		return false
+	}
+	if e.Begin.Kind != StepRedo {
+		return true
+	}
+	undo := l.Step(e.Begin.Of[0])
+	return undo != nil && len(undo.Begin.Of) == 1 && undo.Begin.Of[0] <= s.Number
 }
 
 // first gives the step that a redo made again.

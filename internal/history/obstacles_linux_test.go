@@ -316,7 +316,7 @@ func setFlag(t *testing.T, path string, flags uint32) {
 // TestDeep: directories below each other whose path is longer than any that a
 // system call takes.
 func TestDeep(t *testing.T) {
-	levels := 3000
+	levels := 2100
 	if os.Getenv("CARREL_SOAK") == "1" {
 		levels = 10_000
 	}

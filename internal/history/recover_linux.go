@@ -32,27 +32,43 @@ func (s *Store) Recover(roots []string) (closed []uint64, err error) {
 			}
 		}
 	}()
-	for _, st := range l.interrupted() {
-		again := st.Begin.Kind == StepUndo || st.Begin.Kind == StepRedo
-		var more []uint64
-		var e error
-		if again {
-			more, e = s.goOn(l, st, roots)
-		} else if e = s.recover(st, l, roots); e == nil {
-			more = []uint64{st.Number}
+	tried := make(map[uint64]bool)
+	for {
+		st := l.nextInterrupted(tried)
+		if st == nil {
+			return closed, err
 		}
-		closed = append(closed, more...)
+		tried[st.Number] = true
+		var e error
+		if st.undoes() {
+			var more []uint64
+			more, e = s.goOn(l, st, roots)
+			closed = append(closed, more...)
+		} else if e = s.recover(st, l, roots); e == nil {
+			closed = append(closed, st.Number)
+		}
 		if e != nil {
 			err = errors.Join(err, fmt.Errorf("step %d was interrupted and cannot be closed: %w", st.Number, e))
 		}
-		if again && len(more) > 0 {
-			if l, e = s.Read(); e != nil {
-				return closed, errors.Join(err, e)
-			}
+		if l, e = s.Read(); e != nil {
+			return closed, errors.Join(err, e)
 		}
 	}
-	return closed, err
 }
+
+// nextInterrupted gives the step that is to be closed next: of those of runs the
+// newest, which knows what it moved of what the others left.
+func (l *Log) nextInterrupted(but map[uint64]bool) (next *Step) {
+	for _, st := range l.interrupted() {
+		if !but[st.Number] && (next == nil || !st.undoes()) {
+			next = st
+		}
+	}
+	return next
+}
+
+// undoes says whether a step is an undo or a redo.
+func (s *Step) undoes() bool { return s.Begin.Kind == StepUndo || s.Begin.Kind == StepRedo }
 
 // interrupted gives the steps that nobody will close, and the undos that had
 // more to do. Those whose journal is damaged stay as they are.

@@ -246,7 +246,7 @@ func TestEditorDuringAnUndo(t *testing.T) {
 }
 
 // holds says whether any file below a directory has a content.
-func holds(t *testing.T, dir, text string) bool {
+func holds(t testing.TB, dir, text string) bool {
 	t.Helper()
 	found := false
 	entries, err := os.ReadDir(dir)

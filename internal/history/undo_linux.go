@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -314,6 +315,7 @@ func (u *undo) one(st *Step, rest []*Step) (*Plan, error) {
 		}
 		return nil, errors.Join(err, u.w.abort(p))
 	}
+	u.carryBack(st)
 	if err := u.w.endUndo(p, u.now, nil); err != nil {
 		u.w.step = 0
 		return nil, fmt.Errorf("writing down what was restored: %w; %w", err, errUnfinished)
@@ -321,6 +323,20 @@ func (u *undo) one(st *Step, rest []*Step) (*Plan, error) {
 	u.grown(p.growth())
 	u.did = append(u.did, did{p, number})
 	return p, nil
+}
+
+// carryBack gives what the steps before left its name after directories on the way
+// were moved back.
+func (u *undo) carryBack(st *Step) {
+	carried := carriers(st.Post)
+	moved := make(map[string]State)
+	for at, state := range u.now {
+		if to := carried(at); to != "" && to != at {
+			moved[to] = state
+			delete(u.now, at)
+		}
+	}
+	maps.Copy(u.now, moved)
 }
 
 func (u *undo) begin(st *Step, rest []*Step) Begin {
