@@ -21,7 +21,11 @@ func (w *world) leased(file string) (release func()) {
 	w.write(file, "kept\n")
 	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	w.must(err)
-	_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
+	// A process that another test starts has the writer's descriptor until it execs.
+	eventually(w.t, "a lease of "+file, func() bool {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
+		return err != unix.EAGAIN
+	})
 	w.must(err)
 	return func() { unix.Close(fd) }
 }

@@ -108,7 +108,7 @@ func (u *undo) moveIn(objects int, number string, dir int, name string, a *actio
 	}
 	away := string(a.Temp)
 	if u.resumed {
-		if err := unlinkAt(dir, away, 0); err != nil && err != unix.ENOENT {
+		if err := clearAway(dir, away); err != nil {
 			return err
 		}
 		if now, err := stateAt(dir, name, 0); err != nil {
@@ -170,7 +170,7 @@ func resumeSwap(dir int, name string, objects int, number string, a *action) err
 	}
 	for _, at := range []int{dir, objects} {
 		for _, n := range []string{away, away + "-"} {
-			if err := unlinkAt(at, n, 0); err != nil && err != unix.ENOENT {
+			if err := clearAway(at, n); err != nil {
 				return err
 			}
 		}
@@ -247,9 +247,13 @@ func copyAny(dir int, name string, to int, as, temp string) error {
 	if err != nil {
 		return err
 	}
-	switch st.Kind {
-	case File:
+	if st.Kind == File {
 		return copyFile(dir, name, to, as, temp)
+	}
+	if err := clearAway(to, temp); err != nil {
+		return err
+	}
+	switch st.Kind {
 	case Symlink:
 		err = symlinkAt(string(st.Target), to, temp)
 	case FIFO:
@@ -276,10 +280,18 @@ func copyFile(dir int, name string, to int, as, temp string) error {
 	if st.Kind != File {
 		return errChanged
 	}
-	if err := unlinkAt(to, temp, 0); err != nil && err != unix.ENOENT { // of a copy that was interrupted
+	if err := clearAway(to, temp); err != nil {
 		return err
 	}
 	return settle(to, temp, as, &st, copyTo(fd, to, temp, nil))
+}
+
+// clearAway removes a copy that was interrupted.
+func clearAway(to int, temp string) error {
+	if err := unlinkAt(to, temp, 0); err != unix.ENOENT {
+		return err
+	}
+	return nil
 }
 
 // settle gives a copy its metadata and its name.
