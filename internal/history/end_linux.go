@@ -73,6 +73,7 @@ func (w *Writer) postOf(s *slot) error {
 	if err != nil {
 		return err
 	}
+	w.sum(at, &st)
 	return w.writePost(s, &Post{Path: []byte(at), State: st})
 }
 

@@ -52,6 +52,7 @@ func (w *Writer) endUndo(p *Plan, now map[string]State, left [][]byte) error {
 		if err != nil {
 			return fmt.Errorf("looking at %q: %w", at, err)
 		}
+		w.sum(at, &st)
 		now[at] = st
 		post := &Post{Path: []byte(at), State: st}
 		before, _ := p.Step.PreOf(at)

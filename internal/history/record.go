@@ -54,6 +54,7 @@ type State struct {
 	ID     ID                `cbor:"9,keyasint,omitempty"`
 	Target []byte            `cbor:"10,keyasint,omitempty"` // of symlinks
 	Xattrs map[string][]byte `cbor:"11,keyasint,omitempty"` // user.* and access control lists
+	Sum    []byte            `cbor:"12,keyasint,omitempty"` // SHA-256 of what a step left in a small file
 }
 
 // Object names a stored preimage: its segment's directory and number. The zero

@@ -150,7 +150,7 @@ func (u *undo) present(roots []root, st *Step, later []*Step) (map[string]State,
 			c.Step, c.Why = beside, fmt.Sprintf("step %d changed it at the same time", beside)
 		case recorded != nil && together:
 			continue
-		case asLeft(&c.Found, &want) && !(q.Uncertain && c.Found.Kind == File && c.Found.Ctime == q.State.Ctime):
+		case u.isLeft(roots, q, &c, recorded, later):
 			continue
 		case q.Uncertain:
 			c.Why = "the run was killed, and this may have been changed by somebody else afterwards"
@@ -160,6 +160,20 @@ func (u *undo) present(roots []root, st *Step, later []*Step) (map[string]State,
 		out = append(out, c)
 	}
 	return found, out
+}
+
+// isLeft says whether what is found at a path, or what a later step found there, is
+// what was expected.
+func (u *undo) isLeft(roots []root, q *Post, c *Conflict, recorded *Pre, later []*Step) bool {
+	switch {
+	case asLeft(&c.Found, &c.Expected):
+		return !q.Uncertain || c.Found.Kind != File || c.Found.Ctime != q.State.Ctime
+	case q.Uncertain:
+		return false
+	case recorded != nil:
+		return u.keptAsLeft(recorded, &c.Expected)
+	}
+	return contentAsLeft(roots, u.log.located(c.Path, later), &c.Found, &c.Expected)
 }
 
 // residents finds what lies in directories that the step made and an undo would

@@ -32,6 +32,7 @@ type Writer struct {
 	last   int64     // when that wrote its last record, in nanoseconds since 1970
 	owed   []*Record // what could not be written down of a change that was not made
 	kept   int       // objects of this step
+	summed int       // files of this step whose content was looked at
 	copies []uint64  // objects that are not on the disk yet
 	tally  Tally
 	lost   bool      // something of the segment could not be kept
@@ -131,7 +132,7 @@ func (w *Writer) Begin(b Begin) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	w.tree, w.groups, w.kept, w.tally = newTree(roots), make(map[ID]*group), 0, Tally{}
+	w.tree, w.groups, w.kept, w.summed, w.tally = newTree(roots), make(map[ID]*group), 0, 0, Tally{}
 	w.step = number
 	if err := w.write(&Record{Begin: &b}); err != nil {
 		w.step, w.tree, w.groups = 0, nil, nil // what follows a beginning that is not there is not found either

@@ -1,0 +1,100 @@
+package history
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a step left is known by its inode, size and times; of the first files of a
+// step also by their content. So who writes the same bytes again, or puts them
+// there by another file, is not in the way of an undo.
+
+// Bounds of what a step pays for that at its end.
+const (
+	sumFiles = 256
+	sumBytes = 1 << 20 // of one file
+)
+
+// sum adds the content to what was just seen at a path, if it is still that.
+func (w *Writer) sum(at string, st *State) {
+	if st.Kind != File || st.Links != 1 || st.Size > sumBytes || w.summed >= sumFiles {
+		return
+	}
+	w.summed++
+	dir, name, err := parentIn(w.roots, at)
+	if err != nil {
+		return
+	}
+	defer unix.Close(dir)
+	st.Sum = sumAt(dir, name, st)
+}
+
+// sumAt gives the SHA-256 of a file, nil where it is not what has the state, or
+// may not be read.
+func sumAt(dir int, name string, st *State) []byte {
+	fd, err := openAt(dir, name, unix.O_RDONLY|unix.O_NOATIME)
+	if err == unix.EPERM {
+		fd, err = openAt(dir, name, unix.O_RDONLY)
+	}
+	if err != nil {
+		return nil
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	h := sha256.New()
+	if now, err := stateAt(fd, "", 0); err != nil || !unmoved(&now, st) {
+		return nil
+	}
+	if n, err := io.Copy(h, io.LimitReader(f, st.Size+1)); err != nil || n != st.Size {
+		return nil
+	}
+	if now, err := stateAt(fd, "", 0); err != nil || !unmoved(&now, st) {
+		return nil
+	}
+	return h.Sum(nil)
+}
+
+// unmoved says whether nothing at all has happened to a file.
+func unmoved(now, st *State) bool {
+	return now.Kind == File && now.ID == st.ID && now.Size == st.Size && now.Mtime == st.Mtime && now.Ctime == st.Ctime
+}
+
+// contentAsLeft says whether what is found at a path is what a step left, though
+// it is another file or was written again.
+func contentAsLeft(roots []root, at string, found, left *State) bool {
+	if !alike(found, left) {
+		return false
+	}
+	dir, name, err := parentIn(roots, at)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(dir)
+	now, err := stateAt(dir, name, withXattrs)
+	return err == nil && unmoved(&now, found) && sameXattrs(&now, left) && bytes.Equal(sumAt(dir, name, found), left.Sum)
+}
+
+// keptAsLeft is contentAsLeft for what a later step found there, and kept.
+func (s *Store) keptAsLeft(later *Pre, left *State) bool {
+	if !alike(&later.State, left) || !sameXattrs(&later.State, left) || later.Object == (Object{}) || later.Lost != "" {
+		return false
+	}
+	objects, err := s.objectsOf(later.Object.Segment, false)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(objects)
+	kept, err := stateAt(objects, objectName(later.Object.Number), 0)
+	return err == nil && like(&kept, &later.State) && bytes.Equal(sumAt(objects, objectName(later.Object.Number), &kept), left.Sum)
+}
+
+// alike says whether two files may have one content. Of several names of a file
+// none can be replaced alone.
+func alike(found, left *State) bool {
+	return len(left.Sum) > 0 && found.Kind == File && left.Kind == File && found.Size == left.Size &&
+		found.Mode == left.Mode && found.UID == left.UID && found.GID == left.GID && found.Links == 1 && left.Links == 1
+}
