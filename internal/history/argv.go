@@ -1,10 +1,10 @@
 package history
 
 // Argv copies a command line, which is bytes.
-func Argv(argv []string) [][]byte {
-	out := make([][]byte, len(argv))
+func Argv(argv []string) []Bytes {
+	out := make([]Bytes, len(argv))
 	for i, a := range argv {
-		out[i] = []byte(a)
+		out[i] = Bytes(a)
 	}
 	return out
 }

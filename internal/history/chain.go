@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -22,7 +21,7 @@ func asLeft(found, left *State) bool {
 		return found.ID == left.ID && found.Size == left.Size && found.Mtime == left.Mtime &&
 			(found.Ctime == left.Ctime || found.Links > 1 || left.Links > 1)
 	case Symlink:
-		return bytes.Equal(found.Target, left.Target)
+		return found.Target == left.Target
 	case Dir:
 		return found.Mode == left.Mode
 	}

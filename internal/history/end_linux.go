@@ -74,7 +74,7 @@ func (w *Writer) postOf(s *slot) error {
 		return err
 	}
 	w.sum(at, &st)
-	return w.writePost(s, &Post{Path: []byte(at), State: st})
+	return w.writePost(s, &Post{Path: Bytes(at), State: st})
 }
 
 // postLater is postOf for a step whose writer was killed. Steps may have been made
@@ -90,13 +90,13 @@ func (w *Writer) postLater(s *slot, at string) error {
 			return err
 		}
 	}
-	return w.writePost(s, &Post{Path: []byte(at), State: st, Uncertain: st.Kind != Absent && st.Ctime > w.last+int64(slack)})
+	return w.writePost(s, &Post{Path: Bytes(at), State: st, Uncertain: st.Kind != Absent && st.Ctime > w.last+int64(slack)})
 }
 
 func (w *Writer) writePost(s *slot, p *Post) error {
 	st := p.State
 	if s.is != nil && s.is.origin != "" && st.Kind != Absent && (s.is.id == ID{} || s.is.id == st.ID) {
-		p.Origin = []byte(s.is.origin)
+		p.Origin = Bytes(s.is.origin)
 	}
 	return w.write(&Record{Post: p})
 }

@@ -15,7 +15,7 @@ func (w *Writer) abort(p *Plan) error {
 		for _, at := range p.paths {
 			st, err := lookIn(w.roots, at)
 			if err == nil && st.Kind == File {
-				err = w.write(&Record{Post: &Post{Path: []byte(at), State: st}})
+				err = w.write(&Record{Post: &Post{Path: Bytes(at), State: st}})
 			}
 			if err != nil {
 				return fmt.Errorf("looking at %q again: %w", at, err)
@@ -39,7 +39,7 @@ func (w *Writer) again(number uint64) error {
 }
 
 // endUndo writes down what an undo left; it did not touch the paths in left.
-func (w *Writer) endUndo(p *Plan, now map[string]State, left [][]byte) error {
+func (w *Writer) endUndo(p *Plan, now map[string]State, left []Bytes) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	seen := make(map[string]bool)
@@ -54,7 +54,7 @@ func (w *Writer) endUndo(p *Plan, now map[string]State, left [][]byte) error {
 		}
 		w.sum(at, &st)
 		now[at] = st
-		post := &Post{Path: []byte(at), State: st}
+		post := &Post{Path: Bytes(at), State: st}
 		before, _ := p.Step.PreOf(at)
 		switch {
 		case st.Kind == Absent || before.State.Kind != Absent:
@@ -64,7 +64,7 @@ func (w *Writer) endUndo(p *Plan, now map[string]State, left [][]byte) error {
 			continue // it came back with what it lies in
 		}
 		if o := p.origins[at]; o != "" && st.Kind != Absent {
-			post.Origin = []byte(o)
+			post.Origin = Bytes(o)
 		}
 		if err := w.write(&Record{Post: post}); err != nil {
 			return err

@@ -2,7 +2,7 @@ package history
 
 import (
 	"archive/tar"
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -50,7 +50,7 @@ type export struct {
 
 // exported is one path of a side.
 type exported struct {
-	path  []byte
+	path  Bytes
 	state *State
 	lost  string
 }
@@ -73,8 +73,8 @@ func (x *export) both() error {
 
 // side writes one side, directories before what is in them.
 func (x *export) side(before bool, list []exported) error {
-	slices.SortStableFunc(list, func(a, b exported) int { return bytes.Compare(a.path, b.path) })
-	list = slices.CompactFunc(list, func(a, b exported) bool { return bytes.Equal(a.path, b.path) })
+	slices.SortStableFunc(list, func(a, b exported) int { return cmp.Compare(a.path, b.path) })
+	list = slices.CompactFunc(list, func(a, b exported) bool { return a.path == b.path })
 	first := make(map[oneFile]string)
 	for _, e := range list {
 		if e.state.Kind == Absent {

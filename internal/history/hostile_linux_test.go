@@ -82,31 +82,31 @@ func TestForgedPlansStayInside(t *testing.T) {
 	place := places(t)["two"]
 	for name, plan := range map[string]func(d *desk, out string) []action{
 		"a path outside": func(d *desk, out string) []action {
-			return []action{{Verb: empty, Path: []byte(out + "/made"), State: State{Kind: File}}}
+			return []action{{Verb: empty, Path: Bytes(out + "/made"), State: State{Kind: File}}}
 		},
 		"dots": func(d *desk, out string) []action {
-			return []action{{Verb: empty, Path: []byte(d.root + "/../outside/made"), State: State{Kind: File}}}
+			return []action{{Verb: empty, Path: Bytes(d.root + "/../outside/made"), State: State{Kind: File}}}
 		},
 		"a link to it": func(d *desk, out string) []action {
-			return []action{{Verb: symlink, Path: []byte(d.root + "/l"), State: State{Kind: Symlink, Target: []byte(out)}},
-				{Verb: empty, Path: []byte(d.root + "/l/made"), State: State{Kind: File}},
-				{Verb: meta, Path: []byte(d.root + "/l"), State: State{Kind: Dir, Mode: 0}}}
+			return []action{{Verb: symlink, Path: Bytes(d.root + "/l"), State: State{Kind: Symlink, Target: Bytes(out)}},
+				{Verb: empty, Path: Bytes(d.root + "/l/made"), State: State{Kind: File}},
+				{Verb: meta, Path: Bytes(d.root + "/l"), State: State{Kind: Dir, Mode: 0}}}
 		},
 		"another name outside": func(d *desk, out string) []action {
 			st, _ := stateAt(unix.AT_FDCWD, d.root+"/a", 0)
-			st.Target = []byte("../outside/made")
-			return []action{{Verb: aside, Path: []byte(d.root + "/a"), State: st}}
+			st.Target = Bytes("../outside/made")
+			return []action{{Verb: aside, Path: Bytes(d.root + "/a"), State: st}}
 		},
 		"a second name outside": func(d *desk, out string) []action {
-			return []action{{Verb: link, Path: []byte(d.root + "/x"), State: State{Kind: File, Target: []byte(out + "/secret")}}}
+			return []action{{Verb: link, Path: Bytes(d.root + "/x"), State: State{Kind: File, Target: Bytes(out + "/secret")}}}
 		},
 		"a name on the way": func(d *desk, out string) []action {
 			_ = os.Mkdir(d.root+"/.carrel-", 0o755)
 			st, _ := stateAt(unix.AT_FDCWD, d.root+"/dir", 0)
-			return []action{{Verb: take, Path: []byte(d.root + "/dir"), State: st, Object: Object{segment, 1}, Temp: []byte(".carrel-/../../outside/made")}}
+			return []action{{Verb: take, Path: Bytes(d.root + "/dir"), State: st, Object: Object{segment, 1}, Temp: Bytes(".carrel-/../../outside/made")}}
 		},
 		"an object elsewhere": func(d *desk, out string) []action {
-			return []action{{Verb: put, Path: []byte(d.root + "/x"), Object: Object{"../../outside-0000", 0}, State: State{Kind: File, Size: -1}}}
+			return []action{{Verb: put, Path: Bytes(d.root + "/x"), Object: Object{"../../outside-0000", 0}, State: State{Kind: File, Size: -1}}}
 		},
 	} {
 		for _, roots := range []string{"its root", "the whole disk"} {
@@ -120,9 +120,9 @@ func TestForgedPlansStayInside(t *testing.T) {
 					}
 				}
 				before := snapshot(t, out)
-				begin := &Begin{Kind: StepUndo, Of: []uint64{1}, Roots: [][]byte{[]byte(d.root)}}
+				begin := &Begin{Kind: StepUndo, Of: []uint64{1}, Roots: []Bytes{Bytes(d.root)}}
 				if roots != "its root" {
-					begin.Roots = [][]byte{[]byte("/")}
+					begin.Roots = []Bytes{Bytes("/")}
 				}
 				actions := plan(d, out)
 				records := []*Record{{Step: 1, Begin: &Begin{Kind: StepRun, Roots: begin.Roots}}, {Step: 1, End: &End{}}, {Step: 2, Begin: begin}}
@@ -280,7 +280,7 @@ func TestLoopsAndTwins(t *testing.T) {
 	d := newDesk(t)
 	d.fill(t)
 	before := snapshot(t, d.root)
-	root := [][]byte{[]byte(d.root)}
+	root := []Bytes{Bytes(d.root)}
 	var records []*Record
 	for n, of := range map[uint64][]uint64{1: {3}, 2: {1}, 3: {2, 3}, 4: {4}, 5: {99}} {
 		kind := StepUndo

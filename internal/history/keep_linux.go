@@ -19,7 +19,7 @@ func (w *Writer) wait(o *object) {
 
 // keepContent stores a file's content, without holding up changes of others.
 func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre, error) {
-	p := &Pre{Path: []byte(o.origin), State: *st}
+	p := &Pre{Path: Bytes(o.origin), State: *st}
 	at := s.path()
 	if st.Kind == File && (st.Size > 0 || st.Links > 1) {
 		w.next++
@@ -52,7 +52,7 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 			return nil, fmt.Errorf("keeping %q: %w", at, err)
 		}
 	}
-	if err := w.write(&Record{Pre: p, At: []byte(at)}); err != nil {
+	if err := w.write(&Record{Pre: p, At: Bytes(at)}); err != nil {
 		if p.Object != (Object{}) {
 			_ = unlinkAt(w.objects, objectName(o.number), 0)
 		}
@@ -196,7 +196,7 @@ func (w *Writer) hold(g *group, s *slot, st *State) error {
 	}
 	w.kept++
 	w.store.grown(st.Size)
-	err = w.write(&Record{Pre: &Pre{Path: []byte(o.origin), State: *st, Inode: Object{w.segment, number}}, At: []byte(s.path())})
+	err = w.write(&Record{Pre: &Pre{Path: Bytes(o.origin), State: *st, Inode: Object{w.segment, number}}, At: Bytes(s.path())})
 	if err != nil {
 		_ = unlinkAt(w.objects, objectName(number), 0)
 		return err
@@ -212,10 +212,10 @@ func (w *Writer) noteGroup(g *group) error {
 			continue
 		}
 		p := *g.kept
-		p.Path = []byte(m.origin)
+		p.Path = Bytes(m.origin)
 		r := &Record{Pre: &p}
 		if m.at != nil {
-			r.At = []byte(m.at.path())
+			r.At = Bytes(m.at.path())
 		}
 		if err := w.write(r); err != nil {
 			return err

@@ -82,10 +82,10 @@ type Log struct {
 
 func (s *Step) add(r *Record) {
 	s.alive = max(s.alive, r.Time)
-	if r.At != nil || r.Move != nil || r.Begin != nil || r.End != nil && !r.End.Interrupted {
+	if r.At != "" || r.Move != nil || r.Begin != nil || r.End != nil && !r.End.Interrupted {
 		s.last = r.Stamp
 	}
-	if r.At != nil || r.Move != nil {
+	if r.At != "" || r.Move != nil {
 		s.trail = append(s.trail, *r)
 		s.forget() // it was about to end, and went on
 	}

@@ -78,7 +78,7 @@ func (w *Writer) settle(s *slot, failed error) {
 	}
 	o := s.is
 	o.linked = false
-	if o.content = failed == nil; !o.content && w.write(&Record{Pre: &Pre{Path: []byte(o.origin), Stayed: true}}) == nil {
+	if o.content = failed == nil; !o.content && w.write(&Record{Pre: &Pre{Path: Bytes(o.origin), Stayed: true}}) == nil {
 		_ = unlinkAt(w.objects, objectName(o.number), 0)
 	}
 	w.unbusy(o)

@@ -30,17 +30,17 @@ const (
 // something is taken, and what is to be made of it elsewhere.
 type action struct {
 	Verb   verb   `cbor:"1,keyasint"`
-	Path   []byte `cbor:"2,keyasint"`
+	Path   Bytes  `cbor:"2,keyasint"`
 	Object Object `cbor:"3,keyasint,omitempty"`
 	State  State  `cbor:"4,keyasint,omitempty"`
 	To     Object `cbor:"5,keyasint,omitempty"`
-	Temp   []byte `cbor:"6,keyasint,omitempty"` // a name on the way between two file systems
+	Temp   Bytes  `cbor:"6,keyasint,omitempty"` // a name on the way between two file systems
 }
 
 // valid says whether an action is one that a plan can have: its second name is a
 // name where one is made beside the path, and a path where one is looked for.
 func (a *action) valid() bool {
-	if a.Temp != nil && !isTemp(string(a.Temp)) {
+	if a.Temp != "" && !isTemp(string(a.Temp)) {
 		return false
 	}
 	switch a.Verb {
@@ -165,11 +165,11 @@ func (p *planner) present() []Post {
 		}
 		found, changed := p.found(&q)
 		if name := p.aside(here); name != "" && found.Kind != Absent && p.inTheWay(&q, &found) {
-			p.actions = append(p.actions, action{Verb: aside, Path: q.Path, State: State{Kind: found.Kind, ID: found.ID, Target: []byte(name)}})
+			p.actions = append(p.actions, action{Verb: aside, Path: q.Path, State: State{Kind: found.Kind, ID: found.ID, Target: Bytes(name)}})
 			found = State{}
 		}
-		if found.Kind == Absent || changed && (found.Kind != q.State.Kind || found.ID != q.State.ID && !bytes.Equal(q.Origin, q.Path)) {
-			q.Origin = nil
+		if found.Kind == Absent || changed && (found.Kind != q.State.Kind || found.ID != q.State.ID && q.Origin != q.Path) {
+			q.Origin = ""
 		}
 		q.State = found
 		p.posts[here] = q
@@ -182,7 +182,7 @@ func (p *planner) present() []Post {
 // else that is only called as before, or gets its metadata back.
 func (p *planner) inTheWay(q *Post, found *State) bool {
 	was, _ := p.Step.PreOf(string(q.Origin))
-	own := found.ID == q.State.ID || bytes.Equal(q.Origin, q.Path)
+	own := found.ID == q.State.ID || q.Origin == q.Path
 	return len(q.Origin) == 0 || found.Kind != q.State.Kind || !own || was.Object != (Object{}) || was.Inode != (Object{})
 }
 
@@ -318,7 +318,7 @@ func (p *planner) restore(id ID, path string, object Object) []action {
 	}
 	to := p.fresh()
 	p.once[id] = to
-	return []action{{Verb: rewrite, Path: []byte(path), Object: object, To: to, State: State{Kind: File, ID: id}}}
+	return []action{{Verb: rewrite, Path: Bytes(path), Object: object, To: to, State: State{Kind: File, ID: id}}}
 }
 
 // carriers gives a function that says what a path will be called when the
@@ -369,14 +369,14 @@ func (p *planner) bring(b *Pre) {
 		p.Unrestorable = append(p.Unrestorable, Unrestorable{string(b.Path), b.Lost})
 		return
 	case file && b.Object != (Object{}) && p.brought[b.Object] != "":
-		a.Verb, a.State.Target = link, []byte(p.brought[b.Object])
+		a.Verb, a.State.Target = link, Bytes(p.brought[b.Object])
 	case file && b.State.Links > 1 && p.stays[b.State.ID] != "": // which gets its content back
-		a.Verb, a.State.Target = link, []byte(p.stays[b.State.ID])
+		a.Verb, a.State.Target = link, Bytes(p.stays[b.State.ID])
 	case file && b.Object != (Object{}):
 		a.Verb, a.Object = put, b.Object
 		p.brought[b.Object] = string(b.Path)
 	case file && p.stays[b.State.ID] != "":
-		a.Verb, a.State.Target = link, []byte(p.stays[b.State.ID])
+		a.Verb, a.State.Target = link, Bytes(p.stays[b.State.ID])
 	case file && b.State.Size == 0:
 		a.Verb = empty
 	case file:
@@ -412,7 +412,7 @@ func (p *planner) settle(back []Pre) {
 		}
 		q, ok := p.posts[string(b.Path)]
 		p.actions = append(p.actions, action{Verb: meta, Path: b.Path, State: b.State})
-		if b.State.Kind != Dir || !ok || !bytes.Equal(q.Origin, b.Path) || b.State.Mode != q.State.Mode {
+		if b.State.Kind != Dir || !ok || q.Origin != b.Path || b.State.Mode != q.State.Mode {
 			p.Restored = append(p.Restored, string(b.Path))
 		}
 	}
@@ -439,7 +439,7 @@ func (p *planner) tellApart() {
 	}
 }
 
-func depth(path []byte) int { return bytes.Count(path, []byte{'/'}) }
+func depth(path Bytes) int { return strings.Count(string(path), "/") }
 
 func sameXattrs(a, b *State) bool {
 	if len(a.Xattrs) != len(b.Xattrs) {

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -33,6 +32,10 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
+// Bytes is a path or another text of any bytes. It is never changed, so what is
+// made of one record shares it.
+type Bytes = cbor.ByteString
+
 // ID names an inode for as long as it exists: a number that is used again has
 // another time of birth.
 type ID struct {
@@ -52,9 +55,9 @@ type State struct {
 	Ctime  int64             `cbor:"7,keyasint,omitempty"`
 	Links  uint32            `cbor:"8,keyasint,omitempty"`
 	ID     ID                `cbor:"9,keyasint,omitempty"`
-	Target []byte            `cbor:"10,keyasint,omitempty"` // of symlinks
+	Target Bytes             `cbor:"10,keyasint,omitempty"` // of symlinks
 	Xattrs map[string][]byte `cbor:"11,keyasint,omitempty"` // user.* and access control lists
-	Sum    []byte            `cbor:"12,keyasint,omitempty"` // SHA-256 of what a step left in a small file
+	Sum    Bytes             `cbor:"12,keyasint,omitempty"` // SHA-256 of what a step left in a small file
 }
 
 // Object names a stored preimage: its segment's directory and number. The zero
@@ -66,23 +69,23 @@ type Object struct {
 
 // Pre is a path as a step found it.
 type Pre struct {
-	Path   []byte `cbor:"1,keyasint"` // its origin
+	Path   Bytes  `cbor:"1,keyasint"` // its origin
 	State  State  `cbor:"2,keyasint"`
 	Object Object `cbor:"3,keyasint,omitempty"` // the content of a file
 	// Inode is the file itself, where it had other names when it lost this one.
 	// Its content may have changed by those; then Object has it as it was.
 	Inode Object `cbor:"5,keyasint,omitempty"`
 	// Becomes is, of an undo, what this will be called afterwards.
-	Becomes []byte `cbor:"7,keyasint,omitempty"`
+	Becomes Bytes  `cbor:"7,keyasint,omitempty"`
 	Stayed  bool   `cbor:"6,keyasint,omitempty"` // it did not go after all: Object is none
 	Lost    string `cbor:"4,keyasint,omitempty"` // why the content is not kept, though it may change
 }
 
 // Post is a path as a step left it.
 type Post struct {
-	Path   []byte `cbor:"1,keyasint"`
-	State  State  `cbor:"2,keyasint"`
-	Origin []byte `cbor:"3,keyasint,omitempty"` // of what is there, empty if the step made it
+	Path   Bytes `cbor:"1,keyasint"`
+	State  State `cbor:"2,keyasint"`
+	Origin Bytes `cbor:"3,keyasint,omitempty"` // of what is there, empty if the step made it
 	// Uncertain: the writer was killed, and this was looked at later.
 	Uncertain bool `cbor:"4,keyasint,omitempty"`
 }
@@ -91,16 +94,16 @@ type Post struct {
 type Begin struct {
 	Kind    string   `cbor:"1,keyasint"`
 	Run     string   `cbor:"2,keyasint,omitempty"`
-	Command [][]byte `cbor:"3,keyasint,omitempty"`
+	Command []Bytes  `cbor:"3,keyasint,omitempty"`
 	Label   string   `cbor:"4,keyasint,omitempty"`
 	Time    int64    `cbor:"5,keyasint"`           // for people; order is by stamps
 	Of      []uint64 `cbor:"6,keyasint,omitempty"` // of an undo: the step that it takes back
 	Partly  bool     `cbor:"8,keyasint,omitempty"` // of an undo: not the whole step
-	Roots   [][]byte `cbor:"7,keyasint,omitempty"`
+	Roots   []Bytes  `cbor:"7,keyasint,omitempty"`
 	// Of an undo of several steps: what is to be done after this one, and how.
 	Rest  []uint64 `cbor:"9,keyasint,omitempty"`
 	Mode  Mode     `cbor:"10,keyasint,omitempty"`
-	Paths [][]byte `cbor:"11,keyasint,omitempty"`
+	Paths []Bytes  `cbor:"11,keyasint,omitempty"`
 }
 
 // Kinds of steps.
@@ -120,16 +123,16 @@ type End struct {
 	Alone       bool  `cbor:"7,keyasint,omitempty"` // of an undo: what it had to do after this one is not done any more
 	// Left are paths that an interrupted undo did not touch when it was finished:
 	// somebody had changed them meanwhile.
-	Left [][]byte `cbor:"6,keyasint,omitempty"`
+	Left []Bytes `cbor:"6,keyasint,omitempty"`
 }
 
 // move is a rename that is about to be made, or one that was not made after all.
 type move struct {
-	From     []byte `cbor:"1,keyasint"`
-	To       []byte `cbor:"2,keyasint"`
-	Exchange bool   `cbor:"3,keyasint,omitempty"`
-	Failed   bool   `cbor:"4,keyasint,omitempty"`
-	ID       ID     `cbor:"5,keyasint,omitempty"` // of what is at From
+	From     Bytes `cbor:"1,keyasint"`
+	To       Bytes `cbor:"2,keyasint"`
+	Exchange bool  `cbor:"3,keyasint,omitempty"`
+	Failed   bool  `cbor:"4,keyasint,omitempty"`
+	ID       ID    `cbor:"5,keyasint,omitempty"` // of what is at From
 }
 
 // Record is one entry of a journal: one of the pointers is set.
@@ -143,7 +146,7 @@ type Record struct {
 	End   *End    `cbor:"6,keyasint,omitempty"`
 	Do    *action `cbor:"7,keyasint,omitempty"`  // of an undo: a part of its plan
 	Ready int     `cbor:"10,keyasint,omitempty"` // the plan is whole: that many actions
-	At    []byte  `cbor:"8,keyasint,omitempty"`  // a path that is about to be made or changed, as it is called now
+	At    Bytes   `cbor:"8,keyasint,omitempty"`  // a path that is about to be made or changed, as it is called now
 	Move  *move   `cbor:"9,keyasint,omitempty"`
 
 	Discard *discard `cbor:"12,keyasint,omitempty"` // in no journal, but in the file of what is discarded
@@ -230,18 +233,18 @@ func (r *Record) valid() error {
 	if r.Step == 0 || r.Step > maxNumber || r.Stamp > maxNumber {
 		return errRecord
 	}
-	var paths [][]byte
+	var paths []Bytes
 	switch {
 	case r.Begin != nil:
 		paths = r.Begin.Roots
 	case r.Pre != nil:
-		paths = [][]byte{r.Pre.Path, or(r.Pre.Becomes)}
+		paths = []Bytes{r.Pre.Path, or(r.Pre.Becomes)}
 	case r.Post != nil:
-		paths = [][]byte{r.Post.Path, or(r.Post.Origin)}
+		paths = []Bytes{r.Post.Path, or(r.Post.Origin)}
 	case r.Do != nil:
-		paths = [][]byte{r.Do.Path}
+		paths = []Bytes{r.Do.Path}
 	case r.Move != nil:
-		paths = [][]byte{r.Move.From, r.Move.To}
+		paths = []Bytes{r.Move.From, r.Move.To}
 	}
 	for _, p := range append(paths, or(r.At)) {
 		if !cleanPath(p) {
@@ -255,24 +258,24 @@ func (r *Record) valid() error {
 }
 
 // or gives a path that may be missing a value that is valid.
-func or(path []byte) []byte {
+func or(path Bytes) Bytes {
 	if len(path) == 0 {
-		return []byte("/")
+		return "/"
 	}
 	return path
 }
 
 // cleanPath says whether a path is absolute and has no component that is empty,
 // "." or "..".
-func cleanPath(p []byte) bool {
-	if len(p) == 0 || p[0] != '/' || bytes.IndexByte(p, 0) >= 0 {
+func cleanPath(p Bytes) bool {
+	if len(p) == 0 || p[0] != '/' || strings.IndexByte(string(p), 0) >= 0 {
 		return false
 	}
 	if len(p) == 1 {
 		return true
 	}
-	for part := range bytes.SplitSeq(p[1:], []byte{'/'}) {
-		if len(part) == 0 || string(part) == "." || string(part) == ".." {
+	for part := range strings.SplitSeq(string(p[1:]), "/") {
+		if part == "" || part == "." || part == ".." {
 			return false
 		}
 	}

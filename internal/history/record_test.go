@@ -9,9 +9,9 @@ import (
 )
 
 func someRecord(t *rapid.T) *Record {
-	bytesOf := rapid.SliceOfN(rapid.Byte(), 1, 40)
+	bytesOf := rapid.Map(rapid.SliceOfN(rapid.Byte(), 1, 40), func(b []byte) Bytes { return Bytes(b) })
 	state := State{Kind: File, Mode: rapid.Uint32Range(0, 0o7777).Draw(t, "mode"), Size: rapid.Int64().Draw(t, "size"), Mtime: rapid.Int64().Draw(t, "mtime"),
-		Xattrs: map[string][]byte{"user.\xff": bytesOf.Draw(t, "attribute")}}
+		Xattrs: map[string][]byte{"user.\xff": []byte(bytesOf.Draw(t, "attribute"))}}
 	r := &Record{Stamp: rapid.Uint64().Draw(t, "stamp"), Step: rapid.Uint64().Draw(t, "step"), At: bytesOf.Draw(t, "at")}
 	switch rapid.IntRange(0, 3).Draw(t, "kind") {
 	case 0:
@@ -21,7 +21,7 @@ func someRecord(t *rapid.T) *Record {
 	case 2:
 		r.Move = &move{From: bytesOf.Draw(t, "from"), To: bytesOf.Draw(t, "to"), Exchange: true}
 	case 3:
-		r.Begin = &Begin{Kind: StepRun, Command: [][]byte{bytesOf.Draw(t, "word")}}
+		r.Begin = &Begin{Kind: StepRun, Command: []Bytes{bytesOf.Draw(t, "word")}}
 	}
 	return r
 }
@@ -67,7 +67,7 @@ func TestRecordsComeBack(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, r := range []*Record{{Stamp: 1, Begin: &Begin{Kind: StepRun}}, {Post: &Post{Path: []byte("/a")}}, {Do: &action{Verb: take}}} {
+	for _, r := range []*Record{{Stamp: 1, Begin: &Begin{Kind: StepRun}}, {Post: &Post{Path: Bytes("/a")}}, {Do: &action{Verb: take}}} {
 		data, err := encode(nil, r)
 		if err != nil {
 			f.Fatal(err)

@@ -89,7 +89,7 @@ func (l *Log) interrupted() (out []*Step) {
 func (s *Store) recover(st *Step, l *Log, roots []string) error {
 	if st.Begin.Roots == nil {
 		for _, r := range roots {
-			st.Begin.Roots = append(st.Begin.Roots, []byte(r))
+			st.Begin.Roots = append(st.Begin.Roots, Bytes(r))
 		}
 	}
 	w, err := s.reopen(st, l)

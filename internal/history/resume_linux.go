@@ -72,7 +72,7 @@ func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
 	}
 	of := l.Step(st.Begin.Of[0])
 	u := &undo{Store: s, log: l, w: w, step: of, roots: w.roots, now: make(map[string]State), resumed: true}
-	var paths [][]byte
+	var paths []Bytes
 	for i := range st.plan {
 		a := &st.plan[i]
 		err := u.do(a)
@@ -132,7 +132,7 @@ func (p *Plan) fromJournal(st *Step) {
 	for i := range st.Pre {
 		b := &st.Pre[i]
 		p.paths = append(p.paths, string(b.Path))
-		if b.Becomes != nil {
+		if b.Becomes != "" {
 			p.origins[string(b.Becomes)] = string(b.Path)
 		}
 	}

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -97,7 +96,7 @@ func (u *undo) reverseOne(a *action, before map[string]*State) error {
 		return u.reverseMove(dir, name, a)
 	case drop:
 		for _, b := range u.step.Post {
-			if st := before[string(b.Path)]; st != nil && st.ID == a.State.ID && !bytes.Equal(b.Path, a.Path) {
+			if st := before[string(b.Path)]; st != nil && st.ID == a.State.ID && b.Path != a.Path {
 				return u.link(dir, name, string(b.Path))
 			}
 		}

@@ -49,7 +49,7 @@ func stateAt(dir int, name string, with int) (State, error) {
 		if err != nil {
 			return State{}, err
 		}
-		s.Target = slices.Clone(buf[:n])
+		s.Target = Bytes(buf[:n])
 		return s, nil
 	}
 	if with&withXattrs != 0 && (s.Kind == File || s.Kind == Dir) {

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"io"
 	"os"
@@ -33,29 +32,29 @@ func (w *Writer) sum(at string, st *State) {
 	st.Sum = sumAt(dir, name, st)
 }
 
-// sumAt gives the SHA-256 of a file, nil where it is not what has the state, or
+// sumAt gives the SHA-256 of a file, "" where it is not what has the state, or
 // may not be read.
-func sumAt(dir int, name string, st *State) []byte {
+func sumAt(dir int, name string, st *State) Bytes {
 	fd, err := openAt(dir, name, unix.O_RDONLY|unix.O_NOATIME)
 	if err == unix.EPERM {
 		fd, err = openAt(dir, name, unix.O_RDONLY)
 	}
 	if err != nil {
-		return nil
+		return ""
 	}
 	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
 	h := sha256.New()
 	if now, err := stateAt(fd, "", 0); err != nil || !unmoved(&now, st) {
-		return nil
+		return ""
 	}
 	if n, err := io.Copy(h, io.LimitReader(f, st.Size+1)); err != nil || n != st.Size {
-		return nil
+		return ""
 	}
 	if now, err := stateAt(fd, "", 0); err != nil || !unmoved(&now, st) {
-		return nil
+		return ""
 	}
-	return h.Sum(nil)
+	return Bytes(h.Sum(nil))
 }
 
 // unmoved says whether nothing at all has happened to a file.
@@ -75,7 +74,7 @@ func contentAsLeft(roots []root, at string, found, left *State) bool {
 	}
 	defer unix.Close(dir)
 	now, err := stateAt(dir, name, withXattrs)
-	return err == nil && unmoved(&now, found) && sameXattrs(&now, left) && bytes.Equal(sumAt(dir, name, found), left.Sum)
+	return err == nil && unmoved(&now, found) && sameXattrs(&now, left) && sumAt(dir, name, found) == left.Sum
 }
 
 // keptAsLeft is contentAsLeft for what a later step found there, and kept.
@@ -89,7 +88,7 @@ func (s *Store) keptAsLeft(later *Pre, left *State) bool {
 	}
 	defer unix.Close(objects)
 	kept, err := stateAt(objects, objectName(later.Object.Number), 0)
-	return err == nil && like(&kept, &later.State) && bytes.Equal(sumAt(objects, objectName(later.Object.Number), &kept), left.Sum)
+	return err == nil && like(&kept, &later.State) && sumAt(objects, objectName(later.Object.Number), &kept) == left.Sum
 }
 
 // alike says whether two files may have one content. Of several names of a file

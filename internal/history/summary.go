@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -85,7 +84,7 @@ func compare(q *Post, was *Pre, known bool) string {
 		return Modified
 	case now.Kind == File && (now.Size != was.State.Size || now.Mtime != was.State.Mtime) && (was.Object != (Object{}) || was.Lost != "" || was.State.Size == 0):
 		return Modified
-	case now.Kind == Symlink && !bytes.Equal(now.Target, was.State.Target):
+	case now.Kind == Symlink && now.Target != was.State.Target:
 		return Modified
 	case now.Mode != was.State.Mode, now.UID != was.State.UID, now.GID != was.State.GID, !sameXattrs(now, &was.State):
 		return Changed

@@ -362,7 +362,7 @@ func (u *undo) begin(st *Step, rest []*Step) Begin {
 		b.Rest = append(b.Rest, r.Number)
 	}
 	for _, p := range u.req.Paths {
-		b.Paths = append(b.Paths, []byte(p))
+		b.Paths = append(b.Paths, Bytes(p))
 	}
 	return b
 }
@@ -401,7 +401,7 @@ func (u *undo) keepParents(p *Plan) error {
 		}
 		if st.Kind == Dir && (a.Verb == swap || a.Verb == rewrite) && !known[dir] {
 			known[dir] = true
-			p.actions = append(p.actions, action{Verb: meta, Path: []byte(dir), State: st})
+			p.actions = append(p.actions, action{Verb: meta, Path: Bytes(dir), State: st})
 		}
 	}
 	return nil
@@ -417,22 +417,22 @@ func (u *undo) journal(p *Plan) error {
 	}
 	for i := range p.pre {
 		if to, ok := becomes[string(p.pre[i].Path)]; ok && p.pre[i].State.Kind != Absent {
-			p.pre[i].Becomes = []byte(to)
+			p.pre[i].Becomes = Bytes(to)
 		}
 		if err := u.w.write(&Record{Pre: &p.pre[i]}); err != nil {
 			return err
 		}
 	}
-	temps := make(map[Object][]byte)
+	temps := make(map[Object]Bytes)
 	for i := range p.actions {
 		switch a := &p.actions[i]; {
 		case a.Object != (Object{}):
-			if temps[a.Object] == nil { // what is taken and put back has one name on the way
-				temps[a.Object] = []byte(tempName())
+			if temps[a.Object] == "" { // what is taken and put back has one name on the way
+				temps[a.Object] = Bytes(tempName())
 			}
 			a.Temp = temps[a.Object]
 		case a.Verb != meta:
-			a.Temp = []byte(tempName())
+			a.Temp = Bytes(tempName())
 		}
 		if err := u.w.write(&Record{Do: &p.actions[i]}); err != nil {
 			return err

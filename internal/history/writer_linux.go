@@ -125,7 +125,7 @@ func (w *Writer) Begin(b Begin) (uint64, error) {
 	var roots []string
 	for _, r := range w.roots {
 		roots = append(roots, r.path)
-		b.Roots = append(b.Roots, []byte(r.path))
+		b.Roots = append(b.Roots, Bytes(r.path))
 	}
 	b.Time = time.Now().UnixNano()
 	number, err := w.store.number()
@@ -244,7 +244,7 @@ func (w *Writer) before(c *Change) error {
 	case !s.is.mayLose:
 		return &LostError{Path: at, Why: otherMount, object: s.is}
 	}
-	return w.write(&Record{Pre: &Pre{Path: []byte(at), Lost: otherMount}})
+	return w.write(&Record{Pre: &Pre{Path: Bytes(at), Lost: otherMount}})
 }
 
 func (w *Writer) keepFor(c *Change) error {
@@ -289,7 +289,7 @@ func (w *Writer) keepFor(c *Change) error {
 	}
 	st, err := w.look(s)
 	if err == nil {
-		err = w.write(&Record{Move: &move{From: []byte(c.Path), To: []byte(c.To), Exchange: c.Op == Exchange, ID: st.ID}})
+		err = w.write(&Record{Move: &move{From: Bytes(c.Path), To: Bytes(c.To), Exchange: c.Op == Exchange, ID: st.ID}})
 	}
 	if err != nil {
 		w.settle(to, err)
@@ -328,7 +328,7 @@ func (w *Writer) After(c *Change, failed error) {
 	}
 	if failed != nil {
 		if c.Op == Rename || c.Op == Exchange {
-			w.owe(&Record{Move: &move{From: []byte(c.Path), To: []byte(c.To), Exchange: c.Op == Exchange, Failed: true}})
+			w.owe(&Record{Move: &move{From: Bytes(c.Path), To: Bytes(c.To), Exchange: c.Op == Exchange, Failed: true}})
 		}
 		return
 	}
@@ -363,7 +363,7 @@ func (w *Writer) name(s *slot, leaving bool) error {
 		if s.used {
 			return nil
 		}
-		err := w.write(&Record{At: []byte(s.path())}) // in a directory that the step made
+		err := w.write(&Record{At: Bytes(s.path())}) // in a directory that the step made
 		s.used = err == nil
 		return err
 	}
@@ -475,7 +475,7 @@ func (w *Writer) pre(o *object, origin string, s *slot, st *State, leaving bool)
 			return nil
 		}
 	}
-	err := w.write(&Record{Pre: &Pre{Path: []byte(origin), State: *st}, At: []byte(s.path())})
+	err := w.write(&Record{Pre: &Pre{Path: Bytes(origin), State: *st}, At: Bytes(s.path())})
 	if o != nil && err == nil {
 		o.meta, o.id = true, st.ID
 	}
