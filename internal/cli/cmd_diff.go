@@ -66,7 +66,7 @@ func (a *app) diff(f *diffFlags, args []string) error {
 			}
 		}
 	}
-	return nil
+	return h.Log.Unreadable()
 }
 
 // diffSteps finds the steps of an argument, oldest first.

@@ -122,10 +122,12 @@ type changeJSON struct {
 	Lost  string `json:"not_kept,omitempty"`
 }
 
-func newStepJSON(l *history.Log, s *history.Step, changes []history.PathChange) stepJSON {
+func newStepJSON(l *history.Log, s *history.Step) stepJSON {
+	n := s.Counts()
 	j := stepJSON{
 		Step: s.Number, Kind: s.Begin.Kind, Run: s.Begin.Run, Label: s.Begin.Label, Began: time.Unix(0, s.Begin.Time),
-		State: stepState(l, s), Of: s.Begin.Of, UndoneBy: s.UndoneBy, Kept: s.Kept(),
+		State: stepState(l, s), Of: s.Begin.Of, UndoneBy: s.UndoneBy, Kept: n.Kept,
+		Added: n.Added, Modified: n.Modified, Removed: n.Removed, Renamed: n.Renamed, Lost: n.Lost,
 	}
 	for _, w := range s.Begin.Command {
 		j.Command = append(j.Command, text(w))
@@ -133,21 +135,6 @@ func newStepJSON(l *history.Log, s *history.Step, changes []history.PathChange) 
 	if s.End != nil {
 		t := time.Unix(0, s.End.Time)
 		j.Ended, j.Exit = &t, s.End.Exit
-	}
-	for _, c := range changes {
-		switch c.What {
-		case history.Added:
-			j.Added++
-		case history.Removed:
-			j.Removed++
-		case history.Renamed:
-			j.Renamed++
-		default:
-			j.Modified++
-		}
-		if c.Lost != "" {
-			j.Lost++
-		}
 	}
 	return j
 }
@@ -186,11 +173,10 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 		if undo && !f.all || path != "" && !s.Touches(path) {
 			continue
 		}
-		changes := s.Changes()
-		if len(changes) == 0 && !s.Open() && !f.all {
+		if !s.Net() && !s.Open() && !f.all {
 			continue
 		}
-		list = append(list, newStepJSON(h.Log, s, changes))
+		list = append(list, newStepJSON(h.Log, s))
 	}
 	list = newest(list, f.last)
 	if f.json {
@@ -291,7 +277,10 @@ func (a *app) show(f *historyFlags, name string) error {
 		return err
 	}
 	changes := s.Changes()
-	j := newStepJSON(h.Log, s, changes)
+	if err := h.Log.Unreadable(); err != nil {
+		return err
+	}
+	j := newStepJSON(h.Log, s)
 	if f.json {
 		for _, c := range changes {
 			j.Changes = append(j.Changes, changeJSON{text(c.Path), text(c.From), c.What, c.Kind.String(), c.Bytes, c.Lost})

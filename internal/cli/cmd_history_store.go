@@ -171,7 +171,7 @@ func (a *app) usage(f *historyFlags) error {
 			one.Undos = append(one.Undos, undo.Number)
 		}
 		j.Steps = append(j.Steps, one)
-		t.row(strconv.FormatUint(one.Step, 10), sizeText(s.Bytes), sizeText(s.Disk), shorten(commandOf(newStepJSON(h.Log, s.Steps[0], nil)), columnMax))
+		t.row(strconv.FormatUint(one.Step, 10), sizeText(s.Bytes), sizeText(s.Disk), shorten(commandOf(newStepJSON(h.Log, s.Steps[0])), columnMax))
 	}
 	if f.json {
 		return printJSON(a.out, j)

@@ -183,6 +183,7 @@ func (l *Log) beside(s *Step, q *Post, set map[uint64]bool) (other uint64, toget
 
 // touched gives the moment when a step first changed a path.
 func (s *Step) touched(path string) uint64 {
+	s.read()
 	if i, ok := s.pre[path]; ok {
 		return s.first[i]
 	}
@@ -267,8 +268,8 @@ func (l *Log) located(path string, set []*Step) string {
 func (s *Step) carried(path string) string {
 	if s.moved == nil {
 		s.moved = make(map[string]string)
-		for i := range s.Post {
-			if q := &s.Post[i]; len(q.Origin) > 0 {
+		for i := range s.Posts() {
+			if q := &s.posts[i]; len(q.Origin) > 0 {
 				s.moved[string(q.Origin)] = string(q.Path)
 			}
 		}
@@ -287,11 +288,12 @@ func (s *Step) carried(path string) string {
 
 // PostOf gives what the step left at a path.
 func (s *Step) PostOf(path string) (Post, bool) {
+	s.read()
 	i, ok := s.post[path]
 	if !ok {
 		return Post{}, false
 	}
-	return s.Post[i], true
+	return s.posts[i], true
 }
 
 // same says whether two states are of one object with one content, whichever

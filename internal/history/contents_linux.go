@@ -112,8 +112,8 @@ func (s *Store) openPre(l *Log, holder *Step, path string, like *State) (io.Read
 	if ok && post.State.Kind == File && post.State.ID == like.ID {
 		return s.openLater(l, holder, path, &post.State)
 	}
-	for i := range holder.Post {
-		if q := &holder.Post[i]; string(q.Origin) == path {
+	for i := range holder.Posts() {
+		if q := &holder.posts[i]; string(q.Origin) == path {
 			return s.openLater(l, holder, string(q.Path), &q.State)
 		}
 	}

@@ -160,7 +160,7 @@ func (d *desk) undo(t fataler, req Request) (*Preview, error) {
 
 func (d *desk) read(t fataler) *Log {
 	t.Helper()
-	l, err := d.store.Read()
+	l, err := d.store.Survey()
 	if err != nil || len(l.Damaged) > 0 {
 		t.Fatalf("reading: %v %v", err, l)
 	}

@@ -20,7 +20,7 @@ func (s *Store) Export(number uint64, project string, to io.Writer) ([]Unexporte
 		return nil, err
 	}
 	defer s.unlock()
-	l, err := s.Read()
+	l, err := s.Survey()
 	if err != nil {
 		return nil, err
 	}
@@ -57,12 +57,12 @@ type exported struct {
 
 func (x *export) both() error {
 	var before, after []exported
-	for i := range x.step.Pre {
-		p := &x.step.Pre[i]
+	for i := range x.step.Pres() {
+		p := &x.step.pres[i]
 		before = append(before, exported{p.Path, &p.State, p.Lost})
 	}
-	for i := range x.step.Post {
-		p := &x.step.Post[i]
+	for i := range x.step.Posts() {
+		p := &x.step.posts[i]
 		after = append(after, exported{p.Path, &p.State, ""})
 	}
 	if err := x.side(true, before); err != nil {

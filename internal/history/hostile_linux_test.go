@@ -44,13 +44,13 @@ func (d *desk) forge(segment string, records ...*Record) {
 // everything does all that can be done with a store, whatever it says.
 func (d *desk) everything() {
 	_, _ = d.store.Recover([]string{d.root})
-	l, err := d.store.Read()
+	l, err := d.store.Survey()
 	if err != nil {
 		return
 	}
 	for _, s := range l.Steps {
 		s.Changes()
-		s.Kept()
+		s.Counts()
 		for _, c := range s.Changes() {
 			if a, b, err := d.store.Contents(l, s, c.Path); err == nil {
 				if a != nil {

@@ -10,12 +10,17 @@ type Step struct {
 	Number   uint64
 	Segment  string
 	Begin    Begin
-	End      *End // nil while it is open, or where its writer was killed
-	Live     bool // its writer still writes
-	Pre      []Pre
-	Post     []Post
+	End      *End   // nil while it is open, or where its writer was killed
+	Live     bool   // its writer still writes
 	UndoneBy uint64 // the step that took it back, 0 for none
 	Damaged  string // why it cannot be used, "" where it can
+
+	pres   []Pre
+	posts  []Post
+	counts *Counts      // nil where they are not known before it is read
+	unread func() error // reads what it changed; nil where that is done
+	from   int64        // where its records begin in the segment
+	to     int64        // and end
 
 	stamp uint64 // of its beginning
 	last  uint64 // of the last moment when its writer may have changed something
@@ -33,10 +38,34 @@ type Step struct {
 // Open says whether the step was never closed.
 func (s *Step) Open() bool { return s.End == nil }
 
+// Pres are the paths that the step changed, as it found them, in the order of its
+// changes; of what cannot be read there is none, and Damaged says why.
+func (s *Step) Pres() []Pre {
+	s.read()
+	return s.pres
+}
+
+// Posts are the same paths as the step left them, once it is closed.
+func (s *Step) Posts() []Post {
+	s.read()
+	return s.posts
+}
+
+// read reads what the step changed, if that has not been done.
+func (s *Step) read() {
+	read := s.unread
+	if s.unread = nil; read == nil {
+		return
+	}
+	if err := read(); err != nil {
+		s.Damaged = err.Error()
+	}
+}
+
 // Lost lists the paths whose content was not kept.
 func (s *Step) Lost() []Pre {
 	var out []Pre
-	for _, p := range s.Pre {
+	for _, p := range s.Pres() {
 		if p.Lost != "" {
 			out = append(out, p)
 		}
@@ -46,17 +75,18 @@ func (s *Step) Lost() []Pre {
 
 // PreOf gives what the step found at an origin.
 func (s *Step) PreOf(path string) (Pre, bool) {
+	s.read()
 	i, ok := s.pre[path]
 	if !ok {
 		return Pre{}, false
 	}
-	return s.Pre[i], true
+	return s.pres[i], true
 }
 
 // preOfFile gives what the step found in a file, by whatever name.
 func (s *Step) preOfFile(id ID) *Pre {
-	for i := range s.Pre {
-		if p := &s.Pre[i]; p.State.ID == id && p.State.Kind == File && p.Object != (Object{}) {
+	for i := range s.Pres() {
+		if p := &s.pres[i]; p.State.ID == id && p.State.Kind == File && p.Object != (Object{}) {
 			return p
 		}
 	}
@@ -72,6 +102,7 @@ type Log struct {
 
 	stamp, number uint64
 	counted       uint64 // the last stamp that was given when this was read
+	unreadable    error  // what could not be read later
 
 	fruitless []*Step         // undos of which nothing came, as far as the steps before have to know
 	hidden    []*Step         // what is discarded, and steps before it have to know
@@ -112,19 +143,22 @@ func (s *Step) add(r *Record) {
 
 // forget drops what the step was said to have left.
 func (s *Step) forget() {
-	if len(s.Post) > 0 {
-		s.Post, s.post = nil, make(map[string]int)
+	if len(s.posts) > 0 {
+		s.posts, s.post = nil, make(map[string]int)
 	}
 }
 
 // addPost takes what was seen last.
 func (s *Step) addPost(p *Post) {
 	if i, ok := s.post[string(p.Path)]; ok {
-		s.Post[i] = *p
+		s.posts[i] = *p
 		return
 	}
-	s.post[string(p.Path)] = len(s.Post)
-	s.Post = append(s.Post, *p)
+	if i, ok := s.pre[string(p.Path)]; ok {
+		p.Path = s.pres[i].Path // of which there is one copy then
+	}
+	s.post[string(p.Path)] = len(s.posts)
+	s.posts = append(s.posts, *p)
 }
 
 // addPre takes what is known of an origin: the state that was seen first, and
@@ -134,14 +168,17 @@ func (s *Step) addPre(p *Pre, stamp uint64) {
 		if *o != (Object{}) && !validSegment(o.Segment) {
 			*o, p.Lost = Object{}, "its place in the history has no valid name"
 		}
+		if o.Segment == s.Segment {
+			o.Segment = s.Segment // and not a copy for each
+		}
 	}
 	i, ok := s.pre[string(p.Path)]
 	if !ok {
-		s.pre[string(p.Path)] = len(s.Pre)
-		s.Pre, s.first = append(s.Pre, *p), append(s.first, stamp)
+		s.pre[string(p.Path)] = len(s.pres)
+		s.pres, s.first = append(s.pres, *p), append(s.first, stamp)
 		return
 	}
-	known := &s.Pre[i]
+	known := &s.pres[i]
 	if p.Stayed {
 		known.Object = Object{}
 		return
@@ -153,6 +190,9 @@ func (s *Step) addPre(p *Pre, stamp uint64) {
 		known.Inode = p.Inode
 	}
 }
+
+// Unreadable says what was asked for later and could not be read, nil for nothing.
+func (l *Log) Unreadable() error { return l.unreadable }
 
 // link finds out which steps have been taken back.
 func (l *Log) link() {
@@ -178,23 +218,35 @@ func (l *Log) link() {
 // aborted takes undos away of which nothing is left but that what they moved back
 // is another file, or has another time of change, than the steps before them say.
 func (l *Log) aborted() {
-	for i, s := range l.Steps {
-		if s.End == nil || !s.End.Aborted || len(s.Post) == 0 {
-			continue
+	for _, s := range l.Steps {
+		if s.End != nil && s.End.Aborted && len(s.Posts()) > 0 {
+			l.fruitless = append(l.fruitless, s)
 		}
-		l.fruitless = append(l.fruitless, s)
-		for _, before := range l.Steps[:i] {
-			for j := range before.Post {
-				q := &before.Post[j]
-				now, ok := s.PostOf(string(q.Path))
-				found, _ := s.PreOf(string(q.Path))
-				if ok && q.State.Kind == File && same(&found.State, &q.State) && like(&now.State, &q.State) {
-					q.State = now.State
-				}
-			}
+	}
+	for _, s := range l.Steps {
+		if s.unread == nil {
+			l.movedBack(s)
 		}
 	}
 	l.Steps = slices.DeleteFunc(l.Steps, func(s *Step) bool { return s.End != nil && s.End.Aborted })
+}
+
+// movedBack makes a step say what undos after it that came to nothing moved away
+// and back.
+func (l *Log) movedBack(before *Step) {
+	for _, s := range l.fruitless {
+		if s.Number <= before.Number {
+			continue
+		}
+		for j := range before.posts {
+			q := &before.posts[j]
+			now, ok := s.PostOf(string(q.Path))
+			found, _ := s.PreOf(string(q.Path))
+			if ok && q.State.Kind == File && same(&found.State, &q.State) && like(&now.State, &q.State) {
+				q.State = now.State
+			}
+		}
+	}
 }
 
 // hide takes steps that are discarded from the list. What an undo among them gave

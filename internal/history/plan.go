@@ -118,7 +118,7 @@ type planner struct {
 func planOf(s *Step, v view) *Plan {
 	p := &planner{
 		Plan: &Plan{Step: s, origins: make(map[string]string), left: make(map[string]bool)}, view: v,
-		posts: make(map[string]Post, len(s.Post)), stays: make(map[ID]string), parked: make(map[string]Object),
+		posts: make(map[string]Post, len(s.Posts())), stays: make(map[ID]string), parked: make(map[string]Object),
 		done: make(map[string]bool), brought: make(map[Object]string), once: make(map[ID]Object), at: make(map[string]int),
 	}
 	left := p.present()
@@ -128,7 +128,7 @@ func planOf(s *Step, v view) *Plan {
 	for i := range left {
 		p.clear(&left[i])
 	}
-	back := slices.DeleteFunc(slices.Clone(s.Pre), func(b Pre) bool { return v.skip(string(b.Path)) })
+	back := slices.DeleteFunc(slices.Clone(s.Pres()), func(b Pre) bool { return v.skip(string(b.Path)) })
 	slices.SortStableFunc(back, func(a, b Pre) int { return cmp.Compare(depth(a.Path), depth(b.Path)) })
 	for i := range back {
 		b := &back[i]
@@ -158,7 +158,7 @@ func planOf(s *Step, v view) *Plan {
 // present gives what the step left as it is now.
 func (p *planner) present() []Post {
 	var left []Post
-	for _, q := range p.Step.Post {
+	for _, q := range p.Step.Posts() {
 		here := string(q.Path)
 		if p.skip(here) {
 			continue
@@ -425,8 +425,8 @@ func (p *planner) settle(back []Pre) {
 // system keeps only a copy.
 func (p *planner) tellApart() {
 	names := make(map[ID]uint32)
-	for i := range p.Step.Pre {
-		b := &p.Step.Pre[i]
+	for i := range p.Step.Pres() {
+		b := &p.Step.pres[i]
 		if b.State.Kind == File && (b.Object != (Object{}) || b.Inode != (Object{})) {
 			names[b.State.ID]++
 		}

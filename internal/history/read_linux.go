@@ -18,7 +18,10 @@ const (
 )
 
 // Read reads all journals.
-func (s *Store) Read() (*Log, error) {
+func (s *Store) Read() (*Log, error) { return s.readAll(nil) }
+
+// readAll reads the journals of which nothing is known yet.
+func (s *Store) readAll(known *heads) (*Log, error) {
 	counted, err := s.counted()
 	if err != nil {
 		return nil, err
@@ -37,7 +40,7 @@ func (s *Store) Read() (*Log, error) {
 		if gone.whole[name] {
 			continue
 		}
-		if err := l.segment(s, name); err != nil && !errors.Is(err, os.ErrNotExist) { // it is discarded meanwhile
+		if err := l.segment(s, name, known); err != nil && !errors.Is(err, os.ErrNotExist) { // it is discarded meanwhile
 			l.Damaged, l.broken[name] = append(l.Damaged, fmt.Sprintf("%s: %v", name, err)), true
 		}
 	}
@@ -85,7 +88,7 @@ func (l *Log) unique() {
 // what became of them later.
 func (s *Store) ReadSegment(name string) (*Log, error) {
 	l := &Log{}
-	err := l.segment(s, name)
+	err := l.segment(s, name, nil)
 	return l, err
 }
 
@@ -97,7 +100,7 @@ func (s *Store) Newest() (n uint64) {
 
 // segment reads one journal. What follows the last whole record is what a crash
 // left, or zeros that a writer has mapped.
-func (l *Log) segment(s *Store, name string) error {
+func (l *Log) segment(s *Store, name string, known *heads) error {
 	if !validSegment(name) {
 		return errors.New("no name of a segment")
 	}
@@ -106,16 +109,14 @@ func (l *Log) segment(s *Store, name string) error {
 		return err
 	}
 	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
+	size, mtime, inode, err := sizeOf(f)
+	if err != nil || known != nil && known.take(s, l, name, size, mtime, inode) {
 		return err
-	}
-	if !st.Mode().IsRegular() || st.Size() > maxSegment {
-		return errors.New("no journal")
 	}
 	seg := segment{log: l, name: name, live: writing(f), steps: make(map[uint64]*Step)}
 	j := &journal{from: f}
 	for {
+		from := j.at
 		r, skipped, err := j.next()
 		if r != nil && skipped {
 			seg.damage(fmt.Sprintf("unreadable before byte %d", j.at))
@@ -124,9 +125,12 @@ func (l *Log) segment(s *Store, name string) error {
 			for _, st := range seg.steps {
 				st.whole = seg.whole
 			}
+			if err == nil && known != nil {
+				known.learn(&seg, l, s, size, mtime, inode)
+			}
 			return errors.Join(err, seg.damaged)
 		}
-		seg.add(r)
+		seg.add(r, from, j.at)
 		seg.whole = j.at
 	}
 }
@@ -139,26 +143,30 @@ type segment struct {
 	steps   map[uint64]*Step
 	whole   int64 // bytes up to the end of the last record
 	damaged error
+	stamp   uint64 // the last
+	number  uint64 // the highest of a step
 }
 
-func (s *segment) add(r *Record) {
+func (s *segment) add(r *Record, from, to int64) {
 	if err := r.valid(); err != nil {
 		s.damage(err.Error())
 		return
 	}
-	s.log.stamp, s.log.number = max(s.log.stamp, r.Stamp), max(s.log.number, r.Step)
+	s.stamp, s.number = max(s.stamp, r.Stamp), max(s.number, r.Step)
+	s.log.stamp, s.log.number = max(s.log.stamp, s.stamp), max(s.log.number, s.number)
 	st := s.steps[r.Step]
 	switch {
 	case st == nil && r.Begin == nil:
 		return
 	case st == nil:
-		st = &Step{Number: r.Step, Segment: s.name, Live: s.live, stamp: r.Stamp, pre: make(map[string]int), post: make(map[string]int)}
+		st = &Step{Number: r.Step, Segment: s.name, Live: s.live, stamp: r.Stamp, from: from, pre: make(map[string]int), post: make(map[string]int)}
 		s.steps[r.Step] = st
 		s.log.Steps = append(s.log.Steps, st)
 	case r.Begin != nil:
 		s.damage(fmt.Sprintf("step %d begins twice", r.Step))
 		return
 	}
+	st.to = to
 	st.add(r)
 }
 

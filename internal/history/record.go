@@ -150,6 +150,7 @@ type Record struct {
 	Move  *move   `cbor:"9,keyasint,omitempty"`
 
 	Discard *discard `cbor:"12,keyasint,omitempty"` // in no journal, but in the file of what is discarded
+	Head    *head    `cbor:"13,keyasint,omitempty"` // in no journal, but in the file of what is in them
 }
 
 // discard says of a segment which steps are gone, or that nothing of it counts.
@@ -157,6 +158,22 @@ type discard struct {
 	Segment string   `cbor:"1,keyasint,omitempty"`
 	Steps   []uint64 `cbor:"2,keyasint,omitempty"`
 	Whole   bool     `cbor:"3,keyasint,omitempty"`
+}
+
+// head is what is known of a step without reading what it changed, with its Begin and End in the same record.
+type head struct {
+	Segment string `cbor:"1,keyasint"`
+	Size    int64  `cbor:"2,keyasint"`  // of the segment, in bytes
+	Mtime   int64  `cbor:"3,keyasint"`  // of the segment
+	Inode   uint64 `cbor:"4,keyasint"`  // of the segment
+	Steps   int    `cbor:"5,keyasint"`  // that the segment has
+	Stamp   uint64 `cbor:"6,keyasint"`  // the last of the segment
+	Number  uint64 `cbor:"7,keyasint"`  // the highest of the segment
+	Begun   uint64 `cbor:"8,keyasint"`  // the stamp of the step's beginning
+	Last    uint64 `cbor:"9,keyasint"`  // the stamp of its last change
+	From    int64  `cbor:"10,keyasint"` // where its records begin
+	To      int64  `cbor:"11,keyasint"` // and end
+	Counts  Counts `cbor:"12,keyasint"`
 }
 
 // Bounds of one record, whoever wrote it.

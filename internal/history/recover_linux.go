@@ -14,7 +14,7 @@ import (
 // roots. It says which steps it closed; what it cannot close stays as it is, and
 // the error says why. It does nothing while somebody writes.
 func (s *Store) Recover(roots []string) (closed []uint64, err error) {
-	l, err := s.Read()
+	l, err := s.Survey()
 	if err != nil || len(l.interrupted()) == 0 {
 		return nil, err
 	}
@@ -258,8 +258,8 @@ func (w *Writer) stayed(st *Step) error {
 			now[s.is.origin] = s
 		}
 	})
-	for i := range st.Pre {
-		p := &st.Pre[i]
+	for i := range st.Pres() {
+		p := &st.pres[i]
 		s := now[string(p.Path)]
 		if s == nil || p.Object.Segment != w.segment {
 			continue

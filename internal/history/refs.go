@@ -40,9 +40,9 @@ func (s *Step) references(do func(Object)) {
 			do(o)
 		}
 	}
-	for i := range s.Pre {
-		each(s.Pre[i].Object)
-		each(s.Pre[i].Inode)
+	for i := range s.Pres() {
+		each(s.pres[i].Object)
+		each(s.pres[i].Inode)
 	}
 	for i := range s.plan {
 		each(s.plan[i].Object)
@@ -86,8 +86,8 @@ func (l *Log) holdings() map[Object]holding {
 
 // holds adds what a step of a run has kept.
 func (s *Step) holds(out map[Object]holding) {
-	for i := range s.Pre {
-		p := &s.Pre[i]
+	for i := range s.Pres() {
+		p := &s.pres[i]
 		h := holding{kind: File, size: p.State.Size, path: string(p.Path), step: s.Number}
 		if p.Object != (Object{}) {
 			out[p.Object] = h

@@ -129,8 +129,8 @@ func (s *Store) rest(w *Writer, st *Step, roots []string) (done bool, err error)
 
 // fromJournal takes over what endUndo needs of a plan that was made before.
 func (p *Plan) fromJournal(st *Step) {
-	for i := range st.Pre {
-		b := &st.Pre[i]
+	for i := range st.Pres() {
+		b := &st.pres[i]
 		p.paths = append(p.paths, string(b.Path))
 		if b.Becomes != "" {
 			p.origins[string(b.Becomes)] = string(b.Path)

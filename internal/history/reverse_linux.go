@@ -95,7 +95,7 @@ func (u *undo) reverseOne(a *action, before map[string]*State) error {
 	case take, put, swap:
 		return u.reverseMove(dir, name, a)
 	case drop:
-		for _, b := range u.step.Post {
+		for _, b := range u.step.Posts() {
 			if st := before[string(b.Path)]; st != nil && st.ID == a.State.ID && b.Path != a.Path {
 				return u.link(dir, name, string(b.Path))
 			}

@@ -26,14 +26,59 @@ type PathChange struct {
 	Lost  string // why its former content is not kept, "" where it is
 }
 
+// Counts are how many paths a step changed, in the end, and how.
+type Counts struct {
+	Added    int   `cbor:"1,keyasint,omitempty"`
+	Modified int   `cbor:"2,keyasint,omitempty"`
+	Removed  int   `cbor:"3,keyasint,omitempty"`
+	Renamed  int   `cbor:"4,keyasint,omitempty"`
+	Lost     int   `cbor:"5,keyasint,omitempty"` // whose former content is not kept
+	Kept     int64 `cbor:"6,keyasint,omitempty"` // bytes of former content, as far as the step knows
+}
+
+// Counts tells what a step comes to.
+func (s *Step) Counts() Counts {
+	if s.counts == nil {
+		c := countsOf(s.Changes())
+		c.Kept = s.kept()
+		s.counts = &c
+	}
+	return *s.counts
+}
+
+func countsOf(changes []PathChange) (c Counts) {
+	for i := range changes {
+		switch changes[i].What {
+		case Added:
+			c.Added++
+		case Removed:
+			c.Removed++
+		case Renamed:
+			c.Renamed++
+		default:
+			c.Modified++
+		}
+		if changes[i].Lost != "" {
+			c.Lost++
+		}
+	}
+	return c
+}
+
+// Net says whether a step changed anything in the end.
+func (s *Step) Net() bool {
+	c := s.Counts()
+	return c.Added+c.Modified+c.Removed+c.Renamed > 0
+}
+
 // Changes lists what a step changed, by path. Directories are told where they
 // were made, removed or renamed, not where only names in them changed.
 func (s *Step) Changes() []PathChange {
 	var out []PathChange
 	here := make(map[string]bool) // origins that still are somewhere
-	carried := carriers(s.Post)
-	for i := range s.Post {
-		q := &s.Post[i]
+	carried := carriers(s.Posts())
+	for i := range s.Posts() {
+		q := &s.posts[i]
 		path, origin := string(q.Path), string(q.Origin)
 		if q.State.Kind == Absent {
 			continue
@@ -59,8 +104,8 @@ func (s *Step) Changes() []PathChange {
 			out = append(out, change)
 		}
 	}
-	for i := range s.Pre {
-		b := &s.Pre[i]
+	for i := range s.Pres() {
+		b := &s.pres[i]
 		path := string(b.Path)
 		if b.State.Kind == Absent || here[path] {
 			continue
@@ -101,13 +146,10 @@ func (s *Step) Touches(path string) bool {
 	})
 }
 
-// Net says whether a step changed anything in the end.
-func (s *Step) Net() bool { return len(s.Changes()) > 0 }
-
-// Kept is how many bytes of former content a step keeps, as far as it knows.
-func (s *Step) Kept() (n int64) {
-	for i := range s.Pre {
-		if p := &s.Pre[i]; p.Object != (Object{}) || p.Inode != (Object{}) {
+// kept is how many bytes of former content a step keeps, as far as it knows.
+func (s *Step) kept() (n int64) {
+	for i := range s.Pres() {
+		if p := &s.pres[i]; p.Object != (Object{}) || p.Inode != (Object{}) {
 			n += p.State.Size
 		}
 	}

@@ -48,6 +48,9 @@ func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
 		if now == nil {
 			return nil, fmt.Errorf("step %d has been taken back already", n)
 		}
+		if now.read(); now.Damaged != "" {
+			return nil, fmt.Errorf("step %d cannot be taken back: %s", n, now.Damaged)
+		}
 		u.steps = append(u.steps, now)
 		u.set[now.Number] = true
 	}
@@ -83,7 +86,7 @@ func (u *undo) preview(roots []root) (*Preview, error) {
 		v.Conflicts = append(v.Conflicts, conflicts...)
 	}
 	u.next = 0
-	return v, nil
+	return v, u.log.unreadable
 }
 
 // view is how the plan of a request sees the present.
@@ -114,10 +117,10 @@ func (u *undo) asked(path string) bool {
 
 // present looks at everything that a step left, and compares.
 func (u *undo) present(roots []root, st *Step, later []*Step) (map[string]State, []Conflict) {
-	found := make(map[string]State, len(st.Post))
+	found := make(map[string]State, len(st.Posts()))
 	var out []Conflict
-	for i := range st.Post {
-		q := &st.Post[i]
+	for i := range st.Posts() {
+		q := &st.posts[i]
 		at := string(q.Path)
 		if !u.asked(at) {
 			continue
@@ -239,6 +242,9 @@ func (s *Store) Undo(l *Log, req Request) (*Preview, error) {
 
 // all takes the steps back, newest first.
 func (u *undo) all(v *Preview) error {
+	for _, p := range v.Plans { // made again when it comes to each, and these can be large
+		p.actions, p.pre, p.paths, p.origins, p.parents = nil, nil, nil, nil, nil
+	}
 	for i, st := range u.steps {
 		p, err := u.one(st, u.steps[i+1:])
 		if errors.Is(err, errUnfinished) {
@@ -342,7 +348,7 @@ func (u *undo) one(st *Step, rest []*Step) (*Plan, error) {
 // carryBack gives what the steps before left its name after directories on the way
 // were moved back.
 func (u *undo) carryBack(st *Step) {
-	carried := carriers(st.Post)
+	carried := carriers(st.Posts())
 	moved := make(map[string]State)
 	for at, state := range u.now {
 		if to := carried(at); to != "" && to != at {

@@ -33,7 +33,7 @@ func OpenHistory(req Request) (*History, error) {
 	if errors.Is(h.Open, history.ErrBusy) {
 		h.Open = nil // whoever runs now can wait for it
 	}
-	if h.Log, err = h.store.Read(); err != nil {
+	if h.Log, err = h.store.Survey(); err != nil {
 		h.Close()
 		return nil, err
 	}
