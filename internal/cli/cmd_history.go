@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -51,6 +52,7 @@ func (f *historyFlags) register(cmd *cobra.Command) {
 
 // openHistory opens the history of a project and tells what was found there.
 func (a *app) openHistory(project string) (*workspace.History, error) {
+	debug.SetGCPercent(50) // a step of a million paths is large, and all of it is looked at once
 	h, err := workspace.OpenHistory(a.historyRequest(project))
 	if err != nil {
 		return nil, err

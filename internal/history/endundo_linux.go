@@ -38,7 +38,7 @@ func (w *Writer) again(number uint64) error {
 	return syncFile(int(w.file.Fd()))
 }
 
-// endUndo writes down what an undo left; it did not touch the paths in left.
+// endUndo writes down what an undo left, and in now; it did not touch the paths in left.
 func (w *Writer) endUndo(p *Plan, now map[string]State, left []Bytes) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,7 +53,9 @@ func (w *Writer) endUndo(p *Plan, now map[string]State, left []Bytes) error {
 			return fmt.Errorf("looking at %q: %w", at, err)
 		}
 		w.sum(at, &st)
-		now[at] = st
+		if now != nil {
+			now[at] = st
+		}
 		post := &Post{Path: Bytes(at), State: st}
 		before, _ := p.Step.PreOf(at)
 		switch {

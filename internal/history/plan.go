@@ -103,7 +103,7 @@ type view struct {
 type planner struct {
 	*Plan
 	view
-	posts   map[string]Post
+	posts   map[string]placed
 	carried func(path string) string
 	stays   map[ID]string     // files that keep a name, by what that will be
 	parked  map[string]Object // what is taken to be put back, by origin
@@ -114,11 +114,18 @@ type planner struct {
 	once    map[ID]Object  // what was in files of several names
 }
 
+// placed is what a plan has to know of a path that it has gone past.
+type placed struct {
+	kind   Kind
+	mode   uint32
+	origin Bytes
+}
+
 // planOf makes a plan for the present: what the step left, as it is now.
 func planOf(s *Step, v view) *Plan {
 	p := &planner{
 		Plan: &Plan{Step: s, origins: make(map[string]string), left: make(map[string]bool)}, view: v,
-		posts: make(map[string]Post, len(s.Posts())), stays: make(map[ID]string), parked: make(map[string]Object),
+		posts: make(map[string]placed, len(s.Posts())), stays: make(map[ID]string), parked: make(map[string]Object),
 		done: make(map[string]bool), brought: make(map[Object]string), once: make(map[ID]Object), at: make(map[string]int),
 	}
 	left := p.present()
@@ -157,8 +164,8 @@ func planOf(s *Step, v view) *Plan {
 
 // present gives what the step left as it is now.
 func (p *planner) present() []Post {
-	var left []Post
-	for _, q := range p.Step.Posts() {
+	left := make([]Post, 0, len(p.Step.Posts()))
+	for _, q := range p.Step.posts {
 		here := string(q.Path)
 		if p.skip(here) {
 			continue
@@ -172,7 +179,7 @@ func (p *planner) present() []Post {
 			q.Origin = ""
 		}
 		q.State = found
-		p.posts[here] = q
+		p.posts[here] = placed{found.Kind, found.Mode, q.Origin}
 		left = append(left, q)
 	}
 	return left
@@ -261,7 +268,7 @@ func (p *planner) clear(q *Post) {
 // stands says whether the directories on the way to a path stay where they are.
 func (p *planner) stands(path string) bool {
 	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {
-		if q, ok := p.posts[path[:i]]; ok && (q.State.Kind != Dir || string(q.Origin) != path[:i]) {
+		if q, ok := p.posts[path[:i]]; ok && (q.kind != Dir || string(q.origin) != path[:i]) {
 			return false
 		}
 	}
@@ -412,7 +419,7 @@ func (p *planner) settle(back []Pre) {
 		}
 		q, ok := p.posts[string(b.Path)]
 		p.actions = append(p.actions, action{Verb: meta, Path: b.Path, State: b.State})
-		if b.State.Kind != Dir || !ok || q.Origin != b.Path || b.State.Mode != q.State.Mode {
+		if b.State.Kind != Dir || !ok || q.origin != b.Path || b.State.Mode != q.mode {
 			p.Restored = append(p.Restored, string(b.Path))
 		}
 	}

@@ -90,14 +90,14 @@ func (u *undo) preview(roots []root) (*Preview, error) {
 }
 
 // view is how the plan of a request sees the present.
-func (u *undo) view(fresh func() Object, found map[string]State, conflicts []Conflict) view {
+func (u *undo) view(fresh func() Object, found *found, conflicts []Conflict) view {
 	at := make(map[string]bool, len(conflicts))
 	for _, c := range conflicts {
 		at[c.Path] = true
 	}
 	return view{
 		fresh: fresh,
-		found: func(q *Post) (State, bool) { return found[string(q.Path)], at[string(q.Path)] },
+		found: func(q *Post) (State, bool) { return found.at(string(q.Path)), at[string(q.Path)] },
 		skip: func(path string) bool {
 			return u.req.Mode == Skip && at[path] || !u.asked(path)
 		},
@@ -116,8 +116,8 @@ func (u *undo) asked(path string) bool {
 }
 
 // present looks at everything that a step left, and compares.
-func (u *undo) present(roots []root, st *Step, later []*Step) (map[string]State, []Conflict) {
-	found := make(map[string]State, len(st.Posts()))
+func (u *undo) present(roots []root, st *Step, later []*Step) (*found, []Conflict) {
+	f := &found{st, make([]State, len(st.Posts()))}
 	var out []Conflict
 	for i := range st.Posts() {
 		q := &st.posts[i]
@@ -133,13 +133,13 @@ func (u *undo) present(roots []root, st *Step, later []*Step) (map[string]State,
 		c := Conflict{Path: at, Expected: want, Step: by}
 		var err error
 		if recorded != nil && len(later) > 0 {
-			found[at] = recorded.State
-		} else if found[at], err = lookIn(roots, u.log.located(at, later)); err != nil {
+			f.states[i] = recorded.State
+		} else if f.states[i], err = lookIn(roots, u.log.located(at, later)); err != nil {
 			c.Why = err.Error()
 			out = append(out, c)
 			continue
 		}
-		if c.Found = found[at]; recorded == nil && want.Links > 1 {
+		if c.Found = f.states[i]; recorded == nil && want.Links > 1 {
 			for _, e := range later { // by another name, of a file that has several
 				if pre := e.preOfFile(c.Found.ID); pre != nil {
 					c.Found = pre.State
@@ -162,7 +162,21 @@ func (u *undo) present(roots []root, st *Step, later []*Step) (map[string]State,
 		}
 		out = append(out, c)
 	}
-	return found, out
+	return f, out
+}
+
+// found is what there is at the paths that a step left something at.
+type found struct {
+	step   *Step
+	states []State // in the order of its Posts
+}
+
+func (f *found) at(path string) State {
+	i, ok := f.step.post[path]
+	if !ok {
+		return State{}
+	}
+	return f.states[i]
 }
 
 // isLeft says whether what is found at a path, or what a later step found there, is
@@ -181,7 +195,7 @@ func (u *undo) isLeft(roots []root, q *Post, c *Conflict, recorded *Pre, later [
 
 // residents finds what lies in directories that the step made and an undo would
 // remove, though the step did not put it there.
-func (u *undo) residents(roots []root, p *Plan, posts map[string]State) (out []Conflict) {
+func (u *undo) residents(roots []root, p *Plan, posts *found) (out []Conflict) {
 	for _, a := range p.actions {
 		if a.Verb != rmdir {
 			continue
@@ -191,7 +205,7 @@ func (u *undo) residents(roots []root, p *Plan, posts map[string]State) (out []C
 			continue
 		}
 		for _, n := range names {
-			if at := join(string(a.Path), n); posts[at].Kind == Absent {
+			if at := join(string(a.Path), n); posts.at(at).Kind == Absent {
 				found, _ := lookIn(roots, at)
 				out = append(out, Conflict{Path: at, Found: found, Why: "it is in a directory that the step made, and not the step's"})
 			}
@@ -336,7 +350,11 @@ func (u *undo) one(st *Step, rest []*Step) (*Plan, error) {
 		return nil, errors.Join(err, u.w.abort(p))
 	}
 	u.carryBack(st)
-	if err := u.w.endUndo(p, u.now, nil); err != nil {
+	now := u.now
+	if len(rest) == 0 {
+		now = nil // nobody will ask
+	}
+	if err := u.w.endUndo(p, now, nil); err != nil {
 		u.w.step = 0
 		return nil, fmt.Errorf("writing down what was restored: %w; %w", err, errUnfinished)
 	}
