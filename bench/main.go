@@ -110,7 +110,7 @@ func run(o options, out io.Writer) error {
 func (b *bench) suites(only string) ([]func() table, error) {
 	walls := []func() table{b.startTrue, b.startGit, b.memory, b.largeProject, b.masks}
 	everyday := func() table { return b.broker(jobs) }
-	broker := []func() table{everyday, b.calls, b.undo}
+	broker := []func() table{everyday, b.calls, b.undo, b.clones, b.million}
 	switch only {
 	case "":
 		return append(walls, broker...), nil
@@ -121,11 +121,13 @@ func (b *bench) suites(only string) ([]func() table, error) {
 	case "calls":
 		return []func() table{b.calls}, nil
 	case "undo":
-		return []func() table{b.undo}, nil
+		return []func() table{b.undo, b.clones}, nil
+	case "million":
+		return []func() table{b.million}, nil
 	}
 	i := slices.IndexFunc(jobs, func(j job) bool { return j.name == only })
 	if i < 0 {
-		return nil, fmt.Errorf("-only %q: want walls, broker, calls, undo or a job's name", only)
+		return nil, fmt.Errorf("-only %q: want walls, broker, calls, undo, million or a job's name", only)
 	}
 	return []func() table{func() table { return b.broker(jobs[i : i+1]) }}, nil
 }

@@ -34,7 +34,11 @@ func once(dir string, env, argv []string) error {
 
 // output gives what a command writes to its standard output.
 func output(dir string, env, argv []string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	return outputWithin(patience, dir, env, argv)
+}
+
+func outputWithin(limit time.Duration, dir string, env, argv []string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = dir, env
