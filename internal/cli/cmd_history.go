@@ -57,6 +57,7 @@ func (a *app) openHistory(project string) (*workspace.History, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.tellElsewhere(h)
 	for _, n := range h.Closed {
 		a.tellClosed(n, h.Log.Step(n))
 	}
@@ -67,6 +68,14 @@ func (a *app) openHistory(project string) (*workspace.History, error) {
 		fmt.Fprintf(a.err, "carrel: the history is damaged: %s\n", oneLine(d))
 	}
 	return h, nil
+}
+
+// tellElsewhere says where a history is that is no longer looked at: history.dir was
+// changed, and what is kept stays where it is.
+func (a *app) tellElsewhere(h *workspace.History) {
+	if h.Elsewhere != "" {
+		fmt.Fprintf(a.err, "carrel: there are no steps in %s; an older history of this project is in %s, from when history.dir was another\n", oneLine(quoteIf(h.Dir)), oneLine(quoteIf(h.Elsewhere)))
+	}
 }
 
 // tellClosed tells of a step that had been interrupted. s is nil for an undo that

@@ -63,6 +63,7 @@ func (a *app) verify(f *historyFlags) error {
 		return err
 	}
 	defer h.Close()
+	a.tellElsewhere(h)
 	v, err := h.Verify()
 	if err != nil {
 		return err
@@ -106,8 +107,9 @@ func (a *app) usageCommand() *cobra.Command {
 		Use:   "du [flags]",
 		Short: "Show how much each step keeps",
 		Long: `Shows for each step how many bytes it keeps with its undos, and nobody else, and
-how much of the disk is free without it; and how much the history takes of what
-it may take. Files that the project still holds by another name cost nothing.
+how much of the disk is free without it; how much the history takes of what it
+may take; and where it is. Files that the project still holds by another name
+cost nothing.
 ` + plainStatusHelp,
 		Example: `  carrel history du
   carrel history du --json`,
@@ -120,6 +122,8 @@ it may take. Files that the project still holds by another name cost nothing.
 
 // usageJSON says where the bytes of a history are.
 type usageJSON struct {
+	Dir          text            `json:"dir"`
+	OtherDisk    bool            `json:"other_file_system"` // than the project's: nothing can be linked or cloned
 	Steps        []stepUsageJSON `json:"steps"`
 	Unreferenced shareJSON       `json:"unreferenced"`
 	Journals     int64           `json:"journals_disk_bytes"`
@@ -159,6 +163,7 @@ func (a *app) usage(f *historyFlags) error {
 		return err
 	}
 	j := usageJSON{
+		Dir: text(h.Dir), OtherDisk: h.OtherDisk,
 		Steps: []stepUsageJSON{}, Unreferenced: shareOf(u.Unreferenced), Journals: u.Journals, Total: shareOf(u.All),
 		Limits: limitsJSON{u.Limits.Bytes, u.Limits.Steps, u.Limits.StepBytes, u.Limits.FileBytes},
 	}
@@ -183,6 +188,10 @@ func (a *app) usage(f *historyFlags) error {
 		fmt.Fprintf(a.out, "%s in %s that nothing refers to; `carrel history gc` removes them\n", sizeText(n.Disk), count(n.Objects, "file", "files"))
 	}
 	fmt.Fprintf(a.out, "%s on disk in all, %s of it journals%s\n", sizeText(u.Disk()), sizeText(u.Journals), ofLimit(u.Limits.Bytes))
+	fmt.Fprintf(a.out, "kept in %s\n", oneLine(quoteIf(h.Dir)))
+	if h.OtherDisk {
+		fmt.Fprintln(a.out, "that is another file system than the project's, so each file that is kept is copied; history.dir names a place on the project's")
+	}
 	return nil
 }
 

@@ -78,7 +78,7 @@ type Settings struct {
 	OpenURLs   *policy.Value[string] // "show" or "browser"; nil: not said
 	PromptsOff *policy.Value[bool]   // agents.prompts_off; nil: not said
 	Safeguards Safeguards
-	History    HistoryLimits
+	History    History
 }
 
 // Safeguards are bounds on what one step of a run may destroy; nil: not said. 0 is
@@ -93,12 +93,17 @@ type Safeguards struct {
 	AnswerWithin     *policy.Value[time.Duration]
 }
 
-// HistoryLimits bound what is kept of one project; nil: not said.
-type HistoryLimits struct {
+// History says what is kept of projects, and where; nil: not said.
+type History struct {
+	Dir    *policy.Value[string]  // absolute, or in ~; instead of the state directory
+	Ignore []policy.Value[string] // patterns of what is not kept, relative to each root
+
 	MaxBytes, MaxSteps, MaxStepBytes, MaxFileBytes *policy.Value[int64]
 }
 
-func (h *HistoryLimits) over(under HistoryLimits) {
+func (h *History) over(under History) {
+	over(&h.Dir, under.Dir)
+	h.Ignore = append(h.Ignore, under.Ignore...)
 	over(&h.MaxBytes, under.MaxBytes)
 	over(&h.MaxSteps, under.MaxSteps)
 	over(&h.MaxStepBytes, under.MaxStepBytes)

@@ -1,6 +1,10 @@
 package config
 
-import "carrel/internal/policy"
+import (
+	"slices"
+
+	"carrel/internal/policy"
+)
 
 // The schema table: every key of every file, once. Decoding, the JSON Schema
 // and the documentation come from it.
@@ -15,7 +19,8 @@ var (
 // file.
 func configFields() []field {
 	fields := policyFields()
-	find(fields, "history").sub = append(find(fields, "history").sub, historyLimits()...)
+	own := find(fields, "history")
+	own.sub = slices.Concat(own.sub, historyPlaces(), historyLimits())
 	return append(fields,
 		field{key: "presets", typ: typeNamed, in: userFiles,
 			doc:   "Named commands with a policy of their own. The persona is human unless the preset says otherwise.",

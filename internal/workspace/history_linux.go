@@ -24,6 +24,7 @@ import (
 // anything.
 type keeper struct {
 	dir    string
+	noted  func()          // where the history is, before it is begun
 	store  *history.Store  // nil where there is no history yet
 	writer *history.Writer // nil before the first change
 	roots  []string
@@ -64,26 +65,23 @@ const (
 	maxMarks       = 64  // open at once; older ones are forgotten
 )
 
-// historyDir is where the history of a project is kept.
-func (s *stateDir) historyDir(project string) string { return s.project(project) + "/history" }
-
 // openHistory opens the history of the project for one run.
 func (p *Prepared) openHistory(id string, busy func() bool) (*keeper, error) {
-	if p.state == nil {
+	dir := p.historyAt
+	if dir == "" {
 		return nil, nil
 	}
 	limits, err := p.bounds()
 	if err != nil {
 		return nil, fmt.Errorf("safeguards: %w", err)
 	}
-	dir := p.state.historyDir(p.place.project)
 	var store *history.Store
 	if _, err := os.Lstat(dir); err == nil {
 		if store, err = p.sharedHistory(dir); err != nil {
 			return nil, noRecord(err)
 		}
 	}
-	k := &keeper{dir: dir, store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || interactive(), busy: busy, over: make(chan struct{}),
+	k := &keeper{dir: dir, noted: p.noteHistory, store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || interactive(), busy: busy, over: make(chan struct{}),
 		guard: newSafeguard(limits.within), bounds: limits, limits: historyLimits(p.Loaded),
 		run: history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv)}}
 	if k.bursts {
@@ -209,6 +207,7 @@ func (k *keeper) opened() (err error) {
 			k.store = nil
 			return err
 		}
+		k.noted()
 	}
 	k.store.SetLimits(k.limits)
 	k.writer, err = k.store.NewWriter(k.run.Run, k.roots)

@@ -44,6 +44,7 @@ type Prepared struct {
 	guarded    protection
 	expected   func(path string) bool // of a broker that has ended: this protected name may be new
 	notes      []string
+	historyAt  string // where the history of the project is kept, "" for nowhere
 	kept       segment
 	denials    []api.Denial
 }
@@ -306,6 +307,9 @@ func (p *Prepared) ownDirs() []string {
 	var dirs []string
 	if state := StatePath(p.getenv); state != "" {
 		dirs = append(dirs, state)
+	}
+	if dir, err := p.chosenHistory(); err == nil && dir != "" { // with an error nothing starts
+		dirs = append(dirs, dir)
 	}
 	if file := config.UserFile(p.configOptions()); file != "" {
 		dirs = append(dirs, filepath.Dir(file))

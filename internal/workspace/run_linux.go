@@ -62,6 +62,11 @@ func (p *Prepared) Start() (*api.Result, error) {
 	if p.state, err = openState(StatePath(p.getenv)); err != nil {
 		p.note("nothing is logged or kept: %v", err)
 	}
+	if p.history() {
+		if p.historyAt, err = p.historyDir(true); err != nil {
+			return r, err
+		}
+	}
 	if err := p.Compile(true); err != nil {
 		return r, err
 	}

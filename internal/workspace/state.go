@@ -19,6 +19,8 @@ import (
 //	projects/ID/caches/home/      upper and work of the overlay over home's caches
 //	projects/ID/caches/private/   caches that never show the host's content
 //	projects/ID/agents/NAME/      the private copy of an agent's state
+//	projects/ID/history/          see package history; elsewhere with history.dir
+//	projects/ID/history-places    where else the history has been
 type stateDir struct{ path string }
 
 // logLimit is the size at which a log is turned over; one older part is kept.
@@ -64,10 +66,15 @@ func openState(path string) (*stateDir, error) {
 	return &stateDir{path: real}, nil
 }
 
-// project gives the directory of one project, named after its canonical path.
+// project gives the directory of one project.
 func (s *stateDir) project(path string) string {
+	return filepath.Join(s.path, "projects", projectID(path))
+}
+
+// projectID names a project after its canonical path.
+func projectID(path string) string {
 	sum := sha256.Sum256([]byte(path))
-	return filepath.Join(s.path, "projects", hex.EncodeToString(sum[:10]))
+	return hex.EncodeToString(sum[:10])
 }
 
 func (s *stateDir) logDenial(d api.Denial) error { return s.append("denials.jsonl", d) }

@@ -24,7 +24,7 @@ func (p *Prepared) Steps(r *api.Result) {
 	if p.kept.name == "" {
 		return
 	}
-	store, err := history.Open(p.state.historyDir(p.place.project))
+	store, err := history.Open(p.historyAt)
 	if err == nil {
 		defer store.Close()
 		var log *history.Log

@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"carrel/internal/broker"
+	"carrel/internal/config"
 	"carrel/internal/history"
+
+	"golang.org/x/sys/unix"
 )
 
 // History is the history of one project, open.
@@ -16,6 +20,10 @@ type History struct {
 	Log     *history.Log
 	Closed  []uint64 // steps that had been interrupted and were closed now
 	Open    error    // why others could not be closed; nil where none is left
+
+	Dir       string // where it is kept, whether it has begun or not
+	Elsewhere string // where an older one is, if this has no steps; "" for nowhere
+	OtherDisk bool   // it is on another file system than the project
 
 	store    *history.Store
 	prepared *Prepared
@@ -43,21 +51,48 @@ func OpenHistory(req Request) (*History, error) {
 // FindHistory opens the history as it is: nothing is closed, and its Log is empty.
 func FindHistory(req Request) (*History, error) {
 	p := &Prepared{req: req}
-	place, err := findPlace(req.Cwd, p.getenv("HOME"))
+	err := p.locateHistory()
 	if err != nil {
 		return nil, err
 	}
-	h := &History{Project: place.project, Log: &history.Log{}}
-	state, err := openState(StatePath(p.getenv))
-	if err != nil {
-		return nil, err
+	h := &History{Project: p.place.project, Log: &history.Log{}, Dir: p.historyAt, OtherDisk: !sameDisk(p.historyAt, p.place.project)}
+	if begun, _ := os.ReadDir(h.Dir + "/journal"); p.state != nil && len(begun) == 0 {
+		h.Elsewhere = p.state.otherHistory(h.Project, h.Dir)
 	}
-	dir := state.historyDir(place.project)
-	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Lstat(h.Dir); errors.Is(err, os.ErrNotExist) {
 		return h, nil
 	}
-	h.store, err = history.Open(dir)
+	h.store, err = history.Open(h.Dir)
 	return h, err
+}
+
+// locateHistory finds out where the history of a project is. What the project's own
+// file says has no part in that, and a mistake in it is no reason to hide what a
+// run has done.
+func (p *Prepared) locateHistory() error {
+	var err error
+	if p.place, err = findPlace(p.req.Cwd, p.getenv("HOME")); err != nil {
+		return err
+	}
+	options := p.configOptions()
+	options.Project = ""
+	if p.Loaded, err = config.Load(options); err != nil {
+		return err
+	}
+	if p.state, err = openState(StatePath(p.getenv)); err != nil && p.Loaded.Settings.History.Dir == nil {
+		return err
+	}
+	p.historyAt, err = p.historyDir(false)
+	return err
+}
+
+// sameDisk says whether two places, or what will hold them, are on one file system.
+func sameDisk(a, b string) bool {
+	var x, y unix.Stat_t
+	for a != "/" && unix.Lstat(a, &x) != nil {
+		a = filepath.Dir(a)
+	}
+	return unix.Stat(b, &y) == nil && x.Dev == y.Dev
 }
 
 // Close lets go of it.

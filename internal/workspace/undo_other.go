@@ -14,6 +14,10 @@ type History struct {
 	Log     *history.Log
 	Closed  []uint64
 	Open    error
+
+	Dir       string
+	Elsewhere string
+	OtherDisk bool
 }
 
 // OpenHistory cannot open anything here.

@@ -1,0 +1,173 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"carrel/internal/policy"
+)
+
+// chosenHistory is history.dir as a canonical path, "" where nobody has said it.
+// Its last part may be missing, its parent may not: a disk that is not mounted must
+// not be taken for an empty one.
+func (p *Prepared) chosenHistory() (string, error) {
+	said := p.Loaded.Settings.History.Dir
+	if said == nil {
+		return "", nil
+	}
+	places, err := policy.Resolve(p.place.scope(nil), policy.FileRequest{Place: said.V, Source: said.Source})
+	if err != nil {
+		return "", p.badHistoryDir("%v", err)
+	}
+	real, err := filepath.EvalSymlinks(places[0])
+	if _, there := os.Lstat(places[0]); errors.Is(err, os.ErrNotExist) && there != nil {
+		dir, above := filepath.EvalSymlinks(filepath.Dir(places[0]))
+		if above != nil {
+			return "", p.badHistoryDir("its parent %q is not there: make it, or mount the disk that has it", filepath.Dir(places[0]))
+		}
+		return filepath.Join(dir, filepath.Base(places[0])), nil
+	}
+	if err != nil {
+		return "", p.badHistoryDir("%v", err)
+	}
+	return real, nil
+}
+
+func (p *Prepared) badHistoryDir(format string, args ...any) error {
+	said := p.Loaded.Settings.History.Dir
+	return fmt.Errorf("history.dir %q (%s): %s", said.V, said.Source, fmt.Sprintf(format, args...))
+}
+
+// historyDir is where the history of a project is kept if nobody says otherwise.
+func (s *stateDir) historyDir(project string) string { return s.project(project) + "/history" }
+
+// historyDir is where the history of the project is kept, "" where that is nowhere.
+// What is to hold histories is made if create is set.
+func (p *Prepared) historyDir(create bool) (string, error) {
+	base, err := p.chosenHistory()
+	switch {
+	case err != nil:
+		return "", err
+	case base == "" && p.state == nil:
+		return "", nil
+	case base == "":
+		return p.state.historyDir(p.place.project), nil
+	}
+	if err := p.outOfReach(base); err != nil {
+		return "", err
+	}
+	if create {
+		if err := os.Mkdir(base, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+			return "", p.badHistoryDir("%v", err)
+		}
+	}
+	info, err := os.Lstat(base)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && !create:
+	case err != nil:
+		return "", p.badHistoryDir("%v", err)
+	case !info.IsDir():
+		return "", p.badHistoryDir("it is no directory")
+	case !ownedByUs(info):
+		return "", p.badHistoryDir("it belongs to somebody else: want a directory of your own")
+	case info.Mode().Perm()&0o077 != 0:
+		return "", p.badHistoryDir("others may look into it, its mode is %#o: make it 0700", info.Mode().Perm())
+	}
+	return filepath.Join(base, projectID(p.place.project)), nil
+}
+
+// outOfReach refuses a place that commands inside could change, or that could not
+// be hidden from them.
+func (p *Prepared) outOfReach(base string) error {
+	const want = "want a place outside of it"
+	for _, c := range []struct {
+		bad bool
+		why string
+	}{
+		{within(base, p.place.project), "it lies in the project, " + quoted(p.place.project) + ": " + want},
+		{within(p.place.project, base), "the project lies in it, and it is hidden from commands inside: want a directory for histories alone"},
+		{p.place.home != "" && within(p.place.home, base), "your home lies in it, and it is hidden from commands inside: want a directory for histories alone"},
+		{p.state != nil && within(base, p.state.path), "it lies in the state directory, where histories are kept without it"},
+	} {
+		if c.bad {
+			return p.badHistoryDir("%s", c.why)
+		}
+	}
+	if p.Policy == nil {
+		return nil
+	}
+	for _, r := range p.Policy.Rules {
+		own := r.Path == p.Policy.Scope.Tmp && r.Source.Layer == policy.LayerDefault // private: not the host's
+		if r.Path != "" && r.Access == policy.Write && !own && within(base, r.Path) {
+			return p.badHistoryDir("it lies in %q, which commands inside may change (%s): %s", r.Path, r.Source, want)
+		}
+	}
+	for _, dir := range p.guarded.write {
+		if within(base, dir) {
+			return p.badHistoryDir("it lies in the project's repository, %q: %s", dir, want)
+		}
+	}
+	return nil
+}
+
+// noteHistory makes sure that a history can be found after history.dir was changed.
+// Without that there is no hint then, and nothing else is missing.
+func (p *Prepared) noteHistory() {
+	if p.state != nil {
+		_ = p.state.remember(p.place.project, p.historyAt)
+	}
+}
+
+func quoted(s string) string { return strconv.Quote(s) }
+
+// placesFile lists, quoted, where a project's history has been kept beside the state
+// directory: whoever changes history.dir is told where the old one is.
+const placesFile = "/history-places"
+
+// remember notes a place, once.
+func (s *stateDir) remember(project, dir string) error {
+	if slices.Contains(s.remembered(project), dir) || dir == s.historyDir(project) {
+		return nil
+	}
+	if err := os.MkdirAll(s.project(project), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(s.project(project)+placesFile, os.O_WRONLY|os.O_APPEND|os.O_CREATE|openNoFollow, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(quoted(dir) + "\n")
+	return errors.Join(err, f.Close())
+}
+
+func (s *stateDir) remembered(project string) []string {
+	text, err := readSmall(s.project(project) + placesFile)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for line := range strings.Lines(text) {
+		if dir, err := strconv.Unquote(strings.TrimSuffix(line, "\n")); err == nil {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// otherHistory finds a place that is not the present one and has a history of the
+// project, the latest first; "" for none.
+func (s *stateDir) otherHistory(project, now string) string {
+	all := append([]string{s.historyDir(project)}, s.remembered(project)...)
+	for _, dir := range slices.Backward(all) {
+		journals, err := os.ReadDir(dir + "/journal")
+		if dir != now && err == nil && len(journals) > 0 {
+			return dir
+		}
+	}
+	return ""
+}
