@@ -262,12 +262,21 @@ func (a *app) tellUndo(h *workspace.History, f *undoFlags, v *history.Preview, w
 			fmt.Fprintf(a.out, "%sremoved   %s\n", would, oneLine(shown(h, string(p))))
 		}
 	}
+	alone := 0
 	for _, u := range j.Unrestorable {
-		fmt.Fprintf(a.out, "NOT restored  %s: %s\n", oneLine(shown(h, string(u.Path))), oneLine(u.Why))
+		what := "NOT restored"
+		if u.Why == history.Ignored {
+			what = "left alone"
+			alone++
+		}
+		fmt.Fprintf(a.out, "%s  %s: %s\n", what, oneLine(shown(h, string(u.Path))), oneLine(u.Why))
 	}
 	fmt.Fprintf(a.out, "%s: %s %srestored, %d removed", count(len(v.Plans), "step", "steps"), count(len(j.Restored), "path", "paths"), would, len(j.Removed))
-	if n := len(j.Unrestorable); n > 0 {
+	if n := len(j.Unrestorable) - alone; n > 0 {
 		fmt.Fprintf(a.out, ", %d could not be restored", n)
+	}
+	if alone > 0 {
+		fmt.Fprintf(a.out, ", %d left alone", alone)
 	}
 	fmt.Fprintln(a.out)
 	return nil

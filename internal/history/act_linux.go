@@ -19,6 +19,9 @@ func (u *undo) do(a *action) error {
 	if missing(err) && (a.Verb == take || a.Verb == rmdir || a.Verb == drop) {
 		return nil // gone with its directory, which comes later
 	}
+	if missing(err) {
+		return fmt.Errorf("the directory that it was in is not there: %w", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -79,7 +82,11 @@ func (u *undo) make(dir int, name string, a *action) error {
 	if err != unix.EEXIST {
 		return err
 	}
-	if now, e := stateAt(dir, name, 0); e != nil || !u.resumed || !u.made(&now, a) {
+	now, e := stateAt(dir, name, 0)
+	if e == nil && a.Verb == mkdir && now.Kind == Dir && u.allSpared(string(a.Path)) {
+		return nil // another directory, which could not go
+	}
+	if e != nil || !u.resumed || !u.made(&now, a) {
 		return errors.Join(errChanged, e)
 	}
 	return nil
@@ -110,7 +117,7 @@ func (u *undo) rmdir(dir int, name string, a *action) error {
 		return err // done already
 	}
 	err = unlinkAt(dir, name, unix.AT_REMOVEDIR)
-	if err == unix.ENOENT || err == unix.ENOTEMPTY && (u.req.Mode != Abort || u.resumed) {
+	if err == unix.ENOENT || err == unix.ENOTEMPTY && (u.req.Mode != Abort || u.resumed || u.allSpared(string(a.Path))) {
 		return nil
 	}
 	return err

@@ -21,7 +21,7 @@ func (w *Writer) wait(o *object) {
 func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre, error) {
 	p := &Pre{Path: Bytes(o.origin), State: *st}
 	at := s.path()
-	if st.Kind == File && (st.Size > 0 || st.Links > 1) {
+	if st.Kind == File && (st.Size > 0 || st.Links > 1) && !w.leaves(o, st) {
 		w.next++
 		number := w.next
 		busy := make(chan struct{})
@@ -144,7 +144,7 @@ func (w *Writer) shared(g *group, s *slot, st *State, leaving bool) error {
 		return nil // gone meanwhile
 	case len(g.members) == 0:
 		return nil // made by the step, with all its names
-	case leaving && (o.origin == "" || o.held):
+	case leaving && (o.origin == "" || o.held || o.copy != nil && o.copy.Lost == Ignored):
 		return nil
 	case leaving && g.kept != nil:
 		if err := w.noteGroup(g); err != nil {

@@ -103,6 +103,7 @@ type view struct {
 type planner struct {
 	*Plan
 	view
+	spared  spared
 	posts   map[string]placed
 	carried func(path string) string
 	stays   map[ID]string     // files that keep a name, by what that will be
@@ -126,7 +127,7 @@ func planOf(s *Step, v view) *Plan {
 	p := &planner{
 		Plan: &Plan{Step: s, origins: make(map[string]string), left: make(map[string]bool)}, view: v,
 		posts: make(map[string]placed, len(s.Posts())), stays: make(map[ID]string), parked: make(map[string]Object),
-		done: make(map[string]bool), brought: make(map[Object]string), once: make(map[ID]Object), at: make(map[string]int),
+		spared: s.spares(), done: make(map[string]bool), brought: make(map[Object]string), once: make(map[ID]Object), at: make(map[string]int),
 	}
 	left := p.present()
 	p.carried = carriers(left)
@@ -135,11 +136,14 @@ func planOf(s *Step, v view) *Plan {
 	for i := range left {
 		p.clear(&left[i])
 	}
-	back := slices.DeleteFunc(slices.Clone(s.Pres()), func(b Pre) bool { return v.skip(string(b.Path)) })
+	back := slices.DeleteFunc(slices.Clone(s.Pres()), func(b Pre) bool { return v.skip(string(b.Path)) || p.spared.found[string(b.Path)] })
 	slices.SortStableFunc(back, func(a, b Pre) int { return cmp.Compare(depth(a.Path), depth(b.Path)) })
 	for i := range back {
 		b := &back[i]
 		here := string(b.Path)
+		if b.Lost == Ignored && b.State.Kind != File {
+			b.Lost = "" // there is no content to it
+		}
 		if _, ok := p.at[here]; !ok {
 			if b.State.Kind == Absent {
 				continue // an undo found nothing there, and brought what it lies in
@@ -159,6 +163,7 @@ func planOf(s *Step, v view) *Plan {
 	}
 	p.settle(back)
 	p.tellApart()
+	p.tellAlone()
 	return p.Plan
 }
 
@@ -167,7 +172,7 @@ func (p *planner) present() []Post {
 	left := make([]Post, 0, len(p.Step.Posts()))
 	for _, q := range p.Step.posts {
 		here := string(q.Path)
-		if p.skip(here) {
+		if p.skip(here) || p.spared.left[here] {
 			continue
 		}
 		found, changed := p.found(&q)

@@ -32,6 +32,7 @@ type Store struct {
 	counters *[4]atomic.Uint64
 	mapped   []byte
 	limits   Limits
+	ignored  func(path string) bool // nil: nothing is
 }
 
 const format = "carrel history 1\n"

@@ -22,7 +22,7 @@ func (w *Writer) count(op Op, s *slot) {
 		return
 	}
 	st, err := w.look(s)
-	if err != nil || st.Kind != File {
+	if err != nil || st.Kind != File || w.leaves(o, &st) {
 		return
 	}
 	switch op {

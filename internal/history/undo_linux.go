@@ -23,6 +23,7 @@ type undo struct {
 	step    *Step
 	resumed bool             // after a crash: some of it is done
 	now     map[string]State // what the steps of this request left
+	ignored map[string]bool  // what steps left that no undo takes away; nil before somebody asks
 }
 
 func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
@@ -119,10 +120,11 @@ func (u *undo) asked(path string) bool {
 func (u *undo) present(roots []root, st *Step, later []*Step) (*found, []Conflict) {
 	f := &found{st, make([]State, len(st.Posts()))}
 	var out []Conflict
+	spared := st.spares()
 	for i := range st.Posts() {
 		q := &st.posts[i]
 		at := string(q.Path)
-		if !u.asked(at) {
+		if !u.asked(at) || spared.left[at] {
 			continue
 		}
 		want, by, recorded := u.log.expected(st, q, u.set)
@@ -205,7 +207,7 @@ func (u *undo) residents(roots []root, p *Plan, posts *found) (out []Conflict) {
 			continue
 		}
 		for _, n := range names {
-			if at := join(string(a.Path), n); posts.at(at).Kind == Absent {
+			if at := join(string(a.Path), n); posts.at(at).Kind == Absent && !u.spared(at) {
 				found, _ := lookIn(roots, at)
 				out = append(out, Conflict{Path: at, Found: found, Why: "it is in a directory that the step made, and not the step's"})
 			}
@@ -244,6 +246,7 @@ func (s *Store) Undo(l *Log, req Request) (*Preview, error) {
 		return v, err
 	}
 	defer u.w.Close()
+	u.w.ignored = nil                 // whatever it takes is kept
 	if err := s.alone(); err != nil { // an upgrade: only if nobody else shares it
 		return v, err
 	}

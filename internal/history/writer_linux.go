@@ -20,6 +20,7 @@ type Writer struct {
 	file    *os.File
 	objects int
 	roots   []root
+	ignored func(path string) bool // nil: nothing is
 
 	mu     sync.Mutex
 	tree   *tree
@@ -46,7 +47,7 @@ func (s *Store) NewWriter(run string, roots []string) (*Writer, error) {
 	if err := s.share(); err != nil {
 		return nil, fmt.Errorf("writing history: %w", err)
 	}
-	w := &Writer{store: s, objects: -1}
+	w := &Writer{store: s, objects: -1, ignored: s.ignored}
 	whole := false
 	defer func() {
 		if !whole {
@@ -161,7 +162,8 @@ func (w *Writer) write(r *Record) error {
 }
 
 func (w *Writer) append(r *Record) error {
-	w.lost = w.lost || r.Pre != nil && r.Pre.Lost != ""
+	w.marked(r.Pre)
+	w.lost = w.lost || r.Pre != nil && r.Pre.Lost != "" && r.Pre.Lost != Ignored
 	err := try("record")
 	if err == nil {
 		r.Stamp, err = w.store.stamp()

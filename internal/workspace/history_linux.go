@@ -23,15 +23,16 @@ import (
 // also when nothing has happened for a while. A nil keeper has nowhere to keep
 // anything.
 type keeper struct {
-	dir    string
-	noted  func()          // where the history is, before it is begun
-	store  *history.Store  // nil where there is no history yet
-	writer *history.Writer // nil before the first change
-	roots  []string
-	limits history.Limits
-	run    history.Begin
-	bursts bool
-	busy   func() bool // does anything run inside that was started in this step
+	dir     string
+	noted   func()          // where the history is, before it is begun
+	store   *history.Store  // nil where there is no history yet
+	writer  *history.Writer // nil before the first change
+	roots   []string
+	limits  history.Limits
+	ignored func(path string) bool
+	run     history.Begin
+	bursts  bool
+	busy    func() bool // does anything run inside that was started in this step
 
 	guard  *safeguard
 	bounds bounds
@@ -75,6 +76,10 @@ func (p *Prepared) openHistory(id string, busy func() bool) (*keeper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("safeguards: %w", err)
 	}
+	ignored, err := p.ignored()
+	if err != nil {
+		return nil, fmt.Errorf("history.ignore: %w", err)
+	}
 	var store *history.Store
 	if _, err := os.Lstat(dir); err == nil {
 		if store, err = p.sharedHistory(dir); err != nil {
@@ -82,7 +87,7 @@ func (p *Prepared) openHistory(id string, busy func() bool) (*keeper, error) {
 		}
 	}
 	k := &keeper{dir: dir, noted: p.noteHistory, store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || interactive(), busy: busy, over: make(chan struct{}),
-		guard: newSafeguard(limits.within), bounds: limits, limits: historyLimits(p.Loaded),
+		guard: newSafeguard(limits.within), bounds: limits, limits: historyLimits(p.Loaded), ignored: ignored,
 		run: history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv)}}
 	if k.bursts {
 		k.done.Go(k.watch)
@@ -210,6 +215,7 @@ func (k *keeper) opened() (err error) {
 		k.noted()
 	}
 	k.store.SetLimits(k.limits)
+	k.store.SetIgnored(k.ignored)
 	k.writer, err = k.store.NewWriter(k.run.Run, k.roots)
 	return err
 }

@@ -86,6 +86,23 @@ func historyLimits(l *config.Loaded) history.Limits {
 	return out
 }
 
+// ignored gives what the user does not want kept, nil for nothing.
+func (p *Prepared) ignored() (func(path string) bool, error) {
+	said := p.Loaded.Settings.History.Ignore
+	if len(said) == 0 {
+		return nil, nil
+	}
+	patterns := make([]string, len(said))
+	for i, v := range said {
+		patterns[i] = v.V
+	}
+	all, err := policy.NewIgnored(p.Plan.Roots, patterns)
+	if err != nil {
+		return nil, err
+	}
+	return all.Match, nil
+}
+
 // trim keeps the history within its limits when a run is over. What went is told:
 // it can no longer be undone.
 func (k *keeper) trim() error {

@@ -54,7 +54,7 @@ func stepOf(s *history.Step) api.Step {
 		default:
 			t.Modified++
 		}
-		if c.Lost != "" {
+		if c.Lost != "" && c.Lost != history.Ignored { // that is as it was wanted
 			t.NotKept = append(t.NotKept, api.NotKept{Path: c.Path, Why: c.Lost})
 		}
 	}

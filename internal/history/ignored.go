@@ -1,0 +1,145 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Ignored is why something is not kept that the user does not want kept.
+const Ignored = "ignored by history.ignore"
+
+// SetIgnored says what is not kept from now on, by the path that something had when
+// a step began. A file with several names is kept all the same: it may be something
+// else by another one.
+func (s *Store) SetIgnored(ignored func(path string) bool) { s.ignored = ignored }
+
+// leaves says whether the content of a file is not wanted. It is asked for what a
+// step has met by one name only.
+func (w *Writer) leaves(o *object, st *State) bool {
+	return w.ignored != nil && st.Links < 2 && w.groups[st.ID] == nil && w.ignored(o.origin)
+}
+
+// marked notes in a record that what it is about is not wanted, so that an undo
+// leaves it alone whatever is configured then.
+func (w *Writer) marked(p *Pre) {
+	if p != nil && w.ignored != nil && !p.Stayed && p.Object == (Object{}) && p.Inode == (Object{}) && w.ignored(string(p.Path)) {
+		p.Lost = Ignored
+	}
+}
+
+// spared is what an undo leaves as it is: by the path that a step left it at, and by
+// the one at which the step found it.
+type spared struct{ left, found map[string]bool }
+
+// spares finds what of a step is ignored and can be left where it is. What lies in a
+// directory that goes, since the step made it, goes too; and where something comes
+// back to the place of what is ignored, or into a directory that was, that has to
+// make way.
+func (s *Step) spares() (a spared) {
+	if !slices.ContainsFunc(s.Pres(), func(b Pre) bool { return b.Lost == Ignored }) {
+		return a
+	}
+	posts := slices.Clone(s.Posts())
+	slices.SortStableFunc(posts, func(x, y Post) int { return cmp.Compare(depth(x.Path), depth(y.Path)) })
+	now, carried := make(map[string]string), carriers(posts)
+	for i := range posts {
+		if q := &posts[i]; len(q.Origin) > 0 {
+			now[string(q.Origin)] = string(q.Path)
+		}
+	}
+	taken := make(map[string]bool)
+	for known := -1; known < len(taken); {
+		known = len(taken)
+		a = s.sparesBut(posts, taken)
+		for i := range s.Pres() {
+			if b := &s.pres[i]; b.State.Kind != Absent && !a.found[string(b.Path)] {
+				s.takes(string(b.Path), a, taken, now, carried)
+			}
+		}
+	}
+	return a
+}
+
+// sparesBut is that, where some places are taken by what comes back.
+func (s *Step) sparesBut(posts []Post, taken map[string]bool) spared {
+	a := spared{make(map[string]bool), make(map[string]bool)}
+	back := make(map[string]bool) // what is moved back
+	for i := range posts {
+		q := &posts[i]
+		if a.left[string(q.Path)] = !taken[string(q.Path)] && s.isIgnored(q, a) && s.stands(q, a); !a.left[string(q.Path)] {
+			back[string(q.Origin)] = true
+		}
+	}
+	for i := range s.Pres() {
+		b := &s.pres[i]
+		a.found[string(b.Path)] = b.Lost == Ignored && !back[string(b.Path)] && !taken[string(b.Path)]
+	}
+	return a
+}
+
+// takes notes the places that have to be free, or directories, for something to come
+// back to a path. now says where is what the step found at a path.
+func (s *Step) takes(path string, a spared, taken map[string]bool, now map[string]string, carried func(string) string) {
+	if a.left[path] {
+		taken[path] = true
+	}
+	for dir := parentOf(path); dir != ""; dir = parentOf(dir) {
+		at, alive := now[dir]
+		switch {
+		case alive && carried(at) == dir:
+		case alive:
+			if a.left[at] {
+				taken[at] = true // it comes back, too
+			}
+		default:
+			q, ok := s.PostOf(dir) // none in a directory that is gone
+			if again := ok && q.State.Kind == Dir && a.left[dir]; !again && (ok || a.found[dir]) {
+				taken[dir] = true
+			}
+		}
+	}
+}
+
+func (s *Step) isIgnored(q *Post, a spared) bool {
+	at := string(q.Path)
+	if len(q.Origin) > 0 {
+		at = string(q.Origin)
+	}
+	if b, known := s.PreOf(at); known {
+		return b.Lost == Ignored
+	}
+	return a.left[parentOf(at)] // made in a directory that the step made
+}
+
+// stands says whether no directory on the way to what the step left goes.
+func (s *Step) stands(q *Post, a spared) bool {
+	for dir := parentOf(string(q.Path)); dir != ""; dir = parentOf(dir) {
+		if above, ok := s.PostOf(dir); ok && above.State.Kind == Dir && len(above.Origin) == 0 && !a.left[dir] {
+			return false
+		}
+	}
+	return true
+}
+
+// parentOf is the directory of a path, "" of one at the top.
+func parentOf(path string) string { return path[:max(0, strings.LastIndexByte(path, '/'))] }
+
+// tellAlone lists what the step destroyed and the plan leaves alone: of a directory
+// with all that was in it, that.
+func (p *planner) tellAlone() {
+	told := make(map[string]bool)
+	for _, c := range p.Step.Changes() { // directories before what was in them
+		at := c.Path
+		if q, ok := p.Step.PostOf(at); ok && c.What != Removed && len(q.Origin) > 0 {
+			at = string(q.Origin)
+		}
+		if c.Lost != Ignored || !p.spared.found[at] || p.skip(at) {
+			continue
+		}
+		told[at] = true
+		if !told[parentOf(at)] {
+			p.Unrestorable = append(p.Unrestorable, Unrestorable{at, Ignored})
+		}
+	}
+}
