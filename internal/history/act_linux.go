@@ -175,12 +175,12 @@ func (u *undo) discarded(dir int, name string, a *action) error {
 // else has that by now, one beside it.
 func putBack(from int, number string, dir int, name string) error {
 	as := name
-	for n := 1; n < 1000; n++ {
+	for n := range besideTries {
 		err := renameNew(from, number, dir, as)
 		if err != unix.EEXIST {
 			return err
 		}
-		as = fmt.Sprintf("%.200s.undo-conflict-%d", name, n)
+		as = beside(name, n+1)
 	}
 	return unix.EEXIST
 }
@@ -378,15 +378,32 @@ func (u *undo) aside(dir int, name string, a *action) error {
 	if err != nil || now.Kind == Absent || now.ID != a.State.ID {
 		return err // done already
 	}
-	to := string(a.State.Target)
-	for n := 2; n < 1000; n++ {
-		err = renameNew(dir, name, dir, to)
-		if err != unix.EEXIST {
+	for n := range besideTries {
+		if err = renameNew(dir, name, dir, beside(name, n+1)); err != unix.EEXIST {
 			return err
 		}
-		to = fmt.Sprintf("%s-%d", a.State.Target, n)
 	}
 	return err
+}
+
+// asideAgain gives what was put aside its name back.
+func (u *undo) asideAgain(dir int, name string, a *action) error {
+	for n := range besideTries {
+		as := name
+		if n > 0 {
+			as = beside(name, n)
+		}
+		now, err := stateAt(dir, as, 0)
+		switch {
+		case err != nil:
+			return err
+		case now.ID == a.State.ID && as == name:
+			return nil
+		case now.ID == a.State.ID:
+			return renameNew(dir, as, dir, name)
+		}
+	}
+	return errMissing
 }
 
 // link gives the file at another path of the roots a second name.

@@ -120,7 +120,7 @@ func (u *undo) reverseOne(a *action, before map[string]*State) error {
 			return setMeta(dir, name, st)
 		}
 	case aside:
-		return renameNew(dir, string(a.State.Target), dir, name)
+		return u.asideAgain(dir, name, a)
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func (u *undo) view(fresh func() Object, found *found, conflicts []Conflict) vie
 			if u.req.Mode != KeepBoth || !at[path] {
 				return ""
 			}
-			return path[strings.LastIndexByte(path, '/')+1:] + ".undo-conflict"
+			return beside(path[strings.LastIndexByte(path, '/')+1:], 1)
 		},
 	}
 }
