@@ -281,7 +281,7 @@ func TestHistoryRefusals(t *testing.T) {
 		{"undo --step 99", "step 99|none of this number|carrel history --all"},
 		{"undo --step x", `step "x"|number`},
 		{"undo --to 1", "0 steps can be undone"},
-		{"undo --path nothing-there", "0 steps can be undone"},
+		{"undo --path nothing-there", "0 steps that changed nothing-there can be undone"},
 		{"undo --force --keep-both", "force|keep-both"},
 		{"undo --frist", "unknown flag: --frist|carrel undo --help"},
 		{"redo", "0 steps can be made again"},

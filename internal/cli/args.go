@@ -52,12 +52,3 @@ func group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return cmd
 }
-
-// explainFlagErrors adds what to do to the errors of the flag parser, for a
-// command and all below it.
-func explainFlagErrors(cmd *cobra.Command) *cobra.Command {
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w\nhint: %s --help", err, cmd.CommandPath())
-	})
-	return cmd
-}

@@ -39,7 +39,7 @@ operation, the rule with its place, and the flag or line that would allow it.
 	}
 	cmd.Flags().StringVar(&f.project, "project", "", "those of the project that holds this directory")
 	cmd.Flags().BoolVar(&f.all, "all", false, "those of all projects")
-	cmd.MarkFlagsMutuallyExclusive("project", "all")
+	oneOf(cmd, "project", "all")
 	f.register(cmd)
 	return explainFlagErrors(cmd)
 }

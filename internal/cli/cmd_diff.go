@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"carrel/internal/history"
@@ -37,6 +38,7 @@ A..B shows step after step from A to B. What a terminal would act on is escaped.
 	f.register(cmd)
 	cmd.Flags().StringVar(&f.path, "path", "", "only this path and what is in it")
 	cmd.Flags().BoolVar(&f.stat, "stat", false, "only how many lines of each file")
+	notEmpty(cmd, "path")
 	return explainFlagErrors(cmd)
 }
 
@@ -56,18 +58,31 @@ func (a *app) diff(f *diffFlags, args []string) error {
 	}
 	out, isFile := a.out.(*os.File)
 	f.colour = isFile && term.IsTerminal(int(out.Fd())) && a.getenv("NO_COLOR") == ""
+	told := 0
 	for _, s := range steps {
-		if len(steps) > 1 {
-			fmt.Fprintf(a.out, "step %d: %s\n", s.Number, oneLine(s.CommandLine()))
+		changes := slices.DeleteFunc(s.Changes(), func(c history.PathChange) bool {
+			return path != "" && !within(c.Path, path) && (c.From == "" || !within(c.From, path))
+		})
+		if len(steps) > 1 && (path == "" || len(changes) > 0) {
+			fmt.Fprintf(a.out, "step %d: %s\n", s.Number, oneLine(commandOf(newStepJSON(h.Log, s, nil))))
 		}
-		for _, c := range s.Changes() {
-			if path == "" || c.Path == path || strings.HasPrefix(c.Path, path+"/") {
-				a.diffPath(h, f, s, c)
-			}
+		for _, c := range changes {
+			a.diffPath(h, f, s, c)
 		}
+		told += len(changes)
+	}
+	if path != "" && told == 0 {
+		which := fmt.Sprintf("step %d", steps[0].Number)
+		if n := len(steps); n > 1 {
+			which = fmt.Sprintf("steps %d to %d", steps[0].Number, steps[n-1].Number)
+		}
+		return fmt.Errorf("--path %q: %s did not change it; `carrel history --path` lists the steps that did", f.path, which)
 	}
 	return h.Log.Unreadable()
 }
+
+// within says whether a path is a directory or lies in it.
+func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
 // diffSteps finds the steps of an argument, oldest first.
 func diffSteps(h *workspace.History, args []string) ([]*history.Step, error) {
@@ -81,6 +96,9 @@ func diffSteps(h *workspace.History, args []string) ([]*history.Step, error) {
 		return nil, fmt.Errorf("no steps in %s", quoteIf(h.Project))
 	}
 	from, to, isRange := strings.Cut(args[0], "..")
+	if isRange && (from == "" || to == "" || strings.Contains(to, "..")) {
+		return nil, fmt.Errorf("%q: want the numbers of two steps, the older first, as 9..12", args[0])
+	}
 	first, err := stepNamed(h, from)
 	if err != nil {
 		return nil, err

@@ -37,7 +37,8 @@ It asks before it does so; --yes says yes. While a run goes on nothing is remove
 	cmd.Flags().BoolVar(&f.all, "all", false, "all steps, and what cannot be read")
 	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "d", false, "say what would be removed, and remove nothing")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
-	cmd.MarkFlagsMutuallyExclusive("before", "all")
+	oneOf(cmd, "before", "all")
+	notEmpty(cmd, "before")
 	f.register(cmd)
 	return explainFlagErrors(cmd)
 }

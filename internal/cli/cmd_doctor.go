@@ -39,7 +39,7 @@ Exit status:
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	cmd.Flags().BoolVar(&apparmor, "print-apparmor", false, "print an AppArmor profile for this program and do nothing else")
-	cmd.MarkFlagsMutuallyExclusive("json", "print-apparmor")
+	oneOf(cmd, "json", "print-apparmor")
 	return explainFlagErrors(cmd)
 }
 

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
@@ -38,6 +40,7 @@ something is one, and so is every undo. ` + "`carrel show STEP`" + ` lists what 
 	}
 	cmd.Flags().StringVar(&f.path, "path", "", "only steps that changed this path or something in it")
 	cmd.Flags().BoolVar(&f.all, "all", false, "undos too, and steps that changed nothing in the end")
+	notEmpty(cmd, "path")
 	f.register(cmd)
 	cmd.Flags().IntVarP(&f.last, "last", "n", 0, "only the newest N")
 	completeFlag(cmd, "last", cobra.NoFileCompletions)
@@ -48,10 +51,14 @@ something is one, and so is every undo. ` + "`carrel show STEP`" + ` lists what 
 func (f *historyFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.project, "project", "", "the project that holds this directory")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
+	notEmpty(cmd, "project")
 }
 
 // openHistory opens the history of a project and tells what was found there.
 func (a *app) openHistory(project string) (*workspace.History, error) {
+	if err := isDirectory(project); err != nil {
+		return nil, err
+	}
 	debug.SetGCPercent(50) // a step of a million paths is large, and all of it is looked at once
 	h, err := workspace.OpenHistory(a.historyRequest(project))
 	if err != nil {
@@ -68,6 +75,30 @@ func (a *app) openHistory(project string) (*workspace.History, error) {
 		fmt.Fprintf(a.err, "carrel: the history is damaged: %s\n", oneLine(d))
 	}
 	return h, nil
+}
+
+// isDirectory checks the value of --project, "" for none.
+func isDirectory(project string) error {
+	if project == "" {
+		return nil
+	}
+	st, err := os.Stat(project)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--project %q: %w", project, pathError(err))
+	case !st.IsDir():
+		return fmt.Errorf("--project %q: it is no directory", project)
+	}
+	return nil
+}
+
+// pathError is an error without the operation and the path, which are told otherwise.
+func pathError(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 // tellElsewhere says where a history is that is no longer looked at: history.dir was
@@ -194,7 +225,11 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 		return printJSON(a.out, notNil(list))
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(a.out, oneLine("no steps in "+quoteIf(h.Project)))
+		what := "no steps"
+		if path != "" {
+			what += " that changed " + shown(h, path)
+		}
+		fmt.Fprintln(a.out, oneLine(what+" in "+quoteIf(h.Project)))
 		return nil
 	}
 	t := &table{}
@@ -335,11 +370,11 @@ func shown(h *workspace.History, path string) string {
 // stepNamed finds a step by its number.
 func stepNamed(h *workspace.History, name string) (*history.Step, error) {
 	n, err := strconv.ParseUint(name, 10, 64)
-	if err != nil {
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return nil, fmt.Errorf("step %q: want the number of one; `carrel history` lists them", name)
 	}
-	if s := h.Log.Step(n); s != nil {
+	if s := h.Log.Step(n); s != nil && err == nil {
 		return s, nil
 	}
-	return nil, fmt.Errorf("step %d: there is none of this number in %s; `carrel history --all` lists them", n, quoteIf(h.Project))
+	return nil, fmt.Errorf("step %s: there is none of this number in %s; `carrel history --all` lists them", name, quoteIf(h.Project))
 }

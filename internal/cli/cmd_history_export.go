@@ -26,7 +26,7 @@ func (a *app) exportCommand() *cobra.Command {
 		Long: `Writes a tar with every path that a step touched: before/PATH as the step found
 it, after/PATH as it left it, with modes, times, links and attributes. PATH starts
 at the project; of other places it is the whole path, below outside/. What is no
-longer kept is listed.
+longer kept is listed. A file that is there already is replaced, by a whole one.
 
 Exit status:
   0    done, and nothing is missing
@@ -40,6 +40,7 @@ Exit status:
 	}
 	cmd.Flags().StringVar(&f.project, "project", "", "the project that holds this directory")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "the file to write; standard output without it")
+	notEmpty(cmd, "project", "output")
 	return explainFlagErrors(cmd)
 }
 
@@ -86,7 +87,7 @@ func (a *app) writeTo(name string, write func(io.Writer) error) error {
 	if st, err := os.Lstat(name); err == nil && !st.Mode().IsRegular() { // a pipe, a device, a link
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		if err != nil {
-			return err
+			return fmt.Errorf("-o %q: %w; want the name of a file", name, pathError(err))
 		}
 		if term.IsTerminal(int(f.Fd())) {
 			f.Close()
@@ -104,7 +105,7 @@ func (a *app) writeTo(name string, write func(io.Writer) error) error {
 	temp := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.%d", filepath.Base(name), os.Getpid()))
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fmt.Errorf("writing %q: %w", name, err)
+		return fmt.Errorf("-o %q: making a file there: %w", name, pathError(err))
 	}
 	err = errors.Join(write(f), f.Sync(), f.Close())
 	if err == nil {

@@ -58,6 +58,9 @@ type faultJSON struct {
 }
 
 func (a *app) verify(f *historyFlags) error {
+	if err := isDirectory(f.project); err != nil {
+		return err
+	}
 	h, err := workspace.FindHistory(a.historyRequest(f.project))
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"carrel/internal/history"
 	"carrel/internal/workspace"
@@ -48,7 +49,8 @@ you or another program changed it afterwards: all such paths are listed, and
 	cmd.Flags().StringVar(&f.to, "to", "", "take back all steps after this one")
 	cmd.Flags().StringVar(&f.step, "step", "", "take back this step only")
 	cmd.Flags().StringArrayVar(&f.paths, "path", nil, "only this path and what is in it: by the newest step that changed it")
-	cmd.MarkFlagsMutuallyExclusive("to", "step")
+	oneOf(cmd, "to", "step")
+	notEmpty(cmd, "to", "step", "path")
 	f.registerUndo(cmd)
 	return explainFlagErrors(cmd)
 }
@@ -76,7 +78,8 @@ func (f *undoFlags) registerUndo(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.skip, "skip-conflicts", false, "what is not as the steps left it stays as it is")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace what is in the way; a redo brings it back")
 	cmd.Flags().StringArrayVar(&f.write, "write", nil, "a place outside the project that the steps were allowed to change")
-	cmd.MarkFlagsMutuallyExclusive("keep-both", "skip-conflicts", "force")
+	oneOf(cmd, "keep-both", "skip-conflicts", "force")
+	notEmpty(cmd, "write")
 }
 
 func maximumArgs(n int) cobra.PositionalArgs {
@@ -125,7 +128,13 @@ func (a *app) takeBack(h *workspace.History, f *undoFlags, req history.Request) 
 	v, err := h.Undo(outer, req)
 	var conflict *history.ConflictError
 	if errors.As(err, &conflict) {
-		a.tellConflicts(h, conflict.Conflicts)
+		if f.json {
+			if err := printJSON(a.out, a.undoJSON(f, v, conflict.Conflicts)); err != nil {
+				return err
+			}
+		} else {
+			a.tellConflicts(h, conflict.Conflicts)
+		}
 		return fmt.Errorf("nothing was changed: %s not as the steps left them\nhint: --keep-both keeps both, --skip-conflicts leaves them, --force replaces them", count(len(conflict.Conflicts), "path is", "paths are"))
 	}
 	if errors.Is(err, history.ErrBusy) {
@@ -151,11 +160,15 @@ func (f *undoFlags) mode() history.Mode {
 
 // steps finds out which steps are meant, newest first.
 func (f *undoFlags) steps(h *workspace.History, args []string, req history.Request) ([]uint64, error) {
-	n := 1
+	n, asked := 1, "1"
 	if len(args) == 1 {
 		var err error
-		if n, err = strconv.Atoi(args[0]); err != nil || n < 1 {
-			return nil, fmt.Errorf("%q: want how many steps, 1 or more; --step takes one by its number", args[0])
+		asked = args[0]
+		if n, err = strconv.Atoi(asked); err != nil && !errors.Is(err, strconv.ErrRange) || n < 1 {
+			if req.Redo {
+				return nil, fmt.Errorf("%q: want how many undos, 1 or more", asked)
+			}
+			return nil, fmt.Errorf("%q: want how many steps, 1 or more; --step takes one by its number", asked)
 		}
 		if f.to != "" || f.step != "" {
 			return nil, errors.New("a number of steps and --to or --step: want one of them")
@@ -197,9 +210,25 @@ func (f *undoFlags) steps(h *workspace.History, args []string, req history.Reque
 		if req.Redo {
 			what = "made again"
 		}
-		return nil, fmt.Errorf("%s can be %s in %s, asked for %d; `carrel history --all` lists all", count(len(out), "step", "steps"), what, quoteIf(h.Project), max(n, 1))
+		which := ""
+		if len(req.Paths) > 0 {
+			which = " that changed " + pathList(h, req.Paths)
+		}
+		if f.to != "" {
+			asked = "all after step " + f.to
+		}
+		return nil, fmt.Errorf("%s%s can be %s in %s, asked for %s; `carrel history --all` lists all", count(len(out), "step", "steps"), which, what, quoteIf(h.Project), asked)
 	}
 	return out, nil
+}
+
+// pathList names some paths.
+func pathList(h *workspace.History, paths []string) string {
+	var words []string
+	for _, p := range paths {
+		words = append(words, shown(h, p))
+	}
+	return strings.Join(words, " or ")
 }
 
 func (a *app) progress(done, all int) {
@@ -214,6 +243,7 @@ func (a *app) progress(done, all int) {
 // undoJSON is what an undo did or would do.
 type undoJSON struct {
 	DryRun       bool           `json:"dry_run"`
+	Done         bool           `json:"done"` // false: nothing was changed
 	Steps        []uint64       `json:"steps"`
 	Restored     []text         `json:"restored"`
 	Removed      []text         `json:"removed"`
@@ -235,8 +265,9 @@ type conflictJSON struct {
 // maxShown bounds the paths that a person gets to read; --json has all.
 const maxShown = 20
 
-func (a *app) tellUndo(h *workspace.History, f *undoFlags, v *history.Preview, would string) error {
-	j := undoJSON{DryRun: f.dryRun, Restored: []text{}, Removed: []text{}, Unrestorable: []lostJSON{}, Conflicts: []conflictJSON{}}
+// undoJSON tells of a request, with what was in its way.
+func (a *app) undoJSON(f *undoFlags, v *history.Preview, conflicts []history.Conflict) undoJSON {
+	j := undoJSON{DryRun: f.dryRun, Steps: []uint64{}, Restored: []text{}, Removed: []text{}, Unrestorable: []lostJSON{}, Conflicts: []conflictJSON{}}
 	for _, p := range v.Plans {
 		j.Steps = append(j.Steps, p.Step.Number)
 		j.Restored = append(j.Restored, texts(p.Restored)...)
@@ -245,9 +276,15 @@ func (a *app) tellUndo(h *workspace.History, f *undoFlags, v *history.Preview, w
 			j.Unrestorable = append(j.Unrestorable, lostJSON{text(u.Path), u.Why})
 		}
 	}
-	for _, c := range v.Conflicts {
+	for _, c := range conflicts {
 		j.Conflicts = append(j.Conflicts, conflictJSON{text(c.Path), whyConflict(c), c.Step})
 	}
+	return j
+}
+
+func (a *app) tellUndo(h *workspace.History, f *undoFlags, v *history.Preview, would string) error {
+	j := a.undoJSON(f, v, v.Conflicts)
+	j.Done = !f.dryRun
 	if f.json {
 		return printJSON(a.out, j)
 	}

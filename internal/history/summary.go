@@ -3,7 +3,6 @@ package history
 import (
 	"cmp"
 	"slices"
-	"strings"
 )
 
 // What a step did to a path, in the end.
@@ -154,13 +153,4 @@ func (s *Step) kept() (n int64) {
 		}
 	}
 	return n
-}
-
-// CommandLine is the step's command as one would type it.
-func (s *Step) CommandLine() string {
-	words := make([]string, len(s.Begin.Command))
-	for i, w := range s.Begin.Command {
-		words[i] = string(w)
-	}
-	return strings.Join(words, " ")
 }
