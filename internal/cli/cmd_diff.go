@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -11,7 +9,6 @@ import (
 	"carrel/internal/history"
 	"carrel/internal/workspace"
 
-	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
@@ -27,7 +24,9 @@ func (a *app) diffCommand() *cobra.Command {
 		Use:   "diff [STEP | A..B] [flags]",
 		Short: "Show how a step changed files",
 		Long: `Shows how a step changed files, as a unified diff; without STEP the newest one.
-A..B shows step after step from A to B. What a terminal would act on is escaped.
+A..B shows step after step from A to B. What is no file, and mode, owner, times
+and attributes have a line of their own. What a terminal would act on is escaped;
+there are colours on a terminal, unless NO_COLOR is set.
 ` + plainStatusHelp,
 		Example: `  carrel diff
   carrel diff 12 --stat
@@ -66,9 +65,11 @@ func (a *app) diff(f *diffFlags, args []string) error {
 		if len(steps) > 1 && (path == "" || len(changes) > 0) {
 			fmt.Fprintf(a.out, "step %d: %s\n", s.Number, oneLine(commandOf(newStepJSON(h.Log, s, nil))))
 		}
+		d := &differ{app: a, h: h, step: s, stat: f.stat, colour: f.colour}
 		for _, c := range changes {
-			a.diffPath(h, f, s, c)
+			d.path(c)
 		}
+		d.total()
 		told += len(changes)
 	}
 	if path != "" && told == 0 {
@@ -120,102 +121,4 @@ func diffSteps(h *workspace.History, args []string) ([]*history.Step, error) {
 		}
 	}
 	return out, nil
-}
-
-// maxDiffed is up to which size a file is compared by lines, in bytes.
-const maxDiffed = 4 << 20
-
-func (a *app) diffPath(h *workspace.History, f *diffFlags, s *history.Step, c history.PathChange) {
-	name := shown(h, c.Path)
-	old := name
-	if c.From != "" {
-		old = shown(h, c.From)
-	}
-	if c.Kind != history.File || c.What == history.Changed {
-		a.diffLine(f, "", fmt.Sprintf("%s %s: %s", c.Kind, name, c.What))
-		return
-	}
-	before, after, err := h.Contents(s, c.Path)
-	if err != nil {
-		a.diffLine(f, "", fmt.Sprintf("file %s: %s (%v)", name, c.What, err))
-		return
-	}
-	x, okX := readText(before)
-	y, okY := readText(after)
-	switch {
-	case !okX || !okY:
-		a.diffLine(f, "", fmt.Sprintf("file %s: %s, binary or larger than %d bytes", name, c.What, maxDiffed))
-	case f.stat:
-		a.stat(f, name, x, y)
-	default:
-		if c.What == history.Added {
-			old = "/dev/null"
-		}
-		if c.What == history.Removed {
-			name = "/dev/null"
-		}
-		if c.What == history.Renamed {
-			a.diffLine(f, "", fmt.Sprintf("file %s renamed to %s", old, name))
-		}
-		a.unified(f, udiff.Unified(oneLine(old), oneLine(name), string(x), string(y)))
-	}
-}
-
-// readText reads a file that can be shown; false for one that cannot.
-func readText(r io.ReadCloser) ([]byte, bool) {
-	if r == nil {
-		return nil, true
-	}
-	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, maxDiffed+1))
-	return data, err == nil && len(data) <= maxDiffed && bytes.IndexByte(data, 0) < 0
-}
-
-func (a *app) stat(f *diffFlags, name string, x, y []byte) {
-	more, less := 0, 0
-	d, err := udiff.ToUnifiedDiff("", "", string(x), udiff.Lines(string(x), string(y)), 0)
-	if err == nil {
-		for _, h := range d.Hunks {
-			for _, l := range h.Lines {
-				switch l.Kind {
-				case udiff.Insert:
-					more++
-				case udiff.Delete:
-					less++
-				}
-			}
-		}
-	}
-	a.diffLine(f, "", fmt.Sprintf("%s  +%d -%d", name, more, less))
-}
-
-// Colours of a diff, as git has them.
-const (
-	red, green, cyan, bold, plain = "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
-)
-
-func (a *app) unified(f *diffFlags, text string) {
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		colour := ""
-		switch {
-		case strings.HasPrefix(line, "---"), strings.HasPrefix(line, "+++"):
-			colour = bold
-		case strings.HasPrefix(line, "@@"):
-			colour = cyan
-		case strings.HasPrefix(line, "-"):
-			colour = red
-		case strings.HasPrefix(line, "+"):
-			colour = green
-		}
-		a.diffLine(f, colour, line)
-	}
-}
-
-func (a *app) diffLine(f *diffFlags, colour, line string) {
-	line = Escape(strings.TrimSuffix(line, "\r"))
-	if colour != "" && f.colour {
-		line = colour + line + plain
-	}
-	fmt.Fprintln(a.out, line)
 }

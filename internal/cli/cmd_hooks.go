@@ -226,7 +226,7 @@ func (a *app) printHooks(op hooks.Operation, h hooksJSON, c *hooks.Change, dry b
 	case len(c.Files) == 0:
 		fmt.Fprintf(a.out, "%s: nothing to do, no hooks are installed\n", h.Agent)
 	case dry:
-		a.unified(&diffFlags{}, string(h.Diff))
+		(&differ{app: a}).lines(string(h.Diff))
 	}
 	for _, e := range c.Files {
 		what := "the hooks are in"

@@ -1,0 +1,276 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"carrel/internal/history"
+	"carrel/internal/workspace"
+
+	"github.com/aymanbagabas/go-udiff"
+)
+
+// differ prints how one step changed paths.
+type differ struct {
+	*app
+	h            *workspace.History
+	step         *history.Step
+	stat, colour bool
+
+	table      table // of stat
+	paths      int
+	more, less int // lines
+}
+
+// Colours of a diff, as git has them.
+const (
+	red, green, cyan, bold, plain = "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
+)
+
+// maxDiffed is up to which size a file is compared by lines, in bytes.
+const maxDiffed = 4 << 20
+
+// path prints one change: a file as lines, anything else by what it is.
+func (d *differ) path(c history.PathChange) {
+	d.paths++
+	was, now := d.states(c)
+	name := shown(d.h, c.Path)
+	if c.From != "" {
+		d.note("", name, fmt.Sprintf("%s renamed from %s", c.Kind, shown(d.h, c.From)))
+	}
+	switch {
+	case c.What == history.Removed && c.Kind != history.File:
+		d.note(red, name, "-"+object(was))
+	case c.What == history.Added && c.Kind != history.File:
+		d.note(green, name, "+"+object(now))
+	case c.Kind == history.Symlink && !bytes.Equal(was.Target, now.Target):
+		d.note(red, name, "-"+object(was))
+		d.note(green, name, "+"+object(now))
+	}
+	if c.What != history.Removed && c.What != history.Added {
+		d.meta(name, was, now)
+	}
+	switch {
+	case c.What == history.Changed && c.Kind != history.Dir:
+		d.time(name, was, now)
+	case c.What != history.Changed && c.Kind == history.File:
+		d.content(c, name, was, now)
+	}
+}
+
+// states are those before and after a change.
+func (d *differ) states(c history.PathChange) (was, now *history.State) {
+	origin := c.Path
+	post, ok := d.step.PostOf(c.Path)
+	switch {
+	case c.What == history.Removed:
+		post.State = history.State{}
+	case c.From != "":
+		origin = c.From
+	case ok && len(post.Origin) > 0:
+		origin = string(post.Origin)
+	}
+	pre, _ := d.step.PreOf(origin)
+	return &pre.State, &post.State
+}
+
+// object says what something is that is no file.
+func object(s *history.State) string {
+	if s.Kind == history.Symlink {
+		return "symlink -> " + quoteIf(string(s.Target))
+	}
+	return s.Kind.String()
+}
+
+// meta tells of everything but the content.
+func (d *differ) meta(name string, was, now *history.State) {
+	if was.Kind != now.Kind {
+		return
+	}
+	if was.Mode != now.Mode {
+		d.note("", name, fmt.Sprintf("mode %#o, was %#o", now.Mode, was.Mode))
+	}
+	if was.UID != now.UID || was.GID != now.GID {
+		d.note("", name, fmt.Sprintf("owner %d:%d, was %d:%d", now.UID, now.GID, was.UID, was.GID))
+	}
+	for _, k := range slices.Sorted(maps.Keys(merged(was.Xattrs, now.Xattrs))) {
+		if old, had := was.Xattrs[k]; !had || !bytes.Equal(old, now.Xattrs[k]) {
+			d.note("", name, "attribute "+quoteIf(k)+" "+attribute(now.Xattrs, k)+", was "+attribute(was.Xattrs, k))
+		} else if _, has := now.Xattrs[k]; !has {
+			d.note("", name, "attribute "+quoteIf(k)+" none, was "+attribute(was.Xattrs, k))
+		}
+	}
+}
+
+func (d *differ) time(name string, was, now *history.State) {
+	if was.Mtime != now.Mtime {
+		d.note("", name, fmt.Sprintf("time %s, was %s", timeText(now.Mtime), timeText(was.Mtime)))
+	}
+}
+
+func merged(a, b map[string][]byte) map[string][]byte {
+	all := maps.Clone(a)
+	if all == nil {
+		all = make(map[string][]byte)
+	}
+	maps.Copy(all, b)
+	return all
+}
+
+// attribute is the value of one as a person reads it.
+func attribute(all map[string][]byte, name string) string {
+	v, ok := all[name]
+	if !ok {
+		return "none"
+	}
+	return strconv.Quote(shorten(string(v), columnMax))
+}
+
+func timeText(ns int64) string { return time.Unix(0, ns).Format("2006-01-02 15:04:05.000000000") }
+
+// note prints what is no line of a file.
+func (d *differ) note(colour, name, what string) {
+	if d.stat {
+		d.table.row(name, what)
+		return
+	}
+	sign := ""
+	if colour != "" {
+		sign, what = what[:1], what[1:]
+	}
+	d.line(colour, sign+oneLine(name)+": "+oneLine(what))
+}
+
+// content prints how the lines of a file changed.
+func (d *differ) content(c history.PathChange, name string, was, now *history.State) {
+	size := fmt.Sprintf("%d bytes, were %d", now.Size, was.Size)
+	switch c.What {
+	case history.Added:
+		size = fmt.Sprintf("%d bytes", now.Size)
+	case history.Removed:
+		size = fmt.Sprintf("were %d bytes", was.Size)
+	}
+	if c.Lost != "" {
+		d.note("", name, fmt.Sprintf("file %s, %s: its former content was not kept: %s", c.What, size, c.Lost))
+		return
+	}
+	if max(was.Size, now.Size) > maxDiffed {
+		d.note("", name, fmt.Sprintf("file %s, %s: more than the %d that are compared", c.What, size, maxDiffed))
+		return
+	}
+	before, after, err := d.h.Contents(d.step, c.Path)
+	if err != nil {
+		d.note("", name, fmt.Sprintf("file %s, %s: %v", c.What, size, err))
+		return
+	}
+	x, okX := readText(before)
+	y, okY := readText(after)
+	switch {
+	case !okX || !okY:
+		d.note("", name, fmt.Sprintf("binary file %s, %s", c.What, size))
+	case c.What == history.Renamed && bytes.Equal(x, y):
+	case c.What == history.Modified && bytes.Equal(x, y):
+		d.time(name, was, now)
+	case d.stat:
+		d.count(name, x, y)
+	default:
+		old := name
+		if c.From != "" {
+			old = shown(d.h, c.From)
+		}
+		switch c.What {
+		case history.Added:
+			old = "/dev/null"
+		case history.Removed:
+			name = "/dev/null"
+		}
+		d.unified(oneLine(old), oneLine(name), x, y)
+	}
+}
+
+// readText reads a file that can be shown; false for one that cannot.
+func readText(r io.ReadCloser) ([]byte, bool) {
+	if r == nil {
+		return nil, true
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, maxDiffed+1))
+	return data, err == nil && len(data) <= maxDiffed && bytes.IndexByte(data, 0) < 0
+}
+
+// count tells how many lines of a file were added and removed.
+func (d *differ) count(name string, x, y []byte) {
+	more, less := 0, 0
+	u, err := udiff.ToUnifiedDiff("", "", string(x), udiff.Lines(string(x), string(y)), 0)
+	if err == nil {
+		for _, h := range u.Hunks {
+			for _, l := range h.Lines {
+				switch l.Kind {
+				case udiff.Insert:
+					more++
+				case udiff.Delete:
+					less++
+				}
+			}
+		}
+	}
+	d.more, d.less = d.more+more, d.less+less
+	d.table.row(name, fmt.Sprintf("+%d -%d", more, less))
+}
+
+// total ends what stat tells.
+func (d *differ) total() {
+	if !d.stat {
+		return
+	}
+	if len(d.table.rows) > 0 {
+		d.table.print(d.out, "")
+	}
+	fmt.Fprintf(d.out, "%s, %s added, %d removed\n", count(d.paths, "path", "paths"), count(d.more, "line", "lines"), d.less)
+}
+
+func (d *differ) unified(old, name string, x, y []byte) {
+	text := udiff.Unified(old, name, string(x), string(y))
+	if onlyCRLF(x) && onlyCRLF(y) { // else the end of a line may be what was changed
+		text = strings.ReplaceAll(text, "\r\n", "\n")
+	}
+	d.lines(text)
+}
+
+// lines prints a unified diff of one file.
+func (d *differ) lines(text string) {
+	header := 2
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		colour := ""
+		switch header--; {
+		case header >= 0:
+			colour = bold
+		case strings.HasPrefix(line, "@@"):
+			colour = cyan
+		case strings.HasPrefix(line, "-"):
+			colour = red
+		case strings.HasPrefix(line, "+"):
+			colour = green
+		}
+		d.line(colour, line)
+	}
+}
+
+func onlyCRLF(text []byte) bool {
+	return bytes.Count(text, []byte("\n")) == bytes.Count(text, []byte("\r\n"))
+}
+
+func (d *differ) line(colour, line string) {
+	line = Escape(line)
+	if colour != "" && d.colour {
+		line = colour + line + plain
+	}
+	fmt.Fprintln(d.out, line)
+}
