@@ -289,16 +289,8 @@ func (a *app) tellUndo(h *workspace.History, f *undoFlags, v *history.Preview, w
 		return printJSON(a.out, j)
 	}
 	a.tellConflicts(h, v.Conflicts)
-	for i, p := range j.Restored {
-		if i < maxShown {
-			fmt.Fprintf(a.out, "%srestored  %s\n", would, oneLine(shown(h, string(p))))
-		}
-	}
-	for i, p := range j.Removed {
-		if i < maxShown {
-			fmt.Fprintf(a.out, "%sremoved   %s\n", would, oneLine(shown(h, string(p))))
-		}
-	}
+	a.tellPaths(h, would+"restored  ", j.Restored)
+	a.tellPaths(h, would+"removed   ", j.Removed)
 	alone := 0
 	for _, u := range j.Unrestorable {
 		what := "NOT restored"
@@ -317,6 +309,17 @@ func (a *app) tellUndo(h *workspace.History, f *undoFlags, v *history.Preview, w
 	}
 	fmt.Fprintln(a.out)
 	return nil
+}
+
+// tellPaths lists the first of some paths, and how many there are beside them.
+func (a *app) tellPaths(h *workspace.History, what string, list []text) {
+	for i, p := range list {
+		if i == maxShown {
+			fmt.Fprintf(a.out, "%s(%d more, --json lists all)\n", what, len(list)-i)
+			return
+		}
+		fmt.Fprintf(a.out, "%s%s\n", what, oneLine(shown(h, string(p))))
+	}
 }
 
 func (a *app) tellConflicts(h *workspace.History, list []history.Conflict) {

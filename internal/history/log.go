@@ -27,8 +27,8 @@ type Step struct {
 	alive int64  // when its writer lived for certain, nanoseconds since 1970
 	plan  []action
 	ready bool
-	trail []Record // of a step without an end: what was about to happen, in order
-	whole int64    // bytes of the segment's whole records
+	trail []*Record // of a step without an end: what was about to happen, in order
+	whole int64     // bytes of the segment's whole records
 	pre   map[string]int
 	post  map[string]int
 	moved map[string]string // origins to paths
@@ -117,7 +117,7 @@ func (s *Step) add(r *Record) {
 		s.last = r.Stamp
 	}
 	if r.At != "" || r.Move != nil {
-		s.trail = append(s.trail, *r)
+		s.trail = append(s.trail, r)
 		s.forget() // it was about to end, and went on
 	}
 	switch {

@@ -177,7 +177,7 @@ func (w *Writer) drop() {
 // replay follows what a step was about to do, so far as names go.
 func (w *Writer) replay(st *Step) {
 	for i := range st.trail {
-		r := &st.trail[i]
+		r := st.trail[i]
 		switch {
 		case r.Move != nil:
 			w.replayMove(st, i)
