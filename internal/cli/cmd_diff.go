@@ -63,7 +63,7 @@ func (a *app) diff(f *diffFlags, args []string) error {
 			return path != "" && !within(c.Path, path) && (c.From == "" || !within(c.From, path))
 		})
 		if len(steps) > 1 && (path == "" || len(changes) > 0) {
-			fmt.Fprintf(a.out, "step %d: %s\n", s.Number, oneLine(commandOf(newStepJSON(h.Log, s, nil))))
+			fmt.Fprintf(a.out, "step %d: %s\n", s.Number, oneLine(commandOf(newStepJSON(h.Log, s))))
 		}
 		d := &differ{app: a, h: h, step: s, stat: f.stat, colour: f.colour}
 		for _, c := range changes {

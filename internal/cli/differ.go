@@ -49,7 +49,7 @@ func (d *differ) path(c history.PathChange) {
 		d.note(red, name, "-"+object(was))
 	case c.What == history.Added && c.Kind != history.File:
 		d.note(green, name, "+"+object(now))
-	case c.Kind == history.Symlink && !bytes.Equal(was.Target, now.Target):
+	case c.Kind == history.Symlink && was.Target != now.Target:
 		d.note(red, name, "-"+object(was))
 		d.note(green, name, "+"+object(now))
 	}

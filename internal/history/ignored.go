@@ -9,25 +9,6 @@ import (
 // Ignored is why something is not kept that the user does not want kept.
 const Ignored = "ignored by history.ignore"
 
-// SetIgnored says what is not kept from now on, by the path that something had when
-// a step began. A file with several names is kept all the same: it may be something
-// else by another one.
-func (s *Store) SetIgnored(ignored func(path string) bool) { s.ignored = ignored }
-
-// leaves says whether the content of a file is not wanted. It is asked for what a
-// step has met by one name only.
-func (w *Writer) leaves(o *object, st *State) bool {
-	return w.ignored != nil && st.Links < 2 && w.groups[st.ID] == nil && w.ignored(o.origin)
-}
-
-// marked notes in a record that what it is about is not wanted, so that an undo
-// leaves it alone whatever is configured then.
-func (w *Writer) marked(p *Pre) {
-	if p != nil && w.ignored != nil && !p.Stayed && p.Object == (Object{}) && p.Inode == (Object{}) && w.ignored(string(p.Path)) {
-		p.Lost = Ignored
-	}
-}
-
 // spared is what an undo leaves as it is: by the path that a step left it at, and by
 // the one at which the step found it.
 type spared struct{ left, found map[string]bool }

@@ -1,0 +1,49 @@
+package history
+
+// SetIgnored says what is not kept from now on, by the path that something had when
+// a step began. A file with several names is kept all the same: it may be something
+// else by another one.
+func (s *Store) SetIgnored(ignored func(path string) bool) { s.ignored = ignored }
+
+// leaves says whether the content of a file is not wanted. It is asked for what a
+// step has met by one name only.
+func (w *Writer) leaves(o *object, st *State) bool {
+	return w.ignored != nil && st.Links < 2 && w.groups[st.ID] == nil && w.ignored(o.origin)
+}
+
+// marked notes in a record that what it is about is not wanted, so that an undo
+// leaves it alone whatever is configured then.
+func (w *Writer) marked(p *Pre) {
+	if p != nil && w.ignored != nil && !p.Stayed && p.Object == (Object{}) && p.Inode == (Object{}) && w.ignored(string(p.Path)) {
+		p.Lost = Ignored
+	}
+}
+
+// spared says whether some step left something at a path that no undo takes away,
+// as it is ignored.
+func (u *undo) spared(path string) bool {
+	if u.ignored == nil {
+		u.ignored = make(map[string]bool)
+		for _, st := range u.log.known {
+			for at, left := range st.spares().left {
+				u.ignored[at] = u.ignored[at] || left
+			}
+		}
+	}
+	return u.ignored[path]
+}
+
+// allSpared says whether nothing else than that lies in a directory.
+func (u *undo) allSpared(dir string) bool {
+	names, err := namesIn(u.roots, dir)
+	for _, n := range names {
+		at := join(dir, n)
+		if u.spared(at) {
+			continue
+		}
+		if found, err := lookIn(u.roots, at); err != nil || found.Kind != Dir || !u.allSpared(at) {
+			return false
+		}
+	}
+	return err == nil && len(names) > 0
+}
