@@ -191,7 +191,7 @@ func TestHistoryTour(t *testing.T) {
 		if out := w.fine("diff", n(0)); !strings.Contains(out, "--- src/f8.c\n+++ src/f8.c\n@@ -1 +1 @@\n-int f8(void) { return 8; }\n+int f88(void) { return 8; }\n") || !strings.Contains(out, "-deep\n") {
 			t.Errorf("diff: %s", out)
 		}
-		if out := w.fine("diff", n(1), "--stat"); out != "empty/x  +1 -0\nsrc/new  +1 -0\n" {
+		if out := w.fine("diff", n(1), "--stat"); out != "empty/x  +1 -0\nsrc/new  +1 -0\n2 paths, 2 lines added, 0 removed\n" {
 			t.Errorf("diff --stat: %q", out)
 		}
 		if out := w.fine("history", "--path", "empty"); !strings.Contains(out, "\n"+n(1)+" ") || strings.Contains(out, "\n"+n(0)+" ") {

@@ -15,9 +15,9 @@ func TestHistoryLimits(t *testing.T) {
 	dir := t.TempDir()
 	opts := Options{Home: dir, ConfigHome: dir, Project: dir + "/project", OperatorFile: dir + "/operator.yaml"}
 	files := map[string]string{
-		opts.OperatorFile:             "history: {max_bytes: 1GiB, max_steps: 7}",
-		UserFile(opts):                "history: {mode: off, max_bytes: 2GiB, max_file_bytes: 0}",
-		dir + "/project/.carrel.yaml": "history: {mode: on, max_bytes: 1TiB, max_step_bytes: 1}",
+		opts.OperatorFile:             "history: {max_bytes: 1GiB, max_steps: 7, dir: /operator, ignore: [o]}",
+		UserFile(opts):                "history: {mode: off, max_bytes: 2GiB, max_file_bytes: 0, dir: ~/mine, ignore: [u]}",
+		dir + "/project/.carrel.yaml": "history: {mode: on, max_bytes: 1TiB, max_step_bytes: 1, dir: /project, ignore: [p]}",
 	}
 	for path, text := range files {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -35,7 +35,10 @@ func TestHistoryLimits(t *testing.T) {
 	if h.MaxBytes == nil || h.MaxBytes.V != 2<<30 || h.MaxSteps == nil || h.MaxSteps.V != 7 || h.MaxFileBytes == nil || h.MaxFileBytes.V != 0 || h.MaxStepBytes != nil {
 		t.Errorf("got %+v", h)
 	}
-	if len(l.Warnings) != 2 || !strings.Contains(l.Warnings[0].Message, "belongs to the user") {
+	if h.Dir == nil || h.Dir.V != "~/mine" || len(h.Ignore) != 2 || h.Ignore[0].V != "u" || h.Ignore[1].V != "o" {
+		t.Errorf("places: %+v", h)
+	}
+	if len(l.Warnings) != 4 || !strings.Contains(l.Warnings[0].Message, "belongs to the user") {
 		t.Errorf("warnings: %+v", l.Warnings)
 	}
 	for _, layer := range l.Layers {
@@ -49,6 +52,13 @@ func TestHistoryLimits(t *testing.T) {
 		"history: {max_bytes: much}":                             "not a size",
 		"history: {max_steps: -1}":                               "not a whole number",
 		"history: {max_files: 1}":                                "did you mean max_bytes",
+		"history: {dir: kept}":                                   "not an absolute path",
+		"history: {dir: ''}":                                     "the path is empty",
+		"history: {dir: ~root/x}":                                "not an absolute path",
+		"history: {ignore: ['!a']}":                              "nothing is taken out again",
+		"history: {ignore: ['a/../b']}":                          "..",
+		"history: {ignore: a}":                                   "want a list",
+		"presets: {p: {command: [ls], history: {dir: /x}}}":      `unknown key "dir" in presets.p.history`,
 		"history: sometimes":                                     "not one of on, off",
 	} {
 		_, problems := decodeFile([]byte(text), "f", KindUser, Options{})
