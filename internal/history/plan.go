@@ -91,11 +91,6 @@ type Plan struct {
 	parents map[string]State  // directories that something is changed in, as they were
 }
 
-// forget drops what is only there to carry a plan out, and is large.
-func (p *Plan) forget() {
-	p.actions, p.pre, p.origins, p.paths, p.left, p.parents = nil, nil, nil, nil, nil, nil
-}
-
 // view is how a plan sees the present.
 type view struct {
 	fresh func() Object               // the next object of the undo's own segment

@@ -263,7 +263,6 @@ func (u *undo) all(v *Preview) error {
 		p.actions, p.pre, p.paths, p.origins, p.parents = nil, nil, nil, nil, nil
 	}
 	for i, st := range u.steps {
-		v.Plans[i].forget() // it is made anew
 		p, err := u.one(st, u.steps[i+1:])
 		if errors.Is(err, errUnfinished) {
 			return err
