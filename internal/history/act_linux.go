@@ -50,7 +50,7 @@ func (u *undo) do(a *action) error {
 	case rmdir:
 		return u.rmdir(dir, name, a)
 	case meta:
-		return setMeta(dir, name, &a.State)
+		return ofOthers(dir, name, setMeta(dir, name, &a.State))
 	case aside:
 		return u.aside(dir, name, a)
 	case drop:
@@ -397,7 +397,7 @@ func (u *undo) asideAgain(dir int, name string, a *action) error {
 		switch {
 		case err != nil:
 			return err
-		case now.ID == a.State.ID && as == name:
+		case now.ID == a.State.ID && as == name, now.Kind == Absent && as != name: // nothing was, or it is somebody else's by now
 			return nil
 		case now.ID == a.State.ID:
 			return renameNew(dir, as, dir, name)

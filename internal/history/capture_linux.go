@@ -54,7 +54,11 @@ func keep(dir int, name string, st *State, objects int, number string, leaving b
 			}
 		}
 	}
-	return false, copyTo(fd, objects, number, r)
+	was, err := copyState(fd, objects, number, r)
+	if err == nil {
+		st.Size, st.Mtime, st.Ctime = was.Size, was.Mtime, was.Ctime // somebody may have written since it was looked at
+	}
+	return false, err
 }
 
 // linkTo gives the file a second name in the store, and makes sure that it is
@@ -75,30 +79,44 @@ func linkTo(dir int, name string, st *State, objects int, number string) error {
 
 const copyTries = 3
 
-// copyTo clones or copies an open file. What is written to meanwhile is copied
-// again: an object is one state and no mixture. r may be nil, for as much as there
-// is.
+// copyTo clones or copies an open file, whatever there is room for.
 func copyTo(fd int, objects int, number string, r *room) error {
+	_, err := copyState(fd, objects, number, r)
+	return err
+}
+
+// copyState clones or copies an open file, and gives the state that it was in.
+// What is written to meanwhile is copied again: an object is one state and no
+// mixture. r may be nil, for as much as there is.
+func copyState(fd int, objects int, number string, r *room) (State, error) {
 	to, err := createAt(objects, number)
 	if err != nil {
-		return ofStore(err)
+		return State{}, ofStore(err)
 	}
 	defer unix.Close(to)
-	fail := func(err error) error {
+	fail := func(err error) (State, error) {
 		_ = unlinkAt(objects, number, 0)
 		var l *LostError
 		if errors.As(err, &l) {
-			return err
+			return State{}, err
 		}
-		return ofStore(err)
-	}
-	if clone(to, fd) == nil {
-		return nil
+		return State{}, ofStore(err)
 	}
 	for range copyTries {
 		before, err := stateAt(fd, "", 0)
 		if err != nil {
 			return fail(err)
+		}
+		if clone(to, fd) == nil {
+			if after, err := stateAt(fd, "", 0); err != nil {
+				return fail(err)
+			} else if unwritten(&before, &after) {
+				return before, nil
+			}
+			if err := truncate(to, 0); err != nil {
+				return fail(err)
+			}
+			continue
 		}
 		if n, err := toCopy(fd); err != nil {
 			return fail(err)
@@ -112,14 +130,19 @@ func copyTo(fd int, objects int, number string, r *room) error {
 		if err != nil {
 			return fail(err)
 		}
-		if before.Mtime == after.Mtime && before.Ctime == after.Ctime && before.Size == after.Size {
-			return nil
+		if unwritten(&before, &after) {
+			return before, nil
 		}
 		if err := truncate(to, 0); err != nil {
 			return fail(err)
 		}
 	}
 	return fail(&LostError{Why: "somebody writes to it all the time"})
+}
+
+// unwritten says whether nobody changed a file in between.
+func unwritten(a, b *State) bool {
+	return a.Mtime == b.Mtime && a.Ctime == b.Ctime && a.Size == b.Size
 }
 
 // copyHoles copies size bytes; what is a hole stays one.

@@ -98,6 +98,12 @@ func (l *Log) expected(s *Step, q *Post, set map[uint64]bool) (state State, by u
 			continue
 		}
 		post, ok := e.PostOf(at)
+		here := at
+		if !ok && state.Kind == File && state.Links > 1 {
+			if post, ok = l.leftOfFile(e, state.ID); ok {
+				here = string(post.Path)
+			}
+		}
 		switch {
 		case !ok:
 		case state.Kind == Dir && asLeft(&post.State, &state): // only names in it
@@ -105,7 +111,7 @@ func (l *Log) expected(s *Step, q *Post, set map[uint64]bool) (state State, by u
 			if chain.unbroken && post.State.Kind == state.Kind { // else it is not there yet
 				state = post.State
 			}
-		case e.keeps(at, &post):
+		case e.keeps(here, &post):
 			if chain.unbroken {
 				state = post.State
 			}
@@ -116,6 +122,33 @@ func (l *Log) expected(s *Step, q *Post, set map[uint64]bool) (state State, by u
 		}
 	}
 	return state, 0, nil
+}
+
+// leftOfFile gives what a step left in a file of several names, by whichever it
+// met it.
+func (l *Log) leftOfFile(s *Step, id ID) (Post, bool) {
+	if s.files == nil {
+		s.files = make(map[ID]int)
+		for i := range s.Posts() {
+			if st := &s.posts[i].State; st.Kind == File && st.Links > 1 {
+				s.files[st.ID] = i
+			}
+		}
+	}
+	if i, ok := s.files[id]; ok {
+		return s.posts[i], true
+	}
+	if !s.undoes() || len(s.Begin.Of) != 1 {
+		return Post{}, false
+	}
+	if of := l.Step(s.Begin.Of[0]); of != nil { // which brought it back here, and now it is gone again
+		for i := range of.Pres() {
+			if in := of.pres[i].Within; in != nil && in.State.ID == id {
+				return Post{Path: of.pres[i].Path, State: in.State}, true
+			}
+		}
+	}
+	return Post{}, false
 }
 
 // succession follows one path through the steps after one that left it: was it
@@ -130,6 +163,9 @@ func (c *succession) follow(l *Log, e *Step, at string) {
 	pre, touched := e.PreOf(at)
 	if ofRun && touched && c.last != nil && !asLeft(&pre.State, c.last) {
 		c.unbroken = false
+	}
+	if ofRun {
+		at = e.hides(at) // where it is from then on
 	}
 	if post, ok := e.PostOf(at); ok {
 		c.last = &post.State

@@ -24,6 +24,10 @@ type Change struct {
 	Dir, ToDir, Pinned int
 	Name, ToName       string
 
+	// Destroys is filled in by Before: the change takes something that was there
+	// before the step, and that the step has not overwritten yet.
+	Destroys bool
+
 	// Lose is asked before something is destroyed that cannot be kept; an error
 	// of it refuses the change. It may take its time. nil: it is lost, and that
 	// is written down.

@@ -14,7 +14,13 @@ import (
 // of the step that is open afterwards, 0 for none: after an error the same as
 // before, and what is never closed here is closed by [Store.Recover].
 func (w *Writer) End(exit int, next *Begin) (uint64, error) {
-	writers := w.stillWritten()
+	before, writers := w.step, w.stillWritten()
+	if next != nil && len(writers) > 0 {
+		w.left = make(map[string]Post, len(writers))
+		for _, at := range writers {
+			w.left[at] = Post{}
+		}
+	}
 	if open, err := w.end(exit); err != nil || next == nil || len(writers) == 0 {
 		return open, err
 	}
@@ -22,7 +28,7 @@ func (w *Writer) End(exit int, next *Begin) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return number, w.keepWritten(writers)
+	return number, w.keepWritten(writers, before)
 }
 
 func (w *Writer) end(exit int) (uint64, error) {
@@ -98,6 +104,9 @@ func (w *Writer) writePost(s *slot, p *Post) error {
 	if s.is != nil && s.is.origin != "" && st.Kind != Absent && (s.is.id == ID{} || s.is.id == st.ID) {
 		p.Origin = Bytes(s.is.origin)
 	}
+	if _, ok := w.left[string(p.Path)]; ok {
+		w.left[string(p.Path)] = *p
+	}
 	return w.write(&Record{Post: p})
 }
 
@@ -150,11 +159,22 @@ func (w *Writer) syncObjects(copies []uint64) error {
 // finds it interrupted.
 func (w *Writer) Close() error {
 	defer w.abandon()
-	if w.step == 0 {
-		w.store.markClosed(w.segment)
-	}
+	file := w.file
 	w.file = nil
-	return w.log.Close()
+	if w.step != 0 || w.unfinished {
+		return w.log.Close()
+	}
+	w.store.markClosed(w.segment)
+	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return errors.Join(err, w.log.Close())
+	}
+	defer unix.Close(fd)
+	err = w.log.Close()
+	if err == nil {
+		seal(fd)
+	}
+	return err
 }
 
 // lookThrough is look when no change is on its way.

@@ -76,5 +76,33 @@ func (w *Writer) endUndo(p *Plan, now map[string]State, left []Bytes) error {
 		return err
 	}
 	w.step, w.tree = 0, nil
+	if err := w.lookAgain(p, now); err != nil {
+		return err
+	}
 	return syncAll(w.store.fd)
+}
+
+// lookAgain corrects what undos before have left of files that this one has
+// changed by another name.
+func (w *Writer) lookAgain(p *Plan, now map[string]State) error {
+	changed := make(map[ID]bool)
+	for i := range p.actions {
+		if a := &p.actions[i]; a.Verb == rewrite || a.Verb == meta && a.State.Kind == File && a.State.Links > 1 {
+			changed[a.State.ID] = true
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	for at, st := range now {
+		if st.Links < 2 || !changed[st.ID] {
+			continue
+		}
+		st, err := lookIn(w.roots, at)
+		if err != nil {
+			return fmt.Errorf("looking at %q: %w", at, err)
+		}
+		now[at] = st
+	}
+	return nil
 }

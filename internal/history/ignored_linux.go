@@ -5,9 +5,9 @@ package history
 // else by another one.
 func (s *Store) SetIgnored(ignored func(path string) bool) { s.ignored = ignored }
 
-// leaves says whether the content of a file is not wanted. It is asked for what a
+// unwanted says whether the content of a file is not wanted. It is asked for what a
 // step has met by one name only.
-func (w *Writer) leaves(o *object, st *State) bool {
+func (w *Writer) unwanted(o *object, st *State) bool {
 	return w.ignored != nil && st.Links < 2 && w.groups[st.ID] == nil && w.ignored(o.origin)
 }
 

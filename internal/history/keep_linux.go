@@ -21,14 +21,15 @@ func (w *Writer) wait(o *object) {
 func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre, error) {
 	p := &Pre{Path: Bytes(o.origin), State: *st}
 	at := s.path()
-	if st.Kind == File && (st.Size > 0 || st.Links > 1) && !w.leaves(o, st) {
+	if st.Kind == File && (st.Size > 0 || st.Links > 1) && !w.unwanted(o, st) {
 		w.next++
 		number := w.next
 		busy := make(chan struct{})
 		o.busy = busy
 		copied := w.newRoom()
 		linked, err := w.storeApart(s, at, st, number, leaving, copied)
-		p.State = *st // as it was when it was kept
+		p.State = *w.asFound(o, st)
+		p.State.Size = st.Size // of what is kept
 		o.number = number
 		if o.linked = linked && err == nil; !o.linked { // else until After
 			o.busy = nil
@@ -59,7 +60,7 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 		w.unbusy(o)
 		return nil, err
 	}
-	o.meta, o.content, o.id, o.copy = true, true, st.ID, p
+	o.meta, o.content, o.id, o.copy, o.found = true, true, st.ID, p, &p.State
 	return p, nil
 }
 
@@ -119,7 +120,7 @@ func (w *Writer) group(o *object, st *State) *group {
 func (w *Writer) joinGroup(o *object, st *State) *group {
 	g := w.groups[st.ID]
 	if g == nil {
-		g = &group{state: *st}
+		g = &group{state: *w.asFound(o, st)}
 		if o.content && o.copy != nil { // kept when it still had one name
 			g.state, g.kept, o.grouped = o.copy.State, o.copy, true
 		}
@@ -196,12 +197,13 @@ func (w *Writer) hold(g *group, s *slot, st *State) error {
 	}
 	w.kept++
 	w.store.grown(st.Size)
-	err = w.write(&Record{Pre: &Pre{Path: Bytes(o.origin), State: *st, Inode: Object{w.segment, number}}, At: Bytes(s.path())})
+	found := w.asFound(o, st)
+	err = w.write(&Record{Pre: &Pre{Path: Bytes(o.origin), State: *found, Inode: Object{w.segment, number}}, At: Bytes(s.path())})
 	if err != nil {
 		_ = unlinkAt(w.objects, objectName(number), 0)
 		return err
 	}
-	o.meta, o.held, o.id = true, true, st.ID
+	o.meta, o.held, o.id, o.found = true, true, st.ID, found
 	return nil
 }
 
@@ -220,7 +222,7 @@ func (w *Writer) noteGroup(g *group) error {
 		if err := w.write(r); err != nil {
 			return err
 		}
-		m.grouped, m.meta, m.content, m.id = true, true, true, g.state.ID
+		m.grouped, m.meta, m.content, m.id, m.found = true, true, true, g.state.ID, &p.State
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ type Step struct {
 	pre   map[string]int
 	post  map[string]int
 	moved map[string]string // origins to paths
+	files map[ID]int        // of Post, those with several names
 	first []uint64          // stamps of Pre: when the step first touched each
 }
 
@@ -86,7 +87,7 @@ func (s *Step) PreOf(path string) (Pre, bool) {
 // preOfFile gives what the step found in a file, by whatever name.
 func (s *Step) preOfFile(id ID) *Pre {
 	for i := range s.Pres() {
-		if p := &s.pres[i]; p.State.ID == id && p.State.Kind == File && p.Object != (Object{}) {
+		if p := &s.pres[i]; p.State.ID == id && p.State.Kind == File {
 			return p
 		}
 	}
@@ -150,6 +151,7 @@ func (s *Step) forget() {
 
 // addPost takes what was seen last.
 func (s *Step) addPost(p *Post) {
+	s.files = nil
 	if i, ok := s.post[string(p.Path)]; ok {
 		s.posts[i] = *p
 		return
@@ -164,7 +166,11 @@ func (s *Step) addPost(p *Post) {
 // addPre takes what is known of an origin: the state that was seen first, and
 // the content that was kept later.
 func (s *Step) addPre(p *Pre, stamp uint64) {
-	for _, o := range []*Object{&p.Object, &p.Inode} {
+	objects := []*Object{&p.Object, &p.Inode}
+	if p.Within != nil {
+		objects = append(objects, &p.Within.Object)
+	}
+	for _, o := range objects {
 		if *o != (Object{}) && !validSegment(o.Segment) {
 			*o, p.Lost = Object{}, "its place in the history has no valid name"
 		}

@@ -2,6 +2,7 @@ package history
 
 import (
 	"maps"
+	"os"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -39,6 +40,18 @@ func setMeta(dir int, name string, st *State) error {
 		return nil
 	}
 	return setMtime(dir, name, st.Mtime)
+}
+
+// ofOthers makes what may not be done an error that says why, where the reason is
+// that somebody else has put something there.
+func ofOthers(dir int, name string, err error) error {
+	if err != unix.EPERM {
+		return err
+	}
+	if now, e := stateAt(dir, name, 0); e == nil && now.UID != uint32(os.Geteuid()) {
+		return errChanged
+	}
+	return err
 }
 
 // chmodAt never follows: what is there was just seen to be no link, and is pinned.

@@ -95,6 +95,7 @@ type Plan struct {
 type view struct {
 	fresh func() Object               // the next object of the undo's own segment
 	found func(q *Post) (State, bool) // what is at a path now, and whether somebody else put it there
+	kept  func(Object) (State, bool)  // what an object is now
 	skip  func(path string) bool      // what is left alone
 	aside func(path string) string    // the name that is given to what is in the way, "" for none
 }
@@ -110,6 +111,7 @@ type planner struct {
 	parked  map[string]Object // what is taken to be put back, by origin
 	done    map[string]bool   // origins that are in their place
 	brought map[Object]string
+	links   []action // when all that they are names of is in its place
 	swaps   []action
 	at      map[string]int // of the undo's own pre, by path
 	once    map[ID]Object  // what was in files of several names
@@ -155,7 +157,7 @@ func planOf(s *Step, v view) *Plan {
 			p.bring(b)
 		}
 	}
-	p.actions = append(p.actions, p.swaps...)
+	p.actions = slices.Concat(p.actions, p.links, p.swaps)
 	for i := range p.pre {
 		if to, ok := p.once[p.pre[i].State.ID]; ok && p.pre[i].State.Kind == File {
 			p.pre[i].Object = to
@@ -245,16 +247,15 @@ func (p *planner) clear(q *Post) {
 	case origin == "" && q.State.Kind == File && p.stays[q.State.ID] != "":
 		p.actions = append(p.actions, action{Verb: drop, Path: q.Path, State: q.State})
 	default:
-		if origin == "" && had.State.Kind == Absent && had.Object != (Object{}) {
-			p.actions = append(p.actions, p.restore(q.State.ID, string(q.Path), had.Object)...)
-			q.State.Size = -1 // it is what that makes of it
+		if origin == "" && had.Within != nil && had.Within.State.ID == q.State.ID {
+			p.within(q, had.Within)
 		}
 		o := p.fresh()
 		p.actions = append(p.actions, action{Verb: take, Path: q.Path, Object: o, State: q.State})
 		switch {
 		case origin != "" && several(&q.State, &was):
 			p.parked[origin], p.origins[origin] = o, here
-			before.Object = p.content(q.State.ID, origin, was.Object)
+			before.Object = p.content(q.State.ID, origin, &was, q.State.Size)
 		case origin != "" && !rewritten(&q.State, &was):
 			p.parked[origin], p.origins[origin] = o, here
 		case several(&q.State, &was):
@@ -268,6 +269,16 @@ func (p *planner) clear(q *Post) {
 	}
 	p.note(before)
 	p.paths = append(p.paths, now, here)
+}
+
+// within gives a file that is about to be taken what was in it before it was
+// brought here: other names have to see it.
+func (p *planner) within(q *Post, was *Within) {
+	if was.Object != (Object{}) {
+		p.actions = append(p.actions, p.restore(q.State.ID, string(q.Path), was.Object)...)
+	}
+	p.actions = append(p.actions, action{Verb: meta, Path: q.Path, State: was.State})
+	q.State.Size = -1 // it is what that makes of it
 }
 
 // stands says whether the directories on the way to a path stay where they are.
@@ -305,7 +316,7 @@ func (p *planner) change(q *Post, was *Pre) Object {
 	case was.Object == (Object{}) && (was.State.Size > 0 || q.State.Size == 0):
 		return Object{} // its metadata only
 	case several(&q.State, was):
-		return p.content(q.State.ID, string(q.Path), was.Object)
+		return p.content(q.State.ID, string(q.Path), was, q.State.Size)
 	case was.Object == (Object{}):
 		to := p.fresh()
 		p.swaps = append(p.swaps, action{Verb: rewrite, Path: q.Path, To: to, State: q.State})
@@ -315,12 +326,12 @@ func (p *planner) change(q *Post, was *Pre) Object {
 	return was.Object
 }
 
-// content gives a file of several names its content back, once.
-func (p *planner) content(id ID, path string, object Object) Object {
-	if object == (Object{}) {
+// content gives a file of several names its content back, once; now is its size.
+func (p *planner) content(id ID, path string, was *Pre, now int64) Object {
+	if was.Object == (Object{}) && (was.State.Size > 0 || now == 0) {
 		return Object{}
 	}
-	p.swaps = append(p.swaps, p.restore(id, path, object)...)
+	p.swaps = append(p.swaps, p.restore(id, path, was.Object)...)
 	return p.once[id]
 }
 
@@ -373,9 +384,10 @@ func (p *planner) bring(b *Pre) {
 		a.Verb, a.Object, a.State.Size = put, p.parked[string(b.Path)], -1
 	case file && b.Inode != (Object{}):
 		a.Verb, a.Object, a.State.Size = put, b.Inode, -1 // whatever is in it now
-		kept := p.content(b.State.ID, string(b.Path), b.Object)
-		if before := &p.pre[p.at[string(b.Path)]]; before.State.Kind == Absent {
-			before.Object = kept
+		now, ok := p.kept(b.Inode)
+		replaced := p.content(b.State.ID, string(b.Path), b, now.Size)
+		if ok {
+			p.pre[p.at[string(b.Path)]].Within = &Within{State: now, Object: replaced}
 		}
 	case b.Lost != "":
 		p.Unrestorable = append(p.Unrestorable, Unrestorable{string(b.Path), b.Lost})
@@ -402,6 +414,10 @@ func (p *planner) bring(b *Pre) {
 		a.Verb = mknod
 	default:
 		p.Unrestorable = append(p.Unrestorable, Unrestorable{string(b.Path), "devices are not made"})
+		return
+	}
+	if a.Verb == link {
+		p.links = append(p.links, a)
 		return
 	}
 	p.actions = append(p.actions, a)

@@ -122,6 +122,9 @@ func (l *Log) segment(s *Store, name string, known *heads) error {
 			seg.damage(fmt.Sprintf("unreadable before byte %d", j.at))
 		}
 		if r == nil || err != nil {
+			if why := seg.cut(f); why != nil {
+				seg.damage(why.Error())
+			}
 			for _, st := range seg.steps {
 				st.whole = seg.whole
 			}

@@ -79,6 +79,15 @@ type Pre struct {
 	Becomes Bytes  `cbor:"7,keyasint,omitempty"`
 	Stayed  bool   `cbor:"6,keyasint,omitempty"` // it did not go after all: Object is none
 	Lost    string `cbor:"4,keyasint,omitempty"` // why the content is not kept, though it may change
+	// Within is, of an undo, what was in the file that it brings back here, which
+	// has other names: those hold that again once it is taken back.
+	Within *Within `cbor:"8,keyasint,omitempty"`
+}
+
+// Within is a file that has names which no step has met.
+type Within struct {
+	State  State  `cbor:"1,keyasint"`
+	Object Object `cbor:"2,keyasint,omitempty"` // its content, if that was replaced
 }
 
 // Post is a path as a step left it.

@@ -43,6 +43,9 @@ func (s *Step) references(do func(Object)) {
 	for i := range s.Pres() {
 		each(s.pres[i].Object)
 		each(s.pres[i].Inode)
+		if in := s.pres[i].Within; in != nil {
+			each(in.Object)
+		}
 	}
 	for i := range s.plan {
 		each(s.plan[i].Object)

@@ -78,6 +78,7 @@ func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
 		err := u.do(a)
 		switch {
 		case err == nil:
+		case inTheWay(err) && st.takesLater(i):
 		case inTheWay(err):
 			paths = append(paths, a.Path)
 		default:
@@ -90,6 +91,15 @@ func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
 		paths = paths[:maxLeft]
 	}
 	return len(paths), w.endUndo(p, u.now, paths)
+}
+
+// takesLater says whether what an action of the plan is about is taken by a later
+// one: then it may be gone already.
+func (s *Step) takesLater(i int) bool {
+	a := &s.plan[i]
+	return (a.Verb == rewrite || a.Verb == meta) && slices.ContainsFunc(s.plan[i+1:], func(b action) bool {
+		return b.Verb == take && string(b.Path) == string(a.Path)
+	})
 }
 
 const maxLeft = 1000 // paths that one record lists

@@ -7,6 +7,11 @@ type Tally struct {
 	RemovedBytes, OverwrittenBytes int64
 }
 
+// Plus adds two up.
+func (t Tally) Plus(u Tally) Tally {
+	return Tally{t.Removed + u.Removed, t.Replaced + u.Replaced, t.RemovedBytes + u.RemovedBytes, t.OverwrittenBytes + u.OverwrittenBytes}
+}
+
 // Tally says what the open step has done.
 func (w *Writer) Tally() Tally {
 	w.mu.Lock()
@@ -16,16 +21,20 @@ func (w *Writer) Tally() Tally {
 
 // count adds to the tally what is about to be destroyed for the first time, if the
 // step did not make it.
-func (w *Writer) count(op Op, s *slot) {
+func (w *Writer) count(c *Change, s *slot) {
 	o := s.is
-	if o == nil || o.origin == "" || o.counted || o.content && op == Content {
+	if o == nil || o.origin == "" || c.Op == Content && o.written {
 		return
 	}
 	st, err := w.look(s)
-	if err != nil || st.Kind != File || w.leaves(o, &st) {
+	if err != nil || st.Kind != File || w.unwanted(o, &st) {
 		return
 	}
-	switch op {
+	c.Destroys = true
+	if o.counted || c.Op == Content && o.content {
+		return
+	}
+	switch c.Op {
 	case Content:
 		w.tally.OverwrittenBytes += st.Size
 		return // it can still be removed

@@ -32,11 +32,13 @@ type object struct {
 	mayLose bool          // its content, without another question
 	counted bool          // in the tally, as removed or replaced
 	opened  bool          // for writing, once at least
+	written bool          // or could have been: such an open was made
 	meta    bool          // its state is in the journal
 	content bool          // its content is kept, or is known to be lost
 	held    bool          // the file itself is kept, as it has other names
 	grouped bool          // the content of a file with several names is written down for this one
 	copy    *Pre          // what was written down when the content was kept
+	found   *State        // as the step found it, once that is in the journal
 	busy    chan struct{} // somebody keeps it at the moment, or is about to take its last name
 	number  uint64        // of what is kept
 	linked  bool          // kept by a link, which is no copy before the name is gone

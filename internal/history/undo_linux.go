@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // undo is one request under way.
@@ -79,7 +81,7 @@ func (u *undo) preview(roots []root) (*Preview, error) {
 	v := &Preview{}
 	for i, st := range u.steps {
 		found, conflicts := u.present(roots, st, u.steps[:i])
-		p := planOf(st, u.view(func() Object { u.next++; return Object{"0000000000000000-preview", u.next} }, found, conflicts))
+		p := u.plan(st, func() Object { u.next++; return Object{"0000000000000000-preview", u.next} }, found, conflicts)
 		if i == 0 {
 			conflicts = append(conflicts, u.residents(roots, p, found)...)
 		}
@@ -91,7 +93,7 @@ func (u *undo) preview(roots []root) (*Preview, error) {
 }
 
 // view is how the plan of a request sees the present.
-func (u *undo) view(fresh func() Object, found *found, conflicts []Conflict) view {
+func (u *undo) view(fresh func() Object, found *found, conflicts []Conflict, gone map[string]bool) view {
 	at := make(map[string]bool, len(conflicts))
 	for _, c := range conflicts {
 		at[c.Path] = true
@@ -99,8 +101,9 @@ func (u *undo) view(fresh func() Object, found *found, conflicts []Conflict) vie
 	return view{
 		fresh: fresh,
 		found: func(q *Post) (State, bool) { return found.at(string(q.Path)), at[string(q.Path)] },
+		kept:  u.keptNow,
 		skip: func(path string) bool {
-			return u.req.Mode == Skip && at[path] || !u.asked(path)
+			return u.req.Mode == Skip && at[path] || gone[path] || !u.asked(path)
 		},
 		aside: func(path string) string {
 			if u.req.Mode != KeepBoth || !at[path] {
@@ -109,6 +112,17 @@ func (u *undo) view(fresh func() Object, found *found, conflicts []Conflict) vie
 			return beside(path[strings.LastIndexByte(path, '/')+1:], 1)
 		},
 	}
+}
+
+// keptNow looks at an object.
+func (u *undo) keptNow(o Object) (State, bool) {
+	dir, err := u.objectsOf(o.Segment, false)
+	if err != nil {
+		return State{}, false
+	}
+	defer unix.Close(dir)
+	st, err := stateAt(dir, objectName(o.Number), withXattrs)
+	return st, err == nil && st.Kind != Absent
 }
 
 // asked says whether a path is one of those that a request is about.
@@ -141,7 +155,7 @@ func (u *undo) present(roots []root, st *Step, later []*Step) (*found, []Conflic
 			out = append(out, c)
 			continue
 		}
-		if c.Found = f.states[i]; recorded == nil && want.Links > 1 {
+		if c.Found = f.states[i]; c.Found.Links > 1 || want.Links > 1 {
 			for _, e := range later { // by another name, of a file that has several
 				if pre := e.preOfFile(c.Found.ID); pre != nil {
 					c.Found = pre.State
@@ -294,7 +308,7 @@ func (u *undo) backAgain() error {
 			err = u.w.abort(d.plan)
 		}
 		if err != nil {
-			u.w.step = 0
+			u.w.step, u.w.unfinished = 0, true
 			return fmt.Errorf("taking back what was restored already: %w; %w", err, errUnfinished)
 		}
 	}
@@ -332,7 +346,7 @@ func (u *undo) one(st *Step, rest []*Step) (*Plan, error) {
 	if len(conflicts) > 0 && u.req.Mode == Abort {
 		return nil, &ConflictError{conflicts}
 	}
-	p := planOf(st, u.view(func() Object { u.w.next++; return Object{u.w.segment, u.w.next} }, found, conflicts))
+	p := u.plan(st, func() Object { u.w.next++; return Object{u.w.segment, u.w.next} }, found, conflicts)
 	if err := u.keepParents(p); err != nil {
 		return nil, err
 	}
@@ -347,7 +361,7 @@ func (u *undo) one(st *Step, rest []*Step) (*Plan, error) {
 	}
 	if done, err := u.run(p.actions); err != nil {
 		if e := u.reverse(p, done, true); e != nil {
-			u.w.step = 0
+			u.w.step, u.w.unfinished = 0, true
 			return nil, fmt.Errorf("%w; %w; %w", err, e, errUnfinished)
 		}
 		return nil, errors.Join(err, u.w.abort(p))
@@ -358,7 +372,7 @@ func (u *undo) one(st *Step, rest []*Step) (*Plan, error) {
 		now = nil // nobody will ask
 	}
 	if err := u.w.endUndo(p, now, nil); err != nil {
-		u.w.step = 0
+		u.w.step, u.w.unfinished = 0, true
 		return nil, fmt.Errorf("writing down what was restored: %w; %w", err, errUnfinished)
 	}
 	u.grown(p.growth())

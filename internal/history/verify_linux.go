@@ -23,7 +23,7 @@ func (s *Store) Verify() (*Verified, error) {
 		if step.Live {
 			c.live[step.Segment] = true
 		}
-		if step.Open() && !step.Live {
+		if step.Open() && !step.Live && step.Damaged == "" {
 			c.fault(Fault{Code: FaultInterrupted, At: "journal/" + step.Segment, Step: step.Number, Why: "its writer was killed; any other command of the history closes it"})
 		}
 	}

@@ -22,23 +22,26 @@ type Writer struct {
 	roots   []root
 	ignored func(path string) bool // nil: nothing is
 
-	mu     sync.Mutex
-	tree   *tree
-	step   uint64
-	next   uint64 // number of the next object
-	groups map[ID]*group
-	frame  []byte
-	later  *Step     // it is closed by somebody else, after its writer was killed: what is known of it
-	others *Log      // all steps that are known then
-	last   int64     // when that wrote its last record, in nanoseconds since 1970
-	owed   []*Record // what could not be written down of a change that was not made
-	kept   int       // objects of this step
-	summed int       // files of this step whose content was looked at
-	copies []uint64  // objects that are not on the disk yet
-	tally  Tally
-	lost   bool      // something of the segment could not be kept
-	seen   time.Time // when the segment was seen to be where it can be found
-	spent  spending
+	mu         sync.Mutex
+	tree       *tree
+	step       uint64
+	next       uint64 // number of the next object
+	groups     map[ID]*group
+	frame      []byte
+	later      *Step     // it is closed by somebody else, after its writer was killed: what is known of it
+	others     *Log      // all steps that are known then
+	last       int64     // when that wrote its last record, in nanoseconds since 1970
+	owed       []*Record // what could not be written down of a change that was not made
+	kept       int       // objects of this step
+	summed     int       // files of this step whose content was looked at
+	copies     []uint64  // objects that are not on the disk yet
+	tally      Tally
+	lost       bool      // something of the segment could not be kept
+	seen       time.Time // when the segment was seen to be where it can be found
+	spent      spending
+	loose      map[ID]int      // pinned: see pinLoose
+	unfinished bool            // the next command has to go on
+	left       map[string]Post // by the step that ended, of files that somebody still writes to
 }
 
 // NewWriter begins a segment. roots are the places whose changes are told,
@@ -97,6 +100,9 @@ func (w *Writer) abandon() {
 	for _, r := range w.roots {
 		unix.Close(r.fd)
 	}
+	for _, fd := range w.loose {
+		unix.Close(fd)
+	}
 	if w.objects >= 0 {
 		unix.Close(w.objects)
 	}
@@ -140,66 +146,6 @@ func (w *Writer) Begin(b Begin) (uint64, error) {
 		return 0, err
 	}
 	return number, nil
-}
-
-// owe writes a record of which nobody can be told that it could not be written:
-// then it comes before the next one, or that is not written either.
-func (w *Writer) owe(r *Record) {
-	if w.write(r) != nil {
-		w.owed = append(w.owed, r)
-	}
-}
-
-// write appends a record; the caller holds mu.
-func (w *Writer) write(r *Record) error {
-	for len(w.owed) > 0 {
-		if err := w.append(w.owed[0]); err != nil {
-			return err
-		}
-		w.owed = w.owed[1:]
-	}
-	return w.append(r)
-}
-
-func (w *Writer) append(r *Record) error {
-	w.marked(r.Pre)
-	w.lost = w.lost || r.Pre != nil && r.Pre.Lost != "" && r.Pre.Lost != Ignored
-	err := try("record")
-	if err == nil {
-		r.Stamp, err = w.store.stamp()
-	}
-	now := time.Now()
-	if err == nil && now.Sub(w.seen) > aliveFor {
-		if err = w.alive(); err == nil {
-			w.seen = now
-		}
-	}
-	if err == nil {
-		r.Step, r.Time = w.step, now.UnixNano()
-		w.frame, err = encode(w.frame[:0], r)
-	}
-	if err == nil {
-		err = w.log.Append(w.frame)
-	}
-	return ofStore(err)
-}
-
-// aliveFor is how long a history that was there is taken to be there still.
-const aliveFor = 200 * time.Millisecond
-
-// alive says whether what is written can be found again: a file that somebody
-// removed takes everything that is written to it.
-func (w *Writer) alive() error {
-	for _, fd := range []int{int(w.file.Fd()), w.objects} {
-		var st unix.Stat_t
-		if err := unix.Fstat(fd, &st); err != nil {
-			return err
-		}
-		if st.Nlink == 0 {
-			return fmt.Errorf("somebody removed it from %q meanwhile: %w", w.store.path, unix.EIO)
-		}
-	}
-	return nil
 }
 
 // Before keeps what a change is about to destroy. An error says that the change
@@ -262,31 +208,37 @@ func (w *Writer) keepFor(c *Change) error {
 	}
 	switch c.Op {
 	case Content:
-		w.count(c.Op, s)
+		w.count(c, s)
 		return w.content(s, false)
 	case Meta:
 		return w.meta(s)
 	case Make:
 		return w.name(s, false)
 	case Remove:
-		w.count(c.Op, s)
-		return w.name(s, true)
+		w.count(c, s)
+		return w.leaves(s)
 	case Link:
 		return w.link(s, to)
 	}
 	if to == nil {
 		return nil
 	}
-	if nothing, err := w.sameFile(s, to); nothing || err != nil {
+	nothing, err := w.sameFile(s, to)
+	if nothing || err != nil {
 		return err
 	}
 	if err := w.name(s, false); err != nil {
 		return err
 	}
 	if c.Op == Rename {
-		w.count(c.Op, to)
+		w.count(c, to)
 	}
-	if err := w.name(to, c.Op == Rename); err != nil {
+	if c.Op == Exchange {
+		err = w.name(to, false)
+	} else {
+		err = w.leaves(to)
+	}
+	if err != nil {
 		return err
 	}
 	st, err := w.look(s)
@@ -338,20 +290,26 @@ func (w *Writer) After(c *Change, failed error) {
 		return
 	}
 	switch c.Op {
+	case Content:
+		if s.is != nil {
+			s.is.written = true
+		}
 	case Make, Link:
 		to.made()
 		to.is.opened = true // a link may be of what somebody has open
+		if c.Op == Link && s.is != nil {
+			s.is.opened = true // and the link may be what is opened
+		}
 	case Remove:
 		s.gone()
 	case Rename:
-		if st, err := w.look(to); err == nil && st.Links > 1 {
-			if old, err := w.look(s); err == nil && old.ID == st.ID {
-				return // two names of one file: nothing happens
-			}
+		if nothing, _ := w.sameFile(to, s); !nothing {
+			to.moved(s)
 		}
-		to.moved(s)
 	case Exchange:
-		s.exchanged(to)
+		if nothing, _ := w.sameFile(to, s); !nothing {
+			s.exchanged(to)
+		}
 	}
 }
 
@@ -477,9 +435,26 @@ func (w *Writer) pre(o *object, origin string, s *slot, st *State, leaving bool)
 			return nil
 		}
 	}
-	err := w.write(&Record{Pre: &Pre{Path: Bytes(origin), State: *st}, At: Bytes(s.path())})
+	found := w.asFound(o, st)
+	err := w.write(&Record{Pre: &Pre{Path: Bytes(origin), State: *found}, At: Bytes(s.path())})
 	if o != nil && err == nil {
-		o.meta, o.id = true, st.ID
+		o.meta, o.id, o.found = true, st.ID, found
 	}
 	return err
+}
+
+// asFound gives the state in which the step found what is as it is now: by this
+// name or by another one of the same file.
+func (w *Writer) asFound(o *object, now *State) *State {
+	found := now
+	if o != nil && o.found != nil {
+		found = o.found
+	} else if g := w.groups[now.ID]; g != nil {
+		found = &g.state
+	}
+	if found == now || found.ID != now.ID {
+		return now
+	}
+	st := *found
+	return &st
 }

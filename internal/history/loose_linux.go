@@ -1,0 +1,150 @@
+package history
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// A file that a step opened for writing may lose the name that it was opened by
+// and be written to all the same: by another name it is still there, and no step
+// may have met that. Such files are pinned, and looked for when the step ends.
+
+// maxLoose bounds how many are pinned, and so open, at once.
+const maxLoose = 256
+
+// leaves keeps what is about to lose a name.
+func (w *Writer) leaves(s *slot) error {
+	err := w.name(s, true)
+	if err == nil {
+		if err = w.pinLoose(s); err != nil {
+			w.settle(s, err)
+		}
+	}
+	return err
+}
+
+// pinLoose pins a file that is about to lose a name, if somebody may write to it
+// unasked and it has others.
+func (w *Writer) pinLoose(s *slot) error {
+	if s.is == nil || !s.is.opened || s.is.origin == "" {
+		return nil
+	}
+	st, err := w.look(s)
+	if _, known := w.loose[st.ID]; err != nil || known || st.Kind != File || st.Links < 2 {
+		return err
+	}
+	if len(w.loose) >= maxLoose {
+		w.dropLoose()
+	}
+	if len(w.loose) >= maxLoose {
+		return fmt.Errorf("more than %d files with other names were removed while they are open for writing: %w", maxLoose, unix.EMFILE)
+	}
+	dir, name, err := w.reach(s, s.path())
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	if name == "" {
+		name = procPath(dir)
+	}
+	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	if w.loose == nil {
+		w.loose = make(map[ID]int)
+	}
+	w.loose[st.ID] = fd
+	return nil
+}
+
+// dropLoose lets go of what nobody writes to any more.
+func (w *Writer) dropLoose() {
+	for id, fd := range w.loose {
+		if !written(unix.Open(procPath(fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)) {
+			unix.Close(fd)
+			delete(w.loose, id)
+		}
+	}
+}
+
+// otherNames gives a name of each file that is pinned and written to, but for
+// those that are known; nothing is pinned afterwards. Every directory of the roots
+// is read for that.
+func (w *Writer) otherNames(known map[ID]bool) (out []string) {
+	w.dropLoose()
+	wanted := make(map[uint64]bool)
+	for id, fd := range w.loose {
+		if st, err := stateAt(fd, "", 0); err == nil && st.Links > 0 && !known[id] {
+			wanted[id.Ino] = true
+		}
+	}
+	for i := range w.roots {
+		w.roots[i].each(func(dir int, path string, ino uint64, name string) {
+			if !wanted[ino] {
+				return
+			}
+			st, err := stateAt(dir, name, 0)
+			if _, ok := w.loose[st.ID]; err == nil && ok && !known[st.ID] {
+				known[st.ID] = true
+				delete(wanted, ino)
+				out = append(out, join(path, name))
+			}
+		}, func() bool { return len(wanted) == 0 })
+	}
+	for id, fd := range w.loose {
+		unix.Close(fd)
+		delete(w.loose, id)
+	}
+	return out
+}
+
+// each calls do for every name below a root until over says so; what cannot be
+// read is left out.
+func (r *root) each(do func(dir int, path string, ino uint64, name string), over func() bool) {
+	buf := make([]byte, 32<<10)
+	for dirs := []string{r.path}; len(dirs) > 0 && !over(); {
+		path := dirs[len(dirs)-1]
+		dirs = dirs[:len(dirs)-1]
+		dir, name, err := r.parent(path)
+		if err != nil {
+			continue
+		}
+		fd, err := openAt(dir, dirName(name), unix.O_RDONLY|unix.O_DIRECTORY)
+		unix.Close(dir)
+		if err != nil {
+			continue
+		}
+		for !over() {
+			n, err := unix.Getdents(fd, buf)
+			if err != nil || n <= 0 {
+				break
+			}
+			entries(buf[:n], func(ino uint64, kind byte, name string) {
+				if kind == unix.DT_DIR {
+					dirs = append(dirs, join(path, name))
+				} else {
+					do(fd, path, ino, name)
+				}
+			})
+		}
+		unix.Close(fd)
+	}
+}
+
+// entries reads struct linux_dirent64.
+func entries(buf []byte, do func(ino uint64, kind byte, name string)) {
+	const head = 19 // d_ino, d_off, d_reclen, d_type
+	for len(buf) > head {
+		n := int(binary.NativeEndian.Uint16(buf[16:]))
+		if n <= head || n > len(buf) {
+			return
+		}
+		if name := unix.ByteSliceToString(buf[head:n]); name != "." && name != ".." {
+			do(binary.NativeEndian.Uint64(buf), buf[18], name)
+		}
+		buf = buf[n:]
+	}
+}

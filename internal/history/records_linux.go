@@ -1,0 +1,68 @@
+package history
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// owe writes a record of which nobody can be told that it could not be written:
+// then it comes before the next one, or that is not written either.
+func (w *Writer) owe(r *Record) {
+	if w.write(r) != nil {
+		w.owed = append(w.owed, r)
+	}
+}
+
+// write appends a record; the caller holds mu.
+func (w *Writer) write(r *Record) error {
+	for len(w.owed) > 0 {
+		if err := w.append(w.owed[0]); err != nil {
+			return err
+		}
+		w.owed = w.owed[1:]
+	}
+	return w.append(r)
+}
+
+func (w *Writer) append(r *Record) error {
+	w.marked(r.Pre)
+	w.lost = w.lost || r.Pre != nil && r.Pre.Lost != "" && r.Pre.Lost != Ignored
+	err := try("record")
+	if err == nil {
+		r.Stamp, err = w.store.stamp()
+	}
+	now := time.Now()
+	if err == nil && now.Sub(w.seen) > aliveFor {
+		if err = w.alive(); err == nil {
+			w.seen = now
+		}
+	}
+	if err == nil {
+		r.Step, r.Time = w.step, now.UnixNano()
+		w.frame, err = encode(w.frame[:0], r)
+	}
+	if err == nil {
+		err = w.log.Append(w.frame)
+	}
+	return ofStore(err)
+}
+
+// aliveFor is how long a history that was there is taken to be there still.
+const aliveFor = 200 * time.Millisecond
+
+// alive says whether what is written can be found again: a file that somebody
+// removed takes everything that is written to it.
+func (w *Writer) alive() error {
+	for _, fd := range []int{int(w.file.Fd()), w.objects} {
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			return err
+		}
+		if st.Nlink == 0 {
+			return fmt.Errorf("somebody removed it from %q meanwhile: %w", w.store.path, unix.EIO)
+		}
+	}
+	return nil
+}

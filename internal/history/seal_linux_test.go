@@ -1,0 +1,127 @@
+package history
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestJournalCutShort: a journal that was closed and holds less by now, in whole
+// records, is told, with and without the attribute; no step of it is taken for one
+// that was interrupted, and what is whole can be taken back.
+func TestJournalCutShort(t *testing.T) {
+	d := newDesk(t)
+	d.fill(t)
+	for i := range 2 {
+		d.begin(t)
+		d.write(t, "a", fmt.Sprint(i))
+		d.write(t, fmt.Sprintf("made%d", i), "x")
+		d.end(t)
+	}
+	d.close(t)
+	name := d.store.path + "/journal/" + d.read(t).Steps[0].Segment
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := d.store.Verify(); err != nil || len(v.Faults) > 0 {
+		t.Fatalf("whole: %v %+v", err, v)
+	}
+	var ends []int
+	for at := 0; at < len(whole); {
+		_, n := decode(whole[at:])
+		at += n
+		ends = append(ends, at)
+	}
+	for _, attribute := range []bool{true, false} {
+		for _, end := range ends[:len(ends)-1] {
+			what := fmt.Sprintf("%d of %d bytes, attribute %v", end, len(whole), attribute)
+			d.closedAs(t, name, whole[:end], attribute, len(whole))
+			l, err := d.store.Read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			open := false
+			for _, s := range l.Steps {
+				open = open || s.Open()
+				if s.Open() && !strings.Contains(s.Damaged, "cut short") {
+					t.Errorf("%s: step %d is open, and %q", what, s.Number, s.Damaged)
+				}
+			}
+			if !open && !attribute {
+				continue // between two steps, where nothing says so
+			}
+			if len(l.Damaged) != 1 || !strings.Contains(l.Damaged[0], "cut short") {
+				t.Errorf("%s: %q", what, l.Damaged)
+			}
+			if v, err := d.store.Verify(); err != nil || len(v.Faults) == 0 || v.Faults[0].Code != FaultJournal {
+				t.Errorf("%s: verified: %v %+v", what, err, v)
+			}
+			if closed, err := d.store.Recover([]string{d.root}); err != nil || len(closed) > 0 {
+				t.Errorf("%s: recovered: %v %v", what, closed, err)
+			}
+		}
+	}
+	d.closedAs(t, name, whole, true, len(whole))
+	if _, err := d.undo(t, Request{Steps: []uint64{2, 1}}); err != nil {
+		t.Errorf("whole again: %v", err)
+	}
+}
+
+// closedAs makes a journal anew, as one that was closed with a length.
+func (d *desk) closedAs(t *testing.T, name string, data []byte, attribute bool, length int) {
+	t.Helper()
+	_ = os.Remove(name)
+	if err := os.WriteFile(name, make([]byte, length), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if attribute {
+		seal(int(f.Fd()))
+	}
+	if _, err := f.WriteAt(data, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(int64(len(data))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(name, 0o400); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestClosedJournals: whoever closes one seals it, an undo too; a writer that is
+// killed does not.
+func TestClosedJournals(t *testing.T) {
+	d := newDesk(t)
+	d.fill(t)
+	d.begin(t)
+	d.write(t, "a", "x")
+	d.kill()
+	mode := func(segment string) os.FileMode {
+		st, err := os.Stat(d.store.path + "/journal/" + segment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Mode().Perm()
+	}
+	l, err := d.store.Read()
+	if err != nil || len(l.Damaged) > 0 || mode(l.Steps[0].Segment) != 0o600 {
+		t.Fatalf("killed: %v %q", err, l.Damaged)
+	}
+	if closed, err := d.store.Recover([]string{d.root}); err != nil || len(closed) != 1 {
+		t.Fatalf("recovered: %v %v", closed, err)
+	}
+	if _, err := d.undo(t, Request{Steps: []uint64{1}}); err != nil {
+		t.Fatal(err)
+	}
+	l = d.read(t)
+	if got := mode(l.Steps[1].Segment); got != 0o400 {
+		t.Errorf("of an undo: %v", got)
+	}
+}

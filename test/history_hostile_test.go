@@ -1,0 +1,127 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// python writes a program outside the project and gives the flags and the command
+// that run it inside.
+func (w *world) python(name, text string, args ...string) []string {
+	w.t.Helper()
+	w.need("python3")
+	body := w.script(w.base+"/tool/"+name, text)
+	return append([]string{"--read", body, "--", "python3", body}, args...)
+}
+
+// races are threads that change a dozen names at once in all ways, some of them
+// two names of one file, until the time is up.
+const races = `import ctypes, os, random, sys, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+end, seed, how = time.time() + float(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+names = ['a%d' % i for i in range(6)] + ['d/a%d' % i for i in range(6)]
+def work(n):
+    r, kept = random.Random(seed * 100 + n), []
+    while time.time() < end:
+        a, b = r.choice(names), r.choice(names)
+        try:
+            k = r.randrange(12)
+            if k < 2: os.unlink(a)
+            elif k == 2: os.rename(a, b)
+            elif k == 3: os.link(a, b)
+            elif k == 4: libc.renameat2(-100, a.encode(), -100, b.encode(), 2)
+            elif k < 8:
+                fd = os.open(a, os.O_RDWR | os.O_CREAT | (os.O_TRUNC if r.randrange(2) else 0), 0o644)
+                os.write(fd, b'junk%d' % r.randrange(1000))
+                if r.randrange(2) and 'held' in how: kept.append(fd)
+                else: os.close(fd)
+                if len(kept) > 4: os.close(kept.pop(0))
+            elif k == 8 and kept: os.pwrite(r.choice(kept), b'late%d' % r.randrange(1000), r.randrange(4))
+            elif k == 9: os.truncate(a, r.randrange(9))
+            elif k == 10: os.chmod(a, r.choice([0o600, 0o644]))
+            elif k == 11: os.utime(a, ns=(r.randrange(10**18), r.randrange(10**18)))
+        except OSError: pass
+threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+for t in threads: t.start()
+while 'marks' in how and time.time() < end:
+    for m in 'end', 'begin': os.system('/run/carrel/bin/carrel step ' + m + ' 2>/dev/null')
+    time.sleep(0.12)
+for t in threads: t.join()
+`
+
+// TestUndoOfRaces: whatever many threads did to the same names at once comes back
+// exactly, and is made again exactly.
+func TestUndoOfRaces(t *testing.T) {
+	times, length := 3, "1.0"
+	if os.Getenv("CARREL_SOAK") == "1" {
+		times, length = 20, "5"
+	}
+	eachPerson(t, func(t *testing.T, p person) {
+		for _, how := range []string{"plain", "held"} {
+			for seed := range times {
+				w := newWorld(t, p)
+				w.outsideSh("mkdir d; for i in 0 1 2 3 4 5; do echo orig$i > a$i; echo other$i > d/a$i; done; ln a0 h0; ln a1 d/h1; ln -f a2 d/a2; touch -d 2001-02-03 *")
+				before := w.scene()
+				if r := w.run(w.python("races.py", races, length, fmt.Sprint(seed), how)...); r.code != 0 {
+					t.Fatalf("inside: %s", r)
+				}
+				after := w.scene()
+				what := fmt.Sprintf("%s %d", how, seed)
+				w.fine("undo")
+				w.isAgain("undone: "+what, before)
+				w.fine("redo")
+				w.isAgain("made again: "+what, after)
+				if t.Failed() {
+					return
+				}
+				w.leaveNow()
+			}
+		}
+	})
+}
+
+// TestUndoOfHeldLinks: a descriptor that outlives a step writes on after the name
+// that it was opened by is gone; the file has another name, which nobody touched.
+func TestUndoOfHeldLinks(t *testing.T) {
+	const mark = "/run/carrel/bin/carrel step "
+	for name, gone := range map[string]string{
+		"removed":  "rm h1",
+		"replaced": "echo other > x; mv x h1",
+		"renamed":  "mv h1 d/h3; rm d/h3",
+		"linked":   "ln h1 h3; rm h1 h3",
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachPerson(t, func(t *testing.T, p person) {
+				w := newWorld(t, p)
+				w.outsideSh("mkdir -p d/e; echo before > h1; ln h1 d/e/h2; touch -d 2001-02-03 h1 d d/e")
+				first := w.scene()
+				w.sh("set -e; " + mark + "begin --label one; exec 5>> h1; " + gone + "; " + mark + "end; " +
+					mark + "begin --label two; echo after >&5; echo x > seen; " + mark + "end; " + mark + "begin --label three; echo late >&5; " + mark + "end")
+				var labels []string
+				for _, s := range w.steps() {
+					labels = append(labels, s.Label)
+				}
+				if got := strings.Join(labels, "|"); got != "one|two|three" {
+					t.Fatalf("steps: %q", got)
+				}
+				last := w.scene()
+				for _, want := range []string{"before\nafter\n", "before\n"} {
+					w.fine("undo")
+					if got := w.read(w.project + "/d/e/h2"); got != want {
+						t.Errorf("after undo the other name holds %q, want %q", got, want)
+					}
+				}
+				w.fine("undo")
+				w.isAgain("undone", first)
+				w.fine("redo", "3")
+				w.isAgain("made again", last)
+				w.fine("undo", "3")
+				w.isAgain("undone at once", first)
+			})
+		})
+	}
+}
