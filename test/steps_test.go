@@ -206,14 +206,74 @@ func TestSafeguards(t *testing.T) {
 			t.Errorf("deny: %s", r)
 		}
 		_ = cmd.Wait()
-		if got := strings.Count(w.read(w.project+"/left"), "f"); got != 2 {
-			t.Errorf("%d files left of the name, want left and the one that was refused", got)
+		if got := strings.Count(w.read(w.project+"/left"), "f"); got != 4 {
+			t.Errorf("%d files left of the name, want left, the one that was refused and those after it", got)
 		}
 		w.outsideSh(many)
 		w.write(config, "safeguards: {always_ask: ['*3'], answer_within: 1s}\n")
 		r = w.run("--", "sh", "-c", "rm f1 f2 || echo no; rm -f f3; echo x >> f3; echo x > f4; mv f5 f3; cat f3; rm -f f6; ls")
 		if !strings.Contains(r.out, "3\n") || strings.Contains(r.out, "no") || strings.Contains(r.out, "f6") || strings.Count(r.err, "always_ask") < 3 {
 			t.Errorf("always asked for, and nobody answers: %s", r)
+		}
+	})
+}
+
+// TestSafeguardsHoldInSlices: what a command says about the ends of its steps, and
+// pauses between them, do not begin the bounds anew.
+func TestSafeguardsHoldInSlices(t *testing.T) {
+	const slices = "for i in $(seq 8); do /run/carrel/bin/carrel step begin --label s$i; rm -f f$i; /run/carrel/bin/carrel step end; sleep 0.1; done; ls"
+	w := newWorld(t, ordinary(t))
+	config := w.home + "/.config/carrel/config.yaml"
+	w.outsideSh("for i in $(seq 8); do echo $i > f$i; done")
+	w.write(config, "safeguards: {removed_files: 5, then: ask, answer_within: 1s}\n")
+	r := w.run("--", "sh", "-c", slices)
+	if r.out != "f6\nf7\nf8\n" || !strings.Contains(r.err, "6 files removed") {
+		t.Errorf("asked, and nobody answers: %s", r)
+	}
+	w.outsideSh("for i in $(seq 8); do echo $i > f$i; done")
+	w.write(config, "safeguards: {removed_files: 2}\n")
+	r = w.run("--", "sh", "-c", slices)
+	if r.out != "" || strings.Count(r.err, "files removed") != 2 {
+		t.Errorf("told of every three: %s", r)
+	}
+	w.outsideSh("for i in $(seq 8); do echo $i > f$i; done")
+	w.write(config, "safeguards: {overwritten_bytes: 8, then: ask, answer_within: 1s}\n")
+	r = w.run("--", "sh", "-c", strings.ReplaceAll(slices, "rm -f f$i", "echo x >> f$i")+"; cat f*")
+	if !strings.HasSuffix(r.out, "1\nx\n2\nx\n3\nx\n4\nx\n5\n6\n7\n8\n") {
+		t.Errorf("overwritten in slices: %s", r)
+	}
+}
+
+// TestAlwaysAskedByAnotherName: what is asked for is not destroyed unasked under a
+// name that it was given before.
+func TestAlwaysAskedByAnotherName(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		for name, c := range map[string]struct {
+			do   string
+			asks int
+		}{
+			"renamed":                         {"mv a.key x; rm -f x", 1},
+			"linked":                          {"ln a.key x; echo junk > x", 1},
+			"exchanged":                       {"echo junk > x; python3 -c 'import ctypes; exit(ctypes.CDLL(None).renameat2(-100, b\"x\", -100, b\"a.key\", 2) == 0)'", 1},
+			"its directory renamed":           {"mv d e; rm -rf e/f", 1},
+			"its directory exchanged":         {"mkdir e; python3 -c 'import ctypes; exit(ctypes.CDLL(None).renameat2(-100, b\"e\", -100, b\"d\", 2) == 0)'", 1},
+			"its directory moved into others": {"mkdir e; mv d e/; rm -rf e/d/f", 1},
+			"removed as it is":                {"rm -rf d", 1},
+			"what may be":                     {"mv plain x; mv empty e; mv e empty; rm -rf empty; ln x y; rm x", 0},
+		} {
+			t.Run(name, func(t *testing.T) {
+				w := newWorld(t, p)
+				w.need("python3")
+				w.outsideSh("mkdir -p d/f empty/g; echo secret > a.key; echo deep > d/f/b.key; echo other > d/f/c; echo p > plain")
+				w.write(w.home+"/.config/carrel/config.yaml", "safeguards: {always_ask: ['**/*.key', 'd/f/c'], answer_within: 300ms}\n")
+				r := w.run("--", "sh", "-c", c.do)
+				if asks := strings.Count(r.err, "always_ask"); asks < c.asks || c.asks == 0 && (asks > 0 || r.code != 0) {
+					t.Errorf("asked %d times: %s", asks, r)
+				}
+				if got := w.outsideSh("cat a.key d/f/b.key"); got != "secret\ndeep\n" {
+					t.Errorf("afterwards: %q", got)
+				}
+			})
 		}
 	})
 }

@@ -15,7 +15,7 @@ func safeguardFields() []field {
 	}
 	return []field{
 		{key: "then", typ: typeEnum, enum: []string{"notify", "ask"},
-			doc: "What happens beyond a bound: notify tells it at the end of the run and to `carrel approvals --follow`; ask holds the change and freezes the workspace until somebody has answered. notify where it is not said.",
+			doc: "What happens beyond a bound: notify tells it at the end of the run and to `carrel approvals --follow`; ask holds the change and freezes the workspace until somebody has answered; a no holds for the rest of the step. What the steps of the last ten minutes did counts, too: where a step ends is up to the command. notify where it is not said.",
 			put: func(t *target, v value) { t.settings.Safeguards.Then = textValue[string](v) }},
 		{key: "removed_files", typ: typeCount,
 			doc: "How many files a step may remove. 1000 where it is not said.",
@@ -30,7 +30,7 @@ func safeguardFields() []field {
 			doc: "How many files a step may replace by renaming others over them. 1000 where it is not said.",
 			put: number(func(s *Safeguards) **policy.Value[int64] { return &s.ReplacedFiles })},
 		{key: "always_ask", typ: typeList,
-			doc: "What is never removed, replaced or opened for writing without a question: paths and patterns, written as for deny.",
+			doc: "What is never removed, renamed, replaced, given a second name or opened for writing without a question, nor moved with a directory: paths and patterns, written as for deny.",
 			put: func(t *target, v value) {
 				t.settings.Safeguards.AlwaysAsk = append(t.settings.Safeguards.AlwaysAsk, DenyOf(v.text, v.source))
 			}, check: badPlace},

@@ -37,6 +37,16 @@ func (s Stand) Step(name string) Stand {
 // Decision is what Lookup says of the path.
 func (s Stand) Decision() Decision { return s.walk.decide() }
 
+// Open says whether a rule may be met at a name below.
+func (s Stand) Open() bool {
+	for _, n := range s.active.nodes {
+		if n.leads() {
+			return true
+		}
+	}
+	return s.exact.leads()
+}
+
 // SameBelow says whether every name below one path is decided as the same name
 // below the other. It may say false of two that are the same, never true of two
 // that are not.

@@ -12,7 +12,7 @@ import (
 
 // A directory that gets another name takes along what lies in it: there a rule
 // may begin to hold, or cease to. These bound the search for such names, during
-// which no other change is made; what lies beyond them is refused.
+// which no other change is made; what lies beyond them is refused, or asked for.
 const (
 	maxBelow      = 50_000 // names
 	maxBelowDepth = 64     // directories open at once
@@ -52,10 +52,27 @@ type opened struct {
 	names []string // read and not yet looked at
 }
 
-// searchBelow goes through a directory that is about to move: with descriptors,
-// so that no depth and no length of a path is in its way, and only where the two
-// names make a difference.
-func (d *decider) searchBelow(at int, name string, p pair) (broker.Verdict, bool) {
+// searchBelow looks for a name below a directory that is about to move for which
+// the move makes a difference.
+func (d *decider) searchBelow(at int, name string, p pair) (v broker.Verdict, refused bool) {
+	hit, err := below(at, name, p, func(p *pair) bool { return !p.from.SameBelow(p.to) }, func(p *pair) bool {
+		_, ok := parted(p.from.Decision(), p.to.Decision())
+		return ok
+	})
+	switch {
+	case err != nil:
+		return d.unsearched(hit.name, err), true
+	case hit == nil:
+		return v, false
+	}
+	r, _ := parted(hit.from.Decision(), hit.to.Decision())
+	return d.refusal(hit.name, "protected: "+ruleText(r)+", below what is moved", sourceOf(r), ""), true
+}
+
+// below goes through a directory until something is found, nil for nothing; with
+// an error it is what could not be looked at. It uses descriptors, so that no
+// depth and no length of a path is in its way, and goes only into what enters says.
+func below(at int, name string, top pair, enters, found func(*pair) bool) (*pair, error) {
 	var stack []opened
 	defer func() {
 		for _, o := range stack {
@@ -64,7 +81,7 @@ func (d *decider) searchBelow(at int, name string, p pair) (broker.Verdict, bool
 	}()
 	seen := 0
 	enter := func(at int, name string, p pair) error {
-		if p.from.SameBelow(p.to) {
+		if !enters(&p) {
 			return nil
 		}
 		if len(stack) == maxBelowDepth {
@@ -79,8 +96,8 @@ func (d *decider) searchBelow(at int, name string, p pair) (broker.Verdict, bool
 		}
 		return err
 	}
-	if err := enter(at, name, p); err != nil {
-		return d.unsearched(p.name, err), true
+	if err := enter(at, name, top); err != nil {
+		return &top, err
 	}
 	for len(stack) > 0 {
 		o := &stack[len(stack)-1]
@@ -90,22 +107,22 @@ func (d *decider) searchBelow(at int, name string, p pair) (broker.Verdict, bool
 			stack = stack[:len(stack)-1]
 			continue
 		}
-		below := pair{name: o.name + "/" + name}
+		p := pair{name: o.name + "/" + name}
 		if seen++; err == nil && seen > maxBelow {
 			err = unix.E2BIG
 		}
 		if err == nil {
-			below.from, below.to = o.from.Step(name), o.to.Step(name)
-			if r, ok := parted(below.from.Decision(), below.to.Decision()); ok {
-				return d.refusal(below.name, "protected: "+ruleText(r)+", below what is moved", sourceOf(r), ""), true
+			p.from, p.to = o.from.Step(name), o.to.Step(name)
+			if found(&p) {
+				return &p, nil
 			}
-			err = enter(int(o.dir.Fd()), name, below)
+			err = enter(int(o.dir.Fd()), name, p)
 		}
 		if err != nil {
-			return d.unsearched(below.name, err), true
+			return &p, err
 		}
 	}
-	return broker.Verdict{}, false
+	return nil, nil
 }
 
 // next gives the next name of a directory, io.EOF behind the last.

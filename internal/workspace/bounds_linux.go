@@ -52,23 +52,52 @@ func said(v *policy.Value[int64], otherwise int64) int64 {
 }
 
 // alwaysAsked says whether a change destroys something that is never destroyed
-// without a question, and by which rule.
-func (b *bounds) alwaysAsked(c *history.Change) (string, string) {
-	if b.always == nil || c.Op == history.Make || c.Op == history.Link || c.Op == history.Meta {
+// without a question, or takes its name away or gives it another by which that
+// could be done unasked; and by which rule.
+func (b *bounds) alwaysAsked(ch *broker.Change) (at, why string) {
+	if b.always == nil {
 		return "", ""
 	}
-	for _, at := range []string{c.Path, c.To} {
-		if at == "" || c.Op == history.Rename && at == c.Path {
-			continue // it only gets another name
+	switch ch.Op {
+	case broker.OpOpen, broker.OpTruncate, broker.OpUnlink, broker.OpLink:
+		return b.asked(ch.Path, ch.Kind, ch.Dir, ch.Name)
+	case broker.OpRename, broker.OpExchange:
+		if at, why = b.asked(ch.Path, ch.Kind, ch.Dir, ch.Name); at == "" {
+			at, why = b.asked(ch.To, ch.Over, ch.ToDir, ch.ToName)
 		}
-		if d := b.always.Lookup(at); d.Access == policy.Deny && d.Rule != nil {
-			return at, ruleText(d.Rule)
+	}
+	return at, why
+}
+
+// asked finds what is asked for at a path, or in the directory that is there.
+func (b *bounds) asked(path string, kind broker.Kind, dir int, name string) (at, why string) {
+	switch kind {
+	case broker.KindNone, broker.KindOther:
+		return "", ""
+	case broker.KindFile, broker.KindSymlink:
+		if d := b.always.Lookup(path); asks(d) {
+			return path, ruleText(d.Rule)
 		}
+		return "", ""
+	}
+	stand, ok := b.always.Stand(path)
+	if !ok {
+		return path, "no rule can be found for it"
+	}
+	p := pair{from: stand, to: stand, name: path}
+	hit, err := below(dir, name, p, func(p *pair) bool { return p.from.Open() }, func(p *pair) bool { return asks(p.from.Decision()) })
+	switch {
+	case err != nil:
+		return path, "it cannot be searched for what is asked for: " + err.Error()
+	case hit != nil:
+		return hit.name, ruleText(hit.from.Decision().Rule)
 	}
 	return "", ""
 }
 
-// passed says which bound a step has passed, "" for none.
+func asks(d policy.Decision) bool { return d.Access == policy.Deny && d.Rule != nil }
+
+// passed says which bound has been passed, "" for none.
 func (b *bounds) passed(t history.Tally) string {
 	for _, one := range []struct {
 		n, most int64
@@ -84,38 +113,4 @@ func (b *bounds) passed(t history.Tally) string {
 		}
 	}
 	return ""
-}
-
-// guarded holds a change to the bounds of its step. The lock of the gate is held.
-func (k *keeper) guarded(ch *broker.Change, c *history.Change) error {
-	if at, rule := k.bounds.alwaysAsked(c); at != "" && destroys(ch, at) {
-		if err := k.guard.ask(ch, at, "safeguards.always_ask: "+rule); err != nil {
-			return err
-		}
-	}
-	why := k.bounds.passed(k.writer.Tally())
-	if why == "" {
-		return nil
-	}
-	k.mu.Lock()
-	first := k.told != k.step
-	k.told = k.step
-	step := k.step
-	k.mu.Unlock()
-	if !first {
-		return nil // the step has been spoken of
-	}
-	if k.bounds.ask {
-		return k.guard.ask(ch, ch.Path, why)
-	}
-	k.guard.tell(fmt.Sprintf("step %d: %s", step, why))
-	return nil
-}
-
-// destroys says whether there is something at a path of a change to be destroyed.
-func destroys(ch *broker.Change, at string) bool {
-	if at == ch.To {
-		return ch.Over == broker.KindFile || ch.Over == broker.KindSymlink
-	}
-	return ch.Kind == broker.KindFile || ch.Kind == broker.KindSymlink
 }

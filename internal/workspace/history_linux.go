@@ -34,9 +34,11 @@ type keeper struct {
 	bursts  bool
 	busy    func() bool // does anything run inside that was started in this step
 
-	guard  *safeguard
-	bounds bounds
-	told   uint64 // the step whose bound was spoken of last
+	guard   *safeguard
+	bounds  bounds
+	told    uint64 // the step whose bound was spoken of last
+	refused uint64 // the step in which somebody said no to more
+	past    ledger
 
 	gate  sync.RWMutex // read by every change on its way, written between steps
 	mu    sync.Mutex
@@ -247,6 +249,7 @@ func (k *keeper) next(change func()) error {
 			follow.Label = ""
 		}
 		was := k.step
+		k.counted()
 		if k.step, err = k.writer.End(0, &follow); k.step != 0 && k.step != was {
 			k.all = append(k.all, k.step)
 		}
