@@ -100,8 +100,8 @@ type Decider interface {
 
 // Recorder is told of every change: Before with the state still as it was,
 // After with the outcome (nil for success). An error of Before refuses the
-// change with that errno, EIO for an error that is none. Both are called
-// concurrently.
+// change with that errno, EIO for an error that is none; ESTALE has the call
+// begin again, as something else is at a path by now. Both are called concurrently.
 type Recorder interface {
 	Before(c *Change) error
 	After(c *Change, err error)

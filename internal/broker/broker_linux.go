@@ -231,12 +231,16 @@ func (w *worker) answer() {
 		w.trap.Continue(c.ID)
 		return
 	}
-	w.reply(w.alone(h, c))
+	val, err := w.alone(h, c)
+	for n := 0; err == unix.ESTALE && n < maxRaces; n++ { // a name has another meaning than when it was looked at
+		val, err = w.alone(h, c)
+	}
+	w.reply(val, err)
 }
 
 // alone runs a handler, while the workspace is not held. What a handler looked
-// at stays so until it has acted: a rename, which can bring anything anywhere,
-// runs while no other change does.
+// at stays so until it has acted: a rename or a link, which can bring anything
+// anywhere, runs while no other change does.
 func (w *worker) alone(h handler, c *Call) (int64, error) {
 	if w.bases.sweep() {
 		w.cwd = -1 // perhaps one of them

@@ -33,6 +33,9 @@ func (w *worker) alter(op string, t target, do func(o *object) error) (int64, er
 		return 0, do(&o)
 	}
 	ch := Change{Op: op, Path: o.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: -1, Pinned: o.fd}
+	if alone {
+		ch.Pinned = 0 // it is not what is at Path
+	}
 	return 0, w.change(&ch, func() error { return do(&o) })
 }
 

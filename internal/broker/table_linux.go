@@ -57,7 +57,7 @@ func handlers() map[int32]handler {
 // root: continued, they would work on a granted descriptor. With Config.Reads
 // those of reading are, too.
 func groups() (moving, anybody map[int32]bool) {
-	moving = map[int32]bool{unix.SYS_RENAMEAT: true, unix.SYS_RENAMEAT2: true, unix.SYS_BIND: true}
+	moving = map[int32]bool{unix.SYS_RENAMEAT: true, unix.SYS_RENAMEAT2: true, unix.SYS_LINKAT: true, unix.SYS_BIND: true}
 	anybody = map[int32]bool{
 		unix.SYS_FCHMOD: true, unix.SYS_FCHMODAT: true, unix.SYS_FCHMODAT2: true, unix.SYS_FCHOWN: true, unix.SYS_FCHOWNAT: true,
 		unix.SYS_UTIMENSAT: true, unix.SYS_SETXATTR: true, unix.SYS_LSETXATTR: true, unix.SYS_FSETXATTR: true,

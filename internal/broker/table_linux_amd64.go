@@ -55,7 +55,7 @@ func legacy(t map[int32]handler) {
 }
 
 func legacyGroups(moving, anybody map[int32]bool) {
-	moving[unix.SYS_RENAME] = true
+	moving[unix.SYS_RENAME], moving[unix.SYS_LINK] = true, true
 	for _, nr := range []int32{unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT} {
 		anybody[nr] = true
 	}

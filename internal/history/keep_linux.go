@@ -17,6 +17,40 @@ func (w *Writer) wait(o *object) {
 	}
 }
 
+// copyOf says that a file with several names is being copied, until what it
+// returns is called: no name of it may get another meaning meanwhile.
+func (w *Writer) copyOf(st *State) func() {
+	if st.Links < 2 {
+		return func() {}
+	}
+	id, over := st.ID, make(chan struct{})
+	if w.copying == nil {
+		w.copying = make(map[ID]chan struct{})
+	}
+	w.copying[id] = over
+	return func() {
+		delete(w.copying, id)
+		close(over)
+	}
+}
+
+// waitForCopy lets a copy of what is at a slot finish, and says whether there was
+// one.
+func (w *Writer) waitForCopy(s *slot) bool {
+	if len(w.copying) == 0 || s == nil {
+		return false
+	}
+	st, err := w.look(s)
+	over := w.copying[st.ID]
+	if err != nil || over == nil {
+		return false
+	}
+	w.mu.Unlock()
+	<-over
+	w.mu.Lock()
+	return true
+}
+
 // keepContent stores a file's content, without holding up changes of others.
 func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre, error) {
 	p := &Pre{Path: Bytes(o.origin), State: *st}
@@ -26,8 +60,10 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 		number := w.next
 		busy := make(chan struct{})
 		o.busy = busy
+		done := w.copyOf(st)
 		copied := w.newRoom()
 		linked, err := w.storeApart(s, at, st, number, leaving, copied)
+		done()
 		p.State = *w.asFound(o, st)
 		p.State.Size = st.Size // of what is kept
 		o.number = number

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -70,6 +71,22 @@ func (w *Writer) parent(path string) (int, string, error) {
 	return -1, "", unix.EXDEV
 }
 
+// stale finds that a file that is about to change is not what its path means any
+// more, though it has other names: then the path has to be followed again.
+func (w *Writer) stale(c *Change, s *slot) error {
+	if c.Pinned <= 0 || c.Op != Content && c.Op != Meta {
+		return nil
+	}
+	is, err := stateAt(c.Pinned, "", 0)
+	if err != nil || is.Kind != File || is.Links == 0 {
+		return err
+	}
+	if now, err := w.look(s); err != nil || now.ID != is.ID {
+		return errors.Join(err, unix.ESTALE)
+	}
+	return nil
+}
+
 // settle ends what began when something was linked because it was about to go.
 // Where it did not go, the link is no copy: the next change keeps one.
 func (w *Writer) settle(s *slot, failed error) {
@@ -97,6 +114,7 @@ func (w *Writer) slots(c *Change) (s, to *slot) {
 			w.wait(s.is)
 		case to != nil && to.is != nil && to.is.busy != nil:
 			w.wait(to.is)
+		case w.waitForCopy(s), w.waitForCopy(to):
 		default:
 			return s, to
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // Writer writes one segment. Before and After are called concurrently, for a
-// rename or an exchange with no other change on the way.
+// rename, an exchange or a link with no other change on the way.
 type Writer struct {
 	store   *Store
 	segment string
@@ -39,9 +39,10 @@ type Writer struct {
 	lost       bool      // something of the segment could not be kept
 	seen       time.Time // when the segment was seen to be where it can be found
 	spent      spending
-	loose      map[ID]int      // pinned: see pinLoose
-	unfinished bool            // the next command has to go on
-	left       map[string]Post // by the step that ended, of files that somebody still writes to
+	loose      map[ID]int           // pinned: see pinLoose
+	copying    map[ID]chan struct{} // files with several names, see copyOf
+	unfinished bool                 // the next command has to go on
+	left       map[string]Post      // by the step that ended, of files that somebody still writes to
 }
 
 // NewWriter begins a segment. roots are the places whose changes are told,
@@ -205,6 +206,9 @@ func (w *Writer) keepFor(c *Change) error {
 	if to != nil {
 		to.via = &via{c.ToDir, c.ToName, 0}
 		defer func() { to.via = nil }()
+	}
+	if err := w.stale(c, s); err != nil {
+		return err
 	}
 	switch c.Op {
 	case Content:
