@@ -250,3 +250,34 @@ func TestUndoOfAFileThatMoves(t *testing.T) {
 		}
 	}
 }
+
+// TestStaleNames: a change of what a path meant when it was looked up is refused,
+// and begins again, where the name is gone and the file has another.
+func TestStaleNames(t *testing.T) {
+	d := newDesk(t)
+	d.fill(t)
+	d.begin(t)
+	pin, err := unix.Open(d.at("l1"), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pin)
+	for _, op := range []Op{Content, Meta} {
+		c := Change{Op: op, Path: d.at("l1"), Pinned: pin}
+		if err := d.w.Before(&c); err != nil {
+			t.Errorf("%d of what is there: %v", op, err)
+		}
+		d.w.After(&c, nil)
+	}
+	d.remove(t, "l1")
+	for range 2 {
+		for _, op := range []Op{Content, Meta} {
+			if err := d.w.Before(&Change{Op: op, Path: d.at("l1"), Pinned: pin}); err != unix.ESTALE {
+				t.Errorf("%d of what is called otherwise by now: %v", op, err)
+			}
+		}
+		d.write(t, "l1", "something else")
+	}
+	d.end(t)
+	d.close(t)
+}

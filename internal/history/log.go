@@ -39,6 +39,9 @@ type Step struct {
 // Open says whether the step was never closed.
 func (s *Step) Open() bool { return s.End == nil }
 
+// undoes says whether a step is an undo or a redo.
+func (s *Step) undoes() bool { return s.Begin.Kind == StepUndo || s.Begin.Kind == StepRedo }
+
 // Pres are the paths that the step changed, as it found them, in the order of its
 // changes; of what cannot be read there is none, and Damaged says why.
 func (s *Step) Pres() []Pre {

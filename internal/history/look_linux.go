@@ -1,7 +1,6 @@
 package history
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -81,10 +80,11 @@ func (w *Writer) stale(c *Change, s *slot) error {
 	if err != nil || is.Kind != File || is.Links == 0 {
 		return err
 	}
-	if now, err := w.look(s); err != nil || now.ID != is.ID {
-		return errors.Join(err, unix.ESTALE)
+	now, err := w.look(s)
+	if err == nil && now.ID != is.ID {
+		err = unix.ESTALE
 	}
-	return nil
+	return err
 }
 
 // settle ends what began when something was linked because it was about to go.

@@ -67,9 +67,6 @@ func (l *Log) nextInterrupted(but map[uint64]bool) (next *Step) {
 	return next
 }
 
-// undoes says whether a step is an undo or a redo.
-func (s *Step) undoes() bool { return s.Begin.Kind == StepUndo || s.Begin.Kind == StepRedo }
-
 // interrupted gives the steps that nobody will close, and the undos that had
 // more to do. Those whose journal is damaged stay as they are.
 func (l *Log) interrupted() (out []*Step) {
