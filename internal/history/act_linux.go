@@ -213,6 +213,9 @@ func (u *undo) take(dir int, name string, a *action) error {
 		if done, err := u.taken(dir, name, a, there.Kind != Absent); done || err != nil {
 			return err
 		}
+		if there, err = stateAt(objects, number, 0); err != nil {
+			return err
+		}
 	}
 	if there.Kind != Absent {
 		return errChanged

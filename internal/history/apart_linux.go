@@ -67,7 +67,24 @@ func (u *undo) taken(dir int, name string, a *action, stored bool) (done bool, e
 		}
 	}
 	now, err := stateAt(dir, name, 0)
+	if err == nil && stored && a.State.Kind != Absent && now.ID == a.State.ID {
+		return false, u.forgetCopy(a, &now)
+	}
 	return stored || now.ID != a.State.ID, err // done, and put where it belongs
+}
+
+// forgetCopy removes the copy of what is in its place again: a loss of power took
+// that back on its file system, and not on the store's.
+func (u *undo) forgetCopy(a *action, now *State) error {
+	objects, number, err := u.object(a.Object)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(objects)
+	if copied, err := stateAt(objects, number, 0); err != nil || copied.ID.Dev == now.ID.Dev {
+		return err
+	}
+	return unlinkAt(objects, number, 0)
 }
 
 // rootDir gives the root that an action is in.
@@ -114,7 +131,7 @@ func (u *undo) moveIn(objects int, number string, dir int, name string, a *actio
 		if now, err := stateAt(dir, name, 0); err != nil {
 			return err
 		} else if now.Kind != Absent {
-			if !like(&now, what) {
+			if !like(&now, what) && !(now.Kind == File && now.Size == what.Size && now.Mtime == a.State.Mtime) { // has its time already
 				return errChanged
 			}
 			return unlinkAt(objects, number, 0)
@@ -151,7 +168,11 @@ func swapApart(dir int, name string, objects int, number string, a *action) erro
 	return finishSwap(dir, objects, number, away)
 }
 
+// finishSwap removes what was copied, when the copy has its place on the disk.
 func finishSwap(dir int, objects int, number, away string) error {
+	if err := syncPinned(dir); err != nil {
+		return err
+	}
 	if err := renameOver(objects, away, objects, number); err != nil && err != unix.ENOENT {
 		return err
 	}
@@ -294,16 +315,33 @@ func clearAway(to int, temp string) error {
 	return nil
 }
 
-// settle gives a copy its metadata and its name.
+// settle gives a copy its metadata and its name. It is on the disk afterwards: what
+// it was copied from will go.
 func settle(to int, temp, as string, st *State, err error) error {
 	if err == nil {
-		err = setMeta(to, temp, st)
+		err = setMetaSynced(to, temp, st)
 	}
 	if err == nil {
-		err = renameNew(to, temp, to, as)
+		if err = renameNew(to, temp, to, as); err == nil {
+			return syncPinned(to)
+		}
 	}
-	if err != nil {
-		_ = unlinkAt(to, temp, 0)
-	}
+	_ = unlinkAt(to, temp, 0)
 	return err
+}
+
+// setMetaSynced is setMeta of something new, which is on the disk afterwards.
+func setMetaSynced(dir int, name string, st *State) error {
+	if st.Kind != File {
+		return setMeta(dir, name, st)
+	}
+	fd, err := openAt(dir, name, unix.O_RDONLY) // before nobody may any more
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := setMeta(dir, name, st); err != nil {
+		return err
+	}
+	return syncFile(fd)
 }

@@ -75,7 +75,7 @@ func (l *AppendLog) copy(line []byte) (err error) {
 // advance maps the next window, beginning in the page where the last one ended.
 func (l *AppendLog) advance() error {
 	page := int64(os.Getpagesize())
-	end := l.start + int64(l.used)
+	end := l.size()
 	start := end - end%page
 	err := try("allocate")
 	if err == nil {
@@ -99,6 +99,9 @@ func (l *AppendLog) advance() error {
 	return err
 }
 
+// size is how much was appended.
+func (l *AppendLog) size() int64 { return l.start + int64(l.used) }
+
 func (l *AppendLog) unmap() {
 	if l.window != nil {
 		_ = unix.Munmap(l.window)
@@ -108,7 +111,7 @@ func (l *AppendLog) unmap() {
 
 // close cuts off what was not used.
 func (l *AppendLog) Close() (err error) {
-	end := l.start + int64(l.used)
+	end := l.size()
 	l.unmap()
 	defer func() { err = errors.Join(err, l.file.Close()) }()
 	if l.plain {

@@ -134,6 +134,13 @@ func (p *place) desk(t *testing.T) *desk {
 	return d
 }
 
+// drop lets go of a desk before the test is over: soaking makes thousands.
+func (d *desk) drop() {
+	d.store.Close()
+	_ = os.RemoveAll(filepath.Dir(d.root))
+	_ = os.RemoveAll(filepath.Dir(d.store.path))
+}
+
 // memory mounts a file system of its own.
 func memory(t *testing.T) string {
 	t.Helper()
@@ -177,6 +184,7 @@ func TestKilledInAStep(t *testing.T) {
 						t.Fatalf("killed at %d: recovering changed the tree:\n%s", at, apart(got, tree))
 					}
 					d.undoAndRedo(t, fmt.Sprintf("killed at %d", at), before, tree)
+					d.drop()
 				}
 			})
 		}
@@ -263,6 +271,7 @@ func TestKilledInAnUndo(t *testing.T) {
 						}
 					}
 					d.undoAndRedo(t, when, before, after)
+					d.drop()
 					if !died {
 						break
 					}

@@ -20,6 +20,21 @@
 //   - Pre is the state of a touched path as the step found it, post the one
 //     that it left. Undo is refused where the present is not post.
 //
+// What is on the disk when:
+//
+//   - [Writer.Sync], at the end of steps: the objects, then the counters and the
+//     directories that lead to the journal, then that. A step that was closed before
+//     is whole from then on. A writer that wrote something is not marked as closed
+//     before that, so whoever comes after a loss of power reads the journals.
+//   - A change is not synced. Where the file system keeps the order of changes to
+//     names, as ext4, XFS and Btrfs do, the link of what loses its name is there
+//     before the name is gone; a copy, and the journal, may not be. The journal may
+//     also be further than the tree, end anywhere, and have holes: those after what
+//     is known to have been synced ([Record].Safe) end it.
+//   - An undo's plan is there before its first action, and all its actions before its
+//     end. Between two file systems a copy is there before its source is removed.
+//   - What is discarded is written down, and that is there, before anything goes.
+//
 // Paths are absolute and bytes. The store is data, not trusted: every path is
 // resolved beneath a pinned root without following a link, every length is
 // bounded. The package knows no policy; what may be restored is asked of its

@@ -87,7 +87,7 @@ func (w *Writer) postOf(s *slot) error {
 // since; then it left what they found.
 func (w *Writer) postLater(s *slot, at string) error {
 	if _, ok := w.later.PostOf(at); ok {
-		return nil // seen when the step ended
+		return w.postAgain(s, at) // seen when the step ended
 	}
 	st, now, found := w.others.leftBy(w.later, at)
 	if !found {
@@ -96,7 +96,25 @@ func (w *Writer) postLater(s *slot, at string) error {
 			return err
 		}
 	}
-	return w.writePost(s, &Post{Path: Bytes(at), State: st, Uncertain: st.Kind != Absent && st.Ctime > w.last+int64(slack)})
+	return w.writePost(s, &Post{Path: Bytes(at), State: st, Uncertain: st.Kind != Absent && st.Ctime > w.last+int64(slack) && !w.ours[st.ID]})
+}
+
+// postAgain corrects what was seen when a step was about to end, if a loss of power
+// has put back what the step had found.
+func (w *Writer) postAgain(s *slot, at string) error {
+	was, ok := w.later.PreOf(at)
+	left, _ := w.later.PostOf(at)
+	if !ok {
+		was = Pre{}
+	}
+	now, err := lookIn(w.roots, at)
+	if err != nil || asLeft(&now, &left.State) {
+		return err
+	}
+	if back := same(&now, &was.State) && !same(&now, &left.State); !back && !asLeft(&now, &was.State) {
+		return nil
+	}
+	return w.writePost(s, &Post{Path: Bytes(at), State: now})
 }
 
 func (w *Writer) writePost(s *slot, p *Post) error {
@@ -110,61 +128,23 @@ func (w *Writer) writePost(s *slot, p *Post) error {
 	return w.write(&Record{Post: p})
 }
 
-// manyCopies is up to how many copies are brought to the disk one by one.
-const manyCopies = 64
-
-// Sync brings what was written so far to the disk: the steps that are closed
-// survive a loss of power from then on. Links are in the journal of the file
-// system before what removed the name.
-func (w *Writer) Sync() error {
-	w.mu.Lock()
-	copies := w.copies
-	w.copies = nil
-	w.mu.Unlock()
-	if err := w.syncObjects(copies); err != nil {
-		return fmt.Errorf("syncing the history: %w", err)
-	}
-	return syncFile(int(w.file.Fd()))
-}
-
-func (w *Writer) syncObjects(copies []uint64) error {
-	if len(copies) > manyCopies {
-		return syncAll(w.store.fd)
-	}
-	for _, n := range copies {
-		fd, err := unix.Openat(w.objects, objectName(n), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if err == unix.ENOENT {
-			continue // it stayed after all
-		}
-		if err == nil {
-			err = syncFile(fd)
-			unix.Close(fd)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if len(copies) == 0 {
-		return nil
-	}
-	dir, err := unix.Openat(w.objects, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(dir)
-	return syncFile(dir)
-}
-
 // Close ends the segment. A step that is still open stays so: the next command
 // finds it interrupted.
 func (w *Writer) Close() error {
 	defer w.abandon()
-	file := w.file
-	w.file = nil
 	if w.step != 0 || w.unfinished {
+		w.file = nil
 		return w.log.Close()
 	}
+	if w.unsynced { // else nothing would say that it is to be read again after a loss of power
+		if err := w.Sync(); err != nil {
+			w.file = nil
+			return errors.Join(err, w.log.Close())
+		}
+	}
 	w.store.markClosed(w.segment)
+	file := w.file
+	w.file = nil
 	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return errors.Join(err, w.log.Close())

@@ -12,6 +12,9 @@ func (w *Writer) abort(p *Plan) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p != nil {
+		if err := w.syncTrees(); err != nil {
+			return err
+		}
 		for _, at := range p.paths {
 			st, err := lookIn(w.roots, at)
 			if err == nil && st.Kind == File {
@@ -24,7 +27,7 @@ func (w *Writer) abort(p *Plan) error {
 	}
 	err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Aborted: true}})
 	w.step, w.tree = 0, nil
-	return err
+	return err // when the writer is closed it is on the disk; until then it may be taken back once more
 }
 
 // again opens an undo that was ended.
@@ -35,13 +38,17 @@ func (w *Writer) again(number uint64) error {
 	if err := w.write(&Record{End: &End{Again: true}}); err != nil {
 		return err
 	}
-	return syncFile(int(w.file.Fd()))
+	return w.syncJournal()
 }
 
-// endUndo writes down what an undo left, and in now; it did not touch the paths in left.
+// endUndo writes down what an undo left, and in now; it did not touch the paths in
+// left. All of it is on the disk before the journal says so.
 func (w *Writer) endUndo(p *Plan, now map[string]State, left []Bytes) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err := w.syncTrees(); err != nil {
+		return err
+	}
 	seen := make(map[string]bool)
 	for _, at := range p.paths {
 		if seen[at] {
@@ -79,7 +86,7 @@ func (w *Writer) endUndo(p *Plan, now map[string]State, left []Bytes) error {
 	if err := w.lookAgain(p, now); err != nil {
 		return err
 	}
-	return syncAll(w.store.fd)
+	return w.syncJournal()
 }
 
 // lookAgain corrects what undos before have left of files that this one has

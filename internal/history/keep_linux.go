@@ -78,9 +78,8 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 		case err == nil:
 			p.Object = Object{w.segment, number}
 			w.store.grown(st.Size)
-			if w.kept++; !linked {
-				w.copies = append(w.copies, number)
-			}
+			w.kept++
+			w.fresh = append(w.fresh, number)
 		case lost(err) != "" && !o.mayLose:
 			return nil, &LostError{Path: at, Why: lost(err), object: o}
 		case lost(err) != "":
@@ -232,6 +231,7 @@ func (w *Writer) hold(g *group, s *slot, st *State) error {
 		return w.noteGroup(g)
 	}
 	w.kept++
+	w.fresh = append(w.fresh, number)
 	w.store.grown(st.Size)
 	found := w.asFound(o, st)
 	err = w.write(&Record{Pre: &Pre{Path: Bytes(o.origin), State: *found, Inode: Object{w.segment, number}}, At: Bytes(s.path())})

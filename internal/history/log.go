@@ -108,11 +108,12 @@ type Log struct {
 	counted       uint64 // the last stamp that was given when this was read
 	unreadable    error  // what could not be read later
 
-	fruitless []*Step         // undos of which nothing came, as far as the steps before have to know
-	hidden    []*Step         // what is discarded, and steps before it have to know
-	known     []*Step         // Steps, and what is hidden among them
-	partly    []*Step         // undos of a part of a step
-	broken    map[string]bool // segments that tell less than was written
+	fruitless []*Step          // undos of which nothing came, as far as the steps before have to know
+	hidden    []*Step          // what is discarded, and steps before it have to know
+	known     []*Step          // Steps, and what is hidden among them
+	partly    []*Step          // undos of a part of a step
+	broken    map[string]bool  // segments that tell less than was written
+	torn      map[string]int64 // bytes of segments that a loss of power left in parts, up to there
 }
 
 func (s *Step) add(r *Record) {

@@ -30,13 +30,14 @@ func (s *Store) readAll(known *heads) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the history in %q: %w", s.path, err)
 	}
-	l := &Log{counted: counted, broken: make(map[string]bool)}
+	l := &Log{counted: counted, broken: make(map[string]bool), torn: make(map[string]int64)}
 	gone, err := s.readDiscards()
 	if err != nil {
 		l.Damaged, l.broken[discardsFile] = append(l.Damaged, err.Error()), true
 	}
 	l.stamp, l.number = gone.stamp, gone.number
 	for _, name := range names {
+		l.stamp = max(l.stamp, begunAt(name))
 		if gone.whole[name] {
 			continue
 		}
@@ -87,7 +88,7 @@ func (l *Log) unique() {
 // ReadSegment reads one journal alone: the steps that one writer made, and not
 // what became of them later.
 func (s *Store) ReadSegment(name string) (*Log, error) {
-	l := &Log{}
+	l := &Log{torn: make(map[string]int64)}
 	err := l.segment(s, name, nil)
 	return l, err
 }
@@ -113,28 +114,26 @@ func (l *Log) segment(s *Store, name string, known *heads) error {
 	if err != nil || known != nil && known.take(s, l, name, size, mtime, inode) {
 		return err
 	}
-	seg := segment{log: l, name: name, live: writing(f), steps: make(map[uint64]*Step)}
+	seg := segment{log: l, name: name, live: writing(f), closed: !s.isOpen(name), steps: make(map[uint64]*Step)}
 	j := &journal{from: f}
 	for {
 		from := j.at
 		r, skipped, err := j.next()
-		if r != nil && skipped {
-			seg.damage(fmt.Sprintf("unreadable before byte %d", j.at))
-		}
 		if r == nil || err != nil {
 			if why := seg.cut(f); why != nil {
 				seg.damage(why.Error())
 			}
-			for _, st := range seg.steps {
-				st.whole = seg.whole
-			}
-			if err == nil && known != nil {
+			seg.end()
+			if err == nil && known != nil && seg.closed { // else the power may take some of it yet
 				known.learn(&seg, l, s, size, mtime, inode)
 			}
 			return errors.Join(err, seg.damaged)
 		}
-		seg.add(r, from, j.at)
-		seg.whole = j.at
+		hole := ""
+		if skipped {
+			hole = fmt.Sprintf("unreadable before byte %d", j.at)
+		}
+		seg.take(readRecord{r, hole, from, j.at})
 	}
 }
 
@@ -145,9 +144,54 @@ type segment struct {
 	live    bool
 	steps   map[uint64]*Step
 	whole   int64 // bytes up to the end of the last record
+	closed  bool  // its writer has closed it, so all of it was on the disk
+	late    []readRecord
 	damaged error
 	stamp   uint64 // the last
 	number  uint64 // the highest of a step
+}
+
+// readRecord is a record, and what is unreadable before it.
+type readRecord struct {
+	*Record
+	hole string
+	from int64 // in the journal
+	end  int64
+}
+
+// take takes the next record. What follows something unreadable has to wait for one
+// that says that the place was on the disk once, and so is damaged: a loss of power
+// leaves the end of a journal in parts.
+func (s *segment) take(r readRecord) {
+	if len(s.late) > 0 || r.hole != "" && !s.closed {
+		s.late = append(s.late, r)
+		if r.Safe > s.whole {
+			s.closed = true // as far as this goes
+			late := s.late
+			s.late = nil
+			for _, r := range late {
+				s.take(r)
+			}
+			s.closed = false
+		}
+		return
+	}
+	if r.hole != "" {
+		s.damage(r.hole)
+	}
+	s.add(r.Record, r.from, r.end)
+	s.whole = r.end
+}
+
+// end drops what a loss of power left. Its numbers are not given again.
+func (s *segment) end() {
+	for _, r := range s.late {
+		s.log.stamp, s.log.number = max(s.log.stamp, min(r.Stamp, maxNumber)), max(s.log.number, min(r.Step, maxNumber))
+		s.log.torn[s.name] = s.whole
+	}
+	for _, st := range s.steps {
+		st.whole = s.whole
+	}
 }
 
 func (s *segment) add(r *Record, from, to int64) {

@@ -158,6 +158,10 @@ type Record struct {
 	At    Bytes   `cbor:"8,keyasint,omitempty"`  // a path that is about to be made or changed, as it is called now
 	Move  *move   `cbor:"9,keyasint,omitempty"`
 
+	// Safe is how many bytes of the journal were on the disk before, where that is
+	// more than it was the last time.
+	Safe int64 `cbor:"13,keyasint,omitempty"`
+
 	Discard *discard `cbor:"12,keyasint,omitempty"` // in no journal, but in the file of what is discarded
 	Head    *head    `cbor:"13,keyasint,omitempty"` // in no journal, but in the file of what is in them
 }

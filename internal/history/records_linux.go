@@ -40,11 +40,15 @@ func (w *Writer) append(r *Record) error {
 		}
 	}
 	if err == nil {
-		r.Step, r.Time = w.step, now.UnixNano()
+		r.Step, r.Time, r.Safe = w.step, now.UnixNano(), w.safe
 		w.frame, err = encode(w.frame[:0], r)
 	}
 	if err == nil {
+		w.unsynced = true
 		err = w.log.Append(w.frame)
+	}
+	if err == nil {
+		w.safe = 0
 	}
 	return ofStore(err)
 }

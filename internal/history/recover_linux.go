@@ -15,10 +15,18 @@ import (
 // the error says why. It does nothing while somebody writes.
 func (s *Store) Recover(roots []string) (closed []uint64, err error) {
 	l, err := s.Survey()
-	if err != nil || len(l.interrupted()) == 0 {
+	if err != nil {
 		return nil, err
 	}
+	if len(l.interrupted()) == 0 {
+		if unfinished, err := s.Unfinished(); err != nil || !unfinished {
+			return nil, err
+		}
+	}
 	if err := s.alone(); err != nil {
+		if errors.Is(err, ErrBusy) && len(l.interrupted()) == 0 {
+			return nil, nil
+		}
 		return nil, err
 	}
 	defer s.unlock()
@@ -27,9 +35,7 @@ func (s *Store) Recover(roots []string) (closed []uint64, err error) {
 	}
 	defer func() {
 		if err == nil {
-			for _, st := range l.Steps {
-				s.markClosed(st.Segment) // nobody writes: we are alone
-			}
+			err = s.closeAll(l) // nobody writes: we are alone
 		}
 	}()
 	tried := make(map[uint64]bool)
@@ -98,11 +104,11 @@ func (s *Store) recover(st *Step, l *Log, roots []string) error {
 	if err := w.stayed(st); err != nil {
 		return err
 	}
-	if err := w.post(); err != nil {
-		return err
-	}
 	if len(l.Damaged) == 0 {
 		w.sweep(l) // before the end: whoever is killed in it comes here again
+	}
+	if err := w.post(); err != nil {
+		return err
 	}
 	return w.finish()
 }
@@ -114,7 +120,7 @@ func (s *Store) reopen(st *Step, l *Log) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{store: s, segment: st.Segment, file: f, objects: -1, step: st.Number, later: st, others: l, groups: make(map[ID]*group)}
+	w := &Writer{store: s, segment: st.Segment, file: f, objects: -1, step: st.Number, later: st, others: l, groups: make(map[ID]*group), ours: make(map[ID]bool)}
 	whole := false
 	defer func() {
 		if !whole {
@@ -171,81 +177,6 @@ func (w *Writer) drop() {
 	w.file.Close()
 }
 
-// replay follows what a step was about to do, so far as names go.
-func (w *Writer) replay(st *Step) {
-	for i := range st.trail {
-		r := st.trail[i]
-		switch {
-		case r.Move != nil:
-			w.replayMove(st, i)
-		case r.Pre != nil:
-			w.replayPre(r)
-		default:
-			w.replayName(string(r.At))
-		}
-	}
-}
-
-func (w *Writer) replayPre(r *Record) {
-	s := w.tree.find(string(r.At))
-	if s == nil {
-		return
-	}
-	s.used = s.dir != nil
-	if r.Pre.State.Kind == Absent {
-		s.is = nil
-		return
-	}
-	if s.is != nil && s.is.origin == string(r.Pre.Path) {
-		s.is.meta, s.is.id = true, r.Pre.State.ID
-	}
-}
-
-// replayName follows a name in a directory that the step made: only there is
-// nothing else written down of it.
-func (w *Writer) replayName(at string) {
-	s := w.tree.find(at)
-	if s == nil {
-		return
-	}
-	if s.dir != nil && s.dir.origin != "" && s.dir.at != nil && s.dir.at.dir != nil {
-		s.dir.at.made()
-		s = w.tree.find(at)
-	}
-	s.used = true
-}
-
-// replayMove follows a rename, if it was made: the last one may not have been.
-func (w *Writer) replayMove(st *Step, i int) {
-	m := st.trail[i].Move
-	if m.Failed {
-		return
-	}
-	last := true
-	for j := i + 1; j < len(st.trail) && last; j++ {
-		if next := st.trail[j].Move; next != nil {
-			if next.Failed && string(next.From) == string(m.From) && string(next.To) == string(m.To) {
-				return
-			}
-			last = false
-		}
-	}
-	from, to := w.tree.find(string(m.From)), w.tree.find(string(m.To))
-	if from == nil || to == nil {
-		return
-	}
-	if last && m.ID != (ID{}) { // two names of one file stay two
-		if now, err := lookIn(w.roots, string(m.From)); err == nil && now.ID == m.ID {
-			return
-		}
-	}
-	if m.Exchange {
-		to.exchanged(from)
-	} else {
-		to.moved(from)
-	}
-}
-
 // stayed finds what was linked since it was about to go, and is still there: the
 // link is no copy, and would be a second name of it.
 func (w *Writer) stayed(st *Step) error {
@@ -270,32 +201,73 @@ func (w *Writer) stayed(st *Step) error {
 		if err != nil {
 			return err
 		}
-		if kept.Kind != File || kept.ID != there.ID {
+		lost := same(&there, &p.State) && !like(&kept, &State{Kind: File, Size: p.State.Size, Mtime: kept.Mtime}) // with the power: it did not reach the disk
+		if !lost && (kept.Kind != File || kept.ID != there.ID) {
 			continue
 		}
 		if err := w.write(&Record{Pre: &Pre{Path: p.Path, Stayed: true}}); err != nil {
 			return err
 		}
+		if lost {
+			continue
+		}
 		if err := unlinkAt(w.objects, number, 0); err != nil {
 			return err
+		}
+		if there.Ctime <= w.last+int64(slack) {
+			w.ours[there.ID] = true
 		}
 	}
 	return nil
 }
 
 // sweep removes objects of which no journal knows: the record was not written
-// any more.
+// any more, so the change was not made.
 func (w *Writer) sweep(l *Log) {
-	known := l.referenced(w.segment)
+	known, killed := l.referenced(w.segment), w.store.begunNow(w.segment)
 	present, err := w.numbers()
 	if err != nil {
 		return
 	}
 	for _, n := range present {
-		if !known[n] {
-			_ = unlinkAt(w.objects, objectName(n), 0)
+		if known[n] {
+			continue
+		}
+		if is, err := stateAt(w.objects, objectName(n), 0); err == nil && is.Kind == File && is.Links > 1 {
+			if w.touch(l, is.ID) != nil {
+				return // it waits for somebody who can write that down
+			}
+			w.ours[is.ID] = w.ours[is.ID] || is.Ctime <= w.last+int64(slack)
+		} else if !killed {
+			continue // it may be all that is left of something whose record was lost with the power
+		}
+		_ = unlinkAt(w.objects, objectName(n), 0)
+	}
+}
+
+// touch notes a file that gets another time of change, as a link to it goes, where
+// a step says what that was.
+func (w *Writer) touch(l *Log, id ID) error {
+	for _, st := range l.Steps {
+		for _, q := range st.Posts() {
+			if q.State.ID != id {
+				continue
+			}
+			s := w.tree.find(string(q.Path))
+			if s == nil || s.is == nil || s.is.origin == "" || s.is.meta {
+				continue
+			}
+			now, err := w.look(s)
+			if err != nil || now.ID != id {
+				continue
+			}
+			if err := w.pre(s.is, s.is.origin, s, &now, false); err != nil {
+				return err
+			}
+			s.used = true
 		}
 	}
+	return nil
 }
 
 // numbers gives the objects that are there.
@@ -333,5 +305,5 @@ func (w *Writer) finish() error {
 	if err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Interrupted: true}}); err != nil {
 		return err
 	}
-	return syncFile(int(w.file.Fd()))
+	return w.syncJournal()
 }

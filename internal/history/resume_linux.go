@@ -37,7 +37,10 @@ func (s *Store) goOn(l *Log, st *Step, roots []string) (closed []uint64, err err
 		}
 	}
 	w.step = st.Number
-	return closed, w.write(&Record{End: &End{Time: time.Now().UnixNano(), Alone: true}})
+	if err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Alone: true}}); err != nil {
+		return closed, err
+	}
+	return closed, w.syncJournal()
 }
 
 // outside gives a path of an undo that is in none of the roots.
@@ -65,7 +68,7 @@ func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
 		if err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Aborted: true}}); err != nil {
 			return 0, err
 		}
-		return 0, syncFile(int(w.file.Fd())) // nothing had been changed yet
+		return 0, w.syncJournal() // nothing had been changed yet
 	}
 	if len(st.Begin.Of) != 1 || l.Step(st.Begin.Of[0]) == nil {
 		return 0, errors.New("the step that it takes back is missing")

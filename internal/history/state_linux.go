@@ -40,10 +40,13 @@ func stateAt(dir int, name string, with int) (State, error) {
 	if st.Mask&unix.STATX_BTIME != 0 {
 		s.ID.Birth = nanoseconds(st.Btime)
 	}
-	switch s.Kind {
-	case File:
+	if s.Kind == File {
 		s.Size = int64(st.Size)
-	case Symlink:
+	}
+	if seen != nil {
+		seen(&s)
+	}
+	if s.Kind == Symlink {
 		buf := make([]byte, pathMax)
 		n, err := unix.Readlinkat(dir, name, buf)
 		if err != nil {

@@ -117,6 +117,9 @@ func (s *Store) checkFormat() error {
 
 // writeFormat makes the file at once: a crash leaves none or a whole one.
 func (s *Store) writeFormat() error {
+	if err := syncAbove(s.path); err != nil {
+		return err
+	}
 	temp := "format." + strconv.Itoa(os.Getpid())
 	f, err := s.file(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
@@ -268,6 +271,18 @@ func (s *Store) unlock() { _ = unix.Flock(int(s.lock.Fd()), unix.LOCK_UN) }
 
 // segmentName is that of a new segment: in the order of their beginnings.
 func segmentName(stamp uint64, run string) string { return fmt.Sprintf("%016x-%s", stamp, run) }
+
+// begunAt is the stamp in a segment's name, 0 for none.
+func begunAt(segment string) uint64 {
+	if !validSegment(segment) {
+		return 0
+	}
+	n, err := strconv.ParseUint(segment[:16], 16, 64)
+	if err != nil || n > maxNumber {
+		return 0
+	}
+	return n
+}
 
 // objectsOf opens the directory of a segment's objects.
 func (s *Store) objectsOf(segment string, create bool) (int, error) {

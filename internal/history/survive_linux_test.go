@@ -111,6 +111,7 @@ func TestKilledInAnUndoOfSeveral(t *testing.T) {
 				t.Fatalf("%s, killed at %d: neither all nor none:\n%s\n\n%s", name, at, apart(got, before), apart(got, after))
 			}
 			d.undoAndRedo(t, name, before, after)
+			d.drop()
 		}
 	}
 }

@@ -75,7 +75,7 @@ func (r *remover) sweepJournals() error {
 	if err != nil || r.gone == nil || len(r.gone.whole) == 0 && len(r.gone.steps) == 0 {
 		return err
 	}
-	if err := r.syncJournals(); err != nil {
+	if err := r.syncDirectory("journal"); err != nil {
 		return err
 	}
 	before := len(r.gone.whole) + len(r.gone.steps)
@@ -93,13 +93,4 @@ func (r *remover) sweepJournals() error {
 		return nil
 	}
 	return r.writeDiscards(r.gone)
-}
-
-func (s *Store) syncJournals() error {
-	fd, err := unix.Openat(s.fd, "journal", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return syncFile(fd)
 }

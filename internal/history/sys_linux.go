@@ -11,6 +11,14 @@ import (
 // there.
 var trial func(call string) error
 
+// synced is told of each sync just before it is made, and seen of each state that
+// was looked at, which it may change: tests record what is on the disk when, and
+// give what they put there after a loss of power the inodes that it had.
+var (
+	synced func(fd int, all bool)
+	seen   func(*State)
+)
+
 func try(call string) error {
 	if trial == nil {
 		return nil
@@ -151,6 +159,9 @@ func syncFile(fd int) error {
 	if err := try("sync"); err != nil {
 		return err
 	}
+	if synced != nil {
+		synced(fd, false)
+	}
 	return unix.Fsync(fd)
 }
 
@@ -158,6 +169,9 @@ func syncFile(fd int) error {
 func syncAll(fd int) error {
 	if err := try("sync"); err != nil {
 		return err
+	}
+	if synced != nil {
+		synced(fd, true)
 	}
 	return unix.Syncfs(fd)
 }

@@ -482,7 +482,7 @@ func (u *undo) journal(p *Plan) error {
 	if err := u.w.write(&Record{Ready: len(p.actions)}); err != nil {
 		return err
 	}
-	return syncFile(int(u.w.file.Fd()))
+	return u.w.syncJournal()
 }
 
 func (u *undo) run(actions []action) (int, error) {

@@ -2,7 +2,10 @@ package history
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,7 +21,29 @@ func (s *Store) markOpen(segment string) error {
 	if err != nil {
 		return err
 	}
-	return f.Close()
+	_, err = f.WriteString(bootID())
+	return errors.Join(err, f.Close())
+}
+
+// bootID names the time since this machine was started.
+var bootID = sync.OnceValue(func() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return string(id)
+})
+
+// begunNow says whether the machine has not been started again since a segment was
+// begun: then its writer was killed, and no power was lost.
+func (s *Store) begunNow(segment string) bool {
+	f, err := s.file("open/"+segment, os.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	id, err := io.ReadAll(io.LimitReader(f, 100))
+	return err == nil && len(id) > 0 && string(id) == bootID()
 }
 
 func (s *Store) markClosed(segment string) {
@@ -26,6 +51,54 @@ func (s *Store) markClosed(segment string) {
 		_ = unlinkAt(fd, segment, 0)
 		unix.Close(fd)
 	}
+}
+
+// isOpen says whether a segment was not closed.
+func (s *Store) isOpen(segment string) bool {
+	fd, err := s.directory("open")
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	return unix.Fstatat(fd, segment, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+}
+
+// closeAll closes what no step is open in any more; nobody writes. What is cut off
+// says nothing.
+func (s *Store) closeAll(l *Log) error {
+	for name, whole := range l.torn {
+		if err := s.cut(name, whole); err != nil {
+			return fmt.Errorf("cutting off the end of %q, which was not written whole: %w", "journal/"+name, err)
+		}
+	}
+	f, err := s.file("open", unix.O_DIRECTORY)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	for _, name := range names {
+		if validSegment(name) {
+			s.markClosed(name)
+		}
+	}
+	return err
+}
+
+func (s *Store) cut(segment string, size int64) error {
+	f, err := s.file("journal/"+segment, os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := truncate(int(f.Fd()), size); err != nil {
+		return err
+	}
+	return syncFile(int(f.Fd()))
 }
 
 // Unfinished says whether a writer ended without closing what it wrote.

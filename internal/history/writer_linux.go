@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,13 +29,14 @@ type Writer struct {
 	next       uint64 // number of the next object
 	groups     map[ID]*group
 	frame      []byte
-	later      *Step     // it is closed by somebody else, after its writer was killed: what is known of it
-	others     *Log      // all steps that are known then
-	last       int64     // when that wrote its last record, in nanoseconds since 1970
-	owed       []*Record // what could not be written down of a change that was not made
-	kept       int       // objects of this step
-	summed     int       // files of this step whose content was looked at
-	copies     []uint64  // objects that are not on the disk yet
+	later      *Step       // it is closed by somebody else, after its writer was killed: what is known of it
+	others     *Log        // all steps that are known then
+	last       int64       // when that wrote its last record, in nanoseconds since 1970
+	ours       map[ID]bool // whose time of change is that of closing the step
+	owed       []*Record   // what could not be written down of a change that was not made
+	kept       int         // objects of this step
+	summed     int         // files of this step whose content was looked at
+	fresh      []uint64    // objects that are not on the disk yet
 	tally      Tally
 	lost       bool      // something of the segment could not be kept
 	seen       time.Time // when the segment was seen to be where it can be found
@@ -43,6 +45,10 @@ type Writer struct {
 	copying    map[ID]chan struct{} // files with several names, see copyOf
 	unfinished bool                 // the next command has to go on
 	left       map[string]Post      // by the step that ended, of files that somebody still writes to
+
+	unsynced bool        // something was written since the last sync
+	placed   atomic.Bool // the names that lead to the journal are on the disk
+	safe     int64       // bytes of the journal that are on the disk, for the next record
 }
 
 // NewWriter begins a segment. roots are the places whose changes are told,
@@ -108,6 +114,7 @@ func (w *Writer) abandon() {
 		unix.Close(w.objects)
 	}
 	if w.file != nil {
+		w.log.unmap() // the lock lasts as long as that
 		w.file.Close()
 	}
 	w.store.unlock()

@@ -1,0 +1,114 @@
+package history
+
+// replay follows what a step was about to do, so far as names go.
+func (w *Writer) replay(st *Step) {
+	made, lost := w.made(st), false
+	for i := range st.trail {
+		r := st.trail[i]
+		switch {
+		case r.Move != nil:
+			if made[i] {
+				w.replayMove(r.Move)
+			} else {
+				lost = true
+			}
+		case r.Pre != nil:
+			w.replayPre(r)
+		default:
+			w.replayName(string(r.At))
+		}
+	}
+	if !lost {
+		return
+	}
+	pres := st.Pres()
+	for i := range pres { // under the name that it still has
+		p := &pres[i]
+		if s := w.tree.find(string(p.Path)); s != nil && s.is != nil && s.is.origin == string(p.Path) {
+			w.replayPre(&Record{Pre: p, At: p.Path})
+		}
+	}
+}
+
+func (w *Writer) replayPre(r *Record) {
+	s := w.tree.find(string(r.At))
+	if s == nil {
+		return
+	}
+	s.used = s.dir != nil
+	if r.Pre.State.Kind == Absent {
+		s.is = nil
+		return
+	}
+	if s.is != nil && s.is.origin == string(r.Pre.Path) {
+		s.is.meta, s.is.id = true, r.Pre.State.ID
+	}
+}
+
+// replayName follows a name in a directory that the step made: only there is
+// nothing else written down of it.
+func (w *Writer) replayName(at string) {
+	s := w.tree.find(at)
+	if s == nil {
+		return
+	}
+	if s.dir != nil && s.dir.origin != "" && s.dir.at != nil && s.dir.at.dir != nil {
+		s.dir.at.made()
+		s = w.tree.find(at)
+	}
+	s.used = true
+}
+
+func (w *Writer) replayMove(m *move) {
+	from, to := w.tree.find(string(m.From)), w.tree.find(string(m.To))
+	switch {
+	case from == nil || to == nil:
+	case m.Exchange:
+		to.exchanged(from)
+	default:
+		to.moved(from)
+	}
+}
+
+// made says which renames of a step were made. The last one may not have been when
+// its writer was killed, and after a loss of power some more: the journal can be
+// further than the tree. They were made in order, so what is found where it was
+// before one of them tells of all that come after it. Two names of one file stay
+// two, and a rename of one to the other is found not made as well.
+func (w *Writer) made(st *Step) []bool {
+	made := make([]bool, len(st.trail))
+	failed := make(map[[2]string]int)
+	var moves []int
+	for i := len(st.trail) - 1; i >= 0; i-- {
+		m := st.trail[i].Move
+		if m == nil {
+			continue
+		}
+		names := [2]string{string(m.From), string(m.To)}
+		switch {
+		case m.Failed:
+			failed[names]++
+		case failed[names] > 0:
+			failed[names]--
+		default:
+			made[i] = true
+			moves = append(moves, i)
+		}
+	}
+	for n, i := range moves {
+		m := st.trail[i].Move
+		if w.isAt(m.From, m.ID) {
+			for _, later := range moves[:n+1] {
+				made[later] = false
+			}
+		} else if w.isAt(m.To, m.ID) {
+			break
+		}
+	}
+	return made
+}
+
+func (w *Writer) isAt(path Bytes, id ID) bool {
+	now, err := lookIn(w.roots, string(path))
+	return err == nil && id != (ID{}) && now.ID == id
+}

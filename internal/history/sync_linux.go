@@ -1,0 +1,165 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// manyObjects is up to how many objects are brought to the disk one by one.
+const manyObjects = 64
+
+// Sync brings what was written so far to the disk: the steps that are closed
+// survive a loss of power from then on. The journal comes last: what it says is
+// there by then.
+func (w *Writer) Sync() error {
+	w.mu.Lock()
+	objects, size := w.fresh, w.log.size()
+	w.fresh, w.unsynced = nil, false
+	w.mu.Unlock()
+	err := w.syncObjects(objects)
+	if err == nil {
+		err = w.bringJournal()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		w.fresh, w.unsynced = append(objects, w.fresh...), true
+		return fmt.Errorf("syncing the history: %w", err)
+	}
+	w.safe = size
+	return nil
+}
+
+// syncJournal is Sync where nothing was kept; the caller holds mu.
+func (w *Writer) syncJournal() error {
+	size := w.log.size()
+	err := w.bringJournal()
+	if err == nil {
+		w.safe, w.unsynced = size, false
+	}
+	return err
+}
+
+// bringJournal brings the journal to the disk, the first time with all that leads
+// to it, and the counters: the numbers that it has are not given again.
+func (w *Writer) bringJournal() error {
+	if err := w.store.syncCounters(); err != nil {
+		return err
+	}
+	if !w.placed.Load() {
+		for _, name := range []string{"objects", "open", "journal", "."} {
+			if err := w.store.syncDirectory(name); err != nil && err != unix.ENOENT { // lost with the power
+				return err
+			}
+		}
+		w.placed.Store(true)
+	}
+	return syncFile(int(w.file.Fd()))
+}
+
+// syncObjects brings objects to the disk. Those that are links too: nobody says
+// that what is linked has ever been there.
+func (w *Writer) syncObjects(objects []uint64) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	if len(objects) > manyObjects {
+		return syncAll(w.store.fd)
+	}
+	for _, n := range objects {
+		fd, err := unix.Openat(w.objects, objectName(n), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		switch {
+		case err == unix.ENOENT:
+			continue // it stayed after all
+		case err == unix.EACCES:
+			return syncAll(w.store.fd) // its owner may not read it
+		case err == nil:
+			err = syncFile(fd)
+			unix.Close(fd)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return syncPinned(w.objects)
+}
+
+// syncTrees brings what was done in the roots and the store to the disk.
+func (w *Writer) syncTrees() error {
+	done := make(map[uint64]bool)
+	for _, r := range w.roots {
+		if r.fd < 0 || done[r.id.Dev] {
+			continue
+		}
+		done[r.id.Dev] = true
+		if err := withPinned(r.fd, syncAll); err != nil {
+			return err
+		}
+	}
+	return syncAll(w.store.fd)
+}
+
+func (s *Store) syncCounters() error {
+	f, err := s.file("counters", os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return syncFile(int(f.Fd()))
+}
+
+// syncDirectory brings the names in a directory of the store to the disk.
+func (s *Store) syncDirectory(name string) error {
+	fd, err := s.directory(name)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return syncPinned(fd)
+}
+
+// syncPinned brings the names in a directory to the disk; where it may not be read,
+// with all else there.
+func syncPinned(dir int) error {
+	err := withPinned(dir, syncFile)
+	if err != unix.EACCES {
+		return err
+	}
+	up, err := unix.Openat(dir, "..", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(up)
+	return syncAll(up)
+}
+
+// withPinned opens a directory that is pinned for paths only.
+func withPinned(dir int, do func(fd int) error) error {
+	fd, err := unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return do(fd)
+}
+
+// syncAbove brings the directories to the disk that lead to a new store. What may
+// not be read was not made by this user.
+func syncAbove(dir string) error {
+	for dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			err = syncFile(fd)
+			unix.Close(fd)
+		}
+		if err != nil && !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EROFS) {
+			return err
+		}
+	}
+	return nil
+}
