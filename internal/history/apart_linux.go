@@ -176,6 +176,9 @@ func finishSwap(dir int, objects int, number, away string) error {
 	if err := renameOver(objects, away, objects, number); err != nil && err != unix.ENOENT {
 		return err
 	}
+	if err := syncPinned(objects); err != nil {
+		return err
+	}
 	return unlinkAt(dir, away, 0)
 }
 

@@ -247,7 +247,7 @@ func (p *power) reopen(when string, must bool) {
 func TestPowerLostInSteps(t *testing.T) {
 	one, two := memory(t), memory(t)
 	for i := range oneStep {
-		if os.Getenv("CARREL_SOAK") != "1" && os.Getenv("CARREL_TEST_SEED") == "" && rand.IntN(6) > 0 {
+		if os.Getenv("CARREL_SOAK") != "1" && os.Getenv("CARREL_TEST_SEED") == "" && rand.IntN(10) > 0 {
 			continue
 		}
 		a, b := oneStep[i], oneStep[(i+1)%len(oneStep)]
@@ -350,7 +350,7 @@ func (p *power) undoBackTo(m *mark, when string) {
 func TestPowerLostInAnUndo(t *testing.T) {
 	one, two := memory(t), memory(t)
 	for i, c := range oneStep {
-		if os.Getenv("CARREL_SOAK") != "1" && os.Getenv("CARREL_TEST_SEED") == "" && rand.IntN(6) > 0 {
+		if os.Getenv("CARREL_SOAK") != "1" && os.Getenv("CARREL_TEST_SEED") == "" && rand.IntN(10) > 0 {
 			continue
 		}
 		for name, store := range map[string]string{"one file system": one, "two": two} {
