@@ -238,3 +238,32 @@ func TestStoreFull(t *testing.T) {
 	d.close(t)
 	d.undoAndRedo(t, "after a full disk", before, snapshot(t, d.root))
 }
+
+// TestRecordLostWithThePower: the link of what was removed reached the disk, and the
+// record did not. Nobody knows its name, and it may be all that is left.
+func TestRecordLostWithThePower(t *testing.T) {
+	boot := bootID
+	defer func() { bootID = boot }()
+	d := newDesk(t)
+	d.fill(t)
+	d.begin(t)
+	segment := d.w.segment
+	d.remove(t, "a")
+	d.kill()
+	journal := d.store.path + "/journal/" + segment
+	data, err := os.ReadFile(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, begin := decode(data)
+	if err := os.Truncate(journal, int64(begin)); err != nil {
+		t.Fatal(err)
+	}
+	bootID = func() string { return "another" }
+	if closed, err := d.store.Recover([]string{d.root}); err != nil || len(closed) != 1 {
+		t.Fatal(closed, err)
+	}
+	if got, err := os.ReadFile(d.store.path + "/objects/" + segment + "/1"); string(got) != "content of a" {
+		t.Errorf("%q %v", got, err)
+	}
+}
