@@ -77,6 +77,7 @@ type Result struct {
 // end. A step that changed nothing is not told.
 type Step struct {
 	Step     uint64    `json:"step"`
+	Kind     string    `json:"kind"` // run, or job: of what was started in a step and outlived that
 	Label    string    `json:"label,omitempty"`
 	Added    int       `json:"added"`
 	Modified int       `json:"modified"`

@@ -81,6 +81,7 @@ type Approval struct {
 	Source    string    `json:"source,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
 	Hint      string    `json:"hint,omitempty"`
+	Step      uint64    `json:"step,omitempty"` // of the history, that it is about to be part of
 	Asked     time.Time `json:"asked"`
 	Deadline  time.Time `json:"deadline"`
 	Answer    string    `json:"answer,omitempty"` // one of the Answer constants; "" while it waits

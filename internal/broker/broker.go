@@ -67,6 +67,10 @@ type Change struct {
 	Kind Kind   // what is at Path
 	Over Kind   // rename, link: what is at To
 
+	TID uint32 // the thread that asks for it, in the supervisor's pid namespace; 0 in a question
+	// Memo is the Recorder's own, from Before to After.
+	Memo any
+
 	Asked bool // somebody wants to know whether it may be; nothing is about to be
 
 	// Wait runs what waits for a person: meanwhile the change does not count as

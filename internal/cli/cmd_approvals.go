@@ -295,16 +295,16 @@ func (a *app) refuse(ctx context.Context, one api.Approval, e supervisor.Entry) 
 }
 
 // rollback refuses an operation, ends its workspace, and takes back the step that
-// was open.
+// it was to be part of: the run's open one, or that of a job.
 func (a *app) rollback(ctx context.Context, one api.Approval, e supervisor.Entry) error {
 	before, err := a.openHistory(one.Project)
 	if err != nil {
 		return err
 	}
-	first := uint64(0)
+	var first history.Step
 	for _, s := range before.Log.Steps {
-		if s.Begin.Run == e.ID && s.Open() {
-			first = s.Number
+		if s.Number == one.Step || one.Step == 0 && s.Begin.Run == e.ID && s.Begin.Kind == history.StepRun && s.Open() {
+			first = *s
 		}
 	}
 	before.Close()
@@ -322,7 +322,7 @@ func (a *app) rollback(ctx context.Context, one api.Approval, e supervisor.Entry
 	f := &undoFlags{historyFlags: historyFlags{project: one.Project}}
 	var steps []uint64
 	for _, s := range slices.Backward(h.Log.Changes()) {
-		if s.Begin.Run == e.ID && first != 0 && s.Number >= first {
+		if s.Begin.Run == e.ID && s.Segment == first.Segment && s.Number >= first.Number {
 			steps = append(steps, s.Number)
 		}
 	}

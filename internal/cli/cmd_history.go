@@ -115,7 +115,7 @@ func (a *app) tellClosed(n uint64, s *history.Step) {
 	switch {
 	case s == nil:
 		fmt.Fprintf(a.err, "carrel: an undo was interrupted before it changed anything\n")
-	case s.Begin.Kind == history.StepRun:
+	case s.Begin.Kind == history.StepRun || s.Begin.Kind == history.StepJob:
 		fmt.Fprintf(a.err, "carrel: step %d was interrupted; `carrel show %d` lists what it had done, `carrel undo --step %d` takes it back\n", n, n, n)
 	default:
 		fmt.Fprintf(a.err, "carrel: the %s of step %d was interrupted and is finished now\n", s.Begin.Kind, s.Begin.Of)

@@ -14,21 +14,27 @@ import (
 // of the step that is open afterwards, 0 for none: after an error the same as
 // before, and what is never closed here is closed by [Store.Recover].
 func (w *Writer) End(exit int, next *Begin) (uint64, error) {
-	before, writers := w.step, w.stillWritten()
-	if next != nil && len(writers) > 0 {
-		w.left = make(map[string]Post, len(writers))
-		for _, at := range writers {
-			w.left[at] = Post{}
+	return w.EndWith(exit, next, w.StillWritten())
+}
+
+// EndWith is End where the next step keeps only some of what is still written:
+// the others are kept by another writer, see Keep.
+func (w *Writer) EndWith(exit int, next *Begin, written []Written) (uint64, error) {
+	before := w.step
+	if next != nil && len(written) > 0 {
+		w.left = make(map[string]Post, len(written))
+		for _, f := range written {
+			w.left[f.Path] = Post{}
 		}
 	}
-	if open, err := w.end(exit); err != nil || next == nil || len(writers) == 0 {
+	if open, err := w.end(exit); err != nil || next == nil || len(written) == 0 {
 		return open, err
 	}
 	number, err := w.Begin(*next)
 	if err != nil {
 		return 0, err
 	}
-	return number, w.keepWritten(writers, before)
+	return number, w.keepWritten(written, before)
 }
 
 func (w *Writer) end(exit int) (uint64, error) {

@@ -73,7 +73,7 @@ func (w *Writer) dropLoose() {
 // otherNames gives a name of each file that is pinned and written to, but for
 // those that are known; nothing is pinned afterwards. Every directory of the roots
 // is read for that.
-func (w *Writer) otherNames(known map[ID]bool) (out []string) {
+func (w *Writer) otherNames(known map[ID]bool) (out []Written) {
 	w.dropLoose()
 	wanted := make(map[uint64]bool)
 	for id, fd := range w.loose {
@@ -90,7 +90,7 @@ func (w *Writer) otherNames(known map[ID]bool) (out []string) {
 			if _, ok := w.loose[st.ID]; err == nil && ok && !known[st.ID] {
 				known[st.ID] = true
 				delete(wanted, ino)
-				out = append(out, join(path, name))
+				out = append(out, Written{join(path, name), st.ID})
 			}
 		}, func() bool { return len(wanted) == 0 })
 	}

@@ -118,6 +118,7 @@ type Begin struct {
 // Kinds of steps.
 const (
 	StepRun  = "run"
+	StepJob  = "job" // of what was started in a step of a run and outlived that
 	StepUndo = "undo"
 	StepRedo = "redo"
 )

@@ -1,45 +1,78 @@
 package history
 
-import "golang.org/x/sys/unix"
+import (
+	"errors"
 
-// stillWritten lists the files of the step that somebody can write to without
-// asking again: by a descriptor or a mapping that was granted before.
-func (w *Writer) stillWritten() []string {
+	"golang.org/x/sys/unix"
+)
+
+// Written is a file that somebody can write to without asking.
+type Written struct {
+	Path string
+	ID   ID
+}
+
+// StillWritten lists the files of the step that somebody can write to without
+// asking again: by a descriptor or a mapping that was granted before. It is for
+// the end of the step: what is pinned for it is let go.
+func (w *Writer) StillWritten() []Written {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var out []string
+	var out []Written
+	known := make(map[ID]bool)
+	w.eachWritten(func(at string, st *State) {
+		known[st.ID] = true
+		out = append(out, Written{at, st.ID})
+	})
 	if w.step == 0 {
 		return nil
 	}
-	known := make(map[ID]bool)
+	return append(out, w.otherNames(known)...)
+}
+
+// WrittenBytes is how large the files are that somebody can write to, by names
+// that the step knows.
+func (w *Writer) WrittenBytes() (n int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.eachWritten(func(_ string, st *State) { n += st.Size })
+	return n
+}
+
+// IsWritten says whether somebody still can write to a file.
+func (w *Writer) IsWritten(f Written) bool {
+	st, written := w.hasWriter(f.Path)
+	return written && st.ID == f.ID
+}
+
+func (w *Writer) eachWritten(do func(at string, st *State)) {
+	if w.step == 0 {
+		return
+	}
 	w.tree.each(func(s *slot) {
 		if s.is == nil || !s.is.opened {
 			return
 		}
-		at := s.path()
-		if at == "" {
-			return
-		}
-		if id, yes := w.hasWriter(at); yes {
-			known[id] = true
-			out = append(out, at)
+		if at := s.path(); at != "" {
+			if st, yes := w.hasWriter(at); yes {
+				do(at, &st)
+			}
 		}
 	})
-	return append(out, w.otherNames(known)...)
 }
 
 // hasWriter says whether a file is open for writing.
-func (w *Writer) hasWriter(path string) (ID, bool) {
+func (w *Writer) hasWriter(path string) (State, bool) {
 	dir, name, err := w.parent(path)
 	if err != nil {
-		return ID{}, false
+		return State{}, false
 	}
 	defer unix.Close(dir)
 	st, err := stateAt(dir, name, 0)
 	if err != nil || st.Kind != File {
-		return ID{}, false
+		return State{}, false
 	}
-	return st.ID, written(unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0))
+	return st, written(unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0))
 }
 
 // written says whether a file that was just opened is open for writing elsewhere,
@@ -54,13 +87,20 @@ func written(fd int, err error) bool {
 	return err != nil
 }
 
+// Keep keeps the content of files as they are, before anybody writes on. A step
+// has to be open.
+func (w *Writer) Keep(files []Written) error { return w.keepWritten(files, 0) }
+
 // keepWritten keeps the content of files before anybody writes on. What they are
 // by then is what the step before left, though it was looked at earlier.
-func (w *Writer) keepWritten(paths []string, before uint64) error {
+func (w *Writer) keepWritten(files []Written, before uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, at := range paths {
-		s := w.tree.find(at)
+	if w.step == 0 {
+		return errors.New("no step is open")
+	}
+	for _, f := range files {
+		s := w.tree.find(f.Path)
 		if s == nil || s.is == nil {
 			continue
 		}
@@ -68,7 +108,7 @@ func (w *Writer) keepWritten(paths []string, before uint64) error {
 		if err := w.content(s, false); err != nil {
 			return err
 		}
-		left := w.left[at]
+		left := w.left[f.Path]
 		if now := s.is.found; now != nil && len(left.Path) > 0 && !asLeft(now, &left.State) {
 			left.State = *now
 			if err := w.writeOf(before, &Record{Post: &left}); err != nil {

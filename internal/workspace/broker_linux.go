@@ -44,7 +44,7 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 		b.record, err = p.openRecord(id)
 	}
 	if err == nil {
-		b.keeper, err = p.openHistory(id, youngInside(walls.PID()))
+		b.keeper, err = p.openHistory(id, walls.PID())
 	}
 	if err == nil {
 		b.Broker, err = broker.New(broker.Config{
@@ -93,11 +93,11 @@ func (j journal) After(ch *broker.Change, err error) {
 }
 
 // mark begins or ends a step of the history; b may be nil.
-func (b *brokered) mark(begin bool, m inside.Mark) error {
+func (b *brokered) mark(begin bool, caller int, m inside.Mark) error {
 	if b == nil {
 		return errors.New("this run keeps no history")
 	}
-	return b.keeper.mark(begin, m)
+	return b.keeper.mark(begin, caller, m)
 }
 
 // endBroker takes over what a broker has to tell; b may be nil.
@@ -108,7 +108,7 @@ func (p *Prepared) endBroker(b *brokered, r *api.Result) {
 	if err := b.close(r.Exit); err != nil {
 		p.note("%v", err)
 	}
-	p.kept = b.keeper.segment()
+	p.kept = b.keeper.segments()
 	p.denials = append(p.denials, b.denials...)
 	p.expected = b.judge.expected
 	r.Listed = b.judge.names()

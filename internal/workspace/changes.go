@@ -12,9 +12,9 @@ import (
 // large tree must not make a run's end slow.
 const maxCounted = 20_000
 
-// segment is what one run wrote of its project's history.
+// segment is what one writer of a run wrote of its project's history.
 type segment struct {
-	name string // "" where it changed nothing
+	name string
 	lost bool
 }
 

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"carrel/internal/broker"
@@ -12,8 +13,12 @@ import (
 // ends is up to the command, and must not begin its bounds anew.
 const window = 10 * time.Minute
 
-// ledger is what the steps of a run that are over have destroyed lately.
-type ledger []entry
+// ledger is what the steps of a run and its jobs that are over have destroyed
+// lately.
+type ledger struct {
+	mu   sync.Mutex
+	list []entry
+}
 
 type entry struct {
 	at    time.Time
@@ -22,28 +27,39 @@ type entry struct {
 
 // add takes what a step has destroyed; what comes within a second is one entry.
 func (l *ledger) add(t history.Tally, now time.Time) {
-	*l = l.lately(now)
-	if n := len(*l); n > 0 && now.Sub((*l)[n-1].at) < time.Second {
-		(*l)[n-1].tally = (*l)[n-1].tally.Plus(t)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop(now)
+	if n := len(l.list); n > 0 && now.Sub(l.list[n-1].at) < time.Second {
+		l.list[n-1].tally = l.list[n-1].tally.Plus(t)
 		return
 	}
 	if t != (history.Tally{}) {
-		*l = append(*l, entry{now, t})
+		l.list = append(l.list, entry{now, t})
 	}
 }
 
-func (l ledger) lately(now time.Time) ledger {
-	for len(l) > 0 && now.Sub(l[0].at) > window {
-		l = l[1:]
+// drop forgets what no longer counts; the lock is held.
+func (l *ledger) drop(now time.Time) {
+	for len(l.list) > 0 && now.Sub(l.list[0].at) > window {
+		l.list = l.list[1:]
 	}
-	return l
 }
 
-func (l ledger) sum(now time.Time) (t history.Tally) {
-	for _, e := range l.lately(now) {
+func (l *ledger) sum(now time.Time) (t history.Tally) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop(now)
+	for _, e := range l.list {
 		t = t.Plus(e.tally)
 	}
 	return t
+}
+
+func (l *ledger) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = nil
 }
 
 // guarded holds a change to the bounds of its run. The lock of the gate is held.
@@ -56,8 +72,9 @@ func (k *keeper) guarded(ch *broker.Change, c *history.Change) error {
 	if !c.Destroys {
 		return nil
 	}
+	others := k.kin.beside(k)
 	k.mu.Lock()
-	why := k.bounds.passed(k.writer.Tally().Plus(k.past.sum(time.Now())))
+	why := k.bounds.passed(k.writer.Tally().Plus(others).Plus(k.past.sum(time.Now())))
 	first, refused, step := k.told != k.step, k.refused == k.step, k.step
 	if why != "" {
 		k.told = k.step
@@ -87,7 +104,7 @@ func (k *keeper) guarded(ch *broker.Change, c *history.Change) error {
 // of, or allowed, begins anew; the lock is held.
 func (k *keeper) counted() {
 	if k.told == k.step && k.refused != k.step {
-		k.past = nil
+		k.past.clear()
 		return
 	}
 	k.past.add(k.writer.Tally(), time.Now())

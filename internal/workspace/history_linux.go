@@ -20,8 +20,8 @@ import (
 // keeper tells the history of a project what the broker is about to change, and
 // decides where one step ends and the next begins. A step is opened by its first
 // change. It ends with the run, where somebody inside says so, and with bursts
-// also when nothing has happened for a while. A nil keeper has nowhere to keep
-// anything.
+// also when nothing has happened for a while. A job has one of its own, see
+// [jobs]. A nil keeper has nowhere to keep anything.
 type keeper struct {
 	dir     string
 	noted   func()          // where the history is, before it is begun
@@ -32,20 +32,25 @@ type keeper struct {
 	ignored func(path string) bool
 	run     history.Begin
 	bursts  bool
-	busy    func() bool // does anything run inside that was started in this step
+	jobs    *jobs                                // nil for that of a job
+	kin     *jobs                                // of the same run
+	named   func() (argv []string, label string) // what a step is called, of a job
 
+	making  *sync.Mutex // held while a history is opened, and perhaps made: by one keeper of a process at a time
 	guard   *safeguard
 	bounds  bounds
-	told    uint64 // the step whose bound was spoken of last
-	refused uint64 // the step in which somebody said no to more
-	past    ledger
+	told    uint64  // the step whose bound was spoken of last
+	refused uint64  // the step in which somebody said no to more
+	past    *ledger // of the run and its jobs
 
 	gate  sync.RWMutex // read by every change on its way, written between steps
 	mu    sync.Mutex
 	step  uint64 // the open one, 0 for none
 	all   []uint64
 	last  time.Time // change
+	fresh bool      // something was changed in the open step
 	open  []string  // marks that have not been ended, by their callers' names
+	since uint64    // when the first of them was made, in ticks
 	from  time.Time // of the allowance for marks
 	used  int       // of it
 	label string
@@ -69,7 +74,7 @@ const (
 )
 
 // openHistory opens the history of the project for one run.
-func (p *Prepared) openHistory(id string, busy func() bool) (*keeper, error) {
+func (p *Prepared) openHistory(id string, stage int) (*keeper, error) {
 	dir := p.historyAt
 	if dir == "" {
 		return nil, nil
@@ -88,9 +93,11 @@ func (p *Prepared) openHistory(id string, busy func() bool) (*keeper, error) {
 			return nil, noRecord(err)
 		}
 	}
-	k := &keeper{dir: dir, noted: p.noteHistory, store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || interactive(), busy: busy, over: make(chan struct{}),
-		guard: newSafeguard(limits.within), bounds: limits, limits: historyLimits(p.Loaded), ignored: ignored,
+	k := &keeper{dir: dir, noted: p.noteHistory, store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || interactive(), over: make(chan struct{}), ignored: ignored,
+		making: new(sync.Mutex), past: new(ledger), guard: newSafeguard(limits.within), bounds: limits, limits: historyLimits(p.Loaded),
 		run: history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv)}}
+	k.jobs = newJobs(k, stage)
+	k.kin = k.jobs
 	if k.bursts {
 		k.done.Go(k.watch)
 	}
@@ -149,8 +156,9 @@ func (k *keeper) before(ch *broker.Change) error {
 	if !ok {
 		return nil
 	}
-	k.gate.RLock()
-	err := k.begun()
+	run := k
+	k = run.jobs.enter(ch)
+	err := k.begun(true)
 	if err == nil {
 		c.Lose = func(path, why string) error { return k.guard.ask(ch, path, "undo could not bring it back: "+why) }
 		err = k.writer.Before(&c)
@@ -161,7 +169,7 @@ func (k *keeper) before(ch *broker.Change) error {
 		}
 	}
 	if err != nil {
-		k.gate.RUnlock()
+		run.jobs.leave(k)
 	}
 	return err
 }
@@ -183,25 +191,36 @@ func (k *keeper) notes() []string {
 	return append(k.guard.notes, k.trimmed...)
 }
 
-// begun makes sure that a step is open.
-func (k *keeper) begun() error {
+// begun makes sure that a step is open, for a change or for what is carried over.
+func (k *keeper) begun(change bool) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.last = time.Now()
+	if change {
+		k.last, k.fresh = time.Now(), true
+	}
 	if k.step != 0 {
 		return nil
 	}
 	if err := k.opened(); err != nil {
 		return err
 	}
-	b := k.run
-	b.Label = k.label
-	n, err := k.writer.Begin(b)
+	n, err := k.writer.Begin(k.beginning())
 	if err != nil {
 		return err
 	}
 	k.step, k.all = n, append(k.all, n)
 	return nil
+}
+
+// beginning is what the next step says of itself; the lock is held.
+func (k *keeper) beginning() history.Begin {
+	b := k.run
+	b.Label = k.label
+	if k.named != nil {
+		argv, label := k.named()
+		b.Command, b.Label = history.Argv(argv), label
+	}
+	return b
 }
 
 // opened makes sure that there is something to write to; the lock is held.
@@ -210,6 +229,8 @@ func (k *keeper) opened() (err error) {
 		return nil
 	}
 	if k.store == nil {
+		k.making.Lock()
+		defer k.making.Unlock()
 		if k.store, err = history.Open(k.dir); err != nil {
 			k.store = nil
 			return err
@@ -227,42 +248,47 @@ func (k *keeper) after(ch *broker.Change, err error) {
 		return
 	}
 	if c, ok := historyChange(ch); ok {
-		k.writer.After(&c, err)
-		k.gate.RUnlock()
+		in := ch.Memo.(*keeper)
+		in.writer.After(&c, err)
+		k.jobs.leave(in)
 	}
 }
 
 // next ends the open step, if there is one, between two changes. change is
-// called when nothing is on its way.
-func (k *keeper) next(change func()) error {
+// called when nothing is on its way. What outlived the step becomes jobs.
+func (k *keeper) next(outlived *outlived, change func()) error {
 	k.gate.Lock()
 	defer k.gate.Unlock()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var err error
-	if k.step != 0 {
-		label := k.label
+	k.jobs.adopt(outlived)
+	if k.step == 0 {
 		change()
-		follow := k.run
-		follow.Label = k.label
-		if k.label == label {
-			follow.Label = ""
-		}
-		was := k.step
-		k.counted()
-		if k.step, err = k.writer.End(0, &follow); k.step != 0 && k.step != was {
+		return nil
+	}
+	label := k.label
+	change()
+	follow := k.beginning()
+	if k.named == nil && k.label == label {
+		follow.Label = ""
+	}
+	own, theirs := k.jobs.share(k.writer)
+	was := k.step
+	k.counted()
+	var err error
+	if k.step, err = k.writer.EndWith(0, &follow, own); k.step != was {
+		if k.fresh = false; k.step != 0 {
 			k.all = append(k.all, k.step)
 		}
-		return err
+		err = errors.Join(err, theirs.keep())
 	}
-	change()
-	return nil
+	return err
 }
 
 // mark is somebody's word inside that a step begins or ends here. It is only
 // that: nothing is widened by it, nothing is lost. Calls that run side by side
 // are one step, which ends with the last of them.
-func (k *keeper) mark(begin bool, m inside.Mark) error {
+func (k *keeper) mark(begin bool, caller int, m inside.Mark) error {
 	if k == nil {
 		return errors.New("this run keeps no history")
 	}
@@ -272,10 +298,17 @@ func (k *keeper) mark(begin bool, m inside.Mark) error {
 	label := m.Label[:min(len(m.Label), maxLabel)]
 	k.mu.Lock()
 	others := len(k.open) > 0
+	var out *outlived
 	if begin {
+		if !others {
+			k.since = ticksNow()
+		}
 		k.open = append(k.open, m.ID[:min(len(m.ID), maxLabel)])
 		k.open = k.open[max(0, len(k.open)-maxMarks):]
 	} else {
+		if others {
+			out = &outlived{since: k.since, marker: caller}
+		}
 		k.ended(m)
 		others = len(k.open) > 0
 	}
@@ -283,7 +316,7 @@ func (k *keeper) mark(begin bool, m inside.Mark) error {
 	if others {
 		return nil
 	}
-	return k.next(func() {
+	return k.next(out, func() {
 		if k.label = ""; begin {
 			k.label = label
 		}
@@ -324,18 +357,30 @@ func (k *keeper) watch() {
 			return
 		case <-eye.C:
 		}
-		k.mu.Lock()
-		idle := time.Since(k.last)
-		over := k.step != 0 && len(k.open) == 0 && idle >= quiet
-		k.mu.Unlock()
-		if over && (idle >= patience || !k.busy()) {
-			_ = k.next(func() { k.last = time.Now() }) // an error comes again with the next change
-			_ = k.writer.Sync()
+		if idle := k.idle(); idle >= patience || idle >= quiet && !k.jobs.busy() {
+			k.cut(&outlived{burst: true})
 		}
 	}
 }
 
-// close ends the step and the segment.
+// idle is for how long nothing has been changed in the open step, 0 where that
+// does not matter.
+func (k *keeper) idle() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.step == 0 || !k.fresh || len(k.open) > 0 {
+		return 0
+	}
+	return time.Since(k.last)
+}
+
+// cut ends a burst.
+func (k *keeper) cut(outlived *outlived) {
+	_ = k.next(outlived, func() { k.last = time.Now() }) // an error comes again with the next change
+	_ = k.writer.Sync()
+}
+
+// close ends the steps of the run and of its jobs.
 func (k *keeper) close(exit int) error {
 	if k == nil {
 		return nil
@@ -343,18 +388,30 @@ func (k *keeper) close(exit int) error {
 	close(k.over)
 	k.guard.end()
 	k.done.Wait()
-	var err error
-	if k.writer != nil {
-		_, err = k.writer.End(exit, nil)
-		err = errors.Join(err, k.writer.Sync(), k.writer.Close())
-		if err == nil {
-			err = k.trim()
-		}
+	err := errors.Join(k.jobs.close(), k.finish(exit))
+	if err == nil && k.writer != nil {
+		err = k.trim()
 	}
 	if k.store != nil {
 		k.store.Close()
 	}
-	if err != nil {
+	return err
+}
+
+// finish ends the step and the segment, when no change is on its way.
+func (k *keeper) finish(exit int) error {
+	k.gate.Lock()
+	defer k.gate.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.writer == nil {
+		return nil
+	}
+	if k.step != 0 {
+		k.counted()
+	}
+	_, err := k.writer.End(exit, nil)
+	if err = errors.Join(err, k.writer.Sync(), k.writer.Close()); err != nil {
 		return fmt.Errorf("closing step %d of the history: %w", k.step, err)
 	}
 	return nil

@@ -17,6 +17,8 @@ import (
 	"carrel/internal/display"
 	"carrel/internal/inside"
 	"carrel/internal/sandbox"
+
+	"golang.org/x/sys/unix"
 )
 
 // Bounds on what programs inside can cost the supervisor.
@@ -43,7 +45,7 @@ type insideServer struct {
 	opener      string // absolute path of the host's link opener; "" to only report
 	openEnv     []string
 	record      func(api.Link, *api.Denial)
-	mark        func(begin bool, m inside.Mark) error // of a step
+	mark        func(begin bool, caller int, m inside.Mark) error // of a step
 
 	slots     chan struct{}
 	mu        sync.Mutex
@@ -100,12 +102,31 @@ func (s *insideServer) answer(conn net.Conn) {
 			reply = s.open([]byte(req.URL))
 		case inside.OpStepBegin, inside.OpStepEnd:
 			reply = inside.Reply{OK: true}
-			if err := s.mark(req.Operation == inside.OpStepBegin, req.Step); err != nil {
+			if err := s.mark(req.Operation == inside.OpStepBegin, callerOf(conn), req.Step); err != nil {
 				reply = inside.Reply{Message: err.Error()}
 			}
 		}
 	}
 	_ = json.NewEncoder(conn).Encode(reply)
+}
+
+// callerOf gives the number of the process at the other end, 0 where it cannot be
+// known.
+func callerOf(conn net.Conn) (pid int) {
+	c, ok := conn.(*net.UnixConn)
+	if !ok {
+		return 0
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			pid = int(cred.Pid)
+		}
+	})
+	return pid
 }
 
 // open reports a link, and opens it outside when the user's configuration says

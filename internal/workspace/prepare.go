@@ -45,7 +45,7 @@ type Prepared struct {
 	expected   func(path string) bool // of a broker that has ended: this protected name may be new
 	notes      []string
 	historyAt  string // where the history of the project is kept, "" for nowhere
-	kept       segment
+	kept       []segment
 	denials    []api.Denial
 }
 

@@ -1,40 +1,56 @@
 package workspace
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 
 	"carrel/internal/api"
 	"carrel/internal/history"
 )
 
-func (k *keeper) segment() segment {
-	if k == nil || len(k.all) == 0 {
-		return segment{}
+// segments are what a run and its jobs have written, when all are closed.
+func (k *keeper) segments() []segment {
+	if k == nil {
+		return nil
 	}
-	return segment{k.writer.Segment(), k.writer.Lost()}
+	return append(k.segment(), k.jobs.ended...)
+}
+
+func (k *keeper) segment() []segment {
+	if len(k.all) == 0 {
+		return nil
+	}
+	return []segment{{k.writer.Segment(), k.writer.Lost()}}
 }
 
 // Lost says whether the run destroyed something that could not be kept.
-func (p *Prepared) Lost() bool { return p.kept.lost }
+func (p *Prepared) Lost() bool {
+	return slices.ContainsFunc(p.kept, func(s segment) bool { return s.lost })
+}
 
 // Steps fills in what the steps of a run that is over changed. Its own journal is
 // read for that, and only when somebody wants to know: the more a run changed,
 // the longer it takes.
 func (p *Prepared) Steps(r *api.Result) {
-	if p.kept.name == "" {
+	if len(p.kept) == 0 {
 		return
 	}
 	store, err := history.Open(p.historyAt)
 	if err == nil {
 		defer store.Close()
-		var log *history.Log
-		log, err = store.ReadSegment(p.kept.name)
-		for _, s := range log.Steps {
-			if t := stepOf(s); t.Added+t.Modified+t.Renamed+t.Removed > 0 {
-				t.Newest = s.Number == store.Newest()
-				r.Steps = append(r.Steps, t)
+		for _, segment := range p.kept {
+			log, e := store.ReadSegment(segment.name)
+			err = errors.Join(err, e)
+			for _, s := range log.Steps {
+				if t := stepOf(s); t.Added+t.Modified+t.Renamed+t.Removed > 0 {
+					t.Newest = s.Number == store.Newest()
+					r.Steps = append(r.Steps, t)
+				}
 			}
 		}
+		slices.SortFunc(r.Steps, func(a, b api.Step) int { return cmp.Compare(a.Step, b.Step) })
 	}
 	if err != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("what this run changed cannot be told: %v", err))
@@ -42,7 +58,7 @@ func (p *Prepared) Steps(r *api.Result) {
 }
 
 func stepOf(s *history.Step) api.Step {
-	t := api.Step{Step: s.Number, Label: s.Begin.Label}
+	t := api.Step{Step: s.Number, Kind: s.Begin.Kind, Label: s.Begin.Label}
 	for _, c := range s.Changes() {
 		switch c.What {
 		case history.Added:

@@ -1,0 +1,360 @@
+package workspace
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"carrel/internal/broker"
+	"carrel/internal/history"
+)
+
+// jobs are what was started in a step of a run and is still there when the step
+// ends: servers, watchers, daemons. What each changes from then on is kept in
+// steps of its own, in a journal of its own, so that the steps of the run can be
+// taken back without it.
+//
+// Nothing is widened or lost by being one or not being one: it moves a boundary.
+type jobs struct {
+	run   *keeper
+	stage int           // the first process of the workspace, seen from outside
+	epoch atomic.Uint32 // another one when jobs have begun; 0: there never was one
+
+	mu       sync.Mutex
+	list     []*job
+	callers  map[int]caller // by process or thread
+	open     int            // of their directories
+	sessions map[int]*job   // that only a job's processes are in
+	groups   map[int]*job
+	ended    []segment
+	err      error
+}
+
+// job is one of them.
+type job struct {
+	process // the one that it is called after
+	argv    []string
+	line    *keeper
+}
+
+// caller is who has made changes since there are jobs, or may. A number that is
+// another's by now has another start.
+type caller struct {
+	start uint64
+	job   *job // nil: of the run itself
+	dir   int  // its directory in /proc, which means nobody else; 0 where it is not open
+}
+
+// outlived says what of the processes that are there at the end of a step has
+// outlived it.
+type outlived struct {
+	since  uint64 // it was started then or later, in ticks
+	marker int    // and neither says that the step is over nor has started who does
+	burst  bool   // or: it is in the background
+}
+
+// Bounds of one run.
+const (
+	maxJobs        = 32 // at once; what comes then is counted to the newest
+	maxCallers     = 16384
+	maxOpenCallers = 256      // whose directories are open
+	maxCarried     = 16 << 20 // bytes that are copied for the next step of a job when a burst of it ends
+)
+
+func newJobs(run *keeper, stage int) *jobs {
+	return &jobs{run: run, stage: stage, callers: make(map[int]caller)}
+}
+
+// enter gives the keeper that a change belongs to, until leave is called. Jobs
+// begin and end while nobody is in between, and a step of the run ends then: what
+// is about to be changed belongs to one of both sides.
+func (j *jobs) enter(ch *broker.Change) *keeper {
+	j.run.gate.RLock()
+	k := j.run
+	if j.epoch.Load() != 0 {
+		if k = j.keeperOf(int(ch.TID)); k != j.run {
+			k.gate.RLock()
+		}
+	}
+	ch.Memo = k
+	return k
+}
+
+func (j *jobs) leave(k *keeper) {
+	if k != j.run {
+		k.gate.RUnlock()
+	}
+	j.run.gate.RUnlock()
+}
+
+// stepInto gives the step that a change goes into, 0 before it has come that far.
+func stepInto(ch *broker.Change) uint64 {
+	k, ok := ch.Memo.(*keeper)
+	if !ok {
+		return 0
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.step
+}
+
+// adopt makes jobs of what has outlived a step. No change of the run is on its way.
+func (j *jobs) adopt(o *outlived) {
+	if j == nil || o == nil {
+		return
+	}
+	if j.take(census(j.stage), o) == 1 {
+		j.run.done.Go(j.watch)
+	}
+}
+
+// take does it for the processes of a moment, and gives the new epoch, 0 for none.
+func (j *jobs) take(inside processes, o *outlived) uint32 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.forget(func(_ int, c caller) bool { return c.job == nil })
+	first, others := j.survivors(inside, o)
+	if len(first) == 0 {
+		return 0
+	}
+	shared := make(map[int]bool) // sessions and groups
+	for _, p := range others {
+		shared[p.session], shared[p.group] = true, true
+	}
+	together := make(map[int]*job)
+	for _, p := range first {
+		one := together[p.group]
+		if one == nil {
+			one = together[p.session]
+		}
+		if one == nil {
+			one = j.room(p)
+		}
+		j.callers[p.pid] = caller{start: p.start, job: one}
+		for _, number := range []int{p.group, p.session} {
+			if !shared[number] {
+				together[number] = one
+			}
+		}
+	}
+	j.claim(inside)
+	return j.epoch.Add(1)
+}
+
+// survivors gives the processes that jobs begin with, and those that are in none
+// and below none.
+func (j *jobs) survivors(inside processes, o *outlived) (first, others []process) {
+	command := inside.command(j.stage)
+	own := inside.line(o.marker, j.stage)
+	own[command.pid], own[j.stage] = true, true
+	in := make(map[int]bool)
+	for _, p := range inside.elders(j.stage) {
+		switch {
+		case p.gone:
+		case in[p.parent] && !own[p.pid]:
+			in[p.pid] = true
+		case !own[p.pid] && j.jobOf(inside.look, p) != nil: // already
+		case !own[p.pid] && o.has(p, command):
+			in[p.pid] = true
+			first = append(first, p)
+		default:
+			others = append(others, p)
+		}
+	}
+	return first, others
+}
+
+// has says whether a process has outlived the step. Of a burst nobody says when
+// it began, and much may be at work that is part of what a person or an agent
+// does all the time: what is in the foreground, or in one process group with the
+// command, is no job.
+func (o *outlived) has(p, command process) bool {
+	if o.burst {
+		return p.group != command.group && p.group != p.front
+	}
+	return p.start >= o.since
+}
+
+// room makes a job, or gives the newest where there are too many.
+func (j *jobs) room(p process) *job {
+	if len(j.list) >= maxJobs {
+		return j.list[len(j.list)-1]
+	}
+	one := &job{process: p, argv: argvOf(p.pid)}
+	run := j.run
+	one.line = &keeper{dir: run.dir, noted: run.noted, ignored: run.ignored, roots: run.roots, limits: run.limits, kin: j, making: run.making, past: run.past, guard: run.guard, bounds: run.bounds,
+		run: history.Begin{Kind: history.StepJob, Run: run.run.Run}, named: one.name}
+	j.list = append(j.list, one)
+	return one
+}
+
+// name is what the next step of a job is called: after what its first process
+// runs by now.
+func (one *job) name() ([]string, string) {
+	if p, ok := readProcess(one.pid); ok && p.start == one.start {
+		if argv := argvOf(one.pid); argv != nil {
+			one.argv = argv
+		}
+	}
+	label := "job: " + strings.Join(one.argv, " ")
+	return one.argv, label[:min(len(label), maxLabel)]
+}
+
+// busy says whether anything runs inside that was started in the last minutes, is
+// no job, and not the command itself. Where nothing can be seen the answer is no.
+func (j *jobs) busy() bool {
+	inside := census(j.stage)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, p := range inside {
+		if p.isTool(j.stage) && j.jobOf(inside.look, p) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// watch ends the bursts of jobs, and jobs that are gone, until the run is over.
+func (j *jobs) watch() {
+	eye := time.NewTicker(burstEye)
+	defer eye.Stop()
+	for {
+		select {
+		case <-j.run.over:
+			return
+		case <-eye.C:
+		}
+		j.refresh()
+		j.mu.Lock()
+		list := slices.Clone(j.list)
+		j.mu.Unlock()
+		for _, one := range list {
+			if one.line.idle() >= quiet {
+				one.line.rest()
+			}
+		}
+	}
+}
+
+// rest ends a burst of a job. Where that would mean to copy much for the step that
+// follows, again for each burst, the step goes on: a log that is kept open.
+func (k *keeper) rest() {
+	if k.writer.WrittenBytes() <= maxCarried {
+		k.cut(nil)
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.fresh = false // until the next change
+}
+
+// refresh looks who belongs to which job while their parents can still be seen,
+// and ends the jobs of which nobody is left.
+func (j *jobs) refresh() {
+	if !j.some() {
+		return
+	}
+	epoch := j.epoch.Load()
+	inside := census(j.stage)
+	if _, seen := inside[j.stage]; !seen {
+		return
+	}
+	if !j.run.gate.TryLock() { // whoever is asked whether a change may be made is not waited for
+		return
+	}
+	gone := j.gone(inside, epoch)
+	j.run.gate.Unlock()
+	for _, one := range gone {
+		j.finish(one)
+	}
+}
+
+func (j *jobs) some() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.list) > 0
+}
+
+// gone takes the jobs from the list of which nobody is left.
+func (j *jobs) gone(inside processes, epoch uint32) []*job {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.epoch.Load() != epoch {
+		return nil // who was not there yet has not gone
+	}
+	callers, alive := make(map[int]caller), make(map[*job]bool)
+	for pid, p := range inside {
+		if p.gone {
+			continue
+		}
+		if one := j.jobOf(inside.look, p); one != nil {
+			callers[pid], alive[one] = caller{start: p.start, job: one}, true
+		}
+	}
+	j.forget(func(int, caller) bool { return true })
+	j.callers = callers
+	j.claim(inside)
+	var gone []*job
+	j.list = slices.DeleteFunc(j.list, func(one *job) bool {
+		if !alive[one] {
+			gone = append(gone, one)
+		}
+		return !alive[one]
+	})
+	return gone
+}
+
+// beside is what the open steps of all but one keeper have destroyed.
+func (j *jobs) beside(k *keeper) (t history.Tally) {
+	if j.epoch.Load() == 0 {
+		return t
+	}
+	j.mu.Lock()
+	list := slices.Clone(j.list)
+	j.mu.Unlock()
+	if k != j.run {
+		t = j.run.tally()
+	}
+	for _, one := range list {
+		if one.line != k {
+			t = t.Plus(one.line.tally())
+		}
+	}
+	return t
+}
+
+// tally is what the open step has destroyed.
+func (k *keeper) tally() history.Tally {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.step == 0 {
+		return history.Tally{}
+	}
+	return k.writer.Tally()
+}
+
+// finish closes what a job has written.
+func (j *jobs) finish(one *job) {
+	err := one.line.finish(0)
+	if one.line.store != nil {
+		one.line.store.Close()
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.err = errors.Join(j.err, err)
+	j.ended = append(j.ended, one.line.segment()...)
+}
+
+// close ends all jobs, when nobody watches them any more.
+func (j *jobs) close() error {
+	list := j.list
+	j.list = nil
+	for _, one := range list {
+		j.finish(one)
+	}
+	j.forget(func(int, caller) bool { return true })
+	return j.err
+}
