@@ -88,12 +88,62 @@ func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
 			return 0, fmt.Errorf("%q: %w", a.Path, err)
 		}
 	}
+	if err := u.moveOn(st); err != nil {
+		return 0, err
+	}
 	p := &Plan{Step: of, origins: make(map[string]string), left: make(map[string]bool)}
 	p.fromJournal(st)
 	if len(paths) > maxLeft {
 		paths = paths[:maxLeft]
 	}
 	return len(paths), w.endUndo(p, u.now, paths)
+}
+
+// moveOn ends moves between two file systems that a loss of power left in
+// directories which were moved by then.
+func (u *undo) moveOn(st *Step) error {
+	carried := carriers(u.step.Posts())
+	for i := range st.plan {
+		a := &st.plan[i]
+		at := carried(string(a.Path))
+		if a.Verb != take || a.Temp == "" || a.State.Kind == Dir || at == "" || at == string(a.Path) {
+			continue
+		}
+		dir, _, err := parentIn(u.roots, at)
+		if missing(err) {
+			continue
+		}
+		if err == nil {
+			err = u.dropMoved(dir, a)
+			unix.Close(dir)
+		}
+		if err != nil {
+			return fmt.Errorf("%q: %w", at, err)
+		}
+	}
+	return nil
+}
+
+// dropMoved ends the way of something to the store.
+func (u *undo) dropMoved(dir int, a *action) error {
+	objects, number, err := u.object(a.Object)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(objects)
+	away := string(a.Temp)
+	left, err := stateAt(dir, away, 0)
+	if err != nil || left.Kind == Absent {
+		return err
+	}
+	stored, err := stateAt(objects, number, 0)
+	if err == nil && stored.Kind == Absent {
+		err = copyAny(dir, away, objects, number, away)
+	}
+	if err != nil {
+		return err
+	}
+	return clearAway(dir, away)
 }
 
 // takesLater says whether what an action of the plan is about is taken by a later
