@@ -16,7 +16,7 @@ const odd = `import os, socket, stat
 N = [b'-rf', b'a\nb', b'\xff\xfe', b'x' * 255, b'\\', b'. ', b'\x1b[31m', '\u202e'.encode(), b'*', b'..x']
 def make(p, k):
     if k == 0: open(p, 'wb').write(p[:9])
-    elif k == 1: os.mkdir(p); open(p + b'/in', 'wb').write(b'in'); os.mkdir(p + b'/' + N[3]); os.symlink(b'/etc/passwd', p + b'/l')
+    elif k == 1: os.mkdir(p); open(p + b'/in', 'wb').write(b'in'); os.mkdir(p + b'/' + N[3]); os.symlink(b'/nonexistent/outside', p + b'/l')
     elif k == 2: os.symlink(b'/outside/' + p[:200], p)
     elif k == 3: os.mkfifo(p)
     elif k == 4:

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"hash/crc32"
@@ -128,7 +129,14 @@ func (d *desk) write(t fataler, name, text string) {
 	if _, err := os.Lstat(at); err != nil {
 		op = Make
 	}
-	d.act(t, op, at, "", func() error { return os.WriteFile(at, []byte(text), 0o644) })
+	d.act(t, op, at, "", func() error { // never through a link: it is this machine's files that it leads to
+		f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o644)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(text)
+		return errors.Join(err, f.Close())
+	})
 }
 
 func (d *desk) mkdir(t fataler, name string) {

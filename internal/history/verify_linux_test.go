@@ -80,7 +80,7 @@ func TestVerifyFinds(t *testing.T) {
 		{"an object is shorter", FaultOther, "3 bytes, and 12 were kept", func(d *desk) error { return os.Truncate(object(d), 3) }},
 		{"an object is a link", FaultOther, "a symlink, and a file", func(d *desk) error {
 			_ = os.Remove(object(d))
-			return os.Symlink("/etc/passwd", filepath.Dir(journal(d))+"/../objects/"+filepath.Base(journal(d))+"/1")
+			return os.Symlink("/nonexistent/outside", filepath.Dir(journal(d))+"/../objects/"+filepath.Base(journal(d))+"/1")
 		}},
 		{"something that nothing refers to", FaultUnreferenced, "nothing refers", func(d *desk) error {
 			return os.WriteFile(filepath.Dir(object(d))+"/ff", nil, 0o600)
