@@ -368,7 +368,7 @@ touch /tmp/go; for i in 1 2 3; do until test -e $i; do sleep 0.02; done; done; k
 		t.Errorf("steps: %q", told)
 	}
 	for _, out := range []string{w.fine("history"), w.fine("show", "1"), w.fine("history", "--all")} {
-		if strings.ContainsAny(out, "\x1b\xff\t") || !strings.Contains(out, "job: ") {
+		if strings.ContainsAny(out, "\x1b\t") || strings.Contains(out, "\xff") || !strings.Contains(out, "job: ") {
 			t.Errorf("shown: %q", out)
 		}
 	}

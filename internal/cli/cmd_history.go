@@ -313,15 +313,11 @@ D removed, and "mode" where only mode, owner, times or attributes are others.
 var changeLetters = map[string]string{history.Added: "A", history.Modified: "M", history.Renamed: "R", history.Removed: "D", history.Changed: "mode"}
 
 func (a *app) show(f *historyFlags, name string) error {
-	h, err := a.openHistory(f.project)
+	h, s, err := a.openStep(f.project, name)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	s, err := stepNamed(h, name)
-	if err != nil {
-		return err
-	}
 	changes := s.Changes()
 	if err := h.Log.Unreadable(); err != nil {
 		return err
@@ -365,6 +361,20 @@ func shown(h *workspace.History, path string) string {
 		return quoteIf(rel)
 	}
 	return quoteIf(path)
+}
+
+// openStep opens the history of a project at a step.
+func (a *app) openStep(project, name string) (*workspace.History, *history.Step, error) {
+	h, err := a.openHistory(project)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := stepNamed(h, name)
+	if err != nil {
+		h.Close()
+		return nil, nil, err
+	}
+	return h, s, nil
 }
 
 // stepNamed finds a step by its number.

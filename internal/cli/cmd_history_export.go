@@ -45,15 +45,11 @@ Exit status:
 }
 
 func (a *app) export(f *exportFlags, name string) error {
-	h, err := a.openHistory(f.project)
+	h, s, err := a.openStep(f.project, name)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	s, err := stepNamed(h, name)
-	if err != nil {
-		return err
-	}
 	var missing []history.Unexported
 	err = a.writeTo(f.output, func(to io.Writer) error {
 		missing, err = h.Export(s.Number, to)

@@ -46,10 +46,12 @@ func (w *Writer) pinLoose(s *slot) error {
 		return err
 	}
 	defer unix.Close(dir)
-	if name == "" {
-		name = procPath(dir)
+	var fd int
+	if name == "" { // it is pinned itself
+		fd, err = unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
+	} else {
+		fd, err = unix.Openat(dir, name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	}
-	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
 	}

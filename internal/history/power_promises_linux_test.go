@@ -480,6 +480,9 @@ func (p *power) checkDiscarded(all bool, when string) {
 		}
 	}
 	l, err := p.store.Read()
+	if err != nil {
+		p.t.Fatalf("%s: %v", when, err)
+	}
 	var steps []uint64
 	for _, s := range l.Changes() {
 		steps = append(steps, s.Number)

@@ -69,6 +69,7 @@ func (t *tally) testEnded(e event) {
 	case t.accepted(t.output[k]):
 		t.skipped++
 		t.skips[e.Package]++
+		fmt.Fprintf(t.out, "--- skipped %s %s\n", e.Package, e.Test)
 	default:
 		t.fail(e.Package)
 		fmt.Fprintf(t.out, "--- SKIP not accepted: %s %s\n%s", e.Package, e.Test, t.output[k])

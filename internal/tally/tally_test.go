@@ -51,7 +51,7 @@ func TestTally(t *testing.T) {
 `,
 			reasons: []string{"no camera"},
 			line:    "1 passed, 0 failed, 1 skipped",
-			shows:   []string{"ok   p (0.0s), 1 skipped"},
+			shows:   []string{"--- skipped p TestA\n", "ok   p (0.0s), 1 skipped"},
 		},
 		{
 			name: "a build failure",
