@@ -172,6 +172,7 @@ func (s *Store) readStep(st *Step, from, to int64) error {
 			return err
 		}
 		if r.Step == st.Number && r.Do == nil && r.Ready == 0 { // the plan of an undo that is over is nobody's any more
+			st.present(r)
 			st.add(r)
 		}
 	}

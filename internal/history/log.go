@@ -22,11 +22,13 @@ type Step struct {
 	from   int64        // where its records begin in the segment
 	to     int64        // and end
 
-	stamp uint64 // of its beginning
-	last  uint64 // of the last moment when its writer may have changed something
-	alive int64  // when its writer lived for certain, nanoseconds since 1970
-	plan  []action
-	ready bool
+	stamp      uint64 // of its beginning
+	last       uint64 // of the last moment when its writer may have changed something
+	alive      int64  // when its writer lived for certain, nanoseconds since 1970
+	plan       []action
+	ready      bool
+	renumbered map[uint64]uint64 // devices that have other numbers by now
+
 	trail []*Record // of a step without an end: what was about to happen, in order
 	whole int64     // bytes of the segment's whole records
 	pre   map[string]int

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -75,8 +76,23 @@ func (d *device) cut(how uint32) {
 }
 
 // again brings the power back: of a copy, as whoever has taken over this mount into
-// a namespace of his own keeps what is without power.
+// a namespace of his own keeps what is without power. It is another device then, for
+// the kernel numbers them as they come.
 func (d *device) again() {
+	d.t.Helper()
+	was, err := unix.Open(d.at, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer unix.Close(was)
+	d.copied()
+	var before, now unix.Stat_t
+	if err := errors.Join(unix.Fstat(was, &before), unix.Stat(d.at, &now)); err != nil || before.Dev == now.Dev {
+		d.t.Fatalf("the device was %d and is %d: %v", before.Dev, now.Dev, err)
+	}
+}
+
+func (d *device) copied() {
 	d.t.Helper()
 	if err := unix.Unmount(d.at, unix.MNT_DETACH); err != nil {
 		d.t.Fatalf("unmounting: %v", err)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,8 +99,11 @@ func told(s *Step) string {
 	if s == nil {
 		return "no such step"
 	}
-	return fmt.Sprintf("%+v\n%+v\n%+v", s.Begin, s.Pres(), s.Posts())
+	return deviceNumber.ReplaceAllString(fmt.Sprintf("%+v\n%+v\n%+v", s.Begin, s.Pres(), s.Posts()), "Dev")
 }
+
+// deviceNumber is what changes with the next mount.
+var deviceNumber = regexp.MustCompile(`Dev:[0-9]+`)
 
 // losses calls do with states that a loss of power leaves, at each moment from one
 // on. How many it tries at each depends on how much time there is.

@@ -214,6 +214,7 @@ func (s *segment) add(r *Record, from, to int64) {
 		return
 	}
 	st.to = to
+	st.present(r)
 	st.add(r)
 }
 

@@ -109,6 +109,7 @@ type Begin struct {
 	Of      []uint64 `cbor:"6,keyasint,omitempty"` // of an undo: the step that it takes back
 	Partly  bool     `cbor:"8,keyasint,omitempty"` // of an undo: not the whole step
 	Roots   []Bytes  `cbor:"7,keyasint,omitempty"`
+	Devices []uint64 `cbor:"12,keyasint,omitempty"` // of the roots, as the kernel numbered them then
 	// Of an undo of several steps: what is to be done after this one, and how.
 	Rest  []uint64 `cbor:"9,keyasint,omitempty"`
 	Mode  Mode     `cbor:"10,keyasint,omitempty"`

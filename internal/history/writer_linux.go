@@ -140,7 +140,7 @@ func (w *Writer) Begin(b Begin) (uint64, error) {
 	var roots []string
 	for _, r := range w.roots {
 		roots = append(roots, r.path)
-		b.Roots = append(b.Roots, Bytes(r.path))
+		b.Roots, b.Devices = append(b.Roots, Bytes(r.path)), append(b.Devices, r.id.Dev)
 	}
 	b.Time = time.Now().UnixNano()
 	number, err := w.store.number()

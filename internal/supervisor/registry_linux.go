@@ -110,6 +110,12 @@ func descriptor(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(
 func unregister(dir *os.File, id string) {
 	_ = unix.Unlinkat(int(dir.Fd()), id+".sock", 0)
 	_ = unix.Unlinkat(int(dir.Fd()), id+".json", 0)
+	removeEmpty(dir)
+}
+
+// removeEmpty takes a place of the registry away if nothing is in it. A run that
+// is about to register there makes it again.
+func removeEmpty(dir *os.File) {
 	if above, err := openOwn(unix.AT_FDCWD, filepath.Dir(dir.Name()), filepath.Dir(dir.Name()), 0o022); err == nil {
 		_ = unix.Unlinkat(int(above.Fd()), filepath.Base(dir.Name()), unix.AT_REMOVEDIR)
 		above.Close()
@@ -146,6 +152,9 @@ func look(dir *os.File) []Entry {
 		return nil
 	}
 	names, _ := dir.Readdirnames(maxEntries)
+	if len(names) == 0 { // of a supervisor that was killed before it had registered
+		removeEmpty(dir)
+	}
 	var found []Entry
 	for _, name := range names {
 		id, ok := strings.CutSuffix(name, ".json")

@@ -98,6 +98,18 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// TestEmptyPlace: a supervisor that was killed before it had registered leaves its
+// directory; the next look takes it away.
+func TestEmptyPlace(t *testing.T) {
+	dir := place(t)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := Find([]string{dir}); err != nil || len(found) > 0 || exists(dir) {
+		t.Errorf("found %v, %v; there is still a directory: %t", found, err, exists(dir))
+	}
+}
+
 // TestUnsafePlaces: a place that somebody else could have prepared is refused,
 // and another one is taken.
 func TestUnsafePlaces(t *testing.T) {
