@@ -31,7 +31,7 @@ const logWindow = 1 << 20
 // NewAppendLog takes over an empty file that is open for reading and writing.
 func NewAppendLog(f *os.File) *AppendLog { return &AppendLog{file: f} }
 
-// append adds a line that is shorter than logWindow.
+// Append adds a line that is shorter than logWindow.
 func (l *AppendLog) Append(line []byte) error {
 	if !l.plain && l.used+len(line) > len(l.window) {
 		if err := l.advance(); err != nil {
@@ -109,7 +109,7 @@ func (l *AppendLog) unmap() {
 	}
 }
 
-// close cuts off what was not used.
+// Close cuts off what was not used.
 func (l *AppendLog) Close() (err error) {
 	end := l.size()
 	l.unmap()
