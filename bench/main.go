@@ -92,17 +92,14 @@ func run(o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, suite := range suites {
+	for i, suite := range suites {
 		r.tables = append(r.tables, suite())
-	}
-	r.finish()
-	text := r.markdown()
-	if o.results != "" {
-		if err := os.WriteFile(o.results, []byte(text), 0o644); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
+		r.missing = len(suites) - i - 1
+		if err := r.save(); err != nil { // now: it may be ended before the last
+			return err
 		}
 	}
-	_, err = io.WriteString(out, text)
+	_, err = io.WriteString(out, r.markdown())
 	return err
 }
 

@@ -75,6 +75,7 @@ func met(ok bool) string {
 type report struct {
 	options options
 	peers   []peer
+	missing int // tables that are not there yet
 	tables  []table
 	start   time.Time
 	load    [2]string // before and after
@@ -85,9 +86,17 @@ func newReport(o options, peers []peer) *report {
 	return &report{options: o, peers: peers, start: time.Now(), load: [2]string{loadAverage()}}
 }
 
-func (r *report) finish() {
+// save writes what is known so far into the results' file, if there is to be one.
+func (r *report) save() error {
 	r.took = time.Since(r.start)
 	r.load[1] = loadAverage()
+	if r.options.results == "" {
+		return nil
+	}
+	if err := os.WriteFile(r.options.results, []byte(r.markdown()), 0o644); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
 }
 
 func (r *report) markdown() string {
@@ -96,6 +105,9 @@ func (r *report) markdown() string {
 	fmt.Fprintf(&b, "- Date: %s, %s of measuring, seed %d\n", r.start.UTC().Format("2006-01-02 15:04 UTC"), r.took.Round(time.Second), r.options.seed)
 	fmt.Fprintf(&b, "- Machine: %s, %d CPUs, kernel %s, %s/%s, uid %d\n", cpu(), runtime.NumCPU(), kernel(), runtime.GOOS, runtime.GOARCH, os.Getuid())
 	fmt.Fprintf(&b, "- Load average: %s before, %s after\n", r.load[0], r.load[1])
+	if r.missing > 0 {
+		fmt.Fprintf(&b, "- **Not finished**: %d tables are missing\n", r.missing)
+	}
 	fmt.Fprintf(&b, "- Built with %s\n\n## Contenders\n\n| name | version | started with |\n|---|---|---|\n", runtime.Version())
 	for _, p := range r.peers {
 		version := p.version
