@@ -80,21 +80,20 @@ func (a *app) writeTo(name string, write func(io.Writer) error) error {
 		}
 		return write(a.out)
 	}
-	if st, err := os.Lstat(name); err == nil && !st.Mode().IsRegular() { // a pipe, a device, a link
+	// A link to a file is replaced like a file: in a project it may be a command's,
+	// and lead to one that is none of the project's.
+	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() { // a pipe, a device
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		if err != nil {
 			return fmt.Errorf("-o %q: %w; want the name of a file", name, pathError(err))
 		}
+		if st, err := f.Stat(); err != nil || st.Mode().IsRegular() {
+			f.Close()
+			return errors.Join(fmt.Errorf("-o %q: somebody else has put another file there meanwhile", name), err)
+		}
 		if term.IsTerminal(int(f.Fd())) {
 			f.Close()
 			return errTerminal
-		}
-		if st, err := f.Stat(); err == nil && st.Mode().IsRegular() {
-			err = f.Truncate(0)
-			if err != nil {
-				f.Close()
-				return err
-			}
 		}
 		return errors.Join(write(f), f.Close())
 	}
