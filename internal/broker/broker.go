@@ -68,6 +68,8 @@ type Change struct {
 	Over Kind   // rename, link: what is at To
 
 	TID uint32 // the thread that asks for it, in the supervisor's pid namespace; 0 in a question
+	// Copied: To becomes a copy of Path, which goes, and not Path itself.
+	Copied bool
 	// Memo is the Recorder's own, from Before to After.
 	Memo any
 

@@ -34,7 +34,7 @@ func (w *worker) replaceVetted(ch *Change, v Verdict) error {
 	if !w.trap.Valid(w.call.ID) {
 		return errAnswered
 	}
-	ch.Wait, ch.TID = w.wait, w.call.TID
+	ch.Wait, ch.TID, ch.Copied = w.wait, w.call.TID, true
 	if err := w.b.config.Recorder.Before(ch); err != nil {
 		return errno(err)
 	}

@@ -337,7 +337,7 @@ func (u *undo) rewrite(dir int, name string, a *action) error {
 		return err
 	}
 	defer unix.Close(from)
-	src, err := openAt(from, number, unix.O_RDONLY)
+	src, err := openToCopy(from, number)
 	if err != nil {
 		return errors.Join(errMissing, err)
 	}

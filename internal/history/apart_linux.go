@@ -17,7 +17,7 @@ func tempOf(o Object) string { return tempPrefix + objectName(o.Number) }
 
 // moveOut moves a name of a tree to the store, where nothing of its name may be.
 func (u *undo) moveOut(dir int, name string, objects int, number string, a *action) error {
-	err := renameNew(dir, name, objects, number)
+	err := renameAway(dir, name, objects, number)
 	if err != unix.EXDEV || len(a.Temp) == 0 {
 		return err
 	}
@@ -28,7 +28,7 @@ func (u *undo) moveOut(dir int, name string, objects int, number string, a *acti
 			return err
 		}
 		defer keepTimes(r)() // which has no part in this
-		return renameNew(dir, name, r, away)
+		return renameAway(dir, name, r, away)
 	}
 	if err := renameNew(dir, name, dir, away); err != nil {
 		return err
@@ -44,6 +44,22 @@ func (u *undo) moveOut(dir int, name string, objects int, number string, a *acti
 		return errors.Join(err, putBack(dir, away, dir, name))
 	}
 	return unlinkAt(dir, away, 0)
+}
+
+// renameAway is renameNew to another directory, also of a directory that its mode
+// keeps from being changed: its ".." is another one then.
+func renameAway(dir int, name string, to int, as string) error {
+	err := renameNew(dir, name, to, as)
+	if err != unix.EACCES {
+		return err
+	}
+	pin, e := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if e != nil {
+		return err
+	}
+	defer unix.Close(pin)
+	defer widened(pin, 0o200)()
+	return renameNew(dir, name, to, as)
 }
 
 // taken finds out how far moveOut came.
@@ -111,7 +127,7 @@ func (u *undo) fromPark(dir int, name string, a *action) (parked bool, err error
 		return false, err
 	}
 	defer keepTimes(r)()
-	if err := renameNew(r, string(a.Temp), dir, name); err != unix.EEXIST {
+	if err := renameAway(r, string(a.Temp), dir, name); err != unix.EEXIST {
 		return true, err
 	}
 	return true, errChanged
@@ -119,7 +135,7 @@ func (u *undo) fromPark(dir int, name string, a *action) (parked bool, err error
 
 // moveIn moves an object to a name of a tree, which is free.
 func (u *undo) moveIn(objects int, number string, dir int, name string, a *action, what *State) error {
-	err := renameNew(objects, number, dir, name)
+	err := renameAway(objects, number, dir, name)
 	if err != unix.EXDEV || len(a.Temp) == 0 {
 		return err
 	}
@@ -292,7 +308,7 @@ func copyAny(dir int, name string, to int, as, temp string) error {
 
 // copyFile copies a regular file with its metadata to a name that is free.
 func copyFile(dir int, name string, to int, as, temp string) error {
-	fd, err := openAt(dir, name, unix.O_RDONLY)
+	fd, err := openToCopy(dir, name)
 	if err != nil {
 		return err
 	}
@@ -308,6 +324,25 @@ func copyFile(dir int, name string, to int, as, temp string) error {
 		return err
 	}
 	return settle(to, temp, as, &st, copyTo(fd, to, temp, nil))
+}
+
+// openToCopy opens a file for reading, also one whose mode forbids it: that is
+// another one for a moment.
+func openToCopy(dir int, name string) (int, error) {
+	fd, err := openAt(dir, name, unix.O_RDONLY)
+	if err != unix.EACCES {
+		return fd, err
+	}
+	pin, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(pin)
+	if st, err := stateAt(pin, "", 0); err != nil || st.Kind != File {
+		return -1, errors.Join(err, errChanged)
+	}
+	defer widened(pin, 0o400)()
+	return openAt(dir, name, unix.O_RDONLY)
 }
 
 // clearAway removes a copy that was interrupted.

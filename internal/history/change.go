@@ -24,6 +24,9 @@ type Change struct {
 	Dir, ToDir, Pinned int
 	Name, ToName       string
 
+	// Copied, of a rename: To becomes a copy of Path, which goes.
+	Copied bool
+
 	// Destroys is filled in by Before: the change takes something that was there
 	// before the step, and that the step has not overwritten yet.
 	Destroys bool

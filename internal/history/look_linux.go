@@ -20,7 +20,7 @@ func (w *Writer) look(s *slot) (State, error) {
 		return State{}, fmt.Errorf("looking at %q: %w", at, err)
 	}
 	defer unix.Close(dir)
-	return stateAt(dir, name, withXattrs)
+	return stateAt(dir, name, allXattrs)
 }
 
 // sameFile says whether two names mean one object: a rename between them does
@@ -99,6 +99,30 @@ func (w *Writer) settle(s *slot, failed error) {
 		_ = unlinkAt(w.objects, objectName(o.number), 0)
 	}
 	w.unbusy(o)
+}
+
+// fit refuses a rename after which a step could not be written down any more.
+func (w *Writer) fit(c *Change, s, to *slot) error {
+	err := w.tree.fits(s, c.Path, c.To)
+	if err == nil && c.Op == Exchange {
+		err = w.tree.fits(to, c.To, c.Path)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, unix.ENAMETOOLONG)
+	}
+	return nil
+}
+
+// copied keeps what is lost when a copy of one name takes the place of another, and
+// the name goes.
+func (w *Writer) copied(s, to *slot) error {
+	err := w.leaves(s)
+	if err == nil {
+		if err = w.leaves(to); err != nil {
+			w.settle(s, err)
+		}
+	}
+	return err
 }
 
 // slots finds the names of a change when nobody else is about to take what they

@@ -88,7 +88,7 @@ func (w *Writer) otherNames(known map[ID]bool) (out []Written) {
 			if !wanted[ino] {
 				return
 			}
-			st, err := stateAt(dir, name, 0)
+			st, err := lookAt(dir, name)
 			if _, ok := w.loose[st.ID]; err == nil && ok && !known[st.ID] {
 				known[st.ID] = true
 				delete(wanted, ino)
@@ -110,11 +110,14 @@ func (r *root) each(do func(dir int, path string, ino uint64, name string), over
 	for dirs := []string{r.path}; len(dirs) > 0 && !over(); {
 		path := dirs[len(dirs)-1]
 		dirs = dirs[:len(dirs)-1]
-		dir, name, err := r.parent(path)
+		dir, name, err := r.parentThrough(path)
 		if err != nil {
 			continue
 		}
 		fd, err := openAt(dir, dirName(name), unix.O_RDONLY|unix.O_DIRECTORY)
+		if err == unix.EACCES {
+			fd, err = openUnreadable(dir, dirName(name))
+		}
 		unix.Close(dir)
 		if err != nil {
 			continue

@@ -75,6 +75,14 @@ func TestObstacles(t *testing.T) {
 			d.write(t, "b", "new")
 			d.rename(t, "b", "a")
 		}},
+		{"a file of several names made unreadable", nil, func(t fataler, d *desk) {
+			d.write(t, "l1", "changed")
+			d.chmod(t, "l1", 0)
+		}},
+		{"a directory that moved and was made read-only", nil, func(t fataler, d *desk) {
+			d.rename(t, "dir/sub", "sub")
+			d.chmod(t, "sub", 0o500)
+		}},
 		{"an unreadable file with an attribute", func(d *desk) error {
 			_ = unix.Setxattr(d.at("a"), "user.x", []byte("v"), 0)
 			return os.Chmod(d.at("a"), 0o200)

@@ -9,13 +9,21 @@ import (
 // stays as it is, and is told.
 func (u *undo) plan(st *Step, fresh func() Object, found *found, conflicts []Conflict) *Plan {
 	gone := u.gone(st)
-	p := planOf(st, u.view(fresh, found, conflicts, gone))
+	p := planOf(st, u.view(st, fresh, found, conflicts, gone))
 	for _, at := range slices.Sorted(maps.Keys(gone)) {
-		if _, ok := st.PreOf(at); ok && u.asked(at) {
+		if _, ok := st.PreOf(at); ok && u.asked(st, at) {
 			p.Unrestorable = append(p.Unrestorable, Unrestorable{at, "an undo that was not finished has put it back already; what is there now stays"})
 		}
 	}
 	return p
+}
+
+// asked says whether a path is one of those that a request is about.
+func (u *undo) asked(st *Step, path string) bool {
+	if u.req.Paths != nil && u.paths[st] == nil {
+		u.paths[st] = st.withNames(u.req.Paths)
+	}
+	return u.req.Paths == nil || slices.ContainsFunc(u.paths[st], func(p string) bool { return within(path, p) })
 }
 
 // gone finds the paths of a step whose content is in the history no more: an undo

@@ -131,6 +131,7 @@ func planOf(s *Step, v view) *Plan {
 		posts: make(map[string]placed, len(s.Posts())), stays: make(map[ID]string), parked: make(map[string]Object),
 		spared: s.spares(), done: make(map[string]bool), brought: make(map[Object]string), once: make(map[ID]Object), at: make(map[string]int),
 	}
+	p.holdPairs()
 	left := p.present()
 	p.carried = carriers(left)
 	p.findStays(left)
@@ -138,7 +139,7 @@ func planOf(s *Step, v view) *Plan {
 	for i := range left {
 		p.clear(&left[i])
 	}
-	back := slices.DeleteFunc(slices.Clone(s.Pres()), func(b Pre) bool { return v.skip(string(b.Path)) || p.spared.found[string(b.Path)] })
+	back := slices.DeleteFunc(slices.Clone(s.Pres()), func(b Pre) bool { return p.skip(string(b.Path)) || p.spared.found[string(b.Path)] })
 	slices.SortStableFunc(back, func(a, b Pre) int { return cmp.Compare(depth(a.Path), depth(b.Path)) })
 	for i := range back {
 		b := &back[i]
@@ -354,20 +355,29 @@ func carriers(posts []Post) func(path string) string {
 			moved[string(q.Path)] = string(q.Origin)
 		}
 	}
-	return func(path string) string {
-		for at := path; ; {
-			i := strings.LastIndexByte(at, '/')
-			if i <= 0 {
-				return path
-			}
-			at = at[:i]
-			if origin, ok := moved[at]; ok && origin == "" {
-				return ""
-			} else if ok {
-				return origin + path[len(at):]
-			}
-		}
+	return func(path string) string { return carriedBy(moved, path) }
+}
+
+// carriedBy remembers directories in what is moved: each is followed once, however
+// deep it is and however much it holds.
+func carriedBy(moved map[string]string, path string) string {
+	i := strings.LastIndexByte(path, '/')
+	if i <= 0 {
+		return path
 	}
+	dir := path[:i]
+	to, known := moved[dir]
+	if !known {
+		to = carriedBy(moved, dir)
+		moved[dir] = to
+	}
+	switch to {
+	case "":
+		return ""
+	case dir:
+		return path
+	}
+	return to + path[i:]
 }
 
 // rewritten says whether a file that was moved holds something else than before.

@@ -29,7 +29,10 @@ func (w *Writer) write(r *Record) error {
 func (w *Writer) append(r *Record) error {
 	w.marked(r.Pre)
 	w.lost = w.lost || r.Pre != nil && r.Pre.Lost != "" && r.Pre.Lost != Ignored
-	err := try("record")
+	err := w.hasRoom(r)
+	if err == nil {
+		err = try("record")
+	}
 	if err == nil {
 		r.Stamp, err = w.store.stamp()
 	}
@@ -51,6 +54,18 @@ func (w *Writer) append(r *Record) error {
 		w.safe = 0
 	}
 	return ofStore(err)
+}
+
+// maxJournal is how long a journal gets before nothing more is changed: what ends a
+// step has room behind it, up to what is read.
+var maxJournal int64 = 2 << 30
+
+func (w *Writer) hasRoom(r *Record) error {
+	ends := r.Post != nil || r.End != nil || r.Pre != nil && r.Pre.Stayed || r.Move != nil && r.Move.Failed
+	if ends || w.log.size() < maxJournal {
+		return nil
+	}
+	return fmt.Errorf("the journal of this run is full: %w", unix.EDQUOT)
 }
 
 // aliveFor is how long a history that was there is taken to be there still.

@@ -14,6 +14,8 @@ const (
 	wanted = unix.STATX_BASIC_STATS | unix.STATX_BTIME
 	// withXattrs asks stateAt for the attributes too.
 	withXattrs = 1
+	// allXattrs makes it an error if they are more than are kept.
+	allXattrs = 3
 )
 
 // stateAt looks at a name in a directory, at the directory itself where the name
@@ -58,6 +60,9 @@ func stateAt(dir int, name string, with int) (State, error) {
 	if with&withXattrs != 0 && (s.Kind == File || s.Kind == Dir) {
 		var err error
 		s.Xattrs, err = xattrsOf(dir, name)
+		if err == unix.E2BIG && with&allXattrs != allXattrs {
+			return s, nil // who only compares or moves it does without
+		}
 		if err != nil {
 			return State{}, err
 		}
@@ -92,7 +97,11 @@ func keptXattr(name string) bool {
 	return strings.HasPrefix(name, "user.") || name == "system.posix_acl_access" || name == "system.posix_acl_default"
 }
 
-const maxXattrs = 64 << 10 // bytes of all of one object
+// Bounds of all of one object.
+const (
+	maxXattrs  = 64 << 10 // bytes, with their names
+	manyXattrs = 2000     // fewer than a record may hold
+)
 
 func xattrsOf(dir int, name string) (map[string][]byte, error) {
 	at := procPath(dir)
@@ -125,7 +134,7 @@ func xattrsOf(dir int, name string) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if total += n; total > maxXattrs {
+		if total += len(key) + n; total > maxXattrs || len(out) >= manyXattrs {
 			return nil, unix.E2BIG
 		}
 		out[string(key)] = slices.Clone(value[:n])

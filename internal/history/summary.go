@@ -126,7 +126,7 @@ func compare(q *Post, was *Pre, known bool) string {
 		return ""
 	case now.Kind != was.State.Kind:
 		return Modified
-	case now.Kind == File && (now.Size != was.State.Size || now.Mtime != was.State.Mtime) && (was.Object != (Object{}) || was.Lost != "" || was.State.Size == 0):
+	case now.Kind == File && rewrittenSince(now, &was.State) && (was.Object != (Object{}) || was.Lost != "" || was.State.Size == 0):
 		return Modified
 	case now.Kind == Symlink && now.Target != was.State.Target:
 		return Modified
@@ -136,6 +136,12 @@ func compare(q *Post, was *Pre, known bool) string {
 		return Changed
 	}
 	return ""
+}
+
+// rewrittenSince says whether a file may hold something else than before. Whoever
+// writes to it can give it its size and its time back, but not its time of change.
+func rewrittenSince(now, was *State) bool {
+	return now.Size != was.Size || now.Mtime != was.Mtime || was.Size > 0 && (now.ID != was.ID || now.Ctime != was.Ctime)
 }
 
 // Touches says whether a step changed a path or something below it.

@@ -5,7 +5,11 @@ import "strings"
 // tree is what a step knows of the names below its roots: only those that it has
 // touched, and the directories on the way. It follows renames, so that everything
 // is known by its origin.
-type tree struct{ roots map[string]*object }
+type tree struct {
+	roots   map[string]*object
+	slots   int // how many names are known
+	longest int // no path of them has more bytes
+}
 
 // slot is a name in a directory.
 type slot struct {
@@ -81,8 +85,15 @@ func (t *tree) find(path string) *slot {
 		if name == "" {
 			continue
 		}
-		s = s.down(name)
+		known := 0
+		if s.is != nil {
+			known = len(s.is.names)
+		}
+		if s = s.down(name); len(s.dir.names) > known {
+			t.slots++
+		}
 	}
+	t.longest = max(t.longest, len(path))
 	return s
 }
 

@@ -23,13 +23,14 @@ type undo struct {
 	roots   []root
 	did     []did
 	step    *Step
-	resumed bool             // after a crash: some of it is done
-	now     map[string]State // what the steps of this request left
-	ignored map[string]bool  // what steps left that no undo takes away; nil before somebody asks
+	resumed bool               // after a crash: some of it is done
+	paths   map[*Step][]string // of the request, with the other names of what a step renamed
+	now     map[string]State   // what the steps of this request left
+	ignored map[string]bool    // what steps left that no undo takes away; nil before somebody asks
 }
 
 func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
-	u := &undo{Store: s, log: l, req: req, set: make(map[uint64]bool), now: make(map[string]State)}
+	u := &undo{Store: s, log: l, req: req, set: make(map[uint64]bool), now: make(map[string]State), paths: make(map[*Step][]string)}
 	for _, n := range req.Steps {
 		st := l.Step(n)
 		if st == nil {
@@ -82,9 +83,7 @@ func (u *undo) preview(roots []root) (*Preview, error) {
 	for i, st := range u.steps {
 		found, conflicts := u.present(roots, st, u.steps[:i])
 		p := u.plan(st, func() Object { u.next++; return Object{"0000000000000000-preview", u.next} }, found, conflicts)
-		if i == 0 {
-			conflicts = append(conflicts, u.residents(roots, p, found)...)
-		}
+		conflicts = append(conflicts, u.residents(roots, p, found, u.steps[:i])...)
 		v.Plans = append(v.Plans, p)
 		v.Conflicts = append(v.Conflicts, conflicts...)
 	}
@@ -93,7 +92,7 @@ func (u *undo) preview(roots []root) (*Preview, error) {
 }
 
 // view is how the plan of a request sees the present.
-func (u *undo) view(fresh func() Object, found *found, conflicts []Conflict, gone map[string]bool) view {
+func (u *undo) view(st *Step, fresh func() Object, found *found, conflicts []Conflict, gone map[string]bool) view {
 	at := make(map[string]bool, len(conflicts))
 	for _, c := range conflicts {
 		at[c.Path] = true
@@ -103,7 +102,7 @@ func (u *undo) view(fresh func() Object, found *found, conflicts []Conflict, gon
 		found: func(q *Post) (State, bool) { return found.at(string(q.Path)), at[string(q.Path)] },
 		kept:  u.keptNow,
 		skip: func(path string) bool {
-			return u.req.Mode == Skip && at[path] || gone[path] || !u.asked(path)
+			return u.req.Mode == Skip && at[path] || gone[path] || !u.asked(st, path)
 		},
 		aside: func(path string) string {
 			if u.req.Mode != KeepBoth || !at[path] {
@@ -125,11 +124,6 @@ func (u *undo) keptNow(o Object) (State, bool) {
 	return st, err == nil && st.Kind != Absent
 }
 
-// asked says whether a path is one of those that a request is about.
-func (u *undo) asked(path string) bool {
-	return u.req.Paths == nil || slices.ContainsFunc(u.req.Paths, func(p string) bool { return within(path, p) })
-}
-
 // present looks at everything that a step left, and compares.
 func (u *undo) present(roots []root, st *Step, later []*Step) (*found, []Conflict) {
 	f := &found{st, make([]State, len(st.Posts()))}
@@ -138,7 +132,7 @@ func (u *undo) present(roots []root, st *Step, later []*Step) (*found, []Conflic
 	for i := range st.Posts() {
 		q := &st.posts[i]
 		at := string(q.Path)
-		if !u.asked(at) || spared.left[at] {
+		if !u.asked(st, at) || spared.left[at] {
 			continue
 		}
 		want, by, recorded := u.log.expected(st, q, u.set)
@@ -207,27 +201,6 @@ func (u *undo) isLeft(roots []root, q *Post, c *Conflict, recorded *Pre, later [
 		return u.keptAsLeft(recorded, &c.Expected)
 	}
 	return contentAsLeft(roots, u.log.located(c.Path, later), &c.Found, &c.Expected)
-}
-
-// residents finds what lies in directories that the step made and an undo would
-// remove, though the step did not put it there.
-func (u *undo) residents(roots []root, p *Plan, posts *found) (out []Conflict) {
-	for _, a := range p.actions {
-		if a.Verb != rmdir {
-			continue
-		}
-		names, err := namesIn(roots, string(a.Path))
-		if err != nil {
-			continue
-		}
-		for _, n := range names {
-			if at := join(string(a.Path), n); posts.at(at).Kind == Absent && !u.spared(at) {
-				found, _ := lookIn(roots, at)
-				out = append(out, Conflict{Path: at, Found: found, Why: "it is in a directory that the step made, and not the step's"})
-			}
-		}
-	}
-	return out
 }
 
 // Undo does what a request says, or nothing: an error that comes in the middle

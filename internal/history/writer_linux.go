@@ -238,6 +238,12 @@ func (w *Writer) keepFor(c *Change) error {
 	if nothing || err != nil {
 		return err
 	}
+	if c.Copied {
+		return w.copied(s, to)
+	}
+	if err := w.fit(c, s, to); err != nil {
+		return err
+	}
 	if err := w.name(s, false); err != nil {
 		return err
 	}
@@ -290,6 +296,14 @@ func (w *Writer) After(c *Change, failed error) {
 	}
 	if c.Op == Remove || c.Op == Rename {
 		w.settle(to, failed)
+	}
+	if c.Copied {
+		w.settle(s, failed)
+		if failed == nil {
+			to.made()
+			s.gone()
+		}
+		return
 	}
 	if failed != nil {
 		if c.Op == Rename || c.Op == Exchange {

@@ -63,11 +63,12 @@ func (w *Writer) eachWritten(do func(at string, st *State)) {
 
 // hasWriter says whether a file is open for writing.
 func (w *Writer) hasWriter(path string) (State, bool) {
-	dir, name, err := w.parent(path)
+	dir, name, err := parentIn(w.roots, path) // whoever has it open needs no right to search
 	if err != nil {
 		return State{}, false
 	}
 	defer unix.Close(dir)
+	defer widened(dir, 0o100)()
 	st, err := stateAt(dir, name, 0)
 	if err != nil || st.Kind != File {
 		return State{}, false
@@ -105,7 +106,7 @@ func (w *Writer) keepWritten(files []Written, before uint64) error {
 			continue
 		}
 		s.is.mayLose = true // whoever has it open was allowed to write
-		if err := w.content(s, false); err != nil {
+		if err := w.keepOpen(s); err != nil {
 			return err
 		}
 		left := w.left[f.Path]
@@ -118,6 +119,18 @@ func (w *Writer) keepWritten(files []Written, before uint64) error {
 	}
 	w.left = nil
 	return nil
+}
+
+// keepOpen keeps the content of a file that somebody has open, where nobody may
+// search for it by now as well.
+func (w *Writer) keepOpen(s *slot) error {
+	if dir, name, err := parentIn(w.roots, s.path()); err == nil {
+		defer unix.Close(dir)
+		defer widened(dir, 0o100)()
+		s.via = &via{dir: dir, name: name}
+		defer func() { s.via = nil }()
+	}
+	return w.content(s, false)
 }
 
 // writeOf appends a record of another step than the open one.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -420,13 +419,13 @@ func (k *keeper) finish(exit int) error {
 // historyChange says what a change does to names and objects; false for what
 // leaves both as they are.
 func historyChange(ch *broker.Change) (history.Change, bool) {
-	c := history.Change{Path: ch.Path, To: ch.To, Dir: ch.Dir, Name: ch.Name, ToDir: ch.ToDir, ToName: ch.ToName, Pinned: ch.Pinned}
+	c := history.Change{Path: ch.Path, To: ch.To, Dir: ch.Dir, Name: ch.Name, ToDir: ch.ToDir, ToName: ch.ToName, Pinned: ch.Pinned, Copied: ch.Copied}
 	switch ch.Op {
 	case broker.OpOpen, broker.OpTruncate:
 		c.Op = history.Content
 	case broker.OpCreate, broker.OpMkdir, broker.OpMknod, broker.OpSymlink, broker.OpBind:
 		c.Op = history.Make
-		if strings.HasSuffix(ch.Path, "/#") { // a file without a name
+		if ch.Name == "" { // a file without one
 			return c, false
 		}
 	case broker.OpLink:

@@ -1,0 +1,75 @@
+package history
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// inside is a snapshot without the root itself, whose time is new where only some
+// names in it are back.
+func inside(t fataler, d *desk) string {
+	_, lines, _ := strings.Cut(snapshot(t, d.root), "\n")
+	return lines
+}
+
+// TestRenamesStayWhole: an undo that is about one name of a rename, or must leave
+// the other alone, never takes a thing from one place and puts it nowhere.
+func TestRenamesStayWhole(t *testing.T) {
+	for _, c := range []struct {
+		name, from, to, mine string
+		req                  Request
+		back                 bool
+	}{
+		{name: "its new name is asked for", from: "a", to: "b", req: Request{Paths: []string{"b"}}, back: true},
+		{name: "its former name is asked for", from: "a", to: "b", req: Request{Paths: []string{"a"}}, back: true},
+		{name: "the directory that it came to is asked for", from: "a", to: "dir/a", req: Request{Paths: []string{"dir"}}, back: true},
+		{name: "a directory", from: "dir", to: "other", req: Request{Paths: []string{"other"}}, back: true},
+		{name: "a file in a directory that moved", from: "dir", to: "other", req: Request{Paths: []string{"other/f"}}},
+		{name: "its former name is somebody's", from: "a", to: "b", mine: "a", req: Request{Mode: Skip}},
+		{name: "that of a directory", from: "dir", to: "other", mine: "dir", req: Request{Mode: Skip}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t)
+			d.fill(t)
+			before := inside(t, d)
+			d.begin(t)
+			if c.from == "dir" {
+				d.write(t, "dir/f", "changed")
+			}
+			d.rename(t, c.from, c.to)
+			d.end(t)
+			d.close(t)
+			if c.mine != "" {
+				if err := os.WriteFile(d.at(c.mine), []byte("mine"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			now := inside(t, d)
+			for i := range c.req.Paths {
+				c.req.Paths[i] = d.at(c.req.Paths[i])
+			}
+			c.req.Steps = []uint64{1}
+			v, err := d.undo(t, c.req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := inside(t, d); c.back && got != before {
+				t.Errorf("it is not back:\n%s", apart(got, before))
+			} else if !c.back && got != now {
+				t.Errorf("something was moved:\n%s", apart(got, now))
+			}
+			told := slices.ContainsFunc(v.Plans[0].Unrestorable, func(u Unrestorable) bool { return within(u.Path, d.at(c.to)) })
+			if told == c.back {
+				t.Errorf("not restored: %+v", v.Plans[0].Unrestorable)
+			}
+			if _, err := d.undo(t, Request{Steps: []uint64{2}, Redo: true}); err != nil {
+				t.Fatal(err)
+			}
+			if got := inside(t, d); got != now {
+				t.Errorf("made again:\n%s", apart(got, now))
+			}
+		})
+	}
+}
