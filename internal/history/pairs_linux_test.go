@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // inside is a snapshot without the root itself, whose time is new where only some
@@ -72,4 +74,55 @@ func TestRenamesStayWhole(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSkipTakesNothingAway: what was there before a step, and is there before an undo
+// that leaves some paths alone, is there after it.
+func TestSkipTakesNothingAway(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		d := newDesk(t)
+		d.fill(t)
+		d.begin(rt)
+		for range rapid.IntRange(1, 8).Draw(rt, "changes") {
+			d.random(rt)
+		}
+		d.end(rt)
+		d.close(rt)
+		if !d.read(rt).Steps[0].Net() {
+			return
+		}
+		req := Request{Steps: []uint64{1}, Mode: Skip}
+		if rapid.Bool().Draw(rt, "paths") {
+			names := []string{"a", "b", "dir", "dir/f", "dir/sub", "dir/sub/g", "b/x", "b/f", "b/sub", "empty"}
+			for range rapid.IntRange(1, 2).Draw(rt, "n") {
+				req.Paths = append(req.Paths, d.at(rapid.SampledFrom(names).Draw(rt, "path")))
+			}
+		}
+		if rapid.Bool().Draw(rt, "edit") {
+			d.edit(rt, "by the user")
+		}
+		now := snapshot(rt, d.root)
+		kept := func() (out []string) {
+			for _, text := range []string{"content of a", "ggggggggg", "linked", "by the user"} {
+				if holds(t, d.root, text) {
+					out = append(out, text)
+				}
+			}
+			return out
+		}
+		before := kept()
+		if _, err := d.undo(rt, req); err != nil {
+			if got := snapshot(rt, d.root); got != now {
+				rt.Fatalf("%v, and changed:\n%s", err, apart(got, now))
+			}
+			rt.Logf("refused: %v", err)
+			return
+		}
+		after := kept()
+		for _, text := range before {
+			if !slices.Contains(after, text) {
+				rt.Fatalf("%q is gone", text)
+			}
+		}
+	})
 }
