@@ -46,6 +46,7 @@ type Config struct {
 	Mirror   int      // root of the mirrored mount tree, roots read-write
 	View     int      // root of the workspace's own tree, roots read-only
 	Roots    []string // canonical paths whose changes go through the broker
+	Grants   int      // root of a tree that has the roots at their paths, read-write, and nothing else: what is opened for a caller lies there
 	Decider  Decider
 	Recorder Recorder
 	Refused  Refused
@@ -197,6 +198,7 @@ type worker struct {
 	wait  func(func()) // see Change.Wait
 	bases bases
 	cwd   int // the one of bases that the thread is in, or -1
+	given granted
 	procs procs
 	state atomic.Int32
 	calls atomic.Uint64
@@ -207,6 +209,7 @@ type worker struct {
 // drop lets go of what the worker has pinned.
 func (w *worker) drop() {
 	w.bases.drop()
+	w.given.drop()
 	w.procs.drop()
 }
 

@@ -209,9 +209,13 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 	fd := -1
 	ch := Change{Op: OpCreate, Path: p.path, Dir: p.dir, Name: p.name, ToDir: -1}
 	err := w.change(&ch, func() error {
+		dir, err := w.apartDir(p.dir)
+		if err != nil {
+			return err
+		}
 		return w.withUmask(func() (err error) {
 			flags := r.flags&^creating | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC // exclusive: no link is followed
-			fd, err = unix.Openat(p.dir, p.name, flags, r.mode&^(unix.S_ISUID|unix.S_ISGID))
+			fd, err = unix.Openat(dir, p.name, flags, r.mode&^(unix.S_ISUID|unix.S_ISGID))
 			return err
 		})
 	})
@@ -285,8 +289,12 @@ func (w *worker) makeUnnamed(r *request, o *object) (int64, error) {
 	fd := -1
 	ch := Change{Op: OpCreate, Path: o.path + "/#", Dir: -1, ToDir: -1}
 	err := w.change(&ch, func() error {
+		dir, err := w.apartDir(o.fd)
+		if err != nil {
+			return err
+		}
 		return w.withUmask(func() (err error) {
-			fd, err = unix.Openat(o.fd, ".", r.flags&^unix.O_NOFOLLOW|unix.O_CLOEXEC, r.mode&^(unix.S_ISUID|unix.S_ISGID))
+			fd, err = unix.Openat(dir, ".", r.flags&^unix.O_NOFOLLOW|unix.O_CLOEXEC, r.mode&^(unix.S_ISUID|unix.S_ISGID))
 			return err
 		})
 	})

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -10,8 +11,7 @@ import (
 
 // openSame opens the regular file that was looked at, and no other.
 func (w *worker) openSame(p *place, flags int, l look) (int, error) {
-	// Not O_NOFOLLOW: F_GETFL would show it.
-	fd, err := openUnleased(p.dir, p.name, flags, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_BENEATH)
+	fd, err := w.openThere(p, flags)
 	if err != nil {
 		return -1, err
 	}
@@ -21,6 +21,27 @@ func (w *worker) openSame(p *place, flags int, l look) (int, error) {
 		return -1, unix.ESTALE
 	}
 	return fd, nil
+}
+
+func (w *worker) openThere(p *place, flags int) (int, error) {
+	if slices.Contains(w.b.config.Roots, p.path) { // a file that is a root itself
+		pin, err := unix.Openat(p.dir, p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return -1, err
+		}
+		defer unix.Close(pin)
+		var st unix.Stat_t
+		if err := unix.Fstat(pin, &st); err != nil {
+			return -1, err
+		}
+		return w.openApart(pin, &st, flags)
+	}
+	dir, err := w.apartDir(p.dir)
+	if err != nil {
+		return -1, err
+	}
+	// Not O_NOFOLLOW: F_GETFL would show it.
+	return openUnleased(dir, p.name, flags, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_BENEATH)
 }
 
 // openUnleased opens a file with just these flags. A lease that somebody holds

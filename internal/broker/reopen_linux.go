@@ -50,7 +50,7 @@ func (w *worker) openObject(r *request, o *object) (int64, error) {
 	}
 	ch := Change{Op: OpOpen, Path: o.path, Kind: KindFile, Dir: -1, ToDir: -1, Pinned: o.fd}
 	return w.openFile(r, &ch, func(flags int) (int, error) {
-		return openUnleased(unix.AT_FDCWD, o.name(), flags, 0)
+		return w.openApart(o.fd, &o.stat, flags)
 	})
 }
 

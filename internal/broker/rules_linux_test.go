@@ -95,7 +95,7 @@ func newBench(t *testing.T) *bench {
 	n := &bench{t: t, notes: &notes{}, dir: t.TempDir(), tid: uint32(unix.Gettid())}
 	n.trap = &fakeTrap{calls: make(chan Call), answers: make(chan answer, 2*maxLeased), end: make(chan struct{}),
 		valid: func() bool { return true }, addFD: func(int) (int, error) { return 77, nil }, onAnswer: func() {}}
-	n.b, err = New(Config{Trap: n.trap, Mirror: root, View: root, Roots: []string{n.dir}, Decider: n.notes, Recorder: n.notes, Umask: 0o022})
+	n.b, err = New(Config{Trap: n.trap, Mirror: root, View: root, Grants: root, Roots: []string{n.dir}, Decider: n.notes, Recorder: n.notes, Umask: 0o022})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -125,6 +125,9 @@ func (w *Writer) postAgain(s *slot, at string) error {
 
 func (w *Writer) writePost(s *slot, p *Post) error {
 	st := p.State
+	if s.is != nil && s.is.opened && st.Kind == File {
+		w.granted.add(st.ID)
+	}
 	if s.is != nil && s.is.origin != "" && st.Kind != Absent && (s.is.id == ID{} || s.is.id == st.ID) {
 		p.Origin = Bytes(s.is.origin)
 	}

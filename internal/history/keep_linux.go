@@ -62,7 +62,7 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 		o.busy = busy
 		done := w.copyOf(st)
 		copied := w.newRoom()
-		linked, err := w.storeApart(s, at, st, number, leaving, copied)
+		linked, err := w.storeApart(s, at, st, number, leaving && !w.granted.has(st.ID), copied)
 		done()
 		p.State = *w.asFound(o, st)
 		p.State.Size = st.Size // of what is kept

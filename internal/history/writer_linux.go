@@ -44,6 +44,7 @@ type Writer struct {
 	loose      map[ID]int           // pinned: see pinLoose
 	copying    map[ID]chan struct{} // files with several names, see copyOf
 	unfinished bool                 // the next command has to go on
+	granted    *Granted             // nil: nobody opens unseen what a step before opened for writing
 	left       map[string]Post      // by the step that ended, of files that somebody still writes to
 
 	unsynced bool        // something was written since the last sync
@@ -122,6 +123,11 @@ func (w *Writer) abandon() {
 
 // Segment names what is written, for [Store.ReadSegment].
 func (w *Writer) Segment() string { return w.segment }
+
+// CopyGranted has files copied, and not linked, that a step before opened for
+// writing and that now go: whoever had one open can open it again without asking,
+// and would change what is kept. To be called before the first step.
+func (w *Writer) CopyGranted(g *Granted) { w.granted = g }
 
 // Lost says whether the content of something could not be kept.
 func (w *Writer) Lost() bool {

@@ -12,6 +12,7 @@ func (w *Walls) PID() int { return w.pid }
 type Handles struct {
 	Listener     int // of the seccomp filter's notifications
 	Mirror, View int // root directories: roots read-write, and as commands see it
+	Grants       int // root of a tree of the plan's roots alone, read-write
 	MountNS      uint64
 }
 
@@ -19,10 +20,10 @@ type Handles struct {
 func (w *Walls) TakeBroker() (Handles, error) {
 	fds := w.broker
 	w.broker = nil
-	if len(fds) != 3 {
-		return Handles{}, fmt.Errorf("the stage gave %d descriptors for the broker, want 3", len(fds))
+	if len(fds) != 4 {
+		return Handles{}, fmt.Errorf("the stage gave %d descriptors for the broker, want 4", len(fds))
 	}
-	return Handles{fds[0], fds[1], fds[2], w.mountNS}, nil
+	return Handles{fds[0], fds[1], fds[2], fds[3], w.mountNS}, nil
 }
 
 // Dial connects to 127.0.0.1:port of the workspace's own network and returns

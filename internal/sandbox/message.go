@@ -9,7 +9,7 @@ type MessageKind byte
 const (
 	// From the stage.
 	MsgReady   MessageKind = 'R' // walls are up; carries the inside API's listening socket
-	MsgBroker  MessageKind = 'B' // ID of the mount namespace; carries the filter's listener, the mirror's root and the view's root
+	MsgBroker  MessageKind = 'B' // ID of the mount namespace; carries the filter's listener, the mirror's root, the view's root and the roots alone
 	MsgSetup   MessageKind = 'E' // they are not: Text step, Path, Code errno, Err
 	MsgNote    MessageKind = 'N' // Text for the user
 	MsgStarted MessageKind = 'S' // ID, Code pid inside

@@ -37,7 +37,7 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 	if err != nil {
 		return nil, err
 	}
-	b := &brokered{fds: []int{h.Mirror, h.View}, view: h.View}
+	b := &brokered{fds: []int{h.Mirror, h.View, h.Grants}, view: h.View}
 	listener, err := seccomp.NewListener(h.Listener)
 	b.judge = newDecider(p)
 	if err == nil {
@@ -48,7 +48,7 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 	}
 	if err == nil {
 		b.Broker, err = broker.New(broker.Config{
-			Trap: trap{listener}, Mirror: h.Mirror, View: h.View, MountNS: h.MountNS, Roots: p.Plan.Roots,
+			Trap: trap{listener}, Mirror: h.Mirror, View: h.View, MountNS: h.MountNS, Grants: h.Grants, Roots: p.Plan.Roots,
 			Decider: b.judge, Recorder: journal{b.record, b.keeper, b.judge, &b.own, b.refuse}, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
 			Reads: p.trapsReads, Programs: p.Policy.Programs != nil,
 		})

@@ -29,6 +29,7 @@ type keeper struct {
 	roots   []string
 	limits  history.Limits
 	ignored func(path string) bool
+	granted *history.Granted // nil where nobody can open unseen what was opened for writing once
 	run     history.Begin
 	bursts  bool
 	jobs    *jobs                                // nil for that of a job
@@ -95,6 +96,9 @@ func (p *Prepared) openHistory(id string, stage int) (*keeper, error) {
 	k := &keeper{dir: dir, noted: p.noteHistory, store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || interactive(), over: make(chan struct{}), ignored: ignored,
 		making: new(sync.Mutex), past: new(ledger), guard: newSafeguard(limits.within), bounds: limits, limits: historyLimits(p.Loaded),
 		run: history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv)}}
+	if !p.Plan.Landlock.Files {
+		k.granted = new(history.Granted)
+	}
 	k.jobs = newJobs(k, stage)
 	k.kin = k.jobs
 	if k.bursts {
@@ -238,7 +242,9 @@ func (k *keeper) opened() (err error) {
 	}
 	k.store.SetLimits(k.limits)
 	k.store.SetIgnored(k.ignored)
-	k.writer, err = k.store.NewWriter(k.run.Run, k.roots)
+	if k.writer, err = k.store.NewWriter(k.run.Run, k.roots); err == nil {
+		k.writer.CopyGranted(k.granted)
+	}
 	return err
 }
 

@@ -185,7 +185,7 @@ func (j *jobs) room(p process) *job {
 	}
 	one := &job{process: p, argv: argvOf(p.pid)}
 	run := j.run
-	one.line = &keeper{dir: run.dir, noted: run.noted, ignored: run.ignored, roots: run.roots, limits: run.limits, kin: j, making: run.making, past: run.past, guard: run.guard, bounds: run.bounds,
+	one.line = &keeper{dir: run.dir, noted: run.noted, ignored: run.ignored, granted: run.granted, roots: run.roots, limits: run.limits, kin: j, making: run.making, past: run.past, guard: run.guard, bounds: run.bounds,
 		run: history.Begin{Kind: history.StepJob, Run: run.run.Run}, named: one.name}
 	j.list = append(j.list, one)
 	return one

@@ -135,24 +135,6 @@ func (b *builder) noExec() error {
 	return nil
 }
 
-// mirror makes the broker's side of the view: a detached copy of all mounts,
-// masks included, in which the roots can be written. Then they are read-only
-// inside, with everything that is mounted in them.
-func (b *builder) mirror() (handles [2]int, err error) {
-	tree, err := unix.OpenTree(unix.AT_FDCWD, "/", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
-	if err != nil {
-		return handles, failed("mirroring the mounts for the broker", "/", err)
-	}
-	for _, root := range b.plan.Roots {
-		err := unix.MountSetattr(unix.AT_FDCWD, root, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
-		if err != nil {
-			return handles, failed("making read-only", root, err)
-		}
-	}
-	view, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	return [2]int{tree, view}, failed("opening the view for the broker", "/", err)
-}
-
 // pivot makes the new root "/", drops the old one and what was only for building.
 func (b *builder) pivot() error {
 	if err := unix.Fchdir(b.root); err != nil {

@@ -22,7 +22,7 @@ import (
 //
 // notify is the listener of the filter's notifications where the plan has
 // roots for a broker.
-func confine(p *sandbox.Plan) (alone bool, notify int, err error) {
+func confine(p *sandbox.Plan, covered []int) (alone bool, notify int, err error) {
 	if err := resourceLimits(p); err != nil {
 		return false, -1, err
 	}
@@ -32,7 +32,7 @@ func confine(p *sandbox.Plan) (alone bool, notify int, err error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return false, -1, failed("setting no-new-privileges", "", err)
 	}
-	if err := restrictFiles(p.Landlock, p.Roots); err != nil {
+	if err := restrictFiles(p.Landlock, p.Roots, covered); err != nil {
 		return false, -1, err
 	}
 	notify, err = installFilter(p.Seccomp, len(p.Roots) > 0)
@@ -89,7 +89,7 @@ func dropCapabilities() (alone bool, err error) {
 
 // restrictFiles adds the second layer. What the plan asks for and the kernel
 // lacks is an error here: the supervisor knows the kernel and plans for it.
-func restrictFiles(l sandbox.Landlock, roots []string) error {
+func restrictFiles(l sandbox.Landlock, roots []string, covered []int) error {
 	if !l.Files && !l.Scopes {
 		return nil
 	}
@@ -101,9 +101,13 @@ func restrictFiles(l sandbox.Landlock, roots []string) error {
 		}
 		set.Rules = append(set.Rules, landlock.Rule{Path: "/", Access: landlock.ReadExec &^ without})
 		// The mounts and the filter keep the roots unchanged; Landlock's part
-		// is that nothing below them is opened for writing. Truncate makes
-		// opens for reading as fast as where everything is allowed.
-		set.Rules = append(set.Rules, present(roots, landlock.ReadExec&^without|landlock.Truncate)...)
+		// is that nothing below them is opened for writing or cut. Truncate on
+		// what a root is mounted over makes opens for reading as fast as where
+		// everything is allowed; it does not hold for what a broker grants.
+		set.Rules = append(set.Rules, present(roots, landlock.ReadExec&^without)...)
+		for _, fd := range covered {
+			set.Rules = append(set.Rules, landlock.Rule{FD: fd, Access: landlock.Truncate})
+		}
 		set.Rules = append(set.Rules, present(l.Write, landlock.ReadWrite&^without)...)
 		programs, err := pinned(l.Execute)
 		if err != nil {

@@ -49,32 +49,31 @@ func run(link *link) error {
 	if err != nil {
 		return err
 	}
-	var mirror [2]int
+	var shared handles
 	var binder *binder
 	var mounts unix.Stat_t
 	if len(plan.Roots) > 0 {
 		if err := unix.Stat("/proc/self/ns/mnt", &mounts); err != nil {
 			return failed("reading the number of the mount namespace", "/proc/self/ns/mnt", err)
 		}
-		if mirror, err = b.mirror(); err != nil {
+		if shared, err = b.mirror(); err != nil {
 			return err
 		}
-		if binder, err = startBinder(mirror[0]); err != nil {
+		if binder, err = startBinder(shared.mirror); err != nil {
 			return err
 		}
 	}
 	if err := b.writeLimits(); err != nil {
 		return err
 	}
-	alone, notify, err := confine(plan)
+	alone, notify, err := confine(plan, shared.covered)
 	if err != nil {
 		return err
 	}
 	if len(plan.Roots) > 0 {
-		link.say(sandbox.Message{Kind: sandbox.MsgBroker, ID: mounts.Ino}, notify, mirror[0], mirror[1])
-		for _, fd := range []int{notify, mirror[0], mirror[1]} {
-			unix.Close(fd)
-		}
+		link.say(sandbox.Message{Kind: sandbox.MsgBroker, ID: mounts.Ino}, notify, shared.mirror, shared.view, shared.grants)
+		unix.Close(notify)
+		shared.close()
 	}
 	if alone {
 		return startOver(&plan.Command, listener)
