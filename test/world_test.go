@@ -38,7 +38,8 @@ type world struct {
 	runtime string // XDG_RUNTIME_DIR outside
 	bin     string // the program, a copy of this world's own
 	env     []string
-	litter  bool // the scenario itself changes home while it runs
+	litter  bool   // the scenario itself changes home while it runs
+	at      *place // where its programs run; nil for the machine's own network
 	gone    bool
 }
 
@@ -195,10 +196,21 @@ func (w *world) finish(cmd *exec.Cmd) result {
 	if cmd.Stderr == nil {
 		cmd.Stderr = &errOut
 	}
-	err := cmd.Run()
+	err := w.start(cmd)
+	if err == nil {
+		err = cmd.Wait()
+	}
 	r := result{out: out.String(), err: errOut.String()}
 	w.ended(&r, cmd, err)
 	return r
+}
+
+// start starts a command where the world is.
+func (w *world) start(cmd *exec.Cmd) error {
+	if w.at == nil {
+		return cmd.Start()
+	}
+	return w.at.do(cmd.Start)
 }
 
 func (w *world) ended(r *result, cmd *exec.Cmd, err error) {
