@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -86,11 +88,19 @@ func attackMain(args []string) int {
 		}
 		f := attacks[one[0]]
 		if f == nil {
+			f = netAttacks[one[0]]
+		}
+		if f == nil {
 			fmt.Fprintf(os.Stderr, "no attack %q\n", one[0])
 			return 2
 		}
+		start := time.Now()
 		text, err := f(one[1:])
-		fmt.Println(verdict(text, err))
+		text = verdict(text, err)
+		if took := time.Since(start); err != nil && took > quick {
+			text += fmt.Sprintf(" (slow: %v)", took.Round(time.Millisecond))
+		}
+		fmt.Println(text)
 	}
 	return 0
 }
@@ -454,7 +464,7 @@ func TestAttacksAreKnown(t *testing.T) {
 	}
 	var all strings.Builder
 	for _, s := range sources {
-		if s == "attack_test.go" {
+		if strings.HasPrefix(s, "attack_") {
 			continue
 		}
 		data, err := os.ReadFile(s)
@@ -463,7 +473,7 @@ func TestAttacksAreKnown(t *testing.T) {
 		}
 		all.Write(data)
 	}
-	for name := range attacks {
+	for _, name := range slices.AppendSeq(slices.Collect(maps.Keys(attacks)), maps.Keys(netAttacks)) {
 		if !strings.Contains(all.String(), strconv.Quote(name)) {
 			t.Errorf("attack %q is tried by no test", name)
 		}

@@ -118,6 +118,9 @@ func parsePacket(frame []byte) packet {
 
 // String names where a packet went, and which name a question is about.
 func (p packet) String() string {
+	if strings.HasPrefix(p.proto, "ether-") {
+		return p.proto
+	}
 	to := p.to.String()
 	if p.to.Port() == 0 {
 		to = p.to.Addr().String()

@@ -43,8 +43,8 @@ func (v *visits) take() []string {
 // greetingPorts answer every connection with a word, at every address.
 var greetingPorts = []string{"25", "3128", "5432", "6379", "8080", "9418"}
 
-// echoPorts send every datagram back.
-var echoPorts = []string{"123", "443", "4500", "5353"}
+// echoes send every datagram back.
+var echoes = []string{"93.184.216.10:123", "93.184.216.10:443", "[2606:2800:220::10]:443"}
 
 // serve starts the servers outside, each at all addresses.
 func (n *internet) serve() {
@@ -61,8 +61,8 @@ func (n *internet) serve() {
 			_, _ = io.Copy(io.Discard, c)
 		})
 	}
-	for _, port := range echoPorts {
-		c := n.packets(n.outside, ":"+port)
+	for _, at := range echoes {
+		c := n.packets(n.outside, at)
 		go func() {
 			buf := make([]byte, 2048)
 			for {

@@ -156,9 +156,8 @@ func (n *internet) join() {
 	fmt.Fprintf(&in, "route add default via %s\nroute add default via %s\n", gateway, gateway6)
 	n.ip(n.outside, out.String())
 	n.ip(n.host, in.String())
-	n.must(n.host.do(func() error {
-		return os.WriteFile("/proc/sys/net/ipv4/ping_group_range", []byte("0 2147483647"), 0)
-	}))
+	n.must(n.host.do(func() error { return os.WriteFile("/proc/sys/net/ipv4/ping_group_range", []byte("0 2147483647"), 0) }))
+	n.must(n.outside.do(func() error { return os.WriteFile("/proc/sys/net/ipv6/ip_nonlocal_bind", []byte("1"), 0) }))
 }
 
 // ip runs commands of ip(8) in a place.
