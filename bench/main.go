@@ -1,7 +1,7 @@
 // Command bench measures what the walls cost: the start of a command, memory,
-// large projects with deny globs, many masks, everyday work under the broker,
-// undo; for carrel, for doing without walls, and for other programs that put a
-// command behind some.
+// large projects with deny globs, many masks, the network, everyday work under
+// the broker, undo; for carrel, for doing without walls, and for other programs
+// that put a command behind some.
 //
 // Its words: a contender is one way to run the same command; a suite is one
 // table of contenders that did the same thing. Machines differ and change while
@@ -38,6 +38,8 @@ type options struct {
 	fuse    string
 	only    string
 	calls   string
+	net     string
+	to, by  string
 }
 
 func main() {
@@ -48,20 +50,27 @@ func main() {
 	flag.IntVar(&o.files, "files", 50_000, "files of the large project")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the order of runs")
 	flag.StringVar(&o.fuse, "fuseloop", "bench/out/fuseloop", "bench/fuseloop as a program; without it the broker is not compared with FUSE")
-	flag.StringVar(&o.only, "only", "", "measure only: walls, broker, calls, undo, or one job of the broker by name")
+	flag.StringVar(&o.only, "only", "", "measure only: walls, network, broker, calls, undo, or one job of the broker by name")
 	flag.StringVar(&o.calls, "calls", "", "for bench's own use: time calls in this new directory")
+	flag.StringVar(&o.net, "net", "", "for bench's own use: do a job of the network's suites with the server -to, by the proxy -by")
+	flag.StringVar(&o.to, "to", "", "see -net")
+	flag.StringVar(&o.by, "by", "", "see -net")
 	flag.Parse()
-	if o.calls != "" {
-		if err := driveCalls(os.Stdout, o.calls); err != nil {
-			fmt.Fprintf(os.Stderr, "bench: %v\n", err)
-			os.Exit(1)
-		}
-		return
-	}
-	if err := run(o, os.Stdout); err != nil {
+	if err := start(o); err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
 		os.Exit(1)
 	}
+}
+
+// start measures, or does inside what another one measures.
+func start(o options) error {
+	switch {
+	case o.calls != "":
+		return driveCalls(os.Stdout, o.calls)
+	case o.net != "":
+		return driveNetwork(os.Stdout, o.net, o.to, o.by)
+	}
+	return run(o, os.Stdout)
 }
 
 // run measures every suite and writes the report.
@@ -110,9 +119,11 @@ func (b *bench) suites(only string) ([]func() table, error) {
 	broker := []func() table{everyday, b.calls, b.undo, b.clones, b.million}
 	switch only {
 	case "":
-		return append(walls, broker...), nil
+		return slices.Concat(walls, b.networkSuites(), broker), nil
 	case "walls":
 		return walls, nil
+	case "network":
+		return b.networkSuites(), nil
 	case "broker":
 		return broker, nil
 	case "calls":
@@ -124,7 +135,7 @@ func (b *bench) suites(only string) ([]func() table, error) {
 	}
 	i := slices.IndexFunc(jobs, func(j job) bool { return j.name == only })
 	if i < 0 {
-		return nil, fmt.Errorf("-only %q: want walls, broker, calls, undo, million or a job's name", only)
+		return nil, fmt.Errorf("-only %q: want walls, network, broker, calls, undo, million or a job's name", only)
 	}
 	return []func() table{func() table { return b.broker(jobs[i : i+1]) }}, nil
 }

@@ -27,6 +27,21 @@ func pssWhileRunning(dir string, env, argv []string) (float64, error) {
 	return float64(total) / 1024, err
 }
 
+// pssOfOne does the same for the process alone, without its descendants.
+func pssOfOne(dir string, env, argv []string) (float64, error) {
+	pid, stop, err := started(dir, env, argv)
+	if err != nil {
+		return 0, err
+	}
+	defer stop()
+	time.Sleep(settle)
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return 0, fmt.Errorf("not measurable as this user: %w", err)
+	}
+	return float64(pssOf(string(text))) / 1024, nil
+}
+
 // treePSS sums up a process and all its descendants, in KiB.
 func treePSS(root int) (int, error) {
 	parents, err := parents()

@@ -54,6 +54,20 @@ func (t *table) compare(name, against string, reach float64, what string) {
 	t.verdicts = append(t.verdicts, fmt.Sprintf("%s: **%.2fx**, to reach %.4gx: %s", what, r, reach, met(r <= reach)))
 }
 
+// atLeast is compare for what is better the more there is of it; with nothing to
+// reach the sentence has the ratio only.
+func (t *table) atLeast(name, against string, reach float64, what string) {
+	r := ratio(t.median(name), t.median(against))
+	switch {
+	case math.IsNaN(r):
+		t.verdicts = append(t.verdicts, what+": not measured")
+	case reach == 0:
+		t.verdicts = append(t.verdicts, fmt.Sprintf("%s: **%.2fx**", what, r))
+	default:
+		t.verdicts = append(t.verdicts, fmt.Sprintf("%s: **%.2fx**, to reach >= %.4gx: %s", what, r, reach, met(r >= reach)))
+	}
+}
+
 // compareTo does the same for a fixed number.
 func (t *table) compareTo(name string, reach float64, what string) {
 	m := t.median(name)
