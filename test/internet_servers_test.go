@@ -41,7 +41,7 @@ func (v *visits) take() []string {
 }
 
 // greetingPorts answer every connection with a word, at every address.
-var greetingPorts = []string{"25", "3128", "5432", "6379", "8080", "9418"}
+var greetingPorts = []string{"25", "5432", "6379", "8080", "9418"}
 
 // echoes send every datagram back.
 var echoes = []string{"93.184.216.10:123", "93.184.216.10:443", "[2606:2800:220::10]:443"}
