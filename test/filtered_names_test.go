@@ -68,7 +68,7 @@ func TestFilteredSpellings(t *testing.T) {
 		w := n.world(p)
 		n.name("api.example.com", "xn--bcher-kva.example", "sub.wild.example", "a.sub.wild.example", "wild.example", "a.deep.example", "deep.example")
 		n.services()
-		flags := []string{"--network", "filtered", "--allow-host", "api.example.com", "--allow-host", "bücher.example", "--allow-host", "*.wild.example",
+		flags := []string{"--network", "filtered", "--allow-host", "api.example.com", "--allow-host", "ports.example.com:8080", "--allow-host", "bücher.example", "--allow-host", "*.wild.example",
 			"--allow-host", "**.deep.example", "--deny-host", "no.deep.example", "--allow-host", "93.184.216.77", "--allow-host", "10.1.2.0/30"}
 		var list []talk
 		for _, host := range []string{"api.example.com", "API.Example.COM", "api.example.com.", "api.example.com:80", "xn--bcher-kva.example", "XN--BCHER-KVA.example.",
@@ -76,7 +76,7 @@ func TestFilteredSpellings(t *testing.T) {
 			list = append(list, talk{plainGet(host), allowed})
 		}
 		for _, host := range []string{"api.example.com..", "api.example.com%00.evil.test", "api.example.com@evil.test", "user@api.example.com", "evil.test#api.example.com",
-			"api.example.com:81", "apixexample.com", "example.com", "wild.example", "no.deep.example", "NO.deep.example.", "93.184.216.78", "[::ffff:93.184.216.78]",
+			"ports.example.com", "ports.example.com:81", "apixexample.com", "example.com", "wild.example", "no.deep.example", "NO.deep.example.", "93.184.216.78", "[::ffff:93.184.216.78]",
 			"127.0.0.1", "127.1", "0x7f.1", "0177.0.0.1", "2130706433", "0", "0.0.0.0", "127.0.0.1.", "localhost", "LOCALHOST.", "foo.localhost", "[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]",
 			"[0:0:0:0:0:0:0:1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "10.1.2.4", "10.0.0.1", "0xa.1.2.4", "167838212", "[::ffff:10.1.2.4]", "169.254.169.254", "[::ffff:169.254.169.254]",
 			"[fe80::1%25eth0]", "[fe80::1%eth0]", "[fd00:9::1]", "192.168.1.1", "172.16.0.1", "100.64.0.1", "198.18.0.1", "198.18.0.7", hostAddress, gateway, "224.0.0.1", "255.255.255.255"} {
@@ -158,7 +158,8 @@ func TestFilteredNames(t *testing.T) {
 		n := newInternet(t)
 		w := n.world(p)
 		n.name("api.example.com", "data.tunnel.example.com")
-		flags := []string{"--network", "filtered", "--allow-host", "api.example.com", "--allow-host", "*.tunnel.example.com"}
+		n.names.set("six.example.com", netip.MustParseAddr("2606:2800:220::10"))
+		flags := []string{"--network", "filtered", "--allow-host", "api.example.com", "--allow-host", "six.example.com", "--allow-host", "*.tunnel.example.com"}
 		var args, want []string
 		ask := func(kind, name, answer string) {
 			args, want = append(args, "query", nameServerIn, kind, name, "--"), append(want, answer)
@@ -193,6 +194,9 @@ func TestFilteredNames(t *testing.T) {
 		}
 		if asked := n.names.questions(); !slices.Equal(asked, []string{"A data.tunnel.example.com", "AAAA data.tunnel.example.com"}) {
 			t.Errorf("questions at a connect: %q", asked)
+		}
+		if got := w.attack(flags, "tls", "six.example.com:443", "--", "get", "https://six.example.com/"); got != "ok reached GET six.example.com\nok 200 reached GET six.example.com" {
+			t.Errorf("a name with a v6 address alone: %q", got)
 		}
 	})
 }

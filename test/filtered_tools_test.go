@@ -106,13 +106,13 @@ func (w *world) errand(e errand) {
 	}
 }
 
-// denied says whether a connection to a host is among the refusals of the last
-// run that had any.
+// denied says whether some refusal of a connection names a host, and says what
+// to do.
 func (w *world) denied(host string) bool {
 	w.t.Helper()
 	for line := range strings.Lines(w.plain(w.bin, "denials", "--all", "--json").out) {
 		var d struct{ Operation, Subject, Message, Hint string }
-		if json.Unmarshal([]byte(line), &d) == nil && d.Operation == "connect" && strings.Contains(d.Subject, host) && d.Hint != "" {
+		if json.Unmarshal([]byte(line), &d) == nil && d.Operation == "connect" && strings.Contains(d.Subject+" "+d.Message, host) && d.Hint+d.Message != "" {
 			return true
 		}
 	}
