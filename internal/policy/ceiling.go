@@ -14,6 +14,12 @@ import (
 type Ceiling struct {
 	Network    *Value[NetworkMode]
 	AllowHosts []Value[string] // bounds the hosts, and the mode to filtered
+	DenyHosts  []Value[string] // denied whatever else is asked for; the mode is at most filtered
+
+	HostPorts   []Value[uint16]
+	Publish     []Value[Publish]
+	UnixSockets []Value[string]
+	OnUnknown   *Value[OnUnknown]
 
 	Mounts        []Mount
 	ProgramsAllow []Value[string]

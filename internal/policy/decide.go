@@ -37,6 +37,7 @@ func Decide(scope Scope, ceiling *Ceiling, layers []Layer) (*Effective, error) {
 	d.devices()
 	d.programs()
 	d.hosts()
+	d.links()
 	d.files()
 	if len(d.errs) > 0 {
 		return nil, d.errs

@@ -138,45 +138,6 @@ func covered(list []Value[string], program string) bool {
 	return holds(list, program) || path.IsAbs(program) && holds(list, path.Base(program))
 }
 
-// hosts is the union of what the layers list, below the ceilings.
-func (d *decision) hosts() {
-	var out []Value[string]
-	for _, l := range d.layers {
-		for _, v := range l.Request.AllowHosts {
-			v = stamp(l, v)
-			if msg := badHost(v.V); msg != "" {
-				d.fail(DimNetwork, v.Source, "host %q %s", v.V, msg)
-				continue
-			}
-			if by := d.hostBound(v.V); by != nil {
-				note := d.beyond(DimNetwork, v, *by, "other hosts only", "")
-				if note != "" {
-					d.warn(v.Source, "%s", note)
-				}
-				continue
-			}
-			out = addValue(out, v)
-		}
-	}
-	for _, l := range d.project {
-		for _, v := range l.Request.AllowHosts {
-			if !hostListed(out, v.V) {
-				d.ignored(stamp(l, v).Source, "the host "+printable(v.V)+" widens")
-			}
-		}
-	}
-	d.out.Hosts = out
-}
-
-func (d *decision) hostBound(host string) *Source {
-	for _, c := range d.ceilings {
-		if len(c.AllowHosts) > 0 && !hostListed(c.AllowHosts, host) {
-			return &c.AllowHosts[0].Source
-		}
-	}
-	return nil
-}
-
 func holds(list []Value[string], s string) bool {
 	return slices.ContainsFunc(list, func(v Value[string]) bool { return v.V == s })
 }

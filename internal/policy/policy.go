@@ -74,9 +74,23 @@ type NetworkMode string
 const (
 	NetClosed   NetworkMode = "closed"   // no interface at all
 	NetLocal    NetworkMode = "local"    // a loopback shared by the workspace's processes
-	NetFiltered NetworkMode = "filtered" // listed names and ports; not built yet
+	NetFiltered NetworkMode = "filtered" // a loopback, and listed names and ports
 	NetOpen     NetworkMode = "open"     // the host's network
 )
+
+// OnUnknown says what becomes of a host that no rule names.
+// Widening order: deny < ask.
+type OnUnknown string
+
+const (
+	UnknownDeny OnUnknown = "deny"
+	UnknownAsk  OnUnknown = "ask" // a person, while the connection waits
+)
+
+// Publish is a port inside that is reached from outside, on the loopback.
+type Publish struct {
+	Inside, Host uint16
+}
 
 // DisplayMode is the display a workspace gets. Tightening order:
 // host > none; virtual is as tight as none (it shows nothing of the host).
@@ -144,8 +158,13 @@ type Request struct {
 	Persona *Value[Persona]
 	Files   []FileRequest
 
-	Network    *Value[NetworkMode]
-	AllowHosts []Value[string] // for filtered; kept and shown from the first day
+	Network     *Value[NetworkMode]
+	AllowHosts  []Value[string]  // host rules and "preset:NAME", for filtered
+	DenyHosts   []Value[string]  // the same, over all that is allowed
+	HostPorts   []Value[uint16]  // ports of the host's loopback that are reached inside
+	Publish     []Value[Publish] // ports inside that are reached on the host's loopback
+	UnixSockets []Value[string]  // single sockets of the host, by absolute path
+	OnUnknown   *Value[OnUnknown]
 
 	Display         *Value[DisplayMode]
 	AllowDesktopGUI *Value[bool] // display.allow_desktop_gui: overrides the persona's default both ways
@@ -190,6 +209,8 @@ type Scope struct {
 	Home    string
 	Tmp     string   // guest temporary directory, "/tmp"
 	System  []string // the read-only system directories that exist here
+
+	HostPresets []HostPreset // beside the built-in ones
 }
 
 // Rule is one decided file rule.
@@ -222,6 +243,7 @@ const (
 	DimPersona  Dimension = "persona"
 	DimFiles    Dimension = "files"
 	DimNetwork  Dimension = "network"
+	DimUnknown  Dimension = "on_unknown" // hosts that no rule names
 	DimDisplay  Dimension = "display"
 	DimEnv      Dimension = "environment"
 	DimHome     Dimension = "home"
@@ -251,11 +273,18 @@ type Warning struct {
 
 // Effective is the one policy that everything is enforced from.
 type Effective struct {
-	Scope     Scope
-	Persona   Persona
-	Rules     []Rule // sorted by depth, then bytes; duplicates folded
-	Network   NetworkMode
-	Hosts     []Value[string]
+	Scope   Scope
+	Persona Persona
+	Rules   []Rule // sorted by depth, then bytes; duplicates folded
+
+	Network     NetworkMode
+	Hosts       []Value[string] // presets expanded, each rule in its one spelling
+	DenyHosts   []Value[string]
+	HostPorts   []Value[uint16]
+	Publish     []Value[Publish]
+	UnixSockets []Value[string]
+	OnUnknown   OnUnknown
+
 	Display   DisplayMode
 	WatchVNC  bool
 	Env       Env
@@ -268,5 +297,7 @@ type Effective struct {
 	Reasons   []Reason
 	Warnings  []Warning
 
-	match *matcher // built from Rules by Decide; nil in a value made by hand
+	match    *matcher   // built from Rules by Decide; nil in a value made by hand
+	hosts    *HostRules // of Hosts and DenyHosts
+	ceilings []*Ceiling // that hosts added later are held to
 }

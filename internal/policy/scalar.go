@@ -40,17 +40,6 @@ func (d *decision) persona() {
 	d.reason(DimPersona, string(c.V), c.Source, "")
 }
 
-func (d *decision) network() {
-	c := settle(d, dimension[NetworkMode]{
-		name: DimNetwork, initial: NetClosed,
-		wider: byRank(networkRank), known: inRank(networkRank), text: func(m NetworkMode) string { return string(m) },
-		asked: func(r *Request) *Value[NetworkMode] { return r.Network },
-		bound: networkBound,
-	})
-	d.out.Network = c.V
-	d.reason(DimNetwork, string(c.V), c.Source, c.note)
-}
-
 func (d *decision) home() {
 	c := settle(d, dimension[HomeMode]{
 		name: DimHome, initial: HomeToolchains,
@@ -102,23 +91,11 @@ func (d *decision) resources() {
 
 var builtIn = Source{Layer: LayerDefault, Text: "built-in default"}
 
-func networkRank(m NetworkMode) int {
-	return rankOf(m, NetClosed, NetLocal, NetFiltered, NetOpen)
-}
 func homeRank(m HomeMode) int  { return rankOf(m, HomeNone, HomeToolchains, HomeFull) }
 func nestedRank(m Nesting) int { return rankOf(m, NestedNone, NestedUserns, NestedFull) }
 
 // historyRank has off above on: without the broker more can be changed.
 func historyRank(m HistoryMode) int { return rankOf(m, HistoryOn, HistoryOff) }
-
-// networkBound is the ceiling's mode. A list of hosts is more than closed,
-// less than open, whatever else the ceiling says.
-func networkBound(c *Ceiling) *Value[NetworkMode] {
-	if len(c.AllowHosts) > 0 && (c.Network == nil || c.Network.V == NetOpen) {
-		return &Value[NetworkMode]{V: NetFiltered, Source: c.AllowHosts[0].Source}
-	}
-	return c.Network
-}
 
 func rankOf[T comparable](v T, order ...T) int {
 	for i, o := range order {
@@ -270,6 +247,7 @@ var choices = map[Dimension]string{
 	DimHome:    "none, toolchains or full",
 	DimNested:  "none, userns or full",
 	DimHistory: "on or off",
+	DimUnknown: "deny or ask",
 	DimTimeout: "a time that is not negative",
 	DimMemory:  "a size that is not negative",
 	DimPids:    "a number that is not negative",

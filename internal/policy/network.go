@@ -1,0 +1,231 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+)
+
+// network decides the mode. What only makes sense with more network asks for
+// it, where it is given for one run: a list of hosts for filtered; ports of
+// either side for local, unless the mode is wider anyway.
+func (d *decision) network() {
+	d.implied()
+	c := settle(d, dimension[NetworkMode]{
+		name: DimNetwork, initial: NetClosed,
+		wider: byRank(networkRank), known: inRank(networkRank), text: func(m NetworkMode) string { return string(m) },
+		asked: func(r *Request) *Value[NetworkMode] { return r.Network },
+		bound: networkBound,
+	})
+	d.out.Network = c.V
+	d.reason(DimNetwork, string(c.V), c.Source, c.note)
+	d.unknown()
+}
+
+func networkRank(m NetworkMode) int {
+	return rankOf(m, NetClosed, NetLocal, NetFiltered, NetOpen)
+}
+
+// implied sets the mode that a layer means without naming it. Layers come
+// strongest first, so what stands below is known from the end.
+func (d *decision) implied() {
+	below := NetClosed
+	for i := len(d.layers) - 1; i >= 0; i-- {
+		l := &d.layers[i]
+		if l.Kind == LayerOperator {
+			continue
+		}
+		if by := l.ports(); l.Request.Network != nil && l.Request.Network.V == NetClosed && by != nil {
+			d.fail(DimNetwork, stamp(*l, *l.Request.Network).Source, "network closed has no ports, and %s asks for one; use local", by)
+		}
+		if l.Kind == LayerCommandLine || l.Kind == LayerProfile {
+			l.imply(below)
+		}
+		if l.Request.Network != nil {
+			below = l.Request.Network.V
+		}
+	}
+}
+
+func (l *Layer) imply(below NetworkMode) {
+	r := &l.Request
+	switch by := l.ports(); {
+	case r.Network != nil:
+	case len(r.AllowHosts) > 0:
+		r.Network = &Value[NetworkMode]{V: NetFiltered, Source: r.AllowHosts[0].Source}
+	case by != nil && networkRank(below) < networkRank(NetLocal):
+		r.Network = &Value[NetworkMode]{V: NetLocal, Source: *by}
+	}
+}
+
+// ports is the source of the first port that the layer wants carried in or out.
+func (l *Layer) ports() *Source {
+	for _, v := range l.Request.HostPorts {
+		return &v.Source
+	}
+	for _, v := range l.Request.Publish {
+		return &v.Source
+	}
+	return nil
+}
+
+// networkBound is the ceiling's mode. Lists of hosts are more than closed, less
+// than open, whatever else the ceiling says: open could not hold them.
+func networkBound(c *Ceiling) *Value[NetworkMode] {
+	hosts := slices.Concat(c.AllowHosts, c.DenyHosts)
+	if len(hosts) > 0 && (c.Network == nil || c.Network.V == NetOpen) {
+		return &Value[NetworkMode]{V: NetFiltered, Source: hosts[0].Source}
+	}
+	return c.Network
+}
+
+// unknown decides what becomes of a host that no rule names.
+func (d *decision) unknown() {
+	c := settle(d, dimension[OnUnknown]{
+		name: DimUnknown, initial: UnknownDeny,
+		wider: byRank(unknownRank), known: inRank(unknownRank), text: func(m OnUnknown) string { return string(m) },
+		asked: func(r *Request) *Value[OnUnknown] { return r.OnUnknown },
+		bound: func(c *Ceiling) *Value[OnUnknown] { return c.OnUnknown },
+	})
+	d.out.OnUnknown = c.V
+	if d.out.Network == NetFiltered {
+		d.reason(DimUnknown, string(c.V), c.Source, c.note)
+	}
+}
+
+func unknownRank(m OnUnknown) int { return rankOf(m, UnknownDeny, UnknownAsk) }
+
+// hosts is the union of what the layers list, below the ceilings. A deny of
+// any layer holds over all, the project's too.
+func (d *decision) hosts() {
+	var allow, deny []Value[string]
+	for _, c := range d.ceilings {
+		deny = d.addHosts(deny, c.DenyHosts, false)
+	}
+	for _, l := range d.layers {
+		allow = d.addHosts(allow, stampAll(l, l.Request.AllowHosts), true)
+		deny = d.addHosts(deny, stampAll(l, l.Request.DenyHosts), false)
+	}
+	for _, l := range d.project {
+		deny = d.addHosts(deny, stampAll(l, l.Request.DenyHosts), false)
+		for _, v := range stampAll(l, l.Request.AllowHosts) {
+			if !d.listed(allow, v) {
+				d.ignored(v.Source, "the host "+printable(v.V)+" widens")
+			}
+		}
+	}
+	d.out.Hosts, d.out.DenyHosts, d.out.ceilings = allow, deny, d.ceilings
+	if d.out.Network == NetOpen && len(deny) > 0 {
+		d.warn(deny[0].Source, "network open reaches denied hosts too, for example %s; use filtered", printable(deny[0].V))
+	}
+	var err error
+	if d.out.hosts, err = CompileHosts(allow, deny); err != nil && len(d.errs) == 0 {
+		d.errs = append(d.errs, err)
+	}
+}
+
+// addHosts adds the good rules of one list, presets expanded, and reports the
+// others.
+func (d *decision) addHosts(out, list []Value[string], allow bool) []Value[string] {
+	for _, v := range list {
+		expanded, err := expandPreset(v, d.scope.HostPresets)
+		if err != nil {
+			d.fail(DimNetwork, v.Source, "%s", err)
+			continue
+		}
+		for _, one := range expanded {
+			rule, err := parseHostRule(one.V, allow)
+			if err != nil {
+				d.fail(DimNetwork, one.Source, "%s", hostError(one.V, err.Error()))
+				continue
+			}
+			one.V = rule.String()
+			if by := d.hostBound(rule); allow && by != nil {
+				if note := d.beyond(DimNetwork, one, *by, "other hosts only", ""); note != "" {
+					d.warn(one.Source, "%s", note)
+				}
+				continue
+			}
+			out = addValue(out, one)
+		}
+	}
+	return out
+}
+
+// listed tells whether all that an entry stands for is covered by a list.
+func (d *decision) listed(list []Value[string], v Value[string]) bool {
+	expanded, err := expandPreset(v, d.scope.HostPresets)
+	if err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(expanded, func(one Value[string]) bool {
+		rule, err := parseHostRule(one.V, true)
+		return err != nil || !coveredBy(d.rulesOf(list), rule)
+	})
+}
+
+// hostBound is the source of a ceiling that does not list the host.
+func (d *decision) hostBound(rule *hostRule) *Source {
+	for _, c := range d.ceilings {
+		if len(c.AllowHosts) > 0 && !coveredBy(d.rulesOf(c.AllowHosts), rule) {
+			return &c.AllowHosts[0].Source
+		}
+	}
+	return nil
+}
+
+// rulesOf parses a list; what is none of our rules covers nothing, and is
+// reported where it stands.
+func (d *decision) rulesOf(list []Value[string]) []*hostRule {
+	var out []*hostRule
+	for _, v := range list {
+		expanded, _ := expandPreset(v, d.scope.HostPresets)
+		for _, one := range expanded {
+			if rule, err := parseHostRule(one.V, true); err == nil {
+				out = append(out, rule)
+			}
+		}
+	}
+	return out
+}
+
+func stampAll[T any](l Layer, list []Value[T]) []Value[T] {
+	out := make([]Value[T], len(list))
+	for i, v := range list {
+		out[i] = stamp(l, v)
+	}
+	return out
+}
+
+// HostRules returns the compiled lists; nil where the policy did not come from
+// Decide.
+func (e *Effective) HostRules() *HostRules { return e.hosts }
+
+// AddHosts returns the policy with more host rules for a workspace that runs
+// already. The error is as that of Decide: the ceilings hold.
+func (e *Effective) AddHosts(allow, deny []Value[string]) (*Effective, error) {
+	d := &decision{scope: e.Scope, ceilings: e.ceilings, out: &Effective{}}
+	out := *e
+	out.Hosts = d.addHosts(slices.Clone(e.Hosts), allow, true)
+	out.DenyHosts = d.addHosts(slices.Clone(e.DenyHosts), deny, false)
+	if len(d.errs) > 0 {
+		return nil, d.errs
+	}
+	if w := d.out.Warnings; len(w) > 0 {
+		return nil, fmt.Errorf("%s: %s", w[0].Source, w[0].Message)
+	}
+	var err error
+	out.hosts, err = CompileHosts(out.Hosts, out.DenyHosts)
+	return &out, err
+}
+
+// MayAsk tells whether a person may be asked about a target that Decide does
+// not list: where on_unknown says so and every ceiling would let it be listed.
+func (e *Effective) MayAsk(t Target) bool {
+	name, err := NormalHost(t.Host)
+	if err != nil || e.OnUnknown != UnknownAsk {
+		return false
+	}
+	rule := &hostRule{ports: []uint16{t.Port}}
+	d := decision{scope: e.Scope, ceilings: e.ceilings}
+	return rule.setHost(name, true) == nil && d.hostBound(rule) == nil
+}
