@@ -17,6 +17,8 @@ type plan struct {
 	GID        uint32     `json:"gid"`
 	Namespaces []string   `json:"namespaces"`
 	Loopback   bool       `json:"loopback"`
+	Pool       bool       `json:"pool"`
+	Listeners  []string   `json:"listeners,omitempty"` // made inside, accepted on by the supervisor
 	Steps      []planStep `json:"steps"`
 	Limits     []string   `json:"user_limits,omitempty"`
 	Brokered   []text     `json:"brokered,omitempty"` // below these the broker decides and records
@@ -51,7 +53,7 @@ const instruction = 8
 
 func planOf(p *sandbox.Plan) *plan {
 	out := &plan{
-		UID: p.UID, GID: p.GID, Loopback: p.Loopback, Seccomp: len(p.Seccomp) / instruction, Processes: p.NProc,
+		UID: p.UID, GID: p.GID, Loopback: p.Loopback, Pool: p.Pool, Seccomp: len(p.Seccomp) / instruction, Processes: p.NProc,
 		Namespaces: []string{"user", "mount", "pid", "ipc", "uts", "cgroup"},
 		Landlock:   landlocked{Files: p.Landlock.Files, Write: texts(p.Landlock.Write), Starts: texts(p.Landlock.Execute), Scopes: p.Landlock.Scopes},
 		Brokered:   texts(p.Roots), NoExec: texts(p.NoExec),
@@ -59,6 +61,9 @@ func planOf(p *sandbox.Plan) *plan {
 	}
 	if p.NewNet {
 		out.Namespaces = append(out.Namespaces, "net")
+	}
+	for _, l := range p.Listeners {
+		out.Listeners = append(out.Listeners, l.Network+" "+l.Address)
 	}
 	for _, l := range p.UserLimits {
 		out.Limits = append(out.Limits, fmt.Sprintf("%s=%d", l.Name, l.Value))
@@ -130,6 +135,9 @@ func (p *plan) print(w io.Writer) {
 	head.row("namespaces", strings.Join(p.Namespaces, " "))
 	head.row("identity", fmt.Sprintf("uid %d, gid %d, no capabilities", p.UID, p.GID))
 	head.row("network", p.network())
+	if len(p.Listeners) > 0 {
+		head.row("listeners", "the supervisor's: "+strings.Join(p.Listeners, ", "))
+	}
 	for _, l := range p.Limits {
 		head.row("limit", l)
 	}
@@ -157,6 +165,8 @@ func (p *plan) network() string {
 	switch {
 	case !slices.Contains(p.Namespaces, "net"):
 		return "the host's"
+	case p.Pool:
+		return "its own, with a loopback interface; " + sandbox.Pool + " on it stands for names"
 	case p.Loopback:
 		return "its own, with a loopback interface"
 	}

@@ -11,7 +11,8 @@ import (
 
 func TestPlanText(t *testing.T) {
 	p := planOf(&sandbox.Plan{
-		UID: 1000, GID: 100, NewNet: true, Loopback: true, NProc: 50,
+		UID: 1000, GID: 100, NewNet: true, Loopback: true, Pool: true, NProc: 50,
+		Listeners: []sandbox.Listener{{Network: "udp", Address: "198.18.0.1:53"}, {Network: "tcp", Address: "[::1]:80", Optional: true}},
 		Mounts: []sandbox.Mount{
 			{Kind: sandbox.MountTmpfs, Target: "/tmp", Perm: 0o1777, Reason: "private temporary files"},
 			{Kind: sandbox.MountBind, Target: "/p", Source: "/p", Reason: "the project"},
@@ -32,7 +33,8 @@ func TestPlanText(t *testing.T) {
 	p.print(&out)
 	want := `namespaces  user mount pid ipc uts cgroup net
 identity    uid 1000, gid 100, no capabilities
-network     its own, with a loopback interface
+network     its own, with a loopback interface; 198.18.0.0/15 on it stands for names
+listeners   the supervisor's: udp 198.18.0.1:53, tcp [::1]:80
 limit       max_mnt_namespaces=0
 limit       processes=50
 seccomp     3 instructions

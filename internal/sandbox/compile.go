@@ -57,6 +57,10 @@ type Input struct {
 	Symlinks []Mount
 	Overlays []Overlay
 
+	// HostPorts are ports of the host's loopback to be reached inside at the same
+	// port.
+	HostPorts []uint16
+
 	Self     string // host path of our own executable
 	Terminal string // host path of the controlling terminal's device, or ""
 	Seccomp  []byte
@@ -414,11 +418,13 @@ func (c *compiler) plan() *Plan {
 		UID: c.in.UID, GID: c.in.GID,
 		NewNet:   c.p.Network != policy.NetOpen,
 		Loopback: c.p.Network == policy.NetLocal || c.p.Network == policy.NetFiltered,
+		Pool:     c.p.Network == policy.NetFiltered,
 		Mounts:   c.mounts,
 		Seccomp:  c.in.Seccomp,
 		NProc:    uint64(c.p.Resources.Pids),
 		Command:  c.in.Command,
 	}
+	p.Listeners = c.listeners()
 	p.Landlock = Landlock{Files: c.in.Landlock && c.p.Nested != policy.NestedFull, Scopes: c.in.Scopes}
 	if c.in.Broker {
 		p.Roots = outermost(c.roots)

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -218,13 +219,37 @@ func TestSourcesAreKnownByIdentity(t *testing.T) {
 }
 
 func TestNetworkModes(t *testing.T) {
-	for mode, want := range map[policy.NetworkMode][2]bool{
-		policy.NetClosed: {true, false}, policy.NetLocal: {true, true}, policy.NetFiltered: {true, true}, policy.NetOpen: {false, false},
+	const ports = " 127.0.0.1:80 [::1]:80? 127.0.0.1:5432 [::1]:5432?"
+	for mode, want := range map[policy.NetworkMode]struct {
+		net, lo, pool bool
+		listeners     string
+	}{
+		policy.NetClosed:   {true, false, false, ""},
+		policy.NetLocal:    {true, true, false, ports},
+		policy.NetFiltered: {true, true, true, " 198.18.0.1:3128 198.18.0.1:53 198.18.0.1:53" + ports},
+		policy.NetOpen:     {false, false, false, ""},
 	} {
-		p := compile(t, func(in *Input) { in.Policy.Network = mode })
-		if got := [2]bool{p.NewNet, p.Loopback}; got != want {
-			t.Errorf("%s: got %v want %v", mode, got, want)
+		p := compile(t, func(in *Input) { in.Policy.Network, in.HostPorts = mode, []uint16{5432, 80, 5432} })
+		listeners := ""
+		for _, l := range p.Listeners {
+			listeners += " " + l.Address
+			if l.Optional {
+				listeners += "?"
+			}
 		}
+		if p.NewNet != want.net || p.Loopback != want.lo || p.Pool != want.pool || listeners != want.listeners {
+			t.Errorf("%s: got %v %v %v %q want %v", mode, p.NewNet, p.Loopback, p.Pool, listeners, want)
+		}
+	}
+}
+
+// TestPortListeners: what was handed out is found by the host's port, both
+// families together, and what could not be made is nowhere.
+func TestPortListeners(t *testing.T) {
+	p := compile(t, func(in *Input) { in.Policy.Network, in.HostPorts = policy.NetFiltered, []uint16{80, 53} })
+	got := PortListeners(p, []int{10, 11, 12, 13, 14, 15, -1})
+	if want := map[uint16][]int{53: {13, 14}, 80: {15}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v want %v", got, want)
 	}
 }
 

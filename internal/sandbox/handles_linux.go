@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"net/netip"
 	"syscall"
 )
 
@@ -26,10 +27,28 @@ func (w *Walls) TakeBroker() (Handles, error) {
 	return Handles{fds[0], fds[1], fds[2], fds[3], w.mountNS}, nil
 }
 
-// Dial connects to 127.0.0.1:port of the workspace's own network and returns
-// the connected socket, which the caller closes.
-func (w *Walls) Dial(port int) (int, error) {
-	d := w.ask(Message{Kind: MsgDial, Code: port})
+// TakeListeners hands the plan's listeners out, once, in the plan's order; -1
+// stands for an optional one that could not be made. diag is a netlink socket of
+// the workspace's network that tells the inode of a connection's other end, -1
+// where the kernel has none. The caller closes them all.
+func (w *Walls) TakeListeners() (sockets []int, diag int) {
+	sockets, diag = w.sockets, w.diag
+	w.sockets, w.diag = nil, -1
+	return sockets, diag
+}
+
+// Dial connects to an address of the workspace's own loopback, of either
+// family, and returns the connected socket, which the caller closes.
+func (w *Walls) Dial(to netip.AddrPort) (int, error) {
+	d := w.ask(Message{Kind: MsgDial, Text: to.String()})
+	return d.fd, d.err
+}
+
+// Listen makes one more TCP listener inside, on the loopback or in the pool, and
+// returns it; the caller closes it. The errno is the kernel's own; EACCES for
+// any other address.
+func (w *Walls) Listen(at netip.AddrPort) (int, error) {
+	d := w.ask(Message{Kind: MsgListen, Text: at.String()})
 	return d.fd, d.err
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,7 +18,7 @@ import (
 // command starts.
 var stageCapabilities = []uintptr{
 	unix.CAP_SYS_ADMIN,    // mounts
-	unix.CAP_NET_ADMIN,    // loopback up
+	unix.CAP_NET_ADMIN,    // loopback up, the pool's route, ports below 1024
 	unix.CAP_SETPCAP,      // emptying the bounding set
 	unix.CAP_SYS_CHROOT,   // the thread that binds sockets in the mirror
 	unix.CAP_SYS_RESOURCE, // limits of nested namespaces
@@ -34,7 +35,9 @@ type Walls struct {
 	// Notes are what the stage had to say while building, for the user.
 	Notes []string
 
-	api     int // listening socket of the inside API, -1 when taken
+	api     int   // listening socket of the inside API, -1 when taken
+	sockets []int // of the plan's listeners, -1 where there is none
+	diag    int   // -1 when there is none, or taken
 	broker  []int
 	mountNS uint64
 	pid     int
@@ -94,7 +97,7 @@ func StartStage(exe string, newNet bool) *Stage {
 		return &Stage{err: namespaceError(err)}
 	}
 	return &Stage{newNet: newNet, walls: &Walls{
-		api: -1, pid: pid, control: control, nextID: FirstCommand, gone: make(chan struct{}),
+		api: -1, diag: -1, pid: pid, control: control, nextID: FirstCommand, gone: make(chan struct{}),
 		exits: make(map[uint64]chan Exit), starts: make(map[uint64]chan error), dials: make(map[uint64]chan dialed),
 		inner: make(map[uint64]int),
 	}}
@@ -223,6 +226,16 @@ func (w *Walls) ready(standing func(*Walls) error) error {
 			if err := standing(w); err != nil {
 				return err
 			}
+		case MsgSocket:
+			fd := -1
+			if len(fds) == 1 {
+				fd = fds[0]
+			}
+			w.sockets = append(w.sockets, fd)
+		case MsgDiag:
+			if len(fds) == 1 {
+				w.diag = fds[0]
+			}
 		case MsgNote:
 			w.Notes = append(w.Notes, m.Text)
 		case MsgSetup:
@@ -273,7 +286,7 @@ func (w *Walls) dispatch(m Message, fds []int) {
 			c <- dialed{fd: -1, err: syscall.Errno(m.Code)}
 			delete(w.dials, m.ID)
 		}
-	case MsgDialed:
+	case MsgDialed, MsgSocket:
 		if c := w.dials[m.ID]; c != nil {
 			d := dialed{fd: -1}
 			if len(fds) == 1 {
@@ -402,10 +415,12 @@ func (w *Walls) Close() {
 	if fd := w.TakeAPI(); fd >= 0 {
 		unix.Close(fd)
 	}
-	for _, fd := range w.broker {
-		unix.Close(fd)
+	for _, fd := range slices.Concat(w.broker, w.sockets, []int{w.diag}) {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
 	}
-	w.broker = nil
+	w.broker, w.sockets, w.diag = nil, nil, -1
 }
 
 // TakeAPI hands out the listening socket of the inside API, once; the caller
@@ -442,54 +457,4 @@ func (w *Walls) receive() (Message, []int, error) {
 	}
 	m, err := DecodeMessage(buf[:n])
 	return m, rights(oob[:oobn]), err
-}
-
-// control runs a blocking call on the control socket; EINTR starts it again.
-func control(f *os.File, call func(int) error) error {
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var result error
-	err = conn.Control(func(fd uintptr) {
-		for {
-			if result = call(int(fd)); result != unix.EINTR {
-				return
-			}
-		}
-	})
-	return errors.Join(err, result)
-}
-
-func rights(oob []byte) []int {
-	messages, err := unix.ParseSocketControlMessage(oob)
-	if err != nil {
-		return nil
-	}
-	var fds []int
-	for i := range messages {
-		if r, err := unix.ParseUnixRights(&messages[i]); err == nil {
-			fds = append(fds, r...)
-		}
-	}
-	return fds
-}
-
-// memoryFile makes a sealed memory file holding b.
-func memoryFile(name string, b []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(fd), name)
-	if _, err := f.Write(b); err != nil {
-		f.Close()
-		return nil, err
-	}
-	_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL)
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
 }

@@ -18,13 +18,16 @@ const (
 	MsgStopped MessageKind = 'T' // ID, Signal
 	MsgDialed  MessageKind = 'D' // ID; carries the connection, or Code errno
 	MsgBound   MessageKind = 'U' // ID, Code errno
+	MsgSocket  MessageKind = 'L' // ID, a listener's place in the plan or a request's; carries the socket, or Code errno
+	MsgDiag    MessageKind = 'Q' // carries a netlink socket that tells whose a connection is
 
 	// To the stage.
 	MsgPlan   MessageKind = 'p' // build; carries the plan's memory file, then stdin, stdout, stderr
 	MsgExec   MessageKind = 'x' // ID; carries the command's memory file, then stdin, stdout, stderr
 	MsgSignal MessageKind = 'k' // ID, Signal; to the command's process group when it has its own, else to the process
 	MsgBind   MessageKind = 'u' // ID, Code umask, Text; carries a Unix socket to bind and a directory of the mirror to start from
-	MsgDial   MessageKind = 'd' // ID, Code port: connect to the workspace's own loopback
+	MsgDial   MessageKind = 'd' // ID, Text address:port: connect to the workspace's own loopback
+	MsgListen MessageKind = 'l' // ID, Text address:port: listen on TCP, on the loopback or in the pool
 )
 
 // MaxMessage bounds one packet in bytes. Commands travel in memory files, so

@@ -20,14 +20,18 @@ package sandbox
 // PlanVersion is raised with every change of the wire form. Supervisor and
 // stage are one binary, so a mismatch means that the binary was replaced while
 // it ran.
-const PlanVersion = 3
+const PlanVersion = 4
 
 // Plan is everything that the stage needs, in the order of its use.
 type Plan struct {
 	UID, GID uint32
 
 	NewNet   bool // a network namespace of its own
-	Loopback bool // bring its loopback interface up
+	Loopback bool // bring its loopback interface up, and let everybody listen on all its ports
+	Pool     bool // make the addresses of [Pool] local to it
+
+	// Listeners are made before anything is started, and handed out in this order.
+	Listeners []Listener
 
 	Mounts []Mount
 
@@ -50,6 +54,14 @@ type Plan struct {
 	NProc uint64 // RLIMIT_NPROC, counted in the workspace's own user namespace; 0 to leave
 
 	Command Command // started as soon as the walls are up; empty Argv for none
+}
+
+// Listener is a socket that the stage makes in the workspace's network and hands
+// to the supervisor, which accepts in its own process.
+type Listener struct {
+	Network  string // "tcp" or "udp"
+	Address  string // address:port, v6 in brackets
+	Optional bool   // where the system has no such address, there is none
 }
 
 // UserLimit is one limit of a user namespace, see namespaces(7).

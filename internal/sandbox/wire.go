@@ -24,6 +24,13 @@ func (p *Plan) Encode() []byte {
 	e.num(uint64(p.GID))
 	e.bool(p.NewNet)
 	e.bool(p.Loopback)
+	e.bool(p.Pool)
+	e.num(uint64(len(p.Listeners)))
+	for _, l := range p.Listeners {
+		e.str(l.Network)
+		e.str(l.Address)
+		e.bool(l.Optional)
+	}
 	e.num(uint64(len(p.Mounts)))
 	for i := range p.Mounts {
 		e.mount(&p.Mounts[i])
@@ -56,7 +63,10 @@ func DecodePlan(b []byte) (*Plan, error) {
 	if v := d.num(); v != PlanVersion {
 		return nil, fmt.Errorf("plan has version %d, this binary speaks %d; was carrel replaced while it ran?", v, PlanVersion)
 	}
-	p := &Plan{UID: uint32(d.num()), GID: uint32(d.num()), NewNet: d.bool(), Loopback: d.bool()}
+	p := &Plan{UID: uint32(d.num()), GID: uint32(d.num()), NewNet: d.bool(), Loopback: d.bool(), Pool: d.bool()}
+	for n := d.count(); n > 0; n-- {
+		p.Listeners = append(p.Listeners, Listener{Network: d.str(), Address: d.str(), Optional: d.bool()})
+	}
 	for n := d.count(); n > 0; n-- {
 		p.Mounts = append(p.Mounts, d.mount())
 	}

@@ -24,6 +24,10 @@ func anyPlan(t *rapid.T) *Plan {
 			Perm: rapid.Uint32().Draw(t, "perm"), Data: []byte(anyBytes.Draw(t, "data")),
 		})
 	}
+	p.Pool = rapid.Bool().Draw(t, "pool")
+	for range rapid.IntRange(0, 3).Draw(t, "listeners") {
+		p.Listeners = append(p.Listeners, Listener{anyBytes.Draw(t, "network"), anyBytes.Draw(t, "address"), rapid.Bool().Draw(t, "listener optional")})
+	}
 	for range rapid.IntRange(0, 3).Draw(t, "limits") {
 		p.UserLimits = append(p.UserLimits, UserLimit{anyBytes.Draw(t, "limit"), rapid.Uint64().Draw(t, "value")})
 	}
@@ -48,6 +52,9 @@ func TestPlanRoundTrip(t *testing.T) {
 		got, err := DecodePlan(p.Encode())
 		if err != nil {
 			t.Fatal(err)
+		}
+		if len(got.Listeners) != len(p.Listeners) || got.Pool != p.Pool {
+			t.Fatalf("got %+v\nwant %+v", got, p)
 		}
 		// Reasons stay outside; nil and empty slices are one on the wire.
 		if !reflect.DeepEqual(got.Encode(), p.Encode()) || len(got.Mounts) != len(p.Mounts) {

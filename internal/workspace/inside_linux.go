@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"sync"
@@ -233,7 +234,7 @@ func (s *insideServer) forward(port int) error {
 func (s *insideServer) carry(outer net.Conn, port int) {
 	defer outer.Close()
 	_ = outer.SetDeadline(time.Now().Add(callbackLifetime))
-	fd, err := s.walls.Dial(port)
+	fd, err := s.walls.Dial(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port)))
 	if err != nil {
 		return
 	}

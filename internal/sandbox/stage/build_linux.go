@@ -54,10 +54,7 @@ func (b *builder) build() error {
 	if err := b.noExec(); err != nil {
 		return err
 	}
-	if b.plan.Loopback {
-		return failed("bringing the loopback interface up", "lo", loopbackUp())
-	}
-	return nil
+	return b.network()
 }
 
 // newRoot attaches a tmpfs where no source can be: a mount hides what is below

@@ -49,6 +49,9 @@ func run(link *link) error {
 	if err != nil {
 		return err
 	}
+	if err := b.listeners(link); err != nil {
+		return err
+	}
 	var shared handles
 	var binder *binder
 	var mounts unix.Stat_t

@@ -100,6 +100,8 @@ func (s *server) obey(r request) {
 		s.bind(&r)
 	case sandbox.MsgDial:
 		go s.dial(r.msg)
+	case sandbox.MsgListen:
+		s.listenAt(r.msg)
 	}
 }
 
@@ -239,20 +241,4 @@ func (s *server) signal(m sandbox.Message) {
 		// An error means that it has just ended; its exit is on the way.
 		_ = unix.Kill(pid, syscall.Signal(m.Signal))
 	}
-}
-
-// dial connects to a server on the workspace's own loopback and hands the
-// connection out: the way back of a login that a browser outside finishes.
-func (s *server) dial(m sandbox.Message) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err == nil {
-		defer unix.Close(fd)
-		err = unix.Connect(fd, &unix.SockaddrInet4{Port: m.Code, Addr: [4]byte{127, 0, 0, 1}})
-	}
-	reply := sandbox.Message{Kind: sandbox.MsgDialed, ID: m.ID, Code: errno(err)}
-	if err != nil {
-		s.link.say(reply)
-		return
-	}
-	s.link.say(reply, fd)
 }

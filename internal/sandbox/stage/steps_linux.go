@@ -31,6 +31,9 @@ func (b *builder) step(m *sandbox.Mount) error {
 		if err = b.fresh(m, "proc", nil); err == nil {
 			err = b.openLimits()
 		}
+		if err == nil {
+			err = b.openPorts()
+		}
 	case sandbox.MountPts:
 		err = b.fresh(m, "devpts", [][2]string{{"newinstance", ""}, {"ptmxmode", "0666"}, {"mode", "0620"}})
 	case sandbox.MountOverlay:
