@@ -25,6 +25,7 @@ var layers = map[string][]string{
 	"display":          {"policy"},
 	"seccomp":          {"policy"},
 	"inside":           {},
+	"ports":            {},
 	"hooks":            {},
 	"supervisor":       {"api"},
 	"sandbox":          {"policy"},
