@@ -24,10 +24,11 @@ type Sockets struct {
 // Socket is what the kernel tells of one.
 type Socket struct {
 	UID   uint32
-	Inode uint32 // 0 for one that its process has let go of: whose it was is not known then
+	Inode uint32
 }
 
-// ErrNoSocket means that there is none, or that it cannot be asked.
+// ErrNoSocket means that there is none, that it cannot be asked about, or that its
+// process has let go of it: the kernel then says that it is root's.
 var ErrNoSocket = errors.New("the kernel knows no such socket")
 
 // OwnSockets asks the network namespace of this process.
@@ -93,8 +94,8 @@ func (s *Sockets) Find(protocol int, local, remote netip.AddrPort) (Socket, erro
 			return Socket{}, err
 		}
 		if got, mine := diagAnswer(buf[:n], s.seq); mine {
-			if got == (Socket{}) {
-				return got, ErrNoSocket
+			if got.Inode == 0 {
+				return Socket{}, ErrNoSocket
 			}
 			return got, nil
 		}
@@ -127,7 +128,7 @@ func diagRequest(seq uint32, protocol int, local, remote netip.AddrPort) []byte 
 }
 
 // diagAnswer reads one message; mine says whether it answers the request. A
-// zero socket stands for an error.
+// socket without an inode stands for an error.
 func diagAnswer(b []byte, seq uint32) (s Socket, mine bool) {
 	if len(b) < unix.SizeofNlMsghdr || binary.NativeEndian.Uint32(b[8:]) != seq {
 		return s, false
@@ -143,7 +144,7 @@ func diagAnswer(b []byte, seq uint32) (s Socket, mine bool) {
 // nothing, and is nobody's.
 func (s *Sockets) OwnedBy(c *net.TCPConn, users ...uint32) bool {
 	peer, err := s.Find(unix.IPPROTO_TCP, addrPort(c.RemoteAddr()), addrPort(c.LocalAddr()))
-	if err != nil || peer.Inode == 0 {
+	if err != nil {
 		return false
 	}
 	for _, u := range users {
