@@ -37,6 +37,7 @@ const (
 	CodeTimeout     = "timeout"     // the time limit ended the run
 	CodeMemory      = "memory"      // the memory limit ended processes
 	CodeNotHeld     = "not-held"    // a limit that cannot be held here was asked for
+	CodeNetwork     = "network"     // a connection was refused
 	CodeUnsupported = "unsupported" // something that this version does not do was asked for
 )
 

@@ -26,6 +26,8 @@ type Carried struct {
 	From, To       netip.AddrPort // who connected, and what was dialled
 	Sent, Received int64          // by and for who connected
 	Err            error          // why it was not carried
+	PID            int            // who connected, where that is known
+	Process        string
 }
 
 // relay accepts and carries until it is closed.

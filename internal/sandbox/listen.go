@@ -24,13 +24,12 @@ const (
 	ListenNamesTCP
 )
 
-// PortListeners gives what TakeListeners has of a plan for the host's ports, by
-// port.
-func PortListeners(p *Plan, sockets []int) map[uint16][]int {
+// PortListeners gives the places of the listeners for the host's ports, by port.
+func PortListeners(p *Plan) map[uint16][]int {
 	out := make(map[uint16][]int)
 	for i, l := range p.Listeners {
-		if at, err := netip.ParseAddrPort(l.Address); err == nil && at.Addr().IsLoopback() && i < len(sockets) && sockets[i] >= 0 {
-			out[at.Port()] = append(out[at.Port()], sockets[i])
+		if at, err := netip.ParseAddrPort(l.Address); err == nil && at.Addr().IsLoopback() {
+			out[at.Port()] = append(out[at.Port()], i)
 		}
 	}
 	return out

@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"net/netip"
 	"path"
 )
 
@@ -21,8 +22,40 @@ var certificateVariables = []string{
 // is empty inside, their content at the start is put at the end of the link: a
 // bind mount would not follow the host's replacement of the file either.
 func (in *inspector) names() {
+	if in.o.NameServer != "" {
+		in.ownNames()
+		return
+	}
 	in.copyOut("/etc/resolv.conf", maxResolv, "name servers")
 	in.copyOut("/etc/hosts", maxHosts, "host names")
+}
+
+// ownNames has every name asked of our own name server. Of the host's own table
+// only the names of this machine stay: an address of another one leads nowhere
+// inside, the name does.
+func (in *inspector) ownNames() {
+	in.file("/etc/resolv.conf", []byte("nameserver "+in.o.NameServer+"\noptions timeout:5 attempts:2\n"), 0o644, "the workspace's own name server")
+	data, at, err := in.h.load("/etc/hosts", maxHosts)
+	if err != nil && at.found {
+		in.note("/etc/hosts: %v; localhost alone is known inside", err)
+	}
+	in.file("/etc/hosts", loopbackNames(data), 0o644, "names of this machine")
+}
+
+// loopbackNames keeps the lines of a hosts(5) file that name the loopback.
+func loopbackNames(data []byte) []byte {
+	out := []byte("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
+	for line := range bytes.Lines(data) {
+		line, _, _ = bytes.Cut(line, []byte("#"))
+		words := bytes.Fields(line)
+		if len(words) < 2 {
+			continue
+		}
+		if a, err := netip.ParseAddr(string(words[0])); err == nil && a.Unmap().IsLoopback() {
+			out = append(append(out, bytes.Join(words, []byte(" "))...), '\n')
+		}
+	}
+	return out
 }
 
 // copyOut generates what a file of the system leads to outside the system.

@@ -32,6 +32,27 @@ func TestResolvConf(t *testing.T) {
 	}
 }
 
+// TestOwnNames: with a name server of our own, wherever the host's file lies, and
+// no address of another machine.
+func TestOwnNames(t *testing.T) {
+	for at, files := range map[string]tree{
+		"/etc/resolv.conf":                      {"/etc/resolv.conf": "nameserver 10.0.0.1\nsearch corp.example\n"},
+		"/run/systemd/resolve/stub-resolv.conf": {"/etc/resolv.conf": "-> ../run/systemd/resolve/stub-resolv.conf", "/run/systemd/resolve/stub-resolv.conf": "nameserver 127.0.0.53\n"},
+		"/run/gone/resolv.conf":                 {"/etc/resolv.conf": "-> /run/gone/resolv.conf"},
+	} {
+		files["/etc/hosts"] = "127.0.1.1 desk desk.example # me\n10.0.0.5 build\n::1 six\n#127.0.0.1 off\n0.0.0.0 ads.example\n127.0.0.1\nbroken line\n"
+		o := options(build(t, files))
+		o.NameServer = "198.18.0.1"
+		v := inspectWith(t, o)
+		if got, want := mustFile(t, v, at), "nameserver 198.18.0.1\noptions timeout:5 attempts:2\n"; got != want {
+			t.Errorf("%s: %q, want %q", at, got, want)
+		}
+		if got, want := mustFile(t, v, "/etc/hosts"), "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 desk desk.example\n::1 six\n"; got != want {
+			t.Errorf("hosts: %q, want %q", got, want)
+		}
+	}
+}
+
 func TestCertificates(t *testing.T) {
 	v := inspect(t, tree{"/home/u/ca.pem": "CERTIFICATE", "/home/u/key.pem": "BEGIN RSA PRIVATE KEY", "/home/u/.ssh/ca.pem": "c", "/srv/certs/": ""},
 		"NODE_EXTRA_CA_CERTS=/home/u/ca.pem", "SSL_CERT_FILE=/home/u/key.pem", "CURL_CA_BUNDLE=/home/u/.ssh/ca.pem", "SSL_CERT_DIR=/srv/certs", "PIP_CERT=relative")

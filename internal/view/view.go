@@ -19,7 +19,9 @@ type Options struct {
 	// toolchain directories (NVM_DIR, GOPATH) and nothing else is taken from it.
 	Environ  []string
 	HomeMode policy.HomeMode
-	Root     string // prefix of every path that is looked at, for tests; "" is the real root
+	// NameServer is the address that names are asked of inside, "" for the host's.
+	NameServer string
+	Root       string // prefix of every path that is looked at, for tests; "" is the real root
 }
 
 // File is a generated file. It replaces what is at Path inside, or is created

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"carrel/internal/policy"
+	"carrel/internal/sandbox/landlock"
 )
 
 // Announcements are the sentences that the user has to read before the start:
@@ -17,9 +18,8 @@ func (p *Prepared) Announcements() []string {
 	for _, w := range p.Policy.Warnings {
 		out = append(out, fmt.Sprintf("warning: %s: %s", w.Source, w.Message))
 	}
-	if p.Policy.Network == policy.NetOpen {
-		out = append(out, "network open: the host's network is shared, its services on localhost too ("+p.reason(policy.DimNetwork).Source.String()+")")
-	}
+	abi, err := landlock.ABI()
+	out = append(out, p.networkAnnouncements(err == nil && abi >= scopesABI)...)
 	if p.Policy.Display == policy.DisplayHost && len(p.displayBinds()) > 0 {
 		out = append(out, "display host: windows open on your screen, and the command can watch and type there ("+p.reason(policy.DimDisplay).Source.String()+")")
 	}

@@ -74,7 +74,14 @@ func (p *Prepared) Compile(prepare bool) error {
 		in.Expanded = append(in.Expanded, policy.Rule{Path: dir, Access: policy.Write,
 			Source: policy.Source{Layer: policy.LayerDefault, Text: "the project's repository"}})
 	}
+	sockets, links, err := p.socketBinds()
+	if err != nil {
+		return err
+	}
 	for _, s := range p.hostSockets() {
+		if p.grantedSocket(s) {
+			continue
+		}
 		in.Expanded = append(in.Expanded, policy.Rule{Path: s, Access: policy.Deny,
 			Source: policy.Source{Layer: policy.LayerDefault, Text: "a socket of a program outside"}})
 	}
@@ -86,7 +93,8 @@ func (p *Prepared) Compile(prepare bool) error {
 			return err
 		}
 	}
-	in.Binds = append(p.binds, p.displayBinds()...)
+	in.HostPorts = p.hostPorts()
+	in.Binds, in.Symlinks = slices.Concat(p.binds, p.displayBinds(), sockets), links
 	p.fill(&in)
 	if err := p.layers(&in); err != nil {
 		return err
@@ -166,13 +174,17 @@ func gitPattern(name string) string {
 	return b.String()
 }
 
+// scopesABI is the version of Landlock that keeps abstract sockets and signals
+// apart, Linux 6.12.
+const scopesABI = 6
+
 // layers adds the second layer and the system call filter.
 func (p *Prepared) layers(in *sandbox.Input) error {
 	abi, err := landlock.ABI()
 	if err != nil {
 		return err
 	}
-	in.Landlock, in.Scopes = abi >= 3, abi >= 6
+	in.Landlock, in.Scopes = abi >= 3, abi >= scopesABI
 	in.Limited = p.Policy.Programs != nil
 	in.Execute = p.starts
 	arch, err := seccomp.HostArch()

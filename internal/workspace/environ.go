@@ -31,6 +31,7 @@ func (p *Prepared) environ() []string {
 	if p.place.home != "" {
 		extra["HOME"] = p.place.home
 	}
+	maps.Copy(extra, p.proxyEnv())
 	maps.Copy(extra, p.agentEnv())
 	rules := p.Policy.Env
 	if p.Agent != nil {

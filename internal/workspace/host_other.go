@@ -56,6 +56,10 @@ func foldsCase(string) bool { return false }
 
 func (p *Prepared) hostSockets() []string { return nil }
 
+func (p *Prepared) socketBinds() (binds, links []sandbox.Mount, err error) { return nil, nil, errHere }
+
+func (p *Prepared) grantedSocket(string) bool { return false }
+
 func readable(string) bool { return true }
 
 func searchable(string) bool { return true }

@@ -24,6 +24,11 @@ func Links(state string, keep func(*api.Link) bool) (records []api.Link, broken 
 	return readLog(state, "links.jsonl", keep)
 }
 
+// Connections reads the log of the network, as [Denials] reads its own.
+func Connections(state string, keep func(*api.Connection) bool) (records []api.Connection, broken int, err error) {
+	return readLog(state, "network.jsonl", keep)
+}
+
 // readLog reads the older part first. Both are opened before either is read,
 // the newer one first: a log that is turned over in between is then met twice
 // and not lost.

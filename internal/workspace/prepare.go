@@ -199,10 +199,14 @@ func (p *Prepared) decide() error {
 	if err != nil {
 		return err
 	}
-	p.view, err = view.Inspect(view.Options{
+	host := view.Options{
 		Home: p.place.home, Project: p.place.project, UID: p.uid, GID: p.gid, User: p.getenv("USER"),
 		Environ: p.req.Environ, HomeMode: first.Home,
-	})
+	}
+	if first.Network == policy.NetFiltered {
+		host.NameServer = sandbox.Gateway
+	}
+	p.view, err = view.Inspect(host)
 	if err != nil {
 		return err
 	}
@@ -357,11 +361,11 @@ func (p *Prepared) buildable() error {
 		return &api.Denial{Code: api.CodeUnsupported, Operation: "start", Subject: asked, Rule: string(dim), Source: r.Source.String(),
 			Message: fmt.Sprintf("%s %q is not built yet", dim, asked), Hint: hint}
 	}
-	switch {
-	case p.Policy.Network == policy.NetFiltered:
-		return refuse(policy.DimNetwork, "filtered", "use --network closed, local or open")
-	case p.Policy.Display == policy.DisplayVirtual:
+	if p.Policy.Display == policy.DisplayVirtual {
 		return refuse(policy.DimDisplay, "virtual", "use --display none or host")
+	}
+	if err := p.networkHeld(); err != nil {
+		return err
 	}
 	if d := p.Policy.Lookup(p.place.project); p.place.project == p.Policy.Scope.Tmp && (d.Rule == nil || d.Rule.Source.Layer == policy.LayerDefault) {
 		return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: p.place.project, Rule: "the workspace has a private " + p.place.project, Source: "default",

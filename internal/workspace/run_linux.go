@@ -87,11 +87,20 @@ func (p *Prepared) Start() (*api.Result, error) {
 	defer func() { r.Born = p.bornInside(before) }()
 	signals := holdSignals()
 	defer signals.stop()
+	n, err := p.openNetwork(r.Workspace)
+	defer n.close()
+	if err != nil {
+		io.abandon()
+		return r, err
+	}
 	early := p.early
 	p.early = nil
 	var b *brokered
 	standing := func(walls *sandbox.Walls) (err error) {
 		signals.starting()
+		if err := n.start(walls); err != nil {
+			return err
+		}
 		if len(p.Plan.Roots) > 0 { // the command's own start may be a trapped call
 			b, err = p.startBroker(walls, r.Workspace)
 		}
@@ -111,7 +120,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 	}
 	signals.forward(walls) // at once: the command may already have been sent some
 	io.started()
-	err = p.supervise(walls, group, b, r)
+	err = p.supervise(walls, group, b, n, r)
 	p.endBroker(b, r)
 	p.mergeAgent()
 	lost := io.finish()
@@ -143,12 +152,13 @@ func (p *Prepared) lookAgain() error {
 
 // supervise waits for the command while links, signals and the clock are
 // answered. When it returns nothing inside is alive.
-func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *brokered, r *api.Result) error {
+func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *brokered, n *network, r *api.Result) error {
 	p.notes = append(p.notes, walls.Notes...)
 	hidden := p.watchMasks(walls, b)
 	defer func() { p.notes = append(p.notes, hidden.close()...) }()
 	desk := p.answerOutside(walls, walls.PID(), group.Dirs(), r)
 	defer desk.Close()
+	n.answersTo(desk)
 	if b != nil {
 		desk.SetGate(b.Hold)
 		b.keeper.answersTo(desk)
@@ -166,6 +176,7 @@ func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *bro
 	desk.Close() // before the stage is gone: it thaws what is frozen
 	expired := !timedOut()
 	walls.Close()
+	n.close()
 	server.close()
 	if err != nil {
 		return fmt.Errorf("waiting for the command: %w", err)

@@ -16,6 +16,7 @@ import (
 //
 //	denials.jsonl                 one api.Denial a line
 //	links.jsonl                   one api.Link a line
+//	network.jsonl                 one api.Connection a line
 //	projects/ID/caches/home/      upper and work of the overlay over home's caches
 //	projects/ID/caches/private/   caches that never show the host's content
 //	projects/ID/agents/NAME/      the private copy of an agent's state
@@ -77,8 +78,9 @@ func projectID(path string) string {
 	return hex.EncodeToString(sum[:10])
 }
 
-func (s *stateDir) logDenial(d api.Denial) error { return s.append("denials.jsonl", d) }
-func (s *stateDir) logLink(l api.Link) error     { return s.append("links.jsonl", l) }
+func (s *stateDir) logDenial(d api.Denial) error         { return s.append("denials.jsonl", d) }
+func (s *stateDir) logConnection(c api.Connection) error { return s.append("network.jsonl", c) }
+func (s *stateDir) logLink(l api.Link) error             { return s.append("links.jsonl", l) }
 
 // append adds one line. O_APPEND makes lines of several supervisors not mix:
 // each is one write below the size that the kernel keeps whole.

@@ -1,0 +1,58 @@
+package workspace
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"carrel/internal/api"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+)
+
+// socketBinds grants single sockets of the host, each at its own path. What is
+// bound is the socket that was looked at: another one in its place is refused.
+func (p *Prepared) socketBinds() (binds, links []sandbox.Mount, err error) {
+	for _, v := range p.Policy.UnixSockets {
+		real, _ := p.facts.Resolve(v.V)
+		if why := p.badSocket(v, real); why != "" {
+			return nil, nil, &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: v.V, Rule: "network.unix_sockets", Source: v.Source.String(),
+				Message: fmt.Sprintf("%s: %q %s", v.Source.Text, v.V, why), Hint: "name one socket file of your own or root's, by its path"}
+		}
+		reason := "socket granted by " + v.Source.String()
+		binds = append(binds, sandbox.Mount{Kind: sandbox.MountBind, Target: real, Source: real, ReadOnly: true, Reason: reason})
+		if dir := filepath.Dir(v.V); real != v.V && p.facts.canonical(dir) == dir {
+			links = append(links, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: v.V, Source: real, Optional: true, Reason: reason})
+		}
+	}
+	return binds, links, nil
+}
+
+// badSocket says why a socket is not granted, "" for one that is.
+func (p *Prepared) badSocket(v policy.Value[string], real string) string {
+	st, err := os.Lstat(real)
+	switch {
+	case err != nil:
+		return "does not exist or cannot be seen"
+	case st.Mode().Type() != fs.ModeSocket:
+		return "is no socket"
+	case policy.EngineSocket(real) && v.Source.Layer != policy.LayerUser:
+		return fmt.Sprintf("leads to %q, an engine that can do all that you can: only your own configuration grants it", real)
+	}
+	if own, ok := st.Sys().(*syscall.Stat_t); !ok || own.Uid != 0 && int(own.Uid) != p.uid {
+		return "is another user's"
+	}
+	return ""
+}
+
+// grantedSocket says whether a socket is not to be masked.
+func (p *Prepared) grantedSocket(real string) bool {
+	for _, v := range p.Policy.UnixSockets {
+		if granted, _ := p.facts.Resolve(v.V); granted == real {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,116 @@
+package workspace
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"carrel/internal/api"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+)
+
+// proxyVariables name the proxy for programs that know one, in the spellings
+// that they look for. SOCKS is named by none: a program whose library has no
+// SOCKS ends at its start when it reads such a value (httpx of Python, and with
+// it the clients of most model providers). Java and ssh have no variable: they
+// print a line when they are given one, and need none, see [sandbox.Pool].
+var proxyVariables = []string{
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "WS_PROXY", "WSS_PROXY",
+	"http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "ws_proxy", "wss_proxy",
+	"npm_config_proxy", "npm_config_https_proxy", "YARN_HTTP_PROXY", "YARN_HTTPS_PROXY",
+	"BUNDLE_HTTP_PROXY", "BUNDLE_HTTPS_PROXY", "PIP_PROXY", "CARGO_HTTP_PROXY",
+}
+
+// noProxy is what is reached without the proxy.
+const noProxy = "localhost,127.0.0.1,::1"
+
+// proxyEnv is the environment of a filtered network. What the user names stays
+// as the user has it.
+func (p *Prepared) proxyEnv() map[string]string {
+	if p.Policy.Network != policy.NetFiltered {
+		return nil
+	}
+	env := map[string]string{"NO_PROXY": noProxy, "no_proxy": noProxy, "NODE_USE_ENV_PROXY": "1", "ELECTRON_GET_USE_PROXY": "true"}
+	url := "http://" + netip.AddrPortFrom(netip.MustParseAddr(sandbox.Gateway), sandbox.ProxyPort).String()
+	for _, name := range proxyVariables {
+		env[name] = url
+	}
+	for _, v := range p.Policy.Env.Pass {
+		if p.getenv(v.V) != "" {
+			delete(env, v.V)
+		}
+	}
+	return env
+}
+
+// hostPorts are the ports of the host that are reached inside.
+func (p *Prepared) hostPorts() []uint16 {
+	var out []uint16
+	for _, v := range p.Policy.HostPorts {
+		out = append(out, v.V)
+	}
+	return out
+}
+
+// ownLoopback says whether the workspace has a loopback of its own.
+func (p *Prepared) ownLoopback() bool {
+	return p.Policy.Network == policy.NetLocal || p.Policy.Network == policy.NetFiltered
+}
+
+// publishedPorts are what is published; with the host's network servers are
+// outside already.
+func (p *Prepared) publishedPorts() []api.Published {
+	if !p.ownLoopback() {
+		return nil
+	}
+	var out []api.Published
+	for _, v := range p.Policy.Publish {
+		out = append(out, api.Published{Inside: v.V.Inside, Host: v.V.Host})
+	}
+	return out
+}
+
+// networkAnnouncements say what the network lets in and out beyond what its mode
+// sounds like. scoped: abstract sockets of the host are out of reach.
+func (p *Prepared) networkAnnouncements(scoped bool) []string {
+	var out []string
+	if p.Policy.Network == policy.NetOpen {
+		what := "its services on localhost too"
+		if !scoped {
+			what = "its services on localhost and its abstract sockets too (this kernel cannot keep those apart)"
+		}
+		out = append(out, "network open: the host's network is shared, "+what+" ("+p.reason(policy.DimNetwork).Source.String()+")")
+	}
+	for _, v := range p.publishedPorts() {
+		out = append(out, fmt.Sprintf("port %d inside is published: http://localhost:%d/, for your own programs only", v.Inside, v.Host))
+	}
+	for _, s := range p.Policy.UnixSockets {
+		text := fmt.Sprintf("socket %q of the host is granted (%s)", s.V, s.Source)
+		if policy.EngineSocket(s.V) {
+			text += ": whoever reaches it can do all that you can"
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// networkHeld refuses what this mode cannot have.
+func (p *Prepared) networkHeld() error {
+	if p.ownLoopback() || len(p.Policy.HostPorts)+len(p.Policy.Publish) == 0 || p.Policy.Network == policy.NetOpen {
+		return nil
+	}
+	var asked []string
+	var source policy.Source
+	for _, v := range p.Policy.HostPorts {
+		asked, source = append(asked, fmt.Sprintf("the host's port %d", v.V)), v.Source
+	}
+	for _, v := range p.Policy.Publish {
+		asked, source = append(asked, fmt.Sprintf("publishing port %d", v.V.Inside)), v.Source
+	}
+	slices.Sort(asked)
+	return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: asked[0], Rule: "network " + string(p.Policy.Network), Source: p.reason(policy.DimNetwork).Source.String(),
+		Message: fmt.Sprintf("%s needs a loopback inside (%s), and network %s has none", strings.Join(asked, ", "), source, p.Policy.Network),
+		Hint:    "--network local gives one that is shared by the workspace's programs alone"}
+}

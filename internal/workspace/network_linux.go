@@ -1,0 +1,228 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/ports"
+	"carrel/internal/sandbox"
+	"carrel/internal/supervisor"
+)
+
+// network is what a running workspace reaches beyond its own processes, and how
+// it is reached.
+type network struct {
+	p         *Prepared
+	workspace string
+	walls     *sandbox.Walls
+	outside   *ports.Sockets // of the host, to know who comes
+	own       *owners
+	waiting   map[uint16][]net.Listener // published, by the port of the host
+	forwards  []*ports.Forward
+	published []*ports.Published
+
+	mu      sync.Mutex
+	desk    *supervisor.Server
+	denials []api.Denial
+	told    map[string]bool
+	lost    error // why the log is not complete
+	untold  bool
+	closed  bool
+}
+
+// openNetwork takes the ports of the host before anything is started: one that
+// somebody has is an error while there is nothing to take back.
+func (p *Prepared) openNetwork(workspace string) (*network, error) {
+	n := &network{p: p, workspace: workspace, waiting: make(map[uint16][]net.Listener), told: make(map[string]bool)}
+	list := p.publishedPorts()
+	if len(list) == 0 {
+		return n, nil
+	}
+	var err error
+	if n.outside, err = ports.OwnSockets(); err != nil {
+		return n, fmt.Errorf("publishing a port: the kernel does not tell whose a connection is: %w", err)
+	}
+	for _, v := range list {
+		if n.waiting[v.Host], err = ports.ListenLoopback(v.Host); err != nil {
+			n.close()
+			return n, &hintError{err: fmt.Errorf("publishing port %d: %w", v.Inside, err), hint: fmt.Sprintf("another program has it; --publish %d:OTHER takes another one", v.Inside)}
+		}
+	}
+	return n, nil
+}
+
+// start begins to carry, once the walls stand and before anything runs in them.
+func (n *network) start(walls *sandbox.Walls) error {
+	n.walls = walls
+	fds, diag := walls.TakeListeners()
+	if diag >= 0 {
+		n.own = &owners{sockets: ports.SocketsOf(diag), stage: walls.PID()}
+	}
+	listeners := make([]net.Listener, len(fds))
+	for i, fd := range fds {
+		if n.p.Plan.Listeners[i].Network != "tcp" || fd < 0 {
+			continue
+		}
+		var err error
+		if listeners[i], err = listenerOf(fd); err != nil {
+			return fmt.Errorf("listening to the inside at %s: %w", n.p.Plan.Listeners[i].Address, err)
+		}
+	}
+	for port, at := range sandbox.PortListeners(n.p.Plan) {
+		c := ports.ForwardConfig{Port: port, Dial: dialOutside, Carried: n.carried, Owner: n.owner}
+		for _, i := range at {
+			if i < len(listeners) && listeners[i] != nil {
+				c.Listeners = append(c.Listeners, listeners[i])
+			}
+		}
+		n.forwards = append(n.forwards, ports.NewForward(c))
+	}
+	for _, v := range n.p.publishedPorts() {
+		n.published = append(n.published, ports.Publish(ports.PublishConfig{
+			Listeners: n.waiting[v.Host], Port: v.Inside, Dial: n.dialInside, Refused: func(why string) { n.strangers(v, why) },
+			Mine: func(c *net.TCPConn) bool { return n.outside.OwnedBy(c, uint32(n.p.uid), 0) },
+		}))
+		delete(n.waiting, v.Host)
+	}
+	return nil
+}
+
+// answersTo tells who hears of what happens.
+func (n *network) answersTo(desk *supervisor.Server) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.desk = desk
+}
+
+// close ends all that is open. What it has to tell is in the summary then.
+func (n *network) close() {
+	for _, f := range n.forwards {
+		f.Close()
+	}
+	for _, p := range n.published {
+		p.Close()
+	}
+	for _, list := range n.waiting {
+		for _, l := range list {
+			l.Close()
+		}
+	}
+	n.outside.Close()
+	if n.own != nil {
+		n.own.sockets.Close()
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return
+	}
+	n.closed = true
+	n.p.denials = append(n.p.denials, n.denials...)
+	if n.untold {
+		n.p.note("more than %d different connections were refused; the others are in `carrel net log`", maxDenials)
+	}
+	if n.lost != nil {
+		n.p.note("the log of the network is not complete: %v", n.lost)
+	}
+}
+
+// carried logs a connection to a port of the host.
+func (n *network) carried(c ports.Carried) {
+	r := api.Connection{Time: c.Began, Protocol: "host-port", Host: "localhost", Port: c.To.Port(), Address: c.To.String(), Decision: "allowed", Code: "listed",
+		Sent: c.Sent, Received: c.Received, Duration: time.Since(c.Began)}
+	for _, v := range n.p.Policy.HostPorts {
+		if v.V == c.To.Port() {
+			r.Rule, r.Source = fmt.Sprintf("host port %d", v.V), v.Source.String()
+		}
+	}
+	r.PID, r.Process = c.PID, c.Process
+	if c.Err != nil {
+		r.Decision, r.Code, r.Reason = "failed", "dial", c.Err.Error()
+	}
+	n.log(r)
+}
+
+// strangers logs what was not let in.
+func (n *network) strangers(v api.Published, why string) {
+	n.log(api.Connection{Time: time.Now(), Protocol: "publish", Host: "localhost", Port: v.Host, Decision: "refused", Code: "host", Reason: why})
+	n.deny(api.Denial{Code: api.CodeNetwork, Operation: "publish", Subject: fmt.Sprintf("localhost:%d", v.Host), Rule: "published ports are for your own programs, by the name localhost",
+		Source: "built in", Message: why, Hint: fmt.Sprintf("open http://localhost:%d/", v.Host)})
+}
+
+// log writes one attempt down.
+func (n *network) log(r api.Connection) {
+	if n.p.state == nil {
+		return
+	}
+	r.Workspace, r.Project = n.workspace, n.p.place.project
+	r.Reason, r.Host, r.Process = r.Reason[:min(len(r.Reason), maxReason)], r.Host[:min(len(r.Host), maxSubject)], r.Process[:min(len(r.Process), maxComm)]
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.p.state.logConnection(r); err != nil && n.lost == nil {
+		n.lost = err
+	}
+}
+
+// maxReason bounds a sentence in the log, in bytes.
+const maxReason = 1024
+
+// deny keeps one denial for what programs try again and again.
+func (n *network) deny(d api.Denial) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	key := d.Operation + " " + d.Code + " " + d.Subject
+	if n.told[key] {
+		return
+	}
+	if n.untold = n.untold || len(n.told) >= maxDenials; n.untold {
+		return
+	}
+	n.told[key] = true
+	d.Subject = d.Subject[:min(len(d.Subject), maxSubject)]
+	n.denials = append(n.denials, d)
+	n.desk.Emit(api.Event{Kind: api.EventDenial, Denial: &d})
+}
+
+// owner says which process inside made a connection.
+func (n *network) owner(local, remote netip.AddrPort) (int, string) {
+	if n.own == nil {
+		return 0, ""
+	}
+	return n.own.find(local, remote)
+}
+
+func dialOutside(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", to.String())
+}
+
+// dialInside has the stage connect, which has its own bound of time.
+func (n *network) dialInside(_ context.Context, to netip.AddrPort) (net.Conn, error) {
+	fd, err := n.walls.Dial(to)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), "connection inside")
+	defer f.Close()
+	return net.FileConn(f)
+}
+
+// listenerOf takes a listening descriptor over.
+func listenerOf(fd int) (net.Listener, error) {
+	f := os.NewFile(uintptr(fd), "listener inside")
+	defer f.Close()
+	return net.FileListener(f)
+}
+
+// packetsOf takes a UDP descriptor over.
+func packetsOf(fd int) (net.PacketConn, error) {
+	f := os.NewFile(uintptr(fd), "socket inside")
+	defer f.Close()
+	return net.FilePacketConn(f)
+}
