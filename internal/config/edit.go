@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -51,7 +50,7 @@ func AddPreset(file string, p NewPreset) error {
 		return errors.New(msg)
 	}
 	opts := Options{BuiltinPresets: p.Builtin}
-	return edit(file, opts, func(root *yaml.Node) error {
+	return edit(file, opts, "presets", func(root *yaml.Node) error {
 		presets := section(root, "presets")
 		if i := keyIndex(presets, p.Name); i >= 0 {
 			if !p.Replace {
@@ -68,7 +67,7 @@ func AddPreset(file string, p NewPreset) error {
 // RemovePreset takes a preset out of the user's configuration file, as
 // AddPreset puts it in.
 func RemovePreset(file, name string) error {
-	return edit(file, Options{}, func(root *yaml.Node) error {
+	return edit(file, Options{}, "presets", func(root *yaml.Node) error {
 		at := keyIndex(root, "presets")
 		if at < 0 {
 			return fmt.Errorf("preset %q: %w", name, ErrNoPreset)
@@ -124,8 +123,8 @@ func listNode(words []string) *yaml.Node {
 	return n
 }
 
-// edit changes the file under a lock: read, change, check, replace.
-func edit(file string, opts Options, change func(root *yaml.Node) error) error {
+// edit changes the file under a lock: read, change what is at a key, check, replace.
+func edit(file string, opts Options, key string, change func(root *yaml.Node) error) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fmt.Errorf("creating the directory of %q: %w", file, err)
 	}
@@ -142,7 +141,7 @@ func edit(file string, opts Options, change func(root *yaml.Node) error) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Problems{readProblem(file, err)}
 	}
-	text, err := edited(old, file, opts, change)
+	text, err := edited(old, file, opts, key, change)
 	if err != nil {
 		return err
 	}
@@ -151,7 +150,7 @@ func edit(file string, opts Options, change func(root *yaml.Node) error) error {
 
 // edited returns the changed text, after decoding it again: what the change
 // did not mean to touch must read as before.
-func edited(old []byte, file string, opts Options, change func(root *yaml.Node) error) ([]byte, error) {
+func edited(old []byte, file string, opts Options, key string, change func(root *yaml.Node) error) ([]byte, error) {
 	before, problems := decodeFile(old, file, KindUser, Options{})
 	if len(problems) > 0 {
 		return nil, problems
@@ -177,23 +176,10 @@ func edited(old []byte, file string, opts Options, change func(root *yaml.Node) 
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	if !sameButPresets(before.values, after.values) {
+	if !sameButBelow(key, before.values, after.values) {
 		return nil, fmt.Errorf("editing %q would change other settings: edit it by hand", file)
 	}
 	return text, nil
-}
-
-// sameButPresets compares what both files set outside of presets.
-func sameButPresets(a, b []Setting) bool {
-	return slices.EqualFunc(withoutPresets(a), withoutPresets(b), func(x, y Setting) bool {
-		return x.Key == y.Key && x.Value == y.Value
-	})
-}
-
-func withoutPresets(list []Setting) []Setting {
-	return slices.DeleteFunc(slices.Clone(list), func(s Setting) bool {
-		return strings.HasPrefix(s.Key, "presets.")
-	})
 }
 
 // section returns the mapping at a key of the root, made if it is not there.
