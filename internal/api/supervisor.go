@@ -28,6 +28,8 @@ const (
 	OpPause     = "pause"
 	OpResume    = "resume"
 	OpStop      = "stop"
+	OpNetAllow  = "net-allow" // a host rule, as long as it runs; needs a person at a terminal
+	OpNetDeny   = "net-deny"
 )
 
 // Request is one line to a supervisor; each connection carries one.
@@ -35,7 +37,9 @@ type Request struct {
 	Op     string `json:"op"`
 	ID     string `json:"id,omitempty"`     // of an approval, whole
 	Follow bool   `json:"follow,omitempty"` // the answer goes on until one end closes
-	Check  bool   `json:"check,omitempty"`  // approve: only say whether this caller may
+	Check  bool   `json:"check,omitempty"`  // approve, net-allow: only say whether this caller may
+	Scope  string `json:"scope,omitempty"`  // approve: one of the approval's scopes, "" for once
+	Host   string `json:"host,omitempty"`   // net-allow, net-deny: the rule
 }
 
 // Reply is one line of an answer. All lines but the last have More set.
@@ -58,14 +62,15 @@ const (
 
 // WorkspaceStatus is one running workspace as `carrel ps` shows it.
 type WorkspaceStatus struct {
-	ID      string    `json:"id"`
-	State   string    `json:"state"`
-	PID     int       `json:"pid,omitempty"`
-	Project string    `json:"project,omitempty"`
-	Argv    []string  `json:"argv,omitempty"`
-	Persona string    `json:"persona,omitempty"`
-	Started time.Time `json:"started,omitzero"`
-	Pending int       `json:"pending"` // approvals that wait for an answer
+	ID        string      `json:"id"`
+	State     string      `json:"state"`
+	PID       int         `json:"pid,omitempty"`
+	Project   string      `json:"project,omitempty"`
+	Argv      []string    `json:"argv,omitempty"`
+	Persona   string      `json:"persona,omitempty"`
+	Started   time.Time   `json:"started,omitzero"`
+	Pending   int         `json:"pending"` // approvals that wait for an answer
+	Published []Published `json:"published,omitempty"`
 }
 
 // Approval is one operation that waits, or waited, for a person's word. Subject
@@ -81,11 +86,18 @@ type Approval struct {
 	Source    string    `json:"source,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
 	Hint      string    `json:"hint,omitempty"`
-	Step      uint64    `json:"step,omitempty"` // of the history, that it is about to be part of
+	Step      uint64    `json:"step,omitempty"`   // of the history, that it is about to be part of
+	Scopes    []string  `json:"scopes,omitempty"` // what an approval may hold for beside this once
 	Asked     time.Time `json:"asked"`
 	Deadline  time.Time `json:"deadline"`
 	Answer    string    `json:"answer,omitempty"` // one of the Answer constants; "" while it waits
 }
+
+// Scopes of approvals.
+const (
+	ScopeWorkspace = "workspace" // as long as it runs
+	ScopeAlways    = "always"    // and whoever approves writes it into the user's configuration
+)
 
 // How an approval ended.
 const (

@@ -52,20 +52,38 @@ The subject comes from inside: read it before you approve.
 }
 
 func (a *app) approveCommand() *cobra.Command {
+	var workspace, always bool
 	cmd := &cobra.Command{
-		Use:   "approve ID",
+		Use:   "approve ID [flags]",
 		Short: "Allow one operation that waits",
 		Long: `Shows an operation that waits and allows it, once, when you type its id again.
 It takes a person at a terminal of their own: started by an agent, from behind
 walls, or with its input from elsewhere, this command is refused. That check is
 best effort. ID is an id of ` + "`carrel approvals`" + ` or its beginning.
+
+A connection can be allowed for longer: with --workspace, its host and port as
+long as the workspace runs; with --always, they are written into your
+configuration as well.
 ` + plainStatusHelp,
 		Example: `  carrel approve 5d20e1
-  carrel approve 5d`,
-		Args:              oneArg("the id of an approval"),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.approve(cmd.Context(), args[0]) },
+  carrel approve 5d --workspace
+  carrel approve 5d --always`,
+		Args: oneArg("the id of an approval"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			scope := ""
+			switch {
+			case always:
+				scope = api.ScopeAlways
+			case workspace:
+				scope = api.ScopeWorkspace
+			}
+			return a.approve(cmd.Context(), args[0], scope)
+		},
 		ValidArgsFunction: a.completeApproval,
 	}
+	cmd.Flags().BoolVar(&workspace, "workspace", false, "a connection: its host and port as long as the workspace runs")
+	cmd.Flags().BoolVar(&always, "always", false, "a connection: its host and port from now on, in your configuration")
+	oneOf(cmd, "workspace", "always")
 	return explainFlagErrors(cmd)
 }
 
@@ -174,6 +192,9 @@ func printApproval(w io.Writer, one api.Approval) {
 	if one.Hint != "" {
 		t.row("hint", one.Hint)
 	}
+	if len(one.Scopes) > 0 {
+		t.row("or for", strings.Join(one.Scopes, ", "))
+	}
 	t.row("run", one.Workspace)
 	if one.Project != "" {
 		t.row("project", quoteIf(one.Project))
@@ -254,12 +275,12 @@ func (a *app) findApproval(ctx context.Context, prefix string) (api.Approval, su
 // approve asks the person at the terminal. The supervisor looks at us first,
 // so that nobody types an id for nothing; it looks again at the end, and what
 // it says counts.
-func (a *app) approve(ctx context.Context, prefix string) error {
+func (a *app) approve(ctx context.Context, prefix, scope string) error {
 	one, e, err := a.findApproval(ctx, prefix)
 	if err != nil {
 		return err
 	}
-	req := api.Request{Op: api.OpApprove, ID: one.ID, Check: true}
+	req := api.Request{Op: api.OpApprove, ID: one.ID, Check: true, Scope: scope}
 	if _, err := a.call(ctx, e, req); err != nil {
 		return err
 	}
@@ -270,7 +291,7 @@ func (a *app) approve(ctx context.Context, prefix string) error {
 	defer tty.Close()
 	var text strings.Builder
 	printApproval(&text, one)
-	fmt.Fprintf(&text, "Type %s to allow this once, anything else to leave it: ", one.ID)
+	fmt.Fprintf(&text, "Type %s to allow this %s, anything else to leave it: ", one.ID, scopeText(scope))
 	typed, err := tty.Ask(text.String())
 	if err != nil {
 		return err
@@ -283,7 +304,21 @@ func (a *app) approve(ctx context.Context, prefix string) error {
 		return err
 	}
 	fmt.Fprintf(a.out, "approved %s\n", one.ID)
+	if scope == api.ScopeAlways {
+		return a.saveHost(false, one.Subject)
+	}
 	return nil
+}
+
+// scopeText says for how long something is allowed.
+func scopeText(scope string) string {
+	switch scope {
+	case api.ScopeWorkspace:
+		return "as long as the workspace runs"
+	case api.ScopeAlways:
+		return "from now on, in your configuration"
+	}
+	return "once"
 }
 
 func (a *app) refuse(ctx context.Context, one api.Approval, e supervisor.Entry) error {

@@ -29,7 +29,7 @@ func (a *app) psCommand() *cobra.Command {
 		Short: "List your running workspaces",
 		Long: `Lists the workspaces that run now, oldest first: the id that other commands
 take, the state, how many operations wait for your approval, since when it runs,
-the command and the project.
+which ports are published (inside, or inside:host), the command and the project.
 ` + plainStatusHelp,
 		Example: `  carrel ps
   carrel ps --json`,
@@ -54,12 +54,25 @@ func (a *app) ps(ctx context.Context, asJSON bool) error {
 		return nil
 	}
 	t := &table{}
-	t.row("ID", "STATE", "WAITING", "SINCE", "COMMAND", "PROJECT")
+	t.row("ID", "STATE", "WAITING", "SINCE", "PUBLISHED", "COMMAND", "PROJECT")
 	for _, s := range list {
-		t.row(s.ID, s.State, fmt.Sprint(s.Pending), s.Started.Local().Format(stampLayout), shorten(strings.Join(s.Argv, " "), columnMax), quoteIf(s.Project))
+		t.row(s.ID, s.State, fmt.Sprint(s.Pending), s.Started.Local().Format(stampLayout), publishedText(s.Published), shorten(strings.Join(s.Argv, " "), columnMax), quoteIf(s.Project))
 	}
 	t.print(a.out, "")
 	return nil
+}
+
+// publishedText shows ports as --publish takes them.
+func publishedText(list []api.Published) string {
+	var words []string
+	for _, p := range list {
+		word := fmt.Sprint(p.Inside)
+		if p.Host != p.Inside {
+			word += fmt.Sprintf(":%d", p.Host)
+		}
+		words = append(words, word)
+	}
+	return dash(strings.Join(words, ","))
 }
 
 // running finds the live workspaces. A place of the registry that cannot be

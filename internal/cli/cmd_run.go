@@ -28,7 +28,7 @@ func (a *app) commands() []*cobra.Command {
 		a.runCommand(), a.shellCommand(), a.explainCommand(), a.configCommand(), a.presetCommand(),
 		a.psCommand(), a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.pauseCommand(), a.resumeCommand(), a.stopCommand(),
 		a.historyCommand(), a.showCommand(), a.diffCommand(), a.undoCommand(), a.redoCommand(), a.discardCommand(), a.stepCommand(),
-		a.denialsCommand(), a.linksCommand(), a.hooksCommand(), a.doctorCommand(), a.versionCommand(),
+		a.denialsCommand(), a.linksCommand(), a.netCommand(), a.hooksCommand(), a.doctorCommand(), a.versionCommand(),
 	}
 }
 

@@ -52,7 +52,7 @@ func act(dir, op, id string) {
 	}
 	var r api.Reply
 	if err == nil {
-		r, err = e.Call(context.Background(), api.Request{Op: op, ID: id})
+		r, err = e.Call(context.Background(), api.Request{Op: op, ID: id, Host: hostOf(op)})
 	}
 	var d *api.Denial
 	switch {
@@ -65,6 +65,14 @@ func act(dir, op, id string) {
 	default:
 		fmt.Println("ok")
 	}
+}
+
+// hostOf is the rule that an operation on hosts names.
+func hostOf(op string) string {
+	if op == api.OpNetAllow || op == api.OpNetDeny {
+		return "a.example:443"
+	}
+	return ""
 }
 
 // client prepares such a process.
@@ -205,12 +213,6 @@ func TestHumanChannel(t *testing.T) {
 	if markedInside(os.Getpid()) {
 		t.Skip("the tests themselves run behind walls")
 	}
-	agent := func(p Process) string {
-		if len(p.Argv) > 1 && p.Argv[1] == "shell" {
-			return "robot"
-		}
-		return ""
-	}
 	for _, c := range []struct {
 		name, op, want string
 		tty, stdin     bool
@@ -224,17 +226,12 @@ func TestHumanChannel(t *testing.T) {
 		{"anybody may refuse", api.OpDeny, "ok", false, false, insideEnv},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, e, id := serve(t, Config{Agent: agent})
+			s, e, id := serve(t, Config{Agent: robot})
 			cmd := client(e.dir, c.op, id)
 			cmd.Env = append(cmd.Env, c.env)
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 			if c.tty {
-				_, far := terminal(t)
-				cmd.ExtraFiles = []*os.File{far}
-				cmd.SysProcAttr.Setctty, cmd.SysProcAttr.Ctty = true, 3
-				if c.stdin {
-					cmd.Stdin = far
-				}
+				seat(t, cmd, c.stdin)
 			}
 			got := said(t, cmd)
 			if !strings.Contains(got, c.want) {
@@ -244,6 +241,25 @@ func TestHumanChannel(t *testing.T) {
 				t.Errorf("answered: %t", answered)
 			}
 		})
+	}
+}
+
+// robot is the agent that a process is.
+func robot(p Process) string {
+	if len(p.Argv) > 1 && p.Argv[1] == "shell" {
+		return "robot"
+	}
+	return ""
+}
+
+// seat gives a process a terminal, as its input too or not.
+func seat(t *testing.T, cmd *exec.Cmd, stdin bool) {
+	t.Helper()
+	_, far := terminal(t)
+	cmd.ExtraFiles = []*os.File{far}
+	cmd.SysProcAttr.Setctty, cmd.SysProcAttr.Ctty = true, 3
+	if stdin {
+		cmd.Stdin = far
 	}
 }
 

@@ -2,8 +2,10 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	"carrel/internal/api"
 )
@@ -37,6 +39,8 @@ func (s *Server) answer(ctx context.Context, conn net.Conn, who caller, req api.
 		last = s.approvals(ctx, conn, req.Follow)
 	case api.OpApprove, api.OpDeny:
 		last = s.decide(who, req)
+	case api.OpNetAllow, api.OpNetDeny:
+		last = s.hosts(who, req)
 	default:
 		last = refusal(api.CodeRequest, req.Op, req.Op, fmt.Sprintf("there is no operation %.40q", req.Op), "is the program that runs there another version?")
 	}
@@ -54,7 +58,7 @@ func (s *Server) answerInside(conn net.Conn, req api.Request) {
 
 func (s *Server) status() *api.WorkspaceStatus {
 	st := &api.WorkspaceStatus{ID: s.cfg.ID, State: s.state(), Project: s.cfg.Project, Argv: boundArgv(s.cfg.Argv),
-		Persona: s.cfg.Persona, Started: s.cfg.Started, Pending: s.queue.len()}
+		Persona: s.cfg.Persona, Started: s.cfg.Started, Pending: s.queue.len(), Published: s.cfg.Published}
 	if s.door != nil {
 		st.PID = s.door.pid
 	}
@@ -86,18 +90,47 @@ func (s *Server) decide(who caller, req api.Request) api.Reply {
 			return api.Reply{Error: why}
 		}
 	}
+	if req.Scope != "" && (req.Op != api.OpApprove || !slices.Contains(waits.Scopes, req.Scope)) {
+		return refusal(api.CodeRequest, req.Op, req.ID, fmt.Sprintf("this operation cannot be answered for more than this once, as %.40q", req.Scope), "`carrel approve "+req.ID+"` allows it once")
+	}
 	if req.Check {
 		return api.Reply{OK: true, Approval: &waits}
 	}
-	how := api.AnswerDenied
+	how, v := api.AnswerDenied, verdict{}
 	if req.Op == api.OpApprove {
-		how = api.AnswerApproved
+		how, v = api.AnswerApproved, verdict{granted: true, scope: req.Scope}
 	}
-	if !s.queue.take(req.ID, how, req.Op == api.OpApprove) {
+	if !s.queue.take(req.ID, how, v) {
 		return notWaiting(req)
 	}
 	waits.Answer = how
 	return api.Reply{OK: true, Approval: &waits}
+}
+
+// hosts changes the host rules of a workspace that runs. Less than before needs
+// nobody in particular, more a person.
+func (s *Server) hosts(who caller, req api.Request) api.Reply {
+	allow := req.Op == api.OpNetAllow
+	if allow {
+		if why := who.human(s.cfg.Agent); why != nil {
+			why.Operation, why.Hint = req.Op, "type `carrel net allow` yourself, in a terminal of your own outside the workspace"
+			return api.Reply{Error: why}
+		}
+	}
+	if s.cfg.Hosts == nil {
+		return refusal(api.CodeRequest, req.Op, req.Host, "this workspace has no list of hosts: its network is not filtered", "start it with --network filtered")
+	}
+	if req.Check {
+		return api.Reply{OK: true, Status: s.status()}
+	}
+	if err := s.cfg.Hosts(allow, req.Host); err != nil {
+		var denied *api.Denial
+		if errors.As(err, &denied) {
+			return api.Reply{Error: denied}
+		}
+		return refusal(api.CodeRequest, req.Op, req.Host, err.Error(), "a host, *.host, an address or a range, each with an optional :port")
+	}
+	return api.Reply{OK: true, Status: s.status()}
 }
 
 func notWaiting(req api.Request) api.Reply {

@@ -35,7 +35,13 @@ type queue struct {
 
 type waiting struct {
 	approval api.Approval
-	answer   chan bool // buffered; sent once, by whoever took it out of pending
+	answer   chan verdict // buffered; sent once, by whoever took it out of pending
+}
+
+// verdict is how an operation was decided; scope is one of its scopes, "" for once.
+type verdict struct {
+	granted bool
+	scope   string
 }
 
 func newQueue(workspace, project string, emit func(api.Event)) *queue {
@@ -43,26 +49,26 @@ func newQueue(workspace, project string, emit func(api.Event)) *queue {
 }
 
 // ask waits for an answer; without one it is no.
-func (q *queue) ask(ctx context.Context, a api.Approval, deadline time.Time) bool {
+func (q *queue) ask(ctx context.Context, a api.Approval, deadline time.Time) verdict {
 	w := q.add(a, deadline)
 	if w == nil {
-		return false
+		return verdict{}
 	}
 	timer := time.NewTimer(time.Until(w.approval.Deadline))
 	defer timer.Stop()
 	var how string
 	select {
-	case granted := <-w.answer:
-		return granted
+	case v := <-w.answer:
+		return v
 	case <-timer.C:
 		how = api.AnswerExpired
 	case <-ctx.Done():
 		how = api.AnswerEnded
 	}
-	if !q.take(w.approval.ID, how, false) {
+	if !q.take(w.approval.ID, how, verdict{}) {
 		return <-w.answer // somebody was faster
 	}
-	return false
+	return verdict{}
 }
 
 // add puts an operation into the queue; nil when it is denied at once.
@@ -81,7 +87,7 @@ func (q *queue) add(a api.Approval, deadline time.Time) *waiting {
 		*text = (*text)[:min(len(*text), maxWords)]
 	}
 	a.Workspace, a.Project, a.Asked, a.Deadline, a.Answer = q.workspace, q.project, now, deadline, ""
-	w := &waiting{answer: make(chan bool, 1)}
+	w := &waiting{answer: make(chan verdict, 1)}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || len(q.pending) >= maxPending || !deadline.After(now) {
@@ -96,24 +102,24 @@ func (q *queue) add(a api.Approval, deadline time.Time) *waiting {
 }
 
 // take ends the wait of one operation; false when it was over already.
-func (q *queue) take(id, how string, granted bool) bool {
+func (q *queue) take(id, how string, v verdict) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	w := q.pending[id]
-	if w == nil || granted && !time.Now().Before(w.approval.Deadline) {
+	if w == nil || v.granted && !time.Now().Before(w.approval.Deadline) {
 		return false
 	}
-	q.end(w, how, granted)
+	q.end(w, how, v)
 	return true
 }
 
 // end decides an entry; the lock is held.
-func (q *queue) end(w *waiting, how string, granted bool) {
+func (q *queue) end(w *waiting, how string, v verdict) {
 	delete(q.pending, w.approval.ID)
 	done := w.approval
 	done.Answer = how
 	q.emit(api.Event{Kind: api.EventAnswered, Approval: &done})
-	w.answer <- granted
+	w.answer <- v
 }
 
 // get gives a waiting operation by its whole id.
@@ -150,7 +156,7 @@ func (q *queue) close() {
 	defer q.mu.Unlock()
 	q.closed = true
 	for _, w := range q.pending {
-		q.end(w, api.AnswerEnded, false)
+		q.end(w, api.AnswerEnded, verdict{})
 	}
 }
 

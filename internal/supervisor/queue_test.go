@@ -48,10 +48,10 @@ func TestQueueAnswers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := make(chan bool)
-			go func() { got <- q.ask(c.ctx, api.Approval{Operation: "write", Subject: "x"}, c.deadline) }()
+			go func() { got <- q.ask(c.ctx, api.Approval{Operation: "write", Subject: "x"}, c.deadline).granted }()
 			if c.how != "" {
 				waitFor(t, "an entry", func() bool { return q.len() == 1 })
-				if id := q.list()[0].ID; !q.take(id, c.how, c.want) || q.take(id, api.AnswerApproved, true) {
+				if id := q.list()[0].ID; !q.take(id, c.how, verdict{granted: c.want}) || q.take(id, api.AnswerApproved, verdict{granted: true}) {
 					t.Error("the first answer counts, and no other")
 				}
 			}
@@ -95,7 +95,7 @@ func TestQueueIsBounded(t *testing.T) {
 	if q.len() != 0 || q.add(api.Approval{}, soon()) != nil {
 		t.Error("a closed queue holds something")
 	}
-	if <-w.answer {
+	if (<-w.answer).granted {
 		t.Error("granted by the end of the workspace")
 	}
 }
@@ -122,9 +122,9 @@ func TestQueueConcurrently(t *testing.T) {
 				}
 				for _, a := range q.list() {
 					if i%2 == 0 {
-						q.take(a.ID, api.AnswerApproved, true)
+						q.take(a.ID, api.AnswerApproved, verdict{granted: true})
 					} else {
-						q.take(a.ID, api.AnswerDenied, false)
+						q.take(a.ID, api.AnswerDenied, verdict{})
 					}
 				}
 			}
@@ -134,7 +134,7 @@ func TestQueueConcurrently(t *testing.T) {
 		askers.Go(func() {
 			for i := range 20 {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*time.Millisecond)
-				if q.ask(ctx, api.Approval{}, time.Now().Add(10*time.Millisecond)) {
+				if q.ask(ctx, api.Approval{}, time.Now().Add(10*time.Millisecond)).granted {
 					granted.Add(1)
 				}
 				cancel()

@@ -31,6 +31,11 @@ type Config struct {
 	// Stop asks the workspace to end and sees to it that it does. It is called
 	// once, on a goroutine of its own, and may take its time.
 	Stop func()
+	// Published are the ports inside that are reached outside.
+	Published []api.Published
+	// Hosts changes the host rules while it runs; nil where there are none. The
+	// error is an *api.Denial where the policy refuses.
+	Hosts func(allow bool, rule string) error
 	// Agent names the known agent that a process is, "" for none; nil knows none.
 	Agent func(Process) string
 }
@@ -73,7 +78,18 @@ func Serve(c Config) (*Server, error) {
 // once when too much waits already or nobody could answer. Of the approval
 // the operation, subject, rule, source, reason and hint count.
 func (s *Server) Ask(ctx context.Context, a api.Approval, deadline time.Time) bool {
-	return s != nil && s.queue.ask(ctx, a, deadline)
+	granted, _ := s.AskFor(ctx, a, deadline)
+	return granted
+}
+
+// AskFor is Ask for an operation that may be approved for more than this once:
+// scope is one of the approval's scopes, "" for once.
+func (s *Server) AskFor(ctx context.Context, a api.Approval, deadline time.Time) (granted bool, scope string) {
+	if s == nil {
+		return false, ""
+	}
+	v := s.queue.ask(ctx, a, deadline)
+	return v.granted, v.scope
 }
 
 // Emit tells followers of something that happened.

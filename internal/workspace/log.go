@@ -1,8 +1,11 @@
 package workspace
 
 import (
+	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -26,8 +29,75 @@ func Links(state string, keep func(*api.Link) bool) (records []api.Link, broken 
 
 // Connections reads the log of the network, as [Denials] reads its own.
 func Connections(state string, keep func(*api.Connection) bool) (records []api.Connection, broken int, err error) {
-	return readLog(state, "network.jsonl", keep)
+	return readLog(state, networkLog, keep)
 }
+
+// LogEnd is a place in the network's log, to go on from.
+type LogEnd struct {
+	file os.FileInfo
+	at   int64
+}
+
+// EndOfConnections is the present end of the network's log.
+func EndOfConnections(state string) LogEnd {
+	st, err := os.Stat(filepath.Join(state, networkLog))
+	if err != nil {
+		return LogEnd{}
+	}
+	return LogEnd{st, st.Size()}
+}
+
+// Each gives what has come since, whole lines only. When the log has been turned
+// over meanwhile, the rest of the older part comes first.
+func (e *LogEnd) Each(state string, each func(api.Connection) error) error {
+	path := filepath.Join(state, networkLog)
+	f, err := openLog(path)
+	if f == nil {
+		return err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if e.file != nil && !os.SameFile(e.file, st) {
+		if old, err := openLog(path + ".1"); err == nil && old != nil {
+			defer old.Close()
+			if was, err := old.Stat(); err == nil && os.SameFile(e.file, was) {
+				if err := e.read(old, each); err != nil {
+					return err
+				}
+			}
+		}
+		e.at = 0
+	}
+	e.file = st
+	return e.read(f, each)
+}
+
+func (e *LogEnd) read(f *os.File, each func(api.Connection) error) error {
+	in := bufio.NewReader(io.NewSectionReader(f, e.at, 1<<62))
+	for {
+		line, err := in.ReadBytes('\n')
+		if err == io.EOF {
+			return nil // the rest of a line comes later
+		}
+		if err != nil {
+			return fmt.Errorf("reading the log: %w", err)
+		}
+		e.at += int64(len(line))
+		var c api.Connection
+		if json.Unmarshal(line, &c) != nil {
+			continue
+		}
+		if err := each(c); err != nil {
+			return err
+		}
+	}
+}
+
+// networkLog is the name of the network's log.
+const networkLog = "network.jsonl"
 
 // readLog reads the older part first. Both are opened before either is read,
 // the newer one first: a log that is turned over in between is then met twice

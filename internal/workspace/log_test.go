@@ -80,3 +80,49 @@ func TestLogWithoutPlace(t *testing.T) {
 		t.Errorf("a directory for a log: got %v", err)
 	}
 }
+
+// TestFollowConnections: each record once, whole ones only, across a log that is
+// turned over.
+func TestFollowConnections(t *testing.T) {
+	dir := t.TempDir()
+	s := &stateDir{path: dir}
+	put := func(host string) {
+		t.Helper()
+		if err := s.logConnection(api.Connection{Host: host}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	follow := func(e *LogEnd) {
+		t.Helper()
+		if err := e.Each(dir, func(c api.Connection) error { got = append(got, c.Host); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	empty := EndOfConnections(dir)
+	follow(&empty)
+	put("before")
+	end := EndOfConnections(dir)
+	put("a")
+	follow(&end)
+	follow(&end)
+	f, err := os.OpenFile(filepath.Join(dir, networkLog), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = f.WriteString(`{"host":"b`)
+	follow(&end)
+	_, _ = f.WriteString("\"}\n")
+	f.Close()
+	follow(&end)
+	put("c")
+	if err := os.Rename(filepath.Join(dir, networkLog), filepath.Join(dir, networkLog+".1")); err != nil {
+		t.Fatal(err)
+	}
+	put("d")
+	follow(&end)
+	follow(&empty)
+	if got := strings.Join(got, " "); got != "a b c d d" { // the last is the other follower's
+		t.Errorf("got %q", got)
+	}
+}

@@ -100,6 +100,11 @@ func (n *network) answersTo(desk *supervisor.Server) {
 	n.desk = desk
 }
 
+// hosts gives what changes the host rules, nil where there are none.
+func (n *network) hosts() func(allow bool, rule string) error {
+	return nil
+}
+
 // close ends all that is open. What it has to tell is in the summary then.
 func (n *network) close() {
 	for _, f := range n.forwards {

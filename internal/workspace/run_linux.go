@@ -156,7 +156,7 @@ func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *bro
 	p.notes = append(p.notes, walls.Notes...)
 	hidden := p.watchMasks(walls, b)
 	defer func() { p.notes = append(p.notes, hidden.close()...) }()
-	desk := p.answerOutside(walls, walls.PID(), group.Dirs(), r)
+	desk := p.answerOutside(walls, walls.PID(), group.Dirs(), n, r)
 	defer desk.Close()
 	n.answersTo(desk)
 	if b != nil {

@@ -79,7 +79,7 @@ func projectID(path string) string {
 }
 
 func (s *stateDir) logDenial(d api.Denial) error         { return s.append("denials.jsonl", d) }
-func (s *stateDir) logConnection(c api.Connection) error { return s.append("network.jsonl", c) }
+func (s *stateDir) logConnection(c api.Connection) error { return s.append(networkLog, c) }
 func (s *stateDir) logLink(l api.Link) error             { return s.append("links.jsonl", l) }
 
 // append adds one line. O_APPEND makes lines of several supervisors not mix:

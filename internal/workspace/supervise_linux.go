@@ -22,7 +22,7 @@ const killGrace = 2 * time.Second
 // answerOutside begins to answer for a workspace that runs. stage is the
 // process id of its stage, groups are the directories of its control groups.
 // Where nobody can reach it the run goes on, with a note.
-func (p *Prepared) answerOutside(walls *sandbox.Walls, stage int, groups []string, r *api.Result) *supervisor.Server {
+func (p *Prepared) answerOutside(walls *sandbox.Walls, stage int, groups []string, n *network, r *api.Result) *supervisor.Server {
 	freezer, err := supervisor.NewFreezer(stage, groups)
 	if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) { // those: it has ended already
 		p.note("this workspace cannot be paused: %v", err)
@@ -30,6 +30,7 @@ func (p *Prepared) answerOutside(walls *sandbox.Walls, stage int, groups []strin
 	server, err := supervisor.Serve(supervisor.Config{
 		ID: r.Workspace, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Started: r.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: stopper(walls, stage),
+		Published: p.publishedPorts(), Hosts: n.hosts(),
 	})
 	if err != nil {
 		p.note("`carrel ps`, `pause` and `stop` cannot reach this workspace, and nothing can be approved: %v", err)

@@ -1,0 +1,333 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/config"
+	"carrel/internal/supervisor"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) netCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "net COMMAND",
+		Short: "See what reached the network, and change it while it runs",
+		Long: `What the workspaces with a filtered network reached or wanted to reach, and
+changes of their lists of hosts while they run.
+` + plainStatusHelp,
+		Example: `  carrel net log --follow
+  carrel net allow registry.example.com
+  carrel net deny '**.example.net' 3f`,
+	}
+	return group(cmd, a.netLogCommand(), a.netHostCommand(true), a.netHostCommand(false))
+}
+
+type netLogFlags struct {
+	logFlags
+	follow bool
+}
+
+func (a *app) netLogCommand() *cobra.Command {
+	f := &netLogFlags{}
+	cmd := &cobra.Command{
+		Use:   "log [flags] [WORKSPACE]",
+		Short: "List connections: when, who, where, how much, by which rule",
+		Long: `Lists the attempts to reach something over the network, oldest first, of the
+current project or of one workspace: WORKSPACE is its id or the beginning of it,
+also after it has ended. A connection is listed when it has ended, or at once
+when it was refused. With --follow it goes on with what comes, until it is
+interrupted.
+` + plainStatusHelp,
+		Example: `  carrel net log -n 20
+  carrel net log --follow 3f2a91c0
+  carrel net log --all --since 24h --json`,
+		Args: mostOneArg("a workspace"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.netLog(cmd, f, strings.Join(args, ""))
+		},
+		ValidArgsFunction: a.completeWorkspace,
+	}
+	cmd.Flags().StringVar(&f.project, "project", "", "those of the project that holds this directory")
+	cmd.Flags().BoolVar(&f.all, "all", false, "those of all projects")
+	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on with what comes")
+	oneOf(cmd, "project", "all")
+	f.register(cmd)
+	cmd.Flags().Lookup("json").Usage = "print as JSON: one list, or one object a line with --follow"
+	return explainFlagErrors(cmd)
+}
+
+// mostOneArg wants one argument or none.
+func mostOneArg(what string) cobra.PositionalArgs {
+	one := oneArg(what)
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return one(cmd, args)
+	}
+}
+
+func (a *app) netLog(cmd *cobra.Command, f *netLogFlags, id string) error {
+	start, err := f.start(cmd)
+	if err != nil {
+		return err
+	}
+	at, err := workspace.Locate(f.project, a.getenv("HOME"))
+	if err != nil && !f.all && id == "" {
+		return err
+	}
+	keep := func(c *api.Connection) bool {
+		switch {
+		case c.Time.Add(c.Duration).Before(start):
+			return false
+		case id != "":
+			return strings.HasPrefix(c.Workspace, id)
+		}
+		return f.all || c.Project == at.Project
+	}
+	state := workspace.StatePath(a.getenv)
+	var after workspace.LogEnd
+	if f.follow {
+		after = workspace.EndOfConnections(state) // before reading: nothing is missed, and nothing told twice
+	}
+	list, broken, err := workspace.Connections(state, keep)
+	if err != nil {
+		return err
+	}
+	a.tellBroken(broken)
+	if f.follow {
+		for _, c := range newest(list, f.last) {
+			if err := a.tellConnection(c, f.json); err != nil {
+				return err
+			}
+		}
+		return a.followConnections(cmd.Context(), state, after, keep, f.json)
+	}
+	list = newest(list, f.last)
+	if f.json {
+		return printJSON(a.out, notNil(list))
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(a.out, "no connections")
+	}
+	for _, c := range list {
+		if err := a.tellConnection(c, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) followConnections(ctx context.Context, state string, after workspace.LogEnd, keep func(*api.Connection) bool, asJSON bool) error {
+	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	for {
+		err := after.Each(state, func(c api.Connection) error {
+			if !keep(&c) {
+				return nil
+			}
+			return a.tellConnection(c, asJSON)
+		})
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// tellConnection prints one line; every byte of it is escaped.
+func (a *app) tellConnection(c api.Connection, asJSON bool) error {
+	if asJSON {
+		line, err := json.Marshal(c)
+		if err == nil {
+			_, err = fmt.Fprintf(a.out, "%s\n", plainJSON(line))
+		}
+		return err
+	}
+	_, err := fmt.Fprintln(a.out, oneLine(connectionText(c)))
+	return err
+}
+
+func connectionText(c api.Connection) string {
+	where := c.Host
+	if c.Port != 0 {
+		where = net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
+	}
+	if c.Method != "" {
+		where = c.Method + " " + where
+	}
+	words := []string{c.Time.Local().Format(stampLayout), fmt.Sprintf("%-8s", c.Decision), c.Protocol, where}
+	if c.Process != "" {
+		words = append(words, fmt.Sprintf("by %s (%d)", c.Process, c.PID))
+	}
+	if c.Decision != "refused" {
+		words = append(words, fmt.Sprintf("%d bytes out, %d in, %s", c.Sent, c.Received, c.Duration.Round(time.Millisecond)))
+	}
+	switch {
+	case c.Reason != "":
+		words = append(words, c.Reason)
+	case c.Rule != "":
+		words = append(words, ruleText(api.Denial{Rule: c.Rule, Source: c.Source}))
+	}
+	return strings.Join(words, "  ")
+}
+
+// netHostCommand is allow and deny: they differ in who may.
+func (a *app) netHostCommand(allow bool) *cobra.Command {
+	var save bool
+	cmd := &cobra.Command{
+		Use:   "allow HOST [WORKSPACE]",
+		Short: "Let a running workspace reach a host",
+		Long: `Adds a rule to the list of hosts of a workspace that runs, as long as it does:
+name, *.name, **.name, address or range, each with an optional :port. The ceiling
+holds. It takes a person at a terminal of their own, as ` + "`carrel approve`" + ` does.
+WORKSPACE is an id of ` + "`carrel ps`" + ` or its beginning; it may be left out where one
+workspace runs in the current project. With --save the rule is written into your
+configuration too.
+` + plainStatusHelp,
+		Example: `  carrel net allow registry.example.com
+  carrel net allow '*.example.com:443' 3f --save`,
+	}
+	if !allow {
+		cmd.Use, cmd.Short = "deny HOST [WORKSPACE]", "Keep a running workspace from a host"
+		cmd.Long = `Denies a host to a workspace that runs, whatever else lists it, as long as it
+runs: name, *.name, **.name, address or range, each with an optional :port. What is
+open to it ends. WORKSPACE is an id of ` + "`carrel ps`" + ` or its beginning; it may be left
+out where one workspace runs in the current project. With --save the rule is
+written into your configuration too.
+` + plainStatusHelp
+		cmd.Example = `  carrel net deny tracker.example.com
+  carrel net deny '**.example.net' 3f --save`
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 || len(args) == 2 {
+			return nil
+		}
+		return fmt.Errorf("%q takes a host and a workspace, got %q\nhint: %s", cmd.CommandPath(), args, usage(cmd))
+	}
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) != 1 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return a.completeWorkspace(cmd, nil, word)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id := ""
+		if len(args) > 1 {
+			id = args[1]
+		}
+		e, err := a.workspaceHere(id)
+		if err != nil {
+			return err
+		}
+		if err := a.changeHost(cmd.Context(), e, allow, args[0]); err != nil {
+			return err
+		}
+		if save {
+			return a.saveHost(!allow, args[0])
+		}
+		return nil
+	}
+	cmd.Flags().BoolVar(&save, "save", false, "write the rule into your configuration too")
+	return explainFlagErrors(cmd)
+}
+
+// workspaceHere is workspaceNamed, where no name means the one of this project.
+func (a *app) workspaceHere(prefix string) (supervisor.Entry, error) {
+	if prefix != "" {
+		return a.workspaceNamed(prefix)
+	}
+	at, err := workspace.Locate("", a.getenv("HOME"))
+	if err != nil {
+		return supervisor.Entry{}, err
+	}
+	entries, err := a.running()
+	if err != nil {
+		return supervisor.Entry{}, err
+	}
+	var here []supervisor.Entry
+	for _, e := range entries {
+		if e.Project == at.Project {
+			here = append(here, e)
+		}
+	}
+	if len(here) != 1 {
+		return supervisor.Entry{}, fmt.Errorf("%s in this project\nhint: name one of `carrel ps`", count(len(here), "workspace runs", "workspaces run"))
+	}
+	return here[0], nil
+}
+
+// changeHost asks the person at the terminal where more is reached afterwards.
+func (a *app) changeHost(ctx context.Context, e supervisor.Entry, allow bool, host string) error {
+	req := api.Request{Op: api.OpNetDeny, Host: host}
+	done := "denied"
+	if allow {
+		req.Op, done = api.OpNetAllow, "allowed"
+		if err := a.personAllows(ctx, e, host); err != nil {
+			return err
+		}
+	}
+	if _, err := a.call(ctx, e, req); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "%s %s in %s, as long as it runs\n", done, oneLine(quoteIf(host)), e.ID)
+	return nil
+}
+
+// personAllows wants the workspace's id typed. The supervisor looks at us first,
+// so that nobody types for nothing; it looks again at the end.
+func (a *app) personAllows(ctx context.Context, e supervisor.Entry, host string) error {
+	if _, err := a.call(ctx, e, api.Request{Op: api.OpNetAllow, Host: host, Check: true}); err != nil {
+		return err
+	}
+	tty, err := supervisor.OpenTerminal()
+	if err != nil {
+		return err
+	}
+	defer tty.Close()
+	t := &table{}
+	t.row("host", quoteIf(host))
+	t.row("run", e.ID+", "+shorten(strings.Join(e.Argv, " "), columnMax))
+	t.row("project", quoteIf(e.Project))
+	var text strings.Builder
+	t.print(&text, "  ")
+	fmt.Fprintf(&text, "Type %s to let this workspace reach it, anything else to leave it: ", e.ID)
+	typed, err := tty.Ask(text.String())
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(typed) != e.ID {
+		return errors.New("that is not the id; nothing was changed")
+	}
+	return nil
+}
+
+// saveHost writes a rule into the user's configuration.
+func (a *app) saveHost(deny bool, rule string) error {
+	file := config.UserFile(a.configOptions())
+	if file == "" {
+		return errors.New("there is no place for your configuration: neither XDG_CONFIG_HOME nor HOME is an absolute path")
+	}
+	if err := config.AddHost(file, deny, rule); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "%s is in %s\n", oneLine(quoteIf(rule)), oneLine(quoteIf(file)))
+	return nil
+}
