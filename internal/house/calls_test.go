@@ -99,7 +99,7 @@ func TestCallsThatNeedAReason(t *testing.T) {
 // importers are the rooms that may import a package at all.
 var importers = map[string]map[string]string{
 	"os/exec":   {"internal/workspace": "the link opener on the host", "bench": "measures programs"},
-	"net/http":  {"test/fakemodel": "a scripted model server for the end-to-end tests"},
+	"net/http":  {"internal/egress": "reads requests and answers of plain HTTP; no server and no client of it", "test/fakemodel": "a scripted model server for the end-to-end tests"},
 	"unsafe":    {"internal/workspace": "one system call without a wrapper: the default action of a signal", "internal/sandbox/stage": "system calls without a wrapper", "internal/sandbox/landlock": "system calls without a wrapper", "internal/seccomp": "installing a filter", "internal/broker": "system calls without a wrapper, kernel structures", "internal/history": "counters in mapped memory that all writers share", "internal/sandbox": "the system calls of a fork"},
 	"io/ioutil": {},
 	"reflect":   {},

@@ -23,6 +23,7 @@ var layers = map[string][]string{
 	"view":             {"policy"},
 	"broker":           {},
 	"display":          {"policy"},
+	"egress":           {"policy"},
 	"seccomp":          {"policy"},
 	"inside":           {},
 	"ports":            {},
