@@ -32,7 +32,7 @@ type Agent struct {
 
 	EnvPass []string          // variables passed from outside when they are set
 	EnvSet  map[string]string // variables set inside; a leading "~/" is the home directory
-	Hosts   []string          // API and login hosts; "*.name" for any one label
+	Hosts   []string          // rules for its API and login hosts
 
 	SandboxOff Off // its own sandbox off: the walls replace it
 	PromptsOff Off // its permission questions off: offered, never forced

@@ -63,7 +63,7 @@ func claude() Agent {
 			"CLAUDE_CONFIG_DIR":   "~/.claude",
 			"DISABLE_AUTOUPDATER": "1", // the program is read-only inside
 		},
-		Hosts: []string{"api.anthropic.com", "platform.claude.com", "console.anthropic.com", "claude.ai", "claude.com", "mcp-proxy.anthropic.com"},
+		Hosts: []string{"api.anthropic.com:443", "platform.claude.com:443", "console.anthropic.com:443", "claude.ai:443", "claude.com:443", "mcp-proxy.anthropic.com:443"},
 		SandboxOff: Off{
 			// Off by default, but a user's settings may switch it on; it needs
 			// mounts of its own, which fail inside.
@@ -99,7 +99,7 @@ func codex() Agent {
 			"CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "AZURE_OPENAI_API_KEY",
 		},
 		EnvSet: map[string]string{"CODEX_HOME": "~/.codex"},
-		Hosts:  []string{"api.openai.com", "chatgpt.com", "auth.openai.com"},
+		Hosts:  []string{"api.openai.com:443", "chatgpt.com:443", "auth.openai.com:443"},
 		// -c is accepted before every subcommand, --sandbox is not.
 		SandboxOff: Off{Flags: []string{"-c", `sandbox_mode="danger-full-access"`}},
 		PromptsOff: Off{Flags: []string{"-c", `approval_policy="never"`}},
@@ -141,8 +141,8 @@ func gemini() Agent {
 			"GEMINI_CLI_TRUST_WORKSPACE", "GEMINI_FORCE_FILE_STORAGE", "GEMINI_FORCE_ENCRYPTED_FILE_STORAGE",
 		},
 		Hosts: []string{
-			"generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com",
-			"accounts.google.com", "www.googleapis.com", "aiplatform.googleapis.com",
+			"generativelanguage.googleapis.com:443", "cloudcode-pa.googleapis.com:443", "oauth2.googleapis.com:443",
+			"accounts.google.com:443", "www.googleapis.com:443", "aiplatform.googleapis.com:443",
 		},
 		SandboxOff: Off{Env: map[string]string{"GEMINI_SANDBOX": "false"}},
 		PromptsOff: Off{Flags: []string{"--yolo"}},
@@ -182,7 +182,7 @@ func opencode() Agent {
 		),
 		EnvSet: map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1"},
 		// The list of models is at models.opencode.ai, in older versions at models.dev.
-		Hosts:      providerHosts("opencode.ai", "api.opencode.ai", "models.opencode.ai", "models.dev"),
+		Hosts:      providerHosts("opencode.ai:443", "api.opencode.ai:443", "models.opencode.ai:443", "models.dev:443"),
 		PromptsOff: Off{Env: map[string]string{"OPENCODE_PERMISSION": `{"*":"allow"}`}},
 	}
 }
@@ -204,7 +204,7 @@ func pi() Agent {
 		Credentials: []string{".pi/agent/auth.json"},
 		EnvPass:     providerKeys("PI_SKIP_VERSION_CHECK"),
 		EnvSet:      map[string]string{"PI_CODING_AGENT_DIR": "~/.pi/agent"},
-		Hosts:       providerHosts("pi.dev"),
+		Hosts:       providerHosts("pi.dev:443"),
 	}
 }
 
@@ -222,11 +222,11 @@ func providerKeys(extra ...string) []string {
 // providerHosts is the hosts that belong to providerKeys.
 func providerHosts(extra ...string) []string {
 	return append([]string{
-		"api.anthropic.com", "console.anthropic.com", "platform.claude.com", "claude.ai",
-		"api.openai.com", "auth.openai.com", "chatgpt.com",
-		"generativelanguage.googleapis.com", "openrouter.ai", "api.groq.com", "api.mistral.ai",
-		"api.deepseek.com", "api.x.ai", "api.cerebras.ai", "api.moonshot.ai",
-		"api.together.xyz", "api.fireworks.ai", "api.z.ai",
-		"api.githubcopilot.com", "api.individual.githubcopilot.com",
+		"api.anthropic.com:443", "console.anthropic.com:443", "platform.claude.com:443", "claude.ai:443",
+		"api.openai.com:443", "auth.openai.com:443", "chatgpt.com:443",
+		"generativelanguage.googleapis.com:443", "openrouter.ai:443", "api.groq.com:443", "api.mistral.ai:443",
+		"api.deepseek.com:443", "api.x.ai:443", "api.cerebras.ai:443", "api.moonshot.ai:443",
+		"api.together.xyz:443", "api.fireworks.ai:443", "api.z.ai:443",
+		"api.githubcopilot.com:443", "api.individual.githubcopilot.com:443",
 	}, extra...)
 }

@@ -15,7 +15,7 @@ func services() []Agent {
 			Seed:        []string{".local/share/amp/secrets.json"},
 			Credentials: []string{".local/share/amp/secrets.json"},
 			EnvPass:     []string{"AMP_API_KEY", "AMP_URL"},
-			Hosts:       []string{"ampcode.com", "*.ampcode.com"},
+			Hosts:       []string{"ampcode.com:443", "*.ampcode.com:443"},
 			PromptsOff:  Off{Flags: []string{"--dangerously-allow-all"}},
 		},
 		{
@@ -27,7 +27,7 @@ func services() []Agent {
 			Seed:        []string{".augment/session.json"},
 			Credentials: []string{".augment/session.json"},
 			EnvPass:     []string{"AUGMENT_SESSION_AUTH", "AUGMENT_API_TOKEN", "AUGMENT_API_URL"},
-			Hosts:       []string{"*.api.augmentcode.com", "auth.augmentcode.com", "app.augmentcode.com"},
+			Hosts:       []string{"*.api.augmentcode.com:443", "auth.augmentcode.com:443", "app.augmentcode.com:443"},
 		},
 		{
 			Name: "cline", Title: "Cline CLI",
@@ -38,7 +38,7 @@ func services() []Agent {
 			Seed:        []string{".cline/data/secrets.json", ".cline/data/globalState.json"},
 			Credentials: []string{".cline/data/secrets.json"},
 			EnvPass:     providerKeys("CLINE_API_KEY"),
-			Hosts:       providerHosts("api.cline.bot", "app.cline.bot", "authkit.cline.bot"),
+			Hosts:       providerHosts("api.cline.bot:443", "app.cline.bot:443", "authkit.cline.bot:443"),
 			PromptsOff:  Off{Flags: []string{"--yolo"}},
 		},
 		{
@@ -50,7 +50,7 @@ func services() []Agent {
 			Seed:        []string{".continue/auth.json"},
 			Credentials: []string{".continue/auth.json", ".continue/.env"},
 			EnvPass:     providerKeys("CONTINUE_API_KEY"),
-			Hosts:       providerHosts("api.continue.dev", "hub.continue.dev", "api.workos.com"),
+			Hosts:       providerHosts("api.continue.dev:443", "hub.continue.dev:443", "api.workos.com:443"),
 			PromptsOff:  Off{Flags: []string{"--auto"}},
 		},
 		{
@@ -70,8 +70,8 @@ func services() []Agent {
 			EnvPass:     []string{"COPILOT_GITHUB_TOKEN", "COPILOT_MODEL"},
 			EnvSet:      map[string]string{"COPILOT_HOME": "~/.copilot", "COPILOT_AUTO_UPDATE": "false"},
 			Hosts: []string{
-				"api.githubcopilot.com", "api.individual.githubcopilot.com", "api.business.githubcopilot.com",
-				"api.enterprise.githubcopilot.com", "api.github.com", "github.com",
+				"api.githubcopilot.com:443", "api.individual.githubcopilot.com:443", "api.business.githubcopilot.com:443",
+				"api.enterprise.githubcopilot.com:443", "api.github.com:443", "github.com:443",
 			},
 			PromptsOff: Off{Flags: []string{"--allow-all-tools"}},
 		},
@@ -84,7 +84,7 @@ func services() []Agent {
 			MergeBack:   []MergeFile{{File: ".config/cursor/auth.json", Keys: []string{"*"}}},
 			Credentials: []string{".config/cursor/auth.json"},
 			EnvPass:     []string{"CURSOR_API_KEY"},
-			Hosts:       []string{"api2.cursor.sh", "api5.cursor.sh", "*.api5.cursor.sh", "cursor.com", "www.cursor.com", "authenticator.cursor.sh"},
+			Hosts:       []string{"api2.cursor.sh:443", "api5.cursor.sh:443", "*.api5.cursor.sh:443", "cursor.com:443", "www.cursor.com:443", "authenticator.cursor.sh:443"},
 			SandboxOff:  Off{Flags: []string{"--sandbox", "disabled"}},
 			PromptsOff:  Off{Flags: []string{"--force"}},
 		},
@@ -100,7 +100,7 @@ func services() []Agent {
 			Credentials: []string{".factory/auth.json", ".factory/auth.encrypted", ".factory/auth.v2.file", ".factory/auth.v2.key"},
 			EnvPass:     []string{"FACTORY_API_KEY"},
 			EnvSet:      map[string]string{"FACTORY_DROID_AUTO_UPDATE_ENABLED": "false"},
-			Hosts:       []string{"api.factory.ai", "app.factory.ai", "api.workos.com"},
+			Hosts:       []string{"api.factory.ai:443", "app.factory.ai:443", "api.workos.com:443"},
 		},
 		{
 			// Two programs of one name: the Python one (~/.kimi), which is
@@ -121,7 +121,7 @@ func services() []Agent {
 			},
 			Credentials: []string{".kimi/credentials", ".kimi/config.toml", ".kimi-code/credentials", ".kimi-code/config.toml"},
 			EnvPass:     []string{"KIMI_API_KEY", "KIMI_BASE_URL", "KIMI_MODEL_NAME", "MOONSHOT_API_KEY"},
-			Hosts:       []string{"api.kimi.com", "auth.kimi.com", "code.kimi.com", "www.kimi.com", "api.moonshot.ai", "api.moonshot.cn"},
+			Hosts:       []string{"api.kimi.com:443", "auth.kimi.com:443", "code.kimi.com:443", "www.kimi.com:443", "api.moonshot.ai:443", "api.moonshot.cn:443"},
 			PromptsOff:  Off{Flags: []string{"--yolo"}},
 		},
 		{
@@ -134,7 +134,7 @@ func services() []Agent {
 			Seed:        []string{".local/share/kiro-cli/data.sqlite3"},
 			Credentials: []string{".local/share/kiro-cli/data.sqlite3", ".aws/sso/cache"},
 			EnvPass:     []string{"KIRO_API_KEY"},
-			Hosts:       []string{"q.us-east-1.amazonaws.com", "codewhisperer.us-east-1.amazonaws.com", "oidc.us-east-1.amazonaws.com", "prod.us-east-1.auth.desktop.kiro.dev", "app.kiro.dev"},
+			Hosts:       []string{"q.us-east-1.amazonaws.com:443", "codewhisperer.us-east-1.amazonaws.com:443", "oidc.us-east-1.amazonaws.com:443", "prod.us-east-1.auth.desktop.kiro.dev:443", "app.kiro.dev:443"},
 		},
 		{
 			// A relative of Gemini CLI, with its sandbox switch.
@@ -147,7 +147,7 @@ func services() []Agent {
 			MergeBack:   []MergeFile{{File: ".qwen/oauth_creds.json", Keys: []string{"*"}}},
 			Credentials: []string{".qwen/oauth_creds.json", ".qwen/mcp-oauth-tokens.json", ".qwen/.env"},
 			EnvPass:     []string{"DASHSCOPE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"},
-			Hosts:       []string{"chat.qwen.ai", "portal.qwen.ai", "dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com"},
+			Hosts:       []string{"chat.qwen.ai:443", "portal.qwen.ai:443", "dashscope.aliyuncs.com:443", "dashscope-intl.aliyuncs.com:443"},
 			SandboxOff:  Off{Env: map[string]string{"QWEN_SANDBOX": "false", "GEMINI_SANDBOX": "false"}},
 			PromptsOff:  Off{Flags: []string{"--yolo"}},
 		},

@@ -27,7 +27,7 @@ func terminals() []Agent {
 			Seed:        []string{".local/share/crush/crush.json"},
 			Credentials: []string{".config/crush/crush.json", ".local/share/crush/crush.json"}, // both may hold API keys
 			EnvPass:     providerKeys("CRUSH_DISABLE_METRICS"),
-			Hosts:       providerHosts("catwalk.charm.land", "catwalk.charm.sh"),
+			Hosts:       providerHosts("catwalk.charm.land:443", "catwalk.charm.sh:443"),
 			// --yolo belongs to the interactive command only.
 		},
 		{
@@ -55,7 +55,7 @@ func terminals() []Agent {
 			Seed:        []string{".openhands/agent_settings.json", ".openhands/settings.json"},
 			Credentials: []string{".openhands/agent_settings.json", ".openhands/settings.json"}, // with the API key
 			EnvPass:     providerKeys("LLM_API_KEY", "LLM_MODEL", "LLM_BASE_URL"),
-			Hosts:       providerHosts("app.all-hands.dev", "llm-proxy.app.all-hands.dev"),
+			Hosts:       providerHosts("app.all-hands.dev:443", "llm-proxy.app.all-hands.dev:443"),
 			PromptsOff:  Off{Flags: []string{"--always-approve"}},
 		},
 	}

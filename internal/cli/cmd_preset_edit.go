@@ -157,7 +157,7 @@ func (f *runFlags) presetKeys(cmd *cobra.Command) ([]config.PresetKey, error) {
 	list(f.deny, "deny")
 	list(f.protect, "protect")
 	list(f.device, "devices")
-	word(f.network, "network")
+	keys = append(keys, f.net.presetKeys(f.network)...)
 	word(f.display, "display")
 	word(f.home, "home")
 	word(f.nested, "nested")

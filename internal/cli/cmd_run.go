@@ -44,6 +44,8 @@ agents (claude, codex, gemini, ...) also get their own settings and login.
 		Example: `  carrel run -- claude
   carrel run -- make test
   carrel run --network local --deny '**/*.pem' -- npm test
+  carrel run --allow-host preset:npm --allow-host '*.example.com:443' -- npm install
+  carrel run --publish 5173 --host-port 5432 -- npm run dev
   carrel run --read ~/reference --timeout 10m -- codex exec "explain this"`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.start(cmd, f, args, policy.Agent) },
 	}
@@ -62,7 +64,7 @@ func (a *app) shellCommand() *cobra.Command {
 host's display is granted where there is one.
 ` + exitStatusHelp,
 		Example: `  carrel shell
-  carrel shell --network open
+  carrel shell --allow-host preset:debian --on-unknown ask
   carrel shell -- -c 'make && ./demo'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.start(cmd, f, append([]string{workspace.UserShell(os.Getenv)}, args...), policy.Human)

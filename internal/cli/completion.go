@@ -19,19 +19,22 @@ var (
 	homeWords    = []string{"none", "toolchains", "full"}
 	nestedWords  = []string{"none", "userns", "full"}
 	historyWords = []string{"on", "off"}
+	unknownWords = []string{"deny", "ask"}
 )
 
 // registerCompletions gives the flags of runFlags their words in shells.
 func (a *app) registerCompletions(cmd *cobra.Command) {
 	words := map[string][]string{
-		"persona": personaWords, "network": networkWords, "display": displayWords, "home": homeWords, "nested": nestedWords, "history": historyWords,
+		"persona": personaWords, "network": networkWords, "display": displayWords, "home": homeWords, "nested": nestedWords, "history": historyWords, "on-unknown": unknownWords,
 	}
 	for flag, list := range words {
 		completeFlag(cmd, flag, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
 	}
-	for _, flag := range []string{"env", "timeout", "memory", "pids", "deny", "protect"} {
+	for _, flag := range []string{"env", "timeout", "memory", "pids", "deny", "protect", "host-port", "publish"} {
 		completeFlag(cmd, flag, cobra.NoFileCompletions)
 	}
+	completeFlag(cmd, "allow-host", completeHost)
+	completeFlag(cmd, "deny-host", completeHost)
 	completeFlag(cmd, "preset", a.completePreset)
 }
 

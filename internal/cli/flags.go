@@ -20,6 +20,7 @@ type runFlags struct {
 	read, write, deny, protect, env, device         []string
 	pids                                            int64
 	json                                            bool
+	net                                             networkFlags
 }
 
 func (f *runFlags) register(fs *pflag.FlagSet) {
@@ -29,7 +30,8 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.write, "write", nil, "show a file or directory and let it be changed")
 	fs.StringArrayVar(&f.deny, "deny", nil, "hide what matches the glob: no reading, no writing")
 	fs.StringArrayVar(&f.protect, "protect", nil, "keep what matches the glob from being changed")
-	fs.StringVar(&f.network, "network", "", "closed, local, filtered or open")
+	fs.StringVar(&f.network, "network", "", "closed, local (a localhost of its own), filtered (listed hosts too) or open")
+	f.net.register(fs)
 	fs.StringVar(&f.display, "display", "", "none, virtual or host")
 	fs.StringArrayVar(&f.env, "env", nil, "pass NAME from outside, or set NAME=VALUE")
 	fs.StringVar(&f.home, "home", "", "what of home is visible: toolchains, full (read-only) or none")
@@ -67,6 +69,9 @@ func (f *runFlags) request(cmd *cobra.Command) (policy.Request, error) {
 			r.EnvSet = make(map[string]policy.Value[string])
 		}
 		r.EnvSet[name] = policy.Value[string]{V: value, Source: flagSource("--env")}
+	}
+	if err := f.net.request(&r); err != nil {
+		return r, err
 	}
 	return r, f.limits(cmd, &r)
 }

@@ -15,7 +15,7 @@ func (d *decoder) field(n *yaml.Node, path string, f *field, t *target) {
 		d.objects(n, path, f, t)
 	case typeNamed, typeMap:
 		d.named(n, path, f, t)
-	case typeList:
+	case typeList, typePorts:
 		d.list(n, path, f, t)
 	default:
 		if v, ok := d.scalar(n, path, f); ok {
@@ -25,7 +25,7 @@ func (d *decoder) field(n *yaml.Node, path string, f *field, t *target) {
 }
 
 func emptyForm(typ fieldType) string {
-	if typ == typeList || typ == typeObjects {
+	if typ == typeList || typ == typePorts || typ == typeObjects {
 		return "[]"
 	}
 	return "{}"
@@ -70,7 +70,7 @@ func (d *decoder) sequence(n *yaml.Node, path string) bool {
 	return true
 }
 
-// list decodes a list of texts. An empty list is told too, with no text: it
+// list decodes a list of texts or ports. An empty list is told too, with no text: it
 // can mean something, as for programs.allow.
 func (d *decoder) list(n *yaml.Node, path string, f *field, t *target) {
 	if !d.sequence(n, path) {
@@ -80,10 +80,18 @@ func (d *decoder) list(n *yaml.Node, path string, f *field, t *target) {
 		t = f.open(t, value{source: d.source(n, path), number: int64(len(n.Content))})
 	}
 	for _, entry := range n.Content {
-		if text, ok := d.text(entry, path); ok {
+		if text, ok := d.entry(entry, path, f); ok {
 			d.take(path, f, value{text: text, source: d.source(entry, path)}, t)
 		}
 	}
+}
+
+// entry reads one entry of a list; a port may be written without quotes.
+func (d *decoder) entry(n *yaml.Node, path string, f *field) (string, bool) {
+	if f.typ == typePorts && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!int" && d.plain(n, path) {
+		return n.Value, true
+	}
+	return d.text(n, path)
 }
 
 // named decodes a mapping whose keys are names that the writer chose.

@@ -28,6 +28,17 @@ func TestMistakes(t *testing.T) {
 		{"display:\n  virtual_displey: true", `f:2:3: unknown key "virtual_displey" in display; did you mean virtual_display?`},
 		{"network: opne", `f:1:10: network: "opne" is not one of closed, local, filtered, open; did you mean open?`},
 		{"network: {mode: wide}", `f:1:17: network.mode: "wide" is not one of closed, local, filtered, open`},
+		{"network: {allow_hosts: ['*']}", `f:1:25: network.allow_hosts: host "*" would be every host: use --network open`},
+		{"network: {allow_hosts: [127.1]}", `f:1:25: network.allow_hosts: want text, got the number 127.1: write it in quotes`},
+		{"network: {allow_hosts: [0x7f.1.1.1]}", `f:1:25: network.allow_hosts: host "0x7f.1.1.1" is a number or an IPv4 address in an odd spelling; write four decimal parts`},
+		{"network: {deny_hosts: ['a:0']}", `f:1:24: network.deny_hosts: host "a:0" has no port between 1 and 65535`},
+		{"network: {host_ports: [0, 3000, x]}", "f:1:24: network.host_ports: \"0\" is not a port: want a number from 1 to 65535\nf:1:33: network.host_ports: \"x\" is not a port: want a number from 1 to 65535"},
+		{"network: {host_ports: 3000}", `f:1:23: network.host_ports: want a list, got the number 3000`},
+		{"network: {host_ports: [1.5]}", `f:1:24: network.host_ports: want text, got the number 1.5: write it in quotes`},
+		{"network: {publish: ['3000:']}", `f:1:21: network.publish: "3000:" is neither INSIDE nor INSIDE:HOST, with ports from 1 to 65535`},
+		{"network: {unix_sockets: [x.sock]}", `f:1:26: network.unix_sockets: "x.sock" is not an absolute path`},
+		{"network: {on_unknown: maybe}", `f:1:23: network.on_unknown: "maybe" is not one of deny, ask`},
+		{"network: {host_ports:}", `f:1:22: network.host_ports: nothing stands here: leave the key out, or write []`},
 		{"network: [open]", `f:1:10: network: want a mapping, got a list`},
 		{"persona: 1", `f:1:10: persona: want text, got the number 1: write it in quotes`},
 		{"persona:", `f:1:9: persona: want text, got nothing: write it in quotes`},
@@ -87,6 +98,7 @@ func TestMistakes(t *testing.T) {
 		{"mounts: [{host_path: /a, mode: rw}]", `f:1:32: mounts.mode: "rw" is not one of read_only, read_write`},
 		{"apps: {allow: [./a]}", `f:1:16: apps.allow: "./a" is neither a program's name nor an absolute path`},
 		{"devices: [kvm]", `f:1:11: devices: "kvm" is not an absolute path`},
+		{"network: {unix_sockets: [~/a]}", `f:1:26: network.unix_sockets: "~/a" is not an absolute path`},
 		{"read: [/a]", `f:1:1: unknown key "read" here; there are network, mounts, apps, display, home, nested, history, devices, resources`},
 	}
 	for _, tt := range ceiling {
@@ -205,6 +217,48 @@ func TestSeedCeiling(t *testing.T) {
 	}
 	if len(d.warnings) != 2 {
 		t.Errorf("warnings %v, want one for workspace_path and one for the empty list", d.warnings)
+	}
+}
+
+// TestNetworkKeys: every list of network reaches the request and the ceiling.
+func TestNetworkKeys(t *testing.T) {
+	text := "network: {allow_hosts: ['preset:npm', 'GET http://a.example/'], deny_hosts: [b.example], host_ports: [5432, '80'], publish: [3000, 5173:8080], unix_sockets: [/a.sock], on_unknown: ask}\n"
+	user, problems := decodeFile([]byte(text+"presets: {p: {command: [x], "+strings.TrimSpace(text)+"}}\n"), "f", KindUser, Options{})
+	ceiling, more := decodeFile([]byte(text), "f", KindCeiling, Options{})
+	if len(problems)+len(more) > 0 {
+		t.Fatal(problems, more)
+	}
+	published := []policy.Publish{{Inside: 3000, Host: 3000}, {Inside: 5173, Host: 8080}}
+	for layer, r := range map[policy.LayerKind]policy.Request{policy.LayerUser: user.request, policy.LayerProfile: user.presets[0].Request} {
+		switch {
+		case len(r.AllowHosts) != 2, r.DenyHosts[0].V != "b.example", r.HostPorts[0].V != 5432, r.HostPorts[1].V != 80, r.UnixSockets[0].V != "/a.sock", r.OnUnknown.V != policy.UnknownAsk:
+			t.Errorf("%s: %+v", layer, r)
+		case r.Publish[0].V != published[0], r.Publish[1].V != published[1]:
+			t.Errorf("%s: published %+v", layer, r.Publish)
+		case r.DenyHosts[0].Source.Layer != layer, r.HostPorts[0].Source.Layer != layer, r.Publish[0].Source.Layer != layer, r.UnixSockets[0].Source.Layer != layer, r.OnUnknown.Source.Layer != layer:
+			t.Errorf("%s: a source says another layer: %+v", layer, r)
+		}
+	}
+	c := ceiling.ceiling
+	if len(c.AllowHosts) != 2 || c.DenyHosts[0].V != "b.example" || len(c.HostPorts) != 2 || len(c.Publish) != 2 || len(c.UnixSockets) != 1 || c.OnUnknown.V != policy.UnknownAsk {
+		t.Errorf("ceiling: %+v", c)
+	}
+	none, more := decodeFile([]byte("network: {host_ports: [], publish: [], unix_sockets: []}"), "f", KindCeiling, Options{})
+	if len(more) > 0 || none.ceiling.HostPorts == nil || none.ceiling.Publish == nil || none.ceiling.UnixSockets == nil {
+		t.Errorf("empty lists of a ceiling: %+v, %v; want them to be there", none.ceiling, more)
+	}
+}
+
+func TestParsePublish(t *testing.T) {
+	for text, want := range map[string]policy.Publish{"3000": {Inside: 3000, Host: 3000}, "1:65535": {Inside: 1, Host: 65535}} {
+		if got, err := ParsePublish(text); err != nil || got != want {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", ":", "0", "65536", "1:0", "1:2:3", "+1", "01", "1:", "0x10", " 1"} {
+		if got, err := ParsePublish(text); err == nil {
+			t.Errorf("%q: %+v, want an error", text, got)
+		}
 	}
 }
 

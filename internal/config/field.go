@@ -19,6 +19,7 @@ const (
 	typeDuration                      // "30s"
 	typeCount                         // a whole number
 	typeList                          // a list of text
+	typePorts                         // a list of text or whole numbers
 	typeMap                           // names to text
 	typeObject                        // a mapping with keys of its own
 	typeObjects                       // a list of such mappings

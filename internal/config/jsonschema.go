@@ -71,6 +71,8 @@ func typeSchema(f *field, kind Kind) jsonObject {
 		return jsonObject{"type": "integer", "minimum": 0}
 	case typeList:
 		return jsonObject{"type": "array", "items": text}
+	case typePorts:
+		return jsonObject{"type": "array", "items": jsonObject{"type": []string{"string", "integer"}, "pattern": portsPattern, "minimum": 1, "maximum": 65535}}
 	case typeMap:
 		return jsonObject{"type": "object", "additionalProperties": text}
 	case typeObjects:
@@ -88,6 +90,7 @@ func typeSchema(f *field, kind Kind) jsonObject {
 }
 
 const (
+	portsPattern    = `^[1-9][0-9]{0,4}(:[1-9][0-9]{0,4})?$`
 	sizePattern     = `^[0-9]+(\.[0-9]+)?([bB]|[kKmMgGtT]([iI]?[bB])?)?$`
 	durationPattern = `^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`
 )

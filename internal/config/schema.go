@@ -53,16 +53,7 @@ func policyFields() []field {
 			put: func(t *target, v value) { t.request.Persona = textValue[policy.Persona](v) }},
 		{key: "network", typ: typeObject, word: "mode",
 			doc: "How much network the workspace has; a mode alone may stand for the mapping.",
-			sub: []field{
-				{key: "mode", typ: typeEnum, enum: netModes, also: netAliases,
-					doc: "closed: none; local: a loopback inside; filtered: the listed hosts; open: the host's network.",
-					put: func(t *target, v value) { t.request.Network = textValue[policy.NetworkMode](v) }},
-				{key: "allow_hosts", typ: typeList,
-					doc: "Names, *.names or addresses, each with an optional :port.",
-					put: func(t *target, v value) {
-						t.request.AllowHosts = append(t.request.AllowHosts, *textValue[string](v))
-					}},
-			}},
+			sub: networkFields()},
 		{key: "display", typ: typeObject, word: "mode",
 			doc: "What the workspace sees of a desktop; a mode alone may stand for the mapping.",
 			sub: displayFields()},

@@ -14,17 +14,7 @@ func ceilingFields() []field {
 	return []field{
 		{key: "network", typ: typeObject, word: "mode",
 			doc: "The most network that any policy may give.",
-			sub: []field{
-				{key: "mode", typ: typeEnum, enum: netModes, also: netAliases,
-					doc: "The widest mode; disabled, local_only and inherit_host are other words for closed, local and open.",
-					put: func(t *target, v value) { t.ceiling.Network = textValue[policy.NetworkMode](v) }},
-				{key: "allow_hosts", typ: typeList,
-					doc:  "The only hosts that may be listed; the mode is then at most filtered.",
-					open: emptyIsOpen,
-					put: func(t *target, v value) {
-						t.ceiling.AllowHosts = append(t.ceiling.AllowHosts, *textValue[string](v))
-					}},
-			}},
+			sub: networkCeiling()},
 		{key: "mounts", typ: typeObjects,
 			doc:  "The only directories that may be visible, beside those of the system and the private /tmp.",
 			sub:  mountFields(),

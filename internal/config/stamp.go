@@ -28,11 +28,12 @@ func stampRequest(r *policy.Request) {
 	for i := range r.Files {
 		r.Files[i].Source.Layer = policy.LayerProfile
 	}
-	for _, list := range [][]policy.Value[string]{r.AllowHosts, r.EnvPass, r.EnvDrop, r.Devices, r.ProgramsAllow} {
-		for i := range list {
-			list[i].Source.Layer = policy.LayerProfile
-		}
+	profile[policy.OnUnknown](r.OnUnknown)
+	for _, list := range [][]policy.Value[string]{r.AllowHosts, r.DenyHosts, r.UnixSockets, r.EnvPass, r.EnvDrop, r.Devices, r.ProgramsAllow} {
+		profileAll(list)
 	}
+	profileAll(r.HostPorts)
+	profileAll(r.Publish)
 	for name, v := range r.EnvSet {
 		v.Source.Layer = policy.LayerProfile
 		r.EnvSet[name] = v
@@ -42,5 +43,11 @@ func stampRequest(r *policy.Request) {
 func profile[T any](v *policy.Value[T]) {
 	if v != nil {
 		v.Source.Layer = policy.LayerProfile
+	}
+}
+
+func profileAll[T any](list []policy.Value[T]) {
+	for i := range list {
+		list[i].Source.Layer = policy.LayerProfile
 	}
 }

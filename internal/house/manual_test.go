@@ -112,6 +112,8 @@ func takes(s schema) string {
 		return "`" + strings.Join(s.Enum, "`, `") + "`"
 	case s.Items != nil && s.Items.Properties != nil:
 		return "list of mappings"
+	case s.Items != nil && fmt.Sprint(s.Items.Type) == "[string integer]":
+		return "list of numbers or text"
 	case s.Items != nil:
 		return "list of text"
 	}

@@ -1,5 +1,7 @@
 package policy
 
+import "slices"
+
 // Canonical returns the layers and the ceiling with every path of the machine
 // replaced by what resolve makes of it, so that a symlink cannot lead out of
 // what is decided. resolve gets an absolute clean path and returns the one
@@ -13,6 +15,7 @@ func Canonical(scope Scope, ceiling *Ceiling, layers []Layer, resolve func(strin
 	out := make([]Layer, len(layers))
 	for i, l := range layers {
 		l.Request.Files = canonicalFiles(scope, l.Request.Files, resolve)
+		l.Request.UnixSockets = canonicalSockets(atHome(scope, l.Request.UnixSockets), resolve)
 		l.Ceiling = canonicalCeiling(l.Ceiling, resolve)
 		out[i] = l
 	}
@@ -44,11 +47,23 @@ func canonicalFiles(scope Scope, files []FileRequest, resolve func(string) strin
 	return out
 }
 
+// canonicalSockets keeps an empty list one that is there.
+func canonicalSockets(list []Value[string], resolve func(string) string) []Value[string] {
+	out := slices.Clone(list)
+	for i := range out {
+		if isCleanAbs(out[i].V) {
+			out[i].V = resolve(out[i].V)
+		}
+	}
+	return out
+}
+
 func canonicalCeiling(c *Ceiling, resolve func(string) string) *Ceiling {
 	if c == nil {
 		return nil
 	}
 	out := *c
+	out.UnixSockets = canonicalSockets(c.UnixSockets, resolve)
 	out.Mounts = make([]Mount, len(c.Mounts))
 	for i, m := range c.Mounts {
 		if isCleanAbs(m.HostPath) {

@@ -68,6 +68,9 @@ type decision struct {
 	project  []Layer
 	out      *Effective
 	errs     Errors
+
+	leftOut   []string // hosts, ports and sockets of defaults beyond a ceiling
+	leftOutBy Source
 }
 
 func newDecision(scope Scope, ceiling *Ceiling, layers []Layer) *decision {

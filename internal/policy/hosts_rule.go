@@ -42,6 +42,18 @@ const (
 	addresses
 )
 
+// CheckHostRule says what is wrong with a rule of an allow or a deny list. Which
+// presets there are is for Decide to know.
+func CheckHostRule(text string, allow bool) error {
+	if strings.HasPrefix(text, presetPrefix) {
+		return nil
+	}
+	if _, err := parseHostRule(text, allow); err != nil {
+		return hostError(text, err.Error())
+	}
+	return nil
+}
+
 // parseHostRule reads one rule. allow says that it is for a list that lets
 // through: then it must not name every host there is.
 func parseHostRule(text string, allow bool) (*hostRule, error) {

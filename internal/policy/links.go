@@ -14,7 +14,7 @@ func (d *decision) links() {
 		r := &l.Request
 		d.out.HostPorts = addLinks(d, hostPorts, d.out.HostPorts, stampAll(l, r.HostPorts))
 		d.out.Publish = addLinks(d, published, d.out.Publish, stampAll(l, r.Publish))
-		d.out.UnixSockets = addLinks(d, unixSockets, d.out.UnixSockets, stampAll(l, r.UnixSockets))
+		d.out.UnixSockets = addLinks(d, unixSockets, d.out.UnixSockets, stampAll(l, atHome(d.scope, r.UnixSockets)))
 	}
 	for _, l := range d.project {
 		ignoreLinks(d, hostPorts, stampAll(l, l.Request.HostPorts))
@@ -22,6 +22,18 @@ func (d *decision) links() {
 		ignoreLinks(d, unixSockets, stampAll(l, l.Request.UnixSockets))
 	}
 	d.portsMeet()
+	d.tellLeftOut()
+}
+
+// atHome writes out "~/".
+func atHome(scope Scope, list []Value[string]) []Value[string] {
+	out := slices.Clone(list)
+	for i := range out {
+		if rest, ok := strings.CutPrefix(out[i].V, "~/"); ok && scope.Home != "" {
+			out[i].V = path.Join(scope.Home, rest)
+		}
+	}
+	return out
 }
 
 // link describes one kind of way in or out.
@@ -44,7 +56,7 @@ var hostPorts = link[uint16]{
 		}
 		return ""
 	},
-	bound: func(c *Ceiling) *bounds[uint16] { return boundOf(c, c.HostPorts, true) },
+	bound: func(c *Ceiling) *bounds[uint16] { return boundOf(c, c.HostPorts, "host_ports", true) },
 }
 
 var published = link[Publish]{
@@ -55,19 +67,19 @@ var published = link[Publish]{
 		}
 		return ""
 	},
-	bound: func(c *Ceiling) *bounds[Publish] { return boundOf(c, c.Publish, false) },
+	bound: func(c *Ceiling) *bounds[Publish] { return boundOf(c, c.Publish, "publish", false) },
 }
 
 var unixSockets = link[string]{
 	text:  func(p string) string { return "the socket " + printable(p) },
 	bad:   badSocket,
-	bound: func(c *Ceiling) *bounds[string] { return boundOf(c, c.UnixSockets, true) },
+	bound: func(c *Ceiling) *bounds[string] { return boundOf(c, c.UnixSockets, "unix_sockets", true) },
 }
 
 // boundOf is what a ceiling says of one kind. Where it limits the network, a
 // way out that it does not list is none: a service on the host may lead
 // anywhere. nil lists nothing; an empty list does, too.
-func boundOf[T comparable](c *Ceiling, list []Value[T], out bool) *bounds[T] {
+func boundOf[T comparable](c *Ceiling, list []Value[T], key string, out bool) *bounds[T] {
 	mode := networkBound(c)
 	switch {
 	case len(list) > 0:
@@ -75,7 +87,7 @@ func boundOf[T comparable](c *Ceiling, list []Value[T], out bool) *bounds[T] {
 	case out && mode != nil && mode.V != NetOpen:
 		return &bounds[T]{by: mode.Source}
 	case list != nil:
-		return &bounds[T]{by: Source{Layer: LayerCeiling, Text: "an empty list"}}
+		return &bounds[T]{by: Source{Layer: LayerCeiling, Text: key + ": []"}}
 	}
 	return nil
 }
@@ -93,11 +105,7 @@ next:
 			if b == nil || slices.ContainsFunc(b.list, same) {
 				continue
 			}
-			if v.Source.Layer.explicit() {
-				d.refuse(DimNetwork, v.Source, b.by, k.text(v.V), "none that it does not list")
-			} else {
-				d.warn(v.Source, "%s (%s) is left out by the ceiling %s", k.text(v.V), v.Source, b.by)
-			}
+			d.beyondNetwork(v.Source, b.by, k.text(v.V), "none that it does not list")
 			continue next
 		}
 		if !slices.ContainsFunc(out, same) {

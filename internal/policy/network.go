@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // network decides the mode. What only makes sense with more network asks for
@@ -34,11 +35,8 @@ func (d *decision) implied() {
 		if l.Kind == LayerOperator {
 			continue
 		}
-		if by := l.ports(); l.Request.Network != nil && l.Request.Network.V == NetClosed && by != nil {
-			d.fail(DimNetwork, stamp(*l, *l.Request.Network).Source, "network closed has no ports, and %s asks for one; use local", by)
-		}
 		if l.Kind == LayerCommandLine || l.Kind == LayerProfile {
-			l.imply(below)
+			d.imply(l, below)
 		}
 		if l.Request.Network != nil {
 			below = l.Request.Network.V
@@ -46,10 +44,13 @@ func (d *decision) implied() {
 	}
 }
 
-func (l *Layer) imply(below NetworkMode) {
+func (d *decision) imply(l *Layer, below NetworkMode) {
 	r := &l.Request
 	switch by := l.ports(); {
 	case r.Network != nil:
+		if r.Network.V == NetClosed && by != nil {
+			d.fail(DimNetwork, stamp(*l, *r.Network).Source, "network closed has no ports, and %s asks for one; use local", by)
+		}
 	case len(r.AllowHosts) > 0:
 		r.Network = &Value[NetworkMode]{V: NetFiltered, Source: r.AllowHosts[0].Source}
 	case by != nil && networkRank(below) < networkRank(NetLocal):
@@ -140,15 +141,40 @@ func (d *decision) addHosts(out, list []Value[string], allow bool) []Value[strin
 			}
 			one.V = rule.String()
 			if by := d.hostBound(rule); allow && by != nil {
-				if note := d.beyond(DimNetwork, one, *by, "other hosts only", ""); note != "" {
-					d.warn(one.Source, "%s", note)
-				}
+				d.beyondNetwork(one.Source, *by, one.V, "other hosts only")
 				continue
 			}
 			out = addValue(out, one)
 		}
 	}
 	return out
+}
+
+// beyondNetwork refuses what a person asked for, and leaves out what is only a
+// default: those are many, so they are told together.
+func (d *decision) beyondNetwork(asked, by Source, what, allowed string) {
+	if asked.Layer.explicit() {
+		d.refuse(DimNetwork, asked, by, what, allowed)
+		return
+	}
+	d.leftOut = append(d.leftOut, what)
+	d.leftOutBy = by
+}
+
+// tellLeftOut notes what ceilings took away from the defaults.
+func (d *decision) tellLeftOut() {
+	if len(d.leftOut) == 0 {
+		return
+	}
+	some := strings.Join(d.leftOut[:min(len(d.leftOut), 3)], ", ")
+	if more := len(d.leftOut) - 3; more > 0 {
+		some += fmt.Sprintf(" and %d more", more)
+	}
+	for i := range d.out.Reasons {
+		if r := &d.out.Reasons[i]; r.Dimension == DimNetwork {
+			r.Note = joinNotes(r.Note, fmt.Sprintf("left out by the ceiling %s: %s", d.leftOutBy, some))
+		}
+	}
 }
 
 // listed tells whether all that an entry stands for is covered by a list.
@@ -210,8 +236,8 @@ func (e *Effective) AddHosts(allow, deny []Value[string]) (*Effective, error) {
 	if len(d.errs) > 0 {
 		return nil, d.errs
 	}
-	if w := d.out.Warnings; len(w) > 0 {
-		return nil, fmt.Errorf("%s: %s", w[0].Source, w[0].Message)
+	if len(d.leftOut) > 0 {
+		return nil, fmt.Errorf("%s is not within the ceiling %s", d.leftOut[0], d.leftOutBy)
 	}
 	var err error
 	out.hosts, err = CompileHosts(out.Hosts, out.DenyHosts)

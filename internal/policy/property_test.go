@@ -18,6 +18,11 @@ var (
 	queries = []string{"/", "/w", "/w/a", "/w/a/b", "/w/a/b/c", "/w/a/b/c/d", "/w/b", "/w/b/a", "/w/c", "/home", "/home/u", "/home/u/a", "/home/u/a/b", "/home/u/c", "/usr", "/usr/a", "/usr/a/b", "/x", "/x/a", "/y"}
 )
 
+var (
+	ruleTexts   = []string{"a.x", "*.x", "**.x:443", "b", "10.0.0.0/8"}
+	ruleTargets = []Target{{Host: "a.x", Port: 443}, {Host: "b.x", Port: 80}, {Host: "x", Port: 443}, {Host: "b", Port: 1}, {Host: "10.0.0.1", Port: 80}}
+)
+
 func genFile(t *rapid.T) FileRequest {
 	if rapid.Bool().Draw(t, "glob") {
 		a := rapid.SampledFrom([]Access{Read, Deny}).Draw(t, "access")
@@ -46,6 +51,7 @@ func genRequest(t *rapid.T) Request {
 		History:         maybe(t, "history", HistoryOn, HistoryOff),
 		Memory:          maybe[int64](t, "memory", 0, 1, 2, 3),
 		Persona:         maybe(t, "persona", Human, Agent),
+		OnUnknown:       maybe(t, "unknown", UnknownDeny, UnknownAsk),
 	}
 	for range rapid.IntRange(0, 5).Draw(t, "files") {
 		r.Files = append(r.Files, genFile(t))
@@ -53,7 +59,11 @@ func genRequest(t *rapid.T) Request {
 	names := rapid.SliceOfN(rapid.SampledFrom([]string{"A", "B", "*"}), 0, 2)
 	r.EnvPass, r.EnvDrop = values(names.Draw(t, "pass")...), values(names.Draw(t, "drop")...)
 	r.Devices = values(rapid.SliceOfN(rapid.SampledFrom([]string{"/dev/a", "/dev/b"}), 0, 2).Draw(t, "devices")...)
-	r.AllowHosts = values(rapid.SliceOfN(rapid.SampledFrom([]string{"a.x", "*.x", "b"}), 0, 2).Draw(t, "hosts")...)
+	r.AllowHosts = values(rapid.SliceOfN(rapid.SampledFrom(ruleTexts), 0, 2).Draw(t, "hosts")...)
+	r.DenyHosts = values(rapid.SliceOfN(rapid.SampledFrom(ruleTexts), 0, 2).Draw(t, "denied hosts")...)
+	r.HostPorts = ports(rapid.SliceOfN(rapid.SampledFrom([]uint16{1, 2}), 0, 2).Draw(t, "ports")...)
+	r.Publish = publishes(rapid.SliceOfN(rapid.SampledFrom([]Publish{{3, 3}, {4, 4}}), 0, 2).Draw(t, "published")...)
+	r.UnixSockets = values(rapid.SliceOfN(rapid.SampledFrom([]string{"/a", "/b"}), 0, 2).Draw(t, "sockets")...)
 	if rapid.Bool().Draw(t, "programs?") {
 		r.ProgramsAllow = values(rapid.SliceOfN(rapid.SampledFrom([]string{"p", "/bin/p", "q"}), 0, 2).Draw(t, "programs")...)
 	}
@@ -80,6 +90,12 @@ func genCeiling(t *rapid.T) *Ceiling {
 	for range rapid.IntRange(0, 3).Draw(t, "mounts") {
 		c.Mounts = append(c.Mounts, Mount{HostPath: genPath.Draw(t, "mount"), Write: rapid.Bool().Draw(t, "rw")})
 	}
+	c.DenyHosts = values(rapid.SliceOfN(rapid.SampledFrom(ruleTexts), 0, 1).Draw(t, "c.denied")...)
+	c.AllowHosts = values(rapid.SliceOfN(rapid.SampledFrom(ruleTexts), 0, 2).Draw(t, "c.hosts")...)
+	if rapid.Bool().Draw(t, "c.ports?") {
+		c.HostPorts, c.Publish = ports(1), publishes(Publish{3, 3})
+	}
+	c.OnUnknown = maybe(t, "c.unknown", UnknownDeny, UnknownAsk)
 	c.Devices = values(rapid.SliceOfN(rapid.SampledFrom([]string{"/dev/a", "/dev/b"}), 0, 1).Draw(t, "c.devices")...)
 	c.ProgramsAllow = values(rapid.SliceOfN(rapid.SampledFrom([]string{"p", "/bin/p", "q"}), 0, 2).Draw(t, "c.programs")...)
 	return c
@@ -129,6 +145,17 @@ func notWider(t *rapid.T, a, b *Effective) {
 			t.Fatalf("host %s appeared", v.V)
 		}
 	}
+	for _, target := range ruleTargets {
+		if b.HostRules().Decide(target).Allowed() && !a.HostRules().Decide(target).Allowed() {
+			t.Fatalf("%+v is reached by %v but %v", target, b.Hosts, b.DenyHosts)
+		}
+	}
+	if unknownRank(b.OnUnknown) > unknownRank(a.OnUnknown) {
+		t.Fatalf("on_unknown %s became %s", a.OnUnknown, b.OnUnknown)
+	}
+	subset(t, b.HostPorts, a.HostPorts)
+	subset(t, b.Publish, a.Publish)
+	subset(t, b.UnixSockets, a.UnixSockets)
 	for _, p := range []string{"p", "/bin/p", "/opt/p", "q"} {
 		if allows(b, p) && !allows(a, p) {
 			t.Fatalf("program %s appeared: %v, was %v", p, b.Programs, a.Programs)
@@ -138,6 +165,14 @@ func notWider(t *rapid.T, a, b *Effective) {
 		_, before, _ := a.Env.Lookup(name, "x")
 		if _, after, _ := b.Env.Lookup(name, "x"); after && !before {
 			t.Fatalf("variable %s appeared", name)
+		}
+	}
+}
+
+func subset[T comparable](t *rapid.T, list, of []Value[T]) {
+	for _, v := range list {
+		if !slices.ContainsFunc(of, func(o Value[T]) bool { return o.V == v.V }) {
+			t.Fatalf("%v appeared", v.V)
 		}
 	}
 }

@@ -33,13 +33,7 @@ func (p *Prepared) environ() []string {
 	}
 	maps.Copy(extra, p.proxyEnv())
 	maps.Copy(extra, p.agentEnv())
-	rules := p.Policy.Env
-	if p.Agent != nil {
-		rules.Pass = slices.Clone(rules.Pass)
-		for _, name := range p.Agent.EnvPass {
-			rules.Pass = append(rules.Pass, policy.Value[string]{V: name, Source: policy.Source{Layer: policy.LayerDefault, Text: "agent " + p.Agent.Name}})
-		}
-	}
+	rules := p.agentPasses(p.Policy.Env)
 	if p.Policy.Display == policy.DisplayHost {
 		rules.Pass = slices.Clone(rules.Pass)
 		for _, v := range display.Table() {
@@ -51,6 +45,18 @@ func (p *Prepared) environ() []string {
 		RuntimeDir: fmt.Sprintf("/run/user/%d", p.uid),
 		Shim:       inside.Dir + "/xdg-open",
 	})
+}
+
+// agentPasses adds what the agent's own variables are.
+func (p *Prepared) agentPasses(rules policy.Env) policy.Env {
+	if p.Agent == nil {
+		return rules
+	}
+	rules.Pass = slices.Clone(rules.Pass)
+	for _, name := range p.Agent.EnvPass {
+		rules.Pass = append(rules.Pass, policy.Value[string]{V: name, Source: policy.Source{Layer: policy.LayerDefault, Text: "agent " + p.Agent.Name}})
+	}
+	return rules
 }
 
 // path keeps of the outside PATH what is visible inside. The helpers come

@@ -210,6 +210,7 @@ func (p *Prepared) decide() error {
 	if err != nil {
 		return err
 	}
+	layers = append(layers, p.agentEndpoints(first.Env))
 	scope.System = p.view.System
 	layers = append(layers, policy.Layer{Kind: policy.LayerDefault, Name: "view", Request: policy.Request{Files: p.viewRules()}})
 	if err := p.leadsOut(scope, layers); err != nil {
@@ -332,18 +333,6 @@ func (p *Prepared) makeOwnDirs() {
 			p.facts.forget(dir)
 		}
 	}
-}
-
-// agentDefaults is what a known agent needs to work at all. Until the filtered
-// network is built, that is the open one; everything else stays closed.
-func (p *Prepared) agentDefaults() policy.Layer {
-	l := policy.Layer{Kind: policy.LayerDefault, Name: "agent"}
-	if p.Agent == nil {
-		return l
-	}
-	src := policy.Source{Layer: policy.LayerDefault, Text: "agent " + p.Agent.Name + " has to reach its model"}
-	l.Request.Network = &policy.Value[policy.NetworkMode]{V: policy.NetOpen, Source: src}
-	return l
 }
 
 func withoutFiles(layers []policy.Layer) []policy.Layer {

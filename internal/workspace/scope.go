@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"carrel/internal/agents"
 	"carrel/internal/policy"
 )
 
@@ -192,5 +193,5 @@ func readSmall(path string) (string, error) {
 
 // scope is what the decision sees of the place.
 func (p *place) scope(system []string) policy.Scope {
-	return policy.Scope{Cwd: p.cwd, Project: p.project, Home: p.home, Tmp: "/tmp", System: system}
+	return policy.Scope{Cwd: p.cwd, Project: p.project, Home: p.home, Tmp: "/tmp", System: system, HostPresets: agents.HostPresets()}
 }

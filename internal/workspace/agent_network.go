@@ -1,0 +1,64 @@
+package workspace
+
+import (
+	"path/filepath"
+
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+)
+
+// agentPresets are what agents do their work with, beside their own hosts.
+var agentPresets = []string{"npm", "pypi", "go", "crates", "debian", "github", "gitlab"}
+
+// maxSettings bounds what is read of one file of an agent's settings.
+const maxSettings = 1 << 20
+
+// agentDefaults is the network that a known agent needs to work at all;
+// everything else stays closed.
+func (p *Prepared) agentDefaults() policy.Layer {
+	l := policy.Layer{Kind: policy.LayerDefault, Name: "agent"}
+	if p.Agent == nil {
+		return l
+	}
+	src := policy.Source{Layer: policy.LayerDefault, Text: "agent " + p.Agent.Name + " has to reach its model"}
+	l.Request.Network = &policy.Value[policy.NetworkMode]{V: policy.NetOpen, Source: src}
+	src.Text = "agent " + p.Agent.Name
+	for _, name := range append([]string{p.Agent.Name}, agentPresets...) {
+		l.Request.AllowHosts = append(l.Request.AllowHosts, policy.Value[string]{V: "preset:" + name, Source: src})
+	}
+	return l
+}
+
+// agentEndpoints are the servers that the user's variables and the agent's own
+// settings name for it. One on the host's loopback becomes a host port.
+func (p *Prepared) agentEndpoints(env policy.Env) policy.Layer {
+	l := policy.Layer{Kind: policy.LayerDefault, Name: "agent's servers"}
+	if p.Agent == nil {
+		return l
+	}
+	env = p.agentPasses(env)
+	found := p.Agent.Endpoints(func(name string) (string, bool) {
+		v, passed, _ := env.Lookup(name, p.getenv(name))
+		return v, passed && v != ""
+	})
+	for _, file := range p.Agent.SettingsFiles() {
+		// A link may lead to where somebody keeps such files, but what lies in
+		// the project is written by others.
+		real, kind := p.facts.Resolve(filepath.Join(p.place.home, file))
+		if kind != sandbox.KindFile || within(real, p.place.project) {
+			continue
+		}
+		if data, err := readHead(real, maxSettings); err == nil {
+			found = append(found, p.Agent.EndpointsIn(file, data)...)
+		}
+	}
+	for _, e := range found {
+		src := policy.Source{Layer: policy.LayerDefault, Text: e.By + " names it for " + p.Agent.Name}
+		if e.Rule != "" {
+			l.Request.AllowHosts = append(l.Request.AllowHosts, policy.Value[string]{V: e.Rule, Source: src})
+		} else {
+			l.Request.HostPorts = append(l.Request.HostPorts, policy.Value[uint16]{V: e.Port, Source: src})
+		}
+	}
+	return l
+}
