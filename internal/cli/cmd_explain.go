@@ -33,7 +33,8 @@ and what was ignored.
 
 --path and --host ask about one file or one host: whether it can be reached, by
 which rule, and what would change that. Both may be given more than once. A path
-may start with ~, :project, :home, :tmp or :system.
+may start with ~, :project, :home, :tmp or :system. A host is not looked up: what
+a name resolves to is judged when a connection is made.
 
 --plan prints the compiled plan, one step a line. --json prints everything that
 was decided; a path that is not UTF-8 is written there as {"base64": "..."}.

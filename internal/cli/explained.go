@@ -15,6 +15,7 @@ type explained struct {
 	Preset     string          `json:"preset,omitempty"`
 	Agent      *explainedAgent `json:"agent,omitempty"`
 	Dimensions []dimension     `json:"dimensions"`
+	Network    networkJSON     `json:"network"`
 	Rules      []fileRule      `json:"rules"`
 	Protected  []fileRule      `json:"protected"` // names that make somebody run code later
 	Warnings   []warning       `json:"warnings"`
@@ -67,6 +68,7 @@ type pathAnswer struct {
 type hostAnswer struct {
 	Host    text   `json:"host"`
 	Allowed bool   `json:"allowed"`
+	Code    string `json:"code,omitempty"` // of network filtered: listed, not_listed, denied, special, method, malformed
 	Why     text   `json:"why"`
 	Rule    text   `json:"rule,omitempty"`
 	Change  []text `json:"change,omitempty"`
@@ -77,7 +79,7 @@ func (a *app) explained(p *workspace.Prepared, f *explainFlags) (*explained, err
 	at := p.Location()
 	x := &explained{
 		Project: text(at.Project), Cwd: text(at.Cwd), Home: text(at.Home), Preset: f.run.preset,
-		Command: texts(p.Plan.Command.Argv), Rules: rulesOf(p.Policy.Rules), Protected: rulesOf(p.Protected()),
+		Command: texts(p.Plan.Command.Argv), Network: networkOf(p.Policy), Rules: rulesOf(p.Policy.Rules), Protected: rulesOf(p.Protected()),
 	}
 	if m, ok := p.Recognition(); ok {
 		x.Agent = &explainedAgent{Name: m.Agent.Name, Title: m.Agent.Title, Executable: text(m.Executable), Via: texts(m.Via), Hosts: m.Agent.Hosts}
@@ -152,7 +154,7 @@ func pathOf(a workspace.PathAnswer) pathAnswer {
 }
 
 func hostOf(h *policy.HostExplanation) hostAnswer {
-	out := hostAnswer{Host: text(h.Host), Allowed: h.Allowed, Why: text(h.Why), Change: texts(h.Change)}
+	out := hostAnswer{Host: text(h.Host), Allowed: h.Allowed, Code: string(h.Code), Why: text(h.Why), Change: texts(h.Change)}
 	if h.Rule != nil {
 		out.Rule = text(h.Rule.V + " (" + h.Rule.Source.String() + ")")
 	}

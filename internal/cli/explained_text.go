@@ -24,6 +24,7 @@ func (x *explained) print(w io.Writer, plan bool) {
 	if !asked {
 		x.printHead(w)
 		x.printDimensions(w)
+		x.printNetwork(w)
 		x.printRules(w)
 	}
 	x.printWarnings(w)

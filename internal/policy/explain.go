@@ -34,7 +34,8 @@ type PathExplanation struct {
 type HostExplanation struct {
 	Host    string
 	Allowed bool
-	Rule    *Value[string] // the entry that covers it; nil if none
+	Code    HostCode       // of network filtered, else ""
+	Rule    *Value[string] // the entry that decided; nil if none
 	Reason  Reason         // of the network dimension
 	Why     string
 	Change  []string

@@ -43,24 +43,51 @@ func TestExplainPath(t *testing.T) {
 
 func TestExplainHost(t *testing.T) {
 	with := func(m NetworkMode) Layer {
-		return asks(LayerUser, func(r *Request) { r.Network, r.AllowHosts = val(m, "net"), values("*.a.example") })
+		return asks(LayerUser, func(r *Request) {
+			r.Network, r.AllowHosts, r.DenyHosts = val(m, "net"), values("*.a.example", "b.example:22,8080", "GET http://c.example/", "10.0.0.1"), values("x.a.example")
+			r.HostPorts = ports(5432)
+		})
 	}
 	tests := []struct {
 		mode    NetworkMode
 		host    string
 		allowed bool
 		why     string
+		change  string
 	}{
-		{NetOpen, "x.example", true, "every host"},
-		{NetFiltered, "b.a.example:443", true, "*.a.example is listed"},
-		{NetFiltered, "a.example", false, "does not list it"},
-		{NetClosed, "b.a.example", false, "the network is closed (net)"},
+		{NetOpen, "x.example", true, "every host", "--network closed"},
+		{NetFiltered, "b.a.example:443", true, "*.a.example is listed", "--deny-host b.a.example:443"},
+		{NetFiltered, "B.A.example.", true, "must be public", "--deny-host b.a.example"},
+		{NetFiltered, "b.example", true, "at port 22, 8080", ""},
+		{NetFiltered, "b.example:443", false, "does not list it", "--allow-host b.example:443"},
+		{NetFiltered, "a.example", false, "does not list it", "allow_hosts: [a.example]}"},
+		{NetFiltered, "x.a.example", false, "x.a.example is denied (x.a.example)", "leave out x.a.example"},
+		{NetFiltered, "c.example:80", false, "plain HTTP only", "--allow-host c.example:80"},
+		{NetFiltered, "10.0.0.2:80", false, "public internet (private)", "--allow-host 10.0.0.2:80"},
+		{NetFiltered, "10.0.0.1:80", true, "10.0.0.1 is listed", ""},
+		{NetFiltered, "localhost:5432", true, "port 5432 of the host", ""},
+		{NetFiltered, "[::1]:5432", true, "port 5432 of the host", ""},
+		{NetFiltered, "localhost:80", false, "(loopback)", "--host-port 80"},
+		{NetFiltered, "metadata.google.internal", false, "(metadata)", "--allow-host metadata.google.internal"},
+		{NetFiltered, "127.1", false, "odd spelling", "NAME:PORT"},
+		{NetFiltered, "198.18.0.1", false, "(benchmarking)", "--network open"},
+		{NetLocal, "localhost:5432", true, "port 5432 of the host", ""},
+		{NetLocal, "b.a.example", false, "loopback of its own", "mode: filtered, allow_hosts: [b.a.example]"},
+		{NetClosed, "b.a.example", false, "the network is closed (net)", "--allow-host b.a.example"},
 	}
 	for _, tt := range tests {
 		x := Explain(mustDecide(t, nil, with(tt.mode)), Query{Host: tt.host}).Host
-		if x.Allowed != tt.allowed || !strings.Contains(x.Why, tt.why) || len(x.Change) == 0 && !tt.allowed {
+		if x.Allowed != tt.allowed || !strings.Contains(x.Why, tt.why) || !strings.Contains(strings.Join(x.Change, "\n"), tt.change) || len(x.Change) == 0 && !tt.allowed {
 			t.Errorf("%s %s: %+v", tt.mode, tt.host, x)
 		}
+	}
+	asked := asks(LayerUser, func(r *Request) { r.Network, r.OnUnknown = val(NetFiltered, "net"), val(UnknownAsk, "ask") })
+	if x := Explain(mustDecide(t, nil, asked), Query{Host: "a.example"}).Host; x.Allowed || !strings.Contains(x.Why, "a person is asked") {
+		t.Errorf("on_unknown ask: %+v", x)
+	}
+	c := &Ceiling{AllowHosts: values("b.example")}
+	if x := Explain(mustDecide(t, c, asked), Query{Host: "a.example"}).Host; strings.Contains(x.Why, "asked") || len(x.Change) != 1 || !strings.Contains(x.Change[0], "widen the ceiling at") {
+		t.Errorf("under a ceiling: %+v", x)
 	}
 }
 
