@@ -67,7 +67,7 @@ func TestNothingLeaks(t *testing.T) {
 				t.Errorf("--network open: %q is not seen outside: %q", p.args, seen)
 			}
 		}
-		for _, mode := range []string{"closed", "local"} {
+		for _, mode := range []string{"closed", "local", "filtered"} {
 			for _, nested := range []string{"none", "userns", "full"} {
 				n.leaks(w, mode, nested)
 			}

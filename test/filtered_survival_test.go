@@ -222,7 +222,7 @@ func TestFilteredHostPorts(t *testing.T) {
 			var args []string
 			want := []struct{ at, says string }{
 				{"127.0.0.1:6379", "ok reached 127.0.0.1:6379"}, {"[::1]:6380", "ok reached [::1]:6380"},
-				{"127.0.0.1:8081", "ok reached 127.0.0.1:8081"}, {"[::1]:8081", "ok reached [::1]:8081"},
+				{"127.0.0.1:8081", "ok reached 127.0.0.1:8081"}, {"[::1]:8081", "ok reached 127.0.0.1:8081"},
 				{"localhost:6379", "ok reached 127.0.0.1:6379"}, {"127.0.0.1:5432", ""}, {"127.0.0.1:9", ""}, {hostAddress + ":6379", ""}, {gateway + ":8080", ""},
 			}
 			for _, one := range want {
