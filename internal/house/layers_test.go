@@ -32,7 +32,7 @@ var layers = map[string][]string{
 	"sandbox":          {"policy"},
 	"sandbox/landlock": {},
 	"sandbox/stage":    {"sandbox", "sandbox/landlock"},
-	"workspace":        {"policy", "api", "config", "agents", "view", "display", "protect", "broker", "history", "seccomp", "inside", "ports", "sandbox", "sandbox/landlock", "supervisor"},
+	"workspace":        {"policy", "api", "config", "agents", "view", "display", "protect", "broker", "egress", "history", "seccomp", "inside", "ports", "sandbox", "sandbox/landlock", "supervisor"},
 	"doctor":           {"policy", "seccomp", "sandbox", "sandbox/landlock"},
 	"cli":              {"policy", "api", "config", "agents", "history", "hooks", "inside", "sandbox", "sandbox/stage", "supervisor", "workspace", "doctor"},
 	"house":            {},

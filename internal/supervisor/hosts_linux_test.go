@@ -78,7 +78,7 @@ func TestScopes(t *testing.T) {
 		if !c.granted {
 			s.queue.take(w.approval.ID, api.AnswerDenied, verdict{})
 		}
-		if v := <-w.answer; v.granted != c.granted || v.granted && v.scope != c.scope {
+		if v := <-w.answer; v.granted != c.granted || v.granted && v.scope != c.scope || v.granted != (v.how == api.AnswerApproved) {
 			t.Errorf("%v as %q: told %+v", c.offered, c.scope, v)
 		}
 	}

@@ -38,10 +38,12 @@ type waiting struct {
 	answer   chan verdict // buffered; sent once, by whoever took it out of pending
 }
 
-// verdict is how an operation was decided; scope is one of its scopes, "" for once.
+// verdict is how an operation was decided; scope is one of its scopes, "" for once,
+// how one of the api.Answer constants.
 type verdict struct {
 	granted bool
 	scope   string
+	how     string
 }
 
 func newQueue(workspace, project string, emit func(api.Event)) *queue {
@@ -52,7 +54,7 @@ func newQueue(workspace, project string, emit func(api.Event)) *queue {
 func (q *queue) ask(ctx context.Context, a api.Approval, deadline time.Time) verdict {
 	w := q.add(a, deadline)
 	if w == nil {
-		return verdict{}
+		return verdict{how: api.AnswerEnded}
 	}
 	timer := time.NewTimer(time.Until(w.approval.Deadline))
 	defer timer.Stop()
@@ -68,7 +70,7 @@ func (q *queue) ask(ctx context.Context, a api.Approval, deadline time.Time) ver
 	if !q.take(w.approval.ID, how, verdict{}) {
 		return <-w.answer // somebody was faster
 	}
-	return verdict{}
+	return verdict{how: how}
 }
 
 // add puts an operation into the queue; nil when it is denied at once.
@@ -119,6 +121,7 @@ func (q *queue) end(w *waiting, how string, v verdict) {
 	done := w.approval
 	done.Answer = how
 	q.emit(api.Event{Kind: api.EventAnswered, Approval: &done})
+	v.how = how
 	w.answer <- v
 }
 

@@ -78,18 +78,22 @@ func Serve(c Config) (*Server, error) {
 // once when too much waits already or nobody could answer. Of the approval
 // the operation, subject, rule, source, reason and hint count.
 func (s *Server) Ask(ctx context.Context, a api.Approval, deadline time.Time) bool {
-	granted, _ := s.AskFor(ctx, a, deadline)
-	return granted
+	how, _ := s.AskFor(ctx, a, deadline)
+	return how == api.AnswerApproved
 }
 
 // AskFor is Ask for an operation that may be approved for more than this once:
-// scope is one of the approval's scopes, "" for once.
-func (s *Server) AskFor(ctx context.Context, a api.Approval, deadline time.Time) (granted bool, scope string) {
+// scope is one of the approval's scopes, "" for once. how is one of the
+// api.Answer constants.
+func (s *Server) AskFor(ctx context.Context, a api.Approval, deadline time.Time) (how, scope string) {
 	if s == nil {
-		return false, ""
+		return api.AnswerEnded, ""
 	}
 	v := s.queue.ask(ctx, a, deadline)
-	return v.granted, v.scope
+	if !v.granted && v.how == api.AnswerApproved {
+		v.how = api.AnswerEnded
+	}
+	return v.how, v.scope
 }
 
 // Emit tells followers of something that happened.

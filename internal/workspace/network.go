@@ -83,6 +83,9 @@ func (p *Prepared) networkAnnouncements(scoped bool) []string {
 		}
 		out = append(out, "network open: the host's network is shared, "+what+" ("+p.reason(policy.DimNetwork).Source.String()+")")
 	}
+	if up := p.upstream; up != nil && up.Scheme != "socks5" {
+		out = append(out, fmt.Sprintf("network filtered goes through the host's proxy %s: it resolves the names, so where they lead is not checked here", up.Host))
+	}
 	for _, v := range p.publishedPorts() {
 		out = append(out, fmt.Sprintf("port %d inside is published: http://localhost:%d/, for your own programs only", v.Inside, v.Host))
 	}

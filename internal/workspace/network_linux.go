@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/egress"
+	"carrel/internal/policy"
 	"carrel/internal/ports"
 	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
@@ -26,9 +28,13 @@ type network struct {
 	waiting   map[uint16][]net.Listener // published, by the port of the host
 	forwards  []*ports.Forward
 	published []*ports.Published
+	engine    *egress.Engine // nil where the network is not filtered
+	ready     chan struct{}  // closed when desk is known
 
 	mu      sync.Mutex
 	desk    *supervisor.Server
+	policy  *policy.Effective // with what was added while it runs
+	refused map[string]bool   // what a person said no to
 	denials []api.Denial
 	told    map[string]bool
 	lost    error // why the log is not complete
@@ -39,7 +45,8 @@ type network struct {
 // openNetwork takes the ports of the host before anything is started: one that
 // somebody has is an error while there is nothing to take back.
 func (p *Prepared) openNetwork(workspace string) (*network, error) {
-	n := &network{p: p, workspace: workspace, waiting: make(map[uint16][]net.Listener), told: make(map[string]bool)}
+	n := &network{p: p, workspace: workspace, waiting: make(map[uint16][]net.Listener), told: make(map[string]bool),
+		ready: make(chan struct{}), policy: p.Policy, refused: make(map[string]bool)}
 	list := p.publishedPorts()
 	if len(list) == 0 {
 		return n, nil
@@ -74,6 +81,11 @@ func (n *network) start(walls *sandbox.Walls) error {
 			return fmt.Errorf("listening to the inside at %s: %w", n.p.Plan.Listeners[i].Address, err)
 		}
 	}
+	if n.p.Plan.Pool {
+		if err := n.startEgress(listeners, fds[sandbox.ListenNamesUDP]); err != nil {
+			return err
+		}
+	}
 	for port, at := range sandbox.PortListeners(n.p.Plan) {
 		c := ports.ForwardConfig{Port: port, Dial: dialOutside, Carried: n.carried, Owner: n.owner}
 		for _, i := range at {
@@ -98,15 +110,14 @@ func (n *network) answersTo(desk *supervisor.Server) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.desk = desk
-}
-
-// hosts gives what changes the host rules, nil where there are none.
-func (n *network) hosts() func(allow bool, rule string) error {
-	return nil
+	close(n.ready)
 }
 
 // close ends all that is open. What it has to tell is in the summary then.
 func (n *network) close() {
+	if n.engine != nil {
+		n.engine.Close()
+	}
 	for _, f := range n.forwards {
 		f.Close()
 	}

@@ -19,7 +19,7 @@ import (
 // Bounds of the search for whose a connection is: it is for the log, and holds
 // no connection up.
 const (
-	ownerTime   = 20 * time.Millisecond
+	ownerTime   = 50 * time.Millisecond
 	censusAge   = 100 * time.Millisecond
 	maxOwners   = 8    // that are looked at first, the last one before all
 	maxOwnFiles = 4096 // descriptors of one process, newest first

@@ -11,6 +11,7 @@ import (
 	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/config"
+	"carrel/internal/egress"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/view"
@@ -31,7 +32,8 @@ type Prepared struct {
 	view       *view.View
 	state      *stateDir
 	snapshot   agents.Snapshot
-	early      *sandbox.Stage // started ahead; nil when there is none
+	upstream   *egress.Upstream // the host's own proxy, nil for none
+	early      *sandbox.Stage   // started ahead; nil when there is none
 	promptsOff bool
 	uid, gid   int
 	programs   []policy.FileRequest // rules that show the command's own program
@@ -354,6 +356,10 @@ func (p *Prepared) buildable() error {
 		return refuse(policy.DimDisplay, "virtual", "use --display none or host")
 	}
 	if err := p.networkHeld(); err != nil {
+		return err
+	}
+	var err error
+	if p.upstream, err = p.hostProxy(); err != nil {
 		return err
 	}
 	if d := p.Policy.Lookup(p.place.project); p.place.project == p.Policy.Scope.Tmp && (d.Rule == nil || d.Rule.Source.Layer == policy.LayerDefault) {
