@@ -91,7 +91,7 @@ func TestFilteredTLS(t *testing.T) {
 			}
 		}
 		if !w.denied("other.example.com") {
-			t.Error("the other name is in no denial")
+			t.Errorf("the other name is in no denial: %s", w.plain(w.bin, "denials", "--all", "--json"))
 		}
 		for _, v := range n.visits.take() {
 			if !strings.EqualFold(v, "https "+n.address("api.example.com").String()+":443 GET api.example.com/") {

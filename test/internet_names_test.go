@@ -17,14 +17,15 @@ import (
 // nameServer answers for the names that a test gives it; others do not exist.
 type nameServer struct {
 	mu      sync.Mutex
-	answers map[string][][]netip.Addr // by name without dot: the answers in turn, the last one for ever
+	answers map[string][][]netip.Addr    // by name without dot: the answers in turn, the last one for ever
+	turn    map[string][]dnsmessage.Type // asked of a name since its answers last changed
 	hangs   map[string]bool
 	asked   []string // "A name", in order
 }
 
 // newNameServer serves UDP and TCP at the address that the host is told.
 func newNameServer(n *internet) *nameServer {
-	s := &nameServer{answers: make(map[string][][]netip.Addr), hangs: make(map[string]bool)}
+	s := &nameServer{answers: make(map[string][][]netip.Addr), turn: make(map[string][]dnsmessage.Type), hangs: make(map[string]bool)}
 	udp := n.packets(n.outside, nameServerAt+":53")
 	go func() {
 		buf := make([]byte, 4096)
@@ -74,8 +75,9 @@ func eachConn(l net.Listener, serve func(net.Conn)) {
 // set gives a name one answer.
 func (s *nameServer) set(name string, addrs ...netip.Addr) { s.turns(name, addrs) }
 
-// turns gives a name answers that follow each other, one for each question
-// about A; the last one stays.
+// turns gives a name answers that follow each other: the next one begins with a
+// question that this one has answered, so that a resolver that asks for A and
+// AAAA at once has both of the same; the last one stays.
 func (s *nameServer) turns(name string, answers ...[]netip.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,8 +151,13 @@ func (s *nameServer) look(q dnsmessage.Question) (addrs []netip.Addr, known, han
 	if len(turns) == 0 {
 		return nil, false, s.hangs[name]
 	}
-	if len(turns) > 1 && q.Type == dnsmessage.TypeA {
-		s.answers[name] = turns[1:]
+	if slices.Contains(s.turn[name], q.Type) {
+		s.turn[name] = nil
+		if len(turns) > 1 {
+			turns = turns[1:]
+			s.answers[name] = turns
+		}
 	}
+	s.turn[name] = append(s.turn[name], q.Type)
 	return turns[0], true, s.hangs[name]
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/cgi"
@@ -78,7 +79,7 @@ func (n *internet) serve() {
 
 // web is a server that writes down each request.
 func (n *internet) web(protocol string, h http.Handler) *http.Server {
-	return &http.Server{ReadHeaderTimeout: 30 * time.Second, Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	return &http.Server{ReadHeaderTimeout: 30 * time.Second, ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		at := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 		n.visits.add(protocol, at, r.Method+" "+r.Host+r.URL.Path)
 		h.ServeHTTP(rw, r)
