@@ -81,7 +81,11 @@ func (n *internet) serve() {
 func (n *internet) web(protocol string, h http.Handler) *http.Server {
 	return &http.Server{ReadHeaderTimeout: 30 * time.Second, ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		at := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-		n.visits.add(protocol, at, r.Method+" "+r.Host+r.URL.Path)
+		what := r.Method + " " + r.Host + r.URL.Path
+		if r.Header.Get("Upgrade") != "" {
+			what += " upgrade"
+		}
+		n.visits.add(protocol, at, what)
 		h.ServeHTTP(rw, r)
 	})}
 }
