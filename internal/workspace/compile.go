@@ -75,7 +75,7 @@ func (p *Prepared) Compile(prepare bool) error {
 			Source: policy.Source{Layer: policy.LayerDefault, Text: "the project's repository"}})
 	}
 	sockets, links, err := p.socketBinds()
-	if err != nil {
+	if err != nil && prepare { // what is asked before the start may be there by then
 		return err
 	}
 	for _, s := range p.hostSockets() {

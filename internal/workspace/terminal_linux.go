@@ -82,12 +82,3 @@ func noListener(s *sandbox.SetupError, inside bool) error {
 	}
 	return &hintError{err: fmt.Errorf("changes cannot be stopped to be decided and recorded: %w", s), hint: "run `carrel doctor`; " + off}
 }
-
-// hintError is an error with one line of advice.
-type hintError struct {
-	err  error
-	hint string
-}
-
-func (e *hintError) Error() string { return e.err.Error() + "\nhint: " + e.hint }
-func (e *hintError) Unwrap() error { return e.err }
