@@ -72,7 +72,7 @@ func TestDecideHost(t *testing.T) {
 			"0x7f.1": HostMalformed, "0177.0.0.1": HostMalformed, "2130706433": HostMalformed, "127.1": HostMalformed, "127.0.0.1.": HostListed, "127.0.0.1..": HostMalformed,
 			"%65.example": HostMalformed, "a%2eexample": HostMalformed, "a\x00.example": HostMalformed, "a b.example": HostMalformed, "": HostMalformed, "*.example": HostMalformed,
 			"a.example/": HostMalformed, "u@a.example": HostMalformed, "a.example\n": HostMalformed, "１２７.0.0.1": HostMalformed, "①②⑦.0.0.1": HostMalformed, "a..example": HostMalformed,
-			"::ffff:1.2.3.4%eth0": HostMalformed, "fe80::1%25": HostMalformed, "fe80::1%a/b": HostMalformed, "xn--.example": HostMalformed, "xn--a.example": HostMalformed,
+			"::ffff:1.2.3.4%eth0": HostMalformed, "fe80::1%25": HostMalformed, "fe80::1%2525x": HostMalformed, "fe80::1%a/b": HostMalformed, "xn--.example": HostMalformed, "xn--a.example": HostMalformed,
 			strings.Repeat("a", 64) + ".example": HostMalformed, strings.Repeat("a.", 130) + "example": HostMalformed}},
 	}
 	for _, tt := range tests {
@@ -140,6 +140,8 @@ func TestAddress(t *testing.T) {
 		{list("a.example"), list("8.8.8.8"), "a.example", "8.8.8.8", HostDenied, ""},
 		{list("a.example"), list("8.8.8.0/24:443"), "a.example:443", "8.8.8.8", HostDenied, ""},
 		{list("a.example"), list("8.8.8.0/24:443"), "a.example:80", "8.8.8.8", HostListed, ""},
+		{list("a.example"), list("8.8.8.8"), "a.example", "::ffff:8.8.8.8", HostDenied, ""},
+		{list("a.example", "10.0.0.0/8"), nil, "a.example", "::ffff:10.0.0.1", HostListed, ""},
 		{list("a.example"), list("8.8.8.8"), "a.example", "64:ff9b::808:808", HostDenied, ""},
 		{list("localhost"), nil, "localhost", "127.0.0.1", HostListed, ""},
 		{list("localhost"), nil, "localhost", "::1", HostListed, ""},
