@@ -66,11 +66,11 @@ func namesServer(name string) bool {
 const ollama = "OLLAMA_HOST"
 
 // SettingsFiles are the files of the agent's own settings outside, relative to
-// home, that may name servers.
+// home, that may name servers. A last component may be a pattern, as in Config.
 func (a Agent) SettingsFiles() []string {
 	var files []string
 	for _, f := range a.Config {
-		if slices.Contains([]string{".json", ".jsonc", ".toml", ".yml", ".yaml", ".env"}, path.Ext(f)) && !isPattern(f) {
+		if slices.Contains([]string{".json", ".jsonc", ".toml", ".yml", ".yaml", ".env"}, path.Ext(f)) {
 			files = append(files, f)
 		}
 	}

@@ -58,6 +58,7 @@ func TestEndpointsInSettings(t *testing.T) {
 		{"claude", ".claude.json", `{"mcpServers": {"a": {"type": "http", "url": "https://mcp.example/x"}}, "projects": {"/p": {"mcpServers": {"b": {"url": "https://other.example"}}}}}`, []string{"mcp.example:443"}},
 		{"claude", ".claude.json", `not JSON "url": "https://mcp.example/x"`, nil},
 		{"claude", ".claude/settings.json", `{"note": "{\"url\": \"https://inner.example\"}"}`, nil},
+		{"opencode", ".config/opencode/*.json", `{"provider":{"local":{"npm":"@ai-sdk/x","options":{"baseURL":"http://127.0.0.1:4001/v1"}}},"mcp":{"x":{"type":"remote","url":"https://mcp.example/"}}}`, []string{"4001", "mcp.example:443"}},
 		{"aider", ".aider.conf.yml", "openai-api-base: http://localhost:8000/v1\n", []string{"8000"}},
 		{"qwen-code", ".qwen/.env", "OPENAI_BASE_URL=https://q.example/v1\n", []string{"q.example:443"}},
 	}

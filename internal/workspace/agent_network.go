@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"os"
 	"path/filepath"
 
 	"carrel/internal/policy"
@@ -10,8 +11,11 @@ import (
 // agentPresets are what agents do their work with, beside their own hosts.
 var agentPresets = []string{"npm", "pypi", "go", "crates", "debian", "github", "gitlab"}
 
-// maxSettings bounds what is read of one file of an agent's settings.
-const maxSettings = 1 << 20
+// Bounds on what is read of an agent's settings.
+const (
+	maxSettings      = 1 << 20 // bytes of a file
+	maxSettingsFiles = 64
+)
 
 // agentDefaults is the network that a known agent needs to work at all;
 // everything else stays closed.
@@ -41,7 +45,7 @@ func (p *Prepared) agentEndpoints(env policy.Env) policy.Layer {
 		v, passed, _ := env.Lookup(name, p.getenv(name))
 		return v, passed && v != ""
 	})
-	for _, file := range p.Agent.SettingsFiles() {
+	for _, file := range p.settingsFiles() {
 		// A link may lead to where somebody keeps such files, but what lies in
 		// the project is written by others.
 		real, kind := p.facts.Resolve(filepath.Join(p.place.home, file))
@@ -61,4 +65,19 @@ func (p *Prepared) agentEndpoints(env policy.Env) policy.Layer {
 		}
 	}
 	return l
+}
+
+// settingsFiles are the files of the agent's settings that there are.
+func (p *Prepared) settingsFiles() []string {
+	var files []string
+	for _, file := range p.Agent.SettingsFiles() {
+		dir, pattern := filepath.Split(file)
+		entries, _ := os.ReadDir(filepath.Join(p.place.home, dir))
+		for _, e := range entries {
+			if ok, _ := filepath.Match(pattern, e.Name()); ok && len(files) < maxSettingsFiles {
+				files = append(files, dir+e.Name())
+			}
+		}
+	}
+	return files
 }
