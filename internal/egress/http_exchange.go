@@ -61,6 +61,8 @@ type talk struct {
 	whole    bool // the request was sent to its end; once done is closed
 	done     chan struct{}
 	started  bool // the client was told something of the answer
+	parting  bool // the connection ends in peace, with last said
+	last     []byte
 }
 
 // cut ends both sides with a reset.
@@ -87,7 +89,7 @@ func (t *talk) run() (again bool, err error) {
 		return false, &failure{code: CodeGone, err: errors.New("the program ended the connection in the middle")}
 	case err != nil && !t.started:
 		t.h.hangUp()
-		t.h.c.farewell(answer(t.r.target.Host, err))
+		t.parting, t.last = true, answer(t.r.target.Host, err)
 		return false, err
 	case err != nil:
 		t.cut()
@@ -96,11 +98,8 @@ func (t *talk) run() (again bool, err error) {
 	if !t.whole || resp.Close {
 		t.h.hangUp()
 	}
-	if !keep || !t.whole {
-		t.h.c.farewell(nil)
-		return false, nil
-	}
-	return true, nil
+	t.parting = !keep || !t.whole
+	return !t.parting, nil
 }
 
 // send sends the request and then looks whether the client goes away.
@@ -131,7 +130,10 @@ func (t *talk) gone() {
 
 func (t *talk) body(to counted) error {
 	c := t.h.c
-	if t.r.length < 0 {
+	switch {
+	case t.r.length == 0:
+		return nil
+	case t.r.length < 0:
 		_, read, write := writeChunks(to, httputil.NewChunkedReader(c.br), func() (http.Header, error) { return readTrailer(c.br) })
 		return errors.Join(read, write)
 	}

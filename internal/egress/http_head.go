@@ -191,7 +191,9 @@ func (r *request) aim(word string, u *url.URL, fields []field, at *policy.Target
 		port = at.Port
 	}
 	switch {
-	case r.method == http.MethodConnect && at == nil:
+	case r.method == http.MethodConnect && at != nil:
+		return notCarried("CONNECT to a server: a proxy behind the proxy is not reached")
+	case r.method == http.MethodConnect:
 		r.target, err = authority(word, 0)
 		return err
 	case strings.Contains(word, "#"):
@@ -258,8 +260,6 @@ func (r *request) carried() error {
 	switch {
 	case r.method == http.MethodTrace || r.method == "TRACK":
 		return notCarried("%s is not carried: it shows what other headers the way adds", r.method)
-	case r.method == http.MethodConnect && r.path != "":
-		return notCarried("CONNECT to a server: a proxy behind the proxy is not reached")
 	case r.method == http.MethodConnect && r.length != 0:
 		return malformed("CONNECT with a body")
 	case r.method == "PRI":

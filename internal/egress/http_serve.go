@@ -107,6 +107,9 @@ func (h *conversation) exchange(r *request) (again bool) {
 	h.c.e.forget(u)
 	a.rec.Sent, a.rec.Received = t.sent, t.received
 	a.end(h.c.e.ending(u, err))
+	if t.parting {
+		h.c.farewell(t.last)
+	}
 	return again
 }
 

@@ -76,7 +76,7 @@ func responseHead(resp *http.Response, chunked, last bool) []byte {
 		for name := range resp.Trailer {
 			fmt.Fprintf(&b, "Trailer: %s\r\n", name)
 		}
-	case resp.ContentLength >= 0 && resp.StatusCode != http.StatusNoContent:
+	case resp.ContentLength >= 0 && resp.StatusCode != http.StatusNoContent && resp.StatusCode != http.StatusNotModified:
 		fmt.Fprintf(&b, "Content-Length: %d\r\n", resp.ContentLength)
 	}
 	if last {

@@ -29,13 +29,17 @@ func (c *client) tunnel(a *attempt, g grant, r *route) {
 	if err == nil {
 		err = c.vet(&o, g, s)
 	}
+	alert := false
 	if err == nil {
 		err = s.run()
 	} else {
-		err = s.refuse(o.kind, err)
+		alert, err = s.refuse(o.kind, err)
 	}
 	a.rec.Sent, a.rec.Received = s.up, s.down
 	a.end(c.e.ending(u, err))
+	if alert {
+		c.farewell(tlsAlert)
+	}
 }
 
 // ending says why something ended, where that was our doing.
@@ -148,19 +152,20 @@ func (s *splice) recall() bool {
 	return s.down == 0 && isTimeout(s.downward.read)
 }
 
-// refuse ends a tunnel whose opening was not passed on.
-func (s *splice) refuse(k kind, err error) error {
+// refuse ends a tunnel whose opening was not passed on. With alert the client
+// is there still, to be told in the words of TLS.
+func (s *splice) refuse(k kind, err error) (alert bool, _ error) {
 	var r *refusal
 	if errors.As(err, &r) && k == hello && s.recall() {
 		reset(s.far)
-		s.c.farewell(tlsAlert)
+		return true, err
 	}
 	s.cut()
 	<-s.downDone
 	if r == nil {
-		return s.blame(s.downward, over{upward: true, read: err})
+		err = s.blame(s.downward, over{upward: true, read: err})
 	}
-	return err
+	return false, err
 }
 
 // pass sends what was looked at.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -33,6 +34,8 @@ type world struct {
 	attempts []Attempt
 	told     chan struct{}
 }
+
+var discardLog = log.New(io.Discard, "", 0)
 
 const (
 	addrA = "93.184.216.34"
@@ -71,9 +74,7 @@ func (w *world) name(name string, addrs ...string) {
 // serve puts a server behind an address; handle gets each connection.
 func (w *world) serve(at string, handle func(net.Conn)) {
 	l := listen(w.t)
-	w.mu.Lock()
-	w.servers[netip.MustParseAddrPort(at)] = l.Addr().String()
-	w.mu.Unlock()
+	w.serveAt(at, l.Addr().String())
 	var all sync.WaitGroup
 	w.t.Cleanup(func() { l.Close(); all.Wait() })
 	go func() {
