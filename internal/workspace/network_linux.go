@@ -69,7 +69,7 @@ func (n *network) start(walls *sandbox.Walls) error {
 	n.walls = walls
 	fds, diag := walls.TakeListeners()
 	if diag >= 0 {
-		n.own = &owners{sockets: ports.SocketsOf(diag), stage: walls.PID()}
+		n.own = &owners{sockets: ports.SocketsOf(diag)}
 	}
 	listeners := make([]net.Listener, len(fds))
 	for i, fd := range fds {

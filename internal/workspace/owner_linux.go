@@ -20,22 +20,18 @@ import (
 // no connection up.
 const (
 	ownerTime   = 50 * time.Millisecond
-	censusAge   = 100 * time.Millisecond
 	maxOwners   = 8    // that are looked at first, the last one before all
 	maxOwnFiles = 4096 // descriptors of one process, newest first
 	maxComm     = 64   // bytes
 )
 
 // owners finds the process inside that made a connection: the kernel tells the
-// socket's inode, and one of the workspace's processes has that open.
+// socket's inode, and some process has that open.
 type owners struct {
 	sockets *ports.Sockets
-	stage   int
 
 	mu     sync.Mutex
 	recent []int
-	listed time.Time
-	pids   []int
 	search sync.Mutex // one full search at a time; the others do without
 }
 
@@ -66,7 +62,7 @@ func (o *owners) find(local, remote netip.AddrPort) (pid int, name string) {
 		return 0, ""
 	}
 	defer o.search.Unlock()
-	for _, pid := range o.inside() {
+	for _, pid := range youngest() {
 		if time.Now().After(end) {
 			break
 		}
@@ -89,17 +85,24 @@ func (o *owners) found(pid int) (int, string) {
 	return pid, strings.TrimSuffix(string(name), "\n")
 }
 
-// inside lists the workspace's processes, youngest first; the search lock is held.
-func (o *owners) inside() []int {
-	if time.Since(o.listed) > censusAge {
-		o.pids = o.pids[:0]
-		for pid := range census(o.stage) {
-			o.pids = append(o.pids, pid)
-		}
-		slices.SortFunc(o.pids, func(a, b int) int { return b - a })
-		o.listed = time.Now()
+// youngest lists all processes, those with the highest numbers first: programs
+// connect soon after they were started. Which of them are the workspace's need
+// not be known, as a socket's inode is one on the whole machine.
+func youngest() []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
 	}
-	return o.pids
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	var pids []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	slices.SortFunc(pids, func(a, b int) int { return b - a })
+	return pids
 }
 
 // hasOpen says whether a process has a descriptor that leads there. What is new
