@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"carrel/internal/api"
@@ -22,9 +23,15 @@ func (p *Prepared) socketBinds() (binds, links []sandbox.Mount, err error) {
 				Message: fmt.Sprintf("%s: %q %s", v.Source.Text, v.V, why), Hint: "name one socket file of your own or root's, by its path"}
 		}
 		reason := "socket granted by " + v.Source.String()
-		binds = append(binds, sandbox.Mount{Kind: sandbox.MountBind, Target: real, Source: real, ReadOnly: true, Reason: reason})
-		if dir := filepath.Dir(v.V); real != v.V && p.facts.canonical(dir) == dir {
-			links = append(links, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: v.V, Source: real, Optional: true, Reason: reason})
+		if !slices.ContainsFunc(binds, func(m sandbox.Mount) bool { return m.Target == real }) {
+			binds = append(binds, sandbox.Mount{Kind: sandbox.MountBind, Target: real, Source: real, ReadOnly: true, Reason: reason})
+		}
+		for _, name := range p.socketNames {
+			// Directories on the way are links inside as they are outside.
+			at := filepath.Join(p.facts.canonical(filepath.Dir(name)), filepath.Base(name))
+			if p.facts.canonical(name) == real && at != real {
+				links = append(links, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: at, Source: real, Optional: true, Reason: reason})
+			}
 		}
 	}
 	return binds, links, nil

@@ -3,6 +3,7 @@ package workspace
 import (
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -50,6 +51,19 @@ func (p *Prepared) hostPorts() []uint16 {
 	var out []uint16
 	for _, v := range p.Policy.HostPorts {
 		out = append(out, v.V)
+	}
+	return out
+}
+
+// socketNames are the paths of granted sockets as somebody wrote them.
+func socketNames(layers []policy.Layer) []string {
+	var out []string
+	for _, l := range layers {
+		for _, v := range l.Request.UnixSockets {
+			if filepath.IsAbs(v.V) {
+				out = append(out, filepath.Clean(v.V))
+			}
+		}
 	}
 	return out
 }

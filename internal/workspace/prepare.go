@@ -25,30 +25,31 @@ type Prepared struct {
 	Agent  *agents.Agent // nil for a command that is no known agent
 	Plan   *sandbox.Plan // nil until Compile
 
-	req        Request
-	match      agents.Match
-	place      place
-	facts      *facts
-	view       *view.View
-	state      *stateDir
-	snapshot   agents.Snapshot
-	upstream   *egress.Upstream // the host's own proxy, nil for none
-	early      *sandbox.Stage   // started ahead; nil when there is none
-	promptsOff bool
-	uid, gid   int
-	programs   []policy.FileRequest // rules that show the command's own program
-	starts     []string             // files that may be started, where the policy limits that
-	found      []foundProgram
-	binds      []sandbox.Mount
-	expanded   []policy.Rule
-	later      []string // where globs are decided by the broker
-	trapsReads bool     // globs of roots are decided at each open for reading
-	guarded    protection
-	expected   func(path string) bool // of a broker that has ended: this protected name may be new
-	notes      []string
-	historyAt  string // where the history of the project is kept, "" for nowhere
-	kept       []segment
-	denials    []api.Denial
+	req         Request
+	match       agents.Match
+	place       place
+	facts       *facts
+	view        *view.View
+	state       *stateDir
+	snapshot    agents.Snapshot
+	upstream    *egress.Upstream // the host's own proxy, nil for none
+	socketNames []string         // of granted sockets, as they were written
+	early       *sandbox.Stage   // started ahead; nil when there is none
+	promptsOff  bool
+	uid, gid    int
+	programs    []policy.FileRequest // rules that show the command's own program
+	starts      []string             // files that may be started, where the policy limits that
+	found       []foundProgram
+	binds       []sandbox.Mount
+	expanded    []policy.Rule
+	later       []string // where globs are decided by the broker
+	trapsReads  bool     // globs of roots are decided at each open for reading
+	guarded     protection
+	expected    func(path string) bool // of a broker that has ended: this protected name may be new
+	notes       []string
+	historyAt   string // where the history of the project is kept, "" for nowhere
+	kept        []segment
+	denials     []api.Denial
 }
 
 // Prepare gathers, decides and checks. The error is an *api.Denial where the
@@ -218,6 +219,7 @@ func (p *Prepared) decide() error {
 	if err := p.leadsOut(scope, layers); err != nil {
 		return err
 	}
+	p.socketNames = socketNames(layers)
 	ceiling, layers := policy.Canonical(scope, p.Loaded.Ceiling, layers, p.facts.canonical)
 	p.Policy, err = policy.Decide(scope, ceiling, layers)
 	if err != nil {
