@@ -26,7 +26,7 @@ import (
 // place is a network and a mount namespace, held by one thread of the tests.
 type place struct {
 	calls chan func()
-	tid   int
+	tid   int // of the thread
 }
 
 // newPlace makes a place whose mounts are its own.
@@ -38,7 +38,7 @@ func newPlace(t *testing.T) *place {
 		p.tid = unix.Gettid()
 		err := unix.Unshare(unix.CLONE_NEWNET | unix.CLONE_NEWNS)
 		if err == nil {
-			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+			err = ownMounts()
 		}
 		made <- err
 		for f := range p.calls {
@@ -50,6 +50,20 @@ func newPlace(t *testing.T) *place {
 	}
 	t.Cleanup(func() { close(p.calls) })
 	return p
+}
+
+// ownMounts cuts the calling thread's mounts off from the machine's. What other
+// tests have mounted must not be held here when they take it away.
+func ownMounts() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return err
+	}
+	for point := range mountPoints() {
+		if strings.HasPrefix(point, os.TempDir()+"/") {
+			_ = unix.Unmount(point, unix.MNT_DETACH)
+		}
+	}
+	return nil
 }
 
 // onThread runs a function on a thread that ends with it. The first thread of a

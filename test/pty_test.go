@@ -35,7 +35,7 @@ func (w *world) openTerminal(cmd *exec.Cmd) *terminal {
 	cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setctty, cmd.SysProcAttr.Ctty = true, true, 0
 	tm := &terminal{t: w.t, master: master, cmd: cmd, done: make(chan struct{})}
 	tm.resize(80, 24)
-	w.must(cmd.Start())
+	w.must(w.start(cmd))
 	slave.Close()
 	go tm.collect()
 	w.t.Cleanup(tm.close)

@@ -37,7 +37,7 @@ func (w *world) ps() []running {
 func (w *world) desk(args ...string) (*exec.Cmd, running) {
 	w.t.Helper()
 	cmd := w.command(w.bin, append([]string{"run"}, args...)...)
-	w.must(cmd.Start())
+	w.must(w.start(cmd))
 	var found running
 	eventually(w.t, "the workspace to be listed", func() bool {
 		for _, one := range w.ps() {
