@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:  "testdata/script",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": wantStatus},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": wantStatus, "socket": makeSocket},
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
 			env.Setenv("HOME", home)
@@ -50,6 +51,17 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// makeSocket is the script command "socket PATH": something listens there until
+// the script ends.
+func makeSocket(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: socket PATH")
+	}
+	l, err := net.Listen("unix", ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Defer(func() { l.Close() })
 }
 
 // wantStatus is the script command "status N COMMAND [ARG...]": it wants that
