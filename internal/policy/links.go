@@ -22,7 +22,23 @@ func (d *decision) links() {
 		ignoreLinks(d, unixSockets, stampAll(l, l.Request.UnixSockets))
 	}
 	d.portsMeet()
+	d.dropPorts()
 	d.tellLeftOut()
+}
+
+// dropPorts takes ports away where no loopback is: whoever closes the network
+// need not take back each port that a file lists.
+func (d *decision) dropPorts() {
+	if d.out.Network != NetClosed {
+		return
+	}
+	file := func(s Source) bool { return s.Layer != LayerDefault }
+	used := slices.ContainsFunc(d.out.HostPorts, func(v Value[uint16]) bool { return file(v.Source) }) ||
+		slices.ContainsFunc(d.out.Publish, func(v Value[Publish]) bool { return file(v.Source) })
+	if used {
+		d.noteNetwork("so none of the listed ports is carried")
+	}
+	d.out.HostPorts, d.out.Publish = nil, nil
 }
 
 // atHome writes out "~/".

@@ -170,9 +170,13 @@ func (d *decision) tellLeftOut() {
 	if more := len(d.leftOut) - 3; more > 0 {
 		some += fmt.Sprintf(" and %d more", more)
 	}
+	d.noteNetwork(fmt.Sprintf("left out by the ceiling %s: %s", d.leftOutBy, some))
+}
+
+func (d *decision) noteNetwork(note string) {
 	for i := range d.out.Reasons {
 		if r := &d.out.Reasons[i]; r.Dimension == DimNetwork {
-			r.Note = joinNotes(r.Note, fmt.Sprintf("left out by the ceiling %s: %s", d.leftOutBy, some))
+			r.Note = joinNotes(r.Note, note)
 		}
 	}
 }

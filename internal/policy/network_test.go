@@ -170,6 +170,10 @@ func TestLinks(t *testing.T) {
 	if len(e.HostPorts) != 1 || len(e.Publish) != 1 || len(e.UnixSockets) != 1 || e.UnixSockets[0].V != "/home/u/x/agent.sock" || e.HostPorts[0].Source.Layer != LayerCommandLine {
 		t.Errorf("%+v %+v %+v", e.HostPorts, e.Publish, e.UnixSockets)
 	}
+	e = mustDecide(t, nil, asks(LayerCommandLine, network(NetClosed)), give(LayerUser))
+	if len(e.HostPorts)+len(e.Publish) > 0 || len(e.UnixSockets) != 1 || !strings.Contains(reasonOf(e, DimNetwork).Note, "none of the listed ports") {
+		t.Errorf("closed over a file's ports: %+v %+v, %+v", e.HostPorts, e.Publish, reasonOf(e, DimNetwork))
+	}
 	e = mustDecide(t, nil, give(LayerProject))
 	if len(e.HostPorts)+len(e.Publish)+len(e.UnixSockets) > 0 {
 		t.Errorf("the project opened something: %+v", e)
@@ -252,7 +256,7 @@ func TestLinksUnderCeilings(t *testing.T) {
 			t.Errorf("%s: %d refused (%v), want %d", tt.name, got, err, tt.refused)
 		}
 	}
-	e := mustDecide(t, &Ceiling{Network: val(NetLocal, "c")}, give(LayerDefault))
+	e := mustDecide(t, &Ceiling{Network: val(NetLocal, "c")}, give(LayerDefault), asks(LayerDefault, network(NetOpen)))
 	if len(e.HostPorts) > 0 || len(e.Publish) != 1 {
 		t.Errorf("a default beyond the ceiling: %+v", e.HostPorts)
 	}
