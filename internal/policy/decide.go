@@ -8,7 +8,7 @@ import (
 // Limits of one decision. They bound the work that a hostile project file can
 // cause; real policies stay far below them.
 const (
-	MaxRules   = 65536 // file requests of all layers together
+	MaxRules   = 65536 // file requests of all layers together, and as many rules for hosts
 	maxPlace   = 4096  // bytes of one place or pattern, as PATH_MAX
 	maxPattern = 1024  // patterns that one glob's {a,b} may expand to
 )
@@ -69,6 +69,8 @@ type decision struct {
 	out      *Effective
 	errs     Errors
 
+	bounds    [][]*hostRule // hosts of the ceilings that list any
+	boundsBy  []Source
 	leftOut   []string // hosts, ports and sockets of defaults beyond a ceiling
 	leftOutBy Source
 }
@@ -78,9 +80,10 @@ func newDecision(scope Scope, ceiling *Ceiling, layers []Layer) *decision {
 	if ceiling != nil {
 		d.ceilings = append(d.ceilings, ceiling)
 	}
-	rules := 0
+	rules, hosts := 0, 0
 	for _, l := range layers {
 		rules += len(l.Request.Files)
+		hosts += len(l.Request.AllowHosts) + len(l.Request.DenyHosts)
 		switch {
 		case l.Kind < LayerOperator || l.Kind > LayerDefault || l.Kind == LayerCeiling:
 			d.fail("", Source{Layer: l.Kind, Text: l.Name}, "a layer of kind %d cannot ask for anything", l.Kind)
@@ -97,6 +100,9 @@ func newDecision(scope Scope, ceiling *Ceiling, layers []Layer) *decision {
 	}
 	if rules > MaxRules {
 		d.fail(DimFiles, Source{Layer: LayerDefault}, "%d file rules are more than %d", rules, MaxRules)
+	}
+	if hosts > MaxRules {
+		d.fail(DimNetwork, Source{Layer: LayerDefault}, "%d rules for hosts are more than %d", hosts, MaxRules)
 	}
 	d.checkScope()
 	slices.SortStableFunc(d.layers, func(a, b Layer) int { return int(a.Kind) - int(b.Kind) })

@@ -45,7 +45,7 @@ const (
 // CheckHostRule says what is wrong with a rule of an allow or a deny list. Which
 // presets there are is for Decide to know.
 func CheckHostRule(text string, allow bool) error {
-	if strings.HasPrefix(text, presetPrefix) {
+	if strings.HasPrefix(strings.Trim(text, " \t"), presetPrefix) {
 		return nil
 	}
 	if _, err := parseHostRule(text, allow); err != nil {

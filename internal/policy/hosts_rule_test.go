@@ -7,7 +7,8 @@ import (
 
 // ruleCovered tells whether rules cover a narrower one.
 func ruleCovered(list []Value[string], rule string) bool {
-	return (&decision{}).listed(list, Value[string]{V: rule})
+	d := &decision{}
+	return d.listed(d.rulesOf(list), Value[string]{V: rule})
 }
 
 func TestRuleCovers(t *testing.T) {

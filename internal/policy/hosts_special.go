@@ -83,10 +83,10 @@ var specialRanges = []specialRange{
 
 	{netip.MustParsePrefix("::/128"), "unspecified"},
 	{netip.MustParsePrefix("::1/128"), rangeLoopback},
-	{netip.MustParsePrefix("::/96"), "IPv4-compatible"},
-	{netip.MustParsePrefix("::ffff:0:0:0/96"), "IPv4-translated"},
+	{compatible, "IPv4-compatible"},
+	{translated, "IPv4-translated"},
 	{nat64, "NAT64"},
-	{netip.MustParsePrefix("64:ff9b:1::/48"), "NAT64"},
+	{nat64Local, "NAT64"},
 	{netip.MustParsePrefix("100::/64"), "discard"},
 	{netip.MustParsePrefix("100:0:0:1::/64"), "discard"},
 	{teredo, "Teredo"},
@@ -103,9 +103,12 @@ var specialRanges = []specialRange{
 }
 
 var (
-	nat64     = netip.MustParsePrefix("64:ff9b::/96")
-	teredo    = netip.MustParsePrefix("2001::/32")
-	sixToFour = netip.MustParsePrefix("2002::/16")
+	compatible = netip.MustParsePrefix("::/96")
+	translated = netip.MustParsePrefix("::ffff:0:0:0/96")
+	nat64      = netip.MustParsePrefix("64:ff9b::/96")
+	nat64Local = netip.MustParsePrefix("64:ff9b:1::/48")
+	teredo     = netip.MustParsePrefix("2001::/32")
+	sixToFour  = netip.MustParsePrefix("2002::/16")
 )
 
 // embedded returns the IPv4 addresses that traffic to an IPv6 address comes out
@@ -122,7 +125,9 @@ func embedded(a netip.Addr) []netip.Addr {
 	}
 	a = a.WithZone("")
 	switch {
-	case nat64.Contains(a):
+	case a == netip.IPv6Unspecified() || a == netip.IPv6Loopback():
+		return nil
+	case nat64.Contains(a), nat64Local.Contains(a), translated.Contains(a), compatible.Contains(a):
 		return []netip.Addr{v4(12, 0)}
 	case sixToFour.Contains(a):
 		return []netip.Addr{v4(2, 0)}

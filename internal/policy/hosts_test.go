@@ -65,6 +65,9 @@ func TestDecideHost(t *testing.T) {
 		{"6to4 and Teredo lead to IPv4", list("2002::/16", "2001::/32"), list("9.9.9.9"), map[string]HostCode{
 			"2002:808:808::1": HostListed, "2002:a00:1::1": HostSpecial, "2002:909:909::1": HostDenied,
 			"2001:0:808:808::f7f7:f7f7": HostListed, "2001:0:808:808::f5ff:fffe": HostSpecial, "2001:0:909:909::f7f7:f7f7": HostDenied, "2001:0:808:808::f6f6:f6f6": HostDenied}},
+		{"other forms that lead to IPv4", list("64:ff9b:1::/48", "::ffff:0:0:0/96", "::/96"), list("9.9.9.9", "0.0.0.0/8"), map[string]HostCode{
+			"64:ff9b:1::808:808": HostListed, "64:ff9b:1::a00:1": HostSpecial, "64:ff9b:1::909:909": HostDenied, "::ffff:0:8.8.8.8": HostListed, "::ffff:0:127.0.0.1": HostSpecial,
+			"::8.8.8.8": HostListed, "::10.0.0.1": HostSpecial, "::9.9.9.9": HostDenied, "::1": HostListed}},
 		{"NAT64 with the IPv4 range listed", list("64:ff9b::/96", "10.0.0.0/8"), nil, map[string]HostCode{"64:ff9b::a00:1": HostListed}},
 		{"international", list("*.bücher.example", "xn--e1afmkfd.example"), list("straße.example"), map[string]HostCode{
 			"a.xn--bcher-kva.example": HostListed, "a.BÜCHER.example": HostListed, "пример.example": HostListed, "xn--strae-oqa.example": HostDenied, "ＥＸＡＭＰＬＥ。com": HostNotListed}},

@@ -98,35 +98,62 @@ func unknownRank(m OnUnknown) int { return rankOf(m, UnknownDeny, UnknownAsk) }
 // hosts is the union of what the layers list, below the ceilings. A deny of
 // any layer holds over all, the project's too.
 func (d *decision) hosts() {
-	var allow, deny []Value[string]
+	var allow, deny hostValues
 	for _, c := range d.ceilings {
-		deny = d.addHosts(deny, c.DenyHosts, false)
+		d.addHosts(&deny, c.DenyHosts, false)
 	}
 	for _, l := range d.layers {
-		allow = d.addHosts(allow, stampAll(l, l.Request.AllowHosts), true)
-		deny = d.addHosts(deny, stampAll(l, l.Request.DenyHosts), false)
+		d.addHosts(&allow, stampAll(l, l.Request.AllowHosts), true)
+		d.addHosts(&deny, stampAll(l, l.Request.DenyHosts), false)
 	}
+	listed := d.rulesOf(allow.list)
 	for _, l := range d.project {
-		deny = d.addHosts(deny, stampAll(l, l.Request.DenyHosts), false)
+		d.addHosts(&deny, stampAll(l, l.Request.DenyHosts), false)
 		for _, v := range stampAll(l, l.Request.AllowHosts) {
-			if !d.listed(allow, v) {
+			if !d.listed(listed, v) {
 				d.ignored(v.Source, "the host "+printable(v.V)+" widens")
 			}
 		}
 	}
-	d.out.Hosts, d.out.DenyHosts, d.out.ceilings = allow, deny, d.ceilings
-	if d.out.Network == NetOpen && len(deny) > 0 {
-		d.warn(deny[0].Source, "network open reaches denied hosts too, for example %s; use filtered", printable(deny[0].V))
+	d.out.Hosts, d.out.DenyHosts, d.out.ceilings = allow.list, deny.list, d.ceilings
+	if d.out.Network == NetOpen && len(deny.list) > 0 {
+		d.warn(deny.list[0].Source, "network open reaches denied hosts too, for example %s; use filtered", printable(deny.list[0].V))
 	}
 	var err error
-	if d.out.hosts, err = CompileHosts(allow, deny); err != nil && len(d.errs) == 0 {
+	if d.out.hosts, err = CompileHosts(allow.list, deny.list); err != nil && len(d.errs) == 0 {
 		d.errs = append(d.errs, err)
 	}
 }
 
+// hostValues is a list without doubles; a project file may make it long.
+type hostValues struct {
+	list []Value[string]
+	seen map[string]bool
+}
+
+func valuesOf(list []Value[string]) hostValues {
+	var h hostValues
+	for _, v := range list {
+		h.add(v)
+	}
+	return h
+}
+
+// add appends unless a stronger layer listed the same already.
+func (h *hostValues) add(v Value[string]) {
+	if h.seen[v.V] {
+		return
+	}
+	if h.seen == nil {
+		h.seen = map[string]bool{}
+	}
+	h.seen[v.V] = true
+	h.list = append(h.list, v)
+}
+
 // addHosts adds the good rules of one list, presets expanded, and reports the
 // others.
-func (d *decision) addHosts(out, list []Value[string], allow bool) []Value[string] {
+func (d *decision) addHosts(out *hostValues, list []Value[string], allow bool) {
 	for _, v := range list {
 		expanded, err := expandPreset(v, d.scope.HostPresets)
 		if err != nil {
@@ -144,10 +171,9 @@ func (d *decision) addHosts(out, list []Value[string], allow bool) []Value[strin
 				d.beyondNetwork(one.Source, *by, one.V, "other hosts only")
 				continue
 			}
-			out = addValue(out, one)
+			out.add(one)
 		}
 	}
-	return out
 }
 
 // beyondNetwork refuses what a person asked for, and leaves out what is only a
@@ -182,22 +208,30 @@ func (d *decision) noteNetwork(note string) {
 }
 
 // listed tells whether all that an entry stands for is covered by a list.
-func (d *decision) listed(list []Value[string], v Value[string]) bool {
+func (d *decision) listed(list []*hostRule, v Value[string]) bool {
 	expanded, err := expandPreset(v, d.scope.HostPresets)
 	if err != nil {
 		return false
 	}
 	return !slices.ContainsFunc(expanded, func(one Value[string]) bool {
 		rule, err := parseHostRule(one.V, true)
-		return err != nil || !coveredBy(d.rulesOf(list), rule)
+		return err != nil || !coveredBy(list, rule)
 	})
 }
 
 // hostBound is the source of a ceiling that does not list the host.
 func (d *decision) hostBound(rule *hostRule) *Source {
-	for _, c := range d.ceilings {
-		if len(c.AllowHosts) > 0 && !coveredBy(d.rulesOf(c.AllowHosts), rule) {
-			return &c.AllowHosts[0].Source
+	if d.bounds == nil {
+		for _, c := range d.ceilings {
+			if len(c.AllowHosts) > 0 {
+				d.bounds = append(d.bounds, d.rulesOf(c.AllowHosts))
+				d.boundsBy = append(d.boundsBy, c.AllowHosts[0].Source)
+			}
+		}
+	}
+	for i, list := range d.bounds {
+		if !coveredBy(list, rule) {
+			return &d.boundsBy[i]
 		}
 	}
 	return nil
@@ -235,8 +269,10 @@ func (e *Effective) HostRules() *HostRules { return e.hosts }
 func (e *Effective) AddHosts(allow, deny []Value[string]) (*Effective, error) {
 	d := &decision{scope: e.Scope, ceilings: e.ceilings, out: &Effective{}}
 	out := *e
-	out.Hosts = d.addHosts(slices.Clone(e.Hosts), allow, true)
-	out.DenyHosts = d.addHosts(slices.Clone(e.DenyHosts), deny, false)
+	hosts, denied := valuesOf(e.Hosts), valuesOf(e.DenyHosts)
+	d.addHosts(&hosts, allow, true)
+	d.addHosts(&denied, deny, false)
+	out.Hosts, out.DenyHosts = hosts.list, denied.list
 	if len(d.errs) > 0 {
 		return nil, d.errs
 	}

@@ -1,9 +1,11 @@
 package policy
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func ports(list ...uint16) []Value[uint16] {
@@ -286,5 +288,27 @@ func TestOnUnknown(t *testing.T) {
 	}
 	if _, err := Decide(testScope(), nil, []Layer{ask(LayerUser, "maybe")}); err == nil || !strings.Contains(err.Error(), "deny or ask") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A project's file may be long, and must not make the start so.
+func TestManyHosts(t *testing.T) {
+	var long []Value[string]
+	for i := range MaxRules - 10 {
+		long = append(long, *val(fmt.Sprintf("h%d.example:443", i), "project"))
+	}
+	begin := time.Now()
+	e := mustDecide(t, &Ceiling{AllowHosts: values("**.example")},
+		asks(LayerUser, func(r *Request) { r.Network, r.AllowHosts = val(NetFiltered, "n"), values("**.example:443") }),
+		asks(LayerProject, func(r *Request) { r.DenyHosts = long[:len(long)/2]; r.AllowHosts = long[len(long)/2:] }))
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("decided in %s", took)
+	}
+	if d := e.HostRules().Decide(Target{Host: "h7.example", Port: 443}); d.Code != HostDenied {
+		t.Errorf("%+v", d)
+	}
+	_, err := Decide(testScope(), nil, []Layer{asks(LayerProject, func(r *Request) { r.DenyHosts, r.AllowHosts = long, long[:20] })})
+	if err == nil || !strings.Contains(err.Error(), "are more than 65536") {
+		t.Errorf("more than the bound: %v", err)
 	}
 }
