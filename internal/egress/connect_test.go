@@ -31,7 +31,7 @@ func TestConnectCarriesWhatIsListed(t *testing.T) {
 	a.Time, a.Duration = time.Time{}, 0
 	want(t, "attempt", a, Attempt{Protocol: "connect", Host: "a.example", Port: 4444, Address: addrA, Decision: Allowed, Code: CodeListed,
 		Rule: "a.example:4444", RuleSource: "rule 0", Sent: int64(len(text)), Received: int64(len(text))})
-	want(t, "names resolved", strings.Join(w.resolved, " "), "a.example")
+	want(t, "names resolved", strings.Join(w.lookups(), " "), "a.example")
 }
 
 // What is refused is never resolved and never dialled, and says why.
@@ -71,8 +71,8 @@ func TestConnectRefusals(t *testing.T) {
 			has(t, "answer", out, "HTTP/1.1 "+c.status+" ", "X-Carrel-Denied: "+c.code+"\r\n", "carrel: ", " is not reachable from here: ")
 			a := w.waitAttempt(0)
 			want(t, "decision", a.Decision+" "+a.Code, Refused+" "+c.code)
-			if len(w.resolved)+len(w.dialled) > 0 {
-				t.Errorf("resolved %v, dialled %v", w.resolved, w.dialled)
+			if len(w.lookups())+len(w.dials()) > 0 {
+				t.Errorf("resolved %v, dialled %v", w.lookups(), w.dials())
 			}
 		})
 	}
@@ -102,11 +102,9 @@ func TestAddressesAreChecked(t *testing.T) {
 			d := w.desk(rules(t, []string{"a.example"}, "8.8.8.0/24"))
 			_, _, resp := d.connect("a.example:443")
 			want(t, "refusal", resp.Header.Get("X-Carrel-Denied"), c.code)
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			want(t, "lookups", len(w.resolved), 1)
-			if c.code != "" && len(w.dialled) > 0 {
-				t.Errorf("dialled %v", w.dialled)
+			want(t, "lookups", len(w.lookups()), 1)
+			if c.code != "" && len(w.dials()) > 0 {
+				t.Errorf("dialled %v", w.dials())
 			}
 		})
 	}
@@ -126,7 +124,7 @@ func TestRebindingFindsNoSecondLookup(t *testing.T) {
 	w.mu.Unlock()
 	_, _, resp := d.connect("a.example:443")
 	want(t, "refusal", resp.Header.Get("X-Carrel-Denied"), CodeSpecial)
-	want(t, "dialled", len(w.dialled), 1)
+	want(t, "dialled", len(w.dials()), 1)
 }
 
 func TestFailuresAreNoRefusals(t *testing.T) {
@@ -276,7 +274,7 @@ func TestCloseEndsEverything(t *testing.T) {
 			t.Errorf("the %s saw %v, want a reset", who, err)
 		}
 	}
-	want(t, "attempts", len(w.attempts), 2)
+	want(t, "attempts", len(w.told()), 2)
 	if _, err := net.Dial("tcp4", d.proxy); err == nil {
 		t.Error("the proxy accepts after Close")
 	}

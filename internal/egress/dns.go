@@ -40,7 +40,7 @@ func (e *Engine) serveUDP(c net.PacketConn) error {
 		return nil
 	}
 	if !e.hold(c) {
-		return errClosed
+		return nil
 	}
 	defer e.release(c)
 	turns := make(chan struct{}, maxDNSAtOnce)

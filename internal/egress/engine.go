@@ -25,6 +25,7 @@ type Engine struct {
 	recent recent
 	fast   chan struct{} // held by a stream that is copied without us; see copy_linux.go
 
+	most     int64         // connections from inside at one time
 	patience time.Duration // for what a client has to say first, from its first byte on
 
 	conns, refusing atomic.Int64
@@ -55,6 +56,7 @@ func New(c Config) *Engine {
 	e := &Engine{
 		cfg:      c,
 		pool:     newPool(),
+		most:     maxConns,
 		patience: headTimeout,
 		fast:     make(chan struct{}, maxFast),
 		held:     make(map[ender]struct{}),

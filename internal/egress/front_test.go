@@ -119,7 +119,7 @@ func TestTransparent(t *testing.T) {
 	want(t, "ssh", fmt.Sprintf("%q %v", b, err), `"SSH-2.0-x\r\n" <nil>`)
 	_, _, resp := d.connect("198.18.1.1:2222") // by the proxy, the address means the name
 	want(t, "status", resp.StatusCode, 200)
-	for _, a := range w.attempts {
+	for _, a := range w.told() {
 		if strings.HasPrefix(a.Host, "198.") || a.Protocol == "" {
 			t.Errorf("%+v", a)
 		}
@@ -145,7 +145,7 @@ func TestTransparentRefusals(t *testing.T) {
 	if _, err := io.ReadAll(c); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("ssh: %v", err)
 	}
-	want(t, "dialled", len(w.dialled), 0)
+	want(t, "dialled", len(w.dials()), 0)
 }
 
 // Only requests are listed: the connection waits for one.

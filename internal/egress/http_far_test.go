@@ -103,7 +103,7 @@ func TestRestingConnections(t *testing.T) {
 			want(t, "answer", resp.Status+string(body), "200 OKok")
 			time.Sleep(60 * time.Millisecond)
 		}
-		want(t, "connections", len(w.dialled), 2)
+		want(t, "connections", len(w.dials()), 2)
 	}
 }
 

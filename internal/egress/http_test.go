@@ -159,7 +159,7 @@ func TestKeepAliveDecidesEachRequest(t *testing.T) {
 		_, _ = io.Copy(io.Discard, resp.Body)
 		want(t, r.request, resp.StatusCode, r.status)
 	}
-	want(t, "connections", len(w.dialled), 3)
+	want(t, "connections", len(w.dials()), 3)
 	has(t, "refused", d.say("POST http://b.example/pub/x HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"), "403", "X-Carrel-Denied: method", "POST /pub/x", "hint: ")
 	a := w.waitAttempt(2)
 	want(t, "attempt", a.Method+" "+a.Host+" "+a.Rule, "GET b.example GET,HEAD http://b.example/pub")
@@ -212,7 +212,7 @@ func TestLargeBodies(t *testing.T) {
 			t.Errorf("%s: %d bytes and %v; the server read %s", path, n, err, resp.Header.Get("X-Read"))
 		}
 	}
-	want(t, "connections", len(w.dialled), 1)
+	want(t, "connections", len(w.dials()), 1)
 	if a := w.waitAttempt(2); a.Sent < size || a.Received < size {
 		t.Errorf("%d bytes sent, %d received", a.Sent, a.Received)
 	}

@@ -47,13 +47,14 @@ func (e *Engine) addresses(ctx context.Context, g grant) ([]netip.Addr, error) {
 	} else if addrs, err = e.lookUp(ctx, g.target.Host); err != nil {
 		return nil, err
 	}
-	for i, a := range addrs {
-		addrs[i] = a.Unmap()
-		if err := g.address(addrs[i]); err != nil {
+	checked := make([]netip.Addr, 0, len(addrs))
+	for _, a := range addrs {
+		if err := g.address(a.Unmap()); err != nil {
 			return nil, err
 		}
+		checked = append(checked, a.Unmap())
 	}
-	return addrs, nil
+	return checked, nil
 }
 
 // lookUp resolves a name. A resolver that does not come back is left behind.

@@ -16,7 +16,7 @@ func (e *Engine) ServeProxy(l net.Listener) error { return e.serve(l, (*client).
 // serve hands each connection to a goroutine.
 func (e *Engine) serve(l net.Listener, handle func(*client)) error {
 	if !e.hold(l) {
-		return errClosed
+		return nil
 	}
 	defer e.release(l)
 	for pause := time.Millisecond; ; {
@@ -38,7 +38,7 @@ func (e *Engine) serve(l net.Listener, handle func(*client)) error {
 
 func (e *Engine) start(conn net.Conn, handle func(*client)) {
 	count := &e.conns
-	if e.conns.Load() >= maxConns {
+	if e.conns.Load() >= e.most {
 		if count, handle = &e.refusing, (*client).busy; e.refusing.Load() >= maxRefusing {
 			reset(conn)
 			return

@@ -94,7 +94,7 @@ func TestOtherThingsOnTheProxyPort(t *testing.T) {
 	has(t, "HTTP/2", d.say("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), "HTTP/1.1 ", "X-Carrel-Denied")
 	c := d.open()
 	c.Close()
-	want(t, "attempts", len(w.attempts), 3)
+	want(t, "attempts", len(w.told()), 3)
 }
 
 func FuzzSocks(f *testing.F) {

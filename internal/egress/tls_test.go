@@ -56,7 +56,7 @@ func TestTLSNamesTheTarget(t *testing.T) {
 		{addrA, "evil.example", CodeName},
 	} {
 		t.Run(c.to+" "+c.sni, func(t *testing.T) {
-			n := len(w.attempts)
+			n := len(w.told())
 			conn, _, resp := d.connect(c.to + ":443")
 			want(t, "status", resp.StatusCode, 200)
 			err := handshake(conn, c.sni)

@@ -111,7 +111,7 @@ func TestUpstreamPlainAndFailures(t *testing.T) {
 	_, _, resp = d.connect("a.example:443")
 	want(t, "wrong password", resp.StatusCode, 502)
 	has(t, "wrong password, plain", d.say(get), "502 Bad Gateway", "credentials")
-	for _, a := range w.attempts {
+	for _, a := range w.told() {
 		if strings.Contains(fmt.Sprint(a), "wrong") || strings.Contains(fmt.Sprint(a), "right") {
 			t.Errorf("a password is told: %+v", a)
 		}

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,7 +33,6 @@ type world struct {
 	dialled  []netip.AddrPort
 	slow     map[netip.Addr]bool // does not answer
 	attempts []Attempt
-	told     chan struct{}
 }
 
 var discardLog = log.New(io.Discard, "", 0)
@@ -44,7 +44,7 @@ const (
 
 func newWorld(t testing.TB) *world {
 	leaks(t)
-	return &world{t: t, names: map[string][]netip.Addr{}, servers: map[netip.AddrPort]string{}, slow: map[netip.Addr]bool{}, told: make(chan struct{}, 1)}
+	return &world{t: t, names: map[string][]netip.Addr{}, servers: map[netip.AddrPort]string{}, slow: map[netip.Addr]bool{}}
 }
 
 // leaks fails a test that leaves goroutines behind.
@@ -133,6 +133,24 @@ func (w *world) attempt(a Attempt) {
 	w.mu.Lock()
 	w.attempts = append(w.attempts, a)
 	w.mu.Unlock()
+}
+
+func (w *world) told() []Attempt {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.attempts)
+}
+
+func (w *world) dials() []netip.AddrPort {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.dialled)
+}
+
+func (w *world) lookups() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.resolved)
 }
 
 // waitAttempt gives the n-th attempt that was told, counted from 0.
