@@ -9,28 +9,25 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// connection is what the tests read of a line of `carrel net log --json`.
-type connection struct {
-	PID                                  int
-	Process, Protocol, Host, Address     string
-	Port                                 uint16
-	Method, Decision, Code, Rule, Source string
-	Reason, Hint                         string
-	Delegated                            bool
-	Sent, Received                       int64
-	Duration                             time.Duration `json:"duration_ns"`
+// attempt is what the tests read of a line of `carrel net log --json`.
+type attempt struct {
+	PID                                                                            int
+	Process, Protocol, Host, Address, Method, Decision, Code, Rule, Source, Reason string
+	Port                                                                           uint16
+	Delegated                                                                      bool
+	Sent, Received                                                                 int64
+	Duration                                                                       time.Duration `json:"duration_ns"`
 }
 
-func (w *world) netLog() []connection {
+func (w *world) netLog() []attempt {
 	w.t.Helper()
-	var all []connection
+	var all []attempt
 	w.must(json.Unmarshal([]byte(w.plain(w.bin, "net", "log", "--all", "--json").out), &all))
 	return all
 }
@@ -54,7 +51,7 @@ curl -s http://no.api.example.com/
 curl -s http://169.254.169.254/latest
 curl -s https://gone.example.com/
 true`)...)
-		want := []connection{
+		want := []attempt{
 			{Protocol: "connect", Host: "api.example.com", Port: 443, Decision: "allowed", Code: "listed"},
 			{Protocol: "http", Host: "api.example.com", Port: 80, Method: "GET", Decision: "allowed", Code: "listed"},
 			{Protocol: "tcp", Host: "api.example.com", Port: 443, Decision: "allowed", Code: "listed"},
@@ -70,7 +67,7 @@ true`)...)
 			t.Fatalf("%d attempts in the log, want %d or more: %+v", len(got), len(want), got)
 		}
 		for _, one := range want {
-			i := slices.IndexFunc(got, func(c connection) bool {
+			i := slices.IndexFunc(got, func(c attempt) bool {
 				return c.Protocol == one.Protocol && c.Host == one.Host && c.Port == one.Port && c.Method == one.Method &&
 					(c.Decision == one.Decision && c.Code == one.Code || one.Decision == "allowed" && c.Code == "gone") // a program may end with a reset
 			})
@@ -88,7 +85,7 @@ true`)...)
 			}
 		}
 		// Who it was is looked for in a bounded time.
-		if !slices.ContainsFunc(got, func(c connection) bool { return c.Process == "curl" && c.PID > 0 }) {
+		if !slices.ContainsFunc(got, func(c attempt) bool { return c.Process == "curl" && c.PID > 0 }) {
 			t.Errorf("nobody is said to have connected: %+v", got)
 		}
 	})
@@ -148,84 +145,6 @@ func TestFilteredByHostProxy(t *testing.T) {
 		ceiling := w.write(w.outside+"/ceiling.yaml", "network:\n  mode: filtered\n  allow_hosts: [api.example.com]\n")
 		if r := w.run(append([]string{"--permissions", ceiling}, append(slices.Clone(onlyAPI), "--", "curl", "-sS", "https://api.example.com/")...)...); r.code != 125 || !strings.Contains(r.err, "HTTPS_PROXY") {
 			t.Errorf("under a ceiling: %s", r)
-		}
-	})
-}
-
-// TestFilteredAsks: what no rule lists waits for a person at a terminal outside;
-// what is denied or special is never asked about; nobody inside answers.
-func TestFilteredAsks(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
-		n := newInternet(t)
-		w := n.world(p)
-		n.name("api.example.com", "ask.example.com", "later.example.com", "no.example.com")
-		in, said, cmd := w.background(append(slices.Clone(onlyAPI), "--on-unknown", "ask", "--deny-host", "no.example.com", "--read", w.bin, "--", "bash", "-c", `
-curl -sS https://no.example.com/; curl -sS http://10.1.2.3/
-`+w.bin+` net allow later.example.com; `+w.bin+` approvals
-curl -sS https://ask.example.com/
-read; curl -sS https://later.example.com/; curl -sS https://api.example.com/`)...)
-		var waiting []struct{ ID, Subject, Operation string }
-		eventually(t, "a question", func() bool {
-			r := w.plain(w.bin, "approvals", "--json")
-			return json.Unmarshal([]byte(r.out), &waiting) == nil && len(waiting) > 0
-		})
-		if len(waiting) != 1 || waiting[0].Subject != "ask.example.com:443" {
-			t.Fatalf("waiting: %+v", waiting)
-		}
-		if r := w.plain(w.bin, "approve", waiting[0].ID); r.code != 125 {
-			t.Errorf("approved without a terminal: %s", r)
-		}
-		w.person(waiting[0].ID, "approve", waiting[0].ID)
-		eventually(t, "the connection", func() bool { return strings.Contains(said.String(), "reached GET ask.example.com") })
-		run := w.ps()[0].ID
-		w.person(run, "net", "allow", "later.example.com")
-		if r := w.plain(w.bin, "net", "deny", "api.example.com"); r.code != 0 {
-			t.Errorf("net deny: %s", r)
-		}
-		fmt.Fprintln(in)
-		_ = cmd.Wait()
-		if !strings.Contains(said.String(), "reached GET later.example.com") || strings.Contains(said.String(), "reached GET api.example.com") {
-			t.Errorf("after the changes: %s", said)
-		}
-		if exists(w.home + "/.config/carrel") {
-			t.Error("once was written down for ever")
-		}
-	})
-}
-
-// person types an id at a terminal for a command that asks for it.
-func (w *world) person(id string, args ...string) {
-	w.t.Helper()
-	tm := w.openTerminal(w.command(w.bin, args...))
-	tm.expect("Type " + id)
-	waitABit()
-	tm.send(id + "\r")
-	if code := tm.wait(); code != 0 {
-		w.t.Errorf("%q: %d: %s", args, code, tm.all())
-	}
-}
-
-// TestUnixSocketsGranted: a socket that is named is there, its neighbours are
-// not, and an engine's takes the person's own configuration.
-func TestUnixSocketsGranted(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
-		w := newWorld(t, p)
-		dir := w.hostTemp()
-		for _, name := range []string{"/granted", "/other", "/docker.sock"} {
-			w.listen("unix", dir+name)
-			w.must(os.Chown(dir+name, p.uid, p.gid))
-		}
-		w.mustWork("connect", dir+"/granted", "--", "connect", dir+"/other", "--", "connect", dir+"/docker.sock")
-		for _, mode := range []string{"closed", "local", "filtered", "open"} {
-			got := w.attack([]string{"--network", mode, "--unix-socket", dir + "/granted"}, "connect", dir+"/granted", "--", "connect", dir+"/other", "--", "connect", dir+"/docker.sock")
-			if got != "ok "+greeting+"\nENOENT\nENOENT" {
-				t.Errorf("%s: %q", mode, got)
-			}
-		}
-		for _, bad := range []string{dir, dir + "/docker.sock", "/run"} {
-			if r := w.run("--unix-socket", bad, "--", "true"); r.code != 125 {
-				t.Errorf("--unix-socket %s: %s", bad, r)
-			}
 		}
 	})
 }

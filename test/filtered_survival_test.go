@@ -138,6 +138,7 @@ func TestFilteredReusePort(t *testing.T) {
 // TestFilteredFailures: a resolver that hangs, a server that is not there or
 // dies half way: an end that says so, soon, and others are served meanwhile.
 func TestFilteredFailures(t *testing.T) {
+	t.Parallel() // it waits, most of its time
 	n := newInternet(t)
 	w := n.world(ordinary(t))
 	n.name("api.example.com")

@@ -51,6 +51,7 @@ public class Fetch {
 // TestInternetWithoutWalls: the tests' own network is what real programs take
 // for the internet, or nothing that they fail to reach behind walls counts.
 func TestInternetWithoutWalls(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	w := n.world(person{"root", 0, 0}) // ssh wants a name, which the ordinary user has inside only
 	n.registries(w)
