@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -96,8 +97,8 @@ func driveNetwork(w io.Writer, kind, server, proxy string) error {
 	return err
 }
 
-// dialTLS connects, and asks the server for something with the first byte.
-func dialTLS(server, proxy string, ask byte) (net.Conn, error) {
+// dialTLS connects, up to the end of the handshake.
+func dialTLS(server, proxy string) (net.Conn, error) {
 	to := server
 	if proxy != "" {
 		to = proxy
@@ -111,7 +112,7 @@ func dialTLS(server, proxy string, ask byte) (net.Conn, error) {
 	}
 	secure := tls.Client(c, &tls.Config{InsecureSkipVerify: true}) // the server is this program, its key a moment old
 	if err == nil {
-		_, err = secure.Write([]byte{ask})
+		err = secure.Handshake()
 	}
 	if err != nil {
 		c.Close()
@@ -151,11 +152,16 @@ func receive(n int, server, proxy string) ([]float64, error) {
 		all.Wait()
 	}()
 	for range n {
-		c, err := dialTLS(server, proxy, 'd')
+		c, err := dialTLS(server, proxy)
 		if err != nil {
 			return nil, err
 		}
 		conns = append(conns, c)
+	}
+	for _, c := range conns { // when all are there: what flows would hold a handshake up
+		if err := ask(c, 'd'); err != nil {
+			return nil, err
+		}
 		all.Go(func() {
 			for block := make([]byte, 64<<10); ; {
 				k, err := c.Read(block)
@@ -199,12 +205,18 @@ func connectOften(server, proxy string) ([]float64, error) {
 }
 
 func oneByte(server, proxy string) error {
-	c, err := dialTLS(server, proxy, 'e')
+	c, err := dialTLS(server, proxy)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	return ping(c)
+	return errors.Join(ask(c, 'e'), ping(c))
+}
+
+// ask says what the server is wanted for.
+func ask(c net.Conn, what byte) error {
+	_, err := c.Write([]byte{what})
+	return err
 }
 
 func ping(c net.Conn) error {
@@ -218,11 +230,14 @@ func ping(c net.Conn) error {
 
 // pingOften gives median and 99th percentile of round trips, in microseconds.
 func pingOften(server, proxy string) ([]float64, error) {
-	c, err := dialTLS(server, proxy, 'e')
+	c, err := dialTLS(server, proxy)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
+	if err := ask(c, 'e'); err != nil {
+		return nil, err
+	}
 	var took []float64
 	for range pings {
 		start := time.Now()
@@ -238,14 +253,14 @@ func pingOften(server, proxy string) ([]float64, error) {
 // hold keeps streams open and quiet for a while.
 func hold(server, proxy string) ([]float64, error) {
 	for range manyStreams {
-		c, err := dialTLS(server, proxy, 'e')
-		if err == nil {
-			err = ping(c)
-		}
+		c, err := dialTLS(server, proxy)
 		if err != nil {
 			return nil, err
 		}
 		defer c.Close()
+		if err := errors.Join(ask(c, 'e'), ping(c)); err != nil {
+			return nil, err
+		}
 	}
 	time.Sleep(2 * window)
 	return []float64{manyStreams}, nil
