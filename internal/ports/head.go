@@ -35,8 +35,9 @@ func (e *hostError) shown() string { return strconv.QuoteToASCII(e.host[:min(len
 // somebody else's page can make talk, has connections for each host of their own.
 func readHead(conn net.Conn) ([]byte, error) {
 	buf := make([]byte, 0, 4<<10)
+	var s scanner
 	for {
-		switch kind, end := classify(buf); {
+		switch kind, end := s.more(buf); {
 		case kind == headOther:
 			return buf, nil
 		case kind == headHTTP:
@@ -70,31 +71,35 @@ const (
 	headOther                 // anything else
 )
 
-// classify looks at the bytes so far. end is the length of a whole head.
-func classify(b []byte) (kind headKind, end int) {
-	start := len(b) - len(bytes.TrimLeft(b, "\r\n"))
-	line, rest, whole := bytes.Cut(b[start:], []byte("\n"))
-	for _, c := range line {
-		if c < ' ' && c != '\r' && c != '\t' || c == 0x7f {
+// scanner looks at each byte once, however they come.
+type scanner struct {
+	at, line int  // the next byte, and where its line begins
+	fields   bool // the first line was one of HTTP
+}
+
+// more looks at the bytes that b has got since. end is the length of a whole head.
+func (s *scanner) more(b []byte) (kind headKind, end int) {
+	for ; s.at < len(b); s.at++ {
+		c := b[s.at]
+		switch {
+		case c == '\n' && s.fields:
+			if len(bytes.TrimRight(b[s.line:s.at], "\r")) == 0 {
+				return headHTTP, s.at + 1
+			}
+			s.line = s.at + 1
+		case s.fields:
+		case s.at == s.line && (c == '\r' || c == '\n'):
+			s.line++ // empty lines before the first
+		case c == '\n':
+			if !isHTTP(b[s.line:s.at]) {
+				return headOther, 0
+			}
+			s.fields, s.line = true, s.at+1
+		case c < ' ' && c != '\r' && c != '\t' || c == 0x7f:
 			return headOther, 0
 		}
 	}
-	if !whole {
-		return headMore, 0
-	}
-	if !isHTTP(line) {
-		return headOther, 0
-	}
-	for at := len(b) - len(rest); ; {
-		line, next, whole := bytes.Cut(b[at:], []byte("\n"))
-		if !whole {
-			return headMore, 0
-		}
-		at = len(b) - len(next)
-		if len(bytes.TrimRight(line, "\r")) == 0 {
-			return headHTTP, at
-		}
-	}
+	return headMore, 0
 }
 
 // isHTTP says whether a first line is one of HTTP/1: servers accept odd ones. The
