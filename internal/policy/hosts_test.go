@@ -315,3 +315,12 @@ func TestHostPresets(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkDecideHost(b *testing.B) {
+	r := compiled(b, list("preset:npm", "preset:github", "preset:pypi", "preset:go", "**.example.com:443", "10.0.0.0/8"), list("evil.example"))
+	for b.Loop() {
+		if !r.Decide(Target{Host: "raw.githubusercontent.com", Port: 443}).Allowed() {
+			b.Fatal("refused")
+		}
+	}
+}
