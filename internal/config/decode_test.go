@@ -324,7 +324,7 @@ func eachField(fields []field, visit func(field)) {
 }
 
 func FuzzDecodeConfig(f *testing.F) {
-	for _, seed := range []string{fullConfig, "", "{}", "read: [~]", "a: &a [*a]", "<<: 1", "? a", "home: !!binary eA==", "[[[[", "%YAML 1.2\n---\nhome: full\n", "\ufeffhome: full", "\xff\xfeh\x00", "home: full\n...\nx"} {
+	for _, seed := range []string{fullConfig, "network: {allow_hosts: ['*.a.example:443', preset:npm, 'GET http://a/'], host_ports: [1], publish: [2:3], unix_sockets: [/a], on_unknown: ask}", "", "{}", "read: [~]", "a: &a [*a]", "<<: 1", "? a", "home: !!binary eA==", "[[[[", "%YAML 1.2\n---\nhome: full\n", "\ufeffhome: full", "\xff\xfeh\x00", "home: full\n...\nx"} {
 		f.Add([]byte(seed), uint8(KindUser))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, kind uint8) {

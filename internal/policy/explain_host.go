@@ -55,7 +55,7 @@ func (q *hostQuestion) read(host string) error {
 		q.given = hostAndPort(t.Host, t.Port)
 	} else {
 		q.target.Port = 443
-		if ports, any := q.e.hosts.Ports(t.Host); !any && len(ports) > 0 && !slices.Contains(ports, 443) {
+		if ports, any := q.e.HostRules().Ports(t.Host); !any && len(ports) > 0 && !slices.Contains(ports, 443) {
 			q.target.Port = ports[0]
 		}
 	}
@@ -95,7 +95,7 @@ func (q *hostQuestion) refuse(why string, change ...string) {
 }
 
 func (q *hostQuestion) filtered() {
-	d := q.e.hosts.Decide(q.target)
+	d := q.e.HostRules().Decide(q.target)
 	q.Code, q.Rule, q.Allowed = d.Code, d.Rule, d.Allowed()
 	switch d.Code {
 	case HostListed:
@@ -125,7 +125,7 @@ func (q *hostQuestion) notListed() {
 
 // atPorts says where a host is reached that was asked about without a port.
 func (q *hostQuestion) atPorts() string {
-	ports, any := q.e.hosts.Ports(q.target.Host)
+	ports, any := q.e.HostRules().Ports(q.target.Host)
 	if any || len(ports) == 0 || q.given != q.target.Host || literal(q.target.Host).IsValid() {
 		return ""
 	}

@@ -91,6 +91,14 @@ func TestExplainHost(t *testing.T) {
 	}
 }
 
+// A policy that nobody decided reaches nothing.
+func TestExplainHostOfNothing(t *testing.T) {
+	e := &Effective{Network: NetFiltered}
+	if x := Explain(e, Query{Host: "a.example"}).Host; x.Allowed || e.HostRules().MayResolve("a.example") {
+		t.Errorf("%+v", x)
+	}
+}
+
 func TestExplainWhole(t *testing.T) {
 	e := mustDecide(t, nil, Defaults(Agent), asks(LayerProject, network(NetOpen)))
 	x := Explain(e, Query{})

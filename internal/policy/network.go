@@ -260,9 +260,14 @@ func stampAll[T any](l Layer, list []Value[T]) []Value[T] {
 	return out
 }
 
-// HostRules returns the compiled lists; nil where the policy did not come from
-// Decide.
-func (e *Effective) HostRules() *HostRules { return e.hosts }
+// HostRules returns the compiled lists; where the policy did not come from
+// Decide they let nothing through.
+func (e *Effective) HostRules() *HostRules {
+	if e.hosts == nil {
+		return &HostRules{}
+	}
+	return e.hosts
+}
 
 // AddHosts returns the policy with more host rules for a workspace that runs
 // already. The error is as that of Decide: the ceilings hold.

@@ -226,8 +226,11 @@ func (p *Prepared) decide() error {
 		return err
 	}
 	for _, w := range p.Policy.Warnings {
-		p.deny(api.Denial{Code: api.CodeProject, Operation: "start", Subject: w.Source.Text, Message: w.Message,
-			Rule: "a project file may only tighten", Source: w.Source.String(), Hint: "put it in your own configuration if you want it"})
+		rule, hint := "a project file may only tighten", "put it in your own configuration if you want it"
+		if w.Source.Layer != policy.LayerProject {
+			rule, hint = "one policy is decided from what all ask for", "`carrel explain` says who asks for what"
+		}
+		p.deny(api.Denial{Code: api.CodeProject, Operation: "start", Subject: w.Source.Text, Message: w.Message, Rule: rule, Source: w.Source.String(), Hint: hint})
 	}
 	return nil
 }
