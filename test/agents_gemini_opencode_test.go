@@ -33,7 +33,7 @@ func testGemini(t *testing.T, p person) {
 		m := w.model(turns)
 		w.setenv("GOOGLE_GEMINI_BASE_URL", m.URL)
 		// With a model that is named, no other is asked which one to take.
-		return w.run("--network", "open", "--", "gemini", "-m", "gemini-2.5-pro", "-p", "do it"), m
+		return w.run("--", "gemini", "-m", "gemini-2.5-pro", "-p", "do it"), m
 	}
 	shell := func(command string) fakemodel.Turn {
 		return fakemodel.Turn{Tool: "run_shell_command", Input: map[string]any{"command": command}}
@@ -106,7 +106,7 @@ func testOpenCode(t *testing.T, p person) {
 	run := func(turns []fakemodel.Turn) (result, *fakemodel.Server) {
 		m := w.model(turns)
 		w.write(config, `{"model":"local/m","provider":{"local":{"npm":"@ai-sdk/openai-compatible","name":"local","options":{"baseURL":"`+m.URL+`/v1"},"models":{"m":{"name":"m"}}}}}`)
-		return w.run("--network", "open", "--", "opencode", "run", "do it"), m
+		return w.run("--", "opencode", "run", "do it"), m
 	}
 	bash := func(command string) fakemodel.Turn {
 		return fakemodel.Turn{Tool: "bash", Input: map[string]any{"command": command, "description": "work"}}

@@ -167,7 +167,7 @@ func TestClaudeCode(t *testing.T) {
 		w.setenv("ANTHROPIC_API_KEY", "key-for-the-model")
 		w.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
 		w.setenv("DISABLE_TELEMETRY", "1")
-		r := w.run("--network", "open", "--", "claude", "-p", "do it", "--dangerously-skip-permissions", "--output-format", "json")
+		r := w.run("--", "claude", "-p", "do it", "--dangerously-skip-permissions", "--output-format", "json")
 		return r, m
 	}
 	bash := func(command string) fakemodel.Turn {
@@ -225,7 +225,7 @@ func testCodex(t *testing.T, p person) {
 		m := w.model(turns)
 		w.write(w.home+"/.codex/config.toml", "model = \"m\"\nmodel_provider = \"local\"\n[model_providers.local]\nname = \"local\"\nbase_url = \""+m.URL+"/v1\"\nwire_api = \"responses\"\nenv_key = \"OPENAI_API_KEY\"\n")
 		w.setenv("OPENAI_API_KEY", "key-for-the-model")
-		r := w.run("--network", "open", "--", "codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "do it")
+		r := w.run("--", "codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "do it")
 		return r, m
 	}
 	shell := func(command string) fakemodel.Turn {
@@ -265,7 +265,7 @@ func TestAgentScreen(t *testing.T) {
 	w.setenv("ANTHROPIC_API_KEY", "key-for-the-model-0123456789")
 	w.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
 	w.write(w.home+"/.claude.json", `{"hasCompletedOnboarding":true,"theme":"dark","customApiKeyResponses":{"approved":["el-0123456789","key-for-the-model-0123456789"],"rejected":[]}}`)
-	tm := w.openTerminal(w.command(w.bin, "run", "--network", "open", "--", "claude"))
+	tm := w.openTerminal(w.command(w.bin, "run", "--", "claude"))
 	tm.expect(`(?i)trust|welcome|shortcuts|claude`)
 	tm.resize(100, 30)
 	for range 4 {

@@ -60,7 +60,7 @@ func TestHistoryOfClaudeCode(t *testing.T) {
 		between(fakemodel.Turn{Text: "done"}),
 	})
 	w.setenv("ANTHROPIC_BASE_URL", m.URL)
-	r := w.run("--network", "open", "--", "claude", "-p", "do it", "--dangerously-skip-permissions", "--output-format", "json")
+	r := w.run("--", "claude", "-p", "do it", "--dangerously-skip-permissions", "--output-format", "json")
 	if r.code != 0 || !m.Finished() || len(scenes) != 6 {
 		t.Fatalf("the agent did not finish: %s\nresults: %q, %d scenes", r, m.Results(), len(scenes))
 	}

@@ -87,7 +87,7 @@ func TestHooksOfClaudeCode(t *testing.T) {
 	m = play()
 	check(w.plain(claude[0], claude[1:]...), m)
 	m = play()
-	check(w.run(append([]string{"--network", "open", "--"}, claude...)...), m)
+	check(w.run(append([]string{"--"}, claude...)...), m)
 	w.checkSteps("claude")
 
 	if r := w.carrel("hooks", "remove"); r.code != 0 || w.read(settings) != mine {
@@ -158,7 +158,7 @@ func TestHooksOfCodex(t *testing.T) {
 		t.Errorf("calls: %q, want %q; %s", calls, want, r)
 	}
 	again()
-	if r := w.run(append([]string{"--network", "open", "--"}, codex...)...); r.code != 0 || !m.Finished() || !strings.Contains(r.err, "hook: PreToolUse Completed") {
+	if r := w.run(append([]string{"--"}, codex...)...); r.code != 0 || !m.Finished() || !strings.Contains(r.err, "hook: PreToolUse Completed") {
 		t.Errorf("inside: %s", r)
 	}
 	w.checkSteps("codex")

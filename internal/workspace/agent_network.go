@@ -25,7 +25,7 @@ func (p *Prepared) agentDefaults() policy.Layer {
 		return l
 	}
 	src := policy.Source{Layer: policy.LayerDefault, Text: "agent " + p.Agent.Name + " has to reach its model"}
-	l.Request.Network = &policy.Value[policy.NetworkMode]{V: policy.NetOpen, Source: src}
+	l.Request.Network = &policy.Value[policy.NetworkMode]{V: policy.NetFiltered, Source: src}
 	src.Text = "agent " + p.Agent.Name
 	for _, name := range append([]string{p.Agent.Name}, agentPresets...) {
 		l.Request.AllowHosts = append(l.Request.AllowHosts, policy.Value[string]{V: "preset:" + name, Source: src})
