@@ -25,7 +25,12 @@ func (c *client) carry(protocol string, t policy.Target, v voice) {
 			return err
 		}
 		a.granted(g)
-		r, err = c.e.reach(ctx, g, false)
+		if r, err = c.e.reach(ctx, g, false); err != nil {
+			return err
+		}
+		if err = g.still(c.e.rules.Load(), r.addr.Addr()); err != nil { // the rules changed meanwhile
+			c.e.release(r.Conn)
+		}
 		return err
 	})
 	var not *refusal

@@ -1,7 +1,9 @@
 package egress
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -314,6 +316,40 @@ func TestSetRules(t *testing.T) {
 	d.e.SetRules(rules(t, []string{"b.example"}, addrB+"/32"))
 	if _, err := bbr.ReadByte(); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the connection to a denied address: %v", err)
+	}
+}
+
+// Rules that change while a name is looked up hold for the connection.
+func TestSetRulesMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	w.name("a.example", addrA)
+	w.serve(addrA+":9", echo)
+	var d *desk
+	d = w.desk(rules(t, []string{"a.example"}), func(c *Config) {
+		c.Resolve = func(ctx context.Context, name string) ([]netip.Addr, error) {
+			d.e.SetRules(rules(t, nil))
+			return w.resolve(ctx, name)
+		}
+	})
+	_, _, resp := d.connect("a.example:9")
+	want(t, "refusal", resp.Header.Get("X-Carrel-Denied"), CodeNotListed)
+	want(t, "code", w.waitAttempt(0).Code, CodeNotListed)
+	want(t, "uses", w.waitAttempt(0).Decision, Refused)
+}
+
+func TestInternationalNames(t *testing.T) {
+	w := newWorld(t)
+	w.name("xn--bcher-kva.example", addrA)
+	w.serve(addrA+":9", echo)
+	d := w.desk(rules(t, []string{"bücher.example"}))
+	for _, host := range []string{"bücher.example", "BÜCHER.example", "xn--bcher-kva.example", "XN--BCHER-KVA.example."} {
+		c := d.open()
+		_, _ = c.Write(append([]byte{5, 1, 0}, socksTo(host, 9)...))
+		b := make([]byte, 12)
+		_, err := io.ReadFull(c, b)
+		want(t, host, fmt.Sprint(b[3], err), "0 <nil>")
+		_, _, resp := d.connect(host + ":9")
+		want(t, host, resp.StatusCode, 200)
 	}
 }
 

@@ -50,6 +50,7 @@ func TestAnswers(t *testing.T) {
 		{"no HTTP", "SSH-2.0-close\r\n\r\n", "HTTP/1.1 502 Bad Gateway\r\n", false},
 		{"an endless head", "HTTP/1.1 200 OK\r\n" + strings.Repeat("X: close\r\n", 30000), "HTTP/1.1 502 Bad Gateway\r\n", false},
 		{"another protocol", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", "HTTP/1.1 502 Bad Gateway\r\n", false},
+		{"a websocket that nobody asked for", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nclose", "HTTP/1.1 502 Bad Gateway\r\n", false},
 		{"endless announcements", strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: close\r\n\r\n", 100), "HTTP/1.1 502 Bad Gateway\r\n", false},
 		{"a reason with control bytes", "HTTP/1.1 200 O\x1b[2JK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", "HTTP/1.1 200 O[2JK\r\n", false},
 		{"not modified", "HTTP/1.1 304 Not Modified\r\nETag: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 304 Not Modified\r\nEtag: x\r\nConnection: close\r\n\r\n", false},

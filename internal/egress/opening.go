@@ -22,8 +22,8 @@ const (
 )
 
 const (
-	maxOpening  = 64 << 10 // that is held while it is looked at
-	maxLookLine = 8 << 10  // a request line in the opening
+	maxOpening = 64 << 10 // that is held while it is looked at
+	maxMethod  = 64       // a longer first word is no HTTP
 )
 
 const preface = "PRI * HTTP/2.0\r\n"
@@ -49,7 +49,8 @@ func look(b []byte) kind {
 
 // lookLine tells a request line from the first lines of other protocols: a
 // token, a space, something, "HTTP/". Empty lines before it are overlooked, as
-// servers do.
+// servers do. What is said of a beginning holds for all that begins so: how the
+// bytes are cut into packets must not matter.
 func lookLine(b []byte) kind {
 	b = bytes.TrimLeft(b, "\r\n")
 	token := 0
@@ -57,27 +58,28 @@ func lookLine(b []byte) kind {
 		token++
 	}
 	switch {
-	case token == len(b) && token <= 64:
+	case token > maxMethod:
+		return other
+	case token == len(b):
 		return more
-	case token == 0 || token > 64 || token < len(b) && b[token] != ' ' && b[token] != '\t':
+	case token == 0 || !strings.ContainsRune(" \t\v\f", rune(b[token])):
 		return other
-	}
-	line, rest, whole := bytes.Cut(b, []byte("\n"))
-	if bytes.ContainsFunc(line, func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' || r == 0x7f }) {
-		return other
-	}
-	switch {
 	case strings.HasPrefix(preface, string(b[:min(len(b), len(preface))])):
 		if len(b) < len(preface) {
 			return more
 		}
 		return http2
-	case whole && bytes.Contains(bytes.ToUpper(line), []byte("HTTP/")):
-		return plainHTTP
-	case whole || len(rest) > 0 || len(line) > maxLookLine:
-		return other
 	}
-	return more
+	line, _, whole := bytes.Cut(b, []byte("\n"))
+	switch {
+	case bytes.ContainsFunc(line, func(r rune) bool { return r < '\t' || r > '\r' && r < ' ' || r == 0x7f }):
+		return other
+	case !whole:
+		return more
+	case bytes.Contains(bytes.ToUpper(line), []byte("HTTP/")):
+		return plainHTTP
+	}
+	return other
 }
 
 // opening is what a client said first, and what was read of it.
@@ -104,7 +106,7 @@ func (c *client) opening() (opening, error) {
 			return o, err
 		}
 		if o.kind == more && len(o.text) >= maxOpening {
-			o.kind = other
+			o.kind = plainHTTP // a line without an end, which will be refused as such
 		}
 	}
 	return o, nil
