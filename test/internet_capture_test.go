@@ -193,12 +193,3 @@ func (c *capture) only(what string, listed ...string) {
 		}
 	}
 }
-
-// holds says whether some packet that left holds a text.
-func (c *capture) holds(text string) bool {
-	c.n.t.Helper()
-	c.flush()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.ContainsFunc(c.left, func(p packet) bool { return strings.Contains(string(p.payload), text) })
-}
