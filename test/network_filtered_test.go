@@ -319,7 +319,7 @@ func TestProxyVariables(t *testing.T) {
 		w.setenv("WSS_PROXY", "http://outside.example:3")
 		out := w.sh("env", "--network", "filtered", "--env", "YARN_HTTP_PROXY=mine", "--env", "WSS_PROXY")
 		for _, want := range []string{"HTTP_PROXY=http://198.18.0.1:3128", "https_proxy=http://198.18.0.1:3128", "ALL_PROXY=http://198.18.0.1:3128",
-			"npm_config_proxy=http://198.18.0.1:3128", "NO_PROXY=localhost,127.0.0.1,::1", "no_proxy=localhost,127.0.0.1,::1", "NODE_USE_ENV_PROXY=1",
+			"npm_config_proxy=http://198.18.0.1:3128", "NO_PROXY=localhost,127.0.0.1,::1", "no_proxy=localhost,127.0.0.1,::1",
 			"YARN_HTTP_PROXY=mine", "WSS_PROXY=http://outside.example:3"} {
 			if !strings.Contains("\n"+out, "\n"+want+"\n") {
 				t.Errorf("no %s in\n%s", want, out)

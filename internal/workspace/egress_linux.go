@@ -33,38 +33,19 @@ func (n *network) startEgress(listeners []net.Listener, udp int) error {
 	return nil
 }
 
-// listen has the stage make a listener. A stage that is paused answers later:
-// nobody waits for it then.
+// listen has the stage make a listener.
 func (n *network) listen(ctx context.Context, _, address string) (net.Listener, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return nil, err
 	}
-	type made struct {
-		l   net.Listener
-		err error
-	}
-	done := make(chan made, 1)
-	go func() {
+	return ofStage(ctx, func() (net.Listener, error) {
 		fd, err := n.walls.Listen(at)
 		if err != nil {
-			done <- made{err: err}
-			return
+			return nil, err
 		}
-		l, err := listenerOf(fd)
-		done <- made{l, err}
-	}()
-	select {
-	case m := <-done:
-		return m.l, m.err
-	case <-ctx.Done():
-		go func() {
-			if m := <-done; m.l != nil {
-				m.l.Close()
-			}
-		}()
-		return nil, ctx.Err()
-	}
+		return listenerOf(fd)
+	})
 }
 
 // attempt logs what the engine tells; a refusal is a denial.

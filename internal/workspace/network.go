@@ -15,8 +15,9 @@ import (
 // proxyVariables name the proxy for programs that know one, in the spellings
 // that they look for. SOCKS is named by none: a program whose library has no
 // SOCKS ends at its start when it reads such a value (httpx of Python, and with
-// it the clients of most model providers). Java and ssh have no variable: they
-// print a line when they are given one, and need none, see [sandbox.Pool].
+// it the clients of most model providers). Java and Node (NODE_USE_ENV_PROXY, in
+// version 22) print a line at each start when they are given one, and need none,
+// nor does ssh: see [sandbox.Pool].
 var proxyVariables = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "WS_PROXY", "WSS_PROXY",
 	"http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "ws_proxy", "wss_proxy",
@@ -33,7 +34,7 @@ func (p *Prepared) proxyEnv() map[string]string {
 	if p.Policy.Network != policy.NetFiltered {
 		return nil
 	}
-	env := map[string]string{"NO_PROXY": noProxy, "no_proxy": noProxy, "NODE_USE_ENV_PROXY": "1", "ELECTRON_GET_USE_PROXY": "true"}
+	env := map[string]string{"NO_PROXY": noProxy, "no_proxy": noProxy, "ELECTRON_GET_USE_PROXY": "true"}
 	url := "http://" + netip.AddrPortFrom(netip.MustParseAddr(sandbox.Gateway), sandbox.ProxyPort).String()
 	for _, name := range proxyVariables {
 		env[name] = url
@@ -96,6 +97,9 @@ func (p *Prepared) networkAnnouncements(scoped bool) []string {
 			what = "its services on localhost and its abstract sockets too (this kernel cannot keep those apart)"
 		}
 		out = append(out, "network open: the host's network is shared, "+what+" ("+p.reason(policy.DimNetwork).Source.String()+")")
+	}
+	if p.Policy.Network == policy.NetFiltered && p.Policy.OnUnknown == policy.UnknownAsk {
+		out = append(out, "hosts that no rule names wait for your word: `carrel approvals --follow` in another terminal, and approve ("+p.reason(policy.DimUnknown).Source.String()+")")
 	}
 	if up := p.upstream; up != nil && up.Scheme != "socks5" {
 		out = append(out, fmt.Sprintf("network filtered goes through the host's proxy %s: it resolves the names, so where they lead is not checked here", up.Host))

@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -218,15 +219,49 @@ func dialOutside(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", to.String())
 }
 
-// dialInside has the stage connect, which has its own bound of time.
-func (n *network) dialInside(_ context.Context, to netip.AddrPort) (net.Conn, error) {
-	fd, err := n.walls.Dial(to)
-	if err != nil {
-		return nil, err
+// dialInside has the stage connect.
+func (n *network) dialInside(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+	return ofStage(ctx, func() (net.Conn, error) {
+		fd, err := n.walls.Dial(to)
+		if err != nil {
+			return nil, err
+		}
+		f := os.NewFile(uintptr(fd), "connection inside")
+		defer f.Close()
+		return net.FileConn(f)
+	})
+}
+
+// ofStage waits for what the stage makes. One that is paused answers later:
+// nobody waits for it then.
+func ofStage[T io.Closer](ctx context.Context, make func() (T, error)) (T, error) {
+	type made struct {
+		thing T
+		err   error
 	}
-	f := os.NewFile(uintptr(fd), "connection inside")
-	defer f.Close()
-	return net.FileConn(f)
+	done := pipe(func() made {
+		thing, err := make()
+		return made{thing, err}
+	})
+	select {
+	case m := <-done:
+		return m.thing, m.err
+	case <-ctx.Done():
+		go func() {
+			if m := <-done; m.err == nil {
+				m.thing.Close()
+			}
+		}()
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// pipe runs a function beside and gives its result.
+func pipe[T any](f func() T) <-chan T {
+	c := make(chan T, 1)
+	go func() { c <- f() }()
+	return c
 }
 
 // listenerOf takes a listening descriptor over.
