@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"carrel/internal/api"
-	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 )
 
@@ -18,7 +17,7 @@ import (
 func (p *Prepared) socketBinds() (binds, links []sandbox.Mount, err error) {
 	for _, v := range p.Policy.UnixSockets {
 		real, _ := p.facts.Resolve(v.V)
-		if why := p.badSocket(v, real); why != "" {
+		if why := p.badSocket(real); why != "" {
 			return nil, nil, &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: v.V, Rule: "network.unix_sockets", Source: v.Source.String(),
 				Message: fmt.Sprintf("%s: %q %s", v.Source.Text, v.V, why), Hint: "name one socket file of your own or root's, by its path"}
 		}
@@ -38,15 +37,13 @@ func (p *Prepared) socketBinds() (binds, links []sandbox.Mount, err error) {
 }
 
 // badSocket says why a socket is not granted, "" for one that is.
-func (p *Prepared) badSocket(v policy.Value[string], real string) string {
+func (p *Prepared) badSocket(real string) string {
 	st, err := os.Lstat(real)
 	switch {
 	case err != nil:
 		return "does not exist or cannot be seen"
 	case st.Mode().Type() != fs.ModeSocket:
 		return "is no socket"
-	case policy.EngineSocket(real) && v.Source.Layer != policy.LayerUser:
-		return fmt.Sprintf("leads to %q, an engine that can do all that you can: only your own configuration grants it", real)
 	}
 	if own, ok := st.Sys().(*syscall.Stat_t); !ok || own.Uid != 0 && int(own.Uid) != p.uid {
 		return "is another user's"
