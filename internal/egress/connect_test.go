@@ -353,10 +353,69 @@ func TestInternationalNames(t *testing.T) {
 	}
 }
 
+// Who made a connection is looked up by its two ends, once.
+func TestOwner(t *testing.T) {
+	w := newWorld(t)
+	w.name("a.example", addrA)
+	w.serveHTTP(addrA+":80", dump)
+	asked := make(chan [2]netip.AddrPort, 10)
+	d := w.desk(rules(t, []string{"a.example"}), func(c *Config) {
+		c.Owner = func(local, remote netip.AddrPort) (int, string) {
+			asked <- [2]netip.AddrPort{local, remote}
+			return 42, "curl"
+		}
+	})
+	c := d.open()
+	_, _ = io.WriteString(c, "GET http://a.example/ HTTP/1.1\r\nHost: x\r\n\r\n"+get)
+	_, _ = io.ReadAll(c)
+	for n := range 2 {
+		a := w.waitAttempt(n)
+		want(t, "owner", fmt.Sprint(a.PID, " ", a.Process), "42 curl")
+	}
+	want(t, "questions", len(asked), 1)
+	ends := <-asked
+	want(t, "ends", fmt.Sprint(ends[0], ends[1]), d.proxy+" "+c.LocalAddr().String())
+}
+
+// A listener that has a bad moment is not given up.
+func TestAcceptGoesOn(t *testing.T) {
+	w := newWorld(t)
+	e := New(Config{})
+	l := &moody{Listener: listen(t), left: 12}
+	over := make(chan error, 1)
+	go func() { over <- e.ServeProxy(l) }()
+	c, err := net.Dial("tcp4", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, _ = io.WriteString(c, "\x04")
+	_ = c.SetDeadline(time.Now().Add(15 * time.Second))
+	if _, err := io.ReadFull(c, make([]byte, 8)); err != nil {
+		t.Error(err)
+	}
+	e.Close()
+	want(w.t, "ServeProxy", <-over, nil)
+}
+
+// moody is a listener for which descriptors are short for a while.
+type moody struct {
+	net.Listener
+	left int
+}
+
+func (m *moody) Accept() (net.Conn, error) {
+	if m.left--; m.left >= 0 {
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return m.Listener.Accept()
+}
+
 // What is begun has to be said in time.
 func TestSlowHead(t *testing.T) {
-	d := newWorld(t).desk(rules(t, nil))
-	d.e.patience = 200 * time.Millisecond
+	w := newWorld(t)
+	w.tune = func(e *Engine) { e.patience = 200 * time.Millisecond }
+	d := w.desk(rules(t, nil))
 	for _, start := range []string{"CONNECT a.exa", "\x05\x01", "GET http://a.example/ HTTP/1.1\r\nX: "} {
 		c := d.open()
 		_, _ = io.WriteString(c, start)

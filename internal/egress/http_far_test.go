@@ -80,12 +80,12 @@ func TestAnswers(t *testing.T) {
 // A connection that the server ended while it rested is not used again, nor one
 // on which it said something unasked.
 func TestRestingConnections(t *testing.T) {
-	for _, more := range []string{"close", "HTTP/1.1 200 evil\r\n\r\n"} {
+	for with, more := range map[string]string{"": "close", "HTTP/1.1 200 evil\r\n\r\n": "", "HTTP/1.1": " 200 evil\r\n\r\n"} {
 		w := newWorld(t)
 		w.name("a.example", addrA)
 		w.serve(addrA+":80", func(c net.Conn) {
 			_, _ = http.ReadRequest(bufio.NewReader(c))
-			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"+with)
 			if time.Sleep(20 * time.Millisecond); more != "close" {
 				_, _ = io.WriteString(c, more)
 				time.Sleep(200 * time.Millisecond)

@@ -79,8 +79,8 @@ func TestTooManyConnections(t *testing.T) {
 	w := newWorld(t)
 	w.name("a.example", addrA)
 	w.serve(addrA+":9", echo)
+	w.tune = func(e *Engine) { e.most = 3 }
 	d := w.desk(rules(t, []string{"a.example"}))
-	d.e.most = 3
 	for range 3 {
 		d.connect("a.example:9")
 	}

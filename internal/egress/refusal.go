@@ -79,8 +79,8 @@ func hostPort(host string, port uint16) string {
 
 // shorten bounds what a message repeats.
 func shorten(s string) string {
-	if len(s) > 200 {
-		return s[:200] + "..."
+	if len(s) > 256 {
+		return s[:256] + "..."
 	}
 	return s
 }

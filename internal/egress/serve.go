@@ -27,11 +27,9 @@ func (e *Engine) serve(l net.Listener, handle func(*client)) error {
 			e.start(conn, handle)
 		case closedErr(err):
 			return nil
-		case pause > 2*time.Second:
-			return err
 		default: // out of descriptors, or a connection that ended before we took it
 			time.Sleep(pause)
-			pause *= 2
+			pause = min(2*pause, time.Second)
 		}
 	}
 }

@@ -176,8 +176,8 @@ func TestSlowHello(t *testing.T) {
 	w := newWorld(t)
 	w.name("a.example", addrA)
 	w.serve(addrA+":443", echo)
+	w.tune = func(e *Engine) { e.patience = 200 * time.Millisecond }
 	d := w.desk(rules(t, []string{"a.example"}))
-	d.e.patience = 200 * time.Millisecond
 	conn, br, _ := d.connect("a.example:443")
 	time.Sleep(2 * d.e.patience) // nothing said: a server may have to begin
 	_, _ = conn.Write(captureHello(t, "a.example")[:50])

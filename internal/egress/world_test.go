@@ -33,6 +33,7 @@ type world struct {
 	dialled  []netip.AddrPort
 	slow     map[netip.Addr]bool // does not answer
 	attempts []Attempt
+	tune     func(*Engine) // before it serves
 }
 
 var discardLog = log.New(io.Discard, "", 0)
@@ -197,6 +198,9 @@ func (w *world) desk(r *policy.HostRules, change ...func(*Config)) *desk {
 	}
 	l := listen(w.t)
 	d := &desk{world: w, e: New(c), proxy: l.Addr().String()}
+	if w.tune != nil {
+		w.tune(d.e)
+	}
 	over := make(chan error, 1)
 	go func() { over <- d.e.ServeProxy(l) }()
 	w.t.Cleanup(func() {
