@@ -111,13 +111,13 @@ func TestFilteredLoad(t *testing.T) {
 	const many = "2000"
 	got := strings.Split(w.attack(onlyAPI,
 		"many", proxyAt, many, "api.example.com:443", "--", "get", "https://api.example.com/", "--",
-		"many", proxyAt, many, "other.example.com:443", "--", "get", "https://api.example.com/", "--",
+		"many", proxyAt, "500", "other.example.com:443", "--", "get", "https://api.example.com/", "--",
 		"halfopen", proxyAt, "500", "", "http://api.example.com/", "--",
 		"halfopen", proxyAt, "500", "GET http://api.exam", "http://api.example.com/", "--",
 		"halfopen", proxyAt, "500", connectTo("api.example.com:443"), "http://api.example.com/", "--",
 		"halfopen", proxyAt, "500", "\x05\x01", "http://api.example.com/"), "\n")
 	const served = "ok 200 reached GET api.example.com"
-	for i, want := range []string{"ok open 2000 refused 0 failed 0", served, "ok open 0 refused 2000 failed 0", served, served, served, served, served} {
+	for i, want := range []string{"ok open 2000 refused 0 failed 0", served, "ok open 0 refused 500 failed 0", served, served, served, served, served} {
 		if got[i] != want {
 			t.Errorf("%d: %q, want %q", i, got[i], want)
 		}
