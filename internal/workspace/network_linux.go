@@ -270,10 +270,3 @@ func listenerOf(fd int) (net.Listener, error) {
 	defer f.Close()
 	return net.FileListener(f)
 }
-
-// packetsOf takes a UDP descriptor over.
-func packetsOf(fd int) (net.PacketConn, error) {
-	f := os.NewFile(uintptr(fd), "socket inside")
-	defer f.Close()
-	return net.FilePacketConn(f)
-}
