@@ -206,6 +206,9 @@ func TestHostsWhileItRuns(t *testing.T) {
 		if r := w.plain(w.bin, "net", "deny", "127.0.0.0/8"); r.code != 0 || fetch() != "403" {
 			t.Errorf("denied: %s", r)
 		}
+		if out := atTerminal(one.ID, "net", "allow", rule); !strings.Contains(out, "is denied by the rule") || fetch() != "403" {
+			t.Errorf("allowed after it was denied: %s", out)
+		}
 		w.plain(w.bin, "stop", one.ID)
 	})
 }

@@ -124,10 +124,30 @@ func (n *network) hosts() func(allow bool, rule string) error {
 		if err != nil {
 			return ceilingDenial(err, rule)
 		}
+		if d := deniedAnyway(after, rule); allow && d != nil {
+			return d
+		}
 		n.policy = after
 		n.engine.SetRules(after.HostRules())
 		return nil
 	}
+}
+
+// deniedAnyway says that a deny rule stands over what was asked for.
+func deniedAnyway(p *policy.Effective, rule string) error {
+	t, err := policy.ParseTarget(rule)
+	if err != nil {
+		return nil // more than one host: some of it may be denied
+	}
+	if t.Port == 0 {
+		t.Port = 443
+	}
+	d := p.HostRules().Decide(t)
+	if d.Code != policy.HostDenied {
+		return nil
+	}
+	return &api.Denial{Code: api.CodeNetwork, Operation: api.OpNetAllow, Subject: rule, Message: fmt.Sprintf("%s is denied by the rule %q, and stays so", rule, d.Rule.V),
+		Rule: d.Rule.V, Source: d.Rule.Source.String(), Hint: "deny beats allow: start it without that rule"}
 }
 
 // ceilingDenial says that a ceiling has refused.
