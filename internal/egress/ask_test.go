@@ -3,6 +3,7 @@ package egress
 import (
 	"context"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -138,8 +139,10 @@ func TestAskByName(t *testing.T) {
 	w.name("new.example", addrA)
 	w.serve(addrA+":443", echo)
 	p := &person{answers: map[string]Answer{"new.example": Once}}
-	d := w.desk(rules(t, nil, "denied.example"), withInside(in), withPerson(p))
+	d := w.desk(rules(t, []string{"listed.example:8443"}, "denied.example"), withInside(in), withPerson(p))
 	want(t, "unknown", d.lookUp("new.example"), "Success 198.18.1.0")
+	want(t, "listed", d.lookUp("listed.example"), "Success 198.18.1.1")
+	want(t, "listeners", strings.Join(in.open(), " "), "198.18.1.0:22 198.18.1.0:443 198.18.1.0:80 198.18.1.1:22 198.18.1.1:443 198.18.1.1:80 198.18.1.1:8443")
 	want(t, "denied", d.lookUp("denied.example"), "Refused")
 	want(t, "special", d.lookUp("metadata.google.internal"), "Refused")
 	c := in.dial(t, "198.18.1.0:443")

@@ -40,10 +40,10 @@ type door struct {
 
 func newFront(e *Engine) *front { return &front{e: e, doors: make(map[string]*door)} }
 
-// ports gives where a name is to be reached without a proxy.
+// ports gives where a name is to be reached without a proxy, or asked about.
 func (e *Engine) ports(rules *policy.HostRules, name string) []uint16 {
 	ports, any := rules.Ports(name)
-	if any || len(ports) == 0 && e.cfg.Ask != nil && rules.MayAsk(name) {
+	if any || e.cfg.Ask != nil && rules.MayAsk(name) {
 		ports = append(ports, usualPorts...)
 	}
 	slices.Sort(ports)
