@@ -30,6 +30,8 @@ var errands = []errand{
 	{script: "mkdir n && cd n && npm install --no-audit --no-fund --silent desk-greeting && npx --no-install desk-greet", want: "greetings from yes"},
 	{script: "python3 -m pip download -q -d wheels desk-greeting 2>/dev/null && ls wheels", want: "desk_greeting-1.0-py3-none-any.whl"},
 
+	{script: "node -e \"for (const h of ['api', 'other']) fetch('https://' + h + '.example.com/').then(r => r.text()).then(t => console.log(t.trim()), () => console.log('refused'))\" | sort",
+		want: "reached GET api.example.com\nrefused"},
 	{script: "java Fetch client:api.example.com url:api.example.com socket:api.example.com client:other.example.com url:other.example.com socket:other.example.com",
 		want: "200 reached GET api.example.com\nreached GET api.example.com\nreached GET api.example.com\nrefused ConnectException\nrefused UnknownHostException\nrefused UnknownHostException"},
 
