@@ -102,6 +102,10 @@ func (n *internet) sites() http.Handler {
 			r.URL.Path = "/" + host + r.URL.Path
 			files.ServeHTTP(rw, r)
 		default:
+			if own, ok := n.own.Load(host); ok {
+				own.(http.Handler).ServeHTTP(rw, r)
+				return
+			}
 			n.site(rw, r)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -100,6 +101,7 @@ type internet struct {
 	ca      *authority
 	cable   *capture
 	visits  visits
+	own     sync.Map // handlers of names that a test serves itself
 }
 
 // The addresses of the cable's two ends, and of the name server outside.
