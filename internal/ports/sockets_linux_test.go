@@ -52,6 +52,39 @@ func TestSockets(t *testing.T) {
 	}
 }
 
+// TestMappedSockets: programs with one kind of socket for both families (Java's)
+// are known as well.
+func TestMappedSockets(t *testing.T) {
+	s, err := OwnSockets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Log("there is no v6 here: ", err)
+		return
+	}
+	defer unix.Close(fd)
+	to := &unix.SockaddrInet6{Port: int(addrPort(l.Addr()).Port()), Addr: [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}}
+	if err := unix.Connect(fd, to); err != nil {
+		t.Fatal(err)
+	}
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if !s.OwnedBy(c.(*net.TCPConn), uint32(os.Getuid())) {
+		t.Error("the kernel does not tell whose it is")
+	}
+}
+
 // ours says whether an inode is that of a connection of this process.
 func ours(t *testing.T, c net.Conn, inode uint32) bool {
 	t.Helper()
