@@ -111,6 +111,13 @@ func (e *Engine) Close() {
 	}
 }
 
+// over tells whether Close was called.
+func (e *Engine) over() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}
+
 // hold has Close end c too; false when the engine is closed, and c with it.
 func (e *Engine) hold(c ender) bool {
 	e.mu.Lock()

@@ -47,7 +47,7 @@ func (e *Engine) ending(u *use, err error) error {
 	switch {
 	case u.ended.Load():
 		return &refusal{code: CodeEnded, host: u.grant.target.Host, reason: "the rules do not allow it any more"}
-	case err != nil && e.ctx.Err() != nil:
+	case err != nil && e.over():
 		return &failure{code: CodeEnded, err: errors.New("the workspace ended")}
 	}
 	return err
