@@ -59,7 +59,10 @@ func TestFilteredReachesWhatIsListed(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.need("curl")
-		listed, other := w.web(sayHere), w.web(sayHere)
+		listed, other := w.web(func(out http.ResponseWriter, r *http.Request) {
+			time.Sleep(200 * time.Millisecond) // whose a connection is, is found while it lasts
+			sayHere(out, r)
+		}), w.web(sayHere)
 		r := w.run("--allow-host", "127.0.0.1:"+listed, "--", "bash", "-c", viaProxy+"http://127.0.0.1:"+listed+"/; echo; "+
 			viaProxy+"-i http://127.0.0.1:"+other+"/; "+
 			"curl -sS --max-time 20 --noproxy '*' http://127.0.0.1:"+listed+"/ 2>&1; "+
