@@ -73,7 +73,7 @@ func (t *talk) cut() {
 
 func (t *talk) run() (again bool, err error) {
 	t.done = make(chan struct{})
-	go t.send()
+	go t.send(t.begin())
 	resp, err := t.answer()
 	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
 		return false, t.upgrade(resp)
@@ -102,25 +102,43 @@ func (t *talk) run() (again bool, err error) {
 	return !t.parting, nil
 }
 
-// send sends the request and then looks whether the client goes away.
-func (t *talk) send() {
-	defer close(t.done)
+// begin sends the head, and of a sized body what is there already; it tells how
+// much that is.
+func (t *talk) begin() (ahead int64, err error) {
 	c, credentials := t.h.c, ""
 	if t.far.absolute {
 		credentials = c.e.cfg.Upstream.credentials()
 	}
-	to := counted{t.far.Conn, &t.sent}
-	if _, err := to.Write(t.r.head(t.r.target.Host, t.far.absolute, credentials)); err != nil {
+	head := t.r.head(t.r.target.Host, t.far.absolute, credentials)
+	head, ahead = withBuffered(head, c.br, t.r.length)
+	_, err = counted{t.far.Conn, &t.sent}.Write(head)
+	return ahead, err
+}
+
+// withBuffered adds to b what br holds of a body of that length.
+func withBuffered(b []byte, br *bufio.Reader, length int64) ([]byte, int64) {
+	n := max(0, min(int64(br.Buffered()), length))
+	body, _ := br.Peek(int(n))
+	b = append(b, body...)
+	_, _ = br.Discard(int(n))
+	return b, n
+}
+
+// send sends the rest of the request and then looks whether the client goes
+// away.
+func (t *talk) send(ahead int64, err error) {
+	defer close(t.done)
+	if err != nil {
 		return
 	}
-	if err := t.body(to); err != nil {
+	if err := t.body(ahead); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			t.gone()
 		}
 		return
 	}
 	t.whole = true
-	c.lookout(t.gone)
+	t.h.c.lookout(t.gone)
 }
 
 func (t *talk) gone() {
@@ -128,21 +146,16 @@ func (t *talk) gone() {
 	reset(t.far.Conn)
 }
 
-func (t *talk) body(to counted) error {
+// body sends what is left of the body.
+func (t *talk) body(ahead int64) error {
 	c := t.h.c
 	switch {
-	case t.r.length == 0:
+	case t.r.length == ahead:
 		return nil
 	case t.r.length < 0:
-		_, read, write := writeChunks(to, httputil.NewChunkedReader(c.br), func() (http.Header, error) { return readTrailer(c.br) })
+		_, read, write := writeChunks(counted{t.far.Conn, &t.sent}, httputil.NewChunkedReader(c.br), func() (http.Header, error) { return readTrailer(c.br) })
 		return errors.Join(read, write)
 	}
-	ahead := min(int64(c.br.Buffered()), t.r.length)
-	b, _ := c.br.Peek(int(ahead))
-	if _, err := to.Write(b); err != nil {
-		return err
-	}
-	_, _ = c.br.Discard(int(ahead))
 	n, read, write := transfer(t.far.Conn, c.Conn, t.r.length-ahead, c.e.fast)
 	t.sent += n
 	if read == nil && write == nil && ahead+n < t.r.length {
@@ -231,8 +244,12 @@ func (t *talk) pass(resp *http.Response) (keep bool, err error) {
 	open := !empty && resp.ContentLength < 0
 	chunked := open && !t.r.old
 	last := t.r.last || open && !chunked
+	head, ahead := responseHead(resp, chunked, last), int64(0)
+	if !empty {
+		head, ahead = withBuffered(head, t.far.br, resp.ContentLength)
+	}
 	t.started = true
-	if err := t.tell(responseHead(resp, chunked, last)); err != nil || empty {
+	if err := t.tell(head); err != nil || empty {
 		return !last, err
 	}
 	var read, write error
@@ -243,7 +260,7 @@ func (t *talk) pass(resp *http.Response) (keep bool, err error) {
 	case open:
 		_, read, write = transferAny(to, resp.Body, -1)
 	default:
-		read, write = t.sized(to, resp.ContentLength)
+		read, write = t.sized(ahead, resp.ContentLength)
 	}
 	if write != nil {
 		t.goneFlag.Store(true)
@@ -255,17 +272,10 @@ func (t *talk) pass(resp *http.Response) (keep bool, err error) {
 	return !last, nil
 }
 
-// sized passes on a body of known length: what was read ahead, then the rest
-// from connection to connection.
-func (t *talk) sized(to counted, length int64) (read, write error) {
-	f := t.far
-	ahead := min(int64(f.br.Buffered()), length)
-	b, _ := f.br.Peek(int(ahead))
-	if _, err := to.Write(b); err != nil {
-		return nil, err
-	}
-	_, _ = f.br.Discard(int(ahead))
-	n, read, write := transfer(t.h.c.Conn, f.Conn, length-ahead, t.h.c.e.fast)
+// sized passes on a body of known length, of which some is sent already, from
+// connection to connection.
+func (t *talk) sized(ahead, length int64) (read, write error) {
+	n, read, write := transfer(t.h.c.Conn, t.far.Conn, length-ahead, t.h.c.e.fast)
 	t.received += n
 	if read == nil && write == nil && ahead+n < length {
 		read = io.ErrUnexpectedEOF
