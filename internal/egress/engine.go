@@ -56,7 +56,6 @@ func New(c Config) *Engine {
 	e := &Engine{
 		cfg:      c,
 		pool:     newPool(),
-		most:     maxConns,
 		patience: headTimeout,
 		fast:     make(chan struct{}, maxFast),
 		held:     make(map[ender]struct{}),
@@ -65,11 +64,19 @@ func New(c Config) *Engine {
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.asks = &asks{ctx: e.ctx, put: c.Ask, granted: make(map[place]bool), open: make(map[place]*question)}
 	e.front = newFront(e)
+	e.most, e.front.most = shares(descriptors())
 	if c.Rules == nil {
 		c.Rules, _ = policy.CompileHosts(nil, nil)
 	}
 	e.rules.Store(c.Rules)
 	return e
+}
+
+// shares gives how many connections and listeners there may be, so that what is
+// inside cannot use up the descriptors of the rest of the supervisor: a
+// connection has two.
+func shares(descriptors uint64) (conns int64, listeners int) {
+	return int64(min(descriptors/4, maxConns)), int(min(descriptors/8, maxListeners))
 }
 
 // SetRules replaces the rules. What is open and not allowed any more ends at

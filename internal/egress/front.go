@@ -26,6 +26,7 @@ const (
 type front struct {
 	e *Engine
 
+	most int        // listeners
 	turn sync.Mutex // held while listeners are made: one name at a time
 
 	mu    sync.Mutex
@@ -100,7 +101,7 @@ func (f *front) listen(name string, at netip.AddrPort) error {
 		return err
 	}
 	f.mu.Lock()
-	for f.count >= maxListeners && f.closeOldest(name) {
+	for f.count >= f.most && f.closeOldest(name) {
 	}
 	d := f.doors[name]
 	if d == nil {

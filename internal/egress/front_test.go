@@ -178,7 +178,7 @@ func TestListenersAreBounded(t *testing.T) {
 	d.e.front.mu.Lock()
 	count := d.e.front.count
 	d.e.front.mu.Unlock()
-	if count > maxListeners {
+	if count > d.e.front.most {
 		t.Errorf("%d are open", count)
 	}
 	want(t, "the oldest answers again", d.lookUp("a.example"), "Success 198.18.1.0")

@@ -74,6 +74,13 @@ func TestManyConnections(t *testing.T) {
 	want(t, "attempts", len(w.told()), len(conns))
 }
 
+func TestSharesOfDescriptors(t *testing.T) {
+	for descriptors, wanted := range map[uint64]string{1 << 40: "2500 1024", 20000: "2500 1024", 4096: "1024 512", 1024: "256 128"} {
+		conns, listeners := shares(descriptors)
+		want(t, fmt.Sprint(descriptors), fmt.Sprint(conns, listeners), wanted)
+	}
+}
+
 // One too many is told so in its own words.
 func TestTooManyConnections(t *testing.T) {
 	w := newWorld(t)
