@@ -101,6 +101,13 @@ func (p *Prepared) networkAnnouncements(scoped bool) []string {
 	if p.Policy.Network == policy.NetFiltered && p.Policy.OnUnknown == policy.UnknownAsk {
 		out = append(out, "hosts that no rule names wait for your word: `carrel approvals --follow` in another terminal, and approve ("+p.reason(policy.DimUnknown).Source.String()+")")
 	}
+	if p.Policy.Network == policy.NetFiltered {
+		for _, v := range p.Policy.Hosts {
+			if t, err := policy.ParseTarget(v.V); err == nil && loopback(t.Host) {
+				out = append(out, fmt.Sprintf("%s is listed (%s), but programs ask no proxy for localhost, and inside that is the workspace's own: --host-port brings a port of the host in", v.V, v.Source))
+			}
+		}
+	}
 	if up := p.upstream; up != nil && up.Scheme != "socks5" {
 		out = append(out, fmt.Sprintf("network filtered goes through the host's proxy %s: it resolves the names, so where they lead is not checked here", up.Host))
 	}
@@ -115,6 +122,13 @@ func (p *Prepared) networkAnnouncements(scoped bool) []string {
 		out = append(out, text)
 	}
 	return out
+}
+
+func loopback(host string) bool {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.Unmap().IsLoopback()
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
 // networkHeld refuses what this mode cannot have.

@@ -26,6 +26,7 @@ func TestNetworkAnnouncements(t *testing.T) {
 		"asked":                    {policy: policy.Effective{Network: policy.NetFiltered, OnUnknown: policy.UnknownAsk}, want: []string{"wait for your word"}},
 		"the host's proxy":         {policy: policy.Effective{Network: policy.NetFiltered}, upstream: &egress.Upstream{Scheme: "http", Host: "p.example", Password: "hunter2"}, want: []string{"goes through the host's proxy p.example"}},
 		"one that is told all":     {policy: policy.Effective{Network: policy.NetFiltered}, upstream: &egress.Upstream{Scheme: "socks5", Host: "p.example"}},
+		"the host's own, listed":   {policy: policy.Effective{Network: policy.NetFiltered, Hosts: listed("127.0.0.1:8000", "[::1]", "example.com", "127.0.0.0/8")}, want: []string{"127.0.0.1:8000 is listed", "[::1] is listed"}},
 		"a socket":                 {policy: policy.Effective{Network: policy.NetClosed, UnixSockets: []policy.Value[string]{{V: "/run/a.sock"}}}, want: []string{`socket "/run/a.sock" of the host is granted`}},
 		"a socket that can do all": {policy: policy.Effective{Network: policy.NetClosed, UnixSockets: []policy.Value[string]{{V: "/run/docker.sock"}}}, want: []string{"can do all that you can"}},
 	} {
@@ -35,6 +36,13 @@ func TestNetworkAnnouncements(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
+}
+
+func listed(hosts ...string) (out []policy.Value[string]) {
+	for _, h := range hosts {
+		out = append(out, policy.Value[string]{V: h})
+	}
+	return out
 }
 
 func publishes(inside, host uint16) []policy.Value[policy.Publish] {
