@@ -339,10 +339,12 @@ func (w *worker) linkObject(o *object, q *place) (int64, error) {
 		do = func() error { return linkSame(fd, name, q, &o.stat) }
 	}
 	if o.stat.Nlink == 0 { // only one made without a name can get one
-		made := do
 		do = func() error {
-			err := made()
-			if err == unix.EXDEV { // it is not from the mirror, so it once had a name
+			dir, err := w.apartDir(q.dir) // where it was granted
+			if err == nil {
+				err = unix.Linkat(unix.AT_FDCWD, o.name(), dir, q.name, unix.AT_SYMLINK_FOLLOW)
+			}
+			if err == unix.EXDEV { // it was not granted, so it once had a name
 				if err = unix.Faccessat2(q.dir, "", unix.W_OK|unix.X_OK, unix.AT_EACCESS|unix.AT_EMPTY_PATH); err == nil {
 					err = unix.ENOENT
 				}

@@ -39,7 +39,7 @@ func (w *worker) apart(pin int, st *unix.Stat_t) (int, error) {
 			return -1, err
 		}
 		var fd int
-		if fd, err = descend(w.b.config.Grants, at[1:]); err != nil {
+		if fd, err = w.grantable(at); err != nil {
 			continue
 		}
 		if isFile(fd, st) {

@@ -289,7 +289,10 @@ func (w *worker) makeUnnamed(r *request, o *object) (int64, error) {
 	fd := -1
 	ch := Change{Op: OpCreate, Path: o.path + "/#", Dir: -1, ToDir: -1}
 	err := w.change(&ch, func() error {
-		dir, err := w.apartDir(o.fd)
+		dir, err := o.fd, error(nil)
+		if kindOf(o.stat.Mode) == KindDir { // else it is an error of the kernel's
+			dir, err = w.apartDir(o.fd)
+		}
 		if err != nil {
 			return err
 		}

@@ -21,16 +21,17 @@ type pins struct {
 	list []pin
 }
 
-// pin is one object, on the mirror and as the workspace sees it.
-type pin struct{ mirror, view int }
+// pin is one object, on the mirror, as the workspace sees it, and where it is granted.
+type pin struct{ mirror, view, grant int }
 
 func (p pin) close() {
 	unix.Close(p.mirror)
 	unix.Close(p.view)
+	unix.Close(p.grant)
 }
 
 const (
-	maxPins = 256  // two descriptors each
+	maxPins = 256  // three descriptors each
 	maxHeld = 2000 // links of procfs that one change may cost
 )
 
@@ -58,7 +59,13 @@ func (p *pins) hold(w *worker, dir *object, mode uint32) {
 			unix.Close(at)
 			continue
 		}
-		p.add(w, pin{at, view}, held)
+		grant, err := descend(w.b.config.Grants, dir.path[1:]+"/"+name)
+		if err != nil {
+			unix.Close(at)
+			unix.Close(view)
+			continue
+		}
+		p.add(w, pin{at, view, grant}, held)
 	}
 }
 
@@ -222,5 +229,19 @@ func (w *worker) seen(path string, how unix.OpenHow) (int, error) {
 			rest, p.view, how.Resolve = "/proc/self/fd/"+strconv.Itoa(p.view), unix.AT_FDCWD, 0
 		}
 		return unix.Openat2(p.view, rest, &how)
+	})
+}
+
+// grantable opens a path of the mirror where it is granted, as a path only.
+func (w *worker) grantable(path string) (int, error) {
+	fd, err := descend(w.b.config.Grants, path[1:])
+	if err != unix.EACCES {
+		return fd, err
+	}
+	return w.b.pins.open(w, path, func(p pin, rest string) (int, error) {
+		if rest == "" {
+			return unix.FcntlInt(uintptr(p.grant), unix.F_DUPFD_CLOEXEC, 0)
+		}
+		return descend(p.grant, rest)
 	})
 }

@@ -100,8 +100,37 @@ func (w *worker) reopen(r *request, fd int32) (int64, error) {
 	if o.stat.Mode&unix.S_IFMT != unix.S_IFREG {
 		return 0, errNotMine
 	}
+	if alone && o.stat.Nlink == 0 {
+		return w.reopenNameless(r, &o)
+	}
 	if alone {
-		return 0, errNotMine // EROFS, or what comes before
+		return 0, errNotMine // EROFS, or what comes before: the history may be who keeps it
 	}
 	return w.openObject(&request{flags: r.flags &^ (unix.O_CREAT | unix.O_EXCL)}, &o)
+}
+
+// reopenNameless opens a file that has no name any more on the mount that the caller
+// has it from: nobody else can lose by it.
+func (w *worker) reopenNameless(r *request, o *object) (int64, error) {
+	flags := r.flags &^ creating
+	if !r.writes() {
+		flags |= unix.O_WRONLY // to be cut
+	}
+	fd, err := openUnleased(w.b.self, strconv.Itoa(o.fd), flags, 0)
+	if err != nil {
+		return 0, err
+	}
+	if r.flags&unix.O_TRUNC != 0 {
+		if err := cut(fd, r.flags); err != nil {
+			unix.Close(fd)
+			return 0, err
+		}
+	}
+	if !r.writes() {
+		unix.Close(fd)
+		if fd, err = openUnleased(w.b.self, strconv.Itoa(o.fd), r.flags&^creating, 0); err != nil {
+			return 0, err
+		}
+	}
+	return w.give(fd, r.flags)
 }

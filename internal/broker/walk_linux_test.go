@@ -34,7 +34,7 @@ func asCaller(t *testing.T, dir string, do func(w *worker)) {
 		var ns, proc unix.Stat_t
 		must(t, unix.Stat("/proc/self/ns/mnt", &ns))
 		must(t, unix.Stat("/proc", &proc))
-		w := &worker{trap: stubTrap{}, b: &Broker{config: Config{Mirror: root, View: root, Roots: []string{dir}}, self: self, mountNS: ns.Ino, procDev: proc.Dev}, cwd: -1}
+		w := &worker{trap: stubTrap{}, b: &Broker{config: Config{Mirror: root, View: root, Grants: root, Roots: []string{dir}}, self: self, mountNS: ns.Ino, procDev: proc.Dev}, cwd: -1}
 		w.call.TID = uint32(unix.Gettid())
 		defer w.b.pins.drop()
 		defer w.drop()

@@ -62,7 +62,7 @@ var openOps = []operation{
 	{"open /proc/self/fd", 4, func(h *hand) string {
 		fd, label := h.slot()
 		flags := h.flags()
-		if h.removed(fd, "") {
+		if h.removed(fd, "") || elsewhere(fd) {
 			return "removed"
 		}
 		got, err := unix.Open(fmt.Sprintf("/proc/thread-self/fd/%d", fd), flags, 0)

@@ -179,6 +179,14 @@ func (h *hand) removed(fd int, path string) bool {
 	return st.Mode&unix.S_IFMT != unix.S_IFREG || err != nil || flags&unix.O_ACCMODE == unix.O_RDONLY
 }
 
+// elsewhere says whether a file has lost the name that it was opened by, and has
+// others: it is not opened for writing once more, a known deviation.
+func elsewhere(fd int) bool {
+	var st unix.Stat_t
+	name, err := os.Readlink(fmt.Sprintf("/proc/thread-self/fd/%d", fd))
+	return err == nil && strings.HasSuffix(name, " (deleted)") && unix.Fstat(fd, &st) == nil && st.Nlink > 0
+}
+
 // unreadable says whether a descriptor is for reading only, of something that
 // its owner may not open any more: its inode flags are a known deviation.
 func unreadable(fd int) bool {
