@@ -23,7 +23,7 @@ func (s *Step) spares() (a spared) {
 	}
 	posts := slices.Clone(s.Posts())
 	slices.SortStableFunc(posts, func(x, y Post) int { return cmp.Compare(depth(x.Path), depth(y.Path)) })
-	now, carried := make(map[string]string), carriers(posts)
+	now := make(map[string]string)
 	for i := range posts {
 		if q := &posts[i]; len(q.Origin) > 0 {
 			now[string(q.Origin)] = string(q.Path)
@@ -33,9 +33,16 @@ func (s *Step) spares() (a spared) {
 	for known := -1; known < len(taken); {
 		known = len(taken)
 		a = s.sparesBut(posts, taken)
+		carried := carriers(slices.DeleteFunc(slices.Clone(posts), func(q Post) bool { return a.left[string(q.Path)] }))
+		stays := make(map[string][]string) // what is left alone, by what it will be called
+		for i := range posts {
+			if at := string(posts[i].Path); a.left[at] {
+				stays[carried(at)] = append(stays[carried(at)], at)
+			}
+		}
 		for i := range s.Pres() {
 			if b := &s.pres[i]; b.State.Kind != Absent && !a.found[string(b.Path)] {
-				s.takes(string(b.Path), a, taken, now, carried)
+				s.takes(string(b.Path), a, taken, now, stays, carried)
 			}
 		}
 	}
@@ -60,10 +67,11 @@ func (s *Step) sparesBut(posts []Post, taken map[string]bool) spared {
 }
 
 // takes notes the places that have to be free, or directories, for something to come
-// back to a path. now says where is what the step found at a path.
-func (s *Step) takes(path string, a spared, taken map[string]bool, now map[string]string, carried func(string) string) {
-	if a.left[path] {
-		taken[path] = true
+// back to a path. now says where is what the step found at a path, stays where is
+// what will be there if it is left alone: it may lie in a directory that is moved back.
+func (s *Step) takes(path string, a spared, taken map[string]bool, now map[string]string, stays map[string][]string, carried func(string) string) {
+	for _, at := range stays[path] {
+		taken[at] = true
 	}
 	for dir := parentOf(path); dir != ""; dir = parentOf(dir) {
 		at, alive := now[dir]
@@ -74,8 +82,9 @@ func (s *Step) takes(path string, a spared, taken map[string]bool, now map[strin
 				taken[at] = true // it comes back, too
 			}
 		default:
-			q, ok := s.PostOf(dir) // none in a directory that is gone
-			if again := ok && q.State.Kind == Dir && a.left[dir]; !again && (ok || a.found[dir]) {
+			_, ok := s.PostOf(dir) // none in a directory that is gone
+			again := slices.ContainsFunc(stays[dir], func(at string) bool { q, _ := s.PostOf(at); return q.State.Kind == Dir })
+			if !again && (ok || a.found[dir]) {
 				taken[dir] = true
 			}
 		}
