@@ -23,7 +23,7 @@ func (s *Step) spares() (a spared) {
 	}
 	posts := slices.Clone(s.Posts())
 	slices.SortStableFunc(posts, func(x, y Post) int { return cmp.Compare(depth(x.Path), depth(y.Path)) })
-	now := make(map[string]string)
+	now, named := make(map[string]string), carriers(posts)
 	for i := range posts {
 		if q := &posts[i]; len(q.Origin) > 0 {
 			now[string(q.Origin)] = string(q.Path)
@@ -32,7 +32,7 @@ func (s *Step) spares() (a spared) {
 	taken := make(map[string]bool)
 	for known := -1; known < len(taken); {
 		known = len(taken)
-		a = s.sparesBut(posts, taken)
+		a = s.sparesBut(posts, taken, named)
 		carried := carriers(slices.DeleteFunc(slices.Clone(posts), func(q Post) bool { return a.left[string(q.Path)] }))
 		stays := make(map[string][]string) // what is left alone, by what it will be called
 		for i := range posts {
@@ -50,12 +50,12 @@ func (s *Step) spares() (a spared) {
 }
 
 // sparesBut is that, where some places are taken by what comes back.
-func (s *Step) sparesBut(posts []Post, taken map[string]bool) spared {
+func (s *Step) sparesBut(posts []Post, taken map[string]bool, named func(string) string) spared {
 	a := spared{make(map[string]bool), make(map[string]bool)}
 	back := make(map[string]bool) // what is moved back
 	for i := range posts {
 		q := &posts[i]
-		if a.left[string(q.Path)] = !taken[string(q.Path)] && s.isIgnored(q, a) && s.stands(q, a); !a.left[string(q.Path)] {
+		if a.left[string(q.Path)] = !taken[string(q.Path)] && s.isIgnored(q, a, named) && s.stands(q, a); !a.left[string(q.Path)] {
 			back[string(q.Origin)] = true
 		}
 	}
@@ -91,15 +91,17 @@ func (s *Step) takes(path string, a spared, taken map[string]bool, now map[strin
 	}
 }
 
-func (s *Step) isIgnored(q *Post, a spared) bool {
-	at := string(q.Path)
-	if len(q.Origin) > 0 {
-		at = string(q.Origin)
+// isIgnored goes by the name that something had when the step began, or that what
+// the step made would have had in the directory that it made it in.
+func (s *Step) isIgnored(q *Post, a spared, named func(string) string) bool {
+	at := string(q.Origin)
+	if at == "" {
+		at = named(string(q.Path))
 	}
 	if b, known := s.PreOf(at); known {
 		return b.Lost == Ignored
 	}
-	return a.left[parentOf(at)] // made in a directory that the step made
+	return a.left[parentOf(string(q.Path))] // made in a directory that the step made
 }
 
 // stands says whether no directory on the way to what the step left goes.

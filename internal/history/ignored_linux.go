@@ -25,7 +25,11 @@ func (u *undo) spared(path string) bool {
 	if u.ignored == nil {
 		u.ignored = make(map[string]bool)
 		for _, st := range u.log.known {
+			named := carriers(st.Posts())
 			for at, left := range st.spares().left {
+				if before := named(at); left && before != "" {
+					u.ignored[before] = true // when what it lies in is back
+				}
 				u.ignored[at] = u.ignored[at] || left
 			}
 		}

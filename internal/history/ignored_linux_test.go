@@ -78,6 +78,19 @@ func TestIgnored(t *testing.T) {
 			d.rename(t, "dir/link", "dir/sub/new")
 			d.rename(t, "dir", "moved")
 		}, 0, nil, map[string]string{"dir/sub": "dir"}},
+		{"made again in a directory that is renamed", []string{"dir/f"}, func(d *desk) {
+			d.remove(t, "dir/f")
+			d.write(t, "dir/f", "new")
+			d.rename(t, "dir", "moved")
+		}, 0, []string{"dir/f"}, map[string]string{"dir/f": "new"}},
+		{"made in a directory that is renamed", []string{"dir/new"}, func(d *desk) {
+			d.write(t, "dir/new", "new")
+			d.rename(t, "dir", "moved")
+		}, 0, nil, map[string]string{"dir": "dir", "dir/new": "new"}},
+		{"made in a directory that was renamed, by its name then", []string{"moved/new"}, func(d *desk) {
+			d.rename(t, "dir", "moved")
+			d.write(t, "moved/new", "new")
+		}, 0, nil, nil},
 		{"moved away", []string{"a"}, func(d *desk) { d.rename(t, "a", "b") }, 0, []string{"a"}, map[string]string{"a": "", "b": "content of a"}},
 		{"moved over what is not", []string{"a"}, func(d *desk) { d.rename(t, "a", "dir/f") }, 1, []string{"a"}, nil},
 		{"something is moved to where it is not kept", []string{"nm"}, func(d *desk) { d.mkdir(t, "nm"); d.rename(t, "a", "nm/a"); d.remove(t, "nm/a") }, 1, nil,
@@ -186,6 +199,41 @@ func TestIgnoredLater(t *testing.T) {
 		}
 	}
 	d.differsIn(t, before, map[string]string{"dir/f": "new", "dir": "dir"})
+}
+
+// TestIgnoredInTheWay: what an undo left alone may be in the way of an older one,
+// which says so before it does anything.
+func TestIgnoredInTheWay(t *testing.T) {
+	for _, mode := range []Mode{Abort, Skip, KeepBoth} {
+		d := newDesk(t)
+		d.fill(t)
+		d.ignore("a")
+		before := strings.Split(snapshot(t, d.root), "\n")
+		d.begin(t)
+		d.removeAll(t, "dir")
+		d.mkdir(t, "dir")
+		d.end(t)
+		d.begin(t)
+		d.rename(t, "a", "dir/f")
+		d.end(t)
+		d.close(t)
+		if _, err := d.undo(t, Request{Steps: []uint64{2}}); err != nil {
+			t.Fatal(err)
+		}
+		between := snapshot(t, d.root)
+		_, err := d.undo(t, Request{Steps: []uint64{1}, Mode: mode})
+		conflict := (*ConflictError)(nil)
+		switch {
+		case mode == Abort && (!errors.As(err, &conflict) || snapshot(t, d.root) != between):
+			t.Errorf("%v\n%s", err, apart(snapshot(t, d.root), between))
+		case mode != Abort && err != nil:
+			t.Errorf("mode %v: %v", mode, err)
+		case mode == Skip:
+			d.differsIn(t, before, map[string]string{"a": "", "dir/f": "content of a", "dir": "dir"})
+		case mode == KeepBoth:
+			d.differsIn(t, before, map[string]string{"a": "", "dir/" + beside("f", 1): "content of a", "dir": "dir"})
+		}
+	}
 }
 
 // TestIgnoredRandom: whatever a step does to what is kept and what is not, an undo

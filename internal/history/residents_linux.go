@@ -44,3 +44,51 @@ func asLeftBy(path string, later []*Step, before []func(string) string) string {
 	}
 	return path
 }
+
+// occupied finds what an undo of a later step left alone where this one brings
+// something back: in a directory that the step made, and that cannot go so. It is
+// asked after residents, without which nobody knows of any such thing.
+func (u *undo) occupied(roots []root, p *Plan, later []*Step) (out []Conflict) {
+	if len(u.ignored) == 0 {
+		return nil
+	}
+	carried := carriers(p.Step.Posts())
+	for i := range p.actions {
+		a := &p.actions[i]
+		switch a.Verb {
+		case put, empty, mkdir, symlink, mknod, link:
+		default:
+			continue
+		}
+		at := string(a.Path)
+		now := u.log.located(at, later)
+		if _, own := p.Step.PostOf(at); own || carried(at) != "" || !u.spared(now) {
+			continue // what the step left there is looked at before, and what lies in what it moved goes with that
+		}
+		found, err := lookIn(roots, now)
+		if err == nil && found.Kind != Absent && (a.Verb != mkdir || found.Kind != Dir) {
+			out = append(out, Conflict{Path: at, Found: found, Why: "it is ignored by history.ignore, and in the place of what comes back"})
+		}
+	}
+	return out
+}
+
+// around makes a plan that does without the places that are occupied, or gives what
+// is there another name.
+func (u *undo) around(p *Plan, occupied []Conflict, again func() *Plan) *Plan {
+	switch {
+	case len(occupied) == 0:
+	case u.req.Mode == Skip:
+		return again()
+	case u.req.Mode == KeepBoth:
+		var first []action
+		for _, c := range occupied {
+			dir := parentOf(c.Path)
+			name := beside(c.Path[len(dir)+1:], 1)
+			u.ignored[join(dir, name)] = true // so the directory stays for it as it did
+			first = append(first, action{Verb: aside, Path: Bytes(c.Path), State: State{Kind: c.Found.Kind, ID: c.Found.ID, Target: Bytes(name)}})
+		}
+		p.actions = append(first, p.actions...)
+	}
+	return p
+}

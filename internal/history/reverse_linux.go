@@ -104,7 +104,11 @@ func (u *undo) reverseOne(a *action, before map[string]*State) error {
 	case empty, symlink, mknod, link:
 		return u.discard(dir, name, a)
 	case mkdir:
-		return unlinkAt(dir, name, unix.AT_REMOVEDIR)
+		err := unlinkAt(dir, name, unix.AT_REMOVEDIR)
+		if err == unix.ENOTEMPTY && u.allSpared(string(a.Path)) {
+			return nil // it was there already, see make
+		}
+		return err
 	case rmdir:
 		err := mkdirAt(dir, name, 0o700)
 		if err != nil && err != unix.EEXIST { // it was not empty, and stayed

@@ -82,8 +82,15 @@ func (u *undo) preview(roots []root) (*Preview, error) {
 	v := &Preview{}
 	for i, st := range u.steps {
 		found, conflicts := u.present(roots, st, u.steps[:i])
-		p := u.plan(st, func() Object { u.next++; return Object{"0000000000000000-preview", u.next} }, found, conflicts)
-		conflicts = append(conflicts, u.residents(roots, p, found, u.steps[:i])...)
+		plan := func() *Plan {
+			return u.plan(st, func() Object { u.next++; return Object{"0000000000000000-preview", u.next} }, found, conflicts)
+		}
+		p := plan()
+		resident := u.residents(roots, p, found, u.steps[:i])
+		occupied := u.occupied(roots, p, u.steps[:i])
+		conflicts = append(conflicts, occupied...)
+		p = u.around(p, occupied, plan)
+		conflicts = append(conflicts, resident...)
 		v.Plans = append(v.Plans, p)
 		v.Conflicts = append(v.Conflicts, conflicts...)
 	}
@@ -319,7 +326,15 @@ func (u *undo) one(st *Step, rest []*Step) (*Plan, error) {
 	if len(conflicts) > 0 && u.req.Mode == Abort {
 		return nil, &ConflictError{conflicts}
 	}
-	p := u.plan(st, func() Object { u.w.next++; return Object{u.w.segment, u.w.next} }, found, conflicts)
+	plan := func() *Plan {
+		return u.plan(st, func() Object { u.w.next++; return Object{u.w.segment, u.w.next} }, found, conflicts)
+	}
+	p := plan()
+	occupied := u.occupied(u.roots, p, nil)
+	if conflicts = append(conflicts, occupied...); len(occupied) > 0 && u.req.Mode == Abort {
+		return nil, &ConflictError{conflicts}
+	}
+	p = u.around(p, occupied, plan)
 	if err := u.keepParents(p); err != nil {
 		return nil, err
 	}
