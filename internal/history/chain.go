@@ -195,6 +195,17 @@ func (s *Step) hides(path string) string {
 	return path
 }
 
+// blocks says whether what a step left on the way to a path is no directory, so that
+// nothing has that path before the step is taken back.
+func (s *Step) blocks(path string) bool {
+	for at := parentOf(path); at != ""; at = parentOf(at) {
+		if post, ok := s.PostOf(at); ok {
+			return post.State.Kind != Dir
+		}
+	}
+	return false
+}
+
 // beside gives a step that changed a path at the same time as s, and cannot be
 // told apart: one that is not taken back together with it, or of which one came
 // first here and the other elsewhere. 0 for none. together says that there is one

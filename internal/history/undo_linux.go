@@ -369,14 +369,21 @@ func (u *undo) one(st *Step, rest []*Step) (*Plan, error) {
 }
 
 // carryBack gives what the steps before left its name after directories on the way
-// were moved back.
+// were moved back. What is known below something else is of no use then:
+// another directory may have come back there, with what is in it.
 func (u *undo) carryBack(st *Step) {
 	carried := carriers(st.Posts())
 	moved := make(map[string]State)
 	for at, state := range u.now {
-		if to := carried(at); to != "" && to != at {
-			moved[to] = state
+		to := carried(at)
+		if to == at && st.blocks(at) {
+			to = ""
+		}
+		if to != at {
 			delete(u.now, at)
+		}
+		if to != "" && to != at {
+			moved[to] = state
 		}
 	}
 	maps.Copy(u.now, moved)
