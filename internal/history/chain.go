@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -352,4 +353,16 @@ func same(a, b *State) bool {
 // like says whether an object is a copy of what had a state, or is that itself.
 func like(copied, of *State) bool {
 	return copied.Kind == of.Kind && (copied.Kind != File || of.Size < 0 || copied.Size == of.Size && copied.Mtime == of.Mtime)
+}
+
+func sameXattrs(a, b *State) bool {
+	if len(a.Xattrs) != len(b.Xattrs) {
+		return false
+	}
+	for k, v := range a.Xattrs {
+		if w, ok := b.Xattrs[k]; !ok || !bytes.Equal(v, w) {
+			return false
+		}
+	}
+	return true
 }

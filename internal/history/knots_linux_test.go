@@ -5,6 +5,11 @@ import (
 	"testing"
 )
 
+func (d *desk) link(t fataler, from, to string) {
+	t.Helper()
+	d.act(t, Link, d.at(from), d.at(to), func() error { return os.Link(d.at(from), d.at(to)) })
+}
+
 // TestNamesUsedAgain: a name that got another meaning, and what had it before is
 // somewhere else; all steps are taken back at once.
 func TestNamesUsedAgain(t *testing.T) {
@@ -35,6 +40,23 @@ func TestNamesUsedAgain(t *testing.T) {
 			func(t *testing.T, d *desk) { d.write(t, "dir/f", "changed"); d.remove(t, "dir/link") },
 			func(t *testing.T, d *desk) { d.rename(t, "dir", "b"); d.mkdir(t, "dir") },
 			func(t *testing.T, d *desk) { d.write(t, "dir/f", "another"); d.write(t, "b/f", "once more") },
+		}},
+		{"of a file that has a second name now", []func(t *testing.T, d *desk){
+			func(t *testing.T, d *desk) {
+				d.write(t, "a", "changed")
+				d.rename(t, "a", "n")
+				d.link(t, "n", "m")
+				d.write(t, "a", "another")
+			},
+		}},
+		{"of one that took the place of another's name", []func(t *testing.T, d *desk){
+			func(t *testing.T, d *desk) {
+				d.write(t, "a", "changed")
+				d.rename(t, "l1", "n")
+				d.rename(t, "a", "n")
+				d.link(t, "n", "m")
+				d.write(t, "a", "")
+			},
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

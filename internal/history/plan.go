@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -108,6 +107,7 @@ type planner struct {
 	posts   map[string]placed
 	carried func(path string) string
 	stays   map[ID]string     // files that keep a name, by what that will be
+	returns map[string]bool   // origins to which the file itself comes back, as it has other names
 	parked  map[string]Object // what is taken to be put back, by origin
 	done    map[string]bool   // origins that are in their place
 	brought map[Object]string
@@ -128,7 +128,7 @@ type placed struct {
 func planOf(s *Step, v view) *Plan {
 	p := &planner{
 		Plan: &Plan{Step: s, origins: make(map[string]string), left: make(map[string]bool)}, view: v,
-		posts: make(map[string]placed, len(s.Posts())), stays: make(map[ID]string), parked: make(map[string]Object),
+		posts: make(map[string]placed, len(s.Posts())), stays: make(map[ID]string), returns: make(map[string]bool), parked: make(map[string]Object),
 		spared: s.spares(), done: make(map[string]bool), brought: make(map[Object]string), once: make(map[ID]Object), at: make(map[string]int),
 	}
 	p.holdPairs()
@@ -211,6 +211,7 @@ func (p *planner) findStays(left []Post) {
 		was, _ := p.Step.PreOf(string(q.Origin))
 		if o := string(q.Origin); !rewritten(&q.State, &was) || several(&q.State, &was) || o == p.carried(string(q.Path)) {
 			p.stays[q.State.ID] = o
+			p.returns[o] = several(&q.State, &was)
 		}
 	}
 }
@@ -238,7 +239,7 @@ func (p *planner) clear(q *Post) {
 		}
 		before.Object = p.change(q, &was)
 		p.origins[here] = now
-	case origin == "" && known && q.State.Kind == File && had.State.Kind == File && had.Object != (Object{}) && !several(&q.State, &had) && p.stands(here):
+	case origin == "" && known && q.State.Kind == File && had.State.Kind == File && had.Object != (Object{}) && !several(&q.State, &had) && !p.returns[here] && p.stands(here):
 		p.done[here] = true // replaced by another file, as editors save
 		before.Object = had.Object
 		p.swaps = append(p.swaps, action{Verb: swap, Path: q.Path, Object: had.Object, State: q.State})
@@ -478,18 +479,6 @@ func (p *planner) tellApart() {
 }
 
 func depth(path Bytes) int { return strings.Count(string(path), "/") }
-
-func sameXattrs(a, b *State) bool {
-	if len(a.Xattrs) != len(b.Xattrs) {
-		return false
-	}
-	for k, v := range a.Xattrs {
-		if w, ok := b.Xattrs[k]; !ok || !bytes.Equal(v, w) {
-			return false
-		}
-	}
-	return true
-}
 
 // tempPrefix begins the names that an undo gives for a moment.
 const tempPrefix = ".carrel-"
