@@ -310,6 +310,9 @@ func (u *undo) rewrite(dir int, name string, a *action) error {
 		return err
 	}
 	defer unix.Close(to)
+	if now, err := stateAt(dir, name, 0); err != nil || now.ID != a.State.ID {
+		return errors.Join(err, errChanged) // before a copy says that it was written to
+	}
 	if there, err := stateAt(to, number, 0); err != nil {
 		return err
 	} else if there.Kind == Absent {

@@ -22,13 +22,8 @@ func (u *undo) moveOut(dir int, name string, objects int, number string, a *acti
 		return err
 	}
 	away := string(a.Temp)
-	if a.State.Kind == Dir {
-		r, err := u.rootDir(a)
-		if err != nil {
-			return err
-		}
-		defer keepTimes(r)() // which has no part in this
-		return renameAway(dir, name, r, away)
+	if a.parks() {
+		return u.park(dir, name, a)
 	}
 	if err := renameNew(dir, name, dir, away); err != nil {
 		return err
@@ -44,6 +39,24 @@ func (u *undo) moveOut(dir int, name string, objects int, number string, a *acti
 		return errors.Join(err, putBack(dir, away, dir, name))
 	}
 	return unlinkAt(dir, away, 0)
+}
+
+// park moves what must stay what it is to its root, under a name of its own.
+func (u *undo) park(dir int, name string, a *action) error {
+	r, err := u.rootDir(a)
+	if err != nil {
+		return err
+	}
+	defer keepTimes(r)() // which has no part in this
+	away := string(a.Temp)
+	if err := renameAway(dir, name, r, away); err != nil || a.State.Kind != File {
+		return err
+	}
+	now, err := stateAt(r, away, 0)
+	if err == nil && same(&now, &a.State) {
+		return nil
+	}
+	return errors.Join(errChanged, err, putBack(r, away, dir, name))
 }
 
 // renameAway is renameNew to another directory, also of a directory that its mode
@@ -65,8 +78,8 @@ func renameAway(dir int, name string, to int, as string) error {
 // taken finds out how far moveOut came.
 func (u *undo) taken(dir int, name string, a *action, stored bool) (done bool, err error) {
 	if len(a.Temp) > 0 {
-		if r, err := u.rootDir(a); err == nil && a.State.Kind == Dir {
-			if now, err := stateAt(r, string(a.Temp), 0); err != nil || now.Kind == Dir {
+		if r, err := u.rootDir(a); err == nil && a.parks() {
+			if now, err := stateAt(r, string(a.Temp), 0); err != nil || now.Kind != Absent {
 				return true, err
 			}
 		}
@@ -113,9 +126,9 @@ func (u *undo) rootDir(a *action) (int, error) {
 	return -1, errChanged
 }
 
-// fromPark puts a directory where it belongs that had to stay in its root.
+// fromPark puts back what had to stay in its root.
 func (u *undo) fromPark(dir int, name string, a *action) (parked bool, err error) {
-	if a.State.Kind != Dir || len(a.Temp) == 0 {
+	if !a.parks() || len(a.Temp) == 0 {
 		return false, nil
 	}
 	r, err := u.rootDir(a)
@@ -123,7 +136,7 @@ func (u *undo) fromPark(dir int, name string, a *action) (parked bool, err error
 		return false, err
 	}
 	now, err := stateAt(r, string(a.Temp), 0)
-	if err != nil || now.Kind != Dir {
+	if err != nil || now.Kind == Absent {
 		return false, err
 	}
 	defer keepTimes(r)()
@@ -242,6 +255,8 @@ func (u *undo) partly(dir int, name string, a *action) error {
 		return unlinkAt(objects, number, 0)
 	case a.Verb == take && stored.Kind != Absent:
 		return u.moveIn(objects, number, dir, name, a, &stored)
+	case a.Verb == put && a.parks(): // by one rename: nothing of it is there
+		return nil
 	case a.Verb == put:
 		return u.partlyPut(dir, name, away, &beside, &stored)
 	case a.Verb == swap && beside.Kind != Absent && beside.ID == a.State.ID:

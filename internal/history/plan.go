@@ -34,7 +34,13 @@ type action struct {
 	State  State  `cbor:"4,keyasint,omitempty"`
 	To     Object `cbor:"5,keyasint,omitempty"`
 	Temp   Bytes  `cbor:"6,keyasint,omitempty"` // a name on the way between two file systems
+	// Whole: what is taken is put back, and must be the same file then, as it has other names.
+	Whole bool `cbor:"7,keyasint,omitempty"`
 }
+
+// parks says whether what is taken never leaves its file system: its root has it
+// until it is put back.
+func (a *action) parks() bool { return a.State.Kind == Dir || a.Whole }
 
 // valid says whether an action is one that a plan can have: its second name is a
 // name where one is made beside the path, and a path where one is looked for.
@@ -253,7 +259,7 @@ func (p *planner) clear(q *Post) {
 			p.within(q, had.Within)
 		}
 		o := p.fresh()
-		p.actions = append(p.actions, action{Verb: take, Path: q.Path, Object: o, State: q.State})
+		p.actions = append(p.actions, action{Verb: take, Path: q.Path, Object: o, State: q.State, Whole: p.returns[origin]})
 		switch {
 		case origin != "" && several(&q.State, &was):
 			p.parked[origin], p.origins[origin] = o, here
@@ -393,6 +399,7 @@ func (p *planner) bring(b *Pre) {
 	switch {
 	case p.parked[string(b.Path)] != (Object{}):
 		a.Verb, a.Object, a.State.Size = put, p.parked[string(b.Path)], -1
+		a.Whole = p.returns[string(b.Path)]
 	case file && b.Inode != (Object{}):
 		a.Verb, a.Object, a.State.Size = put, b.Inode, -1 // whatever is in it now
 		now, ok := p.kept(b.Inode)

@@ -106,7 +106,7 @@ func (u *undo) moveOn(st *Step) error {
 	for i := range st.plan {
 		a := &st.plan[i]
 		at := carried(string(a.Path))
-		if a.Verb != take || a.Temp == "" || a.State.Kind == Dir || at == "" || at == string(a.Path) {
+		if a.Verb != take || a.Temp == "" || a.parks() || at == "" || at == string(a.Path) {
 			continue
 		}
 		dir, _, err := parentIn(u.roots, at)

@@ -56,6 +56,13 @@ var oneStep = []struct {
 		d.act(t, Meta, d.at("dir/sub"), "", func() error { return os.Chmod(d.at("dir/sub"), 0o500) })
 	}},
 	{"a name of a link group goes", func(t fataler, d *desk) { d.remove(t, "l1"); d.write(t, "l2", "through the other name") }},
+	{"a name of a link group moves and it is written", func(t fataler, d *desk) { d.rename(t, "l1", "dir/l1"); d.write(t, "dir/l1", "by that name") }},
+	{"a changed file moves and gets a second name", func(t fataler, d *desk) {
+		d.write(t, "a", "changed")
+		d.rename(t, "a", "n")
+		d.link(t, "n", "m")
+		d.write(t, "a", "another")
+	}},
 	{"a second name", func(t fataler, d *desk) {
 		d.act(t, Link, d.at("a"), d.at("second"), func() error { return os.Link(d.at("a"), d.at("second")) })
 		d.write(t, "second", "written by it")
