@@ -3,6 +3,8 @@ package history
 import (
 	"os"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func (d *desk) link(t fataler, from, to string) {
@@ -72,4 +74,42 @@ func TestNamesUsedAgain(t *testing.T) {
 			d.undoAndRedo(t, "at once", before, snapshot(t, d.root))
 		})
 	}
+}
+
+// TestUndoOfKnotsApart: where the store is on another file system, what does not
+// come back is told, but for a file that the step made with several names: it can
+// become one of each.
+func TestUndoOfKnotsApart(t *testing.T) {
+	apartFrom := &place{root: memory(t), store: memory(t)}
+	rapid.Check(t, func(rt *rapid.T) {
+		d := apartFrom.desk(t)
+		defer d.drop()
+		d.tangle(rt)
+		before := alone(snapshot(rt, d.root))
+		d.begin(rt)
+		var held []*os.File
+		for range rapid.IntRange(1, 12).Draw(rt, "changes") {
+			held = d.knot(rt, held)
+		}
+		for _, f := range held {
+			f.Close()
+		}
+		after := alone(snapshot(rt, d.root))
+		d.end(rt)
+		d.close(rt)
+		req, want, whole := Request{Steps: []uint64{1}}, before, true
+		for i := range 4 {
+			v, err := d.undo(rt, req)
+			if err != nil {
+				rt.Fatalf("%d: %v", i, err)
+			}
+			whole = whole && len(v.Plans[0].Unrestorable) == 0
+			if got := alone(snapshot(rt, d.root)); whole && got != want {
+				rt.Fatalf("after %d:\n%s", i, apart(got, want))
+			}
+			if req, want = (Request{Steps: []uint64{1}}), before; i%2 == 0 {
+				req, want = Request{Steps: []uint64{last(d.read(rt).Steps).Number}, Redo: true}, after
+			}
+		}
+	})
 }

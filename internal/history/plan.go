@@ -414,6 +414,9 @@ func (p *planner) bring(b *Pre) {
 		a.Verb, a.State.Target = link, Bytes(p.brought[b.Object])
 	case file && b.State.Links > 1 && p.stays[b.State.ID] != "": // which gets its content back
 		a.Verb, a.State.Target = link, Bytes(p.stays[b.State.ID])
+		if b.Object != (Object{}) { // also where the step met that name only after it had written to the file
+			p.swaps = append(p.swaps, p.restore(b.State.ID, p.stays[b.State.ID], b.Object)...)
+		}
 	case file && b.Object != (Object{}):
 		a.Verb, a.Object = put, b.Object
 		p.brought[b.Object] = string(b.Path)
