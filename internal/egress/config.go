@@ -66,6 +66,9 @@ type Config struct {
 	Upstream *Upstream
 	// Resolve looks a name up outside; nil: the host's resolver.
 	Resolve func(ctx context.Context, name string) ([]netip.Addr, error)
+	// Machine tells whether an address is one of this machine's own; nil: those of
+	// its interfaces.
+	Machine func(netip.Addr) bool
 	// Dial connects to an address outside; nil: plain TCP.
 	Dial func(ctx context.Context, addr netip.AddrPort) (net.Conn, error)
 }

@@ -112,6 +112,39 @@ func TestAddressesAreChecked(t *testing.T) {
 	}
 }
 
+// A public address of this machine leads to services that only its firewall keeps
+// from others, and no packet of ours would meet that.
+func TestOwnAddressesAreNotPublic(t *testing.T) {
+	for _, c := range []struct {
+		allow []string
+		host  string
+		code  string
+	}{
+		{[]string{"a.example"}, "a.example", CodeSpecial},
+		{[]string{"a.example", "93.184.216.0/24"}, "a.example", CodeSpecial},
+		{[]string{"93.184.216.0/24"}, addrA, CodeSpecial},
+		{[]string{"a.example", addrA + ":80"}, "a.example", CodeSpecial},
+		{[]string{"a.example", addrA}, "a.example", ""},
+		{[]string{addrA + ":443"}, addrA, ""},
+	} {
+		w := newWorld(t)
+		w.name("a.example", addrB, addrA)
+		w.serve(addrA+":443", echo)
+		w.serve(addrB+":443", echo)
+		d := w.desk(rules(t, c.allow), func(cfg *Config) {
+			cfg.Machine = func(a netip.Addr) bool { return a.String() == addrA }
+		})
+		_, _, resp := d.connect(c.host + ":443")
+		want(t, fmt.Sprint("refusal of ", c.host, " with ", c.allow), resp.Header.Get("X-Carrel-Denied"), c.code)
+		if c.code != "" && len(w.dials()) > 0 {
+			t.Errorf("%v: dialled %v", c.allow, w.dials())
+		}
+	}
+	if !machine(netip.MustParseAddr("127.0.0.1")) || machine(netip.MustParseAddr(addrA)) {
+		t.Error("the machine's addresses are not those of its interfaces")
+	}
+}
+
 // A name whose answers change between two questions is asked for once, and what
 // was checked is what is dialled.
 func TestRebindingFindsNoSecondLookup(t *testing.T) {

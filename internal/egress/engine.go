@@ -47,6 +47,9 @@ func New(c Config) *Engine {
 	if c.Resolve == nil {
 		c.Resolve = resolve
 	}
+	if c.Machine == nil {
+		c.Machine = machine
+	}
 	if c.Dial == nil {
 		c.Dial = dialTCP
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -49,12 +50,31 @@ func (e *Engine) addresses(ctx context.Context, g grant) ([]netip.Addr, error) {
 	}
 	checked := make([]netip.Addr, 0, len(addrs))
 	for _, a := range addrs {
-		if err := g.address(a.Unmap()); err != nil {
+		a = a.Unmap()
+		if err := g.address(a); err != nil {
 			return nil, err
 		}
-		checked = append(checked, a.Unmap())
+		if e.cfg.Machine(a) && !g.rules.ListsAddress(a, g.target.Port) {
+			return nil, ownAddress(g.target)
+		}
+		checked = append(checked, a)
 	}
 	return checked, nil
+}
+
+// machine tells whether an address is one of this machine's interfaces. They may
+// change at any time, so that the kernel is asked each time; one that does not
+// say has none that is known.
+func machine(a netip.Addr) bool {
+	list, _ := net.InterfaceAddrs()
+	return slices.ContainsFunc(list, func(own net.Addr) bool {
+		n, ok := own.(*net.IPNet)
+		if !ok {
+			return false
+		}
+		b, _ := netip.AddrFromSlice(n.IP)
+		return b.Unmap() == a.WithZone("")
+	})
 }
 
 // lookUp resolves a name. A resolver that does not come back is left behind.

@@ -54,7 +54,7 @@ func refused(t policy.Target, d policy.HostDecision) *refusal {
 		r.hint = "a denied host stays denied, whatever else lists it; take the rule away to reach it"
 	case policy.HostSpecial:
 		r.reason = "it is or leads to an address of the " + d.Range + " range, which is reached only when the address itself is listed"
-		r.hint = "list the address itself in network.allow_hosts or with --allow-host"
+		r.hint = listAddress
 	case policy.HostMethod:
 		r.reason = "the rule " + rule + " lists other methods or paths"
 		if t.Method != "" {
@@ -68,6 +68,16 @@ func refused(t policy.Target, d policy.HostDecision) *refusal {
 		r.hint = "list it: --allow-host " + at + ", network.allow_hosts in your configuration, or carrel net allow " + at + " while it runs"
 	}
 	return r
+}
+
+const listAddress = "list the address itself in network.allow_hosts or with --allow-host"
+
+// ownAddress refuses what leads back to this machine. Its services often trust
+// what comes from itself, and a firewall sees nothing of it, so that a public
+// address is no different from the loopback here.
+func ownAddress(t policy.Target) *refusal {
+	return &refusal{code: CodeSpecial, host: t.Host, hint: listAddress,
+		reason: "it is or leads to an address of this machine, which is reached only when the address itself is listed"}
 }
 
 func hostPort(host string, port uint16) string {

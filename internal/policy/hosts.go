@@ -214,6 +214,13 @@ func (r *HostRules) listsName(name string, port uint16) bool {
 	})
 }
 
+// ListsAddress tells whether a rule lists exactly this address at the port.
+func (r *HostRules) ListsAddress(a netip.Addr, port uint16) bool {
+	return slices.ContainsFunc(r.allow.addresses, func(rule *hostRule) bool {
+		return rule.hasPort(port) && rule.prefix.IsSingleIP() && rule.holds(a.Unmap())
+	})
+}
+
 // listsAddress tells whether a rule lists a special address, exactly or by a
 // range, at the port.
 func (r *HostRules) listsAddress(a netip.Addr, port uint16, exactly bool) bool {
