@@ -38,6 +38,7 @@ type network struct {
 	refused map[string]bool   // what a person said no to
 	denials []api.Denial
 	told    map[string]bool
+	failed  unreached
 	lost    error // why the log is not complete
 	untold  bool
 	closed  bool
@@ -144,6 +145,9 @@ func (n *network) close() {
 	if n.untold {
 		n.p.note("more than %d different connections were refused; the others are in `carrel net log`", maxDenials)
 	}
+	if n.failed.skipped > 0 {
+		n.p.note("%d connections that reached nothing came too fast to be listed in `carrel net log`", n.failed.skipped)
+	}
 	if n.lost != nil {
 		n.p.note("the log of the network is not complete: %v", n.lost)
 	}
@@ -178,9 +182,12 @@ func (n *network) log(r api.Connection) {
 		return
 	}
 	r.Workspace, r.Project = n.workspace, n.p.place.project
-	r.Reason, r.Host, r.Process = r.Reason[:min(len(r.Reason), maxReason)], r.Host[:min(len(r.Host), maxSubject)], r.Process[:min(len(r.Process), maxComm)]
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	r.Reason, r.Host, r.Process = r.Reason[:min(len(r.Reason), maxReason)], r.Host[:min(len(r.Host), maxSubject)], r.Process[:min(len(r.Process), maxComm)]
+	if !n.failed.admit(&r, time.Now()) {
+		return
+	}
 	if err := n.p.state.logConnection(r); err != nil && n.lost == nil {
 		n.lost = err
 	}
