@@ -51,6 +51,13 @@ func TestNamesUsedAgain(t *testing.T) {
 				d.write(t, "a", "another")
 			},
 		}},
+		{"written by a name that goes, and another one moves", []func(t *testing.T, d *desk){
+			func(t *testing.T, d *desk) {
+				d.write(t, "l1", "changed")
+				d.remove(t, "l1")
+				d.rename(t, "l2", "n")
+			},
+		}},
 		{"of one that took the place of another's name", []func(t *testing.T, d *desk){
 			func(t *testing.T, d *desk) {
 				d.write(t, "a", "changed")

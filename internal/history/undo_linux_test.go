@@ -57,11 +57,6 @@ var oneStep = []struct {
 	}},
 	{"a name of a link group goes", func(t fataler, d *desk) { d.remove(t, "l1"); d.write(t, "l2", "through the other name") }},
 	{"a name of a link group moves and it is written", func(t fataler, d *desk) { d.rename(t, "l1", "dir/l1"); d.write(t, "dir/l1", "by that name") }},
-	{"written by a name that goes, and another one moves", func(t fataler, d *desk) {
-		d.write(t, "l1", "changed")
-		d.remove(t, "l1")
-		d.rename(t, "l2", "n")
-	}},
 	{"a changed file moves and gets a second name", func(t fataler, d *desk) {
 		d.write(t, "a", "changed")
 		d.rename(t, "a", "n")
