@@ -236,6 +236,38 @@ func TestIgnoredInTheWay(t *testing.T) {
 	}
 }
 
+// TestIgnoredGone: where a later step removed or replaced the directory, not kept, that
+// something of an older one goes back to, the older one is not taken back, nor a part of it.
+func TestIgnoredGone(t *testing.T) {
+	for _, want := range []error{unix.ENOENT, unix.ENOTDIR} {
+		d := newDesk(t)
+		d.fill(t)
+		d.ignore("dir/sub")
+		d.begin(t)
+		d.rename(t, "dir/sub/g", "pipe")
+		d.write(t, "a", "new")
+		d.end(t)
+		d.begin(t)
+		d.remove(t, "dir/sub")
+		if want == unix.ENOTDIR {
+			d.write(t, "dir/sub", "a file")
+		}
+		d.end(t)
+		d.close(t)
+		if _, err := d.undo(t, Request{Steps: []uint64{2}}); err != nil {
+			t.Fatal(err)
+		}
+		between := snapshot(t, d.root)
+		_, err := d.undo(t, Request{Steps: []uint64{1}})
+		if conflict := (*ConflictError)(nil); !errors.Is(err, want) && !errors.As(err, &conflict) || errors.Is(err, errUnfinished) {
+			t.Errorf("got %v, want %v or a conflict", err, want)
+		}
+		if got := snapshot(t, d.root); got != between {
+			t.Errorf("changed:\n%s", apart(got, between))
+		}
+	}
+}
+
 // TestIgnoredRandom: whatever a step does to what is kept and what is not, an undo
 // works, brings back exactly what is kept, and can be taken back.
 func TestIgnoredRandom(t *testing.T) {
@@ -261,7 +293,7 @@ func TestIgnoredRandom(t *testing.T) {
 		}
 		for i, s := range steps {
 			_, err := d.undo(rt, Request{Steps: []uint64{s}})
-			if conflict := (*ConflictError)(nil); i > 0 && (errors.As(err, &conflict) || errors.Is(err, unix.ENOENT)) {
+			if conflict := (*ConflictError)(nil); i > 0 && (errors.As(err, &conflict) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)) {
 				return // the later step changed or removed something that is not kept: it is not as this one left it
 			}
 			if err != nil {
