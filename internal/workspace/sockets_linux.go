@@ -17,7 +17,9 @@ const maxSocketSearch = 50_000
 // hostSockets finds the sockets of programs outside that lie below visible
 // directories: a read-only mount does not stop connect(2), so they are masked.
 // The kernel lists them by the name that they were bound with (proc_net(5)); a
-// relative one says nothing of its directory, and is searched for.
+// relative one says nothing of its directory, and is searched for. One that was
+// renamed since, as programs do that want it to appear at once, lies beside its
+// first name.
 func (p *Prepared) hostSockets() []string {
 	f, err := os.Open("/proc/net/unix")
 	if err != nil {
@@ -25,17 +27,30 @@ func (p *Prepared) hostSockets() []string {
 	}
 	defer f.Close()
 	var found []string
-	relative := make(map[string]bool)
+	relative, left := make(map[string]bool), make(map[string]bool)
 	lines := bufio.NewScanner(f)
 	lines.Scan() // the heading
 	for lines.Scan() {
 		switch name := socketName(lines.Text()); {
 		case strings.HasPrefix(name, "/"):
-			if real := p.visibleSocket(name); real != "" {
-				found = append(found, real)
+			dir, err := filepath.EvalSymlinks(filepath.Dir(name))
+			switch full := filepath.Join(dir, filepath.Base(name)); {
+			case err != nil:
+			case p.visibleSocket(full):
+				found = append(found, full)
+			case p.visible(dir):
+				left[dir] = true
 			}
 		case name != "" && name[0] != '@':
 			relative[filepath.Base(name)] = true
+		}
+	}
+	for dir := range left {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if full := filepath.Join(dir, e.Name()); e.Type()&fs.ModeSocket != 0 && p.visibleSocket(full) {
+				found = append(found, full)
+			}
 		}
 	}
 	if len(relative) > 0 {
@@ -55,21 +70,19 @@ func socketName(line string) string {
 	return name
 }
 
-// visibleSocket gives the canonical path of a socket that a rule shows.
-func (p *Prepared) visibleSocket(name string) string {
-	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
-	if err != nil {
-		return ""
+// visibleSocket says whether a canonical path is a socket that a rule shows.
+func (p *Prepared) visibleSocket(path string) bool {
+	if !p.visible(path) {
+		return false
 	}
-	full := filepath.Join(dir, filepath.Base(name))
-	d := p.Policy.Lookup(full)
-	if d.Access != policy.Read && d.Access != policy.Write || d.Rule.Path == p.Policy.Scope.Tmp && d.Rule.Source.Layer == policy.LayerDefault {
-		return ""
-	}
-	if st, err := os.Lstat(full); err != nil || st.Mode()&os.ModeSocket == 0 {
-		return ""
-	}
-	return full
+	st, err := os.Lstat(path)
+	return err == nil && st.Mode()&os.ModeSocket != 0
+}
+
+// visible says whether a rule shows a path of the host; /tmp inside is another one.
+func (p *Prepared) visible(path string) bool {
+	d := p.Policy.Lookup(path)
+	return (d.Access == policy.Read || d.Access == policy.Write) && (d.Rule.Path != p.Policy.Scope.Tmp || d.Rule.Source.Layer != policy.LayerDefault)
 }
 
 func searchSockets(roots []string, names map[string]bool) []string {
