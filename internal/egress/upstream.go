@@ -109,9 +109,11 @@ func (e *Engine) viaUpstream(ctx context.Context, up *Upstream, g grant, plain b
 		}
 		to, checked = addrs[0].String(), netip.AddrPortFrom(addrs[0], g.target.Port)
 	}
+	proxy := "the host's own proxy " + hostPort(up.Host, up.Port)
 	r, err := e.dialUpstream(ctx, up)
-	if err != nil {
-		return nil, err
+	if err != nil { // else it reads as if the target were there
+		f := failed(CodeDial, err)
+		return nil, &failure{code: f.code, err: fmt.Errorf("%s: %w", proxy, f.err)}
 	}
 	r.addr, r.delegated = checked, !checked.IsValid()
 	stop := context.AfterFunc(ctx, func() { _ = r.SetDeadline(time.Unix(1, 0)) })
@@ -131,7 +133,7 @@ func (e *Engine) viaUpstream(ctx context.Context, up *Upstream, g grant, plain b
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return nil, failed(CodeDial, fmt.Errorf("the host's own proxy %s: %w", hostPort(up.Host, up.Port), err))
+		return nil, failed(CodeDial, fmt.Errorf("%s: %w", proxy, err))
 	}
 	return r, nil
 }

@@ -165,3 +165,23 @@ type fakeConn struct {
 
 func (f fakeConn) Read(b []byte) (int, error)  { return f.r.Read(b) }
 func (f fakeConn) Write(b []byte) (int, error) { return len(b), nil }
+
+// A proxy that is not there is said to be the proxy, not what was asked for.
+func TestUpstreamIsNotThere(t *testing.T) {
+	for proxy, want := range map[string]string{
+		"http://10.1.1.1:3128":        "the host's own proxy 10.1.1.1:3128: connecting to 10.1.1.1:3128",
+		"socks5h://proxy.corp:1080":   "the host's own proxy proxy.corp:1080: resolving proxy.corp",
+		"http://user:secret@10.1.1.1": "the host's own proxy 10.1.1.1:80: connecting to",
+	} {
+		w := newWorld(t)
+		up, err := ParseUpstream(proxy, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := w.desk(rules(t, []string{"a.example"}), func(cfg *Config) { cfg.Upstream = up })
+		if _, _, resp := d.connect("a.example:443"); resp.StatusCode != 502 {
+			t.Errorf("%s: status %d", proxy, resp.StatusCode)
+		}
+		has(t, "the reason", w.waitAttempt(0).Reason, want)
+	}
+}
