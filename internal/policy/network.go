@@ -119,9 +119,30 @@ func (d *decision) hosts() {
 	if d.out.Network == NetOpen && len(deny.list) > 0 {
 		d.warn(deny.list[0].Source, "network open reaches denied hosts too, for example %s; use filtered", printable(deny.list[0].V))
 	}
+	d.warnIdle(allow.list)
 	var err error
 	if d.out.hosts, err = CompileHosts(allow.list, deny.list); err != nil && len(d.errs) == 0 {
 		d.errs = append(d.errs, err)
+	}
+}
+
+// warnIdle tells of what was asked for on this command line and is of no effect
+// in this mode. In a file a list says what filtered would reach, whenever it is.
+func (d *decision) warnIdle(allow []Value[string]) {
+	mode := d.out.Network
+	if mode != NetClosed && mode != NetLocal {
+		return
+	}
+	for _, v := range allow {
+		if v.Source.Layer == LayerCommandLine {
+			d.warn(v.Source, "network %s reaches no host, %s neither; use filtered", mode, printable(v.V))
+			break
+		}
+	}
+	for _, l := range d.layers {
+		if u := l.Request.OnUnknown; l.Kind == LayerCommandLine && u != nil && u.V == UnknownAsk {
+			d.warn(u.Source, "network %s reaches no host, and nobody is asked; use filtered", mode)
+		}
 	}
 }
 

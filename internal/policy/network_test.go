@@ -111,6 +111,27 @@ func TestHostLists(t *testing.T) {
 	}
 }
 
+// TestIdleHosts: what was typed and has no effect is said; what stands in a file
+// is for the runs that it has an effect in.
+func TestIdleHosts(t *testing.T) {
+	for _, mode := range []NetworkMode{NetClosed, NetLocal} {
+		idle := func(kind LayerKind) Layer {
+			return asks(kind, func(r *Request) { r.Network, r.AllowHosts = val(mode, "n"), values("a.example") })
+		}
+		wantWarning(t, mustDecide(t, nil, idle(LayerCommandLine)), "network "+string(mode)+" reaches no host, a.example neither")
+		if e := mustDecide(t, nil, idle(LayerUser)); len(e.Warnings) > 0 {
+			t.Errorf("%s in a file: %v", mode, e.Warnings)
+		}
+	}
+	ask := func(mode NetworkMode) Layer {
+		return asks(LayerCommandLine, func(r *Request) { r.Network, r.OnUnknown = val(mode, "n"), val(UnknownAsk, "u") })
+	}
+	wantWarning(t, mustDecide(t, nil, ask(NetLocal)), "nobody is asked")
+	if e := mustDecide(t, nil, ask(NetFiltered)); len(e.Warnings) > 0 {
+		t.Errorf("filtered: %v", e.Warnings)
+	}
+}
+
 func TestHostsUnderCeilings(t *testing.T) {
 	c := &Ceiling{AllowHosts: values("**.example:443", "10.0.0.0/8"), DenyHosts: values("evil.example"), OnUnknown: val(UnknownAsk, "c")}
 	filtered := func(hosts ...string) Layer {
