@@ -459,3 +459,19 @@ func TestSlowHead(t *testing.T) {
 		}
 	}
 }
+
+func TestResolverIsNotTold(t *testing.T) {
+	for given, wanted := range map[string]string{
+		"no such host":       "lookup a.example: no such host",
+		"server misbehaving": "lookup a.example: server misbehaving",
+		"read udp 10.0.0.2:1024->10.0.0.53:53: i/o timeout":                "lookup a.example: i/o timeout",
+		"dial udp 10.0.0.53:53: connect: network is unreachable":           "lookup a.example: network is unreachable",
+		"read udp [fd00::2]:1024->[fd00::53]:53: read: connection refused": "lookup a.example: connection refused",
+	} {
+		err := withoutServer("a.example", &net.DNSError{Err: given, Name: "a.example.", Server: "10.0.0.53:53"})
+		want(t, "the error of "+given, err.Error(), wanted)
+	}
+	if withoutServer("a.example", nil) != nil {
+		t.Error("no error became one")
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -108,11 +109,19 @@ func (e *Engine) lookUp(ctx context.Context, name string) ([]netip.Addr, error) 
 // domains out: a name means itself.
 func resolve(ctx context.Context, name string) ([]netip.Addr, error) {
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name+".")
+	return addrs, withoutServer(name, err)
+}
+
+// withoutServer leaves out of a resolver's error whom it asked and from where: it
+// is told inside, where nobody has to know the host's own network.
+func withoutServer(name string, err error) error {
 	var e *net.DNSError
 	if errors.As(err, &e) {
-		e.Name = name
+		e.Name, e.Server = name, ""
+		e.Err = e.Err[max(0, strings.LastIndex(e.Err, ": ")):]
+		e.Err = strings.TrimPrefix(e.Err, ": ")
 	}
-	return addrs, err
+	return err
 }
 
 func dialTCP(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
