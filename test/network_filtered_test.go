@@ -292,19 +292,10 @@ func TestConnectInside(t *testing.T) {
 		l, err := net.Listen("tcp4", "127.0.0.1:0")
 		w.must(err)
 		t.Cleanup(func() { l.Close() })
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				go func() {
-					defer c.Close()
-					all, _ := io.ReadAll(c)
-					fmt.Fprintf(c, "you said %s", all)
-				}()
-			}
-		}()
+		go eachConn(l, func(c net.Conn) {
+			all, _ := io.ReadAll(c)
+			fmt.Fprintf(c, "you said %s", all)
+		})
 		out := w.sh("printf hello | carrel connect 127.0.0.1 "+portOf(l)+"; carrel connect 127.0.0.1 1 2>&1 </dev/null; echo \" status $?\"", "--allow-host", "127.0.0.1:"+portOf(l))
 		if !strings.HasPrefix(out, "you said hello") || !strings.Contains(out, "127.0.0.1 is not reachable from here") || !strings.HasSuffix(out, " status 125\n") {
 			t.Errorf("inside: %q", out)

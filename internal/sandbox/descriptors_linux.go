@@ -24,7 +24,8 @@ func control(f *os.File, call func(int) error) error {
 	return errors.Join(err, result)
 }
 
-func rights(oob []byte) []int {
+// Rights gives the descriptors that came with a message of the control socket.
+func Rights(oob []byte) []int {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
 		return nil

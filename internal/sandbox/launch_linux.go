@@ -456,5 +456,5 @@ func (w *Walls) receive() (Message, []int, error) {
 		return Message{}, nil, unix.EPIPE
 	}
 	m, err := DecodeMessage(buf[:n])
-	return m, rights(oob[:oobn]), err
+	return m, Rights(oob[:oobn]), err
 }

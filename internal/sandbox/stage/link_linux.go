@@ -64,19 +64,5 @@ func (l *link) receive() (sandbox.Message, []int, error) {
 		return sandbox.Message{}, nil, unix.EPIPE
 	}
 	m, err := sandbox.DecodeMessage(buf[:n])
-	return m, descriptors(oob[:oobn]), err
-}
-
-func descriptors(oob []byte) []int {
-	messages, err := unix.ParseSocketControlMessage(oob)
-	if err != nil {
-		return nil
-	}
-	var fds []int
-	for i := range messages {
-		if rights, err := unix.ParseUnixRights(&messages[i]); err == nil {
-			fds = append(fds, rights...)
-		}
-	}
-	return fds
+	return m, sandbox.Rights(oob[:oobn]), err
 }
