@@ -334,6 +334,53 @@ func (s *Step) carried(path string) string {
 	}
 }
 
+// carriers gives a function that says what a path will be called when the
+// directories that moved with what is in them are back; "" where what it lies in
+// goes, as the step made it.
+func carriers(posts []Post) func(path string) string {
+	moved := make(map[string]string)
+	for i := range posts {
+		if q := &posts[i]; q.State.Kind == Dir {
+			moved[string(q.Path)] = string(q.Origin)
+		}
+	}
+	return func(path string) string { return carriedBy(moved, path) }
+}
+
+// carriedBy remembers directories in what is moved: each is followed once, however
+// deep it is and however much it holds.
+func carriedBy(moved map[string]string, path string) string {
+	last := strings.LastIndexByte(path, '/')
+	if last <= 0 {
+		return path
+	}
+	var unknown []int // where the directories end, deepest first
+	at, to, gone := last, "", false
+	for ; at > 0; at = strings.LastIndexByte(path[:at], '/') {
+		known := false
+		if to, known = moved[path[:at]]; known {
+			gone = to == ""
+			break
+		}
+		unknown = append(unknown, at)
+	}
+	at = max(at, 0)
+	for _, end := range slices.Backward(unknown) {
+		switch {
+		case gone:
+		case to == path[:at]:
+			to = path[:end]
+		default:
+			to += path[at:end]
+		}
+		moved[path[:end]], at = to, end
+	}
+	if gone {
+		return ""
+	}
+	return to + path[last:]
+}
+
 // PostOf gives what the step left at a path.
 func (s *Step) PostOf(path string) (Post, bool) {
 	s.read()

@@ -352,41 +352,6 @@ func (p *planner) restore(id ID, path string, object Object) []action {
 	return []action{{Verb: rewrite, Path: Bytes(path), Object: object, To: to, State: State{Kind: File, ID: id}}}
 }
 
-// carriers gives a function that says what a path will be called when the
-// directories that moved with what is in them are back; "" where what it lies in
-// goes, as the step made it.
-func carriers(posts []Post) func(path string) string {
-	moved := make(map[string]string)
-	for i := range posts {
-		if q := &posts[i]; q.State.Kind == Dir {
-			moved[string(q.Path)] = string(q.Origin)
-		}
-	}
-	return func(path string) string { return carriedBy(moved, path) }
-}
-
-// carriedBy remembers directories in what is moved: each is followed once, however
-// deep it is and however much it holds.
-func carriedBy(moved map[string]string, path string) string {
-	i := strings.LastIndexByte(path, '/')
-	if i <= 0 {
-		return path
-	}
-	dir := path[:i]
-	to, known := moved[dir]
-	if !known {
-		to = carriedBy(moved, dir)
-		moved[dir] = to
-	}
-	switch to {
-	case "":
-		return ""
-	case dir:
-		return path
-	}
-	return to + path[i:]
-}
-
 // rewritten says whether a file that was moved holds something else than before.
 func rewritten(now *State, was *Pre) bool {
 	return now.Kind == File && (was.Object != (Object{}) || was.State.Size == 0 && now.Size > 0)
