@@ -35,6 +35,23 @@ ask = lambda: print(subprocess.run([sys.executable, 'l.py', 'x'], capture_output
 ask(); fcntl.flock(f, fcntl.LOCK_EX); ask(); fcntl.flock(f, fcntl.LOCK_UN); fcntl.lockf(f, fcntl.LOCK_SH); ask(); open('lock').close(); ask()
 E
 python3 l.py; flock lock true; flock -n lock flock -n lock true || echo busy; (flock 9; echo held) 9> lock2`},
+	{name: "held below what cannot be searched", needs: []string{"python3"}, script: `
+cat > h.py <<'E'
+import os
+way = ['a', 'a/b', 'a/b/c', 'a/b/c/d']
+os.makedirs(way[-1]); open('a/b/c/d/f', 'w').write('kept')
+dirs = [os.open(d, os.O_RDONLY) for d in way]; f = os.open('a/b/c/d/f', os.O_RDONLY); os.chdir(way[-1])
+def attempt(name, flags):
+    try: os.close(os.open(name, os.O_WRONLY | flags)); print(name, flags, 'opened')
+    except OSError as e: print(name, flags, e.strerror)
+for n, d in enumerate(dirs):
+    os.fchmod(d, 0)
+    for name, flags in ('f', 0), ('f', os.O_TRUNC), ('new%d' % n, os.O_CREAT), ('.', os.O_TMPFILE): attempt(name, flags)
+    try: os.close(os.open('/proc/self/fd/%d' % f, os.O_WRONLY)); print('again')
+    except OSError as e: print('again', e.strerror)
+for d in dirs: os.fchmod(d, 0o755)
+E
+python3 h.py`},
 	{name: "mappings", needs: []string{"python3"}, script: `
 cat > m.py <<'E'
 import mmap, os

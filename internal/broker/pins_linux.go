@@ -59,7 +59,7 @@ func (p *pins) hold(w *worker, dir *object, mode uint32) {
 			unix.Close(at)
 			continue
 		}
-		grant, err := descend(w.b.config.Grants, dir.path[1:]+"/"+name)
+		grant, err := w.grantable(dir.path + "/" + name)
 		if err != nil {
 			unix.Close(at)
 			unix.Close(view)
