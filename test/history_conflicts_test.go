@@ -186,3 +186,29 @@ func TestHistoryOfTwoRuns(t *testing.T) {
 		}
 	})
 }
+
+// TestUndoOfGitConfig: the configuration comes back as far as a program inside could
+// have changed it, and no further: not what makes git run something.
+func TestUndoOfGitConfig(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.need("git")
+		w.furnish()
+		const hook = "git config core.fsmonitor /tmp/mine"
+		w.outsideSh(hook)
+		w.sh("git config user.name Inside")
+		first := w.read(w.project + "/.git/config")
+		w.outsideSh("git config --unset core.fsmonitor")
+		for _, flags := range [][]string{{"--dry-run", "--force"}, {"--force"}} {
+			w.askedWrongly([]string{`core.fsmonitor`, "--write", ".git/config"}, append([]string{"undo"}, flags...)...)
+		}
+		w.outsideSh(hook)
+		if now := w.read(w.project + "/.git/config"); now != first {
+			t.Fatalf("the test has to make the same configuration again: %q, %q", now, first)
+		}
+		w.fine("undo")
+		if now := w.read(w.project + "/.git/config"); strings.Contains(now, "Inside") || !strings.Contains(now, "/tmp/mine") {
+			t.Errorf("after the undo: %s", now)
+		}
+	})
+}

@@ -54,6 +54,7 @@ var programSteps = []programStep{
 	{name: "git checkout and clean", script: "git checkout -q topic && git clean -qfdx"},
 	{name: "git stash", setup: "echo mine >> file", script: "git stash -q -u; git stash list"},
 	{name: "git gc", script: "git gc -q --prune=now"},
+	{name: "git's configuration", script: "git config user.email new@example.com && git checkout -q -b tracking --track main && git remote add up https://example.com/x && test -s .git/config && cp -a .git/config seen"},
 	{name: "git worktree", script: "git worktree add -q tree topic && echo x > tree/x && git -C tree add x && git -C tree commit -qm x"},
 	{name: "sed -i", script: "sed -i s/int/long/ src/f*.c"},
 	{name: "vim", needs: []string{"vim"}, script: `vim -u NONE -es -c 'set backup' -c '%s/8/88/' -c wq src/f8.c; vim -u NONE -es -c 'set backupcopy=yes' -c '%s/9/99/' -c wq src/f9.c; test -e src/f8.c~`},

@@ -117,10 +117,10 @@ func (a *app) takeBack(h *workspace.History, f *undoFlags, req history.Request) 
 	(&runFlags{write: f.write}).files(&outer.Flags)
 	if f.dryRun {
 		v, err := h.Preview(outer, req)
-		if err != nil {
-			return err
+		if v != nil {
+			err = errors.Join(a.tellUndo(h, f, v, "would be "), err)
 		}
-		return a.tellUndo(h, f, v, "would be ")
+		return err
 	}
 	if term.IsTerminal(int(os.Stderr.Fd())) {
 		req.Progress = a.progress

@@ -188,3 +188,21 @@ func (s *Store) openObject(o Object) (io.ReadCloser, error) {
 	}
 	return os.NewFile(uintptr(fd), objectName(o.Number)), nil
 }
+
+// readFile reads a regular file of no more than limit bytes.
+func readFile(dir int, name string, limit int64) ([]byte, error) {
+	fd, err := openAt(dir, name, unix.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	if st, err := stateAt(fd, "", 0); err != nil || st.Kind != File {
+		return nil, errors.Join(err, errors.New("it is no file"))
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		return nil, fmt.Errorf("it is longer than %d bytes", limit)
+	}
+	return data, err
+}

@@ -29,11 +29,22 @@ type Request struct {
 	Paths []string // only these and what is below them; nil for all
 	Mode  Mode
 	Roots []string // the places that may be changed, canonical
-	// Allow is asked for each path that will be made (Make) or get its content
-	// back (Content), in the order in which that is done; an error refuses all.
-	Allow func(op Op, path string, s *State) error
+	// Allow is asked before anything is done, in the order in which that is done; an
+	// error refuses all.
+	Allow func(r *Restoration) error
 	// Progress is told how many of all actions are done; nil for nobody.
 	Progress func(done, all int)
+}
+
+// Restoration is one path that an undo is about to make (Make) or to give its
+// content back (Content).
+type Restoration struct {
+	Op    Op
+	Path  string
+	State *State // what it will be
+	// Contents reads the file that is there now, nil for none, and what will be there;
+	// an error for more than limit bytes.
+	Contents func(limit int64) (now, then []byte, err error)
 }
 
 // Preview is what a request would do.

@@ -63,8 +63,8 @@ func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
 	return u, nil
 }
 
-// Preview says what a request would do, and what is in its way. Nothing is
-// changed.
+// Preview says what a request would do, and what is in its way, also with the error
+// of what it is not allowed to do. Nothing is changed.
 func (s *Store) Preview(l *Log, req Request) (*Preview, error) {
 	u, err := s.newUndo(l, req)
 	if err != nil {
@@ -75,7 +75,11 @@ func (s *Store) Preview(l *Log, req Request) (*Preview, error) {
 	if err != nil {
 		return nil, err
 	}
-	return u.preview(roots)
+	v, err := u.preview(roots)
+	if err == nil {
+		err = u.allowed(roots, v)
+	}
+	return v, err
 }
 
 func (u *undo) preview(roots []root) (*Preview, error) {
@@ -233,7 +237,7 @@ func (s *Store) Undo(l *Log, req Request) (*Preview, error) {
 	if len(v.Conflicts) > 0 && req.Mode == Abort {
 		return v, &ConflictError{v.Conflicts}
 	}
-	if err := u.allowed(v); err != nil {
+	if err := u.allowed(roots, v); err != nil {
 		return v, err
 	}
 	if u.w, err = s.NewWriter("undo", req.Roots); err != nil {
@@ -290,30 +294,6 @@ func (u *undo) backAgain() error {
 		if err != nil {
 			u.w.step, u.w.unfinished = 0, true
 			return fmt.Errorf("taking back what was restored already: %w; %w", err, errUnfinished)
-		}
-	}
-	return nil
-}
-
-// allowed asks for every path.
-func (u *undo) allowed(v *Preview) error {
-	if u.req.Allow == nil {
-		return nil
-	}
-	for _, p := range v.Plans {
-		for i := range p.actions {
-			a := &p.actions[i]
-			op := Make
-			switch a.Verb {
-			case put, empty, mkdir, symlink, mknod, link:
-			case swap, rewrite:
-				op = Content
-			default:
-				continue
-			}
-			if err := u.req.Allow(op, string(a.Path), &a.State); err != nil {
-				return fmt.Errorf("restoring %q: %w", a.Path, err)
-			}
 		}
 	}
 	return nil

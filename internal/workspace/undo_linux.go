@@ -124,23 +124,51 @@ func (h *History) complete(req Request, r *history.Request) error {
 	}
 	judge := newDecider(h.prepared)
 	r.Roots = h.roots
-	r.Allow = func(op history.Op, path string, s *history.State) error {
-		ch := &broker.Change{Op: broker.OpCreate, Path: path, Dir: -1, ToDir: -1}
-		switch {
-		case op == history.Content:
-			ch.Op, ch.Kind = broker.OpOpen, broker.KindFile
-		case s.Kind == history.Dir:
-			ch.Op = broker.OpMkdir
-		case s.Kind == history.Symlink:
-			ch.Op, ch.Text = broker.OpSymlink, string(s.Target)
-		}
-		if v := judge.Decide(ch); !v.Allowed {
-			return fmt.Errorf("%s (%s); %s would allow it", v.Rule, v.Source, v.Hint)
-		}
-		judge.made(ch)
-		return nil
-	}
+	r.Allow = judge.restores
 	return nil
+}
+
+// maxRestored bounds what is read to vet what an undo restores, in bytes.
+const maxRestored = 1 << 20
+
+// restores decides on what an undo is about to make, as on a change from inside.
+func (d *decider) restores(r *history.Restoration) error {
+	ch := &broker.Change{Op: broker.OpCreate, Path: r.Path, Dir: -1, ToDir: -1}
+	switch {
+	case r.Op == history.Content:
+		ch.Op, ch.Kind = broker.OpOpen, broker.KindFile
+	case r.State.Kind == history.Dir:
+		ch.Op = broker.OpMkdir
+	case r.State.Kind == history.Symlink:
+		ch.Op, ch.Text = broker.OpSymlink, string(r.State.Target)
+	}
+	v := d.Decide(ch)
+	if !v.Allowed && (r.Op == history.Content || r.State.Kind == history.File) {
+		v = d.replaces(r, v)
+	}
+	if !v.Allowed {
+		return fmt.Errorf("%s (%s); %s would allow it", v.Rule, v.Source, v.Hint)
+	}
+	d.made(ch)
+	return nil
+}
+
+// replaces decides again where a name may be replaced and not written, if what is
+// there now may become what the undo puts there.
+func (d *decider) replaces(r *history.Restoration, refused broker.Verdict) broker.Verdict {
+	v := d.Decide(&broker.Change{Op: broker.OpRename, Kind: broker.KindFile, Path: r.Path + ".lock", To: r.Path, Dir: -1, ToDir: -1})
+	if !v.Allowed || v.Vet == nil {
+		return refused
+	}
+	now, then, err := r.Contents(maxRestored)
+	if err == nil {
+		err = v.Vet(now, then)
+	}
+	if err != nil {
+		refused.Rule += ": " + err.Error()
+		return refused
+	}
+	return v
 }
 
 // Preview says what an undo or redo would do.
