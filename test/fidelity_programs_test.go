@@ -50,6 +50,9 @@ for n, d in enumerate(dirs):
     try: os.close(os.open('/proc/self/fd/%d' % f, os.O_WRONLY)); print('again')
     except OSError as e: print('again', e.strerror)
 for d in dirs: os.fchmod(d, 0o755)
+os.mkdir('away'); os.chdir('away'); os.mkdir('x'); os.rmdir('x'); os.rmdir('../away'); os.fchmod(dirs[-1], 0)
+for flags in os.O_CREAT, 0: attempt('x', flags)
+os.fchmod(dirs[-1], 0o755)
 E
 python3 h.py`},
 	{name: "mappings", needs: []string{"python3"}, script: `

@@ -48,6 +48,10 @@ func (w *worker) apart(pin int, st *unix.Stat_t) (int, error) {
 		unix.Close(fd)
 		err = unix.ESTALE
 	}
+	var now unix.Stat_t
+	if unix.Fstat(pin, &now) == nil && now.Nlink == 0 { // whatever is on the way to where it was
+		err = unix.ENOENT
+	}
 	return -1, err
 }
 
