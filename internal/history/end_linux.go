@@ -44,7 +44,10 @@ func (w *Writer) end(exit int) (uint64, error) {
 		return 0, nil
 	}
 	w.seen = time.Time{}
-	err := w.post()
+	err := w.strays()
+	if err == nil {
+		err = w.post()
+	}
 	if err == nil {
 		err = w.write(&Record{End: &End{Time: time.Now().UnixNano(), Exit: exit}})
 	}

@@ -77,25 +77,17 @@ func (w *Writer) dropLoose() {
 // is read for that.
 func (w *Writer) otherNames(known map[ID]bool) (out []Written) {
 	w.dropLoose()
-	wanted := make(map[uint64]bool)
+	wanted := make(map[ID]*Pre)
 	for id, fd := range w.loose {
 		if st, err := stateAt(fd, "", 0); err == nil && st.Links > 0 && !known[id] {
-			wanted[id.Ino] = true
+			wanted[id] = &Pre{}
 		}
 	}
-	for i := range w.roots {
-		w.roots[i].each(func(dir int, path string, ino uint64, name string) {
-			if !wanted[ino] {
-				return
-			}
-			st, err := lookAt(dir, name)
-			if _, ok := w.loose[st.ID]; err == nil && ok && !known[st.ID] {
-				known[st.ID] = true
-				delete(wanted, ino)
-				out = append(out, Written{join(path, name), st.ID})
-			}
-		}, func() bool { return len(wanted) == 0 })
-	}
+	_ = w.namesOf(wanted, func(path string, id ID) (bool, error) {
+		known[id] = true
+		out = append(out, Written{path, id})
+		return true, nil
+	})
 	for id, fd := range w.loose {
 		unix.Close(fd)
 		delete(w.loose, id)

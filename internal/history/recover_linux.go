@@ -107,6 +107,9 @@ func (s *Store) recover(st *Step, l *Log, roots []string) error {
 	if len(l.Damaged) == 0 {
 		w.sweep(l) // before the end: whoever is killed in it comes here again
 	}
+	if err := w.strays(); err != nil {
+		return err
+	}
 	if err := w.post(); err != nil {
 		return err
 	}
@@ -177,15 +180,21 @@ func (w *Writer) drop() {
 	w.file.Close()
 }
 
-// stayed finds what was linked since it was about to go, and is still there: the
-// link is no copy, and would be a second name of it.
-func (w *Writer) stayed(st *Step) error {
+// byOrigin gives where what the step found is now.
+func (w *Writer) byOrigin() map[string]*slot {
 	now := make(map[string]*slot)
 	w.tree.each(func(s *slot) {
 		if s.is != nil && s.is.origin != "" {
 			now[s.is.origin] = s
 		}
 	})
+	return now
+}
+
+// stayed finds what was linked since it was about to go, and is still there: the
+// link is no copy, and would be a second name of it.
+func (w *Writer) stayed(st *Step) error {
+	now := w.byOrigin()
 	for i := range st.Pres() {
 		p := &st.pres[i]
 		s := now[string(p.Path)]

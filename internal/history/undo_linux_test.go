@@ -63,6 +63,12 @@ var oneStep = []struct {
 		d.link(t, "n", "m")
 		d.write(t, "a", "another")
 	}},
+	{"written by a name that goes, and the other one moves", func(t fataler, d *desk) {
+		d.write(t, "l1", "changed")
+		d.remove(t, "l1")
+		d.rename(t, "l2", "n")
+	}},
+	{"written by a name that goes", func(t fataler, d *desk) { d.write(t, "l1", "changed"); d.remove(t, "l1") }},
 	{"a second name", func(t fataler, d *desk) {
 		d.act(t, Link, d.at("a"), d.at("second"), func() error { return os.Link(d.at("a"), d.at("second")) })
 		d.write(t, "second", "written by it")

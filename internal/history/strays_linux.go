@@ -1,0 +1,101 @@
+package history
+
+// strays writes down one more name of each file that the step may have written to by
+// names that are all gone, where the file itself could not be kept: its content is, and
+// comes back only where somebody knows a name of it. Every directory of the roots is
+// read for that.
+func (w *Writer) strays() error {
+	wanted := w.strayed()
+	if w.later != nil {
+		wanted = w.strayedFrom(w.later)
+	}
+	return w.namesOf(wanted, func(path string, id ID) (bool, error) {
+		s := w.tree.find(path)
+		if s == nil || s.is == nil || s.is.origin == "" {
+			return false, nil
+		}
+		p := *wanted[id]
+		p.Path = Bytes(s.is.origin)
+		if err := w.write(&Record{Pre: &p, At: Bytes(path)}); err != nil {
+			return false, err
+		}
+		o := s.is
+		o.meta, o.content, o.grouped, o.id, o.found = true, true, true, id, &p.State
+		return true, nil
+	})
+}
+
+// strayed gives what was kept of such files.
+func (w *Writer) strayed() map[ID]*Pre {
+	out := make(map[ID]*Pre)
+	for id, g := range w.groups {
+		if g.kept == nil || g.kept.Object == (Object{}) {
+			continue
+		}
+		opened, known := false, false
+		for _, m := range g.members {
+			opened = opened || m.opened
+			known = known || m.held || m.at != nil && m.at.path() != ""
+		}
+		if opened && !known {
+			out[id] = g.kept
+		}
+	}
+	return out
+}
+
+// strayedFrom is strayed for a step whose writer was killed, which may name some that
+// nobody has opened.
+func (w *Writer) strayedFrom(st *Step) map[ID]*Pre {
+	out, known := make(map[ID]*Pre), make(map[ID]bool)
+	now := w.byOrigin()
+	there := func(p *Pre) bool {
+		s := now[string(p.Path)]
+		if s == nil {
+			return false
+		}
+		st, err := w.look(s)
+		return err == nil && st.ID == p.State.ID
+	}
+	for i := range st.Pres() {
+		p := &st.pres[i]
+		switch id := p.State.ID; {
+		case p.State.Kind != File || p.State.Links < 2:
+		case p.Inode != (Object{}) || there(p):
+			known[id] = true
+		case p.Object != (Object{}):
+			out[id] = p
+		}
+	}
+	for id := range known {
+		delete(out, id)
+	}
+	return out
+}
+
+// namesOf looks for names of some files until use has taken one of each.
+func (w *Writer) namesOf(wanted map[ID]*Pre, use func(path string, id ID) (bool, error)) error {
+	inodes := make(map[uint64]int)
+	for id := range wanted {
+		inodes[id.Ino]++
+	}
+	var err error
+	taken := make(map[ID]bool)
+	for i := range w.roots {
+		w.roots[i].each(func(dir int, path string, ino uint64, name string) {
+			if inodes[ino] == 0 || err != nil {
+				return
+			}
+			st, e := lookAt(dir, name)
+			if e != nil || wanted[st.ID] == nil || taken[st.ID] {
+				return
+			}
+			if taken[st.ID], err = use(join(path, name), st.ID); taken[st.ID] {
+				if inodes[ino]--; inodes[ino] == 0 {
+					delete(inodes, ino)
+				}
+			}
+		}, func() bool { return len(inodes) == 0 || err != nil })
+	}
+	return err
+}
