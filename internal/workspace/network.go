@@ -97,6 +97,9 @@ func (p *Prepared) networkAnnouncements(scoped bool) []string {
 			what = "its services on localhost and its abstract sockets too (this kernel cannot keep those apart)"
 		}
 		out = append(out, "network open: the host's network is shared, "+what+" ("+p.reason(policy.DimNetwork).Source.String()+")")
+		if v := p.Policy.Publish; len(v) > 0 {
+			out = append(out, fmt.Sprintf("port %d inside needs no publishing with network open: what listens inside does so on the host's own addresses (%s)", v[0].V.Inside, v[0].Source))
+		}
 	}
 	if p.Policy.Network == policy.NetFiltered && p.Policy.OnUnknown == policy.UnknownAsk {
 		out = append(out, "hosts that no rule names wait for your word: `carrel approvals --follow` in another terminal, and approve ("+p.reason(policy.DimUnknown).Source.String()+")")

@@ -21,7 +21,7 @@ func TestNetworkAnnouncements(t *testing.T) {
 		"filtered":                 {policy: policy.Effective{Network: policy.NetFiltered, OnUnknown: policy.UnknownDeny}},
 		"open":                     {policy: policy.Effective{Network: policy.NetOpen}, scoped: true, want: []string{"its services on localhost too"}},
 		"open, an older kernel":    {policy: policy.Effective{Network: policy.NetOpen}, want: []string{"localhost and its abstract sockets too"}},
-		"open has its own ports":   {policy: policy.Effective{Network: policy.NetOpen, Publish: publishes(3000, 3000)}, scoped: true, want: []string{"network open"}},
+		"open has its own ports":   {policy: policy.Effective{Network: policy.NetOpen, Publish: publishes(3000, 3000)}, scoped: true, want: []string{"network open", "port 3000 inside needs no publishing"}},
 		"published":                {policy: policy.Effective{Network: policy.NetLocal, Publish: publishes(3000, 8080)}, want: []string{"port 3000 inside is published: http://localhost:8080/"}},
 		"asked":                    {policy: policy.Effective{Network: policy.NetFiltered, OnUnknown: policy.UnknownAsk}, want: []string{"wait for your word"}},
 		"the host's proxy":         {policy: policy.Effective{Network: policy.NetFiltered}, upstream: &egress.Upstream{Scheme: "http", Host: "p.example", Password: "hunter2"}, want: []string{"goes through the host's proxy p.example"}},
