@@ -25,10 +25,10 @@
 //   - An [Attempt] says how one of these ended. Each is told once.
 //
 // The order of the files follows a connection: serve, http_serve and socks read
-// what it wants; decide, ask and refusal settle it; reach, dial and upstream get
-// there; opening, hello and tunnel look at what is said and copy it; http_head,
-// http_exchange and http_write do so for plain HTTP. dns, pool and front are the
-// transparent way.
+// what it wants; connect takes it there, with decide, ask and refusal, which settle
+// it, and reach and upstream, which dial; opening, hello and tunnel look at what is
+// said and copy it; http_head, http_exchange and http_write do so for plain HTTP.
+// dns, pool and front are the transparent way.
 //
 // What it cannot hold: a server that answers for several names (a CDN) decides by
 // what is said inside TLS, which nobody between reads; an encrypted ClientHello
