@@ -249,8 +249,7 @@ func TestPublishOthers(t *testing.T) {
 func TestBothFamilies(t *testing.T) {
 	l, err := net.Listen("tcp6", "[::1]:0")
 	if err != nil {
-		t.Log("there is no v6 here: ", err)
-		return
+		t.Skip("no IPv6 here: ", err)
 	}
 	defer l.Close()
 	go func() {

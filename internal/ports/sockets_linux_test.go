@@ -67,8 +67,7 @@ func TestMappedSockets(t *testing.T) {
 	defer l.Close()
 	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		t.Log("there is no v6 here: ", err)
-		return
+		t.Skip("no IPv6 here: ", err)
 	}
 	defer unix.Close(fd)
 	to := &unix.SockaddrInet6{Port: int(addrPort(l.Addr()).Port()), Addr: [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}}
