@@ -463,3 +463,33 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 func remount(at, data string) error {
 	return unix.Mount("none", at, "", unix.MS_REMOUNT, data)
 }
+
+// TestCachesStay: a project's private changes of a cache are there in its next run,
+// and in one beside it; no run has the disk synced for them at its end, and the
+// person's own cache stays as it is.
+func TestCachesStay(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.litter = true
+		w.write(w.home+"/.cache/pip/x", "cached\n")
+		if out := w.sh("cat ~/.cache/pip/x; echo changed > ~/.cache/pip/x; grep -c 'overlay.*volatile' /proc/mounts"); !strings.HasPrefix(out, "cached\n") || strings.HasSuffix(out, "\n0\n") {
+			t.Errorf("the first run: %q", out)
+		}
+		for range 3 {
+			r := w.carrel("run", "--", "sh", "-c", "cat ~/.cache/pip/x; echo more >> ~/.cache/pip/y; wc -l < ~/.cache/pip/y")
+			if !strings.HasPrefix(r.out, "changed\n") || strings.Contains(r.err, "copy-on-write") {
+				t.Errorf("a later run: %s", r)
+			}
+		}
+		cmd, _ := w.desk("--", "sh", "-c", "echo begun > begun; sleep 60")
+		eventually(t, "the run to be there", func() bool { return exists(w.project + "/begun") })
+		if r := w.carrel("run", "--", "sh", "-c", "cat ~/.cache/pip/x; wc -l < ~/.cache/pip/y"); r.out != "changed\n3\n" || strings.Contains(r.err, "copy-on-write") {
+			t.Errorf("a run beside another: %s", r)
+		}
+		w.must(cmd.Process.Signal(unix.SIGTERM))
+		_ = cmd.Wait()
+		if got := w.read(w.home + "/.cache/pip/x"); got != "cached\n" || exists(w.home+"/.cache/pip/y") {
+			t.Errorf("the person's own cache has %q", got)
+		}
+	})
+}

@@ -129,8 +129,10 @@ func (b *brokered) close(exit int) error {
 	if b.Broker != nil {
 		b.Broker.Close()
 	}
-	for _, fd := range b.fds {
-		unix.Close(fd)
+	var mounts sync.WaitGroup
+	defer mounts.Wait()
+	for _, fd := range b.fds { // the kernel may take milliseconds to take each tree of mounts apart
+		mounts.Go(func() { unix.Close(fd) })
 	}
 	b.fds = nil
 	b.record.close()

@@ -207,6 +207,11 @@ type overlayBase struct {
 	err error
 }
 
+const overlayAttr = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+
+// newOverlay makes an overlay that does not sync: another one would have the end of
+// each run write all that is dirty on the disk, whoever wrote it. What is in it are
+// caches, and what a loss of power takes of them is made again.
 func (b *builder) newOverlay(m *sandbox.Mount) (int, error) {
 	var fds [3]int
 	for i, dir := range []string{m.Lower, m.Upper, m.Work} {
@@ -222,9 +227,12 @@ func (b *builder) newOverlay(m *sandbox.Mount) (int, error) {
 	if err := unix.Fchdir(b.proc); err != nil {
 		return -1, err
 	}
-	fs, err := newFS("overlay", [][2]string{
-		{"lowerdir", procFD(fds[0])}, {"upperdir", procFD(fds[1])}, {"workdir", procFD(fds[2])}, {"userxattr", ""},
-	}, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+	options := [][2]string{{"lowerdir", procFD(fds[0])}, {"upperdir", procFD(fds[1])}, {"workdir", procFD(fds[2])}, {"userxattr", ""}}
+	reuse(fds[2])
+	fs, err := newFS("overlay", append(options, [2]string{"volatile", ""}), overlayAttr)
+	if err != nil { // before Linux 5.10
+		fs, err = newFS("overlay", options, overlayAttr)
+	}
 	if err != nil {
 		return -1, err
 	}
@@ -235,6 +243,20 @@ func (b *builder) newOverlay(m *sandbox.Mount) (int, error) {
 	}
 	// Cloning out of a detached mount needs Linux 6.15; attached, any will do.
 	return fs, unix.MoveMount(fs, "", b.scratch, name, unix.MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+// reuse lets a directory be the work directory of such an overlay again: the kernel
+// leaves a mark in it, Documentation/filesystems/overlayfs.rst ("Volatile mount").
+func reuse(work int) {
+	dir, err := unix.Openat2(work, "work/incompat", &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV,
+	})
+	if err != nil {
+		return // there is none
+	}
+	_ = unix.Unlinkat(dir, "volatile/dirty", 0)
+	_ = unix.Unlinkat(dir, "volatile", unix.AT_REMOVEDIR)
+	unix.Close(dir)
 }
 
 func procFD(fd int) string { return "self/fd/" + strconv.Itoa(fd) }
