@@ -165,7 +165,7 @@ type Record struct {
 	Safe int64 `cbor:"13,keyasint,omitempty"`
 
 	Discard *discard `cbor:"12,keyasint,omitempty"` // in no journal, but in the file of what is discarded
-	Head    *head    `cbor:"13,keyasint,omitempty"` // in no journal, but in the file of what is in them
+	Head    *head    `cbor:"14,keyasint,omitempty"` // in no journal, but in the file of what is in them
 }
 
 // discard says of a segment which steps are gone, or that nothing of it counts.

@@ -3,6 +3,7 @@ package history
 import (
 	"bytes"
 	"reflect"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -12,8 +13,10 @@ func someRecord(t *rapid.T) *Record {
 	bytesOf := rapid.Map(rapid.SliceOfN(rapid.Byte(), 1, 40), func(b []byte) Bytes { return Bytes(b) })
 	state := State{Kind: File, Mode: rapid.Uint32Range(0, 0o7777).Draw(t, "mode"), Size: rapid.Int64().Draw(t, "size"), Mtime: rapid.Int64().Draw(t, "mtime"),
 		Xattrs: map[string][]byte{"user.\xff": []byte(bytesOf.Draw(t, "attribute"))}}
-	r := &Record{Stamp: rapid.Uint64().Draw(t, "stamp"), Step: rapid.Uint64().Draw(t, "step"), At: bytesOf.Draw(t, "at")}
-	switch rapid.IntRange(0, 3).Draw(t, "kind") {
+	r := &Record{Stamp: rapid.Uint64().Draw(t, "stamp"), Step: rapid.Uint64().Draw(t, "step"), At: bytesOf.Draw(t, "at"), Safe: rapid.Int64().Draw(t, "safe")}
+	switch rapid.IntRange(0, 4).Draw(t, "kind") {
+	case 4:
+		r.Head = &head{Segment: "0000000000000001-x", Size: rapid.Int64().Draw(t, "of"), Counts: Counts{Added: 1}}
 	case 0:
 		r.Pre = &Pre{Path: bytesOf.Draw(t, "path"), State: state, Object: Object{"0000000000000001-x", 7}}
 	case 1:
@@ -87,4 +90,36 @@ func FuzzDecode(f *testing.F) {
 			data = data[n:]
 		}
 	})
+}
+
+// TestKeysAreUnique: two fields with one key are both left out, without an error.
+func TestKeysAreUnique(t *testing.T) {
+	seen := make(map[reflect.Type]bool)
+	var check func(reflect.Type)
+	check = func(typ reflect.Type) {
+		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
+			typ = typ.Elem()
+		}
+		if typ.Kind() != reflect.Struct || seen[typ] {
+			return
+		}
+		seen[typ] = true
+		keys := make(map[string]string)
+		for f := range typ.Fields() {
+			key, ok := f.Tag.Lookup("cbor")
+			if !ok {
+				continue
+			}
+			key, _, _ = strings.Cut(key, ",")
+			if other := keys[key]; other != "" {
+				t.Errorf("%v: %s and %s both have the key %s", typ, other, f.Name, key)
+			}
+			keys[key] = f.Name
+			check(f.Type)
+		}
+	}
+	check(reflect.TypeFor[Record]())
+	if len(seen) < 10 {
+		t.Errorf("only %d kinds of parts were looked at", len(seen))
+	}
 }
