@@ -145,3 +145,30 @@ func sameContent(a, b string) bool {
 	x, y := strings.Fields(a), strings.Fields(b)
 	return len(x) > 4 && len(y) > 4 && x[3] == y[3] && x[4] == y[4]
 }
+
+// TestHistoryOfAGrantedFile: a single file that may be written is a place like any
+// other, and does not stand in the way of the project's.
+func TestHistoryOfAGrantedFile(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		file := w.write(w.outside+"/notes.txt", "first\n")
+		beside := w.write(w.outside+"/beside", "kept\n")
+		before := w.scene()
+		w.fine("run", "--write", file, "--", "sh", "-c", "echo second > "+file+"; chmod 640 "+file+"; echo x > made")
+		if w.read(file) != "second\n" || !exists(w.project+"/made") {
+			t.Fatal("nothing was written")
+		}
+		after := w.scene()
+		for i, want := range []string{"first\n", "second\n", "first\n"} {
+			w.fine([]string{"undo", "redo"}[i%2], "--write", file)
+			if got := w.read(file); got != want {
+				t.Errorf("%d: %q, want %q", i, got, want)
+			}
+			w.isAgain("the project", []scene{before, after}[i%2])
+		}
+		if w.read(beside) != "kept\n" || w.outsideSh("ls -A "+w.outside) != "beside\nnotes.txt\n" || w.outsideSh("stat -c %a "+file) != "600\n" {
+			t.Errorf("beside it: %s", w.outsideSh("ls -lA "+w.outside))
+		}
+		w.fine("history", "verify")
+	})
+}

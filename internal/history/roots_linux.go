@@ -10,21 +10,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// root is a place whose changes are kept, pinned.
+// root is a place whose changes are kept, pinned: a directory, or a file by the
+// directory that it is in.
 type root struct {
 	path string
 	fd   int
+	file string // "" for a directory
 	id   ID
 }
 
 // openRoot pins a root.
 func openRoot(path string) (root, error) {
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	r := root{path: path}
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err != nil {
-		return root{}, err
+		return r, err
 	}
 	st, err := stateAt(fd, "", 0)
-	return root{path, fd, st.ID}, err
+	if r.fd, r.id = fd, st.ID; err != nil || st.Kind == Dir {
+		return r, err
+	}
+	unix.Close(fd)
+	dir := parentOf(path)
+	r.file = path[len(dir)+1:]
+	if dir == "" {
+		dir = "/"
+	}
+	r.fd, err = unix.Openat2(unix.AT_FDCWD, dir, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	return r, err
 }
 
 // parent opens the directory that holds a path of the root, as a path only, and
@@ -36,7 +49,10 @@ func (r *root) parent(path string) (int, string, error) {
 	rel := strings.TrimPrefix(path[len(r.path):], "/")
 	if rel == "" {
 		fd, err := unix.FcntlInt(uintptr(r.fd), unix.F_DUPFD_CLOEXEC, 0)
-		return fd, "", err
+		return fd, r.file, err
+	}
+	if r.file != "" {
+		return -1, "", unix.ENOTDIR
 	}
 	dir, name := "", rel
 	if i := strings.LastIndexByte(rel, '/'); i >= 0 {
@@ -142,6 +158,11 @@ func lookIn(roots []root, path string) (State, error) {
 	}
 	defer unix.Close(dir)
 	return lookAt(dir, name)
+}
+
+// isRoot says whether a path is one of the places themselves.
+func isRoot(roots []root, path string) bool {
+	return slices.ContainsFunc(roots, func(r root) bool { return r.path == path })
 }
 
 // parentIn opens the directory that holds a path of one of the roots. Nobody else

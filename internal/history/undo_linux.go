@@ -403,7 +403,7 @@ func (u *undo) keepParents(p *Plan) error {
 	for i := range p.actions { // and not what is added meanwhile
 		a := &p.actions[i]
 		at := strings.LastIndexByte(string(a.Path), '/')
-		if at <= 0 || a.Verb == meta {
+		if at <= 0 || a.Verb == meta || isRoot(u.roots, string(a.Path)) {
 			continue
 		}
 		dir := string(a.Path[:at])
