@@ -129,10 +129,8 @@ func (b *brokered) close(exit int) error {
 	if b.Broker != nil {
 		b.Broker.Close()
 	}
-	var mounts sync.WaitGroup
-	defer mounts.Wait()
-	for _, fd := range b.fds { // the kernel may take milliseconds to take each tree of mounts apart
-		mounts.Go(func() { unix.Close(fd) })
+	for _, fd := range b.fds {
+		unix.Close(fd)
 	}
 	b.fds = nil
 	b.record.close()

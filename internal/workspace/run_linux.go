@@ -154,8 +154,8 @@ func (p *Prepared) lookAgain() error {
 // answered. When it returns nothing inside is alive.
 func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *brokered, n *network, r *api.Result) error {
 	p.notes = append(p.notes, walls.Notes...)
-	unwatch := sync.OnceValue(p.watchMasks(walls, b).close)
-	defer func() { p.notes = append(p.notes, unwatch()...) }()
+	hidden := p.watchMasks(walls, b)
+	defer func() { p.notes = append(p.notes, hidden.close()...) }()
 	desk := p.answerOutside(walls, walls.PID(), group.Dirs(), n, r)
 	defer desk.Close()
 	n.answersTo(desk)
@@ -175,7 +175,6 @@ func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *bro
 	exit, err := walls.Wait(sandbox.FirstCommand)
 	desk.Close() // before the stage is gone: it thaws what is frozen
 	expired := !timedOut()
-	go unwatch() // beside the end of all that is inside: the kernel takes some ten milliseconds for it
 	walls.Close()
 	n.close()
 	server.close()
