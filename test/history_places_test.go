@@ -147,13 +147,14 @@ func sameContent(a, b string) bool {
 }
 
 // TestHistoryOfAGrantedFile: a single file that may be written is a place like any
-// other, and does not stand in the way of the project's.
+// other, and does not stand in the way of the project's. Its directory stays as it is.
 func TestHistoryOfAGrantedFile(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		file := w.write(w.outside+"/notes.txt", "first\n")
 		beside := w.write(w.outside+"/beside", "kept\n")
-		before := w.scene()
+		w.must(os.Chmod(w.outside, 0o500))
+		before, place := w.scene(), w.outsideSh("ls -lid --time-style=full-iso . "+w.outside+"; ls -i "+w.outside)
 		w.fine("run", "--write", file, "--", "sh", "-c", "echo second > "+file+"; chmod 640 "+file+"; echo x > made")
 		if w.read(file) != "second\n" || !exists(w.project+"/made") {
 			t.Fatal("nothing was written")
@@ -166,6 +167,10 @@ func TestHistoryOfAGrantedFile(t *testing.T) {
 			}
 			w.isAgain("the project", []scene{before, after}[i%2])
 		}
+		if now := w.outsideSh("ls -lid --time-style=full-iso . " + w.outside + "; ls -i " + w.outside); now != place {
+			t.Errorf("its directory was\n%sand is\n%s", place, now)
+		}
+		w.must(os.Chmod(w.outside, 0o700))
 		if w.read(beside) != "kept\n" || w.outsideSh("ls -A "+w.outside) != "beside\nnotes.txt\n" || w.outsideSh("stat -c %a "+file) != "600\n" {
 			t.Errorf("beside it: %s", w.outsideSh("ls -lA "+w.outside))
 		}

@@ -77,13 +77,13 @@ func (w *Writer) dropLoose() {
 // is read for that.
 func (w *Writer) otherNames(known map[ID]bool) (out []Written) {
 	w.dropLoose()
-	wanted := make(map[ID]*Pre)
+	wanted := make(map[ID]bool)
 	for id, fd := range w.loose {
 		if st, err := stateAt(fd, "", 0); err == nil && st.Links > 0 && !known[id] {
-			wanted[id] = &Pre{}
+			wanted[id] = true
 		}
 	}
-	_ = w.namesOf(wanted, func(path string, id ID) (bool, error) {
+	_ = namesOf(w.roots, wanted, func(path string, id ID) (bool, error) {
 		known[id] = true
 		out = append(out, Written{path, id})
 		return true, nil

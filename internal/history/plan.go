@@ -103,6 +103,7 @@ type view struct {
 	kept  func(Object) (State, bool)  // what an object is now
 	skip  func(path string) bool      // what is left alone
 	aside func(path string) string    // the name that is given to what is in the way, "" for none
+	fixed func(path string) bool      // a file that is a place itself: its directory is nobody's to change
 }
 
 // planner makes one plan.
@@ -323,7 +324,7 @@ func (p *planner) change(q *Post, was *Pre) Object {
 		return Object{}
 	case was.Object == (Object{}) && (was.State.Size > 0 || q.State.Size == 0):
 		return Object{} // its metadata only
-	case several(&q.State, was):
+	case several(&q.State, was), p.fixed(string(q.Path)):
 		return p.content(q.State.ID, string(q.Path), was, q.State.Size)
 	case was.Object == (Object{}):
 		to := p.fresh()

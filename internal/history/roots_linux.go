@@ -22,21 +22,24 @@ type root struct {
 // openRoot pins a root.
 func openRoot(path string) (root, error) {
 	r := root{path: path}
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	var err error
+	if r.fd, err = unix.Openat2(unix.AT_FDCWD, path, &how); err == unix.ENOTDIR {
+		dir := parentOf(path)
+		r.file = path[len(dir)+1:]
+		r.fd, err = unix.Openat2(unix.AT_FDCWD, dir+"/", &how)
+	}
 	if err != nil {
 		return r, err
 	}
-	st, err := stateAt(fd, "", 0)
-	if r.fd, r.id = fd, st.ID; err != nil || st.Kind == Dir {
-		return r, err
+	st, err := stateAt(r.fd, r.file, 0)
+	if err == nil && r.file != "" && st.Kind == Absent {
+		err = unix.ENOENT
 	}
-	unix.Close(fd)
-	dir := parentOf(path)
-	r.file = path[len(dir)+1:]
-	if dir == "" {
-		dir = "/"
+	if err != nil {
+		unix.Close(r.fd)
 	}
-	r.fd, err = unix.Openat2(unix.AT_FDCWD, dir, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	r.id = st.ID
 	return r, err
 }
 

@@ -9,7 +9,7 @@ func (w *Writer) strays() error {
 	if w.later != nil {
 		wanted = w.strayedFrom(w.later)
 	}
-	return w.namesOf(wanted, func(path string, id ID) (bool, error) {
+	return namesOf(w.roots, wanted, func(path string, id ID) (bool, error) {
 		s := w.tree.find(path)
 		if s == nil || s.is == nil || s.is.origin == "" {
 			return false, nil
@@ -74,20 +74,20 @@ func (w *Writer) strayedFrom(st *Step) map[ID]*Pre {
 }
 
 // namesOf looks for names of some files until use has taken one of each.
-func (w *Writer) namesOf(wanted map[ID]*Pre, use func(path string, id ID) (bool, error)) error {
+func namesOf[T any](roots []root, wanted map[ID]T, use func(path string, id ID) (bool, error)) error {
 	inodes := make(map[uint64]int)
 	for id := range wanted {
 		inodes[id.Ino]++
 	}
 	var err error
 	taken := make(map[ID]bool)
-	for i := range w.roots {
-		w.roots[i].each(func(dir int, path string, ino uint64, name string) {
+	for i := range roots {
+		roots[i].each(func(dir int, path string, ino uint64, name string) {
 			if inodes[ino] == 0 || err != nil {
 				return
 			}
 			st, e := lookAt(dir, name)
-			if e != nil || wanted[st.ID] == nil || taken[st.ID] {
+			if _, ok := wanted[st.ID]; e != nil || !ok || taken[st.ID] {
 				return
 			}
 			if taken[st.ID], err = use(join(path, name), st.ID); taken[st.ID] {

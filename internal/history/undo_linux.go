@@ -112,6 +112,7 @@ func (u *undo) view(st *Step, fresh func() Object, found *found, conflicts []Con
 		fresh: fresh,
 		found: func(q *Post) (State, bool) { return found.at(string(q.Path)), at[string(q.Path)] },
 		kept:  u.keptNow,
+		fixed: func(path string) bool { return slices.Contains(u.req.Roots, path) },
 		skip: func(path string) bool {
 			return u.req.Mode == Skip && at[path] || gone[path] || !u.asked(st, path)
 		},
