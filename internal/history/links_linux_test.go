@@ -96,24 +96,30 @@ func (d *desk) knot(t *rapid.T, held []*os.File) []*os.File {
 	return held
 }
 
+// knots makes one step of such changes, and gives the trees before and after it.
+func (d *desk) knots(t *rapid.T) (before, after string) {
+	d.tangle(t)
+	before = snapshot(t, d.root)
+	d.begin(t)
+	var held []*os.File
+	for range rapid.IntRange(1, 12).Draw(t, "changes") {
+		held = d.knot(t, held)
+	}
+	for _, f := range held {
+		f.Close()
+	}
+	after = snapshot(t, d.root)
+	d.end(t)
+	d.close(t)
+	return before, after
+}
+
 // TestUndoOfKnots: files with several names, of which a step knows some.
 func TestUndoOfKnots(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := newDesk(t)
 		defer d.gone()
-		d.tangle(rt)
-		before := snapshot(rt, d.root)
-		d.begin(rt)
-		var held []*os.File
-		for range rapid.IntRange(1, 12).Draw(rt, "changes") {
-			held = d.knot(rt, held)
-		}
-		for _, f := range held {
-			f.Close()
-		}
-		after := snapshot(rt, d.root)
-		d.end(rt)
-		d.close(rt)
+		before, after := d.knots(rt)
 		for i := range 2 {
 			d.thereAndBack(rt, fmt.Sprint(i), before, after)
 		}
