@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,10 +13,7 @@ import (
 // project changes, no protected name gets content, and every difference in the
 // project follows from the record.
 func TestBrokerRacesAreRecorded(t *testing.T) {
-	seconds := "5"
-	if os.Getenv("CARREL_SOAK") == "1" {
-		seconds = "45"
-	}
+	seconds := often("5", "45")
 	after := `for f in race*/.git/hooks/pre-commit q*/conf/* .vscode/EVIL* .git/hooks/EVIL*; do if test -e "$f"; then echo EVIL "$f"; fi; done`
 	setup := `mkdir -p r/d1/e r/d2/e r/d1/k r/d2/k; for d in 1 2; do for i in 1 2 3; do echo $d$i > r/d$d/k/$i; done; done; echo f > r/f; mkdir -p x/hooks; printf '#!/bin/sh\necho EVIL\n' > x/hooks/pre-commit; chmod +x x/hooks/pre-commit; echo y > y; mkdir hl; for i in 1 2 3 4; do echo $i > hl/$i; done`
 	eachPerson(t, func(t *testing.T, p person) {

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -196,10 +195,7 @@ print(bad[:3] or 'fine')`)},
 // TestBrokerRaceOutside: names that change while calls are in flight never
 // reach what can only be read.
 func TestBrokerRaceOutside(t *testing.T) {
-	seconds := "3"
-	if os.Getenv("CARREL_SOAK") == "1" {
-		seconds = "50"
-	}
+	seconds := often("3", "50")
 	eachPerson(t, func(t *testing.T, p person) {
 		for _, nested := range nestings {
 			t.Run(nested, func(t *testing.T) {

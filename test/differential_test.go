@@ -35,10 +35,7 @@ func (d differential) name() string {
 // CARREL_SOAK=1 does 100,000 operations of each kind.
 func TestDifferential(t *testing.T) {
 	seed := someSeed(t)
-	list := []differential{{seed, 6000, 1, 1}, {seed + 1, 12_000, 3, 2}}
-	if os.Getenv("CARREL_SOAK") == "1" {
-		list = []differential{{seed, 100_000, 1, 1}, {seed + 1, 100_000, 4, 3}}
-	}
+	list := []differential{{seed, often(6000, 100_000), 1, 1}, {seed + 1, often(12_000, 100_000), often(3, 4), often(2, 3)}}
 	eachPerson(t, func(t *testing.T, p person) {
 		for _, d := range list {
 			t.Run(d.name(), func(t *testing.T) {
@@ -61,10 +58,7 @@ func TestDifferentialAgainstItself(t *testing.T) {
 
 // TestDifferentialNested: the other levels of nesting hold the same.
 func TestDifferentialNested(t *testing.T) {
-	d := differential{someSeed(t) + 2, 4000, 2, 2}
-	if os.Getenv("CARREL_SOAK") == "1" {
-		d.ops = 100_000
-	}
+	d := differential{someSeed(t) + 2, often(4000, 100_000), 2, 2}
 	for _, nested := range nestings {
 		t.Run(nested+" "+d.name(), func(t *testing.T) {
 			t.Parallel()

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 )
@@ -56,10 +55,7 @@ for t in threads: t.join()
 // TestUndoOfRaces: whatever many threads did to the same names at once comes back
 // exactly, and is made again exactly.
 func TestUndoOfRaces(t *testing.T) {
-	times, length := 3, "1.0"
-	if os.Getenv("CARREL_SOAK") == "1" {
-		times, length = 20, "5"
-	}
+	times, length := often(3, 20), often("1.0", "5")
 	eachPerson(t, func(t *testing.T, p person) {
 		for _, how := range []string{"plain", "held"} {
 			for seed := range times {

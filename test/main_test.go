@@ -10,7 +10,7 @@
 // succeed, the attack is broken and the test fails, so that "refused inside"
 // always means that the walls refused it.
 //
-// Slow scenarios run when CARREL_SOAK is 1. CARREL_TEST_BINARY names a program
+// Scenarios are longer when CARREL_SOAK is 1. CARREL_TEST_BINARY names a program
 // to test instead of a freshly built one, CARREL_TEST_NPM the directory with
 // the agents' own programs. The package must not import any
 // package of the program: it knows what a user knows.
@@ -172,10 +172,13 @@ func mountPoints() map[string]bool {
 	return points
 }
 
-// soak skips a slow scenario unless slow ones were asked for.
-func soak(t *testing.T) {
-	t.Helper()
-	if os.Getenv("CARREL_SOAK") != "1" {
-		t.Skip("slow: runs with CARREL_SOAK=1 (make soak)")
+// soaking says whether scenarios are to take as long as they like.
+var soaking = os.Getenv("CARREL_SOAK") == "1"
+
+// often is how much of something is done each time, and how much when soaking.
+func often[T any](usual, soaked T) T {
+	if soaking {
+		return soaked
 	}
+	return usual
 }

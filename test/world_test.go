@@ -20,12 +20,7 @@ import (
 )
 
 // patience bounds every single run; the long tests have long ones.
-var patience = func() time.Duration {
-	if os.Getenv("CARREL_SOAK") == "1" {
-		return 15 * time.Minute
-	}
-	return 60 * time.Second
-}()
+var patience = often(time.Minute, 15*time.Minute)
 
 // world is one person's place on the host.
 type world struct {

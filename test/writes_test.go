@@ -180,7 +180,7 @@ func TestProjectSwappedWhileStarting(t *testing.T) {
 	project, link := w.home+"/src/racing/real", w.home+"/src/racing/link"
 	w.mkdir(project, 0o700)
 	w.symlink(private, link)
-	script := "ready; for i in $(seq 200); do " + w.bin + " run -- sh -c 'echo owned > mark'$i'; echo owned > " + project + "/mark'$i; echo $?; done"
+	script := "ready; for i in $(seq " + often("200", "4000") + "); do " + w.bin + " run -- sh -c 'echo owned > mark'$i'; echo owned > " + project + "/mark'$i; echo $?; done"
 	script = strings.Replace(script, "ready", "touch ready; while [ -e ready ]; do sleep 0.01; done", 1)
 	cmd := w.command("bash", "-c", script)
 	cmd.Dir = project
@@ -222,7 +222,7 @@ func TestSwappedGrantIsRefused(t *testing.T) {
 	w.symlink(w.outside+"/private", w.project+"/swap")
 	stop := swapping(t, w.project+"/.vscode", w.project+"/swap")
 	seen := make(map[string]int)
-	for range 100 {
+	for range often(100, 2000) {
 		r := w.run("--", "sh", "-c", "cat .vscode/tasks.json swap/tasks.json 2>/dev/null; echo owned >> swap/tasks.json; true")
 		seen[strconv.Itoa(r.code)+" "+r.out]++
 		if strings.Contains(r.out, "SECRET") {
