@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attackUnder starts a program below a seccomp filter of its own, which changes
-// nothing but how the next filter is received: "listener" holds the one
-// listener that the kernel gives, "old" answers as a kernel before 5.19 does.
-// "==" stands for "--".
+// attackUnder starts a program below a seccomp filter of its own: "listener"
+// holds the one listener that the kernel gives, "old" answers as a kernel before
+// 5.19 does, "nouserns" refuses user namespaces as container managers do. "=="
+// stands for "--".
 func attackUnder(args []string) (string, error) {
 	runtime.LockOSThread()
 	const notify, refuse, allow = 0x7fc00000, 0x00050000 | uint32(unix.EINVAL), 0x7fff0000
@@ -25,7 +25,15 @@ func attackUnder(args []string) (string, error) {
 		{Code: 0x20}, {Code: 0x15, Jf: 1, K: 100_000}, {Code: 0x06, K: notify}, {Code: 0x06, K: allow},
 	}
 	flags := uintptr(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
-	if args[0] == "old" {
+	switch args[0] {
+	case "nouserns":
+		flags = 0
+		filter = []unix.SockFilter{
+			{Code: 0x20}, {Code: 0x15, Jf: 1, K: unix.SYS_CLONE3}, {Code: 0x06, K: 0x00050000 | uint32(unix.ENOSYS)},
+			{Code: 0x15, Jt: 1, K: unix.SYS_CLONE}, {Code: 0x15, Jf: 3, K: unix.SYS_UNSHARE}, {Code: 0x20, K: 16},
+			{Code: 0x45, Jf: 1, K: unix.CLONE_NEWUSER}, {Code: 0x06, K: 0x00050000 | uint32(unix.EPERM)}, {Code: 0x06, K: allow},
+		}
+	case "old":
 		flags = 0
 		filter = []unix.SockFilter{
 			{Code: 0x20}, {Code: 0x15, Jf: 3, K: unix.SYS_SECCOMP}, {Code: 0x20, K: 16 + 8},

@@ -123,7 +123,7 @@ func (c *compiler) add(m Mount) {
 // skeleton is what every workspace has, whatever its policy says.
 func (c *compiler) skeleton() {
 	runtime := fmt.Sprintf("/run/user/%d", c.in.UID)
-	c.add(Mount{Kind: MountProc, Target: "/proc", Dir: true, Reason: "own pid namespace"})
+	c.add(Mount{Kind: MountProc, Target: "/proc", Dir: true, Optional: true, Reason: "own pid namespace"})
 	c.procMasks()
 	c.add(Mount{Kind: MountTmpfs, Target: "/dev", Perm: 0o755, Dir: true, Reason: "minimal devices"})
 	for _, d := range []string{"null", "zero", "full", "random", "urandom", "tty"} {

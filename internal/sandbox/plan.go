@@ -98,7 +98,9 @@ const (
 	MountBind MountKind = iota + 1
 	// MountTmpfs puts an empty private directory in memory at Target.
 	MountTmpfs
-	// MountProc mounts a fresh procfs for the new pid namespace.
+	// MountProc mounts a fresh procfs for the new pid namespace. Optional: where
+	// the kernel refuses one, go on without, and report a note; never with the
+	// one around.
 	MountProc
 	// MountPts mounts a private devpts instance.
 	MountPts
@@ -138,7 +140,7 @@ type Mount struct {
 	Work     string // MountOverlay: host directory on the same file system as Upper
 	Spare    string // MountOverlay: host directory to bind where there can be no overlay
 	ReadOnly bool
-	Optional bool // skip where Source or Target does not exist
+	Optional bool // skip where Source or Target does not exist; another sense for MountProc
 	Dir      bool // Target is a directory
 	// Dev and Ino are what Source was when it was decided about; the stage
 	// refuses anything else in its place. Ino 0 is not checked.

@@ -28,9 +28,11 @@ type builder struct {
 	note     func(string)
 	root     int
 	proc     int // the old root's /proc
+	noProc   bool
+	mountNS  uint64 // number of our mount namespace; only with roots
 	scratch  int
 	serial   int
-	limits   []int // open files of plan.UserLimits
+	limits   []int // open files of plan.UserLimits, -1 where there is none
 	overlays map[string]overlayBase
 	memory   map[uint64]bool // device numbers of file systems that we made
 }
@@ -65,6 +67,13 @@ func (b *builder) newRoot() error {
 		return failed("opening", "/proc", err)
 	}
 	b.proc = proc
+	if len(b.plan.Roots) > 0 {
+		var ns unix.Stat_t
+		if err := unix.Fstatat(proc, "self/ns/mnt", &ns, 0); err != nil {
+			return failed("reading the number of the mount namespace", "/proc/self/ns/mnt", err)
+		}
+		b.mountNS = ns.Ino
+	}
 	fs, err := memoryFS("0755", 16<<20)
 	if err != nil {
 		return failed("making the new root", "", err)
@@ -90,33 +99,6 @@ func (b *builder) newRoot() error {
 	b.scratch = scratch
 	return failed("attaching the scratch directory", scratchDir,
 		unix.MoveMount(scratch, "", b.root, scratchDir[1:], unix.MOVE_MOUNT_F_EMPTY_PATH))
-}
-
-// openLimits opens the limits of nested namespaces as soon as there is a
-// procfs: later steps may make /proc/sys read-only.
-func (b *builder) openLimits() error {
-	for _, l := range b.plan.UserLimits {
-		fd, err := b.openWith("/proc/sys/user/"+l.Name, unix.O_WRONLY)
-		if err != nil {
-			return failed("opening the limit of nested namespaces", l.Name, err)
-		}
-		b.limits = append(b.limits, fd)
-	}
-	return nil
-}
-
-// writeLimits takes from every descendant the namespaces that the level
-// forbids. It comes after the last mount: a detached mount counts as a mount
-// namespace while it is made.
-func (b *builder) writeLimits() error {
-	for i, l := range b.plan.UserLimits {
-		_, err := unix.Write(b.limits[i], []byte(strconv.FormatUint(l.Value, 10)))
-		unix.Close(b.limits[i])
-		if err != nil {
-			return failed("limiting nested namespaces", l.Name, err)
-		}
-	}
-	return nil
 }
 
 // noExec comes before the mirror is made: what the broker opens lies on the

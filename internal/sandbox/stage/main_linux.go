@@ -54,11 +54,7 @@ func run(link *link) error {
 	}
 	var shared handles
 	var binder *binder
-	var mounts unix.Stat_t
 	if len(plan.Roots) > 0 {
-		if err := unix.Stat("/proc/self/ns/mnt", &mounts); err != nil {
-			return failed("reading the number of the mount namespace", "/proc/self/ns/mnt", err)
-		}
 		if shared, err = b.mirror(); err != nil {
 			return err
 		}
@@ -74,7 +70,7 @@ func run(link *link) error {
 		return err
 	}
 	if len(plan.Roots) > 0 {
-		link.say(sandbox.Message{Kind: sandbox.MsgBroker, ID: mounts.Ino}, notify, shared.mirror, shared.view, shared.grants)
+		link.say(sandbox.Message{Kind: sandbox.MsgBroker, ID: b.mountNS}, notify, shared.mirror, shared.view, shared.grants)
 		unix.Close(notify)
 		shared.close()
 	}

@@ -13,26 +13,6 @@ import (
 // dialTime bounds how long a server inside may take to accept.
 const dialTime = 10_000 // milliseconds
 
-// lowPorts is the first port that needs no privilege. It belongs to the network
-// namespace, so what is written there concerns nobody outside.
-const lowPorts = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
-
-// openPorts lets every port be listened on: listeners for names and host ports
-// are made when the stage has no capability any more. It comes as soon as there
-// is a procfs, as later steps may make it read-only.
-func (b *builder) openPorts() error {
-	if !b.plan.Loopback {
-		return nil
-	}
-	fd, err := b.openWith(lowPorts, unix.O_WRONLY)
-	if err != nil {
-		return failed("opening", lowPorts, err)
-	}
-	defer unix.Close(fd)
-	_, err = unix.Write(fd, []byte("0"))
-	return failed("opening low ports in", lowPorts, err)
-}
-
 // network makes the interfaces of the plan.
 func (b *builder) network() error {
 	if !b.plan.Loopback {

@@ -28,12 +28,7 @@ func (b *builder) step(m *sandbox.Mount) error {
 	case sandbox.MountTmpfs:
 		err = b.tmpfs(m)
 	case sandbox.MountProc:
-		if err = b.fresh(m, "proc", nil); err == nil {
-			err = b.openLimits()
-		}
-		if err == nil {
-			err = b.openPorts()
-		}
+		return b.procfs(m) // optional in a sense of its own
 	case sandbox.MountPts:
 		err = b.fresh(m, "devpts", [][2]string{{"newinstance", ""}, {"ptmxmode", "0666"}, {"mode", "0620"}})
 	case sandbox.MountOverlay:
