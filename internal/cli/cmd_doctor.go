@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"carrel/internal/doctor"
@@ -12,38 +13,66 @@ import (
 )
 
 func (a *app) doctorCommand() *cobra.Command {
-	var asJSON, apparmor bool
+	var asJSON, fresh, apparmor bool
+	var path string
 	cmd := &cobra.Command{
 		Use:   "doctor [flags]",
 		Short: "Try what this machine can hold, and say what to do about the rest",
 		Long: `Tries each thing that walls are made of, as this user, and says what works, what
-does not, what follows from it, and what to type. Nothing is changed.
+does not, what follows from it, and what to do. Lines with $ are commands: run
+them in the shell that you start carrel from. Nothing is changed by doctor itself.
 
---print-apparmor prints the profile that lets this program make user namespaces
-where AppArmor keeps them from programs without one (Ubuntu 23.10 and later).
+What worked is not tried again until the machine is booted, or carrel, a mount, a
+setting or a filter has changed; what was refused is tried each time. --fresh
+tries everything.
+
+--print-apparmor prints the profile that lets a program make user namespaces
+where AppArmor keeps them from programs without one (Ubuntu 23.10 and later):
+this program, or the one of --path.
 
 Exit status:
   0    carrel run can work here
   125  it cannot`,
 		Example: `  carrel doctor
-  carrel doctor --json
-  carrel doctor --print-apparmor | sudo tee /etc/apparmor.d/carrel`,
+  carrel doctor --fresh --json
+  carrel doctor --print-apparmor --path /usr/local/bin/carrel | sudo tee /etc/apparmor.d/carrel
+  sudo apparmor_parser -r /etc/apparmor.d/carrel`,
 		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			m := doctor.This(a.getenv, workspace.StatePath(a.getenv))
-			if apparmor {
-				return a.printProfile(m.Self)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			state := workspace.StatePath(a.getenv)
+			m := doctor.This(a.getenv, state)
+			if cmd.Flags().Changed("path") && !apparmor {
+				return fmt.Errorf("--path says for which program a profile is\nhint: add --print-apparmor")
 			}
-			return a.examine(doctor.Examine(m), asJSON)
+			if apparmor {
+				return a.printProfile(m.Self, path)
+			}
+			kept := doctor.Open(m, state, fresh)
+			r := doctor.Examine(kept.On(m))
+			r.Kept = kept.Kept()
+			if err := kept.Save(state); err != nil {
+				fmt.Fprintf(a.err, "carrel: %s\n", oneLine(err.Error()))
+			}
+			return a.examine(r, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	cmd.Flags().BoolVar(&fresh, "fresh", false, "try everything, also what has worked before")
 	cmd.Flags().BoolVar(&apparmor, "print-apparmor", false, "print an AppArmor profile for this program and do nothing else")
+	cmd.Flags().StringVar(&path, "path", "", "with --print-apparmor: the program that the profile is for")
 	oneOf(cmd, "json", "print-apparmor")
+	oneOf(cmd, "fresh", "print-apparmor")
 	return explainFlagErrors(cmd)
 }
 
-func (a *app) printProfile(self string) error {
+// printProfile prints the profile for the program at path, or for this one.
+func (a *app) printProfile(self, path string) error {
+	if path != "" {
+		if !filepath.IsAbs(path) {
+			return fmt.Errorf("--path %q is not an absolute path", path)
+		}
+		self = doctor.Canonical(path)
+	}
 	profile, err := doctor.Profile(self)
 	if err != nil {
 		return err
@@ -67,7 +96,7 @@ func (a *app) examine(r doctor.Report, asJSON bool) error {
 }
 
 // printReport lists the checks, and below each that is not ok what follows
-// from it and what to type.
+// from it and what to do.
 func printReport(w io.Writer, r doctor.Report) {
 	t := &table{}
 	for _, c := range r.Checks {
@@ -83,22 +112,26 @@ func printReport(w io.Writer, r doctor.Report) {
 		}
 		i++
 	}
-	if r.Ready {
+	if r.Kept > 0 {
+		fmt.Fprintf(w, "\n%d answers are of an earlier time, and nothing has changed since; --fresh asks again\n", r.Kept)
+	}
+	switch c := r.Check("history"); {
+	case r.Ready && c != nil && c.Status != doctor.OK:
+		fmt.Fprintln(w, "\ncarrel run can work here, with --history off")
+	case r.Ready:
 		fmt.Fprintln(w, "\ncarrel run can work here")
 	}
 }
 
 func printAdvice(w io.Writer, c doctor.Check) {
+	const margin = "           "
 	if c.Means != "" {
-		fmt.Fprintln(w, indented("           ", "so: "+c.Means))
+		fmt.Fprintln(w, indented(margin, "so: "+c.Means))
 	}
-	for i, line := range strings.Split(c.Fix, "\n") {
-		switch {
-		case line == "":
-		case i == 0:
-			fmt.Fprintln(w, indented("           ", "do: "+line))
-		default:
-			fmt.Fprintln(w, indented("               ", line))
-		}
+	if c.Fix != "" {
+		fmt.Fprintln(w, indented(margin, "do: "+c.Fix))
+	}
+	for _, line := range c.Commands {
+		fmt.Fprintln(w, margin+"  $ "+oneLine(line))
 	}
 }

@@ -1,5 +1,7 @@
 package doctor
 
+import "time"
+
 // Status is how a check ended.
 type Status string
 
@@ -11,34 +13,44 @@ const (
 
 // Check is one thing that was tried or looked at.
 type Check struct {
-	Name   string `json:"name"`
-	Status Status `json:"status"`
-	Needed bool   `json:"needed"`          // without it no command can run
-	Found  string `json:"found"`           // what was seen
-	Means  string `json:"means,omitempty"` // what follows from it
-	Fix    string `json:"fix,omitempty"`   // what to type; one step a line
+	ID       string   `json:"id"` // keeps its name from version to version
+	Name     string   `json:"name"`
+	Status   Status   `json:"status"`
+	Needed   bool     `json:"needed"`             // without it no command can run
+	Found    string   `json:"found"`              // what was seen
+	Errno    string   `json:"errno,omitempty"`    // the kernel's answer, where it refused
+	Cause    Cause    `json:"cause,omitempty"`    // why, as far as it is known
+	Means    string   `json:"means,omitempty"`    // what follows from it
+	Fix      string   `json:"fix,omitempty"`      // what to do, in words
+	Commands []string `json:"commands,omitempty"` // what to type, a line each
 
 	skipped bool // not tried: another check made it pointless
 }
 
+// Format is the version of [Report] as JSON. Fields and causes may be added to
+// a version; none is taken away or changes its meaning.
+const Format = 1
+
 // Report is everything that was found.
 type Report struct {
+	Format int     `json:"format"`
 	Ready  bool    `json:"ready"` // carrel run can work here
+	Kept   int     `json:"kept"`  // answers that are of an earlier time
 	Checks []Check `json:"checks"`
 }
 
 // Examine makes all checks, those that are needed first.
 func Examine(m *Machine) Report {
 	if m.OS != "linux" {
-		return Report{Checks: []Check{{Name: "operating system", Status: Missing, Needed: true, Found: m.OS,
-			Means: "walls are made of Linux namespaces", Fix: "run carrel on Linux, or in a Linux virtual machine"}}}
+		return Report{Format: Format, Checks: []Check{{ID: "system", Name: "operating system", Status: Missing, Needed: true, Found: m.OS,
+			Cause: CauseKernel, Means: "walls are made of Linux namespaces", Fix: "run carrel on Linux, or in a Linux virtual machine"}}}
 	}
-	p := &patient{Machine: m}
-	r := Report{Ready: true, Checks: []Check{
+	p := &patient{Machine: m.bounded()}
+	r := Report{Format: Format, Ready: true, Checks: []Check{
 		p.kernel(), p.userNamespaces(), p.otherNamespaces(), p.networkNamespace(),
-		p.mountAPI(), p.proc(), p.filter(),
-		p.landlock(), p.overlay(), p.cgroups(), p.state(), p.space(),
-		p.surroundings(), p.yama(), p.terminal(), p.opener(), p.virtualDisplay(),
+		p.mountAPI(), p.proc(), p.filter(), p.history(), p.memory(),
+		p.landlock(), p.overlay(), p.cgroups(), p.state(), p.space(), p.noexec(),
+		p.surroundings(), p.terminal(), p.opener(), p.virtualDisplay(),
 	}}
 	for _, c := range r.Checks {
 		if c.Needed && c.Status == Missing {
@@ -46,6 +58,22 @@ func Examine(m *Machine) Report {
 		}
 	}
 	return r
+}
+
+// Namespaces says whether the system gives us the namespaces and mounts that
+// walls are made of: nil when it does, else the check that failed first, with
+// the kernel's errno and the cause. It asks nothing else and keeps nothing.
+func Namespaces(m *Machine) *Check {
+	if m.OS != "linux" {
+		return &Examine(m).Checks[0]
+	}
+	p := &patient{Machine: m.bounded()}
+	for _, ask := range []func() Check{p.userNamespaces, p.otherNamespaces, p.mountAPI} {
+		if c := ask(); c.Status == Missing {
+			return &c
+		}
+	}
+	return nil
 }
 
 // patient is one examination: the machine, and what earlier checks found that
@@ -57,8 +85,9 @@ type patient struct {
 }
 
 // notTried is a check that another one makes pointless.
-func notTried(name string, needed bool, because string) Check {
-	return Check{Name: name, Status: Missing, Needed: needed, Found: "not tried: " + because, skipped: true}
+func notTried(c Check, because string) Check {
+	c.Status, c.Found, c.skipped = Missing, "not tried: "+because, true
+	return c
 }
 
 // Lacking names the needed checks that failed, without those that were not
@@ -72,3 +101,17 @@ func (r Report) Lacking() []string {
 	}
 	return names
 }
+
+// Check gives the check of that ID, nil where there is none.
+func (r Report) Check(id string) *Check {
+	for i := range r.Checks {
+		if r.Checks[i].ID == id {
+			return &r.Checks[i]
+		}
+	}
+	return nil
+}
+
+// patience bounds each probe: what hangs, such as the file system of a server
+// that is gone, must not keep the other answers back.
+const patience = 10 * time.Second

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"carrel/internal/sandbox"
 )
@@ -23,14 +24,17 @@ func healthy() *Machine {
 			return "", fs.ErrNotExist
 		},
 		Exists:    func(string) bool { return false },
+		First:     func() bool { return false },
 		Find:      func(program string) string { return "/usr/bin/" + program },
 		Namespace: func(...Kind) error { return nil },
+		Memory:    func() error { return nil },
 		Try:       func(Trial) error { return nil },
 		Landlock:  func() (int, error) { return 6, nil },
 		Cgroup:    func(string) error { return nil },
 		State: func() Place {
-			return Place{Path: "/h/.local/state/carrel", Exists: true, Nearest: "/h/.local/state/carrel", Writable: true, Safe: true, Free: 50 << 30, Known: true}
+			return Place{Path: "/h/.local/state/carrel", Exists: true, Nearest: "/h/.local/state/carrel", Safe: true, Owned: true, Free: 50 << 30, Files: 1 << 20, Known: true}
 		},
+		Places: func() []Place { return []Place{{Path: "/h", Exists: true, Nearest: "/h"}} },
 	}
 }
 
@@ -39,15 +43,19 @@ type change func(*Machine)
 
 func files(content map[string]string) change {
 	return func(m *Machine) {
-		before := m.Read
+		before, existed := m.Read, m.Exists
 		m.Read = func(path string) (string, error) {
 			if text, ok := content[path]; ok {
 				return text, nil
 			}
 			return before(path)
 		}
-		m.Exists = func(path string) bool { _, ok := content[path]; return ok }
+		m.Exists = func(path string) bool { _, ok := content[path]; return ok || existed(path) }
 	}
+}
+
+func sysctl(name, value string) change {
+	return files(map[string]string{"/proc/sys/" + strings.ReplaceAll(name, ".", "/"): value + "\n"})
 }
 
 func environment(name, value string) change {
@@ -73,10 +81,10 @@ func refuseNamespaces(kind Kind, errno syscall.Errno) change {
 	}
 }
 
-func refuseTrial(t Trial, errno syscall.Errno) change {
+func refuseTrial(errno syscall.Errno, trials ...Trial) change {
 	return func(m *Machine) {
 		m.Try = func(asked Trial) error {
-			if asked == t {
+			if slices.Contains(trials, asked) {
 				return &sandbox.SetupError{Step: "trying", Err: errno.Error(), Code: int(errno)}
 			}
 			return nil
@@ -84,123 +92,93 @@ func refuseTrial(t Trial, errno syscall.Errno) change {
 	}
 }
 
+func refuseMemory(errno syscall.Errno) change {
+	return func(m *Machine) { m.Memory = func() error { return errno } }
+}
+
+func refuseGroups(err error) change {
+	return func(m *Machine) { m.Cgroup = func(string) error { return err } }
+}
+
+func place(s Place) change    { return func(m *Machine) { m.State = func() Place { return s } } }
 func release(r string) change { return func(m *Machine) { m.Release = r } }
-func root(m *Machine)         { m.UID = 0 }
+func self(path string) change { return func(m *Machine) { m.Self = path } }
+func landlockABI(n int) change {
+	return func(m *Machine) { m.Landlock = func() (int, error) { return n, nil } }
+}
+func without(m *Machine) { m.Find = func(string) string { return "" } }
+func root(m *Machine)    { m.UID = 0 }
 
 func TestHealthy(t *testing.T) {
 	r := Examine(healthy())
-	if !r.Ready {
-		t.Errorf("not ready: %v", r.Lacking())
+	if !r.Ready || r.Format != Format {
+		t.Errorf("ready %v, format %d: %v", r.Ready, r.Format, r.Lacking())
 	}
+	seen := make(map[string]bool)
 	for _, c := range r.Checks {
-		if c.Status != OK || c.Fix != "" || c.Found == "" {
-			t.Errorf("%s: %s, found %q, fix %q", c.Name, c.Status, c.Found, c.Fix)
+		if c.Status != OK || c.Fix != "" || c.Commands != nil || c.Cause != "" || c.Found == "" {
+			t.Errorf("%s: %s, cause %q, found %q, fix %q", c.Name, c.Status, c.Cause, c.Found, c.Fix)
+		}
+		if c.ID == "" || seen[c.ID] {
+			t.Errorf("%s: ID %q is none, or another check's", c.Name, c.ID)
+		}
+		seen[c.ID] = true
+	}
+	if c := Namespaces(healthy()); c != nil {
+		t.Errorf("namespaces: %+v", c)
+	}
+}
+
+// row is one simulated machine: nothing here is the machine that the test runs
+// on. The real ones are in the end-to-end tests.
+type row struct {
+	name    string
+	changes []change
+	check   string
+	status  Status
+	cause   Cause
+	advice  string // part of the fix or of a command
+	ready   bool
+}
+
+func TestSimulated(t *testing.T) {
+	for _, rows := range [][]row{simulatedRefusals, simulatedKernels, simulatedPlaces} {
+		for _, tt := range rows {
+			t.Run(tt.name, func(t *testing.T) {
+				m := healthy()
+				for _, c := range tt.changes {
+					c(m)
+				}
+				r := Examine(m)
+				c := r.Check(tt.check)
+				if c == nil {
+					t.Fatalf("no check %q", tt.check)
+				}
+				advice := c.Fix + "\n" + strings.Join(c.Commands, "\n")
+				if c.Status != tt.status || c.Cause != tt.cause || !strings.Contains(advice, tt.advice) || r.Ready != tt.ready {
+					t.Errorf("got %s, cause %q, ready %v, found %q, advice:\n%s\nwant %s, cause %q, ready %v, advice with %q", c.Status, c.Cause, r.Ready, c.Found, advice, tt.status, tt.cause, tt.ready, tt.advice)
+				}
+				if c.Status != OK && c.Means == "" {
+					t.Error("it does not say what follows")
+				}
+				if !tt.ready && !slices.Contains(r.Lacking(), c.Name) && c.Needed {
+					t.Errorf("lacking %v does not name %q", r.Lacking(), c.Name)
+				}
+			})
 		}
 	}
 }
 
-func TestChecks(t *testing.T) {
-	const user, others, network = "user namespaces", "mount, pid, ipc, uts and cgroup namespaces", "network namespaces"
-	apparmor := files(map[string]string{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"})
-	tests := []struct {
-		name    string
-		changes []change
-		check   string
-		status  Status
-		fix     string // part of it
-		ready   bool
-	}{
-		{"limit is zero", []change{refuseNamespaces("", syscall.ENOSPC), files(map[string]string{"/proc/sys/user/max_user_namespaces": "0\n"})},
-			user, Missing, "sysctl -w user.max_user_namespaces=15000", false},
-		{"Debian's switch", []change{refuseNamespaces("", syscall.EPERM), files(map[string]string{"/proc/sys/kernel/unprivileged_userns_clone": "0\n"})},
-			user, Missing, "sysctl -w kernel.unprivileged_userns_clone=1", false},
-		{"Debian's switch is not about root", []change{root, refuseNamespaces("", syscall.EPERM), files(map[string]string{"/proc/sys/kernel/unprivileged_userns_clone": "0\n"})},
-			user, Missing, "chroot", false},
-		{"AppArmor at the namespace", []change{refuseNamespaces("", syscall.EACCES), apparmor}, user, Missing, "doctor --print-apparmor", false},
-		{"AppArmor at the first mount", []change{refuseTrial(TrialMounts, syscall.EACCES), apparmor}, "mounts", Missing, "apparmor_parser -r", false},
-		{"docker's seccomp profile", []change{refuseNamespaces("", syscall.EPERM), files(map[string]string{"/.dockerenv": ""})},
-			user, Missing, "docker run --security-opt seccomp=unconfined", false},
-		{"podman", []change{refuseNamespaces("", syscall.EPERM), files(map[string]string{"/run/.containerenv": ""})},
-			user, Missing, "podman run", false},
-		{"lxc", []change{refuseNamespaces("", syscall.EPERM), environment("container", "lxc")}, user, Missing, "security.nesting=true", false},
-		{"a filter of a service", []change{refuseNamespaces("", syscall.EPERM), files(map[string]string{"/proc/self/status": "Name:\tx\nSeccomp:\t2\n"})},
-			user, Missing, "RestrictNamespaces=no", false},
-		{"behind our own walls", []change{refuseNamespaces("", syscall.ENOSPC), environment("CARREL", "1")}, user, Missing, "--nested full", false},
-		{"a kernel without", []change{refuseNamespaces("", syscall.EINVAL)}, user, Missing, "CONFIG_USER_NS=y", false},
-		{"a security module", []change{refuseNamespaces("", syscall.EACCES)}, user, Missing, "SELinux", false},
-		{"an errno that says nothing", []change{refuseNamespaces("", syscall.EIO)}, user, Missing, "", false},
-		{"no pid namespace in the kernel", []change{refuseNamespaces(PID, syscall.EINVAL)}, others, Missing, "CONFIG_PID_NS=y", false},
-		{"mount namespaces limited", []change{refuseNamespaces(Mnt, syscall.ENOSPC)}, others, Missing, "user.max_mnt_namespaces", false},
-		{"network namespaces limited", []change{refuseNamespaces(Net, syscall.ENOSPC)}, network, Missing, "user.max_net_namespaces", false},
-		{"no loopback", []change{refuseTrial(TrialLoopback, syscall.EPERM), apparmor}, network, Missing, "apparmor", false},
-		{"no mount API", []change{refuseTrial(TrialMounts, syscall.ENOSYS), release("5.10.0")}, "mounts", Missing, "Linux 5.12", false},
-		{"mount API filtered out", []change{refuseTrial(TrialMounts, syscall.ENOSYS)}, "mounts", Missing, "has to let it through", false},
-		{"/proc is covered in docker", []change{refuseTrial(TrialProc, syscall.EPERM), files(map[string]string{"/.dockerenv": ""})},
-			"fresh /proc", Missing, "systempaths=unconfined", false},
-		{"/proc is covered", []change{refuseTrial(TrialProc, syscall.EPERM)}, "fresh /proc", Missing, "findmnt -R /proc", false},
-		{"no seccomp", []change{refuseTrial(TrialFilter, syscall.EINVAL)}, "system call filter", Missing, "CONFIG_SECCOMP_FILTER=y", false},
-		{"a processor without a filter", []change{func(m *Machine) {
-			m.Try = func(t Trial) error {
-				if t == TrialFilter {
-					return errors.New("architecture")
-				}
-				return nil
-			}
-		}}, "system call filter", Missing, "amd64 or arm64", false},
-		{"no overlay module", []change{refuseTrial(TrialOverlay, 0), files(map[string]string{"/proc/filesystems": "nodev\ttmpfs\n"})},
-			"overlay file system", Weak, "modprobe overlay", true},
-		{"overlay refused by the file system", []change{refuseTrial(TrialOverlay, 0), files(map[string]string{"/proc/filesystems": "nodev\toverlay\n"})},
-			"overlay file system", Weak, "XDG_STATE_HOME", true},
-		{"old kernel", []change{release("5.4.0-100-generic")}, "kernel", Missing, "Linux 5.12", false},
-		{"kernel without history", []change{release("5.15.0")}, "kernel", Weak, "Linux 5.19", true},
-		{"kernel of no known form", []change{release("mystery")}, "kernel", Weak, "", true},
-		{"no landlock", []change{func(m *Machine) { m.Landlock = func() (int, error) { return 0, nil } }}, "landlock", Weak, "lsm=", true},
-		{"old landlock", []change{func(m *Machine) { m.Landlock = func() (int, error) { return 2, nil } }}, "landlock", Weak, "Linux 6.2", true},
-		{"landlock without scopes", []change{func(m *Machine) { m.Landlock = func() (int, error) { return 5, nil } }}, "landlock", Weak, "Linux 6.12", true},
-		{"landlock filtered out", []change{func(m *Machine) { m.Landlock = func() (int, error) { return 0, syscall.EPERM } }},
-			"landlock", Missing, "landlock_create_ruleset", false},
-		{"Yama 3", []change{files(map[string]string{"/proc/sys/kernel/yama/ptrace_scope": "3\n"})}, "ptrace (Yama)", Weak, "reboot", true},
-		{"Yama 1", []change{files(map[string]string{"/proc/sys/kernel/yama/ptrace_scope": "1\n"})}, "ptrace (Yama)", OK, "", true},
-		{"TIOCSTI off", []change{files(map[string]string{"/proc/sys/dev/tty/legacy_tiocsti": "0\n"})}, "terminal input (TIOCSTI)", OK, "", true},
-		{"cgroups not delegated", []change{func(m *Machine) { m.Cgroup = func(string) error { return syscall.EACCES } },
-			files(map[string]string{"/run/systemd/system": ""})}, "control groups", Weak, "Delegate=yes", true},
-		{"no state directory", []change{func(m *Machine) { m.State = func() Place { return Place{} } }}, "state directory", Weak, "HOME", true},
-		{"state directory of somebody else", []change{func(m *Machine) {
-			m.State = func() Place { return Place{Path: "/s", Exists: true, Nearest: "/s", Writable: true} }
-		}}, "state directory", Weak, "chown 1000", true},
-		{"state directory on a read-only disk", []change{func(m *Machine) {
-			m.State = func() Place { return Place{Path: "/h/s", Nearest: "/h", Safe: true} }
-		}}, "state directory", Weak, "writable", true},
-		{"disk is full", []change{func(m *Machine) {
-			m.State = func() Place {
-				return Place{Path: "/s", Exists: true, Nearest: "/s", Writable: true, Safe: true, Known: true, Free: 1 << 20}
-			}
-		}}, "free space", Weak, "XDG_STATE_HOME", true},
-		{"no desktop programs", []change{func(m *Machine) { m.Find = func(string) string { return "" } }}, "links", Weak, "xdg-utils", true},
-		{"no virtual display", []change{func(m *Machine) { m.Find = func(string) string { return "" } }}, "virtual display", Missing, "xvfb", true},
+// TestNamespacesSaysWhy: what an engine asks before it takes another way.
+func TestNamespacesSaysWhy(t *testing.T) {
+	m := healthy()
+	refuseTrial(syscall.EACCES, TrialMounts)(m)
+	sysctl("kernel.apparmor_restrict_unprivileged_userns", "1")(m)
+	if c := Namespaces(m); c == nil || c.ID != "mounts" || c.Errno != "EACCES" || c.Cause != CauseAppArmor {
+		t.Errorf("got %+v", c)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			m := healthy()
-			for _, c := range tt.changes {
-				c(m)
-			}
-			r := Examine(m)
-			i := slices.IndexFunc(r.Checks, func(c Check) bool { return c.Name == tt.check })
-			if i < 0 {
-				t.Fatalf("no check %q", tt.check)
-			}
-			c := r.Checks[i]
-			if c.Status != tt.status || !strings.Contains(c.Fix, tt.fix) || r.Ready != tt.ready {
-				t.Errorf("got %s, ready %v, found %q, fix:\n%s\nwant %s, ready %v, fix with %q", c.Status, r.Ready, c.Found, c.Fix, tt.status, tt.ready, tt.fix)
-			}
-			if c.Status != OK && c.Means == "" {
-				t.Error("it does not say what follows")
-			}
-			if !tt.ready && !slices.Contains(r.Lacking(), tt.check) {
-				t.Errorf("lacking %v does not name %q", r.Lacking(), tt.check)
-			}
-		})
+	if c := Namespaces(&Machine{OS: "darwin"}); c == nil || c.Cause != CauseKernel {
+		t.Errorf("got %+v", c)
 	}
 }
 
@@ -209,36 +187,41 @@ func TestSkipped(t *testing.T) {
 	m := healthy()
 	refuseNamespaces("", syscall.EPERM)(m)
 	m.Try = func(trial Trial) error { t.Errorf("%s was tried without namespaces", trial); return nil }
+	m.Memory = func() error { t.Error("memory was tried without namespaces"); return nil }
 	if got := Examine(m).Lacking(); len(got) != 1 || got[0] != "user namespaces" {
 		t.Errorf("lacking %q, want user namespaces alone", got)
+	}
+}
+
+// TestProbesEnd: what hangs is one refusal among the others' answers.
+func TestProbesEnd(t *testing.T) {
+	hang := make(chan struct{})
+	t.Cleanup(func() { close(hang) })
+	m := healthy()
+	m.Patience = 20 * time.Millisecond
+	m.Try = func(Trial) error { <-hang; return nil }
+	m.Cgroup = func(string) error { <-hang; return nil }
+	m.Memory = func() error { <-hang; return nil }
+	m.State = func() Place { <-hang; return Place{} }
+	m.Places = func() []Place { <-hang; return nil }
+	start := time.Now()
+	r := Examine(m)
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+	for _, id := range []string{"network-namespaces", "cgroups", "memory"} {
+		if c := r.Check(id); c.Status == OK || c.Errno != "ETIMEDOUT" {
+			t.Errorf("%s: %+v", id, c)
+		}
+	}
+	if c := r.Check("user-namespaces"); c.Status != OK || r.Ready {
+		t.Errorf("user namespaces: %+v, ready %v", c, r.Ready)
 	}
 }
 
 func TestOtherSystem(t *testing.T) {
 	if r := Examine(&Machine{OS: "darwin"}); r.Ready || len(r.Checks) != 1 || !strings.Contains(r.Checks[0].Fix, "Linux") {
 		t.Errorf("got %+v", r)
-	}
-}
-
-func TestProfile(t *testing.T) {
-	tests := []struct{ self, want, err string }{
-		{self: "/usr/local/bin/carrel", want: `profile carrel "/usr/local/bin/carrel" flags=(unconfined) {`},
-		{self: `/opt/a b/[x]*"\@`, want: `profile carrel "/opt/a b/\[x\]\*\"\\\@" flags=(unconfined) {`},
-		{self: "carrel", err: "not an absolute path"},
-		{self: "/a\n}", err: "cannot stand in one"},
-		{self: "/\xff", err: "cannot stand in one"},
-	}
-	for _, tt := range tests {
-		got, err := Profile(tt.self)
-		if tt.err != "" {
-			if err == nil || !strings.Contains(err.Error(), tt.err) || got != "" {
-				t.Errorf("Profile(%q) = %q, %v, want an error with %q", tt.self, got, err, tt.err)
-			}
-			continue
-		}
-		if err != nil || !strings.Contains(got, tt.want+"\n  userns,\n") {
-			t.Errorf("Profile(%q) = %v\n%s\nwant the line %s", tt.self, err, got, tt.want)
-		}
 	}
 }
 
@@ -263,3 +246,5 @@ func TestVersion(t *testing.T) {
 		}
 	}
 }
+
+var errNoErrno = errors.New("no errno in this")

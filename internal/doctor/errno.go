@@ -21,10 +21,11 @@ func errnoOf(err error) syscall.Errno {
 	return 0
 }
 
-// names of the answers that decide something here.
+// errnoNames are the answers that decide something here.
 var errnoNames = map[syscall.Errno]string{
 	syscall.EPERM: "EPERM", syscall.EACCES: "EACCES", syscall.ENOSPC: "ENOSPC", syscall.EINVAL: "EINVAL",
 	syscall.ENOSYS: "ENOSYS", syscall.ENODEV: "ENODEV", syscall.EUSERS: "EUSERS", syscall.ENOENT: "ENOENT", syscall.EROFS: "EROFS",
+	syscall.ENOMEM: "ENOMEM", syscall.EBUSY: "EBUSY", syscall.ETIMEDOUT: "ETIMEDOUT", syscall.EDQUOT: "EDQUOT", syscall.EAGAIN: "EAGAIN",
 }
 
 // said is what was refused in words: the step and the errno's name.

@@ -11,20 +11,40 @@ const (
 	floorOverlay = "5.11" // overlayfs in user namespaces
 	floorRun     = "5.12" // mount_setattr
 	floorHistory = "5.19" // seccomp notification that survives signals (WAIT_KILLABLE_RECV)
+	floorFiles   = "6.2"  // Landlock ABI 3: truncate
+	floorScopes  = "6.12" // Landlock ABI 6: signals and abstract sockets
 )
 
+// costs say what a kernel below a version does without, oldest version first.
+var costs = []struct{ floor, lacks string }{
+	{floorOverlay, "caches of package managers are read-only"},
+	{floorRun, "no command can run (no mount_setattr)"},
+	{floorHistory, "no history of changes, no undo (--history off)"},
+	{floorFiles, "no second layer behind the mounts (Landlock)"},
+	{floorScopes, "abstract sockets of the host are in reach with --network open"},
+}
+
+// kernel says what follows from the version. It decides nothing: vendors carry
+// things back, and the checks below try each of them.
 func (p *patient) kernel() Check {
-	c := Check{Name: "kernel", Needed: true, Status: OK, Found: "Linux " + p.Release}
+	c := Check{ID: "kernel", Name: "kernel", Status: OK, Found: "Linux " + p.Release}
 	major, minor, ok := version(p.Release)
-	switch {
-	case !ok:
+	if !ok {
 		c.Status, c.Means = Weak, "its version cannot be read; the checks below say what works"
-	case olderThan(major, minor, floorRun):
-		c.Status, c.Means, c.Fix = Missing, "it lacks mount_setattr", "use Linux "+floorRun+" or newer"
-	case olderThan(major, minor, floorHistory):
-		c.Status, c.Means, c.Fix = Weak, "commands run; the history of changes (undo) will not", "use Linux "+floorHistory+" or newer"
+		return c
 	}
-	return c
+	var lacks []string
+	var floor string
+	for _, cost := range costs {
+		if olderThan(major, minor, cost.floor) {
+			lacks, floor = append(lacks, "before "+cost.floor+": "+cost.lacks), cost.floor
+		}
+	}
+	if len(lacks) == 0 {
+		return c
+	}
+	c.Status, c.Means = Weak, "unless its vendor has carried them back, "+strings.Join(lacks, "; ")
+	return c.with(p.newerKernel(floor))
 }
 
 // version reads the first two numbers of a release such as "6.8.0-45-generic".
@@ -45,46 +65,36 @@ func olderThan(major, minor int, floor string) bool {
 }
 
 func (p *patient) landlock() Check {
-	c := Check{Name: "landlock", Status: OK}
+	c := Check{ID: "landlock", Name: "landlock", Status: OK}
 	abi, err := p.Landlock()
 	if err != nil {
-		c.Status, c.Needed, c.Found = Missing, true, said(err)
-		c.Means, c.Fix = "whether the second layer holds cannot be told", "whatever filters system calls here (a container, systemd) has to let landlock_create_ruleset through"
-		return c
+		c.Needed = true
+		return c.refused(Missing, err, "whether the second layer holds cannot be told").
+			with(remedy{cause: CauseFilter, fix: "whatever filters system calls here (a container, systemd) has to let landlock_create_ruleset through"})
 	}
 	c.Found = fmt.Sprintf("ABI %d", abi)
+	var r remedy
 	switch {
 	case abi == 0:
 		c.Status, c.Found = Weak, "none"
 		c.Means = "the mounts hold alone, without a second layer behind them"
-		c.Fix = "boot with landlock in lsm= (cat /sys/kernel/security/lsm), on a kernel with CONFIG_SECURITY_LANDLOCK=y"
+		r.fix = "boot with landlock in lsm= (cat /sys/kernel/security/lsm), on a kernel with CONFIG_SECURITY_LANDLOCK=y"
 	case abi < 3:
-		c.Status, c.Means, c.Fix = Weak, "no second layer for files: it would not stop truncate", "use Linux 6.2 or newer"
+		c.Status, c.Means, r.fix = Weak, "no second layer for files: it would not stop truncate", "use Linux "+floorFiles+" or newer"
 	case abi < 6:
-		c.Status, c.Means, c.Fix = Weak, "with --network open, abstract sockets of the host are in reach", "use Linux 6.12 or newer"
+		c.Status, c.Means, r.fix = Weak, "with --network open, abstract sockets of the host are in reach", "use Linux "+floorScopes+" or newer"
 	default:
 		c.Found += ": files, devices, signals and abstract sockets"
+		return c
 	}
-	return c
-}
-
-func (p *patient) yama() Check {
-	c := Check{Name: "ptrace (Yama)", Status: OK, Found: "no Yama"}
-	if scope := p.sysctl("kernel.yama.ptrace_scope"); scope != "" {
-		c.Found = "ptrace_scope " + scope
-		if scope == "3" {
-			c.Status = Weak
-			c.Means = "no debugger works inside, and the history of changes (undo) will not"
-			c.Fix = "set kernel.yama.ptrace_scope to 2 or less and reboot: 3 cannot be taken back while running"
-		}
-	}
-	return c
+	r.cause = CauseKernel
+	return c.with(r)
 }
 
 // terminal is about TIOCSTI, by which a program types into the terminal it was
 // started from. Inside, the filter refuses it whatever the kernel says.
 func (p *patient) terminal() Check {
-	c := Check{Name: "terminal input (TIOCSTI)", Status: OK, Found: "off in this kernel"}
+	c := Check{ID: "terminal", Name: "terminal input (TIOCSTI)", Status: OK, Found: "off in this kernel"}
 	if p.sysctl("dev.tty.legacy_tiocsti") != "0" {
 		c.Found = "on in this kernel, refused behind walls"
 	}

@@ -1,21 +1,34 @@
 package doctor
 
+import (
+	"cmp"
+	"fmt"
+	"syscall"
+	"time"
+)
+
 // Machine is all that the checks may ask. Functions give errors that hold an
 // errno where the kernel gave one.
 type Machine struct {
-	OS      string // as runtime.GOOS
-	UID     int
-	Release string // of the kernel, as uname -r
-	Self    string // canonical path of our own program
+	OS       string // as runtime.GOOS
+	UID      int
+	Release  string        // of the kernel, as uname -r
+	Self     string        // canonical path of our own program
+	Patience time.Duration // how long a probe may take; 0 for the usual
 
 	Getenv func(string) string
 	Read   func(path string) (string, error) // a small file, such as a sysctl
 	Exists func(path string) bool
 	Find   func(program string) string // path of a system program, "" for none
+	// First says that our namespaces are those that the kernel began with.
+	First func() bool
 
 	// Namespace makes a process in new namespaces: user with this uid mapped,
 	// and those of the kinds given.
 	Namespace func(kinds ...Kind) error
+	// Memory reads the memory of a process in a user namespace of its own, as
+	// the broker reads a caller's.
+	Memory func() error
 	// Try builds walls of a small plan and takes them down.
 	Try func(Trial) error
 	// Landlock gives the kernel's Landlock ABI, 0 for none.
@@ -24,12 +37,15 @@ type Machine struct {
 	Cgroup func(controller string) error
 	// State looks at the state directory.
 	State func() Place
+	// Places are home and the working directory, as far as there are any.
+	Places func() []Place
 }
 
 // Kind is a kind of namespace, by its name in /proc/sys/user/max_KIND_namespaces.
 type Kind string
 
 const (
+	User   Kind = "user"
 	Mnt    Kind = "mnt"
 	PID    Kind = "pid"
 	IPC    Kind = "ipc"
@@ -44,18 +60,66 @@ type Trial string
 const (
 	TrialMounts   Trial = "mounts"   // memory file systems, a bind of /usr, a new root
 	TrialProc     Trial = "proc"     // those, and a fresh procfs
+	TrialNoProc   Trial = "no-proc"  // those, and what there is instead where that is refused
 	TrialLoopback Trial = "loopback" // those, and a network with a loopback interface
 	TrialOverlay  Trial = "overlay"  // those, and an overlay
 	TrialFilter   Trial = "filter"   // those, and the system call filter
+	TrialHistory  Trial = "history"  // those, and a filter with a listener, as the broker needs it
 )
 
-// Place is the state directory, or the nearest directory above it that exists.
+// Place is a directory, or the nearest directory above it that exists.
 type Place struct {
-	Path     string // where it is or would be; "" when there is no place for it
-	Exists   bool
-	Nearest  string // the nearest existing directory, Path itself when it exists
-	Writable bool   // by this user
-	Safe     bool   // a directory of this user that nobody else can write
-	Free     uint64 // bytes
-	Known    bool   // Free is known
+	Path    string // where it is or would be; "" when there is no place for it
+	Exists  bool
+	Nearest string // the nearest existing directory, Path itself when it exists
+	Denied  error  // why this user cannot write there, nil when it can
+	Safe    bool   // a directory of this user that nobody else can write
+	Owned   bool   // by this user
+	NoExec  bool   // nothing can be started from it
+	Free    uint64 // bytes
+	Files   uint64 // that can still be made
+	Known   bool   // Free and Files are known
+}
+
+// bounded is the machine with an end to how long a probe takes.
+func (m *Machine) bounded() *Machine {
+	b, limit := *m, cmp.Or(m.Patience, patience)
+	b.Namespace = func(kinds ...Kind) error {
+		return within(limit, func() error { return m.Namespace(kinds...) })
+	}
+	b.Memory = func() error { return within(limit, m.Memory) }
+	b.Try = func(t Trial) error { return within(limit, func() error { return m.Try(t) }) }
+	b.Cgroup = func(c string) error { return within(limit, func() error { return m.Cgroup(c) }) }
+	b.State = func() Place {
+		var s Place
+		found := make(chan Place, 1)
+		if err := within(limit, func() error { found <- m.State(); return nil }); err != nil {
+			return Place{Path: "?", Nearest: "?", Denied: err}
+		}
+		s = <-found
+		return s
+	}
+	b.Places = func() []Place {
+		found := make(chan []Place, 1)
+		if within(limit, func() error { found <- m.Places(); return nil }) != nil {
+			return nil
+		}
+		return <-found
+	}
+	return &b
+}
+
+// within gives a probe that long. One that hangs is left behind; what it has
+// started ends with us.
+func within(limit time.Duration, probe func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- probe() }()
+	clock := time.NewTimer(limit)
+	defer clock.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-clock.C:
+		return fmt.Errorf("no answer in %v: %w", limit, syscall.ETIMEDOUT)
+	}
 }

@@ -31,11 +31,14 @@ func This(getenv func(string) string, state string) *Machine {
 		OS: runtime.GOOS, UID: os.Getuid(), Getenv: getenv,
 		Read: readSetting, Find: findProgram,
 		Exists:    func(p string) bool { _, err := os.Lstat(p); return err == nil },
+		First:     inFirstNamespaces,
 		Namespace: makeNamespaces,
+		Memory:    readMemory,
 		Landlock:  landlock.ABI,
 		Cgroup:    tryCgroup,
 		State:     func() Place { return lookAt(state) },
 		Try:       func(t Trial) error { return try(t, state) },
+		Places:    func() []Place { return lookAtPlaces(getenv) },
 	}
 	m.Self, _ = os.Readlink(selfExe)
 	var uts unix.Utsname
@@ -67,6 +70,17 @@ func findProgram(name string) string {
 	return ""
 }
 
+// inFirstNamespaces goes by the numbers that the kernel gives its first ones, see
+// linux/proc_ns.h. A container has at least one of these to itself.
+func inFirstNamespaces() bool {
+	for kind, number := range map[string]string{"ipc": "4026531839", "uts": "4026531838", "user": "4026531837", "pid": "4026531836"} {
+		if to, err := os.Readlink("/proc/self/ns/" + kind); err != nil || to != kind+":["+number+"]" {
+			return false
+		}
+	}
+	return true
+}
+
 func tryCgroup(controller string) error {
 	if controller == "memory" {
 		return sandbox.CanLimitMemory()
@@ -80,16 +94,43 @@ var cloneFlags = map[Kind]uintptr{
 	UTS: unix.CLONE_NEWUTS, Cgroup: unix.CLONE_NEWCGROUP, Net: unix.CLONE_NEWNET,
 }
 
-// makeNamespaces starts our own program as a stage without a plan, which ends
-// at once: that it could be started is the answer.
+// makeNamespaces starts our own program in new namespaces; that it could be
+// started is the answer.
 func makeNamespaces(kinds ...Kind) error {
+	return inNamespaces(kinds, func(int) error { return nil })
+}
+
+// readMemory reads a byte that is mapped nowhere: the kernel looks first whether
+// the reader may, and then fails to find it.
+func readMemory() error {
+	return inNamespaces(nil, func(pid int) error {
+		var buf [1]byte
+		local := []unix.Iovec{{Base: &buf[0], Len: 1}}
+		_, err := unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Len: 1}}, 0)
+		if err == nil || errors.Is(err, unix.EFAULT) {
+			return nil
+		}
+		return fmt.Errorf("reading the memory of a process behind walls: %w", err)
+	})
+}
+
+// inNamespaces starts our own program as a stage, which waits for a plan that
+// never comes, and has it looked at.
+func inNamespaces(kinds []Kind, look func(pid int) error) error {
 	flags := uintptr(unix.CLONE_NEWUSER)
 	for _, k := range kinds {
 		flags |= cloneFlags[k]
 	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("making the control socket: %w", err)
+	}
+	defer unix.Close(pair[0])
+	far := os.NewFile(uintptr(pair[1]), "stage control")
+	defer far.Close()
 	uid, gid := os.Getuid(), os.Getgid()
 	process, err := os.StartProcess(selfExe, []string{sandbox.StageArg0}, &os.ProcAttr{
-		Dir: "/", Env: []string{"GOMAXPROCS=1"}, Files: []*os.File{nil, nil, nil},
+		Dir: "/", Env: []string{"GOMAXPROCS=1"}, Files: []*os.File{nil, nil, nil, far},
 		Sys: &syscall.SysProcAttr{
 			Cloneflags:  flags,
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
@@ -100,9 +141,10 @@ func makeNamespaces(kinds ...Kind) error {
 	if err != nil {
 		return fmt.Errorf("creating namespaces: %w", unwrapPath(err))
 	}
+	err = look(process.Pid) // not collected yet, so the number is its own
 	_ = process.Kill()
 	_, _ = process.Wait()
-	return nil
+	return err
 }
 
 // unwrapPath takes the name of our own program out of an error: it is not what
@@ -161,25 +203,35 @@ func trialPlan(t Trial, state string) (*sandbox.Plan, func(), error) {
 		p.Mounts = append(p.Mounts, sandbox.Mount{Kind: sandbox.MountBind, Target: sandbox.SelfPath, Source: self, ReadOnly: true})
 	}
 	switch t {
-	case TrialProc:
-		p.Mounts = append(p.Mounts, sandbox.Mount{Kind: sandbox.MountProc, Target: "/proc", Dir: true})
+	case TrialProc, TrialNoProc:
+		p.Mounts = append(p.Mounts, sandbox.Mount{Kind: sandbox.MountProc, Target: "/proc", Dir: true, Optional: t == TrialNoProc})
 		p.UserLimits = []sandbox.UserLimit{{Name: "max_mnt_namespaces", Value: 0}}
 	case TrialLoopback:
 		p.NewNet, p.Loopback = true, true
 	case TrialFilter:
-		arch, err := seccomp.HostArch()
-		if err != nil {
-			return nil, clean, err
-		}
-		program, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: policy.NestedUserns, Debug: true})
-		if err != nil {
-			return nil, clean, err
-		}
-		p.Seccomp = seccomp.Marshal(program)
+		return p, clean, filterPlan(p, false)
+	case TrialHistory:
+		const desk = "/desk"
+		p.Mounts = append(p.Mounts, sandbox.Mount{Kind: sandbox.MountTmpfs, Target: desk, Perm: 0o755, Dir: true})
+		p.Roots = []string{desk}
+		return p, clean, filterPlan(p, true)
 	case TrialOverlay:
 		return overlayPlan(p, state)
 	}
 	return p, clean, nil
+}
+
+// filterPlan adds the filter that workspaces get.
+func filterPlan(p *sandbox.Plan, broker bool) error {
+	arch, err := seccomp.HostArch()
+	if err != nil {
+		return err
+	}
+	program, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: policy.NestedUserns, Debug: true, Broker: broker})
+	if err == nil {
+		p.Seccomp = seccomp.Marshal(program)
+	}
+	return err
 }
 
 // overlayPlan puts the overlay's directories where a workspace has them, below
@@ -208,7 +260,7 @@ func overlayPlan(p *sandbox.Plan, state string) (*sandbox.Plan, func(), error) {
 	return p, clean, nil
 }
 
-// lookAt describes the state directory without making it.
+// lookAt describes a directory without making it.
 func lookAt(path string) Place {
 	s := Place{Path: path}
 	if path == "" {
@@ -219,7 +271,8 @@ func lookAt(path string) Place {
 		st, err := os.Stat(s.Nearest)
 		if err == nil {
 			s.Exists = s.Nearest == path
-			s.Safe = st.IsDir() && owner(st) == os.Getuid() && st.Mode().Perm()&0o022 == 0
+			s.Owned = owner(st) == os.Getuid()
+			s.Safe = st.IsDir() && s.Owned && st.Mode().Perm()&0o022 == 0
 			break
 		}
 		if s.Nearest == "/" {
@@ -227,12 +280,37 @@ func lookAt(path string) Place {
 		}
 		s.Nearest = filepath.Dir(s.Nearest)
 	}
-	s.Writable = unix.Access(s.Nearest, unix.W_OK|unix.X_OK) == nil
+	s.Denied = unix.Access(s.Nearest, unix.W_OK|unix.X_OK)
 	var fs unix.Statfs_t
 	if unix.Statfs(s.Nearest, &fs) == nil {
-		s.Free, s.Known = fs.Bavail*uint64(fs.Bsize), true
+		s.Free, s.Files, s.Known = fs.Bavail*uint64(fs.Bsize), fs.Ffree, true
+		if fs.Files == 0 { // made as they are needed
+			s.Files = 1 << 62
+		}
+		s.NoExec = fs.Flags&unix.ST_NOEXEC != 0
 	}
 	return s
+}
+
+// lookAtPlaces describes where people keep programs of their own.
+func lookAtPlaces(getenv func(string) string) []Place {
+	var places []Place
+	if home := getenv("HOME"); filepath.IsAbs(home) {
+		places = append(places, lookAt(home))
+	}
+	if cwd, err := os.Getwd(); err == nil {
+		places = append(places, lookAt(cwd))
+	}
+	return places
+}
+
+// Canonical resolves the links of a path, as AppArmor sees programs; one that
+// does not exist stays as it is.
+func Canonical(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 func owner(info os.FileInfo) int {

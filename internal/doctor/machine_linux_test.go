@@ -75,12 +75,12 @@ func TestLookAt(t *testing.T) {
 		{name: "there", path: real, nearest: real, exists: true, safe: true, writable: true},
 		{name: "to be made", path: real + "/a/b", nearest: real, safe: true, writable: true},
 		{name: "open to everybody", path: open, nearest: open, exists: true, writable: true},
-		{name: "no place", path: ""},
+		{name: "no place", path: "", writable: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := lookAt(tt.path)
-			if got.Nearest != tt.nearest || got.Exists != tt.exists || got.Safe != tt.safe || got.Writable != tt.writable {
+			if got.Nearest != tt.nearest || got.Exists != tt.exists || got.Safe != tt.safe || (got.Denied == nil) != tt.writable {
 				t.Errorf("got %+v", got)
 			}
 			if got.Known != (tt.path != "") {

@@ -2,52 +2,51 @@ package doctor
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"syscall"
 )
 
+// userLimit is what a limit is set to that was zero: most machines have more.
+const userLimit = 15000
+
 func (p *patient) userNamespaces() Check {
-	c := Check{Name: "user namespaces", Needed: true, Status: OK, Found: "can be made, with this uid mapped"}
+	c := Check{ID: "user-namespaces", Name: "user namespaces", Needed: true, Status: OK, Found: "can be made, with this uid mapped"}
 	err := p.Namespace()
 	if err == nil {
 		return c
 	}
 	p.noUser = true
-	c.Status, c.Found, c.Means = Missing, said(err), "nothing can be put behind walls"
-	c.Fix = p.namespaceFix(err, "user")
-	return c
+	return c.refused(Missing, err, "nothing can be put behind walls").with(p.namespaceRemedy(err, User))
 }
 
 // otherNamespaces tries the kinds together, and apart only where that fails.
 func (p *patient) otherNamespaces() Check {
-	const name = "mount, pid, ipc, uts and cgroup namespaces"
+	c := Check{ID: "namespaces", Name: "mount, pid, ipc, uts and cgroup namespaces", Needed: true, Status: OK, Found: "can be made"}
 	if p.noUser {
-		return notTried(name, true, "they need a user namespace")
+		return notTried(c, "they need a user namespace")
 	}
-	c := Check{Name: name, Needed: true, Status: OK, Found: "can be made"}
 	kinds := []Kind{Mnt, PID, IPC, UTS, Cgroup}
 	err := p.Namespace(kinds...)
 	if err == nil {
 		return c
 	}
 	p.noMounts = true
-	c.Status, c.Found, c.Means = Missing, said(err), "nothing can be put behind walls"
-	c.Fix = p.namespaceFix(err, "user")
+	c = c.refused(Missing, err, "nothing can be put behind walls").with(p.namespaceRemedy(err, User))
 	for _, k := range kinds {
 		if err := p.Namespace(k); err != nil {
-			c.Found, c.Fix = string(k)+" namespace "+said(err), p.namespaceFix(err, k)
-			break
+			c.Found, c.Errno = string(k)+" namespace "+said(err), errnoNames[errnoOf(err)]
+			return c.with(p.namespaceRemedy(err, k))
 		}
 	}
 	return c
 }
 
 func (p *patient) networkNamespace() Check {
-	const name = "network namespaces"
+	c := Check{ID: "network-namespaces", Name: "network namespaces", Needed: true, Status: OK, Found: "can be made, with a loopback interface"}
 	if p.noUser {
-		return notTried(name, true, "they need a user namespace")
+		return notTried(c, "they need a user namespace")
 	}
-	c := Check{Name: name, Needed: true, Status: OK, Found: "can be made, with a loopback interface"}
 	err := p.Namespace(Net)
 	if err == nil && !p.noMounts {
 		err = p.Try(TrialLoopback)
@@ -55,24 +54,35 @@ func (p *patient) networkNamespace() Check {
 	if err == nil {
 		return c
 	}
-	c.Status, c.Found = Missing, said(err)
-	c.Means = "only --network open works: the others need a network of their own"
-	c.Fix = p.namespaceFix(err, Net)
-	return c
+	return c.refused(Missing, err, "only --network open works: the others need a network of their own").with(p.namespaceRemedy(err, Net))
 }
 
-// namespaceFix says what lets this user make a namespace, by what the kernel
-// answered. "user" stands for the user namespace itself.
-func (p *patient) namespaceFix(err error, kind Kind) string {
+// namespaceRemedy says what lets this user make a namespace, by what the kernel
+// answered.
+func (p *patient) namespaceRemedy(err error, kind Kind) remedy {
 	switch errnoOf(err) {
 	case syscall.ENOSPC, syscall.EUSERS:
-		return p.limitFix(kind)
+		return p.limitRemedy(kind)
 	case syscall.EINVAL, syscall.ENOSYS:
-		return fmt.Sprintf("use a kernel with %s=y", kernelOption(kind))
+		if r, ok := p.otherKernel(); ok {
+			return r
+		}
+		return remedy{cause: CauseKernel, fix: fmt.Sprintf("use a kernel with %s=y", kernelOption(kind))}
 	case syscall.EPERM, syscall.EACCES:
-		return p.permissionFix(errnoOf(err))
+		return p.permissionRemedy(errnoOf(err))
 	}
-	return ""
+	return p.resourceRemedy(err)
+}
+
+// resourceRemedy is for answers that have nothing to do with rights.
+func (p *patient) resourceRemedy(err error) remedy {
+	switch errnoOf(err) {
+	case syscall.ENOMEM, syscall.EAGAIN:
+		return remedy{cause: CauseMemory, fix: "free some memory or processes, or raise the limits of the container or session (ulimit -u, memory)", commands: []string{"free -h", "ulimit -u"}}
+	case syscall.ETIMEDOUT:
+		return remedy{cause: CauseTime, fix: "something hangs: see the kernel log", commands: []string{"sudo dmesg | tail"}}
+	}
+	return remedy{}
 }
 
 // kernelOption is the build option of a kind of namespace.
@@ -86,47 +96,53 @@ func kernelOption(kind Kind) string {
 	return "CONFIG_" + strings.ToUpper(string(kind)) + "_NS"
 }
 
-// limitFix is for a count that is used up or zero. Inside our own walls that is
-// how the nesting level is held.
-func (p *patient) limitFix(kind Kind) string {
+// limitRemedy is for a count that is used up or zero. Inside our own walls that
+// is how the nesting level is held.
+func (p *patient) limitRemedy(kind Kind) remedy {
 	if p.nested() {
-		return "start the outer workspace with --nested full"
+		return p.nestedRemedy()
 	}
-	name := fmt.Sprintf("user.max_%s_namespaces", kind)
-	fix := setting(name, "15000")
-	if now := p.sysctl(name); now != "" {
-		fix += fmt.Sprintf("\n(it is %s now)", now)
+	name, to := fmt.Sprintf("user.max_%s_namespaces", kind), userLimit
+	r := remedy{cause: CauseLimit, fix: "it is the limit of namespaces"}
+	switch now, err := strconv.Atoi(p.sysctl(name)); {
+	case err == nil && now > 0:
+		to = max(to, 2*now)
+		r.fix = fmt.Sprintf("the limit of %d is used up: end what holds them (lsns -t %s), or raise it", now, kind)
+	case err == nil:
+		r.fix = "the limit is 0, so there can be none: raise it"
 	}
-	return fix
+	r.commands = setting(name, strconv.Itoa(to))
+	return r
 }
 
-// permissionFix goes from what is certain to what is likely.
-func (p *patient) permissionFix(errno syscall.Errno) string {
+// permissionRemedy goes from what is certain to what is likely.
+func (p *patient) permissionRemedy(errno syscall.Errno) remedy {
+	if r, ok := p.otherKernel(); ok {
+		return r
+	}
+	confined := p.confinedBy()
 	switch {
 	case p.nested():
-		return "start the outer workspace with --nested full"
-	case p.sysctl("kernel.unprivileged_userns_clone") == "0" && p.UID != 0:
-		return setting("kernel.unprivileged_userns_clone", "1")
-	case p.apparmorRestricts():
-		return p.apparmorFix()
-	case p.container() != "":
-		return p.containerFix()
+		return p.nestedRemedy()
+	case p.UID != 0 && p.sysctl("kernel.unprivileged_userns_clone") == "0":
+		return remedy{cause: CauseSwitch, fix: "a setting forbids them for users: allow them", commands: setting("kernel.unprivileged_userns_clone", "1")}
+	case p.container() != "" && (p.filtered() || confined != "" || !p.apparmorRestricts()):
+		return p.containerRemedy()
+	case p.apparmorRestricts() && confined == "":
+		return p.apparmorRemedy()
 	case p.filtered():
-		return "a system call filter of whatever started this shell refuses it: start it without (systemd: RestrictNamespaces=no)"
+		return remedy{cause: CauseFilter, fix: "a system call filter of whatever started this shell refuses it: start carrel outside of it (a systemd unit: RestrictNamespaces=no, and no SystemCallFilter= that excludes @mount)"}
+	case confined != "":
+		return remedy{cause: CauseSecurity, fix: fmt.Sprintf("AppArmor confines this shell by the profile %q: start carrel outside of it, or let the profile have userns, mount and pivot_root", confined)}
 	case errno == syscall.EACCES:
-		return "a security module (SELinux, AppArmor) refuses it: see the kernel log, journalctl -k | grep -i denied"
+		return remedy{cause: CauseSecurity, fix: "a security module (SELinux, AppArmor) refuses it: see the kernel log", commands: []string{"journalctl -k | grep -i denied"}}
 	}
-	return "in a chroot, leave it: the kernel makes no user namespace there; else see the kernel log, journalctl -k"
-}
-
-// setting is how a sysctl is set now and for good.
-func setting(name, value string) string {
-	return fmt.Sprintf("sudo sysctl -w %s=%s\necho %s=%s | sudo tee /etc/sysctl.d/60-carrel.conf", name, value, name, value)
+	return remedy{fix: "in a chroot, leave it: the kernel makes no user namespace there; else see the kernel log", commands: []string{"journalctl -k | tail"}}
 }
 
 // sysctl reads one setting, "" where the kernel has none.
-func (p *patient) sysctl(name string) string {
-	text, err := p.Read("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
+func (m *Machine) sysctl(name string) string {
+	text, err := m.Read("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
 	if err != nil {
 		return ""
 	}

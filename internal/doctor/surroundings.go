@@ -8,9 +8,16 @@ import (
 // nested says whether we run behind carrel's own walls.
 func (p *patient) nested() bool { return p.Getenv("CARREL") == "1" }
 
-// container names what we run in, "" for none that is known.
+func (p *patient) nestedRemedy() remedy {
+	return remedy{cause: CauseNested, fix: "start the outer workspace with --nested full --history off"}
+}
+
+// container names what we run in, "" for none that is known. A machine that was
+// made from a container's image has its marks, and is none.
 func (p *patient) container() string {
 	switch {
+	case p.First():
+		return p.Getenv("container")
 	case p.Exists("/run/.containerenv"):
 		return "podman"
 	case p.Getenv("KUBERNETES_SERVICE_HOST") != "":
@@ -22,6 +29,39 @@ func (p *patient) container() string {
 		return strings.TrimSpace(kind)
 	}
 	return p.Getenv("container")
+}
+
+// wsl is the version of the Windows Subsystem for Linux that we run in, 0 for
+// none. The first has no Linux kernel and says 4.4 for ever.
+func (p *patient) wsl() int {
+	switch {
+	case strings.HasPrefix(p.Release, "4.4.") && strings.HasSuffix(p.Release, "-Microsoft"):
+		return 1
+	case strings.Contains(p.Release, "microsoft-standard") || p.Exists("/proc/sys/fs/binfmt_misc/WSLInterop"):
+		return 2
+	}
+	return 0
+}
+
+// gvisor says whether the kernel is gVisor's: it shows this version for ever.
+func (p *patient) gvisor() bool {
+	text, err := p.Read("/proc/version")
+	return err == nil && strings.HasPrefix(text, "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016")
+}
+
+// otherKernel is the remedy where the kernel is none, or not all of Linux.
+func (p *patient) otherKernel() (remedy, bool) {
+	switch {
+	case p.wsl() == 1:
+		distro := p.Getenv("WSL_DISTRO_NAME")
+		if distro == "" {
+			distro = "DISTRIBUTION"
+		}
+		return remedy{cause: CauseWSL1, fix: "WSL 1 has no Linux kernel, so there are no walls to be had: turn it into WSL 2, in PowerShell: wsl --set-version " + quoted(distro) + " 2"}, true
+	case p.gvisor():
+		return remedy{cause: CauseGVisor, fix: "gVisor has no such call: start the container with Linux itself (docker run --runtime runc; in Kubernetes, without that RuntimeClass)"}, true
+	}
+	return remedy{}, false
 }
 
 // filtered says whether a system call filter is on us already.
@@ -38,32 +78,48 @@ func (p *patient) filtered() bool {
 	return false
 }
 
-// containerFix is what lets walls be built inside a container. The container
+// containerRemedy is what lets walls be built inside a container. The container
 // itself becomes weaker by it, which is said.
-func (p *patient) containerFix() string {
-	const weaker = "\n(these flags open the container's own walls further)"
+func (p *patient) containerRemedy() remedy {
+	const weaker = ". These open the container's own walls further"
+	r := remedy{cause: CauseContainer}
 	switch p.container() {
 	case "docker":
-		return "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined ..." + weaker
+		r.fix = "start the container with: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined" + weaker + " (--cap-add and --privileged are not needed)"
 	case "podman":
-		return "podman run --security-opt seccomp=unconfined --security-opt unmask=ALL --security-opt label=disable ..." + weaker
+		r.fix = "start the container with: podman run --security-opt seccomp=unconfined --security-opt unmask=ALL --security-opt label=disable" + weaker + " (--cap-add and --privileged are not needed)"
 	case "kubernetes":
-		return "in the pod: securityContext: {procMount: Unmasked, seccompProfile: {type: Unconfined}} with hostUsers: false" + weaker
+		r.fix = "in the pod: spec.hostUsers: false, and in the container's securityContext: procMount: Unmasked, seccompProfile.type: Unconfined, appArmorProfile.type: Unconfined" + weaker
 	case "lxc", "lxc-libvirt":
-		return "in the container's configuration: security.nesting=true (LXD, Incus) or lxc.include = /usr/share/lxc/config/nesting.conf" + weaker
+		r.fix = "outside, for the container NAME: lxc config set NAME security.nesting true && lxc restart NAME (Incus: incus instead of lxc; plain LXC: lxc.include = /usr/share/lxc/config/nesting.conf)" + weaker
+	case "systemd-nspawn":
+		r.fix = "start the container with: systemd-nspawn --system-call-filter='@mount @keyring bpf' --private-users=pick" + weaker
+	default:
+		r.fix = "let the container make user namespaces and mount procfs: no seccomp profile, nothing mounted over /proc" + weaker
 	}
-	return "let the container make user namespaces and mount procfs: no seccomp profile, nothing mounted over /proc" + weaker
+	return r
 }
 
 func (p *patient) surroundings() Check {
-	c := Check{Name: "surroundings", Status: OK, Found: "no container"}
+	c := Check{ID: "surroundings", Name: "surroundings", Status: OK, Found: "no container"}
 	switch kind := p.container(); {
 	case p.nested():
 		c.Found = "behind carrel's own walls"
+	case p.wsl() == 1:
+		r, _ := p.otherKernel()
+		c.Status, c.Found, c.Means = Missing, "Windows Subsystem for Linux 1", "there is no Linux kernel, and walls are made of one"
+		return c.with(r)
+	case p.gvisor():
+		r, _ := p.otherKernel()
+		c.Status, c.Found, c.Means = Weak, "gVisor", "its kernel has not all that walls are made of"
+		return c.with(r)
 	case kind != "":
 		c.Found = kind + " container"
-	case strings.Contains(strings.ToLower(p.Release), "microsoft"):
-		c.Found = "Windows Subsystem for Linux"
+	case p.wsl() == 2:
+		c.Found = "Windows Subsystem for Linux 2"
+	}
+	if label := p.confinedBy(); label != "" {
+		c.Found += fmt.Sprintf(", confined by the AppArmor profile %q", label)
 	}
 	if p.filtered() {
 		c.Found += ", under a system call filter"
@@ -71,64 +127,28 @@ func (p *patient) surroundings() Check {
 	return c
 }
 
-// cgroups are asked for by --memory, and by --pids for root, only.
-func (p *patient) cgroups() Check {
-	c := Check{Name: "control groups", Status: OK, Found: p.hierarchy() + ": memory and processes can be limited"}
-	var refused []string
-	for _, controller := range []string{"memory", "pids"} {
-		if err := p.Cgroup(controller); err != nil {
-			refused = append(refused, fmt.Sprintf("%s: %v", controller, err))
-		}
-	}
-	if len(refused) == 0 {
+func (p *patient) opener() Check {
+	c := Check{ID: "links", Name: "links", Status: OK}
+	if at := p.Find("xdg-open"); at != "" {
+		c.Found = at + ": open_urls: browser can open them outside"
 		return c
 	}
-	c.Status, c.Found = Weak, p.hierarchy()+"; "+strings.Join(refused, "; ")
-	c.Means = "--memory is refused, and --pids for root; everything else works"
-	switch {
-	case p.nested():
-		c.Fix = "give the limits to the outer workspace"
-	case p.Exists("/run/systemd/system"):
-		c.Fix = "systemd-run --user --scope -p Delegate=yes carrel run ..."
-	default:
-		c.Fix = "as root: make a group below /sys/fs/cgroup, give it to this user, and start the shell in it"
-	}
-	return c
-}
-
-func (p *patient) hierarchy() string {
-	own, err := p.Read("/proc/self/cgroup")
-	if err != nil || strings.TrimSpace(own) == "" {
-		return "no control groups"
-	}
-	for line := range strings.Lines(own) {
-		if !strings.HasPrefix(line, "0::") && strings.Contains(line, "memory") {
-			return "cgroup v1"
-		}
-	}
-	return "cgroup v2"
-}
-
-func (p *patient) opener() Check {
-	if at := p.Find("xdg-open"); at != "" {
-		return Check{Name: "links", Status: OK, Found: at + ": open_urls: browser can open them outside"}
-	}
-	return Check{Name: "links", Status: Weak, Found: "no /usr/bin/xdg-open",
-		Means: "links that programs inside want opened are shown, and open_urls: browser opens none", Fix: "install xdg-utils"}
+	c.Status, c.Found = Weak, "no /usr/bin/xdg-open"
+	c.Means = "links that programs inside want opened are shown, and open_urls: browser opens none"
+	return c.with(remedy{cause: CauseProgram, fix: "install xdg-utils", commands: []string{"sudo apt-get install xdg-utils"}})
 }
 
 func (p *patient) virtualDisplay() Check {
-	c := Check{Name: "virtual display", Status: OK, Found: "Xvfb and x11vnc"}
+	c := Check{ID: "virtual-display", Name: "virtual display", Status: OK, Found: "Xvfb and x11vnc"}
 	var lacking []string
 	for _, program := range []string{"Xvfb", "x11vnc"} {
 		if p.Find(program) == "" {
 			lacking = append(lacking, program)
 		}
 	}
-	if len(lacking) > 0 {
-		c.Status, c.Found = Missing, "no "+strings.Join(lacking, ", no ")
-		c.Means = "not needed yet: --display virtual is still to come"
-		c.Fix = "install xvfb and x11vnc when you want it"
+	if len(lacking) == 0 {
+		return c
 	}
-	return c
+	c.Status, c.Found, c.Means = Missing, "no "+strings.Join(lacking, ", no "), "not needed yet: --display virtual is still to come"
+	return c.with(remedy{cause: CauseProgram, fix: "install xvfb and x11vnc when you want it"})
 }

@@ -89,7 +89,7 @@ func (p *Prepared) notHeld(dim policy.Dimension, err error) error {
 	r := p.reason(dim)
 	return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: r.Value, Rule: string(dim), Source: r.Source.String(),
 		Message: fmt.Sprintf("the %s limit cannot be held here: %v", dim, err),
-		Hint:    "with systemd: systemd-run --user --scope -p Delegate=yes carrel run ..."}
+		Hint:    "`carrel doctor` says what would hold it; where it is version 2 with systemd: systemd-run --user --scope -p MemoryMax=4G -- carrel run ..., without this limit"}
 }
 
 // limitGroup makes the control group that holds the limits, nil without any.

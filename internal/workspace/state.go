@@ -17,6 +17,7 @@ import (
 //	denials.jsonl                 one api.Denial a line
 //	links.jsonl                   one api.Link a line
 //	network.jsonl                 one api.Connection a line
+//	doctor                        see package doctor
 //	projects/ID/caches/home/      upper and work of the overlay over home's caches
 //	projects/ID/caches/private/   caches that never show the host's content
 //	projects/ID/agents/NAME/      the private copy of an agent's state
