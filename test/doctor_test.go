@@ -72,6 +72,9 @@ func doctorCases(w *world) []doctorCase {
 	return []doctorCase{
 		{surroundings: surroundings{name: "no user namespaces left", made: byUser, script: limit + "echo 0 >/proc/sys/user/max_user_namespaces"},
 			check: "user-namespaces", status: "missing", cause: "namespace-limit", refused: true, after: "ok"},
+		{surroundings: surroundings{name: "the limit of user namespaces is used up", made: byUser,
+			script: limit + "echo 1 >/proc/sys/user/max_user_namespaces\nunshare -U sleep 2 <&- >&- 2>&- &\nsleep 0.3"},
+			check: "user-namespaces", status: "missing", cause: "namespace-limit", refused: true, after: "ok"},
 		{surroundings: surroundings{name: "no mount namespaces left", made: byUser, script: limit + "echo 0 >/proc/sys/user/max_mnt_namespaces"},
 			check: "namespaces", status: "missing", cause: "namespace-limit", refused: true, after: "ok"},
 		{surroundings: surroundings{name: "no network namespaces left", made: byUser, script: limit + "echo 0 >/proc/sys/user/max_net_namespaces"},
@@ -104,6 +107,7 @@ func doctorCases(w *world) []doctorCase {
 			words: "mkdir -p -m 700 " + w.base + "/roomy && chown $PERSON " + w.base + "/roomy\nexport XDG_STATE_HOME=" + w.base + "/roomy"},
 		{surroundings: surroundings{name: "the project is noexec", made: byRoot, script: "mount -t tmpfs -o noexec,mode=700,uid=$PERSON none " + w.project + "\ncd " + w.project},
 			check: "noexec", status: "weak", cause: "noexec", command: startHere, refused: true, after: "ok"},
+		{surroundings: surroundings{name: "inside bubblewrap", script: `exec bwrap --dev-bind / / --unshare-all --share-net --proc /proc -- "$@"`}, check: "proc", status: "ok"},
 		{surroundings: surroundings{name: "hidepid", made: byRoot, script: "mount -t proc -o hidepid=2 proc /proc"}, check: "proc", status: "ok"},
 		{surroundings: surroundings{name: "nosuid everywhere", made: byRoot, script: "mount -o remount,bind,nosuid /"}, check: "mounts", status: "ok"},
 		{surroundings: surroundings{name: "no /tmp to write or start from", made: byRoot, script: "mount -t tmpfs -o ro,noexec none /tmp"}, check: "mounts", status: "ok"},
