@@ -16,8 +16,9 @@ import (
 
 // attackUnder starts a program below a seccomp filter of its own: "listener"
 // holds the one listener that the kernel gives, "old" answers as a kernel before
-// 5.19 does, "nouserns" refuses user namespaces as container managers do. "=="
-// stands for "--".
+// 5.19 does, "nouserns" refuses user namespaces as container managers do, "novm"
+// the memory of others as Yama does, "nomount" knows no new mount calls as other
+// kernels do not. "==" stands for "--".
 func attackUnder(args []string) (string, error) {
 	runtime.LockOSThread()
 	const notify, refuse, allow = 0x7fc00000, 0x00050000 | uint32(unix.EINVAL), 0x7fff0000
@@ -32,6 +33,15 @@ func attackUnder(args []string) (string, error) {
 			{Code: 0x20}, {Code: 0x15, Jf: 1, K: unix.SYS_CLONE3}, {Code: 0x06, K: 0x00050000 | uint32(unix.ENOSYS)},
 			{Code: 0x15, Jt: 1, K: unix.SYS_CLONE}, {Code: 0x15, Jf: 3, K: unix.SYS_UNSHARE}, {Code: 0x20, K: 16},
 			{Code: 0x45, Jf: 1, K: unix.CLONE_NEWUSER}, {Code: 0x06, K: 0x00050000 | uint32(unix.EPERM)}, {Code: 0x06, K: allow},
+		}
+	case "novm":
+		flags = 0
+		filter = []unix.SockFilter{{Code: 0x20}, {Code: 0x15, Jf: 1, K: unix.SYS_PROCESS_VM_READV}, {Code: 0x06, K: 0x00050000 | uint32(unix.EPERM)}, {Code: 0x06, K: allow}}
+	case "nomount":
+		flags = 0
+		filter = []unix.SockFilter{
+			{Code: 0x20}, {Code: 0x35, Jf: 2, K: unix.SYS_OPEN_TREE}, {Code: 0x25, Jt: 1, K: unix.SYS_FSPICK},
+			{Code: 0x06, K: 0x00050000 | uint32(unix.ENOSYS)}, {Code: 0x06, K: allow},
 		}
 	case "old":
 		flags = 0

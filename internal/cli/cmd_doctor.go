@@ -115,12 +115,16 @@ func printReport(w io.Writer, r doctor.Report) {
 	if r.Kept > 0 {
 		fmt.Fprintf(w, "\n%d answers are of an earlier time, and nothing has changed since; --fresh asks again\n", r.Kept)
 	}
-	switch c := r.Check("history"); {
-	case r.Ready && c != nil && c.Status != doctor.OK:
-		fmt.Fprintln(w, "\ncarrel run can work here, with --history off")
-	case r.Ready:
-		fmt.Fprintln(w, "\ncarrel run can work here")
+	if !r.Ready {
+		return
 	}
+	how := ""
+	for _, id := range []string{"history", "memory"} {
+		if c := r.Check(id); c != nil && c.Status != doctor.OK {
+			how = ", with --history off"
+		}
+	}
+	fmt.Fprintf(w, "\ncarrel run can work here%s\n", how)
 }
 
 func printAdvice(w io.Writer, c doctor.Check) {
