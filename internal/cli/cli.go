@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 
 	"carrel/internal/inside"
@@ -34,7 +35,11 @@ func Main(argv []string) int {
 	debug.SetGCPercent(400)
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ()}
 	root := a.root()
-	root.SetArgs(argv[min(1, len(argv)):])
+	args := argv[min(1, len(argv)):]
+	if len(argv) > 0 && filepath.Base(argv[0]) == sandboxArg0 {
+		args = append([]string{"sandbox"}, args...)
+	}
+	root.SetArgs(args)
 	if err := root.Execute(); err != nil {
 		return a.fail(err)
 	}

@@ -25,7 +25,7 @@ Exit status:
 
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
-		a.runCommand(), a.shellCommand(), a.explainCommand(), a.configCommand(), a.presetCommand(),
+		a.runCommand(), a.shellCommand(), a.sandboxCommand(), a.importCommand(), a.explainCommand(), a.configCommand(), a.presetCommand(),
 		a.psCommand(), a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.pauseCommand(), a.resumeCommand(), a.stopCommand(),
 		a.historyCommand(), a.showCommand(), a.diffCommand(), a.undoCommand(), a.redoCommand(), a.discardCommand(), a.stepCommand(), a.connectCommand(),
 		a.denialsCommand(), a.linksCommand(), a.netCommand(), a.hooksCommand(), a.doctorCommand(), a.versionCommand(),

@@ -9,6 +9,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"carrel/internal/api"
 	"carrel/internal/policy"
 )
 
@@ -103,17 +104,8 @@ func plainJSON(text []byte) []byte {
 	return out
 }
 
-// text is a string of any bytes in JSON: a string where it is UTF-8, else an
-// object {"base64": "..."}, so that no path is shown as another.
-type text string
-
-// MarshalJSON writes the form that holds every byte.
-func (t text) MarshalJSON() ([]byte, error) {
-	if utf8.ValidString(string(t)) {
-		return json.Marshal(string(t))
-	}
-	return json.Marshal(map[string][]byte{"base64": []byte(t)})
-}
+// text is a string of any bytes in JSON.
+type text = api.Text
 
 func texts(list []string) []text {
 	out := make([]text, len(list))

@@ -29,20 +29,26 @@ var layers = map[string][]string{
 	"ports":            {},
 	"hooks":            {},
 	"supervisor":       {"api"},
+	"jsontree":         {},
+	"foreign":          {"policy", "config", "jsontree"},
+	"lowlevel":         {"policy", "api", "workspace"},
 	"sandbox":          {"policy"},
 	"sandbox/landlock": {},
 	"sandbox/stage":    {"sandbox", "sandbox/landlock"},
 	"workspace":        {"policy", "api", "config", "agents", "view", "display", "protect", "broker", "egress", "history", "seccomp", "inside", "ports", "sandbox", "sandbox/landlock", "supervisor"},
 	"doctor":           {"policy", "seccomp", "sandbox", "sandbox/landlock"},
-	"cli":              {"policy", "api", "config", "agents", "history", "hooks", "inside", "sandbox", "sandbox/stage", "supervisor", "workspace", "doctor"},
+	"cli":              {"policy", "api", "config", "agents", "history", "hooks", "inside", "sandbox", "sandbox/stage", "supervisor", "workspace", "doctor", "foreign", "jsontree", "lowlevel"},
 	"house":            {},
 	"tally":            {},
 }
 
-// programs are the rooms outside internal/ and what they may import.
+// programs are the rooms outside internal/ and what they may import of it: the
+// programs, and the packages for other modules.
 var programs = map[string][]string{
-	"cmd/carrel": {"cli"},
-	"bench":      {},
+	"cmd/carrel":         {"cli"},
+	"bench":              {},
+	"sandbox":            {"inside", "lowlevel", "sandbox", "sandbox/stage"},
+	"sandbox/policyfile": {"api", "config", "jsontree", "policy"},
 }
 
 func TestLayers(t *testing.T) {
@@ -139,6 +145,7 @@ func TestClosures(t *testing.T) {
 		"internal/seccomp":          heavy,
 		"internal/inside":           {"github.com/spf13/cobra", "go.yaml.in/yaml/v4", "net/http", "crypto/tls", "os/exec", module + "/internal/policy"},
 		"internal/workspace":        {"github.com/spf13/cobra", "github.com/spf13/pflag", module + "/internal/cli"},
+		"sandbox":                   {"github.com/spf13/cobra", "github.com/spf13/pflag", module + "/internal/cli"},
 		"cmd/carrel":                {"testing", "pgregory.net/rapid", "github.com/rogpeppe/go-internal/testscript", "net/http/httptest"},
 	} {
 		for _, dep := range closure(t, room) {

@@ -151,6 +151,10 @@ type FileRequest struct {
 	// toolchain directory asks with HomeToolchains, so that HomeNone takes it
 	// away. "" asks in every mode.
 	MinHome HomeMode
+
+	// Optional says that the place need not be there. It is for the caller, who
+	// knows the machine; nothing is decided by it.
+	Optional bool
 }
 
 // Request is what one layer asks for. A nil or empty field asks for nothing.

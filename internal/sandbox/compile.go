@@ -142,7 +142,7 @@ func (c *compiler) skeleton() {
 	c.private(runtime, 0o700, "private XDG_RUNTIME_DIR")
 	c.add(Mount{Kind: MountBind, Target: SelfPath, Source: c.in.Self, ReadOnly: true, Reason: "link and helper commands"})
 	c.private("/var/tmp", 0o1777, "private temporary files")
-	c.add(Mount{Kind: MakeSymlink, Target: "/var/run", Source: "/run"})
+	c.add(Mount{Kind: MakeSymlink, Target: "/var/run", Source: "/run", Optional: true}) // where /var is the host's, so is the link
 	c.write = append(c.write, "/dev", "/proc")
 }
 

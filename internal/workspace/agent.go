@@ -45,7 +45,7 @@ func (p *Prepared) lookPath(name string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
 	}
-	for _, dir := range filepath.SplitList(p.getenv("PATH")) {
+	for _, dir := range filepath.SplitList(p.searchPath()) {
 		if !filepath.IsAbs(dir) {
 			continue
 		}

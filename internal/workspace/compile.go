@@ -42,7 +42,7 @@ func (p *Prepared) globPins() []string {
 // `explain --plan` leaves it false and shows where they would be.
 func (p *Prepared) Compile(prepare bool) error {
 	in := sandbox.Input{
-		Policy: p.Policy, UID: uint32(p.uid), GID: uint32(p.gid),
+		Policy: p.planned(), UID: uint32(p.uid), GID: uint32(p.gid),
 		Broker:   p.history(),
 		Expanded: append(slices.Clone(p.expanded), p.mounted()...),
 		Pins:     append(slices.Clone(p.guarded.pins), p.globPins()...),
@@ -95,6 +95,11 @@ func (p *Prepared) Compile(prepare bool) error {
 	}
 	in.HostPorts = p.hostPorts()
 	in.Binds, in.Symlinks = slices.Concat(p.binds, p.displayBinds(), sockets), links
+	top, topLinks, err := p.rootEntries()
+	if err != nil {
+		return err
+	}
+	in.Expanded, in.Symlinks = append(in.Expanded, top...), append(in.Symlinks, topLinks...)
 	p.fill(&in)
 	if err := p.layers(&in); err != nil {
 		return err
@@ -130,6 +135,9 @@ func (p *Prepared) fill(in *sandbox.Input) {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: l.Path, Source: l.Target, Optional: true})
 	}
 	in.Symlinks = append(in.Symlinks, p.programLinks()...)
+	if p.req.Exact != nil {
+		return
+	}
 	for _, name := range inside.LinkHelpers() {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
 		if real, kind := p.facts.Resolve("/usr/bin/" + name); kind == sandbox.KindFile && strings.HasPrefix(real, "/usr/bin/") && name != "open" {

@@ -25,12 +25,13 @@ type decider struct {
 	starts  map[string]bool       // files that may be started
 	program policy.Reason         // why no others
 	hidden  hidden
+	exact   bool // the policy is all: no name is protected by itself
 	births
 }
 
 func newDecider(p *Prepared) *decider {
 	d := &decider{policy: p.Policy, project: p.place.project, git: p.place.git.common, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules, configs: p.isGitConfig, folding: foldsCase,
-		fold: make(map[string]bool), births: births{born: make(map[string]bool), listed: make(map[string]bool)}}
+		exact: p.req.Exact != nil, fold: make(map[string]bool), births: births{born: make(map[string]bool), listed: make(map[string]bool)}}
 	for _, r := range d.roots {
 		d.fold[r] = foldsCase(r)
 	}
@@ -91,7 +92,7 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		return d.refusal(at, "protected: "+ruleText(l.Rule), sourceOf(l.Rule), "")
 	case l.Access != policy.Write && !slices.ContainsFunc(d.write, func(w string) bool { return within(at, w) }):
 		return d.refusal(at, "read-only: "+ruleText(l.Rule), sourceOf(l.Rule), at)
-	case d.granted(at, l.Rule):
+	case d.exact || d.granted(at, l.Rule):
 		return broker.Verdict{Allowed: true}
 	}
 	if g := d.guard(ch, at); g != nil {

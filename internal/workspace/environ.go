@@ -20,6 +20,9 @@ const defaultPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbi
 // order: allow-list and rules, what the defaults and the agent need, the
 // display table last, so that nothing can bring a display variable back.
 func (p *Prepared) environ() []string {
+	if p.req.Exact != nil {
+		return p.exactEnviron()
+	}
 	extra := maps.Clone(p.view.Env)
 	if extra == nil {
 		extra = make(map[string]string)
@@ -82,6 +85,14 @@ func (p *Prepared) path() string {
 		}
 	}
 	return strings.Join(once, ":")
+}
+
+// searchPath is the PATH that the command's own name is looked up in.
+func (p *Prepared) searchPath() string {
+	if p.req.Exact != nil {
+		return lookupEnv(p.exactEnviron(), "PATH")
+	}
+	return p.getenv("PATH")
 }
 
 func (p *Prepared) getenv(name string) string { return lookupEnv(p.req.Environ, name) }

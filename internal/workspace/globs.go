@@ -23,12 +23,7 @@ func (p *Prepared) brokered(place string) bool {
 // which it cannot take away. Where names are compared without case, they would
 // not be compared as the file system does.
 func (p *Prepared) decidedLater() []string {
-	roots := []string{p.place.project}
-	for _, r := range p.Policy.Rules {
-		if r.Path != "" && r.Access == policy.Write {
-			roots = append(roots, r.Path)
-		}
-	}
+	roots := append([]string{p.place.project}, p.writeRoots()...)
 	var later []string
 	for _, root := range roots {
 		if p.brokered(root) && p.someBelow(root, policy.Unset) && (p.Policy.Nested != policy.NestedFull || !p.deniesBelow(root)) {

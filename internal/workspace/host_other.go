@@ -60,6 +60,8 @@ func (p *Prepared) socketBinds() (binds, links []sandbox.Mount, err error) { ret
 
 func (p *Prepared) grantedSocket(string) bool { return false }
 
+func (p *Prepared) visible(string) bool { return false }
+
 func readable(string) bool { return true }
 
 func searchable(string) bool { return true }

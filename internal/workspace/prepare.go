@@ -56,6 +56,12 @@ type Prepared struct {
 // request itself is refused; config and policy errors come as they are.
 func Prepare(req Request) (*Prepared, error) {
 	p := &Prepared{req: req, facts: newFacts(), uid: os.Getuid(), gid: os.Getgid()}
+	if req.Exact != nil {
+		if err := p.prepareExact(); err != nil {
+			return nil, err
+		}
+		return p, nil
+	}
 	var err error
 	if p.place, err = findPlace(req.Cwd, p.getenv("HOME")); err != nil {
 		return nil, err
@@ -323,7 +329,11 @@ func (p *Prepared) ownDirs() []string {
 	if dir, err := p.chosenHistory(); err == nil && dir != "" { // with an error nothing starts
 		dirs = append(dirs, dir)
 	}
-	if file := config.UserFile(p.configOptions()); file != "" {
+	options := p.configOptions()
+	if p.req.Exact != nil {
+		options.Home = p.getenv("HOME")
+	}
+	if file := config.UserFile(options); file != "" {
 		dirs = append(dirs, filepath.Dir(file))
 	}
 	return append(dirs, supervisorDirs(p.getenv)...)
@@ -367,7 +377,7 @@ func (p *Prepared) buildable() error {
 	if p.upstream, err = p.hostProxy(); err != nil {
 		return err
 	}
-	if d := p.Policy.Lookup(p.place.project); p.place.project == p.Policy.Scope.Tmp && (d.Rule == nil || d.Rule.Source.Layer == policy.LayerDefault) {
+	if d := p.Policy.Lookup(p.place.project); p.req.Exact == nil && p.place.project == p.Policy.Scope.Tmp && (d.Rule == nil || d.Rule.Source.Layer == policy.LayerDefault) {
 		return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: p.place.project, Rule: "the workspace has a private " + p.place.project, Source: "default",
 			Message: fmt.Sprintf("%s itself as the project would be an empty, private one, and the work in it lost", p.place.project),
 			Hint:    "change to a directory below it, or give --write " + p.place.project}

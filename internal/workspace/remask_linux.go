@@ -29,6 +29,7 @@ type masks struct {
 	project string
 	policy  *policy.Effective
 	broker  *brokered // nil without one
+	exact   bool // no environment file is hidden by its name
 	hide    func(target string) error
 	root    int // of the view
 	watch   int
@@ -49,10 +50,10 @@ const (
 
 // watchMasks begins to watch; nil where there is nothing to watch or no way.
 func (p *Prepared) watchMasks(walls *sandbox.Walls, b *brokered) *masks {
-	m := &masks{project: p.place.project, policy: p.Policy, hide: walls.Mask, broker: b,
+	m := &masks{project: p.place.project, policy: p.Policy, hide: walls.Mask, broker: b, exact: p.req.Exact != nil,
 		masked: make(map[string]bool), dirs: make(map[int32]string), done: make(chan struct{}), failed: make(map[string]error)}
 	var dirs []string
-	if b != nil {
+	if b != nil && !m.exact {
 		dirs = append(dirs, p.place.project) // for new environment files
 	}
 	for _, step := range p.Plan.Mounts {
@@ -198,7 +199,7 @@ func (m *masks) look(at, name string) {
 	switch {
 	case m.masked[at]:
 		m.see(at)
-	case path.Dir(at) == m.project && view.EnvironmentFile(name) && m.broker != nil:
+	case path.Dir(at) == m.project && view.EnvironmentFile(name) && m.broker != nil && !m.exact:
 		if d := m.policy.Lookup(at); d.Rule != nil && d.Rule.Path == at || m.broker.own.has(at) || !m.visible(at) {
 			return
 		}

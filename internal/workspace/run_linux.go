@@ -221,8 +221,11 @@ func (p *Prepared) notStarted(r *api.Result, err error) (*api.Result, error) {
 		return r, explainSetup(err)
 	}
 	if start.Name == p.place.cwd && start.Name != p.req.Argv[0] {
-		return r, &hintError{err: fmt.Errorf("the working directory %q cannot be entered inside: %s", start.Name, start.Err),
-			hint: "is it denied? `carrel explain --path .` tells"}
+		hint := "is it denied? `carrel explain --path .` tells"
+		if p.req.Exact != nil {
+			hint = `a rule for ":cwd" shows it`
+		}
+		return r, &hintError{err: fmt.Errorf("the working directory %q cannot be entered inside: %s", start.Name, start.Err), hint: hint}
 	}
 	r.Exit = ExitNotRunable
 	if start.Code != int(syscall.ENOENT) {
@@ -314,6 +317,9 @@ func (p *Prepared) Changes(r *api.Result) Changed { return changedSince(p.place.
 // sensitiveNow are the names to compare at the end: protected ones, and denied
 // names of the project, which may be links to what they hide.
 func (p *Prepared) sensitiveNow() map[string]string {
+	if p.req.Exact != nil {
+		return nil // nobody's names but the policy's
+	}
 	paths := sensitive(&p.place, p.history())
 	for _, r := range p.Policy.Rules {
 		if r.Access == policy.Deny && r.Path != "" && within(r.Path, p.place.project) {

@@ -26,6 +26,9 @@ type Request struct {
 	Environ     []string // the outside environment
 	Cwd         string   // "" means the process's
 	Version     string   // of this program, for generated files
+
+	// Exact makes Flags the whole policy: see there. nil for everybody else.
+	Exact *Exact
 }
 
 // EnvInside is set to 1 for every command inside.

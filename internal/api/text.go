@@ -1,0 +1,18 @@
+package api
+
+import (
+	"encoding/json"
+	"unicode/utf8"
+)
+
+// Text is a string of any bytes in JSON: a string where it is UTF-8, else an
+// object {"base64": "..."}, so that no path is shown as another.
+type Text string
+
+// MarshalJSON writes the form that holds every byte.
+func (t Text) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(t)) {
+		return json.Marshal(string(t))
+	}
+	return json.Marshal(map[string][]byte{"base64": []byte(t)})
+}

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"carrel/internal/foreign"
+	"carrel/internal/jsontree"
+
+	"github.com/spf13/cobra"
+)
+
+// exitLost says that a policy was printed and does not hold all that it was
+// made from.
+const exitLost = 1
+
+type importFlags struct {
+	cwd         string
+	lossy, json bool
+}
+
+func (a *app) importCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "import",
+		Short: "Make a policy for carrel sandbox of another sandbox's file",
+		Long: `Reads a policy file of another sandbox and prints a policy for carrel sandbox.
+
+Nothing is widened. A grant that is not understood, or would be more here than
+there, is left out and listed on standard error. A restriction that cannot be
+carried over is an error, and so is a key that is not known; --lossy goes on
+without it and lists it.
+` + importStatusHelp,
+		Example: `  carrel import codex ~/.codex/config.toml >policy.json
+  carrel import srt ~/.srt-settings.json >policy.json
+  fence config show 2>/dev/null | carrel import fence --lossy -`,
+	}
+	return group(cmd,
+		a.importFrom("codex", "the sandbox policy of Codex, or its configuration", foreign.Codex,
+			"Takes the legacy form (sandbox modes), the split form (kind and entries), a\npermission profile, all in JSON, or config.toml."),
+		a.importFrom("srt", "the settings of Anthropic's sandbox runtime", foreign.SRT,
+			"Takes ~/.srt-settings.json, or what srt --settings takes."),
+		a.importFrom("fence", "the settings of fence", foreign.Fence,
+			"Takes fence.json or fence.jsonc. What it extends is not read: give the output of\nfence config show then."),
+	)
+}
+
+const importStatusHelp = `
+Exit status:
+  0    all was carried over
+  1    a policy was printed, and something was not carried over
+  125  there is no policy: a restriction could not be carried over, or something
+       went wrong`
+
+func (a *app) importFrom(name, what string, read func([]byte, foreign.Options) (*foreign.Imported, error), takes string) *cobra.Command {
+	f := &importFlags{}
+	cmd := &cobra.Command{
+		Use:   name + " [flags] FILE",
+		Short: "Import " + what,
+		Long: "Prints a policy for carrel sandbox made of " + what + ".\n" + takes + ` "-" is standard input.
+
+Relative places are those of the working directory, or of --cwd: the policy is
+for that directory.
+` + importStatusHelp,
+		Example: fmt.Sprintf("  carrel import %s FILE >policy.json\n  carrel import %s --json - <FILE", name, name),
+		Args:    oneArg("a FILE"),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.runImport(f, args[0], read) },
+	}
+	cmd.Flags().StringVar(&f.cwd, "cwd", "", "the directory that the policy is for")
+	cmd.Flags().BoolVar(&f.lossy, "lossy", false, "go on without restrictions that cannot be carried over")
+	cmd.Flags().BoolVar(&f.json, "json", false, `print {"policy": ..., "lost": [...]} on standard output`)
+	notEmpty(cmd, "cwd")
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) runImport(f *importFlags, file string, read func([]byte, foreign.Options) (*foreign.Imported, error)) error {
+	cwd, err := filepath.Abs(f.cwd)
+	if err != nil {
+		return fmt.Errorf("finding the working directory: %w", err)
+	}
+	data, err := a.readForeign(file)
+	if err != nil {
+		return err
+	}
+	in, err := read(data, foreign.Options{Cwd: cwd, Home: a.getenv("HOME"), TmpDir: a.getenv("TMPDIR"), Lossy: f.lossy})
+	if err != nil {
+		return a.notImported(f, file, err)
+	}
+	if err := a.printImported(f, in); err != nil {
+		return err
+	}
+	if len(in.Lost) > 0 {
+		a.status = exitLost
+	}
+	return nil
+}
+
+// readForeign reads a bounded regular file, or standard input.
+func (a *app) readForeign(file string) ([]byte, error) {
+	r := a.in
+	if file != "-" {
+		f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO is not waited for
+		if err != nil {
+			return nil, fmt.Errorf("reading %q: %w", file, pathError(err))
+		}
+		if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+			f.Close()
+			return nil, fmt.Errorf("reading %q: it is no regular file; give - for standard input", file)
+		}
+		defer f.Close()
+		r = f
+	}
+	data, err := io.ReadAll(io.LimitReader(r, jsontree.MaxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", file, err)
+	}
+	if len(data) > jsontree.MaxSize {
+		return nil, fmt.Errorf("reading %q: it is larger than %d bytes", file, jsontree.MaxSize)
+	}
+	return data, nil
+}
+
+// importedJSON is what --json prints. Without a policy something stands against
+// one.
+type importedJSON struct {
+	Policy any            `json:"policy"`
+	Lost   []foreign.Loss `json:"lost"`
+	Error  text           `json:"error,omitempty"`
+}
+
+func (a *app) printImported(f *importFlags, in *foreign.Imported) error {
+	if f.json {
+		return printJSON(a.out, importedJSON{Policy: in.Policy, Lost: append([]foreign.Loss{}, in.Lost...)})
+	}
+	for _, l := range in.Lost {
+		word := "left out"
+		if l.Restriction {
+			word = "NOT HELD"
+		}
+		fmt.Fprintf(a.err, "carrel: %s: %s\n", word, oneLine(l.String()))
+	}
+	return printJSON(a.out, in.Policy)
+}
+
+func (a *app) notImported(f *importFlags, file string, err error) error {
+	if f.json {
+		out := importedJSON{Lost: []foreign.Loss{}, Error: text(err.Error())}
+		var lost *foreign.Error
+		if errors.As(err, &lost) {
+			out.Lost = lost.Lost
+		}
+		if jsonErr := printJSON(a.out, out); jsonErr != nil {
+			return jsonErr
+		}
+	}
+	var syntax *jsontree.Error
+	if errors.As(err, &syntax) {
+		return fmt.Errorf("%s:%w", file, err)
+	}
+	return fmt.Errorf("%s: %w", file, err)
+}

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"carrel/internal/lowlevel"
+	"carrel/internal/workspace"
+	"carrel/sandbox/policyfile"
+
+	"github.com/spf13/cobra"
+)
+
+// sandboxArg0 is the name under which the program is `carrel sandbox`.
+const sandboxArg0 = "carrel-sandbox"
+
+// sandboxFlags are the flags of sandbox.
+type sandboxFlags struct {
+	policy           string
+	policyFD, result int
+	json             bool
+}
+
+func (a *app) sandboxCommand() *cobra.Command {
+	f := &sandboxFlags{}
+	cmd := &cobra.Command{
+		Use:   "sandbox (--policy FILE | --policy-fd N) [--json] -- COMMAND [ARG...]",
+		Short: "Run a command under exactly the policy of one file, for other programs",
+		Long: `Runs COMMAND behind walls under exactly the policy that is given, or refuses.
+Nothing else is asked: no configuration, no project, no persona, no known agent,
+no preset, no default. The format is JSON, see docs/sandbox.md; carrel import
+makes it of other programs' files.
+
+Started by the name carrel-sandbox, a link to the program, carrel is this command.
+
+Nothing of ours is written to standard error but an error. --json adds the
+result there when the command has ended, --result-fd writes it to another
+descriptor.
+` + exitStatusHelp,
+		Example: `  carrel sandbox --policy policy.json -- make test
+  carrel sandbox --policy-fd 3 --result-fd 4 -- ./build 3<policy.json 4>result.json
+  carrel-sandbox --policy policy.json -- true`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.sandbox(cmd, f, args) },
+	}
+	fs := cmd.Flags()
+	fs.SetInterspersed(false)
+	fs.StringVar(&f.policy, "policy", "", "the policy, a regular file")
+	fs.IntVar(&f.policyFD, "policy-fd", -1, "read the policy from this descriptor, a file or a pipe, to its end")
+	fs.IntVar(&f.result, "result-fd", -1, "write the result to this descriptor as one line of JSON")
+	fs.BoolVar(&f.json, "json", false, "print the result as JSON on standard error when the command has ended")
+	oneOf(cmd, "policy", "policy-fd")
+	notEmpty(cmd, "policy")
+	completeFlag(cmd, "policy-fd", cobra.NoFileCompletions)
+	completeFlag(cmd, "result-fd", cobra.NoFileCompletions)
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) sandbox(cmd *cobra.Command, f *sandboxFlags, argv []string) error {
+	if len(argv) == 0 || argv[0] == "" {
+		return fmt.Errorf("no command given\nhint: %s", usage(cmd))
+	}
+	tell, err := a.resultTo(cmd, f)
+	if err != nil {
+		return err
+	}
+	p, name, err := f.read(cmd)
+	if err != nil {
+		return errors.Join(err, tell(lowlevel.Refused(err)))
+	}
+	r, err := lowlevel.Run(p, name, argv, a.environ)
+	if err := errors.Join(err, tell(r)); err != nil {
+		return &exitError{status: r.Exit, err: err}
+	}
+	a.status = r.Exit
+	if r.Signal != "" {
+		workspace.DieBy(syscall.Signal(r.Exit - 128))
+	}
+	return nil
+}
+
+// read gives the policy and what it is called in messages.
+func (f *sandboxFlags) read(cmd *cobra.Command) (*policyfile.Policy, string, error) {
+	switch fd := f.policyFD; {
+	case f.policy != "":
+		p, err := policyfile.ReadFile(f.policy)
+		return p, f.policy, err
+	case !cmd.Flags().Changed("policy-fd"):
+		return nil, "", fmt.Errorf("no policy given\nhint: %s", usage(cmd))
+	case fd < 0 || fd == 1 || fd == 2:
+		return nil, "", fmt.Errorf("--policy-fd %d: want a descriptor to read from, 0 or 3 and more", fd)
+	}
+	name := fmt.Sprintf("of descriptor %d", f.policyFD)
+	file := descriptor(f.policyFD)
+	if file == nil {
+		return nil, name, fmt.Errorf("--policy-fd %d: it is not open", f.policyFD)
+	}
+	p, err := policyfile.ReadFrom(file, name)
+	if err == nil && f.policyFD > 2 {
+		file.Close()
+	}
+	return p, name, err
+}
+
+// resultTo gives what tells the result, and refuses a descriptor that is not
+// open before anything is done.
+func (a *app) resultTo(cmd *cobra.Command, f *sandboxFlags) (func(*lowlevel.Result) error, error) {
+	var file *os.File
+	if cmd.Flags().Changed("result-fd") {
+		if f.result < 1 || f.result == f.policyFD {
+			return nil, fmt.Errorf("--result-fd %d: want a descriptor of its own to write to, 1 or more", f.result)
+		}
+		if file = descriptor(f.result); file == nil {
+			return nil, fmt.Errorf("--result-fd %d: it is not open", f.result)
+		}
+	}
+	return func(r *lowlevel.Result) error {
+		line, err := r.JSON()
+		if err != nil || !f.json && file == nil {
+			return err
+		}
+		line = append(plainJSON(line[:len(line)-1]), '\n')
+		if f.json {
+			_, err = a.err.Write(line)
+		}
+		if file != nil {
+			_, fileErr := file.Write(line)
+			err = errors.Join(err, fileErr)
+		}
+		return err
+	}, nil
+}
+
+// descriptor is an open one, nil where it is not. The standard ones are the
+// process's own: a second file of one would close it when nobody looks.
+func descriptor(fd int) *os.File {
+	for _, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
+		if int(f.Fd()) == fd {
+			return f
+		}
+	}
+	f := os.NewFile(uintptr(fd), fmt.Sprintf("descriptor %d", fd))
+	if f == nil {
+		return nil
+	}
+	if _, err := f.Stat(); err != nil {
+		return nil
+	}
+	return f
+}

@@ -1,0 +1,166 @@
+package foreign
+
+import (
+	"slices"
+	"strings"
+
+	"carrel/internal/jsontree"
+	"carrel/internal/policy"
+	"carrel/sandbox/policyfile"
+)
+
+// Names that srt and fence protect in all that may be written, at any depth, as
+// patterns below it.
+const (
+	guardedFiles = "{.gitconfig,.gitmodules,.bashrc,.bash_profile,.zshrc,.zprofile,.profile,.ripgreprc,.mcp.json,.vscode,.idea,.git/hooks}"
+	guardedGit   = ".git/config"
+	guardedAgent = "{.claude/commands,.claude/agents}"
+)
+
+// fileLists are the lists of paths that srt and fence share.
+type fileLists struct {
+	*importer
+	allowRead, denyRead, allowWrite, denyWrite []listed
+	hidden                                     []listed // denied whatever else is said
+	reads                                      bool     // everything that is not denied
+	reopens                                    bool     // what is allowed for reading shows again in what denyRead denies
+	gitConfig                                  bool     // .git/config may be changed
+	guards                                     []string
+	soft, hard                                 []string // places that are denied, by whether something in them can be allowed
+}
+
+type listed struct {
+	node *jsontree.Node
+	key  string
+	text string
+}
+
+func (f *fileLists) members() []member {
+	add := func(name string, list *[]listed) member {
+		return f.list(name, func(n *jsontree.Node, key, text string) { *list = append(*list, listed{n, key, text}) })
+	}
+	return []member{
+		add("allowRead", &f.allowRead), add("denyRead", &f.denyRead), add("allowWrite", &f.allowWrite), add("denyWrite", &f.denyWrite),
+		f.flag("allowGitConfig", func(*jsontree.Node, string) { f.gitConfig = true }),
+	}
+}
+
+// emit makes rules of the lists. A deny of writing is a pattern, which no rule
+// opens: as a rule to read it would show what is denied around it.
+func (f *fileLists) emit() {
+	if f.reads {
+		f.grant("/", policyfile.Read)
+	}
+	for _, l := range f.denyRead {
+		f.denial(l, f.reopens)
+	}
+	for _, l := range f.hidden {
+		f.denial(l, false)
+	}
+	var shown []string
+	for _, l := range f.allowRead {
+		if place, ok := f.granted(l); ok {
+			f.grant(place, policyfile.Read)
+			shown = append(shown, place)
+		}
+	}
+	for _, l := range f.allowWrite {
+		if place, ok := f.granted(l); ok && f.mayShow(l, place, shown) {
+			f.writable(place)
+		}
+	}
+	for _, l := range f.denyWrite {
+		if glob, ok := f.patternOf(l); ok {
+			f.rule(policyfile.Rule{Glob: glob, Access: policyfile.Protect})
+		}
+	}
+	f.recorded()
+}
+
+// denial adds the rule of one entry.
+func (f *fileLists) denial(l listed, soft bool) {
+	text := strings.TrimSuffix(l.text, "/**")
+	if isGlob(text) {
+		if glob, ok := f.patternOf(l); ok {
+			f.rule(policyfile.Rule{Glob: glob, Access: policyfile.Deny})
+		}
+		return
+	}
+	place, err := f.place(text)
+	if err != nil {
+		f.lose(l.node, l.key, "%q: %v", l.text, err)
+		return
+	}
+	f.rule(policyfile.Rule{Path: place, Access: policyfile.Deny})
+	if soft {
+		f.soft = append(f.soft, place)
+	} else {
+		f.hard = append(f.hard, place)
+	}
+}
+
+// patternOf writes an entry as a pattern. One that ends in "/**" means the
+// directory with all that is in it.
+func (f *fileLists) patternOf(l listed) (string, bool) {
+	text := strings.TrimSuffix(l.text, "/**")
+	var glob string
+	var err error
+	if isGlob(text) {
+		glob, err = f.glob(text)
+	} else if glob, err = f.place(text); err == nil {
+		glob = policy.Literal(glob)
+	}
+	if err == nil && glob == "/" {
+		glob = "/**"
+	}
+	if err != nil {
+		f.lose(l.node, l.key, "%q: %v", l.text, err)
+	}
+	return glob, err == nil
+}
+
+// granted is the place of an entry that allows.
+func (f *fileLists) granted(l listed) (string, bool) {
+	text := strings.TrimSuffix(l.text, "/**")
+	if isGlob(text) {
+		f.left(l.node, l.key, "%q: a pattern cannot allow; name the directory", l.text)
+		return "", false
+	}
+	place, err := f.place(text)
+	if err != nil {
+		f.left(l.node, l.key, "%q: %v", l.text, err)
+		return "", false
+	}
+	if i := slices.IndexFunc(f.hard, func(dir string) bool { return within(place, dir) }); i >= 0 {
+		f.left(l.node, l.key, "%q is denied by %q", l.text, f.hard[i])
+		return "", false
+	}
+	if slices.Contains(f.soft, place) {
+		f.left(l.node, l.key, "%q is denied, too, and a deny wins", l.text)
+		return "", false
+	}
+	return place, true
+}
+
+// mayShow says whether what may be written may be read as well, which a rule to
+// write would let.
+func (f *fileLists) mayShow(l listed, place string, shown []string) bool {
+	i := slices.IndexFunc(f.soft, func(dir string) bool { return within(place, dir) })
+	if i < 0 || slices.ContainsFunc(shown, func(dir string) bool { return within(place, dir) }) {
+		return true
+	}
+	f.left(l.node, l.key, "%q lies in %q, which is denied for reading; allow it for reading, too, if you mean that", l.text, f.soft[i])
+	return false
+}
+
+// writable adds what may be written, with the names that stay as they are.
+func (f *fileLists) writable(place string) {
+	f.grant(place, policyfile.Write)
+	guards := append(slices.Clone(f.guards), guardedFiles)
+	if !f.gitConfig {
+		guards = append(guards, guardedGit)
+	}
+	for _, g := range guards {
+		f.rule(policyfile.Rule{Glob: strings.TrimSuffix(policy.Literal(place), "/") + "/**/" + g, Access: policyfile.Protect})
+	}
+}

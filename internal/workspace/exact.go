@@ -1,0 +1,307 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"carrel/internal/api"
+	"carrel/internal/config"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+	"carrel/internal/view"
+)
+
+// Exact is the low-level form: what is asked for is the policy, or the start is
+// refused. No configuration is read, no project looked for, no agent known, no
+// name protected by itself; the working directory stands where others have the
+// project. Beside the policy there are only the file systems that every
+// workspace has of its own, and masks over carrel's own files and over sockets
+// that are not granted.
+type Exact struct {
+	Tmp    bool // a private /tmp
+	System bool // the system directories, and the links at the root that belong to them
+}
+
+// prepareExact is Prepare for the low-level form.
+func (p *Prepared) prepareExact() error {
+	real, err := workingDirectory(p.req.Cwd)
+	if err != nil {
+		return fmt.Errorf("finding the working directory: %w", err)
+	}
+	p.place = place{cwd: real, project: real}
+	if p.req.Cwd == "" {
+		if err := p.facts.pin(p.place); err != nil {
+			return err
+		}
+	}
+	p.Loaded = &config.Loaded{}
+	if err := p.decideExact(); err != nil {
+		return err
+	}
+	if err := p.buildable(); err != nil {
+		return err
+	}
+	if err := p.allHeld(); err != nil {
+		return err
+	}
+	return p.expandGlobs()
+}
+
+// decideExact has the policy decided: one layer, and what is carrel's own below.
+func (p *Prepared) decideExact() error {
+	if err := p.viewExact(); err != nil {
+		return err
+	}
+	scope := p.place.scope(p.view.System)
+	own := policy.Request{Files: p.ownRules()}
+	if p.req.Exact.Tmp {
+		own.Files = append(own.Files, policy.FileRequest{Place: ":tmp", Access: policy.Write,
+			Source: policy.Source{Layer: policy.LayerDefault, Text: "private temporary directory"}})
+	} else {
+		scope.Tmp = "" // the machine's, where a rule shows it
+	}
+	for _, dir := range p.view.ExtraRead {
+		own.Files = append(own.Files, policy.FileRequest{Place: dir, Access: policy.Read,
+			Source: policy.Source{Layer: policy.LayerDefault, Text: "a system file points there"}})
+	}
+	asked := p.req.Flags
+	var err error
+	if asked.Files, err = p.present(scope, asked.Files); err != nil {
+		return err
+	}
+	layers := []policy.Layer{
+		{Kind: policy.LayerCommandLine, Name: "policy", Request: asked},
+		{Kind: policy.LayerDefault, Name: "carrel", Request: own},
+	}
+	p.socketNames = socketNames(layers)
+	_, canonical := policy.Canonical(scope, nil, layers, p.facts.canonical)
+	if p.Policy, err = policy.Decide(scope, nil, canonical); err != nil {
+		return err
+	}
+	for _, w := range p.Policy.Warnings {
+		p.note("%s: %s", w.Source, w.Message)
+	}
+	return p.throughLinks(scope, asked.Files)
+}
+
+// viewExact looks at what of the machine belongs to the policy's own words.
+func (p *Prepared) viewExact() error {
+	o := view.Options{Project: p.place.project, UID: p.uid, GID: p.gid, Environ: p.req.Environ, HomeMode: policy.HomeNone}
+	mode := p.req.Flags.Network
+	if mode != nil && mode.V == policy.NetFiltered {
+		o.NameServer = sandbox.Gateway
+	}
+	v, err := view.InspectSystem(o, mode != nil && (mode.V == policy.NetFiltered || mode.V == policy.NetOpen))
+	if err != nil {
+		return err
+	}
+	if !p.req.Exact.System {
+		v.Symlinks, v.ExtraRead = nil, nil
+	}
+	p.view = v
+	return nil
+}
+
+// present leaves out the optional grants of what is not there, and refuses the
+// others. Rules that take something away stay: see allHeld.
+func (p *Prepared) present(scope policy.Scope, files []policy.FileRequest) ([]policy.FileRequest, error) {
+	var out []policy.FileRequest
+	for _, f := range files {
+		places, err := policy.Resolve(scope, f)
+		if err != nil || f.Glob || f.Access != policy.Write {
+			out = append(out, f) // Decide reports what cannot be resolved
+			continue
+		}
+		there := true
+		for _, place := range places {
+			_, kind := p.facts.Resolve(p.facts.canonical(place))
+			there = there && kind != sandbox.KindNone
+		}
+		switch {
+		case there:
+			out = append(out, f)
+		case !f.Optional:
+			return nil, missing(f, places[0])
+		}
+	}
+	return out, nil
+}
+
+func missing(f policy.FileRequest, place string) error {
+	return notHeldRule(f, place, fmt.Sprintf("%q does not exist or cannot be seen", place), `name what exists, or say "if_missing": "skip"`)
+}
+
+// notHeldRule is the refusal of one rule.
+func notHeldRule(f policy.FileRequest, place, message, hint string) error {
+	return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: place, Rule: string(policy.DimFiles), Source: f.Source.String(),
+		Message: f.Source.String() + ": " + message, Hint: hint}
+}
+
+// throughLinks finds the links on the way to what is granted, to be made anew
+// inside. One that a command could exchange would choose what the next one is
+// granted: that is refused.
+func (p *Prepared) throughLinks(scope policy.Scope, files []policy.FileRequest) error {
+	made := map[string]bool{"/var/run": true} // every workspace has that
+	for _, l := range p.view.Symlinks {
+		made[l.Path] = true
+	}
+	for _, f := range files {
+		places, err := policy.Resolve(scope, f)
+		if err != nil || f.Glob || f.Access == policy.Deny {
+			continue
+		}
+		for _, l := range view.Links(places) {
+			// The root directory itself is the workspace's own, and fixed.
+			if d := p.Policy.Lookup(l.Path); d.Access == policy.Write && p.visible(l.Path) && path.Dir(l.Path) != "/" {
+				return notHeldRule(f, l.Path, fmt.Sprintf("the way to %q leads over the link %q, which the policy lets be changed", places[0], l.Path), "name the place that it leads to")
+			}
+			if !made[l.Path] {
+				made[l.Path] = true
+				p.view.Symlinks = append(p.view.Symlinks, l)
+			}
+		}
+	}
+	return nil
+}
+
+// allHeld refuses rules that cannot be held here: what is not there has no place
+// for a mount. What is taken away is no matter where nobody inside could make
+// it: where nothing may be written, or changes are decided one by one.
+func (p *Prepared) allHeld() error {
+	scope := p.Policy.Scope
+	later := p.decidedLater()
+	for _, f := range p.req.Flags.Files {
+		places, err := policy.Resolve(scope, f)
+		if err != nil || f.Optional {
+			continue
+		}
+		for _, place := range places {
+			if f.Glob && p.escapes(place, later) {
+				return notHeldRule(f, place, "what does not exist yet and would match could be made inside", `"history": "on" holds it, or say "if_missing": "skip"`)
+			}
+			if f.Glob {
+				continue
+			}
+			real := p.facts.canonical(place)
+			if _, kind := p.facts.Resolve(real); kind != sandbox.KindNone {
+				continue
+			}
+			around := p.Policy.Lookup(path.Dir(real))
+			made := around.Access == policy.Write && p.visible(path.Dir(real)) // by who is inside
+			if f.Access == policy.Read && !made || made && !p.brokered(path.Dir(real)) {
+				return missing(f, place)
+			}
+		}
+	}
+	return nil
+}
+
+// escapes says whether something that a glob matches could be made inside.
+func (p *Prepared) escapes(glob string, later []string) bool {
+	base := staticPart(glob)
+	return slices.ContainsFunc(p.writeRoots(), func(root string) bool {
+		return root != p.Policy.Scope.Tmp && !slices.Contains(later, root) && (within(base, root) || within(root, base))
+	})
+}
+
+// writeRoots are the places that rules let be written. In the low-level form "/"
+// stands for what is in it.
+func (p *Prepared) writeRoots() []string {
+	var roots []string
+	for _, r := range p.Policy.Rules {
+		if r.Path == "" || r.Access != policy.Write || r.Path == "/" && p.req.Exact != nil {
+			continue
+		}
+		roots = append(roots, r.Path)
+	}
+	top, _, _ := p.rootEntries() // an error ends the compilation
+	for _, r := range top {
+		if r.Access == policy.Write {
+			roots = append(roots, r.Path)
+		}
+	}
+	return roots
+}
+
+// planned is the policy as mounts are made from it. In the low-level form "/"
+// stands for what is in it, and a rule of what is not there has no mount.
+func (p *Prepared) planned() *policy.Effective {
+	if p.req.Exact == nil {
+		return p.Policy
+	}
+	out := *p.Policy
+	out.Rules = slices.DeleteFunc(slices.Clone(out.Rules), func(r policy.Rule) bool {
+		if r.Path == "/" {
+			return true
+		}
+		_, kind := p.facts.Resolve(r.Path)
+		return r.Path != "" && r.Source.Layer != policy.LayerDefault && kind == sandbox.KindNone
+	})
+	return &out
+}
+
+// ownTops are the directories at the root that a workspace has of its own.
+var ownTops = []string{"proc", "sys", "dev", "run"}
+
+// rootEntries are the rules that a grant of "/" stands for, and the links
+// there. What has a rule of its own is left to that.
+func (p *Prepared) rootEntries() (rules []policy.Rule, links []sandbox.Mount, err error) {
+	if p.req.Exact == nil {
+		return nil, nil, nil
+	}
+	d := p.Policy.Lookup("/")
+	if d.Access != policy.Read && d.Access != policy.Write {
+		return nil, nil, nil
+	}
+	entries, err := os.ReadDir("/")
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the root directory: %w", errors.Unwrap(err))
+	}
+	for _, e := range entries {
+		full := "/" + e.Name()
+		switch real, kind := p.facts.Resolve(full); {
+		case slices.Contains(ownTops, e.Name()), slices.ContainsFunc(p.Policy.Rules, func(r policy.Rule) bool { return r.Path == full }):
+		case e.Type()&os.ModeSymlink != 0:
+			if text, err := os.Readlink(full); err == nil && !slices.ContainsFunc(p.view.Symlinks, func(l view.Symlink) bool { return l.Path == full }) {
+				links = append(links, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: full, Source: text, Optional: true})
+			}
+		case real == full && (kind == sandbox.KindDir || kind == sandbox.KindFile):
+			// A pattern may take away what is at the top itself.
+			if top := p.Policy.Lookup(full); top.Access == policy.Read || top.Access == policy.Write {
+				rules = append(rules, policy.Rule{Path: full, Access: top.Access, Source: d.Rule.Source})
+			}
+		}
+	}
+	return rules, links, nil
+}
+
+// exactEnviron is the environment of the policy, sorted by name.
+func (p *Prepared) exactEnviron() []string {
+	env := p.proxyEnv()
+	if env == nil {
+		env = make(map[string]string)
+	}
+	passed := make(map[string]bool)
+	for _, v := range p.Policy.Env.Pass {
+		passed[v.V] = true
+	}
+	for _, e := range p.req.Environ {
+		if name, value, ok := strings.Cut(e, "="); ok && passed[name] {
+			env[name] = value
+		}
+	}
+	for name, v := range p.Policy.Env.Set {
+		env[name] = v.V
+	}
+	env[EnvInside] = "1"
+	out := make([]string, 0, len(env))
+	for name, value := range env {
+		out = append(out, name+"="+value)
+	}
+	slices.Sort(out)
+	return out
+}

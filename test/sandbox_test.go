@@ -1,0 +1,394 @@
+//go:build linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// policy writes a policy file of the world: rules are "PLACE=ACCESS", a place
+// that begins with "*" is a glob, an access that ends in "?" may be missing. The
+// attack and the system are shown.
+func (w *world) policy(more string, rules ...string) string {
+	w.t.Helper()
+	list := []string{`{"path": ":system", "access": "read"}`, fmt.Sprintf(`{"path": %q, "access": "read"}`, filepath.Dir(built.attack))}
+	for _, r := range rules {
+		place, access, _ := strings.Cut(r, "=")
+		key, missing := "path", ""
+		if place[0] == '*' {
+			key, place = "glob", place[1:]
+		}
+		if access, skip := strings.CutSuffix(access, "?"); skip {
+			missing = `, "if_missing": "skip"`
+			list = append(list, fmt.Sprintf(`{%q: %q, "access": %q%s}`, key, place, access, missing))
+			continue
+		}
+		list = append(list, fmt.Sprintf(`{%q: %q, "access": %q}`, key, place, access))
+	}
+	if more != "" {
+		more = ", " + more
+	}
+	if !strings.Contains(more, `"environment"`) {
+		more += `, "environment": {"set": {"PATH": "/usr/bin:/bin"}}`
+	}
+	text := fmt.Sprintf(`{"version": 1, "files": [%s]%s}`, strings.Join(list, ", "), more)
+	return w.write(w.base+"/policies/p.json", text)
+}
+
+// inSandbox runs attacks under a policy and gives their lines.
+func (w *world) inSandbox(policy string, attacks ...string) []string {
+	w.t.Helper()
+	r := w.carrel(append([]string{"sandbox", "--policy", policy, "--", built.attack}, attacks...)...)
+	if r.code != 0 {
+		w.t.Fatalf("%s", r)
+	}
+	return strings.Split(strings.TrimSpace(r.out), "\n")
+}
+
+// TestSandboxIsThePolicy: what the policy says is what there is, no more and no
+// less; the same attacks succeed outside.
+func TestSandboxIsThePolicy(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.write(w.project+"/open", "open")
+		w.write(w.project+"/deny/secret", "SECRET")
+		w.write(w.project+"/deny/again", "again")
+		w.write(w.project+"/a/b.pem", "SECRET")
+		w.write(w.project+"/fixed", "fixed")
+		w.write(w.project+"/.git/hooks/pre-commit", "hook")
+		w.write(w.outside+"/file", "SECRET")
+		at := func(name string) string { return w.project + "/" + name }
+		attacks := [][]string{
+			{"read", at("open")}, {"read", at("deny/secret")}, {"read", at("deny/again")}, {"read", at("a/b.pem")}, {"read", w.outside + "/file"},
+			{"write", at("made")}, {"write", at("deny/again")}, {"write", at("fixed")}, {"write", at(".git/hooks/pre-commit")}, {"write", w.outside + "/file"},
+		}
+		var flat []string
+		for i, a := range attacks {
+			if i > 0 {
+				flat = append(flat, "--")
+			}
+			flat = append(flat, a...)
+		}
+		for _, line := range strings.Split(w.canary(flat...), "\n") {
+			if !strings.HasPrefix(line, "ok") {
+				t.Fatalf("canary: %q", line)
+			}
+		}
+		for name, content := range map[string]string{"open": "open", "deny/again": "again", "fixed": "fixed", ".git/hooks/pre-commit": "hook"} {
+			w.write(at(name), content)
+		}
+		w.write(w.outside+"/file", "SECRET")
+		_ = os.Remove(at("made"))
+		got := w.inSandbox(w.policy("", ":cwd=write", at("deny")+"=deny", at("deny/again")+"=write", at("fixed")+"=read", "*:cwd/**/*.pem=deny?"), flat...)
+		want := []string{"ok open", "ENOENT EACCES", "ok", "EACCES", "ENOENT", "ok", "ok", "EROFS EACCES", "ok", "ENOENT"}
+		for i, g := range got {
+			word, _, _ := strings.Cut(want[i], " ")
+			if word == "ok" && !strings.HasPrefix(g, want[i]) || word != "ok" && !slices.Contains(strings.Fields(want[i]), g) {
+				t.Errorf("%q: %q, want %s", attacks[i], g, want[i])
+			}
+		}
+		if w.read(at("fixed")) != "fixed" || w.read(w.outside+"/file") != "SECRET" || !exists(at("made")) {
+			t.Error("the host is not as the policy says")
+		}
+		if w.read(at(".git/hooks/pre-commit")) == "hook" {
+			t.Error("a name is protected that no rule speaks of")
+		}
+	})
+}
+
+// TestSandboxReadsNothingElse: files that change or break carrel run are nothing
+// here, and neither is the environment.
+func TestSandboxReadsNothingElse(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.write(w.home+"/.config/carrel/config.yaml", "nonsense: [\n")
+	w.write(w.project+"/.carrel.yaml", "nonsense: [\n")
+	w.setenv("CARREL_NETWORK", "nonsense")
+	w.setenv("SECRET_TOKEN", "SECRET")
+	if r := w.run("--", "true"); r.code != 125 {
+		t.Fatalf("canary: carrel run takes it: %s", r)
+	}
+	policy := w.policy(`"environment": {"pass": ["TERM", "NOT_SET"], "set": {"PATH": "/usr/bin:/bin", "A": {"base64": "/yA="}}}`, ":cwd=read")
+	r := w.carrel("sandbox", "--policy", policy, "--", "env")
+	if want := "A=\xff \nCARREL=1\nPATH=/usr/bin:/bin\nTERM=xterm\n"; r.code != 0 || r.out != want {
+		t.Errorf("%s\nwant %q", r, want)
+	}
+	if r.err != "" {
+		t.Errorf("it said %q", r.err)
+	}
+}
+
+// TestSandboxRoot: "/" is all that there is on the machine but what a workspace
+// has of its own, and carrel's own files.
+func TestSandboxRoot(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		file := w.write(w.outside+"/file", "seen")
+		hidden := w.write(w.outside+"/hidden", "SECRET")
+		config := w.write(w.home+"/.config/carrel/config.yaml", "")
+		read := w.policy("", "/=read", hidden+"=deny")
+		if got, want := w.inSandbox(read, "read", file, "--", "read", hidden, "--", "write", file, "--", "read", config), []string{"ok seen", "EACCES", "EROFS"}; !slices.Equal(got[:3], want) || strings.HasPrefix(got[3], "ok") {
+			t.Errorf("read: %q, want %q and no configuration", got, want)
+		}
+		if r := w.carrel("sandbox", "--policy", read, "--", "sh", "-c", "test -e /bin/sh && ls / /run /proc/self/status && cat /etc/hostname >/dev/null"); r.code != 0 {
+			t.Errorf("the root is not what it was: %s", r)
+		}
+		write := w.policy("", "/=write", hidden+"=read")
+		if got := w.inSandbox(write, "write", file, "--", "write", hidden, "--", "write", config); got[0] != "ok" || got[1] != "EROFS" || strings.HasPrefix(got[2], "ok") {
+			t.Errorf("write: %q", got)
+		}
+		if w.read(file) == "seen" || w.read(hidden) != "SECRET" {
+			t.Error("the host is not as the policy says")
+		}
+	})
+}
+
+// TestSandboxTmp: the machine's /tmp is granted as every directory is; :tmp is a
+// private one; without either there is none.
+func TestSandboxTmp(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	dir, err := os.MkdirTemp("/tmp", "carrel-e2e-")
+	w.must(err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	w.must(os.Chmod(dir, 0o777))
+	for _, c := range []struct{ rule, want string }{{"/tmp=write", "ok"}, {":tmp=write", "ENOENT"}, {":cwd=read", "ENOENT"}} {
+		if got := w.inSandbox(w.policy("", ":cwd=read", c.rule), "write", dir+"/"+c.rule[1:4])[0]; got != c.want {
+			t.Errorf("%s: %q, want %s", c.rule, got, c.want)
+		}
+	}
+	names, _ := os.ReadDir(dir)
+	if len(names) != 1 {
+		t.Errorf("%d files came through, want 1", len(names))
+	}
+	if got := w.inSandbox(w.policy("", ":cwd=read", ":tmp=write"), "write", "/tmp/mine")[0]; got != "ok" || exists("/tmp/mine") {
+		t.Errorf("the private one: %q", got)
+	}
+}
+
+// TestSandboxRefusesWhatItCannotHold: a rule without anything to hold it by is no
+// start, unless it says so itself; with the history it holds.
+func TestSandboxRefusesWhatItCannotHold(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.symlink(w.outside, w.project+"/link")
+		sock := w.project + "/none"
+		for name, c := range map[string]struct {
+			more  string
+			rules []string
+			want  string
+		}{
+			"a grant":                    {"", []string{w.outside + "/none=read"}, "does not exist"},
+			"a grant to write":           {"", []string{w.outside + "/none=write"}, "does not exist"},
+			"a deny":                     {"", []string{":cwd=write", ":cwd/none=deny"}, "does not exist"},
+			"a name that stays":          {"", []string{":cwd=write", ":cwd/none=read"}, "does not exist"},
+			"a pattern":                  {"", []string{":cwd=write", "*:cwd/**/*.pem=deny"}, `"history": "on"`},
+			"a pattern that protects":    {"", []string{":cwd=write", "*:cwd/**/x=protect"}, `"history": "on"`},
+			"a link that can be changed": {"", []string{":cwd=write", ":cwd/link=write"}, "which the policy lets be changed"},
+			"no working directory":       {"", nil, "working directory"},
+			"a socket":                   {fmt.Sprintf(`"unix_sockets": [%q]`, sock), []string{":cwd=write"}, sock},
+			"programs with full nesting": {`"programs": ["/usr/bin/true"], "nested": "full"`, []string{":cwd=write"}, "programs"},
+		} {
+			r := w.carrel("sandbox", "--policy", w.policy(c.more, c.rules...), "--", "/usr/bin/true")
+			if r.code != 125 || !strings.Contains(r.err, c.want) {
+				t.Errorf("%s: %s\nwant 125 and %q", name, r, c.want)
+			}
+		}
+		skips := w.policy("", ":cwd=write", ":cwd/none=deny?", "*:cwd/**/x=protect?", w.outside+"/none=read?", ":cwd/stays=read?")
+		if r := w.carrel("sandbox", "--policy", skips, "--", "true"); r.code != 0 {
+			t.Errorf("with skip: %s", r)
+		}
+		held := w.policy(`"history": "on"`, ":cwd=write", ":cwd/none=deny", ":cwd/stays=read", "*:cwd/**/x=protect")
+		got := w.inSandbox(held, "write", w.project+"/none", "--", "write", w.project+"/stays", "--", "write", w.project+"/a-x", "--", "write", w.project+"/x")
+		if !slices.Equal(got, []string{"EACCES", "EACCES", "ok", "EACCES"}) {
+			t.Errorf("with the history: %q", got)
+		}
+		for _, name := range []string{"none", "stays", "x"} {
+			if exists(w.project + "/" + name) {
+				t.Errorf("%s was made", name)
+			}
+		}
+	})
+}
+
+func TestSandboxNetwork(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	addr := w.listen("tcp4", "127.0.0.1:0").Addr().String()
+	port := addr[strings.LastIndexByte(addr, ':')+1:]
+	if got := w.canary("tcp", port); !strings.HasPrefix(got, "ok") {
+		t.Fatalf("canary: %q", got)
+	}
+	for _, c := range []struct {
+		network string
+		ok      bool
+	}{{`{}`, false}, {`{"mode": "closed"}`, false}, {`{"mode": "local"}`, false}, {`{"mode": "filtered"}`, false}, {`{"mode": "open"}`, true}, {`{"mode": "local", "host_ports": [` + port + `]}`, true}} {
+		got := w.inSandbox(w.policy(`"network": `+c.network, ":cwd=read"), "tcp", port)[0]
+		if strings.HasPrefix(got, "ok") != c.ok {
+			t.Errorf("%s: %q", c.network, got)
+		}
+	}
+}
+
+// TestSandboxHostilePolicies: a policy that is none ends at once and in words,
+// and nothing was started.
+func TestSandboxHostilePolicies(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	fifo := w.base + "/fifo"
+	w.must(syscall.Mkfifo(fifo, 0o666))
+	large := w.write(w.base+"/policies/large", "")
+	w.must(os.Truncate(large, 100<<20))
+	for policy, want := range map[string]string{
+		fifo: "no regular file", "/dev/zero": "no regular file", w.home: "no regular file", large: "larger than", w.base + "/none": "no such file", "": "",
+		w.write(w.base+"/policies/nul", "\x00\x00"):                                                         "this is no JSON",
+		w.write(w.base+"/policies/deep", strings.Repeat(`{"a":`, 100_000)):                                  "this is no JSON",
+		w.write(w.base+"/policies/key", `{"version": 1, "x\u001b]0;evil\u0007": 1}`):                        "there is no such key",
+		w.write(w.base+"/policies/rules", `{"version": 1, "files": [`+strings.Repeat(`{},`, 70_000)+`{}]}`): "more than 65536",
+	} {
+		r := w.carrel("sandbox", "--policy", policy, "--", "touch", w.project+"/started")
+		if r.code != 125 || !strings.Contains(r.err, want) || strings.ContainsAny(r.err, "\x1b\x07\x00") {
+			t.Errorf("%q: %s\nwant 125 and %q", policy, r, want)
+		}
+	}
+	for _, args := range [][]string{{"--policy-fd", "9"}, {"--policy-fd", "-2"}, {"--policy-fd", "1"}, {"--policy-fd", "99999999999"}, {"--policy", "x", "--policy-fd", "3"}, {}, {"--policy-fd", "3", "--result-fd", "3"}, {"--policy-fd", "3", "--result-fd", "77"}} {
+		r := w.carrel(append(append([]string{"sandbox"}, args...), "--", "touch", w.project+"/started")...)
+		if r.code != 125 || r.err == "" {
+			t.Errorf("%q: %s", args, r)
+		}
+	}
+	if exists(w.project + "/started") {
+		t.Error("the command was started")
+	}
+}
+
+// TestSandboxDescriptors: the policy may come through a pipe, and the result goes
+// where it is wanted; neither descriptor reaches the command.
+func TestSandboxDescriptors(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	text := w.read(w.policy("", ":cwd=read"))
+	run := func(feed func(*os.File), args ...string) (result, string) {
+		policyRead, policyWrite, err := os.Pipe()
+		w.must(err)
+		resultRead, resultWrite, err := os.Pipe()
+		w.must(err)
+		cmd := w.command(w.bin, append([]string{"sandbox", "--policy-fd", "3", "--result-fd", "4", "--"}, args...)...)
+		cmd.ExtraFiles = []*os.File{policyRead, resultWrite}
+		told := make(chan string)
+		go func() { feed(policyWrite); policyWrite.Close() }()
+		go func() {
+			data, _ := io.ReadAll(resultRead)
+			told <- string(data)
+		}()
+		w.must(cmd.Start())
+		policyRead.Close()
+		resultWrite.Close()
+		var r result
+		w.ended(&r, cmd, cmd.Wait())
+		return r, <-told
+	}
+	good := func(f *os.File) { _, _ = f.WriteString(text) }
+	var told struct {
+		Exit   int
+		Signal string
+		Error  string
+	}
+	for _, c := range []struct {
+		feed   func(*os.File)
+		args   []string
+		exit   int
+		signal string
+		error  string
+	}{
+		{good, []string{"sh", "-c", "exit 7"}, 7, "", ""},
+		{good, []string{"sh", "-c", "kill -TERM $$"}, 143, "SIGTERM", ""},
+		{good, []string{"no-such-program"}, 127, "", "not found"},
+		{good, []string{"/etc"}, 126, "", "cannot be run"},
+		{good, []string{"sh", "-c", "ls /proc/self/fd/4"}, 2, "", ""},
+		{func(f *os.File) { _, _ = f.WriteString("{}") }, []string{"true"}, 125, "", "version"},
+		{func(f *os.File) {
+			for { // until nobody reads any more
+				if _, err := f.WriteString(strings.Repeat(" ", 1<<16)); err != nil {
+					return
+				}
+			}
+		}, []string{"true"}, 125, "", "larger than"},
+	} {
+		r, line := run(c.feed, c.args...)
+		told.Exit, told.Signal, told.Error = 0, "", ""
+		if err := json.Unmarshal([]byte(line), &told); err != nil || strings.Count(line, "\n") != 1 {
+			t.Errorf("%q: %v: %q", c.args, err, line)
+			continue
+		}
+		if told.Exit != c.exit || told.Signal != c.signal || !strings.Contains(told.Error, c.error) || (told.Error == "") != (c.error == "") {
+			t.Errorf("%q: told %+v, want %d %s %q", c.args, told, c.exit, c.signal, c.error)
+		}
+		if c.signal == "" && r.code != c.exit || c.signal != "" && r.signal != syscall.SIGTERM {
+			t.Errorf("%q ended as %s", c.args, r)
+		}
+	}
+	dir, err := os.Open(w.project)
+	w.must(err)
+	defer dir.Close()
+	cmd := w.command(w.bin, "sandbox", "--policy-fd", "3", "--", "true")
+	cmd.ExtraFiles = []*os.File{dir}
+	if r := w.finish(cmd); r.code != 125 || !strings.Contains(r.err, "neither a file nor a pipe") {
+		t.Errorf("a directory: %s", r)
+	}
+}
+
+// TestSandboxByName: a link to the program is the low-level form alone.
+func TestSandboxByName(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	link := w.base + "/bin/carrel-sandbox"
+	w.must(os.Symlink(w.bin, link))
+	policy := w.policy("", ":cwd=read")
+	r := w.finish(w.command(link, "--policy", policy, "--json", "--", "sh", "-c", "exit 4"))
+	if r.code != 4 || !strings.Contains(r.err, `"exit":4`) {
+		t.Errorf("%s", r)
+	}
+	if r := w.finish(w.command(link, "run", "--", "true")); r.code != 125 {
+		t.Errorf("another command by that name: %s", r)
+	}
+}
+
+// TestImportedPolicyHolds: a policy of Codex, imported, protects names that are
+// not there yet.
+func TestImportedPolicyHolds(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.write(w.project+"/.git/config", "[core]\n")
+		file := w.write(w.base+"/policies/codex.json", `{"type": "workspace-write", "exclude_slash_tmp": true, "exclude_tmpdir_env_var": true}`)
+		r := w.carrel("import", "codex", file)
+		if r.code != 0 || r.err != "" {
+			t.Fatalf("%s", r)
+		}
+		policy := w.write(w.base+"/policies/imported.json", r.out)
+		attacks := []string{"write", w.project + "/a", "--", "write", w.project + "/.codex", "--", "write", w.project + "/.git/config", "--", "write", w.outside + "/a"}
+		if got := w.canary(attacks...); strings.Count(got, "ok") != 4 {
+			t.Fatalf("canary: %q", got)
+		}
+		for _, name := range []string{w.project + "/a", w.project + "/.codex", w.outside + "/a"} {
+			w.must(os.Remove(name))
+		}
+		w.write(w.project+"/.git/config", "[core]\n")
+		got := w.inSandbox(policy, attacks...)
+		if got[0] != "ok" || got[1] != "EACCES" || got[2] == "ok" || got[3] != "EROFS" && got[3] != "EACCES" {
+			t.Errorf("%q", got)
+		}
+		if !exists(w.project+"/a") || exists(w.project+"/.codex") || exists(w.outside+"/a") || w.read(w.project+"/.git/config") != "[core]\n" {
+			t.Error("the host is not as the policy says")
+		}
+		lossy := w.write(w.base+"/policies/fence.json", `{"command": {"deny": ["rm"]}}`)
+		if r := w.carrel("import", "fence", lossy); r.code != 125 || r.out != "" || !strings.Contains(r.err, "command.deny[0]") {
+			t.Errorf("a restriction: %s", r)
+		}
+		if r := w.carrel("import", "fence", "--lossy", lossy); r.code != 1 || !strings.Contains(r.err, "NOT HELD") || !strings.Contains(r.out, `"version": 1`) {
+			t.Errorf("with --lossy: %s", r)
+		}
+	})
+}
