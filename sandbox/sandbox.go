@@ -29,11 +29,11 @@ import (
 	"carrel/sandbox/policyfile"
 )
 
-// Policy and Rule are package policyfile's.
-type (
-	Policy = policyfile.Policy
-	Rule   = policyfile.Rule
-)
+// Policy is what a command may do; see package policyfile.
+type Policy = policyfile.Policy
+
+// Rule is one rule about files of a policy.
+type Rule = policyfile.Rule
 
 // grace is how long a command has to end after its context is done.
 const grace = 5 * time.Second

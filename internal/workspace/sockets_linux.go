@@ -4,10 +4,14 @@ import (
 	"bufio"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"carrel/internal/policy"
+
+	"golang.org/x/sys/unix"
 )
 
 // maxSocketSearch bounds the search for sockets that were bound by a relative
@@ -56,7 +60,25 @@ func (p *Prepared) hostSockets() []string {
 	if len(relative) > 0 {
 		found = append(found, searchSockets(p.grantedRoots(), relative)...)
 	}
-	return found
+	return slices.DeleteFunc(found, func(socket string) bool { return !p.reaches(socket) })
+}
+
+// reaches says whether a command could get to a path. Where root runs carrel, a
+// command is root without privilege: directories of others that are closed to it
+// are closed to a mount, too.
+func (p *Prepared) reaches(file string) bool {
+	for dir := path.Dir(file); p.uid == 0 && dir != "/"; dir = path.Dir(dir) {
+		var st unix.Stat_t
+		if unix.Lstat(dir, &st) != nil {
+			return false
+		}
+		groups, _ := os.Getgroups()
+		ours := st.Uid == 0 || st.Mode&0o001 != 0 || st.Mode&0o010 != 0 && (int(st.Gid) == p.gid || slices.Contains(groups, int(st.Gid)))
+		if !ours {
+			return false
+		}
+	}
+	return true
 }
 
 // socketName takes the name from "Num: RefCount Protocol Flags Type St Inode
@@ -71,11 +93,11 @@ func socketName(line string) string {
 }
 
 // visibleSocket says whether a canonical path is a socket that a rule shows.
-func (p *Prepared) visibleSocket(path string) bool {
-	if !p.visible(path) {
+func (p *Prepared) visibleSocket(file string) bool {
+	if !p.visible(file) {
 		return false
 	}
-	st, err := os.Lstat(path)
+	st, err := os.Lstat(file)
 	return err == nil && st.Mode()&os.ModeSocket != 0
 }
 
