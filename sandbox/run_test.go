@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -146,6 +147,29 @@ func TestDenialsComeBack(t *testing.T) {
 	}
 	if !slices.ContainsFunc(r.Denials, func(d Denial) bool { return d.Subject == dir+"/made" && strings.Contains(d.Source, "files[2]") }) {
 		t.Errorf("denials: %+v", r.Denials)
+	}
+	if _, err := os.Lstat(dir + "/made"); err == nil {
+		t.Error("it was made")
+	}
+}
+
+// TestRunWithACarrel: a program that is installed holds the walls just the same.
+func TestRunWithACarrel(t *testing.T) {
+	bin := filepath.Join(t.TempDir(), "carrel")
+	build := exec.Command("go", "build", "-o", bin, "carrel/cmd/carrel")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	dir := desk(t)
+	var out bytes.Buffer
+	c := shell(dir, "cat notes; echo x >made; exit 5", Rule{Path: policyfile.Cwd, Access: policyfile.Read})
+	c.Program, c.Stdout = bin, &out
+	called = false // it needs no Init
+	defer func() { called = true }()
+	r, err := c.Run(t.Context())
+	if err != nil || r.Exit != 5 || out.String() != "hello" {
+		t.Errorf("%+v, %v: %q", r, err, out.String())
 	}
 	if _, err := os.Lstat(dir + "/made"); err == nil {
 		t.Error("it was made")

@@ -209,6 +209,9 @@ func TestSandboxRefusesWhatItCannotHold(t *testing.T) {
 		if !slices.Equal(got, []string{"EACCES", "EACCES", "ok", "EACCES"}) {
 			t.Errorf("with the history: %q", got)
 		}
+		if got := w.inSandbox(w.policy(`"history": "on"`, ":cwd=write"), "write", w.project+"/.envrc")[0]; got != "ok" {
+			t.Errorf("a name that no rule speaks of: %q", got)
+		}
 		for _, name := range []string{"none", "stays", "x"} {
 			if exists(w.project + "/" + name) {
 				t.Errorf("%s was made", name)
@@ -233,6 +236,25 @@ func TestSandboxNetwork(t *testing.T) {
 			t.Errorf("%s: %q", c.network, got)
 		}
 	}
+}
+
+// TestSandboxSockets: a socket outside is reached where it is listed, and its
+// directory shows none of the others.
+func TestSandboxSockets(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		listed, other := w.project+"/listed.sock", w.project+"/other.sock"
+		w.listen("unix", listed)
+		w.listen("unix", other)
+		attacks := []string{"connect", listed, "--", "connect", other}
+		if got := w.canary(attacks...); strings.Count(got, greeting) != 2 {
+			t.Fatalf("canary: %q", got)
+		}
+		got := w.inSandbox(w.policy(fmt.Sprintf(`"unix_sockets": [%q]`, listed), ":cwd=write"), attacks...)
+		if got[0] != "ok "+greeting || strings.HasPrefix(got[1], "ok") {
+			t.Errorf("%q", got)
+		}
+	})
 }
 
 // TestSandboxHostilePolicies: a policy that is none ends at once and in words,
