@@ -167,6 +167,9 @@ func TestSandboxTmp(t *testing.T) {
 	if len(names) != 1 {
 		t.Errorf("%d files came through, want 1", len(names))
 	}
+	if got := w.inSandbox(w.policy("", ":cwd=read"), "write", "/tmp/mine")[0]; got != "ENOENT" {
+		t.Errorf("without either: %q", got)
+	}
 	if got := w.inSandbox(w.policy("", ":cwd=read", ":tmp=write"), "write", "/tmp/mine")[0]; got != "ok" || exists("/tmp/mine") {
 		t.Errorf("the private one: %q", got)
 	}
