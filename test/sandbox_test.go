@@ -144,6 +144,10 @@ func TestSandboxRoot(t *testing.T) {
 		if got := w.inSandbox(write, "write", file, "--", "write", hidden, "--", "write", config); got[0] != "ok" || got[1] != "EROFS" || strings.HasPrefix(got[2], "ok") {
 			t.Errorf("write: %q", got)
 		}
+		recorded := w.policy(`"history": "on"`, "/=write", hidden+"=read", "*"+w.outside+"/**/*.pem=deny")
+		if got := w.inSandbox(recorded, "write", file, "--", "write", hidden, "--", "write", w.outside+"/new.pem", "--", "write", w.outside+"/new"); !slices.Equal(got, []string{"ok", "EACCES", "EACCES", "ok"}) {
+			t.Errorf("write, with the history: %q", got)
+		}
 		if w.read(file) == "seen" || w.read(hidden) != "SECRET" {
 			t.Error("the host is not as the policy says")
 		}
@@ -195,6 +199,7 @@ func TestSandboxRefusesWhatItCannotHold(t *testing.T) {
 			"a pattern that protects":    {"", []string{":cwd=write", "*:cwd/**/x=protect"}, `"history": "on"`},
 			"a link that can be changed": {"", []string{":cwd=write", ":cwd/link=write"}, "which the policy lets be changed"},
 			"no working directory":       {"", nil, "working directory"},
+			"a file with the history":    {`"history": "on"`, []string{":cwd=read", w.write(w.outside+"/one", "") + "=write"}, "single file"},
 			"a socket":                   {fmt.Sprintf(`"unix_sockets": [%q]`, sock), []string{":cwd=write"}, sock},
 			"programs with full nesting": {`"programs": ["/usr/bin/true"], "nested": "full"`, []string{":cwd=write"}, "programs"},
 		} {

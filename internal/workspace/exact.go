@@ -176,7 +176,7 @@ func (p *Prepared) allHeld() error {
 	later := p.decidedLater()
 	for _, f := range p.req.Flags.Files {
 		places, err := policy.Resolve(scope, f)
-		if err != nil || f.Optional {
+		if err != nil || f.Optional && f.Access != policy.Write {
 			continue
 		}
 		for _, place := range places {
@@ -187,11 +187,14 @@ func (p *Prepared) allHeld() error {
 				continue
 			}
 			real := p.facts.canonical(place)
-			if _, kind := p.facts.Resolve(real); kind != sandbox.KindNone {
-				continue
-			}
 			around := p.Policy.Lookup(path.Dir(real))
 			made := around.Access == policy.Write && p.visible(path.Dir(real)) // by who is inside
+			switch _, kind := p.facts.Resolve(real); {
+			case kind == sandbox.KindFile && f.Access == policy.Write && p.history() && (!made || path.Dir(real) == "/"):
+				return notHeldRule(f, place, fmt.Sprintf("%q is a single file, and changes are recorded for directories", place), `grant its directory, or say "history": "off"`)
+			case kind != sandbox.KindNone:
+				continue
+			}
 			if f.Access == policy.Read && !made || made && !p.brokered(path.Dir(real)) {
 				return missing(f, place)
 			}
@@ -270,9 +273,12 @@ func (p *Prepared) rootEntries() (rules []policy.Rule, links []sandbox.Mount, er
 				links = append(links, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: full, Source: text, Optional: true})
 			}
 		case real == full && (kind == sandbox.KindDir || kind == sandbox.KindFile):
-			// A pattern may take away what is at the top itself.
-			if top := p.Policy.Lookup(full); top.Access == policy.Read || top.Access == policy.Write {
-				rules = append(rules, policy.Rule{Path: full, Access: top.Access, Source: d.Rule.Source})
+			top := p.Policy.Lookup(full).Access // a pattern may take it away
+			if top == policy.Write && kind == sandbox.KindFile && p.history() {
+				top = policy.Read // changes are recorded for directories
+			}
+			if top == policy.Read || top == policy.Write {
+				rules = append(rules, policy.Rule{Path: full, Access: top, Source: d.Rule.Source})
 			}
 		}
 	}

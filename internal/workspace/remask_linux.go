@@ -29,7 +29,7 @@ type masks struct {
 	project string
 	policy  *policy.Effective
 	broker  *brokered // nil without one
-	exact   bool // no environment file is hidden by its name
+	exact   bool      // no environment file is hidden by its name
 	hide    func(target string) error
 	root    int // of the view
 	watch   int
