@@ -185,6 +185,7 @@ func TestSandboxRefusesWhatItCannotHold(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
 		w.symlink(w.outside, w.project+"/link")
+		w.symlink("/proc", w.base+"/to-proc")
 		sock := w.project + "/none"
 		for name, c := range map[string]struct {
 			more  string
@@ -199,6 +200,11 @@ func TestSandboxRefusesWhatItCannotHold(t *testing.T) {
 			"a pattern that protects":    {"", []string{":cwd=write", "*:cwd/**/x=protect"}, `"history": "on"`},
 			"a link that can be changed": {"", []string{":cwd=write", ":cwd/link=write"}, "which the policy lets be changed"},
 			"no working directory":       {"", nil, "working directory"},
+			"the machine's processes":    {"", []string{":cwd=read", "/proc=read"}, "the workspace's own"},
+			"one of them":                {"", []string{":cwd=read", "/proc/1=read?"}, "the workspace's own"},
+			"processes behind a link":    {"", []string{":cwd=read", w.base + "/to-proc=read"}, "the workspace's own"},
+			"the machine's devices":      {"", []string{":cwd=read", "/dev=write"}, "the workspace's own"},
+			"the machine's sockets":      {"", []string{":cwd=read", "/run=read"}, "the workspace's own"},
 			"a file with the history":    {`"history": "on"`, []string{":cwd=read", w.write(w.outside+"/one", "") + "=write"}, "single file"},
 			"a socket":                   {fmt.Sprintf(`"unix_sockets": [%q]`, sock), []string{":cwd=write"}, sock},
 			"programs with full nesting": {`"programs": ["/usr/bin/true"], "nested": "full"`, []string{":cwd=write"}, "programs"},

@@ -50,6 +50,7 @@ func TestNothingIsLostInSilence(t *testing.T) {
 		{"srt: a deny that is no string", SRT, options, `{"filesystem": {"denyRead": [1, "/x"]}}`, []string{"filesystem.denyRead[0]!"}},
 		{"srt: a pattern to write", SRT, options, `{"filesystem": {"allowWrite": ["/w/*.log"]}}`, []string{"filesystem.allowWrite[0]"}},
 		{"srt: to write in what is denied", SRT, options, `{"filesystem": {"denyRead": ["/home"], "allowWrite": ["/home/u/x"]}}`, []string{"filesystem.allowWrite[0]"}},
+		{"srt: a device", SRT, options, `{"filesystem": {"allowWrite": ["/dev/null"]}}`, []string{"filesystem.allowWrite[0]"}},
 		{"srt: every domain", SRT, options, `{"network": {"allowAllDomains": true}}`, []string{"network.allowAllDomains"}},
 		{"srt: a proxy decides", SRT, options, `{"network": {"httpProxyPort": 8080}}`, []string{"network.httpProxyPort!"}},
 		{"srt: a port of all hosts", SRT, options, `{"network": {"allowedDomains": ["a.com"], "deniedDomains": ["*:22"]}}`, []string{"network.deniedDomains[0]!"}},

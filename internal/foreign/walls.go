@@ -131,6 +131,10 @@ func (f *fileLists) granted(l listed) (string, bool) {
 		f.left(l.node, l.key, "%q: %v", l.text, err)
 		return "", false
 	}
+	if within(place, "/dev") || within(place, "/proc") || within(place, "/sys") {
+		f.left(l.node, l.key, "%q: /dev, /proc and /sys are the command's own here", l.text)
+		return "", false
+	}
 	if i := slices.IndexFunc(f.hard, func(dir string) bool { return within(place, dir) }); i >= 0 {
 		f.left(l.node, l.key, "%q is denied by %q", l.text, f.hard[i])
 		return "", false

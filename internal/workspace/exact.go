@@ -176,23 +176,26 @@ func (p *Prepared) allHeld() error {
 	later := p.decidedLater()
 	for _, f := range p.req.Flags.Files {
 		places, err := policy.Resolve(scope, f)
-		if err != nil || f.Optional && f.Access != policy.Write {
+		if err != nil {
 			continue
 		}
 		for _, place := range places {
-			if f.Glob && p.escapes(place, later) {
+			if f.Glob && !f.Optional && p.escapes(place, later) {
 				return notHeldRule(f, place, "what does not exist yet and would match could be made inside", `"history": "on" holds it, or say "if_missing": "skip"`)
 			}
 			if f.Glob {
 				continue
 			}
 			real := p.facts.canonical(place)
+			if f.Access != policy.Deny && ownPlace(real) {
+				return notHeldRule(f, place, fmt.Sprintf("%q is the workspace's own: the machine's would show what is outside", real), "leave the rule out, or name what you need below /run; devices have a list of their own")
+			}
 			around := p.Policy.Lookup(path.Dir(real))
 			made := around.Access == policy.Write && p.visible(path.Dir(real)) // by who is inside
 			switch _, kind := p.facts.Resolve(real); {
 			case kind == sandbox.KindFile && f.Access == policy.Write && p.history() && (!made || path.Dir(real) == "/"):
 				return notHeldRule(f, place, fmt.Sprintf("%q is a single file, and changes are recorded for directories", place), `grant its directory, or say "history": "off"`)
-			case kind != sandbox.KindNone:
+			case kind != sandbox.KindNone || f.Optional:
 				continue
 			}
 			if f.Access == policy.Read && !made || made && !p.brokered(path.Dir(real)) {
@@ -249,6 +252,12 @@ func (p *Prepared) planned() *policy.Effective {
 
 // ownTops are the directories at the root that a workspace has of its own.
 var ownTops = []string{"proc", "sys", "dev", "run"}
+
+// ownPlace says whether a place is one that every workspace has of its own. The
+// machine's procfs would show its processes, and through them all its files.
+func ownPlace(real string) bool {
+	return real == "/run" || within(real, "/run/carrel") || within(real, "/proc") || within(real, "/sys") || within(real, "/dev")
+}
 
 // rootEntries are the rules that a grant of "/" stands for, and the links
 // there. What has a rule of its own is left to that.
