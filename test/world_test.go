@@ -33,8 +33,9 @@ type world struct {
 	runtime string // XDG_RUNTIME_DIR outside
 	bin     string // the program, a copy of this world's own
 	env     []string
-	litter  bool   // the scenario itself changes home while it runs
-	at      *place // where its programs run; nil for the machine's own network
+	litter  bool            // the scenario itself changes home while it runs
+	at      *place          // where its programs run; nil for the machine's own network
+	wrap    func(*exec.Cmd) // changes how the program is started; nil: not at all
 	gone    bool
 }
 
@@ -154,6 +155,9 @@ func (w *world) command(name string, args ...string) *exec.Cmd {
 	cmd.Path, cmd.Err = w.find(name), nil
 	cmd.Dir, cmd.Env = w.project, w.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: w.who.credential(), Setsid: true}
+	if w.wrap != nil && name == w.bin {
+		w.wrap(cmd)
+	}
 	cmd.WaitDelay = 5 * time.Second
 	cmd.Cancel = func() error {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {

@@ -26,7 +26,7 @@ import (
 // Main runs the program with argv (argv[0] included) and returns its exit status.
 func Main(argv []string) int {
 	switch {
-	case len(argv) > 0 && argv[0] == sandbox.StageArg0:
+	case len(argv) > 0 && sandbox.IsStage(argv[0]):
 		stage.Main()
 	case len(argv) > 0 && inside.IsHelper(argv[0]):
 		return inside.Main(argv[1:], os.Stderr)

@@ -20,12 +20,13 @@ var (
 	nestedWords  = []string{"none", "userns", "full"}
 	historyWords = []string{"on", "off"}
 	unknownWords = []string{"deny", "ask"}
+	engineWords  = config.Engines
 )
 
 // registerCompletions gives the flags of runFlags their words in shells.
 func (a *app) registerCompletions(cmd *cobra.Command) {
 	words := map[string][]string{
-		"persona": personaWords, "network": networkWords, "display": displayWords, "home": homeWords, "nested": nestedWords, "history": historyWords, "on-unknown": unknownWords,
+		"persona": personaWords, "network": networkWords, "display": displayWords, "home": homeWords, "nested": nestedWords, "history": historyWords, "on-unknown": unknownWords, "engine": engineWords,
 	}
 	for flag, list := range words {
 		completeFlag(cmd, flag, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))

@@ -14,6 +14,7 @@ type explained struct {
 	Command    []text          `json:"command"`
 	Preset     string          `json:"preset,omitempty"`
 	Agent      *explainedAgent `json:"agent,omitempty"`
+	Engine     engineJSON      `json:"engine"`
 	Dimensions []dimension     `json:"dimensions"`
 	Network    networkJSON     `json:"network"`
 	Rules      []fileRule      `json:"rules"`
@@ -30,6 +31,12 @@ type explainedAgent struct {
 	Executable text     `json:"executable"`
 	Via        []text   `json:"via,omitempty"` // wrappers and runners passed on the way
 	Hosts      []string `json:"hosts"`
+}
+
+// engineJSON is what would make the walls here, and why that.
+type engineJSON struct {
+	Name string `json:"name"`
+	Why  text   `json:"why"`
 }
 
 type dimension struct {
@@ -84,6 +91,7 @@ func (a *app) explained(p *workspace.Prepared, f *explainFlags) (*explained, err
 	if m, ok := p.Recognition(); ok {
 		x.Agent = &explainedAgent{Name: m.Agent.Name, Title: m.Agent.Title, Executable: text(m.Executable), Via: texts(m.Via), Hosts: m.Agent.Hosts}
 	}
+	x.Engine = engineJSON{Name: string(p.Engine()), Why: text(p.EngineReason())}
 	for _, r := range p.Policy.Reasons {
 		x.Dimensions = append(x.Dimensions, dimension{Dimension: r.Dimension, Value: text(r.Value),
 			Source: sourceOf(r.Source), Where: text(r.Source.String()), Note: text(r.Note)})

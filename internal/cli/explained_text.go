@@ -47,6 +47,7 @@ func (x *explained) printHead(w io.Writer) {
 		t.row("preset", x.Preset)
 	}
 	t.row("agent", x.Agent.line())
+	t.row("engine", x.Engine.Name+", "+string(x.Engine.Why))
 	t.print(w, "")
 	fmt.Fprintln(w)
 }

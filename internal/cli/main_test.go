@@ -19,7 +19,7 @@ import (
 // TestMain makes the test binary the program itself where it is started as
 // one: as the stage or a helper by our own code, as carrel by a script.
 func TestMain(m *testing.M) {
-	if os.Args[0] == sandbox.StageArg0 || inside.IsHelper(os.Args[0]) {
+	if sandbox.IsStage(os.Args[0]) || inside.IsHelper(os.Args[0]) {
 		os.Exit(Main(os.Args))
 	}
 	testscript.Main(m, map[string]func(){"carrel": func() { os.Exit(Main(os.Args)) }})

@@ -23,7 +23,7 @@ func messages(kind Kind, text string) []string {
 func TestMistakes(t *testing.T) {
 	user := []struct{ text, want string }{
 		{"netwrk: closed", `f:1:1: unknown key "netwrk" here; did you mean network?`},
-		{"qqqqqqqq: 1", `f:1:1: unknown key "qqqqqqqq" here; there are persona, network, display, environment, home, nested, history, devices, programs, resources, read, write, deny, protect, presets, open_urls, agents, safeguards`},
+		{"qqqqqqqq: 1", `f:1:1: unknown key "qqqqqqqq" here; there are persona, network, display, environment, home, nested, history, devices, programs, resources, read, write, deny, protect, presets, open_urls, engine, agents, safeguards`},
 		{"display:\n  virtual: true", `f:2:3: unknown key "virtual" in display; there are mode, allow_desktop_gui, virtual_display, watch_vnc`},
 		{"display:\n  virtual_displey: true", `f:2:3: unknown key "virtual_displey" in display; did you mean virtual_display?`},
 		{"network: opne", `f:1:10: network: "opne" is not one of closed, local, filtered, open; did you mean open?`},
@@ -265,14 +265,14 @@ func TestParsePublish(t *testing.T) {
 // TestProjectKeys: what belongs to the user is ignored aloud, without a look
 // at its value.
 func TestProjectKeys(t *testing.T) {
-	d, problems := decodeFile([]byte("network: closed\npresets: {x: 3}\nopen_urls: 1\nagents: 2\nceiling: {}\n"), "/p/.carrel.yaml", KindProject, Options{})
+	d, problems := decodeFile([]byte("network: closed\npresets: {x: 3}\nopen_urls: 1\nagents: 2\nceiling: {}\nengine: bubblewrap\n"), "/p/.carrel.yaml", KindProject, Options{})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	if len(d.warnings) != 4 || d.warnings[0].Source.Line != 2 || d.warnings[0].Source.Text != "presets" || d.warnings[0].Source.File != "/p/.carrel.yaml" {
-		t.Errorf("warnings %+v, want four, the first of line 2", d.warnings)
+	if len(d.warnings) != 5 || d.warnings[0].Source.Line != 2 || d.warnings[0].Source.Text != "presets" || d.warnings[0].Source.File != "/p/.carrel.yaml" {
+		t.Errorf("warnings %+v, want five, the first of line 2", d.warnings)
 	}
-	if d.request.Network.Source.Layer != policy.LayerProject || d.ceiling != nil || len(d.presets) != 0 {
+	if d.request.Network.Source.Layer != policy.LayerProject || d.ceiling != nil || len(d.presets) != 0 || d.settings.Engine != nil {
 		t.Errorf("%+v", d)
 	}
 }

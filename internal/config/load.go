@@ -111,6 +111,9 @@ func (l *loader) layer(r *decoded) {
 	if r.settings.OpenURLs != nil {
 		l.out.Settings.OpenURLs = r.settings.OpenURLs
 	}
+	if was := l.out.Settings.Engine; r.settings.Engine != nil && (was == nil || was.V == EngineAuto) {
+		l.out.Settings.Engine = r.settings.Engine
+	}
 	if r.settings.PromptsOff != nil {
 		l.out.Settings.PromptsOff = r.settings.PromptsOff
 	}

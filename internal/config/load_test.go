@@ -119,6 +119,30 @@ func TestLoadEveryLayer(t *testing.T) {
 	}
 }
 
+// TestEngineIsTheOperators: what the operator names nobody else changes; "auto"
+// leaves it to the user, and a project's file is not asked.
+func TestEngineIsTheOperators(t *testing.T) {
+	for _, tt := range []struct{ operator, user, want string }{
+		{"", "", ""}, {"", "bubblewrap", "bubblewrap"}, {"namespaces", "", "namespaces"},
+		{"namespaces", "bubblewrap", "namespaces"}, {"auto", "bubblewrap", "bubblewrap"}, {"bubblewrap", "auto", "bubblewrap"},
+	} {
+		m := newMachine(t)
+		for file, word := range map[string]string{"etc/carrel/config.yaml": tt.operator, "home/u/.config/carrel/config.yaml": tt.user} {
+			if word != "" {
+				m.write(file, "engine: "+word+"\n")
+			}
+		}
+		m.write("p/.carrel.yaml", "engine: bubblewrap\n")
+		got := ""
+		if e := m.load().Settings.Engine; e != nil {
+			got = e.V
+		}
+		if got != tt.want {
+			t.Errorf("operator %q, user %q: %q, want %q", tt.operator, tt.user, got, tt.want)
+		}
+	}
+}
+
 func TestAllFilesMistakesTogether(t *testing.T) {
 	m := newMachine(t)
 	m.write("home/u/.config/carrel/config.yaml", "home: ful\n")

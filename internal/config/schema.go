@@ -15,6 +15,12 @@ var (
 	netAliases = map[string]string{"disabled": "closed", "local_only": "local", "inherit_host": "open"}
 )
 
+// EngineAuto leaves it to carrel what makes the walls.
+const EngineAuto = "auto"
+
+// Engines are the words for what makes the walls.
+var Engines = []string{EngineAuto, "namespaces", "bubblewrap"}
+
 // configFields are the keys of the user's, the project's and the operator's
 // file.
 func configFields() []field {
@@ -30,6 +36,9 @@ func configFields() []field {
 		field{key: "open_urls", typ: typeEnum, in: userFiles, enum: []string{"show", "browser"},
 			doc: "What happens to a URL that a command inside wants opened: show it, or open it in the browser outside.",
 			put: func(t *target, v value) { t.settings.OpenURLs = textValue[string](v) }},
+		field{key: "engine", typ: typeEnum, in: userFiles, enum: Engines,
+			doc: "What makes the walls. auto: our own namespaces, and the system's bubblewrap where they are refused; the others: that one or no start. What the operator names, nobody else changes.",
+			put: func(t *target, v value) { t.settings.Engine = textValue[string](v) }},
 		field{key: "agents", typ: typeObject, in: userFiles,
 			doc: "How known agents are started.",
 			sub: []field{{key: "prompts_off", typ: typeBool,

@@ -11,7 +11,7 @@ import (
 
 // TestMain makes the test binary the stage where it is started as one.
 func TestMain(m *testing.M) {
-	if os.Args[0] == sandbox.StageArg0 {
+	if sandbox.IsStage(os.Args[0]) {
 		stage.Main()
 	}
 	os.Exit(m.Run())

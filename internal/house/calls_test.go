@@ -44,12 +44,14 @@ var calls = []call{
 		"bench/peers.go": "finds the programs to measure",
 	}},
 	{"os", "StartProcess", "the stage starts what runs inside", map[string]string{
-		"internal/doctor/machine_linux.go": "our own binary, to see whether namespaces can be made and memory read",
+		"internal/doctor/machine_linux.go":     "our own binary, to see whether namespaces can be made and memory read",
+		"internal/sandbox/bubblewrap_linux.go": "looks at the system's bubblewrap: an absolute path, root's file, no environment of the user",
 	}},
 	{"syscall", "Exec", "the stage starts what runs inside", nil},
 	{"syscall", "StartProcess", "the stage starts what runs inside", nil},
 	{"syscall", "ForkExec", "the stage starts what runs inside", map[string]string{
-		"internal/sandbox/launch_linux.go":      "starts the stage: our own binary, no environment of the user",
+		"internal/sandbox/start_linux.go":       "starts the stage: our own binary, no environment of the user",
+		"internal/sandbox/bubblewrap_linux.go":  "starts the system's bubblewrap: an absolute path, root's file, no environment of the user",
 		"internal/sandbox/stage/serve_linux.go": "starts what runs inside",
 	}},
 	{"os", "Exit", "return an exit status to main", map[string]string{

@@ -42,6 +42,7 @@ type Overlay struct {
 // Input is all that a plan is made of, beside the machine's facts.
 type Input struct {
 	Policy   *policy.Effective
+	Engine   Engine
 	UID, GID uint32
 
 	// Expanded are paths that were found on disk: what globs match now, and
@@ -415,7 +416,7 @@ func (c *compiler) onHost(target string) bool {
 
 func (c *compiler) plan() *Plan {
 	p := &Plan{
-		UID: c.in.UID, GID: c.in.GID,
+		Engine: c.in.Engine, UID: c.in.UID, GID: c.in.GID,
 		NewNet:   c.p.Network != policy.NetOpen,
 		Loopback: c.p.Network == policy.NetLocal || c.p.Network == policy.NetFiltered,
 		Pool:     c.p.Network == policy.NetFiltered,

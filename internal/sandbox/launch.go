@@ -6,6 +6,10 @@ import "fmt"
 // else runs.
 const StageArg0 = "carrel-stage"
 
+// ControlFD is the one descriptor that the stage starts with beside its standard
+// ones: a SOCK_SEQPACKET to the supervisor. Everything else comes over it.
+const ControlFD = 3
+
 // StepListener is the step of a [SetupError] that could not have the filter's
 // notifications: EBUSY where a process around this one has them already, EINVAL
 // where the kernel cannot hold callers as the broker needs it.

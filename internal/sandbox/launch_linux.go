@@ -13,23 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Capabilities that the stage needs in its own user namespace while it builds:
-// it holds them over nothing outside, and gives all of them up before any
-// command starts.
-var stageCapabilities = []uintptr{
-	unix.CAP_SYS_ADMIN,    // mounts
-	unix.CAP_NET_ADMIN,    // loopback up, the pool's route, ports below 1024
-	unix.CAP_SETPCAP,      // emptying the bounding set
-	unix.CAP_SYS_CHROOT,   // the thread that binds sockets in the mirror
-	unix.CAP_SYS_RESOURCE, // limits of nested namespaces
-	unix.CAP_DAC_OVERRIDE, // an overlay's work directory has mode 0; it is the user's own
-}
-
-// stageEnv tunes the Go runtime for a program that runs for milliseconds on one
-// goroutine: the collector would only cost, and with one processor the runtime
-// would start a thread at every system call of more than 20 microseconds.
-var stageEnv = []string{"GOMAXPROCS=2", "GOGC=off", "GOMEMLIMIT=64MiB", "GODEBUG=asyncpreemptoff=1"}
-
 // Walls is one running set of walls, seen from its supervisor.
 type Walls struct {
 	// Notes are what the stage had to say while building, for the user.
@@ -40,7 +23,9 @@ type Walls struct {
 	diag    int   // -1 when there is none, or taken
 	broker  []int
 	mountNS uint64
-	pid     int
+	pid     int // of the stage
+	child   int // what we have started and collect: the stage, or bubblewrap around it
+	pidfd   int // of a stage that is no child of ours, -1 otherwise
 	control *os.File
 	send    sync.Mutex
 	collect sync.Once
@@ -63,53 +48,6 @@ type dialed struct {
 // ErrGone is what waiting for a command gives when the walls came down around it.
 var ErrGone = errors.New("the workspace has ended: a process inside ended its init, or the system did")
 
-// Stage is a stage that was started ahead of its plan: its process and its
-// namespaces exist, nothing is built yet. Starting it while the policy is still
-// being decided hides most of its start behind that work, and a small process
-// forks faster than one that has read its configuration.
-type Stage struct {
-	walls  *Walls
-	newNet bool
-	err    error // why it could not be started; Launch reports it
-}
-
-// StartStage starts a stage. newNet says whether its plan will ask for a network
-// namespace; a wrong guess only costs another start. It never fails: what went
-// wrong is Launch's to say, after the policy had its word.
-func StartStage(exe string, newNet bool) *Stage {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return &Stage{err: fmt.Errorf("making the control socket: %w", err)}
-	}
-	control, far := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "stage control")
-	defer far.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		control.Close()
-		return &Stage{err: err}
-	}
-	defer null.Close()
-	pid, err := syscall.ForkExec(exe, []string{StageArg0}, &syscall.ProcAttr{
-		Dir: "/", Env: stageEnv, Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), far.Fd()}, Sys: stageAttributes(newNet),
-	})
-	if err != nil {
-		control.Close()
-		return &Stage{err: namespaceError(err)}
-	}
-	return &Stage{newNet: newNet, walls: &Walls{
-		api: -1, diag: -1, pid: pid, control: control, nextID: FirstCommand, gone: make(chan struct{}),
-		exits: make(map[uint64]chan Exit), starts: make(map[uint64]chan error), dials: make(map[uint64]chan dialed),
-		inner: make(map[uint64]int),
-	}}
-}
-
-// Abandon ends a stage that gets no plan. It may be called on nil.
-func (s *Stage) Abandon() {
-	if s != nil && s.walls != nil {
-		s.walls.Kill()
-	}
-}
-
 // Launch has the walls of a plan built and returns when they stand and the
 // plan's command, if it has one, has been started; its ID is [FirstCommand].
 // early is a stage that was started ahead, or nil; stdio are the first
@@ -122,12 +60,15 @@ func (s *Stage) Abandon() {
 // A *SetupError means that the walls could not be built, a *StartError that
 // they stand but the command could not be started in them.
 func Launch(p *Plan, exe string, early *Stage, stdio [3]*os.File, group *Cgroup, standing func(*Walls) error, stopped func(*Walls, uint64, syscall.Signal)) (*Walls, error) {
-	if early == nil || early.err == nil && early.newNet != p.NewNet {
+	if !early.fits(p) {
 		early.Abandon()
-		early = StartStage(exe, p.NewNet)
+		early = stageFor(p, exe)
 	}
 	if early.err != nil {
 		return nil, early.err
+	}
+	if early.plan != nil {
+		p = early.plan
 	}
 	w := early.walls
 	w.stopped = stopped
@@ -175,31 +116,6 @@ func (w *Walls) build(p *Plan, stdio [3]*os.File, group *Cgroup, standing func(*
 	default:
 		return ErrGone
 	}
-}
-
-func stageAttributes(newNet bool) *syscall.SysProcAttr {
-	uid, gid := os.Getuid(), os.Getgid()
-	a := &syscall.SysProcAttr{
-		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
-		AmbientCaps: stageCapabilities,
-		Pdeathsig:   syscall.SIGKILL,
-	}
-	if newNet {
-		a.Cloneflags |= unix.CLONE_NEWNET
-	}
-	return a
-}
-
-// namespaceError says which kernel setting refuses, as far as errno tells.
-func namespaceError(err error) error {
-	e := &SetupError{Step: "creating namespaces", Err: err.Error()}
-	var n syscall.Errno
-	if errors.As(err, &n) {
-		e.Code, e.Err = int(n), n.Error()
-	}
-	return e
 }
 
 // ready waits for the stage's first word: walls up, or what went wrong.
@@ -394,8 +310,11 @@ func (w *Walls) Exec(c Command, stdio [3]*os.File) (uint64, error) {
 
 // Kill takes the walls down with everything inside and waits for that.
 func (w *Walls) Kill() {
-	// The stage is our child and not yet collected, so its number is its own.
-	_ = unix.Kill(w.pid, unix.SIGKILL)
+	if w.pidfd >= 0 {
+		_ = unix.PidfdSendSignal(w.pidfd, unix.SIGKILL, nil, 0)
+	}
+	// Our child is not yet collected, so its number is its own.
+	_ = unix.Kill(w.child, unix.SIGKILL)
 	w.Close()
 }
 
@@ -407,10 +326,11 @@ func (w *Walls) Close() {
 	w.control.Close()
 	w.collect.Do(func() {
 		for {
-			if _, err := unix.Wait4(w.pid, nil, 0, nil); err != unix.EINTR {
-				return
+			if _, err := unix.Wait4(w.child, nil, 0, nil); err != unix.EINTR {
+				break
 			}
 		}
+		w.waitGone()
 	})
 	if fd := w.TakeAPI(); fd >= 0 {
 		unix.Close(fd)

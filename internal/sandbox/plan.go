@@ -20,10 +20,11 @@ package sandbox
 // PlanVersion is raised with every change of the wire form. Supervisor and
 // stage are one binary, so a mismatch means that the binary was replaced while
 // it ran.
-const PlanVersion = 4
+const PlanVersion = 5
 
 // Plan is everything that the stage needs, in the order of its use.
 type Plan struct {
+	Engine   Engine // what makes the mounts; "" means EngineNamespaces
 	UID, GID uint32
 
 	NewNet   bool // a network namespace of its own

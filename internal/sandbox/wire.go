@@ -20,6 +20,7 @@ var errShortPlan = errors.New("plan ends in the middle of a field")
 func (p *Plan) Encode() []byte {
 	e := &encoder{buf: make([]byte, 0, 16<<10)}
 	e.num(PlanVersion)
+	e.str(string(p.Engine))
 	e.num(uint64(p.UID))
 	e.num(uint64(p.GID))
 	e.bool(p.NewNet)
@@ -63,7 +64,7 @@ func DecodePlan(b []byte) (*Plan, error) {
 	if v := d.num(); v != PlanVersion {
 		return nil, fmt.Errorf("plan has version %d, this binary speaks %d; was carrel replaced while it ran?", v, PlanVersion)
 	}
-	p := &Plan{UID: uint32(d.num()), GID: uint32(d.num()), NewNet: d.bool(), Loopback: d.bool(), Pool: d.bool()}
+	p := &Plan{Engine: Engine(d.str()), UID: uint32(d.num()), GID: uint32(d.num()), NewNet: d.bool(), Loopback: d.bool(), Pool: d.bool()}
 	for n := d.count(); n > 0; n-- {
 		p.Listeners = append(p.Listeners, Listener{Network: d.str(), Address: d.str(), Optional: d.bool()})
 	}

@@ -11,7 +11,7 @@ var anyBytes = rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 40), func(b []byte) str
 
 func anyPlan(t *rapid.T) *Plan {
 	p := &Plan{
-		UID: rapid.Uint32().Draw(t, "uid"), GID: rapid.Uint32().Draw(t, "gid"),
+		Engine: Engine(anyBytes.Draw(t, "engine")), UID: rapid.Uint32().Draw(t, "uid"), GID: rapid.Uint32().Draw(t, "gid"),
 		NewNet: rapid.Bool().Draw(t, "net"), Loopback: rapid.Bool().Draw(t, "lo"),
 		Seccomp: []byte(anyBytes.Draw(t, "seccomp")), NProc: rapid.Uint64().Draw(t, "nproc"),
 	}

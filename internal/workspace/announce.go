@@ -2,8 +2,10 @@ package workspace
 
 import (
 	"fmt"
+	"strings"
 
 	"carrel/internal/policy"
+	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/landlock"
 )
 
@@ -19,6 +21,9 @@ func (p *Prepared) Announcements() []string {
 		out = append(out, fmt.Sprintf("warning: %s: %s", w.Source, w.Message))
 	}
 	abi, err := landlock.ABI()
+	if p.engine.name == sandbox.EngineBubblewrap {
+		out = append(out, fmt.Sprintf("engine %s; weaker than carrel's own namespaces: %s", p.engine, strings.Join(p.engine.name.Weaker(err == nil && abi >= filesABI), "; ")))
+	}
 	out = append(out, p.networkAnnouncements(err == nil && abi >= scopesABI)...)
 	if p.Policy.Display == policy.DisplayHost && len(p.displayBinds()) > 0 {
 		out = append(out, "display host: windows open on your screen, and the command can watch and type there ("+p.reason(policy.DimDisplay).Source.String()+")")

@@ -43,6 +43,7 @@ func (p *Prepared) globPins() []string {
 func (p *Prepared) Compile(prepare bool) error {
 	in := sandbox.Input{
 		Policy: p.planned(), UID: uint32(p.uid), GID: uint32(p.gid),
+		Engine:   p.engine.name,
 		Broker:   p.history(),
 		Expanded: append(slices.Clone(p.expanded), p.mounted()...),
 		Pins:     append(slices.Clone(p.guarded.pins), p.globPins()...),
@@ -186,13 +187,16 @@ func gitPattern(name string) string {
 // apart, Linux 6.12.
 const scopesABI = 6
 
+// filesABI is the version whose rules about files are used, Linux 6.2.
+const filesABI = 3
+
 // layers adds the second layer and the system call filter.
 func (p *Prepared) layers(in *sandbox.Input) error {
 	abi, err := landlock.ABI()
 	if err != nil {
 		return err
 	}
-	in.Landlock, in.Scopes = abi >= 3, abi >= scopesABI
+	in.Landlock, in.Scopes = abi >= filesABI, abi >= scopesABI
 	in.Limited = p.Policy.Programs != nil
 	in.Execute = p.starts
 	arch, err := seccomp.HostArch()

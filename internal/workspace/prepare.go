@@ -35,6 +35,7 @@ type Prepared struct {
 	upstream    *egress.Upstream // the host's own proxy, nil for none
 	socketNames []string         // of granted sockets, as they were written
 	early       *sandbox.Stage   // started ahead; nil when there is none
+	engine      engine
 	promptsOff  bool
 	uid, gid    int
 	programs    []policy.FileRequest // rules that show the command's own program

@@ -40,9 +40,18 @@ func PrepareStart(req Request) (*Prepared, error) {
 	}
 	asked := req.Flags.Network
 	started := make(chan *sandbox.Stage, 1)
-	go func() { started <- sandbox.StartStage(selfExe, asked == nil || asked.V != policy.NetOpen) }()
+	go func() {
+		if req.Engine == string(sandbox.EngineBubblewrap) {
+			started <- nil
+			return
+		}
+		started <- sandbox.StartStage(selfExe, asked == nil || asked.V != policy.NetOpen)
+	}()
 	p, err := Prepare(req)
 	early := <-started
+	if err == nil {
+		err = p.chooseEngine(early.Refused())
+	}
 	if err != nil {
 		early.Abandon()
 		return nil, err
@@ -55,7 +64,7 @@ func PrepareStart(req Request) (*Prepared, error) {
 // takes everything down. The process's standard descriptors are the command's.
 // The Result is complete also when an error is returned.
 func (p *Prepared) Start() (*api.Result, error) {
-	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: ExitOurs, History: string(p.Policy.History), Denials: []api.Denial{}}
+	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: ExitOurs, Engine: string(p.Engine()), History: string(p.Policy.History), Denials: []api.Denial{}}
 	defer p.conclude(r)
 	defer func() { p.early.Abandon() }()
 	var err error
@@ -68,6 +77,9 @@ func (p *Prepared) Start() (*api.Result, error) {
 		}
 	}
 	if err := p.Compile(true); err != nil {
+		return r, err
+	}
+	if err := p.engineHolds(); err != nil {
 		return r, err
 	}
 	io, err := newStdio([3]*os.File{os.Stdin, os.Stdout, os.Stderr})

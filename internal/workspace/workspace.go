@@ -23,6 +23,9 @@ type Request struct {
 	Preset  string         // "" for none
 	// Permissions is the ceiling file; "" means CARREL_PERMISSIONS or none.
 	Permissions string
+	// Engine is what the command line wants to make the walls, one of
+	// config.Engines; "" leaves it to the configuration.
+	Engine  string
 	Environ     []string // the outside environment
 	Cwd         string   // "" means the process's
 	Version     string   // of this program, for generated files

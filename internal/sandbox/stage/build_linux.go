@@ -142,6 +142,25 @@ func (b *builder) pivot() error {
 // listen makes the inside API's socket and freezes the root. The listener is
 // handed to the supervisor, which accepts on it: no socket file exists outside.
 func (b *builder) listen() (int, error) {
+	fd, err := listenAPI()
+	if err != nil {
+		return -1, err
+	}
+	denied, err := unix.Open(sandbox.DeniedPath, unix.O_CREAT|unix.O_EXCL|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, failed("making what masks show", sandbox.DeniedPath, err)
+	}
+	unix.Close(denied)
+	for _, dir := range []string{"/", "/run"} {
+		if err := unix.MountSetattr(unix.AT_FDCWD, dir, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+			return -1, failed("making read-only", dir, err)
+		}
+	}
+	unix.Close(b.root)
+	return fd, nil
+}
+
+func listenAPI() (int, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, failed("making the inside socket", apiSocket, err)
@@ -155,17 +174,6 @@ func (b *builder) listen() (int, error) {
 	if err := unix.Listen(fd, maxListenBacklog); err != nil {
 		return -1, failed("listening on the inside socket", apiSocket, err)
 	}
-	denied, err := unix.Open(sandbox.DeniedPath, unix.O_CREAT|unix.O_EXCL|unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, failed("making what masks show", sandbox.DeniedPath, err)
-	}
-	unix.Close(denied)
-	for _, dir := range []string{"/", "/run"} {
-		if err := unix.MountSetattr(unix.AT_FDCWD, dir, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
-			return -1, failed("making read-only", dir, err)
-		}
-	}
-	unix.Close(b.root)
 	return fd, nil
 }
 

@@ -29,14 +29,19 @@ func confine(p *sandbox.Plan, covered []int) (alone bool, notify int, err error)
 	if alone, err = dropCapabilities(); err != nil {
 		return false, -1, err
 	}
+	notify, err = lockIn(p, covered)
+	return alone, notify, err
+}
+
+// lockIn is what takes no privilege.
+func lockIn(p *sandbox.Plan, covered []int) (notify int, err error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return false, -1, failed("setting no-new-privileges", "", err)
+		return -1, failed("setting no-new-privileges", "", err)
 	}
 	if err := restrictFiles(p.Landlock, p.Roots, covered); err != nil {
-		return false, -1, err
+		return -1, err
 	}
-	notify, err = installFilter(p.Seccomp, len(p.Roots) > 0)
-	return alone, notify, err
+	return installFilter(p.Seccomp, len(p.Roots) > 0)
 }
 
 func resourceLimits(p *sandbox.Plan) error {

@@ -20,8 +20,13 @@ func Main() {
 	runtime.LockOSThread()
 	link := newLink(controlFD)
 	begin := run
-	if len(os.Args) > 1 && os.Args[1] == resumeArg {
-		begin = resume
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case resumeArg:
+			begin = resume
+		case sandbox.InsideArg:
+			begin = inside
+		}
 	}
 	if err := begin(link); err != nil {
 		link.setupFailed(err)

@@ -15,11 +15,11 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+
+	"carrel/internal/sandbox"
 )
 
-// controlFD is the one descriptor that the stage starts with beside its standard
-// ones: a SOCK_SEQPACKET to the supervisor. Everything else comes over it.
-const controlFD = 3
+const controlFD = sandbox.ControlFD
 
 // stepError is what cannot be built, in the form that the supervisor gets.
 type stepError struct {

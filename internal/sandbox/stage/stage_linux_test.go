@@ -16,7 +16,7 @@ import (
 
 // TestMain lets the test binary be the stage that it launches.
 func TestMain(m *testing.M) {
-	if os.Args[0] == sandbox.StageArg0 {
+	if sandbox.IsStage(os.Args[0]) {
 		stage.Main()
 	}
 	os.Exit(m.Run())

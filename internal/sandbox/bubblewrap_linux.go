@@ -1,0 +1,368 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// bwrapPath is the system's bubblewrap: no other one is looked for.
+const bwrapPath = "/usr/bin/bwrap"
+
+// helperEnv is all that a helper program gets of an environment.
+var helperEnv = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
+
+// helperTime bounds a helper that should answer at once.
+const helperTime = 10 * time.Second
+
+// Bubblewrap is the system's bwrap, of a version that serves, after it has made
+// namespaces for this user.
+type Bubblewrap struct {
+	Path    string
+	Version string
+}
+
+// FindBubblewrap looks whether bubblewrap can make walls here: it is the
+// system's, new enough, and makes a mount, a process and a network namespace.
+// The error says which of these it is not.
+func FindBubblewrap() (*Bubblewrap, error) {
+	if err := systems(bwrapPath); err != nil {
+		return nil, err
+	}
+	said, err := helper(bwrapPath, "--version")
+	if err != nil {
+		return nil, err
+	}
+	version := strings.TrimSpace(strings.TrimPrefix(said, "bubblewrap"))
+	if !serves(version) {
+		return nil, fmt.Errorf("%s is version %q, want 0.8 or later", bwrapPath, version)
+	}
+	_, err = helper(bwrapPath, "--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup", "--unshare-net",
+		"--die-with-parent", "--as-pid-1", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", bwrapPath, "--version")
+	if err != nil {
+		return nil, err
+	}
+	return &Bubblewrap{Path: bwrapPath, Version: version}, nil
+}
+
+// serves compares a version with 0.8.
+func serves(version string) bool {
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	a, errA := strconv.Atoi(major)
+	b, errB := strconv.Atoi(minor)
+	return errA == nil && errB == nil && (a > 0 || a == 0 && b >= 8)
+}
+
+// systems wants a program that nobody but root could have put there.
+func systems(program string) error {
+	for _, at := range []string{"/", "/usr", "/usr/bin", program} {
+		var st unix.Stat_t
+		if err := unix.Lstat(at, &st); err != nil {
+			return fmt.Errorf("%s: %w", at, err)
+		}
+		kind := uint32(unix.S_IFDIR)
+		if at == program {
+			kind = unix.S_IFREG
+		}
+		if st.Mode&unix.S_IFMT != kind || st.Uid != 0 || st.Mode&0o022 != 0 {
+			return fmt.Errorf("%s is not root's alone (owner %d, mode %o): it is not used", at, st.Uid, st.Mode&0o7777)
+		}
+	}
+	return nil
+}
+
+// helper runs a program to its end and gives what it printed; an error has what
+// it said.
+func helper(argv ...string) (string, error) {
+	said, err := memory("said")
+	if err != nil {
+		return "", err
+	}
+	defer said.Close()
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return "", err
+	}
+	defer null.Close()
+	process, err := os.StartProcess(argv[0], argv, &os.ProcAttr{Dir: "/", Env: helperEnv, Files: []*os.File{null, said, said}})
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", argv[0], err)
+	}
+	late := time.AfterFunc(helperTime, func() { _ = process.Kill() })
+	defer late.Stop()
+	state, err := process.Wait()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", argv[0], err)
+	}
+	if !state.Success() {
+		return "", fmt.Errorf("%s: %s: %s", argv[0], state, firstLine(said))
+	}
+	return firstLine(said), nil
+}
+
+// memory makes a memory file that is written to.
+func memory(name string) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// firstLine gives what a helper said first, of bounded length.
+func firstLine(said *os.File) string {
+	buf := make([]byte, 512)
+	n, _ := said.ReadAt(buf, 0)
+	line, _, _ := bytes.Cut(buf[:n], []byte("\n"))
+	return string(line)
+}
+
+// startInBubblewrap has bubblewrap make the namespaces and mounts of p, and our
+// stage started in them.
+func startInBubblewrap(p *Plan) *Stage {
+	s := &Stage{engine: EngineBubblewrap, newNet: p.NewNet}
+	made, err := bubblewrap(p, lookAt)
+	if err != nil {
+		s.err = err
+		return s
+	}
+	inside := *p
+	inside.Mounts = made.done
+	s.plan = &inside
+	s.walls, s.err = made.start(p.NewNet)
+	if s.err == nil && made.overlays {
+		s.walls.Notes = append(s.walls.Notes, "bubblewrap makes no copy-on-write caches: those of the host are not used")
+	}
+	return s
+}
+
+// lookAt pins a host path for as long as it takes to know what it is.
+func lookAt(host string) (place, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, host, &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err == unix.ENOENT || err == unix.ENOTDIR {
+		return place{}, nil
+	}
+	if err != nil {
+		return place{}, err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return place{}, err
+	}
+	return place{there: true, dev: st.Dev, ino: st.Ino}, nil
+}
+
+// start runs bubblewrap and waits for the stage's first word.
+func (b *bwrapPlan) start(newNet bool) (*Walls, error) {
+	var open []*os.File
+	defer func() {
+		for _, f := range open {
+			f.Close()
+		}
+	}()
+	keep := func(f *os.File, err error) (*os.File, error) {
+		if err == nil {
+			open = append(open, f)
+		}
+		return f, err
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("making the control socket: %w", err)
+	}
+	control := os.NewFile(uintptr(pair[0]), "control")
+	_, _ = keep(os.NewFile(uintptr(pair[1]), "stage control"), nil)
+	files, said, err := b.files(keep)
+	if err == nil {
+		err = unix.SetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_PASSCRED, 1)
+	}
+	if err != nil {
+		control.Close()
+		return nil, fmt.Errorf("preparing bubblewrap: %w", err)
+	}
+	files[ControlFD] = uintptr(pair[1])
+	argv := []string{bwrapPath, "--args", strconv.Itoa(ControlFD + 1), "--", insidePath, InsideArg, numbers(terminalSignals)}
+	child, err := forkHeld(argv, files)
+	if err != nil {
+		control.Close()
+		return nil, &SetupError{Step: "starting " + bwrapPath, Err: err.Error()}
+	}
+	w := newWalls(control)
+	w.child = child
+	if err := w.greeted(newNet); err != nil {
+		w.Kill()
+		if line := firstLine(said); line != "" {
+			err = fmt.Errorf("%w: %s", err, line)
+		}
+		return nil, &SetupError{Step: "having " + bwrapPath + " make the walls", Err: err.Error()}
+	}
+	return w, nil
+}
+
+// files are the descriptors of bubblewrap, by number: nothing as standard input
+// and output, a memory file for what it says, the control socket (to be filled
+// in), its arguments and the generated contents.
+func (b *bwrapPlan) files(keep func(*os.File, error) (*os.File, error)) (fds []uintptr, said *os.File, err error) {
+	null, err := keep(os.OpenFile(os.DevNull, os.O_RDWR, 0))
+	if err != nil {
+		return nil, nil, err
+	}
+	if said, err = keep(memory("bubblewrap")); err != nil {
+		return nil, nil, err
+	}
+	var list []byte
+	for _, arg := range b.args {
+		list = append(append(list, arg...), 0)
+	}
+	args, err := keep(contents("bubblewrap arguments", list))
+	if err != nil {
+		return nil, nil, err
+	}
+	fds = []uintptr{null.Fd(), null.Fd(), said.Fd(), 0, args.Fd()}
+	for _, data := range b.data {
+		f := null
+		if len(data) > 0 {
+			if f, err = keep(contents("file", data)); err != nil {
+				return nil, nil, err
+			}
+		}
+		fds = append(fds, f.Fd())
+	}
+	return fds, said, nil
+}
+
+// contents makes a sealed memory file that is read from its start.
+func contents(name string, data []byte) (*os.File, error) {
+	f, err := memoryFile(name, data)
+	if err == nil {
+		_, err = f.Seek(0, 0)
+	}
+	return f, err
+}
+
+// terminalSignals are what a terminal or a caller sends to the whole process
+// group. bubblewrap would die of them, or stop, and with it everything inside:
+// it inherits them blocked, and the stage unblocks them.
+var terminalSignals = []unix.Signal{
+	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM, unix.SIGTERM,
+	unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU, unix.SIGWINCH,
+}
+
+func numbers(signals []unix.Signal) string {
+	var words []string
+	for _, s := range signals {
+		words = append(words, strconv.Itoa(int(s)))
+	}
+	return strings.Join(words, ",")
+}
+
+// forkHeld starts bubblewrap with the terminal's signals blocked. They are
+// blocked for this thread alone.
+func forkHeld(argv []string, files []uintptr) (int, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var held, before unix.Sigset_t
+	for _, s := range terminalSignals {
+		held.Val[0] |= 1 << (uint(s) - 1)
+	}
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &held, &before); err != nil {
+		return 0, err
+	}
+	defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil) }()
+	return syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
+		Dir: "/", Env: append(helperEnv[:len(helperEnv):len(helperEnv)], stageEnv...), Files: files, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
+	})
+}
+
+// greeted takes the stage's first word: who it is in our numbers, as the kernel
+// says, and that its namespaces are not ours.
+func (w *Walls) greeted(newNet bool) error {
+	buf, oob := make([]byte, MaxMessage), make([]byte, unix.CmsgSpace(unix.SizeofUcred))
+	var n, oobn int
+	err := control(w.control, func(fd int) (err error) {
+		if n, oobn, _, _, err = unix.Recvmsg(fd, buf, oob, unix.MSG_CMSG_CLOEXEC); err == nil {
+			err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PASSCRED, 0)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return errors.New("it ended before the walls stood")
+	}
+	m, err := DecodeMessage(buf[:n])
+	if err != nil || m.Kind != MsgHello {
+		return fmt.Errorf("the stage said %q", m.Kind)
+	}
+	if w.pid, err = sender(oob[:oobn]); err != nil {
+		return err
+	}
+	// It waits for the plan, so that its number is still its own.
+	if w.pidfd, err = unix.PidfdOpen(w.pid, 0); err != nil {
+		return err
+	}
+	return apart(m.Text, newNet)
+}
+
+func sender(oob []byte) (int, error) {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return 0, err
+	}
+	for i := range messages {
+		if c, err := unix.ParseUnixCredentials(&messages[i]); err == nil && c.Pid > 0 {
+			return int(c.Pid), nil
+		}
+	}
+	return 0, errors.New("the kernel does not say who the stage is")
+}
+
+// NamespaceKinds are what the stage tells of in its first word. The user
+// namespace is not among them: a setuid bubblewrap may do without.
+var NamespaceKinds = []string{"mnt", "pid", "ipc", "uts", "cgroup", "net"}
+
+// apart compares the stage's namespaces with our own.
+func apart(theirs string, newNet bool) error {
+	names := strings.Fields(theirs)
+	if len(names) != len(NamespaceKinds) {
+		return fmt.Errorf("the stage told of %d namespaces", len(names))
+	}
+	for i, kind := range NamespaceKinds {
+		own, err := os.Readlink("/proc/self/ns/" + kind)
+		if err != nil {
+			return err
+		}
+		if own == names[i] && (newNet || kind != "net") {
+			return fmt.Errorf("the %s namespace is our own", kind)
+		}
+	}
+	return nil
+}
+
+// waitGone waits until the stage is gone, and with PID 1 everything inside.
+func (w *Walls) waitGone() {
+	if w.pidfd < 0 {
+		return
+	}
+	for {
+		if _, err := unix.Poll([]unix.PollFd{{Fd: int32(w.pidfd), Events: unix.POLLIN}}, -1); err != unix.EINTR {
+			break
+		}
+	}
+	unix.Close(w.pidfd)
+	w.pidfd = -1
+}

@@ -1,0 +1,127 @@
+package sandbox
+
+import (
+	"fmt"
+	"net/netip"
+
+	"carrel/internal/policy"
+)
+
+// Engine is what makes the walls of a plan. Which one it is never follows from a
+// policy: a policy that an engine cannot hold is refused, see [Engine.Refusals].
+type Engine string
+
+const (
+	// EngineNamespaces is ours and the default: the stage makes its own
+	// namespaces. The zero value of Plan.Engine means it, too.
+	EngineNamespaces Engine = "namespaces"
+	// EngineBubblewrap has the system's bwrap make the namespaces and the
+	// mounts; inside, the stage checks what was made and does the rest.
+	EngineBubblewrap Engine = "bubblewrap"
+)
+
+// DimUser is the dimension of a refusal that is about who runs it, which is no
+// dimension of a policy.
+const DimUser policy.Dimension = "user"
+
+// Refusal is one thing that an engine cannot hold.
+type Refusal struct {
+	Dimension policy.Dimension
+	Subject   string // what was asked for
+	Why       string
+	Right     string // what would be right
+}
+
+func (r Refusal) String() string {
+	return fmt.Sprintf("%s %s: %s (%s)", r.Dimension, r.Subject, r.Why, r.Right)
+}
+
+// Refusals says what of a policy and its plan e does not hold; none means that it
+// holds all of it. It is pure: the machine may still refuse.
+func (e Engine) Refusals(pol *policy.Effective, p *Plan) []Refusal {
+	var out []Refusal
+	for _, l := range limits[e] {
+		if subject := l.asked(pol, p); subject != "" {
+			out = append(out, Refusal{l.dimension, subject, l.why, l.right})
+		}
+	}
+	return out
+}
+
+// Weaker says in which ways the walls of e are weaker than those of
+// [EngineNamespaces] where it holds a policy. files: Landlock's file rules are on.
+func (e Engine) Weaker(files bool) []string {
+	if e != EngineBubblewrap {
+		return nil
+	}
+	out := []string{
+		"a masked file that is replaced outside meanwhile is not masked again",
+		"nested levels are held by the system call filter, not by limits of the kernel",
+	}
+	if !files {
+		out = append(out, "the names of /run/carrel can be replaced inside")
+	}
+	return out
+}
+
+// limit is one row of the table: asked gives what the engine would have to hold,
+// "" where that is not asked for.
+type limit struct {
+	dimension  policy.Dimension
+	asked      func(*policy.Effective, *Plan) string
+	why, right string
+}
+
+// limits is what engines cannot hold. What is in no row is held.
+var limits = map[Engine][]limit{
+	EngineBubblewrap: {
+		{DimUser, rootUser, "bubblewrap leaves uid 0 its capabilities, and sysctl files check the uid", "run carrel as an ordinary user"},
+		{policy.DimHistory, brokered, "the broker works in a copy of the mounts, which only who makes them can give it", "--history off"},
+		{policy.DimNetwork, pool, "names need addresses on the loopback, which only who makes the network can give it", "--network local, closed or open"},
+		{policy.DimNetwork, lowListener, "ports below 1024 need a privilege in the network that bubblewrap keeps", "a port from 1024 on"},
+		{policy.DimNested, fullNesting, "what is mounted inside would not be held by Landlock and not be limited by the kernel", "--nested userns or none"},
+		{policy.DimPrograms, limitedPrograms, "bubblewrap has no noexec mounts, so code in writable places could be loaded", "leave programs.allow out"},
+		{policy.DimDevices, devices, "bubblewrap mounts a device writable, and its mode on the host could be changed", "leave --device out"},
+		{policy.DimFiles, tooManyArguments, "bubblewrap takes 9,000 arguments, a rule needs up to five", "use fewer --deny and --protect matches"},
+		{policy.DimFiles, tooManyDescriptors, "each masked or generated file is a descriptor of bubblewrap's", "use fewer --deny matches"},
+	},
+}
+
+func rootUser(_ *policy.Effective, p *Plan) string { return when(p.UID == 0, "0") }
+
+func brokered(_ *policy.Effective, p *Plan) string { return when(len(p.Roots) > 0, "on") }
+
+func pool(_ *policy.Effective, p *Plan) string { return when(p.Pool, string(policy.NetFiltered)) }
+
+func fullNesting(pol *policy.Effective, _ *Plan) string {
+	return when(pol.Nested == policy.NestedFull, string(policy.NestedFull))
+}
+
+func limitedPrograms(_ *policy.Effective, p *Plan) string {
+	return when(p.Landlock.Limited || len(p.NoExec) > 0, "allow")
+}
+
+func devices(pol *policy.Effective, _ *Plan) string {
+	if len(pol.Devices) == 0 {
+		return ""
+	}
+	return pol.Devices[0].V
+}
+
+// lowListener finds a port that only a privilege can listen on; those of a
+// filtered network have a row of their own.
+func lowListener(_ *policy.Effective, p *Plan) string {
+	for _, l := range p.Listeners {
+		if at, err := netip.ParseAddrPort(l.Address); err == nil && at.Port() < 1024 && !p.Pool {
+			return fmt.Sprintf("port %d", at.Port())
+		}
+	}
+	return ""
+}
+
+func when(is bool, subject string) string {
+	if is {
+		return subject
+	}
+	return ""
+}

@@ -1,0 +1,67 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+
+	"carrel/internal/config"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+)
+
+// chooseEngine decides what makes the walls. refused is the system's answer
+// where it gives us no namespaces; nothing else makes another engine be looked
+// for, so that a start with namespaces costs no more than it did.
+func (p *Prepared) chooseEngine(refused error) error {
+	asked, source, err := p.askedEngine()
+	if err != nil {
+		return err
+	}
+	switch {
+	case asked == string(sandbox.EngineBubblewrap):
+		p.engine.why = "asked for by " + source.String()
+	case asked == string(sandbox.EngineNamespaces):
+		p.engine.why = "asked for by " + source.String()
+		return nil // a refusal is the launch's to say
+	case refused == nil:
+		return nil
+	default:
+		p.engine.why = fmt.Sprintf("because the system refuses carrel namespaces of its own (%v)", refused)
+	}
+	found, err := sandbox.FindBubblewrap()
+	if err != nil {
+		return p.noBubblewrap(refused, err)
+	}
+	p.engine.name, p.engine.program = sandbox.EngineBubblewrap, found.Path+" "+found.Version
+	if err := p.Preview(); err != nil {
+		return err
+	}
+	return p.engineHolds()
+}
+
+// noBubblewrap is the end of a start that needs it.
+func (p *Prepared) noBubblewrap(refused, err error) error {
+	if refused == nil {
+		return &hintError{err: fmt.Errorf("engine bubblewrap (%s) cannot make walls here: %w", p.engine.why, err), hint: "--engine auto leaves the choice to carrel"}
+	}
+	hint := "run `carrel doctor` to see what this machine can hold"
+	if h := (*hintError)(nil); errors.As(explainSetup(refused), &h) {
+		hint = h.hint
+	}
+	return &hintError{err: fmt.Errorf("no engine can make walls here: namespaces: %w; bubblewrap: %w", refused, err), hint: hint}
+}
+
+// PreviewEngine decides what would make the walls, for a run that does not follow.
+func (p *Prepared) PreviewEngine() error {
+	asked, _, err := p.askedEngine()
+	if err != nil {
+		return err
+	}
+	var refused error
+	if asked == config.EngineAuto {
+		try := sandbox.StartStage(selfExe, p.Policy.Network != policy.NetOpen)
+		refused = try.Refused()
+		try.Abandon()
+	}
+	return p.chooseEngine(refused)
+}

@@ -1,0 +1,168 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// column is one way to have walls made.
+type column struct {
+	name  string
+	flags []string
+	wrap  func(w *world) func(*exec.Cmd) // how the program is started; nil: as always
+}
+
+// columns are the engines, and the one case in which another engine is chosen
+// without being asked for: in a user namespace in which none can be made, with
+// a bubblewrap that is setuid root there. Nothing of it is pretended; AppArmor,
+// which refuses namespaces to most programs and not to bubblewrap, cannot be had
+// on every machine.
+var columns = []column{
+	{"namespaces", []string{"--engine", "namespaces"}, nil},
+	{"bubblewrap", []string{"--engine", "bubblewrap"}, nil},
+	{"setuid bubblewrap", nil, withoutNamespaces},
+}
+
+// engineCase is one row of the matrix: what it is about, which dimension of a
+// policy which column refuses to hold (it must say so, and start nothing), and
+// else what has to be seen on the host.
+type engineCase struct {
+	name    string
+	flags   []string // beside "--history off"
+	history string   // instead of off
+	refuses map[string]string
+	before  func(d *desk)
+	holds   func(d *desk)
+}
+
+// desk is one world with one engine.
+type desk struct {
+	*world
+	flags []string
+}
+
+// behindWalls runs a script and wants it to succeed.
+func (d *desk) behindWalls(script string) string { d.t.Helper(); return d.sh(script, d.flags...) }
+
+// TestEngines: every engine holds the same, or says that it does not.
+func TestEngines(t *testing.T) {
+	for _, c := range columns {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if c.wrap != nil && os.Getuid() != 0 {
+				t.Skip("making a setuid program takes root")
+			}
+			engineMakesWalls(t, c)
+			for _, row := range engineCases {
+				t.Run(row.name, func(t *testing.T) { row.run(t, c) })
+			}
+		})
+	}
+	t.Log("\n" + matrix())
+}
+
+// engineMakesWalls looks, without attacking anything, whether the engine at work
+// is the column's and its commands have namespaces of their own.
+func engineMakesWalls(t *testing.T, c column) {
+	t.Helper()
+	d := newDesk(t, c, engineCase{})
+	inside := strings.Fields(d.behindWalls("for n in mnt pid ipc uts net; do readlink /proc/self/ns/$n; done"))
+	for i, kind := range []string{"mnt", "pid", "ipc", "uts", "net"} {
+		if len(inside) != 5 || inside[i] == own(kind) {
+			t.Fatalf("NO WALLS: %s: the command is in the namespaces %q of the tests; nothing was attacked", kind, inside)
+		}
+	}
+	r := d.run(append(d.flags, "--json", "--", "true")...)
+	want := strings.TrimPrefix(c.name, "setuid ")
+	if !strings.Contains(r.err, `"engine":"`+want+`"`) {
+		t.Fatalf("want engine %s: %s", want, r)
+	}
+	if said := strings.Contains(r.err, "carrel: engine bubblewrap (/usr/bin/bwrap 0."); said != (want == "bubblewrap") {
+		t.Errorf("what is weaker was announced: %v: %s", said, r)
+	}
+}
+
+func newDesk(t *testing.T, c column, row engineCase) *desk {
+	w := newWorld(t, ordinary(t))
+	if c.wrap != nil {
+		w.wrap = c.wrap(w)
+	}
+	history := row.history
+	if history == "" {
+		history = "off"
+	}
+	return &desk{w, slices.Concat(c.flags, []string{"--history", history}, row.flags)}
+}
+
+func (row engineCase) run(t *testing.T, c column) {
+	d := newDesk(t, c, row)
+	if row.before != nil {
+		row.before(d)
+	}
+	dimension, refuses := row.refuses[c.name]
+	if !refuses {
+		row.holds(d)
+		return
+	}
+	r := d.world.run(append(d.flags, "--", "touch", d.project+"/started")...)
+	if r.code != 125 || !strings.Contains(r.err, dimension) || !strings.Contains(r.err, "hint: ") || exists(d.project+"/started") {
+		t.Errorf("it must be refused, naming %q: %s", dimension, r)
+	}
+}
+
+// matrix is the table of docs/engines.md.
+func matrix() string {
+	var b strings.Builder
+	b.WriteString("| what |")
+	for _, c := range columns {
+		b.WriteString(" " + c.name + " |")
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(columns)) + "\n")
+	for _, row := range engineCases {
+		b.WriteString("| " + row.name + " |")
+		for _, c := range columns {
+			if dimension, refuses := row.refuses[c.name]; refuses {
+				fmt.Fprintf(&b, " refused: %s |", dimension)
+				continue
+			}
+			b.WriteString(" held |")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// TestEnginesManual: the manual has the matrix as it is tested.
+func TestEnginesManual(t *testing.T) {
+	data, err := os.ReadFile("../docs/engines.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(data), matrix()) {
+		t.Errorf("docs/engines.md lacks this table:\n%s", matrix())
+	}
+}
+
+// withoutNamespaces starts the program where the system refuses it user
+// namespaces, but not to /usr/bin/bwrap.
+func withoutNamespaces(w *world) func(*exec.Cmd) {
+	setuid := w.base + "/bwrap"
+	w.must(copyFile("/usr/bin/bwrap", setuid, 0o755))
+	w.must(os.Chmod(setuid, 0o755|os.ModeSetuid))
+	const script = `echo 0 >/proc/sys/user/max_user_namespaces && mount --bind "$1" /usr/bin/bwrap && shift && exec setpriv --reuid "$1" --regid "$1" --clear-groups -- "${@:2}"`
+	return func(cmd *exec.Cmd) {
+		cmd.Args = append([]string{"sh", "-c", script, "sh", setuid, strconv.Itoa(w.who.uid), cmd.Path}, cmd.Args[1:]...)
+		cmd.Path = "/bin/bash"
+		ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 65535}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+			UidMappings: ids, GidMappings: ids, GidMappingsEnableSetgroups: true}
+	}
+}
