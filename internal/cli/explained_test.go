@@ -73,6 +73,7 @@ func TestExplainedText(t *testing.T) {
 	x := &explained{
 		Project: "/p", Cwd: "/p/sub", Command: []text{"npx", "claude"}, Preset: "mine",
 		Agent:      &explainedAgent{Name: "claude", Title: "Claude Code", Executable: "/usr/bin/npx", Via: []text{"npx"}},
+		Engine:     engineJSON{Name: "bubblewrap", Why: "asked for by --engine"},
 		Dimensions: []dimension{{Dimension: policy.DimNetwork, Value: "closed", Source: sourceOf(src), Where: text(src.String()), Note: "limited"}},
 		Rules: append(rulesOf([]policy.Rule{{Glob: "/p/**/*.key", Access: policy.Read, Source: src}}),
 			rulesOf([]policy.Rule{{Path: "/usr", Access: policy.Read, Source: policy.Source{Layer: policy.LayerDefault}}})...),
@@ -85,6 +86,7 @@ directory  /p/sub
 command    npx claude
 preset     mine
 agent      Claude Code, recognised by /usr/bin/npx through npx
+engine     bubblewrap, asked for by --engine
 
 DIMENSION  VALUE   LAYER               WHY
 network    closed  user configuration  /h/c.yaml:3:1: deny (limited)

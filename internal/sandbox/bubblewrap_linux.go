@@ -167,6 +167,28 @@ func lookAt(host string) (place, error) {
 
 // start runs bubblewrap and waits for the stage's first word.
 func (b *bwrapPlan) start(newNet bool) (*Walls, error) {
+	said, err := memory("bubblewrap")
+	if err != nil {
+		return nil, fmt.Errorf("preparing bubblewrap: %w", err)
+	}
+	defer said.Close()
+	w, err := b.fork(said)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.greeted(newNet); err != nil {
+		w.Kill()
+		if line := firstLine(said); line != "" {
+			err = fmt.Errorf("%w: %s", err, line)
+		}
+		return nil, &SetupError{Step: "having " + bwrapPath + " make the walls", Err: err.Error()}
+	}
+	return w, nil
+}
+
+// fork starts bubblewrap. When it returns no descriptor of the other side is
+// open here: the end of the stage is the end of the control socket.
+func (b *bwrapPlan) fork(said *os.File) (*Walls, error) {
 	var open []*os.File
 	defer func() {
 		for _, f := range open {
@@ -184,8 +206,8 @@ func (b *bwrapPlan) start(newNet bool) (*Walls, error) {
 		return nil, fmt.Errorf("making the control socket: %w", err)
 	}
 	control := os.NewFile(uintptr(pair[0]), "control")
-	_, _ = keep(os.NewFile(uintptr(pair[1]), "stage control"), nil)
-	files, said, err := b.files(keep)
+	far, _ := keep(os.NewFile(uintptr(pair[1]), "stage control"), nil)
+	files, err := b.files(said, far, keep)
 	if err == nil {
 		err = unix.SetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_PASSCRED, 1)
 	}
@@ -193,7 +215,6 @@ func (b *bwrapPlan) start(newNet bool) (*Walls, error) {
 		control.Close()
 		return nil, fmt.Errorf("preparing bubblewrap: %w", err)
 	}
-	files[ControlFD] = uintptr(pair[1])
 	argv := []string{bwrapPath, "--args", strconv.Itoa(ControlFD + 1), "--", insidePath, InsideArg, numbers(terminalSignals)}
 	child, err := forkHeld(argv, files)
 	if err != nil {
@@ -202,26 +223,16 @@ func (b *bwrapPlan) start(newNet bool) (*Walls, error) {
 	}
 	w := newWalls(control)
 	w.child = child
-	if err := w.greeted(newNet); err != nil {
-		w.Kill()
-		if line := firstLine(said); line != "" {
-			err = fmt.Errorf("%w: %s", err, line)
-		}
-		return nil, &SetupError{Step: "having " + bwrapPath + " make the walls", Err: err.Error()}
-	}
 	return w, nil
 }
 
 // files are the descriptors of bubblewrap, by number: nothing as standard input
-// and output, a memory file for what it says, the control socket (to be filled
-// in), its arguments and the generated contents.
-func (b *bwrapPlan) files(keep func(*os.File, error) (*os.File, error)) (fds []uintptr, said *os.File, err error) {
+// and output, a memory file for what it says, the control socket, its arguments
+// and the generated contents.
+func (b *bwrapPlan) files(said, far *os.File, keep func(*os.File, error) (*os.File, error)) ([]uintptr, error) {
 	null, err := keep(os.OpenFile(os.DevNull, os.O_RDWR, 0))
 	if err != nil {
-		return nil, nil, err
-	}
-	if said, err = keep(memory("bubblewrap")); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var list []byte
 	for _, arg := range b.args {
@@ -229,19 +240,19 @@ func (b *bwrapPlan) files(keep func(*os.File, error) (*os.File, error)) (fds []u
 	}
 	args, err := keep(contents("bubblewrap arguments", list))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	fds = []uintptr{null.Fd(), null.Fd(), said.Fd(), 0, args.Fd()}
+	fds := []uintptr{null.Fd(), null.Fd(), said.Fd(), far.Fd(), args.Fd()}
 	for _, data := range b.data {
 		f := null
 		if len(data) > 0 {
 			if f, err = keep(contents("file", data)); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 		}
 		fds = append(fds, f.Fd())
 	}
-	return fds, said, nil
+	return fds, nil
 }
 
 // contents makes a sealed memory file that is read from its start.

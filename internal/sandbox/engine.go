@@ -57,6 +57,7 @@ func (e Engine) Weaker(files bool) []string {
 	out := []string{
 		"a masked file that is replaced outside meanwhile is not masked again",
 		"nested levels are held by the system call filter, not by limits of the kernel",
+		"another run in the same project could have an empty file made elsewhere while this one starts",
 	}
 	if !files {
 		out = append(out, "the names of /run/carrel can be replaced inside")
