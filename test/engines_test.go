@@ -151,15 +151,71 @@ func TestEnginesManual(t *testing.T) {
 	}
 }
 
+// TestNoEngine: where neither carrel nor bubblewrap gets namespaces nothing is
+// started, both reasons are said, and so is what helps. An engine that was asked
+// for is not replaced by another, and a project's file asks for none.
+func TestNoEngine(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("making a setuid program takes root")
+	}
+	w := newWorld(t, ordinary(t))
+	w.wrap = refuseNamespaces("true")
+	for _, tt := range []struct{ flag, says string }{
+		{"auto", "no engine can make walls here: namespaces: creating namespaces: no space left on device; bubblewrap: /usr/bin/bwrap: exit status"},
+		{"namespaces", "creating namespaces: no space left on device"},
+		{"bubblewrap", "engine bubblewrap (asked for by --engine) cannot make walls here"},
+		{"strongest", `--engine "strongest": want one of auto, namespaces, bubblewrap`},
+	} {
+		r := w.run("--engine", tt.flag, "--history", "off", "--", "touch", w.project+"/started")
+		if r.code != 125 || !strings.Contains(r.err, tt.says) || exists(w.project+"/started") {
+			t.Errorf("--engine %s: %s", tt.flag, r)
+		}
+	}
+	w.wrap = nil
+	w.write(w.project+"/.carrel.yaml", "engine: bubblewrap\n")
+	r := w.run("--json", "--history", "off", "--", "true")
+	if r.code != 0 || !strings.Contains(r.err, `"engine":"namespaces"`) || !strings.Contains(r.err, ".carrel.yaml:1:1: engine: ignored") {
+		t.Errorf("a project's file: %s", r)
+	}
+}
+
+// TestDefaultLooksAtNoEngine: a start with namespaces of its own runs no other
+// program, so that it costs no more than it did.
+func TestDefaultLooksAtNoEngine(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.need("strace")
+	trace := func(flags ...string) string {
+		log := w.base + "/home/trace"
+		w.litter = true
+		args := append([]string{"-f", "-qq", "-e", "trace=execve", "-o", log, w.bin, "run", "--history", "off"}, flags...)
+		if r := w.plain("strace", append(args, "--", "true")...); r.code != 0 {
+			t.Fatalf("%q: %s", flags, r)
+		}
+		return w.read(log)
+	}
+	if got := trace(); strings.Contains(got, "bwrap") || !strings.Contains(got, "carrel-stage") {
+		t.Errorf("the default starts:\n%s", got)
+	}
+	if got := trace("--engine", "bubblewrap"); !strings.Contains(got, `"/usr/bin/bwrap", "--args"`) {
+		t.Errorf("canary: bubblewrap is not seen:\n%s", got)
+	}
+}
+
 // withoutNamespaces starts the program where the system refuses it user
 // namespaces, but not to /usr/bin/bwrap.
 func withoutNamespaces(w *world) func(*exec.Cmd) {
 	setuid := w.base + "/bwrap"
 	w.must(copyFile("/usr/bin/bwrap", setuid, 0o755))
 	w.must(os.Chmod(setuid, 0o755|os.ModeSetuid))
-	const script = `echo 0 >/proc/sys/user/max_user_namespaces && mount --bind "$1" /usr/bin/bwrap && shift && exec setpriv --reuid "$1" --regid "$1" --clear-groups -- "${@:2}"`
+	return refuseNamespaces("mount --bind " + setuid + " /usr/bin/bwrap")
+}
+
+// refuseNamespaces starts the program as an ordinary user of a user namespace in
+// which none can be made, after a step by its root.
+func refuseNamespaces(step string) func(*exec.Cmd) {
+	script := "echo 0 >/proc/sys/user/max_user_namespaces && " + step + ` && exec setpriv --reuid "$1" --regid "$1" --clear-groups -- "${@:2}"`
 	return func(cmd *exec.Cmd) {
-		cmd.Args = append([]string{"sh", "-c", script, "sh", setuid, strconv.Itoa(w.who.uid), cmd.Path}, cmd.Args[1:]...)
+		cmd.Args = append([]string{"sh", "-c", script, "sh", strconv.Itoa(plainUID), cmd.Path}, cmd.Args[1:]...)
 		cmd.Path = "/bin/bash"
 		ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 65535}}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
