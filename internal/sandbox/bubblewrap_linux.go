@@ -172,12 +172,21 @@ func (b *bwrapPlan) start(newNet bool) (*Walls, error) {
 		return nil, fmt.Errorf("preparing bubblewrap: %w", err)
 	}
 	defer said.Close()
+	// Whoever kills bubblewrap while it starts leaves the process that it has
+	// forked: with this it is ours, and can be found.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("preparing bubblewrap: %w", err)
+	}
 	w, err := b.fork(said)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.greeted(newNet); err != nil {
+	if err = w.answers(); err == nil {
+		err = w.greeted(newNet)
+	}
+	if err != nil {
 		w.Kill()
+		killOrphans()
 		if line := firstLine(said); line != "" {
 			err = fmt.Errorf("%w: %s", err, line)
 		}
@@ -296,6 +305,44 @@ func forkHeld(argv []string, files []uintptr) (int, error) {
 	return syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
 		Dir: "/", Env: append(helperEnv[:len(helperEnv):len(helperEnv)], stageEnv...), Files: files, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	})
+}
+
+// answers waits until the stage says something, or bubblewrap is gone: what that
+// has forked may wait for it for ever, with the control socket open.
+func (w *Walls) answers() error {
+	pidfd, err := unix.PidfdOpen(w.child, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(pidfd)
+	return control(w.control, func(fd int) error {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(pidfd), Events: unix.POLLIN}}
+		if _, err := unix.Poll(fds, -1); err != nil {
+			return err
+		}
+		if fds[0].Revents == 0 {
+			return errors.New("bubblewrap was ended")
+		}
+		return nil
+	})
+}
+
+// killOrphans ends what bubblewrap has left to us.
+func killOrphans() {
+	tasks, _ := os.ReadDir("/proc/self/task")
+	for _, task := range tasks {
+		children, _ := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
+		for word := range strings.FieldsSeq(string(children)) {
+			name, _ := os.ReadFile("/proc/" + word + "/comm")
+			pid, err := strconv.Atoi(word)
+			if err != nil || string(name) != "bwrap\n" {
+				continue
+			}
+			// A child that is not collected keeps its number.
+			_ = unix.Kill(pid, unix.SIGKILL)
+			_, _ = unix.Wait4(pid, nil, 0, nil)
+		}
+	}
 }
 
 // greeted takes the stage's first word: who it is in our numbers, as the kernel
