@@ -26,9 +26,9 @@ type Request struct {
 	// Engine is what the command line wants to make the walls, one of
 	// config.Engines; "" leaves it to the configuration.
 	Engine  string
-	Environ     []string // the outside environment
-	Cwd         string   // "" means the process's
-	Version     string   // of this program, for generated files
+	Environ []string // the outside environment
+	Cwd     string   // "" means the process's
+	Version string   // of this program, for generated files
 
 	// Exact makes Flags the whole policy: see there. nil for everybody else.
 	Exact *Exact
