@@ -39,7 +39,13 @@ type masks struct {
 	dirs   map[int32]string // by watch
 	done   chan struct{}
 	failed map[string]error
+	notes  []string
 }
+
+// watchDelay is how long a command runs before the watch begins. The kernel
+// takes some ten milliseconds to end a watch, which would be a third of a short
+// run; what has been replaced by then is found when the watch begins.
+const watchDelay = 25 * time.Millisecond
 
 const (
 	maxWatched  = 1000 // directories
@@ -71,16 +77,15 @@ func (p *Prepared) watchMasks(walls *sandbox.Walls, b *brokered) *masks {
 		p.note("%d directories hold masked files, and %d are watched: a file that is replaced outside in another one is seen inside", len(dirs), maxWatched)
 		dirs = dirs[:maxWatched]
 	}
-	switch err := m.open(walls.PID(), dirs); {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil // the command has ended already
-	case err != nil:
-		p.note("masked files are not watched: one that is replaced outside while the command runs is seen inside: %v", err)
+	if err := unix.Pipe2(m.stop[:], unix.O_CLOEXEC); err != nil {
+		p.note(unwatched, err)
 		return nil
 	}
-	go m.run()
+	go m.run(walls.PID(), dirs)
 	return m
 }
+
+const unwatched = "masked files are not watched: one that is replaced outside while the command runs is seen inside: %v"
 
 func (m *masks) open(stage int, dirs []string) error {
 	var err error
@@ -91,20 +96,12 @@ func (m *masks) open(stage int, dirs []string) error {
 		unix.Close(m.root)
 		return fmt.Errorf("watching directories: %w", err)
 	}
-	if err := unix.Pipe2(m.stop[:], unix.O_CLOEXEC); err != nil {
-		unix.Close(m.root)
-		unix.Close(m.watch)
-		return fmt.Errorf("watching directories: %w", err)
-	}
 	for _, dir := range dirs {
 		wd, err := unix.InotifyAddWatch(m.watch, dir, watched)
 		if err != nil {
 			continue // unreadable: whoever could replace something there, it is nobody's atomic save
 		}
 		m.dirs[int32(wd)] = dir
-	}
-	for name := range m.masked {
-		m.see(name) // what was replaced before the watch began
 	}
 	return nil
 }
@@ -133,9 +130,7 @@ func (m *masks) close() []string {
 	unix.Close(m.stop[1])
 	<-m.done
 	unix.Close(m.stop[0])
-	unix.Close(m.watch)
-	unix.Close(m.root)
-	var notes []string
+	notes := m.notes
 	for name, err := range m.failed {
 		notes = append(notes, fmt.Sprintf("%s was replaced outside while the command ran, and could be read inside from then on: %v", name, err))
 	}
@@ -143,23 +138,35 @@ func (m *masks) close() []string {
 	return notes
 }
 
-func (m *masks) run() {
+func (m *masks) run(stage int, dirs []string) {
 	defer close(m.done)
-	buf := make([]byte, 64<<10)
-	for {
-		polled := []unix.PollFd{{Fd: int32(m.watch), Events: unix.POLLIN}, {Fd: int32(m.stop[0]), Events: unix.POLLIN}}
-		if _, err := unix.Poll(polled, -1); err != nil && err != unix.EINTR {
-			return
-		}
-		if polled[1].Revents != 0 {
-			return
-		}
-		n, err := unix.Read(m.watch, buf)
-		if err != nil {
-			continue
-		}
-		m.events(buf[:n])
+	if ended(m.stop[0], int(watchDelay.Milliseconds()), nil) {
+		return
 	}
+	switch err := m.open(stage, dirs); {
+	case errors.Is(err, fs.ErrNotExist):
+		return // the command has ended already
+	case err != nil:
+		m.notes = append(m.notes, fmt.Sprintf(unwatched, err))
+		return
+	}
+	defer unix.Close(m.root)
+	defer unix.Close(m.watch)
+	m.all() // what was replaced before the watch began
+	buf := make([]byte, 64<<10)
+	for !ended(m.stop[0], -1, []unix.PollFd{{Fd: int32(m.watch), Events: unix.POLLIN}}) {
+		if n, err := unix.Read(m.watch, buf); err == nil {
+			m.events(buf[:n])
+		}
+	}
+}
+
+// ended waits until stop is closed at its other end, another descriptor has
+// something, or the milliseconds are over; -1 for no limit.
+func ended(stop, milliseconds int, others []unix.PollFd) bool {
+	polled := append(others, unix.PollFd{Fd: int32(stop), Events: unix.POLLIN})
+	_, err := unix.Poll(polled, milliseconds)
+	return err != nil && err != unix.EINTR || polled[len(others)].Revents != 0
 }
 
 // events reads struct inotify_event of linux/inotify.h.
@@ -179,10 +186,13 @@ func (m *masks) events(buf []byte) {
 	}
 }
 
-// all looks at everything, where events have been lost.
+// all looks at everything: there have been no events, or not of all.
 func (m *masks) all() {
 	for name := range m.masked {
 		m.see(name)
+	}
+	if m.broker == nil || m.exact {
+		return
 	}
 	entries, err := os.ReadDir(m.project)
 	if err != nil {
