@@ -75,6 +75,11 @@ func (p *Prepared) Compile(prepare bool) error {
 		in.Expanded = append(in.Expanded, policy.Rule{Path: dir, Access: policy.Write,
 			Source: policy.Source{Layer: policy.LayerDefault, Text: "the project's repository"}})
 	}
+	kernel, err := p.withoutKernel()
+	if err != nil {
+		return err
+	}
+	in.Expanded = append(in.Expanded, kernel...)
 	sockets, links, err := p.socketBinds()
 	if err != nil && prepare { // what is asked before the start may be there by then
 		return err
@@ -109,6 +114,30 @@ func (p *Prepared) Compile(prepare bool) error {
 		return err
 	}
 	return p.checkLater()
+}
+
+// withoutKernel hides the kernel's file systems in what is granted, and refuses
+// grants of what they show: processes outside, and through them all files.
+func (p *Prepared) withoutKernel() ([]policy.Rule, error) {
+	mounts, err := p.facts.kernelMounts()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range p.Policy.Rules {
+		if r.Path == "" || r.Access == policy.Deny || r.Source.Layer == policy.LayerDefault {
+			continue
+		}
+		real := p.facts.canonical(r.Path)
+		if ownPlace(real) || slices.ContainsFunc(mounts, func(at string) bool { return within(real, at) }) {
+			return nil, &hintError{err: fmt.Errorf("%s: %q is not granted: what is there shows the machine around the workspace", r.Source.Text, r.Path),
+				hint: "leave it out: a workspace has a /proc, /dev and /run of its own; name what you need below /run, devices with --device"}
+		}
+	}
+	rules := make([]policy.Rule, len(mounts))
+	for i, at := range mounts {
+		rules[i] = policy.Rule{Path: at, Access: policy.Deny, Source: policy.Source{Layer: policy.LayerDefault, Text: "a file system of the kernel's"}}
+	}
+	return rules, nil
 }
 
 // mounted are the protected names that mounts hold. A repository's config is

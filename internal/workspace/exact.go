@@ -214,12 +214,12 @@ func (p *Prepared) escapes(glob string, later []string) bool {
 	})
 }
 
-// writeRoots are the places that rules let be written. In the low-level form "/"
-// stands for what is in it.
+// writeRoots are the places that rules let be written; "/" stands for what is in
+// it.
 func (p *Prepared) writeRoots() []string {
 	var roots []string
 	for _, r := range p.Policy.Rules {
-		if r.Path == "" || r.Access != policy.Write || r.Path == "/" && p.req.Exact != nil {
+		if r.Path == "" || r.Access != policy.Write || r.Path == "/" {
 			continue
 		}
 		roots = append(roots, r.Path)
@@ -233,16 +233,14 @@ func (p *Prepared) writeRoots() []string {
 	return roots
 }
 
-// planned is the policy as mounts are made from it. In the low-level form "/"
-// stands for what is in it, and a rule of what is not there has no mount.
+// planned is the policy as mounts are made from it. "/" stands for what is in
+// it: a mount there would hide what every workspace has of its own. In the
+// low-level form a rule of what is not there has no mount.
 func (p *Prepared) planned() *policy.Effective {
-	if p.req.Exact == nil {
-		return p.Policy
-	}
 	out := *p.Policy
 	out.Rules = slices.DeleteFunc(slices.Clone(out.Rules), func(r policy.Rule) bool {
-		if r.Path == "/" {
-			return true
+		if r.Path == "/" || p.req.Exact == nil {
+			return r.Path == "/"
 		}
 		_, kind := p.facts.Resolve(r.Path)
 		return r.Path != "" && r.Source.Layer != policy.LayerDefault && kind == sandbox.KindNone
@@ -256,15 +254,12 @@ var ownTops = []string{"proc", "sys", "dev", "run"}
 // ownPlace says whether a place is one that every workspace has of its own. The
 // machine's procfs would show its processes, and through them all its files.
 func ownPlace(real string) bool {
-	return real == "/run" || within(real, "/run/carrel") || within(real, "/proc") || within(real, "/sys") || within(real, "/dev")
+	return real == "/run" || real == "/run/user" || path.Dir(real) == "/run/user" || within(real, "/run/carrel") || within(real, "/proc") || within(real, "/sys") || within(real, "/dev")
 }
 
 // rootEntries are the rules that a grant of "/" stands for, and the links
 // there. What has a rule of its own is left to that.
 func (p *Prepared) rootEntries() (rules []policy.Rule, links []sandbox.Mount, err error) {
-	if p.req.Exact == nil {
-		return nil, nil, nil
-	}
 	d := p.Policy.Lookup("/")
 	if d.Access != policy.Read && d.Access != policy.Write {
 		return nil, nil, nil

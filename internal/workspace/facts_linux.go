@@ -2,10 +2,13 @@ package workspace
 
 import (
 	"fmt"
+	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
+	"carrel/internal/mountinfo"
 	"carrel/internal/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -14,7 +17,8 @@ import (
 // facts answers questions about host paths, each path once per run: three
 // system calls give both the canonical name and the kind.
 type facts struct {
-	known map[string]fact
+	known  map[string]fact
+	kernel []string // mounts, see kernelMounts; nil before the first question
 }
 
 type fact struct {
@@ -71,6 +75,31 @@ func (f *facts) pin(p place) error {
 	}
 	f.known[p.project] = fact{real: p.project, kind: sandbox.KindDir, dev: st.Dev, ino: st.Ino}
 	return nil
+}
+
+// kernelTypes are the file systems that show or change what the kernel knows of
+// the machine, its processes above all.
+var kernelTypes = []string{"proc", "sysfs", "cgroup", "cgroup2", "devtmpfs", "devpts", "debugfs", "tracefs", "securityfs", "configfs",
+	"bpf", "pstore", "efivarfs", "fusectl", "binfmt_misc", "mqueue", "nsfs", "rpc_pipefs", "selinuxfs", "smackfs"}
+
+// kernelMounts are the places that such file systems have beside those that every
+// workspace has of its own: in a directory for chroot, say. Whoever is granted a
+// directory around one would have it along.
+func (f *facts) kernelMounts() ([]string, error) {
+	if f.kernel != nil {
+		return f.kernel, nil
+	}
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("looking for mounts of the kernel's file systems: %w", err)
+	}
+	f.kernel = make([]string, 0)
+	for _, m := range mountinfo.Parse(string(text)) {
+		if slices.Contains(kernelTypes, m.Type) && !slices.ContainsFunc(ownTops, func(top string) bool { return within(m.At, "/"+top) }) {
+			f.kernel = append(f.kernel, m.At)
+		}
+	}
+	return f.kernel, nil
 }
 
 // canonical resolves a path of which the end may not exist: the part that does

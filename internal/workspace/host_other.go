@@ -46,6 +46,8 @@ func (*facts) Identity(string) (dev, ino uint64) { return 0, 0 }
 
 func (*facts) pin(place) error { return nil }
 
+func (*facts) kernelMounts() ([]string, error) { return nil, errHere }
+
 func (*facts) canonical(p string) string { return p }
 
 func (*facts) forget(string) {}

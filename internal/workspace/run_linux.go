@@ -332,9 +332,9 @@ func (p *Prepared) sensitiveNow() map[string]string {
 	if p.req.Exact != nil {
 		return nil // nobody's names but the policy's
 	}
-	paths := sensitive(&p.place, p.history())
+	paths, own := sensitive(&p.place, p.history()), p.ownDirs() // these are made and removed by ourselves
 	for _, r := range p.Policy.Rules {
-		if r.Access == policy.Deny && r.Path != "" && within(r.Path, p.place.project) {
+		if r.Access == policy.Deny && r.Path != "" && within(r.Path, p.place.project) && !slices.Contains(own, r.Path) {
 			paths = append(paths, r.Path)
 		}
 	}
