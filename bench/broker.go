@@ -12,11 +12,13 @@ import (
 )
 
 // The ways of the broker's suites: the same walls with plain writable mounts,
-// with the broker, and a FUSE file system without walls.
+// with a listener that stops the calls that change files and lets each go on at
+// once, with the broker, and a FUSE file system without walls.
 const (
-	wayOff  = "off"
-	wayOn   = "on"
-	wayFuse = "FUSE loopback"
+	wayOff   = "off"
+	wayFloor = "off, a bare listener"
+	wayOn    = "on"
+	wayFuse  = "FUSE loopback"
 )
 
 // job is one everyday command. prepare is run before each measurement and does
@@ -60,13 +62,13 @@ rm -rf npmhome`
 
 // broker measures jobs with and without the broker, in the same walls.
 func (b *bench) broker(jobs []job) table {
-	t := table{title: "The broker: everyday work", unit: "ms", about: "`carrel run --history on` against `--history off`, and against an unprivileged FUSE loopback (go-fuse's example, one second of attribute cache, no walls). What is measured runs inside and measures itself, so that no start-up counts."}
+	t := table{title: "The broker: everyday work", unit: "ms", about: "`carrel run --history on` against `--history off`, against that with a bare listener (every call that changes a file waits for a program that lets it go on at once, the least that a decision outside the kernel costs), and against an unprivileged FUSE loopback (go-fuse's example, one second of attribute cache, no walls). What is measured runs inside and measures itself, so that no start-up counts."}
 	ways, err := b.ways()
 	if err != nil {
 		t.about += " Not measured: " + err.Error()
 		return t
 	}
-	var heavy []float64
+	var heavy, least []float64
 	for _, j := range jobs {
 		list := b.contenders(j, ways)
 		b.interleave("broker: "+j.name, min(j.rounds, b.rounds), list, func(c *contender) (float64, error) { return selfTimed(c.dir, b.envOf(c), c.argv) })
@@ -78,6 +80,10 @@ func (b *bench) broker(jobs []job) table {
 			heavy = append(heavy, ratio(on, off))
 		}
 		t.compare(j.name+", "+wayOn, j.name+", "+wayOff, reach, j.name)
+		if floor := ratio(t.median(j.name+", "+wayFloor), off); j.writes && !math.IsNaN(floor) {
+			least = append(least, floor)
+			t.verdicts = append(t.verdicts, fmt.Sprintf("%s, with a listener that only lets go on: %.2fx", j.name, floor))
+		}
 		if below := ratio(on, fuse); j.writes && !math.IsNaN(below) {
 			t.verdicts = append(t.verdicts, fmt.Sprintf("%s, against the FUSE loopback: **%.2fx**, to reach below 1x: %s (the loopback itself: %.2fx)", j.name, below, met(below < 1), ratio(fuse, off)))
 		}
@@ -86,6 +92,7 @@ func (b *bench) broker(jobs []job) table {
 		t.verdicts = append(t.verdicts, "geometric mean of the write-heavy jobs: not measured, one of them is missing")
 	} else {
 		t.verdicts = append(t.verdicts, fmt.Sprintf("geometric mean of the write-heavy jobs (%d): **%.2fx**, to reach 1.4x: %s", len(heavy), mean, met(mean <= 1.4)))
+		t.verdicts = append(t.verdicts, fmt.Sprintf("the same with a listener that only lets go on: %.2fx", geometricMean(least)))
 	}
 	return t
 }
@@ -129,7 +136,8 @@ func (b *bench) calls() table {
 			one.problem = c.problem
 			t.rows = append(t.rows, rows([]*contender{one})...)
 		}
-		t.verdicts = append(t.verdicts, fmt.Sprintf("%s: %+.1f µs", kind, t.median(kind+", "+wayOn)-t.median(kind+", "+wayOff)))
+		off := t.median(kind + ", " + wayOff)
+		t.verdicts = append(t.verdicts, fmt.Sprintf("%s: %+.1f µs; with a bare listener %+.1f µs", kind, t.median(kind+", "+wayOn)-off, t.median(kind+", "+wayFloor)-off))
 	}
 	return t
 }
@@ -148,6 +156,9 @@ func (b *bench) ways() ([]way, error) {
 	carrel, point := b.carrel, b.fixture.root+"/mounted"
 	list := []way{
 		{wayOff, func(c []string) []string { return slices.Concat([]string{carrel, "run", "--history", "off", "--"}, c) }},
+		{wayFloor, func(c []string) []string {
+			return slices.Concat([]string{carrel, "run", "--history", "off", "--", "./driver", "-listen"}, c)
+		}},
 		{wayOn, func(c []string) []string { return slices.Concat([]string{carrel, "run", "--history", "on", "--"}, c) }},
 		{wayFuse, func(c []string) []string {
 			if _, err := os.Stat(b.fuseloop); err != nil {

@@ -38,6 +38,8 @@ type options struct {
 	fuse    string
 	only    string
 	calls   string
+	listen  bool
+	inner   bool
 	net     string
 	to, by  string
 }
@@ -52,6 +54,8 @@ func main() {
 	flag.StringVar(&o.fuse, "fuseloop", "bench/out/fuseloop", "bench/fuseloop as a program; without it the broker is not compared with FUSE")
 	flag.StringVar(&o.only, "only", "", "measure only: walls, network, broker, calls, undo, or one job of the broker by name")
 	flag.StringVar(&o.calls, "calls", "", "for bench's own use: time calls in this new directory")
+	flag.BoolVar(&o.listen, "listen", false, "for bench's own use: stop the calls of the command that follows, and let them go on")
+	flag.BoolVar(&o.inner, "listened", false, "see -listen")
 	flag.StringVar(&o.net, "net", "", "for bench's own use: do a job of the network's suites with the server -to, by the proxy -by")
 	flag.StringVar(&o.to, "to", "", "see -net")
 	flag.StringVar(&o.by, "by", "", "see -net")
@@ -65,6 +69,10 @@ func main() {
 // start measures, or does inside what another one measures.
 func start(o options) error {
 	switch {
+	case o.inner:
+		return listened(flag.Args())
+	case o.listen:
+		return listenFor(flag.Args())
 	case o.calls != "":
 		return driveCalls(os.Stdout, o.calls)
 	case o.net != "":

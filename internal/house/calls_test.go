@@ -33,7 +33,8 @@ var calls = []call{
 		"internal/config/edit.go":             "the user's own file may be a link into a dotfiles directory, which has to stay one",
 	}},
 	{"os/exec", "Command", "give an absolute path and an environment of your own", map[string]string{
-		"bench/same.go": "the carrel that is measured, with the bench's environment",
+		"bench/same.go":           "the carrel that is measured, with the bench's environment",
+		"bench/listener_linux.go": "this program itself, for the command that is measured, with its environment",
 	}},
 	{"os/exec", "CommandContext", "give an absolute path and an environment of your own", map[string]string{
 		"internal/workspace/inside_linux.go": "the host's link opener: an absolute path, an environment of its own",
@@ -41,7 +42,8 @@ var calls = []call{
 		"bench/run.go":                       "measures programs found at fixed places",
 	}},
 	{"os/exec", "LookPath", "look in the directories that you trust", map[string]string{
-		"bench/peers.go": "finds the programs to measure",
+		"bench/peers.go":          "finds the programs to measure",
+		"bench/listener_linux.go": "finds the command that is measured",
 	}},
 	{"os", "StartProcess", "the stage starts what runs inside", map[string]string{
 		"internal/doctor/machine_linux.go":     "our own binary, to see whether namespaces can be made and memory read",
@@ -104,7 +106,7 @@ func TestCallsThatNeedAReason(t *testing.T) {
 var importers = map[string]map[string]string{
 	"os/exec":   {"internal/workspace": "the link opener on the host", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
 	"net/http":  {"internal/egress": "reads requests and answers of plain HTTP; no server and no client of it", "test/fakemodel": "a scripted model server for the end-to-end tests"},
-	"unsafe":    {"internal/workspace": "one system call without a wrapper: the default action of a signal", "internal/sandbox/stage": "system calls without a wrapper", "internal/sandbox/landlock": "system calls without a wrapper", "internal/seccomp": "installing a filter", "internal/broker": "system calls without a wrapper, kernel structures", "internal/history": "counters in mapped memory that all writers share", "internal/sandbox": "the system calls of a fork"},
+	"unsafe":    {"internal/workspace": "one system call without a wrapper: the default action of a signal", "internal/sandbox/stage": "system calls without a wrapper", "internal/sandbox/landlock": "system calls without a wrapper", "internal/seccomp": "installing a filter", "internal/broker": "system calls without a wrapper, kernel structures", "internal/history": "counters in mapped memory that all writers share", "internal/sandbox": "the system calls of a fork", "bench": "installing a filter"},
 	"io/ioutil": {},
 	"reflect":   {},
 	"plugin":    {},

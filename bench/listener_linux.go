@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// listenFor runs a command of which every call that may change a file waits for
+// this program, which lets each go on at once: the least that any decision
+// outside the kernel costs. The calls are the broker's, the descriptors'
+// among them; legacy forms are those of amd64.
+func listenFor(argv []string) error {
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	back, done, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("/proc/self/exe", append([]string{"-listened"}, argv...)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdin, os.Stdout, os.Stderr, []*os.File{theirs, back}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	theirs.Close()
+	back.Close()
+	listener, err := take(cmd.Process.Pid, ours)
+	done.Close()
+	if err == nil {
+		go letGoOn(listener)
+	}
+	return errors.Join(err, cmd.Wait())
+}
+
+// take copies the listener out of the process that has made it.
+func take(pid int, from *os.File) (int, error) {
+	defer from.Close()
+	var fd int
+	if _, err := fmt.Fscan(from, &fd); err != nil {
+		return -1, fmt.Errorf("the listener's number: %w", err)
+	}
+	process, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return -1, fmt.Errorf("pidfd_open: %w", err)
+	}
+	defer unix.Close(process)
+	listener, err := unix.PidfdGetfd(process, fd, 0)
+	if err != nil {
+		return -1, fmt.Errorf("pidfd_getfd: %w", err)
+	}
+	return listener, nil
+}
+
+// listened is the process that is listened to, before it becomes the command.
+func listened(argv []string) error {
+	runtime.LockOSThread()
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return err
+	}
+	filter := listenerFilter()
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no_new_privs: %w", err)
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&program)))
+	if errno != 0 {
+		return fmt.Errorf("the filter: %w", errno)
+	}
+	if _, err := fmt.Fprintln(os.NewFile(3, "to the listener"), fd); err != nil {
+		return err
+	}
+	_, _ = os.NewFile(4, "from the listener").Read(make([]byte, 1))
+	return unix.Exec(path, argv, os.Environ())
+}
+
+// The offsets of struct seccomp_data, linux/seccomp.h.
+const (
+	offNumber = 0
+	offArgs   = 16
+)
+
+func listenerFilter() []unix.SockFilter {
+	load := func(at uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
+	}
+	ret := func(what uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: what} }
+	filter := []unix.SockFilter{load(offNumber)}
+	// A call of the kind whose argument has one of the bits.
+	bits := func(number, arg, mask uint32) {
+		filter = append(filter,
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: number, Jf: 4},
+			load(offArgs+8*arg),
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: mask, Jf: 1},
+			ret(unix.SECCOMP_RET_USER_NOTIF), ret(unix.SECCOMP_RET_ALLOW))
+	}
+	bits(unix.SYS_OPENAT, 2, unix.O_ACCMODE|unix.O_CREAT|unix.O_TRUNC)
+	bits(unix.SYS_FACCESSAT, 2, unix.W_OK)
+	bits(unix.SYS_FACCESSAT2, 2, unix.W_OK)
+	calls := []uint32{unix.SYS_UNLINKAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_MKDIRAT, unix.SYS_LINKAT, unix.SYS_SYMLINKAT,
+		unix.SYS_MKNODAT, unix.SYS_FCHMODAT, unix.SYS_FCHMOD, unix.SYS_FCHOWNAT, unix.SYS_FCHOWN, unix.SYS_UTIMENSAT, unix.SYS_TRUNCATE, unix.SYS_OPENAT2}
+	if runtime.GOARCH == "amd64" {
+		const open, access, rename, mkdir, rmdir, link, unlink, symlink, chmod, chown, lchown = 2, 21, 82, 83, 84, 86, 87, 88, 90, 92, 94
+		bits(open, 1, unix.O_ACCMODE|unix.O_CREAT|unix.O_TRUNC)
+		bits(access, 1, unix.W_OK)
+		calls = slices.Concat(calls, []uint32{rename, mkdir, rmdir, link, unlink, symlink, chmod, chown, lchown})
+	}
+	for _, number := range calls {
+		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: number, Jf: 1}, ret(unix.SECCOMP_RET_USER_NOTIF))
+	}
+	return append(filter, ret(unix.SECCOMP_RET_ALLOW))
+}
+
+// letGoOn answers until nobody is left. The requests are those of
+// linux/seccomp.h, for its structs of 80 and 24 bytes.
+func letGoOn(listener int) {
+	const receive, send, setFlags = 0xc0502100, 0xc0182101, 0x40082104
+	type answer struct {
+		id    uint64
+		value int64
+		err   int32
+		flags uint32
+	}
+	runtime.LockOSThread()
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), setFlags, 1) // SYNC_WAKE_UP, since 6.6
+	for {
+		var asked [10]uint64
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), receive, uintptr(unsafe.Pointer(&asked)))
+		if errno == unix.EINTR || errno == unix.ENOENT {
+			if polled := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}; gone(polled) {
+				return
+			}
+			continue
+		}
+		if errno != 0 {
+			return
+		}
+		a := answer{id: asked[0], flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+		_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), send, uintptr(unsafe.Pointer(&a)))
+	}
+}
+
+// gone waits for the next call and says whether there can be none.
+func gone(polled []unix.PollFd) bool {
+	_, err := unix.Poll(polled, -1)
+	return err != nil && err != unix.EINTR || polled[0].Revents&unix.POLLHUP != 0
+}
