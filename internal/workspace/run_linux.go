@@ -166,6 +166,7 @@ func (p *Prepared) lookAgain() error {
 // answered. When it returns nothing inside is alive.
 func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *brokered, n *network, r *api.Result) error {
 	p.notes = append(p.notes, walls.Notes...)
+	sandbox.ForgetStartCode()
 	hidden := p.watchMasks(walls, b)
 	defer func() { p.notes = append(p.notes, hidden.close()...) }()
 	desk := p.answerOutside(walls, walls.PID(), group.Dirs(), n, r)

@@ -35,6 +35,7 @@ func serve(l *link, c *sandbox.Command, listener int, binder *binder) error {
 	if err := letGoOfStdio(); err != nil {
 		return err
 	}
+	sandbox.ForgetStartCode()
 	done := make(chan struct{})
 	requests := make(chan request)
 	go s.reap(len(c.Argv) > 0, done)
