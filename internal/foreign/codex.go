@@ -309,7 +309,7 @@ func (c *codex) pattern(at, text *jsontree.Node, key string, a policyfile.Access
 // absolute reads a path that has to be one; "~" is taken, too.
 func (c *codex) absolute(n *jsontree.Node, key, text string, restricts bool) (string, bool) {
 	place, err := c.place(text)
-	if err == nil && !path.IsAbs(text) && text[:1] != "~" {
+	if err == nil && !path.IsAbs(text) && !strings.HasPrefix(text, "~") {
 		err = errors.New("it is not absolute")
 	}
 	if err == nil {

@@ -183,7 +183,8 @@ func fuzz(f *testing.F, read reader, seeds ...string) {
 
 func FuzzCodex(f *testing.F) {
 	fuzz(f, Codex, split(":project_roots=write", "/w/docs=read", "*/**/x=deny", ":future=deny", ":minimal=read"), `{"type": "workspace-write", "writable_roots": ["/x", "~"]}`,
-		`{"type": "managed", "file_system": {"type": "unrestricted"}, "network": "enabled"}`, "sandbox_mode = \"workspace-write\"\n", "default_permissions = \"p\"\n[permissions.p.filesystem]\n\":root\" = \"read\"\n")
+		`{"type": "managed", "file_system": {"type": "unrestricted"}, "network": "enabled"}`, "sandbox_mode = \"workspace-write\"\n", "default_permissions = \"p\"\n[permissions.p.filesystem]\n\":root\" = \"read\"\n",
+		`{"kind": "restricted", "entries": [{"path": {"type": "path", "path": ""}, "access": "read"}]}`)
 }
 
 func FuzzSRT(f *testing.F) {
