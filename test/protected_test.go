@@ -149,3 +149,30 @@ func TestBornInsideIsNamed(t *testing.T) {
 		t.Errorf("--json: %s", r)
 	}
 }
+
+// TestHomeThatIsGranted: whoever grants all of home grants neither its secrets nor
+// what the host runs later, whether they are there or only could be made.
+func TestHomeThatIsGranted(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.mkdir(w.home+"/.config/carrel", 0o700)
+		w.mkdir(w.home+"/.local/state/carrel", 0o700)
+		w.write(w.home+"/.netrc", "SECRET")
+		w.write(w.home+"/.vimrc", "set nu\n")
+		make := `cd; cat .netrc; mkdir .ssh && echo EVIL > .ssh/authorized_keys
+			for f in .gitconfig .profile .bashrc .vimrc .netrc .inputrc; do echo EVIL > $f; done
+			for d in .config/systemd .config/autostart .local/bin bin .config/nvim; do mkdir -p $d && echo EVIL > $d/x; done
+			mkdir d && mkdir d/.ssh && mv d/.ssh .ssh; ln -s d .ssh; echo fine > d/file; cat .vimrc; echo end`
+		r := w.plain(w.bin, "run", "--write", w.home, "--", "sh", "-c", make)
+		if !strings.Contains(r.out, "set nu\nend") || strings.Contains(r.out, "SECRET") || !strings.Contains(r.err, "secret: SSH keys") {
+			t.Errorf("%s", r)
+		}
+		if got := w.outsideSh("cd; ls -d .ssh .profile .bashrc .gitconfig .inputrc .config/systemd .config/autostart .config/nvim .local/bin bin 2>/dev/null; cat .netrc .vimrc d/file; rm -r d"); got != "SECRETset nu\nfine\n" {
+			t.Errorf("home is now %q", got)
+		}
+		w.outsideSh("mkdir ~/.ssh")
+		if r := w.plain(w.bin, "run", "--write", w.home, "--write", w.home+"/.ssh", "--", "sh", "-c", "echo mine > ~/.ssh/config"); r.code != 0 || w.read(w.home+"/.ssh/config") != "mine\n" {
+			t.Errorf("named: %s", r)
+		}
+	})
+}

@@ -53,8 +53,10 @@ func (x secretIndex) covers(p string) bool {
 }
 
 // secrets denies the known secrets that exist; in a home that is shown whole
-// also those that do not exist yet, since a program on the host may make them.
+// also those that do not exist yet: a program on the host may make them, and so
+// may one inside, where home is granted for writing.
 func (in *inspector) secrets() {
+	whole := in.o.HomeMode == policy.HomeFull || in.o.HomeGranted
 	in.hidden = make(secretIndex, 64)
 	in.listBusy()
 	moved := in.basesMoved()
@@ -62,14 +64,14 @@ func (in *inspector) secrets() {
 		if moved {
 			in.usualPlace(s)
 		}
-		if in.o.HomeMode != policy.HomeFull && in.missing(s.place) {
+		if !whole && in.missing(s.place) {
 			continue
 		}
 		p := in.expand(s.place)
 		if p == "" {
 			continue
 		}
-		if s.kind == "start" && in.o.HomeMode == policy.HomeFull {
+		if s.kind == "start" && whole {
 			in.protect(p, s.reason)
 			continue
 		}
@@ -77,7 +79,7 @@ func (in *inspector) secrets() {
 			in.denyPattern(p, s.reason)
 			continue
 		}
-		in.deny(p, s.reason, s.kind != "system" && in.o.HomeMode == policy.HomeFull)
+		in.deny(p, s.reason, s.kind != "system" && whole)
 	}
 	if in.hidden.covers(in.o.Project) {
 		in.note("the project %q lies in a place that holds secrets; they are visible inside it", in.o.Project)
@@ -95,11 +97,15 @@ func (in *inspector) usualPlace(s secret) {
 	in.deny(path.Join(in.o.Home, def, rest), s.reason, false)
 }
 
-// protect keeps an existing start file readable and unchanged in a home that is
-// shown whole, also where somebody makes home writable.
+// protect keeps a start file readable and unchanged in a home that is shown
+// whole, also where somebody makes home writable, and from being made there.
 func (in *inspector) protect(p, what string) {
-	if at := in.h.walk(p); at.found && strings.IndexByte(p, '*') < 0 && !in.tooBroad(at.path) {
+	switch at := in.h.walk(p); {
+	case strings.IndexByte(p, '*') >= 0, at.found && in.tooBroad(at.path):
+	case at.found:
 		in.rule(at.path, policy.Read, "protected: "+what)
+	case in.o.HomeGranted:
+		in.rule(p, policy.Read, "protected: "+what)
 	}
 }
 

@@ -19,6 +19,9 @@ type Options struct {
 	// toolchain directories (NVM_DIR, GOPATH) and nothing else is taken from it.
 	Environ  []string
 	HomeMode policy.HomeMode
+	// HomeGranted says that a rule of the user's grants all of home, whatever
+	// HomeMode says.
+	HomeGranted bool
 	// NameServer is the address that names are asked of inside, "" for the host's.
 	NameServer string
 	Root       string // prefix of every path that is looked at, for tests; "" is the real root

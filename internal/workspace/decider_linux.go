@@ -87,6 +87,9 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 	l := d.policy.Lookup(at)
 	switch {
 	case l.Access == policy.Deny:
+		if r := l.Rule; r != nil && r.Source.Layer == policy.LayerDefault && r.Path != "" {
+			return d.refusal(at, r.Source.Text, "default", r.Path)
+		}
 		return d.refusal(at, "denied: "+ruleText(l.Rule), sourceOf(l.Rule), "")
 	case l.Protected:
 		return d.refusal(at, "protected: "+ruleText(l.Rule), sourceOf(l.Rule), "")

@@ -211,7 +211,7 @@ func (p *Prepared) decide() error {
 	}
 	host := view.Options{
 		Home: p.place.home, Project: p.place.project, UID: p.uid, GID: p.gid, User: p.getenv("USER"),
-		Environ: p.req.Environ, HomeMode: first.Home,
+		Environ: p.req.Environ, HomeMode: first.Home, HomeGranted: homeGranted(scope, layers),
 	}
 	if first.Network == policy.NetFiltered {
 		host.NameServer = sandbox.Gateway
@@ -351,6 +351,22 @@ func (p *Prepared) makeOwnDirs() {
 			p.facts.forget(dir)
 		}
 	}
+}
+
+// homeGranted says whether somebody asks for all of home.
+func homeGranted(scope policy.Scope, layers []policy.Layer) bool {
+	for _, l := range layers {
+		for _, f := range l.Request.Files {
+			if f.Access == policy.Deny || f.Glob {
+				continue
+			}
+			places, _ := policy.Resolve(scope, f)
+			if slices.ContainsFunc(places, func(place string) bool { return within(scope.Home, place) }) {
+				return scope.Home != ""
+			}
+		}
+	}
+	return false
 }
 
 func withoutFiles(layers []policy.Layer) []policy.Layer {
