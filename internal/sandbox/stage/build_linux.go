@@ -39,7 +39,9 @@ type builder struct {
 
 func (b *builder) build() error {
 	b.memory = make(map[uint64]bool)
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+	// Private, not slave: what is mounted outside later would come in beside the
+	// plan, to be written even where only reading was granted.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return failed("making mounts private", "/", err)
 	}
 	if err := b.newRoot(); err != nil {
