@@ -201,6 +201,9 @@ func TestEveryPlan(t *testing.T) {
 				t.Errorf("a closed network: NewNet %v, Loopback %v", p.NewNet, p.Loopback)
 			}
 			want := map[policy.Nesting]string{policy.NestedNone: "[{max_user_namespaces 0}]", policy.NestedUserns: "[{max_mnt_namespaces 0}]", policy.NestedFull: "[]"}
+			if uid == 0 {
+				want[policy.NestedFull] = "[{max_cgroup_namespaces 0}]"
+			}
 			if got := fmt.Sprint(p.UserLimits); got != want[nested] {
 				t.Errorf("%s: limits %s", nested, got)
 			}
