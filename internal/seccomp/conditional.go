@@ -13,6 +13,8 @@ const (
 	personaValue
 	killTarget
 	pidfdFlags
+	priorityOfWhom
+	ioPriorityOfWhom
 	chmodMode
 	chmodatMode
 	memfdFlags
@@ -59,6 +61,16 @@ var conditional = []rule{
 		when: always, condition: pidfdFlags,
 		reason: "PIDFD_SIGNAL_PROCESS_GROUP is kill(0) by another door",
 		names:  "pidfd_send_signal",
+	},
+	{
+		when: always, condition: priorityOfWhom,
+		reason: "refused for process groups: the caller's own has processes outside, which would be slowed down; no other process can be named that is not inside",
+		names:  "setpriority",
+	},
+	{
+		when: always, condition: ioPriorityOfWhom,
+		reason: "as setpriority",
+		names:  "ioprio_set",
 	},
 	{
 		when: always, condition: cloneFlags,

@@ -34,6 +34,12 @@ const memfdNoExec = 0x8
 // pidfdProcessGroup is PIDFD_SIGNAL_PROCESS_GROUP (linux/pidfd.h).
 const pidfdProcessGroup = 1 << 2
 
+// PRIO_PGRP (linux/resource.h) and IOPRIO_WHO_PGRP (linux/ioprio.h).
+const (
+	prioProcessGroup   = 1
+	ioprioProcessGroup = 2
+)
+
 // Values of socket and setsockopt (linux/socket.h, linux/net.h, linux/in.h).
 const (
 	afUnix    = 1
@@ -88,6 +94,8 @@ func (b *builder) conditions() {
 		{chmodatMode, func() { b.refuseBits(2, setUserID) }},
 		{killTarget, b.kill},
 		{pidfdFlags, b.pidfdSendSignal},
+		{priorityOfWhom, func() { b.refuseValues(0, prioProcessGroup) }},
+		{ioPriorityOfWhom, func() { b.refuseValues(0, ioprioProcessGroup) }},
 		{memfdFlags, b.memfd},
 		{openFlags, func() { b.open(1) }},
 		{openatFlags, func() { b.open(2) }},
