@@ -80,6 +80,7 @@ type Broker struct {
 	still           sync.RWMutex // see worker.alone
 	mountNS         uint64       // inode of the workspace's own mount namespace
 	terminals       uint64       // device number of the file system of terminals made inside
+	memory          uint64       // that of the private file systems in memory, which share one
 	procDev         uint64       // of the workspace's procfs
 	fifos           fifos
 }
@@ -103,6 +104,10 @@ func New(c Config) (*Broker, error) {
 	var pts unix.Stat_t
 	if unix.Fstatat(c.View, "dev/pts", &pts, unix.AT_SYMLINK_NOFOLLOW) == nil {
 		b.terminals = pts.Dev
+	}
+	var shm unix.Stat_t
+	if unix.Fstatat(c.View, "dev/shm", &shm, unix.AT_SYMLINK_NOFOLLOW) == nil {
+		b.memory = shm.Dev
 	}
 	if c.Reads {
 		if err := b.readToo(); err != nil {

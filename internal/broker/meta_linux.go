@@ -27,7 +27,7 @@ func (w *worker) alter(op string, t target, do func(o *object) error) (int64, er
 		if !w.trap.Valid(w.call.ID) {
 			return 0, errAnswered
 		}
-		if w.hostDevice(&o) {
+		if w.hostDevice(&o) || w.hostPipe(&o) {
 			return 0, unix.EPERM
 		}
 		return 0, do(&o)
@@ -44,6 +44,18 @@ func (w *worker) alter(op string, t target, do func(o *object) error) (int64, er
 func (w *worker) hostDevice(o *object) bool {
 	kind := o.stat.Mode & unix.S_IFMT
 	return (kind == unix.S_IFCHR || kind == unix.S_IFBLK) && o.stat.Dev != w.b.terminals
+}
+
+// hostPipe knows a named pipe that a command may have as an inherited
+// descriptor, through the host's own mount: its mode says who on the host can
+// read and write it. A pipe without a name is nobody's to open, and what was made
+// inside is in memory; one in a cache on disk keeps its mode as well.
+func (w *worker) hostPipe(o *object) bool {
+	if o.stat.Mode&unix.S_IFMT != unix.S_IFIFO || o.stat.Dev == w.b.memory {
+		return false
+	}
+	var fs unix.Statfs_t
+	return unix.Fstatfs(o.fd, &fs) != nil || fs.Type != unix.PIPEFS_MAGIC
 }
 
 func (w *worker) chmod(t target, mode uint32) (int64, error) {
