@@ -157,7 +157,7 @@ func (c *compiler) procMasks() {
 	for _, name := range []string{"sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi"} {
 		c.add(Mount{Kind: MountSelf, Target: "/proc/" + name, ReadOnly: true, Optional: true, Reason: "kernel settings"})
 	}
-	for _, name := range []string{"kcore", "keys", "timer_list", "kmsg", "kpagecount", "kpageflags", "kpagecgroup"} {
+	for _, name := range []string{"kcore", "keys", "timer_list", "kmsg", "kpagecount", "kpageflags", "kpagecgroup", "slabinfo", "vmallocinfo", "pagetypeinfo", "sched_debug"} {
 		c.add(Mount{Kind: MountMask, Target: "/proc/" + name, Optional: true, Reason: "kernel memory"})
 	}
 }
