@@ -70,10 +70,15 @@ var attacks = map[string]func(args []string) (string, error){
 		ts := unix.Timespec{Nsec: -1} // never valid: EINVAL where the call itself is allowed
 		return plainCall(unix.SYS_CLOCK_SETTIME, unix.CLOCK_REALTIME, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
 	},
-	"syslog":   func([]string) (string, error) { return plainCall(unix.SYS_SYSLOG, 10, 0, 0, 0, 0) },
-	"under":    attackUnder,
-	"mknod":    func(a []string) (string, error) { return "", unix.Mknod(a[0], unix.S_IFBLK|0o600, 7<<8) },
-	"hostname": func([]string) (string, error) { h, _ := os.Hostname(); return "", unix.Sethostname([]byte(h)) },
+	"survey":    attackSurvey,
+	"mountable": attackMountable,
+	"bare":      attackBare,
+	"priority":  attackPriority,
+	"openup":    attackOpenUp,
+	"syslog":    func([]string) (string, error) { return plainCall(unix.SYS_SYSLOG, 10, 0, 0, 0, 0) },
+	"under":     attackUnder,
+	"mknod":     func(a []string) (string, error) { return "", unix.Mknod(a[0], unix.S_IFBLK|0o600, 7<<8) },
+	"hostname":  func([]string) (string, error) { h, _ := os.Hostname(); return "", unix.Sethostname([]byte(h)) },
 }
 
 // attackMain runs attacks, each with its arguments, "--" between them, and
@@ -322,13 +327,10 @@ func attackSocket(a []string) (string, error) {
 
 // attackIn runs the next attack in new namespaces, as their root.
 func attackIn(a []string) (string, error) {
-	flags := map[string]uintptr{"user": unix.CLONE_NEWUSER, "net": unix.CLONE_NEWNET, "mnt": unix.CLONE_NEWNS, "pid": unix.CLONE_NEWPID}
 	cmd := exec.Command("/proc/self/exe", a[1:]...)
 	cmd.Args[0] = attackName
-	cmd.SysProcAttr = &syscall.SysProcAttr{}
-	for name := range strings.SplitSeq(a[0], "+") {
-		cmd.SysProcAttr.Cloneflags |= flags[name]
-	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaceFlags(a[0])}
+	cmd.Env = append(os.Environ(), aroundMounts+"="+own("mnt"))
 	if strings.Contains(a[0], "user") {
 		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
 		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
@@ -339,6 +341,15 @@ func attackIn(a []string) (string, error) {
 		return "", fmt.Errorf("%s %s", err, start.Stderr)
 	}
 	return "inside: " + strings.TrimSpace(string(out)), err
+}
+
+// namespaceFlags reads "user+mnt".
+func namespaceFlags(names string) (flags uintptr) {
+	of := map[string]uintptr{"user": unix.CLONE_NEWUSER, "net": unix.CLONE_NEWNET, "mnt": unix.CLONE_NEWNS, "pid": unix.CLONE_NEWPID, "cgroup": unix.CLONE_NEWCGROUP}
+	for name := range strings.SplitSeq(names, "+") {
+		flags |= of[name]
+	}
+	return flags
 }
 
 // maxForks keeps a machine without walls alive.
