@@ -28,11 +28,19 @@ func (p Problem) Error() string {
 // Problems are all mistakes of one read, in the order of the files.
 type Problems []Problem
 
-// Error writes one mistake on each line.
+// maxShown is how many mistakes are written: a repository's file can hold tens
+// of thousands, and somebody's terminal is what they go to.
+const maxShown = 20
+
+// Error writes one mistake on each line, and of many how many more there are.
 func (ps Problems) Error() string {
-	lines := make([]string, len(ps))
+	lines := make([]string, 0, maxShown+1)
 	for i, p := range ps {
-		lines[i] = p.Error()
+		if i == maxShown {
+			lines = append(lines, fmt.Sprintf("and %d more mistakes", len(ps)-i))
+			break
+		}
+		lines = append(lines, p.Error())
 	}
 	return strings.Join(lines, "\n")
 }

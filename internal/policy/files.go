@@ -86,10 +86,10 @@ func (d *decision) resolve(r FileRequest) []Rule {
 	places, err := Resolve(d.scope, r)
 	if err != nil {
 		if errors.Is(err, errUnknownRoot) && r.Source.Layer == LayerDefault && r.Access != Deny && !r.Glob {
-			d.warn(r.Source, "%s is not granted: %v", printable(r.Place), err)
+			d.warn(r.Source, "%s is not granted: %v", shortened(printable(r.Place)), err)
 			return nil
 		}
-		d.fail(DimFiles, r.Source, "%s: %v", printable(r.Place), err)
+		d.fail(DimFiles, r.Source, "%s: %v", shortened(printable(r.Place)), err)
 		return nil
 	}
 	rules := make([]Rule, 0, len(places))

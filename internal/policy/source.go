@@ -1,6 +1,9 @@
 package policy
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // String names the layer as a person would.
 func (k LayerKind) String() string {
@@ -28,16 +31,25 @@ func (k LayerKind) String() string {
 // String writes the source as "file:line:column: key", or as the flag,
 // variable or reason alone where there is no file.
 func (s Source) String() string {
-	where := s.position()
+	where, text := s.position(), shortened(s.Text)
 	switch {
-	case where == "" && s.Text == "":
+	case where == "" && text == "":
 		return s.Layer.String()
 	case where == "":
-		return s.Text
-	case s.Text == "":
+		return text
+	case text == "":
 		return where
 	}
-	return where + ": " + s.Text
+	return where + ": " + text
+}
+
+// shortened keeps what a file says from filling the terminal.
+func shortened(text string) string {
+	const most = 500
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
 }
 
 // position is the file part of the source: "" where there is no file.
