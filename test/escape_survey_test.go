@@ -269,9 +269,9 @@ func attackBare(a []string) (string, error) {
 
 // attackPriority slows down the caller's process group, by both ways.
 func attackPriority([]string) (string, error) {
-	const lowest, idle = 7, 3 << 13
-	_, _, e := unix.Syscall(unix.SYS_SETPRIORITY, unix.PRIO_PGRP, 0, lowest)
-	_, _, e2 := unix.Syscall(unix.SYS_IOPRIO_SET, 2, 0, idle)
+	const lower, worse = 7, 2<<13 | 6 // of best effort
+	_, _, e := unix.Syscall(unix.SYS_SETPRIORITY, unix.PRIO_PGRP, 0, lower)
+	_, _, e2 := unix.Syscall(unix.SYS_IOPRIO_SET, 2, 0, worse)
 	if e != 0 {
 		return "", e
 	}
