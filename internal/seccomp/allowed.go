@@ -23,7 +23,7 @@ var allowed = []rule{
 		reason: "files by descriptor: what is open was granted",
 		names: `read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2
 			close close_range lseek fstat fstatfs ftruncate fallocate fadvise64 readahead
-			fsync fdatasync sync_file_range syncfs sync fcntl flock dup dup2 dup3
+			fsync fdatasync sync_file_range syncfs sync flock dup dup2 dup3
 			fchdir fchown getdents getdents64
 			fsetxattr fgetxattr flistxattr fremovexattr cachestat
 			sendfile copy_file_range splice tee vmsplice

@@ -15,6 +15,7 @@ const (
 	pidfdFlags
 	priorityOfWhom
 	ioPriorityOfWhom
+	leaseCommand
 	chmodMode
 	chmodatMode
 	memfdFlags
@@ -71,6 +72,11 @@ var conditional = []rule{
 		when: always, condition: ioPriorityOfWhom,
 		reason: "as setpriority",
 		names:  "ioprio_set",
+	},
+	{
+		when: always, condition: leaseCommand,
+		reason: "files by descriptor: what is open was granted; but for a lease, also of a file to be read, programs outside wait that open it to write",
+		names:  "fcntl",
 	},
 	{
 		when: always, condition: cloneFlags,

@@ -40,6 +40,12 @@ const (
 	ioprioProcessGroup = 2
 )
 
+// F_SETLEASE and F_SETDELEG (linux/fcntl.h).
+const (
+	setLease      = 1024
+	setDelegation = 1024 + 16
+)
+
 // Values of socket and setsockopt (linux/socket.h, linux/net.h, linux/in.h).
 const (
 	afUnix    = 1
@@ -84,6 +90,7 @@ func (b *builder) conditions() {
 		condition condition
 		write     func()
 	}{
+		{leaseCommand, func() { b.refuseValues(1, setLease, setDelegation) }},
 		{cloneFlags, func() { b.namespaces(b.forbidden()) }},
 		{unshareFlags, func() { b.namespaces(b.forbiddenUnshare()) }},
 		{ioctlRequest, b.ioctl},

@@ -65,6 +65,12 @@ var conditionRows = []conditionRow{
 	{"ioprio_set", [6]uint64{3, 0, 3 << 13}, 0, 0, 0},
 	{"ioprio_set", [6]uint64{2, 0, 3 << 13}, ePERM, ePERM, ePERM},
 	{"ioprio_set", [6]uint64{high | 2, 0, 3 << 13}, ePERM, ePERM, ePERM},
+	{"fcntl", [6]uint64{3, 4, 0x800}, 0, 0, 0},
+	{"fcntl", [6]uint64{3, 1030}, 0, 0, 0}, // F_DUPFD_CLOEXEC
+	{"fcntl", [6]uint64{3, 1025}, 0, 0, 0}, // F_GETLEASE
+	{"fcntl", [6]uint64{3, 1024, 1}, ePERM, ePERM, ePERM},
+	{"fcntl", [6]uint64{3, high | 1024, 0}, ePERM, ePERM, ePERM},
+	{"fcntl", [6]uint64{3, 1040, 0}, ePERM, ePERM, ePERM},
 	flags("clone", forkFlags, 0, 0, 0),
 	flags("clone", vforkFlags, 0, 0, 0),
 	flags("clone", threadFlags, 0, 0, 0),

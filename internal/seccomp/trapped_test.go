@@ -240,7 +240,7 @@ const changing = `
 const granted = `
 	write pwrite64 writev pwritev pwritev2 ftruncate fallocate sendfile copy_file_range
 	splice vmsplice tee io_submit mmap mprotect pkey_mprotect remap_file_pages mremap msync
-	fsync fdatasync sync syncfs sync_file_range madvise process_madvise fadvise64 fcntl flock`
+	fsync fdatasync sync syncfs sync_file_range madvise process_madvise fadvise64 flock`
 
 func TestNoCallChangesFilesNatively(t *testing.T) {
 	for _, o := range variants() {
