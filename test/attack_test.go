@@ -74,6 +74,7 @@ var attacks = map[string]func(args []string) (string, error){
 	"mountable": attackMountable,
 	"bare":      attackBare,
 	"priority":  attackPriority,
+	"lease":     attackLease,
 	"openup":    attackOpenUp,
 	"syslog":    func([]string) (string, error) { return plainCall(unix.SYS_SYSLOG, 10, 0, 0, 0, 0) },
 	"under":     attackUnder,

@@ -72,13 +72,13 @@ func TestLaterMountsStayOutside(t *testing.T) {
 func TestPriorityOfTheGroup(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {
 		w := newWorld(t, p)
-		const then = `; nice; ionice -p $$; for n in $(ps -o ni= -p $$); do echo "shell $n"; done`
-		if r := w.plain("bash", "-c", built.attack+" priority"+then); !strings.Contains(r.out, "shell 7") || !strings.Contains(r.out, "prio 6") {
+		const attack, then = "priority", `; nice; ionice -p $$; for n in $(ps -o ni= -p $$); do echo "shell $n"; done`
+		if r := w.plain("bash", "-c", built.attack+" "+attack+then); !strings.Contains(r.out, "shell 7") || !strings.Contains(r.out, "prio 6") {
 			t.Fatalf("canary: %s", r)
 		}
 		for _, nested := range nestings {
 			for _, history := range []string{"on", "off"} {
-				inside := w.bin + " run --nested " + nested + " --history " + history + " --read " + built.attack + " -- " + built.attack + " priority"
+				inside := w.bin + " run --nested " + nested + " --history " + history + " --read " + built.attack + " -- " + built.attack + " " + attack
 				r := w.plain("bash", "-c", inside+then)
 				if !strings.HasPrefix(r.out, "EPERM\n0\n") || !strings.HasSuffix(r.out, "shell 0\n") || strings.Contains(r.out, "prio 6") {
 					t.Errorf("nested %s, history %s: %s", nested, history, r)
@@ -118,6 +118,31 @@ func TestInheritedPipes(t *testing.T) {
 		}
 		if out := w.sh("mkfifo /tmp/f f; chmod 640 /tmp/f f; stat -c %a /tmp/f f", "--history", "on"); out != "640\n640\n" {
 			t.Errorf("pipes of one's own: %q", out)
+		}
+	})
+}
+
+// TestLeases: a file that may only be read must not hold those up who write it.
+func TestLeases(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		file := w.write(w.outside+"/shared", "text")
+		outside := w.command(built.attack, "lease", file, "wait")
+		out, err := outside.StdoutPipe()
+		w.must(err)
+		w.must(outside.Start())
+		waitFor(t, out, "held\n")
+		if fd, err := unix.Open(file, unix.O_WRONLY|unix.O_NONBLOCK, 0); err != unix.EWOULDBLOCK {
+			unix.Close(fd)
+			t.Fatalf("canary: the lease holds nobody up: %v", err)
+		}
+		w.write(w.project+"/end", "")
+		w.must(outside.Wait())
+		for _, nested := range nestings {
+			for _, history := range []string{"on", "off"} {
+				w.fails([]string{"--nested", nested, "--history", history, "--read", file}, []string{"lease", file}, "EPERM")
+				w.fails([]string{"--nested", nested, "--history", history}, []string{"lease", w.project + "/end"}, "EPERM")
+			}
 		}
 	})
 }

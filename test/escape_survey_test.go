@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -288,4 +290,25 @@ func attackOpenUp(a []string) (string, error) {
 		return "", nil
 	}
 	return "", unix.Chmod("/proc/self/fd/"+a[0], 0o666)
+}
+
+// attackLease holds a file against everybody who opens it to write; with another
+// argument until the file "end" is there.
+func attackLease(a []string) (string, error) {
+	signal.Ignore(syscall.SIGIO)
+	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
+		return "", err
+	}
+	if len(a) == 1 {
+		return "", nil
+	}
+	fmt.Println("held")
+	for unix.Access("end", unix.F_OK) != nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return "", nil
 }
