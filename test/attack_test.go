@@ -75,6 +75,7 @@ var attacks = map[string]func(args []string) (string, error){
 	"bare":      attackBare,
 	"priority":  attackPriority,
 	"lease":     attackLease,
+	"calls":     attackCalls,
 	"openup":    attackOpenUp,
 	"syslog":    func([]string) (string, error) { return plainCall(unix.SYS_SYSLOG, 10, 0, 0, 0, 0) },
 	"under":     attackUnder,
