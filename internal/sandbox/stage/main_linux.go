@@ -67,6 +67,9 @@ func run(link *link) error {
 			return err
 		}
 	}
+	if len(plan.Roots) == 0 {
+		reopenTerminals()
+	}
 	if err := b.writeLimits(); err != nil {
 		return err
 	}
