@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -122,6 +123,35 @@ func TestInheritedPipes(t *testing.T) {
 	})
 }
 
+// TestTerminalKeepsItsMode: who else on the machine may read what is typed is not
+// the command's to say.
+func TestTerminalKeepsItsMode(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		mode := func(argv ...string) (string, os.FileMode) {
+			tm := w.inTerminal(w.command(argv[0], argv[1:]...))
+			n, err := unix.IoctlGetInt(int(tm.master.Fd()), unix.TIOCGPTN)
+			w.must(err)
+			st, err := os.Stat("/dev/pts/" + strconv.Itoa(n))
+			w.must(err)
+			return tm.all(), st.Mode().Perm()
+		}
+		if said, got := mode("sh", "-c", built.attack+" openup 0; sleep 0.1"); got != 0o666 {
+			t.Fatalf("canary: %q, %v", said, got)
+		}
+		for _, nested := range nestings {
+			for _, history := range []string{"on", "off"} {
+				for _, fd := range []string{"0", "1", "2"} {
+					said, got := mode(w.bin, "run", "--nested", nested, "--history", history, "--read", built.attack, "--", built.attack, "openup", fd)
+					if got == 0o666 || !strings.Contains(said, "EPERM") && !strings.Contains(said, "EROFS") {
+						t.Errorf("nested %s, history %s, descriptor %s: %q, the mode is %v", nested, history, fd, said, got)
+					}
+				}
+			}
+		}
+	})
+}
+
 // TestLeases: a file that may only be read must not hold those up who write it.
 func TestLeases(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {
@@ -150,7 +180,7 @@ func TestLeases(t *testing.T) {
 // TestProgramIsNotOverwritten: the program that supervises is the one that is
 // visible inside, and that the stage runs (runc, CVE-2019-5736).
 func TestProgramIsNotOverwritten(t *testing.T) {
-	const script = `overwrite() { for p in "$@"; do for how in 'printf EVIL >> $p' 'cp /bin/false $p' 'dd if=/bin/false of=$p conv=notrunc' 'exec 9<$p; printf EVIL > /proc/self/fd/9' 'ln -f $p PLACE/alias' 'mv -f /bin/false $p'; do (eval "${how//PLACE/$PWD}") 2>/dev/null && echo "done: $how"; done; done; }
+	const script = `overwrite() { for p in "$@"; do for how in 'printf EVIL >> $p' 'cp /bin/false $p' 'dd if=/bin/false of=$p conv=notrunc' 'exec 9<$p; printf EVIL > /proc/self/fd/9' 'ln -f $p PLACE/alias' 'cp /bin/false spare && mv -f spare $p'; do (eval "${how//PLACE/$PWD}") 2>/dev/null && echo "done: $how"; done; done; }
 CARREL=$(command -v carrel || echo none); (for i in 1 2 3 4 5 6 7 8; do $CARREL help >/dev/null 2>&1; done) &
 for i in 1 2 3; do overwrite PROGRAMS /proc/[0-9]*/exe; done; wait`
 	eachPerson(t, func(t *testing.T, p person) {
