@@ -369,7 +369,7 @@ func TestRulesByLevel(t *testing.T) {
 				}
 			}
 		}
-		for _, name := range fields("ptrace process_vm_readv process_vm_writev pidfd_getfd") {
+		for _, name := range fields("ptrace process_vm_readv process_vm_writev") {
 			if open := got[name].Class == Allow; open != o.Debug {
 				t.Errorf("%v: %s open is %v", o, name, open)
 			}

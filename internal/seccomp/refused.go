@@ -32,7 +32,12 @@ var refused = []rule{
 	{
 		when: whenDebug, errno: ePERM,
 		reason: "debuggers and strace; the kernel allows them among the processes of one user inside the walls",
-		names:  "ptrace process_vm_readv process_vm_writev pidfd_getfd",
+		names:  "ptrace process_vm_readv process_vm_writev",
+	},
+	{
+		when: never, errno: ePERM,
+		reason: "takes descriptors out of a process, which SO_PEERPIDFD of a granted socket may give: one outside, where neither Landlock nor Yama says no",
+		names:  "pidfd_getfd",
 	},
 	{
 		when: never, errno: ePERM,

@@ -34,8 +34,8 @@ type Options struct {
 	// Nesting is the level of sandboxes that may be built inside.
 	Nesting policy.Nesting
 
-	// Debug allows ptrace, process_vm_readv and process_vm_writev, and
-	// pidfd_getfd. The kernel limits them to processes of the same user in the
+	// Debug allows ptrace, process_vm_readv and process_vm_writev. The kernel
+	// limits them to processes of the same user in the
 	// same pid and user namespaces, so debuggers and strace reach nothing
 	// outside the walls; without it they answer EPERM.
 	Debug bool

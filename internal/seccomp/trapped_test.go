@@ -290,7 +290,7 @@ const decided = granted + `
 	lstat map_shadow_stack mbind membarrier memfd_create memfd_secret migrate_pages mincore mlock mlock2
 	mlockall mount mount_setattr move_mount move_pages mq_getsetattr mq_notify mq_open mq_timedreceive
 	mq_timedsend mq_unlink mseal msgctl msgget msgrcv msgsnd munlock munlockall munmap name_to_handle_at
-	nanosleep newfstatat open_tree open_tree_attr pause pidfd_getfd pidfd_open pipe pipe2 pivot_root
+	nanosleep newfstatat open_tree open_tree_attr pause pidfd_open pipe pipe2 pivot_root
 	pkey_alloc pkey_free poll ppoll prctl pread64 preadv preadv2 prlimit64 process_mrelease
 	process_vm_readv process_vm_writev pselect6 ptrace read readahead readlink readlinkat readv recvfrom
 	recvmmsg recvmsg restart_syscall rseq rseq_slice_yield rt_sigaction rt_sigpending rt_sigprocmask
