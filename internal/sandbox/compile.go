@@ -436,18 +436,7 @@ func (c *compiler) plan() *Plan {
 		slices.Sort(c.write)
 		p.Landlock.Write = slices.Compact(c.write)
 	}
-	switch c.p.Nested {
-	case policy.NestedNone:
-		p.UserLimits = []UserLimit{{"max_user_namespaces", 0}}
-	case policy.NestedUserns:
-		p.UserLimits = []UserLimit{{"max_mnt_namespaces", 0}}
-	case policy.NestedFull:
-		if p.UID == 0 {
-			// Whoever has a control group namespace and mounts may mount the
-			// machine's control groups, whose files are uid 0's.
-			p.UserLimits = []UserLimit{{"max_cgroup_namespaces", 0}}
-		}
-	}
+	p.UserLimits = userLimits(c.p.Nested, p.UID)
 	return p
 }
 

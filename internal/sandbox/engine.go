@@ -56,6 +56,7 @@ func (e Engine) Weaker(files bool) []string {
 	}
 	out := []string{
 		"a masked file that is replaced outside meanwhile is not masked again",
+		"what is mounted outside meanwhile in a granted directory comes in, to be written as well",
 		"nested levels are held by the system call filter, not by limits of the kernel",
 		"another run in the same project could have an empty file made elsewhere while this one starts",
 	}
