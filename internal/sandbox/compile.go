@@ -70,6 +70,7 @@ type Input struct {
 	Limited  bool // only Execute, guest paths of files, can be started; needs Landlock
 	Execute  []string
 	Broker   bool // what file rules let be written is changed by a broker
+	Inotify  Inotify
 	Command  Command
 }
 
@@ -436,7 +437,7 @@ func (c *compiler) plan() *Plan {
 		slices.Sort(c.write)
 		p.Landlock.Write = slices.Compact(c.write)
 	}
-	p.UserLimits = userLimits(c.p.Nested, p.UID)
+	p.UserLimits = c.userLimits()
 	return p
 }
 

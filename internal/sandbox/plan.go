@@ -38,7 +38,8 @@ type Plan struct {
 
 	// UserLimits are written to /proc/sys/user/NAME of the workspace's own user
 	// namespace, so that what the nesting level forbids is out of reach for
-	// every descendant.
+	// every descendant, and all of them together leave something of what the
+	// kernel counts for the user.
 	UserLimits []UserLimit
 
 	// Roots are the guest paths whose changes a broker carries out: read-only

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"carrel/internal/config"
@@ -237,7 +238,18 @@ func (p *Prepared) layers(in *sandbox.Input) error {
 		return err
 	}
 	in.Seccomp = seccomp.Marshal(prog)
+	in.Inotify = sandbox.Inotify{Instances: kernelNumber("/proc/sys/fs/inotify/max_user_instances"), Watches: kernelNumber("/proc/sys/fs/inotify/max_user_watches")}
 	return nil
+}
+
+// kernelNumber reads a setting of the kernel, 0 where there is none.
+func kernelNumber(file string) uint64 {
+	text, err := readSmall(file)
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
+	return n
 }
 
 // overlays are the caches that a command may change without the host seeing it.

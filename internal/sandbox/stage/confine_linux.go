@@ -45,6 +45,11 @@ func lockIn(p *sandbox.Plan, covered []int) (notify int, err error) {
 }
 
 func resourceLimits(p *sandbox.Plan) error {
+	for _, which := range []int{unix.RLIMIT_SIGPENDING, unix.RLIMIT_MSGQUEUE} {
+		if err := leaveSome(which); err != nil {
+			return failed("leaving others some of a limit", fmt.Sprint(which), err)
+		}
+	}
 	if p.NProc != 0 {
 		var now unix.Rlimit
 		limit := p.NProc
@@ -56,6 +61,24 @@ func resourceLimits(p *sandbox.Plan) error {
 		}
 	}
 	return nil
+}
+
+// fewest is what is not shared any more: the runtime itself queues a signal for
+// each of its threads.
+const fewest = 64
+
+// leaveSome lowers a limit that all processes of a user use up together, those
+// outside, too.
+func leaveSome(which int) error {
+	var now unix.Rlimit
+	if err := unix.Getrlimit(which, &now); err != nil {
+		return err
+	}
+	most := now.Max / sandbox.SignalsPart
+	if most < fewest {
+		return nil
+	}
+	return unix.Setrlimit(which, &unix.Rlimit{Cur: min(now.Cur, most), Max: most})
 }
 
 // dropCapabilities leaves none, in any thread, and none to regain: an exec by

@@ -75,19 +75,24 @@ func (b *builder) setting(name string) (int, error) {
 	return b.openWith("/proc/sys/"+name, unix.O_WRONLY)
 }
 
-// openLimits opens the limits of nested namespaces as soon as there is a
+// openLimits opens the limits of the user namespace as soon as there is a
 // procfs: later steps may make /proc/sys read-only. Where the one around us is
 // read-only and there is no other, the filter holds the level alone, which is
-// told.
+// told. A kernel may lack a limit that only keeps something for others.
 func (b *builder) openLimits() error {
 	for _, l := range b.plan.UserLimits {
 		fd, err := b.setting("user/" + l.Name)
 		if err != nil && b.noProc {
-			b.note("no limit of nested namespaces can be set (" + l.Name + ": " + err.Error() + "); the system call filter alone keeps them from being made")
+			if l.Value == 0 {
+				b.note("no limit of nested namespaces can be set (" + l.Name + ": " + err.Error() + "); the system call filter alone keeps them from being made")
+			}
+			fd, err = -1, nil
+		}
+		if err == unix.ENOENT && l.Value > 0 {
 			fd, err = -1, nil
 		}
 		if err != nil {
-			return failed("opening the limit of nested namespaces", l.Name, err)
+			return failed("opening the limit of a user namespace", l.Name, err)
 		}
 		b.limits = append(b.limits, fd)
 	}
@@ -95,8 +100,8 @@ func (b *builder) openLimits() error {
 }
 
 // writeLimits takes from every descendant the namespaces that the level
-// forbids. It comes after the last mount: a detached mount counts as a mount
-// namespace while it is made.
+// forbids, and more than its part of what the user has. It comes after the last
+// mount: a detached mount counts as a mount namespace while it is made.
 func (b *builder) writeLimits() error {
 	for i, l := range b.plan.UserLimits {
 		if b.limits[i] < 0 {
@@ -105,7 +110,7 @@ func (b *builder) writeLimits() error {
 		_, err := unix.Write(b.limits[i], []byte(strconv.FormatUint(l.Value, 10)))
 		unix.Close(b.limits[i])
 		if err != nil {
-			return failed("limiting nested namespaces", l.Name, err)
+			return failed("limiting the user namespace", l.Name, err)
 		}
 	}
 	return nil
