@@ -3,6 +3,10 @@
 package e2e
 
 import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -59,4 +63,65 @@ func TestWhatTheUserHasIsShared(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFewDescriptors: with too few to work with a run says so and starts nothing;
+// whatever the number, it ends with an answer and nothing breaks in the middle.
+func TestFewDescriptors(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	for n := 13; n <= 70; n += often(3, 1) {
+		w.must(os.RemoveAll(w.project + "/made"))
+		for _, taken := range []string{"", "for i in {10..50}; do eval \"exec $i</dev/null\" || break; done 2>/dev/null; "} {
+			r := w.plain("bash", "-c", taken+"ulimit -n "+strconv.Itoa(n)+"; exec "+w.bin+" run -- sh -c 'echo x > made'")
+			switch {
+			case strings.Contains(r.err, "panic") || strings.Contains(r.err, "goroutine"):
+				t.Fatalf("%d: %s", n, r)
+			case n < 64 && (r.code != 125 || exists(w.project+"/made") || !strings.Contains(r.err, "limit of open files is "+strconv.Itoa(n))):
+				t.Errorf("%d: %s", n, r)
+			case n >= 64 && r.code == 0 && !exists(w.project+"/made"):
+				t.Errorf("%d: it says that all is well, and nothing was made: %s", n, r)
+			case n >= 64 && r.code != 0 && !strings.Contains(r.err, "open files"):
+				t.Errorf("%d: %s", n, r)
+			}
+		}
+	}
+}
+
+// TestCallbackConnectionsAreBounded: everybody on the machine can connect to a
+// login's way back, and must not use up what the supervisor has for the command.
+func TestCallbackConnectionsAreBounded(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.need("python3")
+	port := freePort(t)
+	w.write(w.home+"/.config/carrel/config.yaml", "open_urls: browser\n")
+	w.write(w.project+"/deaf.py", fmt.Sprintf(`import socket, subprocess, time
+s = socket.create_server(("127.0.0.1", %[1]d), backlog=200)
+subprocess.run(["xdg-open", "http://x/?redirect_uri=http://localhost:%[1]d/cb"], stderr=subprocess.DEVNULL)
+print("ready", flush=True)
+time.sleep(30)
+`, port))
+	cmd := w.command(w.bin, "run", "--network", "local", "--", "python3", "deaf.py")
+	out, err := cmd.StdoutPipe()
+	w.must(err)
+	w.must(cmd.Start())
+	waitFor(t, out, "ready\n")
+	var conns []net.Conn
+	for range 100 {
+		c, err := net.Dial("tcp4", "127.0.0.1:"+strconv.Itoa(port))
+		w.must(err)
+		defer c.Close()
+		conns = append(conns, c)
+	}
+	open := 0
+	for _, c := range conns {
+		w.must(c.SetReadDeadline(time.Now().Add(100 * time.Millisecond)))
+		if _, err := c.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+			open++
+		}
+	}
+	if open == 0 || open > 16 {
+		t.Errorf("%d of 100 connections are carried at once", open)
+	}
+	w.must(cmd.Process.Kill())
+	_ = cmd.Wait()
 }

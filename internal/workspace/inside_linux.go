@@ -30,6 +30,8 @@ const (
 	maxOpened        = 20  // opened outside per run
 	openInterval     = 2 * time.Second
 	callbackLifetime = 5 * time.Minute
+	callbackAtOnce   = 16 // connections to it: whoever is on this machine can make them
+	acceptPause      = 10 * time.Millisecond
 
 	// firstCallbackPort keeps a way back from taking a system service's port.
 	firstCallbackPort = 1024
@@ -73,8 +75,12 @@ func serveInside(fd int, s *insideServer) error {
 func (s *insideServer) accept() {
 	for {
 		conn, err := s.listener.Accept()
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return
+		}
+		if err != nil { // out of descriptors, most likely
+			time.Sleep(acceptPause)
+			continue
 		}
 		select {
 		case s.slots <- struct{}{}:
@@ -219,16 +225,31 @@ func (s *insideServer) forward(port int) error {
 		delete(s.callbacks, port)
 		s.mu.Unlock()
 	})
-	s.wg.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			s.wg.Go(func() { s.carry(conn, port) })
-		}
-	})
+	s.wg.Go(func() { s.carryAll(l, port) })
 	return nil
+}
+
+func (s *insideServer) carryAll(l net.Listener, port int) {
+	slots := make(chan struct{}, callbackAtOnce)
+	for {
+		conn, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			time.Sleep(acceptPause)
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+			s.wg.Go(func() {
+				defer func() { <-slots }()
+				s.carry(conn, port)
+			})
+		default:
+			conn.Close()
+		}
+	}
 }
 
 func (s *insideServer) carry(outer net.Conn, port int) {

@@ -35,7 +35,7 @@ const selfExe = "/proc/self/exe"
 // PrepareStart is Prepare for a run that follows at once: the stage starts
 // while the policy is being decided.
 func PrepareStart(req Request) (*Prepared, error) {
-	if err := closeOnExec(); err != nil {
+	if err := errors.Join(closeOnExec(), roomForFiles()); err != nil {
 		return nil, err
 	}
 	asked := req.Flags.Network
@@ -368,6 +368,19 @@ func newID() string {
 	var b [4]byte
 	_, _ = rand.Read(b[:])
 	return hex.EncodeToString(b[:])
+}
+
+// fewestFiles is what a run takes of descriptors at least, with some to answer with.
+const fewestFiles = 64
+
+// roomForFiles refuses to start what would miss a descriptor on the way, each time
+// another one. The runtime has raised the limit as far as it may.
+func roomForFiles() error {
+	var now unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &now); err != nil || now.Cur >= fewestFiles {
+		return err
+	}
+	return &hintError{err: fmt.Errorf("the limit of open files is %d, and carrel takes %d at least", now.Cur, fewestFiles), hint: "`ulimit -n 1024` raises it, where the hard limit allows that"}
 }
 
 // closeOnExec keeps what our caller left open from reaching the stage.
