@@ -429,7 +429,7 @@ func (c *compiler) plan() *Plan {
 	p.Listeners = c.listeners()
 	p.Landlock = Landlock{Files: c.in.Landlock && c.p.Nested != policy.NestedFull, Scopes: c.in.Scopes}
 	if c.in.Broker {
-		p.Roots = outermost(c.roots)
+		p.Roots = Outermost(c.roots)
 		c.write = slices.DeleteFunc(c.write, func(w string) bool { return slices.ContainsFunc(p.Roots, func(r string) bool { return within(w, r) }) })
 	}
 	c.limit(p)
@@ -456,18 +456,6 @@ func (c *compiler) limit(p *Plan) {
 	}
 	slices.Sort(p.NoExec)
 	p.NoExec = slices.Compact(p.NoExec)
-}
-
-// outermost sorts paths and drops what lies below another.
-func outermost(paths []string) []string {
-	slices.Sort(paths)
-	var out []string
-	for _, p := range paths {
-		if !slices.ContainsFunc(out, func(o string) bool { return within(p, o) }) {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 func within(p, dir string) bool {

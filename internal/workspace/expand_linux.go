@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"carrel/internal/policy"
+	"carrel/internal/sandbox"
 
 	"golang.org/x/sys/unix"
 )
@@ -113,7 +114,7 @@ func (g *globs) starts(roots []string) []string {
 			}
 		}
 	}
-	return outermost(out)
+	return sandbox.Outermost(out)
 }
 
 // candidate says whether some glob could match an entry of this name.

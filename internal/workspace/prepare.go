@@ -425,7 +425,7 @@ func (p *Prepared) grantedRoots() []string {
 	if p.Policy.Home == policy.HomeFull && p.place.home != "" {
 		roots = append(roots, p.place.home)
 	}
-	return outermost(roots)
+	return sandbox.Outermost(roots)
 }
 
 // globRoots are the places that globs can matter in: the caches as well.
@@ -436,7 +436,7 @@ func (p *Prepared) globRoots() []string {
 			roots = append(roots, c.Path)
 		}
 	}
-	return outermost(roots)
+	return sandbox.Outermost(roots)
 }
 
 func (p *Prepared) note(format string, args ...any) {

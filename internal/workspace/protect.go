@@ -274,23 +274,6 @@ func coveredBy(path string, dirs []string) bool {
 	return false
 }
 
-// outermost drops what lies below another entry.
-func outermost(dirs []string) []string {
-	var out []string
-	for i, d := range dirs {
-		keep := true
-		for j, e := range dirs {
-			if i != j && within(d, e) && (d != e || j < i) {
-				keep = false
-			}
-		}
-		if keep {
-			out = append(out, d)
-		}
-	}
-	return out
-}
-
 // staticPart is the directory that everything a glob matches lies below.
 func staticPart(glob string) string {
 	if i := strings.IndexAny(glob, `*?[{\`); i >= 0 {
