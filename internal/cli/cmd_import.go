@@ -85,7 +85,7 @@ func (a *app) runImport(f *importFlags, file string, read func([]byte, foreign.O
 	if err != nil {
 		return err
 	}
-	in, err := read(data, foreign.Options{Cwd: cwd, Home: a.getenv("HOME"), TmpDir: a.getenv("TMPDIR"), Lossy: f.lossy})
+	in, err := read(data, foreign.Options{Cwd: cwd, Home: a.getenv("HOME"), TmpDir: a.getenv("TMPDIR"), Lossy: f.lossy, GitFile: gitFile})
 	if err != nil {
 		return a.notImported(f, file, err)
 	}
@@ -96,6 +96,23 @@ func (a *app) runImport(f *importFlags, file string, read func([]byte, foreign.O
 		a.status = exitLost
 	}
 	return nil
+}
+
+// gitFile reads a .git that is a regular file.
+func gitFile(place string) string {
+	f, err := os.OpenFile(place, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return ""
+	}
+	data, err := io.ReadAll(io.LimitReader(f, 8<<10))
+	if err != nil {
+		return ""
+	}
+	return string(data)
 }
 
 // readForeign reads a bounded regular file, or standard input.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"carrel/internal/jsontree"
@@ -18,6 +17,7 @@ import (
 // configuration in TOML with sandbox_mode or [permissions].
 func Codex(data []byte, o Options) (*Imported, error) {
 	im := newImporter(o)
+	im.apex = true
 	c := &codex{importer: im}
 	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
 		root, err := tomlTree(data)
@@ -46,8 +46,9 @@ type codex struct {
 }
 
 type codexEntry struct {
-	place  string // "/" for the root
-	access policyfile.Access
+	place   string // "/" for the root
+	access  policyfile.Access
+	minimal bool // one of the system's own directories, which resolve nothing there
 }
 
 // codexProtected are the names at the top of what may be written that stay
@@ -59,8 +60,12 @@ var codexMinimal = []string{"/bin", "/sbin", "/usr", "/etc", "/lib", "/lib64", "
 
 func (c *codex) json(n *jsontree.Node) {
 	switch typ := n.Get("type"); {
+	case n.Get("kind") != nil && typ != nil:
+		c.lose(typ, "type", "\"kind\" is there, too: which of the two holds?")
 	case n.Get("kind") != nil:
 		c.fileSystem(n, "")
+	case n.Get("file_system") != nil && n.Get("filesystem") != nil:
+		c.lose(n, "filesystem", "\"file_system\" is there, too: which of the two holds?")
 	case typ == nil:
 		c.object(n, "", member{"file_system", c.fileSystem}, member{"filesystem", c.fileSystem}, member{"network", c.network})
 	case typ.Text == "managed":
@@ -79,7 +84,7 @@ func (c *codex) json(n *jsontree.Node) {
 
 func (c *codex) everything() {
 	c.full = true
-	c.entries = append(c.entries, codexEntry{"/", policyfile.Write})
+	c.entries = append(c.entries, codexEntry{place: "/", access: policyfile.Write})
 }
 
 // legacy reads the four modes of old.
@@ -110,7 +115,7 @@ func (c *codex) legacy(n, typ *jsontree.Node) {
 }
 
 func (c *codex) readEverything() {
-	c.entries = append(c.entries, codexEntry{"/", policyfile.Read})
+	c.entries = append(c.entries, codexEntry{place: "/", access: policyfile.Read})
 }
 
 // readAccess reads what a mode of old lets be read.
@@ -138,11 +143,11 @@ func (c *codex) readAccess(n *jsontree.Node, key string) func() {
 			}
 		}))
 	return func() {
-		if platform {
-			roots = append(roots, codexMinimal...)
-		}
 		for _, r := range roots {
-			c.entries = append(c.entries, codexEntry{r, policyfile.Read})
+			c.entries = append(c.entries, codexEntry{place: r, access: policyfile.Read})
+		}
+		if platform {
+			c.minimal()
 		}
 	}
 }
@@ -175,7 +180,13 @@ func (c *codex) workspaceRoots(w *codexWorkspace) {
 		roots = append(roots, path.Clean(c.o.TmpDir))
 	}
 	for _, r := range roots {
-		c.entries = append(c.entries, codexEntry{r, policyfile.Write})
+		c.entries = append(c.entries, codexEntry{place: r, access: policyfile.Write})
+	}
+}
+
+func (c *codex) minimal() {
+	for _, dir := range codexMinimal {
+		c.entries = append(c.entries, codexEntry{dir, policyfile.Read, true})
 	}
 }
 
@@ -242,12 +253,14 @@ func (c *codex) entry(n *jsontree.Node, key string) {
 	case "path":
 		if text := at.Get("path"); text != nil && text.Kind == jsontree.String {
 			if place, ok := c.absolute(text, key, text.Text, access != policyfile.Write); ok {
-				c.entries = append(c.entries, codexEntry{place, access})
+				c.entries = append(c.entries, codexEntry{place: place, access: access})
 			}
+			c.object(at, key, ignored("type"), ignored("path"))
 			return
 		}
 		c.miss(at, key, access, "want a \"path\"")
 	case "glob_pattern":
+		c.object(at, key, ignored("type"), ignored("pattern"), ignored("path"))
 		text := at.Get("pattern")
 		if text == nil {
 			text = at.Get("path")
@@ -256,6 +269,7 @@ func (c *codex) entry(n *jsontree.Node, key string) {
 	case "special":
 		value := at
 		if v := at.Get("value"); v != nil {
+			c.object(at, key, ignored("type"), ignored("value"))
 			value = v
 		}
 		c.special(value, key, access)
@@ -298,12 +312,14 @@ func (c *codex) pattern(at, text *jsontree.Node, key string, a policyfile.Access
 		c.lose(at, key, "want a \"pattern\"")
 		return
 	}
-	glob, err := c.glob(text.Text)
+	globs, err := c.importer.globs(text.Text)
 	if err != nil {
 		c.lose(text, key, "%q: %v", text.Text, err)
 		return
 	}
-	c.globs = append(c.globs, policyfile.Rule{Glob: glob, Access: policyfile.Deny})
+	for _, glob := range globs {
+		c.globs = append(c.globs, policyfile.Rule{Glob: glob, Access: policyfile.Deny})
+	}
 }
 
 // absolute reads a path that has to be one; "~" is taken, too.
@@ -339,7 +355,7 @@ func (c *codex) special(n *jsontree.Node, key string, a policyfile.Access) {
 			c.miss(kind, key, a, "the system's own directories can only be read")
 			return
 		}
-		places = codexMinimal
+		c.minimal()
 	case "project_roots", "current_working_directory":
 		place, err := c.below(n.Get("subpath"))
 		if err != nil {
@@ -359,8 +375,13 @@ func (c *codex) special(n *jsontree.Node, key string, a policyfile.Access) {
 		return
 	}
 	for _, p := range places {
-		c.entries = append(c.entries, codexEntry{p, a})
+		c.entries = append(c.entries, codexEntry{place: p, access: a})
 	}
+	extra := []member{ignored("type"), ignored("kind")}
+	if kind.Text == "project_roots" || kind.Text == "current_working_directory" {
+		extra = append(extra, ignored("subpath"))
+	}
+	c.object(n, key, extra...)
 }
 
 // below is a place in the working directory.
@@ -376,58 +397,4 @@ func (c *codex) below(sub *jsontree.Node) (string, error) {
 		err = fmt.Errorf("subpath: %q leaves the working directory", sub.Text)
 	}
 	return place, err
-}
-
-// emit writes the entries, and protects the names that Codex does.
-func (c *codex) emit() {
-	for _, e := range c.entries {
-		if e.access == policyfile.Deny || c.narrows(e) {
-			c.rule(policyfile.Rule{Path: e.place, Access: e.access})
-		} else {
-			c.grant(e.place, e.access)
-		}
-	}
-	c.out.Files = append(c.out.Files, c.globs...)
-	for _, e := range c.entries {
-		if e.access != policyfile.Write || e.place == "/" && c.wholeDisk() {
-			continue
-		}
-		for _, name := range codexProtected {
-			c.protect(strings.TrimSuffix(e.place, "/") + "/" + name)
-		}
-	}
-	c.recorded()
-}
-
-// narrows says whether a rule for reading may take something away, which has to
-// hold though nothing is there yet.
-func (c *codex) narrows(e codexEntry) bool {
-	return e.access == policyfile.Read && slices.ContainsFunc(c.entries, func(o codexEntry) bool {
-		return o.access == policyfile.Write && o.place != e.place && within(e.place, o.place)
-	})
-}
-
-// protect keeps a name from being changed unless an entry speaks of it, or lets
-// something in it be changed.
-func (c *codex) protect(place string) {
-	for _, e := range c.entries {
-		if e.place == place || e.access == policyfile.Write && within(e.place, place) {
-			return
-		}
-	}
-	c.rule(policyfile.Rule{Path: place, Access: policyfile.Read})
-}
-
-// wholeDisk says whether nothing narrows the right to change everything.
-func (c *codex) wholeDisk() bool {
-	if c.full {
-		return true
-	}
-	return len(c.globs) == 0 && !slices.ContainsFunc(c.entries, func(e codexEntry) bool {
-		if e.access == policyfile.Write {
-			return false
-		}
-		over := slices.ContainsFunc(c.entries, func(o codexEntry) bool { return o.access == policyfile.Write && o.place == e.place })
-		return e.access == policyfile.Deny || !over
-	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,16 +97,25 @@ func (c *codex) configuration(n *jsontree.Node) {
 			c.left(m.Value, m.Name, "only the settings outside of profiles are read")
 		}
 	}
-	if name := n.Get("default_permissions"); name != nil {
+	name, m := n.Get("default_permissions"), n.Get("sandbox_mode")
+	if name != nil {
+		if m != nil {
+			c.lose(m, "sandbox_mode", "default_permissions are there, too: which of the two holds is not said")
+		}
 		c.profile(n, name)
 		return
 	}
 	mode := "read-only"
-	if m := n.Get("sandbox_mode"); m != nil {
+	if m != nil {
 		mode = m.Text
+	} else {
+		c.left(n, "sandbox_mode", "it says nothing of a sandbox; its default is read-only")
 	}
 	legacy := &jsontree.Node{Kind: jsontree.Object, Members: []jsontree.Member{{Name: "type", Value: &jsontree.Node{Kind: jsontree.String, Text: mode}}}}
 	if w := n.Get("sandbox_workspace_write"); w != nil && mode == "workspace-write" {
+		if w.Kind != jsontree.Object {
+			c.lose(w, "sandbox_workspace_write", "want a table, got %s", w.Kind)
+		}
 		legacy.Members = append(legacy.Members, w.Members...)
 	}
 	c.legacy(legacy, legacy.Members[0].Value)
@@ -137,7 +147,9 @@ func (c *codex) profile(n, name *jsontree.Node) {
 	key := "permissions." + name.Text
 	c.object(chosen, key,
 		member{"filesystem", c.fileSystemTable}, member{"network", c.networkTable}, ignored("description"),
-		c.setting("workspace_roots", "the working directory is the one root"))
+		member{"workspace_roots", func(n *jsontree.Node, key string) {
+			c.lose(n, key, "the working directory is the one root; what is taken away in others is not")
+		}})
 }
 
 // fileSystemTable reads "PLACE" = "access", and tables of them below a place.
@@ -152,19 +164,40 @@ func (c *codex) fileSystemTable(n *jsontree.Node, key string) {
 		case m.Name == "glob_scan_max_depth":
 		case m.Value.Kind == jsontree.Object && (m.Name == ":workspace_roots" || m.Name == ":project_roots"):
 			for _, sub := range m.Value.Members {
-				c.tableEntry(sub, sub.Name, full+"."+strconv.Quote(sub.Name))
+				c.belowEntry(sub, full+"."+strconv.Quote(sub.Name))
 			}
 		case m.Value.Kind == jsontree.Object:
 			c.lose(m.Value, full, "want an access, got a table")
 		default:
-			c.tableEntry(m, m.Name, full)
+			c.tableEntry(m, full)
 		}
 	}
 }
 
-// tableEntry reads one rule of the configuration. A place without a name or a
-// slash at its beginning is one of the working directory.
-func (c *codex) tableEntry(m jsontree.Member, place, key string) {
+// belowEntry reads a rule of a place in the working directory.
+func (c *codex) belowEntry(m jsontree.Member, key string) {
+	access, ok := codexAccess(m.Value)
+	name := &jsontree.Node{Kind: jsontree.String, Text: m.Name}
+	switch {
+	case !ok:
+		c.lose(m.Value, key, "want read, write or deny")
+	case strings.HasPrefix(m.Name, ":") || isGlob(m.Name) && strings.ContainsAny(m.Name[:1], "/~"):
+		c.miss(m.Value, key, access, "want a place below the working directory")
+	case isGlob(m.Name):
+		c.pattern(m.Value, name, key, access)
+	default:
+		place, err := c.below(name)
+		if err != nil {
+			c.miss(m.Value, key, access, "%v", err)
+			return
+		}
+		c.entries = append(c.entries, codexEntry{place: place, access: access})
+	}
+}
+
+// tableEntry reads one rule of the configuration.
+func (c *codex) tableEntry(m jsontree.Member, key string) {
+	place := m.Name
 	access, ok := codexAccess(m.Value)
 	if !ok {
 		c.lose(m.Value, key, "want read, write or deny")
@@ -175,7 +208,7 @@ func (c *codex) tableEntry(m jsontree.Member, place, key string) {
 		return
 	}
 	switch {
-	case strings.HasPrefix(place, ":"):
+	case !path.IsAbs(place) && !strings.HasPrefix(place, "~"):
 		c.miss(m.Value, key, access, "%q is not known", place)
 	case isGlob(place):
 		c.pattern(m.Value, &jsontree.Node{Kind: jsontree.String, Text: place}, key, access)
@@ -185,7 +218,7 @@ func (c *codex) tableEntry(m jsontree.Member, place, key string) {
 			c.miss(m.Value, key, access, "%v", err)
 			return
 		}
-		c.entries = append(c.entries, codexEntry{at, access})
+		c.entries = append(c.entries, codexEntry{place: at, access: access})
 	}
 }
 
@@ -201,7 +234,12 @@ func (c *codex) networkTable(n *jsontree.Node, key string) {
 	net := &c.out.Network
 	c.object(n, key,
 		c.flag("enabled", func(*jsontree.Node, string) { on = true }),
-		ignored("mode"), ignored("allow_local_binding"),
+		member{"mode", func(n *jsontree.Node, key string) {
+			if n.Text != "full" {
+				c.lose(n, key, "%q: methods are not held over TLS", n.Text)
+			}
+		}},
+		ignored("allow_local_binding"), // a loopback of one's own is there anyway
 		member{"domains", func(n *jsontree.Node, key string) {
 			for _, m := range n.Members {
 				full := key + "." + strconv.Quote(m.Name)
@@ -209,7 +247,7 @@ func (c *codex) networkTable(n *jsontree.Node, key string) {
 				case "allow":
 					c.host(m.Value, full, m.Name, &net.AllowHosts, true)
 				case "deny":
-					c.host(m.Value, full, m.Name, &net.DenyHosts, false)
+					c.host(m.Value, full, withoutPort(m.Name), &net.DenyHosts, false)
 				default:
 					c.lose(m.Value, full, "want allow or deny")
 				}
@@ -227,4 +265,12 @@ func (c *codex) networkTable(n *jsontree.Node, key string) {
 		net.DenyHosts = nil
 		c.left(n, key, "no domain is allowed that could be reached here")
 	}
+}
+
+// withoutPort takes off what a rule of Codex does without: it is about a host.
+func withoutPort(host string) string {
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && strings.Count(host, ":") == 1 || i > 0 && host[i-1] == ']' {
+		return host[:i]
+	}
+	return host
 }

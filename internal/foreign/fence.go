@@ -66,7 +66,7 @@ func (im *importer) fenceFiles(n *jsontree.Node, key string, files *fileLists) {
 
 func (im *importer) fenceNetwork(n *jsontree.Node, key string) {
 	net := &im.out.Network
-	outbound := false
+	outbound, local := false, listed{}
 	var ports []uint16
 	im.object(n, key,
 		im.list("allowedDomains", func(n *jsontree.Node, key, text string) {
@@ -84,8 +84,11 @@ func (im *importer) fenceNetwork(n *jsontree.Node, key string) {
 			im.left(n, key, "sockets are granted one by one: name those that you mean in unix_sockets")
 		}),
 		im.flag("allowLocalBinding", func(*jsontree.Node, string) { im.local = true }),
-		im.flag("allowLocalOutbound", func(*jsontree.Node, string) { outbound = true }),
+		im.flag("allowLocalOutbound", func(n *jsontree.Node, key string) { outbound, local = true, listed{n, key, ""} }),
 		member{"allowLocalOutboundPorts", func(n *jsontree.Node, key string) {
+			if n.Kind != jsontree.List && n.Kind != jsontree.Null {
+				im.left(n, key, "want a list, got %s", n.Kind)
+			}
 			for i, item := range n.Items {
 				if port, err := config.ParsePort(item.Text); err == nil {
 					ports = append(ports, port)
@@ -104,6 +107,9 @@ func (im *importer) fenceNetwork(n *jsontree.Node, key string) {
 	)
 	if outbound {
 		net.HostPorts, im.local = ports, true
+		if len(ports) == 0 {
+			im.left(local.node, local.key, "the machine's ports are brought in one by one: list them in allowLocalOutboundPorts")
+		}
 	}
 }
 
@@ -139,10 +145,11 @@ func (im *importer) fenceDevices(n *jsontree.Node, key string) {
 func (im *importer) fenceSSH(n *jsontree.Node, key string) {
 	im.object(n, key,
 		im.list("allowedHosts", func(n *jsontree.Node, key, text string) {
-			im.left(n, key, "%q: hosts are listed by the network alone, with :22 for ssh", text)
+			im.lose(n, key, "%q: that ssh reaches no other is not held; the network lists hosts, with :22 for ssh", text)
 		}),
 		im.list("deniedHosts", func(n *jsontree.Node, key, text string) {
-			im.host(n, key, text+":22", &im.out.Network.DenyHosts, false)
+			im.left(n, key, "%q is reached at no port at all, as ssh could use any", text)
+			im.host(n, key, text, &im.out.Network.DenyHosts, false)
 		}),
 		im.list("allowedCommands", func(n *jsontree.Node, key, text string) {
 			im.lose(n, key, "%q: what runs on another machine is not held", text)

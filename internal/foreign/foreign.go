@@ -7,8 +7,8 @@
 //     it the policy would be wider. Only [Options].Lossy goes on, and lists it.
 //     An unknown key may be a restriction, so it is one.
 //
-// It looks at no file but the text that it is given, and knows nothing of how a
-// policy is held.
+// It looks at no file but the text that it is given and what [Options] show, and
+// knows nothing of how a policy is held.
 package foreign
 
 import (
@@ -29,6 +29,10 @@ type Options struct {
 	Home   string // what "~" stands for, absolute; "" where nobody knows
 	TmpDir string // the value of TMPDIR, "" for none
 	Lossy  bool   // go on without what could not be carried over, restrictions too
+
+	// GitFile gives the text of a .git that is a file and names the repository,
+	// "" for every other; nil knows of none.
+	GitFile func(place string) string
 }
 
 // Loss is something that was not carried over.
@@ -76,6 +80,8 @@ type importer struct {
 	lost []Loss
 
 	local, noHosts bool // a loopback is wanted; every host is denied
+	apex           bool // "**.NAME" is a name with those below it
+	expressions    bool // patterns are made regular expressions there: "\\" and "!" are letters
 }
 
 func newImporter(o Options) *importer {
@@ -202,8 +208,32 @@ func (im *importer) place(text string) (string, error) {
 	return path.Join(im.o.Cwd, text), nil
 }
 
-// glob writes a pattern of theirs as one of ours: braces, which are plain there,
-// are made plain.
+// globs writes a pattern of theirs that denies as patterns of ours. Braces are
+// letters to some and alternatives to others, so both are denied; what else is
+// read in two ways is an error.
+func (im *importer) globs(text string) ([]string, error) {
+	for name := range strings.SplitSeq(text, "/") {
+		if strings.Contains(name, "**") && name != "**" {
+			return nil, errors.New(`how far "**" reaches that is not a whole name is read in two ways`)
+		}
+	}
+	if im.expressions && (strings.Contains(text, "[!") || strings.Contains(text, `\`)) {
+		return nil, errors.New(`"[!" and "\" mean themselves there and something else here`)
+	}
+	plain, err := im.glob(plainBraces(text))
+	if err != nil || !strings.Contains(text, "{") {
+		return []string{plain}, err
+	}
+	either, err := im.glob(text)
+	if err == nil {
+		_, err = policy.Alternatives(either)
+	}
+	if err != nil {
+		return []string{plain}, nil // letters are all that they can be
+	}
+	return []string{plain, either}, nil
+}
+
 func (im *importer) glob(text string) (string, error) {
 	anchor, rest := im.o.Cwd, text
 	switch {
@@ -222,7 +252,7 @@ func (im *importer) glob(text string) (string, error) {
 		anchor = "/"
 	}
 	rest = strings.TrimLeft(strings.TrimPrefix(rest, "./"), "/")
-	return strings.TrimSuffix(policy.Literal(anchor), "/") + "/" + plainBraces(rest), nil
+	return strings.TrimSuffix(policy.Literal(anchor), "/") + "/" + rest, nil
 }
 
 // plainBraces escapes what is a pattern here and a letter there.

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"errors"
 	"strings"
 
 	"carrel/internal/jsontree"
@@ -8,16 +9,21 @@ import (
 )
 
 // host adds a domain to a list. NAME, *.NAME (its sub-names) and a port at the
-// end mean the same in all the formats and here.
+// end mean the same in all the formats and here; what else is a rule here means
+// something else there, or nothing.
 func (im *importer) host(n *jsontree.Node, key, text string, list *[]string, allow bool) {
 	name, _, _ := strings.Cut(text, ":")
-	switch err := policy.CheckHostRule(text, allow); {
+	err := policy.CheckHostRule(text, allow)
+	if strings.ContainsAny(text, "/ \t") || strings.HasPrefix(text, "**") && !im.apex || strings.HasPrefix(text, "preset:") {
+		err = errors.New("want a name or an address, and a port at most")
+	}
+	switch {
 	case allow && (name == "localhost" || strings.HasSuffix(name, ".localhost")):
 		im.left(n, key, "localhost inside is the command's own; host_ports brings a port of the machine's in")
-	case strings.HasPrefix(strings.TrimSpace(text), "preset:"), err != nil && allow:
-		im.left(n, key, "%q cannot be listed here%s", text, because(err))
+	case err != nil && allow:
+		im.left(n, key, "%q cannot be listed here: %v", text, err)
 	case err != nil:
-		im.lose(n, key, "%q cannot be denied here%s", text, because(err))
+		im.lose(n, key, "%q cannot be denied here: %v", text, err)
 	default:
 		*list = append(*list, text)
 	}
@@ -30,11 +36,4 @@ func (im *importer) deniedHost(n *jsontree.Node, key, text string) {
 		return
 	}
 	im.host(n, key, text, &im.out.Network.DenyHosts, false)
-}
-
-func because(err error) string {
-	if err == nil {
-		return ""
-	}
-	return ": " + err.Error()
 }

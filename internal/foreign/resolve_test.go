@@ -95,7 +95,7 @@ func TestCodexResolvesAlike(t *testing.T) {
 		{"nested, in the other order", split(reversed...), answers},
 		{"all but one directory", split(":root=write", "/w/docs=read"), map[string]string{"/": "write", "/w/docs": "read", "/w/docs/x": "read", "/w/x": "write", "/.git/config": "read"}},
 		{"read and write of one path", split(":root=write", "/w/docs=read", "/w/docs=write"), map[string]string{"/w/docs": "write", "/.git": "write"}},
-		{"write and deny of the root", split(":root=write", ":root=deny"), map[string]string{"/": "deny", "/w": "deny"}},
+		{"write and deny of the root", split(":root=write", ":root=deny"), map[string]string{"/": "deny", "/w": "deny", "/.git/a": "deny"}},
 		{"one directory", split(":root=deny", "/w/docs=read"), map[string]string{"/w/docs": "read", "/w/docs/a": "read", "/w": "deny"}},
 		{"an unknown place to write", split(":root=read", ":future=write"), map[string]string{"/": "read", "/future": "read", "/w": "read"}},
 		{"protected names", split("/w=write"), map[string]string{"/w/.git/config": "read", "/w/.agents/config": "read", "/w/.codex/config.toml": "read", "/w/src/a": "write", "/w/sub/.git/config": "write"}},
@@ -107,7 +107,8 @@ func TestCodexResolvesAlike(t *testing.T) {
 		{"two slashes", split(":root=read", "//server/share/secret=deny"), map[string]string{"//server/share/secret": "deny", "/server/share": "read"}},
 		{"a letter of a drive", split(":root=read", "/C:/secret=deny"), map[string]string{"/C:/secret/a": "deny", "/C:": "read"}},
 		{"an extra root with a repository", split(":root=read", "/extra=write"), map[string]string{"/extra/a": "write", "/extra/.git/HEAD": "read"}},
-		{"write and deny of one path", split("/w=write", "/w=deny"), map[string]string{"/w": "deny", "/w/a": "deny"}},
+		{"write and deny of one path", split("/w=write", "/w=deny"), map[string]string{"/w": "deny", "/w/a": "deny", "/w/.git/config": "deny"}},
+		{"minimal, and a part of it denied", split(":minimal=read", "/nix=deny", "/=deny"), map[string]string{"/nix/store/a": "deny", "/usr": "read"}},
 		{"none, as it was spelled", split(":root=read", "/w/a=none"), map[string]string{"/w/a": "deny"}},
 		{"temporary directories", split(":tmpdir=write", ":slash_tmp=read"), map[string]string{"/var/tmp/u/x": "write", "/tmp/x": "read"}},
 		{"minimal", split(":minimal=read"), map[string]string{"/usr/bin/env": "read", "/etc/passwd": "read", "/opt": "deny", "/home": "deny"}},
@@ -146,7 +147,7 @@ func TestCodexPatterns(t *testing.T) {
 		{"*/t/*/file[0-9]?.txt", []string{"/t/app/file42.txt"}, []string{"/t/app/nested/file42.txt", "/t/app/file4.txt", "/t/app/fileab.txt"}},
 		{"*/t/private/secret?.txt", []string{"/t/private/secret1.txt", "/t/private/secret\xff.txt"}, []string{"/t/private/secret.txt"}},
 		{"*/t/[", []string{"/t/["}, []string{"/t/x"}},
-		{"*/t/{a,b}", []string{"/t/{a,b}"}, []string{"/t/a"}},
+		{"*/t/{a,b}", []string{"/t/{a,b}", "/t/a"}, []string{"/t/c"}},
 		{"*~/private/*.env", []string{"/home/u/private/secret.env"}, []string{"/home/u/private/x/secret.env"}},
 		{"*~//private/*.env", []string{"/home/u/private/secret.env"}, nil},
 		{"***/*.env", []string{"/w/a/b.env", "/w/.env"}, []string{"/v/.env"}},
@@ -161,6 +162,29 @@ func TestCodexPatterns(t *testing.T) {
 			if got := resolved(e, p); got != "read" {
 				t.Errorf("%s: %q is %s", c.pattern, p, got)
 			}
+		}
+	}
+}
+
+// TestCodexRepositories: a .git that is a file is kept with what it names, and
+// that is shown nowhere where it was not.
+func TestCodexRepositories(t *testing.T) {
+	for text, want := range map[string]string{
+		"gitdir: .real\n": "read", "gitdir: /w/.real": "read", "gitdir: ../w/.real\n": "read", "gitdir:": "write", ".real": "write", "gitdir: a\x00b": "write", "": "write",
+	} {
+		o := options
+		o.GitFile = func(place string) string {
+			if place == "/w/.git" {
+				return text
+			}
+			return ""
+		}
+		e := decided(t, imported(t, Codex, o, split("/w=write", "/w/denied=deny")).Policy)
+		if got := resolved(e, "/w/.real/config"); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+		if got := resolved(e, "/w/denied/a"); got != "deny" {
+			t.Errorf("%q: denied is %s", text, got)
 		}
 	}
 }

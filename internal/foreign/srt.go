@@ -14,7 +14,8 @@ func SRT(data []byte, o Options) (*Imported, error) {
 		return nil, err
 	}
 	im := newImporter(o)
-	files := &fileLists{importer: im, reads: true, reopens: true, guards: []string{guardedAgent}}
+	im.expressions = true
+	files := &fileLists{importer: im, reads: true, reopens: true, guards: guardedAgent}
 	own := "it says how that program works"
 	im.object(root, "",
 		member{"filesystem", func(n *jsontree.Node, key string) {

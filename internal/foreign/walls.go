@@ -9,12 +9,11 @@ import (
 	"carrel/sandbox/policyfile"
 )
 
-// Names that srt and fence protect in all that may be written, at any depth, as
-// patterns below it.
-const (
-	guardedFiles = "{.gitconfig,.gitmodules,.bashrc,.bash_profile,.zshrc,.zprofile,.profile,.ripgreprc,.mcp.json,.vscode,.idea,.git/hooks}"
-	guardedGit   = ".git/config"
-	guardedAgent = "{.claude/commands,.claude/agents}"
+// Names that srt and fence protect in all that may be written, at any depth.
+var (
+	guardedFiles = []string{".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".zshrc", ".zprofile", ".profile", ".ripgreprc", ".mcp.json", ".vscode", ".idea", ".git/hooks"}
+	guardedGit   = []string{".git/config"}
+	guardedAgent = []string{".claude/commands", ".claude/agents"}
 )
 
 // fileLists are the lists of paths that srt and fence share.
@@ -66,24 +65,20 @@ func (f *fileLists) emit() {
 	}
 	for _, l := range f.allowWrite {
 		if place, ok := f.granted(l); ok && f.mayShow(l, place, shown) {
-			f.writable(place)
+			f.writable(l, place)
 		}
 	}
 	for _, l := range f.denyWrite {
-		if glob, ok := f.patternOf(l); ok {
-			f.rule(policyfile.Rule{Glob: glob, Access: policyfile.Protect})
-		}
+		f.patterns(l, policyfile.Protect)
 	}
 	f.recorded()
 }
 
-// denial adds the rule of one entry.
+// denial adds the rules of one entry.
 func (f *fileLists) denial(l listed, soft bool) {
-	text := strings.TrimSuffix(l.text, "/**")
+	text := whole(l.text)
 	if isGlob(text) {
-		if glob, ok := f.patternOf(l); ok {
-			f.rule(policyfile.Rule{Glob: glob, Access: policyfile.Deny})
-		}
+		f.patterns(l, policyfile.Deny)
 		return
 	}
 	place, err := f.place(text)
@@ -97,31 +92,45 @@ func (f *fileLists) denial(l listed, soft bool) {
 	} else {
 		f.hard = append(f.hard, place)
 	}
+	if strings.Contains(text, "{") {
+		f.patterns(l, policyfile.Deny)
+	}
 }
 
-// patternOf writes an entry as a pattern. One that ends in "/**" means the
-// directory with all that is in it.
-func (f *fileLists) patternOf(l listed) (string, bool) {
-	text := strings.TrimSuffix(l.text, "/**")
-	var glob string
-	var err error
-	if isGlob(text) {
-		glob, err = f.glob(text)
-	} else if glob, err = f.place(text); err == nil {
-		glob = policy.Literal(glob)
+// whole is the place of an entry that ends in "/**", which means the directory
+// with all that is in it.
+func whole(text string) string {
+	rest, ok := strings.CutSuffix(text, "/**")
+	if ok && rest == "" {
+		return "/"
 	}
-	if err == nil && glob == "/" {
-		glob = "/**"
+	return rest
+}
+
+// patterns adds what an entry takes away as patterns.
+func (f *fileLists) patterns(l listed, a policyfile.Access) {
+	text := whole(l.text)
+	var globs []string
+	var err error
+	if strings.ContainsAny(text, "*?[{") {
+		globs, err = f.globs(text)
+	} else if text, err = f.place(text); err == nil {
+		globs = []string{policy.Literal(text)}
 	}
 	if err != nil {
 		f.lose(l.node, l.key, "%q: %v", l.text, err)
 	}
-	return glob, err == nil
+	for _, glob := range globs {
+		if glob == "/" {
+			glob = "/**"
+		}
+		f.rule(policyfile.Rule{Glob: glob, Access: a})
+	}
 }
 
 // granted is the place of an entry that allows.
 func (f *fileLists) granted(l listed) (string, bool) {
-	text := strings.TrimSuffix(l.text, "/**")
+	text := whole(l.text)
 	if isGlob(text) {
 		f.left(l.node, l.key, "%q: a pattern cannot allow; name the directory", l.text)
 		return "", false
@@ -147,24 +156,46 @@ func (f *fileLists) granted(l listed) (string, bool) {
 }
 
 // mayShow says whether what may be written may be read as well, which a rule to
-// write would let.
+// write would let: what is allowed for reading has to lie deeper than what is
+// denied.
 func (f *fileLists) mayShow(l listed, place string, shown []string) bool {
-	i := slices.IndexFunc(f.soft, func(dir string) bool { return within(place, dir) })
-	if i < 0 || slices.ContainsFunc(shown, func(dir string) bool { return within(place, dir) }) {
+	denied := deepest(f.soft, place)
+	if denied == "" || len(deepest(shown, place)) > len(denied) {
 		return true
 	}
-	f.left(l.node, l.key, "%q lies in %q, which is denied for reading; allow it for reading, too, if you mean that", l.text, f.soft[i])
+	f.left(l.node, l.key, "%q lies in %q, which is denied for reading; allow it for reading, too, if you mean that", l.text, denied)
 	return false
 }
 
+// deepest is the last place that another lies in, "" for none.
+func deepest(places []string, place string) string {
+	out := ""
+	for _, dir := range places {
+		if within(place, dir) && len(dir) > len(out) {
+			out = dir
+		}
+	}
+	return out
+}
+
 // writable adds what may be written, with the names that stay as they are.
-func (f *fileLists) writable(place string) {
-	f.grant(place, policyfile.Write)
-	guards := append(slices.Clone(f.guards), guardedFiles)
+func (f *fileLists) writable(l listed, place string) {
+	guards := slices.Concat(f.guards, guardedFiles)
 	if !f.gitConfig {
-		guards = append(guards, guardedGit)
+		guards = append(guards, guardedGit...)
 	}
 	for _, g := range guards {
-		f.rule(policyfile.Rule{Glob: strings.TrimSuffix(policy.Literal(place), "/") + "/**/" + g, Access: policyfile.Protect})
+		if strings.Contains(place+"/", "/"+g+"/") {
+			f.left(l.node, l.key, "%q: %s is protected whatever is allowed", l.text, g)
+			return
+		}
+	}
+	f.grant(place, policyfile.Write)
+	base := strings.TrimSuffix(policy.Literal(place), "/")
+	f.rule(policyfile.Rule{Glob: base + "/**/{" + strings.Join(guards, ",") + "}", Access: policyfile.Protect})
+	for _, g := range guards {
+		if dir, name, deeper := strings.Cut(g, "/"); deeper && strings.HasSuffix(place, "/"+dir) {
+			f.rule(policyfile.Rule{Glob: base + "/" + name, Access: policyfile.Protect})
+		}
 	}
 }
