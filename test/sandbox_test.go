@@ -154,6 +154,36 @@ func TestSandboxRoot(t *testing.T) {
 	})
 }
 
+// TestSandboxFile: a single file that may be written, with the history and
+// without; nothing beside it changes, and it comes back.
+func TestSandboxFile(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		for _, more := range []string{"", `"history": "on"`} {
+			w := newWorld(t, p)
+			file := w.write(w.outside+"/file", "first")
+			canary := w.write(w.outside+"/canary", "kept")
+			w.canary("write", canary)
+			w.write(canary, "kept")
+			got := w.inSandbox(w.policy(more, ":cwd=read", file+"=write"), "write", file, "--", "write", canary, "--", "write", w.outside+"/new", "--", "write", w.project+"/new")
+			for i, line := range got {
+				if strings.HasPrefix(line, "ok") != (i == 0) {
+					t.Errorf("%s: attack %d: %q", more, i, line)
+				}
+			}
+			if w.read(file) == "first" || w.read(canary) != "kept" || exists(w.outside+"/new") || exists(w.project+"/new") {
+				t.Errorf("%s: the host is not as the policy says", more)
+			}
+			if more == "" {
+				continue
+			}
+			w.fine("undo", "--write", file)
+			if got := w.read(file); got != "first" {
+				t.Errorf("undone, it is %q", got)
+			}
+		}
+	})
+}
+
 // TestSandboxTmp: the machine's /tmp is granted as every directory is; :tmp is a
 // private one; without either there is none.
 func TestSandboxTmp(t *testing.T) {
@@ -205,7 +235,14 @@ func TestSandboxRefusesWhatItCannotHold(t *testing.T) {
 			"processes behind a link":    {"", []string{":cwd=read", w.base + "/to-proc=read"}, "the workspace's own"},
 			"the machine's devices":      {"", []string{":cwd=read", "/dev=write"}, "the workspace's own"},
 			"the machine's sockets":      {"", []string{":cwd=read", "/run=read"}, "the workspace's own"},
-			"a file with the history":    {`"history": "on"`, []string{":cwd=read", w.write(w.outside+"/one", "") + "=write"}, "single file"},
+			"a deny by a link":           {"", []string{":cwd=write", ":cwd/link=deny"}, "which the policy lets be changed"},
+			"a deny behind a link":       {`"history": "on"`, []string{":cwd=write", ":cwd/link/file=deny?"}, "which the policy lets be changed"},
+			"a pattern and a link":       {"", []string{":cwd=write", "*:cwd/l*=deny?", ":cwd/link=deny"}, "which the policy lets be changed"},
+			"processes denied":           {"", []string{":cwd=read", "/proc=deny"}, "the workspace's own"},
+			"processes by a pattern":     {"", []string{":cwd=read", "*/proc/*/environ=deny?"}, "the workspace's own"},
+			"a device denied":            {"", []string{":cwd=read", "/dev/null=deny"}, "the workspace's own"},
+			"temporary files denied":     {"", []string{":cwd=read", "/var/tmp=deny"}, "the workspace's own"},
+			"two kinds of /tmp":          {"", []string{":cwd=read", ":tmp=write", "/tmp=read"}, "private by another rule"},
 			"a socket":                   {fmt.Sprintf(`"unix_sockets": [%q]`, sock), []string{":cwd=write"}, sock},
 			"programs with full nesting": {`"programs": ["/usr/bin/true"], "nested": "full"`, []string{":cwd=write"}, "programs"},
 		} {

@@ -37,10 +37,10 @@ func Fence(data []byte, o Options) (*Imported, error) {
 	return im.done()
 }
 
-// ownTmp takes the private /tmp back where the machine's is granted.
+// ownTmp takes the private /tmp back where something is said of the machine's.
 func (im *importer) ownTmp() {
 	for _, r := range im.out.Files {
-		if r.Path == "/tmp" && r.Access == policyfile.Write {
+		if r.Path == "/tmp" {
 			im.out.Files = im.out.Files[1:] // the private one stands first
 			return
 		}

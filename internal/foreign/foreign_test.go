@@ -158,6 +158,9 @@ func TestFence(t *testing.T) {
 	if !slices.Equal(ssh.Policy.Network.DenyHosts, []string{"b.com"}) {
 		t.Errorf("%+v", ssh.Policy.Network)
 	}
+	if denied := imported(t, Fence, options, `{"filesystem": {"denyRead": ["/tmp"]}}`).Policy; denied.Files[0].Path == policyfile.Tmp {
+		t.Errorf("/tmp is denied, and private: %+v", denied)
+	}
 	none := imported(t, Fence, options, `{"filesystem": {"allowWrite": ["/tmp"]}, "network": {"allowedDomains": ["a.com"], "deniedDomains": ["*"]}}`)
 	if none.Policy.Network.Mode != policyfile.Closed || none.Policy.Files[0].Path == policyfile.Tmp {
 		t.Errorf("%+v", none.Policy)

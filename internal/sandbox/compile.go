@@ -122,13 +122,16 @@ func (c *compiler) add(m Mount) {
 	c.mounts = append(c.mounts, m)
 }
 
+// DeviceNodes are the names in /dev of the devices that every workspace has.
+var DeviceNodes = []string{"null", "zero", "full", "random", "urandom", "tty"}
+
 // skeleton is what every workspace has, whatever its policy says.
 func (c *compiler) skeleton() {
 	runtime := fmt.Sprintf("/run/user/%d", c.in.UID)
 	c.add(Mount{Kind: MountProc, Target: "/proc", Dir: true, Optional: true, Reason: "own pid namespace"})
 	c.procMasks()
 	c.add(Mount{Kind: MountTmpfs, Target: "/dev", Perm: 0o755, Dir: true, Reason: "minimal devices"})
-	for _, d := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
+	for _, d := range DeviceNodes {
 		c.add(Mount{Kind: MountDevice, Target: "/dev/" + d, Source: "/dev/" + d, Optional: d == "tty", Reason: "minimal devices"})
 	}
 	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {

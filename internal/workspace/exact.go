@@ -143,7 +143,7 @@ func notHeldRule(f policy.FileRequest, place, message, hint string) error {
 
 // throughLinks finds the links on the way to what is granted, to be made anew
 // inside. One that a command could exchange would choose what the next one is
-// granted: that is refused.
+// granted or denied: that is refused.
 func (p *Prepared) throughLinks(scope policy.Scope, files []policy.FileRequest) error {
 	made := map[string]bool{"/var/run": true} // every workspace has that
 	for _, l := range p.view.Symlinks {
@@ -151,21 +151,32 @@ func (p *Prepared) throughLinks(scope policy.Scope, files []policy.FileRequest) 
 	}
 	for _, f := range files {
 		places, err := policy.Resolve(scope, f)
-		if err != nil || f.Glob || f.Access == policy.Deny {
+		if err != nil || f.Glob {
 			continue
 		}
 		for _, l := range view.Links(places) {
-			// The root directory itself is the workspace's own, and fixed.
-			if d := p.Policy.Lookup(l.Path); d.Access == policy.Write && p.visible(l.Path) && path.Dir(l.Path) != "/" {
+			if p.changeable(l.Path) {
 				return notHeldRule(f, l.Path, fmt.Sprintf("the way to %q leads over the link %q, which the policy lets be changed", places[0], l.Path), "name the place that it leads to")
 			}
-			if !made[l.Path] {
+			if !made[l.Path] && f.Access != policy.Deny {
 				made[l.Path] = true
 				p.view.Symlinks = append(p.view.Symlinks, l)
 			}
 		}
 	}
 	return nil
+}
+
+// changeable says whether somebody inside could put something else in the place
+// of a link. The root directory is the workspace's own, and fixed; what is taken
+// away there keeps a link only where changes are decided one by one.
+func (p *Prepared) changeable(link string) bool {
+	dir := path.Dir(link)
+	if dir == "/" || p.Policy.Lookup(dir).Access != policy.Write || !p.visible(dir) {
+		return false
+	}
+	d := p.Policy.Lookup(link)
+	return !p.brokered(dir) || d.Access == policy.Write && !d.Protected
 }
 
 // allHeld refuses rules that cannot be held here: what is not there has no place
@@ -183,19 +194,25 @@ func (p *Prepared) allHeld() error {
 			if f.Glob && !f.Optional && p.escapes(place, later) {
 				return notHeldRule(f, place, "what does not exist yet and would match could be made inside", `"history": "on" holds it, or say "if_missing": "skip"`)
 			}
+			real := p.facts.canonical(place)
+			if f.Glob {
+				real = staticPart(place)
+			}
+			if (f.Glob || f.Access == policy.Deny) && p.ownInside(real) {
+				return notHeldRule(f, place, fmt.Sprintf("%q is the workspace's own, which every command has", real), "leave the rule out")
+			}
+			if p.req.Exact.Tmp && real == scope.Tmp {
+				return notHeldRule(f, place, fmt.Sprintf("%q is private by another rule", real), "leave one of them out")
+			}
 			if f.Glob {
 				continue
 			}
-			real := p.facts.canonical(place)
 			if f.Access != policy.Deny && ownPlace(real) {
 				return notHeldRule(f, place, fmt.Sprintf("%q is the workspace's own: the machine's would show what is outside", real), "leave the rule out, or name what you need below /run; devices have a list of their own")
 			}
 			around := p.Policy.Lookup(path.Dir(real))
 			made := around.Access == policy.Write && p.visible(path.Dir(real)) // by who is inside
-			switch _, kind := p.facts.Resolve(real); {
-			case kind == sandbox.KindFile && f.Access == policy.Write && p.history() && (!made || path.Dir(real) == "/"):
-				return notHeldRule(f, place, fmt.Sprintf("%q is a single file, and changes are recorded for directories", place), `grant its directory, or say "history": "off"`)
-			case kind != sandbox.KindNone || f.Optional:
+			if _, kind := p.facts.Resolve(real); kind != sandbox.KindNone || f.Optional {
 				continue
 			}
 			if f.Access == policy.Read && !made || made && !p.brokered(path.Dir(real)) {
@@ -257,6 +274,23 @@ func ownPlace(real string) bool {
 	return real == "/run" || real == "/run/user" || path.Dir(real) == "/run/user" || within(real, "/run/carrel") || within(real, "/proc") || within(real, "/sys") || within(real, "/dev")
 }
 
+// ownInside says whether a place is one that the workspace makes anew, and has
+// whatever the policy says. Of /sys and most of /dev there is nothing.
+func (p *Prepared) ownInside(real string) bool {
+	for _, dir := range []string{"/proc", "/run/carrel", "/dev/shm", "/dev/pts"} {
+		if within(real, dir) {
+			return true
+		}
+	}
+	switch real {
+	case "/run", "/run/user", fmt.Sprintf("/run/user/%d", p.uid), "/dev":
+		return true
+	case "/var/tmp":
+		return !p.visible("/var")
+	}
+	return path.Dir(real) == "/dev" && slices.Contains(sandbox.DeviceNodes, path.Base(real))
+}
+
 // rootEntries are the rules that a grant of "/" stands for, and the links
 // there. What has a rule of its own is left to that.
 func (p *Prepared) rootEntries() (rules []policy.Rule, links []sandbox.Mount, err error) {
@@ -278,9 +312,6 @@ func (p *Prepared) rootEntries() (rules []policy.Rule, links []sandbox.Mount, er
 			}
 		case real == full && (kind == sandbox.KindDir || kind == sandbox.KindFile):
 			top := p.Policy.Lookup(full).Access // a pattern may take it away
-			if top == policy.Write && kind == sandbox.KindFile && p.history() {
-				top = policy.Read // changes are recorded for directories
-			}
 			if top == policy.Read || top == policy.Write {
 				rules = append(rules, policy.Rule{Path: full, Access: top, Source: d.Rule.Source})
 			}
