@@ -287,10 +287,11 @@ func linkInTheWay(d *desk) {
 	}
 }
 
-// nothingLeft ends runs by SIGKILL of each of their processes.
+// nothingLeft ends runs by SIGKILL of each of their processes, and of the first
+// one while the others are stopped.
 func nothingLeft(d *desk) {
 	before := d.outsideSh("find . | sort")
-	for _, depth := range []int{0, 1, 2} {
+	for _, depth := range []int{0, 1, 2, -2} {
 		cmd := d.command(d.bin, append([]string{"run"}, append(d.flags, "--", "bash", "-c", "echo ready; (setsid sleep 300 &); sleep 300")...)...)
 		out, err := cmd.StdoutPipe()
 		d.must(err)
@@ -299,6 +300,13 @@ func nothingLeft(d *desk) {
 		victim := cmd.Process.Pid
 		for range depth {
 			victim = childOf(victim)
+		}
+		for range -depth {
+			victim = childOf(victim)
+			d.must(syscall.Kill(victim, syscall.SIGSTOP))
+		}
+		if depth < 0 {
+			victim = cmd.Process.Pid
 		}
 		d.must(syscall.Kill(victim, syscall.SIGKILL))
 		_ = cmd.Wait()

@@ -28,9 +28,9 @@ const (
 	bwrapDescriptors = 900 // of 1,024, which is the usual limit
 )
 
-// bwrapDataFD is the first descriptor of generated contents; the control socket
-// and the arguments come before.
-const bwrapDataFD = ControlFD + 2
+// bwrapDataFD is the first descriptor of generated contents; the control socket,
+// the arguments and the leash come before.
+const bwrapDataFD = ControlFD + 3
 
 // bwrapPlan is a plan in bubblewrap's words.
 type bwrapPlan struct {
@@ -69,8 +69,9 @@ var (
 // and a step without a place to go is left out or an error, as in the stage.
 func bubblewrap(p *Plan, look looker) (*bwrapPlan, error) {
 	b := &bwrapPlan{look: look}
-	// "try", as a setuid bubblewrap does without on systems that have none.
-	b.add("--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup", "--die-with-parent", "--as-pid-1", "--chdir", "/")
+	// "try", as a setuid bubblewrap does without on systems that have none. There
+	// is no --die-with-parent: see Walls.tie.
+	b.add("--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup", "--as-pid-1", "--chdir", "/")
 	if p.NewNet {
 		b.add("--unshare-net")
 	}

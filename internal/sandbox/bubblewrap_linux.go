@@ -46,7 +46,7 @@ func FindBubblewrap() (*Bubblewrap, error) {
 		return nil, fmt.Errorf("%s is version %q, want 0.8 or later", bwrapPath, version)
 	}
 	_, err = helper(bwrapPath, "--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup", "--unshare-net",
-		"--die-with-parent", "--as-pid-1", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", bwrapPath, "--version")
+		"--as-pid-1", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", bwrapPath, "--version")
 	if err != nil {
 		return nil, err
 	}
@@ -184,6 +184,9 @@ func (b *bwrapPlan) start(newNet bool) (*Walls, error) {
 	if err = w.answers(); err == nil {
 		err = w.greeted(newNet)
 	}
+	if err == nil {
+		err = w.tie()
+	}
 	if err != nil {
 		w.Kill()
 		killOrphans()
@@ -216,29 +219,57 @@ func (b *bwrapPlan) fork(said *os.File) (*Walls, error) {
 	}
 	control := os.NewFile(uintptr(pair[0]), "control")
 	far, _ := keep(os.NewFile(uintptr(pair[1]), "stage control"), nil)
-	files, err := b.files(said, far, keep)
+	var leash [2]int
+	if err := unix.Pipe2(leash[:], unix.O_CLOEXEC); err != nil {
+		control.Close()
+		return nil, fmt.Errorf("preparing bubblewrap: %w", err)
+	}
+	held, end := os.NewFile(uintptr(leash[1]), "leash"), os.NewFile(uintptr(leash[0]), "end of the leash")
+	files, err := b.files(said, far, end, keep)
 	if err == nil {
 		err = unix.SetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_PASSCRED, 1)
 	}
 	if err != nil {
 		control.Close()
+		held.Close()
+		end.Close()
 		return nil, fmt.Errorf("preparing bubblewrap: %w", err)
 	}
 	argv := []string{bwrapPath, "--args", strconv.Itoa(ControlFD + 1), "--", insidePath, InsideArg, numbers(terminalSignals)}
 	child, err := forkHeld(argv, files)
 	if err != nil {
 		control.Close()
+		held.Close()
+		end.Close()
 		return nil, &SetupError{Step: "starting " + bwrapPath, Err: err.Error()}
 	}
 	w := newWalls(control)
-	w.child = child
+	w.child, w.leash, w.leashEnd = child, held, end
 	return w, nil
 }
 
+// tie has the kernel end bubblewrap, and with it the stage, when this process
+// is gone: nobody else has the writing end of the leash, whose end is the
+// signal, and the stage keeps the reading end. A death signal would do that from
+// the start, and so leave the process that bubblewrap has forked waiting for
+// ever for one that is dead. Until here a stage without a supervisor ends by
+// itself, as its control socket does, and bubblewrap with it.
+func (w *Walls) tie() error {
+	defer w.leashEnd.Close()
+	return control(w.leashEnd, func(fd int) error {
+		for _, set := range []struct{ cmd, to int }{{unix.F_SETSIG, int(unix.SIGKILL)}, {unix.F_SETOWN, w.child}, {unix.F_SETFL, unix.O_ASYNC}} {
+			if _, err := unix.FcntlInt(uintptr(fd), set.cmd, set.to); err != nil {
+				return fmt.Errorf("tying bubblewrap to us: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
 // files are the descriptors of bubblewrap, by number: nothing as standard input
-// and output, a memory file for what it says, the control socket, its arguments
-// and the generated contents.
-func (b *bwrapPlan) files(said, far *os.File, keep func(*os.File, error) (*os.File, error)) ([]uintptr, error) {
+// and output, a memory file for what it says, the control socket, its arguments,
+// the leash, which the stage inherits, and the generated contents.
+func (b *bwrapPlan) files(said, far, leash *os.File, keep func(*os.File, error) (*os.File, error)) ([]uintptr, error) {
 	null, err := keep(os.OpenFile(os.DevNull, os.O_RDWR, 0))
 	if err != nil {
 		return nil, err
@@ -251,7 +282,7 @@ func (b *bwrapPlan) files(said, far *os.File, keep func(*os.File, error) (*os.Fi
 	if err != nil {
 		return nil, err
 	}
-	fds := []uintptr{null.Fd(), null.Fd(), said.Fd(), far.Fd(), args.Fd()}
+	fds := []uintptr{null.Fd(), null.Fd(), said.Fd(), far.Fd(), args.Fd(), leash.Fd()}
 	for _, data := range b.data {
 		f := null
 		if len(data) > 0 {
@@ -303,7 +334,7 @@ func forkHeld(argv []string, files []uintptr) (int, error) {
 	}
 	defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil) }()
 	return syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
-		Dir: "/", Env: append(helperEnv[:len(helperEnv):len(helperEnv)], stageEnv...), Files: files, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
+		Dir: "/", Env: append(helperEnv[:len(helperEnv):len(helperEnv)], stageEnv...), Files: files,
 	})
 }
 

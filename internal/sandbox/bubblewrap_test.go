@@ -44,14 +44,14 @@ func TestBubblewrapArguments(t *testing.T) {
 		{"read-only and not", []Mount{{Kind: MountBind, Target: "/usr", Source: "/usr", ReadOnly: true}, desk}, "--ro-bind /usr /usr --bind /p /p"},
 		{"a source that may be missing", []Mount{{Kind: MountBind, Target: "/gone", Source: "/gone", Optional: true}}, ""},
 		{"masks", []Mount{desk, {Kind: MountMask, Target: "/p/file"}, {Kind: MountMask, Target: "/p/dir", Dir: true}},
-			"--bind /p /p --perms 0000 --ro-bind-data 5 /p/file --perms 0000 --tmpfs /p/dir --remount-ro /p/dir"},
+			"--bind /p /p --perms 0000 --ro-bind-data 6 /p/file --perms 0000 --tmpfs /p/dir --remount-ro /p/dir"},
 		{"a pin", []Mount{desk, {Kind: MountSelf, Target: "/p/dir"}}, "--bind /p /p --bind /p/dir /p/dir"},
 		{"a pin elsewhere than on the host", []Mount{{Kind: MountBind, Target: "/here", Source: "/p"}, {Kind: MountSelf, Target: "/here/dir", ReadOnly: true}}, "--bind /p /here --ro-bind /p/dir /here/dir"},
 		{"a pin in memory", []Mount{{Kind: MountTmpfs, Target: "/p", Perm: 0o700}, {Kind: MountSelf, Target: "/p/dir", Optional: true}}, "--perms 0700 --tmpfs /p"},
 		{"a cache with something to bind instead", []Mount{{Kind: MountOverlay, Target: "/c", Source: "/c", Spare: "/p/dir"}}, "--bind /p/dir /c"},
 		{"a cache without", []Mount{{Kind: MountOverlay, Target: "/usr", Source: "/usr"}}, "--ro-bind /usr /usr"},
 		{"generated files", []Mount{{Kind: MountData, Target: "/p/file", Data: []byte("x"), Perm: 0o644}, {Kind: WriteFile, Target: "/m/file", Data: []byte("y"), Perm: 0o600}},
-			"--perms 0644 --ro-bind-data 5 /p/file --perms 0600 --file 6 /m/file"},
+			"--perms 0644 --ro-bind-data 6 /p/file --perms 0600 --file 7 /m/file"},
 		{"nothing is made on the host", []Mount{desk, {Kind: MakeSymlink, Target: "/p/link", Source: "/x", Optional: true}, {Kind: WriteFile, Target: "/p/new/file", Optional: true}, {Kind: MountData, Target: "/p/new", Optional: true}}, "--bind /p /p"},
 		{"a denied directory with something in it", []Mount{{Kind: MountTmpfs, Target: "/d", Perm: 0o711}, {Kind: Freeze, Target: "/d", Perm: 0o111}}, "--perms 0711 --tmpfs /d --chmod 0111 /d --remount-ro /d"},
 	}
@@ -76,10 +76,13 @@ func TestBubblewrapNamespaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup", "--die-with-parent", "--as-pid-1"} {
+		for _, want := range []string{"--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup", "--as-pid-1"} {
 			if !slices.Contains(b.args, want) {
 				t.Errorf("%s is missing in %q", want, b.args)
 			}
+		}
+		if slices.Contains(b.args, "--die-with-parent") {
+			t.Error("whoever ends us while bubblewrap starts leaves what it has forked")
 		}
 		if slices.Contains(b.args, "--unshare-net") != net {
 			t.Errorf("own network %v: %q", net, b.args)

@@ -30,6 +30,8 @@ type Walls struct {
 	send    sync.Mutex
 	collect sync.Once
 
+	leash, leashEnd *os.File // of bubblewrap's: see tie
+
 	mu      sync.Mutex
 	nextID  uint64
 	exits   map[uint64]chan Exit
@@ -332,6 +334,8 @@ func (w *Walls) Close() {
 			}
 		}
 		w.waitGone()
+		w.leash.Close() // not before: its end is a signal
+		w.leashEnd.Close()
 	})
 	if fd := w.TakeAPI(); fd >= 0 {
 		unix.Close(fd)
