@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"fmt"
 	"os"
 	"os/exec"
@@ -90,6 +91,23 @@ func TestRunTellsHowItEnded(t *testing.T) {
 		if (err != nil) != (c.err != "") || err != nil && (!errors.As(err, &ours) || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%q: the error is %v, want %q", c.cmd.Args, err, c.err)
 		}
+	}
+}
+
+// TestInputIsNotWaitedFor: a reader that never ends neither holds a run up nor
+// makes an error of it, and what it has given has come in.
+func TestInputIsNotWaitedFor(t *testing.T) {
+	dir := desk(t)
+	r, w := io.Pipe()
+	defer w.Close()
+	go func() { _, _ = io.WriteString(w, "first\n") }()
+	var out bytes.Buffer
+	c := shell(dir, "read line; echo $line", Rule{Path: policyfile.Cwd, Access: policyfile.Read})
+	c.Stdin, c.Stdout = r, &out
+	start := time.Now()
+	result, err := c.Run(t.Context())
+	if err != nil || result.Exit != 0 || out.String() != "first\n" || time.Since(start) > grace {
+		t.Errorf("after %v: %q, %+v, %v", time.Since(start), out.String(), result, err)
 	}
 }
 

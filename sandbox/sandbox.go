@@ -47,7 +47,8 @@ type Cmd struct {
 	// process's own.
 	Env []string
 
-	// The command's standard descriptors, as package os/exec has them.
+	// The command's standard descriptors, as package os/exec has them; but a
+	// reader that is no file is not waited for when the command has ended.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
@@ -112,7 +113,11 @@ func (c *Cmd) Run(ctx context.Context) (*Result, error) {
 		return nil, errors.Join(fmt.Errorf("taking the result: %w", err), policyRead.Close(), policyWrite.Close())
 	}
 	cmd.ExtraFiles = []*os.File{policyRead, resultWrite} // policyFD, resultFD
-	err = cmd.Start()
+	input, err := c.input(cmd)
+	if err == nil {
+		err = cmd.Start()
+	}
+	defer input()
 	policyRead.Close()
 	resultWrite.Close()
 	go func() { // it may be larger than a pipe
@@ -169,10 +174,30 @@ func (c *Cmd) command(ctx context.Context) (*exec.Cmd, error) {
 		cmd = exec.CommandContext(ctx, c.Program)
 		cmd.Args = append([]string{"carrel", "sandbox", fmt.Sprintf("--policy-fd=%d", policyFD), fmt.Sprintf("--result-fd=%d", resultFD), "--"}, c.Args...)
 	}
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Env, c.Stdin, c.Stdout, c.Stderr
+	cmd.Env, cmd.Stdout, cmd.Stderr = c.Env, c.Stdout, c.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = grace
 	return cmd, nil
+}
+
+// input gives the command its standard input. What is no file is copied through
+// a pipe of ours, so that a reader that never ends does not outlive the run:
+// nobody waits for it. done is called when the run is over.
+func (c *Cmd) input(cmd *exec.Cmd) (done func(), err error) {
+	if _, file := c.Stdin.(*os.File); file || c.Stdin == nil {
+		cmd.Stdin = c.Stdin
+		return func() {}, nil
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return func() {}, fmt.Errorf("making the standard input: %w", err)
+	}
+	cmd.Stdin = r
+	go func() {
+		_, _ = io.Copy(w, c.Stdin) // to its end, or the command's
+		w.Close()
+	}()
+	return func() { r.Close(); w.Close() }, nil
 }
 
 // outcome reads what the supervisor told.

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"carrel/internal/policy"
 )
@@ -122,6 +123,9 @@ func (c *checker) environment(e Environment) {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			c.fail(key, "%q is not the name of a variable", name)
 		}
+		if !utf8.ValidString(name) {
+			c.fail(key, "%q is not UTF-8, which names have to be", name)
+		}
 	}
 	for i, n := range e.Pass {
 		key := fmt.Sprintf("environment.pass[%d]", i)
@@ -167,6 +171,11 @@ func (c *checker) network(n Network) {
 	for i, port := range n.HostPorts {
 		if port == 0 {
 			c.fail(fmt.Sprintf("network.host_ports[%d]", i), "0 is no port: want 1 to 65535")
+		}
+	}
+	for i, p := range n.Publish {
+		if p.Inside == 0 || p.Host == 0 {
+			c.fail(fmt.Sprintf("network.publish[%d]", i), "0 is no port: want 1 to 65535")
 		}
 	}
 }

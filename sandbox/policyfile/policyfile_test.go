@@ -142,6 +142,10 @@ func TestCheck(t *testing.T) {
 		"files[0].path":  {Files: []Rule{{Path: "x", Access: Read}}},
 		"limits.timeout": {Limits: Limits{Timeout: -1}},
 		"network.mode":   {Network: Network{Mode: "x"}},
+
+		"environment.pass[0]": {Environment: Environment{Pass: []string{"a\xff"}}},
+		"environment.set":     {Environment: Environment{Set: map[string]string{"a\xff": ""}}},
+		"network.publish[0]":  {Network: Network{Mode: Local, Publish: []Publish{{0, 1}}}},
 	} {
 		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", p, err)
