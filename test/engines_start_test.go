@@ -19,7 +19,7 @@ import (
 // it is always this moment.
 func TestKilledWhileBubblewrapStarts(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("holding another user's process takes root")
+		t.Skip("holding a process of another user takes root")
 	}
 	runtime.LockOSThread() // who traces is a thread
 	defer runtime.UnlockOSThread()

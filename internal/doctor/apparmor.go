@@ -79,7 +79,7 @@ func (p *patient) apparmorRemedy() remedy {
 		return r
 	}
 	at := p.Self
-	if _, err := Profile(at); err != nil || !strings.HasPrefix(at, "/usr/") && !strings.HasPrefix(at, "/opt/") {
+	if _, err := Profile(at); err != nil || at != ProgramPath && !p.Locked(at) {
 		at = ProgramPath
 		r.fix += ", installed at " + at + ", and start that one"
 		r.commands = append(r.commands, "sudo install -m 0755 "+quoted(p.Self)+" "+at)

@@ -24,6 +24,7 @@ func healthy() *Machine {
 			return "", fs.ErrNotExist
 		},
 		Exists:    func(string) bool { return false },
+		Locked:    func(path string) bool { return strings.HasPrefix(path, "/usr/") },
 		First:     func() bool { return false },
 		Find:      func(program string) string { return "/usr/bin/" + program },
 		Namespace: func(...Kind) error { return nil },

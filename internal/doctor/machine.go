@@ -20,6 +20,8 @@ type Machine struct {
 	Read   func(path string) (string, error) // a small file, such as a sysctl
 	Exists func(path string) bool
 	Find   func(program string) string // path of a system program, "" for none
+	// Locked says that nobody but root can put another file at a path.
+	Locked func(path string) bool
 	// First says that our namespaces are those that the kernel began with.
 	First func() bool
 

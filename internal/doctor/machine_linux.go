@@ -31,6 +31,7 @@ func This(getenv func(string) string, state string) *Machine {
 		OS: runtime.GOOS, UID: os.Getuid(), Getenv: getenv,
 		Read: readSetting, Find: findProgram,
 		Exists:    func(p string) bool { _, err := os.Lstat(p); return err == nil },
+		Locked:    rootsAlone,
 		First:     inFirstNamespaces,
 		Namespace: makeNamespaces,
 		Memory:    readMemory,
@@ -68,6 +69,20 @@ func findProgram(name string) string {
 		}
 	}
 	return ""
+}
+
+// rootsAlone looks at a file and all directories above it.
+func rootsAlone(path string) bool {
+	for at := path; ; at = filepath.Dir(at) {
+		var st unix.Stat_t
+		if err := unix.Lstat(at, &st); err != nil || st.Uid != 0 || st.Mode&unix.S_IFMT == unix.S_IFLNK ||
+			st.Mode&0o002 != 0 || st.Mode&0o020 != 0 && st.Gid != 0 {
+			return false
+		}
+		if at == "/" || at == "." {
+			return at == "/"
+		}
+	}
 }
 
 // inFirstNamespaces goes by the numbers that the kernel gives its first ones, see

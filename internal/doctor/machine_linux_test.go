@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -88,4 +89,51 @@ func TestLookAt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRootsAlone: a profile is for a program that nobody but root replaces.
+func TestRootsAlone(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("making files of somebody else takes root")
+	}
+	base, err := os.MkdirTemp("/usr/local/lib", "carrel-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(base)
+	program := filepath.Join(base, "carrel")
+	if err := os.WriteFile(program, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(base, "link")
+	for _, err := range []error{os.Chmod(base, 0o755), os.Symlink("carrel", link)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	look := func(what, path string, want bool) {
+		t.Helper()
+		if got := rootsAlone(path); got != want {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+	look("root's", program, true)
+	look("a link", link, false)
+	look("nothing", base+"/none", false)
+	look("not absolute", "carrel", false)
+	for what, change := range map[string]func() error{
+		"a file of another's":      func() error { return os.Chown(program, 4242, 0) },
+		"a file that others write": func() error { return os.Chmod(program, 0o757) },
+		"a directory of another's": func() error { return os.Chown(base, 4242, 0) },
+		"a directory of a group":   func() error { return errors.Join(os.Chown(base, 0, 4242), os.Chmod(base, 0o775)) },
+	} {
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		look(what, program, false)
+		if err := errors.Join(os.Chown(program, 0, 0), os.Chmod(program, 0o755), os.Chown(base, 0, 0), os.Chmod(base, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look("root's again", program, true)
 }

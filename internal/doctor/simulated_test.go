@@ -37,6 +37,8 @@ var simulatedRefusals = []row{
 		"mounts", Missing, CauseSecurity, "unprivileged_userns", false},
 	{"AppArmor, carrel in home", []change{refuseNamespaces("", syscall.EACCES), sysctl(restrict, "1"), self("/home/o'neil/bin/carrel")},
 		"user-namespaces", Missing, CauseAppArmor, `sudo install -m 0755 '/home/o'\''neil/bin/carrel' /usr/local/bin/carrel`, false},
+	{"AppArmor, carrel where its user writes", []change{refuseNamespaces("", syscall.EACCES), sysctl(restrict, "1"), self("/opt/carrel/carrel")},
+		"user-namespaces", Missing, CauseAppArmor, "sudo install -m 0755 /opt/carrel/carrel /usr/local/bin/carrel", false},
 	{"AppArmor confines the shell", []change{refuseNamespaces("", syscall.EACCES), confined("snap.editor (enforce)\n")},
 		"user-namespaces", Missing, CauseSecurity, `"snap.editor"`, false},
 	{"AppArmor on the host of a container", []change{inDocker, refuseTrial(syscall.EPERM, TrialMounts), sysctl(restrict, "1"), confined("unconfined\n")},
