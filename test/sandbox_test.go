@@ -372,7 +372,8 @@ func TestSandboxHostilePolicies(t *testing.T) {
 // where it is wanted; neither descriptor reaches the command.
 func TestSandboxDescriptors(t *testing.T) {
 	w := newWorld(t, ordinary(t))
-	text := w.read(w.policy("", ":cwd=read"))
+	policy := w.policy("", ":cwd=read")
+	text := w.read(policy)
 	run := func(feed func(*os.File), args ...string) (result, string) {
 		policyRead, policyWrite, err := os.Pipe()
 		w.must(err)
@@ -440,6 +441,17 @@ func TestSandboxDescriptors(t *testing.T) {
 	cmd.ExtraFiles = []*os.File{dir}
 	if r := w.finish(cmd); r.code != 125 || !strings.Contains(r.err, "neither a file nor a pipe") {
 		t.Errorf("a directory: %s", r)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	w.must(err)
+	defer full.Close()
+	cmd = w.command(w.bin, "sandbox", "--policy", policy, "--result-fd", "3", "--", "true")
+	cmd.ExtraFiles = []*os.File{full}
+	if r := w.finish(cmd); r.code != 125 || !strings.Contains(r.err, "telling the result (status 0)") {
+		t.Errorf("a result that cannot be told: %s", r)
+	}
+	if r := w.carrel("sandbox", "--policy", "/dev/null", "--policy", policy, "--", "true"); r.code != 125 || !strings.Contains(r.err, "twice") {
+		t.Errorf("two policies: %s", r)
 	}
 }
 

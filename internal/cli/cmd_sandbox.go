@@ -11,6 +11,7 @@ import (
 	"carrel/sandbox/policyfile"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // sandboxArg0 is the name under which the program is `carrel sandbox`.
@@ -51,6 +52,7 @@ descriptor.
 	fs.IntVar(&f.result, "result-fd", -1, "write the result to this descriptor as one line of JSON")
 	fs.BoolVar(&f.json, "json", false, "print the result as JSON on standard error when the command has ended")
 	oneOf(cmd, "policy", "policy-fd")
+	once(cmd, "policy", "policy-fd", "result-fd")
 	notEmpty(cmd, "policy")
 	completeFlag(cmd, "policy-fd", cobra.NoFileCompletions)
 	completeFlag(cmd, "result-fd", cobra.NoFileCompletions)
@@ -70,14 +72,40 @@ func (a *app) sandbox(cmd *cobra.Command, f *sandboxFlags, argv []string) error 
 		return errors.Join(err, tell(lowlevel.Refused(err)))
 	}
 	r, err := lowlevel.Run(p, name, argv, a.environ)
-	if err := errors.Join(err, tell(r)); err != nil {
-		return &exitError{status: r.Exit, err: err}
+	status := r.Exit
+	if untold := tell(r); untold != nil {
+		status, err = workspace.ExitOurs, errors.Join(err, fmt.Errorf("telling the result (status %d): %w", r.Exit, untold))
+	}
+	if err != nil {
+		return &exitError{status: status, err: err}
 	}
 	a.status = r.Exit
 	if r.Signal != "" {
 		workspace.DieBy(syscall.Signal(r.Exit - 128))
 	}
 	return nil
+}
+
+// onceValue is the value of a flag that may be given once.
+type onceValue struct {
+	pflag.Value
+	given bool
+}
+
+func (v *onceValue) Set(text string) error {
+	if v.given {
+		return errors.New("it is given twice")
+	}
+	v.given = true
+	return v.Value.Set(text)
+}
+
+// once refuses flags that are given twice: the last one would hold.
+func once(cmd *cobra.Command, names ...string) {
+	for _, name := range names {
+		f := cmd.Flags().Lookup(name)
+		f.Value = &onceValue{Value: f.Value}
+	}
 }
 
 // read gives the policy and what it is called in messages.
