@@ -19,7 +19,7 @@ var (
 const EngineAuto = "auto"
 
 // Engines are the words for what makes the walls.
-var Engines = []string{EngineAuto, "namespaces", "bubblewrap"}
+var Engines = []string{EngineAuto, "namespaces", "bubblewrap", "landlock"}
 
 // configFields are the keys of the user's, the project's and the operator's
 // file.

@@ -33,7 +33,7 @@ var layers = map[string][]string{
 	"mountinfo":        {},
 	"foreign":          {"policy", "config", "jsontree"},
 	"lowlevel":         {"policy", "api", "workspace"},
-	"sandbox":          {"policy"},
+	"sandbox":          {"policy", "sandbox/landlock"},
 	"sandbox/landlock": {},
 	"sandbox/stage":    {"sandbox", "sandbox/landlock"},
 	"workspace":        {"policy", "api", "config", "agents", "view", "display", "protect", "broker", "egress", "history", "seccomp", "inside", "ports", "sandbox", "sandbox/landlock", "supervisor", "mountinfo"},

@@ -18,6 +18,9 @@ const (
 	// EngineBubblewrap has the system's bwrap make the namespaces and the
 	// mounts; inside, the stage checks what was made and does the rest.
 	EngineBubblewrap Engine = "bubblewrap"
+	// EngineLandlock makes no namespaces at all: Landlock and the system call
+	// filter keep a command to what is granted, on the host as it is.
+	EngineLandlock Engine = "landlock"
 )
 
 // DimUser is the dimension of a refusal that is about who runs it, which is no
@@ -51,7 +54,11 @@ func (e Engine) Refusals(pol *policy.Effective, p *Plan) []Refusal {
 // Weaker says in which ways the walls of e are weaker than those of
 // [EngineNamespaces] where it holds a policy. files: Landlock's file rules are on.
 func (e Engine) Weaker(files bool) []string {
-	if e != EngineBubblewrap {
+	switch e {
+	case EngineLandlock:
+		return weakerAlone
+	case EngineBubblewrap:
+	default:
 		return nil
 	}
 	out := []string{
@@ -64,6 +71,16 @@ func (e Engine) Weaker(files bool) []string {
 		out = append(out, "the names of /run/carrel can be replaced inside")
 	}
 	return out
+}
+
+// weakerAlone is what [EngineLandlock] does not hide or has not.
+var weakerAlone = []string{
+	"names, sizes and times of files outside can be asked for, not their content",
+	"that a process runs and whose it is can be seen, and nothing else of it",
+	"/tmp, /var/tmp and /dev/shm are refused: TMPDIR is a private directory on the disk, and so is HOME",
+	"the system's own accounts and settings in /etc are read as they are",
+	"there are no Unix sockets, no terminals of the command's own, no System V memory, and no file is watched",
+	"links do not reach your browser",
 }
 
 // limit is one row of the table: asked gives what the engine would have to hold,
@@ -86,6 +103,18 @@ var limits = map[Engine][]limit{
 		{policy.DimDevices, devices, "bubblewrap mounts a device writable, and its mode on the host could be changed", "leave --device out"},
 		{policy.DimFiles, tooManyArguments, "bubblewrap takes 9,000 arguments, a rule needs up to five", "use fewer --deny and --protect matches"},
 		{policy.DimFiles, tooManyDescriptors, "each masked or generated file is a descriptor of bubblewrap's", "use fewer --deny matches"},
+	},
+	EngineLandlock: {
+		{DimUser, rootUser, "root reaches around what is refused to be opened", "run carrel as an ordinary user"},
+		{policy.DimHistory, brokered, "a change is only recorded where a mount keeps it from being made without the record", "--history off"},
+		{policy.DimNetwork, sharedNetwork, "a network of the command's own takes a namespace", "--network closed or open"},
+		{policy.DimNetwork, socketOfHost, "Landlock tells no socket with a name from another, so that all are refused", "leave unix_sockets out"},
+		{policy.DimDisplay, anyDisplay, "a display is a socket, and all with a name are refused", "--display none"},
+		{policy.DimNested, fullNesting, "Landlock refuses mounts to all that it holds", "--nested userns or none"},
+		{policy.DimPrograms, limitedPrograms, "there are no noexec mounts, so code in writable places could be loaded", "leave programs.allow out"},
+		{policy.DimPids, countedProcesses, "without a user namespace of its own it would count all your processes", "leave --pids out"},
+		{policy.DimFiles, keptInWritable, "Landlock's rules add up: what may be written is written with all below it", "do not deny or protect what lies in it, or grant less for writing"},
+		{policy.DimFiles, shownElsewhere, "without mounts a file is shown where it is and nowhere else", "grant it at its own path"},
 	},
 }
 

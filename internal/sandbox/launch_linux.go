@@ -23,9 +23,11 @@ type Walls struct {
 	diag    int   // -1 when there is none, or taken
 	broker  []int
 	mountNS uint64
-	pid     int // of the stage
-	child   int // what we have started and collect: the stage, or bubblewrap around it
-	pidfd   int // of a stage that is no child of ours, -1 otherwise
+	pid     int                   // of the stage
+	child   int                   // what we have started and collect: the stage, or bubblewrap around it
+	pidfd   int                   // of a stage that is no child of ours, -1 otherwise
+	sweep   func()                // ends what the stage has left behind; nil where its end is the end of all
+	inside  func(Command) Command // a command as it has to be told to the stage; nil for as it is
 	control *os.File
 	send    sync.Mutex
 	collect sync.Once
@@ -288,6 +290,9 @@ func statusLine(status []byte, name string) string {
 
 // Exec starts another command; stdio are its standard descriptors.
 func (w *Walls) Exec(c Command, stdio [3]*os.File) (uint64, error) {
+	if w.inside != nil {
+		c = w.inside(c)
+	}
 	file, err := memoryFile("carrel-command", c.Encode())
 	if err != nil {
 		return 0, fmt.Errorf("writing the command: %w", err)
@@ -334,6 +339,9 @@ func (w *Walls) Close() {
 			}
 		}
 		w.waitGone()
+		if w.sweep != nil {
+			w.sweep()
+		}
 		w.leash.Close() // not before: its end is a signal
 		w.leashEnd.Close()
 	})

@@ -20,7 +20,7 @@ package sandbox
 // PlanVersion is raised with every change of the wire form. Supervisor and
 // stage are one binary, so a mismatch means that the binary was replaced while
 // it ran.
-const PlanVersion = 5
+const PlanVersion = 6
 
 // Plan is everything that the stage needs, in the order of its use.
 type Plan struct {
@@ -49,6 +49,11 @@ type Plan struct {
 
 	// NoExec are mounts in which nothing can be started or mapped as code.
 	NoExec []string
+
+	// Private is a new directory of the host that stands in for all that is
+	// private, with EngineLandlock; Grants are what it lets be used.
+	Private string
+	Grants  []Grant
 
 	Landlock Landlock
 	Seccomp  []byte // a classic BPF program, 8 bytes an instruction; empty for none
@@ -80,6 +85,16 @@ type Landlock struct {
 	Limited bool
 	Execute []string
 	Scopes  bool // no signals to and no abstract sockets of processes outside
+}
+
+// Grant is something of the host that may be used where there is no view.
+type Grant struct {
+	Path     string // canonical; no link is followed
+	Write    bool   // else it is read, and started
+	Device   bool   // read, written and controlled, but not started
+	Data     bool   // read, and nothing else
+	Optional bool   // skip what does not exist
+	Dev, Ino uint64 // as in Mount
 }
 
 // Command is one program to start inside.

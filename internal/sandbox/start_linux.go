@@ -44,28 +44,34 @@ const stepNamespaces = "creating namespaces"
 // namespace; a wrong guess only costs another start. It never fails: what went
 // wrong is Launch's to say, after the policy had its word.
 func StartStage(exe string, newNet bool) *Stage {
+	w, err := forkStage(exe, []string{StageArg0}, stageAttributes(newNet))
+	return &Stage{engine: EngineNamespaces, newNet: newNet, walls: w, err: err}
+}
+
+// forkStage starts our own program as a stage.
+func forkStage(exe string, argv []string, attributes *syscall.SysProcAttr) (*Walls, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return &Stage{engine: EngineNamespaces, err: fmt.Errorf("making the control socket: %w", err)}
+		return nil, fmt.Errorf("making the control socket: %w", err)
 	}
 	control, far := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "stage control")
 	defer far.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		control.Close()
-		return &Stage{engine: EngineNamespaces, err: err}
+		return nil, err
 	}
 	defer null.Close()
-	pid, err := syscall.ForkExec(exe, []string{StageArg0}, &syscall.ProcAttr{
-		Dir: "/", Env: stageEnv, Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), far.Fd()}, Sys: stageAttributes(newNet),
+	pid, err := syscall.ForkExec(exe, argv, &syscall.ProcAttr{
+		Dir: "/", Env: stageEnv, Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), far.Fd()}, Sys: attributes,
 	})
 	if err != nil {
 		control.Close()
-		return &Stage{engine: EngineNamespaces, err: namespaceError(err)}
+		return nil, namespaceError(err)
 	}
 	w := newWalls(control)
 	w.pid, w.child = pid, pid
-	return &Stage{engine: EngineNamespaces, newNet: newNet, walls: w}
+	return w, nil
 }
 
 func newWalls(control *os.File) *Walls {
@@ -78,8 +84,11 @@ func newWalls(control *os.File) *Walls {
 
 // stageFor starts the stage of a plan.
 func stageFor(p *Plan, exe string) *Stage {
-	if p.Engine == EngineBubblewrap {
+	switch p.Engine {
+	case EngineBubblewrap:
 		return startInBubblewrap(p)
+	case EngineLandlock:
+		return startAlone(p, exe)
 	}
 	return StartStage(exe, p.NewNet)
 }

@@ -43,6 +43,11 @@ func (p *Plan) Encode() []byte {
 	}
 	e.strs(p.Roots)
 	e.strs(p.NoExec)
+	e.str(p.Private)
+	e.num(uint64(len(p.Grants)))
+	for _, g := range p.Grants {
+		e.grant(g)
+	}
 	e.bool(p.Landlock.Files)
 	e.bool(p.Landlock.Scopes)
 	e.strs(p.Landlock.Write)
@@ -76,6 +81,10 @@ func DecodePlan(b []byte) (*Plan, error) {
 	}
 	p.Roots = d.strs()
 	p.NoExec = d.strs()
+	p.Private = d.str()
+	for n := d.count(); n > 0; n-- {
+		p.Grants = append(p.Grants, d.grant())
+	}
 	p.Landlock = Landlock{Files: d.bool(), Scopes: d.bool(), Write: d.strs(), Limited: d.bool(), Execute: d.strs()}
 	p.Seccomp = []byte(d.str())
 	p.NProc = d.num()
@@ -87,6 +96,20 @@ func DecodePlan(b []byte) (*Plan, error) {
 		return nil, d.err
 	}
 	return p, nil
+}
+
+func (e *encoder) grant(g Grant) {
+	e.str(g.Path)
+	e.bool(g.Write)
+	e.bool(g.Device)
+	e.bool(g.Data)
+	e.bool(g.Optional)
+	e.num(g.Dev)
+	e.num(g.Ino)
+}
+
+func (d *decoder) grant() Grant {
+	return Grant{Path: d.str(), Write: d.bool(), Device: d.bool(), Data: d.bool(), Optional: d.bool(), Dev: d.num(), Ino: d.num()}
 }
 
 // EncodeCommand and DecodeCommand carry one more command to a running stage.

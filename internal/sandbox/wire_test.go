@@ -37,6 +37,11 @@ func anyPlan(t *rapid.T) *Plan {
 		p.Landlock.Execute = append(p.Landlock.Execute, anyBytes.Draw(t, "program"))
 		p.NoExec = append(p.NoExec, anyBytes.Draw(t, "noexec"))
 	}
+	p.Private = anyBytes.Draw(t, "private")
+	for range rapid.IntRange(0, 3).Draw(t, "grants") {
+		p.Grants = append(p.Grants, Grant{anyBytes.Draw(t, "grant"), rapid.Bool().Draw(t, "grant write"), rapid.Bool().Draw(t, "grant device"), rapid.Bool().Draw(t, "grant data"),
+			rapid.Bool().Draw(t, "grant optional"), rapid.Uint64().Draw(t, "grant dev"), rapid.Uint64().Draw(t, "grant ino")})
+	}
 	p.Command = Command{Dir: anyBytes.Draw(t, "dir"), Path: anyBytes.Draw(t, "path")}
 	for range rapid.IntRange(0, 3).Draw(t, "argv") {
 		p.Command.Argv = append(p.Command.Argv, anyBytes.Draw(t, "arg"))

@@ -19,6 +19,11 @@ const (
 	chmodMode
 	chmodatMode
 	memfdFlags
+	aloneSocket // this and what follows only with Options.Alone
+	aloneSocketpair
+	firstNone
+	ownPriority
+	ownIOPriority
 	openFlags // this and what follows only with Options.Broker
 	openatFlags
 	accessMode

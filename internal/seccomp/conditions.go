@@ -53,10 +53,11 @@ const (
 	afInet6   = 10
 	afNetlink = 16
 
-	sockTypeMask = 0xf // the rest of type is SOCK_NONBLOCK and SOCK_CLOEXEC
-	sockStream   = 1
-	sockDgram    = 2
-	sockRaw      = 3
+	sockTypeMask  = 0xf // the rest of type is SOCK_NONBLOCK and SOCK_CLOEXEC
+	sockStream    = 1
+	sockDgram     = 2
+	sockRaw       = 3
+	sockSeqpacket = 5
 
 	protoAny    = 0
 	protoICMP   = 1
@@ -104,6 +105,11 @@ func (b *builder) conditions() {
 		{priorityOfWhom, func() { b.refuseValues(0, prioProcessGroup) }},
 		{ioPriorityOfWhom, func() { b.refuseValues(0, ioprioProcessGroup) }},
 		{memfdFlags, b.memfd},
+		{aloneSocket, b.aloneSocket},
+		{aloneSocketpair, b.aloneSocketpair},
+		{firstNone, func() { b.onlyZero(0) }},
+		{ownPriority, func() { b.onlySelf(priorityProcess) }},
+		{ownIOPriority, func() { b.onlySelf(ioPriorityProcess) }},
 		{openFlags, func() { b.open(1) }},
 		{openatFlags, func() { b.open(2) }},
 		{accessMode, func() { b.trapBits(1, writeOK) }},
@@ -171,6 +177,11 @@ func (b *builder) namespaces(forbidden uint32) {
 // that the frequent small ones pass after few tests.
 func (b *builder) ioctl() {
 	terminal := []uint32{tiocsti, tioclinux, tioccons, tiocsetd}
+	if b.options.Alone {
+		for _, r := range trappedRequests {
+			terminal = append(terminal, r.Number)
+		}
+	}
 	if !b.options.Broker {
 		b.refuseValues(1, terminal...)
 		return

@@ -56,6 +56,11 @@ type Options struct {
 	// explained.
 	Programs bool
 
+	// Alone is for commands without namespaces of their own: what those keep
+	// apart is refused here. See alone.go. Internet, with it, allows sockets of
+	// the Internet's families.
+	Alone, Internet bool
+
 	// Opens, with Broker, traps every open but those for O_PATH, and starts of
 	// programs, for rules that deny reading by pattern.
 	Opens bool

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"carrel/internal/policy"
-	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/landlock"
 )
 
@@ -21,7 +20,7 @@ func (p *Prepared) Announcements() []string {
 		out = append(out, fmt.Sprintf("warning: %s: %s", w.Source, w.Message))
 	}
 	abi, err := landlock.ABI()
-	if p.engine.name == sandbox.EngineBubblewrap {
+	if p.engine.name != "" {
 		out = append(out, fmt.Sprintf("engine %s; weaker than carrel's own namespaces: %s", p.engine, strings.Join(p.engine.name.Weaker(err == nil && abi >= filesABI), "; ")))
 	}
 	out = append(out, p.networkAnnouncements(err == nil && abi >= scopesABI)...)

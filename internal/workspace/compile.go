@@ -86,7 +86,7 @@ func (p *Prepared) Compile(prepare bool) error {
 		return err
 	}
 	for _, s := range p.hostSockets() {
-		if p.grantedSocket(s) {
+		if p.grantedSocket(s) || in.Engine == sandbox.EngineLandlock { // which refuses all
 			continue
 		}
 		in.Expanded = append(in.Expanded, policy.Rule{Path: s, Access: policy.Deny,
@@ -114,6 +114,7 @@ func (p *Prepared) Compile(prepare bool) error {
 	if p.Plan, err = sandbox.Compile(in, p.facts); err != nil {
 		return err
 	}
+	p.Plan.Private = p.private
 	return p.checkLater()
 }
 
@@ -233,7 +234,8 @@ func (p *Prepared) layers(in *sandbox.Input) error {
 	if err != nil {
 		return err
 	}
-	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: p.Policy.Nested, Debug: true, Broker: p.history(), Programs: in.Limited, Opens: p.trapsReads, NoGroupSignals: !in.Scopes})
+	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: p.Policy.Nested, Debug: true, Broker: p.history(), Programs: in.Limited, Opens: p.trapsReads, NoGroupSignals: !in.Scopes,
+		Alone: in.Engine == sandbox.EngineLandlock, Internet: p.Policy.Network == policy.NetOpen})
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,12 @@ func (p *Prepared) chooseEngine(refused error) error {
 	switch {
 	case asked == string(sandbox.EngineBubblewrap):
 		p.engine.why = "asked for by " + source.String()
+	case asked == string(sandbox.EngineLandlock):
+		p.engine.why = "asked for by " + source.String()
+		if err := sandbox.CanStandAlone(); err != nil {
+			return &hintError{err: fmt.Errorf("engine landlock (%s) can hold nothing here: %w", p.engine.why, err), hint: "--engine auto leaves the choice to carrel"}
+		}
+		return p.useEngine(sandbox.EngineLandlock)
 	case asked == string(sandbox.EngineNamespaces):
 		p.engine.why = "asked for by " + source.String()
 		return nil // a refusal is the launch's to say
@@ -32,7 +38,13 @@ func (p *Prepared) chooseEngine(refused error) error {
 	if err != nil {
 		return p.noBubblewrap(refused, err)
 	}
-	p.engine.name, p.engine.program = sandbox.EngineBubblewrap, found.Path+" "+found.Version
+	p.engine.program = found.Path + " " + found.Version
+	return p.useEngine(sandbox.EngineBubblewrap)
+}
+
+// useEngine makes the plan for an engine, and refuses it where it is not held.
+func (p *Prepared) useEngine(name sandbox.Engine) error {
+	p.engine.name = name
 	if err := p.Preview(); err != nil {
 		return err
 	}

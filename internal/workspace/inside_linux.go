@@ -61,6 +61,9 @@ type insideServer struct {
 
 // serveInside takes over the listening socket that the stage made inside.
 func serveInside(fd int, s *insideServer) error {
+	if fd < 0 {
+		return nil // an engine without sockets
+	}
 	f := os.NewFile(uintptr(fd), "inside API")
 	l, err := net.FileListener(f)
 	f.Close()
@@ -280,6 +283,9 @@ func (s *insideServer) carry(outer net.Conn, port int) {
 }
 
 func (s *insideServer) close() {
+	if s.listener == nil {
+		return
+	}
 	s.listener.Close()
 	s.mu.Lock()
 	for _, l := range s.callbacks {

@@ -48,6 +48,7 @@ type Prepared struct {
 	guarded     protection
 	expected    func(path string) bool // of a broker that has ended: this protected name may be new
 	notes       []string
+	private     string // stands in for what is private, with an engine without mounts
 	historyAt   string // where the history of the project is kept, "" for nowhere
 	kept        []segment
 	denials     []api.Denial

@@ -41,7 +41,7 @@ func PrepareStart(req Request) (*Prepared, error) {
 	asked := req.Flags.Network
 	started := make(chan *sandbox.Stage, 1)
 	go func() {
-		if req.Engine == string(sandbox.EngineBubblewrap) {
+		if req.Engine == string(sandbox.EngineBubblewrap) || req.Engine == string(sandbox.EngineLandlock) {
 			started <- nil
 			return
 		}
@@ -81,6 +81,13 @@ func (p *Prepared) Start() (*api.Result, error) {
 	}
 	if err := p.engineHolds(); err != nil {
 		return r, err
+	}
+	if p.engine.name == sandbox.EngineLandlock {
+		drop, err := p.privateDir()
+		if err != nil {
+			return r, err
+		}
+		defer drop()
 	}
 	io, err := newStdio([3]*os.File{os.Stdin, os.Stdout, os.Stderr})
 	if err != nil {

@@ -26,6 +26,8 @@ func Main() {
 			begin = resume
 		case sandbox.InsideArg:
 			begin = inside
+		case sandbox.AloneArg:
+			begin = alone
 		}
 	}
 	if err := begin(link); err != nil {

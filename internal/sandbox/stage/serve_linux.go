@@ -27,8 +27,12 @@ type server struct {
 // or until the plan's command has ended: that is the end of a one-shot workspace.
 func serve(l *link, c *sandbox.Command, listener int, binder *binder) error {
 	s := &server{link: l, binder: binder, running: make(map[int]uint64), pids: make(map[uint64]int), forked: make(chan struct{}, 1)}
-	l.say(sandbox.Message{Kind: sandbox.MsgReady}, listener)
-	unix.Close(listener)
+	if listener >= 0 {
+		l.say(sandbox.Message{Kind: sandbox.MsgReady}, listener)
+		unix.Close(listener)
+	} else {
+		l.say(sandbox.Message{Kind: sandbox.MsgReady})
+	}
 	if len(c.Argv) > 0 && !s.start(sandbox.FirstCommand, c, []uintptr{0, 1, 2}) {
 		return nil
 	}
@@ -84,6 +88,9 @@ func (s *server) listen(out chan<- request) {
 	for {
 		m, fds, err := s.link.receive()
 		if err != nil {
+			if s.link.orphaned != nil {
+				s.link.orphaned()
+			}
 			os.Exit(0) // the supervisor is gone: end everything inside
 		}
 		out <- request{m, fds}
