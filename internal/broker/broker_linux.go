@@ -57,6 +57,9 @@ type Config struct {
 	MountNS uint64 // inode number of the workspace's mount namespace
 	// Reads says that opens for reading and starts of programs are trapped, too.
 	Reads bool
+	// Bare says that no mount refuses what is in no root: nothing is continued and
+	// nothing outside is changed. The trap has to carry metadata only.
+	Bare bool
 	// Programs says that the policy limits which programs may be started.
 	Programs bool
 }
@@ -85,6 +88,12 @@ type Broker struct {
 	fifos           fifos
 }
 
+// refusing refuses what would be continued.
+type refusing struct{ Trap }
+
+// Continue implements [Trap].
+func (t refusing) Continue(id uint64) error { return t.Answer(id, 0, unix.EPERM) }
+
 // hands is how many threads answer. One at a time waits for the next call: the
 // kernel wakes every waiter for each, and all but one would go back to sleep.
 // Another takes over when a call takes long.
@@ -100,6 +109,9 @@ func New(c Config) (*Broker, error) {
 		return nil, fmt.Errorf("starting the broker: %w", err)
 	}
 	b := &Broker{config: c, table: handlers(), umasks: newUmasks(c.Umask), mountNS: c.MountNS, self: self, turn: newTurn(), late: make(chan Call), borrowed: make(chan struct{}, maxBorrowed)}
+	if c.Bare {
+		b.config.Trap = refusing{c.Trap}
+	}
 	b.moving, b.anybody = groups()
 	var pts unix.Stat_t
 	if unix.Fstatat(c.View, "dev/pts", &pts, unix.AT_SYMLINK_NOFOLLOW) == nil {

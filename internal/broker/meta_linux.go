@@ -16,6 +16,9 @@ func (w *worker) alter(op string, t target, do func(o *object) error) (int64, er
 	}
 	o, alone, err := w.object(t)
 	elsewhere := err == errNotMine
+	if elsewhere && w.b.config.Bare {
+		return 0, unix.EPERM
+	}
 	if elsewhere {
 		o, err = w.outside(t)
 	}
@@ -23,6 +26,9 @@ func (w *worker) alter(op string, t target, do func(o *object) error) (int64, er
 		return 0, err
 	}
 	defer o.close()
+	if alone && w.b.config.Bare && !w.ours(o.path) {
+		return 0, unix.EPERM
+	}
 	if elsewhere || alone && !w.ours(o.path) {
 		if !w.trap.Valid(w.call.ID) {
 			return 0, errAnswered

@@ -376,9 +376,18 @@ func killOrphans() {
 	}
 }
 
-// greeted takes the stage's first word: who it is in our numbers, as the kernel
-// says, and that its namespaces are not ours.
+// greeted takes the stage's first word, and wants its namespaces not to be ours.
 func (w *Walls) greeted(newNet bool) error {
+	namespaces, err := w.hello()
+	if err != nil {
+		return err
+	}
+	return apart(namespaces, newNet)
+}
+
+// hello takes the first word of a stage that is no child of ours: who it is in our
+// numbers, as the kernel says, and what it tells of itself.
+func (w *Walls) hello() (string, error) {
 	buf, oob := make([]byte, MaxMessage), make([]byte, unix.CmsgSpace(unix.SizeofUcred))
 	var n, oobn int
 	err := control(w.control, func(fd int) (err error) {
@@ -388,23 +397,21 @@ func (w *Walls) greeted(newNet bool) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return "", err
 	}
 	if n == 0 {
-		return errors.New("it ended before the walls stood")
+		return "", errors.New("it ended before the walls stood")
 	}
 	m, err := DecodeMessage(buf[:n])
 	if err != nil || m.Kind != MsgHello {
-		return fmt.Errorf("the stage said %q", m.Kind)
+		return "", fmt.Errorf("the stage said %q", m.Kind)
 	}
 	if w.pid, err = sender(oob[:oobn]); err != nil {
-		return err
+		return "", err
 	}
 	// It waits for the plan, so that its number is still its own.
-	if w.pidfd, err = unix.PidfdOpen(w.pid, 0); err != nil {
-		return err
-	}
-	return apart(m.Text, newNet)
+	w.pidfd, err = unix.PidfdOpen(w.pid, 0)
+	return m.Text, err
 }
 
 func sender(oob []byte) (int, error) {

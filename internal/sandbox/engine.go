@@ -80,7 +80,7 @@ var weakerAlone = []string{
 	"/tmp, /var/tmp and /dev/shm are refused: TMPDIR is a private directory on the disk, and so is HOME",
 	"the system's own accounts and settings in /etc are read as they are",
 	"there are no Unix sockets, no terminals of the command's own, no System V memory, and no file is watched",
-	"links do not reach your browser",
+	"no sandbox can be made inside, and links do not reach your browser",
 }
 
 // limit is one row of the table: asked gives what the engine would have to hold,
@@ -110,7 +110,7 @@ var limits = map[Engine][]limit{
 		{policy.DimNetwork, sharedNetwork, "a network of the command's own takes a namespace", "--network closed or open"},
 		{policy.DimNetwork, socketOfHost, "Landlock tells no socket with a name from another, so that all are refused", "leave unix_sockets out"},
 		{policy.DimDisplay, anyDisplay, "a display is a socket, and all with a name are refused", "--display none"},
-		{policy.DimNested, fullNesting, "Landlock refuses mounts to all that it holds", "--nested userns or none"},
+		{policy.DimNested, nestedAsked, "Landlock refuses what a sandbox inside would write and mount", "--nested none"},
 		{policy.DimPrograms, limitedPrograms, "there are no noexec mounts, so code in writable places could be loaded", "leave programs.allow out"},
 		{policy.DimPids, countedProcesses, "without a user namespace of its own it would count all your processes", "leave --pids out"},
 		{policy.DimFiles, keptInWritable, "Landlock's rules add up: what may be written is written with all below it", "do not deny or protect what lies in it, or grant less for writing"},

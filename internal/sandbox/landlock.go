@@ -8,8 +8,12 @@ import (
 	"carrel/internal/policy"
 )
 
-// AloneArg is the stage's first argument where there are no namespaces.
-const AloneArg = "alone"
+// The stage's first argument where there are no namespaces: of the process that
+// watches over all others, and of the one that starts commands.
+const (
+	GuardArg = "guard"
+	AloneArg = "alone"
+)
 
 // alonePlan is a plan without mounts. The host's files are where they are, and
 // only what is granted can be opened. What is private in a view lies in one
@@ -211,9 +215,7 @@ func (a *alonePlan) command(c Command) Command {
 		parts := strings.Split(value, ":")
 		for j, part := range parts {
 			if path.IsAbs(part) {
-				if host, moved := a.host(part); moved {
-					parts[j] = host
-				}
+				parts[j], _ = a.host(part)
 			}
 		}
 		c.Env[i] = name + "=" + strings.Join(parts, ":")
@@ -232,9 +234,20 @@ func translated(p *Plan) *alonePlan {
 	return alone(&q)
 }
 
-func keptInWritable(_ *policy.Effective, p *Plan) string { return translated(p).kept }
+func keptInWritable(_ *policy.Effective, p *Plan) string {
+	return prefixed("below what is written: ", translated(p).kept)
+}
 
-func shownElsewhere(_ *policy.Effective, p *Plan) string { return translated(p).moved }
+func shownElsewhere(_ *policy.Effective, p *Plan) string {
+	return prefixed("at another place: ", translated(p).moved)
+}
+
+func prefixed(what, subject string) string {
+	if subject == "" {
+		return ""
+	}
+	return what + subject
+}
 
 func sharedNetwork(pol *policy.Effective, _ *Plan) string {
 	return when(pol.Network != policy.NetClosed && pol.Network != policy.NetOpen, string(pol.Network))
@@ -244,7 +257,15 @@ func socketOfHost(pol *policy.Effective, _ *Plan) string {
 	if len(pol.UnixSockets) == 0 {
 		return ""
 	}
-	return "socket " + pol.UnixSockets[0].V
+	return prefixed("socket ", pol.UnixSockets[0].V)
+}
+
+// nestedAsked finds a level that somebody wrote down: the default may be less.
+func nestedAsked(pol *policy.Effective, _ *Plan) string {
+	asked := slices.ContainsFunc(pol.Reasons, func(r policy.Reason) bool {
+		return r.Dimension == policy.DimNested && r.Source.Layer != policy.LayerDefault
+	})
+	return when(pol.Nested == policy.NestedFull || asked && pol.Nested != policy.NestedNone, string(pol.Nested))
 }
 
 func anyDisplay(pol *policy.Effective, _ *Plan) string {

@@ -26,9 +26,11 @@ func CanStandAlone() error {
 }
 
 // startAlone starts the stage without namespaces. What holds it together in their
-// stead is a Landlock domain: the thread that starts the stage is in it, and all
-// that comes from the stage, whatever becomes of its parents. From there one call
-// ends all of it, and the thread does that when the stage is gone.
+// stead is a Landlock domain, the outer one: the thread that starts the stage's
+// guard is in it, and all that comes from there, whatever becomes of its parents.
+// One call from it ends all of it: the guard's when the supervisor or the stage is
+// gone, and the thread's when the guard is. Commands are in a domain below that and
+// reach neither.
 func startAlone(p *Plan, exe string) *Stage {
 	s := &Stage{engine: EngineLandlock, newNet: p.NewNet}
 	a := alone(p)
@@ -45,6 +47,11 @@ func startAlone(p *Plan, exe string) *Stage {
 	s.plan = &told
 	if s.walls, s.err = keep(exe); s.err == nil {
 		s.walls.inside = a.command
+		for _, g := range grants {
+			if g.Write {
+				s.walls.Written = append(s.walls.Written, g.Path)
+			}
+		}
 		s.walls.Notes = a.notes
 	}
 	return s
@@ -72,7 +79,7 @@ func keep(exe string) (*Walls, error) {
 			started <- answer{err: &SetupError{Step: "applying Landlock", Err: err.Error()}}
 			return
 		}
-		w, err := forkStage(exe, []string{StageArg0, AloneArg}, nil)
+		w, err := forkStage(exe, []string{StageArg0, GuardArg}, nil, 1)
 		started <- answer{w, err}
 		if err == nil {
 			<-end
@@ -80,10 +87,15 @@ func keep(exe string) (*Walls, error) {
 		}
 	}()
 	got := <-started
-	if got.err == nil {
-		got.w.sweep = func() { close(end); <-swept }
+	if got.err != nil {
+		return nil, got.err
 	}
-	return got.w, got.err
+	got.w.sweep = func() { close(end); <-swept }
+	if _, err := got.w.hello(); err != nil {
+		got.w.Kill()
+		return nil, &SetupError{Step: "starting the stage", Err: err.Error()}
+	}
+	return got.w, nil
 }
 
 // EndDomain kills every process of the calling thread's Landlock domain but this

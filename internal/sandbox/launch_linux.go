@@ -17,6 +17,8 @@ import (
 type Walls struct {
 	// Notes are what the stage had to say while building, for the user.
 	Notes []string
+	// Written are the host's paths that may be written, with EngineLandlock.
+	Written []string
 
 	api     int   // listening socket of the inside API, -1 when taken
 	sockets []int // of the plan's listeners, -1 where there is none

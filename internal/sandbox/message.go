@@ -8,7 +8,7 @@ type MessageKind byte
 
 const (
 	// From the stage.
-	MsgHello   MessageKind = 'H' // inside bubblewrap's walls and waiting for the plan: Text its namespaces
+	MsgHello   MessageKind = 'H' // no child of the supervisor, and waiting for the plan: Text its namespaces where bubblewrap made them
 	MsgReady   MessageKind = 'R' // walls are up; carries the inside API's listening socket
 	MsgBroker  MessageKind = 'B' // ID of the mount namespace; carries the filter's listener, the mirror's root, the view's root and the roots alone
 	MsgSetup   MessageKind = 'E' // they are not: Text step, Path, Code errno, Err

@@ -44,18 +44,23 @@ const stepNamespaces = "creating namespaces"
 // namespace; a wrong guess only costs another start. It never fails: what went
 // wrong is Launch's to say, after the policy had its word.
 func StartStage(exe string, newNet bool) *Stage {
-	w, err := forkStage(exe, []string{StageArg0}, stageAttributes(newNet))
+	w, err := forkStage(exe, []string{StageArg0}, stageAttributes(newNet), 0)
 	return &Stage{engine: EngineNamespaces, newNet: newNet, walls: w, err: err}
 }
 
-// forkStage starts our own program as a stage.
-func forkStage(exe string, argv []string, attributes *syscall.SysProcAttr) (*Walls, error) {
+// forkStage starts our own program as a stage. passCred, 0 or 1, has the kernel say
+// who sends what comes over the control socket.
+func forkStage(exe string, argv []string, attributes *syscall.SysProcAttr, passCred int) (*Walls, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("making the control socket: %w", err)
 	}
 	control, far := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "stage control")
 	defer far.Close()
+	if err := unix.SetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_PASSCRED, passCred); err != nil {
+		control.Close()
+		return nil, fmt.Errorf("making the control socket: %w", err)
+	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		control.Close()

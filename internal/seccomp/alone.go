@@ -15,12 +15,17 @@ var alone = []rule{
 		names:  "socketpair",
 	},
 	{
-		when: never, errno: ePERM,
-		reason: "mode, owner, times and attributes are changed without being opened: Landlock does not see it",
+		when: always, trap: true,
+		reason: "mode, owner, times and attributes are changed without being opened: Landlock does not see it, and the broker does it where files may be written",
 		names: `chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat
 			utime utimes futimesat utimensat
 			setxattr lsetxattr fsetxattr setxattrat
 			removexattr lremovexattr fremovexattr removexattrat file_setattr`,
+	},
+	{
+		when: never, errno: ePERM,
+		reason: "the broker resolves paths from the host's own root",
+		names:  "chroot",
 	},
 	{
 		when: never, errno: eOPNOTSUPP,
@@ -56,7 +61,7 @@ var alone = []rule{
 	},
 	{
 		when: always, condition: ioctlRequest,
-		reason: "refused: attributes of files, which need no descriptor open for writing; TIOCSTI and TIOCLINUX type into a terminal that is shared with the outside, TIOCCONS takes the console, TIOCSETD loads line disciplines",
+		reason: "trapped: attributes and clones of files, which need no descriptor open for writing; refused: TIOCSTI and TIOCLINUX type into a terminal that is shared with the outside, TIOCCONS takes the console, TIOCSETD loads line disciplines",
 		names:  "ioctl",
 	},
 }

@@ -177,12 +177,7 @@ func (b *builder) namespaces(forbidden uint32) {
 // that the frequent small ones pass after few tests.
 func (b *builder) ioctl() {
 	terminal := []uint32{tiocsti, tioclinux, tioccons, tiocsetd}
-	if b.options.Alone {
-		for _, r := range trappedRequests {
-			terminal = append(terminal, r.Number)
-		}
-	}
-	if !b.options.Broker {
+	if !b.options.Broker && !b.options.Alone {
 		b.refuseValues(1, terminal...)
 		return
 	}

@@ -155,7 +155,7 @@ func (o Options) traps(c condition) bool {
 	case cloneFlags, unshareFlags:
 		return o.Broker && o.Nesting != policy.NestedNone
 	case ioctlRequest:
-		return o.Broker
+		return o.Broker || o.Alone
 	}
 	return false
 }

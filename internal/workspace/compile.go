@@ -234,7 +234,11 @@ func (p *Prepared) layers(in *sandbox.Input) error {
 	if err != nil {
 		return err
 	}
-	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: p.Policy.Nested, Debug: true, Broker: p.history(), Programs: in.Limited, Opens: p.trapsReads, NoGroupSignals: !in.Scopes,
+	nesting := p.Policy.Nested
+	if in.Engine == sandbox.EngineLandlock {
+		nesting = policy.NestedNone
+	}
+	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: nesting, Debug: true, Broker: p.history(), Programs: in.Limited, Opens: p.trapsReads, NoGroupSignals: !in.Scopes,
 		Alone: in.Engine == sandbox.EngineLandlock, Internet: p.Policy.Network == policy.NetOpen})
 	if err != nil {
 		return err

@@ -115,9 +115,16 @@ func (p *Prepared) Start() (*api.Result, error) {
 	early := p.early
 	p.early = nil
 	var b *brokered
+	var h *hands
+	defer func() { h.close() }()
 	standing := func(walls *sandbox.Walls) (err error) {
 		signals.starting()
 		if err := n.start(walls); err != nil {
+			return err
+		}
+		if p.engine.name == sandbox.EngineLandlock {
+			h.close() // of a start that is tried again
+			h, err = startHands(walls)
 			return err
 		}
 		if len(p.Plan.Roots) > 0 { // the command's own start may be a trapped call
@@ -174,7 +181,10 @@ func (p *Prepared) lookAgain() error {
 func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *brokered, n *network, r *api.Result) error {
 	p.notes = append(p.notes, walls.Notes...)
 	sandbox.ForgetStartCode()
-	hidden := p.watchMasks(walls, b)
+	var hidden *masks
+	if p.engine.name != sandbox.EngineLandlock { // which has none
+		hidden = p.watchMasks(walls, b)
+	}
 	defer func() { p.notes = append(p.notes, hidden.close()...) }()
 	desk := p.answerOutside(walls, walls.PID(), group.Dirs(), n, r)
 	defer desk.Close()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"syscall"
 	"unsafe"
 
 	"carrel/internal/sandbox"
@@ -12,22 +13,63 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alone is the stage without namespaces: nothing is built. It is in a Landlock
-// domain already, which has its supervisor's hand on it; commands are in another
-// below that, with everything that the plan grants and nothing else. They can
-// end this process, which is the end of the run, but not read it.
-func alone(link *link) error {
+// guard watches over a run without namespaces. It starts the stage and waits for
+// its end, or for that of the supervisor: then it ends everything that the stage has
+// started, wherever that has gone. It is in the outer Landlock domain, see
+// sandbox.EndDomain, and nothing inside can end it, stop it or read it.
+func guard(link *link) error {
 	if err := hide(); err != nil {
 		return err
 	}
-	// Not SIGKILL: with nobody left, this process ends the others.
+	// Not with the supervisor: that is what it is there for.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, 0, 0, 0, 0); err != nil {
 		return failed("outliving the supervisor", "", err)
+	}
+	holdSignals()
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{sandbox.StageArg0, sandbox.AloneArg}, &syscall.ProcAttr{
+		Dir: "/", Env: os.Environ(), Files: []uintptr{0, 1, 2, uintptr(link.fd)}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
+	})
+	if err != nil {
+		return failed("starting the stage", "", err)
+	}
+	gone := make(chan struct{}, 2)
+	go func() {
+		hungUp(link.fd)
+		gone <- struct{}{}
+	}()
+	go func() {
+		_, _ = unix.Wait4(pid, nil, 0, nil)
+		gone <- struct{}{}
+	}()
+	<-gone
+	sandbox.EndDomain()
+	return nil
+}
+
+// hungUp waits until the supervisor has let go of the control socket, which is the
+// stage's to read.
+func hungUp(fd int) {
+	fds := []unix.PollFd{{Fd: int32(fd)}}
+	for {
+		if n, err := unix.Poll(fds, -1); err != unix.EINTR && (err != nil || n > 0) {
+			return
+		}
+	}
+}
+
+// alone is the stage without namespaces: nothing is built. Commands are in a
+// Landlock domain with everything that the plan grants and nothing else, as this
+// thread is, which starts them. So they can end or stop this process, and the guard
+// takes it from there; they cannot read it.
+func alone(link *link) error {
+	if err := hide(); err != nil {
+		return err
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return failed("taking over what loses its parent", "", err)
 	}
 	holdSignals()
+	link.say(sandbox.Message{Kind: sandbox.MsgHello})
 	plan, err := takePlan(link)
 	if err != nil {
 		return err
@@ -50,12 +92,30 @@ func alone(link *link) error {
 	if len(plan.Seccomp) == 0 {
 		return failed("installing the seccomp filter", "", fmt.Errorf("the plan has none"))
 	}
-	if _, err := installFilter(plan.Seccomp, false); err != nil {
+	if err := handOver(link, plan.Seccomp); err != nil {
 		return err
 	}
-	link.orphaned = sandbox.EndDomain
-	defer sandbox.EndDomain()
 	return serve(link, &plan.Command, -1, nil)
+}
+
+// handOver puts the filter on and gives the supervisor what the broker needs to
+// change modes, owners and times: the host's own root, as there is no other.
+func handOver(link *link, filter []byte) error {
+	var ns unix.Stat_t
+	if err := unix.Stat("/proc/self/ns/mnt", &ns); err != nil {
+		return failed("reading the number of the mount namespace", "/proc/self/ns/mnt", err)
+	}
+	root, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return failed("opening", "/", err)
+	}
+	defer unix.Close(root)
+	notify, err := installFilter(filter, true)
+	if err != nil {
+		return err
+	}
+	link.say(sandbox.Message{Kind: sandbox.MsgBroker, ID: ns.Ino}, notify, root, root, root)
+	return failed("closing", "the filter's listener", unix.Close(notify))
 }
 
 // granted pins what is granted. The descriptors stay open: procfs makes its files

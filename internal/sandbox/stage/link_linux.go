@@ -13,9 +13,6 @@ import (
 type link struct {
 	fd   int
 	send sync.Mutex
-	// orphaned is called when the supervisor is gone, before the stage ends, where
-	// its end is not that of everything inside.
-	orphaned func()
 }
 
 func newLink(fd int) *link {

@@ -26,6 +26,8 @@ func Main() {
 			begin = resume
 		case sandbox.InsideArg:
 			begin = inside
+		case sandbox.GuardArg:
+			begin = guard
 		case sandbox.AloneArg:
 			begin = alone
 		}
@@ -162,8 +164,12 @@ func holdSignals() {
 	var held []os.Signal
 	for sig := unix.Signal(1); sig < 32; sig++ {
 		switch sig {
-		case unix.SIGKILL, unix.SIGSTOP, unix.SIGCONT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU, unix.SIGCHLD, unix.SIGURG:
-			continue // not ours to catch, or without effect on PID 1
+		case unix.SIGKILL, unix.SIGSTOP, unix.SIGCONT, unix.SIGCHLD, unix.SIGURG:
+			continue // not ours to catch
+		case unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
+			if os.Getpid() == 1 {
+				continue // without effect
+			}
 		}
 		if !signal.Ignored(sig) {
 			held = append(held, sig)

@@ -88,9 +88,6 @@ func (s *server) listen(out chan<- request) {
 	for {
 		m, fds, err := s.link.receive()
 		if err != nil {
-			if s.link.orphaned != nil {
-				s.link.orphaned()
-			}
 			os.Exit(0) // the supervisor is gone: end everything inside
 		}
 		out <- request{m, fds}
