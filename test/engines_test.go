@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -29,24 +30,35 @@ var columns = []column{
 	{"namespaces", []string{"--engine", "namespaces"}, nil},
 	{"bubblewrap", []string{"--engine", "bubblewrap"}, nil},
 	{"setuid bubblewrap", nil, withoutNamespaces},
+	{"landlock", []string{"--engine", "landlock"}, nil},
 }
 
 // engineCase is one row of the matrix: what it is about, which dimension of a
-// policy which column refuses to hold (it must say so, and start nothing), and
-// else what has to be seen on the host.
+// policy which column refuses to hold (it must say so, and start nothing), what is
+// something else in which column, and else what has to be seen on the host.
 type engineCase struct {
 	name    string
 	flags   []string // beside "--history off"
 	history string   // instead of off
 	refuses map[string]string
+	differs map[string]difference
 	before  func(d *desk)
 	holds   func(d *desk)
+}
+
+// difference is what a column has in place of what the others hold, or how the same
+// is seen there.
+type difference struct {
+	cell  string
+	holds func(d *desk)
 }
 
 // desk is one world with one engine.
 type desk struct {
 	*world
-	flags []string
+	flags  []string
+	input  io.Closer // of a command that runs
+	output io.Reader
 }
 
 // behindWalls runs a script and wants it to succeed.
@@ -74,6 +86,10 @@ func TestEngines(t *testing.T) {
 func engineMakesWalls(t *testing.T, c column) {
 	t.Helper()
 	d := newDesk(t, c, engineCase{})
+	if c.name == "landlock" {
+		standsAlone(d)
+		return
+	}
 	inside := strings.Fields(d.behindWalls("for n in mnt pid ipc uts net; do readlink /proc/self/ns/$n; done"))
 	for i, kind := range []string{"mnt", "pid", "ipc", "uts", "net"} {
 		if len(inside) != 5 || inside[i] == own(kind) {
@@ -99,7 +115,7 @@ func newDesk(t *testing.T, c column, row engineCase) *desk {
 	if history == "" {
 		history = "off"
 	}
-	return &desk{w, slices.Concat(c.flags, []string{"--history", history}, row.flags)}
+	return &desk{world: w, flags: slices.Concat(c.flags, []string{"--history", history}, row.flags)}
 }
 
 func (row engineCase) run(t *testing.T, c column) {
@@ -108,6 +124,10 @@ func (row engineCase) run(t *testing.T, c column) {
 		row.before(d)
 	}
 	dimension, refuses := row.refuses[c.name]
+	if differs, ok := row.differs[c.name]; ok {
+		differs.holds(d)
+		return
+	}
 	if !refuses {
 		row.holds(d)
 		return
@@ -133,6 +153,10 @@ func matrix() string {
 				fmt.Fprintf(&b, " refused: %s |", dimension)
 				continue
 			}
+			if differs, ok := row.differs[c.name]; ok {
+				fmt.Fprintf(&b, " %s |", differs.cell)
+				continue
+			}
 			b.WriteString(" held |")
 		}
 		b.WriteString("\n")
@@ -152,7 +176,8 @@ func TestEnginesManual(t *testing.T) {
 }
 
 // TestNoEngine: where neither carrel nor bubblewrap gets namespaces nothing is
-// started, both reasons are said, and so is what helps. An engine that was asked
+// started that Landlock alone does not hold, the reasons are said, and so is what
+// helps. An engine that was asked
 // for is not replaced by another, and a project's file asks for none.
 func TestNoEngine(t *testing.T) {
 	if os.Getuid() != 0 {
@@ -161,19 +186,23 @@ func TestNoEngine(t *testing.T) {
 	w := newWorld(t, ordinary(t))
 	w.wrap = refuseNamespaces("true")
 	for _, tt := range []struct{ flag, says string }{
-		{"auto", "no engine can make walls here: namespaces: creating namespaces: no space left on device; bubblewrap: /usr/bin/bwrap: exit status"},
+		{"auto", "engine landlock, because the system refuses carrel namespaces of its own (creating namespaces: no space left on device), and bubblewrap makes none either (/usr/bin/bwrap: exit status"},
 		{"namespaces", "creating namespaces: no space left on device"},
 		{"bubblewrap", "engine bubblewrap (asked for by --engine) cannot make walls here"},
-		{"strongest", `--engine "strongest": want one of auto, namespaces, bubblewrap`},
+		{"strongest", `--engine "strongest": want one of auto, namespaces, bubblewrap, landlock`},
 	} {
-		r := w.run("--engine", tt.flag, "--history", "off", "--", "touch", w.project+"/started")
+		r := w.run("--engine", tt.flag, "--history", "off", "--network", "local", "--", "touch", w.project+"/started")
 		if r.code != 125 || !strings.Contains(r.err, tt.says) || exists(w.project+"/started") {
 			t.Errorf("--engine %s: %s", tt.flag, r)
 		}
 	}
+	r := w.run("--json", "--history", "off", "--", "touch", w.project+"/started")
+	if r.code != 0 || !exists(w.project+"/started") || !strings.Contains(r.err, "; weaker than carrel's own namespaces: names,") || !strings.Contains(r.err, `"engine":"landlock"`) {
+		t.Errorf("what Landlock holds: %s", r)
+	}
 	w.wrap = nil
 	w.write(w.project+"/.carrel.yaml", "engine: bubblewrap\n")
-	r := w.run("--json", "--history", "off", "--", "true")
+	r = w.run("--json", "--history", "off", "--", "true")
 	if r.code != 0 || !strings.Contains(r.err, `"engine":"namespaces"`) || !strings.Contains(r.err, ".carrel.yaml:1:1: engine: ignored") {
 		t.Errorf("a project's file: %s", r)
 	}

@@ -64,8 +64,7 @@ func keep(exe string) (*Walls, error) {
 		err error
 	}
 	started, end, swept := make(chan answer), make(chan struct{}), make(chan struct{})
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with its domain
+	go besideMain(func() {
 		defer close(swept)
 		err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 		var applied landlock.Applied
@@ -85,7 +84,7 @@ func keep(exe string) (*Walls, error) {
 			<-end
 			EndDomain()
 		}
-	}()
+	})
 	got := <-started
 	if got.err != nil {
 		return nil, got.err
@@ -96,6 +95,23 @@ func keep(exe string) (*Walls, error) {
 		return nil, &SetupError{Step: "starting the stage", Err: err.Error()}
 	}
 	return got.w, nil
+}
+
+// besideMain runs do on a thread that ends with it. The main thread is none: the
+// kernel takes its domain for that of the process, and the guard would end it.
+func besideMain(do func()) {
+	runtime.LockOSThread() // never unlocked where do has run
+	if unix.Gettid() != unix.Getpid() {
+		do()
+		return
+	}
+	elsewhere := make(chan struct{})
+	go func() { // not on this thread, which is taken
+		close(elsewhere)
+		besideMain(do)
+	}()
+	<-elsewhere
+	runtime.UnlockOSThread()
 }
 
 // EndDomain kills every process of the calling thread's Landlock domain but this

@@ -35,8 +35,12 @@ func (p *Prepared) chooseEngine(refused error) error {
 		p.engine.why = fmt.Sprintf("because the system refuses carrel namespaces of its own (%v)", refused)
 	}
 	found, err := sandbox.FindBubblewrap()
-	if err != nil {
-		return p.noBubblewrap(refused, err)
+	switch {
+	case err == nil:
+	case asked == config.EngineAuto:
+		return p.lastEngine(refused, err)
+	default:
+		return &hintError{err: fmt.Errorf("engine bubblewrap (%s) cannot make walls here: %w", p.engine.why, err), hint: "--engine auto leaves the choice to carrel"}
 	}
 	p.engine.program = found.Path + " " + found.Version
 	return p.useEngine(sandbox.EngineBubblewrap)
@@ -51,16 +55,18 @@ func (p *Prepared) useEngine(name sandbox.Engine) error {
 	return p.engineHolds()
 }
 
-// noBubblewrap is the end of a start that needs it.
-func (p *Prepared) noBubblewrap(refused, err error) error {
-	if refused == nil {
-		return &hintError{err: fmt.Errorf("engine bubblewrap (%s) cannot make walls here: %w", p.engine.why, err), hint: "--engine auto leaves the choice to carrel"}
+// lastEngine does without namespaces, where neither carrel nor bubblewrap gets any.
+func (p *Prepared) lastEngine(refused, bubblewrap error) error {
+	none := sandbox.CanStandAlone()
+	if none == nil {
+		p.engine.why += fmt.Sprintf(", and bubblewrap makes none either (%v)", bubblewrap)
+		return p.useEngine(sandbox.EngineLandlock)
 	}
 	hint := "run `carrel doctor` to see what this machine can hold"
 	if h := (*hintError)(nil); errors.As(explainSetup(refused), &h) {
 		hint = h.hint
 	}
-	return &hintError{err: fmt.Errorf("no engine can make walls here: namespaces: %w; bubblewrap: %w", refused, err), hint: hint}
+	return &hintError{err: fmt.Errorf("no engine can make walls here: namespaces: %w; bubblewrap: %w; landlock: %w", refused, bubblewrap, none), hint: hint}
 }
 
 // PreviewEngine decides what would make the walls, for a run that does not follow.
