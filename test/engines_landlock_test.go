@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -222,6 +223,35 @@ func noDescriptor(d *desk) {
 		}
 	}
 	d.ends(cmd)
+}
+
+// TestLandlockMetadata: what Landlock does not see is changed where files may be
+// written, by name and by descriptor, and nowhere else.
+func TestLandlockMetadata(t *testing.T) {
+	d := newDesk(t, column{"landlock", []string{"--engine", "landlock"}, nil}, engineCase{})
+	shown, hidden := d.write(d.outside+"/shown/own", "x"), d.write(d.outside+"/hidden", "x")
+	d.must(os.Symlink(shown, d.project+"/link"))
+	d.must(os.Symlink(d.outside, d.project+"/way"))
+	d.write(d.project+"/mine", "x")
+	relative, err := filepath.Rel(d.project, hidden)
+	d.must(err)
+	d.litter = true // below outside nothing is compared by mode
+	script := `for f in ` + shown + ` ` + hidden + ` link way/hidden ` + relative + `; do
+	chmod 777 $f; touch -h $f; touch -d 2001-01-01 $f; chgrp $(id -g) $f; done
+chmod 777 /dev/fd/3; touch -d 2001-01-01 /dev/fd/3; chmod 777 /proc/self/fd/3
+chmod 755 way; mv mine way/; ln mine way/mine; mv ` + hidden + ` .; ln ` + hidden + ` .; true`
+	before := d.outsideSh("cd " + d.outside + " && stat -c '%n %a %Y %g' . hidden shown shown/own")
+	d.sh("exec 3<"+shown+"; "+script, append(d.flags, "--read", d.outside+"/shown")...)
+	if after := d.outsideSh("cd " + d.outside + " && stat -c '%n %a %Y %g' . hidden shown shown/own"); after != before {
+		t.Errorf("outside was\n%sand is\n%s", before, after)
+	}
+	d.sh("chmod 701 mine; touch -d 2001-01-01 mine; exec 3<mine; chmod 711 /dev/fd/3; mkdir x; chmod 700 x", d.flags...)
+	if got := d.outsideSh("stat -c '%a %Y' mine"); got != "711 978307200\n" {
+		t.Errorf("in the project: %q", got)
+	}
+	if d.outsideSh("cp -a "+hidden+" h && chmod 777 h && stat -c %a h") != "777\n" {
+		t.Error("canary: chmod does not work outside")
+	}
 }
 
 func generatedAtHome(d *desk) {

@@ -55,6 +55,7 @@ var calls = []call{
 		"internal/sandbox/start_linux.go":       "starts the stage: our own binary, no environment of the user",
 		"internal/sandbox/bubblewrap_linux.go":  "starts the system's bubblewrap: an absolute path, root's file, no environment of the user",
 		"internal/sandbox/stage/serve_linux.go": "starts what runs inside",
+		"internal/sandbox/stage/alone_linux.go": "the guard starts the stage: our own binary",
 	}},
 	{"os", "Exit", "return an exit status to main", map[string]string{
 		"cmd/carrel/main.go":                    "main",
@@ -73,8 +74,9 @@ var calls = []call{
 	{"os", "Chdir", "the working directory is the whole process's: give paths", nil},
 	{"os", "Setenv", "the environment is the whole process's: give a list", nil},
 	{"os", "MkdirTemp", "state lies in the state directory, generated files in memory", map[string]string{
-		"bench/fixture.go":                 "projects to measure in",
-		"internal/doctor/machine_linux.go": "directories to try an overlay in, taken away again",
+		"bench/fixture.go":                    "projects to measure in",
+		"internal/workspace/private_linux.go": "a run's own directory in the state directory",
+		"internal/doctor/machine_linux.go":    "directories to try an overlay in, taken away again",
 	}},
 	{"os", "CreateTemp", "state lies in the state directory, generated files in memory", map[string]string{
 		"internal/config/write.go": "a new configuration beside the old one, to be renamed over it",

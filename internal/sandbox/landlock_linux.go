@@ -19,10 +19,17 @@ const LandlockABI = 6
 // CanStandAlone says why EngineLandlock cannot hold anything here; nil where it can.
 func CanStandAlone() error {
 	abi, err := landlock.ABI()
-	if err == nil && abi < LandlockABI {
-		err = &landlock.UnsupportedError{Feature: "file rules, signals and sockets", Found: abi, Needed: LandlockABI}
+	if err != nil {
+		return err
 	}
-	return err
+	return standsOn(abi)
+}
+
+func standsOn(abi int) error {
+	if abi < LandlockABI {
+		return &landlock.UnsupportedError{Feature: "signals kept apart", Found: abi, Needed: LandlockABI}
+	}
+	return nil
 }
 
 // startAlone starts the stage without namespaces. What holds it together in their
