@@ -57,9 +57,12 @@ type Config struct {
 	MountNS uint64 // inode number of the workspace's mount namespace
 	// Reads says that opens for reading and starts of programs are trapped, too.
 	Reads bool
-	// Bare says that no mount refuses what is in no root: nothing is continued and
-	// nothing outside is changed. The trap has to carry metadata only.
+	// Bare says that there are no mounts of the workspace's own: mirror, view and
+	// grants are the host's root. Opens and names are refused by Landlock where
+	// they are in no root; changes of metadata, which it does not see, are not
+	// continued, and made in roots and below Free, where nobody is asked.
 	Bare bool
+	Free []string
 	// Programs says that the policy limits which programs may be started.
 	Programs bool
 }
@@ -88,12 +91,6 @@ type Broker struct {
 	fifos           fifos
 }
 
-// refusing refuses what would be continued.
-type refusing struct{ Trap }
-
-// Continue implements [Trap].
-func (t refusing) Continue(id uint64) error { return t.Answer(id, 0, unix.EPERM) }
-
 // hands is how many threads answer. One at a time waits for the next call: the
 // kernel wakes every waiter for each, and all but one would go back to sleep.
 // Another takes over when a call takes long.
@@ -101,7 +98,7 @@ const hands = 4
 
 // New starts a broker. It answers until Close, or until nobody is left to stop.
 func New(c Config) (*Broker, error) {
-	if len(c.Roots) == 0 {
+	if len(c.Roots) == 0 && len(c.Free) == 0 {
 		return nil, errors.New("starting the broker: no roots")
 	}
 	self, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -109,9 +106,6 @@ func New(c Config) (*Broker, error) {
 		return nil, fmt.Errorf("starting the broker: %w", err)
 	}
 	b := &Broker{config: c, table: handlers(), umasks: newUmasks(c.Umask), mountNS: c.MountNS, self: self, turn: newTurn(), late: make(chan Call), borrowed: make(chan struct{}, maxBorrowed)}
-	if c.Bare {
-		b.config.Trap = refusing{c.Trap}
-	}
 	b.moving, b.anybody = groups()
 	var pts unix.Stat_t
 	if unix.Fstatat(c.View, "dev/pts", &pts, unix.AT_SYMLINK_NOFOLLOW) == nil {
@@ -248,7 +242,7 @@ func (w *worker) answer() {
 		return
 	}
 	if w.away = w.foreign(); w.away && !w.b.anybody[c.Nr] {
-		w.trap.Continue(c.ID)
+		w.letGo(c)
 		return
 	}
 	val, err := w.alone(h, c)
@@ -293,7 +287,7 @@ func (w *worker) reply(val int64, err error) {
 	case err == errLeased:
 		w.trap.Answer(c.ID, 0, unix.EAGAIN)
 	case err == errNotMine, err == errHidden && !w.b.anybody[c.Nr]:
-		w.trap.Continue(c.ID)
+		w.letGo(c)
 	case err == errHidden:
 		w.trap.Answer(c.ID, 0, unix.EROFS) // as the others get from the kernel
 	case err == errRemoved:

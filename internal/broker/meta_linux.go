@@ -16,9 +16,6 @@ func (w *worker) alter(op string, t target, do func(o *object) error) (int64, er
 	}
 	o, alone, err := w.object(t)
 	elsewhere := err == errNotMine
-	if elsewhere && w.b.config.Bare {
-		return 0, unix.EPERM
-	}
 	if elsewhere {
 		o, err = w.outside(t)
 	}
@@ -26,7 +23,7 @@ func (w *worker) alter(op string, t target, do func(o *object) error) (int64, er
 		return 0, err
 	}
 	defer o.close()
-	if alone && w.b.config.Bare && !w.ours(o.path) {
+	if (elsewhere || alone && !w.ours(o.path)) && w.unheld(o.path) {
 		return 0, unix.EPERM
 	}
 	if elsewhere || alone && !w.ours(o.path) {

@@ -71,6 +71,7 @@ type Input struct {
 	Execute  []string
 	Broker   bool // what file rules let be written is changed by a broker
 	Inotify  Inotify
+	Reads    bool // and opens for reading there are decided by it
 	Command  Command
 }
 
@@ -432,7 +433,7 @@ func (c *compiler) plan() *Plan {
 	p.Listeners = c.listeners()
 	p.Landlock = Landlock{Files: c.in.Landlock && c.p.Nested != policy.NestedFull, Scopes: c.in.Scopes}
 	if c.in.Broker {
-		p.Roots = Outermost(c.roots)
+		p.Roots, p.Reads = Outermost(c.roots), c.in.Reads
 		c.write = slices.DeleteFunc(c.write, func(w string) bool { return slices.ContainsFunc(p.Roots, func(r string) bool { return within(w, r) }) })
 	}
 	c.limit(p)

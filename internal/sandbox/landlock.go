@@ -25,8 +25,13 @@ type alonePlan struct {
 	made    []Mount  // in private: MakeDir, WriteFile and MakeSymlink by their host paths
 	notes   []string
 
+	// guarded are what the broker keeps unchanged, with all in it, and pinned what it
+	// keeps from being moved: only Landlock has no rule for them.
+	guarded, pinned []string
 	// What cannot be held, of each kind the first.
 	kept, moved string
+
+	roots []string // where changes are a broker's
 
 	self   string // our own program
 	behind []behind
@@ -46,7 +51,7 @@ var unseen = []string{"/dev", "/dev/shm", "/proc", "/run", "/sys"}
 // below something that is read can be left out of it, below something that is
 // written nothing can. It says so in kept and moved.
 func alone(p *Plan) *alonePlan {
-	a := &alonePlan{private: p.Private}
+	a := &alonePlan{private: p.Private, roots: p.Roots}
 	for _, f := range machineFiles {
 		a.grants = append(a.grants, Grant{Path: f, Data: true, Optional: true})
 	}
@@ -111,6 +116,9 @@ func (a *alonePlan) bind(m Mount) {
 	}
 	host, private := a.host(m.Target)
 	switch {
+	case m.ReadOnly && a.brokered(m.Source):
+		a.guarded = append(a.guarded, m.Source)
+		return
 	case m.ReadOnly && a.writes(m.Source):
 		a.keeps(m.Target)
 		return
@@ -166,9 +174,19 @@ func (a *alonePlan) hide(target string) {
 }
 
 func (a *alonePlan) pin(target string) {
-	if host, private := a.host(target); !private && a.writes(host) {
+	host, private := a.host(target)
+	switch {
+	case private:
+	case a.brokered(host):
+		a.pinned = append(a.pinned, host)
+	case a.writes(host):
 		a.keeps(target)
 	}
+}
+
+// brokered says whether the broker makes the changes at a path.
+func (a *alonePlan) brokered(host string) bool {
+	return a.writes(host) && slices.ContainsFunc(a.roots, func(r string) bool { return within(host, r) })
 }
 
 func (a *alonePlan) keeps(target string) {
@@ -200,6 +218,24 @@ func (a *alonePlan) writes(host string) bool { return a.granted(host, true) }
 // granted says whether something at or above a path is granted.
 func (a *alonePlan) granted(host string, write bool) bool {
 	return slices.ContainsFunc(a.grants, func(g Grant) bool { return within(host, g.Path) && (g.Write || !write) && !g.Device && !g.Data })
+}
+
+// forLandlock are the grants as Landlock has them: what the broker changes is read.
+func (a *alonePlan) forLandlock() []Grant {
+	out := slices.Clone(a.grants)
+	for i := range out {
+		if slices.ContainsFunc(a.roots, func(r string) bool { return within(out[i].Path, r) }) {
+			out[i].Write = false
+		}
+	}
+	return out
+}
+
+// Guarded gives, for a plan of EngineLandlock with roots, what a broker has to keep
+// unchanged with all that is in it, and what it has to keep at its name.
+func Guarded(p *Plan) (whole, names []string) {
+	a := translated(p)
+	return a.guarded, a.pinned
 }
 
 // command rewrites what leads to private places: the directory, the program and
@@ -248,6 +284,8 @@ func prefixed(what, subject string) string {
 	}
 	return what + subject
 }
+
+func decidedReads(_ *policy.Effective, p *Plan) string { return when(p.Reads, "what a pattern denies") }
 
 func sharedNetwork(pol *policy.Effective, _ *Plan) string {
 	return when(pol.Network != policy.NetClosed && pol.Network != policy.NetOpen, string(pol.Network))

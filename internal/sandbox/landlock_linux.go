@@ -41,7 +41,7 @@ func standsOn(abi int) error {
 func startAlone(p *Plan, exe string) *Stage {
 	s := &Stage{engine: EngineLandlock, newNet: p.NewNet}
 	a := alone(p)
-	grants, err := spared(a.grants, a.hidden)
+	grants, err := spared(a.forLandlock(), a.hidden)
 	if err == nil {
 		err = furnish(p.Private, a.made)
 	}

@@ -47,6 +47,10 @@ type Plan struct {
 	// the listener of the filter's notifications. None: no broker.
 	Roots []string
 
+	// Reads says that the broker decides opens for reading as well; the stage does
+	// not look at it.
+	Reads bool
+
 	// NoExec are mounts in which nothing can be started or mapped as code.
 	NoExec []string
 

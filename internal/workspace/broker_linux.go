@@ -49,8 +49,9 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 	if err == nil {
 		b.Broker, err = broker.New(broker.Config{
 			Trap: trap{listener}, Mirror: h.Mirror, View: h.View, MountNS: h.MountNS, Grants: h.Grants, Roots: p.Plan.Roots,
-			Decider: b.judge, Recorder: journal{b.record, b.keeper, b.judge, &b.own, b.refuse}, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
+			Decider: p.keepingWhole(b.judge), Recorder: journal{b.record, b.keeper, b.judge, &b.own, b.refuse}, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
 			Reads: p.trapsReads, Programs: p.Policy.Programs != nil,
+			Bare: p.engine.name == sandbox.EngineLandlock, Free: walls.Written,
 		})
 	}
 	if err != nil {

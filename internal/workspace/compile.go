@@ -44,8 +44,8 @@ func (p *Prepared) globPins() []string {
 func (p *Prepared) Compile(prepare bool) error {
 	in := sandbox.Input{
 		Policy: p.planned(), UID: uint32(p.uid), GID: uint32(p.gid),
-		Engine:   p.engine.name,
-		Broker:   p.history(),
+		Engine: p.engine.name,
+		Broker: p.history(), Reads: p.trapsReads,
 		Expanded: append(slices.Clone(p.expanded), p.mounted()...),
 		Pins:     append(slices.Clone(p.guarded.pins), p.globPins()...),
 		Terminal: terminalName(),

@@ -122,7 +122,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 		if err := n.start(walls); err != nil {
 			return err
 		}
-		if p.engine.name == sandbox.EngineLandlock {
+		if p.engine.name == sandbox.EngineLandlock && len(p.Plan.Roots) == 0 {
 			h.close() // of a start that is tried again
 			h, err = startHands(walls)
 			return err
