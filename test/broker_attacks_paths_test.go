@@ -151,7 +151,7 @@ func TestB7NobodyElsesFiles(t *testing.T) {
 
 // TestB11HardLinks: none from what is protected or elsewhere.
 func TestB11HardLinks(t *testing.T) {
-	hold(t, hostile{name: "every source", canary: true, setup: "git init -q sub", after: "cat .git/config .vscode/tasks.json sub/.git/config", body: `for i, f in enumerate(('sub/.git/config', '.git/config', '.vscode/tasks.json', '.git/hooks/pre-commit.sample', 'out/s')):
+	hold(t, hostile{name: "every source", canary: true, alone: true, setup: "git init -q sub", after: "cat .git/config .vscode/tasks.json sub/.git/config", body: `for i, f in enumerate(('sub/.git/config', '.git/config', '.vscode/tasks.json', '.git/hooks/pre-commit.sample', 'out/s')):
     n = 'l%d' % i; say(t(os.link, f, n)); fd = t(os.open, f, os.O_RDONLY)
     if isinstance(fd, int): L.linkat(fd, b'', -100, n.encode(), 0x1000); L.linkat(-100, b'/proc/self/fd/%d' % fd, -100, n.encode(), 0x400)
     if os.path.exists(n): t(lambda: open(n, 'a').write('# EVIL\n'))

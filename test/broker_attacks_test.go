@@ -29,6 +29,7 @@ type hostile struct {
 	root   bool   // only for root
 	canary bool   // harmless without walls, and has to succeed there
 	limit  time.Duration
+	alone  bool // held with the engine landlock as well, which has no mounts
 }
 
 // attackPrelude is before every attack. It makes none where there are no walls:
@@ -61,8 +62,15 @@ func hold(t *testing.T, attacks ...hostile) {
 				if a.canary {
 					a.succeeds(t, a.prepare(t, p))
 				}
-				a.run(t, a.prepare(t, p))
+				a.run(t, a.prepare(t, p), "--deny", "keys")
 			})
+			if a.alone && p.uid != 0 {
+				t.Run(a.name+", landlock", func(t *testing.T) {
+					w := a.prepare(t, p)
+					w.must(os.Remove(w.project + "/.env")) // it has no masks in what is written
+					a.run(t, w, "--engine", "landlock")
+				})
+			}
 		}
 	})
 }
@@ -96,12 +104,12 @@ func (a *hostile) succeeds(t *testing.T, w *world) {
 
 // run makes the attack inside, and looks: nothing outside and no protected name
 // has changed, no secret came out, and what changed in the project is recorded.
-func (a *hostile) run(t *testing.T, w *world) {
+func (a *hostile) run(t *testing.T, w *world, flags ...string) {
 	t.Helper()
 	guarded := []string{w.outside, w.project + "/.vscode", w.project + "/.git/config", w.project + "/.git/hooks", w.project + "/.env", w.project + "/keys", w.base + "/tool"}
 	before, project := w.lie(guarded...), w.lie(w.project)
 	start := time.Now()
-	r := w.run(slices.Concat(historyOn, []string{"--deny", "keys", "--read", w.base + "/tool"}, a.flags, []string{"--", "python3", w.base + "/tool/attack.py"})...)
+	r := w.run(slices.Concat(historyOn, flags, []string{"--read", w.base + "/tool"}, a.flags, []string{"--", "python3", w.base + "/tool/attack.py"})...)
 	if limit := max(a.limit, 20*time.Second); time.Since(start) > limit {
 		t.Errorf("took %v", time.Since(start))
 	}

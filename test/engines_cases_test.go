@@ -92,13 +92,7 @@ var engineCases = []engineCase{
 			d.t.Error("what was protected was changed, or its neighbour was not")
 		}
 	}},
-	{name: "protected names", refuses: landlockRefuses(carved), before: func(d *desk) { d.repository() }, holds: func(d *desk) {
-		before := d.snapshot()
-		d.behindWalls("echo id > .git/hooks/pre-commit; git config alias.x '!id'; mv .git/hooks .git/h; mv .git old; echo two > file; git commit -qam two")
-		if d.snapshot() != before || strings.Count(d.outsideSh("git log --oneline"), "\n") != 2 {
-			d.t.Error("git would run something else now, or a commit did not work")
-		}
-	}},
+	{name: "protected names", refuses: landlockRefuses(carved), before: func(d *desk) { d.repository() }, holds: protectedNames},
 	{name: "links put in the way while it starts", flags: []string{"--deny", "sub/secret.txt"}, refuses: landlockRefuses(carved), before: func(d *desk) { d.write(d.project+"/sub/secret.txt", "secret") }, holds: linkInTheWay},
 	{name: "no socket of the host", holds: func(d *desk) {
 		paths := []string{d.runtime + "/bus", d.outside + "/agent.sock", d.project + "/server.sock"}
@@ -202,10 +196,20 @@ var engineCases = []engineCase{
 			d.t.Errorf("a mount inside: %q", got)
 		}
 	}},
-	{name: "history on", history: "on", refuses: bothBubblewraps("history on"), holds: func(d *desk) {
-		d.behindWalls("echo x > made")
-		d.plain(d.bin, "undo", "--yes")
+	{name: "history on", history: "on", refuses: noHistory, holds: func(d *desk) {
+		d.write(d.project+"/kept", "as it was")
+		d.behindWalls("echo x > made; echo y > kept; chmod 700 kept; rm -f kept; touch $TMPDIR/x && chmod 700 $TMPDIR/x")
+		if exists(d.project + "/kept") {
+			d.t.Error("the change was not made")
+		}
+		d.plain(d.bin, "undo")
+		if exists(d.project+"/made") || d.read(d.project+"/kept") != "as it was" {
+			d.t.Error("the run was not taken back")
+		}
 	}},
+	{name: "protected names, with history on", history: "on", refuses: noHistory, before: func(d *desk) { d.repository() }, holds: protectedNames},
+	{name: "carve-outs of what can be written, with history on", history: "on", flags: []string{"--protect", "sub/kept.txt"}, refuses: noHistory,
+		before: func(d *desk) { d.write(d.project+"/sub/kept.txt", "as it was") }, holds: carveOuts},
 	{name: "programs.allow", before: func(d *desk) { d.allowed("/bin/true", "/usr/bin/touch") }, refuses: bothBubblewraps("programs allow"), holds: func(d *desk) {
 		if r := d.world.run(append(d.flags, "--", "/bin/true")...); r.code != 0 {
 			d.t.Errorf("a listed program: %s", r)
@@ -245,6 +249,26 @@ var engineCases = []engineCase{
 		}
 	}},
 	{name: "nothing is left of a run that is killed", holds: nothingLeft},
+}
+
+// noHistory is what makes the walls by another's mounts.
+var noHistory = map[string]string{"bubblewrap": "history on", "setuid bubblewrap": "history on"}
+
+func protectedNames(d *desk) {
+	before := d.snapshot()
+	d.behindWalls("echo id > .git/hooks/pre-commit; git config alias.x '!id'; mv .git/hooks .git/h; mv .git old; echo two > file; git commit -qam two")
+	if d.snapshot() != before || strings.Count(d.outsideSh("git log --oneline"), "\n") != 2 {
+		d.t.Error("git would run something else now, or a commit did not work")
+	}
+}
+
+func carveOuts(d *desk) {
+	kept := d.project + "/sub/kept.txt"
+	d.refused(d.flags, []string{"rewrite", kept}, "EROFS", "EACCES", "EBUSY")
+	d.sh("cat sub/kept.txt; ! mv sub/kept.txt x; ! mv sub x; ! rm sub/kept.txt; ! chmod 777 sub/kept.txt; ! ln sub/kept.txt other; echo y > sub/other", d.flags...)
+	if st, err := os.Stat(kept); err != nil || st.Mode().Perm() != 0o600 || d.read(kept) != "as it was" || d.read(d.project+"/sub/other") != "y\n" {
+		d.t.Error("what was protected was changed, or its neighbour was not")
+	}
 }
 
 // linkInTheWay: while a run starts, what works in the same project already puts
@@ -301,7 +325,11 @@ func linkInTheWay(d *desk) {
 // one while the others are stopped.
 func nothingLeft(d *desk) {
 	before := d.outsideSh("find . | sort")
-	for _, depth := range []int{0, 1, 2, 3, -2} {
+	depths := []int{0, 1, 2, -2}
+	if d.alone() {
+		depths = append(depths, 3) // there is a guard between
+	}
+	for _, depth := range depths {
 		cmd := d.command(d.bin, append([]string{"run"}, append(d.flags, "--", "bash", "-c", "echo ready; (setsid sleep 300 &); sleep 300")...)...)
 		out, err := cmd.StdoutPipe()
 		d.must(err)

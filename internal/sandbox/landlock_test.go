@@ -130,6 +130,26 @@ func TestAloneCommand(t *testing.T) {
 	}
 }
 
+// TestAloneWithBroker: what a broker changes is read by Landlock's rules, and what
+// mounts would keep is the broker's to keep.
+func TestAloneWithBroker(t *testing.T) {
+	p := &Plan{Private: "/P", Roots: []string{"/p"}, Mounts: []Mount{
+		{Kind: MountBind, Target: "/p", Source: "/p"}, {Kind: MountBind, Target: "/w", Source: "/w"},
+		{Kind: MountBind, Target: "/p/r", Source: "/p/r", ReadOnly: true}, {Kind: MountSelf, Target: "/p/d"},
+	}}
+	a := alone(p)
+	var written []string
+	for _, g := range a.forLandlock() {
+		if g.Write {
+			written = append(written, g.Path)
+		}
+	}
+	whole, names := Guarded(p)
+	if got := strings.Join(written, " ") + "; " + strings.Join(whole, " ") + "; " + strings.Join(names, " "); got != "/P /w; /p/r; /p/d" || a.kept != "" {
+		t.Errorf("written; whole; names: %q, %q", got, a.kept)
+	}
+}
+
 func TestLandlockRefusals(t *testing.T) {
 	good := func() (*policy.Effective, *Plan) {
 		return &policy.Effective{Network: policy.NetClosed, Display: policy.DisplayNone, Nested: policy.NestedUserns}, &Plan{UID: 1000}
@@ -143,7 +163,9 @@ func TestLandlockRefusals(t *testing.T) {
 		{func(*policy.Effective, *Plan) {}, ""},
 		{func(e *policy.Effective, _ *Plan) { e.Network = policy.NetOpen }, ""},
 		{func(_ *policy.Effective, p *Plan) { p.UID = 0 }, "user 0"},
-		{func(_ *policy.Effective, p *Plan) { p.Roots = []string{"/p"} }, "history on"},
+		{func(_ *policy.Effective, p *Plan) { p.Roots = []string{"/p"} }, ""},
+		{func(_ *policy.Effective, p *Plan) { p.Roots, p.Reads = []string{"/p"}, true }, "files what a pattern denies"},
+		{func(_ *policy.Effective, p *Plan) { p.Roots, p.Mounts = []string{"/p"}, written }, "files below what is written: /p/.env"},
 		{func(e *policy.Effective, _ *Plan) { e.Network = policy.NetLocal }, "network local"},
 		{func(e *policy.Effective, _ *Plan) { e.Network = policy.NetFiltered }, "network filtered"},
 		{func(e *policy.Effective, _ *Plan) { e.UnixSockets = []policy.Value[string]{{V: "/s"}} }, "network socket /s"},

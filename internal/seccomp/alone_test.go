@@ -44,7 +44,21 @@ func TestAlone(t *testing.T) {
 		{"chroot", [6]uint64{}, errno(ePERM), errno(ePERM)}, {"clone", [6]uint64{newUser}, errno(ePERM), errno(ePERM)}, {"unshare", [6]uint64{newUser}, errno(ePERM), errno(ePERM)},
 		{"kill", [6]uint64{1<<64 - 1, 9}, errno(0), errno(0)},
 	}
+	brokered := map[string]uint32{"openat": trap, "unlinkat": trap, "bind": trap, "landlock_restrict_self": errno(eOPNOTSUPP)}
 	for _, arch := range []Arch{AMD64, ARM64} {
+		o := Options{Arch: arch, Nesting: policy.NestedNone, Debug: true, Alone: true, Broker: true}
+		prog, audit := mustBuild(t, o), auditOf(t, o)
+		for _, row := range rows {
+			want := row.closed
+			if w, ok := brokered[row.call]; ok {
+				want = w
+			}
+			for _, nr := range numbersOf(t, o, row.call) {
+				if r := mustRun(t, prog, data{nr: nr, arch: audit, args: row.args}); r.action != want {
+					t.Errorf("arch %d, broker: %s%#x gives %#x, want %#x", arch, row.call, row.args, r.action, want)
+				}
+			}
+		}
 		for _, internet := range []bool{false, true} {
 			o := Options{Arch: arch, Nesting: policy.NestedNone, Debug: true, Alone: true, Internet: internet}
 			prog, audit := mustBuild(t, o), auditOf(t, o)
