@@ -100,7 +100,10 @@ func (a *app) runImport(f *importFlags, file string, read func([]byte, foreign.O
 
 // gitFile reads a .git that is a regular file.
 func gitFile(place string) string {
-	f, err := os.OpenFile(place, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if st, err := os.Lstat(place); err != nil || !st.Mode().IsRegular() {
+		return ""
+	}
+	f, err := os.OpenFile(place, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return ""
 	}
