@@ -123,11 +123,11 @@ func (d *decoder) source(n *yaml.Node, key string) policy.Source {
 func (d *decoder) plain(n *yaml.Node, key string) bool {
 	switch {
 	case n.Kind == yaml.AliasNode:
-		d.fail(n, key, "an alias (*%s) is not possible here: write the value itself", n.Value)
+		d.fail(n, key, "an alias (%q) is not possible here: write the value itself", "*"+n.Value)
 	case n.Anchor != "":
-		d.fail(n, key, "an anchor (&%s) is not possible here", n.Anchor)
+		d.fail(n, key, "an anchor (%q) is not possible here", "&"+n.Anchor)
 	case n.Style&yaml.TaggedStyle != 0 && n.ShortTag() != "!!binary":
-		d.fail(n, key, "the tag %s is not possible here", n.Tag)
+		d.fail(n, key, "the tag %q is not possible here", n.Tag)
 	default:
 		return true
 	}

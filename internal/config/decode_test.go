@@ -62,10 +62,10 @@ func TestMistakes(t *testing.T) {
 		{"resources: {pids: 99999999999999999999}", `f:1:19: resources.pids: "99999999999999999999" is out of range`},
 		{"home: full\nhome: none", `f:2:1: home: the key stands twice, first in line 1`},
 		{"environment: {set: {A: 1}}", `f:1:24: environment.set.A: want text, got the number 1: write it in quotes`},
-		{"read: &x [a]\nwrite: *x", "f:1:7: read: an anchor (&x) is not possible here\nf:2:8: write: an alias (*x) is not possible here: write the value itself"},
+		{"read: &x [a]\nwrite: *x", "f:1:7: read: an anchor (\"&x\") is not possible here\nf:2:8: write: an alias (\"*x\") is not possible here: write the value itself"},
 		{"<<: {home: full}", `f:1:1: a merge key (<<) is not possible here`},
-		{"home: !!str full", `f:1:7: home: the tag !!str is not possible here`},
-		{"home: !x full", `f:1:7: home: the tag !x is not possible here`},
+		{"home: !!str full", `f:1:7: home: the tag "!!str" is not possible here`},
+		{"home: !x full", `f:1:7: home: the tag "!x" is not possible here`},
 		{"read: [!!binary '*']", `f:1:8: read: !!binary is not base64: illegal base64 data at input byte 0`},
 		{"[a]: b", `f:1:1: want text, got a list`},
 		{"- a", `f:1:1: want a mapping, got a list`},
@@ -324,7 +324,7 @@ func eachField(fields []field, visit func(field)) {
 }
 
 func FuzzDecodeConfig(f *testing.F) {
-	for _, seed := range []string{fullConfig, "network: {allow_hosts: ['*.a.example:443', preset:npm, 'GET http://a/'], host_ports: [1], publish: [2:3], unix_sockets: [/a], on_unknown: ask}", "", "{}", "read: [~]", "a: &a [*a]", "<<: 1", "? a", "home: !!binary eA==", "[[[[", "%YAML 1.2\n---\nhome: full\n", "\ufeffhome: full", "\xff\xfeh\x00", "home: full\n...\nx"} {
+	for _, seed := range []string{fullConfig, "network: {allow_hosts: ['*.a.example:443', preset:npm, 'GET http://a/'], host_ports: [1], publish: [2:3], unix_sockets: [/a], on_unknown: ask}", "", "{}", "read: [~]", "a: &a [*a]", "<<: 1", "? a", "home: !!binary eA==", "[[[[", "%YAML 1.2\n---\nhome: full\n", "\ufeffhome: full", "\xff\xfeh\x00", "home: full\n...\nx", "!%00", "!%1b[31m full", "a: &\x1b b"} {
 		f.Add([]byte(seed), uint8(KindUser))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, kind uint8) {
