@@ -290,3 +290,10 @@ i = 0
 while time.time() < stop: s = socket.socket(socket.AF_UNIX); t(s.bind, 'a/s%d' % i); s.close(); i += 1
 flip.wait(); say('fine')`})
 }
+
+// TestNewerOpensAreTheKernels: what the broker does not know is continued, and what
+// keeps it from changing anything is native.
+func TestNewerOpensAreTheKernels(t *testing.T) {
+	hold(t, hostile{name: "a longer form", alone: true, want: "held held held", body: `def o(path, flags): return sys_(437, -100, path, ctypes.create_string_buffer(struct.pack('<QQQQ', flags, 0o600 if flags & os.O_CREAT else 0, 0, 0)), 32)
+r = [o(b'file', os.O_WRONLY), o(b'.vscode/tasks.json', os.O_RDWR), o(b'born', os.O_WRONLY | os.O_CREAT)]; say(*['held' if x in ('EACCES', 'EROFS', 'ENOSYS') else x for x in r])`})
+}

@@ -225,6 +225,23 @@ func noDescriptor(d *desk) {
 	d.ends(cmd)
 }
 
+// TestLandlockKeepsItsProgram: what a mount would keep unchanged and at its name,
+// and no rule speaks of, is the broker's to keep.
+func TestLandlockKeepsItsProgram(t *testing.T) {
+	d := newDesk(t, column{"landlock", []string{"--engine", "landlock"}, nil}, engineCase{history: "on"})
+	own := d.project + "/bin/sub/carrel"
+	d.write(d.project+"/bin/sub/other", "x")
+	d.must(copyFile(d.bin, own, 0o755))
+	d.own(own)
+	d.bin = own
+	before, err := os.Stat(own)
+	d.must(err)
+	d.sh("! echo x >>bin/sub/carrel; ! rm -f bin/sub/carrel; ! mv bin/sub/carrel x; ! mv bin/sub x; ! mv bin x; ! rm -rf bin; ! chmod 700 bin/sub/carrel; ! ln bin/sub/carrel x; ! cp /bin/true bin/sub/carrel; echo y >bin/sub/other", d.flags...)
+	if after, err := os.Stat(own); err != nil || !os.SameFile(before, after) || after.Mode() != before.Mode() || after.ModTime() != before.ModTime() || d.read(d.project+"/bin/sub/other") != "y\n" {
+		t.Errorf("the program was changed, or its neighbour was not: %v %v", after, err)
+	}
+}
+
 // TestLandlockMetadata: what Landlock does not see is changed where files may be
 // written, by name and by descriptor, and nowhere else.
 func TestLandlockMetadata(t *testing.T) {

@@ -200,6 +200,10 @@ func TestNoEngine(t *testing.T) {
 	if r.code != 0 || !exists(w.project+"/started") || !strings.Contains(r.err, "; weaker than carrel's own namespaces: names,") || !strings.Contains(r.err, `"engine":"landlock"`) {
 		t.Errorf("what Landlock holds: %s", r)
 	}
+	r = w.carrel("sandbox", "--policy", w.policy("", ":tmp=write", ":cwd=write"), "--", "touch", w.project+"/exactly")
+	if r.code != 125 || exists(w.project+"/exactly") || !strings.Contains(r.err, "landlock: what is private would lie at other paths") {
+		t.Errorf("an exact policy: %s", r)
+	}
 	w.wrap = nil
 	w.write(w.project+"/.carrel.yaml", "engine: bubblewrap\n")
 	r = w.run("--json", "--history", "off", "--", "true")

@@ -41,7 +41,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.memory, "memory", "", "limit memory, for example 2GiB")
 	fs.Int64Var(&f.pids, "pids", 0, "limit the number of processes")
 	fs.StringVar(&f.history, "history", "", "on (default): every change of the project is decided and recorded; off: plain writable mounts")
-	fs.StringVar(&f.engine, "engine", "", "what makes the walls: auto (default), namespaces or bubblewrap")
+	fs.StringVar(&f.engine, "engine", "", "what makes the walls: auto (default), namespaces, bubblewrap or landlock")
 	fs.BoolVar(&f.json, "json", false, "print the result as JSON on standard error when the command has ended")
 	fs.StringVar(&f.permissions, "permissions", "", "ceiling file: the most that may be granted")
 }

@@ -37,7 +37,7 @@ func configFields() []field {
 			doc: "What happens to a URL that a command inside wants opened: show it, or open it in the browser outside.",
 			put: func(t *target, v value) { t.settings.OpenURLs = textValue[string](v) }},
 		field{key: "engine", typ: typeEnum, in: userFiles, enum: Engines,
-			doc: "What makes the walls. auto: our own namespaces, and the system's bubblewrap where they are refused; the others: that one or no start. What the operator names, nobody else changes.",
+			doc: "What makes the walls. auto: our own namespaces; where they are refused, the system's bubblewrap; where that gets none either, Landlock alone. The others: that one or no start. What the operator names, nobody else changes.",
 			put: func(t *target, v value) { t.settings.Engine = textValue[string](v) }},
 		field{key: "agents", typ: typeObject, in: userFiles,
 			doc: "How known agents are started.",

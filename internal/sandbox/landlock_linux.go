@@ -198,6 +198,7 @@ func furnishWith(root *os.Root, private string, m Mount) error {
 	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
+	_ = root.Remove(name) // of a start that is tried again
 	if m.Kind == MakeSymlink {
 		return root.Symlink(m.Source, name)
 	}

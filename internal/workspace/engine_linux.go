@@ -58,6 +58,9 @@ func (p *Prepared) useEngine(name sandbox.Engine) error {
 // lastEngine does without namespaces, where neither carrel nor bubblewrap gets any.
 func (p *Prepared) lastEngine(refused, bubblewrap error) error {
 	none := sandbox.CanStandAlone()
+	if none == nil && p.req.Exact != nil {
+		none = errors.New("what is private would lie at other paths than the policy says")
+	}
 	if none == nil {
 		p.engine.why += fmt.Sprintf(", and bubblewrap makes none either (%v)", bubblewrap)
 		return p.useEngine(sandbox.EngineLandlock)

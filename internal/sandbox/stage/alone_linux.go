@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -25,6 +26,9 @@ func guard(link *link) error {
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, 0, 0, 0, 0); err != nil {
 		return failed("outliving the supervisor", "", err)
 	}
+	if err := domained(); err != nil {
+		return err
+	}
 	holdSignals()
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{sandbox.StageArg0, sandbox.AloneArg}, &syscall.ProcAttr{
 		Dir: "/", Env: os.Environ(), Files: []uintptr{0, 1, 2, uintptr(link.fd)}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
@@ -44,6 +48,22 @@ func guard(link *link) error {
 	<-gone
 	sandbox.EndDomain()
 	return nil
+}
+
+// domained wants signals to be kept in a domain that the supervisor is not in:
+// whoever starts a guard without one would have it end all that the user runs.
+func domained() error {
+	parent := os.Getppid()
+	var st unix.Stat_t
+	err := unix.Stat("/proc/"+strconv.Itoa(parent), &st)
+	switch {
+	case err != nil:
+	case int(st.Uid) != os.Getuid() || os.Getuid() == 0:
+		err = fmt.Errorf("the parent is of user %d, and this one of %d", st.Uid, os.Getuid())
+	case unix.Kill(parent, 0) != unix.EPERM:
+		err = fmt.Errorf("signals reach the parent")
+	}
+	return failed("looking for the Landlock domain of the run", "", err)
 }
 
 // hungUp waits until the supervisor has let go of the control socket, which is the
