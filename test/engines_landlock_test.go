@@ -225,6 +225,30 @@ func noDescriptor(d *desk) {
 	d.ends(cmd)
 }
 
+// TestLandlockEndsForks: what forks all the time, in sessions of its own, ends with
+// its run, whoever is killed.
+func TestLandlockEndsForks(t *testing.T) {
+	d := newDesk(t, column{"landlock", []string{"--engine", "landlock"}, nil}, engineCase{})
+	d.litter = true
+	storm := "ulimit -u 100; fork() { while :; do (setsid sleep 100 &) 2>/dev/null; sleep 0.01; done; }; for i in 1 2 3 4; do setsid bash -c \"$(declare -f fork); fork\" 2>/dev/null & done; echo ready; sleep 100"
+	for _, depth := range []int{0, 1, 2, 3} {
+		cmd := d.command(d.bin, append([]string{"run"}, append(d.flags, "--", "bash", "-c", storm)...)...)
+		out, err := cmd.StdoutPipe()
+		d.must(err)
+		d.must(cmd.Start())
+		waitFor(t, out, "ready\n")
+		eventually(t, "there are some", func() bool { return len(d.processes()) > 20 })
+		victim := cmd.Process.Pid
+		for range depth {
+			victim = childOf(victim)
+		}
+		d.must(syscall.Kill(victim, syscall.SIGKILL))
+		_ = cmd.Wait()
+		eventually(t, "the processes are gone", func() bool { return len(d.processes()) == 0 })
+	}
+	d.swept()
+}
+
 // TestLandlockKeepsItsProgram: what a mount would keep unchanged and at its name,
 // and no rule speaks of, is the broker's to keep.
 func TestLandlockKeepsItsProgram(t *testing.T) {

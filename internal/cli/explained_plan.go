@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -29,6 +30,8 @@ type plan struct {
 	Command    []text     `json:"command"`
 	Dir        text       `json:"dir"`
 	Variables  []text     `json:"variables"`
+
+	closed bool // there are no sockets, with no namespace for them either
 }
 
 type planStep struct {
@@ -43,6 +46,7 @@ type planStep struct {
 
 type landlocked struct {
 	Files  bool   `json:"files"`
+	Read   []text `json:"read,omitempty"` // only these can be read, and files in them started; empty: everything in sight
 	Write  []text `json:"write,omitempty"`
 	Starts []text `json:"programs,omitempty"` // only these can be started
 	Scopes bool   `json:"scopes"`
@@ -78,7 +82,23 @@ func planOf(p *sandbox.Plan) *plan {
 		out.Variables = append(out.Variables, text(name))
 	}
 	slices.Sort(out.Variables)
+	if p.Engine == sandbox.EngineLandlock {
+		out.standAlone(p)
+	}
 	return out
+}
+
+// standAlone puts the grants in the place of what a view would need.
+func (p *plan) standAlone(of *sandbox.Plan) {
+	p.Namespaces, p.Limits, p.closed = nil, nil, of.NewNet
+	p.Landlock = landlocked{Files: true, Scopes: true}
+	for _, g := range sandbox.Granted(of) {
+		if g.Write || g.Device {
+			p.Landlock.Write = append(p.Landlock.Write, text(g.Path))
+		} else {
+			p.Landlock.Read = append(p.Landlock.Read, text(g.Path))
+		}
+	}
 }
 
 // stepName is the word for a step's kind.
@@ -132,7 +152,7 @@ func stepFlags(m *sandbox.Mount) string {
 // print writes the plan one step a line, the same for the same plan.
 func (p *plan) print(w io.Writer) {
 	head := &table{}
-	head.row("namespaces", strings.Join(p.Namespaces, " "))
+	head.row("namespaces", cmp.Or(strings.Join(p.Namespaces, " "), "none: the steps below are held by Landlock's grants, see docs/engines.md"))
 	head.row("identity", fmt.Sprintf("uid %d, gid %d, no capabilities", p.UID, p.GID))
 	head.row("network", p.network())
 	if len(p.Listeners) > 0 {
@@ -163,6 +183,8 @@ func (p *plan) print(w io.Writer) {
 
 func (p *plan) network() string {
 	switch {
+	case p.closed:
+		return "none: sockets are refused"
 	case !slices.Contains(p.Namespaces, "net"):
 		return "the host's"
 	case p.Pool:
@@ -200,6 +222,11 @@ func (l *landlocked) rows(t *table) {
 		list(t, "", l.Write)
 		t.row("landlock", "start only:")
 		list(t, "", l.Starts)
+	case len(l.Read) > 0:
+		t.row("landlock", "read and execute, but for what is masked in it:")
+		list(t, "", l.Read)
+		t.row("landlock", "everything below, and in a directory of the run alone:")
+		list(t, "", l.Write)
 	default:
 		t.row("landlock", "read and execute below /, everything below:")
 		list(t, "", l.Write)

@@ -231,6 +231,13 @@ func (a *alonePlan) forLandlock() []Grant {
 	return out
 }
 
+// Granted are the grants of a plan for EngineLandlock, without its private
+// directory, which is made for each run.
+func Granted(p *Plan) []Grant {
+	a := translated(p)
+	return slices.DeleteFunc(a.forLandlock(), func(g Grant) bool { return g.Path == a.private })
+}
+
 // Guarded gives, for a plan of EngineLandlock with roots, what a broker has to keep
 // unchanged with all that is in it, and what it has to keep at its name.
 func Guarded(p *Plan) (whole, names []string) {
