@@ -133,10 +133,12 @@ func (w *Walls) ready(standing func(*Walls) error) error {
 		}
 		switch m.Kind {
 		case MsgReady:
-			if len(fds) != 1 { // the kernel drops what there is no number for
+			if len(fds) != 1 && m.Code != ReadyAlone { // the kernel drops what there is no number for
 				return &SetupError{Step: "taking over the inside socket", Err: syscall.EMFILE.Error(), Code: int(syscall.EMFILE)}
 			}
-			w.api = fds[0]
+			if len(fds) == 1 {
+				w.api = fds[0]
+			}
 			if w.mountNS == 0 && standing != nil {
 				return standing(w)
 			}

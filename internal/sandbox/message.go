@@ -9,7 +9,7 @@ type MessageKind byte
 const (
 	// From the stage.
 	MsgHello   MessageKind = 'H' // no child of the supervisor, and waiting for the plan: Text its namespaces where bubblewrap made them
-	MsgReady   MessageKind = 'R' // walls are up; carries the inside API's listening socket
+	MsgReady   MessageKind = 'R' // walls are up; carries the inside API's listening socket, but for Code ReadyAlone
 	MsgBroker  MessageKind = 'B' // ID of the mount namespace; carries the filter's listener, the mirror's root, the view's root and the roots alone
 	MsgSetup   MessageKind = 'E' // they are not: Text step, Path, Code errno, Err
 	MsgNote    MessageKind = 'N' // Text for the user
@@ -30,6 +30,9 @@ const (
 	MsgDial   MessageKind = 'd' // ID, Text address:port: connect to the workspace's own loopback
 	MsgListen MessageKind = 'l' // ID, Text address:port: listen on TCP, on the loopback or in the pool
 )
+
+// ReadyAlone is the code of a MsgReady from a stage that has no socket inside.
+const ReadyAlone = 1
 
 // MaxMessage bounds one packet in bytes. Commands travel in memory files, so
 // only short texts are left.

@@ -22,8 +22,9 @@ func guard(link *link) error {
 	if err := hide(); err != nil {
 		return err
 	}
-	// Not with the supervisor: that is what it is there for.
-	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, 0, 0, 0, 0); err != nil {
+	// It does not die with the supervisor: that is what it is there for. If somebody
+	// outside has stopped it, it goes on then.
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGCONT), 0, 0, 0); err != nil {
 		return failed("outliving the supervisor", "", err)
 	}
 	if err := domained(); err != nil {

@@ -31,7 +31,7 @@ func serve(l *link, c *sandbox.Command, listener int, binder *binder) error {
 		l.say(sandbox.Message{Kind: sandbox.MsgReady}, listener)
 		unix.Close(listener)
 	} else {
-		l.say(sandbox.Message{Kind: sandbox.MsgReady})
+		l.say(sandbox.Message{Kind: sandbox.MsgReady, Code: sandbox.ReadyAlone})
 	}
 	if len(c.Argv) > 0 && !s.start(sandbox.FirstCommand, c, []uintptr{0, 1, 2}) {
 		return nil
