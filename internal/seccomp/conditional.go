@@ -19,6 +19,8 @@ const (
 	chmodMode
 	chmodatMode
 	memfdFlags
+	openMode
+	openatMode
 	aloneSocket // this and what follows only with Options.Alone
 	aloneSocketpair
 	firstNone
@@ -57,6 +59,31 @@ var conditional = []rule{
 		when: always, condition: chmodatMode,
 		reason: "as chmod",
 		names:  "fchmodat fchmodat2",
+	},
+	{
+		when: always, condition: openMode,
+		reason: "files by path: the view, the mounts and Landlock decide; a file is not made set-user-id, as with chmod",
+		names:  "open",
+	},
+	{
+		when: always, condition: openatMode,
+		reason: "as open",
+		names:  "openat",
+	},
+	{
+		when: whenFull, errno: eNOSYS,
+		reason: "its mode is behind a pointer: it could make a set-user-id file; programs fall back to openat, but for carrel inside carrel, which is for level full",
+		names:  "openat2",
+	},
+	{
+		when: always, condition: chmodMode,
+		reason: "makes files: not set-user-id, as with chmod; device nodes need a privilege in the initial user namespace",
+		names:  "creat mknod",
+	},
+	{
+		when: always, condition: chmodatMode,
+		reason: "as mknod",
+		names:  "mknodat",
 	},
 	{
 		when: always, condition: killTarget,

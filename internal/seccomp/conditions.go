@@ -100,6 +100,8 @@ func (b *builder) conditions() {
 		{personaValue, b.personality},
 		{chmodMode, func() { b.refuseBits(1, setUserID) }},
 		{chmodatMode, func() { b.refuseBits(2, setUserID) }},
+		{openMode, func() { b.openMode(1) }},
+		{openatMode, func() { b.openMode(2) }},
 		{killTarget, b.kill},
 		{pidfdFlags, b.pidfdSendSignal},
 		{priorityOfWhom, func() { b.refuseValues(0, prioProcessGroup) }},
@@ -139,6 +141,17 @@ func (b *builder) pidfdSendSignal() {
 		return
 	}
 	b.refuseBits(3, pidfdProcessGroup)
+}
+
+// openMode looks at the mode, which follows the flags, where a file may be made;
+// elsewhere it is whatever the register held.
+func (b *builder) openMode(flags uint32) {
+	makes := b.newLabel()
+	b.load(argLow(flags))
+	b.jumpIf(opJumpAnyBit, openMakes, makes, next)
+	b.ret(actionAllow)
+	b.mark(makes)
+	b.refuseBits(flags+1, setUserID)
 }
 
 // memfd lets only files pass that can never be started.

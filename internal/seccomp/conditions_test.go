@@ -65,6 +65,20 @@ var conditionRows = []conditionRow{
 	{"ioprio_set", [6]uint64{3, 0, 3 << 13}, 0, 0, 0},
 	{"ioprio_set", [6]uint64{2, 0, 3 << 13}, ePERM, ePERM, ePERM},
 	{"ioprio_set", [6]uint64{high | 2, 0, 3 << 13}, ePERM, ePERM, ePERM},
+	{"creat", [6]uint64{0, 0o644}, 0, 0, 0},
+	{"creat", [6]uint64{0, 0o4755}, ePERM, ePERM, ePERM},
+	{"mknod", [6]uint64{0, 0o010600}, 0, 0, 0},
+	{"mknod", [6]uint64{0, 0o104755}, ePERM, ePERM, ePERM},
+	{"mknodat", [6]uint64{3, 0, 0o100600}, 0, 0, 0},
+	{"mknodat", [6]uint64{3, 0, high | 0o106755}, ePERM, ePERM, ePERM},
+	{"open", [6]uint64{0, 0, 0o4755}, 0, 0, 0}, // not made: the mode is no argument
+	{"open", [6]uint64{0, 0o101, 0o2755}, 0, 0, 0},
+	{"open", [6]uint64{0, 0o101, 0o4755}, ePERM, ePERM, ePERM},
+	{"openat", [6]uint64{3, 0, 0o2, 0o4755}, 0, 0, 0},
+	{"openat", [6]uint64{3, 0, 0o200000, 0o4755}, 0, 0, 0}, // O_DIRECTORY
+	{"openat", [6]uint64{3, 0, 0o102, 0o666}, 0, 0, 0},
+	{"openat", [6]uint64{3, 0, high | 0o102, high | 0o6755}, ePERM, ePERM, ePERM},
+	{"openat", [6]uint64{3, 0, 0o20200002, 0o4600}, ePERM, ePERM, ePERM}, // O_TMPFILE
 	{"fcntl", [6]uint64{3, 4, 0x800}, 0, 0, 0},
 	{"fcntl", [6]uint64{3, 1030}, 0, 0, 0}, // F_DUPFD_CLOEXEC
 	{"fcntl", [6]uint64{3, 1025}, 0, 0, 0}, // F_GETLEASE

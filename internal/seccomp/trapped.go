@@ -105,6 +105,7 @@ const (
 	// Access modes 1 to 3 (3 asks for permission to read and write), O_CREAT,
 	// O_TRUNC, and the bit of O_TMPFILE that O_DIRECTORY lacks.
 	openChanges = 0o3 | 0o100 | 0o1000 | 0o20000000
+	openMakes   = 0o100 | 0o20000000 // O_CREAT and O_TMPFILE's bit
 	writeOK     = 2
 
 	setModeFilter = 1 // SECCOMP_SET_MODE_FILTER
