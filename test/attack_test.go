@@ -79,6 +79,7 @@ var attacks = map[string]func(args []string) (string, error){
 	"priority":  attackPriority,
 	"lease":     attackLease,
 	"calls":     attackCalls,
+	"setuid":    attackSetUserID,
 	"openup":    attackOpenUp,
 	"syslog":    func([]string) (string, error) { return plainCall(unix.SYS_SYSLOG, 10, 0, 0, 0, 0) },
 	"under":     attackUnder,

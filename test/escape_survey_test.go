@@ -328,3 +328,28 @@ func attackCalls(a []string) (string, error) {
 	}
 	return strings.Join(said, " "), nil
 }
+
+// attackSetUserID makes files that run with their owner's id, by every call that
+// takes a mode; by openat2 only with an argument.
+func attackSetUserID(a []string) (string, error) {
+	unix.Umask(0)
+	const mode = 0o4755
+	open := func(name string, flags int) {
+		if fd, err := unix.Open(name, flags|unix.O_CLOEXEC, mode); err == nil {
+			_ = unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), unix.AT_FDCWD, name+"-linked", unix.AT_SYMLINK_FOLLOW)
+			unix.Close(fd)
+		}
+	}
+	open("by-open", unix.O_CREAT|unix.O_WRONLY)
+	open(".", unix.O_TMPFILE|unix.O_WRONLY)
+	_ = unix.Mknod("by-mknod", unix.S_IFREG|mode, 0)
+	_ = os.WriteFile("by-chmod", nil, 0o755)
+	_ = unix.Chmod("by-chmod", mode)
+	_ = unix.Fchmodat(unix.AT_FDCWD, "by-chmod", mode, unix.AT_SYMLINK_NOFOLLOW)
+	if len(a) > 0 {
+		if fd, err := unix.Openat2(unix.AT_FDCWD, "by-openat2", &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: mode}); err == nil {
+			unix.Close(fd)
+		}
+	}
+	return "", os.WriteFile("done", nil, 0o644)
+}
