@@ -43,6 +43,15 @@ var reachableByRoot = []string{
 	`kernel file writable /proc/N/(task/N/)?(autogroup|clear_refs|comm|coredump_filter|fail-nth|gid_map|latency|loginuid|make-it-fail|oom_adj|oom_score_adj|projid_map|reclaim|sched|setgroups|timens_offsets|uid_map)`,
 }
 
+// reachableInBubblewrap is what engine bubblewrap leaves beside that: settings of
+// the workspace's own IPC and pid namespaces, nodes of devices that belong to
+// root, and no secure bits, as there is no capability that could set them.
+var reachableInBubblewrap = []string{
+	`kernel file writable /proc/sys/(fs/mqueue/.*|kernel/(auto_msgmni|msg\w+|sem|sem_next_id|shm\w+|pid_max))`,
+	`mount writable (PROJECT|/run/carrel|/dev/(null|zero|full|random|urandom|tty))`,
+	`secure bits 0x0`,
+}
+
 // TestSurvey: an escape checker finds what is in the list above, in every form
 // of the walls, and a lot where there are none.
 func TestSurvey(t *testing.T) {
@@ -73,6 +82,16 @@ func TestSurvey(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSurveyOfBubblewrap: the same where the system's bubblewrap makes the mounts.
+func TestSurveyOfBubblewrap(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.need("bwrap")
+	for _, nested := range nestings[:2] {
+		got := w.attack([]string{"--engine", "bubblewrap", "--history", "off", "--nested", nested}, "survey", w.home, w.project, w.runtime)
+		unexpected(t, "nested "+nested, got, slices.Concat(reachable, reachableByUser, reachableInBubblewrap), "mount writable /tmp", "secure bits 0x0")
+	}
 }
 
 // unexpected compares the lines of a survey with patterns. Some have to be
