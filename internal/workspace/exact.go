@@ -154,14 +154,35 @@ func (p *Prepared) throughLinks(scope policy.Scope, files []policy.FileRequest) 
 		if err != nil || f.Glob {
 			continue
 		}
+		if err := p.steady(f, places...); err != nil {
+			return err
+		}
 		for _, l := range view.Links(places) {
-			if p.changeable(l.Path) {
-				return notHeldRule(f, l.Path, fmt.Sprintf("the way to %q leads over the link %q, which the policy lets be changed", places[0], l.Path), "name the place that it leads to")
-			}
 			if !made[l.Path] && f.Access != policy.Deny {
 				made[l.Path] = true
 				p.view.Symlinks = append(p.view.Symlinks, l)
 			}
+		}
+	}
+	if p.req.Cwd != "" {
+		err := p.steady(policy.FileRequest{Source: policy.Source{Layer: policy.LayerCommandLine, Text: "cwd"}}, p.req.Cwd)
+		if err != nil {
+			return err
+		}
+	}
+	for _, v := range slices.Concat(p.req.Flags.UnixSockets, p.req.Flags.Devices, p.req.Flags.ProgramsAllow) {
+		if err := p.steady(policy.FileRequest{Source: v.Source}, v.V); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// steady refuses what is named by a link that can be changed.
+func (p *Prepared) steady(f policy.FileRequest, places ...string) error {
+	for _, l := range view.Links(places) {
+		if p.changeable(l.Path) {
+			return notHeldRule(f, l.Path, fmt.Sprintf("the way to %q leads over the link %q, which the policy lets be changed", places[0], l.Path), "name the place that it leads to")
 		}
 	}
 	return nil
