@@ -213,6 +213,26 @@ func TestSandboxFile(t *testing.T) {
 	})
 }
 
+// TestSandboxLinkedPattern: a link that a pattern denies hides what it leads to, with the
+// history and without.
+func TestSandboxLinkedPattern(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		for _, more := range []string{"", `"history": "on"`} {
+			w := newWorld(t, p)
+			secret := w.write(w.project+"/real/file", "SECRET")
+			other := w.write(w.project+"/real/other", "other")
+			w.symlink(secret, w.project+"/a.env")
+			got := w.inSandbox(w.policy(more, ":cwd=write", "*:cwd/**/*.env=deny?"), "read", w.project+"/a.env", "--", "read", secret, "--", "write", secret, "--", "read", other)
+			if !slices.Equal(got, []string{"EACCES", "EACCES", "EACCES", "ok other"}) {
+				t.Errorf("%s: %q", more, got)
+			}
+			if w.read(secret) != "SECRET" {
+				t.Errorf("%s: it was changed", more)
+			}
+		}
+	})
+}
+
 // TestSandboxTmp: the machine's /tmp is granted as every directory is; :tmp is a
 // private one; without either there is none.
 func TestSandboxTmp(t *testing.T) {

@@ -178,6 +178,20 @@ func (p *Prepared) throughLinks(scope policy.Scope, files []policy.FileRequest) 
 	return nil
 }
 
+// linkedLater are the links that a denying glob matches where the broker decides:
+// it goes by the name of what is opened, and in the low-level form a pattern
+// hides the same with the history and without.
+func (p *Prepared) linkedLater() ([]policy.Rule, error) {
+	if p.req.Exact == nil || !p.trapsReads {
+		return nil, nil
+	}
+	found, err := expand(p.Policy, p.later, nil)
+	return slices.DeleteFunc(found, func(r policy.Rule) bool {
+		real, _ := p.facts.Resolve(r.Path)
+		return r.Access != policy.Deny || real == r.Path
+	}), err
+}
+
 // steady refuses what is named by a link that can be changed.
 func (p *Prepared) steady(f policy.FileRequest, places ...string) error {
 	for _, l := range view.Links(places) {

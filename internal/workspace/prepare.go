@@ -105,12 +105,17 @@ func (p *Prepared) expandGlobs() error {
 	p.trapsReads = slices.ContainsFunc(p.later, p.deniesBelow)
 	for tries := 0; ; tries++ {
 		found, err := expand(p.Policy, roots, p.later)
+		var linked []policy.Rule
+		if err == nil {
+			linked, err = p.linkedLater()
+		}
 		if errors.Is(err, errMoved) && tries < maxExpansions {
 			continue
 		}
 		if err != nil {
 			return err
 		}
+		found = append(found, linked...)
 		for _, r := range p.Policy.Rules {
 			if r.Path == "" || r.Access == policy.Write {
 				continue
