@@ -213,6 +213,30 @@ func TestSandboxFile(t *testing.T) {
 	})
 }
 
+// TestSandboxProtectedRoot: a pattern that names what may be written, or something above it,
+// keeps all of it, whatever other rules say.
+func TestSandboxProtectedRoot(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	file := w.write(w.project+"/file", "kept")
+	deep := w.write(w.project+"/sub/file", "kept")
+	for _, more := range []string{"", `"history": "on"`} {
+		for _, glob := range []string{"/", "/**", w.project, w.project + "/**", filepath.Dir(w.project), filepath.Dir(w.project) + "/*"} {
+			got := w.inSandbox(w.policy(more, ":cwd=write", ":cwd/sub=write", "*"+glob+"=protect?"), "write", file, "--", "write", deep, "--", "read", file)
+			for i, line := range got {
+				if strings.HasPrefix(line, "ok") != (i == 2) {
+					t.Errorf("%s %s: attack %d: %q", more, glob, i, line)
+				}
+			}
+			if w.read(file) != "kept" || w.read(deep) != "kept" {
+				t.Fatalf("%s %s: it was changed", more, glob)
+			}
+		}
+	}
+	if got := w.inSandbox(w.policy("", ":cwd=write"), "write", file); got[0] != "ok" {
+		t.Errorf("canary: %q", got)
+	}
+}
+
 // TestSandboxLinkedPattern: a link that a pattern denies hides what it leads to, with the
 // history and without.
 func TestSandboxLinkedPattern(t *testing.T) {

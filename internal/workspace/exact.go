@@ -286,11 +286,19 @@ func (p *Prepared) writeRoots() []string {
 }
 
 // planned is the policy as mounts are made from it. "/" stands for what is in
-// it: a mount there would hide what every workspace has of its own. In the
-// low-level form a rule of what is not there has no mount.
+// it: a mount there would hide what every workspace has of its own. A place that
+// may be written and is protected by a pattern, by its own name or by one above
+// it, is mounted read-only where nobody decides single changes. In the low-level
+// form a rule of what is not there has no mount.
 func (p *Prepared) planned() *policy.Effective {
 	out := *p.Policy
-	out.Rules = slices.DeleteFunc(slices.Clone(out.Rules), func(r policy.Rule) bool {
+	out.Rules = slices.Clone(out.Rules)
+	for i, r := range out.Rules {
+		if !p.history() && r.Path != "" && r.Access == policy.Write && p.Policy.Lookup(r.Path).Protected {
+			out.Rules[i].Access = policy.Read
+		}
+	}
+	out.Rules = slices.DeleteFunc(out.Rules, func(r policy.Rule) bool {
 		if r.Path == "/" || p.req.Exact == nil {
 			return r.Path == "/"
 		}

@@ -31,9 +31,10 @@ type globs struct {
 type ends struct{ prefix, suffix string }
 
 // endsOf reads a pattern's last segment. Whatever is not plain there, and any
-// pattern that could hide a "/" in braces or ends in a ".", asks the policy.
+// pattern that could hide a "/" in braces or ends in a ".", asks the policy; so
+// does that of everything, which is about no name.
 func endsOf(glob string) ends {
-	if strings.ContainsAny(glob, `\{`) || path.Clean(glob) != glob {
+	if strings.ContainsAny(glob, `\{`) || path.Clean(glob) != glob || glob == "/" {
 		return ends{}
 	}
 	last := path.Base(glob)

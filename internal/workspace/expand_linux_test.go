@@ -84,6 +84,27 @@ func TestEndsNeverHideAMatch(t *testing.T) {
 	})
 }
 
+// TestEndsOfTheRoot: what names the root is about all that is in it.
+func TestEndsOfTheRoot(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{dir + "/a", dir + "/b"} {
+		if err := os.WriteFile(name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, glob := range []string{"/", "/.", "/**", "/{}"} {
+		eff, err := policy.Decide(policy.Scope{Cwd: dir, Project: dir}, nil, []policy.Layer{{Kind: policy.LayerCommandLine, Request: policy.Request{Files: []policy.FileRequest{
+			{Place: dir, Access: policy.Write}, {Place: glob, Glob: true, Access: policy.Read}}}}})
+		if err != nil {
+			t.Fatalf("%q: %v", glob, err)
+		}
+		found, err := expand(eff, []string{dir}, nil)
+		if err != nil || len(found) != 3 {
+			t.Errorf("%q: %v, found %+v, want the directory and both files", glob, err, found)
+		}
+	}
+}
+
 func TestStaticPart(t *testing.T) {
 	for glob, want := range map[string]string{"/a/b/**/*.x": "/a/b", "/a/b*": "/a", "/**": "/", "/a/{b,c}/d": "/a", `/a/b\*c`: "/a", "/a/b": "/a"} {
 		if got := staticPart(glob); got != want {
