@@ -105,6 +105,22 @@ func sandboxIsThePolicy(t *testing.T, w *world) {
 	}
 }
 
+// TestSandboxWithoutNamespaces: where nobody gets namespaces, what no rule speaks of would
+// still be there by its name, so that the low-level form holds no policy.
+func TestSandboxWithoutNamespaces(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("making a setuid program takes root")
+	}
+	w := newWorld(t, ordinary(t))
+	w.wrap = refuseNamespaces("true")
+	for _, more := range []string{"", `"history": "on"`} {
+		r := w.carrel("sandbox", "--json", "--policy", w.policy(more, ":cwd=write"), "--", "sh", "-c", "stat "+w.outside+"; env; ls -d /tmp /proc/self; touch "+w.project+"/started")
+		if r.code != 125 || !strings.Contains(r.err, "landlock: what is private") || r.out != "" || exists(w.project+"/started") {
+			t.Errorf("%s: %s", more, r)
+		}
+	}
+}
+
 // TestSandboxWithBubblewrap: the low-level form holds the same policy where the
 // system refuses carrel namespaces, says in its result what made the walls, and
 // refuses what bubblewrap does not hold.
