@@ -389,7 +389,7 @@ func (c *codex) below(sub *jsontree.Node) (string, error) {
 	if sub == nil || sub.Kind == jsontree.Null {
 		return c.o.Cwd, nil
 	}
-	if sub.Kind != jsontree.String || path.IsAbs(sub.Text) || strings.HasPrefix(sub.Text, "~") {
+	if sub.Kind != jsontree.String || sub.Text == "" || path.IsAbs(sub.Text) || strings.HasPrefix(sub.Text, "~") {
 		return "", errors.New("subpath: want a path below the working directory")
 	}
 	place, err := c.place(sub.Text)

@@ -16,7 +16,9 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"carrel/internal/jsontree"
 	"carrel/internal/policy"
@@ -133,6 +135,9 @@ func (im *importer) object(n *jsontree.Node, key string, members ...member) {
 		if i := slices.IndexFunc(members, func(k member) bool { return k.name == m.Name }); i >= 0 {
 			members[i].read(m.Value, full)
 		} else {
+			if strings.ContainsFunc(full, unicode.IsControl) {
+				full = strconv.Quote(full) // a line of its own would look like ours
+			}
 			im.lose(m.Value, full, "this key is not known; it may be a restriction")
 		}
 	}

@@ -38,6 +38,7 @@ func TestNothingIsLostInSilence(t *testing.T) {
 		{"a pattern with dots", Codex, options, split("*/a/../*=deny"), []string{"entries[0].path!"}},
 		{"a place above the directory", Codex, options, split(":project_roots|../x=write"), []string{"entries[0].path"}},
 		{"a place above the directory, denied", Codex, options, split(":project_roots|../x=deny"), []string{"entries[0].path!"}},
+		{"no path in the workspace", Codex, options, "default_permissions = \"p\"\n[permissions.p.filesystem.\":workspace_roots\"]\n\"\" = \"write\"\n", []string{`permissions.p.filesystem.":workspace_roots".""`}},
 		{"a relative path", Codex, options, split("x=write"), []string{"entries[0].path"}},
 		{"an unknown key", Codex, options, `{"kind": "restricted", "entries": [], "mask": []}`, []string{"mask!"}},
 		{"an unknown access", Codex, options, split("/w=execute"), []string{"entries[0].access!"}},
