@@ -93,6 +93,17 @@ func (s *Store) ReadSegment(name string) (*Log, error) {
 	return l, err
 }
 
+// SegmentSize is how long a journal is.
+func (s *Store) SegmentSize(name string) (int64, error) {
+	f, err := s.file("journal/"+name, os.O_RDONLY)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	size, _, _, err := sizeOf(f)
+	return size, err
+}
+
 // Newest is the number that was given last in this store.
 func (s *Store) Newest() (n uint64) {
 	_ = s.mappedCounters(func() { n = s.counters[1].Load() })

@@ -19,6 +19,16 @@ func (w *Writer) Tally() Tally {
 	return w.tally
 }
 
+// Held is about how many bytes of memory the open step takes.
+func (w *Writer) Held() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.tree == nil {
+		return 0
+	}
+	return w.tree.held
+}
+
 // count adds to the tally what is about to be destroyed for the first time, if the
 // step did not make it.
 func (w *Writer) count(c *Change, s *slot) {

@@ -7,8 +7,9 @@ import "strings"
 // is known by its origin.
 type tree struct {
 	roots   map[string]*object
-	slots   int // how many names are known
-	longest int // no path of them has more bytes
+	slots   int   // how many names are known
+	held    int64 // bytes of memory that they take, about
+	longest int   // no path of them has more bytes
 }
 
 // slot is a name in a directory.
@@ -91,6 +92,7 @@ func (t *tree) find(path string) *slot {
 		}
 		if s = s.down(name); len(s.dir.names) > known {
 			t.slots++
+			t.held += s.weight()
 		}
 	}
 	t.longest = max(t.longest, len(path))
@@ -116,6 +118,16 @@ func (s *slot) down(name string) *slot {
 	}
 	d.names[c.name] = c
 	return c
+}
+
+// weight is what a new slot takes of memory, about: a state will be known of it.
+func (s *slot) weight() int64 {
+	const usual = 800
+	w := usual + len(s.name)
+	if s.is != nil {
+		w += len(s.is.origin)
+	}
+	return int64(w)
 }
 
 // path is what a slot is called now, "" where a directory on the way is gone.

@@ -162,6 +162,9 @@ func (k *keeper) before(ch *broker.Change) error {
 	run := k
 	k = run.jobs.enter(ch)
 	err := k.begun(true)
+	if err == nil && k.writer.Held() > 2*maxStepHeld {
+		err = fmt.Errorf("the open step is too large, and cannot be ended while a change waits for an answer: %w", unix.EDQUOT)
+	}
 	if err == nil {
 		c.Lose = func(path, why string) error { return k.guard.ask(ch, path, "undo could not bring it back: "+why) }
 		err = k.writer.Before(&c)
@@ -173,6 +176,7 @@ func (k *keeper) before(ch *broker.Change) error {
 	}
 	if err != nil {
 		run.jobs.leave(k)
+		k.split()
 	}
 	return err
 }
@@ -256,7 +260,27 @@ func (k *keeper) after(ch *broker.Change, err error) {
 		in := ch.Memo.(*keeper)
 		in.writer.After(&c, err)
 		k.jobs.leave(in)
+		in.split()
 	}
+}
+
+// maxStepHeld is how much memory a step may take before it goes on as another one:
+// some 600,000 names.
+var maxStepHeld int64 = 512 << 20
+
+// split ends a step that has become too large to be kept in memory. Where changes
+// are on their way, one of the next does it.
+func (k *keeper) split() {
+	k.mu.Lock()
+	large := k.writer != nil && k.writer.Held() > maxStepHeld
+	k.mu.Unlock()
+	if !large || !k.gate.TryLock() {
+		return
+	}
+	defer k.gate.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_ = k.turn(nil, func() {}) // an error comes again with the next change
 }
 
 // next ends the open step, if there is one, between two changes. change is
@@ -266,6 +290,11 @@ func (k *keeper) next(outlived *outlived, change func()) error {
 	defer k.gate.Unlock()
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	return k.turn(outlived, change)
+}
+
+// turn is next with the locks held.
+func (k *keeper) turn(outlived *outlived, change func()) error {
 	k.jobs.adopt(outlived)
 	if k.step == 0 {
 		change()

@@ -30,6 +30,10 @@ func (p *Prepared) Lost() bool {
 	return slices.ContainsFunc(p.kept, func(s segment) bool { return s.lost })
 }
 
+// maxCountedJournal is how long a journal may be for a run to count at its end what
+// it changed: all of it is in memory then. It has about a million changes.
+var maxCountedJournal int64 = 256 << 20
+
 // Steps fills in what the steps of a run that is over changed. Its own journal is
 // read for that, and only when somebody wants to know: the more a run changed,
 // the longer it takes.
@@ -41,6 +45,10 @@ func (p *Prepared) Steps(r *api.Result) {
 	if err == nil {
 		defer store.Close()
 		for _, segment := range p.kept {
+			if size, e := store.SegmentSize(segment.name); e != nil || size > maxCountedJournal {
+				r.Notes = append(r.Notes, "this run changed more than is counted at its end; `carrel history` lists it")
+				continue
+			}
 			log, e := store.ReadSegment(segment.name)
 			err = errors.Join(err, e)
 			for _, s := range log.Steps {
