@@ -125,3 +125,39 @@ time.sleep(30)
 	w.must(cmd.Process.Kill())
 	_ = cmd.Wait()
 }
+
+// TestProcessNumbersAreLeft: a workspace gets half of the process numbers that the
+// machine has, and cannot change that; the machine's own limit stays as it is.
+func TestProcessNumbersAreLeft(t *testing.T) {
+	const file = "/proc/sys/kernel/pid_max"
+	number := func(file string) int {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	var major, minor int
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if _, scan := fmt.Sscanf(string(release), "%d.%d", &major, &minor); err != nil || scan != nil {
+		t.Fatal(err, scan)
+	}
+	before := number(file)
+	want := strconv.Itoa(min(before, number("/proc/sys/kernel/threads-max")) / 2)
+	if major < 6 || major == 6 && minor < 14 {
+		want = strconv.Itoa(before) // it is everybody's, and stays
+	}
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		if out := w.sh("cat " + file + "; (echo 4000000 > " + file + ") 2>/dev/null; unshare -Ur sh -c 'echo 4000000 > " + file + "' 2>/dev/null; cat " + file); out != want+"\n"+want+"\n" {
+			t.Errorf("inside: %q, want %s", out, want)
+		}
+		if now := number(file); now != before {
+			t.Errorf("outside it was %d and is %d", before, now)
+		}
+	})
+}

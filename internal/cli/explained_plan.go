@@ -72,6 +72,9 @@ func planOf(p *sandbox.Plan) *plan {
 	for _, l := range p.UserLimits {
 		out.Limits = append(out.Limits, fmt.Sprintf("%s=%d", l.Name, l.Value))
 	}
+	if p.HighestPID > 0 {
+		out.Limits = append(out.Limits, fmt.Sprintf("pid_max=%d", p.HighestPID))
+	}
 	for i := range p.Mounts {
 		m := &p.Mounts[i]
 		out.Steps = append(out.Steps, planStep{Kind: stepName(m), Flags: stepFlags(m), Target: text(m.Target),

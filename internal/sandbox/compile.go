@@ -73,6 +73,8 @@ type Input struct {
 	Inotify  Inotify
 	Reads    bool // and opens for reading there are decided by it
 	Command  Command
+
+	HighestPID uint64 // see [Plan]
 }
 
 // SelfPath is where our own executable is inside.
@@ -429,6 +431,8 @@ func (c *compiler) plan() *Plan {
 		Seccomp:  c.in.Seccomp,
 		NProc:    uint64(c.p.Resources.Pids),
 		Command:  c.in.Command,
+
+		HighestPID: c.in.HighestPID,
 	}
 	p.Listeners = c.listeners()
 	p.Landlock = Landlock{Files: c.in.Landlock && c.p.Nested != policy.NestedFull, Scopes: c.in.Scopes}

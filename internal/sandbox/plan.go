@@ -64,6 +64,10 @@ type Plan struct {
 
 	NProc uint64 // RLIMIT_NPROC, counted in the workspace's own user namespace; 0 to leave
 
+	// HighestPID is kernel.pid_max of the workspace's own pid namespace, since Linux
+	// 6.14; 0 to leave. It bounds how many processes and threads there are.
+	HighestPID uint64
+
 	Command Command // started as soon as the walls are up; empty Argv for none
 }
 

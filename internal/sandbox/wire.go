@@ -55,6 +55,7 @@ func (p *Plan) Encode() []byte {
 	e.strs(p.Landlock.Execute)
 	e.str(string(p.Seccomp))
 	e.num(p.NProc)
+	e.num(p.HighestPID)
 	e.command(&p.Command)
 	return e.buf
 }
@@ -88,6 +89,7 @@ func DecodePlan(b []byte) (*Plan, error) {
 	p.Landlock = Landlock{Files: d.bool(), Scopes: d.bool(), Write: d.strs(), Limited: d.bool(), Execute: d.strs()}
 	p.Seccomp = []byte(d.str())
 	p.NProc = d.num()
+	p.HighestPID = d.num()
 	p.Command = d.command()
 	if d.err == nil && len(d.buf) != 0 {
 		d.err = fmt.Errorf("plan has %d bytes too many", len(d.buf))

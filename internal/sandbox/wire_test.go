@@ -13,7 +13,7 @@ func anyPlan(t *rapid.T) *Plan {
 	p := &Plan{
 		Engine: Engine(anyBytes.Draw(t, "engine")), UID: rapid.Uint32().Draw(t, "uid"), GID: rapid.Uint32().Draw(t, "gid"),
 		NewNet: rapid.Bool().Draw(t, "net"), Loopback: rapid.Bool().Draw(t, "lo"),
-		Seccomp: []byte(anyBytes.Draw(t, "seccomp")), NProc: rapid.Uint64().Draw(t, "nproc"),
+		Seccomp: []byte(anyBytes.Draw(t, "seccomp")), NProc: rapid.Uint64().Draw(t, "nproc"), HighestPID: rapid.Uint64().Draw(t, "highest pid"),
 	}
 	for range rapid.IntRange(0, 5).Draw(t, "mounts") {
 		p.Mounts = append(p.Mounts, Mount{

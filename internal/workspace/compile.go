@@ -244,8 +244,26 @@ func (p *Prepared) layers(in *sandbox.Input) error {
 		return err
 	}
 	in.Seccomp = seccomp.Marshal(prog)
+	in.HighestPID = highestPID()
 	in.Inotify = sandbox.Inotify{Instances: kernelNumber("/proc/sys/fs/inotify/max_user_instances"), Watches: kernelNumber("/proc/sys/fs/inotify/max_user_watches")}
 	return nil
+}
+
+// highestPID is half of the process numbers that there are, or of the threads that
+// the kernel makes; 0 where a pid namespace has no limit of its own, before Linux
+// 6.14: there the setting is everybody's.
+func highestPID() uint64 {
+	const fewest = 1000
+	text, err := readSmall("/proc/sys/kernel/osrelease")
+	var major, minor int
+	if _, scan := fmt.Sscanf(text, "%d.%d", &major, &minor); err != nil || scan != nil || major < 6 || major == 6 && minor < 14 {
+		return 0
+	}
+	n := min(kernelNumber("/proc/sys/kernel/pid_max"), kernelNumber("/proc/sys/kernel/threads-max")) / 2
+	if n < fewest {
+		return 0
+	}
+	return n
 }
 
 // kernelNumber reads a setting of the kernel, 0 where there is none.

@@ -96,7 +96,23 @@ func (b *builder) openLimits() error {
 		}
 		b.limits = append(b.limits, fd)
 	}
-	return nil
+	return b.limitPIDs()
+}
+
+// limitPIDs leaves process numbers to programs outside: whoever starts processes
+// until there is no number left keeps everybody from starting one. Without a fresh
+// procfs the setting would be looked for in somebody else's.
+func (b *builder) limitPIDs() error {
+	if b.plan.HighestPID == 0 || b.noProc {
+		return nil
+	}
+	fd, err := b.setting("kernel/pid_max")
+	if err != nil {
+		return failed("opening the limit of process numbers", "kernel.pid_max", err)
+	}
+	defer unix.Close(fd)
+	_, err = unix.Write(fd, []byte(strconv.FormatUint(b.plan.HighestPID, 10)))
+	return failed("limiting process numbers", "kernel.pid_max", err)
 }
 
 // writeLimits takes from every descendant the namespaces that the level
