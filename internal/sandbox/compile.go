@@ -359,8 +359,13 @@ func (c *compiler) inOverlay(p string) bool {
 }
 
 func (c *compiler) additions() {
+	taken := make(map[string]bool, len(c.mounts))
+	for i := range c.mounts {
+		taken[c.mounts[i].Target] = true
+	}
 	for _, pin := range c.in.Pins {
-		if !slices.ContainsFunc(c.mounts, func(m Mount) bool { return m.Target == pin }) {
+		if !taken[pin] {
+			taken[pin] = true
 			c.add(Mount{Kind: MountSelf, Target: pin, Dir: true, Optional: true, ReadOnly: c.around(pin) == policy.Read, Reason: "keeps its name"})
 		}
 	}

@@ -26,3 +26,16 @@ func TestOutermost(t *testing.T) {
 		t.Errorf("%d paths took %v", len(many), time.Since(start))
 	}
 }
+
+// TestManyPins: a project's own file can ask for as many as there are lines in it.
+func TestManyPins(t *testing.T) {
+	start := time.Now()
+	p := compile(t, func(in *Input) {
+		for i := range 70_000 {
+			in.Pins = append(in.Pins, fmt.Sprintf("/w/q%d", i), "/w")
+		}
+	}, "/w=write")
+	if n := len(p.Mounts); n < 70_000 || n > 71_000 || time.Since(start) > 5*time.Second {
+		t.Errorf("%d mounts took %v", n, time.Since(start))
+	}
+}
