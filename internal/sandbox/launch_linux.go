@@ -98,7 +98,9 @@ func (w *Walls) build(p *Plan, stdio [3]*os.File, group *Cgroup, standing func(*
 	}
 	err = w.tell(Message{Kind: MsgPlan}, int(plan.Fd()), int(stdio[0].Fd()), int(stdio[1].Fd()), int(stdio[2].Fd()))
 	if err != nil {
-		return &SetupError{Step: "handing over the plan", Err: err.Error()}
+		var n syscall.Errno
+		_ = errors.As(err, &n)
+		return &SetupError{Step: "handing over the plan", Err: err.Error(), Code: int(n)}
 	}
 	if err := w.ready(standing); err != nil {
 		return err

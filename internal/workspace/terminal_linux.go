@@ -61,6 +61,8 @@ func explainSetup(err error) error {
 		return noListener(s, inside)
 	case inside:
 		hint = "this is already inside a carrel workspace; a second one inside needs `--nested full` on the outer one"
+	case s.Code == int(unix.ETOOMANYREFS):
+		hint = "a program of yours, perhaps in another workspace, has as many descriptors on their way through sockets as you may have open (`ulimit -n`): `carrel ps` lists workspaces, `carrel stop` ends one"
 	}
 	return &hintError{err: s, hint: hint}
 }
