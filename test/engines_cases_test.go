@@ -337,10 +337,10 @@ func nothingLeft(d *desk) {
 		waitFor(d.t, out, "ready\n")
 		victim := cmd.Process.Pid
 		for range depth {
-			victim = childOf(victim)
+			victim = childOf(d.t, victim)
 		}
 		for range -depth {
-			victim = childOf(victim)
+			victim = childOf(d.t, victim)
 			d.must(syscall.Kill(victim, syscall.SIGSTOP))
 		}
 		if depth < 0 {

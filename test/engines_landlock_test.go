@@ -240,7 +240,7 @@ func TestLandlockEndsForks(t *testing.T) {
 		eventually(t, "there are some", func() bool { return len(d.processes()) > 20 })
 		victim := cmd.Process.Pid
 		for range depth {
-			victim = childOf(victim)
+			victim = childOf(t, victim)
 		}
 		d.must(syscall.Kill(victim, syscall.SIGKILL))
 		_ = cmd.Wait()

@@ -33,7 +33,7 @@ func TestHistoryOfAnInterruptedRun(t *testing.T) {
 			}
 		}, false},
 		{"terminate", func(w *world, pid int) { w.must(syscall.Kill(pid, syscall.SIGTERM)) }, false},
-		{"kill the stage", func(w *world, pid int) { w.must(syscall.Kill(childOf(pid), syscall.SIGKILL)) }, false},
+		{"kill the stage", func(w *world, pid int) { w.must(syscall.Kill(childOf(w.t, pid), syscall.SIGKILL)) }, false},
 		{"kill the supervisor", func(w *world, pid int) { w.must(syscall.Kill(pid, syscall.SIGKILL)) }, true},
 		{"kill the group", func(w *world, pid int) { w.must(syscall.Kill(-pid, syscall.SIGKILL)) }, true},
 		{"carrel stop", func(w *world, pid int) { w.plain("sh", "-c", w.bin+" stop $("+w.bin+" ps | awk 'END { print $1 }')") }, false},

@@ -29,9 +29,9 @@ func TestNoLitter(t *testing.T) {
 		{"terminate", nil, func(w *world, cmd *exec.Cmd) { w.must(syscall.Kill(cmd.Process.Pid, syscall.SIGTERM)) }},
 		{"hang up", nil, func(w *world, cmd *exec.Cmd) { w.must(syscall.Kill(cmd.Process.Pid, syscall.SIGHUP)) }},
 		{"kill the supervisor", nil, func(w *world, cmd *exec.Cmd) { w.must(syscall.Kill(cmd.Process.Pid, syscall.SIGKILL)) }},
-		{"kill the stage", nil, func(w *world, cmd *exec.Cmd) { w.must(syscall.Kill(childOf(cmd.Process.Pid), syscall.SIGKILL)) }},
+		{"kill the stage", nil, func(w *world, cmd *exec.Cmd) { w.must(syscall.Kill(childOf(w.t, cmd.Process.Pid), syscall.SIGKILL)) }},
 		{"kill the command", nil, func(w *world, cmd *exec.Cmd) {
-			w.must(syscall.Kill(childOf(childOf(cmd.Process.Pid)), syscall.SIGKILL))
+			w.must(syscall.Kill(childOf(w.t, childOf(w.t, cmd.Process.Pid)), syscall.SIGKILL))
 		}},
 		{"kill the group", nil, func(w *world, cmd *exec.Cmd) { w.must(syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)) }},
 		{"time over", []string{"--timeout", "300ms"}, func(*world, *exec.Cmd) {}},

@@ -406,7 +406,7 @@ func TestKillTakesEverything(t *testing.T) {
 			}
 			target := cmd.Process.Pid
 			if victim == "stage" {
-				target = childOf(target)
+				target = childOf(t, target)
 			}
 			w.must(syscall.Kill(target, syscall.SIGKILL))
 			start := time.Now()
@@ -426,8 +426,10 @@ func TestKillTakesEverything(t *testing.T) {
 	})
 }
 
-// childOf gives the only child of a process.
-func childOf(pid int) int {
+// childOf gives the only child of a process. There has to be one: a signal to -1
+// would be one to everybody.
+func childOf(t *testing.T, pid int) int {
+	t.Helper()
 	for range 100 {
 		data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 		tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
@@ -436,12 +438,14 @@ func childOf(pid int) int {
 			data = append(data, more...)
 		}
 		if f := strings.Fields(string(data)); len(f) > 0 {
-			child, _ := strconv.Atoi(f[0])
-			return child
+			if child, err := strconv.Atoi(f[0]); err == nil && child > 1 {
+				return child
+			}
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	return -1
+	t.Fatalf("process %d has no child", pid)
+	return 0
 }
 
 // TestStopAndContinue from outside: the whole run pauses and goes on.
