@@ -8,18 +8,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startCodeAfter is when a process that is still there has done its start.
+// startCodeAfter is when a supervisor that is still there has done its start.
 const startCodeAfter = 500 * time.Millisecond
 
-// ForgetStartCode lets the memory go, in a while, that the program's own code and
-// constants of the start take in this process: nine of ten pages are never used
-// again by a supervisor or a stage that waits. They are the file's, unchanged, and
-// come back by themselves when they are needed. It never fails: at worst they stay.
-func ForgetStartCode() { time.AfterFunc(startCodeAfter, forgetProgram) }
+// ForgetStartCodeLater is [ForgetStartCode] for a process that goes on with its
+// start and may make threads.
+func ForgetStartCodeLater() { time.AfterFunc(startCodeAfter, ForgetStartCode) }
 
-// forgetProgram finds the segments by the program headers that the kernel tells of,
-// elf(5), since a stage has no file of its own to read.
-func forgetProgram() {
+// ForgetStartCode lets the memory go that the program's own code and constants of
+// the start take in this process: nine of ten pages are never used again by a
+// supervisor or a stage that waits. They are the file's, unchanged, and come back by
+// themselves when they are needed. It never fails: at worst they stay.
+//
+// The segments are found by the program headers that the kernel tells of, elf(5),
+// since a stage has no file of its own to read.
+func ForgetStartCode() {
 	auxiliary, err := unix.Auxv()
 	if err != nil {
 		return

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestForgetProgram: the program's own pages go, and it runs on.
-func TestForgetProgram(t *testing.T) {
+// TestForgetStartCode: the program's own pages go, and it runs on.
+func TestForgetStartCode(t *testing.T) {
 	before := residentFile(t)
-	forgetProgram()
+	ForgetStartCode()
 	after := residentFile(t)
 	if after >= before {
 		t.Errorf("%d pages of files before, %d after", before, after)

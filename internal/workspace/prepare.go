@@ -363,7 +363,7 @@ func (p *Prepared) makeOwnDirs() {
 func homeGranted(scope policy.Scope, layers []policy.Layer) bool {
 	for _, l := range layers {
 		for _, f := range l.Request.Files {
-			if f.Access == policy.Deny || f.Glob {
+			if f.Access == policy.Deny || f.Glob || l.Kind == policy.LayerDefault { // nobody asks for that: /tmp is private
 				continue
 			}
 			places, _ := policy.Resolve(scope, f)

@@ -97,11 +97,13 @@ func (m *masks) open(stage int, dirs []string) error {
 		return fmt.Errorf("watching directories: %w", err)
 	}
 	for _, dir := range dirs {
-		wd, err := unix.InotifyAddWatch(m.watch, dir, watched)
-		if err != nil {
-			continue // unreadable: whoever could replace something there, it is nobody's atomic save
+		switch wd, err := unix.InotifyAddWatch(m.watch, dir, watched); err {
+		case nil:
+			m.dirs[int32(wd)] = dir
+		case unix.EACCES, unix.ENOENT, unix.ENOTDIR: // whoever could replace something there, it is nobody's atomic save
+		default:
+			m.notes = append(m.notes, fmt.Sprintf(unwatched, fmt.Errorf("%s: %w", dir, err)))
 		}
-		m.dirs[int32(wd)] = dir
 	}
 	return nil
 }

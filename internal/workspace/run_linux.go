@@ -180,7 +180,7 @@ func (p *Prepared) lookAgain() error {
 // answered. When it returns nothing inside is alive.
 func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *brokered, n *network, r *api.Result) error {
 	p.notes = append(p.notes, walls.Notes...)
-	sandbox.ForgetStartCode()
+	sandbox.ForgetStartCodeLater()
 	var hidden *masks
 	if p.engine.name != sandbox.EngineLandlock { // which has none
 		hidden = p.watchMasks(walls, b)

@@ -33,13 +33,13 @@ func serve(l *link, c *sandbox.Command, listener int, binder *binder) error {
 	} else {
 		l.say(sandbox.Message{Kind: sandbox.MsgReady, Code: sandbox.ReadyAlone})
 	}
+	sandbox.ForgetStartCode() // now: a timer may take a thread, and later there may be none to have
 	if len(c.Argv) > 0 && !s.start(sandbox.FirstCommand, c, []uintptr{0, 1, 2}) {
 		return nil
 	}
 	if err := letGoOfStdio(); err != nil {
 		return err
 	}
-	sandbox.ForgetStartCode()
 	done := make(chan struct{})
 	requests := make(chan request)
 	go s.reap(len(c.Argv) > 0, done)
