@@ -269,7 +269,7 @@ for n in ('host.sock', 'x', 'y'):
 		if out := w.outsideSh(`python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect("host.sock"); print("REACHED")'`); out != "REACHED\n" {
 			t.Fatalf("it cannot be reached from outside either: %s", out)
 		}
-		a.run(t, w)
+		a.run(t, w, "--deny", "keys")
 	})
 }
 

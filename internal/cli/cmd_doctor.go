@@ -31,8 +31,8 @@ where AppArmor keeps them from programs without one (Ubuntu 23.10 and later):
 this program, or the one of --path.
 
 Exit status:
-  0    carrel run can work here
-  125  it cannot`,
+  0    carrel run can work here, with walls of its own
+  125  it cannot; another engine may hold some policies: carrel explain says which`,
 		Example: `  carrel doctor
   carrel doctor --fresh --json
   carrel doctor --print-apparmor --path /usr/local/bin/carrel | sudo tee /etc/apparmor.d/carrel
@@ -90,7 +90,7 @@ func (a *app) examine(r doctor.Report, asJSON bool) error {
 		printReport(a.out, r)
 	}
 	if !r.Ready {
-		return fmt.Errorf("carrel run cannot work here: %s", strings.Join(r.Lacking(), ", "))
+		return fmt.Errorf("carrel run has no walls of its own here: %s\nhint: another engine may hold what you want, with less; `carrel explain` shows which", strings.Join(r.Lacking(), ", "))
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func (p *patient) userNamespaces() Check {
 		return c
 	}
 	p.noUser = true
-	return c.refused(Missing, err, "nothing can be put behind walls").with(p.namespaceRemedy(err, User))
+	return c.refused(Missing, err, "carrel has no walls of its own; engines bubblewrap and landlock hold some policies, and less").with(p.namespaceRemedy(err, User))
 }
 
 // otherNamespaces tries the kinds together, and apart only where that fails.
