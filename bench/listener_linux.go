@@ -17,46 +17,41 @@ import (
 // outside the kernel costs. The calls are the broker's, the descriptors'
 // among them; legacy forms are those of amd64.
 func listenFor(argv []string) error {
-	ours, theirs, err := os.Pipe()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	back, done, err := os.Pipe()
-	if err != nil {
-		return err
-	}
+	theirs := os.NewFile(uintptr(pair[1]), "to the listener")
 	cmd := exec.Command("/proc/self/exe", append([]string{"-listened"}, argv...)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdin, os.Stdout, os.Stderr, []*os.File{theirs, back}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdin, os.Stdout, os.Stderr, []*os.File{theirs}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
 	theirs.Close()
-	back.Close()
-	listener, err := take(cmd.Process.Pid, ours)
-	done.Close()
+	listener, err := take(pair[0])
+	unix.Close(pair[0]) // the command starts
 	if err == nil {
 		go letGoOn(listener)
 	}
 	return errors.Join(err, cmd.Wait())
 }
 
-// take copies the listener out of the process that has made it.
-func take(pid int, from *os.File) (int, error) {
-	defer from.Close()
-	var fd int
-	if _, err := fmt.Fscan(from, &fd); err != nil {
-		return -1, fmt.Errorf("the listener's number: %w", err)
-	}
-	process, err := unix.PidfdOpen(pid, 0)
+// take receives the listener from the process that has made it.
+func take(from int) (int, error) {
+	oob := make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := unix.Recvmsg(from, make([]byte, 1), oob, unix.MSG_CMSG_CLOEXEC)
 	if err != nil {
-		return -1, fmt.Errorf("pidfd_open: %w", err)
+		return -1, fmt.Errorf("the listener: %w", err)
 	}
-	defer unix.Close(process)
-	listener, err := unix.PidfdGetfd(process, fd, 0)
-	if err != nil {
-		return -1, fmt.Errorf("pidfd_getfd: %w", err)
+	messages, err := unix.ParseSocketControlMessage(oob[:n])
+	if err != nil || len(messages) != 1 {
+		return -1, errors.New("the process that is listened to has sent no listener")
 	}
-	return listener, nil
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return -1, errors.New("want one listener")
+	}
+	return fds[0], nil
 }
 
 // listened is the process that is listened to, before it becomes the command.
@@ -75,10 +70,13 @@ func listened(argv []string) error {
 	if errno != 0 {
 		return fmt.Errorf("the filter: %w", errno)
 	}
-	if _, err := fmt.Fprintln(os.NewFile(3, "to the listener"), fd); err != nil {
-		return err
+	const listener = 3 // the socket to it
+	if err := unix.Sendmsg(listener, []byte{0}, unix.UnixRights(int(fd)), nil, 0); err != nil {
+		return fmt.Errorf("sending the listener: %w", err)
 	}
-	_, _ = os.NewFile(4, "from the listener").Read(make([]byte, 1))
+	_, _ = unix.Read(listener, make([]byte, 1))
+	unix.CloseOnExec(listener)
+	unix.CloseOnExec(int(fd))
 	return unix.Exec(path, argv, os.Environ())
 }
 
