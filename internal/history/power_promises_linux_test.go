@@ -246,14 +246,25 @@ func (p *power) reopen(when string, must bool) {
 	}
 }
 
+// someSteps are places in oneStep: a tenth of them, never none, and all when soaking
+// or trying again.
+func someSteps() []int {
+	first, stride := 0, 1
+	if os.Getenv("CARREL_SOAK") != "1" && os.Getenv("CARREL_TEST_SEED") == "" {
+		first, stride = rand.IntN(10), 10
+	}
+	var some []int
+	for i := first; i < len(oneStep); i += stride {
+		some = append(some, i)
+	}
+	return some
+}
+
 // TestPowerLostInSteps: what was ended and synced is there, whole, and can be
 // taken back.
 func TestPowerLostInSteps(t *testing.T) {
 	one, two := memory(t), memory(t)
-	for i := range oneStep {
-		if os.Getenv("CARREL_SOAK") != "1" && os.Getenv("CARREL_TEST_SEED") == "" && rand.IntN(10) > 0 {
-			continue
-		}
+	for _, i := range someSteps() {
 		a, b := oneStep[i], oneStep[(i+1)%len(oneStep)]
 		for _, store := range []string{one, two} {
 			t.Run(a.name+" and "+b.name, func(t *testing.T) {
@@ -353,10 +364,8 @@ func (p *power) undoBackTo(m *mark, when string) {
 // was on the disk when it began.
 func TestPowerLostInAnUndo(t *testing.T) {
 	one, two := memory(t), memory(t)
-	for i, c := range oneStep {
-		if os.Getenv("CARREL_SOAK") != "1" && os.Getenv("CARREL_TEST_SEED") == "" && rand.IntN(10) > 0 {
-			continue
-		}
+	for _, i := range someSteps() {
+		c := oneStep[i]
 		for name, store := range map[string]string{"one file system": one, "two": two} {
 			t.Run(name+"/"+c.name, func(t *testing.T) {
 				p := newPower(t, one, store)

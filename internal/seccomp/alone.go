@@ -17,10 +17,7 @@ var alone = []rule{
 	{
 		when: always, trap: true,
 		reason: "mode, owner, times and attributes are changed without being opened: Landlock does not see it, and the broker does it where files may be written",
-		names: `chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat
-			utime utimes futimesat utimensat
-			setxattr lsetxattr fsetxattr setxattrat
-			removexattr lremovexattr fremovexattr removexattrat file_setattr`,
+		names:  metadataCalls,
 	},
 	{
 		when: never, errno: ePERM,

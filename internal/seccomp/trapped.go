@@ -31,10 +31,7 @@ var trapped = []rule{
 	{
 		when: always, trap: true,
 		reason: "changes mode, owner, times or attributes, by name or by any descriptor",
-		names: `chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat
-			utime utimes futimesat utimensat
-			setxattr lsetxattr fsetxattr setxattrat
-			removexattr lremovexattr fremovexattr removexattrat file_setattr`,
+		names:  metadataCalls,
 	},
 	{
 		when: always, condition: accessMode,
@@ -193,3 +190,10 @@ func (b *builder) seccomp() {
 	b.load(argLow(1))
 	b.allowUnless(opJumpAnyBit, newListenerOn, eBUSY)
 }
+
+// metadataCalls change mode, owner, times or attributes, by name or by any
+// descriptor.
+const metadataCalls = `chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat
+	utime utimes futimesat utimensat
+	setxattr lsetxattr fsetxattr setxattrat
+	removexattr lremovexattr fremovexattr removexattrat file_setattr`
