@@ -7,6 +7,7 @@ import "time"
 // machine, PIDNamespace in which namespace Pid counts.
 type Manifest struct {
 	ID           string    `json:"id"`
+	Name         string    `json:"name,omitempty"` // of a workspace that stays
 	PID          int       `json:"pid"`
 	Start        uint64    `json:"start"` // of the process, as /proc/PID/stat has it
 	Boot         string    `json:"boot"`
@@ -40,6 +41,16 @@ type Request struct {
 	Check  bool   `json:"check,omitempty"`  // approve, net-allow: only say whether this caller may
 	Scope  string `json:"scope,omitempty"`  // approve: one of the approval's scopes, "" for once
 	Host   string `json:"host,omitempty"`   // net-allow, net-deny: the rule
+
+	Since   uint64   `json:"since,omitempty"`   // events: those after this number; logs: from this place on
+	Command *Command `json:"command,omitempty"` // exec, launch, terminal
+	App     string   `json:"app,omitempty"`     // id, its beginning, or name
+	Stream  string   `json:"stream,omitempty"`  // logs: one of the Stream constants, "" for both
+	Tail    int64    `json:"tail,omitempty"`    // logs: at most this many bytes of the end
+	Input   *Input   `json:"input,omitempty"`   // terminal-send; on an open conversation: exec, attach
+	Full    bool     `json:"full,omitempty"`    // terminal-read: with what has left the screen
+	Mode    string   `json:"mode,omitempty"`    // control
+	Reason  string   `json:"reason,omitempty"`  // control
 }
 
 // Reply is one line of an answer. All lines but the last have More set.
@@ -50,6 +61,12 @@ type Reply struct {
 	Status   *WorkspaceStatus `json:"status,omitempty"`
 	Approval *Approval        `json:"approval,omitempty"`
 	Event    *Event           `json:"event,omitempty"`
+	App      *App             `json:"app,omitempty"`
+	Apps     []App            `json:"apps,omitempty"`
+	Output   *Output          `json:"output,omitempty"`
+	Screen   *Screen          `json:"screen,omitempty"`
+	Control  *Control         `json:"control,omitempty"`
+	Exit     *int             `json:"exit,omitempty"` // with CodeStart: 126 or 127
 }
 
 // States of a workspace.
@@ -63,6 +80,7 @@ const (
 // WorkspaceStatus is one running workspace as `carrel ps` shows it.
 type WorkspaceStatus struct {
 	ID        string      `json:"id"`
+	Name      string      `json:"name,omitempty"`
 	State     string      `json:"state"`
 	PID       int         `json:"pid,omitempty"`
 	Project   string      `json:"project,omitempty"`
@@ -71,6 +89,15 @@ type WorkspaceStatus struct {
 	Started   time.Time   `json:"started,omitzero"`
 	Pending   int         `json:"pending"` // approvals that wait for an answer
 	Published []Published `json:"published,omitempty"`
+
+	// Of a named workspace.
+	Purpose string    `json:"purpose,omitempty"`
+	Profile string    `json:"profile,omitempty"`
+	Control *Control  `json:"control,omitempty"`
+	Policy  []Decided `json:"policy,omitempty"`
+	Digest  string    `json:"digest,omitempty"`
+	Apps    int       `json:"apps,omitempty"` // that run
+	Events  uint64    `json:"events,omitempty"`
 }
 
 // Approval is one operation that waits, or waited, for a person's word. Subject
@@ -122,15 +149,26 @@ type Event struct {
 
 // Kinds of events.
 const (
-	EventStarted  = "started"
+	EventStarted  = "workspace_start"
 	EventAsked    = "approval-asked"
 	EventAnswered = "approval-answered"
 	EventDenial   = "denial"
 	EventPaused   = "paused"
 	EventResumed  = "resumed"
 	EventStopping = "stopping"
-	EventEnded    = "ended"
+	EventEnded    = "workspace_stop"
 	EventNote     = "note"
+
+	EventLaunch       = "app_launch"
+	EventExit         = "app_exit"
+	EventWait         = "wait_app"
+	EventKill         = "kill_app"
+	EventLog          = "read_app_log"
+	EventInput        = "terminal_input" // sizes only
+	EventControl      = "control"
+	EventBlocked      = "control_blocked"
+	EventSetup        = "setup"
+	EventCouldNotKeep = "not_kept" // something of what is written down is missing
 )
 
 // Codes of denials of the supervisor's API.

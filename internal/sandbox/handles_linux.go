@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"net/netip"
+	"os"
 	"syscall"
 )
 
@@ -41,7 +42,7 @@ func (w *Walls) TakeListeners() (sockets []int, diag int) {
 // family, and returns the connected socket, which the caller closes.
 func (w *Walls) Dial(to netip.AddrPort) (int, error) {
 	d := w.ask(Message{Kind: MsgDial, Text: to.String()})
-	return d.fd, d.err
+	return d.one()
 }
 
 // Listen makes one more TCP listener inside, on the loopback or in the pool, and
@@ -49,7 +50,17 @@ func (w *Walls) Dial(to netip.AddrPort) (int, error) {
 // any other address.
 func (w *Walls) Listen(at netip.AddrPort) (int, error) {
 	d := w.ask(Message{Kind: MsgListen, Text: at.String()})
-	return d.fd, d.err
+	return d.one()
+}
+
+// NewPty makes a pseudoterminal of the workspace's own and returns its two ends, for
+// whoever looks and for the program; the caller closes both.
+func (w *Walls) NewPty() (near, far *os.File, err error) {
+	d := w.ask(Message{Kind: MsgNewPty})
+	if d.err != nil {
+		return nil, nil, fmt.Errorf("making a terminal inside: %w", d.err)
+	}
+	return os.NewFile(uintptr(d.fds[0]), "terminal"), os.NewFile(uintptr(d.fds[1]), "terminal"), nil
 }
 
 // Bind gives a Unix socket the name text, as it looks from the directory at,
@@ -72,12 +83,12 @@ func (w *Walls) ask(m Message, fds ...int) dialed {
 	w.dials[m.ID] = c
 	w.mu.Unlock()
 	if err := w.tell(m, fds...); err != nil {
-		return dialed{-1, err}
+		return dialed{err: err}
 	}
 	select {
 	case d := <-c:
 		return d
 	case <-w.gone:
-		return dialed{-1, ErrGone}
+		return dialed{err: ErrGone}
 	}
 }

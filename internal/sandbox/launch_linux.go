@@ -47,8 +47,15 @@ type Walls struct {
 }
 
 type dialed struct {
-	fd  int
+	fds []int
 	err error
+}
+
+func (d dialed) one() (int, error) {
+	if d.err == nil && len(d.fds) == 1 {
+		return d.fds[0], nil
+	}
+	return -1, d.err
 }
 
 // ErrGone is what waiting for a command gives when the walls came down around it.
@@ -210,16 +217,19 @@ func (w *Walls) dispatch(m Message, fds []int) {
 		}
 	case MsgBound:
 		if c := w.dials[m.ID]; c != nil {
-			c <- dialed{fd: -1, err: syscall.Errno(m.Code)}
+			c <- dialed{err: syscall.Errno(m.Code)}
 			delete(w.dials, m.ID)
 		}
-	case MsgDialed, MsgSocket:
+	case MsgDialed, MsgSocket, MsgPty:
 		if c := w.dials[m.ID]; c != nil {
-			d := dialed{fd: -1}
-			if len(fds) == 1 {
-				d.fd, fds = fds[0], nil
+			d := dialed{fds: fds}
+			if want := map[bool]int{true: 2, false: 1}[m.Kind == MsgPty]; len(fds) != want {
+				d = dialed{err: syscall.Errno(m.Code)}
+				if m.Code == 0 { // the kernel drops what there is no number for
+					d.err = syscall.EMFILE
+				}
 			} else {
-				d.err = syscall.Errno(m.Code)
+				fds = nil
 			}
 			c <- d
 			delete(w.dials, m.ID)
@@ -230,8 +240,9 @@ func (w *Walls) dispatch(m Message, fds []int) {
 	}
 }
 
-// Wait gives the end of a command; ErrGone when the walls came down first.
+// Wait gives the end of a command, once; ErrGone when the walls came down first.
 func (w *Walls) Wait(id uint64) (Exit, error) {
+	defer w.forget(id)
 	w.mu.Lock()
 	c := w.exits[id]
 	w.mu.Unlock()
@@ -251,7 +262,15 @@ func (w *Walls) Wait(id uint64) (Exit, error) {
 	}
 }
 
-// Signal sends sig to a command. A command that has ended is no error.
+// forget drops what is known of a command that has ended.
+func (w *Walls) forget(id uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.exits, id)
+	delete(w.inner, id)
+}
+
+// Signal sends sig to a command, or to its whole process group where it leads a session. A command that has ended is no error.
 func (w *Walls) Signal(id uint64, sig syscall.Signal) error {
 	return w.tell(Message{Kind: MsgSignal, ID: id, Signal: int(sig)})
 }

@@ -22,12 +22,15 @@ const (
 	MsgSocket  MessageKind = 'L' // ID, a listener's place in the plan or a request's; carries the socket, or Code errno
 	MsgDiag    MessageKind = 'Q' // carries a netlink socket that tells whose a connection is
 
+	MsgPty MessageKind = 'P' // ID; carries a new pseudoterminal's two ends, or Code errno
+
 	// To the stage.
 	MsgPlan   MessageKind = 'p' // build; carries the plan's memory file, then stdin, stdout, stderr
 	MsgExec   MessageKind = 'x' // ID; carries the command's memory file, then stdin, stdout, stderr
 	MsgSignal MessageKind = 'k' // ID, Signal; to the command's process group when it has its own, else to the process
 	MsgBind   MessageKind = 'u' // ID, Code umask, Text; carries a Unix socket to bind and a directory of the mirror to start from
 	MsgDial   MessageKind = 'd' // ID, Text address:port: connect to the workspace's own loopback
+	MsgNewPty MessageKind = 'y' // ID: a new pseudoterminal of the workspace's own
 	MsgListen MessageKind = 'l' // ID, Text address:port: listen on TCP, on the loopback or in the pool
 )
 

@@ -20,7 +20,7 @@ package sandbox
 // PlanVersion is raised with every change of the wire form. Supervisor and
 // stage are one binary, so a mismatch means that the binary was replaced while
 // it ran.
-const PlanVersion = 6
+const PlanVersion = 7
 
 // Plan is everything that the stage needs, in the order of its use.
 type Plan struct {
@@ -113,6 +113,10 @@ type Command struct {
 	// Path is the file to execute; "" means that the stage looks Argv[0] up in
 	// the PATH of Env, inside the walls.
 	Path string
+
+	Session  bool   // it leads a session of its own, and its signals go to its whole process group
+	Terminal bool   // with Session: its standard input becomes that session's terminal
+	Label    uint64 // see [Label]; 0 for none
 }
 
 // MountKind says what a mount step does.

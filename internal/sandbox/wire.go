@@ -181,6 +181,9 @@ func (e *encoder) command(c *Command) {
 	e.strs(c.Env)
 	e.str(c.Dir)
 	e.str(c.Path)
+	e.bool(c.Session)
+	e.bool(c.Terminal)
+	e.num(c.Label)
 }
 
 // decoder keeps its first error; after it every read gives a zero value.
@@ -239,7 +242,7 @@ func (d *decoder) mount() Mount {
 }
 
 func (d *decoder) command() Command {
-	return Command{Argv: d.strs(), Env: d.strs(), Dir: d.str(), Path: d.str()}
+	return Command{Argv: d.strs(), Env: d.strs(), Dir: d.str(), Path: d.str(), Session: d.bool(), Terminal: d.bool(), Label: d.num()}
 }
 
 func (d *decoder) fail() {

@@ -42,7 +42,7 @@ func anyPlan(t *rapid.T) *Plan {
 		p.Grants = append(p.Grants, Grant{anyBytes.Draw(t, "grant"), rapid.Bool().Draw(t, "grant write"), rapid.Bool().Draw(t, "grant device"), rapid.Bool().Draw(t, "grant data"),
 			rapid.Bool().Draw(t, "grant optional"), rapid.Uint64().Draw(t, "grant dev"), rapid.Uint64().Draw(t, "grant ino")})
 	}
-	p.Command = Command{Dir: anyBytes.Draw(t, "dir"), Path: anyBytes.Draw(t, "path")}
+	p.Command = Command{Dir: anyBytes.Draw(t, "dir"), Path: anyBytes.Draw(t, "path"), Session: true, Terminal: true, Label: rapid.Uint64().Draw(t, "label")}
 	for range rapid.IntRange(0, 3).Draw(t, "argv") {
 		p.Command.Argv = append(p.Command.Argv, anyBytes.Draw(t, "arg"))
 		p.Command.Env = append(p.Command.Env, anyBytes.Draw(t, "env"))

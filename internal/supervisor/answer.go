@@ -1,10 +1,12 @@
 package supervisor
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 
 	"carrel/internal/api"
@@ -13,6 +15,8 @@ import (
 // caller is who sent a request, as far as answering goes.
 type caller struct {
 	inside bool
+	files  []*os.File    // that came with the request
+	lines  *bufio.Reader // what more it says; nil for nothing
 	// human says why the caller is not a person at a terminal; nil when it is.
 	human func(agent func(Process) string) *api.Denial
 }
@@ -32,9 +36,11 @@ func (s *Server) answer(ctx context.Context, conn net.Conn, who caller, req api.
 		s.Stop()
 		last = api.Reply{OK: true}
 	case api.OpPause, api.OpResume:
-		last = s.pauseOrResume(ctx, req.Op)
+		last = s.pauseOrResume(ctx, who, req)
+	case api.OpControl:
+		last = s.controlled(ctx, who, req)
 	case api.OpEvents:
-		last = s.events(ctx, conn, req.Follow)
+		last = s.events(ctx, conn, req)
 	case api.OpApprovals:
 		last = s.approvals(ctx, conn, req.Follow)
 	case api.OpApprove, api.OpDeny:
@@ -42,6 +48,10 @@ func (s *Server) answer(ctx context.Context, conn net.Conn, who caller, req api.
 	case api.OpNetAllow, api.OpNetDeny:
 		last = s.hosts(who, req)
 	default:
+		if does, ok := deskOps[req.Op]; ok {
+			last = s.answerDesk(ctx, conn, who, req, does)
+			break
+		}
 		last = refusal(api.CodeRequest, req.Op, req.Op, fmt.Sprintf("there is no operation %.40q", req.Op), "is the program that runs there another version?")
 	}
 	_ = writeLine(conn, last)
@@ -62,10 +72,34 @@ func (s *Server) status() *api.WorkspaceStatus {
 	if s.door != nil {
 		st.PID = s.door.pid
 	}
+	if s.cfg.Desk != nil {
+		now := s.control.get()
+		st.Name, st.Control, st.Events = s.cfg.Name, &now, s.hub.last()
+		s.cfg.Desk.Describe(st)
+	}
 	return st
 }
 
-func (s *Server) pauseOrResume(ctx context.Context, op string) api.Reply {
+// controlled changes the mode of a named workspace, or, without one, tells it.
+func (s *Server) controlled(ctx context.Context, who caller, req api.Request) api.Reply {
+	if s.cfg.Desk == nil {
+		return refusal(api.CodeRequest, req.Op, s.cfg.ID, "this workspace is one command's: it can be paused, resumed and stopped", "`carrel start NAME` makes one that stays")
+	}
+	if req.Mode == "" {
+		now := s.control.get()
+		return api.Reply{OK: true, Control: &now}
+	}
+	return s.setControl(ctx, who, req)
+}
+
+func (s *Server) pauseOrResume(ctx context.Context, who caller, req api.Request) api.Reply {
+	op := req.Op
+	if s.cfg.Desk != nil {
+		if req.Mode = api.ControlActive; op == api.OpPause {
+			req.Mode = api.ControlPaused
+		}
+		return s.setControl(ctx, who, req)
+	}
 	ctx, cancel := context.WithTimeout(ctx, workDeadline)
 	defer cancel()
 	s.wanted.Store(op == api.OpPause)
@@ -138,15 +172,31 @@ func notWaiting(req api.Request) api.Reply {
 }
 
 // events sends what was kept, and with follow what comes, until one side ends.
-func (s *Server) events(ctx context.Context, conn net.Conn, follow bool) api.Reply {
+func (s *Server) events(ctx context.Context, conn net.Conn, req api.Request) api.Reply {
 	kept, f := s.hub.subscribe()
 	defer s.hub.unsubscribe(f)
+	since := req.Since
+	if s.cfg.Past != nil && len(kept) > 0 && kept[0].Seq > since+1 {
+		err := s.cfg.Past(since, func(e api.Event) error {
+			if e.Seq <= since || e.Seq >= kept[0].Seq {
+				return nil
+			}
+			since = e.Seq
+			return writeLine(conn, api.Reply{OK: true, More: true, Event: &e})
+		})
+		if err != nil {
+			return refusal(api.CodeRequest, req.Op, s.cfg.ID, err.Error(), "`carrel artifacts` says where the log is")
+		}
+	}
 	for i := range kept {
+		if kept[i].Seq <= since {
+			continue
+		}
 		if writeLine(conn, api.Reply{OK: true, More: true, Event: &kept[i]}) != nil {
 			return api.Reply{}
 		}
 	}
-	if follow {
+	if req.Follow {
 		f.each(ctx, func(e api.Event) error { return writeLine(conn, api.Reply{OK: true, More: true, Event: &e}) })
 	}
 	return api.Reply{OK: true}

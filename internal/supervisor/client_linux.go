@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -27,31 +28,74 @@ func (e Entry) Call(ctx context.Context, req api.Request) (api.Reply, error) {
 // Stream sends a request and hands on each line of the answer, the last one
 // too, until it is over, ctx ends, or each gives an error.
 func (e Entry) Stream(ctx context.Context, req api.Request, each func(api.Reply) error) error {
-	conn, err := e.reach(ctx)
+	c, err := e.Open(ctx, req)
 	if err != nil {
-		return fmt.Errorf("reaching workspace %s: %w", e.ID, err)
+		return err
 	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
-	if err := writeLine(conn, req); err != nil {
-		return e.failed(ctx, err)
-	}
-	in := lineReader(conn)
+	defer c.Close()
 	for {
-		r, err := readReply(in)
+		r, _, err := c.Next()
 		if err != nil {
-			return e.failed(ctx, err)
-		}
-		if r.Error != nil {
-			return r.Error
-		}
-		if !r.OK {
-			return fmt.Errorf("workspace %s: the answer is neither yes nor no", e.ID)
+			return err
 		}
 		if err := each(r); err != nil || !r.More {
 			return err
 		}
 	}
+}
+
+// Conversation is a request whose answer goes on, with more to say meanwhile. Next
+// and Say may be called side by side.
+type Conversation struct {
+	entry Entry
+	ctx   context.Context
+	conn  *net.UnixConn
+	from  *rights
+	in    *bufio.Reader
+	stop  func() bool
+}
+
+// Open sends a request with descriptors beside it; they stay the caller's.
+func (e Entry) Open(ctx context.Context, req api.Request, files ...*os.File) (*Conversation, error) {
+	conn, err := e.reach(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reaching workspace %s: %w", e.ID, err)
+	}
+	c := &Conversation{entry: e, ctx: ctx, conn: conn, from: &rights{conn: conn}}
+	c.in = lineReader(c.from)
+	c.stop = context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	if err := writeLine(conn, req, files...); err != nil {
+		c.Close()
+		return nil, e.failed(ctx, err)
+	}
+	return c, nil
+}
+
+// Next gives one line of the answer, with the descriptors that came with it, which
+// are the caller's. A refusal is an *api.Denial, and the reply has what else was said.
+func (c *Conversation) Next() (api.Reply, []*os.File, error) {
+	r, err := readReply(c.in)
+	if err != nil {
+		return r, nil, c.entry.failed(c.ctx, err)
+	}
+	files := c.from.files
+	c.from.files = nil
+	if r.Error != nil {
+		return r, files, r.Error
+	}
+	if !r.OK {
+		return r, files, fmt.Errorf("workspace %s: the answer is neither yes nor no", c.entry.ID)
+	}
+	return r, files, nil
+}
+
+// Say sends one more line.
+func (c *Conversation) Say(in api.Input) error { return writeLine(c.conn, in) }
+
+// Close ends the conversation.
+func (c *Conversation) Close() {
+	c.stop()
+	c.conn.Close()
 }
 
 func (e Entry) failed(ctx context.Context, err error) error {

@@ -1,10 +1,10 @@
 package supervisor
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -52,7 +52,7 @@ func open(c Config, answer func(context.Context, net.Conn, caller, api.Request))
 	if err != nil {
 		return nil, fmt.Errorf("looking at this process: %w", err)
 	}
-	m.ID, m.Project, m.Argv, m.Persona, m.Started = c.ID, c.Project, boundArgv(c.Argv), c.Persona, c.Started
+	m.ID, m.Name, m.Project, m.Argv, m.Persona, m.Started = c.ID, c.Name, c.Project, boundArgv(c.Argv), c.Persona, c.Started
 	errs := []error{errors.New("no place for the supervisor's socket")}
 	for _, path := range c.Dirs {
 		d, err := openAt(path, m)
@@ -220,11 +220,25 @@ func (d *door) leave(conn net.Conn) {
 // converse reads the one request of a connection and has it answered.
 func (d *door) converse(conn *net.UnixConn, p *peer, full bool) {
 	_ = conn.SetReadDeadline(time.Now().Add(lineDeadline))
-	in := bufio.NewReaderSize(conn, requestBuffer)
+	who := caller{inside: p.inside, human: func(agent func(Process) string) *api.Denial { return notHuman(p, agent) }}
+	var from io.Reader = io.LimitReader(conn, maxInside)
+	if !p.inside {
+		r := &rights{conn: conn}
+		from = r
+		defer func() {
+			for _, f := range append(who.files, r.take()...) {
+				f.Close()
+			}
+		}()
+	}
+	in := lineReader(from)
 	req, err := readRequest(in)
 	if err != nil {
-		_ = writeLine(conn, refusal(api.CodeRequest, "", "", err.Error(), "one JSON object a line, at most 64 KiB"))
+		_ = writeLine(conn, refusal(api.CodeRequest, "", "", err.Error(), "one JSON object a line, at most 1 MiB"))
 		return
+	}
+	if r, ok := from.(*rights); ok {
+		who.files, who.lines = r.take(), in
 	}
 	if full && req.Op != api.OpStop {
 		_ = writeLine(conn, refusal(api.CodeBusy, req.Op, d.id, fmt.Sprintf("%d connections are open already", maxConnections), "end a program that follows this workspace; `carrel stop` works in any case"))
@@ -232,16 +246,12 @@ func (d *door) converse(conn *net.UnixConn, p *peer, full bool) {
 	}
 	ctx, cancel := context.WithCancel(d.ctx)
 	defer cancel()
-	if req.Follow {
+	if req.Follow && deskOps[req.Op] == 0 {
 		_ = conn.SetReadDeadline(time.Time{})
 		go func() { // nothing more is expected: the end, or an error
 			_, _ = in.ReadByte()
 			cancel()
 		}()
 	}
-	d.answer(ctx, conn, caller{inside: p.inside, human: func(agent func(Process) string) *api.Denial { return notHuman(p, agent) }}, req)
+	d.answer(ctx, conn, who, req)
 }
-
-// requestBuffer bounds a request. It is a line's bound; memory is taken only
-// when a caller has been admitted.
-const requestBuffer = maxLine

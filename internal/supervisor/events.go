@@ -16,6 +16,7 @@ const (
 // hub hands events to followers and never waits for one.
 type hub struct {
 	workspace string
+	record    func(api.Event) // writes one down; nil for nowhere
 
 	mu     sync.Mutex
 	seq    uint64
@@ -47,9 +48,19 @@ func (h *hub) emit(e api.Event) {
 		h.kept = h.kept[:keptEvents-1]
 	}
 	h.kept = append(h.kept, e)
+	if h.record != nil {
+		h.record(e)
+	}
 	for f := range h.follow {
 		f.offer(e)
 	}
+}
+
+// last is the number of the newest event.
+func (h *hub) last() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.seq
 }
 
 func (f *follower) offer(e api.Event) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 
 	"carrel/internal/api"
 )
@@ -47,3 +48,25 @@ func (*Terminal) Close() {}
 
 // Alive says no: nothing runs here.
 func (Entry) Alive() bool { return false }
+
+// Conversation is a request whose answer goes on; there is none here.
+type Conversation struct{}
+
+// Open reaches nobody here.
+func (Entry) Open(context.Context, api.Request, ...*os.File) (*Conversation, error) {
+	return nil, errHere
+}
+
+// Next has nothing to give here.
+func (*Conversation) Next() (api.Reply, []*os.File, error) { return api.Reply{}, nil, errHere }
+
+// Say reaches nobody here.
+func (*Conversation) Say(api.Input) error { return errHere }
+
+// Close does nothing here.
+func (*Conversation) Close() {}
+
+func sendWith(conn net.Conn, line []byte, _ []*os.File) error {
+	_, err := conn.Write(line)
+	return err
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"time"
 
 	"carrel/internal/api"
@@ -15,7 +16,9 @@ import (
 
 // Bounds of a conversation.
 const (
-	maxLine      = 64 << 10
+	maxLine      = 1 << 20
+	lineBuffer   = 16 << 10
+	maxInside    = 64 << 10         // of a caller behind walls, in all
 	lineDeadline = 5 * time.Second  // for a caller to send its request, and to take a line
 	workDeadline = 15 * time.Second // for the supervisor to carry one out
 )
@@ -54,8 +57,16 @@ func readReply(in *bufio.Reader) (api.Reply, error) {
 // readLine reads one line; it is valid until the next.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	line, err := in.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) { // a long command
+		long := bytes.Clone(line)
+		for errors.Is(err, bufio.ErrBufferFull) && len(long) < maxLine {
+			line, err = in.ReadSlice('\n')
+			long = append(long, line...)
+		}
+		line = long
+	}
 	switch {
-	case errors.Is(err, bufio.ErrBufferFull):
+	case errors.Is(err, bufio.ErrBufferFull) || len(line) > maxLine:
 		return nil, errLine
 	case err == io.EOF && len(line) > 0:
 		return nil, io.ErrUnexpectedEOF
@@ -63,10 +74,15 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	return line, err
 }
 
-func lineReader(conn net.Conn) *bufio.Reader { return bufio.NewReaderSize(conn, maxLine) }
+func lineReader(r io.Reader) *bufio.Reader { return bufio.NewReaderSize(r, lineBuffer) }
 
-// writeLine sends one value; the other end has to take it in time.
-func writeLine(conn net.Conn, v any) error {
+var errEnd = io.EOF
+
+var noDeadline time.Time
+
+// writeLine sends one value, with descriptors beside it; the other end has to take it
+// in time.
+func writeLine(conn net.Conn, v any, files ...*os.File) error {
 	line, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("writing an answer: %w", err)
@@ -75,8 +91,7 @@ func writeLine(conn net.Conn, v any) error {
 		return errLine
 	}
 	_ = conn.SetWriteDeadline(time.Now().Add(lineDeadline))
-	_, err = conn.Write(append(line, '\n'))
-	return err
+	return sendWith(conn, append(line, '\n'), files)
 }
 
 // refusal makes an answer that says no.

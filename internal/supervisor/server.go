@@ -20,6 +20,7 @@ type Freezer interface {
 // Config is what a run tells its server.
 type Config struct {
 	ID      string // lower-case hexadecimal
+	Name    string // of a workspace that stays
 	Project string
 	Argv    []string
 	Persona string
@@ -36,6 +37,16 @@ type Config struct {
 	// Hosts changes the host rules while it runs; nil where there are none. The
 	// error is an *api.Denial where the policy refuses.
 	Hosts func(allow bool, rule string) error
+	// Desk carries out what can be asked of a workspace that stays; nil for one
+	// command's. With it Control is the mode to begin with, and Keep writes a mode down.
+	Desk    Desk
+	Control api.Control
+	Keep    func(api.Control) error
+	// Record writes an event down, from the number First on, and Past reads those back
+	// that came after a number; nil where nothing is written down.
+	Record func(api.Event)
+	First  uint64
+	Past   func(since uint64, each func(api.Event) error) error
 	// Agent names the known agent that a process is, "" for none; nil knows none.
 	Agent func(Process) string
 }
@@ -54,6 +65,7 @@ type Server struct {
 	wanted   atomic.Bool // to be paused, by a person
 	stopping atomic.Bool
 	stopOnce sync.Once
+	control  control
 	ending   sync.Once
 }
 
@@ -64,6 +76,8 @@ func Serve(c Config) (*Server, error) {
 		c.Agent = func(Process) string { return "" }
 	}
 	s := &Server{cfg: c, hub: newHub(c.ID), turn: make(chan struct{}, 1)}
+	s.hub.record, s.hub.seq = c.Record, c.First
+	s.control.set(c.Control)
 	s.queue = newQueue(c.ID, c.Project, s.hub.emit)
 	s.hub.emit(api.Event{Kind: api.EventStarted})
 	var err error

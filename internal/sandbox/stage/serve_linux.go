@@ -19,6 +19,7 @@ type server struct {
 	mu      sync.Mutex // held around fork, so that no child ends before it is known
 	running map[int]uint64
 	pids    map[uint64]int
+	leads   map[uint64]bool // a session of its own
 	binder  *binder
 	forked  chan struct{} // tells the reaper that there is a child again
 }
@@ -26,7 +27,7 @@ type server struct {
 // serve starts the plan's command and then obeys the supervisor until it goes,
 // or until the plan's command has ended: that is the end of a one-shot workspace.
 func serve(l *link, c *sandbox.Command, listener int, binder *binder) error {
-	s := &server{link: l, binder: binder, running: make(map[int]uint64), pids: make(map[uint64]int), forked: make(chan struct{}, 1)}
+	s := &server{link: l, binder: binder, running: make(map[int]uint64), pids: make(map[uint64]int), leads: make(map[uint64]bool), forked: make(chan struct{}, 1)}
 	if listener >= 0 {
 		l.say(sandbox.Message{Kind: sandbox.MsgReady}, listener)
 		unix.Close(listener)
@@ -107,6 +108,8 @@ func (s *server) obey(r request) {
 		go s.dial(r.msg)
 	case sandbox.MsgListen:
 		s.listenAt(r.msg)
+	case sandbox.MsgNewPty:
+		s.newPty(r.msg.ID)
 	}
 }
 
@@ -133,10 +136,12 @@ func (s *server) start(id uint64, c *sandbox.Command, stdio []uintptr) bool {
 	var pid int
 	if err == nil {
 		s.mu.Lock()
-		pid, err = syscall.ForkExec(path, c.Argv, &syscall.ProcAttr{Dir: c.Dir, Env: c.Env, Files: stdio})
-		if err == nil {
+		if pid, err = fork(path, c, stdio); err == nil {
 			s.running[pid] = id
 			s.pids[id] = pid
+			if c.Session {
+				s.leads[id] = true
+			}
 		}
 		s.mu.Unlock()
 	}
@@ -154,6 +159,19 @@ func (s *server) start(id uint64, c *sandbox.Command, stdio []uintptr) bool {
 	}
 	s.link.say(sandbox.Message{Kind: sandbox.MsgStarted, ID: id, Code: pid})
 	return true
+}
+
+// fork starts a command. Its label is this process's for that moment: no other is
+// started meanwhile.
+func fork(path string, c *sandbox.Command, stdio []uintptr) (int, error) {
+	if c.Label != 0 && sandbox.SetLabel(c.Label) {
+		defer sandbox.SetLabel(0)
+	}
+	attributes := &syscall.ProcAttr{Dir: c.Dir, Env: c.Env, Files: stdio}
+	if c.Session {
+		attributes.Sys = &syscall.SysProcAttr{Setsid: true, Setctty: c.Terminal} // the terminal is descriptor 0
+	}
+	return syscall.ForkExec(path, c.Argv, attributes)
 }
 
 // lookUp finds the program as execvp(3) does, in the PATH of the command and
@@ -215,6 +233,7 @@ func (s *server) reap(oneShot bool, done chan<- struct{}) {
 		if err == nil && pid > 0 && known && (status.Exited() || status.Signaled()) {
 			delete(s.running, pid)
 			delete(s.pids, id)
+			delete(s.leads, id)
 		}
 		s.mu.Unlock()
 		if err != nil || pid <= 0 || !known {
@@ -243,6 +262,9 @@ func (s *server) signal(m sandbox.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if pid := s.pids[m.ID]; pid > 0 {
+		if s.leads[m.ID] {
+			pid = -pid
+		}
 		// An error means that it has just ended; its exit is on the way.
 		_ = unix.Kill(pid, syscall.Signal(m.Signal))
 	}

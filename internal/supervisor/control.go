@@ -1,0 +1,130 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"carrel/internal/api"
+)
+
+// control is who may do what with a named workspace. What was asked for is written
+// down before it is looser than it was, and after it is tighter: a crash in between
+// leaves the tighter one.
+type control struct {
+	turn sync.Mutex // held while it changes
+	mu   sync.Mutex
+	now  api.Control
+}
+
+// tightness orders the modes: anybody may go up, only a person down or across.
+func tightness(mode string) (int, bool) {
+	switch mode {
+	case api.ControlActive:
+		return 0, true
+	case api.ControlReadOnly, api.ControlTakeover:
+		return 1, true
+	case api.ControlPaused:
+		return 2, true
+	}
+	return 0, false
+}
+
+func (c *control) get() api.Control {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *control) set(now api.Control) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = now
+}
+
+// control changes the mode for a caller.
+func (s *Server) setControl(ctx context.Context, who caller, req api.Request) api.Reply {
+	to, known := tightness(req.Mode)
+	if !known {
+		return refusal(api.CodeRequest, req.Op, req.Mode, fmt.Sprintf("there is no mode %.40q", req.Mode), "active, read_only, takeover or paused")
+	}
+	s.control.turn.Lock()
+	defer s.control.turn.Unlock()
+	was := s.control.get()
+	if was.Mode == req.Mode {
+		return api.Reply{OK: true, Control: &was}
+	}
+	by := "caller"
+	now, _ := tightness(was.Mode)
+	if why := who.human(s.cfg.Agent); why == nil {
+		by = "person"
+	} else if to <= now {
+		why.Operation, why.Message = req.Op, fmt.Sprintf("only a person at a terminal may change %s into %s: %s", was.Mode, req.Mode, why.Subject)
+		why.Rule, why.Hint = "less control needs the human channel", "type `carrel control "+s.cfg.Name+" "+req.Mode+"` yourself, in a terminal of your own outside the workspace"
+		return api.Reply{Error: why}
+	}
+	if req.Check {
+		return api.Reply{OK: true, Control: &was}
+	}
+	next := api.Control{Mode: req.Mode, Since: time.Now(), By: by, Reason: bounded(req.Reason)}
+	if err := s.carryOut(ctx, was, next); err != nil {
+		return refusal(api.CodeNotPaused, req.Op, s.cfg.ID, err.Error(), "`carrel stop "+s.cfg.Name+"` works in any case")
+	}
+	s.hub.emit(api.Event{Kind: api.EventControl, Text: next.Mode + " by " + next.By})
+	return api.Reply{OK: true, Control: &next, Status: s.status()}
+}
+
+// carryOut carries a change of the mode out.
+func (s *Server) carryOut(ctx context.Context, was, next api.Control) error {
+	ctx, cancel := context.WithTimeout(ctx, workDeadline)
+	defer cancel()
+	to, _ := tightness(next.Mode)
+	from, _ := tightness(was.Mode)
+	if to > from {
+		s.control.set(next)
+		if next.Mode == api.ControlPaused {
+			s.wanted.Store(true)
+			if err := s.change(ctx, true); err != nil {
+				return fmt.Errorf("requests are refused from now on, but not every process could be frozen: %w", err)
+			}
+		}
+		if err := s.cfg.Keep(next); err != nil {
+			return fmt.Errorf("it holds from now on, but a later start would not know: %w", err)
+		}
+		return nil
+	}
+	if err := s.cfg.Keep(next); err != nil {
+		return fmt.Errorf("it stays %s, as it could not be written down: %w", was.Mode, err)
+	}
+	if was.Mode == api.ControlPaused {
+		s.wanted.Store(false)
+		if err := s.change(ctx, false); err != nil {
+			return fmt.Errorf("it stays paused: %w", err)
+		}
+	}
+	s.control.set(next)
+	return nil
+}
+
+// maxReason bounds what a caller says about a change, in bytes.
+const maxReason = 512
+
+func bounded(text string) string { return text[:min(len(text), maxReason)] }
+
+// blocked says why a request that does something is refused now, nil when it is not.
+func (s *Server) blocked(who caller, op string) *api.Denial {
+	now := s.control.get()
+	switch now.Mode {
+	case api.ControlActive:
+		return nil
+	case api.ControlTakeover:
+		if who.human(s.cfg.Agent) == nil {
+			return nil
+		}
+	}
+	s.hub.emit(api.Event{Kind: api.EventBlocked, Text: op + " while " + now.Mode})
+	return &api.Denial{Code: api.CodeControl, Operation: op, Subject: s.cfg.Name, Rule: "control " + now.Mode, Source: "set by " + now.By,
+		Message: fmt.Sprintf("the workspace is under control %s: %s is refused", now.Mode, op),
+		Hint:    "the person it works for types `carrel control " + s.cfg.Name + " active`; looking, and `carrel stop`, work in every mode"}
+}

@@ -1,0 +1,107 @@
+package supervisor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"sync"
+
+	"carrel/internal/api"
+)
+
+// Desk carries out the requests of a named workspace. Who asks, and whether the mode
+// allows it, has been decided when it is called. Its methods are called concurrently.
+type Desk interface {
+	// Answer carries out one request and gives the last reply; ctx ends when the
+	// caller goes or the workspace ends.
+	Answer(ctx context.Context, c *Call) api.Reply
+	// Describe adds what it knows to a status.
+	Describe(*api.WorkspaceStatus)
+}
+
+// Call is one conversation about a named workspace.
+type Call struct {
+	Request api.Request
+	Files   []*os.File // that came with the request; closed after the answer
+
+	send   sync.Mutex
+	conn   net.Conn
+	inputs chan api.Input
+}
+
+// Send writes one reply that is not the last.
+func (c *Call) Send(r api.Reply, files ...*os.File) error {
+	r.OK, r.More = true, true
+	c.send.Lock()
+	defer c.send.Unlock()
+	return writeLine(c.conn, r, files...)
+}
+
+// Inputs are the caller's later lines; it ends with the conversation.
+func (c *Call) Inputs() <-chan api.Input { return c.inputs }
+
+// effect says what an operation of a named workspace does.
+type effect int
+
+const (
+	looks effect = iota + 1 // and is allowed in every mode
+	acts
+)
+
+var deskOps = map[string]effect{
+	api.OpExec: acts, api.OpLaunch: acts, api.OpKill: acts, api.OpTerminal: acts, api.OpTerminalSend: acts,
+	api.OpApps: looks, api.OpWait: looks, api.OpLogs: looks, api.OpTerminalRead: looks, api.OpAttach: looks, // what is typed there is judged by itself
+}
+
+// answerDesk hands a request on when the mode allows it.
+func (s *Server) answerDesk(ctx context.Context, conn net.Conn, who caller, req api.Request, does effect) api.Reply {
+	if s.cfg.Desk == nil {
+		return refusal(api.CodeRequest, req.Op, s.cfg.ID, "this workspace is one command's, and ends with it", "`carrel start NAME` makes one that stays")
+	}
+	if does == acts {
+		if why := s.blocked(who, req.Op); why != nil {
+			return api.Reply{Error: why}
+		}
+	}
+	if s.stopping.Load() && does == acts {
+		return refusal(api.CodeRequest, req.Op, s.cfg.Name, "the workspace is ending", "`carrel start "+s.cfg.Name+"` makes it anew when it has ended")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := &Call{Request: req, Files: who.files, conn: conn, inputs: make(chan api.Input)}
+	_ = conn.SetReadDeadline(noDeadline)
+	go func() {
+		defer cancel()
+		defer close(c.inputs)
+		s.listen(ctx, c, who)
+	}()
+	return s.cfg.Desk.Answer(ctx, c)
+}
+
+// listen reads the caller's later lines until it goes. A line that types something
+// is dropped when the mode does not allow it; a signal is for the caller's own command.
+func (s *Server) listen(ctx context.Context, c *Call, who caller) {
+	if who.lines == nil {
+		return
+	}
+	for {
+		var in api.Input
+		line, err := readLine(who.lines)
+		if err == nil {
+			err = json.NewDecoder(bytes.NewReader(line)).Decode(&in)
+		}
+		if err != nil {
+			return
+		}
+		if types := len(in.Data) > 0 || in.Text != "" || len(in.Keys) > 0; types && s.blocked(who, c.Request.Op) != nil {
+			continue
+		}
+		select {
+		case c.inputs <- in:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
