@@ -26,6 +26,7 @@ var layers = map[string][]string{
 	"egress":           {"policy"},
 	"seccomp":          {"policy"},
 	"inside":           {},
+	"spool":            {},
 	"ports":            {},
 	"hooks":            {},
 	"supervisor":       {"api"},
