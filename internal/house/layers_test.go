@@ -27,6 +27,7 @@ var layers = map[string][]string{
 	"seccomp":          {"policy"},
 	"inside":           {},
 	"spool":            {},
+	"screen":           {},
 	"ports":            {},
 	"hooks":            {},
 	"supervisor":       {"api"},
