@@ -28,6 +28,7 @@ var layers = map[string][]string{
 	"inside":           {},
 	"spool":            {},
 	"screen":           {},
+	"desktopentry":     {},
 	"ports":            {},
 	"hooks":            {},
 	"supervisor":       {"api"},
