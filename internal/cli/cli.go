@@ -39,6 +39,7 @@ func Main(argv []string) int {
 	if len(argv) > 0 && filepath.Base(argv[0]) == sandboxArg0 {
 		args = append([]string{"sandbox"}, args...)
 	}
+	a.args, a.supervises = args, len(argv) > 0 && workspace.IsDesk(argv[0])
 	root.SetArgs(args)
 	if err := root.Execute(); err != nil {
 		return a.fail(err)
@@ -52,6 +53,9 @@ type app struct {
 	out, err io.Writer
 	environ  []string
 	status   int
+
+	args       []string // of the command line
+	supervises bool     // started as the supervisor of a workspace that stays
 }
 
 // exitError carries an exit status beside its message.

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/inside"
 	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
@@ -19,13 +21,15 @@ func (a *app) pauseCommand() *cobra.Command {
 	return a.holdCommand(api.OpPause, "Stop every process of a workspace for a while",
 		`Freezes all processes of a running workspace; nothing in it runs until it is
 resumed. Processes that had been stopped already stay so after that. A time
-limit (--timeout) goes on. WORKSPACE is an id of `+"`carrel ps`"+` or its beginning.
+limit (--timeout) goes on. WORKSPACE is a name, or an
+id of `+"`carrel ps`"+` or its beginning.
 `, "paused")
 }
 
 func (a *app) resumeCommand() *cobra.Command {
 	return a.holdCommand(api.OpResume, "Let a paused workspace go on",
-		`Lets go on what `+"`carrel pause`"+` has stopped, and nothing else. WORKSPACE is an id of
+		`Lets go on what `+"`carrel pause`"+` has stopped, and nothing else. One
+that stays takes a person at a terminal for that. WORKSPACE is a name, or an id of
 `+"`carrel ps`"+` or its beginning.
 `, "resumed")
 }
@@ -45,7 +49,7 @@ func (a *app) holdCommand(op, short, long, done string) *cobra.Command {
 			if _, err := e.Call(ctx, api.Request{Op: op}); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.out, "%s %s\n", done, e.ID)
+			fmt.Fprintf(a.out, "%s %s\n", done, called(e))
 			return nil
 		},
 		ValidArgsFunction: a.completeWorkspace,
@@ -55,17 +59,24 @@ func (a *app) holdCommand(op, short, long, done string) *cobra.Command {
 
 func (a *app) stopCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "stop WORKSPACE",
+		Use:   "stop [WORKSPACE]",
 		Short: "End a running workspace",
 		Long: `Asks the command of a workspace to end, as SIGTERM does, and after five seconds
 makes it; everything inside ends with it. What waits for approval is denied, and
 a paused workspace goes on so that it can end in order. Returns when it has
-ended. WORKSPACE is an id of ` + "`carrel ps`" + ` or its beginning.
+ended. WORKSPACE is a name, or an id of ` + "`carrel ps`" + `, or its
+beginning; inside a workspace that stays it may be left out.
 ` + plainStatusHelp,
 		Example: `  carrel stop 3f2a91c0
   carrel stop 3f`,
-		Args: oneArg("a workspace"),
+		Args: atMostOne("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if a.inside() {
+				return a.holdFromInside(inside.Stop, "stopping")
+			}
+			if len(args) == 0 {
+				return fmt.Errorf("%q needs a workspace\nhint: `carrel ps` lists them", cmd.CommandPath())
+			}
 			e, err := a.workspaceNamed(args[0])
 			if err != nil {
 				return err
@@ -87,6 +98,9 @@ func (a *app) stop(ctx context.Context, e supervisor.Entry) error {
 	if err := e.WaitEnd(ctx); err != nil {
 		return fmt.Errorf("%w\nhint: kill -KILL %d ends its supervisor and everything inside", err, e.PID)
 	}
-	fmt.Fprintf(a.out, "stopped %s\n", e.ID)
+	fmt.Fprintf(a.out, "stopped %s\n", called(e))
 	return nil
 }
+
+// called is what people call a workspace.
+func called(e supervisor.Entry) string { return cmp.Or(e.Name, e.ID) }

@@ -54,9 +54,9 @@ func (a *app) ps(ctx context.Context, asJSON bool) error {
 		return nil
 	}
 	t := &table{}
-	t.row("ID", "STATE", "WAITING", "SINCE", "PUBLISHED", "COMMAND", "PROJECT")
+	t.row("ID", "NAME", "STATE", "WAITING", "SINCE", "PUBLISHED", "COMMAND", "PROJECT")
 	for _, s := range list {
-		t.row(s.ID, s.State, fmt.Sprint(s.Pending), s.Started.Local().Format(stampLayout), publishedText(s.Published), shorten(strings.Join(s.Argv, " "), columnMax), quoteIf(s.Project))
+		t.row(s.ID, dash(s.Name), s.State, fmt.Sprint(s.Pending), s.Started.Local().Format(stampLayout), publishedText(s.Published), shorten(strings.Join(s.Argv, " "), columnMax), quoteIf(s.Project))
 	}
 	t.print(a.out, "")
 	return nil
@@ -107,7 +107,7 @@ func statuses(ctx context.Context, entries []supervisor.Entry) []api.WorkspaceSt
 		case answers[i] != nil:
 			list = append(list, *answers[i])
 		case e.Alive():
-			list = append(list, api.WorkspaceStatus{ID: e.ID, State: api.StateNoAnswer, PID: e.PID, Project: e.Project, Argv: e.Argv, Persona: e.Persona, Started: e.Started})
+			list = append(list, api.WorkspaceStatus{ID: e.ID, Name: e.Name, State: api.StateNoAnswer, PID: e.PID, Project: e.Project, Argv: e.Argv, Persona: e.Persona, Started: e.Started})
 		}
 	}
 	return list
@@ -150,7 +150,7 @@ func (a *app) completeWorkspace(_ *cobra.Command, args []string, _ string) ([]st
 	entries, _ := a.running()
 	var names []string
 	for _, e := range entries {
-		names = append(names, e.ID+"\t"+oneLine(shorten(strings.Join(e.Argv, " "), columnMax)))
+		names = append(names, called(e)+"\t"+oneLine(shorten(strings.Join(e.Argv, " "), columnMax)))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

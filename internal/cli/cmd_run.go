@@ -26,6 +26,8 @@ Exit status:
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.runCommand(), a.shellCommand(), a.sandboxCommand(), a.importCommand(), a.explainCommand(), a.configCommand(), a.presetCommand(),
+		a.startCommand(), a.listCommand(), a.statusCommand(), a.execCommand(), a.launchCommand(), a.appsCommand(), a.waitCommand(), a.killCommand(), a.logsCommand(), a.eventsCommand(),
+		a.terminalCommand(), a.attachCommand(), a.controlCommand(), a.manifestCommand(), a.artifactsCommand(), a.cleanupCommand(), a.revokeCommand(),
 		a.psCommand(), a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.pauseCommand(), a.resumeCommand(), a.stopCommand(),
 		a.historyCommand(), a.showCommand(), a.diffCommand(), a.undoCommand(), a.redoCommand(), a.discardCommand(), a.stepCommand(), a.connectCommand(),
 		a.denialsCommand(), a.linksCommand(), a.netCommand(), a.hooksCommand(), a.doctorCommand(), a.versionCommand(),
@@ -58,16 +60,27 @@ agents (claude, codex, gemini, ...) also get their own settings and login.
 func (a *app) shellCommand() *cobra.Command {
 	f := &runFlags{}
 	cmd := &cobra.Command{
-		Use:   "shell [flags] [-- ARG...]",
+		Use:   "shell [NAME] [flags] [-- ARG...]",
 		Short: "Open your own shell behind walls in the current project",
 		Long: `Opens your shell behind the same walls, for you: persona human, so that the
-host's display is granted where there is one.
+host's display is granted where there is one. With NAME it opens in that running
+workspace, under its policy, and no other flags count.
 ` + exitStatusHelp,
 		Example: `  carrel shell
+  carrel shell dev
   carrel shell --allow-host preset:debian --on-unknown ask
   carrel shell -- -c 'make && ./demo'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.start(cmd, f, append([]string{workspace.UserShell(os.Getenv)}, args...), policy.Human)
+			shell := []string{workspace.UserShell(os.Getenv)}
+			if len(args) == 0 || cmd.ArgsLenAtDash() == 0 {
+				return a.start(cmd, f, append(shell, args...), policy.Human)
+			}
+			name, rest := args[0], args[1:]
+			if len(rest) > 0 && rest[0] == "--" {
+				rest = rest[1:]
+			}
+			tty := isTerminal(a.out) && term.IsTerminal(int(os.Stdin.Fd()))
+			return a.exec(cmd.Context(), &commandFlags{}, name, append(shell, rest...), tty)
 		},
 	}
 	cmd.Flags().SetInterspersed(false)

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"carrel/internal/api"
 	"carrel/internal/policy"
+
+	"golang.org/x/term"
 )
 
 // table collects rows and prints them with aligned columns. Every cell is
@@ -71,6 +74,33 @@ func indented(indent, text string) string {
 }
 
 // printJSON writes one indented document.
+// printLine prints one value on one line.
+func printLine(w io.Writer, v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("printing JSON: %w", err)
+	}
+	_, err = w.Write(append(plainJSON(line), '\n'))
+	return err
+}
+
+// isTerminal says whether what is printed there is shown to a person.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// maxInput bounds what is read of standard input, in bytes.
+const maxInput = 1 << 20
+
+func readAllBounded(r io.Reader) (string, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	if err == nil && len(b) > maxInput {
+		err = fmt.Errorf("standard input has more than %d bytes", maxInput)
+	}
+	return string(b), err
+}
+
 func printJSON(w io.Writer, v any) error {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)

@@ -31,6 +31,8 @@ const (
 	OpOpen      = "open"       // a link
 	OpStepBegin = "step-begin" // a step of the history begins here
 	OpStepEnd   = "step-end"   // and ends here
+	OpStop      = "stop"       // the workspace, one that stays
+	OpControl   = "control"    // of it: only less
 )
 
 // Exit statuses of the link helpers, as xdg-open(1) has them.
@@ -48,6 +50,7 @@ type Request struct {
 	Operation string `json:"operation"`
 	URL       string `json:"url,omitempty"`
 	Step      Mark   `json:"step,omitzero"`
+	Mode      string `json:"mode,omitempty"` // of control: read_only or paused
 }
 
 // Reply is its answer.
@@ -96,7 +99,17 @@ func Step(begin bool, m Mark) error {
 	if begin {
 		op = OpStepBegin
 	}
-	reply, err := ask(Request{Operation: op, Step: m})
+	return tell(Request{Operation: op, Step: m})
+}
+
+// Stop ends the workspace that this process is in, which is one that stays.
+func Stop() error { return tell(Request{Operation: OpStop}) }
+
+// Control takes from what may be done with the workspace that this process is in.
+func Control(mode string) error { return tell(Request{Operation: OpControl, Mode: mode}) }
+
+func tell(req Request) error {
+	reply, err := ask(req)
 	if err == nil && !reply.OK {
 		err = errors.New(reply.Message)
 	}

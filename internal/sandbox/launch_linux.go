@@ -262,6 +262,9 @@ func (w *Walls) Wait(id uint64) (Exit, error) {
 	}
 }
 
+// Done is closed when the stage is gone, and with it everything inside.
+func (w *Walls) Done() <-chan struct{} { return w.gone }
+
 // forget drops what is known of a command that has ended.
 func (w *Walls) forget(id uint64) {
 	w.mu.Lock()

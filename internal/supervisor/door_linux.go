@@ -29,6 +29,7 @@ const (
 // door is the listening end: it knows who comes and bounds how many.
 type door struct {
 	pid      int
+	manifest api.Manifest
 	dir      *os.File
 	id       string
 	listener *net.UnixListener
@@ -52,12 +53,12 @@ func open(c Config, answer func(context.Context, net.Conn, caller, api.Request))
 	if err != nil {
 		return nil, fmt.Errorf("looking at this process: %w", err)
 	}
-	m.ID, m.Name, m.Project, m.Argv, m.Persona, m.Started = c.ID, c.Name, c.Project, boundArgv(c.Argv), c.Persona, c.Started
+	m.ID, m.Name, m.Project, m.Argv, m.Persona, m.Started = c.ID, c.Name, c.Project, BoundArgv(c.Argv), c.Persona, c.Started
 	errs := []error{errors.New("no place for the supervisor's socket")}
 	for _, path := range c.Dirs {
 		d, err := openAt(path, m)
 		if err == nil {
-			d.pid, d.answer, d.open = m.PID, answer, make(map[net.Conn]bool)
+			d.manifest, d.pid, d.answer, d.open = m, m.PID, answer, make(map[net.Conn]bool)
 			d.ctx, d.end = context.WithCancel(context.Background())
 			_ = look(d.dir) // sweeps
 			d.wg.Go(d.accept)

@@ -14,7 +14,10 @@ import (
 // errHere is the honest answer on a system where nothing can be supervised.
 var errHere = errors.New("workspaces run on Linux only; not supported here")
 
-type door struct{ pid int }
+type door struct {
+	pid      int
+	manifest api.Manifest
+}
 
 func open(Config, func(context.Context, net.Conn, caller, api.Request)) (*door, error) {
 	return nil, errHere

@@ -43,9 +43,14 @@ var (
 	ErrAmbiguous = errors.New("several match")
 )
 
-// Pick finds the entry whose id begins with prefix; one that is it exactly
-// goes before others.
+// Pick finds the entry of that name, or whose id begins with prefix; one that is it
+// exactly goes before others.
 func Pick(entries []Entry, prefix string) (Entry, error) {
+	for _, e := range entries {
+		if e.Name == prefix && prefix != "" {
+			return e, nil
+		}
+	}
 	i, err := pick(prefix, len(entries), func(i int) string { return entries[i].ID })
 	if err != nil {
 		return Entry{}, err
@@ -89,8 +94,8 @@ func pick(prefix string, n int, id func(int) string) (int, error) {
 	return found, nil
 }
 
-// boundArgv keeps a command line within maxArgv bytes.
-func boundArgv(argv []string) []string {
+// BoundArgv keeps a command line within maxArgv bytes.
+func BoundArgv(argv []string) []string {
 	var out []string
 	left := maxArgv
 	for _, a := range argv {

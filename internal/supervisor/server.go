@@ -87,6 +87,17 @@ func Serve(c Config) (*Server, error) {
 	return s, err
 }
 
+// Status is what everybody outside is told.
+func (s *Server) Status() *api.WorkspaceStatus { return s.status() }
+
+// Manifest is the entry in the registry.
+func (s *Server) Manifest() api.Manifest {
+	if s == nil || s.door == nil {
+		return api.Manifest{}
+	}
+	return s.door.manifest
+}
+
 // Ask waits until a person approves or denies an operation. It is no when
 // nobody has answered by the deadline, when ctx or the workspace ends, and at
 // once when too much waits already or nobody could answer. Of the approval

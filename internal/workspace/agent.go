@@ -62,6 +62,9 @@ func (p *Prepared) lookPath(name string) (string, error) {
 // needs and nothing beside it, and gets a name among the helpers: the
 // directory that it was found in stays out of PATH.
 func (p *Prepared) findProgram() {
+	if len(p.req.Argv) == 0 {
+		return // a workspace that stays shows what everybody has
+	}
 	names := []string{p.req.Argv[0]}
 	if p.Agent != nil && p.match.Index > 1 {
 		names = append(names, p.match.Executable)
@@ -307,8 +310,23 @@ func (p *Prepared) agentEnv() map[string]string {
 
 // agentArgv puts the flags that switch the agent's own sandbox (and, when the
 // user's configuration says so, its questions) off before its own arguments.
-func (p *Prepared) agentArgv() []string {
-	argv := p.req.Argv
+func (p *Prepared) agentArgv() []string { return p.withFlags(p.req.Argv, p.match.Index) }
+
+// withAgentFlags does the same for a command of a workspace that stays, where it is
+// the agent that the workspace was made for.
+func (p *Prepared) withAgentFlags(argv []string) []string {
+	if p.Agent == nil {
+		return argv
+	}
+	m, ok := agents.Recognise(argv, p.agentHost())
+	if !ok || m.Agent.Name != p.Agent.Name {
+		return argv
+	}
+	return p.withFlags(argv, m.Index)
+}
+
+// withFlags puts the agent's flags before what stands at an index.
+func (p *Prepared) withFlags(argv []string, index int) []string {
 	if p.Agent == nil {
 		return argv
 	}
@@ -316,7 +334,7 @@ func (p *Prepared) agentArgv() []string {
 	if p.promptsOff && !(p.uid == 0 && p.Agent.PromptsOff.RefusedAsRoot && len(p.Agent.PromptsOff.RootEnv) == 0) {
 		flags = append(flags[:len(flags):len(flags)], p.Agent.PromptsOff.Flags...)
 	}
-	at := min(p.match.Index, len(argv))
+	at := min(index, len(argv))
 	out := append([]string{}, argv[:at]...)
 	for _, f := range flags {
 		if !contains(argv[at:], f) {

@@ -25,6 +25,7 @@ type brokered struct {
 	judge  *decider
 	own    ownFiles
 
+	heard   func(api.Denial) // is told of each at once, instead of at the end; nil for nobody
 	mu      sync.Mutex
 	denials []api.Denial
 	told    map[string]bool // operation and path of denials
@@ -98,7 +99,7 @@ func (b *brokered) mark(begin bool, caller int, m inside.Mark) error {
 	if b == nil {
 		return errors.New("this run keeps no history")
 	}
-	return b.keeper.mark(begin, caller, m)
+	return b.keeper.markFor(begin, caller, m)
 }
 
 // endBroker takes over what a broker has to tell; b may be nil.
@@ -150,7 +151,11 @@ func (b *brokered) refuse(ch *broker.Change, v broker.Verdict) {
 	if b.told[key] {
 		return // programs try again, which must not leave less room for others
 	}
-	if b.untold = b.untold || len(b.told) >= maxDenials; b.untold {
+	most := maxDenials
+	if b.heard != nil {
+		most *= 100 // of all that it will ever run
+	}
+	if b.untold = b.untold || len(b.told) >= most; b.untold {
 		return
 	}
 	if b.told == nil {
@@ -162,10 +167,15 @@ func (b *brokered) refuse(ch *broker.Change, v broker.Verdict) {
 	if ch.Op == broker.OpExec {
 		code = api.CodeProgram
 	}
-	b.denials = append(b.denials, api.Denial{
+	d := api.Denial{
 		Code: code, Operation: ch.Op, Subject: subject, Rule: v.Rule, Source: v.Source, Hint: v.Hint,
 		Message: fmt.Sprintf("%s of %q was refused: %s", ch.Op, subject, v.Rule),
-	})
+	}
+	if b.heard != nil {
+		b.heard(d)
+		return
+	}
+	b.denials = append(b.denials, d)
 }
 
 // shortened leaves out the middle of a path that is too long to be told whole:

@@ -43,6 +43,8 @@ type keeper struct {
 	refused uint64  // the step in which somebody said no to more
 	past    *ledger // of the run and its jobs
 
+	closed bool // written with the gate: nothing can be kept any more
+
 	gate  sync.RWMutex // read by every change on its way, written between steps
 	mu    sync.Mutex
 	step  uint64 // the open one, 0 for none
@@ -438,6 +440,7 @@ func (k *keeper) finish(exit int) error {
 	defer k.gate.Unlock()
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.closed = true
 	if k.writer == nil {
 		return nil
 	}

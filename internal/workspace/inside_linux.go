@@ -50,6 +50,8 @@ type insideServer struct {
 	record      func(api.Link, *api.Denial)
 	mark        func(begin bool, caller int, m inside.Mark) error // of a step
 
+	desk *desk // of a workspace that stays
+
 	slots     chan struct{}
 	mu        sync.Mutex
 	links     int
@@ -110,6 +112,8 @@ func (s *insideServer) answer(conn net.Conn) {
 		switch req.Operation {
 		case inside.OpOpen:
 			reply = s.open([]byte(req.URL))
+		case inside.OpStop, inside.OpControl:
+			reply = s.hold(req)
 		case inside.OpStepBegin, inside.OpStepEnd:
 			reply = inside.Reply{OK: true}
 			if err := s.mark(req.Operation == inside.OpStepBegin, callerOf(conn), req.Step); err != nil {
@@ -118,6 +122,22 @@ func (s *insideServer) answer(conn net.Conn) {
 		}
 	}
 	_ = json.NewEncoder(conn).Encode(reply)
+}
+
+// hold stops a workspace that stays, or takes from what may be done with it, for a
+// program inside: less anybody may ask for.
+func (s *insideServer) hold(req inside.Request) inside.Reply {
+	if s.desk == nil {
+		return inside.Reply{Message: "this workspace is one command's: it ends with that"}
+	}
+	if req.Operation == inside.OpStop {
+		s.desk.server.Stop()
+		return inside.Reply{OK: true, Message: "the workspace ends"}
+	}
+	if err := s.desk.server.Tighten(context.Background(), req.Mode, "asked for inside"); err != nil {
+		return inside.Reply{Message: err.Error()}
+	}
+	return inside.Reply{OK: true, Message: "the workspace is " + req.Mode}
 }
 
 // callerOf gives the number of the process at the other end, 0 where it cannot be

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"carrel/internal/history"
+	"carrel/internal/sandbox"
 
 	"golang.org/x/sys/unix"
 )
@@ -96,6 +97,11 @@ func (j *jobs) forget(which func(pid int, c caller) bool) {
 func (j *jobs) jobOf(look func(int) (process, bool), p process) *job {
 	if len(j.list) == 0 {
 		return nil
+	}
+	if len(j.apps) > 0 {
+		if one := j.apps[sandbox.LabelOf(p.pid)]; one != nil {
+			return one
+		}
 	}
 	for range maxGenerations {
 		if c, ok := j.callers[p.pid]; ok && c.start == p.start && c.job != nil {

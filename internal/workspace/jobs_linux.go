@@ -25,9 +25,10 @@ type jobs struct {
 
 	mu       sync.Mutex
 	list     []*job
-	callers  map[int]caller // by process or thread
-	open     int            // of their directories
-	sessions map[int]*job   // that only a job's processes are in
+	callers  map[int]caller  // by process or thread
+	open     int             // of their directories
+	apps     map[uint64]*job // by label
+	sessions map[int]*job    // that only a job's processes are in
 	groups   map[int]*job
 	ended    []segment
 	err      error
@@ -38,6 +39,8 @@ type job struct {
 	process // the one that it is called after
 	argv    []string
 	line    *keeper
+	label   uint64 // of an app; 0 for what has outlived a step
+	whole   bool   // all that it does is one step
 }
 
 // caller is who has made changes since there are jobs, or may. A number that is
@@ -76,7 +79,10 @@ func (j *jobs) enter(ch *broker.Change) *keeper {
 	k := j.run
 	if j.epoch.Load() != 0 {
 		if k = j.keeperOf(int(ch.TID)); k != j.run {
-			k.gate.RLock()
+			if k.gate.RLock(); k.closed { // its app has ended meanwhile
+				k.gate.RUnlock()
+				k = j.run
+			}
 		}
 	}
 	ch.Memo = k
@@ -180,13 +186,18 @@ func (o *outlived) has(p, command process) bool {
 
 // room makes a job, or gives the newest where there are too many.
 func (j *jobs) room(p process) *job {
-	if len(j.list) >= maxJobs {
-		return j.list[len(j.list)-1]
+	count, newest := 0, (*job)(nil)
+	for _, one := range j.list {
+		if one.label == 0 {
+			count, newest = count+1, one
+		}
+	}
+	if count >= maxJobs {
+		return newest
 	}
 	one := &job{process: p, argv: argvOf(p.pid)}
-	run := j.run
-	one.line = &keeper{dir: run.dir, noted: run.noted, ignored: run.ignored, granted: run.granted, roots: run.roots, limits: run.limits, kin: j, making: run.making, past: run.past, guard: run.guard, bounds: run.bounds,
-		run: history.Begin{Kind: history.StepJob, Run: run.run.Run}, named: one.name}
+	one.line = j.newLine(history.Begin{Kind: history.StepJob, Run: j.run.run.Run})
+	one.line.named = one.name
 	j.list = append(j.list, one)
 	return one
 }
@@ -232,7 +243,7 @@ func (j *jobs) watch() {
 		list := slices.Clone(j.list)
 		j.mu.Unlock()
 		for _, one := range list {
-			if one.line.idle() >= quiet {
+			if !one.whole && one.line.idle() >= quiet {
 				one.line.rest()
 			}
 		}
@@ -254,9 +265,11 @@ func (k *keeper) rest() {
 // refresh looks who belongs to which job while their parents can still be seen,
 // and ends the jobs of which nobody is left.
 func (j *jobs) refresh() {
-	if !j.some() {
+	if j.mu.Lock(); len(j.list) == len(j.apps) { // nobody whose processes could be forgotten
+		j.mu.Unlock()
 		return
 	}
+	j.mu.Unlock()
 	epoch := j.epoch.Load()
 	inside := census(j.stage)
 	if _, seen := inside[j.stage]; !seen {
@@ -268,7 +281,7 @@ func (j *jobs) refresh() {
 	gone := j.gone(inside, epoch)
 	j.run.gate.Unlock()
 	for _, one := range gone {
-		j.finish(one)
+		_, _ = j.finish(one, 0) // an error comes again at the end
 	}
 }
 
@@ -299,10 +312,11 @@ func (j *jobs) gone(inside processes, epoch uint32) []*job {
 	j.claim(inside)
 	var gone []*job
 	j.list = slices.DeleteFunc(j.list, func(one *job) bool {
-		if !alive[one] {
-			gone = append(gone, one)
+		if alive[one] || one.label != 0 { // an app's end is told by whoever has started it
+			return false
 		}
-		return !alive[one]
+		gone = append(gone, one)
+		return true
 	})
 	return gone
 }
@@ -336,9 +350,9 @@ func (k *keeper) tally() history.Tally {
 	return k.writer.Tally()
 }
 
-// finish closes what a job has written.
-func (j *jobs) finish(one *job) {
-	err := one.line.finish(0)
+// finish closes what a job has written, and gives its steps.
+func (j *jobs) finish(one *job, exit int) ([]uint64, error) {
+	err := one.line.finish(exit)
 	if one.line.store != nil {
 		one.line.store.Close()
 	}
@@ -346,6 +360,7 @@ func (j *jobs) finish(one *job) {
 	defer j.mu.Unlock()
 	j.err = errors.Join(j.err, err)
 	j.ended = append(j.ended, one.line.segment()...)
+	return one.line.all, err
 }
 
 // close ends all jobs, when nobody watches them any more.
@@ -353,7 +368,7 @@ func (j *jobs) close() error {
 	list := j.list
 	j.list = nil
 	for _, one := range list {
-		j.finish(one)
+		_, _ = j.finish(one, 0)
 	}
 	j.forget(func(int, caller) bool { return true })
 	return j.err

@@ -19,7 +19,7 @@ import (
 
 // Processes of a workspace: 10 is the stage, 20 the command, an agent in the
 // session and group of its terminal.
-func desk(more ...process) processes {
+func testDesk(more ...process) processes {
 	all := processes{10: {pid: 10, parent: 1, session: 1, group: 5, front: 5, start: 100}}
 	for _, p := range append([]process{{pid: 20, parent: 10, session: 1, group: 5, front: 5, start: 101}}, more...) {
 		if p.session == 0 {
@@ -54,23 +54,23 @@ func TestWhatOutlivesAStep(t *testing.T) {
 		inside processes
 		want   string
 	}{
-		"nothing":                   {mark, desk(), ""},
-		"who makes the mark":        {mark, desk(process{pid: 30, parent: 20, start: 210}, process{pid: 31, parent: 30, start: 211}), ""},
-		"a server":                  {mark, desk(process{pid: 30, parent: 20, start: 210}, process{pid: 31, parent: 20, start: 211}), "30"},
-		"started before":            {mark, desk(process{pid: 30, parent: 20, start: 199}, process{pid: 31, parent: 20, start: 211}), ""},
-		"of one started before":     {mark, desk(process{pid: 30, parent: 20, start: 199}, process{pid: 40, parent: 30, start: 211}), "40"},
-		"in the same moment":        {mark, desk(process{pid: 30, parent: 20, start: 200}), "30"},
-		"ended and not collected":   {mark, desk(process{pid: 30, parent: 20, start: 210, gone: true}), ""},
-		"with children":             {mark, desk(process{pid: 30, parent: 20, start: 210}, process{pid: 29, parent: 30, start: 210}, process{pid: 28, parent: 29, start: 215}), "28 29 30"},
-		"two":                       {mark, desk(process{pid: 30, parent: 20, start: 210}, process{pid: 40, parent: 20, start: 210}), "30 | 40"},
-		"two in a group":            {mark, desk(process{pid: 30, parent: 20, start: 210, session: 1, group: 30}, process{pid: 40, parent: 20, start: 210, session: 1, group: 30}), "30 40"},
-		"two daemons of a session":  {mark, desk(process{pid: 30, parent: 10, start: 210, session: 25, group: 25}, process{pid: 40, parent: 10, start: 210, session: 25, group: 25}), "30 40"},
-		"the stage's own":           {mark, desk(process{pid: 30, parent: 10, start: 210}), "30"},
-		"a mark without a caller":   {outlived{since: 200}, desk(process{pid: 30, parent: 20, start: 210}), "30"},
-		"a burst: in front":         {burst, desk(process{pid: 30, parent: 20, start: 210, session: 1, group: 5, front: 5}), ""},
-		"a burst: a foreground job": {burst, desk(process{pid: 30, parent: 20, start: 210, session: 1, group: 30, front: 30}), ""},
-		"a burst: behind":           {burst, desk(process{pid: 30, parent: 20, start: 210, session: 1, group: 30, front: 5}), "30"},
-		"a burst: a daemon":         {burst, desk(process{pid: 30, parent: 10, start: 102, session: 30, group: 30, front: -1}), "30"},
+		"nothing":                   {mark, testDesk(), ""},
+		"who makes the mark":        {mark, testDesk(process{pid: 30, parent: 20, start: 210}, process{pid: 31, parent: 30, start: 211}), ""},
+		"a server":                  {mark, testDesk(process{pid: 30, parent: 20, start: 210}, process{pid: 31, parent: 20, start: 211}), "30"},
+		"started before":            {mark, testDesk(process{pid: 30, parent: 20, start: 199}, process{pid: 31, parent: 20, start: 211}), ""},
+		"of one started before":     {mark, testDesk(process{pid: 30, parent: 20, start: 199}, process{pid: 40, parent: 30, start: 211}), "40"},
+		"in the same moment":        {mark, testDesk(process{pid: 30, parent: 20, start: 200}), "30"},
+		"ended and not collected":   {mark, testDesk(process{pid: 30, parent: 20, start: 210, gone: true}), ""},
+		"with children":             {mark, testDesk(process{pid: 30, parent: 20, start: 210}, process{pid: 29, parent: 30, start: 210}, process{pid: 28, parent: 29, start: 215}), "28 29 30"},
+		"two":                       {mark, testDesk(process{pid: 30, parent: 20, start: 210}, process{pid: 40, parent: 20, start: 210}), "30 | 40"},
+		"two in a group":            {mark, testDesk(process{pid: 30, parent: 20, start: 210, session: 1, group: 30}, process{pid: 40, parent: 20, start: 210, session: 1, group: 30}), "30 40"},
+		"two daemons of a session":  {mark, testDesk(process{pid: 30, parent: 10, start: 210, session: 25, group: 25}, process{pid: 40, parent: 10, start: 210, session: 25, group: 25}), "30 40"},
+		"the stage's own":           {mark, testDesk(process{pid: 30, parent: 10, start: 210}), "30"},
+		"a mark without a caller":   {outlived{since: 200}, testDesk(process{pid: 30, parent: 20, start: 210}), "30"},
+		"a burst: in front":         {burst, testDesk(process{pid: 30, parent: 20, start: 210, session: 1, group: 5, front: 5}), ""},
+		"a burst: a foreground job": {burst, testDesk(process{pid: 30, parent: 20, start: 210, session: 1, group: 30, front: 30}), ""},
+		"a burst: behind":           {burst, testDesk(process{pid: 30, parent: 20, start: 210, session: 1, group: 30, front: 5}), "30"},
+		"a burst: a daemon":         {burst, testDesk(process{pid: 30, parent: 10, start: 102, session: 30, group: 30, front: -1}), "30"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := newJobs(&keeper{}, 10)
@@ -81,7 +81,7 @@ func TestWhatOutlivesAStep(t *testing.T) {
 			if j.take(c.inside, &c.o) != 0 {
 				t.Error("and once more")
 			}
-			if gone := j.gone(desk(), 77); len(gone) != 0 {
+			if gone := j.gone(testDesk(), 77); len(gone) != 0 {
 				t.Error("gone, for a look from before there was a job")
 			}
 		})
@@ -94,7 +94,7 @@ func TestWhoseAChangeIs(t *testing.T) {
 	server := process{pid: 30, parent: 20, start: 210, session: 30, group: 30}
 	beside := process{pid: 32, parent: 20, start: 210}
 	j := newJobs(&keeper{}, 10)
-	j.take(desk(server, beside), &outlived{since: 200})
+	j.take(testDesk(server, beside), &outlived{since: 200})
 	if len(j.list) != 2 {
 		t.Fatalf("%d jobs", len(j.list))
 	}
@@ -123,7 +123,7 @@ func TestWhoseAChangeIs(t *testing.T) {
 			if c.want >= 0 {
 				want = j.list[c.want]
 			}
-			inside := desk(append(c.inside, c.p)...)
+			inside := testDesk(append(c.inside, c.p)...)
 			if got := j.jobOf(inside.look, inside[c.p.pid]); got != want {
 				t.Errorf("belongs to %v, want %v", got, want)
 			}
@@ -138,8 +138,8 @@ func TestJobsAreBounded(t *testing.T) {
 		many = append(many, process{pid: 100 + i, parent: 20, start: 300})
 	}
 	j := newJobs(&keeper{}, 10)
-	j.take(desk(many...), &outlived{since: 200})
-	if len(j.list) != maxJobs || j.jobOf(desk(many...).look, many[len(many)-1]) != j.list[maxJobs-1] {
+	j.take(testDesk(many...), &outlived{since: 200})
+	if len(j.list) != maxJobs || j.jobOf(testDesk(many...).look, many[len(many)-1]) != j.list[maxJobs-1] {
 		t.Errorf("%d jobs", len(j.list))
 	}
 }
@@ -330,7 +330,7 @@ func TestJobsComeAndGo(t *testing.T) {
 			one.line.gate.Lock()
 			one.line.over = make(chan struct{})
 			one.line.gate.Unlock()
-			j.finish(one)
+			_, _ = j.finish(one, 0)
 		}
 		if len(gone) != 1 {
 			t.Fatalf("%d jobs have gone", len(gone))

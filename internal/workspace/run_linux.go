@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -106,54 +105,70 @@ func (p *Prepared) Start() (*api.Result, error) {
 	defer func() { r.Born = p.bornInside(before) }()
 	signals := holdSignals()
 	defer signals.stop()
-	n, err := p.openNetwork(r.Workspace)
-	defer n.close()
+	up, err := p.raise(r.Workspace, io.files, group, signals.starting)
+	defer up.close()
 	if err != nil {
+		p.endBroker(up.broker, r)
 		io.abandon()
-		return r, err
+		return p.notStarted(r, p.req.Argv[0], err)
 	}
-	early := p.early
-	p.early = nil
-	var b *brokered
-	var h *hands
-	defer func() { h.close() }()
-	standing := func(walls *sandbox.Walls) (err error) {
-		signals.starting()
-		if err := n.start(walls); err != nil {
-			return err
-		}
-		if p.engine.name == sandbox.EngineLandlock && len(p.Plan.Roots) == 0 {
-			h.close() // of a start that is tried again
-			h, err = startHands(walls)
-			return err
-		}
-		if len(p.Plan.Roots) > 0 { // the command's own start may be a trapped call
-			b, err = p.startBroker(walls, r.Workspace)
-		}
-		return err
-	}
-	walls, err := sandbox.Launch(p.Plan, selfExe, early, io.files, group, standing, p.stopWith)
-	for range maxRestarts {
-		if !goneMeanwhile(err) || p.lookAgain() != nil {
-			break
-		}
-		walls, err = sandbox.Launch(p.Plan, selfExe, nil, io.files, group, standing, p.stopWith)
-	}
-	if err != nil {
-		p.endBroker(b, r)
-		io.abandon()
-		return p.notStarted(r, err)
-	}
-	signals.forward(walls) // at once: the command may already have been sent some
+	signals.forward(up.walls) // at once: the command may already have been sent some
 	io.started()
-	err = p.supervise(walls, group, b, n, r)
-	p.endBroker(b, r)
+	err = p.supervise(up.walls, group, up.broker, up.network, r)
+	p.endBroker(up.broker, r)
 	p.mergeAgent()
 	lost := io.finish()
 	if lost != nil && r.Exit == 0 {
 		r.Exit = ExitOurs // the command may have ended before its output could not be written
 	}
 	return r, errors.Join(err, lost)
+}
+
+// raised are walls that stand, with what works for them outside.
+type raised struct {
+	walls   *sandbox.Walls
+	network *network
+	broker  *brokered // nil without history
+	hands   *hands
+}
+
+func (u *raised) close() {
+	u.network.close()
+	u.hands.close()
+}
+
+// raise puts the walls up. starting is called once they stand, just before there is a
+// command. What it gives has to be closed also with an error.
+func (p *Prepared) raise(id string, files [3]*os.File, group *sandbox.Cgroup, starting func()) (u *raised, err error) {
+	u = &raised{}
+	if u.network, err = p.openNetwork(id); err != nil {
+		return u, err
+	}
+	standing := func(walls *sandbox.Walls) (err error) {
+		starting()
+		if err := u.network.start(walls); err != nil {
+			return err
+		}
+		if p.engine.name == sandbox.EngineLandlock && len(p.Plan.Roots) == 0 {
+			u.hands.close() // of a start that is tried again
+			u.hands, err = startHands(walls)
+			return err
+		}
+		if len(p.Plan.Roots) > 0 { // the command's own start may be a trapped call
+			u.broker, err = p.startBroker(walls, id)
+		}
+		return err
+	}
+	early := p.early
+	p.early = nil
+	u.walls, err = sandbox.Launch(p.Plan, selfExe, early, files, group, standing, p.stopWith)
+	for range maxRestarts {
+		if !goneMeanwhile(err) || p.lookAgain() != nil {
+			break
+		}
+		u.walls, err = sandbox.Launch(p.Plan, selfExe, nil, files, group, standing, p.stopWith)
+	}
+	return u, err
 }
 
 // maxRestarts bounds how often a start is tried again because what it was about
@@ -241,58 +256,6 @@ func (p *Prepared) ended(r *api.Result, e sandbox.Exit, timedOut bool) {
 			Message: fmt.Sprintf("the command was ended after %s", p.Policy.Resources.Timeout),
 			Rule:    "timeout", Source: p.reason(policy.DimTimeout).Source.String(), Hint: "--timeout takes a longer time, 0 for none"})
 	}
-}
-
-// notStarted turns a launch error into an exit status and, where the program
-// is there but out of sight, a denial that says what would show it.
-func (p *Prepared) notStarted(r *api.Result, err error) (*api.Result, error) {
-	var start *sandbox.StartError
-	if !errors.As(err, &start) {
-		return r, explainSetup(err)
-	}
-	if start.Name == p.place.cwd && start.Name != p.req.Argv[0] {
-		hint := "is it denied? `carrel explain --path .` tells"
-		if p.req.Exact != nil {
-			hint = `a rule for ":cwd" shows it`
-		}
-		return r, &hintError{err: fmt.Errorf("the working directory %q cannot be entered inside: %s", start.Name, start.Err), hint: hint}
-	}
-	r.Exit = ExitNotRunable
-	if start.Code != int(syscall.ENOENT) {
-		return r, fmt.Errorf("%q cannot be run inside: %s", p.req.Argv[0], start.Err)
-	}
-	r.Exit = ExitNotFound
-	full, lookErr := p.lookPath(p.req.Argv[0])
-	if lookErr != nil {
-		return r, fmt.Errorf("%q was not found in PATH, outside or inside", p.req.Argv[0])
-	}
-	real, kind := p.facts.Resolve(full)
-	if kind == sandbox.KindNone {
-		return r, fmt.Errorf("%q does not exist", full)
-	}
-	if d := p.Policy.Lookup(real); (d.Access == policy.Read || d.Access == policy.Write) && d.Rule.Path != p.Policy.Scope.Tmp {
-		return r, fmt.Errorf("%q is visible, but the interpreter that it names is not: %s", full, interpreter(real))
-	}
-	d := api.Denial{Code: api.CodeNotVisible, Operation: "exec", Subject: full, Rule: "no rule shows it", Source: "default",
-		Message: fmt.Sprintf("%q exists but cannot be seen inside", full), Hint: "--read " + dirOf(real)}
-	if x := policy.Explain(p.Policy, policy.Query{Path: real}); x.Path != nil && x.Path.Decision.Rule != nil {
-		d.Rule, d.Source = x.Path.Why, x.Path.Decision.Rule.Source.String()
-		if x.Path.Decision.Access == policy.Deny {
-			d.Hint = "it is hidden on purpose: is it the program that you mean?"
-		}
-	}
-	p.deny(d)
-	return r, &d
-}
-
-// interpreter is what a script's first line names.
-func interpreter(script string) string {
-	head, err := readHead(script, 256)
-	line, _, _ := strings.Cut(string(head), "\n")
-	if err != nil || !strings.HasPrefix(line, "#!") {
-		return "its loader is missing (another libc or architecture?)"
-	}
-	return strconv.Quote(strings.TrimSpace(line[2:]))
 }
 
 // recorder keeps what the inside API reports. It may be called concurrently.

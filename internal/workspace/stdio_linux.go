@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 )
 
 // stdio is what the command gets as its standard descriptors, and the relays
@@ -30,10 +31,16 @@ type inputRelay struct {
 	file *os.File
 	read *os.File // our copy of the command's end, to count what is left
 	done chan struct{}
+
+	endless bool // it may wait for somebody who types
 }
 
 // newStdio looks at the three outer descriptors and prepares the inner ones.
-func newStdio(outer [3]*os.File) (*stdio, error) {
+func newStdio(outer [3]*os.File) (*stdio, error) { return newStdioFor(outer, false) }
+
+// newStdioFor does that for a command of another process's, to which no terminal and
+// no other device crosses either.
+func newStdioFor(outer [3]*os.File, elsewhere bool) (*stdio, error) {
 	s := &stdio{files: outer}
 	for i, f := range outer {
 		var st unix.Stat_t
@@ -44,6 +51,11 @@ func newStdio(outer [3]*os.File) (*stdio, error) {
 		case unix.S_IFDIR, unix.S_IFBLK:
 			s.abandon()
 			return nil, fmt.Errorf("standard descriptor %d is a directory or a block device; it would give the command a way out: redirect it to a file or a pipe", i)
+		case unix.S_IFCHR:
+			if !elsewhere || unix.Major(st.Rdev) == memoryMajor {
+				continue
+			}
+			fallthrough
 		case unix.S_IFREG:
 			if err := s.relay(i, f); err != nil {
 				s.abandon()
@@ -53,6 +65,9 @@ func newStdio(outer [3]*os.File) (*stdio, error) {
 	}
 	return s, nil
 }
+
+// memoryMajor is the device number of null, zero, full and random.
+const memoryMajor = 1
 
 func (s *stdio) relay(i int, f *os.File) error {
 	if i == 2 && s.files[1] != nil && len(s.inside) > 0 && sameFile(1, 2) {
@@ -69,7 +84,7 @@ func (s *stdio) relay(i int, f *os.File) error {
 	}
 	if i == 0 || flags&unix.O_ACCMODE == unix.O_RDONLY {
 		s.files[i] = r
-		s.input = &inputRelay{file: f, read: r, done: make(chan struct{})}
+		s.input = &inputRelay{file: f, read: r, done: make(chan struct{}), endless: term.IsTerminal(int(f.Fd()))}
 		go s.input.run(w)
 		return nil
 	}
@@ -147,7 +162,9 @@ func (s *stdio) finish() error {
 			_, _ = s.input.file.Seek(int64(-left), io.SeekCurrent)
 		}
 		s.input.read.Close()
-		<-s.input.done
+		if !s.input.endless {
+			<-s.input.done
+		}
 	}
 	s.output.Wait()
 	return s.failure

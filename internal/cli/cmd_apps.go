@@ -1,0 +1,246 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/supervisor"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) appsCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "apps NAME [flags]",
+		Short:   "List what was started in a workspace",
+		Long:    "Lists the commands that were started in a workspace, also after it has stopped.\n" + plainStatusHelp,
+		Example: "  carrel apps dev\n  carrel apps dev --json",
+		Args:    oneArg("a workspace"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := a.desk(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(a.out, notNil(d.Apps))
+			}
+			if len(d.Apps) == 0 {
+				fmt.Fprintln(a.out, "nothing was started")
+				return nil
+			}
+			appTable(d.Apps).print(a.out, "")
+			return nil
+		},
+		ValidArgsFunction: a.completeDesk,
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
+	return explainFlagErrors(cmd)
+}
+
+// twoArgs wants a workspace and something in it.
+func twoArgs(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 2 {
+			return nil
+		}
+		return fmt.Errorf("%q takes a workspace and %s, got %q\nhint: %s", cmd.CommandPath(), what, args, usage(cmd))
+	}
+}
+
+// appCommand is a request about one app that is answered with what it is then.
+func (a *app) appCommand(op, short, long, example string, limit bool, tell func(api.App)) *cobra.Command {
+	var asJSON bool
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use: op + " NAME APP [flags]", Short: short, Long: long, Example: example, Args: twoArgs("an app"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := a.workspaceNamed(args[0])
+			if err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			if timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, timeout)
+				defer cancel()
+			}
+			r, err := e.Call(ctx, api.Request{Op: op, App: args[1]})
+			if errors.Is(err, context.DeadlineExceeded) {
+				return &exitError{status: workspace.ExitTimeout, err: fmt.Errorf("app %s still runs after %s", oneLine(args[1]), timeout)}
+			}
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = printJSON(a.out, r.App)
+			} else {
+				tell(*r.App)
+			}
+			if op == api.OpWait {
+				a.status = r.App.Exit
+			}
+			return err
+		},
+		ValidArgsFunction: a.completeApp,
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the app as JSON")
+	if limit {
+		cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this time, with status 124; 0 for never")
+	}
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) waitCommand() *cobra.Command {
+	return a.appCommand(api.OpWait, "Wait for the end of an app", `Waits until an app has ended, and ends with its status.
+`+exitStatusHelp, "  carrel wait dev server\n  carrel wait dev 3f2a91c0 --timeout 5m", true, func(one api.App) {
+		fmt.Fprintf(a.out, "%s %s: %s\n", one.ID, oneLine(one.Name), appState(one))
+	})
+}
+
+func (a *app) killCommand() *cobra.Command {
+	return a.appCommand(api.OpKill, "End an app, and all that it has started", `Asks an app and everything that it has started to end, as SIGTERM does, and after five
+seconds makes them: also what has left its session or its parents.
+`+plainStatusHelp, "  carrel kill dev server", false, func(one api.App) {
+		fmt.Fprintf(a.out, "ended %s %s\n", one.ID, oneLine(one.Name))
+	})
+}
+
+func (a *app) logsCommand() *cobra.Command {
+	req := api.Request{Op: api.OpLogs}
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "logs NAME APP [flags]",
+		Short: "Print what an app has written",
+		Long: `Prints the output of an app that was launched, standard output to standard output
+and the rest to standard error, as it was written: on a terminal what could do harm
+is escaped. The newest 8 MiB of each are kept, also after the workspace has stopped.
+` + plainStatusHelp,
+		Example: "  carrel logs dev server --tail 4096\n  carrel logs dev server --follow --stream stderr",
+		Args:    twoArgs("an app"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.logs(cmd.Context(), args, req, asJSON) },
+
+		ValidArgsFunction: a.completeApp,
+	}
+	cmd.Flags().BoolVarP(&req.Follow, "follow", "f", false, "go on until the app ends")
+	cmd.Flags().StringVar(&req.Stream, "stream", "", "only stdout or stderr")
+	cmd.Flags().Int64Var(&req.Tail, "tail", 0, "only the last BYTES of each")
+	cmd.Flags().Uint64Var(&req.Since, "since", 0, "only from this place on, as --json tells it")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print each piece as one JSON value a line")
+	completeFlag(cmd, "stream", cobra.FixedCompletions([]string{api.StreamStdout, api.StreamStderr}, cobra.ShellCompDirectiveNoFileComp))
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) logs(ctx context.Context, args []string, req api.Request, asJSON bool) error {
+	show := func(o *api.Output) error {
+		if asJSON {
+			return printLine(a.out, o)
+		}
+		to := a.out
+		if o.Stream == api.StreamStderr {
+			to = a.err
+		}
+		if o.Lost > 0 {
+			fmt.Fprintf(a.err, "carrel: %d bytes before this are kept no more\n", o.Lost)
+		}
+		return writeSafely(to, o.Data)
+	}
+	e, ok, err := a.deskRunning(args[0])
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return workspace.StoppedLogs(ctx, workspace.StatePath(a.getenv), args[0], args[1], req, show)
+	}
+	req.App = args[1]
+	return e.Stream(ctx, req, func(r api.Reply) error {
+		if r.Output == nil {
+			return nil
+		}
+		return show(r.Output)
+	})
+}
+
+// writeSafely prints bytes from inside: escaped where a terminal shows them.
+func writeSafely(to io.Writer, b []byte) error {
+	if isTerminal(to) {
+		_, err := io.WriteString(to, Escape(string(b)))
+		return err
+	}
+	_, err := to.Write(b)
+	return err
+}
+
+func (a *app) eventsCommand() *cobra.Command {
+	req := api.Request{Op: api.OpEvents}
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "events NAME [flags]",
+		Short: "Print what has happened in a workspace",
+		Long: `Prints the events of a workspace, oldest first: what was started and how it ended,
+what was refused, who changed its control. What was typed, and values of variables,
+are never among them, only sizes. They are there after the workspace has stopped.
+` + plainStatusHelp,
+		Example: "  carrel events dev --since 120\n  carrel events dev --follow --json",
+		Args:    oneArg("a workspace"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.events(cmd.Context(), args[0], req, asJSON) },
+
+		ValidArgsFunction: a.completeDesk,
+	}
+	cmd.Flags().BoolVarP(&req.Follow, "follow", "f", false, "go on with what happens")
+	cmd.Flags().Uint64Var(&req.Since, "since", 0, "only those after this number")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print each as one JSON value a line")
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) events(ctx context.Context, name string, req api.Request, asJSON bool) error {
+	show := func(e api.Event) error {
+		if asJSON {
+			return printLine(a.out, e)
+		}
+		text := e.Text
+		if e.Denial != nil {
+			text = e.Denial.Message
+		}
+		if e.Approval != nil {
+			text = e.Approval.ID + " " + e.Approval.Operation + " " + e.Approval.Subject
+		}
+		_, err := fmt.Fprintf(a.out, "%6d  %s  %-18s %s\n", e.Seq, e.Time.Local().Format(stampLayout), e.Kind, oneLine(text))
+		return err
+	}
+	e, ok, err := a.deskRunning(name)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return workspace.StoppedEvents(workspace.StatePath(a.getenv), name, req.Since, show)
+	}
+	return streamEvents(ctx, e, req, show)
+}
+
+func streamEvents(ctx context.Context, e supervisor.Entry, req api.Request, show func(api.Event) error) error {
+	return e.Stream(ctx, req, func(r api.Reply) error {
+		if r.Event == nil {
+			return nil
+		}
+		return show(*r.Event)
+	})
+}
+
+// completeApp names workspaces first and their apps then.
+func (a *app) completeApp(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(args) != 1 {
+		return a.completeDesk(cmd, args, word)
+	}
+	d, _ := a.desk(cmd.Context(), args[0])
+	var names []string
+	for _, one := range d.Apps {
+		names = append(names, one.ID+"\t"+oneLine(one.Name))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"carrel/internal/api"
+	"carrel/internal/inside"
+	"carrel/internal/supervisor"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+)
+
+var controlWords = []string{api.ControlActive, api.ControlReadOnly, api.ControlTakeover, api.ControlPaused}
+
+func (a *app) controlCommand() *cobra.Command {
+	var asJSON bool
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "control NAME [MODE] [flags]",
+		Short: "Say who may do what in a workspace, from now on",
+		Long: `Shows the control of a running workspace, or changes it:
+
+  active     everything that its policy allows
+  read_only  what runs goes on; nobody starts, ends or types anything
+  takeover   you act (at a terminal of your own), nobody else
+  paused     and all its processes are frozen
+
+Any program may ask for less. Back to more, only a person at a terminal outside the
+workspace may go. The mode is kept: a workspace that is started anew is under it.
+Looking, and carrel stop, work in every mode.
+` + plainStatusHelp,
+		Example: "  carrel control dev\n  carrel control dev read_only --reason \"I look at the diff\"\n  carrel control dev active",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 || len(args) == 2 {
+				return nil
+			}
+			return fmt.Errorf("%q takes a workspace and a mode, got %q\nhint: %s", cmd.CommandPath(), args, usage(cmd))
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req := api.Request{Op: api.OpControl, Reason: reason}
+			if len(args) == 2 {
+				req.Mode = args[1]
+			}
+			return a.control(cmd.Context(), args[0], req, asJSON)
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return controlWords, cobra.ShellCompDirectiveNoFileComp
+			}
+			return a.completeWorkspace(cmd, args, word)
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "say why; it is shown to whoever is refused")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the control as JSON")
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) control(ctx context.Context, name string, req api.Request, asJSON bool) error {
+	e, err := a.workspaceNamed(name)
+	if err != nil {
+		if req.Mode != "" && a.inside() {
+			return a.holdFromInside(func() error { return inside.Control(req.Mode) }, req.Mode)
+		}
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, pauseTime)
+	defer cancel()
+	r, err := e.Call(ctx, req)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(a.out, r.Control)
+	}
+	fmt.Fprintf(a.out, "%s %s\n", name, r.Control.Mode)
+	return nil
+}
+
+// inside says whether this process is behind walls of ours.
+func (a *app) inside() bool {
+	_, err := os.Stat(inside.Socket)
+	return a.getenv(workspace.EnvInside) == "1" && err == nil
+}
+
+// holdFromInside asks the supervisor of the workspace that this process is in.
+func (a *app) holdFromInside(ask func() error, done string) error {
+	if err := ask(); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out, done)
+	return nil
+}
+
+func (a *app) attachCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "attach NAME [APP]",
+		Short: "Sit down at a terminal of a workspace",
+		Long: `Hands this terminal to one that was started with carrel terminal: you see its
+screen, and what you type goes there. Ctrl-] lets go of it; it runs on.
+` + exitStatusHelp,
+		Example: "  carrel attach dev\n  carrel attach dev 3f2a91c0",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 || len(args) == 2 {
+				return nil
+			}
+			return fmt.Errorf("%q takes a workspace and an app, got %q\nhint: %s", cmd.CommandPath(), args, usage(cmd))
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := a.workspaceNamed(args[0])
+			if err != nil {
+				return err
+			}
+			app := ""
+			if len(args) == 2 {
+				app = args[1]
+			} else if app, err = a.onlyTerminal(cmd.Context(), e); err != nil {
+				return err
+			}
+			return a.attach(cmd.Context(), e, app)
+		},
+		ValidArgsFunction: a.completeApp,
+	}
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) attach(ctx context.Context, e supervisor.Entry, app string) error {
+	if !isTerminal(a.out) {
+		return fmt.Errorf("attach needs a terminal here\nhint: `carrel terminal %s read` shows the screen as text", e.Name)
+	}
+	last, detached, err := workspace.AttachTo(ctx, e, app)
+	if err != nil {
+		return err
+	}
+	if detached {
+		fmt.Fprintf(a.out, "\r\ncarrel: let go of %s; `carrel attach %s %s` comes back\r\n", app, e.Name, app)
+		return nil
+	}
+	a.status = last.Exit
+	return nil
+}
+
+// onlyTerminal is the one terminal that runs.
+func (a *app) onlyTerminal(ctx context.Context, e supervisor.Entry) (string, error) {
+	r, err := a.call(ctx, e, api.Request{Op: api.OpApps})
+	if err != nil {
+		return "", err
+	}
+	var ids []string
+	for _, one := range r.Apps {
+		if one.Kind == api.AppTerminal && one.Running {
+			ids = append(ids, one.ID)
+		}
+	}
+	switch len(ids) {
+	case 1:
+		return ids[0], nil
+	case 0:
+		return "", fmt.Errorf("no terminal runs in %s\nhint: `carrel terminal %s start` makes one", e.Name, e.Name)
+	}
+	return "", fmt.Errorf("several terminals run in %s: %q\nhint: name one of them", e.Name, ids)
+}

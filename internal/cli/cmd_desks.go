@@ -1,0 +1,362 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/supervisor"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) listCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list [flags]",
+		Short: "List the workspaces that stay, running or stopped",
+		Long: `Lists the workspaces that were started with a name: those that run, and those that
+have stopped and left something to look at (carrel cleanup removes it). carrel ps
+lists everything that runs, also what carrel run has started.
+` + plainStatusHelp,
+		Example: "  carrel list\n  carrel list --json",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := a.desks(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(a.out, notNil(list))
+			}
+			if len(list) == 0 {
+				fmt.Fprintln(a.out, "no workspace has been started")
+				return nil
+			}
+			t := &table{}
+			t.row("NAME", "STATE", "CONTROL", "APPS", "SINCE", "PURPOSE", "PROJECT")
+			for _, d := range list {
+				running := 0
+				for _, app := range d.Apps {
+					if app.Running {
+						running++
+					}
+				}
+				t.row(d.Name, d.State, d.Control.Mode, fmt.Sprint(running), d.Started.Local().Format(stampLayout), dash(oneLine(shorten(d.Purpose, columnMax))), quoteIf(d.Project))
+			}
+			t.print(a.out, "")
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
+	return explainFlagErrors(cmd)
+}
+
+// desks lists all workspaces with names; what runs is asked itself.
+func (a *app) desks(ctx context.Context) ([]api.Desk, error) {
+	state := workspace.StatePath(a.getenv)
+	list, err := workspace.Desks(state)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := a.running()
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		for _, e := range entries {
+			if e.Name == list[i].Name {
+				a.refresh(ctx, e, &list[i])
+			}
+		}
+	}
+	return list, nil
+}
+
+// refresh puts in what a running workspace says itself.
+func (a *app) refresh(ctx context.Context, e supervisor.Entry, d *api.Desk) {
+	r, err := a.call(ctx, e, api.Request{Op: api.OpStatus})
+	if err != nil {
+		if d.State = api.StateNoAnswer; !e.Alive() {
+			d.State = api.StateStopped
+		}
+		return
+	}
+	d.Manifest, d.State, d.Pending, d.Events = e.Manifest, r.Status.State, r.Status.Pending, r.Status.Events
+	d.Purpose, d.Profile, d.Policy, d.Digest = r.Status.Purpose, r.Status.Profile, r.Status.Policy, r.Status.Digest
+	if r.Status.Control != nil {
+		d.Control = *r.Status.Control
+	}
+	if r, err = a.call(ctx, e, api.Request{Op: api.OpApps}); err == nil {
+		d.Apps = r.Apps
+	}
+}
+
+// desk gives one workspace as it is now.
+func (a *app) desk(ctx context.Context, name string) (api.Desk, error) {
+	if err := workspace.CheckDeskName(name); err != nil {
+		return api.Desk{}, err
+	}
+	d, err := workspace.ReadDesk(workspace.StatePath(a.getenv), name)
+	if err != nil {
+		return d, err
+	}
+	if e, ok, _ := a.deskRunning(name); ok {
+		a.refresh(ctx, e, &d)
+	}
+	return d, nil
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "status NAME [flags]",
+		Short:   "Show what a workspace is, what it may, and what runs in it",
+		Long:    "Shows one workspace with its policy, its control, and its apps.\n" + plainStatusHelp,
+		Example: "  carrel status dev\n  carrel status dev --json",
+		Args:    oneArg("a workspace"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := a.desk(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(a.out, d)
+			}
+			a.printDesk(d)
+			return nil
+		},
+		ValidArgsFunction: a.completeDesk,
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) printDesk(d api.Desk) {
+	t := &table{}
+	t.row("name", d.Name)
+	t.row("state", d.State)
+	t.row("control", strings.TrimSpace(d.Control.Mode+"  "+oneLine(d.Control.Reason)))
+	t.row("project", quoteIf(d.Project))
+	if d.Purpose != "" {
+		t.row("purpose", oneLine(d.Purpose))
+	}
+	if d.Profile != "" {
+		t.row("profile", d.Profile)
+	}
+	t.row("started", d.Started.Local().Format(stampLayout))
+	if !d.Stopped.IsZero() {
+		t.row("stopped", d.Stopped.Local().Format(stampLayout))
+	}
+	t.row("waiting", fmt.Sprint(d.Pending)+" for approval")
+	t.print(a.out, "")
+	fmt.Fprintln(a.out, "policy")
+	t = &table{}
+	for _, p := range d.Policy {
+		t.row(p.Dimension, quoteIf(p.Value), p.Source)
+	}
+	t.print(a.out, "  ")
+	if len(d.Apps) > 0 {
+		fmt.Fprintln(a.out, "apps")
+		appTable(d.Apps).print(a.out, "  ")
+	}
+	for _, n := range d.Notes {
+		fmt.Fprintf(a.out, "note: %s\n", oneLine(n))
+	}
+}
+
+func appTable(apps []api.App) *table {
+	t := &table{}
+	t.row("APP", "NAME", "KIND", "STATE", "PROCESSES", "SINCE", "COMMAND")
+	for _, one := range apps {
+		t.row(one.ID, oneLine(shorten(one.Name, columnMax)), one.Kind, appState(one), fmt.Sprint(one.Processes), one.Started.Local().Format(stampLayout), oneLine(shorten(strings.Join(one.Argv, " "), columnMax)))
+	}
+	return t
+}
+
+func appState(one api.App) string {
+	switch {
+	case one.Running:
+		return "running"
+	case one.Signal != "":
+		return one.Signal
+	}
+	return fmt.Sprintf("exit %d", one.Exit)
+}
+
+func (a *app) manifestCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "manifest NAME",
+		Short: "Print what is written down of a workspace, as JSON",
+		Long: `Prints the manifest of a workspace: what it was started as, what ran in it, how
+that ended. It is there after the workspace has stopped, until carrel cleanup.
+` + plainStatusHelp,
+		Example: "  carrel manifest dev",
+		Args:    oneArg("a workspace"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := a.desk(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return printJSON(a.out, d)
+		},
+		ValidArgsFunction: a.completeDesk,
+	}
+	cmd.Flags().Bool("json", true, "always")
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) artifactsCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "artifacts NAME [flags]",
+		Short:   "List the files that a workspace keeps outside",
+		Long:    "Lists the files that a workspace keeps in the state directory: manifest, events,\nthe output of its apps, its supervisor's own log.\n" + plainStatusHelp,
+		Example: "  carrel artifacts dev",
+		Args:    oneArg("a workspace"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := a.desk(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.printArtifacts(d.Artifact, asJSON)
+		},
+		ValidArgsFunction: a.completeDesk,
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) printArtifacts(list []api.Artifact, asJSON bool) error {
+	if asJSON {
+		return printJSON(a.out, notNil(list))
+	}
+	t := &table{}
+	for _, f := range list {
+		t.row(f.Kind, dash(f.Label), fmt.Sprint(f.Bytes), quoteIf(f.Path))
+	}
+	t.print(a.out, "")
+	return nil
+}
+
+func (a *app) cleanupCommand() *cobra.Command {
+	var asJSON, dry bool
+	cmd := &cobra.Command{
+		Use:   "cleanup [NAME] [flags]",
+		Short: "Remove what stopped workspaces have left",
+		Long: `Removes the files of a stopped workspace, or of all of them: manifest, events and
+output. The history of the project stays. Where a person had paused it, that is
+remembered. What runs is left alone.
+` + plainStatusHelp,
+		Example: "  carrel cleanup --dry-run\n  carrel cleanup dev",
+		Args:    atMostOne("a workspace"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.cleanup(cmd.Context(), args, dry, asJSON)
+		},
+		ValidArgsFunction: a.completeDesk,
+	}
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
+	return explainFlagErrors(cmd)
+}
+
+// swept is one workspace of which something was removed.
+type swept struct {
+	Name    string         `json:"name"`
+	Skipped string         `json:"skipped,omitempty"` // why
+	Removed []api.Artifact `json:"removed"`
+}
+
+func (a *app) cleanup(ctx context.Context, args []string, dry, asJSON bool) error {
+	list, err := a.desks(ctx) // sweeps the registry of the dead, too
+	if err != nil {
+		return err
+	}
+	var out []swept
+	for _, d := range list {
+		if len(args) == 1 && args[0] != d.Name {
+			continue
+		}
+		one := swept{Name: d.Name}
+		if d.State != api.StateStopped {
+			one.Skipped = "it runs"
+		} else if one.Removed, err = workspace.SweepDesk(workspace.StatePath(a.getenv), d.Name, dry, false); err != nil {
+			one.Skipped = err.Error()
+		}
+		one.Removed = notNil(one.Removed)
+		out = append(out, one)
+	}
+	if len(args) == 1 && len(out) == 0 {
+		return fmt.Errorf("no workspace %q\nhint: `carrel list` names them", args[0])
+	}
+	if asJSON {
+		return printJSON(a.out, notNil(out))
+	}
+	verb := "removed"
+	if dry {
+		verb = "would remove"
+	}
+	for _, s := range out {
+		if s.Skipped != "" {
+			fmt.Fprintf(a.out, "left %s: %s\n", s.Name, oneLine(s.Skipped))
+			continue
+		}
+		fmt.Fprintf(a.out, "%s %s: %s\n", verb, s.Name, count(len(s.Removed), "file", "files"))
+	}
+	if len(out) == 0 {
+		fmt.Fprintln(a.out, "nothing is left")
+	}
+	return nil
+}
+
+func (a *app) revokeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "revoke NAME",
+		Short: "Stop a workspace and remove what it has left",
+		Long: `Stops a workspace, as carrel stop does, and removes its files, as carrel cleanup
+does. The history of the project stays.
+` + plainStatusHelp,
+		Example: "  carrel revoke dev",
+		Args:    oneArg("a workspace"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, ok, err := a.deskRunning(args[0])
+			if err != nil {
+				return err
+			}
+			if ok {
+				if err := a.stop(cmd.Context(), e); err != nil {
+					return err
+				}
+			}
+			for end := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
+				_, err = workspace.SweepDesk(workspace.StatePath(a.getenv), args[0], false, false)
+				if err == nil || time.Now().After(end) {
+					break
+				}
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.out, "removed %s\n", args[0])
+			return nil
+		},
+		ValidArgsFunction: a.completeDesk,
+	}
+	return explainFlagErrors(cmd)
+}
+
+// completeDesk names the workspaces that stay.
+func (a *app) completeDesk(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	list, _ := workspace.Desks(workspace.StatePath(a.getenv))
+	var names []string
+	for _, d := range list {
+		names = append(names, d.Name+"\t"+oneLine(shorten(d.Purpose, columnMax)))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"carrel/internal/api"
+	"carrel/internal/desktopentry"
+	"carrel/internal/supervisor"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// commandFlags are those of everything that starts a command in a workspace.
+type commandFlags struct {
+	cwd  string
+	env  []string
+	json bool
+}
+
+func (f *commandFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.cwd, "cwd", "", "start it in this directory (default: where you are, if the workspace has that)")
+	cmd.Flags().StringArrayVar(&f.env, "env", nil, "give it NAME=VALUE, or NAME as it is here")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print how it ended, as JSON")
+}
+
+// command makes what a workspace is asked to start.
+func (f *commandFlags) command(a *app, e supervisor.Entry, argv []string) (api.Command, error) {
+	c := api.Command{Argv: argv, Dir: f.cwd}
+	if c.Dir != "" && !filepath.IsAbs(c.Dir) {
+		at, err := os.Getwd()
+		if err != nil {
+			return c, err
+		}
+		c.Dir = filepath.Join(at, c.Dir)
+	}
+	if at, err := os.Getwd(); c.Dir == "" && err == nil && (at == e.Project || strings.HasPrefix(at, e.Project+"/")) {
+		c.Dir = at
+	}
+	for _, v := range f.env {
+		if !strings.Contains(v, "=") {
+			value, ok := os.LookupEnv(v)
+			if !ok {
+				return c, fmt.Errorf("--env %s: there is no such variable here\nhint: NAME=VALUE gives one", v)
+			}
+			v += "=" + value
+		}
+		c.Env = append(c.Env, v)
+	}
+	return c, nil
+}
+
+// nameAndCommand parts "NAME -- COMMAND ARG..."; the dashes may be left out where no
+// flag follows.
+func nameAndCommand(cmd *cobra.Command, args []string) (string, []string, error) {
+	at := cmd.ArgsLenAtDash()
+	switch {
+	case len(args) == 0 || at == 0:
+		return "", nil, fmt.Errorf("%q needs the name of a workspace\nhint: %s", cmd.CommandPath(), usage(cmd))
+	case at > 1:
+		return "", nil, fmt.Errorf("%q takes one name before --, got %q\nhint: %s", cmd.CommandPath(), args[:at], usage(cmd))
+	}
+	return args[0], args[1:], nil
+}
+
+func (a *app) execCommand() *cobra.Command {
+	f := &commandFlags{}
+	var tty, noTTY bool
+	cmd := &cobra.Command{
+		Use:   "exec NAME [flags] -- COMMAND [ARG...]",
+		Short: "Run a command in a workspace that stays, and wait for its end",
+		Long: `Runs COMMAND in the running workspace NAME, with this terminal or these pipes. What
+it changes is a step of the history. It ends with this command: a signal is handed
+on, and when nobody waits any more it is ended.
+` + exitStatusHelp,
+		Example: `  carrel exec dev -- make test
+  carrel exec dev --env DEBUG=1 -- npm run build
+  git diff | carrel exec dev -- wc -l`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, argv, err := nameAndCommand(cmd, args)
+			if err != nil {
+				return err
+			}
+			if len(argv) == 0 {
+				return fmt.Errorf("no command given\nhint: %s", usage(cmd))
+			}
+			auto := term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
+			return a.exec(cmd.Context(), f, name, argv, (auto || tty) && !noTTY)
+		},
+		ValidArgsFunction: a.completeWorkspace,
+	}
+	f.register(cmd)
+	cmd.Flags().BoolVarP(&tty, "tty", "t", false, "give it a terminal (default: if this is one)")
+	cmd.Flags().BoolVarP(&noTTY, "no-tty", "T", false, "give it pipes")
+	return explainFlagErrors(cmd)
+}
+
+// exec runs a command in a workspace and ends as it ended.
+func (a *app) exec(ctx context.Context, f *commandFlags, name string, argv []string, tty bool) error {
+	e, err := a.workspaceNamed(name)
+	if err != nil {
+		return err
+	}
+	c, err := f.command(a, e, argv)
+	if err != nil {
+		return err
+	}
+	if c.Terminal = tty; tty && !term.IsTerminal(int(os.Stdin.Fd())) {
+		return errors.New("--tty: standard input is no terminal\nhint: `carrel terminal` makes one that is read as text")
+	}
+	last, status, err := workspace.ExecIn(ctx, e, c)
+	if err != nil {
+		return &exitError{status: status, err: err}
+	}
+	if f.json {
+		if err := printJSON(a.err, last); err != nil {
+			return err
+		}
+	}
+	a.status = status
+	if last.Signal != "" && !tty {
+		workspace.DieBy(syscall.Signal(status - 128))
+	}
+	return nil
+}
+
+func (a *app) launchCommand() *cobra.Command {
+	f := &commandFlags{}
+	var name, wait, desktopFile string
+	cmd := &cobra.Command{
+		Use:   "launch NAME [flags] -- COMMAND [ARG...]",
+		Short: "Start a command in a workspace that stays, and leave it running",
+		Long: `Starts COMMAND in the running workspace NAME and returns; what it writes is kept
+(carrel logs). With --wait exit it returns when the command has ended, with its
+status. --desktop-file starts what a .desktop launcher names, without a shell.
+` + exitStatusHelp,
+		Example: `  carrel launch dev --name server -- npm run dev
+  carrel launch dev --wait exit -- make
+  carrel launch dev --desktop-file /usr/share/applications/org.gnome.gedit.desktop`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			workspace, argv, err := nameAndCommand(cmd, args)
+			if err != nil {
+				return err
+			}
+			return a.launch(cmd, f, workspace, argv, name, wait, desktopFile)
+		},
+		ValidArgsFunction: a.completeWorkspace,
+	}
+	f.register(cmd)
+	cmd.Flags().StringVar(&name, "name", "", "call the app so (default: the program's name)")
+	cmd.Flags().StringVar(&wait, "wait", "none", "return when it has started (none) or ended (exit)")
+	cmd.Flags().StringVar(&desktopFile, "desktop-file", "", "start what this .desktop launcher names; further words are its files")
+	completeFlag(cmd, "wait", cobra.FixedCompletions([]string{"none", "exit"}, cobra.ShellCompDirectiveNoFileComp))
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) launch(cmd *cobra.Command, f *commandFlags, workspace string, argv []string, name, wait, desktopFile string) error {
+	if wait != "none" && wait != "exit" {
+		return fmt.Errorf("--wait %q: want none or exit", wait)
+	}
+	if desktopFile != "" {
+		var err error
+		var called string
+		if argv, called, err = launcher(desktopFile, argv); err != nil {
+			return err
+		}
+		if name == "" {
+			name = called
+		}
+	}
+	if len(argv) == 0 {
+		return fmt.Errorf("no command given\nhint: %s", usage(cmd))
+	}
+	e, err := a.workspaceNamed(workspace)
+	if err != nil {
+		return err
+	}
+	c, err := f.command(a, e, argv)
+	if err != nil {
+		return err
+	}
+	c.Name = name
+	r, err := e.Call(cmd.Context(), api.Request{Op: api.OpLaunch, Command: &c})
+	if err != nil {
+		return &exitError{status: exitOf(r), err: err}
+	}
+	if wait == "exit" {
+		if r, err = e.Call(cmd.Context(), api.Request{Op: api.OpWait, App: r.App.ID}); err != nil {
+			return err
+		}
+		a.status = r.App.Exit
+	}
+	if f.json {
+		return printJSON(a.out, r.App)
+	}
+	fmt.Fprintf(a.out, "%s %s\n", r.App.ID, oneLine(r.App.Name))
+	return nil
+}
+
+// exitOf is the status that a refusal to start something comes with.
+func exitOf(r api.Reply) int {
+	if r.Exit != nil {
+		return *r.Exit
+	}
+	return workspace.ExitOurs
+}
+
+// launcher reads a .desktop file.
+func launcher(path string, files []string) (argv []string, name string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	e, err := desktopentry.Parse(f)
+	if err == nil {
+		argv, err = e.Argv(files)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", path, err)
+	}
+	return argv, e.Name, nil
+}

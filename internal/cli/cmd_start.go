@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/policy"
+	"carrel/internal/supervisor"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+)
+
+// startFlags are those of start.
+type startFlags struct {
+	runFlags
+	profile, purpose, agent string
+	dryRun                  bool
+}
+
+func (a *app) startCommand() *cobra.Command {
+	f := &startFlags{}
+	cmd := &cobra.Command{
+		Use:   "start [NAME] [flags]",
+		Short: "Start a workspace that stays, for many commands side by side",
+		Long: `Starts a workspace of the current project that stays until it is stopped: commands
+are started in it with exec, launch, shell and terminal; they share processes and
+localhost, and one policy, history and network. NAME is the project's name where
+none is given. A workspace of that name that runs already is used when it has the
+same policy; otherwise what is different is shown, and nothing is started.
+
+With --agent NAME the workspace gets what that agent needs: its settings and login,
+and its hosts. A profile says all of this, and what to start, in a file.
+` + plainStatusHelp,
+		Example: `  carrel start
+  carrel start web --network local --publish 5173
+  carrel start dev --profile project-dev --purpose "the search page"
+  carrel start fix --agent claude && carrel exec fix -- claude`,
+		Args: atMostOne("a name"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.startDesk(cmd, f, args) },
+	}
+	f.register(cmd.Flags())
+	cmd.Flags().StringVar(&f.profile, "profile", "", "start from a profile (see carrel profile list)")
+	cmd.Flags().StringVar(&f.purpose, "purpose", "", "say what it is for")
+	cmd.Flags().StringVar(&f.agent, "agent", "", "give it what an agent needs: claude, codex, gemini, ...")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "decide, say what it would be, and start nothing")
+	a.registerCompletions(cmd)
+	return explainFlagErrors(cmd)
+}
+
+// atMostOne wants one argument or none.
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return fmt.Errorf("%q takes one argument at most, %s, got %d: %q\nhint: %s", cmd.CommandPath(), what, len(args), args, usage(cmd))
+		}
+		return nil
+	}
+}
+
+// started is what `carrel start --json` prints.
+type started struct {
+	workspace.Ready
+	Already bool `json:"already_running"`
+}
+
+func (a *app) startDesk(cmd *cobra.Command, f *startFlags, args []string) error {
+	req, err := f.deskRequest(a, cmd)
+	if err != nil {
+		return err
+	}
+	if a.supervises {
+		return a.serveDesk(req, f, args)
+	}
+	name, err := a.deskName(args)
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return a.wouldStart(req, name, f.json)
+	}
+	for end := time.Now().Add(raceTime); ; {
+		if e, ok, err := a.deskRunning(name); err != nil {
+			return err
+		} else if ok {
+			return a.adopt(cmd.Context(), e, req, f)
+		}
+		ready, err := workspace.StartDesk(a.args)
+		if err == nil {
+			return a.tellStarted(started{Ready: ready}, f.json)
+		}
+		if !errors.Is(err, workspace.ErrTaken) {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("workspace %q: another process holds the name, and does not answer\nhint: is it still ending? `carrel list` shows it", name)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// raceTime is how long one of two starters of a name waits for the other.
+const raceTime = 20 * time.Second
+
+// deskName is the name that was given, or the project's.
+func (a *app) deskName(args []string) (string, error) {
+	if len(args) == 1 {
+		return args[0], workspace.CheckDeskName(args[0])
+	}
+	project, err := workspace.ProjectOf("", a.getenv)
+	return workspace.DeskName(project), err
+}
+
+func (f *startFlags) deskRequest(a *app, cmd *cobra.Command) (workspace.Request, error) {
+	flags, err := f.request(cmd)
+	req := workspace.Request{Flags: flags, Default: policy.Agent, Preset: f.preset, Permissions: f.permissions, Engine: f.engine, Environ: a.environ, Profile: f.profile}
+	if f.agent != "" {
+		req.Argv = []string{f.agent}
+	}
+	req.Stays = true
+	return req, err
+}
+
+// serveDesk is the supervisor's own part.
+func (a *app) serveDesk(req workspace.Request, f *startFlags, args []string) error {
+	tell := workspace.Report()
+	if tell == nil {
+		return fmt.Errorf("%s is started by `carrel start`, not by hand", workspace.DeskArg0)
+	}
+	name, err := a.deskName(args)
+	var p *workspace.Prepared
+	if err == nil {
+		p, err = workspace.PrepareStart(req)
+	}
+	if err == nil && f.agent != "" && p.Agent == nil {
+		err = fmt.Errorf("--agent %q: no agent of that name is known, or it is not installed\nhint: `carrel preset list` names those that are known", f.agent)
+	}
+	if err != nil {
+		tell(workspace.Ready{}, err)
+		return err
+	}
+	_, err = p.Serve(workspace.DeskRequest{Name: name, Purpose: f.purpose}, func(r workspace.Ready) { tell(r, nil) })
+	if err != nil {
+		tell(workspace.Ready{}, err)
+	}
+	return err
+}
+
+// deskRunning finds a running workspace by its whole name.
+func (a *app) deskRunning(name string) (supervisor.Entry, bool, error) {
+	entries, err := a.running()
+	for _, e := range entries {
+		if e.Name == name {
+			return e, true, nil
+		}
+	}
+	return supervisor.Entry{}, false, err
+}
+
+// adopt uses a workspace that runs already, if it is what was asked for.
+func (a *app) adopt(ctx context.Context, e supervisor.Entry, req workspace.Request, f *startFlags) error {
+	p, err := workspace.Prepare(req)
+	if err != nil {
+		return err
+	}
+	r, err := a.call(ctx, e, api.Request{Op: api.OpStatus})
+	if err != nil {
+		return err
+	}
+	if err := p.ForDesk(); err != nil {
+		return err
+	}
+	if s := r.Status; s.Digest != p.Digest() || s.Profile != f.profile {
+		lines := workspace.Differences(s.Policy, p.Decided())
+		if s.Profile != f.profile {
+			lines = append(lines, fmt.Sprintf("it has  profile %q", s.Profile), fmt.Sprintf("asked:  profile %q", f.profile))
+		}
+		if len(lines) == 0 {
+			lines = []string{"the values of variables, or defaults of this machine, have changed since it was started"}
+		}
+		text := ""
+		for _, l := range lines {
+			text += "\n  " + l
+		}
+		return &api.Denial{Code: api.CodeExists, Operation: "start", Subject: e.Name, Rule: "one policy for one workspace", Source: "built in",
+			Message: fmt.Sprintf("workspace %q runs already, and is another one:%s", e.Name, text),
+			Hint:    fmt.Sprintf("`carrel stop %s` ends it; another name starts a second one", e.Name)}
+	}
+	return a.tellStarted(started{Ready: workspace.Ready{Status: *r.Status}, Already: true}, f.json)
+}
+
+func (a *app) tellStarted(s started, asJSON bool) error {
+	if asJSON {
+		if err := printJSON(a.out, s); err != nil {
+			return err
+		}
+		return setupFailed(s)
+	}
+	for _, w := range s.Announcements {
+		fmt.Fprintf(a.err, "carrel: %s\n", oneLine(w))
+	}
+	for _, n := range s.Notes {
+		fmt.Fprintf(a.err, "carrel: note: %s\n", oneLine(n))
+	}
+	verb := "started"
+	if s.Already {
+		verb = "running already:"
+	}
+	fmt.Fprintf(a.out, "%s %s\n", verb, s.Status.Name)
+	if c := s.Status.Control; c != nil && c.Mode != api.ControlActive {
+		fmt.Fprintf(a.err, "carrel: it is under control %s (%s)\n", c.Mode, oneLine(c.By+" "+c.Reason))
+	}
+	return setupFailed(s)
+}
+
+func setupFailed(s started) error {
+	if s.Failed == nil {
+		return nil
+	}
+	return fmt.Errorf("the profile's setup command %q ended with status %d; what comes after it was not started\nhint: carrel logs %s %s", s.Failed.Name, s.Failed.Exit, s.Status.Name, s.Failed.ID)
+}
+
+// wouldStart says what a workspace would be.
+func (a *app) wouldStart(req workspace.Request, name string, asJSON bool) error {
+	p, err := workspace.Prepare(req)
+	if err == nil {
+		err = p.ForDesk()
+	}
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(a.out, api.Desk{Manifest: api.Manifest{Name: name}, State: "would start", Policy: p.Decided(), Digest: p.Digest(), Profile: req.Profile, Apps: []api.App{}})
+	}
+	fmt.Fprintf(a.out, "would start %s\n", name)
+	t := &table{}
+	for _, d := range p.Decided() {
+		t.row(d.Dimension, quoteIf(d.Value), d.Source)
+	}
+	t.print(a.out, "  ")
+	return nil
+}

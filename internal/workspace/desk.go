@@ -1,0 +1,127 @@
+package workspace
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"carrel/internal/api"
+	"carrel/internal/policy"
+)
+
+// DeskRequest is a workspace that stays, as a surface understood it.
+type DeskRequest struct {
+	Name    string // see [CheckDeskName]
+	Purpose string // what it is for, in a person's words
+}
+
+// maxDeskName bounds a name, which becomes part of paths, in bytes.
+const maxDeskName = 64
+
+// maxPurpose bounds what a workspace is said to be for, in bytes.
+const maxPurpose = 512
+
+// CheckDeskName says why a name cannot be a workspace's.
+func CheckDeskName(name string) error {
+	good := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)
+	}
+	if name == "" || len(name) > maxDeskName || strings.Trim(name[:1], "._-") == "" || strings.IndexFunc(name, func(r rune) bool { return !good(r) }) >= 0 {
+		return fmt.Errorf("%q cannot be the name of a workspace: letters, digits and ._- inside, at most %d of them", name, maxDeskName)
+	}
+	return nil
+}
+
+// DeskName is the name of a workspace that is given none: its project's, as far as
+// that can be one.
+func DeskName(project string) string {
+	name := strings.Map(func(r rune) rune {
+		if CheckDeskName(string(r)) == nil || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '-'
+	}, filepath.Base(project))
+	name = strings.TrimLeft(name, "._-")
+	if name = name[:min(len(name), maxDeskName)]; name == "" {
+		return "default"
+	}
+	return name
+}
+
+// Decided lists what was decided for a workspace, in a fixed order, as far as it
+// matters whether two are the same.
+func (p *Prepared) Decided() []api.Decided {
+	var out []api.Decided
+	for _, r := range p.Policy.Reasons {
+		out = append(out, api.Decided{Dimension: string(r.Dimension), Value: r.Value, Source: r.Source.String()})
+	}
+	for _, r := range p.Policy.Rules {
+		if r.Source.Layer == policy.LayerDefault {
+			continue // follows from the others and from the machine
+		}
+		place := r.Path
+		if place == "" {
+			place = r.Glob
+		}
+		out = append(out, api.Decided{Dimension: "file", Value: fmt.Sprintf("%s %s", r.Access, place), Source: r.Source.String()})
+	}
+	for _, h := range p.Policy.Hosts {
+		out = append(out, api.Decided{Dimension: "host", Value: h.V, Source: h.Source.String()})
+	}
+	for _, h := range p.Policy.DenyHosts {
+		out = append(out, api.Decided{Dimension: "deny-host", Value: h.V, Source: h.Source.String()})
+	}
+	for _, h := range p.Policy.Publish {
+		out = append(out, api.Decided{Dimension: "publish", Value: fmt.Sprint(h.V), Source: h.Source.String()})
+	}
+	for _, h := range p.Policy.HostPorts {
+		out = append(out, api.Decided{Dimension: "host-port", Value: fmt.Sprint(h.V), Source: h.Source.String()})
+	}
+	out = append(out, api.Decided{Dimension: "project", Value: p.place.project})
+	if p.Agent != nil {
+		out = append(out, api.Decided{Dimension: "agent", Value: p.Agent.Name})
+	}
+	slices.SortStableFunc(out, func(a, b api.Decided) int {
+		return strings.Compare(a.Dimension+"\x00"+a.Value, b.Dimension+"\x00"+b.Value)
+	})
+	return out
+}
+
+// Digest names what was decided: two workspaces with the same one may do the same. The
+// values of variables count, and cannot be told from it.
+func (p *Prepared) Digest() string {
+	list := p.Decided()
+	for i := range list {
+		list[i].Source = ""
+	}
+	text, _ := json.Marshal(struct {
+		Decided []api.Decided
+		Env     []string
+	}{list, p.environ()})
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+// Differences says in lines what one policy has and another has not.
+func Differences(running, asked []api.Decided) []string {
+	key := func(d api.Decided) string { return d.Dimension + ": " + d.Value }
+	has := func(list []api.Decided, k string) bool {
+		return slices.ContainsFunc(list, func(d api.Decided) bool { return key(d) == k })
+	}
+	var out []string
+	for _, d := range running {
+		if k := key(d); !has(asked, k) {
+			out = append(out, "it has  "+k)
+		}
+	}
+	for _, d := range asked {
+		if k := key(d); !has(running, k) {
+			out = append(out, "asked:  "+k)
+		}
+	}
+	return out
+}

@@ -1,0 +1,358 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/spool"
+	"carrel/internal/supervisor"
+
+	"golang.org/x/sys/unix"
+)
+
+// Answer implements [supervisor.Desk].
+func (d *desk) Answer(ctx context.Context, c *supervisor.Call) api.Reply {
+	select {
+	case <-d.ready: // a caller that is early waits for the walls, not for the profile
+	case <-ctx.Done():
+		return api.Reply{}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-d.over:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	reply, err := d.carryOut(ctx, c)
+	if err == nil {
+		reply.OK = true
+		return reply
+	}
+	var why *api.Denial
+	if !errors.As(err, &why) {
+		why = refused(api.CodeRequest, c.Request.Op, d.req.Name, err.Error(), "")
+	}
+	reply.OK, reply.Error = false, why
+	return reply
+}
+
+func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, error) {
+	req := &c.Request
+	switch req.Op {
+	case api.OpApps:
+		return api.Reply{Apps: d.list(true)}, nil
+	case api.OpExec:
+		return d.exec(ctx, c)
+	case api.OpLaunch:
+		return d.launched(req)
+	case api.OpTerminal:
+		return d.newTerminal(req)
+	}
+	a, err := d.find(req.App)
+	if err != nil {
+		return api.Reply{}, err
+	}
+	switch req.Op {
+	case api.OpWait:
+		return d.wait(ctx, a)
+	case api.OpKill:
+		return d.killed(ctx, a)
+	case api.OpLogs:
+		return api.Reply{}, d.logs(ctx, c, a)
+	}
+	if a.term == nil {
+		return api.Reply{}, refused(api.CodeNoApp, req.Op, a.info.ID, fmt.Sprintf("app %s has no terminal", a.info.ID), "`carrel terminal "+d.req.Name+" start` makes one")
+	}
+	switch req.Op {
+	case api.OpTerminalRead:
+		return api.Reply{Screen: a.term.look(a.info.ID, req.Full)}, nil
+	case api.OpTerminalSend:
+		return api.Reply{}, d.typed(a, req.Input)
+	case api.OpAttach:
+		return d.attach(ctx, c, a)
+	}
+	return api.Reply{}, fmt.Errorf("there is no operation %.40q", req.Op)
+}
+
+// exec runs a command with the caller's descriptors, or with a terminal of which the
+// caller gets the near end. It ends with its caller.
+func (d *desk) exec(ctx context.Context, c *supervisor.Call) (api.Reply, error) {
+	if c.Request.Command == nil {
+		return api.Reply{}, refused(api.CodeRequest, api.OpExec, d.req.Name, "no command was given", "")
+	}
+	s := started{kind: api.AppExec, cmd: *c.Request.Command}
+	var near *os.File
+	if s.cmd.Terminal {
+		var far *os.File
+		var err error
+		if near, far, err = d.up.walls.NewPty(); err != nil {
+			return api.Reply{}, err
+		}
+		defer far.Close()
+		defer near.Close()
+		resize(near, s.cmd.Columns, s.cmd.Rows)
+		s.stdio = [3]*os.File{far, far, far}
+	} else {
+		if err := mayCross(c.Files); err != nil {
+			return api.Reply{}, err
+		}
+		s.stdio = [3]*os.File(c.Files)
+	}
+	a, exit, err := d.start(s)
+	if err != nil {
+		return notStartedReply(exit, err)
+	}
+	for _, f := range c.Files {
+		f.Close() // a pipe has to end when its command ends
+	}
+	said := d.told(a, false)
+	if near != nil {
+		err = c.Send(api.Reply{App: &said}, near)
+		near.Close()
+	} else {
+		err = c.Send(api.Reply{App: &said})
+	}
+	if err != nil {
+		d.hangUp(a)
+		return api.Reply{}, err
+	}
+	for {
+		select {
+		case in, ok := <-c.Inputs():
+			if ok && in.Signal > 0 && in.Signal <= 64 {
+				_ = d.up.walls.Signal(a.id, syscall.Signal(in.Signal))
+			}
+			if !ok {
+				d.hangUp(a)
+				return api.Reply{}, context.Canceled
+			}
+		case <-a.done:
+			last := d.told(a, false)
+			return api.Reply{App: &last}, nil
+		case <-ctx.Done():
+			select {
+			case <-a.done: // the workspace ends, and has told how this did
+				last := d.told(a, false)
+				return api.Reply{App: &last}, nil
+			case <-time.After(stopGrace + killGrace):
+			}
+			d.hangUp(a)
+			return api.Reply{}, ctx.Err()
+		}
+	}
+}
+
+// hangUp ends a command that nobody waits for any more.
+func (d *desk) hangUp(a *app) {
+	signalAll(labelled(d.up.walls.PID(), a.label), syscall.SIGHUP)
+	d.busy.Go(func() {
+		select {
+		case <-a.done:
+		case <-d.over:
+		case <-time.After(stopGrace):
+		}
+		_ = d.kill(a, nil)
+	})
+}
+
+func notStartedReply(exit int, err error) (api.Reply, error) {
+	var why *api.Denial
+	if !errors.As(err, &why) {
+		why = refused(api.CodeStart, api.OpExec, "", err.Error(), "")
+	}
+	return api.Reply{Exit: &exit}, why
+}
+
+// mayCross checks the descriptors of a caller: what could be opened anew with other
+// rights, or leads to more than itself, stays outside.
+func mayCross(files []*os.File) error {
+	bad := func(i int, what string) error {
+		return refused(api.CodeRequest, api.OpExec, fmt.Sprintf("descriptor %d", i), fmt.Sprintf("standard descriptor %d is %s, which does not cross the walls", i, what), "a pipe, a socket or /dev/null; `carrel exec` relays everything else")
+	}
+	if len(files) != 3 {
+		return refused(api.CodeRequest, api.OpExec, fmt.Sprint(len(files)), fmt.Sprintf("a command needs three descriptors, and %d came with the request", len(files)), "or a terminal of its own")
+	}
+	for i, f := range files {
+		var st unix.Stat_t
+		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+			return bad(i, "closed")
+		}
+		switch st.Mode & unix.S_IFMT {
+		case unix.S_IFIFO, unix.S_IFSOCK:
+		case unix.S_IFCHR:
+			if unix.Major(st.Rdev) != memoryMajor {
+				return bad(i, "a terminal or another device")
+			}
+		default:
+			return bad(i, "a file or directory")
+		}
+	}
+	return nil
+}
+
+// launched starts an app that goes on without its caller.
+func (d *desk) launched(req *api.Request) (api.Reply, error) {
+	if req.Command == nil {
+		return api.Reply{}, refused(api.CodeRequest, api.OpLaunch, d.req.Name, "no command was given", "")
+	}
+	a, exit, err := d.launch(api.AppLaunched, *req.Command)
+	if err != nil {
+		return notStartedReply(exit, err)
+	}
+	said := d.told(a, false)
+	return api.Reply{App: &said}, nil
+}
+
+// launch starts a command whose output is kept.
+func (d *desk) launch(kind string, c api.Command) (*app, int, error) {
+	s := started{kind: kind, cmd: c, id: newID(), from: make(map[string]*os.File)}
+	null, err := os.OpenFile(os.DevNull, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, ExitOurs, err
+	}
+	defer null.Close()
+	s.stdio[0] = null
+	if s.logs, err = d.newLogs(s.id); err != nil {
+		return nil, ExitOurs, err
+	}
+	for i, stream := range []string{api.StreamStdout, api.StreamStderr} {
+		r, w, err := blockingPipe()
+		if err != nil {
+			return nil, ExitOurs, fmt.Errorf("making a pipe: %w", err)
+		}
+		defer w.Close()
+		s.from[stream] = os.NewFile(uintptr(dup(r)), "output")
+		s.stdio[i+1] = w
+	}
+	a, exit, err := d.start(s)
+	if err != nil {
+		for stream, l := range s.logs {
+			l.Close()
+			s.from[stream].Close()
+			_ = unix.Unlinkat(int(d.place.dir.Fd()), logName(s.id, stream), 0)
+		}
+	}
+	return a, exit, err
+}
+
+// dup moves a descriptor into one that the runtime's poller takes: it decides when a
+// file is made of it.
+func dup(f *os.File) int {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	f.Close()
+	if err != nil {
+		return -1
+	}
+	_ = unix.SetNonblock(fd, true)
+	return fd
+}
+
+// wait waits for an app's end.
+func (d *desk) wait(ctx context.Context, a *app) (api.Reply, error) {
+	d.server.Emit(api.Event{Kind: api.EventWait, Text: a.info.ID})
+	select {
+	case <-a.done:
+	case <-ctx.Done():
+		if d.ending() {
+			return api.Reply{}, refused(api.CodeNoApp, api.OpWait, a.info.ID, "the workspace ends", "")
+		}
+		return api.Reply{}, ctx.Err()
+	}
+	said := d.told(a, false)
+	return api.Reply{App: &said}, nil
+}
+
+func (d *desk) ending() bool {
+	select {
+	case <-d.over:
+		return true
+	default:
+		return false
+	}
+}
+
+func (d *desk) killed(ctx context.Context, a *app) (api.Reply, error) {
+	d.server.Emit(api.Event{Kind: api.EventKill, Text: a.info.ID})
+	if err := d.kill(a, ctx.Done()); err != nil {
+		return api.Reply{}, err
+	}
+	select {
+	case <-a.done:
+	case <-time.After(drainTime + time.Second):
+	case <-ctx.Done():
+	}
+	said := d.told(a, true)
+	return api.Reply{App: &said}, nil
+}
+
+// logs sends what an app has written, and with follow what it writes.
+func (d *desk) logs(ctx context.Context, c *supervisor.Call, a *app) error {
+	req := &c.Request
+	if a.logs == nil {
+		return refused(api.CodeNoApp, req.Op, a.info.ID, fmt.Sprintf("the output of app %s went to its caller and was not kept", a.info.ID), "`carrel launch` keeps it")
+	}
+	var streams []string
+	switch req.Stream {
+	case "":
+		streams = []string{api.StreamStdout, api.StreamStderr}
+	case api.StreamStdout, api.StreamStderr:
+		streams = []string{req.Stream}
+	default:
+		return refused(api.CodeRequest, req.Op, req.Stream, fmt.Sprintf("there is no stream %.20q", req.Stream), "stdout or stderr")
+	}
+	d.server.Emit(api.Event{Kind: api.EventLog, Text: a.info.ID})
+	var wg sync.WaitGroup
+	errs := make([]error, len(streams))
+	for i, stream := range streams {
+		wg.Go(func() {
+			errs[i] = sendLog(ctx, d.place.dir, logName(a.info.ID, stream), stream, req, a.logs[stream], func(o *api.Output) error { return c.Send(api.Reply{Output: o}) })
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// maxPiece bounds one piece of output, in bytes.
+const maxPiece = 32 << 10
+
+// sendLog hands out what a log has. With a writer and follow it goes on until the
+// writer has closed it or ctx ends.
+func sendLog(ctx context.Context, dir *os.File, name, stream string, req *api.Request, writer *spool.Log, send func(*api.Output) error) error {
+	r, err := spool.Open(dir, name)
+	if err != nil {
+		return err
+	}
+	at := int64(req.Since)
+	if req.Tail > 0 {
+		at = max(at, r.End()-req.Tail)
+	}
+	buf := make([]byte, maxPiece)
+	for {
+		n, next, err := r.ReadAt(buf, at)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			if err := send(&api.Output{Stream: stream, At: uint64(next - int64(n)), Data: buf[:n], Lost: uint64(next - int64(n) - at)}); err != nil {
+				return nil // the caller has gone
+			}
+			at = next
+			continue
+		}
+		if at = next; !req.Follow || writer == nil {
+			return nil
+		}
+		if err := writer.Wait(ctx, at); err != nil || ctx.Err() != nil || writer.End() <= at {
+			return nil
+		}
+	}
+}

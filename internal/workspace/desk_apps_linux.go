@@ -1,0 +1,368 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/sandbox"
+	"carrel/internal/spool"
+	"carrel/internal/supervisor"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds on apps.
+const (
+	maxApps      = 256 // that run at once
+	keptApps     = 100 // that have ended and are still told of
+	maxAppName   = 64  // bytes
+	maxAppArgv   = 4 << 10
+	drainTime    = 2 * time.Second // for what an app that has ended has left in its pipes
+	lingerPeriod = 500 * time.Millisecond
+)
+
+// app is one command in a workspace that stays.
+type app struct {
+	info  api.App // under desk.mu
+	id    uint64  // of the walls
+	label uint64
+	job   *job
+	exit  sandbox.Exit
+	done  chan struct{} // closed when its first process has ended and all is told
+
+	logs    map[string]*spool.Log // by stream; closed when everything is written
+	drained sync.WaitGroup
+	term    *terminal // nil for one without
+}
+
+// started is what an app is started with.
+type started struct {
+	kind  string
+	cmd   api.Command
+	stdio [3]*os.File
+	id    string                // "" for a new one
+	logs  map[string]*spool.Log // by stream, with what is read into each
+	from  map[string]*os.File
+	term  *terminal
+}
+
+// start starts an app. The status with an error is what a shell would tell.
+func (d *desk) start(s started) (*app, int, error) {
+	argv, env, dir, err := d.command(&s.cmd)
+	if err != nil {
+		return nil, ExitOurs, err
+	}
+	if s.id == "" {
+		s.id = newID()
+	}
+	a := &app{done: make(chan struct{}), logs: s.logs, term: s.term}
+	name := s.cmd.Name
+	if name == "" {
+		name = filepath.Base(argv[0])
+	}
+	a.info = api.App{ID: s.id, Name: name[:min(len(name), maxAppName)], Kind: s.kind, Argv: supervisor.BoundArgv(s.cmd.Argv), Dir: dir, Started: time.Now(), Running: true, Processes: 1}
+	d.mu.Lock()
+	if d.runningLocked() >= maxApps {
+		d.mu.Unlock()
+		return nil, ExitOurs, refused(api.CodeBusy, s.kind, name, fmt.Sprintf("%d apps run already", maxApps), "`carrel apps "+d.req.Name+"` lists them, `carrel kill` ends one")
+	}
+	d.labels++
+	a.label = d.labels
+	d.apps = append(d.apps, a)
+	d.mu.Unlock()
+	if d.up.broker != nil && d.up.broker.keeper != nil {
+		a.job = d.up.broker.keeper.jobs.app(a.label, argv, strings.Join(s.cmd.Argv, " "), s.kind == api.AppExec || s.kind == api.AppSetup)
+	}
+	a.id, err = d.up.walls.Exec(sandbox.Command{Argv: argv, Env: env, Dir: dir, Session: true, Terminal: s.term != nil || s.cmd.Terminal, Label: a.label}, s.stdio)
+	if err != nil {
+		d.drop(a)
+		var exit int
+		if exit, err = d.p.whyNotStarted(argv[0], err); exit == 0 {
+			exit = ExitNotRunable
+		}
+		return nil, exit, err
+	}
+	for stream, from := range s.from {
+		a.drain(stream, from)
+	}
+	d.server.Emit(api.Event{Kind: api.EventLaunch, Text: a.info.ID + " " + a.info.Kind + " " + a.info.Name})
+	d.busy.Go(func() { d.await(a) })
+	d.changed()
+	return a, 0, nil
+}
+
+// command completes what is to be started.
+func (d *desk) command(c *api.Command) (argv, env []string, dir string, err error) {
+	if len(c.Argv) == 0 || c.Argv[0] == "" {
+		return nil, nil, "", refused(api.CodeRequest, api.OpExec, d.req.Name, "no command was given", "carrel exec NAME -- COMMAND [ARG...]")
+	}
+	dir = d.p.Plan.Command.Dir
+	if c.Dir != "" {
+		if dir = filepath.Clean(c.Dir); !filepath.IsAbs(dir) {
+			return nil, nil, "", refused(api.CodeRequest, api.OpExec, c.Dir, fmt.Sprintf("%q is not an absolute path", c.Dir), "a directory as it is seen inside")
+		}
+	}
+	env = slices.Clone(d.p.Plan.Command.Env)
+	for _, v := range c.Env {
+		name, _, ok := strings.Cut(v, "=")
+		if !ok || name == "" || strings.ContainsRune(v, 0) || name == EnvInside || strings.HasPrefix(name, EnvInside+"_") {
+			return nil, nil, "", refused(api.CodeRequest, api.OpExec, shortened(name), "this is no variable that a command can be given", "NAME=VALUE; names that begin with CARREL are carrel's own")
+		}
+		env = slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
+		env = append(env, v)
+	}
+	for _, a := range c.Argv {
+		if strings.ContainsRune(a, 0) {
+			return nil, nil, "", refused(api.CodeRequest, api.OpExec, c.Argv[0], "an argument has a zero byte", "")
+		}
+	}
+	return d.p.withAgentFlags(c.Argv), env, dir, nil
+}
+
+func refused(code, op, subject, message, hint string) *api.Denial {
+	return &api.Denial{Code: code, Operation: op, Subject: subject, Message: message, Rule: "workspace", Source: "built in", Hint: hint}
+}
+
+// await waits for the end of an app's first process and tells it.
+func (d *desk) await(a *app) {
+	exit, err := d.up.walls.Wait(a.id)
+	if err != nil { // the walls came down around it
+		exit = sandbox.Exit{Signal: int(syscall.SIGKILL)}
+	}
+	a.exit = exit
+	a.finishLogs()
+	left := len(labelled(d.up.walls.PID(), a.label))
+	var steps []uint64
+	if left == 0 {
+		steps = d.endJob(a)
+	} else {
+		steps = a.job.steps()
+	}
+	d.mu.Lock()
+	a.info.Running, a.info.Ended, a.info.Processes, a.info.Steps = false, time.Now(), left, steps
+	a.info.Exit = exit.Code
+	if exit.Signal != 0 {
+		a.info.Exit, a.info.Signal = 128+exit.Signal, unix.SignalName(syscall.Signal(exit.Signal))
+	}
+	text := fmt.Sprintf("%s %s: status %d", a.info.ID, a.info.Name, a.info.Exit)
+	d.forgetOld()
+	d.mu.Unlock()
+	d.server.Emit(api.Event{Kind: api.EventExit, Text: text})
+	close(a.done)
+	d.changed()
+	for left > 0 { // what it has left behind is still its own
+		select {
+		case <-d.up.walls.Done():
+			left = 0
+		case <-time.After(lingerPeriod):
+			left = len(labelled(d.up.walls.PID(), a.label))
+		}
+		if left == 0 {
+			steps = d.endJob(a)
+		}
+		d.mu.Lock()
+		a.info.Processes, a.info.Steps = left, steps
+		d.mu.Unlock()
+	}
+}
+
+// endJob closes the steps of an app of which nobody is left.
+func (d *desk) endJob(a *app) []uint64 {
+	if a.job == nil {
+		return nil
+	}
+	steps, err := d.up.broker.keeper.jobs.end(a.job, a.exit.Code)
+	if err != nil {
+		d.server.Emit(api.Event{Kind: api.EventCouldNotKeep, Text: err.Error()})
+	}
+	return steps
+}
+
+// finishLogs waits for the rest of what an app has written. What it left behind may
+// write on, and keep the pipe open.
+func (a *app) finishLogs() {
+	if a.logs == nil {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		a.drained.Wait()
+		for _, l := range a.logs {
+			l.Close()
+		}
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(drainTime):
+	}
+}
+
+// drop forgets an app that did not start.
+func (d *desk) drop(a *app) {
+	d.endJob(a)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.apps = slices.DeleteFunc(d.apps, func(b *app) bool { return a == b })
+}
+
+// forgetOld drops the oldest apps that have ended; the lock is held.
+func (d *desk) forgetOld() {
+	over := -keptApps
+	for _, a := range d.apps {
+		if !a.info.Running {
+			over++
+		}
+	}
+	d.apps = slices.DeleteFunc(d.apps, func(a *app) bool {
+		if over <= 0 || a.info.Running || a.info.Processes > 0 {
+			return false
+		}
+		over--
+		for stream := range a.logs {
+			for _, end := range []string{"", ".1"} {
+				_ = unix.Unlinkat(int(d.place.dir.Fd()), logName(a.info.ID, stream)+end, 0)
+			}
+		}
+		return true
+	})
+}
+
+func logName(id, stream string) string { return id + "." + stream }
+
+func (d *desk) running() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.runningLocked()
+}
+
+func (d *desk) runningLocked() (n int) {
+	for _, a := range d.apps {
+		if a.info.Running {
+			n++
+		}
+	}
+	return n
+}
+
+// list tells of all apps; look has their processes counted.
+func (d *desk) list(look bool) []api.App {
+	d.mu.Lock()
+	apps := slices.Clone(d.apps)
+	d.mu.Unlock()
+	out := make([]api.App, 0, len(apps))
+	for _, a := range apps {
+		out = append(out, d.told(a, look))
+	}
+	return out
+}
+
+func (d *desk) told(a *app, look bool) api.App {
+	d.mu.Lock()
+	info := a.info
+	d.mu.Unlock()
+	if look && info.Running {
+		info.Processes = len(labelled(d.up.walls.PID(), a.label))
+		info.Steps = a.job.steps()
+	}
+	if a.term != nil {
+		info.Title = a.term.title()
+	}
+	return info
+}
+
+// find gives the app that an id, its beginning, or a name means: one that runs before
+// one that has ended, the newest before others of its name.
+func (d *desk) find(word string) (*app, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var found []*app
+	for _, a := range slices.Backward(d.apps) {
+		if a.info.ID == word {
+			return a, nil
+		}
+		if a.info.Name == word && (len(found) == 0 || a.info.Running && !found[0].info.Running) {
+			found = []*app{a}
+		}
+	}
+	if len(found) == 0 && word != "" {
+		for _, a := range d.apps {
+			if strings.HasPrefix(a.info.ID, word) {
+				found = append(found, a)
+			}
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return nil, refused(api.CodeNoApp, api.OpApps, shortened(word), fmt.Sprintf("there is no app %.64q", word), "`carrel apps "+d.req.Name+"` lists them")
+	}
+	return nil, refused(api.CodeNoApp, api.OpApps, shortened(word), fmt.Sprintf("several apps begin with %.64q", word), "give more of the id")
+}
+
+// kill ends an app and all that it has started, and returns when nothing of it is left.
+func (d *desk) kill(a *app, cancelled <-chan struct{}) error {
+	stage := d.up.walls.PID()
+	signalAll(labelled(stage, a.label), syscall.SIGTERM)
+	signalAll(labelled(stage, a.label), syscall.SIGCONT)
+	for end := time.Now().Add(stopGrace); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if len(labelled(stage, a.label)) == 0 {
+			return nil
+		}
+		select {
+		case <-cancelled:
+			return errors.New("nobody waits any more")
+		case <-d.over:
+			return nil
+		default:
+		}
+	}
+	// What starts others faster than they are found is stopped first.
+	for end := time.Now().Add(killTime); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		pids := labelled(stage, a.label)
+		if len(pids) == 0 {
+			return nil
+		}
+		signalAll(pids, syscall.SIGSTOP)
+		if more := labelled(stage, a.label); len(more) > len(pids) && len(pids) < maxLabelled/2 {
+			continue
+		}
+		signalAll(labelled(stage, a.label), syscall.SIGKILL)
+	}
+	return fmt.Errorf("%d processes are left after %s", len(labelled(stage, a.label)), killTime)
+}
+
+// killTime is how long it is tried to end what starts itself anew.
+const killTime = 10 * time.Second
+
+// newLogs opens what an app's output goes to.
+func (d *desk) newLogs(a string) (map[string]*spool.Log, error) {
+	logs := make(map[string]*spool.Log)
+	for _, stream := range []string{api.StreamStdout, api.StreamStderr} {
+		l, err := spool.Create(d.place.dir, logName(a, stream), maxAppLog)
+		if err != nil {
+			return nil, fmt.Errorf("opening the log of an app: %w", err)
+		}
+		logs[stream] = l
+	}
+	return logs, nil
+}
+
+// drain copies what an app writes into its log until the last process has closed it.
+func (a *app) drain(stream string, from *os.File) {
+	log := a.logs[stream]
+	a.drained.Go(func() {
+		defer from.Close()
+		_, _ = io.CopyBuffer(struct{ io.Writer }{log}, struct{ io.Reader }{from}, make([]byte, 32<<10))
+	})
+}

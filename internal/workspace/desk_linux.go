@@ -1,0 +1,340 @@
+package workspace
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/sandbox"
+	"carrel/internal/spool"
+	"carrel/internal/supervisor"
+
+	"golang.org/x/sys/unix"
+)
+
+// desk is a workspace that stays: one set of walls, one broker, one network, and apps
+// that come and go in it. It ends when it is asked to, and with its supervisor.
+type desk struct {
+	p      *Prepared
+	req    DeskRequest
+	place  *deskPlace
+	result *api.Result
+	up     *raised
+	server *supervisor.Server
+	events *spool.Lines
+	digest string
+	policy []api.Decided
+
+	over     chan struct{} // closed when it has to end
+	overOnce sync.Once
+	ready    chan struct{} // closed when apps may be started
+
+	mu     sync.Mutex
+	apps   []*app // in the order of their starts; of those that have ended, the newest
+	labels uint64
+	wrote  time.Time      // the manifest
+	again  bool           // it is to be written again soon
+	busy   sync.WaitGroup // of apps that are being told about
+}
+
+// ErrTaken is what Serve gives when the name is held by another process.
+var ErrTaken = errTaken
+
+// Ready is what a workspace says when it stands.
+type Ready struct {
+	Status        api.WorkspaceStatus `json:"status"`
+	Announcements []string            `json:"announcements,omitempty"`
+	Notes         []string            `json:"notes,omitempty"`
+	Failed        *api.App            `json:"failed,omitempty"` // the command of the profile's setup that went wrong
+}
+
+// Serve makes a workspace that stays and answers for it until it is stopped. ready is
+// called once, when it stands and what the profile starts has been started. Standard
+// descriptors are not used.
+func (p *Prepared) Serve(req DeskRequest, ready func(Ready)) (*api.Result, error) {
+	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: ExitOurs, Engine: string(p.Engine()), History: string(p.Policy.History), Denials: []api.Denial{}}
+	defer func() { p.early.Abandon() }()
+	d := &desk{p: p, req: req, result: r, over: make(chan struct{}), ready: make(chan struct{})}
+	var err error
+	if p.state, err = openState(StatePath(p.getenv)); err != nil {
+		return r, err
+	}
+	if d.place, err = takeDesk(p.state.path, req.Name); err != nil {
+		return r, err
+	}
+	defer d.place.close()
+	if err := d.place.ownLog(); err != nil {
+		return r, err
+	}
+	if p.engine.name == sandbox.EngineLandlock {
+		return r, &api.Denial{Code: api.CodeUnsupported, Operation: "start", Subject: string(p.engine.name), Rule: "engine", Source: "built in",
+			Message: "a workspace that stays needs namespaces: with the engine landlock nothing would hold its processes together",
+			Hint:    "`carrel run` works with it; `carrel doctor` says what namespaces need here"}
+	}
+	if p.history() {
+		if p.historyAt, err = p.historyDir(true); err != nil {
+			return r, err
+		}
+	}
+	if err := p.Compile(true); err != nil {
+		return r, err
+	}
+	if err := p.engineHolds(); err != nil {
+		return r, err
+	}
+	d.digest, d.policy = p.Digest(), p.Decided()
+	p.Plan.Command.Argv = nil
+	return r, d.serve(ready)
+}
+
+// serve builds, waits for the end, and takes everything down.
+func (d *desk) serve(ready func(Ready)) error {
+	p, r := d.p, d.result
+	group, err := p.limitGroup(r.Workspace)
+	if err != nil {
+		return err
+	}
+	if group != nil {
+		defer p.dropGroup(group)
+	}
+	defer d.stopOnSignals()()
+	before := p.sensitiveNow()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	d.up, err = p.raise(r.Workspace, [3]*os.File{null, null, null}, group, func() {})
+	defer d.up.close()
+	if err != nil {
+		p.endBroker(d.up.broker, r)
+		_, err = p.whyNotStarted("", err)
+		return err
+	}
+	if err := d.answer(group); err != nil {
+		d.up.walls.Kill()
+		p.endBroker(d.up.broker, r)
+		return err
+	}
+	close(d.ready)
+	said := d.prepareApps()
+	said.Announcements, said.Notes = p.Announcements(), slices.Clone(p.notes)
+	said.Status = *d.server.Status()
+	d.write()
+	ready(said)
+	select {
+	case <-d.over:
+	case <-d.up.walls.Done():
+		p.note("the workspace ended by itself: its first process is gone")
+	}
+	d.end()
+	p.endBroker(d.up.broker, r)
+	p.mergeAgent()
+	r.Born = p.bornInside(before)
+	r.Exit = 0
+	p.conclude(r)
+	d.last()
+	return nil
+}
+
+// answer begins to answer for it, outside and inside.
+func (d *desk) answer(group *sandbox.Cgroup) error {
+	p, up := d.p, d.up
+	p.notes = append(p.notes, up.walls.Notes...)
+	sandbox.ForgetStartCodeLater()
+	hidden := p.watchMasks(up.walls, up.broker)
+	d.busy.Go(func() {
+		<-d.over
+		p.notes = append(p.notes, hidden.close()...)
+	})
+	var err error
+	if d.events, err = spool.CreateLines(d.place.dir, eventsFile, maxEventsFile); err != nil {
+		return fmt.Errorf("opening the log of events: %w", err)
+	}
+	freezer, err := supervisor.NewFreezer(up.walls.PID(), group.Dirs())
+	if err != nil {
+		p.note("this workspace cannot be paused: %v", err)
+	}
+	d.server, err = supervisor.Serve(supervisor.Config{
+		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Started: d.result.Started,
+		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: d.stop,
+		Published: p.publishedPorts(), Hosts: up.network.hosts(),
+		Desk: d, Control: d.place.control(), Keep: d.place.keepControl,
+		Record: d.record, First: d.events.Last(), Past: d.past,
+	})
+	if err != nil {
+		return fmt.Errorf("a workspace that nobody can reach is not started: %w", err)
+	}
+	up.network.answersTo(d.server)
+	if up.broker != nil {
+		d.server.SetGate(up.broker.Hold)
+		up.broker.keeper.answersTo(d.server)
+		up.broker.heard = d.denied
+	}
+	inner := &insideServer{walls: up.walls, callbacksTo: p.callbacks(), record: p.recorder(d.result), mark: up.broker.mark, desk: d}
+	inner.opener, inner.openEnv = p.opener()
+	if err := serveInside(up.walls.TakeAPI(), inner); err != nil {
+		return err
+	}
+	d.busy.Go(func() {
+		<-d.over
+		<-up.walls.Done()
+		inner.close()
+	})
+	return nil
+}
+
+// stop has the workspace end; it may be called more than once.
+func (d *desk) stop() { d.overOnce.Do(func() { close(d.over) }) }
+
+// stopOnSignals ends the workspace as soon as its supervisor is asked to end.
+func (d *desk) stopOnSignals() func() {
+	in := make(chan os.Signal, 4)
+	signal.Notify(in, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-in:
+			if d.server != nil {
+				d.server.Stop() // thaws what is frozen, too
+			}
+			d.stop()
+		case <-done:
+		}
+	}()
+	return func() { signal.Stop(in); close(done) }
+}
+
+// end asks all apps to end, makes them, and takes the walls down.
+func (d *desk) end() {
+	d.stop()
+	stage := d.up.walls.PID()
+	signalAll(labelled(stage, 0), syscall.SIGTERM)
+	signalAll(labelled(stage, 0), syscall.SIGCONT)
+	for end := time.Now().Add(stopGrace); time.Now().Before(end) && len(labelled(stage, 0)) > 0; {
+		time.Sleep(5 * time.Millisecond)
+	}
+	signalAll(labelled(stage, 0), syscall.SIGKILL)
+	for end := time.Now().Add(killGrace); time.Now().Before(end) && d.running() > 0; {
+		time.Sleep(time.Millisecond) // so that each is told how it ended
+	}
+	d.up.walls.Kill()
+	d.up.network.close()
+	d.busy.Wait()
+}
+
+// signalAll sends a signal to processes, each of which is told apart from a later one
+// of its number by being looked at after it is held.
+func signalAll(pids []int, sig syscall.Signal) {
+	for _, pid := range pids {
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			continue
+		}
+		if sandbox.LabelOf(pid) != 0 {
+			_ = unix.PidfdSendSignal(fd, sig, nil, 0)
+		}
+		unix.Close(fd)
+	}
+}
+
+// record writes an event down. The disk's trouble is no reason not to go on.
+func (d *desk) record(e api.Event) {
+	line, err := json.Marshal(e)
+	if err == nil {
+		err = d.events.Append(e.Seq, line)
+	}
+	if err != nil && d.p.state != nil {
+		fmt.Fprintf(os.Stderr, "writing event %d down: %v\n", e.Seq, err)
+	}
+}
+
+// past reads events that were written down.
+func (d *desk) past(since uint64, each func(api.Event) error) error {
+	return eachEvent(d.place.dir, since, each)
+}
+
+func eachEvent(dir *os.File, since uint64, each func(api.Event) error) error {
+	return spool.ReadLines(dir, eventsFile, since, func(_ uint64, line []byte) error {
+		var e api.Event
+		if json.Unmarshal(line, &e) != nil {
+			return nil
+		}
+		return each(e)
+	})
+}
+
+// denied tells of a refusal while the workspace runs: it may run for days.
+func (d *desk) denied(n api.Denial) {
+	n.Time, n.Workspace, n.Project = time.Now(), d.result.Workspace, d.p.place.project
+	d.server.Emit(api.Event{Kind: api.EventDenial, Denial: &n})
+	if err := d.p.state.logDenial(n); err != nil {
+		fmt.Fprintf(os.Stderr, "%v\n", err)
+	}
+}
+
+// Describe implements [supervisor.Desk].
+func (d *desk) Describe(s *api.WorkspaceStatus) {
+	s.Purpose, s.Digest, s.Policy, s.Profile = d.req.Purpose, d.digest, d.policy, d.p.profileName()
+	s.Apps = d.running()
+}
+
+// manifest is what is written down of the workspace.
+func (d *desk) manifest(state string) api.Desk {
+	s := d.server.Status()
+	m := api.Desk{Purpose: d.req.Purpose, Profile: s.Profile, State: state, Control: *s.Control, Policy: d.policy, Digest: d.digest, Pending: s.Pending, Events: s.Events,
+		Apps: d.list(false), Listed: d.result.Listed, Born: d.result.Born, Notes: d.result.Notes}
+	m.Manifest = d.server.Manifest()
+	return m
+}
+
+// How often the manifest is written at most, while apps come and go.
+const manifestEvery = 200 * time.Millisecond
+
+// changed has the manifest written, at once or soon.
+func (d *desk) changed() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.again {
+		return
+	}
+	d.again = true
+	time.AfterFunc(max(0, manifestEvery-time.Since(d.wrote)), d.write)
+}
+
+func (d *desk) write() {
+	d.mu.Lock()
+	d.again, d.wrote = false, time.Now()
+	d.mu.Unlock()
+	select {
+	case <-d.over:
+		return // the last one is written at the end
+	default:
+	}
+	d.keep(api.StateRunning)
+}
+
+func (d *desk) keep(state string) {
+	m := d.manifest(state)
+	if state == api.StateStopped {
+		m.Stopped = time.Now()
+	}
+	if err := writeJSON(d.place.dir, manifestFile, m); err != nil {
+		fmt.Fprintf(os.Stderr, "%v\n", err)
+	}
+}
+
+// last writes down how it ended, and lets go of the name.
+func (d *desk) last() {
+	d.server.Close()
+	d.keep(api.StateStopped)
+	_ = errors.Join(d.events.Close())
+}

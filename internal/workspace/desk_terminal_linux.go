@@ -1,0 +1,255 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"carrel/internal/api"
+	"carrel/internal/screen"
+	"carrel/internal/supervisor"
+
+	"golang.org/x/sys/unix"
+)
+
+// Sizes of terminals.
+const (
+	usualColumns = 100
+	usualRows    = 30
+	maxColumns   = 500
+	maxRows      = 300
+	keptLines    = 1000 // that have left the screen
+	attachQueue  = 64   // pieces for somebody who reads slowly; then the screen is painted anew
+)
+
+// terminal is a pseudoterminal whose near end the supervisor holds. What programs
+// write there is kept as a screen, for whoever looks at it as text, and handed to
+// those who are attached.
+type terminal struct {
+	near *os.File
+
+	mu       sync.Mutex
+	screen   *screen.Screen
+	columns  int
+	rows     int
+	watchers map[*watcher]bool
+	ended    bool
+}
+
+// watcher is somebody who is attached. One that is behind gets the whole screen.
+type watcher struct {
+	pieces chan []byte
+	behind bool // under terminal.mu
+}
+
+// newTerminal starts a shell, or a command, with a screen.
+func (d *desk) newTerminal(req *api.Request) (api.Reply, error) {
+	var cmd api.Command
+	if req.Command != nil {
+		cmd = *req.Command
+	}
+	if len(cmd.Argv) == 0 {
+		cmd.Argv = []string{UserShell(d.p.getenv)}
+	}
+	near, far, err := d.up.walls.NewPty()
+	if err != nil {
+		return api.Reply{}, err
+	}
+	defer far.Close()
+	t := &terminal{near: os.NewFile(uintptr(dup(near)), "terminal"), watchers: make(map[*watcher]bool)}
+	t.columns, t.rows = sizeOr(cmd.Columns, usualColumns, maxColumns), sizeOr(cmd.Rows, usualRows, maxRows)
+	t.screen = screen.New(t.columns, t.rows, keptLines)
+	resize(t.near, t.columns, t.rows)
+	cmd.Env = append(cmd.Env, "TERM=xterm-256color")
+	a, exit, err := d.start(started{kind: api.AppTerminal, cmd: cmd, stdio: [3]*os.File{far, far, far}, term: t})
+	if err != nil {
+		t.near.Close()
+		return notStartedReply(exit, err)
+	}
+	d.busy.Go(t.read)
+	said := d.told(a, false)
+	return api.Reply{App: &said}, nil
+}
+
+func sizeOr(n, usual, most int) int {
+	if n <= 0 {
+		return usual
+	}
+	return min(n, most)
+}
+
+// resize tells a terminal its size; 0 leaves it as it is.
+func resize(near *os.File, columns, rows int) {
+	if columns <= 0 || rows <= 0 {
+		return
+	}
+	_ = unix.IoctlSetWinsize(int(near.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(min(columns, maxColumns)), Row: uint16(min(rows, maxRows))})
+	_ = unix.SetNonblock(int(near.Fd()), true)
+}
+
+// read takes what programs write until the last one has closed the terminal.
+func (t *terminal) read() {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := t.near.Read(buf)
+		if n > 0 {
+			t.wrote(buf[:n])
+		}
+		if err != nil {
+			break
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+	for w := range t.watchers {
+		close(w.pieces)
+	}
+	clear(t.watchers)
+	t.near.Close()
+}
+
+func (t *terminal) wrote(b []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, _ = t.screen.Write(b)
+	if answers := t.screen.Answers(); len(answers) > 0 && len(t.watchers) == 0 { // who is attached answers
+		_, _ = t.near.Write(answers)
+	}
+	for w := range t.watchers {
+		w.offer(append([]byte(nil), b...))
+	}
+}
+
+// offer hands a piece on; the lock is held.
+func (w *watcher) offer(b []byte) {
+	if w.behind {
+		return
+	}
+	select {
+	case w.pieces <- b:
+	default:
+		w.behind = true
+	}
+}
+
+func (t *terminal) title() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.screen.Title()
+}
+
+// look gives the screen as text.
+func (t *terminal) look(id string, full bool) *api.Screen {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	column, row, visible := t.screen.Cursor()
+	s := &api.Screen{App: id, Title: t.screen.Title(), Columns: t.columns, Rows: t.rows, Lines: t.screen.Lines(), Cursor: [2]int{column, row}, Hidden: !visible}
+	if full {
+		s.Scrollback = t.screen.Scrollback()
+	}
+	return s
+}
+
+// typed sends text and keys to a terminal. What was typed is not kept; how much is.
+func (d *desk) typed(a *app, in *api.Input) error {
+	if in == nil {
+		return refused(api.CodeRequest, api.OpTerminalSend, a.info.ID, "nothing to send", "--text, keys, or a new size")
+	}
+	n, err := a.term.send(in)
+	d.server.Emit(api.Event{Kind: api.EventInput, Text: fmt.Sprintf("%s: %d bytes", a.info.ID, n)})
+	return err
+}
+
+func (t *terminal) send(in *api.Input) (int, error) {
+	t.mu.Lock()
+	if t.ended {
+		t.mu.Unlock()
+		return 0, errors.New("the terminal's program has ended")
+	}
+	b := append([]byte(nil), in.Data...)
+	if in.Text != "" {
+		b = append(b, t.screen.Paste(in.Text)...)
+	}
+	for _, key := range in.Keys {
+		typed, err := t.screen.Key(key)
+		if err != nil {
+			t.mu.Unlock()
+			return 0, err
+		}
+		b = append(b, typed...)
+	}
+	if in.Columns > 0 && in.Rows > 0 {
+		t.columns, t.rows = min(in.Columns, maxColumns), min(in.Rows, maxRows)
+		t.screen.Resize(t.columns, t.rows)
+		resize(t.near, t.columns, t.rows)
+	}
+	t.mu.Unlock()
+	if len(b) == 0 {
+		return 0, nil
+	}
+	return t.near.Write(b) // waits where the program does not read
+}
+
+// attach hands a terminal's bytes on, both ways, until one side ends.
+func (d *desk) attach(ctx context.Context, c *supervisor.Call, a *app) (api.Reply, error) {
+	t := a.term
+	w := &watcher{pieces: make(chan []byte, attachQueue)}
+	t.mu.Lock()
+	if t.ended {
+		t.mu.Unlock()
+		return api.Reply{}, refused(api.CodeNoApp, api.OpAttach, a.info.ID, "the terminal's program has ended", "`carrel terminal "+d.req.Name+" read "+a.info.ID+"` shows its last screen")
+	}
+	t.watchers[w] = true
+	first := t.screen.Redraw()
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		delete(t.watchers, w)
+		t.mu.Unlock()
+	}()
+	go func() {
+		for in := range c.Inputs() {
+			if _, err := t.send(&in); err != nil && !errors.Is(err, io.ErrShortWrite) {
+				continue
+			}
+		}
+	}()
+	if err := c.Send(api.Reply{Output: &api.Output{Stream: api.StreamStdout, Data: first}}); err != nil {
+		return api.Reply{}, err
+	}
+	for {
+		select {
+		case b, ok := <-w.pieces:
+			if !ok {
+				select {
+				case <-a.done:
+				case <-ctx.Done():
+				}
+				last := d.told(a, false)
+				return api.Reply{App: &last}, nil
+			}
+			if err := c.Send(api.Reply{Output: &api.Output{Stream: api.StreamStdout, Data: b}}); err != nil {
+				return api.Reply{}, err
+			}
+			if len(w.pieces) == 0 {
+				t.catchUp(w)
+			}
+		case <-ctx.Done():
+			return api.Reply{}, ctx.Err()
+		}
+	}
+}
+
+// catchUp paints the screen anew for a watcher that has lost some.
+func (t *terminal) catchUp(w *watcher) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if w.behind && !t.ended {
+		w.behind = false
+		w.offer(t.screen.Redraw())
+	}
+}

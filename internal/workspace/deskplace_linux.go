@@ -1,0 +1,195 @@
+package workspace
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/spool"
+
+	"golang.org/x/sys/unix"
+)
+
+// deskPlace is where a workspace that stays keeps what outlives it:
+// workspaces/NAME in the state directory, 0700.
+//
+//	lock             held by whoever starts it, as long as it runs
+//	manifest.json    one api.Desk
+//	control.json     one api.Control
+//	events           one api.Event a line, see package spool
+//	APP.stdout       what an app has written, see package spool
+//	APP.stderr
+//	supervisor.log   what the supervisor itself has to say
+type deskPlace struct {
+	dir  *os.File
+	lock *os.File
+}
+
+// Files of a workspace's place, and bounds on them in bytes.
+const (
+	holdFile     = "lock"
+	manifestFile = "manifest.json"
+	controlFile  = "control.json"
+	eventsFile   = "events"
+	logFile      = "supervisor.log"
+
+	maxManifestFile = 8 << 20
+	maxEventsFile   = 16 << 20
+	maxAppLog       = 8 << 20 // of one stream
+)
+
+// errTaken means that another process holds the name.
+var errTaken = errors.New("another process holds this name")
+
+// desksDir is where all workspaces of a state directory are.
+func desksDir(state string) string { return filepath.Join(state, "workspaces") }
+
+// openDesk opens the place of a name, and makes it where make is set.
+func openDesk(state, name string, make bool) (*os.File, error) {
+	if err := CheckDeskName(name); err != nil {
+		return nil, err
+	}
+	all, err := openBelow(unix.AT_FDCWD, desksDir(state), make)
+	if err != nil {
+		return nil, err
+	}
+	defer all.Close()
+	return openBelow(int(all.Fd()), name, make)
+}
+
+// openBelow opens a directory of this user alone, which is no link.
+func openBelow(at int, name string, make bool) (*os.File, error) {
+	if make {
+		if err := unix.Mkdirat(at, name, 0o700); err != nil && err != unix.EEXIST {
+			return nil, &os.PathError{Op: "mkdir", Path: name, Err: err}
+		}
+	}
+	fd, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || int(st.Uid) != os.Geteuid() || st.Mode&0o022 != 0 {
+		unix.Close(fd)
+		return nil, fmt.Errorf("%q is not a directory of this user alone; make it 0700", name)
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// takeDesk opens the place of a name and holds it: whoever else wants it gets
+// errTaken until this process has ended.
+func takeDesk(state, name string) (*deskPlace, error) {
+	for range maxTakes {
+		dir, err := openDesk(state, name, true)
+		if err != nil {
+			return nil, err
+		}
+		place, err := lockDesk(state, name, dir)
+		if err == nil {
+			return place, nil
+		}
+		dir.Close()
+		if !errors.Is(err, errMovedAway) {
+			return nil, err
+		}
+	}
+	return nil, errMovedAway
+}
+
+const maxTakes = 50
+
+var errMovedAway = errors.New("the place of the workspace was removed meanwhile")
+
+// lockDesk takes the lock of an open place, and sees that it is still the name's.
+func lockDesk(state, name string, dir *os.File) (*deskPlace, error) {
+	fd, err := unix.Openat(int(dir.Fd()), holdFile, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err == unix.ENOENT {
+		return nil, errMovedAway
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: filepath.Join(desksDir(state), name, holdFile), Err: err}
+	}
+	lock := os.NewFile(uintptr(fd), holdFile)
+	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		lock.Close()
+		if err == unix.EWOULDBLOCK {
+			err = errTaken
+		}
+		return nil, err
+	}
+	var held, there unix.Stat_t
+	again, err := openDesk(state, name, false)
+	if err == nil {
+		err = errors.Join(unix.Fstat(int(dir.Fd()), &held), unix.Fstat(int(again.Fd()), &there))
+		again.Close()
+	}
+	if err != nil || held.Ino != there.Ino || held.Dev != there.Dev {
+		lock.Close()
+		return nil, errMovedAway
+	}
+	return &deskPlace{dir: dir, lock: lock}, nil
+}
+
+func (d *deskPlace) close() {
+	if d != nil {
+		d.lock.Close()
+		d.dir.Close()
+	}
+}
+
+// control reads the mode that was written down last. What cannot be read is paused:
+// nobody knows what the person wanted.
+func (d *deskPlace) control() api.Control {
+	c, err := readControl(d.dir)
+	if err != nil {
+		return api.Control{Mode: api.ControlPaused, Since: time.Now(), By: "supervisor", Reason: "the mode that was written down cannot be read: " + err.Error()}
+	}
+	return c
+}
+
+func readControl(dir *os.File) (api.Control, error) {
+	c := api.Control{Mode: api.ControlActive, Since: time.Now(), By: "start"}
+	text, err := spool.ReadFile(dir, controlFile, 64<<10)
+	if errors.Is(err, os.ErrNotExist) {
+		return c, nil
+	}
+	var kept api.Control
+	if err == nil {
+		err = json.Unmarshal(text, &kept)
+	}
+	if err != nil {
+		return c, err
+	}
+	switch kept.Mode {
+	case api.ControlActive, api.ControlReadOnly, api.ControlTakeover, api.ControlPaused:
+		return kept, nil
+	}
+	return c, fmt.Errorf("%q is no mode", kept.Mode)
+}
+
+func (d *deskPlace) keepControl(c api.Control) error { return writeJSON(d.dir, controlFile, c) }
+
+func writeJSON(dir *os.File, name string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return spool.WriteFile(dir, name, append(text, '\n'))
+}
+
+// readDesk reads the manifest of a place.
+func readDesk(dir *os.File) (api.Desk, error) {
+	var m api.Desk
+	text, err := spool.ReadFile(dir, manifestFile, maxManifestFile)
+	if err != nil {
+		return m, err
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return m, fmt.Errorf("reading the manifest: %w", err)
+	}
+	return m, nil
+}

@@ -1,0 +1,141 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"carrel/internal/history"
+	"carrel/internal/inside"
+	"carrel/internal/sandbox"
+)
+
+// The apps of a workspace that stays are jobs from their first moment: what each
+// starts has its label (see package sandbox), and its changes are steps of its own.
+
+// app makes a job of what is about to be started with a label. whole: all of it is one
+// step. It may be called on nil.
+func (j *jobs) app(label uint64, argv []string, name string, whole bool) *job {
+	if j == nil {
+		return nil
+	}
+	run := j.run
+	one := &job{argv: argv, label: label, whole: whole}
+	kind := history.StepJob
+	if whole {
+		kind = history.StepRun
+	}
+	one.line = j.newLine(history.Begin{Kind: kind, Run: run.run.Run, Command: history.Argv(argv)})
+	one.line.label = name[:min(len(name), maxLabel)]
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.apps == nil {
+		j.apps = make(map[uint64]*job)
+	}
+	j.apps[label] = one
+	j.list = append(j.list, one)
+	if j.epoch.Add(1) == 1 {
+		run.done.Go(j.watch)
+	}
+	return one
+}
+
+// newLine makes the keeper of a job.
+func (j *jobs) newLine(begin history.Begin) *keeper {
+	run := j.run
+	return &keeper{dir: run.dir, noted: run.noted, ignored: run.ignored, granted: run.granted, roots: run.roots, limits: run.limits, kin: j, making: run.making, past: run.past, guard: run.guard, bounds: run.bounds, run: begin}
+}
+
+// end ends the job of an app of which nobody is left, and gives its steps. Who asks
+// for its keeper from now on gets the run's.
+func (j *jobs) end(one *job, exit int) ([]uint64, error) {
+	if one == nil {
+		return nil, nil
+	}
+	j.mu.Lock()
+	_, there := j.apps[one.label]
+	delete(j.apps, one.label)
+	for i := range j.list {
+		if j.list[i] == one {
+			j.list = append(j.list[:i:i], j.list[i+1:]...)
+			break
+		}
+	}
+	j.forget(func(_ int, c caller) bool { return c.job == one })
+	j.mu.Unlock()
+	if !there {
+		return nil, nil
+	}
+	return j.finish(one, exit)
+}
+
+// steps are the numbers of what a job has written so far.
+func (one *job) steps() []uint64 {
+	if one == nil {
+		return nil
+	}
+	one.line.mu.Lock()
+	defer one.line.mu.Unlock()
+	return append([]uint64(nil), one.line.all...)
+}
+
+// lineOf gives the keeper that a process inside writes to.
+func (j *jobs) lineOf(pid int) *keeper {
+	if j.epoch.Load() == 0 || pid <= 0 {
+		return j.run
+	}
+	return j.keeperOf(pid)
+}
+
+// markFor begins or ends a step of whoever says so.
+func (k *keeper) markFor(begin bool, caller int, m inside.Mark) error {
+	if k == nil {
+		return errors.New("this run keeps no history")
+	}
+	return k.jobs.lineOf(caller).mark(begin, caller, m)
+}
+
+// labelled lists the processes below the stage that have a label; 0 stands for any.
+// What it looks at is below the stage for as long as that is there: everything that
+// loses its parent becomes the stage's.
+func labelled(stage int, label uint64) (found []int) {
+	queue := childrenOf(stage)
+	for i := 0; i < len(queue) && i < maxLabelled; i++ {
+		pid := queue[i]
+		queue = append(queue, childrenOf(pid)...)
+		if l := sandbox.LabelOf(pid); l != 0 && (label == 0 || l == label) {
+			if p, ok := readProcess(pid); ok && !p.gone {
+				found = append(found, pid)
+			}
+		}
+	}
+	return found
+}
+
+// maxLabelled bounds how many processes are looked at.
+const maxLabelled = 1 << 16
+
+// childrenOf lists the children of all threads of a process.
+func childrenOf(pid int) (out []int) {
+	at := "/proc/" + strconv.Itoa(pid) + "/task"
+	dir, err := os.Open(at)
+	if err != nil {
+		return nil
+	}
+	threads, _ := dir.Readdirnames(-1)
+	dir.Close()
+	for _, t := range threads {
+		text, err := os.ReadFile(fmt.Sprintf("%s/%s/children", at, t))
+		if err != nil {
+			continue
+		}
+		for word := range strings.FieldsSeq(string(text)) {
+			if child, err := strconv.Atoi(word); err == nil {
+				out = append(out, child)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,76 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"carrel/internal/api"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+)
+
+// notStarted turns a launch error into an exit status and, where the program
+// is there but out of sight, a denial that says what would show it.
+func (p *Prepared) notStarted(r *api.Result, name string, err error) (*api.Result, error) {
+	exit, err := p.whyNotStarted(name, err)
+	if exit != 0 {
+		r.Exit = exit
+	}
+	var d *api.Denial
+	if exit == ExitNotFound && errors.As(err, &d) {
+		p.deny(*d)
+	}
+	return r, err
+}
+
+// whyNotStarted gives the status that a shell would tell, 0 where the walls are what
+// failed.
+func (p *Prepared) whyNotStarted(name string, err error) (int, error) {
+	var start *sandbox.StartError
+	if !errors.As(err, &start) {
+		return 0, explainSetup(err)
+	}
+	if start.Name == p.place.cwd && start.Name != name {
+		hint := "is it denied? `carrel explain --path .` tells"
+		if p.req.Exact != nil {
+			hint = `a rule for ":cwd" shows it`
+		}
+		return 0, &hintError{err: fmt.Errorf("the working directory %q cannot be entered inside: %s", start.Name, start.Err), hint: hint}
+	}
+	if start.Code != int(syscall.ENOENT) {
+		return ExitNotRunable, fmt.Errorf("%q cannot be run inside: %s", name, start.Err)
+	}
+	full, lookErr := p.lookPath(name)
+	if lookErr != nil {
+		return ExitNotFound, fmt.Errorf("%q was not found in PATH, outside or inside", name)
+	}
+	real, kind := p.facts.Resolve(full)
+	if kind == sandbox.KindNone {
+		return ExitNotFound, fmt.Errorf("%q does not exist", full)
+	}
+	if d := p.Policy.Lookup(real); (d.Access == policy.Read || d.Access == policy.Write) && d.Rule.Path != p.Policy.Scope.Tmp {
+		return ExitNotFound, fmt.Errorf("%q is visible, but the interpreter that it names is not: %s", full, interpreter(real))
+	}
+	d := api.Denial{Code: api.CodeNotVisible, Operation: "exec", Subject: full, Rule: "no rule shows it", Source: "default",
+		Message: fmt.Sprintf("%q exists but cannot be seen inside", full), Hint: "--read " + dirOf(real)}
+	if x := policy.Explain(p.Policy, policy.Query{Path: real}); x.Path != nil && x.Path.Decision.Rule != nil {
+		d.Rule, d.Source = x.Path.Why, x.Path.Decision.Rule.Source.String()
+		if x.Path.Decision.Access == policy.Deny {
+			d.Hint = "it is hidden on purpose: is it the program that you mean?"
+		}
+	}
+	return ExitNotFound, &d
+}
+
+// interpreter is what a script's first line names.
+func interpreter(script string) string {
+	head, err := readHead(script, 256)
+	line, _, _ := strings.Cut(string(head), "\n")
+	if err != nil || !strings.HasPrefix(line, "#!") {
+		return "its loader is missing (another libc or architecture?)"
+	}
+	return strconv.Quote(strings.TrimSpace(line[2:]))
+}
