@@ -25,7 +25,11 @@ func openPty() (near, far int, err error) {
 		return -1, -1, err
 	}
 	if err = unix.IoctlSetPointerInt(near, unix.TIOCSPTLCK, 0); err == nil {
-		far, err = unix.IoctlRetInt(near, unix.TIOCGPTPEER)
+		// The argument is the flags to open the far end with, and the result its number.
+		n, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(near), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+		if far = int(n); e != 0 {
+			err = e
+		}
 	}
 	if err != nil {
 		unix.Close(near)
