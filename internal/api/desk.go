@@ -116,6 +116,7 @@ type Input struct {
 // Desk is a named workspace as it is written down: while it runs, and after.
 type Desk struct {
 	Manifest
+	Runtime  string     `json:"runtime_dir,omitempty"` // where its socket is
 	Purpose  string     `json:"purpose,omitempty"`
 	Profile  string     `json:"profile,omitempty"`
 	State    string     `json:"state"`

@@ -120,6 +120,11 @@ func (a *app) workspaceNamed(prefix string) (supervisor.Entry, error) {
 		return supervisor.Entry{}, err
 	}
 	e, err := supervisor.Pick(entries, prefix)
+	if err != nil && workspace.CheckDeskName(prefix) == nil {
+		if named, ok, _ := a.deskRunning(prefix); ok {
+			return named, nil
+		}
+	}
 	if err != nil {
 		return e, noSuch("workspace", prefix, "carrel ps", err)
 	}

@@ -157,6 +157,15 @@ func (a *app) deskRunning(name string) (supervisor.Entry, bool, error) {
 			return e, true, nil
 		}
 	}
+	// Whoever has started it may have had another XDG_RUNTIME_DIR.
+	if d, e := workspace.ReadDesk(workspace.StatePath(a.getenv), name); e == nil && d.State != api.StateStopped && d.Runtime != "" {
+		entries, _ = supervisor.Find([]string{d.Runtime})
+		for _, e := range entries {
+			if e.Name == name {
+				return e, true, nil
+			}
+		}
+	}
 	return supervisor.Entry{}, false, err
 }
 

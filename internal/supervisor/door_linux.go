@@ -130,6 +130,8 @@ func listen(dir *os.File, id string) (*net.UnixListener, error) {
 	return l, nil
 }
 
+func (d *door) place() string { return d.dir.Name() }
+
 // close ends all conversations and takes the entry away. It does not wait for
 // an operation that hangs.
 func (d *door) close() {

@@ -25,6 +25,8 @@ func open(Config, func(context.Context, net.Conn, caller, api.Request)) (*door, 
 
 func (*door) close() {}
 
+func (*door) place() string { return "" }
+
 // Find finds nothing here.
 func Find([]string) ([]Entry, error) { return nil, errHere }
 
@@ -73,3 +75,5 @@ func sendWith(conn net.Conn, line []byte, _ []*os.File) error {
 	_, err := conn.Write(line)
 	return err
 }
+
+func refuseHuman(why string) *api.Denial { return &api.Denial{Code: api.CodeNotHuman, Message: why} }

@@ -3,7 +3,9 @@ package supervisor
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"carrel/internal/api"
@@ -18,8 +20,9 @@ const (
 
 // Dirs are the places of the registry, best first, for an environment:
 // $XDG_RUNTIME_DIR/carrel, and run/ in the state directory, where state is
-// $XDG_STATE_HOME/carrel or "" for none. A run takes the first that it can
-// use, a client looks into all.
+// $XDG_STATE_HOME/carrel or "" for none; last what $XDG_RUNTIME_DIR usually is, as some
+// launchers leave that out. A run takes the first that it can use, a client looks
+// into all.
 func Dirs(runtime, state string) []string {
 	var dirs []string
 	if filepath.IsAbs(runtime) {
@@ -27,6 +30,9 @@ func Dirs(runtime, state string) []string {
 	}
 	if filepath.IsAbs(state) {
 		dirs = append(dirs, filepath.Join(state, "run"))
+	}
+	if usual := fmt.Sprintf("/run/user/%d/carrel", os.Getuid()); !slices.Contains(dirs, usual) {
+		dirs = append(dirs, usual)
 	}
 	return dirs
 }

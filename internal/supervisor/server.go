@@ -98,6 +98,14 @@ func (s *Server) Manifest() api.Manifest {
 	return s.door.manifest
 }
 
+// Dir is the place of the registry that it is in.
+func (s *Server) Dir() string {
+	if s == nil || s.door == nil {
+		return ""
+	}
+	return s.door.place()
+}
+
 // Ask waits until a person approves or denies an operation. It is no when
 // nobody has answered by the deadline, when ctx or the workspace ends, and at
 // once when too much waits already or nobody could answer. Of the approval

@@ -99,7 +99,7 @@ func (d *desk) exec(ctx context.Context, c *supervisor.Call) (api.Reply, error) 
 		}
 		defer far.Close()
 		defer near.Close()
-		resize(near, s.cmd.Columns, s.cmd.Rows)
+		resize(near, sizeOr(s.cmd.Columns, usualColumns, maxColumns), sizeOr(s.cmd.Rows, usualRows, maxRows))
 		s.stdio = [3]*os.File{far, far, far}
 	} else {
 		if err := mayCross(c.Files); err != nil {

@@ -40,6 +40,7 @@ type app struct {
 	done  chan struct{} // closed when its first process has ended and all is told
 
 	logs    map[string]*spool.Log // by stream; closed when everything is written
+	from    map[string]*os.File   // what is read into each
 	drained sync.WaitGroup
 	term    *terminal // nil for one without
 }
@@ -64,7 +65,7 @@ func (d *desk) start(s started) (*app, int, error) {
 	if s.id == "" {
 		s.id = newID()
 	}
-	a := &app{done: make(chan struct{}), logs: s.logs, term: s.term}
+	a := &app{done: make(chan struct{}), logs: s.logs, from: s.from, term: s.term}
 	name := s.cmd.Name
 	if name == "" {
 		name = filepath.Base(argv[0])
@@ -91,8 +92,8 @@ func (d *desk) start(s started) (*app, int, error) {
 		}
 		return nil, exit, err
 	}
-	for stream, from := range s.from {
-		a.drain(stream, from)
+	for stream := range s.from {
+		a.drain(stream)
 	}
 	d.server.Emit(api.Event{Kind: api.EventLaunch, Text: a.info.ID + " " + a.info.Kind + " " + a.info.Name})
 	d.busy.Go(func() { d.await(a) })
@@ -187,8 +188,8 @@ func (d *desk) endJob(a *app) []uint64 {
 	return steps
 }
 
-// finishLogs waits for the rest of what an app has written. What it left behind may
-// write on, and keep the pipe open.
+// finishLogs waits until what an app has written is in its logs. What it left behind
+// may write on, and keep the pipe open.
 func (a *app) finishLogs() {
 	if a.logs == nil {
 		return
@@ -201,10 +202,33 @@ func (a *app) finishLogs() {
 		}
 		close(done)
 	}()
-	select {
-	case <-done:
-	case <-time.After(drainTime):
+	empty := 0
+	for end := time.Now().Add(drainTime); time.Now().Before(end) && empty < 2; {
+		select {
+		case <-done:
+			return
+		case <-time.After(time.Millisecond):
+		}
+		if empty++; a.unread() > 0 {
+			empty = 0
+		}
 	}
+}
+
+// unread is how much an app has written that was not read yet, in bytes.
+func (a *app) unread() (n int) {
+	for _, f := range a.from {
+		raw, err := f.SyscallConn()
+		if err != nil {
+			continue
+		}
+		_ = raw.Control(func(fd uintptr) {
+			if left, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ); err == nil {
+				n += left
+			}
+		})
+	}
+	return n
 }
 
 // drop forgets an app that did not start.
@@ -270,7 +294,7 @@ func (d *desk) told(a *app, look bool) api.App {
 	d.mu.Lock()
 	info := a.info
 	d.mu.Unlock()
-	if look && info.Running {
+	if look && (info.Running || info.Processes > 0) {
 		info.Processes = len(labelled(d.up.walls.PID(), a.label))
 		info.Steps = a.job.steps()
 	}
@@ -359,8 +383,8 @@ func (d *desk) newLogs(a string) (map[string]*spool.Log, error) {
 }
 
 // drain copies what an app writes into its log until the last process has closed it.
-func (a *app) drain(stream string, from *os.File) {
-	log := a.logs[stream]
+func (a *app) drain(stream string) {
+	log, from := a.logs[stream], a.from[stream]
 	a.drained.Go(func() {
 		defer from.Close()
 		_, _ = io.CopyBuffer(struct{ io.Writer }{log}, struct{ io.Reader }{from}, make([]byte, 32<<10))

@@ -123,11 +123,17 @@ func (d *desk) serve(ready func(Ready)) error {
 		p.endBroker(d.up.broker, r)
 		return err
 	}
+	err = d.keep(api.StateRunning) // what cannot be written down at its start is not started
+	if err != nil {
+		d.server.Close()
+		d.up.walls.Kill()
+		p.endBroker(d.up.broker, r)
+		return err
+	}
 	close(d.ready)
 	said := d.prepareApps()
 	said.Announcements, said.Notes = p.Announcements(), slices.Clone(p.notes)
 	said.Status = *d.server.Status()
-	d.write()
 	ready(said)
 	select {
 	case <-d.over:
@@ -292,7 +298,7 @@ func (d *desk) manifest(state string) api.Desk {
 	s := d.server.Status()
 	m := api.Desk{Purpose: d.req.Purpose, Profile: s.Profile, State: state, Control: *s.Control, Policy: d.policy, Digest: d.digest, Pending: s.Pending, Events: s.Events,
 		Apps: d.list(false), Listed: d.result.Listed, Born: d.result.Born, Notes: d.result.Notes}
-	m.Manifest = d.server.Manifest()
+	m.Manifest, m.Runtime = d.server.Manifest(), d.server.Dir()
 	return m
 }
 
@@ -319,22 +325,24 @@ func (d *desk) write() {
 		return // the last one is written at the end
 	default:
 	}
-	d.keep(api.StateRunning)
+	_ = d.keep(api.StateRunning)
 }
 
-func (d *desk) keep(state string) {
+func (d *desk) keep(state string) error {
 	m := d.manifest(state)
 	if state == api.StateStopped {
 		m.Stopped = time.Now()
 	}
-	if err := writeJSON(d.place.dir, manifestFile, m); err != nil {
+	err := writeJSON(d.place.dir, manifestFile, m)
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "%v\n", err)
 	}
+	return err
 }
 
 // last writes down how it ended, and lets go of the name.
 func (d *desk) last() {
 	d.server.Close()
-	d.keep(api.StateStopped)
+	_ = d.keep(api.StateStopped)
 	_ = errors.Join(d.events.Close())
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 
@@ -212,11 +211,12 @@ func (d *desk) attach(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 		t.mu.Unlock()
 	}()
 	go func() {
+		total := 0
 		for in := range c.Inputs() {
-			if _, err := t.send(&in); err != nil && !errors.Is(err, io.ErrShortWrite) {
-				continue
-			}
+			n, _ := t.send(&in) // of a program that has ended: told below
+			total += n
 		}
+		d.server.Emit(api.Event{Kind: api.EventInput, Text: fmt.Sprintf("%s: %d bytes by somebody attached", a.info.ID, total)})
 	}()
 	if err := c.Send(api.Reply{Output: &api.Output{Stream: api.StreamStdout, Data: first}}); err != nil {
 		return api.Reply{}, err
