@@ -56,6 +56,7 @@ var calls = []call{
 		"internal/sandbox/bubblewrap_linux.go":  "starts the system's bubblewrap: an absolute path, root's file, no environment of the user",
 		"internal/sandbox/stage/serve_linux.go": "starts what runs inside",
 		"internal/sandbox/stage/alone_linux.go": "the guard starts the stage: our own binary",
+		"internal/workspace/deskstart_linux.go": "starts the supervisor of a workspace that stays: our own binary, as the user would",
 	}},
 	{"os", "Exit", "return an exit status to main", map[string]string{
 		"cmd/carrel/main.go":                    "main",

@@ -39,9 +39,9 @@ var layers = map[string][]string{
 	"sandbox":          {"policy", "sandbox/landlock"},
 	"sandbox/landlock": {},
 	"sandbox/stage":    {"sandbox", "sandbox/landlock"},
-	"workspace":        {"policy", "api", "config", "agents", "view", "display", "protect", "broker", "egress", "history", "seccomp", "inside", "ports", "sandbox", "sandbox/landlock", "supervisor", "mountinfo"},
+	"workspace":        {"policy", "api", "config", "agents", "view", "display", "protect", "broker", "egress", "history", "seccomp", "inside", "ports", "sandbox", "sandbox/landlock", "supervisor", "mountinfo", "spool", "screen"},
 	"doctor":           {"policy", "mountinfo", "seccomp", "sandbox", "sandbox/landlock"},
-	"cli":              {"policy", "api", "config", "agents", "history", "hooks", "inside", "sandbox", "sandbox/stage", "supervisor", "workspace", "doctor", "foreign", "jsontree", "lowlevel"},
+	"cli":              {"policy", "api", "config", "agents", "history", "hooks", "inside", "sandbox", "sandbox/stage", "supervisor", "workspace", "doctor", "foreign", "jsontree", "lowlevel", "desktopentry"},
 	"house":            {},
 	"tally":            {},
 }

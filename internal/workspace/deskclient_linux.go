@@ -154,7 +154,7 @@ func raw() (func(), error) {
 	go func() {
 		if s, ok := <-in; ok {
 			_ = term.Restore(int(os.Stdin.Fd()), was)
-			os.Exit(128 + int(s.(syscall.Signal)))
+			DieBy(s.(syscall.Signal))
 		}
 	}()
 	return func() {
