@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var kindWords = []string{"user", "project", "operator", "ceiling"}
+var kindWords = []string{"user", "project", "operator", "ceiling", "profile"}
 
 func (a *app) configCommand() *cobra.Command {
 	return explainFlagErrors(group(&cobra.Command{
@@ -93,7 +93,7 @@ YAML language server takes it for completion and checks:
 }
 
 func kindOf(word string) (config.Kind, error) {
-	for _, k := range []config.Kind{config.KindUser, config.KindProject, config.KindOperator, config.KindCeiling} {
+	for _, k := range []config.Kind{config.KindUser, config.KindProject, config.KindOperator, config.KindCeiling, config.KindProfile} {
 		if k.String() == word {
 			return k, nil
 		}

@@ -134,7 +134,7 @@ type refusalJSON struct {
 // explainRefusal prints a refusal as JSON where that was asked for; the message
 // and the exit status are the same either way.
 func (a *app) explainRefusal(asJSON bool, err error) error {
-	if !asJSON {
+	if !asJSON || err == nil {
 		return err
 	}
 	out := refusedJSON{Error: text(err.Error())}

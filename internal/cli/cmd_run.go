@@ -25,7 +25,7 @@ Exit status:
 
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
-		a.runCommand(), a.shellCommand(), a.sandboxCommand(), a.importCommand(), a.explainCommand(), a.configCommand(), a.presetCommand(),
+		a.runCommand(), a.shellCommand(), a.sandboxCommand(), a.importCommand(), a.explainCommand(), a.configCommand(), a.presetCommand(), a.profileCommand(),
 		a.startCommand(), a.listCommand(), a.statusCommand(), a.execCommand(), a.launchCommand(), a.appsCommand(), a.waitCommand(), a.killCommand(), a.logsCommand(), a.eventsCommand(),
 		a.terminalCommand(), a.attachCommand(), a.controlCommand(), a.manifestCommand(), a.artifactsCommand(), a.cleanupCommand(), a.revokeCommand(),
 		a.psCommand(), a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.pauseCommand(), a.resumeCommand(), a.stopCommand(),

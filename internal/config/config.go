@@ -14,6 +14,7 @@ const (
 	KindProject                  // .carrel.yaml or .carrel/config.yaml
 	KindOperator                 // /etc/carrel/config.yaml
 	KindCeiling                  // the file of --permissions
+	KindProfile                  // a saved workspace: ~/.config/carrel/profiles/NAME.yaml
 )
 
 // String names the kind as the command line does.
@@ -27,6 +28,8 @@ func (k Kind) String() string {
 		return "operator"
 	case KindCeiling:
 		return "ceiling"
+	case KindProfile:
+		return "profile"
 	}
 	return "unknown"
 }
@@ -39,6 +42,8 @@ func (k Kind) layer() policy.LayerKind {
 		return policy.LayerOperator
 	case KindCeiling:
 		return policy.LayerCeiling
+	case KindProfile:
+		return policy.LayerProfile
 	}
 	return policy.LayerUser
 }

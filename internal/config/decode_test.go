@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -292,24 +293,20 @@ func TestUnits(t *testing.T) {
 
 // TestSchema: every key of the table is in the JSON Schema, with words.
 func TestSchema(t *testing.T) {
-	for _, kind := range []Kind{KindUser, KindProject, KindOperator, KindCeiling} {
+	for _, kind := range []Kind{KindUser, KindProject, KindOperator, KindCeiling, KindProfile} {
 		var top map[string]any
 		if err := json.Unmarshal(SchemaOf(kind), &top); err != nil {
 			t.Fatal(err)
 		}
 		properties := top["properties"].(map[string]any)
-		fields := configFields()
-		if kind == KindCeiling {
-			fields = ceilingFields()
-		}
-		for _, f := range fields {
+		for _, f := range fieldsOf(kind) {
 			_, has := properties[f.key]
 			if want := f.in == 0 || f.in.has(kind); has != want {
 				t.Errorf("%s: key %s in the schema = %v, want %v", kind, f.key, has, want)
 			}
 		}
 	}
-	eachField(configFields(), func(f field) {
+	eachField(slices.Concat(configFields(), definitionFields()), func(f field) {
 		if f.doc == "" || f.key == "" || f.typ == 0 {
 			t.Errorf("field %+v has no key, type or words", f.key)
 		}

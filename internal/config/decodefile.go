@@ -15,6 +15,7 @@ type decoded struct {
 	ceiling  *policy.Ceiling
 	presets  []Preset
 	settings Settings
+	saved    *Definition // of a profile
 	warnings []policy.Warning
 	values   []Setting
 }
@@ -36,9 +37,10 @@ func decodeFile(data []byte, file string, kind Kind, opts Options) (*decoded, Pr
 	d := &decoder{file: file, kind: kind}
 	full := *out
 	t := &target{request: &full.request, settings: &full.settings, presets: &full.presets, decoder: d}
-	fields := configFields()
-	if kind == KindCeiling {
-		fields = ceilingFields()
+	fields := fieldsOf(kind)
+	if kind == KindProfile {
+		full.saved = &Definition{text: make(map[string]policy.Source)}
+		t.definition, t.request = full.saved, &full.saved.Request
 	}
 	if kind == KindCeiling || kind == KindOperator && find(fields, "ceiling") != nil {
 		full.ceiling = &policy.Ceiling{}
@@ -54,10 +56,24 @@ func decodeFile(data []byte, file string, kind Kind, opts Options) (*decoded, Pr
 	return &full, nil
 }
 
+// fieldsOf are the keys of one kind of file.
+func fieldsOf(kind Kind) []field {
+	switch kind {
+	case KindCeiling:
+		return ceilingFields()
+	case KindProfile:
+		return definitionFields()
+	}
+	return configFields()
+}
+
 // finish does what needs the whole file: personas of presets, mounts.
 func (d *decoder) finish(out *decoded, opts Options) {
 	for i := range out.presets {
 		d.finishPreset(&out.presets[i], opts)
+	}
+	if out.saved != nil {
+		d.finishDefinition(out.saved)
 	}
 	if out.ceiling == nil {
 		return

@@ -74,6 +74,10 @@ type target struct {
 	presets  *[]Preset
 	mount    *policy.Mount
 	decoder  *decoder
+
+	definition *Definition
+	defined    *DefinedMount
+	command    *Command
 }
 
 // mapping decodes one mapping against its fields.

@@ -13,11 +13,7 @@ func Schema() []byte { return schemaOf(KindUser) }
 func SchemaOf(kind Kind) []byte { return schemaOf(kind) }
 
 func schemaOf(kind Kind) []byte {
-	fields := configFields()
-	if kind == KindCeiling {
-		fields = ceilingFields()
-	}
-	top := objectSchema(fields, kind)
+	top := objectSchema(fieldsOf(kind), kind)
 	top["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	top["title"] = fmt.Sprintf("Carrel %s configuration", kind)
 	out, err := json.MarshalIndent(top, "", "  ")

@@ -22,6 +22,24 @@ func TestConfigurationManual(t *testing.T) {
 		"keys":    keyTable(t, config.KindUser, config.KindProject, config.KindOperator),
 		"ceiling": keyTable(t, config.KindCeiling),
 	})
+	replaceGenerated(t, "docs/profiles.md", "TestConfigurationManual", map[string]string{"keys": ownKeys(t, config.KindProfile, config.KindUser)})
+}
+
+// ownKeys are the rows of one kind that another does not have.
+func ownKeys(t *testing.T, kind, other config.Kind) string {
+	t.Helper()
+	theirs := make(map[string]bool)
+	key := func(row string) string { return strings.SplitN(row, "|", 3)[1] }
+	for row := range strings.Lines(keyTable(t, other)) {
+		theirs[key(row)] = true
+	}
+	var b strings.Builder
+	for i, row := range slices.Collect(strings.Lines(keyTable(t, kind))) {
+		if i < 2 || !theirs[key(row)] { // the head
+			b.WriteString(row)
+		}
+	}
+	return b.String()
 }
 
 // schema is what is used here of a JSON Schema.

@@ -62,8 +62,8 @@ func (p *Prepared) lookPath(name string) (string, error) {
 // needs and nothing beside it, and gets a name among the helpers: the
 // directory that it was found in stays out of PATH.
 func (p *Prepared) findProgram() {
-	if len(p.req.Argv) == 0 {
-		return // a workspace that stays shows what everybody has
+	if len(p.req.Argv) == 0 { // a policy is decided, and no command
+		return
 	}
 	names := []string{p.req.Argv[0]}
 	if p.Agent != nil && p.match.Index > 1 {

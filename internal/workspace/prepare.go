@@ -13,6 +13,7 @@ import (
 	"carrel/internal/config"
 	"carrel/internal/egress"
 	"carrel/internal/policy"
+	"carrel/internal/profile"
 	"carrel/internal/sandbox"
 	"carrel/internal/view"
 )
@@ -26,6 +27,8 @@ type Prepared struct {
 	Plan   *sandbox.Plan // nil until Compile
 
 	req         Request
+	profile     *profile.Profile // its places absolute; nil without
+	from        string           // where relative names of the command line start, if that is not the working directory
 	match       agents.Match
 	place       place
 	facts       *facts
@@ -64,11 +67,14 @@ func Prepare(req Request) (*Prepared, error) {
 		}
 		return p, nil
 	}
-	var err error
-	if p.place, err = findPlace(req.Cwd, p.getenv("HOME")); err != nil {
+	if err := p.openProfile(); err != nil {
 		return nil, err
 	}
-	if req.Cwd == "" {
+	var err error
+	if p.place, err = findPlace(p.req.Cwd, p.getenv("HOME")); err != nil {
+		return nil, err
+	}
+	if p.req.Cwd == "" {
 		if err := p.facts.pin(p.place); err != nil {
 			return nil, err
 		}
@@ -76,7 +82,7 @@ func Prepare(req Request) (*Prepared, error) {
 	if err := p.load(); err != nil {
 		return nil, err
 	}
-	if err := p.preset(); err != nil {
+	if err := errors.Join(p.preset(), p.applyProfile()); err != nil {
 		return nil, err
 	}
 	if m, ok := agents.Recognise(p.req.Argv, p.agentHost()); ok {
@@ -176,8 +182,12 @@ func (p *Prepared) preset() error {
 }
 
 func (p *Prepared) configOptions() config.Options {
+	cwd := p.place.cwd
+	if p.from != "" {
+		cwd = p.from
+	}
 	return config.Options{
-		Home: p.place.home, ConfigHome: p.getenv("XDG_CONFIG_HOME"), Project: p.place.project, Cwd: p.place.cwd,
+		Home: p.place.home, ConfigHome: p.getenv("XDG_CONFIG_HOME"), Project: p.place.project, Cwd: cwd,
 		Environ: p.req.Environ, Permissions: p.req.Permissions, BuiltinPresets: builtinPresets(),
 	}
 }

@@ -81,6 +81,9 @@ func (p *Prepared) Start() (*api.Result, error) {
 	if err := p.engineHolds(); err != nil {
 		return r, err
 	}
+	if err := p.strictlyHeld(); err != nil {
+		return r, err
+	}
 	if p.engine.name == sandbox.EngineLandlock {
 		drop, err := p.privateDir()
 		if err != nil {

@@ -13,14 +13,17 @@ package workspace
 
 import (
 	"carrel/internal/policy"
+	"carrel/internal/profile"
 )
 
 // Request is one command to run, as a surface understood it.
 type Request struct {
 	Argv    []string
-	Flags   policy.Request // what the command line asks for
-	Default policy.Persona // the surface's default: agent for run, human for shell
-	Preset  string         // "" for none
+	Flags   policy.Request   // what the command line asks for
+	Default policy.Persona   // the surface's default: agent for run, human for shell
+	Preset  string           // "" for none
+	Profile string           // the name of a saved workspace, "" for none; not with Preset
+	Draft   *profile.Profile // instead of Profile: one that is not saved
 	// Permissions is the ceiling file; "" means CARREL_PERMISSIONS or none.
 	Permissions string
 	// Engine is what the command line wants to make the walls, one of

@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"carrel/internal/config"
+	"carrel/internal/policy"
+	"carrel/internal/profile"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) profileCheckCommand() *cobra.Command {
+	var permissions string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check [flags] NAME",
+		Short: "Say what a profile would get here, and what would be refused",
+		Long: `Decides a profile for the present directory exactly as its start does, against the
+ceiling and your configuration, and stops there: nothing is started and nothing is
+written. Each command of it is decided too. See carrel explain for what is printed.
+
+Exit status:
+  0    decided
+  125  the start would be refused, or something went wrong`,
+		Example: `  carrel profile check dev
+  carrel profile check dev --permissions ceiling.yaml --json`,
+		Args:              oneArg("the name of a profile"),
+		ValidArgsFunction: firstArg(a.completeProfile),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.explainRefusal(asJSON, a.checkProfile(args[0], permissions, asJSON))
+		},
+	}
+	cmd.Flags().StringVar(&permissions, "permissions", "", "ceiling file: the most that may be granted")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print everything that was decided as JSON")
+	notEmpty(cmd, "permissions")
+	return cmd
+}
+
+// checkedJSON is what profile check --json prints where nothing is refused.
+type checkedJSON struct {
+	Profile *shownProfile `json:"profile"`
+	Decided *explained    `json:"decided"`
+	Missing []text        `json:"missing"` // programs that are not found here
+}
+
+func (a *app) checkProfile(name, permissions string, asJSON bool) error {
+	dir := a.profileDir()
+	saved, err := profile.Load(dir, name)
+	if err != nil {
+		return noProfile(err)
+	}
+	req := workspace.Request{Draft: saved, Default: policy.Agent, Permissions: permissions, Environ: a.environ}
+	if _, err := workspace.Prepare(req); err != nil { // with no command, so that it speaks of none
+		return err
+	}
+	for _, c := range slices.Concat(saved.Setup, saved.Apps) {
+		req.Argv = c.Argv
+		if _, err := workspace.Prepare(req); err != nil {
+			return fmt.Errorf("%s: %w", words(texts(c.Argv)), err)
+		}
+	}
+	if len(req.Argv) == 0 {
+		req.Argv = []string{workspace.UserShell(a.getenv)}
+	}
+	p, err := workspace.Prepare(req)
+	if err != nil {
+		return err
+	}
+	if err := p.PreviewEngine(); err != nil {
+		return err
+	}
+	if err := p.Preview(); err != nil {
+		return err
+	}
+	if err := p.PreviewStrict(); err != nil {
+		return err
+	}
+	x, err := a.explained(p, &explainFlags{})
+	if err != nil {
+		return err
+	}
+	said := showProfile(saved, profile.File(dir, name), false)
+	if asJSON {
+		return printJSON(a.out, checkedJSON{Profile: said, Decided: x, Missing: texts(p.Missing())})
+	}
+	said.print(a)
+	fmt.Fprintln(a.out)
+	x.print(a.out, false)
+	for _, name := range p.Missing() {
+		fmt.Fprintf(a.out, "warning: %s is not found here, outside; unless the setup brings it, it cannot be started\n", oneLine(quoteIf(name)))
+	}
+	return nil
+}
+
+func (a *app) profileValidateCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "validate [flags] FILE",
+		Short: "Report every mistake in a file",
+		Long: `Reports each mistake of a profile in FILE as FILE:LINE:COLUMN: message, and saves
+nothing. "-" is standard input. What a ceiling allows is not looked at: see put
+--dry-run and check.
+
+Exit status:
+  0    no mistakes
+  125  there are mistakes, or the file cannot be read`,
+		Example: `  carrel profile validate dev.yaml
+  carrel profile template project-dev | carrel profile validate -`,
+		Args: oneArg("a FILE, or - for standard input"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			data, err := a.readProfileFile(args[0])
+			if err != nil {
+				return a.explainRefusal(asJSON, err)
+			}
+			found := &findings{Checked: []string{fileName(args[0])}}
+			if profile.IsForeign(data) {
+				_, _, err = profile.Foreign(data, fileName(args[0]))
+			} else {
+				_, err = profile.Parse("", data, fileName(args[0]))
+			}
+			problems := config.ProblemsOf(err)
+			if err != nil && problems == nil {
+				return a.explainRefusal(asJSON, err)
+			}
+			found.add(problems...)
+			return a.reportFindings(found, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the mistakes as JSON")
+	return cmd
+}
+
+func (a *app) profileTemplateCommand() *cobra.Command {
+	var t profile.Template
+	var permissions string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "template [flags] KIND",
+		Short: "Print a profile to begin with",
+		Long: `Prints a profile on standard output, to be changed and saved with put. KIND is one of
+
+  project-dev         a project, all toolchains of your home, their registries
+  browser-session     a browser whose directory lasts: needs --data-dir
+  restricted-browser  a browser that reaches the hosts of --allow-host, keeps nothing
+
+What a ceiling does not allow is refused here already.
+` + plainStatusHelp,
+		Example: `  carrel profile template project-dev --project ~/src/shop | carrel profile put shop -
+  carrel profile template browser-session --data-dir ~/sessions/mail >mail.yaml
+  carrel profile template restricted-browser --allow-host '**.example.com' >docs.yaml`,
+		Args:      oneArg("a KIND: " + strings.Join(profile.Kinds, ", ")),
+		ValidArgs: profile.Kinds,
+		RunE: func(_ *cobra.Command, args []string) error {
+			t.Kind = args[0]
+			return a.explainRefusal(asJSON, a.printTemplate(t, permissions, asJSON))
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&t.Project, "project", "", "the project of project-dev; without it the one where it is started")
+	fs.StringVar(&t.DataDir, "data-dir", "", "where the browser of browser-session keeps its logins")
+	fs.StringArrayVar(&t.Hosts, "allow-host", nil, "reach this host (as for carrel run)")
+	fs.StringVar(&t.Browser, "browser", "", "the program of the browser (default chromium)")
+	fs.StringVar(&permissions, "permissions", "", "ceiling file: the most that may be granted")
+	fs.BoolVar(&asJSON, "json", false, `print {"kind": ..., "yaml": ...}`)
+	notEmpty(cmd, "project", "data-dir", "allow-host", "browser", "permissions")
+	completeFlag(cmd, "allow-host", completeHost)
+	return cmd
+}
+
+func (a *app) printTemplate(t profile.Template, permissions string, asJSON bool) error {
+	for _, dir := range []*string{&t.Project, &t.DataDir} {
+		if *dir == "" {
+			continue
+		}
+		full, err := filepath.Abs(*dir)
+		if err != nil {
+			return fmt.Errorf("finding the working directory: %w", err)
+		}
+		*dir = full
+	}
+	data, err := t.Write()
+	if err != nil {
+		return err
+	}
+	p, err := profile.Parse(t.Kind, data, "template "+t.Kind)
+	if err != nil {
+		return err
+	}
+	if err := workspace.CheckProfile(p, workspace.Request{Environ: a.environ, Permissions: permissions}); err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(a.out, map[string]text{"kind": text(t.Kind), "yaml": text(data)})
+	}
+	_, err = a.out.Write(data)
+	return err
+}

@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"carrel/internal/config"
+	"carrel/internal/profile"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+)
+
+// saveFlags are what put and import share.
+type saveFlags struct {
+	name, permissions    string
+	replace, dry, asJSON bool
+}
+
+func (f *saveFlags) register(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.replace, "replace", false, "replace a profile of that name")
+	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "check everything and say what would be done, and write nothing")
+	cmd.Flags().StringVar(&f.permissions, "permissions", "", "ceiling file: the most that may be granted")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print as JSON")
+	notEmpty(cmd, "permissions")
+}
+
+func (a *app) profilePutCommand() *cobra.Command {
+	f := &saveFlags{}
+	cmd := &cobra.Command{
+		Use:   "put [flags] NAME FILE",
+		Short: "Save a profile from a file or standard input",
+		Long: `Checks FILE as carrel profile validate does, and against the ceiling, and saves it
+as it stands, comments too. "-" is standard input. Values of variables come by the
+file alone, never by an argument that other users could see. A profile that exists
+is replaced with --replace only.
+` + plainStatusHelp,
+		Example: `  carrel profile put dev dev.yaml
+  carrel profile template project-dev | carrel profile put dev -
+  carrel profile put dev dev.yaml --replace --dry-run`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("%q needs a NAME and a FILE, or - for standard input; got %d\nhint: %s", cmd.CommandPath(), len(args), usage(cmd))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.explainRefusal(f.asJSON, a.putProfile(f, args[0], args[1]))
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func (a *app) putProfile(f *saveFlags, name, file string) error {
+	if err := profile.CheckName(name); err != nil {
+		return err
+	}
+	data, err := a.readProfileFile(file)
+	if err != nil {
+		return err
+	}
+	p, err := profile.Parse(name, data, fileName(file))
+	if err != nil {
+		return err
+	}
+	return a.saveProfiles(f, []*profile.Profile{p}, []profile.Item{{Name: name, Text: data}}, nil)
+}
+
+// savedJSON is what put and import print of one profile.
+type savedJSON struct {
+	Name    string         `json:"name"`
+	File    text           `json:"file"`
+	Action  string         `json:"action"` // create, replace
+	Changed bool           `json:"changed"`
+	Saved   bool           `json:"saved"`
+	DryRun  bool           `json:"dry_run"`
+	Lost    []profile.Loss `json:"lost,omitempty"`
+}
+
+// saveProfiles checks profiles against the ceiling and saves all or none.
+func (a *app) saveProfiles(f *saveFlags, list []*profile.Profile, items []profile.Item, lost []profile.Loss) error {
+	for _, p := range list {
+		if err := workspace.CheckProfile(p, workspace.Request{Environ: a.environ, Permissions: f.permissions}); err != nil {
+			return err
+		}
+	}
+	saved, err := profile.Put(a.profileDir(), items, f.replace, f.dry)
+	if errors.Is(err, profile.ErrExists) {
+		return fmt.Errorf("%w\nhint: --replace takes its place", err)
+	}
+	if err != nil {
+		return err
+	}
+	var out []savedJSON
+	for _, s := range saved {
+		one := savedJSON{Name: s.Name, File: text(s.File), Action: "create", Changed: !s.Same, Saved: !f.dry, DryRun: f.dry}
+		if s.Replaced {
+			one.Action = "replace"
+		}
+		for _, l := range lost {
+			if l.Profile == s.Name {
+				one.Lost = append(one.Lost, l)
+			}
+		}
+		out = append(out, one)
+	}
+	if f.asJSON {
+		return printJSON(a.out, out)
+	}
+	for _, l := range lost {
+		fmt.Fprintf(a.err, "carrel: not carried over: %s\n", oneLine(l.String()))
+	}
+	for _, s := range out {
+		what := map[string]string{"create": "is saved in", "replace": "is replaced in"}[s.Action]
+		if f.dry {
+			what = map[string]string{"create": "would be saved in", "replace": "would be replaced in"}[s.Action]
+		}
+		fmt.Fprintf(a.out, "profile %s %s %s\n", s.Name, what, oneLine(quoteIf(string(s.File))))
+	}
+	return nil
+}
+
+func (a *app) profileImportCommand() *cobra.Command {
+	f := &saveFlags{}
+	cmd := &cobra.Command{
+		Use:   "import [flags] FILE",
+		Short: "Save profiles that somebody exported, or those of agent-workspace-linux",
+		Long: `Saves what carrel profile export wrote, under the name of the file or --name. "-"
+is standard input, which needs --name.
+
+A profile of agent-workspace-linux (JSON with an id), or its whole profiles.json, is
+carried over; what has no form here is listed on standard error, and by --json. A
+key that is not known is an error: it may be a restriction.
+
+Exit status:
+  0    done
+  1    done, and something was not carried over
+  125  carrel refused or went wrong`,
+		Example: `  carrel profile import dev.yaml
+  carrel profile import ~/.config/agent-workspace-linux/profiles.json --dry-run
+  carrel profile import --name review - <review.yaml`,
+		Args: oneArg("a FILE, or - for standard input"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.explainRefusal(f.asJSON, a.importProfiles(f, args[0]))
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().StringVar(&f.name, "name", "", "the name that it gets")
+	notEmpty(cmd, "name")
+	return cmd
+}
+
+func (a *app) importProfiles(f *saveFlags, file string) error {
+	data, err := a.readProfileFile(file)
+	if err != nil {
+		return err
+	}
+	if !profile.IsForeign(data) {
+		name := f.name
+		if name == "" && file == "-" {
+			return errors.New("standard input has no name\nhint: give it one with --name")
+		}
+		if name == "" {
+			base := filepath.Base(file)
+			name = strings.TrimSuffix(base, filepath.Ext(base))
+		}
+		if err := profile.CheckName(name); err != nil {
+			return fmt.Errorf("%w\nhint: --name gives another", err)
+		}
+		p, err := profile.Parse(name, data, fileName(file))
+		if err != nil {
+			return err
+		}
+		return a.saveProfiles(f, []*profile.Profile{p}, []profile.Item{{Name: name, Text: data}}, nil)
+	}
+	list, lost, err := profile.Foreign(data, fileName(file))
+	if err != nil {
+		return err
+	}
+	if f.name != "" {
+		if len(list) != 1 {
+			return fmt.Errorf("--name %q: %q holds %s, which have names of their own", f.name, fileName(file), count(len(list), "profile", "profiles"))
+		}
+		for i := range lost {
+			lost[i].Profile = f.name
+		}
+		list[0].Name = f.name
+	}
+	items, list, err := written(list, fileName(file))
+	if err != nil {
+		return err
+	}
+	if len(lost) > 0 {
+		a.status = exitLost
+	}
+	return a.saveProfiles(f, list, items, lost)
+}
+
+// written gives profiles their text, and reads it as it will be read later.
+func written(list []*profile.Profile, file string) ([]profile.Item, []*profile.Profile, error) {
+	var items []profile.Item
+	var out []*profile.Profile
+	for _, p := range list {
+		data, err := config.EncodeDefinition(&p.Definition)
+		if err != nil {
+			return nil, nil, err
+		}
+		again, err := profile.Parse(p.Name, data, file+", profile "+p.Name)
+		if err != nil {
+			return nil, nil, err
+		}
+		items, out = append(items, profile.Item{Name: p.Name, Text: data}), append(out, again)
+	}
+	return items, out, nil
+}

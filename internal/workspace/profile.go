@@ -1,0 +1,250 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"carrel/internal/api"
+	"carrel/internal/policy"
+	"carrel/internal/profile"
+	"carrel/internal/sandbox"
+)
+
+// openProfile finds the profile of the request and makes its directory the
+// request's, where that names none. What the command line says relatively
+// keeps meaning the directory that it was given in.
+func (p *Prepared) openProfile() error {
+	saved := p.req.Draft
+	switch {
+	case p.req.Profile == "" && saved == nil:
+		return nil
+	case p.req.Preset != "":
+		return &hintError{err: fmt.Errorf("profile %q and preset %q: both say what is asked of the policy", p.req.Profile, p.req.Preset), hint: "give one of them"}
+	case saved == nil:
+		dir := profile.Dir(p.getenv)
+		var err error
+		if saved, err = profile.Load(dir, p.req.Profile); err != nil {
+			if errors.Is(err, profile.ErrNone) {
+				return &hintError{err: err, hint: "carrel profile list names them"}
+			}
+			return err
+		}
+	}
+	here, err := workingDirectory(p.req.Cwd)
+	if err != nil {
+		return fmt.Errorf("finding the working directory: %w", err)
+	}
+	placed, err := saved.At(p.getenv("HOME"), here)
+	if err != nil {
+		return err
+	}
+	p.profile = placed
+	if p.req.Cwd != "" || saved.Cwd == "" {
+		return nil
+	}
+	p.req.Cwd, p.from = placed.Cwd, here
+	p.req.Flags.Files = slices.Clone(p.req.Flags.Files)
+	for i := range p.req.Flags.Files {
+		if f := &p.req.Flags.Files[i]; f.Base == "" && !f.Glob {
+			f.Base = here
+		}
+	}
+	return nil
+}
+
+// Profile is the profile that the workspace is made by, its places absolute;
+// nil without one.
+func (p *Prepared) Profile() *profile.Profile { return p.profile }
+
+// applyProfile adds the profile's layer. A mount has to be there: what shows
+// nothing would look like an empty directory, and the work in it be lost.
+func (p *Prepared) applyProfile() error {
+	if p.profile == nil {
+		return nil
+	}
+	for _, m := range p.profile.Mounts {
+		if err := movedMount(m); err != nil {
+			return err
+		}
+		if _, kind := p.facts.Resolve(m.Host); kind != sandbox.KindDir && kind != sandbox.KindFile {
+			return &hintError{err: fmt.Errorf("%s: the mount %q is no file or directory that is there", m.Source, m.Host), hint: "make it, or take it out of the profile"}
+		}
+	}
+	p.Loaded.Layers = append(p.Loaded.Layers, p.profile.Layer())
+	return nil
+}
+
+// movedMount refuses what is not built: the names that a rule hides or protects
+// would have to hold at two places, and the history to know both.
+func movedMount(m profile.Mount) error {
+	if m.Workspace == m.Host {
+		return nil
+	}
+	return &api.Denial{Code: api.CodeUnsupported, Operation: "start", Subject: m.Host, Rule: "a mount shows at its own path", Source: m.Source.String(),
+		Message: fmt.Sprintf("the mount %q cannot show at %q: that is not built yet", m.Host, m.Workspace), Hint: "leave workspace_path out: it shows at its host_path"}
+}
+
+// CheckProfile decides a profile against the operator's file and the ceiling
+// alone, as it is done before one is saved. Of the request only Cwd, Environ
+// and Permissions count. No project is looked at: what a project's file takes
+// away holds where the profile is used. The error is that of Prepare.
+func CheckProfile(draft *profile.Profile, req Request) error {
+	p := &Prepared{req: Request{Draft: draft, Cwd: req.Cwd, Environ: req.Environ, Permissions: req.Permissions, Default: policy.Agent}, facts: newFacts(), uid: os.Getuid(), gid: os.Getgid()}
+	if err := p.openProfile(); err != nil {
+		return err
+	}
+	for _, m := range p.profile.Mounts {
+		if err := movedMount(m); err != nil {
+			return err
+		}
+	}
+	var err error
+	if p.place, err = findPlace(p.req.Cwd, p.getenv("HOME")); err != nil {
+		// It need not be there yet.
+		p.place = place{cwd: p.profile.Cwd, project: p.profile.Cwd, home: p.facts.canonical(p.getenv("HOME"))}
+	}
+	if p.from == "" {
+		p.from = p.place.cwd
+	}
+	project := p.place.project
+	p.place.project = "" // its file is not read
+	err = p.load()
+	p.place.project = project
+	if err != nil {
+		return err
+	}
+	p.Loaded.Layers = append(p.Loaded.Layers, p.profile.Layer())
+	err = p.ofProfile(p.decide())
+	programs := p.programsOfProfile()
+	var errs policy.Errors
+	switch {
+	case err != nil && !errors.As(err, &errs):
+		return err
+	case len(errs)+len(programs) == 0:
+		return nil
+	}
+	return append(errs, programs...)
+}
+
+// ofProfile keeps of a decision's errors what the profile asked for: the others
+// are of the directory that it is saved in.
+func (p *Prepared) ofProfile(err error) error {
+	var all, kept policy.Errors
+	if !errors.As(err, &all) {
+		return err
+	}
+	for _, e := range all {
+		var refused *policy.Refusal
+		var wrong *policy.RequestError
+		if errors.As(e, &refused) && refused.Asked.Layer == policy.LayerProfile || errors.As(e, &wrong) && wrong.Source.Layer == policy.LayerProfile {
+			kept = append(kept, e)
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	return kept
+}
+
+// programsOfProfile refuses commands that a ceiling does not let start.
+func (p *Prepared) programsOfProfile() (errs policy.Errors) {
+	ceilings := []*policy.Ceiling{p.Loaded.Ceiling}
+	for _, l := range p.Loaded.Layers {
+		ceilings = append(ceilings, l.Ceiling)
+	}
+	for _, c := range slices.Concat(p.profile.Setup, p.profile.Apps) {
+		for _, ceiling := range ceilings {
+			if ceiling == nil || len(ceiling.ProgramsAllow) == 0 || p.mayStart(ceiling.ProgramsAllow, c.Argv[0]) {
+				continue
+			}
+			names := make([]string, len(ceiling.ProgramsAllow))
+			for i, v := range ceiling.ProgramsAllow {
+				names[i] = v.V
+			}
+			errs = append(errs, &policy.Refusal{Dimension: policy.DimPrograms, Requested: c.Argv[0], Allowed: strings.Join(names, ", "),
+				Source: ceiling.ProgramsAllow[0].Source, Asked: c.Source})
+		}
+	}
+	return errs
+}
+
+// Missing are the profile's programs that are not found, as far as PATH
+// tells: what a setup installs is found later.
+func (p *Prepared) Missing() []string {
+	var out []string
+	if p.profile == nil {
+		return nil
+	}
+	for _, c := range slices.Concat(p.profile.Setup, p.profile.Apps) {
+		if _, err := p.lookPath(c.Argv[0]); err != nil && !slices.Contains(out, c.Argv[0]) {
+			out = append(out, c.Argv[0])
+		}
+	}
+	return out
+}
+
+// mayStart says whether a list names a program, by the name that was written or
+// by the file that it is.
+func (p *Prepared) mayStart(list []policy.Value[string], program string) bool {
+	full := program
+	if !strings.Contains(program, "/") {
+		if found, err := p.lookPath(program); err == nil {
+			full = found
+		}
+	}
+	real := p.facts.canonical(p.absolute(full))
+	return slices.ContainsFunc(list, func(v policy.Value[string]) bool {
+		switch {
+		case v.V == program, v.V == full, v.V == real:
+			return true
+		case filepath.IsAbs(v.V):
+			return p.facts.canonical(v.V) == real
+		}
+		return filepath.IsAbs(program) && v.V == path.Base(program)
+	})
+}
+
+// strictlyHeld refuses a start that a strict profile does not allow: under
+// walls that are weaker, with less than was asked for, or with anything to note
+// before the command begins. Others start and say so.
+func (p *Prepared) strictlyHeld() error {
+	if p.profile == nil || !p.profile.Strict {
+		return nil
+	}
+	refuse := func(what string) error {
+		return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: "profile " + p.profile.Name, Rule: "strict", Source: "profile " + p.profile.Name,
+			Message: "profile " + p.profile.Name + " is strict, and is not held wholly here: " + what, Hint: "mend that, or take strict out of the profile"}
+	}
+	if p.engine.name == sandbox.EngineLandlock {
+		return refuse("the walls would be Landlock alone, which hides nothing (" + p.engine.why + ")")
+	}
+	for _, f := range p.profile.Request.Files {
+		places, err := policy.Resolve(p.Policy.Scope, f)
+		if err != nil || f.Glob || f.Access == policy.Deny {
+			continue
+		}
+		for _, place := range places {
+			if _, kind := p.facts.Resolve(place); kind == sandbox.KindNone {
+				return refuse(fmt.Sprintf("%q is granted and not there (%s)", place, f.Source))
+			}
+		}
+	}
+	for _, w := range p.Policy.Warnings {
+		if w.Source.Layer != policy.LayerProject { // which may only tighten, and has
+			return refuse(w.Message)
+		}
+	}
+	if len(p.notes) > 0 {
+		return refuse(p.notes[0])
+	}
+	return nil
+}
+
+// PreviewStrict says ahead what a strict profile would refuse; it needs
+// [Prepared.Preview]. What is only found out at the start is not among it.
+func (p *Prepared) PreviewStrict() error { return p.strictlyHeld() }
