@@ -96,6 +96,7 @@ func TestDefinitionMistakes(t *testing.T) {
 		{"mounts: [{host_path: x}]", `"x" is neither an absolute path`},
 		{"mounts: [{host_path: /x, mode: write}]", `"write" is not one of read_only, read_write`},
 		{"mounts: [{host_path: /x}, {host_path: /x}]", `"/x" is the place of another mount too, in line 1`},
+		{"mounts: [{host_path: /x}, {host_path: /x, workspace_path: /y, mode: read_write}]", `"/x" has another mode in line 1`},
 		{"strict: yes", "want true or false"},
 		{"network: {allow_hosts: ['a b']}", "network.allow_hosts"},
 	}

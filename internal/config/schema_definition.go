@@ -109,7 +109,7 @@ func definedMountFields() []field {
 				}
 			}},
 		{key: "workspace_path", typ: typeText,
-			doc:   "Where it shows inside, absolute or in ~; host_path where it is not said.",
+			doc:   "A second path at which it shows inside, absolute or in ~: a link to host_path.",
 			check: func(v value) string { return badHostPlace(v.text) },
 			put:   func(t *target, v value) { t.defined.Workspace = cleanPlace(v.text) }},
 		{key: "mode", typ: typeEnum, enum: []string{"read_only", "read_write"},
@@ -194,6 +194,8 @@ func (d *decoder) finishDefinition(def *Definition) {
 		for _, before := range def.Mounts[:i] {
 			if m.Workspace == before.Workspace {
 				fail(m.Source, quoted(m.Workspace)+" is the place of another mount too, in line "+lineOf(before.Source))
+			} else if m.Host == before.Host && m.Write != before.Write {
+				fail(m.Source, quoted(m.Host)+" has another mode in line "+lineOf(before.Source)+": it has one wherever it shows")
 			}
 		}
 	}

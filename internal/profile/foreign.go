@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -71,7 +70,6 @@ type foreignReader struct {
 	file, id string
 	problems config.Problems
 	lost     []Loss
-	moved    []Mount // with the place inside that they had
 }
 
 func (f *foreignReader) fail(n *jsontree.Node, key, format string, args ...any) {
@@ -87,7 +85,7 @@ func (f *foreignReader) profile(n *jsontree.Node) *Profile {
 		f.fail(n, "", "want a profile, an object, got %s", n.Kind)
 		return nil
 	}
-	f.id, f.moved = f.text(n, "id"), nil
+	f.id = f.text(n, "id")
 	if err := CheckName(f.id); err != nil {
 		at := n
 		if id := n.Get("id"); id != nil {
@@ -106,7 +104,7 @@ func (f *foreignReader) profile(n *jsontree.Node) *Profile {
 	}
 	f.mounts(n, p)
 	p.Env = f.variables(n)
-	p.Cwd = f.place(n, "cwd", true)
+	p.Cwd = f.place(n, "cwd")
 	f.network(n, p)
 	if strict := n.Get("require_enforced_policy"); strict != nil && strict.Kind != jsontree.Null {
 		if strict.Kind != jsontree.Bool {
@@ -123,7 +121,7 @@ func (f *foreignReader) mounts(n *jsontree.Node, p *Profile) {
 		if !f.object(m, "mounts", "host_path", "workspace_path", "mode") {
 			continue
 		}
-		host, inside := f.place(m, "host_path", false), f.place(m, "workspace_path", false)
+		host, inside := f.place(m, "host_path"), f.place(m, "workspace_path")
 		mode := f.text(m, "mode")
 		if mode != "" && mode != "read_only" && mode != "read_write" {
 			f.fail(m.Get("mode"), "mounts.mode", "%q is neither read_only nor read_write", mode)
@@ -132,15 +130,18 @@ func (f *foreignReader) mounts(n *jsontree.Node, p *Profile) {
 			f.fail(m, "mounts", "the key host_path is missing")
 			continue
 		}
-		if inside != "" && inside != host {
-			f.lose(m, "mounts.workspace_path", "%q shows at its own path, and not at %q", host, inside)
-			f.moved = append(f.moved, Mount{Host: host, Workspace: inside})
+		if inside == "" {
+			inside = host
 		}
-		one := Mount{Host: host, Workspace: host, Write: mode == "read_write"}
-		if i := slices.IndexFunc(p.Mounts, func(m Mount) bool { return m.Host == host }); i >= 0 {
-			f.lose(m, "mounts", "%q stands twice, and shows once, with the lesser mode", host)
-			p.Mounts[i].Write = p.Mounts[i].Write && one.Write
-			continue
+		one := Mount{Host: host, Workspace: inside, Write: mode == "read_write"}
+		for i, before := range p.Mounts {
+			if before.Workspace == inside {
+				f.fail(m, "mounts.workspace_path", "%q is the place of another mount too", inside)
+			}
+			if before.Host == host && before.Write != one.Write {
+				f.lose(m, "mounts.mode", "%q has one mode wherever it shows: read_only", host)
+				one.Write, p.Mounts[i].Write = false, false
+			}
 		}
 		p.Mounts = append(p.Mounts, one)
 	}
@@ -210,13 +211,12 @@ func (f *foreignReader) commands(n *jsontree.Node, key string) []Command {
 		if !f.object(c, key, "name", "command", "cwd", "env") {
 			continue
 		}
-		cmd := Command{Name: f.text(c, "name"), Cwd: f.place(c, "cwd", true), Env: f.variables(c)}
+		cmd := Command{Name: f.text(c, "name"), Cwd: f.place(c, "cwd"), Env: f.variables(c)}
 		for _, a := range f.list(c, "command") {
 			if a.Kind != jsontree.String || strings.IndexByte(a.Text, 0) >= 0 {
 				f.fail(a, key+".command", "want a string without NUL bytes, got %s", a.Kind)
 				continue
 			}
-			f.speaks(a, key+".command", a.Text)
 			cmd.Argv = append(cmd.Argv, a.Text)
 		}
 		if len(cmd.Argv) == 0 || cmd.Argv[0] == "" {
@@ -253,25 +253,13 @@ func (f *foreignReader) variables(n *jsontree.Node) []EnvVar {
 				f.fail(e, "env", "%q stands twice", v.Name)
 			}
 		}
-		f.speaks(e, "env."+v.Name, v.Value)
 		out = append(out, v)
 	}
 	return out
 }
 
-// speaks tells of a text that names a place inside that is elsewhere here. It
-// is not rewritten: only a person knows what the program makes of it.
-func (f *foreignReader) speaks(n *jsontree.Node, key, text string) {
-	for _, m := range f.moved {
-		if strings.Contains(text, m.Workspace) {
-			f.lose(n, key, "it speaks of %q, which is %q here: change it by hand", m.Workspace, m.Host)
-		}
-	}
-}
-
-// place reads an absolute path; back says that it is one inside, which is
-// carried to where its mount shows here.
-func (f *foreignReader) place(n *jsontree.Node, key string, back bool) string {
+// place reads an absolute path.
+func (f *foreignReader) place(n *jsontree.Node, key string) string {
 	p := f.text(n, key)
 	if p == "" {
 		return ""
@@ -280,13 +268,7 @@ func (f *foreignReader) place(n *jsontree.Node, key string, back bool) string {
 		f.fail(n.Get(key), key, "%q is not an absolute path without ..", p)
 		return ""
 	}
-	p = path.Clean(p)
-	for _, m := range f.moved {
-		if rest, ok := strings.CutPrefix(p, m.Workspace); back && ok && (rest == "" || rest[0] == '/') {
-			return path.Join(m.Host, rest)
-		}
-	}
-	return p
+	return path.Clean(p)
 }
 
 func (f *foreignReader) pixels(n *jsontree.Node, key string) int {

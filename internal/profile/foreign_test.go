@@ -33,7 +33,7 @@ func TestForeign(t *testing.T) {
 	p := list[0]
 	ports := fmt.Sprint(p.Request.HostPorts[0].V, p.Request.HostPorts[1].V, p.Request.HostPorts[2].V)
 	got := fmt.Sprint(p.Name, p.Width, p.Height, p.Cwd, len(p.Env), p.Mounts[0].Host, p.Mounts[0].Workspace, p.Mounts[0].Write, p.Mounts[1].Write, p.Request.Network.V, ports, p.Strict, p.Setup[0].Cwd, p.Setup[0].Name, p.Apps[0].Name, p.Apps[1].Name)
-	if want := fmt.Sprint("web", 1280, 720, "/src/p/sub", 2, "/src/p", "/src/p", true, false, policy.NetLocal, "5432 80 81", true, "/src/p", "", "a", ""); got != want {
+	if want := fmt.Sprint("web", 1280, 720, "/workspace/p/sub", 2, "/src/p", "/workspace/p", true, false, policy.NetLocal, "5432 80 81", true, "/workspace/p", "", "a", ""); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	var keys []string
@@ -43,7 +43,7 @@ func TestForeign(t *testing.T) {
 			t.Errorf("loss %+v", l)
 		}
 	}
-	if s := strings.Join(keys, " "); s != "mounts.workspace_path env.P network.allow_hosts network.allow_hosts setup_commands.name startup_apps.name" {
+	if s := strings.Join(keys, " "); s != "network.allow_hosts network.allow_hosts setup_commands.name startup_apps.name" {
 		t.Errorf("lost %s", s)
 	}
 	for _, p := range list {
@@ -65,6 +65,7 @@ func TestForeignMistakes(t *testing.T) {
 		{`{"id": "x", "cwd": "rel"}`, `cwd: "rel" is not an absolute path`},
 		{`{"id": "x", "mounts": [{"workspace_path": "/a"}]}`, "the key host_path is missing"},
 		{`{"id": "x", "mounts": [{"host_path": "/a", "mode": "rw"}]}`, `"rw" is neither read_only nor read_write`},
+		{`{"id": "x", "mounts": [{"host_path": "/a"}, {"host_path": "/a"}]}`, `"/a" is the place of another mount too`},
 		{`{"id": "x", "network": {"mode": "closed"}}`, `"closed" is not one of inherit_host`},
 		{`{"id": "x", "setup_commands": [{"command": []}]}`, "there is no program"},
 		{`{"id": "x", "env": [{"name": "A=B", "value": ""}]}`, "is not the name of a variable"},

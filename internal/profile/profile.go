@@ -45,8 +45,8 @@ type Profile struct {
 	config.Definition
 }
 
-// Layer is the profile as what it asks of the policy. A mount at its own path
-// is a grant; one that is moved is none, since it shows nothing at that path.
+// Layer is the profile as what it asks of the policy. A mount is a grant of its
+// host path, wherever it shows inside.
 func (p *Profile) Layer() policy.Layer {
 	r := p.Request
 	r.EnvSet = maps.Clone(r.EnvSet)
@@ -58,9 +58,6 @@ func (p *Profile) Layer() policy.Layer {
 	}
 	r.Files = slices.Clone(r.Files)
 	for _, m := range p.Mounts {
-		if m.Workspace != m.Host {
-			continue
-		}
 		access := policy.Read
 		if m.Write {
 			access = policy.Write
@@ -84,7 +81,8 @@ func (p *Profile) Digest() string {
 
 // At is the profile with every place absolute: what is in ~ is in home, and
 // the commands without a directory, or with a relative one, run in the
-// profile's, or in cwd where it names none. The policy's own places stay.
+// profile's, or in cwd where it names none. A directory below a mount's place
+// inside is that of the host. The policy's own places stay.
 func (p *Profile) At(home, cwd string) (*Profile, error) {
 	out := *p
 	var err error
@@ -95,12 +93,12 @@ func (p *Profile) At(home, cwd string) (*Profile, error) {
 		}
 		return full
 	}
-	if out.Cwd = expand(p.Cwd); out.Cwd == "" {
-		out.Cwd = cwd
-	}
 	out.Mounts = slices.Clone(p.Mounts)
 	for i := range out.Mounts {
 		out.Mounts[i].Host, out.Mounts[i].Workspace = expand(out.Mounts[i].Host), expand(out.Mounts[i].Workspace)
+	}
+	if out.Cwd = out.onHost(expand(p.Cwd)); out.Cwd == "" {
+		out.Cwd = cwd
 	}
 	placed := func(list []Command) []Command {
 		list = slices.Clone(list)
@@ -108,6 +106,7 @@ func (p *Profile) At(home, cwd string) (*Profile, error) {
 			if list[i].Cwd = expand(list[i].Cwd); !path.IsAbs(list[i].Cwd) {
 				list[i].Cwd = path.Join(out.Cwd, list[i].Cwd)
 			}
+			list[i].Cwd = out.onHost(list[i].Cwd)
 		}
 		return list
 	}
@@ -116,6 +115,16 @@ func (p *Profile) At(home, cwd string) (*Profile, error) {
 		return nil, fmt.Errorf("profile %s: %w", p.Name, err)
 	}
 	return &out, nil
+}
+
+// onHost carries a directory below a mount's place inside to the host's.
+func (p *Profile) onHost(dir string) string {
+	for _, m := range p.Mounts {
+		if rest, ok := strings.CutPrefix(dir, m.Workspace); ok && (rest == "" || rest[0] == '/') {
+			return path.Join(m.Host, rest)
+		}
+	}
+	return dir
 }
 
 func inHome(home, place string) (string, error) {

@@ -32,8 +32,8 @@ func TestLayer(t *testing.T) {
 	for _, f := range l.Request.Files {
 		got = append(got, f.Access.String()+" "+f.Place)
 	}
-	if s := strings.Join(got, ", "); s != "read /r, write /m, read ~/n" {
-		t.Errorf("files %s: a mount that is moved grants nothing at its own path", s)
+	if s := strings.Join(got, ", "); s != "read /r, write /m, read ~/n, read /o" {
+		t.Errorf("files %s", s)
 	}
 }
 
@@ -62,6 +62,10 @@ func TestAt(t *testing.T) {
 	}
 	if p.Cwd != "~/src" || p.Setup[1].Cwd != "sub" || p.Mounts[0].Host != "~" {
 		t.Error("the profile itself was changed")
+	}
+	moved := parse(t, "cwd: /w/sub\nmounts: [{host_path: ~/src, workspace_path: /w}]\napps: [{command: [a], cwd: /w}, {command: [b], cwd: x}, {command: [c], cwd: /ww}]")
+	if at, _ := moved.At("/h", "/start"); at.Cwd != "/h/src/sub" || at.Apps[0].Cwd != "/h/src" || at.Apps[1].Cwd != "/h/src/sub/x" || at.Apps[2].Cwd != "/ww" || at.Mounts[0].Workspace != "/w" {
+		t.Errorf("moved: %+v", at)
 	}
 	if _, err := p.At("", "/start"); err == nil || !strings.Contains(err.Error(), "HOME") {
 		t.Errorf("without a home: %v", err)

@@ -115,6 +115,9 @@ func (p *Prepared) Compile(prepare bool) error {
 		return err
 	}
 	p.Plan.Private = p.private
+	if err := p.mountLinksHeld(); err != nil {
+		return err
+	}
 	return p.checkLater()
 }
 
@@ -166,7 +169,7 @@ func (p *Prepared) fill(in *sandbox.Input) {
 	for _, l := range p.view.Symlinks {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: l.Path, Source: l.Target, Optional: true})
 	}
-	in.Symlinks = append(in.Symlinks, p.programLinks()...)
+	in.Symlinks = slices.Concat(in.Symlinks, p.programLinks(), p.mountLinks())
 	if p.req.Exact != nil {
 		return
 	}

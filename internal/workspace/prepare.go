@@ -72,6 +72,9 @@ func Prepare(req Request) (*Prepared, error) {
 	}
 	var err error
 	if p.place, err = findPlace(p.req.Cwd, p.getenv("HOME")); err != nil {
+		if p.from != "" {
+			err = fmt.Errorf("profile %s works in %q: %w", p.profile.Name, p.req.Cwd, err)
+		}
 		return nil, err
 	}
 	if p.req.Cwd == "" {

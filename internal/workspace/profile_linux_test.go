@@ -98,21 +98,91 @@ func TestPrepareByProfile(t *testing.T) {
 	if _, err := Prepare(Request{Argv: []string{"true"}, Profile: "none", Environ: d.environ}); !errors.Is(err, profile.ErrNone) {
 		t.Errorf("one that is not there: %v", err)
 	}
+	if _, err := Prepare(Request{Default: policy.Agent, Draft: d.draft("cwd: /not/there"), Environ: d.environ}); err == nil || !strings.Contains(err.Error(), `profile p works in "/not/there"`) {
+		t.Errorf("a directory that is not there: %v", err)
+	}
 	if _, err := Prepare(Request{Default: policy.Agent, Profile: "shop", Environ: d.environ}); err != nil {
 		t.Errorf("without a command: %v", err)
 	}
 }
 
-func TestMovedMountIsRefused(t *testing.T) {
+// TestMovedMounts: a mount elsewhere is a link in memory to the one place that
+// is decided about; where anything else is, it is refused.
+func TestMovedMounts(t *testing.T) {
 	d := newSavedHome(t)
-	draft := d.draft("mounts: [{host_path: /usr/share, workspace_path: /ref}]")
-	var denied *api.Denial
-	_, err := Prepare(Request{Argv: []string{"true"}, Default: policy.Agent, Draft: draft, Cwd: d.project, Environ: d.environ})
-	if !errors.As(err, &denied) || denied.Code != api.CodeUnsupported || denied.Subject != "/usr/share" {
-		t.Errorf("got %v", err)
+	outside := d.home + "/ref"
+	if err := errors.Join(os.MkdirAll(outside+"/in", 0o700), os.Symlink("ref", d.home+"/link")); err != nil {
+		t.Fatal(err)
 	}
-	if err := CheckProfile(draft, Request{Cwd: d.project, Environ: d.environ}); !errors.As(err, &denied) {
-		t.Errorf("check: %v", err)
+	compiled := func(text string) (*Prepared, error) {
+		p, err := Prepare(Request{Argv: []string{"true"}, Default: policy.Agent, Draft: d.draft(text), Cwd: d.project, Environ: d.environ})
+		if err == nil {
+			err = p.Preview()
+		}
+		return p, err
+	}
+	for _, text := range []string{
+		"mounts: [{host_path: ~/ref, workspace_path: /workspace/ref, mode: read_write}]",
+		"mounts: [{host_path: ~/link, workspace_path: /workspace/ref, mode: read_write}]",
+		"mounts: [{host_path: ~/ref, workspace_path: ~/elsewhere, mode: read_write}, {host_path: ~/ref, mode: read_write}]",
+	} {
+		p, err := compiled(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		m := p.Profile().Mounts[0]
+		held := holder(p.Plan, m.Workspace)
+		if held == nil || held.Kind != sandbox.MakeSymlink || held.Source != outside {
+			t.Errorf("%s: at %s is %+v", text, m.Workspace, held)
+		}
+		if a := p.Policy.Lookup(outside + "/x").Access; a != policy.Write {
+			t.Errorf("%s: access %s", text, a)
+		}
+		p.engine = engine{name: sandbox.EngineLandlock, why: "for a test"}
+		if err := p.mountLinksHeld(); err == nil || !strings.Contains(err.Error(), "landlock") {
+			t.Errorf("%s: landlock: %v", text, err)
+		}
+	}
+	refused := map[string]string{
+		"/":                     "it is everything",
+		"/etc/ref":              "what is in /etc",
+		"/usr":                  "what is in /usr",
+		"/run/x":                "what is in /run",
+		"~/ref/in":              "around it",
+		"~/ref/new":             "around it",
+		"~":                     "or in it",
+		"~/src":                 "or in it",
+		"~/src/shop":            "is there",
+		"~/src/shop/new":        "around it",
+		"/tmp":                  "is there",
+		"/second/deeper":        "around it",
+		"/sec":                  "",
+		"/workspace/../x":       "mistake",
+		"~/.local/share/x/deep": "",
+	}
+	for at, want := range refused {
+		text := "mounts: [{host_path: ~/ref, workspace_path: " + strings.Replace(at, "~", d.home, 1) + "}, {host_path: ~/src, workspace_path: /second}]"
+		if want == "mistake" {
+			if _, err := profile.Parse("p", []byte(text), "p"); err == nil {
+				t.Errorf("%s is taken", at)
+			}
+			continue
+		}
+		_, err := compiled(text)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", at, got, want)
+		}
+	}
+	// A ceiling bounds the host's path, whatever the other one is called.
+	d.write(d.ceiling, "mounts: [{host_path: "+d.project+"}, {host_path: /workspace, mode: read_write}]")
+	err := CheckProfile(d.draft("mounts: [{host_path: ~/ref, workspace_path: /workspace/ref, mode: read_write}]"), Request{Cwd: d.project, Environ: d.environ, Permissions: d.ceiling})
+	if len(policy.Refusals(err)) != 1 {
+		t.Errorf("under a ceiling: %v", err)
 	}
 }
 
@@ -191,5 +261,7 @@ func TestStrict(t *testing.T) {
 	refused(prepared("strict: true\nread: [~/src]\ndeny: [~/src]"), "is not given")
 	p = prepared("strict: true")
 	p.engine = engine{name: sandbox.EngineLandlock, why: "for a test"}
-	refused(p, "Landlock alone")
+	refused(p, "weaker than carrel's own namespaces")
+	p.engine.name = sandbox.EngineBubblewrap
+	refused(p, "weaker than carrel's own namespaces")
 }
