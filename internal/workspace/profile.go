@@ -13,6 +13,7 @@ import (
 	"carrel/internal/policy"
 	"carrel/internal/profile"
 	"carrel/internal/sandbox"
+	"carrel/internal/view"
 )
 
 // openProfile finds the profile of the request and makes its directory the
@@ -203,10 +204,42 @@ func CheckProfile(draft *profile.Profile, req Request) error {
 	switch {
 	case err != nil && !errors.As(err, &errs):
 		return err
+	case err != nil && p.view == nil: // decided without files, which have a say of their own
+		files := p.ofProfile(p.decideFiles())
+		var more policy.Errors
+		if errors.As(files, &more) {
+			errs = append(errs, more...)
+		}
+		return append(errs, programs...)
 	case len(errs)+len(programs) == 0:
 		return nil
 	}
 	return append(errs, programs...)
+}
+
+// decideFiles has what the profile asks of files decided alone, so that all that
+// is beyond a ceiling is told at once.
+func (p *Prepared) decideFiles() error {
+	v, err := view.InspectSystem(view.Options{Home: p.place.home, Project: p.place.project, UID: p.uid, GID: p.gid, Environ: p.req.Environ, HomeMode: policy.HomeNone}, false)
+	if err != nil {
+		return err
+	}
+	files := func(c *policy.Ceiling) *policy.Ceiling {
+		if c == nil {
+			return nil
+		}
+		return &policy.Ceiling{Mounts: c.Mounts}
+	}
+	var layers []policy.Layer
+	for _, l := range p.Loaded.Layers {
+		if l.Kind == policy.LayerOperator || l.Kind == policy.LayerProfile {
+			layers = append(layers, policy.Layer{Kind: l.Kind, Name: l.Name, Request: policy.Request{Files: l.Request.Files}, Ceiling: files(l.Ceiling)})
+		}
+	}
+	scope := p.place.scope(v.System)
+	ceiling, layers := policy.Canonical(scope, files(p.Loaded.Ceiling), append(layers, policy.Defaults(p.req.Default)), p.facts.canonical)
+	_, err = policy.Decide(scope, ceiling, layers)
+	return err
 }
 
 // ofProfile keeps of a decision's errors what the profile asked for: the others

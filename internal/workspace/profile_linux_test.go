@@ -199,6 +199,8 @@ func TestCheckProfile(t *testing.T) {
 		{"mounts: [{host_path: " + d.project + "}]", "mounts: [{host_path: ~/src/shop}]", ""},
 		{"mounts: [{host_path: " + d.project + "}]", "mounts: [{host_path: ~/src/shop, mode: read_write}]", "files: p.yaml:1:10: mounts asks for write of " + d.project},
 		{"mounts: [{host_path: " + d.project + "}]", "mounts: [{host_path: ~/src}]", "nothing there"},
+		{"network: closed\nmounts: [{host_path: " + d.project + "}]", "network: open\nmounts: [{host_path: ~/src}]", "nothing there"},
+		{"network: closed\nmounts: [{host_path: " + d.project + "}]", "network: open\nread: [/usr/share, src]", "the ceiling " + d.ceiling + ":1:10: network allows closed"},
 		{"history: on", "history: off", ""}, // refused below: words of YAML
 		{"resources: {pids: 5}", "resources: {pids: 6}", "pids: "},
 		{"network: local", "cwd: /not/there/yet\nnetwork: open", "asks for open"},
