@@ -182,11 +182,8 @@ func (a *app) adopt(ctx context.Context, e supervisor.Entry, req workspace.Reque
 	if err := p.ForDesk(); err != nil {
 		return err
 	}
-	if s := r.Status; s.Digest != p.Digest() || s.Profile != f.profile {
+	if s := r.Status; s.Digest != p.Digest() {
 		lines := workspace.Differences(s.Policy, p.Decided())
-		if s.Profile != f.profile {
-			lines = append(lines, fmt.Sprintf("it has  profile %q", s.Profile), fmt.Sprintf("asked:  profile %q", f.profile))
-		}
 		if len(lines) == 0 {
 			lines = []string{"the values of variables, or defaults of this machine, have changed since it was started"}
 		}

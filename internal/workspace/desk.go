@@ -82,6 +82,9 @@ func (p *Prepared) Decided() []api.Decided {
 		out = append(out, api.Decided{Dimension: "host-port", Value: fmt.Sprint(h.V), Source: h.Source.String()})
 	}
 	out = append(out, api.Decided{Dimension: "project", Value: p.place.project})
+	if p.profile != nil {
+		out = append(out, api.Decided{Dimension: "profile", Value: p.profile.Name + " " + p.profile.Digest()})
+	}
 	if p.Agent != nil {
 		out = append(out, api.Decided{Dimension: "agent", Value: p.Agent.Name})
 	}

@@ -289,7 +289,7 @@ func (d *desk) denied(n api.Denial) {
 
 // Describe implements [supervisor.Desk].
 func (d *desk) Describe(s *api.WorkspaceStatus) {
-	s.Purpose, s.Digest, s.Policy, s.Profile = d.req.Purpose, d.digest, d.policy, d.p.profileName()
+	s.Purpose, s.Digest, s.Policy, s.Profile = d.req.Purpose, d.digest, d.policy, d.p.req.Profile
 	s.Apps = d.running()
 }
 

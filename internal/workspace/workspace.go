@@ -33,8 +33,6 @@ type Request struct {
 	Cwd     string   // "" means the process's
 	Version string   // of this program, for generated files
 
-	// Profile is the saved definition of a workspace that it is made of; "" for none.
-	Profile string
 	// Stays says that this is for [Prepared.Serve]: Argv names the agent that it is for,
 	// or nothing.
 	Stays bool
