@@ -313,8 +313,9 @@ func (a *app) cleanup(ctx context.Context, args []string, dry, asJSON bool) erro
 }
 
 func (a *app) revokeCommand() *cobra.Command {
+	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "revoke NAME",
+		Use:   "revoke NAME [flags]",
 		Short: "Stop a workspace and remove what it has left",
 		Long: `Stops a workspace, as carrel stop does, and removes its files, as carrel cleanup
 does. The history of the project stays.
@@ -326,13 +327,14 @@ does. The history of the project stays.
 			if err != nil {
 				return err
 			}
+			var removed []api.Artifact
 			if ok {
-				if err := a.stop(cmd.Context(), e); err != nil {
+				if err := a.end(cmd.Context(), e); err != nil {
 					return err
 				}
 			}
 			for end := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
-				_, err = workspace.SweepDesk(workspace.StatePath(a.getenv), args[0], false, false)
+				removed, err = workspace.SweepDesk(workspace.StatePath(a.getenv), args[0], false, false)
 				if err == nil || time.Now().After(end) {
 					break
 				}
@@ -340,11 +342,15 @@ does. The history of the project stays.
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.out, "removed %s\n", args[0])
+			if asJSON {
+				return printJSON(a.out, swept{Name: args[0], Removed: notNil(removed)})
+			}
+			fmt.Fprintf(a.out, "removed %s: %s\n", args[0], count(len(removed), "file", "files"))
 			return nil
 		},
 		ValidArgsFunction: a.completeDesk,
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was removed as JSON")
 	return explainFlagErrors(cmd)
 }
 

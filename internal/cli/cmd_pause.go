@@ -35,6 +35,7 @@ that stays takes a person at a terminal for that. WORKSPACE is a name, or an id 
 }
 
 func (a *app) holdCommand(op, short, long, done string) *cobra.Command {
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: op + " WORKSPACE", Short: short, Long: long + plainStatusHelp,
 		Example: "  carrel " + op + " 3f2a91c0\n  carrel " + op + " 3f",
@@ -49,15 +50,27 @@ func (a *app) holdCommand(op, short, long, done string) *cobra.Command {
 			if _, err := e.Call(ctx, api.Request{Op: op}); err != nil {
 				return err
 			}
+			if asJSON {
+				return printJSON(a.out, held{e.ID, e.Name, done})
+			}
 			fmt.Fprintf(a.out, "%s %s\n", done, called(e))
 			return nil
 		},
 		ValidArgsFunction: a.completeWorkspace,
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was done as JSON")
 	return explainFlagErrors(cmd)
 }
 
+// held is what pause, resume and stop print as JSON.
+type held struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	Done string `json:"done"`
+}
+
 func (a *app) stopCommand() *cobra.Command {
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "stop [WORKSPACE]",
 		Short: "End a running workspace",
@@ -81,15 +94,30 @@ beginning; inside a workspace that stays it may be left out.
 			if err != nil {
 				return err
 			}
-			return a.stop(cmd.Context(), e)
+			if err := a.end(cmd.Context(), e); err != nil || !asJSON {
+				return a.ended(e, err)
+			}
+			return printJSON(a.out, held{e.ID, e.Name, "stopped"})
 		},
 		ValidArgsFunction: a.completeWorkspace,
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was done as JSON")
 	return explainFlagErrors(cmd)
 }
 
-// stop ends a workspace and returns when it has ended.
+// stop ends a workspace, returns when it has ended, and says so.
 func (a *app) stop(ctx context.Context, e supervisor.Entry) error {
+	return a.ended(e, a.end(ctx, e))
+}
+
+func (a *app) ended(e supervisor.Entry, err error) error {
+	if err == nil {
+		fmt.Fprintf(a.out, "stopped %s\n", called(e))
+	}
+	return err
+}
+
+func (a *app) end(ctx context.Context, e supervisor.Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()
 	if _, err := e.Call(ctx, api.Request{Op: api.OpStop}); err != nil && e.Alive() {
@@ -98,7 +126,6 @@ func (a *app) stop(ctx context.Context, e supervisor.Entry) error {
 	if err := e.WaitEnd(ctx); err != nil {
 		return fmt.Errorf("%w\nhint: kill -KILL %d ends its supervisor and everything inside", err, e.PID)
 	}
-	fmt.Fprintf(a.out, "stopped %s\n", called(e))
 	return nil
 }
 

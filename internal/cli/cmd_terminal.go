@@ -15,7 +15,8 @@ func (a *app) terminalCommand() *cobra.Command {
 		Short: "Start a terminal in a workspace, read its screen as text, type into it",
 		Long: `A terminal of a workspace has a screen that is kept outside: programs read it as text
 and send keys, people sit down at it with carrel attach. It runs until its program
-ends, whoever looks.`,
+ends, whoever looks.
+` + plainStatusHelp,
 		Example: `  carrel terminal start dev -- bash
   carrel terminal send dev 3f2a91c0 --text 'make test' Enter
   carrel terminal read dev 3f2a91c0`,

@@ -25,7 +25,8 @@ type brokered struct {
 	judge  *decider
 	own    ownFiles
 
-	heard   func(api.Denial) // is told of each at once, instead of at the end; nil for nobody
+	heard   func(api.Denial) // see [Prepared]
+	most    int              // different ones
 	mu      sync.Mutex
 	denials []api.Denial
 	told    map[string]bool // operation and path of denials
@@ -38,7 +39,7 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 	if err != nil {
 		return nil, err
 	}
-	b := &brokered{fds: []int{h.Mirror, h.View, h.Grants}, view: h.View}
+	b := &brokered{fds: []int{h.Mirror, h.View, h.Grants}, view: h.View, heard: p.heard, most: p.mostDenials()}
 	listener, err := seccomp.NewListener(h.Listener)
 	b.judge = newDecider(p)
 	if err == nil {
@@ -111,16 +112,16 @@ func (p *Prepared) endBroker(b *brokered, r *api.Result) {
 		p.note("%v", err)
 	}
 	p.kept = b.keeper.segments()
-	p.denials = append(p.denials, b.denials...)
+	p.deny(b.denials...)
 	p.expected = b.judge.expected
 	r.Listed = b.judge.names()
 	if b.judge.more {
 		p.note("more than %d names that can run code later were made inside; the others are only in the record of changes", maxListed)
 	}
 	if b.untold {
-		p.note("more than %d different changes were refused; the others are not told", maxDenials)
+		p.note("more than %d different changes were refused; the others are not told", b.most)
 	}
-	p.notes = append(p.notes, b.keeper.notes()...)
+	p.addNotes(b.keeper.notes()...)
 	if b.record.lost != nil {
 		p.note("changes were refused because they could not be recorded: %v", b.record.lost)
 	}
@@ -151,11 +152,7 @@ func (b *brokered) refuse(ch *broker.Change, v broker.Verdict) {
 	if b.told[key] {
 		return // programs try again, which must not leave less room for others
 	}
-	most := maxDenials
-	if b.heard != nil {
-		most *= 100 // of all that it will ever run
-	}
-	if b.untold = b.untold || len(b.told) >= most; b.untold {
+	if b.untold = b.untold || len(b.told) >= b.most; b.untold {
 		return
 	}
 	if b.told == nil {

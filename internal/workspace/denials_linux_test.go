@@ -11,7 +11,7 @@ import (
 // TestDenialsAreTold: however often one change is tried, and however long the
 // paths are, others are told as well.
 func TestDenialsAreTold(t *testing.T) {
-	var b brokered
+	b := brokered{most: maxDenials}
 	deep := strings.Repeat("/a deep directory", 100)
 	for range maxDenials + 50 {
 		b.refuse(&broker.Change{Op: broker.OpRead, Path: "/p/k.pem"}, broker.Verdict{})

@@ -90,6 +90,7 @@ func (p *Prepared) Serve(req DeskRequest, ready func(Ready)) (*api.Result, error
 		return r, err
 	}
 	d.digest, d.policy = p.Digest(), p.Decided()
+	p.heard = d.denied
 	p.Plan.Command.Argv = nil
 	return r, d.serve(ready)
 }
@@ -153,12 +154,12 @@ func (d *desk) serve(ready func(Ready)) error {
 // answer begins to answer for it, outside and inside.
 func (d *desk) answer(group *sandbox.Cgroup) error {
 	p, up := d.p, d.up
-	p.notes = append(p.notes, up.walls.Notes...)
+	p.addNotes(up.walls.Notes...)
 	sandbox.ForgetStartCodeLater()
 	hidden := p.watchMasks(up.walls, up.broker)
 	d.busy.Go(func() {
 		<-d.over
-		p.notes = append(p.notes, hidden.close()...)
+		p.addNotes(hidden.close()...)
 	})
 	var err error
 	if d.events, err = spool.CreateLines(d.place.dir, eventsFile, maxEventsFile); err != nil {
@@ -182,7 +183,6 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	if up.broker != nil {
 		d.server.SetGate(up.broker.Hold)
 		up.broker.keeper.answersTo(d.server)
-		up.broker.heard = d.denied
 	}
 	inner := &insideServer{walls: up.walls, callbacksTo: p.callbacks(), record: p.recorder(d.result), mark: up.broker.mark, desk: d}
 	inner.opener, inner.openEnv = p.opener()
@@ -281,7 +281,9 @@ func eachEvent(dir *os.File, since uint64, each func(api.Event) error) error {
 // denied tells of a refusal while the workspace runs: it may run for days.
 func (d *desk) denied(n api.Denial) {
 	n.Time, n.Workspace, n.Project = time.Now(), d.result.Workspace, d.p.place.project
-	d.server.Emit(api.Event{Kind: api.EventDenial, Denial: &n})
+	if d.server != nil {
+		d.server.Emit(api.Event{Kind: api.EventDenial, Denial: &n})
+	}
 	if err := d.p.state.logDenial(n); err != nil {
 		fmt.Fprintf(os.Stderr, "%v\n", err)
 	}

@@ -141,9 +141,9 @@ func (n *network) close() {
 		return
 	}
 	n.closed = true
-	n.p.denials = append(n.p.denials, n.denials...)
+	n.p.deny(n.denials...)
 	if n.untold {
-		n.p.note("more than %d different connections were refused; the others are in `carrel net log`", maxDenials)
+		n.p.note("more than %d different connections were refused; the others are in `carrel net log`", n.p.mostDenials())
 	}
 	if n.failed.skipped > 0 {
 		n.p.note("%d connections that reached nothing came too fast to be listed in `carrel net log`", n.failed.skipped)
@@ -204,11 +204,15 @@ func (n *network) deny(d api.Denial) {
 	if n.told[key] {
 		return
 	}
-	if n.untold = n.untold || len(n.told) >= maxDenials; n.untold {
+	if n.untold = n.untold || len(n.told) >= n.p.mostDenials(); n.untold {
 		return
 	}
 	n.told[key] = true
 	d.Subject = d.Subject[:min(len(d.Subject), maxSubject)]
+	if n.p.heard != nil {
+		n.p.heard(d)
+		return
+	}
 	n.denials = append(n.denials, d)
 	n.desk.Emit(api.Event{Kind: api.EventDenial, Denial: &d})
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"carrel/internal/agents"
 	"carrel/internal/api"
@@ -50,11 +51,13 @@ type Prepared struct {
 	trapsReads  bool     // globs of roots are decided at each open for reading
 	guarded     protection
 	expected    func(path string) bool // of a broker that has ended: this protected name may be new
+	said        sync.Mutex             // held for the next three
+	heard       func(api.Denial)       // is told of each refusal at once, instead of at the end; nil for nobody
 	notes       []string
 	private     string // stands in for what is private, with an engine without mounts
 	historyAt   string // where the history of the project is kept, "" for nowhere
-	kept        []segment
 	denials     []api.Denial
+	kept        []segment
 }
 
 // Prepare gathers, decides and checks. The error is an *api.Denial where the
@@ -458,8 +461,30 @@ func (p *Prepared) globRoots() []string {
 	return sandbox.Outermost(roots)
 }
 
-func (p *Prepared) note(format string, args ...any) {
-	p.notes = append(p.notes, fmt.Sprintf(format, args...))
+func (p *Prepared) note(format string, args ...any) { p.addNotes(fmt.Sprintf(format, args...)) }
+
+func (p *Prepared) addNotes(notes ...string) {
+	p.said.Lock()
+	defer p.said.Unlock()
+	p.notes = append(p.notes, notes...)
 }
 
-func (p *Prepared) deny(d api.Denial) { p.denials = append(p.denials, d) }
+func (p *Prepared) deny(d ...api.Denial) {
+	if p.heard != nil {
+		for i := range d {
+			p.heard(d[i])
+		}
+		return
+	}
+	p.said.Lock()
+	defer p.said.Unlock()
+	p.denials = append(p.denials, d...)
+}
+
+// mostDenials is how many different refusals of one kind are told.
+func (p *Prepared) mostDenials() int {
+	if p.heard != nil {
+		return maxDenials * 100 // of all that a workspace that stays will ever run
+	}
+	return maxDenials
+}

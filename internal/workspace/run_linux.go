@@ -197,13 +197,13 @@ func (p *Prepared) lookAgain() error {
 // supervise waits for the command while links, signals and the clock are
 // answered. When it returns nothing inside is alive.
 func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *brokered, n *network, r *api.Result) error {
-	p.notes = append(p.notes, walls.Notes...)
+	p.addNotes(walls.Notes...)
 	sandbox.ForgetStartCodeLater()
 	var hidden *masks
 	if p.engine.name != sandbox.EngineLandlock { // which has none
 		hidden = p.watchMasks(walls, b)
 	}
-	defer func() { p.notes = append(p.notes, hidden.close()...) }()
+	defer func() { p.addNotes(hidden.close()...) }()
 	desk := p.answerOutside(walls, walls.PID(), group.Dirs(), n, r)
 	defer desk.Close()
 	n.answersTo(desk)
