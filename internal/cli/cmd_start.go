@@ -88,7 +88,7 @@ func (a *app) startDesk(cmd *cobra.Command, f *startFlags, args []string) error 
 		} else if ok {
 			return a.adopt(cmd.Context(), e, req, f)
 		}
-		ready, err := workspace.StartDesk(a.args)
+		ready, err := workspace.StartDesk(a.args, func(text string) { fmt.Fprintf(a.err, "carrel: %s\n", oneLine(text)) })
 		if err == nil {
 			return a.tellStarted(started{Ready: ready}, f.json)
 		}
@@ -126,7 +126,7 @@ func (f *startFlags) deskRequest(a *app, cmd *cobra.Command) (workspace.Request,
 
 // serveDesk is the supervisor's own part.
 func (a *app) serveDesk(req workspace.Request, f *startFlags, args []string) error {
-	tell := workspace.Report()
+	tell := workspace.NewReporter()
 	if tell == nil {
 		return fmt.Errorf("%s is started by `carrel start`, not by hand", workspace.DeskArg0)
 	}
@@ -139,12 +139,12 @@ func (a *app) serveDesk(req workspace.Request, f *startFlags, args []string) err
 		err = fmt.Errorf("--agent %q: no agent of that name is known, or it is not installed\nhint: `carrel preset list` names those that are known", f.agent)
 	}
 	if err != nil {
-		tell(workspace.Ready{}, err)
+		tell.Failed(err)
 		return err
 	}
-	_, err = p.Serve(workspace.DeskRequest{Name: name, Purpose: f.purpose}, func(r workspace.Ready) { tell(r, nil) })
+	_, err = p.Serve(workspace.DeskRequest{Name: name, Purpose: f.purpose}, tell)
 	if err != nil {
-		tell(workspace.Ready{}, err)
+		tell.Failed(err)
 	}
 	return err
 }

@@ -21,7 +21,7 @@ import (
 // it may only stop the workspace, and the newest pushes the oldest out, so
 // that whoever holds all connections open keeps nobody from stopping.
 const (
-	maxConnections = 64
+	maxConnections = 256 // a command that is waited for has one
 	maxReserve     = 16
 	openTries      = 50 // when another run takes the empty directory away meanwhile
 )

@@ -325,6 +325,12 @@ func (p *Prepared) withAgentFlags(argv []string) []string {
 	return p.withFlags(argv, m.Index)
 }
 
+// isAgent says whether a command is an agent, whose steps end with what it does.
+func (p *Prepared) isAgent(argv []string) bool {
+	_, ok := agents.Recognise(argv, p.agentHost())
+	return ok
+}
+
 // withFlags puts the agent's flags before what stands at an index.
 func (p *Prepared) withFlags(argv []string, index int) []string {
 	if p.Agent == nil {

@@ -81,11 +81,14 @@ func (d *desk) start(s started) (*app, int, error) {
 	d.apps = append(d.apps, a)
 	d.mu.Unlock()
 	if d.up.broker != nil && d.up.broker.keeper != nil {
-		a.job = d.up.broker.keeper.jobs.app(a.label, argv, strings.Join(s.cmd.Argv, " "), s.kind == api.AppExec || s.kind == api.AppSetup)
+		a.job = d.up.broker.keeper.jobs.app(a.label, argv, strings.Join(s.cmd.Argv, " "), s.kind == api.AppSetup || s.kind == api.AppExec && !s.cmd.Terminal && !d.p.isAgent(s.cmd.Argv))
 	}
 	a.id, err = d.up.walls.Exec(sandbox.Command{Argv: argv, Env: env, Dir: dir, Session: true, Terminal: s.term != nil || s.cmd.Terminal, Label: a.label}, s.stdio)
 	if err != nil {
 		d.drop(a)
+		if start := (*sandbox.StartError)(nil); errors.As(err, &start) && start.Name == dir && dir != argv[0] {
+			return nil, ExitNotRunable, refused(api.CodeStart, s.kind, dir, fmt.Sprintf("the directory %q cannot be entered inside: %s", dir, start.Err), "--cwd names one that is seen there")
+		}
 		var exit int
 		if exit, err = d.p.whyNotStarted(argv[0], err); exit == 0 {
 			exit = ExitNotRunable

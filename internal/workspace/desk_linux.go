@@ -12,11 +12,10 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/spool"
 	"carrel/internal/supervisor"
-
-	"golang.org/x/sys/unix"
 )
 
 // desk is a workspace that stays: one set of walls, one broker, one network, and apps
@@ -55,10 +54,10 @@ type Ready struct {
 	Failed        *api.App            `json:"failed,omitempty"` // the command of the profile's setup that went wrong
 }
 
-// Serve makes a workspace that stays and answers for it until it is stopped. ready is
-// called once, when it stands and what the profile starts has been started. Standard
-// descriptors are not used.
-func (p *Prepared) Serve(req DeskRequest, ready func(Ready)) (*api.Result, error) {
+// Serve makes a workspace that stays and answers for it until it is stopped. Its starter
+// is told when it stands and what the profile starts has been started; one that goes
+// before has interrupted it. Standard descriptors are not used.
+func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: ExitOurs, Engine: string(p.Engine()), History: string(p.Policy.History), Denials: []api.Denial{}}
 	defer func() { p.early.Abandon() }()
 	d := &desk{p: p, req: req, result: r, over: make(chan struct{}), ready: make(chan struct{})}
@@ -92,11 +91,11 @@ func (p *Prepared) Serve(req DeskRequest, ready func(Ready)) (*api.Result, error
 	d.digest, d.policy = p.Digest(), p.Decided()
 	p.heard = d.denied
 	p.Plan.Command.Argv = nil
-	return r, d.serve(ready)
+	return r, d.serve(tell)
 }
 
 // serve builds, waits for the end, and takes everything down.
-func (d *desk) serve(ready func(Ready)) error {
+func (d *desk) serve(tell *Reporter) error {
 	p, r := d.p, d.result
 	group, err := p.limitGroup(r.Workspace)
 	if err != nil {
@@ -106,6 +105,9 @@ func (d *desk) serve(ready func(Ready)) error {
 		defer p.dropGroup(group)
 	}
 	defer d.stopOnSignals()()
+	if limit := p.Policy.Resources.Timeout; limit > 0 {
+		defer time.AfterFunc(limit, d.timeOver).Stop()
+	}
 	before := p.sensitiveNow()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -132,10 +134,13 @@ func (d *desk) serve(ready func(Ready)) error {
 		return err
 	}
 	close(d.ready)
-	said := d.prepareApps()
+	defer tell.Gone(d.server.Stop)()
+	said := d.prepareApps(tell)
 	said.Announcements, said.Notes = p.Announcements(), slices.Clone(p.notes)
 	said.Status = *d.server.Status()
-	ready(said)
+	if err := tell.Ready(said); err != nil { // whoever wanted it has gone: it was interrupted
+		d.stop()
+	}
 	select {
 	case <-d.over:
 	case <-d.up.walls.Done():
@@ -200,6 +205,15 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 // stop has the workspace end; it may be called more than once.
 func (d *desk) stop() { d.overOnce.Do(func() { close(d.over) }) }
 
+// timeOver ends it when the time is over that it was given.
+func (d *desk) timeOver() {
+	limit := d.p.Policy.Resources.Timeout
+	d.p.deny(api.Denial{Code: api.CodeTimeout, Operation: "limit", Subject: d.req.Name, Message: fmt.Sprintf("the workspace was ended after %s", limit),
+		Rule: "timeout", Source: d.p.reason(policy.DimTimeout).Source.String(), Hint: "--timeout takes a longer time, 0 for none"})
+	d.server.Stop()
+	d.stop()
+}
+
 // stopOnSignals ends the workspace as soon as its supervisor is asked to end.
 func (d *desk) stopOnSignals() func() {
 	in := make(chan os.Signal, 4)
@@ -235,21 +249,6 @@ func (d *desk) end() {
 	d.up.walls.Kill()
 	d.up.network.close()
 	d.busy.Wait()
-}
-
-// signalAll sends a signal to processes, each of which is told apart from a later one
-// of its number by being looked at after it is held.
-func signalAll(pids []int, sig syscall.Signal) {
-	for _, pid := range pids {
-		fd, err := unix.PidfdOpen(pid, 0)
-		if err != nil {
-			continue
-		}
-		if sandbox.LabelOf(pid) != 0 {
-			_ = unix.PidfdSendSignal(fd, sig, nil, 0)
-		}
-		unix.Close(fd)
-	}
 }
 
 // record writes an event down. The disk's trouble is no reason not to go on.

@@ -27,13 +27,19 @@ type Ready struct {
 func IsDesk(string) bool { return false }
 
 // StartDesk starts nothing here.
-func StartDesk([]string) (Ready, error) { return Ready{}, errHere }
+func StartDesk([]string, func(string)) (Ready, error) { return Ready{}, errHere }
 
-// Report has nobody to report to here.
-func Report() func(Ready, error) { return nil }
+// Reporter is what a supervisor tells its starter with; there is none here.
+type Reporter struct{}
+
+// NewReporter has nobody to report to here.
+func NewReporter() *Reporter { return nil }
+
+// Failed tells nobody here.
+func (*Reporter) Failed(error) {}
 
 // Serve serves nothing here.
-func (*Prepared) Serve(DeskRequest, func(Ready)) (*api.Result, error) { return nil, errHere }
+func (*Prepared) Serve(DeskRequest, *Reporter) (*api.Result, error) { return nil, errHere }
 
 // ForDesk completes nothing here.
 func (*Prepared) ForDesk() error { return errHere }

@@ -14,7 +14,7 @@ const setupTime = 10 * time.Minute
 // prepareApps runs what the profile wants run before everything else, one after the
 // other, and starts what it wants started. What went wrong ends that, and the workspace
 // stays for whoever looks why.
-func (d *desk) prepareApps() Ready {
+func (d *desk) prepareApps(tell *Reporter) Ready {
 	var said Ready
 	from := d.p.Profile()
 	if from == nil || len(from.Setup)+len(from.Apps) == 0 {
@@ -25,6 +25,7 @@ func (d *desk) prepareApps() Ready {
 		return said
 	}
 	for i := range from.Setup {
+		tell.Progress(fmt.Sprintf("setup %d of %d: %s", i+1, len(from.Setup), calledBy(&from.Setup[i])))
 		if said.Failed = d.setUp(&from.Setup[i]); said.Failed != nil {
 			return said
 		}

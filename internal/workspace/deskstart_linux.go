@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
+	"time"
 
 	"carrel/internal/api"
 
@@ -31,12 +33,15 @@ type report struct {
 	Error string      `json:"error,omitempty"`
 	Why   *api.Denial `json:"why,omitempty"`
 	Taken bool        `json:"taken,omitempty"`
+
+	Progress string `json:"progress,omitempty"` // more comes
 }
 
 // StartDesk starts this program once more, in a session of its own, as the supervisor
 // of a workspace that stays, with args as its arguments, and returns when that stands.
+// progress is told what it is at.
 // ErrTaken means that another one holds the name.
-func StartDesk(args []string) (Ready, error) {
+func StartDesk(args []string, progress func(string)) (Ready, error) {
 	var ready Ready
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -57,9 +62,17 @@ func StartDesk(args []string) (Ready, error) {
 		return ready, fmt.Errorf("starting the supervisor: %w", err)
 	}
 	in := bufio.NewReader(r)
-	line, err := in.ReadBytes('\n')
-	var said report
-	if err != nil || json.Unmarshal(line, &said) != nil { // it has crashed
+	line, said := []byte(nil), report{Progress: "starting"}
+	for said.Progress != "" {
+		said = report{}
+		if line, err = in.ReadBytes('\n'); err != nil || json.Unmarshal(line, &said) != nil {
+			break
+		}
+		if said.Progress != "" {
+			progress(said.Progress)
+		}
+	}
+	if said.Ready == nil && said.Error == "" { // it has crashed
 		rest, _ := io.ReadAll(io.LimitReader(in, maxLastWords))
 		if line = append(line, rest...); len(line) == 0 {
 			line = []byte("it ended without a word")
@@ -80,26 +93,96 @@ func StartDesk(args []string) (Ready, error) {
 // maxLastWords bounds what is told of a supervisor that crashed at its start, in bytes.
 const maxLastWords = 4 << 10
 
-// Report gives what a supervisor tells its starter with, or nil where there is none.
-func Report() func(Ready, error) {
+// Reporter is what a supervisor tells its starter with. It may be called on nil.
+type Reporter struct {
+	to   *os.File
+	said sync.Mutex
+	last bool
+}
+
+// NewReporter gives the one of this process, nil where it was not started as a
+// supervisor.
+func NewReporter() *Reporter {
 	unix.CloseOnExec(reportFD)
 	var st unix.Stat_t
 	if unix.Fstat(reportFD, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO {
 		return nil
 	}
-	to := os.NewFile(reportFD, "report")
-	return func(ready Ready, err error) {
-		said := report{Ready: &ready}
-		if err != nil {
-			said = report{Error: err.Error(), Taken: errors.Is(err, ErrTaken)}
-			if why := (*api.Denial)(nil); errors.As(err, &why) {
-				said.Why = why
+	return &Reporter{to: os.NewFile(reportFD, "report")}
+}
+
+// Progress tells what is being done.
+func (r *Reporter) Progress(text string) { _ = r.say(report{Progress: text}, false) }
+
+// Ready tells that the workspace stands; it is the last word.
+func (r *Reporter) Ready(ready Ready) error { return r.say(report{Ready: &ready}, true) }
+
+// Failed tells why it does not; it is the last word, where that was not said.
+func (r *Reporter) Failed(err error) {
+	said := report{Error: err.Error(), Taken: errors.Is(err, ErrTaken)}
+	if why := (*api.Denial)(nil); errors.As(err, &why) {
+		said.Why = why
+	}
+	_ = r.say(said, true)
+}
+
+func (r *Reporter) say(what report, last bool) error {
+	if r == nil {
+		return nil
+	}
+	r.said.Lock()
+	defer r.said.Unlock()
+	if r.last {
+		return nil
+	}
+	line, err := json.Marshal(what)
+	if err == nil {
+		_, err = r.to.Write(append(line, '\n'))
+	}
+	if r.last = last; last {
+		r.to.Close()
+	}
+	return err
+}
+
+// Gone has a function called when the starter goes before the last word, until what it
+// returns is called.
+func (r *Reporter) Gone(do func()) func() {
+	done := make(chan struct{})
+	if r == nil {
+		return func() {}
+	}
+	go func() {
+		tick := time.NewTicker(goneEye)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			if r.closed() {
+				do()
+				return
 			}
 		}
-		line, _ := json.Marshal(said)
-		_, _ = to.Write(append(line, '\n'))
-		to.Close()
+	}()
+	return func() { close(done) }
+}
+
+// goneEye is how often is looked whether somebody waits.
+const goneEye = 100 * time.Millisecond
+
+// closed says whether nobody will read what is said, before the last word.
+func (r *Reporter) closed() bool {
+	r.said.Lock()
+	defer r.said.Unlock()
+	if r.last {
+		return false
 	}
+	fds := []unix.PollFd{{Fd: reportFD}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0 && fds[0].Revents&unix.POLLERR != 0
 }
 
 // ownLog has what this process says go to the workspace's own log from now on.

@@ -6,10 +6,13 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"carrel/internal/history"
 	"carrel/internal/inside"
 	"carrel/internal/sandbox"
+
+	"golang.org/x/sys/unix"
 )
 
 // The apps of a workspace that stays are jobs from their first moment: what each
@@ -97,18 +100,19 @@ func (k *keeper) markFor(begin bool, caller int, m inside.Mark) error {
 	return k.jobs.lineOf(caller).mark(begin, caller, m)
 }
 
-// labelled lists the processes below the stage that have a label; 0 stands for any.
-// What it looks at is below the stage for as long as that is there: everything that
-// loses its parent becomes the stage's.
-func labelled(stage int, label uint64) (found []int) {
+// labelled lists the processes below the stage that have a label; 0 stands for any and
+// for none. Everything that loses its parent becomes the stage's, so nothing is missed
+// but what is started meanwhile.
+func labelled(stage int, label uint64) (found []process) {
 	queue := childrenOf(stage)
 	for i := 0; i < len(queue) && i < maxLabelled; i++ {
 		pid := queue[i]
 		queue = append(queue, childrenOf(pid)...)
-		if l := sandbox.LabelOf(pid); l != 0 && (label == 0 || l == label) {
-			if p, ok := readProcess(pid); ok && !p.gone {
-				found = append(found, pid)
-			}
+		if label != 0 && sandbox.LabelOf(pid) != label {
+			continue
+		}
+		if p, ok := readProcess(pid); ok && !p.gone {
+			found = append(found, p)
 		}
 	}
 	return found
@@ -116,6 +120,32 @@ func labelled(stage int, label uint64) (found []int) {
 
 // maxLabelled bounds how many processes are looked at.
 const maxLabelled = 1 << 16
+
+// signalAll sends a signal to processes. Each is held, and looked at again: its number
+// may be another's by now.
+func signalAll(list []process, sig syscall.Signal) {
+	for _, p := range list {
+		fd, err := unix.PidfdOpen(p.pid, 0)
+		if err != nil {
+			continue
+		}
+		if now, ok := readProcess(p.pid); ok && now.start == p.start {
+			_ = unix.PidfdSendSignal(fd, sig, nil, 0)
+		}
+		unix.Close(fd)
+	}
+}
+
+// busyApp says whether an app runs a tool: something that was started in the last
+// minutes and is not the app itself.
+func (j *jobs) busyApp(one *job) bool {
+	for _, p := range labelled(j.stage, one.label) {
+		if p.isTool(j.stage) {
+			return true
+		}
+	}
+	return false
+}
 
 // childrenOf lists the children of all threads of a process.
 func childrenOf(pid int) (out []int) {

@@ -243,7 +243,9 @@ func (j *jobs) watch() {
 		list := slices.Clone(j.list)
 		j.mu.Unlock()
 		for _, one := range list {
-			if !one.whole && one.line.idle() >= quiet {
+			switch idle := one.line.idle(); {
+			case one.whole || idle < quiet:
+			case one.label == 0 || idle >= patience || !j.busyApp(one):
 				one.line.rest()
 			}
 		}

@@ -488,3 +488,9 @@ func (p *Prepared) mostDenials() int {
 	}
 	return maxDenials
 }
+
+// Bounds on what a flood of requests from inside can leave in memory and log.
+const (
+	maxDenials = 100
+	maxSubject = 256 // bytes
+)

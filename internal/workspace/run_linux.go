@@ -285,12 +285,6 @@ func (p *Prepared) recorder(r *api.Result) func(api.Link, *api.Denial) {
 	}
 }
 
-// Bounds on what a flood of requests from inside can leave in memory and log.
-const (
-	maxDenials = 100
-	maxSubject = 256 // bytes
-)
-
 // conclude completes the result and writes the denials down.
 func (p *Prepared) conclude(r *api.Result) {
 	r.Duration = time.Since(r.Started)
