@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -92,16 +93,18 @@ func (s *Server) carryOut(ctx context.Context, was, next api.Control) error {
 	from, _ := tightness(was.Mode)
 	if to > from {
 		s.control.set(next)
+		var frozen error
 		if next.Mode == api.ControlPaused {
 			s.wanted.Store(true)
-			if err := s.change(ctx, true); err != nil {
-				return fmt.Errorf("requests are refused from now on, but not every process could be frozen: %w", err)
+			if frozen = s.change(ctx, true); frozen != nil {
+				frozen = fmt.Errorf("requests are refused from now on, but not every process could be frozen: %w", frozen)
 			}
 		}
-		if err := s.cfg.Keep(next); err != nil {
-			return fmt.Errorf("it holds from now on, but a later start would not know: %w", err)
+		kept := s.cfg.Keep(next)
+		if kept != nil {
+			kept = fmt.Errorf("it holds from now on, but a later start would not know: %w", kept)
 		}
-		return nil
+		return errors.Join(frozen, kept)
 	}
 	if err := s.cfg.Keep(next); err != nil {
 		return fmt.Errorf("it stays %s, as it could not be written down: %w", was.Mode, err)
