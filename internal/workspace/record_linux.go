@@ -27,6 +27,7 @@ type record struct {
 	written int64 // bytes in log
 	most    budget
 	line    []byte
+	turn    func() (*history.AppendLog, error) // gives the next log when one is full; nil: then nothing is changed any more
 }
 
 // budget bounds one run's record: in memory, beyond which paths are written each
@@ -56,7 +57,34 @@ func (p *Prepared) openRecord(id string) (*record, error) {
 		return nil, noRecord(err)
 	}
 	r.log = history.NewAppendLog(file)
+	if p.req.Stays {
+		r.turn = func() (*history.AppendLog, error) { return nextRecord(dir + "/" + id + ".log") }
+	}
 	return r, nil
+}
+
+// nextRecord begins the record of a workspace that stays anew, with one older part.
+func nextRecord(path string) (*history.AppendLog, error) {
+	if err := os.Rename(path, path+".1"); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return history.NewAppendLog(file), nil
+}
+
+// turnOver goes on in another log; the lock is held.
+func (r *record) turnOver() error {
+	next, err := r.turn()
+	if err != nil {
+		return err
+	}
+	_ = r.log.Close()
+	r.log, r.written, r.held = next, int64(len(r.line)), 0
+	clear(r.touched)
+	return nil
 }
 
 // touches gives what has to be known for a change to need no line: its paths,
@@ -97,7 +125,12 @@ func (r *record) Before(ch *broker.Change) error {
 	}
 	r.line = append(line, '\n')
 	err := errFull
-	if r.written += int64(len(r.line)); r.written <= r.most.written {
+	if r.written += int64(len(r.line)); r.written > r.most.written && r.turn != nil {
+		if err := r.turnOver(); err != nil {
+			r.lost = err
+		}
+	}
+	if r.written <= r.most.written {
 		err = r.log.Append(r.line)
 	}
 	if err != nil {

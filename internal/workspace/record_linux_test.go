@@ -91,3 +91,38 @@ func TestRecordFirstTouch(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// TestRecordGoesOn: that of a workspace that stays is never full; the newest lines are
+// there, with one older part.
+func TestRecordGoesOn(t *testing.T) {
+	at := t.TempDir() + "/r.log"
+	f, err := os.OpenFile(at, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &record{touched: make(map[string]struct{}), most: budget{touched: 5, held: 50, written: 1000}, log: history.NewAppendLog(f),
+		turn: func() (*history.AppendLog, error) { return nextRecord(at) }}
+	defer r.close()
+	for i := range 1000 {
+		if err := r.Before(&broker.Change{Op: broker.OpMkdir, Path: fmt.Sprintf("/p/dir%04d", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.close()
+	var lines []string
+	for _, name := range []string{at + ".1", at} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(text) > 1000 {
+			t.Errorf("%d bytes in a part", len(text))
+		}
+		lines = append(lines, strings.Split(strings.TrimRight(string(text), "\n"), "\n")...)
+	}
+	for i, l := range lines {
+		if want := fmt.Sprintf("/p/dir%04d", 1000-len(lines)+i); !strings.Contains(l, want) {
+			t.Fatalf("line %d of %d is %q, want %s", i, len(lines), l, want)
+		}
+	}
+}
