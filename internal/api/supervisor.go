@@ -62,7 +62,6 @@ type Reply struct {
 	Approval *Approval        `json:"approval,omitempty"`
 	Event    *Event           `json:"event,omitempty"`
 	App      *App             `json:"app,omitempty"`
-	Apps     []App            `json:"apps,omitempty"`
 	Output   *Output          `json:"output,omitempty"`
 	Screen   *Screen          `json:"screen,omitempty"`
 	Control  *Control         `json:"control,omitempty"`

@@ -144,12 +144,14 @@ func (a *app) attach(ctx context.Context, e supervisor.Entry, app string) error 
 
 // onlyTerminal is the one terminal that runs.
 func (a *app) onlyTerminal(ctx context.Context, e supervisor.Entry) (string, error) {
-	r, err := a.call(ctx, e, api.Request{Op: api.OpApps})
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	apps, err := e.Apps(ctx)
 	if err != nil {
 		return "", err
 	}
 	var ids []string
-	for _, one := range r.Apps {
+	for _, one := range apps {
 		if one.Kind == api.AppTerminal && one.Running {
 			ids = append(ids, one.ID)
 		}

@@ -90,8 +90,10 @@ func (a *app) refresh(ctx context.Context, e supervisor.Entry, d *api.Desk) {
 	if r.Status.Control != nil {
 		d.Control = *r.Status.Control
 	}
-	if r, err = a.call(ctx, e, api.Request{Op: api.OpApps}); err == nil {
-		d.Apps = r.Apps
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	if apps, err := e.Apps(ctx); err == nil {
+		d.Apps = apps
 	}
 }
 

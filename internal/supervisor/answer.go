@@ -67,7 +67,7 @@ func (s *Server) answerInside(conn net.Conn, req api.Request) {
 }
 
 func (s *Server) status() *api.WorkspaceStatus {
-	st := &api.WorkspaceStatus{ID: s.cfg.ID, State: s.state(), Project: s.cfg.Project, Argv: BoundArgv(s.cfg.Argv),
+	st := &api.WorkspaceStatus{ID: s.cfg.ID, State: s.state(), Project: s.cfg.Project, Argv: BoundArgv(s.cfg.Argv, maxArgv),
 		Persona: s.cfg.Persona, Started: s.cfg.Started, Pending: s.queue.len(), Published: s.cfg.Published}
 	if s.door != nil {
 		st.PID = s.door.pid

@@ -25,6 +25,18 @@ func (e Entry) Call(ctx context.Context, req api.Request) (api.Reply, error) {
 	return last, err
 }
 
+// Apps lists what has been started in a workspace that stays.
+func (e Entry) Apps(ctx context.Context) ([]api.App, error) {
+	var out []api.App
+	err := e.Stream(ctx, api.Request{Op: api.OpApps}, func(r api.Reply) error {
+		if r.App != nil {
+			out = append(out, *r.App)
+		}
+		return nil
+	})
+	return out, err
+}
+
 // Stream sends a request and hands on each line of the answer, the last one
 // too, until it is over, ctx ends, or each gives an error.
 func (e Entry) Stream(ctx context.Context, req api.Request, each func(api.Reply) error) error {

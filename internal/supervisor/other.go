@@ -36,6 +36,9 @@ func (Entry) Call(context.Context, api.Request) (api.Reply, error) { return api.
 // Stream reaches nobody here.
 func (Entry) Stream(context.Context, api.Request, func(api.Reply) error) error { return errHere }
 
+// Apps lists nothing here.
+func (Entry) Apps(context.Context) ([]api.App, error) { return nil, errHere }
+
 // WaitEnd has nothing to wait for here.
 func (Entry) WaitEnd(context.Context) error { return errHere }
 

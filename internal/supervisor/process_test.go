@@ -69,10 +69,10 @@ func TestPick(t *testing.T) {
 }
 
 func TestBoundArgv(t *testing.T) {
-	if got := BoundArgv([]string{"a", strings.Repeat("x", 2*maxArgv), "b"}); len(got) != 2 || len(got[1]) > maxArgv+3 {
+	if got := BoundArgv([]string{"a", strings.Repeat("x", 2*maxArgv), "b"}, maxArgv); len(got) != 2 || len(got[1]) > maxArgv+3 {
 		t.Errorf("%d words", len(got))
 	}
-	if got := BoundArgv(slices.Repeat([]string{""}, 1000)); len(got) != 257 {
+	if got := BoundArgv(slices.Repeat([]string{""}, 1000), maxArgv); len(got) != 257 {
 		t.Errorf("%d words", len(got))
 	}
 }

@@ -100,10 +100,10 @@ func pick(prefix string, n int, id func(int) string) (int, error) {
 	return found, nil
 }
 
-// BoundArgv keeps a command line within maxArgv bytes.
-func BoundArgv(argv []string) []string {
+// BoundArgv keeps a command line within so many bytes.
+func BoundArgv(argv []string, most int) []string {
 	var out []string
-	left := maxArgv
+	left := most
 	for _, a := range argv {
 		if len(a) > left {
 			return append(out, a[:left]+"...")

@@ -22,9 +22,6 @@ type DeskRequest struct {
 // maxDeskName bounds a name, which becomes part of paths, in bytes.
 const maxDeskName = 64
 
-// maxPurpose bounds what a workspace is said to be for, in bytes.
-const maxPurpose = 512
-
 // CheckDeskName says why a name cannot be a workspace's.
 func CheckDeskName(name string) error {
 	good := func(r rune) bool {
@@ -91,8 +88,18 @@ func (p *Prepared) Decided() []api.Decided {
 	slices.SortStableFunc(out, func(a, b api.Decided) int {
 		return strings.Compare(a.Dimension+"\x00"+a.Value, b.Dimension+"\x00"+b.Value)
 	})
+	if more := len(out) - maxDecided; more > 0 {
+		sum := sha256.New()
+		for _, d := range out[maxDecided:] {
+			fmt.Fprintf(sum, "%q %q\n", d.Dimension, d.Value)
+		}
+		out = append(out[:maxDecided], api.Decided{Dimension: "more", Value: fmt.Sprintf("%d, %x", more, sum.Sum(nil)[:16])})
+	}
 	return out
 }
+
+// maxDecided bounds how much is listed: a policy may have ten thousand rules.
+const maxDecided = 1000
 
 // Digest names what was decided: two workspaces with the same one may do the same. The
 // values of variables count, and cannot be told from it.

@@ -49,7 +49,12 @@ func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, err
 	req := &c.Request
 	switch req.Op {
 	case api.OpApps:
-		return api.Reply{Apps: d.list(true)}, nil
+		for _, one := range d.list(true) { // together they may be longer than a line
+			if err := c.Send(api.Reply{App: &one}); err != nil {
+				return api.Reply{}, err
+			}
+		}
+		return api.Reply{}, nil
 	case api.OpExec:
 		return d.exec(ctx, c)
 	case api.OpLaunch:
@@ -154,14 +159,15 @@ func (d *desk) exec(ctx context.Context, c *supervisor.Call) (api.Reply, error) 
 // hangUp ends a command that nobody waits for any more.
 func (d *desk) hangUp(a *app) {
 	signalAll(labelled(d.up.walls.PID(), a.label), syscall.SIGHUP)
-	d.busy.Go(func() {
+	go func() {
 		select {
 		case <-a.done:
 		case <-d.over:
+			return
 		case <-time.After(stopGrace):
 		}
 		_ = d.kill(a, nil)
-	})
+	}()
 }
 
 func notStartedReply(exit int, err error) (api.Reply, error) {

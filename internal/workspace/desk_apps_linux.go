@@ -25,7 +25,7 @@ const (
 	maxApps      = 256 // that run at once
 	keptApps     = 100 // that have ended and are still told of
 	maxAppName   = 64  // bytes
-	maxAppArgv   = 4 << 10
+	maxAppArgv   = 2 << 10
 	drainTime    = 2 * time.Second // for what an app that has ended has left in its pipes
 	lingerPeriod = 500 * time.Millisecond
 )
@@ -70,7 +70,7 @@ func (d *desk) start(s started) (*app, int, error) {
 	if name == "" {
 		name = filepath.Base(argv[0])
 	}
-	a.info = api.App{ID: s.id, Name: name[:min(len(name), maxAppName)], Kind: s.kind, Argv: supervisor.BoundArgv(s.cmd.Argv), Dir: dir, Started: time.Now(), Running: true, Processes: 1}
+	a.info = api.App{ID: s.id, Name: name[:min(len(name), maxAppName)], Kind: s.kind, Argv: supervisor.BoundArgv(s.cmd.Argv, maxAppArgv), Dir: dir, Started: time.Now(), Running: true, Processes: 1}
 	d.mu.Lock()
 	if d.runningLocked() >= maxApps {
 		d.mu.Unlock()

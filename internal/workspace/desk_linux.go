@@ -304,7 +304,7 @@ func (d *desk) manifest(state string) api.Desk {
 }
 
 // How often the manifest is written at most, while apps come and go.
-const manifestEvery = 200 * time.Millisecond
+const manifestEvery = time.Second
 
 // changed has the manifest written, at once or soon.
 func (d *desk) changed() {

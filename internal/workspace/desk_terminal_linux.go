@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/screen"
@@ -16,12 +17,15 @@ import (
 
 // Sizes of terminals.
 const (
-	usualColumns = 100
-	usualRows    = 30
-	maxColumns   = 500
-	maxRows      = 300
-	keptLines    = 1000 // that have left the screen
-	attachQueue  = 64   // pieces for somebody who reads slowly; then the screen is painted anew
+	usualColumns   = 100
+	usualRows      = 30
+	maxColumns     = 500
+	maxRows        = 300
+	keptLines      = 1000      // that have left the screen
+	maxScrollback  = 256 << 10 // bytes of them that are told at once
+	answerPatience = 50 * time.Millisecond
+	typePatience   = 5 * time.Second
+	attachQueue    = 64 // pieces for somebody who reads slowly; then the screen is painted anew
 )
 
 // terminal is a pseudoterminal whose near end the supervisor holds. What programs
@@ -116,7 +120,8 @@ func (t *terminal) wrote(b []byte) {
 	defer t.mu.Unlock()
 	_, _ = t.screen.Write(b)
 	if answers := t.screen.Answers(); len(answers) > 0 && len(t.watchers) == 0 { // who is attached answers
-		_, _ = t.near.Write(answers)
+		_ = t.near.SetWriteDeadline(time.Now().Add(answerPatience))
+		_, _ = t.near.Write(answers) // of a program that does not read: dropped
 	}
 	for w := range t.watchers {
 		w.offer(append([]byte(nil), b...))
@@ -148,9 +153,18 @@ func (t *terminal) look(id string, full bool) *api.Screen {
 	column, row, visible := t.screen.Cursor()
 	s := &api.Screen{App: id, Title: t.screen.Title(), Columns: t.columns, Rows: t.rows, Lines: t.screen.Lines(), Cursor: [2]int{column, row}, Hidden: !visible}
 	if full {
-		s.Scrollback = t.screen.Scrollback()
+		s.Scrollback = newest(t.screen.Scrollback(), maxScrollback)
 	}
 	return s
+}
+
+// newest gives the last lines, of so many bytes together at most.
+func newest(lines []string, most int) []string {
+	i := len(lines)
+	for ; i > 0 && most >= len(lines[i-1]); i-- {
+		most -= len(lines[i-1])
+	}
+	return lines[i:]
 }
 
 // typed sends text and keys to a terminal. What was typed is not kept; how much is.
@@ -190,7 +204,12 @@ func (t *terminal) send(in *api.Input) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
-	return t.near.Write(b) // waits where the program does not read
+	_ = t.near.SetWriteDeadline(time.Now().Add(typePatience))
+	n, err := t.near.Write(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("the program does not read: %d of %d bytes were typed", n, len(b))
+	}
+	return n, err
 }
 
 // attach hands a terminal's bytes on, both ways, until one side ends.
