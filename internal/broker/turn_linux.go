@@ -25,11 +25,14 @@ const (
 	relieved // the turn has been given to another
 )
 
-// round is how long a call may take before another worker takes the turn, at
-// most twice; idleRounds without a call put the watchman to sleep.
+// A call may take a round before another worker takes the turn, at most twice.
+// Rounds get longer, up to longRound, while nobody is found at one call for a
+// whole one: each look wakes threads of the runtime, which is more than most calls
+// cost. idleRounds without a call put the watchman to sleep.
 const (
 	round      = 3 * time.Millisecond
-	idleRounds = 30
+	longRound  = 8 * round
+	idleRounds = 4
 )
 
 func newTurn() *turn {
@@ -69,7 +72,7 @@ func (t *turn) watch() {
 	defer tick.Stop()
 	var last *worker
 	var calls uint64
-	for idle := 0; ; {
+	for idle, pause := 0, round; ; {
 		select {
 		case <-t.over:
 			return
@@ -83,11 +86,17 @@ func (t *turn) watch() {
 		switch {
 		case w != last || n != calls:
 			last, calls, idle = w, n, 0
+			if pause < longRound {
+				pause *= 2
+				tick.Reset(pause)
+			}
 		case w.state.Load() == working:
 			idle = 0
 			if w.state.CompareAndSwap(working, relieved) {
 				t.free <- struct{}{}
 			}
+			pause = round
+			tick.Reset(pause)
 		default:
 			idle++
 		}
@@ -106,6 +115,7 @@ func (t *turn) watch() {
 			return
 		case <-t.poke:
 		}
-		tick.Reset(round)
+		pause = round
+		tick.Reset(pause)
 	}
 }
