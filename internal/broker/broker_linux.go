@@ -166,7 +166,7 @@ func (b *Broker) work(started chan<- error) {
 	defer b.workers.Done()
 	runtime.LockOSThread() // and never unlocked: the thread ends with its privileges
 	w := &worker{b: b, trap: b.config.Trap, cwd: -1}
-	err := becomeHands()
+	err := w.becomeHands()
 	started <- err
 	if err != nil {
 		return
@@ -186,10 +186,12 @@ func (b *Broker) work(started chan<- error) {
 
 // becomeHands gives the thread a umask of its own and takes every capability
 // from it: it acts with what the user may do and nothing else.
-func becomeHands() error {
+func (w *worker) becomeHands() error {
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return fmt.Errorf("separating a thread's umask: %w", err)
 	}
+	w.umask = unix.Umask(0o077)
+	unix.Umask(w.umask)
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	_, _, e := unix.RawSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
@@ -208,6 +210,7 @@ type worker struct {
 	late  bool         // retrying, see Broker.later
 	wait  func(func()) // see Change.Wait
 	bases bases
+	umask int // the thread's own, but while it makes something
 	cwd   int // the one of bases that the thread is in, or -1
 	given granted
 	procs procs
@@ -328,7 +331,7 @@ func (b *Broker) retry(c Call) {
 	runtime.LockOSThread()
 	w := &worker{b: b, trap: b.config.Trap, cwd: -1, late: true}
 	defer w.drop()
-	able := becomeHands() == nil
+	able := w.becomeHands() == nil
 	for {
 		w.call = c
 		w.away = w.foreign()

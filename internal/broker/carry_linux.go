@@ -56,6 +56,11 @@ func (w *worker) change(ch *Change, do func() error) error {
 	if err := w.allow(ch); err != nil {
 		return err
 	}
+	return w.allowed(ch, do)
+}
+
+// allowed is change for what has been decided.
+func (w *worker) allowed(ch *Change, do func() error) error {
 	if !w.trap.Valid(w.call.ID) {
 		return errAnswered
 	}
@@ -69,7 +74,11 @@ func (w *worker) change(ch *Change, do func() error) error {
 }
 
 func (w *worker) allow(ch *Change) error {
-	if v := w.b.config.Decider.Decide(ch); !v.Allowed || v.Vet != nil {
+	return w.verdict(ch, w.b.config.Decider.Decide(ch))
+}
+
+func (w *worker) verdict(ch *Change, v Verdict) error {
+	if !v.Allowed || v.Vet != nil {
 		return w.refuse(ch, v)
 	}
 	return nil
@@ -212,12 +221,14 @@ func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flag
 	if flags&renameExchange != 0 {
 		ch.Op = OpExchange
 	}
-	if ch.Op == OpRename && old.kind == KindFile {
-		if v := w.b.config.Decider.Decide(&ch); v.Allowed && v.Vet != nil {
-			return 0, w.replaceVetted(&ch, v)
-		}
+	v := w.b.config.Decider.Decide(&ch)
+	if ch.Op == OpRename && old.kind == KindFile && v.Allowed && v.Vet != nil {
+		return 0, w.replaceVetted(&ch, v)
 	}
-	return 0, w.change(&ch, func() error { return unix.Renameat2(p.dir, p.name, q.dir, q.name, flags) })
+	if err := w.verdict(&ch, v); err != nil {
+		return 0, err
+	}
+	return 0, w.allowed(&ch, func() error { return unix.Renameat2(p.dir, p.name, q.dir, q.name, flags) })
 }
 
 // renamed looks at the two names of a rename.

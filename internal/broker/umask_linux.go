@@ -84,8 +84,12 @@ func umask(w *worker, c *Call) (int64, error) {
 // withUmask runs a creation under the caller's umask. The mode is not computed:
 // a default ACL makes the kernel leave the umask out.
 func (w *worker) withUmask(do func() error) error {
-	old := unix.Umask(w.b.umasks.of(w.call.TID))
+	mask := w.b.umasks.of(w.call.TID)
+	if mask == w.umask {
+		return do()
+	}
+	unix.Umask(mask)
 	err := do()
-	unix.Umask(old)
+	unix.Umask(w.umask)
 	return err
 }

@@ -21,7 +21,8 @@ func asCaller(t *testing.T, dir string, do func(w *worker)) {
 		var err error
 		defer func() { done <- err }() // also when do ends the test
 		runtime.LockOSThread()         // never unlocked: the thread has given up its capabilities
-		if err = becomeHands(); err != nil {
+		w := &worker{trap: stubTrap{}, cwd: -1}
+		if err = w.becomeHands(); err != nil {
 			return
 		}
 		if err = unix.Chdir(dir); err != nil {
@@ -34,7 +35,7 @@ func asCaller(t *testing.T, dir string, do func(w *worker)) {
 		var ns, proc unix.Stat_t
 		must(t, unix.Stat("/proc/self/ns/mnt", &ns))
 		must(t, unix.Stat("/proc", &proc))
-		w := &worker{trap: stubTrap{}, b: &Broker{config: Config{Mirror: root, View: root, Grants: root, Roots: []string{dir}}, self: self, mountNS: ns.Ino, procDev: proc.Dev}, cwd: -1}
+		w.b = &Broker{config: Config{Mirror: root, View: root, Grants: root, Roots: []string{dir}}, self: self, mountNS: ns.Ino, procDev: proc.Dev}
 		w.call.TID = uint32(unix.Gettid())
 		defer w.b.pins.drop()
 		defer w.drop()
