@@ -60,7 +60,7 @@ func (d *desk) tear() {
 			}
 			at += n
 		}
-		part := append(le32(nil, 40), 1, 2, 3, 4, 0xa5, 1)
+		part := append([]byte{40, 0, 0, 0}, 1, 2, 3, 4, 0xa5, 1)
 		f, err := os.OpenFile(name, os.O_RDWR, 0)
 		if err != nil {
 			d.t.Fatal(err)

@@ -214,20 +214,30 @@ var errTooLarge = errors.New("the record is too large")
 
 // encode appends a record in its frame.
 func encode(to []byte, r *Record) ([]byte, error) {
-	body, err := cbor.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("writing a record: %w", err)
+	from := len(to)
+	to = append(to, make([]byte, frameBytes)...)
+	if r.plain() {
+		to = appendRecord(to, r)
+	} else {
+		body, err := byLibrary(r)
+		if err != nil {
+			return nil, fmt.Errorf("writing a record: %w", err)
+		}
+		to = append(to, body...)
 	}
+	body := to[from+frameBytes:]
 	if len(body) > maxRecord {
 		return nil, errTooLarge
 	}
-	to = le32(to, uint32(len(body)))
-	to = le32(to, crc32.Checksum(body, castagnoli))
-	return append(to, body...), nil
+	putLE32(to[from:], uint32(len(body)))
+	putLE32(to[from+4:], crc32.Checksum(body, castagnoli))
+	return to, nil
 }
 
-func le32(to []byte, n uint32) []byte {
-	return append(to, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
+func byLibrary(r *Record) ([]byte, error) { return cbor.Marshal(r) }
+
+func putLE32(to []byte, n uint32) {
+	to[0], to[1], to[2], to[3] = byte(n), byte(n>>8), byte(n>>16), byte(n>>24)
 }
 
 func getLE32(b []byte) uint32 {
