@@ -11,6 +11,7 @@ import (
 func (w *Writer) wait(o *object) {
 	for o.busy != nil {
 		busy := o.busy
+		w.pauses++
 		w.mu.Unlock()
 		<-busy
 		w.mu.Lock()
@@ -40,11 +41,12 @@ func (w *Writer) waitForCopy(s *slot) bool {
 	if len(w.copying) == 0 || s == nil {
 		return false
 	}
-	st, err := w.look(s)
+	st, err := w.glance(s)
 	over := w.copying[st.ID]
 	if err != nil || over == nil {
 		return false
 	}
+	w.pauses++
 	w.mu.Unlock()
 	<-over
 	w.mu.Lock()
@@ -102,6 +104,7 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 // storeApart stores what is at a path while others go on.
 func (w *Writer) storeApart(s *slot, path string, st *State, number uint64, leaving bool, copied *room) (linked bool, err error) {
 	dir, name, err := w.reach(s, path)
+	w.pauses++
 	w.mu.Unlock()
 	defer w.mu.Lock()
 	if err != nil {
@@ -217,6 +220,7 @@ func (w *Writer) hold(g *group, s *slot, st *State) error {
 	defer unix.Close(dir)
 	w.next++
 	number := w.next
+	w.pauses++ // it has another name then
 	if err := linkTo(dir, name, st, w.objects, objectName(number)); err != nil {
 		if lost(err) == "" {
 			return ofStore(err)

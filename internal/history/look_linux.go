@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -10,9 +11,21 @@ import (
 const otherMount = "it is on another file system, mounted in the project"
 
 // look gives the state of what is at a slot on the disk.
-func (w *Writer) look(s *slot) (State, error) {
+func (w *Writer) look(s *slot) (State, error) { return w.lookWith(s, allXattrs) }
+
+// glance is look without the attributes, for who does not write them down.
+func (w *Writer) glance(s *slot) (State, error) { return w.lookWith(s, 0) }
+
+func (w *Writer) lookWith(s *slot, with int) (State, error) {
+	if st, known := s.lookedAt(with, w.pauses); known {
+		return st, nil
+	}
 	at := s.path()
-	dir, name, err := w.reach(s, at)
+	if st, near := w.near(s, at, with); near {
+		s.looked(&st, with, w.pauses)
+		return st, nil
+	}
+	dir, name, byPath, err := w.reached(s, at)
 	if missing(err) {
 		return State{}, nil
 	}
@@ -20,7 +33,71 @@ func (w *Writer) look(s *slot) (State, error) {
 		return State{}, fmt.Errorf("looking at %q: %w", at, err)
 	}
 	defer unix.Close(dir)
-	return stateAt(dir, name, allXattrs)
+	if byPath {
+		w.learn(s, at, dir)
+	}
+	st, err := stateAt(dir, name, with)
+	if err == nil && s.via != nil {
+		s.looked(&st, with, w.pauses)
+	}
+	return st, err
+}
+
+// lookedAt gives what a change has seen at a slot, if it has not let others go on
+// since.
+func (s *slot) lookedAt(with int, pauses uint64) (State, bool) {
+	v := s.via
+	if v == nil || v.seen == nil || v.pauses != pauses || with != 0 && v.with != with {
+		return State{}, false
+	}
+	return *v.seen, true
+}
+
+func (s *slot) looked(st *State, with int, pauses uint64) {
+	s.via.seen, s.via.with, s.via.pauses = st, with, pauses
+}
+
+// nearby is a mount of directories that changes pin, below a root.
+type nearby struct {
+	root  int
+	mount uint64
+}
+
+// near looks by the directory that a change has pinned, where that is known to be
+// no other mount than the root's own: what would be destroyed is there, and no
+// path has to be walked.
+func (w *Writer) near(s *slot, path string, with int) (State, bool) {
+	v := s.via
+	if v == nil || v.dir <= 0 || len(w.nearby) == 0 {
+		return State{}, false
+	}
+	name := strings.TrimRight(v.name, "/")
+	if name == "" || name == "." || name == ".." {
+		return State{}, false
+	}
+	st, mount, err := mountedAt(v.dir, name, with)
+	if err == nil && st.Kind == Absent {
+		_, mount, err = mountedAt(v.dir, "", 0)
+	}
+	return st, err == nil && w.nearby[nearby{w.rootOf(path), mount}]
+}
+
+// learn notes the mount of the directory that a change has pinned, if dir, found
+// by its path from the root and over no mount, is the same.
+func (w *Writer) learn(s *slot, path string, dir int) {
+	if s.via == nil || s.via.dir <= 0 {
+		return
+	}
+	pinned, mount, err := mountedAt(s.via.dir, "", 0)
+	if err != nil || mount == 0 {
+		return
+	}
+	if here, err := stateAt(dir, "", 0); err == nil && here.ID == pinned.ID {
+		if w.nearby == nil {
+			w.nearby = make(map[nearby]bool)
+		}
+		w.nearby[nearby{w.rootOf(path), mount}] = true
+	}
 }
 
 // sameFile says whether two names mean one object: a rename between them does
@@ -29,25 +106,30 @@ func (w *Writer) sameFile(s, to *slot) (bool, error) {
 	if s == to {
 		return true, nil
 	}
-	a, err := w.look(s)
+	a, err := w.glance(s)
 	if err != nil || a.Kind != File || a.Links < 2 {
 		return false, err
 	}
-	b, err := w.look(to)
+	b, err := w.glance(to)
 	return a.ID == b.ID, err
 }
 
 // reach opens the directory that holds a slot, or the slot itself with no name:
 // by its path, and where that may not be searched by what the change has pinned.
-func (w *Writer) reach(s *slot, path string) (int, string, error) {
-	dir, name, err := w.parent(path)
+func (w *Writer) reach(s *slot, path string) (dir int, name string, err error) {
+	dir, name, _, err = w.reached(s, path)
+	return dir, name, err
+}
+
+func (w *Writer) reached(s *slot, path string) (dir int, name string, byPath bool, err error) {
+	dir, name, err = w.parent(path)
 	if err == nil && s.via != nil && s.via.pinned > 0 && unix.Faccessat2(dir, "", unix.X_OK, unix.AT_EACCESS|unix.AT_EMPTY_PATH) == unix.EACCES {
 		unix.Close(dir)
 		err = unix.EACCES
 	}
 	gone := missing(err) && s.via != nil && s.via.dir > 0 // somebody outside moved it on the way
 	if err != unix.EACCES && !gone || s.via == nil {
-		return dir, name, err
+		return dir, name, true, err
 	}
 	switch v := s.via; {
 	case v.dir > 0:
@@ -55,19 +137,22 @@ func (w *Writer) reach(s *slot, path string) (int, string, error) {
 	case v.pinned > 0:
 		dir, name = v.pinned, ""
 	default:
-		return -1, "", err
+		return -1, "", false, err
 	}
 	dir, err = unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
-	return dir, name, err
+	return dir, name, false, err
 }
 
 func (w *Writer) parent(path string) (int, string, error) {
-	for i := range w.roots {
-		if within(path, w.roots[i].path) {
-			return w.roots[i].parent(path)
-		}
+	if i := w.rootOf(path); i >= 0 {
+		return w.roots[i].parent(path)
 	}
 	return -1, "", unix.EXDEV
+}
+
+// rootOf gives the root that a path is in, -1 for none.
+func (w *Writer) rootOf(path string) int {
+	return slices.IndexFunc(w.roots, func(r root) bool { return within(path, r.path) })
 }
 
 // stale finds that a file that is about to change is not what its path means any
@@ -80,7 +165,7 @@ func (w *Writer) stale(c *Change, s *slot) error {
 	if err != nil || is.Kind != File || is.Links == 0 {
 		return err
 	}
-	now, err := w.look(s)
+	now, err := w.glance(s)
 	if err == nil && now.ID != is.ID {
 		err = unix.ESTALE
 	}
@@ -143,4 +228,14 @@ func (w *Writer) slots(c *Change) (s, to *slot) {
 			return s, to
 		}
 	}
+}
+
+// wasSame says whether the two names of a rename or an exchange that was made are
+// those of one object: it did nothing.
+func (w *Writer) wasSame(c *Change, s, to *slot) bool {
+	a, b := s.via, to.via
+	defer func() { s.via, to.via = a, b }()
+	s.via, to.via = &via{dir: c.Dir, name: c.Name}, &via{dir: c.ToDir, name: c.ToName}
+	nothing, _ := w.sameFile(to, s)
+	return nothing
 }

@@ -36,7 +36,11 @@ func (w *Writer) count(c *Change, s *slot) {
 	if o == nil || o.origin == "" || c.Op == Content && o.written {
 		return
 	}
-	st, err := w.look(s)
+	look := w.glance
+	if !s.kept { // it will be written down
+		look = w.look
+	}
+	st, err := look(s)
 	if err != nil || st.Kind != File || w.unwanted(o, &st) {
 		return
 	}

@@ -27,6 +27,10 @@ type via struct {
 	dir    int // the directory that it is in; 0 or less where that is not known
 	name   string
 	pinned int // what is there
+
+	seen   *State // what was seen there, see lookedAt
+	with   int    // of what was asked for
+	pauses uint64 // of the writer at that time
 }
 
 // object is what a name means.

@@ -47,6 +47,9 @@ type Writer struct {
 	granted    *Granted             // nil: nobody opens unseen what a step before opened for writing
 	left       map[string]Post      // by the step that ended, of files that somebody still writes to
 
+	pauses uint64          // how often a change let others go on
+	nearby map[nearby]bool // mounts that are a root's own, see near
+
 	unsynced bool        // something was written since the last sync
 	placed   atomic.Bool // the names that lead to the journal are on the disk
 	safe     int64       // bytes of the journal that are on the disk, for the next record
@@ -214,10 +217,10 @@ func (w *Writer) keepFor(c *Change) error {
 	if s == nil {
 		return nil
 	}
-	s.via = &via{c.Dir, c.Name, c.Pinned}
+	s.via = &via{dir: c.Dir, name: c.Name, pinned: c.Pinned}
 	defer func() { s.via = nil }()
 	if to != nil {
-		to.via = &via{c.ToDir, c.ToName, 0}
+		to.via = &via{dir: c.ToDir, name: c.ToName}
 		defer func() { to.via = nil }()
 	}
 	if err := w.stale(c, s); err != nil {
@@ -264,7 +267,7 @@ func (w *Writer) keepFor(c *Change) error {
 	if err != nil {
 		return err
 	}
-	st, err := w.look(s)
+	st, err := w.glance(s)
 	if err == nil {
 		err = w.write(&Record{Move: &move{From: Bytes(c.Path), To: Bytes(c.To), Exchange: c.Op == Exchange, ID: st.ID}})
 	}
@@ -334,11 +337,11 @@ func (w *Writer) After(c *Change, failed error) {
 	case Remove:
 		s.gone()
 	case Rename:
-		if nothing, _ := w.sameFile(to, s); !nothing {
+		if !w.wasSame(c, s, to) {
 			to.moved(s)
 		}
 	case Exchange:
-		if nothing, _ := w.sameFile(to, s); !nothing {
+		if !w.wasSame(c, s, to) {
 			s.exchanged(to)
 		}
 	}
