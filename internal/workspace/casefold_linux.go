@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"os"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"carrel/internal/protect"
@@ -39,24 +40,45 @@ func foldsCase(root string) bool {
 	return err == nil && flags&flagCasefold != 0
 }
 
-// caseMatters says whether a path is protected, or may become so, only where
-// names are compared without case.
-func caseMatters(rel string) bool {
-	plain := true
+// plainCase says whether no comparison without case takes a path for another.
+func plainCase(rel string) bool {
 	for i := range len(rel) {
 		c := rel[i]
 		end := i+1 == len(rel) || rel[i+1] == '/'
 		if 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf || c == '~' || end && (c == '.' || c == ' ') {
-			plain = false
-			break
+			return false
 		}
 	}
-	if plain {
-		return false
-	}
+	return true
+}
+
+// foldingMatters says whether a path is protected, or may become so, only where
+// names are compared without case.
+func foldingMatters(rel string) bool {
 	_, exact := protect.Name(rel, false)
 	_, folded := protect.Name(rel, true)
 	_, becomes := protect.Renamed(rel, false)
 	_, may := protect.Renamed(rel, true)
 	return exact != folded || becomes != may || len(protect.Within(rel, false)) != len(protect.Within(rel, true))
+}
+
+// cases remembers of one path whether its case matters: one change asks more than
+// once, and so do the next ones of the same file.
+type cases struct{ last atomic.Pointer[caseOf] }
+
+type caseOf struct {
+	rel     string
+	matters bool
+}
+
+func (c *cases) matters(rel string) bool {
+	if plainCase(rel) {
+		return false
+	}
+	if last := c.last.Load(); last != nil && last.rel == rel {
+		return last.matters
+	}
+	matters := foldingMatters(rel)
+	c.last.Store(&caseOf{rel, matters})
+	return matters
 }

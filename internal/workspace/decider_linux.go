@@ -25,6 +25,7 @@ type decider struct {
 	starts  map[string]bool       // files that may be started
 	program policy.Reason         // why no others
 	hidden  hidden
+	cases   cases
 	exact   bool // the policy is all: no name is protected by itself
 	births
 }
@@ -215,7 +216,7 @@ func (d *decider) folds(at string) bool {
 		if !within(at, r) {
 			continue
 		}
-		if d.fold[r] || !caseMatters(strings.TrimPrefix(at[len(r):], "/")) {
+		if d.fold[r] || !d.cases.matters(strings.TrimPrefix(at[len(r):], "/")) {
 			return d.fold[r]
 		}
 		for dir := path.Dir(at); within(dir, r) && dir != r; dir = path.Dir(dir) {
