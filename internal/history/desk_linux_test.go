@@ -109,6 +109,7 @@ func (d *desk) close(t fataler) {
 func (d *desk) act(t fataler, op Op, path, to string, do func() error) {
 	t.Helper()
 	c := Change{Op: op, Path: path, To: to}
+	defer pinNames(&c)()
 	if err := d.w.Before(&c); err != nil {
 		t.Fatalf("before %v %q %q: %v", op, path, to, err)
 	}
@@ -118,6 +119,26 @@ func (d *desk) act(t fataler, op Op, path, to string, do func() error) {
 	d.w.After(&c, err)
 	if l, ok := t.(interface{ Logf(string, ...any) }); ok {
 		l.Logf("%d %q %q: %v", op, path[len(d.root):], strings.TrimPrefix(to, d.root), err)
+	}
+}
+
+// pinNames pins the names of a change as the broker does.
+func pinNames(c *Change) (letGo func()) {
+	pin := func(path string) (int, string) {
+		dir, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if path == "" || err != nil {
+			return -1, ""
+		}
+		return dir, filepath.Base(path)
+	}
+	c.Dir, c.ToDir = -1, -1
+	if c.Op != Meta && c.Op != Link {
+		c.Dir, c.Name = pin(c.Path)
+	}
+	c.ToDir, c.ToName = pin(c.To)
+	return func() {
+		unix.Close(c.Dir)
+		unix.Close(c.ToDir)
 	}
 }
 
