@@ -15,32 +15,19 @@ import (
 )
 
 func (a *app) appsCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:     "apps NAME [flags]",
-		Short:   "List what was started in a workspace",
-		Long:    "Lists the commands that were started in a workspace, also after it has stopped.\n" + plainStatusHelp,
-		Example: "  carrel apps dev\n  carrel apps dev --json",
-		Args:    oneArg("a workspace"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := a.desk(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if asJSON {
+	return a.lookCommand("apps", "List what was started in a workspace",
+		"Lists the commands that were started in a workspace, also after it has stopped.\n", "  carrel apps dev\n  carrel apps dev --json",
+		func(d api.Desk, asJSON bool) error {
+			switch {
+			case asJSON:
 				return printJSON(a.out, notNil(d.Apps))
-			}
-			if len(d.Apps) == 0 {
+			case len(d.Apps) == 0:
 				fmt.Fprintln(a.out, "nothing was started")
-				return nil
+			default:
+				appTable(d.Apps).print(a.out, "")
 			}
-			appTable(d.Apps).print(a.out, "")
 			return nil
-		},
-		ValidArgsFunction: a.completeDesk,
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
-	return explainFlagErrors(cmd)
+		})
 }
 
 // twoArgs wants a workspace and something in it.

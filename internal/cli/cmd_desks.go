@@ -112,29 +112,46 @@ func (a *app) desk(ctx context.Context, name string) (api.Desk, error) {
 	return d, nil
 }
 
-func (a *app) statusCommand() *cobra.Command {
+// lookCommand is a command that shows something of one workspace, running or stopped.
+func (a *app) lookCommand(use, short, long, example string, show func(d api.Desk, asJSON bool) error) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "status NAME [flags]",
-		Short:   "Show what a workspace is, what it may, and what runs in it",
-		Long:    "Shows one workspace with its policy, its control, and its apps.\n" + plainStatusHelp,
-		Example: "  carrel status dev\n  carrel status dev --json",
-		Args:    oneArg("a workspace"),
+		Use: use + " NAME [flags]", Short: short, Long: long + plainStatusHelp, Example: example, Args: oneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := a.desk(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return printJSON(a.out, d)
-			}
-			a.printDesk(d)
-			return nil
+			return show(d, asJSON)
 		},
 		ValidArgsFunction: a.completeDesk,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return explainFlagErrors(cmd)
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	return a.lookCommand("status", "Show what a workspace is, what it may, and what runs in it",
+		"Shows one workspace with its policy, its control, and its apps.\n", "  carrel status dev\n  carrel status dev --json",
+		func(d api.Desk, asJSON bool) error {
+			if asJSON {
+				return printJSON(a.out, d)
+			}
+			a.printDesk(d)
+			return nil
+		})
+}
+
+func (a *app) manifestCommand() *cobra.Command {
+	return a.lookCommand("manifest", "Print what is written down of a workspace, as JSON", `Prints the manifest of a workspace: what it was started as, what ran in it, how
+that ended. It is there after the workspace has stopped, until carrel cleanup.
+`, "  carrel manifest dev", func(d api.Desk, _ bool) error { return printJSON(a.out, d) })
+}
+
+func (a *app) artifactsCommand() *cobra.Command {
+	return a.lookCommand("artifacts", "List the files that a workspace keeps outside", `Lists the files that a workspace keeps in the state directory: manifest, events,
+the output of its apps, its supervisor's own log.
+`, "  carrel artifacts dev", func(d api.Desk, asJSON bool) error { return a.printArtifacts(d.Artifact, asJSON) })
 }
 
 func (a *app) printDesk(d api.Desk) {
@@ -187,49 +204,6 @@ func appState(one api.App) string {
 		return one.Signal
 	}
 	return fmt.Sprintf("exit %d", one.Exit)
-}
-
-func (a *app) manifestCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "manifest NAME",
-		Short: "Print what is written down of a workspace, as JSON",
-		Long: `Prints the manifest of a workspace: what it was started as, what ran in it, how
-that ended. It is there after the workspace has stopped, until carrel cleanup.
-` + plainStatusHelp,
-		Example: "  carrel manifest dev",
-		Args:    oneArg("a workspace"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := a.desk(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return printJSON(a.out, d)
-		},
-		ValidArgsFunction: a.completeDesk,
-	}
-	cmd.Flags().Bool("json", true, "always")
-	return explainFlagErrors(cmd)
-}
-
-func (a *app) artifactsCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:     "artifacts NAME [flags]",
-		Short:   "List the files that a workspace keeps outside",
-		Long:    "Lists the files that a workspace keeps in the state directory: manifest, events,\nthe output of its apps, its supervisor's own log.\n" + plainStatusHelp,
-		Example: "  carrel artifacts dev",
-		Args:    oneArg("a workspace"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := a.desk(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return a.printArtifacts(d.Artifact, asJSON)
-		},
-		ValidArgsFunction: a.completeDesk,
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
-	return explainFlagErrors(cmd)
 }
 
 func (a *app) printArtifacts(list []api.Artifact, asJSON bool) error {

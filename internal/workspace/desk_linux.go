@@ -77,15 +77,7 @@ func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 			Message: "a workspace that stays needs namespaces: with the engine landlock nothing would hold its processes together",
 			Hint:    "`carrel run` works with it; `carrel doctor` says what namespaces need here"}
 	}
-	if p.history() {
-		if p.historyAt, err = p.historyDir(true); err != nil {
-			return r, err
-		}
-	}
-	if err := p.Compile(true); err != nil {
-		return r, err
-	}
-	if err := p.engineHolds(); err != nil {
+	if err := p.makePlan(); err != nil {
 		return r, err
 	}
 	d.digest, d.policy = p.Digest(), p.Decided()

@@ -70,18 +70,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 	if p.state, err = openState(StatePath(p.getenv)); err != nil {
 		p.note("nothing is logged or kept: %v", err)
 	}
-	if p.history() {
-		if p.historyAt, err = p.historyDir(true); err != nil {
-			return r, err
-		}
-	}
-	if err := p.Compile(true); err != nil {
-		return r, err
-	}
-	if err := p.engineHolds(); err != nil {
-		return r, err
-	}
-	if err := p.strictlyHeld(); err != nil {
+	if err := p.makePlan(); err != nil {
 		return r, err
 	}
 	if p.engine.name == sandbox.EngineLandlock {
@@ -125,6 +114,22 @@ func (p *Prepared) Start() (*api.Result, error) {
 		r.Exit = ExitOurs // the command may have ended before its output could not be written
 	}
 	return r, errors.Join(err, lost)
+}
+
+// makePlan makes the plan, and says why it cannot be held.
+func (p *Prepared) makePlan() (err error) {
+	if p.history() {
+		if p.historyAt, err = p.historyDir(true); err != nil {
+			return err
+		}
+	}
+	if err := p.Compile(true); err != nil {
+		return err
+	}
+	if err := p.engineHolds(); err != nil {
+		return err
+	}
+	return p.strictlyHeld()
 }
 
 // raised are walls that stand, with what works for them outside.
