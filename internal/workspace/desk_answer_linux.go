@@ -156,6 +156,10 @@ func (d *desk) exec(ctx context.Context, c *supervisor.Call) (api.Reply, error) 
 	}
 }
 
+// hangUpGrace is how long a command has that nobody waits for any more, before it is
+// asked to end like others.
+const hangUpGrace = 500 * time.Millisecond
+
 // hangUp ends a command that nobody waits for any more.
 func (d *desk) hangUp(a *app) {
 	signalAll(labelled(d.up.walls.PID(), a.label), syscall.SIGHUP)
@@ -164,7 +168,7 @@ func (d *desk) hangUp(a *app) {
 		case <-a.done:
 		case <-d.over:
 			return
-		case <-time.After(stopGrace):
+		case <-time.After(hangUpGrace):
 		}
 		_ = d.kill(a, nil)
 	}()

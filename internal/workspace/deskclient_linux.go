@@ -29,6 +29,9 @@ func ExecIn(ctx context.Context, e supervisor.Entry, c api.Command) (api.App, in
 	if err != nil {
 		return api.App{}, ExitOurs, err
 	}
+	signals, started := holdSignals(), make(chan *supervisor.Conversation, 1)
+	defer signals.stop()
+	signals.passOn(started)
 	talk, err := e.Open(ctx, api.Request{Op: api.OpExec, Command: &c}, io.files[:]...)
 	if err != nil {
 		io.abandon()
@@ -41,7 +44,7 @@ func ExecIn(ctx context.Context, e supervisor.Entry, c api.Command) (api.App, in
 		io.abandon()
 		return api.App{}, statusOf(r), err
 	}
-	defer passSignals(talk)()
+	started <- talk
 	last, status, err := lastOf(talk, r)
 	if lost := io.finish(); err == nil && lost != nil {
 		err = lost
@@ -70,30 +73,35 @@ func statusOf(r api.Reply) int {
 	return ExitOurs
 }
 
-// passSignals hands signals on to the command until it is told to stop.
-func passSignals(talk *supervisor.Conversation) func() {
-	in := make(chan os.Signal, 16)
-	var want []os.Signal
-	for _, s := range forwarded {
-		if !signal.Ignored(s) {
-			want = append(want, s)
-		}
-	}
-	signal.Notify(in, want...)
-	done := make(chan struct{})
+// startPatience is how long a signal waits for a command to have started.
+const startPatience = time.Second
+
+// passOn hands signals on to a command of another supervisor's. One that comes before
+// that is known to have started waits for it, as the command may run already, and where
+// nobody answers it is this process's own.
+func (r *signalRelay) passOn(started <-chan *supervisor.Conversation) {
 	go func() {
+		var talk *supervisor.Conversation
 		for {
 			select {
-			case s := <-in:
+			case s := <-r.in:
+				if talk == nil {
+					select {
+					case talk = <-started:
+					case <-r.done:
+						return
+					case <-time.After(startPatience):
+						DieBy(s.(syscall.Signal))
+					}
+				}
 				if talk.Say(api.Input{Signal: int(s.(syscall.Signal))}) != nil {
 					return
 				}
-			case <-done:
+			case <-r.done:
 				return
 			}
 		}
 	}()
-	return func() { signal.Stop(in); close(done) }
 }
 
 // execTerminal hands this process's terminal through to one of the workspace's own.
