@@ -78,7 +78,7 @@ func (p *Prepared) Decided() []api.Decided {
 	for _, h := range p.Policy.HostPorts {
 		out = append(out, api.Decided{Dimension: "host-port", Value: fmt.Sprint(h.V), Source: h.Source.String()})
 	}
-	out = append(out, api.Decided{Dimension: "project", Value: p.place.project})
+	out = append(append(out, p.ceilings()...), api.Decided{Dimension: "project", Value: p.place.project})
 	if p.profile != nil {
 		out = append(out, api.Decided{Dimension: "profile", Value: p.profile.Name + " " + p.profile.Digest()})
 	}
@@ -100,6 +100,23 @@ func (p *Prepared) Decided() []api.Decided {
 
 // maxDecided bounds how much is listed: a policy may have ten thousand rules.
 const maxDecided = 1000
+
+// ceilings names what bounds a workspace, with a digest of each: under another one the
+// same policy is not the same, as hosts may be allowed while it runs.
+func (p *Prepared) ceilings() (out []api.Decided) {
+	add := func(name string, c *policy.Ceiling) {
+		if c == nil {
+			return
+		}
+		text, _ := json.Marshal(c)
+		out = append(out, api.Decided{Dimension: "ceiling", Value: fmt.Sprintf("%s (%.16x)", name, sha256.Sum256(text)), Source: name})
+	}
+	add(p.anyCeiling(), p.Loaded.Ceiling)
+	for _, l := range p.Loaded.Layers {
+		add(l.Name, l.Ceiling)
+	}
+	return out
+}
 
 // Digest names what was decided: two workspaces with the same one may do the same. The
 // values of variables count, and cannot be told from it.
