@@ -120,21 +120,31 @@ func (e Entry) failed(ctx context.Context, err error) error {
 	return fmt.Errorf("talking to workspace %s: %w", e.ID, err)
 }
 
-// startTime is how long a supervisor that is in the registry may take to listen.
-const startTime = time.Second
+// startTime is how long a supervisor that is in the registry may take to listen, and
+// crowdTime how long a caller stands in the queue before one that many want something of.
+const (
+	startTime = time.Second
+	crowdTime = 10 * time.Second
+)
 
 // reach is dial for one that may just be starting.
 func (e Entry) reach(ctx context.Context) (*net.UnixConn, error) {
-	for end := time.Now().Add(startTime); ; {
+	for start, wait := time.Now(), 5*time.Millisecond; ; {
 		conn, err := e.dial()
-		starting := errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED)
-		if !starting || time.Now().After(end) || !e.Alive() {
+		patience := time.Duration(0)
+		switch {
+		case errors.Is(err, unix.EAGAIN): // the kernel's queue is full
+			patience, wait = crowdTime, time.Millisecond
+		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ECONNREFUSED):
+			patience = startTime
+		}
+		if time.Since(start) >= patience || !e.Alive() {
 			return conn, err
 		}
 		select {
 		case <-ctx.Done():
 			return nil, err
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(wait):
 		}
 	}
 }

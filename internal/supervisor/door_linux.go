@@ -17,11 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds on callers. Beyond the first number a connection is kept in reserve:
-// it may only stop the workspace, and the newest pushes the oldest out, so
-// that whoever holds all connections open keeps nobody from stopping.
+// Bounds on callers. Beyond the first number, or the second for one process, a
+// connection is kept in reserve: it may only look, hold and stop the workspace, see
+// urgent, and the newest pushes out the oldest of whoever has most there. So one that
+// holds all connections open, or comes without end, keeps nobody else from stopping.
 const (
 	maxConnections = 256 // a command that is waited for has one
+	maxOfOne       = 192
 	maxReserve     = 16
 	openTries      = 50 // when another run takes the empty directory away meanwhile
 )
@@ -39,9 +41,17 @@ type door struct {
 	end     context.CancelFunc
 	wg      sync.WaitGroup
 	mu      sync.Mutex
-	open    map[net.Conn]bool
-	reserve []net.Conn
+	open    map[net.Conn]int // with the caller's process
+	reserve []reserved
 }
+
+type reserved struct {
+	conn net.Conn
+	pid  int
+}
+
+// urgent are the requests that are answered in reserve, too: none takes long.
+var urgent = map[string]bool{api.OpStop: true, api.OpStatus: true, api.OpPause: true, api.OpControl: true}
 
 // open registers the workspace in the first place that can be used, and
 // listens there.
@@ -58,7 +68,7 @@ func open(c Config, answer func(context.Context, net.Conn, caller, api.Request))
 	for _, path := range c.Dirs {
 		d, err := openAt(path, m)
 		if err == nil {
-			d.manifest, d.pid, d.answer, d.open = m, m.PID, answer, make(map[net.Conn]bool)
+			d.manifest, d.pid, d.answer, d.open = m, m.PID, answer, make(map[net.Conn]int)
 			d.ctx, d.end = context.WithCancel(context.Background())
 			_ = look(d.dir) // sweeps
 			d.wg.Go(d.accept)
@@ -151,8 +161,8 @@ func (d *door) close() {
 	for conn := range d.open {
 		conn.Close()
 	}
-	for _, conn := range d.reserve {
-		conn.Close()
+	for _, r := range d.reserve {
+		r.conn.Close()
 	}
 	d.mu.Unlock()
 	d.dir.Close()
@@ -173,7 +183,7 @@ func (d *door) accept() {
 			conn.Close()
 			continue
 		}
-		full, ok := d.admit(conn, p.inside)
+		full, ok := d.admit(conn, p)
 		if !ok {
 			p.close()
 			conn.Close()
@@ -189,22 +199,44 @@ func (d *door) accept() {
 
 // admit finds a connection a place, of its own or in reserve. Callers from
 // inside have no reserve.
-func (d *door) admit(conn net.Conn, inside bool) (full, ok bool) {
+func (d *door) admit(conn net.Conn, p *peer) (full, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.open) < maxConnections {
-		d.open[conn] = true
+	own := 0
+	for _, pid := range d.open {
+		if pid == p.pid {
+			own++
+		}
+	}
+	if len(d.open) < maxConnections && own < maxOfOne {
+		d.open[conn] = p.pid
 		return false, true
 	}
-	if inside {
+	if p.inside {
 		return true, false
 	}
 	if len(d.reserve) == maxReserve {
-		d.reserve[0].Close()
-		d.reserve = d.reserve[1:]
+		i := mostOf(d.reserve)
+		d.reserve[i].conn.Close()
+		d.reserve = append(d.reserve[:i:i], d.reserve[i+1:]...)
 	}
-	d.reserve = append(d.reserve, conn)
+	d.reserve = append(d.reserve, reserved{conn, p.pid})
 	return true, true
+}
+
+// mostOf finds the oldest connection of the process that has most.
+func mostOf(list []reserved) (oldest int) {
+	n := make(map[int]int)
+	for _, r := range list {
+		n[r.pid]++
+	}
+	most := 0
+	for i, r := range list {
+		if n[r.pid] > most {
+			most, oldest = n[r.pid], i
+		}
+	}
+	return oldest
 }
 
 func (d *door) leave(conn net.Conn) {
@@ -212,8 +244,8 @@ func (d *door) leave(conn net.Conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.open, conn)
-	for i, c := range d.reserve {
-		if c == conn {
+	for i, r := range d.reserve {
+		if r.conn == conn {
 			d.reserve = append(d.reserve[:i:i], d.reserve[i+1:]...)
 			break
 		}
@@ -243,7 +275,7 @@ func (d *door) converse(conn *net.UnixConn, p *peer, full bool) {
 	if r, ok := from.(*rights); ok {
 		who.files, who.lines = r.take(), in
 	}
-	if full && req.Op != api.OpStop {
+	if full && !urgent[req.Op] {
 		_ = writeLine(conn, refusal(api.CodeBusy, req.Op, d.id, fmt.Sprintf("%d connections are open already", maxConnections), "end a program that follows this workspace; `carrel stop` works in any case"))
 		return
 	}
