@@ -54,6 +54,9 @@ func DeskName(project string) string {
 func (p *Prepared) Decided() []api.Decided {
 	var out []api.Decided
 	for _, r := range p.Policy.Reasons {
+		if r.Dimension == policy.DimFiles {
+			continue // a number, of those below and of the usual ones
+		}
 		out = append(out, api.Decided{Dimension: string(r.Dimension), Value: r.Value, Source: r.Source.String()})
 	}
 	for _, r := range p.Policy.Rules {
@@ -77,6 +80,9 @@ func (p *Prepared) Decided() []api.Decided {
 	}
 	for _, h := range p.Policy.HostPorts {
 		out = append(out, api.Decided{Dimension: "host-port", Value: fmt.Sprint(h.V), Source: h.Source.String()})
+	}
+	for _, v := range p.Policy.UnixSockets {
+		out = append(out, api.Decided{Dimension: "unix-socket", Value: v.V, Source: v.Source.String()})
 	}
 	out = append(append(out, p.ceilings()...), api.Decided{Dimension: "project", Value: p.place.project})
 	if p.profile != nil {
