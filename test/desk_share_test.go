@@ -129,6 +129,10 @@ func TestDeskReuse(t *testing.T) {
 			t.Errorf("the same by other means: %s", out)
 		}
 		w.unsetenv("CARREL_NETWORK")
+		socket, err := net.Listen("unix", w.outside+"/x.sock")
+		w.must(err)
+		defer socket.Close()
+		w.own(w.outside + "/x.sock")
 		ceiling := w.write(w.outside+"/ceiling.json", `{"network":{"mode":"local_only"}}`)
 		for _, tt := range []struct{ flags, word string }{
 			{"", "network"},
@@ -137,6 +141,7 @@ func TestDeskReuse(t *testing.T) {
 			{"--network open --deny *.pem", "network: open"},
 			{"--network local --deny *.pem --write " + w.outside + "/more", w.outside + "/more"},
 			{"--network local --deny *.pem --history off", "history"},
+			{"--network local --deny *.pem --unix-socket " + w.outside + "/x.sock", "asked:  unix-socket"},
 			{"--network local --deny *.pem --env SOME=THING", "environment"},
 			{"--network local --deny *.pem --nested none", "nested"},
 			{"--network local --deny *.pem --home none", "home"},
@@ -160,7 +165,7 @@ func TestDeskReuse(t *testing.T) {
 		w.setenv("CARREL_PERMISSIONS", ceiling)
 		bounded := w.stays("bounded", "--network", "local")
 		bounded.fine("start", "--network", "local")
-		w.write(ceiling, `{"network":{"mode":"local_only"},"pids":100000}`)
+		w.write(ceiling, `{"network":{"mode":"local_only"},"nested":"full"}`)
 		if r := bounded.do("start", "--network", "local"); r.code != 125 || !strings.Contains(r.err, "asked:  ceiling: ") {
 			t.Errorf("under a ceiling that was changed: %s", r)
 		}
