@@ -78,6 +78,20 @@ func (t *table) compareTo(name string, reach float64, what string) {
 	t.verdicts = append(t.verdicts, fmt.Sprintf("**%.1f** %s, to reach %.4g: %s", m, what, reach, met(m <= reach)))
 }
 
+// over adds a sentence on what one row takes more than another, in the unit of the
+// table; with nothing to reach it has the difference only.
+func (t *table) over(name, against string, reach float64, what string) {
+	a, b := t.median(name), t.median(against)
+	switch {
+	case a == 0 || b == 0:
+		t.verdicts = append(t.verdicts, what+": not measured")
+	case reach == 0:
+		t.verdicts = append(t.verdicts, fmt.Sprintf("%s: **%+.2f %s**", what, a-b, t.unit))
+	default:
+		t.verdicts = append(t.verdicts, fmt.Sprintf("%s: **%+.2f %s**, to reach %+.4g: %s", what, a-b, t.unit, reach, met(a-b <= reach)))
+	}
+}
+
 func met(ok bool) string {
 	if ok {
 		return "met"
