@@ -34,12 +34,12 @@ func Main(argv []string) int {
 	// Most runs end before a collection would pay.
 	debug.SetGCPercent(400)
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ()}
-	root := a.root()
 	args := argv[min(1, len(argv)):]
 	if len(argv) > 0 && filepath.Base(argv[0]) == sandboxArg0 {
 		args = append([]string{"sandbox"}, args...)
 	}
 	a.args, a.supervises = args, len(argv) > 0 && workspace.IsDesk(argv[0])
+	root := a.root(args)
 	root.SetArgs(args)
 	if err := root.Execute(); err != nil {
 		return a.fail(err)
@@ -78,7 +78,8 @@ func (a *app) fail(err error) int {
 	return status
 }
 
-func (a *app) root() *cobra.Command {
+// root makes the program's commands, as many as these arguments need.
+func (a *app) root(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "carrel",
 		Short:         "Run AI coding agents, or any command, behind walls",
@@ -95,6 +96,10 @@ the tools it needs and no secrets, and everything else is out of its reach.`,
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(a.commands()...)
+	name := ""
+	if len(args) > 0 {
+		name = args[0]
+	}
+	root.AddCommand(a.commands(name)...)
 	return root
 }

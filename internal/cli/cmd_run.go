@@ -23,17 +23,6 @@ Exit status:
   126  the command was found and could not be run
   127  the command was not found inside`
 
-func (a *app) commands() []*cobra.Command {
-	return []*cobra.Command{
-		a.runCommand(), a.shellCommand(), a.sandboxCommand(), a.importCommand(), a.explainCommand(), a.configCommand(), a.presetCommand(), a.profileCommand(),
-		a.startCommand(), a.listCommand(), a.statusCommand(), a.execCommand(), a.launchCommand(), a.appsCommand(), a.waitCommand(), a.killCommand(), a.logsCommand(), a.eventsCommand(),
-		a.terminalCommand(), a.attachCommand(), a.controlCommand(), a.manifestCommand(), a.artifactsCommand(), a.cleanupCommand(), a.revokeCommand(),
-		a.psCommand(), a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.pauseCommand(), a.resumeCommand(), a.stopCommand(),
-		a.historyCommand(), a.showCommand(), a.diffCommand(), a.undoCommand(), a.redoCommand(), a.discardCommand(), a.stepCommand(), a.connectCommand(),
-		a.denialsCommand(), a.linksCommand(), a.netCommand(), a.hooksCommand(), a.doctorCommand(), a.versionCommand(),
-	}
-}
-
 func (a *app) runCommand() *cobra.Command {
 	f := &runFlags{}
 	cmd := &cobra.Command{

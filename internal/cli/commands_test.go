@@ -11,7 +11,7 @@ import (
 // refuses what it does not take.
 func TestEveryCommandHelps(t *testing.T) {
 	a := &app{}
-	queue := a.root().Commands()
+	queue := a.root(nil).Commands()
 	for len(queue) > 0 {
 		cmd := queue[0]
 		queue = append(queue[1:], cmd.Commands()...)
@@ -23,6 +23,27 @@ func TestEveryCommandHelps(t *testing.T) {
 				t.Error("its help does not say how it ends")
 			}
 		})
+	}
+}
+
+// TestOneCommand: a command that is made alone is the one of its name, says what it
+// says among all, and knows no other name.
+func TestOneCommand(t *testing.T) {
+	a := &app{}
+	for _, want := range a.root(nil).Commands() {
+		if len(want.Aliases) > 0 {
+			t.Errorf("%s has other names, by which it would not be found alone", want.Name())
+		}
+		got := a.root([]string{want.Name(), "--help"}).Commands()
+		if len(got) != 1 || got[0].Name() != want.Name() || got[0].UsageString() != want.UsageString() {
+			t.Errorf("alone, %s is %v", want.Name(), got)
+		}
+	}
+	all := len(a.root(nil).Commands())
+	for _, word := range []string{"help", "--help", "completion", cobra.ShellCompRequestCmd, "no-such", "", "-v"} {
+		if n := len(a.root([]string{word, "run"}).Commands()); n != all {
+			t.Errorf("after %q there are %d commands, not %d", word, n, all)
+		}
 	}
 }
 

@@ -1,0 +1,29 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+// commands makes the command of a name, or all of them where none has it. To make all
+// takes longer than to ask a workspace for something.
+func (a *app) commands(name string) []*cobra.Command {
+	table := []struct {
+		name string
+		make func(*app) *cobra.Command
+	}{
+		{"run", (*app).runCommand}, {"shell", (*app).shellCommand}, {"sandbox", (*app).sandboxCommand}, {"import", (*app).importCommand}, {"explain", (*app).explainCommand}, {"config", (*app).configCommand}, {"preset", (*app).presetCommand}, {"profile", (*app).profileCommand},
+		{"start", (*app).startCommand}, {"list", (*app).listCommand}, {"status", (*app).statusCommand}, {"exec", (*app).execCommand}, {"launch", (*app).launchCommand}, {"apps", (*app).appsCommand}, {"wait", (*app).waitCommand}, {"kill", (*app).killCommand}, {"logs", (*app).logsCommand}, {"events", (*app).eventsCommand},
+		{"terminal", (*app).terminalCommand}, {"attach", (*app).attachCommand}, {"control", (*app).controlCommand}, {"manifest", (*app).manifestCommand}, {"artifacts", (*app).artifactsCommand}, {"cleanup", (*app).cleanupCommand}, {"revoke", (*app).revokeCommand},
+		{"ps", (*app).psCommand}, {"approvals", (*app).approvalsCommand}, {"approve", (*app).approveCommand}, {"deny", (*app).denyCommand}, {"pause", (*app).pauseCommand}, {"resume", (*app).resumeCommand}, {"stop", (*app).stopCommand},
+		{"history", (*app).historyCommand}, {"show", (*app).showCommand}, {"diff", (*app).diffCommand}, {"undo", (*app).undoCommand}, {"redo", (*app).redoCommand}, {"discard", (*app).discardCommand}, {"step", (*app).stepCommand}, {"connect", (*app).connectCommand},
+		{"denials", (*app).denialsCommand}, {"links", (*app).linksCommand}, {"net", (*app).netCommand}, {"hooks", (*app).hooksCommand}, {"doctor", (*app).doctorCommand}, {"version", (*app).versionCommand},
+	}
+	var all []*cobra.Command
+	for _, c := range table {
+		if c.name == name {
+			return []*cobra.Command{c.make(a)}
+		}
+	}
+	for _, c := range table {
+		all = append(all, c.make(a))
+	}
+	return all
+}
