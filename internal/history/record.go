@@ -200,7 +200,7 @@ const (
 	maxNumber = 1 << 53
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }) // not at every start of the program
 
 // decoder takes what our own encoder writes and little else.
 var decoder = sync.OnceValues(func() (cbor.DecMode, error) {
@@ -230,7 +230,7 @@ func encode(to []byte, r *Record) ([]byte, error) {
 		return nil, errTooLarge
 	}
 	putLE32(to[from:], uint32(len(body)))
-	putLE32(to[from+4:], crc32.Checksum(body, castagnoli))
+	putLE32(to[from+4:], crc32.Checksum(body, castagnoli()))
 	return to, nil
 }
 
@@ -255,7 +255,7 @@ func decode(data []byte) (*Record, int) {
 		return nil, 0
 	}
 	body := data[frameBytes : frameBytes+int(n)]
-	if crc32.Checksum(body, castagnoli) != getLE32(data[4:]) {
+	if crc32.Checksum(body, castagnoli()) != getLE32(data[4:]) {
 		return nil, 0
 	}
 	var r Record
