@@ -295,10 +295,14 @@ func (d *desk) manifest(state string) api.Desk {
 	return m
 }
 
-// How often the manifest is written at most, while apps come and go.
-const manifestEvery = time.Second
+// How often the manifest is written at most, while apps come and go, and how long after
+// the first change at least: a short command is over by then, and did not wait for a disk.
+const (
+	manifestEvery = time.Second
+	manifestAfter = 50 * time.Millisecond
+)
 
-// changed has the manifest written, at once or soon.
+// changed has the manifest written soon.
 func (d *desk) changed() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -306,7 +310,7 @@ func (d *desk) changed() {
 		return
 	}
 	d.again = true
-	time.AfterFunc(max(0, manifestEvery-time.Since(d.wrote)), d.write)
+	time.AfterFunc(max(manifestAfter, manifestEvery-time.Since(d.wrote)), d.write)
 }
 
 func (d *desk) write() {

@@ -2,8 +2,6 @@ package workspace
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -147,20 +145,40 @@ func (j *jobs) busyApp(one *job) bool {
 	return false
 }
 
-// childrenOf lists the children of all threads of a process.
+// childrenOf lists the children of all threads of a process. It is asked at each end of
+// an app, while somebody waits: files are read without the runtime's poller.
 func childrenOf(pid int) (out []int) {
-	at := "/proc/" + strconv.Itoa(pid) + "/task"
-	dir, err := os.Open(at)
+	dir, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/task", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}
-	threads, _ := dir.Readdirnames(-1)
-	dir.Close()
+	defer unix.Close(dir)
+	var buf [8 << 10]byte
+	var threads []string
+	for {
+		n, err := unix.ReadDirent(dir, buf[:])
+		if err != nil || n <= 0 {
+			break
+		}
+		_, _, threads = unix.ParseDirent(buf[:n], -1, threads)
+	}
 	for _, t := range threads {
-		text, err := os.ReadFile(fmt.Sprintf("%s/%s/children", at, t))
+		fd, err := unix.Openat(dir, t+"/children", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			continue
 		}
+		var text []byte
+		for {
+			n, err := unix.Read(fd, buf[:])
+			if err == unix.EINTR {
+				continue
+			}
+			if err != nil || n <= 0 {
+				break
+			}
+			text = append(text, buf[:n]...)
+		}
+		unix.Close(fd)
 		for word := range strings.FieldsSeq(string(text)) {
 			if child, err := strconv.Atoi(word); err == nil {
 				out = append(out, child)
