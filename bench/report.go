@@ -165,7 +165,11 @@ func (t *table) write(b *strings.Builder) {
 	}
 	b.WriteString("--:|---|\n")
 	for _, r := range t.rows {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |", r.name, number(r.sum.median), number(r.sum.p25), number(r.sum.min))
+		median, p25, lowest := number(r.sum.median), number(r.sum.p25), number(r.sum.min)
+		if r.sum.n > 0 && r.sum.median == 0 {
+			median, p25, lowest = "0", "0", "0"
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s |", r.name, median, p25, lowest)
 		if native+bwrap > 0 {
 			fmt.Fprintf(b, " %s | %s |", times(ratio(r.sum.median, native)), times(ratio(r.sum.median, bwrap)))
 		}
