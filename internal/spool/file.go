@@ -19,6 +19,16 @@ const lockWait = 5 * time.Second
 // kernel gives back when its holder dies. There is one such name, so what a
 // killed writer left is overwritten by the next.
 func WriteFile(dir *os.File, name string, data []byte) error {
+	return replace(dir, name, data, (*os.File).Sync)
+}
+
+// WriteOften is WriteFile for what is replaced many times a second: after a power
+// failure it may be as it was some writes ago, or empty. No disk is waited for.
+func WriteOften(dir *os.File, name string, data []byte) error {
+	return replace(dir, name, data, func(*os.File) error { return nil })
+}
+
+func replace(dir *os.File, name string, data []byte, sync func(*os.File) error) error {
 	if err := checkName(dir, name); err != nil {
 		return err
 	}
@@ -35,7 +45,7 @@ func WriteFile(dir *os.File, name string, data []byte) error {
 		err = f.Chmod(0o600) // whatever the umask was
 	}
 	if err == nil {
-		err = f.Sync()
+		err = sync(f)
 	}
 	if err == nil {
 		err = renameAt(dir, beside, name)

@@ -298,7 +298,7 @@ func (d *desk) manifest(state string) api.Desk {
 // How often the manifest is written at most, while apps come and go, and how long after
 // the first change at least: a short command is over by then, and did not wait for a disk.
 const (
-	manifestEvery = time.Second
+	manifestEvery = 200 * time.Millisecond
 	manifestAfter = 50 * time.Millisecond
 )
 
@@ -330,7 +330,11 @@ func (d *desk) keep(state string) error {
 	if state == api.StateStopped {
 		m.Stopped = time.Now()
 	}
-	err := writeJSON(d.place.dir, manifestFile, m)
+	write := spool.WriteOften
+	if state == api.StateStopped {
+		write = spool.WriteFile
+	}
+	err := writeJSON(d.place.dir, manifestFile, m, write)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%v\n", err)
 	}

@@ -171,14 +171,16 @@ func readControl(dir *os.File) (api.Control, error) {
 	return c, fmt.Errorf("%q is no mode", kept.Mode)
 }
 
-func (d *deskPlace) keepControl(c api.Control) error { return writeJSON(d.dir, controlFile, c) }
+func (d *deskPlace) keepControl(c api.Control) error {
+	return writeJSON(d.dir, controlFile, c, spool.WriteFile)
+}
 
-func writeJSON(dir *os.File, name string, v any) error {
+func writeJSON(dir *os.File, name string, v any, write func(*os.File, string, []byte) error) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
-	return spool.WriteFile(dir, name, append(text, '\n'))
+	return write(dir, name, append(text, '\n'))
 }
 
 // readDesk reads the manifest of a place.
