@@ -81,7 +81,7 @@ func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, err
 	case api.OpTerminalRead:
 		return api.Reply{Screen: a.term.look(a.info.ID, req.Full)}, nil
 	case api.OpTerminalSend:
-		return api.Reply{}, d.typed(a, req.Input)
+		return api.Reply{}, d.typed(ctx, a, req.Input)
 	case api.OpAttach:
 		return d.attach(ctx, c, a)
 	}

@@ -43,6 +43,7 @@ type app struct {
 	from    map[string]*os.File   // what is read into each
 	drained sync.WaitGroup
 	term    *terminal // nil for one without
+	sits    bool      // at a terminal, that one or its caller's
 }
 
 // started is what an app is started with.
@@ -65,7 +66,7 @@ func (d *desk) start(s started) (*app, int, error) {
 	if s.id == "" {
 		s.id = newID()
 	}
-	a := &app{done: make(chan struct{}), logs: s.logs, from: s.from, term: s.term}
+	a := &app{done: make(chan struct{}), logs: s.logs, from: s.from, term: s.term, sits: s.term != nil || s.cmd.Terminal}
 	name := s.cmd.Name
 	if name == "" {
 		name = filepath.Base(argv[0])
@@ -83,7 +84,7 @@ func (d *desk) start(s started) (*app, int, error) {
 	if d.up.broker != nil && d.up.broker.keeper != nil {
 		a.job = d.up.broker.keeper.jobs.app(a.label, argv, strings.Join(s.cmd.Argv, " "), s.kind == api.AppSetup || s.kind == api.AppExec && !s.cmd.Terminal && !d.p.isAgent(s.cmd.Argv))
 	}
-	a.id, err = d.up.walls.Exec(sandbox.Command{Argv: argv, Env: env, Dir: dir, Session: true, Terminal: s.term != nil || s.cmd.Terminal, Label: a.label}, s.stdio)
+	a.id, err = d.up.walls.Exec(sandbox.Command{Argv: argv, Env: env, Dir: dir, Session: true, Terminal: a.sits, Label: a.label}, s.stdio)
 	if err != nil {
 		d.drop(a)
 		if start := (*sandbox.StartError)(nil); errors.As(err, &start) && start.Name == dir && dir != argv[0] {
@@ -337,11 +338,33 @@ func (d *desk) find(word string) (*app, error) {
 	return nil, refused(api.CodeNoApp, api.OpApps, shortened(word), fmt.Sprintf("several apps begin with %.64q", word), "give more of the id")
 }
 
+// ask asks an app and all that it has started to end. Shells at a terminal only hear
+// that it is closed.
+func (d *desk) ask(a *app) {
+	pids := labelled(d.up.walls.PID(), a.label)
+	signalAll(pids, syscall.SIGTERM)
+	if a.sits {
+		signalAll(pids, syscall.SIGHUP)
+	}
+	signalAll(pids, syscall.SIGCONT)
+}
+
+// atTerminals are the apps that run at one.
+func (d *desk) atTerminals() (out []*app) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, a := range d.apps {
+		if a.sits && (a.info.Running || a.info.Processes > 0) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
 // kill ends an app and all that it has started, and returns when nothing of it is left.
 func (d *desk) kill(a *app, cancelled <-chan struct{}) error {
 	stage := d.up.walls.PID()
-	signalAll(labelled(stage, a.label), syscall.SIGTERM)
-	signalAll(labelled(stage, a.label), syscall.SIGCONT)
+	d.ask(a)
 	for end := time.Now().Add(stopGrace); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if len(labelled(stage, a.label)) == 0 {
 			return nil

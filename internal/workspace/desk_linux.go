@@ -230,6 +230,9 @@ func (d *desk) end() {
 	d.stop()
 	stage := d.up.walls.PID()
 	signalAll(labelled(stage, 0), syscall.SIGTERM)
+	for _, a := range d.atTerminals() {
+		signalAll(labelled(stage, a.label), syscall.SIGHUP)
+	}
 	signalAll(labelled(stage, 0), syscall.SIGCONT)
 	for end := time.Now().Add(stopGrace); time.Now().Before(end) && len(labelled(stage, 0)) > 0; {
 		time.Sleep(5 * time.Millisecond)

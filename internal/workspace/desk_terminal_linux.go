@@ -17,15 +17,13 @@ import (
 
 // Sizes of terminals.
 const (
-	usualColumns   = 100
-	usualRows      = 30
-	maxColumns     = 500
-	maxRows        = 300
-	keptLines      = 1000      // that have left the screen
-	maxScrollback  = 256 << 10 // bytes of them that are told at once
-	answerPatience = 50 * time.Millisecond
-	typePatience   = 5 * time.Second
-	attachQueue    = 64 // pieces for somebody who reads slowly; then the screen is painted anew
+	usualColumns  = 100
+	usualRows     = 30
+	maxColumns    = 500
+	maxRows       = 300
+	keptLines     = 1000      // that have left the screen
+	maxScrollback = 256 << 10 // bytes of them that are told at once
+	attachQueue   = 64        // pieces for somebody who reads slowly; then the screen is painted anew
 )
 
 // terminal is a pseudoterminal whose near end the supervisor holds. What programs
@@ -120,8 +118,7 @@ func (t *terminal) wrote(b []byte) {
 	defer t.mu.Unlock()
 	_, _ = t.screen.Write(b)
 	if answers := t.screen.Answers(); len(answers) > 0 && len(t.watchers) == 0 { // who is attached answers
-		_ = t.near.SetWriteDeadline(time.Now().Add(answerPatience))
-		_, _ = t.near.Write(answers) // of a program that does not read: dropped
+		_, _ = t.put(answers) // what a program does not read it has not asked for
 	}
 	for w := range t.watchers {
 		w.offer(append([]byte(nil), b...))
@@ -168,16 +165,17 @@ func newest(lines []string, most int) []string {
 }
 
 // typed sends text and keys to a terminal. What was typed is not kept; how much is.
-func (d *desk) typed(a *app, in *api.Input) error {
+func (d *desk) typed(ctx context.Context, a *app, in *api.Input) error {
 	if in == nil {
 		return refused(api.CodeRequest, api.OpTerminalSend, a.info.ID, "nothing to send", "--text, keys, or a new size")
 	}
-	n, err := a.term.send(in)
+	n, err := a.term.send(ctx, in)
 	d.server.Emit(api.Event{Kind: api.EventInput, Text: fmt.Sprintf("%s: %d bytes", a.info.ID, n)})
 	return err
 }
 
-func (t *terminal) send(in *api.Input) (int, error) {
+// send types, and waits where the program does not read, until ctx ends.
+func (t *terminal) send(ctx context.Context, in *api.Input) (int, error) {
 	t.mu.Lock()
 	if t.ended {
 		t.mu.Unlock()
@@ -201,15 +199,35 @@ func (t *terminal) send(in *api.Input) (int, error) {
 		resize(t.near, t.columns, t.rows)
 	}
 	t.mu.Unlock()
-	if len(b) == 0 {
-		return 0, nil
+	done := 0
+	for {
+		n, err := t.put(b[done:])
+		if done += n; done == len(b) || err != nil {
+			return done, err
+		}
+		select {
+		case <-ctx.Done():
+			return done, fmt.Errorf("the program does not read: %d of %d bytes were typed", done, len(b))
+		case <-time.After(deafPeriod):
+		}
 	}
-	_ = t.near.SetWriteDeadline(time.Now().Add(typePatience))
-	n, err := t.near.Write(b)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = fmt.Errorf("the program does not read: %d of %d bytes were typed", n, len(b))
+}
+
+// deafPeriod is how long it takes until a program that does not read is offered more.
+const deafPeriod = 5 * time.Millisecond
+
+// put writes as much as the terminal takes now, which may be nothing.
+func (t *terminal) put(b []byte) (n int, err error) {
+	raw, err := t.near.SyscallConn()
+	if err != nil || len(b) == 0 {
+		return 0, err
 	}
-	return n, err
+	var wrote error
+	err = raw.Control(func(fd uintptr) { n, wrote = unix.Write(int(fd), b) })
+	if err == nil && wrote != unix.EAGAIN && wrote != unix.EINTR {
+		err = wrote
+	}
+	return max(n, 0), err
 }
 
 // attach hands a terminal's bytes on, both ways, until one side ends.
@@ -232,7 +250,7 @@ func (d *desk) attach(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 	go func() {
 		total := 0
 		for in := range c.Inputs() {
-			n, _ := t.send(&in) // of a program that has ended: told below
+			n, _ := t.send(ctx, &in) // of a program that has ended: told below
 			total += n
 		}
 		d.server.Emit(api.Event{Kind: api.EventInput, Text: fmt.Sprintf("%s: %d bytes by somebody attached", a.info.ID, total)})
