@@ -87,6 +87,9 @@ func (d *desk) start(s started) (*app, int, error) {
 	a.id, err = d.up.walls.Exec(sandbox.Command{Argv: argv, Env: env, Dir: dir, Session: true, Terminal: a.sits, Label: a.label}, s.stdio)
 	if err != nil {
 		d.drop(a)
+		if d.ending() {
+			return nil, ExitOurs, refused(api.CodeStart, s.kind, name, "the workspace is ending", "`carrel start "+d.req.Name+"` makes it anew when it has ended")
+		}
 		if start := (*sandbox.StartError)(nil); errors.As(err, &start) && start.Name == dir && dir != argv[0] {
 			return nil, ExitNotRunable, refused(api.CodeStart, s.kind, dir, fmt.Sprintf("the directory %q cannot be entered inside: %s", dir, start.Err), "--cwd names one that is seen there")
 		}
