@@ -68,6 +68,9 @@ type started struct {
 }
 
 func (a *app) startDesk(cmd *cobra.Command, f *startFlags, args []string) error {
+	if err := workspace.CheckPurpose(f.purpose); err != nil {
+		return err
+	}
 	req, err := f.deskRequest(a, cmd)
 	if err != nil {
 		return err

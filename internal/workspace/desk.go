@@ -33,6 +33,14 @@ func CheckDeskName(name string) error {
 	return nil
 }
 
+// CheckPurpose says why a text cannot be what a workspace is for.
+func CheckPurpose(text string) error {
+	if len(text) > maxPurpose {
+		return fmt.Errorf("the purpose %.20q... has %d bytes: at most %d", text, len(text), maxPurpose)
+	}
+	return nil
+}
+
 // DeskName is the name of a workspace that is given none: its project's, as far as
 // that can be one.
 func DeskName(project string) string {
