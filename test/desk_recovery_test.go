@@ -218,6 +218,9 @@ func TestDeskRaces(t *testing.T) {
 		all.Go(func() {
 			for range often(8, 200) {
 				r := w.plain(w.bin, strings.Fields(words)...)
+				if r.signal == syscall.SIGTERM && strings.HasPrefix(words, "exec") {
+					continue // the command was ended with its workspace
+				}
 				if r.signal != 0 || r.code != 0 && (r.code != 125 || !strings.HasPrefix(r.err, "carrel: ")) || strings.Contains(r.err, "panic") || strings.Contains(r.err, "goroutine") {
 					t.Errorf("%s: %s", words, r)
 				}

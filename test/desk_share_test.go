@@ -179,6 +179,9 @@ func TestDeskReuse(t *testing.T) {
 		if r = s.do("exec", "--", "cat", "x.pem"); strings.Contains(r.out, "SECRET") {
 			t.Errorf("the policy: %s", r)
 		}
+		if r := w.plain(w.bin, "start", "long", "--purpose", strings.Repeat("x", 513)); r.code != 125 || !strings.Contains(r.err, "at most 512") {
+			t.Errorf("a long purpose: %s", r)
+		}
 		for _, name := range []string{"", ".", "..", "-x", "a/b", "a b", "a\nb", strings.Repeat("x", 65), "ä"} {
 			if r := w.plain(w.bin, "start", "--", name); r.code != 125 {
 				t.Errorf("the name %q: %s", name, r)

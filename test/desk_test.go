@@ -189,6 +189,9 @@ func (s *stay) place() string { return s.w.home + "/.local/state/carrel/workspac
 func (s *stay) end() {
 	s.w.t.Helper()
 	s.do("stop")
+	if log, err := os.ReadFile(s.place() + "/supervisor.log"); err == nil && (strings.Contains(string(log), "panic") || strings.Contains(string(log), "goroutine ")) {
+		s.w.t.Errorf("the supervisor of %s has crashed: %s", s.name, cut(string(log)))
+	}
 	if s.ns == "" {
 		return
 	}

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -21,6 +22,11 @@ func TestScripts(t *testing.T) {
 			}
 			e.Cd = filepath.Join(home, "desk")
 			e.Setenv("HOME", home)
+			e.Defer(func() { // where a script has failed half-way
+				cmd := exec.Command(built.carrel, "stop", "script")
+				cmd.Env = e.Vars
+				_ = cmd.Run()
+			})
 			e.Setenv("XDG_RUNTIME_DIR", filepath.Join(e.WorkDir, "runtime"))
 			e.Setenv("PATH", filepath.Dir(built.carrel)+":/usr/local/bin:/usr/bin:/bin")
 			return nil
