@@ -75,9 +75,6 @@ func (a *app) startDesk(cmd *cobra.Command, f *startFlags, args []string) error 
 	if err != nil {
 		return err
 	}
-	if len(f.purpose) > maxPurpose {
-		return fmt.Errorf("--purpose has %d bytes, at most %d", len(f.purpose), maxPurpose)
-	}
 	if a.supervises {
 		return a.serveDesk(req, f, args)
 	}
@@ -107,9 +104,6 @@ func (a *app) startDesk(cmd *cobra.Command, f *startFlags, args []string) error 
 		time.Sleep(10 * time.Millisecond)
 	}
 }
-
-// maxPurpose bounds what a workspace is said to be for, in bytes.
-const maxPurpose = 512
 
 // raceTime is how long one of two starters of a name waits for the other.
 const raceTime = 20 * time.Second

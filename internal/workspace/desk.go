@@ -22,6 +22,9 @@ type DeskRequest struct {
 // maxDeskName bounds a name, which becomes part of paths, in bytes.
 const maxDeskName = 64
 
+// maxPurpose bounds what a workspace is said to be for, in bytes.
+const maxPurpose = 512
+
 // CheckDeskName says why a name cannot be a workspace's.
 func CheckDeskName(name string) error {
 	good := func(r rune) bool {
