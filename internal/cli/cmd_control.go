@@ -128,7 +128,7 @@ screen, and what you type goes there. Ctrl-] lets go of it; it runs on.
 
 func (a *app) attach(ctx context.Context, e supervisor.Entry, app string) error {
 	if !isTerminal(a.out) {
-		return fmt.Errorf("attach needs a terminal here\nhint: `carrel terminal %s read` shows the screen as text", e.Name)
+		return fmt.Errorf("attach needs a terminal here\nhint: `carrel terminal read %s APP` shows the screen as text", e.Name)
 	}
 	last, detached, err := workspace.AttachTo(ctx, e, app)
 	if err != nil {
@@ -160,7 +160,7 @@ func (a *app) onlyTerminal(ctx context.Context, e supervisor.Entry) (string, err
 	case 1:
 		return ids[0], nil
 	case 0:
-		return "", fmt.Errorf("no terminal runs in %s\nhint: `carrel terminal %s start` makes one", e.Name, e.Name)
+		return "", fmt.Errorf("no terminal runs in %s\nhint: `carrel terminal start %s` makes one", e.Name, e.Name)
 	}
 	return "", fmt.Errorf("several terminals run in %s: %q\nhint: name one of them", e.Name, ids)
 }

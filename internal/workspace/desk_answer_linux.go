@@ -75,7 +75,7 @@ func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, err
 		return api.Reply{}, d.logs(ctx, c, a)
 	}
 	if a.term == nil {
-		return api.Reply{}, refused(api.CodeNoApp, req.Op, a.info.ID, fmt.Sprintf("app %s has no terminal", a.info.ID), "`carrel terminal "+d.req.Name+" start` makes one")
+		return api.Reply{}, refused(api.CodeNoApp, req.Op, a.info.ID, fmt.Sprintf("app %s has no terminal", a.info.ID), "`carrel terminal start "+d.req.Name+"` makes one")
 	}
 	switch req.Op {
 	case api.OpTerminalRead:

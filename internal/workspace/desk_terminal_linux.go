@@ -237,7 +237,7 @@ func (d *desk) attach(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 	t.mu.Lock()
 	if t.ended {
 		t.mu.Unlock()
-		return api.Reply{}, refused(api.CodeNoApp, api.OpAttach, a.info.ID, "the terminal's program has ended", "`carrel terminal "+d.req.Name+" read "+a.info.ID+"` shows its last screen")
+		return api.Reply{}, refused(api.CodeNoApp, api.OpAttach, a.info.ID, "the terminal's program has ended", "`carrel terminal read "+d.req.Name+" "+a.info.ID+"` shows its last screen")
 	}
 	t.watchers[w] = true
 	first := t.screen.Redraw()
