@@ -80,10 +80,10 @@ func TestDeskTerminal(t *testing.T) {
 		c.send("--text", "vi -u NONE made; clear", "Enter")
 		c.shows("~")
 		c.send("i", "t", "e", "x", "t", "Space", "b", "y", "Space", "k", "e", "y", "s", "Escape", ":", "w", "q", "Enter")
-		eventually(t, "vi to write", func() bool { return exists(w.project + "/made") })
-		if got := w.read(w.project + "/made"); got != "text by keys\n" {
-			t.Errorf("written with vi: %q", got)
-		}
+		eventually(t, "vi to write", func() bool {
+			text, _ := os.ReadFile(w.project + "/made")
+			return string(text) == "text by keys\n"
+		})
 		c.shows("IN>")
 		for _, key := range []string{"nonsense", "ctrl+", "F99"} {
 			if r := s.do("terminal send", c.id, key); r.code != 125 {
@@ -138,7 +138,7 @@ func (s *stay) attached(c *screen) {
 	two.wait()
 	c.send("--text", "echo after $((40+5))", "Enter")
 	c.shows("after 45")
-	if r := s.do("attach", c.id); r.code != 125 || !strings.Contains(r.err, "needs a terminal") {
+	if r := s.do("attach"); r.code != 125 || !strings.Contains(r.err, "needs a terminal") {
 		t.Errorf("attach without a terminal: %s", r)
 	}
 }
@@ -256,9 +256,7 @@ func TestDeskKeepsNoSecrets(t *testing.T) {
 				}
 			}
 		}
-		if got := kinds(s.events())["terminal_input"]; got < 4 {
-			t.Errorf("%d events tell of input", got)
-		}
+		eventually(t, "events to tell of input", func() bool { return kinds(s.events())["terminal_input"] >= 4 })
 		time.Sleep(300 * time.Millisecond) // the manifest follows
 		look("running")
 		s.fine("stop")
