@@ -212,7 +212,7 @@ func TestDeskKeepsNoSecrets(t *testing.T) {
 		c := s.screen(append([]string{"--env", "IN_SCREEN=" + secrets[2]}, bare...)...)
 		c.shows("IN>")
 		c.send("--text", "read -rsp 'wo''rd? ' word; echo done ${#word}", "Enter")
-		c.shows("word? ") // before it is asked, the shell takes what is typed for a paste
+		c.shows("word?") // before it is asked, the shell takes what is typed for a paste
 		c.send("--text", secrets[0], "Enter")
 		c.shows(fmt.Sprintf("done %d", len(secrets[0])))
 		cmd := w.command(w.bin, s.words("terminal send", c.id, "--text", "-", "Enter")...)
