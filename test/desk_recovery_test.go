@@ -276,7 +276,7 @@ func TestDeskKillsAll(t *testing.T) {
 		for name, script := range stubborn {
 			s.launch(name, script)
 		}
-		s.launch("bomb", "b() { for i in 1 2 3; do (trap '' TERM; while :; do (sleep 0.01; :); sleep 4108 & sleep 0.02; kill $!; done) & done; }; trap '' TERM; b; b; sleep 4108")
+		s.launch("bomb", "b() { for i in 1 2 3; do (trap '' TERM; while :; do (sleep 0.01; :); sleep 4108 & sleep 0.02; kill -9 $!; done) & done; }; trap '' TERM; b; b; sleep 4108")
 		waitABit()
 		var all sync.WaitGroup
 		for name, script := range stubborn {
