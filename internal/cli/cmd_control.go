@@ -11,6 +11,7 @@ import (
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 var controlWords = []string{api.ControlActive, api.ControlReadOnly, api.ControlTakeover, api.ControlPaused}
@@ -127,7 +128,7 @@ screen, and what you type goes there. Ctrl-] lets go of it; it runs on.
 }
 
 func (a *app) attach(ctx context.Context, e supervisor.Entry, app string) error {
-	if !isTerminal(a.out) {
+	if !isTerminal(a.out) || !term.IsTerminal(int(os.Stdin.Fd())) {
 		return fmt.Errorf("attach needs a terminal here\nhint: `carrel terminal read %s APP` shows the screen as text", e.Name)
 	}
 	last, detached, err := workspace.AttachTo(ctx, e, app)

@@ -216,9 +216,11 @@ func AttachTo(ctx context.Context, e supervisor.Entry, app string) (last api.App
 			return last, false, err
 		}
 		if first {
-			if restore, err = raw(); err != nil {
+			back, err := raw()
+			if err != nil {
 				return last, false, err
 			}
+			restore = back
 			defer onResize(size)()
 			size()
 			go func() {
