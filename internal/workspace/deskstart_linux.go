@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -54,6 +55,9 @@ func StartDesk(args []string, progress func(string)) (Ready, error) {
 		return ready, err
 	}
 	defer null.Close()
+	// What else was inherited here is not the workspace's: it stays for days, and
+	// somebody waits for the end of a pipe, or for a lock.
+	_ = unix.CloseRange(reportFD, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 	pid, err := syscall.ForkExec(selfExe, append([]string{DeskArg0}, args...), &syscall.ProcAttr{
 		Env: os.Environ(), Files: []uintptr{null.Fd(), null.Fd(), w.Fd(), w.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
