@@ -54,7 +54,9 @@ func (s *Server) answer(ctx context.Context, conn net.Conn, who caller, req api.
 		}
 		last = refusal(api.CodeRequest, req.Op, req.Op, fmt.Sprintf("there is no operation %.40q", req.Op), "is the program that runs there another version?")
 	}
-	_ = writeLine(conn, last)
+	if err := writeLine(conn, last); errors.Is(err, errLine) { // it quotes something long, most likely
+		_ = writeLine(conn, refusal(api.CodeRequest, req.Op, s.cfg.ID, "the answer is "+err.Error(), "ask for less"))
+	}
 }
 
 // answerInside is all that a process behind walls or in a container gets.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"carrel/internal/api"
 	"carrel/internal/screen"
@@ -23,7 +25,9 @@ const (
 	maxRows       = 300
 	keptLines     = 1000      // that have left the screen
 	maxScrollback = 256 << 10 // bytes of them that are told at once
-	attachQueue   = 64        // pieces for somebody who reads slowly; then the screen is painted anew
+	maxScreenLine = 3 << 10   // bytes of one line that are told: one character in each column, whichever
+	maxScreen     = 1000 << 10
+	attachQueue   = 64 // pieces for somebody who reads slowly; then the screen is painted anew
 )
 
 // terminal is a pseudoterminal whose near end the supervisor holds. What programs
@@ -149,19 +153,48 @@ func (t *terminal) look(id string, full bool) *api.Screen {
 	defer t.mu.Unlock()
 	column, row, visible := t.screen.Cursor()
 	s := &api.Screen{App: id, Title: t.screen.Title(), Columns: t.columns, Rows: t.rows, Lines: t.screen.Lines(), Cursor: [2]int{column, row}, Hidden: !visible}
+	left := maxScreen
+	for i, l := range s.Lines {
+		var size int
+		s.Lines[i], size = fitting(l, maxScreenLine)
+		left -= size
+	}
 	if full {
-		s.Scrollback = newest(t.screen.Scrollback(), maxScrollback)
+		s.Scrollback = newest(t.screen.Scrollback(), min(left, maxScrollback))
 	}
 	return s
 }
 
-// newest gives the last lines, of so many bytes together at most.
+// newest gives the last lines, of so many bytes together at most, as JSON has them.
 func newest(lines []string, most int) []string {
 	i := len(lines)
-	for ; i > 0 && most >= len(lines[i-1]); i-- {
-		most -= len(lines[i-1])
+	for ; i > 0; i-- {
+		fits, size := fitting(lines[i-1], most)
+		if len(fits) < len(lines[i-1]) || size > most {
+			break
+		}
+		most -= size
 	}
 	return lines[i:]
+}
+
+// fitting cuts a line to so many bytes as JSON has it, and says how many it is then.
+func fitting(line string, most int) (string, int) {
+	size := len(`"",`)
+	for at, c := range line {
+		n := utf8.RuneLen(c)
+		switch {
+		case c == '"' || c == '\\':
+			n = 2
+		case c < ' ' || c == 0x7f || c == '\u2028' || c == '\u2029' || c == utf8.RuneError:
+			n = len(`\u2028`)
+		}
+		if size+n > most {
+			return line[:at], size
+		}
+		size += n
+	}
+	return line, size
 }
 
 // typed sends text and keys to a terminal. What was typed is not kept; how much is.
@@ -255,7 +288,7 @@ func (d *desk) attach(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 		}
 		d.server.Emit(api.Event{Kind: api.EventInput, Text: fmt.Sprintf("%s: %d bytes by somebody attached", a.info.ID, total)})
 	}()
-	if err := c.Send(api.Reply{Output: &api.Output{Stream: api.StreamStdout, Data: first}}); err != nil {
+	if err := sendPieces(c, first); err != nil {
 		return api.Reply{}, err
 	}
 	for {
@@ -269,7 +302,7 @@ func (d *desk) attach(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 				last := d.told(a, false)
 				return api.Reply{App: &last}, nil
 			}
-			if err := c.Send(api.Reply{Output: &api.Output{Stream: api.StreamStdout, Data: b}}); err != nil {
+			if err := sendPieces(c, b); err != nil {
 				return api.Reply{}, err
 			}
 			if len(w.pieces) == 0 {
@@ -279,6 +312,16 @@ func (d *desk) attach(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 			return api.Reply{}, ctx.Err()
 		}
 	}
+}
+
+// sendPieces sends what may be longer than a line: a whole screen of colours is.
+func sendPieces(c *supervisor.Call, b []byte) error {
+	for piece := range slices.Chunk(b, maxPiece) {
+		if err := c.Send(api.Reply{Output: &api.Output{Stream: api.StreamStdout, Data: piece}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // catchUp paints the screen anew for a watcher that has lost some.
