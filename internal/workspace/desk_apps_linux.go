@@ -172,7 +172,7 @@ func (d *desk) await(a *app) {
 		case <-d.up.walls.Done():
 			left = 0
 		case <-time.After(lingerPeriod):
-			left = len(labelled(d.up.walls.PID(), a.label))
+			left = d.left.of(d.up.walls.PID(), a.label)
 		}
 		if left == 0 {
 			steps = d.endJob(a)
@@ -290,20 +290,32 @@ func (d *desk) list(look bool) []api.App {
 	d.mu.Lock()
 	apps := slices.Clone(d.apps)
 	d.mu.Unlock()
+	var now headcount
 	out := make([]api.App, 0, len(apps))
 	for _, a := range apps {
-		out = append(out, d.told(a, look))
+		one := d.told(a, false)
+		if look {
+			d.look(a, &one, &now)
+		}
+		out = append(out, one)
 	}
 	return out
+}
+
+// look puts in what an app is at this moment.
+func (d *desk) look(a *app, one *api.App, now *headcount) {
+	if one.Running || one.Processes > 0 {
+		one.Processes = now.of(d.up.walls.PID(), a.label)
+		one.Steps = a.job.steps()
+	}
 }
 
 func (d *desk) told(a *app, look bool) api.App {
 	d.mu.Lock()
 	info := a.info
 	d.mu.Unlock()
-	if look && (info.Running || info.Processes > 0) {
-		info.Processes = len(labelled(d.up.walls.PID(), a.label))
-		info.Steps = a.job.steps()
+	if look {
+		d.look(a, &info, new(headcount))
 	}
 	if a.term != nil {
 		info.Title = a.term.title()

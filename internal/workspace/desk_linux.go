@@ -38,6 +38,7 @@ type desk struct {
 	mu     sync.Mutex
 	apps   []*app // in the order of their starts; of those that have ended, the newest
 	labels uint64
+	left   headcount
 	wrote  time.Time      // the manifest
 	again  bool           // it is to be written again soon
 	busy   sync.WaitGroup // of apps that are being told about

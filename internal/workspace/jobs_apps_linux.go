@@ -4,7 +4,9 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 
 	"carrel/internal/history"
 	"carrel/internal/inside"
@@ -102,18 +104,52 @@ func (k *keeper) markFor(begin bool, caller int, m inside.Mark) error {
 // for none. Everything that loses its parent becomes the stage's, so nothing is missed
 // but what is started meanwhile.
 func labelled(stage int, label uint64) (found []process) {
-	queue := childrenOf(stage)
-	for i := 0; i < len(queue) && i < maxLabelled; i++ {
-		pid := queue[i]
-		queue = append(queue, childrenOf(pid)...)
+	eachBelow(stage, func(pid int) {
 		if label != 0 && sandbox.LabelOf(pid) != label {
-			continue
+			return
 		}
 		if p, ok := readProcess(pid); ok && !p.gone {
 			found = append(found, p)
 		}
-	}
+	})
 	return found
+}
+
+// eachBelow goes through the processes below the stage, parents before children.
+func eachBelow(stage int, do func(pid int)) {
+	queue := childrenOf(stage)
+	for i := 0; i < len(queue) && i < maxLabelled; i++ {
+		queue = append(queue, childrenOf(queue[i])...)
+		do(queue[i])
+	}
+}
+
+// headcount counts the processes of each label, for all who want to know at about one
+// time: many apps may have left something behind, and each look goes through all.
+type headcount struct {
+	mu    sync.Mutex
+	at    time.Time
+	count map[uint64]int
+}
+
+// headcountAge is for how long a count is good. It is less than [lingerPeriod], so that
+// one that says 0 was taken after the app had ended.
+const headcountAge = lingerPeriod / 2
+
+func (c *headcount) of(stage int, label uint64) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.at) > headcountAge {
+		c.at, c.count = time.Now(), make(map[uint64]int)
+		eachBelow(stage, func(pid int) {
+			if l := sandbox.LabelOf(pid); l != 0 {
+				if p, ok := readProcess(pid); ok && !p.gone {
+					c.count[l]++
+				}
+			}
+		})
+	}
+	return c.count[label]
 }
 
 // maxLabelled bounds how many processes are looked at.
