@@ -83,7 +83,7 @@ func (a *app) startDesk(cmd *cobra.Command, f *startFlags, args []string) error 
 		return err
 	}
 	if f.dryRun {
-		return a.wouldStart(req, name, f.json)
+		return a.wouldStart(req, name, f)
 	}
 	for end := time.Now().Add(raceTime); ; {
 		if e, ok, err := a.deskRunning(name); err != nil {
@@ -127,6 +127,14 @@ func (f *startFlags) deskRequest(a *app, cmd *cobra.Command) (workspace.Request,
 	return req, err
 }
 
+// knownAgent says why there is no such agent as was asked for.
+func (f *startFlags) knownAgent(p *workspace.Prepared) error {
+	if f.agent == "" || p.Agent != nil {
+		return nil
+	}
+	return fmt.Errorf("--agent %q: no agent of that name is known, or it is not installed\nhint: `carrel preset list` names those that are known", f.agent)
+}
+
 // serveDesk is the supervisor's own part.
 func (a *app) serveDesk(req workspace.Request, f *startFlags, args []string) error {
 	tell := workspace.NewReporter()
@@ -138,8 +146,8 @@ func (a *app) serveDesk(req workspace.Request, f *startFlags, args []string) err
 	if err == nil {
 		p, err = workspace.PrepareStart(req)
 	}
-	if err == nil && f.agent != "" && p.Agent == nil {
-		err = fmt.Errorf("--agent %q: no agent of that name is known, or it is not installed\nhint: `carrel preset list` names those that are known", f.agent)
+	if err == nil {
+		err = f.knownAgent(p)
 	}
 	if err != nil {
 		tell.Failed(err)
@@ -175,6 +183,9 @@ func (a *app) deskRunning(name string) (supervisor.Entry, bool, error) {
 // adopt uses a workspace that runs already, if it is what was asked for.
 func (a *app) adopt(ctx context.Context, e supervisor.Entry, req workspace.Request, f *startFlags) error {
 	p, err := workspace.Prepare(req)
+	if err == nil {
+		err = f.knownAgent(p)
+	}
 	if err != nil {
 		return err
 	}
@@ -233,15 +244,18 @@ func setupFailed(s started) error {
 }
 
 // wouldStart says what a workspace would be.
-func (a *app) wouldStart(req workspace.Request, name string, asJSON bool) error {
+func (a *app) wouldStart(req workspace.Request, name string, f *startFlags) error {
 	p, err := workspace.Prepare(req)
+	if err == nil {
+		err = f.knownAgent(p)
+	}
 	if err == nil {
 		err = p.ForDesk()
 	}
 	if err != nil {
 		return err
 	}
-	if asJSON {
+	if f.json {
 		return printJSON(a.out, api.Desk{Manifest: api.Manifest{Name: name}, State: "would start", Policy: p.Decided(), Digest: p.Digest(), Profile: req.Profile, Apps: []api.App{}})
 	}
 	fmt.Fprintf(a.out, "would start %s\n", name)

@@ -70,6 +70,9 @@ func ProjectOf(cwd string, getenv func(string) string) (string, error) {
 // ForDesk completes what was prepared for a workspace that stays, so that it can be
 // compared with one that runs.
 func (p *Prepared) ForDesk() error {
+	if err := p.PreviewEngine(); err != nil {
+		return err
+	}
 	if p.history() {
 		var err error
 		if p.state, err = openState(StatePath(p.getenv)); err != nil {
