@@ -196,14 +196,8 @@ func mayCross(files []*os.File) error {
 		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 			return bad(i, "closed")
 		}
-		switch st.Mode & unix.S_IFMT {
-		case unix.S_IFIFO, unix.S_IFSOCK:
-		case unix.S_IFCHR:
-			if unix.Major(st.Rdev) != memoryMajor {
-				return bad(i, "a terminal or another device")
-			}
-		default:
-			return bad(i, "a file or directory")
+		if why := crosses(int(f.Fd()), &st); why != "" {
+			return bad(i, why)
 		}
 	}
 	return nil

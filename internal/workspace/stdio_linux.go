@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
-	"golang.org/x/term"
 )
 
 // stdio is what the command gets as its standard descriptors, and the relays
@@ -32,7 +32,7 @@ type inputRelay struct {
 	read *os.File // our copy of the command's end, to count what is left
 	done chan struct{}
 
-	endless bool // it may wait for somebody who types
+	endless bool // it may wait for somebody who types, or for another program
 }
 
 // newStdio looks at the three outer descriptors and prepares the inner ones.
@@ -51,13 +51,10 @@ func newStdioFor(outer [3]*os.File, elsewhere bool) (*stdio, error) {
 		case unix.S_IFDIR, unix.S_IFBLK:
 			s.abandon()
 			return nil, fmt.Errorf("standard descriptor %d is a directory or a block device; it would give the command a way out: redirect it to a file or a pipe", i)
-		case unix.S_IFCHR:
-			if !elsewhere || unix.Major(st.Rdev) == memoryMajor {
-				continue
-			}
-			fallthrough
-		case unix.S_IFREG:
-			if err := s.relay(i, f); err != nil {
+		}
+		file := st.Mode&unix.S_IFMT == unix.S_IFREG
+		if file || elsewhere && crosses(int(f.Fd()), &st) != "" {
+			if err := s.relay(i, f, !file); err != nil {
 				s.abandon()
 				return nil, err
 			}
@@ -66,10 +63,46 @@ func newStdioFor(outer [3]*os.File, elsewhere bool) (*stdio, error) {
 	return s, nil
 }
 
-// memoryMajor is the device number of null, zero, full and random.
-const memoryMajor = 1
+// crosses says what about a descriptor keeps it from crossing to a command of another
+// process's, "" where nothing does: it could be opened anew with other rights, or leads
+// to more than one other program.
+func crosses(fd int, st *unix.Stat_t) string {
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFIFO:
+		var fs unix.Statfs_t
+		if unix.Fstatfs(fd, &fs) != nil || fs.Type != unix.PIPEFS_MAGIC {
+			return "a pipe with a name"
+		}
+	case unix.S_IFSOCK:
+		// A service takes whoever writes for its caller, our own supervisor too. What has
+		// a name on this machine is one.
+		there, err := unix.Getpeername(fd)
+		if err != nil {
+			return "a socket that is not connected"
+		}
+		switch a := there.(type) {
+		case *unix.SockaddrInet4, *unix.SockaddrInet6:
+			return ""
+		case *unix.SockaddrUnix:
+			if a.Name == "" || a.Name == "@" { // how the package reads an address without a name
+				return ""
+			}
+		}
+		return "a socket of a service"
+	case unix.S_IFCHR:
+		// null, zero, full, random, urandom; the kernel's messages and its memory have the
+		// same major number, see devices.txt of the kernel.
+		if unix.Major(st.Rdev) != 1 || !slices.Contains([]uint32{3, 5, 7, 8, 9}, unix.Minor(st.Rdev)) {
+			return "a terminal or another device"
+		}
+	default:
+		return "a file or directory"
+	}
+	return ""
+}
 
-func (s *stdio) relay(i int, f *os.File) error {
+// relay has a pipe cross instead of a descriptor; endless: reading it may wait for ever.
+func (s *stdio) relay(i int, f *os.File, endless bool) error {
 	if i == 2 && s.files[1] != nil && len(s.inside) > 0 && sameFile(1, 2) {
 		s.files[2] = s.files[1] // one pipe for both keeps their order
 		return nil
@@ -84,7 +117,7 @@ func (s *stdio) relay(i int, f *os.File) error {
 	}
 	if i == 0 || flags&unix.O_ACCMODE == unix.O_RDONLY {
 		s.files[i] = r
-		s.input = &inputRelay{file: f, read: r, done: make(chan struct{}), endless: term.IsTerminal(int(f.Fd()))}
+		s.input = &inputRelay{file: f, read: r, done: make(chan struct{}), endless: endless}
 		go s.input.run(w)
 		return nil
 	}
