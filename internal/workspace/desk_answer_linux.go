@@ -225,27 +225,38 @@ func (d *desk) launch(kind string, c api.Command) (*app, int, error) {
 	}
 	defer null.Close()
 	s.stdio[0] = null
+	defer func() {
+		if err != nil { // out of descriptors, most likely: what was opened goes back
+			d.dropLogs(&s)
+		}
+	}()
 	if s.logs, err = d.newLogs(s.id); err != nil {
 		return nil, ExitOurs, err
 	}
 	for i, stream := range []string{api.StreamStdout, api.StreamStderr} {
-		r, w, err := blockingPipe()
-		if err != nil {
+		var r, w *os.File
+		if r, w, err = blockingPipe(); err != nil {
 			return nil, ExitOurs, fmt.Errorf("making a pipe: %w", err)
 		}
 		defer w.Close()
 		s.from[stream] = os.NewFile(uintptr(dup(r)), "output")
 		s.stdio[i+1] = w
 	}
-	a, exit, err := d.start(s)
-	if err != nil {
-		for stream, l := range s.logs {
-			l.Close()
-			s.from[stream].Close()
-			_ = unix.Unlinkat(int(d.place.dir.Fd()), logName(s.id, stream), 0)
-		}
-	}
+	var a *app
+	var exit int
+	a, exit, err = d.start(s)
 	return a, exit, err
+}
+
+// dropLogs removes what was made for the output of an app that did not start.
+func (d *desk) dropLogs(s *started) {
+	for stream, l := range s.logs {
+		l.Close()
+		if from := s.from[stream]; from != nil {
+			from.Close()
+		}
+		_ = unix.Unlinkat(int(d.place.dir.Fd()), logName(s.id, stream), 0)
+	}
 }
 
 // dup moves a descriptor into one that the runtime's poller takes: it decides when a

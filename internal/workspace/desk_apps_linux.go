@@ -410,13 +410,13 @@ func (d *desk) kill(a *app, cancelled <-chan struct{}) error {
 // killTime is how long it is tried to end what starts itself anew.
 const killTime = 10 * time.Second
 
-// newLogs opens what an app's output goes to.
+// newLogs opens what an app's output goes to; with an error too, as far as it came.
 func (d *desk) newLogs(a string) (map[string]*spool.Log, error) {
 	logs := make(map[string]*spool.Log)
 	for _, stream := range []string{api.StreamStdout, api.StreamStderr} {
 		l, err := spool.Create(d.place.dir, logName(a, stream), maxAppLog)
 		if err != nil {
-			return nil, fmt.Errorf("opening the log of an app: %w", err)
+			return logs, fmt.Errorf("opening the log of an app: %w", err)
 		}
 		logs[stream] = l
 	}
