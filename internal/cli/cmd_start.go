@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/policy"
+	"carrel/internal/profile"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -46,6 +48,7 @@ and its hosts. A profile says all of this, and what to start, in a file.
 	cmd.Flags().StringVar(&f.profile, "profile", "", "start from a profile (see carrel profile list)")
 	cmd.Flags().StringVar(&f.purpose, "purpose", "", "say what it is for")
 	cmd.Flags().StringVar(&f.agent, "agent", "", "give it what an agent needs: claude, codex, gemini, ...")
+	cmd.Flags().Lookup("json").Usage = "print what was started as JSON"
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "decide, say what it would be, and start nothing")
 	a.registerCompletions(cmd)
 	return explainFlagErrors(cmd)
@@ -78,7 +81,7 @@ func (a *app) startDesk(cmd *cobra.Command, f *startFlags, args []string) error 
 	if a.supervises {
 		return a.serveDesk(req, f, args)
 	}
-	name, err := a.deskName(args)
+	name, err := a.deskName(args, f.profile)
 	if err != nil {
 		return err
 	}
@@ -108,12 +111,28 @@ func (a *app) startDesk(cmd *cobra.Command, f *startFlags, args []string) error 
 // raceTime is how long one of two starters of a name waits for the other.
 const raceTime = 20 * time.Second
 
-// deskName is the name that was given, or the project's.
-func (a *app) deskName(args []string) (string, error) {
+// deskName is the name that was given, or the project's: a profile may be for another
+// one than where we are.
+func (a *app) deskName(args []string, saved string) (string, error) {
 	if len(args) == 1 {
 		return args[0], workspace.CheckDeskName(args[0])
 	}
-	project, err := workspace.ProjectOf("", a.getenv)
+	cwd := ""
+	if saved != "" {
+		p, err := profile.Load(profile.Dir(a.getenv), saved)
+		if err != nil {
+			return "", err
+		}
+		here, err := os.Getwd()
+		if err != nil {
+			return "", err
+		}
+		if p, err = p.At(a.getenv("HOME"), here); err != nil {
+			return "", err
+		}
+		cwd = p.Cwd
+	}
+	project, err := workspace.ProjectOf(cwd, a.getenv)
 	return workspace.DeskName(project), err
 }
 
@@ -141,7 +160,7 @@ func (a *app) serveDesk(req workspace.Request, f *startFlags, args []string) err
 	if tell == nil {
 		return fmt.Errorf("%s is started by `carrel start`, not by hand", workspace.DeskArg0)
 	}
-	name, err := a.deskName(args)
+	name, err := a.deskName(args, f.profile)
 	var p *workspace.Prepared
 	if err == nil {
 		p, err = workspace.PrepareStart(req)

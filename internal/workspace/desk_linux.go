@@ -73,6 +73,7 @@ func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 	if err := d.place.ownLog(); err != nil {
 		return r, err
 	}
+	d.place.sweepLogs()
 	if p.engine.name == sandbox.EngineLandlock {
 		return r, &api.Denial{Code: api.CodeUnsupported, Operation: "start", Subject: string(p.engine.name), Rule: "engine", Source: "built in",
 			Message: "a workspace that stays needs namespaces: with the engine landlock nothing would hold its processes together",

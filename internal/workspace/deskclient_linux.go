@@ -46,6 +46,7 @@ func ExecIn(ctx context.Context, e supervisor.Entry, c api.Command) (api.App, in
 	}
 	started <- talk
 	last, status, err := lastOf(talk, r)
+	io.settle()
 	if lost := io.finish(); err == nil && lost != nil {
 		err = lost
 	}

@@ -134,6 +134,16 @@ func lockDesk(state, name string, dir *os.File) (*deskPlace, error) {
 	return &deskPlace{dir: dir, lock: lock}, nil
 }
 
+// sweepLogs removes what the apps of an earlier workspace of that name have written: the
+// manifest that tells which is whose is about to be replaced.
+func (d *deskPlace) sweepLogs() {
+	for _, a := range artifacts(d.dir, "") {
+		if a.Kind == "app-log" {
+			_ = unix.Unlinkat(int(d.dir.Fd()), filepath.Base(a.Path), 0)
+		}
+	}
+}
+
 func (d *deskPlace) close() {
 	if d != nil {
 		d.lock.Close()

@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,8 +21,11 @@ import (
 type stdio struct {
 	files   [3]*os.File // what the command gets
 	inside  []*os.File  // our copies of pipe ends that crossed
+	outside []*os.File  // the other ends, of what the command writes
 	output  sync.WaitGroup
 	input   *inputRelay
+	left    bool // somebody else may still write
+	writing atomic.Int32
 	mu      sync.Mutex
 	failure error // the first write error of an output relay
 }
@@ -122,7 +127,7 @@ func (s *stdio) relay(i int, f *os.File, endless bool) error {
 		return nil
 	}
 	s.files[i] = w
-	s.inside = append(s.inside, w)
+	s.inside, s.outside = append(s.inside, w), append(s.outside, r)
 	s.output.Add(1)
 	go s.copyOut(i, f, r)
 	return nil
@@ -151,10 +156,22 @@ func sameFile(a, b uintptr) bool {
 	return unix.Fstat(int(a), &x) == nil && unix.Fstat(int(b), &y) == nil && x.Dev == y.Dev && x.Ino == y.Ino
 }
 
+// relayed writes what was relayed, and tells that it is at it.
+type relayed struct {
+	of *stdio
+	to *os.File
+}
+
+func (r relayed) Write(b []byte) (int, error) {
+	r.of.writing.Add(1)
+	defer r.of.writing.Add(-1)
+	return r.to.Write(b)
+}
+
 func (s *stdio) copyOut(i int, to, from *os.File) {
 	defer s.output.Done()
 	defer from.Close() // a failed write reaches the command as a broken pipe
-	if _, err := io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, 128<<10)); err != nil {
+	if _, err := io.CopyBuffer(relayed{s, to}, struct{ io.Reader }{from}, make([]byte, 128<<10)); err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.failure == nil {
@@ -199,9 +216,42 @@ func (s *stdio) finish() error {
 			<-s.input.done
 		}
 	}
-	s.output.Wait()
+	if !s.left {
+		s.output.Wait()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.failure
 }
+
+// settle waits until what a command has written that has ended is where it belongs.
+// What it left behind in the background may hold its pipes, and write on.
+func (s *stdio) settle() {
+	done := make(chan struct{})
+	go func() { s.output.Wait(); close(done) }()
+	for quiet := 0; quiet < settled; {
+		select {
+		case <-done:
+			return
+		case <-time.After(settleEye):
+		}
+		if quiet++; s.writing.Load() > 0 {
+			quiet = 0
+		}
+		for _, r := range s.outside {
+			if n, err := unix.IoctlGetInt(int(r.Fd()), unix.TIOCINQ); err == nil && n > 0 {
+				quiet = 0
+			}
+		}
+	}
+	s.left = true
+}
+
+// A relay has settled when its pipe was empty that many times.
+const (
+	settleEye = 5 * time.Millisecond
+	settled   = 4
+)
 
 // abandon lets go of everything before a command was started.
 func (s *stdio) abandon() {
