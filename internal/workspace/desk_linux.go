@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"syscall"
@@ -61,6 +62,7 @@ type Ready struct {
 func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: ExitOurs, Engine: string(p.Engine()), History: string(p.Policy.History), Denials: []api.Denial{}}
 	defer func() { p.early.Abandon() }()
+	debug.SetGCPercent(100) // it stays: memory counts more than a collection
 	d := &desk{p: p, req: req, result: r, over: make(chan struct{}), ready: make(chan struct{})}
 	var err error
 	if p.state, err = openState(StatePath(p.getenv)); err != nil {

@@ -268,6 +268,7 @@ func (k *keeper) rest() {
 // and ends the jobs of which nobody is left.
 func (j *jobs) refresh() {
 	if j.mu.Lock(); len(j.list) == len(j.apps) { // nobody whose processes could be forgotten
+		j.forget(func(_ int, c caller) bool { return c.dir > 0 && !c.alive() })
 		j.mu.Unlock()
 		return
 	}
