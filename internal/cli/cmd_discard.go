@@ -58,6 +58,13 @@ func (a *app) discard(f *discardFlags, args []string) error {
 			return err
 		}
 	}
+	if !f.dryRun {
+		release, err := a.letGo(f.project)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
 	r, err := h.Discard(steps, f.all, f.dryRun)
 	if r != nil {
 		if e := a.tellRemoval(&f.historyFlags, r, f.dryRun); e != nil {

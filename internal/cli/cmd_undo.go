@@ -92,6 +92,13 @@ func maximumArgs(n int) cobra.PositionalArgs {
 }
 
 func (a *app) undo(f *undoFlags, args []string, redo bool) error {
+	if !f.dryRun {
+		release, err := a.letGo(f.project)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
 	h, err := a.openHistory(f.project)
 	if err != nil {
 		return err

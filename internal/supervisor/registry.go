@@ -20,8 +20,8 @@ const (
 
 // Dirs are the places of the registry, best first, for an environment:
 // $XDG_RUNTIME_DIR/carrel, and run/ in the state directory, where state is
-// $XDG_STATE_HOME/carrel or "" for none; last what $XDG_RUNTIME_DIR usually is, as some
-// launchers leave that out. A run takes the first that it can use, a client looks
+// $XDG_STATE_HOME/carrel or "" for none; last what $XDG_RUNTIME_DIR usually is, where
+// that exists: some launchers leave the variable out. A run takes the first that it can use, a client looks
 // into all.
 func Dirs(runtime, state string) []string {
 	var dirs []string
@@ -31,7 +31,8 @@ func Dirs(runtime, state string) []string {
 	if filepath.IsAbs(state) {
 		dirs = append(dirs, filepath.Join(state, "run"))
 	}
-	if usual := fmt.Sprintf("/run/user/%d/carrel", os.Getuid()); !slices.Contains(dirs, usual) {
+	usual := fmt.Sprintf("/run/user/%d/carrel", os.Getuid())
+	if _, err := os.Stat(filepath.Dir(usual)); err == nil && !slices.Contains(dirs, usual) {
 		dirs = append(dirs, usual)
 	}
 	return dirs

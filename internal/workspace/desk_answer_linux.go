@@ -61,6 +61,8 @@ func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, err
 		return d.launched(req)
 	case api.OpTerminal:
 		return d.newTerminal(req)
+	case api.OpYield:
+		return d.yield(ctx, c)
 	}
 	a, err := d.find(req.App)
 	if err != nil {

@@ -36,6 +36,7 @@ type desk struct {
 	overOnce sync.Once
 	ready    chan struct{} // closed when apps may be started
 
+	yields sync.Mutex // held while the history is let go of
 	mu     sync.Mutex
 	apps   []*app // in the order of their starts; of those that have ended, the newest
 	labels uint64

@@ -43,7 +43,9 @@ type keeper struct {
 	refused uint64  // the step in which somebody said no to more
 	past    *ledger // of the run and its jobs
 
-	closed bool // written with the gate: nothing can be kept any more
+	closed bool              // written with the gate: nothing can be kept any more
+	former []segment         // that it has written, while its history was let go of
+	kept   []history.Written // what has to be kept before anything goes on
 
 	gate  sync.RWMutex // read by every change on its way, written between steps
 	mu    sync.Mutex
@@ -413,7 +415,11 @@ func (k *keeper) idle() time.Duration {
 // cut ends a burst.
 func (k *keeper) cut(outlived *outlived) {
 	_ = k.next(outlived, func() { k.last = time.Now() }) // an error comes again with the next change
-	_ = k.writer.Sync()
+	k.gate.RLock()
+	defer k.gate.RUnlock()
+	if k.writer != nil && !k.closed {
+		_ = k.writer.Sync()
+	}
 }
 
 // close ends the steps of the run and of its jobs.

@@ -255,7 +255,10 @@ func (j *jobs) watch() {
 // rest ends a burst of a job. Where that would mean to copy much for the step that
 // follows, again for each burst, the step goes on: a log that is kept open.
 func (k *keeper) rest() {
-	if k.writer.WrittenBytes() <= maxCarried {
+	k.gate.RLock()
+	few := k.writer == nil || k.writer.WrittenBytes() <= maxCarried
+	k.gate.RUnlock()
+	if few {
 		k.cut(nil)
 		return
 	}

@@ -19,10 +19,11 @@ func (k *keeper) segments() []segment {
 }
 
 func (k *keeper) segment() []segment {
-	if len(k.all) == 0 {
-		return nil
+	out := k.former
+	if k.writer != nil && len(k.all) > 0 {
+		out = append(out, segment{k.writer.Segment(), k.writer.Lost()})
 	}
-	return []segment{{k.writer.Segment(), k.writer.Lost()}}
+	return out
 }
 
 // Lost says whether the run destroyed something that could not be kept.

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"carrel/internal/api"
+	"carrel/internal/supervisor"
+	"carrel/internal/workspace"
+)
+
+// letGo has the named workspaces of a project stand still and let go of its history,
+// until what it gives is called. One that belongs to a single command holds on: it is
+// the command that comes after this that says so.
+func (a *app) letGo(project string) (func(), error) {
+	at, err := workspace.ProjectOf(project, a.getenv)
+	if err != nil {
+		return func() {}, nil // told in better words by whoever opens the history
+	}
+	entries, err := a.running()
+	if err != nil {
+		return nil, err
+	}
+	var talks []*supervisor.Conversation
+	release := func() {
+		for _, t := range talks {
+			t.Close()
+		}
+	}
+	for _, e := range entries {
+		if e.Name == "" || e.Project != at {
+			continue
+		}
+		t, err := e.Open(context.Background(), api.Request{Op: api.OpYield})
+		if err == nil {
+			talks = append(talks, t)
+			_, _, err = t.Next()
+		}
+		var why *api.Denial
+		if errors.As(err, &why) {
+			release()
+			return nil, fmt.Errorf("workspace %q holds the history: %w", e.Name, err)
+		}
+		if err != nil && e.Alive() {
+			release()
+			return nil, err
+		}
+	}
+	return release, nil
+}
