@@ -55,3 +55,22 @@ func TestNothingIsReopenedUnseen(t *testing.T) {
 		}
 	})
 }
+
+// nameless opens a file that has no name any more and that may not be written, by its
+// descriptor, with a flag that would make one.
+const nameless = `
+use Fcntl;
+sysopen(my $f, "x", O_RDWR | O_CREAT, 0600) or die "make: $!"; syswrite($f, "content");
+sysopen(my $r, "x", O_RDONLY) or die "read: $!"; chmod 0404, "x"; unlink "x"; close $f;
+sysopen(my $g, "/proc/self/fd/" . fileno($r), O_RDONLY | O_CREAT) or die "open: $!"; sysread($g, my $t, 100); print "$t\n";
+print sysopen(my $h, "/proc/self/fd/" . fileno($r), O_RDWR) ? "opened to write\n" : "refused\n";`
+
+// TestNamelessIsRead: O_CREAT asks for no writing where the file is there. (Found by
+// TestDifferential, seed 703420517.)
+func TestNamelessIsRead(t *testing.T) {
+	w := newWorld(t, ordinary(t)) // root writes whatever the mode is, outside
+	want := w.plain("perl", "-e", nameless)
+	if got := w.run("--", "perl", "-e", nameless); want.out != "content\nrefused\n" || got.out != want.out {
+		t.Errorf("behind walls: %s\nbare: %s", got, want)
+	}
+}

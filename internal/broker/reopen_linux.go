@@ -112,21 +112,21 @@ func (w *worker) reopen(r *request, fd int32) (int64, error) {
 // reopenNameless opens a file that has no name any more on the mount that the caller
 // has it from: nobody else can lose by it.
 func (w *worker) reopenNameless(r *request, o *object) (int64, error) {
-	flags := r.flags &^ creating
-	if !r.writes() {
-		flags |= unix.O_WRONLY // to be cut
+	flags, cuts := r.flags&^creating, r.flags&unix.O_TRUNC != 0
+	if cuts && !r.writes() {
+		flags |= unix.O_WRONLY
 	}
 	fd, err := openUnleased(w.b.self, strconv.Itoa(o.fd), flags, 0)
 	if err != nil {
 		return 0, err
 	}
-	if r.flags&unix.O_TRUNC != 0 {
+	if cuts {
 		if err := cut(fd, r.flags); err != nil {
 			unix.Close(fd)
 			return 0, err
 		}
 	}
-	if !r.writes() {
+	if cuts && !r.writes() {
 		unix.Close(fd)
 		if fd, err = openUnleased(w.b.self, strconv.Itoa(o.fd), r.flags&^creating, 0); err != nil {
 			return 0, err
