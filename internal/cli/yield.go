@@ -18,7 +18,7 @@ func (a *app) letGo(project string) (func(), error) {
 	if err != nil {
 		return func() {}, nil // told in better words by whoever opens the history
 	}
-	entries, err := a.running()
+	desks, err := workspace.Desks(workspace.StatePath(a.getenv))
 	if err != nil {
 		return nil, err
 	}
@@ -28,9 +28,13 @@ func (a *app) letGo(project string) (func(), error) {
 			t.Close()
 		}
 	}
-	for _, e := range entries {
-		if e.Name == "" || e.Project != at {
+	for _, d := range desks {
+		if d.State == api.StateStopped || d.Project != at {
 			continue
+		}
+		e, ok, err := a.deskRunning(d.Name)
+		if err != nil || !ok {
+			continue // what is in the way is told by the command that comes after this
 		}
 		t, err := e.Open(context.Background(), api.Request{Op: api.OpYield})
 		if err == nil {
