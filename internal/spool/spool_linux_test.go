@@ -217,7 +217,7 @@ func TestAFullDiskIsNotedAndNoError(t *testing.T) {
 	good := l.file
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer full.Close()
 	l.file = full
@@ -246,7 +246,7 @@ func TestAFullFileSystem(t *testing.T) {
 // tiny runs in a mount namespace of its own.
 func tiny(t *testing.T, at string) {
 	if err := unix.Mount("tmpfs", at, "tmpfs", 0, "size=32k"); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	dir, err := os.Open(at)
 	if err != nil {
