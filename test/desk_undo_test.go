@@ -60,6 +60,18 @@ func TestDeskUndoWhileItRuns(t *testing.T) {
 			}
 		})
 		s.fine("stop")
+		all := w.steps()
+		for i := len(all) - 1; i >= 0; i-- { // back to the beginning, without a conflict
+			if all[i].State != "done" {
+				continue
+			}
+			if r := w.plain(w.bin, "undo", "--step", strconv.FormatUint(all[i].Step, 10)); r.code != 0 {
+				t.Errorf("undo of step %d at the end: %s", all[i].Step, r)
+			}
+		}
+		if w.read(w.project+"/a") != "as it was\n" || w.read(w.project+"/held") != "before\n" || exists(w.project+"/n") {
+			t.Errorf("at the end: a %q, held %.40q", w.read(w.project+"/a"), w.read(w.project+"/held"))
+		}
 		if r := w.plain(w.bin, "history", "verify"); r.code != 0 {
 			t.Errorf("verify: %s", r)
 		}

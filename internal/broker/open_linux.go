@@ -206,21 +206,29 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 	if r.flags&unix.O_CREAT == 0 {
 		return 0, unix.ENOENT
 	}
-	fd := -1
+	var got handed
+	faster := false // somebody else was
 	ch := Change{Op: OpCreate, Path: p.path, Dir: p.dir, Name: p.name, ToDir: -1}
 	err := w.change(&ch, func() error {
 		dir, err := w.apartDir(p.dir)
 		if err != nil {
 			return err
 		}
-		return w.withUmask(func() (err error) {
+		fd := -1
+		err = w.withUmask(func() (err error) {
 			flags := r.flags&^creating | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC // exclusive: no link is followed
 			fd, err = unix.Openat(dir, p.name, flags, r.mode&^(unix.S_ISUID|unix.S_ISGID))
 			return err
 		})
+		if err != nil {
+			faster = err == unix.EEXIST && r.flags&unix.O_EXCL == 0
+			return err
+		}
+		got, err = w.hand(r, p.path, fd, func() { takeBack(p, fd) })
+		return err
 	})
-	if err == unix.EEXIST && r.flags&unix.O_EXCL == 0 {
-		l, err := p.at() // somebody was faster
+	if faster {
+		l, err := p.at()
 		if err != nil || l.kind != KindFile {
 			return 0, errNotMine
 		}
@@ -229,7 +237,7 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return w.hand(r, p.path, fd, func() { takeBack(p, fd) })
+	return got.number, got.cut
 }
 
 // takeBack removes a file that was just made, if it still has its name.
@@ -264,15 +272,18 @@ func (w *worker) openFile(r *request, ch *Change, open func(flags int) (int, err
 	if !r.writes() {
 		flags |= unix.O_WRONLY
 	}
-	fd := -1
-	err := w.change(ch, func() (err error) {
-		fd, err = open(flags)
+	var got handed
+	err := w.change(ch, func() error {
+		fd, err := open(flags)
+		if err == nil {
+			got, err = w.hand(r, ch.Path, fd, nil)
+		}
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
-	return w.hand(r, ch.Path, fd, nil)
+	return got.number, got.cut
 }
 
 // openTmpfile makes a file without a name in a directory of a root.
@@ -304,5 +315,6 @@ func (w *worker) makeUnnamed(r *request, o *object) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return w.hand(&request{flags: r.flags &^ unix.O_TRUNC}, o.path, fd, func() {})
+	got, err := w.hand(&request{flags: r.flags &^ unix.O_TRUNC}, o.path, fd, func() {})
+	return got.number, err
 }

@@ -142,15 +142,22 @@ func (w *worker) readNew(path string, fd, flags int) (int, error) {
 	return ro, err
 }
 
+// handed is a descriptor that the caller has by now.
+type handed struct {
+	number int64
+	cut    error // it has it, and the file could not be emptied
+}
+
 // hand gives the caller a descriptor and closes ours before it goes on: a
 // program that it just wrote must not be busy when it starts it. undo takes a
-// creation back where the caller has no room.
-func (w *worker) hand(r *request, path string, fd int, undo func()) (int64, error) {
-	defer func() {
-		if fd >= 0 {
-			unix.Close(fd)
-		}
-	}()
+// creation back where the caller has no room. It is part of the change: a step that
+// ended before it would not know who has the file open, or that it is empty.
+func (w *worker) hand(r *request, path string, fd int, undo func()) (handed, error) {
+	defer unix.Close(fd)
+	takenBack := undo
+	if takenBack == nil {
+		takenBack = func() {}
+	}
 	truncate := r.flags&unix.O_TRUNC != 0 && undo == nil
 	give := fd
 	if !r.writes() {
@@ -159,26 +166,22 @@ func (w *worker) hand(r *request, path string, fd int, undo func()) (int64, erro
 			ro, err = w.readNew(path, fd, r.flags)
 		}
 		if err != nil {
-			return 0, err
+			takenBack()
+			return handed{}, err
 		}
 		defer unix.Close(ro)
 		give = ro
 	}
 	n, err := w.trap.AddFD(w.call.ID, give, r.flags&unix.O_CLOEXEC)
 	if err != nil {
-		if undo != nil {
-			undo()
-		}
-		return 0, err
+		takenBack()
+		return handed{}, err
 	}
+	got := handed{number: int64(n)}
 	if truncate {
-		if err := cut(fd, r.flags); err != nil {
-			return 0, err
-		}
+		got.cut = cut(fd, r.flags)
 	}
-	unix.Close(fd)
-	fd = -1
-	return int64(n), nil
+	return got, nil
 }
 
 // cut empties a file. A descriptor with access mode 3, for ioctl only, was

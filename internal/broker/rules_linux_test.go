@@ -62,12 +62,17 @@ type notes struct {
 	list  []string
 	err   error
 	never func(*Change) bool
+	after func(error)
 }
 
 func (n *notes) Decide(ch *Change) Verdict {
 	return Verdict{Allowed: n.never == nil || !n.never(ch)}
 }
-func (n *notes) After(*Change, error) {}
+func (n *notes) After(_ *Change, err error) {
+	if n.after != nil {
+		n.after(err)
+	}
+}
 func (n *notes) Before(ch *Change) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -280,6 +285,47 @@ func TestB29OursIsClosed(t *testing.T) {
 		if a := n.call(unix.SYS_OPENAT, "prog", flags, 0o755); a.val != 77 || !handed || open > 0 {
 			t.Errorf("%+v, handed over %v, %d still open here", a, handed, open)
 		}
+	}
+}
+
+// TestOpenIsOneChange: an open for writing is over when the caller has the descriptor,
+// the file is empty and nobody here has it open, and not before: a step could end
+// between. One that the caller has no room for has failed.
+func TestOpenIsOneChange(t *testing.T) {
+	n := newBench(t)
+	file := n.dir + "/f"
+	handed, over := 0, 0
+	n.trap.addFD = func(int) (int, error) { handed++; return 77, nil }
+	n.notes.after = func(err error) {
+		over++
+		fds, _ := filepath.Glob("/proc/self/fd/*")
+		for _, fd := range fds {
+			if at, _ := os.Readlink(fd); at == file {
+				t.Error("it is still open here")
+			}
+		}
+		if st, e := os.Stat(file); err != nil || e != nil || st.Size() != 0 || handed != over {
+			t.Errorf("%v: %v, %d handed over", err, e, handed)
+		}
+	}
+	n.call(unix.SYS_OPENAT, "f", unix.O_CREAT|unix.O_WRONLY, 0o644)
+	if err := os.WriteFile(file, []byte("content"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	n.call(unix.SYS_OPENAT, "f", unix.O_WRONLY|unix.O_TRUNC)
+	if over != 2 {
+		t.Errorf("%d changes", over)
+	}
+	n.trap.addFD = func(int) (int, error) { return 0, unix.EMFILE }
+	n.notes.after = func(err error) {
+		if over++; err != unix.EMFILE {
+			t.Errorf("without room: %v", err)
+		}
+	}
+	n.call(unix.SYS_OPENAT, "f", unix.O_WRONLY|unix.O_TRUNC)
+	n.call(unix.SYS_OPENAT, "g", unix.O_CREAT|unix.O_RDONLY, 0o644)
+	if over != 4 || n.exists("g") {
+		t.Errorf("%d changes", over)
 	}
 }
 
