@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -101,4 +103,30 @@ func (s *stay) lastStep(command string) (n uint64) {
 		s.w.t.Fatalf("no step of %q: %+v", command, s.w.steps())
 	}
 	return n
+}
+
+// TestDeskOpenStep: a step that goes on is told with what it has come to.
+func TestDeskOpenStep(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.write(w.project+"/old", "one\n")
+	w.write(w.project+"/going", "gone\n")
+	w.write(w.project+"/named", "so\n")
+	s := w.stays("open")
+	s.launch("worker", "echo two >> old; rm going; mv named other; mkdir d; echo x > d/new; exec 9>> held; sleep 2000")
+	eventually(t, "the work", func() bool { return exists(w.project + "/held") })
+	list := w.steps()
+	if len(list) != 1 {
+		t.Fatalf("steps: %+v", list)
+	}
+	want := list[0]
+	if want.State != "running" || want.Added != 3 || want.Modified != 1 || want.Removed != 1 || want.Renamed != 1 {
+		t.Errorf("while it runs: %+v", want)
+	}
+	paths := w.pathsOf(want.Step)
+	s.fine("stop")
+	want.State = "done"
+	want.Exit = w.steps()[0].Exit
+	if got := w.steps(); len(got) != 1 || !reflect.DeepEqual(got[0], want) || !slices.Equal(w.pathsOf(want.Step), paths) {
+		t.Errorf("afterwards %+v %q\nbefore %+v %q", got, w.pathsOf(want.Step), want, paths)
+	}
 }

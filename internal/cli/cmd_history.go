@@ -211,6 +211,7 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 	}
 	var list []stepJSON
 	for _, s := range h.Log.Steps {
+		a.soFar(h, s)
 		undo := s.Begin.Kind == history.StepUndo || s.Begin.Kind == history.StepRedo
 		if undo && !f.all || path != "" && !s.Touches(path) {
 			continue
@@ -374,7 +375,18 @@ func (a *app) openStep(project, name string) (*workspace.History, *history.Step,
 		h.Close()
 		return nil, nil, err
 	}
+	a.soFar(h, s)
 	return h, s, nil
+}
+
+// soFar has an open step tell what it has come to by now.
+func (a *app) soFar(h *workspace.History, s *history.Step) {
+	if !s.Open() {
+		return
+	}
+	if err := h.SoFar(s); err != nil {
+		fmt.Fprintf(a.err, "carrel: step %d goes on, and what it has changed so far cannot be told in full: %s\n", s.Number, oneLine(err.Error()))
+	}
 }
 
 // stepNamed finds a step by its number.

@@ -95,6 +95,10 @@ func sameDisk(a, b string) bool {
 	return unix.Stat(b, &y) == nil && x.Dev == y.Dev
 }
 
+// SoFar looks at what a step that is still open has come to by now; see
+// [history.Log.SoFar].
+func (h *History) SoFar(s *history.Step) error { return h.Log.SoFar(s) }
+
 // Close lets go of it.
 func (h *History) Close() {
 	if h.store != nil {

@@ -26,6 +26,9 @@ func OpenHistory(Request) (*History, error) { return nil, errHere }
 // FindHistory cannot find anything here.
 func FindHistory(Request) (*History, error) { return nil, errHere }
 
+// SoFar has nothing to look at here.
+func (*History) SoFar(*history.Step) error { return errHere }
+
 // Close lets go of nothing.
 func (*History) Close() {}
 

@@ -1,0 +1,49 @@
+package history
+
+import "errors"
+
+// SoFar looks at what an open step has come to by now, so that it can be told like
+// one that is closed: its Posts are what is there at this moment. Nothing is written,
+// and whoever writes the step goes on meanwhile. The step must not be used for an undo
+// afterwards: its own end says what it left.
+func (l *Log) SoFar(st *Step) error {
+	if !st.Open() || st.undoes() {
+		return nil
+	}
+	st.read()
+	if st.Damaged != "" {
+		return errors.New(st.Damaged)
+	}
+	var paths []string
+	for _, r := range st.Begin.Roots {
+		paths = append(paths, string(r))
+	}
+	roots, err := openThere(paths)
+	if err != nil {
+		return err
+	}
+	defer closeRoots(roots)
+	w := &Writer{objects: -1, step: st.Number, roots: roots, tree: newTree(paths), groups: make(map[ID]*group)}
+	w.replay(st)
+	st.counts = nil
+	w.tree.each(func(s *slot) {
+		at := s.path()
+		if at == "" || !(s.used && s.dir != nil || s.is != nil && s.is.meta) {
+			return
+		}
+		now, gone, found := l.leftBy(st, at)
+		if !found {
+			var e error
+			if now, e = lookIn(w.roots, gone); e != nil {
+				err = errors.Join(err, e)
+				return
+			}
+		}
+		p := &Post{Path: Bytes(at), State: now}
+		if s.is != nil && s.is.origin != "" && now.Kind != Absent && (s.is.id == ID{} || s.is.id == now.ID) {
+			p.Origin = Bytes(s.is.origin)
+		}
+		st.addPost(p)
+	})
+	return err
+}
