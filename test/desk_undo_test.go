@@ -130,3 +130,40 @@ func TestDeskOpenStep(t *testing.T) {
 		t.Errorf("afterwards %+v %q\nbefore %+v %q", got, w.pathsOf(want.Step), want, paths)
 	}
 }
+
+// TestDeskKeepsLimits: the limits of the history hold while a workspace goes on, and
+// nothing of it is in the way: it stands still for a moment.
+func TestDeskKeepsLimits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.write(w.home+"/.config/carrel/config.yaml", "history: {max_steps: 5}\n")
+	s := w.stays("bounded", "--network", "local")
+	s.launch("server", counting("n"))
+	for i := range 12 {
+		s.sh("echo x > f" + strconv.Itoa(i))
+	}
+	if all := w.steps(); len(all) < 12 {
+		t.Fatalf("before anybody looked: %+v", all)
+	}
+	eventually(t, "old steps to go", func() bool { return len(w.steps()) <= 6 }) // and the step that goes on
+	newest := w.steps()
+	n := w.read(w.project + "/n")
+	eventually(t, "the server to go on", func() bool { return w.read(w.project+"/n") != n })
+	if last := newest[len(newest)-1]; !strings.Contains(last.Label, "f11") && !strings.Contains(newest[len(newest)-2].Label, "f11") {
+		t.Errorf("what stayed: %+v", newest)
+	}
+	told := false
+	for _, e := range s.events() {
+		told = told || strings.Contains(e.Text, "old steps are discarded")
+	}
+	if got := s.status(); !told || got.State != "running" {
+		t.Errorf("told %v, %+v", told, got)
+	}
+	if r := w.plain(w.bin, "undo", "--step", strconv.FormatUint(s.lastStep("f11"), 10)); r.code != 0 || exists(w.project+"/f11") {
+		t.Errorf("undo afterwards: %s", r)
+	}
+	s.fine("stop")
+	if r := w.plain(w.bin, "history", "verify"); r.code != 0 {
+		t.Errorf("verify: %s", r)
+	}
+}

@@ -66,14 +66,13 @@ func toCopy(fd int) (int64, error) {
 	return min(st.Size, st.Blocks*blockBytes), nil
 }
 
-// estimate is what the store keeps, and of how many steps, as far as was counted:
-// a crash of the machine, an undo and files with holes make it wrong, and the next
-// count right again.
-func (s *Store) estimate() (bytes, steps int64, err error) {
+// Estimate is what the store keeps, as far as was counted: a crash of the machine, an
+// undo and files with holes make it wrong, and the next count right again.
+func (s *Store) Estimate() (size Size, err error) {
 	err = s.mappedCounters(func() {
-		bytes, steps = int64(s.counters[2].Load()), int64(s.counters[1].Load()-s.counters[3].Load())
+		size = Size{int64(s.counters[2].Load()), int64(s.counters[1].Load() - s.counters[3].Load())}
 	})
-	return bytes, steps, err
+	return size, err
 }
 
 // grown adds to the estimate.

@@ -33,12 +33,8 @@ func (s *Store) Collect(dry bool) (*Removal, error) {
 // that is estimated to be within its limits. nil says that nothing was done, as
 // also while somebody else writes.
 func (s *Store) Trim() (*Removal, error) {
-	bytes, steps, err := s.estimate()
-	if err != nil {
+	if size, err := s.Estimate(); err != nil || !size.Over(s.limits) {
 		return nil, err
-	}
-	if (s.limits.Bytes <= 0 || bytes <= s.limits.Bytes) && (s.limits.Steps <= 0 || steps <= s.limits.Steps) {
-		return nil, nil
 	}
 	r, err := s.Collect(false)
 	if errors.Is(err, ErrBusy) {

@@ -10,6 +10,14 @@ type Limits struct {
 	FileBytes int64 // copied of one file
 }
 
+// Size is what a store keeps: bytes of the disk, and of how many steps.
+type Size struct{ Bytes, Steps int64 }
+
+// Over says whether it is beyond the limits of the store.
+func (s Size) Over(l Limits) bool {
+	return l.Bytes > 0 && s.Bytes > l.Bytes || l.Steps > 0 && s.Steps > l.Steps
+}
+
 // DefaultLimits hold where nobody says anything else.
 func DefaultLimits() Limits {
 	return Limits{Bytes: 10 << 30, Steps: 1000, StepBytes: 2 << 30, FileBytes: 1 << 30}

@@ -62,7 +62,8 @@ type Server struct {
 	turn     chan struct{} // held while freezing or thawing
 	gate     func(hold bool)
 	paused   atomic.Bool
-	wanted   atomic.Bool // to be paused, by a person
+	wanted   atomic.Bool  // to be paused, by a person
+	still    atomic.Int32 // how many need it to stand still for a moment
 	stopping atomic.Bool
 	stopOnce sync.Once
 	control  control
@@ -153,14 +154,23 @@ func (s *Server) SetGate(gate func(hold bool)) {
 // Paused says whether the workspace is paused.
 func (s *Server) Paused() bool { return s != nil && s.paused.Load() }
 
-// Pause freezes the workspace.
-func (s *Server) Pause(ctx context.Context) error { return s.change(ctx, true) }
-
-// Resume lets it go on, unless a person has paused it.
-func (s *Server) Resume(ctx context.Context) error {
-	if s != nil && s.wanted.Load() {
-		return nil
+// Pause freezes the workspace until Resume is called as often: nobody else lets it go
+// on before but Stop.
+func (s *Server) Pause(ctx context.Context) error {
+	if s == nil {
+		return errNoFreeze
 	}
+	s.still.Add(1)
+	err := s.change(ctx, true)
+	if err != nil {
+		s.still.Add(-1)
+	}
+	return err
+}
+
+// Resume lets it go on, unless a person has paused it meanwhile or before.
+func (s *Server) Resume(ctx context.Context) error {
+	s.still.Add(-1)
 	return s.change(ctx, false)
 }
 
@@ -226,6 +236,8 @@ func (s *Server) change(ctx context.Context, pause bool) error {
 		return errEnding
 	case pause:
 		return s.freeze()
+	case !s.stopping.Load() && (s.still.Load() > 0 || s.wanted.Load()):
+		return nil // the last who needs it to stand still lets it go on
 	}
 	if err := s.cfg.Freezer.Thaw(); err != nil {
 		return err

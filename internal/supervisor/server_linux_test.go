@@ -230,3 +230,37 @@ func TestWithoutServer(t *testing.T) {
 		}
 	}
 }
+
+// TestStandStill: what has to stand still for a moment does so, whoever else wants it to
+// go on meanwhile; and what a person has paused stays so.
+func TestStandStill(t *testing.T) {
+	ctx := context.Background()
+	f := &freezer{}
+	s := &Server{cfg: Config{Freezer: f}, hub: newHub("x"), turn: make(chan struct{}, 1)}
+	want := func(when string, frozen bool) {
+		t.Helper()
+		if done := f.said(); s.Paused() != frozen || (done[len(done)-1] == "freeze") != frozen {
+			t.Errorf("%s: said %v, %q", when, s.Paused(), done)
+		}
+	}
+	for range 2 {
+		if err := s.Pause(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.wanted.Store(false)
+	_ = s.change(ctx, false)
+	want("a person resumes meanwhile", true)
+	_ = s.Resume(ctx)
+	want("one of two is done", true)
+	_ = s.Resume(ctx)
+	want("both are done", false)
+	_ = s.Pause(ctx)
+	s.wanted.Store(true)
+	_ = s.change(ctx, true)
+	_ = s.Resume(ctx)
+	want("a person has paused it meanwhile", true)
+	s.wanted.Store(false)
+	_ = s.change(ctx, false)
+	want("the person resumes", false)
+}

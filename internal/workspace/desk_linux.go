@@ -185,6 +185,9 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	if up.broker != nil {
 		d.server.SetGate(up.broker.Hold)
 		up.broker.keeper.answersTo(d.server)
+		if up.broker.keeper != nil {
+			d.busy.Go(d.keepLimits)
+		}
 	}
 	inner := &insideServer{walls: up.walls, callbacksTo: p.callbacks(), record: p.recorder(d.result), mark: up.broker.mark, desk: d}
 	inner.opener, inner.openEnv = p.opener()

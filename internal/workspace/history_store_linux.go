@@ -107,14 +107,20 @@ func (p *Prepared) ignored() (func(path string) bool, error) {
 // it can no longer be undone.
 func (k *keeper) trim() error {
 	r, err := k.store.Trim()
-	if r == nil || err != nil {
-		return err
+	k.trimmed = append(k.trimmed, trimmed(r)...)
+	return err
+}
+
+// trimmed says what went; r may be nil.
+func trimmed(r *history.Removal) (notes []string) {
+	if r == nil {
+		return nil
 	}
 	if n := len(r.Steps); n > 0 {
-		k.trimmed = append(k.trimmed, fmt.Sprintf("the history has reached its limits: %d old steps are discarded, %d to %d; `carrel history du` shows what is kept", n, r.Steps[0], r.Steps[n-1]))
+		notes = append(notes, fmt.Sprintf("the history has reached its limits: %d old steps are discarded, %d to %d; `carrel history du` shows what is kept", n, r.Steps[0], r.Steps[n-1]))
 	}
 	if r.Over > 0 {
-		k.trimmed = append(k.trimmed, fmt.Sprintf("the history takes %d bytes more than history.max_bytes, as the newest step is kept whatever its size; `carrel history du` shows what is kept", r.Over))
+		notes = append(notes, fmt.Sprintf("the history takes %d bytes more than history.max_bytes, as the newest step is kept whatever its size; `carrel history du` shows what is kept", r.Over))
 	}
-	return nil
+	return notes
 }

@@ -130,24 +130,32 @@ func (d *desk) yield(ctx context.Context, c *supervisor.Call) (api.Reply, error)
 	if d.up.broker == nil || d.up.broker.keeper == nil {
 		return api.Reply{}, nil
 	}
+	var said error
+	err := d.still(ctx, func() {
+		if said = c.Send(api.Reply{}); said == nil {
+			<-ctx.Done()
+		}
+	})
+	return api.Reply{}, errors.Join(err, said)
+}
+
+// still does something while nothing inside runs and the history is let go of.
+func (d *desk) still(ctx context.Context, do func()) error {
 	d.yields.Lock()
 	defer d.yields.Unlock()
 	if err := d.server.Pause(ctx); err != nil {
-		return api.Reply{}, fmt.Errorf("the history cannot be let go of while something runs: %w", err)
+		return fmt.Errorf("the history cannot be let go of while something runs: %w", err)
 	}
 	defer func() {
 		_ = d.server.Resume(context.Background()) // where it stays frozen, stop works
 	}()
 	y, err := d.up.broker.keeper.yield(ctx)
 	if err != nil {
-		return api.Reply{}, err
+		return err
 	}
-	said := c.Send(api.Reply{})
-	if said == nil {
-		<-ctx.Done()
-	}
+	do()
 	if err := y.back(); err != nil {
-		d.server.Emit(api.Event{Kind: api.EventCouldNotKeep, Text: "after an undo: " + err.Error()})
+		d.server.Emit(api.Event{Kind: api.EventCouldNotKeep, Text: "after the history was let go of: " + err.Error()})
 	}
-	return api.Reply{}, said
+	return nil
 }

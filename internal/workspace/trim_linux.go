@@ -1,0 +1,95 @@
+package workspace
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/history"
+)
+
+// A workspace that stays keeps the limits of its project's history while it runs: it
+// may never end. What is to be removed must not be written meanwhile, so everything
+// inside stands still for that moment, as for an undo.
+
+// trimEye is how often is looked whether the history is beyond its limits.
+const trimEye = 5 * time.Second
+
+// trimStep is which part of a limit has to be added before it is tried again: what is
+// beyond the limits may be the newest step alone, or another run may be in the way.
+const trimStep = 8
+
+// keepLimits does so until the workspace ends.
+func (d *desk) keepLimits() {
+	k := d.up.broker.keeper
+	eye := time.NewTicker(trimEye)
+	defer eye.Stop()
+	var tried history.Size
+	for {
+		select {
+		case <-d.over:
+			return
+		case <-eye.C:
+		}
+		if !d.yields.TryLock() { // what is let go of is not opened
+			continue
+		}
+		now := k.size()
+		d.yields.Unlock()
+		if !now.Over(k.limits) || !grown(now.Bytes, tried.Bytes, k.limits.Bytes) && !grown(now.Steps, tried.Steps, k.limits.Steps) {
+			continue
+		}
+		err := d.still(context.Background(), func() {
+			for _, note := range k.trimStill() {
+				d.server.Emit(api.Event{Kind: api.EventNote, Text: note})
+			}
+		})
+		if err == nil { // else something is on its way: the next time
+			tried = now
+		}
+	}
+}
+
+// grown says whether there is enough more than the last time.
+func grown(now, tried, limit int64) bool {
+	return limit > 0 && now > limit && (tried <= limit || now >= tried+max(1, limit/trimStep))
+}
+
+// size is what the history keeps, as far as was counted; nothing where there is none.
+func (k *keeper) size() history.Size {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, err := os.Lstat(k.dir); err != nil {
+		return history.Size{}
+	}
+	if k.store == nil { // an app has begun it
+		k.making.Lock()
+		defer k.making.Unlock()
+		store, err := history.Open(k.dir)
+		if err != nil {
+			return history.Size{}
+		}
+		k.store = store
+	}
+	size, err := k.store.Estimate()
+	if err != nil {
+		return history.Size{}
+	}
+	return size
+}
+
+// trimStill trims a history that was let go of, and says what there is to tell.
+func (k *keeper) trimStill() []string {
+	store, err := history.Open(k.dir)
+	if err != nil {
+		return []string{"keeping the history within its limits: " + err.Error()}
+	}
+	defer store.Close()
+	store.SetLimits(k.limits)
+	r, err := store.Trim()
+	if err != nil {
+		return []string{"keeping the history within its limits: " + err.Error()}
+	}
+	return trimmed(r)
+}
