@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -125,7 +126,7 @@ func (p *Prepared) ceilings() (out []api.Decided) {
 		if c == nil {
 			return
 		}
-		text, _ := json.Marshal(c)
+		text := withoutPlaces(c)
 		out = append(out, api.Decided{Dimension: "ceiling", Value: fmt.Sprintf("%s (%.16x)", name, sha256.Sum256(text)), Source: name})
 	}
 	add(p.anyCeiling(), p.Loaded.Ceiling)
@@ -133,6 +134,29 @@ func (p *Prepared) ceilings() (out []api.Decided) {
 		add(l.Name, l.Ceiling)
 	}
 	return out
+}
+
+// withoutPlaces is a ceiling as JSON, without the lines of its file: written differently
+// it is the same.
+func withoutPlaces(c *policy.Ceiling) []byte {
+	var tree any
+	text, _ := json.Marshal(c)
+	in := json.NewDecoder(bytes.NewReader(text))
+	in.UseNumber()
+	_ = in.Decode(&tree)
+	for queue := []any{tree}; len(queue) > 0; queue = queue[1:] {
+		switch v := queue[0].(type) {
+		case map[string]any:
+			delete(v, "Source")
+			for _, inner := range v {
+				queue = append(queue, inner)
+			}
+		case []any:
+			queue = append(queue, v...)
+		}
+	}
+	text, _ = json.Marshal(tree)
+	return text
 }
 
 // Digest names what was decided: two workspaces with the same one may do the same. The
