@@ -113,6 +113,7 @@ type Approval struct {
 	Reason    string    `json:"reason,omitempty"`
 	Hint      string    `json:"hint,omitempty"`
 	Step      uint64    `json:"step,omitempty"`   // of the history, that it is about to be part of
+	App       string    `json:"app,omitempty"`    // of a workspace that stays, whose step that is
 	Scopes    []string  `json:"scopes,omitempty"` // what an approval may hold for beside this once
 	Asked     time.Time `json:"asked"`
 	Deadline  time.Time `json:"deadline"`

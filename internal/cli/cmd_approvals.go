@@ -97,7 +97,8 @@ approving, it needs no terminal: scripts may say no. ID is an id of
 ` + "`carrel approvals`" + ` or its beginning.
 
 With --rollback the workspace is stopped as well, and the step of its history
-that the operation belongs to is taken back.
+that the operation belongs to is taken back. In a workspace that stays only the
+app is ended that the operation is of.
 ` + plainStatusHelp,
 		Example: `  carrel deny 5d20e1
   carrel deny 5d --rollback`,
@@ -114,7 +115,7 @@ that the operation belongs to is taken back.
 		},
 		ValidArgsFunction: a.completeApproval,
 	}
-	cmd.Flags().BoolVar(&rollback, "rollback", false, "stop the workspace and take its open step back")
+	cmd.Flags().BoolVar(&rollback, "rollback", false, "stop who wanted it, and take the open step back")
 	return explainFlagErrors(cmd)
 }
 
@@ -329,8 +330,8 @@ func (a *app) refuse(ctx context.Context, one api.Approval, e supervisor.Entry) 
 	return nil
 }
 
-// rollback refuses an operation, ends its workspace, and takes back the step that
-// it was to be part of: the run's open one, or that of a job.
+// rollback refuses an operation, ends its workspace, or its app in one that stays, and
+// takes back the step that it was to be part of: the run's open one, or that of a job.
 func (a *app) rollback(ctx context.Context, one api.Approval, e supervisor.Entry) error {
 	before, err := a.openHistory(one.Project)
 	if err != nil {
@@ -346,9 +347,19 @@ func (a *app) rollback(ctx context.Context, one api.Approval, e supervisor.Entry
 	if err := a.refuse(ctx, one, e); err != nil {
 		return err
 	}
-	if err := a.stop(ctx, e); err != nil {
+	if one.App == "" {
+		err = a.stop(ctx, e)
+	} else {
+		err = a.endApp(ctx, one.App, e)
+	}
+	if err != nil {
 		return err
 	}
+	release, err := a.letGo(one.Project)
+	if err != nil {
+		return err
+	}
+	defer release()
 	h, err := a.openHistory(one.Project)
 	if err != nil {
 		return err
@@ -366,6 +377,16 @@ func (a *app) rollback(ctx context.Context, one api.Approval, e supervisor.Entry
 		return nil
 	}
 	return a.takeBack(h, f, history.Request{Steps: steps})
+}
+
+// endApp ends an app and all that it has started.
+func (a *app) endApp(ctx context.Context, app string, e supervisor.Entry) error {
+	r, err := e.Call(ctx, api.Request{Op: api.OpKill, App: app})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "ended %s in %s\n", r.App.Name, e.Name)
+	return nil
 }
 
 func (a *app) call(ctx context.Context, e supervisor.Entry, req api.Request) (api.Reply, error) {

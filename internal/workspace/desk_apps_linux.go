@@ -82,7 +82,7 @@ func (d *desk) start(s started) (*app, int, error) {
 	d.apps = append(d.apps, a)
 	d.mu.Unlock()
 	if d.up.broker != nil && d.up.broker.keeper != nil {
-		a.job = d.up.broker.keeper.jobs.app(a.label, argv, strings.Join(s.cmd.Argv, " "), s.kind == api.AppSetup || s.kind == api.AppExec && !s.cmd.Terminal && !d.p.isAgent(s.cmd.Argv))
+		a.job = d.up.broker.keeper.jobs.app(a.info.ID, a.label, argv, strings.Join(s.cmd.Argv, " "), s.kind == api.AppSetup || s.kind == api.AppExec && !s.cmd.Terminal && !d.p.isAgent(s.cmd.Argv))
 	}
 	a.id, err = d.up.walls.Exec(sandbox.Command{Argv: argv, Env: env, Dir: dir, Session: true, Terminal: a.sits, Label: a.label}, s.stdio)
 	if err != nil {

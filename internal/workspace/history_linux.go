@@ -35,6 +35,7 @@ type keeper struct {
 	jobs    *jobs                                // nil for that of a job
 	kin     *jobs                                // of the same run
 	named   func() (argv []string, label string) // what a step is called, of a job
+	app     string                               // the id of the one that it is of
 
 	making  *sync.Mutex // held while a history is opened, and perhaps made: by one keeper of a process at a time
 	guard   *safeguard

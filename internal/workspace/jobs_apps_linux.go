@@ -20,7 +20,7 @@ import (
 
 // app makes a job of what is about to be started with a label. whole: all of it is one
 // step. It may be called on nil.
-func (j *jobs) app(label uint64, argv []string, name string, whole bool) *job {
+func (j *jobs) app(id string, label uint64, argv []string, name string, whole bool) *job {
 	if j == nil {
 		return nil
 	}
@@ -31,6 +31,7 @@ func (j *jobs) app(label uint64, argv []string, name string, whole bool) *job {
 		kind = history.StepRun
 	}
 	one.line = j.newLine(history.Begin{Kind: kind, Run: run.run.Run, Command: history.Argv(argv)})
+	one.line.app = id
 	one.line.label = name[:min(len(name), maxLabel)]
 	j.mu.Lock()
 	defer j.mu.Unlock()

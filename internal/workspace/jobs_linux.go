@@ -107,6 +107,14 @@ func stepInto(ch *broker.Change) uint64 {
 	return k.step
 }
 
+// appOf gives the id of the app that a change is made by, "" for none.
+func appOf(ch *broker.Change) string {
+	if k, ok := ch.Memo.(*keeper); ok {
+		return k.app
+	}
+	return ""
+}
+
 // adopt makes jobs of what has outlived a step. No change of the run is on its way.
 func (j *jobs) adopt(o *outlived) {
 	if j == nil || o == nil {

@@ -77,7 +77,7 @@ func (g *safeguard) ask(ch *broker.Change, path, why string) error {
 			resume = func() { _ = g.desk.Resume(context.Background()) }
 		}
 		granted = g.desk.Ask(g.ended, api.Approval{
-			Operation: ch.Op, Subject: path, Rule: ruleHeld, Source: "safeguards", Reason: why, Step: stepInto(ch),
+			Operation: ch.Op, Subject: path, Rule: ruleHeld, Source: "safeguards", Reason: why, Step: stepInto(ch), App: appOf(ch),
 			Hint: "approve to let it happen, deny to refuse it, `deny --rollback` to take the whole step back",
 		}, time.Now().Add(g.deadline))
 	})
