@@ -92,7 +92,7 @@ func (w *world) checkAccess(flags []string, path, access string) {
 func TestExplainRefusesWhatRunRefuses(t *testing.T) {
 	w := newWorld(t, ordinary(t))
 	ceiling := w.write(w.outside+"/ceiling.yaml", "network: closed\n")
-	for _, flags := range [][]string{{"--display", "virtual"}, {"--network", "open", "--permissions", ceiling}, {"--read", w.outside + "/nothing"}, {"--nested", "x"}, {"--deny", ""}} {
+	for _, flags := range [][]string{{"--network", "open", "--permissions", ceiling}, {"--read", w.outside + "/nothing"}, {"--nested", "x"}, {"--deny", ""}} {
 		run, explain := w.run(append(append([]string{}, flags...), "--", "true")...), w.carrel(append(append([]string{"explain"}, flags...), "--", "true")...)
 		if run.code != 125 || explain.code != 125 || run.err != explain.err {
 			t.Errorf("%q:\nrun: %s\nexplain: %s", flags, run, explain)

@@ -64,7 +64,6 @@ func TestOwnExitStatus(t *testing.T) {
 		{"bad size", []string{"run", "--memory", "much", "--", "true"}, 125, "much"},
 		{"bad count", []string{"run", "--pids", "-4", "--", "true"}, 125, "pids"},
 		{"no ceiling", []string{"run", "--permissions", w.outside + "/nothing", "--", "true"}, 125, "/nothing"},
-		{"not yet: virtual", []string{"run", "--display", "virtual", "--", "true"}, 125, "virtual"},
 		{"time over", []string{"run", "--timeout", "200ms", "--", "sleep", "30"}, 124, ""},
 		{"time over, stubborn", []string{"run", "--timeout", "200ms", "--", "sh", "-c", "trap '' TERM INT HUP; sleep 1; exit 3"}, 124, ""},
 		{"time enough", []string{"run", "--timeout", "20s", "--", "sh", "-c", "exit 7"}, 7, ""},

@@ -159,6 +159,9 @@ const (
 	EventEnded    = "workspace_stop"
 	EventNote     = "note"
 
+	EventDisplay     = "display"      // the virtual display is ready, or was let go
+	EventDisplayLost = "display_lost" // its server ended by itself
+
 	EventLaunch       = "app_launch"
 	EventExit         = "app_exit"
 	EventWait         = "wait_app"

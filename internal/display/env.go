@@ -15,6 +15,7 @@ type Options struct {
 	Shim       string // program for $BROWSER; "" sets it to "false", so that opening fails visibly
 	Display    string // mode virtual: ":N"; without it virtual is none
 	XAuthority string // mode virtual: cookie file, "" for none
+	Bus        string // mode virtual: address of the workspace's own session bus, "" for none
 }
 
 // Apply returns the environment for a display mode, as a new slice. It is the
@@ -67,6 +68,21 @@ func (o Options) fill(value string) string {
 		return o.Display
 	case phXAuthority:
 		return o.XAuthority
+	case phBus:
+		if o.Bus == "" {
+			return noBus
+		}
+		return o.Bus
+	case phBridge:
+		if o.Bus == "" {
+			return "1"
+		}
+		return ""
+	case phAccessible:
+		if o.Bus == "" {
+			return ""
+		}
+		return "1"
 	}
 	return value
 }

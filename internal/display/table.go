@@ -35,7 +35,13 @@ const (
 	phShim       = "{shim}"
 	phDisplay    = "{display}"
 	phXAuthority = "{xauthority}"
+	phBus        = "{bus}"        // the session bus, or one that refuses
+	phBridge     = "{bridge}"     // "1" without a bus
+	phAccessible = "{accessible}" // "1" with one
 )
+
+// noBus is refused at once.
+const noBus = "unix:path=/dev/null"
 
 // nowhere cannot exist: /dev/null has nothing below it. An absolute path keeps
 // libwayland from looking in the runtime directory; unset would mean wayland-0.
@@ -60,7 +66,7 @@ func servers() []Variable {
 		{"WAYLAND_SOCKET", Descriptor, "", "", "an open connection to a compositor"},
 		{"MIR_SOCKET", Strip, "", "", "Mir display server"},
 		{"XDG_RUNTIME_DIR", StripSet, phRuntime, phRuntime, "root of most sockets of a session: wayland-0, bus, pipewire, compositors"},
-		{"DBUS_SESSION_BUS_ADDRESS", StripSet, "unix:path=/dev/null", "unix:path=/dev/null", "refused at once; unset, libdbus looks in the runtime directory and starts a bus"},
+		{"DBUS_SESSION_BUS_ADDRESS", StripSet, noBus, phBus, "refused at once; unset, libdbus looks in the runtime directory and starts a bus"},
 		{"DBUS_SYSTEM_BUS_ADDRESS", Strip, "", "", "another way to the system bus"},
 		{"DBUS_STARTER_ADDRESS", Strip, "", "", "the bus that started the terminal"},
 		{"DBUS_STARTER_BUS_TYPE", Strip, "", "", "goes with the address"},
@@ -128,7 +134,8 @@ func toolkits() []Variable {
 		{"MOZ_NO_REMOTE", Inject, "1", "1", "Firefox hands no link to a running instance"},
 		{"GTK_USE_PORTAL", StripSet, "0", "0", "GTK asks no portal"},
 		{"GIO_USE_VFS", Inject, "local", "local", "GIO starts no gvfsd"},
-		{"NO_AT_BRIDGE", Inject, "1", "1", "GTK looks for no accessibility bus"},
+		{"NO_AT_BRIDGE", Inject, "1", phBridge, "GTK looks for no accessibility bus"},
+		{"QT_LINUX_ACCESSIBILITY_ALWAYS_ON", Strip, "", phAccessible, "Qt shows its widgets on the accessibility bus"},
 	}
 }
 

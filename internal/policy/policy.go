@@ -98,7 +98,7 @@ type DisplayMode string
 
 const (
 	DisplayNone    DisplayMode = "none"
-	DisplayVirtual DisplayMode = "virtual" // not built yet
+	DisplayVirtual DisplayMode = "virtual"
 	DisplayHost    DisplayMode = "host"
 )
 

@@ -27,5 +27,13 @@ func (p *Prepared) Announcements() []string {
 	if p.Policy.Display == policy.DisplayHost && len(p.displayBinds()) > 0 {
 		out = append(out, "display host: windows open on your screen, and the command can watch and type there ("+p.reason(policy.DimDisplay).Source.String()+")")
 	}
+	if p.noDisplay != "" {
+		out = append(out, "warning: "+p.noDisplaySaid())
+	}
 	return out
+}
+
+// noDisplaySaid tells of a virtual display that cannot be had.
+func (p *Prepared) noDisplaySaid() string {
+	return fmt.Sprintf("no virtual display (%s): %s; the workspace has none, and windows open nowhere", p.reason(policy.DimDisplay).Source, p.noDisplay)
 }

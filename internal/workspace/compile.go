@@ -101,7 +101,9 @@ func (p *Prepared) Compile(prepare bool) error {
 		}
 	}
 	in.HostPorts = p.hostPorts()
-	in.Binds, in.Symlinks = slices.Concat(p.binds, p.displayBinds(), sockets), links
+	desktop, desktopFiles := p.desktopMounts()
+	in.Binds, in.Symlinks = slices.Concat(p.binds, p.displayBinds(), desktop, sockets), links
+	in.Files = append(in.Files, desktopFiles...)
 	top, topLinks, err := p.rootEntries()
 	if err != nil {
 		return err

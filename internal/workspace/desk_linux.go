@@ -82,6 +82,7 @@ func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 			Message: "a workspace that stays needs namespaces: with the engine landlock nothing would hold its processes together",
 			Hint:    "`carrel run` works with it; `carrel doctor` says what namespaces need here"}
 	}
+	defer func() { p.desktop.close() }()
 	if err := p.makePlan(); err != nil {
 		return r, err
 	}
@@ -182,6 +183,10 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		return fmt.Errorf("a workspace that nobody can reach is not started: %w", err)
 	}
 	up.network.answersTo(d.server)
+	p.desktop.answersTo(up.walls, d.server)
+	if p.noDisplay != "" {
+		d.server.Emit(api.Event{Kind: api.EventNote, Text: p.noDisplaySaid()})
+	}
 	if up.broker != nil {
 		d.server.SetGate(up.broker.Hold)
 		up.broker.keeper.answersTo(d.server)
@@ -251,6 +256,7 @@ func (d *desk) end() {
 	}
 	d.up.walls.Kill()
 	d.up.network.close()
+	d.p.desktop.close()
 	d.busy.Wait()
 }
 

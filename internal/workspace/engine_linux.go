@@ -49,6 +49,9 @@ func (p *Prepared) chooseEngine(refused error) error {
 // useEngine makes the plan for an engine, and refuses it where it is not held.
 func (p *Prepared) useEngine(name sandbox.Engine) error {
 	p.engine.name = name
+	if name == sandbox.EngineLandlock && p.Policy.Display == policy.DisplayVirtual {
+		p.withoutDesktop("a display is a socket, and the engine landlock refuses all with a name")
+	}
 	if err := p.Preview(); err != nil {
 		return err
 	}

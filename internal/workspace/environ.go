@@ -44,10 +44,12 @@ func (p *Prepared) environ() []string {
 		}
 	}
 	env, _ := view.Environ(p.req.Environ, rules, extra)
-	return display.Apply(env, p.Policy.Display, display.Options{
+	o := display.Options{
 		RuntimeDir: fmt.Sprintf("/run/user/%d", p.uid),
 		Shim:       inside.Dir + "/xdg-open",
-	})
+	}
+	p.desktopOptions(&o)
+	return display.Apply(env, p.Policy.Display, o)
 }
 
 // agentPasses adds what the agent's own variables are.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/display"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 )
@@ -73,6 +74,14 @@ func terminalName() string { return "" }
 func (p *Prepared) holdable() error { return errHere }
 
 func (p *Prepared) displayBinds() []sandbox.Mount { return nil }
+
+type desktop struct{}
+
+func (p *Prepared) displayHeld() error { return nil }
+
+func (p *Prepared) desktopMounts() (binds, files []sandbox.Mount) { return nil, nil }
+
+func (p *Prepared) desktopOptions(*display.Options) {}
 
 // PrepareStart cannot start anything here.
 func PrepareStart(Request) (*Prepared, error) { return nil, errHere }

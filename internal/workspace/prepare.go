@@ -58,6 +58,8 @@ type Prepared struct {
 	historyAt   string // where the history of the project is kept, "" for nowhere
 	denials     []api.Denial
 	kept        []segment
+	desktop     *desktop // the virtual display; nil without
+	noDisplay   string   // why there is none although the policy has one
 }
 
 // Prepare gathers, decides and checks. The error is an *api.Denial where the
@@ -401,13 +403,8 @@ func withoutFiles(layers []policy.Layer) []policy.Layer {
 
 // buildable refuses what this version cannot hold.
 func (p *Prepared) buildable() error {
-	refuse := func(dim policy.Dimension, asked, hint string) error {
-		r := p.reason(dim)
-		return &api.Denial{Code: api.CodeUnsupported, Operation: "start", Subject: asked, Rule: string(dim), Source: r.Source.String(),
-			Message: fmt.Sprintf("%s %q is not built yet", dim, asked), Hint: hint}
-	}
-	if p.Policy.Display == policy.DisplayVirtual {
-		return refuse(policy.DimDisplay, "virtual", "use --display none or host")
+	if err := p.displayHeld(); err != nil {
+		return err
 	}
 	if err := p.networkHeld(); err != nil {
 		return err

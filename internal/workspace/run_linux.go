@@ -70,6 +70,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 	if p.state, err = openState(StatePath(p.getenv)); err != nil {
 		p.note("nothing is logged or kept: %v", err)
 	}
+	defer func() { p.desktop.close() }()
 	if err := p.makePlan(); err != nil {
 		return r, err
 	}
@@ -122,6 +123,9 @@ func (p *Prepared) makePlan() (err error) {
 		if p.historyAt, err = p.historyDir(true); err != nil {
 			return err
 		}
+	}
+	if err := p.openDesktop(); err != nil {
+		return err
 	}
 	if err := p.Compile(true); err != nil {
 		return err
@@ -212,6 +216,7 @@ func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *bro
 	desk := p.answerOutside(walls, walls.PID(), group.Dirs(), n, r)
 	defer desk.Close()
 	n.answersTo(desk)
+	p.desktop.answersTo(walls, desk)
 	if b != nil {
 		desk.SetGate(b.Hold)
 		b.keeper.answersTo(desk)
@@ -230,6 +235,7 @@ func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *bro
 	expired := !timedOut()
 	walls.Close()
 	n.close()
+	p.desktop.close()
 	server.close()
 	if err != nil {
 		return fmt.Errorf("waiting for the command: %w", err)

@@ -1,0 +1,263 @@
+package workspace
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+	"carrel/internal/sandbox/landlock"
+	"carrel/internal/seccomp"
+	"carrel/internal/xvfb"
+
+	"golang.org/x/sys/unix"
+)
+
+// Where things are in the walls of a display.
+const (
+	displayAuthority = "/run/carrel/authority"
+	displayManager   = "/run/carrel/openbox.xml"
+	displaySockets   = "/tmp/.X11-unix"
+	displayHome      = "/var/lib/xkb" // where the server of root has its keyboard map compiled to
+)
+
+// How long the display's programs may take to be ready, and how much of what they
+// say is kept for an error.
+const (
+	serverReadyTime  = 20 * time.Second
+	managerReadyTime = 3 * time.Second // later, clients do not wait for it
+	maxServerWords   = 2 << 10
+)
+
+// displaySystem is what of the machine is seen in a display's walls: programs,
+// libraries, fonts. Home, project and the rest of the system are not there.
+var displaySystem = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store",
+	"/etc/X11", "/etc/fonts", "/etc/ld.so.cache", "/etc/alternatives", "/var/cache/fontconfig"}
+
+// displayPlan makes the plan of the walls in which a display's programs run: they
+// parse what clients send, so they get a network of their own with nothing in it,
+// and of the host's files one directory to write, for the server's socket.
+func (p *Prepared) displayPlan(place *xvfb.Place, cookie []byte) (*sandbox.Plan, error) {
+	pol := &policy.Effective{Scope: policy.Scope{Home: displayHome, Tmp: "/tmp"}, Network: policy.NetClosed, Display: policy.DisplayNone, Home: policy.HomeNone, Nested: policy.NestedNone, History: policy.HistoryOff}
+	why := policy.Source{Layer: policy.LayerDefault, Text: "a display's programs"}
+	for _, dir := range displaySystem {
+		pol.Rules = append(pol.Rules, policy.Rule{Path: dir, Access: policy.Read, Source: why})
+	}
+	pol.Rules = append(pol.Rules, policy.Rule{Path: "/tmp", Access: policy.Write, Source: why})
+	in := sandbox.Input{Policy: pol, Engine: p.engine.name, UID: uint32(p.uid), GID: uint32(p.gid)}
+	var err error
+	if in.Self, err = ownExecutable(); err != nil {
+		return nil, err
+	}
+	in.Binds = []sandbox.Mount{
+		{Kind: sandbox.MountBind, Source: place.ServerDir(), Target: displaySockets, Dir: true, Reason: "the server's socket"},
+	}
+	in.Files = []sandbox.Mount{
+		{Kind: sandbox.WriteFile, Target: displayAuthority, Data: xvfb.Authority(place.Number, cookie), Perm: 0o600, Reason: "the server's cookie"},
+		{Kind: sandbox.WriteFile, Target: displayManager, Data: []byte(xvfb.ManagerConfig), Perm: 0o644, Reason: "the window manager's configuration"},
+	}
+	abi, err := landlock.ABI()
+	if err != nil {
+		return nil, err
+	}
+	in.Landlock, in.Scopes = abi >= filesABI, abi >= scopesABI
+	arch, err := seccomp.HostArch()
+	if err != nil {
+		return nil, err
+	}
+	filter, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: policy.NestedNone, NoGroupSignals: !in.Scopes})
+	if err != nil {
+		return nil, err
+	}
+	in.Seccomp, in.HighestPID = seccomp.Marshal(filter), highestPID()
+	return sandbox.Compile(in, newFacts())
+}
+
+// xserver is a running display: the server and the window manager, in walls of
+// their own.
+type xserver struct {
+	walls   *sandbox.Walls
+	socket  int           // names the server's socket, whatever its directory holds by now
+	managed bool          // a window manager is there
+	gone    chan struct{} // closed when the server has ended
+	why     string        // then
+	once    sync.Once
+}
+
+// startServer raises the walls, and waits until clients can connect and their
+// windows are managed.
+func (p *Prepared) startServer(ctx context.Context, place *xvfb.Place, cookie []byte, size xvfb.Size) (*xserver, error) {
+	plan, err := p.displayPlan(place, cookie)
+	if err != nil {
+		return nil, fmt.Errorf("planning the walls of the display: %w", err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	_ = os.Remove(filepath.Join(place.ServerDir(), place.Socket())) // of one that was killed
+	walls, err := sandbox.Launch(plan, selfExe, nil, [3]*os.File{null, null, null}, nil, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("raising the walls of the display: %w", err)
+	}
+	s := &xserver{walls: walls, socket: -1, gone: make(chan struct{})}
+	if err := s.startPrograms(ctx, place, size, null); err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *xserver) startPrograms(ctx context.Context, place *xvfb.Place, size xvfb.Size, null *os.File) error {
+	args := xvfb.ServerArgs(xvfb.Options{Number: place.Number, Size: size, Authority: displayAuthority, ReadyFD: 1})
+	env := []string{"PATH=/usr/bin:/bin", "HOME=" + displayHome, "LANG=C.UTF-8"}
+	ready, words, id, err := s.start(args, env, null)
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", xvfb.Server, err)
+	}
+	defer ready.Close()
+	go func() {
+		exit, err := s.walls.Wait(id)
+		s.why = describeEnd(exit, err)
+		close(s.gone)
+	}()
+	// The number and the newline are two writes, and who closes in between kills
+	// the server: it is read up to the newline.
+	if line, err := s.line(ctx, ready, serverReadyTime); err != nil || line != strings.TrimPrefix(place.Display(), ":") {
+		return fmt.Errorf("%s did not start as display %s: %w", xvfb.Server, place.Display(), errors.Join(err, errors.New(words.text())))
+	}
+	if s.socket, err = openSocket(filepath.Join(place.ServerDir(), place.Socket())); err != nil {
+		return fmt.Errorf("finding the socket of display %s: %w", place.Display(), err)
+	}
+	return s.startManager(ctx, place, env, null)
+}
+
+// startManager starts the window manager; without one the display works, and
+// windows have no frames.
+func (s *xserver) startManager(ctx context.Context, place *xvfb.Place, env []string, null *os.File) error {
+	if _, err := os.Stat(xvfb.Manager); err != nil {
+		return nil // here the built-in one begins
+	}
+	env = append(env, "DISPLAY="+place.Display(), "XAUTHORITY="+displayAuthority)
+	ready, _, id, err := s.start(xvfb.ManagerArgs(displayManager), env, null)
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", xvfb.Manager, err)
+	}
+	go func() { _, _ = s.walls.Wait(id) }()
+	_, err = s.line(ctx, ready, managerReadyTime)
+	s.managed = err == nil
+	ready.Close()
+	return ctx.Err()
+}
+
+// start runs a program in the walls. What it writes on its standard output can be
+// read; of what it says on the other, the last is kept.
+func (s *xserver) start(args, env []string, null *os.File) (out *os.File, words *serverWords, id uint64, err error) {
+	out, outside, err := os.Pipe()
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	defer outside.Close()
+	said, saying, err := os.Pipe()
+	if err != nil {
+		out.Close()
+		return nil, nil, 0, err
+	}
+	defer saying.Close()
+	id, err = s.walls.Exec(sandbox.Command{Argv: args, Env: env, Dir: "/tmp", Path: args[0], Session: true}, [3]*os.File{null, outside, saying})
+	if err != nil {
+		out.Close()
+		said.Close()
+		return nil, nil, 0, err
+	}
+	words = &serverWords{}
+	go func() {
+		defer said.Close()
+		_, _ = io.Copy(words, said)
+	}()
+	return out, words, id, nil
+}
+
+// line reads one line of a program that may end, hang or talk without end.
+func (s *xserver) line(ctx context.Context, from *os.File, limit time.Duration) (string, error) {
+	defer context.AfterFunc(ctx, func() { _ = from.SetReadDeadline(time.Now()) })()
+	if err := from.SetReadDeadline(time.Now().Add(limit)); err != nil {
+		return "", err
+	}
+	line, err := bufio.NewReader(io.LimitReader(from, 64)).ReadString('\n')
+	return strings.TrimSuffix(line, "\n"), err
+}
+
+// dial connects to the server.
+func (s *xserver) dial() (net.Conn, error) {
+	// What the directory holds can be changed from inside the display's walls, to a
+	// link to a socket of the host: so the socket itself was opened once.
+	return net.Dial("unix", fmt.Sprintf("/proc/self/fd/%d", s.socket))
+}
+
+// stop ends the display.
+func (s *xserver) stop() {
+	s.once.Do(func() {
+		s.walls.Kill()
+		if s.socket >= 0 {
+			unix.Close(s.socket)
+		}
+	})
+}
+
+// openSocket gives a descriptor that names a socket, and not what a link leads to.
+func openSocket(path string) (int, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		err = fmt.Errorf("%s is no socket", path)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+func describeEnd(e sandbox.Exit, err error) string {
+	switch {
+	case err != nil:
+		return err.Error()
+	case e.Signal != 0:
+		return "ended by " + unix.SignalName(unix.Signal(e.Signal))
+	}
+	return fmt.Sprintf("ended with status %d", e.Code)
+}
+
+// serverWords keeps the end of what is written to it.
+type serverWords struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (w *serverWords) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kept = append(w.kept, b...)
+	w.kept = w.kept[max(0, len(w.kept)-maxServerWords):]
+	return len(b), nil
+}
+
+func (w *serverWords) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return fmt.Sprintf("it said %q", strings.TrimSpace(string(w.kept)))
+}

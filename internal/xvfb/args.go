@@ -1,0 +1,136 @@
+package xvfb
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Programs that a display is made of, by these paths: what PATH says is the
+// user's, and these run with the supervisor's word.
+const (
+	Server  = "/usr/bin/Xvfb"
+	Manager = "/usr/bin/openbox"
+	Bus     = "/usr/bin/dbus-daemon"
+)
+
+// Size is a screen's size in pixels.
+type Size struct{ Width, Height int }
+
+func (s Size) String() string { return fmt.Sprintf("%dx%d", s.Width, s.Height) }
+
+// Bounds of a size. The largest is what a signed 16-bit coordinate of the X
+// protocol can reach four times over; at 4 bytes a pixel it takes 256 MiB.
+const (
+	MinSide = 64
+	MaxSide = 8192
+)
+
+// DefaultSize is a common screen, on which windows look as on a desktop. A pixel
+// that was never painted takes no memory.
+var DefaultSize = Size{1920, 1080}
+
+// ParseSize reads WIDTHxHEIGHT, such as 1280x800.
+func ParseSize(text string) (Size, error) {
+	var s Size
+	var rest string
+	n, _ := fmt.Sscanf(text+" ", "%dx%d%s", &s.Width, &s.Height, &rest)
+	if n != 2 || s.String() != text {
+		return Size{}, fmt.Errorf("size %q is not understood: WIDTHxHEIGHT in pixels, such as %s", text, DefaultSize)
+	}
+	if min(s.Width, s.Height) < MinSide || max(s.Width, s.Height) > MaxSide {
+		return Size{}, fmt.Errorf("size %q is out of bounds: each side is %d to %d pixels", text, MinSide, MaxSide)
+	}
+	return s, nil
+}
+
+// Options say which server is started.
+type Options struct {
+	Number    int
+	Size      Size   // the largest that the screen can have
+	Authority string // path of the authority file, as the server sees it
+	ReadyFD   int    // descriptor on which the server writes its number when it listens
+	GL        bool   // with GLX: takes 60 ms and 50 MiB more
+}
+
+// maxData bounds what clients can make a server keep, in KiB: pixmaps above all.
+const maxData = 2 << 20
+
+// ServerArgs gives the server's arguments, its name first, as Xvfb(1) and
+// Xserver(1) have them.
+//
+// An authority file is always given: a server without one lets everybody in. It
+// listens on a path only, not on TCP and not at an abstract name, which would be
+// seen by whoever shares the network. It goes on when its last client has gone,
+// and blanks nothing.
+func ServerArgs(o Options) []string {
+	args := []string{Server, ":" + strconv.Itoa(o.Number),
+		"-displayfd", strconv.Itoa(o.ReadyFD), "-auth", o.Authority,
+		"-nolisten", "tcp", "-nolisten", "local", "-noreset",
+		"-screen", "0", o.Size.String() + "x24", "-dpi", "96", "-s", "0", "-ld", strconv.Itoa(maxData)}
+	if !o.GL {
+		args = append(args, "-extension", "GLX")
+	}
+	return args
+}
+
+// ManagerArgs gives the window manager's arguments. It runs a command once it
+// manages the display: ours writes one line on its standard output.
+func ManagerArgs(config string) []string {
+	return []string{Manager, "--sm-disable", "--config-file", config, "--startup", "/bin/echo managed"}
+}
+
+// ManagerConfig is the window manager's configuration: no menu, no key and no
+// button that starts a program, new windows get the focus and are not made larger
+// than they want. What a human does with the mouse on a window's frame works.
+// The format is openbox's, http://openbox.org/wiki/Help:Configuration.
+const ManagerConfig = `<?xml version="1.0" encoding="UTF-8"?>
+<openbox_config xmlns="http://openbox.org/3.4/rc">
+  <focus><focusNew>yes</focusNew><followMouse>no</followMouse><raiseOnFocus>yes</raiseOnFocus></focus>
+  <placement><policy>Smart</policy><center>yes</center></placement>
+  <theme><name>Clearlooks</name><titleLayout>NLIMC</titleLayout><animateIconify>no</animateIconify></theme>
+  <desktops><number>1</number><popupTime>0</popupTime></desktops>
+  <resize><drawContents>no</drawContents><popupShow>Never</popupShow></resize>
+  <keyboard/>
+  <mouse>
+    <context name="Titlebar"><mousebind button="Left" action="Press"><action name="Focus"/><action name="Raise"/></mousebind><mousebind button="Left" action="Drag"><action name="Move"/></mousebind><mousebind button="Left" action="DoubleClick"><action name="ToggleMaximize"/></mousebind></context>
+    <context name="Client"><mousebind button="Left" action="Press"><action name="Focus"/><action name="Raise"/></mousebind></context>
+    <context name="Frame"><mousebind button="A-Left" action="Drag"><action name="Move"/></mousebind></context>
+    <context name="Close"><mousebind button="Left" action="Click"><action name="Close"/></mousebind></context>
+    <context name="Iconify"><mousebind button="Left" action="Click"><action name="Iconify"/></mousebind></context>
+    <context name="Maximize"><mousebind button="Left" action="Click"><action name="ToggleMaximize"/></mousebind></context>
+    <context name="Top"><mousebind button="Left" action="Drag"><action name="Resize"><edge>top</edge></action></mousebind></context>
+    <context name="Left"><mousebind button="Left" action="Drag"><action name="Resize"><edge>left</edge></action></mousebind></context>
+    <context name="Right"><mousebind button="Left" action="Drag"><action name="Resize"><edge>right</edge></action></mousebind></context>
+    <context name="Bottom"><mousebind button="Left" action="Drag"><action name="Resize"><edge>bottom</edge></action></mousebind></context>
+    <context name="BRCorner"><mousebind button="Left" action="Drag"><action name="Resize"/></mousebind></context>
+  </mouse>
+  <menu/>
+  <applications/>
+</openbox_config>
+`
+
+// BusConfig is the session bus's configuration, in the format of dbus-daemon(1):
+// everybody of this user may say everything, and nothing is started by it. The
+// listening socket is inherited.
+const BusConfig = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>session</type>
+  <listen>systemd:</listen>
+  <auth>EXTERNAL</auth>
+  <policy context="default">
+    <allow send_destination="*" eavesdrop="true"/>
+    <allow eavesdrop="true"/>
+    <allow own="*"/>
+  </policy>
+  <limit name="max_completed_connections">1000</limit>
+  <limit name="max_message_size">33554432</limit>
+</busconfig>
+`
+
+// BusArgs starts the session bus on a listening socket that is its standard
+// input: as sd_listen_fds(3) has it, which wants the socket at descriptor 3 and
+// the process's own number, that only a shell in between can tell.
+func BusArgs(config string) []string {
+	return []string{"/bin/sh", "-c", `exec 3<&0 </dev/null; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@"`, "sh",
+		Bus, "--config-file=" + config, "--nofork", "--nopidfile", "--nosyslog"}
+}
