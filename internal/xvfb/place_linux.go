@@ -35,6 +35,15 @@ var errHeld = errors.New("held by another")
 // base, which is made too. It skips numbers that anybody's server uses on this
 // machine.
 func Claim(base string) (*Place, error) {
+	for tries := 0; ; tries++ {
+		p, err := claim(base)
+		if tries == 10 || !errors.Is(err, os.ErrNotExist) { // else the last one that was held took base along
+			return p, err
+		}
+	}
+}
+
+func claim(base string) (*Place, error) {
 	base, err := privateDir(base)
 	if err != nil {
 		return nil, err
@@ -113,7 +122,8 @@ func (p *Place) Listen(path string) (int, error) {
 	return fd, nil
 }
 
-// Close removes the directory and gives the number back.
+// Close removes the directory and gives the number back. The last one takes the
+// directory of all displays along, and what was made around it, where that is empty.
 func (p *Place) Close() error {
 	err := os.RemoveAll(p.Dir)
 	if p.name >= 0 {
@@ -121,6 +131,10 @@ func (p *Place) Close() error {
 	}
 	unix.Close(p.lock)
 	p.name, p.lock = -1, -1
+	base := filepath.Dir(p.Dir)
+	if os.Remove(base) == nil {
+		_ = os.Remove(filepath.Dir(base))
+	}
 	return err
 }
 

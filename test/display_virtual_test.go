@@ -1,0 +1,196 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// hostDisplay starts a display that stands for the person's own, and says how a
+// look at its windows is taken.
+func (w *world) hostDisplay() (windows func() string) {
+	w.t.Helper()
+	const dir = "/tmp/.X11-unix"
+	if os.Mkdir(dir, 0o777) == nil {
+		w.must(os.Chmod(dir, 0o1777))
+		w.t.Cleanup(func() { os.Remove(dir) })
+	}
+	number := w.display()
+	cmd := exec.Command("Xvfb", ":"+number, "-screen", "0", "640x480x24", "-nolisten", "tcp", "-displayfd", "1")
+	out, err := cmd.StdoutPipe()
+	w.must(err)
+	w.must(cmd.Start())
+	w.t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	})
+	var line string
+	if _, err := fmt.Fscanln(out, &line); err != nil {
+		w.t.Fatalf("the host's display: %q, %v", line, err)
+	}
+	w.setenv("DISPLAY", ":"+number)
+	w.setenv("GDK_BACKEND", "wayland")
+	return func() string {
+		tree, err := exec.Command("xwininfo", "-display", ":"+number, "-root", "-tree").CombinedOutput()
+		if err != nil {
+			w.t.Errorf("looking at the host's display: %v: %s", err, tree)
+		}
+		return string(tree)
+	}
+}
+
+// servers are the process ids of display servers with a number.
+func servers(display string) (pids []int) {
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range all {
+		line, _ := os.ReadFile(file)
+		if strings.HasPrefix(string(line), "/usr/bin/Xvfb\x00"+display+"\x00") {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+var noChildren = regexp.MustCompile(`\n\s+0 children\.`)
+
+// TestVirtualDisplay: a window opens on a display that the workspace alone has, and
+// never on the person's.
+func TestVirtualDisplay(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.need("Xvfb", "xwininfo", "xterm", "openbox", "dbus-send")
+		host := w.hostDisplay()
+		terminal := "xterm -title hidden -e sleep 60"
+		if p.uid == 0 { // where root has no other groups, root's xterm starts nothing
+			terminal = "xclock -title hidden"
+			w.need("xclock")
+		}
+		r := w.run("--display", "virtual", "--", "sh", "-c", `echo "$DISPLAY $GDK_BACKEND"; `+terminal+` 2>/dev/null & for i in $(seq 100); do xwininfo -name hidden >/dev/null 2>&1 && break; sleep 0.05; done
+			xwininfo -root -tree | grep -c '"hidden"'; xprop -root _NET_SUPPORTING_WM_CHECK | grep -c '#'; ls /tmp/.X11-unix; touch /tmp/.X11-unix/x 2>/dev/null && echo written
+			dbus-send --session --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.GetId | grep -c string; kill $!`)
+		lines := strings.Split(r.out, "\n")
+		if r.code != 0 || len(lines) != 6 {
+			t.Fatalf("%s", r)
+		}
+		display, _, _ := strings.Cut(lines[0], " ")
+		n, _ := strconv.Atoi(strings.TrimPrefix(display, ":"))
+		if lines[0] != display+" x11" || n < 1000 || lines[1] != "1" || lines[2] != "1" || lines[3] != "X"+strconv.Itoa(n) || lines[4] != "1" {
+			t.Errorf("%s", r)
+		}
+		if tree := host(); !noChildren.MatchString(tree) {
+			t.Errorf("on the host's display: %s", tree)
+		}
+		eventually(t, "the display's server has ended", func() bool { return len(servers(display)) == 0 })
+		if left, _ := os.ReadDir(w.runtime + "/carrel/displays"); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	})
+}
+
+// TestVirtualDisplayCookie: who does not have the cookie is not let in, and the one
+// that programs have is not the server's.
+func TestVirtualDisplayCookie(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.need("Xvfb", "xdpyinfo")
+	r := w.run("--display", "virtual", "--", "sh", "-c", `xdpyinfo >/dev/null && echo in; XAUTHORITY=/dev/null xdpyinfo >/dev/null 2>&1 || echo out
+		head -c -4 $XAUTHORITY > /tmp/a; printf abcd >> /tmp/a; XAUTHORITY=/tmp/a xdpyinfo >/dev/null 2>&1 || echo out`)
+	if r.out != "in\nout\nout\n" {
+		t.Errorf("%s", r)
+	}
+}
+
+// TestVirtualDisplayOnFirstUse: nothing is started that nobody uses, and a lost server
+// is told of and followed by another one.
+func TestVirtualDisplayOnFirstUse(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.need("Xvfb", "xdpyinfo")
+	s := w.stays("seen", "--display", "virtual")
+	display := strings.TrimSpace(s.sh("echo $DISPLAY"))
+	if pids := servers(display); len(pids) > 0 {
+		t.Errorf("a server before anybody uses it: %v", pids)
+	}
+	s.sh("xdpyinfo >/dev/null")
+	before := servers(display)
+	if len(before) != 1 {
+		t.Fatalf("servers of %s: %v", display, before)
+	}
+	w.must(syscall.Kill(before[0], syscall.SIGKILL))
+	eventually(t, "the loss is told", func() bool { return kinds(s.events())["display_lost"] == 1 })
+	s.sh("xdpyinfo >/dev/null")
+	if after := servers(display); len(after) != 1 || after[0] == before[0] {
+		t.Errorf("servers of %s: %v, before %v", display, after, before)
+	}
+	if k := kinds(s.events()); k["display"] != 2 {
+		t.Errorf("events: %v", k)
+	}
+	s.end()
+	if pids := servers(display); len(pids) > 0 {
+		t.Errorf("servers after the end: %v", pids)
+	}
+}
+
+// TestVirtualDisplayKilledSupervisor: everything ends with it, and what it leaves in
+// its directory goes at the next start; what is not its own stays.
+func TestVirtualDisplayKilledSupervisor(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.litter = true
+	w.need("Xvfb", "xdpyinfo")
+	cmd := w.command(w.bin, "run", "--display", "virtual", "--", "sh", "-c", "xdpyinfo >/dev/null; echo $DISPLAY > d; sleep 60")
+	w.must(cmd.Start())
+	eventually(t, "the display is used", func() bool { return exists(w.project + "/d") })
+	time.Sleep(50 * time.Millisecond)
+	display := strings.TrimSpace(w.read(w.project + "/d"))
+	if len(servers(display)) != 1 {
+		t.Errorf("servers of %q: %v", display, servers(display))
+	}
+	foreign := w.runtime + "/carrel/displays/other"
+	w.must(os.Mkdir(foreign, 0o700))
+	w.own(foreign)
+	kill([]*exec.Cmd{cmd})
+	eventually(t, "the server ends with its supervisor", func() bool { return len(servers(display)) == 0 })
+	if r := w.run("--display", "virtual", "--", "sh", "-c", "xdpyinfo >/dev/null && echo $DISPLAY"); r.out != display+"\n" {
+		t.Errorf("the next run has another number, not %s: %s", display, r)
+	}
+	if left, _ := filepath.Glob(w.runtime + "/carrel/displays/*"); len(left) != 1 || left[0] != foreign {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestVirtualDisplaysAtOnce: twenty from four processes are distinct, and each is
+// opened by its own cookie only.
+func TestVirtualDisplaysAtOnce(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.need("Xvfb", "xdpyinfo")
+	out := w.outsideSh(`for p in 1 2 3 4; do (for i in 1 2 3 4 5; do ` + w.bin + ` run --display virtual --history off -- sh -c 'xdpyinfo | grep -c "^name of display" ; echo $DISPLAY; for i in $(seq 600); do [ -e go ] && break; sleep 0.1; done' > out.$p.$i 2>&1 & done; wait) & done
+		for i in $(seq 600); do [ $(cat out.*.* 2>/dev/null | grep -c '^:') = 20 ] && break; sleep 0.1; done; touch go; wait; cat out.*.*`)
+	seen := make(map[string]bool)
+	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
+		if strings.HasPrefix(line, ":") {
+			seen[line] = true
+		}
+	}
+	if len(seen) != 20 || strings.Count(out, "1\n:") != 20 {
+		t.Errorf("%d different displays: %s", len(seen), out)
+	}
+}
+
+// TestVirtualDisplayMissing: without what it is made of the workspace has none, says
+// so, and never gets the person's.
+func TestVirtualDisplayMissing(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.setenv("DISPLAY", ":77")
+	r := w.run("--engine", "landlock", "--history", "off", "--network", "closed", "--nested", "none", "--display", "virtual", "--", "sh", "-c", "echo d=$DISPLAY")
+	if r.code != 0 || r.out != "d=\n" || !strings.Contains(r.err, "no virtual display (--display)") {
+		t.Errorf("%s", r)
+	}
+}
