@@ -31,6 +31,7 @@ var layers = map[string][]string{
 	"desktopentry":     {},
 	"ports":            {},
 	"xvfb":             {},
+	"desktop":          {},
 	"hooks":            {},
 	"supervisor":       {"api"},
 	"jsontree":         {},

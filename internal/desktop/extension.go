@@ -1,0 +1,136 @@
+package desktop
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"sync"
+
+	"github.com/jezek/xgb"
+	_ "github.com/jezek/xgb/composite" // fills the library's tables, as all of these
+	_ "github.com/jezek/xgb/damage"
+	_ "github.com/jezek/xgb/randr"
+	_ "github.com/jezek/xgb/shm"
+	_ "github.com/jezek/xgb/xfixes"
+	"github.com/jezek/xgb/xproto"
+	_ "github.com/jezek/xgb/xtest"
+)
+
+// extension is one that this package speaks. Servers number events and errors
+// of extensions as they like, and the library has one table of them for the
+// whole process, written without a lock. So they get numbers of ours, written
+// once before anything else runs: [wire] translates. Nobody may call the Init
+// functions of the library's packages.
+type extension struct {
+	name   string
+	events byte // our number of its first event
+	errors byte // our number of its first error
+}
+
+var extensions = []extension{
+	{"BIG-REQUESTS", 0, 0},
+	{"Composite", 0, 0},
+	{"DAMAGE", 64, 128},
+	{"MIT-SHM", 72, 136},
+	{"RANDR", 80, 144},
+	{"XFIXES", 88, 152},
+	{"XTEST", 0, 0},
+}
+
+// room is how many events and errors an extension has at most.
+const room = 8
+
+// tables prepares what the library keeps for the whole process, before the
+// first connection reads it.
+var tables = sync.OnceFunc(func() {
+	// What the library has to say goes to everybody's standard error.
+	xgb.Logger = log.New(io.Discard, "", 0)
+	for _, e := range extensions {
+		for n, f := range xgb.NewExtEventFuncs[e.name] {
+			xgb.NewEventFuncs[int(e.events)+n] = f
+		}
+		for n, f := range xgb.NewExtErrorFuncs[e.name] {
+			xgb.NewErrorFuncs[int(e.errors)+n] = f
+		}
+	}
+})
+
+// codes says which numbers of ours those of one server are.
+type codes struct {
+	mu             sync.Mutex
+	events, errors map[byte]byte
+}
+
+// event gives our number of an event, 0 for one that is not known.
+func (c *codes) event(code byte) byte {
+	if code < genericEvent {
+		return code
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.events[code]
+}
+
+// error gives our number of an error. One that is not known is as good as the
+// server's own failure: somebody waits for it, so it cannot be dropped.
+func (c *codes) error(code byte) byte {
+	const lastCore, failure = 17, 17
+	if code >= 1 && code <= lastCore {
+		return code
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ours, ok := c.errors[code]; ok {
+		return ours
+	}
+	return failure
+}
+
+func (c *codes) add(e extension, firstEvent, firstError byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for n := range byte(room) {
+		if xgb.NewExtEventFuncs[e.name][int(n)] != nil && firstEvent+n > genericEvent {
+			c.events[firstEvent+n] = e.events + n
+		}
+		if xgb.NewExtErrorFuncs[e.name][int(n)] != nil {
+			c.errors[firstError+n] = e.errors + n
+		}
+	}
+}
+
+// learn asks the server for all extensions at once.
+func (d *Desktop) learn() error {
+	d.wire.codes.mu.Lock()
+	d.wire.codes.events, d.wire.codes.errors = make(map[byte]byte), make(map[byte]byte)
+	d.wire.codes.mu.Unlock()
+	asked := make([]xproto.QueryExtensionCookie, len(extensions))
+	for i, e := range extensions {
+		asked[i] = xproto.QueryExtension(d.x, uint16(len(e.name)), e.name)
+	}
+	for i, e := range extensions {
+		r, err := asked[i].Reply()
+		if err != nil {
+			return fmt.Errorf("asking for the extension %s: %w", e.name, err)
+		}
+		if !r.Present {
+			continue
+		}
+		d.wire.codes.add(e, r.FirstEvent, r.FirstError)
+		d.x.ExtLock.Lock()
+		d.x.Extensions[e.name] = r.MajorOpcode
+		d.x.ExtLock.Unlock()
+	}
+	return nil
+}
+
+// opcode is the number of an extension's requests, and an error that names the
+// extension where the server does not have it: the library would panic.
+func (d *Desktop) opcode(name string) (byte, error) {
+	d.x.ExtLock.RLock()
+	defer d.x.ExtLock.RUnlock()
+	if op, ok := d.x.Extensions[name]; ok {
+		return op, nil
+	}
+	return 0, fmt.Errorf("this X server does not have the extension %s", name)
+}

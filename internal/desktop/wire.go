@@ -1,0 +1,158 @@
+package desktop
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+)
+
+// The bounds of what a server may send at once. A picture of the largest
+// screen, 8192x8192, is 256 MiB; all else is far smaller.
+const maxReply = 256<<20 + 32
+
+// wire is the connection as the protocol library gets it. It has greeted the
+// server itself, with a cookie that it was given and not one from the
+// environment's authority file; it hands on whole messages of bounded length,
+// and it gives events and errors of extensions numbers that are the same for
+// all servers, because the library keeps one table for the whole process.
+type wire struct {
+	net.Conn
+	setup []byte // what the server said to the greeting, until it was read
+
+	// The reading side, for the library's one reader.
+	in    *bufio.Reader
+	head  [32]byte
+	rest  []byte // of head
+	body  int    // bytes of the reply that are still to be read
+	codes codes
+
+	// The writing side.
+	mu   sync.Mutex
+	wet  bool     // the library's own greeting was swallowed
+	pass *os.File // goes with the request that attaches shared memory
+	seen func(request []byte) bool
+}
+
+// greet does the connection setup of the X11 protocol, section 8.
+func greet(c net.Conn, cookie []byte) (*wire, error) {
+	const name = "MIT-MAGIC-COOKIE-1"
+	hello := make([]byte, 12, 12+20+16)
+	hello[0] = 'l' // little-endian
+	binary.LittleEndian.PutUint16(hello[2:], 11)
+	if cookie != nil {
+		if len(cookie) != 16 {
+			return nil, fmt.Errorf("the cookie of a display has 16 bytes, not %d", len(cookie))
+		}
+		binary.LittleEndian.PutUint16(hello[6:], uint16(len(name)))
+		binary.LittleEndian.PutUint16(hello[8:], uint16(len(cookie)))
+		hello = append(append(append(hello, name...), 0, 0), cookie...)
+	}
+	if _, err := c.Write(hello); err != nil {
+		return nil, err
+	}
+	w := &wire{Conn: c, in: bufio.NewReaderSize(c, 64<<10)}
+	head := make([]byte, 8)
+	if _, err := io.ReadFull(w.in, head); err != nil {
+		return nil, fmt.Errorf("the X server hung up at the greeting: %w", err)
+	}
+	w.setup = make([]byte, 8+4*int(binary.LittleEndian.Uint16(head[6:])))
+	copy(w.setup, head)
+	if _, err := io.ReadFull(w.in, w.setup[8:]); err != nil {
+		return nil, fmt.Errorf("the X server hung up at the greeting: %w", err)
+	}
+	switch head[0] {
+	case 1:
+	case 0:
+		reason := w.setup[8:]
+		return nil, fmt.Errorf("the X server refused the connection: %q", reason[:min(int(head[1]), len(reason))])
+	default:
+		return nil, errors.New("the X server wants another kind of authentication than a cookie")
+	}
+	if v := binary.LittleEndian.Uint16(head[2:]); v != 11 || len(w.setup) < 40 {
+		return nil, fmt.Errorf("the X server speaks version %d of its protocol, in %d bytes, where 11 was expected", v, len(w.setup))
+	}
+	return w, nil
+}
+
+// Write takes one request from the library. Its first is the greeting, which
+// was made already.
+func (w *wire) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.wet {
+		w.wet = true
+		return len(b), nil
+	}
+	if w.pass != nil && w.seen(b) {
+		f := w.pass
+		w.pass = nil
+		return w.sendWith(b, f)
+	}
+	return w.Conn.Write(b)
+}
+
+// handOver lets a descriptor go with the next request that match recognises.
+func (w *wire) handOver(f *os.File, match func(request []byte) bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pass, w.seen = f, match
+}
+
+func (w *wire) Read(p []byte) (int, error) {
+	if len(w.setup) > 0 {
+		n := copy(p, w.setup)
+		w.setup = w.setup[n:]
+		return n, nil
+	}
+	for len(w.rest) == 0 && w.body == 0 {
+		if err := w.next(); err != nil {
+			return 0, err
+		}
+	}
+	if len(w.rest) > 0 {
+		n := copy(p, w.rest)
+		w.rest = w.rest[n:]
+		return n, nil
+	}
+	n, err := w.in.Read(p[:min(len(p), w.body)])
+	w.body -= n
+	return n, err
+}
+
+// next reads the head of one message, and drops those that nobody here knows.
+func (w *wire) next() error {
+	if _, err := io.ReadFull(w.in, w.head[:]); err != nil {
+		return err
+	}
+	w.rest = w.head[:]
+	switch w.head[0] {
+	case 0:
+		w.head[1] = w.codes.error(w.head[1])
+	case 1:
+		size := uint64(binary.LittleEndian.Uint32(w.head[4:])) * 4
+		if size > maxReply {
+			return fmt.Errorf("the X server announces a reply of %d bytes; at most %d are expected", size, maxReply)
+		}
+		w.body = int(size)
+	default:
+		code := w.codes.event(w.head[0] & 0x7f)
+		if code == 0 {
+			w.rest = nil
+			if w.head[0] == genericEvent {
+				// Only these have a length; nobody asked for any.
+				_, err := io.CopyN(io.Discard, w.in, 4*int64(binary.LittleEndian.Uint32(w.head[4:])))
+				return err
+			}
+			return nil
+		}
+		w.head[0] = w.head[0]&0x80 | code
+	}
+	return nil
+}
+
+const genericEvent = 35

@@ -1,0 +1,12 @@
+//go:build !unix
+
+package desktop
+
+import (
+	"errors"
+	"os"
+)
+
+func (w *wire) sendWith([]byte, *os.File) (int, error) {
+	return 0, errors.New("descriptors cannot be passed on this system")
+}
