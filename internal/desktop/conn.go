@@ -30,7 +30,7 @@ type Desktop struct {
 	turns  chan struct{} // one for each call that waits for the server
 	gone   chan struct{} // closed when the connection is
 	once   sync.Once
-	grab   grabber
+	shared segments
 }
 
 // ErrGone is what calls return once the connection to the display has ended:
@@ -112,7 +112,7 @@ func (d *Desktop) Close() error {
 	d.once.Do(func() {
 		err = d.wire.Conn.Close() // the library's own Close waits for the server
 		<-d.gone
-		d.grab.close()
+		d.shared.close()
 	})
 	if errors.Is(err, net.ErrClosed) {
 		return nil
@@ -127,30 +127,46 @@ func (d *Desktop) Done() <-chan struct{} { return d.gone }
 // the context ends or when the display is gone. What is left of f then ends on
 // its own, with the server's answer or with the connection; until then it
 // keeps its turn, so that a server that hangs is not asked without end. The
-// error names what was tried.
-func (d *Desktop) do(ctx context.Context, what string, f func() error) error {
+// error names what was tried. f must write nothing that the caller reads.
+func do[T any](ctx context.Context, d *Desktop, what string, f func() (T, error)) (T, error) {
+	var none T
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
 	case d.turns <- struct{}{}:
 	case <-ctx.Done():
-		return fmt.Errorf("%s: the X server is busy with earlier requests: %w", what, ctx.Err())
+		return none, fmt.Errorf("%s: the X server is busy with earlier requests: %w", what, ctx.Err())
 	case <-d.gone:
-		return fmt.Errorf("%s: %w", what, ErrGone)
+		return none, fmt.Errorf("%s: %w", what, ErrGone)
 	}
-	result := make(chan error, 1)
+	type outcome struct {
+		value T
+		err   error
+	}
+	result := make(chan outcome, 1)
 	go func() {
 		defer func() { <-d.turns }()
-		result <- protect(f)
+		var o outcome
+		o.err = protect(func() (err error) {
+			o.value, err = f()
+			return err
+		})
+		result <- o
 	}()
 	select {
-	case err := <-result:
-		return d.explain(what, err)
+	case o := <-result:
+		return o.value, d.explain(what, o.err)
 	case <-ctx.Done():
-		return fmt.Errorf("%s: no answer from the X server: %w", what, ctx.Err())
+		return none, fmt.Errorf("%s: no answer from the X server: %w", what, ctx.Err())
 	case <-d.gone:
-		return fmt.Errorf("%s: %w", what, ErrGone)
+		return none, fmt.Errorf("%s: %w", what, ErrGone)
 	}
+}
+
+// do is for what has no result.
+func (d *Desktop) do(ctx context.Context, what string, f func() error) error {
+	_, err := do(ctx, d, what, func() (struct{}, error) { return struct{}{}, f() })
+	return err
 }
 
 // explain says what was tried, and turns the library's end of file into ours.

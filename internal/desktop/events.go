@@ -4,14 +4,12 @@ import (
 	"sync"
 
 	"github.com/jezek/xgb"
-	"github.com/jezek/xgb/xproto"
 )
 
 // hub hands events to whoever listens.
 type hub struct {
 	mu        sync.Mutex
 	listeners map[*listener]bool
-	selected  map[xproto.Window]*selection
 }
 
 type listener struct{ f func(xgb.Event) }
