@@ -7,13 +7,11 @@ import (
 	"sync"
 
 	"github.com/jezek/xgb"
-	_ "github.com/jezek/xgb/composite" // fills the library's tables, as all of these
-	_ "github.com/jezek/xgb/damage"
-	_ "github.com/jezek/xgb/randr"
-	_ "github.com/jezek/xgb/shm"
-	_ "github.com/jezek/xgb/xfixes"
+	"github.com/jezek/xgb/composite"
+	"github.com/jezek/xgb/damage"
+	"github.com/jezek/xgb/randr"
+	"github.com/jezek/xgb/xfixes"
 	"github.com/jezek/xgb/xproto"
-	_ "github.com/jezek/xgb/xtest"
 )
 
 // extension is one that this package speaks. Servers number events and errors
@@ -120,6 +118,34 @@ func (d *Desktop) learn() error {
 		d.x.ExtLock.Lock()
 		d.x.Extensions[e.name] = r.MajorOpcode
 		d.x.ExtLock.Unlock()
+	}
+	return d.introduce()
+}
+
+// introduce says which versions are spoken, where an extension serves only who
+// has said so.
+func (d *Desktop) introduce() error {
+	var wait []func() error
+	if _, err := d.opcode("XFIXES"); err == nil {
+		c := xfixes.QueryVersion(d.x, 5, 0)
+		wait = append(wait, func() error { _, err := c.Reply(); return err })
+	}
+	if _, err := d.opcode("DAMAGE"); err == nil {
+		c := damage.QueryVersion(d.x, 1, 1)
+		wait = append(wait, func() error { _, err := c.Reply(); return err })
+	}
+	if _, err := d.opcode("Composite"); err == nil {
+		c := composite.QueryVersion(d.x, 0, 4)
+		wait = append(wait, func() error { _, err := c.Reply(); return err })
+	}
+	if _, err := d.opcode("RANDR"); err == nil {
+		c := randr.QueryVersion(d.x, 1, 3)
+		wait = append(wait, func() error { _, err := c.Reply(); return err })
+	}
+	for _, f := range wait {
+		if err := f(); err != nil {
+			return fmt.Errorf("agreeing on the version of an extension: %w", err)
+		}
 	}
 	return nil
 }

@@ -1,0 +1,68 @@
+package desktop
+
+import (
+	"encoding/binary"
+	"image"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func reply(width byte, n uint32, value string) []byte {
+	b := make([]byte, 32)
+	b[0], b[1] = 1, width
+	binary.LittleEndian.PutUint32(b[8:], 31)
+	binary.LittleEndian.PutUint32(b[16:], n)
+	return append(b, value...)
+}
+
+func FuzzProperty(f *testing.F) {
+	f.Add(reply(8, 5, "hello"))
+	f.Add(reply(32, 1<<30, "hello"))
+	f.Add(reply(0, 0, ""))
+	f.Add([]byte{1})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := readProperty(b)
+		if err != nil {
+			return
+		}
+		if len(p.value) > len(b) {
+			t.Fatal("more than there was")
+		}
+		p.numbers()
+		if s := p.text(); !utf8.ValidString(s) || len(s) > 2*maxText || strings.ContainsAny(s, "\n\x1b\x00") {
+			t.Fatalf("text %q", s)
+		}
+	})
+}
+
+func FuzzCursor(f *testing.F) {
+	b := make([]byte, 32+4*4)
+	b[12], b[14], b[8], b[10] = 2, 2, 3, 3
+	f.Add(b)
+	f.Add(make([]byte, 31))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := readCursor(b)
+		if err != nil {
+			return
+		}
+		fr := frame{8, 8, make([]byte, 8*8*4)}
+		c.over(fr, image.Rect(0, 0, 8, 8))
+	})
+}
+
+func TestLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                              "",
+		"Zürich 你好":                     "Zürich 你好",
+		"caf\xe9":                       "café",
+		"a\x1b[31mb\nc":                 "a [31mb c",
+		"  x ":                          "x",
+		strings.Repeat("é", 2000):       strings.Repeat("é", 512),
+		strings.Repeat("a", 1023) + "é": strings.Repeat("a", 1023),
+	} {
+		if got := line([]byte(in)); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
