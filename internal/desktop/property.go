@@ -79,10 +79,13 @@ func (p property) numbers() []uint32 {
 const maxText = 1024
 
 // text reads a property as one line. What is not UTF-8 is Latin-1, as the type
-// STRING says, or the older COMPOUND_TEXT, that begins like it.
-func (p property) text() string {
+// STRING says.
+func (d *Desktop) text(p property) string {
 	if p.width != 8 {
 		return ""
+	}
+	if p.kind == d.atom("COMPOUND_TEXT") {
+		return line([]byte(compound(p.value)))
 	}
 	return line(p.value)
 }

@@ -30,10 +30,35 @@ func FuzzProperty(f *testing.F) {
 			t.Fatal("more than there was")
 		}
 		p.numbers()
-		if s := p.text(); !utf8.ValidString(s) || len(s) > 2*maxText || strings.ContainsAny(s, "\n\x1b\x00") {
+		if s := line(p.value); !utf8.ValidString(s) || len(s) > 2*maxText || strings.ContainsAny(s, "\n\x1b\x00") {
 			t.Fatalf("text %q", s)
 		}
 	})
+}
+
+func FuzzCompound(f *testing.F) {
+	for _, s := range []string{"Z\xfcrich \x1b$(ADc\x1b$(B9%", "\x1b%G你好\x1b%@ da", "\x1b", "\x1b$(", "\x1b-Fabc\xe1"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if s := line([]byte(compound(b))); !utf8.ValidString(s) || strings.Contains(s, "\x1b") {
+			t.Fatalf("%q gives %q", b, s)
+		}
+	})
+}
+
+func TestCompound(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain":                             "plain",
+		"Z\xfcrich":                         "Zürich",
+		"\xfc \x1b$(ADc\x1b$(B9%\x1b(B end": "ü ?? end",
+		"\x1b%G你好\x1b%@ da":                 "你好 da",
+		"\x1b-Fab\xe1":                      "ab?",
+	} {
+		if got := compound([]byte(in)); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
 }
 
 func FuzzCursor(f *testing.F) {

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// The bounds of what a server may send at once. A picture of the largest
+// The bound of what a server may send at once. A picture of the largest
 // screen, 8192x8192, is 256 MiB; all else is far smaller.
 const maxReply = 256<<20 + 32
 
@@ -36,6 +36,9 @@ type wire struct {
 	wet  bool     // the library's own greeting was swallowed
 	pass *os.File // goes with the request that attaches shared memory
 	seen func(request []byte) bool
+	// Requests that are kept back, and for how many callers.
+	held  []byte
+	holds int
 }
 
 // greet does the connection setup of the X11 protocol, section 8.
@@ -89,11 +92,48 @@ func (w *wire) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	if w.pass != nil && w.seen(b) {
+		if err := w.flush(); err != nil {
+			return 0, err
+		}
 		f := w.pass
 		w.pass = nil
 		return w.sendWith(b, f)
 	}
-	return w.Conn.Write(b)
+	// With GetInputFocus the library waits for all that it sent before.
+	const getInputFocus = 43
+	w.held = append(w.held, b...)
+	if w.holds > 0 && len(w.held) < maxHeld && (len(b) == 0 || b[0] != getInputFocus) {
+		return len(b), nil
+	}
+	return len(b), w.flush()
+}
+
+// maxHeld bounds what is kept back before it is sent after all, in bytes.
+const maxHeld = 16 << 10
+
+// hold keeps requests back until the flush that it returns is called, so that
+// many go with one system call. Nobody may wait for a reply before that.
+func (w *wire) hold() (flush func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.holds++
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.holds--
+		if w.holds == 0 {
+			w.flush() // an error ends the connection, and the next write tells it
+		}
+	}
+}
+
+func (w *wire) flush() error {
+	if len(w.held) == 0 {
+		return nil
+	}
+	_, err := w.Conn.Write(w.held)
+	w.held = w.held[:0]
+	return err
 }
 
 // handOver lets a descriptor go with the next request that match recognises.

@@ -2,6 +2,7 @@ package desktop
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -40,7 +42,9 @@ func xvfb(t testing.TB, args ...string) *server {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	args = append([]string{"-displayfd", "3", "-auth", s.auth, "-nolisten", "tcp", "-nolisten", "local", "-noreset", "-screen", "0", "1920x1080x24"}, args...)
+	// It listens on the abstract socket too: clients try that one first, and
+	// would find another server that has the same number there.
+	args = append([]string{"-displayfd", "3", "-auth", s.auth, "-nolisten", "tcp", "-noreset", "-screen", "0", "1920x1080x24"}, args...)
 	s.cmd = exec.Command(path, args...)
 	s.cmd.ExtraFiles = []*os.File{w}
 	if err := s.cmd.Start(); err != nil {
@@ -57,12 +61,16 @@ func xvfb(t testing.TB, args ...string) *server {
 	return s
 }
 
+// kill ends the server so that it takes its lock and its socket away itself:
+// the number may be somebody else's a moment later.
 func (s *server) kill() {
-	s.cmd.Process.Kill()
+	if s.cmd.ProcessState != nil {
+		return
+	}
+	s.cmd.Process.Signal(syscall.SIGTERM)
+	timer := time.AfterFunc(10*time.Second, func() { s.cmd.Process.Kill() })
 	s.cmd.Wait()
-	// Killed, it leaves its lock and its socket.
-	os.Remove("/tmp/.X" + s.display[min(1, len(s.display)):] + "-lock")
-	os.Remove(s.socket())
+	timer.Stop()
 }
 
 func (s *server) socket() string { return "/tmp/.X11-unix/X" + strings.TrimPrefix(s.display, ":") }
@@ -86,10 +94,18 @@ func (s *server) open(t testing.TB) *Desktop {
 func (s *server) start(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := s.command(t, name, args...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if t.Failed() {
+			t.Logf("%s said: %s", name, said.Bytes())
+		}
+	})
 	return cmd
 }
 
