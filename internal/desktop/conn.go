@@ -31,6 +31,8 @@ type Desktop struct {
 	gone   chan struct{} // closed when the connection is
 	once   sync.Once
 	shared segments
+	grab   grabber
+	input  inputState
 }
 
 // ErrGone is what calls return once the connection to the display has ended:
@@ -83,7 +85,7 @@ func open(c net.Conn, cookie []byte) (d *Desktop, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d = &Desktop{x: x, wire: w, turns: make(chan struct{}, maxTurns), gone: make(chan struct{})}
+	d = &Desktop{x: x, wire: w, turns: make(chan struct{}, maxTurns), input: inputState{turn: make(chan struct{}, 1)}, gone: make(chan struct{})}
 	go d.dispatch()
 	err = protect(func() error {
 		d.setup = xproto.Setup(x)

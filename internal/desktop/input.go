@@ -1,0 +1,140 @@
+package desktop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jezek/xgb/xproto"
+)
+
+// Point is a place on the screen in pixels; 0,0 is the left upper corner.
+type Point struct{ X, Y int }
+
+// Step is one thing that a person does with mouse or keyboard: [Move],
+// [Click], [Press], [Release], [Drag], [Scroll], [Keys], [Text] or [Pause].
+type Step interface {
+	// check looks at what was given, before anything is done.
+	check(screen Point) error
+	run(ctx context.Context, s *hands) error
+}
+
+// StepError is an error of one step. Those before it were done, those after it
+// were not begun.
+type StepError struct {
+	Index int // counted from 0
+	Err   error
+}
+
+func (e *StepError) Error() string { return fmt.Sprintf("step %d: %v", e.Index+1, e.Err) }
+
+// Unwrap gives the error itself.
+func (e *StepError) Unwrap() error { return e.Err }
+
+// maxSteps bounds one batch.
+const maxSteps = 1000
+
+// inputState is what stays between two batches.
+type inputState struct {
+	turn    chan struct{} // held by the batch that runs
+	keys    *keymap
+	buttons []byte // pressed by Press and not released yet, in order
+}
+
+// Input does steps one after the other and returns when the server has taken
+// the last. All steps are checked first: a batch with a mistake does nothing.
+// The first error ends it, as a [*StepError]. Two batches never mix.
+//
+// At the end, also after an error or when the context ends, all keys are
+// released; buttons that [Press] holds stay down until a [Release], unless the
+// batch failed. Modifiers that somebody else holds, and Caps Lock, are put
+// aside and come back at the end.
+//
+// That the server has taken the input does not say that a program has read it
+// already.
+func (d *Desktop) Input(ctx context.Context, steps ...Step) (err error) {
+	if len(steps) > maxSteps {
+		return fmt.Errorf("%d steps in one batch: at most %d", len(steps), maxSteps)
+	}
+	if _, err := d.opcode("XTEST"); err != nil {
+		return fmt.Errorf("sending input: %w", err)
+	}
+	screen, err := d.extent(ctx)
+	if err != nil {
+		return err
+	}
+	for i, step := range steps {
+		if err := step.check(screen); err != nil {
+			return &StepError{i, err}
+		}
+	}
+	select {
+	case d.input.turn <- struct{}{}:
+		defer func() { <-d.input.turn }()
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for other input to end: %w", ctx.Err())
+	case <-d.gone:
+		return ErrGone
+	}
+	s := &hands{d: d, before: slices.Clone(d.input.buttons)}
+	defer func() { err = errors.Join(err, s.end(ctx, err != nil)) }()
+	for i, step := range steps {
+		if err := step.run(ctx, s); err != nil {
+			return &StepError{i, err}
+		}
+	}
+	return nil
+}
+
+// Pointer tells where the pointer is.
+func (d *Desktop) Pointer(ctx context.Context) (Point, error) {
+	var p Point
+	err := d.do(ctx, "asking for the pointer", func() error {
+		r, err := xproto.QueryPointer(d.x, d.root).Reply()
+		if err == nil {
+			p = Point{int(r.RootX), int(r.RootY)}
+		}
+		return err
+	})
+	return p, err
+}
+
+// extent is the screen's size now.
+func (d *Desktop) extent(ctx context.Context) (Point, error) {
+	var p Point
+	err := d.do(ctx, "asking for the screen's size", func() error {
+		r, err := xproto.GetGeometry(d.x, xproto.Drawable(d.root)).Reply()
+		if err == nil {
+			p = Point{int(r.Width), int(r.Height)}
+		}
+		return err
+	})
+	return p, err
+}
+
+// on checks that a point is on the screen.
+func (p Point) on(screen Point) error {
+	if p.X < 0 || p.Y < 0 || p.X >= screen.X || p.Y >= screen.Y {
+		return fmt.Errorf("%d,%d is not on the screen, which is %dx%d: x from 0 to %d, y from 0 to %d", p.X, p.Y, screen.X, screen.Y, screen.X-1, screen.Y-1)
+	}
+	return nil
+}
+
+// Pause waits, at most [MaxHold].
+type Pause struct{ For time.Duration }
+
+// MaxHold is the longest time of one step, to wait or to hold a key.
+const MaxHold = 100 * time.Second
+
+func checkDuration(what string, d time.Duration) error {
+	if d < 0 || d > MaxHold {
+		return fmt.Errorf("%s of %v: want 0 to %v", what, d, MaxHold)
+	}
+	return nil
+}
+
+func (p Pause) check(Point) error { return checkDuration("a pause", p.For) }
+
+func (p Pause) run(ctx context.Context, s *hands) error { return s.wait(ctx, p.For) }

@@ -1,0 +1,95 @@
+package desktop
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// appText is typed into real editors: Latin, Chinese, a character beyond the
+// 16 bits of the basic plane, and an option that is text.
+const appText = "--help Zürich 你好 🎉 Ω\n\t--help ünïcödé ≠ ASCII"
+
+// focused waits until a window is there, and a little longer until it has the
+// focus.
+func (s *server) focused(t *testing.T, title string) {
+	t.Helper()
+	s.tool(t, "xdotool", "search", "--sync", "--onlyvisible", "--name", title)
+	time.Sleep(700 * time.Millisecond)
+}
+
+func TestTextIntoEditors(t *testing.T) {
+	for _, program := range []string{"mousepad", "featherpad"} {
+		t.Run(program, func(t *testing.T) {
+			s := xvfb(t)
+			d := s.open(t)
+			s.start(t, "openbox")
+			file := filepath.Join(t.TempDir(), "text.txt")
+			os.WriteFile(file, nil, 0o600)
+			s.start(t, program, file)
+			s.focused(t, "text.txt")
+			var many strings.Builder
+			for r := rune(0x4e00); r < 0x4e00+200; r++ {
+				many.WriteRune(r)
+			}
+			want := appText + many.String()
+			began := time.Now()
+			if err := d.Input(t.Context(), Text{want}, Keys{Keys: "ctrl+s"}); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d bytes in %v", len(want), time.Since(began))
+			eventually(t, "saving", func() error {
+				if b, err := os.ReadFile(file); err != nil || len(b) == 0 {
+					return os.ErrNotExist
+				}
+				return nil
+			})
+			b, err := os.ReadFile(file)
+			if got := strings.TrimRight(string(b), "\n"); err != nil || got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestTextIntoChromium(t *testing.T) {
+	s := xvfb(t)
+	d := s.open(t)
+	got := make(chan string, 1000)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			b, _ := io.ReadAll(r.Body)
+			got <- string(b)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		io.WriteString(w, `<title>typing</title><body style="margin:0"><textarea id=a autofocus style="width:100vw;height:100vh"></textarea><script>
+			a.onkeydown = e => { if (e.key == "Escape") fetch("/", {method: "POST", body: a.value}); if (e.key == "Tab") { e.preventDefault(); document.execCommand("insertText", false, "\t") } }
+		</script>`)
+	}))
+	defer web.Close()
+	s.start(t, "openbox")
+	s.start(t, "chromium", "--no-sandbox", "--no-first-run", "--disable-gpu", "--user-data-dir="+t.TempDir(), "--window-size=1000,700", "--window-position=0,0", web.URL)
+	s.focused(t, "typing")
+	for _, want := range []string{appText, strings.Repeat("Ten thousand quick characters. ", 330)} {
+		at := Point{400, 400}
+		began := time.Now()
+		if err := d.Input(t.Context(), Click{At: &at, Button: Left}, Keys{Keys: "ctrl+a Delete"}, Text{want}, Keys{Keys: "Escape"}); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d bytes in %v", len(want), time.Since(began))
+		select {
+		case text := <-got:
+			if text != want {
+				t.Errorf("%.200q, want %.200q", text, want)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatal("the page has seen no Escape")
+		}
+	}
+}

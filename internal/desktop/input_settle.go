@@ -1,0 +1,123 @@
+package desktop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jezek/xgb"
+	"github.com/jezek/xgb/xproto"
+)
+
+// How long a program has to read what was typed.
+const (
+	// answerTime is for programs that say when they have.
+	answerTime = 10 * time.Second
+	// guessTime is for those that cannot be asked, as xterm.
+	guessTime = 200 * time.Millisecond
+)
+
+// settle comes back when the window with the focus has read all input so far.
+// A program that takes part in _NET_WM_PING answers to a message that stands
+// behind the key presses in its queue; the others get time.
+func (d *Desktop) settle(ctx context.Context) error {
+	var to xproto.Window
+	err := d.do(ctx, "looking for the window with the focus", func() (err error) {
+		to, err = d.pinged()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if to == 0 {
+		return (&hands{d: d}).wait(ctx, guessTime)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errors.New("it does not answer"))
+	defer cancel()
+	answered := make(signal, 1)
+	stamp := uint32(time.Now().UnixMilli()) | 1
+	stop := d.listen(func(e xgb.Event) {
+		m, ok := e.(xproto.ClientMessageEvent)
+		if ok && m.Format == 32 && m.Window == d.root && m.Type == d.atom("WM_PROTOCOLS") && m.Data.Data32[0] == uint32(d.atom("_NET_WM_PING")) && m.Data.Data32[1] == stamp {
+			answered.raise()
+		}
+	})
+	defer stop()
+	err = d.do(ctx, "asking a program whether it has read its input", func() error {
+		return d.ping(to, stamp)
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-answered:
+		return nil
+	case <-d.gone:
+		return ErrGone
+	case <-ctx.Done():
+		return fmt.Errorf("waiting until window %#x has read what was typed: %w", to, context.Cause(ctx))
+	}
+}
+
+// ping sends the question. The answer goes to those who listen to the root's
+// children: what the root's events are selected for otherwise stays.
+func (d *Desktop) ping(to xproto.Window, stamp uint32) error {
+	a, err := xproto.GetWindowAttributes(d.x, d.root).Reply()
+	if err != nil {
+		return err
+	}
+	xproto.ChangeWindowAttributes(d.x, d.root, xproto.CwEventMask, []uint32{a.YourEventMask | xproto.EventMaskSubstructureNotify})
+	message := xproto.ClientMessageEvent{Format: 32, Window: to, Type: d.atom("WM_PROTOCOLS"), Data: xproto.ClientMessageDataUnionData32New([]uint32{uint32(d.atom("_NET_WM_PING")), stamp, uint32(to), 0, 0})}
+	return xproto.SendEventChecked(d.x, false, to, 0, string(message.Bytes())).Check()
+}
+
+// maxDepth bounds the walk through windows in windows.
+const maxDepth = 30
+
+// pinged finds the window that can be asked: the one that has the focus, or
+// one around it. 0 is for none.
+func (d *Desktop) pinged() (xproto.Window, error) {
+	r, err := xproto.GetInputFocus(d.x).Reply()
+	if err != nil {
+		return 0, err
+	}
+	w := r.Focus
+	if w == xproto.InputFocusPointerRoot || w == d.root {
+		if w, err = d.underPointer(); err != nil {
+			return 0, err
+		}
+	}
+	for range maxDepth {
+		if w == xproto.WindowNone || w == d.root {
+			return 0, nil
+		}
+		protocols := xproto.GetProperty(d.x, false, w, d.atom("WM_PROTOCOLS"), xproto.AtomAtom, 0, 64)
+		parent, err := xproto.QueryTree(d.x, w).Reply()
+		if err != nil {
+			return 0, nil // it went away: nobody is behind
+		}
+		if p, err := protocols.Reply(); err == nil && p.Format == 32 {
+			for i := 0; i+4 <= len(p.Value); i += 4 {
+				if xproto.Atom(xgb.Get32(p.Value[i:])) == d.atom("_NET_WM_PING") {
+					return w, nil
+				}
+			}
+		}
+		w = parent.Parent
+	}
+	return 0, nil
+}
+
+// underPointer is the innermost window there.
+func (d *Desktop) underPointer() (xproto.Window, error) {
+	w := d.root
+	for range maxDepth {
+		r, err := xproto.QueryPointer(d.x, w).Reply()
+		if err != nil || r.Child == 0 {
+			return w, err
+		}
+		w = r.Child
+	}
+	return w, nil
+}
