@@ -85,10 +85,11 @@ func TestTextIntoChromium(t *testing.T) {
 		t.Logf("%d bytes in %v", len(want), time.Since(began))
 		select {
 		case text := <-got:
+			t.Logf("read after %v", time.Since(began))
 			if text != want {
 				t.Errorf("%.200q, want %.200q", text, want)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(120 * time.Second):
 			t.Fatal("the page has seen no Escape")
 		}
 	}

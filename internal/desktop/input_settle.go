@@ -61,13 +61,15 @@ func (d *Desktop) settle(ctx context.Context) error {
 }
 
 // ping sends the question. The answer goes to those who listen to the root's
-// children: what the root's events are selected for otherwise stays.
+// children, as the specification has it, and from Qt to those who listen to the
+// root itself. What the root's events are selected for otherwise stays.
 func (d *Desktop) ping(to xproto.Window, stamp uint32) error {
 	a, err := xproto.GetWindowAttributes(d.x, d.root).Reply()
 	if err != nil {
 		return err
 	}
-	xproto.ChangeWindowAttributes(d.x, d.root, xproto.CwEventMask, []uint32{a.YourEventMask | xproto.EventMaskSubstructureNotify})
+	mask := a.YourEventMask | xproto.EventMaskSubstructureNotify | xproto.EventMaskStructureNotify
+	xproto.ChangeWindowAttributes(d.x, d.root, xproto.CwEventMask, []uint32{mask})
 	message := xproto.ClientMessageEvent{Format: 32, Window: to, Type: d.atom("WM_PROTOCOLS"), Data: xproto.ClientMessageDataUnionData32New([]uint32{uint32(d.atom("_NET_WM_PING")), stamp, uint32(to), 0, 0})}
 	return xproto.SendEventChecked(d.x, false, to, 0, string(message.Bytes())).Check()
 }

@@ -21,7 +21,7 @@ type keymap struct {
 	first  byte
 	per    int // keysyms of a key
 	syms   []keysym
-	at     map[keysym]place
+	at     map[keysym]spot
 	spare  []byte          // keys that may be given away, least recently used first
 	mods   map[byte]uint16 // what the modifier keys do, as a mask
 	caps   byte            // Caps Lock's key
@@ -29,8 +29,8 @@ type keymap struct {
 	unread map[byte]bool   // spare keys that were pressed since the last settling
 }
 
-// place is how a keysym is typed.
-type place struct {
+// spot is how a keysym is typed.
+type spot struct {
 	code  byte
 	shift bool
 }
@@ -49,7 +49,7 @@ func (d *Desktop) learnKeys(old *keymap) (*keymap, error) {
 	}
 	keys := d.ask(getKeyboardMapping(first, last-first+1))
 	mods := d.ask([]byte{119, 0, 1, 0}) // GetModifierMapping
-	k := &keymap{first: first, at: make(map[keysym]place), mods: make(map[byte]uint16), unread: make(map[byte]bool)}
+	k := &keymap{first: first, at: make(map[keysym]spot), mods: make(map[byte]uint16), unread: make(map[byte]bool)}
 	b, err := keys.Reply()
 	if err != nil {
 		return nil, fmt.Errorf("asking for the keys: %w", err)
@@ -159,7 +159,7 @@ func (k *keymap) index() {
 		k.codes(func(code byte) {
 			sym := k.of(code)[level]
 			if _, there := k.at[sym]; !there && sym != 0 {
-				k.at[sym] = place{code, level == 1}
+				k.at[sym] = spot{code, level == 1}
 			}
 		})
 	}
@@ -168,7 +168,7 @@ func (k *keymap) index() {
 		s := k.of(code)
 		if s[0] >= 'a' && s[0] <= 'z' && (k.per == 1 || s[1] == 0) {
 			if _, there := k.at[s[0]-32]; !there {
-				k.at[s[0]-32] = place{code, true}
+				k.at[s[0]-32] = spot{code, true}
 			}
 		}
 	})
