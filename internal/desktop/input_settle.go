@@ -74,8 +74,8 @@ func (d *Desktop) ping(to xproto.Window, stamp uint32) error {
 	return xproto.SendEventChecked(d.x, false, to, 0, string(message.Bytes())).Check()
 }
 
-// maxDepth bounds the walk through windows in windows.
-const maxDepth = 30
+// maxNesting bounds the walk through windows in windows.
+const maxNesting = 30
 
 // pinged finds the window that can be asked: the one that has the focus, or
 // one around it. 0 is for none.
@@ -90,7 +90,7 @@ func (d *Desktop) pinged() (xproto.Window, error) {
 			return 0, err
 		}
 	}
-	for range maxDepth {
+	for range maxNesting {
 		if w == xproto.WindowNone || w == d.root {
 			return 0, nil
 		}
@@ -114,7 +114,7 @@ func (d *Desktop) pinged() (xproto.Window, error) {
 // underPointer is the innermost window there.
 func (d *Desktop) underPointer() (xproto.Window, error) {
 	w := d.root
-	for range maxDepth {
+	for range maxNesting {
 		r, err := xproto.QueryPointer(d.x, w).Reply()
 		if err != nil || r.Child == 0 {
 			return w, err
