@@ -23,6 +23,7 @@ func (s *server) xterm(t testing.TB, script string) string {
 	ready := filepath.Join(t.TempDir(), "ready")
 	s.start(t, "xterm", "-e", "sh", "-c", "stty raw -echo; touch "+ready+"; "+strings.ReplaceAll(script, "OUT", file))
 	eventually(t, "xterm", func() error { _, err := os.Stat(ready); return err })
+	s.tool(t, "xdotool", "search", "--sync", "--onlyvisible", "--class", "xterm")
 	return file
 }
 
@@ -30,7 +31,6 @@ func TestTextIntoXterm(t *testing.T) {
 	s := xvfb(t)
 	d := s.open(t)
 	file := s.xterm(t, "exec cat >OUT")
-	time.Sleep(300 * time.Millisecond)
 	if err := d.Input(t.Context(), Move{Point{100, 100}}, Text{everyScript}); err != nil {
 		t.Fatal(err)
 	}
@@ -95,6 +95,7 @@ func (s *server) events(t testing.TB) (seen func() string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	s.tool(t, "xdotool", "search", "--sync", "--onlyvisible", "--name", "Event Tester")
 	lines := make(chan string, 10000)
 	go func() {
 		defer close(lines)
@@ -122,7 +123,6 @@ func TestMouse(t *testing.T) {
 	s := xvfb(t)
 	d := s.open(t)
 	seen := s.events(t)
-	time.Sleep(300 * time.Millisecond)
 	at := Point{50, 60}
 	err := d.Input(t.Context(), Click{At: &at, Button: Left, Count: 2}, Click{Button: Forward, Keys: "ctrl+shift"},
 		Scroll{To: ToRight, Notches: 3}, Drag{From: Point{10, 10}, To: Point{200, 100}, Button: Right, Moves: 7})
@@ -150,7 +150,6 @@ func TestBatchStopsAndReleases(t *testing.T) {
 	s := xvfb(t)
 	d := s.open(t)
 	seen := s.events(t)
-	time.Sleep(300 * time.Millisecond)
 	// Checked before anything is done.
 	err := d.Input(t.Context(), Move{Point{50, 50}}, Press{Button: Left}, Move{Point{1920, 0}})
 	var step *StepError

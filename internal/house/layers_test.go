@@ -32,6 +32,7 @@ var layers = map[string][]string{
 	"ports":            {},
 	"xvfb":             {},
 	"desktop":          {},
+	"desktop":          {"jsontree"},
 	"hooks":            {},
 	"supervisor":       {"api"},
 	"jsontree":         {},
