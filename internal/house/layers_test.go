@@ -33,6 +33,7 @@ var layers = map[string][]string{
 	"xvfb":             {},
 	"desktop":          {},
 	"desktop":          {"jsontree"},
+	"xfilter":          {},
 	"hooks":            {},
 	"supervisor":       {"api"},
 	"jsontree":         {},

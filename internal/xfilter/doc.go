@@ -1,0 +1,58 @@
+// Package xfilter stands between the programs of a workspace and the X server of
+// its hidden display. X11 has no walls of its own: whoever is connected may read
+// every key, press keys for everybody, stop the server, or leave a word for the
+// VNC server. The filter gives each program what it needs for windows of its own,
+// and the rest only while the workspace lets it.
+//
+// A connection is accepted with the cookie that the inside was given and goes on
+// to the server with the server's own, which nobody inside ever sees. From then
+// on bytes are copied in both directions, cut into requests and messages. Only
+// the first bytes of a request are looked at, by a table ([coreRules],
+// [extensionRules]); pictures stream through. Nothing is buffered but what is in
+// hand: whoever does not read is not read from. Descriptors never cross.
+//
+// A request that is refused must still be counted by the server, as every later
+// answer carries a number. So it is changed in place: into one that the server
+// does not know, whose error comes back to the program as BadAccess; or into
+// NoOperation where a usual program sends such a thing in passing and would be
+// ended by an error.
+//
+// # What is allowed
+//
+// Always: windows, drawing, fonts, properties, selections, drag and drop, input
+// methods, messages to window managers, looking at the screen and at the list of
+// windows, grabs and focus for a program's *own* windows (menus hold the keyboard
+// while they are open).
+//
+// While the workspace is active, also: pressing keys and moving the pointer
+// (XTEST, WarpPointer, SendEvent), the keyboard's map, grabs and focus and input
+// events of others' windows, raw input, stopping the server for five seconds in
+// a row at most ([maxGrab]).
+//
+// While it is not (somebody took over, or it is paused or read-only), of all this
+// nothing. A program gets keys and pointer events for its own windows only, in
+// whatever way it had asked for more; KeymapNotify and QueryKeymap show no key as
+// pressed. Whoever holds the server, or has put a grab or an ear on somebody
+// else's window, is disconnected when that begins: there is no other way to end
+// it.
+//
+// Never: extensions that are not in the table (they are hidden by name and
+// refused by number: MIT-SHM and DRI3 as memory and descriptors do not cross,
+// RECORD, SECURITY, XVideo); changes of the screen's size; changes of devices, of
+// who may connect, of how keys that are held count (slow keys), of the
+// screen saver; ending other clients, or windows of those that are not behind the
+// filter; waiting inside the server (SYNC Await, the delay of a faked event), as
+// what waits there would be carried out after the mode has changed; a selection
+// for somebody else's window, as its owner may be outside the filter and would
+// write there; everything that names VNC.
+//
+// # What it does not hold
+//
+// Programs share a screen: each sees what the others paint, may cover them,
+// unmap and move their windows, and take the focus or hold the keyboard for a
+// window of its own. A person who takes over types into programs that belong to
+// the workspace, and those know what was typed. Modifiers that are held, the
+// pointer's place and its buttons can be asked for in all modes, as every toolkit
+// does. What the server has received before a change of the mode it still
+// carries out, within moments.
+package xfilter
