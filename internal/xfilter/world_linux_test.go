@@ -384,10 +384,22 @@ func (c *client) fake(kind, detail byte, x, y int) int {
 	return c.try(op, 2, kind, detail, uint16(0), 0, 0, 0, 0, uint16(x), uint16(y), 0, 0)
 }
 
-// setActive changes the mode and the server's and the filter's hands are empty.
+// property shows a property of the root, as xprop does inside.
 func (w *world) property(name string) string {
 	cmd := exec.Command("xprop", "-root", name)
 	cmd.Env = w.env
 	out, _ := cmd.CombinedOutput()
 	return string(out)
+}
+
+// dialFilter connects to the filter and says nothing yet.
+func dialFilter(t testing.TB, w *world) net.Conn {
+	t.Helper()
+	c, err := net.Dial("unix", fmt.Sprintf("/tmp/.X11-unix/X%d", w.number))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(30 * time.Second))
+	return c
 }
