@@ -3,6 +3,7 @@ package xfilter
 import (
 	"bytes"
 	"encoding/binary"
+	"net"
 	"slices"
 	"testing"
 
@@ -13,7 +14,8 @@ import (
 func bare(o order, active bool) *conn {
 	f := New(Config{})
 	f.active.Store(active)
-	c := &conn{filter: f, order: o, root: 0x50d, facts: &facts{events: map[string]byte{"XKEYBOARD": 85, "XInputExtension": 66}, bigOp: 133, inputOp: 131, vncAtoms: []uint32{300, 301}}}
+	end, _ := net.Pipe() // closed by what ends a connection
+	c := &conn{filter: f, inside: end, order: o, root: 0x50d, facts: &facts{events: map[string]byte{"XKEYBOARD": 85, "XInputExtension": 66}, bigOp: 133, inputOp: 131, vncAtoms: []uint32{300, 301}}}
 	c.client = Client{Base: 0x400000, Mask: 0x1fffff}
 	f.byBase[0x400000], f.mask = c, 0x1fffff
 	f.byBase[0x600000] = &conn{}
