@@ -31,7 +31,6 @@ type Desktop struct {
 	gone   chan struct{} // closed when the connection is
 	once   sync.Once
 	shared segments
-	grab   grabber
 	input  inputState
 }
 
