@@ -62,32 +62,42 @@ func (d *Desktop) Screenshot(ctx context.Context, s Shot) (Picture, error) {
 	if err := s.check(); err != nil {
 		return Picture{}, fmt.Errorf("screenshot: %w", err)
 	}
-	return do(ctx, d, "screenshot", func() (Picture, error) {
-		src, err := d.source(s.Window)
-		if err != nil {
-			return Picture{}, err
-		}
-		defer src.free()
-		area := src.bounds
-		if !s.Area.Empty() {
-			if area = s.Area.Intersect(src.bounds); area.Empty() {
-				return Picture{}, fmt.Errorf("the area %v lies outside of %s, which has %v", s.Area, src.name, src.bounds)
-			}
-		}
-		pix, done, err := d.pixels(src.from, area.Min.X+src.shift.X, area.Min.Y+src.shift.Y, area.Dx(), area.Dy())
-		if err != nil {
-			return Picture{}, src.explain(err)
-		}
-		defer done()
-		f := frame{area.Dx(), area.Dy(), pix}
-		seen := area.Add(src.at)
-		if s.Cursor {
-			if err := d.drawCursor(f, seen); err != nil {
-				return Picture{}, err
-			}
-		}
-		return s.finish(f, seen)
+	return do(ctx, d, "screenshot", func() (p Picture, err error) {
+		err = d.withPixels(s, func(f frame, seen image.Rectangle) error {
+			p, err = s.finish(f, seen)
+			return err
+		})
+		return p, err
 	})
+}
+
+// withPixels has use look at the pixels of a shot, where they lie, and at what
+// area of the screen they show.
+func (d *Desktop) withPixels(s Shot, use func(f frame, seen image.Rectangle) error) error {
+	src, err := d.source(s.Window)
+	if err != nil {
+		return err
+	}
+	defer src.free()
+	area := src.bounds
+	if !s.Area.Empty() {
+		if area = s.Area.Intersect(src.bounds); area.Empty() {
+			return fmt.Errorf("the area %v lies outside of %s, which has %v", s.Area, src.name, src.bounds)
+		}
+	}
+	pix, done, err := d.pixels(src.from, area.Min.X+src.shift.X, area.Min.Y+src.shift.Y, area.Dx(), area.Dy())
+	if err != nil {
+		return src.explain(err)
+	}
+	defer done()
+	f := frame{area.Dx(), area.Dy(), pix}
+	seen := area.Add(src.at)
+	if s.Cursor {
+		if err := d.drawCursor(f, seen); err != nil {
+			return err
+		}
+	}
+	return use(f, seen)
 }
 
 // check refuses what could not be meant.

@@ -156,7 +156,8 @@ func TestWaitSeesTitlesChange(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		title(programs, id, "the page is loaded")
 		if err := <-found; err != nil {
-			t.Fatal(err)
+			list, _ := d.Windows(t.Context(), true)
+			t.Fatalf("%v: there are %+v", err, list)
 		}
 		short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()

@@ -1,0 +1,127 @@
+package desktop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/jezek/xgb/xproto"
+)
+
+// Frames writes the screen to w, fps times a second, until the context ends:
+// frames of Raw pixels, all of the size that the screen has at the start, with
+// the pointer. That is given first, by size, before anything is written. An
+// error of w ends it; the end of the context is no error. Where nothing was
+// painted the last frame is written again, so that the video's clock is the
+// wall's; a slow reader gets fewer different frames, and not fewer.
+func (d *Desktop) Frames(ctx context.Context, fps int, w io.Writer, size func(width, height int) error) error {
+	if fps < 1 || fps > 60 {
+		return fmt.Errorf("recording: from 1 to 60 frames a second, not %d", fps)
+	}
+	width, height, err := d.Size(ctx)
+	if err != nil {
+		return err
+	}
+	if err := size(width, height); err != nil {
+		return err
+	}
+	changed, stop, err := d.painted(ctx, image.Rectangle{})
+	if err != nil {
+		return err
+	}
+	defer stop()
+	var last []byte
+	var pointer image.Point
+	start, written := time.Now(), 0
+	for {
+		now, err := d.Pointer(ctx)
+		if err == nil && (last == nil || now != pointer || taken(changed)) {
+			pointer = now
+			last, err = d.frameOf(ctx, width, height)
+		}
+		if err != nil {
+			return ended(ctx, err)
+		}
+		for due := int(time.Since(start)*time.Duration(fps)/time.Second) + 1; written < due; written++ {
+			if _, err := w.Write(last); err != nil {
+				return ended(ctx, fmt.Errorf("recording: %w", err))
+			}
+		}
+		next := start.Add(time.Duration(written) * time.Second / time.Duration(fps))
+		if err := d.sleep(ctx, time.Until(next), nil); err != nil {
+			return ended(ctx, err)
+		}
+	}
+}
+
+// ended says that a recording that was ended has not failed.
+func ended(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func taken(s signal) bool {
+	select {
+	case <-s:
+		return true
+	default:
+		return false
+	}
+}
+
+// frameOf takes a picture of a fixed size: a screen that has become smaller
+// leaves black, of a larger one the upper left part is taken.
+func (d *Desktop) frameOf(ctx context.Context, width, height int) ([]byte, error) {
+	return do(ctx, d, "recording", func() ([]byte, error) {
+		out := make([]byte, width*height*4)
+		err := d.withPixels(Shot{Cursor: true}, func(f frame, _ image.Rectangle) error {
+			if f.w == width {
+				copy(out, f.pix)
+				return nil
+			}
+			for y := range min(f.h, height) {
+				copy(out[y*width*4:(y+1)*width*4], f.row(y))
+			}
+			return nil
+		})
+		return out, err
+	})
+}
+
+// Pointer is where the pointer is, in the screen's coordinates.
+func (d *Desktop) Pointer(ctx context.Context) (image.Point, error) {
+	return do(ctx, d, "asking for the pointer", func() (image.Point, error) {
+		r, err := xproto.QueryPointer(d.x, d.root).Reply()
+		if err != nil {
+			return image.Point{}, err
+		}
+		return image.Pt(int(r.RootX), int(r.RootY)), nil
+	})
+}
+
+// FFmpegArgs are the arguments for an ffmpeg that reads Frames from its
+// standard input and writes a video to a file, whose name says the format:
+// H.264 for .mp4 and .mkv, VP9 for .webm. Everything that players need is
+// written as it goes, so that a recording that is cut off can be watched.
+func FFmpegArgs(width, height, fps int, file string) []string {
+	args := []string{"-nostdin", "-hide_banner", "-loglevel", "error", "-y",
+		"-f", "rawvideo", "-pixel_format", "bgr0", "-video_size", strconv.Itoa(width) + "x" + strconv.Itoa(height),
+		"-framerate", strconv.Itoa(fps), "-i", "pipe:0", "-an"}
+	// Players expect half the colours' resolution, so an even size.
+	args = append(args, "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p")
+	if n := len(file); n > 5 && file[n-5:] == ".webm" {
+		args = append(args, "-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-crf", "35", "-b:v", "0")
+	} else {
+		args = append(args, "-c:v", "libx264", "-preset", "veryfast", "-crf", "26", "-g", strconv.Itoa(4*fps))
+		if n > 4 && file[n-4:] == ".mp4" {
+			args = append(args, "-movflags", "+frag_keyframe+empty_moov+default_base_moof")
+		}
+	}
+	return append(args, "file:"+file) // a name with a colon would be a protocol
+}
