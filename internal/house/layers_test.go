@@ -32,7 +32,6 @@ var layers = map[string][]string{
 	"ports":            {},
 	"xvfb":             {},
 	"desktop":          {},
-	"desktop":          {"jsontree"},
 	"xfilter":          {},
 	"hooks":            {},
 	"supervisor":       {"api"},
