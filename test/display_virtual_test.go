@@ -194,3 +194,21 @@ func TestVirtualDisplayMissing(t *testing.T) {
 		t.Errorf("%s", r)
 	}
 }
+
+// TestVirtualDisplayControl: what programs may do to each other's windows follows the
+// mode of the workspace.
+func TestVirtualDisplayControl(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.need("Xvfb", "xdotool")
+	s := w.stays("held", "--display", "virtual")
+	if got := s.sh("xdotool mousemove 10 10 mousemove 300 200; xdotool getmouselocation | cut -d' ' -f1,2"); strings.TrimSpace(got) != "x:300 y:200" {
+		t.Fatalf("in an active workspace: %q", got)
+	}
+	s.launch("mover", "while :; do xdotool key a; sleep 0.02; done")
+	time.Sleep(200 * time.Millisecond)
+	if n := kinds(s.events())["display_refused"]; n > 0 {
+		t.Errorf("%d refusals in an active workspace", n)
+	}
+	s.fine("control", "read_only")
+	eventually(t, "the refusal is told", func() bool { return kinds(s.events())["display_refused"] > 0 })
+}

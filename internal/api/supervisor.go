@@ -162,6 +162,8 @@ const (
 	EventDisplay     = "display"      // the virtual display is ready, or was let go
 	EventDisplayLost = "display_lost" // its server ended by itself
 
+	EventDisplayRefused = "display_refused" // what a program wanted of it and did not get
+
 	EventLaunch       = "app_launch"
 	EventExit         = "app_exit"
 	EventWait         = "wait_app"

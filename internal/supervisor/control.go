@@ -92,7 +92,7 @@ func (s *Server) carryOut(ctx context.Context, was, next api.Control) error {
 	to, _ := tightness(next.Mode)
 	from, _ := tightness(was.Mode)
 	if to > from {
-		s.control.set(next)
+		s.setMode(next)
 		var frozen error
 		if next.Mode == api.ControlPaused {
 			s.wanted.Store(true)
@@ -115,8 +115,16 @@ func (s *Server) carryOut(ctx context.Context, was, next api.Control) error {
 			return fmt.Errorf("it stays paused: %w", err)
 		}
 	}
-	s.control.set(next)
+	s.setMode(next)
 	return nil
+}
+
+// setMode makes a mode the one that holds, and tells of it.
+func (s *Server) setMode(now api.Control) {
+	s.control.set(now)
+	if s.cfg.Controlled != nil {
+		s.cfg.Controlled(now.Mode)
+	}
 }
 
 // maxReason bounds what a caller says about a change, in bytes.

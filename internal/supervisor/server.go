@@ -42,6 +42,9 @@ type Config struct {
 	Desk    Desk
 	Control api.Control
 	Keep    func(api.Control) error
+	// Controlled is told each mode as it begins to hold, one at a time and not the
+	// first; nil for nobody.
+	Controlled func(mode string)
 	// Record writes an event down, from the number First on, and Past reads those back
 	// that came after a number; nil where nothing is written down.
 	Record func(api.Event)

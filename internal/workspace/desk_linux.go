@@ -172,11 +172,13 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	if err != nil {
 		p.note("this workspace cannot be paused: %v", err)
 	}
+	control := d.place.control()
+	p.desktop.controlled(control.Mode)
 	d.server, err = supervisor.Serve(supervisor.Config{
 		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Started: d.result.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: d.stop,
 		Published: p.publishedPorts(), Hosts: up.network.hosts(),
-		Desk: d, Control: d.place.control(), Keep: d.place.keepControl,
+		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled,
 		Record: d.record, First: d.events.Last(), Past: d.past,
 	})
 	if err != nil {

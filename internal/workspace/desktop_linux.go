@@ -16,6 +16,7 @@ import (
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
+	"carrel/internal/xfilter"
 	"carrel/internal/xvfb"
 )
 
@@ -37,7 +38,8 @@ type desktop struct {
 	inner  []byte // the cookie that programs inside have
 	cookie []byte // the server's
 	x      net.Listener
-	bus    *sessionBus // nil without
+	filter *xfilter.Filter // nil where it was closed before it began
+	bus    *sessionBus     // nil without
 	wg     sync.WaitGroup
 
 	ready chan struct{} // closed when desk is known
@@ -46,7 +48,8 @@ type desktop struct {
 	starting sync.Mutex // held while a server is started
 	mu       sync.Mutex
 	server   *xserver
-	users    int // connections
+	users    int // connections of the supervisor's own
+	clients  int // programs inside
 	release  *time.Timer
 	closed   bool
 	ctx      context.Context // done when it ends
@@ -84,7 +87,7 @@ func (p *Prepared) openDesktop() error {
 		d.close()
 		return fmt.Errorf("preparing the virtual display: %w", err)
 	}
-	d.wg.Go(d.accept)
+	d.filterX()
 	p.desktop = d
 	return nil
 }
@@ -126,13 +129,14 @@ func (d *desktop) Dial(ctx context.Context) (net.Conn, error) {
 	if d == nil {
 		return nil, errNoDesktop
 	}
-	d.use(+1)
+	d.count(func() { d.users++ })
+	leave := func() { d.count(func() { d.users-- }) }
 	conn, err := d.connect(ctx)
 	if err != nil {
-		d.use(-1)
+		leave()
 		return nil, err
 	}
-	return &desktopConn{UnixConn: conn.(*net.UnixConn), done: func() { d.use(-1) }}, nil
+	return &desktopConn{UnixConn: conn, done: leave}, nil
 }
 
 // desktopConn is a connection that is counted.
@@ -148,7 +152,7 @@ func (c *desktopConn) Close() error {
 	return c.UnixConn.Close()
 }
 
-func (d *desktop) connect(ctx context.Context) (net.Conn, error) {
+func (d *desktop) connect(ctx context.Context) (*net.UnixConn, error) {
 	s, err := d.running(ctx)
 	if err != nil {
 		return nil, err
@@ -189,6 +193,7 @@ func (d *desktop) running(ctx context.Context) (*xserver, error) {
 		return nil, net.ErrClosed
 	}
 	d.server = s
+	d.releaseLater() // whoever it was started for may be gone
 	took := time.Since(began)
 	d.wg.Go(func() {
 		d.say(api.EventDisplay, "display %s is ready after %d ms", d.Display(), took.Milliseconds())
@@ -212,16 +217,22 @@ func (d *desktop) watch(s *xserver) {
 	}
 }
 
-// use counts connections; after the last one the server stays for a while.
-func (d *desktop) use(n int) {
+// count changes how many are connected; after the last one the server stays for a
+// while.
+func (d *desktop) count(change func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.users += n
+	change()
+	d.releaseLater()
+}
+
+// releaseLater has a server end that nobody is connected to; mu is held.
+func (d *desktop) releaseLater() {
 	if d.release != nil {
 		d.release.Stop()
 		d.release = nil
 	}
-	if d.users == 0 && d.server != nil {
+	if d.users+d.clients == 0 && d.server != nil {
 		d.release = time.AfterFunc(releaseAfter, d.letGo)
 	}
 }
@@ -229,7 +240,7 @@ func (d *desktop) use(n int) {
 func (d *desktop) letGo() {
 	d.mu.Lock()
 	s := d.server
-	if d.users > 0 || s == nil {
+	if d.users+d.clients > 0 || s == nil {
 		d.mu.Unlock()
 		return
 	}

@@ -199,10 +199,10 @@ func (s *xserver) line(ctx context.Context, from *os.File, limit time.Duration) 
 }
 
 // dial connects to the server.
-func (s *xserver) dial() (net.Conn, error) {
+func (s *xserver) dial() (*net.UnixConn, error) {
 	// What the directory holds can be changed from inside the display's walls, to a
 	// link to a socket of the host: so the socket itself was opened once.
-	return net.Dial("unix", fmt.Sprintf("/proc/self/fd/%d", s.socket))
+	return net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("/proc/self/fd/%d", s.socket)})
 }
 
 // stop ends the display.

@@ -1,0 +1,78 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/xfilter"
+)
+
+// filterX begins to answer for the socket that programs inside connect to. From the
+// start they may act upon each other: the mode that the workspace is in is told as
+// soon as there is one.
+func (d *desktop) filterX() {
+	refused := &pacer{}
+	d.filter = xfilter.New(xfilter.Config{
+		Cookie: d.inner,
+		Dial: func(ctx context.Context) (net.Conn, []byte, error) {
+			conn, err := d.connect(ctx)
+			return conn, d.cookie, err
+		},
+		Clients: func(n int) { d.count(func() { d.clients = n }) },
+		Refused: func(r xfilter.Refusal) {
+			if before, ok := refused.may(); ok {
+				d.say(api.EventDisplayRefused, "%s", describeRefusal(r, before))
+			}
+		},
+	})
+	d.filter.SetActive(true)
+	d.wg.Go(func() { _ = d.filter.Serve(d.ctx, d.x) })
+}
+
+// controlled follows the mode of the workspace: only an active one lets programs
+// inside press keys, and listen to what others get.
+func (d *desktop) controlled(mode string) {
+	if d != nil {
+		d.filter.SetActive(mode == api.ControlActive)
+	}
+}
+
+func describeRefusal(r xfilter.Refusal, before int) string {
+	text := fmt.Sprintf("process %d: %s", r.Client.PID, r.What)
+	if r.Times > 1 {
+		text += fmt.Sprintf(", %d times", r.Times)
+	}
+	if r.Ended {
+		text += "; it was disconnected"
+	}
+	if before > 0 {
+		text += fmt.Sprintf(" (and %d others before)", before)
+	}
+	return text
+}
+
+// refusedEvery is how often a refusal of the display is told at most.
+const refusedEvery = 250 * time.Millisecond
+
+// pacer keeps what programs cause from being told too often.
+type pacer struct {
+	mu      sync.Mutex
+	last    time.Time
+	skipped int
+}
+
+// may says whether it is time, and how many were skipped since.
+func (p *pacer) may() (skipped int, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.last) < refusedEvery {
+		p.skipped++
+		return 0, false
+	}
+	skipped, p.skipped, p.last = p.skipped, 0, time.Now()
+	return skipped, true
+}
