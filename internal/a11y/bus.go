@@ -41,6 +41,7 @@ type Dialer func(ctx context.Context, path string) (net.Conn, error)
 type Bus struct {
 	*conn
 	registry string // unique name of the registry
+	address  string
 
 	listening sync.Mutex
 	listeners map[chan struct{}]bool // who waits for events
@@ -51,7 +52,11 @@ type Bus struct {
 // programs build their trees, and connects to it through dial. It owns session and
 // closes it. ctx bounds opening only.
 func Open(ctx context.Context, session net.Conn, dial Dialer) (*Bus, error) {
-	path, err := findBus(ctx, session)
+	address, err := findBus(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	path, err := unixPath(address)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +64,7 @@ func Open(ctx context.Context, session net.Conn, dial Dialer) (*Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the accessibility bus at %q: %w", path, err)
 	}
-	b := &Bus{listeners: make(map[chan struct{}]bool)}
+	b := &Bus{address: address, listeners: make(map[chan struct{}]bool)}
 	if b.conn, err = connect(ctx, c); err != nil {
 		return nil, fmt.Errorf("the accessibility bus at %q: %w", path, err)
 	}
@@ -71,10 +76,20 @@ func Open(ctx context.Context, session net.Conn, dial Dialer) (*Bus, error) {
 	return b, nil
 }
 
+// Address is the accessibility bus as programs inside reach it. It has to be the
+// text of the property [RootProperty] of the display's root window.
+func (b *Bus) Address() string { return b.address }
+
+// RootProperty is the property (of type STRING) in which a display names its
+// accessibility bus. Qt 5 needs it: where the session bus has the accessibility bus
+// already, it registers before it is connected, fails, and never tries again. Others
+// save a question by it. A server that resets with its last client loses it.
+const RootProperty = "AT_SPI_BUS"
+
 // Close ends the connection; what is being asked fails.
 func (b *Bus) Close() { b.close() }
 
-// findBus returns the socket of the accessibility bus and switches that on.
+// findBus returns the address of the accessibility bus and switches that on.
 func findBus(ctx context.Context, session net.Conn) (string, error) {
 	s, err := connect(ctx, session)
 	if err != nil {
@@ -95,8 +110,7 @@ func findBus(ctx context.Context, session net.Conn) (string, error) {
 		_, _ = s.ask(ctx, &call{to: owner, path: busObject, face: propertyFace, member: "Set",
 			args: []any{statusFace, name, dbus.MakeVariant(true)}})
 	}
-	address, _ := vs[0].(string)
-	return unixPath(address)
+	return stringOf(vs), nil
 }
 
 // owner has a service started if it is not there yet, and returns its unique

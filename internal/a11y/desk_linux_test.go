@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -151,7 +153,47 @@ func (d *desk) open() *Bus {
 		d.t.Fatal(err)
 	}
 	d.t.Cleanup(b.Close)
+	d.setRootProperty(RootProperty, b.Address())
 	return b
+}
+
+// setRootProperty sets a STRING of the root window: three requests of the X11
+// protocol, little-endian, to a server that asks for no cookie.
+func (d *desk) setRootProperty(name, value string) {
+	d.t.Helper()
+	c, err := net.Dial("unix", "/tmp/.X11-unix/X"+strings.TrimPrefix(d.display, ":"))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { c.Close() })
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	put := binary.LittleEndian.AppendUint32
+	pad := func(s string) []byte { return append([]byte(s), make([]byte, (4-len(s)%4)%4)...) }
+	must := func(_ int, err error) {
+		d.t.Helper()
+		if err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	must(c.Write([]byte("l\x00\x0b\x00\x00\x00\x00\x00\x00\x00\x00\x00")))
+	head := make([]byte, 8)
+	must(io.ReadFull(c, head))
+	setup := make([]byte, 4*int(binary.LittleEndian.Uint16(head[6:])))
+	must(io.ReadFull(c, setup))
+	screens := 32 + (int(binary.LittleEndian.Uint16(setup[16:]))+3)&^3 + 8*int(setup[21])
+	root := binary.LittleEndian.Uint32(setup[screens:])
+
+	intern := pad(name)
+	must(c.Write(append([]byte{16, 0, byte(2 + len(intern)/4), 0, byte(len(name)), 0, 0, 0}, intern...)))
+	reply := make([]byte, 32)
+	must(io.ReadFull(c, reply))
+	atom := binary.LittleEndian.Uint32(reply[8:])
+
+	text := pad(value)
+	change := []byte{18, 0, byte(6 + len(text)/4), 0}
+	change = put(put(put(change, root), atom), 31) // 31 is the type STRING
+	change = put(append(change, 8, 0, 0, 0), uint32(len(value)))
+	must(c.Write(append(change, text...)))
 }
 
 func deadline(t *testing.T, d time.Duration) context.Context {

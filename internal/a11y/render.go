@@ -56,7 +56,7 @@ func (n *Node) String() string {
 			said = append(said, s)
 		}
 	}
-	if n.states != 0 && !n.Is("enabled") && !n.Is("sensitive") && len(n.Actions) > 0 {
+	if n.states != 0 && !n.Is("enabled") && !n.Is("sensitive") && n.faces&hasAction != 0 {
 		said = append(said, "disabled")
 	}
 	if n.states != 0 && !n.Is("showing") {
