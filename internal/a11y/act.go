@@ -45,11 +45,25 @@ func (b *Bus) Invoke(ctx context.Context, r Ref, action string) (string, error) 
 	return name, b.do(ctx, r, fmt.Sprintf("doing %q", name), r.ask(actionFace, "DoAction", "b", int32(index)))
 }
 
+// ErrNotEditable is a node whose program does not let its text be set this way:
+// Chromium offers that for nothing at all. [Bus.Focus] and [Bus.Select] prepare such
+// a node for text from the keyboard.
+var ErrNotEditable = errors.New("its program offers no way to set text; focus it, select its text and type")
+
 // SetText replaces all of an editable node's text; at most 1 MiB of UTF-8 without
-// zero bytes.
+// zero bytes. The error may be an [ErrNotEditable].
 func (b *Bus) SetText(ctx context.Context, r Ref, text string) error {
 	if len(text) > maxSetText {
 		return fmt.Errorf("setting the text of %s: %d bytes, want at most %d", r, len(text), maxSetText)
+	}
+	ctx, cancel := context.WithTimeout(ctx, actTime)
+	defer cancel()
+	vs, err := b.ask(ctx, r.ask(accessibleFace, "GetInterfaces", "as"))
+	if err != nil {
+		return fmt.Errorf("%s: setting the text: %w", r, err)
+	}
+	if faceSet(vs[0])&hasEditable == 0 {
+		return fmt.Errorf("%s: %w", r, ErrNotEditable)
 	}
 	return b.do(ctx, r, "setting the text", r.ask(editableFace, "SetTextContents", "b", text))
 }
@@ -148,4 +162,31 @@ func (b *Bus) Selection(ctx context.Context, r Ref) (text string, from, to int, 
 	last, _ := vs[1].(int32)
 	text, _, err = b.Text(ctx, r, int(first), int(last))
 	return text, int(first), int(last), err
+}
+
+// Select selects a node's text from one character to another, counted from 0, and
+// nothing else of it; to below zero is the end.
+func (b *Bus) Select(ctx context.Context, r Ref, from, to int) error {
+	ctx, cancel := context.WithTimeout(ctx, actTime)
+	defer cancel()
+	count, selections := r.property(textFace, "CharacterCount", "i"), r.ask(textFace, "GetNSelections", "i")
+	if err := b.begin(count, selections); err != nil {
+		return err
+	}
+	var n [2]int32
+	for i, c := range []*call{count, selections} {
+		vs, err := b.wait(ctx, c)
+		if err != nil {
+			return fmt.Errorf("asking %s for its text: %w", r, err)
+		}
+		n[i], _ = vs[0].(int32)
+	}
+	if to < 0 || to > int(n[0]) {
+		to = int(max(n[0], 0))
+	}
+	from = min(max(from, 0), to)
+	if n[1] > 0 {
+		return b.do(ctx, r, "selecting text", r.ask(textFace, "SetSelection", "b", int32(0), int32(from), int32(to)))
+	}
+	return b.do(ctx, r, "selecting text", r.ask(textFace, "AddSelection", "b", int32(from), int32(to)))
 }
