@@ -8,8 +8,6 @@ import (
 	"io"
 	"strconv"
 	"time"
-
-	"github.com/jezek/xgb/xproto"
 )
 
 // Frames writes the screen to w, fps times a second, until the context ends:
