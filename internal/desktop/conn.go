@@ -28,8 +28,9 @@ type Desktop struct {
 	atoms  atoms
 	hub    hub
 	turns  chan struct{} // one for each call that waits for the server
-	gone   chan struct{} // closed when the connection is
-	once   sync.Once
+	gone   chan struct{} // closed when the connection has ended
+	end    func()        // closes it
+	once   sync.Once     // of Close
 	shared segments
 	input  inputState
 }
@@ -59,7 +60,7 @@ func Open(ctx context.Context, dial Dial, cookie []byte) (*Desktop, error) {
 	}
 	// A server that accepts and says nothing, or a call that was cancelled.
 	stop := context.AfterFunc(ctx, func() { c.Close() })
-	d, err := open(c, cookie)
+	d, err := open(ctx, c, cookie)
 	if !stop() && err == nil {
 		d.Close()
 		err = ctx.Err()
@@ -74,19 +75,23 @@ func Open(ctx context.Context, dial Dial, cookie []byte) (*Desktop, error) {
 	return d, nil
 }
 
-func open(c net.Conn, cookie []byte) (d *Desktop, err error) {
+func open(ctx context.Context, c net.Conn, cookie []byte) (*Desktop, error) {
 	tables()
 	w, err := greet(c, cookie)
 	if err != nil {
 		return nil, err
 	}
+	d := &Desktop{wire: w, turns: make(chan struct{}, maxTurns), gone: make(chan struct{})}
+	d.end = sync.OnceFunc(func() { close(d.gone) })
+	w.end = d.end
 	x, err := xgb.NewConnNet(w)
 	if err != nil {
 		return nil, err
 	}
 	d = &Desktop{x: x, wire: w, turns: make(chan struct{}, maxTurns), input: inputState{turn: make(chan struct{}, 1)}, gone: make(chan struct{})}
+	d.x = x
 	go d.dispatch()
-	err = protect(func() error {
+	err = d.do(ctx, "the first questions", func() error {
 		d.setup = xproto.Setup(x)
 		d.screen = d.setup.DefaultScreen(x)
 		d.root = d.screen.Root
@@ -112,7 +117,7 @@ func (d *Desktop) Close() error {
 	err := net.ErrClosed
 	d.once.Do(func() {
 		err = d.wire.Conn.Close() // the library's own Close waits for the server
-		<-d.gone
+		d.end()
 		d.shared.close()
 	})
 	if errors.Is(err, net.ErrClosed) {

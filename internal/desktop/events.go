@@ -17,7 +17,7 @@ type listener struct{ f func(xgb.Event) }
 // dispatch reads events until the connection ends. The library stops reading
 // when nobody takes events, so this never waits for anybody.
 func (d *Desktop) dispatch() {
-	defer close(d.gone)
+	defer d.end()
 	for {
 		event, err := d.x.WaitForEvent()
 		if event == nil && err == nil {

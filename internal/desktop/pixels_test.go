@@ -59,14 +59,3 @@ func TestPixels(t *testing.T) {
 		})
 	}
 }
-
-func BenchmarkGrab(b *testing.B) {
-	d := xvfb(b).open(b)
-	for b.Loop() {
-		_, done, err := d.pixels(xproto.Drawable(d.root), 0, 0, 1920, 1080)
-		if err != nil {
-			b.Fatal(err)
-		}
-		done()
-	}
-}

@@ -29,10 +29,13 @@ type wire struct {
 	head  [32]byte
 	rest  []byte // of head
 	body  int    // bytes of the reply that are still to be read
+	last  uint16 // the request that was answered last
 	codes codes
+	end   func() // called when reading has ended
 
 	// The writing side.
 	mu   sync.Mutex
+	sent uint16   // requests, as the protocol counts them
 	wet  bool     // the library's own greeting was swallowed
 	pass *os.File // goes with the request that attaches shared memory
 	seen func(request []byte) bool
@@ -91,6 +94,7 @@ func (w *wire) Write(b []byte) (int, error) {
 		w.wet = true
 		return len(b), nil
 	}
+	w.sent++
 	if w.pass != nil && w.seen(b) {
 		if err := w.flush(); err != nil {
 			return 0, err
@@ -151,6 +155,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	}
 	for len(w.rest) == 0 && w.body == 0 {
 		if err := w.next(); err != nil {
+			w.end()
 			return 0, err
 		}
 	}
@@ -161,6 +166,9 @@ func (w *wire) Read(p []byte) (int, error) {
 	}
 	n, err := w.in.Read(p[:min(len(p), w.body)])
 	w.body -= n
+	if err != nil {
+		w.end()
+	}
 	return n, err
 }
 
@@ -170,6 +178,11 @@ func (w *wire) next() error {
 		return err
 	}
 	w.rest = w.head[:]
+	if w.head[0] <= 1 {
+		if err := w.answered(binary.LittleEndian.Uint16(w.head[2:])); err != nil {
+			return err
+		}
+	}
 	switch w.head[0] {
 	case 0:
 		w.head[1] = w.codes.error(w.head[1])
@@ -196,3 +209,17 @@ func (w *wire) next() error {
 }
 
 const genericEvent = 35
+
+// answered holds the order of answers: each to a later request than the one
+// before, and none to what was never asked. The library would wait for the
+// request to come, and read no more.
+func (w *wire) answered(request uint16) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	// Counted from the last answer on, numbers go round at 16 bits.
+	if ahead := request - w.last; ahead == 0 || ahead > w.sent-w.last {
+		return fmt.Errorf("the X server answers request %d, after %d of %d", request, w.last, w.sent)
+	}
+	w.last = request
+	return nil
+}
