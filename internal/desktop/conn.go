@@ -112,7 +112,8 @@ func open(ctx context.Context, c net.Conn, cookie []byte) (*Desktop, error) {
 	return d, nil
 }
 
-// Close ends the connection, and with it every call that still waits.
+// Close ends the connection, and with it every call that still waits. It frees
+// the memory of pictures, so it is called after the server's end as well.
 func (d *Desktop) Close() error {
 	err := net.ErrClosed
 	d.once.Do(func() {
@@ -133,7 +134,8 @@ func (d *Desktop) Done() <-chan struct{} { return d.gone }
 // the context ends or when the display is gone. What is left of f then ends on
 // its own, with the server's answer or with the connection; until then it
 // keeps its turn, so that a server that hangs is not asked without end. The
-// error names what was tried. f must write nothing that the caller reads.
+// error names what was tried. f gives its result, and writes nothing else that
+// the caller reads: it may still run when the caller has gone on.
 func do[T any](ctx context.Context, d *Desktop, what string, f func() (T, error)) (T, error) {
 	var none T
 	ctx, cancel := context.WithTimeout(ctx, patience)

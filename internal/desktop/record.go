@@ -10,12 +10,14 @@ import (
 	"time"
 )
 
-// Frames writes the screen to w, fps times a second, until the context ends:
-// frames of Raw pixels, all of the size that the screen has at the start, with
-// the pointer. That is given first, by size, before anything is written. An
-// error of w ends it; the end of the context is no error. Where nothing was
+// Frames writes the screen to w, fps times a second from 1 to 60, until the
+// context ends: Raw pixels with the pointer, all frames of the size that the
+// screen has at the start. size is told that size before anything is written,
+// so that whoever reads can be started with FFmpegArgs. An error of size or of
+// w ends it; that the context was cancelled is no error. Where nothing was
 // painted the last frame is written again, so that the video's clock is the
-// wall's; a slow reader gets fewer different frames, and not fewer.
+// wall's: who reads slowly gets as many frames, of which fewer differ. A write
+// that never returns is not ended by the context: close w for that.
 func (d *Desktop) Frames(ctx context.Context, fps int, w io.Writer, size func(width, height int) error) error {
 	if fps < 1 || fps > 60 {
 		return fmt.Errorf("recording: from 1 to 60 frames a second, not %d", fps)

@@ -2,6 +2,8 @@ package desktop
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -157,7 +159,9 @@ func TestScreenshotOfWindows(t *testing.T) {
 	if err := d.KeepWindows(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "painted anew", func() error { time.Sleep(50 * time.Millisecond); return nil })
+	if err := d.WaitIdle(t.Context(), image.Rectangle{}, 100*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
 	if p := shot(low); p.Width != 200 || at(p, 0, 0) != red || at(p, 150, 50) != red {
 		t.Errorf("a covered window that is kept: %v %v %v", p.Area, at(p, 0, 0), at(p, 150, 50))
 	}
@@ -189,4 +193,42 @@ func TestWindowsThatClose(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestKeptPictures has windows in frames: theirs is the picture that is kept.
+func TestKeptPictures(t *testing.T) {
+	managed(t, func(t *testing.T, s *server, d *Desktop) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		if err := d.KeepWindows(ctx); err != nil {
+			t.Fatal(err)
+		}
+		programs := s.open(t)
+		low := window(t, programs, 0xff0000, image.Rect(100, 100, 300, 200))
+		if _, err := d.Wait(ctx, Match{ID: low}); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Move(ctx, low, 1850, 300); err != nil {
+			t.Fatal(err)
+		}
+		high := window(t, programs, 0x0000ff, image.Rect(1600, 200, 1900, 500))
+		if _, err := d.Wait(ctx, Match{ID: high}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the whole window", func() error {
+			p, err := d.Screenshot(ctx, Shot{Window: low, Format: Raw})
+			if err != nil {
+				return err
+			}
+			if p.Width != 200 || p.Height != 100 || p.Area.Max.X < 1920 {
+				return fmt.Errorf("%dx%d at %v", p.Width, p.Height, p.Area)
+			}
+			for i := 0; i < len(p.Data); i += 4 {
+				if !bytes.Equal(p.Data[i:i+3], []byte{0, 0, 255}) {
+					return fmt.Errorf("pixel %d is %v", i/4, p.Data[i:i+3])
+				}
+			}
+			return nil
+		})
+	})
 }
