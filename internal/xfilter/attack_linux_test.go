@@ -156,6 +156,36 @@ func TestKeysHeardOnAnothersWindow(t *testing.T) {
 	listening(t, func(s *stage, c *client) { c.send(2, 0, s.window, 1<<11, 1) }, isKey)
 }
 
+// A window in the victim's, below the pointer, is told of its keys.
+func TestKeysHeardFromWithin(t *testing.T) {
+	listening(t, func(s *stage, c *client) {
+		c.next++
+		c.send(1, 0, c.base+c.next, s.window, uint16(0), uint16(0), uint16(200), uint16(200), uint16(0), uint16(2), 0, 1<<11, 1)
+		c.send(8, 0, c.base+c.next)
+	}, isKey)
+}
+
+func TestKeysHeardFromWithinLater(t *testing.T) {
+	listening(t, func(s *stage, c *client) {
+		outer, inner := c.base+90, c.base+91
+		c.send(1, 0, outer, s.window, uint16(0), uint16(0), uint16(200), uint16(200), uint16(0), uint16(2), 0, 0)
+		c.send(1, 0, inner, outer, uint16(0), uint16(0), uint16(200), uint16(200), uint16(0), uint16(2), 0, 0)
+		c.send(2, 0, inner, 1<<11, 1)
+		c.send(8, 0, outer)
+		c.send(8, 0, inner)
+	}, isKey)
+}
+
+// A window around the victim's has a grab that begins with any key.
+func TestKeysHeardFromAround(t *testing.T) {
+	listening(t, func(s *stage, c *client) {
+		own := c.window(0, 0, 400, 400, 0)
+		c.send(7, 0, s.window, own, uint16(0), uint16(0))
+		c.send(8, 0, s.window)
+		c.send(33, 1, own, uint16(0x8000), byte(0), byte(1), byte(1), byte(0), uint16(0))
+	}, isKey)
+}
+
 func TestKeysHeardByGrab(t *testing.T) {
 	listening(t, func(s *stage, c *client) { c.call(31, 1, s.window, 0, byte(1), byte(1), uint16(0)) }, isKey)
 }

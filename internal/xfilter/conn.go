@@ -27,6 +27,7 @@ type conn struct {
 	order  order
 	facts  *facts
 
+	nested   map[uint32]bool // windows of this client in those of others
 	requests requests
 	answers  answers
 

@@ -26,8 +26,8 @@
 //
 // While the workspace is active, also: pressing keys and moving the pointer
 // (XTEST, WarpPointer, SendEvent), the keyboard's map, grabs and focus and input
-// events of others' windows, raw input, stopping the server for five seconds in
-// a row at most ([maxGrab]).
+// events of others' windows (or of one's own in or around those, see nested.go),
+// raw input, stopping the server for five seconds in a row at most ([maxGrab]).
 //
 // While it is not (somebody took over, or it is paused or read-only), of all this
 // nothing. A program gets keys and pointer events for its own windows only, in
@@ -48,9 +48,9 @@
 //
 // # What it does not hold
 //
-// Programs share a screen: each sees what the others paint, may cover them,
-// unmap and move their windows, and take the focus or hold the keyboard for a
-// window of its own. A person who takes over types into programs that belong to
+// Programs share a screen: each sees what the others paint, may cover them, also
+// with a window that cannot be seen and takes the clicks, unmap and move their
+// windows, and take the focus or hold the keyboard for a window of its own. A person who takes over types into programs that belong to
 // the workspace, and those know what was typed. Modifiers that are held, the
 // pointer's place and its buttons can be asked for in all modes, as every toolkit
 // does. What the server has received before a change of the mode it still

@@ -54,7 +54,7 @@ func TestToolkits(t *testing.T) {
 	}{
 		{"GTK", "mousepad", keyF, []string{"mousepad", "--disable-server"}},
 		{"Qt", "featherpad", keyF, []string{"featherpad", "--standalone"}},
-		{"Chromium", "hromium", keyE, []string{"chromium", "--no-sandbox", "--no-first-run", "--disable-gpu", "--user-data-dir=" + t.TempDir(), "about:blank"}},
+		{"Chromium", "hromium", keyE, []string{"chromium", "--no-sandbox", "--no-first-run", "--user-data-dir=" + t.TempDir(), "about:blank"}},
 	} {
 		t.Run(p.name, func(t *testing.T) {
 			needs(t, p.args[0], "xwininfo")

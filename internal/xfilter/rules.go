@@ -45,7 +45,7 @@ func whileActive(name string, otherwise verdict) *rule {
 // windows are its own; a grab on another's takes input away from that.
 func grab(name string, off int) *rule {
 	return &rule{name: name, least: off + 4, check: func(c *conn, r request) verdict {
-		if c.owns(r.u32(off)) {
+		if c.inputOf(r.u32(off)) {
 			return pass
 		}
 		return c.hold()
@@ -65,11 +65,11 @@ func onOwn(name string, off int, otherwise verdict) *rule {
 
 // fenced is refused for windows of clients that are not behind the filter: the
 // window manager's, the supervisor's.
-func fenced(name string) *rule {
-	return &rule{name: name, least: 8, check: func(c *conn, r request) verdict {
-		if w := r.u32(4); c.owns(w) || c.filter.inside(w) {
-			return pass
-		}
-		return refuse
-	}}
+func fenced(name string) *rule { return &rule{name: name, least: 8, check: checkFenced} }
+
+func checkFenced(c *conn, r request) verdict {
+	if w := r.u32(4); c.owns(w) || c.filter.inside(w) {
+		return pass
+	}
+	return refuse
 }

@@ -2,14 +2,7 @@ package xfilter
 
 import (
 	"bytes"
-	"math/bits"
 	"slices"
-)
-
-// Bits of event masks.
-const (
-	keyAndPointer = 0x3fcf // KeyPress to ButtonRelease, PointerMotion to ButtonMotion: all that says what a person does
-	keymapState   = 0x4000
 )
 
 const internAtom = "InternAtom of a name with VNC"
@@ -17,10 +10,11 @@ const internAtom = "InternAtom of a name with VNC"
 // coreRules are the requests of the core protocol that are looked at; all
 // others pass. Offsets are those of the protocol's encoding.
 var coreRules = [128]*rule{
+	1:   {name: "CreateWindow in another client's", least: 32, whole: true, check: checkCreate},
 	2:   {name: "ChangeWindowAttributes", least: 12, whole: true, check: checkAttributes},
-	4:   fenced("DestroyWindow"),
+	4:   {name: "DestroyWindow", least: 8, check: checkDestroy},
 	5:   fenced("DestroySubwindows"),
-	7:   fenced("ReparentWindow"),
+	7:   {name: "ReparentWindow", least: 12, check: checkReparent},
 	10:  fenced("UnmapWindow"),
 	11:  fenced("UnmapSubwindows"),
 	16:  {name: internAtom, least: 8, whole: true, check: checkAtom},
@@ -54,32 +48,6 @@ var coreRules = [128]*rule{
 	115: nothing("ForceScreenSaver"),
 	116: whileActive("SetPointerMapping", refuse),
 	118: whileActive("SetModifierMapping", refuse),
-}
-
-// checkAttributes holds who listens to whose input. What is heard of another's
-// window does not reach that: so it is more than listening. The root is last in
-// that way, and window managers and everybody else may listen there; what they
-// hear while the workspace is not active is taken out on the way back.
-func checkAttributes(c *conn, r request) verdict {
-	const eventMask, dontPropagate = 1 << 11, 1 << 12
-	window, mask := r.u32(4), r.u32(8)
-	if r.size > maxHead {
-		return refuse // at most 15 values exist
-	}
-	if c.owns(window) || window == c.root {
-		return pass
-	}
-	value := func(bit uint32) uint32 {
-		off := 12 + 4*bits.OnesCount32(mask&(bit-1))
-		if mask&bit == 0 || off+4 > r.size {
-			return 0
-		}
-		return r.u32(off)
-	}
-	if value(eventMask)&(keyAndPointer|keymapState) == 0 && value(dontPropagate) == 0 {
-		return pass
-	}
-	return c.hold()
 }
 
 var vnc, notVNC = []byte("VNC"), []byte("vnc")

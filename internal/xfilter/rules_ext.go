@@ -142,7 +142,7 @@ func checkRedirect(c *conn, r request) verdict {
 
 // checkListen is ChangeWindowAttributes for the devices of XInput 1.
 func checkListen(c *conn, r request) verdict {
-	if w := r.u32(4); c.owns(w) || w == c.root {
+	if w := r.u32(4); c.inputOf(w) || w == c.root {
 		return pass
 	}
 	return c.hold()
@@ -155,7 +155,7 @@ func checkSelect(c *conn, r request) verdict {
 	if r.size > maxHead {
 		return refuse
 	}
-	if w := r.u32(4); c.owns(w) || w == c.root {
+	if w := r.u32(4); c.inputOf(w) || w == c.root {
 		return pass
 	}
 	off := 12

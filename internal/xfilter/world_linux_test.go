@@ -26,6 +26,9 @@ type world struct {
 	filter *Filter
 	env    []string
 
+	auth      string // the server's own authority file
+	endServer func()
+
 	mu       sync.Mutex
 	refusals []Refusal
 	failures []error
@@ -56,7 +59,7 @@ func authority(t testing.TB, path string, cookie []byte) {
 }
 
 // server starts Xvfb on a free number and waits for it.
-func server(t testing.TB) (socket string, cookie []byte) {
+func server(t testing.TB, world *world) (socket string, cookie []byte) {
 	t.Helper()
 	needs(t, "Xvfb")
 	dir := t.TempDir()
@@ -73,7 +76,9 @@ func server(t testing.TB) (socket string, cookie []byte) {
 		t.Fatal(err)
 	}
 	w.Close()
-	t.Cleanup(func() { cmd.Process.Signal(os.Interrupt); cmd.Wait(); r.Close() })
+	world.auth = filepath.Join(dir, "auth")
+	world.endServer = sync.OnceFunc(func() { cmd.Process.Signal(os.Interrupt); cmd.Wait(); r.Close() })
+	t.Cleanup(world.endServer)
 	var number int
 	if _, err := fmt.Fscanln(r, &number); err != nil {
 		t.Fatalf("Xvfb does not start: %v", err)
@@ -84,7 +89,7 @@ func server(t testing.TB) (socket string, cookie []byte) {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, mine: bytes.Repeat([]byte{0xca}, 16)}
-	w.real, w.cookie = server(t)
+	w.real, w.cookie = server(t, w)
 	w.filter = New(Config{
 		Cookie:  w.mine,
 		Dial:    w.dial,
@@ -207,6 +212,7 @@ type client struct {
 	conn  net.Conn
 	order order
 	welcome
+	cookie []byte
 	seq    uint16
 	next   uint32
 	events [][]byte
@@ -232,13 +238,13 @@ func openAt(t testing.TB, path string, cookie []byte, o order) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(60 * time.Second))
+	conn.SetDeadline(time.Now().Add(5 * time.Minute))
 	conn.Write(offer{order: o, name: cookieName, data: cookie}.request())
 	w, _, err := readWelcome(conn, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &client{t: t, conn: conn, order: o, welcome: w, ext: make(map[string][2]byte)}
+	return &client{t: t, conn: conn, order: o, welcome: w, cookie: cookie, ext: make(map[string][2]byte)}
 }
 
 // req makes a request of words: byte values are put as they are, uint16 and
