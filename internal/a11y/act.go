@@ -32,6 +32,14 @@ func (b *Bus) Invoke(ctx context.Context, r Ref, action string) (string, error) 
 	if len(names) == 0 {
 		return "", fmt.Errorf("%s offers no action", r)
 	}
+	for i := range names {
+		if names[i] != "" {
+			continue
+		}
+		if vs, err := b.ask(ctx, r.ask(actionFace, "GetName", "s", int32(i))); err == nil {
+			names[i] = clip(stringOf(vs), maxName)
+		}
+	}
 	index := 0
 	if action != "" {
 		for index < len(names) && !strings.EqualFold(names[index], action) {

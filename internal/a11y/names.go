@@ -60,6 +60,8 @@ const (
 	stateManagesDescendants states = 1 << 31
 	stateVisible            states = 1 << 30
 	stateShowing            states = 1 << 25
+	stateFocusable          states = 1 << 11
+	stateEditable           states = 1 << 7
 )
 
 // names lists the set in the order of the bits; what has no name is left out.

@@ -10,7 +10,7 @@ import (
 
 // together is how many nodes are asked about in one write: enough that a program
 // has always something to do, few enough for the queues of the bus.
-const together = 48
+const together = 200
 
 // walk reads one application level by level, as wide as it is, with a list and
 // no recursion.
@@ -24,7 +24,7 @@ type walk struct {
 	bytes   int // of texts so far
 }
 
-// errTold is an end that is the tree's bound, not the program's fault.
+// boundError is an end that is the tree's bound, not the program's fault.
 type boundError string
 
 func (e boundError) Error() string { return string(e) }
@@ -60,7 +60,7 @@ func (w *walk) run(ctx context.Context) error {
 // read asks for all of some nodes and returns their children, empty yet. The
 // error may be a boundError; the children are right then too.
 func (w *walk) read(ctx context.Context, nodes []*Node) ([]*Node, error) {
-	for _, stage := range []func(*asked, *Node){w.identity, w.details, w.texts} {
+	for _, stage := range []func(*asked, *Node){w.identity, w.offers, w.details, w.texts} {
 		a := asked{}
 		for _, n := range nodes {
 			stage(&a, n)
@@ -127,16 +127,39 @@ func (w *walk) identity(a *asked, n *Node) {
 		if it.role == roleExtended {
 			w.ownRole(a, n)
 		}
-	} else {
-		a.add(n.Ref.ask(accessibleFace, "GetRole", "u"), func(vs []any) {
-			role, _ := vs[0].(uint32)
-			n.Role = roleName(role)
-		})
-		a.add(n.Ref.ask(accessibleFace, "GetState", "au"), func(vs []any) { n.states = stateSet(vs[0]) })
-		a.add(n.Ref.ask(accessibleFace, "GetInterfaces", "as"), func(vs []any) { n.faces = faceSet(vs[0]) })
-		a.add(n.Ref.property(accessibleFace, "Name", "s"), func(vs []any) { n.Name = w.text(strings.TrimSpace(stringOf(vs)), maxString) })
-		a.add(n.Ref.property(accessibleFace, "Description", "s"), func(vs []any) { n.Description = w.text(stringOf(vs), maxString) })
+		return
 	}
+	a.add(n.Ref.ask(accessibleFace, "GetRole", "u"), func(vs []any) {
+		role, _ := vs[0].(uint32)
+		n.Role = roleName(role)
+	})
+	a.add(n.Ref.ask(accessibleFace, "GetState", "au"), func(vs []any) { n.states = stateSet(vs[0]) })
+	a.add(n.Ref.property(accessibleFace, "Name", "s"), func(vs []any) { n.Name = w.text(strings.TrimSpace(stringOf(vs)), maxString) })
+}
+
+// content are roles of what is only looked at, by far the most nodes of a page.
+// Where the cache does not say what they offer they are taken to offer a place and
+// nothing else: each question costs as much as a node of the cache.
+var content = map[string]bool{
+	"static": true, "paragraph": true, "section": true, "panel": true, "filler": true, "heading": true, "list": true, "list item": true,
+	"separator": true, "table row": true, "grouping": true, "article": true, "landmark": true, "image": true, "block quote": true,
+	"description list": true, "description term": true, "description value": true, "superscript": true, "subscript": true, "mark": true,
+}
+
+// offers asks what a node offers that the cache does not tell of.
+func (w *walk) offers(a *asked, n *Node) {
+	if w.cache[n.Ref] != nil {
+		return
+	}
+	if content[n.Role] && n.states&(stateFocusable|stateEditable) == 0 {
+		n.faces = hasComponent
+		if n.Name == "" && (n.Role == "paragraph" || n.Role == "static") {
+			n.faces |= hasText
+		}
+		return
+	}
+	a.add(n.Ref.ask(accessibleFace, "GetInterfaces", "as"), func(vs []any) { n.faces = faceSet(vs[0]) })
+	a.add(n.Ref.property(accessibleFace, "Description", "s"), func(vs []any) { n.Description = w.text(stringOf(vs), maxString) })
 }
 
 func (w *walk) ownRole(a *asked, n *Node) {
@@ -183,16 +206,28 @@ func (w *walk) details(a *asked, n *Node) {
 // wantsText leaves out what only repeats a name, and what is a secret: a password
 // is told by its characters' number at most, and that is nobody's business either.
 func (w *walk) wantsText(n *Node) bool {
-	return n.faces&hasText != 0 && (n.faces&hasEditable != 0 || n.Name == "") && n.Role != "password text"
+	return n.faces&hasText != 0 && (n.states&stateEditable != 0 || n.Name == "") && n.Role != "password text"
 }
 
+// texts asks for texts, and for the names of actions where the list of them is
+// without, as Chromium's is.
 func (w *walk) texts(a *asked, n *Node) {
+	for i, name := range n.Actions {
+		if name == "" {
+			a.add(n.Ref.ask(actionFace, "GetName", "s", int32(i)), func(vs []any) { n.Actions[i] = w.text(stringOf(vs), maxName) })
+		}
+	}
 	if n.Characters == 0 {
 		return
 	}
 	end := int32(min(n.Characters, w.options.Text))
 	a.add(n.Ref.ask(textFace, "GetText", "s", int32(0), end), func(vs []any) {
-		n.Text = w.text(stringOf(vs), 4*w.options.Text)
+		// Where a child stands in a text there is a mark, and often nothing else.
+		if s := stringOf(vs); strings.Trim(s, "\ufffc \n") != "" {
+			n.Text = w.text(s, 4*w.options.Text)
+		} else {
+			n.Characters = 0
+		}
 	})
 }
 
@@ -200,7 +235,7 @@ func (w *walk) texts(a *asked, n *Node) {
 // for may say that it has millions: of that the first ones by number.
 func (w *walk) listChildren(a *asked, n *Node) {
 	switch {
-	case n.complete:
+	case n.complete || n.Role == "static": // a piece of text; its pieces are lines
 	case n.states&stateManagesDescendants != 0:
 		for i := range int32(maxRows) {
 			a.add(n.Ref.ask(accessibleFace, "GetChildAtIndex", "(so)", i), func(vs []any) {
