@@ -17,6 +17,7 @@ var layers = map[string][]string{
 	"policy":           {},
 	"history":          {},
 	"api":              {},
+	"a11y":             {},
 	"config":           {"policy"},
 	"protect":          {"policy"},
 	"agents":           {"policy"},

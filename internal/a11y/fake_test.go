@@ -1,0 +1,150 @@
+package a11y
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+)
+
+// fakeBus is a bus with programs that say what a test makes them say. It plays the
+// session bus, the accessibility bus and everybody on them.
+type fakeBus struct {
+	t *testing.T
+	// answer gives what a program answers: values, or nil for nothing at all.
+	answer func(to, path, member string, args []any) []any
+	apps   [][]any // the registry's children
+	raw    []byte  // written before each answer of :1.20
+	from   string  // who answers instead of the one that was asked
+}
+
+func (f *fakeBus) open() *Bus {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	b, err := Open(ctx, f.pipe(), func(_ context.Context, path string) (net.Conn, error) {
+		if path != "/run/a11y" {
+			f.t.Errorf("dialled %q", path)
+		}
+		return f.pipe(), nil
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(b.Close)
+	return b
+}
+
+func (f *fakeBus) pipe() net.Conn {
+	ours, theirs := net.Pipe()
+	go f.serve(theirs)
+	return ours
+}
+
+func (f *fakeBus) serve(c net.Conn) {
+	defer c.Close()
+	r := bufio.NewReader(c)
+	for _, answer := range []string{"", "DATA\r\nOK 0123\r\n", ""} {
+		if _, err := r.ReadBytes('\n'); err != nil {
+			return
+		}
+		// The first two lines come in one write.
+		if answer == "" {
+			continue
+		}
+		if _, err := c.Write([]byte(answer)); err != nil {
+			return
+		}
+	}
+	var writing sync.Mutex
+	for {
+		frame, err := readFrame(r)
+		if err != nil {
+			return
+		}
+		m, err := dbus.DecodeMessage(bytes.NewReader(frame.raw))
+		if err != nil {
+			f.t.Errorf("the client sent what cannot be read: %v", err)
+			return
+		}
+		serial := binary.LittleEndian.Uint32(frame.raw[8:])
+		go func() {
+			sender, body := f.reply(m)
+			if body == nil {
+				return
+			}
+			writing.Lock()
+			defer writing.Unlock()
+			if to, _ := m.Headers[dbus.FieldDestination].Value().(string); to == ":1.20" {
+				_, _ = c.Write(f.raw)
+			}
+			_, _ = c.Write(encodeReply(sender, serial, body...))
+		}()
+	}
+}
+
+// reply plays the bus and the registry itself and asks the test for the rest.
+func (f *fakeBus) reply(m *dbus.Message) (sender string, body []any) {
+	to, _ := m.Headers[dbus.FieldDestination].Value().(string)
+	path, _ := m.Headers[dbus.FieldPath].Value().(dbus.ObjectPath)
+	member, _ := m.Headers[dbus.FieldMember].Value().(string)
+	switch {
+	case member == "Hello":
+		return busName, []any{":1.0"}
+	case member == "StartServiceByName":
+		return busName, []any{uint32(2)}
+	case member == "GetNameOwner":
+		return busName, []any{":1.1"}
+	case member == "GetConnectionUnixProcessID":
+		return busName, []any{uint32(7)}
+	case to == busName:
+		return busName, []any{}
+	case member == "GetAddress":
+		return to, []any{"unix:path=/run/a11y,guid=0123"}
+	case member == "Set" || member == "RegisterEvent" || member == "DeregisterEvent":
+		return to, []any{}
+	case to == ":1.1" && member == "GetChildren":
+		return to, []any{structs(f.apps)}
+	}
+	if f.from != "" {
+		return f.from, f.answer(to, string(path), member, m.Body)
+	}
+	return to, f.answer(to, string(path), member, m.Body)
+}
+
+// pair is a reference as a program sends it.
+type pair struct {
+	Bus  string
+	Path dbus.ObjectPath
+}
+
+func structs(pairs [][]any) []pair {
+	out := []pair{}
+	for _, p := range pairs {
+		out = append(out, pair{p[0].(string), dbus.ObjectPath(p[1].(string))})
+	}
+	return out
+}
+
+// encodeReply writes an answer.
+func encodeReply(sender string, serial uint32, body ...any) []byte {
+	m := dbus.Message{Type: dbus.TypeMethodReply, Body: body, Headers: map[dbus.HeaderField]dbus.Variant{
+		dbus.FieldSender:      dbus.MakeVariant(sender),
+		dbus.FieldReplySerial: dbus.MakeVariant(serial),
+	}}
+	if len(body) > 0 {
+		m.Headers[dbus.FieldSignature] = dbus.MakeVariant(dbus.SignatureOf(body...))
+	}
+	var b bytes.Buffer
+	if err := m.EncodeTo(&b, binary.LittleEndian); err != nil {
+		panic(err)
+	}
+	binary.LittleEndian.PutUint32(b.Bytes()[8:], 1)
+	return b.Bytes()
+}
