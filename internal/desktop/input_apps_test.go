@@ -1,6 +1,7 @@
 package desktop
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,10 +18,18 @@ const appText = "--help Zürich 你好 🎉 Ω\n\t--help ünïcödé ≠ ASCII"
 
 // focused waits until a window is there, and a little longer until it has the
 // focus.
-func (s *server) focused(t *testing.T, title string) {
+func focused(t *testing.T, d *Desktop, title string) {
 	t.Helper()
-	s.tool(t, "xdotool", "search", "--sync", "--onlyvisible", "--name", title)
-	time.Sleep(700 * time.Millisecond)
+	eventually(t, "the window "+title, func() error {
+		list, err := d.Windows(t.Context(), false)
+		for _, w := range list {
+			if w.Active && strings.Contains(w.Title, title) {
+				time.Sleep(500 * time.Millisecond)
+				return nil
+			}
+		}
+		return fmt.Errorf("not among %v, %v", list, err)
+	})
 }
 
 func TestTextIntoEditors(t *testing.T) {
@@ -32,7 +41,7 @@ func TestTextIntoEditors(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "text.txt")
 			os.WriteFile(file, nil, 0o600)
 			s.start(t, program, file)
-			s.focused(t, "text.txt")
+			focused(t, d, "text.txt")
 			var many strings.Builder
 			for r := rune(0x4e00); r < 0x4e00+200; r++ {
 				many.WriteRune(r)
@@ -75,7 +84,7 @@ func TestTextIntoChromium(t *testing.T) {
 	defer web.Close()
 	s.start(t, "openbox")
 	s.start(t, "chromium", "--no-sandbox", "--no-first-run", "--disable-gpu", "--user-data-dir="+t.TempDir(), "--window-size=1000,700", "--window-position=0,0", web.URL)
-	s.focused(t, "typing")
+	focused(t, d, "typing")
 	for _, want := range []string{appText, strings.Repeat("Two thousand quick characters. ", 66)} {
 		at := Point{400, 400}
 		began := time.Now()

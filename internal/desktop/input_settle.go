@@ -14,8 +14,12 @@ import (
 const (
 	// answerTime is for programs that say when they have.
 	answerTime = 10 * time.Second
-	// guessTime is for those that cannot be asked, as xterm.
-	guessTime = 200 * time.Millisecond
+	// guessTicks of guessTick are for those that cannot be asked, as xterm. A
+	// machine that is busy does not keep the ticks, and then it is more, up to
+	// guessMost of them.
+	guessTick  = 10 * time.Millisecond
+	guessTicks = 30
+	guessMost  = 200
 )
 
 // settle comes back when the window with the focus has read all input so far.
@@ -31,7 +35,7 @@ func (d *Desktop) settle(ctx context.Context) error {
 		return err
 	}
 	if to == 0 {
-		return (&hands{d: d}).wait(ctx, guessTime)
+		return d.guess(ctx)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errors.New("it does not answer"))
 	defer cancel()
@@ -44,20 +48,37 @@ func (d *Desktop) settle(ctx context.Context) error {
 		}
 	})
 	defer stop()
-	err = d.do(ctx, "asking a program whether it has read its input", func() error {
-		return d.ping(to, stamp)
-	})
-	if err != nil {
-		return err
+	for {
+		// Again and again, as waiting for windows may change what the root's
+		// events are selected for; an old answer is as good.
+		err = d.do(ctx, "asking a program whether it has read its input", func() error { return d.ping(to, stamp) })
+		if err != nil {
+			return err
+		}
+		select {
+		case <-answered:
+			return nil
+		case <-d.gone:
+			return ErrGone
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until window %#x has read what was typed: %w", to, context.Cause(ctx))
+		}
 	}
-	select {
-	case <-answered:
-		return nil
-	case <-d.gone:
-		return ErrGone
-	case <-ctx.Done():
-		return fmt.Errorf("waiting until window %#x has read what was typed: %w", to, context.Cause(ctx))
+}
+
+// guess waits until a program will have read its input.
+func (d *Desktop) guess(ctx context.Context) error {
+	for kept, all := 0, 0; kept < guessTicks && all < guessMost; all++ {
+		began := time.Now()
+		if err := (&hands{d: d}).wait(ctx, guessTick); err != nil {
+			return err
+		}
+		if time.Since(began) < guessTick+guessTick/3 {
+			kept++
+		}
 	}
+	return nil
 }
 
 // ping sends the question. The answer goes to those who listen to the root's

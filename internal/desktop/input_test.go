@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func (s *server) xterm(t testing.TB, script string) string {
 	ready := filepath.Join(t.TempDir(), "ready")
 	s.start(t, "xterm", "-e", "sh", "-c", "stty raw -echo; touch "+ready+"; "+strings.ReplaceAll(script, "OUT", file))
 	eventually(t, "xterm", func() error { _, err := os.Stat(ready); return err })
-	s.tool(t, "xdotool", "search", "--sync", "--onlyvisible", "--class", "xterm")
+	s.there(t, Match{Class: regexp.MustCompile("XTerm")})
 	return file
 }
 
@@ -95,7 +96,7 @@ func (s *server) events(t testing.TB) (seen func() string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	s.tool(t, "xdotool", "search", "--sync", "--onlyvisible", "--name", "Event Tester")
+	s.there(t, Match{Title: regexp.MustCompile("Event Tester")})
 	lines := make(chan string, 10000)
 	go func() {
 		defer close(lines)
@@ -231,4 +232,14 @@ func (s *server) held(t testing.TB, d *Desktop) (map[int]bool, error) {
 		}
 		return err
 	})
+}
+
+// there waits for a window.
+func (s *server) there(t testing.TB, m Match) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := s.open(t).Wait(ctx, m); err != nil {
+		t.Fatal(err)
+	}
 }

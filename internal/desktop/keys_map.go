@@ -212,27 +212,44 @@ func (k *keymap) choose(syms, missing []keysym) (codes []byte, unread bool) {
 	return codes, unread
 }
 
-// give lets keys show characters, neighbours in one request, as each request
-// makes every client ask for the map. Both levels show the same, so that
-// neither Shift nor Caps Lock makes a difference.
+// give lets keys show characters. Each request makes every client ask for the
+// whole map, so keys between two of them are written along as they are, if
+// nothing of theirs can be lost. Both levels of a key show the same: neither
+// Shift nor Caps Lock makes a difference.
 func (d *Desktop) give(k *keymap, codes []byte, syms []keysym) {
+	for i, code := range codes {
+		s := k.of(code)
+		clear(s)
+		s[0] = syms[i]
+		if k.per > 1 {
+			s[1] = syms[i]
+		}
+	}
 	for i := 0; i < len(codes); {
-		n := 1
-		for i+n < len(codes) && codes[i+n] == codes[i]+byte(n) {
-			n++
+		last := i
+		for last+1 < len(codes) && k.plainBetween(codes[last], codes[last+1]) {
+			last++
 		}
-		list := make([]xproto.Keysym, 0, 2*n)
-		for j := i; j < i+n; j++ {
-			list = append(list, xproto.Keysym(syms[j]), xproto.Keysym(syms[j]))
-			s := k.of(codes[j])
-			clear(s)
-			s[0] = syms[j]
-			if k.per > 1 {
-				s[1] = syms[j]
-			}
+		var list []xproto.Keysym
+		for code := int(codes[i]); code <= int(codes[last]); code++ {
+			s := k.of(byte(code))
+			list = append(list, xproto.Keysym(s[0]), xproto.Keysym(s[min(1, k.per-1)]))
 		}
-		xproto.ChangeKeyboardMapping(d.x, byte(n), xproto.Keycode(codes[i]), 2, list)
-		i += n
+		xproto.ChangeKeyboardMapping(d.x, byte(len(list)/2), xproto.Keycode(codes[i]), 2, list)
+		i = last + 1
 	}
 	k.index()
+}
+
+// plainBetween says whether the keys between two others do no more than to
+// show at most one keysym.
+func (k *keymap) plainBetween(a, b byte) bool {
+	for code := a + 1; code < b; code++ {
+		s := k.of(code)
+		other := func(x keysym) bool { return x != 0 && x != s[0] }
+		if k.mods[code] != 0 || slices.ContainsFunc(s, other) {
+			return false
+		}
+	}
+	return true
 }
