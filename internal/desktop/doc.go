@@ -1,7 +1,8 @@
 // Package desktop looks at an X display and acts on it, as a person before the
 // screen would: pictures of it, its windows, waiting for either to change, its
-// size, frames for a recording. It is a client of the X11 protocol and starts
-// no program.
+// size, frames for a recording; mouse, keys and any text; the clipboard. It is a
+// client of the X11 protocol and starts no program. [Manage] is a small window
+// manager, and [Computer] what Anthropic's computer-use tool does.
 //
 // [Open] gives a [Desktop] from a way to connect and a cookie. All methods of a
 // Desktop may be called by many goroutines at once, and each takes a context
