@@ -104,13 +104,10 @@ func (c *Clipboard) convert(ctx context.Context, s Selection, target string) (pr
 	var w xproto.Window
 	events := make(chan xgb.Event, 64)
 	err = c.d.do(ctx, "reading "+string(s), func() (err error) {
-		r, err := xproto.GetSelectionOwner(c.d.x, selection).Reply()
-		if err == nil && r.Owner == 0 {
-			err = ErrEmpty
+		if err := c.hasOwner(selection); err != nil {
+			return err
 		}
-		if err == nil {
-			w, err = c.newWindow()
-		}
+		w, err = c.newWindow()
 		return err
 	})
 	if err != nil {
@@ -139,9 +136,20 @@ func (c *Clipboard) convert(ctx context.Context, s Selection, target string) (pr
 	}
 	p, err := c.receive(ctx, w, events)
 	if err != nil {
+		if e := c.d.do(ctx, "reading "+string(s), func() error { return c.hasOwner(selection) }); errors.Is(e, ErrEmpty) {
+			return property{}, e // it went away meanwhile
+		}
 		return property{}, fmt.Errorf("reading %s as %.60q: %w", s, target, err)
 	}
 	return p, nil
+}
+
+func (c *Clipboard) hasOwner(selection xproto.Atom) error {
+	r, err := xproto.GetSelectionOwner(c.d.x, selection).Reply()
+	if err == nil && r.Owner == 0 {
+		err = ErrEmpty
+	}
+	return err
 }
 
 // receive waits for the owner's answer.
