@@ -154,7 +154,8 @@ type Element struct {
 
 // Record makes a video until the caller goes.
 type Record struct {
-	FPS int `json:"fps,omitempty"` // 1 to 60; 0 is 10
+	FPS    int    `json:"fps,omitempty"`    // 1 to 60; 0 is 10
+	Format string `json:"format,omitempty"` // mkv, mp4 or webm; "" is mkv
 }
 
 // Types of what comes as a descriptor.

@@ -51,6 +51,7 @@ type Request struct {
 	Full    bool     `json:"full,omitempty"`    // terminal-read: with what has left the screen
 	Mode    string   `json:"mode,omitempty"`    // control
 	Reason  string   `json:"reason,omitempty"`  // control
+	Desktop *Desktop `json:"desktop,omitempty"` // desktop-see, desktop-do
 }
 
 // Reply is one line of an answer. All lines but the last have More set.
@@ -65,6 +66,7 @@ type Reply struct {
 	Output   *Output          `json:"output,omitempty"`
 	Screen   *Screen          `json:"screen,omitempty"`
 	Control  *Control         `json:"control,omitempty"`
+	Desktop  *DesktopReply    `json:"desktop,omitempty"`
 	Exit     *int             `json:"exit,omitempty"` // with CodeStart: 126 or 127
 }
 
@@ -162,6 +164,13 @@ const (
 	EventDisplay     = "display"      // the virtual display is ready, or was let go
 	EventDisplayLost = "display_lost" // its server ended by itself
 
+	EventScreenshot     = "screenshot"
+	EventDesktopInput   = "desktop_input" // what was done, and how many characters were typed
+	EventWindow         = "window"
+	EventCopied         = "clipboard_set"
+	EventElement        = "accessibility"
+	EventRecord         = "record"
+	EventWatch          = "watch"
 	EventDisplayRefused = "display_refused" // what a program wanted of it and did not get
 
 	EventLaunch       = "app_launch"

@@ -62,6 +62,9 @@ var ErrEmpty = errors.New("the selection is empty: no program offers anything th
 
 // Clipboard reads and sets the selections of a display. It has a connection of
 // its own, and owns what was set until another program sets something else or
+// Done is closed when the connection has ended, by Close or with the server.
+func (c *Clipboard) Done() <-chan struct{} { return c.d.Done() }
+
 // Close is called.
 type Clipboard struct {
 	d      *Desktop

@@ -94,23 +94,26 @@ func (d *Desktop) frameOf(ctx context.Context, width, height int) ([]byte, error
 	})
 }
 
-// FFmpegArgs are the arguments for an ffmpeg that reads Frames from its
-// standard input and writes a video to a file, whose name says the format:
-// H.264 for .mp4 and .mkv, VP9 for .webm. Everything that players need is
-// written as it goes, so that a recording that is cut off can be watched.
-func FFmpegArgs(width, height, fps int, file string) []string {
-	args := []string{"-nostdin", "-hide_banner", "-loglevel", "error", "-y",
+// FFmpegArgs are the arguments for an ffmpeg that reads Frames from its standard input
+// and writes a video to its standard output: format mkv or mp4 with H.264, webm with
+// VP9; "" is mkv. Everything that players need is written as it goes, so that a
+// recording that is cut off can be watched.
+func FFmpegArgs(width, height, fps int, format string) ([]string, error) {
+	args := []string{"-nostdin", "-hide_banner", "-loglevel", "error",
 		"-f", "rawvideo", "-pixel_format", "bgr0", "-video_size", strconv.Itoa(width) + "x" + strconv.Itoa(height),
 		"-framerate", strconv.Itoa(fps), "-i", "pipe:0", "-an"}
 	// Players expect half the colours' resolution, so an even size.
 	args = append(args, "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p")
-	if n := len(file); n > 5 && file[n-5:] == ".webm" {
-		args = append(args, "-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-crf", "35", "-b:v", "0")
-	} else {
-		args = append(args, "-c:v", "libx264", "-preset", "veryfast", "-crf", "26", "-g", strconv.Itoa(4*fps))
-		if n > 4 && file[n-4:] == ".mp4" {
-			args = append(args, "-movflags", "+frag_keyframe+empty_moov+default_base_moof")
-		}
+	h264 := []string{"-c:v", "libx264", "-preset", "veryfast", "-crf", "26", "-g", strconv.Itoa(4 * fps)}
+	switch format {
+	case "", "mkv":
+		args = append(append(args, h264...), "-f", "matroska")
+	case "mp4":
+		args = append(append(args, h264...), "-movflags", "+frag_keyframe+empty_moov+default_base_moof", "-f", "mp4")
+	case "webm":
+		args = append(args, "-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-crf", "35", "-b:v", "0", "-f", "webm")
+	default:
+		return nil, fmt.Errorf("videos are mkv, mp4 or webm, not %.20q", format)
 	}
-	return append(args, "file:"+file) // a name with a colon would be a protocol
+	return append(args, "pipe:1"), nil
 }

@@ -19,6 +19,8 @@ type Match struct {
 	PID          int
 	// All looks at override-redirect windows too.
 	All bool
+	// Also is one more condition; nil is none.
+	Also func(Window) bool
 }
 
 // maxPattern bounds a regular expression, in bytes.
@@ -42,7 +44,7 @@ func (m Match) Fits(w Window) bool {
 		(m.PID == 0 || m.PID == w.PID) &&
 		(m.Title == nil || m.Title.MatchString(w.Title)) &&
 		(m.Class == nil || m.Class.MatchString(w.Class) || m.Class.MatchString(w.Instance)) &&
-		!w.Hidden
+		!w.Hidden && (m.Also == nil || m.Also(w))
 }
 
 // Wait waits for a window and gives the topmost that fits. The context says how

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"strings"
 	"syscall"
 )
 
@@ -42,6 +43,16 @@ func (w *Walls) TakeListeners() (sockets []int, diag int) {
 // family, and returns the connected socket, which the caller closes.
 func (w *Walls) Dial(to netip.AddrPort) (int, error) {
 	d := w.ask(Message{Kind: MsgDial, Text: to.String()})
+	return d.one()
+}
+
+// DialUnix connects to a stream socket by its absolute path inside, at most 107 bytes,
+// and returns the connected socket, which the caller closes.
+func (w *Walls) DialUnix(path string) (int, error) {
+	if !strings.HasPrefix(path, "/") {
+		return -1, syscall.EINVAL
+	}
+	d := w.ask(Message{Kind: MsgDial, Text: path})
 	return d.one()
 }
 

@@ -44,6 +44,9 @@ func (c *control) set(now api.Control) {
 	c.now = now
 }
 
+// Control is what holds now.
+func (s *Server) Control() api.Control { return s.control.get() }
+
 // control changes the mode for a caller.
 func (s *Server) setControl(ctx context.Context, who caller, req api.Request) api.Reply {
 	to, known := tightness(req.Mode)

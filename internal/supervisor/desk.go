@@ -52,11 +52,12 @@ const (
 
 var deskOps = map[string]effect{
 	api.OpExec: acts, api.OpLaunch: acts, api.OpKill: acts, api.OpTerminal: acts, api.OpTerminalSend: acts,
+	api.OpDesktopSee: looks, api.OpDesktopDo: acts, api.OpWatch: looks,
 	api.OpApps: looks, api.OpWait: looks, api.OpLogs: looks, api.OpTerminalRead: looks, api.OpAttach: looks, api.OpYield: looks, // what is typed there is judged by itself
 }
 
 // talks are the operations whose callers say more.
-var talks = map[string]bool{api.OpExec: true, api.OpAttach: true}
+var talks = map[string]bool{api.OpExec: true, api.OpAttach: true, api.OpDesktopSee: true}
 
 // answerDesk hands a request on when the mode allows it.
 func (s *Server) answerDesk(ctx context.Context, conn net.Conn, who caller, req api.Request, does effect) api.Reply {

@@ -63,6 +63,8 @@ func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, err
 		return d.newTerminal(req)
 	case api.OpYield:
 		return d.yield(ctx, c)
+	case api.OpDesktopSee, api.OpDesktopDo:
+		return d.onDesktop(ctx, c)
 	}
 	a, err := d.find(req.App)
 	if err != nil {

@@ -36,9 +36,11 @@ func (d *desktop) filterX() {
 // controlled follows the mode of the workspace: only an active one lets programs
 // inside press keys, and listen to what others get.
 func (d *desktop) controlled(mode string) {
-	if d != nil {
-		d.filter.SetActive(mode == api.ControlActive)
+	if d == nil {
+		return
 	}
+	d.filter.SetActive(mode == api.ControlActive)
+	d.stopActing()
 }
 
 func describeRefusal(r xfilter.Refusal, before int) string {

@@ -45,6 +45,7 @@ type desktop struct {
 	ready chan struct{} // closed when desk is known
 	desk  *supervisor.Server
 
+	own      ownClients
 	starting sync.Mutex // held while a server is started
 	mu       sync.Mutex
 	server   *xserver
@@ -138,6 +139,9 @@ func (d *desktop) Dial(ctx context.Context) (net.Conn, error) {
 	}
 	return &desktopConn{UnixConn: conn, done: leave}, nil
 }
+
+// dialUncounted is Dial for what does not keep the display from being let go of.
+func (d *desktop) dialUncounted(ctx context.Context) (net.Conn, error) { return d.connect(ctx) }
 
 // desktopConn is a connection that is counted.
 type desktopConn struct {
@@ -273,6 +277,7 @@ func (d *desktop) close() {
 		d.x.Close()
 	}
 	d.bus.close()
+	d.closeClients()
 	if s != nil {
 		s.stop()
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"os"
+	"strings"
 
 	"carrel/internal/sandbox"
 
@@ -111,6 +112,11 @@ func (s *server) listenAt(m sandbox.Message) {
 // dial connects to a server on the workspace's own loopback and hands the
 // connection out.
 func (s *server) dial(m sandbox.Message) {
+	if strings.HasPrefix(m.Text, "/") {
+		fd, err := connectUnix(m.Text)
+		s.hand(sandbox.Message{Kind: sandbox.MsgDialed, ID: m.ID}, fd, err)
+		return
+	}
 	at, err := netip.ParseAddrPort(m.Text)
 	fd := -1
 	switch {
@@ -144,6 +150,19 @@ func connect(to netip.AddrPort) (int, error) {
 		err = connected(fd)
 	}
 	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// connectUnix never waits: a socket whose queue is full is an error.
+func connectUnix(path string) (int, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
 		unix.Close(fd)
 		return -1, err
 	}

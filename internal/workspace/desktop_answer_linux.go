@@ -1,0 +1,491 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"carrel/internal/api"
+	xclient "carrel/internal/desktop"
+	"carrel/internal/sandbox"
+	"carrel/internal/supervisor"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds on requests to a desktop.
+const (
+	maxDesktopWait = 10 * time.Minute
+	usualWait      = 30 * time.Second
+	maxClip        = xclient.MaxClipboard
+)
+
+// desktopTold is what a person has to know who acts there.
+const desktopTold = "what is typed on this desktop can be seen by the programs of the workspace"
+
+// document is what a request gives besides a few words.
+type document struct {
+	kind string
+	data []byte
+}
+
+// onDesktop carries out a request to the desktop. Whether the caller may act has been
+// decided by the operation: a request to look does nothing else.
+func (d *desk) onDesktop(ctx context.Context, c *supervisor.Call) (api.Reply, error) {
+	req := c.Request.Desktop
+	x := d.p.desktop
+	if x == nil {
+		return api.Reply{}, refused(api.CodeNoDesktop, c.Request.Op, d.req.Name, "this workspace has no virtual display", "`carrel start "+d.req.Name+" --display virtual` makes one with it")
+	}
+	if req == nil {
+		return api.Reply{}, refused(api.CodeRequest, c.Request.Op, d.req.Name, "nothing was asked for", "")
+	}
+	var said *api.DesktopReply
+	var doc document
+	var err error
+	if c.Request.Op == api.OpDesktopSee {
+		said, doc, err = d.see(ctx, x, req, c)
+	} else {
+		acting, done := x.acting(ctx)
+		said, doc, err = d.act(acting, x, req, c.Files)
+		if err != nil && acting.Err() != nil && ctx.Err() == nil {
+			err = refused(api.CodeControl, c.Request.Op, d.req.Name, "it was ended, as the control of the workspace changed meanwhile", "")
+		}
+		done()
+		if said != nil && d.server.Control().Mode == api.ControlTakeover {
+			said.Human = desktopTold
+		}
+	}
+	if err != nil {
+		return api.Reply{}, err
+	}
+	if doc.kind == "" {
+		return api.Reply{Desktop: said}, nil
+	}
+	f, err := sealed(doc.data)
+	if err != nil {
+		return api.Reply{}, err
+	}
+	defer f.Close()
+	said.Type, said.Bytes = doc.kind, int64(len(doc.data))
+	return api.Reply{}, c.Send(api.Reply{Desktop: said}, f)
+}
+
+// see looks, reads or waits.
+func (d *desk) see(ctx context.Context, x *desktop, req *api.Desktop, call *supervisor.Call) (*api.DesktopReply, document, error) {
+	said := &api.DesktopReply{}
+	if req.Paste != nil {
+		doc, err := x.paste(ctx, req.Paste)
+		return said, doc, err
+	}
+	if req.Tree != nil {
+		doc, err := d.tree(ctx, req.Tree)
+		return said, doc, err
+	}
+	c, done, err := x.client(ctx)
+	if err != nil {
+		return nil, document{}, err
+	}
+	defer done()
+	switch {
+	case req.Shot != nil:
+		d.server.Emit(api.Event{Kind: api.EventScreenshot, Text: req.Shot.Window})
+		return shoot(ctx, c, req.Shot)
+	case req.Windows != nil:
+		return d.windows(ctx, x, c, req.Windows)
+	case req.Still != nil:
+		return said, document{}, still(ctx, c, req.Still)
+	case req.Record != nil:
+		return said, document{}, x.record(ctx, c, req.Record, call)
+	case req.Pointer:
+		p, err := c.Pointer(ctx)
+		said.Pointer = &[2]int{p.X, p.Y}
+		return said, document{}, err
+	case req.Told != nil:
+		p, err := computer(c, *req.Told).Told(ctx)
+		said.Size = &[2]int{p.X, p.Y}
+		return said, document{}, err
+	case req.Size:
+		w, h, err := c.Size(ctx)
+		said.Size = &[2]int{w, h}
+		return said, document{}, err
+	}
+	return nil, document{}, errors.New("nothing to look at was asked for")
+}
+
+func shoot(ctx context.Context, c *xclient.Desktop, s *api.Shot) (*api.DesktopReply, document, error) {
+	window, err := windowID(s.Window)
+	if err != nil {
+		return nil, document{}, err
+	}
+	if s.Window == "" {
+		window = 0
+	}
+	want := xclient.Shot{Window: window, MaxWidth: s.MaxWidth, MaxHeight: s.MaxHeight, Cursor: s.Cursor, Format: xclient.Format(s.Format), Quality: s.Quality, Since: s.Since}
+	if s.Area != nil {
+		if want.Area, err = rectangle(*s.Area); err != nil {
+			return nil, document{}, err
+		}
+	}
+	p, err := c.Screenshot(ctx, want)
+	if err != nil {
+		return nil, document{}, err
+	}
+	said, doc := pictured(&p)
+	return said, doc, nil
+}
+
+func pictured(p *xclient.Picture) (*api.DesktopReply, document) {
+	said := &api.DesktopReply{Picture: &api.Picture{Width: p.Width, Height: p.Height, Area: fromRectangle(p.Area), Token: p.Token, Unchanged: p.Unchanged}}
+	if p.Unchanged {
+		return said, document{}
+	}
+	return said, document{map[xclient.Format]string{xclient.PNG: api.TypePNG, xclient.JPEG: api.TypeJPEG, xclient.Raw: api.TypeRaw}[p.Format], p.Data}
+}
+
+// still waits for changes of a part of the screen, or for none.
+func still(ctx context.Context, c *xclient.Desktop, s *api.Still) error {
+	var area image.Rectangle
+	if s.Area != nil {
+		var err error
+		if area, err = rectangle(*s.Area); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, waitFor(s.Millis))
+	defer cancel()
+	if !s.Changes {
+		return c.WaitIdle(ctx, area, time.Duration(s.Quiet)*time.Millisecond)
+	}
+	p, err := c.Screenshot(ctx, xclient.Shot{Area: area, Format: xclient.Raw, MaxWidth: 1, MaxHeight: 1})
+	if err == nil {
+		_, err = c.WaitPixels(ctx, xclient.Pixels{Area: area, NotToken: p.Token})
+	}
+	return err
+}
+
+// windows lists those that fit, or waits for one.
+func (d *desk) windows(ctx context.Context, x *desktop, c *xclient.Desktop, q *api.Windows) (*api.DesktopReply, document, error) {
+	m := xclient.Match{PID: q.PID, All: q.All}
+	var err error
+	if q.Window != "" {
+		if m.ID, err = windowID(q.Window); err != nil {
+			return nil, document{}, err
+		}
+	}
+	if m.Title, err = xclient.Pattern(q.Title); err != nil {
+		return nil, document{}, fmt.Errorf("title: %w", err)
+	}
+	if m.Class, err = xclient.Pattern(q.Class); err != nil {
+		return nil, document{}, fmt.Errorf("class: %w", err)
+	}
+	apps := d.appsByLabel()
+	if q.App != "" {
+		a, err := d.find(q.App)
+		if err != nil {
+			return nil, document{}, err
+		}
+		m.Also = func(w xclient.Window) bool { return x.appOf(w.ID, apps) == a.info.ID }
+	}
+	said := &api.DesktopReply{}
+	if q.Wait {
+		ctx, cancel := context.WithTimeout(ctx, waitFor(q.Millis))
+		defer cancel()
+		if q.Gone {
+			err = c.WaitGone(ctx, m)
+		} else {
+			apps = nil // a program that is started meanwhile counts too
+			m.Also = alsoOf(q.App, func(id xclient.ID) string { return x.appOf(id, d.appsByLabel()) }, d)
+			var w xclient.Window
+			if w, err = c.Wait(ctx, m); err == nil {
+				said.Window = idText(w.ID)
+			}
+			apps = d.appsByLabel()
+		}
+		if err != nil {
+			return nil, document{}, err
+		}
+	}
+	list, err := c.Windows(ctx, q.All)
+	if err != nil {
+		return nil, document{}, err
+	}
+	out := []api.Window{}
+	for _, w := range list {
+		if q.Wait && said.Window == idText(w.ID) || m.Fits(w) || w.Hidden && q.All {
+			out = append(out, api.Window{ID: idText(w.ID), Title: w.Title, Class: w.Class, Instance: w.Instance, PID: w.PID, App: x.appOf(w.ID, apps), Type: w.Type, Area: fromRectangle(w.Area),
+				Active: w.Active, Minimised: w.Minimised, Maximised: w.Maximised, Fullscreen: w.Fullscreen, Hidden: w.Hidden, Urgent: w.Urgent, Modal: w.Modal, Override: w.Override})
+		}
+	}
+	text, err := json.Marshal(out)
+	return said, document{api.TypeJSON, text}, err
+}
+
+// alsoOf is the condition that a window belongs to an app.
+func alsoOf(app string, of func(xclient.ID) string, d *desk) func(xclient.Window) bool {
+	if app == "" {
+		return nil
+	}
+	return func(w xclient.Window) bool {
+		a, err := d.find(app)
+		return err == nil && of(w.ID) == a.info.ID
+	}
+}
+
+// appsByLabel are the ids of the apps that run.
+func (d *desk) appsByLabel() map[uint64]string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := make(map[uint64]string, len(d.apps))
+	for _, a := range d.apps {
+		out[a.label] = a.info.ID
+	}
+	return out
+}
+
+// appOf gives the id of the app whose connection made a window, "" for none.
+func (d *desktop) appOf(id xclient.ID, apps map[uint64]string) string {
+	c, ok := d.filter.Owner(uint32(id))
+	if !ok || c.PID == 0 {
+		return ""
+	}
+	return apps[sandbox.LabelOf(c.PID)]
+}
+
+// act changes something.
+func (d *desk) act(ctx context.Context, x *desktop, req *api.Desktop, files []*os.File) (*api.DesktopReply, document, error) {
+	said := &api.DesktopReply{}
+	switch {
+	case req.Copy != nil:
+		d.server.Emit(api.Event{Kind: api.EventCopied, Text: req.Copy.Type})
+		return said, document{}, x.copy(ctx, req.Copy, files)
+	case req.Element != nil:
+		d.server.Emit(api.Event{Kind: api.EventElement, Text: req.Element.Do})
+		text, err := d.element(ctx, req.Element)
+		said.Text = text
+		return said, document{}, err
+	}
+	c, done, err := x.client(ctx)
+	if err != nil {
+		return nil, document{}, err
+	}
+	defer done()
+	switch {
+	case len(req.Steps) > 0:
+		steps, err := stepsOf(req.Steps)
+		if err != nil {
+			return nil, document{}, err
+		}
+		d.server.Emit(api.Event{Kind: api.EventDesktopInput, Text: tellSteps(req.Steps)})
+		return said, document{}, c.Input(ctx, steps...)
+	case req.Window != nil:
+		d.server.Emit(api.Event{Kind: api.EventWindow, Text: req.Window.Do + " " + req.Window.Window})
+		return said, document{}, changeWindow(ctx, c, req.Window)
+	case req.Resize != nil:
+		return said, document{}, c.SetSize(ctx, req.Resize[0], req.Resize[1])
+	case req.Action != nil:
+		return d.computerAct(ctx, c, req.Action)
+	}
+	return nil, document{}, errors.New("nothing to do was asked for")
+}
+
+func computer(c *xclient.Desktop, s api.ComputerSize) *xclient.Computer {
+	out := c.Computer()
+	out.Size = xclient.Point{X: s.Width, Y: s.Height}
+	return out
+}
+
+// computerAct does one action of a model.
+func (d *desk) computerAct(ctx context.Context, c *xclient.Desktop, a *api.Computer) (*api.DesktopReply, document, error) {
+	action, err := xclient.ParseAction(a.Input, a.Version)
+	if err != nil {
+		return nil, document{}, err
+	}
+	d.server.Emit(api.Event{Kind: api.EventDesktopInput, Text: action.Name})
+	r, err := computer(c, a.ComputerSize).Act(ctx, action)
+	if err != nil {
+		return nil, document{}, err
+	}
+	said := &api.DesktopReply{}
+	var doc document
+	if r.Picture != nil {
+		said, doc = pictured(r.Picture)
+	}
+	if said.Text = r.Text; r.Pointer != nil {
+		said.Pointer = &[2]int{r.Pointer.X, r.Pointer.Y}
+	}
+	return said, doc, nil
+}
+
+func changeWindow(ctx context.Context, c *xclient.Desktop, w *api.WindowChange) error {
+	id, err := windowID(w.Window)
+	if err != nil {
+		return err
+	}
+	switch w.Do {
+	case api.WindowFocus:
+		return c.Focus(ctx, id)
+	case api.WindowRaise:
+		return c.Raise(ctx, id)
+	case api.WindowMove:
+		return c.Move(ctx, id, w.To[0], w.To[1])
+	case api.WindowResize:
+		return c.Resize(ctx, id, w.To[0], w.To[1])
+	case api.WindowMinimise:
+		return c.Minimise(ctx, id)
+	case api.WindowShow:
+		return c.Show(ctx, id)
+	case api.WindowClose:
+		return c.CloseWindow(ctx, id)
+	case api.WindowKill:
+		return c.Kill(ctx, id)
+	}
+	return fmt.Errorf("a window cannot be %.40q: focus, raise, move, resize, minimise, show, close or kill", w.Do)
+}
+
+// Selections.
+
+func selectionOf(name string) (xclient.Selection, error) {
+	switch strings.ToLower(name) {
+	case "", "clipboard":
+		return xclient.Copied, nil
+	case "primary":
+		return xclient.Marked, nil
+	}
+	return "", fmt.Errorf("there is no selection %.40q: clipboard or primary", name)
+}
+
+func (d *desktop) paste(ctx context.Context, q *api.Clip) (document, error) {
+	s, err := selectionOf(q.Selection)
+	if err != nil {
+		return document{}, err
+	}
+	c, err := d.clipboard(ctx)
+	if err != nil {
+		return document{}, err
+	}
+	if q.Targets {
+		list, err := c.Targets(ctx, s)
+		if err != nil {
+			return document{}, err
+		}
+		text, err := json.Marshal(list)
+		return document{api.TypeJSON, text}, err
+	}
+	if q.Type == "" || q.Type == api.TypeText {
+		text, err := c.Text(ctx, s)
+		return document{api.TypeText, []byte(text)}, err
+	}
+	data, err := c.Data(ctx, s, q.Type)
+	return document{q.Type, data}, err
+}
+
+func (d *desktop) copy(ctx context.Context, q *api.Clip, files []*os.File) error {
+	s, err := selectionOf(q.Selection)
+	if err != nil {
+		return err
+	}
+	if len(files) != 1 {
+		return fmt.Errorf("what is to be copied comes as one descriptor, and %d came", len(files))
+	}
+	data, err := contentOf(files[0])
+	if err != nil {
+		return err
+	}
+	c, err := d.clipboard(ctx)
+	if err != nil {
+		return err
+	}
+	switch q.Type {
+	case "", api.TypeText:
+		return c.Set(ctx, s, xclient.TextContent(strings.ToValidUTF8(string(data), "\uFFFD")))
+	case api.TypePNG:
+		return c.Set(ctx, s, xclient.ImageContent(data))
+	}
+	return c.Set(ctx, s, xclient.Content{q.Type: data})
+}
+
+// contentOf reads a file of the caller's, which has to be one that is there as a whole:
+// nothing that is waited for.
+func contentOf(f *os.File) ([]byte, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() || st.Size() > maxClip {
+		return nil, fmt.Errorf("what is to be copied is no regular file of at most %d bytes", maxClip)
+	}
+	data, err := io.ReadAll(io.NewSectionReader(f, 0, maxClip+1))
+	if err == nil && len(data) > maxClip {
+		err = fmt.Errorf("more than %d bytes", maxClip)
+	}
+	return data, err
+}
+
+// sealed gives a file in memory that nobody can change any more.
+func sealed(data []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("carrel", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("making a file in memory: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "answer")
+	if _, err = f.Write(data); err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE|unix.F_SEAL_SEAL)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("filling a file in memory: %w", err)
+	}
+	return f, nil
+}
+
+// Numbers as they are written.
+
+func idText(id xclient.ID) string { return fmt.Sprintf("%#x", uint32(id)) }
+
+func windowID(s string) (xclient.ID, error) {
+	if s == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(s, 0, 32)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("%.40q is no window: its id, as `carrel windows` lists it", s)
+	}
+	return xclient.ID(n), nil
+}
+
+// maxPlace bounds coordinates: those of the X protocol have 16 bits.
+const maxPlace = 1 << 15
+
+func rectangle(a [4]int) (image.Rectangle, error) {
+	for _, n := range a {
+		if n < -maxPlace || n > maxPlace {
+			return image.Rectangle{}, fmt.Errorf("the area %d is beyond any screen", a)
+		}
+	}
+	if a[2] <= 0 || a[3] <= 0 {
+		return image.Rectangle{}, fmt.Errorf("the area %d has no pixels: x, y, width, height", a)
+	}
+	return image.Rect(a[0], a[1], a[0]+a[2], a[1]+a[3]), nil
+}
+
+func fromRectangle(r image.Rectangle) [4]int {
+	return [4]int{r.Min.X, r.Min.Y, r.Dx(), r.Dy()}
+}
+
+func waitFor(millis int) time.Duration {
+	if millis <= 0 {
+		return usualWait
+	}
+	return min(time.Duration(min(millis, 1<<31))*time.Millisecond, maxDesktopWait)
+}

@@ -1,0 +1,142 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"regexp"
+
+	"carrel/internal/a11y"
+	"carrel/internal/api"
+)
+
+// tree gives what the programs tell of themselves, or what fits of it.
+func (d *desk) tree(ctx context.Context, q *api.Tree) (document, error) {
+	bus, err := d.accessibility(ctx)
+	if err != nil {
+		return document{}, err
+	}
+	defer bus.Close()
+	find := a11y.Query{Role: q.Role, States: q.States}
+	find.Depth = q.Depth
+	for _, p := range []struct {
+		to   **regexp.Regexp
+		text string
+		what string
+	}{{&find.Name, q.Name, "name"}, {&find.Content, q.Text, "text"}, {&find.App, q.App, "app"}} {
+		if *p.to, err = pattern(p.what, p.text); err != nil {
+			return document{}, err
+		}
+	}
+	var out bytes.Buffer
+	kind := api.TypeJSON
+	if q.Lines {
+		kind = api.TypeText
+	}
+	if find.Role == "" && find.Name == nil && find.Content == nil && len(find.States) == 0 && !q.Wait {
+		t, err := bus.Tree(ctx, find.Options)
+		if err == nil && q.Lines {
+			err = t.WriteText(&out)
+		} else if err == nil {
+			err = t.WriteJSON(&out)
+		}
+		return document{kind, out.Bytes()}, err
+	}
+	var found *a11y.Found
+	if q.Wait {
+		ctx, cancel := context.WithTimeout(ctx, waitFor(q.Millis))
+		defer cancel()
+		found, err = bus.Wait(ctx, find, q.Gone)
+	} else {
+		found, err = bus.Find(ctx, find)
+	}
+	if err != nil {
+		return document{}, err
+	}
+	if !q.Lines {
+		text, err := json.Marshal(found)
+		return document{kind, text}, err
+	}
+	for _, n := range found.Nodes {
+		fmt.Fprintln(&out, n)
+	}
+	for _, p := range found.Problems {
+		fmt.Fprintf(&out, "(incomplete: %+q)\n", p)
+	}
+	return document{kind, out.Bytes()}, nil
+}
+
+func pattern(what, text string) (*regexp.Regexp, error) {
+	const most = 1024
+	if text == "" {
+		return nil, nil
+	}
+	if len(text) > most {
+		return nil, fmt.Errorf("%s: a regular expression has at most %d bytes, this one has %d", what, most, len(text))
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return re, nil
+}
+
+// element does something with one of the tree.
+func (d *desk) element(ctx context.Context, e *api.Element) (string, error) {
+	ref, err := a11y.ParseRef(e.Ref)
+	if err != nil {
+		return "", err
+	}
+	bus, err := d.accessibility(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer bus.Close()
+	switch e.Do {
+	case api.ElementInvoke:
+		return bus.Invoke(ctx, ref, e.Action)
+	case api.ElementSet:
+		switch {
+		case e.Text != nil && e.Value == nil:
+			return "", bus.SetText(ctx, ref, *e.Text)
+		case e.Value != nil && e.Text == nil:
+			now, err := bus.SetValue(ctx, ref, *e.Value)
+			return fmt.Sprint(now), err
+		}
+		return "", errors.New("set takes a text or a value")
+	case api.ElementFocus:
+		return "", bus.Focus(ctx, ref)
+	case api.ElementScroll:
+		return "", bus.ScrollTo(ctx, ref)
+	case api.ElementText:
+		text, _, err := bus.Text(ctx, ref, 0, -1)
+		return text, err
+	}
+	return "", fmt.Errorf("nothing is known of %.40q: invoke, set, focus, scroll or text", e.Do)
+}
+
+// accessibility connects to the bus of the workspace.
+func (d *desk) accessibility(ctx context.Context) (*a11y.Bus, error) {
+	x := d.p.desktop
+	if x.bus == nil {
+		return nil, refused(api.CodeNoDesktop, api.OpDesktopSee, d.req.Name, "this workspace has no session bus: dbus-daemon is not installed", "Debian's packages dbus and at-spi2-core have what it takes")
+	}
+	dial := func(_ context.Context, path string) (net.Conn, error) {
+		fd, err := d.up.walls.DialUnix(path)
+		if err != nil {
+			return nil, err
+		}
+		f := os.NewFile(uintptr(fd), "bus")
+		defer f.Close()
+		return net.FileConn(f)
+	}
+	session, err := dial(ctx, d.p.insideBus())
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the session bus: %w", err)
+	}
+	return a11y.Open(ctx, session, dial)
+}
