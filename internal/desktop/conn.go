@@ -81,14 +81,13 @@ func open(ctx context.Context, c net.Conn, cookie []byte) (*Desktop, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Desktop{wire: w, turns: make(chan struct{}, maxTurns), gone: make(chan struct{})}
+	d := &Desktop{wire: w, turns: make(chan struct{}, maxTurns), input: inputState{turn: make(chan struct{}, 1)}, gone: make(chan struct{})}
 	d.end = sync.OnceFunc(func() { close(d.gone) })
 	w.end = d.end
 	x, err := xgb.NewConnNet(w)
 	if err != nil {
 		return nil, err
 	}
-	d = &Desktop{x: x, wire: w, turns: make(chan struct{}, maxTurns), input: inputState{turn: make(chan struct{}, 1)}, gone: make(chan struct{})}
 	d.x = x
 	go d.dispatch()
 	err = d.do(ctx, "the first questions", func() error {

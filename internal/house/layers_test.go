@@ -32,7 +32,7 @@ var layers = map[string][]string{
 	"desktopentry":     {},
 	"ports":            {},
 	"xvfb":             {},
-	"desktop":          {},
+	"desktop":          {"jsontree"},
 	"xfilter":          {},
 	"hooks":            {},
 	"supervisor":       {"api"},
@@ -155,7 +155,7 @@ func TestClosures(t *testing.T) {
 		"internal/inside":           {"github.com/spf13/cobra", "go.yaml.in/yaml/v4", "net/http", "crypto/tls", "os/exec", module + "/internal/policy"},
 		"internal/workspace":        {"github.com/spf13/cobra", "github.com/spf13/pflag", module + "/internal/cli"},
 		"sandbox":                   {"github.com/spf13/cobra", "github.com/spf13/pflag", module + "/internal/cli"},
-		"cmd/carrel":                {"testing", "pgregory.net/rapid", "github.com/rogpeppe/go-internal/testscript", "net/http/httptest"},
+		"cmd/carrel":                {"pgregory.net/rapid", "github.com/rogpeppe/go-internal/testscript", "net/http/httptest"},
 	} {
 		for _, dep := range closure(t, room) {
 			if slices.Contains(banned, dep) {
