@@ -100,9 +100,7 @@ func Environment(sessionSocket string) (set, unset []string) {
 	return []string{
 		"DBUS_SESSION_BUS_ADDRESS=unix:path=" + escapeAddress(sessionSocket),
 		"QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1",
-		"QT_ACCESSIBILITY=1",
-		"GNOME_ACCESSIBILITY=1",   // Firefox, LibreOffice
-		"ACCESSIBILITY_ENABLED=1", // Chromium and Electron without their flag
+		"GNOME_ACCESSIBILITY=1", // Firefox, LibreOffice
 	}, []string{"NO_AT_BRIDGE", "AT_SPI_BUS_ADDRESS", "AT_SPI_BUS_TYPE", "GTK_A11Y", "DBUS_STARTER_ADDRESS", "DBUS_STARTER_BUS_TYPE"}
 }
 

@@ -17,6 +17,9 @@ func TestGTK(t *testing.T) {
 	if err := b.SetText(t.Context(), area.Ref, "grüße"); err != nil {
 		t.Fatal(err)
 	}
+	if text, n, err := b.Text(t.Context(), area.Ref, 0, 100); text != "grüße" || n != 5 || err != nil {
+		t.Errorf("the widget has %q of %d characters, %v", text, n, err)
+	}
 	save := d.wait(b, Query{Role: "menu item", Name: regexp.MustCompile("^Save$"), States: []string{"sensitive"}, Options: Options{Hidden: true}})
 	if _, err := b.Invoke(t.Context(), save.Ref, ""); err != nil {
 		t.Fatal(err)
@@ -39,6 +42,9 @@ func TestQt(t *testing.T) {
 	area := d.wait(b, Query{Role: "text", States: []string{"multi line", "showing"}})
 	if err := b.SetText(t.Context(), area.Ref, "grüße"); err != nil {
 		t.Fatal(err)
+	}
+	if text, n, err := b.Text(t.Context(), area.Ref, 0, 100); text != "grüße" || n != 5 || err != nil {
+		t.Errorf("the widget has %q of %d characters, %v", text, n, err)
 	}
 	save := d.wait(b, Query{Role: "menu item", Name: regexp.MustCompile("^Save$"), Options: Options{Hidden: true}})
 	if _, err := b.Invoke(t.Context(), save.Ref, ""); err != nil {

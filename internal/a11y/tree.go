@@ -125,11 +125,8 @@ func (b *Bus) Tree(ctx context.Context, o Options) (*Tree, error) {
 	var left nodeBudget
 	left.n = maxTotal
 	var all sync.WaitGroup
-	turn := make(chan struct{}, 8)
 	for i, ref := range refs {
 		all.Go(func() {
-			turn <- struct{}{}
-			defer func() { <-turn }()
 			ctx, cancel := context.WithTimeout(ctx, o.Time)
 			defer cancel()
 			apps[i] = b.app(ctx, ref, o, &left)
@@ -184,12 +181,13 @@ func (b *Bus) app(ctx context.Context, ref Ref, o Options, left *nodeBudget) *Ap
 		a.Problem = err.Error()
 		return a
 	}
-	vs, err := b.wait(ctx, name)
+	// One that does not even say its name is not given all of the time.
+	soon, cancel := context.WithTimeout(ctx, o.Time/3)
+	vs, err := b.wait(soon, name)
+	cancel()
 	if err != nil {
-		if o.App != nil && ctx.Err() == nil {
-			return nil
-		}
-		a.Problem = problem(ctx, err, o)
+		b.forget(toolkit)
+		a.Problem = problem(err, o.Time/3)
 		return a
 	}
 	a.Name = stringOf(vs)
@@ -202,15 +200,15 @@ func (b *Bus) app(ctx context.Context, ref Ref, o Options, left *nodeBudget) *Ap
 	}
 	w := walk{bus: b, options: o, left: left, app: a, seen: make(map[Ref]bool)}
 	if err := w.run(ctx); err != nil {
-		a.Problem = problem(ctx, err, o)
+		a.Problem = problem(err, o.Time)
 	}
 	return a
 }
 
-// problem says what an error means for an application.
-func problem(ctx context.Context, err error, o Options) string {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Sprintf("did not answer everything within %v", o.Time)
+// problem says what an error means for an application that had so much time.
+func problem(err error, had time.Duration) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Sprintf("did not answer everything within %v", had)
 	}
 	return err.Error()
 }

@@ -33,10 +33,10 @@ func (w *walk) run(ctx context.Context) error {
 	root := &Node{Ref: w.app.Ref}
 	w.seen[root.Ref] = true
 	w.app.Root, w.app.Nodes = root, 1
-	var err error
-	if w.cache, err = w.bus.items(ctx, w.app.Ref.bus, w.options.Nodes); err != nil && ctx.Err() != nil {
-		return err
-	}
+	// Without the cache all is asked for piece by piece, so it has not all the time.
+	soon, cancel := context.WithTimeout(ctx, w.options.Time/3)
+	w.cache, _ = w.bus.items(soon, w.app.Ref.bus, w.options.Nodes)
+	cancel()
 	var told error
 	for level := []*Node{root}; len(level) > 0; {
 		var next []*Node
