@@ -2,6 +2,7 @@ package desktop
 
 import (
 	"fmt"
+	"image"
 	"math"
 	"slices"
 	"strconv"
@@ -21,10 +22,10 @@ const (
 // Action is one use of a computer by a model, as Anthropic's computer-use tool
 // has it: https://docs.anthropic.com/en/docs/build-with-claude/computer-use
 type Action struct {
-	Name       string // with aliases resolved: "left_click", "type"
-	Text       string // what to type; keys to press or to hold
-	Coordinate *Point // in pixels of the picture that the model sees
-	Start      *Point // of left_click_drag; nil is where the pointer is
+	Name       string       // with aliases resolved: "left_click", "type"
+	Text       string       // what to type; keys to press or to hold
+	Coordinate *image.Point // in pixels of the picture that the model sees
+	Start      *image.Point // of left_click_drag; nil is where the pointer is
 	Direction  Direction
 	Amount     int
 	Duration   time.Duration
@@ -139,7 +140,7 @@ func (r *actionReader) read(root *jsontree.Node) error {
 		if r.x == nil || r.y == nil || r.a.Coordinate != nil {
 			return fmt.Errorf("want x and y, or coordinate, not some of both")
 		}
-		r.a.Coordinate = &Point{*r.x, *r.y}
+		r.a.Coordinate = &image.Point{*r.x, *r.y}
 		seen["coordinate"] = true
 	}
 	if seen["text"] && seen["key"] {
@@ -157,9 +158,9 @@ func (r *actionReader) read(root *jsontree.Node) error {
 func (r *actionReader) keys() error {
 	switch r.a.Name {
 	case "type":
-		return Text{r.a.Text}.check(Point{})
+		return Text{r.a.Text}.check(image.Point{})
 	case "key":
-		return Keys{Keys: r.a.Text}.check(Point{})
+		return Keys{Keys: r.a.Text}.check(image.Point{})
 	case "hold_key":
 		_, err := parseChord(r.a.Text)
 		return err
@@ -212,7 +213,7 @@ func (r *actionReader) member(m jsontree.Member) (err error) {
 	return err
 }
 
-func coordinate(m jsontree.Member) (*Point, error) {
+func coordinate(m jsontree.Member) (*image.Point, error) {
 	if m.Value.Kind != jsontree.List || len(m.Value.Items) != 2 {
 		return nil, fmt.Errorf("%s: want a list of two whole numbers, [x, y]", m.Name)
 	}
@@ -224,7 +225,7 @@ func coordinate(m jsontree.Member) (*Point, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Point{*x, *y}, nil
+	return &image.Point{*x, *y}, nil
 }
 
 func whole(name string, n *jsontree.Node, most int) (*int, error) {

@@ -3,6 +3,7 @@ package desktop
 import (
 	"context"
 	"fmt"
+	"image"
 	"math"
 	"time"
 )
@@ -15,7 +16,7 @@ type Computer struct {
 	// were found to see best: 1024x768, 1280x800 or 1366x768, whichever has the
 	// proportions of a larger screen; screens of other proportions and smaller
 	// ones are shown as they are.
-	Size Point
+	Size image.Point
 	// Look, if not 0, ends every action with a picture, taken so long after it.
 	// Without it only screenshot and wait have one.
 	Look time.Duration
@@ -23,39 +24,39 @@ type Computer struct {
 
 // Result is what an action gives.
 type Result struct {
-	Picture *Picture // PNG, with the pointer; nil where there is none
-	Pointer *Point   // of cursor_position, in pixels of the picture
-	Text    string   // of cursor_position, as models know it: "X=10,Y=20"
+	Picture *Picture     // PNG, with the pointer; nil where there is none
+	Pointer *image.Point // of cursor_position, in pixels of the picture
+	Text    string       // of cursor_position, as models know it: "X=10,Y=20"
 }
 
 // Computer gives a desktop to a model.
 func (d *Desktop) Computer() *Computer { return &Computer{d: d} }
 
 // scalingTargets are the sizes of Anthropic's reference implementation.
-var scalingTargets = []Point{{1024, 768}, {1280, 800}, {1366, 768}}
+var scalingTargets = []image.Point{{1024, 768}, {1280, 800}, {1366, 768}}
 
 // Told is the size of the pictures, which is to be told to the model as
 // display_width_px and display_height_px.
-func (c *Computer) Told(ctx context.Context) (Point, error) {
+func (c *Computer) Told(ctx context.Context) (image.Point, error) {
 	screen, err := c.d.extent(ctx)
 	if err != nil {
-		return Point{}, err
+		return image.Point{}, err
 	}
 	return c.told(screen), nil
 }
 
-func (c *Computer) told(screen Point) Point {
+func (c *Computer) told(screen image.Point) image.Point {
 	bound := c.Size
-	if bound == (Point{}) {
+	if bound == (image.Point{}) {
 		bound = scalingTarget(screen)
 	}
 	w, h := fit(screen.X, screen.Y, bound.X, bound.Y)
-	return Point{w, h}
+	return image.Point{w, h}
 }
 
 // scalingTarget is the size for a screen: proportions may differ a little, as
 // no size is exactly 16:9.
-func scalingTarget(screen Point) Point {
+func scalingTarget(screen image.Point) image.Point {
 	ratio := float64(screen.X) / float64(screen.Y)
 	for _, t := range scalingTargets {
 		if math.Abs(float64(t.X)/float64(t.Y)-ratio) < 0.02 {
@@ -70,8 +71,8 @@ func scalingTarget(screen Point) Point {
 
 // scale gives the pixel of a surface that lies where the middle of a pixel of
 // another one is.
-func scale(p, from, to Point) Point {
-	return Point{(2*p.X + 1) * to.X / (2 * from.X), (2*p.Y + 1) * to.Y / (2 * from.Y)}
+func scale(p, from, to image.Point) image.Point {
+	return image.Point{(2*p.X + 1) * to.X / (2 * from.X), (2*p.Y + 1) * to.Y / (2 * from.Y)}
 }
 
 // Act does one action.
@@ -81,11 +82,11 @@ func (c *Computer) Act(ctx context.Context, a Action) (Result, error) {
 		return Result{}, err
 	}
 	told := c.told(screen)
-	for _, p := range []**Point{&a.Coordinate, &a.Start} {
+	for _, p := range []**image.Point{&a.Coordinate, &a.Start} {
 		if *p == nil {
 			continue
 		}
-		if err := (*p).on(told); err != nil {
+		if err := inside(**p, told); err != nil {
 			return Result{}, fmt.Errorf("action %s: %w", a.Name, err)
 		}
 		at := scale(**p, told, screen)
@@ -118,7 +119,7 @@ func (c *Computer) Act(ctx context.Context, a Action) (Result, error) {
 	return c.look(ctx, told)
 }
 
-func (c *Computer) look(ctx context.Context, told Point) (Result, error) {
+func (c *Computer) look(ctx context.Context, told image.Point) (Result, error) {
 	p, err := c.d.Screenshot(ctx, Shot{MaxWidth: told.X, MaxHeight: told.Y, Cursor: true})
 	return Result{Picture: &p}, err
 }

@@ -2,6 +2,7 @@ package desktop
 
 import (
 	"bytes"
+	"image"
 	"image/png"
 	"strings"
 	"testing"
@@ -18,15 +19,15 @@ func TestParseAction(t *testing.T) {
 		{"", `{"action": "screenshot"}`, Action{Name: "screenshot"}},
 		{"computer_20241022", `{"action": "take_screenshot"}`, Action{Name: "screenshot"}},
 		{"20241022", `{"action": "left_click"}`, Action{Name: "left_click"}},
-		{"20241022", `{"action": "left_click_drag", "coordinate": [7, 8]}`, Action{Name: "left_click_drag", Coordinate: &Point{7, 8}}},
-		{"20250124", `{"action": "left_click_drag", "start_coordinate": [1, 2], "coordinate": [7, 8]}`, Action{Name: "left_click_drag", Start: &Point{1, 2}, Coordinate: &Point{7, 8}}},
+		{"20241022", `{"action": "left_click_drag", "coordinate": [7, 8]}`, Action{Name: "left_click_drag", Coordinate: &image.Point{7, 8}}},
+		{"20250124", `{"action": "left_click_drag", "start_coordinate": [1, 2], "coordinate": [7, 8]}`, Action{Name: "left_click_drag", Start: &image.Point{1, 2}, Coordinate: &image.Point{7, 8}}},
 		{"", `{"action": "type", "text": "--help\n"}`, Action{Name: "type", Text: "--help\n"}},
 		{"", `{"action": "type_text", "text": ""}`, Action{Name: "type"}},
 		{"", `{"action": "key", "text": "ctrl+s"}`, Action{Name: "key", Text: "ctrl+s"}},
-		{"", `{"action": "left_click", "coordinate": [3, 4], "key": "ctrl", "text": null}`, Action{Name: "left_click", Coordinate: &Point{3, 4}, Text: "ctrl"}},
-		{"", `{"action": "click_at", "x": 3, "y": 4}`, Action{Name: "left_click", Coordinate: &Point{3, 4}}},
-		{"20241022", `{"action": "click_at", "coordinate": [3, 4]}`, Action{Name: "left_click", Coordinate: &Point{3, 4}}},
-		{"", `{"action": "scroll", "coordinate": [3, 4], "scroll_direction": "left", "scroll_amount": 5, "text": "shift"}`, Action{Name: "scroll", Coordinate: &Point{3, 4}, Direction: ToLeft, Amount: 5, Text: "shift"}},
+		{"", `{"action": "left_click", "coordinate": [3, 4], "key": "ctrl", "text": null}`, Action{Name: "left_click", Coordinate: &image.Point{3, 4}, Text: "ctrl"}},
+		{"", `{"action": "click_at", "x": 3, "y": 4}`, Action{Name: "left_click", Coordinate: &image.Point{3, 4}}},
+		{"20241022", `{"action": "click_at", "coordinate": [3, 4]}`, Action{Name: "left_click", Coordinate: &image.Point{3, 4}}},
+		{"", `{"action": "scroll", "coordinate": [3, 4], "scroll_direction": "left", "scroll_amount": 5, "text": "shift"}`, Action{Name: "scroll", Coordinate: &image.Point{3, 4}, Direction: ToLeft, Amount: 5, Text: "shift"}},
 		{"", `{"action": "hold_key", "text": "space", "duration": 1.5}`, Action{Name: "hold_key", Text: "space", Duration: 1500 * time.Millisecond}},
 		{"", `{"action": "wait", "duration": 2}`, Action{Name: "wait", Duration: 2 * time.Second}},
 	} {
@@ -38,7 +39,7 @@ func TestParseAction(t *testing.T) {
 }
 
 func (a Action) equal(b Action) bool {
-	same := func(p, q *Point) bool { return (p == nil) == (q == nil) && (p == nil || *p == *q) }
+	same := func(p, q *image.Point) bool { return (p == nil) == (q == nil) && (p == nil || *p == *q) }
 	ok := same(a.Coordinate, b.Coordinate) && same(a.Start, b.Start)
 	a.Coordinate, a.Start, b.Coordinate, b.Start = nil, nil, nil, nil
 	return ok && a == b
@@ -96,11 +97,11 @@ func FuzzParseAction(f *testing.F) {
 			return
 		}
 		if a.Start == nil {
-			a.Start = &Point{}
+			a.Start = &image.Point{}
 		}
 		step, err := (&Computer{}).step(t.Context(), a)
 		if err == nil {
-			err = step.check(Point{40000, 40000})
+			err = step.check(image.Point{40000, 40000})
 		}
 		if err != nil {
 			t.Fatalf("%q is taken and then refused: %v", data, err)
@@ -112,12 +113,12 @@ func FuzzParseAction(f *testing.F) {
 func TestScale(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 8192)
-		screen := Point{size.Draw(t, "w"), size.Draw(t, "h")}
-		c := Computer{Size: Point{rapid.IntRange(0, 8192).Draw(t, "mw"), rapid.IntRange(0, 8192).Draw(t, "mh")}}
+		screen := image.Point{size.Draw(t, "w"), size.Draw(t, "h")}
+		c := Computer{Size: image.Point{rapid.IntRange(0, 8192).Draw(t, "mw"), rapid.IntRange(0, 8192).Draw(t, "mh")}}
 		told := c.told(screen)
-		p := Point{rapid.IntRange(0, told.X-1).Draw(t, "x"), rapid.IntRange(0, told.Y-1).Draw(t, "y")}
+		p := image.Point{rapid.IntRange(0, told.X-1).Draw(t, "x"), rapid.IntRange(0, told.Y-1).Draw(t, "y")}
 		at := scale(p, told, screen)
-		if err := at.on(screen); err != nil {
+		if err := inside(at, screen); err != nil {
 			t.Fatal(err)
 		}
 		if back := scale(at, screen, told); back != p {
@@ -127,7 +128,7 @@ func TestScale(t *testing.T) {
 }
 
 func TestScalingTargets(t *testing.T) {
-	for screen, want := range map[Point]Point{
+	for screen, want := range map[image.Point]image.Point{
 		{1920, 1080}: {1366, 768}, {1600, 1200}: {1024, 768}, {2560, 1600}: {1280, 800}, {1280, 800}: {1280, 800},
 		{800, 600}: {800, 600}, {3000, 1000}: {3000, 1000}, {3840, 2160}: {1366, 768},
 	} {
@@ -135,7 +136,7 @@ func TestScalingTargets(t *testing.T) {
 			t.Errorf("%v: %v, want %v", screen, got, want)
 		}
 	}
-	if got := (&Computer{Size: Point{640, 640}}).told(Point{1920, 1080}); got != (Point{640, 360}) {
+	if got := (&Computer{Size: image.Point{640, 640}}).told(image.Point{1920, 1080}); got != (image.Point{640, 360}) {
 		t.Errorf("bounded by 640x640: %v", got)
 	}
 }
@@ -188,7 +189,7 @@ func TestAct(t *testing.T) {
 			t.Errorf("%s: %v, %v", in, r.Picture.Area, err)
 		}
 	}
-	_, err := c.Act(t.Context(), Action{Name: "mouse_move", Coordinate: &Point{1366, 0}})
+	_, err := c.Act(t.Context(), Action{Name: "mouse_move", Coordinate: &image.Point{1366, 0}})
 	if err == nil || !strings.Contains(err.Error(), "1366x768") {
 		t.Errorf("a coordinate beyond the picture: %v", err)
 	}

@@ -4,20 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"slices"
 	"time"
 
 	"github.com/jezek/xgb/xproto"
 )
 
-// Point is a place on the screen in pixels; 0,0 is the left upper corner.
-type Point struct{ X, Y int }
-
 // Step is one thing that a person does with mouse or keyboard: [Move],
-// [Click], [Press], [Release], [Drag], [Scroll], [Keys], [Text] or [Pause].
+// [Click], [Press], [Release], [Drag], [Scroll], [Keys], [Text] or [Pause]. Points
+// are pixels of the screen; 0,0 is its left upper corner.
 type Step interface {
 	// check looks at what was given, before anything is done.
-	check(screen Point) error
+	check(screen image.Point) error
 	run(ctx context.Context, s *hands) error
 }
 
@@ -88,34 +87,21 @@ func (d *Desktop) Input(ctx context.Context, steps ...Step) (err error) {
 	return nil
 }
 
-// Pointer tells where the pointer is.
-func (d *Desktop) Pointer(ctx context.Context) (Point, error) {
-	var p Point
-	err := d.do(ctx, "asking for the pointer", func() error {
-		r, err := xproto.QueryPointer(d.x, d.root).Reply()
-		if err == nil {
-			p = Point{int(r.RootX), int(r.RootY)}
-		}
-		return err
-	})
-	return p, err
-}
-
 // extent is the screen's size now.
-func (d *Desktop) extent(ctx context.Context) (Point, error) {
-	var p Point
+func (d *Desktop) extent(ctx context.Context) (image.Point, error) {
+	var p image.Point
 	err := d.do(ctx, "asking for the screen's size", func() error {
 		r, err := xproto.GetGeometry(d.x, xproto.Drawable(d.root)).Reply()
 		if err == nil {
-			p = Point{int(r.Width), int(r.Height)}
+			p = image.Point{int(r.Width), int(r.Height)}
 		}
 		return err
 	})
 	return p, err
 }
 
-// on checks that a point is on the screen.
-func (p Point) on(screen Point) error {
+// inside checks that a point is on the screen.
+func inside(p, screen image.Point) error {
 	if p.X < 0 || p.Y < 0 || p.X >= screen.X || p.Y >= screen.Y {
 		return fmt.Errorf("%d,%d is not on the screen, which is %dx%d: x from 0 to %d, y from 0 to %d", p.X, p.Y, screen.X, screen.Y, screen.X-1, screen.Y-1)
 	}
@@ -135,6 +121,6 @@ func checkDuration(what string, d time.Duration) error {
 	return nil
 }
 
-func (p Pause) check(Point) error { return checkDuration("a pause", p.For) }
+func (p Pause) check(image.Point) error { return checkDuration("a pause", p.For) }
 
 func (p Pause) run(ctx context.Context, s *hands) error { return s.wait(ctx, p.For) }

@@ -2,6 +2,7 @@ package desktop
 
 import (
 	"fmt"
+	"image"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -86,7 +87,7 @@ func TestTextIntoChromium(t *testing.T) {
 	s.start(t, "chromium", "--no-sandbox", "--no-first-run", "--disable-gpu", "--user-data-dir="+t.TempDir(), "--window-size=1000,700", "--window-position=0,0", web.URL)
 	focused(t, d, "typing")
 	for _, want := range []string{appText, strings.Repeat("Two thousand quick characters. ", 66)} {
-		at := Point{400, 400}
+		at := image.Point{400, 400}
 		began := time.Now()
 		if err := d.Input(t.Context(), Click{At: &at, Button: Left}, Keys{Keys: "ctrl+a Delete"}, Text{want}, Keys{Keys: "Escape"}); err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package desktop
 import (
 	"context"
 	"fmt"
+	"image"
 	"slices"
 	"sync"
 	"time"
@@ -38,7 +39,7 @@ type hands struct {
 }
 
 // fake sends one event, unless the batch has ended.
-func (s *hands) fake(kind, detail byte, p Point) {
+func (s *hands) fake(kind, detail byte, p image.Point) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ended {
@@ -47,7 +48,7 @@ func (s *hands) fake(kind, detail byte, p Point) {
 }
 
 // send keeps the lists of what is down. The lock is held.
-func (s *hands) send(kind, detail byte, p Point) {
+func (s *hands) send(kind, detail byte, p image.Point) {
 	switch kind {
 	case keyPress:
 		s.keys = append(s.keys, detail)
@@ -149,8 +150,8 @@ func (s *hands) ready() error {
 
 // strike presses a key and releases it. The lock is held.
 func (s *hands) strike(code byte) {
-	s.send(keyPress, code, Point{})
-	s.send(keyRelease, code, Point{})
+	s.send(keyPress, code, image.Point{})
+	s.send(keyRelease, code, image.Point{})
 }
 
 // mute stops the repeating of keys that are held: a server that gets no
@@ -191,12 +192,12 @@ func (s *hands) end(ctx context.Context, failed bool) error {
 		defer s.mu.Unlock()
 		s.ended = true
 		for _, code := range slices.Backward(slices.Clone(s.keys)) {
-			s.send(keyRelease, code, Point{})
+			s.send(keyRelease, code, image.Point{})
 		}
 		if failed {
 			for _, b := range slices.Backward(slices.Clone(s.d.input.buttons)) {
 				if !slices.Contains(s.before, b) {
-					s.send(buttonRelease, b, Point{})
+					s.send(buttonRelease, b, image.Point{})
 				}
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"slices"
 	"time"
 )
@@ -20,7 +21,7 @@ type Keys struct {
 
 const maxKeyTimes = 100
 
-func (k Keys) check(Point) error {
+func (k Keys) check(image.Point) error {
 	if k.Times < 0 || k.Times > maxKeyTimes {
 		return fmt.Errorf("keys %.60q %d times: want 1 to %d", k.Keys, k.Times, maxKeyTimes)
 	}
@@ -88,13 +89,13 @@ func (s *hands) press(ctx context.Context, c chord) error {
 		k := s.d.input.keys
 		needShift := slices.ContainsFunc(c, func(sym keysym) bool { return k.at[sym].shift })
 		if needShift && !slices.Contains(c, symShift) {
-			s.fake(keyPress, k.shift, Point{})
+			s.fake(keyPress, k.shift, image.Point{})
 		}
 		for _, sym := range c {
 			s.mu.Lock()
 			if code := k.at[sym].code; !s.ended {
 				k.used(code)
-				s.send(keyPress, code, Point{})
+				s.send(keyPress, code, image.Point{})
 			}
 			s.mu.Unlock()
 		}
@@ -108,7 +109,7 @@ func (s *hands) letGo() error {
 	down := slices.Clone(s.keys)
 	s.mu.Unlock()
 	for _, code := range slices.Backward(down) {
-		s.fake(keyRelease, code, Point{})
+		s.fake(keyRelease, code, image.Point{})
 	}
 	return nil
 }

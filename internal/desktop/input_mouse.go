@@ -3,6 +3,7 @@ package desktop
 import (
 	"context"
 	"fmt"
+	"image"
 	"math"
 	"slices"
 	"time"
@@ -41,13 +42,13 @@ const (
 const clickGap = 10 * time.Millisecond
 
 // Move moves the pointer.
-type Move struct{ To Point }
+type Move struct{ To image.Point }
 
 // Click presses and releases a button, Count times quickly: 2 is a double
 // click, 0 counts as 1. At is where, nil where the pointer is. Keys, as
 // "ctrl+shift", are held meanwhile.
 type Click struct {
-	At     *Point
+	At     *image.Point
 	Button Button
 	Count  int
 	Keys   string
@@ -55,13 +56,13 @@ type Click struct {
 
 // Press holds a button down, until a [Release].
 type Press struct {
-	At     *Point
+	At     *image.Point
 	Button Button
 }
 
 // Release lets a button go.
 type Release struct {
-	At     *Point
+	At     *image.Point
 	Button Button
 }
 
@@ -69,7 +70,7 @@ type Release struct {
 // see the way: it has Moves points (0: one for about ten pixels) and takes For
 // (0: a fifth of a second). Keys are held meanwhile.
 type Drag struct {
-	From, To Point
+	From, To image.Point
 	Button   Button
 	Moves    int
 	For      time.Duration
@@ -89,26 +90,26 @@ const (
 
 // Scroll turns the wheel by notches. At and Keys are as in [Click].
 type Scroll struct {
-	At      *Point
+	At      *image.Point
 	To      Direction
 	Notches int
 	Keys    string
 }
 
-func (m Move) check(screen Point) error { return m.To.on(screen) }
+func (m Move) check(screen image.Point) error { return inside(m.To, screen) }
 
 func (m Move) run(ctx context.Context, s *hands) error {
 	return s.act(ctx, "moving the pointer", func() error { s.fake(motion, 0, m.To); return nil })
 }
 
-func checkAt(at *Point, screen Point) error {
+func checkAt(at *image.Point, screen image.Point) error {
 	if at == nil {
 		return nil
 	}
-	return at.on(screen)
+	return inside(*at, screen)
 }
 
-func (c Click) check(screen Point) error {
+func (c Click) check(screen image.Point) error {
 	if c.Count < 0 || c.Count > MaxClicks {
 		return fmt.Errorf("%d clicks: want 1 to %d", c.Count, MaxClicks)
 	}
@@ -135,8 +136,8 @@ func (c Click) run(ctx context.Context, s *hands) error {
 				if i == 0 && c.At != nil {
 					s.fake(motion, 0, *c.At)
 				}
-				s.fake(buttonPress, byte(c.Button), Point{})
-				s.fake(buttonRelease, byte(c.Button), Point{})
+				s.fake(buttonPress, byte(c.Button), image.Point{})
+				s.fake(buttonRelease, byte(c.Button), image.Point{})
 				return nil
 			}); err != nil {
 				return err
@@ -146,7 +147,9 @@ func (c Click) run(ctx context.Context, s *hands) error {
 	})
 }
 
-func (p Press) check(screen Point) error { return firstError(p.Button.check(), checkAt(p.At, screen)) }
+func (p Press) check(screen image.Point) error {
+	return firstError(p.Button.check(), checkAt(p.At, screen))
+}
 
 func (p Press) run(ctx context.Context, s *hands) error {
 	if slices.Contains(s.d.input.buttons, byte(p.Button)) {
@@ -155,7 +158,7 @@ func (p Press) run(ctx context.Context, s *hands) error {
 	return s.button(ctx, "pressing a button", buttonPress, p.At, p.Button)
 }
 
-func (r Release) check(screen Point) error {
+func (r Release) check(screen image.Point) error {
 	return firstError(r.Button.check(), checkAt(r.At, screen))
 }
 
@@ -163,21 +166,21 @@ func (r Release) run(ctx context.Context, s *hands) error {
 	return s.button(ctx, "releasing a button", buttonRelease, r.At, r.Button)
 }
 
-func (s *hands) button(ctx context.Context, what string, kind byte, at *Point, b Button) error {
+func (s *hands) button(ctx context.Context, what string, kind byte, at *image.Point, b Button) error {
 	return s.act(ctx, what, func() error {
 		if at != nil {
 			s.fake(motion, 0, *at)
 		}
-		s.fake(kind, byte(b), Point{})
+		s.fake(kind, byte(b), image.Point{})
 		return nil
 	})
 }
 
-func (g Drag) check(screen Point) error {
+func (g Drag) check(screen image.Point) error {
 	if g.Moves < 0 || g.Moves > maxDragSteps {
 		return fmt.Errorf("a drag with %d moves: want 1 to %d, or 0 for as many as fit", g.Moves, maxDragSteps)
 	}
-	return firstError(g.Button.check(), g.From.on(screen), g.To.on(screen), checkDuration("a drag", g.For), checkHeld(g.Keys))
+	return firstError(g.Button.check(), inside(g.From, screen), inside(g.To, screen), checkDuration("a drag", g.For), checkHeld(g.Keys))
 }
 
 func (g Drag) run(ctx context.Context, s *hands) error {
@@ -200,7 +203,7 @@ func (g Drag) run(ctx context.Context, s *hands) error {
 			if err := s.wait(ctx, pause); err != nil {
 				return err
 			}
-			p := Point{g.From.X + dx*i/moves, g.From.Y + dy*i/moves}
+			p := image.Point{g.From.X + dx*i/moves, g.From.Y + dy*i/moves}
 			if err := (Move{p}).run(ctx, s); err != nil {
 				return err
 			}
@@ -212,7 +215,7 @@ func (g Drag) run(ctx context.Context, s *hands) error {
 	})
 }
 
-func (c Scroll) check(screen Point) error {
+func (c Scroll) check(screen image.Point) error {
 	if c.To < Up || c.To > ToRight {
 		return fmt.Errorf("scrolling to %d: want up, down, left or right", c.To)
 	}
@@ -229,8 +232,8 @@ func (c Scroll) run(ctx context.Context, s *hands) error {
 				s.fake(motion, 0, *c.At)
 			}
 			for range c.Notches {
-				s.fake(buttonPress, byte(c.To), Point{})
-				s.fake(buttonRelease, byte(c.To), Point{})
+				s.fake(buttonPress, byte(c.To), image.Point{})
+				s.fake(buttonRelease, byte(c.To), image.Point{})
 			}
 			return nil
 		})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,7 +33,7 @@ func TestTextIntoXterm(t *testing.T) {
 	s := xvfb(t)
 	d := s.open(t)
 	file := s.xterm(t, "exec cat >OUT")
-	if err := d.Input(t.Context(), Move{Point{100, 100}}, Text{everyScript}); err != nil {
+	if err := d.Input(t.Context(), Move{image.Point{100, 100}}, Text{everyScript}); err != nil {
 		t.Fatal(err)
 	}
 	same(t, file, strings.ReplaceAll(everyScript, "\n", "\r"))
@@ -44,7 +45,7 @@ func TestLongTextIntoXterm(t *testing.T) {
 	file := s.xterm(t, "exec cat >OUT")
 	text := strings.Repeat("The quick brown fox; jumps >over< THE lazy dog {0123}. äöüß ", 170)
 	began := time.Now()
-	if err := d.Input(t.Context(), Move{Point{100, 100}}, Text{text}); err != nil {
+	if err := d.Input(t.Context(), Move{image.Point{100, 100}}, Text{text}); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d bytes in %v", len(text), time.Since(began))
@@ -62,7 +63,7 @@ func TestManyCharacters(t *testing.T) {
 		text.WriteRune(r)
 	}
 	began := time.Now()
-	if err := d.Input(t.Context(), Move{Point{100, 100}}, Text{text.String()}); err != nil {
+	if err := d.Input(t.Context(), Move{image.Point{100, 100}}, Text{text.String()}); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d keys may be given away; %v", len(d.input.keys.spare), time.Since(began))
@@ -124,13 +125,13 @@ func TestMouse(t *testing.T) {
 	s := xvfb(t)
 	d := s.open(t)
 	seen := s.events(t)
-	at := Point{50, 60}
+	at := image.Point{50, 60}
 	err := d.Input(t.Context(), Click{At: &at, Button: Left, Count: 2}, Click{Button: Forward, Keys: "ctrl+shift"},
-		Scroll{To: ToRight, Notches: 3}, Drag{From: Point{10, 10}, To: Point{200, 100}, Button: Right, Moves: 7})
+		Scroll{To: ToRight, Notches: 3}, Drag{From: image.Point{10, 10}, To: image.Point{200, 100}, Button: Right, Moves: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := d.Pointer(t.Context()); err != nil || p != (Point{200, 100}) {
+	if p, err := d.Pointer(t.Context()); err != nil || p != (image.Point{200, 100}) {
 		t.Errorf("the pointer is at %v, %v", p, err)
 	}
 	log := seen()
@@ -152,7 +153,7 @@ func TestBatchStopsAndReleases(t *testing.T) {
 	d := s.open(t)
 	seen := s.events(t)
 	// Checked before anything is done.
-	err := d.Input(t.Context(), Move{Point{50, 50}}, Press{Button: Left}, Move{Point{1920, 0}})
+	err := d.Input(t.Context(), Move{image.Point{50, 50}}, Press{Button: Left}, Move{image.Point{1920, 0}})
 	var step *StepError
 	if !errors.As(err, &step) || step.Index != 2 || !strings.Contains(err.Error(), "1920x1080") {
 		t.Errorf("a point beyond the screen: %v", err)
@@ -160,7 +161,7 @@ func TestBatchStopsAndReleases(t *testing.T) {
 	// Cancelled in the middle.
 	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
 	defer cancel()
-	err = d.Input(ctx, Move{Point{50, 50}}, Press{Button: Left}, Keys{Keys: "ctrl+x", Hold: 20 * time.Second}, Text{"never"})
+	err = d.Input(ctx, Move{image.Point{50, 50}}, Press{Button: Left}, Keys{Keys: "ctrl+x", Hold: 20 * time.Second}, Text{"never"})
 	if !errors.As(err, &step) || step.Index != 2 || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a batch that was cancelled: %v", err)
 	}
@@ -176,7 +177,7 @@ func TestBatchStopsAndReleases(t *testing.T) {
 	if err := d.Input(t.Context(), Press{Button: Left}); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Input(t.Context(), Move{Point{60, 60}}, Release{Button: Left}); err != nil {
+	if err := d.Input(t.Context(), Move{image.Point{60, 60}}, Release{Button: Left}); err != nil {
 		t.Fatal(err)
 	}
 	if log := seen(); strings.Count(log, "ButtonPress") != 1 || strings.Count(log, "state 0x100, button 1") != 1 {
@@ -189,7 +190,7 @@ func TestModifiersOfSomebodyElse(t *testing.T) {
 	d := s.open(t)
 	file := s.xterm(t, "exec cat >OUT")
 	s.tool(t, "xdotool", "keydown", "shift", "keydown", "ctrl", "key", "Caps_Lock")
-	if err := d.Input(t.Context(), Move{Point{100, 100}}, Text{"aB é"}); err != nil {
+	if err := d.Input(t.Context(), Move{image.Point{100, 100}}, Text{"aB é"}); err != nil {
 		t.Fatal(err)
 	}
 	same(t, file, "aB é")

@@ -3,6 +3,7 @@ package desktop
 import (
 	"context"
 	"fmt"
+	"image"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -17,7 +18,7 @@ type Text struct{ Text string }
 // MaxText bounds the text of one step, in bytes.
 const MaxText = 1 << 20
 
-func (t Text) check(Point) error {
+func (t Text) check(image.Point) error {
 	if len(t.Text) > MaxText {
 		return fmt.Errorf("a text of %d bytes: at most %d are typed at once", len(t.Text), MaxText)
 	}
@@ -137,7 +138,7 @@ func (s *hands) strikeAll(ctx context.Context, syms []keysym) error {
 			if shifted = at.shift; shifted {
 				kind = keyPress
 			}
-			s.fake(kind, k.shift, Point{})
+			s.fake(kind, k.shift, image.Point{})
 		}
 		s.mu.Lock()
 		if !s.ended {
@@ -147,7 +148,7 @@ func (s *hands) strikeAll(ctx context.Context, syms []keysym) error {
 		s.mu.Unlock()
 	}
 	if shifted {
-		s.fake(keyRelease, k.shift, Point{})
+		s.fake(keyRelease, k.shift, image.Point{})
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"image"
 	"slices"
 	"sync"
 
@@ -61,7 +62,7 @@ type manager struct {
 	d       *Desktop
 	atom    map[string]xproto.Atom
 	check   xproto.Window // says that there is a manager
-	screen  Point
+	screen  image.Point
 	clients map[xproto.Window]*client
 	order   []xproto.Window // of mapping
 	stack   []xproto.Window // the uppermost last
@@ -169,10 +170,10 @@ func (m *manager) adopt() error {
 
 // resized is told of the screen's size.
 func (m *manager) resized(w, h int) {
-	if m.screen == (Point{w, h}) {
+	if m.screen == (image.Point{w, h}) {
 		return
 	}
-	m.screen = Point{w, h}
+	m.screen = image.Point{w, h}
 	m.set(m.d.root, "_NET_DESKTOP_GEOMETRY", xproto.AtomCardinal, uint32(w), uint32(h))
 	m.set(m.d.root, "_NET_WORKAREA", xproto.AtomCardinal, 0, 0, uint32(w), uint32(h))
 	for id, c := range m.clients {

@@ -77,7 +77,7 @@ func TestManageRealPrograms(t *testing.T) {
 	if err := d.Focus(t.Context(), editor.ID); err != nil {
 		t.Error(err)
 	}
-	point := Point{at.Max.X - 5, at.Max.Y - 5}
+	point := image.Point{at.Max.X - 5, at.Max.Y - 5}
 	if err := d.Input(t.Context(), Click{At: &point, Button: Left}); err != nil {
 		t.Error(err)
 	}
