@@ -87,6 +87,23 @@ func (d *Desktop) Input(ctx context.Context, steps ...Step) (err error) {
 	return nil
 }
 
+// LetGo releases the buttons that [Press] holds: for when somebody else takes
+// the mouse.
+func (d *Desktop) LetGo(ctx context.Context) error { return d.Input(ctx, letGoAll{}) }
+
+type letGoAll struct{}
+
+func (letGoAll) check(image.Point) error { return nil }
+
+func (letGoAll) run(ctx context.Context, s *hands) error {
+	return s.act(ctx, "releasing the buttons", func() error {
+		for _, b := range slices.Backward(s.before) {
+			s.fake(buttonRelease, b, image.Point{})
+		}
+		return nil
+	})
+}
+
 // extent is the screen's size now.
 func (d *Desktop) extent(ctx context.Context) (image.Point, error) {
 	var p image.Point

@@ -185,6 +185,21 @@ func TestBatchStopsAndReleases(t *testing.T) {
 	}
 }
 
+func TestLetGo(t *testing.T) {
+	s := xvfb(t)
+	d := s.open(t)
+	seen := s.events(t)
+	if err := d.Input(t.Context(), Move{image.Point{50, 50}}, Press{Button: Left}, Press{Button: Right}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.LetGo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if log := seen(); strings.Count(log, "ButtonPress") != 2 || strings.Count(log, "ButtonRelease") != 2 {
+		t.Error(log)
+	}
+}
+
 func TestModifiersOfSomebodyElse(t *testing.T) {
 	s := xvfb(t)
 	d := s.open(t)
