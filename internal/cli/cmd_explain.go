@@ -94,7 +94,7 @@ func (a *app) prepareExplained(cmd *cobra.Command, f *explainFlags, argv []strin
 		argv = []string{workspace.UserShell(os.Getenv)}
 	}
 	p, err := workspace.Prepare(workspace.Request{
-		Argv: argv, Flags: flags, Default: persona, Preset: f.run.preset, Permissions: f.run.permissions, Engine: f.run.engine, Environ: a.environ,
+		Argv: argv, Flags: flags, Default: persona, Preset: f.run.preset, Permissions: f.run.permissions, Engine: f.run.engine, Size: f.run.size, Environ: a.environ,
 	})
 	if err != nil {
 		return nil, err

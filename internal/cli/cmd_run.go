@@ -88,7 +88,7 @@ func (a *app) start(cmd *cobra.Command, f *runFlags, argv []string, persona poli
 		return err
 	}
 	p, err := workspace.PrepareStart(workspace.Request{
-		Argv: argv, Flags: flags, Default: persona, Preset: f.preset, Permissions: f.permissions, Engine: f.engine, Environ: a.environ,
+		Argv: argv, Flags: flags, Default: persona, Preset: f.preset, Permissions: f.permissions, Engine: f.engine, Size: f.size, Environ: a.environ,
 	})
 	if err != nil {
 		return err

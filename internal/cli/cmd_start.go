@@ -138,7 +138,7 @@ func (a *app) deskName(args []string, saved string) (string, error) {
 
 func (f *startFlags) deskRequest(a *app, cmd *cobra.Command) (workspace.Request, error) {
 	flags, err := f.request(cmd)
-	req := workspace.Request{Flags: flags, Default: policy.Agent, Preset: f.preset, Permissions: f.permissions, Engine: f.engine, Environ: a.environ, Profile: f.profile}
+	req := workspace.Request{Flags: flags, Default: policy.Agent, Preset: f.preset, Permissions: f.permissions, Engine: f.engine, Size: f.size, Environ: a.environ, Profile: f.profile}
 	if f.agent != "" {
 		req.Argv = []string{f.agent}
 	}

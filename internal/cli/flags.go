@@ -17,6 +17,7 @@ import (
 type runFlags struct {
 	persona, preset, network, display, home, nested string
 	timeout, memory, permissions, history, engine   string
+	size                                            string
 	read, write, deny, protect, env, device         []string
 	pids                                            int64
 	json                                            bool
@@ -33,6 +34,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.network, "network", "", "closed, local (a localhost of its own), filtered (listed hosts too) or open")
 	f.net.register(fs)
 	fs.StringVar(&f.display, "display", "", "none, virtual or host")
+	fs.StringVar(&f.size, "size", "", "size of the virtual display in pixels, for example 1280x800")
 	fs.StringArrayVar(&f.env, "env", nil, "pass NAME from outside, or set NAME=VALUE")
 	fs.StringVar(&f.home, "home", "", "what of home is visible: toolchains, full (read-only) or none")
 	fs.StringVar(&f.nested, "nested", "", "sandboxes inside: none, userns (browsers) or full (bubblewrap)")

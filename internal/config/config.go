@@ -83,6 +83,10 @@ type Settings struct {
 	OpenURLs   *policy.Value[string] // "show" or "browser"; nil: not said
 	Engine     *policy.Value[string] // one of Engines; nil: not said; the operator's word stands
 	PromptsOff *policy.Value[bool]   // agents.prompts_off; nil: not said
+
+	DisplaySize *policy.Value[string] // display.size, see policy.ParseSize; nil: not said
+	DisplayGL   *policy.Value[bool]   // display.gl; nil: not said
+
 	Safeguards Safeguards
 	History    History
 }

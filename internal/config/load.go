@@ -117,6 +117,12 @@ func (l *loader) layer(r *decoded) {
 	if r.settings.PromptsOff != nil {
 		l.out.Settings.PromptsOff = r.settings.PromptsOff
 	}
+	if r.settings.DisplaySize != nil {
+		l.out.Settings.DisplaySize = r.settings.DisplaySize
+	}
+	if r.settings.DisplayGL != nil {
+		l.out.Settings.DisplayGL = r.settings.DisplayGL
+	}
 	r.settings.Safeguards.over(l.out.Settings.Safeguards)
 	l.out.Settings.Safeguards = r.settings.Safeguards
 	r.settings.History.over(l.out.Settings.History)

@@ -27,6 +27,8 @@ func configFields() []field {
 	fields := policyFields()
 	own := find(fields, "history")
 	own.sub = slices.Concat(own.sub, historyPlaces(), historyLimits())
+	screen := find(fields, "display")
+	screen.sub = slices.Concat(screen.sub, screenFields())
 	return append(fields,
 		field{key: "presets", typ: typeNamed, in: userFiles,
 			doc:   "Named commands with a policy of their own. The persona is human unless the preset says otherwise.",
@@ -136,6 +138,26 @@ func displayFields() []field {
 			doc: "Let a person look at the virtual display.",
 			put: func(t *target, v value) { t.request.WatchVNC = boolValue(v) }},
 	}
+}
+
+// screenFields are of the virtual display, and no policy.
+func screenFields() []field {
+	return []field{
+		{key: "size", typ: typeText, in: userFiles,
+			doc: "Size of the virtual display in pixels, such as 1280x800; 1920x1080 where it is not said.",
+			put: func(t *target, v value) { t.settings.DisplaySize = textValue[string](v) }, check: badSize},
+		{key: "gl", typ: typeBool, in: userFiles,
+			doc: "Give the virtual display OpenGL (GLX), by software; it starts slower and takes 50 MiB more.",
+			put: func(t *target, v value) { t.settings.DisplayGL = boolValue(v) }},
+	}
+}
+
+// badSize says what is wrong with a screen's size.
+func badSize(v value) string {
+	if _, err := policy.ParseSize(v.text); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 func environmentFields() []field {

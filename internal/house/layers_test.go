@@ -33,6 +33,7 @@ var layers = map[string][]string{
 	"ports":            {},
 	"xvfb":             {},
 	"desktop":          {"jsontree"},
+	"xvfb":             {"policy"},
 	"xfilter":          {},
 	"hooks":            {},
 	"supervisor":       {"api"},

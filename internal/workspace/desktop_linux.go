@@ -34,7 +34,8 @@ var errNoDesktop = errors.New("this workspace has no virtual display")
 type desktop struct {
 	p      *Prepared
 	place  *xvfb.Place
-	size   xvfb.Size
+	size   policy.Size
+	gl     bool
 	inner  []byte // the cookie that programs inside have
 	cookie []byte // the server's
 	x      net.Listener
@@ -63,8 +64,12 @@ func (p *Prepared) openDesktop() error {
 	if p.Policy.Display != policy.DisplayVirtual || p.desktop != nil {
 		return nil
 	}
+	size, gl, err := p.screen()
+	if err != nil {
+		return err
+	}
 	var place *xvfb.Place
-	err := errors.New("there is no directory for it: XDG_RUNTIME_DIR is not set")
+	err = errors.New("there is no directory for it: XDG_RUNTIME_DIR is not set")
 	for _, dir := range supervisorDirs(p.getenv) {
 		base := filepath.Join(dir, "displays")
 		xvfb.Sweep(base)
@@ -75,7 +80,7 @@ func (p *Prepared) openDesktop() error {
 	if err != nil {
 		return fmt.Errorf("preparing the virtual display: %w", err)
 	}
-	d := &desktop{p: p, place: place, size: xvfb.DefaultSize, inner: xvfb.NewCookie(), cookie: xvfb.NewCookie(), ready: make(chan struct{})}
+	d := &desktop{p: p, place: place, size: size, gl: gl, inner: xvfb.NewCookie(), cookie: xvfb.NewCookie(), ready: make(chan struct{})}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	fd, err := place.Listen(filepath.Join(place.InsideDir(), place.Socket()))
 	if err == nil {
@@ -91,6 +96,24 @@ func (p *Prepared) openDesktop() error {
 	d.filterX()
 	p.desktop = d
 	return nil
+}
+
+// screen says how large the display is, and whether it has OpenGL: the command
+// line's word before the configuration's.
+func (p *Prepared) screen() (size policy.Size, gl bool, err error) {
+	size = xvfb.DefaultSize
+	set := p.Loaded.Settings
+	switch {
+	case p.req.Size != "":
+		if size, err = policy.ParseSize(p.req.Size); err != nil {
+			return size, false, fmt.Errorf("--size: %w", err)
+		}
+	case set.DisplaySize != nil:
+		if size, err = policy.ParseSize(set.DisplaySize.V); err != nil {
+			return size, false, fmt.Errorf("%s: %w", set.DisplaySize.Source, err)
+		}
+	}
+	return size, set.DisplayGL != nil && set.DisplayGL.V, nil
 }
 
 // answersTo tells who hears of what happens, once the walls stand. It may be called
@@ -185,7 +208,7 @@ func (d *desktop) running(ctx context.Context) (*xserver, error) {
 	defer context.AfterFunc(d.ctx, cancel)()
 	defer cancel()
 	began := time.Now()
-	s, err := d.p.startServer(ctx, d.place, d.cookie, d.size)
+	s, err := d.p.startServer(ctx, d.place, d.cookie, xvfb.Options{Size: d.size, GL: d.gl})
 	if err != nil {
 		d.say(api.EventNote, "the virtual display did not start: %v", err)
 		return nil, err
@@ -343,11 +366,17 @@ func (p *Prepared) withoutDesktop(why string) {
 // displayHeld finds out whether a virtual display can be had.
 func (p *Prepared) displayHeld() error {
 	if p.Policy.Display != policy.DisplayVirtual {
+		if p.req.Size != "" {
+			return &hintError{err: fmt.Errorf("--size %s is the virtual display's, and the display is %s (%s)", p.req.Size, p.Policy.Display, p.reason(policy.DimDisplay).Source), hint: "add --display virtual"}
+		}
 		return nil
 	}
 	if p.req.Exact != nil {
 		return &api.Denial{Code: api.CodeUnsupported, Operation: "start", Subject: "virtual", Rule: string(policy.DimDisplay), Source: p.reason(policy.DimDisplay).Source.String(),
 			Message: "the low-level form has no virtual display", Hint: "use display none or host, or `carrel run --display virtual`"}
+	}
+	if _, _, err := p.screen(); err != nil {
+		return err
 	}
 	if _, err := os.Stat(xvfb.Server); err != nil {
 		p.withoutDesktop(fmt.Sprintf("%s is not installed (Debian's package xvfb has it)", xvfb.Server))

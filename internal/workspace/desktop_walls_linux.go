@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,9 +34,8 @@ const (
 // How long the display's programs may take to be ready, and how much of what they
 // say is kept for an error.
 const (
-	serverReadyTime  = 20 * time.Second
-	managerReadyTime = 3 * time.Second // later, clients do not wait for it
-	maxServerWords   = 2 << 10
+	serverReadyTime = 20 * time.Second
+	maxServerWords  = 2 << 10
 )
 
 // displaySystem is what of the machine is seen in a display's walls: programs,
@@ -54,9 +54,8 @@ func (p *Prepared) displayPlan(place *xvfb.Place, cookie []byte) (*sandbox.Plan,
 	}
 	pol.Rules = append(pol.Rules, policy.Rule{Path: "/tmp", Access: policy.Write, Source: why})
 	in := sandbox.Input{Policy: pol, Engine: p.engine.name, UID: uint32(p.uid), GID: uint32(p.gid)}
-	var err error
-	if in.Self, err = ownExecutable(); err != nil {
-		return nil, err
+	if self, err := ownExecutable(); err == nil {
+		in.Self = self
 	}
 	in.Binds = []sandbox.Mount{
 		{Kind: sandbox.MountBind, Source: place.ServerDir(), Target: displaySockets, Dir: true, Reason: "the server's socket"},
@@ -79,23 +78,27 @@ func (p *Prepared) displayPlan(place *xvfb.Place, cookie []byte) (*sandbox.Plan,
 		return nil, err
 	}
 	in.Seccomp, in.HighestPID = seccomp.Marshal(filter), highestPID()
-	return sandbox.Compile(in, newFacts())
+	plan, err := sandbox.Compile(in, newFacts())
+	if err == nil && in.Engine != sandbox.EngineBubblewrap {
+		// No helper of ours is wanted in there, and the file may be another one by now:
+		// a workspace can be older than the program that is installed.
+		plan.Mounts = slices.DeleteFunc(plan.Mounts, func(m sandbox.Mount) bool { return m.Target == sandbox.SelfPath })
+	}
+	return plan, err
 }
 
 // xserver is a running display: the server and the window manager, in walls of
 // their own.
 type xserver struct {
-	walls   *sandbox.Walls
-	socket  int           // names the server's socket, whatever its directory holds by now
-	managed bool          // a window manager is there
-	gone    chan struct{} // closed when the server has ended
-	why     string        // then
-	once    sync.Once
+	walls  *sandbox.Walls
+	socket int           // names the server's socket, whatever its directory holds by now
+	gone   chan struct{} // closed when the server has ended
+	why    string        // then
+	once   sync.Once
 }
 
-// startServer raises the walls, and waits until clients can connect and their
-// windows are managed.
-func (p *Prepared) startServer(ctx context.Context, place *xvfb.Place, cookie []byte, size xvfb.Size) (*xserver, error) {
+// startServer raises the walls, and waits until clients can connect.
+func (p *Prepared) startServer(ctx context.Context, place *xvfb.Place, cookie []byte, o xvfb.Options) (*xserver, error) {
 	plan, err := p.displayPlan(place, cookie)
 	if err != nil {
 		return nil, fmt.Errorf("planning the walls of the display: %w", err)
@@ -111,15 +114,16 @@ func (p *Prepared) startServer(ctx context.Context, place *xvfb.Place, cookie []
 		return nil, fmt.Errorf("raising the walls of the display: %w", err)
 	}
 	s := &xserver{walls: walls, socket: -1, gone: make(chan struct{})}
-	if err := s.startPrograms(ctx, place, size, null); err != nil {
+	if err := s.startPrograms(ctx, place, o, null); err != nil {
 		s.stop()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *xserver) startPrograms(ctx context.Context, place *xvfb.Place, size xvfb.Size, null *os.File) error {
-	args := xvfb.ServerArgs(xvfb.Options{Number: place.Number, Size: size, Authority: displayAuthority, ReadyFD: 1})
+func (s *xserver) startPrograms(ctx context.Context, place *xvfb.Place, o xvfb.Options, null *os.File) error {
+	o.Number, o.Authority, o.ReadyFD = place.Number, displayAuthority, 1
+	args := xvfb.ServerArgs(o)
 	env := []string{"PATH=/usr/bin:/bin", "HOME=" + displayHome, "LANG=C.UTF-8"}
 	ready, words, id, err := s.start(args, env, null)
 	if err != nil {
@@ -139,25 +143,24 @@ func (s *xserver) startPrograms(ctx context.Context, place *xvfb.Place, size xvf
 	if s.socket, err = openSocket(filepath.Join(place.ServerDir(), place.Socket())); err != nil {
 		return fmt.Errorf("finding the socket of display %s: %w", place.Display(), err)
 	}
-	return s.startManager(ctx, place, env, null)
+	return s.startManager(place, env, null)
 }
 
-// startManager starts the window manager; without one the display works, and
-// windows have no frames.
-func (s *xserver) startManager(ctx context.Context, place *xvfb.Place, env []string, null *os.File) error {
+// startManager starts the window manager. Clients do not wait for it: it takes longer
+// to start than the server, as it reads fonts and themes, and takes over windows that
+// are there already. Without one the display works, and windows have no frames.
+func (s *xserver) startManager(place *xvfb.Place, env []string, null *os.File) error {
 	if _, err := os.Stat(xvfb.Manager); err != nil {
-		return nil // here the built-in one begins
+		return nil // the seam of a built-in one: it would connect by dial
 	}
 	env = append(env, "DISPLAY="+place.Display(), "XAUTHORITY="+displayAuthority)
-	ready, _, id, err := s.start(xvfb.ManagerArgs(displayManager), env, null)
+	args := xvfb.ManagerArgs(displayManager)
+	id, err := s.walls.Exec(sandbox.Command{Argv: args, Env: env, Dir: "/tmp", Path: args[0], Session: true}, [3]*os.File{null, null, null})
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", xvfb.Manager, err)
 	}
 	go func() { _, _ = s.walls.Wait(id) }()
-	_, err = s.line(ctx, ready, managerReadyTime)
-	s.managed = err == nil
-	ready.Close()
-	return ctx.Err()
+	return nil
 }
 
 // start runs a program in the walls. What it writes on its standard output can be

@@ -28,7 +28,10 @@ type Request struct {
 	Permissions string
 	// Engine is what the command line wants to make the walls, one of
 	// config.Engines; "" leaves it to the configuration.
-	Engine  string
+	Engine string
+	// Size is that of the virtual display, see policy.ParseSize; "" leaves it to the
+	// configuration.
+	Size    string
 	Environ []string // the outside environment
 	Cwd     string   // "" means the process's
 	Version string   // of this program, for generated files

@@ -1,8 +1,9 @@
 package xvfb
 
 import (
-	"fmt"
 	"strconv"
+
+	"carrel/internal/policy"
 )
 
 // Programs that a display is made of, by these paths: what PATH says is the
@@ -13,43 +14,18 @@ const (
 	Bus     = "/usr/bin/dbus-daemon"
 )
 
-// Size is a screen's size in pixels.
-type Size struct{ Width, Height int }
-
-func (s Size) String() string { return fmt.Sprintf("%dx%d", s.Width, s.Height) }
-
-// Bounds of a size. The largest is what a signed 16-bit coordinate of the X
-// protocol can reach four times over; at 4 bytes a pixel it takes 256 MiB.
-const (
-	MinSide = 64
-	MaxSide = 8192
-)
-
-// DefaultSize is a common screen, on which windows look as on a desktop. A pixel
-// that was never painted takes no memory.
-var DefaultSize = Size{1920, 1080}
-
-// ParseSize reads WIDTHxHEIGHT, such as 1280x800.
-func ParseSize(text string) (Size, error) {
-	var s Size
-	var rest string
-	n, _ := fmt.Sscanf(text+" ", "%dx%d%s", &s.Width, &s.Height, &rest)
-	if n != 2 || s.String() != text {
-		return Size{}, fmt.Errorf("size %q is not understood: WIDTHxHEIGHT in pixels, such as %s", text, DefaultSize)
-	}
-	if min(s.Width, s.Height) < MinSide || max(s.Width, s.Height) > MaxSide {
-		return Size{}, fmt.Errorf("size %q is out of bounds: each side is %d to %d pixels", text, MinSide, MaxSide)
-	}
-	return s, nil
-}
+// DefaultSize is a common screen, on which windows look as on a desktop. The server
+// paints all of it at its start, and so a larger one costs time and memory: 2560x1600
+// half as much again.
+var DefaultSize = policy.Size{Width: 1920, Height: 1080}
 
 // Options say which server is started.
 type Options struct {
 	Number    int
-	Size      Size   // the largest that the screen can have
-	Authority string // path of the authority file, as the server sees it
-	ReadyFD   int    // descriptor on which the server writes its number when it listens
-	GL        bool   // with GLX: takes 60 ms and 50 MiB more
+	Size      policy.Size // the largest that the screen can have
+	Authority string      // path of the authority file, as the server sees it
+	ReadyFD   int         // descriptor on which the server writes its number when it listens
+	GL        bool        // with GLX: takes 60 ms and 50 MiB more
 }
 
 // maxData bounds what clients can make a server keep, in KiB: pixmaps above all.
@@ -73,10 +49,9 @@ func ServerArgs(o Options) []string {
 	return args
 }
 
-// ManagerArgs gives the window manager's arguments. It runs a command once it
-// manages the display: ours writes one line on its standard output.
+// ManagerArgs gives the window manager's arguments, its name first.
 func ManagerArgs(config string) []string {
-	return []string{Manager, "--sm-disable", "--config-file", config, "--startup", "/bin/echo managed"}
+	return []string{Manager, "--sm-disable", "--config-file", config}
 }
 
 // ManagerConfig is the window manager's configuration: no menu, no key and no
