@@ -28,7 +28,7 @@ type sessionBus struct {
 
 // openSessionBus makes the socket; nil where dbus-daemon is not installed.
 func openSessionBus(place *xvfb.Place) (*sessionBus, error) {
-	if _, err := os.Stat(xvfb.Bus); err != nil {
+	if !installed(xvfb.Bus) {
 		return nil, nil
 	}
 	fd, err := place.Listen(place.BusSocket())

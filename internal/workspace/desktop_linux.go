@@ -363,6 +363,12 @@ func (p *Prepared) withoutDesktop(why string) {
 	p.noDisplay = why
 }
 
+// installed says whether there is a program.
+func installed(program string) bool {
+	st, err := os.Stat(program)
+	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
+}
+
 // displayHeld finds out whether a virtual display can be had.
 func (p *Prepared) displayHeld() error {
 	if p.Policy.Display != policy.DisplayVirtual {
@@ -378,7 +384,7 @@ func (p *Prepared) displayHeld() error {
 	if _, _, err := p.screen(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(xvfb.Server); err != nil {
+	if !installed(xvfb.Server) {
 		p.withoutDesktop(fmt.Sprintf("%s is not installed (Debian's package xvfb has it)", xvfb.Server))
 	}
 	return nil

@@ -54,7 +54,8 @@ func (p *Prepared) displayPlan(place *xvfb.Place, cookie []byte) (*sandbox.Plan,
 	}
 	pol.Rules = append(pol.Rules, policy.Rule{Path: "/tmp", Access: policy.Write, Source: why})
 	in := sandbox.Input{Policy: pol, Engine: p.engine.name, UID: uint32(p.uid), GID: uint32(p.gid)}
-	if self, err := ownExecutable(); err == nil {
+	self, err := ownExecutable()
+	if err == nil {
 		in.Self = self
 	}
 	in.Binds = []sandbox.Mount{
@@ -79,12 +80,19 @@ func (p *Prepared) displayPlan(place *xvfb.Place, cookie []byte) (*sandbox.Plan,
 	}
 	in.Seccomp, in.HighestPID = seccomp.Marshal(filter), highestPID()
 	plan, err := sandbox.Compile(in, newFacts())
-	if err == nil && in.Engine != sandbox.EngineBubblewrap {
-		// No helper of ours is wanted in there, and the file may be another one by now:
-		// a workspace can be older than the program that is installed.
+	if err == nil && !sameProgram(self, selfExe) {
+		// A workspace can be older than the program that is installed; in there it is
+		// not needed.
 		plan.Mounts = slices.DeleteFunc(plan.Mounts, func(m sandbox.Mount) bool { return m.Target == sandbox.SelfPath })
 	}
 	return plan, err
+}
+
+// sameProgram says whether two names are of one file.
+func sameProgram(a, b string) bool {
+	one, err := os.Stat(a)
+	other, err2 := os.Stat(b)
+	return err == nil && err2 == nil && os.SameFile(one, other)
 }
 
 // xserver is a running display: the server and the window manager, in walls of
@@ -150,7 +158,7 @@ func (s *xserver) startPrograms(ctx context.Context, place *xvfb.Place, o xvfb.O
 // to start than the server, as it reads fonts and themes, and takes over windows that
 // are there already. Without one the display works, and windows have no frames.
 func (s *xserver) startManager(place *xvfb.Place, env []string, null *os.File) error {
-	if _, err := os.Stat(xvfb.Manager); err != nil {
+	if !installed(xvfb.Manager) {
 		return nil // the seam of a built-in one: it would connect by dial
 	}
 	env = append(env, "DISPLAY="+place.Display(), "XAUTHORITY="+displayAuthority)
