@@ -8,6 +8,8 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/jezek/xgb/xproto"
 )
 
 // Frames writes the screen to w, fps times a second from 1 to 60, until the
@@ -35,7 +37,7 @@ func (d *Desktop) Frames(ctx context.Context, fps int, w io.Writer, size func(wi
 	}
 	defer stop()
 	var last []byte
-	var pointer Point
+	var pointer image.Point
 	start, written := time.Now(), 0
 	for {
 		now, err := d.Pointer(ctx)
@@ -91,6 +93,17 @@ func (d *Desktop) frameOf(ctx context.Context, width, height int) ([]byte, error
 			return nil
 		})
 		return out, err
+	})
+}
+
+// Pointer is where the pointer is, in the screen's coordinates.
+func (d *Desktop) Pointer(ctx context.Context) (image.Point, error) {
+	return do(ctx, d, "asking for the pointer", func() (image.Point, error) {
+		r, err := xproto.QueryPointer(d.x, d.root).Reply()
+		if err != nil {
+			return image.Point{}, err
+		}
+		return image.Pt(int(r.RootX), int(r.RootY)), nil
 	})
 }
 

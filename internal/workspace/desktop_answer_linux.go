@@ -298,7 +298,7 @@ func (d *desk) act(ctx context.Context, x *desktop, req *api.Desktop, files []*o
 
 func computer(c *xclient.Desktop, s api.ComputerSize) *xclient.Computer {
 	out := c.Computer()
-	out.Size = xclient.Point{X: s.Width, Y: s.Height}
+	out.Size = image.Point{X: s.Width, Y: s.Height}
 	return out
 }
 

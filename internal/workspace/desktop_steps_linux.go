@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"fmt"
+	"image"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -62,11 +63,11 @@ func desktopStepOf(s *api.DesktopStep) (xclient.Step, error) {
 	return nil, fmt.Errorf("there is no step %.40q: move, click, press, release, drag, scroll, key, type or pause", s.Do)
 }
 
-func pointOf(p *[2]int) *xclient.Point {
+func pointOf(p *[2]int) *image.Point {
 	if p == nil {
 		return nil
 	}
-	return &xclient.Point{X: p[0], Y: p[1]}
+	return &image.Point{X: p[0], Y: p[1]}
 }
 
 // tellSteps says what was done, without what was typed.

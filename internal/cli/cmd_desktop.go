@@ -1,0 +1,348 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/supervisor"
+
+	"github.com/spf13/cobra"
+)
+
+// desktopHelp ends the help of every command about a desktop.
+const desktopHelp = `NAME is a workspace that was started with --display virtual. Its desktop is there from
+the first use on.
+` + plainStatusHelp
+
+// maxPicture bounds what comes from a desktop: the largest screen raw, or what can be
+// copied.
+const maxPicture = 512 << 20
+
+// seeDesktop asks a workspace to look at its desktop. What comes besides the reply is
+// read whole.
+func (a *app) seeDesktop(ctx context.Context, name string, req *api.Desktop) (*api.DesktopReply, []byte, error) {
+	return a.askDesktop(ctx, name, api.OpDesktopSee, req)
+}
+
+// doDesktop has a workspace act on its desktop.
+func (a *app) doDesktop(ctx context.Context, name string, req *api.Desktop, files ...*os.File) (*api.DesktopReply, []byte, error) {
+	r, data, err := a.askDesktop(ctx, name, api.OpDesktopDo, req, files...)
+	if r != nil && r.Human != "" {
+		fmt.Fprintf(a.err, "carrel: you have taken over: %s\n", oneLine(r.Human))
+	}
+	return r, data, err
+}
+
+func (a *app) askDesktop(ctx context.Context, name, op string, req *api.Desktop, files ...*os.File) (*api.DesktopReply, []byte, error) {
+	e, err := a.workspaceNamed(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := e.Open(ctx, api.Request{Op: op, Desktop: req}, files...)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer c.Close()
+	return desktopAnswer(c)
+}
+
+func desktopAnswer(c *supervisor.Conversation) (said *api.DesktopReply, data []byte, err error) {
+	for {
+		r, files, err := c.Next()
+		for _, f := range files {
+			if err == nil && data == nil {
+				data, err = io.ReadAll(io.LimitReader(f, maxPicture+1))
+			}
+			f.Close()
+		}
+		if r.Desktop != nil {
+			said = r.Desktop
+		}
+		if err != nil {
+			return said, nil, err
+		}
+		if said != nil && said.Bytes != int64(len(data)) {
+			return said, nil, fmt.Errorf("of %d bytes that were to come %d came", said.Bytes, len(data))
+		}
+		if !r.More {
+			if said == nil {
+				said = &api.DesktopReply{}
+			}
+			return said, data, nil
+		}
+	}
+}
+
+func (a *app) screenshotCommand() *cobra.Command {
+	s := &api.Shot{}
+	var file, area, fit string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "screenshot NAME [-o FILE] [flags]",
+		Short: "Take a picture of a workspace's desktop",
+		Long: `Writes a picture of the hidden desktop, of one of its windows, or of a part, to FILE, or to
+standard output where that is no terminal. The format follows FILE's ending: png, jpeg
+(also jpg), raw (rows of blue, green, red and a byte without meaning).
+` + desktopHelp,
+		Example: `  carrel screenshot dev -o now.png
+  carrel screenshot dev --window 0x600007 --fit 1280x800 --cursor -o window.jpeg
+  carrel screenshot dev --area 0,0,400,300 | display`,
+		Args: oneArg("a workspace"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if s.Area, err = areaOf(area); err != nil {
+				return err
+			}
+			if fit != "" {
+				if s.MaxWidth, s.MaxHeight, err = sizeOf("--fit", fit); err != nil {
+					return err
+				}
+			}
+			if s.Format == "" {
+				s.Format = strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")
+			}
+			if s.Format == "jpg" {
+				s.Format = "jpeg"
+			}
+			if file == "" && !asJSON && isTerminal(a.out) {
+				return errors.New("a picture is not written to a terminal\nhint: -o FILE, or redirect standard output")
+			}
+			said, data, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Shot: s})
+			if err != nil {
+				return err
+			}
+			if file != "" && file != "-" {
+				if !said.Picture.Unchanged {
+					err = os.WriteFile(file, data, 0o600)
+				}
+			} else if !asJSON {
+				_, err = a.out.Write(data)
+			}
+			if err == nil && asJSON {
+				err = printJSON(a.out, said)
+			}
+			return err
+		},
+		ValidArgsFunction: a.completeWorkspace,
+	}
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write it to this file")
+	cmd.Flags().StringVar(&s.Window, "window", "", "of this window, by its id")
+	cmd.Flags().StringVar(&area, "area", "", "of this part: X,Y,WIDTH,HEIGHT")
+	cmd.Flags().StringVar(&fit, "fit", "", "shrink it until it fits WIDTHxHEIGHT")
+	cmd.Flags().BoolVar(&s.Cursor, "cursor", false, "with the pointer")
+	cmd.Flags().StringVar(&s.Format, "format", "", "png, jpeg or raw")
+	cmd.Flags().IntVar(&s.Quality, "quality", 0, "of jpeg, 1 to 100 (default 80)")
+	cmd.Flags().StringVar(&s.Since, "since", "", "write nothing if the pixels are those of this token (--json tells it)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what it shows as JSON")
+	notEmpty(cmd, "output", "window", "area", "fit", "format")
+	return explainFlagErrors(cmd)
+}
+
+// areaOf reads X,Y,WIDTH,HEIGHT; nil for nothing.
+func areaOf(s string) (*[4]int, error) {
+	if s == "" {
+		return nil, nil
+	}
+	n, err := numbers(s, ",", 4)
+	if err != nil || n[2] <= 0 || n[3] <= 0 {
+		return nil, fmt.Errorf("--area %q: want X,Y,WIDTH,HEIGHT in pixels, as 0,0,400,300", s)
+	}
+	return (*[4]int)(n), nil
+}
+
+// sizeOf reads WIDTHxHEIGHT.
+func sizeOf(flag, s string) (width, height int, err error) {
+	n, err := numbers(s, "x", 2)
+	if err != nil || n[0] <= 0 || n[1] <= 0 {
+		return 0, 0, fmt.Errorf("%s %q: want WIDTHxHEIGHT in pixels, as 1280x800", flag, s)
+	}
+	return n[0], n[1], nil
+}
+
+func numbers(s, between string, count int) ([]int, error) {
+	words := strings.Split(s, between)
+	if len(words) != count {
+		return nil, errors.New("another number of numbers")
+	}
+	out := make([]int, count)
+	for i, w := range words {
+		n, err := strconv.ParseInt(strings.TrimSpace(w), 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = int(n)
+	}
+	return out, nil
+}
+
+// placeOf reads two arguments as a place.
+func placeOf(x, y string) (*[2]int, error) {
+	n, err := numbers(x+","+y, ",", 2)
+	if err != nil {
+		return nil, fmt.Errorf("%q %q is no place: want X and Y in pixels", x, y)
+	}
+	return &[2]int{n[0], n[1]}, nil
+}
+
+// atFlag reads a flag of the form X,Y; nil for nothing.
+func atFlag(flag, s string) (*[2]int, error) {
+	if s == "" {
+		return nil, nil
+	}
+	n, err := numbers(s, ",", 2)
+	if err != nil {
+		return nil, fmt.Errorf("%s %q: want X,Y in pixels", flag, s)
+	}
+	return &[2]int{n[0], n[1]}, nil
+}
+
+func millis(d time.Duration) int { return int(min(d, 24*time.Hour) / time.Millisecond) }
+
+func areaText(a [4]int) string {
+	return fmt.Sprintf("%dx%d%+d%+d", a[2], a[3], a[0], a[1])
+}
+
+func (a *app) screenCommand() *cobra.Command {
+	var asJSON, still, changes bool
+	var area string
+	var quiet, timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "screen NAME [WIDTHxHEIGHT] [flags]",
+		Short: "Tell or change the size of a desktop, or wait until it is still",
+		Long: `Tells the size of the hidden desktop and where the pointer is; with WIDTHxHEIGHT changes the
+size, up to that of its start. With --still waits until nothing has been painted for a
+while, with --changes until something else is seen.
+` + desktopHelp,
+		Example: `  carrel screen dev
+  carrel screen dev 1280x800
+  carrel screen dev --still 500ms --timeout 10s`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 || len(args) == 2 {
+				return nil
+			}
+			return fmt.Errorf("%q takes a workspace and perhaps a size, got %q\nhint: %s", cmd.CommandPath(), args, usage(cmd))
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				w, h, err := sizeOf("the size", args[1])
+				if err != nil {
+					return err
+				}
+				_, _, err = a.doDesktop(cmd.Context(), args[0], &api.Desktop{Resize: &[2]int{w, h}})
+				return err
+			}
+			part, err := areaOf(area)
+			if err != nil {
+				return err
+			}
+			if still = cmd.Flags().Changed("still"); still || changes {
+				_, _, err = a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Still: &api.Still{Area: part, Changes: changes, Quiet: millis(quiet), Millis: millis(timeout)}})
+				return err
+			}
+			size, _, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Size: true})
+			if err != nil {
+				return err
+			}
+			at, _, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Pointer: true})
+			if err != nil {
+				return err
+			}
+			if size.Pointer = at.Pointer; asJSON {
+				return printJSON(a.out, size)
+			}
+			fmt.Fprintf(a.out, "%dx%d, the pointer is at %d,%d\n", size.Size[0], size.Size[1], at.Pointer[0], at.Pointer[1])
+			return nil
+		},
+		ValidArgsFunction: a.completeWorkspace,
+	}
+	cmd.Flags().DurationVar(&quiet, "still", 0, "wait until nothing has been painted for so long")
+	cmd.Flags().BoolVar(&changes, "changes", false, "wait until something else is seen")
+	cmd.Flags().StringVar(&area, "area", "", "look only there: X,Y,WIDTH,HEIGHT")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "wait at most so long (default 30s)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print size and pointer as JSON")
+	oneOf(cmd, "still", "changes")
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) recordCommand() *cobra.Command {
+	r := &api.Record{}
+	var file string
+	var limit time.Duration
+	cmd := &cobra.Command{
+		Use:   "record NAME -o FILE [flags]",
+		Short: "Make a video of a desktop",
+		Long: `Writes a video of the hidden desktop until it is interrupted (Ctrl-C), or for --for. The
+format follows FILE's ending: mkv, mp4 or webm. It needs ffmpeg, which runs within the
+desktop's walls.
+` + desktopHelp,
+		Example: `  carrel record dev -o work.mkv
+  carrel record dev --for 30s --fps 20 -o demo.webm`,
+		Args: oneArg("a workspace"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if file == "" {
+				return errors.New("-o FILE says where the video goes")
+			}
+			r.Format = strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")
+			return a.record(cmd.Context(), args[0], file, limit, r)
+		},
+		ValidArgsFunction: a.completeWorkspace,
+	}
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write it to this file")
+	cmd.Flags().IntVar(&r.FPS, "fps", 0, "frames a second, 1 to 60 (default 10)")
+	cmd.Flags().DurationVar(&limit, "for", 0, "end it after so long")
+	return explainFlagErrors(cmd)
+}
+
+// record copies a video until it is enough: then what has been painted is still written.
+func (a *app) record(ctx context.Context, name, file string, limit time.Duration, r *api.Record) error {
+	e, err := a.workspaceNamed(name)
+	if err != nil {
+		return err
+	}
+	c, err := e.Open(context.WithoutCancel(ctx), api.Request{Op: api.OpDesktopSee, Desktop: &api.Desktop{Record: r}})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, files, err := c.Next()
+	if err != nil {
+		return err
+	}
+	if len(files) != 1 {
+		return errors.New("no video comes")
+	}
+	defer files[0].Close()
+	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	enough, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if limit > 0 {
+		var cancel context.CancelFunc
+		enough, cancel = context.WithTimeout(enough, limit)
+		defer cancel()
+	}
+	go func() {
+		<-enough.Done()
+		_ = c.Say(api.Input{Text: "enough"})
+	}()
+	n, err := io.Copy(out, files[0])
+	err = errors.Join(err, out.Close())
+	if _, _, last := c.Next(); err == nil {
+		err = last
+	}
+	if err == nil {
+		fmt.Fprintf(a.err, "carrel: %s has %s\n", quoteIf(file), sizeText(n))
+	}
+	return err
+}

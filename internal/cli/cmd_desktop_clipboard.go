@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"carrel/internal/api"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+// writePicture writes what is no text: to a file, or where no person reads.
+func (a *app) writePicture(file string, data []byte) error {
+	if file != "" && file != "-" {
+		return os.WriteFile(file, data, 0o600)
+	}
+	if isTerminal(a.out) {
+		return errors.New("that is not written to a terminal\nhint: -o FILE, or redirect standard output")
+	}
+	_, err := a.out.Write(data)
+	return err
+}
+
+func (a *app) clipboardCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "clipboard",
+		Short: "Read and set the clipboard of a workspace's desktop",
+		Long: `The clipboard of the hidden desktop, which is not yours: text, pictures and any other
+format, and what was marked last (--primary).
+` + plainStatusHelp,
+		Example: `  carrel clipboard get dev
+  carrel clipboard set dev --type image/png < picture.png`,
+	}
+	return explainFlagErrors(group(cmd, a.clipboardGetCommand(), a.clipboardSetCommand()))
+}
+
+func clipFlags(cmd *cobra.Command, c *api.Clip) {
+	cmd.Flags().StringVar(&c.Type, "type", "", "its format, as image/png (default text)")
+	cmd.Flags().Bool("primary", false, "what was marked last, and not what was copied")
+}
+
+func selected(cmd *cobra.Command) string {
+	if on, _ := cmd.Flags().GetBool("primary"); on {
+		return "primary"
+	}
+	return "clipboard"
+}
+
+func (a *app) clipboardGetCommand() *cobra.Command {
+	c := &api.Clip{}
+	var file string
+	cmd := &cobra.Command{
+		Use:     "get NAME [flags]",
+		Short:   "Print what was copied",
+		Long:    "Prints what was copied, as it is; --types lists its formats.\n" + desktopHelp,
+		Example: "  carrel clipboard get dev\n  carrel clipboard get dev --type image/png -o picture.png\n  carrel clipboard get dev --types",
+		Args:    oneArg("a workspace"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.Selection = selected(cmd)
+			said, data, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Paste: c})
+			if err != nil {
+				return err
+			}
+			if said.Type == api.TypeText && file == "" && isTerminal(a.out) {
+				fmt.Fprintln(a.out, Escape(string(data)))
+				return nil
+			}
+			if c.Targets || said.Type == api.TypeText && file == "" {
+				_, err = a.out.Write(data)
+				return err
+			}
+			return a.writePicture(file, data)
+		},
+		ValidArgsFunction: a.completeWorkspace,
+	}
+	clipFlags(cmd, c)
+	cmd.Flags().BoolVar(&c.Targets, "types", false, "list its formats, as JSON")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write it to this file")
+	return cmd
+}
+
+func (a *app) clipboardSetCommand() *cobra.Command {
+	c := &api.Clip{}
+	cmd := &cobra.Command{
+		Use:     "set NAME [flags]",
+		Short:   "Copy what comes on standard input",
+		Long:    "Reads standard input, at most 64 MiB, and offers it to the programs of the desktop.\n" + desktopHelp,
+		Example: "  echo hello | carrel clipboard set dev\n  carrel clipboard set dev --type image/png < picture.png",
+		Args:    oneArg("a workspace"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.Selection = selected(cmd)
+			fd, err := unix.MemfdCreate("carrel", unix.MFD_CLOEXEC)
+			if err != nil {
+				return fmt.Errorf("making a file in memory: %w", err)
+			}
+			f := os.NewFile(uintptr(fd), "clipboard")
+			defer f.Close()
+			if _, err := io.Copy(f, io.LimitReader(a.in, maxCopied+1)); err != nil {
+				return fmt.Errorf("reading standard input: %w", err)
+			}
+			if st, err := f.Stat(); err == nil && st.Size() > maxCopied {
+				return fmt.Errorf("standard input has more than %d bytes", maxCopied)
+			}
+			_, _, err = a.doDesktop(cmd.Context(), args[0], &api.Desktop{Copy: c}, f)
+			return err
+		},
+		ValidArgsFunction: a.completeWorkspace,
+	}
+	clipFlags(cmd, c)
+	return cmd
+}
+
+// maxCopied bounds what is copied, in bytes.
+const maxCopied = 64 << 20
