@@ -77,14 +77,15 @@ func TestVirtualDisplay(t *testing.T) {
 		}
 		r := w.run("--display", "virtual", "--", "sh", "-c", `echo "$DISPLAY $GDK_BACKEND"; `+terminal+` 2>/dev/null & for i in $(seq 100); do xwininfo -name hidden >/dev/null 2>&1 && break; sleep 0.05; done
 			for i in $(seq 100); do xprop -root _NET_SUPPORTING_WM_CHECK | grep -q '#' && break; sleep 0.05; done; xwininfo -root -tree | grep -c '"hidden"'; xprop -root _NET_SUPPORTING_WM_CHECK | grep -c '#'; ls /tmp/.X11-unix; touch /tmp/.X11-unix/x 2>/dev/null && echo written
-			dbus-send --session --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.GetId | grep -c string; kill $!`)
+			dbus-send --session --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.GetId | grep -c string
+			dbus-send --session --print-reply --dest=org.a11y.Bus /org/a11y/bus org.a11y.Bus.GetAddress | grep -c /at-spi/; kill $!`)
 		lines := strings.Split(r.out, "\n")
-		if r.code != 0 || len(lines) != 6 {
+		if r.code != 0 || len(lines) != 7 {
 			t.Fatalf("%s", r)
 		}
 		display, _, _ := strings.Cut(lines[0], " ")
 		n, _ := strconv.Atoi(strings.TrimPrefix(display, ":"))
-		if lines[0] != display+" x11" || n < 1000 || lines[1] != "1" || lines[2] != "1" || lines[3] != "X"+strconv.Itoa(n) || lines[4] != "1" {
+		if lines[0] != display+" x11" || n < 1000 || lines[1] != "1" || lines[2] != "1" || lines[3] != "X"+strconv.Itoa(n) || lines[4] != "1" || lines[5] != "1" {
 			t.Errorf("%s", r)
 		}
 		if tree := host(); !noChildren.MatchString(tree) {

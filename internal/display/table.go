@@ -71,6 +71,7 @@ func servers() []Variable {
 		{"DBUS_STARTER_ADDRESS", Strip, "", "", "the bus that started the terminal"},
 		{"DBUS_STARTER_BUS_TYPE", Strip, "", "", "goes with the address"},
 		{"AT_SPI_BUS_ADDRESS", Strip, "", "", "accessibility bus: reads and drives other windows"},
+		{"AT_SPI_BUS_TYPE", Strip, "", "", "which accessibility bus"},
 		{"IBUS_ADDRESS", Strip, "", "", "input method bus"},
 		{"ICEAUTHORITY", Strip, "", "", "cookie file of the session manager"},
 		{"SESSION_MANAGER", Strip, "", "", "X session manager"},
@@ -136,6 +137,10 @@ func toolkits() []Variable {
 		{"GIO_USE_VFS", Inject, "local", "local", "GIO starts no gvfsd"},
 		{"NO_AT_BRIDGE", Inject, "1", phBridge, "GTK looks for no accessibility bus"},
 		{"QT_LINUX_ACCESSIBILITY_ALWAYS_ON", Strip, "", phAccessible, "Qt shows its widgets on the accessibility bus"},
+		{"QT_ACCESSIBILITY", Strip, "", phAccessible, "the same, older"},
+		{"GNOME_ACCESSIBILITY", Strip, "", phAccessible, "Firefox and LibreOffice, the same"},
+		{"ACCESSIBILITY_ENABLED", Strip, "", phAccessible, "Chromium and Electron, the same"},
+		{"GTK_A11Y", Strip, "", "", "GTK 4: another back end, or none"},
 	}
 }
 

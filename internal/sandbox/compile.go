@@ -62,6 +62,10 @@ type Input struct {
 	// port.
 	HostPorts []uint16
 
+	// Sockets are guest paths of Unix sockets to listen at; they follow all other
+	// listeners.
+	Sockets []string
+
 	Self     string // host path of our own executable
 	Terminal string // host path of the controlling terminal's device, or ""
 	Seccomp  []byte

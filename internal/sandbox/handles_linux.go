@@ -50,6 +50,10 @@ func (w *Walls) Dial(to netip.AddrPort) (int, error) {
 // and returns the connected socket, which the caller closes.
 func (w *Walls) DialUnix(path string) (int, error) {
 	if !strings.HasPrefix(path, "/") {
+// DialUnix connects to the socket that a path names inside, for whoever is inside,
+// and returns the connected socket, which the caller closes. Programs inside may have
+// put any other socket there that they reach themselves.
+	if !strings.HasPrefix(path, "/") || strings.Contains(path, "\x00") {
 		return -1, syscall.EINVAL
 	}
 	d := w.ask(Message{Kind: MsgDial, Text: path})

@@ -37,6 +37,14 @@ func PortListeners(p *Plan) map[uint16][]int {
 
 // listeners are what the supervisor has to accept on.
 func (c *compiler) listeners() []Listener {
+	out := c.networkListeners()
+	for _, path := range c.in.Sockets {
+		out = append(out, Listener{Network: "unix", Address: path})
+	}
+	return out
+}
+
+func (c *compiler) networkListeners() []Listener {
 	var out []Listener
 	if c.p.Network != policy.NetFiltered && c.p.Network != policy.NetLocal {
 		return nil

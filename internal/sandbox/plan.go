@@ -74,8 +74,8 @@ type Plan struct {
 // Listener is a socket that the stage makes in the workspace's network and hands
 // to the supervisor, which accepts in its own process.
 type Listener struct {
-	Network  string // "tcp" or "udp"
-	Address  string // address:port, v6 in brackets
+	Network  string // "tcp", "udp" or "unix"
+	Address  string // address:port, v6 in brackets; a guest path
 	Optional bool   // where the system has no such address, there is none
 }
 

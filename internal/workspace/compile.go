@@ -101,7 +101,8 @@ func (p *Prepared) Compile(prepare bool) error {
 		}
 	}
 	in.HostPorts = p.hostPorts()
-	desktop, desktopFiles := p.desktopMounts()
+	desktop, desktopFiles, listening := p.desktopMounts()
+	in.Sockets = listening
 	in.Binds, in.Symlinks = slices.Concat(p.binds, p.displayBinds(), desktop, sockets), links
 	in.Files = append(in.Files, desktopFiles...)
 	top, topLinks, err := p.rootEntries()

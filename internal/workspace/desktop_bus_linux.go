@@ -4,17 +4,77 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
+	"carrel/internal/a11y"
 	"carrel/internal/sandbox"
 	"carrel/internal/xvfb"
 
 	"golang.org/x/sys/unix"
 )
 
-// busConfigFile is where the session bus finds its configuration, inside.
-const busConfigFile = "/run/carrel/bus.conf"
+// Where the session bus finds its configuration, and by it what it may start.
+const (
+	busPlace      = "/run/carrel/bus"
+	busConfigFile = busPlace + "/session.conf"
+)
+
+// busFiles are these files: the accessibility bus is started by the session bus, and
+// little else.
+func busFiles() []sandbox.Mount {
+	files := []sandbox.Mount{{Kind: sandbox.MountData, Target: busConfigFile, Data: a11y.BusConfig(busPlace + "/socket"), Perm: 0o644, Reason: "the session bus's configuration"}}
+	for name, data := range a11y.ServiceFiles(os.DirFS("/")) {
+		files = append(files, sandbox.Mount{Kind: sandbox.MountData, Target: busPlace + "/" + a11y.ServicesName + "/" + name, Data: data, Perm: 0o644, Reason: "the session bus may start it"})
+	}
+	slices.SortFunc(files, func(a, b sandbox.Mount) int { return strings.Compare(a.Target, b.Target) })
+	return files
+}
+
+// busEnv is the environment of the bus and what it starts. These need no display, and
+// with one they would grab keys of it; their settings are the workspace's.
+func busEnv(env []string) []string {
+	env = slices.DeleteFunc(env, func(e string) bool {
+		return strings.HasPrefix(e, "DISPLAY=") || strings.HasPrefix(e, "XAUTHORITY=")
+	})
+	return append(env, "GSETTINGS_BACKEND=memory")
+}
+
+// DialBus connects to the workspace's session bus, and starts it where there is none.
+func (d *desktop) DialBus(ctx context.Context) (net.Conn, error) {
+	if d == nil || d.bus == nil {
+		return nil, errNoBus
+	}
+	return d.DialInside(ctx, d.p.insideBus())
+}
+
+// DialInside connects to a Unix socket by its path inside. The caller decides which
+// paths it takes from whom.
+func (d *desktop) DialInside(ctx context.Context, path string) (net.Conn, error) {
+	if d == nil {
+		return nil, errNoDesktop
+	}
+	select {
+	case <-d.ready:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return ofStage(ctx, func() (net.Conn, error) {
+		fd, err := d.walls.DialUnix(path)
+		if err != nil {
+			return nil, fmt.Errorf("connecting to %q inside: %w", path, err)
+		}
+		f := os.NewFile(uintptr(fd), "connection inside")
+		defer f.Close()
+		return net.FileConn(f)
+	})
+}
+
+// errNoBus is for requests to a workspace without a session bus of its own.
+var errNoBus = fmt.Errorf("this workspace has no session bus: it has one with a virtual display, where %s is installed", xvfb.Bus)
 
 // busPause keeps a bus that ends at once from being started without end.
 const busPause = time.Second
@@ -23,19 +83,7 @@ const busPause = time.Second
 // before any program; the daemon is started inside the walls, by the first who
 // connects, and inherits the socket.
 type sessionBus struct {
-	socket *os.File // listens, and is never accepted on here
-}
-
-// openSessionBus makes the socket; nil where dbus-daemon is not installed.
-func openSessionBus(place *xvfb.Place) (*sessionBus, error) {
-	if !installed(xvfb.Bus) {
-		return nil, nil
-	}
-	fd, err := place.Listen(place.BusSocket())
-	if err != nil {
-		return nil, err
-	}
-	return &sessionBus{socket: os.NewFile(uintptr(fd), "session bus")}, nil
+	socket *os.File // listens, and is never accepted on here; nil until the walls stand
 }
 
 // serve starts the daemon each time somebody connects and there is none, until ctx
@@ -95,7 +143,7 @@ func (b *sessionBus) run(walls *sandbox.Walls, env []string) error {
 }
 
 func (b *sessionBus) close() {
-	if b != nil {
+	if b != nil && b.socket != nil {
 		b.socket.Close()
 	}
 }

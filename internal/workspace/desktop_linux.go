@@ -43,8 +43,9 @@ type desktop struct {
 	bus    *sessionBus     // nil without
 	wg     sync.WaitGroup
 
-	ready chan struct{} // closed when desk is known
+	ready chan struct{} // closed when the next two are known
 	desk  *supervisor.Server
+	walls *sandbox.Walls // the workspace's
 
 	own      ownClients
 	starting sync.Mutex // held while a server is started
@@ -86,12 +87,12 @@ func (p *Prepared) openDesktop() error {
 	if err == nil {
 		d.x, err = listenerOf(fd)
 	}
-	if err == nil {
-		d.bus, err = openSessionBus(place)
-	}
 	if err != nil {
 		d.close()
 		return fmt.Errorf("preparing the virtual display: %w", err)
+	}
+	if installed(xvfb.Bus) {
+		d.bus = &sessionBus{}
 	}
 	d.filterX()
 	p.desktop = d
@@ -122,14 +123,20 @@ func (d *desktop) answersTo(walls *sandbox.Walls, desk *supervisor.Server) {
 	if d == nil {
 		return
 	}
-	d.desk = desk
+	d.desk, d.walls = desk, walls
 	close(d.ready)
-	if d.bus != nil {
-		env := d.p.environ()
+	if d.bus != nil && d.bus.socket != nil {
+		env := busEnv(d.p.environ())
 		d.wg.Go(func() {
 			d.bus.serve(d.ctx, walls, env, func(err error) { d.say(api.EventNote, "the session bus: %v", err) })
 		})
 	}
+}
+
+// takeBus takes the listening socket of the session bus over, which the stage has made.
+func (d *desktop) takeBus(fd int) {
+	d.bus.close() // of a start that is tried again
+	d.bus.socket = os.NewFile(uintptr(fd), "session bus")
 }
 
 // say reports what has happened, once somebody listens.
@@ -311,22 +318,21 @@ func (d *desktop) close() {
 }
 
 // desktopMounts are what programs inside see of the display.
-func (p *Prepared) desktopMounts() (binds, files []sandbox.Mount) {
+func (p *Prepared) desktopMounts() (binds, files []sandbox.Mount, sockets []string) {
 	d := p.desktop
 	if d == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	binds = []sandbox.Mount{{Kind: sandbox.MountBind, Source: d.place.InsideDir(), Target: displaySockets, ReadOnly: true, Dir: true, Reason: "the virtual display"}}
 	files = []sandbox.Mount{{Kind: sandbox.MountData, Target: p.insideAuthority(), Data: xvfb.Authority(d.place.Number, d.inner), Perm: 0o600, Reason: "the virtual display's cookie"}}
 	if d.bus != nil {
-		binds = append(binds, sandbox.Mount{Kind: sandbox.MountBind, Source: d.place.BusSocket(), Target: p.insideBus(), ReadOnly: true, Reason: "the workspace's own session bus"})
-		files = append(files, sandbox.Mount{Kind: sandbox.MountData, Target: busConfigFile, Data: []byte(xvfb.BusConfig), Perm: 0o644, Reason: "the session bus's configuration"})
+		files, sockets = append(files, busFiles()...), []string{p.insideBus()}
 	}
 	for i := range binds {
 		p.facts.forget(binds[i].Source) // it was made just now
 		_, _ = p.facts.Resolve(binds[i].Source)
 	}
-	return binds, files
+	return binds, files, sockets
 }
 
 // desktopOptions says what variables lead programs inside to the display. A preview

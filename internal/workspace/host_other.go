@@ -79,7 +79,9 @@ type desktop struct{}
 
 func (p *Prepared) displayHeld() error { return nil }
 
-func (p *Prepared) desktopMounts() (binds, files []sandbox.Mount) { return nil, nil }
+func (p *Prepared) desktopMounts() (binds, files []sandbox.Mount, sockets []string) {
+	return nil, nil, nil
+}
 
 func (p *Prepared) desktopOptions(*display.Options) {}
 

@@ -75,6 +75,10 @@ func (n *network) start(walls *sandbox.Walls) error {
 	}
 	listeners := make([]net.Listener, len(fds))
 	for i, fd := range fds {
+		if n.p.Plan.Listeners[i].Network == "unix" && fd >= 0 {
+			n.p.desktop.takeBus(fd)
+			continue
+		}
 		if n.p.Plan.Listeners[i].Network != "tcp" || fd < 0 {
 			continue
 		}

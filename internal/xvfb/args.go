@@ -84,28 +84,10 @@ const ManagerConfig = `<?xml version="1.0" encoding="UTF-8"?>
 </openbox_config>
 `
 
-// BusConfig is the session bus's configuration, in the format of dbus-daemon(1):
-// everybody of this user may say everything, and nothing is started by it. The
-// listening socket is inherited.
-const BusConfig = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-<busconfig>
-  <type>session</type>
-  <listen>systemd:</listen>
-  <auth>EXTERNAL</auth>
-  <policy context="default">
-    <allow send_destination="*" eavesdrop="true"/>
-    <allow eavesdrop="true"/>
-    <allow own="*"/>
-  </policy>
-  <limit name="max_completed_connections">1000</limit>
-  <limit name="max_message_size">33554432</limit>
-</busconfig>
-`
-
 // BusArgs starts the session bus on a listening socket that is its standard
 // input: as sd_listen_fds(3) has it, which wants the socket at descriptor 3 and
 // the process's own number, that only a shell in between can tell.
 func BusArgs(config string) []string {
 	return []string{"/bin/sh", "-c", `exec 3<&0 </dev/null; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@"`, "sh",
-		Bus, "--config-file=" + config, "--nofork", "--nopidfile", "--nosyslog"}
+		Bus, "--config-file=" + config, "--address=systemd:", "--nofork", "--nopidfile", "--nosyslog"}
 }

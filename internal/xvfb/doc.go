@@ -8,9 +8,8 @@
 //     name that X servers use, bound and never listened on. So two processes cannot
 //     have one number, another user's server does not take it meanwhile, and a
 //     client inside that tries the abstract name first is refused there at once.
-//   - place: the display's directory, 0700, with three things in it: the directory
-//     in which the server makes its socket, the directory that programs inside see
-//     as /tmp/.X11-unix, and the socket of their session bus.
+//   - place: the display's directory, 0700, with two in it: that in which the server
+//     makes its socket, and that which programs inside see as /tmp/.X11-unix.
 //   - cookie: 16 random bytes of MIT-MAGIC-COOKIE-1. There are two: the server's,
 //     which nobody inside knows, and that of the inside.
 //

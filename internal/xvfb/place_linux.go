@@ -92,9 +92,6 @@ func (p *Place) ServerDir() string { return filepath.Join(p.Dir, "server") }
 // InsideDir is what programs inside see as /tmp/.X11-unix.
 func (p *Place) InsideDir() string { return filepath.Join(p.Dir, "inside") }
 
-// BusSocket is the socket that programs inside find their session bus at.
-func (p *Place) BusSocket() string { return filepath.Join(p.Dir, "bus") }
-
 // Socket is the name of the display's socket in either directory.
 func (p *Place) Socket() string { return "X" + strconv.Itoa(p.Number) }
 

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"encoding/binary"
+	"errors"
 	"net/netip"
 	"os"
 	"strings"
@@ -33,15 +34,7 @@ func (b *builder) network() error {
 // started: no program inside can be faster.
 func (b *builder) listeners(l *link) error {
 	for i, want := range b.plan.Listeners {
-		at, err := netip.ParseAddrPort(want.Address)
-		if err != nil {
-			return failed("listening on", want.Address, err)
-		}
-		kind := unix.SOCK_STREAM
-		if want.Network == "udp" {
-			kind = unix.SOCK_DGRAM
-		}
-		fd, err := listenOn(kind, at)
+		fd, err := listen(want)
 		m := sandbox.Message{Kind: sandbox.MsgSocket, ID: uint64(i), Code: errno(err)}
 		switch {
 		case err == nil:
@@ -63,6 +56,37 @@ func (b *builder) listeners(l *link) error {
 		unix.Close(fd)
 	}
 	return nil
+}
+
+// listen makes one listener of a plan.
+func listen(want sandbox.Listener) (int, error) {
+	if want.Network == "unix" {
+		return listenAt(want.Address)
+	}
+	at, err := netip.ParseAddrPort(want.Address)
+	if err != nil {
+		return -1, unix.EINVAL
+	}
+	if want.Network == "udp" {
+		return listenOn(unix.SOCK_DGRAM, at)
+	}
+	return listenOn(unix.SOCK_STREAM, at)
+}
+
+// listenAt makes a Unix socket, which only its user may connect to.
+func listenAt(path string) (int, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err = unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err == nil {
+		err = errors.Join(unix.Chmod(path, 0o600), unix.Listen(fd, backlog))
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
 }
 
 // backlog is for bursts of parallel connections; the kernel cuts it.
@@ -120,6 +144,8 @@ func (s *server) dial(m sandbox.Message) {
 	at, err := netip.ParseAddrPort(m.Text)
 	fd := -1
 	switch {
+	case strings.HasPrefix(m.Text, "/"):
+		fd, err = connectPath(m.Text)
 	case err != nil:
 		err = unix.EINVAL
 	case !at.Addr().IsLoopback():
@@ -158,6 +184,8 @@ func connect(to netip.AddrPort) (int, error) {
 
 // connectUnix never waits: a socket whose queue is full is an error.
 func connectUnix(path string) (int, error) {
+// connectPath does not wait: where the queue of a Unix socket is full it is EAGAIN.
+func connectPath(path string) (int, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return -1, err
