@@ -46,13 +46,10 @@ func (w *Walls) Dial(to netip.AddrPort) (int, error) {
 	return d.one()
 }
 
-// DialUnix connects to a stream socket by its absolute path inside, at most 107 bytes,
-// and returns the connected socket, which the caller closes.
-func (w *Walls) DialUnix(path string) (int, error) {
-	if !strings.HasPrefix(path, "/") {
 // DialUnix connects to the socket that a path names inside, for whoever is inside,
 // and returns the connected socket, which the caller closes. Programs inside may have
 // put any other socket there that they reach themselves.
+func (w *Walls) DialUnix(path string) (int, error) {
 	if !strings.HasPrefix(path, "/") || strings.Contains(path, "\x00") {
 		return -1, syscall.EINVAL
 	}

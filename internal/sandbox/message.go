@@ -29,7 +29,6 @@ const (
 	MsgExec   MessageKind = 'x' // ID; carries the command's memory file, then stdin, stdout, stderr
 	MsgSignal MessageKind = 'k' // ID, Signal; to the command's process group when it has its own, else to the process
 	MsgBind   MessageKind = 'u' // ID, Code umask, Text; carries a Unix socket to bind and a directory of the mirror to start from
-	MsgDial   MessageKind = 'd' // ID, Text address:port or /path: connect to the workspace's own loopback, or to a Unix socket as it is seen inside
 	MsgDial   MessageKind = 'd' // ID, Text address:port: connect to the workspace's own loopback; or a path: to the Unix socket there
 	MsgNewPty MessageKind = 'y' // ID: a new pseudoterminal of the workspace's own
 	MsgListen MessageKind = 'l' // ID, Text address:port: listen on TCP, on the loopback or in the pool

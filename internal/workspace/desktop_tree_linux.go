@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"regexp"
 
 	"carrel/internal/a11y"
@@ -125,18 +123,9 @@ func (d *desk) accessibility(ctx context.Context) (*a11y.Bus, error) {
 	if x.bus == nil {
 		return nil, refused(api.CodeNoDesktop, api.OpDesktopSee, d.req.Name, "this workspace has no session bus: dbus-daemon is not installed", "Debian's packages dbus and at-spi2-core have what it takes")
 	}
-	dial := func(_ context.Context, path string) (net.Conn, error) {
-		fd, err := d.up.walls.DialUnix(path)
-		if err != nil {
-			return nil, err
-		}
-		f := os.NewFile(uintptr(fd), "bus")
-		defer f.Close()
-		return net.FileConn(f)
-	}
-	session, err := dial(ctx, d.p.insideBus())
+	session, err := x.DialBus(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to the session bus: %w", err)
+		return nil, err
 	}
-	return a11y.Open(ctx, session, dial)
+	return a11y.Open(ctx, session, x.DialInside)
 }

@@ -136,11 +136,6 @@ func (s *server) listenAt(m sandbox.Message) {
 // dial connects to a server on the workspace's own loopback and hands the
 // connection out.
 func (s *server) dial(m sandbox.Message) {
-	if strings.HasPrefix(m.Text, "/") {
-		fd, err := connectUnix(m.Text)
-		s.hand(sandbox.Message{Kind: sandbox.MsgDialed, ID: m.ID}, fd, err)
-		return
-	}
 	at, err := netip.ParseAddrPort(m.Text)
 	fd := -1
 	switch {
@@ -182,8 +177,6 @@ func connect(to netip.AddrPort) (int, error) {
 	return fd, nil
 }
 
-// connectUnix never waits: a socket whose queue is full is an error.
-func connectUnix(path string) (int, error) {
 // connectPath does not wait: where the queue of a Unix socket is full it is EAGAIN.
 func connectPath(path string) (int, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
