@@ -19,7 +19,16 @@ func (d *desktop) filterX() {
 	d.filter = xfilter.New(xfilter.Config{
 		Cookie: d.inner,
 		Dial: func(ctx context.Context) (net.Conn, []byte, error) {
-			conn, err := d.connect(ctx)
+			s, err := d.running(ctx)
+			if err != nil {
+				return nil, nil, err
+			}
+			select {
+			case <-s.furnished:
+			case <-s.gone:
+			case <-ctx.Done():
+			}
+			conn, err := s.dial()
 			return conn, d.cookie, err
 		},
 		Clients: func(n int) { d.count(func() { d.clients = n }) },

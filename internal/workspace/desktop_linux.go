@@ -233,6 +233,9 @@ func (d *desktop) running(ctx context.Context) (*xserver, error) {
 		d.say(api.EventDisplay, "display %s is ready after %d ms", d.Display(), took.Milliseconds())
 		d.watch(s)
 	})
+	d.wg.Go(func() {
+		d.furnish(s)
+	})
 	return s, nil
 }
 

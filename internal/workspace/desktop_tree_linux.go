@@ -14,7 +14,7 @@ import (
 
 // tree gives what the programs tell of themselves, or what fits of it.
 func (d *desk) tree(ctx context.Context, q *api.Tree) (document, error) {
-	bus, err := d.accessibility(ctx)
+	bus, err := d.p.desktop.accessibility(ctx)
 	if err != nil {
 		return document{}, err
 	}
@@ -89,7 +89,7 @@ func (d *desk) element(ctx context.Context, e *api.Element) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	bus, err := d.accessibility(ctx)
+	bus, err := d.p.desktop.accessibility(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -115,17 +115,4 @@ func (d *desk) element(ctx context.Context, e *api.Element) (string, error) {
 		return text, err
 	}
 	return "", fmt.Errorf("nothing is known of %.40q: invoke, set, focus, scroll or text", e.Do)
-}
-
-// accessibility connects to the bus of the workspace.
-func (d *desk) accessibility(ctx context.Context) (*a11y.Bus, error) {
-	x := d.p.desktop
-	if x.bus == nil {
-		return nil, refused(api.CodeNoDesktop, api.OpDesktopSee, d.req.Name, "this workspace has no session bus: dbus-daemon is not installed", "Debian's packages dbus and at-spi2-core have what it takes")
-	}
-	session, err := x.DialBus(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return a11y.Open(ctx, session, x.DialInside)
 }

@@ -98,11 +98,13 @@ func sameProgram(a, b string) bool {
 // xserver is a running display: the server and the window manager, in walls of
 // their own.
 type xserver struct {
-	walls  *sandbox.Walls
-	socket int           // names the server's socket, whatever its directory holds by now
-	gone   chan struct{} // closed when the server has ended
-	why    string        // then
-	once   sync.Once
+	walls     *sandbox.Walls
+	socket    int           // names the server's socket, whatever its directory holds by now
+	gone      chan struct{} // closed when the server has ended
+	furnished chan struct{} // closed when programs inside may come
+	manages   bool          // no other window manager is there
+	why       string        // then
+	once      sync.Once
 }
 
 // startServer raises the walls, and waits until clients can connect.
@@ -121,7 +123,7 @@ func (p *Prepared) startServer(ctx context.Context, place *xvfb.Place, cookie []
 	if err != nil {
 		return nil, fmt.Errorf("raising the walls of the display: %w", err)
 	}
-	s := &xserver{walls: walls, socket: -1, gone: make(chan struct{})}
+	s := &xserver{walls: walls, socket: -1, gone: make(chan struct{}), furnished: make(chan struct{})}
 	if err := s.startPrograms(ctx, place, o, null); err != nil {
 		s.stop()
 		return nil, err
@@ -159,7 +161,8 @@ func (s *xserver) startPrograms(ctx context.Context, place *xvfb.Place, o xvfb.O
 // are there already. Without one the display works, and windows have no frames.
 func (s *xserver) startManager(place *xvfb.Place, env []string, null *os.File) error {
 	if !installed(xvfb.Manager) {
-		return nil // the seam of a built-in one: it would connect by dial
+		s.manages = true
+		return nil
 	}
 	env = append(env, "DISPLAY="+place.Display(), "XAUTHORITY="+displayAuthority)
 	args := xvfb.ManagerArgs(displayManager)

@@ -1,0 +1,82 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"carrel/internal/a11y"
+	"carrel/internal/api"
+	xclient "carrel/internal/desktop"
+)
+
+// What a display has besides its server: a window manager, and the name of the
+// accessibility bus, without which some programs would not be found there. Programs
+// inside wait for both, but not for long; the supervisor's own clients do not.
+const (
+	furnishTime  = 3 * time.Second
+	furnishPause = 5 * time.Millisecond
+)
+
+// furnish waits for the one and sees to the other, and closes the server's furnished.
+func (d *desktop) furnish(s *xserver) {
+	ctx, cancel := context.WithTimeout(d.ctx, furnishTime)
+	defer cancel()
+	defer close(s.furnished)
+	dial := func(context.Context) (net.Conn, error) { return s.dial() }
+	if s.manages {
+		d.wg.Go(func() {
+			err := xclient.Manage(d.ctx, dial, d.cookie, nil)
+			if err != nil && !errors.Is(err, xclient.ErrGone) && d.ctx.Err() == nil {
+				d.say(api.EventNote, "the built-in window manager ended: %v", err)
+			}
+		})
+	}
+	named := make(chan error, 1)
+	bus := make(chan *a11y.Bus, 1)
+	go func() {
+		b, err := d.accessibility(ctx)
+		bus <- b
+		named <- err
+	}()
+	c, err := xclient.Open(ctx, dial, d.cookie)
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	for there := false; !there && err == nil; {
+		if there, err = c.Managed(ctx); !there && err == nil {
+			select {
+			case <-time.After(furnishPause):
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+		}
+	}
+	if err != nil && ctx.Err() != nil {
+		d.say(api.EventNote, "display %s has no window manager yet", d.Display())
+	}
+	if b := <-bus; b != nil {
+		defer b.Close()
+		err = c.SetRootText(ctx, a11y.RootProperty, b.Address())
+	} else {
+		err = <-named
+	}
+	if err != nil && !errors.Is(err, errNoBus) && d.ctx.Err() == nil {
+		d.say(api.EventNote, "programs on display %s may tell nothing to screen readers: %v", d.Display(), err)
+	}
+}
+
+// accessibility connects to the accessibility bus of the workspace.
+func (d *desktop) accessibility(ctx context.Context) (*a11y.Bus, error) {
+	if d.bus == nil {
+		return nil, errNoBus
+	}
+	session, err := d.DialBus(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the session bus: %w", err)
+	}
+	return a11y.Open(ctx, session, d.DialInside)
+}
