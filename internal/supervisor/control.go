@@ -138,9 +138,16 @@ func bounded(text string) string { return text[:min(len(text), maxReason)] }
 // blocked says why a request that does something is refused now, nil when it is not.
 func (s *Server) blocked(who caller, op string) *api.Denial {
 	now := s.control.get()
+	if s.cfg.Desk == nil && s.Paused() { // the one mode that a single command's has
+		now.Mode, now.By = api.ControlPaused, "person"
+	}
 	switch now.Mode {
 	case api.ControlActive:
 		return nil
+	case "":
+		if s.cfg.Desk == nil {
+			return nil
+		}
 	case api.ControlTakeover:
 		if who.human(s.cfg.Agent) == nil {
 			return nil

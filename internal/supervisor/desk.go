@@ -56,12 +56,23 @@ var deskOps = map[string]effect{
 	api.OpApps: looks, api.OpWait: looks, api.OpLogs: looks, api.OpTerminalRead: looks, api.OpAttach: looks, api.OpYield: looks, // what is typed there is judged by itself
 }
 
+// onDesktop are the operations that a workspace of a single command has too, if it has a
+// virtual display.
+var onDesktop = map[string]bool{api.OpDesktopSee: true, api.OpDesktopDo: true, api.OpWatch: true}
+
 // talks are the operations whose callers say more.
 var talks = map[string]bool{api.OpExec: true, api.OpAttach: true, api.OpDesktopSee: true}
 
 // answerDesk hands a request on when the mode allows it.
 func (s *Server) answerDesk(ctx context.Context, conn net.Conn, who caller, req api.Request, does effect) api.Reply {
-	if s.cfg.Desk == nil {
+	desk := s.cfg.Desk
+	if desk == nil && onDesktop[req.Op] {
+		desk = s.cfg.Desktop
+	}
+	if desk == nil && onDesktop[req.Op] {
+		return refusal(api.CodeNoDesktop, req.Op, s.cfg.ID, "this workspace has no virtual display", "--display virtual, of `carrel start` and `carrel run`, gives it one")
+	}
+	if desk == nil {
 		return refusal(api.CodeRequest, req.Op, s.cfg.ID, "this workspace is one command's, and ends with it", "`carrel start NAME` makes one that stays")
 	}
 	if does == acts {
@@ -81,7 +92,7 @@ func (s *Server) answerDesk(ctx context.Context, conn net.Conn, who caller, req 
 		defer close(c.inputs)
 		s.listen(ctx, c, who)
 	}()
-	return s.cfg.Desk.Answer(ctx, c)
+	return desk.Answer(ctx, c)
 }
 
 // listen reads the caller's later lines until it goes. A line that types something

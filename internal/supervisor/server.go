@@ -40,6 +40,7 @@ type Config struct {
 	// Desk carries out what can be asked of a workspace that stays; nil for one
 	// command's. With it Control is the mode to begin with, and Keep writes a mode down.
 	Desk    Desk
+	Desktop Desk // answers requests to the desktop of a workspace without Desk; nil for none
 	Control api.Control
 	Keep    func(api.Control) error
 	// Controlled is told each mode as it begins to hold, one at a time and not the

@@ -33,16 +33,7 @@ func (d *desk) Answer(ctx context.Context, c *supervisor.Call) api.Reply {
 		}
 	}()
 	reply, err := d.carryOut(ctx, c)
-	if err == nil {
-		reply.OK = true
-		return reply
-	}
-	var why *api.Denial
-	if !errors.As(err, &why) {
-		why = refused(api.CodeRequest, c.Request.Op, d.req.Name, err.Error(), "")
-	}
-	reply.OK, reply.Error = false, why
-	return reply
+	return answered(reply, err, c.Request.Op, d.req.Name)
 }
 
 func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, error) {
@@ -64,7 +55,7 @@ func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, err
 	case api.OpYield:
 		return d.yield(ctx, c)
 	case api.OpDesktopSee, api.OpDesktopDo:
-		return d.onDesktop(ctx, c)
+		return d.seat().onDesktop(ctx, c)
 	}
 	a, err := d.find(req.App)
 	if err != nil {

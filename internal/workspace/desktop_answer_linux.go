@@ -36,16 +36,26 @@ type document struct {
 	data []byte
 }
 
+// seat is where requests to the desktop of a workspace arrive: of one that stays, and
+// of one that is a single command's.
+type seat struct {
+	p      *Prepared
+	name   string
+	server *supervisor.Server
+	find   func(name string) (*app, error)
+	labels func() map[uint64]string // ids of apps
+}
+
 // onDesktop carries out a request to the desktop. Whether the caller may act has been
 // decided by the operation: a request to look does nothing else.
-func (d *desk) onDesktop(ctx context.Context, c *supervisor.Call) (api.Reply, error) {
+func (d *seat) onDesktop(ctx context.Context, c *supervisor.Call) (api.Reply, error) {
 	req := c.Request.Desktop
 	x := d.p.desktop
 	if x == nil {
-		return api.Reply{}, refused(api.CodeNoDesktop, c.Request.Op, d.req.Name, "this workspace has no virtual display", "`carrel start "+d.req.Name+" --display virtual` makes one with it")
+		return api.Reply{}, refused(api.CodeNoDesktop, c.Request.Op, d.name, "this workspace has no virtual display", "--display virtual, of `carrel start` and `carrel run`, gives it one")
 	}
 	if req == nil {
-		return api.Reply{}, refused(api.CodeRequest, c.Request.Op, d.req.Name, "nothing was asked for", "")
+		return api.Reply{}, refused(api.CodeRequest, c.Request.Op, d.name, "nothing was asked for", "")
 	}
 	var said *api.DesktopReply
 	var doc document
@@ -56,7 +66,7 @@ func (d *desk) onDesktop(ctx context.Context, c *supervisor.Call) (api.Reply, er
 		acting, done := x.acting(ctx)
 		said, doc, err = d.act(acting, x, req, c.Files)
 		if err != nil && acting.Err() != nil && ctx.Err() == nil {
-			err = refused(api.CodeControl, c.Request.Op, d.req.Name, "it was ended, as the control of the workspace changed meanwhile", "")
+			err = refused(api.CodeControl, c.Request.Op, d.name, "it was ended, as the control of the workspace changed meanwhile", "")
 		}
 		done()
 		if said != nil && d.server.Control().Mode == api.ControlTakeover {
@@ -79,7 +89,7 @@ func (d *desk) onDesktop(ctx context.Context, c *supervisor.Call) (api.Reply, er
 }
 
 // see looks, reads or waits.
-func (d *desk) see(ctx context.Context, x *desktop, req *api.Desktop, call *supervisor.Call) (*api.DesktopReply, document, error) {
+func (d *seat) see(ctx context.Context, x *desktop, req *api.Desktop, call *supervisor.Call) (*api.DesktopReply, document, error) {
 	said := &api.DesktopReply{}
 	if req.Paste != nil {
 		doc, err := x.paste(ctx, req.Paste)
@@ -172,7 +182,7 @@ func still(ctx context.Context, c *xclient.Desktop, s *api.Still) error {
 }
 
 // windows lists those that fit, or waits for one.
-func (d *desk) windows(ctx context.Context, x *desktop, c *xclient.Desktop, q *api.Windows) (*api.DesktopReply, document, error) {
+func (d *seat) windows(ctx context.Context, x *desktop, c *xclient.Desktop, q *api.Windows) (*api.DesktopReply, document, error) {
 	m := xclient.Match{PID: q.PID, All: q.All}
 	var err error
 	if q.Window != "" {
@@ -186,7 +196,7 @@ func (d *desk) windows(ctx context.Context, x *desktop, c *xclient.Desktop, q *a
 	if m.Class, err = xclient.Pattern(q.Class); err != nil {
 		return nil, document{}, fmt.Errorf("class: %w", err)
 	}
-	apps := d.appsByLabel()
+	apps := d.labels()
 	if q.App != "" {
 		a, err := d.find(q.App)
 		if err != nil {
@@ -202,12 +212,12 @@ func (d *desk) windows(ctx context.Context, x *desktop, c *xclient.Desktop, q *a
 			err = c.WaitGone(ctx, m)
 		} else {
 			apps = nil // a program that is started meanwhile counts too
-			m.Also = alsoOf(q.App, func(id xclient.ID) string { return x.appOf(id, d.appsByLabel()) }, d)
+			m.Also = alsoOf(q.App, func(id xclient.ID) string { return x.appOf(id, d.labels()) }, d)
 			var w xclient.Window
 			if w, err = c.Wait(ctx, m); err == nil {
 				said.Window = idText(w.ID)
 			}
-			apps = d.appsByLabel()
+			apps = d.labels()
 		}
 		if err != nil {
 			return nil, document{}, err
@@ -229,7 +239,7 @@ func (d *desk) windows(ctx context.Context, x *desktop, c *xclient.Desktop, q *a
 }
 
 // alsoOf is the condition that a window belongs to an app.
-func alsoOf(app string, of func(xclient.ID) string, d *desk) func(xclient.Window) bool {
+func alsoOf(app string, of func(xclient.ID) string, d *seat) func(xclient.Window) bool {
 	if app == "" {
 		return nil
 	}
@@ -237,17 +247,6 @@ func alsoOf(app string, of func(xclient.ID) string, d *desk) func(xclient.Window
 		a, err := d.find(app)
 		return err == nil && of(w.ID) == a.info.ID
 	}
-}
-
-// appsByLabel are the ids of the apps that run.
-func (d *desk) appsByLabel() map[uint64]string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	out := make(map[uint64]string, len(d.apps))
-	for _, a := range d.apps {
-		out[a.label] = a.info.ID
-	}
-	return out
 }
 
 // appOf gives the id of the app whose connection made a window, "" for none.
@@ -260,7 +259,7 @@ func (d *desktop) appOf(id xclient.ID, apps map[uint64]string) string {
 }
 
 // act changes something.
-func (d *desk) act(ctx context.Context, x *desktop, req *api.Desktop, files []*os.File) (*api.DesktopReply, document, error) {
+func (d *seat) act(ctx context.Context, x *desktop, req *api.Desktop, files []*os.File) (*api.DesktopReply, document, error) {
 	said := &api.DesktopReply{}
 	switch {
 	case req.Copy != nil:
@@ -303,7 +302,7 @@ func computer(c *xclient.Desktop, s api.ComputerSize) *xclient.Computer {
 }
 
 // computerAct does one action of a model.
-func (d *desk) computerAct(ctx context.Context, c *xclient.Desktop, a *api.Computer) (*api.DesktopReply, document, error) {
+func (d *seat) computerAct(ctx context.Context, c *xclient.Desktop, a *api.Computer) (*api.DesktopReply, document, error) {
 	action, err := xclient.ParseAction(a.Input, a.Version)
 	if err != nil {
 		return nil, document{}, err

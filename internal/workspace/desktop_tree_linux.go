@@ -13,7 +13,7 @@ import (
 )
 
 // tree gives what the programs tell of themselves, or what fits of it.
-func (d *desk) tree(ctx context.Context, q *api.Tree) (document, error) {
+func (d *seat) tree(ctx context.Context, q *api.Tree) (document, error) {
 	bus, err := d.p.desktop.accessibility(ctx)
 	if err != nil {
 		return document{}, err
@@ -84,7 +84,7 @@ func pattern(what, text string) (*regexp.Regexp, error) {
 }
 
 // element does something with one of the tree.
-func (d *desk) element(ctx context.Context, e *api.Element) (string, error) {
+func (d *seat) element(ctx context.Context, e *api.Element) (string, error) {
 	ref, err := a11y.ParseRef(e.Ref)
 	if err != nil {
 		return "", err

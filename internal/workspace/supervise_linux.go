@@ -27,11 +27,17 @@ func (p *Prepared) answerOutside(walls *sandbox.Walls, stage int, groups []strin
 	if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) { // those: it has ended already
 		p.note("this workspace cannot be paused: %v", err)
 	}
-	server, err := supervisor.Serve(supervisor.Config{
+	seat := p.seatOfRun(r.Workspace)
+	config := supervisor.Config{
 		ID: r.Workspace, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Started: r.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: stopper(walls, stage),
 		Published: p.publishedPorts(), Hosts: n.hosts(),
-	})
+	}
+	if seat != nil {
+		config.Desktop = seat
+	}
+	server, err := supervisor.Serve(config)
+	seat.answersTo(server)
 	if err != nil {
 		p.note("`carrel ps`, `pause` and `stop` cannot reach this workspace, and nothing can be approved: %v", err)
 	}
