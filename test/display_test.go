@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -333,5 +334,21 @@ func TestX11ClientFindsNoServer(t *testing.T) {
 	}
 	if _, err := os.Stat("/tmp/.X11-unix"); err != nil {
 		t.Fatal("canary: there is no socket directory outside")
+	}
+}
+
+// TestBrowserIsItself: the name by which links are opened may lead to a browser; that
+// stays the program it is.
+func TestBrowserIsItself(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	browser, err := filepath.EvalSymlinks("/usr/bin/x-www-browser")
+	if err != nil || filepath.Base(browser) == "x-www-browser" {
+		t.Fatalf("the name does not lead to a browser here (%q, %v): install the package chromium", browser, err)
+	}
+	want, err := os.ReadFile(browser)
+	w.must(err)
+	w.sh("cat " + browser + " > copy")
+	if got := w.read(w.project + "/copy"); got != string(want) {
+		t.Errorf("%s inside has %d bytes, outside %d", browser, len(got), len(want))
 	}
 }

@@ -126,6 +126,7 @@ func (t Template) browser(dataDir, about string) *config.Definition {
 	def := &config.Definition{Description: about, Width: 1280, Height: 800, Strict: true,
 		Apps: []Command{{Name: "browser", Argv: argv}}}
 	def.Request.Nested = &policy.Value[policy.Nesting]{V: policy.NestedUserns} // for the browser's own sandbox
+	def.Request.Display = &policy.Value[policy.DisplayMode]{V: policy.DisplayVirtual}
 	return def
 }
 

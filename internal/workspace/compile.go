@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -178,7 +179,8 @@ func (p *Prepared) fill(in *sandbox.Input) {
 	}
 	for _, name := range inside.LinkHelpers() {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
-		if real, kind := p.facts.Resolve("/usr/bin/" + name); kind == sandbox.KindFile && strings.HasPrefix(real, "/usr/bin/") && name != "open" {
+		// A name may be a link to a browser, which is somebody's program and stays what it is.
+		if real, kind := p.facts.Resolve("/usr/bin/" + name); kind == sandbox.KindFile && path.Dir(real) == "/usr/bin" && inside.IsHelper(real) && name != "open" {
 			in.Binds = append(in.Binds, sandbox.Mount{Kind: sandbox.MountBind, Target: real, Source: in.Self, ReadOnly: true, Reason: "links go to the person outside"})
 		}
 	}

@@ -109,6 +109,10 @@ func (p *Prepared) screen() (size policy.Size, gl bool, err error) {
 		if size, err = policy.ParseSize(p.req.Size); err != nil {
 			return size, false, fmt.Errorf("--size: %w", err)
 		}
+	case set.DisplaySize == nil && p.profile != nil && p.profile.Width > 0:
+		if size, err = policy.ParseSize(fmt.Sprintf("%dx%d", p.profile.Width, p.profile.Height)); err != nil {
+			return size, false, fmt.Errorf("profile %s: size: %w", p.profile.Name, err)
+		}
 	case set.DisplaySize != nil:
 		if size, err = policy.ParseSize(set.DisplaySize.V); err != nil {
 			return size, false, fmt.Errorf("%s: %w", set.DisplaySize.Source, err)

@@ -24,9 +24,10 @@ func TestPrograms(t *testing.T) {
 			w.start("xterm", "-T", "hello", "-e", "sleep", "100")
 			eventually(t, "xterm's window", func() bool { return strings.Contains(w.must("xwininfo", "-root", "-tree"), "hello") })
 			w.must("sh", "-c", "echo clip | xclip -in -selection clipboard >/dev/null 2>&1")
-			if got := w.must("xclip", "-out", "-selection", "clipboard"); got != "clip\n" {
-				t.Errorf("clipboard has %q", got)
-			}
+			eventually(t, "the clipboard", func() bool { // xclip goes into the background before the server knows
+				got, err := w.run("xclip", "-out", "-selection", "clipboard")
+				return err == nil && got == "clip\n"
+			})
 			if out := w.must("xinput", "list"); !strings.Contains(out, "XTEST") {
 				t.Errorf("xinput list: %s", out)
 			}
