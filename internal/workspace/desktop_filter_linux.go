@@ -32,6 +32,11 @@ func (d *desktop) filterX() {
 			return conn, d.cookie, err
 		},
 		Clients: func(n int) { d.count(func() { d.clients = n }) },
+		Lacks: func(c xfilter.Client, name string) {
+			if name == "GLX" {
+				d.say(api.EventNote, "process %d asked display %s for OpenGL, which it has with display.gl: true; most programs paint without", c.PID, d.Display())
+			}
+		},
 		Refused: func(r xfilter.Refusal) {
 			if before, ok := refused.may(); ok {
 				d.say(api.EventDisplayRefused, "%s", describeRefusal(r, before))

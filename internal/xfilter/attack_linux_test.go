@@ -448,6 +448,21 @@ func TestOwners(t *testing.T) {
 	}
 }
 
+// TestWhatIsMissed: what programs ask for and is not there is told once; what they are
+// not to know of is not.
+func TestWhatIsMissed(t *testing.T) {
+	w := newWorld(t)
+	c := w.open(false)
+	for _, name := range []string{"GLX", "GLX", "RENDER", "MIT-SHM", "NO-SUCH"} {
+		if there := c.extension(name) != 0; there != (name == "RENDER") {
+			t.Errorf("%s is there: %v", name, there)
+		}
+	}
+	if got := w.lacked(); fmt.Sprint(got) != "[GLX]" {
+		t.Errorf("told to be missing: %q", got)
+	}
+}
+
 // TestWrongCookie: a proper refusal, in either byte order.
 func TestWrongCookie(t *testing.T) {
 	w := newWorld(t)

@@ -34,6 +34,9 @@ type Config struct {
 	// Refused is told what was refused, each kind once a second at most for one
 	// client. It may be nil.
 	Refused func(Refusal)
+	// Lacks is told, once for each name, which extension of those that are allowed was
+	// asked for and is not there. It may be nil.
+	Lacks func(c Client, name string)
 	// Failed is told why a client was not let in or was ended, other than by its
 	// own leaving. It may be nil.
 	Failed func(Client, error)
@@ -72,6 +75,8 @@ type Filter struct {
 	mask    uint32           // of resource ids; all clients of a server have the same
 	closing bool
 
+	lacked map[string]bool // what Lacks was told of
+
 	telling sync.Mutex // of Clients
 	asking  sync.Mutex // of the probe
 	probe   *probe
@@ -85,10 +90,27 @@ func New(c Config) *Filter {
 	if c.Refused == nil {
 		c.Refused = func(Refusal) {}
 	}
+	if c.Lacks == nil {
+		c.Lacks = func(Client, string) {}
+	}
 	if c.Failed == nil {
 		c.Failed = func(Client, error) {}
 	}
 	return &Filter{cfg: c, conns: make(map[*conn]bool), byBase: make(map[uint32]*conn)}
+}
+
+// lacks tells of an extension once. There are few names.
+func (f *Filter) lacks(c Client, name string) {
+	f.mu.Lock()
+	known := f.lacked[name]
+	if f.lacked == nil {
+		f.lacked = make(map[string]bool)
+	}
+	f.lacked[name] = true
+	f.mu.Unlock()
+	if !known {
+		f.cfg.Lacks(c, name)
+	}
 }
 
 // SetActive says whether programs may act upon others: press keys, move the

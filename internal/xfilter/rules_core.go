@@ -136,7 +136,7 @@ func checkMotion(c *conn, r request) verdict {
 
 // checkExtension hides what is not in the table, by asking for something that no
 // server has.
-func checkExtension(_ *conn, r request) verdict {
+func checkExtension(c *conn, r request) verdict {
 	n := int(r.u16(4))
 	if 8+n > min(r.size, maxHead) {
 		return refuse
@@ -146,6 +146,8 @@ func checkExtension(_ *conn, r request) verdict {
 		for i := range name {
 			name[i] = '-'
 		}
+	} else if c.facts != nil && !slices.Contains(c.facts.ext[:], extensions[string(name)]) {
+		c.filter.lacks(c.client, string(name))
 	}
 	return pass
 }

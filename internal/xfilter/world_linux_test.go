@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +31,7 @@ type world struct {
 	endServer func()
 
 	mu       sync.Mutex
+	missing  []string
 	refusals []Refusal
 	failures []error
 	counts   []int
@@ -86,6 +88,13 @@ func server(t testing.TB, world *world) (socket string, cookie []byte) {
 	return fmt.Sprintf("/tmp/.X11-unix/X%d", number), cookie
 }
 
+// lacked lists what was told to be missing.
+func (w *world) lacked() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.missing)
+}
+
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, mine: bytes.Repeat([]byte{0xca}, 16)}
@@ -95,6 +104,7 @@ func newWorld(t testing.TB) *world {
 		Dial:    w.dial,
 		Clients: func(n int) { w.mu.Lock(); w.counts = append(w.counts, n); w.mu.Unlock() },
 		Refused: func(r Refusal) { w.mu.Lock(); w.refusals = append(w.refusals, r); w.mu.Unlock() },
+		Lacks:   func(_ Client, name string) { w.mu.Lock(); w.missing = append(w.missing, name); w.mu.Unlock() },
 		Failed:  func(_ Client, err error) { w.mu.Lock(); w.failures = append(w.failures, err); w.mu.Unlock() },
 	})
 	l := w.listen()
