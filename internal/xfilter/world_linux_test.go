@@ -71,7 +71,7 @@ func server(t testing.TB, world *world) (socket string, cookie []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("Xvfb", "-displayfd", "3", "-nolisten", "tcp", "-noreset", "-s", "0",
+	cmd := exec.Command("Xvfb", "-displayfd", "3", "-nolisten", "tcp", "-noreset", "-extension", "GLX", "-s", "0",
 		"-auth", filepath.Join(dir, "auth"), "-screen", "0", "1280x800x24")
 	cmd.ExtraFiles = []*os.File{w}
 	if err := cmd.Start(); err != nil {
