@@ -181,6 +181,9 @@ func (p *Prepared) fill(in *sandbox.Input) {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
 		// A name may be a link to a browser, which is somebody's program and stays what it is.
 		if real, kind := p.facts.Resolve("/usr/bin/" + name); kind == sandbox.KindFile && path.Dir(real) == "/usr/bin" && inside.IsHelper(real) && name != "open" {
+		// Only an opener is replaced: x-www-browser may lead to a browser, and that one stays.
+		real, kind := p.facts.Resolve("/usr/bin/" + name)
+		if kind == sandbox.KindFile && filepath.Dir(real) == "/usr/bin" && inside.IsHelper(real) && name != "open" {
 			in.Binds = append(in.Binds, sandbox.Mount{Kind: sandbox.MountBind, Target: real, Source: in.Self, ReadOnly: true, Reason: "links go to the person outside"})
 		}
 	}
