@@ -140,7 +140,7 @@ const (
 	ElementSet    = "set"
 	ElementFocus  = "focus"
 	ElementScroll = "scroll"
-	ElementText   = "text" // desktop-see would do; it is read through the same reference
+	ElementText   = "text" // desktop-see
 )
 
 // Element acts on one element.

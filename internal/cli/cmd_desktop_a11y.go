@@ -109,6 +109,16 @@ func (a *app) a11yDoCommand(do, takes, short string, least, most int) *cobra.Com
 			case do == api.ElementSet:
 				e.Text = &args[2]
 			}
+			if do == api.ElementText {
+				_, text, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Element: e})
+				if err == nil && isTerminal(a.out) {
+					text = []byte(Escape(string(text)) + "\n")
+				}
+				if err == nil {
+					_, err = a.out.Write(text)
+				}
+				return err
+			}
 			said, _, err := a.doDesktop(cmd.Context(), args[0], &api.Desktop{Element: e})
 			if err == nil && said.Text != "" {
 				fmt.Fprintln(a.out, Escape(said.Text))

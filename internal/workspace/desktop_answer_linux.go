@@ -99,6 +99,10 @@ func (d *seat) see(ctx context.Context, x *desktop, req *api.Desktop, call *supe
 		doc, err := d.tree(ctx, req.Tree)
 		return said, doc, err
 	}
+	if e := req.Element; e != nil && e.Do == api.ElementText {
+		text, err := d.element(ctx, e)
+		return said, document{api.TypeText, []byte(text)}, err
+	}
 	c, done, err := x.client(ctx)
 	if err != nil {
 		return nil, document{}, err

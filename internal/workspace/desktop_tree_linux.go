@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 
 	"carrel/internal/a11y"
@@ -111,7 +112,7 @@ func (d *seat) element(ctx context.Context, e *api.Element) (string, error) {
 	case api.ElementScroll:
 		return "", bus.ScrollTo(ctx, ref)
 	case api.ElementText:
-		text, _, err := bus.Text(ctx, ref, 0, -1)
+		text, _, err := bus.Text(ctx, ref, 0, math.MaxInt32)
 		return text, err
 	}
 	return "", fmt.Errorf("nothing is known of %.40q: invoke, set, focus, scroll or text", e.Do)
