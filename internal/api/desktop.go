@@ -8,7 +8,7 @@ import "encoding/json"
 const (
 	OpDesktopSee = "desktop-see" // look, wait, read: allowed in every mode
 	OpDesktopDo  = "desktop-do"  // act: needs the control to be active, or a person who has taken over
-	OpWatch      = "watch"       // a VNC viewer's connection, which comes as a descriptor
+	OpWatch      = "watch"       // have a VNC viewer let in, as long as the caller stays: with Follow
 )
 
 // Desktop is one request about it.
@@ -156,6 +156,22 @@ type Element struct {
 type Record struct {
 	FPS    int    `json:"fps,omitempty"`    // 1 to 60; 0 is 10
 	Format string `json:"format,omitempty"` // mkv, mp4 or webm; "" is mkv
+}
+
+// Watch asks for a VNC viewer to be let in.
+type Watch struct {
+	Port     uint16 `json:"port,omitempty"`      // of 127.0.0.1; 0 is the first that is free from 5910 on
+	ViewOnly bool   `json:"view_only,omitempty"` // also in a take-over
+}
+
+// Watching is what a viewer needs. The password is a secret of the person who asked:
+// it is told here and nowhere else.
+type Watching struct {
+	Address  string `json:"address"` // host:port
+	Password string `json:"password"`
+	Acts     bool   `json:"acts"`            // keys and pointer go in while the person has taken over
+	Stays    bool   `json:"stays,omitempty"` // as long as the workspace; else as long as the caller
+	Human    string `json:"human,omitempty"` // what a person has to know who acts
 }
 
 // Types of what comes as a descriptor.

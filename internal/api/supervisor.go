@@ -52,6 +52,7 @@ type Request struct {
 	Mode    string   `json:"mode,omitempty"`    // control
 	Reason  string   `json:"reason,omitempty"`  // control
 	Desktop *Desktop `json:"desktop,omitempty"` // desktop-see, desktop-do
+	Watch   *Watch   `json:"watch,omitempty"`   // watch
 }
 
 // Reply is one line of an answer. All lines but the last have More set.
@@ -67,6 +68,7 @@ type Reply struct {
 	Screen   *Screen          `json:"screen,omitempty"`
 	Control  *Control         `json:"control,omitempty"`
 	Desktop  *DesktopReply    `json:"desktop,omitempty"`
+	Watching *Watching        `json:"watching,omitempty"`
 	Exit     *int             `json:"exit,omitempty"` // with CodeStart: 126 or 127
 }
 
@@ -170,7 +172,7 @@ const (
 	EventCopied         = "clipboard_set"
 	EventElement        = "accessibility"
 	EventRecord         = "record"
-	EventWatch          = "watch"
+	EventWatch          = "watch"           // a watch begins or ends, a viewer comes or goes
 	EventDisplayRefused = "display_refused" // what a program wanted of it and did not get
 
 	EventLaunch       = "app_launch"

@@ -26,7 +26,7 @@ func (a *app) controlCommand() *cobra.Command {
 
   active     everything that its policy allows
   read_only  what runs goes on; nobody starts, ends or types anything
-  takeover   you act (at a terminal of your own), nobody else
+  takeover   you act (at a terminal of your own, or in a viewer: carrel watch), nobody else
   paused     and all its processes are frozen
 
 Any program may ask for less. Back to more, only a person at a terminal outside the
@@ -77,6 +77,9 @@ func (a *app) control(ctx context.Context, name string, req api.Request, asJSON 
 		return printJSON(a.out, r.Control)
 	}
 	fmt.Fprintf(a.out, "%s %s\n", name, r.Control.Mode)
+	if req.Mode == api.ControlTakeover && isTerminal(a.err) {
+		fmt.Fprintf(a.err, "carrel: you have taken over: what is typed there can be seen by the programs of the workspace; `carrel control %s active` hands back\n", name)
+	}
 	return nil
 }
 

@@ -87,8 +87,8 @@ func (d *Desktop) Input(ctx context.Context, steps ...Step) (err error) {
 	return nil
 }
 
-// LetGo releases the buttons that [Press] holds: for when somebody else takes
-// the mouse.
+// LetGo releases all keys and buttons that are down, whoever presses them: for when
+// somebody else takes over.
 func (d *Desktop) LetGo(ctx context.Context) error { return d.Input(ctx, letGoAll{}) }
 
 type letGoAll struct{}
@@ -96,8 +96,28 @@ type letGoAll struct{}
 func (letGoAll) check(image.Point) error { return nil }
 
 func (letGoAll) run(ctx context.Context, s *hands) error {
-	return s.act(ctx, "releasing the buttons", func() error {
-		for _, b := range slices.Backward(s.before) {
+	return s.act(ctx, "releasing keys and buttons", func() error {
+		keys, pointer := xproto.QueryKeymap(s.d.x), xproto.QueryPointer(s.d.x, s.d.root)
+		down, err := keys.Reply()
+		if err != nil {
+			return err
+		}
+		p, err := pointer.Reply()
+		if err != nil {
+			return err
+		}
+		for code := range 8 * len(down.Keys) {
+			if down.Keys[code/8]&(1<<(code%8)) != 0 {
+				s.fake(keyRelease, byte(code), image.Point{})
+			}
+		}
+		buttons := slices.Clone(s.before)
+		for b := byte(1); b <= 5; b++ { // of the others the mask says nothing
+			if p.Mask&(xproto.ButtonMask1<<(b-1)) != 0 && !slices.Contains(buttons, b) {
+				buttons = append(buttons, b)
+			}
+		}
+		for _, b := range slices.Backward(buttons) {
 			s.fake(buttonRelease, b, image.Point{})
 		}
 		return nil

@@ -45,6 +45,8 @@ func (s *Server) answer(ctx context.Context, conn net.Conn, who caller, req api.
 		last = s.approvals(ctx, conn, req.Follow)
 	case api.OpApprove, api.OpDeny:
 		last = s.decide(who, req)
+	case api.OpWatch:
+		last = s.watch(ctx, conn, who, req)
 	case api.OpNetAllow, api.OpNetDeny:
 		last = s.hosts(who, req)
 	default:

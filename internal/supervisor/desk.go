@@ -52,7 +52,7 @@ const (
 
 var deskOps = map[string]effect{
 	api.OpExec: acts, api.OpLaunch: acts, api.OpKill: acts, api.OpTerminal: acts, api.OpTerminalSend: acts,
-	api.OpDesktopSee: looks, api.OpDesktopDo: acts, api.OpWatch: looks,
+	api.OpDesktopSee: looks, api.OpDesktopDo: acts,
 	api.OpApps: looks, api.OpWait: looks, api.OpLogs: looks, api.OpTerminalRead: looks, api.OpAttach: looks, api.OpYield: looks, // what is typed there is judged by itself
 }
 

@@ -37,6 +37,10 @@ type Config struct {
 	// Hosts changes the host rules while it runs; nil where there are none. The
 	// error is an *api.Denial where the policy refuses.
 	Hosts func(allow bool, rule string) error
+	// Watch lets a person watch the display until ctx ends, as somebody who may act in
+	// a take-over if acts is set, and gives what a viewer needs to tell first; nil where
+	// there is none.
+	Watch func(ctx context.Context, req api.Watch, acts bool, tell func(api.Watching) error) error
 	// Desk carries out what can be asked of a workspace that stays; nil for one
 	// command's. With it Control is the mode to begin with, and Keep writes a mode down.
 	Desk    Desk

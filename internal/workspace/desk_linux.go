@@ -178,7 +178,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Started: d.result.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: d.stop,
 		Published: p.publishedPorts(), Hosts: up.network.hosts(),
-		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled,
+		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled, Watch: p.desktop.watch(),
 		Record: d.record, First: d.events.Last(), Past: d.past,
 	})
 	if err != nil {

@@ -55,6 +55,10 @@ func (d *desktop) controlled(mode string) {
 	}
 	d.filter.SetActive(mode == api.ControlActive)
 	d.stopActing()
+	d.viewing.setInput(mode == api.ControlTakeover)
+	if mode != api.ControlActive {
+		go d.letGoOfKeys()
+	}
 }
 
 func describeRefusal(r xfilter.Refusal, before int) string {

@@ -47,6 +47,7 @@ type desktop struct {
 	desk  *supervisor.Server
 	walls *sandbox.Walls // the workspace's
 
+	viewing  viewing
 	own      ownClients
 	starting sync.Mutex // held while a server is started
 	mu       sync.Mutex
@@ -83,6 +84,7 @@ func (p *Prepared) openDesktop() error {
 	}
 	d := &desktop{p: p, place: place, size: size, gl: gl, inner: xvfb.NewCookie(), cookie: xvfb.NewCookie(), ready: make(chan struct{})}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
+	d.viewing.d = d
 	fd, err := place.Listen(filepath.Join(place.InsideDir(), place.Socket()))
 	if err == nil {
 		d.x, err = listenerOf(fd)
@@ -129,6 +131,7 @@ func (d *desktop) answersTo(walls *sandbox.Walls, desk *supervisor.Server) {
 	}
 	d.desk, d.walls = desk, walls
 	close(d.ready)
+	d.viewing.begin()
 	if d.bus != nil && d.bus.socket != nil {
 		env := busEnv(d.p.environ())
 		d.wg.Go(func() {
@@ -235,7 +238,7 @@ func (d *desktop) running(ctx context.Context) (*xserver, error) {
 	took := time.Since(began)
 	d.wg.Go(func() {
 		d.say(api.EventDisplay, "display %s is ready after %d ms", d.Display(), took.Milliseconds())
-		d.watch(s)
+		d.mourn(s)
 	})
 	d.wg.Go(func() {
 		d.furnish(s)
@@ -243,8 +246,8 @@ func (d *desktop) running(ctx context.Context) (*xserver, error) {
 	return s, nil
 }
 
-// watch waits for the end of a server, and tells of one that nobody wanted.
-func (d *desktop) watch(s *xserver) {
+// mourn waits for the end of a server, and tells of one that nobody wanted.
+func (d *desktop) mourn(s *xserver) {
 	<-s.gone
 	d.mu.Lock()
 	lost := d.server == s
@@ -314,6 +317,7 @@ func (d *desktop) close() {
 		d.x.Close()
 	}
 	d.bus.close()
+	d.viewing.close()
 	d.closeClients()
 	if s != nil {
 		s.stop()

@@ -12,6 +12,7 @@ const (
 	Server  = "/usr/bin/Xvfb"
 	Manager = "/usr/bin/openbox"
 	Bus     = "/usr/bin/dbus-daemon"
+	VNC     = "/usr/bin/x11vnc"
 )
 
 // DefaultSize is a common screen, on which windows look as on a desktop. The server
@@ -90,4 +91,19 @@ const ManagerConfig = `<?xml version="1.0" encoding="UTF-8"?>
 func BusArgs(config string) []string {
 	return []string{"/bin/sh", "-c", `exec 3<&0 </dev/null; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@"`, "sh",
 		Bus, "--config-file=" + config, "--address=systemd:", "--nofork", "--nopidfile", "--nosyslog"}
+}
+
+// VNCArgs gives the arguments of a VNC server for one viewer that is its standard
+// input and output, as x11vnc(1) has them.
+//
+// Any client of a display can tell x11vnc to do things, by properties of the root
+// window: it obeys none (-safer, -noremote), starts nothing and reads no file of the
+// home. It has no part in selections, leaves the bell and the repeating of keys alone,
+// and shows windows that are dragged as they are. It does not slow down when little
+// happens, with which the first picture takes a second instead of a fifth. Who may watch and type is decided before it, so it asks for no password.
+func VNCArgs(display, authority string) []string {
+	return []string{VNC, "-inetd", "-quiet", "-display", display, "-auth", authority, "-nopw", "-norc", "-nolookup",
+		"-safer", "-noremote", "-novncconnect", "-nocmds",
+		"-nosel", "-noprimary", "-nosetprimary", "-noclipboard", "-nosetclipboard",
+		"-nobell", "-nonap", "-repeat", "-noxrecord", "-nowireframe", "-noscrollcopyrect", "-xrandr", "newfbsize", "-desktop", "carrel " + display}
 }

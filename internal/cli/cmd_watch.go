@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"carrel/internal/api"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) watchCommand() *cobra.Command {
+	w := &api.Watch{}
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "watch NAME [flags]",
+		Short: "See a workspace's desktop in a VNC viewer",
+		Long: `Lets any VNC viewer on this machine show the hidden desktop, and prints where it has to
+connect and with which password, until it is interrupted (Ctrl-C) or the workspace ends.
+One viewer watches at a time. The password is drawn anew each time.
+
+A viewer only looks. While you have taken over (carrel control NAME takeover) its keys and
+its pointer go in, and nobody else's do; the programs of the workspace can see what is
+typed there. For that this command has to be started at a terminal of your own.
+
+With display.watch_vnc: true the desktop can be watched as long as the workspace runs:
+then this command prints where, and ends. It takes x11vnc, which runs within the
+desktop's walls. NAME may be an id of carrel ps, also of a carrel run --display virtual.
+` + plainStatusHelp,
+		Example: `  carrel watch dev
+  carrel watch dev --view-only --port 5950
+  vncviewer 127.0.0.1:5910`,
+		Args: oneArg("a workspace"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.watch(cmd.Context(), args[0], w, asJSON)
+		},
+		ValidArgsFunction: a.completeWorkspace,
+	}
+	cmd.Flags().Uint16Var(&w.Port, "port", 0, "listen on this port of 127.0.0.1 (default the first free one from 5910 on)")
+	cmd.Flags().BoolVar(&w.ViewOnly, "view-only", false, "look only, also while you have taken over")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print address and password as JSON, on one line")
+	return explainFlagErrors(cmd)
+}
+
+// watch stays as long as the person wants to watch: the right to ends with it.
+func (a *app) watch(ctx context.Context, name string, w *api.Watch, asJSON bool) error {
+	e, err := a.workspaceNamed(name)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	c, err := e.Open(ctx, api.Request{Op: api.OpWatch, Follow: true, Watch: w})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	r, _, err := c.Next()
+	if err != nil {
+		return err
+	}
+	if r.Watching == nil {
+		return errors.New("the workspace does not say where to watch: is the program that runs there another version?")
+	}
+	if err := a.tellWatching(name, *r.Watching, asJSON); err != nil || r.Watching.Stays {
+		return err
+	}
+	_, _, err = c.Next()
+	if ctx.Err() != nil {
+		return nil // enough
+	}
+	if err == nil {
+		fmt.Fprintf(a.err, "carrel: %s has ended\n", oneLine(name))
+	}
+	return err
+}
+
+func (a *app) tellWatching(name string, w api.Watching, asJSON bool) error {
+	if asJSON {
+		return printLine(a.out, w)
+	}
+	_, err := fmt.Fprintf(a.out, "address   %s\npassword  %s\n", w.Address, w.Password)
+	switch {
+	case err != nil:
+	case w.Acts:
+		fmt.Fprintf(a.err, "carrel: a viewer looks, until `carrel control %s takeover`; then %s\n", oneLine(name), oneLine(w.Human))
+	default:
+		fmt.Fprintln(a.err, "carrel: a viewer with this password looks, and types nothing")
+	}
+	if err == nil && !w.Stays {
+		fmt.Fprintln(a.err, "carrel: Ctrl-C ends it")
+	}
+	return err
+}
