@@ -58,7 +58,7 @@ var deskOps = map[string]effect{
 
 // onDesktop are the operations that a workspace of a single command has too, if it has a
 // virtual display.
-var onDesktop = map[string]bool{api.OpDesktopSee: true, api.OpDesktopDo: true, api.OpWatch: true}
+var onDesktop = map[string]bool{api.OpDesktopSee: true, api.OpDesktopDo: true}
 
 // talks are the operations whose callers say more.
 var talks = map[string]bool{api.OpExec: true, api.OpAttach: true, api.OpDesktopSee: true}

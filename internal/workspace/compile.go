@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -179,8 +178,6 @@ func (p *Prepared) fill(in *sandbox.Input) {
 	}
 	for _, name := range inside.LinkHelpers() {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
-		// A name may be a link to a browser, which is somebody's program and stays what it is.
-		if real, kind := p.facts.Resolve("/usr/bin/" + name); kind == sandbox.KindFile && path.Dir(real) == "/usr/bin" && inside.IsHelper(real) && name != "open" {
 		// Only an opener is replaced: x-www-browser may lead to a browser, and that one stays.
 		real, kind := p.facts.Resolve("/usr/bin/" + name)
 		if kind == sandbox.KindFile && filepath.Dir(real) == "/usr/bin" && inside.IsHelper(real) && name != "open" {
