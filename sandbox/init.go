@@ -34,7 +34,7 @@ func Init() {
 	case arg0 == walls.StageArg0:
 		stage.Main()
 	case inside.IsHelper(arg0):
-		os.Exit(inside.Main(os.Args[1:], os.Stderr))
+		os.Exit(inside.Main(os.Args))
 	case arg0 == childArg0:
 		os.Exit(supervise(os.Args[1:]))
 	}

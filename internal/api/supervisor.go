@@ -38,7 +38,7 @@ type Request struct {
 	Op     string `json:"op"`
 	ID     string `json:"id,omitempty"`     // of an approval, whole
 	Follow bool   `json:"follow,omitempty"` // the answer goes on until one end closes
-	Check  bool   `json:"check,omitempty"`  // approve, net-allow: only say whether this caller may
+	Check  bool   `json:"check,omitempty"`  // approve, net-allow, clipboard-send: only say whether this caller may
 	Scope  string `json:"scope,omitempty"`  // approve: one of the approval's scopes, "" for once
 	Host   string `json:"host,omitempty"`   // net-allow, net-deny: the rule
 
@@ -170,6 +170,9 @@ const (
 	EventDesktopInput   = "desktop_input" // what was done, and how many characters were typed
 	EventWindow         = "window"
 	EventCopied         = "clipboard_set"
+	EventClipboardSent  = "clipboard_sent"  // by a person, from their desktop; its kind and size
+	EventClipboardTaken = "clipboard_taken" // by a person, to their desktop; likewise
+	EventClipboardLent  = "clipboard_lent"  // of the person's desktop, after their key for pasting; likewise
 	EventElement        = "accessibility"
 	EventRecord         = "record"
 	EventWatch          = "watch"           // a watch begins or ends, a viewer comes or goes

@@ -29,7 +29,9 @@ func Main(argv []string) int {
 	case len(argv) > 0 && sandbox.IsStage(argv[0]):
 		stage.Main()
 	case len(argv) > 0 && inside.IsHelper(argv[0]):
-		return inside.Main(argv[1:], os.Stderr)
+		return inside.Main(argv)
+	case len(argv) == 2 && argv[0] == workspace.HolderArg0:
+		return workspace.HoldClipboard(argv[1], os.Getenv)
 	}
 	// Most runs end before a collection would pay.
 	debug.SetGCPercent(400)

@@ -34,7 +34,7 @@ format, and what was marked last (--primary).
 		Example: `  carrel clipboard get dev
   carrel clipboard set dev --type image/png < picture.png`,
 	}
-	return explainFlagErrors(group(cmd, a.clipboardGetCommand(), a.clipboardSetCommand()))
+	return explainFlagErrors(group(cmd, append(a.clipboardBridgeCommands(), a.clipboardGetCommand(), a.clipboardSetCommand())...))
 }
 
 func clipFlags(cmd *cobra.Command, c *api.Clip) {

@@ -1,5 +1,6 @@
 // Package inside is what our own binary does when a program inside the walls
-// starts it by the name of a helper: xdg-open, open, a browser. It asks the
+// starts it by the name of a helper: xdg-open, open, a browser, or one of the
+// programs that copy and paste, xclip, xsel, wl-copy and wl-paste. It asks the
 // supervisor over the workspace's socket and tells the truth in its exit status.
 //
 // It runs as untrusted as any command inside: whatever it sends, the supervisor
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path"
 	"slices"
 	"time"
@@ -33,6 +35,9 @@ const (
 	OpStepEnd   = "step-end"   // and ends here
 	OpStop      = "stop"       // the workspace, one that stays
 	OpControl   = "control"    // of it: only less
+	OpClipTypes = "clip-types" // the formats in which something was copied
+	OpClipPaste = "clip-paste" // what was copied; it follows the reply
+	OpClipCopy  = "clip-copy"  // it follows the request
 )
 
 // Exit statuses of the link helpers, as xdg-open(1) has them.
@@ -51,12 +56,17 @@ type Request struct {
 	URL       string `json:"url,omitempty"`
 	Step      Mark   `json:"step,omitzero"`
 	Mode      string `json:"mode,omitempty"` // of control: read_only or paused
+	Clip      Clip   `json:"clip,omitzero"`
 }
 
 // Reply is its answer.
 type Reply struct {
 	OK      bool   `json:"ok"`
 	Message string `json:"message"`
+
+	Code  string   `json:"code,omitempty"`  // clip-paste, clip-types: one of the Clip constants
+	Types []string `json:"types,omitempty"` // clip-types
+	Size  int64    `json:"size,omitempty"`  // clip-paste: that many bytes follow
 }
 
 var linkHelpers = []string{"xdg-open", "open", "x-www-browser", "www-browser", "sensible-browser", "gnome-open", "kde-open", "exo-open", "wslview"}
@@ -65,11 +75,22 @@ var linkHelpers = []string{"xdg-open", "open", "x-www-browser", "www-browser", "
 func LinkHelpers() []string { return slices.Clone(linkHelpers) }
 
 // IsHelper says whether argv[0] is one of the helpers' names.
-func IsHelper(argv0 string) bool { return slices.Contains(linkHelpers, path.Base(argv0)) }
+func IsHelper(argv0 string) bool {
+	name := path.Base(argv0)
+	return slices.Contains(linkHelpers, name) || clipHelpers[name] != nil
+}
 
-// Main runs a helper and returns its exit status: 0 when the link was opened,
-// 1 for a wrong call, 4 when it was not opened. args are without argv[0].
-func Main(args []string, errOut io.Writer) int {
+// Main runs the helper that argv[0] names, with this process's standard streams, and
+// returns its exit status.
+func Main(argv []string) int {
+	if run := clipHelpers[path.Base(argv[0])]; run != nil {
+		return run(argv[1:], &streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, clip: overSocket{}})
+	}
+	return openLink(argv[1:], os.Stderr)
+}
+
+// openLink gives 0 when the link was opened, 1 for a wrong call, 4 when it was not.
+func openLink(args []string, errOut io.Writer) int {
 	if len(args) != 1 {
 		fmt.Fprintln(errOut, "carrel: one link, please: xdg-open https://example.com/")
 		return exitSyntax

@@ -49,6 +49,8 @@ func (s *Server) answer(ctx context.Context, conn net.Conn, who caller, req api.
 		last = s.watch(ctx, conn, who, req)
 	case api.OpNetAllow, api.OpNetDeny:
 		last = s.hosts(who, req)
+	case api.OpClipboardSend, api.OpClipboardTake:
+		last = s.clipboard(ctx, conn, who, req)
 	default:
 		if does, ok := deskOps[req.Op]; ok {
 			last = s.answerDesk(ctx, conn, who, req, does)
@@ -169,6 +171,28 @@ func (s *Server) hosts(who caller, req api.Request) api.Reply {
 		return refusal(api.CodeRequest, req.Op, req.Host, err.Error(), "a host, *.host, an address or a range, each with an optional :port")
 	}
 	return api.Reply{OK: true, Status: s.status()}
+}
+
+// clipboard carries something between a person's desktop and the workspace. Both ways
+// take a person: what they copied is theirs, and so is what they will paste.
+func (s *Server) clipboard(ctx context.Context, conn net.Conn, who caller, req api.Request) api.Reply {
+	if why := who.human(s.cfg.Agent); why != nil {
+		why.Operation, why.Message = req.Op, "only a person at a terminal may carry a clipboard: "+why.Subject
+		why.Rule, why.Hint = "the clipboard needs the human channel", "type `carrel clipboard` yourself, in a terminal of your own outside the workspace"
+		return api.Reply{Error: why}
+	}
+	if s.cfg.Desk != nil && req.Op == api.OpClipboardSend {
+		if why := s.blocked(who, req.Op); why != nil {
+			return api.Reply{Error: why}
+		}
+	}
+	if req.Check {
+		return api.Reply{OK: true}
+	}
+	if s.cfg.Clipboard == nil {
+		return refusal(api.CodeRequest, req.Op, s.cfg.ID, "this workspace has no clipboard", "")
+	}
+	return s.cfg.Clipboard(ctx, &Call{Request: req, Files: who.files, conn: conn})
 }
 
 func notWaiting(req api.Request) api.Reply {

@@ -41,6 +41,9 @@ type Config struct {
 	// a take-over if acts is set, and gives what a viewer needs to tell first; nil where
 	// there is none.
 	Watch func(ctx context.Context, req api.Watch, acts bool, tell func(api.Watching) error) error
+	// Clipboard carries out clipboard-send and clipboard-take for a person; nil where
+	// there is nothing to copy to.
+	Clipboard func(context.Context, *Call) api.Reply
 	// Desk carries out what can be asked of a workspace that stays; nil for one
 	// command's. With it Control is the mode to begin with, and Keep writes a mode down.
 	Desk    Desk

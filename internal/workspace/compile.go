@@ -176,6 +176,11 @@ func (p *Prepared) fill(in *sandbox.Input) {
 	if p.req.Exact != nil {
 		return
 	}
+	if p.Policy.Display != policy.DisplayHost { // there, the real ones lead to the person's clipboard
+		for _, name := range inside.ClipHelpers() {
+			in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
+		}
+	}
 	for _, name := range inside.LinkHelpers() {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
 		// Only an opener is replaced: x-www-browser may lead to a browser, and that one stays.

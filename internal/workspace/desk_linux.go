@@ -179,12 +179,15 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: d.stop,
 		Published: p.publishedPorts(), Hosts: up.network.hosts(),
 		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled, Watch: p.desktop.watch(),
+		Published: p.publishedPorts(), Hosts: up.network.hosts(), Clipboard: p.clipboard.carry,
+		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled,
 		Record: d.record, First: d.events.Last(), Past: d.past,
 	})
 	if err != nil {
 		return fmt.Errorf("a workspace that nobody can reach is not started: %w", err)
 	}
 	up.network.answersTo(d.server)
+	p.clipboard.answersTo(d.server)
 	p.desktop.answersTo(up.walls, d.server)
 	if p.noDisplay != "" {
 		d.server.Emit(api.Event{Kind: api.EventNote, Text: p.noDisplaySaid()})
@@ -196,7 +199,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 			d.busy.Go(d.keepLimits)
 		}
 	}
-	inner := &insideServer{walls: up.walls, callbacksTo: p.callbacks(), record: p.recorder(d.result), mark: up.broker.mark, desk: d}
+	inner := &insideServer{walls: up.walls, callbacksTo: p.callbacks(), record: p.recorder(d.result), mark: up.broker.mark, desk: d, clipboard: p.clipboard}
 	inner.opener, inner.openEnv = p.opener()
 	if err := serveInside(up.walls.TakeAPI(), inner); err != nil {
 		return err

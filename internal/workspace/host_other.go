@@ -77,6 +77,8 @@ func (p *Prepared) displayBinds() []sandbox.Mount { return nil }
 
 type desktop struct{}
 
+type clipboard struct{}
+
 func (p *Prepared) displayHeld() error { return nil }
 
 func (p *Prepared) desktopMounts() (binds, files []sandbox.Mount, sockets []string) {

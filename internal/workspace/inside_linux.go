@@ -52,7 +52,12 @@ type insideServer struct {
 
 	desk *desk // of a workspace that stays
 
+	clipboard *clipboard
+
 	slots     chan struct{}
+	clips     chan struct{}
+	ctx       context.Context // done when it ends
+	end       context.CancelFunc
 	mu        sync.Mutex
 	links     int
 	opened    int
@@ -72,6 +77,8 @@ func serveInside(fd int, s *insideServer) error {
 	if err != nil {
 		return fmt.Errorf("listening to the inside: %w", err)
 	}
+	s.clips = make(chan struct{}, clipAtOnce)
+	s.ctx, s.end = context.WithCancel(context.Background())
 	s.listener, s.slots, s.callbacks = l, make(chan struct{}, insideConcurrent), make(map[int]net.Listener)
 	s.wg.Go(s.accept)
 	return nil
@@ -102,7 +109,9 @@ func (s *insideServer) accept() {
 func (s *insideServer) answer(conn net.Conn) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(insideDeadline))
-	line, err := bufio.NewReader(io.LimitReader(conn, inside.MaxRequest)).ReadBytes('\n')
+	from := &io.LimitedReader{R: conn, N: inside.MaxRequest}
+	in := bufio.NewReader(from)
+	line, err := in.ReadBytes('\n')
 	if err != nil {
 		return
 	}
@@ -114,6 +123,9 @@ func (s *insideServer) answer(conn net.Conn) {
 			reply = s.open([]byte(req.URL))
 		case inside.OpStop, inside.OpControl:
 			reply = s.hold(req)
+		case inside.OpClipTypes, inside.OpClipPaste, inside.OpClipCopy:
+			s.clip(conn, in, from, req)
+			return
 		case inside.OpStepBegin, inside.OpStepEnd:
 			reply = inside.Reply{OK: true}
 			if err := s.mark(req.Operation == inside.OpStepBegin, callerOf(conn), req.Step); err != nil {
@@ -306,6 +318,7 @@ func (s *insideServer) close() {
 	if s.listener == nil {
 		return
 	}
+	s.end()
 	s.listener.Close()
 	s.mu.Lock()
 	for _, l := range s.callbacks {

@@ -60,6 +60,7 @@ type Prepared struct {
 	kept        []segment
 	desktop     *desktop // the virtual display; nil without
 	noDisplay   string   // why there is none although the policy has one
+	clipboard   *clipboard
 }
 
 // Prepare gathers, decides and checks. The error is an *api.Denial where the

@@ -127,6 +127,7 @@ func (p *Prepared) makePlan() (err error) {
 	if err := p.openDesktop(); err != nil {
 		return err
 	}
+	p.clipboard = &clipboard{desktop: p.desktop}
 	if err := p.Compile(true); err != nil {
 		return err
 	}
@@ -216,6 +217,7 @@ func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *bro
 	desk := p.answerOutside(walls, walls.PID(), group.Dirs(), n, r)
 	defer desk.Close()
 	n.answersTo(desk)
+	p.clipboard.answersTo(desk)
 	p.desktop.answersTo(walls, desk)
 	if b != nil {
 		desk.SetGate(b.Hold)
@@ -224,7 +226,7 @@ func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *bro
 	ctx, cancel := p.deadline()
 	defer cancel()
 	timedOut := context.AfterFunc(ctx, func() { p.endByClock(walls) })
-	server := &insideServer{walls: walls, callbacksTo: p.callbacks(), record: p.recorder(r), mark: b.mark}
+	server := &insideServer{walls: walls, callbacksTo: p.callbacks(), record: p.recorder(r), mark: b.mark, clipboard: p.clipboard}
 	server.opener, server.openEnv = p.opener()
 	if err := serveInside(walls.TakeAPI(), server); err != nil {
 		walls.Kill()

@@ -38,6 +38,8 @@ func (p *Prepared) answerOutside(walls *sandbox.Walls, stage int, groups []strin
 	}
 	server, err := supervisor.Serve(config)
 	seat.answersTo(server)
+		Published: p.publishedPorts(), Hosts: n.hosts(), Clipboard: p.clipboard.carry,
+	})
 	if err != nil {
 		p.note("`carrel ps`, `pause` and `stop` cannot reach this workspace, and nothing can be approved: %v", err)
 	}
