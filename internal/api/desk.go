@@ -112,6 +112,7 @@ type Input struct {
 	Columns int      `json:"columns,omitempty"`
 	Rows    int      `json:"rows,omitempty"`
 	Signal  int      `json:"signal,omitempty"`
+	Pastes  bool     `json:"pastes,omitempty"` // a person has pressed the key for pasting; exec, attach
 }
 
 // Desk is a named workspace as it is written down: while it runs, and after.

@@ -150,6 +150,7 @@ func (m mapping) request(r *policy.Request) {
 	display.flag("allow_desktop_gui", r.AllowDesktopGUI)
 	display.flag("virtual_display", r.VirtualDisplay)
 	display.flag("watch_vnc", r.WatchVNC)
+	word(display, "clipboard", r.Clipboard)
 	m.filled("display", display.node)
 	env := newMapping()
 	env.list("pass", words(r.EnvPass))

@@ -123,6 +123,8 @@ func fileFields() []field {
 	}
 }
 
+var clipboardWords = []string{string(policy.ClipboardOwn), string(policy.ClipboardPaste)}
+
 func displayFields() []field {
 	return []field{
 		{key: "mode", typ: typeEnum, enum: []string{"none", "virtual", "host"},
@@ -137,6 +139,9 @@ func displayFields() []field {
 		{key: "watch_vnc", typ: typeBool,
 			doc: "Let a person look at the virtual display.",
 			put: func(t *target, v value) { t.request.WatchVNC = boolValue(v) }},
+		{key: "clipboard", typ: typeEnum, enum: clipboardWords,
+			doc: "own: programs inside have a clipboard of their own; paste: just after you pressed Ctrl+V in their terminal they can also read your desktop's.",
+			put: func(t *target, v value) { t.request.Clipboard = textValue[policy.ClipboardMode](v) }},
 	}
 }
 

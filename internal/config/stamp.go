@@ -19,6 +19,7 @@ func stampRequest(r *policy.Request) {
 	profile[bool](r.AllowDesktopGUI)
 	profile[bool](r.VirtualDisplay)
 	profile[bool](r.WatchVNC)
+	profile[policy.ClipboardMode](r.Clipboard)
 	profile[policy.HomeMode](r.Home)
 	profile[policy.Nesting](r.Nested)
 	profile[policy.HistoryMode](r.History)

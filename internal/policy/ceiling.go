@@ -20,6 +20,7 @@ type Ceiling struct {
 	Publish     []Value[Publish]
 	UnixSockets []Value[string]
 	OnUnknown   *Value[OnUnknown]
+	Clipboard   *Value[ClipboardMode]
 
 	Mounts        []Mount
 	ProgramsAllow []Value[string]

@@ -26,7 +26,24 @@ func (d *decision) display() {
 	d.out.Display = c.V
 	d.reason(DimDisplay, string(c.V), c.Source, c.note)
 	d.watch()
+	d.clipboard()
 }
+
+// clipboard decides whether programs inside may read the person's own.
+func (d *decision) clipboard() {
+	c := settle(d, dimension[ClipboardMode]{
+		name: DimClip, initial: ClipboardOwn,
+		wider: byRank(clipboardRank), known: inRank(clipboardRank), text: func(m ClipboardMode) string { return string(m) },
+		asked: func(r *Request) *Value[ClipboardMode] { return r.Clipboard },
+		bound: func(c *Ceiling) *Value[ClipboardMode] { return c.Clipboard },
+	})
+	d.out.Clipboard = c.V
+	if c.V != ClipboardOwn || c.Source.Layer != LayerDefault {
+		d.reason(DimClip, string(c.V), c.Source, c.note)
+	}
+}
+
+func clipboardRank(m ClipboardMode) int { return rankOf(m, ClipboardOwn, ClipboardPaste) }
 
 var displayDimension = dimension[DisplayMode]{
 	name:  DimDisplay,

@@ -78,6 +78,15 @@ const (
 	NetOpen     NetworkMode = "open"     // the host's network
 )
 
+// ClipboardMode says what of the person's own clipboard programs inside can read.
+type ClipboardMode string
+
+// The clipboard modes, narrowest first.
+const (
+	ClipboardOwn   ClipboardMode = "own"   // nothing: they have one of their workspace's
+	ClipboardPaste ClipboardMode = "paste" // what is on it just after the person's key for pasting
+)
+
 // OnUnknown says what becomes of a host that no rule names.
 // Widening order: deny < ask.
 type OnUnknown string
@@ -174,6 +183,7 @@ type Request struct {
 	AllowDesktopGUI *Value[bool] // display.allow_desktop_gui: overrides the persona's default both ways
 	VirtualDisplay  *Value[bool] // display.virtual_display: ignored for persona human
 	WatchVNC        *Value[bool] // display.watch_vnc
+	Clipboard       *Value[ClipboardMode]
 
 	EnvPass []Value[string]          // names, or globs of names, passed from outside
 	EnvSet  map[string]Value[string] // name to value
@@ -249,6 +259,7 @@ const (
 	DimNetwork  Dimension = "network"
 	DimUnknown  Dimension = "on_unknown" // hosts that no rule names
 	DimDisplay  Dimension = "display"
+	DimClip     Dimension = "clipboard" // the person's own
 	DimEnv      Dimension = "environment"
 	DimHome     Dimension = "home"
 	DimNested   Dimension = "nested"
@@ -291,6 +302,7 @@ type Effective struct {
 
 	Display   DisplayMode
 	WatchVNC  bool
+	Clipboard ClipboardMode
 	Env       Env
 	Home      HomeMode
 	Nested    Nesting

@@ -248,6 +248,7 @@ var choices = map[Dimension]string{
 	DimNested:  "none, userns or full",
 	DimHistory: "on or off",
 	DimUnknown: "deny or ask",
+	DimClip:    "own or paste",
 	DimTimeout: "a time that is not negative",
 	DimMemory:  "a size that is not negative",
 	DimPids:    "a number that is not negative",

@@ -113,6 +113,9 @@ func (s *Server) listen(ctx context.Context, c *Call, who caller) {
 		if types := len(in.Data) > 0 || in.Text != "" || len(in.Keys) > 0; types && s.blocked(who, c.Request.Op) != nil {
 			continue
 		}
+		if in.Pastes && who.human(s.cfg.Agent) != nil {
+			continue // whoever wants to paste is a person
+		}
 		if !talks[c.Request.Op] {
 			continue // read all the same: that is how the caller's end is seen
 		}

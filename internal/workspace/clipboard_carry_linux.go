@@ -101,12 +101,6 @@ func chosen(list []string, image bool) (string, error) {
 	return "", fmt.Errorf("there is neither text nor a picture on the clipboard: it is offered as %.300q", list)
 }
 
-// Carried says what was carried.
-type Carried struct {
-	Type  string `json:"type"` // text/plain;charset=utf-8, image/png
-	Bytes int    `json:"bytes"`
-}
-
 func carriedAs(kind string, n int) Carried {
 	if kind == "" {
 		kind = api.TypeText
@@ -195,9 +189,6 @@ func TakeClipboard(ctx context.Context, e supervisor.Entry, getenv func(string) 
 	}
 	return carriedAs(kind, len(data)), startHolder(ctx, files[0], kind, environ)
 }
-
-// HolderArg0 is how the process that holds a person's clipboard calls itself.
-const HolderArg0 = "carrel-clipboard"
 
 // holderTime is how long it may take until the clipboard is its own.
 const holderTime = 20 * time.Second

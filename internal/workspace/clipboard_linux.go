@@ -11,6 +11,7 @@ import (
 	"carrel/internal/api"
 	xclient "carrel/internal/desktop"
 	"carrel/internal/inside"
+	"carrel/internal/policy"
 	"carrel/internal/supervisor"
 )
 
@@ -26,6 +27,18 @@ type clipboard struct {
 	held map[string]clipped // by selection
 	told *supervisor.Server // who hears what crosses; nil for nobody yet
 }
+
+// newClipboard makes the one of a workspace.
+func (p *Prepared) newClipboard() *clipboard {
+	c := &clipboard{desktop: p.desktop}
+	if p.lends() {
+		c.lent = &lent{emit: c.emit, open: func(ctx context.Context) (hostClipboard, error) { return openHostClipboard(ctx, p.getenv) }}
+	}
+	return c
+}
+
+// lends says whether the person's own can be read inside, after their key for pasting.
+func (p *Prepared) lends() bool { return p.Policy.Clipboard == policy.ClipboardPaste }
 
 // answersTo tells who hears of what crosses.
 func (c *clipboard) answersTo(server *supervisor.Server) {

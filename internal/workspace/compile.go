@@ -48,7 +48,7 @@ func (p *Prepared) Compile(prepare bool) error {
 		Broker: p.history(), Reads: p.trapsReads,
 		Expanded: append(slices.Clone(p.expanded), p.mounted()...),
 		Pins:     append(slices.Clone(p.guarded.pins), p.globPins()...),
-		Terminal: terminalName(),
+		Terminal: p.terminal(),
 		Command:  sandbox.Command{Argv: p.agentArgv(), Env: p.environ(), Dir: p.place.cwd, Path: p.programPath()},
 	}
 	var err error

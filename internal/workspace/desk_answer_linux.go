@@ -128,6 +128,9 @@ func (d *desk) exec(ctx context.Context, c *supervisor.Call) (api.Reply, error) 
 	for {
 		select {
 		case in, ok := <-c.Inputs():
+			if ok && in.Pastes {
+				d.p.clipboard.lent.gesture()
+			}
 			if ok && in.Signal > 0 && in.Signal <= 64 {
 				_ = d.up.walls.Signal(a.id, syscall.Signal(in.Signal))
 			}

@@ -283,6 +283,9 @@ func (d *desk) attach(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 	go func() {
 		total := 0
 		for in := range c.Inputs() {
+			if in.Pastes {
+				d.p.clipboard.lent.gesture()
+			}
 			n, _ := t.send(ctx, &in) // of a program that has ended: told below
 			total += n
 		}

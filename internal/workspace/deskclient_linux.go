@@ -134,7 +134,7 @@ func execTerminal(ctx context.Context, e supervisor.Entry, c api.Command) (api.A
 		_, _ = io.Copy(struct{ io.Writer }{os.Stdout}, struct{ io.Reader }{near})
 		close(drained)
 	}()
-	go func() { _, _ = io.Copy(struct{ io.Writer }{near}, struct{ io.Reader }{os.Stdin}) }()
+	go func() { _, _ = io.Copy(&seen{to: near, gesture: tells(talk)}, struct{ io.Reader }{os.Stdin}) }()
 	defer onResize(func() {
 		if columns, rows, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 			resize(near, columns, rows)
@@ -245,8 +245,12 @@ func AttachTo(ctx context.Context, e supervisor.Entry, app string) (last api.App
 // typeInto sends what the person types until the detach key.
 func typeInto(talk *supervisor.Conversation) {
 	buf := make([]byte, 4096)
+	var keys gestures
 	for {
 		n, err := os.Stdin.Read(buf)
+		if keys.in(buf[:n]) {
+			tells(talk)()
+		}
 		for i, c := range buf[:n] {
 			if c == detachKey {
 				_ = talk.Say(api.Input{Data: buf[:i]})

@@ -69,7 +69,7 @@ func readable(string) bool { return true }
 
 func searchable(string) bool { return true }
 
-func terminalName() string { return "" }
+func (p *Prepared) terminal() string { return "" }
 
 func (p *Prepared) holdable() error { return errHere }
 
@@ -78,6 +78,8 @@ func (p *Prepared) displayBinds() []sandbox.Mount { return nil }
 type desktop struct{}
 
 type clipboard struct{}
+
+type relayedTerminal struct{}
 
 func (p *Prepared) displayHeld() error { return nil }
 

@@ -61,6 +61,7 @@ type Prepared struct {
 	desktop     *desktop // the virtual display; nil without
 	noDisplay   string   // why there is none although the policy has one
 	clipboard   *clipboard
+	relay       *relayedTerminal // of a run whose keys are seen; nil without
 }
 
 // Prepare gathers, decides and checks. The error is an *api.Denial where the

@@ -71,8 +71,18 @@ func (p *Prepared) Start() (*api.Result, error) {
 		p.note("nothing is logged or kept: %v", err)
 	}
 	defer func() { p.desktop.close() }()
+	if p.lends() {
+		if p.relay, err = openRelay(); err != nil {
+			return r, err
+		}
+		defer func() { p.relay.close() }()
+	}
 	if err := p.makePlan(); err != nil {
 		return r, err
+	}
+	if p.relay != nil {
+		p.Plan.Command.Session, p.Plan.Command.Terminal = true, true
+		p.relay.gesture = p.clipboard.lent.gesture
 	}
 	if p.engine.name == sandbox.EngineLandlock {
 		drop, err := p.privateDir()
@@ -81,7 +91,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 		}
 		defer drop()
 	}
-	io, err := newStdio([3]*os.File{os.Stdin, os.Stdout, os.Stderr})
+	io, err := newStdio(p.relay.stdio())
 	if err != nil {
 		return r, err
 	}
@@ -107,6 +117,9 @@ func (p *Prepared) Start() (*api.Result, error) {
 	}
 	signals.forward(up.walls) // at once: the command may already have been sent some
 	io.started()
+	if err := p.relay.start(); err != nil {
+		p.note("%v", err)
+	}
 	err = p.supervise(up.walls, group, up.broker, up.network, r)
 	p.endBroker(up.broker, r)
 	p.mergeAgent()
@@ -127,7 +140,7 @@ func (p *Prepared) makePlan() (err error) {
 	if err := p.openDesktop(); err != nil {
 		return err
 	}
-	p.clipboard = &clipboard{desktop: p.desktop}
+	p.clipboard = p.newClipboard()
 	if err := p.Compile(true); err != nil {
 		return err
 	}

@@ -13,6 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// terminal is the terminal that the command has as /dev/console.
+func (p *Prepared) terminal() string {
+	if p.relay != nil {
+		return p.relay.name
+	}
+	return terminalName()
+}
+
 // terminalName gives the device of the terminal among the standard descriptors,
 // so that ttyname(3) finds it inside as /dev/console; "" without one.
 func terminalName() string {

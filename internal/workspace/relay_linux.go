@@ -1,0 +1,142 @@
+package workspace
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/supervisor"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// relayedTerminal stands between the person's terminal and a run's command, only where
+// display.clipboard is paste: somebody has to see that the person pressed the key, and
+// it cannot be the command. Everywhere else the terminal is the command's own.
+//
+// The command leads a session with this terminal: keys that interrupt reach it as ever.
+// It cannot be put into the background with Ctrl-Z, which nobody inside could undo.
+type relayedTerminal struct {
+	near, far *os.File
+	name      string // of the far end
+	gesture   func()
+
+	restore func()
+	drained chan struct{}
+}
+
+// openRelay makes one where standard input and output are a terminal; nil where not.
+func openRelay() (*relayedTerminal, error) {
+	if !term.IsTerminal(0) || !term.IsTerminal(1) {
+		return nil, nil
+	}
+	near, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("making a terminal: %w", err)
+	}
+	number, err := unix.IoctlGetInt(int(near.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(near.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	r := &relayedTerminal{near: near, name: "/dev/pts/" + strconv.Itoa(number), drained: make(chan struct{})}
+	if err == nil {
+		r.far, err = os.OpenFile(r.name, os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	if err == nil { // how the person's is set is how the command finds it
+		var now *unix.Termios
+		if now, err = unix.IoctlGetTermios(0, unix.TCGETS); err == nil {
+			err = unix.IoctlSetTermios(int(r.far.Fd()), unix.TCSETS, now)
+		}
+	}
+	if err != nil {
+		r.close()
+		return nil, fmt.Errorf("making a terminal: %w", err)
+	}
+	return r, nil
+}
+
+// stdio are the command's standard descriptors: what was the person's terminal is this one.
+func (r *relayedTerminal) stdio() [3]*os.File {
+	files := [3]*os.File{os.Stdin, os.Stdout, os.Stderr}
+	if r == nil {
+		return files
+	}
+	for i, f := range files {
+		if term.IsTerminal(int(f.Fd())) {
+			files[i] = r.far
+		}
+	}
+	return files
+}
+
+// start begins to carry, once the command has been started.
+func (r *relayedTerminal) start() error {
+	if r == nil {
+		return nil
+	}
+	was, err := term.MakeRaw(0)
+	if err != nil {
+		return fmt.Errorf("taking the terminal over: %w", err)
+	}
+	r.far.Close() // or its end would never come
+	size := func() {
+		if columns, rows, err := term.GetSize(1); err == nil {
+			resize(r.near, columns, rows)
+		}
+	}
+	size()
+	stop := onResize(size)
+	r.restore = func() {
+		stop()
+		_ = term.Restore(0, was)
+	}
+	again := os.NewFile(uintptr(dup(r.near)), "terminal")
+	go func() { // ends with the last process that has the terminal open
+		_, _ = io.Copy(struct{ io.Writer }{os.Stdout}, struct{ io.Reader }{again})
+		again.Close()
+		close(r.drained)
+	}()
+	go func() { _, _ = io.Copy(&seen{to: r.near, gesture: r.gesture}, struct{ io.Reader }{os.Stdin}) }()
+	return nil
+}
+
+// close gives the person their terminal back.
+func (r *relayedTerminal) close() {
+	if r == nil {
+		return
+	}
+	if r.restore != nil {
+		select {
+		case <-r.drained:
+		case <-time.After(lastWords):
+		}
+		r.restore()
+	}
+	r.near.Close()
+	if r.far != nil {
+		r.far.Close()
+	}
+}
+
+// seen hands on what a person types, after it has told of the key for pasting.
+type seen struct {
+	to      io.Writer
+	gesture func()
+	keys    gestures
+}
+
+func (s *seen) Write(b []byte) (int, error) {
+	if s.gesture != nil && s.keys.in(b) {
+		s.gesture()
+	}
+	return s.to.Write(b)
+}
+
+// tells gives what tells a workspace of another process's of the key for pasting.
+func tells(talk *supervisor.Conversation) func() {
+	return func() { _ = talk.Say(api.Input{Pastes: true}) }
+}
