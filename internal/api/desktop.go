@@ -9,7 +9,6 @@ const (
 	OpDesktopSee = "desktop-see" // look, wait, read: allowed in every mode
 	OpDesktopDo  = "desktop-do"  // act: needs the control to be active, or a person who has taken over
 	OpWatch      = "watch"       // have a VNC viewer let in, as long as the caller stays: with Follow
-	OpWatch      = "watch"       // a VNC viewer's connection, which comes as a descriptor
 
 	// The clipboard of any workspace, with or without a display; only for a person at a
 	// terminal.

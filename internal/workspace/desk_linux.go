@@ -179,9 +179,8 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: d.stop,
 		Published: p.publishedPorts(), Hosts: up.network.hosts(),
 		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled, Watch: p.desktop.watch(),
-		Published: p.publishedPorts(), Hosts: up.network.hosts(), Clipboard: p.clipboard.carry,
-		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled,
-		Record: d.record, First: d.events.Last(), Past: d.past,
+		Clipboard: p.clipboard.carry,
+		Record:    d.record, First: d.events.Last(), Past: d.past,
 	})
 	if err != nil {
 		return fmt.Errorf("a workspace that nobody can reach is not started: %w", err)

@@ -31,15 +31,13 @@ func (p *Prepared) answerOutside(walls *sandbox.Walls, stage int, groups []strin
 	config := supervisor.Config{
 		ID: r.Workspace, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Started: r.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: stopper(walls, stage),
-		Published: p.publishedPorts(), Hosts: n.hosts(), Watch: p.desktop.watch(),
+		Published: p.publishedPorts(), Hosts: n.hosts(), Watch: p.desktop.watch(), Clipboard: p.clipboard.carry,
 	}
 	if seat != nil {
 		config.Desktop = seat
 	}
 	server, err := supervisor.Serve(config)
 	seat.answersTo(server)
-		Published: p.publishedPorts(), Hosts: n.hosts(), Clipboard: p.clipboard.carry,
-	})
 	if err != nil {
 		p.note("`carrel ps`, `pause` and `stop` cannot reach this workspace, and nothing can be approved: %v", err)
 	}
