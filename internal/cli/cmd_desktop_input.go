@@ -3,10 +3,12 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"carrel/internal/api"
 
@@ -172,13 +174,13 @@ key Return.
 					return err
 				}
 			}
+			if !utf8.ValidString(text) {
+				return errors.New("the text is not UTF-8, and cannot be typed")
+			}
 			for text != "" {
 				part := text[:min(len(text), maxTyped)]
-				if len(part) < len(text) {
-					part = strings.ToValidUTF8(part, "") // a character that is cut goes with the next part
-				}
-				if part == "" {
-					part = text[:1]
+				for len(part) < len(text) && !utf8.RuneStart(text[len(part)]) {
+					part = part[:len(part)-1]
 				}
 				if err := a.act(cmd, args[0], api.DesktopStep{Do: "type", Text: part}); err != nil {
 					return err

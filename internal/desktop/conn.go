@@ -14,8 +14,8 @@ import (
 	"github.com/jezek/xgb/xtest"
 )
 
-// Dial connects to an X server. A *net.UnixConn is best: pictures then come
-// through shared memory.
+// Dial connects to an X server. A *net.UnixConn, or what has one in it, is best:
+// pictures then come through shared memory.
 type Dial func(ctx context.Context) (net.Conn, error)
 
 // Desktop is an X display with one connection to it.

@@ -68,3 +68,24 @@ func TestCloseTwice(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// counted is a connection with something of its owner's around it.
+type counted struct{ *net.UnixConn }
+
+func TestSharedMemoryThroughAWrapper(t *testing.T) {
+	s := xvfb(t)
+	d, err := Open(t.Context(), func(ctx context.Context) (net.Conn, error) {
+		c, err := s.dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return counted{c.(*net.UnixConn)}, nil
+	}, s.cookie)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if _, err := d.Screenshot(t.Context(), Shot{}); err != nil || len(d.shared.free) != 1 {
+		t.Errorf("%d segments of shared memory after a picture, %v", len(d.shared.free), err)
+	}
+}

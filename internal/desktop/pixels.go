@@ -3,7 +3,6 @@ package desktop
 import (
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 
 	"github.com/jezek/xgb/shm"
@@ -84,7 +83,7 @@ func (d *Desktop) attach(size int) (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := d.wire.Conn.(*net.UnixConn); !ok {
+	if !d.wire.passes() {
 		return nil, errors.New("a descriptor goes over a Unix socket only")
 	}
 	f, memory, err := newMemory(size)
@@ -126,6 +125,9 @@ func (d *Desktop) pixels(from xproto.Drawable, x, y, w, h int) (pix []byte, done
 		}
 		return g.memory[:size:size], func() { d.giveBack(g) }, nil
 	}
+	// A server that draws the pointer itself takes it away for this, and tells of the
+	// damage in the midst of its answer: over a socket, waiting for pixels may end the
+	// connection.
 	r, err := xproto.GetImage(d.x, xproto.ImageFormatZPixmap, from, int16(x), int16(y), uint16(w), uint16(h), all).Reply()
 	if err != nil {
 		return nil, nil, err
