@@ -145,4 +145,13 @@ var simulatedPlaces = []row{
 		"noexec", Weak, CauseNoExec, "sudo mount -o remount,bind,exec /h", true},
 	{"no desktop programs", []change{without}, "links", Weak, CauseProgram, "xdg-utils", true},
 	{"no virtual display", []change{without}, "virtual-display", Missing, CauseProgram, "xvfb", true},
+	{"nobody can watch", []change{func(m *Machine) {
+		find := m.Find
+		m.Find = func(name string) string {
+			if name == "x11vnc" {
+				return ""
+			}
+			return find(name)
+		}
+	}}, "virtual-display", Weak, CauseProgram, "sudo apt-get install x11vnc", true},
 }

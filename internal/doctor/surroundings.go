@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -138,17 +139,35 @@ func (p *patient) opener() Check {
 	return c.with(remedy{cause: CauseProgram, fix: "install xdg-utils", commands: []string{"sudo apt-get install xdg-utils"}})
 }
 
+// displayPrograms are what a virtual display consists of, and what follows where one is
+// missing. Without the first there is none.
+var displayPrograms = []struct{ name, debian, means string }{
+	{"Xvfb", "xvfb", "--display virtual starts a workspace without a display"},
+	{"openbox", "openbox", "windows there have no frames, as carrel's own window manager makes none"},
+	{"dbus-daemon", "dbus-daemon at-spi2-core", "its programs have no session bus, and `carrel a11y` sees nothing"},
+	{"x11vnc", "x11vnc", "`carrel watch` cannot show it"},
+	{"ffmpeg", "ffmpeg", "`carrel record` makes no videos"},
+}
+
 func (p *patient) virtualDisplay() Check {
-	c := Check{ID: "virtual-display", Name: "virtual display", Status: OK, Found: "Xvfb and x11vnc"}
-	var lacking []string
-	for _, program := range []string{"Xvfb", "x11vnc"} {
-		if p.Find(program) == "" {
-			lacking = append(lacking, program)
+	c := Check{ID: "virtual-display", Name: "virtual display", Status: OK}
+	var there, lacking, packages, means []string
+	for _, d := range displayPrograms {
+		if p.Find(d.name) != "" {
+			there = append(there, d.name)
+			continue
 		}
+		lacking = append(lacking, "no "+d.name)
+		packages = append(packages, d.debian)
+		means = append(means, d.means)
 	}
 	if len(lacking) == 0 {
+		c.Found = strings.Join(there, ", ")
 		return c
 	}
-	c.Status, c.Found, c.Means = Missing, "no "+strings.Join(lacking, ", no "), "not needed yet: --display virtual is still to come"
-	return c.with(remedy{cause: CauseProgram, fix: "install xvfb and x11vnc when you want it"})
+	c.Status, c.Found, c.Means = Weak, strings.Join(lacking, ", "), strings.Join(means, "; ")
+	if !slices.Contains(there, displayPrograms[0].name) {
+		c.Status, c.Means = Missing, displayPrograms[0].means
+	}
+	return c.with(remedy{cause: CauseProgram, fix: "install what you want of it", commands: []string{"sudo apt-get install " + strings.Join(packages, " ")}})
 }
