@@ -98,11 +98,12 @@ type watched struct {
 func serve(t testing.TB) *watched {
 	t.Helper()
 	w := &watched{display: &display{t: t}, mine: true}
-	w.Service = New(Config{Dial: w.dial, Mine: func(net.Conn) bool { return w.mine }, Tell: func(s string) {
+	tell := func(s string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.told = append(w.told, s)
-	}})
+	}
+	w.Service = New(Config{Dial: w.dial, Mine: func(net.Conn) bool { return w.mine }, Tell: tell, Refused: tell})
 	l, err := Listen(0, 0, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -29,9 +29,9 @@ type Config struct {
 	Dial func(context.Context) (net.Conn, error)
 	// Mine says whether the other end of a connection may show a password.
 	Mine func(net.Conn) bool
-	// Tell hears of viewers that come and go, and of those that were turned away: a
-	// sentence without secrets.
-	Tell func(string)
+	// Tell hears of viewers that come and go, and Refused of those that were turned
+	// away, as often as that happens: sentences without secrets.
+	Tell, Refused func(string)
 }
 
 // Service lets viewers watch one display. Its methods may be called concurrently.
@@ -179,7 +179,7 @@ func (s *Service) meet(conn net.Conn) {
 	case err == nil:
 		s.show(ctx, conn)
 	case errors.Is(err, errRefused):
-		s.cfg.Tell("a viewer was " + err.Error())
+		s.cfg.Refused("a viewer was " + err.Error())
 	} // else it went, or is no viewer
 }
 

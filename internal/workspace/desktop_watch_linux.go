@@ -148,7 +148,7 @@ func (w *viewing) open(port uint16) (*watchPort, error) {
 		return nil, err
 	}
 	at := &watchPort{listener: l, sockets: sockets}
-	at.service = rfb.New(rfb.Config{Dial: w.d.startVNC, Mine: at.mine, Tell: w.tell})
+	at.service = rfb.New(rfb.Config{Dial: w.d.startVNC, Mine: at.mine, Tell: w.tell, Refused: w.refused})
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -164,10 +164,11 @@ func (w *viewing) open(port uint16) (*watchPort, error) {
 	return at, nil
 }
 
-// mine says whether a viewer is a program of the same user. The loopback is everybody's.
+// mine says whether a viewer is a program of the same user, or of root, who forwards
+// ports for others. The loopback is everybody's.
 func (at *watchPort) mine(conn net.Conn) bool {
 	c, ok := conn.(*net.TCPConn)
-	return ok && at.sockets.OwnedBy(c, uint32(os.Getuid()))
+	return ok && at.sockets.OwnedBy(c, uint32(os.Getuid()), 0)
 }
 
 // leave ends it after the last.
@@ -214,14 +215,19 @@ func (w *viewing) setInput(on bool) {
 	}
 }
 
-// tell hands on what happens with viewers, not too often.
-func (w *viewing) tell(text string) {
-	if before, ok := w.told.may(); ok {
-		if before > 0 {
-			text += fmt.Sprintf(" (and %d others before)", before)
-		}
-		w.d.say(api.EventWatch, "%s", text)
+// tell hands on that a viewer came or went.
+func (w *viewing) tell(text string) { w.d.say(api.EventWatch, "%s", text) }
+
+// refused hands on who was turned away, not too often.
+func (w *viewing) refused(text string) {
+	before, ok := w.told.may()
+	if !ok {
+		return
 	}
+	if before > 0 {
+		text += fmt.Sprintf(" (and %d others before)", before)
+	}
+	w.tell(text)
 }
 
 // startVNC starts a VNC server for one viewer in the walls of the display, and the
