@@ -34,7 +34,7 @@ type relay struct {
 }
 
 // endTime is how long a server may take to leave after its viewer.
-const endTime = 2 * time.Second
+const endTime = time.Second
 
 // run copies until either end goes; the error says what was wrong with what the viewer
 // sent, or that one of them did not take what it got. Both are closed then.

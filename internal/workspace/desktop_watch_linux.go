@@ -26,10 +26,11 @@ const (
 	lastWatchPort  = 5999
 )
 
-// vncEnd is how long the VNC server may take to leave after its viewer, and letGoTime
-// how long letting go of keys may.
+// vncEnd is how long the VNC server may take to leave after its viewer (it has nothing
+// to save, and in its first seconds often forgets to), and letGoTime how long letting go
+// of keys may.
 const (
-	vncEnd    = 3 * time.Second
+	vncEnd    = 500 * time.Millisecond
 	letGoTime = 5 * time.Second
 )
 
