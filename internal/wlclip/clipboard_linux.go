@@ -36,17 +36,9 @@ var ErrEmpty = errors.New("the clipboard is empty")
 // window with the keyboard.
 var ErrNoExtension = errors.New("the compositor has no data-control extension (wlr or ext)")
 
-// Object ids of ours: those that are always there, then new ones.
-const (
-	displayID = iota + 1
-	registryID
-	syncID
-	seatID
-	managerID
-	deviceID
-	sourceID
-	laterID
-)
+// displayID is the object that is there from the beginning. The client gives the others
+// their numbers, one after the other: the compositor takes no gaps.
+const displayID = 1
 
 // firstServerID is where the compositor's own objects begin: offers.
 const firstServerID = 0xff000000
@@ -59,8 +51,10 @@ type Clipboard struct {
 	c      *conn
 	offers map[uint32][]string
 	now    uint32 // the offer that is the clipboard; 0 for nothing
-	synced bool
-	syncs  uint32
+
+	last                                    uint32 // id given
+	registry, manager, device, source, sync uint32 // objects; 0 for none
+	synced                                  bool
 
 	globals map[string]uint32
 	data    map[string][]byte // ours, while it is
@@ -75,7 +69,7 @@ func Open(ctx context.Context, socket string) (*Clipboard, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Clipboard{c: c, offers: make(map[uint32][]string), globals: make(map[string]uint32), syncs: laterID, pastes: make(chan struct{}, maxPastes)}
+	b := &Clipboard{c: c, offers: make(map[uint32][]string), globals: make(map[string]uint32), last: displayID, pastes: make(chan struct{}, maxPastes)}
 	if err := b.begin(ctx); err != nil {
 		b.Close()
 		return nil, err
@@ -91,25 +85,30 @@ func (b *Clipboard) Close() {
 
 func (b *Clipboard) begin(ctx context.Context) error {
 	const getRegistry, bind, getDataDevice = 1, 0, 1
-	if err := b.c.send(request(displayID, getRegistry, uint32(registryID))); err != nil {
+	b.registry = b.id()
+	if err := b.c.send(request(displayID, getRegistry, b.registry)); err != nil {
 		return err
 	}
 	if err := b.roundTrip(ctx); err != nil {
 		return err
 	}
-	seat, ok := b.globals["wl_seat"]
+	number, ok := b.globals["wl_seat"]
 	if !ok {
 		return errors.New("the compositor has no seat, and so no clipboard")
+	}
+	seat := b.id()
+	if err := b.c.send(request(b.registry, bind, number, "wl_seat", uint32(1), seat)); err != nil {
+		return err
 	}
 	for _, name := range managers {
 		number, ok := b.globals[name]
 		if !ok {
 			continue
 		}
+		b.manager, b.device = b.id(), b.id()
 		for _, r := range [][]byte{
-			request(registryID, bind, seat, "wl_seat", uint32(1), uint32(seatID)),
-			request(registryID, bind, number, name, uint32(1), uint32(managerID)),
-			request(managerID, getDataDevice, uint32(deviceID), uint32(seatID)),
+			request(b.registry, bind, number, name, uint32(1), b.manager),
+			request(b.manager, getDataDevice, b.device, seat),
 		} {
 			if err := b.c.send(r); err != nil {
 				return err
@@ -120,15 +119,19 @@ func (b *Clipboard) begin(ctx context.Context) error {
 	return ErrNoExtension
 }
 
+func (b *Clipboard) id() uint32 {
+	b.last++
+	return b.last
+}
+
 // roundTrip waits until the compositor has answered all that was said.
 func (b *Clipboard) roundTrip(ctx context.Context) error {
 	const sync = 0
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	b.synced = false
-	// An id may be used again only after the compositor has said so; ids are many.
-	b.syncs++
-	if err := b.c.send(request(displayID, sync, b.syncs)); err != nil {
+	b.sync = b.id()
+	if err := b.c.send(request(displayID, sync, b.sync)); err != nil {
 		return err
 	}
 	return b.until(ctx, func() bool { return b.synced })
@@ -157,34 +160,37 @@ func (b *Clipboard) until(ctx context.Context, so func() bool) error {
 func (b *Clipboard) heard(m message) error {
 	a := &args{b: m.args}
 	_, isOffer := b.offers[m.object]
+	if m.object == 0 {
+		return errors.New("the compositor sent an event of no object")
+	}
 	switch {
 	case m.object == displayID && m.opcode == 0: // error
 		object, code, text := a.uint(), a.uint(), a.text()
 		return fmt.Errorf("the compositor refuses: %.200q (object %d, code %d)", text, object, code)
-	case m.object == registryID && m.opcode == 0: // global
+	case m.object == b.registry && m.opcode == 0: // global
 		number, name := a.uint(), a.text()
 		if _, known := b.globals[name]; !known && (name == "wl_seat" || slices.Contains(managers, name)) {
 			b.globals[name] = number // the first seat
 		}
-	case m.object == b.syncs:
+	case m.object == b.sync:
 		b.synced = true
-	case m.object == deviceID && m.opcode == 0: // data_offer
+	case m.object == b.device && m.opcode == 0: // data_offer
 		if id := a.uint(); id >= firstServerID && len(b.offers) < maxOffers {
 			b.offers[id] = []string{}
 		} else if a.err == nil {
 			return fmt.Errorf("the compositor tells of %d offers at once, or gives one the id %d", len(b.offers), id)
 		}
-	case m.object == deviceID && m.opcode == 1: // selection
+	case m.object == b.device && m.opcode == 1: // selection
 		b.change(a.uint())
-	case m.object == deviceID && m.opcode == 2: // finished
+	case m.object == b.device && m.opcode == 2: // finished
 		return errors.New("the seat is gone")
 	case isOffer && m.opcode == 0: // offer
 		if name := a.text(); len(b.offers[m.object]) < maxTypes && len(name) <= maxName && name != "" {
 			b.offers[m.object] = append(b.offers[m.object], name)
 		}
-	case m.object == sourceID && m.opcode == 0: // send
+	case m.object == b.source && m.opcode == 0: // send
 		return b.paste(a)
-	case m.object == sourceID && m.opcode == 1: // cancelled
+	case m.object == b.source && m.opcode == 1: // cancelled
 		b.lost = true
 	}
 	return a.err
@@ -276,19 +282,20 @@ func (b *Clipboard) Set(ctx context.Context, data map[string][]byte) error {
 	if b.data != nil {
 		return errors.New("it was set before: each connection sets it once")
 	}
-	if err := b.c.send(request(managerID, createDataSource, uint32(sourceID))); err != nil {
+	b.source = b.id()
+	if err := b.c.send(request(b.manager, createDataSource, b.source)); err != nil {
 		return err
 	}
 	for kind, bytes := range data {
 		if kind == "" || len(kind) > maxName || len(bytes) > MaxData {
 			return fmt.Errorf("%d bytes as %.60q: at most %d, and a name of 1 to %d bytes", len(bytes), kind, MaxData, maxName)
 		}
-		if err := b.c.send(request(sourceID, offer, kind)); err != nil {
+		if err := b.c.send(request(b.source, offer, kind)); err != nil {
 			return err
 		}
 	}
 	b.data = data
-	if err := b.c.send(request(deviceID, setSelection, uint32(sourceID))); err != nil {
+	if err := b.c.send(request(b.device, setSelection, b.source)); err != nil {
 		return err
 	}
 	return b.roundTrip(ctx)
