@@ -94,10 +94,9 @@ func (r *relayedTerminal) start() error {
 		stop()
 		_ = term.Restore(0, was)
 	}
-	again := os.NewFile(uintptr(dup(r.near)), "terminal")
+	r.near = os.NewFile(uintptr(dup(r.near)), "terminal") // anew, as it is polled from now on
 	go func() { // ends with the last process that has the terminal open
-		_, _ = io.Copy(struct{ io.Writer }{os.Stdout}, struct{ io.Reader }{again})
-		again.Close()
+		_, _ = io.Copy(struct{ io.Writer }{os.Stdout}, struct{ io.Reader }{r.near})
 		close(r.drained)
 	}()
 	go func() { _, _ = io.Copy(&seen{to: r.near, gesture: r.gesture}, struct{ io.Reader }{os.Stdin}) }()
