@@ -18,10 +18,16 @@ func (d *Desktop) SetRootText(ctx context.Context, name, text string) error {
 	})
 }
 
-// Managed says whether a window manager is there, as EWMH has it.
+// Managed says whether a window manager is there, as EWMH has it, and has begun its
+// work: openbox marks the display as its own a little before that, and what programs ask
+// for in between is lost (terminals of X wait five seconds for an answer).
 func (d *Desktop) Managed(ctx context.Context) (bool, error) {
 	return do(ctx, d, "looking for a window manager", func() (bool, error) {
 		check, err := d.property(d.root, "_NET_SUPPORTING_WM_CHECK", 4)
-		return err == nil && d.supported(check), err
+		if err != nil || !d.supported(check) {
+			return false, err
+		}
+		list, err := d.property(d.root, "_NET_CLIENT_LIST", 4)
+		return err == nil && list.width == 32, err
 	})
 }
