@@ -38,6 +38,7 @@ type request struct {
 	App     string   `json:"app,omitempty"`
 	Follow  bool     `json:"follow,omitempty"`
 	Since   uint64   `json:"since,omitempty"`
+	Desktop any      `json:"desktop,omitempty"`
 }
 
 type command struct {
@@ -54,6 +55,9 @@ type reply struct {
 	}
 	Event  *event
 	Status *struct{ Events uint64 }
+
+	Desktop *struct{ Bytes int64 }
+	files   []*os.File // what came beside the line
 }
 
 type event struct {
@@ -83,10 +87,13 @@ func converse(conn *net.UnixConn, req request, files []*os.File, each func(reply
 	if err != nil {
 		return reply{}, fmt.Errorf("asking a workspace to %s: %w", req.Op, err)
 	}
-	in := bufio.NewReaderSize(conn, 64<<10)
+	from := &withFiles{conn: conn}
+	defer from.close()
+	in := bufio.NewReaderSize(from, 64<<10)
 	for {
 		var r reply
 		text, err := in.ReadSlice('\n')
+		r.files = from.files
 		if err == nil {
 			err = json.Unmarshal(text, &r)
 		}
@@ -99,6 +106,18 @@ func converse(conn *net.UnixConn, req request, files []*os.File, each func(reply
 		if each(r); !r.More {
 			return r, nil
 		}
+	}
+}
+
+// withFiles reads a connection and keeps the descriptors that come.
+type withFiles struct {
+	conn  *net.UnixConn
+	files []*os.File
+}
+
+func (w *withFiles) close() {
+	for _, f := range w.files {
+		f.Close()
 	}
 }
 

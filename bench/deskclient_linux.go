@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net"
 	"os"
 
@@ -19,4 +20,22 @@ func sendWith(conn *net.UnixConn, line []byte, files []*os.File) error {
 	}
 	_, _, err := conn.WriteMsgUnix(line, beside, nil)
 	return err
+}
+
+// Read implements [io.Reader].
+func (w *withFiles) Read(b []byte) (int, error) {
+	var beside [64]byte
+	n, size, _, _, err := w.conn.ReadMsgUnix(b, beside[:])
+	if messages, err := unix.ParseSocketControlMessage(beside[:size]); err == nil {
+		for i := range messages {
+			fds, _ := unix.ParseUnixRights(&messages[i]) // none else
+			for _, fd := range fds {
+				w.files = append(w.files, os.NewFile(uintptr(fd), "received"))
+			}
+		}
+	}
+	if n <= 0 && err == nil {
+		err = io.EOF
+	}
+	return max(n, 0), err
 }

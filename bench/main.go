@@ -1,6 +1,6 @@
 // Command bench measures what the walls cost: the start of a command, memory,
 // large projects with deny globs, many masks, the network, everyday work under
-// the broker, undo, workspaces that stay; for carrel, for doing without walls, and for other programs
+// the broker, undo, workspaces that stay, their desktops; for carrel, for doing without walls, and for other programs
 // that put a command behind some.
 //
 // Its words: a contender is one way to run the same command; a suite is one
@@ -52,7 +52,7 @@ func main() {
 	flag.IntVar(&o.files, "files", 50_000, "files of the large project")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the order of runs")
 	flag.StringVar(&o.fuse, "fuseloop", "bench/out/fuseloop", "bench/fuseloop as a program; without it the broker is not compared with FUSE")
-	flag.StringVar(&o.only, "only", "", "measure only: walls, network, broker, calls, undo, million, desks, or one job of the broker by name")
+	flag.StringVar(&o.only, "only", "", "measure only: walls, network, broker, calls, undo, million, desks, desktop, one of its tables (desktop-ready, -shots, -input, -windows, -tree, -filter, -memory, -many) or one job of the broker by name")
 	flag.StringVar(&o.calls, "calls", "", "for bench's own use: time calls in this new directory")
 	flag.BoolVar(&o.listen, "listen", false, "for bench's own use: stop the calls of the command that follows, and let them go on")
 	flag.BoolVar(&o.inner, "listened", false, "see -listen")
@@ -127,7 +127,7 @@ func (b *bench) suites(only string) ([]func() table, error) {
 	broker := []func() table{everyday, b.calls, b.undo, b.clones, b.million}
 	switch only {
 	case "":
-		return slices.Concat(walls, b.deskSuites(), b.networkSuites(), broker), nil
+		return slices.Concat(walls, b.deskSuites(), b.desktopSuites("desktop"), b.networkSuites(), broker), nil
 	case "walls":
 		return walls, nil
 	case "network":
@@ -143,9 +143,12 @@ func (b *bench) suites(only string) ([]func() table, error) {
 	case "million":
 		return []func() table{b.million}, nil
 	}
+	if list := b.desktopSuites(only); list != nil {
+		return list, nil
+	}
 	i := slices.IndexFunc(jobs, func(j job) bool { return j.name == only })
 	if i < 0 {
-		return nil, fmt.Errorf("-only %q: want walls, network, broker, calls, undo, million, desks or a job's name", only)
+		return nil, fmt.Errorf("-only %q: want walls, network, broker, calls, undo, million, desks, desktop or a job's name", only)
 	}
 	return []func() table{func() table { return b.broker(jobs[i : i+1]) }}, nil
 }

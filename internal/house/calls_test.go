@@ -35,6 +35,7 @@ var calls = []call{
 	{"os/exec", "Command", "give an absolute path and an environment of your own", map[string]string{
 		"bench/same.go":           "the carrel that is measured, with the bench's environment",
 		"bench/listener_linux.go": "this program itself, for the command that is measured, with its environment",
+		"bench/desktopx.go":       "an X server and programs to compare with, with the bench's environment",
 	}},
 	{"os/exec", "CommandContext", "give an absolute path and an environment of your own", map[string]string{
 		"internal/workspace/inside_linux.go": "the host's link opener: an absolute path, an environment of its own",
