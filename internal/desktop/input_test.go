@@ -10,9 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jezek/xgb/xproto"
 )
 
 const everyScript = "Zürich 你好 🎉 Ω\n\t--help"
@@ -197,6 +200,31 @@ func TestLetGo(t *testing.T) {
 	}
 	if log := seen(); strings.Count(log, "ButtonPress") != 2 || strings.Count(log, "ButtonRelease") != 2 {
 		t.Error(log)
+	}
+}
+
+// TestLetGoOfOthers: what another program holds is let go of too, and nothing is left
+// of it for what comes after.
+func TestLetGoOfOthers(t *testing.T) {
+	s := xvfb(t)
+	d := s.open(t)
+	s.tool(t, "xdotool", "mousemove", "50", "50", "keydown", "shift", "keydown", "a", "mousedown", "1")
+	held := func() (string, bool) {
+		r, err := xproto.QueryKeymap(d.x).Reply()
+		p, err2 := xproto.QueryPointer(d.x, d.root).Reply()
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		return fmt.Sprintf("keys %x, mask %#x", r.Keys, p.Mask), slices.Max(r.Keys) > 0 || p.Mask&^uint16(xproto.ModMaskLock|xproto.ModMask2) != 0
+	}
+	if what, any := held(); !any {
+		t.Fatalf("nothing is held: %s", what)
+	}
+	if err := d.LetGo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if what, any := held(); any {
+		t.Errorf("held: %s", what)
 	}
 }
 
