@@ -25,7 +25,7 @@ func (w *world) hostDisplay() (windows func() string) {
 		w.t.Cleanup(func() { os.Remove(dir) })
 	}
 	number := w.display()
-	cmd := exec.Command("Xvfb", ":"+number, "-screen", "0", "640x480x24", "-nolisten", "tcp", "-displayfd", "1")
+	cmd := exec.Command("Xvfb", ":"+number, "-screen", "0", "640x480x24", "-nolisten", "tcp", "-noreset", "-displayfd", "1")
 	out, err := cmd.StdoutPipe()
 	w.must(err)
 	w.must(cmd.Start())

@@ -33,14 +33,16 @@ var calls = []call{
 		"internal/config/edit.go":             "the user's own file may be a link into a dotfiles directory, which has to stay one",
 	}},
 	{"os/exec", "Command", "give an absolute path and an environment of your own", map[string]string{
+		"internal/workspace/clipboard_carry_linux.go": "our own binary, as the user would: it stays behind to hand out what they copied",
 		"bench/same.go":           "the carrel that is measured, with the bench's environment",
 		"bench/listener_linux.go": "this program itself, for the command that is measured, with its environment",
 		"bench/desktopx.go":       "an X server and programs to compare with, with the bench's environment",
 	}},
 	{"os/exec", "CommandContext", "give an absolute path and an environment of your own", map[string]string{
-		"internal/workspace/inside_linux.go": "the host's link opener: an absolute path, an environment of its own",
-		"sandbox/sandbox.go":                 "the program itself, or a carrel by the absolute path that the caller gives, with the environment that the caller gives",
-		"bench/run.go":                       "measures programs found at fixed places",
+		"internal/workspace/inside_linux.go":         "the host's link opener: an absolute path, an environment of its own",
+		"internal/workspace/clipboard_host_linux.go": "wl-clipboard's programs on the host: absolute paths, an environment of their own",
+		"sandbox/sandbox.go":                         "the program itself, or a carrel by the absolute path that the caller gives, with the environment that the caller gives",
+		"bench/run.go":                               "measures programs found at fixed places",
 	}},
 	{"os/exec", "LookPath", "look in the directories that you trust", map[string]string{
 		"bench/peers.go":          "finds the programs to measure",

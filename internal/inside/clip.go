@@ -50,11 +50,7 @@ func TextTypes() []string { return slices.Clone(textTypes) }
 func IsText(kind string) bool { return kind == "" || slices.Contains(textTypes, kind) }
 
 // clipHelpers are the programs that copy and paste, by name.
-var clipHelpers map[string]func([]string, *streams) int
-
-func init() { // they are looked up by what they lead to
-	clipHelpers = map[string]func([]string, *streams) int{"xclip": xclip, "xsel": xsel, "wl-copy": wlCopy, "wl-paste": wlPaste}
-}
+var clipHelpers = map[string]func([]string, *streams) int{"xclip": xclip, "xsel": xsel, "wl-copy": wlCopy, "wl-paste": wlPaste}
 
 // ClipHelpers are the names of the programs that copy and paste.
 func ClipHelpers() []string { return slices.Sorted(maps.Keys(clipHelpers)) }

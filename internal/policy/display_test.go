@@ -125,3 +125,32 @@ func TestWatchVNC(t *testing.T) {
 		}
 	}
 }
+
+func TestClipboard(t *testing.T) {
+	lend := func(k LayerKind, v ClipboardMode) Layer {
+		return asks(k, func(r *Request) { r.Clipboard = val(v, "c") })
+	}
+	for _, tt := range []struct {
+		name    string
+		ceiling *Ceiling
+		layers  []Layer
+		want    ClipboardMode
+	}{
+		{"nobody", nil, nil, ClipboardOwn},
+		{"the user", nil, []Layer{lend(LayerUser, ClipboardPaste)}, ClipboardPaste},
+		{"the operator closes it", nil, []Layer{lend(LayerOperator, ClipboardOwn), lend(LayerUser, ClipboardPaste)}, ClipboardOwn},
+		{"the project widens", nil, []Layer{lend(LayerProject, ClipboardPaste)}, ClipboardOwn},
+		{"the project tightens", nil, []Layer{lend(LayerUser, ClipboardPaste), lend(LayerProject, ClipboardOwn)}, ClipboardOwn},
+		{"the ceiling", &Ceiling{Clipboard: val(ClipboardOwn, "c")}, []Layer{lend(LayerDefault, ClipboardPaste)}, ClipboardOwn},
+	} {
+		if e := mustDecide(t, tt.ceiling, tt.layers...); e.Clipboard != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, e.Clipboard, tt.want)
+		}
+	}
+	if _, err := Decide(testScope(), nil, []Layer{lend(LayerUser, "always")}); err == nil || !strings.Contains(err.Error(), "own or paste") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Decide(testScope(), &Ceiling{Clipboard: val(ClipboardOwn, "c")}, []Layer{lend(LayerCommandLine, ClipboardPaste)}); err == nil {
+		t.Error("an explicit request beyond the ceiling is not refused")
+	}
+}

@@ -46,6 +46,7 @@ func genRequest(t *rapid.T) Request {
 		AllowDesktopGUI: maybe(t, "gui", true, false),
 		VirtualDisplay:  maybe(t, "virtual", true, false),
 		WatchVNC:        maybe(t, "watch", true, false),
+		Clipboard:       maybe(t, "clipboard", ClipboardOwn, ClipboardPaste),
 		Home:            maybe(t, "home", HomeNone, HomeToolchains, HomeFull),
 		Nested:          maybe(t, "nested", NestedNone, NestedUserns, NestedFull),
 		History:         maybe(t, "history", HistoryOn, HistoryOff),
@@ -126,6 +127,8 @@ func notWider(t *rapid.T, a, b *Effective) {
 		t.Fatalf("display %s became %s", a.Display, b.Display)
 	case b.WatchVNC && !a.WatchVNC && a.Display == DisplayVirtual:
 		t.Fatal("watch_vnc was turned on")
+	case clipboardRank(b.Clipboard) > clipboardRank(a.Clipboard):
+		t.Fatalf("clipboard %s became %s", a.Clipboard, b.Clipboard)
 	case homeRank(b.Home) > homeRank(a.Home), nestedRank(b.Nested) > nestedRank(a.Nested):
 		t.Fatalf("home %s became %s, nested %s became %s", a.Home, b.Home, a.Nested, b.Nested)
 	case historyRank(b.History) > historyRank(a.History):

@@ -27,6 +27,9 @@ func (p *Prepared) Announcements() []string {
 	if p.Policy.Display == policy.DisplayHost && len(p.displayBinds()) > 0 {
 		out = append(out, "display host: windows open on your screen, and the command can watch and type there ("+p.reason(policy.DimDisplay).Source.String()+")")
 	}
+	if p.Policy.Clipboard == policy.ClipboardPaste {
+		out = append(out, "clipboard paste: just after you press Ctrl+V here, the command can read what you copied on your desktop ("+p.reason(policy.DimClip).Source.String()+")")
+	}
 	if p.noDisplay != "" {
 		out = append(out, "warning: "+p.noDisplaySaid())
 	}

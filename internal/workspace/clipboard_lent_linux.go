@@ -72,13 +72,13 @@ func (l *lent) types(ctx context.Context, selection string) []string {
 	defer cancel()
 	h, err := l.open(ctx)
 	if err != nil {
-		l.tell("could not be read: %v", err)
+		l.tell("asked for in vain: %v", err)
 		return nil
 	}
 	defer h.close()
 	list, err := h.types(ctx)
 	if err != nil && !errors.Is(err, errClipEmpty) {
-		l.tell("could not be read: %v", err)
+		l.tell("asked for in vain: %v", err)
 	}
 	return list
 }
@@ -92,7 +92,7 @@ func (l *lent) read(ctx context.Context, selection, kind string) (data []byte, o
 	defer cancel()
 	h, err := l.open(ctx)
 	if err != nil {
-		l.tell("could not be read: %v", err)
+		l.tell("asked for in vain: %v", err)
 		return nil, false, nil
 	}
 	defer h.close()
@@ -104,7 +104,7 @@ func (l *lent) read(ctx context.Context, selection, kind string) (data []byte, o
 		data, err = nil, fmt.Errorf("more than %d bytes", maxClip)
 	}
 	if err != nil {
-		l.tell("could not be read: %v", err)
+		l.tell("asked for in vain: %v", err)
 		return nil, true, err
 	}
 	l.tell("read after the key for pasting: %d bytes of %s", len(data), shownKind(kind))

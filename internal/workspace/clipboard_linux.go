@@ -38,7 +38,9 @@ func (p *Prepared) newClipboard() *clipboard {
 }
 
 // lends says whether the person's own can be read inside, after their key for pasting.
-func (p *Prepared) lends() bool { return p.Policy.Clipboard == policy.ClipboardPaste }
+func (p *Prepared) lends() bool {
+	return p.Policy.Clipboard == policy.ClipboardPaste && (p.getenv("DISPLAY") != "" || p.getenv("WAYLAND_DISPLAY") != "")
+}
 
 // answersTo tells who hears of what crosses.
 func (c *clipboard) answersTo(server *supervisor.Server) {
@@ -58,6 +60,17 @@ func (c *clipboard) emit(e api.Event) {
 type clipped struct {
 	kind string
 	data []byte
+}
+
+// types are the formats in which it is given: a text of some kind is one of any kind.
+func (c *clipped) types() []string {
+	switch {
+	case c.kind == "":
+		return inside.TextTypes()
+	case strings.HasPrefix(c.kind, "text/"):
+		return append([]string{c.kind}, inside.TextTypes()...)
+	}
+	return []string{c.kind}
 }
 
 // Why there is nothing to paste.
@@ -122,13 +135,10 @@ func (c *clipboard) own(ctx context.Context, selection string) ([]string, error)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	what, ok := c.held[selectionKey(selection)]
-	switch {
-	case !ok:
+	if !ok {
 		return nil, errClipEmpty
-	case what.kind == "":
-		return inside.TextTypes(), nil
 	}
-	return []string{what.kind}, nil
+	return what.types(), nil
 }
 
 // read gives what was copied, in one format.
@@ -162,7 +172,7 @@ func (c *clipboard) ownIn(ctx context.Context, selection, kind string) ([]byte, 
 	switch {
 	case !ok:
 		return nil, errClipEmpty
-	case what.kind != kind:
+	case !offers(what.types(), kind):
 		return nil, errClipNoType
 	}
 	return what.data, nil // which nobody changes
@@ -249,7 +259,12 @@ func contentAs(kind string, data []byte) xclient.Content {
 	if kind == "" {
 		return xclient.TextContent(strings.ToValidUTF8(string(data), "\uFFFD"))
 	}
-	return xclient.Content{kind: data}
+	content := xclient.Content{}
+	if strings.HasPrefix(kind, "text/") {
+		content = contentAs("", data)
+	}
+	content[kind] = data
+	return content
 }
 
 // clear empties a selection.

@@ -95,7 +95,7 @@ func (r *relayedTerminal) start() error {
 		_ = term.Restore(0, was)
 	}
 	r.near = os.NewFile(uintptr(dup(r.near)), "terminal") // anew, as it is polled from now on
-	go func() { // ends with the last process that has the terminal open
+	go func() {                                           // ends with the last process that has the terminal open
 		_, _ = io.Copy(struct{ io.Writer }{os.Stdout}, struct{ io.Reader }{r.near})
 		close(r.drained)
 	}()
