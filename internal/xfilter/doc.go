@@ -32,7 +32,8 @@
 // While it is not (somebody took over, or it is paused or read-only), of all this
 // nothing. A program gets keys and pointer events for its own windows only, in
 // whatever way it had asked for more; KeymapNotify and QueryKeymap show no key as
-// pressed. Whoever holds the server, or has put a grab or an ear on somebody
+// pressed. An event that came by a grab is not handed on to whom it would have
+// reached without. Whoever holds the server, or has put a grab or an ear on somebody
 // else's window, is disconnected when that begins: there is no other way to end
 // it.
 //

@@ -146,13 +146,18 @@ func (f *Filter) Clients() []Client {
 
 // Owner gives the client that made a window or another resource.
 func (f *Filter) Owner(id uint32) (Client, bool) {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	c := f.byBase[id&^f.mask]
+	c := f.conn(id)
 	if c == nil {
 		return Client{}, false
 	}
 	return c.client, true
+}
+
+// conn gives the connection of a resource's maker, nil if it is not behind this filter.
+func (f *Filter) conn(id uint32) *conn {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.byBase[id&^f.mask]
 }
 
 // inside says whether a resource belongs to a client behind this filter.

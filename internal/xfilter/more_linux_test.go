@@ -204,3 +204,64 @@ func TestServeEnds(t *testing.T) {
 		t.Error("a client is still connected")
 	}
 }
+
+// A grab for a window of one's own is allowed, for menus. One that hands each key on
+// after it was heard would never be noticed.
+func TestKeysHeardAndHandedOn(t *testing.T) {
+	const syncKeyboard, replayKeyboard, syncDevice, replayDevice = 4, 5, 1, 2
+	for name, hand := range map[string]func(c *client, mode byte){
+		"core": func(c *client, mode byte) {
+			c.send(35, map[byte]byte{syncDevice: syncKeyboard, replayDevice: replayKeyboard}[mode], 0)
+		},
+		"XInput 2": func(c *client, mode byte) {
+			c.send(c.ext["XInputExtension"][0], 53, 0, uint16(3), mode, byte(0), 0, 0)
+		},
+		"XInput 1": func(c *client, mode byte) {
+			c.send(c.ext["XInputExtension"][0], 19, 0, mode, byte(3), uint16(0))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			modes(t, func(s *stage, c *client) bool {
+				op := c.extension("XInputExtension")
+				c.call(op, 47, uint16(2), uint16(2))
+				own := c.window(300, 300, 5, 5, 1)
+				s.victim.focus(s.window)
+				s.victim.drain()
+				c.call(31, 0, own, 0, byte(1), byte(0), uint16(0))
+				hand(c, syncDevice)
+				c.sync()
+				s.typed()
+				heard := c.drain()[keyPress] > 0
+				hand(c, replayDevice)
+				c.send(32, 0, 0)
+				c.sync()
+				handedOn := s.victim.drain()[keyPress] > 0
+				return heard && handedOn
+			}, true)
+		})
+	}
+}
+
+// Two programs together: one has its window put into the victim's by the other, which
+// alone is disconnected when the mode changes.
+func TestKeysHeardFromWithinByTwo(t *testing.T) {
+	s := newStage(t)
+	ear, helper := s.w.open(false), s.w.open(false)
+	own := ear.window(300, 300, 200, 200, 1)
+	if e := helper.try(7, 0, own, s.window, uint16(0), uint16(0)); e != 0 {
+		t.Fatalf("reparenting while active: error %d", e)
+	}
+	s.w.filter.SetActive(false)
+	eventually(t, "the helper's end", func() bool { return helper.read() == nil })
+	s.hands.focus(s.window)
+	s.typed()
+	if n := s.victim.drain()[keyPress]; n != 1 {
+		t.Errorf("the victim was told of %d keys, want 1", n)
+	}
+	ear.conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	for m := ear.read(); m != nil; m = ear.read() { // up to its end
+		if isKey(m) {
+			t.Error("a key was heard")
+		}
+	}
+}

@@ -70,6 +70,9 @@ func checkReparent(c *conn, r request) verdict {
 	case c.inputOf(window) && (parent == c.root || c.inputOf(parent)):
 		return pass
 	}
+	if owner := c.filter.conn(window); owner != nil && c.filter.active.Load() {
+		owner.holds.Store(&othersInput) // whoever has put it there, the ear is its maker's
+	}
 	return c.hold()
 }
 

@@ -27,6 +27,7 @@ var coreRules = [128]*rule{
 	28:  grab("GrabButton", 4),
 	31:  grab("GrabKeyboard", 4),
 	33:  grab("GrabKey", 4),
+	35:  {name: "AllowEvents", check: noReplay(1, 2, 0, 5, 3)},
 	36:  {name: "GrabServer", check: func(c *conn, _ request) verdict { return c.grabServer() }},
 	37:  {name: "UngrabServer", check: func(c *conn, _ request) verdict { c.ungrabServer(); return pass }},
 	39:  {name: "GetMotionEvents", least: 16, check: checkMotion},
@@ -122,6 +123,25 @@ func checkSend(c *conn, r request) verdict {
 		return c.unlessActive(refuse)
 	}
 	return pass
+}
+
+// noReplay changes modes of AllowEvents, at an offset: those that give an event to
+// somebody else after it was seen into those that go on without. Who holds the
+// keyboard for a window of his own would hear all that is typed, unnoticed.
+func noReplay(off int, change ...byte) func(*conn, request) verdict {
+	return func(c *conn, r request) verdict {
+		mode := &r.b[off]
+		if off >= 4 {
+			mode = &r.at(off)[0]
+		}
+		for i := 0; i < len(change) && !c.filter.active.Load(); i += 2 {
+			if *mode == change[i] {
+				*mode = change[i+1]
+				break
+			}
+		}
+		return pass
+	}
 }
 
 // checkMotion asks for a time that is none instead, which every server answers
