@@ -9,7 +9,6 @@ import (
 	"carrel/internal/api"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 )
 
 // writePicture writes what is no text: to a file, or where no person reads.
@@ -92,11 +91,10 @@ func (a *app) clipboardSetCommand() *cobra.Command {
 		Args:    oneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Selection = selected(cmd)
-			fd, err := unix.MemfdCreate("carrel", unix.MFD_CLOEXEC)
+			f, err := memoryFile()
 			if err != nil {
-				return fmt.Errorf("making a file in memory: %w", err)
+				return err
 			}
-			f := os.NewFile(uintptr(fd), "clipboard")
 			defer f.Close()
 			if _, err := io.Copy(f, io.LimitReader(a.in, maxCopied+1)); err != nil {
 				return fmt.Errorf("reading standard input: %w", err)
