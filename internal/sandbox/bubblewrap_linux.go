@@ -193,7 +193,7 @@ func (b *bwrapPlan) start(newNet bool) (*Walls, error) {
 		if line := firstLine(said); line != "" {
 			err = fmt.Errorf("%w: %s", err, line)
 		}
-		return nil, &SetupError{Step: "having " + bwrapPath + " make the walls", Err: err.Error()}
+		return nil, &SetupError{Step: "having " + bwrapPath + " make the walls", Err: err.Error(), Code: codeOf(err)}
 	}
 	return w, nil
 }
@@ -336,6 +336,15 @@ func forkHeld(argv []string, files []uintptr) (int, error) {
 	return syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
 		Dir: "/", Env: append(helperEnv[:len(helperEnv):len(helperEnv)], stageEnv...), Files: files,
 	})
+}
+
+// codeOf is the errno that bubblewrap's words end with, as far as it says that something
+// has gone meanwhile; 0 for any other.
+func codeOf(err error) int {
+	if strings.HasSuffix(strings.TrimSpace(err.Error()), "No such file or directory") { // in the language of helperEnv
+		return int(unix.ENOENT)
+	}
+	return 0
 }
 
 // answers waits until the stage says something, or bubblewrap is gone: what that

@@ -199,7 +199,7 @@ func (p *Prepared) raise(id string, files [3]*os.File, group *sandbox.Cgroup, st
 
 // maxRestarts bounds how often a start is tried again because what it was about
 // to mask has been renamed or removed since it was found.
-const maxRestarts = 3
+const maxRestarts = 5
 
 func goneMeanwhile(err error) bool {
 	var s *sandbox.SetupError
