@@ -193,6 +193,54 @@ func TestClipboardGesture(t *testing.T) {
 	}
 }
 
+// TestClipboardOddOwner: a program of the desktop that hangs, or has more than is
+// carried, costs a person some seconds and the workspace nothing.
+func TestClipboardOddOwner(t *testing.T) {
+	for _, desktop := range hostDesktops {
+		t.Run(desktop.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			w.need("Xvfb", "xclip", "sway", "wl-copy", "wl-paste")
+			desktop.start(w)
+			s := w.stays("clip")
+			s.sh("printf own | wl-copy")
+			large := w.home + "/large"
+			w.must(os.WriteFile(large, bytes.Repeat([]byte("0123456789abcdef"), 5<<20), 0o644)) // 80 MiB
+			for name, odd := range map[string]struct {
+				file string
+				stop bool
+				want string
+			}{
+				"hangs": {w.write(w.home+"/small", "text"), true, "said nothing"},
+				"large": {large, false, "bytes"},
+			} {
+				owner := append(desktop.copy[:len(desktop.copy):len(desktop.copy)], map[string]string{"x11": "-quiet", "wayland": "--foreground"}[desktop.name])
+				cmd := w.command(owner[0], owner[1:]...)
+				in, err := os.Open(odd.file)
+				w.must(err)
+				cmd.Stdin = in
+				w.must(w.start(cmd))
+				in.Close()
+				list := map[string]string{"x11": "xclip -selection clipboard -t TARGETS -o", "wayland": "wl-paste --list-types"}[desktop.name]
+				eventually(t, "something to be copied", func() bool { return w.plain("bash", "-c", list).code == 0 })
+				if odd.stop {
+					w.must(cmd.Process.Signal(syscall.SIGSTOP))
+				}
+				begin := time.Now()
+				code, said := s.atTerminal("clipboard send")
+				if code != 125 || !strings.Contains(said, odd.want) || time.Since(begin) > 30*time.Second {
+					t.Errorf("%s: status %d after %v, %q", name, code, time.Since(begin), said)
+				}
+				_ = cmd.Process.Kill()
+				_ = cmd.Wait()
+				if got := s.sh("wl-paste -n"); got != "own" {
+					t.Errorf("%s: the workspace has %q", name, got)
+				}
+			}
+		})
+	}
+}
+
 func (w *world) readIf(file string) string {
 	b, _ := os.ReadFile(file)
 	return string(b)
