@@ -347,10 +347,10 @@ func TestDesktopScreen(t *testing.T) {
 	if r := s.do("screen", "--changes", "--timeout", "200ms"); r.code != 125 {
 		t.Errorf("changes where nothing moves: %s", r)
 	}
-	s.launch("busy", `exec xterm -title busy -geometry 40x10+0+0 -e sh -c 'while :; do date +%N; sleep 0.05; done'`)
+	s.launch("busy", `exec xterm -title busy -geometry 40x10+0+0 -e sh -c 'n=0; while :; do n=$((n+1)); echo $n; sleep 0.02; done'`)
 	s.appears("busy")
 	s.fine("screen", "--changes", "--timeout", "10s")
-	if r := s.do("screen", "--still", "500ms", "--timeout", "1s"); r.code != 125 {
+	if r := s.do("screen", "--still", "1s", "--timeout", "1500ms"); r.code != 125 {
 		t.Errorf("still where something moves: %s", r)
 	}
 	s.fine("screen", "--still", "300ms", "--area", "600,440,30,30", "--timeout", "10s")

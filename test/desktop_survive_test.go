@@ -149,24 +149,28 @@ func TestDesktopFloods(t *testing.T) {
 // foreign starts a display server of somebody else, above 1000.
 func (w *world) foreign(name string, env []string, args func(number int) []string) (number int, cmd *exec.Cmd) {
 	w.t.Helper()
+	names := string(must(os.ReadFile("/proc/net/unix")))
 	for number = 1000; number < 1200; number++ {
-		if exists(fmt.Sprintf("/tmp/.X11-unix/X%d", number)) || exists(fmt.Sprintf("/tmp/.X%d-lock", number)) {
+		if strings.Contains(names, fmt.Sprintf("@/tmp/.X11-unix/X%d\n", number)) || exists(fmt.Sprintf("/tmp/.X11-unix/X%d", number)) || exists(fmt.Sprintf("/tmp/.X%d-lock", number)) {
 			continue
 		}
 		cmd = exec.Command(name, args(number)...)
 		cmd.Env = append([]string{"PATH=/usr/bin:/bin", "HOME=/nonexistent"}, env...)
 		w.must(cmd.Start())
-		w.t.Cleanup(func() {
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		stop := func() {
 			_ = cmd.Process.Signal(syscall.SIGTERM)
-			_ = cmd.Wait()
-		})
+			<-ended
+		}
 		for range 100 {
 			if exec.Command("xdpyinfo", "-display", ":"+strconv.Itoa(number)).Run() == nil {
+				w.t.Cleanup(stop)
 				return number, cmd
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
-		w.t.Fatalf("%s :%d does not start", name, number)
+		stop() // somebody else has taken the number meanwhile
 	}
 	w.t.Fatal("no number is free")
 	return 0, nil

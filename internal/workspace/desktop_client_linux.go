@@ -41,7 +41,11 @@ func (d *desktop) client(ctx context.Context) (x *xclient.Desktop, done func(), 
 		}
 	}
 	if c.x == nil {
-		if c.x, err = xclient.Open(ctx, d.Dial, d.cookie); err != nil {
+		err = d.again(ctx, func() (err error) {
+			c.x, err = xclient.Open(ctx, d.Dial, d.cookie)
+			return err
+		})
+		if err != nil {
 			c.x = nil
 			return nil, nil, err
 		}
@@ -89,11 +93,36 @@ func (d *desktop) clipboard(ctx context.Context) (*xclient.Clipboard, error) {
 			return c.clip, nil
 		}
 	}
-	var err error
-	if c.clip, err = xclient.OpenClipboard(ctx, d.dialUncounted, d.cookie); err != nil {
+	err := d.again(ctx, func() (err error) {
+		c.clip, err = xclient.OpenClipboard(ctx, d.dialUncounted, d.cookie)
+		return err
+	})
+	if err != nil {
 		c.clip = nil
 	}
 	return c.clip, err
+}
+
+// lossTime is how long after its last connection the end of a server is known at most.
+const lossTime = time.Second
+
+// again connects, and once more where the server has just died: connections to it end
+// before its process has.
+func (d *desktop) again(ctx context.Context, connect func() error) error {
+	d.mu.Lock()
+	s := d.server
+	d.mu.Unlock()
+	err := connect()
+	if err == nil || s == nil {
+		return err
+	}
+	select {
+	case <-s.gone:
+		return connect()
+	case <-time.After(lossTime):
+	case <-ctx.Done():
+	}
+	return err
 }
 
 // closeClients ends all of them.

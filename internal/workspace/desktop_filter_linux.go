@@ -19,16 +19,20 @@ func (d *desktop) filterX() {
 	d.filter = xfilter.New(xfilter.Config{
 		Cookie: d.inner,
 		Dial: func(ctx context.Context) (net.Conn, []byte, error) {
-			s, err := d.running(ctx)
-			if err != nil {
-				return nil, nil, err
-			}
-			select {
-			case <-s.furnished:
-			case <-s.gone:
-			case <-ctx.Done():
-			}
-			conn, err := s.dial()
+			var conn net.Conn
+			err := d.again(ctx, func() error {
+				s, err := d.running(ctx)
+				if err != nil {
+					return err
+				}
+				select {
+				case <-s.furnished:
+				case <-s.gone:
+				case <-ctx.Done():
+				}
+				conn, err = s.dial()
+				return err
+			})
 			return conn, d.cookie, err
 		},
 		Clients: func(n int) { d.count(func() { d.clients = n }) },
