@@ -360,23 +360,38 @@ func (s *stay) stopsClean() {
 	if display == "" {
 		t.Fatal("no display to look for")
 	}
-	s.fine("stop")
-	if pids := servers(display); len(pids) > 0 {
-		t.Errorf("servers of %s: %v", display, pids)
-	}
-	if inside := s.inside(); len(inside) > 0 {
-		t.Errorf("inside: %v", inside)
-	}
 	n := strings.TrimPrefix(display, ":")
+	running, sockets := servers(display), socketsOf(n)
+	if len(sockets) == 0 {
+		t.Errorf("canary: display %s has no socket while it is there", display)
+	}
+	s.fine("stop")
+	for _, pid := range servers(display) {
+		if slices.Contains(running, pid) {
+			t.Errorf("the server of %s goes on: %d", display, pid)
+		}
+	}
+	eventually(t, "nothing to be left inside", func() bool { return len(s.inside()) == 0 })
+	for inode, line := range socketsOf(n) {
+		if sockets[inode] != "" {
+			t.Errorf("a socket: %s", line)
+		}
+	}
 	if left, _ := filepath.Glob(s.w.runtime + "/carrel/displays/" + n + "*"); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 	if exists("/tmp/.X11-unix/X"+n) || exists("/tmp/.X"+n+"-lock") {
 		t.Errorf("display %s has left its socket or its lock", display)
 	}
+}
+
+// socketsOf are the sockets of a display, by their numbers.
+func socketsOf(n string) map[string]string {
+	out := make(map[string]string)
 	for line := range strings.Lines(string(must(os.ReadFile("/proc/net/unix")))) {
-		if strings.HasSuffix(strings.TrimSpace(line), "/X"+n) || strings.Contains(line, s.w.runtime+"/carrel/displays/"+n) {
-			t.Errorf("a socket: %s", line)
+		if f := strings.Fields(line); strings.HasSuffix(strings.TrimSpace(line), "/X"+n) && len(f) > 6 {
+			out[f[6]] = strings.TrimSpace(line)
 		}
 	}
+	return out
 }
