@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/godbus/dbus/v5"
 )
@@ -47,11 +48,17 @@ type Bus struct {
 	listeners map[chan struct{}]bool // who waits for events
 }
 
+// openTime bounds the way to the accessibility bus: any program can have the names
+// that are asked, or be the bus, and never answer. Usually it takes 100 ms.
+const openTime = 15 * time.Second
+
 // Open asks the session bus at the other end of session for the accessibility
 // bus, starting it if need be, says that a screen reader is there, which makes
 // programs build their trees, and connects to it through dial. It owns session and
-// closes it. ctx bounds opening only.
+// closes it. ctx bounds opening only, which takes 15 seconds at most.
 func Open(ctx context.Context, session net.Conn, dial Dialer) (*Bus, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTime)
+	defer cancel()
 	address, err := findBus(ctx, session)
 	if err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ type fakeBus struct {
 	apps   [][]any // the registry's children
 	raw    []byte  // written before each answer of :1.20
 	from   string  // who answers instead of the one that was asked
+	mute   string  // what nobody answers
 }
 
 func (f *fakeBus) open() *Bus {
@@ -95,6 +96,8 @@ func (f *fakeBus) reply(m *dbus.Message) (sender string, body []any) {
 	path, _ := m.Headers[dbus.FieldPath].Value().(dbus.ObjectPath)
 	member, _ := m.Headers[dbus.FieldMember].Value().(string)
 	switch {
+	case member == f.mute:
+		return "", nil
 	case member == "Hello":
 		return busName, []any{":1.0"}
 	case member == "StartServiceByName":

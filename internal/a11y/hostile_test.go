@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"net"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/godbus/dbus/v5"
@@ -189,6 +191,27 @@ func TestABusThatTalksNonsenseEndsTheConnection(t *testing.T) {
 	}
 	if _, err := b.Tree(t.Context(), Options{}); err == nil {
 		t.Error("a connection that has ended is asked again without an error")
+	}
+}
+
+// Who has taken the name of the bus or of the registry, or the socket of the session
+// bus, and never answers, is not waited for without end.
+func TestNamesThatAreTakenAndSilent(t *testing.T) {
+	for _, mute := range []string{"Hello", "StartServiceByName", "GetNameOwner", "GetAddress", "Set", "GetChildren"} {
+		t.Run(mute, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fakeBus{t: t, mute: mute}
+				began := time.Now()
+				b, err := Open(t.Context(), f.pipe(), func(context.Context, string) (net.Conn, error) { return f.pipe(), nil })
+				if err == nil {
+					defer b.Close()
+					_, err = b.Tree(t.Context(), Options{})
+				}
+				if took := time.Since(began); err == nil || took > time.Minute {
+					t.Errorf("%v after %v", err, took)
+				}
+			})
+		})
 	}
 }
 

@@ -155,6 +155,8 @@ func (b *nodeBudget) take() bool {
 
 // applications lists the programs on the bus.
 func (b *Bus) applications(ctx context.Context) (refs []Ref, problem string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, actTime)
+	defer cancel()
 	vs, err := b.ask(ctx, Ref{b.registry, rootPath}.ask(accessibleFace, "GetChildren", "a(so)"))
 	if err != nil {
 		return nil, "", fmt.Errorf("listing the programs on the accessibility bus: %w", err)
