@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jezek/xgb"
@@ -115,19 +116,15 @@ func (d *Desktop) pinged() (xproto.Window, error) {
 		if w == xproto.WindowNone || w == d.root {
 			return 0, nil
 		}
-		protocols := xproto.GetProperty(d.x, false, w, d.atom("WM_PROTOCOLS"), xproto.AtomAtom, 0, 64)
-		parent, err := xproto.QueryTree(d.x, w).Reply()
+		protocols := d.askProperty(w, d.atom("WM_PROTOCOLS"), 4*64)
+		parent, err := d.ask(queryTree(w)).Reply()
 		if err != nil {
 			return 0, nil // it went away: nobody is behind
 		}
-		if p, err := protocols.Reply(); err == nil && p.Format == 32 {
-			for i := 0; i+4 <= len(p.Value); i += 4 {
-				if xproto.Atom(xgb.Get32(p.Value[i:])) == d.atom("_NET_WM_PING") {
-					return w, nil
-				}
-			}
+		if p, err := take(protocols); err == nil && slices.Contains(p.numbers(), uint32(d.atom("_NET_WM_PING"))) {
+			return w, nil
 		}
-		w = parent.Parent
+		w = xproto.Window(le32(parent[12:]))
 	}
 	return 0, nil
 }

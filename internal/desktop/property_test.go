@@ -3,6 +3,8 @@ package desktop
 import (
 	"encoding/binary"
 	"image"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -88,6 +90,24 @@ func TestLine(t *testing.T) {
 	} {
 		if got := line([]byte(in)); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestPropertiesAreReadHere: the library makes room for as many bytes as a reply
+// announces, which may be more than there is memory, and that is no panic.
+func TestPropertiesAreReadHere(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(file, "_test.go") && strings.Contains(string(text), "xproto.GetProperty(") {
+			t.Errorf("%s reads a property by the library", file)
 		}
 	}
 }

@@ -12,8 +12,28 @@ import (
 )
 
 // The bound of what a server may send at once. A picture of the largest
-// screen, 8192x8192, is 256 MiB; all else is far smaller.
+// screen, 8192x8192, is 256 MiB; all else is far smaller, see [replyBound].
 const maxReply = 256<<20 + 32
+
+// usualReply is enough for most replies, in bytes after their head.
+const usualReply = 64 << 10
+
+// replyBound is what may follow the head of the reply to a request, in bytes. Of a
+// list of windows there are thousands of replies at once.
+func replyBound(request []byte) int {
+	const queryTree, getProperty, getImage, getKeyboardMapping = 15, 20, 73, 101
+	switch op := request[0]; {
+	case op == queryTree, op == getKeyboardMapping:
+		return 1 << 20
+	case op == getProperty && len(request) >= 24:
+		return int(min(4*uint64(binary.LittleEndian.Uint32(request[20:])), maxReply))
+	case op == getImage:
+		return maxReply
+	case op >= 128: // of an extension: the picture of the pointer, that any program sets
+		return 4 << 20
+	}
+	return usualReply
+}
 
 // wire is the connection as the protocol library gets it. It has greeted the
 // server itself, with a cookie that it was given and not one from the
@@ -34,11 +54,12 @@ type wire struct {
 	end   func() // called when reading has ended
 
 	// The writing side.
-	mu   sync.Mutex
-	sent uint16   // requests, as the protocol counts them
-	wet  bool     // the library's own greeting was swallowed
-	pass *os.File // goes with the request that attaches shared memory
-	seen func(request []byte) bool
+	mu     sync.Mutex
+	bounds map[uint16]int // of replies, where they are not the usual
+	sent   uint16         // requests, as the protocol counts them
+	wet    bool           // the library's own greeting was swallowed
+	pass   *os.File       // goes with the request that attaches shared memory
+	seen   func(request []byte) bool
 	// Requests that are kept back, and for how many callers.
 	held  []byte
 	holds int
@@ -61,7 +82,7 @@ func greet(c net.Conn, cookie []byte) (*wire, error) {
 	if _, err := c.Write(hello); err != nil {
 		return nil, err
 	}
-	w := &wire{Conn: c, in: bufio.NewReaderSize(c, 64<<10)}
+	w := &wire{Conn: c, in: bufio.NewReaderSize(c, 64<<10), bounds: make(map[uint16]int)}
 	head := make([]byte, 8)
 	if _, err := io.ReadFull(w.in, head); err != nil {
 		return nil, fmt.Errorf("the X server hung up at the greeting: %w", err)
@@ -95,6 +116,12 @@ func (w *wire) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	w.sent++
+	delete(w.bounds, w.sent) // of a request without a reply, 65536 ago
+	if len(b) > 0 {
+		if most := replyBound(b); most != usualReply {
+			w.bounds[w.sent] = most
+		}
+	}
 	if w.pass != nil && w.seen(b) {
 		if err := w.flush(); err != nil {
 			return 0, err
@@ -178,8 +205,10 @@ func (w *wire) next() error {
 		return err
 	}
 	w.rest = w.head[:]
+	most := usualReply
 	if w.head[0] <= 1 {
-		if err := w.answered(binary.LittleEndian.Uint16(w.head[2:])); err != nil {
+		var err error
+		if most, err = w.answered(binary.LittleEndian.Uint16(w.head[2:])); err != nil {
 			return err
 		}
 	}
@@ -190,6 +219,15 @@ func (w *wire) next() error {
 		size := uint64(binary.LittleEndian.Uint32(w.head[4:])) * 4
 		if size > maxReply {
 			return fmt.Errorf("the X server announces a reply of %d bytes; at most %d are expected", size, maxReply)
+		}
+		if size > uint64(most) {
+			// Nobody keeps it: it becomes an error, and the next one is read.
+			if _, err := io.CopyN(io.Discard, w.in, int64(size)); err != nil {
+				return err
+			}
+			clear(w.head[4:])
+			w.head[0], w.head[1] = 0, w.codes.error(0)
+			return nil
 		}
 		w.body = int(size)
 	default:
@@ -210,16 +248,20 @@ func (w *wire) next() error {
 
 const genericEvent = 35
 
-// answered holds the order of answers: each to a later request than the one
+// answered gives the bound of an answer, and holds the order of answers: each to a later request than the one
 // before, and none to what was never asked. The library would wait for the
 // request to come, and read no more.
-func (w *wire) answered(request uint16) error {
+func (w *wire) answered(request uint16) (most int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	// Counted from the last answer on, numbers go round at 16 bits.
 	if ahead := request - w.last; ahead == 0 || ahead > w.sent-w.last {
-		return fmt.Errorf("the X server answers request %d, after %d of %d", request, w.last, w.sent)
+		return 0, fmt.Errorf("the X server answers request %d, after %d of %d", request, w.last, w.sent)
 	}
 	w.last = request
-	return nil
+	if most, ok := w.bounds[request]; ok {
+		delete(w.bounds, request)
+		return most, nil
+	}
+	return usualReply, nil
 }

@@ -93,6 +93,39 @@ func TestWireReads(t *testing.T) {
 	}
 }
 
+// A reply that is larger than what was asked for is nobody's to keep.
+func TestWireReplyLargerThanAsked(t *testing.T) {
+	property := []byte{20, 0, 6, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0} // 8 bytes of it
+	w, err := greet(scripted{says: bytes.NewReader(bytes.Join([][]byte{
+		setupReply(),
+		answer(message(1, 3, make([]byte, 12)...), 1),
+		answer(message(1, 2, make([]byte, 8)...), 2),
+		answer(message(1, 20<<10, make([]byte, 80<<10)...), 3),
+		answer(message(1, 1, 1, 2, 3, 4), 4),
+	}, nil))}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.end = func() {}
+	w.Write([]byte{1})
+	w.Write(property)
+	w.Write(property)
+	w.Write([]byte{43, 0, 1, 0})
+	w.Write([]byte{43, 0, 1, 0})
+	got := make([]byte, 40+32+40+32+36)
+	if _, err := io.ReadFull(w, got); err != nil {
+		t.Fatal(err)
+	}
+	for at, kind := range map[int]byte{40: 0, 72: 1, 112: 0, 144: 1} {
+		if got[at] != kind {
+			t.Errorf("message at %d: kind %d, want %d", at, got[at], kind)
+		}
+	}
+	if len(w.bounds) != 0 {
+		t.Errorf("%d bounds are kept", len(w.bounds))
+	}
+}
+
 func answer(b []byte, request uint16) []byte {
 	binary.LittleEndian.PutUint16(b[2:], request)
 	return b
