@@ -18,6 +18,7 @@ import (
 const (
 	furnishTime  = 3 * time.Second
 	furnishPause = 5 * time.Millisecond
+	managePause  = 3 * time.Second // while a program inside manages the windows
 )
 
 // furnish waits for the one and sees to the other, and closes the server's furnished.
@@ -26,14 +27,7 @@ func (d *desktop) furnish(s *xserver) {
 	defer cancel()
 	defer close(s.furnished)
 	dial := func(context.Context) (net.Conn, error) { return s.dial() }
-	if s.manages {
-		d.wg.Go(func() {
-			err := xclient.Manage(d.ctx, dial, d.cookie, nil)
-			if err != nil && !errors.Is(err, xclient.ErrGone) && d.ctx.Err() == nil {
-				d.say(api.EventNote, "the built-in window manager ended: %v", err)
-			}
-		})
-	}
+	d.wg.Go(func() { d.manage(s, dial) })
 	named := make(chan error, 1)
 	bus := make(chan *a11y.Bus, 1)
 	go func() {
@@ -43,6 +37,9 @@ func (d *desktop) furnish(s *xserver) {
 	}()
 	c, err := xclient.Open(ctx, dial, d.cookie)
 	if err != nil {
+		if b := <-bus; b != nil {
+			b.Close()
+		}
 		return
 	}
 	defer c.Close()
@@ -66,6 +63,31 @@ func (d *desktop) furnish(s *xserver) {
 	}
 	if err != nil && !errors.Is(err, errNoBus) && d.ctx.Err() == nil {
 		d.say(api.EventNote, "programs on display %s may tell nothing to screen readers: %v", d.Display(), err)
+	}
+}
+
+// manage has the built-in window manager take the place of one that is not there, or
+// has gone: any program may have it replaced, and end then.
+func (d *desktop) manage(s *xserver, dial xclient.Dial) {
+	for after := time.Duration(0); ; after = managePause {
+		select {
+		case <-s.unmanaged:
+		case <-s.gone:
+			return
+		case <-d.ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(after):
+		case <-s.gone:
+			return
+		case <-d.ctx.Done():
+			return
+		}
+		err := xclient.Manage(d.ctx, dial, d.cookie, nil)
+		if err != nil && after == 0 && !errors.Is(err, xclient.ErrGone) && d.ctx.Err() == nil {
+			d.say(api.EventNote, "the built-in window manager ended: %v", err)
+		}
 	}
 }
 

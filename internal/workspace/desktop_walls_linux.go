@@ -102,7 +102,7 @@ type xserver struct {
 	socket    int           // names the server's socket, whatever its directory holds by now
 	gone      chan struct{} // closed when the server has ended
 	furnished chan struct{} // closed when programs inside may come
-	manages   bool          // no other window manager is there
+	unmanaged chan struct{} // closed when openbox is not there, or not any more
 	why       string        // then
 	once      sync.Once
 }
@@ -123,7 +123,7 @@ func (p *Prepared) startServer(ctx context.Context, place *xvfb.Place, cookie []
 	if err != nil {
 		return nil, fmt.Errorf("raising the walls of the display: %w", err)
 	}
-	s := &xserver{walls: walls, socket: -1, gone: make(chan struct{}), furnished: make(chan struct{})}
+	s := &xserver{walls: walls, socket: -1, gone: make(chan struct{}), furnished: make(chan struct{}), unmanaged: make(chan struct{})}
 	if err := s.startPrograms(ctx, place, o, null); err != nil {
 		s.stop()
 		return nil, err
@@ -161,7 +161,7 @@ func (s *xserver) startPrograms(ctx context.Context, place *xvfb.Place, o xvfb.O
 // are there already. Without one the display works, and windows have no frames.
 func (s *xserver) startManager(place *xvfb.Place, env []string, null *os.File) error {
 	if !installed(xvfb.Manager) {
-		s.manages = true
+		close(s.unmanaged)
 		return nil
 	}
 	env = append(env, "DISPLAY="+place.Display(), "XAUTHORITY="+displayAuthority)
@@ -170,7 +170,10 @@ func (s *xserver) startManager(place *xvfb.Place, env []string, null *os.File) e
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", xvfb.Manager, err)
 	}
-	go func() { _, _ = s.walls.Wait(id) }()
+	go func() {
+		_, _ = s.walls.Wait(id)
+		close(s.unmanaged)
+	}()
 	return nil
 }
 
