@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	xclient "carrel/internal/desktop"
 	"carrel/internal/xfilter"
 )
 
@@ -62,6 +63,31 @@ func (d *desktop) controlled(mode string) {
 	d.viewing.setInput(mode == api.ControlTakeover)
 	if mode != api.ControlActive {
 		go d.letGoOfKeys()
+		d.letGoOfInput()
+	}
+}
+
+// letGoTime is how long a change of the mode waits for the server.
+const letGoTime = 2 * time.Second
+
+// letGoOfInput releases what is held on the display, by a request or by a program:
+// whoever takes over would drag with the button and type with the key.
+func (d *desktop) letGoOfInput() {
+	d.mu.Lock()
+	s := d.server
+	d.mu.Unlock()
+	if s == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(d.ctx, letGoTime)
+	defer cancel()
+	c, err := xclient.Open(ctx, func(context.Context) (net.Conn, error) { return s.dial() }, d.cookie)
+	if err == nil {
+		err = c.LetGo(ctx)
+		c.Close()
+	}
+	if err != nil && d.ctx.Err() == nil {
+		d.say(api.EventNote, "keys and buttons may be held down still: %v", err)
 	}
 }
 
