@@ -26,10 +26,10 @@ var clipboardScripts = map[string][]string{
 		`printf hello | xclip -sel c -t image/png; xclip -o -sel c -t image/png; xclip -selection clipboard -t TARGETS -o | grep -E "image/(png|jpeg|jpg|gif|webp|bmp)"; echo "=$?"`,
 		`printf hello | xsel -bi; xsel -bo; xclip -o -sel c; echo "=$?"`,
 		`printf hello | xsel --clipboard --input; sleep 0.5; printf ' more' | xsel -ba; sleep 0.5; xsel -bo; echo "=$?"`,
-		`printf hello | xsel -bi; xsel -bc; xsel -bo; xclip -o -sel c; echo "=$?"`,
-		`printf hello | xsel -si; xsel -so; xclip -o -sel s; echo "=$?"`,
+		`printf hello | xsel -bi; sleep 0.5; xsel -bc; xsel -bo; xclip -o -sel c; echo "=$?"`,
+		`printf hello | xsel -si; sleep 0.5; xsel -so; xclip -o -sel s; echo "=$?"`,
 		`printf hello | xsel -b; sleep 0.5; xsel -b | cat; echo "=$?"`,
-		`printf one | xsel -pi; printf two | xsel -si; xsel -x; xsel -po; xsel -so; echo "=$?"`,
+		`printf one | xsel -pi; printf two | xsel -si; sleep 0.5; xsel -x; sleep 0.5; xsel -po; xsel -so; echo "=$?"`,
 		`head -c 3000000 /dev/zero | tr '\0' x | xclip -sel c; xclip -o -sel c | sha256sum; echo "=$?"`,
 	},
 	"wayland": {

@@ -89,8 +89,6 @@ func (d *Desktop) Input(ctx context.Context, steps ...Step) (err error) {
 
 // LetGo releases all keys and buttons that are down, whoever presses them: for when
 // somebody else takes over.
-// LetGo releases all buttons and keys that are down, whoever holds them: for when
-// somebody else takes mouse and keyboard.
 func (d *Desktop) LetGo(ctx context.Context) error { return d.Input(ctx, letGoAll{}) }
 
 type letGoAll struct{}
@@ -101,8 +99,6 @@ func (letGoAll) run(ctx context.Context, s *hands) error {
 	return s.act(ctx, "releasing keys and buttons", func() error {
 		keys, pointer := xproto.QueryKeymap(s.d.x), xproto.QueryPointer(s.d.x, s.d.root)
 		down, err := keys.Reply()
-	return s.act(ctx, "releasing buttons and keys", func() error {
-		k, err := keys.Reply()
 		if err != nil {
 			return err
 		}
@@ -122,18 +118,7 @@ func (letGoAll) run(ctx context.Context, s *hands) error {
 			}
 		}
 		for _, b := range slices.Backward(buttons) {
-		const first, known = 8, 5 // the mask's bit of the first button, and how many it has
-		down := slices.Clone(s.before)
-		for b := range byte(known) {
-			if p.Mask&(1<<(first+b)) != 0 && !slices.Contains(down, b+1) {
-				down = append(down, b+1)
-		for _, b := range slices.Backward(down) {
 			s.fake(buttonRelease, b, image.Point{})
-		}
-		for code := 255; code >= 8; code-- {
-			if k.Keys[code/8]&(1<<(code%8)) != 0 {
-				s.fake(keyRelease, byte(code), image.Point{})
-			}
 		}
 		return nil
 	})

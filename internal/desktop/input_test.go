@@ -225,19 +225,6 @@ func TestLetGoOfOthers(t *testing.T) {
 	}
 	if what, any := held(); any {
 		t.Errorf("held: %s", what)
-// TestLetGoOfWhatOthersHold: a connection that has ended left a button down, and a
-// program a key.
-func TestLetGoOfWhatOthersHold(t *testing.T) {
-	before, d := s.open(t), s.open(t)
-	if err := before.Input(t.Context(), Move{image.Point{50, 50}}, Press{Button: Left}, Press{Button: Right}); err != nil {
-	before.Close()
-	s.tool(t, "xdotool", "keydown", "ctrl", "keydown", "a")
-	k, err := s.held(t, d)
-	if err != nil || k[37] || k[38] {
-		t.Errorf("keys are held: %v, %v", k, err)
-	p, err := xproto.QueryPointer(d.x, d.root).Reply()
-	if err != nil || p.Mask != 0 {
-		t.Errorf("buttons or modifiers are held: %#x, %v", p.Mask, err)
 	}
 }
 

@@ -60,11 +60,11 @@ func (d *desktop) controlled(mode string) {
 	}
 	d.filter.SetActive(mode == api.ControlActive)
 	d.stopActing()
-	d.viewing.setInput(mode == api.ControlTakeover)
+	d.viewing.setInput(false)
 	if mode != api.ControlActive {
-		go d.letGoOfKeys()
 		d.letGoOfInput()
 	}
+	d.viewing.setInput(mode == api.ControlTakeover)
 }
 
 // letGoTime is how long a change of the mode waits for the server.

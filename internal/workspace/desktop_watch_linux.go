@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"carrel/internal/api"
-	xclient "carrel/internal/desktop"
 	"carrel/internal/ports"
 	"carrel/internal/rfb"
 	"carrel/internal/sandbox"
@@ -26,13 +24,9 @@ const (
 	lastWatchPort  = 5999
 )
 
-// vncEnd is how long the VNC server may take to leave after its viewer (it has nothing
-// to save, and in its first seconds often forgets to), and letGoTime how long letting go
-// of keys may.
-const (
-	vncEnd    = 500 * time.Millisecond
-	letGoTime = 5 * time.Second
-)
+// vncEnd is how long the VNC server may take to leave after its viewer: it has nothing
+// to save, and in its first seconds often forgets to.
+const vncEnd = 500 * time.Millisecond
 
 // viewing is how people watch a display: what listens for their viewers, while anybody
 // wants to. Requests that come meanwhile share it, each with a password of its own.
@@ -312,25 +306,4 @@ func socketPair() (*net.UnixConn, *os.File, error) {
 		return nil, nil, err
 	}
 	return conn.(*net.UnixConn), far, nil
-}
-
-// letGoOfKeys releases what is held down on the display, if that runs: whoever held it
-// may not act any more.
-func (d *desktop) letGoOfKeys() {
-	d.mu.Lock()
-	runs := d.server != nil
-	d.mu.Unlock()
-	if !runs {
-		return
-	}
-	ctx, cancel := context.WithTimeout(d.ctx, letGoTime)
-	defer cancel()
-	c, done, err := d.client(ctx)
-	if err == nil {
-		defer done()
-		err = c.LetGo(ctx)
-	}
-	if err != nil && !errors.Is(err, xclient.ErrGone) && ctx.Err() == nil {
-		d.say(api.EventNote, "letting go of keys and buttons: %v", err)
-	}
 }
