@@ -188,7 +188,7 @@ const play = `const { chromium } = require('playwright-core');
 (async () => {
   const b = await chromium.launch({ executablePath: '/usr/bin/chromium', headless: false, chromiumSandbox: true });
   const page = await b.newPage();
-  await page.setContent('<title>played</title><body style="margin:0;background:#0000ff"><textarea style="width:100vw;height:50vh"></textarea>');
+  await page.setContent('<title>played</title><body style="margin:0;background:#0000ff"><textarea onfocus="document.title = \'focused\'" style="width:100vw;height:50vh"></textarea>');
   await page.waitForFunction(() => document.querySelector('textarea').value.endsWith('!'));
   require('fs').writeFileSync('played.txt', await page.inputValue('textarea'));
   await b.close();
@@ -252,6 +252,7 @@ func TestDesktopPrograms(t *testing.T) {
 	s.shows(v, empty)
 	eventually(t, "the page is seen", func() bool { return colour(s.picture("--window", v.ID), 0, 0, 255) > 50000 })
 	s.fine("click", strconv.Itoa(v.Area[0]+100), strconv.Itoa(v.Area[1]+200))
+	s.fine("windows", "--wait", "--title", "^focused", "--timeout", "20s")
 	s.fine("type", "typed from outside!")
 	s.saved("played", "played.txt", "typed from outside!")
 	if r := s.do("wait", "played", "--timeout", "20s"); r.code != 0 {
