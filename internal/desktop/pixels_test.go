@@ -59,3 +59,26 @@ func TestPixels(t *testing.T) {
 		})
 	}
 }
+
+// TestMemoryOfAWrappedConnection: whoever counts connections wraps them, and pictures
+// go through shared memory all the same.
+func TestMemoryOfAWrappedConnection(t *testing.T) {
+	s := xvfb(t)
+	d, err := Open(t.Context(), func(ctx context.Context) (net.Conn, error) {
+		c, err := s.dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return struct{ *net.UnixConn }{c.(*net.UnixConn)}, nil
+	}, s.cookie)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if _, err := d.Screenshot(t.Context(), Shot{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.shared.free) != 1 {
+		t.Error("the picture came over the socket")
+	}
+}

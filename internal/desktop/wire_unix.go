@@ -4,7 +4,6 @@ package desktop
 
 import (
 	"errors"
-	"net"
 	"os"
 	"syscall"
 )
