@@ -21,8 +21,14 @@ const (
 	managePause  = 3 * time.Second // while a program inside manages the windows
 )
 
+// named is the address of the accessibility bus, or why there is none.
+type named struct {
+	address string
+	err     error
+}
+
 // furnish waits for the one and sees to the other, and closes the server's furnished.
-func (d *desktop) furnish(s *xserver) {
+func (d *desktop) furnish(s *xserver, bus <-chan named) {
 	ctx, cancel := context.WithTimeout(d.ctx, furnishTime)
 	defer cancel()
 	defer close(s.furnished)
@@ -35,6 +41,14 @@ func (d *desktop) furnish(s *xserver) {
 		bus <- b
 		named <- err
 	}()
+	if s.manages {
+		d.wg.Go(func() {
+			err := xclient.Manage(d.ctx, dial, d.cookie, nil)
+			if err != nil && !errors.Is(err, xclient.ErrGone) && d.ctx.Err() == nil {
+				d.say(api.EventNote, "the built-in window manager ended: %v", err)
+			}
+		})
+	}
 	c, err := xclient.Open(ctx, dial, d.cookie)
 	if err != nil {
 		if b := <-bus; b != nil {
@@ -55,11 +69,9 @@ func (d *desktop) furnish(s *xserver) {
 	if err != nil && ctx.Err() != nil {
 		d.say(api.EventNote, "display %s has no window manager yet", d.Display())
 	}
-	if b := <-bus; b != nil {
-		defer b.Close()
-		err = c.SetRootText(ctx, a11y.RootProperty, b.Address())
-	} else {
-		err = <-named
+	b := <-bus
+	if err = b.err; err == nil {
+		err = c.SetRootText(ctx, a11y.RootProperty, b.address)
 	}
 	if err != nil && !errors.Is(err, errNoBus) && d.ctx.Err() == nil {
 		d.say(api.EventNote, "programs on display %s may tell nothing to screen readers: %v", d.Display(), err)
@@ -89,6 +101,25 @@ func (d *desktop) manage(s *xserver, dial xclient.Dial) {
 			d.say(api.EventNote, "the built-in window manager ended: %v", err)
 		}
 	}
+// findBus asks for the accessibility bus. The session bus has to start it, which takes
+// as long as the X server and needs none: so it is asked for beside the server's start.
+func (d *desktop) findBus() <-chan named {
+	found := make(chan named, 1)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		found <- named{err: net.ErrClosed}
+		return found
+	d.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(d.ctx, furnishTime)
+		defer cancel()
+		bus, err := d.accessibility(ctx)
+		if err != nil {
+			found <- named{err: err}
+		defer bus.Close()
+		found <- named{address: bus.Address()}
+	})
+	return found
 }
 
 // accessibility connects to the accessibility bus of the workspace.

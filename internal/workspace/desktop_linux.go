@@ -222,6 +222,7 @@ func (d *desktop) running(ctx context.Context) (*xserver, error) {
 	defer context.AfterFunc(d.ctx, cancel)()
 	defer cancel()
 	began := time.Now()
+	bus := d.findBus()
 	s, err := d.p.startServer(ctx, d.place, d.cookie, xvfb.Options{Size: d.size, GL: d.gl})
 	if err != nil {
 		d.say(api.EventNote, "the virtual display did not start: %v", err)
@@ -240,9 +241,7 @@ func (d *desktop) running(ctx context.Context) (*xserver, error) {
 		d.say(api.EventDisplay, "display %s is ready after %d ms", d.Display(), took.Milliseconds())
 		d.mourn(s)
 	})
-	d.wg.Go(func() {
-		d.furnish(s)
-	})
+	d.wg.Go(func() { d.furnish(s, bus) })
 	return s, nil
 }
 
