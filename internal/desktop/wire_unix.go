@@ -4,6 +4,7 @@ package desktop
 
 import (
 	"errors"
+	"net"
 	"os"
 	"syscall"
 )

@@ -34,26 +34,8 @@ func (d *desktop) furnish(s *xserver, bus <-chan named) {
 	defer close(s.furnished)
 	dial := func(context.Context) (net.Conn, error) { return s.dial() }
 	d.wg.Go(func() { d.manage(s, dial) })
-	named := make(chan error, 1)
-	bus := make(chan *a11y.Bus, 1)
-	go func() {
-		b, err := d.accessibility(ctx)
-		bus <- b
-		named <- err
-	}()
-	if s.manages {
-		d.wg.Go(func() {
-			err := xclient.Manage(d.ctx, dial, d.cookie, nil)
-			if err != nil && !errors.Is(err, xclient.ErrGone) && d.ctx.Err() == nil {
-				d.say(api.EventNote, "the built-in window manager ended: %v", err)
-			}
-		})
-	}
 	c, err := xclient.Open(ctx, dial, d.cookie)
 	if err != nil {
-		if b := <-bus; b != nil {
-			b.Close()
-		}
 		return
 	}
 	defer c.Close()
@@ -101,6 +83,8 @@ func (d *desktop) manage(s *xserver, dial xclient.Dial) {
 			d.say(api.EventNote, "the built-in window manager ended: %v", err)
 		}
 	}
+}
+
 // findBus asks for the accessibility bus. The session bus has to start it, which takes
 // as long as the X server and needs none: so it is asked for beside the server's start.
 func (d *desktop) findBus() <-chan named {
@@ -110,12 +94,15 @@ func (d *desktop) findBus() <-chan named {
 	if d.closed {
 		found <- named{err: net.ErrClosed}
 		return found
+	}
 	d.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(d.ctx, furnishTime)
 		defer cancel()
 		bus, err := d.accessibility(ctx)
 		if err != nil {
 			found <- named{err: err}
+			return
+		}
 		defer bus.Close()
 		found <- named{address: bus.Address()}
 	})
