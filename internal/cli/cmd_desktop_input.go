@@ -182,6 +182,9 @@ key Return.
 				for len(part) < len(text) && !utf8.RuneStart(text[len(part)]) {
 					part = part[:len(part)-1]
 				}
+			if i := strings.IndexFunc(strings.ToValidUTF8(text, "\x00"), func(r rune) bool { return r == 0 }); i >= 0 {
+				return fmt.Errorf("the text is not UTF-8, or has a zero, at byte %d: nothing was typed", i)
+				part := typedPart(text)
 				if err := a.act(cmd, args[0], api.DesktopStep{Do: "type", Text: part}); err != nil {
 					return err
 				}
@@ -192,6 +195,18 @@ key Return.
 		ValidArgsFunction: a.completeWorkspace,
 	}
 	return explainFlagErrors(cmd)
+}
+
+// typedPart is as much of a text as goes into one request, cut between characters.
+func typedPart(text string) string {
+	if len(text) <= maxTyped {
+		return text
+	}
+	n := maxTyped
+	for n > maxTyped-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
 }
 
 func (a *app) inputCommand() *cobra.Command {

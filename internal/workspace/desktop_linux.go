@@ -319,8 +319,9 @@ func (d *desktop) close() {
 	d.viewing.close()
 	d.closeClients()
 	if s != nil {
-		s.stop()
+		s.stop() // before the clients, of which one may wait for it
 	}
+	d.closeClients()
 	d.wg.Wait()
 	if err := d.place.Close(); err != nil {
 		d.p.note("the directory of display %s stays behind: %v", d.Display(), err)

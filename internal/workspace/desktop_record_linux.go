@@ -11,6 +11,8 @@ import (
 	xclient "carrel/internal/desktop"
 	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
+
+	"golang.org/x/sys/unix"
 )
 
 // encoder makes videos. It reads what programs have painted, so it runs in the walls of
@@ -55,6 +57,11 @@ func (d *desktop) record(ctx context.Context, c *xclient.Desktop, r *api.Record,
 		<-call.Inputs()
 		cancel()
 	}()
+	// An encoder whose video nobody takes does not take frames either.
+	defer context.AfterFunc(enough, func() {
+		time.Sleep(recordEnd)
+		toEncoder.Close()
+	})()
 	var id uint64
 	err = c.Frames(enough, r.FPS, toEncoder, func(width, height int) (err error) {
 		args, err := xclient.FFmpegArgs(width, height, r.FPS, r.Format)
@@ -88,6 +95,7 @@ func (d *desktop) record(ctx context.Context, c *xclient.Desktop, r *api.Record,
 	case e := <-ended:
 		return errors.Join(err, e)
 	case <-time.After(recordEnd):
+		_ = s.walls.Signal(id, unix.SIGKILL)
 		return errors.Join(err, fmt.Errorf("%s does not end", encoder))
 	}
 }

@@ -74,8 +74,10 @@ func take(base string, n int) (*Place, error) {
 		return nil, errHeld
 	}
 	if err := empty(p.Dir); err != nil {
+		// Its server was taken over and has left what cannot be removed, as a tree
+		// without rights: there are other numbers.
 		p.Close()
-		return nil, fmt.Errorf("emptying %s, which an earlier display has left: %w", p.Dir, err)
+		return nil, errHeld
 	}
 	for _, dir := range []string{p.ServerDir(), p.InsideDir()} {
 		if err := os.Mkdir(dir, 0o700); err != nil {

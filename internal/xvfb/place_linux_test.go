@@ -204,3 +204,35 @@ func TestReadNames(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// TestClaimBesideWhatCannotBeRemoved: a server that was taken over has left a tree in
+// its directory that its user cannot remove at once. Only its number is lost.
+func TestClaimBesideWhatCannotBeRemoved(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root removes everything")
+	}
+	base := t.TempDir()
+	if err := os.Chmod(base, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	first, err := Claim(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stuck := filepath.Join(first.ServerDir(), "stuck")
+	if err := os.MkdirAll(filepath.Join(stuck, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(stuck, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(stuck, 0o700) })
+	if first.Close() == nil {
+		t.Fatal("it was removed")
+	}
+	second, err := Claim(base)
+	if err != nil || second.Number == first.Number {
+		t.Fatalf("the next one: %v, %v", second, err)
+	}
+	_ = second.Close()
+}
