@@ -14,6 +14,10 @@ const (
 	iconic    = 3
 )
 
+// maxManaged bounds how many windows are managed; more are shown and left alone. The
+// list of all has to fit into one request, of at most 256 KiB. A test takes a smaller one.
+var maxManaged = 5000
+
 // take begins to manage a window, and maps it. One that was there before us is
 // left alone unless it is seen.
 func (m *manager) take(w xproto.Window, found bool) {
@@ -33,6 +37,10 @@ func (m *manager) take(w xproto.Window, found bool) {
 	}
 	if err != nil || err2 != nil || a.OverrideRedirect || found && a.MapState != xproto.MapStateViewable {
 		return // it went away, or wants no manager
+	}
+	if len(m.clients) >= maxManaged {
+		xproto.MapWindow(d.x, w)
+		return
 	}
 	c := &client{area: area{int(g.X), int(g.Y), int(g.Width), int(g.Height)}}
 	if len(values[0]) > 0 {

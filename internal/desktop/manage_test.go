@@ -134,6 +134,29 @@ func plain(t *testing.T, d *Desktop, n int) []xproto.Window {
 	return out
 }
 
+// TestManageNoMoreThan: windows beyond the bound are shown, and not in the list.
+func TestManageNoMoreThan(t *testing.T) {
+	before := maxManaged
+	t.Cleanup(func() { maxManaged = before })
+	maxManaged = 20
+	s := xvfb(t)
+	s.managed(t)
+	d := s.open(t)
+	many := plain(t, d, 30)
+	eventually(t, "all are shown", func() error {
+		for _, w := range many {
+			if a, err := xproto.GetWindowAttributes(d.x, w).Reply(); err != nil || a.MapState != xproto.MapStateViewable {
+				return fmt.Errorf("%#x: %v", w, err)
+			}
+		}
+		list, err := d.property(d.root, "_NET_CLIENT_LIST", 4<<16)
+		if n := len(list.numbers()); err == nil && n != maxManaged {
+			err = fmt.Errorf("%d are managed", n)
+		}
+		return err
+	})
+}
+
 // TestManageFlood has hundreds of windows, and a program that asks without end
 // while another one opens a window and wants the keyboard.
 func TestManageFlood(t *testing.T) {

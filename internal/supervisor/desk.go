@@ -29,6 +29,18 @@ type Call struct {
 	send   sync.Mutex
 	conn   net.Conn
 	inputs chan api.Input
+
+	blocked func() *api.Denial
+}
+
+// Blocked says why the request is refused now, nil when it is not. It was judged before
+// the desk got it; whoever has to end when the mode changes asks again as soon as it can
+// be told so, and nothing falls in between.
+func (c *Call) Blocked() *api.Denial {
+	if c.blocked == nil {
+		return nil
+	}
+	return c.blocked()
 }
 
 // Send writes one reply that is not the last.
@@ -86,6 +98,9 @@ func (s *Server) answerDesk(ctx context.Context, conn net.Conn, who caller, req 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := &Call{Request: req, Files: who.files, conn: conn, inputs: make(chan api.Input)}
+	if does == acts {
+		c.blocked = func() *api.Denial { return s.blocked(who, req.Op) }
+	}
 	_ = conn.SetReadDeadline(noDeadline)
 	go func() {
 		defer cancel()

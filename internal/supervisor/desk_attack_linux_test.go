@@ -58,3 +58,36 @@ func TestLongAnswers(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// slow is a desk under whose hands the mode changes.
+type slow struct {
+	table
+	tighten func()
+	blocked []*api.Denial
+}
+
+func (d *slow) Answer(_ context.Context, c *Call) api.Reply {
+	d.tighten()
+	d.blocked = append(d.blocked, c.Blocked())
+	return api.Reply{OK: true}
+}
+
+// TestBlockedMeanwhile: a request that was judged before a change of the mode, and has
+// not begun, finds that it is refused now.
+func TestBlockedMeanwhile(t *testing.T) {
+	d := &slow{}
+	s, e, _ := serve(t, Config{Name: "desk", Desk: d, Control: api.Control{Mode: api.ControlActive}, Keep: d.keep})
+	d.tighten = func() {
+		if err := s.Tighten(t.Context(), api.ControlReadOnly, ""); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, op := range []string{api.OpDesktopDo, api.OpDesktopSee} {
+		if _, err := e.Call(t.Context(), api.Request{Op: op}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(d.blocked) != 2 || d.blocked[0] == nil || d.blocked[0].Code != api.CodeControl || d.blocked[1] != nil {
+		t.Errorf("%v", d.blocked)
+	}
+}

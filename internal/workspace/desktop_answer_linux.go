@@ -64,6 +64,10 @@ func (d *seat) onDesktop(ctx context.Context, c *supervisor.Call) (api.Reply, er
 		said, doc, err = d.see(ctx, x, req, c)
 	} else {
 		acting, done := x.acting(ctx)
+		if why := c.Blocked(); why != nil { // it has changed meanwhile
+			done()
+			return api.Reply{}, why
+		}
 		said, doc, err = d.act(acting, x, req, c.Files)
 		if err != nil && acting.Err() != nil && ctx.Err() == nil {
 			err = refused(api.CodeControl, c.Request.Op, d.name, "it was ended, as the control of the workspace changed meanwhile", "")
