@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -174,16 +173,10 @@ key Return.
 					return err
 				}
 			}
-			if !utf8.ValidString(text) {
-				return errors.New("the text is not UTF-8, and cannot be typed")
-			}
-			for text != "" {
-				part := text[:min(len(text), maxTyped)]
-				for len(part) < len(text) && !utf8.RuneStart(text[len(part)]) {
-					part = part[:len(part)-1]
-				}
 			if i := strings.IndexFunc(strings.ToValidUTF8(text, "\x00"), func(r rune) bool { return r == 0 }); i >= 0 {
 				return fmt.Errorf("the text is not UTF-8, or has a zero, at byte %d: nothing was typed", i)
+			}
+			for text != "" {
 				part := typedPart(text)
 				if err := a.act(cmd, args[0], api.DesktopStep{Do: "type", Text: part}); err != nil {
 					return err

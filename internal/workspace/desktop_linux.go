@@ -317,7 +317,6 @@ func (d *desktop) close() {
 	}
 	d.bus.close()
 	d.viewing.close()
-	d.closeClients()
 	if s != nil {
 		s.stop() // before the clients, of which one may wait for it
 	}
