@@ -136,7 +136,7 @@ func TestDesktopFloods(t *testing.T) {
 	if r := s.do("windows", "--wait", "--title", "never", "--timeout", "1s"); r.code != 125 {
 		t.Errorf("a wait among events: %s", r)
 	}
-	if r := s.do("screen", "--still", "300ms", "--timeout", "1s"); r.code != 125 {
+	if r := s.do("screen", "--still", "1s", "--timeout", "1500ms"); r.code != 125 {
 		t.Errorf("still: %s", r)
 	}
 	s.fine("screenshot", "-o", "events.png")

@@ -2,6 +2,8 @@ package desktop
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/jezek/xgb/xproto"
 )
@@ -18,16 +20,50 @@ func (d *Desktop) SetRootText(ctx context.Context, name, text string) error {
 	})
 }
 
-// Managed says whether a window manager is there, as EWMH has it, and has begun its
-// work: openbox marks the display as its own a little before that, and what programs ask
-// for in between is lost (terminals of X wait five seconds for an answer).
+// answerTries is how often an answer of the window manager is looked for, and
+// answerPause what lies in between.
+const (
+	answerTries = 20
+	answerPause = 2 * time.Millisecond
+)
+
+// Managed says whether a window manager is there, as EWMH has it, and does its work.
+// openbox marks the display as its own a little before that, and what programs ask for in
+// between is lost: windows are not shown, terminals of X wait five seconds. So one that
+// can is asked how wide its frames are; asking again is up to the caller.
 func (d *Desktop) Managed(ctx context.Context) (bool, error) {
 	return do(ctx, d, "looking for a window manager", func() (bool, error) {
 		check, err := d.property(d.root, "_NET_SUPPORTING_WM_CHECK", 4)
 		if err != nil || !d.supported(check) {
 			return false, err
 		}
-		list, err := d.property(d.root, "_NET_CLIENT_LIST", 4)
-		return err == nil && list.width == 32, err
+		can, err := d.property(d.root, "_NET_SUPPORTED", 4*1024)
+		if err != nil {
+			return false, err
+		}
+		if !slices.Contains(can.numbers(), uint32(d.atom("_NET_REQUEST_FRAME_EXTENTS"))) {
+			return true, nil
+		}
+		return d.answers()
 	})
+}
+
+// answers asks the window manager for the frame that a window would have.
+func (d *Desktop) answers() (bool, error) {
+	w, err := xproto.NewWindowId(d.x)
+	if err != nil {
+		return false, err
+	}
+	xproto.CreateWindow(d.x, 0, w, d.root, 0, 0, 1, 1, 0, xproto.WindowClassInputOutput, 0, 0, nil)
+	defer xproto.DestroyWindow(d.x, w)
+	if err := d.tellRoot(w, "_NET_REQUEST_FRAME_EXTENTS", 0, 0, 0, 0, 0); err != nil {
+		return false, err
+	}
+	for range answerTries {
+		if p, err := d.property(w, "_NET_FRAME_EXTENTS", 16); err != nil || p.width == 32 {
+			return err == nil, err
+		}
+		time.Sleep(answerPause)
+	}
+	return false, nil
 }
