@@ -298,9 +298,9 @@ func TestDesktopClipboard(t *testing.T) {
 	if got := s.sh("/usr/bin/xclip -o -selection primary"); got != "marked" {
 		t.Errorf("marked: %q", got)
 	}
-	w.write(w.project+"/copied", text)
+	w.write(w.project+"/copied", text+"and more")
 	s.launch("copier", "exec /usr/bin/xclip -quiet -i -selection clipboard copied")
-	eventually(t, "what was copied inside", func() bool { return s.do("clipboard get").out == text })
+	eventually(t, "what was copied inside", func() bool { return s.do("clipboard get").out == text+"and more" })
 	var picture bytes.Buffer
 	img := image.NewNRGBA(image.Rect(0, 0, 300, 200))
 	img.Set(7, 7, color.NRGBA{1, 2, 3, 255})
