@@ -11,6 +11,8 @@ import (
 const (
 	keptEvents  = 256 // for whoever asks later
 	followQueue = 256 // for a follower that reads slowly; then it loses some
+
+	maxEventText = 4 << 10 // bytes: some of it is a caller's, or a program's
 )
 
 // hub hands events to followers and never waits for one.
@@ -42,6 +44,7 @@ func (h *hub) emit(e api.Event) {
 		return
 	}
 	h.seq++
+	e.Text = e.Text[:min(len(e.Text), maxEventText)]
 	e.Seq, e.Time, e.Workspace = h.seq, time.Now(), h.workspace
 	if len(h.kept) == keptEvents {
 		copy(h.kept, h.kept[1:])

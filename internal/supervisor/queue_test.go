@@ -149,6 +149,16 @@ func TestQueueConcurrently(t *testing.T) {
 	}
 }
 
+// TestEventsAreBounded: what a caller has told is kept, and passed on, only so far.
+func TestEventsAreBounded(t *testing.T) {
+	h := newHub("abc")
+	_, f := h.subscribe()
+	h.emit(api.Event{Kind: api.EventNote, Text: strings.Repeat("x", 1<<20)})
+	if e := <-f.events; len(e.Text) != maxEventText {
+		t.Errorf("%d bytes", len(e.Text))
+	}
+}
+
 // TestFollowersAreNeverWaitedFor: one that does not read loses events and is
 // told how many.
 func TestFollowersAreNeverWaitedFor(t *testing.T) {

@@ -95,6 +95,19 @@ func (h x11Host) hold(ctx context.Context, kind string, data []byte, ready func(
 
 func (h x11Host) close() { _ = h.x.Close() }
 
+// offeredAs gives the name by which a format is offered.
+func offeredAs(ctx context.Context, h hostClipboard, kind string) (string, error) {
+	list, err := h.types(ctx)
+	if err != nil {
+		return "", err
+	}
+	name, ok := nameOffered(list, kind)
+	if !ok {
+		return "", errClipNoType
+	}
+	return name, nil
+}
+
 // waylandHost is the clipboard of a compositor with the extension for it.
 type waylandHost struct{ w *wlclip.Clipboard }
 
@@ -107,13 +120,9 @@ func (h waylandHost) types(ctx context.Context) ([]string, error) {
 }
 
 func (h waylandHost) read(ctx context.Context, kind string) ([]byte, error) {
-	list, err := h.types(ctx)
+	name, err := offeredAs(ctx, h, kind)
 	if err != nil {
 		return nil, err
-	}
-	name, ok := nameOffered(list, kind)
-	if !ok {
-		return nil, errClipNoType
 	}
 	return h.w.Data(ctx, name)
 }
@@ -187,13 +196,9 @@ func (h programHost) types(ctx context.Context) ([]string, error) {
 }
 
 func (h programHost) read(ctx context.Context, kind string) ([]byte, error) {
-	list, err := h.types(ctx)
+	name, err := offeredAs(ctx, h, kind)
 	if err != nil {
 		return nil, err
-	}
-	name, ok := nameOffered(list, kind)
-	if !ok {
-		return nil, errClipNoType
 	}
 	return h.run(ctx, "--no-newline", "--type", name)
 }

@@ -9,11 +9,11 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"carrel/internal/api"
 	xclient "carrel/internal/desktop"
+	"carrel/internal/inside"
 	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
 
@@ -96,7 +96,7 @@ func (d *seat) onDesktop(ctx context.Context, c *supervisor.Call) (api.Reply, er
 func (d *seat) see(ctx context.Context, x *desktop, req *api.Desktop, call *supervisor.Call) (*api.DesktopReply, document, error) {
 	said := &api.DesktopReply{}
 	if req.Paste != nil {
-		doc, err := x.paste(ctx, req.Paste)
+		doc, err := d.paste(ctx, req.Paste)
 		return said, doc, err
 	}
 	if req.Tree != nil {
@@ -204,13 +204,14 @@ func (d *seat) windows(ctx context.Context, x *desktop, c *xclient.Desktop, q *a
 	if m.Class, err = xclient.Pattern(q.Class); err != nil {
 		return nil, document{}, fmt.Errorf("class: %w", err)
 	}
-	apps := d.labels()
 	if q.App != "" {
-		a, err := d.find(q.App)
-		if err != nil {
+		if _, err := d.find(q.App); err != nil && !q.Wait {
 			return nil, document{}, err
 		}
-		m.Also = func(w xclient.Window) bool { return x.appOf(w.ID, apps) == a.info.ID }
+		m.Also = func(w xclient.Window) bool { // one that is started while somebody waits counts too
+			a, err := d.find(q.App)
+			return err == nil && x.labelOf(w.ID) == a.label
+		}
 	}
 	said := &api.DesktopReply{}
 	if q.Wait {
@@ -219,13 +220,10 @@ func (d *seat) windows(ctx context.Context, x *desktop, c *xclient.Desktop, q *a
 		if q.Gone {
 			err = c.WaitGone(ctx, m)
 		} else {
-			apps = nil // a program that is started meanwhile counts too
-			m.Also = alsoOf(q.App, func(id xclient.ID) string { return x.appOf(id, d.labels()) }, d)
 			var w xclient.Window
 			if w, err = c.Wait(ctx, m); err == nil {
 				said.Window = idText(w.ID)
 			}
-			apps = d.labels()
 		}
 		if err != nil {
 			return nil, document{}, err
@@ -235,10 +233,10 @@ func (d *seat) windows(ctx context.Context, x *desktop, c *xclient.Desktop, q *a
 	if err != nil {
 		return nil, document{}, err
 	}
-	out := []api.Window{}
+	apps, out := d.labels(), []api.Window{}
 	for _, w := range list {
-		if q.Wait && said.Window == idText(w.ID) || m.Fits(w) || w.Hidden && q.All {
-			out = append(out, api.Window{ID: idText(w.ID), Title: w.Title, Class: w.Class, Instance: w.Instance, PID: w.PID, App: x.appOf(w.ID, apps), Type: w.Type, Area: fromRectangle(w.Area),
+		if said.Window == idText(w.ID) || m.Fits(w) || w.Hidden && q.All {
+			out = append(out, api.Window{ID: idText(w.ID), Title: w.Title, Class: w.Class, Instance: w.Instance, PID: w.PID, App: apps[x.labelOf(w.ID)], Type: w.Type, Area: fromRectangle(w.Area),
 				Active: w.Active, Minimised: w.Minimised, Maximised: w.Maximised, Fullscreen: w.Fullscreen, Hidden: w.Hidden, Urgent: w.Urgent, Modal: w.Modal, Override: w.Override})
 		}
 	}
@@ -246,24 +244,13 @@ func (d *seat) windows(ctx context.Context, x *desktop, c *xclient.Desktop, q *a
 	return said, document{api.TypeJSON, text}, err
 }
 
-// alsoOf is the condition that a window belongs to an app.
-func alsoOf(app string, of func(xclient.ID) string, d *seat) func(xclient.Window) bool {
-	if app == "" {
-		return nil
-	}
-	return func(w xclient.Window) bool {
-		a, err := d.find(app)
-		return err == nil && of(w.ID) == a.info.ID
-	}
-}
-
-// appOf gives the id of the app whose connection made a window, "" for none.
-func (d *desktop) appOf(id xclient.ID, apps map[uint64]string) string {
+// labelOf gives the label of the app whose connection made a window, 0 for none.
+func (d *desktop) labelOf(id xclient.ID) uint64 {
 	c, ok := d.filter.Owner(uint32(id))
 	if !ok || c.PID == 0 {
-		return ""
+		return 0
 	}
-	return apps[sandbox.LabelOf(c.PID)]
+	return sandbox.LabelOf(c.PID)
 }
 
 // act changes something.
@@ -272,7 +259,7 @@ func (d *seat) act(ctx context.Context, x *desktop, req *api.Desktop, files []*o
 	switch {
 	case req.Copy != nil:
 		d.server.Emit(api.Event{Kind: api.EventCopied, Text: req.Copy.Type})
-		return said, document{}, x.copy(ctx, req.Copy, files)
+		return said, document{}, d.copy(ctx, req.Copy, files)
 	case req.Element != nil:
 		d.server.Emit(api.Event{Kind: api.EventElement, Text: req.Element.Do})
 		text, err := d.element(ctx, req.Element)
@@ -357,48 +344,24 @@ func changeWindow(ctx context.Context, c *xclient.Desktop, w *api.WindowChange) 
 	return fmt.Errorf("a window cannot be %.40q: focus, raise, move, resize, minimise, show, close or kill", w.Do)
 }
 
-// Selections.
-
-func selectionOf(name string) (xclient.Selection, error) {
-	switch strings.ToLower(name) {
-	case "", "clipboard":
-		return xclient.Copied, nil
-	case "primary":
-		return xclient.Marked, nil
-	}
-	return "", fmt.Errorf("there is no selection %.40q: clipboard or primary", name)
-}
-
-func (d *desktop) paste(ctx context.Context, q *api.Clip) (document, error) {
-	s, err := selectionOf(q.Selection)
-	if err != nil {
-		return document{}, err
-	}
-	c, err := d.clipboard(ctx)
-	if err != nil {
-		return document{}, err
-	}
+// paste gives what was copied on the desktop, never the person's.
+func (d *seat) paste(ctx context.Context, q *api.Clip) (document, error) {
 	if q.Targets {
-		list, err := c.Targets(ctx, s)
+		list, err := d.p.clipboard.own(ctx, q.Selection)
 		if err != nil {
 			return document{}, err
 		}
 		text, err := json.Marshal(list)
 		return document{api.TypeJSON, text}, err
 	}
-	if q.Type == "" || q.Type == api.TypeText {
-		text, err := c.Text(ctx, s)
-		return document{api.TypeText, []byte(text)}, err
+	data, err := d.p.clipboard.ownIn(ctx, q.Selection, q.Type)
+	if inside.IsText(q.Type) {
+		return document{api.TypeText, data}, err
 	}
-	data, err := c.Data(ctx, s, q.Type)
 	return document{q.Type, data}, err
 }
 
-func (d *desktop) copy(ctx context.Context, q *api.Clip, files []*os.File) error {
-	s, err := selectionOf(q.Selection)
-	if err != nil {
-		return err
-	}
+func (d *seat) copy(ctx context.Context, q *api.Clip, files []*os.File) error {
 	if len(files) != 1 {
 		return fmt.Errorf("what is to be copied comes as one descriptor, and %d came", len(files))
 	}
@@ -406,17 +369,7 @@ func (d *desktop) copy(ctx context.Context, q *api.Clip, files []*os.File) error
 	if err != nil {
 		return err
 	}
-	c, err := d.clipboard(ctx)
-	if err != nil {
-		return err
-	}
-	switch q.Type {
-	case "", api.TypeText:
-		return c.Set(ctx, s, xclient.TextContent(strings.ToValidUTF8(string(data), "\uFFFD")))
-	case api.TypePNG:
-		return c.Set(ctx, s, xclient.ImageContent(data))
-	}
-	return c.Set(ctx, s, xclient.Content{q.Type: data})
+	return d.p.clipboard.set(ctx, q.Selection, q.Type, data)
 }
 
 // contentOf reads a file of the caller's, which has to be one that is there as a whole:

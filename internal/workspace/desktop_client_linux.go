@@ -12,7 +12,7 @@ import (
 // last use: requests come in rows.
 const clientIdle = 3 * time.Second
 
-// clients are the supervisor's own connections to a display. The one for looking and
+// ownClients are the supervisor's own connections to a display. The one for looking and
 // acting counts as a user of the display while it is open; the one that holds what was
 // copied does not: it goes with the server.
 type ownClients struct {

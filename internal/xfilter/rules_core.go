@@ -21,7 +21,7 @@ var coreRules = [128]*rule{
 	18:  property("ChangeProperty"),
 	19:  property("DeleteProperty"),
 	20:  property("GetProperty"),
-	24:  {name: "ConvertSelection for a window of another client", least: 8, check: checkConvert},
+	24:  {name: "ConvertSelection for a window of another client", least: 8, check: checkOwn},
 	25:  {name: "SendEvent", least: 44, check: checkSend},
 	26:  grab("GrabPointer", 4),
 	28:  grab("GrabButton", 4),
@@ -44,7 +44,7 @@ var coreRules = [128]*rule{
 	110: never("ListHosts"),
 	111: never("SetAccessControl"),
 	112: {name: "SetCloseDownMode", check: checkCloseDown},
-	113: {name: "KillClient", least: 8, check: checkKill},
+	113: {name: "KillClient", least: 8, check: checkOwn},
 	114: {name: "RotateProperties", least: 12, whole: true, check: checkRotate},
 	115: nothing("ForceScreenSaver"),
 	116: whileActive("SetPointerMapping", refuse),
@@ -99,9 +99,10 @@ func checkRotate(c *conn, r request) verdict {
 	return pass
 }
 
-// checkConvert: the owner of a selection writes where it is told to. It may be
-// the supervisor, which no rule here holds.
-func checkConvert(c *conn, r request) verdict {
+// checkOwn is for requests about something of the client's own. Of ConvertSelection:
+// the owner of a selection writes where it is told to, and it may be the supervisor,
+// which no rule here holds.
+func checkOwn(c *conn, r request) verdict {
 	if c.owns(r.u32(4)) {
 		return pass
 	}
@@ -178,11 +179,4 @@ func checkCloseDown(_ *conn, r request) verdict {
 		return pass
 	}
 	return ignore
-}
-
-func checkKill(c *conn, r request) verdict {
-	if c.owns(r.u32(4)) {
-		return pass
-	}
-	return refuse
 }
