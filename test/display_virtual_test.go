@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"carrel/internal/xvfb"
 )
 
 // hostDisplay starts a display that stands for the person's own, and says how a
@@ -118,16 +121,27 @@ func TestVirtualDisplayCookie(t *testing.T) {
 	}
 }
 
-// TestVirtualDisplayOnFirstUse: nothing is started that nobody uses, and a lost server
-// is told of and followed by another one.
-func TestVirtualDisplayOnFirstUse(t *testing.T) {
+// TestVirtualDisplayBegins: a run has a server when it uses one, a workspace that stays
+// from the start; a lost server is told of and followed by another one.
+func TestVirtualDisplayBegins(t *testing.T) {
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb", "xdpyinfo")
+	look := `echo $DISPLAY > d; while [ ! -e %s ]; do sleep 0.01; done; %s`
+	for i, use := range []string{"true", "xdpyinfo >/dev/null"} {
+		seen := fmt.Sprintf("seen%d", i)
+		cmd := w.command(w.bin, "run", "--display", "virtual", "--", "sh", "-c", fmt.Sprintf(use+"; "+look, seen, "rm d"))
+		w.must(cmd.Start())
+		eventually(t, "the run is there", func() bool { st, err := os.Stat(w.project + "/d"); return err == nil && st.Size() > 0 })
+		display := strings.TrimSpace(w.read(w.project + "/d"))
+		if pids := servers(display); len(pids) != i {
+			t.Errorf("servers of %s after %q: %v", display, use, pids)
+		}
+		w.write(w.project+"/"+seen, "")
+		w.must(cmd.Wait())
+	}
 	s := w.stays("seen", "--display", "virtual")
 	display := strings.TrimSpace(s.sh("echo $DISPLAY"))
-	if pids := servers(display); len(pids) > 0 {
-		t.Errorf("a server before anybody uses it: %v", pids)
-	}
+	eventually(t, "the server is there", func() bool { return kinds(s.events())["display"] == 1 && len(servers(display)) == 1 })
 	w.must(os.Remove(w.bin)) // a newer one is installed meanwhile
 	w.must(copyFile(built.carrel, w.bin, 0o755))
 	s.sh("xdpyinfo >/dev/null")
@@ -147,6 +161,58 @@ func TestVirtualDisplayOnFirstUse(t *testing.T) {
 	s.end()
 	if pids := servers(display); len(pids) > 0 {
 		t.Errorf("servers after the end: %v", pids)
+	}
+}
+
+// TestVirtualDisplayKeymap: the keyboard map is compiled once, programs may load others,
+// and what was kept and cannot be used is compiled anew.
+func TestVirtualDisplayKeymap(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.need("Xvfb", "setxkbmap", "xkbcomp")
+	kept := w.home + "/.local/state/carrel/keymap"
+	see := func() string {
+		t.Helper()
+		// of the map at the start, of one that a program loads, and of the first again
+		r := w.run("--display", "virtual", "--", "sh", "-c", `see() { xkbcomp $DISPLAY - 2>/dev/null | grep -c 'key <AC10>.*semicolon'; xkbcomp $DISPLAY - 2>/dev/null | grep -c adiaeresis; }
+			see; setxkbmap de; see; setxkbmap us; see; true`)
+		if r.code != 0 {
+			t.Fatalf("%s", r)
+		}
+		return strings.ReplaceAll(r.out, "\n", " ")
+	}
+	const us = "1 0 0 1 1 0 "
+	if got := see(); got != us {
+		t.Fatalf("compiled: %q", got)
+	}
+	first, err := os.ReadFile(kept)
+	w.must(err)
+	head, _, _ := strings.Cut(string(first), "\n")
+	if got := see(); got != us {
+		t.Errorf("kept: %q", got)
+	}
+	// That it is what was kept shows one that differs.
+	german := filepath.Join(t.TempDir(), "de.xkm")
+	cmd := exec.Command("xkbcomp", "-w", "0", "-xkm", "-", german)
+	cmd.Stdin = strings.NewReader(strings.Replace(xvfb.Keymap, "pc+us+", "pc+de+", 1))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	other, err := os.ReadFile(german)
+	w.must(err)
+	w.must(os.WriteFile(kept, append([]byte(head+"\n"), other...), 0o600))
+	if got := see(); !strings.HasPrefix(got, "0 1 ") {
+		t.Errorf("another map was kept, and is not used: %q", got)
+	}
+	for _, wrong := range []string{head + "\n\x0fmkx and no more", head, "carrel-keymap 1 of another machine\n" + string(other), strings.Repeat("x", 1<<20)} {
+		w.must(os.WriteFile(kept, []byte(wrong), 0o600))
+		if got := see(); got != us {
+			t.Errorf("with %.40q kept: %q", wrong, got)
+		}
+	}
+	see() // after one that was forgotten
+	// The compiler leaves what it pads with to chance.
+	if now, err := os.ReadFile(kept); err != nil || !bytes.HasPrefix(now, []byte(head+"\n\x0fmkx")) || len(now) != len(first) {
+		t.Errorf("it is not kept again: %.100q, %v", now, err)
 	}
 }
 

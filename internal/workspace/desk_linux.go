@@ -86,6 +86,7 @@ func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 	if err := p.makePlan(); err != nil {
 		return r, err
 	}
+	p.desktop.begin()
 	d.digest, d.policy = p.Digest(), p.Decided()
 	p.heard = d.denied
 	p.Plan.Command.Argv = nil

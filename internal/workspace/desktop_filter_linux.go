@@ -22,7 +22,7 @@ func (d *desktop) filterX() {
 		Dial: func(ctx context.Context) (net.Conn, []byte, error) {
 			var conn net.Conn
 			err := d.again(ctx, func() error {
-				s, err := d.running(ctx)
+				s, err := d.running(ctx, true)
 				if err != nil {
 					return err
 				}

@@ -194,15 +194,24 @@ func (c *desktopConn) Close() error {
 }
 
 func (d *desktop) connect(ctx context.Context) (*net.UnixConn, error) {
-	s, err := d.running(ctx)
+	s, err := d.running(ctx, false)
 	if err != nil {
 		return nil, err
 	}
 	return s.dial()
 }
 
-// running gives the server, and starts one where there is none that lives.
-func (d *desktop) running(ctx context.Context) (*xserver, error) {
+// begin has the server started beside the walls of a workspace that stays: whoever
+// starts one with a desktop is about to use it, and if not, it is let go of again.
+func (d *desktop) begin() {
+	if d != nil {
+		d.wg.Go(func() { _, _ = d.running(d.ctx, false) }) // what goes wrong is told
+	}
+}
+
+// running gives the server, and starts one where there is none that lives. A program
+// inside waits for more than the server.
+func (d *desktop) running(ctx context.Context, program bool) (*xserver, error) {
 	d.starting.Lock()
 	defer d.starting.Unlock()
 	d.mu.Lock()
@@ -222,7 +231,10 @@ func (d *desktop) running(ctx context.Context) (*xserver, error) {
 	defer context.AfterFunc(d.ctx, cancel)()
 	defer cancel()
 	began := time.Now()
-	bus := d.findBus()
+	var bus <-chan named
+	if program { // else the server is what is waited for, and gets the processors
+		bus = d.findBus()
+	}
 	s, err := d.p.startServer(ctx, d.place, d.cookie, xvfb.Options{Size: d.size, GL: d.gl})
 	if err != nil {
 		d.say(api.EventNote, "the virtual display did not start: %v", err)
@@ -241,7 +253,12 @@ func (d *desktop) running(ctx context.Context) (*xserver, error) {
 		d.say(api.EventDisplay, "display %s is ready after %d ms", d.Display(), took.Milliseconds())
 		d.mourn(s)
 	})
-	d.wg.Go(func() { d.furnish(s, bus) })
+	d.wg.Go(func() {
+		if bus == nil {
+			bus = d.findBus()
+		}
+		d.furnish(s, bus)
+	})
 	return s, nil
 }
 

@@ -30,7 +30,7 @@ func (d *desktop) record(ctx context.Context, c *xclient.Desktop, r *api.Record,
 	if _, err := os.Stat(encoder); err != nil {
 		return fmt.Errorf("recording needs %s, and it is not installed (Debian's package ffmpeg has it)", encoder)
 	}
-	s, err := d.running(ctx)
+	s, err := d.running(ctx, false)
 	if err != nil {
 		return err
 	}

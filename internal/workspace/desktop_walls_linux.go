@@ -46,7 +46,7 @@ var displaySystem = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"
 // displayPlan makes the plan of the walls in which a display's programs run: they
 // parse what clients send, so they get a network of their own with nothing in it,
 // and of the host's files one directory to write, for the server's socket.
-func (p *Prepared) displayPlan(place *xvfb.Place, cookie []byte) (*sandbox.Plan, error) {
+func (p *Prepared) displayPlan(place *xvfb.Place, cookie []byte, keys keymap) (*sandbox.Plan, error) {
 	pol := &policy.Effective{Scope: policy.Scope{Home: displayHome, Tmp: "/tmp"}, Network: policy.NetClosed, Display: policy.DisplayNone, Home: policy.HomeNone, Nested: policy.NestedNone, History: policy.HistoryOff}
 	why := policy.Source{Layer: policy.LayerDefault, Text: "a display's programs"}
 	for _, dir := range displaySystem {
@@ -65,6 +65,11 @@ func (p *Prepared) displayPlan(place *xvfb.Place, cookie []byte) (*sandbox.Plan,
 		{Kind: sandbox.WriteFile, Target: displayAuthority, Data: xvfb.Authority(place.Number, cookie), Perm: 0o600, Reason: "the server's cookie"},
 		{Kind: sandbox.WriteFile, Target: displayManager, Data: []byte(xvfb.ManagerConfig), Perm: 0o644, Reason: "the window manager's configuration"},
 	}
+	binds, files, err := keys.mounts(place)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the keyboard map: %w", err)
+	}
+	in.Binds, in.Files = append(in.Binds, binds...), append(in.Files, files...)
 	abi, err := landlock.ABI()
 	if err != nil {
 		return nil, err
@@ -109,7 +114,17 @@ type xserver struct {
 
 // startServer raises the walls, and waits until clients can connect.
 func (p *Prepared) startServer(ctx context.Context, place *xvfb.Place, cookie []byte, o xvfb.Options) (*xserver, error) {
-	plan, err := p.displayPlan(place, cookie)
+	keys := p.keptKeymap(place)
+	s, err := p.startWith(ctx, place, cookie, o, keys)
+	if err != nil && keys.compiled != nil && ctx.Err() == nil {
+		keys.forget() // it may be the fault of what was kept
+		s, err = p.startWith(ctx, place, cookie, o, keymap{})
+	}
+	return s, err
+}
+
+func (p *Prepared) startWith(ctx context.Context, place *xvfb.Place, cookie []byte, o xvfb.Options, keys keymap) (*xserver, error) {
+	plan, err := p.displayPlan(place, cookie, keys)
 	if err != nil {
 		return nil, fmt.Errorf("planning the walls of the display: %w", err)
 	}
@@ -124,17 +139,18 @@ func (p *Prepared) startServer(ctx context.Context, place *xvfb.Place, cookie []
 		return nil, fmt.Errorf("raising the walls of the display: %w", err)
 	}
 	s := &xserver{walls: walls, socket: -1, gone: make(chan struct{}), furnished: make(chan struct{}), unmanaged: make(chan struct{})}
-	if err := s.startPrograms(ctx, place, o, null); err != nil {
+	env := []string{"PATH=/usr/bin:/bin", "HOME=" + displayHome, "LANG=C.UTF-8"}
+	keys.compile(ctx, s, env)
+	if err := s.startPrograms(ctx, place, o, env, null); err != nil {
 		s.stop()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *xserver) startPrograms(ctx context.Context, place *xvfb.Place, o xvfb.Options, null *os.File) error {
+func (s *xserver) startPrograms(ctx context.Context, place *xvfb.Place, o xvfb.Options, env []string, null *os.File) error {
 	o.Number, o.Authority, o.ReadyFD = place.Number, displayAuthority, 1
 	args := xvfb.ServerArgs(o)
-	env := []string{"PATH=/usr/bin:/bin", "HOME=" + displayHome, "LANG=C.UTF-8"}
 	ready, words, id, err := s.start(args, env, null)
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", xvfb.Server, err)

@@ -230,7 +230,7 @@ func (w *viewing) refused(text string) {
 func (d *desktop) startVNC(ctx context.Context) (net.Conn, error) {
 	d.count(func() { d.users++ })
 	leave := func() { d.count(func() { d.users-- }) }
-	s, err := d.running(ctx)
+	s, err := d.running(ctx, false)
 	if err != nil {
 		leave()
 		return nil, err

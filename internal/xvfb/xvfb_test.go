@@ -3,6 +3,9 @@ package xvfb
 import (
 	"bytes"
 	"encoding/binary"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,5 +53,37 @@ func TestServerArgs(t *testing.T) {
 	}
 	if gl := ServerArgs(Options{Authority: "/a", GL: true}); slices.Contains(gl, "GLX") {
 		t.Errorf("with GL: %q", gl)
+	}
+}
+
+// TestCompilerScript: the question for the first map is answered with the file, every
+// other goes on with its arguments.
+func TestCompilerScript(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "it's") // a name that wants quoting
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name, text string) {
+		if err := os.WriteFile(in(name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("compiled", "compiled\x00before")
+	write("compiler", "#!/bin/sh\n{ echo \"$@\"; cat; } >\"$3\"\n")
+	write("script", CompilerScript(in("compiled"), in("compiler")))
+	for _, asked := range []string{Keymap, Keymap + "more\n", strings.Replace(Keymap, "us", "de", 1), "a\\nb $HOME `id` %s\n", "", "-n\n"} {
+		cmd := exec.Command(in("script"), "-w", "1", in("out"))
+		cmd.Stdin = strings.NewReader(asked)
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Fatalf("%q: %v %s", asked, err, out)
+		}
+		want := "-w 1 " + in("out") + "\n" + asked
+		if asked == Keymap {
+			want = "compiled\x00before"
+		}
+		if got, err := os.ReadFile(in("out")); err != nil || string(got) != want {
+			t.Errorf("%q gives %q, want %q: %v", asked, got, want, err)
+		}
 	}
 }
