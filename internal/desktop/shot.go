@@ -39,6 +39,9 @@ type Shot struct {
 	Format Format // PNG if empty
 	// Quality of JPEG from 1 to 100, 80 if 0.
 	Quality int
+	// To gets the bytes, which it may not keep, instead of Picture.Data: a screen's are
+	// megabytes, and need not be copied once more.
+	To func(data []byte) error
 	// Since is the token of an earlier picture. If the pixels are the same as
 	// in that one the answer says so and has no data.
 	Since string
@@ -141,7 +144,13 @@ func (s *Shot) finish(f frame, seen image.Rectangle) (Picture, error) {
 	case JPEG:
 		p.Data, err = encodeJPEG(small, s.Quality)
 	case Raw:
-		p.Data = append([]byte(nil), small.pix...)
+		if p.Data = small.pix; s.To == nil {
+			p.Data = append([]byte(nil), small.pix...)
+		}
+	}
+	if err == nil && s.To != nil {
+		err = s.To(p.Data)
+		p.Data = nil
 	}
 	return p, err
 }

@@ -34,6 +34,15 @@ const desktopTold = "what is typed on this desktop can be seen by the programs o
 type document struct {
 	kind string
 	data []byte
+	file *os.File // where they are already, instead
+}
+
+// sealed gives it as a file that nobody can change any more.
+func (d document) sealed() (*os.File, error) {
+	if d.file != nil {
+		return d.file, nil
+	}
+	return sealed(d.data)
 }
 
 // seat is where requests to the desktop of a workspace arrive: of one that stays, and
@@ -83,12 +92,18 @@ func (d *seat) onDesktop(ctx context.Context, c *supervisor.Call) (api.Reply, er
 	if doc.kind == "" {
 		return api.Reply{Desktop: said}, nil
 	}
-	f, err := sealed(doc.data)
+	f, err := doc.sealed()
 	if err != nil {
 		return api.Reply{}, err
 	}
 	defer f.Close()
-	said.Type, said.Bytes = doc.kind, int64(len(doc.data))
+	if said.Bytes, err = f.Seek(0, io.SeekEnd); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return api.Reply{}, err
+	}
+	said.Type = doc.kind
 	return api.Reply{}, c.Send(api.Reply{Desktop: said}, f)
 }
 
@@ -105,7 +120,7 @@ func (d *seat) see(ctx context.Context, x *desktop, req *api.Desktop, call *supe
 	}
 	if e := req.Element; e != nil && e.Do == api.ElementText {
 		text, err := d.element(ctx, e)
-		return said, document{api.TypeText, []byte(text)}, err
+		return said, document{kind: api.TypeText, data: []byte(text)}, err
 	}
 	c, done, err := x.client(ctx)
 	if err != nil {
@@ -152,11 +167,20 @@ func shoot(ctx context.Context, c *xclient.Desktop, s *api.Shot) (*api.DesktopRe
 			return nil, document{}, err
 		}
 	}
+	var file *os.File
+	want.To = func(data []byte) (err error) {
+		file, err = sealed(data)
+		return err
+	}
 	p, err := c.Screenshot(ctx, want)
 	if err != nil {
+		if file != nil {
+			file.Close()
+		}
 		return nil, document{}, err
 	}
 	said, doc := pictured(&p)
+	doc.file = file
 	return said, doc, nil
 }
 
@@ -165,7 +189,8 @@ func pictured(p *xclient.Picture) (*api.DesktopReply, document) {
 	if p.Unchanged {
 		return said, document{}
 	}
-	return said, document{map[xclient.Format]string{xclient.PNG: api.TypePNG, xclient.JPEG: api.TypeJPEG, xclient.Raw: api.TypeRaw}[p.Format], p.Data}
+	kind := map[xclient.Format]string{xclient.PNG: api.TypePNG, xclient.JPEG: api.TypeJPEG, xclient.Raw: api.TypeRaw}[p.Format]
+	return said, document{kind: kind, data: p.Data}
 }
 
 // still waits for changes of a part of the screen, or for none.
@@ -241,7 +266,7 @@ func (d *seat) windows(ctx context.Context, x *desktop, c *xclient.Desktop, q *a
 		}
 	}
 	text, err := json.Marshal(out)
-	return said, document{api.TypeJSON, text}, err
+	return said, document{kind: api.TypeJSON, data: text}, err
 }
 
 // labelOf gives the label of the app whose connection made a window, 0 for none.
@@ -352,13 +377,13 @@ func (d *seat) paste(ctx context.Context, q *api.Clip) (document, error) {
 			return document{}, err
 		}
 		text, err := json.Marshal(list)
-		return document{api.TypeJSON, text}, err
+		return document{kind: api.TypeJSON, data: text}, err
 	}
 	data, err := d.p.clipboard.ownIn(ctx, q.Selection, q.Type)
 	if inside.IsText(q.Type) {
-		return document{api.TypeText, data}, err
+		return document{kind: api.TypeText, data: data}, err
 	}
-	return document{q.Type, data}, err
+	return document{kind: q.Type, data: data}, err
 }
 
 func (d *seat) copy(ctx context.Context, q *api.Clip, files []*os.File) error {

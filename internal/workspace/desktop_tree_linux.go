@@ -43,7 +43,7 @@ func (d *seat) tree(ctx context.Context, q *api.Tree) (document, error) {
 		} else if err == nil {
 			err = t.WriteJSON(&out)
 		}
-		return document{kind, out.Bytes()}, err
+		return document{kind: kind, data: out.Bytes()}, err
 	}
 	var found *a11y.Found
 	if q.Wait {
@@ -58,7 +58,7 @@ func (d *seat) tree(ctx context.Context, q *api.Tree) (document, error) {
 	}
 	if !q.Lines {
 		text, err := json.Marshal(found)
-		return document{kind, text}, err
+		return document{kind: kind, data: text}, err
 	}
 	for _, n := range found.Nodes {
 		fmt.Fprintln(&out, n)
@@ -66,7 +66,7 @@ func (d *seat) tree(ctx context.Context, q *api.Tree) (document, error) {
 	for _, p := range found.Problems {
 		fmt.Fprintf(&out, "(incomplete: %+q)\n", p)
 	}
-	return document{kind, out.Bytes()}, nil
+	return document{kind: kind, data: out.Bytes()}, nil
 }
 
 func pattern(what, text string) (*regexp.Regexp, error) {
