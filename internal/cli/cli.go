@@ -8,14 +8,18 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 
+	"carrel/internal/api"
 	"carrel/internal/inside"
+	"carrel/internal/mcpserver"
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/stage"
 	"carrel/internal/workspace"
@@ -40,6 +44,7 @@ func Main(argv []string) int {
 	if len(argv) > 0 && filepath.Base(argv[0]) == sandboxArg0 {
 		args = append([]string{"sandbox"}, args...)
 	}
+	a.forProgram = len(argv) > 0 && argv[0] == mcpserver.Arg0
 	a.args, a.supervises = args, len(argv) > 0 && workspace.IsDesk(argv[0])
 	root := a.root(args)
 	root.SetArgs(args)
@@ -58,6 +63,7 @@ type app struct {
 
 	args       []string // of the command line
 	supervises bool     // started as the supervisor of a workspace that stays
+	forProgram bool     // started by another surface: errors are one JSON value
 }
 
 // exitError carries an exit status beside its message.
@@ -76,8 +82,24 @@ func (a *app) fail(err error) int {
 	if errors.As(err, &e) {
 		status = e.status
 	}
+	if a.forProgram {
+		line, _ := json.Marshal(problemOf(err))
+		fmt.Fprintf(a.err, "%s\n", line)
+		return status
+	}
 	fmt.Fprintf(a.err, "carrel: %s\n", Escape(err.Error()))
 	return status
+}
+
+// problemOf is an error for a program: a refusal as it is, and anything else as one that
+// has no more to say than its text.
+func problemOf(err error) *api.Denial {
+	var d *api.Denial
+	if errors.As(err, &d) {
+		return d
+	}
+	message, hint, _ := strings.Cut(err.Error(), "\nhint: ")
+	return &api.Denial{Code: "failed", Message: message, Hint: hint}
 }
 
 // root makes the program's commands, as many as these arguments need.

@@ -1,0 +1,90 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"carrel/internal/api"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Codes of refusals that only this package gives.
+const (
+	codeArguments = "arguments" // the arguments of a call mean nothing
+	codeCancelled = "cancelled" // the client did not want it any longer
+	codeFailed    = "failed"    // something went wrong
+	codeTool      = "no-tool"
+)
+
+// shown is what a tool gives that shows itself in other words than its JSON.
+type shown interface{ content() []sdk.Content }
+
+// problem is the form of every refusal and error.
+type problem struct {
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+	Operation string `json:"operation,omitempty"`
+	Subject   string `json:"subject,omitempty"`
+	Rule      string `json:"rule,omitempty"`
+	Source    string `json:"source,omitempty"`
+	Hint      string `json:"hint,omitempty"`
+	Approval  string `json:"approval,omitempty"` // its id, where one was asked for
+}
+
+// result puts an answer in the protocol's form.
+func result(value any) *sdk.CallToolResult {
+	r := &sdk.CallToolResult{StructuredContent: value}
+	if s, ok := value.(shown); ok {
+		r.Content = s.content()
+	}
+	if r.Content == nil {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return refusal(context.Background(), "", err)
+		}
+		r.Content = []sdk.Content{&sdk.TextContent{Text: string(text)}}
+	}
+	return r
+}
+
+// refusal puts an error in the form that a model reads and a program understands.
+func refusal(ctx context.Context, tool string, err error) *sdk.CallToolResult {
+	p := problem{Code: codeFailed, Message: err.Error(), Operation: tool}
+	var d *api.Denial
+	var w *waiting
+	switch {
+	case errors.As(err, &w):
+		p = problem{Code: w.Code, Message: w.Message, Operation: w.Operation, Subject: w.Subject, Hint: w.Hint, Approval: w.id}
+	case errors.As(err, &d):
+		p = problem{Code: d.Code, Message: d.Message, Operation: d.Operation, Subject: printable(d.Subject), Rule: d.Rule, Source: d.Source, Hint: d.Hint}
+	case ctx.Err() != nil:
+		p.Code, p.Message = codeCancelled, fmt.Sprintf("%s was ended: %v", tool, context.Cause(ctx))
+	}
+	text := p.Code + ": " + p.Message
+	if p.Hint != "" {
+		text += "\nhint: " + p.Hint
+	}
+	return &sdk.CallToolResult{IsError: true, StructuredContent: p, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
+}
+
+// waiting is a refusal that a person can still turn into a yes.
+type waiting struct {
+	*api.Denial
+	id string
+}
+
+// Unwrap gives the refusal.
+func (w *waiting) Unwrap() error { return w.Denial }
+
+func printable(s string) string {
+	if text, err := json.Marshal(s); err == nil {
+		var out string
+		if json.Unmarshal(text, &out) == nil {
+			return out
+		}
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -1,0 +1,186 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/supervisor"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Options say what a server offers, and where.
+type Options struct {
+	Sets      []string // of [Sets], or compat; empty for all but compat
+	Workspace string   // its name; "" for one of this server's own, that ends with it
+	Start     []string // arguments of `carrel start` for a workspace that does not run yet
+	Display   bool     // it is started with a virtual display, where that can be had
+	Headless  bool     // nothing is ever shown on the person's own desktop
+	Ceiling   Ceiling  // the zero value is none
+	Project   string   // canonical; what commands and relative paths are in
+	Program   string   // this program, to be run for what the command line does
+	Environ   []string
+	Registry  []string // directories in which running workspaces are found
+	Version   string
+	Log       io.Writer // for who has started it; never nil
+}
+
+// Ceiling is the most that anything asked for by this server may be given.
+type Ceiling struct {
+	Hash   string // of its content; "" without one
+	Source string
+	File   *os.File // the content, sealed; handed to what is started
+}
+
+// Server is what one client or several talk to.
+type Server struct {
+	opts  Options
+	tools map[string]*Tool
+	sdk   *sdk.Server
+	turns chan struct{} // one for each call that works
+
+	mu      sync.Mutex
+	started bool // the workspace by this server
+	own     bool // and it ends with it
+}
+
+// maxCalls is how many calls work at the same time; others wait for their turn.
+const maxCalls = 32
+
+// New makes a server. Sets that do not exist are an error.
+func New(o Options) (*Server, error) {
+	s := &Server{opts: o, tools: map[string]*Tool{}, turns: make(chan struct{}, maxCalls)}
+	if s.opts.Workspace == "" {
+		s.opts.Workspace, s.own = ownName(o.Project), true
+	}
+	list, err := offered(o.Sets)
+	if err != nil {
+		return nil, err
+	}
+	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "carrel", Title: "Carrel", Version: o.Version}, &sdk.ServerOptions{
+		Instructions: s.instructions(),
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
+		PageSize:     pageSize,
+	})
+	for i := range list {
+		t := &list[i]
+		s.tools[t.Name] = t
+		s.sdk.AddTool(&sdk.Tool{Name: t.Name, Description: t.About, InputSchema: t.In, OutputSchema: outSchema(t), Annotations: annotations(t)}, s.handler(t))
+	}
+	return s, nil
+}
+
+// pageSize is how many tools a page of their list has.
+const pageSize = 64
+
+// Serve answers one client until it goes or ctx ends.
+func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	defer s.Close()
+	return s.sdk.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out})
+}
+
+// Close ends what belongs to the server.
+func (s *Server) Close() {
+	s.mu.Lock()
+	ends := s.started && s.own
+	s.started = false
+	s.mu.Unlock()
+	if !ends {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	if e, ok, err := s.find(s.opts.Workspace); err == nil && ok {
+		if _, err := e.Call(ctx, api.Request{Op: api.OpStop}); err == nil {
+			err = e.WaitEnd(ctx)
+		}
+		if err != nil {
+			fmt.Fprintf(s.opts.Log, "carrel: stopping workspace %s: %v\n", s.opts.Workspace, err)
+		}
+	}
+}
+
+// stopTime is how long the end of a workspace is waited for.
+const stopTime = 15 * time.Second
+
+func annotations(t *Tool) *sdk.ToolAnnotations {
+	yes, no := true, false
+	pick := func(b bool) *bool {
+		if b {
+			return &yes
+		}
+		return &no
+	}
+	return &sdk.ToolAnnotations{ReadOnlyHint: t.Effect == Looks, DestructiveHint: pick(t.Effect == Destroys), IdempotentHint: t.Idempotent, OpenWorldHint: pick(t.Open)}
+}
+
+// outSchema is the schema of what a tool gives, or of the problem that it gives instead.
+func outSchema(t *Tool) any {
+	if len(t.Out.Properties) == 0 {
+		return json.RawMessage(`{"type":"object"}`)
+	}
+	return t.Out
+}
+
+// handler makes the protocol's function of an entry.
+func (s *Server) handler(t *Tool) sdk.ToolHandler {
+	return func(ctx context.Context, req *sdk.CallToolRequest) (r *sdk.CallToolResult, err error) {
+		defer func() {
+			if p := recover(); p != nil { // one call's fault ends no workspace
+				fmt.Fprintf(s.opts.Log, "carrel: %s: %v\n%s", t.Name, p, debug.Stack())
+				r, err = refusal(ctx, t.Name, fmt.Errorf("%s went wrong: %v", t.Name, p)), nil
+			}
+		}()
+		select {
+		case s.turns <- struct{}{}:
+			defer func() { <-s.turns }()
+		case <-ctx.Done():
+			return refusal(ctx, t.Name, ctx.Err()), nil
+		}
+		c := &call{server: s, tool: t, req: req}
+		if err := c.guard(ctx, req.Params.Arguments); err != nil {
+			return refusal(ctx, t.Name, err), nil
+		}
+		value, err := t.run(ctx, c, req.Params.Arguments)
+		if err != nil {
+			return refusal(ctx, t.Name, err), nil
+		}
+		return result(value), nil
+	}
+}
+
+// offered are the tools of the sets that were asked for.
+func offered(sets []string) ([]Tool, error) {
+	if len(sets) == 0 {
+		sets = Sets
+	}
+	for _, set := range sets {
+		if !slices.Contains(Sets, set) && set != setCompat {
+			return nil, fmt.Errorf("there is no set of tools %q\nhint: there are %s, and %s", set, joined(Sets), setCompat)
+		}
+	}
+	list := slices.DeleteFunc(Tools(), func(t Tool) bool { return !slices.Contains(sets, t.Set) })
+	if slices.Contains(sets, setCompat) {
+		list = append(list, compat(list)...)
+	}
+	return list, nil
+}
+
+// find gives a running workspace.
+func (s *Server) find(name string) (supervisor.Entry, bool, error) {
+	entries, err := supervisor.Find(s.opts.Registry)
+	for _, e := range entries {
+		if e.Name == name {
+			return e, true, nil
+		}
+	}
+	return supervisor.Entry{}, false, err
+}

@@ -1,0 +1,68 @@
+package mcpserver
+
+import "slices"
+
+// Tools is the table of all tools, in the order in which they are listed.
+func Tools() []Tool {
+	return slices.Concat(fileTools(), workspaceTools(), desktopTools(), profileTools(), controlTools())
+}
+
+func fileTools() []Tool {
+	return []Tool{
+		define(Tool{Name: "undo", Set: "files", About: "Take back the newest step or steps of the project: exactly what each changed, whoever changed it. redo brings it back.", Effect: Acts, Control: WhenActive}, undo),
+		define(Tool{Name: "undo_preview", Set: "files", About: "Say what undo would restore and remove, and what is in its way.", Effect: Looks, Idempotent: true, Control: Observes}, undoPreview),
+		define(Tool{Name: "redo", Set: "files", About: "Bring back what the last undo took away.", Effect: Acts, Control: WhenActive}, redo),
+		define(Tool{Name: "diff", Set: "files", About: "What a step, or a range of steps, changed in files.", Effect: Looks, Idempotent: true, Control: Observes}, diff),
+		define(Tool{Name: "get_undo_history", Set: "files", About: "The steps of the project's history, the newest first.", Effect: Looks, Idempotent: true, Control: Observes}, undoHistory),
+		define(Tool{Name: "discard_undo_history", Set: "files", About: "Show what discarding history would remove. Discarding itself is a person's.", Effect: Destroys, Idempotent: true, Control: OrDryRun}, discardHistory),
+	}
+}
+
+func workspaceTools() []Tool {
+	return []Tool{
+		define(Tool{Name: "workspace_start", Set: "workspace", About: "Start a workspace that stays until it is stopped, with a hidden desktop unless display is none.", Effect: Acts, Idempotent: true, Open: true, Control: OrDryRun}, startWorkspace),
+		define(Tool{Name: "workspace_list", Set: "workspace", About: "The workspaces that run, and those that have stopped and left something to look at.", Effect: Looks, Idempotent: true, Control: Observes}, listWorkspaces),
+		define(Tool{Name: "workspace_status", Set: "workspace", About: "How a workspace is: control, policy, apps, what it keeps.", Effect: Looks, Idempotent: true, Control: Observes}, workspaceStatus),
+		define(Tool{Name: "workspace_stop", Set: "workspace", About: "End a workspace and all that runs in it. Works under every control.", Effect: Destroys, Idempotent: true, Control: SafetyStop}, stopWorkspace),
+		define(Tool{Name: "workspace_cleanup_stale", Set: "workspace", About: "Remove what stopped workspaces have left.", Effect: Destroys, Idempotent: true, Control: OrDryRun}, cleanupWorkspaces),
+		define(Tool{Name: "workspace_doctor", Set: "workspace", About: "What this machine can hold and what is missing, with the way to get it.", Effect: Looks, Idempotent: true, Control: Always}, doctor),
+		define(Tool{Name: "app_launch", Set: "workspace", About: "Start a program that goes on by itself; wait for its window or its end if asked.", Effect: Acts, Open: true, Control: OrDryRun}, launchApp),
+		define(Tool{Name: "app_list", Set: "workspace", About: "What was started in a workspace.", Effect: Looks, Idempotent: true, Control: Observes}, listApps),
+		define(Tool{Name: "app_wait", Set: "workspace", About: "Wait for the end of an app.", Effect: Destroys, Idempotent: true, Control: Observes}, waitApp),
+		define(Tool{Name: "app_kill", Set: "workspace", About: "End an app and all that it has started.", Effect: Destroys, Idempotent: true, Control: OrDryRun}, killApp),
+		define(Tool{Name: "app_log", Set: "workspace", About: "What an app has written.", Effect: Looks, Idempotent: true, Control: Observes}, readLog),
+		define(Tool{Name: "terminal_read", Set: "workspace", About: "The screen of a terminal as text.", Effect: Looks, Idempotent: true, Control: Observes}, readTerminal),
+		define(Tool{Name: "terminal_input", Set: "workspace", About: "Type text and keys into a terminal.", Effect: Acts, Open: true, Control: WhenActive}, typeTerminal),
+		define(Tool{Name: "events", Set: "workspace", About: "What has happened in a workspace.", Effect: Looks, Idempotent: true, Control: Observes}, readEvents),
+	}
+}
+
+func desktopTools() []Tool {
+	return []Tool{
+		define(Tool{Name: "observe", Set: "desktop", About: "The hidden desktop at a glance: windows, pointer, and a picture or events if asked.", Effect: Looks, Control: Observes}, observe),
+		define(Tool{Name: "screenshot", Set: "desktop", About: "A picture of the hidden desktop, a window or an area.", Effect: Looks, Control: Observes}, takeScreenshot),
+		define(Tool{Name: "windows", Set: "desktop", About: "List windows, or wait until one appears or is gone.", Effect: Looks, Control: Observes}, listWindows),
+		define(Tool{Name: "window", Set: "desktop", About: "Focus, raise, move, resize, minimise, show or close a window.", Effect: Destroys, Control: OrDryRun}, changeWindow),
+		define(Tool{Name: "input", Set: "desktop", About: "Mouse and keyboard: several steps in one call, in order.", Effect: Acts, Open: true, Control: WhenActive}, doInput),
+		define(Tool{Name: "computer", Set: "desktop", About: "One action of the computer-use tool, in the pixels of its pictures. take_screenshot, click_at and type_text are actions too.", Effect: Acts, Open: true, Control: WhenActive}, useComputer),
+		define(Tool{Name: "clipboard_get", Set: "desktop", About: "What was copied on the hidden desktop.", Effect: Looks, Control: Observes}, getClipboard),
+		define(Tool{Name: "clipboard_set", Set: "desktop", About: "Copy text on the hidden desktop.", Effect: Acts, Idempotent: true, Control: WhenActive}, setClipboard),
+		define(Tool{Name: "a11y_tree", Set: "desktop", About: "What programs tell of their windows as text, with a reference for each element; or what fits of it.", Effect: Looks, Control: Observes}, readTree),
+		define(Tool{Name: "a11y_act", Set: "desktop", About: "Invoke, set, focus or scroll to an element by its reference.", Effect: Acts, Open: true, Control: WhenActive}, doElement),
+	}
+}
+
+func profileTools() []Tool {
+	return []Tool{
+		define(Tool{Name: "profile_read", Set: "profiles", About: "Saved workspaces: list, get, check, a template, validate, path.", Effect: Looks, Idempotent: true, Control: Observes}, readProfile),
+		define(Tool{Name: "profile_write", Set: "profiles", About: "Save or delete a profile.", Effect: Destroys, Idempotent: true, Control: OrDryRun}, writeProfile),
+		define(Tool{Name: "profile_export", Set: "profiles", About: "A profile as text, or written into a file of the project.", Effect: Acts, Idempotent: true, Control: OrInside}, exportProfile),
+	}
+}
+
+func controlTools() []Tool {
+	return []Tool{
+		define(Tool{Name: "mcp_control_update", Set: "control", About: "Restrict a workspace to looking, or pause it. Back to active only a person brings it: with confirmed_user_request they are asked.", Effect: Acts, Idempotent: true, Control: Steers}, updateControl),
+		define(Tool{Name: "approvals", Set: "control", About: "What waits for a person's word; deny one.", Effect: Acts, Idempotent: true, Control: Steers}, approvals),
+	}
+}

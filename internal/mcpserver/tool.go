@@ -1,0 +1,195 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"carrel/internal/api"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Effect says what a tool does.
+type Effect string
+
+// Effects. A tool has one of them, whatever its arguments.
+const (
+	Looks    Effect = "looks"    // changes nothing
+	Acts     Effect = "acts"     // changes something that can be changed back
+	Destroys Effect = "destroys" // may end or remove something for good
+)
+
+// Control says when a workspace that is not active keeps a tool from working.
+type Control string
+
+// Kinds of control.
+const (
+	Always     Control = "always_allowed"
+	Observes   Control = "observation_allowed"
+	Steers     Control = "control_plane_allowed"
+	WhenActive Control = "blocked_when_not_active"
+	OrDryRun   Control = "blocked_when_not_active_unless_dry_run"
+	OrInside   Control = "conditional_output_path" // blocked where it is to write a file outside
+	SafetyStop Control = "safety_stop_allowed"
+)
+
+// Tool is one entry of the table.
+type Tool struct {
+	Name       string
+	Set        string // one of [Sets]
+	About      string // for the model
+	Effect     Effect
+	Idempotent bool // a second call with the same arguments changes nothing more
+	Open       bool // reaches what lies outside of the workspace
+	Control    Control
+	In, Out    *jsonschema.Schema
+
+	run func(ctx context.Context, c *call, arguments json.RawMessage) (any, error)
+}
+
+// Sets are the sets of tools in which they can be chosen.
+var Sets = []string{"files", "workspace", "desktop", "profiles", "control"}
+
+// define makes an entry of a function with a type for what it takes and one for what it
+// gives. Both have to be structs.
+func define[In, Out any](t Tool, run func(ctx context.Context, c *call, in In) (Out, error)) Tool {
+	t.In, t.Out = schemaOf[In](), schemaOf[Out]()
+	for _, name := range slices.Sorted(maps.Keys(t.In.Properties)) {
+		plainLists(t.In.Properties[name])
+	}
+	t.run = func(ctx context.Context, c *call, arguments json.RawMessage) (any, error) {
+		var in In
+		if err := t.decode(arguments, &in); err != nil {
+			return nil, err
+		}
+		return run(ctx, c, in)
+	}
+	return t
+}
+
+func schemaOf[T any]() *jsonschema.Schema {
+	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: typeSchemas})
+	if err != nil {
+		panic(fmt.Sprintf("mcpserver: %v", err)) // seen by every test
+	}
+	return s
+}
+
+// plainLists takes null out of the types of lists: some clients know no list of types.
+func plainLists(s *jsonschema.Schema) {
+	if i := slices.Index(s.Types, "null"); i >= 0 && len(s.Types) == 2 {
+		s.Type, s.Types = s.Types[1-i], nil
+	}
+	for _, p := range s.Properties {
+		plainLists(p)
+	}
+	if s.Items != nil {
+		plainLists(s.Items)
+	}
+}
+
+// decode reads the arguments of a call. What is not known is an error that names it: a
+// caller that means more than is understood must not believe that it was obeyed.
+func (t *Tool) decode(arguments json.RawMessage, in any) error {
+	if a := bytes.TrimSpace(arguments); len(a) == 0 || string(a) == "null" {
+		arguments = json.RawMessage("{}")
+	}
+	if err := uniqueKeys(arguments); err != nil {
+		return t.badArguments("", err.Error())
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(arguments, &given); err != nil {
+		return t.badArguments("", "the arguments are no JSON object")
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if t.In.Properties[name] == nil {
+			return t.badArguments(name, fmt.Sprintf("there is no parameter %q", name))
+		}
+	}
+	for _, name := range t.In.Required {
+		if _, ok := given[name]; !ok {
+			return t.badArguments(name, fmt.Sprintf("the parameter %q is missing", name))
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(arguments))
+	d.DisallowUnknownFields()
+	if err := d.Decode(in); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) {
+			return t.badArguments(wrong.Field, fmt.Sprintf("the parameter %q cannot be a %s", wrong.Field, wrong.Value))
+		}
+		return t.badArguments("", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+func (t *Tool) badArguments(subject, message string) error {
+	names := slices.Sorted(maps.Keys(t.In.Properties))
+	hint := t.Name + " takes no parameters"
+	if len(names) > 0 {
+		hint = fmt.Sprintf("%s takes: %s", t.Name, strings.Join(names, ", "))
+	}
+	return &api.Denial{Code: codeArguments, Operation: t.Name, Subject: subject, Message: message, Rule: "parameters", Source: "built in", Hint: hint}
+}
+
+// maxDepth bounds how deeply arguments are nested.
+const maxDepth = 64
+
+// uniqueKeys refuses a name that an object has twice, of which every reader takes
+// another, and what is nested deeper than anything that is meant.
+func uniqueKeys(data []byte) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	type level struct {
+		keys map[string]bool // nil in a list
+		key  bool            // the next string is a name
+	}
+	var open []level
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return errors.New("the arguments are not JSON")
+		}
+		last := len(open) - 1
+		if delim, ok := token.(json.Delim); ok {
+			switch delim {
+			case '{', '[':
+				if len(open) == maxDepth {
+					return fmt.Errorf("the arguments are nested more than %d deep", maxDepth)
+				}
+				l := level{}
+				if delim == '{' {
+					l = level{keys: map[string]bool{}, key: true}
+				}
+				if last >= 0 {
+					open[last].key = open[last].keys != nil
+				}
+				open = append(open, l)
+			default:
+				open = open[:last]
+			}
+			continue
+		}
+		if last < 0 || open[last].keys == nil {
+			continue
+		}
+		if name, ok := token.(string); ok && open[last].key {
+			if open[last].keys[name] {
+				return fmt.Errorf("the name %.100q stands twice in the arguments", name)
+			}
+			open[last].keys[name], open[last].key = true, false
+			continue
+		}
+		open[last].key = true
+	}
+}

@@ -1,0 +1,106 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"carrel/internal/api"
+)
+
+type controlIn struct {
+	Named
+	Mode      string `json:"mode" jsonschema:"active, read_only or paused"`
+	Reason    string `json:"reason,omitempty" jsonschema:"shown to whoever is refused"`
+	Confirmed bool   `json:"confirmed_user_request,omitempty" jsonschema:"active: the person wants it; they are asked by an approval"`
+}
+
+type controlOut struct {
+	Name    string       `json:"name"`
+	Control *api.Control `json:"control,omitempty"`
+}
+
+// controlModes are the words for the modes, with those that others use.
+var controlModes = map[string]string{"active": api.ControlActive, "run": api.ControlActive, "running": api.ControlActive,
+	"read_only": api.ControlReadOnly, "read-only": api.ControlReadOnly, "readonly": api.ControlReadOnly, "ro": api.ControlReadOnly,
+	"paused": api.ControlPaused, "pause": api.ControlPaused}
+
+func updateControl(ctx context.Context, c *call, in controlIn) (controlOut, error) {
+	mode, ok := controlModes[strings.ToLower(in.Mode)]
+	if !ok {
+		return controlOut{}, c.tool.badArguments("mode", fmt.Sprintf("mode is active, read_only or paused, not %q", in.Mode))
+	}
+	e, err := c.running(in.Name)
+	if err != nil {
+		return controlOut{}, err
+	}
+	out := controlOut{Name: e.Name}
+	r, err := c.ask(ctx, e, api.Request{Op: api.OpStatus})
+	if err != nil {
+		return out, err
+	}
+	if out.Control = r.Status.Control; out.Control != nil && out.Control.Mode == mode {
+		return out, nil
+	}
+	if mode == api.ControlActive {
+		return out, c.askForActive(ctx, e, in)
+	}
+	r, err = c.ask(ctx, e, api.Request{Op: api.OpControl, Mode: mode, Reason: in.Reason})
+	out.Control = r.Control
+	return out, err
+}
+
+type approvalsIn struct {
+	Deny string `json:"deny,omitempty" jsonschema:"refuse the one with this id; approving takes a person at a terminal"`
+}
+
+type approvalsOut struct {
+	Waiting []api.Approval `json:"waiting"`
+	Denied  string         `json:"denied,omitempty"`
+}
+
+func approvals(ctx context.Context, c *call, in approvalsIn) (approvalsOut, error) {
+	out := approvalsOut{Waiting: []api.Approval{}}
+	if in.Deny != "" {
+		if strings.Trim(in.Deny, "0123456789abcdef") != "" {
+			return out, c.tool.badArguments("deny", "deny is the id of an approval")
+		}
+		if err := c.server.carrel(ctx, nil, nil, "deny", "--", in.Deny); err != nil {
+			return out, err
+		}
+		out.Denied = in.Deny
+	}
+	err := c.server.carrel(ctx, nil, &out.Waiting, "approvals", "--json")
+	return out, err
+}
+
+type doctorOut struct {
+	Report map[string]any `json:"report"`
+}
+
+func doctor(ctx context.Context, c *call, _ struct{}) (doctorOut, error) {
+	var out doctorOut
+	err := c.server.carrel(ctx, nil, &out.Report, "doctor", "--json")
+	return out, err
+}
+
+// instructions are what a client may tell its model of this server.
+func (s *Server) instructions() string {
+	text := "Tools of a workspace that is private to you: walls, a hidden desktop, and a history in which every change of files is a step that undo takes back. " +
+		"A refusal says by code what stands against it; do not try ways around it. What only a person may widen waits for them in approvals."
+	if s.opts.Ceiling.Hash != "" {
+		text += " A ceiling holds for as long as this server runs: mcp_permissions shows it."
+	}
+	return text
+}
+
+// known are the names of sets with which a call was made, for errors.
+func (s *Server) known() []string {
+	names := make([]string, 0, len(s.tools))
+	for name := range s.tools {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

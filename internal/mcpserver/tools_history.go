@@ -1,0 +1,173 @@
+package mcpserver
+
+import (
+	"context"
+	"strconv"
+
+	"carrel/internal/api"
+)
+
+type undoIn struct {
+	Count     int    `json:"count,omitempty" jsonschema:"how many steps, the newest first; 1 by default"`
+	Step      string `json:"step,omitempty" jsonschema:"only this step"`
+	To        string `json:"to,omitempty" jsonschema:"all steps after this one"`
+	Path      string `json:"path,omitempty" jsonschema:"only this path and what is in it"`
+	Force     bool   `json:"force,omitempty" jsonschema:"replace what somebody changed since; redo brings it back"`
+	Conflicts string `json:"conflicts,omitempty" jsonschema:"what is in the way: keep_both or skip; else nothing is done"`
+}
+
+// undone is what undo and redo tell.
+type undone struct {
+	DryRun       bool             `json:"dry_run"`
+	Done         bool             `json:"done"`
+	Steps        []uint64         `json:"steps"`
+	Restored     []any            `json:"restored"`
+	Removed      []any            `json:"removed"`
+	Unrestorable []map[string]any `json:"unrestorable"`
+	Conflicts    []map[string]any `json:"conflicts"`
+	RolledBack   int              `json:"steps_rolled_back"`
+}
+
+func (c *call) undoArgs(command string, in undoIn, dry bool) ([]string, error) {
+	args := []string{command, "--json"}
+	for flag, value := range map[string]string{"step": in.Step, "to": in.To, "path": c.within(in.Path)} {
+		if value != "" {
+			args = append(args, "--"+flag+"="+value)
+		}
+	}
+	switch in.Conflicts {
+	case "":
+	case "keep_both":
+		args = append(args, "--keep-both")
+	case "skip":
+		args = append(args, "--skip-conflicts")
+	default:
+		return nil, c.tool.badArguments("conflicts", "conflicts is keep_both or skip, not "+strconv.Quote(in.Conflicts))
+	}
+	if in.Force {
+		args = append(args, "--force")
+	}
+	if dry {
+		args = append(args, "--dry-run")
+	}
+	if in.Count < 0 {
+		return nil, c.tool.badArguments("count", "count is the number of steps")
+	}
+	if in.Count > 0 {
+		args = append(args, "--", strconv.Itoa(in.Count))
+	}
+	return args, nil
+}
+
+func (c *call) takeBack(ctx context.Context, command string, in undoIn, dry bool) (undone, error) {
+	out := undone{Steps: []uint64{}, Restored: []any{}, Removed: []any{}, Unrestorable: []map[string]any{}, Conflicts: []map[string]any{}}
+	args, err := c.undoArgs(command, in, dry)
+	if err != nil {
+		return out, err
+	}
+	err = c.server.carrel(ctx, nil, &out, args...)
+	if out.Done {
+		out.RolledBack = len(out.Steps)
+	}
+	return out, err
+}
+
+func undo(ctx context.Context, c *call, in undoIn) (undone, error) {
+	return c.takeBack(ctx, "undo", in, false)
+}
+
+func undoPreview(ctx context.Context, c *call, in undoIn) (undone, error) {
+	return c.takeBack(ctx, "undo", in, true)
+}
+
+type redoIn struct {
+	Count int  `json:"count,omitempty" jsonschema:"how many, the last undone first; 1 by default"`
+	Force bool `json:"force,omitempty" jsonschema:"replace what is in the way"`
+}
+
+func redo(ctx context.Context, c *call, in redoIn) (undone, error) {
+	return c.takeBack(ctx, "redo", undoIn{Count: in.Count, Force: in.Force}, false)
+}
+
+type diffIn struct {
+	Steps string `json:"steps,omitempty" jsonschema:"a step, or A..B; the newest by default"`
+	Path  string `json:"path,omitempty" jsonschema:"only this path and what is in it"`
+	Stat  bool   `json:"stat,omitempty" jsonschema:"only how many lines of each file"`
+}
+
+type diffOut struct {
+	Diff any `json:"diff"`
+}
+
+func diff(ctx context.Context, c *call, in diffIn) (diffOut, error) {
+	args := []string{"diff", "--json"}
+	if in.Path != "" {
+		args = append(args, "--path="+c.within(in.Path))
+	}
+	if in.Stat {
+		args = append(args, "--stat")
+	}
+	if in.Steps != "" {
+		args = append(args, "--", in.Steps)
+	}
+	var out diffOut
+	err := c.server.carrel(ctx, nil, &out.Diff, args...)
+	return out, err
+}
+
+type historyIn struct {
+	Last int    `json:"last,omitempty" jsonschema:"the newest so many; 50 by default"`
+	Path string `json:"path,omitempty" jsonschema:"only steps that changed this path or something in it"`
+	All  bool   `json:"all,omitempty" jsonschema:"undos too, and steps that changed nothing in the end"`
+}
+
+type historyOut struct {
+	Steps []map[string]any `json:"steps"`
+}
+
+const usualSteps = 50
+
+func undoHistory(ctx context.Context, c *call, in historyIn) (historyOut, error) {
+	if in.Last <= 0 {
+		in.Last = usualSteps
+	}
+	args := []string{"history", "--json", "--last=" + strconv.Itoa(in.Last)}
+	if in.Path != "" {
+		args = append(args, "--path="+c.within(in.Path))
+	}
+	if in.All {
+		args = append(args, "--all")
+	}
+	out := historyOut{Steps: []map[string]any{}}
+	err := c.server.carrel(ctx, nil, &out.Steps, args...)
+	return out, err
+}
+
+type discardIn struct {
+	Before string   `json:"before,omitempty" jsonschema:"all steps before this one"`
+	Steps  []string `json:"steps,omitempty" jsonschema:"these"`
+	DryRun bool     `json:"dry_run,omitempty" jsonschema:"say what would be removed"`
+}
+
+type discardOut struct {
+	DryRun  bool `json:"dry_run"`
+	Removed any  `json:"removed"`
+}
+
+// discardHistory only ever previews. Who removes the way back is a person.
+func discardHistory(ctx context.Context, c *call, in discardIn) (discardOut, error) {
+	out := discardOut{DryRun: true}
+	args := []string{"discard", "--json", "--dry-run"}
+	if in.Before != "" {
+		args = append(args, "--before="+in.Before)
+	}
+	if in.Before == "" && len(in.Steps) == 0 {
+		args = append(args, "--all")
+	}
+	if err := c.server.carrel(ctx, nil, &out.Removed, append(append(args, "--"), in.Steps...)...); err != nil || in.DryRun {
+		return out, err
+	}
+	return out, &api.Denial{Code: api.CodeNotHuman, Operation: c.tool.Name, Subject: c.server.opts.Project, Rule: "discarding is a person's", Source: "built in",
+		Message: "the history can be removed by a person only: with it goes the way back",
+		Hint:    "ask them to run `carrel discard` in the project; dry_run shows what would go"}
+}

@@ -1,0 +1,142 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"carrel/internal/api"
+)
+
+type profileIn struct {
+	Action  string `json:"action" jsonschema:"list, get, check, template, validate or path"`
+	ID      string `json:"id,omitempty" jsonschema:"the profile; get and check"`
+	Kind    string `json:"kind,omitempty" jsonschema:"template: project-dev, restricted-browser or browser-session"`
+	Project string `json:"project_path,omitempty" jsonschema:"template: of project-dev"`
+	Browser string `json:"browser_path,omitempty" jsonschema:"template: the browser"`
+	DataDir string `json:"user_data_dir,omitempty" jsonschema:"template: where browser-session keeps its logins"`
+	YAML    string `json:"yaml,omitempty" jsonschema:"validate: the profile"`
+}
+
+type profileOut struct {
+	Profiles []map[string]any `json:"profiles,omitzero"`
+	Profile  map[string]any   `json:"profile,omitempty"`
+	Path     string           `json:"path,omitempty"`
+}
+
+func readProfile(ctx context.Context, c *call, in profileIn) (profileOut, error) {
+	var out profileOut
+	s := c.server
+	needs := func(what, value string) error {
+		if value == "" {
+			return c.tool.badArguments(what, fmt.Sprintf("action %s needs %s", in.Action, what))
+		}
+		return nil
+	}
+	switch in.Action {
+	case "list":
+		out.Profiles = []map[string]any{}
+		return out, s.carrel(ctx, nil, &out.Profiles, "profile", "list", "--json")
+	case "get", "check":
+		if err := needs("id", in.ID); err != nil {
+			return out, err
+		}
+		command := map[string]string{"get": "show", "check": "check"}[in.Action]
+		return out, s.carrel(ctx, nil, &out.Profile, "profile", command, "--json", "--", in.ID)
+	case "template":
+		if err := needs("kind", in.Kind); err != nil {
+			return out, err
+		}
+		args := []string{"profile", "template", "--json"}
+		for flag, value := range map[string]string{"project": c.within(in.Project), "browser": in.Browser, "data-dir": in.DataDir} {
+			if value != "" {
+				args = append(args, "--"+flag+"="+value)
+			}
+		}
+		slices.Sort(args[3:])
+		return out, s.carrel(ctx, nil, &out.Profile, append(args, "--", in.Kind)...)
+	case "validate":
+		if err := needs("yaml", in.YAML); err != nil {
+			return out, err
+		}
+		return out, s.carrel(ctx, []byte(in.YAML), &out.Profile, "profile", "put", "--json", "--dry-run", "--replace", "--", "checked", "-")
+	case "path":
+		out.Path = ""
+		var raw []byte
+		err := s.carrelText(ctx, &raw, "profile", "path")
+		out.Path = strings.TrimSuffix(string(raw), "\n")
+		return out, err
+	}
+	return out, c.tool.badArguments("action", fmt.Sprintf("action is list, get, check, template, validate or path, not %q", in.Action))
+}
+
+type profileWriteIn struct {
+	Action  string `json:"action" jsonschema:"put, import or delete"`
+	ID      string `json:"id" jsonschema:"its name"`
+	YAML    string `json:"yaml,omitempty" jsonschema:"put and import: the profile; import takes one of agent-workspace-linux too"`
+	Replace bool   `json:"replace,omitempty" jsonschema:"take the place of one that is there"`
+	DryRun  bool   `json:"dry_run,omitempty" jsonschema:"check everything, and write nothing"`
+}
+
+type profileWriteOut struct {
+	Done   []map[string]any `json:"done,omitempty"`
+	Delete map[string]any   `json:"deleted,omitempty"`
+}
+
+func writeProfile(ctx context.Context, c *call, in profileWriteIn) (profileWriteOut, error) {
+	var out profileWriteOut
+	args := []string{"profile", in.Action, "--json"}
+	if in.DryRun {
+		args = append(args, "--dry-run")
+	}
+	if in.Replace && in.Action != "delete" {
+		args = append(args, "--replace")
+	}
+	switch in.Action {
+	case "put", "import":
+		if in.YAML == "" {
+			return out, c.tool.badArguments("yaml", in.Action+" needs yaml: the profile itself")
+		}
+		if in.Action == "import" {
+			args = append(args, "--name="+in.ID, "--", "-")
+		} else {
+			args = append(args, "--", in.ID, "-")
+		}
+		return out, c.server.carrel(ctx, []byte(in.YAML), &out.Done, args...)
+	case "delete":
+		return out, c.server.carrel(ctx, nil, &out.Delete, append(args, "--", in.ID)...)
+	}
+	return out, c.tool.badArguments("action", fmt.Sprintf("action is put, import or delete, not %q", in.Action))
+}
+
+type exportIn struct {
+	ID      string `json:"id" jsonschema:"the profile"`
+	Output  string `json:"output_path,omitempty" jsonschema:"write it into this file in the project; else it is in the answer"`
+	Replace bool   `json:"replace,omitempty" jsonschema:"take the place of a file that is there"`
+	DryRun  bool   `json:"dry_run,omitempty" jsonschema:"only say what would be written"`
+}
+
+type exportOut struct {
+	Export map[string]any `json:"export"`
+	DryRun bool           `json:"dry_run"`
+}
+
+// exportProfile writes nowhere but in the project: a path that an agent chooses is no
+// person's.
+func exportProfile(ctx context.Context, c *call, in exportIn) (exportOut, error) {
+	out := exportOut{DryRun: in.DryRun}
+	args := []string{"profile", "export", "--json"}
+	if in.Output != "" && !in.DryRun {
+		path := c.within(in.Output)
+		if path != c.server.opts.Project && !strings.HasPrefix(path+"/", c.server.opts.Project+"/") || strings.Contains(path+"/", "/../") {
+			return out, &api.Denial{Code: api.CodeFile, Operation: c.tool.Name, Subject: in.Output, Rule: "the project", Source: "built in", Message: fmt.Sprintf("%q is outside of the project", in.Output), Hint: "without output_path the profile is in the answer"}
+		}
+		args = append(args, "--output="+path)
+		if in.Replace {
+			args = append(args, "--replace")
+		}
+	}
+	err := c.server.carrel(ctx, nil, &out.Export, append(args, "--", in.ID)...)
+	return out, err
+}
