@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"carrel/internal/mcpserver"
@@ -16,7 +18,7 @@ import (
 
 func (a *app) mcpCommand() *cobra.Command {
 	var o mcpserver.Options
-	var profile, display string
+	var profile, display, listen, tokenFile string
 	cmd := &cobra.Command{
 		Use:   "mcp [flags]",
 		Short: "Answer an agent that speaks the Model Context Protocol",
@@ -42,7 +44,13 @@ one of its own, which ends with the client, or with --workspace one that stays.
 			default:
 				return fmt.Errorf("--display %q: virtual or none", display)
 			}
-			return a.serveMCP(cmd, o)
+			if tokenFile != "" && listen == "" {
+				return errors.New("--token-file is for --listen")
+			}
+			if listen != "" && !strings.HasPrefix(listen, "unix:") && tokenFile == "" {
+				return fmt.Errorf("--listen %s needs --token-file FILE: any program of this machine reaches that port\nhint: a file that does not exist is made, with a token that nobody can guess", listen)
+			}
+			return a.serveMCP(cmd, o, listen, tokenFile)
 		},
 	}
 	fs := cmd.Flags()
@@ -51,11 +59,13 @@ one of its own, which ends with the client, or with --workspace one that stays.
 	fs.StringVar(&profile, "profile", "", "start the workspace from this profile")
 	fs.StringVar(&display, "display", "", "virtual or none: of the workspace (default virtual)")
 	fs.BoolVar(&o.Headless, "headless", false, "never show anything on this desktop")
-	notEmpty(cmd, "workspace", "profile", "display")
+	fs.StringVar(&listen, "listen", "", "answer over HTTP instead, at unix:PATH or 127.0.0.1:PORT")
+	fs.StringVar(&tokenFile, "token-file", "", "with --listen: the token that clients have to send is in this file, which is made if it does not exist")
+	notEmpty(cmd, "workspace", "profile", "display", "listen", "token-file")
 	return explainFlagErrors(cmd)
 }
 
-func (a *app) serveMCP(cmd *cobra.Command, o mcpserver.Options) error {
+func (a *app) serveMCP(cmd *cobra.Command, o mcpserver.Options, listen, tokenFile string) error {
 	var err error
 	if o.Workspace != "" {
 		if err := workspace.CheckDeskName(o.Workspace); err != nil {
@@ -73,9 +83,28 @@ func (a *app) serveMCP(cmd *cobra.Command, o mcpserver.Options) error {
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if listen != "" {
+		return a.listenMCP(ctx, s, listen, tokenFile)
+	}
 	err = s.Serve(ctx, os.Stdin, os.Stdout)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil
 	}
 	return err
+}
+
+func (a *app) listenMCP(ctx context.Context, s *mcpserver.Server, listen, tokenFile string) error {
+	token := ""
+	if tokenFile != "" {
+		var err error
+		if token, err = tokenFrom(tokenFile); err != nil {
+			return err
+		}
+	}
+	l, err := listenMCP(listen)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.err, "carrel: MCP over HTTP at %s\n", l.Addr())
+	return s.ServeHTTP(ctx, l, token)
 }

@@ -84,7 +84,19 @@ const pageSize = 64
 // Serve answers one client until it goes or ctx ends.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	defer s.Close()
-	return s.sdk.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out})
+	done := make(chan error, 1)
+	go func() { done <- s.sdk.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out}) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select { // who does not read is not waited for
+	case err := <-done:
+		return err
+	case <-time.After(closeTime):
+		return ctx.Err()
+	}
 }
 
 // Close ends what belongs to the server.

@@ -1,0 +1,84 @@
+package mcpserver
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Bounds of the server over HTTP.
+const (
+	headerTime = 5 * time.Second
+	idleTime   = 30 * time.Minute // after which a client that says nothing is forgotten
+	maxBody    = 12 << 20
+	maxHeader  = 32 << 10
+	closeTime  = 3 * time.Second
+)
+
+// ServeHTTP answers clients over streamable HTTP until ctx ends. Each request needs the
+// token, in an Authorization header; a listener whose address is no path answers only to
+// loopback's own names, so that no page in a browser gets through by another.
+func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, token string) error {
+	defer s.Close()
+	protocol := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
+		SessionTimeout: idleTime, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
+	})
+	server := &http.Server{Handler: checked(protocol, token, l.Addr().Network() != "unix"), ReadHeaderTimeout: headerTime, MaxHeaderBytes: maxHeader, IdleTimeout: idleTime}
+	ended := context.AfterFunc(ctx, func() {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+		defer cancel()
+		if server.Shutdown(last) != nil {
+			server.Close() // whoever listens to a stream does not go by itself
+		}
+	})
+	defer ended()
+	err := server.Serve(l)
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return err
+}
+
+// checked lets through who knows the token, and does not come from a page of the web.
+func checked(next http.Handler, token string, loopback bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		switch {
+		case loopback && !isLoopback(r.Host):
+			http.Error(w, "this server answers to localhost only", http.StatusForbidden)
+		case !goodOrigin(r.Header.Values("Origin")):
+			http.Error(w, "requests from web pages are not answered", http.StatusForbidden)
+		case token != "" && (!ok || subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1):
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "the token is missing or wrong", http.StatusUnauthorized)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+func goodOrigin(origins []string) bool {
+	for _, o := range origins {
+		u, err := url.Parse(o)
+		if err != nil || u.Host == "" || !isLoopback(u.Host) {
+			return false
+		}
+	}
+	return len(origins) <= 1
+}
+
+func isLoopback(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

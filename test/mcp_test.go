@@ -1,0 +1,250 @@
+//go:build linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestMCP is an agent's way through: a workspace begins by itself, a command changes
+// files, that is one step, and goes back; what is refused says why; all is gone with the
+// client.
+func TestMCP(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		c := w.mcp("--display", "none")
+		if r := c.does("workspace_status", args{}); r.Structured["running"] != false {
+			t.Errorf("before anything was done: %s", r.text())
+		}
+		r := c.does("app_launch", args{"command": []string{"sh", "-c", "echo one > made; echo said"}, "wait": "exit"})
+		app := r.Structured["app"].(map[string]any)
+		if steps, _ := app["steps"].([]any); len(steps) != 1 || w.read(w.project+"/made") != "one\n" {
+			t.Errorf("app_launch: %s", r.text())
+		}
+		if r := c.does("app_log", args{"app": app["id"]}); r.Structured["stdout"] != "said\n" {
+			t.Errorf("app_log: %s", r.text())
+		}
+		if r := c.does("undo_preview", args{}); !strings.Contains(r.text(), w.project+"/made") {
+			t.Errorf("undo_preview: %s", r.text())
+		}
+		if r := c.does("undo", args{}); r.Structured["steps_rolled_back"] != 1.0 || exists(w.project+"/made") {
+			t.Errorf("undo: %s", r.text())
+		}
+		if c.does("redo", args{}); w.read(w.project+"/made") != "one\n" {
+			t.Error("redo did not bring it back")
+		}
+		if r := c.does("get_undo_history", args{"all": true}); len(r.Structured["steps"].([]any)) != 3 {
+			t.Errorf("history: %s", r.text())
+		}
+		c.refuses("not-human", "discard_undo_history", args{})
+		c.does("discard_undo_history", args{"dry_run": true})
+		r = c.refuses("arguments", "undo", args{"cuont": 2})
+		if !strings.Contains(r.text(), `"cuont"`) || !strings.Contains(r.text(), "count") {
+			t.Errorf("an unknown parameter: %s", r.text())
+		}
+		list := c.does("workspace_list", args{})
+		name := list.Structured["default"].(string)
+		if e := w.carrel("list"); !strings.Contains(e.out, name) {
+			t.Errorf("list: %s", e)
+		}
+		c.end()
+		if e := w.carrel("ps", "--json"); strings.Contains(e.out, name) {
+			t.Errorf("its workspace goes on without it: %s", e)
+		}
+	})
+}
+
+// TestMCPControl: what is under control cannot be changed by an agent, nor taken out of
+// it, and can be stopped all the same.
+func TestMCPControl(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	c := w.mcp("--display", "none")
+	c.does("app_launch", args{"command": []string{"true"}, "wait": "exit"})
+	for _, mode := range []string{"read_only", "paused"} {
+		c.does("mcp_control_update", args{"mode": mode, "reason": "a person looks"})
+		r := c.refuses("control", "app_launch", args{"command": []string{"touch", "made"}})
+		if !strings.Contains(r.text(), "a person looks") || exists(w.project+"/made") {
+			t.Errorf("%s: %s", mode, r.text())
+		}
+		c.refuses("control", "undo", args{})
+		c.refuses("control", "profile_write", args{"action": "put", "id": "p", "yaml": "description: x\n"})
+		c.refuses("control", "profile_export", args{"id": "p", "output_path": "p.yaml"})
+		c.does("app_launch", args{"command": []string{"touch", "made"}, "dry_run": true})
+		c.does("workspace_status", args{"include": []string{"apps", "policy", "manifest", "artifacts"}})
+		if r := c.tool("mcp_control_update", args{"mode": "active", "confirmed_user_request": true}); !r.IsError {
+			t.Errorf("an agent gave itself the workspace back: %s", r.text())
+		}
+	}
+	c.does("workspace_stop", args{})
+}
+
+// TestMCPBadInput: whatever is said, the server answers the next one.
+func TestMCPBadInput(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	c := w.mcpSilent("--display", "none")
+	c.line(`{"jsonrpc":"2.0","id":"early","method":"tools/call","params":{"name":"workspace_list","arguments":{}}}`)
+	c.greet("2025-06-18")
+	for _, line := range []string{
+		`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"workspace_list"}}`,
+		`{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"workspace_list","arguments":null}}`,
+		`{"jsonrpc":"2.0","id":"c","method":"tools/call","params":null}`,
+		`{"jsonrpc":"2.0","id":"d","method":"tools/call"}`,
+		`{"jsonrpc":"2.0","id":"e","method":"tools/call","params":{"name":"undo","arguments":[]}}`,
+		`{"jsonrpc":"2.0","id":"f","method":"tools/call","params":{"name":"undo","arguments":{"count":"x"}}}`,
+		`{"jsonrpc":"2.0","id":"g","method":"tools/call","params":{"name":"undo","arguments":{"count":1,"count":2}}}`,
+		`{"jsonrpc":"2.0","id":"h","method":"tools/call","params":{"name":"undo","arguments":` + strings.Repeat(`{"a":`, 500) + `1` + strings.Repeat(`}`, 500) + `}}`,
+		`{"jsonrpc":"2.0","id":"i","method":"no/such"}`,
+		`{"jsonrpc":"2.0","method":"notifications/no-such","params":{}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"never"}}`,
+	} {
+		c.line(line)
+	}
+	if r := c.tool("app_log", args{"app": "a\xffb\n"}); !r.IsError {
+		t.Errorf("a name of any bytes: %s", r.text())
+	}
+	// Ten megabytes in one line.
+	r := c.tool("profile_read", args{"action": "validate", "yaml": "description: " + strings.Repeat("x", 10<<20)})
+	if !r.IsError {
+		t.Errorf("a long profile: %.100s", r.text())
+	}
+	for _, flag := range []string{"--force", "-x", "--", "../x", "a b", strings.Repeat("n", 300), "\x00"} {
+		for _, call := range []struct {
+			tool string
+			args args
+		}{
+			{"workspace_status", args{"name": flag}}, {"workspace_start", args{"name": flag, "display": "none"}}, {"workspace_cleanup_stale", args{"name": flag, "dry_run": true}},
+			{"profile_read", args{"action": "get", "id": flag}}, {"profile_write", args{"action": "delete", "id": flag}}, {"profile_export", args{"id": flag, "output_path": "../../x"}},
+			{"diff", args{"steps": flag}}, {"undo", args{"step": flag}}, {"discard_undo_history", args{"steps": []string{flag}, "dry_run": true}}, {"approvals", args{"deny": flag}},
+		} {
+			if r := c.tool(call.tool, call.args); !r.IsError {
+				t.Errorf("%s %v: %s", call.tool, call.args, r.text())
+			}
+		}
+	}
+	c.does("workspace_list", args{})
+}
+
+// TestMCPManyCalls: a thousand calls at once are answered, whoever disconnects in the
+// midst of one, too, and one that is cancelled ends what it has begun.
+func TestMCPManyCalls(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	c := w.mcp("--display", "none")
+	c.does("app_launch", args{"command": []string{"true"}, "wait": "exit"})
+	var wg sync.WaitGroup
+	failed := make(chan string, 1000)
+	for range 1000 {
+		wg.Go(func() {
+			_, to := c.ask("tools/call", args{"name": "workspace_status", "arguments": args{}})
+			select {
+			case r := <-to:
+				if got := c.told(r); got.IsError {
+					failed <- got.text()
+				}
+			case <-time.After(patience):
+				failed <- "no answer"
+			}
+		})
+	}
+	wg.Wait()
+	select {
+	case why := <-failed:
+		t.Errorf("one of a thousand: %s", why)
+	default:
+	}
+	id, to := c.ask("tools/call", args{"name": "app_launch", "arguments": args{"command": []string{"sleep", "1000"}, "wait": "exit", "timeout_ms": 600000}})
+	eventually(t, "it waits", func() bool { return strings.Contains(c.does("app_list", args{"running": true}).text(), "1000") })
+	begin := time.Now()
+	c.line(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
+	select {
+	case <-to:
+	case <-time.After(5 * time.Second): // an answer to what was cancelled is not owed
+	}
+	c.does("workspace_status", args{})
+	if took := time.Since(begin); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// TestMCPTwoClients share a workspace, which goes on without them; a third is refused
+// nothing that the second had.
+func TestMCPTwoClients(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	s := w.stays("shared")
+	one, two := w.mcp("--workspace", "shared"), w.mcp("--workspace", "shared")
+	one.does("app_launch", args{"command": []string{"sh", "-c", "echo 1 > a"}, "wait": "exit"})
+	two.does("app_launch", args{"command": []string{"sh", "-c", "echo 2 > b"}, "wait": "exit"})
+	two.does("undo", args{})
+	if exists(w.project+"/b") || !exists(w.project+"/a") {
+		t.Error("the wrong step went back")
+	}
+	one.end()
+	two.does("app_list", args{})
+	two.end()
+	s.sh("true")
+}
+
+// TestMCPVersions: every version of the protocol that clients speak is answered in kind.
+func TestMCPVersions(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} {
+		c := w.mcpSilent("--display", "none")
+		if got := c.greet(version); got != version {
+			t.Errorf("asked for %s, got %s", version, got)
+		}
+		names, all := c.toolNames()
+		if !slices.Contains(names, "undo") || !slices.Contains(names, "screenshot") {
+			t.Errorf("%s: %q", version, names)
+		}
+		for _, tool := range all {
+			if s, _ := json.Marshal(tool["inputSchema"]); !strings.Contains(string(s), `"additionalProperties":false`) {
+				t.Errorf("%s takes anything: %s", tool["name"], s)
+			}
+		}
+		c.end()
+	}
+	c := w.mcp("--toolsets", "control")
+	if names, _ := c.toolNames(); slices.Contains(names, "undo") || !slices.Contains(names, "approvals") {
+		t.Errorf("control alone: %q", names)
+	}
+	if r := w.carrel("mcp", "--toolsets", "nonsense"); r.code != 125 || !strings.Contains(r.err, "nonsense") {
+		t.Errorf("%s", r)
+	}
+}
+
+// TestMCPSilentClient: a client that never reads does not keep others, or the end, waiting.
+func TestMCPSilentClient(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	cmd := w.command(w.bin, "mcp", "--display", "none")
+	in, err := cmd.StdinPipe()
+	w.must(err)
+	r, out, err := os.Pipe()
+	w.must(err)
+	defer r.Close()
+	cmd.Stdout = out
+	w.must(cmd.Start())
+	out.Close()
+	go func() {
+		for i := range 3000 {
+			if _, err := fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`+"\n", i); err != nil {
+				return
+			}
+		}
+	}()
+	time.Sleep(300 * time.Millisecond)
+	w.must(cmd.Process.Signal(os.Interrupt))
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		_ = cmd.Process.Kill()
+		t.Error("Ctrl-C does not end it")
+	}
+}
