@@ -248,3 +248,33 @@ func TestMCPSilentClient(t *testing.T) {
 		t.Error("Ctrl-C does not end it")
 	}
 }
+
+// TestMCPQuestion: the client is asked once about a desktop that nobody sees; its no is
+// one, and without a client that can ask it takes the argument.
+func TestMCPQuestion(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.need("Xvfb")
+	for _, answer := range []string{"decline", "accept"} {
+		c := w.mcpSilent()
+		asked := 0
+		c.asks = func(method string, _ json.RawMessage) any {
+			if method == "elicitation/create" {
+				asked++
+			}
+			return args{"action": answer, "content": args{}}
+		}
+		c.greet("2025-11-25")
+		r := c.tool("workspace_start", args{})
+		if r.IsError != (answer == "decline") || asked != 1 {
+			t.Errorf("%s: asked %d times, %s", answer, asked, r.text())
+		}
+		if answer == "accept" {
+			if r := c.does("observe", args{"screenshot": true}); len(r.Content) != 2 || r.Content[1].MIMEType != "image/png" || len(r.Content[1].Data) < 100 {
+				t.Errorf("observe: %s", r.text())
+			}
+		} else {
+			c.does("workspace_start", args{"acknowledge_hidden_workspace": true})
+		}
+		c.end()
+	}
+}

@@ -162,6 +162,9 @@ func (s *Server) handler(t *Tool) sdk.ToolHandler {
 			return refusal(ctx, t.Name, err), nil
 		}
 		value, err := t.run(ctx, c, req.Params.Arguments)
+		if q := asked(err); q != nil {
+			return q.result(), nil
+		}
 		if err != nil {
 			return refusal(ctx, t.Name, err), nil
 		}

@@ -87,7 +87,12 @@ func startWorkspace(ctx context.Context, c *call, in startIn) (startOut, error) 
 	if err := workspace.CheckPurpose(in.Purpose); err != nil {
 		return startOut{}, err
 	}
+	yes, answered := c.agreed(ackHidden)
+	in.Hidden = in.Hidden || yes
 	out := startOut{Name: name, DryRun: in.DryRun, Policy: []api.Decided{}, Notes: []string{}, Approval: c.hiddenBundle(name, in)}
+	if !in.DryRun && !out.Approval.Approved && !answered && c.asks() {
+		return out, &question{ackHidden, "Start the workspace " + name + " with a desktop that you do not see? `carrel watch " + name + "` shows it."}
+	}
 	if !in.DryRun && !out.Approval.Approved {
 		return out, &api.Denial{Code: codeAcknowledge, Operation: c.tool.Name, Subject: name, Rule: ackHidden, Source: "built in", Message: "a workspace with a desktop that the person does not see needs their agreement, once",
 			Hint: ackHidden + ": true says that it was given; display: none needs none"}
