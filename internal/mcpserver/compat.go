@@ -4,4 +4,3 @@ package mcpserver
 const setCompat = "compat"
 
 func compat([]Tool) []Tool { return nil }
-

@@ -21,8 +21,8 @@ type undone struct {
 	DryRun       bool             `json:"dry_run"`
 	Done         bool             `json:"done"`
 	Steps        []uint64         `json:"steps"`
-	Restored     []any            `json:"restored"`
-	Removed      []any            `json:"removed"`
+	Restored     []anyJSON        `json:"restored"`
+	Removed      []anyJSON        `json:"removed"`
 	Unrestorable []map[string]any `json:"unrestorable"`
 	Conflicts    []map[string]any `json:"conflicts"`
 	RolledBack   int              `json:"steps_rolled_back"`
@@ -60,7 +60,7 @@ func (c *call) undoArgs(command string, in undoIn, dry bool) ([]string, error) {
 }
 
 func (c *call) takeBack(ctx context.Context, command string, in undoIn, dry bool) (undone, error) {
-	out := undone{Steps: []uint64{}, Restored: []any{}, Removed: []any{}, Unrestorable: []map[string]any{}, Conflicts: []map[string]any{}}
+	out := undone{Steps: []uint64{}, Restored: []anyJSON{}, Removed: []anyJSON{}, Unrestorable: []map[string]any{}, Conflicts: []map[string]any{}}
 	args, err := c.undoArgs(command, in, dry)
 	if err != nil {
 		return out, err
@@ -96,7 +96,7 @@ type diffIn struct {
 }
 
 type diffOut struct {
-	Diff any `json:"diff"`
+	Diff anyJSON `json:"diff"`
 }
 
 func diff(ctx context.Context, c *call, in diffIn) (diffOut, error) {
@@ -150,8 +150,8 @@ type discardIn struct {
 }
 
 type discardOut struct {
-	DryRun  bool `json:"dry_run"`
-	Removed any  `json:"removed"`
+	DryRun  bool    `json:"dry_run"`
+	Removed anyJSON `json:"removed"`
 }
 
 // discardHistory only ever previews. Who removes the way back is a person.

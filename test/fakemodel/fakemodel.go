@@ -30,6 +30,7 @@ const maxRequest = 16 << 20
 // Turn is one answer of the model: a tool call when Tool is set, else Text.
 type Turn struct {
 	Tool  string         // name of the agent's tool
+	Space string         // the namespace that it is in, for agents that have those
 	Input map[string]any // its arguments
 	Text  string
 

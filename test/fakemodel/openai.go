@@ -42,6 +42,10 @@ func openaiItem(t Turn, n int) map[string]any {
 		return map[string]any{"type": "message", "role": "assistant", "id": fmt.Sprintf("msg_%d", n),
 			"content": []any{map[string]any{"type": "output_text", "text": t.Text}}}
 	}
-	return map[string]any{"type": "function_call", "id": fmt.Sprintf("fc_%d", n), "call_id": fmt.Sprintf("call_%d", n),
+	call := map[string]any{"type": "function_call", "id": fmt.Sprintf("fc_%d", n), "call_id": fmt.Sprintf("call_%d", n),
 		"name": t.Tool, "arguments": t.input()}
+	if t.Space != "" {
+		call["namespace"] = t.Space
+	}
+	return call
 }
