@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 )
 
-// The bound of what a server may send at once. A picture of the largest
-// screen, 8192x8192, is 256 MiB; all else is far smaller, see [replyBound].
-const maxReply = 256<<20 + 32
+// The bound of what a server may send at once: what was copied on the clipboard is the
+// largest. All else is far smaller, see [replyBound].
+const maxReply = MaxClipboard + 32
 
 // usualReply is enough for most replies, in bytes after their head.
 const usualReply = 64 << 10
@@ -22,7 +22,7 @@ func replyBound(request []byte) int {
 	case op == getProperty && len(request) >= 24:
 		return int(min(4*uint64(binary.LittleEndian.Uint32(request[20:])), maxReply))
 	case op == getImage:
-		return maxReply
+		return maxStrip
 	case op >= 128: // of an extension: the picture of the pointer, that any program sets
 		return 4 << 20
 	}
