@@ -73,3 +73,38 @@ func TestPicturesOverASocket(t *testing.T) {
 	}
 	t.Logf("%d pictures, painting told %d times", n, told)
 }
+
+// TestSmallPicturesOverASocket: the same of a small picture, that the pointer lies in.
+func TestSmallPicturesOverASocket(t *testing.T) {
+	s := xvfb(t)
+	if out, err := s.command(t, "xsetroot", "-cursor_name", "left_ptr").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	d, err := Open(t.Context(), s.dialPlain, s.cookie)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	const ground = 0x102030
+	paint(t, d, ground, 0, 0, 1920, 1080)
+	if err := d.Input(t.Context(), Move{To: image.Pt(110, 110)}); err != nil {
+		t.Fatal(err)
+	}
+	_, stop, err := d.painted(t.Context(), image.Rectangle{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	for n := range 10 {
+		time.Sleep(2 * calm) // the server tells again
+		p, err := d.Screenshot(t.Context(), Shot{Format: Raw, Area: image.Rect(100, 100, 140, 140)})
+		if err != nil {
+			t.Fatalf("after %d pictures: %v", n, err)
+		}
+		for i := range 40 * 40 {
+			if got := binary.LittleEndian.Uint32(p.Data[i*4:]) & 0xffffff; got != ground {
+				t.Fatalf("picture %d has %06x at %d,%d", n, got, i%40, i/40)
+			}
+		}
+	}
+}
