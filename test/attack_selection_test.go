@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
@@ -15,7 +16,8 @@ func init() { attacks["xowner"] = attackXOwner }
 
 // attackXOwner owns the clipboard and gives what it has in parts (ICCCM 2.7.2), in a way
 // that does not end: "drips" gives a byte now and then, "pours" as much as is taken,
-// "promises" says how much there is and gives nothing.
+// "promises" says how much there is and gives nothing. "piles" gives three million bytes,
+// all at once.
 func attackXOwner(args []string) (string, error) {
 	x, err := xgb.NewConn()
 	if err != nil {
@@ -48,7 +50,12 @@ func attackXOwner(args []string) (string, error) {
 		}
 		switch e := e.(type) {
 		case xproto.SelectionRequestEvent:
-			if e.Target == targets {
+			if args[0] == "piles" && e.Target == text {
+				for i := range byte(16) {
+					part := bytes.Repeat([]byte{'a' + i}, 200_001)
+					xproto.ChangeProperty(x, xproto.PropModeAppend, e.Requestor, e.Property, text, 8, uint32(len(part)), part)
+				}
+			} else if e.Target == targets {
 				xproto.ChangeProperty(x, xproto.PropModeReplace, e.Requestor, e.Property, xproto.AtomAtom, 32, 1, number(uint32(text)))
 			} else {
 				to[e.Requestor] = e.Property
