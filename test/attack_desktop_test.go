@@ -17,11 +17,16 @@ func init() {
 
 // newWindow makes a window without a title and without anything else.
 func newWindow(x *xgb.Conn, root xproto.Window, i int) xproto.Window {
+	return newWindowOr(x, root, i, 0)
+}
+
+// newWindowOr makes a menu where override is 1, which no window manager takes first.
+func newWindowOr(x *xgb.Conn, root xproto.Window, i int, override uint32) xproto.Window {
 	w, err := xproto.NewWindowId(x)
 	if err != nil {
 		panic(err)
 	}
-	xproto.CreateWindow(x, 0, w, root, int16(i%300), int16(i/10%300), 100, 80, 0, xproto.WindowClassInputOutput, 0, xproto.CwBackPixel, []uint32{uint32(0xff0000 + i)})
+	xproto.CreateWindow(x, 0, w, root, int16(i%300), int16(i/10%300), 100, 80, 0, xproto.WindowClassInputOutput, 0, xproto.CwBackPixel|xproto.CwOverrideRedirect, []uint32{uint32(0xff0000 + i), override})
 	xproto.MapWindow(x, w)
 	return w
 }
@@ -56,7 +61,7 @@ func attackXGrab(args []string) (string, error) {
 	return "held", nil
 }
 
-// attackXFlood opens windows without titles, and leaves them there.
+// attackXFlood opens windows without titles, or menus, and leaves them there.
 func attackXFlood(args []string) (string, error) {
 	x, err := xgb.NewConn()
 	if err != nil {
@@ -64,8 +69,12 @@ func attackXFlood(args []string) (string, error) {
 	}
 	root := xproto.Setup(x).DefaultScreen(x).Root
 	n, _ := strconv.Atoi(args[0])
+	var override uint32
+	if len(args) > 1 && args[1] == "menus" {
+		override = 1
+	}
 	for i := range n {
-		newWindow(x, root, i)
+		newWindowOr(x, root, i, override)
 	}
 	if _, err := xproto.GetInputFocus(x).Reply(); err != nil {
 		return "", err

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,41 @@ func TestDesktopRefusals(t *testing.T) {
 	if out := s.fine("screen"); !strings.HasPrefix(out, "640x480") {
 		t.Errorf("the screen is %s", out)
 	}
+}
+
+// TestDesktopHiddenElements: an item of a menu that nobody has opened is found and used
+// where it is asked for, and is not in the way otherwise.
+func TestDesktopHiddenElements(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.need("Xvfb", "mousepad", "dbus-daemon")
+	s := w.stays("hidden", "--display", "virtual")
+	w.write(w.project+"/pad.txt", "")
+	s.fine("launch", "--name", "pad", "--", "mousepad", "--disable-server", "pad.txt")
+	area := s.element("--role", "text", "--state", "multi line", "--state", "showing")
+	s.fine("a11y set", area, "by a closed menu")
+	save := []string{"--role", "menu item", "--name", "^Save$"}
+	if out := s.fine("a11y find", save...); out != "" {
+		t.Errorf("unasked: %s", out)
+	}
+	save = append(save, "--hidden")
+	if out := s.fine("a11y find", save...); strings.Count(out, "\n") != 1 || !strings.Contains(out, "hidden]") {
+		t.Errorf("asked for: %q", out)
+	}
+	var found struct {
+		Nodes []struct {
+			Ref, Name string
+			States    []string
+		}
+	}
+	s.json(&found, "a11y find", save...)
+	if len(found.Nodes) != 1 || found.Nodes[0].Name != "Save" || slices.Contains(found.Nodes[0].States, "showing") {
+		t.Fatalf("as JSON: %+v", found)
+	}
+	if usual, all := s.fine("a11y tree"), s.fine("a11y tree", "--hidden"); strings.Contains(usual, `"Save"`) || !strings.Contains(all, `"Save"`) {
+		t.Errorf("the tree has %d bytes, with what is hidden %d", len(usual), len(all))
+	}
+	s.fine("a11y invoke", found.Nodes[0].Ref)
+	s.saved("pad", "pad.txt", "by a closed menu")
 }
 
 // TestDesktopComputer: the actions of a model, with its coordinates.

@@ -290,3 +290,39 @@ func TestDesktopStrangers(t *testing.T) {
 		}
 	}
 }
+
+// handed is a program that opens a window, hands its connection to a child and ends.
+const handed = `import os, socket, struct, sys, time
+auth, number = open(os.environ['XAUTHORITY'], 'rb').read(), os.environ['DISPLAY'].split(':')[1].split('.')[0]
+s = socket.socket(socket.AF_UNIX)
+s.connect('/tmp/.X11-unix/X' + number)
+s.sendall(struct.pack('<BxHHHHxx', 0x6c, 11, 0, 18, 16) + b'MIT-MAGIC-COOKIE-1\0\0' + auth[-16:])
+def take(n):
+    b = b''
+    while len(b) < n: b += s.recv(n - len(b))
+    return b
+setup = take(4 * struct.unpack('<6xH', take(8))[0])
+base, vendor = struct.unpack_from('<4xI', setup)[0], struct.unpack_from('<16xH', setup)[0]
+root = struct.unpack_from('<I', setup, 32 + (vendor + 3) // 4 * 4 + 8 * setup[21])[0]
+s.sendall(struct.pack('<BBHIIhhHHHHII', 1, 0, 8, base + 1, root, 10, 10, 90, 90, 0, 1, 0, 0))
+s.sendall(struct.pack('<BBHIIIBxxxI', 18, 0, 8, base + 1, 39, 31, 8, 6) + b'handed\0\0')
+s.sendall(struct.pack('<BxHI', 8, 2, base + 1))
+if os.fork() == 0: time.sleep(1000)
+`
+
+// TestDesktopConnectionHandedOn: a window is its app's also when the process that connected
+// has ended, whose number may be anybody's.
+func TestDesktopConnectionHandedOn(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.need("Xvfb", "python3")
+	s := w.stays("handed", "--display", "virtual")
+	w.write(w.project+"/handed.py", handed)
+	one := s.launch("one", "python3 handed.py; touch over; exec sleep 1000")
+	eventually(t, "the process that connected ends", func() bool { return exists(w.project + "/over") })
+	if all := s.windows("--wait", "--title", "^handed$"); len(all) != 1 || all[0].App != one {
+		t.Errorf("%+v, want one of app %s", all, one)
+	}
+	if all := s.windows("--app", "one"); len(all) != 1 {
+		t.Errorf("windows of the app: %+v", all)
+	}
+}

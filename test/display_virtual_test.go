@@ -261,6 +261,39 @@ func TestVirtualDisplaysAtOnce(t *testing.T) {
 	}
 }
 
+// siege holds the abstract names of all display numbers that are taken in order, and runs
+// a command.
+const siege = `import resource, socket, subprocess, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+held = []
+for n in range(1000, 2000):
+    held.append(socket.socket(socket.AF_UNIX))
+    held[-1].bind('\0/tmp/.X11-unix/X%d' % n)
+sys.exit(subprocess.call(sys.argv[1:]))`
+
+// TestVirtualDisplayBesieged: where somebody holds all numbers that are taken in order there
+// still is a display, and programs of all kinds know its number.
+func TestVirtualDisplayBesieged(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("making a network namespace takes root")
+	}
+	w := newWorld(t, ordinary(t))
+	w.need("python3", "Xvfb", "openbox", "xdpyinfo", "xprop", "xterm", "mousepad", "featherpad", "chromium")
+	// Nobody else's displays are in the way in a network of the test's own.
+	cmd := w.command("python3", "-c", siege, w.bin, "run", "--display", "virtual", "--history", "off", "--network", "closed", "--", "bash", "-c",
+		`echo $DISPLAY; xdpyinfo | grep -c "^name of display:  *$DISPLAY"
+		xterm & mousepad & featherpad & chromium --user-data-dir=/tmp/c about:blank &
+		for c in XTerm Mousepad FeatherPad Chromium; do for i in $(seq 300); do
+			for id in $(xprop -root _NET_CLIENT_LIST | grep -o '0x[0-9a-f]*'); do xprop -id $id WM_CLASS; done 2>/dev/null | grep -q "\"$c\"" && echo $c && break; sleep 0.1
+		done; done`)
+	cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNET
+	r := w.finish(cmd)
+	number, rest, _ := strings.Cut(strings.TrimPrefix(r.out, ":"), "\n")
+	if n, err := strconv.Atoi(number); err != nil || n < 2000 || rest != "1\nXTerm\nMousepad\nFeatherPad\nChromium\n" {
+		t.Errorf("display %s: %s", number, r)
+	}
+}
+
 // TestVirtualDisplayEngines: bubblewrap has it; with landlock the workspace has none, says
 // so, and never gets the person's.
 func TestVirtualDisplayEngines(t *testing.T) {
@@ -296,18 +329,9 @@ func TestVirtualDisplayControl(t *testing.T) {
 // TestVirtualDisplayMissing: where Xvfb is not installed the workspace starts without
 // a display, says so, and never gets the person's.
 func TestVirtualDisplayMissing(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("mounting a file system takes root")
-	}
 	w := newWorld(t, ordinary(t))
 	w.setenv("DISPLAY", ":77")
-	w.wrap = func(cmd *exec.Cmd) {
-		line := []string{"unshare", "-m", "sh", "-c", `mount --bind /dev/null /usr/bin/Xvfb && u=$0 g=$1 && shift && exec setpriv --reuid $u --regid $g --clear-groups "$@"`,
-			strconv.Itoa(w.who.uid), strconv.Itoa(w.who.gid)}
-		cmd.Args = append(line, cmd.Args...)
-		cmd.Path = "/usr/bin/unshare"
-		cmd.SysProcAttr.Credential = nil
-	}
+	w.without("/usr/bin/Xvfb")
 	r := w.run("--display", "virtual", "--", "sh", "-c", "echo d=$DISPLAY; ls /tmp/.X11-unix")
 	if !strings.HasPrefix(r.out, "d=\n") || !strings.Contains(r.err, "no virtual display (--display): /usr/bin/Xvfb is not installed") {
 		t.Errorf("%s", r)

@@ -78,7 +78,7 @@ func Open(ctx context.Context, session net.Conn, dial Dialer) (*Bus, error) {
 	b.events.Store(b.event)
 	if b.registry, err = b.owner(ctx, registryName); err != nil {
 		b.close()
-		return nil, fmt.Errorf("starting the accessibility registry: %w", err)
+		return nil, fmt.Errorf("starting the accessibility registry (Debian's package at-spi2-core has it): %w", err)
 	}
 	return b, nil
 }
@@ -105,7 +105,7 @@ func findBus(ctx context.Context, session net.Conn) (string, error) {
 	defer s.close()
 	owner, err := s.owner(ctx, busService)
 	if err != nil {
-		return "", fmt.Errorf("starting the accessibility bus: %w", err)
+		return "", fmt.Errorf("starting the accessibility bus (Debian's package at-spi2-core has it): %w", err)
 	}
 	vs, err := s.ask(ctx, &call{to: owner, path: busObject, face: busService, member: "GetAddress", want: "s"})
 	if err != nil {

@@ -132,8 +132,9 @@ type Tree struct {
 	Text   string   `json:"text,omitempty"` // likewise
 	App    string   `json:"app,omitempty"`  // likewise, of the application
 	States []string `json:"states,omitempty"`
-	Depth  int      `json:"depth,omitempty"` // 0 is the most there is
-	Lines  bool     `json:"lines,omitempty"` // as text, one element a line, and not as JSON
+	Depth  int      `json:"depth,omitempty"`  // 0 is the most there is
+	Hidden bool     `json:"hidden,omitempty"` // also what does not show
+	Lines  bool     `json:"lines,omitempty"`  // as text, one element a line, and not as JSON
 	Wait   bool     `json:"wait,omitempty"`
 	Gone   bool     `json:"gone,omitempty"`
 	Millis int      `json:"millis,omitempty"`

@@ -114,18 +114,15 @@ standard output where that is no terminal. The format follows FILE's ending: png
 				s.Format = "jpeg"
 			}
 			if file == "" && !asJSON && isTerminal(a.out) {
-				return errors.New("a picture is not written to a terminal\nhint: -o FILE, or redirect standard output")
+				return errPicture // before one is taken
 			}
 			said, data, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Shot: s})
 			if err != nil {
 				return err
 			}
-			if file != "" && file != "-" {
-				if !said.Picture.Unchanged {
-					err = os.WriteFile(file, data, 0o600)
-				}
-			} else if !asJSON {
-				_, err = a.out.Write(data)
+			toFile := file != "" && file != "-"
+			if toFile && !said.Picture.Unchanged || !toFile && !asJSON {
+				err = a.writeData(file, data)
 			}
 			if err == nil && asJSON {
 				err = printJSON(a.out, said)
@@ -308,6 +305,8 @@ func (a *app) record(ctx context.Context, name, file string, limit time.Duration
 	if err != nil {
 		return err
 	}
+	enough, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	c, err := e.Open(context.WithoutCancel(ctx), api.Request{Op: api.OpDesktopSee, Desktop: &api.Desktop{Record: r}})
 	if err != nil {
 		return err
@@ -320,13 +319,12 @@ func (a *app) record(ctx context.Context, name, file string, limit time.Duration
 	if len(files) != 1 {
 		return errors.New("no video comes")
 	}
-	defer files[0].Close()
-	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	video := files[0]
+	defer video.Close()
+	out, err := openNew(file)
 	if err != nil {
 		return err
 	}
-	enough, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	if limit > 0 {
 		var cancel context.CancelFunc
 		enough, cancel = context.WithTimeout(enough, limit)
@@ -336,12 +334,16 @@ func (a *app) record(ctx context.Context, name, file string, limit time.Duration
 		<-enough.Done()
 		_ = c.Say(api.Input{Text: "enough"})
 	}()
-	n, err := io.Copy(out, files[0])
-	err = errors.Join(err, out.Close())
-	if _, _, last := c.Next(); err == nil {
-		err = last
+	n, err := io.Copy(out, video)
+	if err = errors.Join(err, out.Close()); err != nil { // nobody waits for what cannot be written
+		if err = fmt.Errorf("-o %q: %w", file, pathError(err)); n > 0 {
+			err = fmt.Errorf("%w\nhint: what was recorded until then is there, %s", err, sizeText(n))
+		} else {
+			_ = os.Remove(file)
+		}
+		return err
 	}
-	if err == nil {
+	if _, _, err = c.Next(); err == nil {
 		fmt.Fprintf(a.err, "carrel: %s has %s\n", quoteIf(file), sizeText(n))
 	}
 	return err

@@ -40,7 +40,7 @@ func (a *app) a11yLookCommand(find bool) *cobra.Command {
 	var timeout time.Duration
 	use, short, example := "tree NAME [flags]", "Print all that is there", "  carrel a11y tree dev --app gedit"
 	if find {
-		use, short, example = "find NAME [flags]", "Print the elements that fit", "  carrel a11y find dev --role entry --state focused\n  carrel a11y find dev --name Done --wait --timeout 20s"
+		use, short, example = "find NAME [flags]", "Print the elements that fit", "  carrel a11y find dev --role entry --state focused\n  carrel a11y find dev --name Done --wait --timeout 20s\n  carrel a11y find dev --role 'menu item' --name '^Save$' --hidden"
 	}
 	cmd := &cobra.Command{
 		Use: use, Short: short, Example: example,
@@ -71,6 +71,7 @@ func (a *app) a11yLookCommand(find bool) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&t.App, "app", "", "only of applications whose name matches this regular expression")
 	cmd.Flags().IntVar(&t.Depth, "depth", 0, "only so many levels")
+	cmd.Flags().BoolVar(&t.Hidden, "hidden", false, "also what does not show, as the items of a closed menu")
 	if find {
 		cmd.Flags().StringVar(&t.Role, "role", "", "with this role, as 'push button'")
 		cmd.Flags().StringVar(&t.Name, "name", "", "whose name matches this regular expression")

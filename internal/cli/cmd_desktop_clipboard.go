@@ -1,27 +1,13 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"carrel/internal/api"
 
 	"github.com/spf13/cobra"
 )
-
-// writePicture writes what is no text: to a file, or where no person reads.
-func (a *app) writePicture(file string, data []byte) error {
-	if file != "" && file != "-" {
-		return os.WriteFile(file, data, 0o600)
-	}
-	if isTerminal(a.out) {
-		return errors.New("that is not written to a terminal\nhint: -o FILE, or redirect standard output")
-	}
-	_, err := a.out.Write(data)
-	return err
-}
 
 func (a *app) clipboardCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -71,7 +57,7 @@ func (a *app) clipboardGetCommand() *cobra.Command {
 				_, err = a.out.Write(data)
 				return err
 			}
-			return a.writePicture(file, data)
+			return a.writeData(file, data)
 		},
 		ValidArgsFunction: a.completeWorkspace,
 	}

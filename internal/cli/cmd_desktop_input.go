@@ -279,7 +279,7 @@ and type_text work as well.
 				return err
 			}
 			if len(data) > 0 {
-				if err := a.writePicture(file, data); err != nil {
+				if err := a.writeData(file, data); err != nil {
 					return err
 				}
 			}

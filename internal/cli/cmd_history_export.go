@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"carrel/internal/history"
 
@@ -80,34 +79,11 @@ func (a *app) writeTo(name string, write func(io.Writer) error) error {
 		}
 		return write(a.out)
 	}
-	// A link to a file is replaced like a file: in a project it may be a command's,
-	// and lead to one that is none of the project's.
-	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() { // a pipe, a device
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
-		if err != nil {
-			return fmt.Errorf("-o %q: %w; want the name of a file", name, pathError(err))
+	return writeWhole(name, errTerminal, func(to *os.File) error {
+		err := write(to)
+		if st, e := to.Stat(); err == nil && e == nil && st.Mode().IsRegular() {
+			err = to.Sync() // it outlives the history
 		}
-		if st, err := f.Stat(); err != nil || st.Mode().IsRegular() {
-			f.Close()
-			return errors.Join(fmt.Errorf("-o %q: somebody else has put another file there meanwhile", name), err)
-		}
-		if term.IsTerminal(int(f.Fd())) {
-			f.Close()
-			return errTerminal
-		}
-		return errors.Join(write(f), f.Close())
-	}
-	temp := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.%d", filepath.Base(name), os.Getpid()))
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fmt.Errorf("-o %q: making a file there: %w", name, pathError(err))
-	}
-	err = errors.Join(write(f), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(temp, name)
-	}
-	if err != nil {
-		_ = os.Remove(temp)
-	}
-	return err
+		return err
+	})
 }

@@ -125,6 +125,11 @@ func (a *app) workspaceNamed(prefix string) (supervisor.Entry, error) {
 			return named, nil
 		}
 	}
+	if err != nil && !errors.Is(err, supervisor.ErrAmbiguous) && workspace.CheckDeskName(prefix) == nil {
+		if d, e := workspace.ReadDesk(workspace.StatePath(a.getenv), prefix); e == nil && d.State == api.StateStopped {
+			return supervisor.Entry{}, fmt.Errorf("workspace %q does not run\nhint: `carrel start %s` starts it anew, `carrel status %s` says what became of it", prefix, prefix, prefix)
+		}
+	}
 	if err != nil {
 		return e, noSuch("workspace", prefix, "carrel ps", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -45,6 +46,8 @@ func ImageContent(png []byte) Content { return Content{"image/png": png} }
 const (
 	// MaxClipboard is the most bytes that are read or set, all formats together.
 	MaxClipboard = 64 << 20
+	// maxReadings is the most bytes that readings hold which go on at the same time.
+	maxReadings = 2 * MaxClipboard
 	// maxTargets formats are listed or set.
 	maxTargets = 200
 	// maxPart is how much goes through a property at once; more goes in parts.
@@ -62,15 +65,14 @@ var ErrEmpty = errors.New("the selection is empty: no program offers anything th
 
 // Clipboard reads and sets the selections of a display. It has a connection of
 // its own, and owns what was set until another program sets something else or
-// Done is closed when the connection has ended, by Close or with the server.
-func (c *Clipboard) Done() <-chan struct{} { return c.d.Done() }
-
 // Close is called.
 type Clipboard struct {
 	d      *Desktop
 	window xproto.Window // the owner's
 	queue  chan xgb.Event
 	atom   map[string]xproto.Atom
+
+	reading atomic.Int64 // bytes that readings hold
 
 	mu    sync.Mutex
 	owned map[xproto.Atom]*offer
@@ -118,6 +120,9 @@ func OpenClipboard(ctx context.Context, dial Dial, cookie []byte) (*Clipboard, e
 	go c.serve()
 	return c, nil
 }
+
+// Done is closed when the connection has ended, by Close or with the server.
+func (c *Clipboard) Done() <-chan struct{} { return c.d.Done() }
 
 // Close gives up what is owned and ends the connection.
 func (c *Clipboard) Close() error { return c.d.Close() }

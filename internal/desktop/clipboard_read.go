@@ -134,7 +134,9 @@ func (c *Clipboard) convert(ctx context.Context, s Selection, target string) (pr
 	if err != nil {
 		return property{}, err
 	}
-	p, err := c.receive(ctx, w, events)
+	r := &reading{c: c}
+	defer r.done()
+	p, err := r.receive(ctx, w, events)
 	if err != nil {
 		if e := c.d.do(ctx, "reading "+string(s), func() error { return c.hasOwner(selection) }); errors.Is(e, ErrEmpty) {
 			return property{}, e // it went away meanwhile
@@ -152,10 +154,28 @@ func (c *Clipboard) hasOwner(selection xproto.Atom) error {
 	return err
 }
 
+// reading is what comes of a selection, one time.
+type reading struct {
+	c    *Clipboard
+	came int
+}
+
+// room is how much more may come: less than a clipboard where others are read as well.
+func (r *reading) room() int {
+	return min(MaxClipboard-r.came, maxReadings-int(r.c.reading.Load()))
+}
+
+func (r *reading) add(n int) {
+	r.came += n
+	r.c.reading.Add(int64(n))
+}
+
+func (r *reading) done() { r.c.reading.Add(-int64(r.came)) }
+
 // receive waits for the owner's answer.
-func (c *Clipboard) receive(ctx context.Context, w xproto.Window, events <-chan xgb.Event) (property, error) {
+func (r *reading) receive(ctx context.Context, w xproto.Window, events <-chan xgb.Event) (property, error) {
 	for {
-		e, err := c.next(ctx, events)
+		e, err := r.c.next(ctx, events)
 		if err != nil {
 			return property{}, err
 		}
@@ -166,26 +186,26 @@ func (c *Clipboard) receive(ctx context.Context, w xproto.Window, events <-chan 
 		if n.Property == 0 {
 			return property{}, errors.New("the program that owns it does not give it in this format")
 		}
-		p, err := c.fetch(ctx, w, MaxClipboard)
-		if err != nil || p.kind != c.atom["INCR"] {
+		p, err := r.fetch(ctx, w)
+		if err != nil || p.kind != r.c.atom["INCR"] {
 			return p, err
 		}
-		return c.receiveParts(ctx, w, events)
+		return r.receiveParts(ctx, w, events)
 	}
 }
 
 // receiveParts reads what comes in parts (ICCCM 2.7.2): to have read and
 // deleted one is to ask for the next, and an empty one is the end.
-func (c *Clipboard) receiveParts(ctx context.Context, w xproto.Window, events <-chan xgb.Event) (property, error) {
+func (r *reading) receiveParts(ctx context.Context, w xproto.Window, events <-chan xgb.Event) (property, error) {
 	var all property
 	for {
-		p, err := c.fetch(ctx, w, MaxClipboard-len(all.value))
+		p, err := r.fetch(ctx, w)
 		if err != nil {
 			return property{}, err
 		}
 		switch {
 		case p.kind == 0: // nothing there yet
-			if _, err := c.next(ctx, events); err != nil {
+			if _, err := r.c.next(ctx, events); err != nil {
 				return property{}, err
 			}
 		case len(p.value) == 0:
@@ -212,26 +232,52 @@ func (c *Clipboard) next(ctx context.Context, events <-chan xgb.Event) (xgb.Even
 	}
 }
 
+// maxPiece is how much of a property is asked for at once, in bytes; a multiple of four,
+// as properties are read in words.
+const maxPiece = 1 << 20
+
 // fetch reads the property into which the owner writes, and deletes it.
-func (c *Clipboard) fetch(ctx context.Context, w xproto.Window, room int) (property, error) {
-	var p property
-	err := c.d.do(ctx, "reading what the owner gave", func() error {
+func (r *reading) fetch(ctx context.Context, w xproto.Window) (property, error) {
+	var all property
+	for {
+		p, left, err := r.c.piece(ctx, w, len(all.value))
+		if err != nil {
+			return all, err
+		}
+		if len(all.value) == 0 {
+			all.kind, all.width = p.kind, p.width
+		} else if p.kind != all.kind || p.width != all.width {
+			return all, errors.New("it changed while it was read")
+		}
+		if room := r.room(); len(p.value)+left > room && r.came+len(p.value)+left <= MaxClipboard {
+			return all, fmt.Errorf("too much is read from the clipboard at the same time, more than %d bytes", maxReadings)
+		} else if len(p.value)+left > room {
+			return all, fmt.Errorf("it has more than %d bytes", MaxClipboard)
+		}
+		r.add(len(p.value))
+		all.value = append(all.value, p.value...)
+		if left == 0 {
+			return all, nil
+		}
+	}
+}
+
+// piece reads a part of that property, from a place on, and says how much is left; with
+// the last one it is deleted.
+func (c *Clipboard) piece(ctx context.Context, w xproto.Window, from int) (p property, left int, err error) {
+	err = c.d.do(ctx, "reading what the owner gave", func() error {
 		const getAndDelete = 20
 		q := []byte{getAndDelete, 1, 6, 0}
-		for _, v := range []uint32{uint32(w), uint32(c.atom["CARREL_DATA"]), xproto.GetPropertyTypeAny, 0, uint32(room/4 + 1)} {
+		for _, v := range []uint32{uint32(w), uint32(c.atom["CARREL_DATA"]), xproto.GetPropertyTypeAny, uint32(from / 4), maxPiece / 4} {
 			q = append(q, byte(v), byte(v>>8), byte(v>>16), byte(v>>24))
 		}
 		b, err := c.d.ask(q).Reply()
 		if err != nil {
 			return err
 		}
-		if p, err = readProperty(b); err != nil {
-			return err
-		}
-		if len(p.value) > room || le32(b[12:]) > 0 { // bytes that were left
-			return fmt.Errorf("it has more than %d bytes", MaxClipboard)
-		}
-		return nil
+		left = int(le32(b[12:]))
+		p, err = readProperty(b)
+		return err
 	})
-	return p, err
+	return p, left, err
 }

@@ -69,6 +69,9 @@ func (d *Desktop) Resize(ctx context.Context, id ID, w, h int) error {
 
 func (d *Desktop) configure(ctx context.Context, what string, id ID, which uint16, to [4]int) error {
 	return d.change(ctx, what, id, func(s stack, w xproto.Window) error {
+		if s.managed {
+			return d.askManager(w, which, to)
+		}
 		// X places windows by the corner of their border, which few have.
 		g, err := xproto.GetGeometry(d.x, xproto.Drawable(w)).Reply()
 		if err != nil {
@@ -76,13 +79,6 @@ func (d *Desktop) configure(ctx context.Context, what string, id ID, which uint1
 		}
 		to[0] = max(minPlace, to[0]-int(g.BorderWidth))
 		to[1] = max(minPlace, to[1]-int(g.BorderWidth))
-		if s.managed {
-			// The place is the window's own and not its frame's (static gravity);
-			// bits 8 to 11 say which of the four are meant, 12 to 15 who asks.
-			const static, pager = 10, 2
-			flags := uint32(static) | uint32(which)<<8 | pager<<12
-			return d.tellRoot(w, "_NET_MOVERESIZE_WINDOW", flags, uint32(int32(to[0])), uint32(int32(to[1])), uint32(to[2]), uint32(to[3]))
-		}
 		var values []uint32
 		for i, v := range to {
 			if which&(1<<i) != 0 {
@@ -91,6 +87,24 @@ func (d *Desktop) configure(ctx context.Context, what string, id ID, which uint1
 		}
 		return xproto.ConfigureWindowChecked(d.x, w, which, values).Check()
 	}, nil)
+}
+
+// askManager has the window manager move or resize a window. It is told the place of the
+// frame: asked for that of the window itself (static gravity), openbox counts the border
+// in that the window once had.
+func (d *Desktop) askManager(w xproto.Window, which uint16, to [4]int) error {
+	p, err := d.property(w, "_NET_FRAME_EXTENTS", 4*4)
+	if err != nil {
+		return err
+	}
+	if frame := p.numbers(); len(frame) == 4 {
+		to[0] = max(minPlace, to[0]-int(min(frame[0], maxPlace))) // left
+		to[1] = max(minPlace, to[1]-int(min(frame[2], maxPlace))) // top
+	}
+	// Bits 8 to 11 say which of the four are meant, 12 to 15 who asks.
+	const northWest, pager = 1, 2
+	flags := uint32(northWest) | uint32(which)<<8 | pager<<12
+	return d.tellRoot(w, "_NET_MOVERESIZE_WINDOW", flags, uint32(int32(to[0])), uint32(int32(to[1])), uint32(to[2]), uint32(to[3]))
 }
 
 // Minimise takes a window off the screen; Show brings it back.

@@ -64,7 +64,12 @@ func TestWaitPixels(t *testing.T) {
 	if _, err := d.WaitPixels(ctx, Pixels{Area: area, Colour: &color.RGBA{255, 128, 0, 255}}); err != nil {
 		t.Fatal(err)
 	}
-	later(func() { paint(t, programs, 0, 100, 100, 100, 100) })
+	over := make(chan struct{})
+	defer func() { <-over }() // else its connection is closed before it has its answer
+	later(func() {
+		defer close(over)
+		paint(t, programs, 0, 100, 100, 100, 100)
+	})
 	if _, err := d.WaitPixels(ctx, Pixels{Area: area, Token: before.Token}); err != nil {
 		t.Fatal(err)
 	}

@@ -20,19 +20,20 @@ import (
 // once before anything else runs: [wire] translates. Nobody may call the Init
 // functions of the library's packages.
 type extension struct {
-	name   string
-	events byte // our number of its first event
-	errors byte // our number of its first error
+	name    string
+	events  byte   // our number of its first event
+	errors  byte   // our number of its first error
+	replies []byte // its requests that have a reply, of the versions that are spoken
 }
 
 var extensions = []extension{
-	{"BIG-REQUESTS", 0, 0},
-	{"Composite", 0, 0},
-	{"DAMAGE", 64, 128},
-	{"MIT-SHM", 72, 136},
-	{"RANDR", 80, 144},
-	{"XFIXES", 88, 152},
-	{"XTEST", 0, 0},
+	{"BIG-REQUESTS", 0, 0, []byte{0}},
+	{"Composite", 0, 0, []byte{0, 7}},
+	{"DAMAGE", 64, 128, []byte{0}},
+	{"MIT-SHM", 72, 136, []byte{0, 4, 7}},
+	{"RANDR", 80, 144, []byte{0, 2, 5, 6, 8, 9, 10, 11, 15, 16, 20, 21, 22, 23, 25, 27, 28, 29, 31}},
+	{"XFIXES", 88, 152, []byte{0, 4, 19, 24, 25}},
+	{"XTEST", 0, 0, []byte{0, 1}},
 }
 
 // room is how many events and errors an extension has at most.
@@ -57,6 +58,7 @@ var tables = sync.OnceFunc(func() {
 type codes struct {
 	mu             sync.Mutex
 	events, errors map[byte]byte
+	answered       map[byte][]byte // by the number of an extension's requests: which have a reply
 }
 
 // event gives our number of an event, 0 for one that is not known.
@@ -84,9 +86,10 @@ func (c *codes) error(code byte) byte {
 	return failure
 }
 
-func (c *codes) add(e extension, firstEvent, firstError byte) {
+func (c *codes) add(e extension, requests, firstEvent, firstError byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.answered[requests] = e.replies
 	for n := range byte(room) {
 		if xgb.NewExtEventFuncs[e.name][int(n)] != nil && firstEvent+n > genericEvent {
 			c.events[firstEvent+n] = e.events + n
@@ -101,6 +104,7 @@ func (c *codes) add(e extension, firstEvent, firstError byte) {
 func (d *Desktop) learn() error {
 	d.wire.codes.mu.Lock()
 	d.wire.codes.events, d.wire.codes.errors = make(map[byte]byte), make(map[byte]byte)
+	d.wire.codes.answered = make(map[byte][]byte)
 	d.wire.codes.mu.Unlock()
 	asked := make([]xproto.QueryExtensionCookie, len(extensions))
 	for i, e := range extensions {
@@ -114,7 +118,7 @@ func (d *Desktop) learn() error {
 		if !r.Present {
 			continue
 		}
-		d.wire.codes.add(e, r.FirstEvent, r.FirstError)
+		d.wire.codes.add(e, r.MajorOpcode, r.FirstEvent, r.FirstError)
 		d.x.ExtLock.Lock()
 		d.x.Extensions[e.name] = r.MajorOpcode
 		d.x.ExtLock.Unlock()

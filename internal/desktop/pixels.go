@@ -125,15 +125,6 @@ func (d *Desktop) pixels(from xproto.Drawable, x, y, w, h int) (pix []byte, done
 		}
 		return g.memory[:size:size], func() { d.giveBack(g) }, nil
 	}
-	// A server that draws the pointer itself takes it away for this, and tells of the
-	// damage in the midst of its answer: over a socket, waiting for pixels may end the
-	// connection.
-	r, err := xproto.GetImage(d.x, xproto.ImageFormatZPixmap, from, int16(x), int16(y), uint16(w), uint16(h), all).Reply()
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(r.Data) != size {
-		return nil, nil, fmt.Errorf("the X server gives %d bytes for %dx%d pixels, where %d are expected: only screens with 32 bits a pixel are known", len(r.Data), w, h, size)
-	}
-	return r.Data, func() {}, nil
+	pix, err = d.strips(from, x, y, w, h)
+	return pix, func() {}, err
 }

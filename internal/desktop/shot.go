@@ -2,6 +2,7 @@ package desktop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"image"
@@ -189,7 +190,7 @@ func (d *Desktop) source(window ID) (source, error) {
 // explain says what an error of the server means here: between two requests a
 // window can close.
 func (s source) explain(err error) error {
-	if s.window != 0 && isX(err) && !strings.Contains(err.Error(), "BadAlloc") {
+	if s.window != 0 && (errors.Is(err, errOutside) || isX(err) && !strings.Contains(err.Error(), "BadAlloc")) {
 		return fmt.Errorf("%s closed or changed while its picture was taken", s.name)
 	}
 	return err

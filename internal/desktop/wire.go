@@ -11,30 +11,6 @@ import (
 	"sync"
 )
 
-// The bound of what a server may send at once. A picture of the largest
-// screen, 8192x8192, is 256 MiB; all else is far smaller, see [replyBound].
-const maxReply = 256<<20 + 32
-
-// usualReply is enough for most replies, in bytes after their head.
-const usualReply = 64 << 10
-
-// replyBound is what may follow the head of the reply to a request, in bytes. Of a
-// list of windows there are thousands of replies at once.
-func replyBound(request []byte) int {
-	const queryTree, getProperty, getImage, getKeyboardMapping = 15, 20, 73, 101
-	switch op := request[0]; {
-	case op == queryTree, op == getKeyboardMapping:
-		return 1 << 20
-	case op == getProperty && len(request) >= 24:
-		return int(min(4*uint64(binary.LittleEndian.Uint32(request[20:])), maxReply))
-	case op == getImage:
-		return maxReply
-	case op >= 128: // of an extension: the picture of the pointer, that any program sets
-		return 4 << 20
-	}
-	return usualReply
-}
-
 // wire is the connection as the protocol library gets it. It has greeted the
 // server itself, with a cookie that it was given and not one from the
 // environment's authority file; it hands on whole messages of bounded length,
@@ -55,7 +31,7 @@ type wire struct {
 
 	// The writing side.
 	mu     sync.Mutex
-	bounds map[uint16]int // of replies, where they are not the usual
+	bounds map[uint16]int // of the replies that are still to come
 	sent   uint16         // requests, as the protocol counts them
 	wet    bool           // the library's own greeting was swallowed
 	pass   *os.File       // goes with the request that attaches shared memory
@@ -116,11 +92,9 @@ func (w *wire) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	w.sent++
-	delete(w.bounds, w.sent) // of a request without a reply, 65536 ago
-	if len(b) > 0 {
-		if most := replyBound(b); most != usualReply {
-			w.bounds[w.sent] = most
-		}
+	delete(w.bounds, w.sent) // of a reply that never came, 65536 ago
+	if w.codes.replies(b) {
+		w.bounds[w.sent] = replyBound(b)
 	}
 	if w.pass != nil && w.seen(b) {
 		if err := w.flush(); err != nil {
@@ -205,11 +179,17 @@ func (w *wire) next() error {
 		return err
 	}
 	w.rest = w.head[:]
-	most := usualReply
+	var most int
 	if w.head[0] <= 1 {
+		var asked bool
 		var err error
-		if most, err = w.answered(binary.LittleEndian.Uint16(w.head[2:])); err != nil {
+		if most, asked, err = w.answered(binary.LittleEndian.Uint16(w.head[2:])); err != nil {
 			return err
+		}
+		if w.head[0] == 1 && !asked {
+			// The library would look for whom it is for, without end, and not even
+			// closing it would help.
+			return fmt.Errorf("the X server replies to request %d, which has no reply", w.last)
 		}
 	}
 	switch w.head[0] {
@@ -248,20 +228,19 @@ func (w *wire) next() error {
 
 const genericEvent = 35
 
-// answered gives the bound of an answer, and holds the order of answers: each to a later request than the one
-// before, and none to what was never asked. The library would wait for the
-// request to come, and read no more.
-func (w *wire) answered(request uint16) (most int, err error) {
+// answered gives the bound of an answer, and whether its request has a reply. It
+// holds the order of answers: each to a later request than the one before, and none
+// to what was never sent. The library would wait for the request to come, and read
+// no more.
+func (w *wire) answered(request uint16) (most int, asked bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	// Counted from the last answer on, numbers go round at 16 bits.
 	if ahead := request - w.last; ahead == 0 || ahead > w.sent-w.last {
-		return 0, fmt.Errorf("the X server answers request %d, after %d of %d", request, w.last, w.sent)
+		return 0, false, fmt.Errorf("the X server answers request %d, after %d of %d", request, w.last, w.sent)
 	}
 	w.last = request
-	if most, ok := w.bounds[request]; ok {
-		delete(w.bounds, request)
-		return most, nil
-	}
-	return usualReply, nil
+	most, asked = w.bounds[request]
+	delete(w.bounds, request)
+	return most, asked, nil
 }

@@ -68,7 +68,7 @@ func TestWireReads(t *testing.T) {
 		message(100, 0),                    // an event that nobody asked for
 		answer(message(0, 0), 1),           // an error without a number
 		answer(message(1, 1, 1, 2, 3, 4), 2),
-		answer(message(1, 0), 3),
+		answer(message(1, 0), 3), // of which there was none
 	}, nil))}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestWireReads(t *testing.T) {
 	ended := false
 	w.end = func() { ended = true }
 	for range 3 { // the first is the greeting
-		w.Write([]byte{1, 0, 1, 0})
+		w.Write([]byte{43, 0, 1, 0})
 	}
 	got := make([]byte, 40+32+36)
 	if _, err := io.ReadFull(w, got); err != nil {

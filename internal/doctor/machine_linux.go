@@ -60,9 +60,9 @@ func readSetting(path string) (string, error) {
 }
 
 // findProgram looks in the system's own directories, as a run does: what the
-// user's PATH finds first may come from anywhere.
+// user's PATH finds first may come from anywhere. The last two have what programs start.
 func findProgram(name string) string {
-	for _, dir := range []string{"/usr/bin", "/usr/local/bin", "/bin"} {
+	for _, dir := range []string{"/usr/bin", "/usr/local/bin", "/bin", "/usr/libexec", "/usr/lib"} {
 		full := filepath.Join(dir, name)
 		if st, err := os.Stat(full); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
 			return full

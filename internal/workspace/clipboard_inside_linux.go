@@ -16,21 +16,25 @@ import (
 // Bounds on what programs inside copy and paste. A copy may start a display first.
 const (
 	clipTime   = 40 * time.Second
-	clipAtOnce = 2 // each may hold as much as a clipboard does
+	clipAtOnce = 2               // each may hold as much as a clipboard does
+	clipAnswer = 3 * time.Second // is what is left then to say that it took too long
 )
 
 // clip answers a request about the clipboard; what is copied follows its line.
 func (s *insideServer) clip(conn net.Conn, in *bufio.Reader, from *io.LimitedReader, req inside.Request) {
 	ctx, cancel := context.WithTimeout(s.ctx, clipTime)
 	defer cancel()
-	_ = conn.SetDeadline(time.Now().Add(clipTime))
+	_ = conn.SetReadDeadline(time.Now().Add(clipTime))
+	_ = conn.SetWriteDeadline(time.Now().Add(clipTime + clipAnswer))
+	var reply inside.Reply
+	var data []byte
 	select {
 	case s.clips <- struct{}{}:
 		defer func() { <-s.clips }()
+		reply, data = s.clipReply(ctx, in, from, req)
 	case <-ctx.Done():
-		return
+		reply = refusedClip(errors.New("others copied and pasted all the while"))
 	}
-	reply, data := s.clipReply(ctx, in, from, req)
 	if json.NewEncoder(conn).Encode(reply) == nil {
 		_, _ = conn.Write(data)
 	}

@@ -246,6 +246,7 @@ func (d *desk) stopOnSignals() func() {
 // end asks all apps to end, makes them, and takes the walls down.
 func (d *desk) end() {
 	d.stop()
+	d.p.desktop.willEnd()
 	stage := d.up.walls.PID()
 	signalAll(labelled(stage, 0), syscall.SIGTERM)
 	for _, a := range d.atTerminals() {

@@ -14,7 +14,6 @@ import (
 	"carrel/internal/api"
 	xclient "carrel/internal/desktop"
 	"carrel/internal/inside"
-	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
@@ -271,11 +270,8 @@ func (d *seat) windows(ctx context.Context, x *desktop, c *xclient.Desktop, q *a
 
 // labelOf gives the label of the app whose connection made a window, 0 for none.
 func (d *desktop) labelOf(id xclient.ID) uint64 {
-	c, ok := d.filter.Owner(uint32(id))
-	if !ok || c.PID == 0 {
-		return 0
-	}
-	return sandbox.LabelOf(c.PID)
+	c, _ := d.filter.Owner(uint32(id))
+	return c.App
 }
 
 // act changes something.

@@ -9,6 +9,7 @@ import (
 
 	"carrel/internal/api"
 	xclient "carrel/internal/desktop"
+	"carrel/internal/sandbox"
 	"carrel/internal/xfilter"
 )
 
@@ -36,6 +37,7 @@ func (d *desktop) filterX() {
 			})
 			return conn, d.cookie, err
 		},
+		App:     sandbox.LabelOf,
 		Clients: func(n int) { d.count(func() { d.clients = n }) },
 		Lacks: func(c xfilter.Client, name string) {
 			if name == "GLX" {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"carrel/internal/api"
@@ -47,6 +48,7 @@ type desktop struct {
 	desk  *supervisor.Server
 	walls *sandbox.Walls // the workspace's
 
+	ending   atomic.Bool
 	viewing  viewing
 	own      ownClients
 	starting sync.Mutex // held while a server is started
@@ -135,8 +137,19 @@ func (d *desktop) answersTo(walls *sandbox.Walls, desk *supervisor.Server) {
 	if d.bus != nil && d.bus.socket != nil {
 		env := busEnv(d.p.environ())
 		d.wg.Go(func() {
-			d.bus.serve(d.ctx, walls, env, func(err error) { d.say(api.EventNote, "the session bus: %v", err) })
+			d.bus.serve(d.ctx, walls, env, func(err error) {
+				if !d.ending.Load() {
+					d.say(api.EventNote, "the session bus: %v", err)
+				}
+			})
 		})
+	}
+}
+
+// willEnd tells that its programs are about to be ended, which is no news then.
+func (d *desktop) willEnd() {
+	if d != nil {
+		d.ending.Store(true)
 	}
 }
 

@@ -27,7 +27,7 @@ func (d *desktop) record(ctx context.Context, c *xclient.Desktop, r *api.Record,
 	if r.FPS == 0 {
 		r.FPS = 10
 	}
-	if _, err := os.Stat(encoder); err != nil {
+	if !installed(encoder) {
 		return fmt.Errorf("recording needs %s, and it is not installed (Debian's package ffmpeg has it)", encoder)
 	}
 	s, err := d.running(ctx, false)
@@ -63,6 +63,7 @@ func (d *desktop) record(ctx context.Context, c *xclient.Desktop, r *api.Record,
 		toEncoder.Close()
 	})()
 	var id uint64
+	started := false
 	err = c.Frames(enough, r.FPS, toEncoder, func(width, height int) (err error) {
 		args, err := xclient.FFmpegArgs(width, height, r.FPS, r.Format)
 		if err != nil {
@@ -72,6 +73,7 @@ func (d *desktop) record(ctx context.Context, c *xclient.Desktop, r *api.Record,
 		if id, err = s.walls.Exec(sandbox.Command{Argv: args, Env: []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"}, Dir: "/tmp", Path: encoder, Session: true}, [3]*os.File{frames, fromEncoder, null}); err != nil {
 			return err
 		}
+		started = true
 		frames.Close()
 		fromEncoder.Close()
 		d.say(api.EventRecord, "begins, %d frames a second", r.FPS)
@@ -80,7 +82,7 @@ func (d *desktop) record(ctx context.Context, c *xclient.Desktop, r *api.Record,
 		return err
 	})
 	toEncoder.Close()
-	if id == 0 {
+	if !started {
 		return err
 	}
 	ended := make(chan error, 1)

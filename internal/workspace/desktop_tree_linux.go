@@ -21,7 +21,7 @@ func (d *seat) tree(ctx context.Context, q *api.Tree) (document, error) {
 	}
 	defer bus.Close()
 	find := a11y.Query{Role: q.Role, States: q.States}
-	find.Depth = q.Depth
+	find.Depth, find.Hidden = q.Depth, q.Hidden
 	for _, p := range []struct {
 		to   **regexp.Regexp
 		text string

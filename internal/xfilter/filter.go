@@ -28,6 +28,9 @@ type Config struct {
 	// Dial connects to the real server, which it may have to start first, and
 	// gives the cookie of that server.
 	Dial func(ctx context.Context) (net.Conn, []byte, error)
+	// App says which app a process belongs to. It is asked when a client connects, while
+	// the number is still that process's. It may be nil.
+	App func(pid int) uint64
 	// Clients is told how many clients are connected, after each change, one call
 	// at a time. It may be nil.
 	Clients func(n int)
@@ -46,6 +49,7 @@ type Config struct {
 type Client struct {
 	Number     uint64 // counts connections of this filter, from 1
 	PID        int    // who connected, as this process counts; 0 where the system does not say
+	App        uint64 // what Config.App said of that process then; 0 where it was no more
 	Base, Mask uint32 // its resource ids are Base with bits of Mask; 0 until the server let it in
 	Since      time.Time
 }
@@ -84,6 +88,9 @@ type Filter struct {
 
 // New makes a filter for a workspace that is not active; see [Filter.SetActive].
 func New(c Config) *Filter {
+	if c.App == nil {
+		c.App = func(int) uint64 { return 0 }
+	}
 	if c.Clients == nil {
 		c.Clients = func(int) {}
 	}
@@ -199,7 +206,8 @@ func (f *Filter) accept(ctx context.Context, l net.Listener, running *sync.WaitG
 			time.Sleep(10 * time.Millisecond) // out of descriptors, most likely
 			continue
 		}
-		c := &conn{filter: f, inside: n, client: Client{Number: f.count.Add(1), PID: peer(n), Since: time.Now()}}
+		c := &conn{filter: f, inside: n, client: Client{Number: f.count.Add(1), Since: time.Now()}}
+		c.client.PID, c.client.App = peer(n, f.cfg.App)
 		if !f.add(c) {
 			n.Close()
 			continue

@@ -2,8 +2,8 @@
 //
 // # Words
 //
-//   - number: N of DISPLAY=:N. A workspace takes one from [First] up and keeps it
-//     until it ends. [Claim] holds it by two things that the kernel gives back at
+//   - number: N of DISPLAY=:N. A workspace takes the first free one from [First] up, or
+//     one at random where [Last] is not enough, and keeps it until it ends. [Claim] holds it by two things that the kernel gives back at
 //     every kind of end: a lock on the display's directory, and the abstract socket
 //     name that X servers use, bound and never listened on. So two processes cannot
 //     have one number, another user's server does not take it meanwhile, and a

@@ -2,6 +2,8 @@ package xvfb
 
 import (
 	"bufio"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -13,11 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// First is the lowest number: those below belong to people's own displays. Last
-// bounds the search.
+// First is the lowest number: those below belong to people's own displays. Up to Last
+// they are taken one after the other. Where somebody holds all of these, on purpose or
+// not, those up to Highest are taken at random: they are more than all descriptors of
+// a machine. Servers and clients know any number of 31 bits; only for TCP, on which
+// nobody listens, there are fewer.
 const (
-	First = 1000
-	Last  = 1999
+	First   = 1000
+	Last    = 1999
+	Highest = 999_999_999
 )
 
 // Place is a display's number and directory, held until Close.
@@ -31,13 +37,16 @@ type Place struct {
 // errHeld is a number that somebody else holds.
 var errHeld = errors.New("held by another")
 
+// tries is how many numbers are taken at random before it is given up.
+const tries = 100
+
 // Claim takes the first free number from [First] up and makes its directory below
 // base, which is made too. It skips numbers that anybody's server uses on this
 // machine.
 func Claim(base string) (*Place, error) {
-	for tries := 0; ; tries++ {
+	for round := 0; ; round++ {
 		p, err := claim(base)
-		if tries == 10 || !errors.Is(err, os.ErrNotExist) { // else the last one that was held took base along
+		if round == 10 || !errors.Is(err, os.ErrNotExist) { // else the last one that was held took base along
 			return p, err
 		}
 	}
@@ -59,7 +68,22 @@ func claim(base string) (*Place, error) {
 		}
 		return p, err
 	}
-	return nil, fmt.Errorf("all display numbers from %d to %d are in use", First, Last)
+	for range tries {
+		// Marks in /tmp are not looked at here: anybody can leave any number of
+		// them, and whoever has not taken the abstract name can live beside us.
+		p, err := take(base, draw())
+		if !errors.Is(err, errHeld) {
+			return p, err
+		}
+	}
+	return nil, fmt.Errorf("all display numbers from %d to %d are in use, and %d larger ones that were tried: somebody holds their abstract names, @%sN; `ss -xap` as root tells who", First, Last, tries, socketName)
+}
+
+// draw gives a number beyond Last that nobody can guess.
+func draw() int {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return Last + 1 + int(binary.NativeEndian.Uint64(b[:])%(Highest-Last))
 }
 
 // take makes and locks the directory of a number, empty.
@@ -71,7 +95,10 @@ func take(base string, n int) (*Place, error) {
 	}
 	if p.name, err = bindAbstract(n); err != nil {
 		p.Close()
-		return nil, errHeld
+		if errors.Is(err, unix.EADDRINUSE) {
+			return nil, errHeld
+		}
+		return nil, fmt.Errorf("taking display number %d: %w", n, err)
 	}
 	if err := empty(p.Dir); err != nil {
 		// Its server was taken over and has left what cannot be removed, as a tree
@@ -144,7 +171,7 @@ func Sweep(base string) {
 		return
 	}
 	for _, e := range entries {
-		if n, err := strconv.Atoi(e.Name()); err != nil || n < First || n > Last || strconv.Itoa(n) != e.Name() {
+		if n, err := strconv.Atoi(e.Name()); err != nil || n < First || n > Highest || strconv.Itoa(n) != e.Name() {
 			continue // nothing of ours
 		}
 		dir := filepath.Join(base, e.Name())

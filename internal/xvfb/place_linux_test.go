@@ -2,6 +2,7 @@ package xvfb
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -18,7 +20,13 @@ import (
 // holder has a test process of its own claim numbers until its input ends.
 const holder = "XVFB_TEST_HOLD"
 
+// besieged has a test process bind all names up to Last and then do as a holder does.
+const besieged = "XVFB_TEST_BESIEGED"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(besieged) != "" {
+		bindAll()
+	}
 	if base := os.Getenv(holder); base != "" {
 		for range 5 {
 			p, err := Claim(base)
@@ -32,6 +40,80 @@ func TestMain(m *testing.M) {
 		os.Exit(0) // as if killed: nothing is given back
 	}
 	os.Exit(m.Run())
+}
+
+// bindAll holds the abstract names of all numbers that are taken in order.
+func bindAll() {
+	_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 4096, Max: 4096})
+	for n := First; n <= Last; n++ {
+		if _, err := bindAbstract(n); err != nil {
+			fmt.Println(n, err)
+		}
+	}
+}
+
+// TestClaimBesieged: whoever binds the names of all numbers that are taken in order keeps
+// nobody from having one, nor what is left of it from being removed. The names are those
+// of a network of the test's own.
+func TestClaimBesieged(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "displays")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), holder+"="+base, besieged+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
+	if os.Getuid() != 0 {
+		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+	}
+	out, err := cmd.Output()
+	if errors.Is(err, unix.EPERM) && os.Getuid() != 0 {
+		t.Skip("making a network namespace takes root")
+	}
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	held := make(map[int]bool)
+	for line := range strings.Lines(string(out)) {
+		n, err := strconv.Atoi(strings.TrimSpace(line))
+		if err != nil || n <= Last || n > Highest || held[n] {
+			t.Errorf("got %q", line)
+		}
+		held[n] = true
+		if _, err := os.Stat(filepath.Join(base, strconv.Itoa(n), "server")); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(held) != 5 {
+		t.Errorf("%d numbers, want 5: %s", len(held), out)
+	}
+	Sweep(base)
+	if entries, _ := os.ReadDir(base); len(entries) != 0 {
+		t.Errorf("%d directories are left", len(entries))
+	}
+}
+
+// TestClaimWithoutDescriptors says what is missing, and not that the numbers are in use.
+func TestClaimWithoutDescriptors(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "displays")
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	next, err := unix.Dup(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(next)
+	few := unix.Rlimit{Cur: uint64(next) + 1, Max: limit.Max} // one, for the directory
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Claim(base)
+	if back := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); back != nil {
+		t.Fatal(back)
+	}
+	if !errors.Is(err, unix.EMFILE) || !strings.Contains(err.Error(), "taking display number") {
+		t.Errorf("%v, %v", p, err)
+	}
 }
 
 // TestClaimManyTogether: twenty from four processes are distinct, and what they leave
