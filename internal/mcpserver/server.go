@@ -184,7 +184,7 @@ func offered(sets []string) ([]Tool, error) {
 	}
 	list := slices.DeleteFunc(Tools(), func(t Tool) bool { return !slices.Contains(sets, t.Set) })
 	if slices.Contains(sets, setCompat) {
-		list = append(list, compat(list)...)
+		list = append(list, compat()...)
 	}
 	return list, nil
 }

@@ -85,6 +85,9 @@ func (d *seat) onDesktop(ctx context.Context, c *supervisor.Call) (api.Reply, er
 			said.Human = desktopTold
 		}
 	}
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = refused(api.CodeTimeout, c.Request.Op, d.name, err.Error(), "")
+	}
 	if err != nil {
 		return api.Reply{}, err
 	}
