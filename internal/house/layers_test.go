@@ -48,7 +48,8 @@ var layers = map[string][]string{
 	"sandbox/stage":    {"sandbox", "sandbox/landlock"},
 	"workspace":        {"policy", "api", "config", "agents", "view", "display", "xvfb", "xfilter", "rfb", "desktop", "a11y", "protect", "broker", "egress", "history", "seccomp", "inside", "ports", "sandbox", "sandbox/landlock", "supervisor", "mountinfo", "spool", "screen", "profile", "wlclip"},
 	"doctor":           {"policy", "mountinfo", "seccomp", "sandbox", "sandbox/landlock"},
-	"cli":              {"policy", "api", "config", "agents", "history", "hooks", "inside", "sandbox", "sandbox/stage", "supervisor", "workspace", "doctor", "foreign", "jsontree", "lowlevel", "desktopentry", "profile"},
+	"cli":              {"policy", "api", "config", "agents", "history", "hooks", "inside", "sandbox", "sandbox/stage", "supervisor", "workspace", "doctor", "foreign", "jsontree", "lowlevel", "desktopentry", "profile", "mcpserver"},
+	"mcpserver":        {"api", "supervisor", "workspace"},
 	"house":            {},
 	"tally":            {},
 }

@@ -72,6 +72,9 @@ func New(o Options) (*Server, error) {
 	})
 	for i := range list {
 		t := &list[i]
+		if t.In == nil {
+			return nil, fmt.Errorf("the tool %s has a parameter that cannot be described", t.Name)
+		}
 		s.tools[t.Name] = t
 		s.sdk.AddTool(&sdk.Tool{Name: t.Name, Description: t.About, InputSchema: t.In, OutputSchema: outSchema(t), Annotations: annotations(t)}, s.handler(t))
 	}

@@ -61,9 +61,11 @@ var Sets = []string{"files", "workspace", "desktop", "profiles", "control"}
 // gives. Both have to be structs.
 func define[In, Out any](t Tool, run func(ctx context.Context, c *call, in In) (Out, error)) Tool {
 	t.In, t.Out = schemaOf[In](), schemaOf[Out]()
-	for _, name := range slices.Sorted(maps.Keys(t.In.Properties)) {
-		plainLists(t.In.Properties[name])
+	if t.In == nil || t.Out == nil {
+		t.In = nil
+		return t
 	}
+	plainLists(t.In)
 	t.run = func(ctx context.Context, c *call, arguments json.RawMessage) (any, error) {
 		var in In
 		if err := t.decode(arguments, &in); err != nil {
@@ -74,10 +76,11 @@ func define[In, Out any](t Tool, run func(ctx context.Context, c *call, in In) (
 	return t
 }
 
+// schemaOf gives nil for a type that has no schema; [New] says so.
 func schemaOf[T any]() *jsonschema.Schema {
 	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: typeSchemas})
 	if err != nil {
-		panic(fmt.Sprintf("mcpserver: %v", err)) // seen by every test
+		return nil
 	}
 	return s
 }
