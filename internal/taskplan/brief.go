@@ -237,8 +237,11 @@ func (s *scene) ahead(st Step) []Checkpoint {
 	text := func(name string) string { v, _ := st.Arguments[name].(string); return v }
 	tools := slices.Collect(maps.Values(s.tools))
 	planned := Plan(Request{Intent: text("intent"), WorkspaceID: text("workspace_id"), ProfileID: text("profile_id")}, s.snapshot, tools, s.blockers)
-	if next := planned.ApprovalSummary.NextBoundary; next != nil {
-		out = append(out, *next)
+	next := planned.ApprovalSummary.NextBoundary
+	for _, c := range planned.ApprovalCheckpoints {
+		if next != nil && c.ID == next.ID {
+			out = append(out, c)
+		}
 	}
 	return out
 }

@@ -8,7 +8,7 @@ type recommendation struct {
 	each     string // one for each: "running", "profile"; "" is once
 }
 
-// recommendations are the rows of the brief. A plan is recommended rather than
+// recommendations are the rows of a briefing. A plan is recommended rather than
 // what is in it, and a dry run rather than the real call.
 var recommendations = []recommendation{
 	{priority: 100, intent: "pause_or_read_only", StepTemplate: StepTemplate{

@@ -38,12 +38,26 @@ type Checkpoint struct {
 	PermissionBlockers []string `json:"permission_blockers"`
 }
 
-// Summary is a list of checkpoints in short: a host shows Next first.
+// Summary is a list of checkpoints in short. A host shows the next boundary
+// first.
 type Summary struct {
-	BlockingCount         int         `json:"blocking_count"`
-	ApprovalRequiredCount int         `json:"approval_required_count"`
-	ApprovalKinds         []string    `json:"approval_kinds"`
-	NextBoundary          *Checkpoint `json:"next_boundary,omitempty"`
+	BlockingCount         int      `json:"blocking_count"`
+	ApprovalRequiredCount int      `json:"approval_required_count"`
+	ApprovalKinds         []string `json:"approval_kinds"`
+	NextBoundary          *Next    `json:"next_boundary,omitempty"`
+}
+
+// Next is one checkpoint of the list beside it, as a prompt needs it; what it
+// asks for stands there, under the same id.
+type Next struct {
+	ID               string `json:"id"`
+	StepID           string `json:"step_id"`
+	Kind             string `json:"kind"`
+	Label            string `json:"label"`
+	Tool             string `json:"tool"`
+	ApprovalRequired bool   `json:"approval_required"`
+	BlocksStep       bool   `json:"blocks_step"`
+	ApprovalHint     string `json:"approval_hint"`
 }
 
 // summarize counts. The next boundary is the first that blocks, else the first
@@ -67,7 +81,7 @@ func summarize(checkpoints []Checkpoint) Summary {
 	}
 	if next >= 0 {
 		c := checkpoints[next]
-		out.NextBoundary = &c
+		out.NextBoundary = &Next{c.ID, c.StepID, c.Kind, c.Label, c.Tool, c.ApprovalRequired, c.BlocksStep, c.ApprovalHint}
 	}
 	return out
 }
@@ -98,7 +112,7 @@ func (s *scene) before(st Step, kind plan) []Checkpoint {
 	if len(st.PermissionBlockers) > 0 {
 		add(GateCeiling, false, true, func(c *Checkpoint) { c.PermissionBlockers = st.PermissionBlockers })
 	}
-	inputs, acks := splitAcks(st.RequiredInput)
+	inputs, acks := asked(st.RequiredInput)
 	if len(inputs) > 0 {
 		add(GateInput, false, true, func(c *Checkpoint) { c.RequiredInput = inputs })
 	}
@@ -127,13 +141,14 @@ func (s *scene) before(st Step, kind plan) []Checkpoint {
 	return out
 }
 
-// splitAcks tells apart what a caller has to find out and what the user has to
-// say.
-func splitAcks(required []Input) (inputs, acks []Input) {
+// asked tells apart what somebody has to be asked for and what the user has to
+// agree to. What a step before answers is neither.
+func asked(required []Input) (inputs, acks []Input) {
 	for _, i := range required {
-		if i.Name == ackHidden {
+		switch {
+		case i.Name == ackHidden:
 			acks = append(acks, i)
-		} else {
+		case i.FromStep == "":
 			inputs = append(inputs, i)
 		}
 	}

@@ -38,6 +38,12 @@ var needs = map[string]need{
 	ackHidden:             {ackHidden, "The user has to agree to a workspace that they do not see.", "May a hidden workspace be started?"},
 }
 
+// answers are the steps whose answer holds an input.
+var answers = map[string][]string{
+	"profile": {"template_project", "template_browser"},
+	"app":     {"list_apps"},
+}
+
 // ackHidden is the parameter by which a caller says that the user has agreed to
 // a hidden workspace.
 const ackHidden = "acknowledge_hidden_workspace"

@@ -96,7 +96,7 @@ func browserPlan(boundaries []boundary, inputs string) plan {
 	return plan{
 		profile: ProfileBrowser,
 		steps: steps(`review_permissions inspect_machine check_profile template_browser preview_save_profile save_profile preview_start start_workspace
-			observe_workspace read_events wait_window list_apps read_app_log take_screenshot browser_targets browser_snapshot browser_navigate browser_results
+			observe_workspace read_events wait_window list_apps read_app_log read_new_app_log take_screenshot browser_targets browser_snapshot browser_navigate browser_results
 			confirm_cart confirm_real_world open_viewer`),
 		inputs:     steps(inputs),
 		boundaries: boundaries,

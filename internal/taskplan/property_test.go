@@ -61,7 +61,8 @@ func checkPlan(t failer, p TaskPlan, tools []Tool) {
 	}
 	for _, st := range p.Steps {
 		blocked := slices.ContainsFunc(p.ApprovalCheckpoints, func(c Checkpoint) bool { return c.StepID == st.ID && c.BlocksStep })
-		if own := len(st.RequiredInput) > 0 || len(st.PermissionBlockers) > 0 || st.BlockedByLiveControl; own != blocked {
+		open := slices.ContainsFunc(st.RequiredInput, func(i Input) bool { return i.FromStep == "" })
+		if own := open || len(st.PermissionBlockers) > 0 || st.BlockedByLiveControl; own != blocked {
 			t.Errorf("%s: something stands in its way: %v, a checkpoint says so: %v", st.ID, own, blocked)
 		}
 	}
@@ -107,7 +108,9 @@ func checkSummary(t failer, s Summary, all []Checkpoint) {
 	if s.BlockingCount != blocking || s.ApprovalRequiredCount != approvals {
 		t.Errorf("the summary counts %d and %d, there are %d and %d", s.BlockingCount, s.ApprovalRequiredCount, blocking, approvals)
 	}
-	if next := s.NextBoundary; (next == nil) != (blocking+approvals == 0) || next != nil && blocking > 0 && !next.BlocksStep {
+	if next := s.NextBoundary; next != nil && !slices.ContainsFunc(all, func(c Checkpoint) bool { return c.ID == next.ID }) {
+		t.Errorf("the next boundary %s is not in the list", next.ID)
+	} else if (next == nil) != (blocking+approvals == 0) || next != nil && blocking > 0 && !next.BlocksStep {
 		t.Errorf("the next boundary is %+v of %d and %d", next, blocking, approvals)
 	}
 }
@@ -168,7 +171,7 @@ func TestBriefsHold(t *testing.T) {
 			}
 			seen[r.ID] = true
 			if !r.ReadOnly && r.ActionType != actHostUI {
-				t.Errorf("the brief recommends %s, which changes something", r.ID)
+				t.Errorf("a briefing recommends %s, which changes something", r.ID)
 			}
 		}
 		checkSummary(t, b.ApprovalSummary, all)

@@ -137,7 +137,7 @@ func (s *scene) look() {
 		"attached":      target.Running, // the plan goes on in it
 		"desk":          target.Running, // or has started it by now
 		"records":       target.Running || known && s.reading.kind == KindObserve,
-		"idle":          target.runningApps() == 0 && s.reading.kind == KindAppQA,
+		"idle":          target.runningApps() == 0 && !s.starts() && s.reading.kind == KindAppQA,
 		"screen":        target.Running && target.Display != "" || !target.Running && snap.Doctor.ReadyForDisplay,
 		"app_known":     target.app() != "" && known,
 		"waits":         s.reading.kind != KindObserve,
@@ -151,7 +151,14 @@ func (s *scene) look() {
 		"running_any":   len(snap.running()) > 0,
 		"profiles":      len(snap.Profiles) > 0,
 	}
+	s.facts["changes"] = s.facts["stop"] || s.facts["clean"]
 	s.facts["stopped_any"] = len(snap.Workspaces) > len(snap.running())
+}
+
+// starts says whether the profile starts programs of its own.
+func (s *scene) starts() bool {
+	p, _ := s.snapshot.profile(s.request.ProfileID)
+	return p.StartsApps && !s.target.Running
 }
 
 // derive adds the inputs that follow from the facts. Those that are no

@@ -61,6 +61,7 @@ type Profile struct {
 	Name        string
 	Kind        string
 	Description string
+	StartsApps  bool // it has programs that a start starts
 }
 
 // Kinds of profiles that plans ask for.

@@ -34,6 +34,7 @@ type Step struct {
 type Input struct {
 	Name      string         `json:"name"`
 	Reason    string         `json:"reason"`
+	FromStep  string         `json:"from_step,omitempty"` // whose answer has it; nobody needs to be asked
 	Tool      string         `json:"tool,omitempty"`
 	Arguments map[string]any `json:"arguments,omitempty"`
 }
@@ -79,9 +80,10 @@ func (s *scene) step(t StepTemplate, earlier []Step) (Step, bool) {
 		gates:                gatesOf(t, effect),
 	}
 	if st.ApprovalHint == "" {
-		st.ApprovalHint = actionHints[st.action()]
+		st.ApprovalHint = st.hint()
 	}
 	s.require(&st, t, tool)
+	st.fill(earlier)
 	st.ReadyToCall = len(st.RequiredInput) == 0 && len(st.PermissionBlockers) == 0 && !st.BlockedByLiveControl
 	for _, e := range earlier {
 		if slices.Contains(t.After, e.ID) {
@@ -116,6 +118,25 @@ func (s *scene) require(st *Step, t StepTemplate, tool Tool) {
 			st.RequiredInput = append(st.RequiredInput, Input{Name: p.Name, Reason: "The tool asks for it."})
 		}
 	}
+}
+
+// fill tells apart the inputs that a step before will have answered.
+func (st *Step) fill(earlier []Step) {
+	for i, in := range st.RequiredInput {
+		at := slices.IndexFunc(earlier, func(e Step) bool { return slices.Contains(answers[in.Name], e.ID) })
+		if at >= 0 {
+			st.RequiredInput[i].FromStep = earlier[at].ID
+			st.asks = slices.DeleteFunc(st.asks, func(n string) bool { return needs[n].name == in.Name })
+		}
+	}
+}
+
+// hint is what a step says of approval where its template does not.
+func (st Step) hint() string {
+	if len(st.gates) > 0 {
+		return gateTable[st.gates[0]].hint
+	}
+	return actionHints[st.action()]
 }
 
 // comesFrom says whether an argument is filled by an input of that name.

@@ -140,7 +140,7 @@ var stepTable = []StepTemplate{
 		Args:     named(),
 		Requires: steps("preview_cleanup"), After: steps("preview_cleanup stop_workspace"), Gates: gates(GateDestructive),
 		Reason: "Logs, pictures and records of stopped workspaces are gone after it."},
-	{ID: "verify_cleanup", Label: "See that it is gone", Tool: "workspace_list",
+	{ID: "verify_cleanup", Label: "See that it is gone", Tool: "workspace_list", When: facts("changes"),
 		After:  steps("stop_workspace cleanup_stale list_workspaces"),
 		Reason: "The list shows what is still there."},
 }

@@ -41,7 +41,9 @@ const (
 	ControlOpenViewer = "headless_or_host_display_gated_open_world"
 )
 
-// Blockers says what of the ceiling stands against a call. Nil is nothing.
+// Blockers says what of the ceiling stands against a call, and nothing else: not
+// that an argument is missing, or that a profile is not saved yet. Nil is
+// nothing.
 type Blockers func(tool string, arguments map[string]any) []string
 
 // ControlBlocks says whether live control in this mode refuses a call. A
@@ -54,11 +56,11 @@ func ControlBlocks(mode string, t Tool, arguments map[string]any) bool {
 	case ControlAlways, ControlPlane, ControlObserve, ControlStop, ControlViewer, ControlOpenViewer:
 		return false
 	case ControlDryRun:
-		return !flag(arguments, "dry_run")
+		return !isSet(arguments, "dry_run")
 	case ControlOutputPath:
 		return writesOutput(arguments)
 	case ControlKill:
-		return flag(arguments, "kill_on_timeout")
+		return isSet(arguments, "kill_on_timeout")
 	}
 	return true
 }
@@ -88,15 +90,15 @@ func (t Tool) effect(arguments map[string]any) effect {
 
 // preview is a dry run of something that would change what is there.
 func (t Tool) preview(arguments map[string]any) bool {
-	return !t.ReadOnly && flag(arguments, "dry_run")
+	return !t.ReadOnly && isSet(arguments, "dry_run")
 }
 
 func writesOutput(arguments map[string]any) bool {
 	path, _ := arguments["output_path"].(string)
-	return path != "" && !flag(arguments, "dry_run")
+	return path != "" && !isSet(arguments, "dry_run")
 }
 
-func flag(arguments map[string]any, name string) bool {
+func isSet(arguments map[string]any, name string) bool {
 	set, _ := arguments[name].(bool)
 	return set
 }

@@ -70,7 +70,7 @@ func quiet() Snapshot {
 // busy has profiles, a workspace that runs and one that has stopped.
 func busy() Snapshot {
 	s := quiet()
-	s.Profiles = []Profile{{"site", ProfileProject, "The site"}, {"shop-login", ProfileBrowser, ""}}
+	s.Profiles = []Profile{{"site", ProfileProject, "The site", false}, {"shop-login", ProfileBrowser, "", true}}
 	s.Workspaces = []Workspace{
 		{Name: "qa", Running: true, Purpose: "Test the site", Profile: "site", Display: ":7", LastEvent: 12,
 			Apps: []App{{"a1", "npm", true}, {"a2", "chromium", true}, {"a3", "make", false}}},
