@@ -61,9 +61,9 @@ var kinds = map[Kind]plan{
 		inputs:     steps("stop_target"),
 		boundaries: cleanupBoundaries,
 		summary: []note{
-			{facts("stop clean"), "Stop workspace {workspace_id} and remove what it has left, each after a dry run that the user has seen."},
+			{facts("stop clean named"), "Stop workspace {workspace_id} and remove what it has left, each after a dry run that the user has seen."},
 			{facts("stop attached"), "Stop workspace {workspace_id} after a dry run that the user has seen; what it has written stays."},
-			{facts("stop"), "Several workspaces run; find out which is to be stopped, and try it before it is done."},
+			{facts("stop"), "Several workspaces run; find out which is meant, and try it before it is done."},
 			{facts("clean named"), "Remove what workspace {workspace_id} has left, after a dry run that the user has seen."},
 			{facts("clean"), "Remove what stopped workspaces have left, after a dry run that the user has seen."},
 			{nil, "Nothing that was named runs, so that nothing is stopped."},

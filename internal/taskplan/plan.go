@@ -94,8 +94,9 @@ func (s *scene) taskContext(kind plan, steps []Step) TaskContext {
 		ActionBoundaries: []Boundary{},
 		ApprovalKinds:    []string{},
 	}
-	if out.WorkspaceID == "" && s.inputs["free_name"] != nil {
-		out.WorkspaceID = s.snapshot.defaultName()
+	starts := slices.ContainsFunc(steps, func(st Step) bool { return st.ID == "start_workspace" })
+	if out.WorkspaceID == "" && starts && s.inputs["free_name"] != nil {
+		out.WorkspaceID = s.snapshot.defaultName() // that of a start without a name
 	}
 	for _, b := range kind.boundaries {
 		told := s.boundary(b, steps)

@@ -196,6 +196,23 @@ func TestCeiling(t *testing.T) {
 	}
 }
 
+// TestNothingIsEndedByGuess holds that a cleanup of one workspace never becomes
+// one of all, because nobody knows which.
+func TestNothingIsEndedByGuess(t *testing.T) {
+	snap := busy()
+	snap.Workspaces = append(snap.Workspaces, Workspace{Name: "third", Running: true})
+	p := Plan(Request{Intent: "stop it and clean up"}, snap, toolTable(), nil)
+	checkPlan(t, p, toolTable())
+	for _, st := range p.Steps {
+		if st.Tool != "workspace_list" && (st.ReadyToCall || st.RequiredInput[0].Name != "workspace_id") {
+			t.Errorf("%+v", st)
+		}
+	}
+	if len(p.NeedsUserInput) != 1 || p.TaskContext.WorkspaceID != "" {
+		t.Errorf("%q %q", p.NeedsUserInput, p.TaskContext.WorkspaceID)
+	}
+}
+
 func TestInputsThatAreNone(t *testing.T) {
 	p := Plan(Request{Intent: "test it", ProjectPath: "my project"}, quiet(), toolTable(), nil)
 	missing := p.TaskContext.MissingInputs
