@@ -86,16 +86,20 @@ func (s *scene) call(tool Tool, t StepTemplate) (map[string]any, bool) {
 	return out, true
 }
 
-// text puts inputs into a sentence of a table.
+// text puts inputs into a sentence of a table. What an input holds is not looked
+// at again.
 func (s *scene) text(sentence string) string {
-	if !strings.Contains(sentence, "{") {
-		return sentence
-	}
-	var pairs []string
-	for name, value := range s.inputs {
-		if v, ok := value.(string); ok {
-			pairs = append(pairs, "{"+name+"}", v)
+	var out strings.Builder
+	for {
+		before, rest, open := strings.Cut(sentence, "{")
+		name, after, closed := strings.Cut(rest, "}")
+		value, known := s.inputs[name].(string)
+		out.WriteString(before)
+		if !open || !closed || !known {
+			out.WriteString(sentence[len(before):])
+			return cut(out.String(), maxLine)
 		}
+		out.WriteString(value)
+		sentence = after
 	}
-	return cut(strings.NewReplacer(pairs...).Replace(sentence), maxLine)
 }
