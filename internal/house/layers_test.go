@@ -38,6 +38,7 @@ var layers = map[string][]string{
 	"wlclip":           {},
 	"hooks":            {},
 	"supervisor":       {"api"},
+	"taskplan":         {"api"},
 	"jsontree":         {},
 	"mountinfo":        {},
 	"foreign":          {"policy", "config", "jsontree"},
@@ -123,9 +124,10 @@ func TestLayerTableIsTrue(t *testing.T) {
 // pure rooms decide and describe; what they need of the machine is given to
 // them. They must behave alike on every system.
 var pure = map[string][]string{
-	"internal/policy":  {"os", "io/fs", "net", "net/http", "os/exec", "os/user", "syscall", "path/filepath", "golang.org/x/sys/unix"},
-	"internal/protect": {"os", "io/fs", "net", "net/http", "os/exec", "os/user", "syscall", "time", "path/filepath", "golang.org/x/sys/unix"},
-	"internal/api":     {"os", "net", "net/http", "os/exec", "syscall", "golang.org/x/sys/unix"},
+	"internal/policy":   {"os", "io/fs", "net", "net/http", "os/exec", "os/user", "syscall", "path/filepath", "golang.org/x/sys/unix"},
+	"internal/protect":  {"os", "io/fs", "net", "net/http", "os/exec", "os/user", "syscall", "time", "path/filepath", "golang.org/x/sys/unix"},
+	"internal/api":      {"os", "net", "net/http", "os/exec", "syscall", "golang.org/x/sys/unix"},
+	"internal/taskplan": {"os", "io/fs", "net", "net/http", "os/exec", "os/user", "syscall", "path/filepath", "golang.org/x/sys/unix"},
 }
 
 func TestPureRoomsStayPure(t *testing.T) {
