@@ -74,7 +74,7 @@ func TestMCPControl(t *testing.T) {
 			t.Errorf("%s: %s", mode, r.text())
 		}
 		c.refuses("control", "undo", args{})
-		c.refuses("control", "profile_write", args{"action": "put", "id": "p", "yaml": "description: x\n"})
+		c.refuses("control", "profile_write", args{"action": "put", "id": "p", "profile": "description: x\n"})
 		c.refuses("control", "profile_export", args{"id": "p", "output_path": "p.yaml"})
 		c.does("app_launch", args{"command": []string{"touch", "made"}, "dry_run": true})
 		c.does("workspace_status", args{"include": []string{"apps", "policy", "manifest", "artifacts"}})
@@ -110,7 +110,7 @@ func TestMCPBadInput(t *testing.T) {
 		t.Errorf("a name of any bytes: %s", r.text())
 	}
 	// Ten megabytes in one line.
-	r := c.tool("profile_read", args{"action": "validate", "yaml": "description: " + strings.Repeat("x", 10<<20)})
+	r := c.tool("profile_read", args{"action": "validate", "profile": "description: " + strings.Repeat("x", 10<<20)})
 	if !r.IsError {
 		t.Errorf("a long profile: %.100s", r.text())
 	}

@@ -50,7 +50,7 @@ var layers = map[string][]string{
 	"workspace":        {"policy", "api", "config", "agents", "view", "display", "xvfb", "xfilter", "rfb", "desktop", "a11y", "protect", "broker", "egress", "history", "seccomp", "inside", "ports", "sandbox", "sandbox/landlock", "supervisor", "mountinfo", "spool", "screen", "profile", "wlclip"},
 	"doctor":           {"policy", "mountinfo", "seccomp", "sandbox", "sandbox/landlock"},
 	"cli":              {"policy", "api", "config", "agents", "history", "hooks", "inside", "sandbox", "sandbox/stage", "supervisor", "workspace", "doctor", "foreign", "jsontree", "lowlevel", "desktopentry", "profile", "mcpserver"},
-	"mcpserver":        {"api", "supervisor", "workspace"},
+	"mcpserver":        {"api", "supervisor", "workspace", "taskplan"},
 	"house":            {},
 	"tally":            {},
 }

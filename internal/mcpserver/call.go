@@ -190,26 +190,32 @@ func ownName(project string) string {
 // maxOwnName leaves room for the rest of the name.
 const maxOwnName = 40
 
+// blocked says whether a call changes something that a workspace under control keeps.
+func (t *Tool) blocked(arguments json.RawMessage) bool {
+	var said struct {
+		DryRun bool   `json:"dry_run"`
+		Output string `json:"output_path"`
+	}
+	_ = json.Unmarshal(arguments, &said)
+	switch t.Control {
+	case WhenActive:
+		return true
+	case OrDryRun:
+		return !said.DryRun
+	case OrInside:
+		return !said.DryRun && said.Output != ""
+	}
+	return false
+}
+
 // guard refuses what the control of the workspace does not allow, before anything is
 // done. Its supervisor looks again at what reaches it; this is for what does not.
 func (c *call) guard(ctx context.Context, arguments json.RawMessage) error {
 	var said struct {
-		Name   string `json:"name"`
-		DryRun bool   `json:"dry_run"`
-		Output string `json:"output_path"`
+		Name string `json:"name"`
 	}
 	_ = json.Unmarshal(arguments, &said) // what is wrong with them, decode says
-	switch c.tool.Control {
-	case WhenActive:
-	case OrDryRun:
-		if said.DryRun {
-			return nil
-		}
-	case OrInside:
-		if said.DryRun || said.Output == "" {
-			return nil
-		}
-	default:
+	if !c.tool.blocked(arguments) {
 		return nil
 	}
 	name, err := c.named(said.Name)

@@ -62,6 +62,10 @@ func profileTools() []Tool {
 
 func controlTools() []Tool {
 	return []Tool{
+		define(Tool{Name: "mcp_session_brief", Set: "control", About: "What there is and what to do next: ceiling, control, workspaces, profiles, recommended calls. Ask it first.", Effect: Looks, Idempotent: true, Control: Always}, sessionBrief),
+		define(Tool{Name: "mcp_task_plan", Set: "control", About: "Ordered calls for an intent (app testing, a browser task, observing, cleanup), with what is missing, what stands against them, and what a person has to agree to.", Effect: Looks, Idempotent: true, Control: Always}, taskPlan),
+		define(Tool{Name: "mcp_permissions", Set: "control", About: "The ceiling that holds for this server: its dimensions, its hash, and advice on it.", Effect: Looks, Idempotent: true, Control: Always}, showPermissions),
+		define(Tool{Name: "mcp_action_catalog", Set: "control", About: "What each tool does to the world, and what its parameters change about that.", Effect: Looks, Idempotent: true, Control: Always}, actionCatalog),
 		define(Tool{Name: "mcp_control_update", Set: "control", About: "Restrict a workspace to looking, or pause it. Back to active only a person brings it: with confirmed_user_request they are asked.", Effect: Acts, Idempotent: true, Control: Steers}, updateControl),
 		define(Tool{Name: "approvals", Set: "control", About: "What waits for a person's word; deny one.", Effect: Acts, Idempotent: true, Control: Steers}, approvals),
 	}

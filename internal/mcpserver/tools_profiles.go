@@ -16,7 +16,7 @@ type profileIn struct {
 	Project string `json:"project_path,omitempty" jsonschema:"template: of project-dev"`
 	Browser string `json:"browser_path,omitempty" jsonschema:"template: the browser"`
 	DataDir string `json:"user_data_dir,omitempty" jsonschema:"template: where browser-session keeps its logins"`
-	YAML    string `json:"yaml,omitempty" jsonschema:"validate: the profile"`
+	YAML    string `json:"profile,omitempty" jsonschema:"validate: the profile, as YAML"`
 }
 
 type profileOut struct {
@@ -57,7 +57,7 @@ func readProfile(ctx context.Context, c *call, in profileIn) (profileOut, error)
 		slices.Sort(args[3:])
 		return out, s.carrel(ctx, nil, &out.Profile, append(args, "--", in.Kind)...)
 	case "validate":
-		if err := needs("yaml", in.YAML); err != nil {
+		if err := needs("profile", in.YAML); err != nil {
 			return out, err
 		}
 		return out, s.carrel(ctx, []byte(in.YAML), &out.Profile, "profile", "put", "--json", "--dry-run", "--replace", "--", "checked", "-")
@@ -74,7 +74,7 @@ func readProfile(ctx context.Context, c *call, in profileIn) (profileOut, error)
 type profileWriteIn struct {
 	Action  string `json:"action" jsonschema:"put, import or delete"`
 	ID      string `json:"id" jsonschema:"its name"`
-	YAML    string `json:"yaml,omitempty" jsonschema:"put and import: the profile; import takes one of agent-workspace-linux too"`
+	YAML    string `json:"profile,omitempty" jsonschema:"put and import: the profile, as YAML; import takes one of agent-workspace-linux too"`
 	Replace bool   `json:"replace,omitempty" jsonschema:"take the place of one that is there"`
 	DryRun  bool   `json:"dry_run,omitempty" jsonschema:"check everything, and write nothing"`
 }
@@ -96,7 +96,7 @@ func writeProfile(ctx context.Context, c *call, in profileWriteIn) (profileWrite
 	switch in.Action {
 	case "put", "import":
 		if in.YAML == "" {
-			return out, c.tool.badArguments("yaml", in.Action+" needs yaml: the profile itself")
+			return out, c.tool.badArguments("profile", in.Action+" needs profile: the text of it")
 		}
 		if in.Action == "import" {
 			args = append(args, "--name="+in.ID, "--", "-")

@@ -42,7 +42,7 @@ func lit(name string, value any) Arg  { return Arg{Name: name, Value: value} }
 func from(name, input string) Arg     { return Arg{Name: name, From: input} }
 func optional(a Arg) Arg              { a.Optional = true; return a }
 func args(a ...Arg) []Arg             { return a }
-func here(a ...Arg) []Arg             { return append(a, optional(from("workspace", "workspace_id"))) }
+func here(a ...Arg) []Arg             { return append(a, optional(from("name", "workspace_id"))) }
 func named(a ...Arg) []Arg            { return append([]Arg{from("name", "workspace_id")}, a...) }
 func dry(a ...Arg) []Arg              { return append(a, lit("dry_run", true)) }
 func gates(kinds ...string) []string  { return kinds }

@@ -30,13 +30,13 @@ func toolTable() []Tool {
 		{Name: "workspace_cleanup_stale", Category: "workspace_lifecycle", Mutating: true, Destructive: true, Idempotent: true, Control: ControlDryRun,
 			Params: []Param{text("name"), yes("dry_run")}},
 		{Name: "app_launch", Category: "app", Mutating: true, OpenWorld: true, Control: ControlDryRun,
-			Params: []Param{text("workspace"), text("name"), must(list("command")), {"wait", "string", false, []string{"none", "exit", "window"}}, yes("dry_run"), yes("kill_on_timeout")}},
-		look("app_list", "app", text("workspace")),
-		look("app_log", "logs", text("workspace"), must(text("app")), number("tail_bytes")),
-		look("events", "logs", text("workspace"), number("since"), number("tail")),
-		look("observe", "observation", text("workspace"), yes("screenshot"), yes("events")),
-		look("screenshot", "observation", text("workspace"), text("window"), text("area")),
-		look("windows", "window", text("workspace"), text("title"), yes("wait"), number("timeout_ms")),
+			Params: []Param{text("name"), must(list("command")), {"wait", "string", false, []string{"none", "exit", "window"}}, yes("dry_run"), yes("kill_on_timeout")}},
+		look("app_list", "app", text("name")),
+		look("app_log", "logs", text("name"), must(text("app")), number("tail_bytes")),
+		look("events", "logs", text("name"), number("since"), number("tail")),
+		look("observe", "observation", text("name"), yes("screenshot"), yes("events")),
+		look("screenshot", "observation", text("name"), text("window"), text("area")),
+		look("windows", "window", text("name"), text("title"), yes("wait"), number("timeout_ms")),
 		{Name: "profile_read", Category: "profile", ReadOnly: true, Idempotent: true, Control: ControlObserve,
 			Params: []Param{word("action", "list", "get", "check", "template", "path"), text("id"), text("kind"), text("project_path"), text("user_data_dir"), text("browser_path")}},
 		{Name: "profile_write", Category: "profile", Mutating: true, Idempotent: true, Control: ControlDryRun,
@@ -44,18 +44,18 @@ func toolTable() []Tool {
 		{Name: "profile_export", Category: "profile", Mutating: true, Idempotent: true, Control: ControlOutputPath,
 			Params: []Param{must(text("id")), text("output_path"), yes("replace"), yes("dry_run")}},
 		{Name: "viewer", Category: "viewer", Mutating: true, Idempotent: true, OpenWorld: true, Control: ControlOpenViewer,
-			Params: []Param{text("workspace"), word("action", "open", "close", "list")}},
+			Params: []Param{text("name"), word("action", "open", "close", "list")}},
 	}
 }
 
 // withBrowser is the table with the tools for browsers.
 func withBrowser() []Tool {
 	look := func(name string) Tool {
-		return Tool{Name: name, Category: "browser", ReadOnly: true, Control: ControlObserve, Params: []Param{{Name: "workspace", Type: "string"}}}
+		return Tool{Name: name, Category: "browser", ReadOnly: true, Control: ControlObserve, Params: []Param{{Name: "name", Type: "string"}}}
 	}
 	return append(toolTable(), look("workspace_browser_targets"), look("workspace_browser_snapshot"), look("workspace_browser_search_results"),
 		Tool{Name: "workspace_browser_navigate", Category: "browser", Mutating: true, OpenWorld: true, Control: ControlBlocked,
-			Params: []Param{{Name: "workspace", Type: "string"}, {Name: "url", Type: "string", Required: true}}})
+			Params: []Param{{Name: "name", Type: "string"}, {Name: "url", Type: "string", Required: true}}})
 }
 
 // quiet is a machine on which everything works and nothing runs.
