@@ -12,26 +12,19 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-func (*ReadFile) Op() string      { return OpRead }
-func (*WriteFile) Op() string     { return OpWrite }
-func (*EditFile) Op() string      { return OpEdit }
-func (*ListDirectory) Op() string { return OpList }
-func (*Glob) Op() string          { return OpGlob }
-func (*Grep) Op() string          { return OpGrep }
+func (*ReadFile) op() string      { return OpRead }
+func (*WriteFile) op() string     { return OpWrite }
+func (*EditFile) op() string      { return OpEdit }
+func (*ListDirectory) op() string { return OpList }
+func (*Glob) op() string          { return OpGlob }
+func (*Grep) op() string          { return OpGrep }
 
-func (*ReadFile) Changes() bool      { return false }
-func (*WriteFile) Changes() bool     { return true }
-func (*EditFile) Changes() bool      { return true }
-func (*ListDirectory) Changes() bool { return false }
-func (*Glob) Changes() bool          { return false }
-func (*Grep) Changes() bool          { return false }
-
-func (r *ReadFile) Subject() Path      { return r.Path }
-func (r *WriteFile) Subject() Path     { return r.Path }
-func (r *EditFile) Subject() Path      { return r.Path }
-func (r *ListDirectory) Subject() Path { return r.Path }
-func (r *Glob) Subject() Path          { return r.Pattern }
-func (r *Grep) Subject() Path          { return Path(r.Pattern) }
+func (r *ReadFile) subject() Path      { return r.Path }
+func (r *WriteFile) subject() Path     { return r.Path }
+func (r *EditFile) subject() Path      { return r.Path }
+func (r *ListDirectory) subject() Path { return r.Path }
+func (r *Glob) subject() Path          { return r.Pattern }
+func (r *Grep) subject() Path          { return Path(r.Pattern) }
 
 func (*ReadFile) answer() any      { return &FileContent{} }
 func (*WriteFile) answer() any     { return &Written{} }

@@ -14,9 +14,8 @@ import (
 
 // Request is one of the requests of this package.
 type Request interface {
-	Op() string
-	Changes() bool // whether it may change files
-	Subject() Path // for people: what it is about
+	op() string
+	subject() Path
 	answer() any
 	check() error
 	do(context.Context) (any, error)
@@ -24,6 +23,15 @@ type Request interface {
 
 // Ops are the names of all operations.
 func Ops() []string { return []string{OpRead, OpWrite, OpEdit, OpList, OpGlob, OpGrep} }
+
+// Changes says whether an operation may change files.
+func Changes(op string) bool { return op == OpWrite || op == OpEdit }
+
+// OpOf is the name of a request's operation.
+func OpOf(req Request) string { return req.op() }
+
+// SubjectOf is what a request is about, for people: a path or a pattern.
+func SubjectOf(req Request) Path { return req.subject() }
 
 // Decode reads a request: one JSON object with no field that is not known, none
 // twice, and no text that JSON readers could take in two ways. The error is an *Error.
@@ -46,11 +54,11 @@ func Decode(op string, data []byte) (Request, error) {
 // the error is an *Error.
 func Do(ctx context.Context, req Request) (any, error) {
 	if err := req.check(); err != nil {
-		return nil, of(req.Op(), req.Subject(), err, CodeRequest)
+		return nil, of(req.op(), req.subject(), err, CodeRequest)
 	}
 	answer, err := req.do(ctx)
 	if err != nil {
-		return nil, of(req.Op(), req.Subject(), err, CodeIO)
+		return nil, of(req.op(), req.subject(), err, CodeIO)
 	}
 	return answer, nil
 }
@@ -76,10 +84,10 @@ func DecodeAnswer(req Request, data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&said); err != nil {
-		return nil, fmt.Errorf("an answer to %s that is not understood: %w", req.Op(), err)
+		return nil, fmt.Errorf("an answer to %s that is not understood: %w", req.op(), err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("an answer to %s with more behind it", req.Op())
+		return nil, fmt.Errorf("an answer to %s with more behind it", req.op())
 	}
 	if said.Error != nil {
 		return nil, said.Error

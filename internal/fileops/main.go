@@ -20,8 +20,8 @@ const (
 // Argv is how the helper is started for a request. What comes after the operation is
 // for people who read the history, and means nothing.
 func Argv(helper string, req Request) []string {
-	argv := []string{helper, req.Op()}
-	if subject := req.Subject(); subject != "" {
+	argv := []string{helper, req.op()}
+	if subject := req.subject(); subject != "" {
 		argv = append(argv, shorten(subject.String(), 200))
 	}
 	return argv
