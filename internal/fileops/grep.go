@@ -16,7 +16,8 @@ import (
 const (
 	maxShown    = 500       // bytes of a line
 	maxGrepText = 512 << 10 // bytes of all lines
-	batchSize   = 256       // files that are searched side by side, and told in order
+	firstBatch  = 256       // files that are searched side by side, and told in order
+	nextBatch   = 2048
 	usualFiles  = 1000
 )
 
@@ -28,7 +29,7 @@ func (r *Grep) do(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &search{req: r, ctx: ctx, how: r.matcher(re), out: &Matches{Files: []FileMatches{}}, seen: make(map[string]bool)}
+	s := &search{req: r, ctx: ctx, how: r.matcher(re), out: &Matches{Files: []FileMatches{}}, size: firstBatch, seen: make(map[string]bool)}
 	if s.limit = r.Limit; s.limit == 0 {
 		s.limit = usualMatch
 		if r.OutputMode != ModeContent {
@@ -75,6 +76,7 @@ type search struct {
 	limit int
 	text  int // bytes of lines so far
 	batch []string
+	size  int // of a batch
 	seen  map[string]bool
 }
 
@@ -84,15 +86,16 @@ func (s *search) add(e entry) error {
 		return s.ctx.Err()
 	}
 	s.seen[e.path] = true
-	if s.batch = append(s.batch, e.path); len(s.batch) < batchSize {
+	if s.batch = append(s.batch, e.path); len(s.batch) < s.size {
 		return nil
 	}
+	defer func() { s.size = nextBatch }()
 	return s.flush()
 }
 
 // flush searches what has been collected.
 func (s *search) flush() error {
-	files := s.batch
+	files := s.how.candidates(s.ctx, s.batch)
 	s.batch = nil
 	results := make([]fileResult, len(files))
 	var wg sync.WaitGroup
@@ -125,7 +128,6 @@ func (s *search) flush() error {
 
 // tell adds what was found in a file to the answer.
 func (s *search) tell(path Path, r *fileResult) error {
-	s.out.Binary += r.binary
 	s.out.TooLarge += r.large
 	if r.count == 0 {
 		return nil
@@ -180,6 +182,7 @@ func (s *search) lines(f *FileMatches, r *fileResult) {
 type matcher struct {
 	re            *regexp.Regexp
 	must          []byte // text that every match has; nil where that is not known
+	wider         string // see ripgrep; "" where it is not asked
 	multi         bool
 	before, after int
 	keep          int // lines that are kept of a file; 0: it is enough to know that there is one
@@ -189,7 +192,7 @@ type matcher struct {
 func (r *Grep) matcher(re *regexp.Regexp) *matcher {
 	m := &matcher{re: re, multi: r.Multiline, count: r.OutputMode == ModeCount, before: max(r.Context, r.Before), after: max(r.Context, r.After)}
 	if !r.Multiline {
-		m.must = required(re)
+		m.must, m.wider = required(re), wider(re)
 	}
 	if r.OutputMode == ModeContent {
 		if m.keep = r.Limit; m.keep == 0 {

@@ -20,9 +20,9 @@ const (
 
 // fileResult is what a file has.
 type fileResult struct {
-	count         int // matching lines
-	lines         []Line
-	binary, large int
+	count int // matching lines
+	lines []Line
+	large int // 1: too large
 }
 
 // file searches one, with a buffer that is handed on. What cannot be read is as if it
@@ -57,7 +57,7 @@ func (m *matcher) file(ctx context.Context, path string, buf []byte) (r fileResu
 		end := err != nil
 		data := buf[:kept+n]
 		if bytes.IndexByte(data[kept:], 0) >= 0 {
-			return fileResult{binary: 1}, buf
+			return fileResult{}, buf // no text
 		}
 		if !end {
 			if cut := bytes.LastIndexByte(data, '\n'); cut >= p.fresh {

@@ -203,12 +203,11 @@ type Grep struct {
 }
 
 // Matches is the answer, by path. Truncated says that the limit was reached and not
-// all was looked at.
+// all was looked at. Files with a zero byte are no text, and are left out.
 type Matches struct {
 	Files      []FileMatches `json:"files"`
 	Matches    int           `json:"matches"` // matching lines in the answer; 0 with files_with_matches
 	Truncated  bool          `json:"truncated"`
-	Binary     int           `json:"binary"`    // files that were left out since they are no text
 	TooLarge   int           `json:"too_large"` // files that are too large to match over lines
 	Incomplete string        `json:"incomplete,omitempty"`
 }

@@ -157,7 +157,7 @@ func TestClosures(t *testing.T) {
 		"internal/policy":           append([]string{"net", "golang.org/x/sys/unix"}, heavy...),
 		"internal/seccomp":          heavy,
 		"internal/inside":           {"github.com/spf13/cobra", "go.yaml.in/yaml/v4", "net/http", "crypto/tls", "os/exec", module + "/internal/policy"},
-		"internal/fileops":          {"github.com/spf13/cobra", "go.yaml.in/yaml/v4", "net/http", "crypto/tls", "os/exec", module + "/internal/policy"},
+		"internal/fileops":          {"github.com/spf13/cobra", "go.yaml.in/yaml/v4", "net/http", "crypto/tls", module + "/internal/policy"},
 		"internal/workspace":        {"github.com/spf13/cobra", "github.com/spf13/pflag", module + "/internal/cli"},
 		"sandbox":                   {"github.com/spf13/cobra", "github.com/spf13/pflag", module + "/internal/cli"},
 		"cmd/carrel":                {"pgregory.net/rapid", "github.com/rogpeppe/go-internal/testscript", "net/http/httptest"},
