@@ -48,6 +48,9 @@ type Command struct {
 	Terminal bool `json:"terminal,omitempty"` // exec: a terminal of its own; its near end comes with the answer
 	Columns  int  `json:"columns,omitempty"`
 	Rows     int  `json:"rows,omitempty"`
+
+	Kept   bool `json:"kept,omitempty"`   // exec: no descriptors; its output is kept as a launched app's is, and comes as replies, too
+	Joined bool `json:"joined,omitempty"` // launch, exec with Kept: both streams are one, stdout
 }
 
 // Kinds of apps.

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/fileops"
 	"carrel/internal/inside"
 	"carrel/internal/mcpserver"
 	"carrel/internal/sandbox"
@@ -34,6 +35,8 @@ func Main(argv []string) int {
 		stage.Main()
 	case len(argv) > 0 && inside.IsHelper(argv[0]):
 		return inside.Main(argv)
+	case len(argv) > 0 && filepath.Base(argv[0]) == inside.FileHelper:
+		return fileops.Main(argv, os.Stdin, os.Stdout, os.Stderr)
 	case len(argv) == 2 && argv[0] == workspace.HolderArg0:
 		return workspace.HoldClipboard(argv[1], os.Getenv)
 	}

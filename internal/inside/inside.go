@@ -69,6 +69,10 @@ type Reply struct {
 	Size  int64    `json:"size,omitempty"`  // clip-paste: that many bytes follow
 }
 
+// FileHelper is the name of the helper that carries out a file tool's request; see
+// package fileops.
+const FileHelper = "carrel-file"
+
 var linkHelpers = []string{"xdg-open", "open", "x-www-browser", "www-browser", "sensible-browser", "gnome-open", "kde-open", "exo-open", "wslview"}
 
 // LinkHelpers are the names under which programs look for a way to open a link.

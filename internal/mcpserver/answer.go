@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"carrel/internal/api"
+	"carrel/internal/fileops"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -55,7 +56,10 @@ func refusal(ctx context.Context, tool string, err error) *sdk.CallToolResult {
 	p := problem{Code: codeFailed, Message: err.Error(), Operation: tool}
 	var d *api.Denial
 	var w *waiting
+	var f *fileops.Error
 	switch {
+	case errors.As(err, &f):
+		p = problem{Code: f.Code, Message: f.Message, Operation: f.Operation, Subject: printable(f.Subject.String()), Hint: f.Hint}
 	case errors.As(err, &w):
 		p = problem{Code: w.Code, Message: w.Message, Operation: w.Operation, Subject: w.Subject, Hint: w.Hint, Approval: w.id}
 	case errors.As(err, &d):

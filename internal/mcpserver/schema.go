@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"reflect"
 
+	"carrel/internal/fileops"
+
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
@@ -25,6 +27,7 @@ func (f *anyJSON) UnmarshalJSON(b []byte) error { return f.RawMessage.UnmarshalJ
 // which stands for anything, is not understood by every client.
 var typeSchemas = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[json.RawMessage](): {Type: "object"},
+	reflect.TypeFor[fileops.Path]():    {Type: "string"},
 	reflect.TypeFor[anyJSON]():         {Description: "as the command line gives it"},
 	reflect.TypeFor[map[string]any]():  {Type: "object", Description: "as the command line gives it"},
 }

@@ -176,6 +176,7 @@ func (p *Prepared) fill(in *sandbox.Input) {
 	if p.req.Exact != nil {
 		return
 	}
+	in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + inside.FileHelper, Source: sandbox.SelfPath})
 	if p.Policy.Display != policy.DisplayHost { // there, the real ones lead to the person's clipboard
 		for _, name := range inside.ClipHelpers() {
 			in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -91,6 +93,9 @@ func (d *desk) exec(ctx context.Context, c *supervisor.Call) (api.Reply, error) 
 	}
 	s := started{kind: api.AppExec, cmd: *c.Request.Command}
 	var near *os.File
+	if s.cmd.Kept {
+		return d.execKept(ctx, c)
+	}
 	if s.cmd.Terminal {
 		var far *os.File
 		var err error
@@ -125,6 +130,12 @@ func (d *desk) exec(ctx context.Context, c *supervisor.Call) (api.Reply, error) 
 		d.hangUp(a)
 		return api.Reply{}, err
 	}
+	return d.waited(ctx, c, a)
+}
+
+// waited is for the caller of a command to wait for it: what it says meanwhile is done,
+// and when it goes, the command does.
+func (d *desk) waited(ctx context.Context, c *supervisor.Call, a *app) (api.Reply, error) {
 	for {
 		select {
 		case in, ok := <-c.Inputs():
@@ -228,10 +239,14 @@ func (d *desk) launch(kind string, c api.Command) (*app, int, error) {
 			d.dropLogs(&s)
 		}
 	}()
-	if s.logs, err = d.newLogs(s.id); err != nil {
+	streams := []string{api.StreamStdout, api.StreamStderr}
+	if c.Joined {
+		streams = streams[:1]
+	}
+	if s.logs, err = d.newLogs(s.id, streams); err != nil {
 		return nil, ExitOurs, err
 	}
-	for i, stream := range []string{api.StreamStdout, api.StreamStderr} {
+	for i, stream := range streams {
 		var r, w *os.File
 		if r, w, err = blockingPipe(); err != nil {
 			return nil, ExitOurs, fmt.Errorf("making a pipe: %w", err)
@@ -239,6 +254,9 @@ func (d *desk) launch(kind string, c api.Command) (*app, int, error) {
 		defer w.Close()
 		s.from[stream] = os.NewFile(uintptr(dup(r)), "output")
 		s.stdio[i+1] = w
+	}
+	if c.Joined {
+		s.stdio[2] = s.stdio[1]
 	}
 	var a *app
 	var exit int
@@ -316,12 +334,14 @@ func (d *desk) logs(ctx context.Context, c *supervisor.Call, a *app) error {
 	var streams []string
 	switch req.Stream {
 	case "":
-		streams = []string{api.StreamStdout, api.StreamStderr}
+		streams = slices.Sorted(maps.Keys(a.logs))
+		slices.Reverse(streams)
 	case api.StreamStdout, api.StreamStderr:
 		streams = []string{req.Stream}
 	default:
 		return refused(api.CodeRequest, req.Op, req.Stream, fmt.Sprintf("there is no stream %.20q", req.Stream), "stdout or stderr")
 	}
+	streams = slices.DeleteFunc(streams, func(s string) bool { return a.logs[s] == nil }) // joined: there is one
 	d.server.Emit(api.Event{Kind: api.EventLog, Text: a.info.ID})
 	var wg sync.WaitGroup
 	errs := make([]error, len(streams))

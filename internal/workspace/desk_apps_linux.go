@@ -411,9 +411,9 @@ func (d *desk) kill(a *app, cancelled <-chan struct{}) error {
 const killTime = 10 * time.Second
 
 // newLogs opens what an app's output goes to; with an error too, as far as it came.
-func (d *desk) newLogs(a string) (map[string]*spool.Log, error) {
+func (d *desk) newLogs(a string, streams []string) (map[string]*spool.Log, error) {
 	logs := make(map[string]*spool.Log)
-	for _, stream := range []string{api.StreamStdout, api.StreamStderr} {
+	for _, stream := range streams {
 		l, err := spool.Create(d.place.dir, logName(a, stream), maxAppLog)
 		if err != nil {
 			return logs, fmt.Errorf("opening the log of an app: %w", err)

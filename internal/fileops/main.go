@@ -1,0 +1,68 @@
+package fileops
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+)
+
+// Exit statuses of the helper. An error that is told is an answer.
+const (
+	exitAnswered = 0
+	exitUsage    = 2
+	exitFailed   = 3
+)
+
+// Argv is how the helper is started for a request. What comes after the operation is
+// for people who read the history, and means nothing.
+func Argv(helper string, req Request) []string {
+	argv := []string{helper, req.op()}
+	if subject := req.subject(); subject != "" {
+		argv = append(argv, shorten(subject.String(), 200))
+	}
+	return argv
+}
+
+// Main reads one request from in and writes one answer, a line of JSON, to out.
+func Main(argv []string, in io.Reader, out, errOut io.Writer) int {
+	// One call ends before a collection would pay, and holds no more than its bounds.
+	debug.SetGCPercent(400)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if len(argv) < 2 {
+		fmt.Fprintf(errOut, "carrel: it reads one request, a JSON object, from its standard input, and wants the operation as an argument: %q\n", Ops())
+		return exitUsage
+	}
+	line, err := encode(answerTo(ctx, argv[1], in))
+	if err == nil && len(line) > MaxAnswer {
+		line, err = encode(reply{Error: &Error{Code: CodeTooLarge, Operation: argv[1], Message: fmt.Sprintf("the answer has more than %d bytes", MaxAnswer), Hint: "ask for less with limit"}})
+	}
+	if err == nil {
+		_, err = out.Write(line)
+	}
+	if err != nil {
+		fmt.Fprintf(errOut, "carrel: answering: %v\n", err)
+		return exitFailed
+	}
+	return exitAnswered
+}
+
+func answerTo(ctx context.Context, op string, in io.Reader) reply {
+	data, err := io.ReadAll(io.LimitReader(in, MaxRequest+1))
+	if err != nil {
+		return reply{Error: of(op, "", err, CodeIO)}
+	}
+	req, err := Decode(op, data)
+	if err != nil {
+		return reply{Error: of(op, "", err, CodeRequest)}
+	}
+	answer, err := Do(ctx, req)
+	if err != nil {
+		return reply{Error: of(op, "", err, CodeIO)}
+	}
+	return reply{Answer: answer}
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package fileops
+
+const careful, noFollow, onlyDir = 0, 0, 0

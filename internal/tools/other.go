@@ -1,0 +1,29 @@
+//go:build !linux
+
+package tools
+
+import (
+	"context"
+	"errors"
+
+	"carrel/internal/api"
+	"carrel/internal/fileops"
+	"carrel/internal/supervisor"
+)
+
+var errUnsupported = errors.New("workspaces are not supported on this system")
+
+// Run needs Linux.
+func Run(context.Context, supervisor.Entry, api.Command, []byte, Limits) (*Result, error) {
+	return nil, errUnsupported
+}
+
+// Bash needs Linux.
+func Bash(context.Context, supervisor.Entry, BashRequest) (*BashResult, error) {
+	return nil, errUnsupported
+}
+
+// Files needs Linux.
+func Files(context.Context, supervisor.Entry, string, fileops.Request) (any, uint64, error) {
+	return nil, 0, errUnsupported
+}
