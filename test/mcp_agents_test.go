@@ -18,7 +18,7 @@ func (w *world) agentsWork(name func(tool string) string) []fakemodel.Turn {
 		{Tool: name("Bash"), Input: args{"command": "echo written by nobody > work.txt; cat ~/.ssh/id_ed25519; echo ran", "description": "work"}},
 		{Tool: name("edit_file"), Input: args{"path": "work.txt", "old_string": "nobody", "new_string": "the agent"}},
 		{Tool: name("screenshot"), Input: args{}},
-		{Tool: name("write_file"), Input: args{"path": w.home + "/.bashrc", "content": "evil"}},
+		{Tool: name("write_file"), Input: args{"path": ".git/hooks/pre-commit", "content": "evil"}},
 		{Tool: name("Bash"), Input: args{"command": "cat work.txt", "description": "look"}},
 		{Tool: name("undo"), Input: args{"count": 1}},
 		{Tool: name("read_file"), Input: args{"path": "work.txt"}},
@@ -43,8 +43,8 @@ func (w *world) checkAgentsWork(r result, m *fakemodel.Server) {
 	if got := w.read(w.project + "/work.txt"); got != "written by nobody\n" {
 		w.t.Errorf("after the undo: %q", got)
 	}
-	if exists(w.home + "/.bashrc") {
-		w.t.Error(".bashrc was written")
+	if exists(w.project + "/.git/hooks/pre-commit") {
+		w.t.Error("a hook was planted")
 	}
 	if e := w.carrel("ps", "--json"); strings.Contains(e.out, "-mcp-") {
 		w.t.Errorf("a workspace stays behind: %s", e)
@@ -58,6 +58,8 @@ func TestMCPClaudeCode(t *testing.T) {
 	w.need("Xvfb")
 	w.installAgents()
 	w.litter = true
+	w.need("git")
+	w.repository()
 	w.write(w.home+"/.ssh/id_ed25519", "SECRET key")
 	m := w.model(w.agentsWork(func(tool string) string { return "mcp__carrel__" + tool }))
 	for name, value := range map[string]string{"ANTHROPIC_BASE_URL": m.URL, "ANTHROPIC_API_KEY": "k", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1"} {
@@ -76,6 +78,8 @@ func TestMCPCodex(t *testing.T) {
 	w.need("Xvfb")
 	w.installAgents()
 	w.litter = true
+	w.need("git")
+	w.repository()
 	w.write(w.home+"/.ssh/id_ed25519", "SECRET key")
 	turns := w.agentsWork(func(tool string) string { return tool })
 	for i := range turns {

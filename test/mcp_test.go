@@ -278,3 +278,72 @@ func TestMCPQuestion(t *testing.T) {
 		c.end()
 	}
 }
+
+// TestMCPFiles: each call that changes something is one step, whose number it tells and
+// the history shows; what looks is none; what the walls refuse is told so.
+func TestMCPFiles(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.need("git")
+	w.repository()
+	w.write(w.project+"/secret.pem", "SECRET")
+	w.write(w.home+"/.config/carrel/config.yaml", "deny: ['**/*.pem']\n")
+	c := w.mcp("--display", "none")
+	step := func(r toolReply) float64 {
+		t.Helper()
+		n, _ := r.Structured["step_id"].(float64)
+		return n
+	}
+	wrote := step(c.does("write_file", args{"path": "a/b.txt", "content": "one\ntwo\n"}))
+	edited := step(c.does("edit_file", args{"path": "a/b.txt", "old_string": "two", "new_string": "three"}))
+	ran := c.does("Bash", args{"command": "echo four >> a/b.txt; seq 1 100000; echo end"})
+	if n := ran.Structured["step_ids"].([]any); wrote == 0 || edited != wrote+1 || len(n) != 1 || n[0] != edited+1 {
+		t.Errorf("steps: %v %v %v", wrote, edited, n)
+	}
+	if out := ran.text(); !strings.HasPrefix(out, "1\n2\n") || !strings.Contains(out, "\nend\n") || !strings.Contains(out, "left out") || len(out) > 200_000 {
+		t.Errorf("a long output: %d bytes, %.100s", len(out), out)
+	}
+	if r := c.does("app_log", args{"app": ran.Structured["app_id"], "tail_bytes": 20}); !strings.HasSuffix(r.Structured["stdout"].(string), "end\n") {
+		t.Errorf("its log: %s", r.text())
+	}
+	for _, look := range []struct {
+		tool string
+		args args
+	}{
+		{"read_file", args{"path": "a/b.txt"}}, {"list_directory", args{}}, {"glob", args{"pattern": "**/*"}}, {"grep", args{"pattern": "three|SECRET"}}, {"get_session_status", args{}}, {"get_working_directory", args{}},
+		{"Bash", args{"command": "cat a/b.txt"}},
+	} {
+		if r := c.does(look.tool, look.args); strings.Contains(r.text(), "SECRET") || look.tool != "list_directory" && strings.Contains(r.text(), "secret.pem") {
+			t.Errorf("%s shows what is denied: %s", look.tool, r.text())
+		}
+	}
+	if r := c.does("grep", args{"pattern": "three"}); !strings.Contains(r.text(), "a/b.txt") {
+		t.Errorf("grep: %s", r.text())
+	}
+	history := c.does("get_undo_history", args{}).Structured["steps"].([]any)
+	if len(history) != 3 || history[0].(map[string]any)["step"] != edited+1 {
+		t.Errorf("history: %v", history)
+	}
+	for _, path := range []string{"secret.pem", ".git/hooks/pre-commit", "/usr/evil", w.outside + "/x"} {
+		if r := c.tool("write_file", args{"path": path, "content": "evil"}); !r.IsError || r.code() == "" || exists(w.outside+"/x") {
+			t.Errorf("%s: %s", path, r.text())
+		}
+	}
+	if got := w.read(w.project + "/secret.pem"); got != "SECRET" {
+		t.Errorf("the secret: %q", got)
+	}
+	c.does("undo", args{"count": 2})
+	if got := w.read(w.project + "/a/b.txt"); got != "one\ntwo\n" {
+		t.Errorf("two steps back: %q", got)
+	}
+	if r := c.tool("Bash", args{"command": "echo begun; sleep 100", "timeout": 500}); !strings.Contains(r.text(), "begun") || r.Structured["timed_out"] != true {
+		t.Errorf("a timeout: %s", r.text())
+	}
+	bg := c.does("Bash", args{"command": "sleep 100", "run_in_background": true})
+	c.does("app_kill", args{"app": bg.Structured["app_id"]})
+	// What is cancelled has ended, with all that it began.
+	id, _ := c.ask("tools/call", args{"name": "Bash", "arguments": args{"command": "sleep 4321 & sleep 1234"}, "_meta": args{"progressToken": "p"}})
+	running := func() bool { return strings.Contains(c.does("app_list", args{"running": true}).text(), "4321") }
+	eventually(t, "it runs", running)
+	c.line(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
+	eventually(t, "it ends", func() bool { return !running() })
+}

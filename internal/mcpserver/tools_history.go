@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"carrel/internal/api"
@@ -140,6 +141,7 @@ func undoHistory(ctx context.Context, c *call, in historyIn) (historyOut, error)
 	}
 	out := historyOut{Steps: []map[string]any{}}
 	err := c.server.carrel(ctx, nil, &out.Steps, args...)
+	slices.Reverse(out.Steps)
 	return out, err
 }
 
