@@ -191,6 +191,12 @@ func TestDeskBadRequests(t *testing.T) {
 	if got := askWith(t, socket, `{"op":"launch","command":{"argv":["`+strings.Repeat("x", 300<<10)+`"]}}`); !strings.Contains(got, `"ok":false`) {
 		t.Errorf("a long argument: %.300s", got)
 	}
+	kept := `{"op":"exec","command":{"argv":["sh","-c","touch made"],"kept":true}}`
+	for line, fds := range map[string][]int{kept: {n, n, n}, strings.Replace(kept, "kept", `terminal":true,"kept`, 1): nil} {
+		if got := askWith(t, socket, line, fds...); !strings.Contains(got, `"ok":false`) || !strings.Contains(got, `"code":"request"`) {
+			t.Errorf("%s with %v: %s", line, fds, got)
+		}
+	}
 	for _, size := range []string{"-1", "0", "1", "99999", "2147483647"} {
 		line := `{"op":"terminal","command":{"argv":["true"],"columns":` + size + `,"rows":` + size + `}}`
 		if got := askWith(t, socket, line); !strings.Contains(got, `"ok":true`) {

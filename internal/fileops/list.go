@@ -16,7 +16,8 @@ import (
 // maxNames bounds how many names one request looks at, in one directory or in all.
 const maxNames = 1 << 20
 
-// deniedPath is the file that the walls show where something is hidden.
+// deniedPath is a file that the walls have made. What they show where something is
+// hidden lies on the same file system, has no rights at all, and is nowhere else.
 const deniedPath = "/run/carrel/denied"
 
 func (r *ListDirectory) do(ctx context.Context) (any, error) {
@@ -70,7 +71,7 @@ func page(all, limit, offset, usual int) (from, to, next int) {
 
 func describe(dir string, st, mask fs.FileInfo) Entry {
 	e := Entry{Name: Path(st.Name()), Type: typeOf(st), Size: st.Size(), Mode: modeText(st), Time: st.ModTime()}
-	if mask != nil && os.SameFile(mask, st) {
+	if mask != nil && st.Mode().Perm() == 0 && sameDevice(mask, st) {
 		return Entry{Name: e.Name, Type: TypeDenied, Mode: e.Mode}
 	}
 	if e.Type == TypeSymlink {

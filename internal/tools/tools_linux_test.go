@@ -167,6 +167,31 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// TestControl: a workspace that may not be changed refuses with a reason, and what
+// nobody waits for ends all the same.
+func TestControl(t *testing.T) {
+	d := newDesk(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := Bash(ctx, d.entry, BashRequest{Command: "sleep 5407 & sleep 5407"})
+		done <- err
+	}()
+	eventually(t, "it to run", func() bool { return runs("sleep 5407") })
+	if out, err := d.carrel("control", "desk", "read_only"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var why *api.Denial
+	if _, step, err := Files(ctx, d.entry, "", &fileops.WriteFile{Path: "f", Content: "x"}); !errors.As(err, &why) || why.Code != api.CodeControl || step != 0 {
+		t.Errorf("step %d: %v", step, err)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	eventually(t, "all to be gone", func() bool { return !runs("sleep 5407") })
+}
+
 // TestBash: one stream in order, status, directory, time, and a log that is kept.
 func TestBash(t *testing.T) {
 	d, ctx := newDesk(t), t.Context()
