@@ -85,6 +85,7 @@ func (s *Server) ensure(ctx context.Context) (supervisor.Entry, error) {
 		return supervisor.Entry{}, err
 	}
 	s.started = true
+	go s.sweep(context.WithoutCancel(ctx))
 	e, ok, err := s.find(name)
 	if err == nil && !ok {
 		err = fmt.Errorf("workspace %q was started, and has ended", name)
@@ -184,7 +185,19 @@ func ownName(project string) string {
 	var b [3]byte
 	_, _ = rand.Read(b[:])
 	name := workspace.DeskName(project)
-	return name[:min(len(name), maxOwnName)] + "-mcp-" + hex.EncodeToString(b[:])
+	return name[:min(len(name), maxOwnName)] + ownMark + hex.EncodeToString(b[:])
+}
+
+const ownMark = "-mcp-"
+
+// isOwnName says whether a name is one that ownName made.
+func isOwnName(name string) bool {
+	at := strings.LastIndex(name, ownMark)
+	if at < 0 {
+		return false
+	}
+	b, err := hex.DecodeString(name[at+len(ownMark):])
+	return err == nil && len(b) == 3
 }
 
 // maxOwnName leaves room for the rest of the name.

@@ -123,6 +123,22 @@ func (s *Server) Close() {
 	}
 }
 
+// keptFor is how long what a server's own workspace has left can be looked at.
+const keptFor = 7 * 24 * time.Hour
+
+// sweep removes what own workspaces of earlier servers have left.
+func (s *Server) sweep(ctx context.Context) {
+	var list []api.Desk
+	if s.carrel(ctx, nil, &list, "list", "--json") != nil {
+		return
+	}
+	for _, d := range list {
+		if d.State == api.StateStopped && isOwnName(d.Name) && time.Since(d.Stopped) > keptFor {
+			_ = s.carrel(ctx, nil, nil, "cleanup", "--json", "--", d.Name)
+		}
+	}
+}
+
 // stopTime is how long the end of a workspace is waited for.
 const stopTime = 15 * time.Second
 
