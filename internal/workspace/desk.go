@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -119,44 +118,19 @@ func (p *Prepared) Decided() []api.Decided {
 // maxDecided bounds how much is listed: a policy may have ten thousand rules.
 const maxDecided = 1000
 
-// ceilings names what bounds a workspace, with a digest of each: under another one the
+// ceilings names what bounds a workspace, by the hash of its meaning: under another one the
 // same policy is not the same, as hosts may be allowed while it runs.
 func (p *Prepared) ceilings() (out []api.Decided) {
 	add := func(name string, c *policy.Ceiling) {
-		if c == nil {
-			return
+		if c != nil {
+			out = append(out, api.Decided{Dimension: "ceiling", Value: c.Hash(), Source: name})
 		}
-		text := withoutPlaces(c)
-		out = append(out, api.Decided{Dimension: "ceiling", Value: fmt.Sprintf("%s (%.16x)", name, sha256.Sum256(text)), Source: name})
 	}
-	add(p.anyCeiling(), p.Loaded.Ceiling)
+	add(p.ceilingNames(), p.Loaded.Ceiling)
 	for _, l := range p.Loaded.Layers {
 		add(l.Name, l.Ceiling)
 	}
 	return out
-}
-
-// withoutPlaces is a ceiling as JSON, without the lines of its file: written differently
-// it is the same.
-func withoutPlaces(c *policy.Ceiling) []byte {
-	var tree any
-	text, _ := json.Marshal(c)
-	in := json.NewDecoder(bytes.NewReader(text))
-	in.UseNumber()
-	_ = in.Decode(&tree)
-	for queue := []any{tree}; len(queue) > 0; queue = queue[1:] {
-		switch v := queue[0].(type) {
-		case map[string]any:
-			delete(v, "Source")
-			for _, inner := range v {
-				queue = append(queue, inner)
-			}
-		case []any:
-			queue = append(queue, v...)
-		}
-	}
-	text, _ = json.Marshal(tree)
-	return text
 }
 
 // Digest names what was decided: two workspaces with the same one may do the same. The
