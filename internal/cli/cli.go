@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 
 	"carrel/internal/inside"
 	"carrel/internal/sandbox"
@@ -40,6 +41,10 @@ func Main(argv []string) int {
 	if len(argv) > 0 && filepath.Base(argv[0]) == sandboxArg0 {
 		args = append([]string{"sandbox"}, args...)
 	}
+	var err error
+	if args, err = a.ceiling.cutLeading(args); err != nil {
+		return a.fail(err)
+	}
 	a.args, a.supervises = args, len(argv) > 0 && workspace.IsDesk(argv[0])
 	root := a.root(args)
 	root.SetArgs(args)
@@ -58,6 +63,7 @@ type app struct {
 
 	args       []string // of the command line
 	supervises bool     // started as the supervisor of a workspace that stays
+	ceiling    ceiling
 }
 
 // exitError carries an exit status beside its message.
@@ -88,12 +94,17 @@ func (a *app) root(args []string) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Long: `carrel gives a command a private desk on this machine: it sees the project and
-the tools it needs and no secrets, and everything else is out of its reach.`,
+the tools it needs and no secrets, and everything else is out of its reach.
+
+carrel --permissions FILE COMMAND holds a command, whichever it is, to a ceiling; see
+carrel permissions.`,
 		Example: `  carrel run -- claude
   carrel run --read ~/reference -- make test
   carrel shell
-  carrel explain --path ~/.ssh/id_ed25519`,
+  carrel explain --path ~/.ssh/id_ed25519
+  carrel --permissions ceiling.json start dev`,
 	}
+	root.Flags().String(strings.TrimPrefix(permissionsFlag, "--"), "", "before any command: a ceiling file, which all that the command does is held to")
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
