@@ -112,7 +112,7 @@ func (a *app) session() (workspace.UnderCeilings, error) {
 	return workspace.UnderCeilings{Session: c}, err
 }
 
-// held has entries of the registry carry the ceiling that this session is held to: a
+// held has entries of the registry carry the ceiling that the caller is held to: a
 // supervisor under another one refuses them.
 func (a *app) held(entries []supervisor.Entry) ([]supervisor.Entry, error) {
 	u, err := a.session()
@@ -120,13 +120,13 @@ func (a *app) held(entries []supervisor.Entry) ([]supervisor.Entry, error) {
 		return nil, err
 	}
 	for i := range entries {
-		entries[i].Ceiling = u.Session.Hash()
+		entries[i].Ceiling = u.Hash()
 	}
 	return entries, nil
 }
 
 // sameCeiling refuses to take away what is left of a workspace that was started under
-// another ceiling than this session's.
+// another ceiling than the caller's.
 func (a *app) sameCeiling(op string, d api.Desk) error {
 	u, err := a.session()
 	if err != nil || u.Session == nil {
@@ -136,11 +136,11 @@ func (a *app) sameCeiling(op string, d api.Desk) error {
 	if d.Ceiling != nil && d.Ceiling.Hash != "" {
 		own, from = d.Ceiling.Hash, d.Ceiling.Hash+" ("+d.Ceiling.Source+")"
 	}
-	if own == u.Session.Hash() {
+	if own == u.Hash() {
 		return nil
 	}
-	return &api.Denial{Code: api.CodeCeiling, Operation: op, Subject: u.Session.Hash(), Rule: "ceiling", Source: from,
-		Message: fmt.Sprintf("ceiling: the caller is held to %q, and workspace %q was started under %s", u.Session.Hash(), d.Name, from),
+	return &api.Denial{Code: api.CodeCeiling, Operation: op, Subject: u.Hash(), Rule: "ceiling", Source: from,
+		Message: fmt.Sprintf("ceiling: the caller is held to %q, and workspace %q was started under %s", u.Hash(), d.Name, from),
 		Hint:    "`carrel stop` and `carrel status` work"}
 }
 
@@ -163,7 +163,7 @@ func (a *app) underNoCeiling(op, hint string) error {
 	if err != nil || !u.Session.Restricted() {
 		return err
 	}
-	return &api.Denial{Code: api.CodeCeiling, Operation: op, Subject: op, Rule: "ceiling", Source: u.Session.Hash(),
+	return &api.Denial{Code: api.CodeCeiling, Operation: op, Subject: op, Rule: "ceiling", Source: u.Hash(),
 		Message: fmt.Sprintf("ceiling: %s runs exactly the policy that it is given, and does not take it from under the ceiling that holds here", op), Hint: hint}
 }
 

@@ -97,7 +97,7 @@ func (a *app) shownOf(under []config.CeilingText, layers []policy.Layer) (*shown
 	if err != nil {
 		return nil, err
 	}
-	s := &shownCeilings{Configured: len(under) > 0, Hash: session.Hash(), Ceilings: []shownCeiling{}, Advisories: []advisory{}, Warnings: notNil(warningsOf(warnings))}
+	s := &shownCeilings{Configured: len(under) > 0, Hash: config.CeilingHash(session), Ceilings: []shownCeiling{}, Advisories: []advisory{}, Warnings: notNil(warningsOf(warnings))}
 	all := workspace.UnderCeilings{Session: session}
 	var names []string
 	for i, c := range session.All() {
@@ -135,7 +135,7 @@ func (a *app) surroundings(file string) policy.Surroundings {
 func (s *shownCeilings) add(c *policy.Ceiling, from string, operator bool, around policy.Surroundings) {
 	one := *c
 	one.Also = nil
-	shown := shownCeiling{Source: text(from), Operator: operator, Hash: one.Hash(), Permissions: one.Permissions(), Dimensions: []shownLimit{}}
+	shown := shownCeiling{Source: text(from), Operator: operator, Hash: config.CeilingHash(&one), Permissions: one.Permissions(), Dimensions: []shownLimit{}}
 	for _, l := range one.Limits() {
 		limit := shownLimit{Dimension: string(l.Dimension), Value: text(l.Value), Limited: l.Limited}
 		if l.Limited {
@@ -233,7 +233,7 @@ func (a *app) diffCeilings(from, to string, asJSON bool) error {
 			return a.explainRefusal(asJSON, err)
 		}
 	}
-	out := comparedJSON{From: both[0].Hash(), To: both[1].Hash(), Changes: []changedJSON{}}
+	out := comparedJSON{From: config.CeilingHash(both[0]), To: config.CeilingHash(both[1]), Changes: []changedJSON{}}
 	out.Same = out.From == out.To
 	for _, c := range policy.DiffCeilings(both[0], both[1]) {
 		out.Changes = append(out.Changes, changedJSON{string(c.Dimension), text(c.From), text(c.To), notNil(texts(c.More)), notNil(texts(c.Less))})

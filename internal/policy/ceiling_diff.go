@@ -189,6 +189,9 @@ func (c *Ceiling) hostsPart(n *NetworkPermissions) part {
 	if !p.open {
 		p.source = c.AllowHosts[0].Source
 	}
+	if mode := networkBound(c); mode != nil && networkRank(mode.V) < networkRank(NetFiltered) { // whatever is listed
+		return part{dim: DimHosts, source: mode.Source, covers: func(string) bool { return false }}
+	}
 	var d decision
 	rules := d.rulesOf(c.AllowHosts)
 	p.covers = func(s string) bool {

@@ -2,16 +2,13 @@ package policy
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"path"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Permissions is what one ceiling means, in the form of its file: what limits nothing is
@@ -112,62 +109,7 @@ func (c *Ceiling) Restricted() bool {
 	return slices.ContainsFunc(c.All(), func(one *Ceiling) bool { return !one.Permissions().open() })
 }
 
-// Hash names what a ceiling means, in hexadecimal: two files with the same meaning have
-// the same, however they are written and wherever they lie. Of several that hold
-// together those that limit nothing do not count. It is "" for nil.
-func (c *Ceiling) Hash() string {
-	if c == nil {
-		return ""
-	}
-	var all []string
-	for _, one := range c.All() {
-		if p := one.Permissions(); !p.open() {
-			all = append(all, p.hash())
-		}
-	}
-	slices.Sort(all)
-	switch all = slices.Compact(all); len(all) {
-	case 0:
-		return Permissions{}.hash()
-	case 1:
-		return all[0]
-	}
-	sum := sha256.Sum256([]byte(strings.Join(all, "\n")))
-	return hex.EncodeToString(sum[:])
-}
-
-func (p Permissions) hash() string {
-	text, _ := json.Marshal(p) // strings and numbers: it cannot fail
-	for _, s := range p.names() {
-		if !utf8.ValidString(s) { // JSON has one sign for all that is none
-			text = strconv.AppendQuote(append(text, '\n'), s)
-		}
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
-
-// names are the strings that may hold any bytes.
-func (p Permissions) names() []string {
-	out := slices.Concat(p.HostCommands, p.Devices)
-	for _, m := range p.Mounts {
-		out = append(out, m.HostPath, m.WorkspacePath)
-	}
-	if p.Apps != nil {
-		out = append(out, p.Apps.Allow...)
-	}
-	if p.Network != nil && p.Network.UnixSockets != nil {
-		out = append(out, *p.Network.UnixSockets...)
-	}
-	return out
-}
-
-func (p Permissions) open() bool { return p.hash() == openHash }
-
-var openHash = func() string {
-	sum := sha256.Sum256([]byte("{}"))
-	return hex.EncodeToString(sum[:])
-}()
+func (p Permissions) open() bool { return reflect.DeepEqual(p, Permissions{}) }
 
 func (c *Ceiling) networkPermissions() *NetworkPermissions {
 	n := NetworkPermissions{Mode: limiting(networkBound(c), NetOpen), AllowHosts: sortedValues(c.AllowHosts), DenyHosts: sortedValues(c.DenyHosts), OnUnknown: limiting(c.OnUnknown, UnknownAsk)}

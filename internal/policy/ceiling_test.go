@@ -16,58 +16,6 @@ func texts(list ...string) (out []Value[string]) {
 	return out
 }
 
-// TestCeilingHash holds that a hash is of the meaning: the way of writing, the order and
-// where it stands do not count, and everything that limits does.
-func TestCeilingHash(t *testing.T) {
-	expires := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	full := func() *Ceiling {
-		return &Ceiling{Network: of(NetLocal), HostPorts: []Value[uint16]{{V: 3000}, {V: 80}}, Mounts: []Mount{{HostPath: "/b"}, {HostPath: "/a", Write: true}},
-			ProgramsAllow: texts("/usr/bin/true", "git"), Undo: of(UndoPreview), Expires: of(expires), HostCommands: texts("gh"), Display: of(DisplayNone), Memory: of(int64(5))}
-	}
-	base := full().Hash()
-	same := map[string]func(*Ceiling){
-		"order": func(c *Ceiling) {
-			slices.Reverse(c.Mounts)
-			slices.Reverse(c.ProgramsAllow)
-			slices.Reverse(c.HostPorts)
-		},
-		"twice":           func(c *Ceiling) { c.Mounts = append(c.Mounts, c.Mounts[0]) },
-		"where it stands": func(c *Ceiling) { c.Network.Source = Source{File: "/x", Line: 9} },
-		"another zone":    func(c *Ceiling) { c.Expires = of(expires.In(time.FixedZone("x", 3600))) },
-		"the widest":      func(c *Ceiling) { c.Home, c.Nested, c.Pids = of(HomeFull), of(NestedFull), of(int64(0)) },
-		"no sockets":      func(c *Ceiling) { c.UnixSockets = []Value[string]{} }, // local has none anyway
-		"one that is open": func(c *Ceiling) {
-			c.Also = []*Ceiling{{}, {Undo: of(UndoAll)}}
-		},
-		"itself beside it": func(c *Ceiling) { c.Also = []*Ceiling{full()} },
-	}
-	for name, change := range same {
-		c := full()
-		if change(c); c.Hash() != base {
-			t.Errorf("%s: another hash: %+v", name, c.Permissions())
-		}
-	}
-	seen := map[string]string{base: "the whole", new(Ceiling).Hash(): "none"}
-	for name, change := range map[string]func(*Ceiling){
-		"network": func(c *Ceiling) { c.Network = of(NetClosed) }, "a port": func(c *Ceiling) { c.HostPorts = c.HostPorts[:1] },
-		"a mount": func(c *Ceiling) { c.Mounts[0].Write = true }, "a program": func(c *Ceiling) { c.ProgramsAllow = texts("git") },
-		"undo": func(c *Ceiling) { c.Undo = nil }, "expires": func(c *Ceiling) { c.Expires = of(expires.Add(time.Nanosecond)) },
-		"host commands": func(c *Ceiling) { c.HostCommands = nil }, "display": func(c *Ceiling) { c.Display = of(DisplayVirtual) }, "memory": func(c *Ceiling) { c.Memory = of(int64(6)) },
-		"publish": func(c *Ceiling) { c.Publish = []Value[Publish]{} }, "one more": func(c *Ceiling) { c.Also = []*Ceiling{{Home: of(HomeNone)}} },
-		"bytes": func(c *Ceiling) { c.Mounts[0].HostPath = "/\xff" }, "other bytes": func(c *Ceiling) { c.Mounts[0].HostPath = "/\xfe" },
-	} {
-		c := full()
-		change(c)
-		if was, ok := seen[c.Hash()]; ok {
-			t.Errorf("%s has the hash of %s", name, was)
-		}
-		seen[c.Hash()] = name
-	}
-	if (*Ceiling)(nil).Hash() != "" || (*Ceiling)(nil).Restricted() || new(Ceiling).Restricted() || !full().Restricted() {
-		t.Error("none, open and limiting are told apart wrongly")
-	}
-}
-
 func TestCeilingAdvice(t *testing.T) {
 	around := Surroundings{File: "/home/u/p/ceiling.json", Home: "/home/u"}
 	for _, tt := range []struct {
@@ -152,6 +100,9 @@ func TestCeilingsTogether(t *testing.T) {
 	ask := Layer{Kind: LayerCommandLine, Request: Request{Network: of(NetLocal)}}
 	if _, err := Decide(scope, c, []Layer{Defaults(Agent), ask}); len(Refusals(err)) != 1 || Refusals(err)[0].Allowed != "closed" {
 		t.Errorf("%v, want a refusal by the second ceiling", err)
+	}
+	if c.Also[0].Restricted() && (*Ceiling)(nil).Restricted() || new(Ceiling).Restricted() || !c.Restricted() {
+		t.Error("none, open and limiting are told apart wrongly")
 	}
 	if resolved, _ := Canonical(scope, &Ceiling{Also: []*Ceiling{{Mounts: []Mount{{HostPath: "/link"}}}}}, nil, func(string) string { return "/real" }); resolved.Also[0].Mounts[0].HostPath != "/real" {
 		t.Error("a mount of a further ceiling is not resolved")

@@ -73,8 +73,8 @@ func (s *Server) over(op string) *api.Denial {
 		return nil
 	}
 	s.expired.Store(true) // a clock that goes back changes nothing
-	return &api.Denial{Code: api.CodeCeiling, Operation: bounded(op), Subject: time.Now().Format(time.RFC3339), Rule: "expires", Source: c.Source,
-		Message: fmt.Sprintf("expires: %s is asked for at %s, the ceiling %s allowed it until %s", op, time.Now().Format(time.RFC3339), c.Source, c.Expires.Format(time.RFC3339)),
+	return &api.Denial{Code: api.CodeCeiling, Operation: bounded(op), Subject: time.Now().Format(time.RFC3339), Rule: "expires", Source: s.cfg.Expiry,
+		Message: fmt.Sprintf("expires: %s is asked for at %s, the ceiling %s allowed it until %s", op, time.Now().Format(time.RFC3339), s.cfg.Expiry, c.Expires.Format(time.RFC3339)),
 		Hint:    "looking, tightening the control, and `carrel stop`, still work; start a workspace anew under a ceiling that holds longer"}
 }
 

@@ -62,6 +62,7 @@ type Config struct {
 	// refuses a request beside what every workspace knows, nil where it does not or for a
 	// nil Held. Denied is told when it has expired; nil for nobody.
 	Ceiling *api.Ceiling
+	Expiry  string // where it is said when the ceiling expires
 	Held    func(req *api.Request) *api.Denial
 	Denied  func(api.Denial)
 	// Agent names the known agent that a process is, "" for none; nil knows none.

@@ -23,6 +23,9 @@ type UnderCeilings struct {
 // All are all of them.
 func (u UnderCeilings) All() []*policy.Ceiling { return slices.Concat(u.Session.All(), u.Operator) }
 
+// Hash names what the surface's ceilings mean together, "" for none.
+func (u UnderCeilings) Hash() string { return config.CeilingHash(u.Session) }
+
 // CeilingDenial is the refusal that an error holds, for surfaces that tell it by its
 // fields; nil where it is none of a ceiling. It speaks of the first, and its message of all.
 func CeilingDenial(op string, err error) *api.Denial {
@@ -87,11 +90,19 @@ func (p *Prepared) ceilingTold() *api.Ceiling {
 	if len(u.All()) == 0 {
 		return nil
 	}
-	c := &api.Ceiling{Hash: u.Session.Hash(), Source: p.ceilingNames()}
+	c := &api.Ceiling{Hash: u.Hash(), Source: p.ceilingNames()}
 	if ends := policy.Ends(u.All()); ends != nil {
 		c.Expires = ends.V
 	}
 	return c
+}
+
+// expiry is where it is said when the ceilings expire, "" where they do not.
+func (p *Prepared) expiry() string {
+	if ends := policy.Ends(p.underCeilings().All()); ends != nil {
+		return ends.Source.String()
+	}
+	return ""
 }
 
 // ceilingNames says where the ceilings come from.

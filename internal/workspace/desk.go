@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/config"
 	"carrel/internal/policy"
 )
 
@@ -118,12 +119,15 @@ func (p *Prepared) Decided() []api.Decided {
 // maxDecided bounds how much is listed: a policy may have ten thousand rules.
 const maxDecided = 1000
 
+// dimCeiling is the dimension of ceilings in what was decided.
+const dimCeiling = "ceiling"
+
 // ceilings names what bounds a workspace, by the hash of its meaning: under another one the
 // same policy is not the same, as hosts may be allowed while it runs.
 func (p *Prepared) ceilings() (out []api.Decided) {
 	add := func(name string, c *policy.Ceiling) {
 		if c != nil {
-			out = append(out, api.Decided{Dimension: "ceiling", Value: c.Hash(), Source: name})
+			out = append(out, api.Decided{Dimension: dimCeiling, Value: config.CeilingHash(c), Source: name})
 		}
 	}
 	add(p.ceilingNames(), p.Loaded.Ceiling)
@@ -155,14 +159,20 @@ func Differences(running, asked []api.Decided) []string {
 		return slices.ContainsFunc(list, func(d api.Decided) bool { return key(d) == k })
 	}
 	var out []string
+	told := func(d api.Decided) string {
+		if d.Dimension == dimCeiling {
+			return key(d) + " (" + d.Source + ")" // a hash alone tells a person little
+		}
+		return key(d)
+	}
 	for _, d := range running {
-		if k := key(d); !has(asked, k) {
-			out = append(out, "it has  "+k)
+		if !has(asked, key(d)) {
+			out = append(out, "it has  "+told(d))
 		}
 	}
 	for _, d := range asked {
-		if k := key(d); !has(running, k) {
-			out = append(out, "asked:  "+k)
+		if !has(running, key(d)) {
+			out = append(out, "asked:  "+told(d))
 		}
 	}
 	return out

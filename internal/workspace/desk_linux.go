@@ -181,7 +181,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		Published: p.publishedPorts(), Hosts: up.network.hosts(),
 		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled, Watch: p.desktop.watch(),
 		Clipboard: p.clipboard.carry,
-		Ceiling:   p.ceilingTold(), Held: p.held, Denied: d.denied,
+		Ceiling:   p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: d.denied,
 		Record: d.record, First: d.events.Last(), Past: d.past,
 	})
 	if err != nil {

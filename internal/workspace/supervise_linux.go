@@ -32,7 +32,7 @@ func (p *Prepared) answerOutside(walls *sandbox.Walls, stage int, groups []strin
 		ID: r.Workspace, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Started: r.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: stopper(walls, stage),
 		Published: p.publishedPorts(), Hosts: n.hosts(), Watch: p.desktop.watch(), Clipboard: p.clipboard.carry,
-		Ceiling: p.ceilingTold(), Held: p.held, Denied: func(n api.Denial) { p.deny(n) },
+		Ceiling: p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: func(n api.Denial) { p.deny(n) },
 	}
 	if seat != nil {
 		config.Desktop = seat
