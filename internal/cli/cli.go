@@ -105,6 +105,13 @@ carrel permissions.`,
   carrel --permissions ceiling.json start dev`,
 	}
 	root.Flags().String(strings.TrimPrefix(permissionsFlag, "--"), "", "before any command: a ceiling file, which all that the command does is held to")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if a.ceiling.leading == "" {
+			return nil
+		}
+		_, err := a.session() // whoever names a ceiling gets it, or nothing
+		return err
+	}
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)

@@ -83,7 +83,7 @@ func (a *app) running() ([]supervisor.Entry, error) {
 		fmt.Fprintf(a.err, "carrel: %s\n", oneLine(err.Error()))
 		err = nil
 	}
-	if err != nil || len(entries) == 0 {
+	if err != nil {
 		return entries, err
 	}
 	return a.held(entries)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,7 +108,11 @@ func (c *Ceiling) Restricted() bool {
 	return slices.ContainsFunc(c.All(), func(one *Ceiling) bool { return !one.Permissions().open() })
 }
 
-func (p Permissions) open() bool { return reflect.DeepEqual(p, Permissions{}) }
+// open says that nothing is limited.
+func (p Permissions) open() bool {
+	return p.Network == nil && p.Mounts == nil && p.Apps == nil && p.HostCommands == nil && p.Display == nil && p.Home == "" && p.Nested == "" &&
+		p.History == "" && p.Undo == "" && p.Devices == nil && p.Resources == nil && p.Expires == ""
+}
 
 func (c *Ceiling) networkPermissions() *NetworkPermissions {
 	n := NetworkPermissions{Mode: limiting(networkBound(c), NetOpen), AllowHosts: sortedValues(c.AllowHosts), DenyHosts: sortedValues(c.DenyHosts), OnUnknown: limiting(c.OnUnknown, UnknownAsk)}
