@@ -159,18 +159,18 @@ func TestDeskReuse(t *testing.T) {
 		}
 		w.project = w.home + "/src/desk"
 		r := s.do("start", "--network", "local", "--deny", "*.pem", "--permissions", ceiling)
-		if r.code != 125 || !strings.Contains(r.err, "ceiling: "+ceiling) {
+		if r.code != 125 || !strings.Contains(r.err, "asked:  ceiling: ") || !strings.Contains(r.err, "("+ceiling+")") {
 			t.Errorf("under a ceiling: %s", r)
 		}
 		w.setenv("CARREL_PERMISSIONS", ceiling)
 		bounded := w.stays("bounded", "--network", "local")
 		bounded.fine("start", "--network", "local")
-		w.write(ceiling, `{"network":{"mode":"local_only"},"nested":"full"}`)
+		w.write(ceiling, `{"network":{"mode":"local_only"},"nested":"userns"}`)
 		if r := bounded.do("start", "--network", "local"); r.code != 125 || !strings.Contains(r.err, "asked:  ceiling: ") {
 			t.Errorf("under a ceiling that was changed: %s", r)
 		}
 		w.unsetenv("CARREL_PERMISSIONS")
-		if r := bounded.do("start", "--network", "local"); r.code != 125 || !strings.Contains(r.err, "it has  ceiling: "+ceiling) {
+		if r := bounded.do("start", "--network", "local"); r.code != 125 || !strings.Contains(r.err, "it has  ceiling: ") {
 			t.Errorf("without the ceiling: %s", r)
 		}
 		if d := s.status(); d.ID != id || d.State != "running" {

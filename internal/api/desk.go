@@ -128,6 +128,7 @@ type Desk struct {
 	Stopped  time.Time  `json:"stopped,omitzero"`
 	Control  Control    `json:"control"`
 	Policy   []Decided  `json:"policy"`
+	Ceiling  *Ceiling   `json:"ceiling,omitempty"`
 	Digest   string     `json:"digest"` // of the whole policy, with the profile's and the ceiling's part
 	Apps     []App      `json:"apps"`   // the newest last
 	Pending  int        `json:"pending"`

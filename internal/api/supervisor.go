@@ -35,12 +35,13 @@ const (
 
 // Request is one line to a supervisor; each connection carries one.
 type Request struct {
-	Op     string `json:"op"`
-	ID     string `json:"id,omitempty"`     // of an approval, whole
-	Follow bool   `json:"follow,omitempty"` // the answer goes on until one end closes
-	Check  bool   `json:"check,omitempty"`  // approve, net-allow, clipboard-send: only say whether this caller may
-	Scope  string `json:"scope,omitempty"`  // approve: one of the approval's scopes, "" for once
-	Host   string `json:"host,omitempty"`   // net-allow, net-deny: the rule
+	Op      string `json:"op"`
+	Ceiling string `json:"ceiling,omitempty"` // the hash of the ceiling that the caller is held to
+	ID      string `json:"id,omitempty"`      // of an approval, whole
+	Follow  bool   `json:"follow,omitempty"`  // the answer goes on until one end closes
+	Check   bool   `json:"check,omitempty"`   // approve, net-allow, clipboard-send: only say whether this caller may
+	Scope   string `json:"scope,omitempty"`   // approve: one of the approval's scopes, "" for once
+	Host    string `json:"host,omitempty"`    // net-allow, net-deny: the rule
 
 	Since   uint64   `json:"since,omitempty"`   // events: those after this number; logs: from this place on
 	Command *Command `json:"command,omitempty"` // exec, launch, terminal
@@ -92,6 +93,7 @@ type WorkspaceStatus struct {
 	Started   time.Time   `json:"started,omitzero"`
 	Pending   int         `json:"pending"` // approvals that wait for an answer
 	Published []Published `json:"published,omitempty"`
+	Ceiling   *Ceiling    `json:"ceiling,omitempty"` // that it was started under; nil for none
 
 	// Of a named workspace.
 	Purpose string    `json:"purpose,omitempty"`
@@ -101,6 +103,15 @@ type WorkspaceStatus struct {
 	Digest  string    `json:"digest,omitempty"`
 	Apps    int       `json:"apps,omitempty"` // that run
 	Events  uint64    `json:"events,omitempty"`
+}
+
+// Ceiling names the ceiling that a workspace was started under. The operator's own is
+// not part of the hash: it holds for all.
+type Ceiling struct {
+	Hash    string    `json:"hash,omitempty"` // of its meaning, see policy.Ceiling; "" for the operator's alone
+	Source  string    `json:"source"`
+	Expires time.Time `json:"expires,omitzero"`
+	Expired bool      `json:"expired,omitempty"`
 }
 
 // Approval is one operation that waits, or waited, for a person's word. Subject
@@ -162,6 +173,8 @@ const (
 	EventStopping = "stopping"
 	EventEnded    = "workspace_stop"
 	EventNote     = "note"
+	EventHeld     = "ceiling_refused" // a request was beyond the ceiling, or held to another one
+	EventExpired  = "ceiling_expired"
 
 	EventDisplay     = "display"      // the virtual display is ready, or was let go
 	EventDisplayLost = "display_lost" // its server ended by itself

@@ -48,6 +48,10 @@ func Main(argv []string) int {
 		args = append([]string{"sandbox"}, args...)
 	}
 	a.forProgram = len(argv) > 0 && argv[0] == mcpserver.Arg0
+	var err error
+	if args, err = a.ceiling.cutLeading(args); err != nil {
+		return a.fail(err)
+	}
 	a.args, a.supervises = args, len(argv) > 0 && workspace.IsDesk(argv[0])
 	root := a.root(args)
 	root.SetArgs(args)
@@ -67,6 +71,7 @@ type app struct {
 	args       []string // of the command line
 	supervises bool     // started as the supervisor of a workspace that stays
 	forProgram bool     // started by another surface: errors are one JSON value
+	ceiling    ceiling
 }
 
 // exitError carries an exit status beside its message.
@@ -113,11 +118,23 @@ func (a *app) root(args []string) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Long: `carrel gives a command a private desk on this machine: it sees the project and
-the tools it needs and no secrets, and everything else is out of its reach.`,
+the tools it needs and no secrets, and everything else is out of its reach.
+
+carrel --permissions FILE COMMAND holds a command, whichever it is, to a ceiling; see
+carrel permissions.`,
 		Example: `  carrel run -- claude
   carrel run --read ~/reference -- make test
   carrel shell
-  carrel explain --path ~/.ssh/id_ed25519`,
+  carrel explain --path ~/.ssh/id_ed25519
+  carrel --permissions ceiling.json start dev`,
+	}
+	root.Flags().String(strings.TrimPrefix(permissionsFlag, "--"), "", "before any command: a ceiling file, which all that the command does is held to")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if a.ceiling.leading == "" {
+			return nil
+		}
+		_, err := a.session() // whoever names a ceiling gets it, or nothing
+		return err
 	}
 	root.SetIn(a.in)
 	root.SetOut(a.out)

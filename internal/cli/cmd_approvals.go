@@ -16,6 +16,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/history"
+	"carrel/internal/policy"
 	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
@@ -335,6 +336,10 @@ func (a *app) refuse(ctx context.Context, one api.Approval, e supervisor.Entry) 
 func (a *app) rollback(ctx context.Context, one api.Approval, e supervisor.Entry) error {
 	before, err := a.openHistory(one.Project)
 	if err != nil {
+		return err
+	}
+	if err := before.May("undo", policy.UndoAll); err != nil {
+		before.Close()
 		return err
 	}
 	var first history.Step

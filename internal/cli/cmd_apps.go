@@ -142,6 +142,9 @@ func (a *app) logs(ctx context.Context, args []string, req api.Request, asJSON b
 		return err
 	}
 	if !ok {
+		if err := a.stoppedSame("logs", args[0]); err != nil {
+			return err
+		}
 		return workspace.StoppedLogs(ctx, workspace.StatePath(a.getenv), args[0], args[1], req, show)
 	}
 	req.App = args[1]
@@ -205,6 +208,9 @@ func (a *app) events(ctx context.Context, name string, req api.Request, asJSON b
 		return err
 	}
 	if !ok {
+		if err := a.stoppedSame("events", name); err != nil {
+			return err
+		}
 		return workspace.StoppedEvents(workspace.StatePath(a.getenv), name, req.Since, show)
 	}
 	return streamEvents(ctx, e, req, show)

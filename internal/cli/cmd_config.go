@@ -127,7 +127,11 @@ func (f *findings) add(problems ...config.Problem) {
 
 // checkAll reads what a run would read here.
 func (a *app) checkAll(f *findings, permissions string) {
-	loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: a.environ, Permissions: permissions})
+	under, err := a.ceilings(permissions)
+	var loaded *config.Loaded
+	if err == nil {
+		loaded, _, err = workspace.ReadSettings(workspace.Request{Environ: a.environ, Ceilings: under})
+	}
 	switch problems := config.ProblemsOf(err); {
 	case len(problems) > 0:
 		f.add(problems...)

@@ -23,7 +23,11 @@ included, is what carrel explain shows.
   carrel config show --json`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: a.environ, Permissions: permissions})
+			under, err := a.ceilings(permissions)
+			if err != nil {
+				return err
+			}
+			loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: a.environ, Ceilings: under})
 			if err != nil {
 				return err
 			}

@@ -86,7 +86,7 @@ func (a *app) refresh(ctx context.Context, e supervisor.Entry, d *api.Desk) {
 		return
 	}
 	d.Manifest, d.State, d.Pending, d.Events = e.Manifest, r.Status.State, r.Status.Pending, r.Status.Events
-	d.Purpose, d.Profile, d.Policy, d.Digest = r.Status.Purpose, r.Status.Profile, r.Status.Policy, r.Status.Digest
+	d.Purpose, d.Profile, d.Policy, d.Digest, d.Ceiling = r.Status.Purpose, r.Status.Profile, r.Status.Policy, r.Status.Digest, r.Status.Ceiling
 	if r.Status.Control != nil {
 		d.Control = *r.Status.Control
 	}
@@ -169,6 +169,9 @@ func (a *app) printDesk(d api.Desk) {
 	t.row("started", d.Started.Local().Format(stampLayout))
 	if !d.Stopped.IsZero() {
 		t.row("stopped", d.Stopped.Local().Format(stampLayout))
+	}
+	if c := d.Ceiling; c != nil {
+		t.row("ceiling", ceilingText(c))
 	}
 	t.row("waiting", fmt.Sprint(d.Pending)+" for approval")
 	t.print(a.out, "")
@@ -259,6 +262,8 @@ func (a *app) cleanup(ctx context.Context, args []string, dry, asJSON bool) erro
 		one := swept{Name: d.Name}
 		if d.State != api.StateStopped {
 			one.Skipped = "it runs"
+		} else if why := a.sameCeiling("cleanup", d); why != nil {
+			one.Skipped = why.Error()
 		} else if one.Removed, err = workspace.SweepDesk(workspace.StatePath(a.getenv), d.Name, dry, false); err != nil {
 			one.Skipped = err.Error()
 		}
@@ -304,6 +309,11 @@ does. The history of the project stays.
 				return err
 			}
 			var removed []api.Artifact
+			if d, err := workspace.ReadDesk(workspace.StatePath(a.getenv), args[0]); err == nil {
+				if err := a.sameCeiling("revoke", d); err != nil {
+					return err
+				}
+			}
 			if ok {
 				if err := a.end(cmd.Context(), e); err != nil {
 					return err

@@ -93,8 +93,12 @@ func (a *app) prepareExplained(cmd *cobra.Command, f *explainFlags, argv []strin
 	if b, ok := agents.BuiltinPreset(f.run.preset); len(argv) == 0 && (f.run.preset == "" || ok && len(b.Command) == 0) {
 		argv = []string{workspace.UserShell(os.Getenv)}
 	}
+	under, err := a.ceilings(f.run.permissions)
+	if err != nil {
+		return nil, err
+	}
 	p, err := workspace.Prepare(workspace.Request{
-		Argv: argv, Flags: flags, Default: persona, Preset: f.run.preset, Permissions: f.run.permissions, Engine: f.run.engine, Size: f.run.size, Environ: a.environ,
+		Argv: argv, Flags: flags, Default: persona, Preset: f.run.preset, Ceilings: under, Engine: f.run.engine, Size: f.run.size, Environ: a.environ,
 	})
 	if err != nil {
 		return nil, err

@@ -60,7 +60,11 @@ func (a *app) openHistory(project string) (*workspace.History, error) {
 		return nil, err
 	}
 	debug.SetGCPercent(50) // a step of a million paths is large, and all of it is looked at once
-	h, err := workspace.OpenHistory(a.historyRequest(project))
+	req, err := a.historyRequest(project)
+	if err != nil {
+		return nil, err
+	}
+	h, err := workspace.OpenHistory(req)
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +132,9 @@ func (a *app) tellClosed(n uint64, s *history.Step) {
 	}
 }
 
-func (a *app) historyRequest(project string) workspace.Request {
-	return workspace.Request{Argv: []string{"/bin/sh"}, Cwd: project, Environ: a.environ, Default: policy.Human, Version: Version()}
+func (a *app) historyRequest(project string) (workspace.Request, error) {
+	under, err := a.ceilings("")
+	return workspace.Request{Cwd: project, Environ: a.environ, Ceilings: under, Default: policy.Human, Version: Version()}, err
 }
 
 // stepJSON is one step in JSON.

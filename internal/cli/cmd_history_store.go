@@ -61,7 +61,11 @@ func (a *app) verify(f *historyFlags) error {
 	if err := isDirectory(f.project); err != nil {
 		return err
 	}
-	h, err := workspace.FindHistory(a.historyRequest(f.project))
+	req, err := a.historyRequest(f.project)
+	if err != nil {
+		return err
+	}
+	h, err := workspace.FindHistory(req)
 	if err != nil {
 		return err
 	}
@@ -161,7 +165,11 @@ func (a *app) usage(f *historyFlags) error {
 		return err
 	}
 	defer h.Close()
-	u, err := h.Usage(a.historyRequest(f.project))
+	req, err := a.historyRequest(f.project)
+	if err != nil {
+		return err
+	}
+	u, err := h.Usage(req)
 	if err != nil {
 		return err
 	}
@@ -245,7 +253,11 @@ func (a *app) collect(f *historyFlags, dry bool) error {
 		return err
 	}
 	defer h.Close()
-	r, err := h.Collect(a.historyRequest(f.project), dry)
+	req, err := a.historyRequest(f.project)
+	if err != nil {
+		return err
+	}
+	r, err := h.Collect(req, dry)
 	if r != nil {
 		if e := a.tellRemoval(f, r, dry); e != nil {
 			return e

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
+	"carrel/internal/config"
 	"carrel/internal/mcpserver"
 	"carrel/internal/supervisor"
+	"carrel/internal/taskplan"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -77,6 +80,16 @@ func (a *app) serveMCP(cmd *cobra.Command, o mcpserver.Options, listen, tokenFil
 	}
 	o.Program, o.Environ, o.Log, o.Version = "/proc/self/exe", a.environ, a.err, Version()
 	o.Registry = supervisor.Dirs(a.getenv("XDG_RUNTIME_DIR"), workspace.StatePath(a.getenv))
+	if o.Ceiling, err = a.frozenCeiling(); err != nil {
+		return err
+	}
+	defer o.Ceiling.File.Close() // nil closes too
+	if o.Ceiling.File != nil {
+		o.Environ = slices.DeleteFunc(slices.Clone(o.Environ), func(v string) bool {
+			name, _, _ := strings.Cut(v, "=")
+			return slices.Contains(config.CeilingVariables(), name)
+		})
+	}
 	s, err := mcpserver.New(o)
 	if err != nil {
 		return err
@@ -107,4 +120,37 @@ func (a *app) listenMCP(ctx context.Context, s *mcpserver.Server, listen, tokenF
 	}
 	fmt.Fprintf(a.err, "carrel: MCP over HTTP at %s\n", l.Addr())
 	return s.ServeHTTP(ctx, l, token)
+}
+
+// frozenCeiling is what the server is held to for its life, as it is read now.
+func (a *app) frozenCeiling() (c mcpserver.Ceiling, err error) {
+	texts, err := a.ceilings("")
+	if err != nil {
+		return c, err
+	}
+	loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: a.environ, Ceilings: texts})
+	if err != nil {
+		return c, err
+	}
+	shown, err := a.shownOf(texts, loaded.Layers)
+	if err != nil {
+		return c, err
+	}
+	c.Shown = taskplan.Permissions{Configured: shown.Configured, Restricted: shown.Restricted, Source: string(shown.Source), Hash: shown.Hash}
+	for _, one := range shown.Ceilings {
+		for _, l := range one.Dimensions {
+			if l.Limited {
+				c.Shown.Dimensions = append(c.Shown.Dimensions, taskplan.Dimension{Name: l.Dimension, Value: string(l.Value)})
+			}
+		}
+	}
+	for _, advice := range shown.Advisories {
+		c.Shown.Advisories = append(c.Shown.Advisories, string(advice.Message))
+	}
+	if !shown.Configured {
+		return c, nil
+	}
+	c.Hash, c.Variable = shown.Hash, config.VarCeilingFD
+	c.File, err = workspace.SealCeilings(texts)
+	return c, err
 }

@@ -54,7 +54,11 @@ func (a *app) checkProfile(name, permissions string, asJSON bool) error {
 	if err != nil {
 		return noProfile(err)
 	}
-	req := workspace.Request{Draft: saved, Default: policy.Agent, Permissions: permissions, Environ: a.environ}
+	under, err := a.ceilings(permissions)
+	if err != nil {
+		return err
+	}
+	req := workspace.Request{Draft: saved, Default: policy.Agent, Ceilings: under, Environ: a.environ}
 	if _, err := workspace.Prepare(req); err != nil { // with no command, so that it speaks of none
 		return err
 	}
@@ -191,7 +195,11 @@ func (a *app) printTemplate(t profile.Template, permissions string, asJSON bool)
 	if err != nil {
 		return err
 	}
-	if err := workspace.CheckProfile(p, workspace.Request{Environ: a.environ, Permissions: permissions}); err != nil {
+	under, err := a.ceilings(permissions)
+	if err != nil {
+		return err
+	}
+	if err := workspace.CheckProfile(p, workspace.Request{Environ: a.environ, Ceilings: under}); err != nil {
 		return err
 	}
 	if asJSON {

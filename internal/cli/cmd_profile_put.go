@@ -82,8 +82,12 @@ type savedJSON struct {
 
 // saveProfiles checks profiles against the ceiling and saves all or none.
 func (a *app) saveProfiles(f *saveFlags, list []*profile.Profile, items []profile.Item, lost []profile.Loss) error {
+	under, err := a.ceilings(f.permissions)
+	if err != nil {
+		return err
+	}
 	for _, p := range list {
-		if err := workspace.CheckProfile(p, workspace.Request{Environ: a.environ, Permissions: f.permissions}); err != nil {
+		if err := workspace.CheckProfile(p, workspace.Request{Environ: a.environ, Ceilings: under}); err != nil {
 			return err
 		}
 	}

@@ -83,7 +83,10 @@ func (a *app) running() ([]supervisor.Entry, error) {
 		fmt.Fprintf(a.err, "carrel: %s\n", oneLine(err.Error()))
 		err = nil
 	}
-	return entries, err
+	if err != nil {
+		return entries, err
+	}
+	return a.held(entries)
 }
 
 // statuses asks all at once; who does not answer is shown by its manifest. One

@@ -68,6 +68,9 @@ workspace, under its policy, and no other flags count.
 			if len(rest) > 0 && rest[0] == "--" {
 				rest = rest[1:]
 			}
+			if _, err := a.ceilings(f.permissions); err != nil {
+				return err
+			}
 			tty := isTerminal(a.out) && term.IsTerminal(int(os.Stdin.Fd()))
 			return a.exec(cmd.Context(), &commandFlags{}, name, append(shell, rest...), tty)
 		},
@@ -87,8 +90,12 @@ func (a *app) start(cmd *cobra.Command, f *runFlags, argv []string, persona poli
 	if err != nil {
 		return err
 	}
+	under, err := a.ceilings(f.permissions)
+	if err != nil {
+		return err
+	}
 	p, err := workspace.PrepareStart(workspace.Request{
-		Argv: argv, Flags: flags, Default: persona, Preset: f.preset, Permissions: f.permissions, Engine: f.engine, Size: f.size, Environ: a.environ,
+		Argv: argv, Flags: flags, Default: persona, Preset: f.preset, Ceilings: under, Engine: f.engine, Size: f.size, Environ: a.environ,
 	})
 	if err != nil {
 		return err

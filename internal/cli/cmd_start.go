@@ -94,7 +94,7 @@ func (a *app) startDesk(cmd *cobra.Command, f *startFlags, args []string) error 
 		} else if ok {
 			return a.adopt(cmd.Context(), e, req, f)
 		}
-		ready, err := workspace.StartDesk(a.args, func(text string) { fmt.Fprintf(a.err, "carrel: %s\n", oneLine(text)) })
+		ready, err := workspace.StartDesk(a.args, req.Ceilings, func(text string) { fmt.Fprintf(a.err, "carrel: %s\n", oneLine(text)) })
 		if err == nil {
 			return a.tellStarted(started{Ready: ready}, f.json)
 		}
@@ -138,11 +138,14 @@ func (a *app) deskName(args []string, saved string) (string, error) {
 
 func (f *startFlags) deskRequest(a *app, cmd *cobra.Command) (workspace.Request, error) {
 	flags, err := f.request(cmd)
-	req := workspace.Request{Flags: flags, Default: policy.Agent, Preset: f.preset, Permissions: f.permissions, Engine: f.engine, Size: f.size, Environ: a.environ, Profile: f.profile}
+	req := workspace.Request{Flags: flags, Default: policy.Agent, Preset: f.preset, Engine: f.engine, Size: f.size, Environ: a.environ, Profile: f.profile}
 	if f.agent != "" {
 		req.Argv = []string{f.agent}
 	}
 	req.Stays = true
+	if err == nil {
+		req.Ceilings, err = a.ceilings(f.permissions)
+	}
 	return req, err
 }
 
@@ -190,6 +193,9 @@ func (a *app) deskRunning(name string) (supervisor.Entry, bool, error) {
 	// Whoever has started it may have had another XDG_RUNTIME_DIR.
 	if d, e := workspace.ReadDesk(workspace.StatePath(a.getenv), name); e == nil && d.State != api.StateStopped && d.Runtime != "" {
 		entries, _ = supervisor.Find([]string{d.Runtime})
+		if entries, err = a.held(entries); err != nil {
+			return supervisor.Entry{}, false, err
+		}
 		for _, e := range entries {
 			if e.Name == name {
 				return e, true, nil

@@ -120,7 +120,10 @@ func (a *app) undo(f *undoFlags, args []string, redo bool) error {
 
 // takeBack does what is asked for, or says what it would do.
 func (a *app) takeBack(h *workspace.History, f *undoFlags, req history.Request) error {
-	outer := a.historyRequest(f.project)
+	outer, err := a.historyRequest(f.project)
+	if err != nil {
+		return err
+	}
 	(&runFlags{write: f.write}).files(&outer.Flags)
 	if f.dryRun {
 		v, err := h.Preview(outer, req)

@@ -9,7 +9,7 @@ func (a *app) commands(name string) []*cobra.Command {
 		name string
 		make func(*app) *cobra.Command
 	}{
-		{"run", (*app).runCommand}, {"shell", (*app).shellCommand}, {"sandbox", (*app).sandboxCommand}, {"import", (*app).importCommand}, {"explain", (*app).explainCommand}, {"config", (*app).configCommand}, {"preset", (*app).presetCommand}, {"profile", (*app).profileCommand},
+		{"run", (*app).runCommand}, {"shell", (*app).shellCommand}, {"sandbox", (*app).sandboxCommand}, {"import", (*app).importCommand}, {"explain", (*app).explainCommand}, {"config", (*app).configCommand}, {"preset", (*app).presetCommand}, {"profile", (*app).profileCommand}, {"permissions", (*app).permissionsCommand},
 		{"start", (*app).startCommand}, {"list", (*app).listCommand}, {"status", (*app).statusCommand}, {"exec", (*app).execCommand}, {"launch", (*app).launchCommand}, {"apps", (*app).appsCommand}, {"wait", (*app).waitCommand}, {"kill", (*app).killCommand}, {"logs", (*app).logsCommand}, {"events", (*app).eventsCommand},
 		{"terminal", (*app).terminalCommand}, {"attach", (*app).attachCommand}, {"control", (*app).controlCommand}, {"manifest", (*app).manifestCommand}, {"artifacts", (*app).artifactsCommand}, {"cleanup", (*app).cleanupCommand}, {"revoke", (*app).revokeCommand},
 		{"screenshot", (*app).screenshotCommand}, {"windows", (*app).windowsCommand}, {"window", (*app).windowCommand}, {"click", (*app).clickCommand}, {"drag", (*app).dragCommand}, {"scroll", (*app).scrollCommand}, {"key", (*app).keyCommand}, {"type", (*app).typeCommand}, {"input", (*app).inputCommand},

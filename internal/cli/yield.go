@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"carrel/internal/api"
+	"carrel/internal/policy"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 )
@@ -14,6 +15,9 @@ import (
 // until what it gives is called. One that belongs to a single command holds on: it is
 // the command that comes after this that says so.
 func (a *app) letGo(project string) (func(), error) {
+	if err := a.mayUndo("undo", policy.UndoAll); err != nil {
+		return nil, err
+	}
 	at, err := workspace.ProjectOf(project, a.getenv)
 	if err != nil {
 		return func() {}, nil // told in better words by whoever opens the history

@@ -57,7 +57,10 @@ type Options struct {
 	Cwd        string   // absolute; where a relative Permissions starts
 	Environ    []string // NAME=value, as os.Environ
 
-	Permissions  string // --permissions; "" means CARREL_PERMISSIONS
+	Permissions string // --permissions; "" means CARREL_PERMISSIONS
+	// Ceilings, unless nil, are those that hold, read before; then no file and no
+	// variable is asked.
+	Ceilings     []CeilingText
 	OperatorFile string // instead of /etc/carrel/config.yaml
 
 	// BuiltinPresets are the names that the user's presets cannot take: their
@@ -68,7 +71,7 @@ type Options struct {
 // Loaded is everything that was read.
 type Loaded struct {
 	Layers   []policy.Layer  // operator, environment, user, project; each only if present
-	Ceiling  *policy.Ceiling // of --permissions or CARREL_PERMISSIONS; nil without
+	Ceiling  *policy.Ceiling // of --permissions, CARREL_PERMISSIONS or Options.Ceilings; nil without
 	Presets  []Preset        // the user's own, by name
 	Settings Settings
 	Files    []FileStatus

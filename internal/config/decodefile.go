@@ -78,6 +78,7 @@ func (d *decoder) finish(out *decoded, opts Options) {
 	if out.ceiling == nil {
 		return
 	}
+	d.finishCeiling(out.ceiling)
 	for _, m := range out.ceiling.Mounts {
 		if m.WorkspacePath != "" && m.WorkspacePath != path.Clean(m.HostPath) {
 			d.warnings = append(d.warnings, policy.Warning{Source: m.Source,

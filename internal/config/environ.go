@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,6 +15,11 @@ const (
 	varPersona     = "CARREL_PERSONA"
 	varNetwork     = "CARREL_NETWORK"
 	varPermissions = "CARREL_PERMISSIONS"
+
+	// varPermissionsToo is the older name of varPermissions.
+	varPermissionsToo = "AGENT_WORKSPACE_PERMISSIONS"
+	// VarCeilingFD names the descriptor by which a front end hands its ceiling on.
+	VarCeilingFD = "CARREL_CEILING_FD"
 )
 
 // variables are what people may set. What Carrel sets inside to say where a
@@ -23,11 +27,11 @@ const (
 // Carrel started inside never takes a report for an order.
 var (
 	variables = []string{varDesktop, varVirtual, varPersona, varNetwork, varPermissions}
-	reports   = []string{"CARREL_WORKSPACE", "CARREL_PATH"}
+	reports   = []string{"CARREL_WORKSPACE", "CARREL_PATH", VarCeilingFD}
 )
 
-// environment turns the CARREL_ variables into a layer and returns them.
-func (l *loader) environment() map[string]string {
+// environment turns the CARREL_ variables into a layer.
+func (l *loader) environment() {
 	vars := l.gather()
 	var r policy.Request
 	if v, ok := vars[varDesktop]; ok {
@@ -45,7 +49,6 @@ func (l *loader) environment() map[string]string {
 	if len(vars) > 0 {
 		l.out.Layers = append(l.out.Layers, policy.Layer{Kind: policy.LayerEnvironment, Name: "environment", Request: r})
 	}
-	return vars
 }
 
 // gather collects the variables and refuses those that nobody reads: a typing
@@ -114,39 +117,4 @@ func (l *loader) keep(name, v string) {
 
 func variableSource(name string) policy.Source {
 	return policy.Source{Layer: policy.LayerEnvironment, Text: name}
-}
-
-// ceiling reads the file of --permissions or CARREL_PERMISSIONS. Whoever names
-// a ceiling gets it or no start at all.
-func (l *loader) ceiling(vars map[string]string) {
-	file, by := l.opts.Permissions, "--permissions"
-	if file == "" {
-		v, ok := vars[varPermissions]
-		if !ok {
-			return
-		}
-		if v == "" {
-			l.wrong(varPermissions, "the variable is empty; give a file, or unset it for no ceiling")
-			return
-		}
-		file, by = v, varPermissions
-		l.keep(varPermissions, v)
-	}
-	if !filepath.IsAbs(file) {
-		if !filepath.IsAbs(l.opts.Cwd) {
-			l.wrong(by, "%q is relative and the working directory is not known", file)
-			return
-		}
-		file = filepath.Join(l.opts.Cwd, file)
-	}
-	l.outside(file, "the ceiling")
-	data, err := readTrusted(file)
-	if absent(err) {
-		l.out.Files = append(l.out.Files, FileStatus{Kind: KindCeiling, Path: file})
-		l.problems = append(l.problems, problemf("", by, "there is no ceiling file %q", file))
-		return
-	}
-	if r := l.decode(file, KindCeiling, data, err); r != nil {
-		l.out.Ceiling = r.ceiling
-	}
 }

@@ -17,6 +17,7 @@ const (
 	typeText                          // any text
 	typeSize                          // "512MiB" or a number of bytes
 	typeDuration                      // "30s"
+	typeTime                          // a time, also without quotes
 	typeCount                         // a whole number
 	typeList                          // a list of text
 	typePorts                         // a list of text or whole numbers

@@ -63,6 +63,8 @@ func typeSchema(f *field, kind Kind) jsonObject {
 		return jsonObject{"type": []string{"string", "integer"}, "pattern": sizePattern, "minimum": 0}
 	case typeDuration:
 		return jsonObject{"type": "string", "pattern": durationPattern}
+	case typeTime:
+		return jsonObject{"type": "string", "format": "date-time"}
 	case typeCount:
 		return jsonObject{"type": "integer", "minimum": 0}
 	case typeList:

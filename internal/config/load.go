@@ -14,8 +14,8 @@ const operatorFile = "/etc/carrel/config.yaml"
 func Load(opts Options) (*Loaded, error) {
 	l := &loader{opts: opts, out: &Loaded{}}
 	l.operator()
-	variables := l.environment()
-	l.ceiling(variables)
+	l.environment()
+	l.ceiling()
 	l.user()
 	l.project()
 	if len(l.problems) > 0 {

@@ -16,6 +16,10 @@ func (d *decoder) scalar(n *yaml.Node, path string, f *field) (value, bool) {
 	case typeSize, typeCount, typeDuration:
 		return d.quantity(n, path, f, v)
 	}
+	if f.typ == typeTime && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!timestamp" && d.plain(n, path) {
+		v.text = n.Value
+		return v, true
+	}
 	text, ok := d.text(n, path)
 	if !ok {
 		return v, false

@@ -11,7 +11,7 @@ import (
 // ceilingFields are the keys of a ceiling file. A missing or empty key is no
 // ceiling for what it names.
 func ceilingFields() []field {
-	return []field{
+	return append([]field{
 		{key: "network", typ: typeObject, word: "mode",
 			doc: "The most network that any policy may give.",
 			sub: networkCeiling()},
@@ -55,7 +55,7 @@ func ceilingFields() []field {
 			sub: resourceFields(func(t *target) limits {
 				return limits{&t.ceiling.Timeout, &t.ceiling.Memory, &t.ceiling.Pids}
 			})},
-	}
+	}, authorityFields()...)
 }
 
 func mountFields() []field {

@@ -55,8 +55,8 @@ func networkCeiling() []field {
 			doc: "The widest mode; disabled, local_only and inherit_host are other words for closed, local and open.",
 			put: func(t *target, v value) { t.ceiling.Network = textValue[policy.NetworkMode](v) }},
 		{key: "allow_hosts", typ: typeList,
-			doc:  "The only hosts that may be listed; the mode is then at most filtered.",
-			open: emptyIsOpen, check: badHost(true),
+			doc:  "The only hosts that may be listed; the mode is then at most filtered. Where the mode is local, localhost:PORT, 127.0.0.1:PORT and [::1]:PORT are host_ports.",
+			open: emptyIsOpen, check: ceilingHost,
 			put: func(t *target, v value) {
 				t.ceiling.AllowHosts = append(t.ceiling.AllowHosts, *textValue[string](v))
 			}},

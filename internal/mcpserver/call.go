@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -72,16 +73,7 @@ func (s *Server) ensure(ctx context.Context) (supervisor.Entry, error) {
 	if e, ok, err := s.find(name); err != nil || ok {
 		return e, err
 	}
-	args := append([]string{"start", "--json"}, s.opts.Start...)
-	err := error(nil)
-	if s.opts.Display {
-		err = s.carrel(ctx, nil, nil, append(slices.Clone(args), "--display=virtual", "--", name)...)
-	}
-	var d *api.Denial
-	if !s.opts.Display || errors.As(err, &d) && d.Code == api.CodeCeiling {
-		err = s.carrel(ctx, nil, nil, append(args, "--", name)...)
-	}
-	if err != nil {
+	if err := s.start(ctx, nil, s.opts.Display, name, append([]string{"start", "--json"}, s.opts.Start...)); err != nil {
 		return supervisor.Entry{}, err
 	}
 	s.started = true
@@ -93,13 +85,17 @@ func (s *Server) ensure(ctx context.Context) (supervisor.Entry, error) {
 	return e, err
 }
 
-// ask sends a request to a supervisor.
-func (c *call) ask(ctx context.Context, e supervisor.Entry, req api.Request) (api.Reply, error) {
-	return e.Call(ctx, c.server.sealed(req))
+// start runs `carrel start`, with a display where the ceiling allows one.
+func (s *Server) start(ctx context.Context, out any, display bool, name string, args []string) error {
+	if display {
+		err := s.carrel(ctx, nil, out, append(slices.Clone(args), "--display=virtual", "--", name)...)
+		var d *api.Denial
+		if !errors.As(err, &d) || d.Code != api.CodeCeiling || d.Rule != "display" {
+			return err
+		}
+	}
+	return s.carrel(ctx, nil, out, append(args, "--", name)...)
 }
-
-// sealed adds what each request of this server has to say.
-func (s *Server) sealed(req api.Request) api.Request { return req }
 
 // carrel runs this program's command line. Its output is decoded into out, which may be
 // nil. It ends when ctx does.
@@ -123,6 +119,10 @@ func (s *Server) carrelRaw(ctx context.Context, input []byte, out *json.RawMessa
 	cmd := exec.CommandContext(ctx, s.opts.Program, args...)
 	cmd.Args[0] = Arg0
 	cmd.Dir, cmd.Env = s.opts.Project, s.opts.Environ
+	if c := s.opts.Ceiling; c.File != nil {
+		cmd.ExtraFiles = []*os.File{c.File} // the first of them is descriptor 3
+		cmd.Env = append(slices.Clone(cmd.Env), c.Variable+"=3")
+	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = endTime
 	var stdout, stderr limited

@@ -13,6 +13,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/supervisor"
+	"carrel/internal/taskplan"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -33,11 +34,13 @@ type Options struct {
 	Log       io.Writer // for who has started it; never nil
 }
 
-// Ceiling is the most that anything asked for by this server may be given.
+// Ceiling is the most that anything asked for by this server may be given. It was read
+// once: what becomes of its file counts no more.
 type Ceiling struct {
-	Hash   string // of its content; "" without one
-	Source string
-	File   *os.File // the content, sealed; handed to what is started
+	Hash     string   // of what it means; "" without one
+	Variable string   // of the environment, with which what is started is told where it is
+	File     *os.File // the content, sealed; handed to what is started
+	Shown    taskplan.Permissions
 }
 
 // Server is what one client or several talk to.
@@ -213,6 +216,7 @@ func (s *Server) find(name string) (supervisor.Entry, bool, error) {
 	entries, err := supervisor.Find(s.opts.Registry)
 	for _, e := range entries {
 		if e.Name == name {
+			e.Ceiling = s.opts.Ceiling.Hash // each request says what it is held to
 			return e, true, nil
 		}
 	}

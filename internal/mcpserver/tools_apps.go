@@ -59,7 +59,7 @@ func launchApp(ctx context.Context, c *call, in launchIn) (appOut, error) {
 	if in.Wait == "terminal" {
 		op = api.OpTerminal
 	}
-	r, err := c.ask(ctx, e, api.Request{Op: op, Command: &api.Command{Name: in.App, Argv: in.Command, Dir: c.within(in.Cwd), Env: in.Env}})
+	r, err := e.Call(ctx, api.Request{Op: op, Command: &api.Command{Name: in.App, Argv: in.Command, Dir: c.within(in.Cwd), Env: in.Env}})
 	if err != nil {
 		return out, err
 	}
@@ -105,7 +105,7 @@ func millis(n int) time.Duration {
 func waitFor(ctx context.Context, c *call, e supervisor.Entry, app string, timeout int, kill bool) (out appOut, err error) {
 	limited, cancel := context.WithTimeout(ctx, millis(timeout))
 	defer cancel()
-	r, err := c.ask(limited, e, api.Request{Op: api.OpWait, App: app})
+	r, err := e.Call(limited, api.Request{Op: api.OpWait, App: app})
 	if err == nil {
 		out.App = r.App
 		return out, nil
@@ -116,7 +116,7 @@ func waitFor(ctx context.Context, c *call, e supervisor.Entry, app string, timeo
 	out.TimedOut = true
 	if kill {
 		out.Killed = true
-		r, err = c.ask(ctx, e, api.Request{Op: api.OpKill, App: app})
+		r, err = e.Call(ctx, api.Request{Op: api.OpKill, App: app})
 		out.App = r.App
 		return out, err
 	}
@@ -151,7 +151,7 @@ func killApp(ctx context.Context, c *call, in killIn) (appOut, error) {
 		}
 		return appOut{}, err
 	}
-	r, err := c.ask(ctx, e, api.Request{Op: api.OpKill, App: in.App})
+	r, err := e.Call(ctx, api.Request{Op: api.OpKill, App: in.App})
 	return appOut{App: r.App}, err
 }
 
@@ -221,7 +221,7 @@ func readLog(ctx context.Context, c *call, in logIn) (logOut, error) {
 	if !ok {
 		return out, c.stoppedLog(ctx, name, in, add, &out, text)
 	}
-	err = e.Stream(ctx, c.server.sealed(req), func(r api.Reply) error {
+	err = e.Stream(ctx, (req), func(r api.Reply) error {
 		if r.Output != nil {
 			add(r.Output)
 		}

@@ -36,7 +36,7 @@ func updateControl(ctx context.Context, c *call, in controlIn) (controlOut, erro
 		return controlOut{}, err
 	}
 	out := controlOut{Name: e.Name}
-	r, err := c.ask(ctx, e, api.Request{Op: api.OpStatus})
+	r, err := e.Call(ctx, api.Request{Op: api.OpStatus})
 	if err != nil {
 		return out, err
 	}
@@ -46,7 +46,7 @@ func updateControl(ctx context.Context, c *call, in controlIn) (controlOut, erro
 	if mode == api.ControlActive {
 		return out, c.askForActive(ctx, e, in)
 	}
-	r, err = c.ask(ctx, e, api.Request{Op: api.OpControl, Mode: mode, Reason: in.Reason})
+	r, err = e.Call(ctx, api.Request{Op: api.OpControl, Mode: mode, Reason: in.Reason})
 	out.Control = r.Control
 	return out, err
 }

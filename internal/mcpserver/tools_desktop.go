@@ -18,7 +18,7 @@ import (
 // desktop sends a request about the desktop. What comes beside the answer is read as a
 // whole.
 func (c *call) desktop(ctx context.Context, e supervisor.Entry, op string, d *api.Desktop, files ...*os.File) (*api.DesktopReply, []byte, error) {
-	conv, err := e.Open(ctx, c.server.sealed(api.Request{Op: op, Desktop: d}), files...)
+	conv, err := e.Open(ctx, (api.Request{Op: op, Desktop: d}), files...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -148,7 +148,7 @@ func observe(ctx context.Context, c *call, in observeIn) (observeOut, error) {
 	if err != nil {
 		return out, err
 	}
-	if r, err := c.ask(ctx, e, api.Request{Op: api.OpStatus}); err == nil {
+	if r, err := e.Call(ctx, api.Request{Op: api.OpStatus}); err == nil {
 		out.Control = r.Status.Control
 	}
 	if out.Windows, err = c.windows(ctx, e, &api.Windows{}); err != nil {

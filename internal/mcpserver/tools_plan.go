@@ -2,10 +2,15 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"maps"
 	"slices"
 
 	"carrel/internal/api"
 	"carrel/internal/taskplan"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // asPlanned are the tools that are offered, as plans and the catalog see them.
@@ -126,8 +131,44 @@ func showPermissions(_ context.Context, c *call, _ struct{}) (taskplan.Permissio
 
 // permissions is the ceiling in short.
 func (s *Server) permissions() taskplan.Permissions {
-	return taskplan.Permissions{Configured: s.opts.Ceiling.Hash != "", Source: s.opts.Ceiling.Source, Hash: s.opts.Ceiling.Hash}
+	p := s.opts.Ceiling.Shown
+	if p.Dimensions == nil {
+		p.Dimensions = []taskplan.Dimension{}
+	}
+	if p.Advisories == nil {
+		p.Advisories = []string{}
+	}
+	return p
 }
 
-// blockers says what of the ceiling stands against a call that a plan may hold.
-func (s *Server) blockers(context.Context) taskplan.Blockers { return nil }
+// blockers says what of the ceiling stands against a call that a plan may hold: what
+// starts a workspace, or saves a profile, is tried without doing it.
+func (s *Server) blockers(ctx context.Context) taskplan.Blockers {
+	if !s.permissions().Configured {
+		return nil
+	}
+	tried := map[string][]string{}
+	return func(tool string, arguments map[string]any) []string {
+		t := s.tools[tool]
+		if t == nil || tool != "workspace_start" && tool != "profile_write" || t.In.Properties["dry_run"] == nil {
+			return nil
+		}
+		meant := maps.Clone(arguments)
+		meant["dry_run"] = true
+		text, err := json.Marshal(meant)
+		if err != nil {
+			return nil
+		}
+		if known, ok := tried[tool+string(text)]; ok {
+			return known
+		}
+		var found []string
+		_, err = t.run(ctx, &call{server: s, tool: t, req: &sdk.CallToolRequest{Params: &sdk.CallToolParamsRaw{}, Session: &sdk.ServerSession{}}}, text)
+		var d *api.Denial
+		if errors.As(err, &d) && d.Code == api.CodeCeiling {
+			found = []string{d.Message}
+		}
+		tried[tool+string(text)] = found
+		return found
+	}
+}

@@ -34,7 +34,7 @@ func readTerminal(ctx context.Context, c *call, in terminalIn) (screenOut, error
 	if err != nil {
 		return screenOut{}, err
 	}
-	r, err := c.ask(ctx, e, api.Request{Op: api.OpTerminalRead, App: in.App, Full: in.Full})
+	r, err := e.Call(ctx, api.Request{Op: api.OpTerminalRead, App: in.App, Full: in.Full})
 	return screenOut{r.Screen}, err
 }
 
@@ -56,6 +56,6 @@ func typeTerminal(ctx context.Context, c *call, in typeIn) (doneOut, error) {
 	if err != nil {
 		return doneOut{}, err
 	}
-	_, err = c.ask(ctx, e, api.Request{Op: api.OpTerminalSend, App: in.App, Input: &api.Input{Text: in.Text, Keys: in.Keys, Columns: in.Columns, Rows: in.Rows}})
+	_, err = e.Call(ctx, api.Request{Op: api.OpTerminalSend, App: in.App, Input: &api.Input{Text: in.Text, Keys: in.Keys, Columns: in.Columns, Rows: in.Rows}})
 	return doneOut{Done: err == nil}, err
 }

@@ -95,12 +95,10 @@ func startWorkspace(ctx context.Context, c *call, in startIn) (startOut, error) 
 		}
 	}
 	slices.Sort(args[2:])
-	if in.Display == "" && c.server.opts.Display && in.Profile == "" {
-		args = append(args, "--display=virtual")
-	}
+	display := in.Display == "" && c.server.opts.Display && in.Profile == ""
 	if in.DryRun {
 		var d api.Desk
-		if err := c.server.carrel(ctx, nil, &d, append(args, "--dry-run", "--", name)...); err != nil {
+		if err := c.server.start(ctx, &d, display, name, append(args, "--dry-run")); err != nil {
 			return out, err
 		}
 		out.Policy = d.Policy
@@ -112,7 +110,7 @@ func startWorkspace(ctx context.Context, c *call, in startIn) (startOut, error) 
 	}
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
-	if err := c.server.carrel(ctx, nil, &got, append(args, "--", name)...); err != nil {
+	if err := c.server.start(ctx, &got, display, name, args); err != nil {
 		return out, err
 	}
 	if name == c.server.opts.Workspace && !got.Already {
@@ -165,7 +163,7 @@ func workspaceStatus(ctx context.Context, c *call, in statusIn) (statusOut, erro
 		return out, err
 	}
 	if out.Running = ok; ok {
-		r, err := c.ask(ctx, e, api.Request{Op: api.OpStatus})
+		r, err := e.Call(ctx, api.Request{Op: api.OpStatus})
 		if err != nil {
 			return out, err
 		}
@@ -272,7 +270,7 @@ func readEvents(ctx context.Context, c *call, in eventsIn) (eventsOut, error) {
 	if most <= 0 {
 		most = usualEvents
 	}
-	err = e.Stream(ctx, c.server.sealed(api.Request{Op: api.OpEvents, Since: in.Since}), func(r api.Reply) error {
+	err = e.Stream(ctx, (api.Request{Op: api.OpEvents, Since: in.Since}), func(r api.Reply) error {
 		if r.Event == nil {
 			return nil
 		}
@@ -287,7 +285,7 @@ func readEvents(ctx context.Context, c *call, in eventsIn) (eventsOut, error) {
 
 // active refuses what only an active workspace allows.
 func (c *call) active(ctx context.Context, e supervisor.Entry) error {
-	r, err := c.ask(ctx, e, api.Request{Op: api.OpStatus})
+	r, err := e.Call(ctx, api.Request{Op: api.OpStatus})
 	if err == nil && r.Status.Control != nil && r.Status.Control.Mode != api.ControlActive {
 		err = &api.Denial{Code: api.CodeControl, Operation: c.tool.Name, Subject: e.Name, Rule: "control " + r.Status.Control.Mode, Source: r.Status.Control.By, Message: fmt.Sprintf("workspace %q is under control %s", e.Name, r.Status.Control.Mode)}
 	}

@@ -71,5 +71,9 @@ func canonicalCeiling(c *Ceiling, resolve func(string) string) *Ceiling {
 		}
 		out.Mounts[i] = m
 	}
+	out.Also = make([]*Ceiling, len(c.Also))
+	for i, also := range c.Also {
+		out.Also[i] = canonicalCeiling(also, resolve)
+	}
 	return &out
 }

@@ -34,7 +34,57 @@ type Ceiling struct {
 	Memory  *Value[int64] // bytes; 0 is no limit
 	Pids    *Value[int64] // 0 is no limit
 	Timeout *Value[time.Duration]
+
+	HostCommands []Value[string]   // the only commands of the host that may be brokered
+	Undo         *Value[UndoMode]  // what may be done with the history
+	Expires      *Value[time.Time] // from then on nothing is started, and what runs is paused
+
+	// Also are further ceilings that hold beside this one; they have none of their own.
+	Also []*Ceiling
 }
+
+// UndoMode says what callers may do with a project's history.
+// Widening order: none < preview < all.
+type UndoMode string
+
+const (
+	UndoNone    UndoMode = "none"    // not even look
+	UndoPreview UndoMode = "preview" // look, and see what an undo would do
+	UndoAll     UndoMode = "all"     // take back, make again, discard
+)
+
+// All is the ceiling and those that hold beside it; nil has none.
+func (c *Ceiling) All() []*Ceiling {
+	if c == nil {
+		return nil
+	}
+	return append([]*Ceiling{c}, c.Also...)
+}
+
+// MayUndo is the least that the ceilings allow with the history; without a limit it has
+// no source.
+func MayUndo(ceilings []*Ceiling) Value[UndoMode] {
+	least := Value[UndoMode]{V: UndoAll}
+	for _, c := range ceilings {
+		if c != nil && c.Undo != nil && undoRank(c.Undo.V) < undoRank(least.V) {
+			least = *c.Undo
+		}
+	}
+	return least
+}
+
+// Ends is when the first of the ceilings expires, nil where none does.
+func Ends(ceilings []*Ceiling) *Value[time.Time] {
+	var first *Value[time.Time]
+	for _, c := range ceilings {
+		if c != nil && c.Expires != nil && (first == nil || c.Expires.V.Before(first.V)) {
+			first = c.Expires
+		}
+	}
+	return first
+}
+
+func undoRank(m UndoMode) int { return rankOf(m, UndoNone, UndoPreview, UndoAll) }
 
 // Mount bounds the file access below one directory of the host. Where mounts
 // are given, nothing outside them is granted but the system directories

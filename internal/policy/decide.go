@@ -39,6 +39,7 @@ func Decide(scope Scope, ceiling *Ceiling, layers []Layer) (*Effective, error) {
 	d.hosts()
 	d.links()
 	d.files()
+	d.authority()
 	if len(d.errs) > 0 {
 		return nil, d.errs
 	}
@@ -77,9 +78,7 @@ type decision struct {
 
 func newDecision(scope Scope, ceiling *Ceiling, layers []Layer) *decision {
 	d := &decision{scope: scope, out: &Effective{Scope: scope}}
-	if ceiling != nil {
-		d.ceilings = append(d.ceilings, ceiling)
-	}
+	d.ceilings = append(d.ceilings, ceiling.All()...)
 	rules, hosts := 0, 0
 	for _, l := range layers {
 		rules += len(l.Request.Files)

@@ -269,6 +269,15 @@ const (
 	DimTimeout  Dimension = "timeout"
 	DimMemory   Dimension = "memory"
 	DimPids     Dimension = "pids"
+
+	DimHostCommands Dimension = "host_commands"
+	DimUndo         Dimension = "undo" // what may be done with the history
+	DimExpires      Dimension = "expires"
+	DimHosts        Dimension = "hosts"
+	DimDenyHosts    Dimension = "deny_hosts"
+	DimHostPorts    Dimension = "host_ports"
+	DimPublish      Dimension = "publish"
+	DimSockets      Dimension = "unix_sockets"
 )
 
 // Reason says why a dimension has its value.
@@ -310,6 +319,8 @@ type Effective struct {
 	Devices   []Value[string]
 	Programs  []Value[string] // nil: no limit
 	Resources Resources
+	Undo      UndoMode
+	Expires   time.Time // zero: never
 	Reasons   []Reason
 	Warnings  []Warning
 

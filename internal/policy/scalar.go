@@ -91,6 +91,27 @@ func (d *decision) resources() {
 
 var builtIn = Source{Layer: LayerDefault, Text: "built-in default"}
 
+// authority is what only ceilings say: what may be done with the history, and until
+// when. Commands of the host are told; nothing asks for any yet.
+func (d *decision) authority() {
+	undo := MayUndo(d.ceilings)
+	if undo.V != UndoAll && undoRank(undo.V) < 0 {
+		d.fail(DimUndo, undo.Source, "undo %q is not known: all, preview or none", string(undo.V))
+	}
+	if d.out.Undo = undo.V; undo.V != UndoAll {
+		d.reason(DimUndo, string(undo.V), undo.Source, "")
+	}
+	if ends := Ends(d.ceilings); ends != nil {
+		d.out.Expires = ends.V
+		d.reason(DimExpires, ends.V.Format(time.RFC3339), ends.Source, "")
+	}
+	for _, c := range d.ceilings {
+		if len(c.HostCommands) > 0 {
+			d.reason(DimHostCommands, "none", c.HostCommands[0].Source, "of the host's only "+listText(c.HostCommands, "none")+" could be brokered")
+		}
+	}
+}
+
 func homeRank(m HomeMode) int  { return rankOf(m, HomeNone, HomeToolchains, HomeFull) }
 func nestedRank(m Nesting) int { return rankOf(m, NestedNone, NestedUserns, NestedFull) }
 

@@ -29,6 +29,18 @@ func (s *Server) answer(ctx context.Context, conn net.Conn, who caller, req api.
 		return
 	}
 	var last api.Reply
+	if why := s.held(&req); why != nil {
+		last = api.Reply{Error: why}
+	} else {
+		last = s.carriedOut(ctx, conn, who, req)
+	}
+	if err := writeLine(conn, last); errors.Is(err, errLine) { // it quotes something long, most likely
+		_ = writeLine(conn, refusal(api.CodeRequest, req.Op, s.cfg.ID, "the answer is "+err.Error(), "ask for less"))
+	}
+}
+
+// carriedOut carries out a request that the ceiling allows, and gives the last reply.
+func (s *Server) carriedOut(ctx context.Context, conn net.Conn, who caller, req api.Request) (last api.Reply) {
 	switch req.Op {
 	case api.OpStatus:
 		last = api.Reply{OK: true, Status: s.status()}
@@ -58,9 +70,7 @@ func (s *Server) answer(ctx context.Context, conn net.Conn, who caller, req api.
 		}
 		last = refusal(api.CodeRequest, req.Op, req.Op, fmt.Sprintf("there is no operation %.40q", req.Op), "is the program that runs there another version?")
 	}
-	if err := writeLine(conn, last); errors.Is(err, errLine) { // it quotes something long, most likely
-		_ = writeLine(conn, refusal(api.CodeRequest, req.Op, s.cfg.ID, "the answer is "+err.Error(), "ask for less"))
-	}
+	return last
 }
 
 // answerInside is all that a process behind walls or in a container gets.
@@ -74,7 +84,7 @@ func (s *Server) answerInside(conn net.Conn, req api.Request) {
 
 func (s *Server) status() *api.WorkspaceStatus {
 	st := &api.WorkspaceStatus{ID: s.cfg.ID, State: s.state(), Project: s.cfg.Project, Argv: BoundArgv(s.cfg.Argv, maxArgv),
-		Persona: s.cfg.Persona, Started: s.cfg.Started, Pending: s.queue.len(), Published: s.cfg.Published}
+		Persona: s.cfg.Persona, Started: s.cfg.Started, Pending: s.queue.len(), Published: s.cfg.Published, Ceiling: s.ceiling()}
 	if s.door != nil {
 		st.PID = s.door.pid
 	}

@@ -76,6 +76,9 @@ func (e Entry) Open(ctx context.Context, req api.Request, files ...*os.File) (*C
 	}
 	c := &Conversation{entry: e, ctx: ctx, conn: conn, from: &rights{conn: conn}}
 	c.in = lineReader(c.from)
+	if req.Ceiling == "" {
+		req.Ceiling = e.Ceiling
+	}
 	c.stop = context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	if err := writeLine(conn, req, files...); err != nil {
 		c.Close()

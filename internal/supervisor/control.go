@@ -68,6 +68,11 @@ func (s *Server) setControl(ctx context.Context, who caller, req api.Request) ap
 		why.Rule, why.Hint = "less control needs the human channel", "type `carrel control "+s.cfg.Name+" "+req.Mode+"` yourself, in a terminal of your own outside the workspace"
 		return api.Reply{Error: why}
 	}
+	if to <= now {
+		if why := s.over(req.Op); why != nil {
+			return api.Reply{Error: why}
+		}
+	}
 	if req.Check {
 		return api.Reply{OK: true, Control: &was}
 	}
@@ -137,6 +142,9 @@ func bounded(text string) string { return text[:min(len(text), maxReason)] }
 
 // blocked says why a request that does something is refused now, nil when it is not.
 func (s *Server) blocked(who caller, op string) *api.Denial {
+	if why := s.over(op); why != nil {
+		return why
+	}
 	now := s.control.get()
 	if s.cfg.Desk == nil && s.Paused() { // the one mode that a single command's has
 		now.Mode, now.By = api.ControlPaused, "person"

@@ -41,7 +41,10 @@ func Dirs(runtime, state string) []string {
 // Entry is one live workspace of the registry.
 type Entry struct {
 	api.Manifest
-	dir string
+	// Ceiling is the hash of what the caller is held to, "" for nothing: each request
+	// carries it.
+	Ceiling string `json:"-"`
+	dir     string
 }
 
 // Errors of Pick.

@@ -58,6 +58,13 @@ type Config struct {
 	Record func(api.Event)
 	First  uint64
 	Past   func(since uint64, each func(api.Event) error) error
+	// Ceiling is what the workspace was started under, nil for nothing. Held says why it
+	// refuses a request beside what every workspace knows, nil where it does not or for a
+	// nil Held. Denied is told when it has expired; nil for nobody.
+	Ceiling *api.Ceiling
+	Expiry  string // where it is said when the ceiling expires
+	Held    func(req *api.Request) *api.Denial
+	Denied  func(api.Denial)
 	// Agent names the known agent that a process is, "" for none; nil knows none.
 	Agent func(Process) string
 }
@@ -79,6 +86,8 @@ type Server struct {
 	stopOnce sync.Once
 	control  control
 	ending   sync.Once
+	ended    chan struct{} // closed by Close
+	expired  atomic.Bool   // the ceiling has
 }
 
 // Serve registers a workspace and begins to answer. With an error the server
@@ -87,7 +96,7 @@ func Serve(c Config) (*Server, error) {
 	if c.Agent == nil {
 		c.Agent = func(Process) string { return "" }
 	}
-	s := &Server{cfg: c, hub: newHub(c.ID), turn: make(chan struct{}, 1)}
+	s := &Server{cfg: c, hub: newHub(c.ID), turn: make(chan struct{}, 1), ended: make(chan struct{})}
 	s.hub.record, s.hub.seq = c.Record, c.First
 	s.control.set(c.Control)
 	s.queue = newQueue(c.ID, c.Project, s.hub.emit)
@@ -96,6 +105,7 @@ func Serve(c Config) (*Server, error) {
 	if s.door, err = open(c, s.answer); err != nil {
 		s.queue.close()
 	}
+	s.expireInTime()
 	return s, err
 }
 
@@ -213,6 +223,7 @@ func (s *Server) Close() {
 	}
 	s.ending.Do(func() {
 		s.stopping.Store(true)
+		close(s.ended)
 		s.queue.close()
 		s.hub.emit(api.Event{Kind: api.EventEnded})
 		s.hub.close()

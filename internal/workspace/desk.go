@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/config"
 	"carrel/internal/policy"
 )
 
@@ -119,44 +119,22 @@ func (p *Prepared) Decided() []api.Decided {
 // maxDecided bounds how much is listed: a policy may have ten thousand rules.
 const maxDecided = 1000
 
-// ceilings names what bounds a workspace, with a digest of each: under another one the
+// dimCeiling is the dimension of ceilings in what was decided.
+const dimCeiling = "ceiling"
+
+// ceilings names what bounds a workspace, by the hash of its meaning: under another one the
 // same policy is not the same, as hosts may be allowed while it runs.
 func (p *Prepared) ceilings() (out []api.Decided) {
 	add := func(name string, c *policy.Ceiling) {
-		if c == nil {
-			return
+		if c != nil {
+			out = append(out, api.Decided{Dimension: dimCeiling, Value: config.CeilingHash(c), Source: name})
 		}
-		text := withoutPlaces(c)
-		out = append(out, api.Decided{Dimension: "ceiling", Value: fmt.Sprintf("%s (%.16x)", name, sha256.Sum256(text)), Source: name})
 	}
-	add(p.anyCeiling(), p.Loaded.Ceiling)
+	add(p.ceilingNames(), p.Loaded.Ceiling)
 	for _, l := range p.Loaded.Layers {
 		add(l.Name, l.Ceiling)
 	}
 	return out
-}
-
-// withoutPlaces is a ceiling as JSON, without the lines of its file: written differently
-// it is the same.
-func withoutPlaces(c *policy.Ceiling) []byte {
-	var tree any
-	text, _ := json.Marshal(c)
-	in := json.NewDecoder(bytes.NewReader(text))
-	in.UseNumber()
-	_ = in.Decode(&tree)
-	for queue := []any{tree}; len(queue) > 0; queue = queue[1:] {
-		switch v := queue[0].(type) {
-		case map[string]any:
-			delete(v, "Source")
-			for _, inner := range v {
-				queue = append(queue, inner)
-			}
-		case []any:
-			queue = append(queue, v...)
-		}
-	}
-	text, _ = json.Marshal(tree)
-	return text
 }
 
 // Digest names what was decided: two workspaces with the same one may do the same. The
@@ -181,14 +159,20 @@ func Differences(running, asked []api.Decided) []string {
 		return slices.ContainsFunc(list, func(d api.Decided) bool { return key(d) == k })
 	}
 	var out []string
+	told := func(d api.Decided) string {
+		if d.Dimension == dimCeiling {
+			return key(d) + " (" + d.Source + ")" // a hash alone tells a person little
+		}
+		return key(d)
+	}
 	for _, d := range running {
-		if k := key(d); !has(asked, k) {
-			out = append(out, "it has  "+k)
+		if !has(asked, key(d)) {
+			out = append(out, "it has  "+told(d))
 		}
 	}
 	for _, d := range asked {
-		if k := key(d); !has(running, k) {
-			out = append(out, "asked:  "+k)
+		if !has(running, key(d)) {
+			out = append(out, "asked:  "+told(d))
 		}
 	}
 	return out

@@ -181,7 +181,8 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		Published: p.publishedPorts(), Hosts: up.network.hosts(),
 		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled, Watch: p.desktop.watch(),
 		Clipboard: p.clipboard.carry,
-		Record:    d.record, First: d.events.Last(), Past: d.past,
+		Ceiling:   p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: d.denied,
+		Record: d.record, First: d.events.Last(), Past: d.past,
 	})
 	if err != nil {
 		return fmt.Errorf("a workspace that nobody can reach is not started: %w", err)
@@ -199,7 +200,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 			d.busy.Go(d.keepLimits)
 		}
 	}
-	inner := &insideServer{walls: up.walls, callbacksTo: p.callbacks(), record: p.recorder(d.result), mark: up.broker.mark, desk: d, clipboard: p.clipboard}
+	inner := &insideServer{walls: up.walls, callbacksTo: p.callbacks(), record: p.recorder(d.result), mark: up.broker.mark, desk: d, clipboard: p.clipboard, expired: d.server.Expired}
 	inner.opener, inner.openEnv = p.opener()
 	if err := serveInside(up.walls.TakeAPI(), inner); err != nil {
 		return err
@@ -312,7 +313,7 @@ func (d *desk) Describe(s *api.WorkspaceStatus) {
 // manifest is what is written down of the workspace.
 func (d *desk) manifest(state string) api.Desk {
 	s := d.server.Status()
-	m := api.Desk{Purpose: d.req.Purpose, Profile: s.Profile, State: state, Control: *s.Control, Policy: d.policy, Digest: d.digest, Pending: s.Pending, Events: s.Events,
+	m := api.Desk{Purpose: d.req.Purpose, Profile: s.Profile, Ceiling: s.Ceiling, State: state, Control: *s.Control, Policy: d.policy, Digest: d.digest, Pending: s.Pending, Events: s.Events,
 		Apps: d.list(false), Listed: d.result.Listed, Born: d.result.Born, Notes: d.result.Notes}
 	m.Manifest, m.Runtime = d.server.Manifest(), d.server.Dir()
 	return m

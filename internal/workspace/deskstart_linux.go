@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/config"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,8 +26,12 @@ const DeskArg0 = "carrel-workspace"
 // IsDesk says whether a program was started as such a supervisor.
 func IsDesk(argv0 string) bool { return filepath.Base(argv0) == DeskArg0 }
 
-// reportFD is where a supervisor tells its starter how the start went.
-const reportFD = 3
+// reportFD is where a supervisor tells its starter how the start went, ceilingFD where
+// it finds the ceilings that it is held to.
+const (
+	reportFD  = 3
+	ceilingFD = 4
+)
 
 // report is one line of that.
 type report struct {
@@ -40,10 +45,16 @@ type report struct {
 
 // StartDesk starts this program once more, in a session of its own, as the supervisor
 // of a workspace that stays, with args as its arguments, and returns when that stands.
-// progress is told what it is at.
+// It is held to the ceilings by their content: it reads no ceiling's file, and what
+// args and the environment say of one does not count. progress is told what it is at.
 // ErrTaken means that another one holds the name.
-func StartDesk(args []string, progress func(string)) (Ready, error) {
+func StartDesk(args []string, under []config.CeilingText, progress func(string)) (Ready, error) {
 	var ready Ready
+	frozen, err := SealCeilings(under)
+	if err != nil {
+		return ready, err
+	}
+	defer frozen.Close()
 	r, w, err := os.Pipe()
 	if err != nil {
 		return ready, fmt.Errorf("making a pipe: %w", err)
@@ -59,7 +70,7 @@ func StartDesk(args []string, progress func(string)) (Ready, error) {
 	// somebody waits for the end of a pipe, or for a lock.
 	_ = unix.CloseRange(reportFD, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 	pid, err := syscall.ForkExec(selfExe, append([]string{DeskArg0}, args...), &syscall.ProcAttr{
-		Env: os.Environ(), Files: []uintptr{null.Fd(), null.Fd(), w.Fd(), w.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Env: handedOn(os.Environ(), ceilingFD), Files: []uintptr{null.Fd(), null.Fd(), w.Fd(), w.Fd(), frozen.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	w.Close()
 	if err != nil {
@@ -123,10 +134,7 @@ func (r *Reporter) Ready(ready Ready) error { return r.say(report{Ready: &ready}
 
 // Failed tells why it does not; it is the last word, where that was not said.
 func (r *Reporter) Failed(err error) {
-	said := report{Error: err.Error(), Taken: errors.Is(err, ErrTaken)}
-	if why := (*api.Denial)(nil); errors.As(err, &why) {
-		said.Why = why
-	}
+	said := report{Error: err.Error(), Taken: errors.Is(err, ErrTaken), Why: CeilingDenial("start", err)}
 	_ = r.say(said, true)
 }
 

@@ -40,6 +40,9 @@ func (h *History) Usage(req Request) (*history.Usage, error) {
 
 // Collect removes what nothing refers to, and the oldest steps beyond the limits.
 func (h *History) Collect(req Request, dry bool) (*history.Removal, error) {
+	if err := h.May("history gc", needed(dry)); err != nil {
+		return nil, err
+	}
 	limits, err := readHistoryLimits(req)
 	if err != nil {
 		return nil, err
@@ -53,10 +56,21 @@ func (h *History) Collect(req Request, dry bool) (*history.Removal, error) {
 
 // Discard removes steps for good; all of them and whatever cannot be read with all.
 func (h *History) Discard(steps []uint64, all, dry bool) (*history.Removal, error) {
+	if err := h.May("discard", needed(dry)); err != nil {
+		return nil, err
+	}
 	if h.store == nil {
 		return &history.Removal{}, nil
 	}
 	return h.store.Discard(steps, all, dry)
+}
+
+// needed is what has to be allowed for what may only be looked at.
+func needed(dry bool) policy.UndoMode {
+	if dry {
+		return policy.UndoPreview
+	}
+	return policy.UndoAll
 }
 
 func readHistoryLimits(req Request) (history.Limits, error) {

@@ -54,6 +54,8 @@ type insideServer struct {
 
 	clipboard *clipboard
 
+	expired func(op string) *api.Denial // says why nothing but stopping and holding is done any more
+
 	slots     chan struct{}
 	clips     chan struct{}
 	ctx       context.Context // done when it ends
@@ -118,7 +120,13 @@ func (s *insideServer) answer(conn net.Conn) {
 	var req inside.Request
 	reply := inside.Reply{Message: "the request is not understood"}
 	if json.Unmarshal(line, &req) == nil {
-		switch req.Operation {
+		op := req.Operation
+		if op != inside.OpStop && op != inside.OpControl && s.expired != nil {
+			if why := s.expired(op); why != nil {
+				reply, op = inside.Reply{Message: why.Message}, ""
+			}
+		}
+		switch op {
 		case inside.OpOpen:
 			reply = s.open([]byte(req.URL))
 		case inside.OpStop, inside.OpControl:

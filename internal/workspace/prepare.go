@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"carrel/internal/agents"
 	"carrel/internal/api"
@@ -43,7 +44,8 @@ type Prepared struct {
 	promptsOff  bool
 	uid, gid    int
 	programs    []policy.FileRequest // rules that show the command's own program
-	starts      []string             // files that may be started, where the policy limits that
+	allowed     []string             // programs that may be started, where the policy limits that
+	starts      []string             // and the loaders that they name
 	found       []foundProgram
 	binds       []sandbox.Mount
 	expanded    []policy.Rule
@@ -92,6 +94,9 @@ func Prepare(req Request) (*Prepared, error) {
 	if err := p.load(); err != nil {
 		return nil, err
 	}
+	if err := p.underCeilings().CheckTime("start", time.Now()); err != nil {
+		return nil, err
+	}
 	if err := errors.Join(p.preset(), p.applyProfile()); err != nil {
 		return nil, err
 	}
@@ -101,6 +106,9 @@ func Prepare(req Request) (*Prepared, error) {
 	p.findProgram()
 	if err := p.decide(); err != nil {
 		return nil, err
+	}
+	if errs := p.programsOfProfile(); len(errs) > 0 {
+		return nil, errs
 	}
 	if err := p.buildable(); err != nil {
 		return nil, err
@@ -198,7 +206,7 @@ func (p *Prepared) configOptions() config.Options {
 	}
 	return config.Options{
 		Home: p.place.home, ConfigHome: p.getenv("XDG_CONFIG_HOME"), Project: p.place.project, Cwd: cwd,
-		Environ: p.req.Environ, Permissions: p.req.Permissions, BuiltinPresets: builtinPresets(),
+		Environ: p.req.Environ, Permissions: p.req.Permissions, Ceilings: p.req.Ceilings, BuiltinPresets: builtinPresets(),
 	}
 }
 
@@ -377,30 +385,6 @@ func (p *Prepared) makeOwnDirs() {
 			p.facts.forget(dir)
 		}
 	}
-}
-
-// homeGranted says whether somebody asks for all of home.
-func homeGranted(scope policy.Scope, layers []policy.Layer) bool {
-	for _, l := range layers {
-		for _, f := range l.Request.Files {
-			if f.Access == policy.Deny || f.Glob || l.Kind == policy.LayerDefault { // nobody asks for that: /tmp is private
-				continue
-			}
-			places, _ := policy.Resolve(scope, f)
-			if slices.ContainsFunc(places, func(place string) bool { return within(scope.Home, place) }) {
-				return scope.Home != ""
-			}
-		}
-	}
-	return false
-}
-
-func withoutFiles(layers []policy.Layer) []policy.Layer {
-	out := slices.Clone(layers)
-	for i := range out {
-		out[i].Request.Files = nil
-	}
-	return out
 }
 
 // buildable refuses what this version cannot hold.

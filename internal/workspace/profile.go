@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/policy"
@@ -171,11 +172,11 @@ func (p *Prepared) mountLinksHeld() error {
 }
 
 // CheckProfile decides a profile against the operator's file and the ceiling
-// alone, as it is done before one is saved. Of the request only Cwd, Environ
-// and Permissions count. No project is looked at: what a project's file takes
+// alone, as it is done before one is saved. Of the request only Cwd, Environ,
+// Ceilings and Permissions count. No project is looked at: what a project's file takes
 // away holds where the profile is used. The error is that of Prepare.
 func CheckProfile(draft *profile.Profile, req Request) error {
-	p := &Prepared{req: Request{Draft: draft, Cwd: req.Cwd, Environ: req.Environ, Permissions: req.Permissions, Default: policy.Agent}, facts: newFacts(), uid: os.Getuid(), gid: os.Getgid()}
+	p := &Prepared{req: Request{Draft: draft, Cwd: req.Cwd, Environ: req.Environ, Permissions: req.Permissions, Ceilings: req.Ceilings, Default: policy.Agent}, facts: newFacts(), uid: os.Getuid(), gid: os.Getgid()}
 	if err := p.openProfile(); err != nil {
 		return err
 	}
@@ -195,6 +196,9 @@ func CheckProfile(draft *profile.Profile, req Request) error {
 	err = p.load()
 	p.place.project = project
 	if err != nil {
+		return err
+	}
+	if err := p.underCeilings().CheckTime("profile", time.Now()); err != nil {
 		return err
 	}
 	p.Loaded.Layers = append(p.Loaded.Layers, p.profile.Layer())
@@ -228,7 +232,11 @@ func (p *Prepared) decideFiles() error {
 		if c == nil {
 			return nil
 		}
-		return &policy.Ceiling{Mounts: c.Mounts}
+		only := &policy.Ceiling{Mounts: c.Mounts}
+		for _, also := range c.Also {
+			only.Also = append(only.Also, &policy.Ceiling{Mounts: also.Mounts})
+		}
+		return only
 	}
 	var layers []policy.Layer
 	for _, l := range p.Loaded.Layers {
@@ -264,13 +272,13 @@ func (p *Prepared) ofProfile(err error) error {
 
 // programsOfProfile refuses commands that a ceiling does not let start.
 func (p *Prepared) programsOfProfile() (errs policy.Errors) {
-	ceilings := []*policy.Ceiling{p.Loaded.Ceiling}
-	for _, l := range p.Loaded.Layers {
-		ceilings = append(ceilings, l.Ceiling)
+	if p.profile == nil {
+		return nil
 	}
+	ceilings := p.underCeilings().All()
 	for _, c := range slices.Concat(p.profile.Setup, p.profile.Apps) {
 		for _, ceiling := range ceilings {
-			if ceiling == nil || len(ceiling.ProgramsAllow) == 0 || p.mayStart(ceiling.ProgramsAllow, c.Argv[0]) {
+			if len(ceiling.ProgramsAllow) == 0 || p.mayStart(ceiling.ProgramsAllow, c.Argv[0]) {
 				continue
 			}
 			names := make([]string, len(ceiling.ProgramsAllow))

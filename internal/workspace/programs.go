@@ -34,10 +34,11 @@ func (p *Prepared) programsHeld() error {
 	if len(p.req.Argv) > 0 {
 		name = p.req.Argv[0]
 	}
-	full, lookErr := p.lookPath(name)
-	if name != "" && (lookErr == nil && !slices.Contains(allowed, p.facts.canonical(p.absolute(full))) ||
-		lookErr != nil && !slices.ContainsFunc(p.Policy.Programs, func(v policy.Value[string]) bool { return v.V == name })) {
-		return refuse(api.CodeProgram, name, fmt.Sprintf("%q is not among the programs that may be launched: %s", name, r.Value), programsHint)
+	p.allowed = allowed
+	if name != "" {
+		if why := p.mayLaunch("exec", name, ""); why != nil {
+			return why
+		}
 	}
 	if p.Policy.Nested == policy.NestedFull {
 		return refuse(api.CodeNotHeld, "programs.allow", "programs.allow cannot be held with --nested full: it is Landlock that holds it, and Landlock's rules about files make mounts impossible", "use --nested userns or none")

@@ -29,7 +29,7 @@ func (p *place) location() Location {
 }
 
 // ReadSettings reads the configuration as [Prepare] does and decides nothing.
-// Of the request only Cwd, Environ and Permissions count.
+// Of the request only Cwd, Environ, Ceilings and Permissions count.
 func ReadSettings(req Request) (*config.Loaded, Location, error) {
 	p := &Prepared{req: req}
 	var err error

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -194,4 +195,28 @@ func readSmall(path string) (string, error) {
 // scope is what the decision sees of the place.
 func (p *place) scope(system []string) policy.Scope {
 	return policy.Scope{Cwd: p.cwd, Project: p.project, Home: p.home, Tmp: "/tmp", System: system, HostPresets: agents.HostPresets()}
+}
+
+// homeGranted says whether somebody asks for all of home.
+func homeGranted(scope policy.Scope, layers []policy.Layer) bool {
+	for _, l := range layers {
+		for _, f := range l.Request.Files {
+			if f.Access == policy.Deny || f.Glob || l.Kind == policy.LayerDefault { // nobody asks for that: /tmp is private
+				continue
+			}
+			places, _ := policy.Resolve(scope, f)
+			if slices.ContainsFunc(places, func(place string) bool { return within(scope.Home, place) }) {
+				return scope.Home != ""
+			}
+		}
+	}
+	return false
+}
+
+func withoutFiles(layers []policy.Layer) []policy.Layer {
+	out := slices.Clone(layers)
+	for i := range out {
+		out[i].Request.Files = nil
+	}
+	return out
 }

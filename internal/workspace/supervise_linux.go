@@ -2,7 +2,9 @@ package workspace
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -14,6 +16,7 @@ import (
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 )
 
 // killGrace is how long after the command was killed the whole workspace is.
@@ -32,6 +35,7 @@ func (p *Prepared) answerOutside(walls *sandbox.Walls, stage int, groups []strin
 		ID: r.Workspace, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Started: r.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: stopper(walls, stage),
 		Published: p.publishedPorts(), Hosts: n.hosts(), Watch: p.desktop.watch(), Clipboard: p.clipboard.carry,
+		Ceiling: p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: p.outOfTime,
 	}
 	if seat != nil {
 		config.Desktop = seat
@@ -42,6 +46,15 @@ func (p *Prepared) answerOutside(walls *sandbox.Walls, stage int, groups []strin
 		p.note("`carrel ps`, `pause` and `stop` cannot reach this workspace, and nothing can be approved: %v", err)
 	}
 	return server
+}
+
+// outOfTime tells that the ceiling has expired, also whoever sits in front of a command
+// that stands still from now on.
+func (p *Prepared) outOfTime(n api.Denial) {
+	p.deny(n)
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		fmt.Fprintf(os.Stderr, "\r\ncarrel: %s; it is paused, and `carrel stop` ends it\r\n", n.Message)
+	}
 }
 
 // supervisorDirs are the places of the registry. A command must neither see

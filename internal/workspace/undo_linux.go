@@ -6,10 +6,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"carrel/internal/broker"
 	"carrel/internal/config"
 	"carrel/internal/history"
+	"carrel/internal/policy"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,6 +30,19 @@ type History struct {
 	store    *history.Store
 	prepared *Prepared
 	roots    []string
+	under    UnderCeilings
+}
+
+// May says why the ceilings do not let the caller do something with the history, nil
+// where they do: policy.UndoPreview is to look, policy.UndoAll to change.
+func (h *History) May(op string, need policy.UndoMode) error {
+	if err := h.under.CheckUndo(op, need); err != nil {
+		return err
+	}
+	if need != policy.UndoAll {
+		return nil
+	}
+	return h.under.CheckTime(op, time.Now())
 }
 
 // OpenHistory opens the history of the project that a request is about. There may
@@ -55,7 +70,10 @@ func FindHistory(req Request) (*History, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &History{Project: p.place.project, Log: &history.Log{}, Dir: p.historyAt, OtherDisk: !sameDisk(p.historyAt, p.place.project)}
+	h := &History{Project: p.place.project, Log: &history.Log{}, Dir: p.historyAt, OtherDisk: !sameDisk(p.historyAt, p.place.project), under: p.underCeilings()}
+	if err := h.May("history", policy.UndoPreview); err != nil {
+		return nil, err
+	}
 	if begun, _ := os.ReadDir(h.Dir + "/journal"); p.state != nil && len(begun) == 0 {
 		h.Elsewhere = p.state.otherHistory(h.Project, h.Dir)
 	}
@@ -185,6 +203,13 @@ func (h *History) Preview(req Request, r history.Request) (*history.Preview, err
 
 // Undo takes steps back, or makes them again.
 func (h *History) Undo(req Request, r history.Request) (*history.Preview, error) {
+	op := "undo"
+	if r.Redo {
+		op = "redo"
+	}
+	if err := h.May(op, policy.UndoAll); err != nil {
+		return nil, err
+	}
 	if err := h.complete(req, &r); err != nil {
 		return nil, err
 	}

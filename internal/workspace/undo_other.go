@@ -23,6 +23,9 @@ type History struct {
 // OpenHistory cannot open anything here.
 func OpenHistory(Request) (*History, error) { return nil, errHere }
 
+// May refuses here.
+func (*History) May(string, policy.UndoMode) error { return errHere }
+
 // FindHistory cannot find anything here.
 func FindHistory(Request) (*History, error) { return nil, errHere }
 

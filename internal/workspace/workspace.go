@@ -12,6 +12,7 @@
 package workspace
 
 import (
+	"carrel/internal/config"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
 )
@@ -24,7 +25,10 @@ type Request struct {
 	Preset  string           // "" for none
 	Profile string           // the name of a saved workspace, "" for none; not with Preset
 	Draft   *profile.Profile // instead of Profile: one that is not saved
-	// Permissions is the ceiling file; "" means CARREL_PERMISSIONS or none.
+	// Ceilings, unless nil, are those that a surface has read: no other file and no
+	// variable is asked. Else Permissions is the ceiling's file, and "" means
+	// CARREL_PERMISSIONS or none.
+	Ceilings    []config.CeilingText
 	Permissions string
 	// Engine is what the command line wants to make the walls, one of
 	// config.Engines; "" leaves it to the configuration.

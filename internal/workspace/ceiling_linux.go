@@ -1,0 +1,123 @@
+package workspace
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"carrel/internal/config"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds on ceilings that are handed on.
+const (
+	maxCeilings     = 16
+	maxSealed       = 8 << 20 // bytes
+	sealedVersion   = 1
+	allSeals        = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
+	firstDescriptor = 3
+)
+
+// sealedCeilings is what is in the memory file.
+type sealedCeilings struct {
+	Version  int                  `json:"version"`
+	Ceilings []config.CeilingText `json:"ceilings"`
+}
+
+// SealCeilings puts ceilings into a sealed file in memory, which can be handed to another
+// carrel as a descriptor that config.VarCeilingFD names. Nobody can change it any more.
+func SealCeilings(list []config.CeilingText) (*os.File, error) {
+	if list == nil {
+		list = []config.CeilingText{}
+	}
+	text, err := json.Marshal(sealedCeilings{sealedVersion, list})
+	if err != nil {
+		return nil, fmt.Errorf("writing the ceilings down: %w", err)
+	}
+	if len(list) > maxCeilings || len(text) > maxSealed {
+		return nil, fmt.Errorf("%d ceilings of %d bytes are more than %d of %d", len(list), len(text), maxCeilings, maxSealed)
+	}
+	fd, err := unix.MemfdCreate("ceiling", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("making a file in memory: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "ceiling")
+	_, err = f.Write(text)
+	if err == nil {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, allSeals)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("sealing the ceilings: %w", err)
+	}
+	return f, nil
+}
+
+// HandedCeilings gives the ceilings that whoever started this process has handed on, nil
+// where it has not. The descriptor is closed: nothing that is started here has it.
+func HandedCeilings(getenv func(string) string) ([]config.CeilingText, error) {
+	word := getenv(config.VarCeilingFD)
+	if word == "" {
+		return nil, nil
+	}
+	list, err := openSealed(word)
+	if err != nil {
+		return nil, fmt.Errorf("%s=%.40q: %w", config.VarCeilingFD, word, err)
+	}
+	return list, nil
+}
+
+func openSealed(word string) ([]config.CeilingText, error) {
+	fd, err := strconv.Atoi(word)
+	if err != nil || fd < firstDescriptor || word != strconv.Itoa(fd) {
+		return nil, fmt.Errorf("want the number of a descriptor, %d or more", firstDescriptor)
+	}
+	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	switch {
+	case errors.Is(err, unix.EBADF):
+		return nil, errors.New("there is no such descriptor")
+	case err != nil || seals&allSeals != allSeals:
+		return nil, errors.New("the descriptor is no sealed file in memory, so that its content could change")
+	}
+	unix.CloseOnExec(fd)
+	f := os.NewFile(uintptr(fd), "ceiling")
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if st.Size() > maxSealed {
+		return nil, fmt.Errorf("%d bytes are more than %d", st.Size(), maxSealed)
+	}
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, st.Size()))
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	var s sealedCeilings
+	if err := d.Decode(&s); err != nil || d.More() {
+		return nil, errors.Join(errors.New("it holds no ceilings"), err)
+	}
+	if s.Version != sealedVersion || s.Ceilings == nil || len(s.Ceilings) > maxCeilings {
+		return nil, fmt.Errorf("it holds %d ceilings in form %d: want at most %d in form %d; is the program that wrote it another version?", len(s.Ceilings), s.Version, maxCeilings, sealedVersion)
+	}
+	return s.Ceilings, nil
+}
+
+// handedOn is an environment that names the descriptor of sealed ceilings.
+func handedOn(environ []string, fd int) []string {
+	out := make([]string, 0, len(environ)+1)
+	for _, v := range environ {
+		if !strings.HasPrefix(v, config.VarCeilingFD+"=") {
+			out = append(out, v)
+		}
+	}
+	return append(out, config.VarCeilingFD+"="+strconv.Itoa(fd))
+}
