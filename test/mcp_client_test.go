@@ -253,4 +253,3 @@ func (c *agentClient) toolNames() (names []string, all []map[string]any) {
 		}
 	}
 }
-

@@ -106,6 +106,9 @@ func problemOf(err error) *api.Denial {
 	if errors.As(err, &d) {
 		return d
 	}
+	if d = workspace.CeilingDenial("start", err); d != nil {
+		return d
+	}
 	message, hint, _ := strings.Cut(err.Error(), "\nhint: ")
 	return &api.Denial{Code: "failed", Message: message, Hint: hint}
 }

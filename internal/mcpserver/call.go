@@ -241,6 +241,9 @@ func (c *call) guard(ctx context.Context, arguments json.RawMessage) error {
 			continue
 		}
 		r, err := e.Call(ctx, api.Request{Op: api.OpStatus})
+		if err != nil && hasEnded(ctx, e) {
+			continue // and what is under no control any more
+		}
 		if err != nil {
 			return fmt.Errorf("asking workspace %s for its control: %w", name, err)
 		}
@@ -251,6 +254,13 @@ func (c *call) guard(ctx context.Context, arguments json.RawMessage) error {
 		}
 	}
 	return nil
+}
+
+// hasEnded says whether a supervisor that does not answer is ending.
+func hasEnded(ctx context.Context, e supervisor.Entry) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return e.WaitEnd(ctx) == nil
 }
 
 // within makes a path that may be relative one of the project.
