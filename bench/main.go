@@ -127,7 +127,7 @@ func (b *bench) suites(only string) ([]func() table, error) {
 	broker := []func() table{everyday, b.calls, b.undo, b.clones, b.million}
 	switch only {
 	case "":
-		return slices.Concat(walls, b.deskSuites(), b.desktopSuites("desktop"), b.networkSuites(), broker), nil
+		return slices.Concat(walls, b.deskSuites(), []func() table{b.agentTools}, b.desktopSuites("desktop"), b.networkSuites(), broker), nil
 	case "walls":
 		return walls, nil
 	case "network":
@@ -140,6 +140,8 @@ func (b *bench) suites(only string) ([]func() table, error) {
 		return []func() table{b.undo, b.clones}, nil
 	case "desks":
 		return b.deskSuites(), nil
+	case "mcp":
+		return []func() table{b.agentTools}, nil
 	case "million":
 		return []func() table{b.million}, nil
 	}
@@ -148,7 +150,7 @@ func (b *bench) suites(only string) ([]func() table, error) {
 	}
 	i := slices.IndexFunc(jobs, func(j job) bool { return j.name == only })
 	if i < 0 {
-		return nil, fmt.Errorf("-only %q: want walls, network, broker, calls, undo, million, desks, desktop or a job's name", only)
+		return nil, fmt.Errorf("-only %q: want walls, network, broker, calls, undo, million, desks, mcp, desktop or a job's name", only)
 	}
 	return []func() table{func() table { return b.broker(jobs[i : i+1]) }}, nil
 }
