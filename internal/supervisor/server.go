@@ -58,6 +58,12 @@ type Config struct {
 	Record func(api.Event)
 	First  uint64
 	Past   func(since uint64, each func(api.Event) error) error
+	// Audit writes a record of the audit log down, Refuse says why nothing is done at this
+	// moment whatever the mode is, and Waits is told of each operation that waits for a
+	// person; it must not wait itself. nil where there is nothing of the kind.
+	Audit  func(api.AuditRecord)
+	Refuse func(op string) *api.Denial
+	Waits  func(api.Approval)
 	// Agent names the known agent that a process is, "" for none; nil knows none.
 	Agent func(Process) string
 }
@@ -91,6 +97,7 @@ func Serve(c Config) (*Server, error) {
 	s.hub.record, s.hub.seq = c.Record, c.First
 	s.control.set(c.Control)
 	s.queue = newQueue(c.ID, c.Project, s.hub.emit)
+	s.queue.noted, s.queue.waits = s.noteApproval, c.Waits
 	s.hub.emit(api.Event{Kind: api.EventStarted})
 	var err error
 	if s.door, err = open(c, s.answer); err != nil {
