@@ -90,11 +90,12 @@ func TestAskedControl(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, n := &table{}, &notes{}
-			var waiting []string
-			s, e, _ := serve(t, Config{Name: "desk", Desk: d, Keep: d.keep, Control: api.Control{Mode: c.mode}, Freezer: &freezer{}, Audit: n.take, Waits: func(a api.Approval) { waiting = append(waiting, a.ID) }})
+			waiting := make(chan string, 8)
+			s, e, _ := serve(t, Config{Name: "desk", Desk: d, Keep: d.keep, Control: api.Control{Mode: c.mode}, Freezer: &freezer{}, Audit: n.take, Waits: func(a api.Approval) { waiting <- a.ID }})
+			<-waiting // what serve asks
 			one := askFor(t, e, api.ControlActive)
-			if one.Operation != api.OpControl || one.Subject != api.ControlActive || !strings.Contains(one.Reason, "the tests pass") || len(waiting) == 0 || waiting[len(waiting)-1] != one.ID {
-				t.Errorf("%+v, told of %q", one, waiting)
+			if one.Operation != api.OpControl || one.Subject != api.ControlActive || !strings.Contains(one.Reason, "the tests pass") || <-waiting != one.ID {
+				t.Errorf("%+v", one)
 			}
 			if again := askFor(t, e, api.ControlActive); again.ID != one.ID {
 				t.Error("the same question twice")
@@ -203,13 +204,15 @@ func TestWhatIsWrittenDown(t *testing.T) {
 			t.Fatalf("%d: want %q in %q", i, want, got)
 		}
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for _, r := range n.all {
 		if strings.Contains(r.Subject+r.Detail+r.Rule+r.Source, secret) {
 			t.Errorf("what was typed is written down: %+v", r)
 		}
-		if r.Kind != api.AuditApproval && r.Who.PID == 0 || r.Who.Program == "" {
+		if r.Kind != api.AuditApproval && (r.Who.PID == 0 || r.Who.Program == "") {
 			t.Errorf("nobody did it: %+v", r)
 		}
 	}
-	s.Close()
+	_ = s
 }
