@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/api"
+	"carrel/internal/notify"
 	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
 
@@ -32,6 +33,7 @@ func (p *Prepared) answerOutside(walls *sandbox.Walls, stage int, groups []strin
 		ID: r.Workspace, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Started: r.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: stopper(walls, stage),
 		Published: p.publishedPorts(), Hosts: n.hosts(), Watch: p.desktop.watch(), Clipboard: p.clipboard.carry,
+		Waits: p.notifier(filepath.Base(p.place.project)).Tell,
 	}
 	if seat != nil {
 		config.Desktop = seat
@@ -42,6 +44,15 @@ func (p *Prepared) answerOutside(walls *sandbox.Walls, stage int, groups []strin
 		p.note("`carrel ps`, `pause` and `stop` cannot reach this workspace, and nothing can be approved: %v", err)
 	}
 	return server
+}
+
+// notifier tells the person's desktop of what waits for them, unless they do not want
+// that.
+func (p *Prepared) notifier(name string) *notify.Notifier {
+	if want := p.Loaded.Settings.ApprovalsNotify; want != nil && !want.V {
+		return nil
+	}
+	return notify.New(name, notify.Address(p.getenv))
 }
 
 // supervisorDirs are the places of the registry. A command must neither see
