@@ -224,10 +224,11 @@ func printAuditRecord(w io.Writer, r *api.AuditRecord) {
 		who += fmt.Sprintf(" %d", r.Who.PID)
 	}
 	words := []string{fmt.Sprintf("%4d  %s  %-9s  %-8s  %-16s", r.Seq, r.Time.Local().Format(stampLayout), oneLine(r.Kind), oneLine(dash(r.Decision)), oneLine(who))}
-	for _, one := range []string{r.Operation, quoteIf(shorten(r.Subject, 2*columnMax))} {
-		if one != "" {
-			words = append(words, oneLine(one))
-		}
+	if r.Operation != "" {
+		words = append(words, oneLine(r.Operation))
+	}
+	if r.Subject != "" {
+		words = append(words, oneLine(quoteIf(shorten(r.Subject, 2*columnMax))))
 	}
 	for _, one := range [][2]string{{"rule", r.Rule}, {"app", r.App}} {
 		if one[1] != "" {

@@ -53,7 +53,7 @@ func newBus(t *testing.T) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	config := filepath.Join(dir, "session.conf")
-	text := `<busconfig><type>session</type><listen>unix:path=` + dir + `/bus</listen><policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>`
+	text := `<busconfig><type>session</type><listen>unix:path=` + dir + `/bus</listen><policy context="default"><allow user="*"/><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>`
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
