@@ -197,17 +197,45 @@ func (s *stay) forged() {
 	}
 }
 
-// TestAuditRequired: where it is required, nothing is done that could not be written down.
+// TestAuditRequired: where it is required, nothing is done that could not be written
+// down; where it is not, work goes on. The log says what it lost.
 func TestAuditRequired(t *testing.T) {
-	eachPerson(t, func(t *testing.T, p person) {
-		w := newWorld(t, p)
-		w.write(w.home+"/.config/carrel/config.yaml", "audit:\n  required: true\n")
+	for _, required := range []string{"true", "false"} {
+		w := newWorld(t, ordinary(t))
+		w.mount("tmpfs", w.outside+"/state", "size=4m,mode=0777")
+		w.setenv("XDG_STATE_HOME", w.outside+"/state")
+		w.write(w.home+"/.config/carrel/config.yaml", "audit:\n  required: "+required+"\n")
 		s := w.stays("required")
-		s.sh("true")
-		if c := w.audit(s.name); !c.OK {
-			t.Errorf("%+v", c)
+		w.fill(w.outside + "/state/fill")
+		refused := false
+		for range 100 { // there is room in the last page
+			r := s.do("exec", "--", "true")
+			if refused = strings.Contains(r.err, "cannot be written down"); r.code != 0 {
+				if !refused || r.code != 125 || !strings.Contains(r.err, "hint: make room") {
+					t.Errorf("required %s: %s", required, r)
+				}
+				break
+			}
+			if strings.Contains(s.fine("events"), "audit log is not complete") && required == "false" {
+				break
+			}
 		}
-	})
+		if refused != (required == "true") {
+			t.Errorf("required %s: refused %t", required, refused)
+		}
+		if !strings.Contains(s.fine("events"), "audit log is not complete") {
+			t.Errorf("required %s: it is not told", required)
+		}
+		w.must(os.Remove(w.outside + "/state/fill"))
+		s.do("exec", "--", "true") // is refused, and written down
+		eventually(t, "work to go on", func() bool { return s.do("exec", "--", "true").code == 0 })
+		s.fine("stop")
+		if c := w.audit(s.name); !c.OK || !strings.Contains(strings.Join(c.Notes, "\n"), "could not be written: no space left") {
+			t.Errorf("required %s: %+v, broken: %+v", required, c, c.Broken)
+		}
+		s.fine("revoke")
+		w.unmount(w.outside + "/state")
+	}
 }
 
 // TestApprovalNotified: the person's desktop is told of what waits, unless they do not

@@ -27,7 +27,8 @@ func (a *app) auditCommand() *cobra.Command {
 		Short: "Show what was asked of a workspace and decided, and check that nobody changed it",
 		Long: `A workspace that stays writes down who asked for what and how it was decided: requests,
 approvals, refusals, connections, steps of the history, changes of its control. Each
-record carries the hash of the one before, so that a change made later is found.`,
+record carries the hash of the one before, so that a change made later is found.
+` + plainStatusHelp,
 		Example: "  carrel audit verify dev\n  carrel audit show dev --decision refused",
 		Args:    noArgs,
 	}
@@ -241,7 +242,7 @@ func printAuditRecord(w io.Writer, r *api.AuditRecord) {
 	if r.Detail != "" {
 		words = append(words, "("+oneLine(shorten(r.Detail, 2*columnMax))+")")
 	}
-	fmt.Fprintln(w, strings.Join(words, " "))
+	fmt.Fprintln(w, strings.TrimRight(strings.Join(words, " "), " "))
 }
 
 func (a *app) auditExportCommand() *cobra.Command {

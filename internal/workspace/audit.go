@@ -89,7 +89,10 @@ func (a *auditor) attempt(c *api.Connection) {
 	if c.Decision == "refused" {
 		r.Decision = api.DecisionRefused
 	}
-	r.Detail = fmt.Sprintf("%s %s %s: %d bytes sent, %d received", c.Decision, c.Code, c.Address, c.Sent, c.Received)
+	r.Detail = c.Decision + " " + c.Code
+	if c.Address != "" {
+		r.Detail += fmt.Sprintf(", %s, %d bytes sent, %d received", c.Address, c.Sent, c.Received)
+	}
 	a.add(r)
 }
 
