@@ -24,7 +24,7 @@ func everything(app string) []string {
 		"kill": `,"app":"` + app + `"`, "wait": `,"app":"` + app + `"`, "logs": `,"app":"` + app + `"`, "apps": "",
 		"terminal-read": `,"app":"screen"`, "terminal-send": `,"app":"screen","input":{"text":"touch made","keys":["Enter"]}`, "attach": `,"app":"screen"`,
 		"control": `,"mode":"active"`, "resume": "", "pause": "", "stop": "", "events": `,"follow":true`, "approvals": `,"follow":true`,
-		"approve": `,"id":"x"`, "deny": `,"id":"x"`, "net-allow": `,"host":"example.com"`, "net-deny": `,"host":"example.com"`,
+		"ask": `,"mode":"active"`, "approve": `,"id":"x"`, "deny": `,"id":"x"`, "net-allow": `,"host":"example.com"`, "net-deny": `,"host":"example.com"`,
 		"desktop-see": `,"desktop":{"size":true}`, "desktop-do": `,"desktop":{"steps":[{"do":"type","text":"x"}]}`, "watch": "",
 	} {
 		out = append(out, `{"op":"`+op+`"`+more+`}`)

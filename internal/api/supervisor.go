@@ -31,13 +31,18 @@ const (
 	OpStop      = "stop"
 	OpNetAllow  = "net-allow" // a host rule, as long as it runs; needs a person at a terminal
 	OpNetDeny   = "net-deny"
+
+	// OpAsk files a change of the control for a person to approve, by whoever may not make
+	// it: with Mode, Reason and Within. The reply has the approval at once; [OpApprovals]
+	// with its ID tells the answer.
+	OpAsk = "ask"
 )
 
 // Request is one line to a supervisor; each connection carries one.
 type Request struct {
 	Op      string `json:"op"`
 	Ceiling string `json:"ceiling,omitempty"` // the hash of the ceiling that the caller is held to
-	ID      string `json:"id,omitempty"`      // of an approval, whole
+	ID      string `json:"id,omitempty"`      // of an approval, whole; approvals: only that one, also when it was answered lately
 	Follow  bool   `json:"follow,omitempty"`  // the answer goes on until one end closes
 	Check   bool   `json:"check,omitempty"`   // approve, net-allow, clipboard-send: only say whether this caller may
 	Scope   string `json:"scope,omitempty"`   // approve: one of the approval's scopes, "" for once
@@ -50,8 +55,9 @@ type Request struct {
 	Tail    int64    `json:"tail,omitempty"`    // logs: at most this many bytes of the end
 	Input   *Input   `json:"input,omitempty"`   // terminal-send; on an open conversation: exec, attach
 	Full    bool     `json:"full,omitempty"`    // terminal-read: with what has left the screen
-	Mode    string   `json:"mode,omitempty"`    // control
-	Reason  string   `json:"reason,omitempty"`  // control
+	Mode    string   `json:"mode,omitempty"`    // control, ask
+	Reason  string   `json:"reason,omitempty"`  // control, ask, yield: why
+	Within  int64    `json:"within,omitempty"`  // ask: seconds that a person has, 0 for five minutes
 	Desktop *Desktop `json:"desktop,omitempty"` // desktop-see, desktop-do
 	Watch   *Watch   `json:"watch,omitempty"`   // watch
 }

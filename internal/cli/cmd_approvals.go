@@ -28,19 +28,26 @@ const lookAgain = 500 * time.Millisecond
 func (a *app) approvalsCommand() *cobra.Command {
 	var follow, asJSON bool
 	cmd := &cobra.Command{
-		Use:   "approvals [flags]",
+		Use:   "approvals [ID] [flags]",
 		Short: "List what waits for your word",
 		Long: `Lists the operations of all running workspaces that wait for a person's word,
 oldest first. What nobody answers by its deadline is denied. With --follow it
 goes on with what comes and how it is answered, until it is interrupted.
 
+With an id, whole, only that operation is shown, also when it was answered lately;
+with --follow once more when it is.
+
 The subject comes from inside: read it before you approve.
 ` + plainStatusHelp,
 		Example: `  carrel approvals
   carrel approvals --follow
-  carrel approvals --json`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+  carrel approvals --json
+  carrel approvals 5d20e1 --follow`,
+		Args: atMostOne("an approval"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return a.oneApproval(cmd.Context(), args[0], follow, asJSON)
+			}
 			if follow {
 				return a.followApprovals(cmd.Context(), asJSON)
 			}
@@ -174,6 +181,32 @@ func (a *app) approvals(ctx context.Context, asJSON bool) error {
 		printApproval(a.out, one)
 	}
 	return nil
+}
+
+// oneApproval tells of one, whichever workspace has it.
+func (a *app) oneApproval(ctx context.Context, id string, follow, asJSON bool) error {
+	entries, err := a.running()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	var said error
+	for _, e := range entries {
+		if _, err := a.call(ctx, e, api.Request{Op: api.OpApprovals, ID: id}); err != nil {
+			said = err
+			continue
+		}
+		err := e.Stream(ctx, api.Request{Op: api.OpApprovals, ID: id, Follow: follow}, func(r api.Reply) error { return a.tellApproval(e.ID, r.Approval, asJSON) })
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	if why := (*api.Denial)(nil); said == nil || errors.As(said, &why) && why.Code == api.CodeNotFound {
+		return noSuch("approval", id, "carrel approvals", supervisor.ErrNone)
+	}
+	return said
 }
 
 // printApproval shows one operation; every byte of it is escaped.
@@ -334,6 +367,9 @@ func (a *app) refuse(ctx context.Context, one api.Approval, e supervisor.Entry) 
 // rollback refuses an operation, ends its workspace, or its app in one that stays, and
 // takes back the step that it was to be part of: the run's open one, or that of a job.
 func (a *app) rollback(ctx context.Context, one api.Approval, e supervisor.Entry) error {
+	if one.Operation == api.OpControl {
+		return fmt.Errorf("%s asks for a change of the control: no step belongs to it\nhint: `carrel deny %s` refuses it", one.ID, one.ID)
+	}
 	before, err := a.openHistory(one.Project)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 var controlWords = []string{api.ControlActive, api.ControlReadOnly, api.ControlTakeover, api.ControlPaused}
 
 func (a *app) controlCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, ask bool
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "control NAME [MODE] [flags]",
@@ -32,8 +32,11 @@ func (a *app) controlCommand() *cobra.Command {
 Any program may ask for less. Back to more, only a person at a terminal outside the
 workspace may go. The mode is kept: a workspace that is started anew is under it.
 Looking, and carrel stop, work in every mode.
+
+With --ask a program that may not change it back files that as something to approve:
+the id is printed, carrel approvals ID says what became of it.
 ` + plainStatusHelp,
-		Example: "  carrel control dev\n  carrel control dev read_only --reason \"I look at the diff\"\n  carrel control dev active",
+		Example: "  carrel control dev\n  carrel control dev read_only --reason \"I look at the diff\"\n  carrel control dev active\n  carrel control dev active --ask --reason \"the tests pass\"",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 || len(args) == 2 {
 				return nil
@@ -45,7 +48,14 @@ Looking, and carrel stop, work in every mode.
 			if len(args) == 2 {
 				req.Mode = args[1]
 			}
-			return a.control(cmd.Context(), args[0], req, asJSON)
+			if !ask {
+				return a.control(cmd.Context(), args[0], req, asJSON)
+			}
+			if req.Mode == "" {
+				return fmt.Errorf("--ask needs a mode to ask for\nhint: %s", usage(cmd))
+			}
+			req.Op = api.OpAsk
+			return a.askControl(cmd.Context(), args[0], req, asJSON)
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
@@ -55,7 +65,8 @@ Looking, and carrel stop, work in every mode.
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "say why; it is shown to whoever is refused")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the control as JSON")
+	cmd.Flags().BoolVar(&ask, "ask", false, "file it for a person to approve, instead of changing it")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the control as JSON; with --ask the approval")
 	return explainFlagErrors(cmd)
 }
 
@@ -79,6 +90,28 @@ func (a *app) control(ctx context.Context, name string, req api.Request, asJSON 
 	fmt.Fprintf(a.out, "%s %s\n", name, r.Control.Mode)
 	if req.Mode == api.ControlTakeover && isTerminal(a.err) {
 		fmt.Fprintf(a.err, "carrel: you have taken over: what is typed there can be seen by the programs of the workspace; `carrel control %s active` hands back\n", name)
+	}
+	return nil
+}
+
+// askControl files a change of the control for a person.
+func (a *app) askControl(ctx context.Context, name string, req api.Request, asJSON bool) error {
+	e, err := a.workspaceNamed(name)
+	if err != nil {
+		return err
+	}
+	r, err := a.call(ctx, e, req)
+	switch {
+	case err != nil:
+		return err
+	case r.Approval == nil && asJSON: // it is that already
+		return printJSON(a.out, r.Control)
+	case r.Approval == nil:
+		fmt.Fprintf(a.out, "%s %s\n", name, r.Control.Mode)
+	case asJSON:
+		return printJSON(a.out, r.Approval)
+	default:
+		fmt.Fprintf(a.out, "%s waits: a person types `carrel approve %s`\n", r.Approval.ID, r.Approval.ID)
 	}
 	return nil
 }

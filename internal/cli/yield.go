@@ -40,7 +40,7 @@ func (a *app) letGo(project string) (func(), error) {
 		if err != nil || !ok {
 			continue // what is in the way is told by the command that comes after this
 		}
-		t, err := e.Open(context.Background(), api.Request{Op: api.OpYield})
+		t, err := e.Open(context.Background(), api.Request{Op: api.OpYield, Reason: "carrel " + a.args[0]})
 		if err == nil {
 			talks = append(talks, t)
 			_, _, err = t.Next()

@@ -90,6 +90,9 @@ type Settings struct {
 	DisplaySize *policy.Value[string] // display.size, see policy.ParseSize; nil: not said
 	DisplayGL   *policy.Value[bool]   // display.gl; nil: not said
 
+	AuditRequired   *policy.Value[bool] // audit.required; what the operator requires stays required
+	ApprovalsNotify *policy.Value[bool] // approvals.notify; nil: not said
+
 	Safeguards Safeguards
 	History    History
 }

@@ -123,6 +123,12 @@ func (l *loader) layer(r *decoded) {
 	if r.settings.DisplayGL != nil {
 		l.out.Settings.DisplayGL = r.settings.DisplayGL
 	}
+	if was := l.out.Settings.AuditRequired; r.settings.AuditRequired != nil && (was == nil || !was.V) {
+		l.out.Settings.AuditRequired = r.settings.AuditRequired
+	}
+	if r.settings.ApprovalsNotify != nil {
+		l.out.Settings.ApprovalsNotify = r.settings.ApprovalsNotify
+	}
 	r.settings.Safeguards.over(l.out.Settings.Safeguards)
 	l.out.Settings.Safeguards = r.settings.Safeguards
 	r.settings.History.over(l.out.Settings.History)

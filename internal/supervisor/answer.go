@@ -15,6 +15,7 @@ import (
 // caller is who sent a request, as far as answering goes.
 type caller struct {
 	inside bool
+	pid    int           // 0 where it is not known
 	files  []*os.File    // that came with the request
 	lines  *bufio.Reader // what more it says; nil for nothing
 	// human says why the caller is not a person at a terminal; nil when it is.
@@ -25,7 +26,7 @@ type caller struct {
 // the caller goes.
 func (s *Server) answer(ctx context.Context, conn net.Conn, who caller, req api.Request) {
 	if who.inside {
-		s.answerInside(conn, req)
+		s.answerInside(conn, who, req)
 		return
 	}
 	var last api.Reply
@@ -33,6 +34,9 @@ func (s *Server) answer(ctx context.Context, conn net.Conn, who caller, req api.
 		last = api.Reply{Error: why}
 	} else {
 		last = s.carriedOut(ctx, conn, who, req)
+	}
+	if last.Error != nil {
+		s.noteRequest(who, &req, last.Error)
 	}
 	if err := writeLine(conn, last); errors.Is(err, errLine) { // it quotes something long, most likely
 		_ = writeLine(conn, refusal(api.CodeRequest, req.Op, s.cfg.ID, "the answer is "+err.Error(), "ask for less"))
@@ -45,18 +49,21 @@ func (s *Server) carriedOut(ctx context.Context, conn net.Conn, who caller, req 
 	case api.OpStatus:
 		last = api.Reply{OK: true, Status: s.status()}
 	case api.OpStop:
+		s.noteRequest(who, &req, nil)
 		s.Stop()
 		last = api.Reply{OK: true}
 	case api.OpPause, api.OpResume:
 		last = s.pauseOrResume(ctx, who, req)
 	case api.OpControl:
 		last = s.controlled(ctx, who, req)
+	case api.OpAsk:
+		last = s.asked(who, req)
 	case api.OpEvents:
 		last = s.events(ctx, conn, req)
 	case api.OpApprovals:
-		last = s.approvals(ctx, conn, req.Follow)
+		last = s.approvals(ctx, conn, req)
 	case api.OpApprove, api.OpDeny:
-		last = s.decide(who, req)
+		last = s.decide(ctx, who, req)
 	case api.OpWatch:
 		last = s.watch(ctx, conn, who, req)
 	case api.OpNetAllow, api.OpNetDeny:
@@ -74,10 +81,12 @@ func (s *Server) carriedOut(ctx context.Context, conn net.Conn, who caller, req 
 }
 
 // answerInside is all that a process behind walls or in a container gets.
-func (s *Server) answerInside(conn net.Conn, req api.Request) {
+func (s *Server) answerInside(conn net.Conn, who caller, req api.Request) {
 	reply := refusal(api.CodeInside, req.Op, req.Op, "a process inside walls or a container may only ask for the status", "do it outside, in the namespaces that carrel was started in")
 	if req.Op == api.OpStatus {
 		reply = api.Reply{OK: true, Status: &api.WorkspaceStatus{ID: s.cfg.ID, State: s.state()}}
+	} else {
+		s.noteRequest(who, &req, reply.Error)
 	}
 	_ = writeLine(conn, reply)
 }
@@ -130,7 +139,7 @@ func (s *Server) pauseOrResume(ctx context.Context, who caller, req api.Request)
 }
 
 // decide takes an answer to an approval. Saying no needs nobody in particular.
-func (s *Server) decide(who caller, req api.Request) api.Reply {
+func (s *Server) decide(ctx context.Context, who caller, req api.Request) api.Reply {
 	waits, ok := s.queue.get(req.ID)
 	if !ok {
 		return notWaiting(req)
@@ -146,9 +155,12 @@ func (s *Server) decide(who caller, req api.Request) api.Reply {
 	if req.Check {
 		return api.Reply{OK: true, Approval: &waits}
 	}
-	how, v := api.AnswerDenied, verdict{}
+	if req.Op == api.OpApprove && s.queue.ofControl(req.ID) {
+		return s.grantAsked(ctx, who, req)
+	}
+	how, v := api.AnswerDenied, verdict{by: s.whoIs(who)}
 	if req.Op == api.OpApprove {
-		how, v = api.AnswerApproved, verdict{granted: true, scope: req.Scope}
+		how, v.granted, v.scope = api.AnswerApproved, true, req.Scope
 	}
 	if !s.queue.take(req.ID, how, v) {
 		return notWaiting(req)
@@ -170,10 +182,18 @@ func (s *Server) hosts(who caller, req api.Request) api.Reply {
 	if s.cfg.Hosts == nil {
 		return refusal(api.CodeRequest, req.Op, req.Host, "this workspace has no list of hosts: its network is not filtered", "start it with --network filtered")
 	}
+	if allow && s.cfg.Refuse != nil {
+		if why := s.cfg.Refuse(req.Op); why != nil {
+			return api.Reply{Error: why}
+		}
+	}
 	if req.Check {
 		return api.Reply{OK: true, Status: s.status()}
 	}
-	if err := s.cfg.Hosts(allow, req.Host); err != nil {
+	err := s.cfg.Hosts(allow, req.Host)
+	if err == nil {
+		s.noteRequest(who, &req, nil)
+	} else {
 		var denied *api.Denial
 		if errors.As(err, &denied) {
 			return api.Reply{Error: denied}
@@ -202,6 +222,7 @@ func (s *Server) clipboard(ctx context.Context, conn net.Conn, who caller, req a
 	if s.cfg.Clipboard == nil {
 		return refusal(api.CodeRequest, req.Op, s.cfg.ID, "this workspace has no clipboard", "")
 	}
+	s.noteRequest(who, &req, nil)
 	return s.cfg.Clipboard(ctx, &Call{Request: req, Files: who.files, conn: conn})
 }
 
@@ -241,7 +262,10 @@ func (s *Server) events(ctx context.Context, conn net.Conn, req api.Request) api
 }
 
 // approvals sends what waits, and with follow each that comes or is answered.
-func (s *Server) approvals(ctx context.Context, conn net.Conn, follow bool) api.Reply {
+func (s *Server) approvals(ctx context.Context, conn net.Conn, req api.Request) api.Reply {
+	if req.ID != "" {
+		return s.oneApproval(ctx, conn, req)
+	}
 	_, f := s.hub.subscribe()
 	defer s.hub.unsubscribe(f)
 	sent := make(map[string]bool)
@@ -251,7 +275,7 @@ func (s *Server) approvals(ctx context.Context, conn net.Conn, follow bool) api.
 			return api.Reply{}
 		}
 	}
-	if follow {
+	if req.Follow {
 		f.each(ctx, func(e api.Event) error {
 			if e.Approval == nil || e.Kind == api.EventAsked && sent[e.Approval.ID] {
 				return nil

@@ -17,6 +17,8 @@ type control struct {
 	turn sync.Mutex // held while it changes
 	mu   sync.Mutex
 	now  api.Control
+
+	refused map[string]time.Time // when a mode was asked for in vain; with turn
 }
 
 // tightness orders the modes: anybody may go up, only a person down or across.
@@ -80,14 +82,21 @@ func (s *Server) setControl(ctx context.Context, who caller, req api.Request) ap
 	if err := s.carryOut(ctx, was, next); err != nil {
 		return refusal(api.CodeNotPaused, req.Op, s.cfg.ID, err.Error(), "`carrel stop "+s.cfg.Name+"` works in any case")
 	}
-	s.hub.emit(api.Event{Kind: api.EventControl, Text: next.Mode + " by " + next.By})
+	s.switched(s.whoIs(who), was, next)
 	return api.Reply{OK: true, Control: &next, Status: s.status()}
+}
+
+// switched tells of a change that was carried out, and ends what was asked for before.
+func (s *Server) switched(by api.AuditWho, was, next api.Control) {
+	s.hub.emit(api.Event{Kind: api.EventControl, Text: next.Mode + " by " + next.By})
+	s.audit(api.AuditRecord{Kind: api.AuditControl, Who: by, Operation: api.OpControl, Subject: was.Mode + " to " + next.Mode, Decision: api.DecisionAllowed, Detail: next.Reason})
+	s.queue.dropWanted()
 }
 
 // Tighten takes from what may be done, for whoever asks.
 func (s *Server) Tighten(ctx context.Context, mode, reason string) error {
 	nobody := func(func(Process) string) *api.Denial { return refuseHuman("it is inside") }
-	if r := s.setControl(ctx, caller{human: nobody}, api.Request{Op: api.OpControl, Mode: mode, Reason: reason}); r.Error != nil {
+	if r := s.setControl(ctx, caller{inside: true, human: nobody}, api.Request{Op: api.OpControl, Mode: mode, Reason: reason}); r.Error != nil {
 		return r.Error
 	}
 	return nil
@@ -144,6 +153,11 @@ func bounded(text string) string { return text[:min(len(text), maxReason)] }
 func (s *Server) blocked(who caller, op string) *api.Denial {
 	if why := s.over(op); why != nil {
 		return why
+	}
+	if s.cfg.Refuse != nil {
+		if why := s.cfg.Refuse(op); why != nil {
+			return why
+		}
 	}
 	now := s.control.get()
 	if s.cfg.Desk == nil && s.Paused() { // the one mode that a single command's has

@@ -95,6 +95,9 @@ func (s *Server) answerDesk(ctx context.Context, conn net.Conn, who caller, req 
 	if s.stopping.Load() && does == acts {
 		return refusal(api.CodeRequest, req.Op, s.cfg.Name, "the workspace is ending", "`carrel start "+s.cfg.Name+"` makes it anew when it has ended")
 	}
+	if does == acts || lasting[req.Op] {
+		s.noteRequest(who, &req, nil)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := &Call{Request: req, Files: who.files, conn: conn, inputs: make(chan api.Input)}

@@ -255,7 +255,7 @@ func (d *door) leave(conn net.Conn) {
 // converse reads the one request of a connection and has it answered.
 func (d *door) converse(conn *net.UnixConn, p *peer, full bool) {
 	_ = conn.SetReadDeadline(time.Now().Add(lineDeadline))
-	who := caller{inside: p.inside, human: func(agent func(Process) string) *api.Denial { return notHuman(p, agent) }}
+	who := caller{inside: p.inside, pid: max(p.pid, 0), human: func(agent func(Process) string) *api.Denial { return notHuman(p, agent) }}
 	var from io.Reader = io.LimitReader(conn, maxInside)
 	if !p.inside {
 		r := &rights{conn: conn}

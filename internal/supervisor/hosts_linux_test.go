@@ -71,7 +71,7 @@ func TestScopes(t *testing.T) {
 		{[]string{api.ScopeWorkspace}, api.ScopeAlways, false}, {nil, api.ScopeWorkspace, false},
 	} {
 		w := s.queue.add(api.Approval{Operation: "connect", Subject: "x", Scopes: c.offered}, soon())
-		r := s.decide(person, api.Request{Op: api.OpApprove, ID: w.approval.ID, Scope: c.scope})
+		r := s.decide(context.Background(), person, api.Request{Op: api.OpApprove, ID: w.approval.ID, Scope: c.scope})
 		if r.OK != c.granted {
 			t.Errorf("%v as %q: %+v", c.offered, c.scope, r)
 		}

@@ -27,15 +27,20 @@ const (
 type queue struct {
 	workspace, project string
 	emit               func(api.Event)
+	noted              func(api.Approval, api.AuditWho) // told of each question and answer; nil for nobody
+	waits              func(api.Approval)               // told of each question; must not wait; nil for nobody
 
 	mu      sync.Mutex
 	pending map[string]*waiting
+	done    []api.Approval // answered, the newest last
 	closed  bool
 }
 
 type waiting struct {
 	approval api.Approval
 	answer   chan verdict // buffered; sent once, by whoever took it out of pending
+	asker    api.AuditWho
+	wants    string // the mode of the control, where that is what was asked for
 }
 
 // verdict is how an operation was decided; scope is one of its scopes, "" for once,
@@ -44,6 +49,7 @@ type verdict struct {
 	granted bool
 	scope   string
 	how     string
+	by      api.AuditWho
 }
 
 func newQueue(workspace, project string, emit func(api.Event)) *queue {
@@ -56,6 +62,11 @@ func (q *queue) ask(ctx context.Context, a api.Approval, deadline time.Time) ver
 	if w == nil {
 		return verdict{how: api.AnswerEnded}
 	}
+	return q.wait(ctx, w)
+}
+
+// wait waits for the answer to what is in the queue.
+func (q *queue) wait(ctx context.Context, w *waiting) verdict {
 	timer := time.NewTimer(time.Until(w.approval.Deadline))
 	defer timer.Stop()
 	var how string
@@ -67,15 +78,21 @@ func (q *queue) ask(ctx context.Context, a api.Approval, deadline time.Time) ver
 	case <-ctx.Done():
 		how = api.AnswerEnded
 	}
-	if !q.take(w.approval.ID, how, verdict{}) {
+	if !q.take(w.approval.ID, how, verdict{by: bySupervisor}) {
 		return <-w.answer // somebody was faster
 	}
 	return verdict{how: how}
 }
 
-// add puts an operation into the queue; nil when it is denied at once.
+// add puts an operation of somebody inside into the queue; nil when it is denied at once.
 func (q *queue) add(a api.Approval, deadline time.Time) *waiting {
-	if len(a.Subject) > maxSubject {
+	return q.put(&waiting{approval: a, asker: api.AuditWho{Kind: api.WhoInside}}, deadline)
+}
+
+func (q *queue) put(w *waiting, deadline time.Time) *waiting {
+	a := w.approval
+	if a.ID = ""; len(a.Subject) > maxSubject {
+		q.denied(a)
 		return nil
 	}
 	now := time.Now()
@@ -89,10 +106,11 @@ func (q *queue) add(a api.Approval, deadline time.Time) *waiting {
 		*text = (*text)[:min(len(*text), maxWords)]
 	}
 	a.Workspace, a.Project, a.Asked, a.Deadline, a.Answer = q.workspace, q.project, now, deadline, ""
-	w := &waiting{answer: make(chan verdict, 1)}
+	w.answer = make(chan verdict, 1)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || len(q.pending) >= maxPending || !deadline.After(now) {
+		q.denied(a)
 		return nil
 	}
 	for a.ID = newID(); q.pending[a.ID] != nil; a.ID = newID() {
@@ -100,7 +118,22 @@ func (q *queue) add(a api.Approval, deadline time.Time) *waiting {
 	w.approval = a
 	q.pending[a.ID] = w
 	q.emit(api.Event{Kind: api.EventAsked, Approval: &a})
+	if q.noted != nil {
+		q.noted(a, w.asker)
+	}
+	if q.waits != nil {
+		q.waits(a)
+	}
 	return w
+}
+
+var bySupervisor = api.AuditWho{Kind: api.WhoSupervisor}
+
+// denied tells of what was denied without a question.
+func (q *queue) denied(a api.Approval) {
+	if a.Answer = api.AnswerDenied; q.noted != nil {
+		q.noted(a, bySupervisor)
+	}
 }
 
 // take ends the wait of one operation; false when it was over already.
@@ -115,11 +148,39 @@ func (q *queue) take(id, how string, v verdict) bool {
 	return true
 }
 
+// claim takes an entry out of the queue that finish decides; nil when it was over
+// already.
+func (q *queue) claim(id string) *waiting {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w := q.pending[id]
+	if w == nil || !time.Now().Before(w.approval.Deadline) {
+		return nil
+	}
+	delete(q.pending, id)
+	return w
+}
+
+func (q *queue) finish(w *waiting, how string, v verdict) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.end(w, how, v)
+}
+
+// keptAnswers is how many are told of after they were answered.
+const keptAnswers = 128
+
 // end decides an entry; the lock is held.
 func (q *queue) end(w *waiting, how string, v verdict) {
 	delete(q.pending, w.approval.ID)
 	done := w.approval
 	done.Answer = how
+	if q.done = append(q.done, done); len(q.done) > keptAnswers {
+		q.done = slices.Delete(q.done, 0, 1)
+	}
+	if q.noted != nil {
+		q.noted(done, v.by)
+	}
 	q.emit(api.Event{Kind: api.EventAnswered, Approval: &done})
 	v.how = how
 	w.answer <- v
@@ -133,6 +194,51 @@ func (q *queue) get(id string) (api.Approval, bool) {
 		return w.approval, true
 	}
 	return api.Approval{}, false
+}
+
+// find gives one by its whole id, also when it was answered lately.
+func (q *queue) find(id string) (api.Approval, bool) {
+	if a, ok := q.get(id); ok {
+		return a, true
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, a := range slices.Backward(q.done) {
+		if a.ID == id {
+			return a, true
+		}
+	}
+	return api.Approval{}, false
+}
+
+// wants gives the question for a mode of the control that waits.
+func (q *queue) wants(mode string) (api.Approval, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, w := range q.pending {
+		if w.wants == mode {
+			return w.approval, true
+		}
+	}
+	return api.Approval{}, false
+}
+
+// ofControl says whether what waits is a question for the control.
+func (q *queue) ofControl(id string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.pending[id] != nil && q.pending[id].wants != ""
+}
+
+// dropWanted ends the questions for the control: it is another one now.
+func (q *queue) dropWanted() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, w := range q.pending {
+		if w.wants != "" {
+			q.end(w, api.AnswerEnded, verdict{by: bySupervisor})
+		}
+	}
 }
 
 // list gives what waits, oldest first.
@@ -159,7 +265,7 @@ func (q *queue) close() {
 	defer q.mu.Unlock()
 	q.closed = true
 	for _, w := range q.pending {
-		q.end(w, api.AnswerEnded, verdict{})
+		q.end(w, api.AnswerEnded, verdict{by: bySupervisor})
 	}
 }
 

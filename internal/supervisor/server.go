@@ -65,6 +65,12 @@ type Config struct {
 	Expiry  string // where it is said when the ceiling expires
 	Held    func(req *api.Request) *api.Denial
 	Denied  func(api.Denial)
+	// Audit writes a record of the audit log down, Refuse says why nothing is done at this
+	// moment whatever the mode is, and Waits is told of each operation that waits for a
+	// person; it must not wait itself. nil where there is nothing of the kind.
+	Audit  func(api.AuditRecord)
+	Refuse func(op string) *api.Denial
+	Waits  func(api.Approval)
 	// Agent names the known agent that a process is, "" for none; nil knows none.
 	Agent func(Process) string
 }
@@ -100,6 +106,7 @@ func Serve(c Config) (*Server, error) {
 	s.hub.record, s.hub.seq = c.Record, c.First
 	s.control.set(c.Control)
 	s.queue = newQueue(c.ID, c.Project, s.hub.emit)
+	s.queue.noted, s.queue.waits = s.noteApproval, c.Waits
 	s.hub.emit(api.Event{Kind: api.EventStarted})
 	var err error
 	if s.door, err = open(c, s.answer); err != nil {

@@ -18,6 +18,7 @@ func (s *Server) watch(ctx context.Context, conn net.Conn, who caller, req api.R
 	if req.Watch == nil || !req.Follow {
 		return refusal(api.CodeRequest, req.Op, s.cfg.ID, "a watch lasts as long as its caller: the request has to have watch and follow", "")
 	}
+	s.noteRequest(who, &req, nil)
 	acts := s.cfg.Desk != nil && !req.Watch.ViewOnly && who.human(s.cfg.Agent) == nil
 	err := s.cfg.Watch(ctx, *req.Watch, acts, func(w api.Watching) error {
 		return writeLine(conn, api.Reply{OK: true, More: true, Watching: &w})

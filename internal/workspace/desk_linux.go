@@ -77,6 +77,10 @@ func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 		return r, err
 	}
 	d.place.sweepLogs()
+	if err := p.openAudit(d.place.dir, d.notKept); err != nil {
+		return r, err
+	}
+	defer p.audit.close()
 	if p.engine.name == sandbox.EngineLandlock {
 		return r, &api.Denial{Code: api.CodeUnsupported, Operation: "start", Subject: string(p.engine.name), Rule: "engine", Source: "built in",
 			Message: "a workspace that stays needs namespaces: with the engine landlock nothing would hold its processes together",
@@ -132,6 +136,7 @@ func (d *desk) serve(tell *Reporter) error {
 		p.endBroker(d.up.broker, r)
 		return err
 	}
+	p.audit.begins(d.req.Name, d.digest, d.server.Manifest(), p.ceilings())
 	close(d.ready)
 	defer tell.Gone(d.server.Stop)()
 	said := d.prepareApps(tell)
@@ -174,6 +179,11 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		p.note("this workspace cannot be paused: %v", err)
 	}
 	control := d.place.control()
+	tell := p.notifier(d.req.Name)
+	d.busy.Go(func() {
+		<-d.over
+		tell.Close()
+	})
 	p.desktop.controlled(control.Mode)
 	d.server, err = supervisor.Serve(supervisor.Config{
 		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Started: d.result.Started,
@@ -182,6 +192,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled, Watch: p.desktop.watch(),
 		Clipboard: p.clipboard.carry,
 		Ceiling:   p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: d.denied,
+		Audit: p.audit.add, Refuse: p.audit.refuse, Waits: tell.Tell,
 		Record: d.record, First: d.events.Last(), Past: d.past,
 	})
 	if err != nil {
@@ -278,6 +289,14 @@ func (d *desk) record(e api.Event) {
 	}
 }
 
+// notKept tells that something is missing in what is written down.
+func (d *desk) notKept(err error) {
+	fmt.Fprintf(os.Stderr, "%v\n", err)
+	if d.server != nil {
+		d.server.Emit(api.Event{Kind: api.EventCouldNotKeep, Text: err.Error()})
+	}
+}
+
 // past reads events that were written down.
 func (d *desk) past(since uint64, each func(api.Event) error) error {
 	return eachEvent(d.place.dir, since, each)
@@ -296,6 +315,7 @@ func eachEvent(dir *os.File, since uint64, each func(api.Event) error) error {
 // denied tells of a refusal while the workspace runs: it may run for days.
 func (d *desk) denied(n api.Denial) {
 	n.Time, n.Workspace, n.Project = time.Now(), d.result.Workspace, d.p.place.project
+	d.p.audit.denial(&n)
 	if d.server != nil {
 		d.server.Emit(api.Event{Kind: api.EventDenial, Denial: &n})
 	}
@@ -368,6 +388,7 @@ func (d *desk) keep(state string) error {
 // last writes down how it ended, and lets go of the name.
 func (d *desk) last() {
 	d.server.Close()
+	d.p.audit.own(api.AuditWorkspace, "stop", d.req.Name, "")
 	_ = d.keep(api.StateStopped)
 	_ = errors.Join(d.events.Close())
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"carrel/internal/api"
+	"carrel/internal/audit"
 	"carrel/internal/config"
 	"carrel/internal/supervisor"
 )
@@ -56,6 +57,9 @@ func (*Prepared) Serve(DeskRequest, *Reporter) (*api.Result, error) { return nil
 
 // ForDesk completes nothing here.
 func (*Prepared) ForDesk() error { return errHere }
+
+// OpenAudit opens nothing here.
+func OpenAudit(string, string) (*audit.Snapshot, error) { return nil, errHere }
 
 // Desks lists nothing here.
 func Desks(string) ([]api.Desk, error) { return nil, errHere }

@@ -21,6 +21,8 @@ import (
 //	manifest.json    one api.Desk
 //	control.json     one api.Control
 //	events           one api.Event a line, see package spool
+//	audit.jsonl      one api.AuditRecord a line, see package audit
+//	audit.lock       held by who writes that
 //	APP.stdout       what an app has written, see package spool
 //	APP.stderr
 //	supervisor.log   what the supervisor itself has to say

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/audit"
 
 	"golang.org/x/sys/unix"
 )
@@ -100,7 +101,7 @@ func artifacts(dir *os.File, path string) []api.Artifact {
 	var out []api.Artifact
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || !info.Mode().IsRegular() || e.Name() == holdFile {
+		if err != nil || !info.Mode().IsRegular() || e.Name() == holdFile || e.Name() == audit.Lock {
 			continue
 		}
 		a := api.Artifact{Kind: "app-log", Path: filepath.Join(path, e.Name()), Bytes: info.Size()}
@@ -109,6 +110,8 @@ func artifacts(dir *os.File, path string) []api.Artifact {
 			a.Kind = "manifest"
 		case controlFile:
 			a.Kind = "control"
+		case audit.Name:
+			a.Kind = "audit"
 		case eventsFile:
 			a.Kind = "events"
 		case logFile:
@@ -177,4 +180,18 @@ func sweepRest(dir *os.File) {
 	for _, n := range names {
 		_ = unix.Unlinkat(int(dir.Fd()), n, 0)
 	}
+}
+
+// OpenAudit opens the audit log of a workspace, running or not, for reading.
+func OpenAudit(state, name string) (*audit.Snapshot, error) {
+	dir, err := openDesk(state, name, false)
+	if err != nil {
+		return nil, noDesk(name, err)
+	}
+	defer dir.Close()
+	s, err := audit.Open(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("workspace %q has no audit log: it was not started since there are any, or `carrel cleanup` has removed it", name)
+	}
+	return s, err
 }

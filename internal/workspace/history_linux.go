@@ -32,10 +32,11 @@ type keeper struct {
 	granted *history.Granted // nil where nobody can open unseen what was opened for writing once
 	run     history.Begin
 	bursts  bool
-	jobs    *jobs                                // nil for that of a job
-	kin     *jobs                                // of the same run
-	named   func() (argv []string, label string) // what a step is called, of a job
-	app     string                               // the id of the one that it is of
+	jobs    *jobs                                                             // nil for that of a job
+	kin     *jobs                                                             // of the same run
+	named   func() (argv []string, label string)                              // what a step is called, of a job
+	app     string                                                            // the id of the one that it is of
+	audited func(operation string, step uint64, app string, of history.Begin) // writes a step down; nil for nobody
 
 	making  *sync.Mutex // held while a history is opened, and perhaps made: by one keeper of a process at a time
 	guard   *safeguard
@@ -98,7 +99,7 @@ func (p *Prepared) openHistory(id string, stage int) (*keeper, error) {
 			return nil, noRecord(err)
 		}
 	}
-	k := &keeper{dir: dir, noted: p.noteHistory, store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || interactive(), over: make(chan struct{}), ignored: ignored,
+	k := &keeper{dir: dir, audited: p.audit.step(), noted: p.noteHistory, store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || interactive(), over: make(chan struct{}), ignored: ignored,
 		making: new(sync.Mutex), past: new(ledger), guard: newSafeguard(limits.within), bounds: limits, limits: historyLimits(p.Loaded),
 		run: history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv)}}
 	if !p.Plan.Landlock.Files {
@@ -221,6 +222,7 @@ func (k *keeper) begun(change bool) error {
 		return err
 	}
 	k.step, k.all = n, append(k.all, n)
+	k.tellStep("begin", n)
 	return nil
 }
 
@@ -316,8 +318,10 @@ func (k *keeper) turn(outlived *outlived, change func()) error {
 	k.counted()
 	var err error
 	if k.step, err = k.writer.EndWith(0, &follow, own); k.step != was {
+		k.tellStep("close", was)
 		if k.fresh = false; k.step != 0 {
 			k.all = append(k.all, k.step)
+			k.tellStep("begin", k.step)
 		}
 		err = errors.Join(err, theirs.keep())
 	}
@@ -454,6 +458,7 @@ func (k *keeper) finish(exit int) error {
 	if k.step != 0 {
 		k.counted()
 	}
+	k.tellStep("close", k.step)
 	_, err := k.writer.End(exit, nil)
 	if err = errors.Join(err, k.writer.Sync(), k.writer.Close()); err != nil {
 		return fmt.Errorf("closing step %d of the history: %w", k.step, err)

@@ -192,6 +192,7 @@ func (n *network) log(r api.Connection) {
 	if !n.failed.admit(&r, time.Now()) {
 		return
 	}
+	n.p.audit.attempt(&r)
 	if err := n.p.state.logConnection(r); err != nil && n.lost == nil {
 		n.lost = err
 	}

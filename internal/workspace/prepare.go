@@ -63,6 +63,7 @@ type Prepared struct {
 	desktop     *desktop // the virtual display; nil without
 	noDisplay   string   // why there is none although the policy has one
 	clipboard   *clipboard
+	audit       *auditor         // of a workspace that stays; nil for a run
 	relay       *relayedTerminal // of a run whose keys are seen; nil without
 }
 

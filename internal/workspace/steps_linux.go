@@ -10,6 +10,13 @@ import (
 	"carrel/internal/history"
 )
 
+// tellStep writes down that a step begins or is closed; the lock is held.
+func (k *keeper) tellStep(operation string, step uint64) {
+	if k.audited != nil && step != 0 {
+		k.audited(operation, step, k.app, k.beginning())
+	}
+}
+
 // segments are what a run and its jobs have written, when all are closed.
 func (k *keeper) segments() []segment {
 	if k == nil {

@@ -12,6 +12,7 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/api"
+	"carrel/internal/notify"
 	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
 
@@ -36,6 +37,7 @@ func (p *Prepared) answerOutside(walls *sandbox.Walls, stage int, groups []strin
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: stopper(walls, stage),
 		Published: p.publishedPorts(), Hosts: n.hosts(), Watch: p.desktop.watch(), Clipboard: p.clipboard.carry,
 		Ceiling: p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: p.outOfTime,
+		Waits: p.notifier(filepath.Base(p.place.project)).Tell,
 	}
 	if seat != nil {
 		config.Desktop = seat
@@ -55,6 +57,15 @@ func (p *Prepared) outOfTime(n api.Denial) {
 	if term.IsTerminal(int(os.Stderr.Fd())) {
 		fmt.Fprintf(os.Stderr, "\r\ncarrel: %s; it is paused, and `carrel stop` ends it\r\n", n.Message)
 	}
+}
+
+// notifier tells the person's desktop of what waits for them, unless they do not want
+// that.
+func (p *Prepared) notifier(name string) *notify.Notifier {
+	if want := p.Loaded.Settings.ApprovalsNotify; want != nil && !want.V {
+		return nil
+	}
+	return notify.New(name, notify.Address(p.getenv))
 }
 
 // supervisorDirs are the places of the registry. A command must neither see

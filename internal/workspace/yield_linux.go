@@ -84,6 +84,7 @@ func (k *keeper) letGo(written []history.Written) error {
 		if k.step != 0 {
 			k.counted()
 		}
+		k.tellStep("close", k.step)
 		_, err = k.writer.End(0, nil)
 		err = errors.Join(err, k.writer.Sync(), k.writer.Close())
 		k.former = append(k.former, segment{k.writer.Segment(), k.writer.Lost()})

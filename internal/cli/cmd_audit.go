@@ -1,0 +1,296 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/audit"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+)
+
+// auditEye is how often --follow looks for more.
+const auditEye = 200 * time.Millisecond
+
+func (a *app) auditCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Show what was asked of a workspace and decided, and check that nobody changed it",
+		Long: `A workspace that stays writes down who asked for what and how it was decided: requests,
+approvals, refusals, connections, steps of the history, changes of its control. Each
+record carries the hash of the one before, so that a change made later is found.
+` + plainStatusHelp,
+		Example: "  carrel audit verify dev\n  carrel audit show dev --decision refused",
+		Args:    noArgs,
+	}
+	cmd.AddCommand(a.auditVerifyCommand(), a.auditShowCommand(), a.auditExportCommand())
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) auditVerifyCommand() *cobra.Command {
+	var head string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "verify NAME|FILE [flags]",
+		Short: "Check an audit log from its first record to its last",
+		Long: `Reads the audit log of a workspace, running or not, or a copy of one, and says whether
+each record goes on from the one before. What was changed, left out, put in or moved
+is found, and the first record that does not hold is named.
+
+Cutting records off the end is found with --head only: the hash that an earlier verify
+has printed, kept where whoever may change the log cannot write. A word with a slash
+in it is a file.
+
+Exit status:
+  0    it holds
+  1    it does not
+  125  carrel refused or went wrong`,
+		Example: "  carrel audit verify dev\n  carrel audit verify dev --head 5f0c...\n  carrel audit verify ./copy.jsonl --json",
+		Args:    oneArg("a workspace or a file"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := a.openAudit(args[0])
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			r, err := s.Verify(strings.TrimSpace(head))
+			if err != nil {
+				return err
+			}
+			if !r.OK {
+				a.status = 1
+			}
+			if asJSON {
+				return printJSON(a.out, r)
+			}
+			printAuditResult(a.out, args[0], r)
+			return nil
+		},
+		ValidArgsFunction: a.completeDesk,
+	}
+	cmd.Flags().StringVar(&head, "head", "", "a hash that the log had as its last: it has to be in it")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was found as JSON")
+	completeFlag(cmd, "head", cobra.NoFileCompletions)
+	return explainFlagErrors(cmd)
+}
+
+// openAudit opens the log of a workspace, or a file.
+func (a *app) openAudit(word string) (*audit.Snapshot, error) {
+	if strings.Contains(word, "/") {
+		return audit.OpenFile(word)
+	}
+	if err := workspace.CheckDeskName(word); err != nil {
+		return nil, err
+	}
+	s, err := workspace.OpenAudit(workspace.StatePath(a.getenv), word)
+	if err != nil {
+		if _, no := os.Stat(word); no == nil {
+			return nil, fmt.Errorf("%w; for the file of that name write ./%s", err, word)
+		}
+	}
+	return s, err
+}
+
+func printAuditResult(w io.Writer, name string, r api.AuditResult) {
+	t := &table{}
+	if r.OK {
+		fmt.Fprintf(w, "%s: %s, and each goes on from the one before\n", oneLine(name), count(int(r.Records), "record", "records"))
+	} else {
+		fmt.Fprintf(w, "%s: BROKEN at record %d: %s\n", oneLine(name), r.Broken.Record, oneLine(r.Broken.Why))
+		if r.Broken.Line > 0 {
+			t.row("where", fmt.Sprintf("%s, line %d", r.Broken.File, r.Broken.Line))
+		}
+		t.row("before it", count(int(r.Records), "record holds", "records hold"))
+	}
+	if r.Records > 0 {
+		t.row("first", fmt.Sprint(r.First), r.From.Local().Format(stampLayout))
+		t.row("last", fmt.Sprint(r.Last), r.To.Local().Format(stampLayout))
+		t.row("head", r.Head)
+	}
+	for _, n := range r.Notes {
+		t.row("note", n)
+	}
+	t.print(w, "  ")
+}
+
+// auditFilter is what of a log is shown.
+type auditFilter struct {
+	since          uint64
+	kind, decision string
+	json, follow   bool
+}
+
+func (a *app) auditShowCommand() *cobra.Command {
+	f := &auditFilter{}
+	cmd := &cobra.Command{
+		Use:   "show NAME [flags]",
+		Short: "Show the records of a workspace's audit log",
+		Long: `Shows records, oldest first. With --follow it goes on with what comes, until it is
+interrupted. It does not check them: carrel audit verify does. With --json each record
+is printed with its hash, as JSON on a line of its own.
+
+What a record is about may have been chosen by a program inside: it is escaped.
+` + plainStatusHelp,
+		Example: "  carrel audit show dev\n  carrel audit show dev --kind approval\n  carrel audit show dev --decision refused --json\n  carrel audit show dev --since 120 --follow",
+		Args:    oneArg("a workspace or a file"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.showAudit(cmd.Context(), args[0], f) },
+
+		ValidArgsFunction: a.completeDesk,
+	}
+	cmd.Flags().Uint64Var(&f.since, "since", 0, "only records after this number")
+	cmd.Flags().StringVar(&f.kind, "kind", "", "only those of a kind: request, approval, denial, network, step, app, control, workspace")
+	cmd.Flags().StringVar(&f.decision, "decision", "", "only those decided so: allowed, refused, asked, approved, denied, expired")
+	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on with what comes")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON, one object a line")
+	for flag, words := range map[string][]string{"kind": auditKinds, "decision": auditDecisions, "since": nil} {
+		completeFlag(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	}
+	return explainFlagErrors(cmd)
+}
+
+var (
+	auditKinds = []string{api.AuditRequest, api.AuditApproval, api.AuditDenial, api.AuditNetwork, api.AuditStep, api.AuditApp, api.AuditControl, api.AuditWorkspace,
+		api.AuditBegin, api.AuditRotated, api.AuditKilled, api.AuditTornOff, api.AuditLost, api.AuditClosed}
+	auditDecisions = []string{api.DecisionAllowed, api.DecisionRefused, api.DecisionAsked, api.DecisionApproved, api.DecisionDenied, api.DecisionExpired}
+)
+
+func (a *app) showAudit(ctx context.Context, name string, f *auditFilter) error {
+	if err := errors.Join(oneOfWords("kind", f.kind, auditKinds), oneOfWords("decision", f.decision, auditDecisions)); err != nil {
+		return err
+	}
+	if !f.follow {
+		return a.auditPiece(name, f, true)
+	}
+	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	for first := true; ; first = false {
+		if err := a.auditPiece(name, f, first); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(auditEye):
+		}
+	}
+}
+
+func oneOfWords(flag, word string, words []string) error {
+	for _, w := range words {
+		if word == w || word == "" {
+			return nil
+		}
+	}
+	return fmt.Errorf("--%s: there is no %.40q; want one of %s", flag, word, strings.Join(words, ", "))
+}
+
+// auditPiece shows what is there after f.since, and moves that on.
+func (a *app) auditPiece(name string, f *auditFilter, first bool) error {
+	s, err := a.openAudit(name)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	broken, err := s.Each(f.since, func(line []byte, r api.AuditRecord) error {
+		f.since = r.Seq
+		if f.kind != "" && r.Kind != f.kind || f.decision != "" && r.Decision != f.decision {
+			return nil
+		}
+		if f.json {
+			_, err := a.out.Write(plainJSON(line))
+			return err
+		}
+		printAuditRecord(a.out, &r)
+		return nil
+	})
+	if first && broken > 0 {
+		fmt.Fprintf(a.err, "carrel: %s no records; `carrel audit verify %s` says more\n", count(broken, "line is", "lines are"), oneLine(name))
+	}
+	return err
+}
+
+// printAuditRecord shows one on a line; every byte of it is escaped.
+func printAuditRecord(w io.Writer, r *api.AuditRecord) {
+	who := r.Who.Kind
+	if r.Who.PID != 0 {
+		who += fmt.Sprintf(" %d", r.Who.PID)
+	}
+	words := []string{fmt.Sprintf("%4d  %s  %-9s  %-8s  %-16s", r.Seq, r.Time.Local().Format(stampLayout), oneLine(r.Kind), oneLine(dash(r.Decision)), oneLine(who))}
+	if r.Operation != "" {
+		words = append(words, oneLine(r.Operation))
+	}
+	if r.Subject != "" {
+		words = append(words, oneLine(quoteIf(shorten(r.Subject, 2*columnMax))))
+	}
+	for _, one := range [][2]string{{"rule", r.Rule}, {"app", r.App}} {
+		if one[1] != "" {
+			words = append(words, "["+one[0]+" "+oneLine(shorten(one[1], columnMax))+"]")
+		}
+	}
+	if r.Step != 0 {
+		words = append(words, fmt.Sprintf("[step %d]", r.Step))
+	}
+	if r.Detail != "" {
+		words = append(words, "("+oneLine(shorten(r.Detail, 2*columnMax))+")")
+	}
+	fmt.Fprintln(w, strings.TrimRight(strings.Join(words, " "), " "))
+}
+
+func (a *app) auditExportCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "export NAME [flags]",
+		Short: "Copy the audit log of a workspace",
+		Long: `Writes the whole log as one file that can be checked by itself, on any machine, and
+says on standard error whether it holds and what its head is. Note the head elsewhere.
+
+Exit status:
+  0    it was copied, and holds
+  1    it was copied, and does not hold
+  125  carrel refused or went wrong`,
+		Example: "  carrel audit export dev -o dev-audit.jsonl\n  carrel audit export dev | ssh logs 'cat > dev-audit.jsonl'",
+		Args:    oneArg("a workspace"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := a.openAudit(args[0])
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			if err := a.copyAudit(s, file); err != nil {
+				return err
+			}
+			r, err := s.Verify("")
+			if err != nil {
+				return err
+			}
+			if !r.OK {
+				a.status = 1
+			}
+			printAuditResult(a.err, args[0], r)
+			return nil
+		},
+		ValidArgsFunction: a.completeDesk,
+	}
+	cmd.Flags().StringVarP(&file, "output", "o", "", "a file that does not exist yet, instead of standard output")
+	return explainFlagErrors(cmd)
+}
+
+func (a *app) copyAudit(s *audit.Snapshot, file string) error {
+	if file == "" {
+		return s.Copy(a.out)
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Copy(f), f.Close())
+}

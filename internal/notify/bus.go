@@ -1,0 +1,194 @@
+package notify
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+)
+
+const (
+	maxAddress = 4 << 10
+	maxMessage = 64 << 10 // of an answer, all of which is thrown away
+	maxAnswers = 64       // messages, until the one that is waited for
+)
+
+// bus is the socket of one.
+type bus struct{ name string } // as package net names it: abstract ones begin with @
+
+// parse takes the first Unix socket of a bus's address, such as
+// "unix:path=/run/user/1000/bus,guid=...". Nothing is started for an address.
+func parse(address string) (bus, error) {
+	if len(address) > maxAddress {
+		return bus{}, fmt.Errorf("a bus address of %d bytes, at most %d", len(address), maxAddress)
+	}
+	for one := range strings.SplitSeq(address, ";") {
+		rest, ok := strings.CutPrefix(one, "unix:")
+		if !ok {
+			continue
+		}
+		for pair := range strings.SplitSeq(rest, ",") {
+			key, value, _ := strings.Cut(pair, "=")
+			at, err := unescape(value)
+			switch {
+			case err != nil || strings.ContainsRune(at, 0):
+				return bus{}, fmt.Errorf("bus address %q is not well-formed", address)
+			case key == "path" && path.IsAbs(at):
+				return bus{at}, nil
+			case key == "abstract" && at != "":
+				return bus{"@" + at}, nil
+			}
+		}
+	}
+	return bus{}, fmt.Errorf("bus address %q names no Unix socket", address)
+}
+
+// notify shows one notification.
+func (b bus) notify(ctx context.Context, summary, body string) error {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "unix", b.name)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if end, ok := ctx.Deadline(); ok {
+		_ = c.SetDeadline(end)
+	}
+	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
+	if err := sameUser(c.(*net.UnixConn)); err != nil {
+		return err
+	}
+	in := bufio.NewReaderSize(c, 16<<10)
+	if err := greet(c, in); err != nil {
+		return fmt.Errorf("greeting the session bus: %w", err)
+	}
+	var out bytes.Buffer
+	const own = "org.freedesktop.DBus"
+	err = errors.Join(encode(&out, 1, own, "/org/freedesktop/DBus", own, "Hello"),
+		encode(&out, 2, "org.freedesktop.Notifications", "/org/freedesktop/Notifications", "org.freedesktop.Notifications", "Notify",
+			"carrel", uint32(0), "", summary, body, []string{}, map[string]dbus.Variant{"urgency": dbus.MakeVariant(byte(1))}, int32(-1)))
+	if err != nil {
+		return err
+	}
+	if _, err := c.Write(out.Bytes()); err != nil {
+		return err
+	}
+	return answered(in, 2)
+}
+
+// greet authenticates as who the kernel says we are.
+func greet(c net.Conn, in *bufio.Reader) error {
+	if _, err := c.Write([]byte("\x00AUTH EXTERNAL\r\nDATA\r\n")); err != nil {
+		return err
+	}
+	for _, want := range []string{"DATA", "OK"} {
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		if word, _, _ := strings.Cut(strings.TrimRight(string(line), "\r\n"), " "); word != want {
+			return fmt.Errorf("it answers %.60q, want %s", line, want)
+		}
+	}
+	_, err := c.Write([]byte("BEGIN\r\n"))
+	return err
+}
+
+// encode adds a call. godbus is used for that alone: its own connection decodes all
+// that comes.
+func encode(out *bytes.Buffer, serial uint32, to, at, face, member string, args ...any) error {
+	m := dbus.Message{Type: dbus.TypeMethodCall, Body: args, Headers: map[dbus.HeaderField]dbus.Variant{
+		dbus.FieldDestination: dbus.MakeVariant(to),
+		dbus.FieldPath:        dbus.MakeVariant(dbus.ObjectPath(at)),
+		dbus.FieldInterface:   dbus.MakeVariant(face),
+		dbus.FieldMember:      dbus.MakeVariant(member),
+	}}
+	if len(args) > 0 {
+		m.Headers[dbus.FieldSignature] = dbus.MakeVariant(dbus.SignatureOf(args...))
+	}
+	start := out.Len()
+	if err := m.EncodeTo(out, binary.LittleEndian); err != nil {
+		return fmt.Errorf("calling %s: %w", member, err)
+	}
+	binary.LittleEndian.PutUint32(out.Bytes()[start+8:], serial) // godbus leaves it zero
+	return nil
+}
+
+// answered reads until so many answers have come, and looks at no more of a message
+// than its kind and its length. The last one must not be an error.
+func answered(in io.Reader, n int) error {
+	const reply, failure = 2, 3
+	for range maxAnswers {
+		var head [16]byte
+		if _, err := io.ReadFull(in, head[:]); err != nil {
+			return err
+		}
+		var order binary.ByteOrder = binary.LittleEndian
+		if head[0] == 'B' {
+			order = binary.BigEndian
+		}
+		body, fields := uint64(order.Uint32(head[4:])), uint64(order.Uint32(head[12:]))
+		rest := (fields+7)&^7 + body
+		if rest > maxMessage {
+			return fmt.Errorf("the session bus sends a message of %d bytes, at most %d", rest, maxMessage)
+		}
+		if _, err := io.CopyN(io.Discard, in, int64(rest)); err != nil {
+			return err
+		}
+		if head[1] != reply && head[1] != failure {
+			continue
+		}
+		if n--; n == 0 && head[1] == failure {
+			return errors.New("the session bus has nobody who shows notifications")
+		}
+		if n == 0 {
+			return nil
+		}
+	}
+	return errors.New("the session bus does not answer")
+}
+
+// unescape undoes %XX.
+func unescape(s string) (string, error) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '%' {
+			b.WriteByte(s[i])
+			continue
+		}
+		if i+2 >= len(s) {
+			return "", errors.New("it ends within an escape")
+		}
+		v, err := hex.DecodeString(s[i+1 : i+3])
+		if err != nil {
+			return "", err
+		}
+		b.WriteByte(v[0])
+		i += 2
+	}
+	return b.String(), nil
+}
+
+// escapeAddress writes a path as an address has it.
+func escapeAddress(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		c := s[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-_/.*", c) >= 0 {
+			b.WriteByte(c)
+			continue
+		}
+		fmt.Fprintf(&b, "%%%02x", c)
+	}
+	return b.String()
+}

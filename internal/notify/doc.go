@@ -1,0 +1,14 @@
+// Package notify tells the person at a desktop, by its own notification service, that
+// an operation waits for their word. It speaks to the host's session bus, from outside
+// the walls: programs inside have another bus, or none, and cannot reach this one.
+//
+// One connection is made for each notification: greeting, one call of
+// org.freedesktop.Notifications.Notify, and its answer, of which nothing is read but
+// that it came. A notification has no buttons: it says what to type, and where.
+//
+// What it shows comes from inside. Text is bounded, what is no printable character is
+// left out, and what could be read as markup is escaped. A program that asks again and
+// again makes one notification in [Pause], which says how many wait.
+//
+// The package imports nothing of this module but package api.
+package notify

@@ -1,0 +1,183 @@
+package workspace
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/audit"
+	"carrel/internal/history"
+	"carrel/internal/supervisor"
+)
+
+// maxAuditFile bounds the audit log of a workspace, in bytes.
+const maxAuditFile = 32 << 20
+
+// auditor writes the audit log of a workspace that stays. It may be nil: a single
+// command's has none.
+type auditor struct {
+	log      *audit.Log
+	required bool
+
+	mu    sync.Mutex
+	flood flood
+}
+
+// openAudit opens the log in the place of a workspace. lost is told when records begin
+// to be lost.
+func (p *Prepared) openAudit(dir *os.File, lost func(error)) error {
+	log, err := audit.Create(dir, maxAuditFile, lost)
+	if err != nil {
+		return err
+	}
+	required := p.Loaded.Settings.AuditRequired
+	p.audit = &auditor{log: log, required: required != nil && required.V}
+	return nil
+}
+
+// add writes a record. What programs inside cause is bounded: the log is turned over
+// at a size, and whoever fills it could make go what it did before.
+func (a *auditor) add(r api.AuditRecord) {
+	if a == nil {
+		return
+	}
+	if r.Who.Kind == api.WhoInside {
+		a.mu.Lock()
+		skipped, ok := a.flood.admit(time.Now())
+		a.mu.Unlock()
+		if !ok {
+			return
+		}
+		if skipped > 0 {
+			r.Detail = strings.TrimPrefix(fmt.Sprintf("%s; %d records of what programs inside did before it came too fast to be kept", r.Detail, skipped), "; ")
+		}
+	}
+	a.log.Append(r)
+}
+
+// own is a record of the supervisor's doing.
+func (a *auditor) own(kind, operation, subject, detail string) {
+	a.add(api.AuditRecord{Kind: kind, Who: api.AuditWho{Kind: api.WhoSupervisor}, Operation: operation, Subject: subject, Detail: detail})
+}
+
+func (a *auditor) close() {
+	if a != nil {
+		a.log.Close()
+	}
+}
+
+// refuse says why nothing may be done: what was done could not be written down.
+func (a *auditor) refuse(op string) *api.Denial {
+	if a == nil || !a.required || a.log.Err() == nil {
+		return nil
+	}
+	return &api.Denial{Code: api.CodeAudit, Operation: op, Subject: audit.Name, Rule: "audit.required", Source: "configuration", Message: fmt.Sprintf("%s is refused, as it cannot be written down: %v", op, a.log.Err()),
+		Hint: "make room on the disk and try again: it is refused until a record could be written"}
+}
+
+// attempt writes down a connection, as the network's log has it.
+func (a *auditor) attempt(c *api.Connection) {
+	if a == nil {
+		return
+	}
+	r := api.AuditRecord{Time: c.Time, Kind: api.AuditNetwork, Who: api.AuditWho{Kind: api.WhoInside, PID: c.PID, Program: c.Process}, Operation: c.Protocol, Subject: hostPortText(c.Host, c.Port),
+		Decision: api.DecisionAllowed, Rule: c.Rule, Source: c.Source}
+	if c.Decision == "refused" {
+		r.Decision = api.DecisionRefused
+	}
+	r.Detail = c.Decision + " " + c.Code
+	if c.Address != "" {
+		r.Detail += fmt.Sprintf(", %s, %d bytes sent, %d received", c.Address, c.Sent, c.Received)
+	}
+	a.add(r)
+}
+
+// denial writes down what was refused inside; a connection is there already.
+func (a *auditor) denial(d *api.Denial) {
+	if d.Code == api.CodeNetwork {
+		return
+	}
+	a.add(api.AuditRecord{Kind: api.AuditDenial, Who: api.AuditWho{Kind: api.WhoInside}, Operation: d.Operation, Subject: d.Subject, Decision: api.DecisionRefused, Rule: d.Rule, Source: d.Source, Detail: d.Code})
+}
+
+// app writes down that one begins or has ended.
+func (a *auditor) app(operation string, one *api.App) {
+	if a == nil {
+		return
+	}
+	r := api.AuditRecord{Kind: api.AuditApp, Who: api.AuditWho{Kind: api.WhoSupervisor}, Operation: operation, Subject: strings.Join(one.Argv, " "), App: one.ID, Detail: one.Kind + " " + one.Name}
+	if operation == "end" {
+		r.Detail = fmt.Sprintf("%s: status %d", r.Detail, one.Exit)
+		if n := len(one.Steps); n > 0 {
+			r.Step = one.Steps[n-1]
+		}
+	}
+	a.add(r)
+}
+
+// step gives what writes the steps of a history down, nil for a run's.
+func (a *auditor) step() func(operation string, step uint64, app string, of history.Begin) {
+	if a == nil {
+		return nil
+	}
+	return func(operation string, step uint64, app string, of history.Begin) {
+		var argv []string
+		for _, word := range of.Command {
+			argv = append(argv, string(word))
+		}
+		a.add(api.AuditRecord{Kind: api.AuditStep, Who: api.AuditWho{Kind: api.WhoInside}, Operation: operation, Step: step, App: app,
+			Subject: strings.Join(supervisor.BoundArgv(argv, maxAppArgvNoted), " "), Detail: of.Label})
+	}
+}
+
+// maxAppArgvNoted bounds what is written down of a step's command, in bytes.
+const maxAppArgvNoted = 2 << 10
+
+// begins writes down that the workspace stands.
+func (a *auditor) begins(name, digest string, m api.Manifest, ceilings []api.Decided) {
+	if a == nil {
+		return
+	}
+	var bounds []string
+	for _, c := range ceilings {
+		bounds = append(bounds, c.Value)
+	}
+	a.add(api.AuditRecord{Kind: api.AuditWorkspace, Who: api.AuditWho{Kind: api.WhoSupervisor, PID: m.PID}, Operation: "start", Subject: name, Decision: api.DecisionAllowed,
+		Detail: fmt.Sprintf("id %s, policy %s, project %s", m.ID, digest, m.Project), Ceiling: strings.Join(bounds, ", ")})
+}
+
+// flood bounds how many records a workspace's programs cause: so many at once, and
+// after those some every second.
+type flood struct {
+	used    float64
+	at      time.Time
+	skipped int
+}
+
+const (
+	floodBurst  = 5000
+	floodSecond = 5
+)
+
+// admit says whether one more is written, and how many were not before it.
+func (f *flood) admit(now time.Time) (skipped int, ok bool) {
+	f.used = max(0, f.used-now.Sub(f.at).Seconds()*floodSecond)
+	if f.at = now; f.used >= floodBurst {
+		f.skipped++
+		return 0, false
+	}
+	f.used++
+	skipped, f.skipped = f.skipped, 0
+	return skipped, true
+}
+
+func hostPortText(host string, port uint16) string {
+	if port == 0 {
+		return host
+	}
+	return host + ":" + strconv.Itoa(int(port))
+}
