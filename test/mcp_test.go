@@ -78,9 +78,21 @@ func TestMCPControl(t *testing.T) {
 		c.refuses("control", "profile_export", args{"id": "p", "output_path": "p.yaml"})
 		c.does("app_launch", args{"command": []string{"touch", "made"}, "dry_run": true})
 		c.does("workspace_status", args{"include": []string{"apps", "policy", "manifest", "artifacts"}})
-		if r := c.tool("mcp_control_update", args{"mode": "active", "confirmed_user_request": true}); !r.IsError {
-			t.Errorf("an agent gave itself the workspace back: %s", r.text())
+		c.refuses("not-human", "mcp_control_update", args{"mode": "active"})
+		if mode == "paused" { // it was asked for a moment ago, and refused
+			c.refuses("busy", "mcp_control_update", args{"mode": "active", "confirmed_user_request": true})
+			continue
 		}
+		r = c.does("mcp_control_update", args{"mode": "active", "confirmed_user_request": true, "reason": "the person wants it"})
+		waiting := c.does("approvals", args{}).Structured["waiting"].([]any)
+		if now := r.Structured["control"].(map[string]any); r.Structured["pending"] != true || now["mode"] != mode || len(waiting) != 1 {
+			t.Errorf("asked for: %s, waiting %v", r.text(), waiting)
+		}
+		if r := w.carrel("approve", waiting[0].(map[string]any)["id"].(string)); r.code != 125 {
+			t.Errorf("approved without a person: %s", r)
+		}
+		c.does("approvals", args{"deny": waiting[0].(map[string]any)["id"]})
+		c.refuses("control", "app_launch", args{"command": []string{"touch", "made"}})
 	}
 	c.does("workspace_stop", args{})
 }

@@ -32,7 +32,6 @@ type problem struct {
 	Rule      string `json:"rule,omitempty"`
 	Source    string `json:"source,omitempty"`
 	Hint      string `json:"hint,omitempty"`
-	Approval  string `json:"approval,omitempty"` // its id, where one was asked for
 }
 
 // result puts an answer in the protocol's form.
@@ -55,13 +54,10 @@ func result(value any) *sdk.CallToolResult {
 func refusal(ctx context.Context, tool string, err error) *sdk.CallToolResult {
 	p := problem{Code: codeFailed, Message: err.Error(), Operation: tool}
 	var d *api.Denial
-	var w *waiting
 	var f *fileops.Error
 	switch {
 	case errors.As(err, &f):
 		p = problem{Code: f.Code, Message: f.Message, Operation: f.Operation, Subject: printable(f.Subject.String()), Hint: f.Hint}
-	case errors.As(err, &w):
-		p = problem{Code: w.Code, Message: w.Message, Operation: w.Operation, Subject: w.Subject, Hint: w.Hint, Approval: w.id}
 	case errors.As(err, &d):
 		p = problem{Code: d.Code, Message: d.Message, Operation: d.Operation, Subject: printable(d.Subject), Rule: d.Rule, Source: d.Source, Hint: d.Hint}
 	case ctx.Err() != nil:
@@ -73,15 +69,6 @@ func refusal(ctx context.Context, tool string, err error) *sdk.CallToolResult {
 	}
 	return &sdk.CallToolResult{IsError: true, StructuredContent: p, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
 }
-
-// waiting is a refusal that a person can still turn into a yes.
-type waiting struct {
-	*api.Denial
-	id string
-}
-
-// Unwrap gives the refusal.
-func (w *waiting) Unwrap() error { return w.Denial }
 
 func printable(s string) string {
 	if text, err := json.Marshal(s); err == nil {

@@ -297,8 +297,3 @@ func (s *Server) carrelText(ctx context.Context, out *[]byte, args ...string) er
 	*out = raw
 	return err
 }
-
-// askForActive files an approval for giving the workspace back.
-func (c *call) askForActive(_ context.Context, e supervisor.Entry, in controlIn) error {
-	return &api.Denial{Code: api.CodeNotHuman, Operation: c.tool.Name, Subject: e.Name, Rule: "control", Source: "built in", Message: "a workspace is given back by a person", Hint: "`carrel control " + e.Name + " active`"}
-}

@@ -17,8 +17,10 @@ type controlIn struct {
 }
 
 type controlOut struct {
-	Name    string       `json:"name"`
-	Control *api.Control `json:"control,omitempty"`
+	Name     string        `json:"name"`
+	Control  *api.Control  `json:"control,omitempty"`
+	Pending  bool          `json:"pending,omitempty"`  // it waits for a person
+	Approval *api.Approval `json:"approval,omitempty"` // under which approvals lists it
 }
 
 // controlModes are the words for the modes, with those that others use.
@@ -44,7 +46,16 @@ func updateControl(ctx context.Context, c *call, in controlIn) (controlOut, erro
 		return out, nil
 	}
 	if mode == api.ControlActive {
-		return out, c.askForActive(ctx, e, in)
+		if !in.Confirmed {
+			return out, &api.Denial{Code: api.CodeNotHuman, Operation: c.tool.Name, Subject: e.Name, Rule: "control", Source: "built in", Message: "a workspace is given back by a person",
+				Hint: "`carrel control " + e.Name + " active` at a terminal; confirmed_user_request true has them asked"}
+		}
+		r, err := e.Call(ctx, api.Request{Op: api.OpAsk, Mode: mode, Reason: in.Reason})
+		if r.Control != nil {
+			out.Control = r.Control
+		}
+		out.Approval, out.Pending = r.Approval, r.Approval != nil
+		return out, err
 	}
 	r, err = e.Call(ctx, api.Request{Op: api.OpControl, Mode: mode, Reason: in.Reason})
 	out.Control = r.Control
