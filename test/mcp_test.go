@@ -359,3 +359,62 @@ func TestMCPFiles(t *testing.T) {
 	c.line(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
 	eventually(t, "it ends", func() bool { return !running() })
 }
+
+// TestMCPProfiles: a profile is saved, checked, exported into the project as a step, and
+// never by a link to somewhere else.
+func TestMCPProfiles(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	c := w.mcp("--display", "none")
+	c.does("profile_write", args{"action": "put", "id": "dev", "profile": "description: x\n", "dry_run": true})
+	c.refuses("failed", "profile_read", args{"action": "get", "id": "dev"})
+	c.does("profile_write", args{"action": "put", "id": "dev", "profile": "description: x\n"})
+	c.refuses("failed", "profile_write", args{"action": "put", "id": "dev", "profile": "description: y\n"})
+	c.does("profile_write", args{"action": "put", "id": "dev", "profile": "description: y\n", "replace": true})
+	if r := c.does("profile_read", args{"action": "list"}); !strings.Contains(r.text(), `"dev"`) {
+		t.Errorf("list: %s", r.text())
+	}
+	if r := c.does("profile_export", args{"id": "dev", "output_path": "a/dev.yaml"}); r.Structured["wrote"] != true || r.Structured["step_id"] == nil || !strings.Contains(w.read(w.project+"/a/dev.yaml"), "description: y") {
+		t.Errorf("export: %s", r.text())
+	}
+	w.symlink(w.outside, w.project+"/away")
+	for _, path := range []string{"a/dev.yaml", "away/dev.yaml", w.outside + "/dev.yaml"} {
+		if r := c.tool("profile_export", args{"id": "dev", "output_path": path}); !r.IsError {
+			t.Errorf("%s: %s", path, r.text())
+		}
+	}
+	c.does("profile_export", args{"id": "dev", "output_path": "../dev.yaml"}) // in a home of its own
+	if r := c.does("write_file", args{"path": "~/x", "content": "in the project"}); r.Structured["private"] == true {
+		t.Errorf("a name that begins with ~: %s", r.text())
+	}
+	if r := c.does("write_file", args{"path": w.home + "/x", "content": "away"}); r.Structured["private"] != true {
+		t.Errorf("a file that goes with the workspace: %s", r.text())
+	}
+	if exists(w.outside+"/dev.yaml") || exists(w.home+"/src/dev.yaml") || exists(w.home+"/x") {
+		t.Error("it was written outside")
+	}
+	c.does("profile_write", args{"action": "delete", "id": "dev"})
+}
+
+// TestMCPUndoMeanwhile: what was done is taken back, and asked for, while a command runs
+// for a long time.
+func TestMCPUndoMeanwhile(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	c := w.mcp("--display", "none")
+	c.does("write_file", args{"path": "a", "content": "1"})
+	id, to := c.ask("tools/call", args{"name": "Bash", "arguments": args{"command": "while :; do echo x; sleep 0.05; done"}, "_meta": args{"progressToken": 1}})
+	eventually(t, "it tells of its progress", func() bool { return c.notes.Load() > 2 })
+	c.does("get_session_status", args{})
+	c.does("undo", args{})
+	if exists(w.project + "/a") {
+		t.Error("undo did nothing")
+	}
+	c.does("redo", args{})
+	before := c.notes.Load()
+	eventually(t, "it goes on", func() bool { return c.notes.Load() > before })
+	c.line(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
+	select {
+	case <-to:
+	case <-time.After(10 * time.Second):
+	}
+	c.does("workspace_stop", args{})
+}

@@ -55,12 +55,19 @@ func readFile(ctx context.Context, c *call, in fileops.ReadFile) (readOut, error
 
 type writeOut struct {
 	fileops.Written
-	Step uint64 `json:"step_id,omitempty"` // of the history
+	Step    uint64 `json:"step_id,omitempty"` // of the history
+	Private bool   `json:"private,omitempty"` // it is in the workspace alone, and goes with it
 }
 
 func writeFile(ctx context.Context, c *call, in fileops.WriteFile) (writeOut, error) {
 	out, step, err := file[fileops.Written](ctx, c, &in)
-	return writeOut{out, step}, err
+	return writeOut{out, step, out.Written && step == 0 && !c.inProject(string(in.Path))}, err
+}
+
+// inProject says whether a path is one of the project, as it is written.
+func (c *call) inProject(path string) bool {
+	p := c.server.opts.Project
+	return strings.HasPrefix(filepath.Clean(c.within(path))+"/", p+"/")
 }
 
 type editOut struct {

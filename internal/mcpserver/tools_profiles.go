@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"carrel/internal/api"
+	"carrel/internal/fileops"
 )
 
 type profileIn struct {
@@ -112,31 +112,39 @@ func writeProfile(ctx context.Context, c *call, in profileWriteIn) (profileWrite
 
 type exportIn struct {
 	ID      string `json:"id" jsonschema:"the profile"`
-	Output  string `json:"output_path,omitempty" jsonschema:"write it into this file in the project; else it is in the answer"`
+	Output  string `json:"output_path,omitempty" jsonschema:"write it into this file, in the workspace"`
 	Replace bool   `json:"replace,omitempty" jsonschema:"take the place of a file that is there"`
 	DryRun  bool   `json:"dry_run,omitempty" jsonschema:"only say what would be written"`
 }
 
 type exportOut struct {
-	Export map[string]any `json:"export"`
-	DryRun bool           `json:"dry_run"`
+	ID      string `json:"id"`
+	Profile string `json:"profile"` // as YAML
+	Output  string `json:"output_path,omitempty"`
+	Wrote   bool   `json:"wrote"`
+	DryRun  bool   `json:"dry_run"`
+	Step    uint64 `json:"step_id,omitempty"`
 }
 
-// exportProfile writes nowhere but in the project: a path that an agent chooses is no
-// person's.
+// exportProfile writes as any file tool does, in the workspace: a path that an agent
+// chooses leads where its own programs may write, and nowhere else.
 func exportProfile(ctx context.Context, c *call, in exportIn) (exportOut, error) {
-	out := exportOut{DryRun: in.DryRun}
-	args := []string{"profile", "export", "--json"}
-	if in.Output != "" && !in.DryRun {
-		path := c.within(in.Output)
-		if path != c.server.opts.Project && !strings.HasPrefix(path+"/", c.server.opts.Project+"/") || strings.Contains(path+"/", "/../") {
-			return out, &api.Denial{Code: api.CodeFile, Operation: c.tool.Name, Subject: in.Output, Rule: "the project", Source: "built in", Message: fmt.Sprintf("%q is outside of the project", in.Output), Hint: "without output_path the profile is in the answer"}
-		}
-		args = append(args, "--output="+path)
-		if in.Replace {
-			args = append(args, "--replace")
-		}
+	out := exportOut{ID: in.ID, Output: in.Output, DryRun: in.DryRun}
+	var got struct {
+		YAML string `json:"yaml"`
 	}
-	err := c.server.carrel(ctx, nil, &out.Export, append(args, "--", in.ID)...)
+	if err := c.server.carrel(ctx, nil, &got, "profile", "export", "--json", "--", in.ID); err != nil {
+		return out, err
+	}
+	out.Profile = got.YAML
+	if in.Output == "" || in.DryRun {
+		return out, nil
+	}
+	w := fileops.WriteFile{Path: fileops.Path(in.Output), Content: got.YAML}
+	if !in.Replace {
+		w.Expect = fileops.Absent
+	}
+	written, step, err := file[fileops.Written](ctx, c, &w)
+	out.Wrote, out.Step = written.Written, step
 	return out, err
 }
