@@ -13,6 +13,8 @@ import (
 	"carrel/internal/policy"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
 )
 
 // permissionsFlag names a ceiling's file, before any command or among those of one.
@@ -31,8 +33,12 @@ type ceiling struct {
 	fails  error
 }
 
-// cutLeading takes --permissions FILE from before the command.
+// cutLeading takes --permissions FILE from before the command, also where a shell asks
+// how a line goes on.
 func (c *ceiling) cutLeading(args []string) ([]string, error) {
+	if len(args) > 3 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) && args[1] == permissionsFlag {
+		return append([]string{args[0]}, args[3:]...), nil
+	}
 	for len(args) > 0 {
 		value, joined := strings.CutPrefix(args[0], permissionsFlag+"=")
 		switch {

@@ -63,12 +63,12 @@ func (a *app) sandbox(cmd *cobra.Command, f *sandboxFlags, argv []string) error 
 	if len(argv) == 0 || argv[0] == "" {
 		return fmt.Errorf("no command given\nhint: %s", usage(cmd))
 	}
-	if err := a.underNoCeiling("carrel sandbox", "carrel run is decided under the ceiling"); err != nil {
-		return err
-	}
 	tell, err := a.resultTo(cmd, f)
 	if err != nil {
 		return err
+	}
+	if err := a.underNoCeiling("carrel sandbox", "carrel run is decided under the ceiling"); err != nil {
+		return errors.Join(err, tell(lowlevel.Refused(err)))
 	}
 	p, name, err := f.read(cmd)
 	if err != nil {

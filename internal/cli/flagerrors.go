@@ -37,6 +37,8 @@ func flagError(err error) error {
 			flag = fmt.Sprintf("-%s in %s", unknown.GetSpecifiedName(), flag)
 		}
 		return fmt.Errorf("unknown flag: %s", flag)
+	case errors.As(err, &unknown) && "--"+unknown.GetSpecifiedName() == permissionsFlag:
+		return fmt.Errorf("%s does not stand here: carrel %s FILE COMMAND holds any command to a ceiling", permissionsFlag, permissionsFlag)
 	}
 	return err
 }

@@ -33,7 +33,7 @@ func (c *Ceiling) Advice(around Surroundings) []Advice {
 	}
 	for _, v := range c.ProgramsAllow {
 		if what := followsOn(path.Base(v.V)); what != "" {
-			say(DimPrograms, v.V, v.Source, "%s is %s: what it starts or reads is limited by the files, the network and the list, and not by its own arguments; it allows arbitrary execution of what is allowed", printable(v.V), what)
+			say(DimPrograms, v.V, v.Source, "%s is %s, and allows arbitrary execution: what it is told to run is held by the files, the network and this list, not by its arguments", printable(v.V), what)
 		}
 		if !path.IsAbs(v.V) {
 			say(DimPrograms, v.V, v.Source, "%s has no directory: which program that is depends on PATH; an absolute path is one program", printable(v.V))

@@ -126,6 +126,11 @@ func (s *Server) expire() {
 	if s.cfg.Denied != nil {
 		s.cfg.Denied(*why)
 	}
+	if s.cfg.Controlled != nil { // what acts on a display without a request of ours
+		s.control.turn.Lock()
+		s.cfg.Controlled(api.ControlPaused)
+		s.control.turn.Unlock()
+	}
 	var err error
 	for range freezeTries {
 		ctx, cancel := context.WithTimeout(context.Background(), workDeadline)

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"carrel/internal/history"
+	"carrel/internal/policy"
 )
 
 // History has nothing to keep here.
