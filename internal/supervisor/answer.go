@@ -30,7 +30,7 @@ func (s *Server) answer(ctx context.Context, conn net.Conn, who caller, req api.
 		return
 	}
 	last := s.carry(ctx, conn, who, req)
-	if last.Error != nil {
+	if last.Error != nil && !lookOp(req.Op) { // a look may be refused for what is not there, or as its caller went: nothing was decided
 		s.noteRequest(who, &req, last.Error)
 	}
 	if err := writeLine(conn, last); errors.Is(err, errLine) { // it quotes something long, most likely
