@@ -35,7 +35,8 @@ func (s *Server) answer(ctx context.Context, conn net.Conn, who caller, req api.
 	} else {
 		last = s.carriedOut(ctx, conn, who, req)
 	}
-	if last.Error != nil {
+	// A look may be refused for what is not there, or as its caller went: nothing was decided.
+	if last.Error != nil && (!lookOp(req.Op) || last.Error.Code == api.CodeCeiling) {
 		s.noteRequest(who, &req, last.Error)
 	}
 	if err := writeLine(conn, last); errors.Is(err, errLine) { // it quotes something long, most likely

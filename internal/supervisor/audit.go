@@ -12,6 +12,15 @@ import (
 // may type there, and an undo has everything stand still.
 var lasting = map[string]bool{api.OpAttach: true, api.OpYield: true}
 
+// lookOp says whether a request only looks.
+func lookOp(op string) bool {
+	switch op {
+	case api.OpStatus, api.OpEvents, api.OpApprovals:
+		return true
+	}
+	return deskOps[op] == looks && !lasting[op]
+}
+
 // maxNotedArgv bounds what is written down of a command line, in bytes.
 const maxNotedArgv = 2 << 10
 

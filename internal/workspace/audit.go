@@ -21,7 +21,7 @@ const maxAuditFile = 32 << 20
 // command's has none.
 type auditor struct {
 	log      *audit.Log
-	required bool
+	required string // where that is said, "" where it is not
 
 	mu    sync.Mutex
 	flood flood
@@ -34,8 +34,10 @@ func (p *Prepared) openAudit(dir *os.File, lost func(error)) error {
 	if err != nil {
 		return err
 	}
-	required := p.Loaded.Settings.AuditRequired
-	p.audit = &auditor{log: log, required: required != nil && required.V}
+	p.audit = &auditor{log: log}
+	if v := p.Loaded.Settings.AuditRequired; v != nil && v.V {
+		p.audit.required = v.Source.String()
+	}
 	return nil
 }
 
@@ -72,10 +74,14 @@ func (a *auditor) close() {
 
 // refuse says why nothing may be done: what was done could not be written down.
 func (a *auditor) refuse(op string) *api.Denial {
-	if a == nil || !a.required || a.log.Err() == nil {
+	if a == nil || a.required == "" {
 		return nil
 	}
-	return &api.Denial{Code: api.CodeAudit, Operation: op, Subject: audit.Name, Rule: "audit.required", Source: "configuration", Message: fmt.Sprintf("%s is refused, as it cannot be written down: %v", op, a.log.Err()),
+	err := a.log.Err()
+	if err == nil {
+		return nil
+	}
+	return &api.Denial{Code: api.CodeAudit, Operation: op, Subject: audit.Name, Rule: "audit.required", Source: a.required, Message: fmt.Sprintf("%s is refused, as it cannot be written down: %v", op, err),
 		Hint: "make room on the disk and try again: it is refused until a record could be written"}
 }
 
