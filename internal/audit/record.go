@@ -72,7 +72,7 @@ func decode(line []byte) (r api.AuditRecord, hash string, err error) {
 		return r, "", errors.New("it is not a record: more follows in its line")
 	}
 	if got := sum(body); got != hash {
-		return r, "", fmt.Errorf("its hash is %.16s..., and it says %.16s...", got, hash)
+		return r, "", fmt.Errorf("its hash begins with %.16s, and it says %.16s", got, hash)
 	}
 	return r, hash, nil
 }

@@ -116,13 +116,14 @@ func (s *Server) Close() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
-	if e, ok, err := s.find(s.opts.Workspace); err == nil && ok {
-		if _, err := e.Call(ctx, api.Request{Op: api.OpStop}); err == nil {
+	e, ok, err := s.find(s.opts.Workspace)
+	if err == nil && ok {
+		if _, err = e.Call(ctx, api.Request{Op: api.OpStop}); err == nil {
 			err = e.WaitEnd(ctx)
 		}
-		if err != nil {
-			fmt.Fprintf(s.opts.Log, "carrel: stopping workspace %s: %v\n", s.opts.Workspace, err)
-		}
+	}
+	if err != nil {
+		fmt.Fprintf(s.opts.Log, "carrel: stopping workspace %s: %v\n", s.opts.Workspace, err)
 	}
 }
 
