@@ -179,7 +179,7 @@ func TestBrokenIsNamed(t *testing.T) {
 		n    uint64
 		says string
 	}{
-		"a byte":        {bytes.Replace(b, []byte("make <test> 2"), []byte("make <test> 9"), 1), 4, "its hash is"},
+		"a byte":        {bytes.Replace(b, []byte("make <test> 2"), []byte("make <test> 9"), 1), 4, "its hash begins"},
 		"a line":        {join(append(append([][]byte{}, lines[:3]...), lines[4:]...)...), 4, "record 5 comes after record 3"},
 		"the beginning": {join(lines[2:]...), 1, "what came before is missing"},
 		"nothing":       {nil, 1, "no record"},
