@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -21,7 +22,8 @@ import (
 
 func (a *app) mcpCommand() *cobra.Command {
 	var o mcpserver.Options
-	var profile, display, listen, tokenFile string
+	var profile, display, listen, tokenFile, permissions string
+	var read, write []string
 	cmd := &cobra.Command{
 		Use:   "mcp [flags]",
 		Short: "Answer an agent that speaks the Model Context Protocol",
@@ -32,7 +34,7 @@ one of its own, which ends with the client, or with --workspace one that stays.
 ` + plainStatusHelp,
 		Example: `  carrel mcp
   carrel mcp --toolsets files,control
-  carrel --permissions ceiling.json mcp --headless
+  carrel mcp --permissions ceiling.json --headless
   claude mcp add carrel -- carrel mcp`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,6 +55,19 @@ one of its own, which ends with the client, or with --workspace one that stays.
 			if listen != "" && !strings.HasPrefix(listen, "unix:") && tokenFile == "" {
 				return fmt.Errorf("--listen %s needs --token-file FILE: any program of this machine reaches that port\nhint: a file that does not exist is made, with a token that nobody can guess", listen)
 			}
+			for _, dir := range read {
+				o.Start = append(o.Start, "--read="+dir)
+			}
+			for _, dir := range write {
+				o.Start = append(o.Start, "--write="+dir)
+			}
+			var err error
+			if o.Ceiling, err = a.frozenCeiling(permissions); err != nil {
+				return err
+			}
+			if o.Roots, err = absoluteAll(write); err != nil {
+				return err
+			}
 			return a.serveMCP(cmd, o, listen, tokenFile)
 		},
 	}
@@ -62,9 +77,12 @@ one of its own, which ends with the client, or with --workspace one that stays.
 	fs.StringVar(&profile, "profile", "", "start the workspace from this profile")
 	fs.StringVar(&display, "display", "", "virtual or none: of the workspace (default virtual)")
 	fs.BoolVar(&o.Headless, "headless", false, "never show anything on this desktop")
+	fs.StringVar(&permissions, "permissions", "", "ceiling file, read once: the most that anything asked for here gets")
+	fs.StringArrayVar(&read, "read", nil, "the workspace sees this directory too")
+	fs.StringArrayVar(&write, "write", nil, "the workspace may change this directory too")
 	fs.StringVar(&listen, "listen", "", "answer over HTTP instead, at unix:PATH or 127.0.0.1:PORT")
 	fs.StringVar(&tokenFile, "token-file", "", "with --listen: the token that clients have to send is in this file, which is made if it does not exist")
-	notEmpty(cmd, "workspace", "profile", "display", "listen", "token-file")
+	notEmpty(cmd, "workspace", "profile", "display", "listen", "token-file", "permissions")
 	return explainFlagErrors(cmd)
 }
 
@@ -80,9 +98,6 @@ func (a *app) serveMCP(cmd *cobra.Command, o mcpserver.Options, listen, tokenFil
 	}
 	o.Program, o.Environ, o.Log, o.Version = "/proc/self/exe", a.environ, a.err, Version()
 	o.Registry = supervisor.Dirs(a.getenv("XDG_RUNTIME_DIR"), workspace.StatePath(a.getenv))
-	if o.Ceiling, err = a.frozenCeiling(); err != nil {
-		return err
-	}
 	defer o.Ceiling.File.Close() // nil closes too
 	if o.Ceiling.File != nil {
 		o.Environ = slices.DeleteFunc(slices.Clone(o.Environ), func(v string) bool {
@@ -123,8 +138,8 @@ func (a *app) listenMCP(ctx context.Context, s *mcpserver.Server, listen, tokenF
 }
 
 // frozenCeiling is what the server is held to for its life, as it is read now.
-func (a *app) frozenCeiling() (c mcpserver.Ceiling, err error) {
-	texts, err := a.ceilings("")
+func (a *app) frozenCeiling(flag string) (c mcpserver.Ceiling, err error) {
+	texts, err := a.ceilings(flag)
 	if err != nil {
 		return c, err
 	}
@@ -153,4 +168,16 @@ func (a *app) frozenCeiling() (c mcpserver.Ceiling, err error) {
 	c.Hash, c.Variable = shown.Hash, config.VarCeilingFD
 	c.File, err = workspace.SealCeilings(texts)
 	return c, err
+}
+
+// absoluteAll makes paths absolute, from where we are.
+func absoluteAll(paths []string) ([]string, error) {
+	out := make([]string, len(paths))
+	for i, path := range paths {
+		var err error
+		if out[i], err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }

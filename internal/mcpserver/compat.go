@@ -33,7 +33,13 @@ func theirs(more ...string) map[string]string {
 	return m
 }
 
+// shared are the names that both have.
+var shared = []string{"mcp_permissions", "mcp_action_catalog", "mcp_session_brief", "mcp_task_plan", "mcp_control_update",
+	"workspace_start", "workspace_status", "workspace_list", "workspace_stop", "workspace_cleanup_stale", "workspace_doctor", "profile_export"}
+
 var aliases = []alias{
+	{"workspace_guardrails", "mcp_action_catalog", nil, nil},
+	{"mcp_agent_context", "mcp_session_brief", nil, nil},
 	{"profile_path", "profile_read", map[string]any{"action": "path"}, nil},
 	{"profile_list", "profile_read", map[string]any{"action": "list"}, nil},
 	{"profile_get", "profile_read", map[string]any{"action": "get"}, nil},

@@ -27,6 +27,7 @@ type Options struct {
 	Headless  bool     // nothing is ever shown on the person's own desktop
 	Ceiling   Ceiling  // the zero value is none
 	Project   string   // canonical; what commands and relative paths are in
+	Roots     []string // directories beside it that the workspace may change; absolute
 	Program   string   // this program, to be run for what the command line does
 	Environ   []string
 	Registry  []string // directories in which running workspaces are found
@@ -205,8 +206,11 @@ func offered(sets []string) ([]Tool, error) {
 			return nil, fmt.Errorf("there is no set of tools %q\nhint: there are %s, and %s", set, joined(Sets), setCompat)
 		}
 	}
-	list := slices.DeleteFunc(Tools(), func(t Tool) bool { return !slices.Contains(sets, t.Set) })
-	if slices.Contains(sets, setCompat) {
+	both := slices.Contains(sets, setCompat)
+	list := slices.DeleteFunc(Tools(), func(t Tool) bool {
+		return !slices.Contains(sets, t.Set) && !(both && slices.Contains(shared, t.Name))
+	})
+	if both {
 		list = append(list, compat()...)
 	}
 	return list, nil

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,10 +65,13 @@ func writeFile(ctx context.Context, c *call, in fileops.WriteFile) (writeOut, er
 	return writeOut{out, step, out.Written && step == 0 && !c.inProject(string(in.Path))}, err
 }
 
-// inProject says whether a path is one of the project, as it is written.
+// inProject says whether a path is one of the project, or of what else is kept, as it is
+// written.
 func (c *call) inProject(path string) bool {
-	p := c.server.opts.Project
-	return strings.HasPrefix(filepath.Clean(c.within(path))+"/", p+"/")
+	full := filepath.Clean(c.within(path)) + "/"
+	return slices.ContainsFunc(append([]string{c.server.opts.Project}, c.server.opts.Roots...), func(root string) bool {
+		return strings.HasPrefix(full, filepath.Clean(root)+"/")
+	})
 }
 
 type editOut struct {
@@ -213,5 +217,5 @@ type directories struct {
 
 func workingDirectory(_ context.Context, c *call, _ struct{}) (directories, error) {
 	p := c.server.opts.Project
-	return directories{Working: p, All: []string{p}}, nil
+	return directories{Working: p, All: append([]string{p}, c.server.opts.Roots...)}, nil
 }

@@ -36,6 +36,9 @@ func (c *call) undoArgs(command string, in undoIn, dry bool) ([]string, error) {
 			args = append(args, "--"+flag+"="+value)
 		}
 	}
+	for _, root := range c.server.opts.Roots {
+		args = append(args, "--write="+root)
+	}
 	switch in.Conflicts {
 	case "":
 	case "keep_both":
