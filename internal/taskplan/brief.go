@@ -169,7 +169,7 @@ func recommend(snap Snapshot, tools []Tool, blockers Blockers) []Recommendation 
 	base := newScene(Request{}, snap, tools, blockers)
 	base.target = Workspace{}
 	base.inputs = map[string]any{"doctor": base.inputs["doctor"]}
-	for _, row := range recommendations {
+	for _, row := range recommendations() {
 		switch row.each {
 		case "running":
 			for _, w := range first(snap.running(), maxEach) {

@@ -142,10 +142,10 @@ func find(words []string) []found {
 			out = append(out, found{p, !begun})
 			begun = true
 			i += n
-		case negations[words[i]]:
+		case negations()[words[i]]:
 			i += 2
 		default:
-			begun = begun || !fillers[words[i]]
+			begun = begun || !fillers()[words[i]]
 			i++
 		}
 	}
@@ -169,7 +169,7 @@ type row struct {
 // phrasesByWord is the table by first words, the longest phrases first.
 var phrasesByWord = sync.OnceValue(func() map[string][]row {
 	out := make(map[string][]row)
-	for _, p := range phrases {
+	for _, p := range phrases() {
 		w := words(p.text)
 		out[w[0]] = append(out[w[0]], row{p, w})
 	}

@@ -115,7 +115,7 @@ func TestInputsSpeakForAKind(t *testing.T) {
 // find.
 func TestPhraseTable(t *testing.T) {
 	seen := make(map[string]bool)
-	for _, p := range phrases {
+	for _, p := range phrases() {
 		key := strings.Join(words(p.text), " ")
 		if key == "" || key != p.text && !strings.Contains(p.text, "-") {
 			t.Errorf("%q is not written as it is read: %q", p.text, key)

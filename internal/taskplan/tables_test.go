@@ -25,7 +25,7 @@ func TestTables(t *testing.T) {
 		}
 	}
 	byID := stepByID()
-	if len(byID) != len(stepTable) {
+	if len(byID) != len(stepTable()) {
 		t.Error("two steps have one name")
 	}
 	used := make(map[string]bool)
@@ -72,7 +72,7 @@ func TestTables(t *testing.T) {
 			}
 		}
 	}
-	for _, st := range stepTable {
+	for _, st := range stepTable() {
 		if !used[st.ID] {
 			t.Errorf("no plan has the step %s", st.ID)
 		}
@@ -111,7 +111,7 @@ func TestRecommendedPlans(t *testing.T) {
 		if got := read(intent, nil).kind; got != want {
 			t.Errorf("%q leads to %s", intent, got)
 		}
-		if !slices.ContainsFunc(recommendations, func(r recommendation) bool {
+		if !slices.ContainsFunc(recommendations(), func(r recommendation) bool {
 			return slices.ContainsFunc(r.Args, func(a Arg) bool { return a.Name == "intent" && a.Value == intent })
 		}) {
 			t.Errorf("%q is recommended nowhere", intent)

@@ -30,8 +30,8 @@ type Arg struct {
 // Steps lists all templates, of plans and of recommendations, for whoever has
 // the tools' schemas to compare them with.
 func Steps() []StepTemplate {
-	out := join(stepTable)
-	for _, r := range recommendations {
+	out := join(stepTable())
+	for _, r := range recommendations() {
 		out = append(out, r.StepTemplate)
 	}
 	return out
