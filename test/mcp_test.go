@@ -418,3 +418,64 @@ func TestMCPUndoMeanwhile(t *testing.T) {
 	}
 	c.does("workspace_stop", args{})
 }
+
+// TestMCPCompat drives a terminal's window by the names, and the parameters, of another
+// program's tools.
+func TestMCPCompat(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.need("Xvfb", "xterm")
+	c := w.mcp("--toolsets", "compat")
+	names, _ := c.toolNames()
+	for _, name := range []string{"workspace_start", "workspace_launch_app", "workspace_click_window", "workspace_type_window", "mcp_session_brief", "profile_export", "workspace_guardrails"} {
+		if !slices.Contains(names, name) {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	if len(names) < 70 || slices.Contains(names, "Bash") {
+		t.Errorf("%d tools: %q", len(names), names)
+	}
+	c.refuses("acknowledge", "workspace_start", args{})
+	c.does("workspace_start", args{"acknowledge_hidden_workspace": true})
+	c.does("workspace_launch_app", args{"name": "term", "command": []string{"xterm", "-title", "Their window"}})
+	c.does("workspace_wait_window", args{"title_contains": "their WINDOW"})
+	c.does("workspace_type_window", args{"title_contains": "Their", "text": "echo typed > typed.txt\n"})
+	eventually(t, "what was typed is done", func() bool { return exists(w.project + "/typed.txt") })
+	c.does("workspace_click_window", args{"app_id": "term", "x": 10, "y": 10})
+	c.does("workspace_resize_window", args{"app_id": "term", "width": 300, "height": 200})
+	if r := c.does("workspace_screenshot_window", args{"app_id": "term"}); len(r.Content) == 0 || r.Content[0].MIMEType != "image/png" {
+		t.Errorf("a picture: %s", r.text())
+	}
+	c.does("workspace_set_clipboard", args{"text": "copied"})
+	if r := c.does("workspace_get_clipboard", args{}); r.text() != "copied" {
+		t.Errorf("the clipboard: %q", r.text())
+	}
+	c.refuses("arguments", "workspace_click_window", args{"x": 1, "y": 1})
+	c.refuses("timeout", "workspace_focus_matching_window", args{"title_contains": "no such", "timeout_ms": 100})
+	c.does("workspace_close_matching_window", args{"title_contains": "Their", "dry_run": true})
+	c.does("workspace_close_matching_window", args{"title_contains": "Their"})
+	eventually(t, "it is closed", func() bool {
+		return len(c.does("workspace_list_windows", args{}).Structured["windows"].([]any)) == 0
+	})
+}
+
+// TestMCPRoots: what may be changed beside the project is part of the same steps.
+func TestMCPRoots(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	other := w.home + "/other"
+	w.mkdir(other, 0o700)
+	w.litter = true
+	c := w.mcp("--display", "none", "--write", other)
+	if r := c.does("get_working_directory", args{}); fmt.Sprint(r.Structured["all_working_directories"]) != fmt.Sprint([]string{w.project, other}) {
+		t.Errorf("%s", r.text())
+	}
+	if r := c.does("write_file", args{"path": other + "/a", "content": "1"}); r.Structured["step_id"] == nil || r.Structured["private"] == true {
+		t.Errorf("%s", r.text())
+	}
+	if r := c.does("glob", args{"pattern": "*", "roots": []string{w.project, other}}); !strings.Contains(r.text(), other+"/a") {
+		t.Errorf("%s", r.text())
+	}
+	c.does("undo", args{})
+	if exists(other + "/a") {
+		t.Error("it is still there")
+	}
+}
