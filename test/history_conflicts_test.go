@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"os"
 	"fmt"
 	"os/exec"
 	"strings"
