@@ -3,8 +3,8 @@
 package e2e
 
 import (
-	"os"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
