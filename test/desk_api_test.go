@@ -181,7 +181,7 @@ func TestDeskBadRequests(t *testing.T) {
 		`{"op":"launch","command":{"argv":["a\u0000b"]}}`, `{"op":"launch","command":{"argv":["true"],"dir":"relative"}}`, `{"op":"launch","command":{"argv":["true"],"env":["X"]}}`,
 		`{"op":"launch","command":{"argv":["true"],"env":["=x"]}}`, `{"op":"launch","command":{"argv":["true"],"env":["CARREL=0"]}}`, `{"op":"launch","command":{"argv":["true"],"env":["CARREL_X=0"]}}`,
 		`{"op":"launch","command":{"argv":["true"],"env":["A=\u0000"]}}`, `{"op":"launch","command":{"argv":["true"],"root":true}}`,
-		`{"op":"kill"}`, `{"op":"kill","app":"0"}`, `{"op":"kill","app":"nobody"}`, `{"op":"logs","app":""}`, `{"op":"terminal-send","app":"x","input":{"keys":["nonsense"]}}`,
+		`{"op":"kill"}`, `{"op":"kill","app":"zz"}`, `{"op":"kill","app":"nobody"}`, `{"op":"logs","app":""}`, `{"op":"terminal-send","app":"x","input":{"keys":["nonsense"]}}`,
 		`{"op":"control","mode":"free"}`, `{"op":"logs","app":"sh","stream":"both"}`, strings.Repeat("x", 2<<20), `{"op":"` + strings.Repeat("s", 2<<20) + `"}`, strings.Repeat("[", 1<<19),
 	} {
 		if got := askWith(t, socket, line); !strings.Contains(got, `"ok":false`) || strings.Contains(got, "panic") {
