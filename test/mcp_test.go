@@ -113,6 +113,8 @@ func TestMCPBadInput(t *testing.T) {
 		`{"jsonrpc":"2.0","id":"g","method":"tools/call","params":{"name":"undo","arguments":{"count":1,"count":2}}}`,
 		`{"jsonrpc":"2.0","id":"h","method":"tools/call","params":{"name":"undo","arguments":` + strings.Repeat(`{"a":`, 500) + `1` + strings.Repeat(`}`, 500) + `}}`,
 		`{"jsonrpc":"2.0","id":"i","method":"no/such"}`,
+		"null", "3", `"x"`, "[]", "[1]", "{", "}", strings.Repeat("[", 1000), "\xff\xfe", `{"jsonrpc":"1.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":{},"method":"ping"}`, `{"jsonrpc":"2.0","id":1e400,"method":"ping"}`,
+		strings.Repeat("x", 17<<20), `[{"jsonrpc":"2.0","id":"j","method":"ping"},{"jsonrpc":"2.0","id":"k","method":"ping"}]`,
 		`{"jsonrpc":"2.0","method":"notifications/no-such","params":{}}`,
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"never"}}`,
 	} {

@@ -91,6 +91,7 @@ const pageSize = 64
 // Serve answers one client until it goes or ctx ends.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	defer s.Close()
+	in, out = transport(in, out)
 	done := make(chan error, 1)
 	go func() { done <- s.sdk.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out}) }()
 	select {
