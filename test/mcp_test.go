@@ -436,6 +436,7 @@ func TestMCPCompat(t *testing.T) {
 	if len(names) < 70 || slices.Contains(names, "Bash") {
 		t.Errorf("%d tools: %q", len(names), names)
 	}
+	c.asks = func(string, json.RawMessage) any { return args{"action": "decline"} }
 	c.refuses("acknowledge", "workspace_start", args{})
 	c.does("workspace_start", args{"acknowledge_hidden_workspace": true})
 	c.does("workspace_launch_app", args{"name": "term", "command": []string{"xterm", "-title", "Their window"}})
