@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"carrel/internal/api"
 	"carrel/internal/supervisor"
@@ -121,10 +122,16 @@ func (a alias) tool(of Tool) Tool {
 		}
 		meant := map[string]any{}
 		for name, value := range given {
-			if our, ok := a.called[name]; ok {
-				name = our
+			our, ok := a.called[name]
+			if !ok {
+				our = name
 			}
-			meant[name] = value
+			var part string
+			if strings.HasSuffix(name, "_contains") && json.Unmarshal(value, &part) == nil { // ours are expressions
+				meant[our] = quoteMeta(part)
+				continue
+			}
+			meant[our] = value
 		}
 		maps.Copy(meant, a.set)
 		text, err := json.Marshal(meant)
