@@ -56,13 +56,17 @@ Exit status:
   125  carrel refused or went wrong`,
 		Example: "  carrel audit verify dev\n  carrel audit verify dev --head 5f0c...\n  carrel audit verify ./copy.jsonl --json",
 		Args:    oneArg("a workspace or a file"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			head = strings.ToLower(strings.TrimSpace(head))
+			if head == "" && cmd.Flags().Changed("head") { // of a variable that is not set: it would check less than was asked for
+				return errors.New("--head is empty\nhint: give the hash that was noted, or leave it out")
+			}
 			s, err := a.openAudit("audit verify", args[0])
 			if err != nil {
 				return err
 			}
 			defer s.Close()
-			r, err := s.Verify(strings.TrimSpace(head))
+			r, err := s.Verify(head)
 			if err != nil {
 				return err
 			}
