@@ -192,6 +192,12 @@ func (s *stay) forged() {
 		}
 	}
 	w.must(os.WriteFile(file, good, 0o600))
+	if got := w.audit(s.name, "--head", strings.ToUpper(was.Head)); !got.OK {
+		w.t.Errorf("the head in capitals: %+v", got.Broken)
+	}
+	if r := w.plain(w.bin, "audit", "verify", s.name, "--head", ""); r.code != 125 || !strings.Contains(r.err, "--head is empty") {
+		w.t.Errorf("an empty head: %s", r)
+	}
 	if r := w.plain(w.bin, "audit", "verify", "nosuch"); r.code != 125 {
 		w.t.Errorf("no such workspace: %s", r)
 	}

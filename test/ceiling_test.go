@@ -231,11 +231,31 @@ func TestCeilingOfTheCaller(t *testing.T) {
 		if r := under(other, "stop", "theirs"); r.code != 0 {
 			t.Errorf("stop: %s", r)
 		}
-		for _, verb := range []string{"events", "revoke"} {
-			refusedBy(t, verb+" after its end", under(other, verb, "theirs"), hash)
+		for _, args := range [][]string{{"events", "theirs"}, {"revoke", "theirs"}, {"audit", "show", "theirs"}, {"audit", "verify", "theirs"}, {"audit", "export", "theirs"}} {
+			refusedBy(t, strings.Join(args, " ")+" after its end", under(other, args...), hash)
+		}
+		if r := under(own, "audit", "verify", "theirs"); r.code != 0 {
+			t.Errorf("canary, the log under its own ceiling: %s", r)
 		}
 		if r := under(other, "cleanup", "theirs"); !strings.Contains(r.out, "left theirs") || !exists(s.place()+"/manifest.json") {
 			t.Errorf("cleanup: %s", r)
+		}
+	})
+}
+
+// TestCeilingReadOnlyProject: under a ceiling that lets nothing be changed programs run
+// all the same, with the history as it is set by itself.
+func TestCeilingReadOnlyProject(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		looks := w.write(w.outside+"/looks.json", fmt.Sprintf(`{"mounts": [{"host_path": %q, "mode": "read_only"}]}`, w.project))
+		tries := []string{"sh", "-c", "echo said; : >/dev/null; touch made; exit 3"}
+		if r := w.carrel(append([]string{"--permissions", looks, "run", "--"}, tries...)...); r.code != 3 || r.out != "said\n" || exists(w.project+"/made") {
+			t.Errorf("run: %s", r)
+		}
+		s := w.stays("looks", "--permissions", looks)
+		if r := s.do("exec", append([]string{"--"}, tries...)...); r.code != 3 || r.out != "said\n" || exists(w.project+"/made") {
+			t.Errorf("exec: %s", r)
 		}
 	})
 }

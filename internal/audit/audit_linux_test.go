@@ -92,6 +92,19 @@ func verified(t testing.TB, b []byte, head string) api.AuditResult {
 	return r
 }
 
+// TestOnlyFiles: nobody waits for what is no file.
+func TestOnlyFiles(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{fifo, t.TempDir(), os.DevNull} {
+		if s, err := OpenFile(path); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%q: %v, %v", path, s, err)
+		}
+	}
+}
+
 func TestLogHolds(t *testing.T) {
 	dir, b := written(t, 5)
 	r := check(t, dir, "")

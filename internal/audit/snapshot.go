@@ -56,7 +56,7 @@ func Open(dir *os.File) (*Snapshot, error) {
 
 // OpenFile opens one file, such as a copy of a log.
 func OpenFile(path string) (*Snapshot, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|noWait, 0)
 	if err != nil {
 		return nil, err
 	}

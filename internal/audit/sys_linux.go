@@ -12,6 +12,9 @@ import (
 // ErrTaken means that another process writes the log.
 var ErrTaken = errors.New("another process writes it")
 
+// noWait opens a named pipe, too, without waiting for who writes into it.
+const noWait = unix.O_NONBLOCK
+
 // openAt opens a regular file of this user's, which is no link.
 func openAt(dir *os.File, name string, flag int) (*os.File, error) {
 	path := filepath.Join(dir.Name(), name)

@@ -56,13 +56,17 @@ Exit status:
   125  carrel refused or went wrong`,
 		Example: "  carrel audit verify dev\n  carrel audit verify dev --head 5f0c...\n  carrel audit verify ./copy.jsonl --json",
 		Args:    oneArg("a workspace or a file"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := a.openAudit(args[0])
+		RunE: func(cmd *cobra.Command, args []string) error {
+			head = strings.ToLower(strings.TrimSpace(head))
+			if head == "" && cmd.Flags().Changed("head") { // of a variable that is not set: it would check less than was asked for
+				return errors.New("--head is empty\nhint: give the hash that was noted, or leave it out")
+			}
+			s, err := a.openAudit("audit verify", args[0])
 			if err != nil {
 				return err
 			}
 			defer s.Close()
-			r, err := s.Verify(strings.TrimSpace(head))
+			r, err := s.Verify(head)
 			if err != nil {
 				return err
 			}
@@ -84,11 +88,14 @@ Exit status:
 }
 
 // openAudit opens the log of a workspace, or a file.
-func (a *app) openAudit(word string) (*audit.Snapshot, error) {
+func (a *app) openAudit(op, word string) (*audit.Snapshot, error) {
 	if strings.Contains(word, "/") {
 		return audit.OpenFile(word)
 	}
 	if err := workspace.CheckDeskName(word); err != nil {
+		return nil, err
+	}
+	if err := a.stoppedSame(op, word); err != nil { // it tells of all that was done there
 		return nil, err
 	}
 	s, err := workspace.OpenAudit(workspace.StatePath(a.getenv), word)
@@ -195,7 +202,7 @@ func oneOfWords(flag, word string, words []string) error {
 
 // auditPiece shows what is there after f.since, and moves that on.
 func (a *app) auditPiece(name string, f *auditFilter, first bool) error {
-	s, err := a.openAudit(name)
+	s, err := a.openAudit("audit show", name)
 	if err != nil {
 		return err
 	}
@@ -260,7 +267,7 @@ Exit status:
 		Example: "  carrel audit export dev -o dev-audit.jsonl\n  carrel audit export dev | ssh logs 'cat > dev-audit.jsonl'",
 		Args:    oneArg("a workspace"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := a.openAudit(args[0])
+			s, err := a.openAudit("audit export", args[0])
 			if err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"carrel/internal/api"
@@ -256,7 +257,7 @@ func (a *app) tellStarted(s started, asJSON bool) error {
 	}
 	fmt.Fprintf(a.out, "%s %s\n", verb, s.Status.Name)
 	if c := s.Status.Control; c != nil && c.Mode != api.ControlActive {
-		fmt.Fprintf(a.err, "carrel: it is under control %s (%s)\n", c.Mode, oneLine(c.By+" "+c.Reason))
+		fmt.Fprintf(a.err, "carrel: it is under control %s (%s)\n", c.Mode, oneLine(strings.TrimSpace(c.By+" "+c.Reason)))
 	}
 	return setupFailed(s)
 }

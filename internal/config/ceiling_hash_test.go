@@ -66,6 +66,13 @@ func TestCeilingHash(t *testing.T) {
 		}
 		seen[CeilingHash(c)] = name
 	}
+	for _, same := range [][]string{{"EXAMPLE.org", "example.org.", " example.org "}, {"[::1]:80", "[0:0::1]:80"}, {"a.org:80,443", "a.org:443,80"}} {
+		for _, host := range same {
+			if got, want := CeilingHash(&policy.Ceiling{AllowHosts: valuesOf(host)}), CeilingHash(&policy.Ceiling{AllowHosts: valuesOf(same[0])}); got != want {
+				t.Errorf("%q has another hash than %q", host, same[0])
+			}
+		}
+	}
 	if CeilingHash(nil) != "" {
 		t.Error("no ceiling has a hash")
 	}

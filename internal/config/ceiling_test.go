@@ -52,6 +52,26 @@ func TestLocalHosts(t *testing.T) {
 	}
 }
 
+// TestLimitsNothing: an empty list that means none is a limit, and nobody is told that
+// it is none.
+func TestLimitsNothing(t *testing.T) {
+	for text, want := range map[string]bool{`{}`: true, `{"undo": "all"}`: true, `{"network": {"host_ports": []}}`: false, `{"undo": "none"}`: false} {
+		_, warnings := ceilingOf(t, text)
+		if got := slices.ContainsFunc(warnings, func(w policy.Warning) bool { return strings.Contains(w.Message, "limits nothing") }); got != want {
+			t.Errorf("%s: %+v", text, warnings)
+		}
+	}
+}
+
+// TestOddTimes: what no other program reads as a time is none here either.
+func TestOddTimes(t *testing.T) {
+	for _, at := range []string{"2030-01-01T0:00:00Z", "2030-01-01T00:00:00,5Z", "2030-01-01T00:00:00+24:00", "2030-06-30T23:59:60Z", "2030-02-30T00:00:00Z", ""} {
+		if _, _, err := DecodeCeilings([]CeilingText{{Source: "/c.json", Content: []byte(`{"expires": "` + at + `"}`)}}); err == nil || !strings.Contains(err.Error(), "is not a time") {
+			t.Errorf("%q: %v", at, err)
+		}
+	}
+}
+
 func TestAuthority(t *testing.T) {
 	c, _ := ceilingOf(t, "host_commands: [gh, docker]\nundo: preview\nexpires: 2030-01-31T18:00:00+01:00\n")
 	if len(c.HostCommands) != 2 || c.Undo.V != policy.UndoPreview || c.Expires.V.UTC().Format("15:04 2006") != "17:00 2030" || c.Expires.Source.Line != 3 {

@@ -85,7 +85,7 @@ func (d *decoder) finish(out *decoded, opts Options) {
 				Message: "workspace_path is not used: a process workspace shows the directory at its host_path"})
 		}
 	}
-	if d.kind == KindCeiling && len(d.values) == 0 {
+	if d.kind == KindCeiling && !out.ceiling.Restricted() {
 		d.warnings = append(d.warnings, policy.Warning{
 			Source:  policy.Source{Layer: policy.LayerCeiling, File: d.file, Line: 1},
 			Message: "the ceiling limits nothing",

@@ -35,6 +35,9 @@ type Notifier struct {
 	closed  bool
 	timer   *time.Timer
 	busy    sync.WaitGroup
+
+	ended context.Context // by Close, which waits for no bus that says nothing
+	end   context.CancelFunc
 }
 
 // New makes one for a workspace and the bus at an address. Nil says that this is none.
@@ -43,7 +46,9 @@ func New(name, address string) *Notifier {
 	if err != nil {
 		return nil
 	}
-	return &Notifier{name: name, pause: Pause, send: b.notify}
+	n := &Notifier{name: name, pause: Pause, send: b.notify}
+	n.ended, n.end = context.WithCancel(context.Background())
+	return n
 }
 
 // Address is the session bus of an environment, "" for none. None is ever started.
@@ -77,7 +82,7 @@ func (n *Notifier) Tell(a api.Approval) {
 	n.busy.Add(1)
 }
 
-// Close lets nothing more be sent, and waits for what is on its way.
+// Close lets nothing more be sent, and breaks off what is on its way.
 func (n *Notifier) Close() {
 	if n == nil {
 		return
@@ -88,6 +93,7 @@ func (n *Notifier) Close() {
 		n.busy.Done()
 	}
 	n.mu.Unlock()
+	n.end()
 	n.busy.Wait()
 }
 
@@ -98,7 +104,7 @@ func (n *Notifier) due() {
 	summary, body := n.text()
 	n.waiting, n.last, n.timer = 0, time.Now(), nil
 	n.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), sendTime)
+	ctx, cancel := context.WithTimeout(n.ended, sendTime)
 	defer cancel()
 	_ = n.send(ctx, summary, body)
 }

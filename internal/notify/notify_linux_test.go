@@ -167,6 +167,13 @@ func TestNobodyShows(t *testing.T) {
 	if err := (bus{mute}).notify(short, "x", "y"); err == nil {
 		t.Error("somebody who says nothing was believed")
 	}
+	n := New("x", "unix:path="+mute)
+	n.Tell(api.Approval{ID: "x"})
+	time.Sleep(50 * time.Millisecond)
+	began := time.Now()
+	if n.Close(); time.Since(began) > sendTime/2 {
+		t.Errorf("the end waits %v for a bus that says nothing", time.Since(began))
+	}
 	var none *Notifier
 	none.Tell(api.Approval{})
 	none.Close()

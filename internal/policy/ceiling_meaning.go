@@ -115,7 +115,7 @@ func (p Permissions) open() bool {
 }
 
 func (c *Ceiling) networkPermissions() *NetworkPermissions {
-	n := NetworkPermissions{Mode: limiting(networkBound(c), NetOpen), AllowHosts: sortedValues(c.AllowHosts), DenyHosts: sortedValues(c.DenyHosts), OnUnknown: limiting(c.OnUnknown, UnknownAsk)}
+	n := NetworkPermissions{Mode: limiting(networkBound(c), NetOpen), AllowHosts: hostTexts(c.AllowHosts, true), DenyHosts: hostTexts(c.DenyHosts, false), OnUnknown: limiting(c.OnUnknown, UnknownAsk)}
 	limited := n.Mode != ""
 	if c.HostPorts != nil && (len(c.HostPorts) > 0 || !limited) {
 		ports := []uint16{}
@@ -146,6 +146,17 @@ func (c *Ceiling) networkPermissions() *NetworkPermissions {
 		return nil
 	}
 	return &n
+}
+
+// hostTexts gives host rules in their one spelling, sorted.
+func hostTexts(list []Value[string], allow bool) []string {
+	list = slices.Clone(list)
+	for i := range list {
+		if rule, err := parseHostRule(list[i].V, allow); err == nil { // the others are presets
+			list[i].V = rule.String()
+		}
+	}
+	return sortedValues(list)
 }
 
 func publishText(p Publish) string {

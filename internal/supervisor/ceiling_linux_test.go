@@ -127,6 +127,30 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
+// TestExpiryKeepsDisplay: a control that is tightened afterwards gives nobody the display
+// back.
+func TestExpiryKeepsDisplay(t *testing.T) {
+	d, told := &table{}, make(chan string, 8)
+	s, e, _ := serve(t, Config{Name: "desk", Desk: d, Keep: d.keep, Control: api.Control{Mode: api.ControlActive}, Freezer: &freezer{}, Stop: func() {},
+		Ceiling: &api.Ceiling{Expires: time.Now().Add(-time.Second)}, Controlled: func(mode string) { told <- mode }})
+	for range 2 {
+		select {
+		case mode := <-told:
+			if mode != api.ControlPaused {
+				t.Errorf("the display is told %s", mode)
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatal("the display is told nothing")
+		}
+		if _, err := e.Call(context.Background(), api.Request{Op: api.OpControl, Mode: api.ControlTakeover}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.Control().Mode; got != api.ControlTakeover {
+		t.Errorf("control %s", got)
+	}
+}
+
 // TestExpiryWithoutFreezer: what cannot be paused is stopped.
 func TestExpiryWithoutFreezer(t *testing.T) {
 	stopped := make(chan struct{})

@@ -139,9 +139,14 @@ func (s *Server) carryOut(ctx context.Context, was, next api.Control) error {
 // setMode makes a mode the one that holds, and tells of it.
 func (s *Server) setMode(now api.Control) {
 	s.control.set(now)
-	if s.cfg.Controlled != nil {
-		s.cfg.Controlled(now.Mode)
+	if s.cfg.Controlled == nil {
+		return
 	}
+	mode := now.Mode
+	if s.expired.Load() { // tightened is not let go on: a take-over would let a viewer type
+		mode = api.ControlPaused
+	}
+	s.cfg.Controlled(mode)
 }
 
 // maxReason bounds what a caller says about a change, in bytes.

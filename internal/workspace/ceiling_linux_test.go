@@ -59,6 +59,21 @@ func TestSealedCeilings(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
+	for _, text := range []string{`{"version":1,"ceilings":[]}}`, `{"version":1,"ceilings":[]}]`, `{"version":1,"ceilings":[]} {}`, `{"version":1}`} {
+		fd, err := unix.MemfdCreate("ceiling", unix.MFD_ALLOW_SEALING)
+		if err == nil {
+			_, err = unix.Write(fd, []byte(text))
+		}
+		if err == nil {
+			_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, allSeals)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := HandedCeilings(func(string) string { return strconv.Itoa(fd) }); err == nil {
+			t.Errorf("%s gives %v", text, got)
+		}
+	}
 	for _, word := range []string{"0", "2", "-1", "03", "x", fmt.Sprint(file.Fd()), "1000000"} {
 		if got, err := HandedCeilings(func(string) string { return word }); err == nil {
 			t.Errorf("%q gives %v", word, got)

@@ -117,6 +117,11 @@ func (p *Prepared) Compile(prepare bool) error {
 	if p.Plan, err = sandbox.Compile(in, p.facts); err != nil {
 		return err
 	}
+	if in.Broker && len(p.Plan.Roots) == 0 { // nothing can be changed, and nobody answers what the filter would hold
+		if p.Plan.Seccomp, err = p.filter(&in, false); err != nil {
+			return err
+		}
+	}
 	p.Plan.Private = p.private
 	if err := p.mountLinksHeld(); err != nil {
 		return err
@@ -244,23 +249,31 @@ func (p *Prepared) layers(in *sandbox.Input) error {
 	in.Landlock, in.Scopes = abi >= filesABI, abi >= scopesABI
 	in.Limited = p.Policy.Programs != nil
 	in.Execute = p.starts
+	if in.Seccomp, err = p.filter(in, p.history()); err != nil {
+		return err
+	}
+	in.HighestPID = highestPID()
+	in.Inotify = sandbox.Inotify{Instances: kernelNumber("/proc/sys/fs/inotify/max_user_instances"), Watches: kernelNumber("/proc/sys/fs/inotify/max_user_watches")}
+	return nil
+}
+
+// filter makes the system call filter, with a broker that answers what it holds or
+// without one.
+func (p *Prepared) filter(in *sandbox.Input, brokered bool) ([]byte, error) {
 	arch, err := seccomp.HostArch()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	nesting := p.Policy.Nested
 	if in.Engine == sandbox.EngineLandlock {
 		nesting = policy.NestedNone
 	}
-	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: nesting, Debug: true, Broker: p.history(), Programs: in.Limited, Opens: p.trapsReads, NoGroupSignals: !in.Scopes,
+	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: nesting, Debug: true, Broker: brokered, Programs: in.Limited, Opens: brokered && p.trapsReads, NoGroupSignals: !in.Scopes,
 		Alone: in.Engine == sandbox.EngineLandlock, Internet: p.Policy.Network == policy.NetOpen})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	in.Seccomp = seccomp.Marshal(prog)
-	in.HighestPID = highestPID()
-	in.Inotify = sandbox.Inotify{Instances: kernelNumber("/proc/sys/fs/inotify/max_user_instances"), Watches: kernelNumber("/proc/sys/fs/inotify/max_user_watches")}
-	return nil
+	return seccomp.Marshal(prog), nil
 }
 
 // highestPID is half of the process numbers that there are, or of the threads that
