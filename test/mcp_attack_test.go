@@ -114,3 +114,24 @@ func TestMCPDiff(t *testing.T) {
 		t.Errorf("no such step: %s", r.text())
 	}
 }
+
+// TestMCPTogether: two servers that need the same workspace at the same moment both get
+// it.
+func TestMCPTogether(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	one, two := w.mcp("--workspace", "both", "--display", "none"), w.mcp("--workspace", "both", "--display", "none")
+	call := args{"name": "Bash", "arguments": args{"command": "true"}}
+	_, first := one.ask("tools/call", call)
+	_, second := two.ask("tools/call", call)
+	for _, to := range []chan reply{first, second} {
+		select {
+		case r := <-to:
+			if got := one.told(r); got.IsError {
+				t.Error(got.text())
+			}
+		case <-time.After(patience):
+			t.Fatal("no answer")
+		}
+	}
+	one.does("workspace_stop", args{})
+}

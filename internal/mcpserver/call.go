@@ -79,6 +79,12 @@ func (s *Server) ensure(ctx context.Context) (supervisor.Entry, error) {
 		return e, err
 	}
 	if err := s.start(ctx, nil, s.opts.Display, name, append([]string{"start", "--json"}, s.opts.Start...)); err != nil {
+		var d *api.Denial
+		if errors.As(err, &d) && d.Code == api.CodeExists { // somebody was faster: it is used as it would be later
+			if e, ok, err := s.find(name); err != nil || ok {
+				return e, err
+			}
+		}
 		return supervisor.Entry{}, err
 	}
 	s.setStarted()
