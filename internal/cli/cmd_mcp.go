@@ -109,7 +109,7 @@ func (a *app) serveMCP(cmd *cobra.Command, o mcpserver.Options, listen, tokenFil
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	if listen != "" {
 		return a.listenMCP(ctx, s, listen, tokenFile)

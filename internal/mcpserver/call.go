@@ -67,16 +67,27 @@ func (c *call) desk(ctx context.Context, name string) (supervisor.Entry, error) 
 
 // ensure starts the server's workspace where it does not run.
 func (s *Server) ensure(ctx context.Context) (supervisor.Entry, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	name := s.opts.Workspace
+	if e, ok, err := s.find(name); err != nil || ok {
+		return e, err // a running one waits for no other that starts
+	}
+	if err := s.startAlone(ctx); err != nil {
+		return supervisor.Entry{}, err
+	}
+	defer s.startNext()
 	if e, ok, err := s.find(name); err != nil || ok {
 		return e, err
 	}
 	if err := s.start(ctx, nil, s.opts.Display, name, append([]string{"start", "--json"}, s.opts.Start...)); err != nil {
+		var d *api.Denial
+		if errors.As(err, &d) && d.Code == api.CodeExists { // somebody was faster: it is used as it would be later
+			if e, ok, err := s.find(name); err != nil || ok {
+				return e, err
+			}
+		}
 		return supervisor.Entry{}, err
 	}
-	s.started = true
+	s.setStarted()
 	go s.sweep(context.WithoutCancel(ctx))
 	e, ok, err := s.find(name)
 	if err == nil && !ok {
@@ -237,7 +248,13 @@ func (c *call) guard(ctx context.Context, arguments json.RawMessage) error {
 	}
 	for _, name := range slices.Compact([]string{name, c.server.opts.Workspace}) {
 		e, ok, err := c.server.find(name)
-		if err != nil || !ok {
+		if err != nil {
+			continue
+		}
+		if !ok {
+			if err := c.keptControl(ctx, said.Name, name); err != nil {
+				return err
+			}
 			continue
 		}
 		r, err := e.Call(ctx, api.Request{Op: api.OpStatus})
@@ -251,6 +268,31 @@ func (c *call) guard(ctx context.Context, arguments json.RawMessage) error {
 			return &api.Denial{Code: api.CodeControl, Operation: c.tool.Name, Subject: name, Rule: "control " + m.Mode, Source: m.By,
 				Message: fmt.Sprintf("workspace %q is under control %s, and nothing is changed meanwhile: %s", name, m.Mode, m.Reason),
 				Hint:    "a person gives it back with `carrel control " + name + " active`; mcp_control_update with mode active and confirmed_user_request true asks for it"}
+		}
+	}
+	return nil
+}
+
+// keptControl refuses what a person's word stands against that was said to this server's
+// workspace before it was stopped: who may stop one must not get around that word by it.
+// The workspace itself starts as it ended, so that it can be given back.
+func (c *call) keptControl(ctx context.Context, said, name string) error {
+	s := c.server
+	if name != s.opts.Workspace || s.own && !s.hasStarted() {
+		return nil
+	}
+	if meant, err := c.named(said); err == nil && meant == name && c.tool.starts {
+		return nil
+	}
+	var list []api.Desk
+	if err := s.carrel(ctx, nil, &list, "list", "--json"); err != nil {
+		return fmt.Errorf("looking for the control of workspace %s: %w", name, err)
+	}
+	for _, d := range list {
+		if d.Name == name && d.Control.Mode != "" && d.Control.Mode != api.ControlActive {
+			return &api.Denial{Code: api.CodeControl, Operation: c.tool.Name, Subject: name, Rule: "control " + d.Control.Mode, Source: d.Control.By,
+				Message: fmt.Sprintf("workspace %q was stopped under control %s, and nothing is changed meanwhile: %s", name, d.Control.Mode, d.Control.Reason),
+				Hint:    "workspace_start brings it back as it was; then a person gives it back with `carrel control " + name + " active`"}
 		}
 	}
 	return nil

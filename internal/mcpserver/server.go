@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -50,18 +51,26 @@ type Server struct {
 	tools map[string]*Tool
 	sdk   *sdk.Server
 	turns chan struct{} // one for each call that works
+	brief chan struct{} // the same for those that wait for nothing
+
+	starting chan struct{} // held by who starts a workspace
 
 	mu      sync.Mutex
 	started bool // the workspace by this server
 	own     bool // and it ends with it
+	closed  bool // nothing is started any more
 }
 
-// maxCalls is how many calls work at the same time; others wait for their turn.
-const maxCalls = 32
+// maxCalls is how many calls work at the same time; others wait for their turn. What
+// shows, restricts and ends a workspace does not wait behind what it is to end.
+const (
+	maxCalls = 32
+	maxBrief = 8
+)
 
 // New makes a server. Sets that do not exist are an error.
 func New(o Options) (*Server, error) {
-	s := &Server{opts: o, tools: map[string]*Tool{}, turns: make(chan struct{}, maxCalls)}
+	s := &Server{opts: o, tools: map[string]*Tool{}, turns: make(chan struct{}, maxCalls), brief: make(chan struct{}, maxBrief), starting: make(chan struct{}, 1)}
 	if s.opts.Workspace == "" {
 		s.opts.Workspace, s.own = ownName(o.Project), true
 	}
@@ -109,15 +118,18 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 
 // Close ends what belongs to the server.
 func (s *Server) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	if s.startAlone(ctx) == nil {
+		defer s.startNext()
+	}
 	s.mu.Lock()
 	ends := s.started && s.own
-	s.started = false
+	s.started, s.closed = false, true
 	s.mu.Unlock()
 	if !ends {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
-	defer cancel()
 	e, ok, err := s.find(s.opts.Workspace)
 	if err == nil && ok {
 		if _, err = e.Call(ctx, api.Request{Op: api.OpStop}); err == nil {
@@ -127,6 +139,36 @@ func (s *Server) Close() {
 	if err != nil {
 		fmt.Fprintf(s.opts.Log, "carrel: stopping workspace %s: %v\n", s.opts.Workspace, err)
 	}
+}
+
+// startAlone waits until nobody else starts a workspace; startNext lets the next one.
+func (s *Server) startAlone(ctx context.Context) error {
+	select {
+	case s.starting <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		s.startNext()
+		return errors.New("the server is ending")
+	}
+	return nil
+}
+
+func (s *Server) startNext() { <-s.starting }
+
+func (s *Server) hasStarted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.started
+}
+
+func (s *Server) setStarted() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started = true
 }
 
 // keptFor is how long what a server's own workspace has left can be looked at.
@@ -176,9 +218,13 @@ func (s *Server) handler(t *Tool) sdk.ToolHandler {
 				r, err = refusal(ctx, t.Name, fmt.Errorf("%s went wrong: %v", t.Name, p)), nil
 			}
 		}()
+		turns := s.turns
+		if t.Brief {
+			turns = s.brief
+		}
 		select {
-		case s.turns <- struct{}{}:
-			defer func() { <-s.turns }()
+		case turns <- struct{}{}:
+			defer func() { <-turns }()
 		case <-ctx.Done():
 			return refusal(ctx, t.Name, ctx.Err()), nil
 		}

@@ -16,8 +16,8 @@ func fileTools() []Tool {
 		define(Tool{Name: "list_directory", Set: "files", About: "What is in a directory.", Effect: Looks, Idempotent: true, Control: Observes}, listDirectory),
 		define(Tool{Name: "glob", Set: "files", About: "Files by a pattern of their path, the newest first; ** stands for any directories. What Git ignores is left out unless gitignore is false.", Effect: Looks, Idempotent: true, Control: Observes}, globFiles),
 		define(Tool{Name: "grep", Set: "files", About: "Lines that a regular expression (RE2) matches: output_mode files_with_matches, content or count. What Git ignores is left out unless gitignore is false.", Effect: Looks, Idempotent: true, Control: Observes}, grepFiles),
-		define(Tool{Name: "get_session_status", Set: "files", About: "The workspace of this server, how many steps can be undone, what waits for a person.", Effect: Looks, Idempotent: true, Control: Observes}, sessionStatus),
-		define(Tool{Name: "get_working_directory", Set: "files", About: "The project's directory, to which relative paths are.", Effect: Looks, Idempotent: true, Control: Always}, workingDirectory),
+		define(Tool{Name: "get_session_status", Set: "files", About: "The workspace of this server, how many steps can be undone, what waits for a person.", Effect: Looks, Idempotent: true, Control: Observes, Brief: true}, sessionStatus),
+		define(Tool{Name: "get_working_directory", Set: "files", About: "The project's directory, to which relative paths are.", Effect: Looks, Idempotent: true, Control: Always, Brief: true}, workingDirectory),
 		define(Tool{Name: "undo", Set: "files", About: "Take back the newest step or steps of the project: exactly what each changed, whoever changed it. redo brings it back.", Effect: Acts, Control: WhenActive}, undo),
 		define(Tool{Name: "undo_preview", Set: "files", About: "Say what undo would restore and remove, and what is in its way.", Effect: Looks, Idempotent: true, Control: Observes}, undoPreview),
 		define(Tool{Name: "redo", Set: "files", About: "Bring back what the last undo took away.", Effect: Acts, Control: WhenActive}, redo),
@@ -29,16 +29,16 @@ func fileTools() []Tool {
 
 func workspaceTools() []Tool {
 	return []Tool{
-		define(Tool{Name: "workspace_start", Set: "workspace", About: "Start a workspace that stays until it is stopped, with a hidden desktop unless display is none.", Effect: Acts, Idempotent: true, Open: true, Control: OrDryRun}, startWorkspace),
-		define(Tool{Name: "workspace_list", Set: "workspace", About: "The workspaces that run, and those that have stopped and left something to look at.", Effect: Looks, Idempotent: true, Control: Observes}, listWorkspaces),
-		define(Tool{Name: "workspace_status", Set: "workspace", About: "How a workspace is: control, policy, apps, what it keeps.", Effect: Looks, Idempotent: true, Control: Observes}, workspaceStatus),
-		define(Tool{Name: "workspace_stop", Set: "workspace", About: "End a workspace and all that runs in it. Works under every control.", Effect: Destroys, Idempotent: true, Control: SafetyStop}, stopWorkspace),
+		define(Tool{Name: "workspace_start", Set: "workspace", About: "Start a workspace that stays until it is stopped, with a hidden desktop unless display is none.", Effect: Acts, Idempotent: true, Open: true, Control: OrDryRun, starts: true}, startWorkspace),
+		define(Tool{Name: "workspace_list", Set: "workspace", About: "The workspaces that run, and those that have stopped and left something to look at.", Effect: Looks, Idempotent: true, Control: Observes, Brief: true}, listWorkspaces),
+		define(Tool{Name: "workspace_status", Set: "workspace", About: "How a workspace is: control, policy, apps, what it keeps.", Effect: Looks, Idempotent: true, Control: Observes, Brief: true}, workspaceStatus),
+		define(Tool{Name: "workspace_stop", Set: "workspace", About: "End a workspace and all that runs in it. Works under every control.", Effect: Destroys, Idempotent: true, Control: SafetyStop, Brief: true}, stopWorkspace),
 		define(Tool{Name: "workspace_cleanup_stale", Set: "workspace", About: "Remove what stopped workspaces have left.", Effect: Destroys, Idempotent: true, Control: OrDryRun}, cleanupWorkspaces),
 		define(Tool{Name: "workspace_doctor", Set: "workspace", About: "What this machine can hold and what is missing, with the way to get it.", Effect: Looks, Idempotent: true, Control: Always}, doctor),
 		define(Tool{Name: "app_launch", Set: "workspace", About: "Start a program that goes on by itself; wait for its window or its end if asked.", Effect: Acts, Open: true, Control: OrDryRun}, launchApp),
-		define(Tool{Name: "app_list", Set: "workspace", About: "What was started in a workspace.", Effect: Looks, Idempotent: true, Control: Observes}, listApps),
+		define(Tool{Name: "app_list", Set: "workspace", About: "What was started in a workspace.", Effect: Looks, Idempotent: true, Control: Observes, Brief: true}, listApps),
 		define(Tool{Name: "app_wait", Set: "workspace", About: "Wait for the end of an app.", Effect: Destroys, Idempotent: true, Control: Observes}, waitApp),
-		define(Tool{Name: "app_kill", Set: "workspace", About: "End an app and all that it has started.", Effect: Destroys, Idempotent: true, Control: OrDryRun}, killApp),
+		define(Tool{Name: "app_kill", Set: "workspace", About: "End an app and all that it has started.", Effect: Destroys, Idempotent: true, Control: OrDryRun, Brief: true}, killApp),
 		define(Tool{Name: "app_log", Set: "workspace", About: "What an app has written.", Effect: Looks, Idempotent: true, Control: Observes}, readLog),
 		define(Tool{Name: "terminal_read", Set: "workspace", About: "The screen of a terminal as text.", Effect: Looks, Idempotent: true, Control: Observes}, readTerminal),
 		define(Tool{Name: "terminal_input", Set: "workspace", About: "Type text and keys into a terminal.", Effect: Acts, Open: true, Control: WhenActive}, typeTerminal),
@@ -71,11 +71,11 @@ func profileTools() []Tool {
 
 func controlTools() []Tool {
 	return []Tool{
-		define(Tool{Name: "mcp_session_brief", Set: "control", About: "What there is and what to do next: ceiling, control, workspaces, profiles, recommended calls. Ask it first.", Effect: Looks, Idempotent: true, Control: Always}, sessionBrief),
+		define(Tool{Name: "mcp_session_brief", Set: "control", About: "What there is and what to do next: ceiling, control, workspaces, profiles, recommended calls. Ask it first.", Effect: Looks, Idempotent: true, Control: Always, Brief: true}, sessionBrief),
 		define(Tool{Name: "mcp_task_plan", Set: "control", About: "Ordered calls for an intent (app testing, a browser task, observing, cleanup), with what is missing, what stands against them, and what a person has to agree to.", Effect: Looks, Idempotent: true, Control: Always}, taskPlan),
-		define(Tool{Name: "mcp_permissions", Set: "control", About: "The ceiling that holds for this server: its dimensions, its hash, and advice on it.", Effect: Looks, Idempotent: true, Control: Always}, showPermissions),
-		define(Tool{Name: "mcp_action_catalog", Set: "control", About: "What each tool does to the world, and what its parameters change about that.", Effect: Looks, Idempotent: true, Control: Always}, actionCatalog),
-		define(Tool{Name: "mcp_control_update", Set: "control", About: "Restrict a workspace to looking, or pause it. Back to active only a person brings it: with confirmed_user_request they are asked.", Effect: Acts, Idempotent: true, Control: Steers}, updateControl),
-		define(Tool{Name: "approvals", Set: "control", About: "What waits for a person's word; deny one.", Effect: Acts, Idempotent: true, Control: Steers}, approvals),
+		define(Tool{Name: "mcp_permissions", Set: "control", About: "The ceiling that holds for this server: its dimensions, its hash, and advice on it.", Effect: Looks, Idempotent: true, Control: Always, Brief: true}, showPermissions),
+		define(Tool{Name: "mcp_action_catalog", Set: "control", About: "What each tool does to the world, and what its parameters change about that.", Effect: Looks, Idempotent: true, Control: Always, Brief: true}, actionCatalog),
+		define(Tool{Name: "mcp_control_update", Set: "control", About: "Restrict a workspace to looking, or pause it. Back to active only a person brings it: with confirmed_user_request they are asked.", Effect: Acts, Idempotent: true, Control: Steers, Brief: true}, updateControl),
+		define(Tool{Name: "approvals", Set: "control", About: "What waits for a person's word; deny one.", Effect: Acts, Idempotent: true, Control: Steers, Brief: true}, approvals),
 	}
 }

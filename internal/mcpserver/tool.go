@@ -49,7 +49,10 @@ type Tool struct {
 	Idempotent bool // a second call with the same arguments changes nothing more
 	Open       bool // reaches what lies outside of the workspace
 	Control    Control
+	Brief      bool // never waits for anything: it has its turn whatever others wait for
 	In, Out    *jsonschema.Schema
+
+	starts bool // a workspace, and nothing else
 
 	run func(ctx context.Context, c *call, arguments json.RawMessage) (any, error)
 }

@@ -211,7 +211,8 @@ func readLog(ctx context.Context, c *call, in logIn) (logOut, error) {
 	req := api.Request{Op: api.OpLogs, App: in.App, Stream: in.Stream, Tail: in.Tail, Since: in.Since}
 	text := map[string][]byte{}
 	add := func(o *api.Output) {
-		text[o.Stream] = append(text[o.Stream], o.Data...)
+		kept := append(text[o.Stream], o.Data...)
+		text[o.Stream] = kept[max(0, int64(len(kept))-in.Tail):] // a workspace of another version may send more
 		out.Next, out.Lost = max(out.Next, o.At+uint64(len(o.Data))), out.Lost+o.Lost
 	}
 	e, ok, err := c.server.find(name)

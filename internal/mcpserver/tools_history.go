@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"carrel/internal/api"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 type undoIn struct {
@@ -100,11 +102,13 @@ type diffIn struct {
 }
 
 type diffOut struct {
-	Diff anyJSON `json:"diff"`
+	Diff string `json:"diff"` // as text: it has no JSON
 }
 
+func (o diffOut) content() []sdk.Content { return []sdk.Content{&sdk.TextContent{Text: o.Diff}} }
+
 func diff(ctx context.Context, c *call, in diffIn) (diffOut, error) {
-	args := []string{"diff", "--json"}
+	args := []string{"diff"}
 	if in.Path != "" {
 		args = append(args, "--path="+c.within(in.Path))
 	}
@@ -114,9 +118,9 @@ func diff(ctx context.Context, c *call, in diffIn) (diffOut, error) {
 	if in.Steps != "" {
 		args = append(args, "--", in.Steps)
 	}
-	var out diffOut
-	err := c.server.carrel(ctx, nil, &out.Diff, args...)
-	return out, err
+	var text []byte
+	err := c.server.carrelText(ctx, &text, args...)
+	return diffOut{string(text)}, err
 }
 
 type historyIn struct {

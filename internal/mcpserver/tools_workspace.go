@@ -108,13 +108,15 @@ func startWorkspace(ctx context.Context, c *call, in startIn) (startOut, error) 
 		workspace.Ready
 		Already bool `json:"already_running"`
 	}
-	c.server.mu.Lock()
-	defer c.server.mu.Unlock()
+	if err := c.server.startAlone(ctx); err != nil {
+		return out, err
+	}
+	defer c.server.startNext()
 	if err := c.server.start(ctx, &got, display, name, args); err != nil {
 		return out, err
 	}
 	if name == c.server.opts.Workspace && !got.Already {
-		c.server.started = true
+		c.server.setStarted()
 	}
 	out.Started, out.Already, out.Policy, out.Notes = !got.Already, got.Already, got.Status.Policy, append(got.Announcements, got.Notes...)
 	return out, nil

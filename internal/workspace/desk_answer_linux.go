@@ -357,20 +357,25 @@ func (d *desk) logs(ctx context.Context, c *supervisor.Call, a *app) error {
 // maxPiece bounds one piece of output, in bytes.
 const maxPiece = 32 << 10
 
-// sendLog hands out what a log has. With a writer and follow it goes on until the
-// writer has closed it or ctx ends.
+// sendLog hands out what a log had when it was asked for: who writes faster than this
+// reads would make it endless. With a writer and follow it goes on until the writer has
+// closed it or ctx ends.
 func sendLog(ctx context.Context, dir *os.File, name, stream string, req *api.Request, writer *spool.Log, send func(*api.Output) error) error {
 	r, err := spool.Open(dir, name)
 	if err != nil {
 		return err
 	}
-	at := int64(req.Since)
+	at, end := int64(req.Since), r.End()
 	if req.Tail > 0 {
-		at = max(at, r.End()-req.Tail)
+		at = max(at, end-req.Tail)
 	}
 	buf := make([]byte, maxPiece)
-	for {
-		n, next, err := r.ReadAt(buf, at)
+	for req.Follow || at < end {
+		piece := buf
+		if !req.Follow {
+			piece = buf[:min(maxPiece, end-at)]
+		}
+		n, next, err := r.ReadAt(piece, at)
 		if err != nil {
 			return err
 		}
@@ -388,4 +393,5 @@ func sendLog(ctx context.Context, dir *os.File, name, stream string, req *api.Re
 			return nil
 		}
 	}
+	return nil
 }

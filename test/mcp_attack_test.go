@@ -1,0 +1,137 @@
+//go:build linux
+
+package e2e
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMCPPauseIsNotStopped: a person's pause is not got around by ending the workspace,
+// which is always allowed, and going on in another one or in none.
+func TestMCPPauseIsNotStopped(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	c := w.mcp("--display", "none")
+	c.does("Bash", args{"command": "echo one > made"})
+	name := c.does("get_session_status", args{}).Structured["workspace"].(string)
+	if e := w.carrel("control", name, "paused"); e.code != 0 {
+		t.Fatal(e)
+	}
+	c.does("workspace_stop", args{})
+	c.refuses("control", "workspace_start", args{"name": "other", "display": "none"})
+	c.refuses("control", "undo", args{})
+	c.refuses("control", "Bash", args{"command": "echo two > made"})
+	c.refuses("control", "profile_write", args{"action": "put", "id": "kept", "profile": "network: closed"})
+	c.refuses("control", "workspace_cleanup_stale", args{})
+	if got := w.read(w.project + "/made"); got != "one\n" {
+		t.Errorf("made: %q", got)
+	}
+	c.does("workspace_start", args{"display": "none"}) // as it was
+	c.refuses("control", "undo", args{})
+}
+
+// TestMCPAllTurnsTaken: however many calls wait, what shows, restricts and ends the
+// workspace is answered.
+func TestMCPAllTurnsTaken(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	c := w.mcp("--display", "none")
+	c.does("Bash", args{"command": "true"})
+	var waiting []chan reply
+	for range 40 {
+		_, to := c.ask("tools/call", args{"name": "Bash", "arguments": args{"command": "sleep 600"}})
+		waiting = append(waiting, to)
+	}
+	time.Sleep(time.Second)
+	began := time.Now()
+	c.does("workspace_status", args{})
+	c.does("mcp_control_update", args{"mode": "paused"})
+	c.does("workspace_stop", args{})
+	if took := time.Since(began); took > patience/2 {
+		t.Errorf("it took %s", took)
+	}
+	for _, to := range waiting {
+		select {
+		case <-to:
+		case <-time.After(patience):
+			t.Fatal("a call of an ended workspace was not answered")
+		}
+	}
+}
+
+// TestMCPEndlessLog: the log of what writes faster than it is read comes to an end, and
+// is no longer than was asked for.
+func TestMCPEndlessLog(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	c := w.mcp("--display", "none")
+	app := c.does("Bash", args{"command": "yes", "run_in_background": true}).Structured["app_id"]
+	time.Sleep(time.Second)
+	for range 3 {
+		r := c.request("tools/call", args{"name": "app_log", "arguments": args{"app": app, "tail_bytes": 1000}})
+		got := c.told(r)
+		if said, _ := got.Structured["stdout"].(string); len(said) != 1000 {
+			t.Fatalf("%d bytes came of 1000", len(said))
+		}
+		if len(r.Result) > 100_000 {
+			t.Errorf("the answer has %d bytes", len(r.Result))
+		}
+	}
+	c.does("app_kill", args{"app": app})
+}
+
+// TestMCPHangup: a server whose terminal or client hangs up takes its workspace along.
+func TestMCPHangup(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	c := w.mcp("--display", "none")
+	c.does("Bash", args{"command": "true"})
+	name := c.does("get_session_status", args{}).Structured["workspace"].(string)
+	if err := c.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	c.end()
+	if e := w.carrel("ps", "--json"); strings.Contains(e.out, name) {
+		t.Errorf("its workspace goes on without it: %s", e)
+	}
+}
+
+// TestMCPDiff: what a step changed comes as text.
+func TestMCPDiff(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	c := w.mcp("--display", "none")
+	c.does("write_file", args{"path": "made", "content": "one\n"})
+	c.does("Bash", args{"command": "echo two >> made"})
+	if r := c.does("diff", args{}); !strings.Contains(r.text(), "\n+two\n") || strings.Contains(r.text(), "+one") {
+		t.Errorf("the newest step: %s", r.text())
+	}
+	if r := c.does("diff", args{"steps": "1..2", "path": "made"}); !strings.Contains(r.text(), "+one\n") || r.Structured["diff"] != r.text() {
+		t.Errorf("two steps: %s", r.text())
+	}
+	if r := c.does("diff", args{"stat": true}); !strings.Contains(r.text(), "made") {
+		t.Errorf("counted: %s", r.text())
+	}
+	if r := c.refuses("failed", "diff", args{"steps": "99"}); !strings.Contains(r.text(), "99") {
+		t.Errorf("no such step: %s", r.text())
+	}
+}
+
+// TestMCPTogether: two servers that need the same workspace at the same moment both get
+// it.
+func TestMCPTogether(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	one, two := w.mcp("--workspace", "both", "--display", "none"), w.mcp("--workspace", "both", "--display", "none")
+	call := args{"name": "Bash", "arguments": args{"command": "true"}}
+	_, first := one.ask("tools/call", call)
+	_, second := two.ask("tools/call", call)
+	for _, to := range []chan reply{first, second} {
+		select {
+		case r := <-to:
+			if got := one.told(r); got.IsError {
+				t.Error(got.text())
+			}
+		case <-time.After(patience):
+			t.Fatal("no answer")
+		}
+	}
+	one.does("workspace_stop", args{})
+}
