@@ -135,3 +135,59 @@ func TestMCPTogether(t *testing.T) {
 	}
 	one.does("workspace_stop", args{})
 }
+
+// TestMCPServerKilled: what belongs to a server ends with it, also when nothing of it is
+// left that could end it; what stays by its name stays.
+func TestMCPServerKilled(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.litter = true
+	s := w.stays("stays")
+	for _, flags := range [][]string{{}, {"--workspace", "stays"}} {
+		c := w.mcp(append(flags, "--display", "none")...)
+		r := c.does("Bash", args{"command": "sleep 1234 & echo begun"})
+		name := c.does("workspace_list", args{}).Structured["default"].(string)
+		w.must(c.cmd.Process.Kill())
+		gone := func() bool {
+			e := w.plain(w.bin, "ps", "--json")
+			return !strings.Contains(e.out, `"`+name+`"`)
+		}
+		if len(flags) == 0 {
+			eventually(t, "its workspace ends: "+r.text(), gone)
+		} else if gone() {
+			t.Error("a workspace that stays has ended with a client")
+		}
+	}
+	s.sh("true")
+}
+
+// TestMCPReadOnly: who may look may read files, search and see the screen's size; nothing
+// else is carried out.
+func TestMCPReadOnly(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.write(w.project+"/a.txt", "one")
+	c := w.mcp("--display", "none")
+	c.does("Bash", args{"command": "true"})
+	c.does("mcp_control_update", args{"mode": "read_only"})
+	for tool, a := range map[string]args{"read_file": {"path": "a.txt"}, "grep": {"pattern": "one"}, "glob": {"pattern": "*"}, "list_directory": {}} {
+		if r := c.does(tool, a); !strings.Contains(r.text(), "one") && !strings.Contains(r.text(), "a.txt") {
+			t.Errorf("%s: %s", tool, r.text())
+		}
+	}
+	for tool, a := range map[string]args{"write_file": {"path": "b", "content": "x"}, "edit_file": {"path": "a.txt", "old_string": "one", "new_string": "two"}, "Bash": {"command": "true"}} {
+		c.refuses("control", tool, a)
+	}
+	// By the supervisor's own word, from any other client.
+	for _, argv := range [][]string{{"/run/carrel/bin/carrel-file", "write_file"}, {"/run/carrel/bin/carrel-file", "nonsense"}, {"/run/carrel/bin/carrel-file"}, {"carrel-file", "read_file"}, {"sh", "-c", "true", "read_file"}} {
+		name := c.does("workspace_list", args{}).Structured["default"].(string)
+		if r := w.plain(w.bin, append([]string{"exec", name, "--"}, argv...)...); r.code != 125 {
+			t.Errorf("%q: %s", argv, r)
+		}
+	}
+	if w.read(w.project+"/a.txt") != "one" || exists(w.project+"/b") {
+		t.Error("something was changed")
+	}
+	c.does("mcp_control_update", args{"mode": "paused"})
+	if r := c.tool("read_file", args{"path": "a.txt"}); !r.IsError {
+		t.Errorf("under a pause: %s", r.text())
+	}
+}

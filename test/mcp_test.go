@@ -268,7 +268,7 @@ func TestMCPSilentClient(t *testing.T) {
 func TestMCPQuestion(t *testing.T) {
 	w := newWorld(t, ordinary(t))
 	w.need("Xvfb")
-	for _, answer := range []string{"decline", "accept"} {
+	for _, answer := range []string{"decline", "accept"} { // a yes of one server is not another's
 		c := w.mcpSilent()
 		asked := 0
 		c.asks = func(method string, _ json.RawMessage) any {
@@ -287,7 +287,9 @@ func TestMCPQuestion(t *testing.T) {
 				t.Errorf("observe: %s", r.text())
 			}
 		} else {
-			c.does("workspace_start", args{"acknowledge_hidden_workspace": true})
+			if r := c.tool("workspace_start", args{"acknowledge_hidden_workspace": true}); !r.IsError {
+				t.Errorf("a no was talked away: %s", r.text())
+			}
 		}
 		c.end()
 	}
@@ -438,7 +440,8 @@ func TestMCPCompat(t *testing.T) {
 	}
 	c.asks = func(string, json.RawMessage) any { return args{"action": "decline"} }
 	c.refuses("acknowledge", "workspace_start", args{})
-	c.does("workspace_start", args{"acknowledge_hidden_workspace": true})
+	c.asks = func(string, json.RawMessage) any { return args{"action": "accept", "content": args{}} }
+	c.does("workspace_start", args{})
 	c.does("workspace_launch_app", args{"name": "term", "command": []string{"xterm", "-title", "Their window"}})
 	c.does("workspace_wait_window", args{"title_contains": "their WINDOW"})
 	c.does("workspace_type_window", args{"title_contains": "Their", "text": "echo typed > typed.txt\n"})

@@ -55,17 +55,21 @@ one of its own, which ends with the client, or with --workspace one that stays.
 			if listen != "" && !strings.HasPrefix(listen, "unix:") && tokenFile == "" {
 				return fmt.Errorf("--listen %s needs --token-file FILE: any program of this machine reaches that port\nhint: a file that does not exist is made, with a token that nobody can guess", listen)
 			}
+			var err error
+			if read, err = absoluteAll(read); err != nil {
+				return err
+			}
+			if write, err = absoluteAll(write); err != nil {
+				return err
+			}
+			o.Roots = write
 			for _, dir := range read {
 				o.Start = append(o.Start, "--read="+dir)
 			}
 			for _, dir := range write {
 				o.Start = append(o.Start, "--write="+dir)
 			}
-			var err error
 			if o.Ceiling, err = a.frozenCeiling(permissions); err != nil {
-				return err
-			}
-			if o.Roots, err = absoluteAll(write); err != nil {
 				return err
 			}
 			return a.serveMCP(cmd, o, listen, tokenFile)

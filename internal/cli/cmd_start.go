@@ -22,6 +22,7 @@ type startFlags struct {
 	runFlags
 	profile, purpose, agent string
 	dryRun                  bool
+	owner                   int
 }
 
 func (a *app) startCommand() *cobra.Command {
@@ -50,6 +51,7 @@ and its hosts. A profile says all of this, and what to start, in a file.
 	cmd.Flags().StringVar(&f.purpose, "purpose", "", "say what it is for")
 	cmd.Flags().StringVar(&f.agent, "agent", "", "give it what an agent needs: claude, codex, gemini, ...")
 	cmd.Flags().Lookup("json").Usage = "print what was started as JSON"
+	cmd.Flags().IntVar(&f.owner, "ends-with", 0, "end when this process of yours does")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "decide, say what it would be, and start nothing")
 	a.registerCompletions(cmd)
 	return explainFlagErrors(cmd)
@@ -176,7 +178,7 @@ func (a *app) serveDesk(req workspace.Request, f *startFlags, args []string) err
 		tell.Failed(err)
 		return err
 	}
-	_, err = p.Serve(workspace.DeskRequest{Name: name, Purpose: f.purpose}, tell)
+	_, err = p.Serve(workspace.DeskRequest{Name: name, Purpose: f.purpose, Owner: f.owner}, tell)
 	if err != nil {
 		tell.Failed(err)
 	}

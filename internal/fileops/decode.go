@@ -27,6 +27,9 @@ func Ops() []string { return []string{OpRead, OpWrite, OpEdit, OpList, OpGlob, O
 // Changes says whether an operation may change files.
 func Changes(op string) bool { return op == OpWrite || op == OpEdit }
 
+// Known says whether there is such an operation.
+func Known(op string) bool { return newRequest(op) != nil }
+
 // OpOf is the name of a request's operation.
 func OpOf(req Request) string { return req.op() }
 

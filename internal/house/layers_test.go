@@ -51,7 +51,7 @@ var layers = map[string][]string{
 	"sandbox":          {"policy", "sandbox/landlock"},
 	"sandbox/landlock": {},
 	"sandbox/stage":    {"sandbox", "sandbox/landlock"},
-	"workspace":        {"policy", "api", "config", "agents", "view", "display", "xvfb", "xfilter", "rfb", "desktop", "a11y", "protect", "broker", "egress", "history", "seccomp", "inside", "ports", "sandbox", "sandbox/landlock", "supervisor", "mountinfo", "spool", "screen", "profile", "wlclip", "audit", "notify"},
+	"workspace":        {"policy", "api", "config", "agents", "view", "display", "xvfb", "xfilter", "rfb", "desktop", "a11y", "protect", "broker", "egress", "history", "seccomp", "inside", "ports", "sandbox", "sandbox/landlock", "supervisor", "mountinfo", "spool", "screen", "profile", "wlclip", "audit", "notify", "fileops"},
 	"doctor":           {"policy", "mountinfo", "seccomp", "sandbox", "sandbox/landlock"},
 	"cli":              {"policy", "api", "config", "agents", "history", "hooks", "inside", "sandbox", "sandbox/stage", "supervisor", "workspace", "doctor", "foreign", "jsontree", "lowlevel", "desktopentry", "profile", "mcpserver", "fileops", "taskplan", "audit"},
 	"mcpserver":        {"api", "supervisor", "workspace", "taskplan", "fileops", "tools"},

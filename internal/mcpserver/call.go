@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -98,6 +99,9 @@ func (s *Server) ensure(ctx context.Context) (supervisor.Entry, error) {
 
 // start runs `carrel start`, with a display where the ceiling allows one.
 func (s *Server) start(ctx context.Context, out any, display bool, name string, args []string) error {
+	if s.own && name == s.opts.Workspace { // also when nobody is left to end it
+		args = append(slices.Clone(args), "--ends-with="+strconv.Itoa(os.Getpid()))
+	}
 	if display {
 		err := s.carrel(ctx, nil, out, append(slices.Clone(args), "--display=virtual", "--", name)...)
 		var d *api.Denial
@@ -127,6 +131,9 @@ const Arg0 = "carrel-json"
 
 // carrelRaw gives what the command line prints.
 func (s *Server) carrelRaw(ctx context.Context, input []byte, out *json.RawMessage, args ...string) error {
+	if slices.ContainsFunc(args, func(a string) bool { return strings.ContainsRune(a, 0) }) {
+		return &api.Denial{Code: codeArguments, Operation: args[0], Message: "an argument has a zero byte", Rule: "parameters", Source: "built in"}
+	}
 	cmd := exec.CommandContext(ctx, s.opts.Program, args...)
 	cmd.Args[0] = Arg0
 	cmd.Dir, cmd.Env = s.opts.Project, s.opts.Environ
@@ -237,8 +244,12 @@ func (t *Tool) blocked(arguments json.RawMessage) bool {
 func (c *call) guard(ctx context.Context, arguments json.RawMessage) error {
 	var said struct {
 		Name string `json:"name"`
+		ID   string `json:"id"`
 	}
 	_ = json.Unmarshal(arguments, &said) // what is wrong with them, decode says
+	if c.tool.Set == setCompat && c.tool.In.Properties["id"] != nil {
+		said.Name = said.ID // theirs call it so
+	}
 	if !c.tool.blocked(arguments) {
 		return nil
 	}

@@ -22,11 +22,13 @@ type lines struct {
 	io.Closer
 	from  *bufio.Reader
 	wrong func(code int64, message string)
-	rest  []byte // of the line that is being handed on
+	rest  []byte        // of the line that is being handed on
+	over  chan struct{} // closed when there are no more
+	once  sync.Once
 }
 
 func newLines(in io.ReadCloser, wrong func(int64, string)) *lines {
-	return &lines{Closer: in, from: bufio.NewReaderSize(in, 64<<10), wrong: wrong}
+	return &lines{Closer: in, from: bufio.NewReaderSize(in, 64<<10), wrong: wrong, over: make(chan struct{})}
 }
 
 // Read implements [io.Reader].
@@ -34,6 +36,7 @@ func (l *lines) Read(p []byte) (int, error) {
 	for len(l.rest) == 0 {
 		line, err := l.line()
 		if err != nil {
+			l.once.Do(func() { close(l.over) })
 			return 0, err
 		}
 		l.rest = line
@@ -110,7 +113,7 @@ func (w *whole) wrong(code int64, message string) {
 }
 
 // transport is a conversation in lines.
-func transport(in io.ReadCloser, out io.WriteCloser) (io.ReadCloser, io.WriteCloser) {
+func transport(in io.ReadCloser, out io.WriteCloser) (*lines, *whole) {
 	w := &whole{WriteCloser: out}
 	return newLines(in, w.wrong), w
 }

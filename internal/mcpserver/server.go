@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"carrel/internal/api"
@@ -51,7 +52,9 @@ type Server struct {
 	tools map[string]*Tool
 	sdk   *sdk.Server
 	turns chan struct{} // one for each call that works
-	brief chan struct{} // the same for those that wait for nothing
+
+	declined atomic.Bool   // the person was asked about a hidden desktop, and said no
+	brief    chan struct{} // the same for those that wait for nothing
 
 	starting chan struct{} // held by who starts a workspace
 
@@ -100,12 +103,13 @@ const pageSize = 64
 // Serve answers one client until it goes or ctx ends.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	defer s.Close()
-	in, out = transport(in, out)
+	from, to := transport(in, out)
 	done := make(chan error, 1)
-	go func() { done <- s.sdk.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out}) }()
+	go func() { done <- s.sdk.Run(ctx, &sdk.IOTransport{Reader: from, Writer: to}) }()
 	select {
 	case err := <-done:
 		return err
+	case <-from.over:
 	case <-ctx.Done():
 	}
 	select { // who does not read is not waited for

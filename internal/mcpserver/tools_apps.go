@@ -183,13 +183,13 @@ type logIn struct {
 	appOf
 	Stream string `json:"stream,omitempty" jsonschema:"stdout or stderr; both by default"`
 	Tail   int64  `json:"tail_bytes,omitempty" jsonschema:"at most so much of the end of each; 16384 by default"`
-	Since  uint64 `json:"since,omitempty" jsonschema:"from this place on"`
+	Since  uint64 `json:"since,omitempty" jsonschema:"with stream: from this place on"`
 }
 
 type logOut struct {
 	Stdout string `json:"stdout"`
 	Stderr string `json:"stderr"`
-	Next   uint64 `json:"next"` // since of the next call
+	Next   uint64 `json:"next"` // since of the next call, where one stream was asked for
 	Lost   uint64 `json:"lost"` // bytes that are kept no more
 }
 
@@ -203,6 +203,9 @@ func readLog(ctx context.Context, c *call, in logIn) (logOut, error) {
 	name, err := c.named(in.Name)
 	if err != nil {
 		return out, err
+	}
+	if in.Since > 0 && in.Stream == "" {
+		return out, c.tool.badArguments("since", "since is a place in one stream: stream says which")
 	}
 	if in.Tail <= 0 {
 		in.Tail = usualLog
@@ -236,7 +239,7 @@ func readLog(ctx context.Context, c *call, in logIn) (logOut, error) {
 func (c *call) stoppedLog(ctx context.Context, name string, in logIn, add func(*api.Output), out *logOut, text map[string][]byte) error {
 	args := []string{"logs", "--json", "--tail=" + strconv.FormatInt(in.Tail, 10)}
 	if in.Stream != "" {
-		args = append(args, "--stream="+in.Stream)
+		args = append(args, "--stream="+in.Stream, "--since="+strconv.FormatUint(in.Since, 10))
 	}
 	err := c.server.carrelLines(ctx, func(o api.Output) { add(&o) }, append(args, "--", name, in.App)...)
 	out.Stdout, out.Stderr = string(text[api.StreamStdout]), string(text[api.StreamStderr])

@@ -79,10 +79,16 @@ func startWorkspace(ctx context.Context, c *call, in startIn) (startOut, error) 
 		return startOut{}, err
 	}
 	yes, answered := c.agreed(ackHidden)
-	in.Hidden = in.Hidden || yes
+	if answered {
+		c.server.declined.Store(!yes) // a no is not talked away by the argument that comes after it
+	}
+	in.Hidden = in.Hidden && !c.server.declined.Load() || yes
 	out := startOut{Name: name, DryRun: in.DryRun, Policy: []api.Decided{}, Notes: []string{}, Approval: c.hiddenBundle(name, in)}
 	if !in.DryRun && !out.Approval.Approved && !answered && c.asks() {
 		return out, &question{ackHidden, "Start the workspace " + name + " with a desktop that you do not see? `carrel watch " + name + "` shows it."}
+	}
+	if !in.DryRun && c.server.declined.Load() && !out.Approval.Approved {
+		return out, &api.Denial{Code: codeAcknowledge, Operation: c.tool.Name, Subject: name, Rule: ackHidden, Source: "the person", Message: "the person was asked about a desktop that they do not see, and said no", Hint: "display: none needs no agreement"}
 	}
 	if !in.DryRun && !out.Approval.Approved {
 		return out, &api.Denial{Code: codeAcknowledge, Operation: c.tool.Name, Subject: name, Rule: ackHidden, Source: "built in", Message: "a workspace with a desktop that the person does not see needs their agreement, once",
@@ -132,7 +138,14 @@ type listOut struct {
 func listWorkspaces(ctx context.Context, c *call, _ struct{}) (listOut, error) {
 	out := listOut{Default: c.server.opts.Workspace, Workspaces: []api.Desk{}}
 	err := c.server.carrel(ctx, nil, &out.Workspaces, "list", "--json")
+	out.Workspaces = slices.DeleteFunc(out.Workspaces, func(d api.Desk) bool { return !c.server.under(d.Ceiling) })
 	return out, err
+}
+
+// under says whether a workspace is one that this server may know more of than its name:
+// under a ceiling those that were started under the same.
+func (s *Server) under(c *api.Ceiling) bool {
+	return s.opts.Ceiling.Hash == "" || c != nil && c.Hash == s.opts.Ceiling.Hash
 }
 
 type statusIn struct {
@@ -182,6 +195,9 @@ func workspaceStatus(ctx context.Context, c *call, in statusIn) (statusOut, erro
 		out.Manifest = &api.Desk{}
 		if err := c.server.carrel(ctx, nil, out.Manifest, "manifest", "--json", "--", name); err != nil {
 			return out, err
+		}
+		if !c.server.under(out.Manifest.Ceiling) {
+			return statusOut{}, &api.Denial{Code: api.CodeCeiling, Operation: c.tool.Name, Subject: name, Rule: "ceiling", Source: c.server.opts.Ceiling.Shown.Source, Message: fmt.Sprintf("workspace %q was started under another ceiling, or none", name)}
 		}
 	}
 	if slices.Contains(in.Include, "artifacts") {

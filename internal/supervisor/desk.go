@@ -87,7 +87,8 @@ func (s *Server) answerDesk(ctx context.Context, conn net.Conn, who caller, req 
 	if desk == nil {
 		return refusal(api.CodeRequest, req.Op, s.cfg.ID, "this workspace is one command's, and ends with it", "`carrel start NAME` makes one that stays")
 	}
-	if does == acts {
+	looking := s.cfg.Looks != nil && s.cfg.Looks(&req) && s.control.get().Mode == api.ControlReadOnly && s.over(req.Op) == nil
+	if does == acts && !looking {
 		if why := s.blocked(who, req.Op); why != nil {
 			return api.Reply{Error: why}
 		}

@@ -71,6 +71,9 @@ type Config struct {
 	Audit  func(api.AuditRecord)
 	Refuse func(op string) *api.Denial
 	Waits  func(api.Approval)
+	// Looks says whether a request that starts something only looks, so that it is carried
+	// out under read_only too; nil for none.
+	Looks func(*api.Request) bool
 	// Agent names the known agent that a process is, "" for none; nil knows none.
 	Agent func(Process) string
 }

@@ -18,6 +18,7 @@ import (
 type DeskRequest struct {
 	Name    string // see [CheckDeskName]
 	Purpose string // what it is for, in a person's words
+	Owner   int    // a process with which it ends, 0 for none
 }
 
 // maxDeskName bounds a name, which becomes part of paths, in bytes.

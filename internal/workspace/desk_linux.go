@@ -17,6 +17,8 @@ import (
 	"carrel/internal/sandbox"
 	"carrel/internal/spool"
 	"carrel/internal/supervisor"
+
+	"golang.org/x/sys/unix"
 )
 
 // desk is a workspace that stays: one set of walls, one broker, one network, and apps
@@ -108,6 +110,11 @@ func (d *desk) serve(tell *Reporter) error {
 		defer p.dropGroup(group)
 	}
 	defer d.stopOnSignals()()
+	endsWithout, err := d.endWithOwner()
+	if err != nil {
+		return err
+	}
+	defer endsWithout()
 	if limit := p.Policy.Resources.Timeout; limit > 0 {
 		defer time.AfterFunc(limit, d.timeOver).Stop()
 	}
@@ -192,7 +199,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled, Watch: p.desktop.watch(),
 		Clipboard: p.clipboard.carry,
 		Ceiling:   p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: d.denied,
-		Audit: p.audit.add, Refuse: p.audit.refuse, Waits: tell.Tell,
+		Audit: p.audit.add, Refuse: p.audit.refuse, Waits: tell.Tell, Looks: onlyReads,
 		Record: d.record, First: d.events.Last(), Past: d.past,
 	})
 	if err != nil {
@@ -234,6 +241,39 @@ func (d *desk) timeOver() {
 		Rule: "timeout", Source: d.p.reason(policy.DimTimeout).Source.String(), Hint: "--timeout takes a longer time, 0 for none"})
 	d.server.Stop()
 	d.stop()
+}
+
+// endWithOwner ends the workspace when the process does that it belongs to, however that
+// ends. The process is held by a descriptor: its number may become another's.
+func (d *desk) endWithOwner() (func(), error) {
+	if d.req.Owner == 0 {
+		return func() {}, nil
+	}
+	fd, err := unix.PidfdOpen(d.req.Owner, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("process %d, with which the workspace is to end: %w", d.req.Owner, err)
+	}
+	f := os.NewFile(uintptr(fd), "owner")
+	raw, err := f.SyscallConn()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	go func() {
+		ended := false
+		_ = raw.Read(func(fd uintptr) bool {
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+			ended = n > 0 && err == nil
+			return ended || err != nil && err != unix.EINTR
+		})
+		if ended {
+			if d.server != nil {
+				d.server.Stop() // thaws what is frozen, too
+			}
+			d.stop()
+		}
+	}()
+	return func() { f.Close() }, nil
 }
 
 // stopOnSignals ends the workspace as soon as its supervisor is asked to end.
