@@ -231,7 +231,7 @@ func TestCeilingOfTheCaller(t *testing.T) {
 		if r := under(other, "stop", "theirs"); r.code != 0 {
 			t.Errorf("stop: %s", r)
 		}
-		for _, args := range [][]string{{"events", "theirs"}, {"revoke", "theirs"}, {"audit", "show", "theirs"}, {"audit", "verify", "theirs"}, {"audit", "export", "theirs"}} {
+		for _, args := range [][]string{{"events", "theirs"}, {"apps", "theirs"}, {"manifest", "theirs"}, {"artifacts", "theirs"}, {"revoke", "theirs"}, {"audit", "show", "theirs"}, {"audit", "verify", "theirs"}, {"audit", "export", "theirs"}} {
 			refusedBy(t, strings.Join(args, " ")+" after its end", under(other, args...), hash)
 		}
 		if r := under(own, "audit", "verify", "theirs"); r.code != 0 {

@@ -119,6 +119,9 @@ func (a *app) lookCommand(use, short, long, example string, show func(d api.Desk
 		Use: use + " NAME [flags]", Short: short, Long: long + plainStatusHelp, Example: example, Args: oneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := a.desk(cmd.Context(), args[0])
+			if err == nil && use != "status" { // which every caller may have
+				err = a.sameCeiling(use, d)
+			}
 			if err != nil {
 				return err
 			}
