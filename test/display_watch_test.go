@@ -291,8 +291,12 @@ func TestWatchStays(t *testing.T) {
 	cmd := w.command(w.bin, "run", "--", "sh", "-c", "touch here; sleep 60")
 	w.must(w.start(cmd))
 	eventually(t, "it runs", func() bool { return exists(w.project + "/here") })
+	w.litter = true // it answers from outside a moment after the command has begun
 	var list []struct{ ID string }
-	w.must(json.Unmarshal([]byte(w.carrel("ps", "--json").out), &list))
+	eventually(t, "it is listed", func() bool {
+		w.must(json.Unmarshal([]byte(w.carrel("ps", "--json").out), &list))
+		return len(list) == 1
+	})
 	var told toldWatch
 	r := w.carrel("watch", list[0].ID, "--json")
 	if err := json.Unmarshal([]byte(r.out), &told); err != nil || !told.Stays || told.Acts {
