@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -105,7 +106,10 @@ func TestDesktopInputMethods(t *testing.T) {
 				s.fine("type", "Grüße, 你好")
 				s.fine("key", "ctrl+s")
 			}
-			eventually(t, method+" "+program+" saves", func() bool { return strings.HasPrefix(string(s.file(file)), "Grüße, 你好") })
+			eventually(t, method+" "+program+" saves", func() bool {
+				saved, _ := os.ReadFile(w.project + "/" + file) // vi takes it away for a moment
+				return strings.HasPrefix(string(saved), "Grüße, 你好")
+			})
 			if took := time.Since(start); took > 8*time.Second {
 				t.Errorf("%s %s: %v", method, program, took)
 			}
