@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/ownfile"
 )
 
 // Name is the log's file in the directory of a workspace; Older is the one before it,
@@ -17,6 +18,9 @@ const (
 	Older = Name + ".1"
 	Lock  = "audit.lock"
 )
+
+// ErrTaken means that another process writes the log.
+var ErrTaken = errors.New("another process writes it")
 
 // Bounds of a log.
 const (
@@ -65,10 +69,14 @@ func Create(dir *os.File, max int64, trouble func(error)) (*Log, error) {
 	l := &Log{dir: dir, half: max / 2, trouble: trouble, head: noHash, records: make(chan api.AuditRecord, queued), done: make(chan struct{}),
 		write: func(f *os.File, b []byte) (int, error) { return f.Write(b) }}
 	var err error
-	if l.lock, err = openAt(dir, Lock, os.O_RDWR|os.O_CREATE); err != nil {
+	if l.lock, err = ownfile.Open(dir, Lock, os.O_RDWR|os.O_CREATE); err != nil {
 		return nil, fmt.Errorf("opening the audit log: %w", err)
 	}
-	if err = lockFile(l.lock); err == nil {
+	got, err := ownfile.TryLock(l.lock)
+	if err == nil && !got {
+		err = ErrTaken
+	}
+	if err == nil {
 		err = l.resume()
 	}
 	if err != nil {
@@ -196,13 +204,13 @@ func (l *Log) room() error {
 		return nil
 	}
 	if l.file != nil {
-		if err := renameAt(l.dir, Name, Older); err != nil {
+		if err := ownfile.Rename(l.dir, Name, Older); err != nil {
 			return err
 		}
 		l.file.Close()
 		l.file = nil
 	}
-	f, err := openAt(l.dir, Name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL)
+	f, err := ownfile.Open(l.dir, Name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
 	}
@@ -214,7 +222,7 @@ func (l *Log) room() error {
 	if err = l.add(first, nil); err != nil { // an empty file is no log
 		f.Close()
 		l.file, l.torn = nil, nil
-		_ = unlinkAt(l.dir, Name)
+		_ = ownfile.Remove(l.dir, Name)
 	}
 	return err
 }

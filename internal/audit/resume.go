@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"carrel/internal/api"
+	"carrel/internal/ownfile"
 )
 
 // tailRead is how much of a file's end is read to find its last record, in bytes:
@@ -35,7 +36,7 @@ func (l *Log) resume() error {
 
 // look finds the end of the newest file that has a record.
 func (l *Log) look() (kind string, err error) {
-	f, err := there(openAt(l.dir, Name, os.O_RDWR|os.O_APPEND))
+	f, err := ownfile.There(ownfile.Open(l.dir, Name, os.O_RDWR|os.O_APPEND))
 	if f == nil {
 		if err == nil {
 			kind, err = l.older()
@@ -63,7 +64,7 @@ func (l *Log) look() (kind string, err error) {
 
 // older finds the end of the older file.
 func (l *Log) older() (kind string, err error) {
-	f, err := there(openAt(l.dir, Older, os.O_RDWR|os.O_APPEND))
+	f, err := ownfile.There(ownfile.Open(l.dir, Older, os.O_RDWR|os.O_APPEND))
 	if f == nil {
 		return "", err
 	}
@@ -75,7 +76,7 @@ func (l *Log) older() (kind string, err error) {
 
 // removed takes a file away that may not be there.
 func removed(dir *os.File, name string) error {
-	if err := unlinkAt(dir, name); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := ownfile.Remove(dir, name); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -85,7 +86,7 @@ func removed(dir *os.File, name string) error {
 // is kept as the older file, which does not hold, unless a kill left it.
 func (l *Log) anew() error {
 	l.torn, l.size = nil, 0
-	f, err := openAt(l.dir, Name, os.O_RDONLY)
+	f, err := ownfile.Open(l.dir, Name, os.O_RDONLY)
 	if err == nil {
 		b, readErr := io.ReadAll(io.LimitReader(f, MaxLine+1))
 		f.Close()
@@ -95,7 +96,7 @@ func (l *Log) anew() error {
 		if unfinished(b, 1) {
 			err = removed(l.dir, Name)
 		} else {
-			err = renameAt(l.dir, Name, Older)
+			err = ownfile.Rename(l.dir, Name, Older)
 		}
 		if err != nil {
 			return err

@@ -6,8 +6,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"carrel/internal/api"
+	"carrel/internal/ownfile"
 )
 
 // Snapshot is a log as it was when it was opened: what is written later is not in it.
@@ -28,18 +30,18 @@ const maxLooks = 100
 // Open finds the log in a directory; [os.ErrNotExist] says that there is none.
 func Open(dir *os.File) (*Snapshot, error) {
 	for range maxLooks {
-		old, err := there(openAt(dir, Older, os.O_RDONLY))
+		old, err := ownfile.There(ownfile.Open(dir, Older, os.O_RDONLY))
 		if err != nil {
 			return nil, err
 		}
-		now, err := there(openAt(dir, Name, os.O_RDONLY))
+		now, err := ownfile.There(ownfile.Open(dir, Name, os.O_RDONLY))
 		if err != nil {
-			closeAll(old)
+			ownfile.Close(old)
 			return nil, err
 		}
-		again, err := there(openAt(dir, Older, os.O_RDONLY))
-		settled := err == nil && same(old, again)
-		closeAll(again)
+		again, err := ownfile.There(ownfile.Open(dir, Older, os.O_RDONLY))
+		settled := err == nil && ownfile.Same(old, again)
+		ownfile.Close(again)
 		if settled {
 			s, err := take(old, now)
 			if s != nil {
@@ -47,7 +49,7 @@ func Open(dir *os.File) (*Snapshot, error) {
 			}
 			return s, err
 		}
-		if closeAll(old, now); err != nil {
+		if ownfile.Close(old, now); err != nil {
 			return nil, err
 		}
 	}
@@ -56,7 +58,7 @@ func Open(dir *os.File) (*Snapshot, error) {
 
 // OpenFile opens one file, such as a copy of a log.
 func OpenFile(path string) (*Snapshot, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|noWait, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // nor waits for who writes into a pipe
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +133,7 @@ func take(files ...*os.File) (*Snapshot, error) {
 		}
 		info, err := f.Stat()
 		if err != nil {
-			closeAll(files...)
+			ownfile.Close(files...)
 			return nil, err
 		}
 		s.files = append(s.files, part{filepath.Base(f.Name()), f, info.Size()})
@@ -140,29 +142,4 @@ func take(files ...*os.File) (*Snapshot, error) {
 		return nil, os.ErrNotExist
 	}
 	return s, nil
-}
-
-// there gives nil for a file that does not exist.
-func there(f *os.File, err error) (*os.File, error) {
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	return f, err
-}
-
-func same(a, b *os.File) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	x, err1 := a.Stat()
-	y, err2 := b.Stat()
-	return err1 == nil && err2 == nil && os.SameFile(x, y)
-}
-
-func closeAll(files ...*os.File) {
-	for _, f := range files {
-		if f != nil {
-			f.Close()
-		}
-	}
 }

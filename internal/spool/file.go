@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"carrel/internal/ownfile"
 )
 
 // lockWait bounds how long a writer waits for another one of the same file,
@@ -48,10 +50,10 @@ func replace(dir *os.File, name string, data []byte, sync func(*os.File) error) 
 		err = sync(f)
 	}
 	if err == nil {
-		err = renameAt(dir, beside, name)
+		err = ownfile.Rename(dir, beside, name)
 	}
 	if err != nil {
-		_ = unlinkAt(dir, beside)
+		_ = ownfile.Remove(dir, beside)
 		return pathError("write", dir, name, err)
 	}
 	return nil
@@ -61,11 +63,11 @@ func replace(dir *os.File, name string, data []byte, sync func(*os.File) error) 
 // file while the lock is awaited: the holder renames it.
 func lockNew(dir *os.File, name string) (*os.File, error) {
 	for began := time.Now(); time.Since(began) < lockWait; {
-		f, err := openAt(dir, name, os.O_RDWR|os.O_CREATE)
+		f, err := ownfile.Open(dir, name, os.O_RDWR|os.O_CREATE)
 		if err != nil {
 			return nil, err
 		}
-		got, err := tryLock(f)
+		got, err := ownfile.TryLock(f)
 		if err == nil && got && named(dir, name, f) {
 			return f, nil
 		}
@@ -82,12 +84,12 @@ func lockNew(dir *os.File, name string) (*os.File, error) {
 
 // named reports whether a name still means an open file.
 func named(dir *os.File, name string, f *os.File) bool {
-	now, err := openAt(dir, name, os.O_RDONLY)
+	now, err := ownfile.Open(dir, name, os.O_RDONLY)
 	if err != nil {
 		return false
 	}
 	defer now.Close()
-	return same(f, now)
+	return ownfile.Same(f, now)
 }
 
 // ReadFile reads the file NAME in a directory, of at most max bytes. It follows
@@ -96,7 +98,7 @@ func ReadFile(dir *os.File, name string, max int64) ([]byte, error) {
 	if err := checkName(dir, name); err != nil {
 		return nil, err
 	}
-	f, err := openAt(dir, name, os.O_RDONLY)
+	f, err := ownfile.Open(dir, name, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}

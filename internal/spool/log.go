@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"sync"
+
+	"carrel/internal/ownfile"
 )
 
 // minSize is the least that a log may be bounded to.
@@ -79,7 +81,7 @@ func (l *Log) resume() error {
 
 // look opens one of the log's files, if it is there and whole.
 func (l *Log) look(name string, flag int) (part, bool, error) {
-	f, err := openAt(l.dir, name, flag)
+	f, err := ownfile.Open(l.dir, name, flag)
 	if errors.Is(err, os.ErrNotExist) {
 		return part{}, false, nil
 	} else if err != nil {
@@ -104,16 +106,16 @@ func (l *Log) readTail(p part) {
 // begin makes NAME, whose first byte will have the offset end. What lies there
 // is a file that a kill left without its first line.
 func (l *Log) begin() error {
-	if err := unlinkAt(l.dir, l.name); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := ownfile.Remove(l.dir, l.name); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return pathError("remove", l.dir, l.name, err)
 	}
-	f, err := openAt(l.dir, l.name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL)
+	f, err := ownfile.Open(l.dir, l.name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
 	}
 	if _, err := f.Write(header(l.end)); err != nil {
 		f.Close()
-		_ = unlinkAt(l.dir, l.name)
+		_ = ownfile.Remove(l.dir, l.name)
 		return pathError("write", l.dir, l.name, err)
 	}
 	l.file, l.base = f, l.end
@@ -123,7 +125,7 @@ func (l *Log) begin() error {
 // rotate makes NAME the older file. Renaming frees the room of the one before,
 // so that a log on a full disk can go on.
 func (l *Log) rotate() error {
-	if err := renameAt(l.dir, l.name, older(l.name)); err != nil {
+	if err := ownfile.Rename(l.dir, l.name, older(l.name)); err != nil {
 		return pathError("rename", l.dir, l.name, err)
 	}
 	l.file.Close()

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"carrel/internal/ownfile"
 )
 
 // Reader reads a log by logical offsets. It keeps no file open, so there is
@@ -115,15 +117,15 @@ func (r *Reader) view() (view, error) {
 		}
 		now, err := r.open(r.name)
 		if err != nil {
-			closeAll(old)
+			ownfile.Close(old)
 			return view{}, err
 		}
 		again, err := r.open(older(r.name))
-		if err == nil && same(old, again) {
-			closeAll(again)
+		if err == nil && ownfile.Same(old, again) {
+			ownfile.Close(again)
 			return r.join(old, now)
 		}
-		closeAll(old, now, again)
+		ownfile.Close(old, now, again)
 		if err != nil {
 			return view{}, err
 		}
@@ -164,26 +166,5 @@ func (r *Reader) join(old, now *os.File) (v view, err error) {
 
 // open gives nil for a file that is not there.
 func (r *Reader) open(name string) (*os.File, error) {
-	f, err := openAt(r.dir, name, os.O_RDONLY)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	return f, err
-}
-
-func same(a, b *os.File) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	x, err1 := a.Stat()
-	y, err2 := b.Stat()
-	return err1 == nil && err2 == nil && os.SameFile(x, y)
-}
-
-func closeAll(files ...*os.File) {
-	for _, f := range files {
-		if f != nil {
-			f.Close()
-		}
-	}
+	return ownfile.There(ownfile.Open(r.dir, name, os.O_RDONLY))
 }

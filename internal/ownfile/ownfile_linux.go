@@ -1,4 +1,4 @@
-package audit
+package ownfile
 
 import (
 	"errors"
@@ -9,14 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrTaken means that another process writes the log.
-var ErrTaken = errors.New("another process writes it")
-
-// noWait opens a named pipe, too, without waiting for who writes into it.
-const noWait = unix.O_NONBLOCK
-
-// openAt opens a regular file of this user's, which is no link.
-func openAt(dir *os.File, name string, flag int) (*os.File, error) {
+// Open opens name in dir with the flags of os.OpenFile, a new one with mode 0600. It
+// follows no link and waits for no named pipe. The error is an *os.PathError.
+func Open(dir *os.File, name string, flag int) (*os.File, error) {
 	path := filepath.Join(dir.Name(), name)
 	fd, err := unix.Openat(int(dir.Fd()), name, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -34,33 +29,40 @@ func openAt(dir *os.File, name string, flag int) (*os.File, error) {
 	return f, nil
 }
 
+// acceptable takes no name at all for a good one: somebody may rename over the
+// file while it is looked at.
 func acceptable(st *unix.Stat_t) error {
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return errors.New("not a regular file")
 	case int(st.Uid) != os.Geteuid():
 		return fmt.Errorf("owned by user %d, not by %d", st.Uid, os.Geteuid())
+	case st.Nlink > 1:
+		return fmt.Errorf("has %d links, want 1", st.Nlink)
 	}
 	return nil
 }
 
-func renameAt(dir *os.File, from, to string) error {
+// Rename gives a file of dir another name there, in the place of what has it.
+func Rename(dir *os.File, from, to string) error {
 	return os.NewSyscallError("renameat", unix.Renameat(int(dir.Fd()), from, int(dir.Fd()), to))
 }
 
-func unlinkAt(dir *os.File, name string) error {
+// Remove removes a file of dir.
+func Remove(dir *os.File, name string) error {
 	return os.NewSyscallError("unlinkat", unix.Unlinkat(int(dir.Fd()), name, 0))
 }
 
-// lockFile takes the lock of a file, which the kernel gives back with it.
-func lockFile(f *os.File) error {
+// TryLock reports whether the file's lock was to be had. The kernel gives it
+// back when the file is closed or the process dies.
+func TryLock(f *os.File) (bool, error) {
 	for {
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err {
 		case unix.EINTR:
 		case unix.EWOULDBLOCK:
-			return ErrTaken
+			return false, nil
 		default:
-			return os.NewSyscallError("flock", err)
+			return err == nil, os.NewSyscallError("flock", err)
 		}
 	}
 }

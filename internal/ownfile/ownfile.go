@@ -1,0 +1,37 @@
+// Package ownfile opens files of this user's in a directory that is held open: what is
+// there as a regular file, with one name, and by no link. So logs and settings that
+// outlive their program are read and written where they are, whatever somebody who can
+// write beside them puts there. It keeps nothing and knows no format.
+package ownfile
+
+import (
+	"errors"
+	"os"
+)
+
+// There takes the result of [Open], and gives nil for a file that is not there.
+func There(f *os.File, err error) (*os.File, error) {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return f, err
+}
+
+// Same says whether two are one file, or neither is there.
+func Same(a, b *os.File) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, err1 := a.Stat()
+	y, err2 := b.Stat()
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}
+
+// Close closes those that are there.
+func Close(files ...*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
