@@ -1,8 +1,8 @@
 package a11y
 
 import (
-	"encoding/hex"
 	"fmt"
+	"net/url"
 	"path"
 	"strings"
 )
@@ -28,7 +28,7 @@ func unixPath(address string) (string, error) {
 			if !ok {
 				continue
 			}
-			p, err := unescape(value)
+			p, err := url.PathUnescape(value)
 			if err != nil {
 				return "", fmt.Errorf("bus address %q: %w", address, err)
 			}
@@ -39,25 +39,4 @@ func unixPath(address string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("bus address %q names no unix path", address)
-}
-
-// unescape undoes %XX.
-func unescape(s string) (string, error) {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '%' {
-			b.WriteByte(s[i])
-			continue
-		}
-		if i+2 >= len(s) {
-			return "", fmt.Errorf("%q ends within an escape", s)
-		}
-		v, err := hex.DecodeString(s[i+1 : i+3])
-		if err != nil {
-			return "", fmt.Errorf("%q is no escape", s[i:i+3])
-		}
-		b.WriteByte(v[0])
-		i += 2
-	}
-	return b.String(), nil
 }

@@ -5,11 +5,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"path"
 	"strings"
 	"time"
@@ -39,7 +39,7 @@ func parse(address string) (bus, error) {
 		}
 		for pair := range strings.SplitSeq(rest, ",") {
 			key, value, _ := strings.Cut(pair, "=")
-			at, err := unescape(value)
+			at, err := url.PathUnescape(value)
 			switch {
 			case err != nil || strings.ContainsRune(at, 0):
 				return bus{}, fmt.Errorf("bus address %q is not well-formed", address)
@@ -156,27 +156,6 @@ func answered(in io.Reader, n int) error {
 		}
 	}
 	return errors.New("the session bus does not answer")
-}
-
-// unescape undoes %XX.
-func unescape(s string) (string, error) {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '%' {
-			b.WriteByte(s[i])
-			continue
-		}
-		if i+2 >= len(s) {
-			return "", errors.New("it ends within an escape")
-		}
-		v, err := hex.DecodeString(s[i+1 : i+3])
-		if err != nil {
-			return "", err
-		}
-		b.WriteByte(v[0])
-		i += 2
-	}
-	return b.String(), nil
 }
 
 // escapeAddress writes a path as an address has it.
