@@ -41,6 +41,8 @@ type keeper struct {
 	making  *sync.Mutex // held while a history is opened, and perhaps made: by one keeper of a process at a time
 	guard   *safeguard
 	bounds  bounds
+	terms   *terms  // the owner's, of the run and its jobs
+	owed    owed    // what they count of the open step
 	told    uint64  // the step whose bound was spoken of last
 	refused uint64  // the step in which somebody said no to more
 	past    *ledger // of the run and its jobs
@@ -100,7 +102,7 @@ func (p *Prepared) openHistory(id string, stage int) (*keeper, error) {
 		}
 	}
 	k := &keeper{dir: dir, audited: p.audit.step(), noted: p.noteHistory, store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || interactive(), over: make(chan struct{}), ignored: ignored,
-		making: new(sync.Mutex), past: new(ledger), guard: newSafeguard(limits.within), bounds: limits, limits: historyLimits(p.Loaded),
+		making: new(sync.Mutex), past: new(ledger), guard: newSafeguard(limits.within), bounds: limits, terms: new(terms), limits: historyLimits(p.Loaded),
 		run: history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv)}}
 	if !p.Plan.Landlock.Files {
 		k.granted = new(history.Granted)
@@ -251,7 +253,7 @@ func (k *keeper) opened() (err error) {
 		}
 		k.noted()
 	}
-	k.store.SetLimits(k.limits)
+	k.store.SetLimits(k.terms.limits(k.limits))
 	k.store.SetIgnored(k.ignored)
 	if k.writer, err = k.store.NewWriter(k.run.Run, k.roots); err == nil {
 		k.writer.CopyGranted(k.granted)
