@@ -50,7 +50,13 @@ func (w *worker) openObject(r *request, o *object) (int64, error) {
 	}
 	ch := Change{Op: OpOpen, Path: o.path, Kind: KindFile, Dir: -1, ToDir: -1, Pinned: o.fd}
 	return w.openFile(r, &ch, func(flags int) (int, error) {
-		return w.openApart(o.fd, &o.stat, flags)
+		fd, err := w.openApart(o.fd, &o.stat, flags)
+		if err == nil {
+			if err = w.stillThere(o); err != nil {
+				unix.Close(fd)
+			}
+		}
+		return fd, err
 	})
 }
 

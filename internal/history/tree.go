@@ -50,7 +50,7 @@ type object struct {
 	found   *State        // as the step found it, once that is in the journal
 	busy    chan struct{} // somebody keeps it at the moment, or is about to take its last name
 	number  uint64        // of what is kept
-	linked  bool          // kept by a link, which is no copy before the name is gone
+	linked  *hardLink     // kept by a link, which is no copy before the name is gone
 	id      ID            // where known
 }
 
