@@ -29,8 +29,8 @@ func (w *worker) openSame(p *place, flags int, l look) (int, error) {
 	return fd, nil
 }
 
-// stillThere is the same for an object that has just been opened for writing by what
-// pins it.
+// stillThere says for an object that is opened for writing by what pins it whether
+// it has the path by which it was found.
 func (w *worker) stillThere(o *object) error {
 	at, err := w.fdPath(o.fd)
 	if err == nil && at != o.path {

@@ -51,10 +51,11 @@ func (w *worker) openObject(r *request, o *object) (int64, error) {
 	ch := Change{Op: OpOpen, Path: o.path, Kind: KindFile, Dir: -1, ToDir: -1, Pinned: o.fd}
 	return w.openFile(r, &ch, func(flags int) (int, error) {
 		fd, err := w.openApart(o.fd, &o.stat, flags)
-		if err == nil {
-			if err = w.stillThere(o); err != nil {
+		if e := w.stillThere(o); e != nil {
+			if err == nil {
 				unix.Close(fd)
 			}
+			return -1, e
 		}
 		return fd, err
 	})
