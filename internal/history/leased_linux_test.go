@@ -63,6 +63,48 @@ func TestAnotherRunWrites(t *testing.T) {
 	}
 }
 
+// TestAnotherRunWroteSince: a step has touched a file without its content, another
+// run writes into it, and then the step destroys that: undo brings it back.
+func TestAnotherRunWroteSince(t *testing.T) {
+	for _, text := range []string{"less", "more than what was found", ""} {
+		for first, touch := range map[string]func(*desk) (name string){
+			"mode": func(d *desk) string { d.chmod(t, "f", 0o640); return "f" },
+			"name": func(d *desk) string { d.rename(t, "f", "g"); return "g" },
+		} {
+			for then, destroy := range map[string]func(d *desk, name string){
+				"removed":  func(d *desk, name string) { d.remove(t, name) },
+				"replaced": func(d *desk, name string) { d.rename(t, "new", name) },
+				"written":  func(d *desk, name string) { d.write(t, name, "by the step") },
+			} {
+				d := newDesk(t)
+				for name, text := range map[string]string{"f": "as it was found", "new": "by the step"} {
+					if err := os.WriteFile(d.at(name), []byte(text), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				d.begin(t)
+				name := touch(d)
+				if err := os.WriteFile(d.at(name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				destroy(d, name)
+				d.end(t)
+				d.close(t)
+				when := fmt.Sprintf("%s, %q, %s", first, text, then)
+				if faults := d.verified(t); len(faults) > 0 {
+					t.Errorf("%s: %+v", when, faults)
+				}
+				if _, err := d.undo(t, Request{Steps: []uint64{1}}); err != nil {
+					t.Errorf("%s: %v", when, err)
+				}
+				if got, err := os.ReadFile(d.at("f")); err != nil || string(got) != text {
+					t.Errorf("%s: undo gives %q, %v", when, got, err)
+				}
+			}
+		}
+	}
+}
+
 // atCall has something done just before the n-th call of what do does.
 func (d *desk) atCall(n int, then, do func()) {
 	calls := 0
