@@ -54,7 +54,7 @@ var layers = map[string][]string{
 	"sandbox/stage":    {"sandbox", "sandbox/landlock"},
 	"workspace":        {"policy", "api", "config", "agents", "view", "display", "xvfb", "xfilter", "rfb", "desktop", "a11y", "protect", "broker", "egress", "history", "seccomp", "inside", "ports", "sandbox", "sandbox/landlock", "supervisor", "mountinfo", "spool", "screen", "profile", "wlclip", "audit", "notify", "fileops"},
 	"doctor":           {"policy", "mountinfo", "seccomp", "sandbox", "sandbox/landlock"},
-	"cli":              {"policy", "api", "config", "agents", "history", "hooks", "inside", "sandbox", "sandbox/stage", "supervisor", "workspace", "doctor", "foreign", "jsontree", "lowlevel", "desktopentry", "profile", "mcpserver", "fileops", "taskplan", "audit"},
+	"cli":              {"policy", "api", "config", "agents", "history", "hooks", "inside", "sandbox", "sandbox/stage", "supervisor", "workspace", "doctor", "foreign", "jsontree", "lowlevel", "desktopentry", "profile", "mcpserver", "fileops", "taskplan", "audit", "tools"},
 	"mcpserver":        {"api", "supervisor", "workspace", "taskplan", "fileops", "tools"},
 	"house":            {},
 	"tally":            {},
