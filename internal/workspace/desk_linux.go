@@ -57,6 +57,7 @@ type Ready struct {
 	Status        api.WorkspaceStatus `json:"status"`
 	Announcements []string            `json:"announcements,omitempty"`
 	Notes         []string            `json:"notes,omitempty"`
+	Interrupted   []uint64            `json:"interrupted,omitempty"` // steps of earlier runs, which were closed as they were found
 	Failed        *api.App            `json:"failed,omitempty"` // the command of the profile's setup that went wrong
 }
 
@@ -149,7 +150,7 @@ func (d *desk) serve(tell *Reporter) error {
 	defer tell.Gone(d.server.Stop)()
 	said := d.prepareApps(tell)
 	said.Announcements, said.Notes = p.Announcements(), slices.Clone(p.notes)
-	said.Status = *d.server.Status()
+	said.Status, said.Interrupted = *d.server.Status(), p.interrupted
 	if err := tell.Ready(said); err != nil { // whoever wanted it has gone: it was interrupted
 		d.stop()
 	}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"carrel/internal/api"
 	"carrel/internal/broker"
 	"carrel/internal/history"
 	"carrel/internal/inside"
@@ -118,6 +120,11 @@ func (p *Prepared) openHistory(id string, stage int) (*keeper, error) {
 // sharedHistory opens a history that is there already.
 func (p *Prepared) sharedHistory(dir string) (*history.Store, error) {
 	store, err := history.Open(dir)
+	var other *history.FormatError
+	if errors.As(err, &other) {
+		return nil, &api.Denial{Code: api.CodeOtherVersion, Operation: "start", Subject: other.Dir, Rule: "history of " + strings.TrimSpace(other.Known()), Source: strings.TrimSpace(other.Found),
+			Message: other.Error(), Hint: "move that directory away to begin a new history, or use the version that wrote it"}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +149,7 @@ func (p *Prepared) closeUnfinished(store *history.Store) error {
 	if errors.Is(err, history.ErrBusy) {
 		return nil // another run is at work, or an undo, which finds it too
 	}
+	p.interrupted = append(p.interrupted, closed...)
 	for _, n := range closed {
 		p.note("step %d of an earlier run was interrupted; `carrel undo --step %d` takes it back", n, n)
 	}
