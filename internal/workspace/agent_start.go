@@ -84,6 +84,11 @@ func (p *Prepared) canPromptsOff() bool {
 	return off.Possible() && !(p.uid == 0 && off.RefusedAsRoot && len(off.RootEnv) == 0)
 }
 
+// StartsWithoutPrompts says whether the agent is started with its own questions off.
+func (p *Prepared) StartsWithoutPrompts() bool {
+	return p.Agent != nil && p.promptsOff && p.canPromptsOff()
+}
+
 // OffersNoPrompts says whether the user should hear, once, that the agent can be
 // started without its own questions: they may be switched off, nobody has said
 // whether they are to be, and the agent was never started in this project.
@@ -151,7 +156,7 @@ func (p *Prepared) withFlags(argv []string, index int) []string {
 	}
 	at := min(index, len(argv))
 	flags := p.Agent.SandboxOff.FlagsFor(argv[at:])
-	if p.promptsOff && p.canPromptsOff() {
+	if p.StartsWithoutPrompts() {
 		flags = append(flags, p.Agent.PromptsOff.FlagsFor(argv[at:])...)
 	}
 	return slices.Concat(argv[:at], flags, argv[at:])
