@@ -23,7 +23,11 @@ func testGemini(t *testing.T, p person) {
 	w.outsideSh("git config user.name 'Carla Desk' && git config user.email carla@example.com")
 	const settings = `{"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":true}},"privacy":{"usageStatisticsEnabled":false}}`
 	w.write(w.home+"/.gemini/settings.json", settings)
-	w.write(w.home+"/.gemini/trustedFolders.json", `{"`+w.project+`":"TRUST_FOLDER"}`)
+	files := "./oauth_creds.json\n./settings.json\n"
+	if p.uid != 0 { // root has not trusted the folder, and starts with the questions off
+		w.write(w.home+"/.gemini/trustedFolders.json", `{"`+w.project+`":"TRUST_FOLDER"}`)
+		files += "./trustedFolders.json\n"
+	}
 	login := w.write(w.home+"/.gemini/oauth_creds.json", `{"access_token":"old","refresh_token":"r","expiry_date":1}`)
 	w.write(w.home+"/.agents/skills/own/SKILL.md", "the person's own skill\n")
 	w.setenv("GEMINI_API_KEY", "key-for-the-model")
@@ -51,7 +55,7 @@ func testGemini(t *testing.T, p person) {
 	if got := w.read(w.home + "/.gemini/settings.json"); got != settings {
 		t.Errorf("settings on the host: %s", got)
 	}
-	if got := w.outsideSh("cd ~/.gemini && find . -type f | sort"); got != "./oauth_creds.json\n./settings.json\n./trustedFolders.json\n" {
+	if got := w.outsideSh("cd ~/.gemini && find . -type f | sort"); got != files {
 		t.Errorf("files in ~/.gemini on the host: %s", got)
 	}
 	if got := w.read(login); !strings.Contains(got, `"new"`) {

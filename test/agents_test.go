@@ -243,6 +243,19 @@ func TestClaudeCode(t *testing.T) {
 	}
 }
 
+// TestWordsOfAnAgent: words are bytes, and come as they are.
+func TestWordsOfAnAgent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.script(w.home+"/bin/claude", "#!/bin/sh\nprintf '%s\\0' \"$@\" > words\n")
+	w.setenv("PATH", w.home+"/bin:/usr/bin:/bin")
+	w.fine("claude", "--no-prompts", "--", "\xff\xfe", "", "--", "a\nb", "--network", "open")
+	const flags = "--settings\x00{\"sandbox\":{\"enabled\":false}}\x00--dangerously-skip-permissions\x00"
+	if got := w.read(w.project + "/words"); got != flags+"\xff\xfe\x00\x00--\x00a\nb\x00--network\x00open\x00" {
+		t.Errorf("words: %q", got)
+	}
+}
+
 // TestClaudeCodeOfRoot: Claude Code refuses to switch its questions off for root, if it
 // is not told that it has walls around it; also where its own flag is given.
 func TestClaudeCodeOfRoot(t *testing.T) {

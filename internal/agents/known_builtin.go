@@ -154,6 +154,9 @@ func gemini() Agent {
 		PromptsOff: Off{
 			Flags:  []string{"--yolo"},
 			Unless: []string{"--approval-mode"}, // tried: it takes one of the two only
+			// Else it asks whether the folder is trusted, and without a terminal ends
+			// with status 55 (tried). What the folder may make it do is inside.
+			Env: map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"},
 		},
 		Headless: []string{"--prompt="}, // -p takes no word that begins with "-"
 	}

@@ -30,10 +30,11 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run a command behind walls in the current project",
 		Long: `Runs COMMAND in the current project behind walls. It sees the project, the
 system's and your toolchains' programs, and nothing else of your home; known
-agents (claude, codex, gemini, ...) also get their own settings and login.
+agents (claude, codex, gemini, ...) also get their own settings and login, and have
+short forms of this command: carrel claude, see carrel help claude.
 ` + exitStatusHelp,
-		Example: `  carrel run -- claude
-  carrel run -- make test
+		Example: `  carrel run -- make test
+  carrel run --no-prompts -- claude
   carrel run --network local --deny '**/*.pem' -- npm test
   carrel run --allow-host preset:npm --allow-host '*.example.com:443' -- npm install
   carrel run --publish 5173 --host-port 5432 -- npm run dev

@@ -89,6 +89,14 @@ func (p *Prepared) StartsWithoutPrompts() bool {
 	return p.Agent != nil && p.promptsOff && p.canPromptsOff()
 }
 
+// promptsOffBy names who wants the agent's questions off.
+func (p *Prepared) promptsOffBy() string {
+	if p.req.PromptsOff {
+		return "--no-prompts"
+	}
+	return p.Loaded.Settings.PromptsOff.Source.String()
+}
+
 // OffersNoPrompts says whether the user should hear, once, that the agent can be
 // started without its own questions: they may be switched off, nobody has said
 // whether they are to be, and the agent was never started in this project.
