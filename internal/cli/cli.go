@@ -20,9 +20,9 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/fileops"
 	"carrel/internal/inside"
-	"carrel/internal/mcpserver"
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/stage"
+	"carrel/internal/tools"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -47,7 +47,7 @@ func Main(argv []string) int {
 	if len(argv) > 0 && filepath.Base(argv[0]) == sandboxArg0 {
 		args = append([]string{"sandbox"}, args...)
 	}
-	a.forProgram = len(argv) > 0 && argv[0] == mcpserver.Arg0
+	a.forProgram = len(argv) > 0 && argv[0] == tools.Arg0
 	var err error
 	if args, err = a.ceiling.cutLeading(args); err != nil {
 		return a.fail(err)

@@ -42,6 +42,7 @@ type Prepared struct {
 	early       *sandbox.Stage   // started ahead; nil when there is none
 	engine      engine
 	promptsOff  bool
+	interrupted []uint64 // steps that an earlier run left open
 	uid, gid    int
 	programs    []policy.FileRequest // rules that show the command's own program
 	allowed     []string             // programs that may be started, where the policy limits that
