@@ -131,6 +131,3 @@ func OtherCredentials(name string) []string {
 	slices.Sort(places)
 	return slices.Compact(places)
 }
-
-// HeadlessArgv is a placeholder until the table has it.
-func (a Agent) HeadlessArgv(prompt string) ([]string, error) { return nil, nil }

@@ -222,6 +222,8 @@ func pi() Agent {
 		EnvPass:     providerKeys("PI_SKIP_VERSION_CHECK"),
 		EnvSet:      map[string]string{"PI_CODING_AGENT_DIR": "~/.pi/agent"},
 		Hosts:       providerHosts("pi.dev:443"),
+		SandboxOff:  Off{Needless: true},
+		PromptsOff:  Off{Needless: true},
 		Headless:    []string{"-p"},
 	}
 }

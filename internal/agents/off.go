@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// Off says how something of an agent is switched off. With no Flags and no Env
-// there is nothing to switch off, or no way that works for every subcommand.
+// Off says how something of an agent is switched off. With no Flags, no Env and
+// not Needless, no way is known that works for every subcommand.
 type Off struct {
+	Needless      bool              // the agent has nothing of the kind: it is off
 	Flags         []string          // placed before the agent's own arguments, at Match.Index
 	Unless        []string          // flags of the person's that say otherwise, and that Flags do not stand beside
 	Env           map[string]string // variables to set
@@ -15,8 +16,8 @@ type Off struct {
 	RootEnv       map[string]string // variables that lift that refusal
 }
 
-// Possible reports whether there is a way to switch it off.
-func (o Off) Possible() bool { return len(o.Flags)+len(o.Env) > 0 }
+// Possible reports whether the agent can be started with it off.
+func (o Off) Possible() bool { return o.Needless || len(o.Flags)+len(o.Env) > 0 }
 
 // FlagsFor returns the flags to put before an agent's own arguments: none where
 // the arguments have them already or say otherwise. What stands behind a "--" is

@@ -101,7 +101,7 @@ func (p *Prepared) promptsOffBy() string {
 // started without its own questions: they may be switched off, nobody has said
 // whether they are to be, and the agent was never started in this project.
 func (p *Prepared) OffersNoPrompts() bool {
-	if p.Agent == nil || p.promptsOff || p.Loaded.Settings.PromptsOff != nil || !p.canPromptsOff() || p.Agent.PromptsOff.In(p.agentArgs()) {
+	if p.Agent == nil || p.promptsOff || p.Agent.PromptsOff.Needless || p.Loaded.Settings.PromptsOff != nil || !p.canPromptsOff() || p.Agent.PromptsOff.In(p.agentArgs()) {
 		return false
 	}
 	state := StatePath(p.getenv)
