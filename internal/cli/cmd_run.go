@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -116,6 +117,9 @@ func (a *app) start(cmd *cobra.Command, f *runFlags, l launch) error {
 		a.offerNoPrompts(p, cmd)
 	}
 	r, err := p.Start()
+	if d := (*api.Denial)(nil); errors.As(err, &d) && !f.json { // it is told as what ended carrel
+		r.Denials = slices.DeleteFunc(r.Denials, func(told api.Denial) bool { return told.Message == d.Message })
+	}
 	a.tell(p, r, f.json)
 	if err != nil {
 		return &exitError{status: r.Exit, err: err}
