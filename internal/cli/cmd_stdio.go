@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -21,6 +23,7 @@ import (
 func (a *app) stdioCommand() *cobra.Command {
 	var o jsonapi.Options
 	var permissions, network string
+	var schema bool
 	var hosts, read []string
 	cmd := &cobra.Command{
 		Use:   "stdio [flags]",
@@ -37,6 +40,13 @@ working directories, which ends with this command. The protocol: docs/json-lines
     carrel stdio --working-dir .`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if schema {
+				text, err := jsonapi.SchemaText()
+				if err == nil {
+					_, err = a.out.Write(text)
+				}
+				return err
+			}
 			for flag, values := range map[string][]string{"--allow-host=": hosts, "--read=": read} {
 				for _, v := range values {
 					o.Start = append(o.Start, flag+v)
@@ -56,8 +66,26 @@ working directories, which ends with this command. The protocol: docs/json-lines
 	fs.StringArrayVar(&hosts, "allow-host", nil, "sessions reach this host, as with carrel run")
 	fs.StringArrayVar(&read, "read", nil, "sessions see this file or directory too, read-only")
 	fs.StringVar(&permissions, "permissions", "", "ceiling file, read once: the most that anything asked for here gets")
+	fs.BoolVar(&schema, "schema", false, "print the JSON Schema of the protocol, and end")
 	notEmpty(cmd, "undo-dir", "agent", "network", "permissions", "working-dir", "read")
 	return explainFlagErrors(cmd)
+}
+
+// undoDir makes the place of a client's own history. It is a directory of its own in what
+// was named, as it is for its owner alone and the other need not be.
+func undoDir(named string) (string, error) {
+	if err := os.MkdirAll(named, 0o700); err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(named)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(real, "carrel")
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	return dir, nil
 }
 
 func (a *app) serveStdio(cmd *cobra.Command, o jsonapi.Options, permissions string) error {
@@ -89,10 +117,7 @@ func (a *app) serveStdio(cmd *cobra.Command, o jsonapi.Options, permissions stri
 		return slices.Contains(unset, name)
 	})
 	if o.UndoDir != "" {
-		if err := os.MkdirAll(o.UndoDir, 0o700); err != nil {
-			return fmt.Errorf("--undo-dir: %w", err)
-		}
-		if o.UndoDir, err = filepath.EvalSymlinks(o.UndoDir); err != nil {
+		if o.UndoDir, err = undoDir(o.UndoDir); err != nil {
 			return fmt.Errorf("--undo-dir: %w", err)
 		}
 		o.Program.Environ = append(o.Program.Environ, config.VarHistoryDir+"="+o.UndoDir)

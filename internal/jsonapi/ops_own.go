@@ -41,7 +41,7 @@ func cancel(ctx context.Context, c *call, in cancelIn) (cancelOut, error) {
 	runs := n.commands[in.ID]
 	n.mu.Unlock()
 	if !runs {
-		return cancelOut{}, invalid("command_id", "no command %.40q of this session runs", in.ID)
+		return cancelOut{}, invalid("command_id", "no command %.40q of the session runs", in.ID)
 	}
 	r, err := n.entry.Call(ctx, api.Request{Op: api.OpKill, App: in.ID})
 	if err != nil || r.App == nil {

@@ -15,7 +15,7 @@ func safeguardOps() []Operation {
 	}
 }
 
-// wants is what was configured, for this session and those after it.
+// wants is what was configured, for all that begin.
 type wants struct {
 	terms  api.Terms
 	setAny bool

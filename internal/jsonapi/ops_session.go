@@ -25,7 +25,7 @@ type workingDirectory struct {
 type startIn struct {
 	Directories []workingDirectory `json:"working_directories,omitempty" jsonschema:"the first is the project; those of --working-dir where none are given"`
 	Network     string             `json:"network_policy,omitempty" jsonschema:"disabled, local, filtered or open; at most what a ceiling grants"`
-	Mode        string             `json:"vm_mode,omitempty" jsonschema:"ephemeral (default), or persistent: the next session goes on in the workspace of this one"`
+	Mode        string             `json:"vm_mode,omitempty" jsonschema:"ephemeral (default), or persistent: the one after it goes on in the same workspace"`
 	Version     *int               `json:"protocol_version,omitempty" jsonschema:"1"`
 	Agent       string             `json:"carrel.agent,omitempty" jsonschema:"the workspace gets what this agent needs, and agent.prompt asks it"`
 	Hosts       []string           `json:"carrel.allow_hosts,omitempty" jsonschema:"reach these hosts: as --allow-host of carrel run"`

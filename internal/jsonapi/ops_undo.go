@@ -81,6 +81,8 @@ type undone struct {
 	Removed      []json.RawMessage `json:"removed"`
 	Unrestorable []map[string]any  `json:"unrestorable"`
 	Conflicts    []map[string]any  `json:"conflicts"`
+
+	open bool // a step of the history is
 }
 
 // takeBack runs undo or redo. What is in the way is an error of its own kind.
@@ -180,7 +182,11 @@ func (n *session) history(ctx context.Context, path string) ([]step, error) {
 // undoable are those that can be taken back, the oldest first.
 func (n *session) undoable(ctx context.Context, path string) ([]step, error) {
 	list, err := n.history(ctx, path)
-	return slices.DeleteFunc(list, func(s step) bool { return s.State != "done" && s.State != "interrupted" }), err
+	return undoable(list), err
+}
+
+func undoable(list []step) []step {
+	return slices.DeleteFunc(slices.Clone(list), func(s step) bool { return s.State != "done" && s.State != "interrupted" })
 }
 
 type historyIn struct {

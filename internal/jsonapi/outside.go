@@ -19,12 +19,15 @@ type outside struct {
 	dirs  *dirWatch       // nil where directories cannot be watched
 	told  map[string]bool // path and step
 	last  uint64          // number of a barrier
+	again time.Duration   // until the next look where a step goes on without its command; 0 for none
+	timer *time.Timer     // that look
 }
 
 // Bounds of looking for others' changes.
 const (
 	lookPause = time.Second            // between two looks
 	settle    = 300 * time.Millisecond // after a sign of a change
+	lookRest  = 30 * time.Second       // the longest, while a step goes on
 	maxLooked = 200                    // steps, the newest
 	maxDirs   = 2048                   // that are watched
 )
@@ -43,13 +46,14 @@ func (o *outside) hint() {
 // watchOutside begins to look, until the session ends.
 func (n *session) watchOutside() {
 	o := &n.outside
-	o.hints, o.told = make(chan struct{}, 1), map[string]bool{}
+	o.hints, o.told, o.timer = make(chan struct{}, 1), map[string]bool{}, time.AfterFunc(lookRest, o.hint)
 	var err error
 	if o.dirs, err = newDirWatch(o.hint); err != nil {
 		n.server.emit("warning", said{Code: "file_watcher_failed", Message: fmt.Sprintf("changes by others are seen only when a command has ended: %v", err)})
 	}
 	n.busy.Go(func() {
 		defer o.dirs.close()
+		defer o.timer.Stop()
 		for {
 			select {
 			case <-n.ctx.Done():
@@ -95,6 +99,7 @@ func (n *session) look() {
 		return
 	}
 	o.dirs.want(parents(would))
+	o.goesOn(would.open)
 	e := outsideChange{Affected: []json.RawMessage{}, Barriers: []map[string]any{}}
 	now := map[string]bool{}
 	for _, one := range found {
@@ -115,17 +120,32 @@ func (n *session) look() {
 	}
 }
 
+// goesOn looks again while a step is open that no command of ours has: it is another one's,
+// or what a command has left behind, and what becomes of it is not told here.
+func (o *outside) goesOn(open bool) {
+	o.timer.Stop()
+	if !open {
+		o.again = 0
+		return
+	}
+	o.again = min(max(lookPause, 2*o.again), lookRest)
+	o.timer.Reset(o.again)
+}
+
 // barriers are what would be in the way of taking everything back, and what that would do.
 func (n *session) barriers(ctx context.Context) ([]map[string]any, undone, error) {
-	steps, err := n.undoable(ctx, "")
+	all, err := n.history(ctx, "")
+	open := slices.ContainsFunc(all, func(s step) bool { return s.State == "running" })
+	steps := undoable(all)
 	if err != nil || len(steps) == 0 {
-		return nil, undone{}, err
+		return nil, undone{open: open}, err
 	}
 	would, err := n.takeBack(ctx, "undo", "--dry-run", strconv.Itoa(min(len(steps), maxLooked)))
 	var p *Problem
 	if errors.As(err, &p) && p.Code == CodeConflict {
 		err = nil
 	}
+	would.open = open
 	return would.Conflicts, would, err
 }
 

@@ -39,7 +39,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	session *session // nil for none
-	last    startIn  // of the last session, for session.reset
+	last    startIn  // of the newest, for session.reset
 	wants   wants    // what was configured
 	foreign string   // a history of another version, for which no session was begun
 }
@@ -103,6 +103,7 @@ func (s *Server) finish(ctx context.Context, worked, gone <-chan struct{}) {
 	go func() {
 		defer close(done)
 		<-worked
+		s.busy.Wait()
 		s.running.Wait()
 	}()
 	select {

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 
+	"carrel/internal/fileops"
+
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
@@ -55,6 +57,8 @@ func describe[T any](name, about string) Event { return Event{name, about, schem
 func schemaOf[T any]() *jsonschema.Schema {
 	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {Description: "a string, or {\"base64\": \"...\"} where it is not UTF-8"},
+		reflect.TypeFor[directoryName]():   {Types: []string{"integer", "string"}},
+		reflect.TypeFor[fileops.Path]():    {Type: "string"},
 		reflect.TypeFor[map[string]any]():  {Type: "object", Description: "as the command line prints it with --json"},
 	}})
 	if err != nil {
@@ -66,8 +70,10 @@ func schemaOf[T any]() *jsonschema.Schema {
 
 // plainLists takes null out of the types of lists: we never write it.
 func plainLists(s *jsonschema.Schema) {
-	if i := slices.Index(s.Types, "null"); i >= 0 && len(s.Types) == 2 {
-		s.Type, s.Types = s.Types[1-i], nil
+	if i := slices.Index(s.Types, "null"); i >= 0 {
+		if s.Types = slices.Delete(slices.Clone(s.Types), i, i+1); len(s.Types) == 1 {
+			s.Type, s.Types = s.Types[0], nil
+		}
 	}
 	for _, p := range s.Properties {
 		plainLists(p)
@@ -89,7 +95,7 @@ func Events() []Event {
 		describe[output]("event.agent_output", "a piece of what an agent says that agent.prompt has started"),
 		describe[output]("event.terminal_output", "a piece of what a command of agent.execute says"),
 		describe[said]("event.warning", "something is weaker than one may think"),
-		describe[said]("event.error", "something went wrong that no request is answered with"),
+		describe[said]("event.error", "a fault that no request is answered with"),
 		describe[held]("event.safeguard_triggered", "everything stands still until safeguard.confirm, or the time is over, which is no"),
 		describe[outsideChange]("event.external_modification", "somebody else changed what a step left: undoing the step would destroy that"),
 		describe[recovered]("event.recovery", "a session before this one was cut off; its step was closed as it was found"),

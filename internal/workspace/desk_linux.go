@@ -58,7 +58,7 @@ type Ready struct {
 	Announcements []string            `json:"announcements,omitempty"`
 	Notes         []string            `json:"notes,omitempty"`
 	Interrupted   []uint64            `json:"interrupted,omitempty"` // steps of earlier runs, which were closed as they were found
-	Failed        *api.App            `json:"failed,omitempty"` // the command of the profile's setup that went wrong
+	Failed        *api.App            `json:"failed,omitempty"`      // the command of the profile's setup that went wrong
 }
 
 // Serve makes a workspace that stays and answers for it until it is stopped. Its starter
