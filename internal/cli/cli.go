@@ -123,9 +123,14 @@ func (a *app) root(args []string) *cobra.Command {
 		Long: `carrel gives a command a private desk on this machine: it sees the project and
 the tools it needs and no secrets, and everything else is out of its reach.
 
+carrel AGENT [ARG...] starts an agent that it knows, with its own settings and login:
+claude, codex, gemini, opencode, pi, aider, amp, copilot, goose and others; see
+carrel help claude.
+
 carrel --permissions FILE COMMAND holds a command, whichever it is, to a ceiling; see
 carrel permissions.`,
-		Example: `  carrel run -- claude
+		Example: `  carrel claude
+  carrel run -- make
   carrel run --read ~/reference -- make test
   carrel shell
   carrel explain --path ~/.ssh/id_ed25519
@@ -148,5 +153,6 @@ carrel permissions.`,
 		name = args[0]
 	}
 	root.AddCommand(a.commands(name)...)
+	root.ValidArgs = agentWords()
 	return root
 }

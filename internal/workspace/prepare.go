@@ -105,6 +105,9 @@ func Prepare(req Request) (*Prepared, error) {
 	if m, ok := agents.Recognise(p.req.Argv, p.agentHost()); ok {
 		p.match, p.Agent = m, &m.Agent
 	}
+	if err := p.checkAgent(); err != nil {
+		return nil, err
+	}
 	p.findProgram()
 	if err := p.decide(); err != nil {
 		return nil, err
