@@ -241,6 +241,10 @@ func TestStdioOwner(t *testing.T) {
 			t.Errorf("f%d is gone", i)
 		}
 	}
+	c.close()
+	w.write(w.home+"/.config/carrel/config.yaml", "safeguards: {removed_files: 100}\n")
+	c = w.stdio("--working-dir", w.project)
+	c.do("session.start", nil)
 	c.do("safeguard.configure", map[string]any{"delete_threshold": 1})
 	c.do("agent.execute", map[string]any{"command": "rm f0"})
 	held = c.event("safeguard_triggered")
