@@ -63,6 +63,9 @@ func planOf(p *sandbox.Plan) *plan {
 		Brokered:   texts(p.Roots), NoExec: texts(p.NoExec),
 		Command: texts(p.Command.Argv), Dir: text(p.Command.Dir),
 	}
+	if p.Engine == sandbox.EngineNone {
+		out.Namespaces = []string{"user", "mount", "pid"}
+	}
 	if p.NewNet {
 		out.Namespaces = append(out.Namespaces, "net")
 	}
@@ -127,6 +130,8 @@ func stepName(m *sandbox.Mount) string {
 		return "dir"
 	case sandbox.MakeSymlink:
 		return "symlink"
+	case sandbox.MountHost:
+		return "host"
 	case sandbox.MountDevice:
 		return "device"
 	case sandbox.MountSelf:

@@ -20,7 +20,7 @@ package sandbox
 // PlanVersion is raised with every change of the wire form. Supervisor and
 // stage are one binary, so a mismatch means that the binary was replaced while
 // it ran.
-const PlanVersion = 7
+const PlanVersion = 8
 
 // Plan is everything that the stage needs, in the order of its use.
 type Plan struct {
@@ -157,6 +157,9 @@ const (
 	// Freeze makes the mount at Target (not what is mounted below it) read-only,
 	// after giving its root the mode Perm where that is not 0.
 	Freeze
+	// MountHost binds Source with all that is mounted below it to Target, as the
+	// host has it, devices too.
+	MountHost
 )
 
 // Mount is one step in building the view.

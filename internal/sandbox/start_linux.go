@@ -48,6 +48,18 @@ func StartStage(exe string, newNet bool) *Stage {
 	return &Stage{engine: EngineNamespaces, newNet: newNet, walls: w, err: err}
 }
 
+// StartOpenStage is StartStage for a plan of [CompileOpen].
+func StartOpenStage(exe string) *Stage {
+	a := stageAttributes(false)
+	a.Cloneflags = openNamespaces
+	w, err := forkStage(exe, []string{StageArg0}, a, 0)
+	return &Stage{engine: EngineNone, walls: w, err: err}
+}
+
+// openNamespaces are what recording takes: mounts that are read-only but for the
+// broker, which takes a user of one's own, and numbers that end with the stage.
+const openNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID
+
 // forkStage starts our own program as a stage. passCred, 0 or 1, has the kernel say
 // who sends what comes over the control socket.
 func forkStage(exe string, argv []string, attributes *syscall.SysProcAttr, passCred int) (*Walls, error) {
@@ -94,6 +106,8 @@ func stageFor(p *Plan, exe string) *Stage {
 		return startInBubblewrap(p)
 	case EngineLandlock:
 		return startAlone(p, exe)
+	case EngineNone:
+		return StartOpenStage(exe)
 	}
 	return StartStage(exe, p.NewNet)
 }
