@@ -19,6 +19,9 @@ type OpenInput struct {
 	// Hidden are directories of carrel's own, which exist.
 	Hidden []string
 
+	// Files replace files of the host; no link is at their path.
+	Files []Mount
+
 	Self    string   // host path of our own executable
 	Helpers []string // names beside SelfPath that mean it, too
 	Seccomp []byte
@@ -55,6 +58,7 @@ func CompileOpen(in OpenInput, facts Facts) *Plan {
 			add(Mount{Kind: MountHost, Target: e.Path, Source: e.Path, Dir: e.Dir, Optional: true, Reason: "the host's"})
 		}
 	}
+	p.Mounts = append(p.Mounts, in.Files...)
 	add(Mount{Kind: MountBind, Target: SelfPath, Source: in.Self, ReadOnly: true, Reason: "helper commands"})
 	for _, name := range in.Helpers {
 		add(Mount{Kind: MakeSymlink, Target: path.Join(path.Dir(SelfPath), name), Source: SelfPath})

@@ -19,7 +19,7 @@ func (p *Prepared) Announcements() []string {
 	for _, w := range p.Policy.Warnings {
 		out = append(out, fmt.Sprintf("warning: %s: %s", w.Source, w.Message))
 	}
-	if p.noWalls() {
+	if p.NoWalls() {
 		return append(out, p.openAnnouncement())
 	}
 	abi, err := landlock.ABI()

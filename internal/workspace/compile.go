@@ -42,7 +42,7 @@ func (p *Prepared) globPins() []string {
 // Compile makes the plan. durable directories are made when prepare is set;
 // `explain --plan` leaves it false and shows where they would be.
 func (p *Prepared) Compile(prepare bool) error {
-	if p.noWalls() {
+	if p.NoWalls() {
 		return p.compileOpen(prepare)
 	}
 	in := sandbox.Input{

@@ -156,7 +156,7 @@ func (p *Prepared) Digest() string {
 // decidedEnviron is what was decided of the environment: all of it, but where all that
 // is outside is passed on.
 func (p *Prepared) decidedEnviron() []string {
-	if p.noWalls() {
+	if p.NoWalls() {
 		return p.setVariables()
 	}
 	return p.environ()

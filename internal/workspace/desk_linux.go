@@ -193,7 +193,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	})
 	p.desktop.controlled(control.Mode)
 	d.server, err = supervisor.Serve(supervisor.Config{
-		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Started: d.result.Started,
+		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Backend: p.backendTold(), Started: d.result.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: d.stop,
 		Published: p.publishedPorts(), Hosts: up.network.hosts(),
 		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled, Watch: p.desktop.watch(),
@@ -208,6 +208,9 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	up.network.answersTo(d.server)
 	p.clipboard.answersTo(d.server)
 	p.desktop.answersTo(up.walls, d.server)
+	if p.NoWalls() {
+		d.server.Emit(api.Event{Kind: api.EventNote, Text: p.openAnnouncement()})
+	}
 	if p.noDisplay != "" {
 		d.server.Emit(api.Event{Kind: api.EventNote, Text: p.noDisplaySaid()})
 	}

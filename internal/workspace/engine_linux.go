@@ -13,7 +13,7 @@ import (
 // where it gives us no namespaces; nothing else makes another engine be looked
 // for, so that a start with namespaces costs no more than it did.
 func (p *Prepared) chooseEngine(refused error) error {
-	if p.noWalls() {
+	if p.NoWalls() {
 		return p.openStarts(refused)
 	}
 	asked, source, err := p.askedEngine()
@@ -80,7 +80,7 @@ func (p *Prepared) lastEngine(refused, bubblewrap error) error {
 
 // PreviewEngine decides what would make the walls, for a run that does not follow.
 func (p *Prepared) PreviewEngine() error {
-	if p.noWalls() {
+	if p.NoWalls() {
 		try := sandbox.StartOpenStage(selfExe)
 		defer try.Abandon()
 		return p.chooseEngine(try.Refused())

@@ -23,7 +23,7 @@ func (p *Prepared) environ() []string {
 	if p.req.Exact != nil {
 		return p.exactEnviron()
 	}
-	if p.noWalls() {
+	if p.NoWalls() {
 		return p.openEnviron()
 	}
 	extra := maps.Clone(p.view.Env)

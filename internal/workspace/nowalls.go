@@ -17,13 +17,21 @@ import (
 	"carrel/internal/view"
 )
 
-// noWalls says whether commands run as their user without walls. Then the policy
+// NoWalls says whether commands run as their user without walls. Then the policy
 // has one kind of place: what is recorded, and the rest, which is not.
-func (p *Prepared) noWalls() bool { return p.Policy.Backend == policy.BackendNone }
+func (p *Prepared) NoWalls() bool { return p.Policy.Backend == policy.BackendNone }
+
+// backendTold is what is told of the backend; see [api.Manifest].
+func (p *Prepared) backendTold() string {
+	if p.NoWalls() {
+		return string(policy.BackendNone)
+	}
+	return ""
+}
 
 // asIs says whether the policy is all that counts: no name is protected or hidden
 // by itself.
-func (p *Prepared) asIs() bool { return p.req.Exact != nil || p.noWalls() }
+func (p *Prepared) asIs() bool { return p.req.Exact != nil || p.NoWalls() }
 
 // decideOpen has the policy decided of a workspace without walls. What the machine
 // has is in sight as it is, so nothing is looked for: no toolchain, no agent, no
@@ -32,6 +40,7 @@ func (p *Prepared) decideOpen(scope policy.Scope, layers []policy.Layer) error {
 	if p.req.Engine != "" {
 		return fmt.Errorf("--engine %s: with --backend none nothing makes walls\nhint: leave one of them out", p.req.Engine)
 	}
+	p.forAgent = p.Agent != nil
 	p.Agent, p.match.Index, p.programs, p.found = nil, 0, nil, nil
 	p.view = &view.View{}
 	scope.Tmp = "" // the machine's
@@ -96,7 +105,7 @@ func (p *Prepared) compileOpen(prepare bool) error {
 	}
 	in := sandbox.OpenInput{
 		UID: uint32(p.uid), GID: uint32(p.gid), Pids: p.Policy.Resources.Pids,
-		Roots: p.recordedRoots(), Hidden: p.ownDirsHere(), Helpers: []string{inside.FileHelper},
+		Roots: p.recordedRoots(), Hidden: p.ownDirsHere(), Helpers: []string{inside.FileHelper}, Files: p.ownedFiles(),
 		Command: sandbox.Command{Argv: p.req.Argv, Env: p.environ(), Dir: p.place.cwd},
 	}
 	var err error
@@ -158,6 +167,36 @@ func hostEntries(dirs ...string) ([]sandbox.Entry, error) {
 		}
 	}
 	return out, nil
+}
+
+// sshFiles are what ssh includes of the system's. It refuses them where neither root
+// nor its user owns them, and in a user namespace what is root's shows nobody's owner.
+const sshFiles = "/etc/ssh/ssh_config.d/*.conf"
+
+// Bounds on files that are shown again as the user's own.
+const (
+	maxOwned     = 64
+	maxOwnedSize = 256 << 10
+)
+
+// ownedFiles shows files that programs want to be root's or the user's as the user's.
+func (p *Prepared) ownedFiles() []sandbox.Mount {
+	if p.uid == 0 {
+		return nil
+	}
+	found, _ := filepath.Glob(sshFiles) // the pattern is right
+	var out []sandbox.Mount
+	for _, name := range found[:min(len(found), maxOwned)] {
+		real, kind := p.facts.Resolve(name)
+		st, err := os.Stat(real)
+		if kind != sandbox.KindFile || err != nil || st.Size() > maxOwnedSize || ownedByUs(st) {
+			continue
+		}
+		if data, err := os.ReadFile(real); err == nil {
+			out = append(out, sandbox.Mount{Kind: sandbox.MountData, Target: real, Data: data, Perm: 0o644, Optional: true, Reason: "ssh wants its owner to be root or you"})
+		}
+	}
+	return out
 }
 
 // openEnviron is the environment outside, with what rules take out and set.

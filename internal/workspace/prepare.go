@@ -49,6 +49,7 @@ type Prepared struct {
 	found       []foundProgram
 	binds       []sandbox.Mount
 	recorded    []string // without walls: places whose changes go through the broker
+	forAgent    bool     // without walls: the command is a known agent, which gets nothing for it
 	expanded    []policy.Rule
 	later       []string // where globs are decided by the broker
 	trapsReads  bool     // globs of roots are decided at each open for reading

@@ -58,7 +58,7 @@ type protection struct {
 // project's repository belongs to it all the same.
 func (p *Prepared) guardNames() {
 	p.guarded = guardNames(&p.place, p.Policy, p.history())
-	if p.noWalls() {
+	if p.NoWalls() {
 		p.guarded = protection{write: p.guarded.write}
 	}
 }
