@@ -21,6 +21,7 @@ func backendRank(b Backend) int { return rankOf(b, BackendProcess, BackendNone) 
 // nothing. It never follows from anything: somebody has to say none, and no
 // ceiling may hold, since none of what it limits would be.
 func (d *decision) backend() {
+	wrong := len(d.errs)
 	c := settle(d, dimension[Backend]{
 		name: DimBackend, initial: BackendProcess,
 		wider: byRank(backendRank), known: inRank(backendRank), text: func(b Backend) string { return string(b) },
@@ -31,7 +32,7 @@ func (d *decision) backend() {
 	if c.V == BackendNone || c.note != "" {
 		d.reason(DimBackend, string(c.V), c.Source, c.note)
 	}
-	if c.V == BackendNone {
+	if c.V == BackendNone && len(d.errs) == wrong {
 		d.withoutWalls(c.Source)
 	}
 }
@@ -76,7 +77,7 @@ func (d *decision) withoutWalls(said Source) {
 }
 
 func (d *decision) stripLayer(l *Layer, said Source) {
-	held, lost := withoutHeldByWalls(l.Request, l.Kind)
+	held, lost := d.withoutHeldByWalls(l.Request, l.Kind)
 	l.Request = held
 	for _, v := range lost {
 		src := v.Source
@@ -97,7 +98,7 @@ func (d *decision) stripLayer(l *Layer, said Source) {
 // changed with the history kept, variables, limits, the history itself) and what
 // takes something away that only walls do; what grants is had anyway. Of defaults
 // the project stays, and what keeps carrel's own files.
-func withoutHeldByWalls(r Request, kind LayerKind) (held Request, lost []Value[string]) {
+func (d *decision) withoutHeldByWalls(r Request, kind LayerKind) (held Request, lost []Value[string]) {
 	held = Request{
 		Persona: r.Persona, Backend: r.Backend, History: r.History, Timeout: r.Timeout, Memory: r.Memory, Pids: r.Pids,
 		EnvPass: r.EnvPass, EnvSet: r.EnvSet, EnvDrop: r.EnvDrop,
@@ -107,7 +108,7 @@ func withoutHeldByWalls(r Request, kind LayerKind) (held Request, lost []Value[s
 	}
 	for _, f := range r.Files {
 		switch {
-		case kind == LayerDefault && (f.Place == ":project" || f.Access == Deny && !f.Glob):
+		case kind == LayerDefault && (f.Place == ":project" || f.Place == d.scope.Project || f.Access == Deny && !f.Glob):
 			held.Files = append(held.Files, f)
 		case kind != LayerDefault && f.Access == Write && !f.Glob:
 			held.Files = append(held.Files, f)

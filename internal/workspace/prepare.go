@@ -283,6 +283,9 @@ func (p *Prepared) warned() {
 		if w.Source.Layer != policy.LayerProject {
 			rule, hint = "one policy is decided from what all ask for", "`carrel explain` says who asks for what"
 		}
+		if p.NoWalls() {
+			rule, hint = "nothing holds it without walls", "--backend process holds it"
+		}
 		p.deny(api.Denial{Code: api.CodeProject, Operation: "start", Subject: w.Source.Text, Message: w.Message, Rule: rule, Source: w.Source.String(), Hint: hint})
 	}
 }
