@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"carrel/internal/sandbox"
 )
 
 // without is how somebody asks for a workspace without walls.
@@ -195,4 +197,48 @@ func TestWithoutWallsAsked(t *testing.T) {
 	if r.out != "the secret\n" || !strings.Contains(r.err, "NOTHING IS RECORDED") || !exists(w.project+"/made") || len(w.steps()) != 0 {
 		t.Errorf("without history: %s", r)
 	}
+}
+
+// TestWithoutWallsPlain: where there are no namespaces nothing is recorded, and that has
+// to be asked for; what a command leaves behind ends with it all the same.
+func TestWithoutWallsPlain(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("giving a user namespace to an ordinary user takes root")
+	}
+	if sandbox.CanStandAlone() != nil {
+		t.Skip("this kernel has no Landlock that keeps signals apart")
+	}
+	w := newWorld(t, ordinary(t))
+	w.litter = true
+	w.write(w.home+"/.netrc", "the secret\n")
+	w.wrap = refuseNamespaces("true")
+	if r := w.run(append(without, "--", "cat", w.home+"/.netrc")...); r.code != 125 || strings.Contains(r.out, "secret") || !strings.Contains(r.err, "cannot be recorded") || !strings.Contains(r.err, "--history off") {
+		t.Errorf("with history: %s", r)
+	}
+	off := append(without, "--history", "off")
+	if r := w.run(append(off, "--", "sh", "-c", "cat ~/.netrc; echo x > made; (setsid sleep 4191 > /dev/null 2>&1 &)")...); r.code != 0 || r.out != "the secret\n" || !exists(w.project+"/made") || !strings.Contains(r.err, "NOTHING IS RECORDED") {
+		t.Errorf("without: %s", r)
+	}
+	if left := w.sleeps("4191"); left != 0 {
+		t.Errorf("%d processes are left", left)
+	}
+	cmd := w.command(w.bin, append(append([]string{"run"}, off...), "--", "sh", "-c", "(setsid sleep 4192 > /dev/null 2>&1 &); sleep 4192")...)
+	w.must(w.start(cmd))
+	eventually(t, "both to run", func() bool { return w.sleeps("4192") >= 2 })
+	w.must(cmd.Process.Kill())
+	_ = cmd.Wait()
+	eventually(t, "all to be gone", func() bool { return w.sleeps("4192") == 0 })
+	if r := w.plain(w.bin, append([]string{"start"}, off...)...); r.code != 125 || !strings.Contains(r.err, "needs namespaces") {
+		t.Errorf("one that stays: %s", r)
+	}
+}
+
+// sleeps counts this world's processes that sleep so long.
+func (w *world) sleeps(seconds string) (n int) {
+	for _, line := range w.processes() {
+		if strings.Contains(line, "sleep "+seconds) && strings.HasPrefix(line, "sleep") {
+			n++
+		}
+	}
+	return n
 }

@@ -83,6 +83,9 @@ func planOf(p *sandbox.Plan) *plan {
 		out.Steps = append(out.Steps, planStep{Kind: stepName(m), Flags: stepFlags(m), Target: text(m.Target),
 			Source: text(m.Source), Lower: text(m.Lower), Upper: text(m.Upper), Reason: text(m.Reason)})
 	}
+	if p.Plain {
+		out.Namespaces, out.Steps = []string{"none"}, nil
+	}
 	for _, e := range p.Command.Env {
 		name, _, _ := strings.Cut(e, "=")
 		out.Variables = append(out.Variables, text(name))

@@ -47,6 +47,10 @@ type Plan struct {
 	// the listener of the filter's notifications. None: no broker.
 	Roots []string
 
+	// Plain is EngineNone where the system gives no namespaces: nothing is built, and
+	// there is no broker. The stage does not look at it.
+	Plain bool
+
 	// Reads says that the broker decides opens for reading as well; the stage does
 	// not look at it.
 	Reads bool

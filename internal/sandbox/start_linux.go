@@ -18,6 +18,7 @@ type Stage struct {
 	walls  *Walls
 	engine Engine
 	newNet bool
+	plain  bool
 	plan   *Plan // what it is to be told, where that is not the plan as it was asked for
 	err    error // why it could not be started; Launch reports it
 }
@@ -107,6 +108,9 @@ func stageFor(p *Plan, exe string) *Stage {
 	case EngineLandlock:
 		return startAlone(p, exe)
 	case EngineNone:
+		if p.Plain {
+			return startPlain(p, exe)
+		}
 		return StartOpenStage(exe)
 	}
 	return StartStage(exe, p.NewNet)
@@ -114,7 +118,7 @@ func stageFor(p *Plan, exe string) *Stage {
 
 // fits says whether the stage, or its failure, is that of a plan.
 func (s *Stage) fits(p *Plan) bool {
-	return s != nil && s.engine == cmp.Or(p.Engine, EngineNamespaces) && (s.err != nil || s.newNet == p.NewNet)
+	return s != nil && s.engine == cmp.Or(p.Engine, EngineNamespaces) && s.plain == p.Plain && (s.err != nil || s.newNet == p.NewNet)
 }
 
 // Abandon ends a stage that gets no plan. It may be called on nil.

@@ -83,9 +83,9 @@ func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 		return r, err
 	}
 	defer p.audit.close()
-	if p.engine.name == sandbox.EngineLandlock {
+	if p.engine.name == sandbox.EngineLandlock || p.plain {
 		return r, &api.Denial{Code: api.CodeUnsupported, Operation: "start", Subject: string(p.engine.name), Rule: "engine", Source: "built in",
-			Message: "a workspace that stays needs namespaces: with the engine landlock nothing would hold its processes together",
+			Message: "a workspace that stays needs namespaces: without them nothing would hold its processes together",
 			Hint:    "`carrel run` works with it; `carrel doctor` says what namespaces need here"}
 	}
 	defer func() { p.desktop.close() }()

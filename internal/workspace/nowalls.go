@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -121,6 +120,7 @@ func (p *Prepared) compileOpen(prepare bool) error {
 		}
 	}
 	p.Plan = sandbox.CompileOpen(in, p.facts)
+	p.Plan.Plain = p.plain
 	return p.mountLinksHeld()
 }
 
@@ -231,23 +231,6 @@ func (p *Prepared) setVariables() []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// openStarts says whether a workspace without walls can be started here. Nothing is
-// given up because the machine refuses it: who wants no history says so.
-func (p *Prepared) openStarts(refused error) error {
-	if refused == nil {
-		return nil
-	}
-	hint := "`carrel doctor` says what namespaces need here"
-	if h := (*hintError)(nil); errors.As(explainSetup(refused), &h) {
-		hint = h.hint
-	}
-	what := "changes cannot be recorded and what is started cannot be ended together"
-	if !p.history() {
-		what = "what is started could not be ended together"
-	}
-	return &hintError{err: fmt.Errorf("--backend none: the system refuses carrel namespaces, without which %s: %w", what, refused), hint: hint}
 }
 
 // openAnnouncement says what a command can do, and what of it is kept.

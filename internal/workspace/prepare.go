@@ -49,6 +49,7 @@ type Prepared struct {
 	found       []foundProgram
 	binds       []sandbox.Mount
 	recorded    []string // without walls: places whose changes go through the broker
+	plain       bool     // without walls, and without namespaces
 	forAgent    bool     // without walls: the command is a known agent, which gets nothing for it
 	expanded    []policy.Rule
 	later       []string // where globs are decided by the broker
