@@ -130,7 +130,7 @@ func openFilter() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: policy.NestedFull, Debug: true, Broker: true})
+	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: policy.NestedFull, Debug: true, Broker: true, Open: true})
 	if err != nil {
 		return nil, err
 	}
