@@ -47,6 +47,7 @@ and its hosts. A profile says all of this, and what to start, in a file.
 		RunE: func(cmd *cobra.Command, args []string) error { return a.startDesk(cmd, f, args) },
 	}
 	f.register(cmd.Flags())
+	f.registerNoPrompts(cmd.Flags())
 	cmd.Flags().StringVar(&f.profile, "profile", "", "start from a profile (see carrel profile list)")
 	cmd.Flags().StringVar(&f.purpose, "purpose", "", "say what it is for")
 	cmd.Flags().StringVar(&f.agent, "agent", "", "give it what an agent needs: claude, codex, gemini, ...")
@@ -141,7 +142,7 @@ func (a *app) deskName(args []string, saved string) (string, error) {
 
 func (f *startFlags) deskRequest(a *app, cmd *cobra.Command) (workspace.Request, error) {
 	flags, err := f.request(cmd)
-	req := workspace.Request{Flags: flags, Default: policy.Agent, Preset: f.preset, Engine: f.engine, Size: f.size, Environ: a.environ, Profile: f.profile}
+	req := workspace.Request{Flags: flags, Default: policy.Agent, Preset: f.preset, PromptsOff: f.noPrompts, Engine: f.engine, Size: f.size, Environ: a.environ, Profile: f.profile}
 	if f.agent != "" {
 		req.Argv = []string{f.agent}
 	}

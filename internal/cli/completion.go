@@ -41,6 +41,11 @@ func (a *app) registerCompletions(cmd *cobra.Command) {
 	completeFlag(cmd, "preset", a.completePreset)
 }
 
+// completing says that a shell asks how a line goes on.
+func (a *app) completing() bool {
+	return len(a.args) > 0 && (a.args[0] == cobra.ShellCompRequestCmd || a.args[0] == cobra.ShellCompNoDescRequestCmd)
+}
+
 // completeFlag registers words for a flag that the command may not have.
 func completeFlag(cmd *cobra.Command, flag string, words cobra.CompletionFunc) {
 	if cmd.Flags().Lookup(flag) != nil {

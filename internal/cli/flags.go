@@ -20,7 +20,7 @@ type runFlags struct {
 	size, backend                                   string
 	read, write, deny, protect, env, device         []string
 	pids                                            int64
-	json                                            bool
+	json, noPrompts                                 bool
 	net                                             networkFlags
 }
 
@@ -47,6 +47,11 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.engine, "engine", "", "what makes the walls: auto (default), namespaces, bubblewrap or landlock")
 	fs.BoolVar(&f.json, "json", false, "print the result as JSON on standard error when the command has ended")
 	fs.StringVar(&f.permissions, "permissions", "", "ceiling file: the most that may be granted")
+}
+
+// registerNoPrompts is for the commands that may start an agent.
+func (f *runFlags) registerNoPrompts(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.noPrompts, "no-prompts", false, "start the agent with its own permission questions off, this time; agents.prompts_off in your configuration: always")
 }
 
 // request gives the command line's layer. Values are checked by the decision,

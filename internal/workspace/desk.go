@@ -104,6 +104,9 @@ func (p *Prepared) Decided() []api.Decided {
 	if p.Agent != nil {
 		out = append(out, api.Decided{Dimension: "agent", Value: p.Agent.Name})
 	}
+	if p.StartsWithoutPrompts() {
+		out = append(out, api.Decided{Dimension: "agent-prompts", Value: "off", Source: p.promptsOffBy()})
+	}
 	slices.SortStableFunc(out, func(a, b api.Decided) int {
 		return strings.Compare(a.Dimension+"\x00"+a.Value, b.Dimension+"\x00"+b.Value)
 	})

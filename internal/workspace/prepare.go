@@ -42,6 +42,7 @@ type Prepared struct {
 	early       *sandbox.Stage   // started ahead; nil when there is none
 	engine      engine
 	promptsOff  bool
+	interrupted []uint64 // steps that an earlier run left open
 	uid, gid    int
 	programs    []policy.FileRequest // rules that show the command's own program
 	allowed     []string             // programs that may be started, where the policy limits that
@@ -106,6 +107,9 @@ func Prepare(req Request) (*Prepared, error) {
 	}
 	if m, ok := agents.Recognise(p.req.Argv, p.agentHost()); ok {
 		p.match, p.Agent = m, &m.Agent
+	}
+	if err := p.checkAgent(); err != nil {
+		return nil, err
 	}
 	p.findProgram()
 	if err := p.decide(); err != nil {
