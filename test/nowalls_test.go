@@ -5,6 +5,7 @@ package e2e
 import (
 	"encoding/json"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -236,4 +237,28 @@ func (w *world) sleeps(seconds string) (n int) {
 		}
 	}
 	return n
+}
+
+// TestWithoutWallsNoFreshProc: where a fresh /proc is refused the one around is not shown
+// either, as it leads to the project around what is recorded.
+func TestWithoutWallsNoFreshProc(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("mounting a file system takes root")
+	}
+	w := newWorld(t, ordinary(t))
+	w.litter = true
+	pid := strconv.Itoa(w.sleeper().Process.Pid)
+	way := "/proc/" + pid + "/root" + w.project + "/around"
+	s := &covered[0]
+	if r := s.start(w, nil, "sh", "-c", "echo x > "+way); r.code != 0 || !exists(w.project+"/around") {
+		t.Fatalf("canary: %s", r)
+	}
+	w.must(os.Remove(w.project + "/around"))
+	r := s.start(w, nil, w.bin, "run", "--backend", "none", "--", "sh", "-c", "echo x > "+way+"; echo y > made; cat made")
+	if r.code != 0 || r.out != "y\n" || exists(w.project+"/around") || !strings.Contains(r.err, "refuses a fresh /proc") {
+		t.Errorf("the command: %s", r)
+	}
+	if r := s.start(w, nil, w.bin, "undo"); r.code != 0 || exists(w.project+"/made") {
+		t.Errorf("undo: %s", r)
+	}
 }
