@@ -180,4 +180,3 @@ func startIn(dirs ...string) map[string]any {
 	}
 	return map[string]any{"working_directories": list}
 }
-

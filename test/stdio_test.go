@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"carrel/test/fakemodel"
 )
 
 // TestStdioPython: the client of the manual drives a whole session: held safeguards that
@@ -241,6 +243,10 @@ func TestStdioOwner(t *testing.T) {
 			t.Errorf("f%d is gone", i)
 		}
 	}
+	c.close()
+	w.write(w.home+"/.config/carrel/config.yaml", "safeguards: {removed_files: 100}\n")
+	c = w.stdio("--working-dir", w.project)
+	c.do("session.start", nil)
 	c.do("safeguard.configure", map[string]any{"delete_threshold": 1})
 	c.do("agent.execute", map[string]any{"command": "rm f0"})
 	held = c.event("safeguard_triggered")
@@ -305,6 +311,39 @@ func TestStdioFlood(t *testing.T) {
 	})
 	if got == 0 || got+int(lost) < 39000000 {
 		t.Errorf("%d bytes came, %.0f were lost", got, lost)
+	}
+	c.close()
+}
+
+// TestStdioPrompt: the real Claude Code works on a prompt, unasked, behind the session's
+// walls; what it says comes as it says it, and what it did is a step.
+func TestStdioPrompt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, people()[0])
+	w.installAgents()
+	secret := w.write(w.home+"/.ssh/id_ed25519", "SECRET key")
+	m := w.model([]fakemodel.Turn{{Tool: "Bash", Input: map[string]any{"command": "cat " + secret + "; echo by the agent > made", "description": "work"}}, {Text: "it is done"}})
+	w.setenv("ANTHROPIC_BASE_URL", m.URL)
+	w.setenv("ANTHROPIC_API_KEY", "key-for-the-model")
+	w.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+	c := w.stdio("--working-dir", w.project, "--agent", "claude")
+	c.do("session.start", nil)
+	id := c.do("agent.prompt", map[string]any{"prompt": headless})["command_id"]
+	said := ""
+	done := c.next(func(m lineMessage) bool {
+		if m.Type == "event.agent_output" && m.Payload["command_id"] == id {
+			said += m.Payload["data"].(string)
+		}
+		return m.Type == "event.step_completed" && m.Payload["command_id"] == id
+	}).Payload
+	if done["exit_code"] != 0.0 || !strings.Contains(said, "it is done") || w.read(w.project+"/made") != "by the agent\n" || fmt.Sprint(done["affected_paths"]) != "["+w.project+"/made]" {
+		t.Errorf("%v, it said %q, the model heard %q", done, said, m.Results())
+	}
+	if !m.Heard(headless) || strings.Contains(strings.Join(m.Results(), ""), "SECRET") {
+		t.Errorf("the model heard %q", m.Results())
+	}
+	if r := c.do("undo.rollback", map[string]any{"count": 1}); r["steps_rolled_back"] != 1.0 || exists(w.project+"/made") {
+		t.Errorf("rolled back: %v", r)
 	}
 	c.close()
 }

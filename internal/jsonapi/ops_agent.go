@@ -180,21 +180,12 @@ const maxAffected = 1000
 // meanwhile, or is told of no more, has nothing to tell.
 func (n *session) affected(e *stepCompleted) {
 	for _, number := range e.StepIDs {
-		var shown struct {
-			Changes []struct {
-				Path json.RawMessage `json:"path"`
-			} `json:"changes"`
-		}
-		if err := n.program.JSON(n.ctx, nil, &shown, "show", "--json", "--", fmt.Sprint(number)); err != nil {
+		changes, err := n.changes(n.ctx, number)
+		if err != nil {
 			continue
 		}
-		for _, ch := range shown.Changes {
-			if len(e.Affected) == maxAffected {
-				e.Left++
-				continue
-			}
-			e.Affected = append(e.Affected, ch.Path)
-		}
+		room := min(len(changes), maxAffected-len(e.Affected))
+		e.Affected, e.Left = append(e.Affected, changes[:room]...), e.Left+len(changes)-room
 	}
 }
 

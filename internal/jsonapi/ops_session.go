@@ -144,11 +144,19 @@ type statusOut struct {
 }
 
 func status(ctx context.Context, c *call, _ nothing) (statusOut, error) {
-	out := statusOut{State: "idle", Mode: modeEphemeral, VMStatus: "unavailable", Directories: []string{}, UndoSteps: []int{}, Commands: []string{}, Waiting: []answered{}}
+	idle := statusOut{State: "idle", Mode: modeEphemeral, VMStatus: "unavailable", Directories: []string{}, UndoSteps: []int{}, Commands: []string{}, Waiting: []answered{}}
 	n, err := c.active()
 	if err != nil {
-		return out, nil
+		return idle, nil
 	}
+	out, err := n.status(ctx, idle)
+	if err != nil && n.hasEnded(ctx) {
+		return idle, nil
+	}
+	return out, err
+}
+
+func (n *session) status(ctx context.Context, out statusOut) (statusOut, error) {
 	out.State, out.Mode, out.Workspace, out.Commands = "active", n.mode, n.entry.Name, n.running()
 	r, err := n.entry.Call(ctx, api.Request{Op: api.OpStatus})
 	if err != nil {

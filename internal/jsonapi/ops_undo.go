@@ -146,10 +146,58 @@ func (n *session) newest(ctx context.Context, count int, name *directoryName) ([
 	}
 	steps = steps[max(0, len(steps)-count):]
 	args := []string{strconv.Itoa(len(steps))}
-	if d != nil {
+	switch whole, err := n.onlyIn(ctx, d, steps); {
+	case err != nil:
+		return nil, nil, err
+	case d == nil:
+	case whole && len(steps) == 1:
+		args = []string{"--step=" + strconv.FormatUint(steps[0].Step, 10)}
+	case !whole || !n.areNewest(ctx, steps):
 		args = append([]string{"--path=" + d.path}, args...)
 	}
 	return args, steps, nil
+}
+
+// onlyIn says whether steps changed nothing but what is in a directory: then they are
+// taken back as a whole, and count as undone.
+func (n *session) onlyIn(ctx context.Context, d *directory, steps []step) (bool, error) {
+	if d == nil {
+		return true, nil
+	}
+	for _, s := range steps {
+		changes, err := n.changes(ctx, s.Step)
+		if err != nil {
+			return false, err
+		}
+		for _, raw := range changes {
+			var path string
+			if json.Unmarshal(raw, &path) != nil || !within(path, d.path) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// areNewest says whether steps are the newest of all that can be taken back.
+func (n *session) areNewest(ctx context.Context, steps []step) bool {
+	all, err := n.undoable(ctx, "")
+	return err == nil && len(all) >= len(steps) && all[len(all)-len(steps)].Step == steps[0].Step
+}
+
+// changes are the paths that a step changed.
+func (n *session) changes(ctx context.Context, number uint64) ([]json.RawMessage, error) {
+	var shown struct {
+		Changes []struct {
+			Path json.RawMessage `json:"path"`
+		} `json:"changes"`
+	}
+	err := n.program.JSON(ctx, nil, &shown, "show", "--json", "--", strconv.FormatUint(number, 10))
+	var out []json.RawMessage
+	for _, ch := range shown.Changes {
+		out = append(out, ch.Path)
+	}
+	return out, err
 }
 
 // step is what is read of one, as `carrel history --json` prints it.

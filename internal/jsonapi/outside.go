@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"carrel/internal/api"
 )
 
 // outside looks for changes that somebody else made to what steps left. What decides is
@@ -141,6 +143,11 @@ func (n *session) barriers(ctx context.Context) ([]map[string]any, undone, error
 		return nil, undone{open: open}, err
 	}
 	would, err := n.takeBack(ctx, "undo", "--dry-run", strconv.Itoa(min(len(steps), maxLooked)))
+	if d := (*api.Denial)(nil); errors.As(err, &d) && ctx.Err() == nil {
+		if again, e := n.undoable(ctx, ""); e == nil && len(again) != len(steps) {
+			return nil, undone{open: true}, nil // steps went meanwhile: it is looked again
+		}
+	}
 	var p *Problem
 	if errors.As(err, &p) && p.Code == CodeConflict {
 		err = nil

@@ -177,12 +177,14 @@ func (s *Server) inTurn(r request, do func()) {
 // call is one request that is carried out.
 type call struct {
 	*Server
+	meant *session // that it was for; nil for none
 	after []func() // done when it has been answered
 }
 
 // carryOut answers one request. A fault in it ends nothing else.
 func (s *Server) carryOut(ctx context.Context, o *Operation, r request) {
 	c := &call{Server: s}
+	c.meant, _ = s.active()
 	out, err := func() (out any, err error) {
 		defer func() {
 			if p := recover(); p != nil {
@@ -192,6 +194,9 @@ func (s *Server) carryOut(ctx context.Context, o *Operation, r request) {
 		}()
 		return o.run(ctx, c, r.payload)
 	}()
+	if n := c.meant; err != nil && n != nil && !errors.As(err, new(*Problem)) && !n.entry.Alive() {
+		err = invalid("session", "the workspace of the session has ended: %v", err)
+	}
 	s.answer(r, out, err)
 	for _, do := range c.after {
 		do()

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/policy"
 	"carrel/internal/supervisor"
@@ -57,10 +58,13 @@ func errNoSession() *Problem {
 	return invalid("session", "there is no session: session.start begins one")
 }
 
-// active gives the session.
+// active gives the session. One whose workspace has ended without us is over.
 func (s *Server) active() (*session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.session != nil && !s.session.entry.Alive() {
+		s.session = nil
+	}
 	if s.session == nil {
 		return nil, errNoSession()
 	}
@@ -185,14 +189,17 @@ func (n *session) startArgs(in startIn, name string) []string {
 	if n.server.opts.Backend != "" {
 		args = append(args, "--backend="+n.server.opts.Backend)
 	}
-	if in.Network != "" {
-		args = append(args, "--network="+in.Network)
+	if mode := networks[in.Network]; mode != "" {
+		args = append(args, "--network="+string(mode))
 	}
 	for _, host := range in.Hosts {
 		args = append(args, "--allow-host="+host)
 	}
 	if n.agent != "" {
 		args = append(args, "--agent="+n.agent)
+		if a, ok := agents.ByName(n.agent); ok && a.PromptsOff.Possible() {
+			args = append(args, "--no-prompts") // nobody is there to answer
+		}
 	}
 	for i, d := range n.dirs {
 		switch {
@@ -257,6 +264,13 @@ func (n *session) stop(ctx context.Context) error {
 	n.end()
 	n.busy.Wait()
 	return err
+}
+
+// hasEnded says whether a workspace that does not answer is ending.
+func (n *session) hasEnded(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return n.entry.WaitEnd(ctx) == nil
 }
 
 // endSession ends the session, if there is one.
@@ -370,8 +384,13 @@ func (s *Server) rightHistory(ctx context.Context, n *session) error {
 }
 
 // networks are the names of the older system, and ours.
+var networks = map[string]policy.NetworkMode{
+	"disabled": policy.NetClosed, "local_only": policy.NetLocal, "inherit_host": policy.NetOpen,
+	string(policy.NetClosed): policy.NetClosed, string(policy.NetLocal): policy.NetLocal, string(policy.NetFiltered): policy.NetFiltered, string(policy.NetOpen): policy.NetOpen,
+}
+
 func checkNetwork(name string) error {
-	if name == "" || slices.Contains([]string{"disabled", "local_only", "inherit_host", string(policy.NetClosed), string(policy.NetLocal), string(policy.NetFiltered), string(policy.NetOpen)}, name) {
+	if _, ok := networks[name]; ok || name == "" {
 		return nil
 	}
 	return invalid("network_policy", "network_policy is disabled, local, filtered or open, not %q", name)
