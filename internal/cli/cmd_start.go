@@ -155,7 +155,7 @@ func (f *startFlags) deskRequest(a *app, cmd *cobra.Command) (workspace.Request,
 
 // knownAgent says why there is no such agent as was asked for.
 func (f *startFlags) knownAgent(p *workspace.Prepared) error {
-	if f.agent == "" || p.Agent != nil {
+	if f.agent == "" || p.Agent != nil || p.NoWalls() { // where it finds its own
 		return nil
 	}
 	return fmt.Errorf("--agent %q: no agent of that name is known, or it is not installed\nhint: `carrel preset list` names those that are known", f.agent)
@@ -238,18 +238,24 @@ func (a *app) adopt(ctx context.Context, e supervisor.Entry, req workspace.Reque
 			Message: fmt.Sprintf("workspace %q runs already, and is another one:%s", e.Name, text),
 			Hint:    fmt.Sprintf("`carrel stop %s` ends it; another name starts a second one", e.Name)}
 	}
-	return a.tellStarted(started{Ready: workspace.Ready{Status: *r.Status}, Already: true}, f.json)
+	again := workspace.Ready{Status: *r.Status}
+	if p.NoWalls() {
+		again.Announcements = p.Announcements()
+	}
+	return a.tellStarted(started{Ready: again, Already: true}, f.json)
 }
 
 func (a *app) tellStarted(s started, asJSON bool) error {
+	if !asJSON || s.Status.Backend != "" {
+		for _, w := range s.Announcements {
+			fmt.Fprintf(a.err, "carrel: %s\n", oneLine(w))
+		}
+	}
 	if asJSON {
 		if err := printJSON(a.out, s); err != nil {
 			return err
 		}
 		return setupFailed(s)
-	}
-	for _, w := range s.Announcements {
-		fmt.Fprintf(a.err, "carrel: %s\n", oneLine(w))
 	}
 	for _, n := range s.Notes {
 		fmt.Fprintf(a.err, "carrel: note: %s\n", oneLine(n))

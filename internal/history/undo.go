@@ -42,6 +42,7 @@ type Restoration struct {
 	Op    Op
 	Path  string
 	State *State // what it will be
+	Open  bool   // see [Begin] of the step that is taken back
 	// Contents reads the file that is there now, nil for none, and what will be there;
 	// an error for more than limit bytes.
 	Contents func(limit int64) (now, then []byte, err error)

@@ -151,9 +151,18 @@ func (p *Prepared) Digest() string {
 	text, _ := json.Marshal(struct {
 		Decided []api.Decided
 		Env     []string
-	}{list, p.environ()})
+	}{list, p.decidedEnviron()})
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
+}
+
+// decidedEnviron is what was decided of the environment: all of it, but where all that
+// is outside is passed on.
+func (p *Prepared) decidedEnviron() []string {
+	if p.NoWalls() {
+		return p.setVariables()
+	}
+	return p.environ()
 }
 
 // Differences says in lines what one policy has and another has not.

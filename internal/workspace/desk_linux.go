@@ -85,9 +85,9 @@ func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 		return r, err
 	}
 	defer p.audit.close()
-	if p.engine.name == sandbox.EngineLandlock {
+	if p.engine.name == sandbox.EngineLandlock || p.plain {
 		return r, &api.Denial{Code: api.CodeUnsupported, Operation: "start", Subject: string(p.engine.name), Rule: "engine", Source: "built in",
-			Message: "a workspace that stays needs namespaces: with the engine landlock nothing would hold its processes together",
+			Message: "a workspace that stays needs namespaces: without them nothing would hold its processes together",
 			Hint:    "`carrel run` works with it; `carrel doctor` says what namespaces need here"}
 	}
 	defer func() { p.desktop.close() }()
@@ -195,7 +195,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	})
 	p.desktop.controlled(control.Mode)
 	d.server, err = supervisor.Serve(supervisor.Config{
-		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Started: d.result.Started,
+		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Backend: p.backendTold(), Started: d.result.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: d.stop,
 		Published: p.publishedPorts(), Hosts: up.network.hosts(),
 		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled, Watch: p.desktop.watch(),
@@ -210,6 +210,9 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	up.network.answersTo(d.server)
 	p.clipboard.answersTo(d.server)
 	p.desktop.answersTo(up.walls, d.server)
+	if p.NoWalls() {
+		d.server.Emit(api.Event{Kind: api.EventNote, Text: p.openAnnouncement()})
+	}
 	if p.noDisplay != "" {
 		d.server.Emit(api.Event{Kind: api.EventNote, Text: p.noDisplaySaid()})
 	}

@@ -103,9 +103,9 @@ func (p *Prepared) openHistory(id string, stage int) (*keeper, error) {
 			return nil, noRecord(err)
 		}
 	}
-	k := &keeper{dir: dir, audited: p.audit.step(), noted: p.noteHistory, store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || interactive(), over: make(chan struct{}), ignored: ignored,
+	k := &keeper{dir: dir, audited: p.audit.step(), noted: p.noteHistory, store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || p.forAgent || interactive(), over: make(chan struct{}), ignored: ignored,
 		making: new(sync.Mutex), past: new(ledger), guard: newSafeguard(limits.within), bounds: limits, terms: new(terms), limits: historyLimits(p.Loaded),
-		run: history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv)}}
+		run: history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv), Open: p.NoWalls()}}
 	if !p.Plan.Landlock.Files {
 		k.granted = new(history.Granted)
 	}
