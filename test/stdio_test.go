@@ -347,3 +347,31 @@ func TestStdioPrompt(t *testing.T) {
 	}
 	c.close()
 }
+
+// TestStdioWithoutWalls: --backend none says so loudly, keeps the history, and holds what
+// the client's safeguards hold.
+func TestStdioWithoutWalls(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		secret := w.write(w.home+"/secret", "in sight\n")
+		w.write(w.project+"/a", "a\n")
+		c := w.stdio("--working-dir", w.project, "--backend", "none")
+		c.do("safeguard.configure", map[string]any{"delete_threshold": 1})
+		if got := c.do("session.start", nil); got["backend"] != "none" {
+			t.Errorf("started: %v", got)
+		}
+		if e := c.event("warning"); !strings.Contains(e["message"].(string), "NO WALLS") {
+			t.Errorf("said: %v", e)
+		}
+		c.do("agent.execute", map[string]any{"command": "cat " + secret + "; rm a; echo there > " + w.home + "/there"})
+		c.do("safeguard.confirm", map[string]any{"safeguard_id": c.event("safeguard_triggered")["safeguard_id"], "action": "allow"})
+		done := c.event("step_completed")
+		if out := c.event("terminal_output"); out["data"] != "in sight\n" || w.read(w.home+"/there") != "there\n" || fmt.Sprint(done["affected_paths"]) != "["+w.project+"/a]" {
+			t.Errorf("%v, said %v", done, out)
+		}
+		if r := c.do("undo.rollback", map[string]any{"count": 1}); r["steps_rolled_back"] != 1.0 || w.read(w.project+"/a") != "a\n" {
+			t.Errorf("rolled back: %v", r)
+		}
+		c.close()
+	})
+}
