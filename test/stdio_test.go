@@ -53,6 +53,7 @@ func (w *world) copyTree(from, to string) string {
 
 // TestStdioGo: the client in Go works as it stands in the manual.
 func TestStdioGo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	bin := w.base + "/bin/example"
 	build := exec.Command("go", "build", "-o", bin, "carrel/docs/examples/stdio")
@@ -220,6 +221,7 @@ func TestStdioEnds(t *testing.T) {
 // TestStdioOwner: a client's yes counts for its own safeguards and for nothing else, and
 // nobody else's counts for them.
 func TestStdioOwner(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	w.write(w.home+"/.config/carrel/config.yaml", "safeguards: {removed_files: 2, then: ask, answer_within: 20s}\n")
 	for i := range 6 {
@@ -289,6 +291,7 @@ func TestStdioOwner(t *testing.T) {
 
 // TestStdioFlood: a client that does not read holds nothing up but what is told to it.
 func TestStdioFlood(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	c := w.stdio("--working-dir", w.project)
 	c.do("session.start", nil)
