@@ -99,7 +99,7 @@ func (s *Server) answerInside(conn net.Conn, who caller, req api.Request) {
 
 func (s *Server) status() *api.WorkspaceStatus {
 	st := &api.WorkspaceStatus{ID: s.cfg.ID, State: s.state(), Project: s.cfg.Project, Argv: BoundArgv(s.cfg.Argv, maxArgv),
-		Persona: s.cfg.Persona, Started: s.cfg.Started, Pending: s.queue.len(), Published: s.cfg.Published, Ceiling: s.ceiling()}
+		Persona: s.cfg.Persona, Backend: s.cfg.Backend, Started: s.cfg.Started, Pending: s.queue.len(), Published: s.cfg.Published, Ceiling: s.ceiling()}
 	if s.door != nil {
 		st.PID = s.door.pid
 	}

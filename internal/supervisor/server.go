@@ -24,6 +24,7 @@ type Config struct {
 	Project string
 	Argv    []string
 	Persona string
+	Backend string // none: without walls; "" with them
 	Started time.Time
 	Dirs    []string // see [Dirs]; the first that can be used is
 

@@ -57,7 +57,8 @@ type Ready struct {
 	Status        api.WorkspaceStatus `json:"status"`
 	Announcements []string            `json:"announcements,omitempty"`
 	Notes         []string            `json:"notes,omitempty"`
-	Failed        *api.App            `json:"failed,omitempty"` // the command of the profile's setup that went wrong
+	Interrupted   []uint64            `json:"interrupted,omitempty"` // steps of earlier runs, which were closed as they were found
+	Failed        *api.App            `json:"failed,omitempty"`      // the command of the profile's setup that went wrong
 }
 
 // Serve makes a workspace that stays and answers for it until it is stopped. Its starter
@@ -84,9 +85,9 @@ func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 		return r, err
 	}
 	defer p.audit.close()
-	if p.engine.name == sandbox.EngineLandlock {
+	if p.engine.name == sandbox.EngineLandlock || p.plain {
 		return r, &api.Denial{Code: api.CodeUnsupported, Operation: "start", Subject: string(p.engine.name), Rule: "engine", Source: "built in",
-			Message: "a workspace that stays needs namespaces: with the engine landlock nothing would hold its processes together",
+			Message: "a workspace that stays needs namespaces: without them nothing would hold its processes together",
 			Hint:    "`carrel run` works with it; `carrel doctor` says what namespaces need here"}
 	}
 	defer func() { p.desktop.close() }()
@@ -149,7 +150,7 @@ func (d *desk) serve(tell *Reporter) error {
 	defer tell.Gone(d.server.Stop)()
 	said := d.prepareApps(tell)
 	said.Announcements, said.Notes = p.Announcements(), slices.Clone(p.notes)
-	said.Status = *d.server.Status()
+	said.Status, said.Interrupted = *d.server.Status(), p.interrupted
 	if err := tell.Ready(said); err != nil { // whoever wanted it has gone: it was interrupted
 		d.stop()
 	}
@@ -194,7 +195,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	})
 	p.desktop.controlled(control.Mode)
 	d.server, err = supervisor.Serve(supervisor.Config{
-		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Started: d.result.Started,
+		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Backend: p.backendTold(), Started: d.result.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: d.stop,
 		Published: p.publishedPorts(), Hosts: up.network.hosts(),
 		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled, Watch: p.desktop.watch(),
@@ -209,6 +210,9 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	up.network.answersTo(d.server)
 	p.clipboard.answersTo(d.server)
 	p.desktop.answersTo(up.walls, d.server)
+	if p.NoWalls() {
+		d.server.Emit(api.Event{Kind: api.EventNote, Text: p.openAnnouncement()})
+	}
 	if p.noDisplay != "" {
 		d.server.Emit(api.Event{Kind: api.EventNote, Text: p.noDisplaySaid()})
 	}

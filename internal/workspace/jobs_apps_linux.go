@@ -30,7 +30,7 @@ func (j *jobs) app(id string, label uint64, argv []string, name string, whole bo
 	if whole {
 		kind = history.StepRun
 	}
-	one.line = j.newLine(history.Begin{Kind: kind, Run: run.run.Run, Command: history.Argv(argv)})
+	one.line = j.newLine(history.Begin{Kind: kind, Run: run.run.Run, Command: history.Argv(argv), Open: run.run.Open})
 	one.line.app = id
 	one.line.label = name[:min(len(name), maxLabel)]
 	j.mu.Lock()

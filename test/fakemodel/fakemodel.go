@@ -13,6 +13,7 @@
 package fakemodel
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -51,6 +52,7 @@ type Server struct {
 	next    int
 	results []string
 	keys    []string
+	asked   []byte // all requests as they came
 }
 
 // Start serves a script on a free port of 127.0.0.1.
@@ -88,6 +90,14 @@ func (s *Server) Keys() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.keys...)
+}
+
+// Heard says whether a text of plain letters was in a request: in a prompt, a
+// description, a result of a tool.
+func (s *Server) Heard(text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return bytes.Contains(s.asked, []byte(text))
 }
 
 // Finished says whether the whole script was played.
@@ -141,11 +151,18 @@ func (s *Server) key(r *http.Request) {
 
 // read decodes a request and notes its credential; false: it has been refused.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, into any) bool {
-	if err := json.NewDecoder(io.LimitReader(r.Body, maxRequest)).Decode(into); err != nil {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequest))
+	if err == nil {
+		err = json.Unmarshal(body, into)
+	}
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return false
 	}
 	s.key(r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, body...)
 	return true
 }
 
