@@ -70,13 +70,6 @@ func keep(dir int, name string, st *State, objects int, number string, leaving b
 	return by, err
 }
 
-// hardLink keeps a file by a second name. Its lease lasts until the first one is
-// gone: who opened the file for writing in between, another run for one, would
-// write into what is kept.
-type hardLink struct {
-	leased int // the file, -1 where there is no lease
-}
-
 // letGo gives the lease back.
 func (l *hardLink) letGo() {
 	if l != nil && l.leased >= 0 {

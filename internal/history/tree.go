@@ -54,6 +54,13 @@ type object struct {
 	id      ID            // where known
 }
 
+// hardLink keeps a file by a second name. Its lease lasts until the first one is
+// gone: who opened the file for writing in between, another run for one, would
+// write into what is kept.
+type hardLink struct {
+	leased int // the file, -1 where there is no lease
+}
+
 func newTree(roots []string) *tree {
 	t := &tree{roots: make(map[string]*object)}
 	for _, r := range roots {
