@@ -32,6 +32,7 @@ type Turn struct {
 	Tool  string         // name of the agent's tool
 	Space string         // the namespace that it is in, for agents that have those
 	Input map[string]any // its arguments
+	Free  bool           // the tool takes a text, Input["input"] (Responses API)
 	Text  string
 
 	// Before is called before the answer is given: the tool of the turn before
@@ -51,6 +52,7 @@ type Server struct {
 	next    int
 	results []string
 	keys    []string
+	bodies  []string
 }
 
 // Start serves a script on a free port of 127.0.0.1.
@@ -88,6 +90,14 @@ func (s *Server) Keys() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.keys...)
+}
+
+// Requests are the bodies of all requests, as they came: the tools that an agent
+// offers and what it tells the model about itself stand there.
+func (s *Server) Requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.bodies...)
 }
 
 // Finished says whether the whole script was played.
@@ -141,11 +151,18 @@ func (s *Server) key(r *http.Request) {
 
 // read decodes a request and notes its credential; false: it has been refused.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, into any) bool {
-	if err := json.NewDecoder(io.LimitReader(r.Body, maxRequest)).Decode(into); err != nil {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequest))
+	if err == nil {
+		err = json.Unmarshal(body, into)
+	}
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return false
 	}
 	s.key(r)
+	s.mu.Lock()
+	s.bodies = append(s.bodies, string(body))
+	s.mu.Unlock()
 	return true
 }
 
