@@ -213,10 +213,10 @@ func TestNotOurs(t *testing.T) {
 		"a loop":            {func(p *place, path string) { p.must(os.Symlink("settings.json", path)) }, "following the link: "},
 		"a FIFO":            {func(p *place, path string) { p.must(syscall.Mkfifo(path, 0o600)) }, "not a regular file"},
 		"a directory":       {func(p *place, path string) { p.must(os.Mkdir(path, 0o700)) }, "not a regular file"},
-		"too large":         {func(p *place, path string) { p.must(os.WriteFile(path, make([]byte, settings.MaxFile+1), 0o600)) }, "larger than 1 MiB"},
+		"too large":         {func(p *place, path string) { p.must(os.WriteFile(path, make([]byte, settings.MaxFile+1), 0o600)) }, "larger than 16 MiB"},
 		"too large with ours": {func(p *place, path string) {
 			p.write(".claude/settings.json", "{}"+strings.Repeat(" ", settings.MaxFile-2))
-		}, "with the hooks: larger than 1 MiB"},
+		}, "with the hooks: larger than 16 MiB"},
 		"write-protected": {func(p *place, path string) { p.write(".claude/settings.json", "{}"); p.must(os.Chmod(path, 0o400)) }, "write-protected (mode 0400)"},
 		"another name": {func(p *place, path string) {
 			p.write(".claude/settings.json", "{}")
