@@ -143,6 +143,9 @@ func (h Host) carryOut(store *store, rec *record, op Operation, works []*work) e
 	}
 	done, err := writeAll(works)
 	if err != nil {
+		for _, w := range works {
+			w.close() // with what is beside, which would keep directories
+		}
 		err = errors.Join(err, takeBack(done))
 		if rec.Pending = before; !errors.Is(err, errNotBack) {
 			removeDirs(op, works)
@@ -158,6 +161,8 @@ func (h Host) carryOut(store *store, rec *record, op Operation, works []*work) e
 	return store.write(rec)
 }
 
+// writeAll writes everything beside first: a disk that is full shows then, and
+// nothing has changed.
 func writeAll(works []*work) (done []*edit, err error) {
 	for _, w := range works {
 		stop("directories")
@@ -165,8 +170,15 @@ func writeAll(works []*work) (done []*edit, err error) {
 			return done, err
 		}
 		for _, e := range w.changed() {
+			if err := e.stage(); err != nil {
+				return done, err
+			}
+		}
+	}
+	for _, w := range works {
+		for _, e := range w.changed() {
 			stop(e.path)
-			if err := e.apply(); err != nil {
+			if err := e.commit(); err != nil {
 				return done, err
 			}
 			done = append(done, e)

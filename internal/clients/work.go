@@ -398,24 +398,33 @@ func (w *work) editable() error {
 	return nil
 }
 
-// apply carries out one edit.
-func (e *edit) apply() error {
-	var err error
-	switch {
-	case e.file == nil:
-		f, openErr := settings.Open(e.path)
-		if openErr != nil {
-			return fmt.Errorf("%s: %w", e.path, openErr)
+// stage writes the new text beside the file, whose directory is there now.
+func (e *edit) stage() error {
+	if e.file == nil {
+		f, err := settings.Open(e.path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.path, err)
 		}
-		e.file = f
-		if f.Text != nil {
+		if e.file = f; f.Text != nil {
 			return fmt.Errorf("%s: %w", e.path, settings.ErrChanged)
 		}
-		err = f.Replace(e.after)
-	case e.after == nil:
+	}
+	if e.after == nil {
+		return nil
+	}
+	if err := e.file.Stage(e.after); err != nil {
+		return fmt.Errorf("%s: %w", e.path, err)
+	}
+	return nil
+}
+
+// commit puts it in place.
+func (e *edit) commit() error {
+	var err error
+	if e.after == nil {
 		err = e.file.Remove()
-	default:
-		err = e.file.Replace(e.after)
+	} else {
+		err = e.file.Commit()
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.path, err)

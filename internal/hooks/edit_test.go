@@ -141,7 +141,7 @@ func TestOthersEdits(t *testing.T) {
 	}{
 		{"a handler in our group, JSON", "{\n  \"a\": 1\n}\n", formatJSON, func(s string) string {
 			return strings.Replace(s, "\"timeout\": 5\n          }\n", "\"timeout\": 5\n          }, {\"type\": \"command\", \"command\": \"mine\"} // me\n", 1)
-		}, "{\n  \"a\": 1,\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\n        \"hooks\": [ {\"type\": \"command\", \"command\": \"mine\"} // me\n        ]\n      }\n    ]\n  }\n}\n"},
+		}, "{\n  \"a\": 1,\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\n        \"hooks\": [\n          {\"type\": \"command\", \"command\": \"mine\"} // me\n        ]\n      }\n    ]\n  }\n}\n"},
 		{"another label and matcher", "{}", formatJSON, func(s string) string {
 			s = strings.Replace(s, "--label claude", "--label my-tools", 1)
 			return strings.Replace(s, "{\n        \"hooks\": [", "{\n        \"matcher\": \"Bash\",\n        \"hooks\": [", 1)
@@ -154,10 +154,10 @@ func TestOthersEdits(t *testing.T) {
 		}, "{\n  \"a\": 1,\n  \"hooks\": {\n    \"PreToolUse\": [ // keep\n    ]\n  }\n}\n"},
 		{"a comment before, another group behind", "{\"a\": 1}", formatJSON, func(s string) string {
 			return strings.Replace(s, "\"Stop\": [ {", "\"Stop\": [ // keep\n {", 1) + "\n"
-		}, "{\"a\": 1,\"hooks\": {\"Stop\": [ // keep\n]}}\n"},
+		}, "{\"a\": 1,\"hooks\": { \"Stop\": [ // keep\n]}}\n"},
 		{"one line after a comment", "{\"a\": 1}", formatJSON, func(s string) string {
 			return strings.Replace(s, "\"Stop\": [ ", "\"Stop\": [ // keep\n 1, // this\n", 1) + "\n"
-		}, "{\"a\": 1,\"hooks\": {\"Stop\": [ // keep\n 1 // this\n]}}\n"},
+		}, "{\"a\": 1,\"hooks\": { \"Stop\": [ // keep\n 1 // this\n]}}\n"},
 		{"notes of trust, TOML", "a = 1\n", formatTOML, func(s string) string {
 			return s + "\n[hooks.state]\n\n[hooks.state.\"x:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:1\"\n"
 		}, "a = 1\n\n[hooks.state]\n\n[hooks.state.\"x:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:1\"\n"},

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/tailscale/hujson"
 )
@@ -176,6 +177,9 @@ func (d *JSON) cut(c container, i int) []byte {
 		after = c.items[i+1].start
 	}
 	lead, tail := lex(d.text, before, item.start), lex(d.text, item.end, after)
+	if i == 0 && len(c.items) > 1 && uncommented(lead) && uncommented(tail) {
+		return d.with(splice{item.start, after, ""}) // what stands before the first says whose the container is
+	}
 	cuts := []splice{}
 	own := false
 	for k, t := range tail {
@@ -202,6 +206,10 @@ func (d *JSON) cut(c container, i int) []byte {
 		}
 	}
 	return d.with(append(cuts, splice{start, item.end, ""})...)
+}
+
+func uncommented(between []token) bool {
+	return !slices.ContainsFunc(between, func(t token) bool { return t.kind == tokenLine || t.kind == tokenBlock })
 }
 
 // lineEnds tells whether, with the cuts done, only white space follows on the

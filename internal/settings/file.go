@@ -34,6 +34,8 @@ type File struct {
 	base string
 	held *os.File    // what was read, so that its inode is nobody else's meanwhile
 	info fs.FileInfo // nil when there is no file
+
+	staged string // the new file beside it
 }
 
 // Open reads a settings file, through a link if it is one. A file that does
@@ -65,6 +67,7 @@ func Open(path string) (_ *File, err error) {
 
 // Close lets go of the file.
 func (f *File) Close() {
+	f.discard()
 	if f.held != nil {
 		f.held.Close()
 	}
@@ -140,16 +143,26 @@ func (f *File) unchanged() error {
 
 // Replace puts a new text in place at once: who reads sees the old file or the
 // new one, also after a crash.
-func (f *File) Replace(text []byte) (err error) {
+func (f *File) Replace(text []byte) error {
+	if err := f.Stage(text); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+// Stage writes a new text beside the file, so that there is room for it when
+// [File.Commit] puts it in place. Close removes what was not committed.
+func (f *File) Stage(text []byte) (err error) {
 	name := "." + f.base + ".carrel-" + rand.Text()[:10]
 	w, err := f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("creating a new file beside it: %w", reason(err))
 	}
+	f.staged = name
 	defer func() {
 		w.Close()
 		if err != nil {
-			_ = f.root.Remove(name)
+			f.discard()
 		}
 	}()
 	if _, err := w.Write(text); err != nil {
@@ -163,19 +176,34 @@ func (f *File) Replace(text []byte) (err error) {
 	if err := w.Sync(); err != nil {
 		return fmt.Errorf("syncing: %w", reason(err))
 	}
-	if err := f.unchanged(); err != nil {
+	return nil
+}
+
+// Commit puts what was staged in place, if the file still is what was read.
+func (f *File) Commit() error {
+	defer f.discard()
+	err := f.unchanged()
+	if err != nil {
 		return err
 	}
 	if f.info == nil {
-		err = f.place(name)
+		err = f.place(f.staged)
 	} else {
-		err = f.root.Rename(name, f.base)
+		err = f.root.Rename(f.staged, f.base)
 	}
 	if err != nil {
 		return fmt.Errorf("replacing it: %w", reason(err))
 	}
 	f.syncDir()
 	return nil
+}
+
+// discard removes what is staged; after a commit that is nothing.
+func (f *File) discard() {
+	if f.staged != "" {
+		_ = f.root.Remove(f.staged)
+		f.staged = ""
+	}
 }
 
 // place gives a new file its name, unless somebody else has taken it.
