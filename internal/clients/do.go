@@ -257,6 +257,7 @@ func (r *record) absorb(h Host) {
 		}
 		old.Steps = old.Steps || s.Steps
 		old.Writing = s.Own
+		old.ServersKnown = max(old.ServersKnown, s.ServersKnown)
 		for _, path := range s.Made {
 			if !slices.Contains(old.Made, path) {
 				old.Made = append(old.Made, path)
@@ -274,10 +275,12 @@ func (r *record) absorb(h Host) {
 		at := h
 		at.Project = s.Project
 		path := c.places(at, s.Scope).settings
-		if state, ok := r.Pending.Files[path]; ok && hashOf(textOf(path)) == state.Before {
-			continue
+		state, planned := r.Pending.Files[path]
+		now := hashOf(textOf(path))
+		if planned && now == state.Before || r.Pending.Op == Remove && now != state.After {
+			continue // not written, or somebody else has written since: then what was ours still is
 		}
-		old.Deny = s.Deny
+		old.Deny, old.DenyKnown = s.Deny, s.DenyKnown
 	}
 }
 

@@ -81,8 +81,8 @@ func wordsOf(fields map[string]any) []string {
 	return words
 }
 
-// register gives the servers' text with ours in it.
-func (p *places) register(c *client, h Host, text []byte, r *Request) ([]byte, error) {
+// register gives the servers' text with ours in it; known is as in [settings.JSON].CutElement.
+func (p *places) register(c *client, h Host, text []byte, r *Request, known int) ([]byte, error) {
 	e, err := p.find(text, r.Name)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (p *places) register(c *client, h Host, text []byte, r *Request) ([]byte, e
 	case e.there && !e.ours(c, h.Program):
 		return nil, fmt.Errorf("a server %q is there already, and is not one of carrel agent setup\nhint: take it out, or choose another name with --name", r.Name)
 	case e.there:
-		if text, err = p.unregister(text, r.Name); err != nil {
+		if text, err = p.unregister(text, r.Name, known); err != nil {
 			return nil, err
 		}
 	}
@@ -143,13 +143,13 @@ func (p *places) registerTOML(text []byte, name string, words []string) ([]byte,
 // unregister gives the servers' text without the server of a name, which is
 // there. What clients note about it in tables below it goes too: they could not
 // read those without it.
-func (p *places) unregister(text []byte, name string) ([]byte, error) {
+func (p *places) unregister(text []byte, name string, known int) ([]byte, error) {
 	if !p.toml {
 		d, err := settings.ParseJSON(text)
 		if err != nil {
 			return nil, err
 		}
-		return d.CutMember(append(slices.Clone(p.key), name), false), nil
+		return d.CutMember(append(slices.Clone(p.key), name), known), nil
 	}
 	d, err := settings.ParseTOML(text)
 	if err != nil {

@@ -48,12 +48,14 @@ func (r *Request) same(o *Request) bool {
 // setup is what we have put in for a request, as far as the files cannot tell.
 type setup struct {
 	Request
-	Deny    []string          `json:"deny,omitempty"`    // what we denied and the user had not
-	Steps   bool              `json:"steps,omitempty"`   // the step hooks came with it
-	Own     map[string]string `json:"own,omitempty"`     // own file: SHA-256 of what we wrote
-	Writing map[string]string `json:"writing,omitempty"` // or were about to write
-	Made    []string          `json:"made,omitempty"`    // settings files that were not there
-	Dirs    []string          `json:"dirs,omitempty"`    // directories that were not there, outermost first
+	Deny         []string          `json:"deny,omitempty"`          // what we denied and the user had not
+	DenyKnown    int               `json:"deny_known,omitempty"`    // how many of the containers of that were there
+	ServersKnown int               `json:"servers_known,omitempty"` // and of the server
+	Steps        bool              `json:"steps,omitempty"`         // the step hooks came with it
+	Own          map[string]string `json:"own,omitempty"`           // own file: SHA-256 of what we wrote
+	Writing      map[string]string `json:"writing,omitempty"`       // or were about to write
+	Made         []string          `json:"made,omitempty"`          // settings files that were not there
+	Dirs         []string          `json:"dirs,omitempty"`          // directories that were not there, outermost first
 }
 
 // record is all of that, and what is under way.

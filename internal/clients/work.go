@@ -99,7 +99,13 @@ func (w *work) setup() error {
 		return errors.New("codex: --block-builtin works in the user's settings only: Codex reads no such setting from a project\nhint: leave --scope project away, or use --while-serving")
 	}
 	w.next = setup{Request: *w.r, Steps: w.old.Steps, Made: slices.Clone(w.old.Made), Dirs: slices.Clone(w.old.Dirs), Own: map[string]string{}}
-	if err := w.change(w.p.servers, func(text []byte) ([]byte, error) { return w.p.register(w.c, w.h, text, w.r) }); err != nil {
+	if err := w.change(w.p.servers, func(text []byte) ([]byte, error) {
+		w.next.ServersKnown = w.old.ServersKnown
+		if e, err := w.p.find(text, w.r.Name); err == nil && !e.there {
+			w.next.ServersKnown = knownIn(text, w.p.key, w.p.toml)
+		}
+		return w.p.register(w.c, w.h, text, w.r, w.old.ServersKnown)
+	}); err != nil {
 		return err
 	}
 	if err := w.block(); err != nil {
@@ -187,6 +193,10 @@ func (w *work) block() error {
 			return nil, err
 		}
 		mine := w.old.Deny
+		w.next.DenyKnown = w.old.DenyKnown
+		if len(mine) == 0 {
+			w.next.DenyKnown = knownIn(text, denyPath, false)
+		}
 		for _, tool := range w.c.deny {
 			if slices.Contains(have, tool) {
 				if slices.Contains(mine, tool) {
@@ -232,13 +242,21 @@ func (w *work) allow() error {
 			if err != nil {
 				return nil, err
 			}
-			text = d.CutElement(denyPath, at)
+			text = d.CutElement(denyPath, at, w.old.DenyKnown)
 		}
 		return text, nil
 	})
 }
 
 var denyPath = []string{"permissions", "deny"}
+
+// knownIn is how many containers of a path are there before us.
+func knownIn(text []byte, path []string, toml bool) int {
+	if d, err := settings.ParseJSON(text); !toml && text != nil && err == nil {
+		return d.Known(path)
+	}
+	return 0
+}
 
 // denied lists the denied tools; what is no string counts as "".
 func denied(text []byte) ([]string, error) {
@@ -363,7 +381,7 @@ func (w *work) removeServer() error {
 		if err != nil || !found.ours(w.c, w.h.Program) {
 			return text, err
 		}
-		return w.p.unregister(text, w.r.Name)
+		return w.p.unregister(text, w.r.Name, w.old.ServersKnown)
 	})
 }
 

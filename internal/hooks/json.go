@@ -88,7 +88,7 @@ func (d *jsonDocument) remove(e entry) ([]byte, error) {
 	if len(handlers.Value.(*hujson.Array).Elements) > 1 || !plainGroup(group) {
 		return d.CutOnly(handlers, e.handler), nil
 	}
-	return d.CutElement(path, e.group), nil
+	return d.CutElement(path, e.group, 0), nil
 }
 
 // plainGroup is onlyOurs for the parsed text.

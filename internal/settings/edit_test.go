@@ -35,9 +35,9 @@ func roundTrip(t interface{ Fatalf(string, ...any) }, before []byte) bool {
 		t.Fatalf("put into %q:\n%q", before, text)
 	}
 	for _, cut := range []func(*JSON) []byte{
-		func(d *JSON) []byte { return d.CutElement([]string{"permissions", "deny"}, len(list)-1) },
-		func(d *JSON) []byte { return d.CutElement([]string{"permissions", "deny"}, len(list)-2) },
-		func(d *JSON) []byte { return d.CutMember([]string{"servers", "ours"}, false) },
+		func(d *JSON) []byte { return d.CutElement([]string{"permissions", "deny"}, len(list)-1, 0) },
+		func(d *JSON) []byte { return d.CutElement([]string{"permissions", "deny"}, len(list)-2, 0) },
+		func(d *JSON) []byte { return d.CutMember([]string{"servers", "ours"}, 0) },
 	} {
 		d, err := ParseJSON(text)
 		if err != nil {
@@ -123,6 +123,25 @@ func TestRefused(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestKnown: a container that another program has written anew in its own manner
+// stays where it is known to have been there.
+func TestKnown(t *testing.T) {
+	text := "{\n  \"permissions\": {\n    \"deny\": [\n      \"Bash\"\n    ]\n  }\n}"
+	path := []string{"permissions", "deny"}
+	for known, want := range []string{"{\n}", "{\n  \"permissions\": {\n  }\n}", "{\n  \"permissions\": {\n    \"deny\": [\n    ]\n  }\n}"} {
+		d, err := ParseJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(d.CutElement(path, 0, known)); got != want {
+			t.Errorf("%d: %q, want %q", known, got, want)
+		}
+		if d, err = ParseJSON([]byte(want)); err != nil || d.Known(path) != known {
+			t.Errorf("%q: %d %v", want, d.Known(path), err)
 		}
 	}
 }

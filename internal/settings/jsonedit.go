@@ -61,10 +61,20 @@ func unlike(element Value) string {
 	return "want a list [...]"
 }
 
-// Place is the offset of a list's element.
-func (d *JSON) Place(path []string, index int) int {
-	list := d.Member(path).Value.(*hujson.Array)
-	return list.Elements[index].StartOffset
+// Known is how many of the path's containers are there.
+func (d *JSON) Known(path []string) int {
+	object := d.root
+	for i, name := range path {
+		switch v := ValueOf(object, name).(type) {
+		case *hujson.Object:
+			object = v
+		case nil:
+			return i
+		default:
+			return i + 1
+		}
+	}
+	return len(path)
 }
 
 // Member finds what is at a path of names that exists.
@@ -78,14 +88,15 @@ func (d *JSON) Member(path []string) hujson.Value {
 }
 
 // CutElement takes an element out of the list at a path, and with it what holds
-// nothing else and was not there before us.
-func (d *JSON) CutElement(path []string, index int) []byte {
+// nothing else and was not there before us. Of the path's containers, the first
+// known ones are known to have been there; 0 leaves that to how the text stands.
+func (d *JSON) CutElement(path []string, index, known int) []byte {
 	v := d.Member(path)
 	list := arrayAt(v, v.Value.(*hujson.Array))
-	if len(list.items) > 1 || !d.created(list) {
+	if len(list.items) > 1 || known >= len(path) || !d.created(list) {
 		return d.cut(list, index)
 	}
-	return d.CutMember(path, true)
+	return d.cutMember(path, true, known)
 }
 
 // CutOnly takes an element out of a list that stands anywhere, and nothing else.
@@ -94,9 +105,14 @@ func (d *JSON) CutOnly(list hujson.Value, index int) []byte {
 }
 
 // CutMember takes the member at a path out, and with it the objects that hold
-// nothing else and were not there before us. made says that it goes because all
-// that was in it is gone: then a comment before it keeps it, as an empty list.
-func (d *JSON) CutMember(path []string, made bool) []byte {
+// nothing else and were not there before us; known as in [JSON.CutElement].
+func (d *JSON) CutMember(path []string, known int) []byte {
+	return d.cutMember(path, false, known)
+}
+
+// cutMember is told with emptied that the member goes because all that was in it
+// is gone: then a comment before it keeps it, as an empty list.
+func (d *JSON) cutMember(path []string, emptied bool, known int) []byte {
 	v := hujson.Value{Value: d.root}
 	var chain []container
 	var at []int
@@ -112,10 +128,10 @@ func (d *JSON) CutMember(path []string, made bool) []byte {
 		v = object.Members[n].Value
 	}
 	last := len(chain) - 1
-	if made && commented(members[last]) {
+	if emptied && commented(members[last]) {
 		return d.cut(arrayAt(v, v.Value.(*hujson.Array)), 0)
 	}
-	for ; last > 0; last-- {
+	for ; last > known; last-- {
 		if len(chain[last].items) > 1 || !d.created(chain[last]) || commented(members[last-1]) {
 			break
 		}
