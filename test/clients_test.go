@@ -23,7 +23,7 @@ type aClient struct {
 	command []string
 	bash    fakemodel.Turn // of carrel
 	own     []fakemodel.Turn
-	gated   bool // its gate works without the person having looked at it
+	unseen  string // runs hooks that the person has not looked at
 }
 
 const ownFiles = "echo own > own.txt"
@@ -37,7 +37,6 @@ var fourClients = []aClient{
 		command: []string{"claude", "-p", "do it", "--dangerously-skip-permissions", "--output-format", "json"},
 		bash:    fakemodel.Turn{Tool: "mcp__carrel__Bash"},
 		own:     []fakemodel.Turn{{Tool: "Bash", Input: args{"command": ownFiles, "description": "x"}}, {Tool: "Write", Input: args{"file_path": "PROJECT/own.txt", "content": "own"}}},
-		gated:   true,
 	},
 	{
 		name:    "codex",
@@ -46,6 +45,7 @@ var fourClients = []aClient{
 		command: []string{"codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "do it"},
 		bash:    fakemodel.Turn{Tool: "Bash", Space: "mcp__carrel"},
 		own:     []fakemodel.Turn{{Tool: "exec_command", Input: args{"cmd": ownFiles}}, {Tool: "apply_patch", Free: true, Input: args{"input": "*** Begin Patch\n*** Add File: own.txt\n+own\n*** End Patch\n"}}},
+		unseen:  "--dangerously-bypass-hook-trust",
 	},
 	{
 		name: "gemini",
@@ -57,7 +57,6 @@ var fourClients = []aClient{
 		command: []string{"gemini", "-m", "gemini-2.5-pro", "-y", "-p", "do it"},
 		bash:    fakemodel.Turn{Tool: "mcp_carrel_Bash"},
 		own:     []fakemodel.Turn{{Tool: "run_shell_command", Input: args{"command": ownFiles}}, {Tool: "write_file", Input: args{"file_path": "own.txt", "content": "own"}}},
-		gated:   true,
 	},
 	{
 		name:    "opencode",
@@ -66,7 +65,6 @@ var fourClients = []aClient{
 		command: []string{"opencode", "run", "do it"},
 		bash:    fakemodel.Turn{Tool: "carrel_Bash"},
 		own:     []fakemodel.Turn{{Tool: "bash", Input: args{"command": ownFiles, "description": "x"}}, {Tool: "write", Input: args{"filePath": "own.txt", "content": "own"}}},
-		gated:   true,
 	},
 }
 
@@ -90,14 +88,15 @@ func TestClients(t *testing.T) {
 			if r := w.carrel("agent", "setup", c.name, "--block-builtin"); r.code != 0 {
 				t.Fatal(r)
 			}
-			w.useClient(c, true)
-			if c.gated {
-				if r := w.carrel("agent", "setup", c.name, "--block-builtin", "--while-serving"); r.code != 0 {
-					t.Fatal(r)
-				}
-				if c.name != "opencode" { // each run of it costs seconds of processor time
-					w.useClient(c, true)
-				}
+			w.useClient(c)
+			if r := w.carrel("agent", "setup", c.name, "--block-builtin", "--while-serving"); r.code != 0 {
+				t.Fatal(r)
+			}
+			if c.unseen != "" {
+				c.command = append(c.command[:len(c.command):len(c.command)], c.unseen)
+			}
+			if c.name != "opencode" { // each run of it costs seconds of processor time
+				w.useClient(c)
 			}
 			if r := w.carrel("agent", "remove", c.name); r.code != 0 {
 				t.Fatal(r)
@@ -105,8 +104,9 @@ func TestClients(t *testing.T) {
 			for name, text := range before {
 				got := w.read(w.home + "/" + name)
 				if name == c.rewrite {
-					if strings.Contains(got, "carrel") || !strings.Contains(got, `"mcpServers": {}`) {
-						t.Errorf("%s: %s", name, got)
+					var said struct{ McpServers map[string]any }
+					if err := json.Unmarshal([]byte(got), &said); err != nil || said.McpServers == nil || len(said.McpServers) > 0 {
+						t.Errorf("%s: %v: %s", name, err, got)
 					}
 				} else if got != text {
 					t.Errorf("%s: %q, want %q", name, got, text)
@@ -118,23 +118,17 @@ func TestClients(t *testing.T) {
 			if r := w.carrel("agent", "status", c.name, "--json"); strings.Contains(r.out, `"yes"`) || strings.Contains(r.out, "true") {
 				t.Errorf("status: %s", r)
 			}
-			if c.name == "claude" {
-				w.useClient(c, false)
-			}
 		})
 	}
 }
 
-// useClient has a client work: with carrel's tool, which must succeed while
-// carrel is registered, and with its own, which must fail then.
-func (w *world) useClient(c aClient, registered bool) {
+// useClient has a client work: with carrel's tool, which must succeed, and with
+// its own, which must not.
+func (w *world) useClient(c aClient) {
 	w.t.Helper()
 	w.outsideSh("rm -f " + w.project + "/*.txt")
-	var turns []fakemodel.Turn
-	if registered {
-		c.bash.Input = args{"command": "echo desk > desk.txt; cat desk.txt", "description": "work"}
-		turns = append(turns, c.bash)
-	}
+	c.bash.Input = args{"command": "echo desk > desk.txt; cat desk.txt", "description": "work"}
+	turns := []fakemodel.Turn{c.bash}
 	for _, turn := range c.own {
 		input := args{}
 		for k, v := range turn.Input {
@@ -159,11 +153,11 @@ func (w *world) useClient(c aClient, registered bool) {
 	if r.code != 0 || !m.Finished() {
 		w.t.Fatalf("%s did not finish: %s\n%q", c.name, r, m.Results())
 	}
-	if exists(w.project+"/own.txt") == registered {
-		w.t.Errorf("%s's own tools, carrel registered %v: %q", c.name, registered, m.Results())
+	if exists(w.project + "/own.txt") {
+		w.t.Errorf("%s's own tools: %q", c.name, m.Results())
 	}
 	all := strings.Join(m.Requests(), "\n")
-	if registered && (!exists(w.project+"/desk.txt") || !strings.Contains(all, "How to use your desk")) {
+	if !exists(w.project+"/desk.txt") || !strings.Contains(all, "How to use your desk") {
 		w.t.Errorf("%s with carrel: desk.txt %v, skill %v; %q", c.name, exists(w.project+"/desk.txt"), strings.Contains(all, "How to use your desk"), m.Results())
 	}
 	if e := w.carrel("agent", "status", c.name, "--json"); !strings.Contains(e.out, `"serving": 0`) {
