@@ -127,7 +127,7 @@ func (b *bench) suites(only string) ([]func() table, error) {
 	broker := []func() table{everyday, b.calls, b.undo, b.clones, b.million}
 	switch only {
 	case "":
-		return slices.Concat(walls, b.deskSuites(), []func() table{b.agentTools}, b.desktopSuites("desktop"), b.networkSuites(), broker), nil
+		return slices.Concat(walls, b.deskSuites(), []func() table{b.agentTools, b.jsonLines}, b.desktopSuites("desktop"), b.networkSuites(), broker), nil
 	case "walls":
 		return walls, nil
 	case "network":
@@ -142,6 +142,8 @@ func (b *bench) suites(only string) ([]func() table, error) {
 		return b.deskSuites(), nil
 	case "mcp":
 		return []func() table{b.agentTools}, nil
+	case "stdio":
+		return []func() table{b.jsonLines}, nil
 	case "million":
 		return []func() table{b.million}, nil
 	}
@@ -150,7 +152,7 @@ func (b *bench) suites(only string) ([]func() table, error) {
 	}
 	i := slices.IndexFunc(jobs, func(j job) bool { return j.name == only })
 	if i < 0 {
-		return nil, fmt.Errorf("-only %q: want walls, network, broker, calls, undo, million, desks, mcp, desktop or a job's name", only)
+		return nil, fmt.Errorf("-only %q: want walls, network, broker, calls, undo, million, desks, mcp, stdio, desktop or a job's name", only)
 	}
 	return []func() table{func() table { return b.broker(jobs[i : i+1]) }}, nil
 }

@@ -10,8 +10,7 @@ import (
 	"carrel/test/fakemodel"
 )
 
-// TestGemini: Gemini CLI with its questions switched off by the person's own
-// configuration of carrel.
+// TestGemini: Gemini CLI, started by its name with its questions off.
 func TestGemini(t *testing.T) {
 	eachPerson(t, testGemini)
 }
@@ -20,12 +19,15 @@ func testGemini(t *testing.T, p person) {
 	w := newWorld(t, p)
 	w.installAgents()
 	w.workshop("gemini")
-	w.write(w.home+"/.config/carrel/config.yaml", "agents:\n  prompts_off: true\n")
 	// Its shell tool gives git no configuration but the repository's.
 	w.outsideSh("git config user.name 'Carla Desk' && git config user.email carla@example.com")
 	const settings = `{"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":true}},"privacy":{"usageStatisticsEnabled":false}}`
 	w.write(w.home+"/.gemini/settings.json", settings)
-	w.write(w.home+"/.gemini/trustedFolders.json", `{"`+w.project+`":"TRUST_FOLDER"}`)
+	files := "./oauth_creds.json\n./settings.json\n"
+	if p.uid != 0 { // root has not trusted the folder, and starts with the questions off
+		w.write(w.home+"/.gemini/trustedFolders.json", `{"`+w.project+`":"TRUST_FOLDER"}`)
+		files += "./trustedFolders.json\n"
+	}
 	login := w.write(w.home+"/.gemini/oauth_creds.json", `{"access_token":"old","refresh_token":"r","expiry_date":1}`)
 	w.write(w.home+"/.agents/skills/own/SKILL.md", "the person's own skill\n")
 	w.setenv("GEMINI_API_KEY", "key-for-the-model")
@@ -33,7 +35,7 @@ func testGemini(t *testing.T, p person) {
 		m := w.model(turns)
 		w.setenv("GOOGLE_GEMINI_BASE_URL", m.URL)
 		// With a model that is named, no other is asked which one to take.
-		return w.run("--", "gemini", "-m", "gemini-2.5-pro", "-p", "do it"), m
+		return w.byName("gemini", "-m", "gemini-2.5-pro"), m
 	}
 	shell := func(command string) fakemodel.Turn {
 		return fakemodel.Turn{Tool: "run_shell_command", Input: map[string]any{"command": command}}
@@ -46,14 +48,14 @@ func testGemini(t *testing.T, p person) {
 		shell(`echo '{"hooksConfig":"evil"}' > ~/.gemini/settings.json; mkdir -p ~/.gemini/commands; echo evil > ~/.gemini/commands/x.toml; echo evil > ~/.gemini/GEMINI.md; sed -i s/old/new/ ~/.gemini/oauth_creds.json; echo kept > ~/.gemini/notebook`),
 		{Text: "done"},
 	})
-	w.checkDay(r, m)
+	w.checkDay("gemini", r, m)
 	if keys := m.Keys(); !slices.Equal(keys, []string{"key-for-the-model"}) {
 		t.Errorf("keys: %q", keys)
 	}
 	if got := w.read(w.home + "/.gemini/settings.json"); got != settings {
 		t.Errorf("settings on the host: %s", got)
 	}
-	if got := w.outsideSh("cd ~/.gemini && find . -type f | sort"); got != "./oauth_creds.json\n./settings.json\n./trustedFolders.json\n" {
+	if got := w.outsideSh("cd ~/.gemini && find . -type f | sort"); got != files {
 		t.Errorf("files in ~/.gemini on the host: %s", got)
 	}
 	if got := w.read(login); !strings.Contains(got, `"new"`) {
@@ -89,7 +91,7 @@ console.log([iv.toString("hex"), cipher.getAuthTag().toString("hex"), text].join
 }
 
 // TestOpenCode: OpenCode with a model of the person's own and a login that is
-// stored for it.
+// stored for it, its questions off by the person's own configuration of carrel.
 func TestOpenCode(t *testing.T) {
 	eachPerson(t, testOpenCode)
 }
@@ -106,7 +108,7 @@ func testOpenCode(t *testing.T, p person) {
 	run := func(turns []fakemodel.Turn) (result, *fakemodel.Server) {
 		m := w.model(turns)
 		w.write(config, `{"model":"local/m","provider":{"local":{"npm":"@ai-sdk/openai-compatible","name":"local","options":{"baseURL":"`+m.URL+`/v1"},"models":{"m":{"name":"m"}}}}}`)
-		return w.run("--", "opencode", "run", "do it"), m
+		return w.carrel(slices.Concat([]string{"opencode", "--"}, headlessArgv(w.t, "opencode"))...), m
 	}
 	bash := func(command string) fakemodel.Turn {
 		return fakemodel.Turn{Tool: "bash", Input: map[string]any{"command": command, "description": "work"}}
@@ -120,7 +122,7 @@ func testOpenCode(t *testing.T, p person) {
 		{Text: "done"},
 	})
 	host := w.read(config)
-	w.checkDay(r, m)
+	w.checkDay("opencode", r, m)
 	if keys := m.Keys(); !slices.Equal(keys, []string{"key-for-the-model"}) {
 		t.Errorf("keys: %q", keys)
 	}

@@ -6,9 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"carrel/internal/agents"
 	"carrel/test/fakemodel"
 )
 
@@ -106,8 +109,30 @@ func (w *world) model(turns []fakemodel.Turn) *fakemodel.Server {
 	return m
 }
 
+// headless is a prompt that reads like a flag, and what has an agent work on it.
+const headless = "-x is what the person wants"
+
+func headlessArgv(t *testing.T, name string, more ...string) []string {
+	t.Helper()
+	agent, ok := agents.ByName(name)
+	if !ok {
+		t.Fatalf("no agent %s", name)
+	}
+	argv, err := agent.HeadlessArgv(headless)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Concat(more, argv[1:])
+}
+
+// byName starts an agent by its name, with its questions off, to work on the prompt.
+func (w *world) byName(name string, more ...string) result {
+	w.t.Helper()
+	return w.carrel(slices.Concat([]string{name, "--no-prompts", "--"}, headlessArgv(w.t, name, more...))...)
+}
+
 // checkDay looks at the host after an agent's work.
-func (w *world) checkDay(r result, m *fakemodel.Server) {
+func (w *world) checkDay(name string, r result, m *fakemodel.Server) {
 	w.t.Helper()
 	if r.code != 0 || !m.Finished() {
 		w.t.Fatalf("the agent did not finish: %s\nresults: %q", r, m.Results())
@@ -130,6 +155,12 @@ func (w *world) checkDay(r result, m *fakemodel.Server) {
 	}
 	if _, err := os.Lstat(w.home + "/.bashrc"); err == nil {
 		w.t.Error(".bashrc was written")
+	}
+	if !m.Heard(headless) {
+		w.t.Error("the prompt did not come to the model")
+	}
+	if out := w.fine("history"); !strings.Contains(out, "changed  "+name+" ") {
+		w.t.Errorf("the history does not name the agent's work: %s", out)
 	}
 	w.checkRecord()
 }
@@ -167,7 +198,7 @@ func TestClaudeCode(t *testing.T) {
 		w.setenv("ANTHROPIC_API_KEY", "key-for-the-model")
 		w.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
 		w.setenv("DISABLE_TELEMETRY", "1")
-		r := w.run("--", "claude", "-p", "do it", "--dangerously-skip-permissions", "--output-format", "json")
+		r := w.byName("claude", "--output-format", "json")
 		return r, m
 	}
 	bash := func(command string) fakemodel.Turn {
@@ -182,7 +213,7 @@ func TestClaudeCode(t *testing.T) {
 		bash(`node -e 'const fs=require("fs"),p=process.env.HOME+"/.claude/.credentials.json",c=JSON.parse(fs.readFileSync(p)); c.claudeAiOauth.accessToken="new"; c.claudeAiOauth.expiresAt=2; c.evil="x"; fs.writeFileSync(p,JSON.stringify(c))'; echo kept > ~/.claude/notebook`),
 		{Text: "done"},
 	})
-	w.checkDay(r, m)
+	w.checkDay("claude", r, m)
 	if keys := m.Keys(); len(keys) != 1 || keys[0] != "key-for-the-model" {
 		t.Errorf("keys: %q", keys)
 	}
@@ -212,6 +243,38 @@ func TestClaudeCode(t *testing.T) {
 	}
 }
 
+// TestWordsOfAnAgent: words are bytes, and come as they are.
+func TestWordsOfAnAgent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.script(w.home+"/bin/claude", "#!/bin/sh\nprintf '%s\\0' \"$@\" > words\n")
+	w.setenv("PATH", w.home+"/bin:/usr/bin:/bin")
+	w.fine("claude", "--no-prompts", "--", "\xff\xfe", "", "--", "a\nb", "--network", "open")
+	const flags = "--settings\x00{\"sandbox\":{\"enabled\":false}}\x00--dangerously-skip-permissions\x00"
+	if got := w.read(w.project + "/words"); got != flags+"\xff\xfe\x00\x00--\x00a\nb\x00--network\x00open\x00" {
+		t.Errorf("words: %q", got)
+	}
+}
+
+// TestClaudeCodeOfRoot: Claude Code refuses to switch its questions off for root, if it
+// is not told that it has walls around it; also where its own flag is given.
+func TestClaudeCodeOfRoot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, people()[0])
+	w.installAgents()
+	w.repository()
+	w.setenv("ANTHROPIC_API_KEY", "key-for-the-model")
+	w.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+	for i, words := range [][]string{{"--no-prompts", "--", "-p", "do it"}, {"-p", "do it", "--dangerously-skip-permissions"}} {
+		file := w.project + "/work" + strconv.Itoa(i)
+		m := w.model([]fakemodel.Turn{{Tool: "Bash", Input: map[string]any{"command": "touch " + file, "description": "work"}}, {Text: "done"}})
+		w.setenv("ANTHROPIC_BASE_URL", m.URL)
+		if r := w.carrel(append([]string{"claude"}, words...)...); r.code != 0 || !exists(file) {
+			t.Errorf("%q: %s\nresults: %q", words, r, m.Results())
+		}
+	}
+}
+
 func TestCodex(t *testing.T) {
 	eachPerson(t, testCodex)
 }
@@ -225,7 +288,7 @@ func testCodex(t *testing.T, p person) {
 		m := w.model(turns)
 		w.write(w.home+"/.codex/config.toml", "model = \"m\"\nmodel_provider = \"local\"\n[model_providers.local]\nname = \"local\"\nbase_url = \""+m.URL+"/v1\"\nwire_api = \"responses\"\nenv_key = \"OPENAI_API_KEY\"\n")
 		w.setenv("OPENAI_API_KEY", "key-for-the-model")
-		r := w.run("--", "codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "do it")
+		r := w.byName("codex", "-c", "model_reasoning_summary=\"none\"")
 		return r, m
 	}
 	shell := func(command string) fakemodel.Turn {
@@ -239,7 +302,7 @@ func testCodex(t *testing.T, p person) {
 		{Text: "done"},
 	})
 	config := w.read(w.home + "/.codex/config.toml")
-	w.checkDay(r, m)
+	w.checkDay("codex", r, m)
 	if strings.Contains(config, "evil") || !strings.Contains(config, "model_providers.local") {
 		t.Errorf("the configuration on the host: %s", config)
 	}
@@ -265,7 +328,8 @@ func TestAgentScreen(t *testing.T) {
 	w.setenv("ANTHROPIC_API_KEY", "key-for-the-model-0123456789")
 	w.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
 	w.write(w.home+"/.claude.json", `{"hasCompletedOnboarding":true,"theme":"dark","customApiKeyResponses":{"approved":["el-0123456789","key-for-the-model-0123456789"],"rejected":[]}}`)
-	tm := w.openTerminal(w.command(w.bin, "run", "--", "claude"))
+	tm := w.openTerminal(w.command(w.bin, "claude"))
+	tm.expect(`carrel claude --no-prompts --`)
 	tm.expect(`(?i)trust|welcome|shortcuts|claude`)
 	tm.resize(100, 30)
 	for range 4 {

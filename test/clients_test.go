@@ -156,9 +156,8 @@ func (w *world) useClient(c aClient) {
 	if exists(w.project + "/own.txt") {
 		w.t.Errorf("%s's own tools: %q", c.name, m.Results())
 	}
-	all := strings.Join(m.Requests(), "\n")
-	if !exists(w.project+"/desk.txt") || !strings.Contains(all, "How to use your desk") {
-		w.t.Errorf("%s with carrel: desk.txt %v, skill %v; %q", c.name, exists(w.project+"/desk.txt"), strings.Contains(all, "How to use your desk"), m.Results())
+	if !exists(w.project+"/desk.txt") || !m.Heard("How to use your desk") {
+		w.t.Errorf("%s with carrel: desk.txt %v, skill %v; %q", c.name, exists(w.project+"/desk.txt"), m.Heard("How to use your desk"), m.Results())
 	}
 	if e := w.carrel("agent", "status", c.name, "--json"); !strings.Contains(e.out, `"serving": 0`) {
 		w.t.Errorf("after the client: %s", e)

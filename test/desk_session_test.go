@@ -65,7 +65,7 @@ while True:
 	w.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
 	w.setenv("DISABLE_TELEMETRY", "1")
 	t.Cleanup(s.end)
-	s.fine("start", "--agent", "claude", "--purpose", "the page")
+	s.fine("start", "--agent", "claude", "--no-prompts", "--purpose", "the page")
 	s.ns = strings.TrimSpace(s.sh("readlink /proc/self/ns/pid"))
 	s.fine("launch", "--name", "server", "--", "node", "server.js")
 	s.fine("launch", "--name", "watcher", "--", "python3", "watch.py")
@@ -74,7 +74,7 @@ while True:
 
 	follow := w.command(w.bin, s.words("logs", "watcher", "--follow")...) // one that goes away
 	w.must(w.start(follow))
-	r := s.do("exec", "--", "claude", "-p", "do it", "--dangerously-skip-permissions", "--output-format", "json")
+	r := s.do("exec", "--", "claude", "-p", "do it", "--output-format", "json")
 	if r.code != 0 || !m.Finished() {
 		t.Fatalf("the agent: %s\n%q", r, m.Results())
 	}
@@ -91,7 +91,7 @@ while True:
 		if out := s.fine("logs", "watcher"); strings.Count(out, "tested") < 2 {
 			t.Errorf("look %d: %q", i, out)
 		}
-		s.fine("start", "--agent", "claude", "--purpose", "the page")
+		s.fine("start", "--agent", "claude", "--no-prompts", "--purpose", "the page")
 	}
 	if a := s.app("server"); !a.Running || !s.app("watcher").Running {
 		t.Errorf("the server: %+v", a)

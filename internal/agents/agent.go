@@ -12,6 +12,7 @@ type Agent struct {
 	Executables []string // base names of its commands
 	Packages    []string // names in the npm and PyPI registries
 	Modules     []string // Python modules that start it with python -m
+	Install     string   // the command that installs it; "" where its maker has only an installer of its own
 
 	// SharedName says that other software uses the same command name. The
 	// name alone is then no recognition: one of the agent's own places has to
@@ -36,15 +37,12 @@ type Agent struct {
 
 	SandboxOff Off // its own sandbox off: the walls replace it
 	PromptsOff Off // its permission questions off: offered, never forced
-}
 
-// Off says how something of an agent is switched off. With no Flags and no Env
-// there is nothing to switch off, or no way that works for every subcommand.
-type Off struct {
-	Flags         []string          // placed before the agent's own arguments, at Match.Index
-	Env           map[string]string // variables to set
-	RefusedAsRoot bool              // the agent refuses Flags when its uid is 0
-	RootEnv       map[string]string // variables that lift that refusal
+	// Headless is what stands between its command and a prompt that it is to
+	// work on without a terminal; see [Agent.HeadlessArgv]. A last word that
+	// ends with "=" is joined with the prompt. nil: it has no such way, or none
+	// that is known.
+	Headless []string
 }
 
 // MergeFile is a login file in JSON of which the listed top-level keys are
@@ -83,6 +81,37 @@ func Known() []Agent {
 func ByName(name string) (Agent, bool) {
 	for _, a := range Known() {
 		if a.Name == name {
+			return a, true
+		}
+	}
+	return Agent{}, false
+}
+
+// Commands returns the words that start the agent where its name is asked for,
+// as carrel's own command line does: its name, and the names of its programs.
+func (a Agent) Commands() []string {
+	words := []string{a.Name}
+	for _, e := range a.Executables {
+		if e != a.Name {
+			words = append(words, e)
+		}
+	}
+	return words
+}
+
+// Program returns the base name of the program that one of [Agent.Commands]
+// starts: itself, or the first program of an agent whose name is none.
+func (a Agent) Program(command string) string {
+	if slices.Contains(a.Executables, command) {
+		return command
+	}
+	return a.Executables[0]
+}
+
+// ByCommand returns the agent that a word of [Agent.Commands] starts.
+func ByCommand(word string) (Agent, bool) {
+	for _, a := range Known() {
+		if slices.Contains(a.Commands(), word) {
 			return a, true
 		}
 	}

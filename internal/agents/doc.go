@@ -1,7 +1,8 @@
 // Package agents knows the command-line coding agents: how to recognise one
 // from a command line, where it keeps its settings, its state and its logins,
-// which variables and hosts it needs, and how to switch its own sandbox and
-// its prompts off, since the walls replace them.
+// which variables and hosts it needs, how to switch its own sandbox and its
+// prompts off, since the walls replace them, and how it is given one prompt
+// without a terminal.
 //
 // # Words
 //

@@ -21,6 +21,7 @@ func claude() Agent {
 		Name: "claude", Title: "Claude Code",
 		Executables: []string{"claude"},
 		Packages:    []string{"@anthropic-ai/claude-code"},
+		Install:     "npm install -g @anthropic-ai/claude-code",
 		Programs:    []string{".local/bin/claude", ".local/share/claude", ".claude/local"},
 		State:       []string{".claude"},
 		Config: []string{
@@ -71,9 +72,11 @@ func claude() Agent {
 		},
 		PromptsOff: Off{
 			Flags:         []string{"--dangerously-skip-permissions"},
+			Unless:        []string{"--permission-mode"},
 			RefusedAsRoot: true,                                 // tried: "cannot be used with root/sudo privileges"
 			RootEnv:       map[string]string{"IS_SANDBOX": "1"}, // tried: then it goes on
 		},
+		Headless: []string{"-p", "--"},
 	}
 }
 
@@ -85,6 +88,7 @@ func codex() Agent {
 		Name: "codex", Title: "Codex CLI",
 		Executables: []string{"codex"},
 		Packages:    []string{"@openai/codex"},
+		Install:     "npm install -g @openai/codex",
 		Programs:    []string{".local/bin/codex", ".codex/packages"},
 		State:       []string{".codex"},
 		Config: []string{
@@ -103,6 +107,7 @@ func codex() Agent {
 		// -c is accepted before every subcommand, --sandbox is not.
 		SandboxOff: Off{Flags: []string{"-c", `sandbox_mode="danger-full-access"`}},
 		PromptsOff: Off{Flags: []string{"-c", `approval_policy="never"`}},
+		Headless:   []string{"exec", "--skip-git-repo-check", "--"},
 	}
 }
 
@@ -118,6 +123,7 @@ func gemini() Agent {
 		Name: "gemini", Title: "Gemini CLI",
 		Executables: []string{"gemini"},
 		Packages:    []string{"@google/gemini-cli"},
+		Install:     "npm install -g @google/gemini-cli",
 		State:       []string{".gemini"},
 		Config: []string{
 			".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/system.md", ".gemini/.env",
@@ -145,7 +151,14 @@ func gemini() Agent {
 			"accounts.google.com:443", "www.googleapis.com:443", "aiplatform.googleapis.com:443",
 		},
 		SandboxOff: Off{Env: map[string]string{"GEMINI_SANDBOX": "false"}},
-		PromptsOff: Off{Flags: []string{"--yolo"}},
+		PromptsOff: Off{
+			Flags:  []string{"--yolo"},
+			Unless: []string{"--approval-mode"}, // tried: it takes one of the two only
+			// Else it asks whether the folder is trusted, and without a terminal ends
+			// with status 55 (tried). What the folder may make it do is inside.
+			Env: map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"},
+		},
+		Headless: []string{"--prompt="}, // -p takes no word that begins with "-"
 	}
 }
 
@@ -154,12 +167,14 @@ func gemini() Agent {
 // its name). It writes below its four State directories only, adds "$schema" to
 // its opencode.json, and installs @opencode-ai/plugin beside that in the
 // background; it does not mind when that fails. Logins of its own service are
-// in opencode.db, those of model providers in auth.json.
+// in opencode.db, those of model providers in auth.json. It puts quotes around a
+// prompt that has a space in it, whichever way it comes as an argument.
 func opencode() Agent {
 	return Agent{
 		Name: "opencode", Title: "OpenCode",
 		Executables: []string{"opencode"},
 		Packages:    []string{"opencode-ai"},
+		Install:     "npm install -g opencode-ai",
 		Programs:    []string{".opencode/bin"},
 		State:       []string{".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"},
 		Config: []string{
@@ -184,6 +199,7 @@ func opencode() Agent {
 		// The list of models is at models.opencode.ai, in older versions at models.dev.
 		Hosts:      providerHosts("opencode.ai:443", "api.opencode.ai:443", "models.opencode.ai:443", "models.dev:443"),
 		PromptsOff: Off{Env: map[string]string{"OPENCODE_PERMISSION": `{"*":"allow"}`}},
+		Headless:   []string{"run", "--"},
 	}
 }
 
@@ -194,6 +210,7 @@ func pi() Agent {
 		Name: "pi", Title: "Pi",
 		Executables: []string{"pi"}, SharedName: true,
 		Packages: []string{"@earendil-works/pi-coding-agent", "@mariozechner/pi-coding-agent"},
+		Install:  "npm install -g @earendil-works/pi-coding-agent",
 		State:    []string{".pi"},
 		Config: []string{
 			".pi/agent/settings.json", ".pi/agent/models.json", ".pi/agent/mcp.json", ".pi/agent/keybindings.json",
@@ -205,6 +222,9 @@ func pi() Agent {
 		EnvPass:     providerKeys("PI_SKIP_VERSION_CHECK"),
 		EnvSet:      map[string]string{"PI_CODING_AGENT_DIR": "~/.pi/agent"},
 		Hosts:       providerHosts("pi.dev:443"),
+		SandboxOff:  Off{Needless: true},
+		PromptsOff:  Off{Needless: true},
+		Headless:    []string{"-p"},
 	}
 }
 

@@ -9,6 +9,7 @@ func services() []Agent {
 			Name: "amp", Title: "Amp",
 			Executables: []string{"amp"}, SharedName: true,
 			Packages:    []string{"@sourcegraph/amp"},
+			Install:     "npm install -g @sourcegraph/amp",
 			Programs:    []string{".amp/bin", ".local/bin/amp"},
 			State:       []string{".config/amp", ".local/share/amp", ".cache/amp"},
 			Config:      []string{".config/amp/settings.json", ".config/amp/AGENTS.md", ".config/amp/AGENT.md", ".config/amp/commands", ".config/amp/tools", ".config/amp/skills"},
@@ -17,22 +18,26 @@ func services() []Agent {
 			EnvPass:     []string{"AMP_API_KEY", "AMP_URL"},
 			Hosts:       []string{"ampcode.com:443", "*.ampcode.com:443"},
 			PromptsOff:  Off{Flags: []string{"--dangerously-allow-all"}},
+			Headless:    []string{"-x"},
 		},
 		{
 			Name: "auggie", Title: "Auggie CLI",
 			Executables: []string{"auggie"},
 			Packages:    []string{"@augmentcode/auggie"},
+			Install:     "npm install -g @augmentcode/auggie",
 			State:       []string{".augment"},
 			Config:      []string{".augment/settings.json", ".augment/commands", ".augment/agents", ".augment/rules", ".augment/skills", ".augment/user-guidelines.md"},
 			Seed:        []string{".augment/session.json"},
 			Credentials: []string{".augment/session.json"},
 			EnvPass:     []string{"AUGMENT_SESSION_AUTH", "AUGMENT_API_TOKEN", "AUGMENT_API_URL"},
 			Hosts:       []string{"*.api.augmentcode.com:443", "auth.augmentcode.com:443", "app.augmentcode.com:443"},
+			Headless:    []string{"--print"},
 		},
 		{
 			Name: "cline", Title: "Cline CLI",
 			Executables: []string{"cline"},
 			Packages:    []string{"cline"},
+			Install:     "npm install -g cline",
 			State:       []string{".cline"},
 			Config:      []string{".cline/data/settings", ".cline/rules", ".cline/hooks", ".cline/skills"},
 			Seed:        []string{".cline/data/secrets.json", ".cline/data/globalState.json"},
@@ -45,6 +50,7 @@ func services() []Agent {
 			Name: "cn", Title: "Continue CLI",
 			Executables: []string{"cn"}, SharedName: true,
 			Packages:    []string{"@continuedev/cli"},
+			Install:     "npm install -g @continuedev/cli",
 			State:       []string{".continue"},
 			Config:      []string{".continue/config.yaml", ".continue/config.json", ".continue/permissions.yaml", ".continue/rules", ".continue/prompts", ".continue/mcpServers", ".continue/.env"},
 			Seed:        []string{".continue/auth.json"},
@@ -52,6 +58,7 @@ func services() []Agent {
 			EnvPass:     providerKeys("CONTINUE_API_KEY"),
 			Hosts:       providerHosts("api.continue.dev:443", "hub.continue.dev:443", "api.workos.com:443"),
 			PromptsOff:  Off{Flags: []string{"--auto"}},
+			Headless:    []string{"-p"},
 		},
 		{
 			// AWS has an older tool of the same name. GH_TOKEN and GITHUB_TOKEN
@@ -59,6 +66,7 @@ func services() []Agent {
 			Name: "copilot", Title: "GitHub Copilot CLI",
 			Executables: []string{"copilot"}, SharedName: true,
 			Packages: []string{"@github/copilot"},
+			Install:  "npm install -g @github/copilot",
 			State:    []string{".copilot"},
 			Config: []string{
 				".copilot/settings.json", ".copilot/mcp-config.json", ".copilot/copilot-instructions.md",
@@ -74,6 +82,7 @@ func services() []Agent {
 				"api.enterprise.githubcopilot.com:443", "api.github.com:443", "github.com:443",
 			},
 			PromptsOff: Off{Flags: []string{"--allow-all-tools"}},
+			Headless:   []string{"-p"},
 		},
 		{
 			Name: "cursor-agent", Title: "Cursor CLI",
@@ -87,12 +96,14 @@ func services() []Agent {
 			Hosts:       []string{"api2.cursor.sh:443", "api5.cursor.sh:443", "*.api5.cursor.sh:443", "cursor.com:443", "www.cursor.com:443", "authenticator.cursor.sh:443"},
 			SandboxOff:  Off{Flags: []string{"--sandbox", "disabled"}},
 			PromptsOff:  Off{Flags: []string{"--force"}},
+			Headless:    []string{"-p"},
 		},
 		{
 			// Only its exec subcommand has a flag for prompts.
 			Name: "droid", Title: "Droid",
 			Executables: []string{"droid"}, SharedName: true,
 			Packages:    []string{"droid"},
+			Install:     "npm install -g droid",
 			Programs:    []string{".local/bin/droid", ".factory/bin"},
 			State:       []string{".factory"},
 			Config:      []string{".factory/settings.json", ".factory/settings.local.json", ".factory/config.json", ".factory/mcp.json", ".factory/AGENTS.md", ".factory/droids", ".factory/commands", ".factory/skills", ".factory/hooks", ".factory/plugins"},
@@ -101,6 +112,7 @@ func services() []Agent {
 			EnvPass:     []string{"FACTORY_API_KEY"},
 			EnvSet:      map[string]string{"FACTORY_DROID_AUTO_UPDATE_ENABLED": "false"},
 			Hosts:       []string{"api.factory.ai:443", "app.factory.ai:443", "api.workos.com:443"},
+			Headless:    []string{"exec"},
 		},
 		{
 			// Two programs of one name: the Python one (~/.kimi), which is
@@ -108,6 +120,7 @@ func services() []Agent {
 			Name: "kimi", Title: "Kimi Code CLI",
 			Executables: []string{"kimi", "kimi-cli"},
 			Packages:    []string{"kimi-cli", "@moonshot-ai/kimi-code"},
+			Install:     "npm install -g @moonshot-ai/kimi-code",
 			Programs:    []string{".kimi-code/bin"},
 			State:       []string{".kimi", ".kimi-code"},
 			Config: []string{
@@ -141,6 +154,7 @@ func services() []Agent {
 			Name: "qwen-code", Title: "Qwen Code",
 			Executables: []string{"qwen"},
 			Packages:    []string{"@qwen-code/qwen-code"},
+			Install:     "npm install -g @qwen-code/qwen-code",
 			State:       []string{".qwen"},
 			Config:      []string{".qwen/settings.json", ".qwen/QWEN.md", ".qwen/.env", ".qwen/commands", ".qwen/agents", ".qwen/skills", ".qwen/extensions", ".qwen/hooks", ".qwen/trustedFolders.json"},
 			Seed:        []string{".qwen/installation_id", ".qwen/mcp-oauth-tokens.json"},
@@ -149,7 +163,8 @@ func services() []Agent {
 			EnvPass:     []string{"DASHSCOPE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"},
 			Hosts:       []string{"chat.qwen.ai:443", "portal.qwen.ai:443", "dashscope.aliyuncs.com:443", "dashscope-intl.aliyuncs.com:443"},
 			SandboxOff:  Off{Env: map[string]string{"QWEN_SANDBOX": "false", "GEMINI_SANDBOX": "false"}},
-			PromptsOff:  Off{Flags: []string{"--yolo"}},
+			PromptsOff:  Off{Flags: []string{"--yolo"}, Unless: []string{"--approval-mode"}},
+			Headless:    []string{"--prompt="},
 		},
 	}
 }

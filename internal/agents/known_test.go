@@ -27,6 +27,12 @@ func TestKnownIsWellFormed(t *testing.T) {
 			}
 			packages[name] = a.Name
 		}
+		if other, found := ByCommand(a.Name); !found || other.Name != a.Name {
+			t.Errorf("the name of %q is a program of %q", a.Name, other.Name)
+		}
+		if words := strings.Fields(a.Install); len(words) > 0 && !slices.Contains(a.Packages, words[len(words)-1]) {
+			t.Errorf("%q: %q installs none of its packages", a.Name, a.Install)
+		}
 		for _, place := range slices.Concat(a.State, a.Config, a.Seed, a.Credentials, a.Programs) {
 			if path.IsAbs(place) || path.Clean(place) != place || strings.HasPrefix(place, "..") || place == "." {
 				t.Errorf("%q: place %q is not relative to home", a.Name, place)

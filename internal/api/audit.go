@@ -59,6 +59,7 @@ const (
 // Who did something.
 const (
 	WhoPerson     = "person"     // at a terminal outside, as far as can be seen
+	WhoOwner      = "owner"      // the process that the workspace belongs to
 	WhoCaller     = "caller"     // any other program outside
 	WhoInside     = "inside"     // a program behind walls or in a container
 	WhoSupervisor = "supervisor" // of the workspace itself

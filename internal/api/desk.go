@@ -163,4 +163,6 @@ const (
 	CodeNoApp   = "no-app"   // there is no such app
 	CodeStart   = "no-start" // the command cannot be started; Exit of the reply says with which status a shell would tell it
 	CodeExists  = "exists"   // there is one of that name, and it is another
+
+	CodeOtherVersion = "other-version" // what is kept was written by another version; Source says which
 )

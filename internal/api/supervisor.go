@@ -15,6 +15,7 @@ type Manifest struct {
 	Project      string    `json:"project"`
 	Argv         []string  `json:"argv"`
 	Persona      string    `json:"persona"`
+	Backend      string    `json:"backend,omitempty"` // none: without walls; "" with them
 	Started      time.Time `json:"started"`
 }
 
@@ -36,6 +37,10 @@ const (
 	// it: with Mode, Reason and Within. The reply has the approval at once; [OpApprovals]
 	// with its ID tells the answer.
 	OpAsk = "ask"
+
+	// OpTerms says what the process with which a workspace ends wants to be asked about,
+	// and how much of its history is kept; only that process may.
+	OpTerms = "terms"
 )
 
 // Request is one line to a supervisor; each connection carries one.
@@ -60,6 +65,7 @@ type Request struct {
 	Within  int64    `json:"within,omitempty"`  // ask: seconds that a person has, 0 for five minutes
 	Desktop *Desktop `json:"desktop,omitempty"` // desktop-see, desktop-do
 	Watch   *Watch   `json:"watch,omitempty"`   // watch
+	Terms   *Terms   `json:"terms,omitempty"`   // terms
 }
 
 // Reply is one line of an answer. All lines but the last have More set.
@@ -96,6 +102,7 @@ type WorkspaceStatus struct {
 	Project   string      `json:"project,omitempty"`
 	Argv      []string    `json:"argv,omitempty"`
 	Persona   string      `json:"persona,omitempty"`
+	Backend   string      `json:"backend,omitempty"` // none: without walls; "" with them
 	Started   time.Time   `json:"started,omitzero"`
 	Pending   int         `json:"pending"` // approvals that wait for an answer
 	Published []Published `json:"published,omitempty"`
@@ -136,10 +143,33 @@ type Approval struct {
 	Step      uint64    `json:"step,omitempty"`   // of the history, that it is about to be part of
 	App       string    `json:"app,omitempty"`    // of a workspace that stays, whose step that is
 	Scopes    []string  `json:"scopes,omitempty"` // what an approval may hold for beside this once
+	Term      string    `json:"term,omitempty"`   // the one of the owner's terms that holds it, whose yes counts then
+	Sample    []string  `json:"sample,omitempty"` // the first paths that the step has removed, where that is what is counted
 	Asked     time.Time `json:"asked"`
 	Deadline  time.Time `json:"deadline"`
 	Answer    string    `json:"answer,omitempty"` // one of the Answer constants; "" while it waits
 }
+
+// Terms are what the process that a workspace belongs to has asked for, beside what the
+// user's configuration says, which holds all the same. 0 and nil are nothing said.
+type Terms struct {
+	Deletes    int64 `json:"deletes,omitempty"`    // that many names removed in one step: it waits before the last of them
+	Overwrites int64 `json:"overwrites,omitempty"` // bytes of a file, from which on it waits to be opened for writing or truncated
+	Replaces   bool  `json:"replaces,omitempty"`   // a rename over something waits
+	Within     int64 `json:"within,omitempty"`     // milliseconds until no answer is no; 0 for 30 seconds
+
+	// Limits of the history, as history.max_bytes, max_steps and max_step_bytes are.
+	MaxBytes     *int64 `json:"max_bytes,omitempty"`
+	MaxSteps     *int64 `json:"max_steps,omitempty"`
+	MaxStepBytes *int64 `json:"max_step_bytes,omitempty"`
+}
+
+// The owner's terms that hold a change.
+const (
+	TermDeletes    = "delete_threshold"
+	TermOverwrites = "overwrite_large_file"
+	TermReplaces   = "rename_over_existing"
+)
 
 // Scopes of approvals.
 const (

@@ -20,9 +20,9 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/fileops"
 	"carrel/internal/inside"
-	"carrel/internal/mcpserver"
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/stage"
+	"carrel/internal/tools"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -47,7 +47,7 @@ func Main(argv []string) int {
 	if len(argv) > 0 && filepath.Base(argv[0]) == sandboxArg0 {
 		args = append([]string{"sandbox"}, args...)
 	}
-	a.forProgram = len(argv) > 0 && argv[0] == mcpserver.Arg0
+	a.forProgram = len(argv) > 0 && argv[0] == tools.Arg0
 	var err error
 	if args, err = a.ceiling.cutLeading(args); err != nil {
 		return a.fail(err)
@@ -123,9 +123,14 @@ func (a *app) root(args []string) *cobra.Command {
 		Long: `carrel gives a command a private desk on this machine: it sees the project and
 the tools it needs and no secrets, and everything else is out of its reach.
 
+carrel AGENT [ARG...] starts an agent that it knows, with its own settings and login:
+claude, codex, gemini, opencode, pi, aider, amp, copilot, goose and others; see
+carrel help claude.
+
 carrel --permissions FILE COMMAND holds a command, whichever it is, to a ceiling; see
 carrel permissions.`,
-		Example: `  carrel run -- claude
+		Example: `  carrel claude
+  carrel run -- make
   carrel run --read ~/reference -- make test
   carrel shell
   carrel explain --path ~/.ssh/id_ed25519
@@ -148,5 +153,6 @@ carrel permissions.`,
 		name = args[0]
 	}
 	root.AddCommand(a.commands(name)...)
+	root.ValidArgs = agentWords()
 	return root
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/policy"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -45,7 +46,7 @@ lists everything that runs, also what carrel run has started.
 						running++
 					}
 				}
-				t.row(d.Name, d.State, d.Control.Mode, fmt.Sprint(running), d.Started.Local().Format(stampLayout), dash(oneLine(shorten(d.Purpose, columnMax))), quoteIf(d.Project))
+				t.row(d.Name, stateText(d.State, d.Backend), d.Control.Mode, fmt.Sprint(running), d.Started.Local().Format(stampLayout), dash(oneLine(shorten(d.Purpose, columnMax))), quoteIf(d.Project))
 			}
 			t.print(a.out, "")
 			return nil
@@ -160,7 +161,7 @@ the output of its apps, its supervisor's own log.
 func (a *app) printDesk(d api.Desk) {
 	t := &table{}
 	t.row("name", d.Name)
-	t.row("state", d.State)
+	t.row("state", stateText(d.State, d.Backend))
 	t.row("control", strings.TrimSpace(d.Control.Mode+"  "+oneLine(d.Control.Reason)))
 	t.row("project", quoteIf(d.Project))
 	if d.Purpose != "" {
@@ -200,6 +201,14 @@ func appTable(apps []api.App) *table {
 		t.row(one.ID, oneLine(shorten(one.Name, columnMax)), one.Kind, appState(one), fmt.Sprint(one.Processes), one.Started.Local().Format(stampLayout), oneLine(shorten(strings.Join(one.Argv, " "), columnMax)))
 	}
 	return t
+}
+
+// stateText is a workspace's state, with what nobody may overlook.
+func stateText(state, backend string) string {
+	if backend == string(policy.BackendNone) {
+		return state + ", NO WALLS"
+	}
+	return state
 }
 
 func appState(one api.App) string {

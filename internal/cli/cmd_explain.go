@@ -52,6 +52,7 @@ Exit status:
 	fs := cmd.Flags()
 	fs.SetInterspersed(false)
 	f.run.register(fs)
+	f.run.registerNoPrompts(fs)
 	fs.Lookup("json").Usage = "print everything that was decided as JSON"
 	fs.StringArrayVar(&f.paths, "path", nil, "say what holds at this path, and why")
 	fs.StringArrayVar(&f.hosts, "host", nil, "say whether this host can be reached, and why (NAME[:PORT])")
@@ -98,7 +99,7 @@ func (a *app) prepareExplained(cmd *cobra.Command, f *explainFlags, argv []strin
 		return nil, err
 	}
 	p, err := workspace.Prepare(workspace.Request{
-		Argv: argv, Flags: flags, Default: persona, Preset: f.run.preset, Ceilings: under, Engine: f.run.engine, Size: f.run.size, Environ: a.environ,
+		Argv: argv, Flags: flags, Default: persona, Preset: f.run.preset, PromptsOff: f.run.noPrompts, Ceilings: under, Engine: f.run.engine, Size: f.run.size, Environ: a.environ,
 	})
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ otherwise. The other flags become the preset's policy.
 	f.register(cmd.Flags())
 	cmd.Flags().StringVar(&description, "description", "", "one line for preset list")
 	cmd.Flags().BoolVar(&replace, "replace", false, "replace a preset of that name")
-	for _, flag := range []string{"preset", "json", "permissions"} { // they belong to one run
+	for _, flag := range []string{"preset", "json", "permissions", "backend", "engine"} { // they belong to one run
 		_ = cmd.Flags().MarkHidden(flag)
 	}
 	cmd.ValidArgsFunction = firstArg(cobra.NoFileCompletions)
@@ -125,7 +125,7 @@ func builtinNames() []string {
 // same in a preset. A relative place means this directory, and a file's would
 // mean the project that the preset is used in: so it is made absolute.
 func (f *runFlags) presetKeys(cmd *cobra.Command) ([]config.PresetKey, error) {
-	for _, flag := range []string{"preset", "json", "permissions"} {
+	for _, flag := range []string{"preset", "json", "permissions", "backend", "engine"} {
 		if cmd.Flags().Changed(flag) {
 			return nil, fmt.Errorf("--%s belongs to one run and cannot stand in a preset", flag)
 		}

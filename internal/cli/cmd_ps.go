@@ -56,7 +56,7 @@ func (a *app) ps(ctx context.Context, asJSON bool) error {
 	t := &table{}
 	t.row("ID", "NAME", "STATE", "WAITING", "SINCE", "PUBLISHED", "COMMAND", "PROJECT")
 	for _, s := range list {
-		t.row(s.ID, dash(s.Name), s.State, fmt.Sprint(s.Pending), s.Started.Local().Format(stampLayout), publishedText(s.Published), shorten(strings.Join(s.Argv, " "), columnMax), quoteIf(s.Project))
+		t.row(s.ID, dash(s.Name), stateText(s.State, s.Backend), fmt.Sprint(s.Pending), s.Started.Local().Format(stampLayout), publishedText(s.Published), shorten(strings.Join(s.Argv, " "), columnMax), quoteIf(s.Project))
 	}
 	t.print(a.out, "")
 	return nil
@@ -110,7 +110,7 @@ func statuses(ctx context.Context, entries []supervisor.Entry) []api.WorkspaceSt
 		case answers[i] != nil:
 			list = append(list, *answers[i])
 		case e.Alive():
-			list = append(list, api.WorkspaceStatus{ID: e.ID, Name: e.Name, State: api.StateNoAnswer, PID: e.PID, Project: e.Project, Argv: e.Argv, Persona: e.Persona, Started: e.Started})
+			list = append(list, api.WorkspaceStatus{ID: e.ID, Name: e.Name, State: api.StateNoAnswer, PID: e.PID, Project: e.Project, Argv: e.Argv, Persona: e.Persona, Backend: e.Backend, Started: e.Started})
 		}
 	}
 	return list

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -30,18 +31,22 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run a command behind walls in the current project",
 		Long: `Runs COMMAND in the current project behind walls. It sees the project, the
 system's and your toolchains' programs, and nothing else of your home; known
-agents (claude, codex, gemini, ...) also get their own settings and login.
+agents (claude, codex, gemini, ...) also get their own settings and login, and have
+short forms of this command: carrel claude, see carrel help claude.
 ` + exitStatusHelp,
-		Example: `  carrel run -- claude
-  carrel run -- make test
+		Example: `  carrel run -- make test
+  carrel run --no-prompts -- claude
   carrel run --network local --deny '**/*.pem' -- npm test
   carrel run --allow-host preset:npm --allow-host '*.example.com:443' -- npm install
   carrel run --publish 5173 --host-port 5432 -- npm run dev
   carrel run --read ~/reference --timeout 10m -- codex exec "explain this"`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.start(cmd, f, args, policy.Agent) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.start(cmd, f, launch{argv: args, persona: policy.Agent})
+		},
 	}
 	cmd.Flags().SetInterspersed(false)
 	f.register(cmd.Flags())
+	f.registerNoPrompts(cmd.Flags())
 	a.registerCompletions(cmd)
 	return cmd
 }
@@ -62,7 +67,7 @@ workspace, under its policy, and no other flags count.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			shell := []string{workspace.UserShell(os.Getenv)}
 			if len(args) == 0 || cmd.ArgsLenAtDash() == 0 {
-				return a.start(cmd, f, append(shell, args...), policy.Human)
+				return a.start(cmd, f, launch{argv: append(shell, args...), persona: policy.Human})
 			}
 			name, rest := args[0], args[1:]
 			if len(rest) > 0 && rest[0] == "--" {
@@ -81,9 +86,16 @@ workspace, under its policy, and no other flags count.
 	return cmd
 }
 
-// start is what run and shell share: prepare, start, tell.
-func (a *app) start(cmd *cobra.Command, f *runFlags, argv []string, persona policy.Persona) error {
-	if len(argv) == 0 && f.preset == "" {
+// launch is what run, shell and the agents' own commands have started.
+type launch struct {
+	argv    []string
+	persona policy.Persona
+	agent   string // the agent that argv has to start, "" for whatever it starts
+}
+
+// start is what they share: prepare, start, tell.
+func (a *app) start(cmd *cobra.Command, f *runFlags, l launch) error {
+	if len(l.argv) == 0 && f.preset == "" {
 		return fmt.Errorf("no command given\nhint: carrel run -- COMMAND [ARG...]")
 	}
 	flags, err := f.request(cmd)
@@ -95,13 +107,19 @@ func (a *app) start(cmd *cobra.Command, f *runFlags, argv []string, persona poli
 		return err
 	}
 	p, err := workspace.PrepareStart(workspace.Request{
-		Argv: argv, Flags: flags, Default: persona, Preset: f.preset, Ceilings: under, Engine: f.engine, Size: f.size, Environ: a.environ,
+		Argv: l.argv, Flags: flags, Default: l.persona, Agent: l.agent, Preset: f.preset, PromptsOff: f.noPrompts, Ceilings: under, Engine: f.engine, Size: f.size, Environ: a.environ,
 	})
 	if err != nil {
 		return err
 	}
 	a.announce(p)
+	if l.agent != "" {
+		a.offerNoPrompts(p, cmd)
+	}
 	r, err := p.Start()
+	if d := (*api.Denial)(nil); errors.As(err, &d) && !f.json { // it is told as what ended carrel
+		r.Denials = slices.DeleteFunc(r.Denials, func(told api.Denial) bool { return told.Message == d.Message })
+	}
 	a.tell(p, r, f.json)
 	if err != nil {
 		return &exitError{status: r.Exit, err: err}

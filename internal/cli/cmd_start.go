@@ -47,6 +47,7 @@ and its hosts. A profile says all of this, and what to start, in a file.
 		RunE: func(cmd *cobra.Command, args []string) error { return a.startDesk(cmd, f, args) },
 	}
 	f.register(cmd.Flags())
+	f.registerNoPrompts(cmd.Flags())
 	cmd.Flags().StringVar(&f.profile, "profile", "", "start from a profile (see carrel profile list)")
 	cmd.Flags().StringVar(&f.purpose, "purpose", "", "say what it is for")
 	cmd.Flags().StringVar(&f.agent, "agent", "", "give it what an agent needs: claude, codex, gemini, ...")
@@ -141,7 +142,7 @@ func (a *app) deskName(args []string, saved string) (string, error) {
 
 func (f *startFlags) deskRequest(a *app, cmd *cobra.Command) (workspace.Request, error) {
 	flags, err := f.request(cmd)
-	req := workspace.Request{Flags: flags, Default: policy.Agent, Preset: f.preset, Engine: f.engine, Size: f.size, Environ: a.environ, Profile: f.profile}
+	req := workspace.Request{Flags: flags, Default: policy.Agent, Preset: f.preset, PromptsOff: f.noPrompts, Engine: f.engine, Size: f.size, Environ: a.environ, Profile: f.profile}
 	if f.agent != "" {
 		req.Argv = []string{f.agent}
 	}
@@ -154,7 +155,7 @@ func (f *startFlags) deskRequest(a *app, cmd *cobra.Command) (workspace.Request,
 
 // knownAgent says why there is no such agent as was asked for.
 func (f *startFlags) knownAgent(p *workspace.Prepared) error {
-	if f.agent == "" || p.Agent != nil {
+	if f.agent == "" || p.Agent != nil || p.NoWalls() { // where it finds its own
 		return nil
 	}
 	return fmt.Errorf("--agent %q: no agent of that name is known, or it is not installed\nhint: `carrel preset list` names those that are known", f.agent)
@@ -237,18 +238,24 @@ func (a *app) adopt(ctx context.Context, e supervisor.Entry, req workspace.Reque
 			Message: fmt.Sprintf("workspace %q runs already, and is another one:%s", e.Name, text),
 			Hint:    fmt.Sprintf("`carrel stop %s` ends it; another name starts a second one", e.Name)}
 	}
-	return a.tellStarted(started{Ready: workspace.Ready{Status: *r.Status}, Already: true}, f.json)
+	again := workspace.Ready{Status: *r.Status}
+	if p.NoWalls() {
+		again.Announcements = p.Announcements()
+	}
+	return a.tellStarted(started{Ready: again, Already: true}, f.json)
 }
 
 func (a *app) tellStarted(s started, asJSON bool) error {
+	if !asJSON || s.Status.Backend != "" {
+		for _, w := range s.Announcements {
+			fmt.Fprintf(a.err, "carrel: %s\n", oneLine(w))
+		}
+	}
 	if asJSON {
 		if err := printJSON(a.out, s); err != nil {
 			return err
 		}
 		return setupFailed(s)
-	}
-	for _, w := range s.Announcements {
-		fmt.Fprintf(a.err, "carrel: %s\n", oneLine(w))
 	}
 	for _, n := range s.Notes {
 		fmt.Fprintf(a.err, "carrel: note: %s\n", oneLine(n))

@@ -6,6 +6,7 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/config"
+	"carrel/internal/policy"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -21,12 +22,13 @@ var (
 	historyWords = []string{"on", "off"}
 	unknownWords = []string{"deny", "ask"}
 	engineWords  = config.Engines
+	backendWords = []string{string(policy.BackendProcess), string(policy.BackendNone)}
 )
 
 // registerCompletions gives the flags of runFlags their words in shells.
 func (a *app) registerCompletions(cmd *cobra.Command) {
 	words := map[string][]string{
-		"persona": personaWords, "network": networkWords, "display": displayWords, "home": homeWords, "nested": nestedWords, "history": historyWords, "on-unknown": unknownWords, "engine": engineWords,
+		"persona": personaWords, "network": networkWords, "display": displayWords, "home": homeWords, "nested": nestedWords, "history": historyWords, "on-unknown": unknownWords, "engine": engineWords, "backend": backendWords,
 	}
 	for flag, list := range words {
 		completeFlag(cmd, flag, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
@@ -37,6 +39,11 @@ func (a *app) registerCompletions(cmd *cobra.Command) {
 	completeFlag(cmd, "allow-host", completeHost)
 	completeFlag(cmd, "deny-host", completeHost)
 	completeFlag(cmd, "preset", a.completePreset)
+}
+
+// completing says that a shell asks how a line goes on.
+func (a *app) completing() bool {
+	return len(a.args) > 0 && (a.args[0] == cobra.ShellCompRequestCmd || a.args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
 // completeFlag registers words for a flag that the command may not have.

@@ -63,6 +63,9 @@ func planOf(p *sandbox.Plan) *plan {
 		Brokered:   texts(p.Roots), NoExec: texts(p.NoExec),
 		Command: texts(p.Command.Argv), Dir: text(p.Command.Dir),
 	}
+	if p.Engine == sandbox.EngineNone {
+		out.Namespaces = []string{"user", "mount", "pid"}
+	}
 	if p.NewNet {
 		out.Namespaces = append(out.Namespaces, "net")
 	}
@@ -79,6 +82,9 @@ func planOf(p *sandbox.Plan) *plan {
 		m := &p.Mounts[i]
 		out.Steps = append(out.Steps, planStep{Kind: stepName(m), Flags: stepFlags(m), Target: text(m.Target),
 			Source: text(m.Source), Lower: text(m.Lower), Upper: text(m.Upper), Reason: text(m.Reason)})
+	}
+	if p.Plain {
+		out.Namespaces, out.Steps = []string{"none"}, nil
 	}
 	for _, e := range p.Command.Env {
 		name, _, _ := strings.Cut(e, "=")
@@ -127,6 +133,8 @@ func stepName(m *sandbox.Mount) string {
 		return "dir"
 	case sandbox.MakeSymlink:
 		return "symlink"
+	case sandbox.MountHost:
+		return "host"
 	case sandbox.MountDevice:
 		return "device"
 	case sandbox.MountSelf:

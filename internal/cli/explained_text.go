@@ -60,6 +60,9 @@ func (a *explainedAgent) line() string {
 	if len(a.Via) > 0 {
 		line += " through " + words(a.Via)
 	}
+	if a.PromptsOff {
+		line += "; its own questions are off"
+	}
 	return line
 }
 

@@ -17,10 +17,10 @@ import (
 type runFlags struct {
 	persona, preset, network, display, home, nested string
 	timeout, memory, permissions, history, engine   string
-	size                                            string
+	size, backend                                   string
 	read, write, deny, protect, env, device         []string
 	pids                                            int64
-	json                                            bool
+	json, noPrompts                                 bool
 	net                                             networkFlags
 }
 
@@ -43,9 +43,15 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.memory, "memory", "", "limit memory, for example 2GiB")
 	fs.Int64Var(&f.pids, "pids", 0, "limit the number of processes")
 	fs.StringVar(&f.history, "history", "", "on (default): every change of the project is decided and recorded; off: plain writable mounts")
+	fs.StringVar(&f.backend, "backend", "", "process (default): behind walls; none: as you, WITHOUT WALLS, with the project's history")
 	fs.StringVar(&f.engine, "engine", "", "what makes the walls: auto (default), namespaces, bubblewrap or landlock")
 	fs.BoolVar(&f.json, "json", false, "print the result as JSON on standard error when the command has ended")
 	fs.StringVar(&f.permissions, "permissions", "", "ceiling file: the most that may be granted")
+}
+
+// registerNoPrompts is for the commands that may start an agent.
+func (f *runFlags) registerNoPrompts(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.noPrompts, "no-prompts", false, "start the agent with its own permission questions off, this time; agents.prompts_off in your configuration: always")
 }
 
 // request gives the command line's layer. Values are checked by the decision,
@@ -54,6 +60,7 @@ func (f *runFlags) request(cmd *cobra.Command) (policy.Request, error) {
 	var r policy.Request
 	f.files(&r)
 	r.Persona = choice[policy.Persona](f.persona, "--persona")
+	r.Backend = choice[policy.Backend](f.backend, "--backend")
 	r.Network = choice[policy.NetworkMode](f.network, "--network")
 	r.Display = choice[policy.DisplayMode](f.display, "--display")
 	r.Home = choice[policy.HomeMode](f.home, "--home")

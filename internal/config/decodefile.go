@@ -43,7 +43,7 @@ func decodeFile(data []byte, file string, kind Kind, opts Options) (*decoded, Pr
 		t.definition, t.request = full.saved, &full.saved.Request
 	}
 	if kind == KindCeiling || kind == KindOperator && find(fields, "ceiling") != nil {
-		full.ceiling = &policy.Ceiling{}
+		full.ceiling = &policy.Ceiling{Source: policy.Source{Layer: policy.LayerCeiling, File: file}}
 		t.ceiling = full.ceiling
 	}
 	d.mapping(doc.Content[0], "", fields, t)

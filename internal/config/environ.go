@@ -15,6 +15,7 @@ const (
 	varPersona     = "CARREL_PERSONA"
 	varNetwork     = "CARREL_NETWORK"
 	varPermissions = "CARREL_PERMISSIONS"
+	VarHistoryDir  = "CARREL_HISTORY_DIR" // history.dir, stronger than any file
 
 	// varPermissionsToo is the older name of varPermissions.
 	varPermissionsToo = "AGENT_WORKSPACE_PERMISSIONS"
@@ -26,7 +27,7 @@ const (
 // command runs (CARREL, CARREL_WORKSPACE) has names of its own, so that a
 // Carrel started inside never takes a report for an order.
 var (
-	variables = []string{varDesktop, varVirtual, varPersona, varNetwork, varPermissions}
+	variables = []string{varDesktop, varVirtual, varPersona, varNetwork, varPermissions, VarHistoryDir}
 	reports   = []string{"CARREL_WORKSPACE", "CARREL_PATH", VarCeilingFD}
 )
 
@@ -45,6 +46,9 @@ func (l *loader) environment() {
 	}
 	if v, ok := vars[varNetwork]; ok {
 		r.Network = wordOf[policy.NetworkMode](l, varNetwork, v, netModes, netAliases)
+	}
+	if v, ok := vars[VarHistoryDir]; ok {
+		l.historyDir = l.place(VarHistoryDir, v)
 	}
 	if len(vars) > 0 {
 		l.out.Layers = append(l.out.Layers, policy.Layer{Kind: policy.LayerEnvironment, Name: "environment", Request: r})
@@ -96,6 +100,16 @@ func (l *loader) switched(name, v string) *policy.Value[bool] {
 	}
 	l.keep(name, v)
 	return &policy.Value[bool]{V: on, Source: variableSource(name)}
+}
+
+// place reads a variable that is a path.
+func (l *loader) place(name, v string) *policy.Value[string] {
+	if wrong := badHistoryDir(value{text: v}); wrong != "" {
+		l.wrong(name, "%s", wrong)
+		return nil
+	}
+	l.keep(name, v)
+	return &policy.Value[string]{V: v, Source: variableSource(name)}
 }
 
 func wordOf[T ~string](l *loader, name, v string, words []string, also map[string]string) *policy.Value[T] {

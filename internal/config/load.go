@@ -18,6 +18,9 @@ func Load(opts Options) (*Loaded, error) {
 	l.ceiling()
 	l.user()
 	l.project()
+	if l.historyDir != nil {
+		l.out.Settings.History.Dir = l.historyDir
+	}
 	if len(l.problems) > 0 {
 		return nil, l.problems
 	}
@@ -28,6 +31,8 @@ type loader struct {
 	opts     Options
 	out      *Loaded
 	problems Problems
+
+	historyDir *policy.Value[string] // as a variable says it
 }
 
 func (l *loader) operator() {

@@ -22,7 +22,7 @@ func (u *undo) allowed(roots []root, v *Preview) error {
 			default:
 				continue
 			}
-			r := &Restoration{Op: op, Path: string(a.Path), State: &a.State, Contents: func(limit int64) (now, then []byte, err error) {
+			r := &Restoration{Op: op, Path: string(a.Path), State: &a.State, Open: p.Step.Begin.Open, Contents: func(limit int64) (now, then []byte, err error) {
 				return u.sides(roots, a, limit)
 			}}
 			if err := u.req.Allow(r); err != nil {

@@ -114,6 +114,8 @@ type Begin struct {
 	Rest  []uint64 `cbor:"9,keyasint,omitempty"`
 	Mode  Mode     `cbor:"10,keyasint,omitempty"`
 	Paths []Bytes  `cbor:"11,keyasint,omitempty"`
+	// Open says that no name was protected from the step, nor is it from its undo.
+	Open bool `cbor:"13,keyasint,omitempty"`
 }
 
 // Kinds of steps.

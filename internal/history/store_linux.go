@@ -35,8 +35,6 @@ type Store struct {
 	ignored  func(path string) bool // nil: nothing is
 }
 
-const format = "carrel history 1\n"
-
 // Open opens the store in a directory, and makes it where there is none.
 func Open(dir string) (*Store, error) {
 	for _, d := range []string{dir, dir + "/journal", dir + "/objects"} {
@@ -110,7 +108,7 @@ func (s *Store) checkFormat() error {
 	buf := make([]byte, 64)
 	n, _ := f.Read(buf)
 	if string(buf[:n]) != format {
-		return fmt.Errorf("%w: its format is %q, known is %q", ErrFormat, buf[:n], format)
+		return &FormatError{Dir: s.path, Found: string(buf[:n])}
 	}
 	return nil
 }

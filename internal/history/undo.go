@@ -42,6 +42,7 @@ type Restoration struct {
 	Op    Op
 	Path  string
 	State *State // what it will be
+	Open  bool   // see [Begin] of the step that is taken back
 	// Contents reads the file that is there now, nil for none, and what will be there;
 	// an error for more than limit bytes.
 	Contents func(limit int64) (now, then []byte, err error)
@@ -62,3 +63,22 @@ func (e *ConflictError) Error() string {
 	}
 	return fmt.Sprintf("%d paths are not as the steps left them, the first is %q", len(e.Conflicts), e.Conflicts[0].Path)
 }
+
+// format is what the file of that name says: who wrote a history.
+const format = "carrel history 1\n"
+
+// FormatError is an ErrFormat with what was found.
+type FormatError struct {
+	Dir   string // of the history
+	Found string // what its file format says
+}
+
+// Known is the format that this version writes.
+func (e *FormatError) Known() string { return format }
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("%v: the format in %s is %q, known is %q", ErrFormat, e.Dir, e.Found, format)
+}
+
+// Unwrap implements the errors package's.
+func (e *FormatError) Unwrap() error { return ErrFormat }

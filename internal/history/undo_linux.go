@@ -371,7 +371,7 @@ func (u *undo) carryBack(st *Step) {
 }
 
 func (u *undo) begin(st *Step, rest []*Step) Begin {
-	b := Begin{Kind: StepUndo, Of: []uint64{st.Number}, Mode: u.req.Mode}
+	b := Begin{Kind: StepUndo, Of: []uint64{st.Number}, Mode: u.req.Mode, Open: st.Begin.Open}
 	if u.req.Redo {
 		b.Kind = StepRedo
 	}

@@ -32,6 +32,8 @@ var calls = []call{
 		"internal/cli/cmd_permissions_show.go": "advice on where a ceiling lies; nothing is opened by it",
 		"internal/clients/do.go":               "finds the directory in which a killed replacement has left its new file; only names of that form are removed",
 		"internal/settings/file.go":            "the user's own file may be a link into a dotfiles directory; what it leads to is opened without following and has to be the user's own",
+		"internal/cli/cmd_stdio.go":            "the place of a client's own histories, to compare with what the history says of itself; the store opens what is in it without following",
+		"internal/jsonapi/session.go":          "the user's own directories, for which `carrel start` resolves them anew and checks them",
 		"internal/config/edit.go":              "the user's own file may be a link into a dotfiles directory, which has to stay one",
 	}},
 	{"os/exec", "Command", "give an absolute path and an environment of your own", map[string]string{
@@ -42,7 +44,7 @@ var calls = []call{
 		"bench/desktopx.go":       "an X server and programs to compare with, with the bench's environment",
 	}},
 	{"os/exec", "CommandContext", "give an absolute path and an environment of your own", map[string]string{
-		"internal/mcpserver/call.go":                 "this program itself, with the environment that it was started with",
+		"internal/tools/carrel.go":                   "this program itself, with the environment that it was started with",
 		"internal/workspace/inside_linux.go":         "the host's link opener: an absolute path, an environment of its own",
 		"internal/workspace/clipboard_host_linux.go": "wl-clipboard's programs on the host: absolute paths, an environment of their own",
 		"internal/fileops/ripgrep.go":                "ripgrep, inside the walls: an absolute path, an environment of its own",
@@ -115,11 +117,11 @@ func TestCallsThatNeedAReason(t *testing.T) {
 
 // importers are the rooms that may import a package at all.
 var importers = map[string]map[string]string{
-	"os/exec":   {"internal/workspace": "the link opener on the host", "internal/fileops": "ripgrep, inside", "internal/mcpserver": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
+	"os/exec":   {"internal/workspace": "the link opener on the host", "internal/fileops": "ripgrep, inside", "internal/tools": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
 	"net/http":  {"internal/egress": "reads requests and answers of plain HTTP; no server and no client of it", "internal/mcpserver": "MCP over HTTP, on a socket or loopback", "test/fakemodel": "a scripted model server for the end-to-end tests"},
 	"unsafe":    {"internal/workspace": "one system call without a wrapper: the default action of a signal", "internal/sandbox/stage": "system calls without a wrapper", "internal/sandbox/landlock": "system calls without a wrapper", "internal/seccomp": "installing a filter", "internal/broker": "system calls without a wrapper, kernel structures", "internal/history": "counters in mapped memory that all writers share", "internal/sandbox": "the system calls of a fork", "bench": "installing a filter"},
 	"io/ioutil": {},
-	"reflect":   {"internal/mcpserver": "the schema library asks for types by it"},
+	"reflect":   {"internal/mcpserver": "the schema library asks for types by it", "internal/jsonapi": "the same"},
 	"plugin":    {},
 	"C":         {},
 	"os/user":   {},

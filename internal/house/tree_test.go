@@ -132,9 +132,10 @@ func findRoot() (string, error) {
 	}
 }
 
-// code gives the files that are part of the program, without tests.
+// code gives the files that are part of the program, without tests and without the manual's
+// examples, which are programs of other people.
 func (tr *tree) code() []*source {
-	return slices.DeleteFunc(slices.Clone(tr.files), func(s *source) bool { return s.test })
+	return slices.DeleteFunc(slices.Clone(tr.files), func(s *source) bool { return s.test || strings.HasPrefix(s.room, "docs/") })
 }
 
 // rooms gives the directories that hold code, sorted.

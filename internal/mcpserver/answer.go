@@ -14,7 +14,6 @@ import (
 
 // Codes of refusals that only this package gives.
 const (
-	codeArguments = "arguments" // the arguments of a call mean nothing
 	codeCancelled = "cancelled" // the client did not want it any longer
 	codeFailed    = "failed"    // something went wrong
 	codeTool      = "no-tool"

@@ -3,22 +3,19 @@ package mcpserver
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/supervisor"
+	"carrel/internal/tools"
 	"carrel/internal/workspace"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -89,7 +86,7 @@ func (s *Server) ensure(ctx context.Context) (supervisor.Entry, error) {
 		return supervisor.Entry{}, err
 	}
 	s.setStarted()
-	go s.sweep(context.WithoutCancel(ctx))
+	go s.opts.program().Sweep(context.WithoutCancel(ctx), ownMark)
 	e, ok, err := s.find(name)
 	if err == nil && !ok {
 		err = fmt.Errorf("workspace %q was started, and has ended", name)
@@ -115,111 +112,12 @@ func (s *Server) start(ctx context.Context, out any, display bool, name string, 
 // carrel runs this program's command line. Its output is decoded into out, which may be
 // nil. It ends when ctx does.
 func (s *Server) carrel(ctx context.Context, input []byte, out any, args ...string) error {
-	var printed json.RawMessage
-	if err := s.carrelRaw(ctx, input, &printed, args...); err != nil || out == nil || len(bytes.TrimSpace(printed)) == 0 {
-		return err // nothing is what some say of nothing
-	}
-	if err := json.Unmarshal(printed, out); err != nil {
-		return fmt.Errorf("carrel %s: what it printed is not understood: %w", args[0], err)
-	}
-	return nil
+	return s.opts.program().JSON(ctx, input, out, args...)
 }
 
-// Arg0 is the name by which the program knows that its errors are for a program: each is
-// one line of JSON.
-const Arg0 = "carrel-json"
-
-// carrelRaw gives what the command line prints.
-func (s *Server) carrelRaw(ctx context.Context, input []byte, out *json.RawMessage, args ...string) error {
-	if slices.ContainsFunc(args, func(a string) bool { return strings.ContainsRune(a, 0) }) {
-		return &api.Denial{Code: codeArguments, Operation: args[0], Message: "an argument has a zero byte", Rule: "parameters", Source: "built in"}
-	}
-	cmd := exec.CommandContext(ctx, s.opts.Program, args...)
-	cmd.Args[0] = Arg0
-	cmd.Dir, cmd.Env = s.opts.Project, s.opts.Environ
-	if c := s.opts.Ceiling; c.File != nil {
-		cmd.ExtraFiles = []*os.File{c.File} // the first of them is descriptor 3
-		cmd.Env = append(slices.Clone(cmd.Env), c.Variable+"=3")
-	}
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = endTime
-	var stdout, stderr limited
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if input != nil {
-		cmd.Stdin = bytes.NewReader(input)
-	}
-	err := cmd.Run()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		if d := lastProblem(stderr.Bytes()); d != nil {
-			return d
-		}
-		return fmt.Errorf("carrel %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
-	}
-	if stdout.over {
-		return fmt.Errorf("carrel %s gave more than %d bytes", args[0], maxOutput)
-	}
-	*out = stdout.Bytes()
-	return nil
+func (o *Options) program() tools.Carrel {
+	return tools.Carrel{Program: o.Program, Dir: o.Project, Environ: o.Environ, Ceiling: o.Ceiling.Ceiling}
 }
-
-// Bounds of a command of ours.
-const (
-	maxOutput = 4 << 20
-	endTime   = 5 * time.Second // to end after it was asked to
-)
-
-// limited keeps the first bytes.
-type limited struct {
-	bytes.Buffer
-	over bool
-}
-
-func (l *limited) Write(b []byte) (int, error) {
-	if room := maxOutput - l.Len(); len(b) > room {
-		l.over = true
-		l.Buffer.Write(b[:max(0, room)])
-		return len(b), nil
-	}
-	return l.Buffer.Write(b)
-}
-
-// lastProblem reads the last line that is a refusal.
-func lastProblem(said []byte) *api.Denial {
-	lines := bytes.Split(bytes.TrimSpace(said), []byte("\n"))
-	for _, line := range slices.Backward(lines) {
-		var d api.Denial
-		if len(line) > 0 && line[0] == '{' && json.Unmarshal(line, &d) == nil && d.Message != "" {
-			return &d
-		}
-	}
-	return nil
-}
-
-// ownName is the name of a workspace that only one server uses.
-func ownName(project string) string {
-	var b [3]byte
-	_, _ = rand.Read(b[:])
-	name := workspace.DeskName(project)
-	return name[:min(len(name), maxOwnName)] + ownMark + hex.EncodeToString(b[:])
-}
-
-const ownMark = "-mcp-"
-
-// isOwnName says whether a name is one that ownName made.
-func isOwnName(name string) bool {
-	at := strings.LastIndex(name, ownMark)
-	if at < 0 {
-		return false
-	}
-	b, err := hex.DecodeString(name[at+len(ownMark):])
-	return err == nil && len(b) == 3
-}
-
-// maxOwnName leaves room for the rest of the name.
-const maxOwnName = 40
 
 // blocked says whether a call changes something that a workspace under control keeps.
 func (t *Tool) blocked(arguments json.RawMessage) bool {
@@ -328,8 +226,8 @@ func joined(list []string) string { return strings.Join(list, ", ") }
 
 // carrelLines is carrel for a command that prints one value a line.
 func (s *Server) carrelLines(ctx context.Context, each func(api.Output), args ...string) error {
-	var all json.RawMessage
-	if err := s.carrelRaw(ctx, nil, &all, args...); err != nil {
+	all, err := s.opts.program().Raw(ctx, nil, args...)
+	if err != nil {
 		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(all))
@@ -345,8 +243,7 @@ func (s *Server) carrelLines(ctx context.Context, each func(api.Output), args ..
 
 // carrelText gives what the command line prints that is no JSON.
 func (s *Server) carrelText(ctx context.Context, out *[]byte, args ...string) error {
-	var raw json.RawMessage
-	err := s.carrelRaw(ctx, nil, &raw, args...)
+	raw, err := s.opts.program().Raw(ctx, nil, args...)
 	*out = raw
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -16,6 +15,8 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/supervisor"
 	"carrel/internal/taskplan"
+	"carrel/internal/tools"
+	"carrel/internal/workspace"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -37,13 +38,10 @@ type Options struct {
 	Log       io.Writer // for who has started it; never nil
 }
 
-// Ceiling is the most that anything asked for by this server may be given. It was read
-// once: what becomes of its file counts no more.
+// Ceiling is the most that anything asked for by this server may be given.
 type Ceiling struct {
-	Hash     string   // of what it means; "" without one
-	Variable string   // of the environment, with which what is started is told where it is
-	File     *os.File // the content, sealed; handed to what is started
-	Shown    taskplan.Permissions
+	tools.Ceiling
+	Shown taskplan.Permissions
 }
 
 // Server is what one client or several talk to.
@@ -75,7 +73,7 @@ const (
 func New(o Options) (*Server, error) {
 	s := &Server{opts: o, tools: map[string]*Tool{}, turns: make(chan struct{}, maxCalls), brief: make(chan struct{}, maxBrief), starting: make(chan struct{}, 1)}
 	if s.opts.Workspace == "" {
-		s.opts.Workspace, s.own = ownName(o.Project), true
+		s.opts.Workspace, s.own = tools.OwnName(workspace.DeskName(o.Project), ownMark), true
 	}
 	list, err := offered(o.Sets)
 	if err != nil {
@@ -175,21 +173,8 @@ func (s *Server) setStarted() {
 	s.started = true
 }
 
-// keptFor is how long what a server's own workspace has left can be looked at.
-const keptFor = 7 * 24 * time.Hour
-
-// sweep removes what own workspaces of earlier servers have left.
-func (s *Server) sweep(ctx context.Context) {
-	var list []api.Desk
-	if s.carrel(ctx, nil, &list, "list", "--json") != nil {
-		return
-	}
-	for _, d := range list {
-		if d.State == api.StateStopped && isOwnName(d.Name) && time.Since(d.Stopped) > keptFor {
-			_ = s.carrel(ctx, nil, nil, "cleanup", "--json", "--", d.Name)
-		}
-	}
-}
+// ownMark is in the names of servers' own workspaces.
+const ownMark = "-mcp-"
 
 // stopTime is how long the end of a workspace is waited for.
 const stopTime = 15 * time.Second

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/tools"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -142,7 +143,7 @@ func (t *Tool) badArguments(subject, message string) error {
 	if len(names) > 0 {
 		hint = fmt.Sprintf("%s takes: %s", t.Name, strings.Join(names, ", "))
 	}
-	return &api.Denial{Code: codeArguments, Operation: t.Name, Subject: subject, Message: message, Rule: "parameters", Source: "built in", Hint: hint}
+	return &api.Denial{Code: tools.CodeArguments, Operation: t.Name, Subject: subject, Message: message, Rule: "parameters", Source: "built in", Hint: hint}
 }
 
 // maxDepth bounds how deeply arguments are nested.

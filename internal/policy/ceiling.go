@@ -12,6 +12,8 @@ import (
 // no ceiling for that dimension. Displays are ordered none < virtual < host
 // here: a ceiling of "none" means no display of any kind.
 type Ceiling struct {
+	Source Source // where it stands, for what is refused under any ceiling
+
 	Network    *Value[NetworkMode]
 	AllowHosts []Value[string] // bounds the hosts, and the mode to filtered
 	DenyHosts  []Value[string] // denied whatever else is asked for; the mode is at most filtered

@@ -27,6 +27,7 @@ func Decide(scope Scope, ceiling *Ceiling, layers []Layer) (*Effective, error) {
 		return nil, d.errs
 	}
 	d.persona()
+	d.backend()
 	d.network()
 	d.display()
 	d.home()
@@ -65,6 +66,7 @@ func Defaults(p Persona) Layer {
 type decision struct {
 	scope    Scope
 	ceilings []*Ceiling // all that apply
+	empty    []*Ceiling // those of them that the operator's file has without a word in it
 	layers   []Layer    // strongest first, without the project's
 	project  []Layer
 	out      *Effective
@@ -95,6 +97,9 @@ func newDecision(scope Scope, ceiling *Ceiling, layers []Layer) *decision {
 		}
 		if l.Ceiling != nil && l.Kind == LayerOperator {
 			d.ceilings = append(d.ceilings, l.Ceiling)
+			if !l.Ceiling.Restricted() {
+				d.empty = append(d.empty, l.Ceiling)
+			}
 		}
 	}
 	if rules > MaxRules {

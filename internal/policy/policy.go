@@ -169,6 +169,7 @@ type FileRequest struct {
 // Request is what one layer asks for. A nil or empty field asks for nothing.
 type Request struct {
 	Persona *Value[Persona]
+	Backend *Value[Backend]
 	Files   []FileRequest
 
 	Network     *Value[NetworkMode]
@@ -255,6 +256,7 @@ type Dimension string
 
 const (
 	DimPersona  Dimension = "persona"
+	DimBackend  Dimension = "backend"
 	DimFiles    Dimension = "files"
 	DimNetwork  Dimension = "network"
 	DimUnknown  Dimension = "on_unknown" // hosts that no rule names
@@ -299,6 +301,7 @@ type Warning struct {
 type Effective struct {
 	Scope   Scope
 	Persona Persona
+	Backend Backend
 	Rules   []Rule // sorted by depth, then bytes; duplicates folded
 
 	Network     NetworkMode

@@ -21,6 +21,9 @@ const (
 	// EngineLandlock makes no namespaces at all: Landlock and the system call
 	// filter keep a command to what is granted, on the host as it is.
 	EngineLandlock Engine = "landlock"
+	// EngineNone makes no walls: the namespaces that the stage gets are for the
+	// broker, and for everything to end together. See [CompileOpen].
+	EngineNone Engine = "none"
 )
 
 // DimUser is the dimension of a refusal that is about who runs it, which is no
@@ -55,6 +58,8 @@ func (e Engine) Refusals(pol *policy.Effective, p *Plan) []Refusal {
 // [EngineNamespaces] where it holds a policy. files: Landlock's file rules are on.
 func (e Engine) Weaker(files bool) []string {
 	switch e {
+	case EngineNone:
+		return []string{"there are no walls"}
 	case EngineLandlock:
 		return weakerAlone
 	case EngineBubblewrap:
@@ -103,6 +108,9 @@ var limits = map[Engine][]limit{
 		{policy.DimDevices, devices, "bubblewrap mounts a device writable, and its mode on the host could be changed", "leave --device out"},
 		{policy.DimFiles, tooManyArguments, "bubblewrap takes 9,000 arguments, a rule needs up to five", "use fewer --deny and --protect matches"},
 		{policy.DimFiles, tooManyDescriptors, "each masked or generated file is a descriptor of bubblewrap's", "use fewer --deny matches"},
+	},
+	EngineNone: {
+		{policy.DimHistory, openRoot, "the changes of all the machine cannot be recorded", "--write with the directories that you mean, or --history off"},
 	},
 	EngineLandlock: {
 		{DimUser, rootUser, "root reaches around what is refused to be opened", "run carrel as an ordinary user"},

@@ -52,7 +52,7 @@ func startAlone(p *Plan, exe string) *Stage {
 	told := *p
 	told.Mounts, told.Grants, told.Command = nil, grants, a.command(p.Command)
 	s.plan = &told
-	if s.walls, s.err = keep(exe); s.err == nil {
+	if s.walls, s.err = keep(exe, true); s.err == nil {
 		s.walls.inside = a.command
 		for _, g := range grants {
 			if g.Write {
@@ -64,8 +64,19 @@ func startAlone(p *Plan, exe string) *Stage {
 	return s
 }
 
-// keep starts the stage from a thread of its own, which stays.
-func keep(exe string) (*Walls, error) {
+// startPlain starts the stage of a plan without walls where there are no namespaces
+// either. The domain is there so that all of it ends together, and holds nothing else.
+func startPlain(p *Plan, exe string) *Stage {
+	told := *p
+	told.Mounts = nil
+	s := &Stage{engine: EngineNone, plain: true, plan: &told}
+	s.walls, s.err = keep(exe, false)
+	return s
+}
+
+// keep starts the stage from a thread of its own, which stays. abstract keeps
+// abstract sockets apart as well.
+func keep(exe string, abstract bool) (*Walls, error) {
 	type answer struct {
 		w   *Walls
 		err error
@@ -76,7 +87,7 @@ func keep(exe string) (*Walls, error) {
 		err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 		var applied landlock.Applied
 		if err == nil {
-			applied, err = landlock.Apply(landlock.Ruleset{ScopeAbstract: true, ScopeSignal: true})
+			applied, err = landlock.Apply(landlock.Ruleset{ScopeAbstract: abstract, ScopeSignal: true})
 		}
 		if err == nil && (applied.Scopes&landlock.Signal == 0 || os.Getuid() == 0) {
 			err = unix.EPERM

@@ -20,7 +20,7 @@ package sandbox
 // PlanVersion is raised with every change of the wire form. Supervisor and
 // stage are one binary, so a mismatch means that the binary was replaced while
 // it ran.
-const PlanVersion = 7
+const PlanVersion = 8
 
 // Plan is everything that the stage needs, in the order of its use.
 type Plan struct {
@@ -46,6 +46,10 @@ type Plan struct {
 	// inside, read-write in the mirror that goes to the supervisor together with
 	// the listener of the filter's notifications. None: no broker.
 	Roots []string
+
+	// Plain is EngineNone where the system gives no namespaces: nothing is built, and
+	// there is no broker. The stage does not look at it.
+	Plain bool
 
 	// Reads says that the broker decides opens for reading as well; the stage does
 	// not look at it.
@@ -157,6 +161,9 @@ const (
 	// Freeze makes the mount at Target (not what is mounted below it) read-only,
 	// after giving its root the mode Perm where that is not 0.
 	Freeze
+	// MountHost binds Source with all that is mounted below it to Target, as the
+	// host has it, devices too.
+	MountHost
 )
 
 // Mount is one step in building the view.

@@ -18,6 +18,7 @@ type Stage struct {
 	walls  *Walls
 	engine Engine
 	newNet bool
+	plain  bool
 	plan   *Plan // what it is to be told, where that is not the plan as it was asked for
 	err    error // why it could not be started; Launch reports it
 }
@@ -47,6 +48,18 @@ func StartStage(exe string, newNet bool) *Stage {
 	w, err := forkStage(exe, []string{StageArg0}, stageAttributes(newNet), 0)
 	return &Stage{engine: EngineNamespaces, newNet: newNet, walls: w, err: err}
 }
+
+// StartOpenStage is StartStage for a plan of [CompileOpen].
+func StartOpenStage(exe string) *Stage {
+	a := stageAttributes(false)
+	a.Cloneflags = openNamespaces
+	w, err := forkStage(exe, []string{StageArg0}, a, 0)
+	return &Stage{engine: EngineNone, walls: w, err: err}
+}
+
+// openNamespaces are what recording takes: mounts that are read-only but for the
+// broker, which takes a user of one's own, and numbers that end with the stage.
+const openNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID
 
 // forkStage starts our own program as a stage. passCred, 0 or 1, has the kernel say
 // who sends what comes over the control socket.
@@ -94,13 +107,18 @@ func stageFor(p *Plan, exe string) *Stage {
 		return startInBubblewrap(p)
 	case EngineLandlock:
 		return startAlone(p, exe)
+	case EngineNone:
+		if p.Plain {
+			return startPlain(p, exe)
+		}
+		return StartOpenStage(exe)
 	}
 	return StartStage(exe, p.NewNet)
 }
 
 // fits says whether the stage, or its failure, is that of a plan.
 func (s *Stage) fits(p *Plan) bool {
-	return s != nil && s.engine == cmp.Or(p.Engine, EngineNamespaces) && (s.err != nil || s.newNet == p.NewNet)
+	return s != nil && s.engine == cmp.Or(p.Engine, EngineNamespaces) && s.plain == p.Plain && (s.err != nil || s.newNet == p.NewNet)
 }
 
 // Abandon ends a stage that gets no plan. It may be called on nil.

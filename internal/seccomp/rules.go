@@ -82,7 +82,7 @@ func (o Options) outcomes() (map[string]outcome, error) {
 	for _, more := range []struct {
 		wanted bool
 		table  []rule
-	}{{o.Broker, trapped}, {o.Programs, programs}, {o.Alone, alone}, {(o.Programs || o.Opens) && o.Broker, starts}} {
+	}{{o.Broker, trapped}, {o.Programs, programs}, {o.Alone, alone}, {o.Open, open}, {(o.Programs || o.Opens) && o.Broker, starts}} {
 		if !more.wanted {
 			continue
 		}

@@ -61,6 +61,10 @@ type Options struct {
 	// the Internet's families.
 	Alone, Internet bool
 
+	// Open is for commands without walls: nothing is refused but what the broker cannot
+	// do without. See open.go.
+	Open bool
+
 	// Opens, with Broker, traps every open but those for O_PATH, and starts of
 	// programs, for rules that deny reading by pattern.
 	Opens bool

@@ -67,6 +67,11 @@ func (s *Server) carriedOut(ctx context.Context, conn net.Conn, who caller, req 
 		last = s.decide(ctx, who, req)
 	case api.OpWatch:
 		last = s.watch(ctx, conn, who, req)
+	case api.OpTerms:
+		if !s.owns(who) {
+			return refusal(api.CodeRequest, req.Op, s.cfg.ID, "only the process that the workspace belongs to sets its terms", "`carrel start --ends-with PID` says which that is")
+		}
+		last = s.answerDesk(ctx, conn, who, req, looks)
 	case api.OpNetAllow, api.OpNetDeny:
 		last = s.hosts(who, req)
 	case api.OpClipboardSend, api.OpClipboardTake:
@@ -94,7 +99,7 @@ func (s *Server) answerInside(conn net.Conn, who caller, req api.Request) {
 
 func (s *Server) status() *api.WorkspaceStatus {
 	st := &api.WorkspaceStatus{ID: s.cfg.ID, State: s.state(), Project: s.cfg.Project, Argv: BoundArgv(s.cfg.Argv, maxArgv),
-		Persona: s.cfg.Persona, Started: s.cfg.Started, Pending: s.queue.len(), Published: s.cfg.Published, Ceiling: s.ceiling()}
+		Persona: s.cfg.Persona, Backend: s.cfg.Backend, Started: s.cfg.Started, Pending: s.queue.len(), Published: s.cfg.Published, Ceiling: s.ceiling()}
 	if s.door != nil {
 		st.PID = s.door.pid
 	}
@@ -145,7 +150,7 @@ func (s *Server) decide(ctx context.Context, who caller, req api.Request) api.Re
 	if !ok {
 		return notWaiting(req)
 	}
-	if req.Op == api.OpApprove {
+	if req.Op == api.OpApprove && !(waits.Term != "" && s.owns(who)) {
 		if why := who.human(s.cfg.Agent); why != nil {
 			return api.Reply{Error: why}
 		}
@@ -168,6 +173,11 @@ func (s *Server) decide(ctx context.Context, who caller, req api.Request) api.Re
 	}
 	waits.Answer = how
 	return api.Reply{OK: true, Approval: &waits}
+}
+
+// owns says whether a caller is the process that the workspace belongs to.
+func (s *Server) owns(who caller) bool {
+	return s.cfg.Owner != nil && !who.inside && who.pid > 0 && s.cfg.Owner(who.pid)
 }
 
 // hosts changes the host rules of a workspace that runs. Less than before needs

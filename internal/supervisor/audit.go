@@ -53,6 +53,8 @@ func (s *Server) whoIs(who caller) api.AuditWho {
 	switch {
 	case who.inside:
 		w.Kind = api.WhoInside
+	case s.owns(who):
+		w.Kind = api.WhoOwner
 	case who.human != nil && who.human(s.cfg.Agent) == nil:
 		w.Kind = api.WhoPerson
 	}
@@ -72,6 +74,8 @@ func subjectOf(req *api.Request) (subject, detail string) {
 		return strings.Join(BoundArgv(req.Command.Argv, maxNotedArgv), " "), detail
 	case req.Desktop != nil:
 		return desktopSubject(req.Desktop)
+	case req.Terms != nil:
+		return "terms", fmt.Sprintf("deletes %d, overwrites %d, replaces %t", req.Terms.Deletes, req.Terms.Overwrites, req.Terms.Replaces)
 	case req.Input != nil:
 		return req.App, fmt.Sprintf("%d bytes, %d keys", len(req.Input.Data)+len(req.Input.Text), len(req.Input.Keys))
 	}

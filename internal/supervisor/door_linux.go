@@ -63,7 +63,7 @@ func open(c Config, answer func(context.Context, net.Conn, caller, api.Request))
 	if err != nil {
 		return nil, fmt.Errorf("looking at this process: %w", err)
 	}
-	m.ID, m.Name, m.Project, m.Argv, m.Persona, m.Started = c.ID, c.Name, c.Project, BoundArgv(c.Argv, maxArgv), c.Persona, c.Started
+	m.ID, m.Name, m.Project, m.Argv, m.Persona, m.Backend, m.Started = c.ID, c.Name, c.Project, BoundArgv(c.Argv, maxArgv), c.Persona, c.Backend, c.Started
 	errs := []error{errors.New("no place for the supervisor's socket")}
 	for _, path := range c.Dirs {
 		d, err := openAt(path, m)

@@ -24,6 +24,7 @@ type Config struct {
 	Project string
 	Argv    []string
 	Persona string
+	Backend string // none: without walls; "" with them
 	Started time.Time
 	Dirs    []string // see [Dirs]; the first that can be used is
 
@@ -74,6 +75,9 @@ type Config struct {
 	// Looks says whether a request that starts something only looks, so that it is carried
 	// out under read_only too; nil for none.
 	Looks func(*api.Request) bool
+	// Owner says whether a process is the one that the workspace belongs to; nil for
+	// nobody. Its yes counts for what is held by its own terms.
+	Owner func(pid int) bool
 	// Agent names the known agent that a process is, "" for none; nil knows none.
 	Agent func(Process) string
 }

@@ -36,6 +36,38 @@ func Bash(ctx context.Context, e supervisor.Entry, b BashRequest) (*BashResult, 
 	return nil, nil
 }
 
+// Start starts a command whose output is kept and told as it comes. What it says and its
+// end are the further replies of the conversation, which is the caller's to close; that
+// ends the command, too.
+func Start(ctx context.Context, e supervisor.Entry, c api.Command) (*supervisor.Conversation, *api.App, error) {
+	c.Kept, c.Terminal = true, false
+	talk, err := e.Open(ctx, api.Request{Op: api.OpExec, Command: &c})
+	if err != nil {
+		return nil, nil, err
+	}
+	r, _, err := talk.Next()
+	if err == nil && r.App == nil {
+		err = errors.New("the workspace did not say what it has started")
+	}
+	if err != nil {
+		talk.Close()
+		return nil, nil, err
+	}
+	return talk, r.App, nil
+}
+
+// Shell is Start for a shell command, of whose request only the arguments are not said.
+func Shell(ctx context.Context, e supervisor.Entry, command string, c api.Command) (talk *supervisor.Conversation, a *api.App, err error) {
+	for _, shell := range shells {
+		c.Argv = []string{shell, "-c", command}
+		talk, a, err = Start(ctx, e, c)
+		if why := (*api.Denial)(nil); !errors.As(err, &why) || why.Code != api.CodeStart || why.Subject != shell {
+			break
+		}
+	}
+	return talk, a, err
+}
+
 func (b *BashRequest) run(ctx context.Context, e supervisor.Entry, shell string) (*BashResult, error) {
 	c := api.Command{Name: "bash", Argv: []string{shell, "-c", b.Command}, Dir: b.Dir, Env: b.Env, Joined: true}
 	out := newOutput(b.Output)

@@ -23,6 +23,16 @@ func Bash(context.Context, supervisor.Entry, BashRequest) (*BashResult, error) {
 	return nil, errUnsupported
 }
 
+// Start needs Linux.
+func Start(context.Context, supervisor.Entry, api.Command) (*supervisor.Conversation, *api.App, error) {
+	return nil, nil, errUnsupported
+}
+
+// Shell needs Linux.
+func Shell(context.Context, supervisor.Entry, string, api.Command) (*supervisor.Conversation, *api.App, error) {
+	return nil, nil, errUnsupported
+}
+
 // Files needs Linux.
 func Files(context.Context, supervisor.Entry, string, fileops.Request) (any, uint64, error) {
 	return nil, 0, errUnsupported

@@ -132,11 +132,7 @@ func executable(path string) bool {
 	return err == nil && st.Mode()&0o111 != 0
 }
 
-func (p *Prepared) agentDir() string {
-	// One copy a project: what a command leaves in it must not reach the same
-	// agent's work on another project.
-	return filepath.Join(p.state.project(p.place.project), "agents", p.Agent.Name)
-}
+func (p *Prepared) agentDir() string { return p.state.agent(p.place.project, p.Agent.Name) }
 
 func (p *Prepared) agentPlaces() agents.Places {
 	return agents.Places{HostHome: p.place.home, Private: p.agentDir()}
@@ -282,79 +278,4 @@ func (p *Prepared) agentNotes(notes []agents.Note) {
 	for _, n := range notes {
 		p.note("%s: %s", p.Agent.Name, n)
 	}
-}
-
-func (p *Prepared) agentEnv() map[string]string {
-	env := make(map[string]string)
-	if p.Agent == nil {
-		return env
-	}
-	for k, v := range agents.PlanState(*p.Agent, p.place.home, p.place.home, "").Env {
-		env[k] = v
-	}
-	for k, v := range p.Agent.SandboxOff.Env {
-		env[k] = v
-	}
-	if p.promptsOff {
-		for k, v := range p.Agent.PromptsOff.Env {
-			env[k] = v
-		}
-		if p.uid == 0 {
-			for k, v := range p.Agent.PromptsOff.RootEnv {
-				env[k] = v
-			}
-		}
-	}
-	return env
-}
-
-// agentArgv puts the flags that switch the agent's own sandbox (and, when the
-// user's configuration says so, its questions) off before its own arguments.
-func (p *Prepared) agentArgv() []string { return p.withFlags(p.req.Argv, p.match.Index) }
-
-// withAgentFlags does the same for a command of a workspace that stays, where it is
-// the agent that the workspace was made for.
-func (p *Prepared) withAgentFlags(argv []string) []string {
-	if p.Agent == nil {
-		return argv
-	}
-	m, ok := agents.Recognise(argv, p.agentHost())
-	if !ok || m.Agent.Name != p.Agent.Name {
-		return argv
-	}
-	return p.withFlags(argv, m.Index)
-}
-
-// isAgent says whether a command is an agent, whose steps end with what it does.
-func (p *Prepared) isAgent(argv []string) bool {
-	_, ok := agents.Recognise(argv, p.agentHost())
-	return ok
-}
-
-// withFlags puts the agent's flags before what stands at an index.
-func (p *Prepared) withFlags(argv []string, index int) []string {
-	if p.Agent == nil {
-		return argv
-	}
-	flags := p.Agent.SandboxOff.Flags
-	if p.promptsOff && !(p.uid == 0 && p.Agent.PromptsOff.RefusedAsRoot && len(p.Agent.PromptsOff.RootEnv) == 0) {
-		flags = append(flags[:len(flags):len(flags)], p.Agent.PromptsOff.Flags...)
-	}
-	at := min(index, len(argv))
-	out := append([]string{}, argv[:at]...)
-	for _, f := range flags {
-		if !contains(argv[at:], f) {
-			out = append(out, f)
-		}
-	}
-	return append(out, argv[at:]...)
-}
-
-func contains(list []string, s string) bool {
-	for _, e := range list {
-		if e == s {
-			return true
-		}
-	}
-	return false
 }

@@ -19,6 +19,9 @@ func (p *Prepared) Announcements() []string {
 	for _, w := range p.Policy.Warnings {
 		out = append(out, fmt.Sprintf("warning: %s: %s", w.Source, w.Message))
 	}
+	if p.NoWalls() {
+		return append(out, p.openAnnouncement())
+	}
 	abi, err := landlock.ABI()
 	if p.engine.name != "" {
 		out = append(out, fmt.Sprintf("engine %s; weaker than carrel's own namespaces: %s", p.engine, strings.Join(p.engine.name.Weaker(err == nil && abi >= filesABI), "; ")))

@@ -153,7 +153,14 @@ func (a *auditor) begins(name, digest string, m api.Manifest, ceilings []api.Dec
 		bounds = append(bounds, c.Value)
 	}
 	a.add(api.AuditRecord{Kind: api.AuditWorkspace, Who: api.AuditWho{Kind: api.WhoSupervisor, PID: m.PID}, Operation: "start", Subject: name, Decision: api.DecisionAllowed,
-		Detail: fmt.Sprintf("id %s, policy %s, project %s", m.ID, digest, m.Project), Ceiling: strings.Join(bounds, ", ")})
+		Detail: fmt.Sprintf("%sid %s, policy %s, project %s", withoutWalls(m.Backend), m.ID, digest, m.Project), Ceiling: strings.Join(bounds, ", ")})
+}
+
+func withoutWalls(backend string) string {
+	if backend == "" {
+		return ""
+	}
+	return "NO WALLS (backend " + backend + "), "
 }
 
 // flood bounds how many records a workspace's programs cause: so many at once, and

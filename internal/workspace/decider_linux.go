@@ -32,7 +32,7 @@ type decider struct {
 
 func newDecider(p *Prepared) *decider {
 	d := &decider{policy: p.Policy, project: p.place.project, git: p.place.git.common, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules, configs: p.isGitConfig, folding: foldsCase,
-		exact: p.req.Exact != nil, fold: make(map[string]bool), births: births{born: make(map[string]bool), listed: make(map[string]bool)}}
+		exact: p.asIs(), fold: make(map[string]bool), births: births{born: make(map[string]bool), listed: make(map[string]bool)}}
 	for _, r := range d.roots {
 		d.fold[r] = foldsCase(r)
 	}

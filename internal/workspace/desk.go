@@ -104,6 +104,9 @@ func (p *Prepared) Decided() []api.Decided {
 	if p.Agent != nil {
 		out = append(out, api.Decided{Dimension: "agent", Value: p.Agent.Name})
 	}
+	if p.StartsWithoutPrompts() {
+		out = append(out, api.Decided{Dimension: "agent-prompts", Value: "off", Source: p.promptsOffBy()})
+	}
 	slices.SortStableFunc(out, func(a, b api.Decided) int {
 		return strings.Compare(a.Dimension+"\x00"+a.Value, b.Dimension+"\x00"+b.Value)
 	})
@@ -148,9 +151,18 @@ func (p *Prepared) Digest() string {
 	text, _ := json.Marshal(struct {
 		Decided []api.Decided
 		Env     []string
-	}{list, p.environ()})
+	}{list, p.decidedEnviron()})
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
+}
+
+// decidedEnviron is what was decided of the environment: all of it, but where all that
+// is outside is passed on.
+func (p *Prepared) decidedEnviron() []string {
+	if p.NoWalls() {
+		return p.setVariables()
+	}
+	return p.environ()
 }
 
 // Differences says in lines what one policy has and another has not.

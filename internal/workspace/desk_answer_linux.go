@@ -58,6 +58,8 @@ func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, err
 		return d.newTerminal(req)
 	case api.OpYield:
 		return d.yield(ctx, c)
+	case api.OpTerms:
+		return api.Reply{}, d.setTerms(req.Terms)
 	case api.OpDesktopSee, api.OpDesktopDo:
 		return d.seat().onDesktop(ctx, c)
 	}

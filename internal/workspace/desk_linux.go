@@ -34,6 +34,7 @@ type desk struct {
 	digest string
 	policy []api.Decided
 
+	owner    *os.File      // the process with which it ends; nil for none
 	over     chan struct{} // closed when it has to end
 	overOnce sync.Once
 	ready    chan struct{} // closed when apps may be started
@@ -56,7 +57,8 @@ type Ready struct {
 	Status        api.WorkspaceStatus `json:"status"`
 	Announcements []string            `json:"announcements,omitempty"`
 	Notes         []string            `json:"notes,omitempty"`
-	Failed        *api.App            `json:"failed,omitempty"` // the command of the profile's setup that went wrong
+	Interrupted   []uint64            `json:"interrupted,omitempty"` // steps of earlier runs, which were closed as they were found
+	Failed        *api.App            `json:"failed,omitempty"`      // the command of the profile's setup that went wrong
 }
 
 // Serve makes a workspace that stays and answers for it until it is stopped. Its starter
@@ -83,9 +85,9 @@ func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 		return r, err
 	}
 	defer p.audit.close()
-	if p.engine.name == sandbox.EngineLandlock {
+	if p.engine.name == sandbox.EngineLandlock || p.plain {
 		return r, &api.Denial{Code: api.CodeUnsupported, Operation: "start", Subject: string(p.engine.name), Rule: "engine", Source: "built in",
-			Message: "a workspace that stays needs namespaces: with the engine landlock nothing would hold its processes together",
+			Message: "a workspace that stays needs namespaces: without them nothing would hold its processes together",
 			Hint:    "`carrel run` works with it; `carrel doctor` says what namespaces need here"}
 	}
 	defer func() { p.desktop.close() }()
@@ -148,7 +150,7 @@ func (d *desk) serve(tell *Reporter) error {
 	defer tell.Gone(d.server.Stop)()
 	said := d.prepareApps(tell)
 	said.Announcements, said.Notes = p.Announcements(), slices.Clone(p.notes)
-	said.Status = *d.server.Status()
+	said.Status, said.Interrupted = *d.server.Status(), p.interrupted
 	if err := tell.Ready(said); err != nil { // whoever wanted it has gone: it was interrupted
 		d.stop()
 	}
@@ -193,13 +195,13 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	})
 	p.desktop.controlled(control.Mode)
 	d.server, err = supervisor.Serve(supervisor.Config{
-		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Started: d.result.Started,
+		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Backend: p.backendTold(), Started: d.result.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: d.stop,
 		Published: p.publishedPorts(), Hosts: up.network.hosts(),
 		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled, Watch: p.desktop.watch(),
 		Clipboard: p.clipboard.carry,
 		Ceiling:   p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: d.denied,
-		Audit: p.audit.add, Refuse: p.audit.refuse, Waits: tell.Tell, Looks: onlyReads,
+		Audit: p.audit.add, Refuse: p.audit.refuse, Waits: tell.Tell, Looks: onlyReads, Owner: d.owned,
 		Record: d.record, First: d.events.Last(), Past: d.past,
 	})
 	if err != nil {
@@ -208,6 +210,9 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	up.network.answersTo(d.server)
 	p.clipboard.answersTo(d.server)
 	p.desktop.answersTo(up.walls, d.server)
+	if p.NoWalls() {
+		d.server.Emit(api.Event{Kind: api.EventNote, Text: p.openAnnouncement()})
+	}
 	if p.noDisplay != "" {
 		d.server.Emit(api.Event{Kind: api.EventNote, Text: p.noDisplaySaid()})
 	}
@@ -254,6 +259,7 @@ func (d *desk) endWithOwner() (func(), error) {
 		return nil, fmt.Errorf("process %d, with which the workspace is to end: %w", d.req.Owner, err)
 	}
 	f := os.NewFile(uintptr(fd), "owner")
+	d.owner = f
 	raw, err := f.SyscallConn()
 	if err != nil {
 		f.Close()
@@ -274,6 +280,23 @@ func (d *desk) endWithOwner() (func(), error) {
 		}
 	}()
 	return func() { f.Close() }, nil
+}
+
+// owned says whether a process is the one with which the workspace ends.
+func (d *desk) owned(pid int) bool {
+	if d.owner == nil || pid != d.req.Owner {
+		return false
+	}
+	raw, err := d.owner.SyscallConn()
+	if err != nil {
+		return false
+	}
+	alive := false
+	err = raw.Control(func(fd uintptr) {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		alive = n == 0 && err == nil
+	})
+	return alive && err == nil
 }
 
 // stopOnSignals ends the workspace as soon as its supervisor is asked to end.

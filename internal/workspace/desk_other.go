@@ -23,6 +23,7 @@ type Ready struct {
 	Status        api.WorkspaceStatus `json:"status"`
 	Announcements []string            `json:"announcements,omitempty"`
 	Notes         []string            `json:"notes,omitempty"`
+	Interrupted   []uint64            `json:"interrupted,omitempty"`
 	Failed        *api.App            `json:"failed,omitempty"`
 }
 

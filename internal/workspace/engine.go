@@ -64,7 +64,10 @@ func (p *Prepared) engineHolds() error {
 		right = append(right, r.Right)
 	}
 	first := refused[0]
+	if !p.NoWalls() {
+		right = append(right, "or, so that carrel makes the walls itself, see `carrel doctor`")
+	}
 	return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: first.Subject, Rule: string(first.Dimension), Source: p.reason(first.Dimension).Source.String(),
 		Message: fmt.Sprintf("engine %s, cannot hold: %s", p.engine, strings.Join(not, "; ")),
-		Hint:    strings.Join(right, "; ") + "; or, so that carrel makes the walls itself, see `carrel doctor`"}
+		Hint:    strings.Join(right, "; ")}
 }

@@ -13,6 +13,9 @@ import (
 // where it gives us no namespaces; nothing else makes another engine be looked
 // for, so that a start with namespaces costs no more than it did.
 func (p *Prepared) chooseEngine(refused error) error {
+	if p.NoWalls() {
+		return p.openStarts(refused)
+	}
 	asked, source, err := p.askedEngine()
 	if err != nil {
 		return err
@@ -77,6 +80,11 @@ func (p *Prepared) lastEngine(refused, bubblewrap error) error {
 
 // PreviewEngine decides what would make the walls, for a run that does not follow.
 func (p *Prepared) PreviewEngine() error {
+	if p.NoWalls() {
+		try := sandbox.StartOpenStage(selfExe)
+		defer try.Abandon()
+		return p.chooseEngine(try.Refused())
+	}
 	asked, _, err := p.askedEngine()
 	if err != nil {
 		return err

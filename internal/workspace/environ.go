@@ -23,6 +23,9 @@ func (p *Prepared) environ() []string {
 	if p.req.Exact != nil {
 		return p.exactEnviron()
 	}
+	if p.NoWalls() {
+		return p.openEnviron()
+	}
 	extra := maps.Clone(p.view.Env)
 	if extra == nil {
 		extra = make(map[string]string)

@@ -64,6 +64,9 @@ func (l *ledger) clear() {
 
 // guarded holds a change to the bounds of its run. The lock of the gate is held.
 func (k *keeper) guarded(ch *broker.Change, c *history.Change) error {
+	if err := k.termed(ch); err != nil {
+		return err
+	}
 	if at, why := k.bounds.alwaysAsked(ch); at != "" {
 		if err := k.guard.ask(ch, at, "safeguards.always_ask: "+why); err != nil {
 			return err

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"carrel/internal/api"
 	"carrel/internal/broker"
 	"carrel/internal/history"
 	"carrel/internal/inside"
@@ -41,6 +43,8 @@ type keeper struct {
 	making  *sync.Mutex // held while a history is opened, and perhaps made: by one keeper of a process at a time
 	guard   *safeguard
 	bounds  bounds
+	terms   *terms  // the owner's, of the run and its jobs
+	owed    owed    // what they count of the open step
 	told    uint64  // the step whose bound was spoken of last
 	refused uint64  // the step in which somebody said no to more
 	past    *ledger // of the run and its jobs
@@ -99,9 +103,9 @@ func (p *Prepared) openHistory(id string, stage int) (*keeper, error) {
 			return nil, noRecord(err)
 		}
 	}
-	k := &keeper{dir: dir, audited: p.audit.step(), noted: p.noteHistory, store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || interactive(), over: make(chan struct{}), ignored: ignored,
-		making: new(sync.Mutex), past: new(ledger), guard: newSafeguard(limits.within), bounds: limits, limits: historyLimits(p.Loaded),
-		run: history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv)}}
+	k := &keeper{dir: dir, audited: p.audit.step(), noted: p.noteHistory, store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || p.forAgent || interactive(), over: make(chan struct{}), ignored: ignored,
+		making: new(sync.Mutex), past: new(ledger), guard: newSafeguard(limits.within), bounds: limits, terms: new(terms), limits: historyLimits(p.Loaded),
+		run: history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv), Open: p.NoWalls()}}
 	if !p.Plan.Landlock.Files {
 		k.granted = new(history.Granted)
 	}
@@ -116,6 +120,11 @@ func (p *Prepared) openHistory(id string, stage int) (*keeper, error) {
 // sharedHistory opens a history that is there already.
 func (p *Prepared) sharedHistory(dir string) (*history.Store, error) {
 	store, err := history.Open(dir)
+	var other *history.FormatError
+	if errors.As(err, &other) {
+		return nil, &api.Denial{Code: api.CodeOtherVersion, Operation: "start", Subject: other.Dir, Rule: "history of " + strings.TrimSpace(other.Known()), Source: strings.TrimSpace(other.Found),
+			Message: other.Error(), Hint: "move that directory away to begin a new history, or use the version that wrote it"}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -140,6 +149,7 @@ func (p *Prepared) closeUnfinished(store *history.Store) error {
 	if errors.Is(err, history.ErrBusy) {
 		return nil // another run is at work, or an undo, which finds it too
 	}
+	p.interrupted = append(p.interrupted, closed...)
 	for _, n := range closed {
 		p.note("step %d of an earlier run was interrupted; `carrel undo --step %d` takes it back", n, n)
 	}
@@ -251,7 +261,7 @@ func (k *keeper) opened() (err error) {
 		}
 		k.noted()
 	}
-	k.store.SetLimits(k.limits)
+	k.store.SetLimits(k.terms.limits(k.limits))
 	k.store.SetIgnored(k.ignored)
 	if k.writer, err = k.store.NewWriter(k.run.Run, k.roots); err == nil {
 		k.writer.CopyGranted(k.granted)
@@ -464,32 +474,4 @@ func (k *keeper) finish(exit int) error {
 		return fmt.Errorf("closing step %d of the history: %w", k.step, err)
 	}
 	return nil
-}
-
-// historyChange says what a change does to names and objects; false for what
-// leaves both as they are.
-func historyChange(ch *broker.Change) (history.Change, bool) {
-	c := history.Change{Path: ch.Path, To: ch.To, Dir: ch.Dir, Name: ch.Name, ToDir: ch.ToDir, ToName: ch.ToName, Pinned: ch.Pinned, Copied: ch.Copied}
-	switch ch.Op {
-	case broker.OpOpen, broker.OpTruncate:
-		c.Op = history.Content
-	case broker.OpCreate, broker.OpMkdir, broker.OpMknod, broker.OpSymlink, broker.OpBind:
-		c.Op = history.Make
-		if ch.Name == "" { // a file without one
-			return c, false
-		}
-	case broker.OpLink:
-		c.Op = history.Link
-	case broker.OpUnlink, broker.OpRmdir:
-		c.Op = history.Remove
-	case broker.OpRename:
-		c.Op = history.Rename
-	case broker.OpExchange:
-		c.Op = history.Exchange
-	case broker.OpChmod, broker.OpChown, broker.OpUtimes, broker.OpSetxattr, broker.OpIoctl:
-		c.Op = history.Meta
-	default:
-		return c, false
-	}
-	return c, true
 }

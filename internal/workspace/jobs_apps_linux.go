@@ -30,7 +30,7 @@ func (j *jobs) app(id string, label uint64, argv []string, name string, whole bo
 	if whole {
 		kind = history.StepRun
 	}
-	one.line = j.newLine(history.Begin{Kind: kind, Run: run.run.Run, Command: history.Argv(argv)})
+	one.line = j.newLine(history.Begin{Kind: kind, Run: run.run.Run, Command: history.Argv(argv), Open: run.run.Open})
 	one.line.app = id
 	one.line.label = name[:min(len(name), maxLabel)]
 	j.mu.Lock()
@@ -49,7 +49,7 @@ func (j *jobs) app(id string, label uint64, argv []string, name string, whole bo
 // newLine makes the keeper of a job.
 func (j *jobs) newLine(begin history.Begin) *keeper {
 	run := j.run
-	return &keeper{dir: run.dir, audited: run.audited, noted: run.noted, ignored: run.ignored, granted: run.granted, roots: run.roots, limits: run.limits, kin: j, making: run.making, past: run.past, guard: run.guard, bounds: run.bounds, run: begin}
+	return &keeper{dir: run.dir, audited: run.audited, noted: run.noted, ignored: run.ignored, granted: run.granted, roots: run.roots, limits: run.limits, kin: j, making: run.making, past: run.past, guard: run.guard, bounds: run.bounds, terms: run.terms, run: begin}
 }
 
 // end ends the job of an app of which nobody is left, and gives its steps. Who asks

@@ -204,7 +204,7 @@ func (j *jobs) room(p process) *job {
 		return newest
 	}
 	one := &job{process: p, argv: argvOf(p.pid)}
-	one.line = j.newLine(history.Begin{Kind: history.StepJob, Run: j.run.run.Run})
+	one.line = j.newLine(history.Begin{Kind: history.StepJob, Run: j.run.run.Run, Open: j.run.run.Open})
 	one.line.named = one.name
 	j.list = append(j.list, one)
 	return one

@@ -42,12 +42,16 @@ type Prepared struct {
 	early       *sandbox.Stage   // started ahead; nil when there is none
 	engine      engine
 	promptsOff  bool
+	interrupted []uint64 // steps that an earlier run left open
 	uid, gid    int
 	programs    []policy.FileRequest // rules that show the command's own program
 	allowed     []string             // programs that may be started, where the policy limits that
 	starts      []string             // and the loaders that they name
 	found       []foundProgram
 	binds       []sandbox.Mount
+	recorded    []string // without walls: places whose changes go through the broker
+	plain       bool     // without walls, and without namespaces
+	forAgent    bool     // without walls: the command is a known agent, which gets nothing for it
 	expanded    []policy.Rule
 	later       []string // where globs are decided by the broker
 	trapsReads  bool     // globs of roots are decided at each open for reading
@@ -104,6 +108,9 @@ func Prepare(req Request) (*Prepared, error) {
 	if m, ok := agents.Recognise(p.req.Argv, p.agentHost()); ok {
 		p.match, p.Agent = m, &m.Agent
 	}
+	if err := p.checkAgent(); err != nil {
+		return nil, err
+	}
 	p.findProgram()
 	if err := p.decide(); err != nil {
 		return nil, err
@@ -114,7 +121,7 @@ func Prepare(req Request) (*Prepared, error) {
 	if err := p.buildable(); err != nil {
 		return nil, err
 	}
-	p.guarded = guardNames(&p.place, p.Policy, p.history())
+	p.guardNames()
 	if err := p.expandGlobs(); err != nil {
 		return nil, err
 	}
@@ -244,6 +251,9 @@ func (p *Prepared) decide() error {
 	if err != nil {
 		return err
 	}
+	if first.Backend == policy.BackendNone {
+		return p.decideOpen(scope, layers)
+	}
 	host := view.Options{
 		Home: p.place.home, Project: p.place.project, UID: p.uid, GID: p.gid, User: p.getenv("USER"),
 		Environ: p.req.Environ, HomeMode: first.Home, HomeGranted: homeGranted(scope, layers),
@@ -267,14 +277,22 @@ func (p *Prepared) decide() error {
 	if err != nil {
 		return err
 	}
+	p.warned()
+	return nil
+}
+
+// warned makes denials of what somebody asked for and did not get.
+func (p *Prepared) warned() {
 	for _, w := range p.Policy.Warnings {
 		rule, hint := "a project file may only tighten", "put it in your own configuration if you want it"
 		if w.Source.Layer != policy.LayerProject {
 			rule, hint = "one policy is decided from what all ask for", "`carrel explain` says who asks for what"
 		}
+		if p.NoWalls() {
+			rule, hint = "nothing holds it without walls", "--backend process holds it"
+		}
 		p.deny(api.Denial{Code: api.CodeProject, Operation: "start", Subject: w.Source.Text, Message: w.Message, Rule: rule, Source: w.Source.String(), Hint: hint})
 	}
-	return nil
 }
 
 // leadsOut refuses a grant that is written as a place in the project and is a
@@ -400,7 +418,7 @@ func (p *Prepared) buildable() error {
 	if p.upstream, err = p.hostProxy(); err != nil {
 		return err
 	}
-	if d := p.Policy.Lookup(p.place.project); p.req.Exact == nil && p.place.project == p.Policy.Scope.Tmp && (d.Rule == nil || d.Rule.Source.Layer == policy.LayerDefault) {
+	if d := p.Policy.Lookup(p.place.project); !p.asIs() && p.place.project == p.Policy.Scope.Tmp && (d.Rule == nil || d.Rule.Source.Layer == policy.LayerDefault) {
 		return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: p.place.project, Rule: "the workspace has a private " + p.place.project, Source: "default",
 			Message: fmt.Sprintf("%s itself as the project would be an empty, private one, and the work in it lost", p.place.project),
 			Hint:    "change to a directory below it, or give --write " + p.place.project}

@@ -54,6 +54,15 @@ type protection struct {
 	write []string // git directories outside the project that commits need
 }
 
+// guardNames finds what is protected by its name. Without walls nothing is, but the
+// project's repository belongs to it all the same.
+func (p *Prepared) guardNames() {
+	p.guarded = guardNames(&p.place, p.Policy, p.history())
+	if p.NoWalls() {
+		p.guarded = protection{write: p.guarded.write}
+	}
+}
+
 // guardNames lists what exists now. Rules that the user gave for the same path
 // stand: an explicit write to .vscode opens .vscode.
 func guardNames(p *place, eff *policy.Effective, brokered bool) protection {

@@ -56,7 +56,7 @@ const (
 
 // watchMasks begins to watch; nil where there is nothing to watch or no way.
 func (p *Prepared) watchMasks(walls *sandbox.Walls, b *brokered) *masks {
-	m := &masks{project: p.place.project, policy: p.Policy, hide: walls.Mask, broker: b, exact: p.req.Exact != nil,
+	m := &masks{project: p.place.project, policy: p.Policy, hide: walls.Mask, broker: b, exact: p.asIs(),
 		masked: make(map[string]bool), dirs: make(map[int32]string), done: make(chan struct{}), failed: make(map[string]error)}
 	var dirs []string
 	if b != nil && !m.exact {

@@ -44,6 +44,10 @@ func PrepareStart(req Request) (*Prepared, error) {
 			started <- nil
 			return
 		}
+		if b := req.Flags.Backend; b != nil && b.V == policy.BackendNone {
+			started <- sandbox.StartOpenStage(selfExe)
+			return
+		}
 		started <- sandbox.StartStage(selfExe, asked == nil || asked.V != policy.NetOpen)
 	}()
 	p, err := Prepare(req)
@@ -210,7 +214,7 @@ func goneMeanwhile(err error) bool {
 func (p *Prepared) lookAgain() error {
 	p.facts.forgetBelow(p.place.project)
 	p.binds = nil
-	p.guarded = guardNames(&p.place, p.Policy, p.history())
+	p.guardNames()
 	if err := p.expandGlobs(); err != nil {
 		return err
 	}
@@ -333,7 +337,7 @@ func (p *Prepared) Changes(r *api.Result) Changed { return changedSince(p.place.
 // sensitiveNow are the names to compare at the end: protected ones, and denied
 // names of the project, which may be links to what they hide.
 func (p *Prepared) sensitiveNow() map[string]string {
-	if p.req.Exact != nil {
+	if p.asIs() {
 		return nil // nobody's names but the policy's
 	}
 	paths, own := sensitive(&p.place, p.history()), p.ownDirs() // these are made and removed by ourselves

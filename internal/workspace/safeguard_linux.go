@@ -60,6 +60,24 @@ func (g *safeguard) answersTo(desk *supervisor.Server) {
 // ask freezes the workspace and waits for a person; one question at a time. Where
 // it cannot be frozen the answer is no: what was decided would be old by then.
 func (g *safeguard) ask(ch *broker.Change, path, why string) error {
+	a := api.Approval{Subject: path, Reason: why, Hint: "approve to let it happen, deny to refuse it, `deny --rollback` to take the whole step back"}
+	if g.granted(ch, question{Approval: a, within: g.deadline}) {
+		return nil
+	}
+	return &heldError{path, why}
+}
+
+// question is what is asked. Of many changes that wait for the same answer only one asks:
+// answered says what came of it, settle takes the answer in; both are nil where each asks.
+type question struct {
+	api.Approval
+	within   time.Duration
+	answered func() (yes, known bool)
+	settle   func(yes bool)
+}
+
+// granted asks a question, and says whether the answer is yes.
+func (g *safeguard) granted(ch *broker.Change, q question) bool {
 	select {
 	case <-g.ready:
 	case <-g.ended.Done():
@@ -70,22 +88,24 @@ func (g *safeguard) ask(ch *broker.Change, path, why string) error {
 	ch.Wait(func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
+		if q.answered != nil {
+			if yes, known := q.answered(); known {
+				granted = yes
+				return
+			}
+			defer func() { q.settle(granted) }()
+		}
 		if !g.desk.Paused() {
 			if g.desk.Pause(g.ended) != nil {
 				return
 			}
 			resume = func() { _ = g.desk.Resume(context.Background()) }
 		}
-		granted = g.desk.Ask(g.ended, api.Approval{
-			Operation: ch.Op, Subject: path, Rule: ruleHeld, Source: "safeguards", Reason: why, Step: stepInto(ch), App: appOf(ch),
-			Hint: "approve to let it happen, deny to refuse it, `deny --rollback` to take the whole step back",
-		}, time.Now().Add(g.deadline))
+		q.Operation, q.Rule, q.Source, q.Step, q.App = ch.Op, ruleHeld, "safeguards", stepInto(ch), appOf(ch)
+		granted = g.desk.Ask(g.ended, q.Approval, time.Now().Add(q.within))
 	})
 	resume() // when the change counts as under way again: nothing comes between
-	if granted {
-		return nil
-	}
-	return &heldError{path, why}
+	return granted
 }
 
 // tell notes something and tells whoever follows.

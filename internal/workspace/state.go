@@ -73,6 +73,12 @@ func (s *stateDir) project(path string) string {
 	return filepath.Join(s.path, "projects", projectID(path))
 }
 
+// agent gives the directory of an agent's private copy. There is one a project: what
+// a command leaves in it must not reach the same agent's work on another project.
+func (s *stateDir) agent(project, name string) string {
+	return filepath.Join(s.project(project), "agents", name)
+}
+
 // projectID names a project after its canonical path.
 func projectID(path string) string {
 	sum := sha256.Sum256([]byte(path))

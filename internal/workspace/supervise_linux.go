@@ -33,7 +33,7 @@ func (p *Prepared) answerOutside(walls *sandbox.Walls, stage int, groups []strin
 	}
 	seat := p.seatOfRun(r.Workspace)
 	config := supervisor.Config{
-		ID: r.Workspace, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Started: r.Started,
+		ID: r.Workspace, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Backend: p.backendTold(), Started: r.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: stopper(walls, stage),
 		Published: p.publishedPorts(), Hosts: n.hosts(), Watch: p.desktop.watch(), Clipboard: p.clipboard.carry,
 		Ceiling: p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: p.outOfTime,

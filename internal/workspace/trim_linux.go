@@ -35,9 +35,9 @@ func (d *desk) keepLimits() {
 		if !d.yields.TryLock() { // what is let go of is not opened
 			continue
 		}
-		now := k.size()
+		now, limits := k.size(), k.terms.limits(k.limits)
 		d.yields.Unlock()
-		if !now.Over(k.limits) || !grown(now.Bytes, tried.Bytes, k.limits.Bytes) && !grown(now.Steps, tried.Steps, k.limits.Steps) {
+		if !now.Over(limits) || !grown(now.Bytes, tried.Bytes, limits.Bytes) && !grown(now.Steps, tried.Steps, limits.Steps) {
 			continue
 		}
 		err := d.still(context.Background(), func() {
@@ -86,7 +86,7 @@ func (k *keeper) trimStill() []string {
 		return []string{"keeping the history within its limits: " + err.Error()}
 	}
 	defer store.Close()
-	store.SetLimits(k.limits)
+	store.SetLimits(k.terms.limits(k.limits))
 	r, err := store.Trim()
 	if err != nil {
 		return []string{"keeping the history within its limits: " + err.Error()}

@@ -164,6 +164,9 @@ func (d *decider) restores(r *history.Restoration) error {
 	case r.State.Kind == history.Symlink:
 		ch.Op, ch.Text = broker.OpSymlink, string(r.State.Target)
 	}
+	if r.Open {
+		return d.restoresOpen(r.Path)
+	}
 	v := d.Decide(ch)
 	if !v.Allowed && (r.Op == history.Content || r.State.Kind == history.File) {
 		v = d.replaces(r, v)
@@ -173,6 +176,17 @@ func (d *decider) restores(r *history.Restoration) error {
 	}
 	d.made(ch)
 	return nil
+}
+
+// restoresOpen decides on what a step without walls is taken back to. It changed what
+// is protected or hidden by its name alone, so its undo may; what somebody's rule
+// takes away stays away.
+func (d *decider) restoresOpen(at string) error {
+	l := d.policy.Lookup(at)
+	if l.Rule == nil || l.Rule.Source.Layer == policy.LayerDefault || l.Access == policy.Write && !l.Protected {
+		return nil
+	}
+	return fmt.Errorf("%s of %s; leave out the rule to restore it", ruleText(l.Rule), sourceOf(l.Rule))
 }
 
 // replaces decides again where a name may be replaced and not written, if what is

@@ -22,6 +22,7 @@ type Request struct {
 	Argv    []string
 	Flags   policy.Request   // what the command line asks for
 	Default policy.Persona   // the surface's default: agent for run, human for shell
+	Agent   string           // name of the agent that Argv has to start, or nothing is started; "": Argv starts what it starts
 	Preset  string           // "" for none
 	Profile string           // the name of a saved workspace, "" for none; not with Preset
 	Draft   *profile.Profile // instead of Profile: one that is not saved
@@ -35,10 +36,13 @@ type Request struct {
 	Engine string
 	// Size is that of the virtual display, see policy.ParseSize; "" leaves it to the
 	// configuration.
-	Size    string
-	Environ []string // the outside environment
-	Cwd     string   // "" means the process's
-	Version string   // of this program, for generated files
+	Size string
+	// PromptsOff starts the agent with its own questions off, whatever the
+	// configuration says. It is refused for a command that is none.
+	PromptsOff bool
+	Environ    []string // the outside environment
+	Cwd        string   // "" means the process's
+	Version    string   // of this program, for generated files
 
 	// Stays says that this is for [Prepared.Serve]: Argv names the agent that it is for,
 	// or nothing.

@@ -13,6 +13,7 @@
 package fakemodel
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -52,7 +53,7 @@ type Server struct {
 	next    int
 	results []string
 	keys    []string
-	bodies  []string
+	asked   []byte // all requests as they came
 }
 
 // Start serves a script on a free port of 127.0.0.1.
@@ -92,12 +93,12 @@ func (s *Server) Keys() []string {
 	return append([]string(nil), s.keys...)
 }
 
-// Requests are the bodies of all requests, as they came: the tools that an agent
-// offers and what it tells the model about itself stand there.
-func (s *Server) Requests() []string {
+// Heard says whether a text of plain letters was in a request: in a prompt, a
+// description, a result of a tool.
+func (s *Server) Heard(text string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]string(nil), s.bodies...)
+	return bytes.Contains(s.asked, []byte(text))
 }
 
 // Finished says whether the whole script was played.
@@ -161,8 +162,8 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, into any) bool {
 	}
 	s.key(r)
 	s.mu.Lock()
-	s.bodies = append(s.bodies, string(body))
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, body...)
 	return true
 }
 

@@ -95,6 +95,9 @@ func alone(link *link) error {
 	if err != nil {
 		return err
 	}
+	if plan.Engine == sandbox.EngineNone {
+		return plain(link, plan)
+	}
 	if plan.Engine != sandbox.EngineLandlock {
 		return failed("confining", "", fmt.Errorf("the plan is for engine %q", plan.Engine))
 	}
@@ -115,6 +118,21 @@ func alone(link *link) error {
 	}
 	if err := handOver(link, plan.Seccomp); err != nil {
 		return err
+	}
+	return serve(link, &plan.Command, -1, nil)
+}
+
+// plain starts a command as its user: a domain of its own keeps its signals from
+// this process and the guard, and there is nothing else.
+func plain(link *link, plan *sandbox.Plan) error {
+	if len(plan.Roots) > 0 {
+		return failed("starting without namespaces", plan.Roots[0], fmt.Errorf("the plan has it recorded, which takes mounts"))
+	}
+	if err := noCapabilities(); err != nil {
+		return err
+	}
+	if _, err := landlock.Apply(landlock.Ruleset{ScopeSignal: true, MinABI: sandbox.LandlockABI}); err != nil {
+		return failed("applying Landlock", "", err)
 	}
 	return serve(link, &plan.Command, -1, nil)
 }

@@ -3,6 +3,7 @@ package stage
 import (
 	"os"
 	"path"
+	"slices"
 	"strconv"
 
 	"carrel/internal/sandbox"
@@ -81,6 +82,9 @@ func (b *builder) newRoot() error {
 		return failed("making the new root", "", err)
 	}
 	for _, at := range []string{"/sys", "/proc", "/mnt"} {
+		if b.isSource(at) {
+			continue
+		}
 		if err = unix.MoveMount(fs, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH); err == nil {
 			break
 		}
@@ -101,6 +105,11 @@ func (b *builder) newRoot() error {
 	b.scratch = scratch
 	return failed("attaching the scratch directory", scratchDir,
 		unix.MoveMount(scratch, "", b.root, scratchDir[1:], unix.MOVE_MOUNT_F_EMPTY_PATH))
+}
+
+// isSource says whether a place of the host is still to be opened.
+func (b *builder) isSource(at string) bool {
+	return slices.ContainsFunc(b.plan.Mounts, func(m sandbox.Mount) bool { return m.Kind == sandbox.MountHost && m.Source == at })
 }
 
 // noExec comes before the mirror is made: what the broker opens lies on the

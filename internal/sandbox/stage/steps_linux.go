@@ -19,6 +19,8 @@ func (b *builder) step(m *sandbox.Mount) error {
 	switch m.Kind {
 	case sandbox.MountBind:
 		err = b.bind(m, unix.MOUNT_ATTR_NODEV)
+	case sandbox.MountHost:
+		err = b.bind(m, 0)
 	case sandbox.MountDevice:
 		// Read-only keeps mode and owner of the host's node; writing to the
 		// device itself is another thing.

@@ -1,0 +1,216 @@
+package jsonapi
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"carrel/internal/api"
+	"carrel/internal/fileops"
+)
+
+// ownOps are what the older protocol does not have.
+func ownOps() []Operation {
+	return []Operation{
+		define("carrel.cancel", "Ends a command and all that it has started; what it did stays a step.", atOnce, cancel),
+		define("carrel.preview", "Says what undo.rollback would do, and what is in its way.", fromHere, preview),
+		define("carrel.redo", "Makes again what was taken back, the last undo first.", inOrder, redo),
+		define("carrel.show", "Lists what one step changed.", fromHere, show),
+		define("carrel.diff", "Shows what steps changed, as a unified diff.", fromHere, diff),
+		define("carrel.write", "Writes a file whole; one step.", inOrder, write),
+		define("carrel.edit", "Replaces a text in a file; one step.", inOrder, edit),
+		define("carrel.approvals", "Lists what waits for a person. Approving takes one at a terminal; safeguard.confirm denies.", atOnce, approvals),
+	}
+}
+
+type cancelIn struct {
+	ID string `json:"command_id"`
+}
+
+type cancelOut struct {
+	ExitCode int    `json:"exit_code"`
+	Signal   string `json:"signal,omitempty"`
+}
+
+func cancel(ctx context.Context, c *call, in cancelIn) (cancelOut, error) {
+	n, err := c.active()
+	if err != nil {
+		return cancelOut{}, err
+	}
+	n.mu.Lock()
+	runs := n.commands[in.ID]
+	n.mu.Unlock()
+	if !runs {
+		return cancelOut{}, invalid("command_id", "no command %.40q of the session runs", in.ID)
+	}
+	r, err := n.entry.Call(ctx, api.Request{Op: api.OpKill, App: in.ID})
+	if err != nil || r.App == nil {
+		return cancelOut{}, err
+	}
+	return cancelOut{ExitCode: r.App.Exit, Signal: r.App.Signal}, nil
+}
+
+type previewIn struct {
+	Count     int            `json:"count,omitempty" jsonschema:"1 by default"`
+	Directory *directoryName `json:"directory,omitempty" jsonschema:"as in undo.rollback"`
+}
+
+type previewOut struct {
+	StepIDs    []uint64          `json:"step_ids"`
+	Restored   []json.RawMessage `json:"restored"`
+	Removed    []json.RawMessage `json:"removed"`
+	Unrestored []map[string]any  `json:"unrestorable"`
+	Conflicts  []map[string]any  `json:"conflicts"`
+}
+
+func preview(ctx context.Context, c *call, in previewIn) (previewOut, error) {
+	out := previewOut{StepIDs: []uint64{}, Restored: []json.RawMessage{}, Removed: []json.RawMessage{}, Unrestored: []map[string]any{}, Conflicts: []map[string]any{}}
+	n, err := c.active()
+	if err != nil {
+		return out, err
+	}
+	if in.Count < 0 {
+		return out, invalid("count", "count is 1 or more, not %d", in.Count)
+	}
+	args, steps, err := n.newest(ctx, max(1, in.Count), in.Directory)
+	if err != nil || len(steps) == 0 {
+		return out, err
+	}
+	would, err := n.takeBack(ctx, "undo", append([]string{"--dry-run"}, args...)...)
+	if err != nil {
+		return out, err
+	}
+	out.StepIDs, out.Restored, out.Removed = append(out.StepIDs, would.Steps...), append(out.Restored, would.Restored...), append(out.Removed, would.Removed...)
+	out.Unrestored, out.Conflicts = append(out.Unrestored, would.Unrestorable...), append(out.Conflicts, would.Conflicts...)
+	return out, nil
+}
+
+type redoIn struct {
+	Count int  `json:"count,omitempty" jsonschema:"1 by default"`
+	Force bool `json:"force,omitempty" jsonschema:"replace what somebody else changed since"`
+}
+
+func redo(ctx context.Context, c *call, in redoIn) (rollbackOut, error) {
+	out := rollbackOut{StepIDs: []uint64{}, Restored: []json.RawMessage{}, Removed: []json.RawMessage{}, Unrestored: []map[string]any{}}
+	n, err := c.active()
+	if err != nil {
+		return out, err
+	}
+	if in.Count < 0 {
+		return out, invalid("count", "count is 1 or more, not %d", in.Count)
+	}
+	args := []string{strconv.Itoa(max(1, in.Count))}
+	if in.Force {
+		args = append([]string{"--force"}, args...)
+	}
+	did, err := n.takeBack(ctx, "redo", args...)
+	if err != nil {
+		return out, err
+	}
+	n.outside.hint()
+	out.Steps, out.StepIDs = len(did.Steps), append(out.StepIDs, did.Steps...)
+	out.Restored, out.Removed, out.Unrestored = append(out.Restored, did.Restored...), append(out.Removed, did.Removed...), append(out.Unrestored, did.Unrestorable...)
+	return out, nil
+}
+
+type showIn struct {
+	Step uint64 `json:"step_id"`
+}
+
+type showOut struct {
+	Step map[string]any `json:"step"`
+}
+
+func show(ctx context.Context, c *call, in showIn) (showOut, error) {
+	out := showOut{Step: map[string]any{}}
+	n, err := c.active()
+	if err != nil {
+		return out, err
+	}
+	return out, n.program.JSON(ctx, nil, &out.Step, "show", "--json", "--", strconv.FormatUint(in.Step, 10))
+}
+
+type diffIn struct {
+	Steps string `json:"steps,omitempty" jsonschema:"a step, or A..B; the newest by default"`
+}
+
+type diffOut struct {
+	Diff string `json:"diff"`
+}
+
+func diff(ctx context.Context, c *call, in diffIn) (diffOut, error) {
+	n, err := c.active()
+	if err != nil {
+		return diffOut{}, err
+	}
+	args := []string{"diff"}
+	if in.Steps != "" {
+		args = append(args, "--", in.Steps)
+	}
+	printed, err := n.program.Raw(ctx, nil, args...)
+	return diffOut{string(printed)}, err
+}
+
+type writeIn struct {
+	Path      fileops.Path   `json:"path"`
+	Directory *directoryName `json:"directory,omitempty" jsonschema:"as in fs.list"`
+	Content   string         `json:"content"`
+	Encoding  string         `json:"encoding,omitempty" jsonschema:"base64 where the content is"`
+}
+
+type changedOut struct {
+	StepID uint64 `json:"step_id"` // 0 where nothing was changed
+	SHA256 string `json:"sha256"`
+}
+
+func write(ctx context.Context, c *call, in writeIn) (changedOut, error) {
+	n, at, _, err := c.inside(in.Path, in.Directory)
+	if err != nil {
+		return changedOut{}, err
+	}
+	got, step, err := file[fileops.Written](ctx, n, &fileops.WriteFile{Path: fileops.Path(at), Content: in.Content, Encoding: in.Encoding})
+	return changedOut{step, got.SHA256}, err
+}
+
+type editIn struct {
+	Path      fileops.Path   `json:"path"`
+	Directory *directoryName `json:"directory,omitempty" jsonschema:"as in fs.list"`
+	Old       string         `json:"old_string" jsonschema:"stands once in the file, unless replace_all is set"`
+	New       string         `json:"new_string"`
+	All       bool           `json:"replace_all,omitempty"`
+}
+
+func edit(ctx context.Context, c *call, in editIn) (changedOut, error) {
+	n, at, _, err := c.inside(in.Path, in.Directory)
+	if err != nil {
+		return changedOut{}, err
+	}
+	got, step, err := file[fileops.Edited](ctx, n, &fileops.EditFile{Path: fileops.Path(at), Edits: []fileops.Edit{{Old: in.Old, New: in.New, All: in.All}}})
+	return changedOut{step, got.SHA256}, err
+}
+
+type approvalsOut struct {
+	Waiting []answered `json:"waiting"`
+}
+
+func approvals(ctx context.Context, c *call, _ nothing) (approvalsOut, error) {
+	out := approvalsOut{Waiting: []answered{}}
+	n, err := c.active()
+	if err != nil {
+		return out, err
+	}
+	list, err := n.waiting(ctx)
+	for i := range list {
+		out.Waiting = append(out.Waiting, approvalSaid(&list[i]))
+	}
+	return out, err
+}
+
+// asMap is a value as its JSON reads.
+func asMap(v any) map[string]any {
+	out := map[string]any{}
+	if b, err := json.Marshal(v); err == nil {
+		_ = json.Unmarshal(b, &out)
+	}
+	return out
+}

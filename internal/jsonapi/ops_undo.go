@@ -1,0 +1,340 @@
+package jsonapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"carrel/internal/api"
+)
+
+func undoOps() []Operation {
+	return []Operation{
+		define("undo.rollback", "Takes the newest steps back, all of them or none.", inOrder, rollback),
+		define("undo.history", "Lists the steps, the oldest first.", fromHere, undoHistory),
+		define("undo.configure", "Sets limits of the history; with --undo-dir, as the user's own is not this client's to shorten.", inOrder, configureUndo),
+		define("undo.discard", "Removes all steps for good; files stay as they are.", inOrder, discard),
+	}
+}
+
+type rollbackIn struct {
+	Count     int            `json:"count" jsonschema:"how many steps; more than there are is all of them"`
+	Force     bool           `json:"force,omitempty" jsonschema:"replace what somebody else changed since; carrel.redo brings it back"`
+	Directory *directoryName `json:"directory,omitempty" jsonschema:"only steps that changed this directory, and only what is in it: its number, label, name or path"`
+}
+
+// directoryName is how a directory is meant: a number or a text.
+type directoryName struct{ text string }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (d *directoryName) UnmarshalJSON(b []byte) error {
+	var n int
+	if json.Unmarshal(b, &n) == nil {
+		d.text = strconv.Itoa(n)
+		return nil
+	}
+	return json.Unmarshal(b, &d.text)
+}
+
+// directory finds the one that is meant; nil is not said, and gives nil.
+func (n *session) directory(name *directoryName) (*directory, error) {
+	if name == nil {
+		return nil, nil
+	}
+	if i, err := strconv.Atoi(name.text); err == nil && i >= 0 && i < len(n.dirs) {
+		return &n.dirs[i], nil
+	}
+	var found []*directory
+	for i := range n.dirs {
+		switch d := &n.dirs[i]; {
+		case name.text == d.path || name.text != "" && name.text == d.label:
+			return d, nil
+		case name.text == filepath.Base(d.path):
+			found = append(found, d)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	return nil, invalid("directory", "%d directories of the session are %q; want the number (0 to %d), the label, the last part of the path where only one has it, or the path", len(found), name.text, len(n.dirs)-1)
+}
+
+type rollbackOut struct {
+	Steps      int               `json:"steps_rolled_back"`
+	Crossed    int               `json:"barriers_crossed"` // paths of somebody else's that were replaced
+	StepIDs    []uint64          `json:"step_ids"`
+	Restored   []json.RawMessage `json:"restored"`
+	Removed    []json.RawMessage `json:"removed"`
+	Unrestored []map[string]any  `json:"unrestorable"`
+}
+
+// undone is what the command line says of an undo.
+type undone struct {
+	Steps        []uint64          `json:"steps"`
+	Restored     []json.RawMessage `json:"restored"`
+	Removed      []json.RawMessage `json:"removed"`
+	Unrestorable []map[string]any  `json:"unrestorable"`
+	Conflicts    []map[string]any  `json:"conflicts"`
+
+	open bool // a step of the history is
+}
+
+// takeBack runs undo or redo. What is in the way is an error of its own kind.
+func (n *session) takeBack(ctx context.Context, command string, args ...string) (undone, error) {
+	var out undone
+	for _, root := range n.roots() {
+		args = append([]string{"--write=" + root}, args...)
+	}
+	printed, err := n.program.Raw(ctx, nil, append([]string{command, "--json"}, args...)...)
+	if len(printed) > 0 && json.Unmarshal(printed, &out) == nil && err != nil && len(out.Conflicts) > 0 {
+		return out, &Problem{Code: CodeConflict, Message: fmt.Sprintf("nothing was changed: %d paths are not as the steps left them; force replaces them", len(out.Conflicts)), Conflicts: out.Conflicts}
+	}
+	return out, err
+}
+
+func rollback(ctx context.Context, c *call, in rollbackIn) (rollbackOut, error) {
+	out := rollbackOut{StepIDs: []uint64{}, Restored: []json.RawMessage{}, Removed: []json.RawMessage{}, Unrestored: []map[string]any{}}
+	n, err := c.active()
+	if err != nil {
+		return out, err
+	}
+	if in.Count < 1 {
+		return out, invalid("count", "count is 1 or more, not %d", in.Count)
+	}
+	args, steps, err := n.newest(ctx, in.Count, in.Directory)
+	if err != nil || len(steps) == 0 {
+		return out, err
+	}
+	crossed := 0
+	if in.Force {
+		preview, err := n.takeBack(ctx, "undo", append([]string{"--dry-run"}, args...)...)
+		if err != nil {
+			return out, err
+		}
+		crossed = len(preview.Conflicts)
+		args = append([]string{"--force"}, args...)
+	}
+	did, err := n.takeBack(ctx, "undo", args...)
+	if err != nil {
+		return out, err
+	}
+	n.outside.hint()
+	out.Steps, out.Crossed, out.StepIDs = len(did.Steps), crossed, append(out.StepIDs, did.Steps...)
+	out.Restored, out.Removed, out.Unrestored = append(out.Restored, did.Restored...), append(out.Removed, did.Removed...), append(out.Unrestored, did.Unrestorable...)
+	return out, nil
+}
+
+// newest are the arguments of undo for the newest so many steps, as far as there are any.
+func (n *session) newest(ctx context.Context, count int, name *directoryName) ([]string, []step, error) {
+	d, err := n.directory(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := ""
+	if d != nil {
+		at = d.path
+	}
+	steps, err := n.undoable(ctx, at)
+	if err != nil || len(steps) == 0 {
+		return nil, nil, err
+	}
+	steps = steps[max(0, len(steps)-count):]
+	args := []string{strconv.Itoa(len(steps))}
+	switch whole, err := n.onlyIn(ctx, d, steps); {
+	case err != nil:
+		return nil, nil, err
+	case d == nil:
+	case whole && len(steps) == 1:
+		args = []string{"--step=" + strconv.FormatUint(steps[0].Step, 10)}
+	case !whole || !n.areNewest(ctx, steps):
+		args = append([]string{"--path=" + d.path}, args...)
+	}
+	return args, steps, nil
+}
+
+// onlyIn says whether steps changed nothing but what is in a directory: then they are
+// taken back as a whole, and count as undone.
+func (n *session) onlyIn(ctx context.Context, d *directory, steps []step) (bool, error) {
+	if d == nil {
+		return true, nil
+	}
+	for _, s := range steps {
+		changes, err := n.changes(ctx, s.Step)
+		if err != nil {
+			return false, err
+		}
+		for _, raw := range changes {
+			var path string
+			if json.Unmarshal(raw, &path) != nil || !within(path, d.path) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// areNewest says whether steps are the newest of all that can be taken back.
+func (n *session) areNewest(ctx context.Context, steps []step) bool {
+	all, err := n.undoable(ctx, "")
+	return err == nil && len(all) >= len(steps) && all[len(all)-len(steps)].Step == steps[0].Step
+}
+
+// changes are the paths that a step changed.
+func (n *session) changes(ctx context.Context, number uint64) ([]json.RawMessage, error) {
+	var shown struct {
+		Changes []struct {
+			Path json.RawMessage `json:"path"`
+		} `json:"changes"`
+	}
+	err := n.program.JSON(ctx, nil, &shown, "show", "--json", "--", strconv.FormatUint(number, 10))
+	var out []json.RawMessage
+	for _, ch := range shown.Changes {
+		out = append(out, ch.Path)
+	}
+	return out, err
+}
+
+// step is what is read of one, as `carrel history --json` prints it.
+type step struct {
+	Step  uint64 `json:"step"`
+	Kind  string `json:"kind"`
+	State string `json:"state"`
+	whole map[string]any
+}
+
+// history lists the steps that changed something at a path, "" for anywhere.
+func (n *session) history(ctx context.Context, path string) ([]step, error) {
+	args := []string{"history", "--json"}
+	if path != "" {
+		args = append(args, "--path="+path)
+	}
+	var list []json.RawMessage
+	if err := n.program.JSON(ctx, nil, &list, args...); err != nil {
+		return nil, err
+	}
+	out := make([]step, len(list))
+	for i, one := range list {
+		if err := errors.Join(json.Unmarshal(one, &out[i]), json.Unmarshal(one, &out[i].whole)); err != nil {
+			return nil, fmt.Errorf("reading the history: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// undoable are those that can be taken back, the oldest first.
+func (n *session) undoable(ctx context.Context, path string) ([]step, error) {
+	list, err := n.history(ctx, path)
+	return undoable(list), err
+}
+
+func undoable(list []step) []step {
+	return slices.DeleteFunc(slices.Clone(list), func(s step) bool { return s.State != "done" && s.State != "interrupted" })
+}
+
+type historyIn struct {
+	Directory *directoryName `json:"directory,omitempty" jsonschema:"only steps that changed this directory"`
+	Limit     int            `json:"carrel.limit,omitempty" jsonschema:"only the newest so many; 1000 by default"`
+}
+
+type historyOut struct {
+	Steps    []uint64         `json:"steps"` // their numbers
+	Details  []map[string]any `json:"details"`
+	Left     int              `json:"left_out,omitempty"` // older ones
+	Barriers []map[string]any `json:"barriers"`           // path, why, step: what undoing all of them would destroy
+}
+
+const usualSteps = 1000
+
+func undoHistory(ctx context.Context, c *call, in historyIn) (historyOut, error) {
+	out := historyOut{Steps: []uint64{}, Details: []map[string]any{}, Barriers: []map[string]any{}}
+	n, err := c.active()
+	if err != nil {
+		return out, err
+	}
+	d, err := n.directory(in.Directory)
+	if err != nil {
+		return out, err
+	}
+	if in.Limit < 0 {
+		return out, invalid("carrel.limit", "carrel.limit is 1 or more, not %d", in.Limit)
+	}
+	if in.Limit == 0 {
+		in.Limit = usualSteps
+	}
+	path := ""
+	if d != nil {
+		path = d.path
+	}
+	list, err := n.history(ctx, path)
+	if err != nil {
+		return out, err
+	}
+	out.Left = max(0, len(list)-in.Limit)
+	for _, s := range list[out.Left:] {
+		out.Steps, out.Details = append(out.Steps, s.Step), append(out.Details, s.whole)
+	}
+	barriers, _, err := n.barriers(ctx)
+	out.Barriers = append(out.Barriers, barriers...)
+	return out, err
+}
+
+type configureUndoIn struct {
+	Log  *int64 `json:"max_log_size_bytes,omitempty" jsonschema:"of the disk, by all steps; 0 is no limit"`
+	Step *int64 `json:"max_step_count,omitempty" jsonschema:"how many are kept; 0 is no limit"`
+	One  *int64 `json:"max_single_step_size_bytes,omitempty" jsonschema:"that one step may copy; 0 is no limit"`
+}
+
+func configureUndo(ctx context.Context, c *call, in configureUndoIn) (nothing, error) {
+	for name, v := range map[string]*int64{"max_log_size_bytes": in.Log, "max_step_count": in.Step, "max_single_step_size_bytes": in.One} {
+		if v != nil && *v < 0 {
+			return nothing{}, invalid(name, "%s is 0 or more, not %d", name, *v)
+		}
+	}
+	if c.opts.UndoDir == "" {
+		return nothing{}, &Problem{Code: CodeRefused, Message: "the history is the user's own, whose limits are in their configuration; with --undo-dir it is this client's",
+			Carrel: &api.Denial{Code: "undo-dir", Operation: "undo.configure", Rule: "a client shortens its own history only", Source: "built in", Message: "there is no --undo-dir", Hint: "carrel stdio --undo-dir DIR"}}
+	}
+	return nothing{}, c.want(ctx, func(t *wants) {
+		t.terms.MaxBytes, t.terms.MaxSteps, t.terms.MaxStepBytes = in.Log, in.Step, in.One
+	})
+}
+
+type discardOut struct {
+	Removed map[string]any `json:"removed"`
+	Aside   string         `json:"moved_aside,omitempty"` // where the history of another version is now
+}
+
+func discard(ctx context.Context, c *call, _ nothing) (discardOut, error) {
+	out := discardOut{Removed: map[string]any{}}
+	c.mu.Lock()
+	foreign := c.foreign
+	c.mu.Unlock()
+	if foreign != "" && c.opts.UndoDir != "" {
+		return c.setAside(foreign)
+	}
+	n, err := c.active()
+	if err != nil {
+		return out, err
+	}
+	err = n.program.JSON(ctx, nil, &out.Removed, "discard", "--all", "--yes", "--json")
+	return out, err
+}
+
+// setAside makes room for a new history where another version's is. It is not removed:
+// that version may still read it.
+func (c *call) setAside(dir string) (discardOut, error) {
+	out := discardOut{Removed: map[string]any{}, Aside: dir + ".other-version-" + time.Now().UTC().Format("20060102T150405")}
+	if err := os.Rename(dir, out.Aside); err != nil {
+		return out, fmt.Errorf("moving the history of another version aside: %w", err)
+	}
+	c.mu.Lock()
+	c.foreign = ""
+	c.mu.Unlock()
+	return out, nil
+}

@@ -1,0 +1,220 @@
+package jsonapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+
+	"carrel/internal/tools"
+)
+
+// Options say what a server is for.
+type Options struct {
+	Program     tools.Carrel // the command line; Dir is set by the session
+	Directories []string     // absolute; those of a session that names none
+	UndoDir     string       // absolute; "" for the place where the user's histories are
+	Backend     string       // process or none
+	Agent       string       // that agent.prompt asks; "" for none
+	Start       []string     // further arguments of `carrel start`
+	Registry    []string     // directories in which running workspaces are found
+	Log         io.Writer    // log lines
+}
+
+// Server answers one client.
+type Server struct {
+	opts Options
+	ops  map[string]*Operation
+	out  *writer
+	log  *logger
+
+	free  chan struct{} // one for each request that is carried out beside others
+	queue chan func()   // those in order
+	busy  sync.WaitGroup
+
+	running sync.WaitGroup // commands
+
+	mu      sync.Mutex
+	session *session // nil for none
+	last    startIn  // of the newest, for session.reset
+	wants   wants    // what was configured
+	foreign string   // a history of another version, for which no session was begun
+}
+
+// Bounds of a client's requests.
+const (
+	maxQueued = 1024
+	maxBeside = 64
+)
+
+// New makes a server. An operation or event that cannot be described is an error.
+func New(o Options) (*Server, error) {
+	s := &Server{opts: o, ops: map[string]*Operation{}, log: &logger{writer{to: o.Log}}, free: make(chan struct{}, maxBeside), queue: make(chan func(), maxQueued)}
+	list := Operations()
+	for i := range list {
+		if list[i].In == nil || list[i].Out == nil {
+			return nil, fmt.Errorf("the request %s cannot be described", list[i].Name)
+		}
+		s.ops[list[i].Name] = &list[i]
+	}
+	for _, e := range Events() {
+		if e.Payload == nil {
+			return nil, fmt.Errorf("the event %s cannot be described", e.Name)
+		}
+	}
+	return s, nil
+}
+
+// Serve answers until ctx ends, or the input is over and everything that was asked for is
+// done or gone is closed, which says that nobody listens any more. Then the session ends.
+func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer, gone <-chan struct{}) error {
+	s.out = &writer{to: out}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	worked := make(chan struct{})
+	go func() {
+		defer close(worked)
+		for next := range s.queue {
+			next()
+		}
+	}()
+	over := make(chan error, 1)
+	go func() { over <- s.read(ctx, newLines(in)) }()
+	var err error
+	select {
+	case err = <-over:
+		close(s.queue)
+		s.finish(ctx, worked, gone)
+	case <-gone:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	cancel()
+	s.busy.Wait()
+	return errors.Join(err, s.endSession(context.Background()))
+}
+
+// finish waits until what was asked for is done, for as long as somebody listens.
+func (s *Server) finish(ctx context.Context, worked, gone <-chan struct{}) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		<-worked
+		s.busy.Wait()
+		s.running.Wait()
+	}()
+	select {
+	case <-done:
+	case <-gone:
+	case <-ctx.Done():
+	}
+}
+
+// read takes requests until there are no more.
+func (s *Server) read(ctx context.Context, from *lines) error {
+	for {
+		line, err := from.next()
+		switch {
+		case errors.Is(err, errOversized):
+			s.answer(request{}, nil, &Problem{Code: CodeOversized, Message: err.Error()})
+			continue
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("reading requests: %w", err)
+		case len(line) == 0:
+			continue
+		}
+		r, p := parse(line)
+		if p == nil && s.ops[r.kind] == nil {
+			p = &Problem{Code: CodeOperation, Field: "type", Message: fmt.Sprintf("there is no request %.100q", r.kind)}
+		}
+		if p != nil {
+			s.answer(r, nil, p)
+			continue
+		}
+		s.take(ctx, r)
+	}
+}
+
+// take has a request carried out, in order or beside others.
+func (s *Server) take(ctx context.Context, r request) {
+	o := s.ops[r.kind]
+	do := func() { s.carryOut(ctx, o, r) }
+	beside := func() {
+		select {
+		case s.free <- struct{}{}:
+		default:
+			s.answer(r, nil, &Problem{Code: CodeBusy, Message: fmt.Sprintf("%d requests are carried out already; wait for one of them", maxBeside)})
+			return
+		}
+		s.busy.Go(func() {
+			defer func() { <-s.free }()
+			do()
+		})
+	}
+	switch o.pace {
+	case atOnce:
+		beside()
+	case fromHere:
+		s.inTurn(r, beside)
+	default:
+		s.inTurn(r, do)
+	}
+}
+
+func (s *Server) inTurn(r request, do func()) {
+	select {
+	case s.queue <- do:
+	default:
+		s.answer(r, nil, &Problem{Code: CodeBusy, Message: fmt.Sprintf("%d requests wait already; wait for their answers", maxQueued)})
+	}
+}
+
+// call is one request that is carried out.
+type call struct {
+	*Server
+	meant *session // that it was for; nil for none
+	after []func() // done when it has been answered
+}
+
+// carryOut answers one request. A fault in it ends nothing else.
+func (s *Server) carryOut(ctx context.Context, o *Operation, r request) {
+	c := &call{Server: s}
+	c.meant, _ = s.active()
+	out, err := func() (out any, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				s.log.say("error", r.id, "%s: %v\n%s", o.Name, p, debug.Stack())
+				err = fmt.Errorf("%s went wrong: %v", o.Name, p)
+			}
+		}()
+		return o.run(ctx, c, r.payload)
+	}()
+	if n := c.meant; err != nil && n != nil && !errors.As(err, new(*Problem)) && !n.entry.Alive() {
+		err = invalid("session", "the workspace of the session has ended: %v", err)
+	}
+	s.answer(r, out, err)
+	for _, do := range c.after {
+		do()
+	}
+}
+
+// answer writes the response to a request.
+func (s *Server) answer(r request, payload any, err error) {
+	a := response{Type: "response", ID: r.id, Status: "ok", Payload: payload}
+	if len(a.ID) == 0 {
+		a.ID = json.RawMessage("null")
+	}
+	if err != nil {
+		a.Status, a.Payload, a.Error = "error", nil, problemOf(err)
+		s.log.say("warn", r.id, "%.60s: %s: %s", r.kind, a.Error.Code, a.Error.Message)
+	}
+	s.out.line(a)
+}
+
+// emit writes an event.
+func (s *Server) emit(name string, payload any) { s.out.line(event{"event." + name, payload}) }

@@ -1,0 +1,397 @@
+package jsonapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"carrel/internal/agents"
+	"carrel/internal/api"
+	"carrel/internal/policy"
+	"carrel/internal/supervisor"
+	"carrel/internal/tools"
+	"carrel/internal/workspace"
+)
+
+// session is a workspace that this process owns.
+type session struct {
+	server  *Server
+	entry   supervisor.Entry
+	program tools.Carrel // run in the first directory
+	dirs    []directory
+	project string
+	mode    string // ephemeral or persistent
+	agent   string
+
+	ctx  context.Context // until the session ends
+	end  context.CancelFunc
+	busy sync.WaitGroup // what follows the workspace
+
+	outside outside // what others change
+
+	mu       sync.Mutex
+	commands map[string]bool // that run
+}
+
+// directory is one working directory.
+type directory struct {
+	path     string // canonical
+	label    string
+	readOnly bool
+}
+
+// maxDirectories bounds the directories of a session.
+const maxDirectories = 64
+
+// stopTime is how long the end of a workspace is waited for.
+const stopTime = 20 * time.Second
+
+// errNoSession is what a request gets that needs one.
+func errNoSession() *Problem {
+	return invalid("session", "there is no session: session.start begins one")
+}
+
+// active gives the session. One whose workspace has ended without us is over.
+func (s *Server) active() (*session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session != nil && !s.session.entry.Alive() {
+		s.session = nil
+	}
+	if s.session == nil {
+		return nil, errNoSession()
+	}
+	return s.session, nil
+}
+
+// directories are those that a session is asked for, or those of the command line.
+func (s *Server) directories(in startIn) ([]directory, error) {
+	if len(in.Directories) == 0 {
+		for _, path := range s.opts.Directories {
+			in.Directories = append(in.Directories, workingDirectory{Path: path})
+		}
+	}
+	if len(in.Directories) == 0 {
+		return nil, missing("working_directories")
+	}
+	if len(in.Directories) > maxDirectories {
+		return nil, invalid("working_directories", "there are %d: at most %d", len(in.Directories), maxDirectories)
+	}
+	var out []directory
+	for i, one := range in.Directories {
+		field := fmt.Sprintf("working_directories[%d]", i)
+		d, err := one.open(field)
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range out {
+			if within(d.path, other.path) || within(other.path, d.path) {
+				return nil, invalid(field+".path", "%q and %q lie in each other: one of them is enough", d.path, other.path)
+			}
+			if d.label != "" && d.label == other.label {
+				return nil, invalid(field+".label", "the label %q stands twice", d.label)
+			}
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+func (w workingDirectory) open(field string) (directory, error) {
+	d := directory{label: w.Label}
+	if w.Access != "" && w.Access != accessWrite && w.Access != accessRead {
+		return d, invalid(field+".access", "access is %s or %s, not %q", accessWrite, accessRead, w.Access)
+	}
+	d.readOnly = w.Access == accessRead
+	if w.Path == "" || strings.IndexByte(w.Path, 0) >= 0 {
+		return d, invalid(field+".path", "the path is empty, or has a zero byte")
+	}
+	path, err := filepath.Abs(w.Path)
+	if err == nil {
+		d.path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return d, invalid(field+".path", "%v", err)
+	}
+	if info, err := os.Stat(d.path); err != nil || !info.IsDir() {
+		return d, invalid(field+".path", "%q is no directory", w.Path)
+	}
+	return d, nil
+}
+
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// Names of the protocol.
+const (
+	accessWrite, accessRead   = "read_write", "read_only"
+	modeEphemeral, modePersis = "ephemeral", "persistent"
+	ownMark, keptMark         = "-stdio-", "-stdio"
+)
+
+// begin starts a session.
+func (s *Server) begin(ctx context.Context, in startIn) (*session, error) {
+	dirs, err := s.directories(in)
+	if err != nil {
+		return nil, err
+	}
+	n := &session{server: s, dirs: dirs, mode: in.Mode, agent: in.agent(s.opts.Agent), program: s.opts.Program, commands: map[string]bool{}}
+	n.program.Dir = dirs[0].path
+	if n.mode == "" {
+		n.mode = modeEphemeral
+	}
+	name := workspace.DeskName(dirs[0].path)
+	if n.mode == modePersis {
+		name = name[:min(len(name), 40)] + keptMark
+	} else {
+		name = tools.OwnName(name, ownMark)
+		go n.program.Sweep(context.WithoutCancel(ctx), ownMark)
+	}
+	var ready struct {
+		workspace.Ready
+		Already bool `json:"already_running"`
+	}
+	if err := n.program.JSON(ctx, nil, &ready, n.startArgs(in, name)...); err != nil {
+		return nil, s.otherVersion(err)
+	}
+	if ready.Already {
+		return nil, invalid("vm_mode", "the persistent workspace %s is used by another program; ephemeral ones do not meet", name)
+	}
+	if err := n.find(name); err != nil {
+		return nil, err
+	}
+	n.project = ready.Status.Project
+	n.ctx, n.end = context.WithCancel(context.Background())
+	err = s.rightHistory(ctx, n)
+	if err == nil {
+		err = s.applyWants(ctx, n)
+	}
+	if err != nil {
+		return nil, errors.Join(err, n.stop(context.WithoutCancel(ctx)))
+	}
+	n.tellStart(ready.Ready)
+	n.busy.Go(n.follow)
+	n.watchOutside()
+	return n, nil
+}
+
+// startArgs are those of `carrel start`.
+func (n *session) startArgs(in startIn, name string) []string {
+	args := append([]string{"start", "--json", "--ends-with=" + strconv.Itoa(os.Getpid())}, n.server.opts.Start...)
+	if n.server.opts.Backend != "" {
+		args = append(args, "--backend="+n.server.opts.Backend)
+	}
+	if mode := networks[in.Network]; mode != "" {
+		args = append(args, "--network="+string(mode))
+	}
+	for _, host := range in.Hosts {
+		args = append(args, "--allow-host="+host)
+	}
+	if n.agent != "" {
+		args = append(args, "--agent="+n.agent)
+		if a, ok := agents.ByName(n.agent); ok && a.PromptsOff.Possible() {
+			args = append(args, "--no-prompts") // nobody is there to answer
+		}
+	}
+	for i, d := range n.dirs {
+		switch {
+		case d.readOnly:
+			args = append(args, "--read="+d.path)
+		case i > 0:
+			args = append(args, "--write="+d.path)
+		}
+	}
+	return append(args, "--", name)
+}
+
+// find looks the workspace up.
+func (n *session) find(name string) error {
+	entries, err := supervisor.Find(n.server.opts.Registry)
+	for _, e := range entries {
+		if e.Name == name {
+			e.Ceiling = n.server.opts.Program.Ceiling.Hash // each request says what it is held to
+			n.entry = e
+			return nil
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("workspace %s was started, and has ended", name)
+	}
+	return err
+}
+
+// roots are the directories beside the project that may be changed.
+func (n *session) roots() []string {
+	var out []string
+	for _, d := range n.dirs[1:] {
+		if !d.readOnly {
+			out = append(out, d.path)
+		}
+	}
+	return out
+}
+
+// tellStart tells what there is to know of a start.
+func (n *session) tellStart(r workspace.Ready) {
+	s := n.server
+	for _, text := range slices.Concat(r.Announcements, r.Notes) {
+		s.emit("warning", said{Code: "workspace", Message: text})
+	}
+	if len(r.Interrupted) > 0 {
+		s.emit("recovery", recovered{Steps: r.Interrupted, Message: "what these steps had done is still there; carrel.show lists it, undo.rollback takes it back"})
+	}
+	if n.project != n.dirs[0].path {
+		s.emit("warning", said{Code: "project_is_repository", Message: fmt.Sprintf("%q lies in the git repository %q, which is the workspace's project: commands may change all of it", n.dirs[0].path, n.project)})
+	}
+}
+
+// stop ends the workspace.
+func (n *session) stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopTime)
+	defer cancel()
+	_, err := n.entry.Call(ctx, api.Request{Op: api.OpStop})
+	if err == nil || !n.entry.Alive() {
+		err = n.entry.WaitEnd(ctx)
+	}
+	n.end()
+	n.busy.Wait()
+	return err
+}
+
+// hasEnded says whether a workspace that does not answer is ending.
+func (n *session) hasEnded(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return n.entry.WaitEnd(ctx) == nil
+}
+
+// endSession ends the session, if there is one.
+func (s *Server) endSession(ctx context.Context) error {
+	s.mu.Lock()
+	n := s.session
+	s.session = nil
+	s.mu.Unlock()
+	if n == nil {
+		return nil
+	}
+	return n.stop(ctx)
+}
+
+// follow tells what happens in the workspace until it ends.
+func (n *session) follow() {
+	waits := map[string]bool{}
+	err := n.entry.Stream(n.ctx, api.Request{Op: api.OpEvents, Follow: true}, func(r api.Reply) error {
+		if r.Event != nil {
+			n.happened(r.Event, waits)
+		}
+		return nil
+	})
+	if n.ctx.Err() == nil && !n.entry.Alive() {
+		text := "the workspace has ended"
+		if err != nil {
+			text += ": " + err.Error()
+		}
+		n.server.emit("error", said{Code: "workspace_ended", Message: text})
+		n.server.forget(n)
+	}
+}
+
+// forget is for a workspace that has ended without us.
+func (s *Server) forget(n *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session == n {
+		s.session = nil
+	}
+}
+
+// happened tells of one event of the workspace.
+func (n *session) happened(e *api.Event, waits map[string]bool) {
+	s := n.server
+	if e.Lost > 0 {
+		s.emit("warning", said{Code: "events_lost", Message: fmt.Sprintf("%d events of the workspace are missing here", e.Lost)})
+	}
+	switch {
+	case e.Kind == api.EventAsked && e.Approval != nil:
+		n.asked(e.Approval)
+	case e.Kind == api.EventAnswered && e.Approval != nil:
+		s.emit("carrel.approval", approvalSaid(e.Approval))
+	case e.Kind == api.EventDenial && e.Denial != nil:
+		s.emit("carrel.denial", refused{asMap(e.Denial)})
+	case e.Kind == api.EventNote || e.Kind == api.EventCouldNotKeep || e.Kind == api.EventExpired:
+		s.emit("warning", said{Code: e.Kind, Message: e.Text})
+	}
+}
+
+// asked tells of something that waits.
+func (n *session) asked(a *api.Approval) {
+	if a.Term == "" && a.Source != "safeguards" {
+		n.server.emit("carrel.approval", approvalSaid(a))
+		return
+	}
+	h := held{StepID: a.Step, ID: a.ID, Kind: a.Term, Sample: a.Sample, Message: a.Reason, CommandID: a.App, Operation: a.Operation, Path: a.Subject, Deadline: a.Deadline.UTC().Format(time.RFC3339Nano)}
+	if h.Kind == "" {
+		h.Kind = kindUser
+	}
+	if h.Sample == nil {
+		h.Sample = []string{a.Subject}
+	}
+	n.server.emit("safeguard_triggered", h)
+}
+
+// kindUser is a safeguard of the user's configuration, which a person answers.
+const kindUser = "carrel.user"
+
+func approvalSaid(a *api.Approval) answered {
+	return answered{ID: a.ID, Waiting: a.Answer == "", Answer: a.Answer, What: a.Operation, Subject: a.Subject, Reason: a.Reason, Deadline: a.Deadline.UTC().Format(time.RFC3339Nano)}
+}
+
+// otherVersion tells of a start that failed as another version wrote the history.
+func (s *Server) otherVersion(err error) error {
+	var d *api.Denial
+	if errors.As(err, &d) && d.Code == api.CodeOtherVersion {
+		s.mu.Lock()
+		s.foreign = d.Subject
+		s.mu.Unlock()
+		s.emit("undo_version_mismatch", otherVersion{Expected: d.Rule, Found: d.Source, Message: d.Message})
+	}
+	return err
+}
+
+// rightHistory sees that the history is where it was asked for.
+func (s *Server) rightHistory(ctx context.Context, n *session) error {
+	var usage struct {
+		Dir string `json:"dir"`
+	}
+	if s.opts.UndoDir == "" {
+		return nil
+	}
+	if err := n.program.JSON(ctx, nil, &usage, "history", "du", "--json"); err != nil {
+		return err
+	}
+	if !within(usage.Dir, s.opts.UndoDir) {
+		return &Problem{Code: CodeInvalid, Field: "session", Message: fmt.Sprintf("the history is at %q and not in the undo directory %q", usage.Dir, s.opts.UndoDir)}
+	}
+	return nil
+}
+
+// networks are the names of the older system, and ours.
+var networks = map[string]policy.NetworkMode{
+	"disabled": policy.NetClosed, "local_only": policy.NetLocal, "inherit_host": policy.NetOpen,
+	string(policy.NetClosed): policy.NetClosed, string(policy.NetLocal): policy.NetLocal, string(policy.NetFiltered): policy.NetFiltered, string(policy.NetOpen): policy.NetOpen,
+}
+
+func checkNetwork(name string) error {
+	if _, ok := networks[name]; ok || name == "" {
+		return nil
+	}
+	return invalid("network_policy", "network_policy is disabled, local, filtered or open, not %q", name)
+}

@@ -1,0 +1,171 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"carrel/internal/agents"
+	"carrel/internal/api"
+)
+
+// NotInstalledError says that the program of an agent that was asked for by name is
+// not in PATH.
+type NotInstalledError struct {
+	Agent   agents.Agent
+	Program string // the name that was looked for
+}
+
+func (e *NotInstalledError) Error() string {
+	hint := "its maker's page says how to install it"
+	if e.Agent.Install != "" {
+		hint = "install it with: " + e.Agent.Install
+	}
+	return fmt.Sprintf("%s: %q was not found in PATH\nhint: %s", e.Agent.Title, e.Program, hint)
+}
+
+// checkAgent sees that the command is the agent that was asked for by name. Who asks
+// for an agent wants its login and its network; a program that only goes by its name
+// gets neither, so it is not started in its place.
+func (p *Prepared) checkAgent() error {
+	if p.req.Agent != "" && (p.Agent == nil || p.Agent.Name != p.req.Agent) {
+		return p.anotherProgram()
+	}
+	if !p.req.PromptsOff {
+		return nil
+	}
+	if p.Agent == nil {
+		return fmt.Errorf("--no-prompts: no agent that carrel knows is started, so there are no questions of one to switch off")
+	}
+	if !p.canPromptsOff() {
+		return fmt.Errorf("--no-prompts: no way is known to switch off the questions of %s before it is started; its own manual may have one", p.Agent.Title)
+	}
+	p.promptsOff = true
+	return nil
+}
+
+// anotherProgram says why a name does not lead to the agent.
+func (p *Prepared) anotherProgram() error {
+	program := p.req.Argv[0]
+	wanted, ok := agents.ByName(p.req.Agent)
+	if !ok {
+		return fmt.Errorf("no agent %q is known", p.req.Agent)
+	}
+	full, err := p.lookPath(program)
+	if err != nil {
+		return &NotInstalledError{Agent: wanted, Program: program}
+	}
+	d := &api.Denial{Code: api.CodeProject, Operation: "start", Subject: full, Rule: "an agent's program lies outside the project", Source: "built in",
+		Hint: fmt.Sprintf("`carrel run -- %s` runs it as any other command, without the agent's login and network", program)}
+	real, _ := p.facts.Resolve(full)
+	switch {
+	case p.Agent != nil:
+		d.Rule, d.Message = "a name leads to its agent", fmt.Sprintf("%q is %s and not %s", full, p.Agent.Title, wanted.Title)
+	case within(filepath.Clean(full), p.place.project) || within(real, p.place.project):
+		d.Message = fmt.Sprintf("%q lies in the project; whoever writes the project could call any program %s", full, program)
+	case wanted.SharedName:
+		d.Rule = "a name that others use counts only with the agent's own places"
+		d.Message = fmt.Sprintf("%q cannot be told to be %s: other software has that name too, and nothing of the agent (~/%s) is in your home", full, wanted.Title, strings.Join(wanted.State, ", ~/"))
+		d.Hint += "; set the agent up outside first"
+	default:
+		d.Message = fmt.Sprintf("%q cannot be told to be %s: what it is run by lies in the project, or cannot be read", full, wanted.Title)
+	}
+	return d
+}
+
+// canPromptsOff says whether the agent's questions can be switched off here.
+func (p *Prepared) canPromptsOff() bool {
+	off := p.Agent.PromptsOff
+	return off.Possible() && !(p.uid == 0 && off.RefusedAsRoot && len(off.RootEnv) == 0)
+}
+
+// StartsWithoutPrompts says whether the agent is started with its own questions off.
+func (p *Prepared) StartsWithoutPrompts() bool {
+	return p.Agent != nil && p.promptsOff && p.canPromptsOff()
+}
+
+// promptsOffBy names who wants the agent's questions off.
+func (p *Prepared) promptsOffBy() string {
+	if p.req.PromptsOff {
+		return "--no-prompts"
+	}
+	return p.Loaded.Settings.PromptsOff.Source.String()
+}
+
+// OffersNoPrompts says whether the user should hear, once, that the agent can be
+// started without its own questions: they may be switched off, nobody has said
+// whether they are to be, and the agent was never started in this project.
+func (p *Prepared) OffersNoPrompts() bool {
+	if p.Agent == nil || p.promptsOff || p.Agent.PromptsOff.Needless || p.Loaded.Settings.PromptsOff != nil || !p.canPromptsOff() || p.Agent.PromptsOff.In(p.agentArgs()) {
+		return false
+	}
+	state := StatePath(p.getenv)
+	if state == "" {
+		return false
+	}
+	_, err := os.Lstat((&stateDir{path: state}).agent(p.place.project, p.Agent.Name))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// agentArgs are the agent's own arguments, as they were given.
+func (p *Prepared) agentArgs() []string {
+	return p.req.Argv[min(p.match.Index, len(p.req.Argv)):]
+}
+
+func (p *Prepared) agentEnv() map[string]string {
+	env := make(map[string]string)
+	if p.Agent == nil {
+		return env
+	}
+	maps.Copy(env, agents.PlanState(*p.Agent, p.place.home, p.place.home, "").Env)
+	maps.Copy(env, p.Agent.SandboxOff.Env)
+	if p.promptsOff {
+		maps.Copy(env, p.Agent.PromptsOff.Env)
+	}
+	// Whoever gives the agent's own flag by hand means it too.
+	if p.uid == 0 && (p.promptsOff || p.Agent.PromptsOff.In(p.agentArgs())) {
+		maps.Copy(env, p.Agent.PromptsOff.RootEnv)
+	}
+	return env
+}
+
+// agentArgv puts the flags that switch the agent's own sandbox (and, when the user
+// says so, its questions) off before its own arguments.
+func (p *Prepared) agentArgv() []string { return p.withFlags(p.req.Argv, p.match.Index) }
+
+// withAgentFlags does the same for a command of a workspace that stays, where it is
+// the agent that the workspace was made for.
+func (p *Prepared) withAgentFlags(argv []string) []string {
+	if p.Agent == nil {
+		return argv
+	}
+	m, ok := agents.Recognise(argv, p.agentHost())
+	if !ok || m.Agent.Name != p.Agent.Name {
+		return argv
+	}
+	return p.withFlags(argv, m.Index)
+}
+
+// isAgent says whether a command is an agent, whose steps end with what it does.
+func (p *Prepared) isAgent(argv []string) bool {
+	_, ok := agents.Recognise(argv, p.agentHost())
+	return ok
+}
+
+// withFlags puts the agent's flags before what stands at an index.
+func (p *Prepared) withFlags(argv []string, index int) []string {
+	if p.Agent == nil {
+		return argv
+	}
+	at := min(index, len(argv))
+	flags := p.Agent.SandboxOff.FlagsFor(argv[at:])
+	if p.StartsWithoutPrompts() {
+		flags = append(flags, p.Agent.PromptsOff.FlagsFor(argv[at:])...)
+	}
+	return slices.Concat(argv[:at], flags, argv[at:])
+}

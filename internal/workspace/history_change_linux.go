@@ -1,0 +1,34 @@
+package workspace
+
+import (
+	"carrel/internal/broker"
+	"carrel/internal/history"
+)
+
+// historyChange says what a change does to names and objects; false for what
+// leaves both as they are.
+func historyChange(ch *broker.Change) (history.Change, bool) {
+	c := history.Change{Path: ch.Path, To: ch.To, Dir: ch.Dir, Name: ch.Name, ToDir: ch.ToDir, ToName: ch.ToName, Pinned: ch.Pinned, Copied: ch.Copied}
+	switch ch.Op {
+	case broker.OpOpen, broker.OpTruncate:
+		c.Op = history.Content
+	case broker.OpCreate, broker.OpMkdir, broker.OpMknod, broker.OpSymlink, broker.OpBind:
+		c.Op = history.Make
+		if ch.Name == "" { // a file without one
+			return c, false
+		}
+	case broker.OpLink:
+		c.Op = history.Link
+	case broker.OpUnlink, broker.OpRmdir:
+		c.Op = history.Remove
+	case broker.OpRename:
+		c.Op = history.Rename
+	case broker.OpExchange:
+		c.Op = history.Exchange
+	case broker.OpChmod, broker.OpChown, broker.OpUtimes, broker.OpSetxattr, broker.OpIoctl:
+		c.Op = history.Meta
+	default:
+		return c, false
+	}
+	return c, true
+}

@@ -1,0 +1,247 @@
+package workspace
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"carrel/internal/config"
+	"carrel/internal/inside"
+	"carrel/internal/policy"
+	"carrel/internal/sandbox"
+	"carrel/internal/seccomp"
+	"carrel/internal/view"
+)
+
+// NoWalls says whether commands run as their user without walls. Then the policy
+// has one kind of place: what is recorded, and the rest, which is not.
+func (p *Prepared) NoWalls() bool { return p.Policy.Backend == policy.BackendNone }
+
+// backendTold is what is told of the backend; see [api.Manifest].
+func (p *Prepared) backendTold() string {
+	if p.NoWalls() {
+		return string(policy.BackendNone)
+	}
+	return ""
+}
+
+// asIs says whether the policy is all that counts: no name is protected or hidden
+// by itself.
+func (p *Prepared) asIs() bool { return p.req.Exact != nil || p.NoWalls() }
+
+// decideOpen has the policy decided of a workspace without walls. What the machine
+// has is in sight as it is, so nothing is looked for: no toolchain, no agent, no
+// secret.
+func (p *Prepared) decideOpen(scope policy.Scope, layers []policy.Layer) error {
+	if p.req.Engine != "" {
+		return fmt.Errorf("--engine %s: with --backend none nothing makes walls\nhint: leave one of them out", p.req.Engine)
+	}
+	p.forAgent = p.Agent != nil
+	p.Agent, p.match.Index, p.programs, p.found = nil, 0, nil, nil
+	p.view = &view.View{}
+	scope.Tmp = "" // the machine's
+	layers = append(layers, policy.Layer{Kind: policy.LayerDefault, Name: "carrel", Request: policy.Request{Files: p.ownRules()}})
+	if err := p.leadsOut(scope, layers); err != nil {
+		return err
+	}
+	ceiling, canonical := policy.Canonical(scope, p.Loaded.Ceiling, layers, p.facts.canonical)
+	var err error
+	if p.Policy, err = policy.Decide(scope, ceiling, canonical); err != nil {
+		return err
+	}
+	p.warned()
+	p.engine = engine{name: sandbox.EngineNone, why: "no walls: " + p.reason(policy.DimBackend).Source.String()}
+	p.recorded, err = p.recordedPlaces(scope, layers)
+	return err
+}
+
+// recordedPlaces are where changes go through the broker: the project, and what
+// somebody opened for writing by its name. What is not there has no place for the
+// mount that it takes.
+func (p *Prepared) recordedPlaces(scope policy.Scope, layers []policy.Layer) ([]string, error) {
+	var out []string
+	for _, l := range layers {
+		for _, f := range l.Request.Files {
+			if f.Access != policy.Write || f.Glob || l.Kind == policy.LayerProject || l.Kind == policy.LayerDefault && f.Place != ":project" {
+				continue
+			}
+			places, err := policy.Resolve(scope, f)
+			if err != nil {
+				return nil, err
+			}
+			for _, place := range places {
+				real, kind := p.facts.Resolve(place)
+				switch {
+				case kind == sandbox.KindDir || kind == sandbox.KindFile:
+					out = append(out, real)
+				case l.Kind == policy.LayerCommandLine && p.history():
+					return nil, notHeldRule(f, place, fmt.Sprintf("%q is no file or directory, so its changes could not be recorded", place), "make it first, or leave it out: without walls all can be written")
+				default:
+					p.note("%s: %q is no file or directory: what is made there is not recorded", f.Source, place)
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(out, func(place string) bool { return p.Policy.Lookup(place).Access != policy.Write }), nil
+}
+
+// recordedRoots are those of the plan. The repository of a worktree or a submodule
+// is part of the project, wherever it lies.
+func (p *Prepared) recordedRoots() []string {
+	if !p.history() {
+		return nil
+	}
+	return sandbox.Outermost(slices.Concat(p.recorded, p.guarded.write))
+}
+
+// compileOpen makes the plan of a workspace without walls.
+func (p *Prepared) compileOpen(prepare bool) error {
+	if prepare {
+		p.makeOwnDirs()
+	}
+	in := sandbox.OpenInput{
+		UID: uint32(p.uid), GID: uint32(p.gid), Pids: p.Policy.Resources.Pids,
+		Roots: p.recordedRoots(), Hidden: p.ownDirsHere(), Helpers: []string{inside.FileHelper}, Files: p.ownedFiles(),
+		Command: sandbox.Command{Argv: p.req.Argv, Env: p.environ(), Dir: p.place.cwd},
+	}
+	var err error
+	if in.Self, err = ownExecutable(); err != nil {
+		return err
+	}
+	if in.Entries, err = hostEntries("/", "/run"); err != nil {
+		return err
+	}
+	if len(in.Roots) > 0 {
+		if in.Seccomp, err = openFilter(); err != nil {
+			return err
+		}
+	}
+	p.Plan = sandbox.CompileOpen(in, p.facts)
+	p.Plan.Plain = p.plain
+	return p.mountLinksHeld()
+}
+
+// openFilter is what the broker needs of a filter.
+func openFilter() ([]byte, error) {
+	arch, err := seccomp.HostArch()
+	if err != nil {
+		return nil, err
+	}
+	prog, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: policy.NestedFull, Debug: true, Broker: true, Open: true})
+	if err != nil {
+		return nil, err
+	}
+	return seccomp.Marshal(prog), nil
+}
+
+// ownDirsHere are the directories of carrel's own that there are.
+func (p *Prepared) ownDirsHere() []string {
+	var out []string
+	for _, dir := range p.ownDirs() {
+		if real, kind := p.facts.Resolve(dir); kind == sandbox.KindDir && !within(p.place.project, real) {
+			out = append(out, real)
+		}
+	}
+	return out
+}
+
+// hostEntries lists directories of the host.
+func hostEntries(dirs ...string) ([]sandbox.Entry, error) {
+	var out []sandbox.Entry
+	for _, dir := range dirs {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, fmt.Errorf("looking at what the host has: %w", err)
+		}
+		for _, e := range entries {
+			at := sandbox.Entry{Path: filepath.Join(dir, e.Name()), Dir: e.IsDir()}
+			if e.Type()&os.ModeSymlink != 0 {
+				if at.Link, err = os.Readlink(at.Path); err != nil {
+					continue // gone meanwhile
+				}
+			}
+			out = append(out, at)
+		}
+	}
+	return out, nil
+}
+
+// sshFiles are what ssh includes of the system's. It refuses them where neither root
+// nor its user owns them, and in a user namespace what is root's shows nobody's owner.
+const sshFiles = "/etc/ssh/ssh_config.d/*.conf"
+
+// Bounds on files that are shown again as the user's own.
+const (
+	maxOwned     = 64
+	maxOwnedSize = 256 << 10
+)
+
+// ownedFiles shows files that programs want to be root's or the user's as the user's.
+func (p *Prepared) ownedFiles() []sandbox.Mount {
+	if p.uid == 0 {
+		return nil
+	}
+	found, _ := filepath.Glob(sshFiles) // the pattern is right
+	var out []sandbox.Mount
+	for _, name := range found[:min(len(found), maxOwned)] {
+		real, kind := p.facts.Resolve(name)
+		st, err := os.Stat(real)
+		if kind != sandbox.KindFile || err != nil || st.Size() > maxOwnedSize || ownedByUs(st) {
+			continue
+		}
+		if data, err := os.ReadFile(real); err == nil {
+			out = append(out, sandbox.Mount{Kind: sandbox.MountData, Target: real, Data: data, Perm: 0o644, Optional: true, Reason: "ssh wants its owner to be root or you"})
+		}
+	}
+	return out
+}
+
+// openEnviron is the environment outside, with what rules take out and set.
+func (p *Prepared) openEnviron() []string {
+	var out []string
+	kept := func(name string) bool {
+		return name != config.VarCeilingFD && name != EnvInside && !p.dropped(name)
+	}
+	for _, e := range p.req.Environ {
+		if name, _, _ := strings.Cut(e, "="); kept(name) {
+			if _, set := p.Policy.Env.Set[name]; !set {
+				out = append(out, e)
+			}
+		}
+	}
+	return append(out, p.setVariables()...)
+}
+
+// dropped says whether a rule takes a variable out.
+func (p *Prepared) dropped(name string) bool {
+	_, passed, rule := p.Policy.Env.Lookup(name, "")
+	return !passed && rule != nil
+}
+
+// setVariables are those that a rule sets, and what says where a command runs.
+func (p *Prepared) setVariables() []string {
+	out := []string{EnvInside + "=1"}
+	for name := range p.Policy.Env.Set {
+		if value, ok, _ := p.Policy.Env.Lookup(name, ""); ok {
+			out = append(out, name+"="+value)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// openAnnouncement says what a command can do, and what of it is kept.
+func (p *Prepared) openAnnouncement() string {
+	kept := "NOTHING IS RECORDED, no change can be undone"
+	if roots := p.recordedRoots(); len(roots) > 0 {
+		var names []string
+		for _, r := range roots {
+			names = append(names, cmp.Or(strings.Trim(fmt.Sprintf("%q", r), `"`), r))
+		}
+		kept = "recorded and can be undone: changes of " + strings.Join(names, ", ") + "; nothing else is"
+	}
+	return "NO WALLS (" + p.reason(policy.DimBackend).Source.String() + "): commands run as you and reach what you reach: your home and its secrets, the network, your desktop, the sockets of your programs; " + kept
+}

@@ -1,0 +1,213 @@
+package workspace
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"carrel/internal/api"
+	"carrel/internal/broker"
+	"carrel/internal/history"
+
+	"golang.org/x/sys/unix"
+)
+
+// terms are what the owner of a workspace wants to be asked about, and how much is kept.
+// They only ever add to the user's safeguards: what those hold, a person answers.
+type terms struct {
+	mu  sync.Mutex
+	now api.Terms
+}
+
+func (t *terms) get() api.Terms {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.now
+}
+
+func (t *terms) set(now api.Terms) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.now = now
+}
+
+// limits are those of the history: the usual ones where the owner says nothing.
+func (t *terms) limits(usual history.Limits) history.Limits {
+	if t == nil {
+		return usual
+	}
+	now := t.get()
+	for _, one := range []struct {
+		said *int64
+		of   *int64
+	}{{now.MaxBytes, &usual.Bytes}, {now.MaxSteps, &usual.Steps}, {now.MaxStepBytes, &usual.StepBytes}} {
+		if one.said != nil {
+			*one.of = *one.said
+		}
+	}
+	return usual
+}
+
+// owed is what a step has done of what the owner counts.
+type owed struct {
+	mu      sync.Mutex
+	step    uint64
+	removed int64
+	sample  []string // the first paths that were removed
+	allowed []string // terms that were spoken of
+	refused bool     // the owner said no: nothing more may happen in this step
+}
+
+// Bounds of terms.
+const (
+	maxSample   = 64
+	usualWithin = 30 * time.Second
+)
+
+// setTerms takes the owner's terms, for all that is changed from now on.
+func (d *desk) setTerms(t *api.Terms) error {
+	bad := func(what string) error {
+		return refused(api.CodeRequest, api.OpTerms, d.req.Name, what, "deletes, overwrites and within are 0 or more; limits too")
+	}
+	if t == nil || t.Deletes < 0 || t.Overwrites < 0 || t.Within < 0 || t.Within > int64(time.Hour/time.Millisecond) {
+		return bad("the terms are missing, or one of them is less than nothing or longer than an hour")
+	}
+	for _, limit := range []*int64{t.MaxBytes, t.MaxSteps, t.MaxStepBytes} {
+		if limit != nil && *limit < 0 {
+			return bad("a limit is less than nothing")
+		}
+	}
+	if d.up.broker == nil || d.up.broker.keeper == nil {
+		return bad("this workspace keeps no history, so nothing can be held")
+	}
+	d.up.broker.keeper.terms.set(*t)
+	return nil
+}
+
+// termed holds a change to the owner's terms. The lock of the gate is held.
+func (k *keeper) termed(ch *broker.Change) error {
+	if k.terms == nil {
+		return nil
+	}
+	now := k.terms.get()
+	if now.Deletes == 0 && now.Overwrites == 0 && !now.Replaces {
+		return nil
+	}
+	k.mu.Lock()
+	step := k.step
+	k.mu.Unlock()
+	term, why, no := k.owed.count(ch, now, step)
+	if no {
+		return &heldError{ch.Path, "the workspace's owner refused this step, and no more is done in it"}
+	}
+	if term == "" {
+		return nil
+	}
+	within := usualWithin
+	if now.Within > 0 {
+		within = time.Duration(now.Within) * time.Millisecond
+	}
+	a := api.Approval{Subject: ch.Path, Reason: why, Term: term, Sample: k.owed.shown(term, ch), Hint: "it is the owner's to answer; a person may, too"}
+	q := question{a, within, func() (bool, bool) { return k.owed.answered(step, term) }, func(yes bool) { k.owed.settle(step, term, yes) }}
+	if k.guard.granted(ch, q) {
+		return nil
+	}
+	return &heldError{ch.Path, why}
+}
+
+// count adds a change to its step, and says which term holds it, "" for none, and
+// whether the step was refused.
+func (o *owed) count(ch *broker.Change, t api.Terms, step uint64) (term, why string, no bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.step != step {
+		o.step, o.removed, o.sample, o.allowed, o.refused = step, 0, nil, nil, false
+	}
+	if o.refused {
+		return "", "", true
+	}
+	switch ch.Op {
+	case broker.OpUnlink, broker.OpRmdir:
+		if o.removed++; len(o.sample) < maxSample {
+			o.sample = append(o.sample, ch.Path)
+		}
+		if t.Deletes > 0 && o.removed >= t.Deletes {
+			term, why = api.TermDeletes, fmt.Sprintf("%d names removed in this step, the threshold is %d", o.removed, t.Deletes)
+		}
+	case broker.OpOpen, broker.OpTruncate:
+		if t.Overwrites > 0 && ch.Kind == broker.KindFile {
+			if size := sizeOf(ch); size >= t.Overwrites {
+				term, why = api.TermOverwrites, fmt.Sprintf("a file of %d bytes is to be overwritten, the threshold is %d", size, t.Overwrites)
+			}
+		}
+	case broker.OpRename:
+		if t.Replaces && ch.Over != broker.KindNone {
+			term, why = api.TermReplaces, fmt.Sprintf("%q is renamed over what is at %q", ch.Path, ch.To)
+		}
+	}
+	if slices.Contains(o.allowed, term) {
+		term = ""
+	}
+	return term, why, false
+}
+
+// sizeOf is that of the file that a change is about, in bytes; -1 where it is not known.
+func sizeOf(ch *broker.Change) int64 {
+	var st unix.Stat_t
+	err := error(unix.EBADF)
+	switch {
+	case ch.Pinned > 0:
+		err = unix.Fstat(ch.Pinned, &st)
+	case ch.Dir >= 0 && ch.Name != "":
+		err = unix.Fstatat(ch.Dir, ch.Name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	}
+	if err != nil {
+		return -1
+	}
+	return st.Size
+}
+
+// shown are the paths that a question tells of.
+func (o *owed) shown(term string, ch *broker.Change) []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	paths := []string{ch.Path}
+	switch term {
+	case api.TermDeletes:
+		paths = slices.Clone(o.sample)
+	case api.TermReplaces:
+		paths = append(paths, ch.To)
+	}
+	for i, p := range paths {
+		if !utf8.ValidString(p) {
+			paths[i] = strconv.Quote(p)
+		}
+	}
+	return paths
+}
+
+// answered says what came of a question that another change of the step has asked
+// meanwhile.
+func (o *owed) answered(step uint64, term string) (yes, known bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.step != step {
+		return false, false
+	}
+	return slices.Contains(o.allowed, term), o.refused || slices.Contains(o.allowed, term)
+}
+
+func (o *owed) settle(step uint64, term string, yes bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.step != step:
+	case !yes:
+		o.refused = true
+	case !slices.Contains(o.allowed, term):
+		o.allowed = append(o.allowed, term)
+	}
+}
