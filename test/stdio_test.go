@@ -53,6 +53,7 @@ func (w *world) copyTree(from, to string) string {
 
 // TestStdioGo: the client in Go works as it stands in the manual.
 func TestStdioGo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	bin := w.base + "/bin/example"
 	build := exec.Command("go", "build", "-o", bin, "carrel/docs/examples/stdio")
@@ -220,6 +221,7 @@ func TestStdioEnds(t *testing.T) {
 // TestStdioOwner: a client's yes counts for its own safeguards and for nothing else, and
 // nobody else's counts for them.
 func TestStdioOwner(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	w.write(w.home+"/.config/carrel/config.yaml", "safeguards: {removed_files: 2, then: ask, answer_within: 20s}\n")
 	for i := range 6 {
@@ -289,6 +291,7 @@ func TestStdioOwner(t *testing.T) {
 
 // TestStdioFlood: a client that does not read holds nothing up but what is told to it.
 func TestStdioFlood(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, people()[0])
 	c := w.stdio("--working-dir", w.project)
 	c.do("session.start", nil)
@@ -346,4 +349,32 @@ func TestStdioPrompt(t *testing.T) {
 		t.Errorf("rolled back: %v", r)
 	}
 	c.close()
+}
+
+// TestStdioWithoutWalls: --backend none says so loudly, keeps the history, and holds what
+// the client's safeguards hold.
+func TestStdioWithoutWalls(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		secret := w.write(w.home+"/secret", "in sight\n")
+		w.write(w.project+"/a", "a\n")
+		c := w.stdio("--working-dir", w.project, "--backend", "none")
+		c.do("safeguard.configure", map[string]any{"delete_threshold": 1})
+		if got := c.do("session.start", nil); got["backend"] != "none" {
+			t.Errorf("started: %v", got)
+		}
+		if e := c.event("warning"); !strings.Contains(e["message"].(string), "NO WALLS") {
+			t.Errorf("said: %v", e)
+		}
+		c.do("agent.execute", map[string]any{"command": "cat " + secret + "; rm a; echo there > " + w.home + "/there"})
+		c.do("safeguard.confirm", map[string]any{"safeguard_id": c.event("safeguard_triggered")["safeguard_id"], "action": "allow"})
+		done := c.event("step_completed")
+		if out := c.event("terminal_output"); out["data"] != "in sight\n" || w.read(w.home+"/there") != "there\n" || fmt.Sprint(done["affected_paths"]) != "["+w.project+"/a]" {
+			t.Errorf("%v, said %v", done, out)
+		}
+		if r := c.do("undo.rollback", map[string]any{"count": 1}); r["steps_rolled_back"] != 1.0 || w.read(w.project+"/a") != "a\n" {
+			t.Errorf("rolled back: %v", r)
+		}
+		c.close()
+	})
 }

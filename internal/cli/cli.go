@@ -110,7 +110,7 @@ func problemOf(err error) *api.Denial {
 		return d
 	}
 	message, hint, _ := strings.Cut(err.Error(), "\nhint: ")
-	return &api.Denial{Code: "failed", Message: message, Hint: hint}
+	return &api.Denial{Code: tools.CodeFailed, Message: message, Hint: hint}
 }
 
 // root makes the program's commands, as many as these arguments need.

@@ -62,12 +62,13 @@ working directories, which ends with this command. The protocol: docs/json-lines
 	fs.StringArrayVar(&o.Directories, "working-dir", nil, "a directory of sessions that name none; the first is the project, further ones may be changed too")
 	fs.StringVar(&o.UndoDir, "undo-dir", "", "keep the history here, for this client alone (default: where the histories of your projects are)")
 	fs.StringVar(&o.Agent, "agent", "", "give sessions what an agent needs, and let agent.prompt ask it: claude, codex, gemini, ...")
+	fs.StringVar(&o.Backend, "backend", "", "process (default), or none: no walls, commands do what you may; the history is kept all the same")
 	fs.StringVar(&network, "network", "", "closed, local, filtered or open: of sessions that say nothing")
 	fs.StringArrayVar(&hosts, "allow-host", nil, "sessions reach this host, as with carrel run")
 	fs.StringArrayVar(&read, "read", nil, "sessions see this file or directory too, read-only")
 	fs.StringVar(&permissions, "permissions", "", "ceiling file, read once: the most that anything asked for here gets")
 	fs.BoolVar(&schema, "schema", false, "print the JSON Schema of the protocol, and end")
-	notEmpty(cmd, "undo-dir", "agent", "network", "permissions", "working-dir", "read")
+	notEmpty(cmd, "backend", "undo-dir", "agent", "network", "permissions", "working-dir", "read")
 	return explainFlagErrors(cmd)
 }
 

@@ -64,25 +64,20 @@ type previewOut struct {
 }
 
 func preview(ctx context.Context, c *call, in previewIn) (previewOut, error) {
-	out := previewOut{StepIDs: []uint64{}, Restored: []json.RawMessage{}, Removed: []json.RawMessage{}, Unrestored: []map[string]any{}, Conflicts: []map[string]any{}}
 	n, err := c.active()
 	if err != nil {
-		return out, err
+		return previewOut{}, err
 	}
 	if in.Count < 0 {
-		return out, invalid("count", "count is 1 or more, not %d", in.Count)
+		return previewOut{}, invalid("count", "count is 1 or more, not %d", in.Count)
 	}
 	args, steps, err := n.newest(ctx, max(1, in.Count), in.Directory)
-	if err != nil || len(steps) == 0 {
-		return out, err
+	var would undone
+	if err == nil && len(steps) > 0 {
+		would, err = n.takeBack(ctx, "undo", append([]string{"--dry-run"}, args...)...)
 	}
-	would, err := n.takeBack(ctx, "undo", append([]string{"--dry-run"}, args...)...)
-	if err != nil {
-		return out, err
-	}
-	out.StepIDs, out.Restored, out.Removed = append(out.StepIDs, would.Steps...), append(out.Restored, would.Restored...), append(out.Removed, would.Removed...)
-	out.Unrestored, out.Conflicts = append(out.Unrestored, would.Unrestorable...), append(out.Conflicts, would.Conflicts...)
-	return out, nil
+	told := would.told(0)
+	return previewOut{told.StepIDs, told.Restored, told.Removed, told.Unrestored, append([]map[string]any{}, would.Conflicts...)}, err
 }
 
 type redoIn struct {
@@ -91,26 +86,20 @@ type redoIn struct {
 }
 
 func redo(ctx context.Context, c *call, in redoIn) (rollbackOut, error) {
-	out := rollbackOut{StepIDs: []uint64{}, Restored: []json.RawMessage{}, Removed: []json.RawMessage{}, Unrestored: []map[string]any{}}
 	n, err := c.active()
 	if err != nil {
-		return out, err
+		return rollbackOut{}, err
 	}
 	if in.Count < 0 {
-		return out, invalid("count", "count is 1 or more, not %d", in.Count)
+		return rollbackOut{}, invalid("count", "count is 1 or more, not %d", in.Count)
 	}
 	args := []string{strconv.Itoa(max(1, in.Count))}
 	if in.Force {
 		args = append([]string{"--force"}, args...)
 	}
 	did, err := n.takeBack(ctx, "redo", args...)
-	if err != nil {
-		return out, err
-	}
 	n.outside.hint()
-	out.Steps, out.StepIDs = len(did.Steps), append(out.StepIDs, did.Steps...)
-	out.Restored, out.Removed, out.Unrestored = append(out.Restored, did.Restored...), append(out.Removed, did.Removed...), append(out.Unrestored, did.Unrestorable...)
-	return out, nil
+	return did.told(0), err
 }
 
 type showIn struct {

@@ -88,7 +88,7 @@ func start(ctx context.Context, c *call, in startIn) (startOut, error) {
 }
 
 func (n *session) told() startOut {
-	out := startOut{Status: "started", VMStatus: n.vmStatus(), Backend: n.server.backend(), MountPoints: []mountPoint{}, Version: Version, Workspace: n.entry.Name, Project: n.project}
+	out := startOut{Status: "started", VMStatus: n.vmStatus(), Backend: n.backend, MountPoints: []mountPoint{}, Version: Version, Workspace: n.entry.Name, Project: n.project}
 	for i, d := range n.dirs {
 		m := mountPoint{Index: i, Path: d.path, MountPath: d.path, Label: d.label, Access: accessWrite}
 		if d.readOnly {
@@ -102,14 +102,7 @@ func (n *session) told() startOut {
 // vmStatus is always that there is none: workspaces are processes.
 func (n *session) vmStatus() string { return "unavailable" }
 
-func (s *Server) backend() string {
-	if s.opts.Backend == "" {
-		return backendProcess
-	}
-	return s.opts.Backend
-}
-
-const backendProcess = "process"
+const backendProcess, backendNone = "process", "none"
 
 type nothing struct{}
 

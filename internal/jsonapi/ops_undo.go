@@ -98,36 +98,36 @@ func (n *session) takeBack(ctx context.Context, command string, args ...string) 
 	return out, err
 }
 
+// told is what a response says of it; lists are never null.
+func (u undone) told(crossed int) rollbackOut {
+	return rollbackOut{Steps: len(u.Steps), Crossed: crossed, StepIDs: append([]uint64{}, u.Steps...), Restored: append([]json.RawMessage{}, u.Restored...),
+		Removed: append([]json.RawMessage{}, u.Removed...), Unrestored: append([]map[string]any{}, u.Unrestorable...)}
+}
+
 func rollback(ctx context.Context, c *call, in rollbackIn) (rollbackOut, error) {
-	out := rollbackOut{StepIDs: []uint64{}, Restored: []json.RawMessage{}, Removed: []json.RawMessage{}, Unrestored: []map[string]any{}}
 	n, err := c.active()
 	if err != nil {
-		return out, err
+		return rollbackOut{}, err
 	}
 	if in.Count < 1 {
-		return out, invalid("count", "count is 1 or more, not %d", in.Count)
+		return rollbackOut{}, invalid("count", "count is 1 or more, not %d", in.Count)
 	}
 	args, steps, err := n.newest(ctx, in.Count, in.Directory)
 	if err != nil || len(steps) == 0 {
-		return out, err
+		return undone{}.told(0), err
 	}
 	crossed := 0
 	if in.Force {
 		preview, err := n.takeBack(ctx, "undo", append([]string{"--dry-run"}, args...)...)
 		if err != nil {
-			return out, err
+			return rollbackOut{}, err
 		}
 		crossed = len(preview.Conflicts)
 		args = append([]string{"--force"}, args...)
 	}
 	did, err := n.takeBack(ctx, "undo", args...)
-	if err != nil {
-		return out, err
-	}
 	n.outside.hint()
-	out.Steps, out.Crossed, out.StepIDs = len(did.Steps), crossed, append(out.StepIDs, did.Steps...)
-	out.Restored, out.Removed, out.Unrestored = append(out.Restored, did.Restored...), append(out.Removed, did.Removed...), append(out.Unrestored, did.Unrestorable...)
-	return out, nil
+	return did.told(crossed), err
 }
 
 // newest are the arguments of undo for the newest so many steps, as far as there are any.

@@ -11,6 +11,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/jsontree"
+	"carrel/internal/tools"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -84,6 +85,8 @@ func problemOf(err error) *Problem {
 	switch {
 	case errors.As(err, &p):
 		return p
+	case errors.As(err, &d) && d.Code == tools.CodeFailed:
+		return &Problem{Code: CodeIO, Message: strings.TrimSuffix(d.Message+"; "+d.Hint, "; ")}
 	case errors.As(err, &d):
 		return &Problem{Code: CodeRefused, Message: d.Message, Carrel: d}
 	}

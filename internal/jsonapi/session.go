@@ -1,6 +1,7 @@
 package jsonapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type session struct {
 	program tools.Carrel // run in the first directory
 	dirs    []directory
 	project string
+	backend string // process or none
 	mode    string // ephemeral or persistent
 	agent   string
 
@@ -145,6 +147,9 @@ func (s *Server) begin(ctx context.Context, in startIn) (*session, error) {
 	}
 	n := &session{server: s, dirs: dirs, mode: in.Mode, agent: in.agent(s.opts.Agent), program: s.opts.Program, commands: map[string]bool{}}
 	n.program.Dir = dirs[0].path
+	if n.agent != "" && s.opts.Backend == backendNone {
+		return nil, invalid("carrel.agent", "without walls no agent is asked without its questions: agent.execute starts it as you would")
+	}
 	if n.mode == "" {
 		n.mode = modeEphemeral
 	}
@@ -168,7 +173,7 @@ func (s *Server) begin(ctx context.Context, in startIn) (*session, error) {
 	if err := n.find(name); err != nil {
 		return nil, err
 	}
-	n.project = ready.Status.Project
+	n.project, n.backend = ready.Status.Project, cmp.Or(ready.Status.Backend, backendProcess)
 	n.ctx, n.end = context.WithCancel(context.Background())
 	err = s.rightHistory(ctx, n)
 	if err == nil {

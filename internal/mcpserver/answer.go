@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/fileops"
+	"carrel/internal/tools"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -15,7 +16,6 @@ import (
 // Codes of refusals that only this package gives.
 const (
 	codeCancelled = "cancelled" // the client did not want it any longer
-	codeFailed    = "failed"    // something went wrong
 	codeTool      = "no-tool"
 )
 
@@ -51,7 +51,7 @@ func result(value any) *sdk.CallToolResult {
 
 // refusal puts an error in the form that a model reads and a program understands.
 func refusal(ctx context.Context, tool string, err error) *sdk.CallToolResult {
-	p := problem{Code: codeFailed, Message: err.Error(), Operation: tool}
+	p := problem{Code: tools.CodeFailed, Message: err.Error(), Operation: tool}
 	var d *api.Denial
 	var f *fileops.Error
 	switch {

@@ -38,6 +38,9 @@ type Ceiling struct {
 // one line of JSON.
 const Arg0 = "carrel-json"
 
+// CodeFailed is the code of what is no refusal, but went wrong.
+const CodeFailed = "failed"
+
 // CodeArguments is the code of a refusal of what was asked for with a call.
 const CodeArguments = "arguments"
 

@@ -46,7 +46,9 @@ func (d *desk) keepLimits() {
 			}
 		})
 		if err == nil { // else something is on its way: the next time
-			tried = now
+			d.yields.Lock()
+			tried = k.size() // what is still beyond the limits stays
+			d.yields.Unlock()
 		}
 	}
 }
