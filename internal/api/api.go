@@ -14,7 +14,7 @@ import (
 // Subject may hold bytes chosen by a hostile program: escape it before it
 // reaches a terminal.
 type Denial struct {
-	Time      time.Time `json:"time"`
+	Time      time.Time `json:"time,omitzero"`
 	Workspace string    `json:"workspace,omitempty"`
 	Project   string    `json:"project,omitempty"`
 	Code      string    `json:"code"`      // one of the Code constants

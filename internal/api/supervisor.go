@@ -153,7 +153,7 @@ type Approval struct {
 // Terms are what the process that a workspace belongs to has asked for, beside what the
 // user's configuration says, which holds all the same. 0 and nil are nothing said.
 type Terms struct {
-	Deletes    int64 `json:"deletes,omitempty"`    // that many names removed in one step: it waits before the last of them
+	Deletes    int64 `json:"deletes,omitempty"`    // that many names removed by one command: it waits before the last of them
 	Overwrites int64 `json:"overwrites,omitempty"` // bytes of a file, from which on it waits to be opened for writing or truncated
 	Replaces   bool  `json:"replaces,omitempty"`   // a rename over something waits
 	Within     int64 `json:"within,omitempty"`     // milliseconds until no answer is no; 0 for 30 seconds

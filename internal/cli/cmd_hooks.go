@@ -39,8 +39,9 @@ byte; a second time changes nothing. A file that cannot be parsed, is not your
 own, or changes meanwhile is left alone, and then nothing is written at all.
 
 The files: ~/.claude/settings.json (CLAUDE_CONFIG_DIR); ~/.codex/hooks.json where
-it exists, else ~/.codex/config.toml (CODEX_HOME). A symlink is followed. Codex
-runs new hooks only when you have looked at them: it asks when it starts.
+it exists, else ~/.codex/config.toml (CODEX_HOME); ~/.gemini/settings.json. A
+symlink is followed. Codex runs new hooks only when you have looked at them: it
+asks when it starts.
 ` + plainStatusHelp,
 		Example: `  carrel hooks install
   carrel hooks install codex

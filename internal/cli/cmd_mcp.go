@@ -22,7 +22,7 @@ import (
 
 func (a *app) mcpCommand() *cobra.Command {
 	var o mcpserver.Options
-	var profile, display, listen, tokenFile, permissions string
+	var profile, display, listen, tokenFile, permissions, client string
 	var read, write []string
 	cmd := &cobra.Command{
 		Use:   "mcp [flags]",
@@ -72,6 +72,20 @@ one of its own, which ends with the client, or with --workspace one that stays.
 			if o.Ceiling, err = a.frozenCeiling(permissions); err != nil {
 				return err
 			}
+			if client != "" {
+				if listen != "" {
+					return errors.New("--client is for a client that starts this command; with --listen there may be many")
+				}
+				host, err := a.agentHost()
+				if err != nil {
+					return err
+				}
+				lease, err := host.Serve(client)
+				if err != nil {
+					return err
+				}
+				defer lease.Release()
+			}
 			return a.serveMCP(cmd, o, listen, tokenFile)
 		},
 	}
@@ -86,7 +100,8 @@ one of its own, which ends with the client, or with --workspace one that stays.
 	fs.StringArrayVar(&write, "write", nil, "the workspace may change this directory too")
 	fs.StringVar(&listen, "listen", "", "answer over HTTP instead, at unix:PATH or 127.0.0.1:PORT")
 	fs.StringVar(&tokenFile, "token-file", "", "with --listen: the token that clients have to send is in this file, which is made if it does not exist")
-	notEmpty(cmd, "workspace", "profile", "display", "listen", "token-file", "permissions")
+	fs.StringVar(&client, "client", "", "the agent that starts this, as carrel agent setup registers it")
+	notEmpty(cmd, "client", "workspace", "profile", "display", "listen", "token-file", "permissions")
 	return explainFlagErrors(cmd)
 }
 

@@ -18,7 +18,7 @@ type Request interface {
 	subject() Path
 	answer() any
 	check() error
-	do(context.Context) (any, error)
+	do(context.Context, *place) (any, error)
 }
 
 // Ops are the names of all operations.
@@ -55,11 +55,20 @@ func Decode(op string, data []byte) (Request, error) {
 
 // Do carries a request out. The answer is a pointer to the operation's answer type;
 // the error is an *Error.
-func Do(ctx context.Context, req Request) (any, error) {
+func Do(ctx context.Context, req Request) (any, error) { return DoBeneath(ctx, "", req) }
+
+// DoBeneath is Do for a request none of whose paths may leave a directory, by a link
+// neither; "" is Do. Searches are not held to it.
+func DoBeneath(ctx context.Context, dir string, req Request) (any, error) {
 	if err := req.check(); err != nil {
 		return nil, of(req.op(), req.subject(), err, CodeRequest)
 	}
-	answer, err := req.do(ctx)
+	at, err := beneath(dir)
+	if err != nil {
+		return nil, of(req.op(), Path(dir), err, CodeIO)
+	}
+	defer at.close()
+	answer, err := req.do(ctx, at)
 	if err != nil {
 		return nil, of(req.op(), req.subject(), err, CodeIO)
 	}

@@ -17,8 +17,8 @@ const (
 	maxTold   = 10       // line numbers
 )
 
-func (r *EditFile) do(ctx context.Context) (any, error) {
-	old, err := look(r.Path, MaxEdited)
+func (r *EditFile) do(ctx context.Context, at *place) (any, error) {
+	old, err := look(at, r.Path, MaxEdited)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func (r *EditFile) do(ctx context.Context) (any, error) {
 	case old == nil:
 		return nil, failed(CodeNotFound, r.Path, fmt.Sprintf("there is no %q to edit", r.Path.short()), "write_file makes a file")
 	case !old.known:
-		f, _, err := openRegular(r.Path)
+		f, _, err := openRegular(at, r.Path)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func (r *EditFile) list() []Edit {
 // place says in an error which edit it is about.
 func (r *EditFile) place(err error, i int) error {
 	e := told(r.Path, err)
-	e.Subject = r.Path.short()
+	e.Subject = Path(r.Path.short())
 	if len(r.Edits) > 0 {
 		e.Message = fmt.Sprintf("edit %d of %d: %s; nothing was changed", i+1, len(r.Edits), e.Message)
 	}

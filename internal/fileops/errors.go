@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 	"syscall"
 )
 
@@ -18,6 +19,7 @@ const (
 	CodeNotDir     = "not-directory"
 	CodeNotRegular = "not-regular" // a FIFO, a socket, a device
 	CodeDenied     = "denied"      // the workspace, or the file's mode, does not allow it
+	CodeOutside    = "outside"     // the path leads out of the directory that it is held to
 	CodeNoMatch    = "no-match"    // the text to replace is not there
 	CodeAmbiguous  = "ambiguous"   // it is there several times
 	CodeChanged    = "changed"     // the file is not what the caller believes
@@ -47,13 +49,13 @@ func (e *Error) Error() string {
 }
 
 func failed(code string, subject Path, message, hint string) *Error {
-	return &Error{Code: code, Subject: subject.short(), Message: message, Hint: hint}
+	return &Error{Code: code, Subject: Path(subject.short()), Message: message, Hint: hint}
 }
 
 // maxSubject bounds what is told of a path or a pattern, in bytes.
 const maxSubject = 512
 
-func (p Path) short() Path { return p[:min(len(p), maxSubject)] }
+func (p Path) short() string { return string(p[:min(len(p), maxSubject)]) }
 
 const deniedHint = "the workspace does not allow it, or the file's mode; `carrel explain --path PLACE` tells which rule holds"
 
@@ -63,6 +65,7 @@ var systems = []struct {
 	code, text string
 	hint       string
 }{
+	{errOutside, CodeOutside, "%s leads out of its directory", ""},
 	{fs.ErrNotExist, CodeNotFound, "there is no %s", "list_directory and glob show what is there"},
 	{fs.ErrPermission, CodeDenied, "%s may not be used so: permission denied", deniedHint},
 	{syscall.EROFS, CodeDenied, "%s can be read only", deniedHint},
@@ -88,7 +91,7 @@ func told(p Path, err error) *Error {
 	}
 	for _, s := range systems {
 		if errors.Is(err, s.is) {
-			return failed(s.code, p, fmt.Sprintf(s.text, fmt.Sprintf("%q", p.short())), s.hint)
+			return failed(s.code, p, fmt.Sprintf(s.text, strconv.Quote(p.short())), s.hint)
 		}
 	}
 	var at *os.PathError

@@ -196,7 +196,7 @@ func list(t *testing.T, dir string) (names []string) {
 func TestWriteThatFails(t *testing.T) {
 	t.Chdir(t.TempDir())
 	put(t, "f", "old content")
-	old, err := look("f", MaxEdited)
+	old, err := look(everywhere, "f", MaxEdited)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-func (r *Glob) do(ctx context.Context) (any, error) {
+func (r *Glob) do(ctx context.Context, _ *place) (any, error) {
 	out, left := &Found{Paths: []Path{}}, maxNames
 	type one struct {
 		path string
@@ -79,7 +79,7 @@ func (r *Glob) split(root Path) (base, pattern string, err error) {
 		pattern = strings.TrimLeft(pattern[2:], "/")
 	}
 	if st, err := os.Stat(string(root)); err == nil && !st.IsDir() {
-		return "", "", notDir(root, fs.ErrInvalid)
+		return "", "", everywhere.notDir(root, fs.ErrInvalid)
 	}
 	return string(root), pattern, nil
 }

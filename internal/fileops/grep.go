@@ -24,7 +24,7 @@ const (
 // errEnough ends a search whose answer is full.
 var errEnough = errors.New("enough")
 
-func (r *Grep) do(ctx context.Context) (any, error) {
+func (r *Grep) do(ctx context.Context, _ *place) (any, error) {
 	re, err := r.compile()
 	if err != nil {
 		return nil, err

@@ -20,10 +20,10 @@ const maxNames = 1 << 20
 // hidden lies on the same file system, has no rights at all, and is nowhere else.
 const deniedPath = "/run/carrel/denied"
 
-func (r *ListDirectory) do(ctx context.Context) (any, error) {
-	f, err := openDir(string(r.Path), 0)
+func (r *ListDirectory) do(ctx context.Context, at *place) (any, error) {
+	f, err := at.openDir(r.Path)
 	if err != nil {
-		return nil, told(r.Path, notDir(r.Path, err))
+		return nil, told(r.Path, at.notDir(r.Path, err))
 	}
 	defer f.Close()
 	out := &Listing{Entries: []Entry{}}
@@ -52,7 +52,7 @@ func (r *ListDirectory) do(ctx context.Context) (any, error) {
 		if err != nil {
 			continue // gone meanwhile
 		}
-		out.Entries = append(out.Entries, describe(string(r.Path), st, mask))
+		out.Entries = append(out.Entries, at.describe(r.Path, st, mask))
 	}
 	return out, nil
 }
@@ -69,13 +69,13 @@ func page(all, limit, offset, usual int) (from, to, next int) {
 	return from, to, next
 }
 
-func describe(dir string, st, mask fs.FileInfo) Entry {
+func (a *place) describe(dir Path, st, mask fs.FileInfo) Entry {
 	e := Entry{Name: Path(st.Name()), Type: typeOf(st), Size: st.Size(), Mode: modeText(st), Time: st.ModTime()}
 	if mask != nil && st.Mode().Perm() == 0 && sameDevice(mask, st) {
 		return Entry{Name: e.Name, Type: TypeDenied, Mode: e.Mode}
 	}
 	if e.Type == TypeSymlink {
-		target, _ := os.Readlink(filepath.Join(dir, st.Name()))
+		target, _ := a.readlink(Path(filepath.Join(string(dir), st.Name())))
 		e.Target = Path(target)
 	}
 	return e
@@ -97,9 +97,18 @@ func typeOf(st fs.FileInfo) string {
 	return TypeDevice
 }
 
+func (a *place) openDir(p Path) (*os.File, error) {
+	f, err := a.open(p, os.O_RDONLY|onlyDir, 0)
+	return wantDir(string(p), f, err)
+}
+
 // openDir opens a directory and nothing else.
 func openDir(path string, flags int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|careful|onlyDir|flags, 0)
+	return wantDir(path, f, err)
+}
+
+func wantDir(path string, f *os.File, err error) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -111,8 +120,8 @@ func openDir(path string, flags int) (*os.File, error) {
 }
 
 // notDir tells what is no directory apart from what is not there.
-func notDir(p Path, err error) error {
-	if st, e := os.Stat(string(p)); e == nil && !st.IsDir() {
+func (a *place) notDir(p Path, err error) error {
+	if st, e := a.stat(p); e == nil && !st.IsDir() {
 		return failed(CodeNotDir, p, fmt.Sprintf("%q is a %s and no directory", p.short(), typeOf(st)), "read_file reads a file")
 	}
 	return err

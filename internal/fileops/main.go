@@ -19,8 +19,13 @@ const (
 
 // Argv is how the helper is started for a request. What comes after the operation is
 // for people who read the history, and means nothing.
-func Argv(helper string, req Request) []string {
+//
+// With beneath no path of it may leave that directory.
+func Argv(helper string, beneath Path, req Request) []string {
 	argv := []string{helper, req.op()}
+	if beneath != "" {
+		argv = append(argv, flagBeneath, string(beneath))
+	}
 	if subject := req.subject(); subject != "" {
 		argv = append(argv, shorten(subject.String(), 200))
 	}
@@ -37,7 +42,7 @@ func Main(argv []string, in io.Reader, out, errOut io.Writer) int {
 		fmt.Fprintf(errOut, "carrel: it reads one request, a JSON object, from its standard input, and wants the operation as an argument: %q\n", Ops())
 		return exitUsage
 	}
-	line, err := encode(answerTo(ctx, argv[1], in))
+	line, err := encode(answerTo(ctx, argv, in))
 	if err == nil && len(line) > MaxAnswer {
 		line, err = encode(reply{Error: &Error{Code: CodeTooLarge, Operation: argv[1], Message: fmt.Sprintf("the answer has more than %d bytes", MaxAnswer), Hint: "ask for less with limit"}})
 	}
@@ -51,7 +56,13 @@ func Main(argv []string, in io.Reader, out, errOut io.Writer) int {
 	return exitAnswered
 }
 
-func answerTo(ctx context.Context, op string, in io.Reader) reply {
+const flagBeneath = "--beneath"
+
+func answerTo(ctx context.Context, argv []string, in io.Reader) reply {
+	op, dir := argv[1], ""
+	if len(argv) > 3 && argv[2] == flagBeneath {
+		dir = argv[3]
+	}
 	data, err := io.ReadAll(io.LimitReader(in, MaxRequest+1))
 	if err != nil {
 		return reply{Error: of(op, "", err, CodeIO)}
@@ -60,7 +71,7 @@ func answerTo(ctx context.Context, op string, in io.Reader) reply {
 	if err != nil {
 		return reply{Error: of(op, "", err, CodeRequest)}
 	}
-	answer, err := Do(ctx, req)
+	answer, err := DoBeneath(ctx, dir, req)
 	if err != nil {
 		return reply{Error: of(op, "", err, CodeIO)}
 	}

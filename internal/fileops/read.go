@@ -21,8 +21,8 @@ const maxCounted = 64 << 20
 // maxSkipped bounds how far into a file lines are counted at all.
 const maxSkipped = 8 << 30
 
-func (r *ReadFile) do(ctx context.Context) (any, error) {
-	f, st, err := openRegular(r.Path)
+func (r *ReadFile) do(ctx context.Context, at *place) (any, error) {
+	f, st, err := openRegular(at, r.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -52,15 +52,15 @@ func (r *ReadFile) do(ctx context.Context) (any, error) {
 
 // openRegular opens a regular file for reading, without waiting for whoever might be
 // at the other end of something else.
-func openRegular(p Path) (*os.File, fs.FileInfo, error) {
-	st, err := os.Stat(string(p))
+func openRegular(at *place, p Path) (*os.File, fs.FileInfo, error) {
+	st, err := at.stat(p)
 	if err == nil {
 		err = wantRegular(p, st)
 	}
 	if err != nil {
 		return nil, nil, told(p, err)
 	}
-	f, err := os.OpenFile(string(p), os.O_RDONLY|careful, 0)
+	f, err := at.open(p, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, nil, told(p, err)
 	}

@@ -11,10 +11,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
-func (r *WriteFile) do(ctx context.Context) (any, error) {
+func (r *WriteFile) do(ctx context.Context, at *place) (any, error) {
 	content, err := r.bytes()
 	if err != nil {
 		return nil, err
@@ -27,7 +26,7 @@ func (r *WriteFile) do(ctx context.Context) (any, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		old, err := look(r.Path, int64(MaxEdited))
+		old, err := look(at, r.Path, int64(MaxEdited))
 		if err != nil {
 			return nil, err
 		}
@@ -35,7 +34,7 @@ func (r *WriteFile) do(ctx context.Context) (any, error) {
 			return nil, err
 		}
 		if old == nil {
-			err = r.create(content, mode)
+			err = r.create(at, content, mode)
 		} else {
 			out.Written, err = old.become(content, mode)
 		}
@@ -69,23 +68,27 @@ func (r *WriteFile) bytes() ([]byte, error) {
 }
 
 // create makes a new file. What fails in the middle is removed again.
-func (r *WriteFile) create(content []byte, mode int) error {
+func (r *WriteFile) create(at *place, content []byte, mode int) error {
 	perm := os.FileMode(0o666)
 	if mode >= 0 {
 		perm = os.FileMode(mode)
 	}
 	open := func(flags int) (*os.File, error) {
-		return os.OpenFile(string(r.Path), os.O_WRONLY|os.O_CREATE|careful|flags, perm)
+		return at.open(r.Path, os.O_WRONLY|os.O_CREATE|flags, perm)
 	}
 	f, err := open(os.O_EXCL)
 	if errors.Is(err, fs.ErrNotExist) && (r.CreateParents == nil || *r.CreateParents) {
-		if err = os.MkdirAll(filepath.Dir(string(r.Path)), 0o777); err == nil {
+		var made []Path
+		if made, err = at.parents(r.Path); err == nil {
 			f, err = open(os.O_EXCL)
+		}
+		if err != nil {
+			at.unmake(made)
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {
 		// Somebody was faster, or it is a symlink to what is not there: that is made.
-		if st, e := os.Lstat(string(r.Path)); e != nil || st.Mode()&fs.ModeSymlink == 0 {
+		if st, e := at.lstat(r.Path); e != nil || st.Mode()&fs.ModeSymlink == 0 {
 			return &retry{err}
 		}
 		if f, err = open(0); err == nil && !isEmpty(f) {
@@ -104,7 +107,7 @@ func (r *WriteFile) create(content []byte, mode int) error {
 		err = e
 	}
 	if err != nil {
-		_ = os.Remove(string(r.Path))
+		_ = at.remove(r.Path)
 	}
 	return err
 }
@@ -125,6 +128,7 @@ func changed(p Path) *Error {
 
 // existing is a file as it was found.
 type existing struct {
+	at      *place
 	path    Path
 	st      fs.FileInfo
 	known   bool // content could be read, and is all of it
@@ -133,15 +137,15 @@ type existing struct {
 
 // look reads what is at a path, nil where nothing is. A file that is larger than most,
 // or may be written and not read, is known by its state alone.
-func look(p Path, most int64) (*existing, error) {
-	f, st, err := openRegular(p)
+func look(at *place, p Path, most int64) (*existing, error) {
+	f, st, err := openRegular(at, p)
 	if err != nil {
 		switch e := told(p, err); {
-		case e.Code == CodeNotFound && errors.Is(exists(p), fs.ErrNotExist):
+		case e.Code == CodeNotFound && errors.Is(exists(at, p), fs.ErrNotExist):
 			return nil, nil
 		case e.Code == CodeDenied:
-			if st, err := os.Stat(string(p)); err == nil {
-				return &existing{path: p, st: st}, nil
+			if st, err := at.stat(p); err == nil {
+				return &existing{at: at, path: p, st: st}, nil
 			}
 			return nil, e
 		default:
@@ -149,7 +153,7 @@ func look(p Path, most int64) (*existing, error) {
 		}
 	}
 	defer f.Close()
-	old := &existing{path: p, st: st}
+	old := &existing{at: at, path: p, st: st}
 	if st.Size() <= most {
 		if old.content, err = io.ReadAll(io.LimitReader(f, most+1)); err != nil {
 			return nil, told(p, err)
@@ -159,8 +163,8 @@ func look(p Path, most int64) (*existing, error) {
 	return old, nil
 }
 
-func exists(p Path) error {
-	_, err := os.Stat(string(p))
+func exists(at *place, p Path) error {
+	_, err := at.stat(p)
 	return err
 }
 
@@ -190,9 +194,9 @@ func (x *existing) become(content []byte, mode int) (wrote bool, err error) {
 		return false, nil
 	}
 	if same {
-		return true, os.Chmod(string(x.path), os.FileMode(mode))
+		return true, x.chmod(mode)
 	}
-	f, err := os.OpenFile(string(x.path), os.O_WRONLY|careful, 0)
+	f, err := x.at.open(x.path, os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, &retry{err}
 	} else if err != nil {
@@ -212,6 +216,19 @@ func (x *existing) become(content []byte, mode int) (wrote bool, err error) {
 		err = e
 	}
 	return err == nil, err
+}
+
+// chmod gives it a mode, if it still is the file that was found.
+func (x *existing) chmod(mode int) error {
+	f, err := x.at.open(x.path, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !os.SameFile(st, x.st) {
+		return changed(x.path)
+	}
+	return f.Chmod(os.FileMode(mode))
 }
 
 // over writes content over what a file has. Where that fails the old bytes are put

@@ -18,6 +18,8 @@ type agent struct {
 	directory   string   // in the home directory, without the variable
 	files       []source // where its hooks may stand
 	events      []moment
+	second      int    // a second of a handler\'s time limit, in its unit
+	gate        string // the program of the gate: these are its handlers, and no steps
 }
 
 // source is one file that may hold hooks.
@@ -41,6 +43,7 @@ var known = []agent{
 		events: []moment{
 			{"PreToolUse", verbBegin}, {"PostToolUse", verbEnd}, {"PostToolUseFailure", verbEnd}, {"Stop", verbEnd},
 		},
+		second: 1,
 	},
 	{
 		// Codex 0.169.0. PostToolUse comes for a command that failed too. It warns
@@ -49,6 +52,15 @@ var known = []agent{
 		name: "codex", title: "Codex", variable: "CODEX_HOME", directory: ".codex",
 		files:  []source{{"hooks.json", formatJSON}, {"config.toml", formatTOML}},
 		events: []moment{{"PreToolUse", verbBegin}, {"PostToolUse", verbEnd}, {"Stop", verbEnd}},
+		second: 1,
+	},
+	{
+		// Gemini CLI 0.61.0. It counts in milliseconds. AfterAgent ends the step of
+		// a call after which AfterTool did not come.
+		name: "gemini", title: "Gemini CLI", directory: ".gemini",
+		files:  []source{{"settings.json", formatJSON}},
+		events: []moment{{"BeforeTool", verbBegin}, {"AfterTool", verbEnd}, {"AfterAgent", verbEnd}},
+		second: 1000,
 	},
 }
 
@@ -74,7 +86,7 @@ func agentNamed(name string) *agent {
 // where a workspace shows it.
 func (a *agent) dir(home string, getenv func(string) string) (dir string, elsewhere bool) {
 	usual := filepath.Join(home, a.directory)
-	if v := getenv(a.variable); v != "" {
+	if v := getenv(a.variable); a.variable != "" && v != "" {
 		return filepath.Clean(v), filepath.Clean(v) != usual
 	}
 	return usual, false
@@ -97,6 +109,9 @@ const hookTimeout = 5
 // The event stays on standard input, as the agent wrote it: it says which call
 // begins or ends, and what it is.
 func (a *agent) commandLine(program, verb string) string {
+	if a.gate != "" {
+		return verb
+	}
 	step := program + " step " + verb
 	if verb == verbBegin {
 		step += " --label " + a.name
@@ -106,8 +121,15 @@ func (a *agent) commandLine(program, verb string) string {
 }
 
 // verbOf recognises an entry, also with other flags for the step than those that
-// we write. It gives "" for a command of somebody else.
+// we write. It gives "" for a command of somebody else. Without a program it
+// knows gates, of whatever program; their verb is the whole command.
 func verbOf(command, program string) string {
+	if program == anyGate {
+		if gateProgram(command) == "" {
+			return ""
+		}
+		return command
+	}
 	step, ok := strings.CutPrefix(command, "sh -c 'test -x "+program+" && "+program+" step ")
 	if !ok {
 		return ""

@@ -11,27 +11,18 @@
 //     by nothing else: no marker, no record beside the file.
 //   - foreign: everything in a file that is no entry.
 //
-// # The edit
+// A gate is a hook of another kind: it asks before each tool call whether the
+// agent's own tools are to be used now; see [Gate].
 //
-// Settings are other programs' files with the user's comments in them. So they
-// are parsed to find places and edited as text: what is foreign stays byte for
-// byte. Before and after an edit the whole is decoded, and what is foreign must
-// decode alike. [Plan] gives the new text, [Change.Apply] puts it in place at
-// once, if the file still is what was read.
-//
-// Removing gives back the very bytes from before installing, without a record
-// of them. Where it could go either way, what we write says what was there: a
-// list or object that we add to and that was empty gets our text directly
-// behind its bracket, one that we create has white space there. In TOML each of
-// our groups follows one blank line, but not at the top of a file that we
-// created.
+// [Plan] gives the new text, [Change.Apply] puts it in place; how settings are
+// edited is package settings's. Before and after an edit the whole is decoded,
+// and what is foreign must decode alike.
 //
 // # Limits
 //
-// A writer that does not replace the file but writes into it, in the moment
-// between our last look and the rename, is not noticed. Codex remembers which
+// Codex remembers which
 // hooks the user trusts by their number in the list; entries go to the end of
 // it, so only what was added after them is asked about again when they go.
 //
-// The package imports nothing of this module.
+// Of this module it imports settings.
 package hooks

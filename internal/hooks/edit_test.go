@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"carrel/internal/settings"
+
 	"pgregory.net/rapid"
 )
 
@@ -139,7 +141,7 @@ func TestOthersEdits(t *testing.T) {
 	}{
 		{"a handler in our group, JSON", "{\n  \"a\": 1\n}\n", formatJSON, func(s string) string {
 			return strings.Replace(s, "\"timeout\": 5\n          }\n", "\"timeout\": 5\n          }, {\"type\": \"command\", \"command\": \"mine\"} // me\n", 1)
-		}, "{\n  \"a\": 1,\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\n        \"hooks\": [ {\"type\": \"command\", \"command\": \"mine\"} // me\n        ]\n      }\n    ]\n  }\n}\n"},
+		}, "{\n  \"a\": 1,\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\n        \"hooks\": [\n          {\"type\": \"command\", \"command\": \"mine\"} // me\n        ]\n      }\n    ]\n  }\n}\n"},
 		{"another label and matcher", "{}", formatJSON, func(s string) string {
 			s = strings.Replace(s, "--label claude", "--label my-tools", 1)
 			return strings.Replace(s, "{\n        \"hooks\": [", "{\n        \"matcher\": \"Bash\",\n        \"hooks\": [", 1)
@@ -152,10 +154,10 @@ func TestOthersEdits(t *testing.T) {
 		}, "{\n  \"a\": 1,\n  \"hooks\": {\n    \"PreToolUse\": [ // keep\n    ]\n  }\n}\n"},
 		{"a comment before, another group behind", "{\"a\": 1}", formatJSON, func(s string) string {
 			return strings.Replace(s, "\"Stop\": [ {", "\"Stop\": [ // keep\n {", 1) + "\n"
-		}, "{\"a\": 1,\"hooks\": {\"Stop\": [ // keep\n]}}\n"},
+		}, "{\"a\": 1,\"hooks\": { \"Stop\": [ // keep\n]}}\n"},
 		{"one line after a comment", "{\"a\": 1}", formatJSON, func(s string) string {
 			return strings.Replace(s, "\"Stop\": [ ", "\"Stop\": [ // keep\n 1, // this\n", 1) + "\n"
-		}, "{\"a\": 1,\"hooks\": {\"Stop\": [ // keep\n 1 // this\n]}}\n"},
+		}, "{\"a\": 1,\"hooks\": { \"Stop\": [ // keep\n 1 // this\n]}}\n"},
 		{"notes of trust, TOML", "a = 1\n", formatTOML, func(s string) string {
 			return s + "\n[hooks.state]\n\n[hooks.state.\"x:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:1\"\n"
 		}, "a = 1\n\n[hooks.state]\n\n[hooks.state.\"x:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:1\"\n"},
@@ -288,8 +290,8 @@ func member1(t *rapid.T, name, value string) string {
 	return `"` + name + `"` + gap(t) + ":" + gap(t) + value
 }
 
-// settings draws a settings file with the user's own hooks in it.
-func settings(t *rapid.T) string {
+// drawSettings draws a settings file with the user's own hooks in it.
+func drawSettings(t *rapid.T) string {
 	word := rapid.SampledFrom([]string{`"x"`, "1", "null", "[]", "{}", `["// no", "/*"]`, `"a\"b"`, "[\n1\n]"})
 	count := func(n int) int { return rapid.IntRange(0, n).Draw(t, "n") }
 	handlers := func() string {
@@ -321,11 +323,11 @@ func settings(t *rapid.T) string {
 		root = append(root, member1(t, "hooks", list(t, "{", "}", events)))
 	}
 	root = rapid.Permutation(root).Draw(t, "root")
-	return rapid.SampledFrom([]string{"", bom}).Draw(t, "mark") + gap(t) + list(t, "{", "}", root) + gap(t)
+	return rapid.SampledFrom([]string{"", settings.BOM}).Draw(t, "mark") + gap(t) + list(t, "{", "}", root) + gap(t)
 }
 
 func TestPropertyJSON(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) { roundTrip(t, claude, formatJSON, []byte(settings(t))) })
+	rapid.Check(t, func(t *rapid.T) { roundTrip(t, claude, formatJSON, []byte(drawSettings(t))) })
 }
 
 // tomlText draws a configuration of Codex with the user's own hooks.
@@ -335,7 +337,7 @@ func tomlText(t *rapid.T) string {
 		"[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\ncommand = \"mine %d\"\n", "[[ hooks . \"PreToolUse\" ]] # c\nhooks = [{command = \"inline %d\"}]\n",
 		"[hooks.state.\"k%d\"]\ntrusted_hash = \"x\"\n", "[s%d]\ntext = '''\n[[hooks.PreToolUse]]\n'''\n", "  [w%d]  \n  list = [\n 1, # [\n 2]\n",
 	})
-	text := rapid.SampledFrom([]string{"", bom, "model = \"m\"\n", "# only\n", "n = nan\n"}).Draw(t, "head")
+	text := rapid.SampledFrom([]string{"", settings.BOM, "model = \"m\"\n", "# only\n", "n = nan\n"}).Draw(t, "head")
 	for i := range rapid.IntRange(0, 6).Draw(t, "pieces") {
 		text += strings.ReplaceAll(piece.Draw(t, "piece"), "%d", string(rune('0'+i)))
 	}
@@ -379,7 +381,7 @@ func FuzzJSON(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, seed := range []string{string(made), "{}", "{\"hooks\":{}}", "{\"hooks\":{\"Stop\":[]}}", "{\n// c\n\"a\":1,}", "/*x*/{\"a\":[{}]}//\n", "{\"hooks\":{\"Stop\":[{\"hooks\":[{\"command\":\"" + line(verbEnd) + "\"}//\n]}]}}", bom + "{}"} {
+	for _, seed := range []string{string(made), "{}", "{\"hooks\":{}}", "{\"hooks\":{\"Stop\":[]}}", "{\n// c\n\"a\":1,}", "/*x*/{\"a\":[{}]}//\n", "{\"hooks\":{\"Stop\":[{\"hooks\":[{\"command\":\"" + line(verbEnd) + "\"}//\n]}]}}", settings.BOM + "{}"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) { fuzz(t, claude, formatJSON, append([]byte{}, text...)) })
@@ -390,7 +392,7 @@ func FuzzTOML(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, seed := range []string{string(made), "", "a=1", "[hooks]\nStop=[]\n", "[[hooks.Stop]]\n[x]\n[[hooks.Stop.hooks]]\ncommand='" + "x" + "'", "hooks.Stop=1\r\n", "[hooks.state.'a']\n", bom, "a='''\n[[hooks.Stop]]'''"} {
+	for _, seed := range []string{string(made), "", "a=1", "[hooks]\nStop=[]\n", "[[hooks.Stop]]\n[x]\n[[hooks.Stop.hooks]]\ncommand='" + "x" + "'", "hooks.Stop=1\r\n", "[hooks.state.'a']\n", settings.BOM, "a='''\n[[hooks.Stop]]'''"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) { fuzz(t, codex, formatTOML, append([]byte{}, text...)) })

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/tailscale/hujson"
+	"carrel/internal/settings"
 )
 
 // Host is what Plan and Status have to know of the machine.
@@ -58,13 +58,13 @@ type Change struct {
 type Edit struct {
 	Path          string
 	Before, After []byte
-	file          *file
+	file          *settings.File
 }
 
 // Close lets go of the files of a change.
 func (c *Change) Close() {
 	for _, e := range c.Files {
-		e.file.close()
+		e.file.Close()
 	}
 }
 
@@ -74,9 +74,9 @@ func (c *Change) Apply() error {
 	for _, e := range c.Files {
 		var err error
 		if e.After == nil {
-			err = e.file.remove()
+			err = e.file.Remove()
 		} else {
-			err = e.file.replace(e.After)
+			err = e.file.Replace(e.After)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.Path, err)
@@ -102,7 +102,7 @@ func (h Host) Present(name string) bool {
 		return false
 	}
 	defer c.close()
-	return !errors.Is(c.err(), errNoDir)
+	return !errors.Is(c.err(), settings.ErrNoDir)
 }
 
 // Plan works out an operation for one agent and changes nothing. Close the
@@ -119,13 +119,13 @@ func (h Host) Plan(op Operation, name string) (*Change, error) {
 	}
 	for _, l := range c.files { // those that are not edited are done with
 		if l.file != nil && !change.holds(l.file) {
-			l.file.close()
+			l.file.Close()
 		}
 	}
 	return change, nil
 }
 
-func (c *Change) holds(f *file) bool {
+func (c *Change) holds(f *settings.File) bool {
 	for _, e := range c.Files {
 		if e.file == f {
 			return true
@@ -153,9 +153,9 @@ func (h Host) look(name string) (*looked, error) {
 
 func (h Host) lookAt(path string, format int) *lookedFile {
 	l := &lookedFile{path: path, format: format}
-	if l.file, l.err = openFile(path); l.err == nil && l.file.text != nil {
-		l.doc, l.err = parse(format, l.file.text)
-		var p *Problem
+	if l.file, l.err = settings.Open(path); l.err == nil && l.file.Text != nil {
+		l.doc, l.err = parse(format, l.file.Text)
+		var p *settings.Problem
 		if errors.As(l.err, &p) {
 			p.File = path
 		}
@@ -178,8 +178,8 @@ type looked struct {
 type lookedFile struct {
 	path    string
 	format  int
-	file    *file    // nil with err
-	doc     document // nil with err, and when there is no file
+	file    *settings.File // nil with err
+	doc     document       // nil with err, and when there is no file
 	entries []entry
 	err     error
 }
@@ -187,7 +187,7 @@ type lookedFile struct {
 func (c *looked) close() {
 	for _, l := range c.files {
 		if l.file != nil {
-			l.file.close()
+			l.file.Close()
 		}
 	}
 }
@@ -204,7 +204,7 @@ func (c *looked) err() error {
 
 // named is a file's error with the file's name in front.
 func named(l *lookedFile) error {
-	var p *Problem
+	var p *settings.Problem
 	if errors.As(l.err, &p) {
 		return l.err
 	}
@@ -232,7 +232,7 @@ func (c *looked) report() Report {
 	r := Report{Agent: c.agent.name, Title: c.agent.title, File: l.path, Err: c.err()}
 	missing := len(c.agent.missing(l.entries))
 	switch {
-	case errors.Is(r.Err, errNoDir):
+	case errors.Is(r.Err, settings.ErrNoDir):
 		r.State, r.Err = Missing, nil
 	case r.Err != nil:
 		r.State = Unreadable
@@ -254,9 +254,9 @@ func (c *looked) report() Report {
 // plan works out what an operation changes. A file that cannot be parsed ends
 // it, also one that would not be edited: entries may be in it.
 func (c *looked) plan(op Operation) (*Change, error) {
-	if err := c.err(); errors.Is(err, errNoDir) && op == Remove {
+	if err := c.err(); errors.Is(err, settings.ErrNoDir) && op == Remove {
 		return &Change{Report: c.report()}, nil
-	} else if errors.Is(err, errNoDir) {
+	} else if errors.Is(err, settings.ErrNoDir) {
 		return nil, fmt.Errorf("%w\nhint: start %s once, it makes it", err, c.agent.title)
 	} else if err != nil {
 		return nil, err
@@ -287,27 +287,27 @@ func (c *looked) edit(op Operation, l *lookedFile) (*Edit, error) {
 	var text []byte
 	var err error
 	if op == Install {
-		text, err = c.agent.install(l.format, l.file.text, c.host.Program)
+		text, err = c.agent.install(l.format, l.file.Text, c.host.Program)
 	} else {
-		text, err = uninstall(l.format, l.file.text, c.host.Program)
+		text, err = uninstall(l.format, l.file.Text, c.host.Program)
 	}
-	var p *Problem
+	var p *settings.Problem
 	switch {
 	case errors.As(err, &p):
 		p.File = l.path
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", l.path, err)
-	case l.file.text != nil && bytes.Equal(text, l.file.text):
+	case l.file.Text != nil && bytes.Equal(text, l.file.Text):
 		return nil, nil
-	case len(text) > maxFile:
-		return nil, fmt.Errorf("%s: with the hooks: %w", l.path, errTooLarge)
+	case len(text) > settings.MaxFile:
+		return nil, fmt.Errorf("%s: with the hooks: %w", l.path, settings.ErrTooLarge)
 	}
-	if err := l.file.editable(); err != nil {
+	if err := l.file.Editable(); err != nil {
 		return nil, fmt.Errorf("%s: %w", l.path, err)
 	}
-	e := &Edit{Path: l.path, Before: l.file.text, After: text, file: l.file}
-	if op == Remove && l.file.real == l.path && c.ourFile(l) {
+	e := &Edit{Path: l.path, Before: l.file.Text, After: text, file: l.file}
+	if op == Remove && l.file.Real == l.path && c.ourFile(l) {
 		e.After = nil
 	}
 	l.reread(text, e.After == nil, c.host.Program)
@@ -317,7 +317,7 @@ func (c *looked) edit(op Operation, l *lookedFile) (*Edit, error) {
 // ourFile tells whether a file is exactly what we make where there is none.
 func (c *looked) ourFile(l *lookedFile) bool {
 	made, err := c.agent.install(l.format, nil, c.host.Program)
-	return err == nil && bytes.Equal(made, l.file.text)
+	return err == nil && bytes.Equal(made, l.file.Text)
 }
 
 // reread makes the report tell what will be.
@@ -338,8 +338,8 @@ func (c *looked) notes(l *lookedFile) []string {
 		add("%s=%s is not what a workspace shows: it shows ~/%s, and the hooks there", c.agent.variable, c.dir, c.agent.directory)
 	}
 	tree := l.doc.tree()
-	if d, ok := l.doc.(*jsonDocument); ok && !d.standard {
-		at := firstExtra(d.text)
+	if d, ok := l.doc.(*jsonDocument); ok && d.Extra() > 0 {
+		at := d.Extra()
 		add("%s reads plain JSON and ignores the whole file for the comment or comma in line %d", c.agent.title, at)
 	}
 	if off, _ := tree["disableAllHooks"].(bool); off {
@@ -372,18 +372,4 @@ func (c *looked) codexNotes(l *lookedFile) []string {
 		}
 	}
 	return out
-}
-
-// firstExtra is the line of the first thing that plain JSON does not have.
-func firstExtra(text []byte) int {
-	plain, err := hujson.Standardize(bytes.Clone(text))
-	if err != nil {
-		return 1
-	}
-	for i := range min(len(plain), len(text)) {
-		if plain[i] != text[i] {
-			return 1 + bytes.Count(text[:i], []byte("\n"))
-		}
-	}
-	return 1
 }

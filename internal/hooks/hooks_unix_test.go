@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"carrel/internal/settings"
 	"time"
 )
 
@@ -207,13 +209,15 @@ func TestNotOurs(t *testing.T) {
 		make func(p *place, path string)
 		want string
 	}{
-		"a link to nothing":   {func(p *place, path string) { p.must(os.Symlink("nowhere", path)) }, "following the link: no such file"},
-		"a loop":              {func(p *place, path string) { p.must(os.Symlink("settings.json", path)) }, "following the link: "},
-		"a FIFO":              {func(p *place, path string) { p.must(syscall.Mkfifo(path, 0o600)) }, "not a regular file"},
-		"a directory":         {func(p *place, path string) { p.must(os.Mkdir(path, 0o700)) }, "not a regular file"},
-		"too large":           {func(p *place, path string) { p.must(os.WriteFile(path, make([]byte, maxFile+1), 0o600)) }, "larger than 1 MiB"},
-		"too large with ours": {func(p *place, path string) { p.write(".claude/settings.json", "{}"+strings.Repeat(" ", maxFile-2)) }, "with the hooks: larger than 1 MiB"},
-		"write-protected":     {func(p *place, path string) { p.write(".claude/settings.json", "{}"); p.must(os.Chmod(path, 0o400)) }, "write-protected (mode 0400)"},
+		"a link to nothing": {func(p *place, path string) { p.must(os.Symlink("nowhere", path)) }, "following the link: no such file"},
+		"a loop":            {func(p *place, path string) { p.must(os.Symlink("settings.json", path)) }, "following the link: "},
+		"a FIFO":            {func(p *place, path string) { p.must(syscall.Mkfifo(path, 0o600)) }, "not a regular file"},
+		"a directory":       {func(p *place, path string) { p.must(os.Mkdir(path, 0o700)) }, "not a regular file"},
+		"too large":         {func(p *place, path string) { p.must(os.WriteFile(path, make([]byte, settings.MaxFile+1), 0o600)) }, "larger than 16 MiB"},
+		"too large with ours": {func(p *place, path string) {
+			p.write(".claude/settings.json", "{}"+strings.Repeat(" ", settings.MaxFile-2))
+		}, "with the hooks: larger than 16 MiB"},
+		"write-protected": {func(p *place, path string) { p.write(".claude/settings.json", "{}"); p.must(os.Chmod(path, 0o400)) }, "write-protected (mode 0400)"},
 		"another name": {func(p *place, path string) {
 			p.write(".claude/settings.json", "{}")
 			p.must(os.Link(path, filepath.Join(p.home, "other")))
@@ -325,19 +329,6 @@ func TestMeanwhile(t *testing.T) {
 				t.Errorf("left: %q, was %q", got, names)
 			}
 		})
-	}
-}
-
-// TestPlace: the last moment, when somebody makes the file after our last look.
-func TestPlace(t *testing.T) {
-	p := newPlace(t)
-	f, err := openFile(filepath.Join(p.home, ".claude/settings.json"))
-	p.must(err)
-	defer f.close()
-	p.write(".claude/new", "ours")
-	path := p.write(".claude/settings.json", "theirs")
-	if err := f.place("new"); err != errChanged || p.read(path) != "theirs" {
-		t.Errorf("got %v, %q", err, p.read(path))
 	}
 }
 

@@ -11,11 +11,17 @@ type document interface {
 	// tree is all of it, decoded.
 	tree() map[string]any
 	// insert adds an entry to an event and gives the new text.
-	insert(event, command string) ([]byte, error)
+	insert(event string, h handler) ([]byte, error)
 	// remove takes an entry out and gives the new text.
 	remove(e entry) ([]byte, error)
 	// last gives the entry that stands last in the text, of those given.
 	last(list []entry) entry
+}
+
+// handler is what is written of one.
+type handler struct {
+	command string
+	timeout int // in the agent's unit
 }
 
 // entry is a place in the tree: the handler's number in its group, and the
@@ -137,7 +143,7 @@ func (a *agent) install(format int, text []byte, program string) ([]byte, error)
 	}
 	before := foreign(doc.tree(), program)
 	for _, m := range a.missing(entries(doc.tree(), program)) {
-		if text, err = doc.insert(m.event, a.commandLine(program, m.verb)); err != nil {
+		if text, err = doc.insert(m.event, handler{a.commandLine(program, m.verb), hookTimeout * a.second}); err != nil {
 			return nil, err
 		}
 		if doc, err = parse(format, text); err != nil {

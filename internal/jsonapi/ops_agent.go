@@ -179,11 +179,19 @@ const maxAffected = 1000
 // affected fills in what the steps of a command changed. A step that was taken back
 // meanwhile, or is told of no more, has nothing to tell.
 func (n *session) affected(e *stepCompleted) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(n.ctx), stopTime) // also when the session is ending
+	defer cancel()
+	seen := map[string]bool{}
 	for _, number := range e.StepIDs {
-		changes, err := n.changes(n.ctx, number)
+		changes, err := n.changes(ctx, number)
 		if err != nil {
 			continue
 		}
+		changes = slices.DeleteFunc(changes, func(path json.RawMessage) bool {
+			was := seen[string(path)]
+			seen[string(path)] = true
+			return was
+		})
 		room := min(len(changes), maxAffected-len(e.Affected))
 		e.Affected, e.Left = append(e.Affected, changes[:room]...), e.Left+len(changes)-room
 	}

@@ -3,8 +3,6 @@ package jsonapi
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -38,7 +36,7 @@ func list(ctx context.Context, c *call, in listIn) (listOut, error) {
 	if err != nil {
 		return listOut{}, err
 	}
-	got, _, err := file[fileops.Listing](ctx, n, &fileops.ListDirectory{Path: fileops.Path(at), Hidden: true, Offset: in.Offset})
+	got, _, err := file[fileops.Listing](ctx, n, d, &fileops.ListDirectory{Path: fileops.Path(at), Hidden: true, Offset: in.Offset})
 	return listOut{Directory: d.path, Entries: append([]fileops.Entry{}, got.Entries...), Truncated: got.Truncated, Next: got.NextOffset}, err
 }
 
@@ -58,11 +56,11 @@ type readOut struct {
 }
 
 func read(ctx context.Context, c *call, in readIn) (readOut, error) {
-	n, at, _, err := c.inside(in.Path, in.Directory)
+	n, at, d, err := c.inside(in.Path, in.Directory)
 	if err != nil {
 		return readOut{}, err
 	}
-	got, _, err := file[fileops.FileContent](ctx, n, &fileops.ReadFile{Path: fileops.Path(at), ByteOffset: in.From})
+	got, _, err := file[fileops.FileContent](ctx, n, d, &fileops.ReadFile{Path: fileops.Path(at), ByteOffset: in.From})
 	return readOut{Content: got.Content, Encoding: got.Encoding, Size: got.Size, Truncated: got.Truncated, Next: got.NextByteOffset, SHA256: got.SHA256}, err
 }
 
@@ -80,9 +78,8 @@ func filesStatus(_ context.Context, c *call, _ nothing) (filesOut, error) {
 	return filesOut{Backend: n.backend, VMStatus: n.vmStatus(), PID: n.entry.PID}, nil
 }
 
-// inside makes a path of a request an absolute one that lies in a working directory. What
-// leads out of it by a link is refused here, so that the error says what is wrong; what
-// may be seen at all is the walls' to say, where the file is opened.
+// inside makes a path of a request an absolute one that lies in a working directory, as
+// it is written. That no link leads out of it is seen to where the file is opened.
 func (c *call) inside(path fileops.Path, name *directoryName) (*session, string, *directory, error) {
 	n, err := c.active()
 	if err != nil {
@@ -110,35 +107,22 @@ func (c *call) inside(path fileops.Path, name *directoryName) (*session, string,
 	if !filepath.IsAbs(at) {
 		at = filepath.Join(d.path, at)
 	}
-	if !within(at, d.path) || leadsOut(d.path, at) {
+	if !within(at, d.path) {
 		return nil, "", nil, &Problem{Code: CodeOutside, Field: "path", Message: "the path leads out of " + d.path}
 	}
 	return n, at, d, nil
 }
 
-// leadsOut says whether a path leaves a directory by a symbolic link.
-func leadsOut(dir, at string) bool {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return true
-	}
-	defer root.Close()
-	rel, err := filepath.Rel(dir, at)
-	if err != nil {
-		return true
-	}
-	_, err = root.Stat(rel)
-	var pe *fs.PathError
-	return errors.As(err, &pe) && strings.Contains(pe.Err.Error(), "escapes")
-}
-
-// file carries a request of a file tool out in the workspace.
-func file[Out any](ctx context.Context, n *session, req fileops.Request) (out Out, step uint64, err error) {
-	answer, step, err := tools.Files(ctx, n.entry, n.dirs[0].path, req)
+// file carries a request of a file tool out in the workspace, beneath a directory.
+func file[Out any](ctx context.Context, n *session, d *directory, req fileops.Request) (out Out, step uint64, err error) {
+	answer, step, err := tools.FilesBeneath(ctx, n.entry, n.dirs[0].path, d.path, req)
 	if err != nil {
 		var e *fileops.Error
 		if errors.As(err, &e) {
 			err = &Problem{Code: CodeIO, Field: "path", Message: e.Message}
+			if e.Code == fileops.CodeOutside {
+				err = &Problem{Code: CodeOutside, Field: "path", Message: "the path leads out of " + d.path + " by a link"}
+			}
 		}
 		return out, step, err
 	}

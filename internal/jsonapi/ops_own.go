@@ -3,6 +3,7 @@ package jsonapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 
 	"carrel/internal/api"
@@ -43,11 +44,31 @@ func cancel(ctx context.Context, c *call, in cancelIn) (cancelOut, error) {
 	if !runs {
 		return cancelOut{}, invalid("command_id", "no command %.40q of the session runs", in.ID)
 	}
+	if err := n.denyHeld(ctx, in.ID); err != nil { // it waits for nobody any more
+		return cancelOut{}, err
+	}
 	r, err := n.entry.Call(ctx, api.Request{Op: api.OpKill, App: in.ID})
 	if err != nil || r.App == nil {
 		return cancelOut{}, err
 	}
+	if r.App.Running {
+		return cancelOut{}, &Problem{Code: CodeBusy, Message: "it was told to end, and has not yet: everything stands still while something waits for an answer"}
+	}
 	return cancelOut{ExitCode: r.App.Exit, Signal: r.App.Signal}, nil
+}
+
+// denyHeld refuses what waits of a command.
+func (n *session) denyHeld(ctx context.Context, id string) error {
+	list, err := n.waiting(ctx)
+	for _, a := range list {
+		if a.App == id && err == nil {
+			_, err = n.entry.Call(ctx, api.Request{Op: api.OpDeny, ID: a.ID})
+			if d := (*api.Denial)(nil); errors.As(err, &d) && d.Code == api.CodeNotFound {
+				err = nil
+			}
+		}
+	}
+	return err
 }
 
 type previewIn struct {
@@ -93,13 +114,32 @@ func redo(ctx context.Context, c *call, in redoIn) (rollbackOut, error) {
 	if in.Count < 0 {
 		return rollbackOut{}, invalid("count", "count is 1 or more, not %d", in.Count)
 	}
-	args := []string{strconv.Itoa(max(1, in.Count))}
+	there, err := n.redoable(ctx)
+	if err != nil || there == 0 {
+		return undone{}.told(0), err
+	}
+	args := []string{strconv.Itoa(min(max(1, in.Count), there))}
 	if in.Force {
 		args = append([]string{"--force"}, args...)
 	}
 	did, err := n.takeBack(ctx, "redo", args...)
 	n.outside.hint()
 	return did.told(0), err
+}
+
+// redoable is how many undos can be taken back.
+func (n *session) redoable(ctx context.Context) (count int, err error) {
+	var list []struct {
+		Kind   string `json:"kind"`
+		Undone uint64 `json:"undone_by"`
+	}
+	err = n.program.JSON(ctx, nil, &list, "history", "--json", "--all")
+	for _, s := range list {
+		if s.Kind == "undo" && s.Undone == 0 {
+			count++
+		}
+	}
+	return count, err
 }
 
 type showIn struct {
@@ -153,11 +193,11 @@ type changedOut struct {
 }
 
 func write(ctx context.Context, c *call, in writeIn) (changedOut, error) {
-	n, at, _, err := c.inside(in.Path, in.Directory)
+	n, at, d, err := c.inside(in.Path, in.Directory)
 	if err != nil {
 		return changedOut{}, err
 	}
-	got, step, err := file[fileops.Written](ctx, n, &fileops.WriteFile{Path: fileops.Path(at), Content: in.Content, Encoding: in.Encoding})
+	got, step, err := file[fileops.Written](ctx, n, d, &fileops.WriteFile{Path: fileops.Path(at), Content: in.Content, Encoding: in.Encoding})
 	return changedOut{step, got.SHA256}, err
 }
 
@@ -170,11 +210,11 @@ type editIn struct {
 }
 
 func edit(ctx context.Context, c *call, in editIn) (changedOut, error) {
-	n, at, _, err := c.inside(in.Path, in.Directory)
+	n, at, d, err := c.inside(in.Path, in.Directory)
 	if err != nil {
 		return changedOut{}, err
 	}
-	got, step, err := file[fileops.Edited](ctx, n, &fileops.EditFile{Path: fileops.Path(at), Edits: []fileops.Edit{{Old: in.Old, New: in.New, All: in.All}}})
+	got, step, err := file[fileops.Edited](ctx, n, d, &fileops.EditFile{Path: fileops.Path(at), Edits: []fileops.Edit{{Old: in.Old, New: in.New, All: in.All}}})
 	return changedOut{step, got.SHA256}, err
 }
 

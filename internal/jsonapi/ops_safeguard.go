@@ -11,7 +11,7 @@ import (
 func safeguardOps() []Operation {
 	return []Operation{
 		define("safeguard.configure", "Sets what holds a command until somebody decides. What is not given is off; the user's own safeguards hold beside it.", inOrder, configureSafeguards),
-		define("safeguard.confirm", "Answers what is held: allow lets the step go on, deny ends the command and takes its step back.", atOnce, confirm),
+		define("safeguard.confirm", "Answers what is held: allow lets the command go on, deny ends the command and takes its step back.", atOnce, confirm),
 	}
 }
 
@@ -22,8 +22,8 @@ type wants struct {
 }
 
 type safeguardsIn struct {
-	Deletes    *int64   `json:"delete_threshold,omitempty" jsonschema:"so many names removed in one step: held before the last of them"`
-	Overwrites *int64   `json:"overwrite_file_size_threshold,omitempty" jsonschema:"bytes: a file of that size or more is held before it is overwritten"`
+	Deletes    *int64   `json:"delete_threshold,omitempty" jsonschema:"so many names removed by one command: held before the last of them"`
+	Overwrites *int64   `json:"overwrite_file_size_threshold,omitempty" jsonschema:"bytes: a file of that size or more is held before it is opened for writing or replaced"`
 	Replaces   bool     `json:"rename_over_existing,omitempty" jsonschema:"a rename over something is held"`
 	Timeout    *float64 `json:"timeout_seconds,omitempty" jsonschema:"until no answer is no; 30 by default, at most 3600"`
 }

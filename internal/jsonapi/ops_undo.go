@@ -82,7 +82,8 @@ type undone struct {
 	Unrestorable []map[string]any  `json:"unrestorable"`
 	Conflicts    []map[string]any  `json:"conflicts"`
 
-	open bool // a step of the history is
+	open bool            // a step of the history is
+	ours map[string]bool // paths that open steps have changed: nobody else did
 }
 
 // takeBack runs undo or redo. What is in the way is an error of its own kind.
@@ -136,6 +137,9 @@ func (n *session) newest(ctx context.Context, count int, name *directoryName) ([
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := n.closeSteps(ctx); err != nil {
+		return nil, nil, err
+	}
 	at := ""
 	if d != nil {
 		at = d.path
@@ -156,6 +160,22 @@ func (n *session) newest(ctx context.Context, count int, name *directoryName) ([
 		args = append([]string{"--path=" + d.path}, args...)
 	}
 	return args, steps, nil
+}
+
+// closeSteps ends the steps that are open, so that what is counted is what an undo takes
+// back: it would end them, too. What goes on has a new one.
+func (n *session) closeSteps(ctx context.Context) error {
+	all, err := n.history(ctx, "")
+	if err != nil || !slices.ContainsFunc(all, func(s step) bool { return s.State == "running" }) {
+		return err
+	}
+	talk, err := n.entry.Open(ctx, api.Request{Op: api.OpYield, Reason: "carrel stdio"})
+	if err != nil {
+		return err
+	}
+	defer talk.Close()
+	_, _, err = talk.Next()
+	return err
 }
 
 // onlyIn says whether steps changed nothing but what is in a directory: then they are
@@ -185,16 +205,20 @@ func (n *session) areNewest(ctx context.Context, steps []step) bool {
 	return err == nil && len(all) >= len(steps) && all[len(all)-len(steps)].Step == steps[0].Step
 }
 
-// changes are the paths that a step changed.
+// changes are the paths that a step changed, for a rename both.
 func (n *session) changes(ctx context.Context, number uint64) ([]json.RawMessage, error) {
 	var shown struct {
 		Changes []struct {
 			Path json.RawMessage `json:"path"`
+			From json.RawMessage `json:"from"`
 		} `json:"changes"`
 	}
 	err := n.program.JSON(ctx, nil, &shown, "show", "--json", "--", strconv.FormatUint(number, 10))
 	var out []json.RawMessage
 	for _, ch := range shown.Changes {
+		if len(ch.From) > 0 {
+			out = append(out, ch.From)
+		}
 		out = append(out, ch.Path)
 	}
 	return out, err

@@ -106,7 +106,7 @@ func (n *session) look() {
 	now := map[string]bool{}
 	for _, one := range found {
 		path, err := json.Marshal(one["path"])
-		if err != nil {
+		if err != nil || would.ours[string(path)] {
 			continue
 		}
 		key := fmt.Sprintf("%s %v", path, one["step"])
@@ -152,8 +152,30 @@ func (n *session) barriers(ctx context.Context) ([]map[string]any, undone, error
 	if errors.As(err, &p) && p.Code == CodeConflict {
 		err = nil
 	}
-	would.open = open
+	would.open, would.ours = open, map[string]bool{}
+	for _, s := range all {
+		if s.State != "running" {
+			continue
+		}
+		changes, err := n.changes(ctx, s.Step)
+		if err != nil {
+			return nil, would, err
+		}
+		for _, path := range changes {
+			would.ours[compact(path)] = true
+		}
+	}
 	return would.Conflicts, would, err
+}
+
+// compact is a path as json.Marshal writes it.
+func compact(path json.RawMessage) string {
+	var v any
+	if json.Unmarshal(path, &v) != nil {
+		return string(path)
+	}
+	b, _ := json.Marshal(v)
+	return string(b)
 }
 
 // parents are the directories of what steps changed.

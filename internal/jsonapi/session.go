@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"carrel/internal/agents"
@@ -40,6 +41,8 @@ type session struct {
 
 	mu       sync.Mutex
 	commands map[string]bool // that run
+	notes    map[string]bool // that were told at the start, and come once more as events
+	ending   atomic.Bool     // we end it
 }
 
 // directory is one working directory.
@@ -247,7 +250,9 @@ func (n *session) roots() []string {
 // tellStart tells what there is to know of a start.
 func (n *session) tellStart(r workspace.Ready) {
 	s := n.server
+	n.notes = map[string]bool{}
 	for _, text := range slices.Concat(r.Announcements, r.Notes) {
+		n.notes[text] = true
 		s.emit("warning", said{Code: "workspace", Message: text})
 	}
 	if len(r.Interrupted) > 0 {
@@ -262,6 +267,7 @@ func (n *session) tellStart(r workspace.Ready) {
 func (n *session) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTime)
 	defer cancel()
+	n.ending.Store(true)
 	_, err := n.entry.Call(ctx, api.Request{Op: api.OpStop})
 	if err == nil || !n.entry.Alive() {
 		err = n.entry.WaitEnd(ctx)
@@ -299,7 +305,7 @@ func (n *session) follow() {
 		}
 		return nil
 	})
-	if n.ctx.Err() == nil && !n.entry.Alive() {
+	if !n.ending.Load() && !n.entry.Alive() {
 		text := "the workspace has ended"
 		if err != nil {
 			text += ": " + err.Error()
@@ -331,6 +337,8 @@ func (n *session) happened(e *api.Event, waits map[string]bool) {
 		s.emit("carrel.approval", approvalSaid(e.Approval))
 	case e.Kind == api.EventDenial && e.Denial != nil:
 		s.emit("carrel.denial", refused{asMap(e.Denial)})
+	case e.Kind == api.EventNote && n.notes[e.Text]:
+		delete(n.notes, e.Text)
 	case e.Kind == api.EventNote || e.Kind == api.EventCouldNotKeep || e.Kind == api.EventExpired:
 		s.emit("warning", said{Code: e.Kind, Message: e.Text})
 	}

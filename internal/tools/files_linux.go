@@ -16,6 +16,12 @@ import (
 // control, an *api.Denial. step is the step of the history that the request has made, 0
 // where nothing was changed.
 func Files(ctx context.Context, e supervisor.Entry, dir string, req fileops.Request) (answer any, step uint64, err error) {
+	return FilesBeneath(ctx, e, dir, "", req)
+}
+
+// FilesBeneath is Files for a request none of whose paths may leave a directory, by a
+// link neither; "" is Files.
+func FilesBeneath(ctx context.Context, e supervisor.Entry, dir, beneath string, req fileops.Request) (answer any, step uint64, err error) {
 	body, err := fileops.Encode(req)
 	if err != nil {
 		return nil, 0, fmt.Errorf("writing a request to %s: %w", fileops.OpOf(req), err)
@@ -23,7 +29,7 @@ func Files(ctx context.Context, e supervisor.Entry, dir string, req fileops.Requ
 	if len(body) > fileops.MaxRequest {
 		return nil, 0, &fileops.Error{Code: fileops.CodeTooLarge, Operation: fileops.OpOf(req), Message: fmt.Sprintf("the request has more than %d bytes", fileops.MaxRequest)}
 	}
-	c := api.Command{Name: fileops.OpOf(req), Argv: fileops.Argv(inside.Dir+"/"+inside.FileHelper, req), Dir: dir}
+	c := api.Command{Name: fileops.OpOf(req), Argv: fileops.Argv(inside.Dir+"/"+inside.FileHelper, fileops.Path(beneath), req), Dir: dir}
 	r, err := Run(ctx, e, c, body, Limits{Stdout: 2*fileops.MaxAnswer + 2, Stderr: 16 << 10})
 	if r != nil && len(r.App.Steps) > 0 {
 		step = r.App.Steps[len(r.App.Steps)-1]

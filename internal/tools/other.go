@@ -33,6 +33,11 @@ func Shell(context.Context, supervisor.Entry, string, api.Command) (*supervisor.
 	return nil, nil, errUnsupported
 }
 
+// FilesBeneath needs Linux.
+func FilesBeneath(context.Context, supervisor.Entry, string, string, fileops.Request) (any, uint64, error) {
+	return nil, 0, errUnsupported
+}
+
 // Files needs Linux.
 func Files(context.Context, supervisor.Entry, string, fileops.Request) (any, uint64, error) {
 	return nil, 0, errUnsupported

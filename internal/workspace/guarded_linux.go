@@ -87,7 +87,7 @@ func (k *keeper) guarded(ch *broker.Change, c *history.Change) error {
 	case why == "":
 		return nil
 	case refused:
-		return &heldError{ch.Path, why + ", and no more was allowed in this step"}
+		return &heldError{path: ch.Path, why: why + ", and no more was allowed in this step"}
 	case !first:
 		return nil // the step has been spoken of
 	case !k.bounds.ask:

@@ -44,7 +44,7 @@ type keeper struct {
 	guard   *safeguard
 	bounds  bounds
 	terms   *terms  // the owner's, of the run and its jobs
-	owed    owed    // what they count of the open step
+	owed    owed    // what they count
 	told    uint64  // the step whose bound was spoken of last
 	refused uint64  // the step in which somebody said no to more
 	past    *ledger // of the run and its jobs

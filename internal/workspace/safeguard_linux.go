@@ -36,7 +36,10 @@ const deskTime = 10 * time.Second
 const ruleHeld = "safeguard: it is asked for first"
 
 // heldError is a change that nobody allowed.
-type heldError struct{ path, why string }
+type heldError struct {
+	path, why string
+	owner     bool // it was the owner's to allow, by terms of its own
+}
 
 func (e *heldError) Error() string { return fmt.Sprintf("%q: %s", e.path, e.why) }
 
@@ -64,7 +67,7 @@ func (g *safeguard) ask(ch *broker.Change, path, why string) error {
 	if g.granted(ch, question{Approval: a, within: g.deadline}) {
 		return nil
 	}
-	return &heldError{path, why}
+	return &heldError{path: path, why: why}
 }
 
 // question is what is asked. Of many changes that wait for the same answer only one asks:
@@ -124,6 +127,10 @@ const maxNotes = 20
 // told makes a denial of what was not allowed.
 func (g *safeguard) told(ch *broker.Change, err error, refuse broker.Refused) {
 	var held *heldError
+	if errors.As(err, &held) && held.owner {
+		refuse(ch, broker.Verdict{Rule: ruleHeld + " (" + held.why + ")", Source: "the workspace's owner", Hint: "whoever has started the workspace answers, or raises its threshold"})
+		return
+	}
 	if errors.As(err, &held) {
 		refuse(ch, broker.Verdict{Rule: ruleHeld + " (" + held.why + ")", Source: "default", Hint: "`carrel approvals --follow` while it runs, and approve"})
 	}

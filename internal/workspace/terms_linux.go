@@ -51,14 +51,16 @@ func (t *terms) limits(usual history.Limits) history.Limits {
 	return usual
 }
 
-// owed is what a step has done of what the owner counts.
+// owed is what a command has done of what the owner counts. Where its steps end is up to
+// the command, and does not begin the count anew; that it has counted nothing for a while
+// does, so that one that runs for days is asked about again.
 type owed struct {
 	mu      sync.Mutex
-	step    uint64
+	last    time.Time
 	removed int64
 	sample  []string // the first paths that were removed
 	allowed []string // terms that were spoken of
-	refused bool     // the owner said no: nothing more may happen in this step
+	refused bool     // the owner said no: nothing more may happen
 }
 
 // Bounds of terms.
@@ -96,12 +98,9 @@ func (k *keeper) termed(ch *broker.Change) error {
 	if now.Deletes == 0 && now.Overwrites == 0 && !now.Replaces {
 		return nil
 	}
-	k.mu.Lock()
-	step := k.step
-	k.mu.Unlock()
-	term, why, no := k.owed.count(ch, now, step)
+	term, why, no := k.owed.count(ch, now, time.Now())
 	if no {
-		return &heldError{ch.Path, "the workspace's owner refused this step, and no more is done in it"}
+		return &heldError{path: ch.Path, why: "the workspace's owner refused what this command did, and it does no more", owner: true}
 	}
 	if term == "" {
 		return nil
@@ -111,41 +110,44 @@ func (k *keeper) termed(ch *broker.Change) error {
 		within = time.Duration(now.Within) * time.Millisecond
 	}
 	a := api.Approval{Subject: ch.Path, Reason: why, Term: term, Sample: k.owed.shown(term, ch), Hint: "it is the owner's to answer; a person may, too"}
-	q := question{a, within, func() (bool, bool) { return k.owed.answered(step, term) }, func(yes bool) { k.owed.settle(step, term, yes) }}
+	q := question{a, within, func() (bool, bool) { return k.owed.answered(term) }, func(yes bool) { k.owed.settle(term, yes) }}
 	if k.guard.granted(ch, q) {
 		return nil
 	}
-	return &heldError{ch.Path, why}
+	return &heldError{path: ch.Path, why: why, owner: true}
 }
 
-// count adds a change to its step, and says which term holds it, "" for none, and
-// whether the step was refused.
-func (o *owed) count(ch *broker.Change, t api.Terms, step uint64) (term, why string, no bool) {
+// count adds a change, and says which term holds it, "" for none, and whether the command
+// was refused.
+func (o *owed) count(ch *broker.Change, t api.Terms, at time.Time) (term, why string, no bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.step != step {
-		o.step, o.removed, o.sample, o.allowed, o.refused = step, 0, nil, nil, false
+	if at.Sub(o.last) > window && !o.refused {
+		o.removed, o.sample, o.allowed = 0, nil, nil
 	}
 	if o.refused {
 		return "", "", true
 	}
 	switch ch.Op {
 	case broker.OpUnlink, broker.OpRmdir:
+		o.last = at
 		if o.removed++; len(o.sample) < maxSample {
 			o.sample = append(o.sample, ch.Path)
 		}
 		if t.Deletes > 0 && o.removed >= t.Deletes {
-			term, why = api.TermDeletes, fmt.Sprintf("%d names removed in this step, the threshold is %d", o.removed, t.Deletes)
+			term, why = api.TermDeletes, fmt.Sprintf("%d names removed by this command, the threshold is %d", o.removed, t.Deletes)
 		}
 	case broker.OpOpen, broker.OpTruncate:
 		if t.Overwrites > 0 && ch.Kind == broker.KindFile {
-			if size := sizeOf(ch); size >= t.Overwrites {
-				term, why = api.TermOverwrites, fmt.Sprintf("a file of %d bytes is to be overwritten, the threshold is %d", size, t.Overwrites)
-			}
+			term, why = overwrites(sizeOf(ch.Pinned, ch.Dir, ch.Name), t)
 		}
 	case broker.OpRename:
-		if t.Replaces && ch.Over != broker.KindNone {
+		switch {
+		case ch.Over == broker.KindNone:
+		case t.Replaces && !slices.Contains(o.allowed, api.TermReplaces):
 			term, why = api.TermReplaces, fmt.Sprintf("%q is renamed over what is at %q", ch.Path, ch.To)
+		case t.Overwrites > 0 && ch.Over == broker.KindFile:
+			term, why = overwrites(sizeOf(0, ch.ToDir, ch.ToName), t)
 		}
 	}
 	if slices.Contains(o.allowed, term) {
@@ -154,15 +156,24 @@ func (o *owed) count(ch *broker.Change, t api.Terms, step uint64) (term, why str
 	return term, why, false
 }
 
-// sizeOf is that of the file that a change is about, in bytes; -1 where it is not known.
-func sizeOf(ch *broker.Change) int64 {
+// overwrites says whether a file of a size is too large to be overwritten unasked.
+func overwrites(size int64, t api.Terms) (term, why string) {
+	if size < t.Overwrites {
+		return "", ""
+	}
+	return api.TermOverwrites, fmt.Sprintf("a file of %d bytes is to be overwritten, the threshold is %d", size, t.Overwrites)
+}
+
+// sizeOf is that of a file, by a descriptor of its own or by its directory and name, in
+// bytes; -1 where it is not known.
+func sizeOf(pinned, dir int, name string) int64 {
 	var st unix.Stat_t
 	err := error(unix.EBADF)
 	switch {
-	case ch.Pinned > 0:
-		err = unix.Fstat(ch.Pinned, &st)
-	case ch.Dir >= 0 && ch.Name != "":
-		err = unix.Fstatat(ch.Dir, ch.Name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	case pinned > 0:
+		err = unix.Fstat(pinned, &st)
+	case dir >= 0 && name != "":
+		err = unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	}
 	if err != nil {
 		return -1
@@ -189,22 +200,18 @@ func (o *owed) shown(term string, ch *broker.Change) []string {
 	return paths
 }
 
-// answered says what came of a question that another change of the step has asked
+// answered says what came of a question that another change of the command has asked
 // meanwhile.
-func (o *owed) answered(step uint64, term string) (yes, known bool) {
+func (o *owed) answered(term string) (yes, known bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.step != step {
-		return false, false
-	}
 	return slices.Contains(o.allowed, term), o.refused || slices.Contains(o.allowed, term)
 }
 
-func (o *owed) settle(step uint64, term string, yes bool) {
+func (o *owed) settle(term string, yes bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
-	case o.step != step:
 	case !yes:
 		o.refused = true
 	case !slices.Contains(o.allowed, term):

@@ -33,6 +33,7 @@ type Turn struct {
 	Tool  string         // name of the agent's tool
 	Space string         // the namespace that it is in, for agents that have those
 	Input map[string]any // its arguments
+	Free  bool           // the tool takes a text, Input["input"] (Responses API)
 	Text  string
 
 	// Before is called before the answer is given: the tool of the turn before

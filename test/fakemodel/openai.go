@@ -23,7 +23,7 @@ func (s *Server) responses(w http.ResponseWriter, r *http.Request) {
 	}
 	var results []string
 	for _, item := range req.Input {
-		if item.Type == "function_call_output" {
+		if item.Type == "function_call_output" || item.Type == "custom_tool_call_output" {
 			results = append(results, text(item.Output))
 		}
 	}
@@ -41,6 +41,10 @@ func openaiItem(t Turn, n int) map[string]any {
 	if t.Tool == "" {
 		return map[string]any{"type": "message", "role": "assistant", "id": fmt.Sprintf("msg_%d", n),
 			"content": []any{map[string]any{"type": "output_text", "text": t.Text}}}
+	}
+	if t.Free {
+		return map[string]any{"type": "custom_tool_call", "id": fmt.Sprintf("ct_%d", n), "call_id": fmt.Sprintf("call_%d", n),
+			"name": t.Tool, "input": t.Input["input"]}
 	}
 	call := map[string]any{"type": "function_call", "id": fmt.Sprintf("fc_%d", n), "call_id": fmt.Sprintf("call_%d", n),
 		"name": t.Tool, "arguments": t.input()}

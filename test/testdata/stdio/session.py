@@ -39,13 +39,26 @@ held = c.event("safeguard_triggered")
 assert c.request("safeguard.confirm", safeguard_id=held["safeguard_id"], action="deny")["rolled_back"]
 assert c.event("step_completed")["signal"] and names() == everything, names()
 
+# Steps that the command ends itself begin no count anew.
+c.request("agent.execute", command="for f in f*; do carrel step begin; rm $f; carrel step end; done")
+held = c.event("safeguard_triggered")
+assert len(held["sample_paths"]) == 3 and len(names()) == 8, (held, names())
+command = held["command_id"]
+c.request("carrel.cancel", command_id=command)  # also of what is held
+assert c.event("step_completed", command_id=command)["signal"] and len(names()) == 8
+c.request("undo.rollback", count=9)
+assert names() == everything, names()
+
 # Nobody answers: it does not happen, and nothing more of the step does.
 c.request("safeguard.configure", overwrite_file_size_threshold=5, timeout_seconds=0.2)
 done = c.run("echo > f9; echo > new; rm f0")
 assert done["affected_paths"] == [] and os.path.getsize(f"{first}/f9") == 9 and names() == everything, done
 c.request("safeguard.configure", rename_over_existing=True, timeout_seconds=0.2)
 done = c.run("mv f1 f2")
-assert c.event and names() == everything
+assert done["affected_paths"] == [] and names() == everything, done
+c.request("safeguard.configure", overwrite_file_size_threshold=5, timeout_seconds=0.2)
+done = c.run("mv f1 f9")
+assert done["affected_paths"] == [] and os.path.getsize(f"{first}/f9") == 9, done
 c.request("safeguard.configure")
 
 # Cancel ends everything that the command has started; its output has its id.
@@ -70,6 +83,15 @@ for wrong in (7, "nowhere"):
         raise AssertionError(wrong)
     except RuntimeError as e:
         assert e.args[0]["code"] == "invalid_field" and e.args[0]["field"] == "directory", e
+
+# What a command has left behind has a step of its own, which counts as every other.
+left = c.run("(sleep 0.3; echo later > later; sleep 60) > /dev/null 2>&1 & echo now > now")
+for _ in range(100):
+    if os.path.exists(f"{first}/later"):
+        break
+    time.sleep(0.05)
+assert c.request("carrel.preview", count=1)["removed"] == [f"{first}/later", f"{first}/now"], c.request("carrel.preview", count=1)
+assert c.request("undo.rollback", count=1)["steps_rolled_back"] == 1 and names() == everything, names()
 
 # Somebody else changes what a step left: told, in the way, and crossed by force only.
 time.sleep(1.5)

@@ -1,4 +1,4 @@
-package hooks
+package settings
 
 import (
 	"bytes"
@@ -19,8 +19,8 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
-// problemAt is a problem at an offset of a text.
-func problemAt(text []byte, offset int, format string, args ...any) *Problem {
+// ProblemAt is a problem at an offset of a text.
+func ProblemAt(text []byte, offset int, format string, args ...any) *Problem {
 	offset = min(max(offset, 0), len(text))
 	return &Problem{
 		Line:    1 + bytes.Count(text[:offset], []byte("\n")),
@@ -29,13 +29,13 @@ func problemAt(text []byte, offset int, format string, args ...any) *Problem {
 	}
 }
 
-// bom is the mark that some editors begin a file with. Agents skip it.
-const bom = "\ufeff"
+// BOM is the mark that some editors begin a file with. Agents skip it.
+const BOM = "\ufeff"
 
 // unmarked is a text without that mark, and the mark.
 func unmarked(text []byte) (mark, rest []byte) {
-	if bytes.HasPrefix(text, []byte(bom)) {
-		return text[:len(bom)], text[len(bom):]
+	if bytes.HasPrefix(text, []byte(BOM)) {
+		return text[:len(BOM)], text[len(BOM):]
 	}
 	return nil, text
 }

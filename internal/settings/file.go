@@ -1,4 +1,4 @@
-package hooks
+package settings
 
 import (
 	"bytes"
@@ -12,55 +12,62 @@ import (
 	"syscall"
 )
 
-// maxFile bounds a settings file in bytes.
-const maxFile = 1 << 20
+// MaxFile bounds a settings file in bytes.
+const MaxFile = 16 << 20
 
+// What callers tell apart.
 var (
-	errNotRegular = errors.New("not a regular file")
-	errTooLarge   = errors.New("larger than 1 MiB")
-	errChanged    = errors.New("somebody else has changed it meanwhile; nothing was written: try again")
-	errNoDir      = errors.New("its directory does not exist")
+	ErrTooLarge = errors.New("larger than 16 MiB")
+	ErrChanged  = errors.New("somebody else has changed it meanwhile; nothing was written: try again")
+	ErrNoDir    = errors.New("its directory does not exist")
 )
 
-// file is a settings file as it was read.
-type file struct {
-	path string   // as the agent names it
-	real string   // where the link leads to, or path
-	root *os.Root // the directory that holds real
+var errNotRegular = errors.New("not a regular file")
+
+// File is a settings file as it was read.
+type File struct {
+	Path string // as the program that reads it names it
+	Real string // where the link leads to, or Path
+	Text []byte // nil when there is no file
+
+	root *os.Root // the directory that holds Real
 	base string
 	held *os.File    // what was read, so that its inode is nobody else's meanwhile
 	info fs.FileInfo // nil when there is no file
-	text []byte      // nil when there is no file
+
+	staged string // the new file beside it
 }
 
-// openFile reads a settings file, through a link if it is one. A file that does
+// Open reads a settings file, through a link if it is one. A file that does
 // not exist is no error, a link to nothing is.
-func openFile(path string) (_ *file, err error) {
-	f := &file{path: path, real: path}
+func Open(path string) (_ *File, err error) {
+	f := &File{Path: path, Real: path}
 	defer func() {
 		if err != nil {
-			f.close()
+			f.Close()
 		}
 	}()
 	if real, err := filepath.EvalSymlinks(path); err == nil {
-		f.real = real
+		f.Real = real
 	} else if _, linkErr := os.Lstat(path); linkErr == nil {
 		return nil, fmt.Errorf("following the link: %w", reason(err))
 	}
-	f.base = filepath.Base(f.real)
-	if f.root, err = os.OpenRoot(filepath.Dir(f.real)); errors.Is(err, fs.ErrNotExist) {
-		return nil, errNoDir
+	f.base = filepath.Base(f.Real)
+	if f.root, err = os.OpenRoot(filepath.Dir(f.Real)); errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoDir
 	} else if err != nil {
 		return nil, reason(err)
 	}
-	f.held, f.info, f.text, err = f.read()
-	if errors.Is(err, fs.ErrNotExist) && f.real == f.path {
+	f.held, f.info, f.Text, err = f.read()
+	if errors.Is(err, fs.ErrNotExist) && f.Real == f.Path {
 		return f, nil
 	}
 	return f, err
 }
 
-func (f *file) close() {
+// Close lets go of the file.
+func (f *File) Close() {
+	f.discard()
 	if f.held != nil {
 		f.held.Close()
 	}
@@ -70,7 +77,7 @@ func (f *file) close() {
 }
 
 // read reads the file itself, no link and no FIFO.
-func (f *file) read() (*os.File, fs.FileInfo, []byte, error) {
+func (f *File) read() (*os.File, fs.FileInfo, []byte, error) {
 	before, err := f.root.Lstat(f.base)
 	if err != nil {
 		return nil, nil, nil, reason(err)
@@ -86,15 +93,15 @@ func (f *file) read() (*os.File, fs.FileInfo, []byte, error) {
 	switch {
 	case err != nil:
 	case !os.SameFile(before, info):
-		err = errChanged
-	case info.Size() > maxFile:
-		err = errTooLarge
+		err = ErrChanged
+	case info.Size() > MaxFile:
+		err = ErrTooLarge
 	}
 	text := []byte{}
 	if err == nil {
-		text, err = io.ReadAll(io.LimitReader(r, maxFile+1))
-		if err == nil && len(text) > maxFile {
-			err = errTooLarge
+		text, err = io.ReadAll(io.LimitReader(r, MaxFile+1))
+		if err == nil && len(text) > MaxFile {
+			err = ErrTooLarge
 		}
 	}
 	if err != nil {
@@ -104,8 +111,8 @@ func (f *file) read() (*os.File, fs.FileInfo, []byte, error) {
 	return r, info, text, nil
 }
 
-// editable refuses a file that is not the user's own to replace.
-func (f *file) editable() error {
+// Editable refuses a file that is not the user's own to replace.
+func (f *File) Editable() error {
 	if f.info == nil {
 		return nil
 	}
@@ -116,36 +123,46 @@ func (f *file) editable() error {
 }
 
 // unchanged tells whether the file is still the one that was read.
-func (f *file) unchanged() error {
-	if real, err := filepath.EvalSymlinks(f.path); f.info != nil && (err != nil || real != f.real) {
-		return errChanged
+func (f *File) unchanged() error {
+	if real, err := filepath.EvalSymlinks(f.Path); f.info != nil && (err != nil || real != f.Real) {
+		return ErrChanged
 	}
 	held, info, text, err := f.read()
 	if errors.Is(err, fs.ErrNotExist) && f.info == nil {
 		return nil
 	}
 	if err != nil {
-		return errChanged
+		return ErrChanged
 	}
 	defer held.Close()
-	if f.info == nil || !os.SameFile(info, f.info) || info.Mode() != f.info.Mode() || !bytes.Equal(text, f.text) {
-		return errChanged
+	if f.info == nil || !os.SameFile(info, f.info) || info.Mode() != f.info.Mode() || !bytes.Equal(text, f.Text) {
+		return ErrChanged
 	}
 	return nil
 }
 
-// replace puts a new text in place at once: who reads sees the old file or the
+// Replace puts a new text in place at once: who reads sees the old file or the
 // new one, also after a crash.
-func (f *file) replace(text []byte) (err error) {
+func (f *File) Replace(text []byte) error {
+	if err := f.Stage(text); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+// Stage writes a new text beside the file, so that there is room for it when
+// [File.Commit] puts it in place. Close removes what was not committed.
+func (f *File) Stage(text []byte) (err error) {
 	name := "." + f.base + ".carrel-" + rand.Text()[:10]
 	w, err := f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("creating a new file beside it: %w", reason(err))
 	}
+	f.staged = name
 	defer func() {
 		w.Close()
 		if err != nil {
-			_ = f.root.Remove(name)
+			f.discard()
 		}
 	}()
 	if _, err := w.Write(text); err != nil {
@@ -159,13 +176,20 @@ func (f *file) replace(text []byte) (err error) {
 	if err := w.Sync(); err != nil {
 		return fmt.Errorf("syncing: %w", reason(err))
 	}
-	if err := f.unchanged(); err != nil {
+	return nil
+}
+
+// Commit puts what was staged in place, if the file still is what was read.
+func (f *File) Commit() error {
+	defer f.discard()
+	err := f.unchanged()
+	if err != nil {
 		return err
 	}
 	if f.info == nil {
-		err = f.place(name)
+		err = f.place(f.staged)
 	} else {
-		err = f.root.Rename(name, f.base)
+		err = f.root.Rename(f.staged, f.base)
 	}
 	if err != nil {
 		return fmt.Errorf("replacing it: %w", reason(err))
@@ -174,11 +198,19 @@ func (f *file) replace(text []byte) (err error) {
 	return nil
 }
 
+// discard removes what is staged; after a commit that is nothing.
+func (f *File) discard() {
+	if f.staged != "" {
+		_ = f.root.Remove(f.staged)
+		f.staged = ""
+	}
+}
+
 // place gives a new file its name, unless somebody else has taken it.
-func (f *file) place(name string) error {
+func (f *File) place(name string) error {
 	err := f.root.Link(name, f.base)
 	if errors.Is(err, fs.ErrExist) {
-		return errChanged
+		return ErrChanged
 	}
 	if err != nil { // no hard links here
 		return f.root.Rename(name, f.base)
@@ -186,8 +218,8 @@ func (f *file) place(name string) error {
 	return f.root.Remove(name)
 }
 
-// remove removes the file, if it still is what was read.
-func (f *file) remove() error {
+// Remove removes the file, if it still is what was read.
+func (f *File) Remove() error {
 	if err := f.unchanged(); err != nil {
 		return err
 	}
@@ -200,7 +232,7 @@ func (f *file) remove() error {
 
 // syncDir makes the change of a name last. Not every file system can, and the
 // file is right either way.
-func (f *file) syncDir() {
+func (f *File) syncDir() {
 	if d, err := f.root.Open("."); err == nil {
 		_ = d.Sync()
 		d.Close()

@@ -1,9 +1,8 @@
-package hooks
+package settings
 
 import (
 	"bytes"
-	"strconv"
-	"strings"
+	"slices"
 
 	"github.com/tailscale/hujson"
 )
@@ -25,7 +24,7 @@ func arrayAt(v hujson.Value, a *hujson.Array) container {
 }
 
 // objectAt finds the object that begins and ends between two offsets.
-func (d *jsonDocument) objectAt(start, end int, o *hujson.Object) container {
+func (d *JSON) objectAt(start, end int, o *hujson.Object) container {
 	c := container{open: start, close: end - 1}
 	if o == d.root {
 		c.open, c.close = d.rootBrackets()
@@ -37,7 +36,7 @@ func (d *jsonDocument) objectAt(start, end int, o *hujson.Object) container {
 }
 
 // rootBrackets finds the outermost brackets: comments may stand around them.
-func (d *jsonDocument) rootBrackets() (open, end int) {
+func (d *JSON) rootBrackets() (open, end int) {
 	for _, t := range lex(d.text, 0, len(d.text)) {
 		if t.kind == tokenOther {
 			open = t.start
@@ -112,14 +111,14 @@ func commentAt(text []byte, at int) token {
 
 // created tells whether a container with one item is one that we made: see the
 // package's comment. A comment in it is somebody's, and keeps it.
-func (d *jsonDocument) created(c container) bool {
+func (d *JSON) created(c container) bool {
 	blank := func(from, to int) bool { return len(bytes.Trim(d.text[from:to], " \t\r\n")) == 0 }
 	item := c.items[0]
 	return item.start > c.open+1 && blank(c.open+1, item.start) && blank(item.end, c.close)
 }
 
 // add puts an item behind the last one of a container.
-func (d *jsonDocument) add(c container, render func(base string) string) []byte {
+func (d *JSON) add(c container, render func(base string) string) []byte {
 	w := d.writer()
 	if len(c.items) == 0 {
 		at := c.open + 1
@@ -150,7 +149,7 @@ func (d *jsonDocument) add(c container, render func(base string) string) []byte 
 
 // pastComments goes past the comments that stand on the same line: they belong
 // to what is before them.
-func (d *jsonDocument) pastComments(from, to int) (at int, line bool) {
+func (d *JSON) pastComments(from, to int) (at int, line bool) {
 	at = from
 	for _, t := range lex(d.text, from, to) {
 		switch t.kind {
@@ -169,7 +168,7 @@ func (d *jsonDocument) pastComments(from, to int) (at int, line bool) {
 
 // cut takes an item out of a container, with the white space before it and the
 // comma that goes with it. Comments around it stay.
-func (d *jsonDocument) cut(c container, i int) []byte {
+func (d *JSON) cut(c container, i int) []byte {
 	item, before, after := c.items[i], c.open+1, c.close
 	if i > 0 {
 		before = c.items[i-1].end
@@ -178,6 +177,9 @@ func (d *jsonDocument) cut(c container, i int) []byte {
 		after = c.items[i+1].start
 	}
 	lead, tail := lex(d.text, before, item.start), lex(d.text, item.end, after)
+	if i == 0 && len(c.items) > 1 && uncommented(lead) && uncommented(tail) {
+		return d.with(splice{item.start, after, ""}) // what stands before the first says whose the container is
+	}
 	cuts := []splice{}
 	own := false
 	for k, t := range tail {
@@ -206,9 +208,13 @@ func (d *jsonDocument) cut(c container, i int) []byte {
 	return d.with(append(cuts, splice{start, item.end, ""})...)
 }
 
+func uncommented(between []token) bool {
+	return !slices.ContainsFunc(between, func(t token) bool { return t.kind == tokenLine || t.kind == tokenBlock })
+}
+
 // lineEnds tells whether, with the cuts done, only white space follows on the
 // line of an offset.
-func (d *jsonDocument) lineEnds(cuts []splice, offset int) bool {
+func (d *JSON) lineEnds(cuts []splice, offset int) bool {
 	for _, c := range cuts {
 		if c.start >= offset && len(bytes.Trim(d.text[offset:c.start], " \t\r")) == 0 {
 			offset = c.end
@@ -219,60 +225,6 @@ func (d *jsonDocument) lineEnds(cuts []splice, offset int) bool {
 }
 
 // with gives the whole text with splices done.
-func (d *jsonDocument) with(splices ...splice) []byte {
+func (d *JSON) with(splices ...splice) []byte {
 	return append(bytes.Clone(d.mark), apply(d.text, splices...)...)
 }
-
-// writer writes our items in the manner of the file.
-type writer struct {
-	nl, unit string
-	flat     bool // the file is one line
-}
-
-func (d *jsonDocument) writer() writer {
-	w := writer{nl: newline(d.text), unit: "  "}
-	w.flat = len(d.root.Members) > 0 && bytes.IndexByte(bytes.TrimRight(d.text, "\r\n"), '\n') < 0
-	if len(d.root.Members) > 0 {
-		if unit := indentOf(d.text, d.root.Members[0].Name.StartOffset); unit != "" && len(unit) <= 8 {
-			w.unit = unit
-		}
-	}
-	return w
-}
-
-// created writes a container of ours: with white space behind its bracket.
-func (w writer) created(base, open, end string, item func(base string) string) string {
-	if w.flat {
-		return open + " " + item("") + end
-	}
-	return open + w.nl + base + w.unit + item(base+w.unit) + w.nl + base + end
-}
-
-func (w writer) hooks(base, event, command string) string {
-	return w.name("hooks") + w.created(base, "{", "}", func(base string) string { return w.event(base, event, command) })
-}
-
-func (w writer) event(base, event, command string) string {
-	return w.name(event) + w.created(base, "[", "]", func(base string) string { return w.group(base, command) })
-}
-
-// group writes one group with one handler and no matcher: for every tool.
-func (w writer) group(base, command string) string {
-	in := func(n int) string {
-		if w.flat {
-			return ""
-		}
-		return w.nl + base + strings.Repeat(w.unit, n)
-	}
-	comma := ","
-	if w.flat {
-		comma = ", "
-	}
-	return "{" + in(1) + w.name("hooks") + "[" + in(2) + "{" +
-		in(3) + w.name("type") + `"command"` + comma +
-		in(3) + w.name("command") + strconv.Quote(command) + comma +
-		in(3) + w.name("timeout") + strconv.Itoa(hookTimeout) +
-		in(2) + "}" + in(1) + "]" + in(0) + "}"
-}
-
-func (w writer) name(s string) string { return strconv.Quote(s) + ": " }

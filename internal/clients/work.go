@@ -1,0 +1,461 @@
+package clients
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"carrel/internal/hooks"
+	"carrel/internal/settings"
+)
+
+// Operation is what is done for a request.
+type Operation string
+
+// The operations.
+const (
+	Setup  Operation = "setup"
+	Remove Operation = "remove"
+)
+
+// work is one request being planned.
+type work struct {
+	h     Host
+	c     *client
+	p     places
+	r     *Request
+	old   setup // what was there by the record
+	next  setup // what will be
+	edits []*edit
+	notes []string
+}
+
+// edit is one file of it.
+type edit struct {
+	path   string
+	file   *settings.File // nil where the directory is not there
+	before []byte
+	after  []byte // nil: the file goes, or never was
+}
+
+func (w *work) close() {
+	for _, e := range w.edits {
+		if e.file != nil {
+			e.file.Close()
+		}
+	}
+}
+
+// at is the edit of a file, which is read when it is named first.
+func (w *work) at(path string) (*edit, error) {
+	for _, e := range w.edits {
+		if e.path == path {
+			return e, nil
+		}
+	}
+	e := &edit{path: path}
+	f, err := settings.Open(path)
+	switch {
+	case errors.Is(err, settings.ErrNoDir):
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", path, err)
+	default:
+		e.file, e.before, e.after = f, f.Text, f.Text
+	}
+	w.edits = append(w.edits, e)
+	return e, nil
+}
+
+// change edits the text of a file.
+func (w *work) change(path string, how func(text []byte) ([]byte, error)) error {
+	e, err := w.at(path)
+	if err != nil {
+		return err
+	}
+	text, err := how(e.after)
+	var p *settings.Problem
+	switch {
+	case errors.As(err, &p):
+		p.File = path
+		return err
+	case err != nil:
+		return fmt.Errorf("%s: %w", path, err)
+	case len(text) > settings.MaxFile:
+		return fmt.Errorf("%s: with what is added: %w", path, settings.ErrTooLarge)
+	}
+	if e.after == nil && text != nil && e.before == nil && !slices.Contains(w.next.Made, path) {
+		w.next.Made = append(w.next.Made, path)
+	}
+	e.after = text
+	return nil
+}
+
+// setup plans to put everything in.
+func (w *work) setup() error {
+	if w.r.Block && w.r.Scope == Project && w.c.name == "codex" {
+		return errors.New("codex: --block-builtin works in the user's settings only: Codex reads no such setting from a project\nhint: leave --scope project away, or use --while-serving")
+	}
+	w.next = setup{Request: *w.r, Steps: w.old.Steps, Made: slices.Clone(w.old.Made), Dirs: slices.Clone(w.old.Dirs), Own: map[string]string{}}
+	if err := w.change(w.p.servers, func(text []byte) ([]byte, error) {
+		w.next.ServersKnown = w.old.ServersKnown
+		if e, err := w.p.find(text, w.r.Name); err == nil && !e.there {
+			w.next.ServersKnown = knownIn(text, w.p.key, w.p.toml)
+		}
+		return w.p.register(w.c, w.h, text, w.r, w.old.ServersKnown)
+	}); err != nil {
+		return err
+	}
+	if err := w.block(); err != nil {
+		return err
+	}
+	gate := w.gate()
+	if err := w.setupHooks(gate); err != nil {
+		return err
+	}
+	if w.p.plugin != "" {
+		text, err := w.h.plugin(w.c, gate)
+		if err != nil {
+			return err
+		}
+		if err := w.put(w.p.plugin, text); err != nil {
+			return err
+		}
+	}
+	if err := w.put(w.p.skill, skill); err != nil {
+		return err
+	}
+	return w.directories()
+}
+
+// gate is the gate that the request wants, nil for none.
+func (w *work) gate() *hooks.Gate {
+	switch {
+	case w.r.Block && w.c.deny == nil && w.p.blocker == "":
+		return &hooks.Gate{Agent: w.c.name, Program: w.h.Program, Always: true}
+	case w.r.Serving && !w.r.Block:
+		return &hooks.Gate{Agent: w.c.name, Program: w.h.Program}
+	}
+	return nil
+}
+
+func (w *work) setupHooks(gate *hooks.Gate) error {
+	if w.p.hooks == "" {
+		return nil
+	}
+	toml := filepath.Ext(w.p.hooks) == ".toml"
+	e, err := w.at(w.p.hooks)
+	if err != nil {
+		return err
+	}
+	if gate != nil {
+		if err := w.change(w.p.hooks, func(text []byte) ([]byte, error) { return gate.Put(toml, text) }); err != nil {
+			return err
+		}
+		if w.c.name == "codex" {
+			w.notes = append(w.notes, "Codex runs a new hook only when you have looked at it: start codex, it asks (or /hooks); until then its own tools stay")
+		}
+	} else if e.after != nil {
+		if err := w.change(w.p.hooks, func(text []byte) ([]byte, error) { return hooks.TakeGates(toml, text) }); err != nil {
+			return err
+		}
+	}
+	if w.r.Scope != User {
+		return nil
+	}
+	return w.change(w.p.hooks, func(text []byte) ([]byte, error) {
+		out, err := hooks.PutSteps(w.c.name, toml, text, w.h.Inside)
+		w.next.Steps = w.next.Steps || err == nil && !bytes.Equal(out, text)
+		return out, err
+	})
+}
+
+// block denies the client's own tools where that is a setting, or takes our part
+// of that away.
+func (w *work) block() error {
+	if w.p.blocker != "" {
+		if w.r.Block {
+			return w.put(w.p.blocker, noEnvironment)
+		}
+		return w.take(w.p.blocker, noEnvironment)
+	}
+	if w.c.deny == nil {
+		return nil
+	}
+	if !w.r.Block {
+		return w.allow()
+	}
+	return w.change(w.p.settings, func(text []byte) ([]byte, error) {
+		have, err := denied(text)
+		if err != nil {
+			return nil, err
+		}
+		mine := w.old.Deny
+		w.next.DenyKnown = w.old.DenyKnown
+		if len(mine) == 0 {
+			w.next.DenyKnown = knownIn(text, denyPath, false)
+		}
+		for _, tool := range w.c.deny {
+			if slices.Contains(have, tool) {
+				if slices.Contains(mine, tool) {
+					w.next.Deny = append(w.next.Deny, tool)
+				}
+				continue
+			}
+			d, err := settings.ParseJSON(text)
+			if err != nil {
+				return nil, err
+			}
+			if text, err = d.Append(denyPath, tool); err != nil {
+				return nil, err
+			}
+			w.next.Deny = append(w.next.Deny, tool)
+		}
+		return text, nil
+	})
+}
+
+// allow takes out what we denied, the last one of each name: ours went to the end.
+func (w *work) allow() error {
+	mine := w.old.Deny
+	if len(mine) == 0 {
+		return nil
+	}
+	return w.change(w.p.settings, func(text []byte) ([]byte, error) {
+		for _, tool := range slices.Backward(mine) {
+			have, err := denied(text)
+			if err != nil {
+				return nil, err
+			}
+			at := -1
+			for i, h := range have {
+				if h == tool {
+					at = i
+				}
+			}
+			if at < 0 {
+				continue
+			}
+			d, err := settings.ParseJSON(text)
+			if err != nil {
+				return nil, err
+			}
+			text = d.CutElement(denyPath, at, w.old.DenyKnown)
+		}
+		return text, nil
+	})
+}
+
+var denyPath = []string{"permissions", "deny"}
+
+// knownIn is how many containers of a path are there before us.
+func knownIn(text []byte, path []string, toml bool) int {
+	if d, err := settings.ParseJSON(text); !toml && text != nil && err == nil {
+		return d.Known(path)
+	}
+	return 0
+}
+
+// denied lists the denied tools; what is no string counts as "".
+func denied(text []byte) ([]string, error) {
+	d, err := settings.ParseJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	permissions, _ := d.Tree()["permissions"].(map[string]any)
+	list, _ := permissions["deny"].([]any)
+	out := make([]string, len(list))
+	for i, v := range list {
+		out[i], _ = v.(string)
+	}
+	return out, nil
+}
+
+// put plans an own file. One that is there and not as we wrote it is the user's.
+func (w *work) put(path, content string) error {
+	e, err := w.at(path)
+	if err != nil {
+		return err
+	}
+	if e.before != nil && string(e.before) != content && !w.wrote(path, e.before) {
+		return fmt.Errorf("%s is there already, and not as carrel agent setup writes it\nhint: move it away", path)
+	}
+	e.after = []byte(content)
+	w.next.Own[path] = hashOf(e.after)
+	return nil
+}
+
+// take plans to remove an own file; one that the user has changed stays.
+func (w *work) take(path, content string) error {
+	e, err := w.at(path)
+	switch {
+	case err != nil:
+		return err
+	case e.before == nil:
+		return nil
+	case string(e.before) != content && !w.wrote(path, e.before):
+		if w.old.Own[path] != "" {
+			w.notes = append(w.notes, path+" was changed by somebody else and stays")
+		}
+		return nil
+	}
+	e.after = nil
+	return nil
+}
+
+// wrote tells whether a text is what we put into an own file.
+func (w *work) wrote(path string, text []byte) bool {
+	hash := hashOf(text)
+	return w.old.Own[path] == hash || w.old.Writing[path] == hash
+}
+
+// directories notes which have to be made, outermost first.
+func (w *work) directories() error {
+	for _, e := range w.edits {
+		if e.after == nil {
+			continue
+		}
+		var missing []string
+		for dir := filepath.Dir(e.path); !exists(dir) && !slices.Contains(w.next.Dirs, dir); dir = filepath.Dir(dir) {
+			missing = append(missing, dir)
+		}
+		slices.Reverse(missing)
+		w.next.Dirs = append(w.next.Dirs, missing...)
+	}
+	return nil
+}
+
+// remove plans to take everything out, in the order that gives back the bytes.
+func (w *work) remove() error {
+	w.next = setup{Request: *w.r}
+	if w.p.hooks != "" {
+		toml := filepath.Ext(w.p.hooks) == ".toml"
+		e, err := w.at(w.p.hooks)
+		if err != nil {
+			return err
+		}
+		if e.after != nil {
+			if err := w.change(w.p.hooks, func(text []byte) ([]byte, error) {
+				var err error
+				if w.old.Steps {
+					if text, err = hooks.TakeSteps(toml, text, w.h.Inside); err != nil {
+						return nil, err
+					}
+				}
+				return hooks.TakeGates(toml, text)
+			}); err != nil {
+				return err
+			}
+		}
+	}
+	if err := w.allow(); err != nil {
+		return err
+	}
+	if err := w.removeServer(); err != nil {
+		return err
+	}
+	plugin, err := w.h.plugin(w.c, nil)
+	if err != nil {
+		return err
+	}
+	for path, content := range map[string]string{w.p.skill: skill, w.p.plugin: plugin, w.p.blocker: noEnvironment} {
+		if path != "" {
+			if err := w.take(path, content); err != nil {
+				return err
+			}
+		}
+	}
+	w.removeMade()
+	return nil
+}
+
+func (w *work) removeServer() error {
+	e, err := w.at(w.p.servers)
+	if err != nil || e.after == nil {
+		return err
+	}
+	return w.change(w.p.servers, func(text []byte) ([]byte, error) {
+		found, err := w.p.find(text, w.r.Name)
+		if err != nil || !found.ours(w.c, w.h.Program) {
+			return text, err
+		}
+		return w.p.unregister(text, w.r.Name, w.old.ServersKnown)
+	})
+}
+
+// removeMade removes the settings files that we made and that hold nothing.
+func (w *work) removeMade() {
+	for _, e := range w.edits {
+		if !slices.Contains(w.old.Made, e.path) || e.after == nil || e.file == nil || e.file.Real != e.path {
+			continue
+		}
+		if left := bytes.Join(bytes.Fields(e.after), nil); len(left) == 0 || string(left) == "{}" {
+			e.after = nil
+		}
+	}
+}
+
+// changed are the edits that change something.
+func (w *work) changed() []*edit {
+	return slices.DeleteFunc(slices.Clone(w.edits), func(e *edit) bool {
+		return (e.before == nil) == (e.after == nil) && bytes.Equal(e.before, e.after)
+	})
+}
+
+// editable refuses files that are not the user's own to replace.
+func (w *work) editable() error {
+	for _, e := range w.changed() {
+		if e.file != nil {
+			if err := e.file.Editable(); err != nil {
+				return fmt.Errorf("%s: %w", e.path, err)
+			}
+		}
+	}
+	return nil
+}
+
+// stage writes the new text beside the file, whose directory is there now.
+func (e *edit) stage() error {
+	if e.file == nil {
+		f, err := settings.Open(e.path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.path, err)
+		}
+		if e.file = f; f.Text != nil {
+			return fmt.Errorf("%s: %w", e.path, settings.ErrChanged)
+		}
+	}
+	if e.after == nil {
+		return nil
+	}
+	if err := e.file.Stage(e.after); err != nil {
+		return fmt.Errorf("%s: %w", e.path, err)
+	}
+	return nil
+}
+
+// commit puts it in place.
+func (e *edit) commit() error {
+	var err error
+	if e.after == nil {
+		err = e.file.Remove()
+	} else {
+		err = e.file.Commit()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.path, err)
+	}
+	return nil
+}
+
+// makeDirs makes directories, as a client would make its own.
+func makeDirs(dirs []string) error {
+	for _, dir := range dirs {
+		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
