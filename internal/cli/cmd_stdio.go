@@ -74,7 +74,12 @@ working directories, which ends with this command. The protocol: docs/json-lines
 
 // undoDir makes the place of a client's own history. It is a directory of its own in what
 // was named, as it is for its owner alone and the other need not be.
-func undoDir(named string) (string, error) {
+func undoDir(named string, working []string) (string, error) {
+	for _, dir := range working {
+		if named == dir || strings.HasPrefix(named, strings.TrimSuffix(dir, "/")+"/") {
+			return "", fmt.Errorf("%q lies in the working directory %q: commands must not reach the history", named, dir)
+		}
+	}
 	if err := os.MkdirAll(named, 0o700); err != nil {
 		return "", err
 	}
@@ -118,11 +123,12 @@ func (a *app) serveStdio(cmd *cobra.Command, o jsonapi.Options, permissions stri
 		return slices.Contains(unset, name)
 	})
 	if o.UndoDir != "" {
-		if o.UndoDir, err = undoDir(o.UndoDir); err != nil {
+		if o.UndoDir, err = undoDir(o.UndoDir, o.Directories); err != nil {
 			return fmt.Errorf("--undo-dir: %w", err)
 		}
 		o.Program.Environ = append(o.Program.Environ, config.VarHistoryDir+"="+o.UndoDir)
 	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that has gone is an error of writing; what is started has it as usual
 	o.Registry, o.Log = supervisor.Dirs(a.getenv("XDG_RUNTIME_DIR"), workspace.StatePath(a.getenv)), a.err
 	s, err := jsonapi.New(o)
 	if err != nil {

@@ -199,7 +199,10 @@ func (n *session) affected(e *stepCompleted) {
 
 // text cuts a stream at characters: one that is split between two pieces is told with the
 // second.
-type text struct{ held []byte }
+type text struct {
+	held []byte
+	lost uint64 // that nobody was told, as the client does not read
+}
 
 func (t *text) tell(s *Server, says, id string, o *api.Output) {
 	data := append(t.held, o.Data...)
@@ -212,20 +215,25 @@ func (t *text) tell(s *Server, says, id string, o *api.Output) {
 			break
 		}
 	}
-	t.held = append([]byte{}, data[len(data)-keep:]...)
-	t.emit(s, says, id, o.Stream, data[:len(data)-keep], o.Lost)
+	t.held, t.lost = append([]byte{}, data[len(data)-keep:]...), t.lost+o.Lost
+	if data = data[:len(data)-keep]; !s.out.room() {
+		t.lost += uint64(len(data))
+		return
+	}
+	t.emit(s, says, id, o.Stream, data)
 }
 
 func (t *text) rest(s *Server, says, id, stream string) {
-	t.emit(s, says, id, stream, t.held, 0)
+	t.emit(s, says, id, stream, t.held)
 	t.held = nil
 }
 
-func (t *text) emit(s *Server, says, id, stream string, data []byte, lost uint64) {
-	if len(data) == 0 && lost == 0 {
+func (t *text) emit(s *Server, says, id, stream string, data []byte) {
+	if len(data) == 0 && t.lost == 0 {
 		return
 	}
-	o := output{CommandID: id, Stream: stream, Data: string(data), Lost: lost}
+	o := output{CommandID: id, Stream: stream, Data: string(data), Lost: t.lost}
+	t.lost = 0
 	if !utf8.Valid(data) {
 		o.Data, o.Encoding = base64.StdEncoding.EncodeToString(data), "base64"
 	}

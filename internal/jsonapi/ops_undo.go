@@ -228,6 +228,7 @@ func (n *session) changes(ctx context.Context, number uint64) ([]json.RawMessage
 type step struct {
 	Step  uint64 `json:"step"`
 	Kind  string `json:"kind"`
+	Run   string `json:"run"`
 	State string `json:"state"`
 	whole map[string]any
 }

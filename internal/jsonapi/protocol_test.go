@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"carrel/internal/api"
@@ -124,7 +125,7 @@ func TestPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := rapid.OneOf(rapid.SliceOf(rapid.Byte()), rapid.Map(rapid.String(), func(s string) []byte { return []byte(s) })).Draw(t, "whole")
 		var out bytes.Buffer
-		s := &Server{out: &writer{to: &out}}
+		s := &Server{out: newWriter(&out)}
 		piece, rest := &text{}, whole
 		for len(rest) > 0 {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "n")
@@ -132,6 +133,9 @@ func TestPieces(t *testing.T) {
 			rest = rest[n:]
 		}
 		piece.rest(s, "terminal_output", "c", "stdout")
+		if err := s.out.end(time.Minute); err != nil {
+			t.Fatal(err)
+		}
 		var got []byte
 		d := json.NewDecoder(&out)
 		for d.More() {

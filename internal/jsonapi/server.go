@@ -8,6 +8,7 @@ import (
 	"io"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"carrel/internal/tools"
 )
@@ -41,6 +42,7 @@ type Server struct {
 	session *session // nil for none
 	last    startIn  // of the newest, for session.reset
 	wants   wants    // what was configured
+	cutOff  string   // the id of a workspace that ended without us
 	foreign string   // a history of another version, for which no session was begun
 }
 
@@ -52,7 +54,7 @@ const (
 
 // New makes a server. An operation or event that cannot be described is an error.
 func New(o Options) (*Server, error) {
-	s := &Server{opts: o, ops: map[string]*Operation{}, log: &logger{writer{to: o.Log}}, free: make(chan struct{}, maxBeside), queue: make(chan func(), maxQueued)}
+	s := &Server{opts: o, ops: map[string]*Operation{}, log: &logger{to: o.Log}, free: make(chan struct{}, maxBeside), queue: make(chan func(), maxQueued)}
 	list := Operations()
 	for i := range list {
 		if list[i].In == nil || list[i].Out == nil {
@@ -71,7 +73,7 @@ func New(o Options) (*Server, error) {
 // Serve answers until ctx ends, or the input is over and everything that was asked for is
 // done or gone is closed, which says that nobody listens any more. Then the session ends.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer, gone <-chan struct{}) error {
-	s.out = &writer{to: out}
+	s.out = newWriter(out)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	worked := make(chan struct{})
@@ -89,12 +91,14 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer, gone <-
 		close(s.queue)
 		s.finish(ctx, worked, gone)
 	case <-gone:
+	case <-s.out.dead:
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
 	cancel()
 	s.busy.Wait()
-	return errors.Join(err, s.endSession(context.Background()))
+	err = errors.Join(err, s.endSession(context.Background()))
+	return errors.Join(err, s.out.end(lastTime))
 }
 
 // finish waits until what was asked for is done, for as long as somebody listens.
@@ -109,9 +113,13 @@ func (s *Server) finish(ctx context.Context, worked, gone <-chan struct{}) {
 	select {
 	case <-done:
 	case <-gone:
+	case <-s.out.dead:
 	case <-ctx.Done():
 	}
 }
+
+// lastTime is how long a client has to read what was told it last.
+const lastTime = 3 * time.Second
 
 // read takes requests until there are no more.
 func (s *Server) read(ctx context.Context, from *lines) error {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"carrel/internal/agents"
 	"carrel/internal/api"
@@ -67,8 +68,9 @@ func errNoSession() *Problem {
 func (s *Server) active() (*session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.session != nil && !s.session.entry.Alive() {
-		s.session = nil
+	if n := s.session; n != nil && !n.entry.Alive() {
+		s.session, s.cutOff = nil, n.entry.ID
+		n.end()
 	}
 	if s.session == nil {
 		return nil, errNoSession()
@@ -95,6 +97,9 @@ func (s *Server) directories(in startIn) ([]directory, error) {
 		d, err := one.open(field)
 		if err != nil {
 			return nil, err
+		}
+		if undo := s.opts.UndoDir; undo != "" && (within(undo, d.path) || within(d.path, undo)) {
+			return nil, invalid(field+".path", "the undo directory %q and %q lie in each other: commands must not reach the history", undo, d.path)
 		}
 		for _, other := range out {
 			if within(d.path, other.path) || within(other.path, d.path) {
@@ -124,6 +129,9 @@ func (w workingDirectory) open(field string) (directory, error) {
 	}
 	if err != nil {
 		return d, invalid(field+".path", "%v", err)
+	}
+	if !utf8.ValidString(d.path) {
+		return d, invalid(field+".path", "%q is not UTF-8, which this protocol cannot name; carrel run and carrel start work there", d.path)
 	}
 	if info, err := os.Stat(d.path); err != nil || !info.IsDir() {
 		return d, invalid(field+".path", "%q is no directory", w.Path)
@@ -183,6 +191,9 @@ func (s *Server) begin(ctx context.Context, in startIn) (*session, error) {
 		err = s.applyWants(ctx, n)
 	}
 	if err != nil {
+		return nil, errors.Join(err, n.stop(context.WithoutCancel(ctx)))
+	}
+	if ready.Interrupted, err = n.interrupted(ctx, ready.Interrupted); err != nil {
 		return nil, errors.Join(err, n.stop(context.WithoutCancel(ctx)))
 	}
 	n.tellStart(ready.Ready)
@@ -310,18 +321,39 @@ func (n *session) follow() {
 		if err != nil {
 			text += ": " + err.Error()
 		}
+		n.server.cut(n)
 		n.server.emit("error", said{Code: "workspace_ended", Message: text})
-		n.server.forget(n)
 	}
 }
 
-// forget is for a workspace that has ended without us.
-func (s *Server) forget(n *session) {
+// cut is for a workspace that has ended without us.
+func (s *Server) cut(n *session) {
+	n.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.session == n {
+	if s.cutOff = n.entry.ID; s.session == n {
 		s.session = nil
 	}
+}
+
+// interrupted are the steps that were closed as they were found: by this start, or by
+// whatever looked at the history since a workspace of ours was cut off.
+func (n *session) interrupted(ctx context.Context, closed []uint64) ([]uint64, error) {
+	s := n.server
+	s.mu.Lock()
+	run := s.cutOff
+	s.cutOff = ""
+	s.mu.Unlock()
+	if run == "" {
+		return closed, nil
+	}
+	list, err := n.history(ctx, "")
+	for _, one := range list {
+		if one.State == "interrupted" && one.Run == run && !slices.Contains(closed, one.Step) {
+			closed = append(closed, one.Step)
+		}
+	}
+	return closed, err
 }
 
 // happened tells of one event of the workspace.
