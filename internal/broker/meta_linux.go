@@ -198,6 +198,9 @@ func (w *worker) truncate(addr uint64, size int64) (int64, error) {
 			return err
 		}
 		defer unix.Close(fd)
+		if err := w.stillThere(&o); err != nil {
+			return err
+		}
 		return unix.Ftruncate(fd, size)
 	})
 }

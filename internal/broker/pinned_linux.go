@@ -9,7 +9,9 @@ import (
 
 // Opening what has been looked at, and nothing else; and handing it over.
 
-// openSame opens the regular file that was looked at, and no other.
+// openSame opens the regular file that was looked at, and no other, if it still
+// has its name when it is open: what another run has just replaced or removed may be
+// what that run's history keeps.
 func (w *worker) openSame(p *place, flags int, l look) (int, error) {
 	fd, err := w.openThere(p, flags)
 	if err != nil {
@@ -20,7 +22,21 @@ func (w *worker) openSame(p *place, flags int, l look) (int, error) {
 		unix.Close(fd)
 		return -1, unix.ESTALE
 	}
+	if now, err := p.at(); err != nil || now.ino != l.ino {
+		unix.Close(fd)
+		return -1, unix.ESTALE
+	}
 	return fd, nil
+}
+
+// stillThere says for an object that is opened for writing by what pins it whether
+// it has the path by which it was found.
+func (w *worker) stillThere(o *object) error {
+	at, err := w.fdPath(o.fd)
+	if err == nil && at != o.path {
+		err = unix.ESTALE
+	}
+	return err
 }
 
 func (w *worker) openThere(p *place, flags int) (int, error) {

@@ -50,7 +50,14 @@ func (w *worker) openObject(r *request, o *object) (int64, error) {
 	}
 	ch := Change{Op: OpOpen, Path: o.path, Kind: KindFile, Dir: -1, ToDir: -1, Pinned: o.fd}
 	return w.openFile(r, &ch, func(flags int) (int, error) {
-		return w.openApart(o.fd, &o.stat, flags)
+		fd, err := w.openApart(o.fd, &o.stat, flags)
+		if e := w.stillThere(o); e != nil {
+			if err == nil {
+				unix.Close(fd)
+			}
+			return -1, e
+		}
+		return fd, err
 	})
 }
 

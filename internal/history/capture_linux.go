@@ -20,8 +20,8 @@ func (e *LostError) Error() string { return fmt.Sprintf("%q cannot be kept: %s",
 // keep stores a file's content as an object. A file that is about to lose this
 // name is linked, which costs nothing, if nobody could still write to it;
 // anything else is cloned, or copied with its holes where there is room for it.
-// linked says which.
-func keep(dir int, name string, st *State, objects int, number string, leaving bool, r *room) (linked bool, err error) {
+// by is the link, nil for a copy.
+func keep(dir int, name string, st *State, objects int, number string, leaving bool, r *room) (by *hardLink, err error) {
 	open := func(flags int) (int, error) {
 		if name == "" { // it is what is pinned
 			return unix.Open(procPath(dir), flags|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -34,31 +34,54 @@ func keep(dir int, name string, st *State, objects int, number string, leaving b
 	}
 	if err != nil {
 		if leaving && err == unix.EACCES {
-			return true, linkTo(dir, name, st, objects, number) // its owner may not read it, so nobody wrote unseen
-		}
-		return false, err
-	}
-	defer unix.Close(fd)
-	if now, err := stateAt(fd, "", 0); err != nil {
-		return false, err
-	} else if now.ID != st.ID {
-		return false, unix.ESTALE
-	}
-	if leaving {
-		// The lease is refused while anybody has the file open for writing or
-		// mapped so. Closing gives it back.
-		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK); err == nil {
-			err = linkTo(dir, name, st, objects, number)
-			if err == nil || err != unix.EXDEV && err != unix.EPERM && err != unix.EMLINK && err != unix.EOPNOTSUPP {
-				return true, err
+			if err = linkTo(dir, name, st, objects, number); err == nil { // its owner may not read it, so nobody wrote unseen
+				by = &hardLink{leased: -1}
 			}
+			return by, err
+		}
+		return nil, err
+	}
+	defer func() {
+		if by == nil {
+			unix.Close(fd)
+		}
+	}()
+	leased := leaving && lease(fd)
+	was, err := stateAt(fd, "", 0)
+	switch {
+	case err != nil:
+		return nil, err
+	case was.ID != st.ID:
+		return nil, unix.ESTALE
+	case leased:
+		err = linkTo(dir, name, st, objects, number)
+		if err == nil {
+			by = &hardLink{leased: fd}
+		} else if err != unix.EXDEV && err != unix.EPERM && err != unix.EMLINK && err != unix.EOPNOTSUPP {
+			return nil, err
 		}
 	}
-	was, err := copyState(fd, objects, number, r)
+	if by == nil {
+		was, err = copyState(fd, objects, number, r)
+	}
 	if err == nil {
 		st.Size, st.Mtime, st.Ctime = was.Size, was.Mtime, was.Ctime // somebody may have written since it was looked at
 	}
-	return false, err
+	return by, err
+}
+
+// letGo gives the lease back.
+func (l *hardLink) letGo() {
+	if l != nil && l.leased >= 0 {
+		unix.Close(l.leased)
+	}
+}
+
+// lease has the kernel hold up who opens a file for writing, until it is closed
+// here. It is refused while anybody has it open so, or mapped.
+func lease(fd int) bool {
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
+	return err == nil
 }
 
 // linkTo gives the file a second name in the store, and makes sure that it is

@@ -64,12 +64,12 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 		o.busy = busy
 		done := w.copyOf(st)
 		copied := w.newRoom()
-		linked, err := w.storeApart(s, at, st, number, leaving && !w.granted.has(st.ID), copied)
+		by, err := w.storeApart(s, at, st, number, leaving && !w.granted.has(st.ID), copied)
 		done()
 		p.State = *w.asFound(o, st)
 		p.State.Size = st.Size // of what is kept
 		o.number = number
-		if o.linked = linked && err == nil; !o.linked { // else until After
+		if o.linked = by; by == nil { // else until After
 			o.busy = nil
 			close(busy)
 		}
@@ -102,13 +102,13 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 }
 
 // storeApart stores what is at a path while others go on.
-func (w *Writer) storeApart(s *slot, path string, st *State, number uint64, leaving bool, copied *room) (linked bool, err error) {
+func (w *Writer) storeApart(s *slot, path string, st *State, number uint64, leaving bool, copied *room) (by *hardLink, err error) {
 	dir, name, err := w.reach(s, path)
 	w.pauses++
 	w.mu.Unlock()
 	defer w.mu.Lock()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer unix.Close(dir)
 	return w.storeObject(dir, name, path, st, number, leaving, copied)
@@ -116,18 +116,18 @@ func (w *Writer) storeApart(s *slot, path string, st *State, number uint64, leav
 
 // storeObject stores what is at a path. What somebody outside puts there
 // meanwhile is stored instead: that is what the change would destroy.
-func (w *Writer) storeObject(dir int, name, path string, st *State, number uint64, leaving bool, copied *room) (linked bool, err error) {
+func (w *Writer) storeObject(dir int, name, path string, st *State, number uint64, leaving bool, copied *room) (by *hardLink, err error) {
 	for range copyTries {
-		linked, err = keep(dir, name, st, w.objects, objectName(number), leaving, copied)
+		by, err = keep(dir, name, st, w.objects, objectName(number), leaving, copied)
 		if err != unix.ESTALE && err != unix.ENOENT {
 			break
 		}
 		now, e := stateAt(dir, name, withXattrs)
 		if e != nil {
-			return false, e
+			return nil, e
 		}
 		if now.ID == st.ID { // so it is the other end that is missing
-			return false, ofStore(err)
+			return nil, ofStore(err)
 		}
 		if now.Kind != File {
 			break
@@ -137,7 +137,7 @@ func (w *Writer) storeObject(dir int, name, path string, st *State, number uint6
 	if err == unix.ESTALE || err == unix.ENOENT {
 		err = &LostError{Path: path, Why: "somebody outside replaced it meanwhile"}
 	}
-	return linked, err
+	return by, err
 }
 
 // group is a file with several names, as far as the step has met them.

@@ -197,6 +197,9 @@ func (s *Step) addPre(p *Pre, stamp uint64) {
 	}
 	if p.Object != (Object{}) || known.Object == (Object{}) { // what was linked and then stayed is copied once it changes
 		known.Object, known.Lost = p.Object, p.Lost
+		if p.Inode == (Object{}) && p.Lost == "" {
+			known.State.Size = p.State.Size // of what was kept: others may have written since the step had first touched it
+		}
 	}
 	if known.Inode == (Object{}) {
 		known.Inode = p.Inode

@@ -175,11 +175,10 @@ func (w *Writer) stale(c *Change, s *slot) error {
 // settle ends what began when something was linked because it was about to go.
 // Where it did not go, the link is no copy: the next change keeps one.
 func (w *Writer) settle(s *slot, failed error) {
-	if s.is == nil || !s.is.linked {
+	if s.is == nil || s.is.linked == nil {
 		return
 	}
 	o := s.is
-	o.linked = false
 	if o.content = failed == nil; !o.content && w.write(&Record{Pre: &Pre{Path: Bytes(o.origin), Stayed: true}}) == nil {
 		_ = unlinkAt(w.objects, objectName(o.number), 0)
 	}

@@ -50,8 +50,15 @@ type object struct {
 	found   *State        // as the step found it, once that is in the journal
 	busy    chan struct{} // somebody keeps it at the moment, or is about to take its last name
 	number  uint64        // of what is kept
-	linked  bool          // kept by a link, which is no copy before the name is gone
+	linked  *hardLink     // kept by a link, which is no copy before the name is gone
 	id      ID            // where known
+}
+
+// hardLink keeps a file by a second name. Its lease lasts until the first one is
+// gone: who opened the file for writing in between, another run for one, would
+// write into what is kept.
+type hardLink struct {
+	leased int // the file, -1 where there is no lease
 }
 
 func newTree(roots []string) *tree {

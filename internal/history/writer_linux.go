@@ -279,7 +279,8 @@ func (w *Writer) keepFor(c *Change) error {
 
 // unbusy lets the others go on who want to keep an object.
 func (w *Writer) unbusy(o *object) {
-	o.linked = false
+	o.linked.letGo()
+	o.linked = nil
 	if o.busy != nil {
 		close(o.busy)
 		o.busy = nil
