@@ -48,6 +48,7 @@ type Request struct {
 	Op      string `json:"op"`
 	Ceiling string `json:"ceiling,omitempty"` // the hash of the ceiling that the caller is held to
 	ID      string `json:"id,omitempty"`      // of an approval, whole; approvals: only that one, also when it was answered lately
+	End     bool   `json:"end,omitempty"`     // deny: end the app that asks first, so that it never hears the answer
 	Follow  bool   `json:"follow,omitempty"`  // the answer goes on until one end closes
 	Check   bool   `json:"check,omitempty"`   // approve, net-allow, clipboard-send: only say whether this caller may
 	Scope   string `json:"scope,omitempty"`   // approve: one of the approval's scopes, "" for once

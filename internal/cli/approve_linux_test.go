@@ -64,7 +64,7 @@ func TestApproveAtATerminal(t *testing.T) {
 			if !c.granted {
 				one, e, err := a.findApproval(ctx, id)
 				if err == nil {
-					err = a.refuse(ctx, one, e)
+					err = a.refuse(ctx, one, e, false)
 				}
 				if err != nil {
 					t.Error(err)

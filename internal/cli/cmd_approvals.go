@@ -119,7 +119,7 @@ app is ended that the operation is of.
 			if rollback {
 				return a.rollback(cmd.Context(), one, e)
 			}
-			return a.refuse(cmd.Context(), one, e)
+			return a.refuse(cmd.Context(), one, e, false)
 		},
 		ValidArgsFunction: a.completeApproval,
 	}
@@ -356,8 +356,9 @@ func scopeText(scope string) string {
 	return "once"
 }
 
-func (a *app) refuse(ctx context.Context, one api.Approval, e supervisor.Entry) error {
-	if _, err := a.call(ctx, e, api.Request{Op: api.OpDeny, ID: one.ID}); err != nil {
+// refuse says no; with end its app is ended first, and never hears it.
+func (a *app) refuse(ctx context.Context, one api.Approval, e supervisor.Entry, end bool) error {
+	if _, err := a.call(ctx, e, api.Request{Op: api.OpDeny, ID: one.ID, End: end}); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.out, "denied %s\n", one.ID)
@@ -385,7 +386,7 @@ func (a *app) rollback(ctx context.Context, one api.Approval, e supervisor.Entry
 		}
 	}
 	before.Close()
-	if err := a.refuse(ctx, one, e); err != nil {
+	if err := a.refuse(ctx, one, e, true); err != nil {
 		return err
 	}
 	if one.App == "" {

@@ -62,7 +62,7 @@ func (n *session) denyHeld(ctx context.Context, id string) error {
 	list, err := n.waiting(ctx)
 	for _, a := range list {
 		if a.App == id && err == nil {
-			_, err = n.entry.Call(ctx, api.Request{Op: api.OpDeny, ID: a.ID})
+			_, err = n.entry.Call(ctx, api.Request{Op: api.OpDeny, ID: a.ID, End: true})
 			if d := (*api.Denial)(nil); errors.As(err, &d) && d.Code == api.CodeNotFound {
 				err = nil
 			}

@@ -168,6 +168,9 @@ func (s *Server) decide(ctx context.Context, who caller, req api.Request) api.Re
 	if req.Op == api.OpApprove {
 		how, v.granted, v.scope = api.AnswerApproved, true, req.Scope
 	}
+	if req.Op == api.OpDeny && req.End && waits.App != "" && s.cfg.Kill != nil {
+		s.cfg.Kill(waits.App)
+	}
 	if !s.queue.take(req.ID, how, v) {
 		return notWaiting(req)
 	}

@@ -75,6 +75,9 @@ type Config struct {
 	// Looks says whether a request that starts something only looks, so that it is carried
 	// out under read_only too; nil for none.
 	Looks func(*api.Request) bool
+	// Kill ends an app at once, and all that it has started; nil where there are none. It
+	// waits for nothing: what stands still ends when it is let go on.
+	Kill func(app string)
 	// Owner says whether a process is the one that the workspace belongs to; nil for
 	// nobody. Its yes counts for what is held by its own terms.
 	Owner func(pid int) bool

@@ -409,6 +409,19 @@ func (d *desk) kill(a *app, cancelled <-chan struct{}) error {
 	return fmt.Errorf("%d processes are left after %s", len(labelled(stage, a.label)), killTime)
 }
 
+// killNow ends an app that stands still, and all that it has started: none of it runs
+// again. What is started by others meanwhile is found by whoever waits for its end.
+func (d *desk) killNow(id string) {
+	a, err := d.find(id)
+	if err != nil {
+		return
+	}
+	stage := d.up.walls.PID()
+	for range 3 {
+		signalAll(labelled(stage, a.label), syscall.SIGKILL)
+	}
+}
+
 // killTime is how long it is tried to end what starts itself anew.
 const killTime = 10 * time.Second
 

@@ -201,7 +201,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled, Watch: p.desktop.watch(),
 		Clipboard: p.clipboard.carry,
 		Ceiling:   p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: d.denied,
-		Audit: p.audit.add, Refuse: p.audit.refuse, Waits: tell.Tell, Looks: onlyReads, Owner: d.owned,
+		Audit: p.audit.add, Refuse: p.audit.refuse, Waits: tell.Tell, Looks: onlyReads, Owner: d.owned, Kill: d.killNow,
 		Record: d.record, First: d.events.Last(), Past: d.past,
 	})
 	if err != nil {
