@@ -111,7 +111,7 @@ func (p *place) fill(t *rapid.T) {
 		}
 	}
 	pick("home/.claude.json", "{}", "{\n\t\"mcpServers\": {\n\t\t\"mine\": {\"command\": \"x\"}\n\t},\n\t\"n\": 1e400\n}\n", "{\"mcpServers\": {}}")
-	pick("home/.claude/settings.json", "{}\n", `{"permissions": {"deny": ["Bash", "Read(./x)", "Bash"]}}`, "{\n  // mine\n  \"permissions\": {\n    \"deny\": [\n      \"Edit\", // and this\n    ],\n  },\n}\r\n", settings.BOM+`{"permissions":{"deny":[]},"hooks":{"PreToolUse":[{"hooks":[]}]}}`)
+	pick("home/.claude/settings.json", "{}\n", `{"permissions": {"deny": ["Bash", "Read(./x)", "Bash"]}}`, "{\n  \"permissions\": {\n    \"deny\": [\n      \"Edit\"\n    ]\n  }\n}\r\n", settings.BOM+`{"permissions":{"deny":[]},"hooks":{"PreToolUse":[{"hooks":[]}]}}`)
 	pick("home/.codex/config.toml", "model = \"m\" # c", "[mcp_servers.mine]\ncommand = \"x\"\n\n\n", "[features]\r\nhooks = true\r\n", "\n", emptyFile, settings.BOM)
 	pick("home/.codex/hooks.json", "{}", `{"hooks": {"Stop": []}}`)
 	pick("home/.gemini/settings.json", `{"a":1}`, settings.BOM+"{\n    \"mcpServers\": {},\n    \"hooks\": {\"BeforeTool\": [ ]}\n}", "/* x */ { }")

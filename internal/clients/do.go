@@ -97,11 +97,11 @@ func (h Host) plan(rec *record, op Operation, requests []Request, dry bool) (wor
 		other := rec.otherName(r)
 		switch s := rec.find(r); {
 		case s != nil:
-			w.old = *s
+			w.old, w.known = *s, true
 		case other != nil && op == Setup:
 			return works, fmt.Errorf("%s: it is set up already, with the server %q\nhint: `carrel agent remove %s` first; there is one name at a time", r.Client, other.Name, r.Client)
 		case other != nil && r.Name == DefaultName: // nobody has said which
-			r.Name, w.old = other.Name, *other
+			r.Name, w.old, w.known = other.Name, *other, true
 		}
 		if op == Setup {
 			err = w.setup()

@@ -21,12 +21,13 @@ type entry struct {
 	there bool // something of that name is there
 }
 
-func (e entry) ours(c *client, program string) bool {
+func (e entry) ours(c *client, programs ...string) bool {
 	if len(e.words) < 4 || !filepath.IsAbs(e.words[0]) {
 		return false
 	}
 	base := filepath.Base(e.words[0])
-	return (base == "carrel" || base == filepath.Base(program)) && e.words[1] == "mcp" && e.words[2] == "--client" && e.words[3] == c.name
+	known := base == "carrel" || slices.ContainsFunc(programs, func(p string) bool { return p != "" && base == filepath.Base(p) })
+	return known && e.words[1] == "mcp" && e.words[2] == "--client" && e.words[3] == c.name
 }
 
 // words start the server that a request registers.
@@ -81,8 +82,8 @@ func wordsOf(fields map[string]any) []string {
 	return words
 }
 
-// register gives the servers' text with ours in it; known is as in [settings.JSON].CutElement.
-func (p *places) register(c *client, h Host, text []byte, r *Request, known int) ([]byte, error) {
+// register gives the servers' text with ours in it; old is what was there by the record.
+func (p *places) register(c *client, h Host, text []byte, r *Request, old *setup) ([]byte, error) {
 	e, err := p.find(text, r.Name)
 	if err != nil {
 		return nil, err
@@ -91,10 +92,10 @@ func (p *places) register(c *client, h Host, text []byte, r *Request, known int)
 	switch {
 	case e.there && slices.Equal(e.words, words):
 		return text, nil
-	case e.there && !e.ours(c, h.Program):
+	case e.there && !e.ours(c, h.Program, old.Program):
 		return nil, fmt.Errorf("a server %q is there already, and is not one of carrel agent setup\nhint: take it out, or choose another name with --name", r.Name)
 	case e.there:
-		if text, err = p.unregister(text, r.Name, known); err != nil {
+		if text, err = p.unregister(text, r.Name, old.ServersKnown); err != nil {
 			return nil, err
 		}
 	}

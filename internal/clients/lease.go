@@ -103,11 +103,8 @@ func (h Host) leases() (live []held, stale []string, err error) {
 	}
 	for _, name := range names {
 		f, err := ownfile.There(ownfile.Open(dir, name, os.O_RDWR))
-		if err != nil {
-			return nil, nil, err
-		}
-		if f == nil {
-			continue
+		if err != nil || f == nil {
+			continue // not of a server of ours: a directory, a link, another user's
 		}
 		free, err := ownfile.TryLock(f)
 		var one held
@@ -119,8 +116,7 @@ func (h Host) leases() (live []held, stale []string, err error) {
 		}
 		f.Close()
 		switch {
-		case err != nil:
-			return nil, nil, fmt.Errorf("the lease %s: %w", filepath.Join(dir.Name(), name), err)
+		case err != nil: // what cannot be read says nothing of anybody
 		case free:
 			stale = append(stale, name)
 		case one.Client != "":

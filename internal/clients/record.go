@@ -48,6 +48,7 @@ func (r *Request) same(o *Request) bool {
 // setup is what we have put in for a request, as far as the files cannot tell.
 type setup struct {
 	Request
+	Program      string            `json:"program,omitempty"`       // that was registered
 	Deny         []string          `json:"deny,omitempty"`          // what we denied and the user had not
 	DenyKnown    int               `json:"deny_known,omitempty"`    // how many of the containers of that were there
 	ServersKnown int               `json:"servers_known,omitempty"` // and of the server

@@ -130,7 +130,7 @@ func (h Host) report(c *client, r Request, rec *record) Report {
 	fail(p.servers, err)
 	switch {
 	case !e.there:
-	case !e.ours(c, h.Program):
+	case !e.ours(c, h.Program, programOf(rec, &r)):
 		out.Registered = "other"
 	case !exists(e.words[0]):
 		out.Registered = "stale"
@@ -177,6 +177,15 @@ func (h Host) report(c *client, r Request, rec *record) Report {
 		fail(p.hooks, err)
 		out.Steps = err == nil && string(with) == string(settingsText)
 	}
+	if c.name == "claude" {
+		if why := unheeded(text(p.settings), out.Blocked != "always"); why != "" {
+			out.Notes = append(out.Notes, p.settings+": "+why)
+			if out.Blocked != "no" {
+				out.Blocked = "no"
+				out.Notes = append(out.Notes, "so nothing is blocked")
+			}
+		}
+	}
 	if p.plugin != "" && text(p.plugin) != nil {
 		out.Steps = true
 		has(p.plugin)
@@ -189,6 +198,14 @@ func (h Host) report(c *client, r Request, rec *record) Report {
 		out.Notes = append(out.Notes, fmt.Sprintf("a %s was interrupted: carrel agent heal finishes it", rec.Pending.Op))
 	}
 	return out
+}
+
+// programOf is what the record says was registered, "" for nothing.
+func programOf(rec *record, r *Request) string {
+	if s := rec.find(r); s != nil {
+		return s.Program
+	}
+	return ""
 }
 
 // pluginGate gives the gate of a plugin in the words of a hook.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"carrel/internal/hooks"
 	"carrel/internal/settings"
@@ -29,6 +30,8 @@ type work struct {
 	r     *Request
 	old   setup // what was there by the record
 	next  setup // what will be
+	known bool  // the record has it
+	lost  bool  // it was there, and the record has not
 	edits []*edit
 	notes []string
 }
@@ -98,13 +101,13 @@ func (w *work) setup() error {
 	if w.r.Block && w.r.Scope == Project && w.c.name == "codex" {
 		return errors.New("codex: --block-builtin works in the user's settings only: Codex reads no such setting from a project\nhint: leave --scope project away, or use --while-serving")
 	}
-	w.next = setup{Request: *w.r, Steps: w.old.Steps, Made: slices.Clone(w.old.Made), Dirs: slices.Clone(w.old.Dirs), Own: map[string]string{}}
+	w.next = setup{Request: *w.r, Program: w.h.Program, Steps: w.old.Steps, Made: slices.Clone(w.old.Made), Dirs: slices.Clone(w.old.Dirs), Own: map[string]string{}}
 	if err := w.change(w.p.servers, func(text []byte) ([]byte, error) {
 		w.next.ServersKnown = w.old.ServersKnown
 		if e, err := w.p.find(text, w.r.Name); err == nil && !e.there {
 			w.next.ServersKnown = knownIn(text, w.p.key, w.p.toml)
 		}
-		return w.p.register(w.c, w.h, text, w.r, w.old.ServersKnown)
+		return w.p.register(w.c, w.h, text, w.r, &w.old)
 	}); err != nil {
 		return err
 	}
@@ -112,6 +115,9 @@ func (w *work) setup() error {
 		return err
 	}
 	gate := w.gate()
+	if err := w.heeded(gate != nil); err != nil {
+		return err
+	}
 	if err := w.setupHooks(gate); err != nil {
 		return err
 	}
@@ -128,6 +134,43 @@ func (w *work) setup() error {
 		return err
 	}
 	return w.directories()
+}
+
+// heeded sees that the client takes what is written for it: a block that it does not read
+// is refused, since whoever wants one relies on it.
+func (w *work) heeded(gate bool) error {
+	if w.c.name != "claude" || w.p.settings == "" {
+		return nil
+	}
+	e, err := w.at(w.p.settings)
+	if err != nil || e.before == nil {
+		return err
+	}
+	why := unheeded(e.before, gate || !w.r.Block)
+	switch {
+	case why == "":
+		return nil
+	case gate || w.r.Block:
+		return fmt.Errorf("%s: %s, so that nothing would be blocked\nhint: mend that first", w.p.settings, why)
+	}
+	w.notes = append(w.notes, w.p.settings+": "+why)
+	return nil
+}
+
+// unheeded says why Claude Code takes no notice of its settings, or of its hooks, "" where
+// it does.
+func unheeded(text []byte, hooks bool) string {
+	d, err := settings.ParseJSON(text)
+	if err != nil {
+		return ""
+	}
+	if line := d.Extra(); line > 0 {
+		return fmt.Sprintf("Claude Code reads plain JSON and ignores the whole file for the comment or comma in line %d", line)
+	}
+	if off, _ := d.Tree()["disableAllHooks"].(bool); off && hooks {
+		return "disableAllHooks is set: Claude Code runs no hook"
+	}
+	return ""
 }
 
 // gate is the gate that the request wants, nil for none.
@@ -330,6 +373,9 @@ func (w *work) directories() error {
 // remove plans to take everything out, in the order that gives back the bytes.
 func (w *work) remove() error {
 	w.next = setup{Request: *w.r}
+	if err := w.forgotten(); err != nil {
+		return err
+	}
 	if w.p.hooks != "" {
 		toml := filepath.Ext(w.p.hooks) == ".toml"
 		e, err := w.at(w.p.hooks)
@@ -339,7 +385,7 @@ func (w *work) remove() error {
 		if e.after != nil {
 			if err := w.change(w.p.hooks, func(text []byte) ([]byte, error) {
 				var err error
-				if w.old.Steps {
+				if w.old.Steps || w.lost {
 					if text, err = hooks.TakeSteps(toml, text, w.h.Inside); err != nil {
 						return nil, err
 					}
@@ -371,6 +417,31 @@ func (w *work) remove() error {
 	return nil
 }
 
+// forgotten looks whether there was a setup that the record has lost: then what is ours
+// by what it says goes, and what could be the user's as well is named.
+func (w *work) forgotten() error {
+	e, err := w.at(w.p.servers)
+	if err != nil || e.before == nil || w.known {
+		return err
+	}
+	found, err := w.p.find(e.before, w.r.Name)
+	if w.lost = err == nil && found.ours(w.c, w.h.Program); !w.lost || w.c.deny == nil {
+		return nil
+	}
+	s, err := w.at(w.p.settings)
+	if err != nil || s.before == nil {
+		return err
+	}
+	have, err := denied(s.before)
+	if err != nil {
+		return nil // told where it is edited
+	}
+	if have = slices.DeleteFunc(have, func(tool string) bool { return !slices.Contains(w.c.deny, tool) }); len(have) > 0 {
+		w.notes = append(w.notes, fmt.Sprintf("%s still denies %s: nobody remembers whether you or carrel did that; take out by hand what is not yours", w.p.settings, strings.Join(have, ", ")))
+	}
+	return nil
+}
+
 func (w *work) removeServer() error {
 	e, err := w.at(w.p.servers)
 	if err != nil || e.after == nil {
@@ -378,7 +449,7 @@ func (w *work) removeServer() error {
 	}
 	return w.change(w.p.servers, func(text []byte) ([]byte, error) {
 		found, err := w.p.find(text, w.r.Name)
-		if err != nil || !found.ours(w.c, w.h.Program) {
+		if err != nil || !found.ours(w.c, w.h.Program, w.old.Program) {
 			return text, err
 		}
 		return w.p.unregister(text, w.r.Name, w.old.ServersKnown)
@@ -388,13 +459,18 @@ func (w *work) removeServer() error {
 // removeMade removes the settings files that we made and that hold nothing.
 func (w *work) removeMade() {
 	for _, e := range w.edits {
-		if !slices.Contains(w.old.Made, e.path) || e.after == nil || e.file == nil || e.file.Real != e.path {
+		if !slices.Contains(w.old.Made, e.path) || e.after == nil || e.file == nil || isLink(e.path) {
 			continue
 		}
 		if left := bytes.Join(bytes.Fields(e.after), nil); len(left) == 0 || string(left) == "{}" {
 			e.after = nil
 		}
 	}
+}
+
+func isLink(path string) bool {
+	st, err := os.Lstat(path)
+	return err == nil && st.Mode()&os.ModeSymlink != 0
 }
 
 // changed are the edits that change something.
