@@ -182,20 +182,17 @@ const maxAffected = 1000
 func (n *session) affected(e *stepCompleted) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(n.ctx), stopTime) // also when the session is ending
 	defer cancel()
-	seen := map[string]bool{}
+	var all []json.RawMessage
 	for _, number := range e.StepIDs {
 		changes, err := n.changes(ctx, number)
 		if err != nil {
 			continue
 		}
-		changes = slices.DeleteFunc(changes, func(path json.RawMessage) bool {
-			was := seen[string(path)]
-			seen[string(path)] = true
-			return was
-		})
-		room := min(len(changes), maxAffected-len(e.Affected))
-		e.Affected, e.Left = append(e.Affected, changes[:room]...), e.Left+len(changes)-room
+		all = append(all, changes...)
 	}
+	all = once(all)
+	room := min(len(all), maxAffected)
+	e.Affected, e.Left = all[:room], len(all)-room
 }
 
 // text cuts a stream at characters: one that is split between two pieces is told with the

@@ -92,11 +92,11 @@ func preview(ctx context.Context, c *call, in previewIn) (previewOut, error) {
 	if in.Count < 0 {
 		return previewOut{}, invalid("count", "count is 1 or more, not %d", in.Count)
 	}
-	args, steps, err := n.newest(ctx, max(1, in.Count), in.Directory)
-	var would undone
-	if err == nil && len(steps) > 0 {
-		would, err = n.takeBack(ctx, "undo", append([]string{dryRun}, args...)...)
+	calls, err := n.newest(ctx, max(1, in.Count), in.Directory)
+	if err != nil {
+		return previewOut{}, err
 	}
+	would, err := n.undo(ctx, calls, dryRun)
 	told := would.told(0)
 	return previewOut{told.StepIDs, told.Restored, told.Removed, told.Unrestored, append([]map[string]any{}, would.Conflicts...)}, err
 }

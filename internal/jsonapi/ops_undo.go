@@ -107,8 +107,20 @@ func (n *session) takeBack(ctx context.Context, command string, args ...string) 
 
 // told is what a response says of it; lists are never null.
 func (u undone) told(crossed int) rollbackOut {
-	return rollbackOut{Steps: len(u.Steps), Crossed: crossed, StepIDs: append([]uint64{}, u.Steps...), Restored: append([]json.RawMessage{}, u.Restored...),
-		Removed: append([]json.RawMessage{}, u.Removed...), Unrestored: append([]map[string]any{}, u.Unrestorable...)}
+	return rollbackOut{Steps: len(u.Steps), Crossed: crossed, StepIDs: append([]uint64{}, u.Steps...), Restored: once(u.Restored),
+		Removed: once(u.Removed), Unrestored: append([]map[string]any{}, u.Unrestorable...)}
+}
+
+// once leaves out what stands twice: two steps that changed one path.
+func once(list []json.RawMessage) []json.RawMessage {
+	out, seen := []json.RawMessage{}, map[string]bool{}
+	for _, one := range list {
+		if !seen[string(one)] {
+			seen[string(one)] = true
+			out = append(out, one)
+		}
+	}
+	return out
 }
 
 func rollback(ctx context.Context, c *call, in rollbackIn) (rollbackOut, error) {
@@ -119,32 +131,51 @@ func rollback(ctx context.Context, c *call, in rollbackIn) (rollbackOut, error) 
 	if in.Count < 1 {
 		return rollbackOut{}, invalid("count", "count is 1 or more, not %d", in.Count)
 	}
-	args, steps, err := n.newest(ctx, in.Count, in.Directory)
-	if err != nil || len(steps) == 0 {
-		return undone{}.told(0), err
+	calls, err := n.newest(ctx, in.Count, in.Directory)
+	if err != nil {
+		return rollbackOut{}, err
 	}
-	crossed := 0
+	crossed, flags := 0, []string(nil)
 	if in.Force {
-		preview, err := n.takeBack(ctx, "undo", append([]string{dryRun}, args...)...)
+		preview, err := n.undo(ctx, calls, dryRun)
 		if err != nil {
 			return rollbackOut{}, err
 		}
-		crossed = len(preview.Conflicts)
-		args = append([]string{"--force"}, args...)
+		crossed, flags = len(preview.Conflicts), []string{"--force"}
 	}
-	did, err := n.takeBack(ctx, "undo", args...)
+	did, err := n.undo(ctx, calls, flags...)
+	if in.Force {
+		did.kept()
+	}
 	n.outside.hint()
 	return did.told(crossed), err
 }
 
-// newest are the arguments of undo for the newest so many steps, as far as there are any.
-func (n *session) newest(ctx context.Context, count int, name *directoryName) ([]string, []step, error) {
+// kept tells apart what a forced undo meant to remove and could not: a directory with
+// something of somebody else's in it.
+func (u *undone) kept() {
+	u.Removed = slices.DeleteFunc(u.Removed, func(raw json.RawMessage) bool {
+		var path string
+		if json.Unmarshal(raw, &path) != nil {
+			return false
+		}
+		if _, err := os.Lstat(path); err != nil {
+			return false
+		}
+		u.Unrestorable = append(u.Unrestorable, map[string]any{"path": path, "why": "something that is not the step's is in it, or has its name"})
+		return true
+	})
+}
+
+// newest are the arguments of undo for the newest so many steps, as far as there are any:
+// of one call, or of several, the newest step first, where no single one means just them.
+func (n *session) newest(ctx context.Context, count int, name *directoryName) ([][]string, error) {
 	d, err := n.directory(name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := n.closeSteps(ctx); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	at := ""
 	if d != nil {
@@ -152,20 +183,54 @@ func (n *session) newest(ctx context.Context, count int, name *directoryName) ([
 	}
 	steps, err := n.undoable(ctx, at)
 	if err != nil || len(steps) == 0 {
-		return nil, nil, err
+		return nil, err
 	}
 	steps = steps[max(0, len(steps)-count):]
-	args := []string{strconv.Itoa(len(steps))}
-	switch whole, err := n.onlyIn(ctx, d, steps); {
-	case err != nil:
-		return nil, nil, err
-	case d == nil:
-	case whole && len(steps) == 1:
-		args = []string{"--step=" + strconv.FormatUint(steps[0].Step, 10)}
-	case !whole || !n.areNewest(ctx, steps):
-		args = append([]string{"--path=" + d.path}, args...)
+	all, err := n.history(ctx, "")
+	if err != nil {
+		return nil, err
 	}
-	return args, steps, nil
+	all = undoable(all)
+	number := strconv.Itoa(len(steps))
+	if len(all) >= len(steps) && all[len(all)-len(steps)].Step == steps[0].Step {
+		whole, err := n.onlyIn(ctx, d, steps...)
+		if whole || err != nil {
+			return [][]string{{number}}, err
+		}
+		return [][]string{{"--path=" + d.path, number}}, nil
+	}
+	var calls [][]string
+	for _, s := range slices.Backward(steps) {
+		args := []string{"--step=" + strconv.FormatUint(s.Step, 10)}
+		whole, err := n.onlyIn(ctx, d, s)
+		if err != nil {
+			return nil, err
+		}
+		if !whole {
+			args = append(args, "--path="+d.path)
+		}
+		calls = append(calls, args)
+	}
+	return calls, nil
+}
+
+// undo makes the calls, one after the other.
+func (n *session) undo(ctx context.Context, calls [][]string, flags ...string) (all undone, err error) {
+	for _, args := range calls {
+		one, err := n.takeBack(ctx, "undo", slices.Concat(flags, args)...)
+		all.Conflicts = append(all.Conflicts, one.Conflicts...)
+		if p := (*Problem)(nil); err != nil && len(all.Steps) > 0 && !slices.Contains(flags, dryRun) {
+			p = problemOf(err)
+			p.Message = fmt.Sprintf("%s (steps %v were taken back before)", p.Message, all.Steps)
+			return all, p
+		}
+		if err != nil {
+			return all, err
+		}
+		all.Steps, all.Restored = append(all.Steps, one.Steps...), append(all.Restored, one.Restored...)
+		all.Removed, all.Unrestorable = append(all.Removed, one.Removed...), append(all.Unrestorable, one.Unrestorable...)
+	}
+	return all, nil
 }
 
 // closeSteps ends the steps that are open, so that what is counted is what an undo takes
@@ -186,7 +251,7 @@ func (n *session) closeSteps(ctx context.Context) error {
 
 // onlyIn says whether steps changed nothing but what is in a directory: then they are
 // taken back as a whole, and count as undone.
-func (n *session) onlyIn(ctx context.Context, d *directory, steps []step) (bool, error) {
+func (n *session) onlyIn(ctx context.Context, d *directory, steps ...step) (bool, error) {
 	if d == nil {
 		return true, nil
 	}
@@ -203,12 +268,6 @@ func (n *session) onlyIn(ctx context.Context, d *directory, steps []step) (bool,
 		}
 	}
 	return true, nil
-}
-
-// areNewest says whether steps are the newest of all that can be taken back.
-func (n *session) areNewest(ctx context.Context, steps []step) bool {
-	all, err := n.undoable(ctx, "")
-	return err == nil && len(all) >= len(steps) && all[len(all)-len(steps)].Step == steps[0].Step
 }
 
 // changes are the paths that a step changed, for a rename both.
@@ -258,10 +317,69 @@ func (n *session) history(ctx context.Context, path string) ([]step, error) {
 	return out, nil
 }
 
-// undoable are those that can be taken back, the oldest first.
+// undoable are those that can be taken back, the oldest first; with a path without those
+// of which nothing is left there, as it was taken back by itself.
 func (n *session) undoable(ctx context.Context, path string) ([]step, error) {
 	list, err := n.history(ctx, path)
-	return undoable(list), err
+	if err != nil {
+		return nil, err
+	}
+	parts, err := n.partsUndone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	return slices.DeleteFunc(undoable(list), func(s step) bool {
+		gone := parts[s.Step]
+		if gone == nil {
+			return false
+		}
+		changes, err := n.changes(ctx, s.Step)
+		failed = errors.Join(failed, err)
+		return err == nil && !slices.ContainsFunc(changes, func(raw json.RawMessage) bool {
+			var p string
+			inside := json.Unmarshal(raw, &p) != nil || path == "" || within(p, path)
+			return inside && !gone[string(raw)]
+		})
+	}), failed
+}
+
+// partsUndone are the paths of steps that were taken back by themselves, by step.
+func (n *session) partsUndone(ctx context.Context) (map[uint64]map[string]bool, error) {
+	var list []struct {
+		Step   uint64   `json:"step"`
+		Kind   string   `json:"kind"`
+		Of     []uint64 `json:"of"`
+		Undone uint64   `json:"undone_by"`
+		State  string   `json:"state"`
+	}
+	if err := n.program.JSON(ctx, nil, &list, "history", "--json", "--all"); err != nil {
+		return nil, err
+	}
+	whole := map[uint64]bool{}
+	for _, s := range list {
+		whole[s.Step] = s.State == "undone"
+	}
+	out := map[uint64]map[string]bool{}
+	for _, s := range list {
+		left := slices.DeleteFunc(slices.Clone(s.Of), func(of uint64) bool { return whole[of] })
+		if s.Kind != "undo" || s.Undone != 0 || len(left) == 0 {
+			continue
+		}
+		changes, err := n.changes(ctx, s.Step)
+		if err != nil {
+			return nil, err
+		}
+		for _, of := range left {
+			if out[of] == nil {
+				out[of] = map[string]bool{}
+			}
+			for _, path := range changes {
+				out[of][string(path)] = true
+			}
+		}
+	}
+	return out, nil
 }
 
 func undoable(list []step) []step {

@@ -179,7 +179,7 @@ func decode(payload json.RawMessage, schema *jsonschema.Schema, in any) *Problem
 	if err := d.Decode(in); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			return invalid(wrong.Field, "%s cannot be a %s", wrong.Field, wrong.Value)
+			return invalid(wrong.Field, "%s is of another type than a %s", wrong.Field, wrong.Value)
 		}
 		return invalid("payload", "%s", strings.TrimPrefix(err.Error(), "json: "))
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 

@@ -83,7 +83,10 @@ func (c Carrel) Raw(ctx context.Context, input []byte, args ...string) (json.Raw
 		if d := lastProblem(stderr.Bytes()); d != nil {
 			return stdout.Bytes(), d
 		}
-		return stdout.Bytes(), fmt.Errorf("carrel %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
+		if said := strings.TrimSpace(stderr.String()); said != "" {
+			return stdout.Bytes(), fmt.Errorf("carrel %s: %w: %s", args[0], err, said)
+		}
+		return stdout.Bytes(), fmt.Errorf("carrel %s: %w", args[0], err)
 	}
 	if stdout.over {
 		return nil, fmt.Errorf("carrel %s gave more than %d bytes", args[0], maxPrinted)

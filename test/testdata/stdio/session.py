@@ -108,6 +108,20 @@ assert forced["barriers_crossed"] == 1 and not os.path.exists(f"{second}/made"),
 c.request("carrel.redo")
 assert open(f"{second}/made").read() == "mine"
 
+# Steps in both directories, taken back in one after the other; more than there are is all.
+os.remove(f"{second}/made")
+c.request("undo.discard")
+for i in range(3):
+    c.run(f"echo {i} > {first}/both{i}; echo {i} > {second}/both{i}")
+both = lambda d: [n for n in sorted(os.listdir(d)) if n.startswith("both")]
+assert c.request("undo.rollback", count=2, directory=1)["steps_rolled_back"] == 2 and both(second) == ["both0"]
+assert c.request("undo.rollback", count=5, directory=1)["steps_rolled_back"] == 1 and both(second) == [] and len(both(first)) == 3
+assert c.request("session.status")["undo_steps"] == [3, 0], c.request("session.status")
+assert c.request("undo.rollback", count=5, directory=0)["steps_rolled_back"] == 3 and both(first) == []
+assert c.request("session.status")["undo_steps"] == [0, 0] and c.request("undo.rollback", count=1)["steps_rolled_back"] == 0
+assert c.request("carrel.redo", count=99)["steps_rolled_back"] > 0 and len(both(first)) == len(both(second)) == 3
+c.run(f"rm {first}/both* {second}/both*")
+
 # Files, as steps.
 written = c.request("carrel.write", path="w", content="one\n")
 assert c.request("fs.read", path="w")["content"] == "one\n" and written["step_id"]
