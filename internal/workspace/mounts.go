@@ -158,14 +158,28 @@ func badPlace(all []shown, i int) string {
 	return ""
 }
 
-// elsewhere says whether a mount needs a link to show where it is wanted. One of
-// the configuration shows where it was written, too, if that is a link of the host
-// which is not in sight.
+// elsewhere says whether a mount needs a link to show where it is wanted.
 func (p *Prepared) elsewhere(m *shown) bool {
-	if m.Workspace != m.Host {
-		return true
+	return m.Workspace != m.Host || m.extra && m.Host != m.real && p.outOfSight(m)
+}
+
+// outOfSight says whether the path by which a mount was written leads nowhere inside: it
+// goes through a link of the host that is not shown.
+func (p *Prepared) outOfSight(m *shown) bool {
+	if p.NoWalls() || p.engine.name == sandbox.EngineLandlock {
+		return false
 	}
-	return m.extra && m.Workspace != m.real && !p.NoWalls() && p.engine.name != sandbox.EngineLandlock && !p.visible(p.facts.canonical(path.Dir(m.Workspace)))
+	for i := range p.mounts { // another mount may be that link
+		o := &p.mounts[i]
+		if o.Workspace != m.Workspace && within(m.Workspace, o.Workspace) && p.facts.canonical(o.real+m.Workspace[len(o.Workspace):]) == m.real {
+			return false
+		}
+	}
+	link := m.Host
+	for dir := path.Dir(link); dir != "/" && p.facts.canonical(dir) != dir; dir = path.Dir(dir) {
+		link = dir
+	}
+	return !p.visible(path.Dir(link)) && !slices.ContainsFunc(p.view.Symlinks, func(l view.Symlink) bool { return l.Path == link })
 }
 
 // mountLinks are what shows mounts at another path than their own: links in the
