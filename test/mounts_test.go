@@ -62,10 +62,12 @@ func TestExtraMountsRefused(t *testing.T) {
 		w.write(w.home+"/.ssh/id_rsa", "key")
 		w.mkdir(w.home+"/.config/carrel", 0o700)
 		w.symlink(w.home+"/.ssh", w.outside+"/innocent")
+		w.outsideSh("git init -q ~/src/other && ln -s ~ ~/src/other/docs")
 		w.mkdir(w.outside+"/data", 0o700)
 		ok := w.outside + "/data"
 		for entry, word := range map[string]string{
 			w.outside + "/innocent":                      `which leads to "` + w.home + `/.ssh", cannot be shown`,
+			"~/src/other/docs/src":                       "a link that leads out of",
 			"~/.ssh/id_rsa":                              "is hidden (secret",
 			"{host_path: '~', writable: true}":           "your home directory",
 			"~/.config/carrel":                           "carrel's own files",

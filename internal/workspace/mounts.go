@@ -239,7 +239,7 @@ func (p *Prepared) mountsAllowed() error {
 		if !m.extra {
 			continue
 		}
-		why := cmp.Or(p.mountTooWide(m), p.mountOfCarrel(m), p.mountOfSecrets(m), p.mountOfGit(m), p.mountOfSockets(m))
+		why := cmp.Or(p.mountTooWide(m), p.mountByOthers(m), p.mountOfCarrel(m), p.mountOfSecrets(m), p.mountOfGit(m), p.mountOfSockets(m))
 		if why != "" {
 			return mountRefused(m, why, "name what is needed of it, or grant it to one command with --read or --write")
 		}

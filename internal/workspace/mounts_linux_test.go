@@ -159,6 +159,31 @@ func TestExtraMountsRefused(t *testing.T) {
 	}
 }
 
+// TestExtraMountsByOthers: a link that lies where commands write chooses nothing.
+func TestExtraMountsByOthers(t *testing.T) {
+	d := mountHome(t)
+	for at, to := range map[string]string{"lib/out": "../data", "lib/within": ".git/..", "data/out": d.home + "/notes", "plain": d.home + "/lib/out/in", "src/shop/out": "../../data"} {
+		if err := os.Symlink(to, d.home+"/"+at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for entry, want := range map[string]string{
+		"~/lib/out":    "a link that leads out of",
+		"~/lib/out/in": "a link that leads out of",
+		"~/plain":      `"` + d.home + `/lib/out" is a link`,
+		"~/lib/within": "",
+		"~/data/out":   "", // nobody writes there
+		"~/data/out, {host_path: ~/data, writable: true}": "a link that leads out of",
+		"~/src/shop/out": "link that leads out of the project",
+		"~/farther/in":   "",
+	} {
+		_, err := d.mounted("extra_mounts: ["+entry+"]", nil)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", entry, err, want)
+		}
+	}
+}
+
 // TestExtraMountsBeside: other layers, a ceiling, a profile, engines without links.
 func TestExtraMountsBeside(t *testing.T) {
 	d := mountHome(t)
