@@ -100,16 +100,19 @@ func all(scope Scope, project string, block, serving bool) []Request {
 	return out
 }
 
+// emptyFile stands for one that is there, with nothing in it.
+const emptyFile = "\x00"
+
 // fill gives the place settings of the user's own.
 func (p *place) fill(t *rapid.T) {
 	pick := func(name string, texts ...string) {
 		if text := rapid.SampledFrom(append(texts, "")).Draw(t, name); text != "" {
-			p.write(name, text)
+			p.write(name, strings.TrimPrefix(text, emptyFile))
 		}
 	}
 	pick("home/.claude.json", "{}", "{\n\t\"mcpServers\": {\n\t\t\"mine\": {\"command\": \"x\"}\n\t},\n\t\"n\": 1e400\n}\n", "{\"mcpServers\": {}}")
 	pick("home/.claude/settings.json", "{}\n", `{"permissions": {"deny": ["Bash", "Read(./x)", "Bash"]}}`, "{\n  // mine\n  \"permissions\": {\n    \"deny\": [\n      \"Edit\", // and this\n    ],\n  },\n}\r\n", settings.BOM+`{"permissions":{"deny":[]},"hooks":{"PreToolUse":[{"hooks":[]}]}}`)
-	pick("home/.codex/config.toml", "model = \"m\" # c", "[mcp_servers.mine]\ncommand = \"x\"\n\n\n", "[features]\r\nhooks = true\r\n", "\n")
+	pick("home/.codex/config.toml", "model = \"m\" # c", "[mcp_servers.mine]\ncommand = \"x\"\n\n\n", "[features]\r\nhooks = true\r\n", "\n", emptyFile, settings.BOM)
 	pick("home/.codex/hooks.json", "{}", `{"hooks": {"Stop": []}}`)
 	pick("home/.gemini/settings.json", `{"a":1}`, settings.BOM+"{\n    \"mcpServers\": {},\n    \"hooks\": {\"BeforeTool\": [ ]}\n}", "/* x */ { }")
 	pick("home/.config/opencode/opencode.jsonc", "{\n  \"$schema\": \"s\", // s\n  \"mcp\": {},\n}\n", `{"permission": "allow"}`)

@@ -94,8 +94,14 @@ func (h Host) plan(rec *record, op Operation, requests []Request, dry bool) (wor
 		at.Project = r.Project
 		w := &work{h: at, c: c, p: c.places(at, r.Scope), r: r, old: setup{Request: *r}}
 		works = append(works, w)
-		if s := rec.find(r); s != nil {
+		other := rec.otherName(r)
+		switch s := rec.find(r); {
+		case s != nil:
 			w.old = *s
+		case other != nil && op == Setup:
+			return works, fmt.Errorf("%s: it is set up already, with the server %q\nhint: `carrel agent remove %s` first; there is one name at a time", r.Client, other.Name, r.Client)
+		case other != nil && r.Name == DefaultName: // nobody has said which
+			r.Name, w.old = other.Name, *other
 		}
 		if op == Setup {
 			err = w.setup()

@@ -83,6 +83,18 @@ func (r *record) find(q *Request) *setup {
 	return &r.Setups[i]
 }
 
+// otherName gives what the same settings were set up with under another name, nil for
+// nothing: hooks, skill and block are one for all, so that there is one name at a time.
+func (r *record) otherName(q *Request) *setup {
+	for i := range r.Setups {
+		at := *q
+		if at.Name = r.Setups[i].Name; at.Name != q.Name && r.Setups[i].same(&at) {
+			return &r.Setups[i]
+		}
+	}
+	return nil
+}
+
 // settle takes what was pending for done.
 func (r *record) settle() {
 	for _, s := range r.Pending.Setups {

@@ -111,18 +111,22 @@ func (w *Writer) storeApart(s *slot, path string, st *State, number uint64, leav
 		return nil, err
 	}
 	defer unix.Close(dir)
-	return w.storeObject(dir, name, path, st, number, leaving, copied)
+	return w.storeObject(dir, name, st, number, leaving, copied)
 }
 
 // storeObject stores what is at a path. What somebody outside puts there
-// meanwhile is stored instead: that is what the change would destroy.
-func (w *Writer) storeObject(dir int, name, path string, st *State, number uint64, leaving bool, copied *room) (by *hardLink, err error) {
+// meanwhile is stored instead: that is what the change would destroy. ESTALE where it is
+// something else by then, or nothing.
+func (w *Writer) storeObject(dir int, name string, st *State, number uint64, leaving bool, copied *room) (by *hardLink, err error) {
 	for range copyTries {
 		by, err = keep(dir, name, st, w.objects, objectName(number), leaving, copied)
 		if err != unix.ESTALE && err != unix.ENOENT {
 			break
 		}
 		now, e := stateAt(dir, name, withXattrs)
+		if e == unix.ENOENT {
+			return nil, unix.ESTALE
+		}
 		if e != nil {
 			return nil, e
 		}
@@ -134,8 +138,8 @@ func (w *Writer) storeObject(dir int, name, path string, st *State, number uint6
 		}
 		*st = now
 	}
-	if err == unix.ESTALE || err == unix.ENOENT {
-		err = &LostError{Path: path, Why: "somebody outside replaced it meanwhile"}
+	if err == unix.ENOENT {
+		err = unix.ESTALE // somebody exchanges it all the time: whoever changes it looks again
 	}
 	return by, err
 }

@@ -104,6 +104,7 @@ func (c *call) started(n *session, says string, start func(context.Context) (*su
 	if len(n.running()) >= maxCommands {
 		return executeOut{}, &Problem{Code: CodeBusy, Message: fmt.Sprintf("%d commands run already; wait for one of them, or carrel.cancel it", maxCommands)}
 	}
+	n.begun.Add(1)
 	talk, app, err := start(n.ctx)
 	if err != nil {
 		return executeOut{}, err

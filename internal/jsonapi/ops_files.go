@@ -115,6 +115,10 @@ func (c *call) inside(path fileops.Path, name *directoryName) (*session, string,
 
 // file carries a request of a file tool out in the workspace, beneath a directory.
 func file[Out any](ctx context.Context, n *session, d *directory, req fileops.Request) (out Out, step uint64, err error) {
+	if fileops.Changes(fileops.OpOf(req)) {
+		n.begun.Add(1)
+		defer n.outside.hint()
+	}
 	answer, step, err := tools.FilesBeneath(ctx, n.entry, n.dirs[0].path, d.path, req)
 	if err != nil {
 		var e *fileops.Error

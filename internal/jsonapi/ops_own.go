@@ -95,7 +95,7 @@ func preview(ctx context.Context, c *call, in previewIn) (previewOut, error) {
 	args, steps, err := n.newest(ctx, max(1, in.Count), in.Directory)
 	var would undone
 	if err == nil && len(steps) > 0 {
-		would, err = n.takeBack(ctx, "undo", append([]string{"--dry-run"}, args...)...)
+		would, err = n.takeBack(ctx, "undo", append([]string{dryRun}, args...)...)
 	}
 	told := would.told(0)
 	return previewOut{told.StepIDs, told.Restored, told.Removed, told.Unrestored, append([]map[string]any{}, would.Conflicts...)}, err

@@ -86,11 +86,17 @@ type undone struct {
 	ours map[string]bool // paths that open steps have changed: nobody else did
 }
 
+// dryRun is the flag with which nothing is done.
+const dryRun = "--dry-run"
+
 // takeBack runs undo or redo. What is in the way is an error of its own kind.
 func (n *session) takeBack(ctx context.Context, command string, args ...string) (undone, error) {
 	var out undone
 	for _, root := range n.roots() {
 		args = append([]string{"--write=" + root}, args...)
+	}
+	if !slices.Contains(args, dryRun) {
+		n.begun.Add(1)
 	}
 	printed, err := n.program.Raw(ctx, nil, append([]string{command, "--json"}, args...)...)
 	if len(printed) > 0 && json.Unmarshal(printed, &out) == nil && err != nil && len(out.Conflicts) > 0 {
@@ -119,7 +125,7 @@ func rollback(ctx context.Context, c *call, in rollbackIn) (rollbackOut, error) 
 	}
 	crossed := 0
 	if in.Force {
-		preview, err := n.takeBack(ctx, "undo", append([]string{"--dry-run"}, args...)...)
+		preview, err := n.takeBack(ctx, "undo", append([]string{dryRun}, args...)...)
 		if err != nil {
 			return rollbackOut{}, err
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -93,7 +94,12 @@ func (n *session) look() {
 		return // their end is a hint
 	}
 	o := &n.outside
+	before := n.begun.Load()
 	found, would, err := n.barriers(n.ctx)
+	if n.begun.Load() != before {
+		o.hint() // a command has begun meanwhile, whose work would be taken for somebody else's
+		return
+	}
 	if err != nil {
 		if n.ctx.Err() == nil {
 			n.server.log.say("warn", nil, "looking for changes by others: %v", err)
@@ -142,7 +148,7 @@ func (n *session) barriers(ctx context.Context) ([]map[string]any, undone, error
 	if err != nil || len(steps) == 0 {
 		return nil, undone{open: open}, err
 	}
-	would, err := n.takeBack(ctx, "undo", "--dry-run", strconv.Itoa(min(len(steps), maxLooked)))
+	would, err := n.takeBack(ctx, "undo", dryRun, strconv.Itoa(min(len(steps), maxLooked)))
 	if d := (*api.Denial)(nil); errors.As(err, &d) && ctx.Err() == nil {
 		if again, e := n.undoable(ctx, ""); e == nil && len(again) != len(steps) {
 			return nil, undone{open: true}, nil // steps went meanwhile: it is looked again
@@ -178,13 +184,17 @@ func compact(path json.RawMessage) string {
 	return string(b)
 }
 
-// parents are the directories of what steps changed.
+// parents are the directories of what steps changed, and those that they made.
 func parents(u undone) []string {
 	var out []string
 	for _, raw := range slices.Concat(u.Restored, u.Removed) {
 		var path string
-		if json.Unmarshal(raw, &path) == nil && filepath.IsAbs(path) {
-			out = append(out, filepath.Dir(path))
+		if json.Unmarshal(raw, &path) != nil || !filepath.IsAbs(path) {
+			continue
+		}
+		out = append(out, filepath.Dir(path))
+		if st, err := os.Lstat(path); err == nil && st.IsDir() {
+			out = append(out, path)
 		}
 	}
 	slices.Sort(out)

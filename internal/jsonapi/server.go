@@ -32,8 +32,9 @@ type Server struct {
 	out  *writer
 	log  *logger
 
-	free  chan struct{} // one for each request that is carried out beside others
-	queue chan func()   // those in order
+	free, urgent chan struct{} // one for each request that is carried out beside others
+
+	queue chan func() // those in order
 	busy  sync.WaitGroup
 
 	running sync.WaitGroup // commands
@@ -54,7 +55,7 @@ const (
 
 // New makes a server. An operation or event that cannot be described is an error.
 func New(o Options) (*Server, error) {
-	s := &Server{opts: o, ops: map[string]*Operation{}, log: &logger{to: o.Log}, free: make(chan struct{}, maxBeside), queue: make(chan func(), maxQueued)}
+	s := &Server{opts: o, ops: map[string]*Operation{}, log: &logger{to: o.Log}, free: make(chan struct{}, maxBeside), urgent: make(chan struct{}, maxBeside), queue: make(chan func(), maxQueued)}
 	list := Operations()
 	for i := range list {
 		if list[i].In == nil || list[i].Out == nil {
@@ -152,23 +153,28 @@ func (s *Server) read(ctx context.Context, from *lines) error {
 func (s *Server) take(ctx context.Context, r request) {
 	o := s.ops[r.kind]
 	do := func() { s.carryOut(ctx, o, r) }
-	beside := func() {
-		select {
-		case s.free <- struct{}{}:
-		default:
-			s.answer(r, nil, &Problem{Code: CodeBusy, Message: fmt.Sprintf("%d requests are carried out already; wait for one of them", maxBeside)})
-			return
-		}
+	beside := func(turns chan struct{}) {
 		s.busy.Go(func() {
-			defer func() { <-s.free }()
+			defer func() { <-turns }()
 			do()
 		})
 	}
 	switch o.pace {
 	case atOnce:
-		beside()
+		select {
+		case s.urgent <- struct{}{}:
+			beside(s.urgent)
+		default:
+			s.answer(r, nil, &Problem{Code: CodeBusy, Message: fmt.Sprintf("%d such requests are carried out already; wait for one of them", maxBeside)})
+		}
 	case fromHere:
-		s.inTurn(r, beside)
+		s.inTurn(r, func() { // what comes after it waits for its turn as well
+			select {
+			case s.free <- struct{}{}:
+				beside(s.free)
+			case <-ctx.Done():
+			}
+		})
 	default:
 		s.inTurn(r, do)
 	}

@@ -44,6 +44,7 @@ type session struct {
 	commands map[string]bool // that run
 	notes    map[string]bool // that were told at the start, and come once more as events
 	ending   atomic.Bool     // we end it
+	begun    atomic.Uint64   // how many commands and changes of ours there were
 }
 
 // directory is one working directory.

@@ -226,5 +226,5 @@ func (d *JSON) lineEnds(cuts []splice, offset int) bool {
 
 // with gives the whole text with splices done.
 func (d *JSON) with(splices ...splice) []byte {
-	return append(bytes.Clone(d.mark), apply(d.text, splices...)...)
+	return apply(d.mark, d.text, splices...)
 }

@@ -36,6 +36,7 @@ type File struct {
 	info fs.FileInfo // nil when there is no file
 
 	staged string // the new file beside it
+	ours   []byte // what is in that
 }
 
 // Open reads a settings file, through a link if it is one. A file that does
@@ -158,7 +159,7 @@ func (f *File) Stage(text []byte) (err error) {
 	if err != nil {
 		return fmt.Errorf("creating a new file beside it: %w", reason(err))
 	}
-	f.staged = name
+	f.staged, f.ours = name, text
 	defer func() {
 		w.Close()
 		if err != nil {
@@ -189,7 +190,10 @@ func (f *File) Commit() error {
 	if f.info == nil {
 		err = f.place(f.staged)
 	} else {
-		err = f.root.Rename(f.staged, f.base)
+		err = f.exchange(f.ours)
+	}
+	if errors.Is(err, ErrChanged) {
+		return err
 	}
 	if err != nil {
 		return fmt.Errorf("replacing it: %w", reason(err))
@@ -223,11 +227,36 @@ func (f *File) Remove() error {
 	if err := f.unchanged(); err != nil {
 		return err
 	}
-	if err := f.root.Remove(f.base); err != nil {
+	// It is taken aside first: what somebody wrote in the last moment comes back.
+	aside := "." + f.base + ".carrel-" + rand.Text()[:10]
+	if err := f.root.Rename(f.base, aside); err != nil {
 		return fmt.Errorf("removing it: %w", reason(err))
 	}
+	f.staged = aside
+	if out, err := f.stagedText(); err != nil || !bytes.Equal(out, f.Text) {
+		switch err := f.place(aside); {
+		case errors.Is(err, ErrChanged): // there is a newer one
+			f.discard()
+		case err != nil:
+			f.staged = ""
+			return fmt.Errorf("putting it back from %q beside it: %w", aside, reason(err))
+		}
+		f.staged = ""
+		return ErrChanged
+	}
+	f.discard()
 	f.syncDir()
 	return nil
+}
+
+// stagedText reads what has the staged name.
+func (f *File) stagedText() ([]byte, error) {
+	r, err := f.root.OpenFile(f.staged, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(io.LimitReader(r, MaxFile+1))
 }
 
 // syncDir makes the change of a name last. Not every file system can, and the

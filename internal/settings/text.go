@@ -48,9 +48,11 @@ type splice struct {
 
 // apply gives a text with splices done. They must not overlap; of those at one
 // place the first comes first.
-func apply(text []byte, splices ...splice) []byte {
+// What comes before the text is put in front of it. The result is never nil: that would be
+// a file that is not there, and an empty one is.
+func apply(mark, text []byte, splices ...splice) []byte {
 	slices.SortStableFunc(splices, func(a, b splice) int { return a.start - b.start })
-	var out []byte
+	out := append([]byte{}, mark...)
 	at := 0
 	for _, s := range splices {
 		out = append(append(out, text[at:s.start]...), s.text...)

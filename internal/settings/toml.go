@@ -103,7 +103,7 @@ func (d *TOML) Cut(only bool, sections ...Section) []byte {
 			splices[i].start = len(bytes.TrimSuffix(bytes.TrimSuffix(d.text[:s.start], []byte("\n")), []byte("\r")))
 		}
 	}
-	return append(bytes.Clone(d.mark), apply(d.text, splices...)...)
+	return apply(d.mark, d.text, splices...)
 }
 
 func (d *TOML) findSections() error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"strconv"
 	"sync"
 	"time"
@@ -177,10 +178,11 @@ func (f *treeFreezer) round() (int, error) {
 }
 
 // settle waits, not for long, until all have stopped. One that waits in the
-// kernel stops when it comes back, before it does anything.
+// kernel stops when it comes back, before it does anything; one that waits for an
+// answer of ours does not come back before that, and is not waited for.
 func (f *treeFreezer) settle() {
 	for end := time.Now().Add(settleTime); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		running := slices.ContainsFunc(f.members(), func(p found) bool { return !stopped(p.stat) })
+		running := slices.ContainsFunc(f.members(), func(p found) bool { return !stopped(p.stat) && !(p.state == 'D' && asks(p.pid)) })
 		if !running {
 			return
 		}
@@ -202,6 +204,13 @@ func (f *treeFreezer) keep(cancel, done chan struct{}) {
 			_, _ = f.round()
 		}
 	}
+}
+
+// asks says whether a process waits for the answer to a trapped system call, where the
+// kernel tells that.
+func asks(pid int) bool {
+	where, err := readProc(procPath(pid, "wchan"))
+	return err == nil && strings.HasPrefix(string(where), "seccomp_do_user_notification")
 }
 
 func stopped(s stat) bool { return s.state == 'T' || s.state == 't' }
