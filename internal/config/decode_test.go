@@ -321,7 +321,7 @@ func eachField(fields []field, visit func(field)) {
 }
 
 func FuzzDecodeConfig(f *testing.F) {
-	for _, seed := range []string{fullConfig, "network: {allow_hosts: ['*.a.example:443', preset:npm, 'GET http://a/'], host_ports: [1], publish: [2:3], unix_sockets: [/a], on_unknown: ask}", "", "{}", "read: [~]", "a: &a [*a]", "<<: 1", "? a", "home: !!binary eA==", "[[[[", "%YAML 1.2\n---\nhome: full\n", "\ufeffhome: full", "\xff\xfeh\x00", "home: full\n...\nx", "!%00", "!%1b[31m full", "a: &\x1b b"} {
+	for _, seed := range []string{fullConfig, "network: {allow_hosts: ['*.a.example:443', preset:npm, 'GET http://a/'], host_ports: [1], publish: [2:3], unix_sockets: [/a], on_unknown: ask}", "extra_mounts: [~/a, {host_path: /b, guest_path: /c, writable: true}]", "", "{}", "read: [~]", "a: &a [*a]", "<<: 1", "? a", "home: !!binary eA==", "[[[[", "%YAML 1.2\n---\nhome: full\n", "\ufeffhome: full", "\xff\xfeh\x00", "home: full\n...\nx", "!%00", "!%1b[31m full", "a: &\x1b b"} {
 		f.Add([]byte(seed), uint8(KindUser))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, kind uint8) {
@@ -332,7 +332,7 @@ func FuzzDecodeConfig(f *testing.F) {
 				t.Errorf("problem %q", p.Error())
 			}
 		}
-		if len(problems) > 0 && (len(d.request.Files) > 0 || len(d.presets) > 0 || len(d.values) > 0) {
+		if len(problems) > 0 && (len(d.request.Files) > 0 || len(d.mounts) > 0 || len(d.presets) > 0 || len(d.values) > 0) {
 			t.Error("a file with mistakes gave something")
 		}
 		// Whatever decodes must be decidable or refused, never a crash.
