@@ -125,6 +125,14 @@ func (f *findings) add(problems ...config.Problem) {
 	}
 }
 
+// addMounts adds what is wrong with mounts on this machine.
+func (f *findings) addMounts(problems []config.Problem, err error) {
+	f.add(problems...)
+	if err != nil {
+		f.add(config.Problem{Message: err.Error()})
+	}
+}
+
 // checkAll reads what a run would read here.
 func (a *app) checkAll(f *findings, permissions string) {
 	under, err := a.ceilings(permissions)
@@ -138,6 +146,7 @@ func (a *app) checkAll(f *findings, permissions string) {
 	case err != nil:
 		f.add(config.Problem{Message: err.Error()})
 	default:
+		f.addMounts(workspace.CheckMounts(workspace.Request{Environ: a.environ, Ceilings: under}))
 		f.Warnings = warningsOf(loaded.Warnings)
 		for _, file := range loaded.Files {
 			if file.Present {

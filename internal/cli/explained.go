@@ -8,21 +8,22 @@ import (
 // explained is what explain prints: as JSON as it stands, as text by its
 // methods. Both come from one value, so neither says more than the other.
 type explained struct {
-	Project    text            `json:"project"`
-	Cwd        text            `json:"cwd"`
-	Home       text            `json:"home,omitempty"`
-	Command    []text          `json:"command"`
-	Preset     string          `json:"preset,omitempty"`
-	Agent      *explainedAgent `json:"agent,omitempty"`
-	Engine     engineJSON      `json:"engine"`
-	Dimensions []dimension     `json:"dimensions"`
-	Network    networkJSON     `json:"network"`
-	Rules      []fileRule      `json:"rules"`
-	Protected  []fileRule      `json:"protected"` // names that make somebody run code later
-	Warnings   []warning       `json:"warnings"`
-	Paths      []pathAnswer    `json:"paths,omitempty"`
-	Hosts      []hostAnswer    `json:"hosts,omitempty"`
-	Plan       *plan           `json:"plan,omitempty"`
+	Project    text             `json:"project"`
+	Cwd        text             `json:"cwd"`
+	Home       text             `json:"home,omitempty"`
+	Command    []text           `json:"command"`
+	Preset     string           `json:"preset,omitempty"`
+	Agent      *explainedAgent  `json:"agent,omitempty"`
+	Engine     engineJSON       `json:"engine"`
+	Dimensions []dimension      `json:"dimensions"`
+	Network    networkJSON      `json:"network"`
+	Mounts     []explainedMount `json:"mounts"` // of the configuration and of the profile
+	Rules      []fileRule       `json:"rules"`
+	Protected  []fileRule       `json:"protected"` // names that make somebody run code later
+	Warnings   []warning        `json:"warnings"`
+	Paths      []pathAnswer     `json:"paths,omitempty"`
+	Hosts      []hostAnswer     `json:"hosts,omitempty"`
+	Plan       *plan            `json:"plan,omitempty"`
 }
 
 type explainedAgent struct {
@@ -55,6 +56,15 @@ type fileRule struct {
 	Source sourceJSON `json:"source"`
 	Where  text       `json:"where"`
 	Note   text       `json:"note,omitempty"`
+}
+
+type explainedMount struct {
+	Host   text       `json:"host_path"`      // as it was written
+	Real   text       `json:"real,omitempty"` // where that leads, when somewhere else; it is what was decided on
+	Inside text       `json:"inside"`         // where it shows
+	Access string     `json:"access"`
+	Source sourceJSON `json:"source"`
+	Where  text       `json:"where"`
 }
 
 type warning struct {
@@ -97,6 +107,7 @@ func (a *app) explained(p *workspace.Prepared, f *explainFlags) (*explained, err
 		x.Dimensions = append(x.Dimensions, dimension{Dimension: r.Dimension, Value: text(r.Value),
 			Source: sourceOf(r.Source), Where: text(r.Source.String()), Note: text(r.Note)})
 	}
+	x.Mounts = mountsOf(p.Mounts())
 	x.Warnings = append(warningsOf(p.Loaded.Warnings), warningsOf(p.Policy.Warnings)...)
 	for _, where := range f.paths {
 		answer, err := p.AskPath(where)
@@ -135,6 +146,17 @@ func rulesOf(list []policy.Rule) []fileRule {
 	out := make([]fileRule, len(list))
 	for i, r := range list {
 		out[i] = ruleOf(r)
+	}
+	return out
+}
+
+func mountsOf(list []workspace.MountAnswer) []explainedMount {
+	out := make([]explainedMount, len(list))
+	for i, m := range list {
+		out[i] = explainedMount{Host: text(m.Host), Inside: text(m.Inside), Access: m.Access.String(), Source: sourceOf(m.Source), Where: text(m.Source.String())}
+		if m.Real != m.Host {
+			out[i].Real = text(m.Real)
+		}
 	}
 	return out
 }

@@ -25,6 +25,7 @@ func (x *explained) print(w io.Writer, plan bool) {
 		x.printHead(w)
 		x.printDimensions(w)
 		x.printNetwork(w)
+		x.printMounts(w)
 		x.printRules(w)
 	}
 	x.printWarnings(w)
@@ -75,6 +76,25 @@ func (x *explained) printDimensions(w io.Writer) {
 			why += " (" + string(d.Note) + ")"
 		}
 		t.row(string(d.Dimension), string(d.Value), d.Source.Layer, why)
+	}
+	t.print(w, "")
+	fmt.Fprintln(w)
+}
+
+// printMounts lists what of the host shows beside the project, as it was written and
+// where that leads.
+func (x *explained) printMounts(w io.Writer) {
+	if len(x.Mounts) == 0 {
+		return
+	}
+	t := &table{}
+	t.row("MOUNT", "ACCESS", "SHOWS AT", "WHY")
+	for _, m := range x.Mounts {
+		name := quoteIf(string(m.Host))
+		if m.Real != "" {
+			name += ", which is " + quoteIf(string(m.Real))
+		}
+		t.row(name, m.Access, quoteIf(string(m.Inside)), string(m.Where))
 	}
 	t.print(w, "")
 	fmt.Fprintln(w)

@@ -73,6 +73,7 @@ type Loaded struct {
 	Layers   []policy.Layer  // operator, environment, user, project; each only if present
 	Ceiling  *policy.Ceiling // of --permissions, CARREL_PERMISSIONS or Options.Ceilings; nil without
 	Presets  []Preset        // the user's own, by name
+	Mounts   []DefinedMount  // extra_mounts of the operator, then of the user; their grants are in Layers
 	Settings Settings
 	Files    []FileStatus
 	Warnings []policy.Warning

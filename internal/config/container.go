@@ -31,13 +31,17 @@ func emptyForm(typ fieldType) string {
 	return "{}"
 }
 
-// object decodes a mapping, or the one word that may stand for it.
+// object decodes a mapping, or the one text that may stand for it.
 func (d *decoder) object(n *yaml.Node, path string, f *field, t *target) {
 	if f.word != "" && n.Kind == yaml.ScalarNode {
 		inner := find(f.sub, f.word)
 		if v, ok := d.scalar(n, path, inner); ok {
 			d.take(path, inner, v, d.opened(n, path, f, t))
 		}
+		return
+	}
+	if f.word != "" && n.Kind != yaml.MappingNode && f.typ == typeObjects {
+		d.fail(n, path, "want text or a mapping, got %s", describeNode(n))
 		return
 	}
 	d.mapping(n, path, f.sub, d.opened(n, path, f, t))
@@ -55,7 +59,7 @@ func (d *decoder) objects(n *yaml.Node, path string, f *field, t *target) {
 		return
 	}
 	for _, entry := range n.Content {
-		d.mapping(entry, path, f.sub, d.opened(entry, path, f, t))
+		d.object(entry, path, f, t)
 	}
 }
 

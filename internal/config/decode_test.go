@@ -24,7 +24,7 @@ func messages(kind Kind, text string) []string {
 func TestMistakes(t *testing.T) {
 	user := []struct{ text, want string }{
 		{"netwrk: closed", `f:1:1: unknown key "netwrk" here; did you mean network?`},
-		{"qqqqqqqq: 1", `f:1:1: unknown key "qqqqqqqq" here; there are persona, network, display, environment, home, nested, history, devices, programs, resources, read, write, deny, protect, presets, open_urls, backend, engine, agents, safeguards, approvals, audit`},
+		{"qqqqqqqq: 1", `f:1:1: unknown key "qqqqqqqq" here; there are persona, network, display, environment, home, nested, history, devices, programs, resources, read, write, deny, protect, presets, extra_mounts, open_urls, backend, engine, agents, safeguards, approvals, audit`},
 		{"display:\n  virtual: true", `f:2:3: unknown key "virtual" in display; there are mode, allow_desktop_gui, virtual_display, watch_vnc, clipboard, size, gl`},
 		{"display:\n  virtual_displey: true", `f:2:3: unknown key "virtual_displey" in display; did you mean virtual_display?`},
 		{"network: opne", `f:1:10: network: "opne" is not one of closed, local, filtered, open; did you mean open?`},
@@ -321,7 +321,7 @@ func eachField(fields []field, visit func(field)) {
 }
 
 func FuzzDecodeConfig(f *testing.F) {
-	for _, seed := range []string{fullConfig, "network: {allow_hosts: ['*.a.example:443', preset:npm, 'GET http://a/'], host_ports: [1], publish: [2:3], unix_sockets: [/a], on_unknown: ask}", "", "{}", "read: [~]", "a: &a [*a]", "<<: 1", "? a", "home: !!binary eA==", "[[[[", "%YAML 1.2\n---\nhome: full\n", "\ufeffhome: full", "\xff\xfeh\x00", "home: full\n...\nx", "!%00", "!%1b[31m full", "a: &\x1b b"} {
+	for _, seed := range []string{fullConfig, "network: {allow_hosts: ['*.a.example:443', preset:npm, 'GET http://a/'], host_ports: [1], publish: [2:3], unix_sockets: [/a], on_unknown: ask}", "extra_mounts: [~/a, {host_path: /b, guest_path: /c, writable: true}]", "", "{}", "read: [~]", "a: &a [*a]", "<<: 1", "? a", "home: !!binary eA==", "[[[[", "%YAML 1.2\n---\nhome: full\n", "\ufeffhome: full", "\xff\xfeh\x00", "home: full\n...\nx", "!%00", "!%1b[31m full", "a: &\x1b b"} {
 		f.Add([]byte(seed), uint8(KindUser))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, kind uint8) {
@@ -332,7 +332,7 @@ func FuzzDecodeConfig(f *testing.F) {
 				t.Errorf("problem %q", p.Error())
 			}
 		}
-		if len(problems) > 0 && (len(d.request.Files) > 0 || len(d.presets) > 0 || len(d.values) > 0) {
+		if len(problems) > 0 && (len(d.request.Files) > 0 || len(d.mounts) > 0 || len(d.presets) > 0 || len(d.values) > 0) {
 			t.Error("a file with mistakes gave something")
 		}
 		// Whatever decodes must be decidable or refused, never a crash.

@@ -16,6 +16,7 @@ type decoded struct {
 	presets  []Preset
 	settings Settings
 	saved    *Definition // of a profile
+	mounts   []DefinedMount
 	warnings []policy.Warning
 	values   []Setting
 }
@@ -36,7 +37,7 @@ func decodeFile(data []byte, file string, kind Kind, opts Options) (*decoded, Pr
 	}
 	d := &decoder{file: file, kind: kind}
 	full := *out
-	t := &target{request: &full.request, settings: &full.settings, presets: &full.presets, decoder: d}
+	t := &target{request: &full.request, settings: &full.settings, presets: &full.presets, mounts: &full.mounts, decoder: d}
 	fields := fieldsOf(kind)
 	if kind == KindProfile {
 		full.saved = &Definition{text: make(map[string]policy.Source)}
@@ -67,7 +68,7 @@ func fieldsOf(kind Kind) []field {
 	return configFields()
 }
 
-// finish does what needs the whole file: personas of presets, mounts.
+// finish does what needs the whole file: personas of presets, definitions, mounts.
 func (d *decoder) finish(out *decoded, opts Options) {
 	for i := range out.presets {
 		d.finishPreset(&out.presets[i], opts)
@@ -75,6 +76,8 @@ func (d *decoder) finish(out *decoded, opts Options) {
 	if out.saved != nil {
 		d.finishDefinition(out.saved)
 	}
+	d.mountsMeet(out.mounts)
+	out.request.Files = append(out.request.Files, grantsOf(out.mounts)...)
 	if out.ceiling == nil {
 		return
 	}

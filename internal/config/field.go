@@ -49,7 +49,7 @@ type field struct {
 	enum []string          // of typeEnum
 	also map[string]string // other words for those of enum
 	sub  []field           // of the object types
-	word string            // typeObject that may also be written as this sub-key's value
+	word string            // the object types: a mapping may also be written as this sub-key's value
 	need bool              // typeObjects: an entry without it is a mistake
 
 	put   func(t *target, v value)         // scalars, and each entry of a list or map
@@ -74,10 +74,11 @@ type target struct {
 	preset   *Preset
 	presets  *[]Preset
 	mount    *policy.Mount
+	mounts   *[]DefinedMount // extra_mounts
 	decoder  *decoder
 
 	definition *Definition
-	defined    *DefinedMount
+	defined    *DefinedMount // of a definition, or of extra_mounts
 	command    *Command
 }
 

@@ -74,7 +74,11 @@ func typeSchema(f *field, kind Kind) jsonObject {
 	case typeMap:
 		return jsonObject{"type": "object", "additionalProperties": text}
 	case typeObjects:
-		return jsonObject{"type": "array", "items": objectSchema(f.sub, kind)}
+		entry := objectSchema(f.sub, kind)
+		if f.word != "" {
+			entry = jsonObject{"anyOf": []any{typeSchema(find(f.sub, f.word), kind), entry}}
+		}
+		return jsonObject{"type": "array", "items": entry}
 	case typeNamed:
 		return jsonObject{"type": "object", "additionalProperties": objectSchema(f.sub, kind)}
 	case typeObject:

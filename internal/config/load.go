@@ -113,6 +113,7 @@ func (l *loader) layer(r *decoded) {
 	for _, p := range r.presets {
 		l.preset(p)
 	}
+	l.out.Mounts = append(l.out.Mounts, r.mounts...)
 	if r.settings.OpenURLs != nil {
 		l.out.Settings.OpenURLs = r.settings.OpenURLs
 	}

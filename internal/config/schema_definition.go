@@ -102,12 +102,7 @@ func definedMountFields() []field {
 		{key: "host_path", typ: typeText, need: true,
 			doc:   "The file or directory outside, absolute or in ~.",
 			check: func(v value) string { return badHostPlace(v.text) },
-			put: func(t *target, v value) {
-				t.defined.Host = cleanPlace(v.text)
-				if t.defined.Workspace == "" {
-					t.defined.Workspace = t.defined.Host
-				}
-			}},
+			put:   putHost},
 		{key: "workspace_path", typ: typeText,
 			doc:   "A second path at which it shows inside, absolute or in ~: a link to host_path.",
 			check: func(v value) string { return badHostPlace(v.text) },
@@ -190,15 +185,7 @@ func (d *decoder) finishDefinition(def *Definition) {
 			names = append(names, c.Name)
 		}
 	}
-	for i, m := range def.Mounts {
-		for _, before := range def.Mounts[:i] {
-			if m.Workspace == before.Workspace {
-				fail(m.Source, quoted(m.Workspace)+" is the place of another mount too, in line "+lineOf(before.Source))
-			} else if m.Host == before.Host && m.Write != before.Write {
-				fail(m.Source, quoted(m.Host)+" has another mode in line "+lineOf(before.Source)+": it has one wherever it shows")
-			}
-		}
-	}
+	d.mountsMeet(def.Mounts)
 	def.text = nil
 }
 

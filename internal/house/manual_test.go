@@ -97,8 +97,8 @@ func collect(keys map[string]*docKey, prefix string, s schema, kind string) {
 			inner := named(sub)
 			only := schema{Properties: map[string]schema{"command": inner.Properties["command"], "description": inner.Properties["description"]}}
 			collect(keys, full+".NAME.", only, kind)
-		case sub.Items != nil && sub.Items.Properties != nil:
-			collect(keys, full+"[].", *sub.Items, kind)
+		case sub.Items != nil && object(*sub.Items).Properties != nil:
+			collect(keys, full+"[].", object(*sub.Items), kind)
 		default:
 			collect(keys, full+".", object(sub), kind)
 		}
@@ -130,6 +130,8 @@ func takes(s schema) string {
 		return "`" + strings.Join(s.Enum, "`, `") + "`"
 	case s.Items != nil && s.Items.Properties != nil:
 		return "list of mappings"
+	case s.Items != nil && len(s.Items.AnyOf) == 2:
+		return "list of text or mappings"
 	case s.Items != nil && fmt.Sprint(s.Items.Type) == "[string integer]":
 		return "list of numbers or text"
 	case s.Items != nil:

@@ -26,12 +26,13 @@ type decider struct {
 	program policy.Reason         // why no others
 	hidden  hidden
 	cases   cases
+	mounts  []shown
 	exact   bool // the policy is all: no name is protected by itself
 	births
 }
 
 func newDecider(p *Prepared) *decider {
-	d := &decider{policy: p.Policy, project: p.place.project, git: p.place.git.common, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules, configs: p.isGitConfig, folding: foldsCase,
+	d := &decider{policy: p.Policy, project: p.place.project, git: p.place.git.common, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules, mounts: p.mounts, configs: p.isGitConfig, folding: foldsCase,
 		exact: p.asIs(), fold: make(map[string]bool), births: births{born: make(map[string]bool), listed: make(map[string]bool)}}
 	for _, r := range d.roots {
 		d.fold[r] = foldsCase(r)
@@ -117,8 +118,12 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 }
 
 // granted says whether the user named the place, or one around it below the
-// root: that is a word about what lies there.
+// root: that is a word about what lies there. A mount is none: it was named for
+// whatever project there is.
 func (d *decider) granted(at string, r *policy.Rule) bool {
+	if r != nil && slices.ContainsFunc(d.mounts, func(m shown) bool { return m.Source == r.Source }) {
+		return false
+	}
 	return r != nil && r.Path != "" && r.Source.Layer < policy.LayerProject && !slices.Contains(d.roots, r.Path) && within(at, r.Path)
 }
 

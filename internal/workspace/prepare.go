@@ -30,6 +30,7 @@ type Prepared struct {
 
 	req         Request
 	profile     *profile.Profile // its places absolute; nil without
+	mounts      []shown          // of the configuration, then of the profile
 	from        string           // where relative names of the command line start, if that is not the working directory
 	match       agents.Match
 	place       place
@@ -113,6 +114,9 @@ func Prepare(req Request) (*Prepared, error) {
 	}
 	p.findProgram()
 	if err := p.decide(); err != nil {
+		return nil, err
+	}
+	if err := p.mountsAllowed(); err != nil {
 		return nil, err
 	}
 	if errs := p.programsOfProfile(); len(errs) > 0 {
@@ -254,10 +258,7 @@ func (p *Prepared) decide() error {
 	if first.Backend == policy.BackendNone {
 		return p.decideOpen(scope, layers)
 	}
-	host := view.Options{
-		Home: p.place.home, Project: p.place.project, UID: p.uid, GID: p.gid, User: p.getenv("USER"),
-		Environ: p.req.Environ, HomeMode: first.Home, HomeGranted: homeGranted(scope, layers),
-	}
+	host := p.inspected(first.Home, homeGranted(scope, layers))
 	if first.Network == policy.NetFiltered {
 		host.NameServer = sandbox.Gateway
 	}
@@ -279,6 +280,14 @@ func (p *Prepared) decide() error {
 	}
 	p.warned()
 	return nil
+}
+
+// inspected says for whom and for what the host is looked at.
+func (p *Prepared) inspected(home policy.HomeMode, granted bool) view.Options {
+	return view.Options{
+		Home: p.place.home, Project: p.place.project, UID: p.uid, GID: p.gid, User: p.getenv("USER"),
+		Environ: p.req.Environ, HomeMode: home, HomeGranted: granted,
+	}
 }
 
 // warned makes denials of what somebody asked for and did not get.
@@ -362,48 +371,6 @@ func (p *Prepared) staysInside(r policy.FileRequest) bool {
 // read it outside either, and inside has fewer rights than outside.
 func (p *Prepared) unreadable(path string) bool {
 	return p.uid != 0 && strings.HasPrefix(path, "/etc/") && !readable(path)
-}
-
-// ownRules keep our own files from what we run: a command that may write home
-// must not be able to widen the next run.
-func (p *Prepared) ownRules() []policy.FileRequest {
-	var rules []policy.FileRequest
-	for _, dir := range p.ownDirs() {
-		rules = append(rules, policy.FileRequest{Place: dir, Access: policy.Deny,
-			Source: policy.Source{Layer: policy.LayerDefault, Text: "carrel's own files"}})
-	}
-	return rules
-}
-
-func (p *Prepared) ownDirs() []string {
-	var dirs []string
-	if state := StatePath(p.getenv); state != "" {
-		dirs = append(dirs, state)
-	}
-	if dir, err := p.chosenHistory(); err == nil && dir != "" { // with an error nothing starts
-		dirs = append(dirs, dir)
-	}
-	options := p.configOptions()
-	if p.req.Exact != nil {
-		options.Home = p.getenv("HOME")
-	}
-	if file := config.UserFile(options); file != "" {
-		dirs = append(dirs, filepath.Dir(file))
-	}
-	return append(dirs, supervisorDirs(p.getenv)...)
-}
-
-// makeOwnDirs makes our directories where a writable home would let a command
-// make them first: only what exists can be covered.
-func (p *Prepared) makeOwnDirs() {
-	for _, dir := range p.ownDirs() {
-		if p.Policy.Lookup(filepath.Dir(dir)).Access == policy.Write {
-			if err := os.MkdirAll(dir, 0o700); err != nil {
-				p.note("%s cannot be made and so not be covered: %v", dir, err)
-			}
-			p.facts.forget(dir)
-		}
-	}
 }
 
 // buildable refuses what this version cannot hold.

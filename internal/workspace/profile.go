@@ -67,106 +67,15 @@ func (p *Prepared) openProfile() error {
 // nil without one.
 func (p *Prepared) Profile() *profile.Profile { return p.profile }
 
-// applyProfile adds the profile's layer. A mount has to be there: what shows
-// nothing would look like an empty directory, and the work in it be lost.
+// applyProfile adds the profile's layer, and looks at all mounts. One has to be
+// there: what shows nothing would look like an empty directory, and the work in it
+// be lost.
 func (p *Prepared) applyProfile() error {
-	if p.profile == nil {
-		return nil
-	}
-	if err := p.mountsPlaced(); err != nil {
+	if err := p.gatherMounts(); err != nil {
 		return err
 	}
-	for _, m := range p.profile.Mounts {
-		if _, kind := p.facts.Resolve(m.Host); kind != sandbox.KindDir && kind != sandbox.KindFile {
-			return &hintError{err: fmt.Errorf("%s: the mount %q is no file or directory that is there", m.Source, m.Host), hint: "make it, or take it out of the profile"}
-		}
-	}
-	p.Loaded.Layers = append(p.Loaded.Layers, p.profile.Layer())
-	return nil
-}
-
-// ownTrees are the places in which no mount shows elsewhere: they are the
-// workspace's own or the system's, and programs trust what they find there.
-var ownTrees = []string{"/proc", "/sys", "/dev", "/run", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot"}
-
-// badPlace says what stands against a mount's place inside by its name alone,
-// "" if nothing. Other mounts of the profile are looked at, too: a link in a
-// link would be made in a directory of the host.
-func badPlace(m profile.Mount, all []profile.Mount) string {
-	switch {
-	case m.Workspace == m.Host:
-		return ""
-	case m.Workspace == "/":
-		return "it is everything"
-	}
-	for _, tree := range ownTrees {
-		if within(m.Workspace, tree) {
-			return "what is in " + tree + " is the workspace's own"
-		}
-	}
-	for _, o := range all {
-		for _, taken := range []string{o.Host, o.Workspace} {
-			if within(m.Workspace, taken) && (o != m || taken == o.Host) || within(taken, m.Workspace) && taken != m.Workspace {
-				return fmt.Sprintf("the mount %q is there, or around it, or in it", taken)
-			}
-		}
-	}
-	return ""
-}
-
-func movedRefused(m profile.Mount, why string) error {
-	return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: m.Workspace, Rule: "a mount elsewhere shows where nothing else is", Source: m.Source.String(),
-		Message: fmt.Sprintf("the mount %q cannot show at %q: %s", m.Host, m.Workspace, why), Hint: "give it another workspace_path, or leave that out: it shows at its host_path"}
-}
-
-// mountsPlaced refuses mounts that cannot show where the profile wants them, as
-// far as that can be told without a plan.
-func (p *Prepared) mountsPlaced() error {
-	for _, m := range p.profile.Mounts {
-		if why := badPlace(m, p.profile.Mounts); why != "" {
-			return movedRefused(m, why)
-		}
-	}
-	return nil
-}
-
-// mountLinks are what shows mounts at another path than their own: links in the
-// workspace's own file system. The host's path stays the one at which a mount is
-// decided, recorded and undone, and what a rule hides or protects below it holds
-// whichever way it is reached.
-func (p *Prepared) mountLinks() []sandbox.Mount {
-	if p.profile == nil {
-		return nil
-	}
-	var links []sandbox.Mount
-	for _, m := range p.profile.Mounts {
-		if m.Workspace != m.Host {
-			links = append(links, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: m.Workspace, Source: p.facts.canonical(m.Host), Reason: m.Source.String()})
-		}
-	}
-	return links
-}
-
-// mountLinksHeld looks at the plan: a link has to lie in memory that is the
-// workspace's own, on nothing, around nothing and in nothing of the host.
-func (p *Prepared) mountLinksHeld() error {
-	if p.profile == nil {
-		return nil
-	}
-	for _, m := range p.profile.Mounts {
-		if m.Workspace == m.Host {
-			continue
-		}
-		if p.engine.name == sandbox.EngineLandlock {
-			return movedRefused(m, "engine landlock shows files where they are and nowhere else")
-		}
-		for i := range p.Plan.Mounts {
-			at := &p.Plan.Mounts[i]
-			link := at.Kind == sandbox.MakeSymlink && at.Target == m.Workspace && at.Source == p.facts.canonical(m.Host)
-			if !link && (within(at.Target, m.Workspace) || within(m.Workspace, at.Target) && at.Kind != sandbox.MountTmpfs && at.Kind != sandbox.MakeDir) {
-				return movedRefused(m, fmt.Sprintf("%q is there, or around it, or in it", at.Target))
-			}
-		}
+	if p.profile != nil {
+		p.Loaded.Layers = append(p.Loaded.Layers, p.profile.Layer())
 	}
 	return nil
 }
@@ -179,6 +88,9 @@ func CheckProfile(draft *profile.Profile, req Request) error {
 	p := &Prepared{req: Request{Draft: draft, Cwd: req.Cwd, Environ: req.Environ, Permissions: req.Permissions, Ceilings: req.Ceilings, Default: policy.Agent}, facts: newFacts(), uid: os.Getuid(), gid: os.Getgid()}
 	if err := p.openProfile(); err != nil {
 		return err
+	}
+	for _, m := range p.profile.Mounts { // they need not be there yet
+		p.mounts = append(p.mounts, shown{Mount: m})
 	}
 	if err := p.mountsPlaced(); err != nil {
 		return err

@@ -107,7 +107,7 @@ func (p *Prepared) AskPath(where string) (PathAnswer, error) {
 		return PathAnswer{Asked: where}, nil
 	}
 	asked := places[0]
-	real := p.facts.canonical(asked)
+	real := p.facts.canonical(p.behind(asked))
 	a := PathAnswer{Asked: asked, PathExplanation: *policy.Explain(p.everything(), policy.Query{Path: real}).Path}
 	if p.Plan != nil {
 		a.Held = holder(p.Plan, real)
