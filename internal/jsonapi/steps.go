@@ -1,0 +1,212 @@
+package jsonapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"carrel/internal/api"
+)
+
+// step is what is read of one, as `carrel history --json` prints it.
+type step struct {
+	Step  uint64 `json:"step"`
+	Kind  string `json:"kind"`
+	Run   string `json:"run"`
+	State string `json:"state"`
+	whole map[string]any
+}
+
+// history lists the steps that changed something at a path, "" for anywhere.
+func (n *session) history(ctx context.Context, path string) ([]step, error) {
+	args := []string{"history", "--json"}
+	if path != "" {
+		args = append(args, "--path="+path)
+	}
+	var list []json.RawMessage
+	if err := n.program.JSON(ctx, nil, &list, args...); err != nil {
+		return nil, err
+	}
+	out := make([]step, len(list))
+	for i, one := range list {
+		if err := errors.Join(json.Unmarshal(one, &out[i]), json.Unmarshal(one, &out[i].whole)); err != nil {
+			return nil, fmt.Errorf("reading the history: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// undoable are those that can be taken back, the oldest first; with a path without those
+// of which nothing is left there, as it was taken back by itself.
+func (n *session) undoable(ctx context.Context, path string) ([]step, error) {
+	list, err := n.history(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := n.partsUndone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	return slices.DeleteFunc(undoable(list), func(s step) bool {
+		gone := parts[s.Step]
+		if gone == nil {
+			return false
+		}
+		changes, err := n.changes(ctx, s.Step)
+		failed = errors.Join(failed, err)
+		return err == nil && !slices.ContainsFunc(changes, func(raw json.RawMessage) bool {
+			var p string
+			inside := json.Unmarshal(raw, &p) != nil || path == "" || within(p, path)
+			return inside && !gone[string(raw)]
+		})
+	}), failed
+}
+
+func undoable(list []step) []step {
+	return slices.DeleteFunc(slices.Clone(list), func(s step) bool { return s.State != "done" && s.State != "interrupted" })
+}
+
+// partsUndone are the paths of steps that were taken back by themselves, by step.
+func (n *session) partsUndone(ctx context.Context) (map[uint64]map[string]bool, error) {
+	var list []struct {
+		Step   uint64   `json:"step"`
+		Kind   string   `json:"kind"`
+		Of     []uint64 `json:"of"`
+		Undone uint64   `json:"undone_by"`
+		State  string   `json:"state"`
+	}
+	if err := n.program.JSON(ctx, nil, &list, "history", "--json", "--all"); err != nil {
+		return nil, err
+	}
+	whole := map[uint64]bool{}
+	for _, s := range list {
+		whole[s.Step] = s.State == "undone"
+	}
+	out := map[uint64]map[string]bool{}
+	for _, s := range list {
+		left := slices.DeleteFunc(slices.Clone(s.Of), func(of uint64) bool { return whole[of] })
+		if s.Kind != "undo" || s.Undone != 0 || len(left) == 0 {
+			continue
+		}
+		changes, err := n.changes(ctx, s.Step)
+		if err != nil {
+			return nil, err
+		}
+		for _, of := range left {
+			if out[of] == nil {
+				out[of] = map[string]bool{}
+			}
+			for _, path := range changes {
+				out[of][string(path)] = true
+			}
+		}
+	}
+	return out, nil
+}
+
+// newest are the arguments of undo for the newest so many steps, as far as there are any:
+// of one call, or of several, the newest step first, where no single one means just them.
+func (n *session) newest(ctx context.Context, count int, name *directoryName) ([][]string, error) {
+	d, err := n.directory(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.closeSteps(ctx); err != nil {
+		return nil, err
+	}
+	at := ""
+	if d != nil {
+		at = d.path
+	}
+	steps, err := n.undoable(ctx, at)
+	if err != nil || len(steps) == 0 {
+		return nil, err
+	}
+	steps = steps[max(0, len(steps)-count):]
+	all, err := n.history(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	all = undoable(all)
+	number := strconv.Itoa(len(steps))
+	if len(all) >= len(steps) && all[len(all)-len(steps)].Step == steps[0].Step {
+		whole, err := n.onlyIn(ctx, d, steps...)
+		if whole || err != nil {
+			return [][]string{{number}}, err
+		}
+		return [][]string{{"--path=" + d.path, number}}, nil
+	}
+	var calls [][]string
+	for _, s := range slices.Backward(steps) {
+		args := []string{"--step=" + strconv.FormatUint(s.Step, 10)}
+		whole, err := n.onlyIn(ctx, d, s)
+		if err != nil {
+			return nil, err
+		}
+		if !whole {
+			args = append(args, "--path="+d.path)
+		}
+		calls = append(calls, args)
+	}
+	return calls, nil
+}
+
+// closeSteps ends the steps that are open, so that what is counted is what an undo takes
+// back: it would end them, too. What goes on has a new one.
+func (n *session) closeSteps(ctx context.Context) error {
+	all, err := n.history(ctx, "")
+	if err != nil || !slices.ContainsFunc(all, func(s step) bool { return s.State == "running" }) {
+		return err
+	}
+	talk, err := n.entry.Open(ctx, api.Request{Op: api.OpYield, Reason: "carrel stdio"})
+	if err != nil {
+		return err
+	}
+	defer talk.Close()
+	_, _, err = talk.Next()
+	return err
+}
+
+// onlyIn says whether steps changed nothing but what is in a directory: then they are
+// taken back as a whole, and count as undone.
+func (n *session) onlyIn(ctx context.Context, d *directory, steps ...step) (bool, error) {
+	if d == nil {
+		return true, nil
+	}
+	for _, s := range steps {
+		changes, err := n.changes(ctx, s.Step)
+		if err != nil {
+			return false, err
+		}
+		for _, raw := range changes {
+			var path string
+			if json.Unmarshal(raw, &path) != nil || !within(path, d.path) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// changes are the paths that a step changed, for a rename both.
+func (n *session) changes(ctx context.Context, number uint64) ([]json.RawMessage, error) {
+	var shown struct {
+		Changes []struct {
+			Path json.RawMessage `json:"path"`
+			From json.RawMessage `json:"from"`
+		} `json:"changes"`
+	}
+	err := n.program.JSON(ctx, nil, &shown, "show", "--json", "--", strconv.FormatUint(number, 10))
+	var out []json.RawMessage
+	for _, ch := range shown.Changes {
+		if len(ch.From) > 0 {
+			out = append(out, ch.From)
+		}
+		out = append(out, ch.Path)
+	}
+	return out, err
+}
