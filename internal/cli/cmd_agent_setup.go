@@ -66,7 +66,7 @@ outside the walls; with --while-serving only as long as carrel mcp serves it.
 	})
 	cmd.Flags().StringVar(&f.permissions, "permissions", "", "ceiling file: the most that the agent can ask for over MCP")
 	cmd.Flags().BoolVar(&f.block, "block-builtin", false, "keep the agent from its own file and shell tools")
-	cmd.Flags().BoolVar(&f.serving, "while-serving", false, "block them only while carrel mcp serves the agent")
+	cmd.Flags().BoolVar(&f.serving, "while-serving", false, "block them, but only while carrel mcp serves the agent")
 	notEmpty(cmd, "permissions")
 	return cmd
 }
@@ -139,6 +139,9 @@ servers have left that were killed. It says what it did.
 			}
 			host, err := a.agentHost()
 			if err != nil {
+				return err
+			}
+			if err := a.programIsSafe(host); err != nil {
 				return err
 			}
 			did, err := host.Heal()
@@ -269,6 +272,22 @@ func (a *app) ownProgram() (string, error) {
 var serverName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
 // agentRequests are what flags and names ask for.
+// programIsSafe refuses to register a program that lies in a project, this one or any
+// other: an agent could replace it.
+func (a *app) programIsSafe(h clients.Host) error {
+	dir := filepath.Dir(h.Program)
+	at, err := workspace.ProjectOf(dir, a.getenv)
+	if err == nil {
+		if _, git := os.Lstat(filepath.Join(at, ".git")); git != nil && !(h.Project != "" && within(h.Program, h.Project)) {
+			return nil
+		}
+	}
+	if h.Project != "" && within(h.Program, h.Project) {
+		at = h.Project
+	}
+	return fmt.Errorf("%s lies in the project %s, where an agent could replace it\nhint: install it elsewhere", h.Program, at)
+}
+
 func (a *app) agentRequests(op clients.Operation, h clients.Host, names []string, f *agentFlags) ([]clients.Request, error) {
 	r := clients.Request{Scope: clients.Scope(f.scope), Name: f.name, Block: f.block && !f.serving, Serving: f.serving}
 	switch {
@@ -278,6 +297,8 @@ func (a *app) agentRequests(op clients.Operation, h clients.Host, names []string
 		return nil, fmt.Errorf("--name %q: small letters, digits and hyphens, a letter first, at most 32", f.name)
 	case r.Scope == clients.Project && h.Project == "":
 		return nil, errors.New("--scope project: this is no project\nhint: cd into one")
+	case r.Scope == clients.Project && h.Project == h.Home:
+		return nil, errors.New("--scope project: this is your home directory, where these are your own settings\nhint: leave --scope away, or cd into a project")
 	case r.Scope == clients.Project:
 		r.Project = h.Project
 	}
@@ -291,8 +312,10 @@ func (a *app) agentRequests(op clients.Operation, h clients.Host, names []string
 		}
 		r.Permissions = path
 	}
-	if op == clients.Setup && h.Project != "" && within(h.Program, h.Project) {
-		return nil, fmt.Errorf("%s lies in the project %s, where an agent could replace it\nhint: install it elsewhere", h.Program, h.Project)
+	if op == clients.Setup {
+		if err := a.programIsSafe(h); err != nil {
+			return nil, err
+		}
 	}
 	if !utf8.ValidString(h.Program + r.Permissions) {
 		return nil, fmt.Errorf("%q or %q is no UTF-8, and cannot stand in the settings of agents", h.Program, r.Permissions)

@@ -92,7 +92,10 @@ func (h Host) plan(rec *record, op Operation, requests []Request, dry bool) (wor
 		}
 		at := h
 		at.Project = r.Project
-		w := &work{h: at, c: c, p: c.places(at, r.Scope), r: r, old: setup{Request: *r}}
+		if v := c.env(h); v != "" && !filepath.IsAbs(v) {
+			return works, fmt.Errorf("%s: %s is %q, want an absolute path", r.Client, c.variable, v)
+		}
+		w := &work{h: at, c: c, r: r, old: setup{Request: *r}}
 		works = append(works, w)
 		other := rec.otherName(r)
 		switch s := rec.find(r); {
@@ -103,6 +106,14 @@ func (h Host) plan(rec *record, op Operation, requests []Request, dry bool) (wor
 		case other != nil && r.Name == DefaultName: // nobody has said which
 			r.Name, w.old, w.known = other.Name, *other, true
 		}
+		if w.known && w.old.Env != c.env(h) {
+			if op == Setup && r.Scope == User {
+				return works, fmt.Errorf("%s: it is set up with %s=%q, and that is %q now\nhint: `carrel agent remove %s` first", r.Client, c.variable, w.old.Env, c.env(h), r.Client)
+			}
+			w.h = w.h.as(c, w.old.Env)
+		}
+		w.p = c.places(w.h, r.Scope)
+		w.p.keep(&w.old)
 		if op == Setup {
 			err = w.setup()
 		} else {

@@ -19,10 +19,14 @@ const maxWords = 64
 type entry struct {
 	words []string
 	there bool // something of that name is there
+	more  bool // it says more than we write
 }
 
 func (e entry) ours(c *client, programs ...string) bool {
-	if len(e.words) < 4 || !filepath.IsAbs(e.words[0]) {
+	if len(e.words) < 4 || !filepath.IsAbs(e.words[0]) || e.more {
+		return false
+	}
+	if rest := e.words[4:]; len(rest) > 0 && (len(rest) != 2 || rest[0] != flagPermissions) {
 		return false
 	}
 	base := filepath.Base(e.words[0])
@@ -30,11 +34,14 @@ func (e entry) ours(c *client, programs ...string) bool {
 	return known && e.words[1] == "mcp" && e.words[2] == "--client" && e.words[3] == c.name
 }
 
+// flagPermissions is the one flag that we write.
+const flagPermissions = "--permissions"
+
 // words start the server that a request registers.
 func (r *Request) words(h Host) []string {
 	words := []string{h.Program, "mcp", "--client", r.Client}
 	if r.Permissions != "" {
-		words = append(words, "--permissions", r.Permissions)
+		words = append(words, flagPermissions, r.Permissions)
 	}
 	return words
 }
@@ -61,7 +68,14 @@ func (p *places) find(text []byte, name string) (entry, error) {
 	servers, _ := tree[p.key[0]].(map[string]any)
 	one, there := servers[name]
 	fields, _ := one.(map[string]any)
-	return entry{wordsOf(fields), there}, nil
+	more := false
+	for _, key := range []string{"env", "environment", "cwd", "url", "headers"} {
+		if v, ok := fields[key]; ok {
+			m, isMap := v.(map[string]any)
+			more = more || !isMap || len(m) > 0 // Claude Code writes an empty one
+		}
+	}
+	return entry{wordsOf(fields), there, more}, nil
 }
 
 // wordsOf reads "command" and "args", or a command that is a list.
@@ -90,7 +104,7 @@ func (p *places) register(c *client, h Host, text []byte, r *Request, old *setup
 	}
 	words := r.words(h)
 	switch {
-	case e.there && slices.Equal(e.words, words):
+	case e.there && slices.Equal(e.words, words) && (!e.more || old.Program != ""): // or the user has added to ours
 		return text, nil
 	case e.there && !e.ours(c, h.Program, old.Program):
 		return nil, fmt.Errorf("a server %q is there already, and is not one of carrel agent setup\nhint: take it out, or choose another name with --name", r.Name)

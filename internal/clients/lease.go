@@ -62,7 +62,11 @@ func (h Host) Serve(client string) (*Lease, error) {
 	// It has the lock before it has the name that others look for.
 	fresh := ".new-" + l.name
 	if l.file, err = ownfile.Open(l.dir, fresh, os.O_RDWR|os.O_CREATE|os.O_EXCL); err == nil {
-		if _, err = ownfile.TryLock(l.file); err == nil {
+		var got bool
+		if got, err = ownfile.TryLock(l.file); err == nil && !got {
+			err = errors.New("somebody holds it already")
+		}
+		if err == nil {
 			_, err = l.file.Write(text)
 		}
 		if err == nil {

@@ -103,3 +103,57 @@ func TestOtherProgram(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestUsersEntry: a server that the user has registered, the same as ours or with more, is
+// theirs.
+func TestUsersEntry(t *testing.T) {
+	p := newPlace(t.TempDir())
+	same := `{"mcpServers": {"carrel": {"command": "` + p.host.Program + `", "args": ["mcp", "--client", "claude"]}}}`
+	p.write("home/.claude.json", same)
+	before := p.tree()
+	r := Request{Client: "claude", Scope: User, Name: DefaultName}
+	_, err := p.host.Do(Setup, []Request{r}, false)
+	p.must(err)
+	_, err = p.host.Do(Remove, []Request{r}, false)
+	p.must(err)
+	if d := differences(before, p.tree()); d != "" {
+		t.Error(d)
+	}
+	for _, more := range []string{`"args": ["mcp", "--client", "claude", "--workspace", "mine"]`, `"args": ["mcp", "--client", "claude"], "env": {"A": "b"}`} {
+		p.write("home/.claude.json", `{"mcpServers": {"carrel": {"command": "`+p.host.Program+`", `+more+`}}}`)
+		before := p.tree()
+		if _, err := p.host.Do(Setup, []Request{r}, false); err == nil || !strings.Contains(err.Error(), "is there already") {
+			t.Errorf("%s: %v", more, err)
+		}
+		_, err = p.host.Do(Remove, []Request{r}, false)
+		p.must(err)
+		if d := differences(before, p.tree()); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
+// TestOtherFileSince: a file that the client prefers and that comes later is no reason to
+// leave anything in the one that was used.
+func TestOtherFileSince(t *testing.T) {
+	p := newPlace(t.TempDir())
+	p.write("home/.codex/config.toml", "a = 1\n")
+	p.write("home/.config/opencode/opencode.jsonc", "{}")
+	requests := []Request{{Client: "codex", Scope: User, Name: DefaultName, Serving: true}, {Client: "opencode", Scope: User, Name: DefaultName, Serving: true}}
+	_, err := p.host.Do(Setup, requests, false)
+	p.must(err)
+	p.write("home/.codex/hooks.json", "{}")
+	p.write("home/.config/opencode/opencode.json", "{}")
+	for _, r := range requests {
+		if got := p.status(r); got.Registered != "yes" || got.Blocked != "while-serving" || !got.Steps {
+			t.Errorf("%+v", got)
+		}
+	}
+	_, err = p.host.Do(Remove, requests, false)
+	p.must(err)
+	for name, want := range map[string]string{"home/.codex/config.toml": "a = 1\n", "home/.config/opencode/opencode.jsonc": "{}", "home/.codex/hooks.json": "{}"} {
+		if got := p.tree()[name]; got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

@@ -49,6 +49,10 @@ func (r *Request) same(o *Request) bool {
 type setup struct {
 	Request
 	Program      string            `json:"program,omitempty"`       // that was registered
+	Env          string            `json:"env,omitempty"`           // the variable that names the client's directory
+	Servers      string            `json:"servers,omitempty"`       // the file with the server
+	Hooks        string            `json:"hooks,omitempty"`         // the file with the hooks
+	Theirs       bool              `json:"theirs,omitempty"`        // the server was there, just so, before us
 	Deny         []string          `json:"deny,omitempty"`          // what we denied and the user had not
 	DenyKnown    int               `json:"deny_known,omitempty"`    // how many of the containers of that were there
 	ServersKnown int               `json:"servers_known,omitempty"` // and of the server

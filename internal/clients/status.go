@@ -92,9 +92,20 @@ func (h Host) known(rec *record, name string) []Request {
 // DefaultName is the name of our server in the clients' settings.
 const DefaultName = "carrel"
 
-func (h Host) report(c *client, r Request, rec *record) Report {
+// placesOf are the files of a request, as they were used where it is known.
+func (h Host) placesOf(c *client, r Request, rec *record) places {
 	h.Project = r.Project
-	p := c.places(h, r.Scope)
+	s := rec.find(&r)
+	if s == nil {
+		return c.places(h, r.Scope)
+	}
+	p := c.places(h.as(c, s.Env), r.Scope)
+	p.keep(s)
+	return p
+}
+
+func (h Host) report(c *client, r Request, rec *record) Report {
+	p := h.placesOf(c, r, rec)
 	out := Report{Request: r, Registered: "no", Blocked: "no"}
 	fail := func(path string, err error) {
 		if err != nil && out.Err == nil {
@@ -138,6 +149,9 @@ func (h Host) report(c *client, r Request, rec *record) Report {
 		has(p.servers)
 	default:
 		out.Registered = "yes"
+		if len(e.words) > 5 && !exists(e.words[5]) {
+			out.Notes = append(out.Notes, e.words[5]+" is gone: the server cannot start without its ceiling")
+		}
 		has(p.servers)
 		if e.words[0] != h.Program {
 			out.Notes = append(out.Notes, "registered is "+e.words[0]+", this is "+h.Program)
@@ -178,13 +192,7 @@ func (h Host) report(c *client, r Request, rec *record) Report {
 		out.Steps = err == nil && string(with) == string(settingsText)
 	}
 	if c.name == "claude" {
-		if why := unheeded(text(p.settings), out.Blocked != "always"); why != "" {
-			out.Notes = append(out.Notes, p.settings+": "+why)
-			if out.Blocked != "no" {
-				out.Blocked = "no"
-				out.Notes = append(out.Notes, "so nothing is blocked")
-			}
-		}
+		out.unheeded(p.settings, text(p.settings))
 	}
 	if p.plugin != "" && text(p.plugin) != nil {
 		out.Steps = true
@@ -198,6 +206,18 @@ func (h Host) report(c *client, r Request, rec *record) Report {
 		out.Notes = append(out.Notes, fmt.Sprintf("a %s was interrupted: carrel agent heal finishes it", rec.Pending.Op))
 	}
 	return out
+}
+
+// unheeded tells where Claude Code takes no notice of what is written for it.
+func (r *Report) unheeded(path string, text []byte) {
+	why := unheeded(text, r.Blocked != "always")
+	if why == "" {
+		return
+	}
+	if r.Notes = append(r.Notes, path+": "+why); r.Blocked != "no" {
+		r.Blocked = "no"
+		r.Notes = append(r.Notes, "so nothing is blocked")
+	}
 }
 
 // programOf is what the record says was registered, "" for nothing.
@@ -255,7 +275,11 @@ func (h Host) Heal() ([]string, error) {
 			failed = errors.Join(failed, store.write(rec))
 			continue
 		}
-		results, err := h.do(store, rec, Setup, []Request{s.Request}, false)
+		at := h
+		if c, err := named(s.Client); err == nil {
+			at = h.as(c, s.Env) // where it was set up
+		}
+		results, err := at.do(store, rec, Setup, []Request{s.Request}, false)
 		failed = errors.Join(failed, err)
 		for _, r := range results {
 			for _, f := range r.Files {

@@ -30,6 +30,7 @@ type Host struct {
 // client is one row of the table. What is said here was tried with the programs.
 type client struct {
 	name, title string
+	variable    string   // names its directory
 	own         []string // its own file and shell tools, as its hooks name them
 	deny        []string // those that its settings can deny by name
 	places      func(h Host, s Scope) places
@@ -48,11 +49,42 @@ type places struct {
 	blocker  string // a file whose being there takes all own tools away
 }
 
+// env is what the variable of a client says, "" where it has none.
+func (c *client) env(h Host) string {
+	if c.variable == "" {
+		return ""
+	}
+	return h.Getenv(c.variable)
+}
+
+// as is the host with the client's variable as it was.
+func (h Host) as(c *client, value string) Host {
+	now := h.Getenv
+	h.Getenv = func(name string) string {
+		if name == c.variable {
+			return value
+		}
+		return now(name)
+	}
+	return h
+}
+
+// keep takes the files that were used before, where a client has a choice: another one may
+// have come since.
+func (p *places) keep(s *setup) {
+	if filepath.Dir(s.Servers) == filepath.Dir(p.servers) && exists(s.Servers) {
+		p.servers = s.Servers
+	}
+	if filepath.Dir(s.Hooks) == filepath.Dir(p.hooks) && exists(s.Hooks) {
+		p.hooks = s.Hooks
+	}
+}
+
 var table = []client{
 	{
 		// Claude Code 2.1.197. What is denied by name is not offered to the model.
 		// Names that it does not know it warns of, so MultiEdit is not here.
-		name: "claude", title: "Claude Code",
+		name: "claude", title: "Claude Code", variable: "CLAUDE_CONFIG_DIR",
 		own:  []string{"Read", "Edit", "Write", "Glob", "Grep", "Bash", "Monitor"},
 		deny: []string{"Read", "Edit", "Write", "Glob", "Grep", "Bash", "Monitor"},
 		places: func(h Host, s Scope) places {
@@ -73,7 +105,7 @@ var table = []client{
 		// Codex 0.169.0. features.shell_tool leaves apply_patch and view_image; with
 		// no environment to run in, all three refuse. That file is the user's only.
 		// It hands servers few variables.
-		name: "codex", title: "Codex",
+		name: "codex", title: "Codex", variable: "CODEX_HOME",
 		own: []string{"Bash", "apply_patch", "view_image", "exec_command", "write_stdin", "shell"},
 		places: func(h Host, s Scope) places {
 			dir, blocker := filepath.Join(h.Home, ".codex"), ""
@@ -94,7 +126,7 @@ var table = []client{
 	{
 		// Gemini CLI 0.61.0. tools.exclude and policies take MCP tools of the same
 		// name away too (carrel's read_file), so its own are refused by a hook.
-		name: "gemini", title: "Gemini CLI",
+		name: "gemini", title: "Gemini CLI", variable: "",
 		own: []string{"run_shell_command", "write_file", "replace", "read_file", "read_many_files", "glob", "grep_search", "search_file_content", "list_directory", "read_background_output", "list_background_processes"},
 		places: func(h Host, s Scope) places {
 			dir := filepath.Join(h.Home, ".gemini")
@@ -107,7 +139,7 @@ var table = []client{
 	},
 	{
 		// OpenCode 1.18.33. It has no hooks but those of plugins.
-		name: "opencode", title: "OpenCode",
+		name: "opencode", title: "OpenCode", variable: "XDG_CONFIG_HOME",
 		own: []string{"bash", "edit", "write", "read", "glob", "grep", "list", "patch", "multiedit", "apply_patch", "lsp"},
 		places: func(h Host, s Scope) places {
 			dir := filepath.Join(h.Home, ".config", "opencode")

@@ -57,9 +57,9 @@ const inside = ` + quoted(h.Inside) + "\n")
 		if gate.Always {
 			words = append(words, "--always")
 		}
-		b.WriteString("const gate = " + quoted(gate.Program) + "\nconst gateWords = " + quoted(words) + "\n")
-		refuse = `    const answer = run(gate, gateWords, event("PreToolUse", call, output.args))
-    if (answer && answer.status !== 0) throw new Error(String(answer.stderr) || "carrel agent gate failed")
+		b.WriteString("const gate = " + quoted(gate.Program) + "\nconst gateWords = " + quoted(words) + "\nconst own = " + quoted(c.own) + "\n")
+		refuse = `    const answer = own.includes(call.tool) && run(gate, gateWords, event("PreToolUse", call, output.args))
+    if (answer && answer.status === 2) throw new Error(String(answer.stderr))
 `
 	}
 	b.WriteString(`

@@ -101,11 +101,16 @@ func (w *work) setup() error {
 	if w.r.Block && w.r.Scope == Project && w.c.name == "codex" {
 		return errors.New("codex: --block-builtin works in the user's settings only: Codex reads no such setting from a project\nhint: leave --scope project away, or use --while-serving")
 	}
-	w.next = setup{Request: *w.r, Program: w.h.Program, Steps: w.old.Steps, Made: slices.Clone(w.old.Made), Dirs: slices.Clone(w.old.Dirs), Own: map[string]string{}}
+	w.next = setup{Request: *w.r, Program: w.h.Program, Env: w.c.env(w.h), Servers: w.p.servers, Hooks: w.p.hooks, Theirs: w.old.Theirs, Steps: w.old.Steps, Made: slices.Clone(w.old.Made), Dirs: slices.Clone(w.old.Dirs), Own: map[string]string{}}
 	if err := w.change(w.p.servers, func(text []byte) ([]byte, error) {
 		w.next.ServersKnown = w.old.ServersKnown
-		if e, err := w.p.find(text, w.r.Name); err == nil && !e.there {
-			w.next.ServersKnown = knownIn(text, w.p.key, w.p.toml)
+		e, err := w.p.find(text, w.r.Name)
+		switch {
+		case err != nil:
+		case !e.there:
+			w.next.ServersKnown, w.next.Theirs = knownIn(text, w.p.key, w.p.toml), false
+		case !w.known && slices.Equal(e.words, w.r.words(w.h)):
+			w.next.Theirs = true
 		}
 		return w.p.register(w.c, w.h, text, w.r, &w.old)
 	}); err != nil {
@@ -306,11 +311,14 @@ func (w *work) forgotten() error {
 
 func (w *work) removeServer() error {
 	e, err := w.at(w.p.servers)
-	if err != nil || e.after == nil {
+	if err != nil || e.after == nil || w.old.Theirs {
 		return err
 	}
 	return w.change(w.p.servers, func(text []byte) ([]byte, error) {
 		found, err := w.p.find(text, w.r.Name)
+		if err == nil && found.there && w.known && !found.ours(w.c, w.h.Program, w.old.Program) {
+			w.notes = append(w.notes, fmt.Sprintf("the server %q in %s was changed by somebody else and stays", w.r.Name, w.p.servers))
+		}
 		if err != nil || !found.ours(w.c, w.h.Program, w.old.Program) {
 			return text, err
 		}
