@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"strings"
 	"time"
 )
 
@@ -19,6 +20,7 @@ const (
 	rowToolEdit = "write_file"
 	rowShell    = "native, bash -c true"
 	rowToolList = "tools/list"
+	rowGate     = "carrel agent gate, as a hook runs it"
 )
 
 // mcpServer is a running one, and how it is spoken to: one call at a time.
@@ -101,7 +103,7 @@ func (s *mcpServer) tool(name string, arguments any) error {
 
 // agentTools measures calls of tools.
 func (b *bench) agentTools() table {
-	t := table{title: "Tools for agents", unit: "ms", about: "`carrel mcp` over its standard input and output, in a git repository of 200 files, its workspace running: from the request until the answer is read. `Bash` and the file tools are programs in the workspace; `write_file` changes the file each time, which is a step of the history. The first row is from fork until the server has answered `initialize`."}
+	t := table{title: "Tools for agents", unit: "ms", about: "`carrel mcp` over its standard input and output, in a git repository of 200 files, its workspace running: from the request until the answer is read. `Bash` and the file tools are programs in the workspace; `write_file` changes the file each time, which is a step of the history. The first row is from fork until the server has answered `initialize`, the last one what `carrel agent setup --while-serving` costs each call of a client's own tools."}
 	return b.desks(t, func(t *table, p *deskPlace) error {
 		dir := b.fixture.repo
 		s, err := p.startMCP(dir)
@@ -113,7 +115,7 @@ func (b *bench) agentTools() table {
 			return err
 		}
 		version := []string{b.carrel, "version"}
-		list := []*contender{{name: rowGreeted}, {name: rowNothing}, {name: rowToolList}, {name: rowShell}, {name: rowToolBash}, {name: rowToolRead}, {name: rowToolEdit}}
+		list := []*contender{{name: rowGreeted}, {name: rowNothing}, {name: rowToolList}, {name: rowShell}, {name: rowToolBash}, {name: rowToolRead}, {name: rowToolEdit}, {name: rowGate}}
 		for _, c := range list {
 			c.dir, c.env, c.argv = dir, p.env, version
 		}
@@ -132,6 +134,10 @@ func (b *bench) agentTools() table {
 					other.stop()
 				}
 				return took, greeted
+			case rowGate:
+				cmd := exec.Command(b.carrel, "agent", "gate", "claude")
+				cmd.Dir, cmd.Env, cmd.Stdin = dir, p.env, strings.NewReader(`{"tool_name":"Bash"}`)
+				err = cmd.Run()
 			case rowNothing:
 				err = s.tool("get_working_directory", asked{})
 			case rowToolList:

@@ -310,13 +310,18 @@ func (s *Server) endSession(ctx context.Context) error {
 
 // follow tells what happens in the workspace until it ends.
 func (n *session) follow() {
-	waits := map[string]bool{}
-	err := n.entry.Stream(n.ctx, api.Request{Op: api.OpEvents, Follow: true}, func(r api.Reply) error {
-		if r.Event != nil {
-			n.happened(r.Event, waits)
-		}
-		return nil
-	})
+	var last uint64
+	var err error
+	for n.ctx.Err() == nil && n.entry.Alive() {
+		err = n.entry.Stream(n.ctx, api.Request{Op: api.OpEvents, Follow: true, Since: last}, func(r api.Reply) error {
+			if r.Event != nil {
+				last = r.Event.Seq
+				n.happened(r.Event)
+			}
+			return nil
+		})
+		pause(n.ctx, settle) // it is ending, or the conversation was cut: what comes after it is asked for again
+	}
 	if !n.ending.Load() && !n.entry.Alive() {
 		text := "the workspace has ended"
 		if err != nil {
@@ -358,7 +363,7 @@ func (n *session) interrupted(ctx context.Context, closed []uint64) ([]uint64, e
 }
 
 // happened tells of one event of the workspace.
-func (n *session) happened(e *api.Event, waits map[string]bool) {
+func (n *session) happened(e *api.Event) {
 	s := n.server
 	if e.Lost > 0 {
 		s.emit("warning", said{Code: "events_lost", Message: fmt.Sprintf("%d events of the workspace are missing here", e.Lost)})
