@@ -325,6 +325,17 @@ func (a *app) agentRequests(op clients.Operation, h clients.Host, names []string
 		if op == clients.Setup {
 			names = slices.DeleteFunc(names, func(name string) bool { return !h.Present(name) })
 		}
+		if op == clients.Remove { // what cannot be read and has nothing of ours is nobody's reason to stop
+			reports, err := h.Status(names)
+			if err != nil {
+				return nil, err
+			}
+			for _, one := range reports {
+				if one.Scope == r.Scope && one.Err != nil && one.Registered == "no" && one.Blocked == "no" && !one.Skill && len(one.Files) == 0 {
+					names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == one.Client })
+				}
+			}
+		}
 		if len(names) == 0 {
 			return nil, fmt.Errorf("you have used none of the agents yet: %s\nhint: name one", strings.Join(clients.Names(), ", "))
 		}
