@@ -378,3 +378,27 @@ func TestStdioWithoutWalls(t *testing.T) {
 		c.close()
 	})
 }
+
+// TestStdioPersistent: a persistent session goes on in the same workspace, which one client
+// has at a time; an ephemeral one beside it has its own, and the same history.
+func TestStdioPersistent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, people()[0])
+	c, other := w.stdio("--working-dir", w.project), w.stdio("--working-dir", w.project)
+	persistent := map[string]any{"vm_mode": "persistent"}
+	name := c.do("session.start", persistent)["workspace"]
+	c.execute("echo 1 > a")
+	other.refused("invalid_field vm_mode", "session.start", persistent)
+	if got := other.do("session.start", nil)["workspace"]; got == name {
+		t.Errorf("the ephemeral one is %v", got)
+	}
+	if r := other.do("undo.rollback", map[string]any{"count": 1}); r["steps_rolled_back"] != 1.0 || exists(w.project+"/a") {
+		t.Errorf("rolled back: %v", r)
+	}
+	c.do("session.stop", nil)
+	if got := c.do("session.start", persistent)["workspace"]; got != name || c.do("session.status", nil)["vm_mode"] != "persistent" {
+		t.Errorf("it goes on as %v, not %v", got, name)
+	}
+	c.close()
+	other.close()
+}
