@@ -230,7 +230,8 @@ func noDescriptor(d *desk) {
 func TestLandlockEndsForks(t *testing.T) {
 	d := newDesk(t, column{"landlock", []string{"--engine", "landlock"}, nil}, engineCase{})
 	d.litter = true
-	storm := "ulimit -u 100; fork() { while :; do (setsid sleep 100 &) 2>/dev/null; sleep 0.01; done; }; for i in 1 2 3 4; do setsid bash -c \"$(declare -f fork); fork\" 2>/dev/null & done; echo ready; sleep 100"
+	// The limit is of all processes of the user, and other tests have theirs.
+	storm := "ulimit -u 400; fork() { while :; do (setsid sleep 100 &) 2>/dev/null; sleep 0.01; done; }; for i in 1 2 3 4; do setsid bash -c \"$(declare -f fork); fork\" 2>/dev/null & done; echo ready; sleep 100"
 	for _, depth := range []int{0, 1, 2, 3} {
 		cmd := d.command(d.bin, append([]string{"run"}, append(d.flags, "--", "bash", "-c", storm)...)...)
 		out, err := cmd.StdoutPipe()
