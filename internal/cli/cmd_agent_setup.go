@@ -15,7 +15,6 @@ import (
 	"carrel/internal/sandbox"
 	"carrel/internal/workspace"
 
-	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 )
 
@@ -392,23 +391,12 @@ func agentEdits(results []clients.Result, dry bool) []agentEditJSON {
 		for _, e := range r.Files {
 			one.Changed = append(one.Changed, text(e.Path))
 			if dry {
-				one.Diff += text(agentDiff(e))
+				one.Diff += text(settingsDiff(e.Path, e.Before, e.After))
 			}
 		}
 		list = append(list, one)
 	}
 	return list
-}
-
-func agentDiff(e clients.Edit) string {
-	before, after := oneLine(e.Path), oneLine(e.Path)
-	if e.Before == nil {
-		before = "/dev/null"
-	}
-	if e.After == nil {
-		after = "/dev/null"
-	}
-	return udiff.Unified(before, after, string(e.Before), string(e.After))
 }
 
 func (a *app) printAgent(op clients.Operation, r clients.Result, dry bool) {
@@ -419,7 +407,7 @@ func (a *app) printAgent(op clients.Operation, r clients.Result, dry bool) {
 		what := "wrote"
 		switch {
 		case dry:
-			(&differ{app: a}).lines(agentDiff(e))
+			(&differ{app: a}).lines(settingsDiff(e.Path, e.Before, e.After))
 			continue
 		case e.After == nil:
 			what = "removed"

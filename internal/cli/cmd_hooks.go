@@ -10,7 +10,6 @@ import (
 	"carrel/internal/sandbox"
 	"carrel/internal/workspace"
 
-	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 )
 
@@ -188,7 +187,7 @@ func (a *app) editHooks(op hooks.Operation, names []string, asJSON, dry bool) er
 		h := hooksOf(c.Report)
 		for _, e := range c.Files {
 			if dry {
-				h.Diff += text(hooksDiff(e))
+				h.Diff += text(settingsDiff(e.Path, e.Before, e.After))
 			} else {
 				h.Changed = append(h.Changed, text(e.Path))
 			}
@@ -206,18 +205,6 @@ func (a *app) editHooks(op hooks.Operation, names []string, asJSON, dry bool) er
 		return printJSON(a.out, list)
 	}
 	return nil
-}
-
-// hooksDiff shows an edit as diff does.
-func hooksDiff(e hooks.Edit) string {
-	before, after := oneLine(e.Path), oneLine(e.Path)
-	if e.Before == nil {
-		before = "/dev/null"
-	}
-	if e.After == nil {
-		after = "/dev/null"
-	}
-	return udiff.Unified(before, after, string(e.Before), string(e.After))
 }
 
 func (a *app) printHooks(op hooks.Operation, h hooksJSON, c *hooks.Change, dry bool) {

@@ -243,6 +243,18 @@ func (d *differ) unified(old, name string, x, y []byte) {
 	d.lines(text)
 }
 
+// settingsDiff shows an edit of a settings file as diff does; a nil text is no file.
+func settingsDiff(path string, before, after []byte) string {
+	old, now := oneLine(path), oneLine(path)
+	if before == nil {
+		old = "/dev/null"
+	}
+	if after == nil {
+		now = "/dev/null"
+	}
+	return udiff.Unified(old, now, string(before), string(after))
+}
+
 // lines prints a unified diff of one file.
 func (d *differ) lines(text string) {
 	header := 2

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -177,79 +176,6 @@ func (p *place) status(r Request) Report {
 		panic(fmt.Sprintf("no report for %+v in %+v", r, reports))
 	}
 	return reports[i]
-}
-
-// stopped is what a kill is here.
-var errStopped = errors.New("stopped")
-
-// until carries out an operation and stops before the nth write; false: there
-// are not so many.
-func (p *place) until(n int, do func() error) (stopped bool) {
-	defer func() {
-		stop = func(string) {}
-		if r := recover(); r == errStopped {
-			stopped = true
-		} else if r != nil {
-			panic(r)
-		}
-	}()
-	stop = func(string) {
-		if n--; n < 0 {
-			panic(errStopped)
-		}
-	}
-	p.must(do())
-	return false
-}
-
-// TestKilledAnywhere: killed between any two writes, and then again while it is
-// healed, everything is as after, and removing gives back what was before. The
-// user's own entry, which they make between, stays.
-func TestKilledAnywhere(t *testing.T) {
-	requests := func(p *place) []Request { return all(User, "", true, false) }
-	fill := func(p *place) {
-		p.write("home/.claude/settings.json", `{"permissions": {"deny": ["Bash"]}}`)
-		p.write("home/.codex/config.toml", "model = \"m\"")
-	}
-	whole := newPlace(t.TempDir())
-	fill(whole)
-	start := whole.tree()
-	_, err := whole.host.Do(Setup, requests(whole), false)
-	whole.must(err)
-	end := slices.Sorted(maps.Keys(whole.tree()))
-	for n := range 100 {
-		p := newPlace(t.TempDir())
-		fill(p)
-		if !p.until(n, func() error { _, err := p.host.Do(Setup, requests(p), false); return err }) {
-			if n < 10 {
-				t.Fatalf("only %d writes", n)
-			}
-			break
-		}
-		p.until(n/2, func() error { _, err := p.host.Heal(); return err })
-		if _, err := p.host.Heal(); err != nil {
-			t.Fatalf("stopped before write %d: %v", n, err)
-		}
-		now := p.tree()
-		if got := slices.Sorted(maps.Keys(now)); n > 0 && !slices.Equal(got, end) || n == 0 && differences(start, now) != "" {
-			t.Fatalf("stopped before write %d: %q, want %q", n, got, end)
-		}
-		if did, err := p.host.Heal(); err != nil || len(did) > 0 {
-			t.Fatalf("healed twice: %q %v", did, err)
-		}
-		k := (n * 3) % 12
-		if p.until(k, func() error { _, err := p.host.Do(Remove, requests(p), false); return err }) {
-			if _, err := p.host.Heal(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := p.host.Do(Remove, requests(p), false); err != nil {
-			t.Fatal(err)
-		}
-		if d := differences(start, p.tree()); d != "" {
-			t.Fatalf("stopped before write %d, removing before %d:\n%s", n, k, d)
-		}
-	}
 }
 
 // TestNothingWhereOneFails: one file that cannot be, and nothing is written.

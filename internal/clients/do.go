@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"carrel/internal/settings"
@@ -38,18 +37,40 @@ func (h Host) Do(op Operation, requests []Request, dry bool) ([]Result, error) {
 		return nil, err
 	}
 	rec := &record{Version: 1}
+	var kept []string
 	if store != nil {
 		defer store.close()
 		if rec, err = store.read(); err != nil {
 			return nil, err
 		}
 		if rec.Pending != nil && !dry {
-			if _, err := h.finish(store, rec); err != nil {
+			if _, kept, err = h.finish(store, rec); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return h.do(store, rec, op, requests, dry)
+	if err := h.elsewhere(rec, op, requests); err != nil {
+		return nil, err
+	}
+	results, err := h.do(store, rec, op, requests, dry)
+	if len(results) > 0 {
+		results[0].Notes = append(kept, results[0].Notes...)
+	}
+	return results, err
+}
+
+// elsewhere refuses to set up again where a variable names another directory than it did.
+func (h Host) elsewhere(rec *record, op Operation, requests []Request) error {
+	for _, r := range requests {
+		s := rec.find(&r)
+		if s == nil || op != Setup || r.Scope != User {
+			continue
+		}
+		if c, err := named(r.Client); err == nil && s.Env != c.env(h) {
+			return fmt.Errorf("%s: it is set up with %s=%q, and that is %q now\nhint: `carrel agent remove %s` first", r.Client, c.variable, s.Env, c.env(h), r.Client)
+		}
+	}
+	return nil
 }
 
 func (h Host) do(store *store, rec *record, op Operation, requests []Request, dry bool) ([]Result, error) {
@@ -92,9 +113,6 @@ func (h Host) plan(rec *record, op Operation, requests []Request, dry bool) (wor
 		}
 		at := h
 		at.Project = r.Project
-		if v := c.env(h); v != "" && !filepath.IsAbs(v) {
-			return works, fmt.Errorf("%s: %s is %q, want an absolute path", r.Client, c.variable, v)
-		}
 		w := &work{h: at, c: c, r: r, old: setup{Request: *r}}
 		works = append(works, w)
 		other := rec.otherName(r)
@@ -106,11 +124,11 @@ func (h Host) plan(rec *record, op Operation, requests []Request, dry bool) (wor
 		case other != nil && r.Name == DefaultName: // nobody has said which
 			r.Name, w.old, w.known = other.Name, *other, true
 		}
-		if w.known && w.old.Env != c.env(h) {
-			if op == Setup && r.Scope == User {
-				return works, fmt.Errorf("%s: it is set up with %s=%q, and that is %q now\nhint: `carrel agent remove %s` first", r.Client, c.variable, w.old.Env, c.env(h), r.Client)
-			}
+		if w.known {
 			w.h = w.h.as(c, w.old.Env)
+		}
+		if v := c.env(w.h); v != "" && !filepath.IsAbs(v) {
+			return works, fmt.Errorf("%s: %s is %q, want an absolute path", r.Client, c.variable, v)
 		}
 		w.p = c.places(w.h, r.Scope)
 		w.p.keep(&w.old)
@@ -242,34 +260,40 @@ func removeDirs(op Operation, works []*work) {
 	}
 }
 
-// finish completes an operation that was interrupted; it tells what.
-func (h Host) finish(store *store, rec *record) ([]string, error) {
+// finish completes an operation that was interrupted; it tells what it did, and what it
+// found that is somebody else's.
+func (h Host) finish(store *store, rec *record) (did, kept []string, err error) {
 	p := rec.Pending
-	for path := range p.Files {
-		sweepBeside(path)
+	for path, state := range p.Files {
+		for _, name := range settings.Sweep(path, func(text []byte) bool {
+			hash := hashOf(text)
+			return hash == state.Before || hash == state.After
+		}) {
+			kept = append(kept, "what somebody wrote while carrel was killed is in "+name)
+		}
 	}
+	slices.Sort(kept)
 	var requests []Request
 	for _, s := range p.Setups {
 		requests = append(requests, s.Request)
 	}
 	rec.absorb(h)
 	if _, err := h.do(store, rec, p.Op, requests, false); err != nil {
-		return nil, fmt.Errorf("finishing the %s that was interrupted: %w", p.Op, err)
+		return nil, kept, fmt.Errorf("finishing the %s that was interrupted: %w", p.Op, err)
 	}
-	var did []string
 	for _, r := range requests {
 		did = append(did, fmt.Sprintf("%s (%s): finished the %s that was interrupted", r.Client, r.Scope, p.Op))
 	}
-	return did, nil
+	return did, kept, nil
 }
 
-// absorb puts into the setups what an interrupted operation has done so far. The
-// denied tools that it has written are told from the user's by the file's hash.
+// absorb puts into the setups what an interrupted operation has done so far. What it has
+// written is told from what was there before by the files' hashes.
 func (r *record) absorb(h Host) {
 	for _, s := range r.Pending.Setups {
 		old := r.find(&s.Request)
 		if old == nil {
-			r.Setups = append(r.Setups, setup{Request: s.Request})
+			r.Setups = append(r.Setups, setup{Request: s.Request, Env: s.Env, Program: s.Program, Servers: s.Servers, Hooks: s.Hooks, Theirs: s.Theirs})
 			old = &r.Setups[len(r.Setups)-1]
 		}
 		old.Steps = old.Steps || s.Steps
@@ -285,11 +309,14 @@ func (r *record) absorb(h Host) {
 				old.Dirs = append(old.Dirs, dir)
 			}
 		}
+		if state, planned := r.Pending.Files[s.Servers]; planned && hashOf(textOf(s.Servers)) == state.After {
+			old.Program, old.Theirs = s.Program, s.Theirs
+		}
 		c, err := named(s.Client)
 		if err != nil {
 			continue
 		}
-		at := h
+		at := h.as(c, s.Env)
 		at.Project = s.Project
 		path := c.places(at, s.Scope).settings
 		state, planned := r.Pending.Files[path]
@@ -308,18 +335,4 @@ func textOf(path string) []byte {
 	}
 	defer f.Close()
 	return f.Text
-}
-
-// sweepBeside removes what a killed replacement has left beside a file.
-func sweepBeside(path string) {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	ours := regexp.MustCompile(`^\.` + regexp.QuoteMeta(filepath.Base(path)) + `\.carrel-[A-Z2-7]{10}$`)
-	names, _ := os.ReadDir(filepath.Dir(path))
-	for _, n := range names {
-		if ours.MatchString(n.Name()) {
-			_ = os.Remove(filepath.Join(filepath.Dir(path), n.Name()))
-		}
-	}
 }

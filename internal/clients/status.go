@@ -262,8 +262,8 @@ func (h Host) Heal() ([]string, error) {
 		return did, err
 	}
 	if rec.Pending != nil {
-		done, err := h.finish(store, rec)
-		if did = append(did, done...); err != nil {
+		done, kept, err := h.finish(store, rec)
+		if did = slices.Concat(did, kept, done); err != nil {
 			return did, err
 		}
 	}
@@ -275,11 +275,7 @@ func (h Host) Heal() ([]string, error) {
 			failed = errors.Join(failed, store.write(rec))
 			continue
 		}
-		at := h
-		if c, err := named(s.Client); err == nil {
-			at = h.as(c, s.Env) // where it was set up
-		}
-		results, err := at.do(store, rec, Setup, []Request{s.Request}, false)
+		results, err := h.do(store, rec, Setup, []Request{s.Request}, false)
 		failed = errors.Join(failed, err)
 		for _, r := range results {
 			for _, f := range r.Files {

@@ -239,10 +239,11 @@ func (w *work) directories() error {
 
 // remove plans to take everything out, in the order that gives back the bytes.
 func (w *work) remove() error {
-	w.next = setup{Request: *w.r}
+	w.next = setup{Request: *w.r, Env: w.c.env(w.h)}
 	if err := w.forgotten(); err != nil {
 		return err
 	}
+	w.next.Steps = w.lost // who finishes this does not find the server that told so
 	if w.p.hooks != "" {
 		toml := filepath.Ext(w.p.hooks) == ".toml"
 		e, err := w.at(w.p.hooks)

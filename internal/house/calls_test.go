@@ -30,7 +30,6 @@ var calls = []call{
 		"bench/fixture.go":                     "a directory just made, under the name that the kernel shows",
 		"internal/cli/cmd_history.go":          "a path to compare with those of the history; nothing is opened by it",
 		"internal/cli/cmd_permissions_show.go": "advice on where a ceiling lies; nothing is opened by it",
-		"internal/clients/do.go":               "finds the directory in which a killed replacement has left its new file; only names of that form are removed",
 		"internal/settings/file.go":            "the user's own file may be a link into a dotfiles directory; what it leads to is opened without following and has to be the user's own",
 		"internal/cli/cmd_stdio.go":            "the place of a client's own histories, to compare with what the history says of itself; the store opens what is in it without following",
 		"internal/jsonapi/session.go":          "the user's own directories, for which `carrel start` resolves them anew and checks them",

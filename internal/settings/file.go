@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"syscall"
 )
 
@@ -154,7 +155,7 @@ func (f *File) Replace(text []byte) error {
 // Stage writes a new text beside the file, so that there is room for it when
 // [File.Commit] puts it in place. Close removes what was not committed.
 func (f *File) Stage(text []byte) (err error) {
-	name := "." + f.base + ".carrel-" + rand.Text()[:10]
+	name := besideName(f.base)
 	w, err := f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("creating a new file beside it: %w", reason(err))
@@ -189,7 +190,8 @@ func (f *File) Commit() error {
 	}
 	if f.info == nil {
 		err = f.place(f.staged)
-	} else {
+	} else if err = f.root.Rename(f.staged, f.staged+displaced); err == nil {
+		f.staged += displaced
 		err = f.exchange(f.ours)
 	}
 	if errors.Is(err, ErrChanged) {
@@ -228,7 +230,7 @@ func (f *File) Remove() error {
 		return err
 	}
 	// It is taken aside first: what somebody wrote in the last moment comes back.
-	aside := "." + f.base + ".carrel-" + rand.Text()[:10]
+	aside := besideName(f.base) + displaced
 	if err := f.root.Rename(f.base, aside); err != nil {
 		return fmt.Errorf("removing it: %w", reason(err))
 	}
@@ -257,6 +259,41 @@ func (f *File) stagedText() ([]byte, error) {
 	}
 	defer r.Close()
 	return io.ReadAll(io.LimitReader(r, MaxFile+1))
+}
+
+// displaced ends the names that may hold, for a moment, what somebody else has written.
+const displaced = ".old"
+
+func besideName(base string) string { return "." + base + ".carrel-" + rand.Text()[:10] }
+
+// Sweep removes what an edit that was killed has left beside a file, and returns the paths
+// of what it keeps: what the edit had displaced and known does not say to be of its texts.
+func Sweep(path string, known func(text []byte) bool) (kept []string) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	dir, base := filepath.Split(path)
+	beside := regexp.MustCompile(`^\.` + regexp.QuoteMeta(base) + `\.carrel-[A-Z2-7]{10}(\` + displaced + `)?$`)
+	names, _ := os.ReadDir(dir)
+	for _, n := range names {
+		m := beside.FindStringSubmatch(n.Name())
+		if m == nil {
+			continue
+		}
+		at := filepath.Join(dir, n.Name())
+		if m[1] == displaced {
+			f, err := Open(at)
+			if err == nil {
+				f.Close()
+			}
+			if err != nil || !known(f.Text) {
+				kept = append(kept, at)
+				continue
+			}
+		}
+		_ = os.Remove(at)
+	}
+	return kept
 }
 
 // syncDir makes the change of a name last. Not every file system can, and the

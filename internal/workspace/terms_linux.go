@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -17,29 +18,22 @@ import (
 
 // terms are what the owner of a workspace wants to be asked about, and how much is kept.
 // They only ever add to the user's safeguards: what those hold, a person answers.
-type terms struct {
-	mu  sync.Mutex
-	now api.Terms
-}
+type terms struct{ now atomic.Pointer[api.Terms] }
 
-func (t *terms) get() api.Terms {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.now
-}
-
-func (t *terms) set(now api.Terms) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.now = now
+// get gives the terms, nil where the owner has none. Every change asks.
+func (t *terms) get() *api.Terms {
+	if t == nil {
+		return nil
+	}
+	return t.now.Load()
 }
 
 // limits are those of the history: the usual ones where the owner says nothing.
 func (t *terms) limits(usual history.Limits) history.Limits {
-	if t == nil {
+	now := t.get()
+	if now == nil {
 		return usual
 	}
-	now := t.get()
 	for _, one := range []struct {
 		said *int64
 		of   *int64
@@ -85,17 +79,14 @@ func (d *desk) setTerms(t *api.Terms) error {
 	if d.up.broker == nil || d.up.broker.keeper == nil {
 		return bad("this workspace keeps no history, so nothing can be held")
 	}
-	d.up.broker.keeper.terms.set(*t)
+	d.up.broker.keeper.terms.now.Store(t)
 	return nil
 }
 
 // termed holds a change to the owner's terms. The lock of the gate is held.
 func (k *keeper) termed(ch *broker.Change) error {
-	if k.terms == nil {
-		return nil
-	}
 	now := k.terms.get()
-	if now.Deletes == 0 && now.Overwrites == 0 && !now.Replaces {
+	if now == nil || now.Deletes == 0 && now.Overwrites == 0 && !now.Replaces {
 		return nil
 	}
 	term, why, no := k.owed.count(ch, now, time.Now())
@@ -119,7 +110,7 @@ func (k *keeper) termed(ch *broker.Change) error {
 
 // count adds a change, and says which term holds it, "" for none, and whether the command
 // was refused.
-func (o *owed) count(ch *broker.Change, t api.Terms, at time.Time) (term, why string, no bool) {
+func (o *owed) count(ch *broker.Change, t *api.Terms, at time.Time) (term, why string, no bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if at.Sub(o.last) > window && !o.refused {
@@ -157,7 +148,7 @@ func (o *owed) count(ch *broker.Change, t api.Terms, at time.Time) (term, why st
 }
 
 // overwrites says whether a file of a size is too large to be overwritten unasked.
-func overwrites(size int64, t api.Terms) (term, why string) {
+func overwrites(size int64, t *api.Terms) (term, why string) {
 	if size < t.Overwrites {
 		return "", ""
 	}
