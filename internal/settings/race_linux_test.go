@@ -22,6 +22,33 @@ func found(path string, n int) bool {
 	return false
 }
 
+// TestExchangedMeanwhile: the last moment, when somebody replaces the file after our last look.
+func TestExchangedMeanwhile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "settings.json")
+	write := func(text string) {
+		if err := os.WriteFile(path+".theirs", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".theirs", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("before")
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Stage([]byte("ours")); err != nil {
+		t.Fatal(err)
+	}
+	write("theirs")
+	err = f.exchange(f.ours)
+	if got, _ := os.ReadFile(path); err != ErrChanged || string(got) != "theirs" {
+		t.Errorf("got %v, %q", err, got)
+	}
+}
+
 // TestNobodysEditIsLost: a program that writes its own number by replacing the file all
 // the time always finds the last one it wrote, whatever we replace and remove meanwhile.
 func TestNobodysEditIsLost(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -133,6 +134,38 @@ func TestInside(t *testing.T) {
 	}
 	if got := said(t, client(e.dir, api.OpDeny, id)); got != "ok" {
 		t.Errorf("canary: from outside: %q", got)
+	}
+}
+
+// TestOwnersYes: the process that a workspace belongs to answers its own terms and nothing
+// else, and no other process of the user does.
+func TestOwnersYes(t *testing.T) {
+	s, e, users := serve(t, Config{Owner: func(pid int) bool { return pid == os.Getpid() }})
+	answer := make(chan bool, 1)
+	go func() {
+		answer <- s.Ask(context.Background(), api.Approval{Subject: "x", Term: api.TermDeletes}, soon())
+	}()
+	waitFor(t, "an entry", func() bool { return s.queue.len() == 2 })
+	all := s.queue.list()
+	owners := all[slices.IndexFunc(all, func(a api.Approval) bool { return a.ID != users })].ID
+	yes := func(id string) string {
+		_, err := e.Call(context.Background(), api.Request{Op: api.OpApprove, ID: id})
+		if d := (*api.Denial)(nil); errors.As(err, &d) {
+			return d.Code
+		}
+		return fmt.Sprint(err)
+	}
+	if got := said(t, client(e.dir, api.OpApprove, owners)); strings.Fields(got)[0] != api.CodeNotHuman {
+		t.Errorf("another process: %q", got)
+	}
+	if got := yes(users); got != api.CodeNotHuman {
+		t.Errorf("the owner, to what is the user's: %q", got)
+	}
+	if s.queue.len() != 2 {
+		t.Error("something was answered")
+	}
+	if got := yes(owners); got != "<nil>" || !<-answer {
+		t.Errorf("the owner: %q", got)
 	}
 }
 
