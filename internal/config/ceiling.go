@@ -180,7 +180,7 @@ func loopbackPort(text string) (port uint16, mine bool, err error) {
 func authorityFields() []field {
 	return []field{
 		{key: "host_commands", typ: typeList,
-			doc:  "The only commands of the host that may be brokered to the inside, by name. Nothing brokers any yet.",
+			doc:  "The only commands of the host that may be brokered to the inside, by name.",
 			open: emptyIsOpen, check: badHostCommand,
 			put: func(t *target, v value) {
 				t.ceiling.HostCommands = append(t.ceiling.HostCommands, *textValue[string](v))
@@ -199,8 +199,8 @@ func authorityFields() []field {
 }
 
 func badHostCommand(v value) string {
-	if v.text == "" || len(v.text) > 128 || strings.ContainsAny(v.text, "/ \t\n\x00") || v.text == "." || v.text == ".." {
-		return quoted(v.text) + " is not the name of a command"
+	if !policy.IsHostCommand(v.text) {
+		return quoted(v.text) + " is not the name of a command: letters, digits, '.', '_' and '-', at most 64, the first a letter or a digit"
 	}
 	return ""
 }

@@ -74,6 +74,7 @@ type Loaded struct {
 	Ceiling  *policy.Ceiling // of --permissions, CARREL_PERMISSIONS or Options.Ceilings; nil without
 	Presets  []Preset        // the user's own, by name
 	Mounts   []DefinedMount  // extra_mounts of the operator, then of the user; their grants are in Layers
+	Commands []HostCommand   // host_commands of the operator, then of the user, each name once; their names are in Layers
 	Settings Settings
 	Files    []FileStatus
 	Warnings []policy.Warning
@@ -96,6 +97,10 @@ type Settings struct {
 
 	Safeguards Safeguards
 	History    History
+
+	Toolchain           *policy.Value[string] // one of Toolchains; nil: not said
+	UnsandboxedHostExec *policy.Value[bool]   // dangerously_allow_unsandboxed_host_exec; nil: not said
+	RPCHost             *policy.Value[string] // rpc_host, an IP address; nil: not said
 }
 
 // Safeguards are bounds on what one step of a run may destroy; nil: not said. 0 is

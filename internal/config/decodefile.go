@@ -17,6 +17,7 @@ type decoded struct {
 	settings Settings
 	saved    *Definition // of a profile
 	mounts   []DefinedMount
+	commands []HostCommand
 	warnings []policy.Warning
 	values   []Setting
 }
@@ -37,7 +38,7 @@ func decodeFile(data []byte, file string, kind Kind, opts Options) (*decoded, Pr
 	}
 	d := &decoder{file: file, kind: kind}
 	full := *out
-	t := &target{request: &full.request, settings: &full.settings, presets: &full.presets, mounts: &full.mounts, decoder: d}
+	t := &target{request: &full.request, settings: &full.settings, presets: &full.presets, mounts: &full.mounts, commands: &full.commands, decoder: d}
 	fields := fieldsOf(kind)
 	if kind == KindProfile {
 		full.saved = &Definition{text: make(map[string]policy.Source)}
@@ -78,6 +79,10 @@ func (d *decoder) finish(out *decoded, opts Options) {
 	}
 	d.mountsMeet(out.mounts)
 	out.request.Files = append(out.request.Files, grantsOf(out.mounts)...)
+	d.commandsMeet(out.commands)
+	for _, c := range out.commands {
+		out.request.HostCommands = append(out.request.HostCommands, policy.Value[string]{V: c.Name, Source: c.Source})
+	}
 	if out.ceiling == nil {
 		return
 	}

@@ -75,11 +75,13 @@ type target struct {
 	presets  *[]Preset
 	mount    *policy.Mount
 	mounts   *[]DefinedMount // extra_mounts
+	commands *[]HostCommand  // host_commands
 	decoder  *decoder
 
 	definition *Definition
 	defined    *DefinedMount // of a definition, or of extra_mounts
 	command    *Command
+	host       *HostCommand
 }
 
 // mapping decodes one mapping against its fields.

@@ -114,6 +114,16 @@ func (l *loader) layer(r *decoded) {
 		l.preset(p)
 	}
 	l.out.Mounts = append(l.out.Mounts, r.mounts...)
+	l.commands(r)
+	if r.settings.Toolchain != nil {
+		l.out.Settings.Toolchain = r.settings.Toolchain
+	}
+	if r.settings.RPCHost != nil {
+		l.out.Settings.RPCHost = r.settings.RPCHost
+	}
+	if was := l.out.Settings.UnsandboxedHostExec; r.settings.UnsandboxedHostExec != nil && (was == nil || was.V) { // the operator's no stands
+		l.out.Settings.UnsandboxedHostExec = r.settings.UnsandboxedHostExec
+	}
 	if r.settings.OpenURLs != nil {
 		l.out.Settings.OpenURLs = r.settings.OpenURLs
 	}

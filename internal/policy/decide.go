@@ -40,6 +40,7 @@ func Decide(scope Scope, ceiling *Ceiling, layers []Layer) (*Effective, error) {
 	d.hosts()
 	d.links()
 	d.files()
+	d.hostCommands()
 	d.authority()
 	if len(d.errs) > 0 {
 		return nil, d.errs

@@ -195,6 +195,8 @@ type Request struct {
 	History *Value[HistoryMode]
 	Devices []Value[string] // absolute device paths
 
+	HostCommands []Value[string] // commands that run outside these walls, in some of their own
+
 	// ProgramsAllow limits the programs that may be launched: absolute paths
 	// or bare names. nil: no limit asked for; empty but not nil: none.
 	ProgramsAllow []Value[string]
@@ -321,11 +323,13 @@ type Effective struct {
 	History   HistoryMode
 	Devices   []Value[string]
 	Programs  []Value[string] // nil: no limit
-	Resources Resources
-	Undo      UndoMode
-	Expires   time.Time // zero: never
-	Reasons   []Reason
-	Warnings  []Warning
+	// HostCommands are the names of commands that run in walls of their own.
+	HostCommands []Value[string]
+	Resources    Resources
+	Undo         UndoMode
+	Expires      time.Time // zero: never
+	Reasons      []Reason
+	Warnings     []Warning
 
 	match    *matcher   // built from Rules by Decide; nil in a value made by hand
 	hosts    *HostRules // of Hosts and DenyHosts

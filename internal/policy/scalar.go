@@ -92,7 +92,7 @@ func (d *decision) resources() {
 var builtIn = Source{Layer: LayerDefault, Text: "built-in default"}
 
 // authority is what only ceilings say: what may be done with the history, and until
-// when. Commands of the host are told; nothing asks for any yet.
+// when.
 func (d *decision) authority() {
 	undo := MayUndo(d.ceilings)
 	if undo.V != UndoAll && undoRank(undo.V) < 0 {
@@ -104,11 +104,6 @@ func (d *decision) authority() {
 	if ends := Ends(d.ceilings); ends != nil {
 		d.out.Expires = ends.V
 		d.reason(DimExpires, ends.V.Format(time.RFC3339), ends.Source, "")
-	}
-	for _, c := range d.ceilings {
-		if len(c.HostCommands) > 0 {
-			d.reason(DimHostCommands, "none", c.HostCommands[0].Source, "of the host's only "+listText(c.HostCommands, "none")+" could be brokered")
-		}
 	}
 }
 
