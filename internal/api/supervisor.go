@@ -228,6 +228,8 @@ const (
 	EventWatch          = "watch"           // a watch begins or ends, a viewer comes or goes
 	EventDisplayRefused = "display_refused" // what a program wanted of it and did not get
 
+	EventHostExec = "host_exec" // a host command has ended, with what status
+
 	EventLaunch       = "app_launch"
 	EventExit         = "app_exit"
 	EventWait         = "wait_app"

@@ -19,6 +19,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/fileops"
+	"carrel/internal/hostexec/shim"
 	"carrel/internal/inside"
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/stage"
@@ -33,6 +34,8 @@ func Main(argv []string) int {
 	switch {
 	case len(argv) > 0 && sandbox.IsStage(argv[0]):
 		stage.Main()
+	case len(argv) > 0 && shim.Name(argv[0]) != "":
+		return shim.Main(shim.Name(argv[0]), argv[1:])
 	case len(argv) > 0 && inside.IsHelper(argv[0]):
 		return inside.Main(argv)
 	case len(argv) > 0 && filepath.Base(argv[0]) == inside.FileHelper:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/fdpass"
 
 	"golang.org/x/sys/unix"
 )
@@ -63,7 +64,7 @@ type Conversation struct {
 	entry Entry
 	ctx   context.Context
 	conn  *net.UnixConn
-	from  *rights
+	from  *fdpass.Reader
 	in    *bufio.Reader
 	stop  func() bool
 }
@@ -74,7 +75,7 @@ func (e Entry) Open(ctx context.Context, req api.Request, files ...*os.File) (*C
 	if err != nil {
 		return nil, fmt.Errorf("reaching workspace %s: %w", e.ID, err)
 	}
-	c := &Conversation{entry: e, ctx: ctx, conn: conn, from: &rights{conn: conn}}
+	c := &Conversation{entry: e, ctx: ctx, conn: conn, from: &fdpass.Reader{Conn: conn}}
 	c.in = lineReader(c.from)
 	if req.Ceiling == "" {
 		req.Ceiling = e.Ceiling
@@ -97,8 +98,7 @@ func (c *Conversation) Next() (api.Reply, []*os.File, error) {
 	if err != nil {
 		return r, nil, c.entry.failed(c.ctx, err)
 	}
-	files := c.from.files
-	c.from.files = nil
+	files := c.from.Take()
 	if r.Error != nil {
 		return r, files, r.Error
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/fdpass"
 
 	"golang.org/x/sys/unix"
 )
@@ -200,7 +201,7 @@ func TestTypingIsJudgedByItself(t *testing.T) {
 // answer they come too.
 func TestDescriptors(t *testing.T) {
 	s, e, d, _ := serveDesk(t, api.ControlActive)
-	for _, n := range []int{0, 3, maxRights, maxRights + 5} {
+	for _, n := range []int{0, 3, fdpass.Most, fdpass.Most + 5} {
 		files := slices.Repeat([]*os.File{os.Stdin}, n)
 		c, err := e.Open(context.Background(), api.Request{Op: api.OpExec}, files...)
 		if err != nil {
@@ -210,7 +211,7 @@ func TestDescriptors(t *testing.T) {
 			t.Error(err)
 		}
 		c.Close()
-		if got := d.files[len(d.files)-1]; got != min(n, maxRights) {
+		if got := d.files[len(d.files)-1]; got != min(n, fdpass.Most) {
 			t.Errorf("%d of %d came", got, n)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/fdpass"
 
 	"golang.org/x/sys/unix"
 )
@@ -258,10 +259,10 @@ func (d *door) converse(conn *net.UnixConn, p *peer, full bool) {
 	who := caller{inside: p.inside, pid: max(p.pid, 0), human: func(agent func(Process) string) *api.Denial { return notHuman(p, agent) }}
 	var from io.Reader = io.LimitReader(conn, maxInside)
 	if !p.inside {
-		r := &rights{conn: conn}
+		r := &fdpass.Reader{Conn: conn}
 		from = r
 		defer func() {
-			for _, f := range append(who.files, r.take()...) {
+			for _, f := range append(who.files, r.Take()...) {
 				f.Close()
 			}
 		}()
@@ -272,8 +273,9 @@ func (d *door) converse(conn *net.UnixConn, p *peer, full bool) {
 		_ = writeLine(conn, refusal(api.CodeRequest, "", "", err.Error(), "one JSON object a line, at most 1 MiB"))
 		return
 	}
-	if r, ok := from.(*rights); ok {
-		who.files, who.lines = r.take(), in
+	if r, ok := from.(*fdpass.Reader); ok {
+		who.files, who.lines = r.Take(), in
+		r.Stop()
 	}
 	if full && !urgent[req.Op] {
 		_ = writeLine(conn, refusal(api.CodeBusy, req.Op, d.id, fmt.Sprintf("%d connections are open already", maxConnections), "end a program that follows this workspace; `carrel stop` works in any case"))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/fdpass"
 )
 
 // Bounds of a conversation.
@@ -93,7 +94,7 @@ func writeLine(conn net.Conn, v any, files ...*os.File) error {
 		return errLine
 	}
 	_ = conn.SetWriteDeadline(time.Now().Add(lineDeadline))
-	return sendWith(conn, line.Bytes(), files)
+	return fdpass.Send(conn, line.Bytes(), files...)
 }
 
 // refusal makes an answer that says no.

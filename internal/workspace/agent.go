@@ -69,6 +69,11 @@ func (p *Prepared) findProgram() {
 	if p.Agent != nil && p.match.Index > 1 {
 		names = append(names, p.match.Executable)
 	}
+	p.findPrograms(names)
+}
+
+// findPrograms looks for programs in home, which are not in sight by themselves.
+func (p *Prepared) findPrograms(names []string) {
 	for _, name := range names {
 		full, err := p.lookPath(name)
 		if err != nil {
@@ -119,8 +124,16 @@ func (p *Prepared) programLinks() []sandbox.Mount {
 
 // programPath is the file to execute for the command itself, "" to look it up.
 func (p *Prepared) programPath() string {
+	if len(p.req.Argv) == 0 {
+		return ""
+	}
+	return p.programAt(p.req.Argv[0])
+}
+
+// programAt is the file to execute for a command by its name, "" to look it up.
+func (p *Prepared) programAt(name string) string {
 	for _, f := range p.found {
-		if f.name == p.req.Argv[0] && p.hidden(f) {
+		if f.name == name && p.hidden(f) {
 			return f.real
 		}
 	}

@@ -22,6 +22,7 @@ func (p *Prepared) Announcements() []string {
 	if p.NoWalls() {
 		return append(out, p.openAnnouncement())
 	}
+	out = append(out, p.hostAnnouncements()...)
 	abi, err := landlock.ABI()
 	if p.engine.name != "" {
 		out = append(out, fmt.Sprintf("engine %s; weaker than carrel's own namespaces: %s", p.engine, strings.Join(p.engine.name.Weaker(err == nil && abi >= filesABI), "; ")))

@@ -23,7 +23,8 @@ type brokered struct {
 	record *record
 	keeper *keeper
 	judge  *decider
-	own    ownFiles
+	own    *ownFiles
+	lent   bool // record and keeper are the lender's
 
 	heard   func(api.Denial) // see [Prepared]
 	most    int              // different ones
@@ -39,19 +40,22 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 	if err != nil {
 		return nil, err
 	}
-	b := &brokered{fds: []int{h.Mirror, h.View, h.Grants}, view: h.View, heard: p.heard, most: p.mostDenials()}
+	b := &brokered{fds: []int{h.Mirror, h.View, h.Grants}, view: h.View, heard: p.heard, most: p.mostDenials(), own: new(ownFiles)}
 	listener, err := seccomp.NewListener(h.Listener)
 	b.judge = newDecider(p)
-	if err == nil {
+	if main := p.lentBroker; main != nil {
+		b.lent, b.record, b.keeper, b.own = true, main.record, main.keeper, main.own
+	}
+	if err == nil && !b.lent {
 		b.record, err = p.openRecord(id)
 	}
-	if err == nil {
+	if err == nil && !b.lent {
 		b.keeper, err = p.openHistory(id, walls.PID())
 	}
 	if err == nil {
 		b.Broker, err = broker.New(broker.Config{
 			Trap: trap{listener}, Mirror: h.Mirror, View: h.View, MountNS: h.MountNS, Grants: h.Grants, Roots: p.Plan.Roots,
-			Decider: p.keepingWhole(b.judge), Recorder: journal{b.record, b.keeper, b.judge, &b.own, b.refuse}, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
+			Decider: p.keepingWhole(b.judge), Recorder: journal{b.record, b.keeper, b.judge, b.own, b.refuse}, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
 			Reads: p.trapsReads, Programs: p.Policy.Programs != nil,
 			Bare: p.engine.name == sandbox.EngineLandlock, Free: walls.Written,
 		})
@@ -136,6 +140,9 @@ func (b *brokered) close(exit int) error {
 		unix.Close(fd)
 	}
 	b.fds = nil
+	if b.lent {
+		return nil
+	}
 	b.record.close()
 	return b.keeper.close(exit)
 }

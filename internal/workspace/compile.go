@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"carrel/internal/config"
+	"carrel/internal/hostexec"
 	"carrel/internal/inside"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
@@ -106,6 +107,9 @@ func (p *Prepared) Compile(prepare bool) error {
 	in.HostPorts = p.hostPorts()
 	desktop, desktopFiles, listening := p.desktopMounts()
 	in.Sockets = listening
+	if p.servesHost() {
+		in.Sockets = append(in.Sockets, hostexec.Socket)
+	}
 	in.Binds, in.Symlinks = slices.Concat(p.binds, p.displayBinds(), desktop, sockets), links
 	in.Files = append(in.Files, desktopFiles...)
 	top, topLinks, err := p.rootEntries()
@@ -180,7 +184,7 @@ func (p *Prepared) fill(in *sandbox.Input) {
 	for _, l := range p.view.Symlinks {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: l.Path, Source: l.Target, Optional: true})
 	}
-	in.Symlinks = slices.Concat(in.Symlinks, p.programLinks(), p.mountLinks())
+	in.Symlinks = slices.Concat(in.Symlinks, p.programLinks(), p.mountLinks(), p.shims())
 	if p.req.Exact != nil {
 		return
 	}
@@ -344,7 +348,7 @@ func (p *Prepared) overlay(c view.Cache) (sandbox.Overlay, bool) {
 	case d.Access == policy.Unset && kind != sandbox.KindNone:
 		o.Private = true
 	}
-	base := filepath.Join(p.state.project(p.place.project), "caches")
+	base := filepath.Join(p.state.project(p.place.project), p.cacheDir())
 	switch {
 	case kind == sandbox.KindNone && !c.Create:
 		return o, false

@@ -28,12 +28,15 @@ type decider struct {
 	cases   cases
 	mounts  []shown
 	exact   bool // the policy is all: no name is protected by itself
-	births
+	*births
 }
 
 func newDecider(p *Prepared) *decider {
 	d := &decider{policy: p.Policy, project: p.place.project, git: p.place.git.common, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules, mounts: p.mounts, configs: p.isGitConfig, folding: foldsCase,
-		exact: p.asIs(), fold: make(map[string]bool), births: births{born: make(map[string]bool), listed: make(map[string]bool)}}
+		exact: p.asIs(), fold: make(map[string]bool), births: &births{born: make(map[string]bool), listed: make(map[string]bool)}}
+	if main := p.lentBroker; main != nil {
+		d.births = main.judge.births // what one of them makes, the other works with
+	}
 	for _, r := range d.roots {
 		d.fold[r] = foldsCase(r)
 	}

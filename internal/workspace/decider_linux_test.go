@@ -10,7 +10,7 @@ import (
 func testDecider(t *testing.T, dir string, fold bool) *decider {
 	t.Helper()
 	return &decider{policy: effective(t, dir), project: dir, roots: []string{dir}, fold: map[string]bool{dir: fold}, folding: func(string) bool { return false }, configs: func(string) bool { return false },
-		births: births{born: make(map[string]bool), listed: make(map[string]bool)}}
+		births: &births{born: make(map[string]bool), listed: make(map[string]bool)}}
 }
 
 // TestB27NamesWithoutCase: where a file system compares names without case, so

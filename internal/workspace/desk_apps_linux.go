@@ -394,19 +394,24 @@ func (d *desk) kill(a *app, cancelled <-chan struct{}) error {
 		default:
 		}
 	}
-	// What starts others faster than they are found is stopped first.
+	return killLabel(stage, a.label)
+}
+
+// killLabel ends all that has a label, and returns when nothing of it is left.
+func killLabel(stage int, label uint64) error {
 	for end := time.Now().Add(killTime); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		pids := labelled(stage, a.label)
+		pids := labelled(stage, label)
 		if len(pids) == 0 {
 			return nil
 		}
+		// What starts others faster than they are found is stopped first.
 		signalAll(pids, syscall.SIGSTOP)
-		if more := labelled(stage, a.label); len(more) > len(pids) && len(pids) < maxLabelled/2 {
+		if more := labelled(stage, label); len(more) > len(pids) && len(pids) < maxLabelled/2 {
 			continue
 		}
-		signalAll(labelled(stage, a.label), syscall.SIGKILL)
+		signalAll(labelled(stage, label), syscall.SIGKILL)
 	}
-	return fmt.Errorf("%d processes are left after %s", len(labelled(stage, a.label)), killTime)
+	return fmt.Errorf("%d processes are left after %s", len(labelled(stage, label)), killTime)
 }
 
 // killNow ends an app that stands still, and all that it has started: none of it runs

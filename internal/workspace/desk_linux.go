@@ -108,9 +108,7 @@ func (d *desk) serve(tell *Reporter) error {
 	if err != nil {
 		return err
 	}
-	if group != nil {
-		defer p.dropGroup(group)
-	}
+	defer p.dropGroup(group)
 	defer d.stopOnSignals()()
 	endsWithout, err := d.endWithOwner()
 	if err != nil {
@@ -187,6 +185,10 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	if err != nil {
 		p.note("this workspace cannot be paused: %v", err)
 	}
+	if freezer != nil {
+		up.still.add(freezer, nil)
+		freezer = up.still
+	}
 	control := d.place.control()
 	tell := p.notifier(d.req.Name)
 	d.busy.Go(func() {
@@ -197,7 +199,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	d.server, err = supervisor.Serve(supervisor.Config{
 		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Backend: p.backendTold(), Started: d.result.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: d.stop,
-		Published: p.publishedPorts(), Hosts: up.network.hosts(),
+		Published: p.publishedPorts(), Hosts: up.hosts(),
 		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled, Watch: p.desktop.watch(),
 		Clipboard: p.clipboard.carry,
 		Ceiling:   p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: d.denied,
@@ -208,6 +210,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		return fmt.Errorf("a workspace that nobody can reach is not started: %w", err)
 	}
 	up.network.answersTo(d.server)
+	up.host.answersTo(d.server)
 	p.clipboard.answersTo(d.server)
 	p.desktop.answersTo(up.walls, d.server)
 	if p.NoWalls() {
@@ -217,7 +220,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		d.server.Emit(api.Event{Kind: api.EventNote, Text: p.noDisplaySaid()})
 	}
 	if up.broker != nil {
-		d.server.SetGate(up.broker.Hold)
+		d.server.SetGate(up.still.hold)
 		up.broker.keeper.answersTo(d.server)
 		if up.broker.keeper != nil {
 			d.busy.Go(d.keepLimits)
@@ -322,6 +325,7 @@ func (d *desk) stopOnSignals() func() {
 func (d *desk) end() {
 	d.stop()
 	d.p.desktop.willEnd()
+	d.up.host.close()
 	stage := d.up.walls.PID()
 	signalAll(labelled(stage, 0), syscall.SIGTERM)
 	for _, a := range d.atTerminals() {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"carrel/internal/display"
+	"carrel/internal/hostexec"
 	"carrel/internal/inside"
 	"carrel/internal/policy"
 	"carrel/internal/view"
@@ -39,6 +40,7 @@ func (p *Prepared) environ() []string {
 	}
 	maps.Copy(extra, p.proxyEnv())
 	maps.Copy(extra, p.agentEnv())
+	maps.Copy(extra, p.hostEnv())
 	rules := p.agentPasses(p.Policy.Env)
 	if p.Policy.Display == policy.DisplayHost {
 		rules.Pass = slices.Clone(rules.Pass)
@@ -71,6 +73,10 @@ func (p *Prepared) agentPasses(rules policy.Env) policy.Env {
 // first: a link helper of the system would find no desktop.
 func (p *Prepared) path() string {
 	dirs := []string{inside.Dir}
+	if len(p.hostCommands()) > 0 {
+		dirs = []string{hostexec.ShimDir, inside.Dir}
+	}
+	own := len(dirs)
 	for _, d := range filepath.SplitList(p.getenv("PATH")) {
 		if !filepath.IsAbs(d) || strings.Contains(d, "\x00") {
 			continue
@@ -79,7 +85,7 @@ func (p *Prepared) path() string {
 			dirs = append(dirs, filepath.Clean(d))
 		}
 	}
-	if len(dirs) == 1 {
+	if len(dirs) == own {
 		dirs = append(dirs, filepath.SplitList(defaultPath)...)
 	}
 	dirs = append(dirs, p.view.PathDirs...)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"carrel/internal/api"
 	"carrel/internal/display"
@@ -110,8 +111,11 @@ func (p *Prepared) limitGroup(id string) (*sandbox.Cgroup, error) {
 }
 
 func (p *Prepared) dropGroup(g *sandbox.Cgroup) {
+	if g == nil {
+		return
+	}
 	if g.Exceeded() {
-		p.deny(api.Denial{Code: api.CodeMemory, Operation: "limit", Subject: p.req.Argv[0], Message: "processes were killed at the memory limit of " + p.reason(policy.DimMemory).Value,
+		p.deny(api.Denial{Code: api.CodeMemory, Operation: "limit", Subject: strings.Join(p.req.Argv[:min(1, len(p.req.Argv))], ""), Message: "processes were killed at the memory limit of " + p.reason(policy.DimMemory).Value,
 			Rule: "memory", Source: p.reason(policy.DimMemory).Source.String(), Hint: "--memory takes a larger size"})
 	}
 	if err := g.Remove(); err != nil {

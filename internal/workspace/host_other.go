@@ -27,6 +27,9 @@ const (
 	ExitTimeout    = 124
 )
 
+// brokered is nothing here.
+type brokered struct{}
+
 const openNoFollow = 0
 
 func supervisorDirs(func(string) string) []string { return nil }

@@ -98,8 +98,12 @@ func (j *jobs) jobOf(look func(int) (process, bool), p process) *job {
 	if len(j.list) == 0 {
 		return nil
 	}
-	if len(j.apps) > 0 {
-		if one := j.apps[sandbox.LabelOf(p.pid)]; one != nil {
+	if len(j.apps)+len(j.lent) > 0 {
+		label := sandbox.LabelOf(p.pid)
+		if one := j.apps[label]; one != nil {
+			return one
+		}
+		if one := j.lent[label]; one != nil {
 			return one
 		}
 	}

@@ -28,6 +28,7 @@ type jobs struct {
 	callers  map[int]caller  // by process or thread
 	open     int             // of their directories
 	apps     map[uint64]*job // by label
+	lent     map[uint64]*job // by the labels of host commands: whose they are
 	sessions map[int]*job    // that only a job's processes are in
 	groups   map[int]*job
 	ended    []segment

@@ -12,6 +12,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/egress"
+	"carrel/internal/hostexec"
 	"carrel/internal/policy"
 	"carrel/internal/ports"
 	"carrel/internal/sandbox"
@@ -30,6 +31,7 @@ type network struct {
 	forwards  []*ports.Forward
 	published []*ports.Published
 	engine    *egress.Engine // nil where the network is not filtered
+	host      net.Listener   // of the host protocol; nil without
 	ready     chan struct{}  // closed when desk is known
 
 	mu      sync.Mutex
@@ -75,6 +77,13 @@ func (n *network) start(walls *sandbox.Walls) error {
 	}
 	listeners := make([]net.Listener, len(fds))
 	for i, fd := range fds {
+		if n.p.Plan.Listeners[i].Address == hostexec.Socket && fd >= 0 {
+			var err error
+			if n.host, err = listenerOf(fd); err != nil {
+				return fmt.Errorf("listening to programs inside that want host commands: %w", err)
+			}
+			continue
+		}
 		if n.p.Plan.Listeners[i].Network == "unix" && fd >= 0 {
 			n.p.desktop.takeBus(fd)
 			continue

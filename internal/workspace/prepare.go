@@ -70,6 +70,9 @@ type Prepared struct {
 	clipboard   *clipboard
 	audit       *auditor         // of a workspace that stays; nil for a run
 	relay       *relayedTerminal // of a run whose keys are seen; nil without
+	lender      *lender          // of walls for host commands: whose they are; nil for all others
+	lentBroker  *brokered        // likewise: whose history is written to
+	hostToken   string           // of the host protocol; "" without
 }
 
 // Prepare gathers, decides and checks. The error is an *api.Denial where the

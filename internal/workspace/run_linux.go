@@ -53,7 +53,9 @@ func PrepareStart(req Request) (*Prepared, error) {
 	p, err := Prepare(req)
 	early := <-started
 	if err == nil {
-		err = p.chooseEngine(early.Refused())
+		if err = p.chooseEngine(early.Refused()); err == nil {
+			err = p.hostHeld()
+		}
 	}
 	if err != nil {
 		early.Abandon()
@@ -104,9 +106,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 		io.abandon()
 		return r, err
 	}
-	if group != nil {
-		defer p.dropGroup(group)
-	}
+	defer p.dropGroup(group)
 	defer keepTerminals()()
 	before := p.sensitiveNow()
 	defer func() { r.Born = p.bornInside(before) }()
@@ -124,7 +124,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 	if err := p.relay.start(); err != nil {
 		p.note("%v", err)
 	}
-	err = p.supervise(up.walls, group, up.broker, up.network, r)
+	err = p.supervise(up, group, r)
 	p.endBroker(up.broker, r)
 	p.mergeAgent()
 	lost := io.finish()
@@ -160,9 +160,12 @@ type raised struct {
 	network *network
 	broker  *brokered // nil without history
 	hands   *hands
+	host    *hostService // nil where nobody asks for host commands
+	still   *stillness
 }
 
 func (u *raised) close() {
+	u.host.close()
 	u.network.close()
 	u.hands.close()
 }
@@ -170,7 +173,7 @@ func (u *raised) close() {
 // raise puts the walls up. starting is called once they stand, just before there is a
 // command. What it gives has to be closed also with an error.
 func (p *Prepared) raise(id string, files [3]*os.File, group *sandbox.Cgroup, starting func()) (u *raised, err error) {
-	u = &raised{}
+	u = &raised{still: new(stillness)}
 	if u.network, err = p.openNetwork(id); err != nil {
 		return u, err
 	}
@@ -186,6 +189,12 @@ func (p *Prepared) raise(id string, files [3]*os.File, group *sandbox.Cgroup, st
 		}
 		if len(p.Plan.Roots) > 0 { // the command's own start may be a trapped call
 			u.broker, err = p.startBroker(walls, id)
+		}
+		u.still.add(nil, u.broker)
+		if err == nil && p.servesHost() {
+			u.walls = walls
+			u.host.close() // of a start that is tried again
+			u.host, err = p.serveHost(u, id, u.network.host)
 		}
 		return err
 	}
@@ -223,7 +232,8 @@ func (p *Prepared) lookAgain() error {
 
 // supervise waits for the command while links, signals and the clock are
 // answered. When it returns nothing inside is alive.
-func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *brokered, n *network, r *api.Result) error {
+func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) error {
+	walls, b, n := up.walls, up.broker, up.network
 	p.addNotes(walls.Notes...)
 	sandbox.ForgetStartCodeLater()
 	var hidden *masks
@@ -231,13 +241,14 @@ func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *bro
 		hidden = p.watchMasks(walls, b)
 	}
 	defer func() { p.addNotes(hidden.close()...) }()
-	desk := p.answerOutside(walls, walls.PID(), group.Dirs(), n, r)
+	desk := p.answerOutside(up, group.Dirs(), r)
 	defer desk.Close()
 	n.answersTo(desk)
+	up.host.answersTo(desk)
 	p.clipboard.answersTo(desk)
 	p.desktop.answersTo(walls, desk)
 	if b != nil {
-		desk.SetGate(b.Hold)
+		desk.SetGate(up.still.hold)
 		b.keeper.answersTo(desk)
 	}
 	ctx, cancel := p.deadline()
@@ -252,6 +263,7 @@ func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *bro
 	exit, err := walls.Wait(sandbox.FirstCommand)
 	desk.Close() // before the stage is gone: it thaws what is frozen
 	expired := !timedOut()
+	up.host.close()
 	walls.Close()
 	n.close()
 	p.desktop.close()

@@ -23,19 +23,23 @@ import (
 // killGrace is how long after the command was killed the whole workspace is.
 const killGrace = 2 * time.Second
 
-// answerOutside begins to answer for a workspace that runs. stage is the
-// process id of its stage, groups are the directories of its control groups.
-// Where nobody can reach it the run goes on, with a note.
-func (p *Prepared) answerOutside(walls *sandbox.Walls, stage int, groups []string, n *network, r *api.Result) *supervisor.Server {
+// answerOutside begins to answer for a workspace that runs; groups are the directories of
+// its control groups. Where nobody can reach it the run goes on, with a note.
+func (p *Prepared) answerOutside(up *raised, groups []string, r *api.Result) *supervisor.Server {
+	walls, stage := up.walls, up.walls.PID()
 	freezer, err := supervisor.NewFreezer(stage, groups)
 	if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) { // those: it has ended already
 		p.note("this workspace cannot be paused: %v", err)
+	}
+	if freezer != nil {
+		up.still.add(freezer, nil)
+		freezer = up.still
 	}
 	seat := p.seatOfRun(r.Workspace)
 	config := supervisor.Config{
 		ID: r.Workspace, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Backend: p.backendTold(), Started: r.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: stopper(walls, stage),
-		Published: p.publishedPorts(), Hosts: n.hosts(), Watch: p.desktop.watch(), Clipboard: p.clipboard.carry,
+		Published: p.publishedPorts(), Hosts: up.hosts(), Watch: p.desktop.watch(), Clipboard: p.clipboard.carry,
 		Ceiling: p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: p.outOfTime,
 		Waits: p.notifier(filepath.Base(p.place.project)).Tell,
 	}

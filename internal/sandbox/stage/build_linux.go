@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"carrel/internal/sandbox"
 
@@ -36,6 +37,7 @@ type builder struct {
 	limits   []int // open files of plan.UserLimits, -1 where there is none
 	overlays map[string]overlayBase
 	memory   map[uint64]bool // device numbers of file systems that we made
+	bound    map[string]int  // listeners below what is frozen, by their paths
 }
 
 func (b *builder) build() error {
@@ -156,6 +158,14 @@ func (b *builder) listen() (int, error) {
 	fd, err := listenAPI()
 	if err != nil {
 		return -1, err
+	}
+	b.bound = make(map[string]int)
+	for _, l := range b.plan.Listeners {
+		if l.Network == "unix" && strings.HasPrefix(l.Address, path.Dir(apiSocket)+"/") {
+			if b.bound[l.Address], err = listenAt(l.Address); err != nil {
+				return -1, failed("listening inside on", l.Address, err)
+			}
+		}
 	}
 	denied, err := unix.Open(sandbox.DeniedPath, unix.O_CREAT|unix.O_EXCL|unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -34,7 +34,11 @@ func (b *builder) network() error {
 // started: no program inside can be faster.
 func (b *builder) listeners(l *link) error {
 	for i, want := range b.plan.Listeners {
-		fd, err := listen(want)
+		fd, bound := b.bound[want.Address]
+		var err error
+		if !bound {
+			fd, err = listen(want)
+		}
 		m := sandbox.Message{Kind: sandbox.MsgSocket, ID: uint64(i), Code: errno(err)}
 		switch {
 		case err == nil:

@@ -1,0 +1,293 @@
+package shim
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"carrel/internal/fdpass"
+	"carrel/internal/hostexec"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// Exit statuses of a shim's own, as env(1) has them.
+const (
+	exitOurs       = 125
+	exitNotRunable = 126
+)
+
+// Name gives the host command that this program was started as, "" for none.
+func Name(argv0 string) string {
+	name := filepath.Base(argv0)
+	if name == "carrel" || name == "." || name == "/" {
+		return ""
+	}
+	var st unix.Stat_t
+	if unix.Lstat(hostexec.ShimDir+"/"+name, &st) != nil {
+		return ""
+	}
+	return name
+}
+
+// Main has a host command run with this process's arguments and standard streams, and
+// gives its exit status. One that a signal has ended ends this process likewise.
+func Main(name string, args []string) int {
+	c, err := dial()
+	if err != nil {
+		return failed(name, fmt.Errorf("reaching the supervisor: %w", err), exitOurs)
+	}
+	defer c.Close()
+	caught := make(chan os.Signal, 16)
+	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGWINCH)
+	r := &run{conn: c, from: &fdpass.Reader{Conn: c}, name: name}
+	return r.run(args, caught)
+}
+
+func dial() (*net.UnixConn, error) {
+	return net.DialUnix("unix", nil, &net.UnixAddr{Name: hostexec.Socket, Net: "unix"})
+}
+
+func failed(name string, err error, status int) int {
+	fmt.Fprintf(os.Stderr, "carrel: %s: %v\n", name, err)
+	return status
+}
+
+// id is that of the one command of a shim.
+const id = 1
+
+// run is one call.
+type run struct {
+	conn *net.UnixConn
+	from *fdpass.Reader
+	name string
+
+	send  sync.Mutex
+	pipes [3]*os.File // our ends of what is relayed
+	lent  [3]*os.File // what the command gets
+	out   sync.WaitGroup
+	tty   *os.File
+	reset func()
+}
+
+func (r *run) run(args []string, caught <-chan os.Signal) int {
+	request := hostexec.Request{Type: hostexec.TypeExec, ID: id, Command: r.name, Stdio: hostexec.StdioPassed, Env: environ()}
+	for _, a := range args {
+		request.Args = append(request.Args, hostexec.Bytes(a))
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return failed(r.name, fmt.Errorf("finding the working directory: %w", err), exitNotRunable)
+	}
+	request.Cwd = hostexec.Bytes(cwd)
+	terminal := term.IsTerminal(0) && term.IsTerminal(1) && term.IsTerminal(2)
+	if terminal {
+		request.TTY = size()
+	} else if err := r.plumb(); err != nil {
+		return failed(r.name, err, exitOurs)
+	}
+	if err := r.ask(request, terminal); err != nil {
+		return failed(r.name, err, exitNotRunable)
+	}
+	go r.signals(caught)
+	return r.listen()
+}
+
+// ask sends the greeting and the request in one piece.
+func (r *run) ask(request hostexec.Request, terminal bool) error {
+	line, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	if len(line) >= hostexec.MaxLine {
+		return fmt.Errorf("the arguments take %d bytes, and a request at most %d", len(line), hostexec.MaxLine)
+	}
+	hello := fmt.Sprintf(`{"type":%q,"version":%d}`+"\n", hostexec.TypeHello, hostexec.Version)
+	if err := fdpass.Send(r.conn, []byte(hello)); err != nil {
+		return err
+	}
+	line = append(line, '\n')
+	if terminal {
+		return fdpass.Send(r.conn, line)
+	}
+	err = fdpass.Send(r.conn, line, r.lent[:]...)
+	for i, f := range r.lent {
+		if r.pipes[i] != nil {
+			f.Close() // the command's end
+		}
+	}
+	r.relay()
+	return err
+}
+
+// plumb finds out what the command gets as its streams: pipes as they are, and pipes of
+// ours for everything else, whose other ends are relayed.
+func (r *run) plumb() error {
+	for i, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
+		if fdpass.Stream(f) == nil {
+			r.lent[i] = f
+			continue
+		}
+		from, to, err := os.Pipe()
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			r.lent[i], r.pipes[i] = from, to
+		} else {
+			r.pipes[i], r.lent[i] = from, to
+		}
+	}
+	return nil
+}
+
+func (r *run) relay() {
+	if p := r.pipes[0]; p != nil {
+		go func() {
+			_, _ = io.Copy(p, os.Stdin)
+			p.Close()
+		}()
+	}
+	for i, f := range []*os.File{1: os.Stdout, 2: os.Stderr} {
+		if p := r.pipes[i]; i > 0 && p != nil {
+			r.out.Go(func() { _, _ = io.Copy(f, p) })
+		}
+	}
+}
+
+// environ is what of ours may interest the command; the supervisor takes of it what may
+// be passed. It goes nowhere else.
+func environ() map[string]hostexec.Bytes {
+	out := make(map[string]hostexec.Bytes)
+	total := 0
+	for _, e := range os.Environ() {
+		name, v, ok := strings.Cut(e, "=")
+		if total += len(e); ok && name != "" && total < hostexec.MaxLine/4 {
+			out[name] = hostexec.Bytes(v)
+		}
+	}
+	return out
+}
+
+func size() *hostexec.Size {
+	w, err := unix.IoctlGetWinsize(0, unix.TIOCGWINSZ)
+	if err != nil {
+		return &hostexec.Size{Rows: 24, Columns: 80}
+	}
+	return &hostexec.Size{Rows: w.Row, Columns: w.Col}
+}
+
+// listen follows the command until it has ended.
+func (r *run) listen() int {
+	in := bufio.NewReaderSize(r.from, 4<<10)
+	for {
+		var reply hostexec.Reply
+		line, err := in.ReadBytes('\n')
+		if err == nil {
+			err = json.Unmarshal(line, &reply)
+		}
+		if err != nil {
+			r.restore()
+			return failed(r.name, errors.New("the workspace has ended"), exitOurs)
+		}
+		switch reply.Type {
+		case hostexec.TypeStarted:
+			if files := r.from.Take(); len(files) == 1 {
+				r.attach(files[0])
+			}
+		case hostexec.TypeExit:
+			r.out.Wait()
+			r.restore()
+			return ended(&reply)
+		case hostexec.TypeError:
+			r.restore()
+			return refused(r.name, reply.Error)
+		}
+	}
+}
+
+func refused(name string, p *hostexec.Problem) int {
+	if p == nil {
+		return exitOurs
+	}
+	status := p.Exit
+	if status == 0 {
+		status = exitNotRunable
+	}
+	failed(name, p, status)
+	if p.Hint != "" {
+		fmt.Fprintf(os.Stderr, "hint: %s\n", p.Hint)
+	}
+	return status
+}
+
+// ended ends as the command has.
+func ended(reply *hostexec.Reply) int {
+	sig := unix.SignalNum("SIG" + reply.Signal)
+	if sig == 0 {
+		return reply.Code
+	}
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) // the command's own is the one that counts
+	signal.Reset(sig)
+	_ = unix.Kill(os.Getpid(), sig)
+	time.Sleep(100 * time.Millisecond)
+	return reply.Code
+}
+
+// attach carries between our terminal and the command's.
+func (r *run) attach(near *os.File) {
+	r.send.Lock()
+	defer r.send.Unlock()
+	r.tty = near
+	if state, err := term.MakeRaw(0); err == nil {
+		r.reset = func() { _ = term.Restore(0, state) }
+	}
+	r.resize()
+	go func() { _, _ = io.Copy(near, os.Stdin) }()
+	r.out.Go(func() { _, _ = io.Copy(os.Stdout, near) })
+}
+
+func (r *run) resize() {
+	if s := size(); r.tty != nil {
+		_ = unix.IoctlSetWinsize(int(r.tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: s.Rows, Col: s.Columns})
+	}
+}
+
+func (r *run) restore() {
+	r.send.Lock()
+	defer r.send.Unlock()
+	if r.reset != nil {
+		r.reset()
+		r.reset = nil
+	}
+}
+
+// signals hands on what is sent to us.
+func (r *run) signals(caught <-chan os.Signal) {
+	for s := range caught {
+		sig := s.(syscall.Signal)
+		if sig == syscall.SIGWINCH {
+			r.send.Lock()
+			r.resize()
+			r.send.Unlock()
+			continue
+		}
+		if line, err := json.Marshal(hostexec.Request{Type: hostexec.TypeSignal, ID: id, Signal: strings.TrimPrefix(unix.SignalName(sig), "SIG")}); err == nil {
+			_ = fdpass.Send(r.conn, append(line, '\n'))
+		}
+		if sig == syscall.SIGTSTP {
+			_ = unix.Kill(os.Getpid(), unix.SIGSTOP)
+		}
+	}
+}

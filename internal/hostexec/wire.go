@@ -1,0 +1,172 @@
+package hostexec
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+)
+
+// Places inside.
+const (
+	Socket  = "/run/carrel/host.sock"
+	ShimDir = "/run/carrel/shims" // first in PATH; a name for each command
+)
+
+// Bounds of the protocol.
+const (
+	Version  = 1
+	MaxLine  = 1 << 20   // bytes, with the newline
+	MaxChunk = 128 << 10 // bytes of one Stdin or Output
+	TokenLen = 64        // hexadecimal digits
+)
+
+// Types of a request.
+const (
+	TypeHello        = "Hello"
+	TypeExec         = "Exec"
+	TypeStdin        = "Stdin"
+	TypeSignal       = "Signal"
+	TypeResize       = "Resize"
+	TypeCancel       = "Cancel"
+	TypeHeartbeat    = "Heartbeat"
+	TypeSetStatus    = "SetStatus"
+	TypeSetTitle     = "SetTitle"
+	TypeSpawnAgent   = "SpawnAgent"
+	TypeMerge        = "Merge"
+	TypeClose        = "Close"
+	TypeClipboard    = "ClipboardRead"
+	StdioFrames      = "frames" // Stdin and Output carry what is read and written
+	StdioPassed      = "passed" // by three descriptors that come with the line
+	StreamStdout     = "stdout"
+	StreamStderr     = "stderr"
+	TypeStarted      = "Started"
+	TypeOutput       = "Output"
+	TypeExit         = "Exit"
+	TypeOk           = "Ok"
+	TypeError        = "Error"
+	typeExecOutput   = "ExecOutput"
+	typeExecError    = "ExecError"
+	typeExecExit     = "ExecExit"
+	CodeRequest      = "request"
+	CodeUnknown      = "unknown-command"
+	CodeUnauthorised = "unauthorised"
+	CodeBusy         = "busy"
+	CodeUnsupported  = "unsupported"
+)
+
+// Bytes is text that need not be UTF-8: a JSON string, or {"base64": "..."}.
+type Bytes string
+
+// MarshalJSON implements [json.Marshaler].
+func (b Bytes) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(b)) {
+		return json.Marshal(string(b))
+	}
+	return json.Marshal(encoded{[]byte(b)})
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (b *Bytes) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '{' {
+		var e encoded
+		err := strictly(text, &e)
+		*b = Bytes(e.Base64)
+		return err
+	}
+	return json.Unmarshal(text, (*string)(b))
+}
+
+type encoded struct {
+	Base64 []byte `json:"base64"`
+}
+
+// Size is that of a terminal.
+type Size struct {
+	Rows    uint16 `json:"rows"`
+	Columns uint16 `json:"columns"`
+}
+
+// Request is one line of a client.
+type Request struct {
+	Type string `json:"type"`
+	ID   uint64 `json:"id,omitempty"` // the client's number for what it asks, and in all answers
+
+	Version int    `json:"version,omitempty"` // Hello
+	Token   string `json:"token,omitempty"`   // Hello, where it came over TCP
+
+	Command string           `json:"command,omitempty"` // Exec
+	Args    []Bytes          `json:"args,omitempty"`
+	Cwd     Bytes            `json:"cwd,omitempty"` // absolute; "" is the project
+	Env     map[string]Bytes `json:"env,omitempty"`
+	Stdio   string           `json:"stdio,omitempty"` // "" is StdioFrames
+	TTY     *Size            `json:"tty,omitempty"`
+
+	Data   []byte `json:"data,omitempty"` // Stdin
+	EOF    bool   `json:"eof,omitempty"`
+	Signal string `json:"signal,omitempty"` // INT, TERM, ...
+	Size   *Size  `json:"size,omitempty"`   // Resize
+
+	Status string `json:"status,omitempty"` // SetStatus
+	Title  string `json:"title,omitempty"`
+}
+
+// Reply is one line to a client.
+type Reply struct {
+	Type string `json:"type"`
+	ID   uint64 `json:"id,omitempty"`
+
+	Version  int      `json:"version,omitempty"`  // Hello
+	Features []string `json:"features,omitempty"` // Hello
+	Commands []string `json:"commands,omitempty"` // Hello
+
+	Stream string `json:"stream,omitempty"` // Output
+	Data   []byte `json:"data,omitempty"`
+
+	Code   int    `json:"code"`             // Exit; 128 and the signal where one ended it
+	Signal string `json:"signal,omitempty"` // Exit
+
+	Error *Problem `json:"error,omitempty"`
+}
+
+// Problem is why something was not done. Its fields are those of every refusal of carrel.
+type Problem struct {
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+	Operation string `json:"operation,omitempty"`
+	Subject   string `json:"subject,omitempty"`
+	Rule      string `json:"rule,omitempty"`
+	Source    string `json:"source,omitempty"`
+	Hint      string `json:"hint,omitempty"`
+	Exit      int    `json:"exit,omitempty"` // the status that a shim ends with: 125, 126 or 127
+}
+
+// Error implements [error].
+func (p *Problem) Error() string { return p.Message }
+
+// strictly decodes one value, and nothing after it; unknown names are a mistake.
+func strictly(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something stands after the object")
+	}
+	return nil
+}
+
+// decode reads a line of our own dialect.
+func decode(line []byte) (*Request, error) {
+	var r Request
+	if err := strictly(line, &r); err != nil {
+		return nil, fmt.Errorf("the line is not understood: %w", err)
+	}
+	if len(r.Data) > MaxChunk {
+		return &r, fmt.Errorf("%d bytes of data in one line, %d at most", len(r.Data), MaxChunk)
+	}
+	return &r, nil
+}

@@ -1,0 +1,410 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/config"
+	"carrel/internal/hostexec"
+	"carrel/internal/sandbox"
+	"carrel/internal/supervisor"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds on host commands.
+const (
+	maxHostSubject = 200  // bytes of a command line, where it is told
+	maxTitle       = 200  // bytes
+	maxStatuses    = 1000 // told by programs of one workspace
+	hostLabels     = 1 << 31
+)
+
+// hostService answers programs inside that want a command of the host run. It starts
+// nothing in the walls that they are in: see [executor].
+type hostService struct {
+	p        *Prepared
+	id       string // of the workspace
+	up       *raised
+	server   *hostexec.Server
+	commands []config.HostCommand
+	token    string
+
+	ready chan struct{} // closed when desk is known
+	desk  *supervisor.Server
+	ctx   context.Context
+	end   context.CancelFunc
+
+	mu     sync.Mutex
+	walls  map[string]*executor // by the name of a command alone, "" for all others
+	labels uint64
+	told   map[string]bool
+	spoken int // statuses and titles
+}
+
+// serveHost begins to answer, once the walls stand.
+func (p *Prepared) serveHost(up *raised, id string, listener net.Listener) (*hostService, error) {
+	if listener == nil {
+		return nil, nil
+	}
+	h := &hostService{p: p, id: id, up: up, commands: p.hostCommands(), token: p.hostToken, ready: make(chan struct{}), walls: make(map[string]*executor), told: make(map[string]bool)}
+	h.ctx, h.end = context.WithCancel(context.Background())
+	h.server = &hostexec.Server{Host: h, Token: h.token}
+	h.server.Serve(listener)
+	if at, ok := p.rpcAddress(); ok {
+		if !at.Addr().IsLoopback() {
+			return h, &hintError{err: fmt.Errorf("%s: %s is not an address of this machine's own: the protocol is spoken in the workspace's network, and nowhere else", p.Loaded.Settings.RPCHost.Source, at.Addr()), hint: "127.0.0.1"}
+		}
+		fd, err := up.walls.Listen(at)
+		if err != nil {
+			return h, fmt.Errorf("rpc_host: listening at %s in the workspace's network: %w", at, err)
+		}
+		l, err := listenerOf(fd)
+		if err != nil {
+			return h, err
+		}
+		h.server.Serve(l)
+	}
+	return h, nil
+}
+
+// answersTo tells who hears of what happens. It may be called on nil.
+func (h *hostService) answersTo(desk *supervisor.Server) {
+	if h != nil {
+		h.desk = desk
+		close(h.ready)
+	}
+}
+
+// close ends all host commands and their walls. It may be called on nil, and twice.
+func (h *hostService) close() {
+	if h == nil {
+		return
+	}
+	h.end()
+	h.server.Close()
+	h.mu.Lock()
+	all := h.walls
+	h.walls = nil
+	h.mu.Unlock()
+	for _, x := range all {
+		x.close()
+	}
+}
+
+// Commands implements [hostexec.Host].
+func (h *hostService) Commands() []string {
+	out := []string{}
+	for _, c := range h.commands {
+		out = append(out, c.Name)
+	}
+	return out
+}
+
+// Status implements [hostexec.Host].
+func (h *hostService) Status(word string) *hostexec.Problem { return h.speak("status: " + word) }
+
+// Title implements [hostexec.Host].
+func (h *hostService) Title(text string) *hostexec.Problem {
+	return h.speak("title: " + shortText(text, maxTitle))
+}
+
+func shortText(s string, most int) string { return strings.ToValidUTF8(s[:min(len(s), most)], "") }
+
+func (h *hostService) speak(text string) *hostexec.Problem {
+	h.mu.Lock()
+	h.spoken++
+	many := h.spoken > maxStatuses
+	h.mu.Unlock()
+	if many {
+		return &hostexec.Problem{Code: api.CodeBusy, Message: fmt.Sprintf("more than %d statuses and titles in one workspace", maxStatuses)}
+	}
+	h.emit(api.EventNote, text)
+	return nil
+}
+
+func (h *hostService) emit(kind, text string) {
+	select {
+	case <-h.ready:
+		h.desk.Emit(api.Event{Kind: kind, Text: text})
+	case <-h.ctx.Done():
+	}
+}
+
+// Do implements [hostexec.Host].
+func (h *hostService) Do(what string) *hostexec.Problem {
+	message, hint := what+" comes with worktrees, which this version does not have", ""
+	if what == hostexec.TypeClipboard {
+		message, hint = "the clipboard of the person's desktop is not read from inside", "`carrel clipboard send` puts it into the workspace's own, which wl-paste and xclip read"
+	}
+	return &hostexec.Problem{Code: hostexec.CodeUnsupported, Operation: what, Message: message, Hint: hint}
+}
+
+// Start implements [hostexec.Host].
+func (h *hostService) Start(ctx context.Context, c hostexec.Call) (hostexec.Process, *hostexec.Problem) {
+	list := h.commands
+	i := slices.IndexFunc(list, func(o config.HostCommand) bool { return o.Name == c.Command })
+	if i < 0 {
+		p := &hostexec.Problem{Code: hostexec.CodeUnknown, Exit: ExitNotFound, Message: fmt.Sprintf("%.64q is no host command", c.Command), Hint: "there are none: host_commands in your configuration lists them"}
+		if len(list) > 0 {
+			p.Hint = "there are: " + hostNames(list)
+		}
+		return nil, h.refused(p, &c, "host_commands", "built in")
+	}
+	command := &list[i]
+	if len(command.Args) > 0 && !slices.ContainsFunc(command.Args, func(a config.ArgPattern) bool { return a.Matches(c.Args) }) {
+		var patterns []string
+		for _, a := range command.Args {
+			patterns = append(patterns, fmt.Sprintf("%q", a.Text))
+		}
+		return nil, h.refused(&hostexec.Problem{Code: api.CodeProgram, Exit: ExitNotRunable, Message: fmt.Sprintf("%s is not allowed with these arguments", c.Command),
+			Hint: "host_commands allows: " + strings.Join(patterns, ", ")}, &c, "host_commands: args", command.Source.String())
+	}
+	dir, problem := h.directory(&c)
+	if problem != nil {
+		return nil, problem
+	}
+	if h.known() {
+		if why := h.desk.Expired(hostexec.TypeExec); why != nil {
+			return nil, problemOf(why)
+		}
+	}
+	if problem := h.approved(ctx, command, &c); problem != nil {
+		return nil, problem
+	}
+	x, err := h.executor(command)
+	if err != nil {
+		return nil, h.noWalls(command, err)
+	}
+	return x.start(ctx, command, c, dir)
+}
+
+func (h *hostService) known() bool {
+	select {
+	case <-h.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// directory is where a command works: in the project, or in what else can be written.
+func (h *hostService) directory(c *hostexec.Call) (string, *hostexec.Problem) {
+	dir := c.Dir
+	if dir == "" {
+		return h.p.place.project, nil
+	}
+	if clean := filepath.Clean(dir); filepath.IsAbs(dir) && !strings.ContainsRune(dir, 0) {
+		for _, root := range append([]string{h.p.place.project}, h.p.Plan.Roots...) {
+			if within(clean, root) {
+				return clean, nil
+			}
+		}
+	}
+	return "", h.refused(&hostexec.Problem{Code: hostexec.CodeRequest, Exit: ExitNotRunable, Message: fmt.Sprintf("host commands work in the project, and %.200q is not in it", dir),
+		Hint: "change to " + h.p.place.project}, c, "host commands work in the project", "built in")
+}
+
+// approved asks a person, where the command wants that.
+func (h *hostService) approved(ctx context.Context, command *config.HostCommand, c *hostexec.Call) *hostexec.Problem {
+	if !command.Ask {
+		return nil
+	}
+	select {
+	case <-h.ready:
+	case <-ctx.Done():
+		return &hostexec.Problem{Code: api.CodeBusy, Message: "nobody waits any more"}
+	}
+	how, _ := h.desk.AskFor(ctx, api.Approval{Operation: "host-exec", Subject: commandLine(c), Rule: "host_commands: ask", Source: command.Source.String(),
+		Reason: "a program inside wants this run outside its walls", Hint: "approve to run it once"}, time.Now().Add(answerTime))
+	if how == api.AnswerApproved {
+		return nil
+	}
+	return h.refused(&hostexec.Problem{Code: api.CodeProgram, Exit: ExitNotRunable, Message: fmt.Sprintf("%s was not approved", c.Command), Hint: "`carrel approvals` shows what waits, to a person"}, c, "host_commands: ask", command.Source.String())
+}
+
+// commandLine is a call as people are shown it.
+func commandLine(c *hostexec.Call) string {
+	line := c.Command
+	for _, a := range c.Args {
+		if len(line) > maxHostSubject {
+			break
+		}
+		if a == "" || strings.ContainsAny(a, " \t\n\"'\\") {
+			a = fmt.Sprintf("%.100q", a)
+		}
+		line += " " + a
+	}
+	return shortText(line, maxHostSubject)
+}
+
+// refused tells of a refusal, once for each command line.
+func (h *hostService) refused(p *hostexec.Problem, c *hostexec.Call, rule, source string) *hostexec.Problem {
+	p.Operation, p.Subject, p.Rule, p.Source = "host-exec", commandLine(c), rule, source
+	h.mu.Lock()
+	key := p.Code + " " + p.Subject
+	again := h.told[key] || len(h.told) >= h.p.mostDenials()
+	h.told[key] = true
+	h.mu.Unlock()
+	if again {
+		return p
+	}
+	d := api.Denial{Code: p.Code, Operation: p.Operation, Subject: p.Subject, Message: p.Message, Rule: rule, Source: source, Hint: p.Hint}
+	h.p.deny(d)
+	if h.p.heard == nil && h.known() {
+		h.desk.Emit(api.Event{Kind: api.EventDenial, Denial: &d})
+	}
+	return p
+}
+
+func problemOf(d *api.Denial) *hostexec.Problem {
+	return &hostexec.Problem{Code: d.Code, Message: d.Message, Operation: d.Operation, Subject: d.Subject, Rule: d.Rule, Source: d.Source, Hint: d.Hint, Exit: ExitOurs}
+}
+
+// noWalls says why a command's walls do not stand.
+func (h *hostService) noWalls(command *config.HostCommand, err error) *hostexec.Problem {
+	var d *api.Denial
+	if errors.As(err, &d) {
+		return problemOf(d)
+	}
+	message, hint, _ := strings.Cut(err.Error(), "\nhint: ")
+	return &hostexec.Problem{Code: api.CodeStart, Operation: "host-exec", Subject: command.Name, Exit: ExitOurs, Message: "the walls for host commands cannot be built: " + message, Hint: hint}
+}
+
+// executor gives the walls that a command runs in, and makes them at the first call.
+func (h *hostService) executor(command *config.HostCommand) (*executor, error) {
+	name := ""
+	if command.Alone() {
+		name = command.Name
+	} else {
+		command = nil
+	}
+	h.mu.Lock()
+	if h.walls == nil {
+		h.mu.Unlock()
+		return nil, errors.New("the workspace is ending")
+	}
+	x := h.walls[name]
+	if x == nil {
+		x = &executor{host: h, lender: lender{p: h.p, command: command}}
+		h.walls[name] = x
+	}
+	h.mu.Unlock()
+	return x, x.stand()
+}
+
+// hosts passes a change of the host rules on to walls that stand; others begin with it.
+func (h *hostService) hosts(allow bool, rule string) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, x := range h.walls {
+		x.hosts(allow, rule)
+	}
+}
+
+// label gives a command a label of its own; no app has it.
+func (h *hostService) label() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.labels++
+	return hostLabels + h.labels%(hostLabels-1)
+}
+
+// hostProcess is a host command that runs.
+type hostProcess struct {
+	x        *executor
+	id       uint64
+	label    uint64
+	line     string
+	terminal *os.File
+	stop     func() // of the time limit
+	timedOut chan struct{}
+	ended    chan struct{}
+	once     sync.Once
+}
+
+// Terminal implements [hostexec.Process].
+func (r *hostProcess) Terminal() *os.File { return r.terminal }
+
+// Signal implements [hostexec.Process].
+func (r *hostProcess) Signal(sig syscall.Signal) {
+	if sig == syscall.SIGKILL {
+		r.End()
+		return
+	}
+	_ = r.x.up.walls.Signal(r.id, sig)
+}
+
+// Resize implements [hostexec.Process].
+func (r *hostProcess) Resize(s hostexec.Size) {
+	if r.terminal != nil {
+		resize(r.terminal, int(s.Columns), int(s.Rows))
+	}
+}
+
+// End implements [hostexec.Process].
+func (r *hostProcess) End() {
+	r.once.Do(func() {
+		go func() {
+			stage := r.x.up.walls.PID()
+			signalAll(labelled(stage, r.label), syscall.SIGTERM)
+			signalAll(labelled(stage, r.label), syscall.SIGHUP)
+			signalAll(labelled(stage, r.label), syscall.SIGCONT)
+			select {
+			case <-r.ended:
+				return
+			case <-time.After(hostGrace):
+			}
+			_ = killLabel(stage, r.label)
+		}()
+	})
+}
+
+// hostGrace is what a command has to end by itself, once nobody waits for it.
+const hostGrace = 300 * time.Millisecond
+
+// Wait implements [hostexec.Process].
+func (r *hostProcess) Wait() hostexec.Exit {
+	exit, err := r.x.up.walls.Wait(r.id)
+	if err != nil {
+		exit = sandbox.Exit{Signal: int(syscall.SIGKILL)}
+	}
+	r.stop()
+	if err == nil {
+		if err := killLabel(r.x.up.walls.PID(), r.label); err != nil {
+			r.x.host.p.note("host command %s: %v", r.line, err)
+		}
+	}
+	close(r.ended)
+	r.x.leave(r.label)
+	out := hostexec.Exit{Code: exit.Code}
+	if exit.Signal != 0 {
+		out.Code, out.Signal = 128+exit.Signal, strings.TrimPrefix(unix.SignalName(syscall.Signal(exit.Signal)), "SIG")
+	}
+	select {
+	case <-r.timedOut:
+		out = hostexec.Exit{Code: ExitTimeout}
+	default:
+	}
+	r.x.host.done(r.line, out)
+	return out
+}
+
+// done writes down how a command ended.
+func (h *hostService) done(line string, exit hostexec.Exit) {
+	h.p.audit.own(api.AuditApp, "host-exec", line, fmt.Sprintf("status %d", exit.Code))
+	h.emit(api.EventHostExec, fmt.Sprintf("%s: status %d", line, exit.Code))
+}

@@ -1,0 +1,393 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/config"
+	"carrel/internal/hostexec"
+	"carrel/internal/sandbox"
+	"carrel/internal/supervisor"
+
+	"golang.org/x/sys/unix"
+)
+
+// executor is a set of walls in which host commands run, one beside the other: another
+// stage with namespaces of its own, a view without the agent's home, its own network with
+// the workspace's rules, and a second broker that writes to the same history. It stands
+// from the first call until the workspace ends.
+type executor struct {
+	host *hostService
+	lender
+
+	building sync.Mutex
+	borrower *Prepared
+	up       *raised // nil until it stands
+	group    *sandbox.Cgroup
+	masks    *masks
+	over     bool
+}
+
+// stand builds the walls, unless they stand.
+func (x *executor) stand() error {
+	x.building.Lock()
+	defer x.building.Unlock()
+	switch {
+	case x.over:
+		return errors.New("the workspace is ending")
+	case x.up != nil:
+		select {
+		case <-x.up.walls.Done():
+			return errors.New("they are gone: a process in them ended their init, or the system did")
+		default:
+			return nil
+		}
+	}
+	return x.build()
+}
+
+func (x *executor) build() (err error) {
+	p, h := x.lender.p, x.host
+	b, err := p.lend(&x.lender)
+	if err != nil {
+		return err
+	}
+	id := h.id + "-host"
+	if x.command != nil {
+		id += "-" + x.command.Name
+	}
+	if x.group, err = b.limitGroup(id); err != nil {
+		return err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	b.lentBroker = h.up.broker
+	up, err := b.raise(h.id, [3]*os.File{null, null, null}, x.group, func() {})
+	if err == nil && !containsAll(p.Plan.Roots, b.Plan.Roots) {
+		err = fmt.Errorf("they would have other writable places than the workspace: %q, and it has %q", b.Plan.Roots, p.Plan.Roots)
+	}
+	if err != nil {
+		if up.walls != nil {
+			up.walls.Kill()
+		}
+		up.broker.giveBack(b)
+		up.close()
+		b.dropGroup(x.group)
+		x.group = nil
+		_, err = b.whyNotStarted("", err)
+		return err
+	}
+	if fd := up.walls.TakeAPI(); fd >= 0 {
+		unix.Close(fd) // programs there ask nobody for anything
+	}
+	x.borrower, x.up = b, up
+	p.addNotes(up.walls.Notes...)
+	if b.engine.name != sandbox.EngineNone {
+		x.masks = b.watchMasks(up.walls, up.broker)
+	}
+	freezer, err := supervisor.NewFreezer(up.walls.PID(), x.group.Dirs())
+	if err != nil {
+		p.note("host commands cannot be paused: %v", err)
+	}
+	h.up.still.add(freezer, up.broker)
+	go func() {
+		select {
+		case <-h.ready:
+			up.network.answersTo(h.desk)
+		case <-h.ctx.Done():
+		}
+	}()
+	return nil
+}
+
+func containsAll(all, some []string) bool {
+	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
+}
+
+// lend decides and compiles the walls of host commands, from what the workspace was
+// decided from: nothing is read again that somebody inside could have changed, and no
+// ceiling is passed.
+func (p *Prepared) lend(l *lender) (*Prepared, error) {
+	req := l.borrowed()
+	b := &Prepared{req: req, facts: newFacts(), uid: p.uid, gid: p.gid, place: p.place, Loaded: l.frozen(), lender: l,
+		state: p.state, historyAt: p.historyAt, engine: p.engine, heard: p.heard}
+	if b.heard == nil {
+		b.heard = func(d api.Denial) { p.deny(d) }
+	}
+	if p.req.Cwd == "" {
+		if err := b.facts.pin(p.place); err != nil {
+			return nil, err
+		}
+	}
+	b.findHostPrograms()
+	for _, step := range []func() error{b.decide, b.mountsAllowed, b.buildable} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	b.guardNames()
+	if err := b.expandGlobs(); err != nil {
+		return nil, err
+	}
+	if b.NoWalls() {
+		if err := b.chooseEngine(nil); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.Compile(true); err != nil {
+		return nil, err
+	}
+	b.Plan.Command.Argv = nil
+	return b, b.engineHolds()
+}
+
+// findHostPrograms makes the programs of host commands visible that lie in home.
+func (p *Prepared) findHostPrograms() {
+	var names []string
+	for _, c := range p.lender.p.hostCommands() {
+		names = append(names, c.Name)
+	}
+	p.findPrograms(names)
+}
+
+// close takes the walls down.
+func (x *executor) close() {
+	x.building.Lock()
+	defer x.building.Unlock()
+	x.over = true
+	if x.up == nil {
+		return
+	}
+	x.lender.p.addNotes(x.masks.close()...)
+	x.up.walls.Kill()
+	x.up.broker.giveBack(x.borrower)
+	x.up.close()
+	x.borrower.dropGroup(x.group)
+	x.lender.p.addNotes(x.borrower.notes...)
+}
+
+// giveBack ends a broker that writes to another's history; b may be nil.
+func (b *brokered) giveBack(p *Prepared) {
+	if b == nil {
+		return
+	}
+	if err := b.close(0); err != nil {
+		p.note("%v", err)
+	}
+}
+
+func (x *executor) hosts(allow bool, rule string) {
+	if x.building.TryLock() { // else it begins with what the workspace has by then
+		defer x.building.Unlock()
+		if x.up != nil && (x.command == nil || x.command.Network == config.HostNetworkWorkspace) {
+			if change := x.up.network.hosts(); change != nil {
+				_ = change(allow, rule) // the workspace's own has been decided already
+			}
+		}
+	}
+}
+
+// start starts a command.
+func (x *executor) start(ctx context.Context, command *config.HostCommand, c hostexec.Call, dir string) (hostexec.Process, *hostexec.Problem) {
+	h := x.host
+	r := &hostProcess{x: x, label: h.label(), line: commandLine(&c), stop: func() {}, timedOut: make(chan struct{}), ended: make(chan struct{})}
+	files := c.Stdio
+	if c.Size != nil {
+		near, far, err := x.up.walls.NewPty()
+		if err != nil {
+			return nil, problemOf(refused(api.CodeStart, "host-exec", command.Name, err.Error(), ""))
+		}
+		defer far.Close()
+		r.terminal = os.NewFile(uintptr(dup(near)), "terminal")
+		files = [3]*os.File{far, far, far}
+		r.Resize(*c.Size)
+	}
+	x.enter(r.label, c.Caller)
+	cmd := sandbox.Command{Argv: append([]string{c.Command}, c.Args...), Env: x.environ(command, c.Env), Dir: dir, Path: x.borrower.programAt(c.Command), Session: true, Terminal: c.Size != nil, Label: r.label}
+	var err error
+	if r.id, err = x.up.walls.Exec(cmd, files); err != nil {
+		x.leave(r.label)
+		if r.terminal != nil {
+			r.terminal.Close()
+		}
+		return nil, x.notStarted(command, dir, err)
+	}
+	h.p.audit.own(api.AuditApp, "host-exec", r.line, fmt.Sprintf("by process %d, in %s", c.Caller, dir))
+	if command.Timeout > 0 {
+		t := time.AfterFunc(command.Timeout, func() {
+			close(r.timedOut)
+			r.End()
+		})
+		r.stop = func() { t.Stop() }
+	}
+	return r, nil
+}
+
+func (x *executor) notStarted(command *config.HostCommand, dir string, err error) *hostexec.Problem {
+	p := &hostexec.Problem{Code: api.CodeStart, Operation: "host-exec", Subject: command.Name, Exit: ExitNotRunable, Message: err.Error()}
+	var s *sandbox.StartError
+	switch {
+	case !errors.As(err, &s):
+		p.Exit = ExitOurs
+	case s.Name == dir && dir != command.Name:
+		p.Message = fmt.Sprintf("the directory %.200q cannot be entered by host commands: %s", dir, s.Err)
+	case s.Code == int(unix.ENOENT):
+		p.Exit, p.Message, p.Hint = ExitNotFound, fmt.Sprintf("%s is a host command, and is not installed: nothing in your PATH has that name", command.Name), "install it outside"
+	}
+	return p
+}
+
+// usualPassed are variables that every call takes along.
+var usualPassed = []string{"TERM", "COLORTERM", "LANG", "TZ", "NO_COLOR", "FORCE_COLOR", "CI", "COLUMNS", "LINES"}
+
+// environ is the environment of a command: that of its walls, what its caller passes of
+// what may be passed, and what of the person's own it is given.
+func (x *executor) environ(command *config.HostCommand, from []string) []string {
+	env := slices.Clone(x.borrower.Plan.Command.Env)
+	set := func(name, v string) {
+		env = slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
+		env = append(env, name+"="+v)
+	}
+	for _, e := range from {
+		name, v, ok := strings.Cut(e, "=")
+		if ok && !strings.ContainsRune(e, 0) && (slices.Contains(usualPassed, name) || strings.HasPrefix(name, "LC_") || command.Passes(name)) {
+			set(name, v)
+		}
+	}
+	for _, name := range command.SecretEnv {
+		if v := x.borrower.getenv(name); v != "" {
+			set(name, v)
+		}
+	}
+	return env
+}
+
+// hosts gives what changes the host rules of a workspace that runs, nil where there are
+// none.
+func (u *raised) hosts() func(allow bool, rule string) error {
+	own := u.network.hosts()
+	if own == nil || u.host == nil {
+		return own
+	}
+	return func(allow bool, rule string) error {
+		err := own(allow, rule)
+		if err == nil {
+			u.host.hosts(allow, rule)
+		}
+		return err
+	}
+}
+
+// enter says whose step it is what a command changes: that of who called it.
+func (x *executor) enter(label uint64, caller int) {
+	if b := x.host.up.broker; b != nil && b.keeper != nil {
+		b.keeper.jobs.lend(label, caller)
+	}
+}
+
+func (x *executor) leave(label uint64) {
+	if b := x.host.up.broker; b != nil && b.keeper != nil {
+		b.keeper.jobs.giveBack(label)
+	}
+}
+
+// lend makes the changes of what has a label those of a process inside.
+func (j *jobs) lend(label uint64, caller int) {
+	if j.epoch.Load() == 0 || caller <= 0 {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	c, known := j.callers[caller]
+	if !known || !c.alive() {
+		c = j.recall(caller, c)
+	}
+	if c.job == nil {
+		return
+	}
+	if j.lent == nil {
+		j.lent = make(map[uint64]*job)
+	}
+	j.lent[label] = c.job
+}
+
+func (j *jobs) giveBack(label uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.lent, label)
+}
+
+// stillness is all that stands still when a workspace is paused: its own walls, and those
+// of host commands that come while it may be paused.
+type stillness struct {
+	mu       sync.Mutex
+	freezers []supervisor.Freezer
+	brokers  []*brokered
+	frozen   bool
+	held     bool
+}
+
+// add takes in walls; both may be nil.
+func (s *stillness) add(f supervisor.Freezer, b *brokered) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f != nil {
+		s.freezers = append(s.freezers, f)
+		if s.frozen {
+			_ = f.Freeze() // who has asked for it is told of the workspace's own
+		}
+	}
+	if b != nil {
+		s.brokers = append(s.brokers, b)
+		if s.held {
+			b.Hold(true)
+		}
+	}
+}
+
+// Freeze implements [supervisor.Freezer].
+func (s *stillness) Freeze() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, f := range s.freezers {
+		if err := f.Freeze(); err != nil {
+			for _, done := range s.freezers[:i] {
+				err = errors.Join(err, done.Thaw())
+			}
+			return err
+		}
+	}
+	s.frozen = true
+	return nil
+}
+
+// Thaw implements [supervisor.Freezer].
+func (s *stillness) Thaw() (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frozen = false
+	for _, f := range slices.Backward(s.freezers) {
+		err = errors.Join(err, f.Thaw())
+	}
+	return err
+}
+
+// hold keeps all changes waiting, or lets them go.
+func (s *stillness) hold(hold bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = hold
+	for _, b := range s.brokers {
+		b.Hold(hold)
+	}
+}
