@@ -157,13 +157,16 @@ func (l *lender) borrowed() Request {
 		f.Home = &policy.Value[policy.HomeMode]{V: policy.HomeToolchains, Source: value("host commands")}
 	}
 	mode, hosts := p.Policy.Network, p.Policy.Hosts
-	if c := l.command; c != nil && mode != policy.NetClosed && mode != policy.NetLocal {
+	if c := l.command; c != nil { // never more than the workspace has
 		switch {
 		case c.Network == config.HostNetworkClosed:
 			mode, hosts = policy.NetClosed, nil
-		case len(c.Hosts) > 0:
+		case len(c.Hosts) > 0 && (mode == policy.NetFiltered || mode == policy.NetOpen):
 			mode, hosts = policy.NetFiltered, c.Hosts
 		}
+	}
+	if mode == policy.NetClosed {
+		f.HostPorts = nil
 	}
 	f.Network = &policy.Value[policy.NetworkMode]{V: mode, Source: value("the workspace")}
 	if f.AllowHosts, f.DenyHosts = nil, p.Policy.DenyHosts; mode == policy.NetFiltered {

@@ -209,7 +209,7 @@ func (r *run) listen() int {
 		case hostexec.TypeExit:
 			r.out.Wait()
 			r.restore()
-			return ended(&reply)
+			return ended(&reply, r.tty != nil)
 		case hostexec.TypeError:
 			r.restore()
 			return refused(r.name, reply.Error)
@@ -232,15 +232,20 @@ func refused(name string, p *hostexec.Problem) int {
 	return status
 }
 
-// ended ends as the command has.
-func ended(reply *hostexec.Reply) int {
+// ended ends as the command has. A key at its terminal would have reached our whole
+// process group, if it had been ours.
+func ended(reply *hostexec.Reply, terminal bool) int {
 	sig := unix.SignalNum("SIG" + reply.Signal)
 	if sig == 0 {
 		return reply.Code
 	}
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) // the command's own is the one that counts
 	signal.Reset(sig)
-	_ = unix.Kill(os.Getpid(), sig)
+	whom := os.Getpid()
+	if terminal && (sig == unix.SIGINT || sig == unix.SIGQUIT) {
+		whom = 0
+	}
+	_ = unix.Kill(whom, sig)
 	time.Sleep(100 * time.Millisecond)
 	return reply.Code
 }
