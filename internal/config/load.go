@@ -114,9 +114,6 @@ func (l *loader) layer(r *decoded) {
 		l.preset(p)
 	}
 	l.out.Mounts = append(l.out.Mounts, r.mounts...)
-	if r.settings.OpenURLs != nil {
-		l.out.Settings.OpenURLs = r.settings.OpenURLs
-	}
 	if was := l.out.Settings.Engine; r.settings.Engine != nil && (was == nil || was.V == EngineAuto) {
 		l.out.Settings.Engine = r.settings.Engine
 	}
