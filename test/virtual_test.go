@@ -47,7 +47,7 @@ func (w *world) hostSound() (heard func() bool) {
 // TestSound: a name from inside is played outside, of the host's own files; a file of the
 // project never is; and nothing sounds where it is switched off.
 func TestSound(t *testing.T) {
-	w := newWorld(t, people()[0])
+	w := newWorld(t, ordinary(t))
 	heard := w.hostSound()
 	w.write(w.project+"/own.wav", "RIFF....WAVE")
 	if heard() {
@@ -82,6 +82,12 @@ func TestSound(t *testing.T) {
 		eventually(t, command+" to be heard", heard)
 		eventually(t, "silence", func() bool { return !heard() })
 	}
+	w.need("bwrap")
+	if r := w.run("--engine", "bubblewrap", "--history", "off", "--", "afplay", "/System/Library/Sounds/Hero.aiff"); r.code != 0 {
+		t.Errorf("with bubblewrap: %s", r)
+	}
+	eventually(t, "a workspace of bubblewrap to be heard", heard)
+	eventually(t, "silence", func() bool { return !heard() })
 	// One that stays, whose uses are told and written down.
 	s := w.stays("loud")
 	s.sh("afplay /System/Library/Sounds/Tink.aiff")

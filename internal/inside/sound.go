@@ -38,7 +38,7 @@ type player struct {
 
 const noSoundIn = "a workspace hears nothing: it cannot record"
 
-var noStandardInput = errors.New("a file's name, please: sound that is piped in is not played")
+var errStandardInput = errors.New("a file's name, please: sound that is piped in is not played")
 
 // players are the programs by name. Volume, speed and devices are the person's own
 // business: what asks for them is accepted, and the sound is played as it is.
@@ -125,7 +125,7 @@ func soundArguments(program string, args []string) (names []string, info string,
 		names = append(names, name)
 	}
 	if len(names) == 0 {
-		return nil, "", noStandardInput
+		return nil, "", errStandardInput
 	}
 	if program != "aplay" && len(names) > 1 {
 		return nil, "", fmt.Errorf("one sound at a time\nusage: %s", p.usage)
@@ -144,7 +144,7 @@ const (
 func soundOf(file string) (string, error) {
 	switch at := path.Clean(file); {
 	case file == "-":
-		return "", noStandardInput
+		return "", errStandardInput
 	case strings.HasPrefix(at, macSounds) || strings.HasPrefix(at, hostSounds):
 		base := path.Base(at)
 		if name, ok := knownSound(strings.TrimSuffix(base, path.Ext(base))); ok {
