@@ -32,6 +32,7 @@ const (
 	CodeProject     = "project-key" // a project file asked for what only the user may give
 	CodeNotVisible  = "not-visible" // the program exists outside but not inside
 	CodeLink        = "link"        // a link was not opened
+	CodeOff         = "off"         // a built-in command was used that is switched off
 	CodeFile        = "file"        // a change of a file was refused
 	CodeProgram     = "program"     // a program was not started: it is not among those that may be
 	CodeTimeout     = "timeout"     // the time limit ended the run
@@ -73,6 +74,9 @@ type Result struct {
 	Denials   []Denial      `json:"denials"`
 	Links     []Link        `json:"links,omitempty"`
 	Notes     []string      `json:"notes,omitempty"`
+
+	Sounds        int `json:"sounds,omitempty"`        // that programs inside had played outside
+	Notifications int `json:"notifications,omitempty"` // that they had shown there
 }
 
 // Step is one step of the history that a run made, with what it changed in the

@@ -46,6 +46,7 @@ const (
 	AuditStep      = "step"      // one of the history began or was closed
 	AuditApp       = "app"       // one was started or has ended
 	AuditControl   = "control"   // the mode changed
+	AuditVirtual   = "virtual"   // a built-in command reached the person outside
 	AuditWorkspace = "workspace" // it started or stops
 
 	AuditBegin   = "begin"   // the log begins here

@@ -223,6 +223,9 @@ const (
 	EventClipboardSent  = "clipboard_sent"  // by a person, from their desktop; its kind and size
 	EventClipboardTaken = "clipboard_taken" // by a person, to their desktop; likewise
 	EventClipboardLent  = "clipboard_lent"  // of the person's desktop, after their key for pasting; likewise
+	EventSound          = "sound"           // a program inside had one played outside, by its name
+	EventNotification   = "notification"    // it had one shown there; its title
+	EventLink           = "link"            // it wanted one opened
 	EventElement        = "accessibility"
 	EventRecord         = "record"
 	EventWatch          = "watch"           // a watch begins or ends, a viewer comes or goes

@@ -85,7 +85,6 @@ type Loaded struct {
 // Settings are the keys that are no policy. They are the user's, or the
 // operator's where the user says nothing.
 type Settings struct {
-	OpenURLs   *policy.Value[string] // "show" or "browser"; nil: not said
 	Engine     *policy.Value[string] // one of Engines; nil: not said; the operator's word stands
 	PromptsOff *policy.Value[bool]   // agents.prompts_off; nil: not said
 

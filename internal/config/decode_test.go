@@ -24,7 +24,7 @@ func messages(kind Kind, text string) []string {
 func TestMistakes(t *testing.T) {
 	user := []struct{ text, want string }{
 		{"netwrk: closed", `f:1:1: unknown key "netwrk" here; did you mean network?`},
-		{"qqqqqqqq: 1", `f:1:1: unknown key "qqqqqqqq" here; there are persona, network, display, environment, home, nested, history, devices, programs, resources, read, write, deny, protect, presets, extra_mounts, host_commands, toolchain, rpc_host, dangerously_allow_unsandboxed_host_exec, open_urls, backend, engine, agents, safeguards, approvals, audit`},
+		{"qqqqqqqq: 1", `f:1:1: unknown key "qqqqqqqq" here; there are persona, network, display, virtual_commands, environment, home, nested, history, devices, programs, resources, read, write, deny, protect, presets, extra_mounts, host_commands, toolchain, rpc_host, dangerously_allow_unsandboxed_host_exec, open_urls, backend, engine, agents, safeguards, approvals, audit`},
 		{"display:\n  virtual: true", `f:2:3: unknown key "virtual" in display; there are mode, allow_desktop_gui, virtual_display, watch_vnc, clipboard, size, gl`},
 		{"display:\n  virtual_displey: true", `f:2:3: unknown key "virtual_displey" in display; did you mean virtual_display?`},
 		{"network: opne", `f:1:10: network: "opne" is not one of closed, local, filtered, open; did you mean open?`},
@@ -80,7 +80,7 @@ func TestMistakes(t *testing.T) {
 		{"presets: {shell: {}}", `f:1:11: presets.shell: "shell" is a built-in preset: choose another name`},
 		{"presets: {'a b': {}}", `f:1:11: presets.a b: "a b" is not a preset's name: use up to 64 letters, digits, dots, dashes and underscores`},
 		{"presets: {x: {comand: [a]}}", `f:1:15: unknown key "comand" in presets.x; did you mean command?`},
-		{"open_urls: ask", `f:1:12: open_urls: "ask" is not one of show, browser`},
+		{"open_urls: ask", `f:1:12: open_urls: "ask" is not one of show, browser, none`},
 		{"hoem: full\nnested: sum", "f:1:1: unknown key \"hoem\" here; did you mean home?\nf:2:9: nested: \"sum\" is not one of none, userns, full"},
 		{strings.Repeat("[", 100), `f:1:33: not YAML: while increasing flow level: exceeded max depth of 32`},
 		{"# " + strings.Repeat("x", maxFile), `f: the file is larger than 1 MiB`},
@@ -100,7 +100,7 @@ func TestMistakes(t *testing.T) {
 		{"apps: {allow: [./a]}", `f:1:16: apps.allow: "./a" is neither a program's name nor an absolute path`},
 		{"devices: [kvm]", `f:1:11: devices: "kvm" is not an absolute path`},
 		{"network: {unix_sockets: [~/a]}", `f:1:26: network.unix_sockets: "~/a" is not an absolute path`},
-		{"read: [/a]", `f:1:1: unknown key "read" here; there are network, mounts, apps, display, home, nested, history, devices, resources, host_commands, undo, expires`},
+		{"read: [/a]", `f:1:1: unknown key "read" here; there are network, mounts, apps, display, home, nested, history, devices, resources, virtual_commands, open_urls, host_commands, undo, expires`},
 	}
 	for _, tt := range ceiling {
 		if got := strings.Join(messages(KindCeiling, tt.text), "\n"); got != tt.want {
@@ -171,7 +171,7 @@ func TestFullConfig(t *testing.T) {
 		t.Errorf("programs: %v, want empty and not nil", r.ProgramsAllow)
 	case r.Timeout.V != 90*time.Minute, r.Memory.V != 3<<29, r.Pids.V != 64:
 		t.Errorf("resources: %+v", r)
-	case d.settings.OpenURLs.V != "browser", !d.settings.PromptsOff.V:
+	case r.OpenURLs.V != "browser", !d.settings.PromptsOff.V:
 		t.Errorf("settings: %+v", d.settings)
 	case len(d.presets) != 2:
 		t.Fatalf("presets: %+v", d.presets)

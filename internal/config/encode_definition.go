@@ -152,6 +152,10 @@ func (m mapping) request(r *policy.Request) {
 	display.flag("watch_vnc", r.WatchVNC)
 	word(display, "clipboard", r.Clipboard)
 	m.filled("display", display.node)
+	virtual := newMapping()
+	word(virtual, "sound", r.Sound)
+	word(virtual, "notify", r.Notify)
+	m.filled("virtual_commands", virtual.node)
 	env := newMapping()
 	env.list("pass", words(r.EnvPass))
 	var set []EnvVar

@@ -124,9 +124,6 @@ func (l *loader) layer(r *decoded) {
 	if was := l.out.Settings.UnsandboxedHostExec; r.settings.UnsandboxedHostExec != nil && (was == nil || was.V) { // the operator's no stands
 		l.out.Settings.UnsandboxedHostExec = r.settings.UnsandboxedHostExec
 	}
-	if r.settings.OpenURLs != nil {
-		l.out.Settings.OpenURLs = r.settings.OpenURLs
-	}
 	if was := l.out.Settings.Engine; r.settings.Engine != nil && (was == nil || was.V == EngineAuto) {
 		l.out.Settings.Engine = r.settings.Engine
 	}

@@ -99,12 +99,12 @@ func TestLoadEveryLayer(t *testing.T) {
 	switch {
 	case l.Layers[0].Ceiling.Network.V != policy.NetClosed, l.Ceiling.Network.V != policy.NetLocal:
 		t.Errorf("ceilings: %+v, %+v", l.Layers[0].Ceiling, l.Ceiling)
-	case l.Settings.OpenURLs.V != "browser", len(l.Presets) != 2, l.Presets[0].Command[0] != "y":
+	case l.Layers[2].Request.OpenURLs.V != "browser", len(l.Presets) != 2, l.Presets[0].Command[0] != "y":
 		t.Errorf("the user's settings do not stand above the operator's: %+v", l)
 	case len(l.Warnings) != 1 || l.Warnings[0].Source.Line != 2:
 		t.Errorf("warnings %v, want one for the project's open_urls", l.Warnings)
 	}
-	if e, err := policy.Decide(policy.Scope{Cwd: "/p", Project: "/p"}, l.Ceiling, l.Layers); err != nil || e.Display != policy.DisplayVirtual || e.Nested != policy.NestedNone {
+	if e, err := policy.Decide(policy.Scope{Cwd: "/p", Project: "/p"}, l.Ceiling, l.Layers); err != nil || e.Display != policy.DisplayVirtual || e.Nested != policy.NestedNone || e.OpenURLs != policy.LinksShow {
 		t.Errorf("decided %+v, %v", e, err)
 	}
 	var keys []string

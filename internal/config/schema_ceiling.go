@@ -55,7 +55,7 @@ func ceilingFields() []field {
 			sub: resourceFields(func(t *target) limits {
 				return limits{&t.ceiling.Timeout, &t.ceiling.Memory, &t.ceiling.Pids}
 			})},
-	}, authorityFields()...)
+	}, append(virtualCeiling(), authorityFields()...)...)
 }
 
 func mountFields() []field {

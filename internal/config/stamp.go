@@ -20,6 +20,8 @@ func stampRequest(r *policy.Request) {
 	profile[bool](r.VirtualDisplay)
 	profile[bool](r.WatchVNC)
 	profile[policy.ClipboardMode](r.Clipboard)
+	profile[policy.Switch](r.Sound)
+	profile[policy.Switch](r.Notify)
 	profile[policy.HomeMode](r.Home)
 	profile[policy.Nesting](r.Nested)
 	profile[policy.HistoryMode](r.History)

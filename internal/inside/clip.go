@@ -60,6 +60,7 @@ type streams struct {
 	in       io.Reader
 	out, err io.Writer
 	clip     clips
+	ask      func(Request) (Reply, error)
 }
 
 // clips is the clipboard as helpers see it.

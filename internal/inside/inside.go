@@ -1,6 +1,7 @@
 // Package inside is what our own binary does when a program inside the walls
-// starts it by the name of a helper: xdg-open, open, a browser, or one of the
-// programs that copy and paste, xclip, xsel, wl-copy and wl-paste. It asks the
+// starts it by the name of a helper: xdg-open, open, a browser, one of the
+// programs that copy and paste, xclip, xsel, wl-copy and wl-paste, one that plays
+// sounds, afplay, paplay and their like, or notify-send. It asks the
 // supervisor over the workspace's socket and tells the truth in its exit status.
 //
 // It runs as untrusted as any command inside: whatever it sends, the supervisor
@@ -12,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"path"
@@ -38,6 +40,8 @@ const (
 	OpClipTypes = "clip-types" // the formats in which something was copied
 	OpClipPaste = "clip-paste" // what was copied; it follows the reply
 	OpClipCopy  = "clip-copy"  // it follows the request
+	OpSound     = "sound"      // one of Sounds
+	OpNotify    = "notify"     // text for the person outside
 )
 
 // Exit statuses of the link helpers, as xdg-open(1) has them.
@@ -57,6 +61,8 @@ type Request struct {
 	Step      Mark   `json:"step,omitzero"`
 	Mode      string `json:"mode,omitempty"` // of control: read_only or paused
 	Clip      Clip   `json:"clip,omitzero"`
+	Sound     string `json:"sound,omitempty"`
+	Note      Note   `json:"note,omitzero"`
 }
 
 // Reply is its answer.
@@ -67,6 +73,7 @@ type Reply struct {
 	Code  string   `json:"code,omitempty"`  // clip-paste, clip-types: one of the Clip constants
 	Types []string `json:"types,omitempty"` // clip-types
 	Size  int64    `json:"size,omitempty"`  // clip-paste: that many bytes follow
+	ID    uint32   `json:"id,omitempty"`    // notify: its number
 }
 
 // FileHelper is the name of the helper that carries out a file tool's request; see
@@ -78,17 +85,31 @@ var linkHelpers = []string{"xdg-open", "open", "x-www-browser", "www-browser", "
 // LinkHelpers are the names under which programs look for a way to open a link.
 func LinkHelpers() []string { return slices.Clone(linkHelpers) }
 
+// SoundHelpers are the names of the programs that play sounds.
+func SoundHelpers() []string { return slices.Sorted(maps.Keys(players)) }
+
+// NoteHelpers are the names of the programs that show notifications.
+func NoteHelpers() []string { return []string{noteHelper} }
+
 // IsHelper says whether argv[0] is one of the helpers' names.
 func IsHelper(argv0 string) bool {
 	name := path.Base(argv0)
-	return slices.Contains(linkHelpers, name) || clipHelpers[name] != nil
+	_, plays := players[name]
+	return slices.Contains(linkHelpers, name) || clipHelpers[name] != nil || plays || name == noteHelper
 }
 
 // Main runs the helper that argv[0] names, with this process's standard streams, and
 // returns its exit status.
 func Main(argv []string) int {
-	if run := clipHelpers[path.Base(argv[0])]; run != nil {
-		return run(argv[1:], &streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, clip: overSocket{}})
+	name, s := path.Base(argv[0]), &streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, clip: overSocket{}, ask: ask}
+	if run := clipHelpers[name]; run != nil {
+		return run(argv[1:], s)
+	}
+	if _, plays := players[name]; plays {
+		return soundHelper(name, argv[1:], s)
+	}
+	if name == noteHelper {
+		return notifySend(argv[1:], s)
 	}
 	return openLink(argv[1:], os.Stderr)
 }

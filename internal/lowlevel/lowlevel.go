@@ -110,6 +110,7 @@ func (t *translation) request(p *policyfile.Policy) policy.Request {
 	}
 	r.Home = value(t, "files", policy.HomeNone)
 	r.Display = value(t, "files", policy.DisplayNone)
+	r.Sound, r.Notify, r.OpenURLs = value(t, "files", policy.SwitchOff), value(t, "files", policy.SwitchOff), value(t, "files", policy.LinksNone)
 	r.Memory = value(t, "limits.memory", p.Limits.Memory)
 	r.Pids = value(t, "limits.pids", p.Limits.Pids)
 	r.Timeout = value(t, "limits.timeout", p.Limits.Timeout)

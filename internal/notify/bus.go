@@ -53,12 +53,27 @@ func parse(address string) (bus, error) {
 	return bus{}, fmt.Errorf("bus address %q names no Unix socket", address)
 }
 
-// notify shows one notification.
+// notify shows one notification that waits for a person.
 func (b bus) notify(ctx context.Context, summary, body string) error {
+	_, err := b.show(ctx, shown{summary: summary, body: body, urgency: 1, expires: -1})
+	return err
+}
+
+// shown is what the notification service is told.
+type shown struct {
+	replaces      uint32 // the service's number of an earlier one
+	summary, body string
+	urgency       byte
+	transient     bool
+	expires       int32 // milliseconds; -1: as it likes
+}
+
+// show shows one notification and gives the service's number for it.
+func (b bus) show(ctx context.Context, n shown) (uint32, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", b.name)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer c.Close()
 	if end, ok := ctx.Deadline(); ok {
@@ -66,24 +81,32 @@ func (b bus) notify(ctx context.Context, summary, body string) error {
 	}
 	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
 	if err := sameUser(c.(*net.UnixConn)); err != nil {
-		return err
+		return 0, err
 	}
 	in := bufio.NewReaderSize(c, 16<<10)
 	if err := greet(c, in); err != nil {
-		return fmt.Errorf("greeting the session bus: %w", err)
+		return 0, fmt.Errorf("greeting the session bus: %w", err)
 	}
 	var out bytes.Buffer
 	const own = "org.freedesktop.DBus"
 	err = errors.Join(encode(&out, 1, own, "/org/freedesktop/DBus", own, "Hello"),
 		encode(&out, 2, "org.freedesktop.Notifications", "/org/freedesktop/Notifications", "org.freedesktop.Notifications", "Notify",
-			"carrel", uint32(0), "", summary, body, []string{}, map[string]dbus.Variant{"urgency": dbus.MakeVariant(byte(1))}, int32(-1)))
+			"carrel", n.replaces, "", n.summary, n.body, []string{}, n.hints(), n.expires))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if _, err := c.Write(out.Bytes()); err != nil {
-		return err
+		return 0, err
 	}
 	return answered(in, 2)
+}
+
+func (n shown) hints() map[string]dbus.Variant {
+	hints := map[string]dbus.Variant{"urgency": dbus.MakeVariant(n.urgency)}
+	if n.transient {
+		hints["transient"] = dbus.MakeVariant(true)
+	}
+	return hints
 }
 
 // greet authenticates as who the kernel says we are.
@@ -125,13 +148,14 @@ func encode(out *bytes.Buffer, serial uint32, to, at, face, member string, args 
 }
 
 // answered reads until so many answers have come, and looks at no more of a message
-// than its kind and its length. The last one must not be an error.
-func answered(in io.Reader, n int) error {
+// than its kind and its length, and at the number that is all of the last one's body.
+// That must not be an error.
+func answered(in io.Reader, n int) (id uint32, err error) {
 	const reply, failure = 2, 3
 	for range maxAnswers {
 		var head [16]byte
 		if _, err := io.ReadFull(in, head[:]); err != nil {
-			return err
+			return 0, err
 		}
 		var order binary.ByteOrder = binary.LittleEndian
 		if head[0] == 'B' {
@@ -140,23 +164,34 @@ func answered(in io.Reader, n int) error {
 		body, fields := uint64(order.Uint32(head[4:])), uint64(order.Uint32(head[12:]))
 		rest := (fields+7)&^7 + body
 		if rest > maxMessage {
-			return fmt.Errorf("the session bus sends a message of %d bytes, at most %d", rest, maxMessage)
+			return 0, fmt.Errorf("the session bus sends a message of %d bytes, at most %d", rest, maxMessage)
 		}
-		if _, err := io.CopyN(io.Discard, in, int64(rest)); err != nil {
-			return err
+		if _, err := io.CopyN(io.Discard, in, int64(rest-body)); err != nil {
+			return 0, err
+		}
+		var number [4]byte
+		if body == uint64(len(number)) {
+			_, err = io.ReadFull(in, number[:])
+		} else {
+			_, err = io.CopyN(io.Discard, in, int64(body))
+		}
+		if err != nil {
+			return 0, err
 		}
 		if head[1] != reply && head[1] != failure {
 			continue
 		}
 		if n--; n == 0 && head[1] == failure {
-			return errors.New("the session bus has nobody who shows notifications")
+			return 0, errNobody
 		}
 		if n == 0 {
-			return nil
+			return order.Uint32(number[:]), nil
 		}
 	}
-	return errors.New("the session bus does not answer")
+	return 0, errors.New("the session bus does not answer")
 }
+
+var errNobody = errors.New("the session bus has nobody who shows notifications")
 
 // escapeAddress writes a path as an address has it.
 func escapeAddress(s string) string {

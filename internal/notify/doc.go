@@ -10,5 +10,10 @@
 // left out, and what could be read as markup is escaped. A program that asks again and
 // again makes one notification in [Pause], which says how many wait.
 //
+// A [Messenger] shows what a program inside wants told, under the workspace's name, which
+// comes first and which nothing else begins with. Such a program cannot replace what
+// others show: it has numbers of its own for its notifications, which mean something
+// here only.
+//
 // The package imports nothing of this module but package api.
 package notify

@@ -18,15 +18,15 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// shown is a stand-in for a notification service.
-type shown struct {
+// standIn is a stand-in for a notification service.
+type standIn struct {
 	mu    sync.Mutex
 	calls [][2]string
 	rest  []any
 }
 
 // Notify implements org.freedesktop.Notifications.
-func (s *shown) Notify(app string, replaces uint32, icon, summary, body string, actions []string, hints map[string]dbus.Variant, expires int32) (uint32, *dbus.Error) {
+func (s *standIn) Notify(app string, replaces uint32, icon, summary, body string, actions []string, hints map[string]dbus.Variant, expires int32) (uint32, *dbus.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, [2]string{summary, body})
@@ -34,7 +34,7 @@ func (s *shown) Notify(app string, replaces uint32, icon, summary, body string, 
 	return 7, nil
 }
 
-func (s *shown) all() [][2]string {
+func (s *standIn) all() [][2]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([][2]string(nil), s.calls...)
@@ -78,14 +78,14 @@ func newBus(t *testing.T) string {
 }
 
 // service makes a stand-in the bus's notification service.
-func service(t *testing.T, address string) *shown {
+func service(t *testing.T, address string) *standIn {
 	t.Helper()
 	c, err := dbus.Connect(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	s := &shown{}
+	s := &standIn{}
 	if err := c.Export(s, "/org/freedesktop/Notifications", "org.freedesktop.Notifications"); err != nil {
 		t.Fatal(err)
 	}

@@ -126,6 +126,10 @@ func (c *Ceiling) parts() []part {
 	if p.Display != nil {
 		d = *p.Display
 	}
+	var v VirtualPermissions
+	if p.Virtual != nil {
+		v = *p.Virtual
+	}
 	out = append(out,
 		orderedPart(DimDisplay, d.Mode, displayRank, c.Display),
 		orderedPart(DimClip, d.Clipboard, clipboardRank, c.Clipboard),
@@ -133,6 +137,9 @@ func (c *Ceiling) parts() []part {
 		orderedPart(DimNested, p.Nested, nestedRank, c.Nested),
 		orderedPart(DimHistory, p.History, historyRank, c.History),
 		orderedPart(DimUndo, p.Undo, undoRank, c.Undo),
+		orderedPart(DimSound, v.Sound, switchRank, c.Sound),
+		orderedPart(DimNotify, v.Notify, switchRank, c.Notify),
+		orderedPart(DimLinks, p.OpenURLs, linkRank, c.OpenURLs),
 		listPart(DimDevices, c.Devices, holds),
 		limitPart(DimTimeout, c.Timeout, time.Duration.String),
 		limitPart(DimMemory, c.Memory, func(n int64) string { return fmt.Sprintf("%d bytes", n) }),

@@ -22,6 +22,8 @@ type Permissions struct {
 	Nested       Nesting              `json:"nested,omitempty"`
 	History      HistoryMode          `json:"history,omitempty"`
 	Undo         UndoMode             `json:"undo,omitempty"`
+	Virtual      *VirtualPermissions  `json:"virtual_commands,omitempty"`
+	OpenURLs     LinkMode             `json:"open_urls,omitempty"`
 	Devices      []string             `json:"devices,omitempty"`
 	Resources    *ResourcePermissions `json:"resources,omitempty"`
 	Expires      string               `json:"expires,omitempty"` // RFC 3339, UTC
@@ -57,6 +59,12 @@ type DisplayPermissions struct {
 	Clipboard ClipboardMode `json:"clipboard,omitempty"`
 }
 
+// VirtualPermissions are the built-in commands that reach the person outside.
+type VirtualPermissions struct {
+	Sound  Switch `json:"sound,omitempty"`
+	Notify Switch `json:"notify,omitempty"`
+}
+
 // ResourcePermissions are the most that may be used.
 type ResourcePermissions struct {
 	Timeout string `json:"timeout,omitempty"`
@@ -69,6 +77,7 @@ func (c *Ceiling) Permissions() Permissions {
 	p := Permissions{
 		Network: c.networkPermissions(), HostCommands: sortedValues(c.HostCommands), Devices: sortedValues(c.Devices),
 		Home: limiting(c.Home, HomeFull), Nested: limiting(c.Nested, NestedFull), History: limiting(c.History, HistoryOff), Undo: limiting(c.Undo, UndoAll),
+		OpenURLs: limiting(c.OpenURLs, LinksBrowser),
 	}
 	for _, m := range c.Mounts {
 		one := MountPermission{HostPath: path.Clean(m.HostPath), Mode: "read_only"}
@@ -89,6 +98,9 @@ func (c *Ceiling) Permissions() Permissions {
 	}
 	if d := (DisplayPermissions{Mode: limiting(c.Display, DisplayHost), Clipboard: limiting(c.Clipboard, ClipboardPaste)}); d != (DisplayPermissions{}) {
 		p.Display = &d
+	}
+	if v := (VirtualPermissions{Sound: limiting(c.Sound, SwitchOn), Notify: limiting(c.Notify, SwitchOn)}); v != (VirtualPermissions{}) {
+		p.Virtual = &v
 	}
 	r := ResourcePermissions{Memory: limiting(c.Memory, 0), Pids: limiting(c.Pids, 0)}
 	if t := limiting(c.Timeout, 0); t != 0 {
@@ -111,7 +123,7 @@ func (c *Ceiling) Restricted() bool {
 // open says that nothing is limited.
 func (p Permissions) open() bool {
 	return p.Network == nil && p.Mounts == nil && p.Apps == nil && p.HostCommands == nil && p.Display == nil && p.Home == "" && p.Nested == "" &&
-		p.History == "" && p.Undo == "" && p.Devices == nil && p.Resources == nil && p.Expires == ""
+		p.History == "" && p.Undo == "" && p.Virtual == nil && p.OpenURLs == "" && p.Devices == nil && p.Resources == nil && p.Expires == ""
 }
 
 func (c *Ceiling) networkPermissions() *NetworkPermissions {

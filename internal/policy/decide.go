@@ -30,6 +30,7 @@ func Decide(scope Scope, ceiling *Ceiling, layers []Layer) (*Effective, error) {
 	d.backend()
 	d.network()
 	d.display()
+	d.virtual()
 	d.home()
 	d.nested()
 	d.history()

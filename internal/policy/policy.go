@@ -186,6 +186,10 @@ type Request struct {
 	WatchVNC        *Value[bool] // display.watch_vnc
 	Clipboard       *Value[ClipboardMode]
 
+	Sound    *Value[Switch]   // virtual_commands.sound
+	Notify   *Value[Switch]   // virtual_commands.notify
+	OpenURLs *Value[LinkMode] // open_urls
+
 	EnvPass []Value[string]          // names, or globs of names, passed from outside
 	EnvSet  map[string]Value[string] // name to value
 	EnvDrop []Value[string]          // names removed again
@@ -264,6 +268,9 @@ const (
 	DimUnknown  Dimension = "on_unknown" // hosts that no rule names
 	DimDisplay  Dimension = "display"
 	DimClip     Dimension = "clipboard" // the person's own
+	DimSound    Dimension = "sound"
+	DimNotify   Dimension = "notify"
+	DimLinks    Dimension = "open_urls"
 	DimEnv      Dimension = "environment"
 	DimHome     Dimension = "home"
 	DimNested   Dimension = "nested"
@@ -317,6 +324,9 @@ type Effective struct {
 	Display   DisplayMode
 	WatchVNC  bool
 	Clipboard ClipboardMode
+	Sound     Switch
+	Notify    Switch
+	OpenURLs  LinkMode
 	Env       Env
 	Home      HomeMode
 	Nested    Nesting

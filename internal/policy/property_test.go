@@ -47,6 +47,9 @@ func genRequest(t *rapid.T) Request {
 		VirtualDisplay:  maybe(t, "virtual", true, false),
 		WatchVNC:        maybe(t, "watch", true, false),
 		Clipboard:       maybe(t, "clipboard", ClipboardOwn, ClipboardPaste),
+		Sound:           maybe(t, "sound", SwitchOn, SwitchOff),
+		Notify:          maybe(t, "notify", SwitchOn, SwitchOff),
+		OpenURLs:        maybe(t, "links", LinksNone, LinksShow, LinksBrowser),
 		Home:            maybe(t, "home", HomeNone, HomeToolchains, HomeFull),
 		Nested:          maybe(t, "nested", NestedNone, NestedUserns, NestedFull),
 		History:         maybe(t, "history", HistoryOn, HistoryOff),
@@ -129,6 +132,8 @@ func notWider(t *rapid.T, a, b *Effective) {
 		t.Fatal("watch_vnc was turned on")
 	case clipboardRank(b.Clipboard) > clipboardRank(a.Clipboard):
 		t.Fatalf("clipboard %s became %s", a.Clipboard, b.Clipboard)
+	case switchRank(b.Sound) > switchRank(a.Sound), switchRank(b.Notify) > switchRank(a.Notify), linkRank(b.OpenURLs) > linkRank(a.OpenURLs):
+		t.Fatalf("sound %s became %s, notify %s %s, links %s %s", a.Sound, b.Sound, a.Notify, b.Notify, a.OpenURLs, b.OpenURLs)
 	case homeRank(b.Home) > homeRank(a.Home), nestedRank(b.Nested) > nestedRank(a.Nested):
 		t.Fatalf("home %s became %s, nested %s became %s", a.Home, b.Home, a.Nested, b.Nested)
 	case historyRank(b.History) > historyRank(a.History):

@@ -194,6 +194,12 @@ func (p *Prepared) fill(in *sandbox.Input) {
 			in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
 		}
 	}
+	if !p.soundGranted() {
+		in.Symlinks = append(in.Symlinks, helperLinks(inside.SoundHelpers())...)
+	}
+	if !p.busGranted() {
+		in.Symlinks = append(in.Symlinks, helperLinks(inside.NoteHelpers())...)
+	}
 	for _, name := range inside.LinkHelpers() {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
 		// Only an opener is replaced: x-www-browser may lead to a browser, and that one stays.
@@ -202,6 +208,15 @@ func (p *Prepared) fill(in *sandbox.Input) {
 			in.Binds = append(in.Binds, sandbox.Mount{Kind: sandbox.MountBind, Target: real, Source: in.Self, ReadOnly: true, Reason: "links go to the person outside"})
 		}
 	}
+}
+
+// helperLinks are the names of helpers that nothing of the system stands for.
+func helperLinks(names []string) []sandbox.Mount {
+	var out []sandbox.Mount
+	for _, name := range names {
+		out = append(out, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
+	}
+	return out
 }
 
 // withMaskedIgnored tells git inside of the project's masked files: an untracked

@@ -228,6 +228,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	}
 	inner := &insideServer{walls: up.walls, callbacksTo: p.callbacks(), record: p.recorder(d.result), mark: up.broker.mark, desk: d, clipboard: p.clipboard, expired: d.server.Expired}
 	inner.opener, inner.openEnv = p.opener()
+	inner.virtual = p.virtualCommands(d.req.Name, d.result, inner.record, d.server)
 	if err := serveInside(up.walls.TakeAPI(), inner); err != nil {
 		return err
 	}

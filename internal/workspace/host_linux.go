@@ -21,14 +21,13 @@ const openerPath = "/usr/bin/xdg-open"
 // host's loopback: only where the user has links opened at all, and where the
 // workspace has a loopback of its own that could answer.
 func (p *Prepared) callbacks() bool {
-	how := p.Loaded.Settings.OpenURLs
-	return how != nil && how.V == "browser" && p.Plan.NewNet && p.Plan.Loopback
+	return p.Policy.OpenURLs == policy.LinksBrowser && p.Plan.NewNet && p.Plan.Loopback
 }
 
 // opener gives the host's link opener and the environment to start it with,
 // when the user's own configuration wants links opened.
 func (p *Prepared) opener() (string, []string) {
-	if how := p.Loaded.Settings.OpenURLs; how == nil || how.V != "browser" {
+	if p.Policy.OpenURLs != policy.LinksBrowser {
 		return "", nil
 	}
 	if st, err := os.Stat(openerPath); err != nil || !st.Mode().IsRegular() {

@@ -17,6 +17,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/display"
 	"carrel/internal/inside"
+	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -53,6 +54,7 @@ type insideServer struct {
 	desk *desk // of a workspace that stays
 
 	clipboard *clipboard
+	virtual   *virtual
 
 	expired func(op string) *api.Denial // says why nothing but stopping and holding is done any more
 
@@ -129,6 +131,10 @@ func (s *insideServer) answer(conn net.Conn) {
 		switch op {
 		case inside.OpOpen:
 			reply = s.open([]byte(req.URL))
+		case inside.OpSound:
+			reply = s.sound(s.ctx, req.Sound)
+		case inside.OpNotify:
+			reply = s.notification(s.ctx, req.Note)
 		case inside.OpStop, inside.OpControl:
 			reply = s.hold(req)
 		case inside.OpClipTypes, inside.OpClipPaste, inside.OpClipCopy:
@@ -183,6 +189,9 @@ func callerOf(conn net.Conn) (pid int) {
 // so. The answer tells the truth: a program that believes that its login page
 // is on the screen would wait for it forever.
 func (s *insideServer) open(raw []byte) inside.Reply {
+	if why := s.virtual.refusal(policy.DimLinks, "open-link", string(raw)); why != nil {
+		return inside.Reply{Message: why.Message}
+	}
 	link, err := display.ParseLink(raw)
 	if err != nil {
 		s.record(api.Link{}, &api.Denial{
@@ -221,6 +230,7 @@ func (s *insideServer) open(raw []byte) inside.Reply {
 		}
 	}
 	s.record(record, nil)
+	s.virtual.used(api.EventLink, "open-link", link.URL, reply.Message)
 	return reply
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -256,6 +257,8 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	timedOut := context.AfterFunc(ctx, func() { p.endByClock(walls) })
 	server := &insideServer{walls: walls, callbacksTo: p.callbacks(), record: p.recorder(r), mark: b.mark, clipboard: p.clipboard, expired: desk.Expired}
 	server.opener, server.openEnv = p.opener()
+	server.virtual = p.virtualCommands(filepath.Base(p.place.project), r, server.record, desk)
+	server.virtual.bell = terminalBell()
 	if err := serveInside(walls.TakeAPI(), server); err != nil {
 		walls.Kill()
 		return err

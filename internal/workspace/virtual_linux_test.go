@@ -1,0 +1,107 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"carrel/internal/api"
+	"carrel/internal/inside"
+	"carrel/internal/policy"
+	"carrel/internal/sound"
+)
+
+// virtualServer is an inside server with a host that has nothing, and what it told.
+func virtualServer(off ...policy.Dimension) (s *insideServer, denials *[]api.Denial, events *[]api.Event) {
+	denials, events = new([]api.Denial), new([]api.Event)
+	v := &virtual{
+		off: make(map[policy.Dimension]policy.Reason), refused: make(map[policy.Dimension]bool), result: &api.Result{},
+		host:   sound.Host{Files: fstest.MapFS{}, Getenv: func(string) string { return "" }},
+		play:   func(context.Context, []sound.Way) error { return nil },
+		record: func(_ api.Link, d *api.Denial) { *denials = append(*denials, *d) },
+		tell:   func(e api.Event) { *events = append(*events, e) },
+	}
+	for _, dim := range off {
+		v.off[dim] = policy.Reason{Dimension: dim, Value: "off", Source: policy.Source{Layer: policy.LayerCeiling, File: "/c.json", Line: 1}}
+	}
+	return &insideServer{virtual: v, clips: make(chan struct{}, 1), clipboard: &clipboard{held: make(map[string]clipped)}}, denials, events
+}
+
+// TestSoundNames: what helpers can ask for is what the host's table knows.
+func TestSoundNames(t *testing.T) {
+	if got, want := inside.Sounds(), sound.Names(); !slices.Equal(got, want) {
+		t.Errorf("helpers know %q\nthe host's table %q", got, want)
+	}
+}
+
+func TestVirtualRefused(t *testing.T) {
+	s, denials, events := virtualServer(policy.DimSound, policy.DimNotify, policy.DimLinks)
+	ctx := context.Background()
+	for range 3 {
+		for what, reply := range map[string]inside.Reply{"sound": s.sound(ctx, "bell"), "notify": s.notification(ctx, inside.Note{Title: "x"}), "link": s.open([]byte("https://example.com/"))} {
+			if reply.OK || !strings.Contains(reply.Message, "the ceiling /c.json:1 allows off") {
+				t.Errorf("%s: %+v", what, reply)
+			}
+		}
+	}
+	if len(*denials) != 3 || len(*events) != 0 {
+		t.Errorf("%d denials of three things, %d events", len(*denials), len(*events))
+	}
+	for _, d := range *denials {
+		if d.Code != api.CodeCeiling || d.Subject == "" {
+			t.Errorf("%+v", d)
+		}
+	}
+}
+
+// TestSoundIsBounded: no name but a known one, one at a time, a few at once; and the
+// bell where nothing can be played.
+func TestSoundIsBounded(t *testing.T) {
+	s, _, events := virtualServer()
+	ctx := context.Background()
+	for _, name := range []string{"", "../bell", "/usr/share/sounds/freedesktop/stereo/bell.oga", "BELL", strings.Repeat("x", 16<<10)} {
+		if r := s.sound(ctx, name); r.OK || len(r.Message) > 200 {
+			t.Errorf("%.40q: %+v", name, r)
+		}
+	}
+	if r := s.sound(ctx, "bell"); r.OK || !strings.Contains(r.Message, sound.ErrNoFile.Error()) {
+		t.Errorf("%+v", r)
+	}
+	rung := 0
+	s.virtual.bell = func() error { rung++; return nil }
+	for range 20 {
+		s.sound(ctx, "bell")
+	}
+	if rung != soundBurst-1 || s.virtual.result.Sounds != rung || len(*events) != rung {
+		t.Errorf("rung %d times, counted %d, told %d", rung, s.virtual.result.Sounds, len(*events))
+	}
+	s.virtual.spent, s.virtual.playing = 0, true
+	if r := s.sound(ctx, "bell"); r.OK || !strings.Contains(r.Message, "another sound") {
+		t.Errorf("two at once: %+v", r)
+	}
+}
+
+func TestClipboardRead(t *testing.T) {
+	s, _, _ := virtualServer()
+	ctx := context.Background()
+	if _, err := s.clipboardRead(ctx, ""); !errors.Is(err, errClipEmpty) {
+		t.Errorf("nothing was copied: %v", err)
+	}
+	for kind, data := range map[string]string{"": "text", "image/png": "\x89PNG"} {
+		if err := s.clipboard.set(ctx, inside.Clipboard, kind, []byte(data)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.clipboardRead(ctx, kind); string(got) != data || err != nil {
+			t.Errorf("%q: %q, %v", kind, got, err)
+		}
+	}
+	if _, err := s.clipboardRead(ctx, "application/x-secret"); err == nil {
+		t.Error("any format can be read")
+	}
+	if _, err := s.clipboardRead(ctx, "text/plain"); !errors.Is(err, errClipNoType) {
+		t.Errorf("text of a picture: %v", err)
+	}
+}
