@@ -105,28 +105,42 @@ func Main(argv []string) int {
 	if run := clipHelpers[name]; run != nil {
 		return run(argv[1:], s)
 	}
+	return builtIn(name, argv, s)
+}
+
+// IsBuiltIn says whether a name is that of a helper that asks for nothing but a sound, a
+// notification or a link.
+func IsBuiltIn(name string) bool { return IsHelper(name) && clipHelpers[name] == nil }
+
+// BuiltIn is such a helper for somebody who can answer what it asks: it writes to out and
+// errOut, and gives its exit status.
+func BuiltIn(argv []string, out, errOut io.Writer, ask func(Request) (Reply, error)) int {
+	return builtIn(argv[0], argv, &streams{out: out, err: errOut, ask: ask})
+}
+
+func builtIn(name string, argv []string, s *streams) int {
 	if _, plays := players[name]; plays {
 		return soundHelper(name, argv[1:], s)
 	}
 	if name == noteHelper {
 		return notifySend(argv[1:], s)
 	}
-	return openLink(argv[1:], os.Stderr)
+	return openLink(argv[1:], s)
 }
 
 // openLink gives 0 when the link was opened, 1 for a wrong call, 4 when it was not.
-func openLink(args []string, errOut io.Writer) int {
+func openLink(args []string, s *streams) int {
 	if len(args) != 1 {
-		fmt.Fprintln(errOut, "carrel: one link, please: xdg-open https://example.com/")
+		fmt.Fprintln(s.err, "carrel: one link, please: xdg-open https://example.com/")
 		return exitSyntax
 	}
-	reply, err := ask(Request{Operation: OpOpen, URL: args[0]})
+	reply, err := s.ask(Request{Operation: OpOpen, URL: args[0]})
 	if err != nil {
-		fmt.Fprintf(errOut, "carrel: link not opened: %v\n", err)
+		fmt.Fprintf(s.err, "carrel: link not opened: %v\n", err)
 		return exitFailed
 	}
 	if !reply.OK {
-		fmt.Fprintf(errOut, "carrel: link not opened: %s\n", reply.Message)
+		fmt.Fprintf(s.err, "carrel: link not opened: %s\n", reply.Message)
 		return exitFailed
 	}
 	return exitOpened

@@ -210,7 +210,6 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		return fmt.Errorf("a workspace that nobody can reach is not started: %w", err)
 	}
 	up.network.answersTo(d.server)
-	up.host.answersTo(d.server)
 	p.clipboard.answersTo(d.server)
 	p.desktop.answersTo(up.walls, d.server)
 	if p.NoWalls() {
@@ -232,6 +231,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	if err := serveInside(up.walls.TakeAPI(), inner); err != nil {
 		return err
 	}
+	up.host.answersTo(d.server, inner)
 	d.busy.Go(func() {
 		<-d.over
 		<-up.walls.Done()

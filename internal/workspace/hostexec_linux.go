@@ -16,6 +16,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/config"
 	"carrel/internal/hostexec"
+	"carrel/internal/inside"
 	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
 
@@ -40,10 +41,11 @@ type hostService struct {
 	commands []config.HostCommand
 	token    string
 
-	ready chan struct{} // closed when desk is known
-	desk  *supervisor.Server
-	ctx   context.Context
-	end   context.CancelFunc
+	ready  chan struct{} // closed when the next two are known
+	desk   *supervisor.Server
+	inside *insideServer
+	ctx    context.Context
+	end    context.CancelFunc
 
 	mu     sync.Mutex
 	walls  map[string]*executor // by the name of a command alone, "" for all others
@@ -79,9 +81,9 @@ func (p *Prepared) serveHost(up *raised, id string, listener net.Listener) (*hos
 }
 
 // answersTo tells who hears of what happens. It may be called on nil.
-func (h *hostService) answersTo(desk *supervisor.Server) {
+func (h *hostService) answersTo(desk *supervisor.Server, inside *insideServer) {
 	if h != nil {
-		h.desk = desk
+		h.desk, h.inside = desk, inside
 		close(h.ready)
 	}
 }
@@ -154,6 +156,9 @@ func (h *hostService) Do(what string) *hostexec.Problem {
 func (h *hostService) Start(ctx context.Context, c hostexec.Call) (hostexec.Process, *hostexec.Problem) {
 	list := h.commands
 	i := slices.IndexFunc(list, func(o config.HostCommand) bool { return o.Name == c.Command })
+	if i < 0 && inside.IsBuiltIn(c.Command) {
+		return h.builtIn(ctx, c)
+	}
 	if i < 0 {
 		p := &hostexec.Problem{Code: hostexec.CodeUnknown, Exit: ExitNotFound, Message: fmt.Sprintf("%.64q is no host command", c.Command), Hint: "there are none: host_commands in your configuration lists them"}
 		if len(list) > 0 {

@@ -245,7 +245,6 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	desk := p.answerOutside(up, group.Dirs(), r)
 	defer desk.Close()
 	n.answersTo(desk)
-	up.host.answersTo(desk)
 	p.clipboard.answersTo(desk)
 	p.desktop.answersTo(walls, desk)
 	if b != nil {
@@ -263,6 +262,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 		walls.Kill()
 		return err
 	}
+	up.host.answersTo(desk, server)
 	exit, err := walls.Wait(sandbox.FirstCommand)
 	desk.Close() // before the stage is gone: it thaws what is frozen
 	expired := !timedOut()
