@@ -51,7 +51,7 @@ for line in f:
     m = json.loads(line); print(line.decode().strip())
     if m["type"] in ("Exit", "Error"): break
 `)
-		out := w.sh("python3 guest.py")
+		out := w.sh("python3 guest.py", "--network", "local")
 		both := []string{`{"type": "Ok"}`, `{"data": "` + w.project + `\n", "type": "ExecOutput"}`, `{"data": "e\n", "type": "ExecError"}`, `{"code": 7, "type": "ExecExit"}`,
 			`{"data": "\"rm\" is no host command\n", "type": "ExecError"}`, `{"code": 127, "type": "ExecExit"}`, "the link is kept for the person outside", `{"code": 4, "type": "ExecExit"}`,
 			"SpawnAgent comes with worktrees", "Merge comes with worktrees", "Close comes with worktrees", "is not read from inside"}
@@ -68,7 +68,7 @@ for line in f:
 		if exists(w.project+"/never") || !exists(w.project+"/made") {
 			t.Error("what was made is not what was asked for")
 		}
-		s := w.stays("a")
+		s := w.stays("a", "--network", "local")
 		s.sh("python3 guest.py >/dev/null")
 		var told string
 		for _, e := range s.events() {
@@ -85,7 +85,7 @@ for line in f:
 			t.Error("the protocol is spoken outside")
 		}
 		w.hostCommands("- hx\nrpc_host: 192.0.2.1\n")
-		if r := w.run("--", "true"); r.code != 125 || !strings.Contains(r.err, "192.0.2.1 is not an address of this machine's own") {
+		if r := w.run("--network", "local", "--", "true"); r.code != 125 || !strings.Contains(r.err, "192.0.2.1 is not an address of this machine's own") {
 			t.Errorf("elsewhere: %s", r)
 		}
 	})

@@ -41,7 +41,7 @@ func configFields() []field {
 			doc: "Whether agents and host commands are started in the project's toolchain environment. auto: devbox where there is a devbox.json, else nix where there is a flake.nix.",
 			put: func(t *target, v value) { t.settings.Toolchain = textValue[string](v) }},
 		field{key: "rpc_host", typ: typeText, in: userFiles, check: badAddress,
-			doc: "An IP address, mostly 127.0.0.1: the host protocol is spoken over TCP too, at this address of the workspace's own network. Without: over its Unix socket alone.",
+			doc: "An IP address, mostly 127.0.0.1: the host protocol is spoken over TCP too, at this address of the workspace's own network, where that is local or filtered. Without: over its Unix socket alone.",
 			put: func(t *target, v value) { t.settings.RPCHost = textValue[string](v) }},
 		field{key: "dangerously_allow_unsandboxed_host_exec", typ: typeBool, in: userFiles,
 			doc: "true: host commands run without walls, as you. What the workspace's commands can make them do, they can do to everything of yours. Refused under a ceiling.",

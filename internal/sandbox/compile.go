@@ -66,6 +66,9 @@ type Input struct {
 	// listeners.
 	Sockets []string
 
+	// Listen are addresses to listen at over TCP beside those of the network.
+	Listen []string
+
 	Self     string // host path of our own executable
 	Terminal string // host path of the controlling terminal's device, or ""
 	Seccomp  []byte

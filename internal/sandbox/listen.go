@@ -41,6 +41,9 @@ func (c *compiler) listeners() []Listener {
 	for _, path := range c.in.Sockets {
 		out = append(out, Listener{Network: "unix", Address: path})
 	}
+	for _, at := range c.in.Listen {
+		out = append(out, Listener{Network: "tcp", Address: at})
+	}
 	return out
 }
 

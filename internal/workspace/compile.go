@@ -109,6 +109,9 @@ func (p *Prepared) Compile(prepare bool) error {
 	in.Sockets = listening
 	if p.servesHost() {
 		in.Sockets = append(in.Sockets, hostexec.Socket)
+		if at, ok := p.rpcAddress(); ok {
+			in.Listen = append(in.Listen, at.String())
+		}
 	}
 	in.Binds, in.Symlinks = slices.Concat(p.binds, p.displayBinds(), desktop, sockets), links
 	in.Files = append(in.Files, desktopFiles...)

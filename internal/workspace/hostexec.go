@@ -54,8 +54,20 @@ func (p *Prepared) unwalledHost() bool {
 	return v != nil && v.V && len(p.hostCommands()) > 0
 }
 
-// hostHeld refuses host commands without walls under a ceiling: nothing of it would hold.
+// hostHeld refuses the protocol where it would be spoken with others, and host commands
+// without walls under a ceiling: nothing of it would hold.
 func (p *Prepared) hostHeld() error {
+	if at, ok := p.rpcAddress(); ok {
+		refuse := func(why string) error {
+			return &hintError{err: fmt.Errorf("%s: %s", p.Loaded.Settings.RPCHost.Source, why), hint: "127.0.0.1, or no rpc_host: the Unix socket works everywhere"}
+		}
+		switch {
+		case !at.Addr().IsLoopback():
+			return refuse(fmt.Sprintf("%s is not an address of this machine's own: the protocol is spoken in the workspace's network, and nowhere else", at.Addr()))
+		case slices.Contains(p.hostPorts(), rpcPort):
+			return refuse(fmt.Sprintf("host port %d is where the protocol would be", rpcPort))
+		}
+	}
 	if !p.unwalledHost() || len(p.ceilings()) == 0 {
 		return nil
 	}
@@ -102,10 +114,17 @@ func (p *Prepared) cacheDir() string {
 // own.
 const rpcPort = 7870
 
-// rpcAddress is where the host protocol is spoken over TCP.
+// rpcAddress is where the host protocol is spoken over TCP, where there is a network to
+// speak in that is the workspace's own.
 func (p *Prepared) rpcAddress() (netip.AddrPort, bool) {
 	at, err := netip.ParseAddr(p.rpcHost())
-	return netip.AddrPortFrom(at, rpcPort), err == nil
+	return netip.AddrPortFrom(at, rpcPort), err == nil && p.ownLoopback()
+}
+
+// speaksHost says whether the host protocol is spoken on a listener of the plan.
+func (p *Prepared) speaksHost(address string) bool {
+	at, ok := p.rpcAddress()
+	return address == hostexec.Socket || ok && address == at.String()
 }
 
 // hostEnv is what workmux's guests look for.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,29 +54,14 @@ type hostService struct {
 }
 
 // serveHost begins to answer, once the walls stand.
-func (p *Prepared) serveHost(up *raised, id string, listener net.Listener) (*hostService, error) {
-	if listener == nil {
-		return nil, nil
-	}
+func (p *Prepared) serveHost(up *raised, id string) *hostService {
 	h := &hostService{p: p, id: id, up: up, commands: p.hostCommands(), token: p.hostToken, ready: make(chan struct{}), walls: make(map[string]*executor), told: make(map[string]bool)}
 	h.ctx, h.end = context.WithCancel(context.Background())
 	h.server = &hostexec.Server{Host: h, Token: h.token}
-	h.server.Serve(listener)
-	if at, ok := p.rpcAddress(); ok {
-		if !at.Addr().IsLoopback() {
-			return h, &hintError{err: fmt.Errorf("%s: %s is not an address of this machine's own: the protocol is spoken in the workspace's network, and nowhere else", p.Loaded.Settings.RPCHost.Source, at.Addr()), hint: "127.0.0.1"}
-		}
-		fd, err := up.walls.Listen(at)
-		if err != nil {
-			return h, fmt.Errorf("rpc_host: listening at %s in the workspace's network: %w", at, err)
-		}
-		l, err := listenerOf(fd)
-		if err != nil {
-			return h, err
-		}
+	for _, l := range up.network.host {
 		h.server.Serve(l)
 	}
-	return h, nil
+	return h
 }
 
 // answersTo tells who hears of what happens. It may be called on nil.

@@ -7,12 +7,12 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/egress"
-	"carrel/internal/hostexec"
 	"carrel/internal/policy"
 	"carrel/internal/ports"
 	"carrel/internal/sandbox"
@@ -31,7 +31,7 @@ type network struct {
 	forwards  []*ports.Forward
 	published []*ports.Published
 	engine    *egress.Engine // nil where the network is not filtered
-	host      net.Listener   // of the host protocol; nil without
+	host      []net.Listener // of the host protocol
 	ready     chan struct{}  // closed when desk is known
 
 	mu      sync.Mutex
@@ -70,18 +70,19 @@ func (p *Prepared) openNetwork(workspace string) (*network, error) {
 
 // start begins to carry, once the walls stand and before anything runs in them.
 func (n *network) start(walls *sandbox.Walls) error {
-	n.walls = walls
+	n.walls, n.host = walls, nil
 	fds, diag := walls.TakeListeners()
 	if diag >= 0 {
 		n.own = &owners{sockets: ports.SocketsOf(diag)}
 	}
 	listeners := make([]net.Listener, len(fds))
 	for i, fd := range fds {
-		if n.p.Plan.Listeners[i].Address == hostexec.Socket && fd >= 0 {
-			var err error
-			if n.host, err = listenerOf(fd); err != nil {
+		if l := n.p.Plan.Listeners[i]; n.p.speaksHost(l.Address) && fd >= 0 {
+			host, err := listenerOf(fd)
+			if err != nil {
 				return fmt.Errorf("listening to programs inside that want host commands: %w", err)
 			}
+			n.host = append(n.host, host)
 			continue
 		}
 		if n.p.Plan.Listeners[i].Network == "unix" && fd >= 0 {
@@ -102,6 +103,9 @@ func (n *network) start(walls *sandbox.Walls) error {
 		}
 	}
 	for port, at := range sandbox.PortListeners(n.p.Plan) {
+		if !slices.Contains(n.p.hostPorts(), port) {
+			continue
+		}
 		c := ports.ForwardConfig{Port: port, Dial: dialOutside, Carried: n.carried, Owner: n.owner}
 		for _, i := range at {
 			if i < len(listeners) && listeners[i] != nil {

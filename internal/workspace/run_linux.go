@@ -195,7 +195,7 @@ func (p *Prepared) raise(id string, files [3]*os.File, group *sandbox.Cgroup, st
 		if err == nil && p.servesHost() {
 			u.walls = walls
 			u.host.close() // of a start that is tried again
-			u.host, err = p.serveHost(u, id, u.network.host)
+			u.host = p.serveHost(u, id)
 		}
 		return err
 	}
