@@ -36,17 +36,26 @@ func claude() Agent {
 			Host: ".claude.json", Private: ".claude/.claude.json",
 			// Without these it asks for a theme and a login at each first start.
 			Seed: []string{
-				"hasCompletedOnboarding", "lastOnboardingVersion", "theme",
-				"customApiKeyResponses", "bypassPermissionsModeAccepted",
+				"theme", "customApiKeyResponses", "bypassPermissionsModeAccepted",
 			},
-			Follow: []string{"oauthAccount", "userID"}, // they belong to the login
-			Mirror: []string{"mcpServers"},             // MCP servers of the user scope
+			Follow: []string{"userID"},     // it belongs to the login
+			Mirror: []string{"mcpServers"}, // MCP servers of the user scope
 		}},
 		MergeBack: []MergeFile{{
 			File: ".claude/.credentials.json",
 			// claudeAiOauth is the login, mcpOAuth the logins of MCP servers;
 			// both hold refresh tokens that are replaced when used.
-			Keys: []string{"claudeAiOauth", "mcpOAuth"},
+			Keys:  []string{"claudeAiOauth", "mcpOAuth"},
+			Login: []string{"scopes", "subscriptionType", "rateLimitTier"},
+		}, {
+			// Whose login it is, without which it asks for one in spite of the tokens.
+			File: ".claude.json", Private: ".claude/.claude.json",
+			Keys: []string{"oauthAccount", "hasCompletedOnboarding", "lastOnboardingVersion"},
+			Login: []string{
+				"hasCompletedOnboarding", "lastOnboardingVersion",
+				"accountUuid", "emailAddress", "organizationUuid", "organizationName", "organizationRole", "workspaceRole",
+				"displayName", "billingType", "organizationType", "seatTier", "hasExtraUsageEnabled",
+			},
 		}},
 		Credentials: []string{".claude/.credentials.json", ".claude.json"},
 		EnvPass: []string{
@@ -96,7 +105,10 @@ func codex() Agent {
 			".codex/hooks.json", ".codex/hooks", ".codex/prompts", ".codex/skills", ".codex/rules",
 			".codex/agents", ".codex/plugins",
 		},
-		MergeBack:   []MergeFile{{File: ".codex/auth.json", Keys: []string{"*"}}}, // tokens and last_refresh belong together
+		MergeBack: []MergeFile{{
+			File: ".codex/auth.json", Keys: []string{"*"}, // tokens and last_refresh belong together
+			Login: []string{"auth_mode", "OPENAI_API_KEY", "account_id"},
+		}},
 		Credentials: []string{".codex/auth.json", ".codex/.credentials.json"},
 		EnvPass: []string{
 			"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT",
@@ -133,9 +145,12 @@ func gemini() Agent {
 		},
 		Seed: []string{
 			".gemini/google_accounts.json", ".gemini/installation_id",
-			".gemini/gemini-credentials.json", ".gemini/mcp-oauth-tokens.json", ".gemini/a2a-oauth-tokens.json",
+			".gemini/mcp-oauth-tokens.json", ".gemini/a2a-oauth-tokens.json",
 		},
-		MergeBack: []MergeFile{{File: ".gemini/oauth_creds.json", Keys: []string{"*"}}},
+		MergeBack: []MergeFile{
+			{File: ".gemini/oauth_creds.json", Keys: []string{"*"}, Login: []string{"scope", "token_type"}},
+			{File: ".gemini/gemini-credentials.json", Keys: []string{"*"}, Opaque: true},
+		},
 		Credentials: []string{
 			".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/gemini-credentials.json",
 			".gemini/mcp-oauth-tokens.json", ".gemini/a2a-oauth-tokens.json", ".gemini/.env",
@@ -184,8 +199,12 @@ func opencode() Agent {
 			".config/opencode/tool", ".config/opencode/tools", ".config/opencode/mode", ".config/opencode/modes",
 			".config/opencode/themes", ".agents/skills",
 		},
-		Seed:      []string{".local/share/opencode/mcp-auth.json"},
-		MergeBack: []MergeFile{{File: ".local/share/opencode/auth.json", Keys: []string{"*"}}},
+		Seed: []string{".local/share/opencode/mcp-auth.json"},
+		MergeBack: []MergeFile{{
+			File: ".local/share/opencode/auth.json",
+			// A "wellknown" entry names an address to load settings from, and a variable.
+			Kinds: []string{"oauth", "api"}, Login: []string{"type", "key", "accountId"},
+		}},
 		Credentials: []string{
 			".local/share/opencode/auth.json", ".local/share/opencode/mcp-auth.json",
 			".local/share/opencode/opencode.db", ".local/share/opencode/opencode.db-wal",
@@ -217,7 +236,8 @@ func pi() Agent {
 			".pi/agent/*.md", ".pi/agent/*.MD", ".pi/agent/extensions", ".pi/agent/skills", ".pi/agent/prompts",
 			".pi/agent/themes", ".pi/agent/agents", ".pi/agent/tools", ".pi/agent/git", ".pi/agent/npm",
 		},
-		MergeBack:   []MergeFile{{File: ".pi/agent/auth.json", Keys: []string{"*"}}},
+		// The key of an "api_key" may be a command or the name of a variable.
+		MergeBack:   []MergeFile{{File: ".pi/agent/auth.json", Kinds: []string{"oauth"}, Login: []string{"type", "accountId"}}},
 		Credentials: []string{".pi/agent/auth.json"},
 		EnvPass:     providerKeys("PI_SKIP_VERSION_CHECK"),
 		EnvSet:      map[string]string{"PI_CODING_AGENT_DIR": "~/.pi/agent"},

@@ -13,7 +13,7 @@ func services() []Agent {
 			Programs:    []string{".amp/bin", ".local/bin/amp"},
 			State:       []string{".config/amp", ".local/share/amp", ".cache/amp"},
 			Config:      []string{".config/amp/settings.json", ".config/amp/AGENTS.md", ".config/amp/AGENT.md", ".config/amp/commands", ".config/amp/tools", ".config/amp/skills"},
-			Seed:        []string{".local/share/amp/secrets.json"},
+			MergeBack:   []MergeFile{{File: ".local/share/amp/secrets.json", Keys: []string{"*"}, Opaque: true}}, // keys, by the server's address
 			Credentials: []string{".local/share/amp/secrets.json"},
 			EnvPass:     []string{"AMP_API_KEY", "AMP_URL"},
 			Hosts:       []string{"ampcode.com:443", "*.ampcode.com:443"},
@@ -158,7 +158,7 @@ func services() []Agent {
 			State:       []string{".qwen"},
 			Config:      []string{".qwen/settings.json", ".qwen/QWEN.md", ".qwen/.env", ".qwen/commands", ".qwen/agents", ".qwen/skills", ".qwen/extensions", ".qwen/hooks", ".qwen/trustedFolders.json"},
 			Seed:        []string{".qwen/installation_id", ".qwen/mcp-oauth-tokens.json"},
-			MergeBack:   []MergeFile{{File: ".qwen/oauth_creds.json", Keys: []string{"*"}}},
+			MergeBack:   []MergeFile{{File: ".qwen/oauth_creds.json", Keys: []string{"*"}, Login: []string{"scope", "token_type"}}},
 			Credentials: []string{".qwen/oauth_creds.json", ".qwen/mcp-oauth-tokens.json", ".qwen/.env"},
 			EnvPass:     []string{"DASHSCOPE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"},
 			Hosts:       []string{"chat.qwen.ai:443", "portal.qwen.ai:443", "dashscope.aliyuncs.com:443", "dashscope-intl.aliyuncs.com:443"},
