@@ -47,7 +47,7 @@ func TestKnownIsWellFormed(t *testing.T) {
 			}
 		}
 		for _, file := range a.MergeBack {
-			if (len(file.Keys) == 0) == (file.Kinds == nil) || !a.inState(file.private()) || !coveredBy(file.File, a.Credentials) || slices.Contains(a.Seed, file.File) {
+			if (len(file.Keys) == 0) == (file.Kinds == nil) || !a.inState(file.Inside()) || !coveredBy(file.File, a.Credentials) || slices.Contains(a.Seed, file.File) {
 				t.Errorf("%q: login %q is not covered", a.Name, file.File)
 			}
 		}

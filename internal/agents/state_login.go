@@ -199,7 +199,7 @@ func (l *login) readHost() (ok bool) {
 // broken there counts as nothing.
 func (l *login) readCopy() bool {
 	l.inside = object{}
-	m, place := l.m, l.file.private()
+	m, place := l.m, l.file.Inside()
 	for _, dir := range prefixes(path.Dir(place)) {
 		info, err := m.private.Lstat(dir)
 		if err != nil {
@@ -258,7 +258,7 @@ func (l *login) renewed(key string) json.RawMessage {
 // carryIn writes the host's values into the copy. It reports false where the agent
 // has written meanwhile: then it is looked at anew.
 func (l *login) carryIn(values object) (bool, error) {
-	m, place := l.m, l.file.private()
+	m, place := l.m, l.file.Inside()
 	text := l.outsideText
 	if !l.file.Opaque {
 		var err error
@@ -302,7 +302,8 @@ func (l *login) made(values object) bool {
 	return false
 }
 
-func (m MergeFile) private() string {
+// Inside is where the file lies in the private copy.
+func (m MergeFile) Inside() string {
 	if m.Private != "" {
 		return m.Private
 	}

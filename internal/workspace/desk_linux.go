@@ -133,6 +133,7 @@ func (d *desk) serve(tell *Reporter) error {
 		_, err = p.whyNotStarted("", err)
 		return err
 	}
+	p.watchLogins()
 	if err := d.answer(group); err != nil {
 		d.up.walls.Kill()
 		p.endBroker(d.up.broker, r)

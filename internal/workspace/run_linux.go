@@ -119,6 +119,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 		io.abandon()
 		return p.notStarted(r, p.req.Argv[0], err)
 	}
+	p.watchLogins()
 	signals.forward(up.walls) // at once: the command may already have been sent some
 	io.started()
 	if err := p.relay.start(); err != nil {
