@@ -41,9 +41,11 @@ func (p *Prepared) watchLogins() {
 			case <-changed:
 			case <-tick.C:
 			}
+			// Of before the exchange: what changes during it is looked at again, and
+			// so is, once, what it has written itself.
 			if now := p.loginStamp(); now != seen {
+				seen = now
 				p.exchangeLogins(false)
-				seen = p.loginStamp()
 			}
 		}
 	}()
