@@ -50,6 +50,7 @@ func configFields() []field {
 			sub: []field{{key: "prompts_off", typ: typeBool,
 				doc: "Start known agents with their own permission prompts off, since the walls hold.",
 				put: func(t *target, v value) { t.settings.PromptsOff = boolValue(v) }}}},
+		agentHomeField(), agentConfigDirField(),
 		field{key: "safeguards", typ: typeObject, in: userFiles,
 			doc: "Bounds on what one step of a run may destroy of what was there before it. What undo could not bring back is asked for in any case.",
 			sub: safeguardFields()},

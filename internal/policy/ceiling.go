@@ -33,6 +33,8 @@ type Ceiling struct {
 	Nested  *Value[Nesting]
 	History *Value[HistoryMode]
 
+	AgentHome *Value[AgentHomeMode]
+
 	Memory  *Value[int64] // bytes; 0 is no limit
 	Pids    *Value[int64] // 0 is no limit
 	Timeout *Value[time.Duration]

@@ -132,6 +132,7 @@ func (c *Ceiling) parts() []part {
 		orderedPart(DimHome, p.Home, homeRank, c.Home),
 		orderedPart(DimNested, p.Nested, nestedRank, c.Nested),
 		orderedPart(DimHistory, p.History, historyRank, c.History),
+		orderedPart(DimAgentHome, p.AgentHome, agentHomeRank, c.AgentHome),
 		orderedPart(DimUndo, p.Undo, undoRank, c.Undo),
 		listPart(DimDevices, c.Devices, holds),
 		limitPart(DimTimeout, c.Timeout, time.Duration.String),

@@ -195,6 +195,8 @@ type Request struct {
 	History *Value[HistoryMode]
 	Devices []Value[string] // absolute device paths
 
+	AgentHome *Value[AgentHomeMode]
+
 	// ProgramsAllow limits the programs that may be launched: absolute paths
 	// or bare names. nil: no limit asked for; empty but not nil: none.
 	ProgramsAllow []Value[string]
@@ -272,6 +274,7 @@ const (
 	DimMemory   Dimension = "memory"
 	DimPids     Dimension = "pids"
 
+	DimAgentHome    Dimension = "agent_home"
 	DimHostCommands Dimension = "host_commands"
 	DimUndo         Dimension = "undo" // what may be done with the history
 	DimExpires      Dimension = "expires"
@@ -319,6 +322,7 @@ type Effective struct {
 	Home      HomeMode
 	Nested    Nesting
 	History   HistoryMode
+	AgentHome AgentHomeMode
 	Devices   []Value[string]
 	Programs  []Value[string] // nil: no limit
 	Resources Resources

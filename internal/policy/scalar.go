@@ -271,6 +271,9 @@ var choices = map[Dimension]string{
 	DimHistory: "on or off",
 	DimUnknown: "deny or ask",
 	DimClip:    "own or paste",
+
+	DimAgentHome: "private or shared",
+
 	DimTimeout: "a time that is not negative",
 	DimMemory:  "a size that is not negative",
 	DimPids:    "a number that is not negative",
