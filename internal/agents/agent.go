@@ -24,6 +24,11 @@ type Agent struct {
 	Config   []string // host truth, mirrored at each start
 	Seed     []string // files copied into the private copy once, when absent
 
+	// Shared are the places below State that are the host's own in a shared home:
+	// transcripts and history. What the host would run, or take settings, rules or
+	// addresses from, must not be among them; all else stays in the private copy.
+	Shared []SharedPlace
+
 	JSON      []JSONPart  // files of which only some keys are taken over
 	MergeBack []MergeFile // logins that are kept alike inside and outside
 

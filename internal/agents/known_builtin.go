@@ -32,6 +32,12 @@ func claude() Agent {
 			// Status line and hook scripts, which settings name by path.
 			".claude/*.sh", ".claude/*.py", ".claude/*.js", ".claude/*.mjs",
 		},
+		// Not file-history, of which a rewind outside would write files anywhere, and
+		// not shell-snapshots and session-env, which are run.
+		Shared: []SharedPlace{
+			{Place: ".claude/projects"}, {Place: ".claude/todos"}, {Place: ".claude/tasks"}, {Place: ".claude/plans"},
+			{Place: ".claude/history.jsonl", File: true},
+		},
 		JSON: []JSONPart{{
 			Host: ".claude.json", Private: ".claude/.claude.json",
 			// Without these it asks for a theme and a login at each first start.
@@ -105,6 +111,11 @@ func codex() Agent {
 			".codex/hooks.json", ".codex/hooks", ".codex/prompts", ".codex/skills", ".codex/rules",
 			".codex/agents", ".codex/plugins",
 		},
+		// Its index of sessions is a database among its settings; it finds those it
+		// does not know by looking.
+		Shared: []SharedPlace{
+			{Place: ".codex/sessions"}, {Place: ".codex/archived_sessions"}, {Place: ".codex/history.jsonl", File: true},
+		},
 		MergeBack: []MergeFile{{
 			File: ".codex/auth.json", Keys: []string{"*"}, // tokens and last_refresh belong together
 			Login: []string{"auth_mode", "OPENAI_API_KEY", "account_id"},
@@ -147,6 +158,9 @@ func gemini() Agent {
 			".gemini/google_accounts.json", ".gemini/installation_id",
 			".gemini/mcp-oauth-tokens.json", ".gemini/a2a-oauth-tokens.json",
 		},
+		// tmp has its chats, and in bin the ripgrep that it runs; history has
+		// repositories in which it runs git.
+		Shared: []SharedPlace{{Place: ".gemini/tmp", Except: []string{"bin"}}},
 		MergeBack: []MergeFile{
 			{File: ".gemini/oauth_creds.json", Keys: []string{"*"}, Login: []string{"scope", "token_type"}},
 			{File: ".gemini/gemini-credentials.json", Keys: []string{"*"}, Opaque: true},
@@ -200,6 +214,9 @@ func opencode() Agent {
 			".config/opencode/themes", ".agents/skills",
 		},
 		Seed: []string{".local/share/opencode/mcp-auth.json"},
+		// Its sessions are in opencode.db, with the address of a service that it takes
+		// settings from: that stays in the copy.
+		Shared: []SharedPlace{{Place: ".local/share/opencode/storage"}},
 		MergeBack: []MergeFile{{
 			File: ".local/share/opencode/auth.json",
 			// A "wellknown" entry names an address to load settings from, and a variable.
@@ -236,6 +253,7 @@ func pi() Agent {
 			".pi/agent/*.md", ".pi/agent/*.MD", ".pi/agent/extensions", ".pi/agent/skills", ".pi/agent/prompts",
 			".pi/agent/themes", ".pi/agent/agents", ".pi/agent/tools", ".pi/agent/git", ".pi/agent/npm",
 		},
+		Shared: []SharedPlace{{Place: ".pi/agent/sessions"}},
 		// The key of an "api_key" may be a command or the name of a variable.
 		MergeBack:   []MergeFile{{File: ".pi/agent/auth.json", Kinds: []string{"oauth"}, Login: []string{"type", "accountId"}}},
 		Credentials: []string{".pi/agent/auth.json"},

@@ -86,7 +86,7 @@ func TestParallelRenewals(t *testing.T) {
 		for _, s := range all {
 			s.in("claude")
 		}
-		for range rapid.IntRange(1, 8).Draw(rt, "steps") {
+		for range rapid.IntRange(1, 4).Draw(rt, "steps") {
 			who := rapid.IntRange(0, len(all)).Draw(rt, "who")
 			newest++
 			if who == len(all) {

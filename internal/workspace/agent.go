@@ -147,6 +147,9 @@ func (p *Prepared) mirrorAgent() error {
 	if p.Agent == nil || p.place.home == "" {
 		return nil
 	}
+	if dir := p.ownDir(); dir != "" {
+		return p.openOwnDir(dir)
+	}
 	if p.state == nil {
 		p.note("no state directory: %s starts without its settings and login, and nothing of it is kept", p.Agent.Title)
 		return nil
@@ -176,12 +179,15 @@ func (p *Prepared) mirrorAgent() error {
 	if err := p.agree(agreed); err != nil {
 		p.note("%s: a login renewed inside is not carried out: %v", p.Agent.Name, err)
 	}
-	p.bindAgent()
+	p.addAgentBinds(agents.PlanState(*p.Agent, p.place.home, p.place.home, p.agentDir()).Binds, "private copy of the agent's state")
+	if p.sharesHome() {
+		return p.shareHome()
+	}
 	return nil
 }
 
-func (p *Prepared) bindAgent() {
-	for _, b := range agents.PlanState(*p.Agent, p.place.home, p.place.home, p.agentDir()).Binds {
+func (p *Prepared) addAgentBinds(binds []agents.StateBind, reason string) {
+	for _, b := range binds {
 		source, kind := p.facts.Resolve(b.Source)
 		if kind == sandbox.KindNone {
 			continue
@@ -191,13 +197,16 @@ func (p *Prepared) bindAgent() {
 			continue
 		}
 		p.binds = append(p.binds, sandbox.Mount{Kind: sandbox.MountBind, Target: b.Target, Source: source,
-			ReadOnly: !b.Writable, Optional: b.Optional, Dir: kind == sandbox.KindDir, Reason: "private copy of the agent's state"})
+			ReadOnly: !b.Writable, Optional: b.Optional, Dir: kind == sandbox.KindDir, Reason: reason})
 	}
 }
 
 // clearPlace makes sure that a mount point inside the private copy is what the
 // mount needs: a command may have put a link there.
 func (p *Prepared) clearPlace(target string, dir bool) error {
+	if p.ownDir() != "" { // openOwnDir has seen to it
+		return nil
+	}
 	rel, err := filepath.Rel(p.place.home, target)
 	inState := slices.ContainsFunc(p.Agent.State, func(s string) bool { return within(rel, s) && rel != s })
 	if err != nil || !inState {

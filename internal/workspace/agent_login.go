@@ -22,7 +22,7 @@ type loginWatch struct{ stop, done chan struct{} }
 // can be used for one renewal only: of two workspaces, or a workspace and the
 // host, the one that still had the old token would be logged out.
 func (p *Prepared) watchLogins() {
-	if p.Agent == nil || p.state == nil || p.logins != nil || len(p.Agent.MergeBack) == 0 {
+	if p.Agent == nil || p.state == nil || p.ownDir() != "" || p.logins != nil || len(p.Agent.MergeBack) == 0 {
 		return
 	}
 	w := &loginWatch{stop: make(chan struct{}), done: make(chan struct{})}

@@ -116,6 +116,9 @@ func Prepare(req Request) (*Prepared, error) {
 	if err := p.mountsAllowed(); err != nil {
 		return nil, err
 	}
+	if err := p.agentHomeAllowed(); err != nil {
+		return nil, err
+	}
 	if errs := p.programsOfProfile(); len(errs) > 0 {
 		return nil, errs
 	}

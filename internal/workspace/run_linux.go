@@ -128,6 +128,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 	err = p.supervise(up.walls, group, up.broker, up.network, r)
 	p.endBroker(up.broker, r)
 	p.mergeAgent()
+	p.dropLinks(r.Started)
 	lost := io.finish()
 	if lost != nil && r.Exit == 0 {
 		r.Exit = ExitOurs // the command may have ended before its output could not be written
