@@ -81,7 +81,7 @@ type JSONPart struct {
 
 // Known returns all known agents, sorted by name. The result is the caller's.
 func Known() []Agent {
-	all := slices.Concat(builtin(), terminals(), services())
+	all := slices.Concat(builtin(), terminals(), services(), relatives())
 	slices.SortFunc(all, func(a, b Agent) int {
 		switch {
 		case a.Name < b.Name:

@@ -15,6 +15,7 @@ func services() []Agent {
 			Config:      []string{".config/amp/settings.json", ".config/amp/AGENTS.md", ".config/amp/AGENT.md", ".config/amp/commands", ".config/amp/tools", ".config/amp/skills"},
 			MergeBack:   []MergeFile{{File: ".local/share/amp/secrets.json", Keys: []string{"*"}, Opaque: true}}, // keys, by the server's address
 			Credentials: []string{".local/share/amp/secrets.json"},
+			Shared:      []SharedPlace{{Place: ".local/share/amp/threads"}},
 			EnvPass:     []string{"AMP_API_KEY", "AMP_URL"},
 			Hosts:       []string{"ampcode.com:443", "*.ampcode.com:443"},
 			PromptsOff:  Off{Flags: []string{"--dangerously-allow-all"}},
@@ -29,6 +30,7 @@ func services() []Agent {
 			Config:      []string{".augment/settings.json", ".augment/commands", ".augment/agents", ".augment/rules", ".augment/skills", ".augment/user-guidelines.md"},
 			Seed:        []string{".augment/session.json"},
 			Credentials: []string{".augment/session.json"},
+			Shared:      []SharedPlace{{Place: ".augment/sessions"}},
 			EnvPass:     []string{"AUGMENT_SESSION_AUTH", "AUGMENT_API_TOKEN", "AUGMENT_API_URL"},
 			Hosts:       []string{"*.api.augmentcode.com:443", "auth.augmentcode.com:443", "app.augmentcode.com:443"},
 			Headless:    []string{"--print"},
@@ -55,6 +57,7 @@ func services() []Agent {
 			Config:      []string{".continue/config.yaml", ".continue/config.json", ".continue/permissions.yaml", ".continue/rules", ".continue/prompts", ".continue/mcpServers", ".continue/.env"},
 			Seed:        []string{".continue/auth.json"},
 			Credentials: []string{".continue/auth.json", ".continue/.env"},
+			Shared:      []SharedPlace{{Place: ".continue/sessions"}},
 			EnvPass:     providerKeys("CONTINUE_API_KEY"),
 			Hosts:       providerHosts("api.continue.dev:443", "hub.continue.dev:443", "api.workos.com:443"),
 			PromptsOff:  Off{Flags: []string{"--auto"}},
@@ -75,6 +78,7 @@ func services() []Agent {
 			},
 			Seed:        []string{".copilot/config.json"},
 			Credentials: []string{".copilot/config.json"}, // the login, where there is no keyring
+			Shared:      []SharedPlace{{Place: ".copilot/session-state"}},
 			EnvPass:     []string{"COPILOT_GITHUB_TOKEN", "COPILOT_MODEL"},
 			EnvSet:      map[string]string{"COPILOT_HOME": "~/.copilot", "COPILOT_AUTO_UPDATE": "false"},
 			Hosts: []string{
@@ -160,6 +164,7 @@ func services() []Agent {
 			Seed:        []string{".qwen/installation_id", ".qwen/mcp-oauth-tokens.json"},
 			MergeBack:   []MergeFile{{File: ".qwen/oauth_creds.json", Keys: []string{"*"}, Login: []string{"scope", "token_type"}}},
 			Credentials: []string{".qwen/oauth_creds.json", ".qwen/mcp-oauth-tokens.json", ".qwen/.env"},
+			Shared:      []SharedPlace{{Place: ".qwen/projects"}},
 			EnvPass:     []string{"DASHSCOPE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"},
 			Hosts:       []string{"chat.qwen.ai:443", "portal.qwen.ai:443", "dashscope.aliyuncs.com:443", "dashscope-intl.aliyuncs.com:443"},
 			SandboxOff:  Off{Env: map[string]string{"QWEN_SANDBOX": "false", "GEMINI_SANDBOX": "false"}},

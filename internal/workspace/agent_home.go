@@ -40,6 +40,10 @@ func (p *Prepared) agentHomeBy() policy.Source { return p.reason(policy.DimAgent
 
 // sharesHome says whether the agent's transcripts and history are the host's.
 func (p *Prepared) sharesHome() bool {
+	return p.wantsShared() && len(p.Agent.Shared) > 0
+}
+
+func (p *Prepared) wantsShared() bool {
 	return p.Agent != nil && !p.NoWalls() && p.Policy.AgentHome == policy.AgentHomeShared && p.ownDir() == ""
 }
 
@@ -51,7 +55,8 @@ func (p *Prepared) agentHomeAllowed() error {
 	if dir := p.ownDir(); dir != "" {
 		return p.ownDirAllowed(dir)
 	}
-	if p.sharesHome() && len(p.Agent.Shared) == 0 {
+	// Who sets it for all agents is told; who asks for this one, refused.
+	if p.wantsShared() && !p.sharesHome() && p.agentHomeBy().Layer == policy.LayerCommandLine {
 		return &hintError{err: fmt.Errorf("%s: agent_home shared: it is not known which places of %s hold data only", p.agentHomeBy(), p.Agent.Title),
 			hint: "--agent-home private keeps a copy for each project, and logins go out of that too; agent_config_dir gives it a directory of its own"}
 	}
@@ -152,6 +157,17 @@ func (p *Prepared) openOwnDir(dir string) error {
 	}
 	p.addAgentBinds(agents.PlanOwn(*p.Agent, p.place.home, p.place.home, real).Binds, "agent_config_dir")
 	return nil
+}
+
+// homeAnnouncement says what the user has to know of the agent's home, "" for nothing.
+func (p *Prepared) homeAnnouncement() string {
+	switch {
+	case p.sharesHome():
+		return fmt.Sprintf("agent_home shared: %s reads and writes your own transcripts and history of all projects (%s)", p.Agent.Title, p.agentHomeBy())
+	case p.wantsShared():
+		return fmt.Sprintf("agent_home shared (%s): it is not known which places of %s hold data only, so it has a private copy", p.agentHomeBy(), p.Agent.Title)
+	}
+	return ""
 }
 
 // shareHome makes the places that are shared where the host has none, and gives the
