@@ -330,3 +330,30 @@ func TestCodexOwnDirectory(t *testing.T) {
 		t.Errorf("the directories: %s", got)
 	}
 }
+
+// TestAgentHomesOfOtherEngines: what an engine cannot hold it refuses, and the rest is
+// the same with each.
+func TestAgentHomesOfOtherEngines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.litter = true
+	w.need("bwrap")
+	w.agentScript("claude", obedient)
+	w.write(w.home+"/.claude/settings.json", "of the host")
+	shared := `mkdir -p ~/.claude/projects/x && echo here > ~/.claude/projects/x/y && echo planted > ~/.claude/settings.json`
+	r := w.carrel("claude", "--engine", "bubblewrap", "--network", "closed", "--history", "off", "--agent-home", "shared", "--", shared)
+	if r.code != 0 || !exists(w.home+"/.claude/projects/x/y") || w.read(w.home+"/.claude/settings.json") != "of the host" {
+		t.Errorf("bubblewrap, shared: %s", r)
+	}
+	r = w.carrel("claude", "--engine", "landlock", "--network", "closed", "--history", "off", "--agent-home", "shared", "--", "echo started")
+	if r.code != 125 || r.out != "" || !strings.Contains(r.err, "landlock") {
+		t.Errorf("landlock, shared: %s", r)
+	}
+	w.config("agent_config_dir: ~/desks/{agent}\n")
+	for _, engine := range []string{"bubblewrap", "landlock"} {
+		r := w.carrel("claude", "--engine", engine, "--network", "closed", "--history", "off", "--", "cat ~/.claude/settings.json 2>/dev/null; echo "+engine+" > ~/.claude/settings.json")
+		if r.code != 0 || strings.Contains(r.out, "host") || w.read(w.home+"/desks/claude/settings.json") != engine+"\n" {
+			t.Errorf("%s, a directory of its own: %s", engine, r)
+		}
+	}
+}

@@ -147,3 +147,31 @@ esac`)
 		t.Errorf("outside: %s", got)
 	}
 }
+
+// TestLoginOfAWorkspaceThatStays: what is renewed in one is on the host while it runs, and
+// what is renewed outside is in it.
+func TestLoginOfAWorkspaceThatStays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	login := w.write(w.home+"/.codex/auth.json", `{"tokens":{"refresh_token":"r1"},"last_refresh":"2026-01-01T00:00:00Z"}`)
+	w.agentScript("codex", `while [ $# -gt 1 ]; do shift; done; eval "$1"`)
+	w.fineQuietly("start", "fix", "--agent", "codex")
+	defer w.fineQuietly("stop", "fix")
+	renew := func(n string) string {
+		return `printf '{"tokens":{"refresh_token":"r` + n + `"},"last_refresh":"2026-0` + n + `-01T00:00:00Z"}' > ~/.codex/auth.json`
+	}
+	await := func(n string) string { return "until grep -qs r" + n + " ~/.codex/auth.json; do sleep 0.02; done" }
+	w.fineQuietly("exec", "fix", "--", "codex", renew("2"))
+	if r := w.plain("sh", "-c", await("2")); r.code != 0 {
+		t.Fatalf("it does not come out: %s, %s", r, w.read(login))
+	}
+	w.outsideSh(renew("3"))
+	w.fineQuietly("exec", "fix", "--", "codex", await("3"))
+}
+
+func (w *world) fineQuietly(args ...string) {
+	w.t.Helper()
+	if r := w.finish(w.command(w.bin, args...)); r.code != 0 {
+		w.t.Fatalf("%q: %s", args, r)
+	}
+}

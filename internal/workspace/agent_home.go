@@ -36,6 +36,10 @@ func (p *Prepared) ownDir() string {
 	return full[0]
 }
 
+// AgentDirectory is the directory that agent_config_dir gives the running agent, ""
+// where it has none.
+func (p *Prepared) AgentDirectory() string { return p.ownDir() }
+
 func (p *Prepared) agentHomeBy() policy.Source { return p.reason(policy.DimAgentHome).Source }
 
 // sharesHome says whether the agent's transcripts and history are the host's.

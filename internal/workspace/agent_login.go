@@ -3,6 +3,7 @@ package workspace
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +15,10 @@ import (
 // loginPace is how long a change of a login may go unseen where the kernel does
 // not tell of it: a directory that was not there, a link on the host.
 const loginPace = 2 * time.Second
+
+// loginWait bounds the wait for another workspace, which may have been stopped in the
+// middle.
+const loginWait = 20 * time.Second
 
 // loginWatch keeps the logins inside and outside alike while an agent runs.
 type loginWatch struct{ stop, done chan struct{} }
@@ -95,7 +100,12 @@ func (p *Prepared) lockLogins() (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return lockFile(filepath.Join(dir, p.Agent.Name+".lock"))
+	file := filepath.Join(dir, p.Agent.Name+".lock")
+	unlock, err = lockFile(file, loginWait)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	return unlock, err
 }
 
 // agreed is what was agreed on when this copy's logins were last brought together

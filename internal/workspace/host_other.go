@@ -35,7 +35,7 @@ func ownedByUs(os.FileInfo) bool { return true }
 
 func changeTime(info fs.FileInfo) time.Time { return info.ModTime() }
 
-func lockFile(string) (func(), error) { return nil, errHere }
+func lockFile(string, time.Duration) (func(), error) { return nil, errHere }
 
 type facts struct{}
 
