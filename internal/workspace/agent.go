@@ -237,8 +237,15 @@ func (p *Prepared) clearPlace(target string, dir bool) error {
 	return f.Close()
 }
 
+// agentNotes tells each thing once: logins are looked at many times.
 func (p *Prepared) agentNotes(notes []agents.Note) {
 	for _, n := range notes {
-		p.note("%s: %s", p.Agent.Name, n)
+		text := fmt.Sprintf("%s: %s", p.Agent.Name, n)
+		p.said.Lock()
+		told := slices.Contains(p.notes, text)
+		p.said.Unlock()
+		if !told {
+			p.addNotes(text)
+		}
 	}
 }
