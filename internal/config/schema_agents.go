@@ -8,15 +8,15 @@ import (
 
 var agentHomeWords = []string{string(policy.AgentHomePrivate), string(policy.AgentHomeShared)}
 
-// agentHomeField and agentConfigDirField are the keys of what a known agent has of
-// its own. They are in no preset and no project file: whoever sets them chooses what
-// of the host an agent may change.
+// agentHomeField is what a known agent has of its own.
 func agentHomeField() field {
-	return field{key: "agent_home", typ: typeEnum, in: userFiles, enum: agentHomeWords,
+	return field{key: "agent_home", typ: typeEnum, enum: agentHomeWords,
 		doc: "What a known agent has of its places in your home. private: a copy for each project, of which only logins go out. shared: its transcripts and history are yours as well.",
 		put: func(t *target, v value) { t.request.AgentHome = textValue[policy.AgentHomeMode](v) }}
 }
 
+// agentConfigDirField is in no preset and no project file: whoever sets it chooses
+// what of the host an agent may change.
 func agentConfigDirField() field {
 	return field{key: "agent_config_dir", typ: typeText, in: userFiles,
 		doc:   "A directory that is a known agent's own, instead of its places in your home and of a copy of them: absolute or in ~, with {agent} for the agent's name. It is made when it is not there.",
