@@ -24,8 +24,13 @@ type Agent struct {
 	Config   []string // host truth, mirrored at each start
 	Seed     []string // files copied into the private copy once, when absent
 
+	// Shared are the places below State that are the host's own in a shared home:
+	// transcripts and history. What the host would run, or take settings, rules or
+	// addresses from, must not be among them; all else stays in the private copy.
+	Shared []SharedPlace
+
 	JSON      []JSONPart  // files of which only some keys are taken over
-	MergeBack []MergeFile // logins that are carried out again after a run
+	MergeBack []MergeFile // logins that are kept alike inside and outside
 
 	// Credentials are the places that hold logins of this agent. Others must
 	// not see them, whether they are below State or not.
@@ -45,11 +50,23 @@ type Agent struct {
 	Headless []string
 }
 
-// MergeFile is a login file in JSON of which the listed top-level keys are
-// merged back to the host. Keys of just "*" stand for the whole file.
+// MergeFile is a login file of which the listed top-level keys are kept alike on
+// both sides of a private copy. Keys of just "*" stand for the whole file.
 type MergeFile struct {
-	File string
-	Keys []string
+	File    string
+	Private string // its place in the private copy, "" for the same
+	Keys    []string
+
+	// Login are the names of fields that belong to a login beside its tokens, as
+	// text, a number, yes or no, or a list of texts. Where there are any, a login
+	// that is made inside is made on the host as well; without, it is only renewed.
+	Login []string
+	// Kinds says that the file holds an entry for each provider, with a "type"
+	// that has to be one of these.
+	Kinds []string
+	// Opaque says that the file is no JSON, or nobody's but its agent's, and holds
+	// keys only: it is carried as it is.
+	Opaque bool
 }
 
 // JSONPart takes over single top-level keys of a JSON file, where the rest of
@@ -64,7 +81,7 @@ type JSONPart struct {
 
 // Known returns all known agents, sorted by name. The result is the caller's.
 func Known() []Agent {
-	all := slices.Concat(builtin(), terminals(), services())
+	all := slices.Concat(builtin(), terminals(), services(), relatives())
 	slices.SortFunc(all, func(a, b Agent) int {
 		switch {
 		case a.Name < b.Name:

@@ -16,15 +16,18 @@
 //     MCP servers). They are copied in at each start and what changes inside is
 //     discarded at the next.
 //   - state: places that live on in a private copy from run to run.
-//   - merge back: the few JSON keys of a login file that are carried out again
-//     after a run, because login tokens are renewed while the agent runs and
-//     the old ones stop working.
+//   - login: the files of [Agent.MergeBack], of which the fields that belong to a
+//     login are kept alike on both sides while the agent runs, because tokens are
+//     renewed and the old ones stop working. [Agreed] is what both sides held when
+//     they were last brought together.
+//   - shared: places of the host that are put over the private copy where the user
+//     wants transcripts and history to be their own; see [Agent.Shared].
 //
 // # Private copies
 //
 // A private copy is a directory shaped like a home directory: home/.claude is
 // PRIVATE/.claude. It is written from inside the walls, so everything in it is
-// untrusted: [MirrorIn] and [MergeOut] go through os.Root, take regular files
+// untrusted: [MirrorIn] and [SyncLogins] go through os.Root, take regular files
 // only, bound every size, and follow no link found there.
 //
 // # Limits

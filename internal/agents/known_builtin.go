@@ -32,21 +32,36 @@ func claude() Agent {
 			// Status line and hook scripts, which settings name by path.
 			".claude/*.sh", ".claude/*.py", ".claude/*.js", ".claude/*.mjs",
 		},
+		// Not file-history, of which a rewind outside would write files anywhere, and
+		// not shell-snapshots and session-env, which are run.
+		Shared: []SharedPlace{
+			{Place: ".claude/projects"}, {Place: ".claude/todos"}, {Place: ".claude/tasks"}, {Place: ".claude/plans"},
+			{Place: ".claude/history.jsonl", File: true},
+		},
 		JSON: []JSONPart{{
 			Host: ".claude.json", Private: ".claude/.claude.json",
 			// Without these it asks for a theme and a login at each first start.
 			Seed: []string{
-				"hasCompletedOnboarding", "lastOnboardingVersion", "theme",
-				"customApiKeyResponses", "bypassPermissionsModeAccepted",
+				"theme", "customApiKeyResponses", "bypassPermissionsModeAccepted",
 			},
-			Follow: []string{"oauthAccount", "userID"}, // they belong to the login
-			Mirror: []string{"mcpServers"},             // MCP servers of the user scope
+			Follow: []string{"userID"},     // it belongs to the login
+			Mirror: []string{"mcpServers"}, // MCP servers of the user scope
 		}},
 		MergeBack: []MergeFile{{
 			File: ".claude/.credentials.json",
 			// claudeAiOauth is the login, mcpOAuth the logins of MCP servers;
 			// both hold refresh tokens that are replaced when used.
-			Keys: []string{"claudeAiOauth", "mcpOAuth"},
+			Keys:  []string{"claudeAiOauth", "mcpOAuth"},
+			Login: []string{"scopes", "subscriptionType", "rateLimitTier"},
+		}, {
+			// Whose login it is, without which it asks for one in spite of the tokens.
+			File: ".claude.json", Private: ".claude/.claude.json",
+			Keys: []string{"oauthAccount", "hasCompletedOnboarding", "lastOnboardingVersion"},
+			Login: []string{
+				"hasCompletedOnboarding", "lastOnboardingVersion",
+				"accountUuid", "emailAddress", "organizationUuid", "organizationName", "organizationRole", "workspaceRole",
+				"displayName", "billingType", "organizationType", "seatTier", "hasExtraUsageEnabled",
+			},
 		}},
 		Credentials: []string{".claude/.credentials.json", ".claude.json"},
 		EnvPass: []string{
@@ -96,7 +111,15 @@ func codex() Agent {
 			".codex/hooks.json", ".codex/hooks", ".codex/prompts", ".codex/skills", ".codex/rules",
 			".codex/agents", ".codex/plugins",
 		},
-		MergeBack:   []MergeFile{{File: ".codex/auth.json", Keys: []string{"*"}}}, // tokens and last_refresh belong together
+		// Its index of sessions is a database among its settings; it finds those it
+		// does not know by looking.
+		Shared: []SharedPlace{
+			{Place: ".codex/sessions"}, {Place: ".codex/archived_sessions"}, {Place: ".codex/history.jsonl", File: true},
+		},
+		MergeBack: []MergeFile{{
+			File: ".codex/auth.json", Keys: []string{"*"}, // tokens and last_refresh belong together
+			Login: []string{"auth_mode", "OPENAI_API_KEY", "account_id"},
+		}},
 		Credentials: []string{".codex/auth.json", ".codex/.credentials.json"},
 		EnvPass: []string{
 			"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT",
@@ -133,9 +156,15 @@ func gemini() Agent {
 		},
 		Seed: []string{
 			".gemini/google_accounts.json", ".gemini/installation_id",
-			".gemini/gemini-credentials.json", ".gemini/mcp-oauth-tokens.json", ".gemini/a2a-oauth-tokens.json",
+			".gemini/mcp-oauth-tokens.json", ".gemini/a2a-oauth-tokens.json",
 		},
-		MergeBack: []MergeFile{{File: ".gemini/oauth_creds.json", Keys: []string{"*"}}},
+		// tmp has its chats, and in bin the ripgrep that it runs; history has
+		// repositories in which it runs git.
+		Shared: []SharedPlace{{Place: ".gemini/tmp", Except: []string{"bin"}}},
+		MergeBack: []MergeFile{
+			{File: ".gemini/oauth_creds.json", Keys: []string{"*"}, Login: []string{"scope", "token_type"}},
+			{File: ".gemini/gemini-credentials.json", Keys: []string{"*"}, Opaque: true},
+		},
 		Credentials: []string{
 			".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/gemini-credentials.json",
 			".gemini/mcp-oauth-tokens.json", ".gemini/a2a-oauth-tokens.json", ".gemini/.env",
@@ -184,8 +213,15 @@ func opencode() Agent {
 			".config/opencode/tool", ".config/opencode/tools", ".config/opencode/mode", ".config/opencode/modes",
 			".config/opencode/themes", ".agents/skills",
 		},
-		Seed:      []string{".local/share/opencode/mcp-auth.json"},
-		MergeBack: []MergeFile{{File: ".local/share/opencode/auth.json", Keys: []string{"*"}}},
+		Seed: []string{".local/share/opencode/mcp-auth.json"},
+		// Its sessions are in opencode.db, with the address of a service that it takes
+		// settings from: that stays in the copy.
+		Shared: []SharedPlace{{Place: ".local/share/opencode/storage"}},
+		MergeBack: []MergeFile{{
+			File: ".local/share/opencode/auth.json",
+			// A "wellknown" entry names an address to load settings from, and a variable.
+			Kinds: []string{"oauth", "api"}, Login: []string{"type", "key", "accountId"},
+		}},
 		Credentials: []string{
 			".local/share/opencode/auth.json", ".local/share/opencode/mcp-auth.json",
 			".local/share/opencode/opencode.db", ".local/share/opencode/opencode.db-wal",
@@ -217,7 +253,9 @@ func pi() Agent {
 			".pi/agent/*.md", ".pi/agent/*.MD", ".pi/agent/extensions", ".pi/agent/skills", ".pi/agent/prompts",
 			".pi/agent/themes", ".pi/agent/agents", ".pi/agent/tools", ".pi/agent/git", ".pi/agent/npm",
 		},
-		MergeBack:   []MergeFile{{File: ".pi/agent/auth.json", Keys: []string{"*"}}},
+		Shared: []SharedPlace{{Place: ".pi/agent/sessions"}},
+		// The key of an "api_key" may be a command or the name of a variable.
+		MergeBack:   []MergeFile{{File: ".pi/agent/auth.json", Kinds: []string{"oauth"}, Login: []string{"type", "accountId"}}},
 		Credentials: []string{".pi/agent/auth.json"},
 		EnvPass:     providerKeys("PI_SKIP_VERSION_CHECK"),
 		EnvSet:      map[string]string{"PI_CODING_AGENT_DIR": "~/.pi/agent"},

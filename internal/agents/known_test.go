@@ -47,7 +47,7 @@ func TestKnownIsWellFormed(t *testing.T) {
 			}
 		}
 		for _, file := range a.MergeBack {
-			if len(file.Keys) == 0 || !a.inState(file.File) || !coveredBy(file.File, a.Credentials) || slices.Contains(a.Seed, file.File) {
+			if (len(file.Keys) == 0) == (file.Kinds == nil) || !a.inState(file.Inside()) || !coveredBy(file.File, a.Credentials) || slices.Contains(a.Seed, file.File) {
 				t.Errorf("%q: login %q is not covered", a.Name, file.File)
 			}
 		}
@@ -114,7 +114,8 @@ func TestPlacesOfTheTriedAgents(t *testing.T) {
 		if !slices.Contains(OtherCredentials("claude"), tt.place) {
 			t.Errorf("%s: %q is no secret to claude", tt.agent, tt.place)
 		}
-		if slices.Contains(a.Seed, tt.place) != tt.seeded {
+		carried := slices.Contains(a.Seed, tt.place) || slices.ContainsFunc(a.MergeBack, func(m MergeFile) bool { return m.File == tt.place && m.Opaque })
+		if carried != tt.seeded {
 			t.Errorf("%s: %q is carried in: %v, want %v", tt.agent, tt.place, !tt.seeded, tt.seeded)
 		}
 	}

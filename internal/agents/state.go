@@ -26,6 +26,7 @@ type Places struct {
 type Note struct {
 	File   string // home-relative
 	Reason string
+	Again  bool // it is told by the next SyncLogins too, if it is still so
 }
 
 // String gives a note as one line.
@@ -41,48 +42,50 @@ const (
 
 // MirrorIn prepares the private copy of one agent before a start: it copies
 // Config from the host exactly (what is gone there goes here too), copies Seed
-// where it is absent, and takes over the listed JSON keys. The host's present
-// login wins over the copy's, so that a new login outside is seen inside.
+// where it is absent, takes over the listed JSON keys, and brings the logins of
+// both sides together as [SyncLogins] does. What the host has then, and was not
+// renewed inside since, is what the copy has.
 //
-// The Snapshot says what the host's login files held; give it to MergeOut after
-// the run. It holds digests only and may be stored, to merge after a crash:
-// call MergeOut with it before the next MirrorIn.
+// before is what an earlier start or SyncLogins on this copy gave, empty for
+// none. The new one holds digests only and is to be stored.
 //
 // What is too large, no regular file, or a link to where it must not lead is
 // left out with a note. An error means that the copy could not be prepared.
-// Two runs at once on one copy are safe for the host; callers let only one
-// MirrorIn at a time work on a copy.
-func MirrorIn(a Agent, places Places) (Snapshot, []Note, error) {
+// Callers let only one MirrorIn or SyncLogins at a time work on an agent.
+func MirrorIn(a Agent, places Places, before Agreed) (Agreed, []Note, error) {
 	m, err := openMirror(a, places)
 	if err != nil {
-		return nil, nil, err
+		return before, nil, err
 	}
 	defer m.close()
 	for _, dir := range a.State {
 		if err := m.ensureDir(dir); err != nil {
-			return nil, m.notes, err
+			return before, m.notes, err
 		}
 	}
 	for _, place := range a.Config {
 		if err := m.mirror(place); err != nil {
-			return nil, m.notes, err
+			return before, m.notes, err
 		}
 	}
 	for _, file := range a.Seed {
 		if err := m.seed(file); err != nil {
-			return nil, m.notes, err
+			return before, m.notes, err
 		}
 	}
-	for _, part := range a.JSON {
+	after, err := m.logins(before, true)
+	if err != nil {
+		return before, m.notes, err
+	}
+	for _, part := range a.JSON { // what follows the login comes behind it
 		if err := m.part(part); err != nil {
-			return nil, m.notes, err
+			return after, m.notes, err
 		}
 	}
-	snapshot, err := m.logins()
-	return snapshot, m.notes, err
+	return after, m.notes, nil
 }
 
-// mirrorer is one MirrorIn or MergeOut under way.
+// mirrorer is one MirrorIn or SyncLogins under way.
 type mirrorer struct {
 	agent   Agent
 	home    *os.Root // the host's home: nothing is read outside of it
@@ -147,10 +150,16 @@ func (m *mirrorer) close() {
 func (m *mirrorer) note(file, format string, args ...any) {
 	switch {
 	case len(m.notes) < maxNotes:
-		m.notes = append(m.notes, Note{file, fmt.Sprintf(format, args...)})
+		m.notes = append(m.notes, Note{File: file, Reason: fmt.Sprintf(format, args...)})
 	case len(m.notes) == maxNotes:
-		m.notes = append(m.notes, Note{file, "left out, as are others after it"})
+		m.notes = append(m.notes, Note{File: file, Reason: "left out, as are others after it"})
 	}
+}
+
+// noteForNow is a note on what may be otherwise the next time.
+func (m *mirrorer) noteForNow(file, format string, args ...any) {
+	m.note(file, format, args...)
+	m.notes[len(m.notes)-1].Again = true
 }
 
 // foreign leaves out of a list of secret places those that are or hold the

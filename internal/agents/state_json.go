@@ -55,50 +55,6 @@ func digest(value json.RawMessage) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Snapshot is what the host's login files held when a run began: file, then
-// key, to a digest of the value. An absent value has the digest "".
-type Snapshot map[string]map[string]string
-
-// whole is the key that stands for a whole file.
-const whole = "*"
-
-// pick returns the values of a login file under the keys of m. With "*" the
-// whole object is one value.
-func (m MergeFile) pick(text []byte) (object, error) {
-	o, err := parseObject(text)
-	if err != nil {
-		return nil, err
-	}
-	picked := object{}
-	for _, key := range m.Keys {
-		switch value, ok := o[key]; {
-		case key == whole:
-			picked[whole] = bytes.TrimSpace(text)
-		case ok:
-			picked[key] = value
-		}
-	}
-	return picked, nil
-}
-
-// put returns the text of a login file with the values set.
-func (m MergeFile) put(text []byte, values object) ([]byte, error) {
-	if all, ok := values[whole]; ok {
-		return append(bytes.Clone(all), '\n'), nil
-	}
-	o := object{}
-	if len(text) > 0 {
-		var err error
-		if o, err = parseObject(text); err != nil {
-			return nil, err
-		}
-	}
-	for key, value := range values {
-		o[key] = value
-	}
-	return o.encode(text)
-}
-
 // part takes single keys of a file over from the host.
 func (m *mirrorer) part(p JSONPart) error {
 	host, _, ok := m.hostObject(p.Host, maxPartJSON)
@@ -188,41 +144,4 @@ func (m *mirrorer) seed(file string) error {
 		return nil
 	}
 	return m.file(from, file, info)
-}
-
-// logins takes the host's logins over and says what they were.
-func (m *mirrorer) logins() (Snapshot, error) {
-	snapshot := Snapshot{}
-	for _, file := range m.agent.MergeBack {
-		_, text, ok := m.hostObject(file.File, maxJSON)
-		if !ok {
-			continue // no entry: MergeOut leaves this file alone
-		}
-		values := object{}
-		if text != nil {
-			values, _ = file.pick(text) // parsed before
-		}
-		snapshot[file.File] = map[string]string{}
-		for _, key := range file.Keys {
-			snapshot[file.File][key] = digest(values[key])
-		}
-		if len(values) == 0 {
-			continue
-		}
-		mine, err := readRegular(m.private, file.File, maxJSON)
-		if err != nil {
-			mine = nil
-		}
-		merged, err := file.put(mine, values)
-		if err != nil {
-			merged, err = file.put(nil, values)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("encoding private copy of %q: %w", file.File, err)
-		}
-		if err := m.put(file.File, merged, 0o600); err != nil {
-			return nil, err
-		}
-	}
-	return snapshot, nil
 }

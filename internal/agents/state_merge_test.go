@@ -31,7 +31,7 @@ func TestRenew(t *testing.T) {
 		{"no JSON", `{"access":"x"}`, `{"access":`, `{"access":"x"}`},
 		{"null", `{"access":"x"}`, `{"access":null}`, `{"access":"x"}`},
 	} {
-		if got := renew([]byte(row.host), []byte(row.inside), nil); !sameJSON(got, []byte(row.want)) {
+		if got := (&renewer{names: tokenNames}).at([]byte(row.host), []byte(row.inside), "", 0); !sameJSON(got, []byte(row.want)) {
 			t.Errorf("%s: got %s, want %s", row.name, got, row.want)
 		}
 	}
@@ -39,15 +39,15 @@ func TestRenew(t *testing.T) {
 
 func TestSeedOnce(t *testing.T) {
 	s := newSides(t)
-	s.host(".local/share/amp/secrets.json", "one")
-	s.in("amp")
-	s.wantInside(".local/share/amp/secrets.json", "one")
-	s.host(".local/share/amp/secrets.json", "two")
-	s.in("amp")
-	s.wantInside(".local/share/amp/secrets.json", "one")
+	s.host(".augment/session.json", "one")
+	s.in("auggie")
+	s.wantInside(".augment/session.json", "one")
+	s.host(".augment/session.json", "two")
+	s.in("auggie")
+	s.wantInside(".augment/session.json", "one")
 }
 
-const login = ".claude/.credentials.json"
+const loginFile = ".claude/.credentials.json"
 
 func TestMergeBack(t *testing.T) {
 	tests := []struct {
@@ -71,7 +71,8 @@ func TestMergeBack(t *testing.T) {
 		{name: "another key changed outside", host: `{"claudeAiOauth":{"accessToken":1},"x":1}`, inside: `{"claudeAiOauth":{"accessToken":2}}`, meanwhile: `{"claudeAiOauth":{"accessToken":1},"x":2}`,
 			want: `{"claudeAiOauth":{"accessToken":2},"x":2}`},
 		{name: "logged out inside", host: `{"claudeAiOauth":{"accessToken":1}}`, inside: `{}`, want: `{"claudeAiOauth":{"accessToken":1}}`},
-		{name: "logged in inside", host: ``, inside: `{"claudeAiOauth":{"accessToken":1},"x":1}`, want: `{"claudeAiOauth":{"accessToken":1}}`},
+		{name: "logged in inside", host: ``, inside: `{"claudeAiOauth":{"accessToken":1,"scopes":["a"],"evil":"id"},"x":1}`, want: `{"claudeAiOauth":{"accessToken":1,"scopes":["a"]}}`,
+			note: "made inside"},
 		{name: "no JSON", host: `{"claudeAiOauth":{"accessToken":1}}`, inside: `{"claudeAiOauth":`, want: `{"claudeAiOauth":{"accessToken":1}}`, note: "no JSON object"},
 		{name: "null", host: `{"claudeAiOauth":{"accessToken":1}}`, inside: `null`, want: `{"claudeAiOauth":{"accessToken":1}}`, note: "no JSON object"},
 		{name: "too large", host: `{"claudeAiOauth":{"accessToken":1}}`, inside: `{"claudeAiOauth":"` + strings.Repeat("x", maxJSON) + `"}`,
@@ -83,18 +84,18 @@ func TestMergeBack(t *testing.T) {
 			s := newSides(t)
 			s.host(".claude/x", "")
 			if tt.host != "" {
-				s.host(login, tt.host)
+				s.host(loginFile, tt.host)
 			}
 			before, _ := s.in("claude")
-			if tt.wantInsideFirst != "" && squeeze(read(s.places.Private, login)) != tt.wantInsideFirst {
-				t.Errorf("inside at the start: %q", read(s.places.Private, login))
+			if tt.wantInsideFirst != "" && squeeze(read(s.places.Private, loginFile)) != tt.wantInsideFirst {
+				t.Errorf("inside at the start: %q", read(s.places.Private, loginFile))
 			}
-			s.inside(login, tt.inside)
+			s.inside(loginFile, tt.inside)
 			if tt.meanwhile != "" {
-				s.host(login, tt.meanwhile)
+				s.host(loginFile, tt.meanwhile)
 			}
 			notes := s.out("claude", before)
-			if got := squeeze(read(s.places.HostHome, login)); got != tt.want {
+			if got := squeeze(read(s.places.HostHome, loginFile)); got != tt.want {
 				t.Errorf("host has %q, want %q", got, tt.want)
 			}
 			if tt.note != "" {
@@ -102,7 +103,7 @@ func TestMergeBack(t *testing.T) {
 			} else if len(notes) != 0 {
 				t.Errorf("notes %v", notes)
 			}
-			if info, err := os.Stat(filepath.Join(s.places.HostHome, login)); err != nil || info.Mode().Perm() != 0o600 {
+			if info, err := os.Stat(filepath.Join(s.places.HostHome, loginFile)); err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("mode %v, %v", info, err)
 			}
 			if entries, _ := os.ReadDir(filepath.Join(s.places.HostHome, ".claude")); len(entries) != 2 {
@@ -118,21 +119,21 @@ func TestMergeBackNeverFollowsLinks(t *testing.T) {
 	stolen := `{"claudeAiOauth":{"accessToken":"stolen"}}`
 	tests := map[string]func(s sides, victim string){
 		"file": func(s sides, victim string) {
-			os.Remove(filepath.Join(s.places.Private, login))
-			s.link(s.places.Private, victim, login)
+			os.Remove(filepath.Join(s.places.Private, loginFile))
+			s.link(s.places.Private, victim, loginFile)
 		},
 		"link within the copy": func(s sides, _ string) {
-			os.Remove(filepath.Join(s.places.Private, login))
+			os.Remove(filepath.Join(s.places.Private, loginFile))
 			s.inside("other.json", stolen)
-			s.link(s.places.Private, "../other.json", login)
+			s.link(s.places.Private, "../other.json", loginFile)
 		},
 		"directory": func(s sides, victim string) {
 			os.RemoveAll(filepath.Join(s.places.Private, ".claude"))
 			s.link(s.places.Private, filepath.Dir(victim), ".claude")
 		},
 		"fifo": func(s sides, _ string) {
-			os.Remove(filepath.Join(s.places.Private, login))
-			if err := syscall.Mkfifo(filepath.Join(s.places.Private, login), 0o600); err != nil {
+			os.Remove(filepath.Join(s.places.Private, loginFile))
+			if err := syscall.Mkfifo(filepath.Join(s.places.Private, loginFile), 0o600); err != nil {
 				s.t.Fatal(err)
 			}
 		},
@@ -142,11 +143,11 @@ func TestMergeBackNeverFollowsLinks(t *testing.T) {
 			s := newSides(t)
 			victim := filepath.Join(t.TempDir(), ".credentials.json")
 			os.WriteFile(victim, []byte(stolen), 0o600)
-			s.host(login, `{"claudeAiOauth":{"accessToken":1}}`)
+			s.host(loginFile, `{"claudeAiOauth":{"accessToken":1}}`)
 			before, _ := s.in("claude")
 			change(s, victim)
 			notes := s.out("claude", before)
-			s.wantHost(login, `{"claudeAiOauth":{"accessToken":1}}`)
+			s.wantHost(loginFile, `{"claudeAiOauth":{"accessToken":1}}`)
 			wantNote(t, notes, "not merged back")
 		})
 	}
@@ -157,7 +158,7 @@ func TestMergeBackWholeFile(t *testing.T) {
 	s.host(".codex/auth.json", `{"last_refresh":"then","tokens":{"access_token":"a","kind":"x"}}`)
 	before, _ := s.in("codex")
 	s.wantInside(".codex/auth.json", `{"last_refresh":"then","tokens":{"access_token":"a","kind":"x"}}`+"\n")
-	s.inside(".codex/auth.json", `{"tokens":{"access_token":"b","kind":"!id"},"last_refresh":"now","OPENAI_API_KEY":"new"}`)
+	s.inside(".codex/auth.json", `{"tokens":{"access_token":"b","kind":"!id"},"last_refresh":"now","other":"new"}`)
 	s.out("codex", before)
 	s.wantHost(".codex/auth.json", `{"last_refresh":"now","tokens":{"access_token":"b","kind":"x"}}`+"\n")
 	// A login made outside is seen at the next start.
@@ -170,48 +171,40 @@ func TestMergeBackWholeFile(t *testing.T) {
 func TestMergeBackThroughHostLink(t *testing.T) {
 	s := newSides(t)
 	s.host("vault/claude.json", `{"claudeAiOauth":1}`)
-	s.link(s.places.HostHome, "../vault/claude.json", login)
+	s.link(s.places.HostHome, "../vault/claude.json", loginFile)
 	before, _ := s.in("claude")
-	s.inside(login, `{"claudeAiOauth":2}`)
+	s.inside(loginFile, `{"claudeAiOauth":2}`)
 	s.out("claude", before)
 	if got := squeeze(read(s.places.HostHome, "vault/claude.json")); got != `{"claudeAiOauth":2}` {
 		t.Errorf("got %q", got)
 	}
-	s.wantHost(login, "L---------")
-}
-
-func TestMergeBackNeedsTheAgentOnTheHost(t *testing.T) {
-	s := newSides(t)
-	before, _ := s.in("claude")
-	s.inside(login, `{"claudeAiOauth":2}`)
-	wantNote(t, s.out("claude", before), "does not exist on the host")
-	s.wantHost(".claude", "-")
+	s.wantHost(loginFile, "L---------")
 }
 
 func TestMergeBackWithoutSnapshot(t *testing.T) {
 	s := newSides(t)
-	s.host(login, `{"claudeAiOauth":1}`)
+	s.host(loginFile, `{"claudeAiOauth":1}`)
 	s.in("claude")
-	s.inside(login, `{"claudeAiOauth":2}`)
-	s.out("claude", nil)
-	s.wantHost(login, `{"claudeAiOauth":1}`)
+	s.inside(loginFile, `{"claudeAiOauth":2}`)
+	s.out("claude", Agreed{})
+	s.wantHost(loginFile, `{"claudeAiOauth":1}`)
 }
 
 func TestSnapshotHoldsNoSecrets(t *testing.T) {
 	s := newSides(t)
-	s.host(login, `{"claudeAiOauth":"canary"}`)
+	s.host(loginFile, `{"claudeAiOauth":"canary"}`)
 	before, _ := s.in("claude")
 	text, err := json.Marshal(before)
-	if err != nil || strings.Contains(string(text), "canary") || before[login]["claudeAiOauth"] == "" {
+	if err != nil || strings.Contains(string(text), "canary") || before.Host[loginFile]["claudeAiOauth"] == "" {
 		t.Errorf("snapshot %s, %v", text, err)
 	}
-	var again Snapshot
+	var again Agreed
 	if err := json.Unmarshal(text, &again); err != nil {
 		t.Fatal(err)
 	}
-	s.inside(login, `{"claudeAiOauth":"renewed"}`)
+	s.inside(loginFile, `{"claudeAiOauth":"renewed"}`)
 	s.out("claude", again)
-	if !strings.Contains(read(s.places.HostHome, login), "renewed") {
+	if !strings.Contains(read(s.places.HostHome, loginFile), "renewed") {
 		t.Error("a stored snapshot does not merge")
 	}
 }
@@ -219,7 +212,7 @@ func TestSnapshotHoldsNoSecrets(t *testing.T) {
 func TestPlacesAreChecked(t *testing.T) {
 	a, _ := ByName("claude")
 	for _, places := range []Places{{}, {HostHome: "x", Private: "/tmp/x"}, {HostHome: "/", Private: "/tmp/x"}, {HostHome: "/tmp", Private: "rel"}} {
-		if _, _, err := MirrorIn(a, places); err == nil {
+		if _, _, err := MirrorIn(a, places, Agreed{}); err == nil {
 			t.Errorf("%+v accepted", places)
 		}
 	}
@@ -232,7 +225,7 @@ func TestMirrorIsExact(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		s := sides{t, Places{HostHome: filepath.Join(dir, "h"), Private: filepath.Join(dir, "p")}}
+		s := sides{t, Places{HostHome: filepath.Join(dir, "h"), Private: filepath.Join(dir, "p")}, map[string]Agreed{}}
 		name := rapid.StringMatching(`[a-c\n\\\x{e9}"]{1,3}`)
 		files := rapid.MapOfN(name, rapid.StringN(0, 5, -1), 0, 4)
 		for n, text := range files.Draw(rt, "host") {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 )
 
 // tokenNames are the fields of login files that a client renews. Nothing else
@@ -22,27 +23,29 @@ const (
 	maxToken      = 64 << 10
 )
 
-// renew gives the host's value with the tokens that changed inside: of every
-// field that the host has too, with the same kind of value, and a token's name.
-// names are further field names that count as tokens. Without a value on the
-// host (a first login inside) the result holds tokens only; nil when there are
-// none.
-func renew(host, inside json.RawMessage, names []string) json.RawMessage {
-	return renewAt(host, inside, "", append(slices.Clone(names), tokenNames...), 0)
+// renewer carries what belongs to a login from the inside over the host's value.
+type renewer struct {
+	names []string // fields that are carried: tokens, and those of a login
+	login []string // of them those that need be no token; with any, a login may be made
+	kinds []string // what a field "type" may say
 }
 
-func renewAt(host, inside json.RawMessage, name string, names []string, depth int) json.RawMessage {
+// at gives the host's value with the tokens that changed inside: of every field
+// that the host has too, with the same kind of value, and one of the names.
+// Without a value on the host (a first login inside) the result holds such fields
+// only; nil when there are none.
+func (r *renewer) at(host, inside json.RawMessage, name string, depth int) json.RawMessage {
 	mine, theirs := parse(inside), parse(host)
 	if mine == nil || depth > maxRenewDepth {
 		return host
 	}
 	if mine.object == nil {
-		if (theirs == nil || theirs.object == nil && theirs.kind == mine.kind) && slices.Contains(names, name) && isToken(inside, mine.kind) {
+		if (theirs == nil || theirs.object == nil && (theirs.kind == mine.kind || len(r.login) > 0)) && r.carries(name, inside, mine.kind) {
 			return inside
 		}
 		return host
 	}
-	if theirs != nil && theirs.object == nil {
+	if theirs != nil && theirs.object == nil || !r.known(mine.object) {
 		return host
 	}
 	out := object{}
@@ -53,10 +56,10 @@ func renewAt(host, inside json.RawMessage, name string, names []string, depth in
 	}
 	for key, value := range mine.object {
 		old, known := out[key]
-		if theirs != nil && !known {
+		if theirs != nil && !known && len(r.login) == 0 {
 			continue // the host has this object, but no such field
 		}
-		if next := renewAt(old, value, key, names, depth+1); next != nil {
+		if next := r.at(old, value, key, depth+1); next != nil {
 			out[key] = next
 		}
 	}
@@ -69,6 +72,39 @@ func renewAt(host, inside json.RawMessage, name string, names []string, depth in
 	}
 	return bytes.TrimSpace(text)
 }
+
+// known says whether an entry is a login of a kind that is known: there are kinds
+// that name a command, or an address to load settings from.
+func (r *renewer) known(entry object) bool {
+	text, typed := entry["type"]
+	if r.kinds == nil || !typed {
+		return r.kinds == nil
+	}
+	var kind string
+	return json.Unmarshal(text, &kind) == nil && slices.Contains(r.kinds, kind)
+}
+
+// carries says whether a value may go to the host under a name.
+func (r *renewer) carries(name string, text json.RawMessage, kind byte) bool {
+	switch {
+	case !slices.Contains(r.names, name):
+		return false
+	case !slices.Contains(r.login, name):
+		return isToken(text, kind)
+	case kind == 't' || kind == 'f':
+		return true
+	case kind == '[':
+		var list []string
+		if json.Unmarshal(text, &list) != nil || len(list) > maxLoginList {
+			return false
+		}
+		return !slices.ContainsFunc(list, func(s string) bool { return !plainText(s) })
+	}
+	return isToken(text, kind)
+}
+
+// maxLoginList bounds a list of texts in a login.
+const maxLoginList = 64
 
 // jsonValue is a value as far as renew looks at it.
 type jsonValue struct {
@@ -102,8 +138,50 @@ func isToken(text json.RawMessage, kind byte) bool {
 		return len(text) < 32
 	}
 	var s string
-	if kind != '"' || json.Unmarshal(text, &s) != nil || len(s) > maxToken {
-		return false
-	}
-	return !strings.HasPrefix(s, "!") && !strings.ContainsAny(s, "$`\x00\n\r")
+	return kind == '"' && json.Unmarshal(text, &s) == nil && plainText(s)
 }
+
+func plainText(s string) bool {
+	return len(s) <= maxToken && !strings.HasPrefix(s, "!") && !strings.ContainsAny(s, "$`\x00\n\r")
+}
+
+// timeNames are the fields that say how long a token is valid, or since when.
+var timeNames = []string{"expires", "expires_at", "expiresAt", "expiry_date", "last_refresh", "lastRefresh"}
+
+// validUntil gives the latest time that a login names, in milliseconds, 0 for none.
+func validUntil(text json.RawMessage) int64 { return latest(text, "", 0) }
+
+func latest(text json.RawMessage, name string, depth int) (at int64) {
+	v := parse(text)
+	switch {
+	case v == nil || depth > maxRenewDepth:
+		return 0
+	case v.object != nil:
+		for key, value := range v.object {
+			at = max(at, latest(value, key, depth+1))
+		}
+		return at
+	case !slices.Contains(timeNames, name):
+		return 0
+	case v.kind == '"':
+		var when time.Time
+		if json.Unmarshal(text, &when) != nil {
+			return 0
+		}
+		return when.UnixMilli()
+	}
+	var n float64
+	if json.Unmarshal(text, &n) != nil || n < 0 || n > maxTime {
+		return 0
+	}
+	if n < maxSeconds {
+		n *= 1000
+	}
+	return int64(n)
+}
+
+// Bounds on times: what is smaller than the first are seconds.
+const (
+	maxSeconds = 1e11
+	maxTime    = 1e15
+)

@@ -17,6 +17,7 @@ import (
 type sides struct {
 	t      testing.TB
 	places Places
+	agreed map[string]Agreed // by agent, of the last start or exchange
 }
 
 func newSides(t testing.TB) sides {
@@ -24,7 +25,7 @@ func newSides(t testing.TB) sides {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sides{t, Places{HostHome: filepath.Join(dir, "home"), Private: filepath.Join(dir, "private")}}
+	s := sides{t, Places{HostHome: filepath.Join(dir, "home"), Private: filepath.Join(dir, "private")}, map[string]Agreed{}}
 	for _, d := range []string{s.places.HostHome, s.places.Private} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			t.Fatal(err)
@@ -90,23 +91,27 @@ func (s sides) wantHost(place, want string) {
 	}
 }
 
-func (s sides) in(name string) (Snapshot, []Note) {
+// in is a start.
+func (s sides) in(name string) (Agreed, []Note) {
 	s.t.Helper()
 	a, _ := ByName(name)
-	snapshot, notes, err := MirrorIn(a, s.places)
+	agreed, notes, err := MirrorIn(a, s.places, s.agreed[name])
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return snapshot, notes
+	s.agreed[name] = agreed
+	return agreed, notes
 }
 
-func (s sides) out(name string, before Snapshot) []Note {
+// out is an exchange after what was agreed on.
+func (s sides) out(name string, before Agreed) []Note {
 	s.t.Helper()
 	a, _ := ByName(name)
-	notes, err := MergeOut(a, s.places, before)
+	agreed, notes, err := SyncLogins(a, s.places, before)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.agreed[name] = agreed
 	return notes
 }
 

@@ -53,21 +53,27 @@ short forms of this command: carrel claude, see carrel help claude.
 
 func (a *app) shellCommand() *cobra.Command {
 	f := &runFlags{}
+	agent := ""
 	cmd := &cobra.Command{
 		Use:   "shell [NAME] [flags] [-- ARG...]",
 		Short: "Open your own shell behind walls in the current project",
 		Long: `Opens your shell behind the same walls, for you: persona human, so that the
 host's display is granted where there is one. With NAME it opens in that running
 workspace, under its policy, and no other flags count.
+
+With --agent it is a workspace as that agent would get it, with its settings, its login
+and its hosts. Start the agent there to log in for the first time: the login is yours
+from then on, in other projects and outside too.
 ` + exitStatusHelp,
 		Example: `  carrel shell
+  carrel shell --agent claude
   carrel shell dev
   carrel shell --allow-host preset:debian --on-unknown ask
   carrel shell -- -c 'make && ./demo'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			shell := []string{workspace.UserShell(os.Getenv)}
 			if len(args) == 0 || cmd.ArgsLenAtDash() == 0 {
-				return a.start(cmd, f, launch{argv: append(shell, args...), persona: policy.Human})
+				return a.start(cmd, f, launch{argv: append(shell, args...), persona: policy.Human, forAgent: agent})
 			}
 			name, rest := args[0], args[1:]
 			if len(rest) > 0 && rest[0] == "--" {
@@ -82,6 +88,7 @@ workspace, under its policy, and no other flags count.
 	}
 	cmd.Flags().SetInterspersed(false)
 	f.register(cmd.Flags())
+	cmd.Flags().StringVar(&agent, "agent", "", "give it what an agent needs: claude, codex, gemini, ...")
 	a.registerCompletions(cmd)
 	return cmd
 }
@@ -91,6 +98,8 @@ type launch struct {
 	argv    []string
 	persona policy.Persona
 	agent   string // the agent that argv has to start, "" for whatever it starts
+
+	forAgent string // the agent that the workspace is for, whatever argv is
 }
 
 // start is what they share: prepare, start, tell.
@@ -107,7 +116,7 @@ func (a *app) start(cmd *cobra.Command, f *runFlags, l launch) error {
 		return err
 	}
 	p, err := workspace.PrepareStart(workspace.Request{
-		Argv: l.argv, Flags: flags, Default: l.persona, Agent: l.agent, Preset: f.preset, PromptsOff: f.noPrompts, Ceilings: under, Engine: f.engine, Size: f.size, Environ: a.environ,
+		Argv: l.argv, Flags: flags, Default: l.persona, Agent: l.agent, For: l.forAgent, Preset: f.preset, PromptsOff: f.noPrompts, Ceilings: under, Engine: f.engine, Size: f.size, Environ: a.environ,
 	})
 	if err != nil {
 		return err

@@ -14,21 +14,22 @@ import (
 
 // Words of the flags that take one of a few, in widening order.
 var (
-	personaWords = []string{"human", "agent"}
-	networkWords = []string{"closed", "local", "filtered", "open"}
-	displayWords = []string{"none", "virtual", "host"}
-	homeWords    = []string{"none", "toolchains", "full"}
-	nestedWords  = []string{"none", "userns", "full"}
-	historyWords = []string{"on", "off"}
-	unknownWords = []string{"deny", "ask"}
-	engineWords  = config.Engines
-	backendWords = []string{string(policy.BackendProcess), string(policy.BackendNone)}
+	personaWords   = []string{"human", "agent"}
+	networkWords   = []string{"closed", "local", "filtered", "open"}
+	displayWords   = []string{"none", "virtual", "host"}
+	homeWords      = []string{"none", "toolchains", "full"}
+	nestedWords    = []string{"none", "userns", "full"}
+	historyWords   = []string{"on", "off"}
+	unknownWords   = []string{"deny", "ask"}
+	engineWords    = config.Engines
+	agentHomeWords = []string{string(policy.AgentHomePrivate), string(policy.AgentHomeShared)}
+	backendWords   = []string{string(policy.BackendProcess), string(policy.BackendNone)}
 )
 
 // registerCompletions gives the flags of runFlags their words in shells.
 func (a *app) registerCompletions(cmd *cobra.Command) {
 	words := map[string][]string{
-		"persona": personaWords, "network": networkWords, "display": displayWords, "home": homeWords, "nested": nestedWords, "history": historyWords, "on-unknown": unknownWords, "engine": engineWords, "backend": backendWords,
+		"persona": personaWords, "network": networkWords, "display": displayWords, "home": homeWords, "nested": nestedWords, "history": historyWords, "on-unknown": unknownWords, "engine": engineWords, "backend": backendWords, "agent-home": agentHomeWords,
 	}
 	for flag, list := range words {
 		completeFlag(cmd, flag, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))

@@ -32,7 +32,8 @@ type explainedAgent struct {
 	Executable text     `json:"executable"`
 	Via        []text   `json:"via,omitempty"` // wrappers and runners passed on the way
 	Hosts      []string `json:"hosts"`
-	PromptsOff bool     `json:"prompts_off"` // it starts with its own questions off
+	PromptsOff bool     `json:"prompts_off"`         // it starts with its own questions off
+	Directory  text     `json:"directory,omitempty"` // of agent_config_dir
 }
 
 // engineJSON is what would make the walls here, and why that.
@@ -100,7 +101,7 @@ func (a *app) explained(p *workspace.Prepared, f *explainFlags) (*explained, err
 		Command: texts(p.Plan.Command.Argv), Network: networkOf(p.Policy), Rules: rulesOf(p.Policy.Rules), Protected: rulesOf(p.Protected()),
 	}
 	if m, ok := p.Recognition(); ok {
-		x.Agent = &explainedAgent{Name: m.Agent.Name, Title: m.Agent.Title, Executable: text(m.Executable), Via: texts(m.Via), Hosts: m.Agent.Hosts, PromptsOff: p.StartsWithoutPrompts()}
+		x.Agent = &explainedAgent{Name: m.Agent.Name, Title: m.Agent.Title, Executable: text(m.Executable), Via: texts(m.Via), Hosts: m.Agent.Hosts, PromptsOff: p.StartsWithoutPrompts(), Directory: text(p.AgentDirectory())}
 	}
 	x.Engine = engineJSON{Name: string(p.Engine()), Why: text(p.EngineReason())}
 	for _, r := range p.Policy.Reasons {

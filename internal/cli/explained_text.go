@@ -64,6 +64,9 @@ func (a *explainedAgent) line() string {
 	if a.PromptsOff {
 		line += "; its own questions are off"
 	}
+	if a.Directory != "" {
+		line += "; its directory is " + quoteIf(string(a.Directory)) + " (agent_config_dir)"
+	}
 	return line
 }
 

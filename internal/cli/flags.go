@@ -17,7 +17,7 @@ import (
 type runFlags struct {
 	persona, preset, network, display, home, nested string
 	timeout, memory, permissions, history, engine   string
-	size, backend                                   string
+	size, backend, agentHome                        string
 	read, write, deny, protect, env, device         []string
 	pids                                            int64
 	json, noPrompts                                 bool
@@ -39,6 +39,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.home, "home", "", "what of home is visible: toolchains, full (read-only) or none")
 	fs.StringVar(&f.nested, "nested", "", "sandboxes inside: none, userns (browsers) or full (bubblewrap)")
 	fs.StringArrayVar(&f.device, "device", nil, "make a device node visible, for example /dev/kvm")
+	fs.StringVar(&f.agentHome, "agent-home", "", "a known agent's own places: private (default), a copy for each project, or shared, with its transcripts and history yours")
 	fs.StringVar(&f.timeout, "timeout", "", "end the command after this time, with status 124 (30s, 5m)")
 	fs.StringVar(&f.memory, "memory", "", "limit memory, for example 2GiB")
 	fs.Int64Var(&f.pids, "pids", 0, "limit the number of processes")
@@ -66,6 +67,7 @@ func (f *runFlags) request(cmd *cobra.Command) (policy.Request, error) {
 	r.Home = choice[policy.HomeMode](f.home, "--home")
 	r.Nested = choice[policy.Nesting](f.nested, "--nested")
 	r.History = choice[policy.HistoryMode](f.history, "--history")
+	r.AgentHome = choice[policy.AgentHomeMode](f.agentHome, "--agent-home")
 	for _, d := range f.device {
 		r.Devices = append(r.Devices, policy.Value[string]{V: d, Source: flagSource("--device")})
 	}

@@ -88,6 +88,8 @@ type Settings struct {
 	Engine     *policy.Value[string] // one of Engines; nil: not said; the operator's word stands
 	PromptsOff *policy.Value[bool]   // agents.prompts_off; nil: not said
 
+	AgentConfigDir *policy.Value[string] // agent_config_dir, as it was written; nil: not said
+
 	DisplaySize *policy.Value[string] // display.size, see policy.ParseSize; nil: not said
 	DisplayGL   *policy.Value[bool]   // display.gl; nil: not said
 

@@ -136,6 +136,7 @@ func (m mapping) variables(key string, list []EnvVar) {
 // request writes the keys of a policy.
 func (m mapping) request(r *policy.Request) {
 	word(m, "persona", r.Persona)
+	word(m, "agent_home", r.AgentHome)
 	network := newMapping()
 	word(network, "mode", r.Network)
 	network.list("allow_hosts", words(r.AllowHosts))

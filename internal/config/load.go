@@ -130,6 +130,9 @@ func (l *loader) layer(r *decoded) {
 	if r.settings.PromptsOff != nil {
 		l.out.Settings.PromptsOff = r.settings.PromptsOff
 	}
+	if r.settings.AgentConfigDir != nil {
+		l.out.Settings.AgentConfigDir = r.settings.AgentConfigDir
+	}
 	if r.settings.DisplaySize != nil {
 		l.out.Settings.DisplaySize = r.settings.DisplaySize
 	}

@@ -33,9 +33,10 @@ type Ceiling struct {
 	Nested  *Value[Nesting]
 	History *Value[HistoryMode]
 
-	Sound    *Value[Switch]
-	Notify   *Value[Switch]
-	OpenURLs *Value[LinkMode]
+	Sound     *Value[Switch]
+	Notify    *Value[Switch]
+	OpenURLs  *Value[LinkMode]
+	AgentHome *Value[AgentHomeMode]
 
 	Memory  *Value[int64] // bytes; 0 is no limit
 	Pids    *Value[int64] // 0 is no limit

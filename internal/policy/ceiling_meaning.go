@@ -21,6 +21,7 @@ type Permissions struct {
 	Home         HomeMode             `json:"home,omitempty"`
 	Nested       Nesting              `json:"nested,omitempty"`
 	History      HistoryMode          `json:"history,omitempty"`
+	AgentHome    AgentHomeMode        `json:"agent_home,omitempty"`
 	Undo         UndoMode             `json:"undo,omitempty"`
 	Virtual      *VirtualPermissions  `json:"virtual_commands,omitempty"`
 	OpenURLs     LinkMode             `json:"open_urls,omitempty"`
@@ -77,7 +78,8 @@ func (c *Ceiling) Permissions() Permissions {
 	p := Permissions{
 		Network: c.networkPermissions(), HostCommands: sortedValues(c.HostCommands), Devices: sortedValues(c.Devices),
 		Home: limiting(c.Home, HomeFull), Nested: limiting(c.Nested, NestedFull), History: limiting(c.History, HistoryOff), Undo: limiting(c.Undo, UndoAll),
-		OpenURLs: limiting(c.OpenURLs, LinksBrowser),
+		OpenURLs:  limiting(c.OpenURLs, LinksBrowser),
+		AgentHome: limiting(c.AgentHome, AgentHomeShared),
 	}
 	for _, m := range c.Mounts {
 		one := MountPermission{HostPath: path.Clean(m.HostPath), Mode: "read_only"}
@@ -123,7 +125,7 @@ func (c *Ceiling) Restricted() bool {
 // open says that nothing is limited.
 func (p Permissions) open() bool {
 	return p.Network == nil && p.Mounts == nil && p.Apps == nil && p.HostCommands == nil && p.Display == nil && p.Home == "" && p.Nested == "" &&
-		p.History == "" && p.Undo == "" && p.Virtual == nil && p.OpenURLs == "" && p.Devices == nil && p.Resources == nil && p.Expires == ""
+		p.History == "" && p.AgentHome == "" && p.Undo == "" && p.Virtual == nil && p.OpenURLs == "" && p.Devices == nil && p.Resources == nil && p.Expires == ""
 }
 
 func (c *Ceiling) networkPermissions() *NetworkPermissions {

@@ -200,6 +200,7 @@ type Request struct {
 	Devices []Value[string] // absolute device paths
 
 	HostCommands []Value[string] // commands that run outside these walls, in some of their own
+	AgentHome    *Value[AgentHomeMode]
 
 	// ProgramsAllow limits the programs that may be launched: absolute paths
 	// or bare names. nil: no limit asked for; empty but not nil: none.
@@ -281,6 +282,7 @@ const (
 	DimMemory   Dimension = "memory"
 	DimPids     Dimension = "pids"
 
+	DimAgentHome    Dimension = "agent_home"
 	DimHostCommands Dimension = "host_commands"
 	DimUndo         Dimension = "undo" // what may be done with the history
 	DimExpires      Dimension = "expires"
@@ -331,6 +333,7 @@ type Effective struct {
 	Home      HomeMode
 	Nested    Nesting
 	History   HistoryMode
+	AgentHome AgentHomeMode
 	Devices   []Value[string]
 	Programs  []Value[string] // nil: no limit
 	// HostCommands are the names of commands that run in walls of their own.

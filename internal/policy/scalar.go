@@ -269,6 +269,9 @@ var choices = map[Dimension]string{
 	DimSound:   "on or off",
 	DimNotify:  "on or off",
 	DimLinks:   "none, show or browser",
+
+	DimAgentHome: "private or shared",
+
 	DimTimeout: "a time that is not negative",
 	DimMemory:  "a size that is not negative",
 	DimPids:    "a number that is not negative",

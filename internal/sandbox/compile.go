@@ -65,9 +65,7 @@ type Input struct {
 	// Sockets are guest paths of Unix sockets to listen at; they follow all other
 	// listeners.
 	Sockets []string
-
-	// Listen are addresses to listen at over TCP beside those of the network.
-	Listen []string
+	Listen  []string // further addresses to listen at over TCP
 
 	Self     string // host path of our own executable
 	Terminal string // host path of the controlling terminal's device, or ""

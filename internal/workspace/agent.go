@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,6 +67,9 @@ func (p *Prepared) findProgram() {
 	names := []string{p.req.Argv[0]}
 	if p.Agent != nil && p.match.Index > 1 {
 		names = append(names, p.match.Executable)
+	}
+	if p.req.For != "" && p.Agent != nil {
+		names = append(names, p.Agent.Executables...)
 	}
 	p.findPrograms(names)
 }
@@ -152,12 +154,14 @@ func (p *Prepared) agentPlaces() agents.Places {
 }
 
 // mirrorAgent brings the private copy of the agent's state up to date with the
-// host and gives the binds that put it in place. What the host's login files
-// held is written down first: when the run is killed, the next one carries a
-// refreshed login back before it mirrors again.
+// host and gives the binds that put it in place. What was renewed inside by a run
+// that was killed is carried out with it.
 func (p *Prepared) mirrorAgent() error {
 	if p.Agent == nil || p.place.home == "" {
 		return nil
+	}
+	if dir := p.ownDir(); dir != "" {
+		return p.openOwnDir(dir)
 	}
 	if p.state == nil {
 		p.note("no state directory: %s starts without its settings and login, and nothing of it is kept", p.Agent.Title)
@@ -166,13 +170,12 @@ func (p *Prepared) mirrorAgent() error {
 	if err := os.MkdirAll(p.agentDir(), 0o700); err != nil {
 		return fmt.Errorf("making the private copy of %s: %w", p.Agent.Title, err)
 	}
-	unlock, err := lockFile(p.agentDir() + ".lock")
+	unlock, err := p.lockLogins()
 	if err != nil {
-		return fmt.Errorf("locking the private copy of %s: %w", p.Agent.Title, err)
+		return fmt.Errorf("locking the logins of %s: %w", p.Agent.Title, err)
 	}
 	defer unlock()
-	p.recoverLogin()
-	snapshot, notes, err := agents.MirrorIn(*p.Agent, p.agentPlaces())
+	agreed, notes, err := agents.MirrorIn(*p.Agent, p.agentPlaces(), p.agreed())
 	if err != nil {
 		// What a command did to its copy must not lock the agent out.
 		aside := fmt.Sprintf("%s.broken-%d", p.agentDir(), time.Now().UnixNano())
@@ -180,22 +183,24 @@ func (p *Prepared) mirrorAgent() error {
 			return fmt.Errorf("copying the settings of %s: %w", p.Agent.Title, err)
 		}
 		p.note("the private copy of %s could not be used (%v) and begins anew; the old one is %s", p.Agent.Title, err, aside)
-		snapshot, notes, err = agents.MirrorIn(*p.Agent, p.agentPlaces())
+		agreed, notes, err = agents.MirrorIn(*p.Agent, p.agentPlaces(), agents.Agreed{})
 	}
 	if err != nil {
 		return fmt.Errorf("copying the settings of %s: %w", p.Agent.Title, err)
 	}
 	p.agentNotes(notes)
-	p.snapshot = snapshot
-	if err := p.saveSnapshot(); err != nil {
-		p.note("%s: a login refreshed inside is lost if this run is killed: %v", p.Agent.Name, err)
+	if err := p.agree(agreed); err != nil {
+		p.note("%s: a login renewed inside is not carried out: %v", p.Agent.Name, err)
 	}
-	p.bindAgent()
+	p.addAgentBinds(agents.PlanState(*p.Agent, p.place.home, p.place.home, p.agentDir()).Binds, "private copy of the agent's state")
+	if p.sharesHome() {
+		return p.shareHome()
+	}
 	return nil
 }
 
-func (p *Prepared) bindAgent() {
-	for _, b := range agents.PlanState(*p.Agent, p.place.home, p.place.home, p.agentDir()).Binds {
+func (p *Prepared) addAgentBinds(binds []agents.StateBind, reason string) {
+	for _, b := range binds {
 		source, kind := p.facts.Resolve(b.Source)
 		if kind == sandbox.KindNone {
 			continue
@@ -205,13 +210,16 @@ func (p *Prepared) bindAgent() {
 			continue
 		}
 		p.binds = append(p.binds, sandbox.Mount{Kind: sandbox.MountBind, Target: b.Target, Source: source,
-			ReadOnly: !b.Writable, Optional: b.Optional, Dir: kind == sandbox.KindDir, Reason: "private copy of the agent's state"})
+			ReadOnly: !b.Writable, Optional: b.Optional, Dir: kind == sandbox.KindDir, Reason: reason})
 	}
 }
 
 // clearPlace makes sure that a mount point inside the private copy is what the
 // mount needs: a command may have put a link there.
 func (p *Prepared) clearPlace(target string, dir bool) error {
+	if p.ownDir() != "" { // openOwnDir has seen to it
+		return nil
+	}
 	rel, err := filepath.Rel(p.place.home, target)
 	inState := slices.ContainsFunc(p.Agent.State, func(s string) bool { return within(rel, s) && rel != s })
 	if err != nil || !inState {
@@ -242,53 +250,15 @@ func (p *Prepared) clearPlace(target string, dir bool) error {
 	return f.Close()
 }
 
-// mergeAgent carries refreshed logins back to the host.
-func (p *Prepared) mergeAgent() {
-	if p.Agent == nil || p.snapshot == nil {
-		return
-	}
-	unlock, err := lockFile(p.agentDir() + ".lock")
-	if err != nil {
-		p.note("%s: its login was not carried back: %v", p.Agent.Name, err)
-		return
-	}
-	defer unlock()
-	notes, err := agents.MergeOut(*p.Agent, p.agentPlaces(), p.snapshot)
-	if err != nil {
-		p.note("%s: its login was not carried back: %v", p.Agent.Name, err)
-		return
-	}
-	p.agentNotes(notes)
-	_ = os.Remove(p.snapshotFile())
-}
-
-// recoverLogin finishes what a killed run could not.
-func (p *Prepared) recoverLogin() {
-	data, err := os.ReadFile(p.snapshotFile())
-	if err != nil {
-		return
-	}
-	var before agents.Snapshot
-	if json.Unmarshal(data, &before) == nil {
-		if notes, err := agents.MergeOut(*p.Agent, p.agentPlaces(), before); err == nil {
-			p.agentNotes(notes)
-		}
-	}
-	_ = os.Remove(p.snapshotFile())
-}
-
-func (p *Prepared) saveSnapshot() error {
-	data, err := json.Marshal(p.snapshot)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(p.snapshotFile(), data, 0o600)
-}
-
-func (p *Prepared) snapshotFile() string { return p.agentDir() + ".login" }
-
+// agentNotes tells each thing once: logins are looked at many times.
 func (p *Prepared) agentNotes(notes []agents.Note) {
 	for _, n := range notes {
-		p.note("%s: %s", p.Agent.Name, n)
+		text := fmt.Sprintf("%s: %s", p.Agent.Name, n)
+		p.said.Lock()
+		told := slices.Contains(p.notes, text)
+		p.said.Unlock()
+		if !told {
+			p.addNotes(text)
+		}
 	}
 }

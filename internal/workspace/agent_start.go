@@ -22,11 +22,56 @@ type NotInstalledError struct {
 }
 
 func (e *NotInstalledError) Error() string {
-	hint := "its maker's page says how to install it"
-	if e.Agent.Install != "" {
-		hint = "install it with: " + e.Agent.Install
+	return fmt.Sprintf("%s: %q was not found in PATH\nhint: %s", e.Agent.Title, e.Program, e.install())
+}
+
+func (e *NotInstalledError) install() string {
+	if e.Agent.Install == "" {
+		return "its maker's page says how to install it"
 	}
-	return fmt.Sprintf("%s: %q was not found in PATH\nhint: %s", e.Agent.Title, e.Program, hint)
+	return "install it with: " + e.Agent.Install
+}
+
+// recognise finds out which agent the workspace is for: the one that the command is,
+// or that it was said to be for.
+func (p *Prepared) recognise() error {
+	if p.req.For == "" {
+		if m, ok := agents.Recognise(p.req.Argv, p.agentHost()); ok {
+			p.match, p.Agent = m, &m.Agent
+		}
+		return nil
+	}
+	a, ok := agents.ByCommand(p.req.For)
+	if !ok {
+		return &hintError{err: fmt.Errorf("--agent %q: no agent of that name is known", p.req.For),
+			hint: "known are " + strings.Join(agentNames(), ", ")}
+	}
+	p.Agent = &a
+	p.match.Index = len(p.req.Argv) // none of the words is its own
+	return nil
+}
+
+func agentNames() []string {
+	var names []string
+	for _, a := range agents.Known() {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// agentMissing says that the agent that the workspace is for has no program here, ""
+// where it has: the workspace is of use without, to look at its files.
+func (p *Prepared) agentMissing() string {
+	if p.req.For == "" || p.Agent == nil || p.NoWalls() {
+		return ""
+	}
+	for _, name := range p.Agent.Executables {
+		if _, err := p.lookPath(name); err == nil {
+			return ""
+		}
+	}
+	missing := &NotInstalledError{Agent: *p.Agent, Program: p.Agent.Executables[0]}
+	return fmt.Sprintf("%s: %q is not in your PATH, so it cannot be started here; %s", p.Agent.Title, missing.Program, missing.install())
 }
 
 // checkAgent sees that the command is the agent that was asked for by name. Who asks
@@ -136,7 +181,12 @@ func (p *Prepared) agentEnv() map[string]string {
 
 // agentArgv puts the flags that switch the agent's own sandbox (and, when the user
 // says so, its questions) off before its own arguments.
-func (p *Prepared) agentArgv() []string { return p.withFlags(p.req.Argv, p.match.Index) }
+func (p *Prepared) agentArgv() []string {
+	if p.req.For != "" { // a shell in the agent's workspace
+		return p.req.Argv
+	}
+	return p.withFlags(p.req.Argv, p.match.Index)
+}
 
 // withAgentFlags does the same for a command of a workspace that stays, where it is
 // the agent that the workspace was made for.

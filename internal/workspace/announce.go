@@ -34,6 +34,11 @@ func (p *Prepared) Announcements() []string {
 	if p.Policy.Clipboard == policy.ClipboardPaste {
 		out = append(out, "clipboard paste: just after you press Ctrl+V here, the command can read what you copied on your desktop ("+p.reason(policy.DimClip).Source.String()+")")
 	}
+	for _, said := range []string{p.agentMissing(), p.homeAnnouncement()} {
+		if said != "" {
+			out = append(out, said)
+		}
+	}
 	if p.noDisplay != "" {
 		out = append(out, "warning: "+p.noDisplaySaid())
 	}

@@ -131,6 +131,7 @@ func (d *desk) serve(tell *Reporter) error {
 		_, err = p.whyNotStarted("", err)
 		return err
 	}
+	p.watchLogins()
 	if err := d.answer(group); err != nil {
 		d.up.walls.Kill()
 		p.endBroker(d.up.broker, r)
@@ -160,6 +161,7 @@ func (d *desk) serve(tell *Reporter) error {
 	d.end()
 	p.endBroker(d.up.broker, r)
 	p.mergeAgent()
+	p.dropLinks(r.Started)
 	r.Born = p.bornInside(before)
 	r.Exit = 0
 	p.conclude(r)

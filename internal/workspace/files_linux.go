@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -22,15 +23,24 @@ func changeTime(info fs.FileInfo) time.Time {
 	return info.ModTime()
 }
 
-// lockFile takes an exclusive lock that ends with the process at the latest.
-func lockFile(path string) (unlock func(), err error) {
+// lockFile holds a file that is made where it is missing, and gives up after a time.
+func lockFile(path string, wait time.Duration) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+	for end := time.Now().Add(wait); ; time.Sleep(5 * time.Millisecond) {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { f.Close() }, nil
+		}
+		switch busy := err == syscall.EWOULDBLOCK; {
+		case busy && time.Now().After(end):
+			err = fmt.Errorf("another carrel has held it for %s; is one stopped? %w", wait, err)
+		case busy || err == syscall.EINTR:
+			continue
+		}
 		f.Close()
 		return nil, err
 	}
-	return func() { f.Close() }, nil
 }

@@ -37,7 +37,7 @@ type Prepared struct {
 	facts       *facts
 	view        *view.View
 	state       *stateDir
-	snapshot    agents.Snapshot
+	logins      *loginWatch      // while the agent's logins are kept alike; nil without
 	upstream    *egress.Upstream // the host's own proxy, nil for none
 	socketNames []string         // of granted sockets, as they were written
 	early       *sandbox.Stage   // started ahead; nil when there is none
@@ -109,10 +109,7 @@ func Prepare(req Request) (*Prepared, error) {
 	if err := errors.Join(p.preset(), p.applyProfile()); err != nil {
 		return nil, err
 	}
-	if m, ok := agents.Recognise(p.req.Argv, p.agentHost()); ok {
-		p.match, p.Agent = m, &m.Agent
-	}
-	if err := p.checkAgent(); err != nil {
+	if err := errors.Join(p.recognise(), p.checkAgent()); err != nil {
 		return nil, err
 	}
 	p.findProgram()
@@ -120,6 +117,9 @@ func Prepare(req Request) (*Prepared, error) {
 		return nil, err
 	}
 	if err := p.mountsAllowed(); err != nil {
+		return nil, err
+	}
+	if err := p.agentHomeAllowed(); err != nil {
 		return nil, err
 	}
 	if errs := p.programsOfProfile(); len(errs) > 0 {

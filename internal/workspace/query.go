@@ -71,13 +71,20 @@ func (p *Prepared) agentPreview() []sandbox.Mount {
 		return nil
 	}
 	var out []sandbox.Mount
-	for _, b := range agents.PlanState(*p.Agent, p.place.home, p.place.home, p.agentDir()).Binds {
+	plan := agents.PlanState(*p.Agent, p.place.home, p.place.home, p.agentDir()).Binds
+	reason := "private copy of the agent's state"
+	if dir := p.ownDir(); dir != "" {
+		plan, reason = agents.PlanOwn(*p.Agent, p.place.home, p.place.home, dir).Binds, "agent_config_dir"
+	} else if p.sharesHome() {
+		plan = append(plan, agents.PlanShared(*p.Agent, p.place.home, p.place.home, p.agentDir())...)
+	}
+	for _, b := range plan {
 		source, kind := p.facts.Resolve(b.Source)
 		if kind == sandbox.KindNone && b.Optional {
 			continue
 		}
 		out = append(out, sandbox.Mount{Kind: sandbox.MountBind, Target: b.Target, Source: source,
-			ReadOnly: !b.Writable, Optional: b.Optional, Dir: kind == sandbox.KindDir || b.Dir, Reason: "private copy of the agent's state"})
+			ReadOnly: !b.Writable, Optional: b.Optional, Dir: kind == sandbox.KindDir || b.Dir, Reason: reason})
 	}
 	return out
 }

@@ -120,6 +120,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 		io.abandon()
 		return p.notStarted(r, p.req.Argv[0], err)
 	}
+	p.watchLogins()
 	signals.forward(up.walls) // at once: the command may already have been sent some
 	io.started()
 	if err := p.relay.start(); err != nil {
@@ -128,6 +129,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 	err = p.supervise(up, group, r)
 	p.endBroker(up.broker, r)
 	p.mergeAgent()
+	p.dropLinks(r.Started)
 	lost := io.finish()
 	if lost != nil && r.Exit == 0 {
 		r.Exit = ExitOurs // the command may have ended before its output could not be written

@@ -23,6 +23,7 @@ type Request struct {
 	Flags   policy.Request   // what the command line asks for
 	Default policy.Persona   // the surface's default: agent for run, human for shell
 	Agent   string           // name of the agent that Argv has to start, or nothing is started; "": Argv starts what it starts
+	For     string           // name of an agent that the workspace is for whatever Argv is: it gets its home and its hosts; "" for none
 	Preset  string           // "" for none
 	Profile string           // the name of a saved workspace, "" for none; not with Preset
 	Draft   *profile.Profile // instead of Profile: one that is not saved
