@@ -96,6 +96,8 @@ type Settings struct {
 
 	Safeguards Safeguards
 	History    History
+
+	Credentials []policy.CredentialUse // of the user, then of the operator
 }
 
 // Safeguards are bounds on what one step of a run may destroy; nil: not said. 0 is

@@ -80,6 +80,7 @@ type target struct {
 	definition *Definition
 	defined    *DefinedMount // of a definition, or of extra_mounts
 	command    *Command
+	credential *policy.CredentialUse
 }
 
 // mapping decodes one mapping against its fields.

@@ -36,6 +36,7 @@ func configFields() []field {
 			check: func(v value) string { return badPresetName(v.name) },
 			open:  openPreset},
 		extraMountsField(),
+		credentialsField(),
 		field{key: "open_urls", typ: typeEnum, in: userFiles, enum: []string{"show", "browser"},
 			doc: "What happens to a URL that a command inside wants opened: show it, or open it in the browser outside.",
 			put: func(t *target, v value) { t.settings.OpenURLs = textValue[string](v) }},

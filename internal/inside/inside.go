@@ -1,6 +1,7 @@
 // Package inside is what our own binary does when a program inside the walls
-// starts it by the name of a helper: xdg-open, open, a browser, or one of the
-// programs that copy and paste, xclip, xsel, wl-copy and wl-paste. It asks the
+// starts it by the name of a helper: xdg-open, open, a browser, one of the
+// programs that copy and paste, xclip, xsel, wl-copy and wl-paste, or one that stands
+// for a credential of the person outside, for git and gh. It asks the
 // supervisor over the workspace's socket and tells the truth in its exit status.
 //
 // It runs as untrusted as any command inside: whatever it sends, the supervisor
@@ -38,6 +39,10 @@ const (
 	OpClipTypes = "clip-types" // the formats in which something was copied
 	OpClipPaste = "clip-paste" // what was copied; it follows the reply
 	OpClipCopy  = "clip-copy"  // it follows the request
+
+	OpCredential = "credential" // user and password, for git: its description follows the request, the answer the reply
+	OpToken      = "token"      // of a host, for gh: it follows the reply
+	OpSign       = "sign"       // a commit or tag, by gpg: it follows the request, the signature the reply
 )
 
 // Exit statuses of the link helpers, as xdg-open(1) has them.
@@ -57,6 +62,8 @@ type Request struct {
 	Step      Mark   `json:"step,omitzero"`
 	Mode      string `json:"mode,omitempty"` // of control: read_only or paused
 	Clip      Clip   `json:"clip,omitzero"`
+	Host      string `json:"host,omitempty"` // of token; "" for the usual one
+	Size      int64  `json:"size,omitempty"` // of credential and sign: that many bytes follow
 }
 
 // Reply is its answer.
@@ -66,7 +73,10 @@ type Reply struct {
 
 	Code  string   `json:"code,omitempty"`  // clip-paste, clip-types: one of the Clip constants
 	Types []string `json:"types,omitempty"` // clip-types
-	Size  int64    `json:"size,omitempty"`  // clip-paste: that many bytes follow
+	Size  int64    `json:"size,omitempty"`  // clip-paste, credential, token, sign: that many bytes follow
+
+	Host   string `json:"host,omitempty"`   // token: whose
+	Status string `json:"status,omitempty"` // sign: what gpg says of it for programs
 }
 
 // FileHelper is the name of the helper that carries out a file tool's request; see
@@ -81,7 +91,7 @@ func LinkHelpers() []string { return slices.Clone(linkHelpers) }
 // IsHelper says whether argv[0] is one of the helpers' names.
 func IsHelper(argv0 string) bool {
 	name := path.Base(argv0)
-	return slices.Contains(linkHelpers, name) || clipHelpers[name] != nil
+	return slices.Contains(linkHelpers, name) || clipHelpers[name] != nil || keyHelpers[name] != nil
 }
 
 // Main runs the helper that argv[0] names, with this process's standard streams, and
@@ -89,6 +99,9 @@ func IsHelper(argv0 string) bool {
 func Main(argv []string) int {
 	if run := clipHelpers[path.Base(argv[0])]; run != nil {
 		return run(argv[1:], &streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, clip: overSocket{}})
+	}
+	if run := keyHelpers[path.Base(argv[0])]; run != nil {
+		return run(argv[1:])
 	}
 	return openLink(argv[1:], os.Stderr)
 }

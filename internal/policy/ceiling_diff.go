@@ -133,6 +133,7 @@ func (c *Ceiling) parts() []part {
 		orderedPart(DimNested, p.Nested, nestedRank, c.Nested),
 		orderedPart(DimHistory, p.History, historyRank, c.History),
 		orderedPart(DimUndo, p.Undo, undoRank, c.Undo),
+		orderedPart(DimCredentials, p.Credentials, credentialsRank, c.Credentials),
 		listPart(DimDevices, c.Devices, holds),
 		limitPart(DimTimeout, c.Timeout, time.Duration.String),
 		limitPart(DimMemory, c.Memory, func(n int64) string { return fmt.Sprintf("%d bytes", n) }),

@@ -105,7 +105,7 @@ func (p *Prepared) Compile(prepare bool) error {
 	}
 	in.HostPorts = p.hostPorts()
 	desktop, desktopFiles, listening := p.desktopMounts()
-	in.Sockets = listening
+	in.Sockets = append(listening, p.keyring.sockets()...)
 	in.Binds, in.Symlinks = slices.Concat(p.binds, p.displayBinds(), desktop, sockets), links
 	in.Files = append(in.Files, desktopFiles...)
 	top, topLinks, err := p.rootEntries()
@@ -190,6 +190,7 @@ func (p *Prepared) fill(in *sandbox.Input) {
 			in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
 		}
 	}
+	in.Symlinks = append(in.Symlinks, p.keyring.links()...)
 	for _, name := range inside.LinkHelpers() {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
 		// Only an opener is replaced: x-www-browser may lead to a browser, and that one stays.

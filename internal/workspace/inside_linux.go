@@ -53,6 +53,7 @@ type insideServer struct {
 	desk *desk // of a workspace that stays
 
 	clipboard *clipboard
+	keyring   *keyring
 
 	expired func(op string) *api.Denial // says why nothing but stopping and holding is done any more
 
@@ -133,6 +134,9 @@ func (s *insideServer) answer(conn net.Conn) {
 			reply = s.hold(req)
 		case inside.OpClipTypes, inside.OpClipPaste, inside.OpClipCopy:
 			s.clip(conn, in, from, req)
+			return
+		case inside.OpCredential, inside.OpToken, inside.OpSign:
+			s.keyring.answer(conn, in, from, req)
 			return
 		case inside.OpStepBegin, inside.OpStepEnd:
 			reply = inside.Reply{OK: true}

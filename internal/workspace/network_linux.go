@@ -12,6 +12,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/egress"
+	"carrel/internal/inside"
 	"carrel/internal/policy"
 	"carrel/internal/ports"
 	"carrel/internal/sandbox"
@@ -75,6 +76,12 @@ func (n *network) start(walls *sandbox.Walls) error {
 	}
 	listeners := make([]net.Listener, len(fds))
 	for i, fd := range fds {
+		if n.p.Plan.Listeners[i].Address == inside.AgentSocket && fd >= 0 {
+			if err := n.p.keyring.takeAgent(fd); err != nil {
+				return err
+			}
+			continue
+		}
 		if n.p.Plan.Listeners[i].Network == "unix" && fd >= 0 {
 			n.p.desktop.takeBus(fd)
 			continue

@@ -75,6 +75,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 		p.note("nothing is logged or kept: %v", err)
 	}
 	defer func() { p.desktop.close() }()
+	defer func() { p.keyring.close() }()
 	if p.lends() {
 		if p.relay, err = openRelay(); err != nil {
 			return r, err
@@ -145,6 +146,7 @@ func (p *Prepared) makePlan() (err error) {
 		return err
 	}
 	p.clipboard = p.newClipboard()
+	p.keyring.said()
 	if err := p.Compile(true); err != nil {
 		return err
 	}
@@ -235,6 +237,7 @@ func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *bro
 	defer desk.Close()
 	n.answersTo(desk)
 	p.clipboard.answersTo(desk)
+	p.keyring.answersTo(desk)
 	p.desktop.answersTo(walls, desk)
 	if b != nil {
 		desk.SetGate(b.Hold)
@@ -243,7 +246,7 @@ func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *bro
 	ctx, cancel := p.deadline()
 	defer cancel()
 	timedOut := context.AfterFunc(ctx, func() { p.endByClock(walls) })
-	server := &insideServer{walls: walls, callbacksTo: p.callbacks(), record: p.recorder(r), mark: b.mark, clipboard: p.clipboard, expired: desk.Expired}
+	server := &insideServer{walls: walls, callbacksTo: p.callbacks(), record: p.recorder(r), mark: b.mark, clipboard: p.clipboard, keyring: p.keyring, expired: desk.Expired}
 	server.opener, server.openEnv = p.opener()
 	if err := serveInside(walls.TakeAPI(), server); err != nil {
 		walls.Kill()
@@ -255,6 +258,7 @@ func (p *Prepared) supervise(walls *sandbox.Walls, group *sandbox.Cgroup, b *bro
 	walls.Close()
 	n.close()
 	p.desktop.close()
+	p.keyring.close()
 	server.close()
 	if err != nil {
 		return fmt.Errorf("waiting for the command: %w", err)
