@@ -14,9 +14,6 @@ import (
 	"time"
 )
 
-// AgentSocket is where the filtered ssh agent listens, as seen inside.
-const AgentSocket = "/run/carrel/ssh-agent.sock"
-
 // Names of the helpers for credentials.
 const (
 	GitHelper = "git-credential-carrel" // git's only credential helper

@@ -215,10 +215,13 @@ func (k *keyring) links() []sandbox.Mount {
 	return out
 }
 
+// insideAgent is where the filtered ssh agent listens, as seen inside.
+func (p *Prepared) insideAgent() string { return fmt.Sprintf("/run/user/%d/ssh-agent", p.uid) }
+
 // sockets are made inside by the stage.
 func (k *keyring) sockets() []string {
 	if k.works() && k.lendsAgent() {
-		return []string{inside.AgentSocket}
+		return []string{k.p.insideAgent()}
 	}
 	return nil
 }
@@ -226,7 +229,7 @@ func (k *keyring) sockets() []string {
 // env is what leads programs to them.
 func (k *keyring) env() map[string]string {
 	if k.works() && k.lendsAgent() {
-		return map[string]string{"SSH_AUTH_SOCK": inside.AgentSocket}
+		return map[string]string{"SSH_AUTH_SOCK": k.p.insideAgent()}
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ const keyTime = 4 * time.Minute
 func (k *keyring) takeAgent(fd int) error {
 	l, err := listenerOf(fd)
 	if err != nil {
-		return fmt.Errorf("listening to the inside at %s: %w", inside.AgentSocket, err)
+		return fmt.Errorf("listening to the inside at %s: %w", k.p.insideAgent(), err)
 	}
 	if k.listener != nil {
 		k.listener.Close() // of a start that is tried again

@@ -12,7 +12,6 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/egress"
-	"carrel/internal/inside"
 	"carrel/internal/policy"
 	"carrel/internal/ports"
 	"carrel/internal/sandbox"
@@ -76,7 +75,7 @@ func (n *network) start(walls *sandbox.Walls) error {
 	}
 	listeners := make([]net.Listener, len(fds))
 	for i, fd := range fds {
-		if n.p.Plan.Listeners[i].Address == inside.AgentSocket && fd >= 0 {
+		if n.p.Plan.Listeners[i].Address == n.p.insideAgent() && fd >= 0 {
 			if err := n.p.keyring.takeAgent(fd); err != nil {
 				return err
 			}
