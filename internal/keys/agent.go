@@ -145,7 +145,7 @@ func writeMessage(to io.Writer, data []byte) error {
 func (c *agentConn) answer(ctx context.Context, data []byte) []byte {
 	switch data[0] {
 	case agentList:
-		if len(data) == 1 {
+		if len(data) == 1 && c.a.spend() == nil {
 			return c.a.list(ctx)
 		}
 	case agentSign:
@@ -254,6 +254,7 @@ func (c *agentConn) sign(ctx context.Context, data []byte) []byte {
 		return []byte{agentFailure}
 	}
 	if err := c.a.spend(); err != nil {
+		c.a.refuse(policy.CredentialSSH, "a key", "", err)
 		return []byte{agentFailure}
 	}
 	var use Use
@@ -390,7 +391,7 @@ type rate struct {
 func (r *rate) spend(now time.Time) error {
 	r.used = max(0, r.used-now.Sub(r.at).Seconds()*signSecond)
 	if r.at = now; r.used >= signBurst {
-		return errors.New("too many at once")
+		return fmt.Errorf("more than %d requests at once, and %d a second after those, are too many", signBurst, signSecond)
 	}
 	r.used++
 	return nil
