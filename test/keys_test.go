@@ -348,6 +348,14 @@ func TestLentHostileProject(t *testing.T) {
 	if _, err := os.Lstat(evil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the project's helper ran outside: %v", err)
 	}
+	w.outsideSh("git config --global include.path " + w.project + "/settings")
+	if r := w.run("--", "bash", "-c", "printf '[credential]\n\thelper = !touch "+evil+"\n' > settings; "+ask[3]); strings.Contains(r.out, "canary") || !strings.Contains(r.err, "which programs inside can write") {
+		t.Errorf("with git's configuration in the project: %s", r)
+	}
+	if _, err := os.Lstat(evil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the project's helper ran outside: %v", err)
+	}
+	w.outsideSh("git config --global --unset include.path")
 	ceiling := w.write(w.outside+"/ceiling.yaml", "credentials: \"off\"\n")
 	if r := w.run(append([]string{"--permissions", ceiling}, ask...)...); r.code != 125 || !strings.Contains(r.err, "credentials: ") {
 		t.Errorf("under a ceiling: %s", r)

@@ -18,14 +18,11 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 )
 
-// Bounds of what programs inside can ask the agent. What signs many commits in a row, as
-// a rebase, passes.
+// Bounds of what programs inside can ask the agent.
 const (
 	maxAgentMessage = 256 << 10 // bytes, as OpenSSH has it
 	agentAtOnce     = 16        // connections
 	agentIdle       = 10 * time.Minute
-	signBurst       = 500
-	signSecond      = 5
 	maxAgentKeys    = 1000 // that are looked through
 )
 
@@ -63,8 +60,7 @@ type Agent struct {
 	// Refused is told of each refusal, and may be slow to no effect but on who asked.
 	Refused func(u Use)
 
-	mu   sync.Mutex
-	rate rate
+	rate Rate
 }
 
 // Serve answers connections until the listener is closed.
@@ -145,7 +141,7 @@ func writeMessage(to io.Writer, data []byte) error {
 func (c *agentConn) answer(ctx context.Context, data []byte) []byte {
 	switch data[0] {
 	case agentList:
-		if len(data) == 1 && c.a.spend() == nil {
+		if len(data) == 1 && c.a.rate.Spend() == nil {
 			return c.a.list(ctx)
 		}
 	case agentSign:
@@ -253,7 +249,7 @@ func (c *agentConn) sign(ctx context.Context, data []byte) []byte {
 	if ssh.Unmarshal(data, &req) != nil || req.Flags&^(2|4) != 0 {
 		return []byte{agentFailure}
 	}
-	if err := c.a.spend(); err != nil {
+	if err := c.a.rate.Spend(); err != nil {
 		c.a.refuse(policy.CredentialSSH, "a key", "", err)
 		return []byte{agentFailure}
 	}
@@ -373,28 +369,6 @@ func (c *agentConn) login(u Use, uses []*policy.CredentialUse, s *Signed) (Use, 
 
 func (a *Agent) refuse(kind policy.CredentialKind, subject, key string, why error) {
 	a.Refused(Use{Kind: kind, Subject: subject, Key: key, Why: why})
-}
-
-// spend takes from what may be signed in a time.
-func (a *Agent) spend() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.rate.spend(time.Now())
-}
-
-// rate bounds how often something is done: so many times at once, then so many a second.
-type rate struct {
-	used float64
-	at   time.Time
-}
-
-func (r *rate) spend(now time.Time) error {
-	r.used = max(0, r.used-now.Sub(r.at).Seconds()*signSecond)
-	if r.at = now; r.used >= signBurst {
-		return fmt.Errorf("more than %d requests at once, and %d a second after those, are too many", signBurst, signSecond)
-	}
-	r.used++
-	return nil
 }
 
 // ParsePublicKey reads the file of a public key: its fingerprint and how git writes it.

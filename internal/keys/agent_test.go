@@ -210,7 +210,7 @@ func TestAgentRefuses(t *testing.T) {
 			return sign(a, d.mine, sshsig("file", "", "sha512", sum))
 		}, "for git alone"},
 		{"too often", nil, func(d *desk, a agent.ExtendedAgent) error {
-			d.agent.rate = rate{used: signBurst * 100, at: time.Now()}
+			d.agent.rate.used, d.agent.rate.at = rateBurst*100, time.Now()
 			return sign(a, d.mine, d.login(d.mine))
 		}, "are too many"},
 	} {

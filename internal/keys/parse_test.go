@@ -195,3 +195,19 @@ func FuzzParseBind(f *testing.F) {
 		}
 	})
 }
+
+func TestGitReads(t *testing.T) {
+	out := "file:/h/.gitconfig\x00user.name\nA\x00file:/h/.gitconfig\x00include.path\n~/dot/git\x00file:/h/x/y\x00includeif.gitdir:/w/.path\nmore\x00" +
+		"file:/h/.gitconfig\x00credential.helper\n!/opt/h get; $HOME/bin/k \"~/q\"\x00file:/h/.gitconfig\x00credential.https://x.helper\nstore --file ~/s\x00command line:\x00core.askpass\n\x00"
+	got, err := gitReads([]byte(out), "/h")
+	want := "/h/.gitconfig /h/dot/git /h/x/y /h/x/more /opt/h /h/bin/k /h/q /h/s"
+	if strings.Join(got, " ") != want || err != nil {
+		t.Errorf("%v %v, want %s", got, err, want)
+	}
+	if got, err := gitReads(nil, "/h"); len(got) > 0 || err != nil {
+		t.Errorf("of nothing: %v %v", got, err)
+	}
+	if _, err := gitReads([]byte("x\x00"), "/h"); err == nil {
+		t.Error("half an entry is read")
+	}
+}

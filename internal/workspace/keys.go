@@ -35,6 +35,7 @@ type keyring struct {
 	end      context.CancelFunc
 	running  sync.WaitGroup
 	slots    chan struct{}
+	rate     keys.Rate
 
 	ready   chan struct{} // closed when told is set
 	told    *supervisor.Server
@@ -186,6 +187,48 @@ func (k *keyring) said() {
 	case k.p.engine.name == sandbox.EngineLandlock:
 		k.p.note("credentials of your configuration cannot be used: with the engine landlock there is no way in for the answers")
 	}
+}
+
+// outOfReach refuses to start a program outside that programs inside could lead: by its
+// configuration, where that lies in what they can write.
+func (k *keyring) outOfReach(name string, places []string) error {
+	for _, at := range places {
+		if k.p.writable(at) {
+			return fmt.Errorf("%s outside reads %q, which programs inside can write: they would choose what it does", name, at)
+		}
+	}
+	return nil
+}
+
+// writable says whether programs inside can change what is at a place of the host, or
+// what leads there.
+func (p *Prepared) writable(at string) bool {
+	for _, one := range []string{path.Clean(at), p.facts.canonical(at)} {
+		d := p.Policy.Lookup(one)
+		private := d.Rule != nil && d.Rule.Source.Layer == policy.LayerDefault && d.Rule.Path == p.Policy.Scope.Tmp // not the host's
+		if d.Access == policy.Write && !private {
+			return true
+		}
+	}
+	return false
+}
+
+// trusted refuses keys, and leaves out known hosts, that programs inside could write:
+// the next start would read what they wrote.
+func (k *keyring) trusted() error {
+	if k == nil || k.p.NoWalls() {
+		return nil
+	}
+	for i, u := range k.p.Loaded.Settings.Credentials {
+		if path.IsAbs(u.Key) && k.p.writable(u.Key) {
+			return &hintError{err: fmt.Errorf("%s: programs inside can write the public key %q: they would choose which key is lent", u.Source, u.Key), hint: "name the key by its fingerprint: " + k.uses[i].Key}
+		}
+	}
+	if at := k.p.place.home + "/.ssh/known_hosts"; k.agent != nil && k.p.writable(at) {
+		k.p.note("no key of ssh can log in anywhere: programs inside can write %q", at)
+		k.agent.Known = keys.ParseKnownHosts()
+	}
+	return nil
 }
 
 // helpers are the names that stand for credentials inside.

@@ -53,6 +53,9 @@ func (k *keyring) answer(conn net.Conn, in *bufio.Reader, from *io.LimitedReader
 			defer cancel()
 			var asked []byte
 			if asked, err = follows(in, from, req.Size); err == nil {
+				err = k.rate.Spend()
+			}
+			if err == nil {
 				data, err = k.give(ctx, req, asked, &reply)
 			}
 		default:
@@ -152,6 +155,13 @@ func (k *keyring) filled(ctx context.Context, u keys.Use, c *keys.Credential) (k
 	if err != nil {
 		return keys.Credential{}, err
 	}
+	reads, err := git.GitReads(ctx, k.p.place.home)
+	if err != nil {
+		return keys.Credential{}, err
+	}
+	if err := k.outOfReach("git", reads); err != nil {
+		return keys.Credential{}, err
+	}
 	return git.Fill(ctx, c)
 }
 
@@ -174,7 +184,7 @@ func (k *keyring) token(ctx context.Context, name string) (host, token string, e
 	if err := k.allowed(ctx, u); err != nil {
 		return "", "", err
 	}
-	gh, err := keys.FindProgram("gh", k.p.getenv)
+	gh, err := k.program("gh")
 	if err == nil {
 		token, err = gh.Token(ctx, of)
 	}
@@ -199,7 +209,7 @@ func (k *keyring) sign(ctx context.Context, object []byte) (signature, status []
 	if err := k.allowed(ctx, u); err != nil {
 		return nil, nil, err
 	}
-	gpg, err := keys.FindProgram("gpg", k.p.getenv)
+	gpg, err := k.program("gpg")
 	if err == nil {
 		signature, status, err = gpg.Sign(ctx, u.Of.Key, object)
 	}
@@ -207,4 +217,13 @@ func (k *keyring) sign(ctx context.Context, object []byte) (signature, status []
 		return nil, nil, k.unlisted(u, err)
 	}
 	return signature, status, nil
+}
+
+// program finds gh or gpg outside.
+func (k *keyring) program(name string) (*keys.Program, error) {
+	p, err := keys.FindProgram(name, k.p.getenv)
+	if err == nil {
+		err = k.outOfReach(name, keys.OwnPlaces(name, k.p.place.home, k.p.getenv))
+	}
+	return p, err
 }

@@ -121,6 +121,9 @@ func Prepare(req Request) (*Prepared, error) {
 		return nil, err
 	}
 	p.Policy.AddCredentials(p.Loaded.Settings.Credentials)
+	if err := p.keyring.trusted(); err != nil {
+		return nil, err
+	}
 	if err := p.mountsAllowed(); err != nil {
 		return nil, err
 	}
