@@ -23,7 +23,7 @@ func credentialsField() field {
 			hostUses(policy.CredentialGH, "Hosts for which `gh auth token` is asked outside: gh inside gets the token in its environment, and git over https to that host too."),
 			{key: "ssh", typ: typeObjects, doc: "Keys of your ssh agent with the hosts to which they may log in.", open: openCredential(policy.CredentialSSH), sub: []field{
 				{key: "key", typ: typeText, need: true, doc: sshKey, put: putCredentialKey, check: func(v value) string { return policy.BadCredentialKey(v.text) }},
-				{key: "hosts", typ: typeList, need: true, doc: "Names as ssh is given them, with :PORT where it is not 22. Their keys have to be in your known_hosts.",
+				{key: "hosts", typ: typeList, need: true, doc: "Names as your known_hosts has them, with :PORT where it is not 22.",
 					put: putCredentialHost, check: badKnownHost},
 				askField()}},
 			{key: "sign", typ: typeObject, doc: "Keys with which commits and tags may be signed.", sub: []field{

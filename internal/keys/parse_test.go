@@ -211,3 +211,16 @@ func TestGitReads(t *testing.T) {
 		t.Error("half an entry is read")
 	}
 }
+
+func FuzzGitReads(f *testing.F) {
+	f.Add([]byte("file:/h/.gitconfig\x00include.path\n~/x\x00"))
+	f.Add([]byte("file:x\x00credential.helper\n!f() { /a; }\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		list, err := gitReads(data, "/h")
+		for _, at := range list {
+			if err != nil || !strings.HasPrefix(at, "/") {
+				t.Fatalf("%q: %q, %v", data, at, err)
+			}
+		}
+	})
+}

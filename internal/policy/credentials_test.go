@@ -59,3 +59,23 @@ func TestCredentialKeys(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckCredentials(t *testing.T) {
+	uses := []CredentialUse{{Kind: CredentialGit, Hosts: []string{"github.com"}, Source: Source{Layer: LayerUser, File: "f", Line: 2}}}
+	of := func(m CredentialsMode) *Ceiling { return &Ceiling{Credentials: &Value[CredentialsMode]{V: m}} }
+	for _, c := range []struct {
+		ceilings []*Ceiling
+		uses     []CredentialUse
+		refused  int
+	}{
+		{nil, uses, 0}, {[]*Ceiling{nil, {}}, uses, 0}, {[]*Ceiling{of(CredentialsOn)}, uses, 0}, {[]*Ceiling{of(CredentialsOff)}, nil, 0}, {[]*Ceiling{of(CredentialsOn), of(CredentialsOff)}, uses, 1},
+	} {
+		err := CheckCredentials(c.ceilings, c.uses)
+		if got := Refusals(err); len(got) != c.refused || (err == nil) != (c.refused == 0) || c.refused > 0 && got[0].Dimension != DimCredentials {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if !of(CredentialsOff).Restricted() || of(CredentialsOn).Restricted() {
+		t.Error("off limits something, on nothing")
+	}
+}
