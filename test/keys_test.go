@@ -180,7 +180,7 @@ func TestLentSSHKey(t *testing.T) {
 }
 
 // TestLentSSHKeyUnknown: the key of an agent is not lent to a host whose key the
-// person does not know, and not through a machine in between.
+// person does not know.
 func TestLentSSHKeyUnknown(t *testing.T) {
 	p, _ := namedPerson(t)
 	w := newWorld(t, p)
