@@ -430,7 +430,7 @@ func TestLentIsTold(t *testing.T) {
 		}
 	}
 	var kinds bytes.Buffer
-	for _, r := range s.records() {
+	for _, r := range append(s.records("--kind", "credential"), s.records()...) {
 		fmt.Fprintf(&kinds, "%s %s %s %s\n", r.Kind, r.Operation, r.Subject, r.Decision)
 	}
 	for _, want := range []string{"credential credential-git https://git.example.com allowed", "denial credential-git https://other.example.com refused"} {
