@@ -39,15 +39,16 @@ type AuditTorn struct {
 
 // Kinds of records.
 const (
-	AuditRequest   = "request"   // of a caller, that acts or was refused
-	AuditApproval  = "approval"  // one was asked for or answered
-	AuditDenial    = "denial"    // something was refused to a program inside
-	AuditNetwork   = "network"   // an attempt to reach something
-	AuditStep      = "step"      // one of the history began or was closed
-	AuditApp       = "app"       // one was started or has ended
-	AuditControl   = "control"   // the mode changed
-	AuditVirtual   = "virtual"   // a built-in command reached the person outside
-	AuditWorkspace = "workspace" // it started or stops
+	AuditRequest    = "request"    // of a caller, that acts or was refused
+	AuditApproval   = "approval"   // one was asked for or answered
+	AuditDenial     = "denial"     // something was refused to a program inside
+	AuditNetwork    = "network"    // an attempt to reach something
+	AuditStep       = "step"       // one of the history began or was closed
+	AuditApp        = "app"        // one was started or has ended
+	AuditControl    = "control"    // the mode changed
+	AuditCredential = "credential" // one of the person's was used
+	AuditWorkspace  = "workspace"  // it started or stops
+	AuditVirtual    = "virtual"    // a built-in command reached the person outside
 
 	AuditBegin   = "begin"   // the log begins here
 	AuditRotated = "rotated" // a new file begins, and goes on from the one before

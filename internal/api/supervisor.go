@@ -242,7 +242,8 @@ const (
 	EventControl      = "control"
 	EventBlocked      = "control_blocked"
 	EventSetup        = "setup"
-	EventCouldNotKeep = "not_kept" // something of what is written down is missing
+	EventCredential   = "credential_used" // of the person's; for what, and which key
+	EventCouldNotKeep = "not_kept"        // something of what is written down is missing
 )
 
 // Codes of denials of the supervisor's API.

@@ -154,7 +154,7 @@ What a record is about may have been chosen by a program inside: it is escaped.
 		ValidArgsFunction: a.completeDesk,
 	}
 	cmd.Flags().Uint64Var(&f.since, "since", 0, "only records after this number")
-	cmd.Flags().StringVar(&f.kind, "kind", "", "only those of a kind: request, approval, denial, network, step, app, control, workspace")
+	cmd.Flags().StringVar(&f.kind, "kind", "", "only those of a kind: request, approval, denial, network, step, app, credential, control, workspace")
 	cmd.Flags().StringVar(&f.decision, "decision", "", "only those decided so: allowed, refused, asked, approved, denied, expired")
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on with what comes")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON, one object a line")
@@ -165,7 +165,7 @@ What a record is about may have been chosen by a program inside: it is escaped.
 }
 
 var (
-	auditKinds = []string{api.AuditRequest, api.AuditApproval, api.AuditDenial, api.AuditNetwork, api.AuditStep, api.AuditApp, api.AuditControl, api.AuditWorkspace,
+	auditKinds = []string{api.AuditRequest, api.AuditApproval, api.AuditDenial, api.AuditNetwork, api.AuditStep, api.AuditApp, api.AuditCredential, api.AuditControl, api.AuditWorkspace,
 		api.AuditBegin, api.AuditRotated, api.AuditKilled, api.AuditTornOff, api.AuditLost, api.AuditClosed}
 	auditDecisions = []string{api.DecisionAllowed, api.DecisionRefused, api.DecisionAsked, api.DecisionApproved, api.DecisionDenied, api.DecisionExpired}
 )

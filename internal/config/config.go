@@ -99,9 +99,10 @@ type Settings struct {
 	Safeguards Safeguards
 	History    History
 
-	Toolchain           *policy.Value[string] // one of Toolchains; nil: not said
-	UnsandboxedHostExec *policy.Value[bool]   // dangerously_allow_unsandboxed_host_exec; nil: not said
-	RPCHost             *policy.Value[string] // rpc_host, an IP address; nil: not said
+	Toolchain           *policy.Value[string]  // one of Toolchains; nil: not said
+	UnsandboxedHostExec *policy.Value[bool]    // dangerously_allow_unsandboxed_host_exec; nil: not said
+	RPCHost             *policy.Value[string]  // rpc_host, an IP address; nil: not said
+	Credentials         []policy.CredentialUse // of the user, then of the operator
 }
 
 // Safeguards are bounds on what one step of a run may destroy; nil: not said. 0 is

@@ -82,6 +82,7 @@ type target struct {
 	defined    *DefinedMount // of a definition, or of extra_mounts
 	command    *Command
 	host       *HostCommand
+	credential *policy.CredentialUse
 }
 
 // mapping decodes one mapping against its fields.

@@ -147,6 +147,7 @@ func (l *loader) layer(r *decoded) {
 	}
 	r.settings.Safeguards.over(l.out.Settings.Safeguards)
 	l.out.Settings.Safeguards = r.settings.Safeguards
+	l.out.Settings.Credentials = append(r.settings.Credentials, l.out.Settings.Credentials...)
 	r.settings.History.over(l.out.Settings.History)
 	l.out.Settings.History = r.settings.History
 }

@@ -36,6 +36,7 @@ func configFields() []field {
 			check: func(v value) string { return badPresetName(v.name) },
 			open:  openPreset},
 		extraMountsField(),
+		credentialsField(),
 		hostCommandsField(),
 		field{key: "toolchain", typ: typeEnum, in: userFiles, enum: Toolchains,
 			doc: "Whether agents and host commands are started in the project's toolchain environment. auto: devbox where there is a devbox.json, else nix where there is a flake.nix.",

@@ -48,6 +48,7 @@ var calls = []call{
 		"internal/workspace/inside_linux.go":         "the host's link opener: an absolute path, an environment of its own",
 		"internal/workspace/clipboard_host_linux.go": "wl-clipboard's programs on the host: absolute paths, an environment of their own",
 		"internal/sound/host.go":                     "the host's players: absolute paths, an environment of their own",
+		"internal/keys/program.go":                   "git, gh and gpg on the host: absolute paths, an environment of their own",
 		"internal/fileops/ripgrep.go":                "ripgrep, inside the walls: an absolute path, an environment of its own",
 		"sandbox/sandbox.go":                         "the program itself, or a carrel by the absolute path that the caller gives, with the environment that the caller gives",
 		"bench/run.go":                               "measures programs found at fixed places",
@@ -60,7 +61,9 @@ var calls = []call{
 		"internal/doctor/machine_linux.go":     "our own binary, to see whether namespaces can be made and memory read",
 		"internal/sandbox/bubblewrap_linux.go": "looks at the system's bubblewrap: an absolute path, root's file, no environment of the user",
 	}},
-	{"syscall", "Exec", "the stage starts what runs inside", nil},
+	{"syscall", "Exec", "the stage starts what runs inside", map[string]string{
+		"internal/inside/keys.go": "inside: the helper before gh becomes the real one, with a token in its environment alone",
+	}},
 	{"syscall", "StartProcess", "the stage starts what runs inside", nil},
 	{"syscall", "ForkExec", "the stage starts what runs inside", map[string]string{
 		"internal/sandbox/start_linux.go":       "starts the stage: our own binary, no environment of the user",
@@ -118,7 +121,7 @@ func TestCallsThatNeedAReason(t *testing.T) {
 
 // importers are the rooms that may import a package at all.
 var importers = map[string]map[string]string{
-	"os/exec":   {"internal/workspace": "the link opener on the host", "internal/fileops": "ripgrep, inside", "internal/sound": "the host's players", "internal/tools": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
+	"os/exec":   {"internal/workspace": "the link opener on the host", "internal/fileops": "ripgrep, inside", "internal/keys": "git, gh and gpg on the host", "internal/sound": "the host's players", "internal/tools": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
 	"net/http":  {"internal/egress": "reads requests and answers of plain HTTP; no server and no client of it", "internal/mcpserver": "MCP over HTTP, on a socket or loopback", "test/fakemodel": "a scripted model server for the end-to-end tests"},
 	"unsafe":    {"internal/workspace": "one system call without a wrapper: the default action of a signal", "internal/sandbox/stage": "system calls without a wrapper", "internal/sandbox/landlock": "system calls without a wrapper", "internal/seccomp": "installing a filter", "internal/broker": "system calls without a wrapper, kernel structures", "internal/history": "counters in mapped memory that all writers share", "internal/sandbox": "the system calls of a fork", "bench": "installing a filter"},
 	"io/ioutil": {},

@@ -129,9 +129,13 @@ func (overSocket) clear(selection string) error {
 	return err
 }
 
-// clipAsk sends a request with data behind it. What follows the reply can be read until
-// done is called.
 func clipAsk(req Request, data []byte) (reply Reply, rest io.Reader, done func(), err error) {
+	return exchange(req, data, clipDeadline)
+}
+
+// exchange sends a request with data behind it. What follows the reply can be read until
+// done is called.
+func exchange(req Request, data []byte, within time.Duration) (reply Reply, rest io.Reader, done func(), err error) {
 	conn, err := net.Dial("unix", Socket)
 	if err != nil {
 		return reply, nil, nil, fmt.Errorf("reaching the supervisor: %w", err)
@@ -141,7 +145,7 @@ func clipAsk(req Request, data []byte) (reply Reply, rest io.Reader, done func()
 			conn.Close()
 		}
 	}()
-	_ = conn.SetDeadline(time.Now().Add(clipDeadline))
+	_ = conn.SetDeadline(time.Now().Add(within))
 	line, err := json.Marshal(req)
 	if err != nil || len(line) >= MaxRequest {
 		return reply, nil, nil, fmt.Errorf("the request is longer than %d bytes", MaxRequest)

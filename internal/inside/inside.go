@@ -1,7 +1,8 @@
 // Package inside is what our own binary does when a program inside the walls
 // starts it by the name of a helper: xdg-open, open, a browser, one of the
 // programs that copy and paste, xclip, xsel, wl-copy and wl-paste, one that plays
-// sounds, afplay, paplay and their like, or notify-send. It asks the
+// sounds, afplay, paplay and their like, notify-send, or one that stands for a
+// credential of the person outside, for git and gh. It asks the
 // supervisor over the workspace's socket and tells the truth in its exit status.
 //
 // It runs as untrusted as any command inside: whatever it sends, the supervisor
@@ -42,6 +43,10 @@ const (
 	OpClipCopy  = "clip-copy"  // it follows the request
 	OpSound     = "sound"      // one of Sounds
 	OpNotify    = "notify"     // text for the person outside
+
+	OpCredential = "credential" // user and password, for git: its description follows the request, the answer the reply
+	OpToken      = "token"      // of a host, for gh: it follows the reply
+	OpSign       = "sign"       // a commit or tag, by gpg: it follows the request, the signature the reply
 )
 
 // Exit statuses of the link helpers, as xdg-open(1) has them.
@@ -63,6 +68,8 @@ type Request struct {
 	Clip      Clip   `json:"clip,omitzero"`
 	Sound     string `json:"sound,omitempty"`
 	Note      Note   `json:"note,omitzero"`
+	Host      string `json:"host,omitempty"` // of token; "" for the usual one
+	Size      int64  `json:"size,omitempty"` // of credential and sign: that many bytes follow
 }
 
 // Reply is its answer.
@@ -72,8 +79,11 @@ type Reply struct {
 
 	Code  string   `json:"code,omitempty"`  // clip-paste, clip-types: one of the Clip constants
 	Types []string `json:"types,omitempty"` // clip-types
-	Size  int64    `json:"size,omitempty"`  // clip-paste: that many bytes follow
+	Size  int64    `json:"size,omitempty"`  // clip-paste, credential, token, sign: that many bytes follow
 	ID    uint32   `json:"id,omitempty"`    // notify: its number
+
+	Host   string `json:"host,omitempty"`   // token: whose
+	Status string `json:"status,omitempty"` // sign: what gpg says of it for programs
 }
 
 // FileHelper is the name of the helper that carries out a file tool's request; see
@@ -95,7 +105,7 @@ func NoteHelpers() []string { return []string{noteHelper} }
 func IsHelper(argv0 string) bool {
 	name := path.Base(argv0)
 	_, plays := players[name]
-	return slices.Contains(linkHelpers, name) || clipHelpers[name] != nil || plays || name == noteHelper
+	return slices.Contains(linkHelpers, name) || clipHelpers[name] != nil || keyHelpers[name] != nil || plays || name == noteHelper
 }
 
 // Main runs the helper that argv[0] names, with this process's standard streams, and
@@ -105,12 +115,17 @@ func Main(argv []string) int {
 	if run := clipHelpers[name]; run != nil {
 		return run(argv[1:], s)
 	}
+	if run := keyHelpers[name]; run != nil {
+		return run(argv[1:])
+	}
 	return builtIn(name, argv, s)
 }
 
 // IsBuiltIn says whether a name is that of a helper that asks for nothing but a sound, a
 // notification or a link.
-func IsBuiltIn(name string) bool { return IsHelper(name) && clipHelpers[name] == nil }
+func IsBuiltIn(name string) bool {
+	return IsHelper(name) && clipHelpers[name] == nil && keyHelpers[name] == nil
+}
 
 // BuiltIn is such a helper for somebody who can answer what it asks: it writes to out and
 // errOut, and gives its exit status.

@@ -45,6 +45,7 @@ type Ceiling struct {
 	HostCommands []Value[string]   // the only commands of the host that may be brokered
 	Undo         *Value[UndoMode]  // what may be done with the history
 	Expires      *Value[time.Time] // from then on nothing is started, and what runs is paused
+	Credentials  *Value[CredentialsMode]
 
 	// Also are further ceilings that hold beside this one; they have none of their own.
 	Also []*Ceiling

@@ -141,6 +141,7 @@ func (c *Ceiling) parts() []part {
 		orderedPart(DimSound, v.Sound, switchRank, c.Sound),
 		orderedPart(DimNotify, v.Notify, switchRank, c.Notify),
 		orderedPart(DimLinks, p.OpenURLs, linkRank, c.OpenURLs),
+		orderedPart(DimCredentials, p.Credentials, credentialsRank, c.Credentials),
 		listPart(DimDevices, c.Devices, holds),
 		limitPart(DimTimeout, c.Timeout, time.Duration.String),
 		limitPart(DimMemory, c.Memory, func(n int64) string { return fmt.Sprintf("%d bytes", n) }),

@@ -28,6 +28,7 @@ type Permissions struct {
 	Devices      []string             `json:"devices,omitempty"`
 	Resources    *ResourcePermissions `json:"resources,omitempty"`
 	Expires      string               `json:"expires,omitempty"` // RFC 3339, UTC
+	Credentials  CredentialsMode      `json:"credentials,omitempty"`
 }
 
 // NetworkPermissions are those of the network. Of the lists that are pointers an empty
@@ -78,8 +79,9 @@ func (c *Ceiling) Permissions() Permissions {
 	p := Permissions{
 		Network: c.networkPermissions(), HostCommands: sortedValues(c.HostCommands), Devices: sortedValues(c.Devices),
 		Home: limiting(c.Home, HomeFull), Nested: limiting(c.Nested, NestedFull), History: limiting(c.History, HistoryOff), Undo: limiting(c.Undo, UndoAll),
-		OpenURLs:  limiting(c.OpenURLs, LinksBrowser),
-		AgentHome: limiting(c.AgentHome, AgentHomeShared),
+		OpenURLs:    limiting(c.OpenURLs, LinksBrowser),
+		AgentHome:   limiting(c.AgentHome, AgentHomeShared),
+		Credentials: limiting(c.Credentials, CredentialsOn),
 	}
 	for _, m := range c.Mounts {
 		one := MountPermission{HostPath: path.Clean(m.HostPath), Mode: "read_only"}
@@ -125,7 +127,7 @@ func (c *Ceiling) Restricted() bool {
 // open says that nothing is limited.
 func (p Permissions) open() bool {
 	return p.Network == nil && p.Mounts == nil && p.Apps == nil && p.HostCommands == nil && p.Display == nil && p.Home == "" && p.Nested == "" &&
-		p.History == "" && p.AgentHome == "" && p.Undo == "" && p.Virtual == nil && p.OpenURLs == "" && p.Devices == nil && p.Resources == nil && p.Expires == ""
+		p.History == "" && p.AgentHome == "" && p.Undo == "" && p.Virtual == nil && p.OpenURLs == "" && p.Devices == nil && p.Resources == nil && p.Expires == "" && p.Credentials == ""
 }
 
 func (c *Ceiling) networkPermissions() *NetworkPermissions {

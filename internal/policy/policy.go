@@ -291,6 +291,7 @@ const (
 	DimHostPorts    Dimension = "host_ports"
 	DimPublish      Dimension = "publish"
 	DimSockets      Dimension = "unix_sockets"
+	DimCredentials  Dimension = "credentials" // of the user's, used by the supervisor
 )
 
 // Reason says why a dimension has its value.
@@ -343,6 +344,8 @@ type Effective struct {
 	Expires      time.Time // zero: never
 	Reasons      []Reason
 	Warnings     []Warning
+
+	Credentials []CredentialUse
 
 	match    *matcher   // built from Rules by Decide; nil in a value made by hand
 	hosts    *HostRules // of Hosts and DenyHosts

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"carrel/internal/policy"
@@ -24,7 +25,7 @@ func (in *inspector) git() {
 	in.view.Env["GIT_TERMINAL_PROMPT"] = "0"
 	entries := in.gitEntries()
 	keep, signing := filterGit(entries)
-	if signing {
+	if signing && in.o.Git.Format == "" {
 		in.note("signing of commits is off inside: the keys are not there")
 	}
 	in.systemFile("/etc/gitconfig", []byte("# Written by carrel: see ~/.gitconfig.\n"), "merged into ~/.gitconfig")
@@ -36,6 +37,7 @@ func (in *inspector) git() {
 	}
 	keep = append(keep, in.gitSafeDirectories(entries)...)
 	keep = append(keep, gitClosing()...)
+	keep = append(keep, in.o.Git.entries(entries)...)
 	in.homeFile(in.expand("~/.gitconfig"), formatGitConfig(keep), 0o644, "Git identity and settings, without helpers and commands")
 	in.gitSideFile(entries, "core.excludesfile", "ignore", "files that Git ignores")
 	in.gitSideFile(entries, "core.attributesfile", "attributes", "attributes of files for Git")
@@ -87,6 +89,33 @@ func gitClosing() []gitEntry {
 		{section: "credential", key: "helper"},
 		{section: "core", key: "askpass"},
 	}
+}
+
+// entries lead git to what stands for credentials. Whoever signs outside by habit does
+// so inside.
+func (g GitKeys) entries(host []gitEntry) []gitEntry {
+	var out []gitEntry
+	if g.Helper != "" {
+		out = append(out, gitEntry{section: "credential", key: "helper", value: g.Helper})
+	}
+	if g.GPG != "" {
+		out = append(out, gitEntry{section: "gpg", key: "program", value: g.GPG})
+	}
+	if g.Format == "" {
+		return out
+	}
+	out = append(out, gitEntry{section: "gpg", key: "format", value: g.Format}, gitEntry{section: "user", key: "signingkey", value: g.SigningKey})
+	for _, section := range []string{"commit", "tag"} {
+		for _, e := range slices.Backward(host) {
+			if e.name() == section+".gpgsign" {
+				if on := strings.ToLower(e.value); e.noValue || on == "true" || on == "yes" || on == "on" || on == "1" {
+					out = append(out, gitEntry{section: section, key: "gpgsign", value: "true"})
+				}
+				break
+			}
+		}
+	}
+	return out
 }
 
 // gitSideFile copies a file that the configuration names, or Git's default one,

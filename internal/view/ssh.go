@@ -14,7 +14,7 @@ const (
 )
 
 const sshHeader = "# Written by carrel from the host's configuration: addresses and names only.\n" +
-	"# Keys, agents and commands of the host are not available inside.\n"
+	"# Keys and commands of the host are not available inside.\n"
 
 // ssh writes the configuration files that make host names work for ssh and git
 // inside. ssh refuses a configuration that neither the user nor root owns, and

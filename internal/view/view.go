@@ -24,7 +24,17 @@ type Options struct {
 	HomeGranted bool
 	// NameServer is the address that names are asked of inside, "" for the host's.
 	NameServer string
+	Git        GitKeys
 	Root       string // prefix of every path that is looked at, for tests; "" is the real root
+}
+
+// GitKeys is what git inside has of the person's credentials: programs of ours that
+// stand for them.
+type GitKeys struct {
+	Helper     string // absolute path of its credential helper, "" for none
+	Format     string // of signatures, "" where none are made
+	SigningKey string
+	GPG        string // absolute path of what signs as gpg, "" for none
 }
 
 // File is a generated file. It replaces what is at Path inside, or is created

@@ -106,7 +106,7 @@ func (p *Prepared) Compile(prepare bool) error {
 	}
 	in.HostPorts = p.hostPorts()
 	desktop, desktopFiles, listening := p.desktopMounts()
-	in.Sockets = listening
+	in.Sockets = append(listening, p.keyring.sockets()...)
 	if p.servesHost() {
 		in.Sockets = append(in.Sockets, hostexec.Socket)
 		if at, ok := p.rpcAddress(); ok {
@@ -203,6 +203,7 @@ func (p *Prepared) fill(in *sandbox.Input) {
 	if !p.busGranted() {
 		in.Symlinks = append(in.Symlinks, helperLinks(inside.NoteHelpers())...)
 	}
+	in.Symlinks = append(in.Symlinks, p.keyring.links()...)
 	for _, name := range inside.LinkHelpers() {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
 		// Only an opener is replaced: x-www-browser may lead to a browser, and that one stays.

@@ -91,6 +91,7 @@ func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 			Hint:    "`carrel run` works with it; `carrel doctor` says what namespaces need here"}
 	}
 	defer func() { p.desktop.close() }()
+	defer func() { p.keyring.close() }()
 	if err := p.makePlan(); err != nil {
 		return r, err
 	}
@@ -213,6 +214,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	}
 	up.network.answersTo(d.server)
 	p.clipboard.answersTo(d.server)
+	p.keyring.answersTo(d.server)
 	p.desktop.answersTo(up.walls, d.server)
 	if p.NoWalls() {
 		d.server.Emit(api.Event{Kind: api.EventNote, Text: p.openAnnouncement()})
@@ -227,7 +229,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 			d.busy.Go(d.keepLimits)
 		}
 	}
-	inner := &insideServer{walls: up.walls, callbacksTo: p.callbacks(), record: p.recorder(d.result), mark: up.broker.mark, desk: d, clipboard: p.clipboard, expired: d.server.Expired}
+	inner := &insideServer{walls: up.walls, callbacksTo: p.callbacks(), record: p.recorder(d.result), mark: up.broker.mark, desk: d, clipboard: p.clipboard, keyring: p.keyring, expired: d.server.Expired}
 	inner.opener, inner.openEnv = p.opener()
 	inner.virtual = p.virtualCommands(d.req.Name, d.result, inner.record, d.server)
 	if err := serveInside(up.walls.TakeAPI(), inner); err != nil {
@@ -345,6 +347,7 @@ func (d *desk) end() {
 	d.up.walls.Kill()
 	d.up.network.close()
 	d.p.desktop.close()
+	d.p.keyring.close()
 	d.busy.Wait()
 }
 

@@ -41,6 +41,7 @@ func (p *Prepared) environ() []string {
 	maps.Copy(extra, p.proxyEnv())
 	maps.Copy(extra, p.agentEnv())
 	maps.Copy(extra, p.hostEnv())
+	maps.Copy(extra, p.keyring.env())
 	rules := p.agentPasses(p.Policy.Env)
 	if p.Policy.Display == policy.DisplayHost {
 		rules.Pass = slices.Clone(rules.Pass)

@@ -55,6 +55,7 @@ type insideServer struct {
 
 	clipboard *clipboard
 	virtual   *virtual
+	keyring   *keyring
 
 	expired func(op string) *api.Denial // says why nothing but stopping and holding is done any more
 
@@ -139,6 +140,9 @@ func (s *insideServer) answer(conn net.Conn) {
 			reply = s.hold(req)
 		case inside.OpClipTypes, inside.OpClipPaste, inside.OpClipCopy:
 			s.clip(conn, in, from, req)
+			return
+		case inside.OpCredential, inside.OpToken, inside.OpSign:
+			s.keyring.answer(conn, in, from, req)
 			return
 		case inside.OpStepBegin, inside.OpStepEnd:
 			reply = inside.Reply{OK: true}

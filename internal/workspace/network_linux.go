@@ -85,6 +85,12 @@ func (n *network) start(walls *sandbox.Walls) error {
 			n.host = append(n.host, host)
 			continue
 		}
+		if n.p.Plan.Listeners[i].Address == n.p.insideAgent() && fd >= 0 {
+			if err := n.p.keyring.takeAgent(fd); err != nil {
+				return err
+			}
+			continue
+		}
 		if n.p.Plan.Listeners[i].Network == "unix" && fd >= 0 {
 			n.p.desktop.takeBus(fd)
 			continue

@@ -68,6 +68,7 @@ type Prepared struct {
 	desktop     *desktop // the virtual display; nil without
 	noDisplay   string   // why there is none although the policy has one
 	clipboard   *clipboard
+	keyring     *keyring         // what of the person's credentials may be used; nil for nothing
 	audit       *auditor         // of a workspace that stays; nil for a run
 	relay       *relayedTerminal // of a run whose keys are seen; nil without
 	lender      *lender          // of walls for host commands: whose they are; nil for all others
@@ -113,7 +114,14 @@ func Prepare(req Request) (*Prepared, error) {
 		return nil, err
 	}
 	p.findProgram()
+	if err := p.openKeyring(); err != nil {
+		return nil, err
+	}
 	if err := p.decide(); err != nil {
+		return nil, err
+	}
+	p.Policy.AddCredentials(p.Loaded.Settings.Credentials)
+	if err := p.keyring.trusted(); err != nil {
 		return nil, err
 	}
 	if err := p.mountsAllowed(); err != nil {
@@ -289,7 +297,7 @@ func (p *Prepared) decide() error {
 func (p *Prepared) inspected(home policy.HomeMode, granted bool) view.Options {
 	return view.Options{
 		Home: p.place.home, Project: p.place.project, UID: p.uid, GID: p.gid, User: p.getenv("USER"),
-		Environ: p.req.Environ, HomeMode: home, HomeGranted: granted,
+		Environ: p.req.Environ, HomeMode: home, HomeGranted: granted, Git: p.keyring.git(),
 	}
 }
 

@@ -78,6 +78,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 		p.note("nothing is logged or kept: %v", err)
 	}
 	defer func() { p.desktop.close() }()
+	defer func() { p.keyring.close() }()
 	if p.lends() {
 		if p.relay, err = openRelay(); err != nil {
 			return r, err
@@ -148,6 +149,7 @@ func (p *Prepared) makePlan() (err error) {
 		return err
 	}
 	p.clipboard = p.newClipboard()
+	p.keyring.said()
 	if err := p.Compile(true); err != nil {
 		return err
 	}
@@ -248,6 +250,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	defer desk.Close()
 	n.answersTo(desk)
 	p.clipboard.answersTo(desk)
+	p.keyring.answersTo(desk)
 	p.desktop.answersTo(walls, desk)
 	if b != nil {
 		desk.SetGate(up.still.hold)
@@ -256,7 +259,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	ctx, cancel := p.deadline()
 	defer cancel()
 	timedOut := context.AfterFunc(ctx, func() { p.endByClock(walls) })
-	server := &insideServer{walls: walls, callbacksTo: p.callbacks(), record: p.recorder(r), mark: b.mark, clipboard: p.clipboard, expired: desk.Expired}
+	server := &insideServer{walls: walls, callbacksTo: p.callbacks(), record: p.recorder(r), mark: b.mark, clipboard: p.clipboard, keyring: p.keyring, expired: desk.Expired}
 	server.opener, server.openEnv = p.opener()
 	server.virtual = p.virtualCommands(filepath.Base(p.place.project), r, server.record, desk)
 	server.virtual.bell = terminalBell()
@@ -272,6 +275,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	walls.Close()
 	n.close()
 	p.desktop.close()
+	p.keyring.close()
 	server.close()
 	if err != nil {
 		return fmt.Errorf("waiting for the command: %w", err)
