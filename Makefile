@@ -24,7 +24,7 @@ COUNTS ?=
 SKIPS ?= test/allowed-skips
 
 build:
-	$(GO) build -trimpath -o carrel ./cmd/carrel
+	$(GO) build -trimpath -o . ./cmd/...
 
 # -count=1: run, never remember; the end-to-end tests depend on the machine.
 # -timeout: per package; a hang is reported with its stacks long before CI ends.
@@ -44,7 +44,7 @@ race:
 	CGO_ENABLED=1 $(GO) test -race -count=1 -timeout=10m $(RACE)
 
 bench: setup-bench
-	$(GO) build -trimpath -o bench/out/carrel ./cmd/carrel
+	$(GO) build -trimpath -o bench/out/ ./cmd/...
 	$(GO) build -trimpath -o bench/out/bench ./bench
 	cd bench/fuseloop && $(GO) build -trimpath -o ../out/fuseloop ./main.go
 	bench/out/bench -carrel bench/out/carrel -results bench/RESULTS.md
@@ -63,8 +63,9 @@ staticcheck:
 	GOFLAGS= $(GO) run $(STATICCHECK) ./...
 
 cross:
-	GOOS=linux GOARCH=amd64 $(GO) build -trimpath -o bin/carrel-linux-amd64 ./cmd/carrel
-	GOOS=linux GOARCH=arm64 $(GO) build -trimpath -o bin/carrel-linux-arm64 ./cmd/carrel
+	mkdir -p bin/linux-amd64 bin/linux-arm64
+	GOOS=linux GOARCH=amd64 $(GO) build -trimpath -o bin/linux-amd64/ ./cmd/...
+	GOOS=linux GOARCH=arm64 $(GO) build -trimpath -o bin/linux-arm64/ ./cmd/...
 
 # The long ones: the race detector, every fuzz target for FUZZTIME, property
 # tests with many more cases, and the end-to-end tests SOAKCOUNT times in

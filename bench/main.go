@@ -42,6 +42,7 @@ type options struct {
 	inner   bool
 	net     string
 	to, by  string
+	host    string
 }
 
 func main() {
@@ -52,13 +53,14 @@ func main() {
 	flag.IntVar(&o.files, "files", 50_000, "files of the large project")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the order of runs")
 	flag.StringVar(&o.fuse, "fuseloop", "bench/out/fuseloop", "bench/fuseloop as a program; without it the broker is not compared with FUSE")
-	flag.StringVar(&o.only, "only", "", "measure only: walls, network, broker, calls, undo, million, desks, desktop, one of its tables (desktop-ready, -shots, -input, -windows, -tree, -filter, -memory, -many) or one job of the broker by name")
+	flag.StringVar(&o.only, "only", "", "measure only: walls, network, broker, calls, undo, million, hostexec, desks, desktop, one of its tables (desktop-ready, -shots, -input, -windows, -tree, -filter, -memory, -many) or one job of the broker by name")
 	flag.StringVar(&o.calls, "calls", "", "for bench's own use: time calls in this new directory")
 	flag.BoolVar(&o.listen, "listen", false, "for bench's own use: stop the calls of the command that follows, and let them go on")
 	flag.BoolVar(&o.inner, "listened", false, "see -listen")
 	flag.StringVar(&o.net, "net", "", "for bench's own use: do a job of the network's suites with the server -to, by the proxy -by")
 	flag.StringVar(&o.to, "to", "", "see -net")
 	flag.StringVar(&o.by, "by", "", "see -net")
+	flag.StringVar(&o.host, "host", "", "for bench's own use: do a job of the suite of host commands")
 	flag.Parse()
 	if err := start(o); err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
@@ -77,6 +79,8 @@ func start(o options) error {
 		return driveCalls(os.Stdout, o.calls)
 	case o.net != "":
 		return driveNetwork(os.Stdout, o.net, o.to, o.by)
+	case o.host != "":
+		return driveHost(os.Stdout, o.host, flag.Args())
 	}
 	return run(o, os.Stdout)
 }
@@ -127,7 +131,7 @@ func (b *bench) suites(only string) ([]func() table, error) {
 	broker := []func() table{everyday, b.calls, b.undo, b.clones, b.million}
 	switch only {
 	case "":
-		return slices.Concat(walls, b.deskSuites(), []func() table{b.agentTools, b.jsonLines}, b.desktopSuites("desktop"), b.networkSuites(), broker), nil
+		return slices.Concat(walls, b.deskSuites(), []func() table{b.agentTools, b.jsonLines, b.hostCommands}, b.desktopSuites("desktop"), b.networkSuites(), broker), nil
 	case "walls":
 		return walls, nil
 	case "network":
@@ -144,6 +148,8 @@ func (b *bench) suites(only string) ([]func() table, error) {
 		return []func() table{b.agentTools}, nil
 	case "stdio":
 		return []func() table{b.jsonLines}, nil
+	case "hostexec":
+		return []func() table{b.hostCommands}, nil
 	case "million":
 		return []func() table{b.million}, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -74,6 +75,28 @@ func TestHostCommand(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 	})
+}
+
+// TestHostCommandShim: the small program beside carrel stands for them, and a link there
+// does not: it would choose what is shown.
+func TestHostCommandShim(t *testing.T) {
+	w := newWorld(t, people()[1])
+	w.hostCommands("- hx\n")
+	shim := w.base + "/bin/carrel-shim"
+	secret := w.script(w.home+"/notes/secret", "#!/bin/sh\n# SECRET\n")
+	w.must(os.Symlink(secret, shim))
+	if got := w.sh("readlink /run/carrel/shims/hx; cat /run/carrel/bin/carrel-shim 2>/dev/null; hx -c 'echo ran'"); got != "/run/carrel/bin/carrel\nran\n" {
+		t.Errorf("with a link: %q", got)
+	}
+	w.must(os.Remove(shim))
+	build := exec.Command("go", "build", "-o", shim, "carrel/cmd/carrel-shim")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got := w.sh("readlink /run/carrel/shims/hx; echo in | hx -c 'cat; exit 0'; hx -c 'kill -TERM $$' 2>/dev/null; echo $?"); got != "/run/carrel/bin/carrel-shim\nin\n143\n" {
+		t.Errorf("with the program: %q", got)
+	}
 }
 
 // TestHostCommandStreams: whatever bytes, however many, both ways and apart.
@@ -164,13 +187,13 @@ func TestHostCommandWalls(t *testing.T) {
 			perl -MIO::Socket::UNIX -e 'exit !IO::Socket::UNIX->new(Peer=>shift)' %s && echo SAW socket
 			perl -MIO::Socket::INET -e 'exit !IO::Socket::INET->new(PeerAddr=>"127.0.0.1:%d")' && echo SAW port
 			kill -0 %d && echo SAW process
-			grep -l sleep /proc/[0-9]*/comm && echo SAW processes
+			grep -qs sleep /proc/%d/comm && echo SAW its name
 			echo changed >> ~/.cargo/env && echo SAW cargo
 			[ -n "$(ls -A %s)" ] && echo SAW runtime
 			[ -e /run/carrel/host.sock ] && echo SAW protocol
-			unshare -Um sh -c 'mount -t tmpfs x /mnt' && echo SAW mount
-			true`, socket, port.Addr().(*net.TCPAddr).Port, sleeper.Process.Pid, w.runtime))
-		if r := w.plain("bash", script); strings.Count(r.out, "SAW") < 8 {
+			unshare -Urm sh -c 'mount -t tmpfs x /mnt' && echo SAW mount
+			true`, socket, port.Addr().(*net.TCPAddr).Port, sleeper.Process.Pid, sleeper.Process.Pid, w.runtime))
+		if r := w.plain("bash", script); strings.Count(r.out, "SAW") < 9 {
 			t.Fatalf("canary: %s", r)
 		}
 		w.write(w.home+"/.cargo/env", "# outside\n")

@@ -105,3 +105,31 @@ func TestPropertyWholeText(t *testing.T) {
 		}
 	})
 }
+
+// TestPropertyAsk: what a shim sends is a Hello and the Exec that it means.
+func TestPropertyAsk(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.Custom(func(t *rapid.T) string { return string(rapid.SliceOfN(rapid.Byte(), 0, 8).Draw(t, "bytes")) })
+		args, cwd := rapid.SliceOf(text).Draw(t, "args"), text.Draw(t, "cwd")
+		var size *Size
+		if rapid.Bool().Draw(t, "tty") {
+			size = &Size{rapid.Uint16().Draw(t, "rows"), rapid.Uint16().Draw(t, "columns")}
+		}
+		lines := strings.SplitAfter(string(Ask(7, "sh", args, cwd, []string{"A=\xff=", "B", "=x", "\xff=y", "A=2", "C=\n"}, size)), "\n")
+		if len(lines) != 3 || lines[0] != hello+"\n" {
+			t.Fatalf("%q", lines)
+		}
+		r, err := decode([]byte(lines[1]))
+		if err != nil || r.ID != 7 || r.Command != "sh" || string(r.Cwd) != cwd || len(r.Args) != len(args) || r.Stdio != StdioPassed || len(r.Env) != 2 || r.Env["A"] != "\xff=" || r.Env["C"] != "\n" {
+			t.Fatalf("%+v %v", r, err)
+		}
+		for i := range args {
+			if string(r.Args[i]) != args[i] {
+				t.Fatalf("%q, want %q", r.Args[i], args[i])
+			}
+		}
+		if (r.TTY == nil) != (size == nil) || size != nil && *r.TTY != *size {
+			t.Fatalf("%+v", r.TTY)
+		}
+	})
+}

@@ -72,6 +72,7 @@ var layers = map[string][]string{
 // programs, and the packages for other modules.
 var programs = map[string][]string{
 	"cmd/carrel":         {"cli"},
+	"cmd/carrel-shim":    {"hostexec/shim"},
 	"bench":              {},
 	"sandbox":            {"inside", "lowlevel", "sandbox", "sandbox/stage"},
 	"sandbox/policyfile": {"api", "config", "jsontree", "policy"},

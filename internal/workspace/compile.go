@@ -187,7 +187,8 @@ func (p *Prepared) fill(in *sandbox.Input) {
 	for _, l := range p.view.Symlinks {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: l.Path, Source: l.Target, Optional: true})
 	}
-	in.Symlinks = slices.Concat(in.Symlinks, p.programLinks(), p.mountLinks(), p.shims())
+	in.Symlinks = slices.Concat(in.Symlinks, p.programLinks(), p.mountLinks())
+	p.shims(in)
 	if p.req.Exact != nil {
 		return
 	}

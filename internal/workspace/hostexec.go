@@ -5,12 +5,14 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strconv"
 
 	"carrel/internal/api"
 	"carrel/internal/config"
 	"carrel/internal/hostexec"
+	"carrel/internal/inside"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 )
@@ -149,13 +151,27 @@ func newHostToken() string {
 	return hex.EncodeToString(b[:])
 }
 
+// shimProgram is what the names of host commands lead to, beside our own program; see
+// cmd/carrel-shim. Where it is not there, our own does the same. What it is does not
+// matter to anybody outside: it runs inside, like any program there.
+const shimProgram = "carrel-shim"
+
 // shims are the names that stand for host commands inside.
-func (p *Prepared) shims() []sandbox.Mount {
-	var out []sandbox.Mount
-	for _, c := range p.hostCommands() {
-		out = append(out, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: hostexec.ShimDir + "/" + c.Name, Source: sandbox.SelfPath, Reason: "a host command"})
+func (p *Prepared) shims(in *sandbox.Input) {
+	list := p.hostCommands()
+	if len(list) == 0 {
+		return
 	}
-	return out
+	leadsTo := sandbox.SelfPath
+	// No link: where carrel lies in the project, it would choose what is shown.
+	beside := filepath.Join(filepath.Dir(in.Self), shimProgram)
+	if real, kind := p.facts.Resolve(beside); real == beside && kind == sandbox.KindFile && executable(beside) {
+		leadsTo = inside.Dir + "/" + shimProgram
+		in.Binds = append(in.Binds, sandbox.Mount{Kind: sandbox.MountBind, Target: leadsTo, Source: beside, ReadOnly: true, Reason: "stands for host commands"})
+	}
+	for _, c := range list {
+		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: hostexec.ShimDir + "/" + c.Name, Source: leadsTo, Reason: "a host command"})
+	}
 }
 
 // borrowed makes the request and the configuration of walls for host commands: the

@@ -46,6 +46,8 @@ type hostService struct {
 	ctx    context.Context
 	end    context.CancelFunc
 
+	telling sync.WaitGroup // of what has ended
+
 	mu     sync.Mutex
 	walls  map[string]*executor // by the name of a command alone, "" for all others
 	labels uint64
@@ -79,6 +81,7 @@ func (h *hostService) close() {
 	}
 	h.end()
 	h.server.Close()
+	h.telling.Wait()
 	h.mu.Lock()
 	all := h.walls
 	h.walls = nil
@@ -388,7 +391,7 @@ func (r *hostProcess) Wait() hostexec.Exit {
 		out = hostexec.Exit{Code: ExitTimeout}
 	default:
 	}
-	r.x.host.done(r.line, out)
+	r.x.host.telling.Go(func() { r.x.host.done(r.line, out) }) // nobody waits for that
 	return out
 }
 

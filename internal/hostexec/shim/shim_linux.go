@@ -82,46 +82,35 @@ type run struct {
 }
 
 func (r *run) run(args []string, caught <-chan os.Signal) int {
-	request := hostexec.Request{Type: hostexec.TypeExec, ID: id, Command: r.name, Stdio: hostexec.StdioPassed, Env: environ()}
-	for _, a := range args {
-		request.Args = append(request.Args, hostexec.Bytes(a))
-	}
 	cwd, err := os.Getwd()
 	if err != nil {
 		return failed(r.name, fmt.Errorf("finding the working directory: %w", err), exitNotRunable)
 	}
-	request.Cwd = hostexec.Bytes(cwd)
-	terminal := term.IsTerminal(0) && term.IsTerminal(1) && term.IsTerminal(2)
-	if terminal {
-		request.TTY = size()
+	var tty *hostexec.Size
+	if term.IsTerminal(0) && term.IsTerminal(1) && term.IsTerminal(2) {
+		tty = size()
 	} else if err := r.plumb(); err != nil {
 		return failed(r.name, err, exitOurs)
 	}
-	if err := r.ask(request, terminal); err != nil {
+	if err := r.ask(hostexec.Ask(id, r.name, args, cwd, environ(), tty), tty != nil); err != nil {
 		return failed(r.name, err, exitNotRunable)
 	}
 	go r.signals(caught)
+	// What a reply consists of is worked out once, which takes a third of a millisecond:
+	// now, while the command is being started.
+	_ = json.Unmarshal([]byte("{}"), new(hostexec.Reply))
 	return r.listen()
 }
 
 // ask sends the greeting and the request in one piece.
-func (r *run) ask(request hostexec.Request, terminal bool) error {
-	line, err := json.Marshal(request)
-	if err != nil {
-		return err
+func (r *run) ask(lines []byte, terminal bool) error {
+	if len(lines) >= hostexec.MaxLine {
+		return fmt.Errorf("the arguments take %d bytes, and a request at most %d", len(lines), hostexec.MaxLine)
 	}
-	if len(line) >= hostexec.MaxLine {
-		return fmt.Errorf("the arguments take %d bytes, and a request at most %d", len(line), hostexec.MaxLine)
-	}
-	hello := fmt.Sprintf(`{"type":%q,"version":%d}`+"\n", hostexec.TypeHello, hostexec.Version)
-	if err := fdpass.Send(r.conn, []byte(hello)); err != nil {
-		return err
-	}
-	line = append(line, '\n')
 	if terminal {
-		return fdpass.Send(r.conn, line)
+		return fdpass.Send(r.conn, lines)
 	}
-	err = fdpass.Send(r.conn, line, r.lent[:]...)
+	err := fdpass.Send(r.conn, lines, r.lent[:]...)
 	for i, f := range r.lent {
 		if r.pipes[i] != nil {
 			f.Close() // the command's end
@@ -168,16 +157,15 @@ func (r *run) relay() {
 
 // environ is what of ours may interest the command; the supervisor takes of it what may
 // be passed. It goes nowhere else.
-func environ() map[string]hostexec.Bytes {
-	out := make(map[string]hostexec.Bytes)
+func environ() []string {
+	env := os.Environ()
 	total := 0
-	for _, e := range os.Environ() {
-		name, v, ok := strings.Cut(e, "=")
-		if total += len(e); ok && name != "" && total < hostexec.MaxLine/4 {
-			out[name] = hostexec.Bytes(v)
+	for i, e := range env {
+		if total += len(e); total > hostexec.MaxLine/4 {
+			return env[:i]
 		}
 	}
-	return out
+	return env
 }
 
 func size() *hostexec.Size {
