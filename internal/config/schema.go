@@ -39,7 +39,7 @@ func configFields() []field {
 		credentialsField(),
 		hostCommandsField(),
 		field{key: "toolchain", typ: typeEnum, in: userFiles, enum: Toolchains,
-			doc: "Whether agents and host commands are started in the project's toolchain environment. auto: devbox where there is a devbox.json, else nix where there is a flake.nix.",
+			doc: "Whether known agents and host commands are started in the project's environment, made inside the walls. auto: devbox where there is a devbox.json, else nix where there is a flake.nix, if that is installed. off where it is not said.",
 			put: func(t *target, v value) { t.settings.Toolchain = textValue[string](v) }},
 		field{key: "rpc_host", typ: typeText, in: userFiles, check: badAddress,
 			doc: "An IP address, mostly 127.0.0.1: the host protocol is spoken over TCP too, at this address of the workspace's own network, where that is local or filtered. Without: over its Unix socket alone.",

@@ -65,6 +65,9 @@ func (p *Prepared) findProgram() {
 		return
 	}
 	names := []string{p.req.Argv[0]}
+	if p.tools != nil {
+		names = append(names, p.tools.tool)
+	}
 	if p.Agent != nil && p.match.Index > 1 {
 		names = append(names, p.match.Executable)
 	}
@@ -126,7 +129,7 @@ func (p *Prepared) programLinks() []sandbox.Mount {
 
 // programPath is the file to execute for the command itself, "" to look it up.
 func (p *Prepared) programPath() string {
-	if len(p.req.Argv) == 0 {
+	if len(p.req.Argv) == 0 || p.tools != nil {
 		return ""
 	}
 	return p.programAt(p.req.Argv[0])

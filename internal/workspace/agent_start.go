@@ -185,7 +185,7 @@ func (p *Prepared) agentArgv() []string {
 	if p.req.For != "" { // a shell in the agent's workspace
 		return p.req.Argv
 	}
-	return p.withFlags(p.req.Argv, p.match.Index)
+	return p.tools.enter(p.withFlags(p.req.Argv, p.match.Index))
 }
 
 // withAgentFlags does the same for a command of a workspace that stays, where it is
@@ -198,7 +198,7 @@ func (p *Prepared) withAgentFlags(argv []string) []string {
 	if !ok || m.Agent.Name != p.Agent.Name {
 		return argv
 	}
-	return p.withFlags(argv, m.Index)
+	return p.tools.enter(p.withFlags(argv, m.Index))
 }
 
 // isAgent says whether a command is an agent, whose steps end with what it does.

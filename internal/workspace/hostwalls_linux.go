@@ -156,6 +156,9 @@ func (p *Prepared) findHostPrograms() {
 	var names []string
 	for _, c := range p.lender.p.hostCommands() {
 		names = append(names, c.Name)
+		if t, err := p.lender.p.toolchainOf(c.Toolchain); err == nil && t != nil { // else told when it is called
+			names = append(names, t.tool)
+		}
 	}
 	p.findPrograms(names)
 }
@@ -200,6 +203,10 @@ func (x *executor) hosts(allow bool, rule string) {
 // start starts a command.
 func (x *executor) start(ctx context.Context, command *config.HostCommand, c hostexec.Call, dir string) (hostexec.Process, *hostexec.Problem) {
 	h := x.host
+	tools, err := h.p.toolchainOf(command.Toolchain)
+	if err != nil {
+		return nil, h.noWalls(command, err)
+	}
 	r := &hostProcess{x: x, label: h.label(), line: commandLine(&c), stop: func() {}, timedOut: make(chan struct{}), ended: make(chan struct{})}
 	files := c.Stdio
 	if c.Size != nil {
@@ -212,9 +219,12 @@ func (x *executor) start(ctx context.Context, command *config.HostCommand, c hos
 		files = [3]*os.File{far, far, far}
 		r.Resize(*c.Size)
 	}
+	argv, path := append([]string{c.Command}, c.Args...), x.borrower.programAt(c.Command)
+	if tools != nil {
+		argv, path = tools.enter(argv), ""
+	}
 	x.enter(r.label, c.Caller)
-	cmd := sandbox.Command{Argv: append([]string{c.Command}, c.Args...), Env: x.environ(command, c.Env), Dir: dir, Path: x.borrower.programAt(c.Command), Session: true, Terminal: c.Size != nil, Label: r.label}
-	var err error
+	cmd := sandbox.Command{Argv: argv, Env: x.environ(command, c.Env), Dir: dir, Path: path, Session: true, Terminal: c.Size != nil, Label: r.label}
 	if r.id, err = x.up.walls.Exec(cmd, files); err != nil {
 		x.leave(r.label)
 		if r.terminal != nil {

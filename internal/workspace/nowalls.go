@@ -40,7 +40,7 @@ func (p *Prepared) decideOpen(scope policy.Scope, layers []policy.Layer) error {
 		return fmt.Errorf("--engine %s: with --backend none nothing makes walls\nhint: leave one of them out", p.req.Engine)
 	}
 	p.forAgent = p.Agent != nil
-	p.Agent, p.match.Index, p.programs, p.found = nil, 0, nil, nil
+	p.Agent, p.match.Index, p.programs, p.found, p.tools = nil, 0, nil, nil, nil
 	p.view = &view.View{}
 	scope.Tmp = "" // the machine's
 	layers = append(layers, policy.Layer{Kind: policy.LayerDefault, Name: "carrel", Request: policy.Request{Files: p.ownRules()}})

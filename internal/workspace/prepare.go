@@ -74,6 +74,7 @@ type Prepared struct {
 	lender      *lender          // of walls for host commands: whose they are; nil for all others
 	lentBroker  *brokered        // likewise: whose history is written to
 	hostToken   string           // of the host protocol; "" without
+	tools       *toolchain       // that the agent is started in; nil for none
 }
 
 // Prepare gathers, decides and checks. The error is an *api.Denial where the
@@ -111,6 +112,9 @@ func Prepare(req Request) (*Prepared, error) {
 		return nil, err
 	}
 	if err := errors.Join(p.recognise(), p.checkAgent()); err != nil {
+		return nil, err
+	}
+	if p.tools, err = p.agentToolchain(); err != nil {
 		return nil, err
 	}
 	p.findProgram()

@@ -1,0 +1,132 @@
+package workspace
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+)
+
+// toolchainFiles are what describes a project's environment, by the program that makes
+// one from it, first what is looked for first.
+var toolchainFiles = []struct {
+	tool  string
+	files []string // the first has to be there
+}{
+	{"devbox", []string{"devbox.json", "devbox.lock"}},
+	{"nix", []string{"flake.nix", "flake.lock"}},
+}
+
+// maxToolchainFile bounds one of them, in bytes.
+const maxToolchainFile = 4 << 20
+
+// toolchainEnter starts a command in a project's environment. It gets the program that
+// makes it, the project, and a hash of what describes it; then the command, which no
+// shell reads. What the environment changes is kept in a file of the cache inside, by the
+// hash, so that it is made once.
+const toolchainEnter = `tool=$1 project=$2 hash=$3
+shift 3
+kept="${XDG_CACHE_HOME:-$HOME/.cache}/carrel/toolchain-$hash"
+if [ ! -r "$kept" ]; then
+	mkdir -p "${kept%/*}" || exit 125
+	case $tool in
+	devbox) made=$(devbox shellenv -c "$project") ;;
+	nix) made=$(nix --extra-experimental-features 'nix-command flakes' print-dev-env "path:$project") ;;
+	esac || { echo "carrel: $tool could not make the environment of $project (toolchain: off does without)" >&2; exit 125; }
+	env -0 | LC_ALL=C sort -z >"$kept.$$" || exit 125
+	(eval "$made" >&2; env -0) | LC_ALL=C sort -z | LC_ALL=C comm -z -13 "$kept.$$" - >"$kept.$$.new" &&
+		mv -f "$kept.$$.new" "$kept"
+	rm -f "$kept.$$"
+fi
+while IFS= read -r -d '' v; do export "$v"; done <"$kept"
+exec "$@"
+`
+
+// toolchainShell runs that: it takes arrays and zero bytes.
+const toolchainShell = "/bin/bash"
+
+// toolchain is the environment of a project that commands are started in.
+type toolchain struct{ tool, project, hash string }
+
+// toolchainOf gives the one that a setting means, nil for none.
+func (p *Prepared) toolchainOf(setting string) (*toolchain, error) {
+	if setting == "" && p.Loaded != nil && p.Loaded.Settings.Toolchain != nil {
+		setting = p.Loaded.Settings.Toolchain.V
+	}
+	if setting = cmp.Or(setting, "off"); setting == "off" || p.req.Exact != nil {
+		return nil, nil
+	}
+	root, err := os.OpenRoot(p.place.project)
+	if err != nil {
+		return nil, fmt.Errorf("toolchain %s: %w", setting, err)
+	}
+	defer root.Close()
+	for _, t := range toolchainFiles {
+		if setting != "auto" && setting != t.tool {
+			continue
+		}
+		hash, there, err := hashFiles(root, t.files)
+		if err != nil {
+			return nil, fmt.Errorf("toolchain %s: %w", setting, err)
+		}
+		_, missing := p.lookPath(t.tool)
+		switch {
+		case there && missing == nil:
+			return &toolchain{t.tool, p.place.project, hash}, nil
+		case setting == "auto":
+			continue
+		case !there:
+			return nil, &hintError{err: fmt.Errorf("toolchain %s: there is no %s in %s", setting, t.files[0], p.place.project), hint: "toolchain: auto looks what there is"}
+		default:
+			return nil, &hintError{err: fmt.Errorf("toolchain %s: %w", setting, missing), hint: "install it, or toolchain: off"}
+		}
+	}
+	return nil, nil
+}
+
+// hashFiles gives a hash of what is in files of a project, and whether the first is there.
+func hashFiles(root *os.Root, names []string) (hash string, there bool, err error) {
+	sum := sha256.New()
+	for i, name := range names {
+		info, err := root.Lstat(name)
+		if os.IsNotExist(err) && i > 0 {
+			continue
+		}
+		if err != nil || !info.Mode().IsRegular() {
+			return "", false, nil // a link is nobody's description
+		}
+		f, err := root.Open(name)
+		if err != nil {
+			return "", false, err
+		}
+		n, err := io.Copy(sum, io.LimitReader(f, maxToolchainFile+1))
+		f.Close()
+		if err == nil && n > maxToolchainFile {
+			err = fmt.Errorf("%s is larger than %d bytes", name, maxToolchainFile)
+		}
+		if err != nil {
+			return "", false, err
+		}
+		fmt.Fprintf(sum, "\x00%s\x00%d\x00", name, n)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16]), true, nil
+}
+
+// enter gives the command that starts another one in the environment; nil leaves it.
+func (t *toolchain) enter(argv []string) []string {
+	if t == nil || len(argv) == 0 {
+		return argv
+	}
+	return slices.Concat([]string{toolchainShell, "-c", toolchainEnter, "carrel-toolchain", t.tool, t.project, t.hash}, argv)
+}
+
+// agentToolchain is that of the agent itself.
+func (p *Prepared) agentToolchain() (*toolchain, error) {
+	if p.Agent == nil || p.req.For != "" || p.lender != nil {
+		return nil, nil
+	}
+	return p.toolchainOf("")
+}
