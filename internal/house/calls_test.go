@@ -38,6 +38,7 @@ var calls = []call{
 	{"os/exec", "Command", "give an absolute path and an environment of your own", map[string]string{
 		"internal/workspace/clipboard_carry_linux.go": "our own binary, as the user would: it stays behind to hand out what they copied",
 		"bench/same.go":           "the carrel that is measured, with the bench's environment",
+		"bench/hostexec.go":       "what is measured inside, with the environment there",
 		"bench/stdio.go":          "the carrel that is measured, with the bench's environment",
 		"bench/mcp.go":            "the carrel that is measured, with the bench's environment",
 		"bench/listener_linux.go": "this program itself, for the command that is measured, with its environment",
