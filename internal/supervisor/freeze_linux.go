@@ -27,7 +27,11 @@ func NewFreezer(stage int, groups []string) (Freezer, error) {
 	if f := newGroupFreezer(groups); f != nil {
 		return f, nil
 	}
-	return newTreeFreezer(stage)
+	f, err := newTreeFreezer(stage)
+	if err != nil {
+		return nil, err // and no Freezer that is a nil pointer
+	}
+	return f, nil
 }
 
 // treeFreezer stops processes one by one with SIGSTOP. The stage comes first

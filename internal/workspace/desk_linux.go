@@ -188,7 +188,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	if err != nil {
 		p.note("this workspace cannot be paused: %v", err)
 	}
-	if freezer != nil {
+	if err == nil {
 		up.still.add(freezer, nil)
 		freezer = up.still
 	}

@@ -31,7 +31,7 @@ func (p *Prepared) answerOutside(up *raised, groups []string, r *api.Result) *su
 	if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) { // those: it has ended already
 		p.note("this workspace cannot be paused: %v", err)
 	}
-	if freezer != nil {
+	if err == nil {
 		up.still.add(freezer, nil)
 		freezer = up.still
 	}
