@@ -88,8 +88,23 @@ func starMatch(pattern, s string) bool {
 	return true
 }
 
+// callersNever are variables by which a caller would choose what else runs: a pattern
+// never means one of them, and the first of them nobody can list.
+var callersNever = []string{"PATH", "HOME", "LD_*", "CARREL*", "BASH_ENV", "BASH_FUNC_*", "ENV", "SHELLOPTS", "PS4", "PROMPT_COMMAND", "IFS", "PYTHON*", "PERL5*", "PERLLIB", "RUBY*", "NODE_OPTIONS", "NODE_PATH",
+	"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "GIT_*", "SSH_*", "EDITOR", "VISUAL", "PAGER", "MAKEFLAGS", "RUSTC_WRAPPER", "GCONV_PATH"}
+
+func isOf(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		prefix, any := strings.CutSuffix(p, "*")
+		return p == name || any && strings.HasPrefix(name, prefix)
+	})
+}
+
 // Passes says whether the command gets a variable of its caller.
 func (c *HostCommand) Passes(name string) bool {
+	if isOf(callersNever, name) {
+		return slices.Contains(c.Env, name)
+	}
 	return slices.ContainsFunc(c.Env, func(p string) bool {
 		prefix, any := strings.CutSuffix(p, "*")
 		return p == name || any && strings.HasPrefix(name, prefix)

@@ -24,6 +24,12 @@ const (
 	maxCalls       = 512 // of one connection at once
 	helloDeadline  = 5 * time.Second
 	acceptPause    = 10 * time.Millisecond
+
+	// Requests that are being carried out, and input that is not read, of all
+	// connections together.
+	maxSpent    = 64 << 20
+	costOfWord  = 128
+	costOfInput = queuedInput * MaxChunk
 )
 
 // Call is one command that somebody inside wants run.
@@ -72,6 +78,7 @@ type Server struct {
 	over  bool
 	open  map[net.Conn]bool
 	heard []net.Listener
+	spent int
 	busy  sync.WaitGroup
 }
 
@@ -130,10 +137,11 @@ func (s *Server) drop(conn net.Conn) {
 	delete(s.open, conn)
 }
 
-// Close ends all connections, and with them the commands that they have asked for, and
-// returns when all is over.
-func (s *Server) Close() {
+// Stop lets go of all listeners and connections, and so ends the commands that they have
+// asked for. It does not wait for that.
+func (s *Server) Stop() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.over = true
 	for _, l := range s.heard {
 		l.Close()
@@ -141,8 +149,36 @@ func (s *Server) Close() {
 	for conn := range s.open {
 		conn.Close()
 	}
-	s.mu.Unlock()
-	s.busy.Wait()
+}
+
+// Close stops, and returns when all is over, or after a while: who is inside and keeps
+// something open holds nobody up.
+func (s *Server) Close() {
+	s.Stop()
+	done := make(chan struct{})
+	go func() {
+		s.busy.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(closeGrace):
+	}
+}
+
+// closeGrace is how long the end of all commands is waited for.
+const closeGrace = 5 * time.Second
+
+// spend takes some of what requests may take of memory, until it is given back by a
+// negative number; false: there is not so much left.
+func (s *Server) spend(bytes int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if bytes > 0 && s.spent+bytes > maxSpent {
+		return false
+	}
+	s.spent += bytes
+	return true
 }
 
 // answer reads the first line, which says who speaks which dialect.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -48,7 +49,10 @@ type call struct {
 }
 
 // queuedInput is how many pieces of input wait for a command that does not read.
-const queuedInput = 16
+const queuedInput = 2
+
+// maxEarly is how many signals and sizes are kept for a command that does not run yet.
+const maxEarly = 16
 
 func newSession(s *Server, conn net.Conn, in *bufio.Reader, passed *fdpass.Reader) *session {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -166,7 +170,7 @@ func (s *session) toCall(r *Request, do func(Process)) {
 	case c == nil:
 	case c.process != nil:
 		do(c.process)
-	case len(c.early) < queuedInput:
+	case len(c.early) < maxEarly:
 		c.early = append(c.early, do)
 	}
 }
@@ -200,7 +204,7 @@ func (s *session) queue(c *call, piece []byte) bool {
 		case <-s.ctx.Done():
 			return false
 		case <-time.After(hangupPeriod):
-			if s.hungUp() {
+			if hungUp(s.conn) {
 				s.end()
 				return false
 			}
@@ -212,8 +216,9 @@ func (s *session) queue(c *call, piece []byte) bool {
 // than is read.
 const hangupPeriod = 100 * time.Millisecond
 
-func (s *session) hungUp() bool {
-	c, ok := s.conn.(syscall.Conn)
+// hungUp says whether the other end of a connection is gone.
+func hungUp(conn net.Conn) bool {
+	c, ok := conn.(syscall.Conn)
 	if !ok {
 		return false
 	}
@@ -291,8 +296,28 @@ func (s *session) exec(r *Request) {
 		}
 		return
 	}
+	cost := len(r.Command) + len(r.Cwd) + costOfWord*(len(r.Args)+len(r.Env))
+	for _, a := range r.Args {
+		cost += len(a)
+	}
+	for _, v := range r.Env {
+		cost += len(v)
+	}
+	if c.stdin != nil {
+		cost += costOfInput
+	}
+	if !s.server.spend(cost) {
+		cancel()
+		given()
+		s.mu.Lock()
+		delete(s.calls, r.ID)
+		s.mu.Unlock()
+		s.fail(r.ID, &Problem{Code: CodeBusy, Operation: TypeExec, Subject: r.Command, Message: "all that is being carried out takes too much memory already", Hint: "try again when something has ended"})
+		return
+	}
 	s.busy.Go(func() {
 		defer func() {
+			s.server.spend(-cost)
 			cancel()
 			s.mu.Lock()
 			delete(s.calls, r.ID)
@@ -339,7 +364,7 @@ func (s *session) carry(ctx context.Context, c *call, r *Request, files []*os.Fi
 		do(process)
 	}
 	s.mu.Unlock()
-	drained := p.relay(c, func(stream string, b []byte) { s.say(Reply{Type: TypeOutput, ID: r.ID, Stream: stream, Data: b}) })
+	drained := p.relay(ctx, c, func(stream string, b []byte) { s.say(Reply{Type: TypeOutput, ID: r.ID, Stream: stream, Data: b}) })
 	exit := process.Wait()
 	drained()
 	s.say(Reply{Type: TypeExit, ID: r.ID, Code: exit.Code, Signal: exit.Signal})
@@ -400,10 +425,15 @@ func (p *plumbing) abandon() {
 	}
 }
 
+// drainGrace is how long output is waited for once a command and all that it has started
+// has ended: who has been handed its streams may keep them open for ever.
+const drainGrace = time.Second
+
 // relay begins to carry between a command and its client; what it gives waits until all
-// output is told.
-func (p *plumbing) relay(c *call, out func(stream string, b []byte)) (drained func()) {
+// output is told, or nothing comes any more though somebody keeps it open.
+func (p *plumbing) relay(ctx context.Context, c *call, out func(stream string, b []byte)) (drained func()) {
 	var reading sync.WaitGroup
+	var moved atomic.Int64
 	read := func(f *os.File, stream string) {
 		if f == nil {
 			return
@@ -413,7 +443,9 @@ func (p *plumbing) relay(c *call, out func(stream string, b []byte)) (drained fu
 			for {
 				n, err := f.Read(buf)
 				if n > 0 {
+					moved.Add(1)
 					out(stream, buf[:n])
+					moved.Add(1)
 				}
 				if err != nil {
 					return
@@ -431,8 +463,27 @@ func (p *plumbing) relay(c *call, out func(stream string, b []byte)) (drained fu
 		go feed(p.near[0], c, p.tty)
 	}
 	return func() {
-		reading.Wait()
-		p.abandon()
+		done := make(chan struct{})
+		go func() {
+			reading.Wait()
+			close(done)
+		}()
+		for was := int64(-1); ; {
+			select {
+			case <-done:
+				p.abandon()
+				return
+			case <-ctx.Done():
+			case <-time.After(drainGrace):
+				// An odd count is in the middle of telling a client that reads slowly.
+				if now := moved.Load(); now != was || now%2 == 1 {
+					was = now
+					continue
+				}
+			}
+			p.abandon()
+			return
+		}
 	}
 }
 

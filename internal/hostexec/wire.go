@@ -18,9 +18,10 @@ const (
 // Bounds of the protocol.
 const (
 	Version  = 1
-	MaxLine  = 1 << 20   // bytes, with the newline
-	MaxChunk = 128 << 10 // bytes of one Stdin or Output
-	TokenLen = 64        // hexadecimal digits
+	MaxLine  = 1 << 20  // bytes, with the newline
+	MaxChunk = 64 << 10 // bytes of one Stdin or Output
+	TokenLen = 64       // hexadecimal digits
+	maxWords = 32 << 10 // arguments and variables of one request
 )
 
 // Types of a request.
@@ -164,6 +165,9 @@ func decode(line []byte) (*Request, error) {
 	var r Request
 	if err := strictly(line, &r); err != nil {
 		return nil, fmt.Errorf("the line is not understood: %w", err)
+	}
+	if n := len(r.Args) + len(r.Env); n > maxWords {
+		return &Request{ID: r.ID}, fmt.Errorf("%d arguments and variables, %d at most", n, maxWords)
 	}
 	if len(r.Data) > MaxChunk {
 		return &r, fmt.Errorf("%d bytes of data in one line, %d at most", len(r.Data), MaxChunk)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"strings"
@@ -110,6 +111,14 @@ func (s *Server) workmuxExec(conn net.Conn, in *bufio.Reader, out *json.Encoder,
 	ended := func(message string, code int) error {
 		return errors.Join(say(typeExecError, message+"\n", nil), say(typeExecExit, "", &code))
 	}
+	cost := len(r.Command) + costOfWord*len(r.Args)
+	for _, a := range r.Args {
+		cost += len(a)
+	}
+	if len(r.Args) > maxWords || !s.spend(cost) {
+		return ended("this is too much at once", 126)
+	}
+	defer s.spend(-cost)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	defer watchHangup(conn, in, cancel)()
@@ -140,7 +149,7 @@ func (s *Server) workmuxExec(conn net.Conn, in *bufio.Reader, out *json.Encoder,
 	var whole [2]wholeText
 	kinds := map[string]int{StreamStdout: 0, StreamStderr: 1}
 	names := []string{typeExecOutput, typeExecError}
-	drained := p.relay(&call{done: make(chan struct{})}, func(stream string, b []byte) {
+	drained := p.relay(ctx, &call{done: make(chan struct{})}, func(stream string, b []byte) {
 		i := kinds[stream]
 		if text := whole[i].next(b); text != "" && say(names[i], text, nil) != nil {
 			cancel()
@@ -159,17 +168,26 @@ func (s *Server) workmuxExec(conn net.Conn, in *bufio.Reader, out *json.Encoder,
 // watchHangup calls cancel when the other end goes while a command runs. What it sends
 // meanwhile stays for the next request. The function that is returned ends the watch.
 func watchHangup(conn net.Conn, in *bufio.Reader, cancel func()) func() {
-	done := make(chan struct{})
+	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(done)
 		_, err := in.Peek(1) // it returns at the latest when the deadline below is set
-		if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-			close(done)
-			return
+		for err == nil {     // more was asked already: only the end of the connection counts
+			select {
+			case <-over:
+				return
+			case <-time.After(hangupPeriod):
+				if hungUp(conn) {
+					err = io.EOF
+				}
+			}
 		}
-		close(done)
-		cancel()
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			cancel()
+		}
 	}()
 	return func() {
+		close(over)
 		_ = conn.SetReadDeadline(time.Unix(1, 0))
 		<-done
 		_ = conn.SetReadDeadline(time.Time{})

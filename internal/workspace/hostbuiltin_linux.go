@@ -3,27 +3,51 @@ package workspace
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"carrel/internal/hostexec"
 	"carrel/internal/inside"
+
+	"golang.org/x/sys/unix"
 )
 
 // builtInProcess is a sound, a notification or a link that was asked for as a command. It
 // is no process, and over when it is answered.
-type builtInProcess struct {
-	status int
-	done   chan struct{}
-}
+type builtInProcess struct{ status int }
 
 func (b *builtInProcess) Terminal() *os.File    { return nil }
 func (b *builtInProcess) Signal(syscall.Signal) {}
 func (b *builtInProcess) Resize(hostexec.Size)  {}
 func (b *builtInProcess) End()                  {}
-func (b *builtInProcess) Wait() hostexec.Exit   { <-b.done; return hostexec.Exit{Code: b.status} }
+func (b *builtInProcess) Wait() hostexec.Exit   { return hostexec.Exit{Code: b.status} }
+
+// tell writes a few lines to what a program inside reads, or does not: what it does not
+// take in time is lost.
+func tell(f *os.File, text string) {
+	const piece = 4096 // PIPE_BUF: a pipe that can be written to takes as much, pipe(7)
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) {
+		for end := time.Now().Add(time.Second); text != "" && time.Now().Before(end); {
+			list := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+			if n, err := unix.Poll(list, 100); n == 0 || err == unix.EINTR {
+				continue
+			} else if err != nil || list[0].Revents&unix.POLLOUT == 0 {
+				return
+			}
+			n, err := unix.Write(int(fd), []byte(text[:min(len(text), piece)]))
+			if err != nil {
+				return
+			}
+			text = text[n:]
+		}
+	})
+}
 
 // builtIn carries out what a built-in helper is asked for.
 func (h *hostService) builtIn(ctx context.Context, c hostexec.Call) (hostexec.Process, *hostexec.Problem) {
@@ -39,7 +63,7 @@ func (h *hostService) builtIn(ctx context.Context, c hostexec.Call) (hostexec.Pr
 		return nil, problemOf(why)
 	}
 	var out, failed strings.Builder
-	b := &builtInProcess{done: make(chan struct{})}
+	b := &builtInProcess{}
 	b.status = inside.BuiltIn(append([]string{c.Command}, c.Args...), &out, &failed, func(r inside.Request) (inside.Reply, error) {
 		ctx, cancel := context.WithTimeout(ctx, insideDeadline)
 		defer cancel()
@@ -53,21 +77,7 @@ func (h *hostService) builtIn(ctx context.Context, c hostexec.Call) (hostexec.Pr
 		}
 		return inside.Reply{}, errors.New("it asks for something else")
 	})
-	var copies [2]*os.File
-	for i := range copies {
-		var err error
-		if copies[i], err = duplicate(c.Stdio[1+i]); err != nil {
-			copies[i] = nil
-		}
-	}
-	go func() { // whoever reads slowly holds nobody else up
-		defer close(b.done)
-		for i, text := range []string{out.String(), failed.String()} {
-			if copies[i] != nil {
-				_, _ = io.WriteString(copies[i], text)
-				copies[i].Close()
-			}
-		}
-	}()
+	tell(c.Stdio[1], out.String())
+	tell(c.Stdio[2], failed.String())
 	return b, nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"carrel/internal/api"
 	"carrel/internal/config"
@@ -68,6 +69,16 @@ func (p *Prepared) hostHeld() error {
 			return refuse(fmt.Sprintf("%s is not an address of this machine's own: the protocol is spoken in the workspace's network, and nowhere else", at.Addr()))
 		case slices.Contains(p.hostPorts(), rpcPort):
 			return refuse(fmt.Sprintf("host port %d is where the protocol would be", rpcPort))
+		}
+	}
+	for _, c := range p.hostCommands() {
+		if inside.IsHelper(c.Name) || strings.HasPrefix(c.Name, "carrel") {
+			return &hintError{err: fmt.Errorf("%s: %s is carrel's own inside", c.Source, c.Name), hint: "take it out of host_commands"}
+		}
+		for _, ceiling := range p.underCeilings().All() {
+			if off := ceiling.Credentials; off != nil && off.V == policy.CredentialsOff && len(c.SecretEnv)+len(c.SecretFiles) > 0 {
+				return &policy.Refusal{Dimension: policy.DimCredentials, Requested: "those of the host command " + c.Name, Allowed: string(policy.CredentialsOff), Source: off.Source, Asked: c.Source}
+			}
 		}
 	}
 	if !p.unwalledHost() || len(p.ceilings()) == 0 {

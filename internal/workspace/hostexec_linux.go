@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,9 +26,8 @@ import (
 
 // Bounds on host commands.
 const (
-	maxHostSubject = 200  // bytes of a command line, where it is told
-	maxTitle       = 200  // bytes
-	maxStatuses    = 1000 // told by programs of one workspace
+	maxHostSubject = 200 // bytes of a command line, where it is told
+	maxTitle       = 200 // bytes
 	hostLabels     = 1 << 31
 )
 
@@ -48,11 +49,14 @@ type hostService struct {
 
 	telling sync.WaitGroup // of what has ended
 
-	mu     sync.Mutex
-	walls  map[string]*executor // by the name of a command alone, "" for all others
-	labels uint64
-	told   map[string]bool
-	spoken int // statuses and titles
+	mu         sync.Mutex
+	walls      map[string]*executor // by the name of a command alone, "" for all others
+	labels     uint64
+	told       map[string]bool
+	spoken     int // statuses and titles, since
+	spokenFrom time.Time
+	lastSpoken string
+	changes    []hostChange // of the host rules, since the start
 }
 
 // serveHost begins to answer, once the walls stand.
@@ -74,14 +78,14 @@ func (h *hostService) answersTo(desk *supervisor.Server, inside *insideServer) {
 	}
 }
 
-// close ends all host commands and their walls. It may be called on nil, and twice.
+// close ends all host commands and their walls. It may be called on nil, and twice. Nobody
+// inside can hold it up: what they keep open or do not read is let go of.
 func (h *hostService) close() {
 	if h == nil {
 		return
 	}
 	h.end()
-	h.server.Close()
-	h.telling.Wait()
+	h.server.Stop()
 	h.mu.Lock()
 	all := h.walls
 	h.walls = nil
@@ -89,6 +93,8 @@ func (h *hostService) close() {
 	for _, x := range all {
 		x.close()
 	}
+	h.server.Close()
+	h.telling.Wait()
 }
 
 // Commands implements [hostexec.Host].
@@ -112,11 +118,19 @@ func shortText(s string, most int) string { return strings.ToValidUTF8(s[:min(le
 
 func (h *hostService) speak(text string) *hostexec.Problem {
 	h.mu.Lock()
+	if now := time.Now(); now.Sub(h.spokenFrom) >= time.Second {
+		h.spokenFrom, h.spoken = now, 0
+	}
+	again := text == h.lastSpoken
+	h.lastSpoken = text
 	h.spoken++
-	many := h.spoken > maxStatuses
+	many := h.spoken > marksPerSecond
 	h.mu.Unlock()
 	if many {
-		return &hostexec.Problem{Code: api.CodeBusy, Message: fmt.Sprintf("more than %d statuses and titles in one workspace", maxStatuses)}
+		return &hostexec.Problem{Code: api.CodeBusy, Message: fmt.Sprintf("more than %d statuses and titles in a second", marksPerSecond)}
+	}
+	if again {
+		return nil
 	}
 	h.emit(api.EventNote, text)
 	return nil
@@ -171,7 +185,7 @@ func (h *hostService) Start(ctx context.Context, c hostexec.Call) (hostexec.Proc
 			return nil, problemOf(why)
 		}
 	}
-	if problem := h.approved(ctx, command, &c); problem != nil {
+	if problem := h.approved(ctx, command, &c, dir); problem != nil {
 		return nil, problem
 	}
 	x, err := h.executor(command)
@@ -198,7 +212,7 @@ func (h *hostService) directory(c *hostexec.Call) (string, *hostexec.Problem) {
 	}
 	if clean := filepath.Clean(dir); filepath.IsAbs(dir) && !strings.ContainsRune(dir, 0) {
 		for _, root := range append([]string{h.p.place.project}, h.p.Plan.Roots...) {
-			if within(clean, root) {
+			if within(clean, root) && liesBelow(root, clean) {
 				return clean, nil
 			}
 		}
@@ -207,8 +221,28 @@ func (h *hostService) directory(c *hostexec.Call) (string, *hostexec.Problem) {
 		Hint: "change to " + h.p.place.project}, c, "host commands work in the project", "built in")
 }
 
+// liesBelow says whether a directory is below another one with no link that leads out, as
+// it is at this moment: where it is exchanged afterwards, the command's own walls hold.
+func liesBelow(root, dir string) bool {
+	top, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(top)
+	rel := strings.TrimPrefix(strings.TrimPrefix(dir, root), "/")
+	if rel == "" {
+		return true
+	}
+	fd, err := unix.Openat2(top, rel, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS})
+	if err != nil {
+		return false
+	}
+	unix.Close(fd)
+	return true
+}
+
 // approved asks a person, where the command wants that.
-func (h *hostService) approved(ctx context.Context, command *config.HostCommand, c *hostexec.Call) *hostexec.Problem {
+func (h *hostService) approved(ctx context.Context, command *config.HostCommand, c *hostexec.Call, dir string) *hostexec.Problem {
 	if !command.Ask {
 		return nil
 	}
@@ -217,7 +251,7 @@ func (h *hostService) approved(ctx context.Context, command *config.HostCommand,
 	case <-ctx.Done():
 		return &hostexec.Problem{Code: api.CodeBusy, Message: "nobody waits any more"}
 	}
-	how, _ := h.desk.AskFor(ctx, api.Approval{Operation: "host-exec", Subject: commandLine(c), Rule: "host_commands: ask", Source: command.Source.String(),
+	how, _ := h.desk.AskFor(ctx, api.Approval{Operation: "host-exec", Subject: wholeCall(command, c, dir), Rule: "host_commands: ask", Source: command.Source.String(),
 		Reason: "a program inside wants this run outside its walls", Hint: "approve to run it once"}, time.Now().Add(answerTime))
 	if how == api.AnswerApproved {
 		return nil
@@ -225,19 +259,41 @@ func (h *hostService) approved(ctx context.Context, command *config.HostCommand,
 	return h.refused(&hostexec.Problem{Code: api.CodeProgram, Exit: ExitNotRunable, Message: fmt.Sprintf("%s was not approved", c.Command), Hint: "`carrel approvals` shows what waits, to a person"}, c, "host_commands: ask", command.Source.String())
 }
 
-// commandLine is a call as people are shown it.
-func commandLine(c *hostexec.Call) string {
-	line := c.Command
+// wholeCall is all that a person has to know who is asked about a call: each word, the
+// directory, and what of the caller's variables it gets. What is too long to be read is
+// denied where it is asked.
+func wholeCall(command *config.HostCommand, c *hostexec.Call, dir string) string {
+	text := quotedWord(c.Command)
 	for _, a := range c.Args {
-		if len(line) > maxHostSubject {
-			break
-		}
-		if a == "" || strings.ContainsAny(a, " \t\n\"'\\") {
-			a = fmt.Sprintf("%.100q", a)
-		}
-		line += " " + a
+		text += " " + quotedWord(a)
 	}
-	return shortText(line, maxHostSubject)
+	text += "  in " + quotedWord(dir)
+	for _, e := range c.Env {
+		if name, _, _ := strings.Cut(e, "="); command.Passes(name) {
+			text += "  with " + quotedWord(e)
+		}
+	}
+	return text
+}
+
+func quotedWord(w string) string {
+	if w == "" || strings.ContainsFunc(w, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("\"'\\$`;&|<>*?()", c) }) {
+		return strconv.QuoteToASCII(w)
+	}
+	return w
+}
+
+// commandLine is a call as logs have it: its beginning, and how much is left out.
+func commandLine(c *hostexec.Call) string {
+	line := quotedWord(c.Command)
+	for i, a := range c.Args {
+		word := quotedWord(a)
+		if len(line)+len(word) > maxHostSubject {
+			return fmt.Sprintf("%s ... (and %d more words)", line, len(c.Args)-i)
+		}
+		line += " " + word
+	}
+	return line
 }
 
 // refused tells of a refusal, once for each command line.
@@ -295,15 +351,23 @@ func (h *hostService) executor(command *config.HostCommand) (*executor, error) {
 	return x, x.stand()
 }
 
-// hosts passes a change of the host rules on to walls that stand; others begin with it.
+// hostChange is one of the host rules while the workspace runs.
+type hostChange struct {
+	allow bool
+	rule  string
+}
+
+// hosts passes a change of the host rules on to all walls, those that come later too.
 func (h *hostService) hosts(allow bool, rule string) {
 	if h == nil {
 		return
 	}
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, x := range h.walls {
-		x.hosts(allow, rule)
+	h.changes = append(h.changes, hostChange{allow, rule})
+	all := slices.Collect(maps.Values(h.walls))
+	h.mu.Unlock()
+	for _, x := range all {
+		x.catchUp()
 	}
 }
 
@@ -352,14 +416,16 @@ func (r *hostProcess) End() {
 	r.once.Do(func() {
 		go func() {
 			stage := r.x.up.walls.PID()
-			signalAll(labelled(stage, r.label), syscall.SIGTERM)
-			signalAll(labelled(stage, r.label), syscall.SIGHUP)
-			signalAll(labelled(stage, r.label), syscall.SIGCONT)
+			for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGCONT} {
+				_ = r.x.up.walls.Signal(r.id, sig)
+				signalAll(labelled(stage, r.label), sig)
+			}
 			select {
 			case <-r.ended:
 				return
 			case <-time.After(hostGrace):
 			}
+			_ = r.x.up.walls.Signal(r.id, syscall.SIGKILL) // whatever its label says by now
 			_ = killLabel(stage, r.label)
 		}()
 	})
@@ -375,13 +441,13 @@ func (r *hostProcess) Wait() hostexec.Exit {
 		exit = sandbox.Exit{Signal: int(syscall.SIGKILL)}
 	}
 	r.stop()
+	r.x.leave(r.label)
 	if err == nil {
-		if err := killLabel(r.x.up.walls.PID(), r.label); err != nil {
+		if err := r.x.sweep(); err != nil {
 			r.x.host.p.note("host command %s: %v", r.line, err)
 		}
 	}
 	close(r.ended)
-	r.x.leave(r.label)
 	out := hostexec.Exit{Code: exit.Code}
 	if exit.Signal != 0 {
 		out.Code, out.Signal = 128+exit.Signal, strings.TrimPrefix(unix.SignalName(syscall.Signal(exit.Signal)), "SIG")

@@ -1,18 +1,22 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/config"
 	"carrel/internal/hostexec"
+	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
 
@@ -32,7 +36,12 @@ type executor struct {
 	up       *raised // nil until it stands
 	group    *sandbox.Cgroup
 	masks    *masks
+	freezer  supervisor.Freezer
+	seen     int // of the service's changes of host rules
 	over     bool
+
+	mu     sync.Mutex
+	active map[uint64]bool // the labels of calls that are under way
 }
 
 // stand builds the walls, unless they stand.
@@ -44,8 +53,8 @@ func (x *executor) stand() error {
 		return errors.New("the workspace is ending")
 	case x.up != nil:
 		select {
-		case <-x.up.walls.Done():
-			return errors.New("they are gone: a process in them ended their init, or the system did")
+		case <-x.up.walls.Done(): // a process in them ended their init, or the system did
+			x.takeDown()
 		default:
 			return nil
 		}
@@ -99,7 +108,9 @@ func (x *executor) build() (err error) {
 	if err != nil {
 		p.note("host commands cannot be paused: %v", err)
 	}
+	x.freezer, x.seen = freezer, 0
 	h.up.still.add(freezer, up.broker)
+	x.replay()
 	go func() {
 		select {
 		case <-h.ready:
@@ -151,16 +162,36 @@ func (p *Prepared) lend(l *lender) (*Prepared, error) {
 	return b, b.engineHolds()
 }
 
-// findHostPrograms makes the programs of host commands visible that lie in home.
+// findHostPrograms finds out which files host commands are, and makes those visible that
+// lie in home. What programs inside can write, or lead to by a link, is none of them: it
+// would be the project's choice what runs with the person's credentials.
 func (p *Prepared) findHostPrograms() {
+	main := p.lender.p
+	kept := slices.DeleteFunc(filepath.SplitList(p.getenv("PATH")), func(dir string) bool {
+		return !filepath.IsAbs(dir) || main.canWrite(p.facts.canonical(dir)) || main.canWrite(filepath.Clean(dir))
+	})
+	p.req.Environ = append(slices.DeleteFunc(slices.Clone(p.req.Environ), func(e string) bool { return strings.HasPrefix(e, "PATH=") }), "PATH="+strings.Join(kept, ":"))
+	p.hostPrograms = make(map[string]string)
 	var names []string
-	for _, c := range p.lender.p.hostCommands() {
-		names = append(names, c.Name)
-		if t, err := p.lender.p.toolchainOf(c.Toolchain); err == nil && t != nil { // else told when it is called
+	for _, c := range main.hostCommands() {
+		full, err := p.lookPath(c.Name)
+		if err != nil {
+			continue // told when it is called
+		}
+		if real, kind := p.facts.Resolve(full); kind == sandbox.KindFile && !main.canWrite(real) && !main.canWrite(full) {
+			p.hostPrograms[c.Name] = full
+			names = append(names, c.Name)
+		}
+		if t, err := main.toolchainOf(c.Toolchain); err == nil && t != nil { // else told when it is called
 			names = append(names, t.tool)
 		}
 	}
 	p.findPrograms(names)
+}
+
+// canWrite says whether programs of the workspace can change what is at a path.
+func (p *Prepared) canWrite(path string) bool {
+	return within(path, p.place.project) || slices.ContainsFunc(p.Plan.Roots, func(root string) bool { return within(path, root) }) || p.Policy.Lookup(path).Access == policy.Write
 }
 
 // close takes the walls down.
@@ -168,15 +199,20 @@ func (x *executor) close() {
 	x.building.Lock()
 	defer x.building.Unlock()
 	x.over = true
-	if x.up == nil {
-		return
+	if x.up != nil {
+		x.takeDown()
 	}
+}
+
+func (x *executor) takeDown() {
+	x.host.up.still.remove(x.freezer, x.up.broker)
 	x.lender.p.addNotes(x.masks.close()...)
 	x.up.walls.Kill()
 	x.up.broker.giveBack(x.borrower)
 	x.up.close()
 	x.borrower.dropGroup(x.group)
 	x.lender.p.addNotes(x.borrower.notes...)
+	x.up, x.masks, x.group, x.freezer = nil, nil, nil, nil
 }
 
 // giveBack ends a broker that writes to another's history; b may be nil.
@@ -189,23 +225,73 @@ func (b *brokered) giveBack(p *Prepared) {
 	}
 }
 
-func (x *executor) hosts(allow bool, rule string) {
-	if x.building.TryLock() { // else it begins with what the workspace has by then
-		defer x.building.Unlock()
-		if x.up != nil && (x.command == nil || x.command.Network == config.HostNetworkWorkspace) {
-			if change := x.up.network.hosts(); change != nil {
-				_ = change(allow, rule) // the workspace's own has been decided already
-			}
+// catchUp takes over what was changed of the host rules.
+func (x *executor) catchUp() {
+	x.building.Lock()
+	defer x.building.Unlock()
+	if x.up != nil {
+		x.replay()
+	}
+}
+
+// replay does it. Who has hosts of its own gets no more by it, and less all the same.
+func (x *executor) replay() {
+	x.host.mu.Lock()
+	all := x.host.changes[x.seen:]
+	x.seen = len(x.host.changes)
+	x.host.mu.Unlock()
+	change := x.up.network.hosts()
+	if change == nil {
+		return
+	}
+	for _, c := range all {
+		if !c.allow || x.command == nil || x.command.Network == config.HostNetworkWorkspace {
+			_ = change(c.allow, c.rule) // the workspace's own has been decided already
 		}
 	}
+}
+
+// sweep ends what is in these walls and belongs to no call that is under way, and returns
+// when nothing of it is left. A label is the program's to change: one that takes away its
+// own is of no call, and one that takes another's ends with that.
+func (x *executor) sweep() error {
+	stage := x.up.walls.PID()
+	for end := time.Now().Add(killTime); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		left := x.strays(stage)
+		if len(left) == 0 {
+			return nil
+		}
+		signalAll(left, syscall.SIGSTOP) // what starts others faster than they are found
+		if more := x.strays(stage); len(more) > len(left) && len(left) < maxLabelled/2 {
+			continue
+		}
+		signalAll(x.strays(stage), syscall.SIGKILL)
+	}
+	return fmt.Errorf("%d processes are left after %s", len(x.strays(stage)), killTime)
+}
+
+func (x *executor) strays(stage int) (found []process) {
+	eachBelow(stage, func(pid int) {
+		label := sandbox.LabelOf(pid)
+		x.mu.Lock()
+		active := x.active[label]
+		x.mu.Unlock()
+		if p, ok := readProcess(pid); !active && ok && !p.gone {
+			found = append(found, p)
+		}
+	})
+	return found
 }
 
 // start starts a command.
 func (x *executor) start(ctx context.Context, command *config.HostCommand, c hostexec.Call, dir string) (hostexec.Process, *hostexec.Problem) {
 	h := x.host
-	tools, err := h.p.toolchainOf(command.Toolchain)
-	if err != nil {
-		return nil, h.noWalls(command, err)
+	var tools *toolchain
+	var err error
+	if len(command.SecretEnv)+len(command.SecretFiles) == 0 { // else the project would choose what gets them
+		if tools, err = h.p.toolchainOf(command.Toolchain); err != nil {
+			return nil, h.noWalls(command, err)
+		}
 	}
 	r := &hostProcess{x: x, label: h.label(), line: commandLine(&c), stop: func() {}, timedOut: make(chan struct{}), ended: make(chan struct{})}
 	files := c.Stdio
@@ -219,7 +305,10 @@ func (x *executor) start(ctx context.Context, command *config.HostCommand, c hos
 		files = [3]*os.File{far, far, far}
 		r.Resize(*c.Size)
 	}
-	argv, path := append([]string{c.Command}, c.Args...), x.borrower.programAt(c.Command)
+	argv, path := append([]string{c.Command}, c.Args...), cmp.Or(x.borrower.programAt(c.Command), x.borrower.hostPrograms[c.Command])
+	if path == "" && tools == nil {
+		return nil, x.notStarted(command, dir, &sandbox.StartError{Name: command.Name, Code: int(unix.ENOENT)})
+	}
 	if tools != nil {
 		argv, path = tools.enter(argv), ""
 	}
@@ -252,7 +341,7 @@ func (x *executor) notStarted(command *config.HostCommand, dir string, err error
 	case s.Name == dir && dir != command.Name:
 		p.Message = fmt.Sprintf("the directory %.200q cannot be entered by host commands: %s", dir, s.Err)
 	case s.Code == int(unix.ENOENT):
-		p.Exit, p.Message, p.Hint = ExitNotFound, fmt.Sprintf("%s is a host command, and is not installed: nothing in your PATH has that name", command.Name), "install it outside"
+		p.Exit, p.Message, p.Hint = ExitNotFound, fmt.Sprintf("%s is a host command, and is not installed: nothing in your PATH has that name, but for what programs inside could have put there", command.Name), "install it outside"
 	}
 	return p
 }
@@ -300,12 +389,21 @@ func (u *raised) hosts() func(allow bool, rule string) error {
 
 // enter says whose step it is what a command changes: that of who called it.
 func (x *executor) enter(label uint64, caller int) {
+	x.mu.Lock()
+	if x.active == nil {
+		x.active = make(map[uint64]bool)
+	}
+	x.active[label] = true
+	x.mu.Unlock()
 	if b := x.host.up.broker; b != nil && b.keeper != nil {
 		b.keeper.jobs.lend(label, caller)
 	}
 }
 
 func (x *executor) leave(label uint64) {
+	x.mu.Lock()
+	delete(x.active, label)
+	x.mu.Unlock()
 	if b := x.host.up.broker; b != nil && b.keeper != nil {
 		b.keeper.jobs.giveBack(label)
 	}
@@ -363,6 +461,17 @@ func (s *stillness) add(f supervisor.Freezer, b *brokered) {
 			b.Hold(true)
 		}
 	}
+}
+
+// remove forgets walls that are gone.
+func (s *stillness) remove(f supervisor.Freezer, b *brokered) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.frozen && f != nil {
+		_ = f.Thaw() // so that they can end
+	}
+	s.freezers = slices.DeleteFunc(s.freezers, func(o supervisor.Freezer) bool { return o == f })
+	s.brokers = slices.DeleteFunc(s.brokers, func(o *brokered) bool { return o == b })
 }
 
 // Freeze implements [supervisor.Freezer].

@@ -75,6 +75,8 @@ type Prepared struct {
 	lentBroker  *brokered        // likewise: whose history is written to
 	hostToken   string           // of the host protocol; "" without
 	tools       *toolchain       // that the agent is started in; nil for none
+
+	hostPrograms map[string]string // of walls for host commands: their files, by name
 }
 
 // Prepare gathers, decides and checks. The error is an *api.Denial where the

@@ -77,6 +77,7 @@ type run struct {
 	pipes [3]*os.File // our ends of what is relayed
 	lent  [3]*os.File // what the command gets
 	out   sync.WaitGroup
+	lost  [3]error // what could not be written, known when out is done
 	tty   *os.File
 	reset func()
 }
@@ -150,7 +151,12 @@ func (r *run) relay() {
 	}
 	for i, f := range []*os.File{1: os.Stdout, 2: os.Stderr} {
 		if p := r.pipes[i]; i > 0 && p != nil {
-			r.out.Go(func() { _, _ = io.Copy(f, p) })
+			r.out.Go(func() {
+				if _, err := io.Copy(f, p); err != nil {
+					r.lost[i] = err
+					p.Close() // the command hears of it by SIGPIPE
+				}
+			})
 		}
 	}
 }
@@ -197,6 +203,9 @@ func (r *run) listen() int {
 		case hostexec.TypeExit:
 			r.out.Wait()
 			r.restore()
+			if err := errors.Join(r.lost[:]...); err != nil && reply.Code == 0 {
+				return failed(r.name, fmt.Errorf("its output could not be written: %w", err), exitOurs)
+			}
 			return ended(&reply, r.tty != nil)
 		case hostexec.TypeError:
 			r.restore()
@@ -224,13 +233,15 @@ func refused(name string, p *hostexec.Problem) int {
 // process group, if it had been ours.
 func ended(reply *hostexec.Reply, terminal bool) int {
 	sig := unix.SignalNum("SIG" + reply.Signal)
-	if sig == 0 {
+	switch sig {
+	case unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGKILL:
+	default: // the others are Go's own to handle: it would print its stacks
 		return reply.Code
 	}
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) // the command's own is the one that counts
 	signal.Reset(sig)
 	whom := os.Getpid()
-	if terminal && (sig == unix.SIGINT || sig == unix.SIGQUIT) {
+	if terminal && sig == unix.SIGINT {
 		whom = 0
 	}
 	_ = unix.Kill(whom, sig)
@@ -241,14 +252,38 @@ func ended(reply *hostexec.Reply, terminal bool) int {
 // attach carries between our terminal and the command's.
 func (r *run) attach(near *os.File) {
 	r.send.Lock()
-	defer r.send.Unlock()
 	r.tty = near
+	r.send.Unlock()
+	r.front()
+	go func() {
+		for !inFront() { // else reading would stop us
+			time.Sleep(frontPeriod)
+		}
+		r.front()
+		_, _ = io.Copy(near, os.Stdin)
+	}()
+	r.out.Go(func() { _, _ = io.Copy(os.Stdout, near) })
+}
+
+// frontPeriod is how often a shim in the background looks whether it still is.
+const frontPeriod = 200 * time.Millisecond
+
+// inFront says whether our terminal's keys are ours.
+func inFront() bool {
+	group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
+	return err != nil || group == unix.Getpgrp()
+}
+
+// front has keys come as they are typed, once they are ours.
+func (r *run) front() {
+	r.send.Lock()
+	defer r.send.Unlock()
+	if r.tty == nil || r.reset != nil || !inFront() {
+		return
+	}
 	if state, err := term.MakeRaw(0); err == nil {
 		r.reset = func() { _ = term.Restore(0, state) }
 	}
-	r.resize()
-	go func() { _, _ = io.Copy(near, os.Stdin) }()
-	r.out.Go(func() { _, _ = io.Copy(os.Stdout, near) })
 }
 
 func (r *run) resize() {
@@ -276,10 +311,14 @@ func (r *run) signals(caught <-chan os.Signal) {
 			r.send.Unlock()
 			continue
 		}
+		if sig == syscall.SIGCONT {
+			r.front()
+		}
 		if line, err := json.Marshal(hostexec.Request{Type: hostexec.TypeSignal, ID: id, Signal: strings.TrimPrefix(unix.SignalName(sig), "SIG")}); err == nil {
 			_ = fdpass.Send(r.conn, append(line, '\n'))
 		}
 		if sig == syscall.SIGTSTP {
+			r.restore()
 			_ = unix.Kill(os.Getpid(), unix.SIGSTOP)
 		}
 	}
