@@ -17,7 +17,7 @@ export GOWORK := off
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # Rooms with goroutines, without those that need the walls: the race detector
 # needs C code in the program, which makes those a different program.
-RACE := ./internal/agents/... ./internal/config/... ./internal/egress/... ./internal/policy/... ./internal/tally/... ./bench/...
+RACE := ./internal/agents/... ./internal/hostexec/... ./internal/config/... ./internal/egress/... ./internal/policy/... ./internal/tally/... ./bench/...
 FUZZTIME ?= 60s
 SOAKCOUNT ?= 5
 COUNTS ?=

@@ -341,6 +341,47 @@ func TestGone(t *testing.T) {
 	}
 }
 
+// TestBounded: what is not read or not over takes so much memory and no more, and leaves
+// room when it is gone.
+func TestBounded(t *testing.T) {
+	h, at := serve(t)
+	k := greeted(t, at)
+	k.send(`{"type":"Exec","id":1,"command":"sh","args":["` + strings.Repeat(`a","`, maxWords) + `a"]}`)
+	if r := k.reply(); r.Type != TypeError || !strings.Contains(r.Error.Message, "at most") {
+		t.Errorf("%+v", r)
+	}
+	large := strings.Repeat("x", 100<<10)
+	busy, began := 0, 0
+	for id := range maxCalls {
+		if busy > 0 {
+			break
+		}
+		fmt.Fprintf(k, `{"type":"Exec","id":%d,"command":"sh","args":["-c","sleep 1000",%q,%[2]q]}`+"\n", id+1, large)
+		switch r := k.reply(); {
+		case r.Type == TypeStarted:
+			began++
+		case r.Type == TypeError && r.Error.Code == CodeBusy:
+			busy++
+		default:
+			t.Fatalf("%+v", r)
+		}
+	}
+	if busy == 0 || began < 50 || began*(200<<10) > maxSpent {
+		t.Errorf("%d began, %d were too much", began, busy)
+	}
+	k.Close()
+	for end := time.Now().Add(20 * time.Second); h.running() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("they run on")
+		}
+	}
+	k = greeted(t, at)
+	k.send(`{"type":"Exec","id":1,"command":"sh","args":["-c","true","` + large + `"]}`)
+	if out := k.finish(1); out[1].problem != nil {
+		t.Errorf("afterwards: %+v", out[1].problem)
+	}
+}
+
 // TestNotUnderstood: what is wrong is told, and starts nothing.
 func TestNotUnderstood(t *testing.T) {
 	h, at := serve(t)

@@ -42,12 +42,15 @@ func TestWorkmux(t *testing.T) {
 			}
 		}
 	}
-	k.send(`{"type":"Exec","command":"sh","args":["-c","echo $$; sleep 1000"]}`)
-	k.line()
-	k.Close()
-	for end := time.Now().Add(10 * time.Second); h.running() > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it runs on")
+	for _, more := range []string{"", "\n" + `{"type":"Heartbeat"}`} { // asked ahead or not
+		k = dialTo(t, at, `{"token":"`+token+`"}`)
+		k.send(`{"type":"Exec","command":"sh","args":["-c","echo $$; sleep 1000"]}` + more)
+		k.line()
+		k.Close()
+		for end := time.Now().Add(10 * time.Second); h.running() > 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("it runs on, asked ahead %q", more)
+			}
 		}
 	}
 }

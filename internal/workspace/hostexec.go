@@ -72,7 +72,7 @@ func (p *Prepared) hostHeld() error {
 		}
 	}
 	for _, c := range p.hostCommands() {
-		if inside.IsHelper(c.Name) || strings.HasPrefix(c.Name, "carrel") {
+		if inside.IsHelper(c.Name) && c.Name != "gh" || strings.HasPrefix(c.Name, "carrel") { // theirs is only there to have the real one
 			return &hintError{err: fmt.Errorf("%s: %s is carrel's own inside", c.Source, c.Name), hint: "take it out of host_commands"}
 		}
 		for _, ceiling := range p.underCeilings().All() {

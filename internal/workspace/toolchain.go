@@ -72,7 +72,10 @@ func (p *Prepared) toolchainOf(setting string) (*toolchain, error) {
 		if err != nil {
 			return nil, fmt.Errorf("toolchain %s: %w", setting, err)
 		}
-		_, missing := p.lookPath(t.tool)
+		full, missing := p.lookPath(t.tool)
+		if missing == nil && (within(full, p.place.project) || within(p.facts.canonical(full), p.place.project)) {
+			missing = fmt.Errorf("%s in PATH is the project's own", full)
+		}
 		switch {
 		case there && missing == nil:
 			return &toolchain{t.tool, p.place.project, hash}, nil
