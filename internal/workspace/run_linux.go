@@ -259,7 +259,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	ctx, cancel := p.deadline()
 	defer cancel()
 	timedOut := context.AfterFunc(ctx, func() { p.endByClock(walls) })
-	server := &insideServer{walls: walls, callbacksTo: p.callbacks(), record: p.recorder(r), mark: b.mark, clipboard: p.clipboard, keyring: p.keyring, expired: desk.Expired}
+	server := &insideServer{walls: walls, callbacksTo: p.callbacks(), openerLed: p.openerLed, record: p.recorder(r), mark: b.mark, clipboard: p.clipboard, keyring: p.keyring, expired: desk.Expired}
 	server.opener, server.openEnv = p.opener()
 	server.virtual = p.virtualCommands(filepath.Base(p.place.project), r, server.record, desk)
 	server.virtual.bell = terminalBell()
