@@ -162,7 +162,7 @@ func (d *desk) serve(tell *Reporter) error {
 	d.end()
 	p.endBroker(d.up.broker, r)
 	p.mergeAgent()
-	p.dropLinks(r.Started)
+	p.dropLinks()
 	r.Born = p.bornInside(before)
 	r.Exit = 0
 	p.conclude(r)

@@ -130,7 +130,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 	err = p.supervise(up, group, r)
 	p.endBroker(up.broker, r)
 	p.mergeAgent()
-	p.dropLinks(r.Started)
+	p.dropLinks()
 	lost := io.finish()
 	if lost != nil && r.Exit == 0 {
 		r.Exit = ExitOurs // the command may have ended before its output could not be written
