@@ -49,12 +49,8 @@ func (m *mirrorer) replace(file MergeFile, was, text []byte) (bool, error) {
 // state directory is, their rename fails and is tried again.
 func (m *mirrorer) dropTemps(file MergeFile) {
 	target := file.File
-	if _, err := m.home.Lstat(target); err == nil {
-		if resolved, err := filepath.EvalSymlinks(filepath.Join(m.real, target)); err == nil {
-			if rel, err := filepath.Rel(m.real, resolved); err == nil && filepath.IsLocal(rel) {
-				target = rel
-			}
-		}
+	if from, _, ok := m.source(target); ok { // a link's are beside where it leads
+		target = from
 	}
 	dir, err := m.home.Open(path.Dir(target))
 	if err != nil {

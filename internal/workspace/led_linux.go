@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -22,8 +21,14 @@ const (
 // link or directory on the way there. Nothing is remembered from one question to the
 // next: what was a directory may have become a link.
 func (p *Prepared) led(at string) bool {
+	_, led := p.follow(at)
+	return led
+}
+
+// follow is led, and says what is reached, "" where nothing is there.
+func (p *Prepared) follow(at string) (real string, led bool) {
 	if !path.IsAbs(at) {
-		return true
+		return "", true
 	}
 	here, rest, links := "/", strings.Split(path.Clean(at), "/"), 0
 	for len(rest) > 0 {
@@ -35,28 +40,28 @@ func (p *Prepared) led(at string) bool {
 		}
 		next := path.Join(here, name)
 		if p.writtenInside(next) {
-			return true
+			return "", true
 		}
 		st, err := os.Lstat(next)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR): // who could make it?
-			return p.writtenInside(path.Join(next, path.Join(rest...)))
+			return "", p.writtenInside(path.Join(next, path.Join(rest...)))
 		case err != nil:
-			return true
+			return "", true
 		case st.Mode()&fs.ModeSymlink == 0:
 			here = next
 			continue
 		}
 		to, err := os.Readlink(next)
 		if links++; err != nil || links > maxLedLinks {
-			return true
+			return "", true
 		}
 		if path.IsAbs(to) {
 			here = "/"
 		}
 		rest = append(strings.Split(to, "/"), rest...)
 	}
-	return false
+	return here, false
 }
 
 // ledBelow is led of a place and of all that is below it, through links as well.
@@ -65,12 +70,12 @@ func (p *Prepared) ledBelow(at string) bool {
 	for len(todo) > 0 {
 		next := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if p.led(next) {
+		real, led := p.follow(next)
+		if led {
 			return true
 		}
-		real, err := filepath.EvalSymlinks(next)
-		if err != nil || seen[real] {
-			continue // nothing is there
+		if real == "" || seen[real] {
+			continue
 		}
 		seen[real] = true
 		entries, err := os.ReadDir(real)
