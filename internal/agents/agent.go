@@ -64,6 +64,10 @@ type MergeFile struct {
 	// Kinds says that the file holds an entry for each provider, with a "type"
 	// that has to be one of these.
 	Kinds []string
+
+	// Entries are the fields of the file in which objects may be made that the host has
+	// not: of any plain name in one that is a key, by that name in a whole file.
+	Entries []string
 	// Opaque says that the file is no JSON, or nobody's but its agent's, and holds
 	// keys only: it is carried as it is.
 	Opaque bool

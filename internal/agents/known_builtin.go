@@ -52,7 +52,7 @@ func claude() Agent {
 			// claudeAiOauth is the login, mcpOAuth the logins of MCP servers;
 			// both hold refresh tokens that are replaced when used.
 			Keys:  []string{"claudeAiOauth", "mcpOAuth"},
-			Login: []string{"scopes", "subscriptionType", "rateLimitTier"},
+			Login: []string{"scopes", "subscriptionType", "rateLimitTier"}, Entries: []string{"mcpOAuth"},
 		}, {
 			// Whose login it is, without which it asks for one in spite of the tokens.
 			File: ".claude.json", Private: ".claude/.claude.json",
@@ -118,7 +118,7 @@ func codex() Agent {
 		},
 		MergeBack: []MergeFile{{
 			File: ".codex/auth.json", Keys: []string{"*"}, // tokens and last_refresh belong together
-			Login: []string{"auth_mode", "OPENAI_API_KEY", "account_id"},
+			Login: []string{"auth_mode", "OPENAI_API_KEY", "account_id"}, Entries: []string{"tokens"},
 		}},
 		Credentials: []string{".codex/auth.json", ".codex/.credentials.json"},
 		EnvPass: []string{

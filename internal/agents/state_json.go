@@ -26,18 +26,34 @@ func parseObject(text []byte) (object, error) {
 	return o, nil
 }
 
-// encode writes an object; like says whether to indent it as that text is.
+// encode writes an object, indented as that text is; without one on a single line, so
+// that nothing grows by white space of ours.
 func (o object) encode(like []byte) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	if len(like) == 0 || bytes.ContainsRune(bytes.TrimSpace(like), '\n') {
-		enc.SetIndent("", "  ")
+	if indent := indentOf(like); indent != "" {
+		enc.SetIndent("", indent)
 	}
 	if err := enc.Encode(o); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
+}
+
+// maxIndent bounds what a level is indented by: the text may come from inside.
+const maxIndent = 8
+
+// indentOf is what the first field of a text is indented by, "" where it is on one line.
+func indentOf(text []byte) string {
+	text = bytes.TrimSpace(text)
+	at := bytes.IndexByte(text, '\n')
+	if at < 0 {
+		return ""
+	}
+	text = text[at+1:]
+	indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
+	return string(indent[:min(len(indent), maxIndent)])
 }
 
 // digest identifies a JSON value by its meaning apart from white space; it is

@@ -70,6 +70,7 @@ func (m *mirrorer) logins(before Agreed, starts bool) (Agreed, error) {
 		if !l.known && !starts {
 			continue
 		}
+		m.dropTemps(file)
 		if err := l.sync(); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("bringing login %q together: %w", file.File, err))
 			l.isHost, l.isCopy = l.wasHost, l.wasCopy
@@ -108,7 +109,9 @@ func (l *login) sync() error {
 		case inward:
 			in[key], isCopy[key] = l.outside[key], theirs
 		case outward:
-			if renewed := l.renewed(key); renewed != nil {
+			if !l.mayMake(key, len(out)) {
+				l.m.note(l.file.File, "%.60q is not merged back: its name, or so many logins, is what no agent makes", key)
+			} else if renewed := l.renewed(key); renewed != nil {
 				out[key], isHost[key] = renewed, digest(renewed)
 			}
 		}
@@ -240,6 +243,11 @@ func opaque(text []byte) object {
 	return object{whole: json.RawMessage(`"` + hex.EncodeToString(sum[:]) + `"`)}
 }
 
+// mayMake says whether an entry may go out, beside some others that do.
+func (l *login) mayMake(key string, others int) bool {
+	return l.file.Kinds == nil || l.outside[key] != nil || plainName(key) && len(l.outside)+others < maxEntries
+}
+
 // renewed is what goes to the host for one key, nil for nothing.
 func (l *login) renewed(key string) json.RawMessage {
 	if l.file.Opaque {
@@ -265,6 +273,16 @@ func (l *login) carryIn(values object) (bool, error) {
 		if text, err = l.file.put(l.insideText, values); err != nil {
 			return false, fmt.Errorf("encoding private copy of %q: %w", place, err)
 		}
+		if int64(len(text)) > l.file.limit() && l.starts { // a copy that no agent could use
+			m.note(place, "begun anew: it has grown too large")
+			if text, err = l.file.put(nil, values); err != nil {
+				return false, fmt.Errorf("encoding private copy of %q: %w", place, err)
+			}
+		}
+	}
+	if int64(len(text)) > l.file.limit() {
+		m.noteForNow(l.file.File, "left out: the private copy would be larger than %d bytes", l.file.limit())
+		return false, nil
 	}
 	if now, _ := readRegular(m.private, place, l.file.limit()); !l.starts && !bytes.Equal(now, l.insideText) {
 		return false, nil
@@ -284,6 +302,11 @@ func (l *login) carryOut(values object) (bool, error) {
 		if text, err = l.file.put(l.outsideText, values); err != nil {
 			return false, err
 		}
+	}
+	// What goes out has to come in everywhere else, with room for what is renewed then.
+	if most := l.file.limit() / 2; int64(len(text)) > most && len(text) > len(l.outsideText) {
+		l.m.noteForNow(l.file.File, "not merged back: the host's file would be larger than %d bytes", most)
+		return false, nil
 	}
 	done, err := l.m.replace(l.file, l.outsideText, text)
 	if done && l.made(values) {
@@ -361,7 +384,7 @@ func (m MergeFile) put(text []byte, values object) ([]byte, error) {
 // renewed is what goes to the host for one key. Without fields of a login a whole
 // file is only renewed: a login that the host has not is not made there.
 func (m MergeFile) renewed(key string, host, inside json.RawMessage) json.RawMessage {
-	r := renewer{names: slices.Concat(tokenNames, m.Login), login: m.Login, kinds: m.Kinds}
+	r := renewer{names: slices.Concat(tokenNames, m.Login), login: m.Login, kinds: m.Kinds, holds: m.Entries}
 	switch {
 	case key == whole && host == nil && m.Login == nil:
 		return nil

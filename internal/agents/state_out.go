@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 )
 
 // replace puts new content in place of a login file on the host, as one step:
@@ -42,6 +43,36 @@ func (m *mirrorer) replace(file MergeFile, was, text []byte) (bool, error) {
 	}
 	return true, m.syncDir(path.Dir(filepath.ToSlash(target)))
 }
+
+// dropTemps removes what a killed run left beside a login file of the host: it holds
+// tokens. The logins are locked, so nobody is writing one; where somebody with another
+// state directory is, their rename fails and is tried again.
+func (m *mirrorer) dropTemps(file MergeFile) {
+	target := file.File
+	if from, _, ok := m.source(target); ok { // a link's are beside where it leads
+		target = from
+	}
+	dir, err := m.home.Open(path.Dir(target))
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(maxBeside)
+	for _, name := range names {
+		pid, after := strings.CutPrefix(name, path.Base(target)+".")
+		pid, before := strings.CutSuffix(pid, tempSuffix)
+		if !after || !before || pid == "" || strings.Trim(pid, "0123456789") != "" {
+			continue
+		}
+		at := path.Join(path.Dir(target), name)
+		if info, err := m.home.Lstat(at); err == nil && info.Mode().IsRegular() {
+			m.home.Remove(at)
+		}
+	}
+}
+
+// maxBeside bounds how many names are looked at for such files.
+const maxBeside = 100_000
 
 // writeTemp writes and syncs a new file in the host's home.
 func (m *mirrorer) writeTemp(temp string, text []byte, mode fs.FileMode) error {

@@ -3,9 +3,11 @@ package agents
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // tokenNames are the fields of login files that a client renews. Nothing else
@@ -21,13 +23,39 @@ var tokenNames = []string{
 const (
 	maxRenewDepth = 6
 	maxToken      = 64 << 10
+	maxEntries    = 64  // logins of one kind: an MCP server each, or a provider
+	maxEntryName  = 256 // bytes
 )
+
+// plainName says whether a name that the host has not may be made there: one that
+// stands for something else in an object of JavaScript may not.
+func plainName(name string) bool {
+	if name == "" || len(name) > maxEntryName || strings.HasPrefix(name, "__") || slices.Contains(reservedNames, name) {
+		return false
+	}
+	return !strings.ContainsFunc(name, func(c rune) bool { return c == unicode.ReplacementChar || !unicode.IsPrint(c) })
+}
+
+var reservedNames = []string{"constructor", "prototype", "toString", "toLocaleString", "valueOf", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable"}
+
+// mayMake says whether an object may be made under a key that the host's object, which
+// lies under a name, does not have.
+func (r *renewer) mayMake(in, key string, depth int, has int) bool {
+	switch {
+	case depth != 0 || !plainName(key) || has >= maxEntries:
+		return false
+	case in == "":
+		return slices.Contains(r.holds, key)
+	}
+	return slices.Contains(r.holds, in)
+}
 
 // renewer carries what belongs to a login from the inside over the host's value.
 type renewer struct {
 	names []string // fields that are carried: tokens, and those of a login
 	login []string // of them those that need be no token; with any, a login may be made
 	kinds []string // what a field "type" may say
+	holds []string // fields in which new objects may be made, or that may be made
 }
 
 // at gives the host's value with the tokens that changed inside: of every field
@@ -54,8 +82,12 @@ func (r *renewer) at(host, inside json.RawMessage, name string, depth int) json.
 			out[key] = value
 		}
 	}
-	for key, value := range mine.object {
+	for _, key := range slices.Sorted(maps.Keys(mine.object)) {
+		value := mine.object[key]
 		old, known := out[key]
+		if v := parse(value); !known && v != nil && v.object != nil && !r.mayMake(name, key, depth, len(out)) {
+			continue
+		}
 		if theirs != nil && !known && len(r.login) == 0 {
 			continue // the host has this object, but no such field
 		}

@@ -36,10 +36,13 @@ var (
 type Host struct {
 	Files  fs.FS // its files, from / on
 	Getenv func(string) string
+	Cookie func() string // the person's file for the sound server, "" for none; nil: none
 }
 
 // This is the machine that the program runs on, as the person's environment has it.
-func This(getenv func(string) string) Host { return Host{Files: os.DirFS("/"), Getenv: getenv} }
+func This(getenv func(string) string, cookie func() string) Host {
+	return Host{Files: os.DirFS("/"), Getenv: getenv, Cookie: cookie}
+}
 
 // Way is one program that can play one file.
 type Way struct {
@@ -93,16 +96,29 @@ func (h Host) is(at string, kind func(fs.FileMode) bool) bool {
 
 func isSocket(m fs.FileMode) bool { return m&fs.ModeSocket != 0 }
 
-// base is what every player gets.
+// nowhere is a home that nobody has: those of players' libraries read there which other
+// libraries they load, and a home's files may be links into a project. The name is the
+// one that systems give to users without a home; nothing is made at it.
+const nowhere = "/nonexistent"
+
+// base is what every player gets. What its libraries read is the system's alone.
 func (h Host) base() []string {
-	env := []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"}
-	for _, name := range []string{"HOME", "XDG_RUNTIME_DIR"} {
-		if v := h.Getenv(name); path.IsAbs(v) {
-			env = append(env, name+"="+v)
-		}
+	env := []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=" + nowhere}
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"} {
+		env = append(env, name+"="+nowhere)
+	}
+	env = append(env, "XDG_CONFIG_DIRS=/etc/xdg", "XDG_DATA_DIRS=/usr/share")
+	if v := h.Getenv("XDG_RUNTIME_DIR"); path.IsAbs(v) {
+		env = append(env, "XDG_RUNTIME_DIR="+v)
+	}
+	if h.is(alsaConfig, fs.FileMode.IsRegular) {
+		env = append(env, "ALSA_CONFIG_PATH="+alsaConfig)
 	}
 	return env
 }
+
+// alsaConfig is what ALSA's library reads first; it names all else that it reads.
+const alsaConfig = "/usr/share/alsa/alsa.conf"
 
 // runtime gives the path of something in the person's runtime directory, "" without one.
 func (h Host) runtime(name string) string {
@@ -139,7 +155,13 @@ func pulse(h Host) ([]string, bool) {
 	if named, ok := strings.CutPrefix(h.Getenv("PULSE_SERVER"), "unix:"); ok {
 		at = named
 	}
-	return []string{"PULSE_SERVER=unix:" + at}, path.IsAbs(at) && h.is(at, isSocket)
+	env := []string{"PULSE_SERVER=unix:" + at}
+	if h.Cookie != nil {
+		if cookie := h.Cookie(); path.IsAbs(cookie) {
+			env = append(env, "PULSE_COOKIE="+cookie)
+		}
+	}
+	return env, path.IsAbs(at) && h.is(at, isSocket)
 }
 
 // canberra wants a display as well, as it is a program of GTK.

@@ -85,6 +85,27 @@ func TestWays(t *testing.T) {
 	}
 }
 
+// TestNothingOfTheHome: no player gets to know a place where those inside may have put
+// configuration, which can name libraries to load.
+func TestNothingOfTheHome(t *testing.T) {
+	h := machine("HOME=/home/u XDG_CONFIG_HOME=/home/u/c XDG_DATA_HOME=/home/u/d XDG_DATA_DIRS=/home/u/e GTK_MODULES=evil GTK_PATH=/home/u ALSA_CONFIG_PATH=/home/u/a DISPLAY=:0 XDG_RUNTIME_DIR=/run",
+		"run/pulse/native=", "run/pipewire-0=", "dev/snd/x", "usr/bin/pw-play*", "usr/bin/paplay*", "usr/bin/canberra-gtk-play*", "usr/bin/aplay*", "usr/share/alsa/alsa.conf", stereo+"bell.wav")
+	h.Cookie = func() string { return "/cookie" }
+	ways, err := h.Ways("bell")
+	if err != nil || len(ways) != 4 {
+		t.Fatalf("%v, %v", ways, err)
+	}
+	for _, w := range ways {
+		env := strings.Join(w.Env, " ")
+		if strings.Contains(env, "/home/u") || strings.Contains(env, "evil") || !strings.Contains(env, "HOME=/nonexistent XDG_CONFIG_HOME=/nonexistent") || !strings.Contains(env, "ALSA_CONFIG_PATH=/usr/share/alsa/alsa.conf") {
+			t.Errorf("%s gets %s", w.Argv[0], env)
+		}
+		if pulse := strings.Contains(env, "PULSE_SERVER="); pulse != strings.Contains(env, "PULSE_COOKIE=/cookie") {
+			t.Errorf("%s: the cookie: %s", w.Argv[0], env)
+		}
+	}
+}
+
 // TestEveryName: each can be played where there is a whole theme, and where there is
 // nothing but a bell.
 func TestEveryName(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"carrel/internal/agents"
 	"carrel/internal/api"
@@ -202,7 +201,7 @@ func (p *Prepared) shareHome() error {
 		}
 	}
 	p.addAgentBinds(agents.PlanShared(*p.Agent, p.place.home, p.place.home, p.agentDir()), "agent_home shared")
-	return nil
+	return p.beginShared()
 }
 
 // makeShared makes a shared place of the host, and what is left out of it, where they
@@ -236,43 +235,4 @@ func makeShared(home *os.Root, s agents.SharedPlace) error {
 		}
 	}
 	return nil
-}
-
-// maxShared bounds what is looked at for links after a run.
-const maxShared = 100_000
-
-// dropLinks removes links that lead out of a shared place and were made since the run
-// began: an agent outside that goes on with a transcript would write to where they lead.
-func (p *Prepared) dropLinks(since time.Time) {
-	if !p.sharesHome() || p.state == nil {
-		return
-	}
-	left := maxShared
-	for _, s := range p.Agent.Shared {
-		if s.File {
-			continue
-		}
-		root, err := os.OpenRoot(filepath.Join(p.place.home, s.Place))
-		if err != nil {
-			continue
-		}
-		_ = fs.WalkDir(root.FS(), ".", func(place string, d fs.DirEntry, err error) error {
-			if left--; left < 0 {
-				p.note("%s: ~/%s has too many files to look for links in all of them", p.Agent.Name, s.Place)
-				return fs.SkipAll
-			}
-			if err != nil || d.Type()&fs.ModeSymlink == 0 {
-				return nil
-			}
-			st, err := root.Lstat(place)
-			if _, leads := root.Stat(place); err != nil || leads == nil || changeTime(st).Before(since) {
-				return nil // it stays within
-			}
-			if root.Remove(place) == nil {
-				p.note("%s: removed a link out of ~/%s that was made inside: %q", p.Agent.Name, s.Place, place)
-			}
-			return nil
-		})
-		root.Close()
-	}
 }

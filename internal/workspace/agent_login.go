@@ -20,6 +20,32 @@ const loginPace = 2 * time.Second
 // middle.
 const loginWait = 20 * time.Second
 
+// How often logins are brought together: each exchange may write and sync a file of the
+// host, and programs inside can cause as many as they like.
+const (
+	loginBurst  = 10
+	loginRefill = 500 * time.Millisecond
+)
+
+// pace lets a number of things happen at once, and then one in each time.
+type pace struct {
+	left, burst float64
+	each        time.Duration
+	at          time.Time
+}
+
+// take says how long to wait for the next.
+func (p *pace) take(now time.Time) time.Duration {
+	if !p.at.IsZero() && now.After(p.at) {
+		p.left = min(p.burst, p.left+float64(now.Sub(p.at))/float64(p.each))
+	}
+	if p.at.Before(now) {
+		p.at = now
+	}
+	p.left--
+	return max(0, time.Duration(-p.left*float64(p.each)))
+}
+
 // loginWatch keeps the logins inside and outside alike while an agent runs.
 type loginWatch struct{ stop, done chan struct{} }
 
@@ -39,6 +65,7 @@ func (p *Prepared) watchLogins() {
 		tick := time.NewTicker(loginPace)
 		defer tick.Stop()
 		seen := "" // it may have changed since the start
+		paced := pace{left: loginBurst, burst: loginBurst, each: loginRefill}
 		for {
 			select {
 			case <-w.stop:
@@ -48,10 +75,18 @@ func (p *Prepared) watchLogins() {
 			}
 			// Of before the exchange: what changes during it is looked at again, and
 			// so is, once, what it has written itself.
-			if now := p.loginStamp(); now != seen {
-				seen = now
-				p.exchangeLogins(false)
+			if p.loginStamp() == seen {
+				continue
 			}
+			if wait := paced.take(time.Now()); wait > 0 {
+				select {
+				case <-w.stop:
+					return
+				case <-time.After(wait):
+				}
+			}
+			seen = p.loginStamp()
+			p.exchangeLogins(false)
 		}
 	}()
 }

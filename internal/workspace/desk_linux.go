@@ -162,7 +162,7 @@ func (d *desk) serve(tell *Reporter) error {
 	d.end()
 	p.endBroker(d.up.broker, r)
 	p.mergeAgent()
-	p.dropLinks(r.Started)
+	p.dropLinks()
 	r.Born = p.bornInside(before)
 	r.Exit = 0
 	p.conclude(r)
@@ -229,7 +229,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 			d.busy.Go(d.keepLimits)
 		}
 	}
-	inner := &insideServer{walls: up.walls, callbacksTo: p.callbacks(), record: p.recorder(d.result), mark: up.broker.mark, desk: d, clipboard: p.clipboard, keyring: p.keyring, expired: d.server.Expired}
+	inner := &insideServer{walls: up.walls, callbacksTo: p.callbacks(), openerLed: p.openerLed, record: p.recorder(d.result), mark: up.broker.mark, desk: d, clipboard: p.clipboard, keyring: p.keyring, expired: d.server.Expired}
 	inner.opener, inner.openEnv = p.opener()
 	inner.virtual = p.virtualCommands(d.req.Name, d.result, inner.record, d.server)
 	if err := serveInside(up.walls.TakeAPI(), inner); err != nil {

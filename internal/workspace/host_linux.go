@@ -34,6 +34,10 @@ func (p *Prepared) opener() (string, []string) {
 		p.note("open_urls is browser, but %s does not exist", openerPath)
 		return "", nil
 	}
+	if at := p.openerLed(); at != "" {
+		p.note("open_urls is browser, but links are only shown: programs inside can write %q, which says what they are opened with", at)
+		return "", nil
+	}
 	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin"}
 	for _, name := range []string{"HOME", "USER", "LANG", "DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "XDG_CURRENT_DESKTOP", "XDG_SESSION_TYPE", "XDG_DATA_DIRS", "XDG_CONFIG_HOME", "DESKTOP_SESSION"} {
 		if v := p.getenv(name); v != "" {

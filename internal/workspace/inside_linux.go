@@ -48,6 +48,7 @@ type insideServer struct {
 	callbacksTo bool
 	opener      string // absolute path of the host's link opener; "" to only report
 	openEnv     []string
+	openerLed   func() string // a place by which those inside would choose what it starts; nil: none
 	record      func(api.Link, *api.Denial)
 	mark        func(begin bool, caller int, m inside.Mark) error // of a step
 
@@ -223,6 +224,8 @@ func (s *insideServer) open(raw []byte) inside.Reply {
 	case s.opener == "":
 	case link.Local:
 		reply.Message = "links to this machine are not opened outside, where they mean another machine; it is kept for the person there, who sees it with `carrel links`"
+	case s.openerLed != nil && s.openerLed() != "": // since the start
+		reply.Message = "programs inside could choose what the link is opened with outside; it is kept for the person there, who sees it with `carrel links`"
 	case !s.mayOpen():
 		reply.Message = "too many links at once; this one is only kept for the person outside, who sees it with `carrel links`"
 	default:

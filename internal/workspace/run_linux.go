@@ -130,7 +130,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 	err = p.supervise(up, group, r)
 	p.endBroker(up.broker, r)
 	p.mergeAgent()
-	p.dropLinks(r.Started)
+	p.dropLinks()
 	lost := io.finish()
 	if lost != nil && r.Exit == 0 {
 		r.Exit = ExitOurs // the command may have ended before its output could not be written
@@ -259,7 +259,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	ctx, cancel := p.deadline()
 	defer cancel()
 	timedOut := context.AfterFunc(ctx, func() { p.endByClock(walls) })
-	server := &insideServer{walls: walls, callbacksTo: p.callbacks(), record: p.recorder(r), mark: b.mark, clipboard: p.clipboard, keyring: p.keyring, expired: desk.Expired}
+	server := &insideServer{walls: walls, callbacksTo: p.callbacks(), openerLed: p.openerLed, record: p.recorder(r), mark: b.mark, clipboard: p.clipboard, keyring: p.keyring, expired: desk.Expired}
 	server.opener, server.openEnv = p.opener()
 	server.virtual = p.virtualCommands(filepath.Base(p.place.project), r, server.record, desk)
 	server.virtual.bell = terminalBell()

@@ -54,7 +54,7 @@ type virtual struct {
 func (p *Prepared) virtualCommands(name string, r *api.Result, record func(api.Link, *api.Denial), server *supervisor.Server) *virtual {
 	v := &virtual{
 		off:  make(map[policy.Dimension]policy.Reason),
-		host: sound.This(p.getenv), play: sound.Play, messenger: notify.NewMessenger(name, notify.Address(p.getenv)),
+		host: sound.This(p.getenv, p.pulseCookie), play: sound.Play, messenger: notify.NewMessenger(name, notify.Address(p.getenv)),
 		record: record, tell: server.Emit, audit: p.audit, result: r, refused: make(map[policy.Dimension]bool),
 	}
 	if p.Policy.Sound != policy.SwitchOn {
