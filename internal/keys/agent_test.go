@@ -62,17 +62,22 @@ func newDesk(t *testing.T, uses ...policy.CredentialUse) *desk {
 		}
 	}
 	d.host, _ = newSigner(t)
+	for i := range uses {
+		if uses[i].Key == "mine" {
+			uses[i].Key = ssh.FingerprintSHA256(d.mine)
+		}
+	}
 	d.agent = &Agent{Uses: uses, Known: ParseKnownHosts([]byte("github.com " + string(ssh.MarshalAuthorizedKey(d.host.PublicKey())))),
 		Dial: func(context.Context) (net.Conn, error) {
 			a, b := net.Pipe()
 			go func() { _ = agent.ServeAgent(ring, b); b.Close() }()
 			return a, nil
 		},
-		Allowed: func(_ context.Context, u Use) error {
+		Allowed: func(context.Context, Use) error { return nil },
+		Used: func(u Use) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			d.used = append(d.used, u)
-			return nil
 		},
 		Refused: func(u Use) {
 			d.mu.Lock()
