@@ -96,7 +96,14 @@ const tag = "object 4b825dc642cb6eb9a060e54bf8d69288fbee4904\ntype commit\ntag v
 func TestParseObject(t *testing.T) {
 	for _, c := range []struct{ in, kind string }{
 		{commit, "commit"},
-		{strings.Replace(commit, "encoding", "mergetag object x\n type commit\n \nencoding", 1), "commit"},
+		{strings.Replace(commit, "latin1\n", "latin1\nmergetag object 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n type commit\n \n x\n", 1), "commit"},
+		{strings.Replace(commit, "encoding latin1\n", "mergetag object 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n type commit\nmergetag object 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n x\n", 1), "commit"},
+		{strings.Replace(commit, "parent", "parent 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nparent", 1), "commit"},
+		{commit + "\tgr\xfc\xdf\n", "commit"}, {strings.Replace(commit, "encoding latin1\n", "", 1) + "\xc3\xbc\n", "commit"}, {strings.Replace(commit, "encoding latin1\n", "", 1) + "gr\xfc\n", ""}, {tag + "\xff", ""},
+		{commit + "PK\x03\x04", ""}, {tag + "\x00", ""}, {commit + "\x1b[2J", ""}, {commit + "\x7f", ""}, {strings.Replace(tag, "v1", "v1\x00\x00", 1), ""},
+		{strings.Replace(commit, "encoding", "mergetag object x\n type commit\n \nencoding", 1), ""}, {strings.Replace(commit, "encoding", "other", 1), ""}, {strings.Replace(commit, "latin1\n", "latin1\n x\n", 1), ""}, {strings.Replace(commit, "latin1", "latin1\nencoding x", 1), ""},
+		{strings.Replace(commit, "author A", "committer B <b> 1 +0000\nauthor A", 1), ""}, {strings.Replace(commit, "parent ", "x ", 1), ""}, {strings.Replace(tag, "tagger", "x y\ntagger", 1), ""}, {strings.Replace(tag, "tag v1\n", "", 1), ""}, {strings.Replace(tag, "+0100\n", "+0100\ntree x\n", 1), ""},
+		{"tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n\n", ""}, {" " + commit, ""},
 		{tag, "tag"},
 		{strings.Replace(commit, "message\n", "", 1), "commit"},
 		{"", ""}, {"I owe you a house\n", ""}, {"tree x\n\n", ""}, {strings.Replace(commit, "tree", "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\ntree", 1), ""},
