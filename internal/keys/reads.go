@@ -14,7 +14,7 @@ const maxGitConfig = 1 << 20
 // GitReads lists what decides which programs git outside starts for a host: its
 // configuration files, those that they would read further, also where they are not there
 // yet, and the helpers. Whoever can change one of these chooses what runs. A helper that
-// could be something else than it seems is an error.
+// could be something else than it seems is an error, beside what was read before it.
 func (p *Program) GitReads(ctx context.Context, home, host string) ([]string, error) {
 	out, _, err := p.run(ctx, nil, maxGitConfig, "config", "--null", "--list", "--show-origin", "--includes")
 	if err != nil {
@@ -72,15 +72,15 @@ func gitReads(out []byte, home, config, host string) ([]string, error) {
 		switch lower := strings.ToLower(key); {
 		case strings.HasPrefix(lower, "include") && strings.HasSuffix(lower, ".path"):
 			if strings.HasPrefix(text, "%(") || strings.HasPrefix(text, "~") && !strings.HasPrefix(text, "~/") {
-				return nil, fmt.Errorf("git outside includes %.80q in %q, which is not understood: write an absolute path", text, file)
+				return list, fmt.Errorf("git outside includes %.80q in %q, which is not understood: write an absolute path", text, file)
 			}
 			add(text, file)
 		case strings.HasPrefix(lower, "alias.credential-"): // git would take it for a helper that is not installed
-			return nil, fmt.Errorf("%s in %q is a helper by another name: write its absolute path as credential.helper", printable(key), file)
+			return list, fmt.Errorf("%s in %q is a helper by another name: write its absolute path as credential.helper", printable(key), file)
 		case strings.HasPrefix(lower, "credential.") && strings.HasSuffix(lower, "helper") && !elsewhere(lower, host):
 			places, ok := helperPlaces(text, config)
 			if !ok {
-				return nil, fmt.Errorf("%s in %q is %.80q: which programs that starts cannot be said, so it is not asked; "+
+				return list, fmt.Errorf("%s in %q is %.80q: which programs that starts cannot be said, so it is not asked; "+
 					"write the helper's name, or its absolute path with plain words behind it", printable(key), file, text)
 			}
 			for _, at := range places {

@@ -204,10 +204,10 @@ func (k *keyring) gitFor(ctx context.Context, host string) (*keys.Program, error
 		return nil, err
 	}
 	reads, err := git.GitReads(ctx, k.p.place.home, host)
-	if err != nil {
-		return nil, err
+	if theirs := k.outOfReach("git", reads); theirs != nil {
+		return nil, theirs
 	}
-	return git, k.outOfReach("git", reads)
+	return git, err
 }
 
 // token gives the token of a host, by default of the first that is listed.
