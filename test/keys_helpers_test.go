@@ -61,7 +61,7 @@ func TestLentComment(t *testing.T) {
 }
 
 // TestLentAsked: a person's no to git is one to gh's token, a pause that comes while they
-// are asked counts, and the question goes with who asked.
+// are asked counts, nobody is asked for what is refused anyway, and the question goes with who asked.
 func TestLentAsked(t *testing.T) {
 	p, _ := namedPerson(t)
 	w := newWorld(t, p)
@@ -70,7 +70,8 @@ func TestLentAsked(t *testing.T) {
 	w.write(w.home+"/.git-credentials", "https://carla:canary-4711@github.com\n")
 	w.write(w.home+"/.config/gh/hosts.yml", "github.com:\n    user: carla\n    oauth_token: gho_canary4711\n    git_protocol: https\n")
 	w.outsideSh("git config --global credential.helper store")
-	w.configured("credentials:\n  git: [{host: github.com, ask: true}]\n  gh: [github.com]\n")
+	w.outsideSh("git config --global credential.https://git.example.com.helper '!f() { :; }; f'")
+	w.configured("credentials:\n  git: [{host: github.com, ask: true}, {host: git.example.com, ask: true}]\n  gh: [github.com]\n")
 	s := w.stays("asked")
 	waiting := func() (ids []string) {
 		var list []struct{ ID string }
@@ -99,6 +100,9 @@ func TestLentAsked(t *testing.T) {
 		if code := tm.wait(); code != 0 {
 			t.Errorf("approving: %s", tm.all())
 		}
+	}
+	if r := s.do("exec", "--", "bash", "-c", "printf 'protocol=https\\nhost=git.example.com\\n\\n' | timeout 20 git-credential-carrel get"); !strings.Contains(r.err, "which programs that starts cannot be said") {
+		t.Errorf("a person is asked for what cannot be: %s", r)
 	}
 	if r := w.plain(w.bin, "deny", question("denied")); r.code != 0 {
 		t.Errorf("denying: %s", r)
