@@ -356,6 +356,7 @@ func TestLentHostileProject(t *testing.T) {
 		t.Errorf("the project's helper ran outside: %v", err)
 	}
 	w.outsideSh("git config --global --unset include.path")
+	w.lentOtherwise(evil, ask)
 	ceiling := w.write(w.outside+"/ceiling.yaml", "credentials: \"off\"\n")
 	if r := w.run(append([]string{"--permissions", ceiling}, ask...)...); r.code != 125 || !strings.Contains(r.err, "credentials: ") {
 		t.Errorf("under a ceiling: %s", r)

@@ -55,8 +55,10 @@ type Agent struct {
 	Uses  []policy.CredentialUse
 	Known *KnownHosts
 	Dial  func(ctx context.Context) (net.Conn, error) // to the person's agent
-	// Allowed is asked before each signature, and told of it; an error refuses.
+	// Allowed is asked before each signature; an error refuses.
 	Allowed func(ctx context.Context, u Use) error
+	// Used is told of each signature that was made, before it goes in.
+	Used func(u Use)
 	// Refused is told of each refusal, and may be slow to no effect but on who asked.
 	Refused func(u Use)
 
@@ -100,15 +102,33 @@ type agentConn struct {
 	broke error // why nothing is signed on it any more
 }
 
-// Connection answers one.
+// Connection answers one, and closes it. What is waited for while nobody is at the other
+// end any more, a person's answer above all, is given up.
 func (a *Agent) Connection(ctx context.Context, conn net.Conn) {
-	c := &agentConn{a: a}
-	for {
-		_ = conn.SetReadDeadline(time.Now().Add(agentIdle))
-		data, err := readMessage(conn)
-		if err != nil {
-			return
+	ctx, gone := context.WithCancel(ctx)
+	asked := make(chan []byte)
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		defer gone()
+		defer close(asked)
+		for {
+			_ = conn.SetReadDeadline(time.Now().Add(agentIdle))
+			data, err := readMessage(conn)
+			if err != nil {
+				return
+			}
+			select {
+			case asked <- data:
+			case <-ctx.Done():
+				return
+			}
 		}
+	})
+	defer reading.Wait()
+	defer conn.Close()
+	defer gone()
+	c := &agentConn{a: a}
+	for data := range asked {
 		_ = conn.SetWriteDeadline(time.Now().Add(time.Minute))
 		if writeMessage(conn, c.answer(ctx, data)) != nil {
 			return
@@ -222,21 +242,24 @@ func (a *Agent) list(ctx context.Context) []byte {
 func (a *Agent) usesOf(k *agent.Key) []*policy.CredentialUse {
 	var out []*policy.CredentialUse
 	for i := range a.Uses {
-		if u := &a.Uses[i]; (u.Kind == policy.CredentialSSH || u.Kind == policy.CredentialSignSSH) && Names(u.Key, k.Blob, k.Comment) {
+		if u := &a.Uses[i]; (u.Kind == policy.CredentialSSH || u.Kind == policy.CredentialSignSSH) && Names(u.Key, k.Blob) {
 			out = append(out, u)
 		}
 	}
 	return out
 }
 
-// Names says whether a key is meant by what the person wrote: its fingerprint, its blob
-// as of a public key's file that was read, or its comment.
-func Names(written string, blob []byte, comment string) bool {
-	if strings.HasPrefix(written, "SHA256:") {
-		pub, err := ssh.ParsePublicKey(blob)
-		return err == nil && ssh.FingerprintSHA256(pub) == strings.TrimRight(written, "=")
-	}
-	return written != "" && written == comment
+// fingerprintMark is what fingerprints begin with.
+const fingerprintMark = "SHA256:"
+
+// IsFingerprint says whether a key is named by its fingerprint, not by a comment.
+func IsFingerprint(written string) bool { return strings.HasPrefix(written, fingerprintMark) }
+
+// Names says whether a fingerprint is a key's. A comment names none: [Agent.Lookup] finds
+// once which key has it.
+func Names(written string, blob []byte) bool {
+	pub, err := ssh.ParsePublicKey(blob)
+	return err == nil && IsFingerprint(written) && ssh.FingerprintSHA256(pub) == strings.TrimRight(written, "=")
 }
 
 // sign has the person's agent sign, where that is allowed.
@@ -280,6 +303,7 @@ func (c *agentConn) sign(ctx context.Context, data []byte) []byte {
 		c.a.refuse(use.Kind, use.Subject, use.Key, errors.New("the agent outside has not signed: it refused, or the key is gone"))
 		return []byte{agentFailure}
 	}
+	c.a.Used(use)
 	return ssh.Marshal(struct {
 		Signature []byte `sshtype:"14"`
 	}{ssh.Marshal(sig)})
@@ -318,7 +342,7 @@ func (c *agentConn) mayIn(up agent.ExtendedAgent, blob, data []byte) (Use, error
 
 // signing is a signature of ssh-keygen -Y.
 func signing(u Use, uses []*policy.CredentialUse, s *Signed) (Use, error) {
-	u.Kind, u.Subject = policy.CredentialSignSSH, "a commit or tag"
+	u.Kind, u.Subject = policy.CredentialSignSSH, "a signature in git's namespace"
 	if s.Namespace != "git" {
 		u.Subject = "something"
 		return u, fmt.Errorf("signatures are given for git alone, not for %.40q", s.Namespace)
@@ -387,7 +411,7 @@ func (a *Agent) Lookup(ctx context.Context, written string) (fingerprint, line s
 	err = a.upstream(ctx, func(up agent.ExtendedAgent) error {
 		keys, err := up.List()
 		for _, k := range keys {
-			if Names(written, k.Blob, k.Comment) {
+			if Names(written, k.Blob) || written != "" && !IsFingerprint(written) && written == k.Comment {
 				found = append(found, k)
 			}
 		}

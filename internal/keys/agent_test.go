@@ -38,6 +38,7 @@ func newSigner(t testing.TB) (ssh.Signer, ed25519.PrivateKey) {
 type desk struct {
 	t           *testing.T
 	agent       *Agent
+	ring        agent.Agent
 	mine, other ssh.PublicKey
 	host        ssh.Signer
 	session     []byte
@@ -50,6 +51,7 @@ type desk struct {
 func newDesk(t *testing.T, uses ...policy.CredentialUse) *desk {
 	d := &desk{t: t, session: bytes.Repeat([]byte{9}, 32)}
 	ring := agent.NewKeyring()
+	d.ring = ring
 	for _, comment := range []string{"mine", "other"} {
 		s, private := newSigner(t)
 		if err := ring.Add(agent.AddedKey{PrivateKey: private, Comment: comment}); err != nil {
@@ -62,17 +64,22 @@ func newDesk(t *testing.T, uses ...policy.CredentialUse) *desk {
 		}
 	}
 	d.host, _ = newSigner(t)
+	for i := range uses {
+		if uses[i].Key == "mine" {
+			uses[i].Key = ssh.FingerprintSHA256(d.mine)
+		}
+	}
 	d.agent = &Agent{Uses: uses, Known: ParseKnownHosts([]byte("github.com " + string(ssh.MarshalAuthorizedKey(d.host.PublicKey())))),
 		Dial: func(context.Context) (net.Conn, error) {
 			a, b := net.Pipe()
 			go func() { _ = agent.ServeAgent(ring, b); b.Close() }()
 			return a, nil
 		},
-		Allowed: func(_ context.Context, u Use) error {
+		Allowed: func(context.Context, Use) error { return nil },
+		Used: func(u Use) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			d.used = append(d.used, u)
-			return nil
 		},
 		Refused: func(u Use) {
 			d.mu.Lock()
@@ -317,4 +324,73 @@ func FuzzParseKnownHosts(f *testing.F) {
 		h, _ := policy.ParseCredentialHost("github.com")
 		ParseKnownHosts(data).Has(h, key.PublicKey())
 	})
+}
+
+// TestAgentComment: a comment is found once, where one key has it; for itself it names
+// none.
+func TestAgentComment(t *testing.T) {
+	d := newDesk(t)
+	if found, line, err := d.agent.Lookup(t.Context(), "mine"); err != nil || found != ssh.FingerprintSHA256(d.mine) || !strings.HasPrefix(line, "ssh-ed25519 ") {
+		t.Errorf("%s %q, %v", found, line, err)
+	}
+	d.agent.Uses = []policy.CredentialUse{{Kind: policy.CredentialSSH, Key: "other", Hosts: []string{"github.com"}}}
+	a := d.connect()
+	if list, err := a.List(); err != nil || len(list) != 0 {
+		t.Errorf("by a comment: %v, %v", list, err)
+	}
+	_, private := newSigner(t)
+	if err := d.ring.Add(agent.AddedKey{PrivateKey: private, Comment: "mine"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, written := range []string{"mine", "nobody", ""} {
+		if found, _, err := d.agent.Lookup(t.Context(), written); err == nil {
+			t.Errorf("%q is %s", written, found)
+		}
+	}
+}
+
+// TestAgentGone: a question to a person ends when who asked has gone, and nothing counts
+// as used.
+func TestAgentGone(t *testing.T) {
+	d := newDesk(t, forLogin())
+	asked, ended := make(chan bool), make(chan error, 1)
+	d.agent.Allowed = func(ctx context.Context, _ Use) error {
+		close(asked)
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Second):
+		}
+		ended <- ctx.Err()
+		return ctx.Err()
+	}
+	in, out := net.Pipe()
+	go d.agent.Connection(t.Context(), out)
+	a := agent.NewClient(in)
+	if err := d.bind(a, d.host, d.session, false); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = a.Sign(d.mine, d.login(d.mine)) }()
+	<-asked
+	in.Close()
+	if err := <-ended; err == nil {
+		t.Error("the question stays up")
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.used) > 0 {
+		t.Errorf("used: %v", d.used)
+	}
+}
+
+// TestAgentUsed: what the agent outside refuses after all was no use.
+func TestAgentUsed(t *testing.T) {
+	d := newDesk(t, forLogin())
+	d.agent.Allowed = func(context.Context, Use) error { return d.ring.RemoveAll() }
+	a := d.connect()
+	if err := d.bind(a, d.host, d.session, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Sign(d.mine, d.login(d.mine)); err == nil || len(d.used) > 0 || !strings.Contains(d.why(), "has not signed") {
+		t.Errorf("%v; used %v; %s", err, d.used, d.why())
+	}
 }

@@ -2,6 +2,7 @@ package keys
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,7 +96,14 @@ const tag = "object 4b825dc642cb6eb9a060e54bf8d69288fbee4904\ntype commit\ntag v
 func TestParseObject(t *testing.T) {
 	for _, c := range []struct{ in, kind string }{
 		{commit, "commit"},
-		{strings.Replace(commit, "encoding", "mergetag object x\n type commit\n \nencoding", 1), "commit"},
+		{strings.Replace(commit, "latin1\n", "latin1\nmergetag object 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n type commit\n \n x\n", 1), "commit"},
+		{strings.Replace(commit, "encoding latin1\n", "mergetag object 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n type commit\nmergetag object 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n x\n", 1), "commit"},
+		{strings.Replace(commit, "parent", "parent 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nparent", 1), "commit"},
+		{commit + "\tgr\xfc\xdf\n", "commit"}, {strings.Replace(commit, "encoding latin1\n", "", 1) + "\xc3\xbc\n", "commit"}, {strings.Replace(commit, "encoding latin1\n", "", 1) + "gr\xfc\n", ""}, {tag + "\xff", ""},
+		{commit + "PK\x03\x04", ""}, {tag + "\x00", ""}, {commit + "\x1b[2J", ""}, {commit + "\x7f", ""}, {strings.Replace(tag, "v1", "v1\x00\x00", 1), ""},
+		{strings.Replace(commit, "encoding", "mergetag object x\n type commit\n \nencoding", 1), ""}, {strings.Replace(commit, "encoding", "other", 1), ""}, {strings.Replace(commit, "latin1\n", "latin1\n x\n", 1), ""}, {strings.Replace(commit, "latin1", "latin1\nencoding x", 1), ""},
+		{strings.Replace(commit, "author A", "committer B <b> 1 +0000\nauthor A", 1), ""}, {strings.Replace(commit, "parent ", "x ", 1), ""}, {strings.Replace(tag, "tagger", "x y\ntagger", 1), ""}, {strings.Replace(tag, "tag v1\n", "", 1), ""}, {strings.Replace(tag, "+0100\n", "+0100\ntree x\n", 1), ""},
+		{"tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n\n", ""}, {" " + commit, ""},
 		{tag, "tag"},
 		{strings.Replace(commit, "message\n", "", 1), "commit"},
 		{"", ""}, {"I owe you a house\n", ""}, {"tree x\n\n", ""}, {strings.Replace(commit, "tree", "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\ntree", 1), ""},
@@ -198,17 +206,46 @@ func FuzzParseBind(f *testing.F) {
 
 func TestGitReads(t *testing.T) {
 	out := "file:/h/.gitconfig\x00user.name\nA\x00file:/h/.gitconfig\x00include.path\n~/dot/git\x00file:/h/x/y\x00includeif.gitdir:/w/.path\nmore\x00" +
-		"file:/h/.gitconfig\x00credential.helper\n!/opt/h get; $HOME/bin/k \"~/q\"\x00file:/h/.gitconfig\x00credential.https://x.helper\nstore --file ~/s\x00command line:\x00core.askpass\n\x00"
-	got, err := gitReads([]byte(out), "/h")
-	want := "/h/.gitconfig /h/dot/git /h/x/y /h/x/more /opt/h /h/bin/k /h/q /h/s"
+		"file:/h/.gitconfig\x00credential.helper\n!/opt/h\x00file:/h/.gitconfig\x00credential.https://x.helper\n/opt/k --file ~/s\x00" +
+		"file:/h/.gitconfig\x00credential.https://other.example:8443/p.helper\n!f() { /never; }; f\x00command line:\x00core.askpass\n\x00"
+	got, err := gitReads([]byte(out), "/h", "/h/.config", "x")
+	want := "/h/.gitconfig /h/dot/git /h/x/y /h/x/more /opt/h /opt/k /h/s"
 	if strings.Join(got, " ") != want || err != nil {
 		t.Errorf("%v %v, want %s", got, err, want)
 	}
-	if got, err := gitReads(nil, "/h"); len(got) > 0 || err != nil {
+	if got, err := gitReads(nil, "/h", "/h/.config", "x"); len(got) > 0 || err != nil {
 		t.Errorf("of nothing: %v %v", got, err)
 	}
-	if _, err := gitReads([]byte("x\x00"), "/h"); err == nil {
-		t.Error("half an entry is read")
+	for _, bad := range []string{"x\x00", "file:/h/c\x00credential.https://*.helper\n!f\x00", "file:/h/c\x00credential.https://a@other.helper\n!f\x00", "file:/h/c\x00credential.https://%78.helper\n!f\x00", "file:/h/c\x00credential.X.helper\n!f\x00",
+		"file:/h/c\x00alias.credential-x\n!f\x00", "file:/h/c\x00include.path\n~u/x\x00", "file:/h/c\x00include.path\n%(prefix)/x\x00"} {
+		if got, err := gitReads([]byte(bad), "/h", "/h/.config", "x"); err == nil {
+			t.Errorf("%q is read: %v", bad, got)
+		}
+	}
+}
+
+// TestHelperPlaces: real helpers pass, each with all places that decide about it, and
+// nothing passes that a shell reads in another way.
+func TestHelperPlaces(t *testing.T) {
+	for text, has := range map[string]string{
+		"": "", "store": "/usr/bin/git-credential-store", "cache --timeout=3600": "/usr/bin/git-credential-cache", "manager": "/usr/local/bin/git-credential-manager", "osxkeychain": "/usr/bin/git-credential-osxkeychain",
+		"libsecret": "/usr/bin/git-credential-libsecret", "gcloud.sh": "/usr/bin/git-credential-gcloud.sh", "store --file ~/proj/s": "~/proj/s", "store --file=/p/s": "/p/s", "cache --socket p": "/p",
+		"/usr/share/doc/git/contrib/credential/libsecret/git-credential-libsecret": "/usr/share/doc/git/contrib/credential/libsecret/git-credential-libsecret",
+		"/mnt/c/Program\\ Files/Git/mingw64/bin/git-credential-manager.exe":        "/mnt/c/Program Files/Git/mingw64/bin/git-credential-manager.exe",
+		"!gh auth git-credential": "/usr/bin/gh", "!/usr/bin/gh auth git-credential": "/usr/bin/gh", "!/usr/bin/gh auth git-credential ": "/h/.config/gh", "!glab auth git-credential": "/usr/bin/glab", "!~/bin/k": "~/bin/k",
+		"!/bin/sh /h/proj/helper": "/h/proj/helper", "!/usr/bin/env PATH=/h/proj k": "/h/proj", "/h/my\\ proj/helper": "/h/my proj/helper",
+	} {
+		got, ok := helperPlaces(text, "/h/.config")
+		if !ok || has != "" && !slices.Contains(got, has) {
+			t.Errorf("%q: %q %v, want %q", text, got, ok, has)
+		}
+	}
+	for _, text := range []string{"!${HOME}/proj/helper", "!f() { \"${HOME}/proj/helper\" $1; }; f", "!H=$HOME; $H/proj/helper", "!cd && proj/helper", "!~u/proj/helper", "~u/proj/helper", "~/proj/helper", "!\"/h/my proj/helper\"", "!/h/my' 'proj/helper",
+		"!", "! ", "proj/helper", "!proj/helper", "!. /usr/x", "!eval x", "!sh x", "!gh", "!gh auth git-credential; x", "!gh auth git-credential --x", "!\\gh auth git-credential", "-x", "../x", ".", "store;x", "store\nx", "store `x`", "store >x", "store #x", "store x*", "store {a,b}/c",
+		"/bin/sh -c $HOME/x", "/usr/bin/env PATH=/usr/bin:/h/proj k", "/usr/bin/env -S~/x", "/bin/sh -c proj/x", "/usr/bin/k -I/h/proj", "/usr/bin/k --a=--b=/x", "/usr/bin/k /a,/h/proj", "/h/\x00x", "/h/a\\\\ b", "/h/ä", "store --file=~u/x", "PATH=/h x", "!PATH=/h gh auth git-credential"} {
+		if got, ok := helperPlaces(text, "/h/.config"); ok {
+			t.Errorf("%q is plain: %q", text, got)
+		}
 	}
 }
 
@@ -216,9 +253,9 @@ func FuzzGitReads(f *testing.F) {
 	f.Add([]byte("file:/h/.gitconfig\x00include.path\n~/x\x00"))
 	f.Add([]byte("file:x\x00credential.helper\n!f() { /a; }\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		list, err := gitReads(data, "/h")
+		list, err := gitReads(data, "/h", "/h/.config", "x")
 		for _, at := range list {
-			if err != nil || !strings.HasPrefix(at, "/") {
+			if !strings.HasPrefix(at, "/") {
 				t.Fatalf("%q: %q, %v", data, at, err)
 			}
 		}

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Signed is what a request to the agent wants signed: a login, or a commit or tag.
+// Signed is what a request to the agent wants signed: a login, or something of git's:
+// of what it is made there is but a sum, so that it is a commit or tag cannot be seen.
 type Signed struct {
 	Session []byte // of a login: the connection's name, RFC 4252
 	User    string
@@ -28,7 +29,7 @@ const (
 	serviceLogin = "ssh-connection"
 )
 
-var errNotSigned = errors.New("what is to be signed is neither a login by ssh nor a commit or tag of git")
+var errNotSigned = errors.New("what is to be signed is neither a login by ssh nor in git's namespace")
 
 // ParseSigned looks at what is to be signed with a key, given by its blob. Only the two
 // forms that are known are anything; every byte has to be understood.

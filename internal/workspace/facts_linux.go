@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"carrel/internal/mountinfo"
 	"carrel/internal/sandbox"
@@ -15,8 +16,10 @@ import (
 )
 
 // facts answers questions about host paths, each path once per run: three
-// system calls give both the canonical name and the kind.
+// system calls give both the canonical name and the kind. Requests of programs inside
+// are answered at the same time, so it may be asked by several.
 type facts struct {
+	mu     sync.Mutex
 	known  map[string]fact
 	kernel []string // mounts, see kernelMounts; nil before the first question
 }
@@ -32,10 +35,18 @@ func newFacts() *facts { return &facts{known: make(map[string]fact)} }
 // Resolve gives the canonical path and what is there; KindNone with the path
 // as it was given when nothing is.
 func (f *facts) Resolve(p string) (string, sandbox.Kind) {
-	if k, ok := f.known[p]; ok {
+	f.mu.Lock()
+	k, ok := f.known[p]
+	f.mu.Unlock()
+	if ok {
 		return k.real, k.kind
 	}
-	k := look(p)
+	k = look(p) // a disk may take its time
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if first, ok := f.known[p]; ok {
+		return first.real, first.kind
+	}
 	f.known[p] = k
 	if k.kind != sandbox.KindNone {
 		f.known[k.real] = k
@@ -45,6 +56,8 @@ func (f *facts) Resolve(p string) (string, sandbox.Kind) {
 
 // Identity gives what a path was when it was resolved.
 func (f *facts) Identity(p string) (dev, ino uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	k := f.known[p]
 	if k.real != p {
 		return 0, 0
@@ -73,6 +86,8 @@ func (f *facts) pin(p place) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return fmt.Errorf("looking at the project: %w", err)
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.known[p.project] = fact{real: p.project, kind: sandbox.KindDir, dev: st.Dev, ino: st.Ino}
 	return nil
 }
@@ -86,6 +101,8 @@ var kernelTypes = []string{"proc", "sysfs", "cgroup", "cgroup2", "devtmpfs", "de
 // workspace has of its own: in a directory for chroot, say. Whoever is granted a
 // directory around one would have it along.
 func (f *facts) kernelMounts() ([]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.kernel != nil {
 		return f.kernel, nil
 	}
@@ -141,7 +158,11 @@ func look(p string) fact {
 }
 
 // forget makes the next question about p look again.
-func (f *facts) forget(p string) { delete(f.known, p) }
+func (f *facts) forget(p string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.known, p)
+}
 
 // readable asks with the effective ids and groups of this process.
 func readable(path string) bool {
@@ -150,6 +171,8 @@ func readable(path string) bool {
 
 // forgetBelow makes questions about what is below dir look again.
 func (f *facts) forgetBelow(dir string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for p := range f.known {
 		if p != dir && within(p, dir) {
 			delete(f.known, p)

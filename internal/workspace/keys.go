@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"carrel/internal/api"
@@ -25,7 +27,8 @@ import (
 // nil where that is nothing.
 type keyring struct {
 	p      *Prepared
-	uses   []policy.CredentialUse // keys of ssh by their fingerprints, where their files name them
+	uses   []policy.CredentialUse // keys of ssh by their fingerprints
+	prints map[string]string      // those, by what the person wrote
 	agent  *keys.Agent            // the filter; nil where no key of ssh may be used
 	signer string                 // of commits, as git names it; "" for none
 
@@ -53,62 +56,80 @@ func (p *Prepared) openKeyring() error {
 	if err := policy.CheckCredentials(p.underCeilings().All(), uses); err != nil {
 		return err
 	}
-	k := &keyring{p: p, uses: uses, ready: make(chan struct{}), slots: make(chan struct{}, keysAtOnce)}
+	k := &keyring{p: p, uses: uses, prints: make(map[string]string), ready: make(chan struct{}), slots: make(chan struct{}, keysAtOnce)}
 	k.ctx, k.end = context.WithCancel(context.Background())
 	p.keyring = k
-	lines := make(map[int]string) // of the public keys that were read
+	lines := make(map[string]string) // of the public keys that were read, by their fingerprints
 	for i := range k.uses {
 		u := &k.uses[i]
 		if !path.IsAbs(u.Key) {
 			continue
 		}
+		line, written := "", u.Key
 		text, err := readSmall(u.Key)
 		if err == nil {
-			u.Key, lines[i], err = keys.ParsePublicKey([]byte(text))
+			u.Key, line, err = keys.ParsePublicKey([]byte(text))
 		}
 		if err != nil {
-			return &hintError{err: fmt.Errorf("%s: the public key %q cannot be read: %w", u.Source, p.Loaded.Settings.Credentials[i].Key, err), hint: "name the file that ends in .pub, or the key by its fingerprint, as `ssh-add -l` shows it"}
+			return &hintError{err: fmt.Errorf("%s: the public key %q cannot be read: %w", u.Source, written, err), hint: "name the file that ends in .pub, or the key by its fingerprint, as `ssh-add -l` shows it"}
 		}
+		k.prints[written], lines[u.Key] = u.Key, line
 	}
 	if !k.lendsAgent() {
 		return nil
 	}
-	k.agent = &keys.Agent{Uses: k.uses, Known: p.knownHosts(), Allowed: k.allowed, Refused: k.refuse, Dial: func(ctx context.Context) (net.Conn, error) {
+	k.agent = &keys.Agent{Known: p.knownHosts(), Allowed: k.allowed, Used: k.used, Refused: k.refuse, Dial: func(ctx context.Context) (net.Conn, error) {
 		if k.socket == nil {
 			return nil, errors.New("no ssh agent is running outside")
 		}
 		return k.socket.Dial(ctx)
 	}}
+	k.findKeys(lines)
+	k.agent.Uses = k.uses
 	p.unknownHosts()
-	return k.findSigner(lines)
+	return nil
 }
 
-// findSigner finds the public key that git is told to sign with. An agent that is not
-// there is no reason not to start: it is told, and nothing is signed.
-func (k *keyring) findSigner(lines map[int]string) error {
+// findKeys finds in the agent what is not named by its fingerprint, and the public key
+// that git is told to sign with. A comment means one key, the one that has it now: several
+// may have the same, and another may get it. An agent that is not there is no reason not
+// to start: it is told, and the use is none.
+func (k *keyring) findKeys(lines map[string]string) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
+	defer cancel()
+	defer k.closeSocket()
+	k.uses = slices.DeleteFunc(k.uses, func(u policy.CredentialUse) bool { return !k.findKey(ctx, &u, lines) })
 	for i := range k.uses {
 		u := &k.uses[i]
-		if u.Kind != policy.CredentialSignSSH {
-			continue
+		if found, ok := k.prints[u.Key]; ok {
+			u.Key = found
 		}
-		line := lines[i]
-		if line == "" {
-			if err := k.openSocket(); err == nil {
-				ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
-				_, line, err = k.agent.Lookup(ctx, u.Key)
-				cancel()
-				k.closeSocket()
-				if err != nil {
-					k.p.note("commits are not signed: %s: %v", u.Source, err)
-				}
-			} else {
-				k.p.note("commits are not signed: %s: %v", u.Source, err)
-			}
+		if u.Kind == policy.CredentialSignSSH && k.signer == "" { // the user's comes before the operator's
+			k.signer = lines[u.Key]
 		}
-		k.signer = line
-		return nil // the user's comes before the operator's
 	}
-	return nil
+}
+
+// findKey finds one, and says whether it may be used.
+func (k *keyring) findKey(ctx context.Context, u *policy.CredentialUse, lines map[string]string) bool {
+	byPrint := keys.IsFingerprint(u.Key)
+	if u.Kind != policy.CredentialSSH && u.Kind != policy.CredentialSignSSH || lines[u.Key] != "" || byPrint && u.Kind == policy.CredentialSSH {
+		return true
+	}
+	err := k.openSocket()
+	if err == nil {
+		found, line := "", ""
+		if found, line, err = k.agent.Lookup(ctx, u.Key); err == nil {
+			k.prints[u.Key], lines[found] = found, line
+			return true
+		}
+	}
+	what := "no key is lent by this name"
+	if u.Kind == policy.CredentialSignSSH {
+		what = "commits are not signed"
+	}
+	k.p.note("%s: %s: %v", what, u.Source, err)
+	return byPrint
 }
 
 // lookupTime bounds the question at the start which keys the agent outside has.
@@ -201,16 +222,58 @@ func (k *keyring) outOfReach(name string, places []string) error {
 }
 
 // writable says whether programs inside can change what is at a place of the host, or
-// what leads there.
+// what leads there. Each name on the way is looked at where it is, and again at each
+// question: where a link points now says nothing of where it will when the place is used,
+// so one that programs inside can exchange is as good as the place itself. What cannot be
+// looked at counts as theirs.
 func (p *Prepared) writable(at string) bool {
-	for _, one := range []string{path.Clean(at), p.facts.canonical(at)} {
-		d := p.Policy.Lookup(one)
-		private := d.Rule != nil && d.Rule.Source.Layer == policy.LayerDefault && d.Rule.Path == p.Policy.Scope.Tmp // not the host's
-		if d.Access == policy.Write && !private {
+	if !path.IsAbs(at) || p.writableName(path.Clean(at)) {
+		return true
+	}
+	done, rest := "/", strings.Split(at, "/")
+	for links := 0; len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			done = path.Dir(done)
+			continue
+		}
+		full := path.Join(done, name)
+		st, err := os.Lstat(full)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+			return p.writableName(full) || p.writableName(path.Join(append([]string{full}, rest...)...)) // it may be made
+		case err != nil:
+			return true
+		case p.writableName(full) && (len(rest) == 0 || p.writableName(done)): // exchanged under its name
+			return true
+		case st.Mode()&fs.ModeSymlink == 0:
+			done = full
+			continue
+		}
+		to, err := os.Readlink(full)
+		if links++; err != nil || links > maxLinksOnWay || p.writableName(done) || p.writableName(full) {
 			return true
 		}
+		if path.IsAbs(to) {
+			done = "/"
+		}
+		rest = append(strings.Split(to, "/"), rest...)
 	}
-	return false
+	return p.writableName(done)
+}
+
+// maxLinksOnWay is where the kernel gives up, too.
+const maxLinksOnWay = 40
+
+// writableName says whether programs inside can write under a name, as it is spelled.
+func (p *Prepared) writableName(at string) bool {
+	d := p.Policy.Lookup(at)
+	private := d.Rule != nil && d.Rule.Source.Layer == policy.LayerDefault && d.Rule.Path == p.Policy.Scope.Tmp // not the host's
+	return d.Access == policy.Write && !private
 }
 
 // trusted refuses keys, and leaves out known hosts, that programs inside could write:
@@ -219,9 +282,9 @@ func (k *keyring) trusted() error {
 	if k == nil || k.p.NoWalls() {
 		return nil
 	}
-	for i, u := range k.p.Loaded.Settings.Credentials {
+	for _, u := range k.p.Loaded.Settings.Credentials {
 		if path.IsAbs(u.Key) && k.p.writable(u.Key) {
-			return &hintError{err: fmt.Errorf("%s: programs inside can write the public key %q: they would choose which key is lent", u.Source, u.Key), hint: "name the key by its fingerprint: " + k.uses[i].Key}
+			return &hintError{err: fmt.Errorf("%s: programs inside can write the public key %q: they would choose which key is lent", u.Source, u.Key), hint: "name the key by its fingerprint: " + k.prints[u.Key]}
 		}
 	}
 	if at := k.p.place.home + "/.ssh/known_hosts"; k.agent != nil && k.p.writable(at) {
@@ -309,14 +372,32 @@ type toldError struct{ error }
 // askTime is how long a person is waited for.
 const askTime = 2 * time.Minute
 
-// allowed is asked before each use that the configuration has, and writes it down. A use
-// that a person has to allow waits for them.
+// allowed is asked before each use that the configuration has. A use that a person has to
+// allow waits for them; what held it back before may have come meanwhile.
 func (k *keyring) allowed(ctx context.Context, u keys.Use) error {
 	select {
 	case <-k.ready:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	if err := k.heldBack(u); err != nil || !u.Of.Ask {
+		return err
+	}
+	how, _ := k.told.AskFor(ctx, api.Approval{Operation: operation(u.Kind), Subject: u.Subject, Rule: "credentials." + string(u.Kind), Source: u.Of.Source.String(),
+		Reason: "a program inside wants to use it" + withKey(u.Key), Hint: "approve to let it be used once"}, time.Now().Add(askTime))
+	if how != api.AnswerApproved {
+		u.Why = errors.New("a person has to allow it, and has not")
+		k.refuse(u)
+		return toldError{u.Why}
+	}
+	if err := ctx.Err(); err != nil {
+		return err // who asked has gone
+	}
+	return k.heldBack(u)
+}
+
+// heldBack says why nothing may be used now.
+func (k *keyring) heldBack(u keys.Use) error {
 	op := operation(u.Kind)
 	why := k.told.Expired(op)
 	if why == nil {
@@ -329,20 +410,15 @@ func (k *keyring) allowed(ctx context.Context, u keys.Use) error {
 		k.deny(why)
 		return toldError{errors.New(why.Message)}
 	}
-	if u.Of.Ask {
-		how, _ := k.told.AskFor(ctx, api.Approval{Operation: op, Subject: u.Subject, Rule: "credentials." + string(u.Kind), Source: u.Of.Source.String(),
-			Reason: "a program inside wants to use it" + withKey(u.Key), Hint: "approve to let it be used once"}, time.Now().Add(askTime))
-		if how != api.AnswerApproved {
-			u.Why = errors.New("a person has to allow it, and has not")
-			k.refuse(u)
-			return toldError{u.Why}
-		}
-	}
+	return nil
+}
+
+// used writes a use down, after it was one and before what came of it goes in.
+func (k *keyring) used(u keys.Use) {
 	text := fmt.Sprintf("%s for %s%s", u.Kind, u.Subject, withKey(u.Key))
 	k.told.Emit(api.Event{Kind: api.EventCredential, Text: text})
-	k.p.audit.add(api.AuditRecord{Kind: api.AuditCredential, Who: api.AuditWho{Kind: api.WhoInside}, Operation: op, Subject: u.Subject, Decision: api.DecisionAllowed,
+	k.p.audit.add(api.AuditRecord{Kind: api.AuditCredential, Who: api.AuditWho{Kind: api.WhoInside}, Operation: operation(u.Kind), Subject: u.Subject, Decision: api.DecisionAllowed,
 		Rule: "credentials." + string(u.Kind), Source: u.Of.Source.String(), Detail: strings.TrimPrefix(withKey(u.Key), ", ")})
-	return nil
 }
 
 func withKey(key string) string {

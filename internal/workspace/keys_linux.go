@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"carrel/internal/inside"
@@ -45,22 +46,7 @@ func (k *keyring) answer(conn net.Conn, in *bufio.Reader, from *io.LimitedReader
 	reply, data := inside.Reply{}, []byte(nil)
 	err := errNoKeys
 	if k.works() {
-		select {
-		case k.slots <- struct{}{}:
-			defer func() { <-k.slots }()
-			_ = conn.SetDeadline(time.Now().Add(keyTime + insideDeadline))
-			ctx, cancel := context.WithTimeout(k.ctx, keyTime)
-			defer cancel()
-			var asked []byte
-			if asked, err = follows(in, from, req.Size); err == nil {
-				err = k.rate.Spend()
-			}
-			if err == nil {
-				data, err = k.give(ctx, req, asked, &reply)
-			}
-		default:
-			err = errors.New("too many ask for credentials at once")
-		}
+		data, err = k.attend(conn, in, from, req, &reply)
 	}
 	if err != nil {
 		reply, data = inside.Reply{Message: err.Error()}, nil
@@ -70,6 +56,37 @@ func (k *keyring) answer(conn net.Conn, in *bufio.Reader, from *io.LimitedReader
 	if json.NewEncoder(conn).Encode(reply) == nil {
 		_, _ = conn.Write(data)
 	}
+}
+
+// attend hears a request out before it takes one of the few slots, which somebody who
+// announces bytes and sends none would hold.
+func (k *keyring) attend(conn net.Conn, in *bufio.Reader, from *io.LimitedReader, req inside.Request, reply *inside.Reply) ([]byte, error) {
+	_ = conn.SetDeadline(time.Now().Add(insideDeadline))
+	asked, err := follows(in, from, req.Size)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case k.slots <- struct{}{}:
+		defer func() { <-k.slots }()
+	default:
+		return nil, errors.New("too many ask for credentials at once")
+	}
+	if err := k.rate.Spend(); err != nil {
+		return nil, err
+	}
+	_ = conn.SetDeadline(time.Now().Add(keyTime + insideDeadline))
+	ctx, cancel := context.WithTimeout(k.ctx, keyTime)
+	defer cancel()
+	var watching sync.WaitGroup
+	watching.Go(func() { // nothing more is said: this ends when who asked has gone
+		_, _ = conn.Read(make([]byte, 1))
+		cancel()
+	})
+	data, err := k.give(ctx, req, asked, reply)
+	_ = conn.SetReadDeadline(time.Now())
+	watching.Wait()
+	return data, err
 }
 
 // follows reads what comes behind a request.
@@ -101,6 +118,9 @@ func (k *keyring) give(ctx context.Context, req inside.Request, asked []byte, re
 
 // unlisted refuses, and gives the reason with its hint, for whoever asked.
 func (k *keyring) unlisted(u keys.Use, why error) error {
+	if told := new(toldError); errors.As(why, told) {
+		return why
+	}
 	u.Why = why
 	k.refuse(u)
 	return fmt.Errorf("%w; %s", why, hintOf(u.Kind))
@@ -127,11 +147,10 @@ func (k *keyring) login(ctx context.Context, asked []byte) ([]byte, error) {
 		got, err = k.filled(ctx, u, &c)
 	}
 	if err != nil {
-		by := keys.Find(k.uses, policy.CredentialGH, host)
-		if by == nil {
-			if told := new(toldError); errors.As(err, told) {
-				return nil, err
-			}
+		if told := new(toldError); errors.As(err, told) {
+			return nil, err // a person's no is one for the host, by whatever way
+		}
+		if ctx.Err() != nil || keys.Find(k.uses, policy.CredentialGH, host) == nil {
 			return nil, k.unlisted(u, err)
 		}
 		token := ""
@@ -147,22 +166,48 @@ func (k *keyring) login(ctx context.Context, asked []byte) ([]byte, error) {
 }
 
 // filled asks git outside.
-func (k *keyring) filled(ctx context.Context, u keys.Use, c *keys.Credential) (keys.Credential, error) {
-	if err := k.allowed(ctx, u); err != nil {
-		return keys.Credential{}, err
+func (k *keyring) filled(ctx context.Context, u keys.Use, c *keys.Credential) (got keys.Credential, err error) {
+	host, err := c.Target()
+	if err != nil {
+		return got, err
 	}
+	err = k.asked(ctx, u, func() (*keys.Program, error) { return k.gitFor(ctx, host.Name) }, func(git *keys.Program) error {
+		got, err = git.Fill(ctx, c)
+		return err
+	})
+	return got, err
+}
+
+// asked puts a use to a program outside. A person is not bothered with what cannot be,
+// and what they leave time for is looked at again.
+func (k *keyring) asked(ctx context.Context, u keys.Use, find func() (*keys.Program, error), do func(*keys.Program) error) error {
+	p, err := find()
+	if err == nil {
+		err = k.allowed(ctx, u)
+	}
+	if err == nil && u.Of.Ask {
+		p, err = find()
+	}
+	if err == nil {
+		err = do(p)
+	}
+	if err == nil {
+		k.used(u)
+	}
+	return err
+}
+
+// gitFor finds git outside, and looks at all that decides what it starts for a host.
+func (k *keyring) gitFor(ctx context.Context, host string) (*keys.Program, error) {
 	git, err := keys.FindProgram("git", k.p.getenv)
 	if err != nil {
-		return keys.Credential{}, err
+		return nil, err
 	}
-	reads, err := git.GitReads(ctx, k.p.place.home)
-	if err != nil {
-		return keys.Credential{}, err
+	reads, err := git.GitReads(ctx, k.p.place.home, host)
+	if theirs := k.outOfReach("git", reads); theirs != nil {
+		return nil, theirs
 	}
-	if err := k.outOfReach("git", reads); err != nil {
-		return keys.Credential{}, err
-	}
-	return git.Fill(ctx, c)
+	return git, err
 }
 
 // token gives the token of a host, by default of the first that is listed.
@@ -181,13 +226,10 @@ func (k *keyring) token(ctx context.Context, name string) (host, token string, e
 	if u.Of = keys.Find(k.uses, policy.CredentialGH, of); u.Of == nil || of.Port != 0 {
 		return "", "", k.unlisted(u, errors.New("the host is not listed"))
 	}
-	if err := k.allowed(ctx, u); err != nil {
-		return "", "", err
-	}
-	gh, err := k.program("gh")
-	if err == nil {
+	err = k.asked(ctx, u, func() (*keys.Program, error) { return k.program("gh") }, func(gh *keys.Program) error {
 		token, err = gh.Token(ctx, of)
-	}
+		return err
+	})
 	if err != nil {
 		return "", "", k.unlisted(u, err)
 	}
@@ -206,13 +248,10 @@ func (k *keyring) sign(ctx context.Context, object []byte) (signature, status []
 		return nil, nil, k.unlisted(u, err)
 	}
 	u.Subject = "a " + kind
-	if err := k.allowed(ctx, u); err != nil {
-		return nil, nil, err
-	}
-	gpg, err := k.program("gpg")
-	if err == nil {
+	err = k.asked(ctx, u, func() (*keys.Program, error) { return k.program("gpg") }, func(gpg *keys.Program) error {
 		signature, status, err = gpg.Sign(ctx, u.Of.Key, object)
-	}
+		return err
+	})
 	if err != nil {
 		return nil, nil, k.unlisted(u, err)
 	}
@@ -223,7 +262,7 @@ func (k *keyring) sign(ctx context.Context, object []byte) (signature, status []
 func (k *keyring) program(name string) (*keys.Program, error) {
 	p, err := keys.FindProgram(name, k.p.getenv)
 	if err == nil {
-		err = k.outOfReach(name, keys.OwnPlaces(name, k.p.place.home, k.p.getenv))
+		err = k.outOfReach(name, append(keys.OwnPlaces(name, k.p.place.home, k.p.getenv), p.Path))
 	}
 	return p, err
 }
