@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"path"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"carrel/internal/api"
@@ -214,66 +212,11 @@ func (k *keyring) said() {
 // configuration, where that lies in what they can write.
 func (k *keyring) outOfReach(name string, places []string) error {
 	for _, at := range places {
-		if k.p.writable(at) {
+		if k.p.led(at) {
 			return fmt.Errorf("%s outside reads %q, which programs inside can write: they would choose what it does", name, at)
 		}
 	}
 	return nil
-}
-
-// writable says whether programs inside can change what is at a place of the host, or
-// what leads there. Each name on the way is looked at where it is, and again at each
-// question: where a link points now says nothing of where it will when the place is used,
-// so one that programs inside can exchange is as good as the place itself. What cannot be
-// looked at counts as theirs.
-func (p *Prepared) writable(at string) bool {
-	if !path.IsAbs(at) || p.writableName(path.Clean(at)) {
-		return true
-	}
-	done, rest := "/", strings.Split(at, "/")
-	for links := 0; len(rest) > 0; {
-		name := rest[0]
-		rest = rest[1:]
-		switch name {
-		case "", ".":
-			continue
-		case "..":
-			done = path.Dir(done)
-			continue
-		}
-		full := path.Join(done, name)
-		st, err := os.Lstat(full)
-		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-			return p.writableName(full) || p.writableName(path.Join(append([]string{full}, rest...)...)) // it may be made
-		case err != nil:
-			return true
-		case p.writableName(full) && (len(rest) == 0 || p.writableName(done)): // exchanged under its name
-			return true
-		case st.Mode()&fs.ModeSymlink == 0:
-			done = full
-			continue
-		}
-		to, err := os.Readlink(full)
-		if links++; err != nil || links > maxLinksOnWay || p.writableName(done) || p.writableName(full) {
-			return true
-		}
-		if path.IsAbs(to) {
-			done = "/"
-		}
-		rest = append(strings.Split(to, "/"), rest...)
-	}
-	return p.writableName(done)
-}
-
-// maxLinksOnWay is where the kernel gives up, too.
-const maxLinksOnWay = 40
-
-// writableName says whether programs inside can write under a name, as it is spelled.
-func (p *Prepared) writableName(at string) bool {
-	d := p.Policy.Lookup(at)
-	private := d.Rule != nil && d.Rule.Source.Layer == policy.LayerDefault && d.Rule.Path == p.Policy.Scope.Tmp // not the host's
-	return d.Access == policy.Write && !private
 }
 
 // trusted refuses keys, and leaves out known hosts, that programs inside could write:
@@ -283,11 +226,11 @@ func (k *keyring) trusted() error {
 		return nil
 	}
 	for _, u := range k.p.Loaded.Settings.Credentials {
-		if path.IsAbs(u.Key) && k.p.writable(u.Key) {
+		if path.IsAbs(u.Key) && k.p.led(u.Key) {
 			return &hintError{err: fmt.Errorf("%s: programs inside can write the public key %q: they would choose which key is lent", u.Source, u.Key), hint: "name the key by its fingerprint: " + k.prints[u.Key]}
 		}
 	}
-	if at := k.p.place.home + "/.ssh/known_hosts"; k.agent != nil && k.p.writable(at) {
+	if at := k.p.place.home + "/.ssh/known_hosts"; k.agent != nil && k.p.led(at) {
 		k.p.note("no key of ssh can log in anywhere: programs inside can write %q", at)
 		k.agent.Known = keys.ParseKnownHosts()
 	}

@@ -39,17 +39,17 @@ func TestYoursWritable(t *testing.T) {
 		"proj/f": true, "proj": true, "proj/": true, "proj/none": true, "proj/sub/f": true, "home/f": false, "home/none": false, "home/none/x": false, "home/fine": false, "home/far": false, "top/fine": false, "home/d/../f": false,
 		"home/.gitconfig": true, "proj/link": true, "top/.gitconfig": true, "home/up": true, "home/loop": true, "home/gone": true, "home/pd/f": true, "home/pd/../home/f": false, "home/over": true, "home/dd": true, "home/f/x": false, "proj/../home/f": false,
 	} {
-		if got := p.writable(dir + "/" + name); got != want {
+		if got := p.led(dir + "/" + name); got != want {
 			t.Errorf("%s: writable is %v", name, got)
 		}
 	}
-	if !p.writable("home/f") {
+	if !p.led("home/f") {
 		t.Error("a place that begins nowhere is not refused")
 	}
 	if err := os.Remove(dir + "/home/fine"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("../proj/f", dir+"/home/fine"); err != nil || !p.writable(dir+"/home/far") {
+	if err := os.Symlink("../proj/f", dir+"/home/fine"); err != nil || !p.led(dir+"/home/far") {
 		t.Errorf("an answer is remembered: %v", err)
 	}
 }
