@@ -189,10 +189,14 @@ func (h *hostService) Start(ctx context.Context, c hostexec.Call) (hostexec.Proc
 		return nil, problem
 	}
 	x, err := h.executor(command)
+	var w *hostWalls
+	if err == nil {
+		w, err = x.stand()
+	}
 	if err != nil {
 		return nil, h.noWalls(command, err)
 	}
-	return x.start(ctx, command, c, dir)
+	return x.start(w, command, c, dir)
 }
 
 func (h *hostService) known() bool {
@@ -348,7 +352,7 @@ func (h *hostService) executor(command *config.HostCommand) (*executor, error) {
 		h.walls[name] = x
 	}
 	h.mu.Unlock()
-	return x, x.stand()
+	return x, nil
 }
 
 // hostChange is one of the host rules while the workspace runs.
@@ -382,6 +386,7 @@ func (h *hostService) label() uint64 {
 // hostProcess is a host command that runs.
 type hostProcess struct {
 	x        *executor
+	w        *hostWalls
 	id       uint64
 	label    uint64
 	line     string
@@ -401,7 +406,7 @@ func (r *hostProcess) Signal(sig syscall.Signal) {
 		r.End()
 		return
 	}
-	_ = r.x.up.walls.Signal(r.id, sig)
+	_ = r.w.up.walls.Signal(r.id, sig)
 }
 
 // Resize implements [hostexec.Process].
@@ -415,9 +420,9 @@ func (r *hostProcess) Resize(s hostexec.Size) {
 func (r *hostProcess) End() {
 	r.once.Do(func() {
 		go func() {
-			stage := r.x.up.walls.PID()
+			stage := r.w.up.walls.PID()
 			for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGCONT} {
-				_ = r.x.up.walls.Signal(r.id, sig)
+				_ = r.w.up.walls.Signal(r.id, sig)
 				signalAll(labelled(stage, r.label), sig)
 			}
 			select {
@@ -425,7 +430,7 @@ func (r *hostProcess) End() {
 				return
 			case <-time.After(hostGrace):
 			}
-			_ = r.x.up.walls.Signal(r.id, syscall.SIGKILL) // whatever its label says by now
+			_ = r.w.up.walls.Signal(r.id, syscall.SIGKILL) // whatever its label says by now
 			_ = killLabel(stage, r.label)
 		}()
 	})
@@ -436,14 +441,14 @@ const hostGrace = 300 * time.Millisecond
 
 // Wait implements [hostexec.Process].
 func (r *hostProcess) Wait() hostexec.Exit {
-	exit, err := r.x.up.walls.Wait(r.id)
+	exit, err := r.w.up.walls.Wait(r.id)
 	if err != nil {
 		exit = sandbox.Exit{Signal: int(syscall.SIGKILL)}
 	}
 	r.stop()
 	r.x.leave(r.label)
 	if err == nil {
-		if err := r.x.sweep(); err != nil {
+		if err := r.x.sweep(r.w); err != nil {
 			r.x.host.p.note("host command %s: %v", r.line, err)
 		}
 	}

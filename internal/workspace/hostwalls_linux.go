@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -32,93 +31,104 @@ type executor struct {
 	lender
 
 	building sync.Mutex
-	borrower *Prepared
-	up       *raised // nil until it stands
-	group    *sandbox.Cgroup
-	masks    *masks
-	freezer  supervisor.Freezer
-	seen     int // of the service's changes of host rules
+	now      *hostWalls // nil until they stand
 	over     bool
 
 	mu     sync.Mutex
 	active map[uint64]bool // the labels of calls that are under way
 }
 
-// stand builds the walls, unless they stand.
-func (x *executor) stand() error {
-	x.building.Lock()
-	defer x.building.Unlock()
-	switch {
-	case x.over:
-		return errors.New("the workspace is ending")
-	case x.up != nil:
-		select {
-		case <-x.up.walls.Done(): // a process in them ended their init, or the system did
-			x.takeDown()
-		default:
-			return nil
-		}
-	}
-	return x.build()
+// hostWalls are the walls that stand; a call stays with those that it has begun in.
+type hostWalls struct {
+	p       *Prepared
+	up      *raised
+	stage   process // which the number alone does not mean once it has gone
+	group   *sandbox.Cgroup
+	masks   *masks
+	freezer supervisor.Freezer
+	seen    int // of the service's changes of host rules; with the executor's lock
 }
 
-func (x *executor) build() (err error) {
+// stand gives the walls, which are built unless they stand.
+func (x *executor) stand() (*hostWalls, error) {
+	x.building.Lock()
+	defer x.building.Unlock()
+	if x.over {
+		return nil, errors.New("the workspace is ending")
+	}
+	if x.now != nil {
+		select {
+		case <-x.now.up.walls.Done(): // a process in them ended their init, or the system did
+			x.takeDown()
+		default:
+			return x.now, nil
+		}
+	}
+	w, err := x.build()
+	x.now = w
+	return w, err
+}
+
+func (x *executor) build() (*hostWalls, error) {
 	p, h := x.lender.p, x.host
 	b, err := p.lend(&x.lender)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	id := h.id + "-host"
 	if x.command != nil {
 		id += "-" + x.command.Name
 	}
-	if x.group, err = b.limitGroup(id); err != nil {
-		return err
+	w := &hostWalls{p: b}
+	if w.group, err = b.limitGroup(id); err != nil {
+		return nil, err
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer null.Close()
 	b.lentBroker = h.up.broker
-	up, err := b.raise(h.id, [3]*os.File{null, null, null}, x.group, func() {})
+	w.up, err = b.raise(h.id, [3]*os.File{null, null, null}, w.group, func() {})
 	if err == nil && !containsAll(p.Plan.Roots, b.Plan.Roots) {
 		err = fmt.Errorf("they would have other writable places than the workspace: %q, and it has %q", b.Plan.Roots, p.Plan.Roots)
 	}
-	if err != nil {
-		if up.walls != nil {
-			up.walls.Kill()
+	if err == nil {
+		var there bool
+		if w.stage, there = readProcess(w.up.walls.PID()); !there {
+			err = sandbox.ErrGone
 		}
-		up.broker.giveBack(b)
-		up.close()
-		b.dropGroup(x.group)
-		x.group = nil
-		_, err = b.whyNotStarted("", err)
-		return err
 	}
-	if fd := up.walls.TakeAPI(); fd >= 0 {
+	if err != nil {
+		if w.up.walls != nil {
+			w.up.walls.Kill()
+		}
+		w.up.broker.giveBack(b)
+		w.up.close()
+		b.dropGroup(w.group)
+		_, err = b.whyNotStarted("", err)
+		return nil, err
+	}
+	if fd := w.up.walls.TakeAPI(); fd >= 0 {
 		unix.Close(fd) // programs there ask nobody for anything
 	}
-	x.borrower, x.up = b, up
-	p.addNotes(up.walls.Notes...)
+	p.addNotes(w.up.walls.Notes...)
 	if b.engine.name != sandbox.EngineNone {
-		x.masks = b.watchMasks(up.walls, up.broker)
+		w.masks = b.watchMasks(w.up.walls, w.up.broker)
 	}
-	freezer, err := supervisor.NewFreezer(up.walls.PID(), x.group.Dirs())
-	if err != nil {
+	if w.freezer, err = supervisor.NewFreezer(w.up.walls.PID(), w.group.Dirs()); err != nil {
 		p.note("host commands cannot be paused: %v", err)
 	}
-	x.freezer, x.seen = freezer, 0
-	h.up.still.add(freezer, up.broker)
-	x.replay()
+	h.up.still.add(w.freezer, w.up.broker)
+	x.replay(w)
 	go func() {
 		select {
 		case <-h.ready:
-			up.network.answersTo(h.desk)
+			w.up.network.answersTo(h.desk)
 		case <-h.ctx.Done():
 		}
 	}()
-	return nil
+	return w, nil
 }
 
 func containsAll(all, some []string) bool {
@@ -199,20 +209,21 @@ func (x *executor) close() {
 	x.building.Lock()
 	defer x.building.Unlock()
 	x.over = true
-	if x.up != nil {
+	if x.now != nil {
 		x.takeDown()
 	}
 }
 
 func (x *executor) takeDown() {
-	x.host.up.still.remove(x.freezer, x.up.broker)
-	x.lender.p.addNotes(x.masks.close()...)
-	x.up.walls.Kill()
-	x.up.broker.giveBack(x.borrower)
-	x.up.close()
-	x.borrower.dropGroup(x.group)
-	x.lender.p.addNotes(x.borrower.notes...)
-	x.up, x.masks, x.group, x.freezer = nil, nil, nil, nil
+	w, p := x.now, x.lender.p
+	x.host.up.still.remove(w.freezer, w.up.broker)
+	p.addNotes(w.masks.close()...)
+	w.up.walls.Kill()
+	w.up.broker.giveBack(w.p)
+	w.up.close()
+	w.p.dropGroup(w.group)
+	p.addNotes(w.p.notes...)
+	x.now = nil
 }
 
 // giveBack ends a broker that writes to another's history; b may be nil.
@@ -229,18 +240,18 @@ func (b *brokered) giveBack(p *Prepared) {
 func (x *executor) catchUp() {
 	x.building.Lock()
 	defer x.building.Unlock()
-	if x.up != nil {
-		x.replay()
+	if x.now != nil {
+		x.replay(x.now)
 	}
 }
 
 // replay does it. Who has hosts of its own gets no more by it, and less all the same.
-func (x *executor) replay() {
+func (x *executor) replay(w *hostWalls) {
 	x.host.mu.Lock()
-	all := x.host.changes[x.seen:]
-	x.seen = len(x.host.changes)
+	all := x.host.changes[w.seen:]
+	w.seen = len(x.host.changes)
 	x.host.mu.Unlock()
-	change := x.up.network.hosts()
+	change := w.up.network.hosts()
 	if change == nil {
 		return
 	}
@@ -254,24 +265,24 @@ func (x *executor) replay() {
 // sweep ends what is in these walls and belongs to no call that is under way, and returns
 // when nothing of it is left. A label is the program's to change: one that takes away its
 // own is of no call, and one that takes another's ends with that.
-func (x *executor) sweep() error {
-	stage := x.up.walls.PID()
+func (x *executor) sweep(w *hostWalls) error {
 	for end := time.Now().Add(killTime); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		left := x.strays(stage)
+		left := x.strays(w)
 		if len(left) == 0 {
 			return nil
 		}
 		signalAll(left, syscall.SIGSTOP) // what starts others faster than they are found
-		if more := x.strays(stage); len(more) > len(left) && len(left) < maxLabelled/2 {
+		if more := x.strays(w); len(more) > len(left) && len(left) < maxLabelled/2 {
 			continue
 		}
-		signalAll(x.strays(stage), syscall.SIGKILL)
+		signalAll(x.strays(w), syscall.SIGKILL)
 	}
-	return fmt.Errorf("%d processes are left after %s", len(x.strays(stage)), killTime)
+	return fmt.Errorf("%d processes are left after %s", len(x.strays(w)), killTime)
 }
 
-func (x *executor) strays(stage int) (found []process) {
-	eachBelow(stage, func(pid int) {
+// strays finds them. A stage that has gone has none: its number may be another's by now.
+func (x *executor) strays(w *hostWalls) (found []process) {
+	eachBelow(w.stage.pid, func(pid int) {
 		label := sandbox.LabelOf(pid)
 		x.mu.Lock()
 		active := x.active[label]
@@ -280,11 +291,14 @@ func (x *executor) strays(stage int) (found []process) {
 			found = append(found, p)
 		}
 	})
+	if now, ok := readProcess(w.stage.pid); !ok || now.start != w.stage.start {
+		return nil
+	}
 	return found
 }
 
 // start starts a command.
-func (x *executor) start(ctx context.Context, command *config.HostCommand, c hostexec.Call, dir string) (hostexec.Process, *hostexec.Problem) {
+func (x *executor) start(w *hostWalls, command *config.HostCommand, c hostexec.Call, dir string) (hostexec.Process, *hostexec.Problem) {
 	h := x.host
 	var tools *toolchain
 	var err error
@@ -293,10 +307,10 @@ func (x *executor) start(ctx context.Context, command *config.HostCommand, c hos
 			return nil, h.noWalls(command, err)
 		}
 	}
-	r := &hostProcess{x: x, label: h.label(), line: commandLine(&c), stop: func() {}, timedOut: make(chan struct{}), ended: make(chan struct{})}
+	r := &hostProcess{x: x, w: w, label: h.label(), line: commandLine(&c), stop: func() {}, timedOut: make(chan struct{}), ended: make(chan struct{})}
 	files := c.Stdio
 	if c.Size != nil {
-		near, far, err := x.up.walls.NewPty()
+		near, far, err := w.up.walls.NewPty()
 		if err != nil {
 			return nil, problemOf(refused(api.CodeStart, "host-exec", command.Name, err.Error(), ""))
 		}
@@ -305,7 +319,7 @@ func (x *executor) start(ctx context.Context, command *config.HostCommand, c hos
 		files = [3]*os.File{far, far, far}
 		r.Resize(*c.Size)
 	}
-	argv, path := append([]string{c.Command}, c.Args...), cmp.Or(x.borrower.programAt(c.Command), x.borrower.hostPrograms[c.Command])
+	argv, path := append([]string{c.Command}, c.Args...), cmp.Or(w.p.programAt(c.Command), w.p.hostPrograms[c.Command])
 	if path == "" && tools == nil {
 		return nil, x.notStarted(command, dir, &sandbox.StartError{Name: command.Name, Code: int(unix.ENOENT)})
 	}
@@ -313,8 +327,8 @@ func (x *executor) start(ctx context.Context, command *config.HostCommand, c hos
 		argv, path = tools.enter(argv), ""
 	}
 	x.enter(r.label, c.Caller)
-	cmd := sandbox.Command{Argv: argv, Env: x.environ(command, c.Env), Dir: dir, Path: path, Session: true, Terminal: c.Size != nil, Label: r.label}
-	if r.id, err = x.up.walls.Exec(cmd, files); err != nil {
+	cmd := sandbox.Command{Argv: argv, Env: w.environ(command, c.Env), Dir: dir, Path: path, Session: true, Terminal: c.Size != nil, Label: r.label}
+	if r.id, err = w.up.walls.Exec(cmd, files); err != nil {
 		x.leave(r.label)
 		if r.terminal != nil {
 			r.terminal.Close()
@@ -351,8 +365,8 @@ var usualPassed = []string{"TERM", "COLORTERM", "LANG", "TZ", "NO_COLOR", "FORCE
 
 // environ is the environment of a command: that of its walls, what its caller passes of
 // what may be passed, and what of the person's own it is given.
-func (x *executor) environ(command *config.HostCommand, from []string) []string {
-	env := slices.Clone(x.borrower.Plan.Command.Env)
+func (w *hostWalls) environ(command *config.HostCommand, from []string) []string {
+	env := slices.Clone(w.p.Plan.Command.Env)
 	set := func(name, v string) {
 		env = slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
 		env = append(env, name+"="+v)
@@ -364,7 +378,7 @@ func (x *executor) environ(command *config.HostCommand, from []string) []string 
 		}
 	}
 	for _, name := range command.SecretEnv {
-		if v := x.borrower.getenv(name); v != "" {
+		if v := w.p.getenv(name); v != "" {
 			set(name, v)
 		}
 	}

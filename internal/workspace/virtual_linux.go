@@ -24,7 +24,6 @@ import (
 const (
 	soundBurst    = 4 // sounds at once, one after the other
 	soundRefill   = 500 * time.Millisecond
-	maxClipRead   = 20 << 20
 	maxTitleNoted = 200 // bytes of a title in an event
 )
 
@@ -194,24 +193,4 @@ func (s *insideServer) notification(ctx context.Context, n inside.Note) inside.R
 	}
 	v.used(api.EventNotification, "notify", strings.ToValidUTF8(n.Title[:min(len(n.Title), maxTitleNoted)], ""), "")
 	return inside.Reply{OK: true, Message: "shown on the desktop outside", ID: id}
-}
-
-// clipboardRead gives what a program inside would paste at this moment, as text ("") or
-// as image/png: the workspace's own clipboard, or, just after the person's key for
-// pasting and where they allow it, what is on theirs. It never waits for a gesture.
-func (s *insideServer) clipboardRead(ctx context.Context, kind string) ([]byte, error) {
-	if !inside.IsText(kind) && kind != "image/png" {
-		return nil, fmt.Errorf("%.60q cannot be read: text or image/png can", kind)
-	}
-	select {
-	case s.clips <- struct{}{}:
-		defer func() { <-s.clips }()
-	case <-ctx.Done():
-		return nil, errors.New("others copied and pasted all the while")
-	}
-	data, err := s.clipboard.read(ctx, inside.Clipboard, kind)
-	if err == nil && len(data) > maxClipRead {
-		return nil, fmt.Errorf("%d bytes were copied: at most %d can be read", len(data), maxClipRead)
-	}
-	return data, err
 }

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -81,27 +80,5 @@ func TestSoundIsBounded(t *testing.T) {
 	s.virtual.spent, s.virtual.playing = 0, true
 	if r := s.sound(ctx, "bell"); r.OK || !strings.Contains(r.Message, "another sound") {
 		t.Errorf("two at once: %+v", r)
-	}
-}
-
-func TestClipboardRead(t *testing.T) {
-	s, _, _ := virtualServer()
-	ctx := context.Background()
-	if _, err := s.clipboardRead(ctx, ""); !errors.Is(err, errClipEmpty) {
-		t.Errorf("nothing was copied: %v", err)
-	}
-	for kind, data := range map[string]string{"": "text", "image/png": "\x89PNG"} {
-		if err := s.clipboard.set(ctx, inside.Clipboard, kind, []byte(data)); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := s.clipboardRead(ctx, kind); string(got) != data || err != nil {
-			t.Errorf("%q: %q, %v", kind, got, err)
-		}
-	}
-	if _, err := s.clipboardRead(ctx, "application/x-secret"); err == nil {
-		t.Error("any format can be read")
-	}
-	if _, err := s.clipboardRead(ctx, "text/plain"); !errors.Is(err, errClipNoType) {
-		t.Errorf("text of a picture: %v", err)
 	}
 }
