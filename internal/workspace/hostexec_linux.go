@@ -180,12 +180,13 @@ func (h *hostService) Start(ctx context.Context, c hostexec.Call) (hostexec.Proc
 	if problem != nil {
 		return nil, problem
 	}
-	if h.known() {
-		if why := h.desk.Expired(hostexec.TypeExec); why != nil {
-			return nil, problemOf(why)
-		}
+	if problem := h.allowed(); problem != nil {
+		return nil, problem
 	}
 	if problem := h.approved(ctx, command, &c, dir); problem != nil {
+		return nil, problem
+	}
+	if problem := h.allowed(); problem != nil { // a person may have taken minutes
 		return nil, problem
 	}
 	x, err := h.executor(command)
@@ -197,6 +198,18 @@ func (h *hostService) Start(ctx context.Context, c hostexec.Call) (hostexec.Proc
 		return nil, h.noWalls(command, err)
 	}
 	return x.start(w, command, c, dir)
+}
+
+// allowed says why nothing is started any more, or at this moment.
+func (h *hostService) allowed() *hostexec.Problem {
+	why := h.p.audit.refuse("host-exec")
+	if why == nil && h.known() {
+		why = h.desk.Expired(hostexec.TypeExec)
+	}
+	if why != nil {
+		return problemOf(why)
+	}
+	return nil
 }
 
 func (h *hostService) known() bool {
@@ -306,7 +319,9 @@ func (h *hostService) refused(p *hostexec.Problem, c *hostexec.Call, rule, sourc
 	h.mu.Lock()
 	key := p.Code + " " + p.Subject
 	again := h.told[key] || len(h.told) >= h.p.mostDenials()
-	h.told[key] = true
+	if !again {
+		h.told[key] = true
+	}
 	h.mu.Unlock()
 	if again {
 		return p
