@@ -78,16 +78,15 @@ func (w *world) serve(at string, handle func(net.Conn)) {
 	w.serveAt(at, l.Addr().String())
 	var all sync.WaitGroup
 	w.t.Cleanup(func() { l.Close(); all.Wait() })
-	go func() {
+	all.Go(func() { // one of those that are waited for: a connection may come while the wait begins
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			all.Add(1)
-			go func() { defer all.Done(); defer c.Close(); handle(c) }()
+			all.Go(func() { defer c.Close(); handle(c) })
 		}
-	}()
+	})
 }
 
 func listen(t testing.TB) net.Listener {
