@@ -113,3 +113,22 @@ func Stream(f *os.File) error {
 		return fmt.Errorf("a descriptor of type %#o is none: want pipes or /dev/null", kind)
 	}
 }
+
+// Caller gives the number of the process at the other end of a Unix socket, as it was when
+// that connected; 0 where it cannot be known.
+func Caller(conn net.Conn) (pid int) {
+	c, ok := conn.(*net.UnixConn)
+	if !ok {
+		return 0
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			pid = int(cred.Pid)
+		}
+	})
+	return pid
+}

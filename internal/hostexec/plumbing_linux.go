@@ -2,10 +2,8 @@ package hostexec
 
 import (
 	"context"
-	"io"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -128,25 +126,27 @@ func (p *plumbing) relay(ctx context.Context, c *call, out func(stream string, b
 	}
 }
 
-// feed writes a command's input.
+// feed writes a command's input. What comes for one that reads no more is taken all the
+// same: its connection has other commands.
 func feed(to *os.File, c *call, tty bool) {
+	deaf := false
 	for {
 		select {
 		case piece := <-c.stdin:
-			if piece == nil && tty {
-				_, _ = to.Write([]byte{4}) // what a person types for the end: there is no other for a terminal
-			}
-			if piece == nil && !tty {
+			switch {
+			case deaf:
+			case piece == nil && tty:
+				_, err := to.Write([]byte{4}) // what a person types for the end: there is no other for a terminal
+				deaf = err != nil
+			case piece == nil:
 				to.Close()
-				return
-			}
-			if _, err := io.Copy(to, newBytes(piece)); err != nil {
-				return // it reads no more
+				deaf = true
+			default:
+				_, err := to.Write(piece)
+				deaf = err != nil
 			}
 		case <-c.done:
 			return
 		}
 	}
 }
-
-func newBytes(b []byte) io.Reader { return strings.NewReader(string(b)) }

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"carrel/internal/fdpass"
-
-	"golang.org/x/sys/unix"
 )
 
 // Bounds on what clients can cost.
@@ -262,21 +260,3 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 }
 
 var errLong = errors.New("the line is longer than 1 MiB")
-
-// callerOf gives the number of the process at the other end, 0 where it cannot be known.
-func callerOf(conn net.Conn) (pid int) {
-	c, ok := conn.(*net.UnixConn)
-	if !ok {
-		return 0
-	}
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return 0
-	}
-	_ = raw.Control(func(fd uintptr) {
-		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
-			pid = int(cred.Pid)
-		}
-	})
-	return pid
-}

@@ -341,6 +341,21 @@ func TestGone(t *testing.T) {
 	}
 }
 
+// TestDeaf: a command that has closed its input takes no more of it, and its neighbours
+// are answered all the same.
+func TestDeaf(t *testing.T) {
+	_, at := serve(t)
+	k := greeted(t, at)
+	k.send(`{"type":"Exec","id":1,"command":"sh","args":["-c","exec <&-; exec sleep 1000"]}`)
+	for range 50 {
+		k.send(fmt.Sprintf(`{"type":"Stdin","id":1,"data":%q}`, base64.StdEncoding.EncodeToString(make([]byte, 32<<10))))
+	}
+	k.send(`{"type":"Exec","id":2,"command":"sh","args":["-c","echo heard"]}`)
+	if out := k.finish(1); out[2] == nil || out[2].stdout.String() != "heard\n" {
+		t.Errorf("%v", out)
+	}
+}
+
 // TestBounded: what is not read or not over takes so much memory and no more, and leaves
 // room when it is gone.
 func TestBounded(t *testing.T) {

@@ -294,13 +294,8 @@ func (s *session) exec(r *Request) {
 		}
 		return
 	}
-	cost := len(r.Command) + len(r.Cwd) + costOfWord*(len(r.Args)+len(r.Env))
-	for _, a := range r.Args {
-		cost += len(a)
-	}
-	for _, v := range r.Env {
-		cost += len(v)
-	}
+	in := r.call(fdpass.Caller(s.conn))
+	cost := in.cost()
 	if c.stdin != nil {
 		cost += costOfInput
 	}
@@ -321,23 +316,37 @@ func (s *session) exec(r *Request) {
 			delete(s.calls, r.ID)
 			s.mu.Unlock()
 		}()
-		s.carry(ctx, c, r, files)
+		s.carry(ctx, c, in, files, r.Stdio)
 	})
 }
 
-// carry runs a command and tells how it ended.
-func (s *session) carry(ctx context.Context, c *call, r *Request, files []*os.File) {
-	defer close(c.done)
-	in := Call{Caller: callerOf(s.conn), Command: r.Command, Dir: string(r.Cwd), Size: r.TTY}
+// call is what a request asks for, without its streams.
+func (r *Request) call(caller int) Call {
+	in := Call{Caller: caller, Command: r.Command, Dir: string(r.Cwd), Size: r.TTY}
 	for _, a := range r.Args {
 		in.Args = append(in.Args, string(a))
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Env)) {
 		in.Env = append(in.Env, name+"="+string(r.Env[name]))
 	}
-	p, err := newPlumbing(files, r.TTY != nil)
+	return in
+}
+
+// cost is what a call takes of memory while it is under way, in bytes.
+func (c *Call) cost() int {
+	n := len(c.Command) + len(c.Dir)
+	for _, word := range slices.Concat(c.Args, c.Env) {
+		n += costOfWord + len(word)
+	}
+	return n
+}
+
+// carry runs a command and tells how it ended.
+func (s *session) carry(ctx context.Context, c *call, in Call, files []*os.File, stdio string) {
+	defer close(c.done)
+	p, err := newPlumbing(files, in.Size != nil)
 	if err != nil {
-		s.fail(r.ID, &Problem{Code: CodeBusy, Operation: TypeExec, Subject: r.Command, Message: err.Error(), Exit: 125})
+		s.fail(c.id, &Problem{Code: CodeBusy, Operation: TypeExec, Subject: in.Command, Message: err.Error(), Exit: 125})
 		return
 	}
 	in.Stdio = p.far
@@ -345,16 +354,16 @@ func (s *session) carry(ctx context.Context, c *call, r *Request, files []*os.Fi
 	p.started(problem == nil, process)
 	if problem != nil {
 		p.abandon()
-		s.fail(r.ID, problem)
+		s.fail(c.id, problem)
 		return
 	}
 	stop := context.AfterFunc(ctx, process.End)
 	defer stop()
-	if r.TTY != nil && r.Stdio == StdioPassed {
-		s.say(Reply{Type: TypeStarted, ID: r.ID}, p.near[0])
+	if in.Size != nil && stdio == StdioPassed {
+		s.say(Reply{Type: TypeStarted, ID: c.id}, p.near[0])
 		p.abandon()
 	} else {
-		s.say(Reply{Type: TypeStarted, ID: r.ID})
+		s.say(Reply{Type: TypeStarted, ID: c.id})
 	}
 	s.mu.Lock()
 	c.process = process
@@ -362,8 +371,8 @@ func (s *session) carry(ctx context.Context, c *call, r *Request, files []*os.Fi
 		do(process)
 	}
 	s.mu.Unlock()
-	drained := p.relay(ctx, c, func(stream string, b []byte) { s.say(Reply{Type: TypeOutput, ID: r.ID, Stream: stream, Data: b}) })
+	drained := p.relay(ctx, c, func(stream string, b []byte) { s.say(Reply{Type: TypeOutput, ID: c.id, Stream: stream, Data: b}) })
 	exit := process.Wait()
 	drained()
-	s.say(Reply{Type: TypeExit, ID: r.ID, Code: exit.Code, Signal: exit.Signal})
+	s.say(Reply{Type: TypeExit, ID: c.id, Code: exit.Code, Signal: exit.Signal})
 }

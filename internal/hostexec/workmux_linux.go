@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"carrel/internal/fdpass"
 )
 
 // workmuxRequest is a line of a workmux guest after the first. Its decoder ignores names
@@ -111,10 +113,8 @@ func (s *Server) workmuxExec(conn net.Conn, in *bufio.Reader, out *json.Encoder,
 	ended := func(message string, code int) error {
 		return errors.Join(say(typeExecError, message+"\n", nil), say(typeExecExit, "", &code))
 	}
-	cost := len(r.Command) + costOfWord*len(r.Args)
-	for _, a := range r.Args {
-		cost += len(a)
-	}
+	asked := Call{Caller: fdpass.Caller(conn), Command: r.Command, Args: r.Args}
+	cost := asked.cost()
 	if len(r.Args) > maxWords || !s.spend(cost) {
 		return ended("this is too much at once", 126)
 	}
@@ -134,7 +134,8 @@ func (s *Server) workmuxExec(conn net.Conn, in *bufio.Reader, out *json.Encoder,
 	p.far[0].Close()
 	p.near[0].Close()
 	p.far[0], p.near[0] = null, nil
-	process, problem := s.Host.Start(ctx, Call{Caller: callerOf(conn), Command: r.Command, Args: r.Args, Stdio: p.far})
+	asked.Stdio = p.far
+	process, problem := s.Host.Start(ctx, asked)
 	p.started(problem == nil, process)
 	if problem != nil {
 		p.abandon()

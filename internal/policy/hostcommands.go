@@ -24,42 +24,16 @@ func IsHostCommand(name string) bool {
 // hostCommands is the union of what the layers list, below the ceilings. What runs such a
 // command is not in the commands' own walls, so a project lists none.
 func (d *decision) hostCommands() {
-	var out []Value[string]
-	note := ""
-	for _, l := range d.layers {
-		for _, v := range l.Request.HostCommands {
-			v = stamp(l, v)
-			if !IsHostCommand(v.V) {
-				d.fail(DimHostCommands, v.Source, "%s is not the name of a command", printable(v.V))
-				continue
-			}
-			if by := d.commandBound(v.V); by != nil {
-				note = d.beyond(DimHostCommands, v, *by, "other commands only", note)
-				continue
-			}
-			out = addValue(out, v)
-		}
-	}
-	for _, l := range d.project {
-		for _, v := range l.Request.HostCommands {
-			d.ignored(stamp(l, v).Source, "the host command "+printable(v.V)+" widens")
-		}
-	}
+	bound := func(c *Ceiling) []Value[string] { return c.HostCommands }
+	out, note := d.union(union{
+		dim: DimHostCommands, word: "host command", want: "the name of a command", is: IsHostCommand,
+		asked: func(r *Request) []Value[string] { return r.HostCommands }, bound: bound,
+	})
 	d.out.HostCommands = out
 	for _, c := range d.ceilings {
-		if len(c.HostCommands) > 0 {
-			note = joinNotes(note, "the ceiling "+c.HostCommands[0].Source.String()+" allows "+listText(c.HostCommands, "none"))
+		if list := bound(c); len(list) > 0 {
+			note = joinNotes(note, "the ceiling "+list[0].Source.String()+" allows "+listText(list, "none"))
 		}
 	}
 	d.reason(DimHostCommands, listText(out, "none"), listSource(out), note)
-}
-
-// commandBound is the source of a ceiling that does not list the command.
-func (d *decision) commandBound(name string) *Source {
-	for _, c := range d.ceilings {
-		if len(c.HostCommands) > 0 && !holds(c.HostCommands, name) {
-			return &c.HostCommands[0].Source
-		}
-	}
-	return nil
 }

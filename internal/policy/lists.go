@@ -12,29 +12,46 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 // devices is the union of what the layers ask for, below the ceilings.
 func (d *decision) devices() {
-	var out []Value[string]
-	note := ""
+	var note string
+	d.out.Devices, note = d.union(union{
+		dim: DimDevices, word: "device", want: "a clean absolute path", is: isCleanAbs,
+		asked: func(r *Request) []Value[string] { return r.Devices }, bound: func(c *Ceiling) []Value[string] { return c.Devices },
+	})
+	d.reason(DimDevices, listText(d.out.Devices, "none"), listSource(d.out.Devices), note)
+}
+
+// union describes a list to which every layer adds, but for the project.
+type union struct {
+	dim        Dimension
+	word, want string // what an entry is called, and has to be
+	is         func(string) bool
+	asked      func(*Request) []Value[string]
+	bound      func(*Ceiling) []Value[string] // empty: no limit
+}
+
+// union gives the list, and a note of what ceilings have left out.
+func (d *decision) union(u union) (out []Value[string], note string) {
 	for _, l := range d.layers {
-		for _, v := range l.Request.Devices {
+		for _, v := range u.asked(&l.Request) {
 			v = stamp(l, v)
-			if !isCleanAbs(v.V) {
-				d.fail(DimDevices, v.Source, "device %q is not a clean absolute path", v.V)
+			if !u.is(v.V) {
+				d.fail(u.dim, v.Source, "%s %s is not %s", u.word, printable(v.V), u.want)
 				continue
 			}
-			if by := d.deviceBound(v.V); by != nil {
-				note = d.beyond(DimDevices, v, *by, "other devices only", note)
+			i := slices.IndexFunc(d.ceilings, func(c *Ceiling) bool { return len(u.bound(c)) > 0 && !holds(u.bound(c), v.V) })
+			if i >= 0 {
+				note = d.beyond(u.dim, v, u.bound(d.ceilings[i])[0].Source, "other "+u.word+"s only", note)
 				continue
 			}
 			out = addValue(out, v)
 		}
 	}
 	for _, l := range d.project {
-		for _, v := range l.Request.Devices {
-			d.ignored(stamp(l, v).Source, "the device "+printable(v.V)+" widens")
+		for _, v := range u.asked(&l.Request) {
+			d.ignored(stamp(l, v).Source, "the "+u.word+" "+printable(v.V)+" widens")
 		}
 	}
-	d.out.Devices = out
-	d.reason(DimDevices, listText(out, "none"), listSource(out), note)
+	return out, note
 }
 
 // beyond refuses an explicit value, or drops another and says so.
@@ -44,16 +61,6 @@ func (d *decision) beyond(dim Dimension, v Value[string], by Source, allowed, no
 		return note
 	}
 	return joinNotes(note, fmt.Sprintf("%s (%s) is left out by the ceiling %s", printable(v.V), v.Source, by))
-}
-
-// deviceBound is the source of a ceiling that does not list the device.
-func (d *decision) deviceBound(device string) *Source {
-	for _, c := range d.ceilings {
-		if len(c.Devices) > 0 && !holds(c.Devices, device) {
-			return &c.Devices[0].Source
-		}
-	}
-	return nil
 }
 
 // programs takes the strongest list; ceilings and the project cut it down.

@@ -36,6 +36,9 @@ type executor struct {
 
 	mu     sync.Mutex
 	active map[uint64]bool // the labels of calls that are under way
+	next   *sweepRound     // nil where nobody waits for one to begin
+
+	sweeping sync.Mutex
 }
 
 // hostWalls are the walls that stand; a call stays with those that it has begun in.
@@ -265,7 +268,40 @@ func (x *executor) replay(w *hostWalls) {
 // sweep ends what is in these walls and belongs to no call that is under way, and returns
 // when nothing of it is left. A label is the program's to change: one that takes away its
 // own is of no call, and one that takes another's ends with that.
+// Many calls may end at one time, and each look goes through all: who comes while one is
+// under way shares the next.
 func (x *executor) sweep(w *hostWalls) error {
+	x.mu.Lock()
+	round := x.next
+	first := round == nil || round.walls != w
+	if first {
+		round = &sweepRound{walls: w, done: make(chan struct{})}
+		x.next = round
+	}
+	x.mu.Unlock()
+	if first {
+		x.sweeping.Lock()
+		x.mu.Lock()
+		if x.next == round {
+			x.next = nil // whose call ends from now on wants another look
+		}
+		x.mu.Unlock()
+		round.err = x.sweepAll(w)
+		x.sweeping.Unlock()
+		close(round.done)
+	}
+	<-round.done
+	return round.err
+}
+
+// sweepRound is one look that several calls wait for.
+type sweepRound struct {
+	walls *hostWalls
+	done  chan struct{}
+	err   error
+}
+
+func (x *executor) sweepAll(w *hostWalls) error {
 	for end := time.Now().Add(killTime); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		left := x.strays(w)
 		if len(left) == 0 {
@@ -287,7 +323,10 @@ func (x *executor) strays(w *hostWalls) (found []process) {
 		x.mu.Lock()
 		active := x.active[label]
 		x.mu.Unlock()
-		if p, ok := readProcess(pid); !active && ok && !p.gone {
+		if active {
+			return
+		}
+		if p, ok := readProcess(pid); ok && !p.gone {
 			found = append(found, p)
 		}
 	})

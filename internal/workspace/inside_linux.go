@@ -16,11 +16,10 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/display"
+	"carrel/internal/fdpass"
 	"carrel/internal/inside"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
-
-	"golang.org/x/sys/unix"
 )
 
 // Bounds on what programs inside can cost the supervisor.
@@ -147,7 +146,7 @@ func (s *insideServer) answer(conn net.Conn) {
 			return
 		case inside.OpStepBegin, inside.OpStepEnd:
 			reply = inside.Reply{OK: true}
-			if err := s.mark(req.Operation == inside.OpStepBegin, callerOf(conn), req.Step); err != nil {
+			if err := s.mark(req.Operation == inside.OpStepBegin, fdpass.Caller(conn), req.Step); err != nil {
 				reply = inside.Reply{Message: err.Error()}
 			}
 		}
@@ -169,25 +168,6 @@ func (s *insideServer) hold(req inside.Request) inside.Reply {
 		return inside.Reply{Message: err.Error()}
 	}
 	return inside.Reply{OK: true, Message: "the workspace is " + req.Mode}
-}
-
-// callerOf gives the number of the process at the other end, 0 where it cannot be
-// known.
-func callerOf(conn net.Conn) (pid int) {
-	c, ok := conn.(*net.UnixConn)
-	if !ok {
-		return 0
-	}
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return 0
-	}
-	_ = raw.Control(func(fd uintptr) {
-		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
-			pid = int(cred.Pid)
-		}
-	})
-	return pid
 }
 
 // open reports a link, and opens it outside when the user's configuration says
