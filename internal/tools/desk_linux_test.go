@@ -127,11 +127,11 @@ func (d *desk) steps() (numbers []uint64) {
 	return numbers
 }
 
-// runs says whether a process of this machine has a word in its command line.
-func runs(word string) bool {
+// runs says whether a command runs somewhere.
+func runs(command string) bool {
 	list, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range list {
-		if line, _ := os.ReadFile(f); strings.Contains(strings.ReplaceAll(string(line), "\x00", " "), word) {
+		if line, _ := os.ReadFile(f); strings.ReplaceAll(string(line), "\x00", " ") == command+" " {
 			return true
 		}
 	}

@@ -102,21 +102,89 @@ func (k *keeper) markFor(begin bool, caller int, m inside.Mark) error {
 }
 
 // labelled lists the processes below the stage that have a label; 0 stands for any and
-// for none. Everything that loses its parent becomes the stage's, so nothing is missed
-// but what is started meanwhile.
+// for none.
 func labelled(stage int, label uint64) (found []process) {
-	eachBelow(stage, func(pid int) {
-		if label != 0 && sandbox.LabelOf(pid) != label {
-			return
-		}
+	take := func(pid int) {
 		if p, ok := readProcess(pid); ok && !p.gone {
 			found = append(found, p)
+		}
+	}
+	if label == 0 {
+		eachBelow(stage, take)
+		return found
+	}
+	eachLabelled(stage, func(pid int, l uint64) {
+		if l == label {
+			take(pid)
 		}
 	})
 	return found
 }
 
-// eachBelow goes through the processes below the stage, parents before children.
+// eachLabelled goes through the processes below the stage that have a label. It looks at
+// all of the machine, in the order of their numbers: what is there the whole time is not
+// missed, whoever loses its parent meanwhile, and what those start that were looked at
+// has higher numbers. To ask for a label takes a system call, less than to ask for children.
+func eachLabelled(stage int, do func(pid int, label uint64)) {
+	dir, err := unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(dir)
+	var buf [32 << 10]byte
+	var names []string
+	below := map[int]bool{stage: true}
+	for {
+		n, err := unix.ReadDirent(dir, buf[:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return
+		}
+		_, _, names = unix.ParseDirent(buf[:n], -1, names[:0])
+		for _, name := range names {
+			pid, err := strconv.Atoi(name)
+			if err != nil || pid == stage {
+				continue
+			}
+			if label := sandbox.LabelOf(pid); label != 0 && descends(pid, below) {
+				do(pid, label)
+			}
+		}
+	}
+}
+
+// descends says whether a process is below those that are known to be, and adds it. A
+// label of another workspace may be the same number.
+func descends(pid int, below map[int]bool) bool {
+	for range 10 { // an ancestor that ends meanwhile leads to another one
+		var line []int
+		at := pid
+		for at > 1 && !below[at] && len(line) < maxGenerations {
+			p, ok := readProcess(at)
+			if !ok {
+				at = -1
+				break
+			}
+			line = append(line, at)
+			at = p.parent
+		}
+		if below[at] {
+			for _, p := range line {
+				below[p] = true
+			}
+			return true
+		}
+		if at != -1 || len(line) == 0 { // it is the machine's, or gone
+			return false
+		}
+	}
+	return false
+}
+
+// eachBelow goes through the processes below the stage, parents before children. What
+// loses its parent becomes the stage's, and is missed where that happens meanwhile.
 func eachBelow(stage int, do func(pid int)) {
 	queue := childrenOf(stage)
 	for i := 0; i < len(queue) && i < maxLabelled; i++ {
@@ -142,11 +210,9 @@ func (c *headcount) of(stage int, label uint64) int {
 	defer c.mu.Unlock()
 	if time.Since(c.at) > headcountAge {
 		c.at, c.count = time.Now(), make(map[uint64]int)
-		eachBelow(stage, func(pid int) {
-			if l := sandbox.LabelOf(pid); l != 0 {
-				if p, ok := readProcess(pid); ok && !p.gone {
-					c.count[l]++
-				}
+		eachLabelled(stage, func(pid int, label uint64) {
+			if p, ok := readProcess(pid); ok && !p.gone {
+				c.count[label]++
 			}
 		})
 	}
