@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -71,6 +72,8 @@ func (p *Program) run(ctx context.Context, in []byte, most int, args ...string) 
 	cmd.WaitDelay = programGrace
 	apart(cmd)
 	name := filepath.Base(p.Path)
+	runtime.LockOSThread() // its death signal comes when the thread ends that started it
+	defer runtime.UnlockOSThread()
 	switch err = cmd.Run(); {
 	case said.full || told.full:
 		return nil, nil, fmt.Errorf("%s outside said more than %d bytes", name, most)

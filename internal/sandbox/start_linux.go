@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -45,17 +47,39 @@ const stepNamespaces = "creating namespaces"
 // namespace; a wrong guess only costs another start. It never fails: what went
 // wrong is Launch's to say, after the policy had its word.
 func StartStage(exe string, newNet bool) *Stage {
-	w, err := forkStage(exe, []string{StageArg0}, stageAttributes(newNet), 0)
-	return &Stage{engine: EngineNamespaces, newNet: newNet, walls: w, err: err}
+	s := &Stage{engine: EngineNamespaces, newNet: newNet}
+	onLasting(func() { s.walls, s.err = forkStage(exe, []string{StageArg0}, stageAttributes(newNet), 0) })
+	return s
 }
 
 // StartOpenStage is StartStage for a plan of [CompileOpen].
 func StartOpenStage(exe string) *Stage {
 	a := stageAttributes(false)
 	a.Cloneflags = openNamespaces
-	w, err := forkStage(exe, []string{StageArg0}, a, 0)
-	return &Stage{engine: EngineNone, walls: w, err: err}
+	s := &Stage{engine: EngineNone}
+	onLasting(func() { s.walls, s.err = forkStage(exe, []string{StageArg0}, a, 0) })
+	return s
 }
+
+// onLasting does something on a thread that stays as long as this process. The kernel
+// sends a death signal when the thread ends that has started a process, and threads do
+// end: those of a broker with it, whatever they had started before.
+func onLasting(do func()) {
+	done := make(chan struct{})
+	lasting() <- func() { defer close(done); do() }
+	<-done
+}
+
+var lasting = sync.OnceValue(func() chan<- func() {
+	work := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for do := range work {
+			do()
+		}
+	}()
+	return work
+})
 
 // openNamespaces are what recording takes: mounts that are read-only but for the
 // broker, which takes a user of one's own, and numbers that end with the stage.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -183,6 +184,8 @@ func alsa(h Host) ([]string, bool) { return nil, h.is("/dev/snd", fs.FileMode.Is
 func Play(ctx context.Context, ways []Way) error {
 	ctx, cancel := context.WithTimeout(ctx, PlayTime)
 	defer cancel()
+	runtime.LockOSThread() // their death signal comes when the thread ends that started them
+	defer runtime.UnlockOSThread()
 	err := ErrNoPlayer
 	for _, w := range ways {
 		cmd := exec.CommandContext(ctx, w.Argv[0], w.Argv[1:]...)

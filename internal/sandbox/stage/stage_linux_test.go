@@ -4,9 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/stage"
@@ -59,12 +61,17 @@ func shell(script string) sandbox.Command {
 
 func launch(t *testing.T, p *sandbox.Plan) (*sandbox.Walls, error) {
 	t.Helper()
+	return launchIn(t, p, nil)
+}
+
+func launchIn(t *testing.T, p *sandbox.Plan, early *sandbox.Stage) (*sandbox.Walls, error) {
+	t.Helper()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	w, err := sandbox.Launch(p, "/proc/self/exe", nil, [3]*os.File{null, null, null}, nil, nil, nil)
+	w, err := sandbox.Launch(p, "/proc/self/exe", early, [3]*os.File{null, null, null}, nil, nil, nil)
 	if err == nil {
 		t.Cleanup(w.Kill)
 	}
@@ -78,6 +85,43 @@ func bindOf(t *testing.T, dir string) sandbox.Mount {
 		t.Fatal(err)
 	}
 	return sandbox.Mount{Kind: sandbox.MountBind, Target: "/tmp/desk", Source: dir, Dir: true, Dev: st.Dev, Ino: st.Ino}
+}
+
+// TestStageOutlivesThreads: the kernel sends a death signal when the thread ends that has
+// started a process. No stage ends with the thread of who has asked for it.
+func TestStageOutlivesThreads(t *testing.T) {
+	p, _ := room(t)
+	type answer struct {
+		early *sandbox.Stage
+		tid   int
+	}
+	asked := make(chan answer)
+	ask := func() {
+		runtime.LockOSThread()            // and the thread ends with the goroutine
+		if unix.Gettid() == os.Getpid() { // but for the main one
+			defer runtime.UnlockOSThread()
+			asked <- answer{}
+			return
+		}
+		asked <- answer{sandbox.StartStage("/proc/self/exe", true), unix.Gettid()}
+	}
+	var got answer
+	for got.early == nil {
+		go ask()
+		got = <-asked
+	}
+	for end := time.Now().Add(10 * time.Second); unix.Tgkill(os.Getpid(), got.tid, 0) == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the thread does not end")
+		}
+	}
+	w, err := launchIn(t, p, got.early)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := w.Wait(sandbox.FirstCommand); err != nil || e.Code != 7 {
+		t.Errorf("%+v %v", e, err)
+	}
 }
 
 func TestCommandsInOneRoom(t *testing.T) {
