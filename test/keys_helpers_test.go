@@ -60,8 +60,8 @@ func TestLentComment(t *testing.T) {
 	}
 }
 
-// TestLentAsked: a person's no to git is one to gh's token, a pause that comes while they
-// are asked counts, nobody is asked for what is refused anyway, and the question goes with who asked.
+// TestLentAsked: a person's no to git is one to gh's token, a pause or another helper
+// that comes while they are asked counts, nobody is asked for what is refused anyway, and the question goes with who asked.
 func TestLentAsked(t *testing.T) {
 	p, _ := namedPerson(t)
 	w := newWorld(t, p)
@@ -118,10 +118,18 @@ func TestLentAsked(t *testing.T) {
 	if got := answered("paused"); strings.Contains(got, "canary") || !strings.Contains(got, "the workspace is paused") {
 		t.Errorf("paused meanwhile: %s", got)
 	}
+	plain := w.read(w.home + "/.gitconfig")
+	id = question("led")
+	w.write(w.home+"/.gitconfig", plain+"[credential]\n\thelper = "+w.script(w.project+"/helper", "#!/bin/sh\necho password=canary\n")+"\n")
+	approve(id)
+	if got := answered("led"); strings.Contains(got, "password=canary") || !strings.Contains(got, "password=gho_canary4711") {
+		t.Errorf("with another helper meanwhile, git is not asked: %s", got)
+	}
+	w.write(w.home+"/.gitconfig", plain)
 	question("gone")
 	s.sh("kill $(cat gone.pid)")
 	eventually(t, "the question to go", func() bool { return len(waiting()) == 0 })
-	if events := s.fine("events"); strings.Contains(events, "credential_used") {
+	if events := s.fine("events"); strings.Contains(events, "git for ") {
 		t.Errorf("told as used: %s", events)
 	}
 	approve(question("approved"))

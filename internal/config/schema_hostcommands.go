@@ -105,10 +105,7 @@ func (c *HostCommand) Passes(name string) bool {
 	if isOf(callersNever, name) {
 		return slices.Contains(c.Env, name)
 	}
-	return slices.ContainsFunc(c.Env, func(p string) bool {
-		prefix, any := strings.CutSuffix(p, "*")
-		return p == name || any && strings.HasPrefix(name, prefix)
-	})
+	return isOf(c.Env, name)
 }
 
 // hostCommandsField is the key of the commands that leave the walls. It is in no preset

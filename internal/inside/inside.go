@@ -61,15 +61,16 @@ const answerDeadline = 15 * time.Second
 
 // Request is one line to the supervisor.
 type Request struct {
-	Operation string `json:"operation"`
-	URL       string `json:"url,omitempty"`
-	Step      Mark   `json:"step,omitzero"`
-	Mode      string `json:"mode,omitempty"` // of control: read_only or paused
-	Clip      Clip   `json:"clip,omitzero"`
-	Sound     string `json:"sound,omitempty"`
-	Note      Note   `json:"note,omitzero"`
-	Host      string `json:"host,omitempty"` // of token; "" for the usual one
-	Size      int64  `json:"size,omitempty"` // of credential and sign: that many bytes follow
+	Operation string   `json:"operation"`
+	URL       string   `json:"url,omitempty"`
+	Step      Mark     `json:"step,omitzero"`
+	Mode      string   `json:"mode,omitempty"` // of control: read_only or paused
+	Clip      Clip     `json:"clip,omitzero"`
+	Sound     string   `json:"sound,omitempty"`
+	Note      Note     `json:"note,omitzero"`
+	Host      string   `json:"host,omitempty"`    // of token; "" for the usual one
+	Remotes   []string `json:"remotes,omitempty"` // of token without a host: those of the repository
+	Size      int64    `json:"size,omitempty"`    // of credential and sign: that many bytes follow
 }
 
 // Reply is its answer.

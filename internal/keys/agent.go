@@ -262,6 +262,10 @@ func Names(written string, blob []byte) bool {
 	return err == nil && IsFingerprint(written) && ssh.FingerprintSHA256(pub) == strings.TrimRight(written, "=")
 }
 
+// rsaFlags ask for RSA with SHA-2, as they do of OpenSSH's agent: SSH_AGENT_RSA_SHA2_256
+// and _512 of its PROTOCOL.agent.
+const rsaFlags = 2 | 4
+
 // sign has the person's agent sign, where that is allowed.
 func (c *agentConn) sign(ctx context.Context, data []byte) []byte {
 	var req struct {
@@ -269,15 +273,19 @@ func (c *agentConn) sign(ctx context.Context, data []byte) []byte {
 		Data  []byte
 		Flags uint32
 	}
-	if ssh.Unmarshal(data, &req) != nil || req.Flags&^(2|4) != 0 {
+	if ssh.Unmarshal(data, &req) != nil {
 		return []byte{agentFailure}
 	}
-	if err := c.a.rate.Spend(); err != nil {
+	err := c.a.rate.Spend()
+	if err == nil && req.Flags&^rsaFlags != 0 {
+		err = errors.New("no such kind of signature is known")
+	}
+	if err != nil {
 		c.a.refuse(policy.CredentialSSH, "a key", "", err)
 		return []byte{agentFailure}
 	}
 	var use Use
-	err := c.a.upstream(ctx, func(up agent.ExtendedAgent) (err error) {
+	err = c.a.upstream(ctx, func(up agent.ExtendedAgent) (err error) {
 		use, err = c.mayIn(up, req.Key, req.Data)
 		return err
 	})

@@ -216,6 +216,11 @@ func TestAgentRefuses(t *testing.T) {
 		{"a file", []policy.CredentialUse{{Kind: policy.CredentialSignSSH, Key: "mine"}}, func(d *desk, a agent.ExtendedAgent) error {
 			return sign(a, d.mine, sshsig("file", "", "sha512", sum))
 		}, "for git alone"},
+		{"another kind of signature", nil, func(d *desk, a agent.ExtendedAgent) error {
+			_ = d.bind(a, d.host, d.session, false)
+			_, err := a.SignWithFlags(d.mine, d.login(d.mine), 8)
+			return err
+		}, "no such kind"},
 		{"too often", nil, func(d *desk, a agent.ExtendedAgent) error {
 			d.agent.rate.used, d.agent.rate.at = rateBurst*100, time.Now()
 			return sign(a, d.mine, d.login(d.mine))
@@ -311,7 +316,7 @@ func TestKnownHosts(t *testing.T) {
 			t.Errorf("%s: %v, %v", host, k.Has(h, mine.PublicKey()), err)
 		}
 	}
-	gone := ParseKnownHosts([]byte("github.com "+line+"\n"), []byte("@revoked * "+line+"\n"))
+	gone := ParseKnownHosts([]byte("github.com "+line+"\n"), []byte(strings.Repeat("x", maxKnownLine+1)+"\n@revoked * "+line+"\n"))
 	if h, _ := policy.ParseCredentialHost("github.com"); gone.Has(h, mine.PublicKey()) {
 		t.Error("a revoked key counts")
 	}

@@ -1,7 +1,6 @@
 package keys
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha1"
@@ -39,10 +38,11 @@ type knownEntry struct {
 func ParseKnownHosts(files ...[]byte) *KnownHosts {
 	k := new(KnownHosts)
 	for _, data := range files {
-		lines := bufio.NewScanner(bytes.NewReader(data))
-		lines.Buffer(nil, maxKnownLine)
-		for lines.Scan() {
-			marker, hosts, key, _, _, err := ssh.ParseKnownHosts(lines.Bytes())
+		for line := range bytes.SplitSeq(data, []byte("\n")) {
+			if len(line) > maxKnownLine {
+				continue
+			}
+			marker, hosts, key, _, _, err := ssh.ParseKnownHosts(line)
 			switch {
 			case err != nil:
 			case marker == "revoked":

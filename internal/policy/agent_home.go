@@ -19,7 +19,7 @@ func (d *decision) agentHome() {
 	})
 	d.out.AgentHome = c.V
 	if c.V != AgentHomePrivate || c.Source.Layer != LayerDefault {
-		d.reason(DimAgentHome, string(c.V), c.Source, c.note)
+		because(d, DimAgentHome, string(c.V), c)
 	}
 }
 

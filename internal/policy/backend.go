@@ -30,7 +30,7 @@ func (d *decision) backend() {
 	})
 	d.out.Backend = c.V
 	if c.V == BackendNone || c.note != "" {
-		d.reason(DimBackend, string(c.V), c.Source, c.note)
+		because(d, DimBackend, string(c.V), c)
 	}
 	if c.V == BackendNone && len(d.errs) == wrong {
 		d.withoutWalls(c.Source)

@@ -24,7 +24,7 @@ func (d *decision) display() {
 	}
 	c = d.displayOfProject(human, c)
 	d.out.Display = c.V
-	d.reason(DimDisplay, string(c.V), c.Source, c.note)
+	because(d, DimDisplay, string(c.V), c)
 	d.watch()
 	d.clipboard()
 }
@@ -39,7 +39,7 @@ func (d *decision) clipboard() {
 	})
 	d.out.Clipboard = c.V
 	if c.V != ClipboardOwn || c.Source.Layer != LayerDefault {
-		d.reason(DimClip, string(c.V), c.Source, c.note)
+		because(d, DimClip, string(c.V), c)
 	}
 }
 

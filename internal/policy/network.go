@@ -18,7 +18,7 @@ func (d *decision) network() {
 		bound: networkBound,
 	})
 	d.out.Network = c.V
-	d.reason(DimNetwork, string(c.V), c.Source, c.note)
+	because(d, DimNetwork, string(c.V), c)
 	d.unknown()
 }
 
@@ -89,7 +89,7 @@ func (d *decision) unknown() {
 	})
 	d.out.OnUnknown = c.V
 	if d.out.Network == NetFiltered {
-		d.reason(DimUnknown, string(c.V), c.Source, c.note)
+		because(d, DimUnknown, string(c.V), c)
 	}
 }
 

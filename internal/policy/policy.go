@@ -300,6 +300,7 @@ type Reason struct {
 	Value     string // as a person would write it
 	Source    Source
 	Note      string // "limited by the ceiling from open", ...; may be ""
+	Limited   bool   // a ceiling, also the operator's, has made it narrower
 }
 
 // Warning is something that a layer asked for and did not get without the

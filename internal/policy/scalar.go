@@ -20,7 +20,13 @@ type dimension[T comparable] struct {
 // choice is a value on its way to being decided.
 type choice[T any] struct {
 	Value[T]
-	note string
+	note    string
+	limited bool // it is the ceiling's
+}
+
+// because says why a dimension has what was chosen.
+func because[T any](d *decision, dim Dimension, value string, c choice[T]) {
+	d.out.Reasons = append(d.out.Reasons, Reason{Dimension: dim, Value: value, Source: c.Source, Note: c.note, Limited: c.limited})
 }
 
 func (d *decision) persona() {
@@ -48,7 +54,7 @@ func (d *decision) home() {
 		bound: func(c *Ceiling) *Value[HomeMode] { return c.Home },
 	})
 	d.out.Home = c.V
-	d.reason(DimHome, string(c.V), c.Source, c.note)
+	because(d, DimHome, string(c.V), c)
 }
 
 func (d *decision) nested() {
@@ -59,7 +65,7 @@ func (d *decision) nested() {
 		bound: func(c *Ceiling) *Value[Nesting] { return c.Nested },
 	})
 	d.out.Nested = c.V
-	d.reason(DimNested, string(c.V), c.Source, c.note)
+	because(d, DimNested, string(c.V), c)
 }
 
 func (d *decision) history() {
@@ -70,7 +76,7 @@ func (d *decision) history() {
 		bound: func(c *Ceiling) *Value[HistoryMode] { return c.History },
 	})
 	d.out.History = c.V
-	d.reason(DimHistory, string(c.V), c.Source, c.note)
+	because(d, DimHistory, string(c.V), c)
 }
 
 func (d *decision) resources() {
@@ -84,9 +90,9 @@ func (d *decision) resources() {
 		func(r *Request) *Value[int64] { return r.Pids },
 		func(c *Ceiling) *Value[int64] { return c.Pids }))
 	d.out.Resources = Resources{Timeout: t.V, Memory: m.V, Pids: p.V}
-	d.reason(DimTimeout, limitText(time.Duration.String)(t.V), t.Source, t.note)
-	d.reason(DimMemory, limitText(func(n int64) string { return strconv.FormatInt(n, 10) + " bytes" })(m.V), m.Source, m.note)
-	d.reason(DimPids, limitText(func(n int64) string { return strconv.FormatInt(n, 10) })(p.V), p.Source, p.note)
+	because(d, DimTimeout, limitText(time.Duration.String)(t.V), t)
+	because(d, DimMemory, limitText(func(n int64) string { return strconv.FormatInt(n, 10) + " bytes" })(m.V), m)
+	because(d, DimPids, limitText(func(n int64) string { return strconv.FormatInt(n, 10) })(p.V), p)
 }
 
 var builtIn = Source{Layer: LayerDefault, Text: "built-in default"}
@@ -220,7 +226,7 @@ func underCeilings[T comparable](d *decision, dim dimension[T], c choice[T]) cho
 			continue
 		}
 		note := fmt.Sprintf("limited by the ceiling from %s (%s)", dim.text(c.V), c.Source)
-		c = choice[T]{Value: Value[T]{V: b.V, Source: by}, note: note}
+		c = choice[T]{Value: Value[T]{V: b.V, Source: by}, note: note, limited: true}
 	}
 	return c
 }

@@ -31,7 +31,7 @@ func (d *decision) virtual() {
 		bound: func(c *Ceiling) *Value[LinkMode] { return c.OpenURLs },
 	})
 	d.out.OpenURLs = c.V
-	d.reason(DimLinks, string(c.V), c.Source, c.note)
+	because(d, DimLinks, string(c.V), c)
 }
 
 func (d *decision) oneSwitch(name Dimension, asked func(*Request) *Value[Switch], bound func(*Ceiling) *Value[Switch]) Switch {
@@ -48,7 +48,7 @@ func (d *decision) oneSwitch(name Dimension, asked func(*Request) *Value[Switch]
 			c = choice[Switch]{Value: stamp(l, *v)}
 		}
 	}
-	d.reason(name, string(c.V), c.Source, c.note)
+	because(d, name, string(c.V), c)
 	return c.V
 }
 

@@ -39,6 +39,8 @@ func machine(env string, files ...string) Host {
 func TestWays(t *testing.T) {
 	const env = "HOME=/home/u XDG_RUNTIME_DIR=/run/user/1"
 	theme := []string{stereo + "bell.oga", stereo + "complete.oga", stereo + "dialog-warning.oga"}
+	large := machine(env, "run/user/1/pulse/native=", "usr/bin/paplay*")
+	large.Files.(fstest.MapFS)[stereo+"bell.oga"] = &fstest.MapFile{Mode: 0o644, Data: make([]byte, maxFile+1)}
 	pulse := append([]string{"run/user/1/pulse/native=", "usr/bin/paplay*"}, theme...)
 	for _, tt := range []struct {
 		about string
@@ -63,6 +65,7 @@ func TestWays(t *testing.T) {
 		{"ALSA plays no Ogg", machine(env, append(theme, "dev/snd/x", "usr/bin/aplay*")...), "bell", nil, ErrNoPlayer},
 		{"ALSA", machine(env, "dev/snd/x", "usr/bin/aplay*", stereo+"bell.wav"), "bell", []string{"/usr/bin/aplay bell.wav"}, nil},
 		{"no theme", machine(env, "run/user/1/pulse/native=", "usr/bin/paplay*"), "bell", nil, ErrNoFile},
+		{"a file too large", large, "bell", nil, ErrNoFile},
 		{"a path", machine(env, pulse...), "../../etc/passwd", nil, ErrUnknown},
 		{"nothing", machine(env, pulse...), "", nil, ErrUnknown},
 		{"Capitals", machine(env, pulse...), "Glass", nil, ErrUnknown},

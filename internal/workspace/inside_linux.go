@@ -204,10 +204,10 @@ func (s *insideServer) open(raw []byte) inside.Reply {
 	case s.opener == "":
 	case link.Local:
 		reply.Message = "links to this machine are not opened outside, where they mean another machine; it is kept for the person there, who sees it with `carrel links`"
+	case !s.mayOpen(): // before the look at all those places
+		reply.Message = "too many links at once; this one is only kept for the person outside, who sees it with `carrel links`"
 	case s.openerLed != nil && s.openerLed() != "": // since the start
 		reply.Message = "programs inside could choose what the link is opened with outside; it is kept for the person there, who sees it with `carrel links`"
-	case !s.mayOpen():
-		reply.Message = "too many links at once; this one is only kept for the person outside, who sees it with `carrel links`"
 	default:
 		if err := s.launch(link.URL); err != nil {
 			reply.Message = "the browser outside could not be started; the link is kept for the person there, who sees it with `carrel links`"

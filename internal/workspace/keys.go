@@ -64,9 +64,9 @@ func (p *Prepared) openKeyring() error {
 			continue
 		}
 		line, written := "", u.Key
-		text, err := readSmall(u.Key)
+		text, err := readAtMost(u.Key, maxPublicKey)
 		if err == nil {
-			u.Key, line, err = keys.ParsePublicKey([]byte(text))
+			u.Key, line, err = keys.ParsePublicKey(text)
 		}
 		if err != nil {
 			return &hintError{err: fmt.Errorf("%s: the public key %q cannot be read: %w", u.Source, written, err), hint: "name the file that ends in .pub, or the key by its fingerprint, as `ssh-add -l` shows it"}
@@ -158,8 +158,11 @@ func (p *Prepared) knownHosts() *keys.KnownHosts {
 	return keys.ParseKnownHosts(files...)
 }
 
-// maxKnownHosts bounds a file of known hosts, in bytes.
-const maxKnownHosts = 4 << 20
+// Bounds of files that are read, in bytes.
+const (
+	maxKnownHosts = 4 << 20
+	maxPublicKey  = 64 << 10
+)
 
 // readAtMost reads a regular file of the host that is not too long.
 func readAtMost(at string, most int64) ([]byte, error) {
@@ -212,7 +215,7 @@ func (k *keyring) said() {
 // configuration, where that lies in what they can write.
 func (k *keyring) outOfReach(name string, places []string) error {
 	for _, at := range places {
-		if k.p.led(at) {
+		if k.p.ledBelow(at) {
 			return fmt.Errorf("%s outside reads %q, which programs inside can write: they would choose what it does", name, at)
 		}
 	}

@@ -107,7 +107,7 @@ func (k *keyring) give(ctx context.Context, req inside.Request, asked []byte, re
 	case inside.OpCredential:
 		return k.login(ctx, asked)
 	case inside.OpToken:
-		host, token, err := k.token(ctx, req.Host)
+		host, token, err := k.token(ctx, req.Host, req.Remotes)
 		reply.Host = host
 		return []byte(token), err
 	}
@@ -154,7 +154,7 @@ func (k *keyring) login(ctx context.Context, asked []byte) ([]byte, error) {
 			return nil, k.unlisted(u, err)
 		}
 		token := ""
-		if _, token, err = k.token(ctx, host.Name); err != nil {
+		if _, token, err = k.token(ctx, host.Name, nil); err != nil {
 			return nil, err
 		}
 		got = keys.Credential{Protocol: c.Protocol, Host: c.Host, Username: "x-access-token", Password: token}
@@ -210,12 +210,17 @@ func (k *keyring) gitFor(ctx context.Context, host string) (*keys.Program, error
 	return git, err
 }
 
-// token gives the token of a host, by default of the first that is listed.
-func (k *keyring) token(ctx context.Context, name string) (host, token string, err error) {
+// token gives the token of a host. Where none is named it is the first of some that is
+// listed, or else the first that is.
+func (k *keyring) token(ctx context.Context, name string, some []string) (host, token string, err error) {
 	u := keys.Use{Kind: policy.CredentialGH, Subject: "the usual host"}
-	if name == "" {
-		if first := keys.First(k.uses, policy.CredentialGH); first != nil {
-			name = first.Hosts[0]
+	if first := keys.First(k.uses, policy.CredentialGH); name == "" && first != nil {
+		name = first.Hosts[0]
+		for _, likely := range some {
+			if h, err := policy.ParseCredentialHost(likely); err == nil && keys.Find(k.uses, policy.CredentialGH, h) != nil {
+				name = likely
+				break
+			}
 		}
 	}
 	of, err := policy.ParseCredentialHost(name)

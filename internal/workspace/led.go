@@ -30,7 +30,7 @@ func (p *Prepared) follow(at string) (real string, led bool) {
 	if !path.IsAbs(at) {
 		return "", true
 	}
-	here, rest, links := "/", strings.Split(path.Clean(at), "/"), 0
+	here, rest, links := "/", strings.Split(at, "/"), 0 // not cleaned: what `..` leads out of may be a link
 	for len(rest) > 0 {
 		name := rest[0]
 		rest = rest[1:]

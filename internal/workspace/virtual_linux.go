@@ -89,7 +89,7 @@ func (v *virtual) refusal(dim policy.Dimension, op, subject string) *api.Denial 
 		return nil
 	}
 	var d *api.Denial
-	if r.Source.Layer == policy.LayerCeiling || strings.HasPrefix(r.Note, "limited by the ceiling") { // the operator's has the operator's layer
+	if r.Limited {
 		d = beyondCeiling(op, dim, virtualWords[dim].on, r.Value, r.Source)
 	} else {
 		d = &api.Denial{Time: time.Now(), Code: api.CodeOff, Operation: op, Rule: string(dim) + ": " + r.Value, Source: r.Source.String(),

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/inside"
@@ -24,7 +25,7 @@ func virtualServer(off ...policy.Dimension) (s *insideServer, denials *[]api.Den
 		tell:   func(e api.Event) { *events = append(*events, e) },
 	}
 	for _, dim := range off {
-		v.off[dim] = policy.Reason{Dimension: dim, Value: "off", Source: policy.Source{Layer: policy.LayerCeiling, File: "/c.json", Line: 1}}
+		v.off[dim] = policy.Reason{Dimension: dim, Value: "off", Limited: true, Source: policy.Source{Layer: policy.LayerCeiling, File: "/c.json", Line: 1}}
 	}
 	return &insideServer{virtual: v, clips: make(chan struct{}, 1), clipboard: &clipboard{held: make(map[string]clipped)}}, denials, events
 }
@@ -53,6 +54,28 @@ func TestVirtualRefused(t *testing.T) {
 		if d.Code != api.CodeCeiling || d.Subject == "" {
 			t.Errorf("%+v", d)
 		}
+	}
+}
+
+// TestOpenerLedSince: a link is not opened by what programs inside could choose by now,
+// and those who send links do not have that looked for more often than links are opened.
+func TestOpenerLedSince(t *testing.T) {
+	s, _, _ := virtualServer()
+	s.virtual.audit = nil
+	looks, at := 0, "/home/u/.config/mimeapps.list"
+	s.opener, s.record = "/bin/true", func(api.Link, *api.Denial) {}
+	s.openerLed = func() string { looks++; return at }
+	for range 50 {
+		if r := s.open([]byte("https://example.com/")); r.OK {
+			t.Fatalf("%+v", r)
+		}
+	}
+	if looks != 1 {
+		t.Errorf("%d looks", looks)
+	}
+	s.lastOpen, at = time.Time{}, ""
+	if r := s.open([]byte("https://example.com/")); !r.OK {
+		t.Errorf("what nobody leads: %+v", r)
 	}
 }
 
