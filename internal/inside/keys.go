@@ -1,15 +1,11 @@
 package inside
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -126,129 +122,6 @@ func signsAs(args []string) (signs, status bool) {
 		signs = signs || a == "-bsau" || a == "--detach-sign"
 	}
 	return signs, status
-}
-
-// withToken becomes the real gh, with the token of a host in its environment.
-func withToken(args []string) int {
-	real, err := behind(GHHelper, os.Getenv("PATH"))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "carrel: gh is not installed here")
-		return exitNoGH
-	}
-	env := os.Environ()
-	req := Request{Operation: OpToken, Host: hostOf(args, os.Getenv)}
-	if req.Host == "" {
-		req.Remotes = remoteHosts()
-	}
-	reply, token, err := brokered(req, nil)
-	if err != nil { // much of gh works without
-		fmt.Fprintf(os.Stderr, "carrel: gh goes without a token: %v\n", err)
-	} else {
-		env = tokenEnv(env, reply.Host, string(bytes.TrimSpace(token)), req.Host != "")
-	}
-	err = syscall.Exec(real, append([]string{real}, args...), env)
-	fmt.Fprintf(os.Stderr, "carrel: starting %s: %v\n", real, err)
-	return exitNoGH - 1
-}
-
-// hostOf is the host that gh is told to talk to, "" where it is not: by --hostname, by a
-// repository of three parts, or by its variables.
-func hostOf(args []string, getenv func(string) string) string {
-	repository := getenv("GH_REPO")
-	for i, a := range args {
-		name, value, joined := strings.Cut(a, "=")
-		if !joined && i+1 < len(args) {
-			value = args[i+1]
-		}
-		switch name {
-		case "--hostname":
-			return value
-		case "--repo", "-R":
-			repository = value
-		}
-	}
-	if host, rest, ok := strings.Cut(repository, "/"); ok && strings.Contains(rest, "/") && !strings.Contains(repository, ":") {
-		return host
-	}
-	return getenv("GH_HOST")
-}
-
-// Bounds of the look at a repository's remotes.
-const (
-	remotesTime = 2 * time.Second
-	maxRemotes  = 16
-)
-
-// remoteHosts are the hosts of the remotes of the repository here, in the order in which
-// gh prefers those.
-func remoteHosts() []string {
-	ctx, cancel := context.WithTimeout(context.Background(), remotesTime)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, "git", "remote", "-v").Output()
-	if err != nil {
-		return nil
-	}
-	return hostsOf(string(out))
-}
-
-// ghPrefers are the remotes that it takes before others, the last first.
-var ghPrefers = []string{"origin", "github", "upstream"}
-
-// hostsOf reads what `git remote -v` prints: NAME, tab, URL, blank, (fetch) or (push).
-func hostsOf(list string) (hosts []string) {
-	type remote struct {
-		rank int
-		host string
-	}
-	var found []remote
-	for line := range strings.Lines(list) {
-		name, rest, _ := strings.Cut(line, "\t")
-		at, _, _ := strings.Cut(rest, " ")
-		if host := hostOfURL(at); host != "" {
-			found = append(found, remote{slices.Index(ghPrefers, name), host})
-		}
-	}
-	slices.SortStableFunc(found, func(a, b remote) int { return b.rank - a.rank })
-	for _, r := range found {
-		if !slices.Contains(hosts, r.host) && len(hosts) < maxRemotes {
-			hosts = append(hosts, r.host)
-		}
-	}
-	return hosts
-}
-
-// hostOfURL is the host of a URL, or of what ssh calls HOST:PATH; "" for a directory.
-func hostOfURL(text string) string {
-	if !strings.Contains(text, "://") {
-		host, _, ok := strings.Cut(text, ":")
-		if !ok || strings.Contains(host, "/") {
-			return ""
-		}
-		return host[strings.LastIndexByte(host, '@')+1:]
-	}
-	u, err := url.Parse(text)
-	if err != nil {
-		return ""
-	}
-	return u.Hostname()
-}
-
-// tokenEnv adds a token by the names that gh looks for: one for its own service, one for
-// others. To name the host too makes gh refuse repositories that are elsewhere, and is
-// needed for others.
-func tokenEnv(env []string, host, token string, named bool) []string {
-	name := "GH_ENTERPRISE_TOKEN"
-	if host == "github.com" || strings.HasSuffix(host, ".ghe.com") {
-		name = "GH_TOKEN"
-	}
-	env = slices.DeleteFunc(slices.Clone(env), func(e string) bool {
-		return strings.HasPrefix(e, name+"=") || strings.HasPrefix(e, "GH_HOST=")
-	})
-	env = append(env, name+"="+token)
-	if named || host != "github.com" {
-		env = append(env, "GH_HOST="+host)
-	}
-	return env
 }
 
 // behind finds the program of a name that is not this one.

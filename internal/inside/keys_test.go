@@ -1,6 +1,8 @@
 package inside
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -28,9 +30,9 @@ func TestHostOfGH(t *testing.T) {
 }
 
 func TestHostsOf(t *testing.T) {
-	list := "a\thttps://a.example/o/r (fetch)\norigin\tgit@origin.example:o/r.git (fetch)\norigin\tgit@origin.example:o/r.git (push)\n" +
-		"here\t/srv/git/x:y (fetch)\nthere\t../x (fetch)\nbroken\nupstream\tssh://git@up.example:2222/o/r (fetch)\nbad\thttps://%zz/ (fetch)\n"
-	if got := hostsOf(list); !slices.Equal(got, []string{"up.example", "origin.example", "a.example"}) {
+	config := "[core]\n\turl = https://core.example/\n[remote \"a\"]\n\tfetch = x\n\turl = https://a.example/o/r\n[remote \"origin\"]\n\turl=git@origin.example:o/r.git\n\tpushurl = git@push.example:o/r\n" +
+		"[remote \"here\"]\n\turl = /srv/git/x:y\n[remote \"there\"]\n\turl = ../x\n[branch \"main\"]\n\turl = https://branch.example/\nbroken\n[remote \"upstream\"]\n\tURL = \"ssh://git@up.example:2222/o/r\"\n[remote \"bad\"]\n\turl = https://%zz/\n"
+	if got := hostsOf(config); !slices.Equal(got, []string{"up.example", "origin.example", "a.example"}) {
 		t.Errorf("%q", got)
 	}
 	if got := hostsOf(""); len(got) != 0 {
@@ -52,6 +54,29 @@ func TestTokenEnv(t *testing.T) {
 	} {
 		if got := tokenEnv(old, row.host, "t", row.named); !slices.Equal(got, row.want) {
 			t.Errorf("%+v: %q", row, got)
+		}
+	}
+}
+
+// TestRemoteHosts: from below a repository, and from a working tree beside it.
+func TestRemoteHosts(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"repo/.git/config": "[remote \"origin\"]\n\turl = https://a.example/o/r\n", "repo/sub/deep/f": "",
+		"tree/.git": "gitdir: ../repo/.git/worktrees/tree\n", "repo/.git/worktrees/tree/commondir": "../..\n", "none/f": "", "broken/.git": "x",
+	} {
+		at := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string][]string{"repo": {"a.example"}, "repo/sub/deep": {"a.example"}, "tree": {"a.example"}, "none": nil, "broken": nil} {
+		t.Chdir(filepath.Join(dir, name))
+		if got := remoteHosts(); !slices.Equal(got, want) {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
 }

@@ -1,0 +1,186 @@
+package inside
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// withToken becomes the real gh, with the token of a host in its environment.
+func withToken(args []string) int {
+	real, err := behind(GHHelper, os.Getenv("PATH"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "carrel: gh is not installed here")
+		return exitNoGH
+	}
+	env := os.Environ()
+	req := Request{Operation: OpToken, Host: hostOf(args, os.Getenv)}
+	if req.Host == "" {
+		req.Remotes = remoteHosts()
+	}
+	reply, token, err := brokered(req, nil)
+	if err != nil { // much of gh works without
+		fmt.Fprintf(os.Stderr, "carrel: gh goes without a token: %v\n", err)
+	} else {
+		env = tokenEnv(env, reply.Host, string(bytes.TrimSpace(token)), req.Host != "")
+	}
+	err = syscall.Exec(real, append([]string{real}, args...), env)
+	fmt.Fprintf(os.Stderr, "carrel: starting %s: %v\n", real, err)
+	return exitNoGH - 1
+}
+
+// hostOf is the host that gh is told to talk to, "" where it is not: by --hostname, by a
+// repository of three parts, or by its variables.
+func hostOf(args []string, getenv func(string) string) string {
+	repository := getenv("GH_REPO")
+	for i, a := range args {
+		name, value, joined := strings.Cut(a, "=")
+		if !joined && i+1 < len(args) {
+			value = args[i+1]
+		}
+		switch name {
+		case "--hostname":
+			return value
+		case "--repo", "-R":
+			repository = value
+		}
+	}
+	if host, rest, ok := strings.Cut(repository, "/"); ok && strings.Contains(rest, "/") && !strings.Contains(repository, ":") {
+		return host
+	}
+	return getenv("GH_HOST")
+}
+
+// Bounds of the look at a repository's remotes: directories up, bytes, and hosts.
+const (
+	maxUp        = 64
+	maxGitConfig = 256 << 10
+	maxRemotes   = 16
+)
+
+// remoteHosts are the hosts of the remotes of the repository here, in the order in which
+// gh prefers those. It is a hint which of the listed hosts is meant, so git's own
+// configuration of the repository is enough, without what that includes or rewrites.
+func remoteHosts() []string {
+	dir, err := os.Getwd()
+	for range maxUp {
+		if err != nil || dir == "/" {
+			break
+		}
+		if config, there := gitConfig(filepath.Join(dir, ".git")); there {
+			return hostsOf(config)
+		}
+		dir = filepath.Dir(dir)
+	}
+	return nil
+}
+
+// gitConfig reads the configuration of a repository from its .git: a directory, or a file
+// that names one, which may name another that several working trees share.
+func gitConfig(at string) (config string, there bool) {
+	if _, err := os.Lstat(at); err != nil {
+		return "", false
+	}
+	if text, err := readSome(at); err == nil {
+		to := strings.TrimSpace(strings.TrimPrefix(text, "gitdir:"))
+		at = from(filepath.Dir(at), to)
+	}
+	if text, err := readSome(filepath.Join(at, "commondir")); err == nil {
+		at = from(at, strings.TrimSpace(text))
+	}
+	config, _ = readSome(filepath.Join(at, "config"))
+	return config, true
+}
+
+// from is a path as it is meant in a directory.
+func from(dir, to string) string {
+	if filepath.IsAbs(to) {
+		return to
+	}
+	return filepath.Join(dir, to)
+}
+
+func readSome(at string) (string, error) {
+	f, err := os.OpenFile(at, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxGitConfig))
+	return string(data), err
+}
+
+// ghPrefers are the remotes that it takes before others, the last first.
+var ghPrefers = []string{"origin", "github", "upstream"}
+
+// hostsOf reads the remotes of a repository's configuration.
+func hostsOf(config string) (hosts []string) {
+	type remote struct {
+		rank int
+		host string
+	}
+	var found []remote
+	name := ""
+	for line := range strings.Lines(config) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			name, _ = strings.CutPrefix(line, `[remote "`)
+			name, _ = strings.CutSuffix(name, `"]`)
+			continue
+		}
+		key, value, _ := strings.Cut(line, "=")
+		if !strings.EqualFold(strings.TrimSpace(key), "url") || strings.HasPrefix(name, "[") {
+			continue
+		}
+		if host := hostOfURL(strings.Trim(strings.TrimSpace(value), `"`)); host != "" {
+			found = append(found, remote{slices.Index(ghPrefers, name), host})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b remote) int { return b.rank - a.rank })
+	for _, r := range found {
+		if !slices.Contains(hosts, r.host) && len(hosts) < maxRemotes {
+			hosts = append(hosts, r.host)
+		}
+	}
+	return hosts
+}
+
+// hostOfURL is the host of a URL, or of what ssh calls HOST:PATH; "" for a directory.
+func hostOfURL(text string) string {
+	if !strings.Contains(text, "://") {
+		host, _, ok := strings.Cut(text, ":")
+		if !ok || strings.Contains(host, "/") {
+			return ""
+		}
+		return host[strings.LastIndexByte(host, '@')+1:]
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// tokenEnv adds a token by the names that gh looks for: one for its own service, one for
+// others. To name the host too makes gh refuse repositories that are elsewhere, and is
+// needed for others.
+func tokenEnv(env []string, host, token string, named bool) []string {
+	name := "GH_ENTERPRISE_TOKEN"
+	if host == "github.com" || strings.HasSuffix(host, ".ghe.com") {
+		name = "GH_TOKEN"
+	}
+	env = slices.DeleteFunc(slices.Clone(env), func(e string) bool {
+		return strings.HasPrefix(e, name+"=") || strings.HasPrefix(e, "GH_HOST=")
+	})
+	env = append(env, name+"="+token)
+	if named || host != "github.com" {
+		env = append(env, "GH_HOST="+host)
+	}
+	return env
+}
