@@ -2,6 +2,7 @@ package inside
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -183,4 +184,18 @@ func tokenEnv(env []string, host, token string, named bool) []string {
 		env = append(env, "GH_HOST="+host)
 	}
 	return env
+}
+
+// behind finds the program of a name that is not this one.
+func behind(name, path string) (string, error) {
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) || filepath.Clean(dir) == Dir {
+			continue
+		}
+		at := filepath.Join(dir, name)
+		if st, err := os.Stat(at); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+			return at, nil
+		}
+	}
+	return "", errors.New("not found")
 }

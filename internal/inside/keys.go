@@ -6,10 +6,7 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
-	"syscall"
 	"time"
 )
 
@@ -122,18 +119,4 @@ func signsAs(args []string) (signs, status bool) {
 		signs = signs || a == "-bsau" || a == "--detach-sign"
 	}
 	return signs, status
-}
-
-// behind finds the program of a name that is not this one.
-func behind(name, path string) (string, error) {
-	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) || filepath.Clean(dir) == Dir {
-			continue
-		}
-		at := filepath.Join(dir, name)
-		if st, err := os.Stat(at); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
-			return at, nil
-		}
-	}
-	return "", errors.New("not found")
 }
