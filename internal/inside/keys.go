@@ -1,7 +1,6 @@
 package inside
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
