@@ -63,7 +63,7 @@ var calls = []call{
 		"internal/sandbox/bubblewrap_linux.go": "looks at the system's bubblewrap: an absolute path, root's file, no environment of the user",
 	}},
 	{"syscall", "Exec", "the stage starts what runs inside", map[string]string{
-		"internal/inside/keys.go": "inside: the helper before gh becomes the real one, with a token in its environment alone",
+		"internal/inside/gh.go": "inside: the helper before gh becomes the real one, with a token in its environment alone",
 	}},
 	{"syscall", "StartProcess", "the stage starts what runs inside", nil},
 	{"syscall", "ForkExec", "the stage starts what runs inside", map[string]string{
