@@ -169,6 +169,7 @@ func TestHostCommandWalls(t *testing.T) {
 		w.hostCommands("- hx\n")
 		w.write(w.home+"/.ssh/id_x", "KEY\n")
 		w.write(w.home+"/.cargo/env", "# outside\n")
+		w.write(w.home+"/.cargo/registry/a", "a\n")
 		w.write(w.home+"/notes", "n\n")
 		socket := w.runtime + "/agent.sock"
 		l, err := net.Listen("unix", socket)
@@ -208,7 +209,7 @@ func TestHostCommandWalls(t *testing.T) {
 			t.Errorf("the process outside: %v", err)
 		}
 		// What programs inside leave in their caches, host commands do not find.
-		if got := w.sh("mkdir -p ~/.cache && echo evil > ~/.cache/x; cat ~/.cache/x; hx -c 'cat ~/.cache/x' || echo not there"); got != "evil\nnot there\n" {
+		if got := w.sh("echo evil > ~/.cargo/registry/x; cat ~/.cargo/registry/x; hx -c 'cat ~/.cargo/registry/a ~/.cargo/registry/x' || echo not there"); got != "evil\na\nnot there\n" {
 			t.Errorf("caches: %q", got)
 		}
 	})
