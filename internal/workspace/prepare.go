@@ -39,6 +39,7 @@ type Prepared struct {
 	state       *stateDir
 	logins      *loginWatch      // while the agent's logins are kept alike; nil without
 	shared      *sharedRun       // while the agent's home is shared; nil without
+	killed      []sharedRun      // whose leftovers are still to go
 	upstream    *egress.Upstream // the host's own proxy, nil for none
 	socketNames []string         // of granted sockets, as they were written
 	early       *sandbox.Stage   // started ahead; nil when there is none
