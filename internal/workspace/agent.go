@@ -264,10 +264,7 @@ func (p *Prepared) clearPlace(target string, dir bool) error {
 func (p *Prepared) agentNotes(notes []agents.Note) {
 	for _, n := range notes {
 		text := fmt.Sprintf("%s: %s", p.Agent.Name, n)
-		p.said.Lock()
-		told := slices.Contains(p.notes, text)
-		p.said.Unlock()
-		if !told {
+		if !slices.Contains(p.noted(), text) {
 			p.addNotes(text)
 		}
 	}

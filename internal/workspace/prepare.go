@@ -457,6 +457,20 @@ func (p *Prepared) addNotes(notes ...string) {
 	p.notes = append(p.notes, notes...)
 }
 
+// noted is what there is to tell so far; others may go on telling.
+func (p *Prepared) noted() []string {
+	p.said.Lock()
+	defer p.said.Unlock()
+	return slices.Clone(p.notes)
+}
+
+// refused is what was refused so far.
+func (p *Prepared) refused() []api.Denial {
+	p.said.Lock()
+	defer p.said.Unlock()
+	return slices.Clone(p.denials)
+}
+
 func (p *Prepared) deny(d ...api.Denial) {
 	if p.heard != nil {
 		for i := range d {
