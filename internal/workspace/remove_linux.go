@@ -1,10 +1,10 @@
 package workspace
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 
 	"golang.org/x/sys/unix"
 )
@@ -67,7 +67,7 @@ func (r *removal) enter(at int, name string) error {
 	_ = unclose(fd, &st) // where it fails, what follows says so
 	if len(r.stack) == maxBelowDepth {
 		top := int(r.stack[0].dir.Fd())
-		if err = unix.Renameat(at, name, top, fmt.Sprintf("deep-%x", rand.Uint64())); err == nil {
+		if err = unix.Renameat(at, name, top, "deep-"+rand.Text()); err == nil {
 			r.stack[0].progress, r.stack[len(r.stack)-1].progress = true, true
 		}
 		return err
