@@ -126,7 +126,7 @@ os.execvp("sleep", ["sleep", "7002.3"])
 	eventually(t, "all to end", func() bool { return !w.anybody("7002") })
 	// The first process of their walls is killed as when there is no memory: there are new ones.
 	s.launch("idle", "sleep 1000") // so that the workspace's own has a child
-	for range 5 { // and the workspace's own have nothing of it
+	for range 5 {                  // and the workspace's own have nothing of it
 		if got := s.sh("hx -c 'echo one'"); got != "one\n" {
 			t.Fatal(got)
 		}
