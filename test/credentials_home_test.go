@@ -198,6 +198,27 @@ func TestSharedHome(t *testing.T) {
 	}
 }
 
+// TestSharedHomeOfDotFiles: the agent's directory may be the user's link into a directory
+// of dot files; one out of home is refused, with what can be done.
+func TestSharedHomeOfDotFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.litter = true
+	w.agentScript("claude", obedient)
+	w.write(w.home+"/dot/claude/settings.json", "of the host")
+	w.symlink(w.home+"/dot/claude", w.home+"/.claude")
+	script := "cat ~/.claude/settings.json; echo planted > ~/.claude/settings.json; echo said > ~/.claude/projects/x; ln -s ~/.bashrc ~/.claude/projects/link"
+	r := w.carrel("claude", "--agent-home", "shared", "--", script)
+	if r.code != 0 || r.out != "of the host" || w.read(w.home+"/dot/claude/projects/x") != "said\n" || w.read(w.home+"/dot/claude/settings.json") != "of the host" || exists(w.home+"/dot/claude/projects/link") {
+		t.Errorf("%s", r)
+	}
+	w.must(os.Remove(w.home + "/.claude"))
+	w.symlink("/usr/share", w.home+"/.claude")
+	if r := w.carrel("claude", "--agent-home", "shared", "--", "echo started"); r.code != 125 || r.out != "" || !strings.Contains(r.err, "hint: --agent-home private") {
+		t.Errorf("out of home: %s", r)
+	}
+}
+
 // TestSharedHomeUnderACeiling: a ceiling forbids it, and the directory that would stand
 // for it; what is not asked for is private.
 func TestSharedHomeUnderACeiling(t *testing.T) {
