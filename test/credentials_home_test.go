@@ -144,7 +144,14 @@ func TestSharedHome(t *testing.T) {
 				}
 				script += "mkdir -p $(dirname " + place + "); echo transcript >> " + place + "; grep -qs transcript " + place + " || echo lost; "
 			}
-			script += "ln -s ~/.bashrc " + a.Shared[0].Place + "/link; ln -s of " + a.Shared[0].Place + "/within; true"
+			script += "ln -s ~/.bashrc " + a.Shared[0].Place + "/link; ln -s of " + a.Shared[0].Place + "/within; "
+			for _, s := range a.Shared {
+				for _, left := range s.Except { // of the host another thing than inside
+					w.write(w.home+"/"+s.Place+"/"+left+"/there", "of the host")
+					script += "echo planted > " + s.Place + "/" + left + "/there; ln -s ../" + left + "/there " + s.Place + "/of/x; ln -s " + left + " " + s.Place + "/y; "
+				}
+			}
+			script += "true"
 			// The canary: without walls all of it is written.
 			r := w.carrel(name, "--agent-home", "shared", "--", script)
 			if r.code != 0 || strings.Contains(r.out, "lost") {
@@ -164,7 +171,17 @@ func TestSharedHome(t *testing.T) {
 					t.Errorf("%s did not come to the host", place)
 				}
 			}
-			if first := w.home + "/" + a.Shared[0].Place; exists(first+"/link") || !exists(first+"/within") || !strings.Contains(r.err, "removed a link") {
+			within := true
+			for _, s := range a.Shared {
+				for _, left := range s.Except {
+					within = false // no link stays there
+					at := w.home + "/" + s.Place
+					if w.read(at+"/"+left+"/there") != "of the host" || exists(at+"/of/x") || exists(at+"/y") {
+						t.Errorf("a way to %s/%s: %s", s.Place, left, r)
+					}
+				}
+			}
+			if first := w.home + "/" + a.Shared[0].Place; exists(first+"/link") || exists(first+"/within") != within || !strings.Contains(r.err, "removed a link") {
 				t.Errorf("links: %s", r)
 			}
 			if r := w.inProject(w.home+"/src/other", name, "--agent-home", "shared", "--", "cat ~/"+a.Shared[0].Place+"/of/this.jsonl"); r.out != "transcript\n" {
@@ -178,6 +195,27 @@ func TestSharedHome(t *testing.T) {
 				t.Error("the canary wrote nothing")
 			}
 		})
+	}
+}
+
+// TestSharedHomeOfDotFiles: the agent's directory may be the user's link into a directory
+// of dot files; one out of home is refused, with what can be done.
+func TestSharedHomeOfDotFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.litter = true
+	w.agentScript("claude", obedient)
+	w.write(w.home+"/dot/claude/settings.json", "of the host")
+	w.symlink(w.home+"/dot/claude", w.home+"/.claude")
+	script := "cat ~/.claude/settings.json; echo planted > ~/.claude/settings.json; echo said > ~/.claude/projects/x; ln -s ~/.bashrc ~/.claude/projects/link"
+	r := w.carrel("claude", "--agent-home", "shared", "--", script)
+	if r.code != 0 || r.out != "of the host" || w.read(w.home+"/dot/claude/projects/x") != "said\n" || w.read(w.home+"/dot/claude/settings.json") != "of the host" || exists(w.home+"/dot/claude/projects/link") {
+		t.Errorf("%s", r)
+	}
+	w.must(os.Remove(w.home + "/.claude"))
+	w.symlink("/usr/share", w.home+"/.claude")
+	if r := w.carrel("claude", "--agent-home", "shared", "--", "echo started"); r.code != 125 || r.out != "" || !strings.Contains(r.err, "hint: --agent-home private") {
+		t.Errorf("out of home: %s", r)
 	}
 }
 

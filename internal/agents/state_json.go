@@ -126,12 +126,12 @@ func (m *mirrorer) hostObject(file string, limit int64) (object, []byte, bool) {
 	}
 	text, err := readRegular(m.home, from, limit)
 	if err != nil {
-		m.note(file, "left out: %v", err)
+		m.noteForNow(file, "left out: %v", err)
 		return nil, nil, false
 	}
 	o, err := parseObject(text)
 	if err != nil {
-		m.note(file, "left out: %v", err)
+		m.noteForNow(file, "left out: %v", err)
 		return nil, nil, false
 	}
 	return o, text, true

@@ -270,7 +270,6 @@ func (a *app) ownProgram() (string, error) {
 // serverName is what all four agents take as the name of a server.
 var serverName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
-// agentRequests are what flags and names ask for.
 // programIsSafe refuses to register a program that lies in a project, this one or any
 // other: an agent could replace it.
 func (a *app) programIsSafe(h clients.Host) error {
@@ -287,6 +286,7 @@ func (a *app) programIsSafe(h clients.Host) error {
 	return fmt.Errorf("%s lies in the project %s, where an agent could replace it\nhint: install it elsewhere", h.Program, at)
 }
 
+// agentRequests are what flags and names ask for.
 func (a *app) agentRequests(op clients.Operation, h clients.Host, names []string, f *agentFlags) ([]clients.Request, error) {
 	r := clients.Request{Scope: clients.Scope(f.scope), Name: f.name, Block: f.block && !f.serving, Serving: f.serving}
 	switch {
@@ -324,15 +324,23 @@ func (a *app) agentRequests(op clients.Operation, h clients.Host, names []string
 		if op == clients.Setup {
 			names = slices.DeleteFunc(names, func(name string) bool { return !h.Present(name) })
 		}
-		if op == clients.Remove { // what cannot be read and has nothing of ours is nobody's reason to stop
+		if op == clients.Remove {
 			reports, err := h.Status(names)
 			if err != nil {
 				return nil, err
 			}
-			for _, one := range reports {
-				if one.Scope == r.Scope && one.Err != nil && one.Registered == "no" && one.Blocked == "no" && !one.Skill && len(one.Files) == 0 {
-					names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == one.Client })
+			var unread error
+			names = slices.DeleteFunc(names, func(name string) bool { // nobody's reason to stop
+				i := slices.IndexFunc(reports, func(o clients.Report) bool {
+					return o.Client == name && o.Scope == r.Scope && o.Project == r.Project && o.Err != nil && !o.Ours()
+				})
+				if i >= 0 {
+					unread = errors.Join(unread, reports[i].Err)
 				}
+				return i >= 0
+			})
+			if len(names) == 0 {
+				return nil, fmt.Errorf("nothing of carrel's is known, and no agent's settings can be read: %w", unread)
 			}
 		}
 		if len(names) == 0 {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"carrel/internal/settings"
 )
@@ -31,13 +32,21 @@ var stop = func(string) {}
 
 // Do carries out an operation for all requests, or with dry only tells. Nothing
 // is written where one of them cannot be; what fails between is taken back.
-func (h Host) Do(op Operation, requests []Request, dry bool) ([]Result, error) {
+func (h Host) Do(op Operation, requests []Request, dry bool) (results []Result, err error) {
 	store, err := h.openStore(!dry)
 	if err != nil {
 		return nil, err
 	}
 	rec := &record{Version: 1}
 	var kept []string
+	defer func() { // whoever wrote it is told in any case
+		switch {
+		case err != nil && len(kept) > 0:
+			err = fmt.Errorf("%s; %w", strings.Join(kept, "; "), err)
+		case len(results) > 0:
+			results[0].Notes = append(kept, results[0].Notes...)
+		}
+	}()
 	if store != nil {
 		defer store.close()
 		if rec, err = store.read(); err != nil {
@@ -52,11 +61,7 @@ func (h Host) Do(op Operation, requests []Request, dry bool) ([]Result, error) {
 	if err := h.elsewhere(rec, op, requests); err != nil {
 		return nil, err
 	}
-	results, err := h.do(store, rec, op, requests, dry)
-	if len(results) > 0 {
-		results[0].Notes = append(kept, results[0].Notes...)
-	}
-	return results, err
+	return h.do(store, rec, op, requests, dry)
 }
 
 // elsewhere refuses to set up again where a variable names another directory than it did.

@@ -157,3 +157,58 @@ func TestKilledMeanwhile(t *testing.T) {
 		t.Errorf("left: %q, %q", left, text)
 	}
 }
+
+// TestKilledMeanwhileAndRefused: it is told, too, where what is asked for then is refused,
+// and with what finishes it where that fails.
+func TestKilledMeanwhileAndRefused(t *testing.T) {
+	for _, spoilt := range []bool{false, true} {
+		p := newPlace(t.TempDir())
+		p.write("home/.claude.json", "{}")
+		requests := all(User, "", false, true)
+		if !p.until(1, func() error { _, err := p.host.Do(Setup, requests, false); return err }) {
+			t.Fatal("one write only")
+		}
+		p.write("home/..claude.json.carrel-CCCCCCCCCC.old", "theirs")
+		if spoilt {
+			p.write("home/.claude.json", "nope")
+		}
+		for i := range requests {
+			requests[i].Name = "other"
+		}
+		_, err := p.host.Do(Setup, requests, false)
+		want := map[bool]string{false: "one name at a time", true: "finishing the setup"}[spoilt]
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "..claude.json.carrel-CCCCCCCCCC.old") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// TestOurs: of a client whose settings cannot be read we have something where the record
+// says so, or another file does.
+func TestOurs(t *testing.T) {
+	p := newPlace(t.TempDir())
+	request := all(User, "", false, false)[0]
+	p.write("home/.claude.json", "nope")
+	if got := p.status(request); got.Err == nil || got.Ours() {
+		t.Errorf("nothing was ever put in: %+v", got)
+	}
+	p.write("home/.claude.json", "{}")
+	if _, err := p.host.Do(Setup, []Request{request}, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.status(request); got.Err != nil || !got.Ours() {
+		t.Errorf("set up: %+v", got)
+	}
+	p.write("home/.claude.json", "nope")
+	if got := p.status(request); got.Err == nil || !got.Ours() {
+		t.Errorf("spoilt since: %+v", got)
+	}
+	p.must(os.RemoveAll(p.dir + "/home/.claude"))
+	if got := p.status(request); got.Err == nil || !got.Ours() {
+		t.Errorf("only the record is left: %+v", got)
+	}
+	p.must(os.RemoveAll(p.host.State))
+	if got := p.status(request); got.Ours() {
+		t.Errorf("and not that either: %+v", got)
+	}
+}

@@ -23,6 +23,13 @@ type Report struct {
 	Files      []string // that hold something of ours
 	Notes      []string
 	Err        error // why something cannot be read
+
+	recorded bool // we have put something in, or begun to
+}
+
+// Ours says whether something of ours is there, or may be in what cannot be read.
+func (r *Report) Ours() bool {
+	return r.recorded || r.Registered == "yes" || r.Registered == "stale" || r.Blocked != "no" || r.Steps || r.Skill || len(r.Files) > 0
 }
 
 // Status looks at clients and changes nothing: the user's settings, those of the
@@ -157,7 +164,9 @@ func (h Host) report(c *client, r Request, rec *record) Report {
 			out.Notes = append(out.Notes, "registered is "+e.words[0]+", this is "+h.Program)
 		}
 	}
-	if s := rec.find(&r); s != nil && len(s.Deny) > 0 {
+	s := rec.find(&r)
+	out.recorded = s != nil
+	if s != nil && len(s.Deny) > 0 {
 		if have, err := denied(text(p.settings)); err == nil {
 			out.Blocked = "always"
 			for _, tool := range s.Deny {
@@ -203,6 +212,7 @@ func (h Host) report(c *client, r Request, rec *record) Report {
 		has(p.skill)
 	}
 	if rec.Pending != nil && slices.ContainsFunc(rec.Pending.Setups, func(s setup) bool { return s.same(&r) }) {
+		out.recorded = true
 		out.Notes = append(out.Notes, fmt.Sprintf("a %s was interrupted: carrel agent heal finishes it", rec.Pending.Op))
 	}
 	return out

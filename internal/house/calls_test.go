@@ -21,6 +21,7 @@ var calls = []call{
 		"internal/workspace/scope.go":          "names of the start; the stage opens each source again without following links",
 		"internal/workspace/state.go":          "our own directory, checked for its owner",
 		"internal/workspace/history_place.go":  "the user's own directory for histories, checked for its owner and mode; the store opens what is in it without following",
+		"internal/workspace/agent_shared.go":   "the user's own directory of an agent may be a link into a dotfiles directory; what it leads to is opened below home, and no command writes on the way",
 		"internal/workspace/sockets_linux.go":  "where a socket lies that the kernel names; it is then looked at without following",
 		"internal/doctor/machine_linux.go":     "a directory just made, under the name that the kernel shows; a path to print in a profile, where AppArmor sees the file",
 		"internal/workspace/protect.go":        "finds out that a name is a link, which is then left alone",

@@ -65,3 +65,21 @@ func begins(tests map[string]string, part string) bool {
 	}
 	return false
 }
+
+// TestProgramsStartedOutside: the two places that say which programs are started outside
+// name the same.
+func TestProgramsStartedOutside(t *testing.T) {
+	for path, begin := range map[string]string{"../../ARCHITECTURE.md": "the only other programs that we start outside", "../../docs/security.md": "and starts no program but"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, said, _ := strings.Cut(string(text), begin)
+		said, _, _ = strings.Cut(said, "\n")
+		for _, name := range []string{"`/usr/bin/xdg-open`", "`/usr/bin/bwrap`", "player of sounds", "`git`", "`gh`", "`gpg`", "system's directories"} {
+			if !strings.Contains(said, name) {
+				t.Errorf("%s: what is started outside does not name %s", path, name)
+			}
+		}
+	}
+}

@@ -146,6 +146,14 @@ func TestFreezeBusyDesk(t *testing.T) {
 	}
 }
 
+// TestFreezerOfNobody: what cannot be frozen has no Freezer, also none that is a nil
+// pointer, which whoever looks would take for one.
+func TestFreezerOfNobody(t *testing.T) {
+	if f, err := NewFreezer(1<<30, nil); f != nil || err == nil {
+		t.Errorf("%#v, %v", f, err)
+	}
+}
+
 // TestGroupFreezer tries a real control group where this machine lets us make
 // one, and its files' doubles in any case.
 func TestGroupFreezer(t *testing.T) {

@@ -173,6 +173,13 @@ func (p *Prepared) mirrorAgent() error {
 	if err := os.MkdirAll(p.agentDir(), 0o700); err != nil {
 		return fmt.Errorf("making the private copy of %s: %w", p.Agent.Title, err)
 	}
+	err := p.mirrorLocked()
+	p.dropKilled()
+	return err
+}
+
+// mirrorLocked does so while nobody else works on the agent's logins.
+func (p *Prepared) mirrorLocked() error {
 	unlock, err := p.lockLogins()
 	if err != nil {
 		return fmt.Errorf("locking the logins of %s: %w", p.Agent.Title, err)
@@ -257,10 +264,7 @@ func (p *Prepared) clearPlace(target string, dir bool) error {
 func (p *Prepared) agentNotes(notes []agents.Note) {
 	for _, n := range notes {
 		text := fmt.Sprintf("%s: %s", p.Agent.Name, n)
-		p.said.Lock()
-		told := slices.Contains(p.notes, text)
-		p.said.Unlock()
-		if !told {
+		if !slices.Contains(p.noted(), text) {
 			p.addNotes(text)
 		}
 	}

@@ -180,13 +180,8 @@ func (p *Prepared) shareHome() error {
 		return &hintError{err: fmt.Errorf("%s: agent_home shared cannot be held with engine landlock: without mounts the copy and the host's places cannot be put together", p.agentHomeBy()),
 			hint: "--agent-home private"}
 	}
-	root, err := os.OpenRoot(p.place.home)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	for _, s := range p.Agent.Shared {
-		if err := makeShared(root, s); err != nil {
+		if err := makeShared(p.place.home, s); err != nil {
 			return fmt.Errorf("%s: agent_home shared: ~/%s: %w", p.agentHomeBy(), s.Place, err)
 		}
 		at := filepath.Join(p.place.home, s.Place)
@@ -205,14 +200,23 @@ func (p *Prepared) shareHome() error {
 }
 
 // makeShared makes a shared place of the host, and what is left out of it, where they
-// are missing: a mount needs a place. The user's own link may lead elsewhere; one in a
-// place that commands write may not.
-func makeShared(home *os.Root, s agents.SharedPlace) error {
+// are missing: a mount needs a place. The user's own link to elsewhere below home leads
+// there, see [realShared]; one in a place that commands write leads nowhere.
+func makeShared(home string, s agents.SharedPlace) error {
+	top, at, err := realShared(home, s)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	if s.File {
-		if err := home.MkdirAll(filepath.Dir(s.Place), 0o700); err != nil {
+		if err := root.MkdirAll(filepath.Dir(at), 0o700); err != nil {
 			return err
 		}
-		f, err := home.OpenFile(s.Place, os.O_WRONLY|os.O_CREATE|os.O_APPEND|openNoFollow, 0o600)
+		f, err := root.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_APPEND|openNoFollow, 0o600)
 		if err != nil {
 			return err
 		}
@@ -222,15 +226,15 @@ func makeShared(home *os.Root, s agents.SharedPlace) error {
 		}
 		return nil
 	}
-	if err := home.MkdirAll(s.Place, 0o700); err != nil {
+	if err := root.MkdirAll(at, 0o700); err != nil {
 		return err
 	}
 	for _, name := range s.Except {
-		place := filepath.Join(s.Place, name)
-		if err := home.Mkdir(place, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		place := filepath.Join(at, name)
+		if err := root.Mkdir(place, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if st, err := home.Lstat(place); err != nil || !st.IsDir() {
+		if st, err := root.Lstat(place); err != nil || !st.IsDir() {
 			return fmt.Errorf("%q in it is no directory", name)
 		}
 	}

@@ -78,17 +78,27 @@ func (p *Prepared) watchLogins() {
 			if p.loginStamp() == seen {
 				continue
 			}
-			if wait := paced.take(time.Now()); wait > 0 {
-				select {
-				case <-w.stop:
-					return
-				case <-time.After(wait):
-				}
+			if wait := paced.take(time.Now()); wait > 0 && !w.pause(wait) {
+				return
 			}
-			seen = p.loginStamp()
-			p.exchangeLogins(false)
+			stamp := p.loginStamp()
+			if p.exchangeLogins(false) {
+				seen = stamp
+			} else if !w.pause(loginPace) { // and then again
+				return
+			}
 		}
 	}()
+}
+
+// pause waits, and reports false where the watch ends meanwhile.
+func (w *loginWatch) pause(wait time.Duration) bool {
+	select {
+	case <-w.stop:
+		return false
+	case <-time.After(wait):
+		return true
+	}
 }
 
 // mergeAgent ends the watch and carries out what is left.
@@ -102,15 +112,16 @@ func (p *Prepared) mergeAgent() {
 	p.exchangeLogins(true)
 }
 
-// exchangeLogins brings the logins together. What may be otherwise the next time is
-// told at the end only: the agent may be in the middle of writing.
-func (p *Prepared) exchangeLogins(last bool) {
+// exchangeLogins brings the logins together, and reports false where that failed. What
+// may be otherwise the next time is told at the end only: the agent may be in the middle
+// of writing.
+func (p *Prepared) exchangeLogins(last bool) bool {
 	unlock, err := p.lockLogins()
 	if err != nil {
 		if last {
 			p.note("%s: its login was not carried back: %v", p.Agent.Name, err)
 		}
-		return
+		return false
 	}
 	defer unlock()
 	before := p.agreed()
@@ -126,6 +137,7 @@ func (p *Prepared) exchangeLogins(last bool) {
 			p.agentNotes([]agents.Note{n})
 		}
 	}
+	return err == nil
 }
 
 // lockLogins holds the agent's logins, for all projects of the user: they all are

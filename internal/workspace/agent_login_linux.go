@@ -5,12 +5,16 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // loginEvents are those after which a file may have another content or name.
 const loginEvents = unix.IN_CLOSE_WRITE | unix.IN_MOVED_TO | unix.IN_CREATE | unix.IN_DELETE | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW
+
+// watchPause is what programs inside that change things all the time are slowed by.
+const watchPause = 5 * time.Millisecond
 
 // watchDirs tells when something in the directories changes. They are asked for
 // anew at each event: what was renamed away is no longer the one that is meant.
@@ -26,10 +30,22 @@ func watchDirs(dirs func() []string) (changed <-chan struct{}, forget func()) {
 		f.Close()
 		return nil, func() {}
 	}
+	watched := make(map[int]bool)
 	add := func() {
-		for _, dir := range dirs() {
-			_ = raw.Control(func(fd uintptr) { _, _ = unix.InotifyAddWatch(int(fd), dir, loginEvents) })
-		}
+		now := make(map[int]bool)
+		_ = raw.Control(func(fd uintptr) {
+			for _, dir := range dirs() {
+				if wd, err := unix.InotifyAddWatch(int(fd), dir, loginEvents); err == nil {
+					now[wd] = true
+				}
+			}
+			for wd := range watched {
+				if !now[wd] { // what another has the name of now
+					_, _ = unix.InotifyRmWatch(int(fd), uint32(wd))
+				}
+			}
+		})
+		watched = now
 	}
 	add()
 	tell, done := make(chan struct{}, 1), make(chan struct{})
@@ -45,6 +61,7 @@ func watchDirs(dirs func() []string) (changed <-chan struct{}, forget func()) {
 			case tell <- struct{}{}:
 			default:
 			}
+			time.Sleep(watchPause)
 		}
 	}()
 	return tell, func() {

@@ -1,18 +1,23 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
 	"carrel/internal/agents"
 )
 
-// maxShared bounds what is looked at in each shared place.
-const maxShared = 1_000_000
+// What is looked at for links, as programs inside say how much there is.
+const (
+	maxShared  = 1_000_000       // names in each shared place
+	sharedTime = 5 * time.Second // for all of them
+)
 
 // sharedRun is written down while a run shares the home: what it leaves is found when
 // it was killed. The file's name is when it began, in nanoseconds, and it is locked as
@@ -23,8 +28,8 @@ type sharedRun struct {
 	unlock func()
 }
 
-// beginShared writes down that a run begins, and removes what killed ones have left.
-// The agent's logins are locked, so no other run begins at the same time.
+// beginShared writes down that a run begins, and which ones were killed. The agent's
+// logins are locked, so no other run begins at the same time.
 func (p *Prepared) beginShared() error {
 	dir := filepath.Join(p.state.path, "agents", p.Agent.Name+".shared")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -34,7 +39,6 @@ func (p *Prepared) beginShared() error {
 	if err != nil {
 		return fmt.Errorf("agent_home shared: %w", err)
 	}
-	var killed []sharedRun
 	for _, e := range entries {
 		began, err := strconv.ParseInt(e.Name(), 10, 64)
 		file := filepath.Join(dir, e.Name())
@@ -42,21 +46,7 @@ func (p *Prepared) beginShared() error {
 			continue
 		}
 		if unlock, err := lockFile(file, 0); err == nil {
-			defer unlock()
-			killed = append(killed, sharedRun{file: file, since: time.Unix(0, began)})
-		}
-	}
-	if len(killed) > 0 {
-		since := killed[0].since
-		for _, k := range killed {
-			if k.since.Before(since) {
-				since = k.since
-			}
-		}
-		if p.dropLeft(since) {
-			for _, k := range killed {
-				os.Remove(k.file)
-			}
+			p.killed = append(p.killed, sharedRun{file, time.Unix(0, began), unlock})
 		}
 	}
 	if p.shared != nil {
@@ -71,6 +61,27 @@ func (p *Prepared) beginShared() error {
 	}
 	p.shared = &sharedRun{file, since, unlock}
 	return nil
+}
+
+// dropKilled removes what killed runs have left. It may take its time, so nobody waits
+// for it: who begins meanwhile takes them for ones that live.
+func (p *Prepared) dropKilled() {
+	killed := p.killed
+	p.killed = nil
+	if len(killed) == 0 {
+		return
+	}
+	slices.SortFunc(killed, func(a, b sharedRun) int { return a.since.Compare(b.since) })
+	past := killed
+	if !p.dropLeft(killed[0].since) {
+		past = killed[1:] // the oldest stands for all
+	}
+	for _, k := range past {
+		os.Remove(k.file)
+	}
+	for _, k := range killed {
+		k.unlock()
+	}
 }
 
 // dropLinks ends what beginShared began.
@@ -90,59 +101,38 @@ func (p *Prepared) dropLinks() {
 // on with a transcript, and pipes, at which it would wait for ever. It reports false
 // where it has not seen all.
 func (p *Prepared) dropLeft(since time.Time) bool {
-	all := true
+	all, until := true, time.Now().Add(sharedTime)
 	for _, s := range p.Agent.Shared {
 		if !s.File {
-			all = p.dropLeftIn(s, since, maxShared) && all
+			all = p.dropLeftIn(s, since, until, maxShared) && all
 		}
 	}
 	return all
 }
 
-func (p *Prepared) dropLeftIn(s agents.SharedPlace, since time.Time, most int) bool {
-	root, err := os.OpenRoot(filepath.Join(p.place.home, s.Place))
-	if err != nil {
-		return false
+// realShared is where a shared place of the host lies, and below which directory. The
+// user's own links lead there, of which commands write none: a directory of dot files,
+// say. What is not there yet keeps its name.
+func realShared(home string, s agents.SharedPlace) (root, place string, err error) {
+	if root, err = filepath.EvalSymlinks(home); err != nil {
+		return "", "", err
 	}
-	defer root.Close()
-	left, all := most, true
-	_ = fs.WalkDir(root.FS(), ".", func(place string, d fs.DirEntry, err error) error {
-		if left--; left < 0 {
-			p.note("%s: ~/%s has too many files to look for links in all of them: from %.200q on none was looked at", p.Agent.Name, s.Place, place)
-			all = false
-			return fs.SkipAll
+	at, rest := filepath.Join(root, s.Place), ""
+	if s.File { // it is opened as what it is
+		at, rest = filepath.Dir(at), filepath.Base(at)
+	}
+	for ; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
+		if _, err := os.Lstat(at); errors.Is(err, fs.ErrNotExist) && at != root {
+			continue
 		}
+		real, err := filepath.EvalSymlinks(at)
 		if err != nil {
-			all = false
-			return nil
+			return "", "", err
 		}
-		if d.IsDir() {
-			// One that is closed would hide what is in it until another run opens it.
-			if st, err := root.Lstat(place); err == nil && st.Mode().Perm()&0o700 != 0o700 && !changeTime(st).Before(since) {
-				_ = root.Chmod(place, st.Mode().Perm()|0o700)
-			}
-			return nil
+		place, err := filepath.Rel(root, filepath.Join(real, rest))
+		if err != nil || place == "." || !filepath.IsLocal(place) {
+			return "", "", &hintError{err: fmt.Errorf("it leads to %q, which is not below the home directory", real), hint: "--agent-home private"}
 		}
-		if d.Type()&(fs.ModeSymlink|fs.ModeNamedPipe) == 0 {
-			return nil
-		}
-		st, err := root.Lstat(place)
-		if err != nil || changeTime(st).Before(since) {
-			return nil
-		}
-		what := "a pipe in"
-		if st.Mode()&fs.ModeSymlink != 0 {
-			if _, leads := root.Stat(place); leads == nil {
-				return nil // it stays within
-			}
-			what = "a link out of"
-		}
-		if root.Remove(place) == nil {
-			p.note("%s: removed %s ~/%s that was made inside: %q", p.Agent.Name, what, s.Place, place)
-		} else {
-			all = false
-		}
-		return nil
-	})
-	return all
+		return root, place, nil
+	}
 }

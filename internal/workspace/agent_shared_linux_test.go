@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"carrel/internal/agents"
+
+	"golang.org/x/sys/unix"
 )
 
 // sharing is a run of an agent with one shared place in an own home.
@@ -58,6 +61,10 @@ func TestKilledSharedRun(t *testing.T) {
 	if err := next.beginShared(); err != nil {
 		t.Fatal(err)
 	}
+	if gone("/fifo") {
+		t.Error("it was looked for while the logins are locked")
+	}
+	next.dropKilled()
 	if !gone("/d/out") || !gone("/fifo") || gone("/d/within") || gone("/x") || len(next.notes) != 2 {
 		t.Errorf("the next start left it: %q", next.notes)
 	}
@@ -75,10 +82,194 @@ func TestTooManyShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := sharing(t, home, t.TempDir())
-	if p.dropLeftIn(p.Agent.Shared[0], time.Time{}, 3) || len(p.notes) != 1 || !strings.Contains(p.notes[0], `~/s has too many files`) || !strings.Contains(p.notes[0], `"0/1/2"`) {
+	s, now := p.Agent.Shared[0], time.Now()
+	if p.dropLeftIn(s, time.Time{}, now.Add(time.Hour), 2) || len(p.notes) != 1 || !strings.Contains(p.notes[0], `~/s has too many files`) || !strings.Contains(p.notes[0], `"0/1/2"`) {
 		t.Errorf("%q", p.notes)
 	}
-	if !p.dropLeftIn(p.Agent.Shared[0], time.Time{}, 5) {
+	if p.dropLeftIn(s, time.Time{}, now, 4) || len(p.notes) != 2 || !strings.Contains(p.notes[1], `~/s takes too long`) || !strings.Contains(p.notes[1], `"0"`) {
 		t.Errorf("%q", p.notes)
+	}
+	if !p.dropLeftIn(s, time.Time{}, now.Add(time.Hour), 4) || len(p.notes) != 2 {
+		t.Errorf("%q", p.notes)
+	}
+}
+
+// TestDeepShared: directories in each other, as many as no path reaches, hold up neither
+// the end of a run nor the next start; where a transcript may be, a link goes.
+func TestDeepShared(t *testing.T) {
+	asOrdinary(t, func(home string) {
+		if err := os.MkdirAll(home+"/s", 0o700); err != nil {
+			t.Error(err)
+		}
+		nest(t, home+"/s", 5000, func(depth, fd int) {
+			if depth == 60 || depth == 4999 {
+				if err := unix.Symlinkat("/etc/passwd", fd, "link"); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		p := sharing(t, home, home+"/state")
+		begin := time.Now()
+		all := p.dropLeft(time.Time{})
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("it took %s", took)
+		}
+		if !all || len(p.notes) != 2 || !strings.Contains(p.notes[0], "removed a link") || !strings.Contains(p.notes[1], "64 deep") {
+			t.Errorf("all %v, %q", all, p.notes)
+		}
+	})
+}
+
+// TestClosedShared: a directory that was closed before a run is nothing of it; one that
+// was closed by it is opened, and what is in it looked at.
+func TestClosedShared(t *testing.T) {
+	asOrdinary(t, func(home string) {
+		state := home + "/state"
+		for _, dir := range []string{"/s/old/in", "/s/new"} {
+			if err := os.MkdirAll(home+dir, 0o700); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := os.Chmod(home+"/s/old", 0); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(1100 * time.Millisecond)
+		p := sharing(t, home, state)
+		if err := p.beginShared(); err != nil {
+			t.Error(err)
+			return
+		}
+		if err := errors.Join(os.Symlink("/etc/passwd", home+"/s/new/link"), os.Chmod(home+"/s/new", 0)); err != nil {
+			t.Error(err)
+		}
+		p.dropLinks()
+		if st, err := os.Lstat(home + "/s/old"); err != nil || st.Mode().Perm() != 0 {
+			t.Errorf("the old one: %v, %v", st, err)
+		}
+		if _, err := os.Lstat(home + "/s/new/link"); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the link: %v", err)
+		}
+		if left, _ := os.ReadDir(state + "/agents/a.shared"); len(left) != 0 {
+			t.Errorf("still written down: %v", left)
+		}
+	})
+}
+
+// TestUnseenShared: of killed runs whose places cannot be looked through the oldest stays
+// written down, and only that.
+func TestUnseenShared(t *testing.T) {
+	home, state := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(home+"/s", nil, 0o600); err != nil { // no directory
+		t.Fatal(err)
+	}
+	dir := state + "/agents/a.shared"
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, began := range []string{"3000", "1000", "20000"} {
+		if err := os.WriteFile(filepath.Join(dir, began), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := sharing(t, home, state)
+	p.Agent.Shared[0].Place = "s/t"
+	for range 2 {
+		if err := p.beginShared(); err != nil {
+			t.Fatal(err)
+		}
+		p.dropKilled()
+		left, _ := os.ReadDir(dir)
+		if len(left) != 2 || left[0].Name() != "1000" && left[1].Name() != "1000" {
+			t.Errorf("written down: %v", left)
+		}
+	}
+	if unlock, err := lockFile(dir+"/1000", 0); err != nil {
+		t.Errorf("it is held on: %v", err)
+	} else {
+		unlock()
+	}
+}
+
+// TestLinksToWhatIsLeftOut: a new link in a place of which something is left out goes,
+// wherever it leads: inside and outside that may be two things.
+func TestLinksToWhatIsLeftOut(t *testing.T) {
+	home := t.TempDir()
+	for _, dir := range []string{"/s/bin", "/s/chats"} {
+		if err := os.MkdirAll(home+dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(home+"/s/bin/rg", nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := sharing(t, home, t.TempDir())
+	p.Agent.Shared[0].Except = []string{"bin"}
+	links := map[string]string{"/s/chats/x": "../bin/rg", "/s/y": "bin", "/s/z": "y/rg", "/s/chats/w": "../y"}
+	for at, to := range links {
+		if err := os.Symlink(to, home+at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !p.dropLeft(time.Time{}) {
+		t.Error("not all was seen")
+	}
+	for at := range links {
+		if _, err := os.Lstat(home + at); err == nil {
+			t.Errorf("%s is still there", at)
+		}
+	}
+}
+
+// TestOwnLinkShared: an agent's directory may be the user's link to elsewhere in home, by
+// whatever name; out of home, and in what commands write, none is followed.
+func TestOwnLinkShared(t *testing.T) {
+	base := t.TempDir()
+	for at, to := range map[string]string{"/home": base + "/real", "/real/.abs": base + "/real/dot/abs", "/real/.rel": "dot/rel", "/real/.byname": base + "/home/dot/byname",
+		"/real/.out": base + "/elsewhere", "/real/.all": ".", "/real/.lost": "nowhere", "/real/dot/plain/s/bin": ".."} {
+		for _, dir := range []string{filepath.Dir(base + at), base + "/real/dot/abs", base + "/real/dot/rel", base + "/real/dot/byname", base + "/elsewhere"} {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink(to, base+at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	home := base + "/home"
+	for place, at := range map[string]string{".abs/s": "dot/abs/s", ".rel/s": "dot/rel/s", ".byname/s/t": "dot/byname/s/t", ".new/s": ".new/s"} {
+		s := agents.SharedPlace{Place: place, Except: []string{"bin"}}
+		if err := makeShared(home, s); err != nil {
+			t.Errorf("%s: %v", place, err)
+			continue
+		}
+		if st, err := os.Lstat(base + "/real/" + at + "/bin"); err != nil || !st.IsDir() {
+			t.Errorf("%s: %v", place, err)
+		}
+		if err := os.Symlink("/etc/passwd", home+"/"+place+"/link"); err != nil {
+			t.Fatal(err)
+		}
+		p := sharing(t, home, t.TempDir())
+		p.Agent.Shared[0] = s
+		if !p.dropLeft(time.Time{}) {
+			t.Errorf("%s was not looked through", place)
+		}
+		if _, err := os.Lstat(home + "/" + place + "/link"); err == nil {
+			t.Errorf("%s: the link is still there", place)
+		}
+		if err := makeShared(home, agents.SharedPlace{Place: filepath.Dir(place) + "/h.jsonl", File: true}); err != nil {
+			t.Errorf("a file beside %s: %v", place, err)
+		}
+	}
+	for _, place := range []string{".out/s", ".all", ".lost/s"} {
+		err := makeShared(home, agents.SharedPlace{Place: place})
+		if err == nil || place != ".lost/s" && !strings.Contains(err.Error(), "hint: --agent-home private") {
+			t.Errorf("%s: %v", place, err)
+		}
+	}
+	if err := makeShared(home, agents.SharedPlace{Place: "dot/plain/s", Except: []string{"bin"}}); err == nil {
+		t.Error("a link in what commands write")
+	}
+	if left, _ := os.ReadDir(base + "/elsewhere"); len(left) != 0 {
+		t.Errorf("out of home: %v", left)
 	}
 }

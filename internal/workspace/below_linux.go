@@ -48,8 +48,7 @@ type pair struct {
 // opened is a directory under search.
 type opened struct {
 	pair
-	dir   *os.File
-	names []string // read and not yet looked at
+	listing
 }
 
 // searchBelow looks for a name below a directory that is about to move for which
@@ -92,7 +91,7 @@ func below(at int, name string, top pair, enters, found func(*pair) bool) (*pair
 			return nil
 		}
 		if err == nil {
-			stack = append(stack, opened{pair: p, dir: os.NewFile(uintptr(fd), p.name)})
+			stack = append(stack, opened{p, listing{dir: os.NewFile(uintptr(fd), p.name)}})
 		}
 		return err
 	}
@@ -123,20 +122,6 @@ func below(at int, name string, top pair, enters, found func(*pair) bool) (*pair
 		}
 	}
 	return nil, nil
-}
-
-// next gives the next name of a directory, io.EOF behind the last.
-func (o *opened) next() (string, error) {
-	if len(o.names) == 0 {
-		names, err := o.dir.Readdirnames(256)
-		if err != nil {
-			return "", err
-		}
-		o.names = names
-	}
-	name := o.names[0]
-	o.names = o.names[1:]
-	return name, nil
 }
 
 // parted says whether two decisions about one thing differ, and which rule makes

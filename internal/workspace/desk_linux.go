@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -149,7 +148,7 @@ func (d *desk) serve(tell *Reporter) error {
 	close(d.ready)
 	defer tell.Gone(d.server.Stop)()
 	said := d.prepareApps(tell)
-	said.Announcements, said.Notes = p.Announcements(), slices.Clone(p.notes)
+	said.Announcements, said.Notes = p.Announcements(), p.noted()
 	said.Status, said.Interrupted = *d.server.Status(), p.interrupted
 	if err := tell.Ready(said); err != nil { // whoever wanted it has gone: it was interrupted
 		d.stop()

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/display"
 	"carrel/internal/policy"
@@ -109,6 +110,8 @@ func (p *Prepared) Steps(*api.Result) {}
 
 // DieBy does nothing here: no command was run.
 func DieBy(syscall.Signal) {}
+
+func (p *Prepared) dropLeftIn(agents.SharedPlace, time.Time, time.Time, int) bool { return true }
 
 func watchDirs(func() []string) (<-chan struct{}, func()) { return nil, func() {} }
 

@@ -225,7 +225,7 @@ func (x *executor) takeDown() {
 	w.up.broker.giveBack(w.p)
 	w.up.close()
 	w.p.dropGroup(w.group)
-	p.addNotes(w.p.notes...)
+	p.addNotes(w.p.noted()...)
 	x.now = nil
 }
 

@@ -39,6 +39,7 @@ type Prepared struct {
 	state       *stateDir
 	logins      *loginWatch      // while the agent's logins are kept alike; nil without
 	shared      *sharedRun       // while the agent's home is shared; nil without
+	killed      []sharedRun      // whose leftovers are still to go
 	upstream    *egress.Upstream // the host's own proxy, nil for none
 	socketNames []string         // of granted sockets, as they were written
 	early       *sandbox.Stage   // started ahead; nil when there is none
@@ -454,6 +455,20 @@ func (p *Prepared) addNotes(notes ...string) {
 	p.said.Lock()
 	defer p.said.Unlock()
 	p.notes = append(p.notes, notes...)
+}
+
+// noted is what there is to tell so far; others may go on telling.
+func (p *Prepared) noted() []string {
+	p.said.Lock()
+	defer p.said.Unlock()
+	return slices.Clone(p.notes)
+}
+
+// refused is what was refused so far.
+func (p *Prepared) refused() []api.Denial {
+	p.said.Lock()
+	defer p.said.Unlock()
+	return slices.Clone(p.denials)
 }
 
 func (p *Prepared) deny(d ...api.Denial) {

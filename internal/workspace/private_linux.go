@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -78,23 +77,4 @@ func lockDir(dir string) (int, error) {
 		return -1, err
 	}
 	return fd, nil
-}
-
-// removeTree removes what a command has left, directories that it closed included.
-func removeTree(dir string) error {
-	if os.RemoveAll(dir) == nil {
-		return nil
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	_ = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, _ error) error {
-		if d != nil && d.IsDir() {
-			_ = root.Chmod(name, 0o700)
-		}
-		return nil
-	})
-	root.Close()
-	return os.RemoveAll(dir)
 }

@@ -339,7 +339,7 @@ func (p *Prepared) recorder(r *api.Result) func(api.Link, *api.Denial) {
 // conclude completes the result and writes the denials down.
 func (p *Prepared) conclude(r *api.Result) {
 	r.Duration = time.Since(r.Started)
-	for _, d := range p.denials {
+	for _, d := range p.refused() {
 		d.Time, d.Workspace, d.Project = time.Now(), r.Workspace, p.place.project
 		r.Denials = append(r.Denials, d)
 		if p.state != nil {
@@ -349,7 +349,7 @@ func (p *Prepared) conclude(r *api.Result) {
 			}
 		}
 	}
-	r.Notes = slices.Clone(p.notes)
+	r.Notes = p.noted()
 }
 
 // Changes looks for what the run left in the project.
