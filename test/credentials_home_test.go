@@ -212,7 +212,24 @@ func TestSharedHomeOfDotFiles(t *testing.T) {
 	if r.code != 0 || r.out != "of the host" || w.read(w.home+"/dot/claude/projects/x") != "said\n" || w.read(w.home+"/dot/claude/settings.json") != "of the host" || exists(w.home+"/dot/claude/projects/link") {
 		t.Errorf("%s", r)
 	}
+	// Who works in the directory of dot files does not choose what the next one shares.
 	w.must(os.Remove(w.home + "/.claude"))
+	w.must(os.Mkdir(w.home+"/.claude", 0o700))
+	w.symlink(w.home+"/dot/claude/projects", w.home+"/.claude/projects")
+	w.write(w.home+"/.ssh/id", "SECRET\n")
+	steal := func() result { return w.carrel("claude", "--agent-home", "shared", "--", "cat ~/.claude/projects/id; cat ~/.claude/projects/x") }
+	if r := steal(); r.code != 0 || r.out != "said\n" {
+		t.Errorf("canary: %s", r)
+	}
+	dots := w.command(w.bin, "run", "--", "sh", "-c", "mv claude/projects claude/old; ln -s ../../.ssh claude/projects")
+	dots.Dir = w.home + "/dot"
+	if out, err := dots.CombinedOutput(); err != nil || !exists(w.home+"/dot/claude/old/x") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if r := steal(); r.code != 125 || strings.Contains(r.out, "SECRET") || !strings.Contains(r.err, "reached by a link") {
+		t.Errorf("by a link behind a link: %s", r)
+	}
+	w.must(os.RemoveAll(w.home + "/.claude"))
 	w.symlink("/usr/share", w.home+"/.claude")
 	if r := w.carrel("claude", "--agent-home", "shared", "--", "echo started"); r.code != 125 || r.out != "" || !strings.Contains(r.err, "hint: --agent-home private") {
 		t.Errorf("out of home: %s", r)

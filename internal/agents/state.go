@@ -91,6 +91,7 @@ type mirrorer struct {
 	home    *os.Root // the host's home: nothing is read outside of it
 	private *os.Root // the private copy: nothing is written outside of it
 	real    string   // canonical path of home
+	named   string   // home as it was given
 	secret  []string // home-relative places that must not be copied
 	bytes   int64    // left of the budget
 	files   int
@@ -118,7 +119,7 @@ func openMirror(a Agent, places Places) (*mirrorer, error) {
 		return nil, fmt.Errorf("opening private copy %q: %w", places.Private, err)
 	}
 	m := &mirrorer{
-		agent: a, home: home, private: private, real: real,
+		agent: a, home: home, private: private, real: real, named: places.HostHome,
 		secret: a.foreign(slices.Concat(OtherCredentials(a.Name), places.Secret)),
 		bytes:  places.MaxBytes, files: places.MaxFiles,
 	}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"syscall"
 )
 
@@ -71,7 +70,7 @@ func (m *mirrorer) mirrorTree(place string) error {
 
 // one mirrors one place and returns what lies in it.
 func (m *mirrorer) one(j job) ([]job, error) {
-	from, info, ok := m.source(j.from)
+	from, info, ok := m.sourceBelow(j.from, j.from != j.to)
 	if !ok {
 		return nil, m.drop(j.to)
 	}
@@ -93,18 +92,18 @@ func (m *mirrorer) one(j job) ([]job, error) {
 	return nil, m.drop(j.to)
 }
 
-// source resolves a place on the host. Nothing there is no reason for a note.
+// source resolves a place on the host, see [Follow]. Nothing there is no reason for a note.
 func (m *mirrorer) source(place string) (string, fs.FileInfo, bool) {
-	resolved, err := filepath.EvalSymlinks(filepath.Join(m.real, place))
+	return m.sourceBelow(place, false)
+}
+
+// sourceBelow does so for what was perhaps reached by a link already.
+func (m *mirrorer) sourceBelow(place string, linked bool) (string, fs.FileInfo, bool) {
+	rel, err := follow(m.named, m.real, place, linked)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			m.note(place, "left out: %v", err)
 		}
-		return "", nil, false
-	}
-	rel, err := filepath.Rel(m.real, resolved)
-	if err != nil || !filepath.IsLocal(rel) {
-		m.note(place, "left out: a link leads out of the home directory, to %q", resolved)
 		return "", nil, false
 	}
 	if m.isSecret(rel) {
@@ -114,7 +113,9 @@ func (m *mirrorer) source(place string) (string, fs.FileInfo, bool) {
 	// rel has no link left; os.Root keeps it in home should one appear now.
 	info, err := m.home.Lstat(rel)
 	if err != nil {
-		m.note(place, "left out: %v", err)
+		if !errors.Is(err, fs.ErrNotExist) {
+			m.note(place, "left out: %v", err)
+		}
 		return "", nil, false
 	}
 	return rel, info, true

@@ -187,6 +187,10 @@ func TestMirrorLinksOnTheHost(t *testing.T) {
 	s.link(home, "../../../outside", ".claude/agents/out.md")
 	s.link(home, "..", ".claude/skills/loop")
 	s.link(home, "nowhere", ".claude/rules")
+	s.host("diary", "of nobody else")
+	s.link(home, "../dotfiles/chained", ".claude/agents/chain.md")
+	s.link(home, "../diary", "dotfiles/chained") // by whoever works there
+	s.link(home, "../../diary", "dotfiles/commands/diary.md")
 	if err := syscall.Mkfifo(filepath.Join(home, ".claude/agents/fifo"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -203,8 +207,8 @@ func TestMirrorLinksOnTheHost(t *testing.T) {
 	for _, text := range []string{"out of the home", "holds secrets", "no regular file"} {
 		wantNote(t, notes, text)
 	}
-	if strings.Contains(dump(t, s.places.Private), "codex login") {
-		t.Error("another agent's login was copied")
+	if all := dump(t, s.places.Private); strings.Contains(all, "codex login") || strings.Contains(all, "of nobody else") {
+		t.Errorf("another agent's login, or what a link behind a link leads to, was copied: %q", all)
 	}
 }
 

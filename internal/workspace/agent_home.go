@@ -181,12 +181,17 @@ func (p *Prepared) shareHome() error {
 			hint: "--agent-home private"}
 	}
 	for _, s := range p.Agent.Shared {
-		if err := makeShared(p.place.home, s); err != nil {
+		made, err := makeShared(p.place.home, s)
+		if err != nil {
 			return fmt.Errorf("%s: agent_home shared: ~/%s: %w", p.agentHomeBy(), s.Place, err)
 		}
 		at := filepath.Join(p.place.home, s.Place)
 		p.facts.forget(at)
-		if real := p.facts.canonical(at); within(real, p.place.project) || within(p.place.project, real) {
+		real := p.facts.canonical(at)
+		if real != made { // what is bound is what was looked at
+			return fmt.Errorf("%s: agent_home shared: ~/%s leads to %q now, and led to %q before", p.agentHomeBy(), s.Place, real, made)
+		}
+		if within(real, p.place.project) || within(p.place.project, real) {
 			return fmt.Errorf("%s: agent_home shared: ~/%s leads to %q, into or around the project", p.agentHomeBy(), s.Place, real)
 		}
 		for _, name := range s.Except {
@@ -200,43 +205,44 @@ func (p *Prepared) shareHome() error {
 }
 
 // makeShared makes a shared place of the host, and what is left out of it, where they
-// are missing: a mount needs a place. The user's own link to elsewhere below home leads
-// there, see [realShared]; one in a place that commands write leads nowhere.
-func makeShared(home string, s agents.SharedPlace) error {
+// are missing: a mount needs a place. It gives the path without links. The user's own
+// link to elsewhere below home leads there, see [agents.Follow]; one in a place that
+// commands write leads nowhere.
+func makeShared(home string, s agents.SharedPlace) (string, error) {
 	top, at, err := realShared(home, s)
 	if err != nil {
-		return err
+		return "", err
 	}
 	root, err := os.OpenRoot(top)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer root.Close()
 	if s.File {
 		if err := root.MkdirAll(filepath.Dir(at), 0o700); err != nil {
-			return err
+			return "", err
 		}
 		f, err := root.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_APPEND|openNoFollow, 0o600)
 		if err != nil {
-			return err
+			return "", err
 		}
 		defer f.Close()
 		if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-			return errors.New("want a regular file")
+			return "", errors.New("want a regular file")
 		}
-		return nil
+		return filepath.Join(top, at), nil
 	}
 	if err := root.MkdirAll(at, 0o700); err != nil {
-		return err
+		return "", err
 	}
 	for _, name := range s.Except {
 		place := filepath.Join(at, name)
 		if err := root.Mkdir(place, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
+			return "", err
 		}
 		if st, err := root.Lstat(place); err != nil || !st.IsDir() {
-			return fmt.Errorf("%q in it is no directory", name)
+			return "", fmt.Errorf("%q in it is no directory", name)
 		}
 	}
-	return nil
+	return filepath.Join(top, at), nil
 }

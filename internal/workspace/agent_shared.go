@@ -3,7 +3,6 @@ package workspace
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,29 +109,18 @@ func (p *Prepared) dropLeft(since time.Time) bool {
 	return all
 }
 
-// realShared is where a shared place of the host lies, and below which directory. The
-// user's own links lead there, of which commands write none: a directory of dot files,
-// say. What is not there yet keeps its name.
+// realShared is where a shared place of the host lies, and below which directory.
 func realShared(home string, s agents.SharedPlace) (root, place string, err error) {
-	if root, err = filepath.EvalSymlinks(home); err != nil {
-		return "", "", err
-	}
-	at, rest := filepath.Join(root, s.Place), ""
+	dir, name := s.Place, ""
 	if s.File { // it is opened as what it is
-		at, rest = filepath.Dir(at), filepath.Base(at)
+		dir, name = filepath.Split(s.Place)
 	}
-	for ; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
-		if _, err := os.Lstat(at); errors.Is(err, fs.ErrNotExist) && at != root {
-			continue
-		}
-		real, err := filepath.EvalSymlinks(at)
-		if err != nil {
-			return "", "", err
-		}
-		place, err := filepath.Rel(root, filepath.Join(real, rest))
-		if err != nil || place == "." || !filepath.IsLocal(place) {
-			return "", "", &hintError{err: fmt.Errorf("it leads to %q, which is not below the home directory", real), hint: "--agent-home private"}
-		}
-		return root, place, nil
+	root, place, err = agents.Follow(home, dir)
+	if err == nil && place == "." && !s.File {
+		err = errors.New("it leads to the home directory itself")
 	}
+	if err != nil {
+		return "", "", &hintError{err: err, hint: "--agent-home private"}
+	}
+	return root, filepath.Join(place, name), nil
 }

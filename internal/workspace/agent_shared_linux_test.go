@@ -238,7 +238,7 @@ func TestOwnLinkShared(t *testing.T) {
 	home := base + "/home"
 	for place, at := range map[string]string{".abs/s": "dot/abs/s", ".rel/s": "dot/rel/s", ".byname/s/t": "dot/byname/s/t", ".new/s": ".new/s"} {
 		s := agents.SharedPlace{Place: place, Except: []string{"bin"}}
-		if err := makeShared(home, s); err != nil {
+		if _, err := makeShared(home, s); err != nil {
 			t.Errorf("%s: %v", place, err)
 			continue
 		}
@@ -256,17 +256,17 @@ func TestOwnLinkShared(t *testing.T) {
 		if _, err := os.Lstat(home + "/" + place + "/link"); err == nil {
 			t.Errorf("%s: the link is still there", place)
 		}
-		if err := makeShared(home, agents.SharedPlace{Place: filepath.Dir(place) + "/h.jsonl", File: true}); err != nil {
+		if _, err := makeShared(home, agents.SharedPlace{Place: filepath.Dir(place) + "/h.jsonl", File: true}); err != nil {
 			t.Errorf("a file beside %s: %v", place, err)
 		}
 	}
 	for _, place := range []string{".out/s", ".all", ".lost/s"} {
-		err := makeShared(home, agents.SharedPlace{Place: place})
+		_, err := makeShared(home, agents.SharedPlace{Place: place})
 		if err == nil || place != ".lost/s" && !strings.Contains(err.Error(), "hint: --agent-home private") {
 			t.Errorf("%s: %v", place, err)
 		}
 	}
-	if err := makeShared(home, agents.SharedPlace{Place: "dot/plain/s", Except: []string{"bin"}}); err == nil {
+	if _, err := makeShared(home, agents.SharedPlace{Place: "dot/plain/s", Except: []string{"bin"}}); err == nil {
 		t.Error("a link in what commands write")
 	}
 	if left, _ := os.ReadDir(base + "/elsewhere"); len(left) != 0 {
