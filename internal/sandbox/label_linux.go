@@ -16,6 +16,11 @@ const labelBase = 1 << 50
 // maxLabel bounds labels.
 const maxLabel = 1 << 32
 
+// insideLimit is the hard limit of whatever has had a label: above all of them, and no
+// program raises it again. Outside it is infinite, but for those to whom the system gives
+// less. So what has taken its label away is known still.
+const insideLimit = 1 << 52
+
 // SetLabel gives the calling process a label, which its children inherit; 0 takes it
 // away. It says whether it could: not where the limit is lowered already.
 func SetLabel(label uint64) bool {
@@ -23,6 +28,7 @@ func SetLabel(label uint64) bool {
 	if unix.Prlimit(0, unix.RLIMIT_RTTIME, nil, &limit) != nil {
 		return false
 	}
+	limit.Max = min(limit.Max, insideLimit)
 	limit.Cur = limit.Max
 	if label != 0 {
 		limit.Cur = labelBase + label
@@ -33,9 +39,20 @@ func SetLabel(label uint64) bool {
 // LabelOf gives the label of a process or thread, 0 where it has none or cannot be
 // seen.
 func LabelOf(pid int) uint64 {
+	label, _, _ := LookLabel(pid)
+	return label
+}
+
+// LookLabel gives the label of a process or thread, 0 for none, and whether it may be
+// one that has had a label: what was not given one by [SetLabel], nor inherited it,
+// seldom is. The error is ESRCH where there is no such process any more.
+func LookLabel(pid int) (label uint64, had bool, err error) {
 	var limit unix.Rlimit
-	if unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &limit) != nil || limit.Cur <= labelBase || limit.Cur >= labelBase+maxLabel {
-		return 0
+	if err := unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &limit); err != nil {
+		return 0, false, err
 	}
-	return limit.Cur - labelBase
+	if limit.Cur > labelBase && limit.Cur < labelBase+maxLabel {
+		label = limit.Cur - labelBase
+	}
+	return label, limit.Max <= insideLimit, nil
 }

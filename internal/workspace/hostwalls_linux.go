@@ -316,22 +316,16 @@ func (x *executor) sweepAll(w *hostWalls) error {
 	return fmt.Errorf("%d processes are left after %s", len(x.strays(w)), killTime)
 }
 
-// strays finds them. What has no label is looked for twice before there is said to be
-// none: one look may miss who loses its parent meanwhile. A stage that has gone has none:
-// its number may be another's by now.
+// strays finds them. A stage that has gone has none: its number may be another's by now.
 func (x *executor) strays(w *hostWalls) (found []process) {
-	stray := func(pid int, label uint64) {
+	eachInside(w.stage.pid, func(pid int, label uint64) {
 		x.mu.Lock()
 		active := x.active[label]
 		x.mu.Unlock()
-		if p, ok := readProcess(pid); ok && !p.gone && !active {
+		if p, ok := readProcess(pid); ok && !p.gone && !active && len(found) < maxLabelled {
 			found = append(found, p)
 		}
-	}
-	eachLabelled(w.stage.pid, stray)
-	for looks := 0; looks < 2 && len(found) == 0; looks++ {
-		eachBelow(w.stage.pid, func(pid int) { stray(pid, sandbox.LabelOf(pid)) })
-	}
+	})
 	if now, ok := readProcess(w.stage.pid); !ok || now.start != w.stage.start {
 		return nil
 	}

@@ -3,7 +3,6 @@ package workspace
 import (
 	"errors"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -104,36 +103,57 @@ func (k *keeper) markFor(begin bool, caller int, m inside.Mark) error {
 // labelled lists the processes below the stage that have a label; 0 stands for any and
 // for none.
 func labelled(stage int, label uint64) (found []process) {
-	take := func(pid int) {
-		if p, ok := readProcess(pid); ok && !p.gone {
+	eachInside(stage, func(pid int, l uint64) {
+		if p, ok := readProcess(pid); ok && !p.gone && (label == 0 || l == label) && len(found) < maxLabelled {
 			found = append(found, p)
-		}
-	}
-	if label == 0 {
-		eachBelow(stage, take)
-		return found
-	}
-	eachLabelled(stage, func(pid int, l uint64) {
-		if l == label {
-			take(pid)
 		}
 	})
 	return found
 }
 
-// eachLabelled goes through the processes below the stage that have a label. It looks at
-// all of the machine, in the order of their numbers: what is there the whole time is not
-// missed, whoever loses its parent meanwhile, and what those start that were looked at
-// has higher numbers. To ask for a label takes a system call, less than to ask for children.
-func eachLabelled(stage int, do func(pid int, label uint64)) {
+// maxLooks bounds how often all processes are gone through for one answer.
+const maxLooks = 64
+
+// eachInside goes through the processes below the stage that have, or have had, a label.
+// It looks at all of the machine, in the order of their numbers, until a look finds
+// nobody else: whoever loses its parent meanwhile is not missed, as it would be from
+// parents to children, and who has gone between the list and the look at it may have
+// started another. A system call says of most that they are none of these.
+func eachInside(stage int, do func(pid int, label uint64)) {
 	dir, err := unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return
 	}
 	defer unix.Close(dir)
+	below, seen := map[int]bool{stage: true}, map[int]bool{stage: true}
+	for range maxLooks {
+		again := false
+		eachNumber(dir, func(pid int) {
+			if seen[pid] {
+				return
+			}
+			label, had, err := sandbox.LookLabel(pid)
+			if !had {
+				again = again || err == unix.ESRCH
+				return
+			}
+			ours, known := descends(pid, below)
+			again = again || ours || !known
+			if ours {
+				seen[pid] = true
+				do(pid, label)
+			}
+		})
+		if _, err := unix.Seek(dir, 0, unix.SEEK_SET); err != nil || !again {
+			return
+		}
+	}
+}
+
+// eachNumber goes through the names of an open directory that are numbers.
+func eachNumber(dir int, do func(n int)) {
 	var buf [32 << 10]byte
 	var names []string
-	below := map[int]bool{stage: true}
 	for {
 		n, err := unix.ReadDirent(dir, buf[:])
 		if err == unix.EINTR {
@@ -144,27 +164,24 @@ func eachLabelled(stage int, do func(pid int, label uint64)) {
 		}
 		_, _, names = unix.ParseDirent(buf[:n], -1, names[:0])
 		for _, name := range names {
-			pid, err := strconv.Atoi(name)
-			if err != nil || pid == stage {
-				continue
-			}
-			if label := sandbox.LabelOf(pid); label != 0 && descends(pid, below) {
-				do(pid, label)
+			if n, err := strconv.Atoi(name); err == nil {
+				do(n)
 			}
 		}
 	}
 }
 
-// descends says whether a process is below those that are known to be, and adds it. A
-// label of another workspace may be the same number.
-func descends(pid int, below map[int]bool) bool {
-	for range 10 { // an ancestor that ends meanwhile leads to another one
+// descends says whether a process is below those that are known to be, and adds it; and
+// whether that is known: not of one that has gone. A label of another workspace may be
+// the same number.
+func descends(pid int, below map[int]bool) (ours, known bool) {
+	for range 10 { // an ancestor that ends meanwhile leads to another one, or to none for a moment
 		var line []int
 		at := pid
 		for at > 1 && !below[at] && len(line) < maxGenerations {
 			p, ok := readProcess(at)
 			if !ok {
-				at = -1
+				at = 0
 				break
 			}
 			line = append(line, at)
@@ -174,23 +191,16 @@ func descends(pid int, below map[int]bool) bool {
 			for _, p := range line {
 				below[p] = true
 			}
-			return true
+			return true, true
 		}
-		if at != -1 || len(line) == 0 { // it is the machine's, or gone
-			return false
+		if at != 0 { // it is the machine's
+			return false, true
+		}
+		if len(line) == 0 {
+			return false, false
 		}
 	}
-	return false
-}
-
-// eachBelow goes through the processes below the stage, parents before children. What
-// loses its parent becomes the stage's, and is missed where that happens meanwhile.
-func eachBelow(stage int, do func(pid int)) {
-	queue := childrenOf(stage)
-	for i := 0; i < len(queue) && i < maxLabelled; i++ {
-		queue = append(queue, childrenOf(queue[i])...)
-		do(queue[i])
-	}
+	return false, false
 }
 
 // headcount counts the processes of each label, for all who want to know at about one
@@ -210,8 +220,8 @@ func (c *headcount) of(stage int, label uint64) int {
 	defer c.mu.Unlock()
 	if time.Since(c.at) > headcountAge {
 		c.at, c.count = time.Now(), make(map[uint64]int)
-		eachLabelled(stage, func(pid int, label uint64) {
-			if p, ok := readProcess(pid); ok && !p.gone {
+		eachInside(stage, func(pid int, label uint64) {
+			if p, ok := readProcess(pid); ok && !p.gone && label != 0 {
 				c.count[label]++
 			}
 		})
@@ -219,7 +229,7 @@ func (c *headcount) of(stage int, label uint64) int {
 	return c.count[label]
 }
 
-// maxLabelled bounds how many processes are looked at.
+// maxLabelled bounds how many processes are listed.
 const maxLabelled = 1 << 16
 
 // signalAll sends a signal to processes. Each is held, and looked at again: its number
@@ -246,47 +256,4 @@ func (j *jobs) busyApp(one *job) bool {
 		}
 	}
 	return false
-}
-
-// childrenOf lists the children of all threads of a process. It is asked at each end of
-// an app, while somebody waits: files are read without the runtime's poller.
-func childrenOf(pid int) (out []int) {
-	dir, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/task", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(dir)
-	var buf [8 << 10]byte
-	var threads []string
-	for {
-		n, err := unix.ReadDirent(dir, buf[:])
-		if err != nil || n <= 0 {
-			break
-		}
-		_, _, threads = unix.ParseDirent(buf[:n], -1, threads)
-	}
-	for _, t := range threads {
-		fd, err := unix.Openat(dir, t+"/children", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			continue
-		}
-		var text []byte
-		for {
-			n, err := unix.Read(fd, buf[:])
-			if err == unix.EINTR {
-				continue
-			}
-			if err != nil || n <= 0 {
-				break
-			}
-			text = append(text, buf[:n]...)
-		}
-		unix.Close(fd)
-		for word := range strings.FieldsSeq(string(text)) {
-			if child, err := strconv.Atoi(word); err == nil {
-				out = append(out, child)
-			}
-		}
-	}
-	return out
 }

@@ -1,8 +1,11 @@
 package workspace
 
 import (
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -69,5 +72,90 @@ func TestLabelledOrphans(t *testing.T) {
 	}
 	if found := labelled(stage, label); len(found) != 1 {
 		t.Errorf("below: %v", found)
+	}
+}
+
+// TestNoneIsLeft: what forks and ends all the time, or starts others all the time, with
+// its label or without one, is gone when it is said to be.
+func TestNoneIsLeft(t *testing.T) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil { // as a stage is
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) }()
+	const label, mark = 4712, "carrel-none-is-left"
+	stage, ok := readProcess(os.Getpid())
+	if !ok {
+		t.Fatal("this process cannot be read")
+	}
+	x := &executor{active: map[uint64]bool{}}
+	for name, source := range map[string]string{
+		"a chain": `#include <unistd.h>
+int main() { for (;;) if (fork()) _exit(0); }`,
+		"spawners": `#include <unistd.h>
+#include <sys/wait.h>
+int main() {
+	for (int i = 0; i < 4 && fork(); i++);
+	for (;;) {
+		if (!fork()) { usleep(300000); _exit(0); }
+		usleep(1000);
+		waitpid(-1, 0, WNOHANG);
+	}
+}`,
+	} {
+		program := filepath.Join(t.TempDir(), mark)
+		cc := exec.Command("gcc", "-O1", "-static", "-x", "c", "-o", program, "-")
+		cc.Stdin = strings.NewReader(source)
+		if out, err := cc.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		for _, labels := range []uint64{label, 0} {
+			for try := range 15 {
+				r, w, err := os.Pipe() // closed when all have gone
+				if err != nil {
+					t.Fatal(err)
+				}
+				cmd := exec.Command(program)
+				cmd.Stdout = w
+				sandbox.SetLabel(labels)
+				err = cmd.Start()
+				sandbox.SetLabel(0)
+				w.Close()
+				if err != nil {
+					t.Fatal(err)
+				}
+				reaping, reaped := make(chan struct{}), make(chan struct{})
+				go func() { // as a stage does
+					defer close(reaped)
+					for {
+						if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); pid > 0 || err == unix.EINTR {
+							continue
+						}
+						select {
+						case <-reaping:
+							return
+						case <-time.After(100 * time.Microsecond):
+						}
+					}
+				}()
+				time.Sleep(20 * time.Millisecond)
+				if labels != 0 {
+					err = killLabel(stage.pid, label)
+				} else {
+					err = x.sweepAll(&hostWalls{stage: stage})
+				}
+				if err != nil {
+					t.Errorf("%s, label %d: %v", name, labels, err)
+				}
+				_ = r.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+				_, err = r.Read(make([]byte, 1))
+				close(reaping)
+				<-reaped
+				r.Close()
+				if err != io.EOF {
+					_ = exec.Command("pkill", "-KILL", "-f", mark).Run()
+					t.Fatalf("%s, label %d, try %d: some are left: %v", name, labels, try, err)
+				}
+			}
+		}
 	}
 }
