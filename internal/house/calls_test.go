@@ -26,7 +26,7 @@ var calls = []call{
 		"internal/workspace/protect.go":        "finds out that a name is a link, which is then left alone",
 		"internal/agents/host_os.go":           "recognition decides on what would run; it opens nothing",
 		"internal/agents/state.go":             "the host's home, outside; the private copy goes through os.Root",
-		"internal/agents/follow.go":      "agents: a place of home where one link of the user\'s own may lead, and none behind it",
+		"internal/agents/follow.go":            "agents: a place of home where one link of the user's own may lead, and none behind it",
 		"bench/fixture.go":                     "a directory just made, under the name that the kernel shows",
 		"internal/cli/cmd_history.go":          "a path to compare with those of the history; nothing is opened by it",
 		"internal/cli/cmd_permissions_show.go": "advice on where a ceiling lies; nothing is opened by it",

@@ -2,9 +2,11 @@ package inside
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -37,25 +39,43 @@ func withToken(args []string) int {
 }
 
 // hostOf is the host that gh is told to talk to, "" where it is not: by --hostname, by a
-// repository of three parts, or by its variables.
+// repository of three parts or its URL, by the URL of anything, or by its variables.
 func hostOf(args []string, getenv func(string) string) string {
-	repository := getenv("GH_REPO")
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	repository, mentioned := getenv("GH_REPO"), ""
 	for i, a := range args {
 		name, value, joined := strings.Cut(a, "=")
 		if !joined && i+1 < len(args) {
 			value = args[i+1]
 		}
-		switch name {
-		case "--hostname":
+		switch {
+		case name == "--hostname":
 			return value
-		case "--repo", "-R":
+		case name == "--repo" || name == "-R":
 			repository = value
+		case strings.HasPrefix(a, "-R"):
+			repository = a[len("-R"):]
+		case mentioned == "" && strings.Contains(a, "://"):
+			mentioned = hostOfURL(a)
 		}
 	}
-	if host, rest, ok := strings.Cut(repository, "/"); ok && strings.Contains(rest, "/") && !strings.Contains(repository, ":") {
+	if host := hostOfRepository(repository); host != "" {
 		return host
 	}
-	return getenv("GH_HOST")
+	return cmp.Or(mentioned, getenv("GH_HOST"))
+}
+
+// hostOfRepository is that of HOST/OWNER/NAME or of a URL, "" for OWNER/NAME.
+func hostOfRepository(text string) string {
+	if host := hostOfURL(text); host != "" {
+		return host
+	}
+	if host, rest, ok := strings.Cut(text, "/"); ok && strings.Contains(rest, "/") {
+		return host
+	}
+	return ""
 }
 
 // Bounds of the look at a repository's remotes: directories up, bytes, and hosts.
@@ -113,12 +133,18 @@ func readSome(at string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return "", fs.ErrInvalid // a pipe would have it wait
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxGitConfig))
 	return string(data), err
 }
 
 // ghPrefers are the remotes that it takes before others, the last first.
 var ghPrefers = []string{"origin", "github", "upstream"}
+
+// maxHost is the length of a name in the DNS, RFC 1035.
+const maxHost = 253
 
 // hostsOf reads the remotes of a repository's configuration.
 func hostsOf(config string) (hosts []string) {
@@ -139,7 +165,7 @@ func hostsOf(config string) (hosts []string) {
 		if !strings.EqualFold(strings.TrimSpace(key), "url") || strings.HasPrefix(name, "[") {
 			continue
 		}
-		if host := hostOfURL(strings.Trim(strings.TrimSpace(value), `"`)); host != "" {
+		if host := hostOfURL(strings.Trim(strings.TrimSpace(value), `"`)); host != "" && len(host) <= maxHost {
 			found = append(found, remote{slices.Index(ghPrefers, name), host})
 		}
 	}

@@ -102,6 +102,7 @@ func (l *leftovers) enter(at int, name, place string) {
 	}
 	if err != unix.ENOENT && err != unix.ENOTDIR { // gone meanwhile
 		l.all = false
+		l.p.note("%s: no links were looked for in ~/%s: %v", l.p.Agent.Name, path.Join(l.s.Place, place), err)
 	}
 }
 

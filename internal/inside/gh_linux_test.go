@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -20,7 +22,12 @@ func TestHostOfGH(t *testing.T) {
 		{[]string{"pr", "-R", "b.example/o/r"}, []string{"a.example", "c.example/o/r"}, "b.example"},
 		{[]string{"pr", "--repo=o/r"}, []string{"a.example", "c.example/o/r"}, "a.example"},
 		{[]string{"pr"}, []string{"a.example", "c.example/o/r"}, "c.example"},
-		{[]string{"pr", "-R", "https://b.example/o/r"}, []string{"", ""}, ""},
+		{[]string{"pr", "-R", "https://b.example/o/r"}, []string{"", ""}, "b.example"},
+		{[]string{"pr", "-R", "git@b.example:o/r"}, []string{"", ""}, "b.example"},
+		{[]string{"pr", "-Rb.example/o/r"}, []string{"a.example", ""}, "b.example"},
+		{[]string{"pr", "view", "https://b.example/o/r/pull/1"}, []string{"a.example", ""}, "b.example"},
+		{[]string{"pr", "view", "https://b.example/o/r/pull/1", "-R", "c.example/o/r"}, []string{"a.example", ""}, "c.example"},
+		{[]string{"alias", "--", "--hostname", "b.example"}, []string{"a.example", ""}, "a.example"},
 	} {
 		env := map[string]string{"GH_HOST": row.env[0], "GH_REPO": row.env[1]}
 		if got := hostOf(row.args, func(name string) string { return env[name] }); got != row.want {
@@ -30,7 +37,7 @@ func TestHostOfGH(t *testing.T) {
 }
 
 func TestHostsOf(t *testing.T) {
-	config := "[core]\n\turl = https://core.example/\n[remote \"a\"]\n\tfetch = x\n\turl = https://a.example/o/r\n[remote \"origin\"]\n\turl=git@origin.example:o/r.git\n\tpushurl = git@push.example:o/r\n" +
+	config := "[remote \"long\"]\n\turl = https://" + strings.Repeat("x", 300) + "/o/r\n[core]\n\turl = https://core.example/\n[remote \"a\"]\n\tfetch = x\n\turl = https://a.example/o/r\n[remote \"origin\"]\n\turl=git@origin.example:o/r.git\n\tpushurl = git@push.example:o/r\n" +
 		"[remote \"here\"]\n\turl = /srv/git/x:y\n[remote \"there\"]\n\turl = ../x\n[branch \"main\"]\n\turl = https://branch.example/\nbroken\n[remote \"upstream\"]\n\tURL = \"ssh://git@up.example:2222/o/r\"\n[remote \"bad\"]\n\turl = https://%zz/\n"
 	if got := hostsOf(config); !slices.Equal(got, []string{"up.example", "origin.example", "a.example"}) {
 		t.Errorf("%q", got)
@@ -78,5 +85,21 @@ func TestRemoteHosts(t *testing.T) {
 		if got := remoteHosts(); !slices.Equal(got, want) {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+	pipe := filepath.Join(dir, "none/.git/config")
+	if err := os.MkdirAll(filepath.Dir(pipe), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	writer, err := os.OpenFile(pipe, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	t.Chdir(filepath.Join(dir, "none"))
+	if got := remoteHosts(); got != nil {
+		t.Errorf("by a pipe: %q", got)
 	}
 }
