@@ -217,7 +217,9 @@ func TestSharedHomeOfDotFiles(t *testing.T) {
 	w.must(os.Mkdir(w.home+"/.claude", 0o700))
 	w.symlink(w.home+"/dot/claude/projects", w.home+"/.claude/projects")
 	w.write(w.home+"/.ssh/id", "SECRET\n")
-	steal := func() result { return w.carrel("claude", "--agent-home", "shared", "--", "cat ~/.claude/projects/id; cat ~/.claude/projects/x") }
+	steal := func() result {
+		return w.carrel("claude", "--agent-home", "shared", "--", "cat ~/.claude/projects/id; cat ~/.claude/projects/x")
+	}
 	if r := steal(); r.code != 0 || r.out != "said\n" {
 		t.Errorf("canary: %s", r)
 	}
