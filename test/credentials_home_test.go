@@ -238,6 +238,31 @@ func TestSharedHomeOfDotFiles(t *testing.T) {
 	}
 }
 
+// TestLinksInAgentsPlaces: what a command has put into a skill, which may be a project as
+// any other, brings no key into the next copy.
+func TestLinksInAgentsPlaces(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.litter = true
+	w.agentScript("claude", obedient)
+	w.write(w.home+"/.ssh/id", "SECRET\n")
+	w.write(w.home+"/notes", "n\n")
+	w.write(w.home+"/.claude/skills/foo/SKILL.md", "s\n")
+	w.write(w.home+"/.claude/skills/kept/SKILL.md", "k\n")
+	w.outsideSh("git init -q " + w.home + "/.claude/skills/kept")
+	for dir, script := range map[string]string{"foo": "ln -s ../../../.ssh/id key; ln -s ../../../.ssh all", "kept": "ln -s ../../../notes notes; ln -s SKILL.md same"} {
+		links := w.command(w.bin, "run", "--", "sh", "-c", script)
+		links.Dir = w.home + "/.claude/skills/" + dir
+		if out, err := links.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	r := w.carrel("claude", "--", "cd ~/.claude/skills; cat foo/SKILL.md kept/SKILL.md kept/same; cat foo/key foo/all/id kept/notes")
+	if r.out != "s\nk\nk\n" || !strings.Contains(r.err, "nothing inside may read") || !strings.Contains(r.err, "leads out of the repository") {
+		t.Errorf("%s", r)
+	}
+}
+
 // TestSharedHomeUnderACeiling: a ceiling forbids it, and the directory that would stand
 // for it; what is not asked for is private.
 func TestSharedHomeUnderACeiling(t *testing.T) {

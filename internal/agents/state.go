@@ -18,6 +18,10 @@ type Places struct {
 	// known agents are always refused.
 	Secret []string
 
+	// Hidden says of a place below home that programs of the workspace must not read
+	// it; what a link leads to there is left out. nil: of none.
+	Hidden func(place string) bool
+
 	MaxBytes int64 // bound on everything that is mirrored; 0 means 64 MiB
 	MaxFiles int   // bound on the number of entries; 0 means 20,000
 }
@@ -91,9 +95,9 @@ type mirrorer struct {
 	home    *os.Root // the host's home: nothing is read outside of it
 	private *os.Root // the private copy: nothing is written outside of it
 	real    string   // canonical path of home
-	named   string   // home as it was given
 	secret  []string // home-relative places that must not be copied
-	bytes   int64    // left of the budget
+	hidden  func(string) bool
+	bytes   int64 // left of the budget
 	files   int
 	notes   []Note
 }
@@ -119,8 +123,9 @@ func openMirror(a Agent, places Places) (*mirrorer, error) {
 		return nil, fmt.Errorf("opening private copy %q: %w", places.Private, err)
 	}
 	m := &mirrorer{
-		agent: a, home: home, private: private, real: real, named: places.HostHome,
+		agent: a, home: home, private: private, real: real,
 		secret: a.foreign(slices.Concat(OtherCredentials(a.Name), places.Secret)),
+		hidden: places.Hidden,
 		bytes:  places.MaxBytes, files: places.MaxFiles,
 	}
 	if m.bytes == 0 {

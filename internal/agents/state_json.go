@@ -139,7 +139,11 @@ func (m *mirrorer) hostObject(file string, limit int64) (object, []byte, bool) {
 
 // absent reports whether the host has nothing at a place.
 func (m *mirrorer) absent(file string) bool {
-	_, err := m.home.Lstat(file)
+	rel, err := follow(m.real, file, false)
+	if err != nil {
+		return false
+	}
+	_, err = m.home.Lstat(rel)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
@@ -152,7 +156,7 @@ func (m *mirrorer) seed(file string) error {
 		return nil
 	}
 	from, info, ok := m.source(file)
-	if !ok {
+	if !ok || m.hides(from, file) {
 		return nil
 	}
 	if !info.Mode().IsRegular() {

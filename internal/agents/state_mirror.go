@@ -33,8 +33,15 @@ func (m *mirrorer) mirror(place string) error {
 func (m *mirrorer) mirrorPattern(place string) error {
 	dir, pattern := path.Dir(place), path.Base(place)
 	names := map[string]bool{}
-	for _, root := range []*os.Root{m.home, m.private} {
-		entries, err := readDir(root, dir, m.files)
+	outside, err := follow(m.real, dir, false)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		m.note(dir, "not listed: %v", err)
+	}
+	for at, root := range map[string]*os.Root{outside: m.home, "./" + dir: m.private} {
+		if at == "" {
+			continue
+		}
+		entries, err := readDir(root, at, m.files)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			m.note(dir, "not listed: %v", err)
 		}
@@ -71,7 +78,7 @@ func (m *mirrorer) mirrorTree(place string) error {
 // one mirrors one place and returns what lies in it.
 func (m *mirrorer) one(j job) ([]job, error) {
 	from, info, ok := m.sourceBelow(j.from, j.from != j.to)
-	if !ok {
+	if !ok || m.hides(from, j.to) {
 		return nil, m.drop(j.to)
 	}
 	if m.files--; m.files < 0 {
@@ -99,7 +106,7 @@ func (m *mirrorer) source(place string) (string, fs.FileInfo, bool) {
 
 // sourceBelow does so for what was perhaps reached by a link already.
 func (m *mirrorer) sourceBelow(place string, linked bool) (string, fs.FileInfo, bool) {
-	rel, err := follow(m.named, m.real, place, linked)
+	rel, err := follow(m.real, place, linked)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			m.note(place, "left out: %v", err)
@@ -119,6 +126,15 @@ func (m *mirrorer) sourceBelow(place string, linked bool) (string, fs.FileInfo, 
 		return "", nil, false
 	}
 	return rel, info, true
+}
+
+// hides says whether a link leads to what must not be read.
+func (m *mirrorer) hides(from, place string) bool {
+	hidden := m.hidden != nil && from != place && m.hidden(from)
+	if hidden {
+		m.note(place, "left out: a link leads to %q, which nothing inside may read", from)
+	}
+	return hidden
 }
 
 // directory makes to a directory with the same names as from.
@@ -238,9 +254,19 @@ func (m *mirrorer) drop(place string) error {
 	return nil
 }
 
-// readRegular reads a regular file of at most limit bytes. It follows no link
-// in its last component and never waits for a FIFO.
+// readRegular reads a regular file of at most limit bytes. It follows no link and never
+// waits for a FIFO.
 func readRegular(root *os.Root, place string, limit int64) ([]byte, error) {
+	dir, err := hold(root, path.Dir(place))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return readHeld(dir, path.Base(place), limit)
+}
+
+// readHeld is readRegular of a name in a directory that is held.
+func readHeld(root *os.Root, place string, limit int64) ([]byte, error) {
 	before, err := root.Lstat(place)
 	if err != nil {
 		return nil, err
@@ -269,7 +295,12 @@ func readRegular(root *os.Root, place string, limit int64) ([]byte, error) {
 
 // readDir lists at most limit+1 entries of a directory; -1 lists all.
 func readDir(root *os.Root, dir string, limit int) ([]fs.DirEntry, error) {
-	f, err := root.Open(dir)
+	held, err := hold(root, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer held.Close()
+	f, err := held.Open(".")
 	if err != nil {
 		return nil, err
 	}

@@ -153,7 +153,16 @@ func executable(path string) bool {
 func (p *Prepared) agentDir() string { return p.state.agent(p.place.project, p.Agent.Name) }
 
 func (p *Prepared) agentPlaces() agents.Places {
-	return agents.Places{HostHome: p.place.home, Private: p.agentDir()}
+	var own []string // hidden as well, and what the copy is of
+	for _, place := range p.Agent.State {
+		if home, at, err := agents.Follow(p.place.home, place); err == nil {
+			own = append(own, filepath.Join(home, at))
+		}
+	}
+	return agents.Places{HostHome: p.place.home, Private: p.agentDir(), Hidden: func(place string) bool {
+		d := p.Policy.Lookup(filepath.Join(p.place.home, place))
+		return d.Access == policy.Deny && (d.Rule == nil || !slices.ContainsFunc(own, func(at string) bool { return within(d.Rule.Path, at) }))
+	}}
 }
 
 // mirrorAgent brings the private copy of the agent's state up to date with the

@@ -41,7 +41,12 @@ func (p *Prepared) dropLeftIn(s agents.SharedPlace, since, until time.Time, most
 	if err != nil {
 		return false
 	}
-	l.enter(unix.AT_FDCWD, filepath.Join(root, place), "")
+	top, err := unix.Openat2(unix.AT_FDCWD, filepath.Join(root, place), &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err != nil {
+		return err == unix.ENOENT
+	}
+	defer unix.Close(top)
+	l.enter(top, ".", "")
 	for n := 0; len(l.stack) > 0; {
 		d := &l.stack[len(l.stack)-1]
 		name, err := d.next()
