@@ -18,7 +18,7 @@ import (
 func TestForkWithoutLabel(t *testing.T) {
 	const variable = "CARREL_TEST_FORK"
 	if os.Getenv(variable) == "" {
-		for _, when := range []string{"before", "after"} {
+		for _, when := range []string{"before", "after", "never"} {
 			cmd := exec.Command("/proc/self/exe", "-test.run=^TestForkWithoutLabel$")
 			cmd.Env = append(os.Environ(), variable+"="+when)
 			if out, err := cmd.CombinedOutput(); err != nil {
@@ -31,6 +31,13 @@ func TestForkWithoutLabel(t *testing.T) {
 		if err := unix.Setrlimit(unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: 10, Max: 10}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if os.Getenv(variable) == "never" { // it has a label, as inside another workspace
+		sandbox.SetLabel(7)
+		if can, own := sandbox.PrepareLabels(), sandbox.LabelOf(0); !can || own != 7 {
+			t.Errorf("labels can be given: %v; its own is %d", can, own)
+		}
+		return
 	}
 	c := &sandbox.Command{Argv: []string{"true"}, Env: []string{}, Dir: "/", Label: 5}
 	before := os.Getenv(variable) == "before"
