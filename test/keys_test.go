@@ -395,6 +395,7 @@ func TestLentToken(t *testing.T) {
 		"git remote add origin https://github.com/o/r; gh":                                                 usual,
 		"git remote add a https://github.com/o/r; git remote add upstream git@ghe.example.com:o/r.git; gh": other,
 		"git remote add origin https://github.com/o/r; GH_HOST=ghe.example.com gh":                         other,
+		"gh pr view https://www.github.com/o/r/pull/1":                                                     usual, "gh pr comment --body https://not-listed.example/o/r": other,
 		"gh pr -R github.com/o/r": "GH_HOST=github.com\n" + usual,
 	} {
 		w.outsideSh("for r in $(git remote); do git remote remove $r; done")

@@ -2,7 +2,6 @@ package inside
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +24,7 @@ func withToken(args []string) int {
 	env := os.Environ()
 	req := Request{Operation: OpToken, Host: hostOf(args, os.Getenv)}
 	if req.Host == "" {
-		req.Remotes = remoteHosts()
+		req.Remotes = hints(args, remoteHosts())
 	}
 	reply, token, err := brokered(req, nil)
 	if err != nil { // much of gh works without
@@ -39,12 +38,12 @@ func withToken(args []string) int {
 }
 
 // hostOf is the host that gh is told to talk to, "" where it is not: by --hostname, by a
-// repository of three parts or its URL, by the URL of anything, or by its variables.
+// repository of three parts or its URL, or by its variables.
 func hostOf(args []string, getenv func(string) string) string {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
 	}
-	repository, mentioned := getenv("GH_REPO"), ""
+	repository := getenv("GH_REPO")
 	for i, a := range args {
 		name, value, joined := strings.Cut(a, "=")
 		if !joined && i+1 < len(args) {
@@ -57,14 +56,35 @@ func hostOf(args []string, getenv func(string) string) string {
 			repository = value
 		case strings.HasPrefix(a, "-R"):
 			repository = a[len("-R"):]
-		case mentioned == "" && strings.Contains(a, "://"):
-			mentioned = hostOfURL(a)
 		}
 	}
 	if host := hostOfRepository(repository); host != "" {
 		return host
 	}
-	return cmp.Or(mentioned, getenv("GH_HOST"))
+	return getenv("GH_HOST")
+}
+
+// hints are the hosts that may be meant where none is named, the likeliest first: that of
+// a URL among the arguments, then those of the remotes. The URL may be that of a pull
+// request or stand in a comment's text, so it is no more than that: with a host that is
+// not listed the next one counts.
+func hints(args, remotes []string) []string {
+	for _, a := range args {
+		if _, value, joined := strings.Cut(a, "="); joined && strings.HasPrefix(a, "-") {
+			a = value
+		}
+		if strings.ContainsAny(a, " \t\n") || !strings.Contains(a, "://") {
+			continue
+		}
+		host := hostOfURL(a)
+		for _, prefix := range []string{"api.", "www."} { // of the same service
+			host = strings.TrimPrefix(host, prefix)
+		}
+		if host != "" && len(host) <= maxHost {
+			return append([]string{host}, slices.DeleteFunc(slices.Clone(remotes), func(r string) bool { return r == host })...)
+		}
+	}
+	return remotes
 }
 
 // hostOfRepository is that of HOST/OWNER/NAME or of a URL, "" for OWNER/NAME.

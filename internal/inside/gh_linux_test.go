@@ -25,7 +25,10 @@ func TestHostOfGH(t *testing.T) {
 		{[]string{"pr", "-R", "https://b.example/o/r"}, []string{"", ""}, "b.example"},
 		{[]string{"pr", "-R", "git@b.example:o/r"}, []string{"", ""}, "b.example"},
 		{[]string{"pr", "-Rb.example/o/r"}, []string{"a.example", ""}, "b.example"},
-		{[]string{"pr", "view", "https://b.example/o/r/pull/1"}, []string{"a.example", ""}, "b.example"},
+		{[]string{"pr", "view", "https://b.example/o/r/pull/1"}, []string{"a.example", ""}, "a.example"},
+		{[]string{"pr", "comment", "--body", "https://b.example/x"}, []string{"", ""}, ""},
+		{[]string{"api", "https://api.b.example/x"}, []string{"", ""}, ""},
+		{[]string{"pr"}, []string{"", "https://c.example/o/r"}, "c.example"},
 		{[]string{"pr", "view", "https://b.example/o/r/pull/1", "-R", "c.example/o/r"}, []string{"a.example", ""}, "c.example"},
 		{[]string{"alias", "--", "--hostname", "b.example"}, []string{"a.example", ""}, "a.example"},
 	} {
@@ -33,6 +36,33 @@ func TestHostOfGH(t *testing.T) {
 		if got := hostOf(row.args, func(name string) string { return env[name] }); got != row.want {
 			t.Errorf("%q %q: %q", row.args, row.env, got)
 		}
+	}
+}
+
+// TestHints: a URL among the arguments comes before the remotes, and takes none away.
+func TestHints(t *testing.T) {
+	remotes := []string{"a.example", "b.example"}
+	for _, row := range []struct {
+		args []string
+		want []string
+	}{
+		{nil, remotes},
+		{[]string{"pr", "list"}, remotes},
+		{[]string{"pr", "view", "https://c.example/o/r/pull/1"}, []string{"c.example", "a.example", "b.example"}},
+		{[]string{"pr", "view", "https://b.example/o/r/pull/1"}, []string{"b.example", "a.example"}},
+		{[]string{"pr", "comment", "--body=https://c.example/x"}, []string{"c.example", "a.example", "b.example"}},
+		{[]string{"pr", "comment", "--body", "see https://c.example/x"}, remotes},
+		{[]string{"api", "https://api.c.example/x"}, []string{"c.example", "a.example", "b.example"}},
+		{[]string{"repo", "clone", "https://www.c.example/o/r"}, []string{"c.example", "a.example", "b.example"}},
+		{[]string{"pr", "https:///x", "https://c.example/x"}, []string{"c.example", "a.example", "b.example"}},
+		{[]string{"pr", "https://" + strings.Repeat("x", 300)}, remotes},
+	} {
+		if got := hints(row.args, remotes); !slices.Equal(got, row.want) {
+			t.Errorf("%q: %q", row.args, got)
+		}
+	}
+	if !slices.Equal(remotes, []string{"a.example", "b.example"}) {
+		t.Errorf("the remotes are %q now", remotes)
 	}
 }
 

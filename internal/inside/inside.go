@@ -69,7 +69,7 @@ type Request struct {
 	Sound     string   `json:"sound,omitempty"`
 	Note      Note     `json:"note,omitzero"`
 	Host      string   `json:"host,omitempty"`    // of token; "" for the usual one
-	Remotes   []string `json:"remotes,omitempty"` // of token without a host: those of the repository
+	Remotes   []string `json:"remotes,omitempty"` // of token without a host: those that may be meant
 	Size      int64    `json:"size,omitempty"`    // of credential and sign: that many bytes follow
 }
 

@@ -36,6 +36,14 @@ func SetLabel(label uint64) bool {
 	return limit.Cur <= limit.Max && unix.Prlimit(0, unix.RLIMIT_RTTIME, &limit, nil) == nil
 }
 
+// PrepareLabels has the calling process be as one that has had a label, and says whether
+// it can give labels: not where the user's limit is lowered. It keeps a label that it has,
+// as in a workspace that is inside another one.
+func PrepareLabels() bool {
+	own := LabelOf(0)
+	return SetLabel(maxLabel-1) && SetLabel(own)
+}
+
 // LabelOf gives the label of a process or thread, 0 where it has none or cannot be
 // seen.
 func LabelOf(pid int) uint64 {

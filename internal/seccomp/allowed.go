@@ -66,7 +66,7 @@ var allowed = []rule{
 		names: `sched_yield sched_setparam sched_getparam sched_setscheduler sched_getscheduler
 			sched_get_priority_max sched_get_priority_min sched_rr_get_interval
 			sched_setaffinity sched_getaffinity sched_setattr sched_getattr
-			getpriority ioprio_get getrlimit setrlimit prlimit64
+			getpriority ioprio_get getrlimit setrlimit
 			getrusage times getcpu membarrier rseq rseq_slice_yield`,
 	},
 	{

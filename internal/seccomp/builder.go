@@ -10,9 +10,12 @@ const (
 )
 
 // argLow is the offset of the low word of argument i. The kernel takes the
-// arguments that conditions look at as 32-bit values, so the high word must
-// not be looked at: it could hide a forbidden value from the filter.
+// arguments that conditions look at as 32-bit values, but for pointers, so the
+// high word must not be looked at: it could hide a forbidden value from the filter.
 func argLow(i uint32) uint32 { return offsetArgs + 8*i }
+
+// argHigh is that of the high word, for arguments that are pointers.
+func argHigh(i uint32) uint32 { return argLow(i) + 4 }
 
 // span is a run of numbers, from from up to the next span, with one outcome.
 type span struct {

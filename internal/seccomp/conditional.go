@@ -21,6 +21,7 @@ const (
 	memfdFlags
 	openMode
 	openatMode
+	limitOfWhom
 	aloneSocket // this and what follows only with Options.Alone
 	aloneSocketpair
 	firstNone
@@ -104,6 +105,11 @@ var conditional = []rule{
 		when: always, condition: ioPriorityOfWhom,
 		reason: "as setpriority",
 		names:  "ioprio_set",
+	},
+	{
+		when: always, condition: limitOfWhom,
+		reason: "limits of processes inside; not of number 1, which starts the others, and of no other process RLIMIT_RTTIME, by which those are told apart",
+		names:  "prlimit64",
 	},
 	{
 		when: always, condition: leaseCommand,

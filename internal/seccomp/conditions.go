@@ -40,6 +40,9 @@ const (
 	ioprioProcessGroup = 2
 )
 
+// rttime is RLIMIT_RTTIME (asm-generic/resource.h), in which package sandbox keeps labels.
+const rttime = 15
+
 // F_SETLEASE and F_SETDELEG (linux/fcntl.h).
 const (
 	setLease      = 1024
@@ -106,6 +109,7 @@ func (b *builder) conditions() {
 		{pidfdFlags, b.pidfdSendSignal},
 		{priorityOfWhom, func() { b.refuseValues(0, prioProcessGroup) }},
 		{ioPriorityOfWhom, func() { b.refuseValues(0, ioprioProcessGroup) }},
+		{limitOfWhom, b.prlimit},
 		{memfdFlags, b.memfd},
 		{aloneSocket, b.aloneSocket},
 		{aloneSocketpair, b.aloneSocketpair},
@@ -141,6 +145,28 @@ func (b *builder) pidfdSendSignal() {
 		return
 	}
 	b.refuseBits(3, pidfdProcessGroup)
+}
+
+// prlimit lets limits be read, and set but for two. Without those of process 1 nothing
+// is started any more, and a hard limit is not raised again. A thread of it has another
+// number that stands for the same limits, so the one with the labels is set by the
+// caller for itself only, as number 0.
+func (b *builder) prlimit() {
+	sets, refuse, allow := b.newLabel(), b.newLabel(), b.newLabel()
+	b.load(argLow(2))
+	b.jumpIf(opJumpEqual, 0, next, sets)
+	b.load(argHigh(2)) // a pointer counts with both words
+	b.jumpIf(opJumpEqual, 0, allow, next)
+	b.mark(sets)
+	b.load(argLow(0))
+	b.jumpIf(opJumpEqual, 0, allow, next)
+	b.jumpIf(opJumpEqual, 1, refuse, next)
+	b.load(argLow(1))
+	b.jumpIf(opJumpEqual, rttime, refuse, next)
+	b.mark(allow)
+	b.ret(actionAllow)
+	b.mark(refuse)
+	b.ret(actionErrno | ePERM)
 }
 
 // openMode looks at the mode, which follows the flags, where a file may be made;

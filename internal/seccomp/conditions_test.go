@@ -65,6 +65,17 @@ var conditionRows = []conditionRow{
 	{"ioprio_set", [6]uint64{3, 0, 3 << 13}, 0, 0, 0},
 	{"ioprio_set", [6]uint64{2, 0, 3 << 13}, ePERM, ePERM, ePERM},
 	{"ioprio_set", [6]uint64{high | 2, 0, 3 << 13}, ePERM, ePERM, ePERM},
+	{"prlimit64", [6]uint64{1, 15}, 0, 0, 0}, // read
+	{"prlimit64", [6]uint64{12, 15}, 0, 0, 0},
+	{"prlimit64", [6]uint64{0, 15, 0x1000}, 0, 0, 0},
+	{"prlimit64", [6]uint64{high, 15, 0x1000}, 0, 0, 0},
+	{"prlimit64", [6]uint64{12, 7, 0x1000}, 0, 0, 0},
+	{"prlimit64", [6]uint64{12, 7, high}, 0, 0, 0},
+	{"prlimit64", [6]uint64{1, 15, 0x1000}, ePERM, ePERM, ePERM},
+	{"prlimit64", [6]uint64{1, 7, high}, ePERM, ePERM, ePERM}, // the pointer's low word is 0
+	{"prlimit64", [6]uint64{high | 1, 7, 0x1000}, ePERM, ePERM, ePERM},
+	{"prlimit64", [6]uint64{12, 15, high}, ePERM, ePERM, ePERM}, // a thread of number 1, perhaps
+	{"prlimit64", [6]uint64{12, high | 15, 0x1000}, ePERM, ePERM, ePERM},
 	{"creat", [6]uint64{0, 0o644}, 0, 0, 0},
 	{"creat", [6]uint64{0, 0o4755}, ePERM, ePERM, ePERM},
 	{"mknod", [6]uint64{0, 0o010600}, 0, 0, 0},

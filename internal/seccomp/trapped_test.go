@@ -291,7 +291,7 @@ const decided = granted + `
 	mlockall mount mount_setattr move_mount move_pages mq_getsetattr mq_notify mq_open mq_timedreceive
 	mq_timedsend mq_unlink mseal msgctl msgget msgrcv msgsnd munlock munlockall munmap name_to_handle_at
 	nanosleep newfstatat open_tree open_tree_attr pause pidfd_open pipe pipe2 pivot_root
-	pkey_alloc pkey_free poll ppoll prctl pread64 preadv preadv2 prlimit64 process_mrelease
+	pkey_alloc pkey_free poll ppoll prctl pread64 preadv preadv2 process_mrelease
 	process_vm_readv process_vm_writev pselect6 ptrace read readahead readlink readlinkat readv recvfrom
 	recvmmsg recvmsg restart_syscall rseq rseq_slice_yield rt_sigaction rt_sigpending rt_sigprocmask
 	rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sched_get_priority_max

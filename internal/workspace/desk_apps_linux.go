@@ -383,7 +383,7 @@ func (d *desk) kill(a *app, cancelled <-chan struct{}) error {
 	stage := d.up.walls.PID()
 	d.ask(a)
 	for end := time.Now().Add(stopGrace); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if len(labelled(stage, a.label)) == 0 {
+		if left, err := findLabelled(stage, a.label); err == nil && len(left) == 0 {
 			return nil
 		}
 		select {
@@ -399,19 +399,33 @@ func (d *desk) kill(a *app, cancelled <-chan struct{}) error {
 
 // killLabel ends all that has a label, and returns when nothing of it is left.
 func killLabel(stage int, label uint64) error {
+	return endAll(func() ([]process, error) { return findLabelled(stage, label) })
+}
+
+// endAll ends what is found, until nothing is. Where that cannot be looked for it says so.
+func endAll(find func() ([]process, error)) error {
+	var left []process
+	var err error
 	for end := time.Now().Add(killTime); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		pids := labelled(stage, label)
-		if len(pids) == 0 {
+		if left, err = find(); err != nil {
+			signalAll(left, syscall.SIGKILL)
+			continue
+		}
+		if len(left) == 0 {
 			return nil
 		}
 		// What starts others faster than they are found is stopped first.
-		signalAll(pids, syscall.SIGSTOP)
-		if more := labelled(stage, label); len(more) > len(pids) && len(pids) < maxLabelled/2 {
+		signalAll(left, syscall.SIGSTOP)
+		if more, _ := find(); len(more) > len(left) && len(left) < maxLabelled/2 {
 			continue
 		}
-		signalAll(labelled(stage, label), syscall.SIGKILL)
+		all, _ := find()
+		signalAll(all, syscall.SIGKILL)
 	}
-	return fmt.Errorf("%d processes are left after %s", len(labelled(stage, label)), killTime)
+	if err != nil {
+		return fmt.Errorf("whether anything is left is not known: %w", err)
+	}
+	return fmt.Errorf("%d processes are left after %s", len(left), killTime)
 }
 
 // killNow ends an app that stands still, and all that it has started: none of it runs

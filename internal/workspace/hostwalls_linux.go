@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"carrel/internal/api"
@@ -302,34 +301,27 @@ type sweepRound struct {
 }
 
 func (x *executor) sweepAll(w *hostWalls) error {
-	for end := time.Now().Add(killTime); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		left := x.strays(w)
-		if len(left) == 0 {
-			return nil
-		}
-		signalAll(left, syscall.SIGSTOP) // what starts others faster than they are found
-		if more := x.strays(w); len(more) > len(left) && len(left) < maxLabelled/2 {
-			continue
-		}
-		signalAll(x.strays(w), syscall.SIGKILL)
-	}
-	return fmt.Errorf("%d processes are left after %s", len(x.strays(w)), killTime)
+	return endAll(func() ([]process, error) { return x.strays(w) })
 }
 
 // strays finds them. A stage that has gone has none: its number may be another's by now.
-func (x *executor) strays(w *hostWalls) (found []process) {
-	eachInside(w.stage.pid, func(pid int, label uint64) {
+func (x *executor) strays(w *hostWalls) (found []process, err error) {
+	err = eachInside(w.stage.pid, func(p process, label uint64) {
 		x.mu.Lock()
 		active := x.active[label]
 		x.mu.Unlock()
-		if p, ok := readProcess(pid); ok && !p.gone && !active && len(found) < maxLabelled {
+		if !p.gone && !active && len(found) < maxLabelled {
 			found = append(found, p)
 		}
 	})
-	if now, ok := readProcess(w.stage.pid); !ok || now.start != w.stage.start {
-		return nil
+	now, ok := readProcess(w.stage.pid)
+	if !ok {
+		return nil, legible()
 	}
-	return found
+	if now.start != w.stage.start {
+		return nil, nil
+	}
+	return found, err
 }
 
 // start starts a command.

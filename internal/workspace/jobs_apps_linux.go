@@ -2,6 +2,8 @@ package workspace
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"strconv"
 	"sync"
 	"syscall"
@@ -101,32 +103,49 @@ func (k *keeper) markFor(begin bool, caller int, m inside.Mark) error {
 }
 
 // labelled lists the processes below the stage that have a label; 0 stands for any and
-// for none.
-func labelled(stage int, label uint64) (found []process) {
-	eachInside(stage, func(pid int, l uint64) {
-		if p, ok := readProcess(pid); ok && !p.gone && (label == 0 || l == label) && len(found) < maxLabelled {
-			found = append(found, p)
-		}
-	})
+// for none. It is for whoever looks again, or asks only: none are found, too, while
+// processes cannot be looked at.
+func labelled(stage int, label uint64) []process {
+	found, _ := findLabelled(stage, label)
 	return found
 }
 
-// maxLooks bounds how often all processes are gone through for one answer.
-const maxLooks = 64
+// findLabelled is labelled for whoever takes an empty list for the end.
+func findLabelled(stage int, label uint64) (found []process, err error) {
+	err = eachInside(stage, func(p process, l uint64) {
+		if !p.gone && (label == 0 || l == label) && len(found) < maxLabelled {
+			found = append(found, p)
+		}
+	})
+	return found, err
+}
+
+// Bounds of how often all processes are gone through for one answer: so often, and once
+// the few are done, no more after that time.
+const (
+	maxLooks = 64
+	fewLooks = 4
+	lookTime = 100 * time.Millisecond
+)
 
 // eachInside goes through the processes below the stage that have, or have had, a label.
 // It looks at all of the machine, in the order of their numbers, until a look finds
 // nobody else: whoever loses its parent meanwhile is not missed, as it would be from
 // parents to children, and who has gone between the list and the look at it may have
-// started another. A system call says of most that they are none of these.
-func eachInside(stage int, do func(pid int, label uint64)) {
-	dir, err := unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+// started another. A system call says of most that they are none of these. The error
+// says that somebody may have been missed, for want of descriptors.
+func eachInside(stage int, do func(p process, label uint64)) error {
+	dir, err := openProc()
 	if err != nil {
-		return
+		return err
 	}
 	defer unix.Close(dir)
-	below, seen := map[int]bool{stage: true}, map[int]bool{stage: true}
-	for range maxLooks {
+	line, seen := lineage{below: map[int]bool{stage: true}, others: map[int]bool{}}, map[int]bool{stage: true}
+	begun := time.Now()
+	for look := range maxLooks {
+		if look >= fewLooks && time.Since(begun) > lookTime {
+			break
+		}
 		again := false
 		eachNumber(dir, func(pid int) {
 			if seen[pid] {
@@ -137,17 +156,41 @@ func eachInside(stage int, do func(pid int, label uint64)) {
 				again = again || err == unix.ESRCH
 				return
 			}
-			ours, known := descends(pid, below)
+			ours, known := line.has(pid)
 			again = again || ours || !known
-			if ours {
+			if !ours {
+				return
+			}
+			if p, ok := readProcess(pid); ok {
 				seen[pid] = true
-				do(pid, label)
+				do(p, label)
 			}
 		})
 		if _, err := unix.Seek(dir, 0, unix.SEEK_SET); err != nil || !again {
-			return
+			return err
 		}
 	}
+	return legible()
+}
+
+// openProc opens the list of all processes. Descriptors may be short for a moment.
+func openProc() (dir int, err error) {
+	for range 100 {
+		if dir, err = unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
+			return dir, nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return -1, fmt.Errorf("listing processes: %w", err)
+}
+
+// legible says whether processes can be looked at: one that cannot has gone, if this
+// process can.
+func legible() error {
+	if _, ok := readProcess(os.Getpid()); !ok {
+		return errors.New("processes cannot be looked at")
+	}
+	return nil
 }
 
 // eachNumber goes through the names of an open directory that are numbers.
@@ -171,14 +214,19 @@ func eachNumber(dir int, do func(n int)) {
 	}
 }
 
-// descends says whether a process is below those that are known to be, and adds it; and
-// whether that is known: not of one that has gone. A label of another workspace may be
-// the same number.
-func descends(pid int, below map[int]bool) (ours, known bool) {
+// lineage is what is known of who descends from whom, during one answer.
+type lineage struct {
+	below  map[int]bool // the stage, and what is
+	others map[int]bool // the machine's
+}
+
+// has says whether a process is below the stage; and whether that is known: not of one
+// that has gone. A label of another workspace may be the same number.
+func (l *lineage) has(pid int) (ours, known bool) {
 	for range 10 { // an ancestor that ends meanwhile leads to another one, or to none for a moment
 		var line []int
 		at := pid
-		for at > 1 && !below[at] && len(line) < maxGenerations {
+		for at > 1 && !l.below[at] && !l.others[at] && len(line) < maxGenerations {
 			p, ok := readProcess(at)
 			if !ok {
 				at = 0
@@ -187,16 +235,20 @@ func descends(pid int, below map[int]bool) (ours, known bool) {
 			line = append(line, at)
 			at = p.parent
 		}
-		if below[at] {
+		switch {
+		case l.below[at]:
 			for _, p := range line {
-				below[p] = true
+				l.below[p] = true
 			}
 			return true, true
-		}
-		if at != 0 { // it is the machine's
+		case at == 1 || l.others[at]:
+			for _, p := range line {
+				l.others[p] = true
+			}
 			return false, true
-		}
-		if len(line) == 0 {
+		case at != 0: // too far
+			return false, false
+		case len(line) == 0:
 			return false, false
 		}
 	}
@@ -219,12 +271,15 @@ func (c *headcount) of(stage int, label uint64) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.at) > headcountAge {
-		c.at, c.count = time.Now(), make(map[uint64]int)
-		eachInside(stage, func(pid int, label uint64) {
-			if p, ok := readProcess(pid); ok && !p.gone && label != 0 {
-				c.count[label]++
+		at, count := time.Now(), make(map[uint64]int)
+		err := eachInside(stage, func(p process, label uint64) {
+			if !p.gone && label != 0 {
+				count[label]++
 			}
 		})
+		if err == nil || c.count == nil {
+			c.at, c.count = at, count
+		}
 	}
 	return c.count[label]
 }

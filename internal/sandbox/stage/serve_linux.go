@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,13 +22,14 @@ type server struct {
 	pids    map[uint64]int
 	leads   map[uint64]bool // a session of its own
 	binder  *binder
+	labels  bool          // labels can be given here
 	forked  chan struct{} // tells the reaper that there is a child again
 }
 
 // serve starts the plan's command and then obeys the supervisor until it goes,
 // or until the plan's command has ended: that is the end of a one-shot workspace.
 func serve(l *link, c *sandbox.Command, listener int, binder *binder) error {
-	s := &server{link: l, binder: binder, running: make(map[int]uint64), pids: make(map[uint64]int), leads: make(map[uint64]bool), forked: make(chan struct{}, 1)}
+	s := &server{link: l, binder: binder, labels: sandbox.PrepareLabels(), running: make(map[int]uint64), pids: make(map[uint64]int), leads: make(map[uint64]bool), forked: make(chan struct{}, 1)}
 	if listener >= 0 {
 		l.say(sandbox.Message{Kind: sandbox.MsgReady}, listener)
 		unix.Close(listener)
@@ -136,7 +138,7 @@ func (s *server) start(id uint64, c *sandbox.Command, stdio []uintptr) bool {
 	var pid int
 	if err == nil {
 		s.mu.Lock()
-		if pid, err = fork(path, c, stdio); err == nil {
+		if pid, err = s.fork(path, c, stdio); err == nil {
 			s.running[pid] = id
 			s.pids[id] = pid
 			if c.Session {
@@ -147,7 +149,7 @@ func (s *server) start(id uint64, c *sandbox.Command, stdio []uintptr) bool {
 	}
 	if err != nil {
 		subject := c.Argv[0]
-		if dirErr := unix.Access(c.Dir, unix.X_OK); dirErr != nil {
+		if dirErr := unix.Access(c.Dir, unix.X_OK); dirErr != nil && !errors.Is(err, errLabel) {
 			subject, err = c.Dir, dirErr // fork reports chdir and exec alike
 		}
 		s.link.say(sandbox.Message{Kind: sandbox.MsgNoStart, ID: id, Path: subject, Code: errno(err), Text: err.Error()})
@@ -161,11 +163,18 @@ func (s *server) start(id uint64, c *sandbox.Command, stdio []uintptr) bool {
 	return true
 }
 
+// errLabel is the answer where somebody has lowered this process's limit.
+var errLabel = errors.New("it cannot be given the label by which it would be found: the limit RLIMIT_RTTIME of the workspace's first process has been lowered")
+
 // fork starts a command. Its label is this process's for that moment: no other is
-// started meanwhile.
-func fork(path string, c *sandbox.Command, stdio []uintptr) (int, error) {
-	if c.Label != 0 && sandbox.SetLabel(c.Label) {
+// started meanwhile. Without the label that it should have nobody would find what it
+// starts, so it is not started; but where there never was one to be had it is.
+func (s *server) fork(path string, c *sandbox.Command, stdio []uintptr) (int, error) {
+	if c.Label != 0 && s.labels {
 		defer sandbox.SetLabel(0)
+		if !sandbox.SetLabel(c.Label) {
+			return 0, errLabel
+		}
 	}
 	attributes := &syscall.ProcAttr{Dir: c.Dir, Env: c.Env, Files: stdio}
 	if c.Session {
