@@ -22,6 +22,8 @@ FUZZTIME ?= 60s
 SOAKCOUNT ?= 5
 COUNTS ?=
 SKIPS ?= test/allowed-skips
+# make bench ONLY=history: one suite, printed and not kept.
+ONLY ?=
 
 build:
 	$(GO) build -trimpath -o . ./cmd/...
@@ -31,7 +33,7 @@ build:
 # -json: the tally counts, and refuses skips whose reason is not listed.
 test: setup
 	$(GO) build -o bin/tally ./internal/tally
-	$(GO) test -json -count=1 -timeout=20m ./... </dev/null | bin/tally -allow $(SKIPS) -counts "$(COUNTS)"
+	$(GO) test -json -count=1 -timeout=40m ./... </dev/null | bin/tally -allow $(SKIPS) -counts "$(COUNTS)"
 
 # What the tests use of the system, as root; anyone else is told the one command.
 setup:
@@ -47,7 +49,7 @@ bench: setup-bench
 	$(GO) build -trimpath -o bench/out/ ./cmd/...
 	$(GO) build -trimpath -o bench/out/bench ./bench
 	cd bench/fuseloop && $(GO) build -trimpath -o ../out/fuseloop ./main.go
-	bench/out/bench -carrel bench/out/carrel -results bench/RESULTS.md
+	bench/out/bench -carrel bench/out/carrel $(if $(ONLY),-only '$(ONLY)',-results bench/RESULTS.md)
 
 lint: fmt vet staticcheck
 

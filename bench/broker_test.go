@@ -19,13 +19,14 @@ func TestGeometricMean(t *testing.T) {
 	}
 }
 
-func TestSelfTimed(t *testing.T) {
-	got, err := selfTimed(t.TempDir(), os.Environ(), []string{"/bin/echo", "1500"})
-	if err != nil || got != 1.5 {
+func TestMicros(t *testing.T) {
+	if got, err := micros("1500\n"); err != nil || got != 1.5 {
 		t.Errorf("%v ms, %v; want 1.5", got, err)
 	}
-	if _, err := selfTimed(t.TempDir(), os.Environ(), []string{"/bin/echo", "soon"}); err == nil {
-		t.Error("a word was taken for a time")
+	for _, bad := range []string{"", "soon", "1500\n1500\n"} {
+		if got, err := micros(bad); err == nil {
+			t.Errorf("%q was read as %v ms", bad, got)
+		}
 	}
 }
 
@@ -51,12 +52,12 @@ func TestDriveCalls(t *testing.T) {
 
 // TestJobsOfMissingPrograms have no number.
 func TestJobsOfMissingPrograms(t *testing.T) {
-	b := &bench{fixture: &fixture{root: t.TempDir()}}
 	ways := []way{{wayOn, func(c []string) []string { return c }}}
-	if c := b.contenders(job{name: "x", needs: []string{"no-such-program"}}, ways); c[0].argv != nil {
-		t.Errorf("%q", c[0].argv)
+	c := job{name: "x", needs: []string{"no-such-program"}}.contenders(ways)
+	if !errors.Is(c[0].problem, errMissing) || !strings.Contains(c[0].problem.Error(), "no-such-program") {
+		t.Errorf("problem %v: want one that names the program", c[0].problem)
 	}
-	if c := b.contenders(job{name: "x", work: "true"}, ways); len(c[0].argv) != 3 {
-		t.Errorf("%q", c[0].argv)
+	if c := (job{name: "x", work: "true"}).contenders(ways); c[0].problem != nil || len(c[0].argv) != 3 {
+		t.Errorf("problem %v, %q", c[0].problem, c[0].argv)
 	}
 }

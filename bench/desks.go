@@ -1,16 +1,15 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -42,7 +41,7 @@ func (b *bench) desks(t table, measure func(t *table, p *deskPlace) error) table
 	root := b.fixture.root + "/desks"
 	p := &deskPlace{b: b, runtime: root + "/run"}
 	p.env = append(slices.Clone(b.fixture.env), "HOME="+root+"/home", "XDG_STATE_HOME="+root+"/state", "XDG_CONFIG_HOME="+root+"/config", "XDG_CACHE_HOME="+root+"/cache", "XDG_RUNTIME_DIR="+p.runtime)
-	defer p.stopWhenAsked()()
+	defer b.cleanedBy(p.stopAll)()
 	defer p.stopAll()
 	err := mkdirs(root, root+"/home", root+"/state", root+"/config", root+"/cache", p.runtime)
 	if err == nil {
@@ -54,27 +53,6 @@ func (b *bench) desks(t table, measure func(t *table, p *deskPlace) error) table
 	return t
 }
 
-// stopWhenAsked ends all workspaces, and then this program, at the signals that would
-// end it without.
-func (p *deskPlace) stopWhenAsked() func() {
-	in := make(chan os.Signal, 1)
-	done := make(chan struct{})
-	signal.Notify(in, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		select {
-		case s := <-in:
-			p.stopAll()
-			p.b.fixture.remove()
-			signal.Reset(s)
-			if self, err := os.FindProcess(os.Getpid()); err == nil {
-				_ = self.Signal(s)
-			}
-		case <-done:
-		}
-	}()
-	return func() { signal.Stop(in); close(done) }
-}
-
 func (p *deskPlace) carrel(dir string, args ...string) error {
 	return once(dir, p.env, append([]string{p.b.carrel}, args...))
 }
@@ -82,7 +60,7 @@ func (p *deskPlace) carrel(dir string, args ...string) error {
 // stopAll stops what runs; the supervisor of one that does not stop is killed.
 func (p *deskPlace) stopAll() {
 	atOnce(4, registry(p.runtime), func(e entry) error {
-		err := p.carrel("/", "stop", e.ID)
+		_, _, err := finished(context.Background(), patience, "/", p.env, []string{p.b.carrel, "stop", e.ID})
 		if err != nil {
 			fmt.Fprintf(p.b.progress, "\nstopping workspace %s: %v\n", e.Name, err)
 			if process, err := os.FindProcess(e.PID); err == nil && slices.Contains(registry(p.runtime), e) {

@@ -35,7 +35,7 @@ func fixtureParent() (string, error) {
 	return cache, os.MkdirAll(cache, 0o700)
 }
 
-// newFixture makes everything below parent; remove takes it away.
+// newFixture makes the directory below parent; remove takes it away.
 func newFixture(parent string, files int) (*fixture, error) {
 	root, err := os.MkdirTemp(parent, "carrel-bench-")
 	if err == nil {
@@ -46,19 +46,24 @@ func newFixture(parent string, files int) (*fixture, error) {
 	}
 	f := &fixture{root: root, repo: root + "/repo", large: root + "/large", masks: root + "/masks", state: root + "/state", conf: root + "/config", files: files}
 	f.env = append(os.Environ(), "XDG_STATE_HOME="+f.state, "XDG_CONFIG_HOME="+f.conf, "CODEX_HOME="+root+"/codex", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_OPTIONAL_LOCKS=0")
+	return f, nil
+}
+
+// fill makes everything in it.
+func (f *fixture) fill() error {
+	root := f.root
 	if err := errors.Join(
 		mkdirs(f.state, f.conf, root+"/codex"),
 		tree(f.repo, repoFiles, "file%03d.txt"),
-		tree(f.large, files, "file%03d.go"),
+		tree(f.large, f.files, "file%03d.go"),
 		tree(f.masks, maskFiles, "secret%04d"),
 		os.WriteFile(root+"/srt.json", []byte(`{"network":{"allowedDomains":[],"deniedDomains":[]},"filesystem":{"denyRead":[],"allowWrite":["."],"denyWrite":[]}}`), 0o600),
 		f.secrets(),
 		f.commit(),
 	); err != nil {
-		f.remove()
-		return nil, fmt.Errorf("filling the fixture: %w", err)
+		return fmt.Errorf("filling the fixture: %w", err)
 	}
-	return f, nil
+	return nil
 }
 
 func (f *fixture) remove() { _ = os.RemoveAll(f.root) }
@@ -78,7 +83,7 @@ func tree(root string, n int, name string) error {
 	for i := range n {
 		dir := fmt.Sprintf("%s/group%02d/dir%03d", root, i/perDir/10, i/perDir)
 		if i%perDir == 0 {
-			if err := os.MkdirAll(dir, 0o755); err != nil {
+			if err := errors.Join(lasting.Err(), os.MkdirAll(dir, 0o755)); err != nil {
 				return err
 			}
 		}

@@ -18,6 +18,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -53,7 +54,8 @@ func main() {
 	flag.IntVar(&o.files, "files", 50_000, "files of the large project")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the order of runs")
 	flag.StringVar(&o.fuse, "fuseloop", "bench/out/fuseloop", "bench/fuseloop as a program; without it the broker is not compared with FUSE")
-	flag.StringVar(&o.only, "only", "", "measure only: walls, network, broker, calls, undo, million, hostexec, desks, desktop, one of its tables (desktop-ready, -shots, -input, -windows, -tree, -filter, -memory, -many) or one job of the broker by name")
+	flag.StringVar(&o.only, "only", "", "measure only: "+suiteNames+", a table of desktop "+
+		"(desktop-ready, -shots, -input, -windows, -tree, -filter, -memory, -many), or one job of the broker by name")
 	flag.StringVar(&o.calls, "calls", "", "for bench's own use: time calls in this new directory")
 	flag.BoolVar(&o.listen, "listen", false, "for bench's own use: stop the calls of the command that follows, and let them go on")
 	flag.BoolVar(&o.inner, "listened", false, "see -listen")
@@ -94,6 +96,10 @@ func run(o options, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("finding %q: %w", o.carrel, err)
 	}
+	fuse, err := filepath.Abs(o.fuse)
+	if err != nil {
+		return fmt.Errorf("finding %q: %w", o.fuse, err)
+	}
 	parent, err := fixtureParent()
 	if err != nil {
 		return err
@@ -102,19 +108,24 @@ func run(o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer f.remove()
-	fuse, err := filepath.Abs(o.fuse)
-	if err != nil {
-		return fmt.Errorf("finding %q: %w", o.fuse, err)
+	b := &bench{fixture: f, carrel: carrel, fuseloop: fuse, order: rand.New(rand.NewPCG(o.seed, 0)), rounds: o.rounds, progress: os.Stderr}
+	b.whenAsked()
+	defer b.finish()
+	if err := f.fill(); err != nil {
+		return err
 	}
-	b := &bench{fixture: f, carrel: carrel, fuseloop: fuse, peers: findPeers(carrel, f), order: rand.New(rand.NewPCG(o.seed, 0)), rounds: o.rounds, progress: os.Stderr}
+	b.peers = findPeers(carrel, f)
 	r := newReport(o, b.peers)
 	suites, err := b.suites(o.only)
 	if err != nil {
 		return err
 	}
 	for i, suite := range suites {
-		r.tables = append(r.tables, suite())
+		one := suite()
+		if lasting.Err() != nil {
+			return errors.New("ended by a signal")
+		}
+		r.tables = append(r.tables, one)
 		r.missing = len(suites) - i - 1
 		if err := r.save(); err != nil { // now: it may be ended before the last
 			return err
@@ -124,14 +135,19 @@ func run(o options, out io.Writer) error {
 	return err
 }
 
+const suiteNames = "walls, network, history, broker, calls, undo, million, desks, mcp, stdio, hostexec, desktop"
+
 // suites gives those that a word names, all for none.
 func (b *bench) suites(only string) ([]func() table, error) {
 	walls := []func() table{b.startTrue, b.startGit, b.memory, b.largeProject, b.masks}
 	everyday := func() table { return b.broker(jobs) }
-	broker := []func() table{everyday, b.calls, b.undo, b.clones, b.million}
+	calls := []func() table{func() table { return b.calls(tmpfs) }, func() table { return b.calls(ext4) }}
+	undo := []func() table{b.undo, b.clones}
+	broker := slices.Concat(b.historySuites(), []func() table{everyday}, calls, undo, []func() table{b.million})
 	switch only {
 	case "":
-		return slices.Concat(walls, b.deskSuites(), []func() table{b.agentTools, b.jsonLines, b.hostCommands}, b.desktopSuites("desktop"), b.networkSuites(), broker), nil
+		agents := []func() table{b.agentTools, b.jsonLines, b.hostCommands}
+		return slices.Concat(walls, b.deskSuites(), agents, b.desktopSuites("desktop"), b.networkSuites(), broker), nil
 	case "walls":
 		return walls, nil
 	case "network":
@@ -139,9 +155,11 @@ func (b *bench) suites(only string) ([]func() table, error) {
 	case "broker":
 		return broker, nil
 	case "calls":
-		return []func() table{b.calls}, nil
+		return calls, nil
+	case "history":
+		return b.historySuites(), nil
 	case "undo":
-		return []func() table{b.undo, b.clones}, nil
+		return undo, nil
 	case "desks":
 		return b.deskSuites(), nil
 	case "mcp":
@@ -158,7 +176,7 @@ func (b *bench) suites(only string) ([]func() table, error) {
 	}
 	i := slices.IndexFunc(jobs, func(j job) bool { return j.name == only })
 	if i < 0 {
-		return nil, fmt.Errorf("-only %q: want walls, network, broker, calls, undo, million, desks, mcp, stdio, desktop or a job's name", only)
+		return nil, fmt.Errorf("-only %q: want %s or a job's name", only, suiteNames)
 	}
 	return []func() table{func() table { return b.broker(jobs[i : i+1]) }}, nil
 }

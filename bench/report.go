@@ -14,6 +14,8 @@ import (
 type table struct {
 	title, about, unit string
 	rows               []row
+	pairs              []pair    // instead of rows
+	ways               [2]string // of pairs
 	verdicts           []string
 }
 
@@ -46,12 +48,16 @@ func (t *table) median(name string) float64 {
 
 // compare adds a sentence on the ratio of two rows and what is to be reached.
 func (t *table) compare(name, against string, reach float64, what string) {
-	r := ratio(t.median(name), t.median(against))
+	t.reach(what, ratio(t.median(name), t.median(against)), reach)
+}
+
+// reach adds a sentence on a ratio and the most that it is to be.
+func (t *table) reach(what string, r, most float64) {
 	if math.IsNaN(r) {
 		t.verdicts = append(t.verdicts, what+": not measured")
 		return
 	}
-	t.verdicts = append(t.verdicts, fmt.Sprintf("%s: **%.2fx**, to reach %.4gx: %s", what, r, reach, met(r <= reach)))
+	t.verdicts = append(t.verdicts, fmt.Sprintf("%s: **%.2fx**, to reach %.4gx: %s", what, r, most, met(r <= most)))
 }
 
 // atLeast is compare for what is better the more there is of it; with nothing to
@@ -154,6 +160,20 @@ func (r *report) markdown() string {
 // against bwrap, where the table has those.
 func (t *table) write(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## %s\n\n%s\n\n", t.title, t.about)
+	if t.pairs != nil {
+		t.writePairs(b)
+	} else {
+		t.writeRows(b)
+	}
+	if len(t.verdicts) > 0 {
+		b.WriteString("\n")
+	}
+	for _, v := range t.verdicts {
+		fmt.Fprintf(b, "- %s\n", v)
+	}
+}
+
+func (t *table) writeRows(b *strings.Builder) {
 	native, bwrap := t.median(nameNative), t.median(nameBwrap)
 	fmt.Fprintf(b, "| %s | median | p25 | min |", t.unit)
 	if native+bwrap > 0 {
@@ -174,12 +194,6 @@ func (t *table) write(b *strings.Builder) {
 			fmt.Fprintf(b, " %s | %s |", times(ratio(r.sum.median, native)), times(ratio(r.sum.median, bwrap)))
 		}
 		fmt.Fprintf(b, " %d | %s |\n", r.sum.n, escape(r.problem))
-	}
-	if len(t.verdicts) > 0 {
-		b.WriteString("\n")
-	}
-	for _, v := range t.verdicts {
-		fmt.Fprintf(b, "- %s\n", v)
 	}
 }
 

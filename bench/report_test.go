@@ -77,6 +77,9 @@ func TestInterleave(t *testing.T) {
 
 func TestFixture(t *testing.T) {
 	f, err := newFixture(t.TempDir(), 250)
+	if err == nil {
+		err = f.fill()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -13,10 +14,13 @@ import (
 // patience is how long one run may take.
 const patience = 60 * time.Second
 
+// lasting is the context of all commands but those that clean up.
+var lasting, endCommands = context.WithCancel(context.Background())
+
 // timed runs a command to its end and gives the time in milliseconds. All three
 // standard descriptors are /dev/null: pipes and files would be measured too.
 func timed(dir string, env, argv []string) (float64, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(lasting, patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = dir, env
@@ -38,7 +42,23 @@ func output(dir string, env, argv []string) (string, error) {
 }
 
 func outputWithin(limit time.Duration, dir string, env, argv []string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	out, _, err := finished(lasting, limit, dir, env, argv)
+	return out, err
+}
+
+// clocked is output with the times of the run. Its CPU time is that of all that
+// the command waited for.
+func clocked(dir string, env, argv []string) (took, string, error) {
+	start := time.Now()
+	out, state, err := finished(lasting, patience, dir, env, argv)
+	if err != nil {
+		return took{}, "", err
+	}
+	return took{whole: millis(time.Since(start)), cpu: millis(state.UserTime() + state.SystemTime())}, out, nil
+}
+
+func finished(ctx context.Context, limit time.Duration, dir string, env, argv []string) (string, *os.ProcessState, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = dir, env
@@ -47,14 +67,14 @@ func outputWithin(limit time.Duration, dir string, env, argv []string) (string, 
 	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("%s: %w: %s", argv[0], err, firstLine(said.String()+string(out)))
+		return "", nil, fmt.Errorf("%s: %w: %s", argv[0], err, firstLine(said.String()+string(out)))
 	}
-	return string(out), nil
+	return string(out), cmd.ProcessState, nil
 }
 
 // started runs a command in the background; stop ends it and waits.
 func started(dir string, env, argv []string) (pid int, stop func(), err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(lasting, patience)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = dir, env
 	cmd.WaitDelay = 5 * time.Second

@@ -19,6 +19,8 @@ type bench struct {
 	order    *rand.Rand
 	rounds   int
 	progress io.Writer
+	ending
+	agedNote string // what the aged states have, once they are made
 }
 
 // contender is one row of a suite while it is measured.
@@ -27,7 +29,9 @@ type contender struct {
 	dir     string
 	argv    []string // nil: not installed
 	env     []string // nil: the fixture's
+	prepare string   // before each run, outside walls; see anew
 	got     samples
+	took    []took // instead of got, for a pair
 	problem error
 }
 
@@ -60,8 +64,7 @@ func (b *bench) one(label, name, dir string, command ...string) *contender {
 	return c
 }
 
-// interleave measures all contenders: in each round each once, in an order
-// drawn anew, so that a machine that changes its speed does so for all.
+// interleave measures all contenders in turns, those that work.
 func (b *bench) interleave(title string, rounds int, list []*contender, measure func(*contender) (float64, error)) {
 	for _, c := range list {
 		if c.argv == nil {
@@ -70,19 +73,26 @@ func (b *bench) interleave(title string, rounds int, list []*contender, measure 
 			c.problem = err
 		}
 	}
+	b.turns(title, rounds, list, func(c *contender, counts bool) error {
+		v, err := measure(c)
+		if err == nil && counts {
+			c.got = append(c.got, v)
+		}
+		return err
+	})
+}
+
+// turns has each contender do something once in each round, in an order drawn
+// anew, so that a machine that changes its speed does so for all. The first rounds
+// do not count.
+func (b *bench) turns(title string, rounds int, list []*contender, do func(c *contender, counts bool) error) {
 	order := slices.Clone(list)
 	for round := range rounds + warmUp {
 		fmt.Fprintf(b.progress, "\r%-40s %d/%d ", title, round+1, rounds+warmUp)
 		b.order.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		for _, c := range order {
-			if c.problem != nil {
-				continue
-			}
-			v, err := measure(c)
-			if err != nil {
-				c.problem = err
-			} else if round >= warmUp {
-				c.got = append(c.got, v)
+			if c.problem == nil {
+				c.problem = do(c, round >= warmUp)
 			}
 		}
 	}

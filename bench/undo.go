@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,85 +20,63 @@ const (
 	rowOverwriteUndo = "undo of it"
 )
 
-// undoTree are 10,000 files of 2 KiB in a hundred directories.
-const undoTree = "mkdir tree && for d in $(seq 100); do mkdir tree/$d; head -c 204800 /dev/urandom | split -a 3 -b 2048 - tree/$d/; done; head -c 1073741824 /dev/zero > big"
+// undoTree makes 10,000 files of 2 KiB in a hundred directories.
+const undoTree = `mkdir tree
+for d in $(seq 100); do mkdir tree/$d; head -c 204800 /dev/urandom | split -a 3 -b 2048 - tree/$d/; done
+`
 
-// undo measures what taking back costs, each time with a new history.
+// undo measures what taking back costs.
 func (b *bench) undo() table {
-	t := table{title: "The history: undo", unit: "ms", about: "From fork to end of `carrel undo` after `carrel run -- rm -rf` of 10,000 files of 2 KiB, against `cp -a` of the same tree, on one file system; and one file of 1 GB written over in place, which has to be copied first where the file system has no clones. The history is removed before each measurement."}
-	dir := b.fixture.root + "/undo"
-	if err := b.undoFixture(dir); err != nil {
-		t.about += " Not measured: " + err.Error()
-		return t
+	t := table{title: "The history: undo", unit: "ms", about: "From fork to end of `carrel undo` " +
+		"after `carrel run -- rm -rf` of 10,000 files of 2 KiB, against `cp -a` of the same tree; and one file of 1 GB written over in place, " +
+		"which has to be copied first where the file system has no clones. " + aboutFresh}
+	fs, note := b.orPlain(ext4)
+	t.about += note
+	const removed = undoTree + `"$CARREL" run -- rm -rf tree` + "\n"
+	list := []*contender{
+		{name: rowCopy, prepare: undoTree, argv: []string{"cp", "-a", "tree", "copy"}},
+		{name: rowUndo, prepare: removed, argv: []string{b.carrel, "undo"}},
+		{name: rowRedo, prepare: removed + `"$CARREL" undo`, argv: []string{b.carrel, "redo"}},
 	}
-	c := "'" + b.carrel + "'"
-	row := func(name, prepare, work string) *contender { return freshRow(dir, nil, name, prepare, work) }
-	small := []*contender{
-		row(rowCopy, "", "cp -a tree copy"),
-		row(rowUndo, c+" run -- rm -rf tree", c+" undo"),
-		row(rowRedo, c+" run -- rm -rf tree; "+c+" undo >/dev/null", c+" redo"),
-	}
-	small[2].argv[2] += "\n" + c + " undo >/dev/null" // the next one needs the tree
-	large := b.overwrites(dir, nil)
-	measure := func(c *contender) (float64, error) { return selfTimed(c.dir, b.envOf(c), c.argv) }
-	b.interleave("undo: rm -rf", min(9, b.rounds), small, measure)
-	b.interleave("undo: 1 GB", min(3, b.rounds), large, measure)
-	t.rows = append(rows(small), rows(large)...)
+	b.wholeRuns("undo: rm -rf", fs, min(9, b.rounds), list)
+	t.rows = rows(list)
 	t.compare(rowUndo, rowCopy, 1, "undo of `rm -rf` of 10,000 files, against `cp -a`")
-	t.overwritten()
+	b.overwrites(&t, fs)
 	return t
 }
 
-// freshRow is a command that is measured where nothing is kept yet.
-func freshRow(dir string, env []string, name, prepare, work string) *contender {
-	script := "set -e\nrm -rf copy \"$XDG_STATE_HOME\"/carrel/projects/*/history\n" + prepare + "\nsync -f .\ns=${EPOCHREALTIME/./}\n" + work + " >/dev/null\necho $((${EPOCHREALTIME/./}-s))"
-	return &contender{name: name, dir: dir, env: env, argv: []string{find("bash"), "-c", script}}
+// wholeRuns measures from start to end.
+func (b *bench) wholeRuns(title string, fs fileSystem, rounds int, list []*contender) {
+	b.anew(title, fs, rounds, list, func(c *contender, t took, _ string) error {
+		c.got = append(c.got, t.whole)
+		return nil
+	})
 }
 
-func (b *bench) overwrites(dir string, env []string) []*contender {
-	c := "'" + b.carrel + "'"
-	overwrite := " -- dd if=/dev/zero of=big bs=1M count=1024 conv=notrunc status=none"
-	return []*contender{
-		freshRow(dir, env, rowOverwrite, "", c+" run --history off"+overwrite),
-		freshRow(dir, env, rowOverwriteKept, "", c+" run"+overwrite),
-		freshRow(dir, env, rowOverwriteUndo, c+" run"+overwrite, c+" undo"),
+// overwrites adds the rows of the large file.
+func (b *bench) overwrites(t *table, fs fileSystem) {
+	const big = "head -c 1073741824 /dev/zero > big\n"
+	dd := []string{"dd", "if=/dev/zero", "of=big", "bs=1M", "count=1024", "conv=notrunc", "status=none"}
+	list := []*contender{
+		{name: rowOverwrite, prepare: big, argv: b.walls("", "off").argv(dd)},
+		{name: rowOverwriteKept, prepare: big, argv: b.walls("", "on").argv(dd)},
+		{name: rowOverwriteUndo, prepare: big + `"$CARREL" run -- ` + strings.Join(dd, " "), argv: []string{b.carrel, "undo"}},
 	}
-}
-
-func (t *table) overwritten() {
-	t.verdicts = append(t.verdicts, fmt.Sprintf("a 1 GB overwrite with the history, against one without: **%.2fx**", ratio(t.median(rowOverwriteKept), t.median(rowOverwrite))))
+	b.wholeRuns("undo: 1 GB on "+fs.name, fs, min(3, b.rounds), list)
+	t.rows = append(t.rows, rows(list)...)
+	kept := ratio(t.median(rowOverwriteKept), t.median(rowOverwrite))
+	t.verdicts = append(t.verdicts, fmt.Sprintf("a 1 GB overwrite with the history, against one without: **%s**", times(kept)))
 }
 
 // clones measures the large file where the file system has clones.
 func (b *bench) clones() table {
-	t := table{title: "The history: a file system with clones", unit: "ms", about: "The same file of 1 GB on Btrfs, in a file on a loop device, with the history on it too."}
-	dir, done, err := b.mountBtrfs()
-	if err != nil {
-		t.about += " Not measured: " + err.Error()
+	t := table{title: "The history: a file system with clones", unit: "ms", about: "The same file of 1 GB on Btrfs, likewise."}
+	if err := b.usable(btrfs); err != nil {
+		t.failed(err)
 		return t
 	}
-	defer done()
-	env := append(slices.Clone(b.fixture.env), "XDG_STATE_HOME="+dir+"/state")
-	list := b.overwrites(dir+"/p", env)
-	b.interleave("undo: 1 GB on Btrfs", min(3, b.rounds), list, func(c *contender) (float64, error) { return selfTimed(c.dir, b.envOf(c), c.argv) })
-	t.rows = rows(list)
-	t.overwritten()
+	b.overwrites(&t, btrfs)
 	return t
-}
-
-// mountBtrfs makes a file system of its own, with the large file in p.
-func (b *bench) mountBtrfs() (dir string, done func(), err error) {
-	if os.Getuid() != 0 || find("mkfs.btrfs") == "" {
-		return "", nil, errors.New("mounting it takes root, and mkfs.btrfs")
-	}
-	image, dir := b.fixture.root+"/btrfs.img", b.fixture.root+"/btrfs"
-	const script = `truncate -s 6G "$1"; mkfs.btrfs -q "$1"; mkdir "$2"; mount -o loop "$1" "$2"; mkdir "$2/p" "$2/state"; chmod 700 "$2/state"; head -c 1073741824 /dev/zero > "$2/p/big"; sync -f "$2"`
-	done = func() { _ = once("/", b.fixture.env, []string{find("umount"), dir}) }
-	if err := once("/", b.fixture.env, []string{find("bash"), "-ec", script, "bash", image, dir}); err != nil {
-		done()
-		return "", nil, err
-	}
-	return dir, done, nil
 }
 
 // The rows of the million suite.
@@ -152,12 +129,4 @@ func (b *bench) million() table {
 	fmt.Fprintln(b.progress)
 	t.compare(rowManyUndo, rowManyCopy, 1, "undo of `rm -rf` of 1,000,000 files, against `cp -a`")
 	return t
-}
-
-// undoFixture makes the project of the suite.
-func (b *bench) undoFixture(dir string) error {
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	return once(dir, b.fixture.env, []string{find("bash"), "-ec", undoTree})
 }

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// historySuites are the tables of what the history costs.
+func (b *bench) historySuites() []func() table {
+	var out []func() table
+	for _, fs := range []fileSystem{tmpfs, ext4} {
+		out = append(out, func() table { return b.history(fs) }, func() table { return b.aged(fs) })
+	}
+	return out
+}
+
+const aboutFresh = "Each run has a new file system, with the state directory on it: tmpfs, or ext4 in an image on a loop device. " +
+	"What it works on is put there outside the walls and synced."
+
+const aboutTimes = "Inside: the command's own time, taken by a shell in the walls. Start to end: the whole of the command line. " +
+	"CPU: its user and system time with all that it waited for, supervisor, stage and command. " +
+	"Ratios are of medians, and beside that of minima."
+
+// onItsOwn gives the file system for a table. Without root ext4 gives way to a
+// directory, and tmpfs is not measured.
+func (b *bench) onItsOwn(t *table, fs fileSystem) (fileSystem, bool) {
+	if fs.name == tmpfs.name {
+		if err := b.usable(fs); err != nil {
+			t.about += " Not measured: " + err.Error()
+			return fs, false
+		}
+		return fs, true
+	}
+	fs, note := b.orPlain(fs)
+	t.about += note
+	return fs, true
+}
+
+// history measures everyday jobs with and without the history, in the same walls.
+func (b *bench) history(fs fileSystem) table {
+	t := table{title: "The history: everyday work on " + fs.name, unit: "ms", ways: [2]string{wayOff, wayOn},
+		about: "`carrel run --history off` against `--history on`. " + aboutFresh + " " + aboutTimes}
+	fs, ok := b.onItsOwn(&t, fs)
+	if err := b.makeInputs(); err != nil || !ok {
+		t.failed(err)
+		return t
+	}
+	ways := []way{b.walls(wayOff, "off"), b.walls(wayOn, "on")}
+	for _, j := range jobs {
+		if j.kind == forFuse {
+			continue
+		}
+		list := j.contenders(ways)
+		b.anew("history, "+fs.name+": "+j.name, fs, min(j.rounds, b.rounds), list, func(c *contender, one took, out string) (err error) {
+			one.inside, err = micros(out)
+			c.took = append(c.took, one)
+			return err
+		})
+		t.pairs = append(t.pairs, pairOf(j.name, list[0], list[1]))
+	}
+	t.historyVerdicts()
+	return t
+}
+
+// historyVerdicts compares the jobs with what is to be reached inside the walls.
+func (t *table) historyVerdicts() {
+	var heavy, fastest [len(measures)][]float64
+	for _, p := range t.pairs {
+		switch kindOf(p.name) {
+		case reads:
+			t.reach(p.name+", inside", p.ratio(inside), 1.05)
+		case writes:
+			t.reach(p.name+", inside", p.ratio(inside), 2)
+			for m := range measures {
+				heavy[m] = append(heavy[m], p.ratio(m))
+				fastest[m] = append(fastest[m], p.fastest(m))
+			}
+		}
+	}
+	what := fmt.Sprintf("geometric mean of %d writing jobs, ", len(heavy[inside]))
+	t.reach(what+measures[inside].name, geometricMean(heavy[inside]), 1.4)
+	for _, m := range []int{wholeRun, cpuTime} {
+		t.verdicts = append(t.verdicts, fmt.Sprintf("%s%s: **%s**", what, measures[m].name, times(geometricMean(heavy[m]))))
+	}
+	for m := range measures {
+		t.verdicts = append(t.verdicts, fmt.Sprintf("the same of minima, %s: %s", measures[m].name, times(geometricMean(fastest[m]))))
+	}
+}
+
+// What the aged state is made of, and what a young one.
+const (
+	agedSteps  = 1000
+	youngSteps = 10
+	agedBytes  = 100 << 20
+)
+
+// ageScript makes $1 steps and $2 bytes of journals, and packs them into $3. A
+// run in ten makes as many changes as are missing for its share of the bytes; their
+// paths are long, so that there are few of them.
+const ageScript = `
+long=$(printf 'x%.0s' {1..200}); mkdir -p $long/$long/$long; cp "$IN"/driver .
+for i in {0..49}; do echo $i > f$i; done; echo 1 > f
+for ((i = 1; i < $1; i++)); do
+	if ((i % 10 == 0 && $(du --apparent-size -sb "$XDG_STATE_HOME"/carrel/projects/*/history | cut -f1) < $2 * i / $1)); then
+		"$CARREL" run --history on -- sh -c "touch f$((i % 50)); ./driver -calls $long/$long/$long/w"
+	else
+		"$CARREL" run --history on -- touch f$((i % 50))
+	fi
+done >/dev/null
+tar -C "$XDG_STATE_HOME"/.. -cf "$3" .`
+
+// agedWays are the ages of the state, and the files that they are packed into.
+var agedWays = [2]struct {
+	name, file   string
+	steps, bytes int
+}{
+	{fmt.Sprint(youngSteps, " steps"), "young.tar", youngSteps, 0},
+	{fmt.Sprint(agedSteps, " steps"), "aged.tar", agedSteps, agedBytes},
+}
+
+// aged measures the same with few and with many steps behind it.
+func (b *bench) aged(fs fileSystem) table {
+	t := table{title: "The history: an aged state on " + fs.name, unit: "ms", ways: [2]string{agedWays[0].name, agedWays[1].name},
+		about: fmt.Sprintf("With %d steps behind it, and with %d, which is the limit, made by real runs. ", youngSteps, agedSteps) + aboutFresh +
+			" Before the measurement `carrel history` has read the state once, and a changing run has brought it to the limit. " + aboutTimes}
+	fs, ok := b.onItsOwn(&t, fs)
+	if !ok {
+		return t
+	}
+	if err := b.makeAged(&t); err != nil {
+		t.failed(err)
+		return t
+	}
+	touch := []string{b.carrel, "run", "--history", "on", "--", "touch", "f"}
+	for _, j := range []struct {
+		name string
+		argv []string
+	}{
+		{"carrel run -- touch f", touch},
+		{"carrel history -n 5", []string{b.carrel, "history", "-n", "5"}},
+		{"carrel undo", []string{b.carrel, "undo"}},
+	} {
+		var list []*contender
+		for _, w := range agedWays {
+			prepare := `tar -C "$XDG_STATE_HOME"/.. -xf "$IN"/` + w.file + "\n\"$CARREL\" history -n 1\n'" + strings.Join(touch, "' '") + "'"
+			list = append(list, &contender{name: w.name, prepare: prepare, argv: j.argv})
+		}
+		b.anew("history, "+fs.name+": "+j.name, fs, min(11, b.rounds), list, func(c *contender, one took, _ string) error {
+			c.took = append(c.took, one)
+			return nil
+		})
+		t.pairs = append(t.pairs, pairOf(j.name, list[0], list[1]))
+	}
+	t.reach(t.pairs[0].name+", start to end", t.pairs[0].ratio(wholeRun), 1.1)
+	return t
+}
+
+// makeAged makes both states, where no table has yet, and says what they have.
+func (b *bench) makeAged(t *table) error {
+	if err := b.makeInputs(); err != nil {
+		return err
+	}
+	if b.agedNote == "" {
+		var notes []string
+		for _, w := range agedWays {
+			fmt.Fprintf(b.progress, "\r%-40s %s ", "history: an aged state", w.name)
+			note, err := b.makeState(w.steps, w.bytes, b.inputs()+"/"+w.file)
+			if err != nil {
+				return fmt.Errorf("making %s: %w", w.name, err)
+			}
+			notes = append(notes, note)
+		}
+		fmt.Fprintln(b.progress)
+		b.agedNote = strings.Join(notes, "; ")
+	}
+	t.verdicts = append(t.verdicts, "behind it: "+b.agedNote)
+	return nil
+}
+
+func (b *bench) makeState(steps, bytes int, file string) (string, error) {
+	fs, _ := b.orPlain(tmpfs)
+	p, err := b.fresh(fs)
+	if err != nil {
+		return "", err
+	}
+	defer p.done()
+	argv := []string{find("bash"), "-ec", ageScript, "bash", fmt.Sprint(steps), fmt.Sprint(bytes), file}
+	if _, err := outputWithin(20*time.Minute, p.dir, p.env, argv); err != nil {
+		return "", err
+	}
+	out, err := output(p.dir, p.env, []string{b.carrel, "history", "du", "--json"})
+	if err != nil {
+		return "", err
+	}
+	return stateOf([]byte(out), steps-1)
+}
+
+// stateOf reads `history du --json`, and refuses a state that lacks steps.
+func stateOf(text []byte, want int) (string, error) {
+	var du struct {
+		Steps    []json.RawMessage
+		Journals int64 `json:"journals_disk_bytes"`
+	}
+	if err := json.Unmarshal(text, &du); err != nil {
+		return "", fmt.Errorf("reading `history du --json`: %w", err)
+	}
+	if len(du.Steps) < want {
+		return "", fmt.Errorf("%d steps were made, want %d", len(du.Steps), want)
+	}
+	return fmt.Sprintf("%d steps and the last run, %.1f MB of journals", len(du.Steps), float64(du.Journals)/1e6), nil
+}
