@@ -12,6 +12,7 @@ const (
 	OpKill    = "kill"    // end an app, and all that it has started
 	OpLogs    = "logs"    // what an app has written; with Follow: as it comes
 	OpControl = "control" // who may do what from now on
+	OpSight   = "sight"   // how much of each of some paths it shows
 	OpYield   = "yield"   // stand still and let go of the history, for an undo, as long as the caller stays
 
 	OpTerminal     = "terminal"      // start a terminal: a shell, or a command, with a screen

@@ -67,6 +67,7 @@ type Request struct {
 	Desktop *Desktop `json:"desktop,omitempty"` // desktop-see, desktop-do
 	Watch   *Watch   `json:"watch,omitempty"`   // watch
 	Terms   *Terms   `json:"terms,omitempty"`   // terms
+	Paths   [][]byte `json:"paths,omitempty"`   // sight: absolute, any bytes
 }
 
 // Reply is one line of an answer. All lines but the last have More set.
@@ -83,7 +84,8 @@ type Reply struct {
 	Control  *Control         `json:"control,omitempty"`
 	Desktop  *DesktopReply    `json:"desktop,omitempty"`
 	Watching *Watching        `json:"watching,omitempty"`
-	Exit     *int             `json:"exit,omitempty"` // with CodeStart: 126 or 127
+	Sights   string           `json:"sights,omitempty"` // a [Sight] for each path
+	Exit     *int             `json:"exit,omitempty"`   // with CodeStart: 126 or 127
 }
 
 // States of a workspace.

@@ -21,6 +21,9 @@ func (w *worker) setxattr(t target, name, value, size uint64, flags uint32) (int
 	if flags&^(unix.XATTR_CREATE|unix.XATTR_REPLACE) != 0 {
 		return 0, unix.EINVAL
 	}
+	if t.addr != 0 {
+		w.fetch(t.addr, name)
+	}
 	key, err := w.xattrName(name)
 	if err != nil {
 		return 0, err
@@ -30,7 +33,7 @@ func (w *worker) setxattr(t target, name, value, size uint64, flags uint32) (int
 	}
 	data := make([]byte, size)
 	if size > 0 {
-		if err := readExact(w.call.TID, value, data); err != nil {
+		if err := w.readExact(value, data); err != nil {
 			return 0, err
 		}
 	}
@@ -131,7 +134,7 @@ func (w *worker) structure(addr, size uint64, buf []byte) error {
 		return unix.E2BIG
 	}
 	whole := make([]byte, size)
-	if err := readExact(w.call.TID, addr, whole); err != nil {
+	if err := w.readExact(addr, whole); err != nil {
 		return err
 	}
 	for _, b := range whole[copy(buf, whole):] {

@@ -57,6 +57,15 @@ const (
 	KindOther
 )
 
+// Seen is what the broker saw at a path just before a change.
+type Seen struct {
+	Dev, Ino            uint64
+	Birth, Mtime, Ctime int64 // in nanoseconds since 1970; no birth where the file system keeps none
+	Size                uint64
+	Links, Mode         uint32
+	Kind                Kind // KindNone where there was nothing, or nothing was looked at
+}
+
 // Change is one mutation about to be made. Paths are canonical and absolute, as
 // they look inside; they are bytes, not UTF-8.
 type Change struct {
@@ -70,6 +79,10 @@ type Change struct {
 	TID uint32 // the thread that asks for it, in the supervisor's pid namespace; 0 in a question
 	// Copied: To becomes a copy of Path, which goes, and not Path itself.
 	Copied bool
+	// Hides, of a chmod: the owner may not read what is at Path afterwards.
+	Hides bool
+	// New, of a rename: it fails if something is at To.
+	New bool
 	// Memo is the Recorder's own, from Before to After.
 	Memo any
 
@@ -83,6 +96,8 @@ type Change struct {
 	// and ToName pin To. Dir is -1 where only an inode is known.
 	Dir, ToDir   int
 	Name, ToName string
+	// Was and WasTo are what the broker saw at Path and at To, where it looked.
+	Was, WasTo Seen
 	// Pinned is what is at Path itself, for paths only; 0 where it is not known.
 	Pinned int
 }

@@ -87,6 +87,7 @@ type Broker struct {
 	mountNS         uint64       // inode of the workspace's own mount namespace
 	terminals       uint64       // device number of the file system of terminals made inside
 	memory          uint64       // that of the private file systems in memory, which share one
+	ownRoot         bool         // the mirror's root is this process's own
 	procDev         uint64       // of the workspace's procfs
 	fifos           fifos
 }
@@ -107,6 +108,7 @@ func New(c Config) (*Broker, error) {
 	}
 	b := &Broker{config: c, table: handlers(), umasks: newUmasks(c.Umask), mountNS: c.MountNS, self: self, turn: newTurn(), late: make(chan Call), borrowed: make(chan struct{}, maxBorrowed)}
 	b.moving, b.anybody = groups()
+	b.ownRoot = sameRoot(c.Mirror)
 	var pts unix.Stat_t
 	if unix.Fstatat(c.View, "dev/pts", &pts, unix.AT_SYMLINK_NOFOLLOW) == nil {
 		b.terminals = pts.Dev
@@ -165,7 +167,7 @@ func (b *Broker) Hold(hold bool) {
 func (b *Broker) work(started chan<- error) {
 	defer b.workers.Done()
 	runtime.LockOSThread() // and never unlocked: the thread ends with its privileges
-	w := &worker{b: b, trap: b.config.Trap, cwd: -1}
+	w := &worker{b: b, trap: b.config.Trap}
 	err := w.becomeHands()
 	started <- err
 	if err != nil {
@@ -180,7 +182,21 @@ func (b *Broker) work(started chan<- error) {
 			}
 			b.turn.busy(w)
 			w.answer()
+			w.rest()
 		}
+	}
+}
+
+// restEvery is less than the 10 ms after which the monitor of the Go scheduler takes the
+// processor from a goroutine that has not been scheduled anew. A worker is not, by
+// its system calls alone. The monitor then interrupts the thread, and goes on to look
+// every 20 us for whom else to interrupt: more than a twentieth of all time.
+const restEvery = 5 * time.Millisecond
+
+func (w *worker) rest() {
+	if now := time.Now(); now.Sub(w.rested) > restEvery {
+		w.rested = now
+		runtime.Gosched()
 	}
 }
 
@@ -203,27 +219,29 @@ func (w *worker) becomeHands() error {
 
 // worker is one thread's state; call is the one that it is answering.
 type worker struct {
-	b     *Broker
-	trap  Trap
-	call  Call
-	away  bool         // the caller has a root or mounts of its own
-	late  bool         // retrying, see Broker.later
-	wait  func(func()) // see Change.Wait
-	bases bases
-	umask int // the thread's own, but while it makes something
-	cwd   int // the one of bases that the thread is in, or -1
-	given granted
-	procs procs
-	state atomic.Int32
-	calls atomic.Uint64
-	path  [2][pathMax]byte
-	link  [pathMax]byte
+	b      *Broker
+	trap   Trap
+	call   Call
+	away   bool         // the caller has a root or mounts of its own
+	late   bool         // retrying, see Broker.later
+	wait   func(func()) // see Change.Wait
+	dirs   directories
+	umask  int // the thread's own, but while it makes something
+	procs  procs
+	rested time.Time
+	state  atomic.Int32
+	calls  atomic.Uint64
+	path   [2][pathMax]byte
+	ahead  [2]ahead // what path holds of the call, see fetch
+	link   [pathMax]byte
+
+	local  [2]unix.Iovec
+	remote [4]unix.RemoteIovec
 }
 
 // drop lets go of what the worker has pinned.
 func (w *worker) drop() {
-	w.bases.drop()
-	w.given.drop()
+	w.dirs.drop()
 	w.procs.drop()
 }
 
@@ -259,9 +277,7 @@ func (w *worker) answer() {
 // at stays so until it has acted: a rename or a link, which can bring anything
 // anywhere, runs while no other change does.
 func (w *worker) alone(h handler, c *Call) (int64, error) {
-	if w.bases.sweep() {
-		w.cwd = -1 // perhaps one of them
-	}
+	w.dirs.next()
 	var still sync.Locker = w.b.still.RLocker()
 	if w.b.moving[c.Nr] {
 		still = &w.b.still
@@ -271,6 +287,7 @@ func (w *worker) alone(h handler, c *Call) (int64, error) {
 		w.b.gate.wait()
 	}
 	defer still.Unlock()
+	w.ahead = [2]ahead{}
 	w.wait = func(do func()) {
 		still.Unlock()
 		defer still.Lock()
@@ -329,7 +346,7 @@ func (b *Broker) later(c Call) {
 func (b *Broker) retry(c Call) {
 	defer b.workers.Done()
 	runtime.LockOSThread()
-	w := &worker{b: b, trap: b.config.Trap, cwd: -1, late: true}
+	w := &worker{b: b, trap: b.config.Trap, late: true}
 	defer w.drop()
 	able := w.becomeHands() == nil
 	for {

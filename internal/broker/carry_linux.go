@@ -8,9 +8,7 @@ import (
 
 // look is what there is at a name.
 type look struct {
-	kind Kind
-	ino  uint64
-	dev  [2]uint32
+	Seen
 	// mount: something is mounted on it, a mask or a pinned name. Its name stays:
 	// the kernel would keep it only in the namespace that the mount is in, and the
 	// mirror's are in none.
@@ -21,15 +19,26 @@ type look struct {
 func (p *place) at() (look, error) {
 	var st unix.Statx_t
 	name := strings.TrimRight(p.name, "/") // with a slash, a link would be followed, in our own root
-	err := unix.Statx(p.dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_TYPE|unix.STATX_INO|unix.STATX_NLINK, &st)
+	err := unix.Statx(p.dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st)
 	if err == unix.ENOENT {
 		return look{}, nil
 	}
 	if err != nil {
 		return look{}, err
 	}
-	return look{kind: kindOf(uint32(st.Mode)), ino: st.Ino, dev: [2]uint32{st.Dev_major, st.Dev_minor},
-		mount: st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0}, nil
+	return look{Seen: seenBy(&st), mount: st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0}, nil
+}
+
+func seenBy(st *unix.Statx_t) Seen {
+	nanos := func(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
+	s := Seen{
+		Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino, Links: st.Nlink, Size: st.Size,
+		Mtime: nanos(st.Mtime), Ctime: nanos(st.Ctime), Mode: uint32(st.Mode), Kind: kindOf(uint32(st.Mode)),
+	}
+	if st.Mask&unix.STATX_BTIME != 0 {
+		s.Birth = nanos(st.Btime)
+	}
+	return s
 }
 
 // dots says whether the last component is "." or "..", which is no name.
@@ -102,7 +111,6 @@ func (w *worker) name(dirfd int32, addr uint64, buf int) (place, error) {
 		return place{}, err
 	}
 	if !w.ours(p.path) {
-		p.close()
 		return place{}, errNotMine
 	}
 	return p, nil
@@ -113,7 +121,6 @@ func (w *worker) mkdirAt(dirfd int32, addr uint64, mode uint32) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer p.close()
 	return 0, w.make(&p, &Change{Op: OpMkdir}, func() error { return unix.Mkdirat(p.dir, p.name, mode) })
 }
 
@@ -124,7 +131,7 @@ func (w *worker) make(p *place, ch *Change, do func() error) error {
 	if err != nil {
 		return err
 	}
-	if l.kind != KindNone {
+	if l.Kind != KindNone {
 		return unix.EEXIST
 	}
 	ch.Path, ch.Dir, ch.Name, ch.ToDir = p.path, p.dir, p.name, -1
@@ -145,11 +152,11 @@ func (w *worker) mknodAt(dirfd int32, addr uint64, mode uint32) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer p.close()
 	return 0, w.make(&p, &Change{Op: OpMknod}, func() error { return unix.Mknodat(p.dir, p.name, mode&^(unix.S_ISUID|unix.S_ISGID), 0) })
 }
 
 func (w *worker) symlinkAt(text uint64, dirfd int32, addr uint64) (int64, error) {
+	w.fetch(addr, text)
 	target, err := w.text(text, 1)
 	if err == nil && target == "" {
 		err = unix.ENOENT
@@ -161,7 +168,6 @@ func (w *worker) symlinkAt(text uint64, dirfd int32, addr uint64) (int64, error)
 	if err != nil {
 		return 0, err
 	}
-	defer p.close()
 	ch := Change{Op: OpSymlink, Text: target}
 	return 0, w.make(&p, &ch, func() error { return unix.Symlinkat(target, p.dir, p.name) })
 }
@@ -174,23 +180,26 @@ func (w *worker) unlinkAt(dirfd int32, addr uint64, flags int) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer p.close()
 	l, err := p.at()
 	if err != nil {
 		return 0, err
 	}
-	if l.kind == KindNone {
+	if l.Kind == KindNone {
 		return 0, unix.ENOENT
 	}
 	if l.mount && !p.dots() {
 		return 0, unix.EBUSY // see look
 	}
-	ch := Change{Op: OpUnlink, Path: p.path, Kind: l.kind, Dir: p.dir, Name: p.name, ToDir: -1}
+	ch := Change{Op: OpUnlink, Path: p.path, Kind: l.Kind, Dir: p.dir, Name: p.name, ToDir: -1, Was: l.Seen}
 	if flags == unix.AT_REMOVEDIR {
 		ch.Op = OpRmdir
 	}
 	defer w.b.pins.sweep()
-	return 0, w.change(&ch, func() error { return unix.Unlinkat(p.dir, p.name, flags) })
+	err = w.change(&ch, func() error { return unix.Unlinkat(p.dir, p.name, flags) })
+	if err == nil && l.Kind == KindDir {
+		w.removed(l)
+	}
+	return 0, err
 }
 
 const (
@@ -202,12 +211,11 @@ func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flag
 	if flags&^(renameNoReplace|renameExchange) != 0 || flags == renameNoReplace|renameExchange {
 		return 0, unix.EINVAL // a whiteout is a device node
 	}
+	w.fetch(from, to)
 	p, q, err := w.names(fromfd, from, tofd, to)
 	if err != nil {
 		return 0, err
 	}
-	defer p.close()
-	defer q.close()
 	defer w.b.pins.sweep()
 	old, over, err := renamed(&p, &q, flags)
 	if err != nil {
@@ -216,19 +224,23 @@ func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flag
 	if old.mount || over.mount {
 		return 0, unix.EBUSY
 	}
-	ch := Change{Op: OpRename, Path: p.path, To: q.path, Kind: old.kind, Over: over.kind,
-		Dir: p.dir, Name: p.name, ToDir: q.dir, ToName: q.name}
+	ch := Change{Op: OpRename, Path: p.path, To: q.path, Kind: old.Kind, Over: over.Kind,
+		Dir: p.dir, Name: p.name, ToDir: q.dir, ToName: q.name, Was: old.Seen, WasTo: over.Seen, New: flags&renameNoReplace != 0}
 	if flags&renameExchange != 0 {
 		ch.Op = OpExchange
 	}
 	v := w.b.config.Decider.Decide(&ch)
-	if ch.Op == OpRename && old.kind == KindFile && v.Allowed && v.Vet != nil {
+	if ch.Op == OpRename && old.Kind == KindFile && v.Allowed && v.Vet != nil {
 		return 0, w.replaceVetted(&ch, v)
 	}
 	if err := w.verdict(&ch, v); err != nil {
 		return 0, err
 	}
-	return 0, w.allowed(&ch, func() error { return unix.Renameat2(p.dir, p.name, q.dir, q.name, flags) })
+	err = w.allowed(&ch, func() error { return unix.Renameat2(p.dir, p.name, q.dir, q.name, flags) })
+	if err == nil && ch.Op == OpRename && over.Kind == KindDir {
+		w.removed(over)
+	}
+	return 0, err
 }
 
 // renamed looks at the two names of a rename.
@@ -242,7 +254,7 @@ func renamed(p, q *place, flags uint) (old, over look, err error) {
 	if old, err = p.at(); err != nil {
 		return old, over, err
 	}
-	if old.kind == KindNone {
+	if old.Kind == KindNone {
 		return old, over, unix.ENOENT
 	}
 	over, err = q.at()
@@ -258,7 +270,6 @@ func (w *worker) names(fromfd int32, from uint64, tofd int32, to uint64) (p, q p
 			if q.dots() {
 				err = errNotMine // EBUSY or EEXIST
 			}
-			q.close()
 		}
 	}
 	if err != nil {
@@ -273,7 +284,6 @@ func (w *worker) names(fromfd int32, from uint64, tofd int32, to uint64) (p, q p
 			}
 		}
 		err = unsearched(err, &p)
-		p.close()
 	}
 	return p, q, err
 }
@@ -293,6 +303,7 @@ func (w *worker) linkAt(fromfd int32, from uint64, tofd int32, to uint64, flags 
 	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return 0, unix.EINVAL
 	}
+	w.fetch(from, to)
 	path, err := w.text(from, 0)
 	if err != nil {
 		return 0, err
@@ -322,7 +333,6 @@ func (w *worker) linkAt(fromfd int32, from uint64, tofd int32, to uint64, flags 
 	if err != nil {
 		return 0, err
 	}
-	defer q.close()
 	return w.linkObject(&o, &q)
 }
 
@@ -330,7 +340,7 @@ func (w *worker) linkObject(o *object, q *place) (int64, error) {
 	do := func() error { return unix.Linkat(unix.AT_FDCWD, o.name(), q.dir, q.name, unix.AT_SYMLINK_FOLLOW) }
 	if l, err := q.at(); err != nil {
 		return 0, err
-	} else if l.kind != KindNone {
+	} else if l.Kind != KindNone {
 		return 0, unix.EEXIST
 	}
 	if !w.ours(o.path) {
@@ -351,7 +361,7 @@ func (w *worker) linkObject(o *object, q *place) (int64, error) {
 	}
 	if o.stat.Nlink == 0 { // only one made without a name can get one
 		do = func() error {
-			dir, err := w.apartDir(q.dir) // where it was granted
+			dir, err := w.apartPlace(q) // where it was granted
 			if err == nil {
 				err = unix.Linkat(unix.AT_FDCWD, o.name(), dir, q.name, unix.AT_SYMLINK_FOLLOW)
 			}

@@ -7,27 +7,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dirPath is fdPath for a directory of the mirror. Asking for the working
-// directory takes less than half of what procfs does; it stays in one of bases,
-// where the next call is likely to be.
-func (w *worker) dirPath(fd int, base bool) (string, error) {
-	if w.cwd != fd || !base {
-		w.cwd = -1
-		if unix.Fchdir(fd) != nil {
-			return w.fdPath(fd) // one that may not be searched
+// dirPath is fdPath for a directory that stays pinned. Asking for the working directory
+// takes less than half of what procfs does; the thread stays there, as the next
+// call is likely to ask again.
+func (w *worker) dirPath(d *directory) (string, error) {
+	if w.dirs.in != d {
+		if unix.Fchdir(d.fd) != nil {
+			return w.fdPath(d.fd) // one that may not be searched
 		}
-		if base {
-			w.cwd = fd
-		}
+		w.dirs.in = d
 	}
 	n, err := unix.Getcwd(w.link[:])
 	if err == nil {
-		// The mirror is mounted nowhere: its root is not ours.
-		if at, ok := strings.CutPrefix(string(w.link[:n-1]), "(unreachable)"); ok {
+		// A mirror is mounted nowhere: its root is not ours, unless there are no mounts of
+		// the workspace's own.
+		at, ok := strings.CutPrefix(string(w.link[:n-1]), "(unreachable)")
+		if ok != w.b.ownRoot {
 			return at, nil
 		}
 	}
-	return w.fdPath(fd)
+	return w.fdPath(d.fd)
 }
 
 // fdPath reads where one of our own descriptors is now.

@@ -14,20 +14,41 @@ import (
 // private home, /tmp), in Config.Grants nothing is above them.
 
 // apartDir pins by its own mount a directory that is pinned in the mirror. What it
-// gives stays the worker's.
-func (w *worker) apartDir(pin int) (int, error) {
+// gives stays the directory's.
+func (w *worker) apartDir(d *directory) (int, error) {
+	if d.grant >= 0 {
+		return d.grant, nil
+	}
 	var st unix.Stat_t
-	if err := unix.Fstat(pin, &st); err != nil {
+	if err := unix.Fstat(d.fd, &st); err != nil {
 		return -1, err
 	}
-	if fd, ok := w.given.find(&st); ok {
-		return fd, nil
-	}
-	fd, err := w.apart(pin, &st)
+	fd, err := w.apart(d.fd, &st)
 	if err == nil {
-		w.given.keep(fd, &st)
+		d.grant = fd
 	}
 	return fd, err
+}
+
+// apartPlace is apartDir for the directory of a place.
+func (w *worker) apartPlace(p *place) (int, error) {
+	if p.pin == nil {
+		return w.apartCopy(p.dir)
+	}
+	return w.apartDir(p.pin)
+}
+
+// apartCopy is apartDir for what somebody else has pinned.
+func (w *worker) apartCopy(pin int) (int, error) {
+	fd, err := w.withRoom(func() (int, error) { return unix.FcntlInt(uintptr(pin), unix.F_DUPFD_CLOEXEC, 0) })
+	if err != nil {
+		return -1, err
+	}
+	d, err := w.enter(fd)
+	if err != nil {
+		return -1, err
+	}
+	return w.apartDir(d)
 }
 
 // apart pins by its own mount what is pinned in the mirror.
@@ -39,7 +60,7 @@ func (w *worker) apart(pin int, st *unix.Stat_t) (int, error) {
 			return -1, err
 		}
 		var fd int
-		if fd, err = w.grantable(at); err != nil {
+		if fd, err = w.withRoom(func() (int, error) { return w.grantable(at) }); err != nil {
 			continue
 		}
 		if isFile(fd, st) {
@@ -91,44 +112,5 @@ func (w *worker) openApart(pin int, st *unix.Stat_t, flags int) (int, error) {
 		return -1, err
 	}
 	defer unix.Close(fd)
-	return openUnleased(w.b.self, strconv.Itoa(fd), flags, 0)
-}
-
-// granted are directories that were pinned by their own mounts of late.
-type granted struct {
-	known [8]grant
-	next  int
-}
-
-type grant struct {
-	dev, ino uint64
-	fd       int // 0 for none
-}
-
-func (g *granted) find(st *unix.Stat_t) (int, bool) {
-	for i := range g.known {
-		if k := &g.known[i]; k.fd > 0 && k.ino == st.Ino && k.dev == st.Dev {
-			return k.fd, true
-		}
-	}
-	return -1, false
-}
-
-// keep takes fd over until others have taken its place.
-func (g *granted) keep(fd int, st *unix.Stat_t) {
-	k := &g.known[g.next]
-	g.next = (g.next + 1) % len(g.known)
-	if k.fd > 0 {
-		unix.Close(k.fd)
-	}
-	*k = grant{st.Dev, st.Ino, fd}
-}
-
-func (g *granted) drop() {
-	for _, k := range g.known {
-		if k.fd > 0 {
-			unix.Close(k.fd)
-		}
-	}
-	*g = granted{}
+	return w.openUnleased(w.b.self, strconv.Itoa(fd), flags, 0)
 }

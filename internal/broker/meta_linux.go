@@ -11,6 +11,10 @@ import (
 // no root is served too, on the caller's own mount of it: continuing would let
 // another thread put a granted descriptor in its place.
 func (w *worker) alter(op string, t target, do func(o *object) error) (int64, error) {
+	return w.alterBy(Change{Op: op}, t, do)
+}
+
+func (w *worker) alterBy(ch Change, t target, do func(o *object) error) (int64, error) {
 	if t.byFD && w.onlyPath(t.dirfd) {
 		return 0, unix.EBADF
 	}
@@ -35,7 +39,7 @@ func (w *worker) alter(op string, t target, do func(o *object) error) (int64, er
 		}
 		return 0, do(&o)
 	}
-	ch := Change{Op: op, Path: o.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: -1, Pinned: o.fd}
+	ch.Path, ch.Kind, ch.Dir, ch.ToDir, ch.Pinned = o.path, kindOf(o.stat.Mode), -1, -1, o.fd
 	if alone {
 		ch.Pinned = 0 // it is not what is at Path
 	}
@@ -62,7 +66,7 @@ func (w *worker) hostPipe(o *object) bool {
 }
 
 func (w *worker) chmod(t target, mode uint32) (int64, error) {
-	return w.alter(OpChmod, t, func(o *object) error {
+	return w.alterBy(Change{Op: OpChmod, Hides: mode&unix.S_IRUSR == 0}, t, func(o *object) error {
 		mode := mode & 0o7777
 		if kindOf(o.stat.Mode) != KindDir {
 			if mode&(unix.S_ISUID|unix.S_ISGID) != 0 {
@@ -112,7 +116,7 @@ func (w *worker) timespecs(addr uint64) (*[2]unix.Timespec, error) {
 		return nil, nil
 	}
 	var buf [32]byte
-	if err := readExact(w.call.TID, addr, buf[:]); err != nil {
+	if err := w.readExact(addr, buf[:]); err != nil {
 		return nil, err
 	}
 	var ts [2]unix.Timespec
@@ -144,7 +148,7 @@ func (w *worker) utimbuf(addr uint64) (*[2]unix.Timespec, error) {
 		return nil, nil
 	}
 	var buf [16]byte
-	if err := readExact(w.call.TID, addr, buf[:]); err != nil {
+	if err := w.readExact(addr, buf[:]); err != nil {
 		return nil, err
 	}
 	var ts [2]unix.Timespec
@@ -154,6 +158,9 @@ func (w *worker) utimbuf(addr uint64) (*[2]unix.Timespec, error) {
 }
 
 func (w *worker) utimensat(dirfd int32, addr, times uint64, flags int) (int64, error) {
+	if addr != 0 && times != 0 {
+		w.fetch(addr, times)
+	}
 	ts, err := w.timespecs(times)
 	if err != nil {
 		return 0, err

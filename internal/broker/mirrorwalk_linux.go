@@ -51,9 +51,9 @@ func (k *walker) begin(dirfd int32) error {
 	if err != nil {
 		return err
 	}
-	k.to(base, false)
+	k.to(base.fd, false)
 	if k.fenced {
-		k.root = base
+		k.root = base.fd
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (k *walker) callersOwn(fd int, name string, _ *unix.Stat_t) (bool, error) {
 		return true, errNotMine
 	}
 	k.rest = rest
-	k.to(base, false)
+	k.to(base.fd, false)
 	return true, nil
 }
 

@@ -153,7 +153,7 @@ func (w *worker) stand(dirfd int32) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	fd, err := unix.FcntlInt(uintptr(base), unix.F_DUPFD_CLOEXEC, 0)
+	fd, err := unix.FcntlInt(uintptr(base.fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return object{}, errNotMine
 	}

@@ -81,7 +81,7 @@ func (w *worker) openat2(dirfd int32, addr, how, size uint64) (int64, error) {
 	if size != uint64(len(buf)) {
 		return 0, errNotMine // E2BIG or EINVAL, or a newer form: the walls decide
 	}
-	if err := readExact(w.call.TID, how, buf[:]); err != nil {
+	if err := w.readExact(how, buf[:]); err != nil {
 		return 0, err
 	}
 	flags, mode := binary.NativeEndian.Uint64(buf[:]), binary.NativeEndian.Uint64(buf[8:])
@@ -123,9 +123,9 @@ func (w *worker) carryOpen(r *request) (int64, error) {
 			return 0, err
 		}
 		val, next, err := w.openPlace(r, &p)
-		p.close()
 		if err == unix.ESTALE {
-			continue // another file has taken the name meanwhile
+			w.dirs.next() // another file has taken the name meanwhile
+			continue
 		}
 		if err != nil || next == "" {
 			return val, err
@@ -155,20 +155,20 @@ func (w *worker) openPlace(r *request, p *place) (val int64, next string, err er
 	if r.flags&unix.O_CREAT != 0 && slash && !p.dots() && w.ours(p.path) {
 		return 0, "", unix.EISDIR // whatever is there
 	}
-	if l.kind == KindSymlink && !slash {
+	if l.Kind == KindSymlink && !slash {
 		next, err = w.openLink(r, p)
 		return 0, next, err
 	}
 	if !w.ours(p.path) {
 		return 0, "", errNotMine
 	}
-	switch l.kind {
+	switch l.Kind {
 	case KindNone:
 		val, err = w.openNew(r, p)
 	case KindFile:
 		val, err = w.openExisting(r, p, l)
 	default:
-		err = openOther(r, l.kind)
+		err = openOther(r, l.Kind)
 	}
 	return val, "", err
 }
@@ -210,14 +210,14 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 	faster := false // somebody else was
 	ch := Change{Op: OpCreate, Path: p.path, Dir: p.dir, Name: p.name, ToDir: -1}
 	err := w.change(&ch, func() error {
-		dir, err := w.apartDir(p.dir)
+		dir, err := w.apartPlace(p)
 		if err != nil {
 			return err
 		}
 		fd := -1
 		err = w.withUmask(func() (err error) {
 			flags := r.flags&^creating | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC // exclusive: no link is followed
-			fd, err = unix.Openat(dir, p.name, flags, r.mode&^(unix.S_ISUID|unix.S_ISGID))
+			fd, err = w.withRoom(func() (int, error) { return unix.Openat(dir, p.name, flags, r.mode&^(unix.S_ISUID|unix.S_ISGID)) })
 			return err
 		})
 		if err != nil {
@@ -229,7 +229,7 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 	})
 	if faster {
 		l, err := p.at()
-		if err != nil || l.kind != KindFile {
+		if err != nil || l.Kind != KindFile {
 			return 0, errNotMine
 		}
 		return w.openExisting(r, p, l)
@@ -243,8 +243,7 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 // takeBack removes a file that was just made, if it still has its name.
 func takeBack(p *place, fd int) {
 	var st unix.Stat_t
-	if l, err := p.at(); err == nil && unix.Fstat(fd, &st) == nil && l.ino == st.Ino &&
-		unix.Mkdev(l.dev[0], l.dev[1]) == st.Dev {
+	if l, err := p.at(); err == nil && unix.Fstat(fd, &st) == nil && l.Ino == st.Ino && l.Dev == st.Dev {
 		_ = unix.Unlinkat(p.dir, p.name, 0)
 	}
 }
@@ -255,7 +254,7 @@ func (w *worker) openExisting(r *request, p *place, l look) (int64, error) {
 	if strings.HasSuffix(p.name, "/") && !r.exclusive() {
 		return 0, unix.ENOTDIR
 	}
-	ch := Change{Op: OpOpen, Path: p.path, Kind: KindFile, Dir: p.dir, Name: p.name, ToDir: -1}
+	ch := Change{Op: OpOpen, Path: p.path, Kind: KindFile, Dir: p.dir, Name: p.name, ToDir: -1, Was: l.Seen}
 	return w.openFile(r, &ch, func(flags int) (int, error) { return w.openSame(p, flags, l) })
 }
 
@@ -302,7 +301,7 @@ func (w *worker) makeUnnamed(r *request, o *object) (int64, error) {
 	err := w.change(&ch, func() error {
 		dir, err := o.fd, error(nil)
 		if kindOf(o.stat.Mode) == KindDir { // else it is an error of the kernel's
-			dir, err = w.apartDir(o.fd)
+			dir, err = w.apartCopy(o.fd)
 		}
 		if err != nil {
 			return err

@@ -18,11 +18,11 @@ func (w *worker) openSame(p *place, flags int, l look) (int, error) {
 		return -1, err
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Ino != l.ino || st.Mode&unix.S_IFMT != unix.S_IFREG {
+	if err := unix.Fstat(fd, &st); err != nil || st.Ino != l.Ino || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		unix.Close(fd)
 		return -1, unix.ESTALE
 	}
-	if now, err := p.at(); err != nil || now.ino != l.ino {
+	if now, err := p.at(); err != nil || now.Ino != l.Ino {
 		unix.Close(fd)
 		return -1, unix.ESTALE
 	}
@@ -52,18 +52,20 @@ func (w *worker) openThere(p *place, flags int) (int, error) {
 		}
 		return w.openApart(pin, &st, flags)
 	}
-	dir, err := w.apartDir(p.dir)
+	dir, err := w.apartPlace(p)
 	if err != nil {
 		return -1, err
 	}
 	// Not O_NOFOLLOW: F_GETFL would show it.
-	return openUnleased(dir, p.name, flags, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_BENEATH)
+	return w.openUnleased(dir, p.name, flags, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_BENEATH)
 }
 
 // openUnleased opens a file with just these flags. A lease that somebody holds
 // must not hold us: O_NONBLOCK, and the caller is told.
-func openUnleased(dir int, name string, flags int, resolve uint64) (int, error) {
-	fd, err := unix.Openat2(dir, name, &unix.OpenHow{Flags: uint64(uint32(flags)) | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: resolve})
+func (w *worker) openUnleased(dir int, name string, flags int, resolve uint64) (int, error) {
+	fd, err := w.withRoom(func() (int, error) {
+		return unix.Openat2(dir, name, &unix.OpenHow{Flags: uint64(uint32(flags)) | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: resolve})
+	})
 	if err == unix.EAGAIN && flags&unix.O_NONBLOCK == 0 {
 		return -1, errLeased
 	}

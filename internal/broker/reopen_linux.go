@@ -38,7 +38,14 @@ func (w *worker) openWalked(r *request) (int64, error) {
 	}
 	if r.flags&unix.O_NOFOLLOW != 0 && k.parent > 0 { // F_GETFL shows it, so by name
 		p := place{dir: k.parent, name: k.last, path: o.path}
-		return w.openExisting(r, &p, look{kind: KindFile, ino: o.stat.Ino})
+		l, err := p.at()
+		if err == nil && (l.Ino != o.stat.Ino || l.Dev != o.stat.Dev) {
+			err = unix.ESTALE
+		}
+		if err != nil {
+			return 0, err
+		}
+		return w.openExisting(r, &p, l)
 	}
 	return w.openObject(r, &o)
 }
@@ -123,7 +130,7 @@ func (w *worker) reopenNameless(r *request, o *object) (int64, error) {
 	if cuts && !r.writes() {
 		flags |= unix.O_WRONLY
 	}
-	fd, err := openUnleased(w.b.self, strconv.Itoa(o.fd), flags, 0)
+	fd, err := w.openUnleased(w.b.self, strconv.Itoa(o.fd), flags, 0)
 	if err != nil {
 		return 0, err
 	}
@@ -135,7 +142,7 @@ func (w *worker) reopenNameless(r *request, o *object) (int64, error) {
 	}
 	if cuts && !r.writes() {
 		unix.Close(fd)
-		if fd, err = openUnleased(w.b.self, strconv.Itoa(o.fd), r.flags&^creating, 0); err != nil {
+		if fd, err = w.openUnleased(w.b.self, strconv.Itoa(o.fd), r.flags&^creating, 0); err != nil {
 			return 0, err
 		}
 	}

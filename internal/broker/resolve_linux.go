@@ -11,68 +11,9 @@ import (
 // place is a name in a pinned directory of the mirror.
 type place struct {
 	dir  int
-	own  bool   // dir is closed with the place
-	name string // as given, with trailing slashes
-	path string // canonical, without
-}
-
-func (p *place) close() {
-	if p.own {
-		unix.Close(p.dir)
-	}
-}
-
-// base is a caller's directory, pinned in the mirror. It is found again by its
-// inode, which the descriptor keeps from being used for another: so neither a
-// rename nor a second directory of the same name misleads.
-type base struct {
-	dev, ino uint64
-	fd       int
-}
-
-type bases struct {
-	known [8]base
-	used  int
-	next  int
-	old   []int // replaced, and closed before the next call: this one may still use them
-}
-
-func (b *bases) find(dev, ino uint64) (int, bool) {
-	for i := range b.known[:b.used] {
-		if b.known[i].ino == ino && b.known[i].dev == dev {
-			return b.known[i].fd, true
-		}
-	}
-	return -1, false
-}
-
-func (b *bases) add(n base) {
-	if b.used < len(b.known) {
-		b.known[b.used] = n
-		b.used++
-		return
-	}
-	b.old = append(b.old, b.known[b.next].fd)
-	b.known[b.next] = n
-	b.next = (b.next + 1) % len(b.known)
-}
-
-// sweep closes what was replaced during the last call, if anything was.
-func (b *bases) sweep() bool {
-	swept := len(b.old) > 0
-	for _, fd := range b.old {
-		unix.Close(fd)
-	}
-	b.old = b.old[:0]
-	return swept
-}
-
-func (b *bases) drop() {
-	b.sweep()
-	for i := range b.known[:b.used] {
-		unix.Close(b.known[i].fd)
-	}
-	b.used = 0
+	pin  *directory // nil where a walk has found dir, which is the walk's
+	name string     // as given, with trailing slashes
+	path string     // canonical, without
 }
 
 const (
@@ -88,7 +29,9 @@ func (w *worker) open(dir int, path string, flags, resolve uint64) (int, error) 
 		return -1, unix.EINVAL
 	}
 	for {
-		fd, err := unix.Openat2(dir, path, &unix.OpenHow{Flags: flags | unix.O_PATH | unix.O_CLOEXEC, Resolve: resolve})
+		fd, err := w.withRoom(func() (int, error) {
+			return unix.Openat2(dir, path, &unix.OpenHow{Flags: flags | unix.O_PATH | unix.O_CLOEXEC, Resolve: resolve})
+		})
 		if err != unix.EAGAIN && err != unix.EINTR { // EAGAIN: a rename raced with ".."
 			return fd, err
 		}
@@ -98,20 +41,32 @@ func (w *worker) open(dir int, path string, flags, resolve uint64) (int, error) 
 	}
 }
 
-// baseOf gives the mirror's descriptor of a caller's directory argument.
+// baseOf gives the mirror's own of a caller's directory argument.
 // What the mirror does not show the same is not ours to change; in a removed
 // directory nothing can be made, and the kernel says so.
-func (w *worker) baseOf(dirfd int32) (int, error) {
-	fd, err := w.base(dirfd)
+func (w *worker) baseOf(dirfd int32) (*directory, error) {
+	d, err := w.base(dirfd)
 	if err == errRemoved {
 		err = errNotMine
 	}
-	return fd, err
+	return d, err
 }
 
-func (w *worker) base(dirfd int32) (int, error) {
+func (w *worker) base(dirfd int32) (*directory, error) {
+	if d := w.dirs.begun(dirfd, ""); d != nil {
+		return d, nil
+	}
+	d, err := w.findBase(dirfd)
+	if err == nil {
+		w.dirs.begins = append(w.dirs.begins, begin{dirfd: dirfd, dir: d})
+	}
+	return d, err
+}
+
+func (w *worker) findBase(dirfd int32) (*directory, error) {
 	link := procLink(dirfd)
-	var st unix.Stat_t
+	var st unix.Statx_t
+	const wanted = unix.STATX_TYPE | unix.STATX_NLINK | unix.STATX_INO | unix.STATX_MNT_ID
 	where := func() (at string, err error) {
 		err = w.proc(func(dir int) (e error) {
 			at, e = w.readLink(dir, link)
@@ -119,48 +74,52 @@ func (w *worker) base(dirfd int32) (int, error) {
 		})
 		return at, err
 	}
-	err := w.proc(func(dir int) error { return unix.Fstatat(dir, link, &st, 0) })
+	err := w.proc(func(dir int) error { return unix.Statx(dir, link, unix.AT_NO_AUTOMOUNT, wanted, &st) })
 	if err == unix.EACCES && dirfd != unix.AT_FDCWD {
 		own, e := w.callerFD(dirfd) // which knows another way
 		if e != nil {
-			return -1, errNotMine
+			return nil, errNotMine
 		}
 		defer unix.Close(own)
 		where = func() (string, error) { return w.fdPath(own) }
-		err = unix.Fstat(own, &st)
+		err = unix.Statx(own, "", unix.AT_EMPTY_PATH, wanted, &st)
 	}
 	switch {
 	case err == unix.ENOENT:
-		return -1, unix.EBADF
+		return nil, unix.EBADF
 	case err != nil:
-		return -1, errNotMine
+		return nil, errNotMine
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return -1, unix.ENOTDIR
+		return nil, unix.ENOTDIR
 	}
-	if fd, ok := w.bases.find(st.Dev, st.Ino); ok {
-		return fd, nil
+	// An inode that is pinned is used for no other directory, so that neither a rename
+	// nor a second directory of the same name misleads.
+	theirs := inodeOf(&st)
+	if d := w.dirs.find(func(k *directory) bool {
+		return k.callers == theirs.mount && k.ino == theirs.ino && k.dev == theirs.dev && k.callers != 0
+	}); d != nil {
+		return d, nil
 	}
 	for range 3 { // the directory may be renamed between two looks
 		at, err := where()
 		if err != nil || at[0] != '/' {
-			return -1, errNotMine
+			return nil, errNotMine
 		}
 		fd, err := w.named(at, unix.O_DIRECTORY)
 		if err != nil {
 			continue
 		}
-		if isFile(fd, &st) {
-			w.cwd = -1 // it may be the one that makes room
-			w.bases.add(base{st.Dev, st.Ino, fd})
-			return fd, nil
+		d, err := w.enter(fd)
+		if err == nil && d.ino == theirs.ino && d.dev == theirs.dev {
+			d.callers = theirs.mount
+			return d, nil
 		}
-		unix.Close(fd)
 	}
 	if st.Nlink == 0 {
-		return -1, errRemoved
+		return nil, errRemoved
 	}
-	return -1, errNotMine
+	return nil, errNotMine
 }
 
 // errRemoved is a directory that has been removed, whoever stands in it.
@@ -175,27 +134,14 @@ func (w *worker) resolve(dirfd int32, path string) (place, error) {
 	}
 	dirfd, path = throughProc(dirfd, path)
 	dir, name := split(path)
-	p := place{name: name}
-	var err error
-	if dir == "" {
-		p.dir, err = w.base(dirfd)
-	} else {
-		p.own = true
-		p.dir, err = w.lookup(dirfd, dir, unix.O_DIRECTORY)
-	}
+	d, err := w.directory(dirfd, dir)
 	if err == errRemoved {
-		err = w.inRemoved(dirfd, &p)
+		err = w.inRemoved(dirfd, &place{name: name})
 	}
 	if err != nil {
 		return place{}, err
 	}
-	at, err := w.dirPath(p.dir, !p.own)
-	if err != nil {
-		p.close()
-		return place{}, errNotMine
-	}
-	p.path = join(at, strings.TrimRight(name, "/"))
-	return p, nil
+	return place{dir: d.fd, pin: d, name: name, path: join(d.path, strings.TrimRight(name, "/"))}, nil
 }
 
 // inRemoved is the error for a name in a directory that has been removed.
@@ -255,15 +201,14 @@ func (w *worker) atOnce(dirfd int32, path string, flags uint64) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	fd, err := w.open(dir, path, flags, below)
+	fd, err := w.open(dir.fd, path, flags, below)
 	if err != unix.EXDEV {
 		return fd, err
 	}
-	at, err := w.dirPath(dir, true)
-	if err != nil {
+	if err := w.locate(dir); err != nil {
 		return -1, err
 	}
-	return w.open(w.b.config.Mirror, at+"/"+path, flags, inMirror)
+	return w.open(w.b.config.Mirror, dir.path+"/"+path, flags, inMirror)
 }
 
 // ours says whether changes of path go through the broker.

@@ -33,6 +33,20 @@ func TestSplitJoin(t *testing.T) {
 	})
 }
 
+func TestPlain(t *testing.T) {
+	for _, c := range []struct {
+		in, names string
+		count     int
+	}{
+		{"a", "a", 1}, {"a/b", "a/b", 2}, {"/a/b/c/", "a/b/c", 3}, {"//a//b", "a/b", 2}, {"a/../b", "", 0}, {"./a", "", 0}, {"a/.", "", 0},
+		{"..", "", 0}, {"a/..b/.c", "a/..b/.c", 3}, {"/", "", 0}, {"", "", 0}, {"a/\xff\x80/b", "a/\xff\x80/b", 3},
+	} {
+		if names, count := plain(c.in); names != c.names || count != c.count {
+			t.Errorf("plain(%q) = %q, %d, want %q, %d", c.in, names, count, c.names, c.count)
+		}
+	}
+}
+
 func TestThroughProc(t *testing.T) {
 	const cwd = unix.AT_FDCWD
 	for _, c := range []struct {

@@ -19,7 +19,7 @@ func (w *worker) bind(sock int32, addr, size uint64) (int64, error) {
 	if size < 3 || size > uint64(len(buf)) {
 		return 0, errNotMine
 	}
-	if err := readExact(w.call.TID, addr, buf[:size]); err != nil {
+	if err := w.readExact(addr, buf[:size]); err != nil {
 		return 0, err
 	}
 	if binary.NativeEndian.Uint16(buf[:2]) != unix.AF_UNIX || buf[2] == 0 {
@@ -30,11 +30,10 @@ func (w *worker) bind(sock int32, addr, size uint64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer p.close()
 	if !w.ours(p.path) {
 		return 0, errNotMine
 	}
-	if l, err := p.at(); err == nil && l.kind != KindNone {
+	if l, err := p.at(); err == nil && l.Kind != KindNone {
 		return 0, unix.EADDRINUSE
 	}
 	own, err := w.b.borrow(w.call.TID, sock)
@@ -53,22 +52,22 @@ func (w *worker) bindAt(socket int, p *place, text string) error {
 	from, err := w.b.config.Mirror, error(nil)
 	direct := path.Clean(text) == p.path
 	if text[0] != '/' {
-		var at string
-		if from, err = w.baseOf(unix.AT_FDCWD); err == nil {
-			at, err = w.dirPath(from, true)
+		var base *directory
+		if base, err = w.baseOf(unix.AT_FDCWD); err == nil {
+			from, err = base.fd, w.locate(base)
 		}
-		direct = err == nil && path.Clean(at+"/"+text) == p.path
+		direct = err == nil && path.Clean(base.path+"/"+text) == p.path
 	}
 	if direct && w.b.config.Bind != nil {
 		err := w.b.config.Bind(socket, from, text, w.b.umasks.of(w.call.TID))
 		if err != unix.ENOSYS {
-			if l, e := p.at(); err == nil && (e != nil || l.kind != KindOther) {
+			if l, e := p.at(); err == nil && (e != nil || l.Kind != KindOther) {
 				return unix.EIO // it is elsewhere: nobody may use it
 			}
 			return err
 		}
 	}
-	w.cwd = -1
+	w.dirs.in = nil
 	if err := unix.Fchdir(p.dir); err != nil {
 		return err
 	}
@@ -114,7 +113,7 @@ func (w *worker) ioctl(fd int32, request uint32, arg uint64) (int64, error) {
 		return 0, unix.EPERM // verity, encryption, generations
 	}
 	var buf [28]byte
-	if err := readExact(w.call.TID, arg, buf[:size]); err != nil {
+	if err := w.readExact(arg, buf[:size]); err != nil {
 		return 0, err
 	}
 	flags := binary.NativeEndian.Uint32(buf[:])

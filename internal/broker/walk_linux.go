@@ -116,7 +116,11 @@ func (k *walker) open(name string) (int, error) {
 			Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | mounts,
 		})
 	}
-	return k.w.open(k.cur, name, unix.O_NOFOLLOW, below|mounts)
+	fd, err := k.w.open(k.cur, name, unix.O_NOFOLLOW, below|mounts)
+	for n := 0; err == unix.EXDEV && mounts == 0 && n < maxRaces; n++ { // it was moved out of cur just when it was found
+		fd, err = k.w.open(k.cur, name, unix.O_NOFOLLOW, below)
+	}
+	return fd, err
 }
 
 // miss notes the name that is not there.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ func asCaller(t *testing.T, dir string, do func(w *worker)) {
 		var err error
 		defer func() { done <- err }() // also when do ends the test
 		runtime.LockOSThread()         // never unlocked: the thread has given up its capabilities
-		w := &worker{trap: stubTrap{}, cwd: -1}
+		w := &worker{trap: stubTrap{}}
 		if err = w.becomeHands(); err != nil {
 			return
 		}
@@ -227,28 +228,41 @@ func TestHeldBelowUnsearchable(t *testing.T) {
 	})
 }
 
-// TestBaseStaysForTheCall: a directory that a call works in is not closed while
-// the same call finds others.
-func TestBaseStaysForTheCall(t *testing.T) {
-	var b bases
-	first := base{ino: 1, fd: devNull(t)}
-	b.add(first)
-	for i := range len(b.known) {
-		b.add(base{ino: uint64(i + 2), fd: devNull(t)})
+// TestDirectoriesStayForTheCall: a directory that a call works in is not closed while
+// the same call finds others; the next call's make room of those that were used least.
+func TestDirectoriesStayForTheCall(t *testing.T) {
+	open := func(d *directory) bool {
+		_, err := unix.FcntlInt(uintptr(d.fd), unix.F_GETFD, 0)
+		return err == nil
 	}
-	if _, ok := b.find(0, 1); ok {
-		t.Error("there was room for one more than there is")
+	var d directories
+	d.next()
+	var all []*directory
+	add := func() {
+		n := &directory{inode: inode{ino: uint64(len(all) + 1)}, fd: devNull(t), grant: -1}
+		all = append(all, n)
+		d.add(n)
 	}
-	if _, err := unix.FcntlInt(uintptr(first.fd), unix.F_GETFD, 0); err != nil {
-		t.Errorf("closed at once: %v", err)
+	for range maxDirectories + 2 {
+		add()
 	}
-	if !b.sweep() || b.sweep() {
-		t.Error("a sweep has to say whether it closed anything")
+	for i, n := range all {
+		if !open(n) {
+			t.Errorf("number %d was closed in the call that found it", i)
+		}
 	}
-	if _, err := unix.FcntlInt(uintptr(first.fd), unix.F_GETFD, 0); err != unix.EBADF {
-		t.Errorf("after the call: %v, want EBADF", err)
+	d.next()
+	first := d.find(func(k *directory) bool { return k.ino == 1 })
+	for range maxDirectories - 1 {
+		add()
 	}
-	b.drop()
+	if first != all[0] || !open(first) || !slices.Contains(d.known, first) || slices.Contains(d.known, all[1]) || len(d.known) != maxDirectories {
+		t.Errorf("first found %v, known %v, second known %v, %d in all", first == all[0], slices.Contains(d.known, first), slices.Contains(d.known, all[1]), len(d.known))
+	}
+	d.drop()
+	if open(first) {
+		t.Error("what was dropped is still open")
+	}
 }
 
 func devNull(t *testing.T) int {

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
+	"carrel/internal/api"
 	"carrel/internal/history"
 	"carrel/internal/workspace"
 
@@ -35,33 +37,61 @@ there are colours on a terminal, unless NO_COLOR is set.
 		RunE: func(cmd *cobra.Command, args []string) error { return a.diff(f, args) },
 	}
 	f.register(cmd)
+	f.registerTellAs(cmd)
 	cmd.Flags().StringVar(&f.path, "path", "", "only this path and what is in it")
 	cmd.Flags().BoolVar(&f.stat, "stat", false, "only how many lines of each file")
 	notEmpty(cmd, "path")
 	return explainFlagErrors(cmd)
 }
 
+// diffJSON is a diff for programs.
+type diffJSON struct {
+	Diff    string       `json:"diff"`
+	LeftOut *api.LeftOut `json:"left_out,omitempty"`
+}
+
 func (a *app) diff(f *diffFlags, args []string) error {
-	h, err := a.openHistory(f.project)
-	if err != nil {
+	var text bytes.Buffer
+	out := *a
+	if f.json {
+		out.out = &text
+	}
+	left, err := out.diffText(f, args)
+	if err != nil || !f.json {
 		return err
+	}
+	return printJSON(a.out, diffJSON{text.String(), left})
+}
+
+// diffText prints a diff, and gives what it does not tell.
+func (a *app) diffText(f *diffFlags, args []string) (*api.LeftOut, error) {
+	h, err := f.open(a)
+	if err != nil {
+		return nil, err
 	}
 	defer h.Close()
 	steps, err := diffSteps(h, args)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	path, err := absolutePath(f.path)
+	path, err := asked(h, f.path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	out, isFile := a.out.(*os.File)
-	f.colour = isFile && term.IsTerminal(int(out.Fd())) && a.getenv("NO_COLOR") == ""
-	told := 0
+	to, isFile := a.out.(*os.File)
+	f.colour = isFile && term.IsTerminal(int(to.Fd())) && a.getenv("NO_COLOR") == ""
+	told, unread := 0, make(map[string]bool)
 	for _, s := range steps {
-		changes := slices.DeleteFunc(s.Changes(), func(c history.PathChange) bool {
+		all := slices.DeleteFunc(s.Changes(), func(c history.PathChange) bool {
 			return path != "" && !within(c.Path, path) && (c.From == "" || !within(c.From, path))
 		})
+		changes, left, err := h.Tell(s, all, api.SightRead)
+		if err != nil {
+			return nil, err
+		}
+		for _, at := range left {
+			unread[at] = true
+		}
 		if len(steps) > 1 && (path == "" || len(changes) > 0) {
 			fmt.Fprintf(a.out, "step %d: %s\n", s.Number, oneLine(commandOf(newStepJSON(h.Log, s))))
 		}
@@ -70,16 +100,18 @@ func (a *app) diff(f *diffFlags, args []string) error {
 			d.path(c)
 		}
 		d.total()
-		told += len(changes)
+		told += len(changes) + len(left)
 	}
 	if path != "" && told == 0 {
 		which := fmt.Sprintf("step %d", steps[0].Number)
 		if n := len(steps); n > 1 {
 			which = fmt.Sprintf("steps %d to %d", steps[0].Number, steps[n-1].Number)
 		}
-		return fmt.Errorf("--path %q: %s did not change it; `carrel history --path` lists the steps that did", f.path, which)
+		return nil, fmt.Errorf("--path %q: %s did not change it; `carrel history --path` lists the steps that did", f.path, which)
 	}
-	return h.Log.Unreadable()
+	out := api.NewLeftOut(len(unread))
+	a.tellLeftOut(out)
+	return out, h.Log.Unreadable()
 }
 
 // within says whether a path is a directory or lies in it.

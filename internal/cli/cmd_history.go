@@ -1,17 +1,21 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"carrel/internal/api"
 	"carrel/internal/history"
 	"carrel/internal/policy"
+	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -21,6 +25,7 @@ type historyFlags struct {
 	path, project string
 	last          int
 	json, all     bool
+	tellAs        string // the id of a running workspace
 }
 
 func (a *app) historyCommand() *cobra.Command {
@@ -42,6 +47,7 @@ something is one, and so is every undo. ` + "`carrel show STEP`" + ` lists what 
 	cmd.Flags().BoolVar(&f.all, "all", false, "undos too, and steps that changed nothing in the end")
 	notEmpty(cmd, "path")
 	f.register(cmd)
+	f.registerTellAs(cmd)
 	cmd.Flags().IntVarP(&f.last, "last", "n", 0, "only the newest N")
 	completeFlag(cmd, "last", cobra.NoFileCompletions)
 	cmd.AddCommand(a.storeCommands()...)
@@ -54,26 +60,45 @@ func (f *historyFlags) register(cmd *cobra.Command) {
 	notEmpty(cmd, "project")
 }
 
+// registerTellAs is for what is asked by a front end, for its workspace.
+func (f *historyFlags) registerTellAs(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.tellAs, "tell-as", "", "tell only what this running workspace shows")
+	_ = cmd.Flags().MarkHidden("tell-as")
+	notEmpty(cmd, "tell-as")
+}
+
 // openHistory opens the history of a project and tells what was found there.
 func (a *app) openHistory(project string) (*workspace.History, error) {
-	if err := isDirectory(project); err != nil {
-		return nil, err
-	}
-	debug.SetGCPercent(50) // a step of a million paths is large, and all of it is looked at once
 	req, err := a.historyRequest(project)
 	if err != nil {
 		return nil, err
 	}
+	return a.openHistoryFor(req, "")
+}
+
+// openHistoryFor is openHistory for a request, and for whoever may know what a workspace
+// shows and no more; "" for no workspace.
+func (a *app) openHistoryFor(req workspace.Request, tellAs string) (*workspace.History, error) {
+	if err := isDirectory(req.Cwd); err != nil {
+		return nil, err
+	}
+	debug.SetGCPercent(50) // a step of a million paths is large, and all of it is looked at once
 	h, err := workspace.OpenHistory(req)
 	if err != nil {
 		return nil, err
 	}
+	if tellAs != "" {
+		h.TellAs(a.sighted(tellAs))
+	}
 	a.tellElsewhere(h)
 	for _, n := range h.Closed {
-		a.tellClosed(n, h.Log.Step(n))
+		if err := a.tellClosed(h, n); err != nil {
+			h.Close()
+			return nil, err
+		}
 	}
 	if h.Open != nil {
-		fmt.Fprintf(a.err, "carrel: %s\n", oneLine(h.Open.Error()))
+		fmt.Fprintf(a.err, "carrel: %s\n", oneLine(h.Redacted(h.Open).Error()))
 	}
 	for _, d := range h.Log.Damaged {
 		fmt.Fprintf(a.err, "carrel: the history is damaged: %s\n", oneLine(d))
@@ -113,9 +138,35 @@ func (a *app) tellElsewhere(h *workspace.History) {
 	}
 }
 
-// tellClosed tells of a step that had been interrupted. s is nil for an undo that
+// maxSighted bounds the paths of one question, in bytes: as base64 they are a line.
+const maxSighted = 256 << 10
+
+// sighted asks a running workspace how much it shows of paths.
+func (a *app) sighted(id string) workspace.Sighted {
+	return func(paths []string) (out []api.Sight, err error) {
+		entries, err := a.running()
+		i := slices.IndexFunc(entries, func(e supervisor.Entry) bool { return e.ID == id })
+		if err == nil && i < 0 {
+			err = fmt.Errorf("workspace %q does not run any more", id)
+		}
+		for err == nil && len(paths) > 0 {
+			req, size := api.Request{Op: api.OpSight}, 0
+			for len(paths) > 0 && (size == 0 || size+len(paths[0]) < maxSighted) {
+				req.Paths, size = append(req.Paths, []byte(paths[0])), size+len(paths[0])+1
+				paths = paths[1:]
+			}
+			var r api.Reply
+			r, err = a.call(context.Background(), entries[i], req)
+			out = append(out, []api.Sight(r.Sights)...)
+		}
+		return out, err
+	}
+}
+
+// tellClosed tells of a step that had been interrupted: of none for an undo that
 // had not changed anything.
-func (a *app) tellClosed(n uint64, s *history.Step) {
+func (a *app) tellClosed(h *workspace.History, n uint64) error {
+	s := h.Log.Step(n)
 	switch {
 	case s == nil:
 		fmt.Fprintf(a.err, "carrel: an undo was interrupted before it changed anything\n")
@@ -124,12 +175,19 @@ func (a *app) tellClosed(n uint64, s *history.Step) {
 	default:
 		fmt.Fprintf(a.err, "carrel: the %s of step %d was interrupted and is finished now\n", s.Begin.Kind, s.Begin.Of)
 		if s.End == nil {
-			return
+			return nil
 		}
 		for _, at := range s.End.Left {
-			fmt.Fprintf(a.err, "carrel: %s was changed by somebody else meanwhile and is left as it is\n", oneLine(string(at)))
+			unnamed, err := h.Unnamed([]string{string(at)})
+			if err != nil {
+				return err
+			}
+			if !unnamed[string(at)] {
+				fmt.Fprintf(a.err, "carrel: %s was changed by somebody else meanwhile and is left as it is\n", oneLine(string(at)))
+			}
 		}
 	}
+	return nil
 }
 
 func (a *app) historyRequest(project string) (workspace.Request, error) {
@@ -158,6 +216,7 @@ type stepJSON struct {
 	Lost     int        `json:"not_kept,omitempty"`
 
 	Changes []changeJSON `json:"changes,omitempty"`
+	LeftOut *api.LeftOut `json:"left_out,omitempty"` // of Changes
 }
 
 type changeJSON struct {
@@ -205,12 +264,12 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 	if cmd.Flags().Changed("last") && f.last <= 0 {
 		return fmt.Errorf("-n %d: want a number of 1 or more", f.last)
 	}
-	h, err := a.openHistory(f.project)
+	h, err := f.open(a)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	path, err := absolutePath(f.path)
+	path, err := asked(h, f.path)
 	if err != nil {
 		return err
 	}
@@ -282,6 +341,36 @@ func absolutePath(path string) (string, error) {
 	return abs, nil
 }
 
+// open opens the history that the flags are about.
+func (f *historyFlags) open(a *app) (*workspace.History, error) {
+	req, err := a.historyRequest(f.project)
+	if err != nil {
+		return nil, err
+	}
+	return a.openHistoryFor(req, f.tellAs)
+}
+
+// asked is absolutePath of what somebody asks for: whether a path that they may not know
+// is in the history is no answer.
+func asked(h *workspace.History, path string) (string, error) {
+	at, err := absolutePath(path)
+	if err != nil || at == "" {
+		return at, err
+	}
+	unnamed, err := h.Unnamed([]string{at})
+	if err == nil && unnamed[at] {
+		err = fmt.Errorf("--path %q: %s", path, api.NewLeftOut(1).Why)
+	}
+	return at, err
+}
+
+// tellLeftOut says what an answer does not tell.
+func (a *app) tellLeftOut(l *api.LeftOut) {
+	if l != nil {
+		fmt.Fprintf(a.out, "%s left out: %s\n", count(l.Paths, "path is", "paths are"), l.Why)
+	}
+}
+
 // tally says how much a step changed.
 func tally(j stepJSON) string {
 	var parts []string
@@ -305,7 +394,8 @@ func (a *app) showCommand() *cobra.Command {
 		Use:   "show STEP [flags]",
 		Short: "List what one step changed",
 		Long: `Lists the paths that a step changed in the end: A added, M changed, R renamed,
-D removed, and "mode" where only mode, owner, times or attributes are others.
+D removed, "mode" where only mode, owner, times or attributes are others, and
+"edit" for what another program wrote and the step destroyed.
 ` + plainStatusHelp,
 		Example: `  carrel show 12
   carrel show 12 --json`,
@@ -313,22 +403,24 @@ D removed, and "mode" where only mode, owner, times or attributes are others.
 		RunE: func(cmd *cobra.Command, args []string) error { return a.show(f, args[0]) },
 	}
 	f.register(cmd)
+	f.registerTellAs(cmd)
 	return explainFlagErrors(cmd)
 }
 
 var changeLetters = map[string]string{history.Added: "A", history.Modified: "M", history.Renamed: "R", history.Removed: "D", history.Changed: "mode"}
 
 func (a *app) show(f *historyFlags, name string) error {
-	h, s, err := a.openStep(f.project, name)
+	h, s, err := a.openStep(f, name)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	changes := s.Changes()
-	if err := h.Log.Unreadable(); err != nil {
+	changes, left, err := h.Tell(s, s.Changes(), api.SightName)
+	if err = errors.Join(err, h.Log.Unreadable()); err != nil {
 		return err
 	}
 	j := newStepJSON(h.Log, s)
+	j.LeftOut = api.NewLeftOut(len(left))
 	if f.json {
 		for _, c := range changes {
 			j.Changes = append(j.Changes, changeJSON{text(c.Path), text(c.From), c.What, c.Kind.String(), c.Bytes, c.Lost})
@@ -358,7 +450,8 @@ func (a *app) show(f *historyFlags, name string) error {
 		letter, rest, _ := strings.Cut(line, "\t")
 		fmt.Fprintf(a.out, "%-4s %s\n", letter, oneLine(rest))
 	}
-	return nil
+	a.tellLeftOut(j.LeftOut)
+	return a.tellBetween(h, s)
 }
 
 // shown is a path as a person looks at it: relative to the project.
@@ -370,8 +463,8 @@ func shown(h *workspace.History, path string) string {
 }
 
 // openStep opens the history of a project at a step.
-func (a *app) openStep(project, name string) (*workspace.History, *history.Step, error) {
-	h, err := a.openHistory(project)
+func (a *app) openStep(f *historyFlags, name string) (*workspace.History, *history.Step, error) {
+	h, err := f.open(a)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"carrel/internal/api"
 	"carrel/internal/history"
 
 	"github.com/spf13/cobra"
@@ -44,14 +45,15 @@ Exit status:
 }
 
 func (a *app) export(f *exportFlags, name string) error {
-	h, s, err := a.openStep(f.project, name)
+	h, s, err := a.openStep(&f.historyFlags, name)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
 	var missing []history.Unexported
+	left := 0
 	err = a.writeTo(f.output, func(to io.Writer) error {
-		missing, err = h.Export(s.Number, to)
+		missing, left, err = h.Export(s.Number, to)
 		return err
 	})
 	if err != nil {
@@ -63,6 +65,10 @@ func (a *app) export(f *exportFlags, name string) error {
 			side = "before"
 		}
 		fmt.Fprintf(a.err, "carrel: not in the tar: %s/%s: %s\n", side, oneLine(shown(h, m.Path)), oneLine(m.Why))
+		a.status = 1
+	}
+	if l := api.NewLeftOut(left); l != nil {
+		fmt.Fprintf(a.err, "carrel: not in the tar: %s: %s\n", count(l.Paths, "path", "paths"), l.Why)
 		a.status = 1
 	}
 	return nil

@@ -75,6 +75,16 @@ func (a *app) verify(f *historyFlags) error {
 	if err != nil {
 		return err
 	}
+	for i := range v.Faults {
+		x := &v.Faults[i]
+		unnamed, err := h.Unnamed([]string{x.Path})
+		if err != nil {
+			return err
+		}
+		if unnamed[x.Path] {
+			x.Path = ""
+		}
+	}
 	if len(v.Faults) > 0 {
 		a.status = 1
 	}

@@ -3,11 +3,13 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"carrel/internal/api"
 	"carrel/internal/history"
 	"carrel/internal/workspace"
 
@@ -73,8 +75,9 @@ func (a *app) redoCommand() *cobra.Command {
 
 func (f *undoFlags) registerUndo(cmd *cobra.Command) {
 	f.register(cmd)
+	f.registerTellAs(cmd)
 	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "d", false, "say what would be done, and do nothing")
-	cmd.Flags().BoolVar(&f.keepBoth, "keep-both", false, "what is in the way gets the name NAME.undo-conflict")
+	cmd.Flags().BoolVar(&f.keepBoth, "keep-both", false, "what is in the way gets the name NAME.undo-conflict, where something comes back in its place")
 	cmd.Flags().BoolVar(&f.skip, "skip-conflicts", false, "what is not as the steps left it stays as it is")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace what is in the way; a redo brings it back")
 	cmd.Flags().StringArrayVar(&f.write, "write", nil, "a place outside the project that the steps were allowed to change")
@@ -99,14 +102,18 @@ func (a *app) undo(f *undoFlags, args []string, redo bool) error {
 		}
 		defer release()
 	}
-	h, err := a.openHistory(f.project)
+	outer, err := f.request(a)
+	if err != nil {
+		return err
+	}
+	h, err := a.openHistoryFor(outer, f.tellAs)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
 	req := history.Request{Redo: redo, Mode: f.mode()}
 	for _, p := range f.paths {
-		at, err := absolutePath(p)
+		at, err := asked(h, p)
 		if err != nil {
 			return err
 		}
@@ -118,13 +125,19 @@ func (a *app) undo(f *undoFlags, args []string, redo bool) error {
 	return a.takeBack(h, f, req)
 }
 
+// request is what an undo is decided by.
+func (f *undoFlags) request(a *app) (workspace.Request, error) {
+	req, err := a.historyRequest(f.project)
+	(&runFlags{write: f.write}).files(&req.Flags)
+	return req, err
+}
+
 // takeBack does what is asked for, or says what it would do.
 func (a *app) takeBack(h *workspace.History, f *undoFlags, req history.Request) error {
-	outer, err := a.historyRequest(f.project)
+	outer, err := f.request(a)
 	if err != nil {
 		return err
 	}
-	(&runFlags{write: f.write}).files(&outer.Flags)
 	if f.dryRun {
 		v, err := h.Preview(outer, req)
 		if v != nil {
@@ -138,14 +151,20 @@ func (a *app) takeBack(h *workspace.History, f *undoFlags, req history.Request) 
 	v, err := h.Undo(outer, req)
 	var conflict *history.ConflictError
 	if errors.As(err, &conflict) {
+		j := undoSaid(h, f, v, conflict.Conflicts)
 		if f.json {
-			if err := printJSON(a.out, a.undoJSON(f, v, conflict.Conflicts)); err != nil {
+			if err := printJSON(a.out, j); err != nil {
 				return err
 			}
 		} else {
-			a.tellConflicts(h, conflict.Conflicts)
+			a.tellConflicts(h, j.Conflicts)
+			a.tellLeftOut(j.LeftOut)
 		}
 		return fmt.Errorf("nothing was changed: %s not as the steps left them\nhint: --keep-both keeps both, --skip-conflicts leaves them, --force replaces them", count(len(conflict.Conflicts), "path is", "paths are"))
+	}
+	var lost *history.UnrestorableError
+	if errors.As(err, &lost) {
+		return a.refuseLoss(h, f, v, lost)
 	}
 	if errors.Is(err, history.ErrBusy) {
 		return fmt.Errorf("%w: `carrel ps` lists it, `carrel stop` ends it", err)
@@ -154,6 +173,22 @@ func (a *app) takeBack(h *workspace.History, f *undoFlags, req history.Request) 
 		return err
 	}
 	return a.tellUndo(h, f, v, "")
+}
+
+// refuseLoss tells what could not be restored, so that nothing was done.
+func (a *app) refuseLoss(h *workspace.History, f *undoFlags, v *history.Preview, lost *history.UnrestorableError) error {
+	j := undoSaid(h, f, v, nil)
+	if f.json {
+		if err := printJSON(a.out, j); err != nil {
+			return err
+		}
+	} else {
+		for _, u := range j.Unrestorable {
+			fmt.Fprintf(a.err, "carrel: cannot be restored: %s: %s\n", oneLine(shown(h, string(u.Path))), oneLine(u.Why))
+		}
+		a.tellLeftOut(j.LeftOut)
+	}
+	return fmt.Errorf("nothing was changed: %s not be restored\nhint: --skip-conflicts restores everything else", count(len(lost.Paths), "path can", "paths can"))
 }
 
 func (f *undoFlags) mode() history.Mode {
@@ -258,7 +293,10 @@ type undoJSON struct {
 	Restored     []text         `json:"restored"`
 	Removed      []text         `json:"removed"`
 	Unrestorable []lostJSON     `json:"unrestorable"`
+	LeftAlone    []lostJSON     `json:"left_alone,omitempty"` // stays, although a step made it
 	Conflicts    []conflictJSON `json:"conflicts"`
+	LeftOut      *api.LeftOut   `json:"left_out,omitempty"`
+	Unlisted     int            `json:"conflicts_left_out,omitempty"` // of LeftOut
 }
 
 type lostJSON struct {
@@ -275,50 +313,99 @@ type conflictJSON struct {
 // maxShown bounds the paths that a person gets to read; --json has all.
 const maxShown = 20
 
-// undoJSON tells of a request, with what was in its way.
-func (a *app) undoJSON(f *undoFlags, v *history.Preview, conflicts []history.Conflict) undoJSON {
+// undoSaid tells of a request, with what was in its way.
+func undoSaid(h *workspace.History, f *undoFlags, v *history.Preview, conflicts []history.Conflict) undoJSON {
 	j := undoJSON{DryRun: f.dryRun, Steps: []uint64{}, Restored: []text{}, Removed: []text{}, Unrestorable: []lostJSON{}, Conflicts: []conflictJSON{}}
-	for _, p := range v.Plans {
-		j.Steps = append(j.Steps, p.Step.Number)
-		j.Restored = append(j.Restored, texts(p.Restored)...)
-		j.Removed = append(j.Removed, texts(p.Removed)...)
-		for _, u := range p.Unrestorable {
-			j.Unrestorable = append(j.Unrestorable, lostJSON{text(u.Path), u.Why})
-		}
+	var paths []string
+	j.Steps = append(j.Steps, v.Steps...)
+	j.Restored = append(j.Restored, texts(v.Restored)...)
+	j.Removed = append(j.Removed, texts(v.Removed)...)
+	paths = slices.Concat(paths, v.Restored, v.Removed)
+	for _, u := range v.Unrestorable {
+		j.Unrestorable = append(j.Unrestorable, lostJSON{text(u.Path), u.Why})
+		paths = append(paths, u.Path)
+	}
+	for _, u := range v.LeftAlone {
+		j.LeftAlone = append(j.LeftAlone, lostJSON{text(u.Path), u.Why})
+		paths = append(paths, u.Path)
 	}
 	for _, c := range conflicts {
 		j.Conflicts = append(j.Conflicts, conflictJSON{text(c.Path), whyConflict(c), c.Step})
+		paths = append(paths, c.Path)
+	}
+	unnamed, err := h.Unnamed(paths)
+	hidden := func(at text) bool { return unnamed[string(at)] }
+	j.Restored, j.Removed = slices.DeleteFunc(j.Restored, hidden), slices.DeleteFunc(j.Removed, hidden)
+	j.Unrestorable = slices.DeleteFunc(j.Unrestorable, func(l lostJSON) bool { return hidden(l.Path) })
+	j.LeftAlone = slices.DeleteFunc(j.LeftAlone, func(l lostJSON) bool { return hidden(l.Path) })
+	j.Conflicts = slices.DeleteFunc(j.Conflicts, func(c conflictJSON) bool { return hidden(c.Path) })
+	j.Unlisted = len(conflicts) - len(j.Conflicts)
+	if j.LeftOut = api.NewLeftOut(len(unnamed)); err != nil && j.LeftOut != nil {
+		j.LeftOut.Why = err.Error() // what was done is done, and told
 	}
 	return j
 }
 
 func (a *app) tellUndo(h *workspace.History, f *undoFlags, v *history.Preview, would string) error {
-	j := a.undoJSON(f, v, v.Conflicts)
-	j.Done = !f.dryRun
-	if f.json {
-		return printJSON(a.out, j)
+	j := undoSaid(h, f, v, v.Conflicts)
+	missing := 0
+	for _, u := range j.Unrestorable {
+		if u.Why != history.Ignored {
+			missing++
+		}
 	}
-	a.tellConflicts(h, v.Conflicts)
+	j.Done = !f.dryRun && missing == 0
+	if f.json {
+		return errors.Join(printJSON(a.out, j), a.incomplete(f, missing))
+	}
+	a.tellConflicts(h, j.Conflicts)
 	a.tellPaths(h, would+"restored  ", j.Restored)
 	a.tellPaths(h, would+"removed   ", j.Removed)
-	alone := 0
 	for _, u := range j.Unrestorable {
 		what := "NOT restored"
 		if u.Why == history.Ignored {
 			what = "left alone"
-			alone++
 		}
 		fmt.Fprintf(a.out, "%s  %s: %s\n", what, oneLine(shown(h, string(u.Path))), oneLine(u.Why))
 	}
-	fmt.Fprintf(a.out, "%s: %s %srestored, %d removed", count(len(v.Plans), "step", "steps"), count(len(j.Restored), "path", "paths"), would, len(j.Removed))
-	if n := len(j.Unrestorable) - alone; n > 0 {
-		fmt.Fprintf(a.out, ", %d could not be restored", n)
+	a.tellLeftAlone(h, j.LeftAlone)
+	fmt.Fprintf(a.out, "%s: %s %srestored, %d removed", count(len(v.Steps), "step", "steps"), count(len(j.Restored), "path", "paths"), would, len(j.Removed))
+	if missing > 0 {
+		fmt.Fprintf(a.out, ", %d could not be restored", missing)
 	}
-	if alone > 0 {
+	if alone := len(j.Unrestorable) - missing; alone > 0 {
 		fmt.Fprintf(a.out, ", %d left alone", alone)
 	}
 	fmt.Fprintln(a.out)
-	return nil
+	a.tellLeftOut(j.LeftOut)
+	return a.incomplete(f, missing)
+}
+
+// maxAlone bounds the paths that are listed for one reason to leave something alone.
+const maxAlone = 3
+
+// tellLeftAlone lists what the steps made and stays, the first few for each reason.
+func (a *app) tellLeftAlone(h *workspace.History, list []lostJSON) {
+	told := make(map[string]int)
+	for _, u := range list {
+		if told[u.Why]++; told[u.Why] <= maxAlone {
+			fmt.Fprintf(a.out, "left alone  %s: %s\n", oneLine(shown(h, string(u.Path))), oneLine(u.Why))
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(told)) {
+		if more := told[why] - maxAlone; more > 0 {
+			fmt.Fprintf(a.out, "left alone  (%d more, --json lists all): %s\n", more, oneLine(why))
+		}
+	}
+}
+
+// incomplete is the error of an undo that could not bring some paths back. Another
+// surface reads that from the answer.
+func (a *app) incomplete(f *undoFlags, missing int) error {
+	if f.dryRun || missing == 0 || a.forProgram {
+		return nil
+	}
+	return &exitError{status: 1, err: fmt.Errorf("%s could not be restored; everything else was", count(missing, "path", "paths"))}
 }
 
 // tellPaths lists the first of some paths, and how many there are beside them.
@@ -332,9 +419,9 @@ func (a *app) tellPaths(h *workspace.History, what string, list []text) {
 	}
 }
 
-func (a *app) tellConflicts(h *workspace.History, list []history.Conflict) {
+func (a *app) tellConflicts(h *workspace.History, list []conflictJSON) {
 	for _, c := range list {
-		fmt.Fprintf(a.err, "carrel: conflict: %s: %s\n", oneLine(shown(h, c.Path)), oneLine(whyConflict(c)))
+		fmt.Fprintf(a.err, "carrel: conflict: %s: %s\n", oneLine(shown(h, string(c.Path))), oneLine(c.Why))
 	}
 }
 

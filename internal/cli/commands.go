@@ -19,7 +19,7 @@ func (a *app) commands(name string) []*cobra.Command {
 		{"screenshot", (*app).screenshotCommand}, {"windows", (*app).windowsCommand}, {"window", (*app).windowCommand}, {"click", (*app).clickCommand}, {"drag", (*app).dragCommand}, {"scroll", (*app).scrollCommand}, {"key", (*app).keyCommand}, {"type", (*app).typeCommand}, {"input", (*app).inputCommand},
 		{"computer", (*app).computerCommand}, {"clipboard", (*app).clipboardCommand}, {"a11y", (*app).a11yCommand}, {"screen", (*app).screenCommand}, {"record", (*app).recordCommand}, {"watch", (*app).watchCommand},
 		{"ps", (*app).psCommand}, {"approvals", (*app).approvalsCommand}, {"approve", (*app).approveCommand}, {"deny", (*app).denyCommand}, {"pause", (*app).pauseCommand}, {"resume", (*app).resumeCommand}, {"stop", (*app).stopCommand},
-		{"history", (*app).historyCommand}, {"show", (*app).showCommand}, {"diff", (*app).diffCommand}, {"undo", (*app).undoCommand}, {"redo", (*app).redoCommand}, {"discard", (*app).discardCommand}, {"step", (*app).stepCommand}, {"connect", (*app).connectCommand},
+		{"history", (*app).historyCommand}, {"du", (*app).duCommand}, {"show", (*app).showCommand}, {"diff", (*app).diffCommand}, {"undo", (*app).undoCommand}, {"redo", (*app).redoCommand}, {"discard", (*app).discardCommand}, {"step", (*app).stepCommand}, {"connect", (*app).connectCommand},
 		{"audit", (*app).auditCommand}, {"denials", (*app).denialsCommand}, {"links", (*app).linksCommand}, {"net", (*app).netCommand}, {"hooks", (*app).hooksCommand}, {"agent", (*app).clientsCommand}, {"mcp", (*app).mcpCommand}, {"stdio", (*app).stdioCommand}, {"doctor", (*app).doctorCommand}, {"version", (*app).versionCommand},
 	}
 	var all []*cobra.Command

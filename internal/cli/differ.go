@@ -100,6 +100,9 @@ func (d *differ) meta(name string, was, now *history.State) {
 		d.note("", name, fmt.Sprintf("owner %d:%d, was %d:%d", now.UID, now.GID, was.UID, was.GID))
 	}
 	for _, k := range slices.Sorted(maps.Keys(merged(was.Xattrs, now.Xattrs))) {
+		if !was.Knows(k) || !now.Knows(k) {
+			continue // the mode kept it from being read
+		}
 		if old, had := was.Xattrs[k]; !had || !bytes.Equal(old, now.Xattrs[k]) {
 			d.note("", name, "attribute "+quoteIf(k)+" "+attribute(now.Xattrs, k)+", was "+attribute(was.Xattrs, k))
 		} else if _, has := now.Xattrs[k]; !has {

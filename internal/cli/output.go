@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"golang.org/x/term"
@@ -44,11 +45,10 @@ func writeWhole(name string, terminal error, write func(*os.File) error) error {
 	if f != nil {
 		return errors.Join(write(f), f.Close())
 	}
-	f, err = besides(name)
+	f, done, err := besidesUntilEnded(name)
 	if err != nil {
 		return err
 	}
-	done := removedWhenEnded(f.Name())
 	defer done()
 	err = errors.Join(write(f), f.Close())
 	if err == nil {
@@ -105,27 +105,33 @@ func openSpecial(name string, terminal error) (*os.File, error) {
 
 // besides makes a file in the directory of another one, that takes its name later.
 func besides(name string) (*os.File, error) {
-	temp := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.%d", filepath.Base(name), os.Getpid()))
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(tempBeside(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("-o %q: making a file there: %w", name, pathError(err))
 	}
 	return f, nil
 }
 
-// removedWhenEnded has a file removed where a signal ends the program, until done is
-// called.
-func removedWhenEnded(file string) (done func()) {
+func tempBeside(name string) string {
+	return filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.%d", filepath.Base(name), os.Getpid()))
+}
+
+// besidesUntilEnded is besides, and the file is removed where a signal ends the
+// program before done is called. The signals are caught before the file is made,
+// and none comes between its making and its removal.
+func besidesUntilEnded(name string) (f *os.File, done func(), err error) {
 	signals, over := make(chan os.Signal, 1), make(chan struct{})
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(s) {
 			signal.Notify(signals, s)
 		}
 	}
+	var ending sync.Mutex
 	go func() {
 		select {
 		case s := <-signals:
-			_ = os.Remove(file)
+			ending.Lock() // for good: nothing is made or finished any more
+			_ = os.Remove(tempBeside(name))
 			signal.Reset(s)
 			if self, err := os.FindProcess(os.Getpid()); err == nil {
 				_ = self.Signal(s) // whose status says so
@@ -133,8 +139,18 @@ func removedWhenEnded(file string) (done func()) {
 		case <-over:
 		}
 	}()
-	return func() {
+	done = func() {
+		ending.Lock()
+		defer ending.Unlock()
 		signal.Stop(signals)
 		close(over)
 	}
+	ending.Lock()
+	f, err = besides(name)
+	ending.Unlock()
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return f, done, nil
 }

@@ -123,6 +123,7 @@ type History struct {
 	Ignore []policy.Value[string] // patterns of what is not kept, relative to each root
 
 	MaxBytes, MaxSteps, MaxStepBytes, MaxFileBytes *policy.Value[int64]
+	MaxTotalBytes                                  *policy.Value[int64] // of all projects together
 }
 
 func (h *History) over(under History) {
@@ -132,6 +133,7 @@ func (h *History) over(under History) {
 	over(&h.MaxSteps, under.MaxSteps)
 	over(&h.MaxStepBytes, under.MaxStepBytes)
 	over(&h.MaxFileBytes, under.MaxFileBytes)
+	over(&h.MaxTotalBytes, under.MaxTotalBytes)
 }
 
 // over takes what is said in s, and the rest from under.

@@ -15,9 +15,9 @@ func TestHistoryLimits(t *testing.T) {
 	dir := t.TempDir()
 	opts := Options{Home: dir, ConfigHome: dir, Project: dir + "/project", OperatorFile: dir + "/operator.yaml"}
 	files := map[string]string{
-		opts.OperatorFile:             "history: {max_bytes: 1GiB, max_steps: 7, dir: /operator, ignore: [o]}",
+		opts.OperatorFile:             "history: {max_bytes: 1GiB, max_total_bytes: 3GiB, max_steps: 7, dir: /operator, ignore: [o]}",
 		UserFile(opts):                "history: {mode: off, max_bytes: 2GiB, max_file_bytes: 0, dir: ~/mine, ignore: [u]}",
-		dir + "/project/.carrel.yaml": "history: {mode: on, max_bytes: 1TiB, max_step_bytes: 1, dir: /project, ignore: [p]}",
+		dir + "/project/.carrel.yaml": "history: {mode: on, max_bytes: 1TiB, max_total_bytes: 0, max_step_bytes: 1, dir: /project, ignore: [p]}",
 	}
 	for path, text := range files {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -35,10 +35,13 @@ func TestHistoryLimits(t *testing.T) {
 	if h.MaxBytes == nil || h.MaxBytes.V != 2<<30 || h.MaxSteps == nil || h.MaxSteps.V != 7 || h.MaxFileBytes == nil || h.MaxFileBytes.V != 0 || h.MaxStepBytes != nil {
 		t.Errorf("got %+v", h)
 	}
+	if h.MaxTotalBytes == nil || h.MaxTotalBytes.V != 3<<30 {
+		t.Errorf("of all projects: %+v", h.MaxTotalBytes)
+	}
 	if h.Dir == nil || h.Dir.V != "~/mine" || len(h.Ignore) != 2 || h.Ignore[0].V != "u" || h.Ignore[1].V != "o" {
 		t.Errorf("places: %+v", h)
 	}
-	if len(l.Warnings) != 4 || !strings.Contains(l.Warnings[0].Message, "belongs to the user") {
+	if len(l.Warnings) != 5 || !strings.Contains(l.Warnings[0].Message, "belongs to the user") {
 		t.Errorf("warnings: %+v", l.Warnings)
 	}
 	for _, layer := range l.Layers {
@@ -50,6 +53,8 @@ func TestHistoryLimits(t *testing.T) {
 	for text, want := range map[string]string{
 		"presets: {p: {command: [ls], history: {max_bytes: 1}}}": `unknown key "max_bytes" in presets.p.history`,
 		"history: {max_bytes: much}":                             "not a size",
+		"history: {max_total_bytes: -1}":                         "not a size",
+		"presets: {p: {history: {max_total_bytes: 1}}}":          `unknown key "max_total_bytes" in presets.p.history`,
 		"history: {max_steps: -1}":                               "not a whole number",
 		"history: {max_files: 1}":                                "did you mean max_bytes",
 		"history: {dir: kept}":                                   "not an absolute path",

@@ -51,7 +51,7 @@ func badIgnore(v value) string {
 	return ""
 }
 
-// historyLimits are what the history of one project may take. They are in no
+// historyLimits are what the history of one project may take, and those of all. They are in no
 // preset and no project file: whoever lowers them loses what could be undone, and
 // whoever raises them fills the disk.
 func historyLimits() []field {
@@ -62,8 +62,12 @@ func historyLimits() []field {
 	}
 	return []field{
 		{key: "max_bytes", typ: typeSize, in: userFiles,
-			doc: "How much of the disk the history of a project may take; the oldest steps go. 10GiB where it is not said, 0 is no limit.",
+			doc: "How much of the disk the history of a project may take; the oldest steps go. 2GiB where it is not said, 0 is no limit.",
 			put: number(func(h *History) **policy.Value[int64] { return &h.MaxBytes })},
+		{key: "max_total_bytes", typ: typeSize, in: userFiles,
+			doc: "How much of the disk the histories of all projects may take together; the oldest steps of the projects that were not used for the longest time go. " +
+				"Where it is not said, 10GiB or history.max_bytes if that is more, and no limit if that is 0; 0 is no limit.",
+			put: number(func(h *History) **policy.Value[int64] { return &h.MaxTotalBytes })},
 		{key: "max_steps", typ: typeCount, in: userFiles,
 			doc: "How many steps are kept of a project; the oldest go. 1000 where it is not said, 0 is no limit.",
 			put: number(func(h *History) **policy.Value[int64] { return &h.MaxSteps })},

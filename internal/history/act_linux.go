@@ -15,7 +15,7 @@ var (
 // do carries one action out, unless it is done already: after a crash all of
 // them are done again.
 func (u *undo) do(a *action) error {
-	dir, name, err := parentIn(u.roots, string(a.Path))
+	dir, name, err := u.entry(a)
 	if missing(err) && (a.Verb == take || a.Verb == rmdir || a.Verb == drop) {
 		return nil // gone with its directory, which comes later
 	}
@@ -47,6 +47,8 @@ func (u *undo) do(a *action) error {
 		return u.rewrite(dir, name, a)
 	case empty, mkdir, symlink, mknod, link:
 		return u.make(dir, name, a)
+	case duplicate:
+		return u.duplicate(dir, name, a)
 	case rmdir:
 		return u.rmdir(dir, name, a)
 	case meta:
@@ -57,6 +59,43 @@ func (u *undo) do(a *action) error {
 		return u.drop(dir, name, a)
 	}
 	return fmt.Errorf("action %d is unknown", a.Verb)
+}
+
+// entry opens the directory of what an action is about.
+func (u *undo) entry(a *action) (dir int, name string, err error) {
+	if a.In != (Object{}) {
+		return u.object(a.In)
+	}
+	return parentIn(u.roots, string(a.Path))
+}
+
+// duplicate makes a copy of an object.
+func (u *undo) duplicate(dir int, name string, a *action) error {
+	objects, number, err := u.object(a.Object)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(objects)
+	st, err := stateAt(objects, number, 0)
+	if err != nil {
+		return err
+	}
+	if st.Kind != File || a.Holds > 0 && st.Size != a.Holds-1 {
+		return errMissing
+	}
+	now, err := stateAt(dir, name, 0)
+	if err != nil {
+		return err
+	}
+	if u.resumed && now.Kind == File && now.Size == st.Size {
+		return nil // done already
+	}
+	if err := copyFile(objects, number, dir, name, string(a.Temp)); err == unix.EEXIST {
+		return errChanged
+	} else if err != nil {
+		return err
+	}
+	return nil
 }
 
 // make makes something new. What is there already was made before the crash, or
@@ -106,6 +145,8 @@ func (u *undo) made(now *State, a *action) bool {
 	case link:
 		first, err := lookIn(u.roots, string(a.State.Target))
 		return err == nil && first.ID == now.ID
+	case duplicate:
+		return now.Kind == File && now.Size == a.State.Size
 	}
 	return false
 }
@@ -284,7 +325,7 @@ func (u *undo) swap(dir int, name string, a *action) error {
 	switch {
 	case same(&kept, &a.State), u.resumed && !same(&now, &a.State) && kept.ID.Dev != now.ID.Dev && like(&kept, &a.State):
 		return nil // done already
-	case kept.Kind != File:
+	case kept.Kind != File, a.Holds > 0 && kept.Size != a.Holds-1:
 		return errMissing
 	case !same(&now, &a.State):
 		return errChanged
@@ -310,7 +351,7 @@ func (u *undo) rewrite(dir int, name string, a *action) error {
 		return err
 	}
 	defer unix.Close(to)
-	if now, err := stateAt(dir, name, 0); err != nil || now.ID != a.State.ID {
+	if now, err := stateAt(dir, name, 0); err != nil || now.ID != a.State.ID || !u.resumed && !same(&now, &a.State) {
 		return errors.Join(err, errChanged) // before a copy says that it was written to
 	}
 	if there, err := stateAt(to, number, 0); err != nil {
@@ -318,6 +359,10 @@ func (u *undo) rewrite(dir int, name string, a *action) error {
 	} else if there.Kind == Absent {
 		if err := copyFile(dir, name, to, number, tempOf(a.To)); err != nil {
 			return err
+		}
+	} else if u.resumed {
+		if own, err := u.rewriting(dir, name, to, number, a); err != nil || !own {
+			return errors.Join(err, errChanged)
 		}
 	}
 	fd, err := openAt(dir, name, unix.O_WRONLY)
@@ -349,7 +394,7 @@ func (u *undo) rewrite(dir int, name string, a *action) error {
 	if err != nil || st.ID == now.ID {
 		return err // what was kept is this very file, so it did not change
 	}
-	if st.Kind != File {
+	if st.Kind != File || a.Holds > 0 && st.Size != a.Holds-1 {
 		return errMissing
 	}
 	if err := truncate(fd, 0); err != nil {
@@ -419,6 +464,7 @@ func (u *undo) link(dir int, name, other string) error {
 		return err
 	}
 	defer unix.Close(from)
+	defer widened(from, 0o100)()
 	return linkAt(from, old, dir, name)
 }
 

@@ -6,28 +6,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowed asks for every path.
-func (u *undo) allowed(roots []root, v *Preview) error {
+// allowedPlan asks for every path.
+func (u *undo) allowedPlan(roots []root, p *Plan) error {
 	if u.req.Allow == nil {
 		return nil
 	}
-	for _, p := range v.Plans {
-		for i := range p.actions {
-			a := &p.actions[i]
-			op := Make
-			switch a.Verb {
-			case put, empty, mkdir, symlink, mknod, link:
-			case swap, rewrite:
-				op = Content
-			default:
-				continue
-			}
-			r := &Restoration{Op: op, Path: string(a.Path), State: &a.State, Open: p.Step.Begin.Open, Contents: func(limit int64) (now, then []byte, err error) {
-				return u.sides(roots, a, limit)
-			}}
-			if err := u.req.Allow(r); err != nil {
-				return fmt.Errorf("restoring %q: %w", a.Path, err)
-			}
+	for i := range p.actions {
+		a := &p.actions[i]
+		op := Make
+		switch a.Verb {
+		case put, empty, mkdir, symlink, mknod, link, duplicate:
+		case swap, rewrite:
+			op = Content
+		default:
+			continue
+		}
+		r := &Restoration{Op: op, Path: string(a.Path), State: &a.State, Open: p.Step.Begin.Open, Contents: func(limit int64) (now, then []byte, err error) {
+			return u.sides(roots, a, limit)
+		}}
+		if err := u.req.Allow(r); err != nil {
+			return fmt.Errorf("restoring %q: %w", a.Path, err)
 		}
 	}
 	return nil

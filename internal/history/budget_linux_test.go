@@ -57,11 +57,15 @@ func TestBudgetOfCopies(t *testing.T) {
 			t.Fatalf("lost: %q", lost)
 		}
 		d.close(t)
-		v, err := d.undo(t, Request{Steps: []uint64{step.Number}})
+		var refused *UnrestorableError
+		if _, err := d.undo(t, Request{Steps: []uint64{step.Number}}); !errors.As(err, &refused) || len(refused.Paths) != 2 {
+			t.Fatalf("without a mode: %v", err)
+		}
+		v, err := d.undo(t, Request{Steps: []uint64{step.Number}, Mode: Skip})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := len(v.Plans[0].Unrestorable); got != 2 {
+		if got := len(v.Plan.Unrestorable); got != 2 {
 			t.Errorf("%d are said not to come back, want 2", got)
 		}
 		if got, _ := os.ReadFile(d.at("gone")); !bytes.Equal(got, big) {
@@ -133,7 +137,8 @@ func TestTrim(t *testing.T) {
 		{"steps", Limits{Steps: 2}, "abcd", []int{1, 1, 1, 1}, []uint64{3, 4}, false},
 		{"the newest alone", Limits{Bytes: 100 << 10}, "ab", []int{60, 400}, []uint64{2}, true},
 		{"the newest beside others", Limits{Bytes: 100 << 10}, "ab", []int{20, 400}, []uint64{1, 2}, true},
-		{"a flood", Limits{Bytes: 200 << 10}, "abbb", []int{60, 60, 60, 60}, []uint64{1, 3, 4}, true},
+		{"a flood", Limits{Bytes: 200 << 10}, "abbb", []int{60, 60, 60, 60}, []uint64{1, 4}, true},
+		{"a batch at once", Limits{Steps: 8}, "abcdefghi", []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, []uint64{3, 4, 5, 6, 7, 8, 9}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t)
@@ -225,5 +230,54 @@ func TestUsage(t *testing.T) {
 	want := []string{"1+0 102400 102400", "2+1 7 4096", "3+0 0 0"}
 	if !slices.Equal(got, want) || u.All.Bytes != 102407 || u.Unreferenced.Objects != 0 || u.Journals == 0 {
 		t.Errorf("got %q, %+v, want %q", got, u, want)
+	}
+}
+
+// TestShrink: the oldest steps go until what stays is no more than was said, or the newest
+// step alone stays. A store that is written stays as it is.
+func TestShrink(t *testing.T) {
+	for _, c := range []struct {
+		bytes int64
+		want  []uint64
+	}{
+		{1 << 20, []uint64{1, 2, 3, 4}}, {350 << 10, []uint64{2, 3, 4}}, {210 << 10, []uint64{4}}, {1, []uint64{4}},
+	} {
+		d := newDesk(t)
+		d.fillSteps(t, "abab", 100, 100, 100, 100)
+		before, err := EstimateAt(d.store.path)
+		if exact, e := d.store.Recount(); err != nil || e != nil || exact.Steps != before.Steps || exact.Bytes <= before.Bytes || exact.Bytes > before.Bytes+64<<10 {
+			t.Fatalf("estimated %+v, counted %+v: %v, %v", before, exact, err, e)
+		}
+		r, err := d.store.Shrink(c.bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := numbers(d.read(t)); !slices.Equal(got, c.want) || len(r.Steps) != 4-len(c.want) {
+			t.Errorf("to %d: left %v, want %v (%+v)", c.bytes, got, c.want, r)
+		}
+		after, err := EstimateAt(d.store.path)
+		if now, e := d.store.Recount(); err != nil || e != nil || now != after || r.Kept != now.Bytes || now.Steps != int64(len(c.want)) {
+			t.Errorf("to %d: said %+v, estimated %+v, counted %+v: %v, %v", c.bytes, r, after, now, err, e)
+		}
+		if f := d.verified(t); len(f) > 0 {
+			t.Error(f)
+		}
+	}
+	d := newDesk(t)
+	d.fillSteps(t, "ab", 100, 100)
+	d.begin(t)
+	d.write(t, "file-0", "changed again")
+	other, err := Open(d.store.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := other.Shrink(1); !errors.Is(err, ErrBusy) || len(d.read(t).Steps) != 3 {
+		t.Errorf("beside a writer: %v", err)
+	}
+	d.end(t)
+	d.close(t)
+	if _, err := EstimateAt(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("of no store: %v", err)
 	}
 }

@@ -79,9 +79,12 @@ func (l *hardLink) letGo() {
 
 // lease has the kernel hold up who opens a file for writing, until it is closed
 // here. It is refused while anybody has it open so, or mapped.
-func lease(fd int) bool {
+func lease(fd int) bool { return readLease(fd) == nil }
+
+// readLease is lease with the reason: EAGAIN while the file is open for writing.
+func readLease(fd int) error {
 	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
-	return err == nil
+	return err
 }
 
 // linkTo gives the file a second name in the store, and makes sure that it is

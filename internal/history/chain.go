@@ -62,151 +62,6 @@ func (l *Log) Changes() []*Step {
 	return out
 }
 
-// expected gives what should be at a path that a step left, if only the steps of
-// the set will have been taken back by then. by is the later step that changed it
-// and is not in the set; recorded says that it is not on the disk now, but what
-// the set will put there. Where somebody else changed it before a later step that
-// is taken back by now, it should be what the step left, and will not be.
-func (l *Log) expected(s *Step, q *Post, set map[uint64]bool) (state State, by uint64, recorded *Pre) {
-	state = q.State
-	chain := succession{last: &q.State, unbroken: true}
-	i, _ := slices.BinarySearchFunc(l.known, s.Number+1, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
-	at := string(q.Path)
-	returned := make(map[uint64]string) // what the path will be called after a step that takes another back
-	for _, e := range l.known[i:] {
-		if set[e.Number] {
-			if pre := e.found(at); pre != nil {
-				return state, 0, pre
-			}
-			was := at
-			at = e.carried(at)
-			if post, ok := e.PostOf(at); ok && at != was && post.State.Kind != Absent && string(post.Origin) != was {
-				return state, 0, &Pre{} // a redo put something else into what it had moved there
-			}
-			continue
-		}
-		was := at
-		back, returns := returned[e.Number]
-		if returns {
-			at = back
-		}
-		chain.follow(l, e, at)
-		if e.UndoneBy != 0 && !set[e.UndoneBy] { // an undo whose redo is in the set is in force then
-			returned[e.UndoneBy] = was
-			if !returns {
-				at = e.hides(at)
-			}
-			continue
-		}
-		post, ok := e.PostOf(at)
-		here := at
-		if !ok && state.Kind == File && state.Links > 1 {
-			if post, ok = l.leftOfFile(e, state.ID); ok {
-				here = string(post.Path)
-			}
-		}
-		switch {
-		case !ok:
-		case state.Kind == Dir && asLeft(&post.State, &state): // only names in it
-		case l.cancels(e, s):
-			if chain.unbroken && post.State.Kind == state.Kind { // else it is not there yet
-				state = post.State
-			}
-		case e.keeps(here, &post):
-			if chain.unbroken {
-				state = post.State
-			}
-		case e.Begin.Kind == StepRedo:
-			return state, l.first(e).Number, nil
-		default:
-			return state, e.Number, nil
-		}
-	}
-	return state, 0, nil
-}
-
-// leftOfFile gives what a step left in a file of several names, by whichever it
-// met it.
-func (l *Log) leftOfFile(s *Step, id ID) (Post, bool) {
-	if s.files == nil {
-		s.files = make(map[ID]int)
-		for i := range s.Posts() {
-			if st := &s.posts[i].State; st.Kind == File && st.Links > 1 {
-				s.files[st.ID] = i
-			}
-		}
-	}
-	if i, ok := s.files[id]; ok {
-		return s.posts[i], true
-	}
-	if !s.undoes() || len(s.Begin.Of) != 1 {
-		return Post{}, false
-	}
-	if of := l.Step(s.Begin.Of[0]); of != nil { // which brought it back here, and now it is gone again
-		for i := range of.Pres() {
-			if in := of.pres[i].Within; in != nil && in.State.ID == id {
-				return Post{Path: of.pres[i].Path, State: in.State}, true
-			}
-		}
-	}
-	return Post{}, false
-}
-
-// succession follows one path through the steps after one that left it: was it
-// changed by somebody else between two of them?
-type succession struct {
-	last     *State // what the last step left there, nil where that is not known
-	unbroken bool
-}
-
-func (c *succession) follow(l *Log, e *Step, at string) {
-	ofRun := e.Begin.Kind != StepUndo && e.Begin.Kind != StepRedo
-	pre, touched := e.PreOf(at)
-	if ofRun && touched && c.last != nil && !asLeft(&pre.State, c.last) {
-		c.unbroken = false
-	}
-	if ofRun {
-		at = e.hides(at) // where it is from then on
-	}
-	if post, ok := e.PostOf(at); ok {
-		c.last = &post.State
-		return
-	}
-	if !ofRun && len(e.Begin.Of) == 1 { // it may have come back with what it lies in
-		if of := l.Step(e.Begin.Of[0]); of != nil {
-			_, touched = of.PostOf(at)
-		}
-	}
-	if touched {
-		c.last = nil
-	}
-}
-
-// hides gives what a path is called after a step, "" where the step put something
-// else there.
-func (s *Step) hides(path string) string {
-	if to := s.carried(path); to != path {
-		return to
-	}
-	for at := path; at != "" && at != "/"; at = at[:strings.LastIndexByte(at, '/')] {
-		if post, ok := s.PostOf(at); ok && string(post.Origin) != at {
-			return ""
-		}
-	}
-	return path
-}
-
-// blocks says whether what a step left on the way to a path is no directory, so that
-// nothing has that path before the step is taken back.
-func (s *Step) blocks(path string) bool {
-	for at := parentOf(path); at != ""; at = parentOf(at) {
-		if post, ok := s.PostOf(at); ok {
-			return post.State.Kind != Dir
-		}
-	}
-	return false
-}
-
 // beside gives a step that changed a path at the same time as s, and cannot be
 // told apart: one that is not taken back together with it, or of which one came
 // first here and the other elsewhere. 0 for none. together says that there is one
@@ -256,25 +111,6 @@ func (s *Step) found(path string) *Pre {
 	}
 }
 
-// keeps says whether a step left a path as it found it.
-func (s *Step) keeps(path string, post *Post) bool {
-	pre, ok := s.PreOf(path)
-	return ok && string(post.Origin) == path && asLeft(&pre.State, &post.State)
-}
-
-// cancels says whether e takes back what came after s, or makes again what was
-// there when s was made: then s is what it was, but for inodes and change times.
-func (l *Log) cancels(e, s *Step) bool {
-	if len(e.Begin.Of) != 1 || e.Begin.Of[0] <= s.Number {
-		return false
-	}
-	if e.Begin.Kind != StepRedo {
-		return true
-	}
-	undo := l.Step(e.Begin.Of[0])
-	return undo != nil && len(undo.Begin.Of) == 1 && undo.Begin.Of[0] <= s.Number
-}
-
 // first gives the step that a redo made again.
 func (l *Log) first(s *Step) *Step {
 	for range len(l.Steps) {
@@ -301,14 +137,6 @@ func (l *Log) leftBy(s *Step, path string) (state State, now string, ok bool) {
 		path = e.carried(path)
 	}
 	return State{}, path, false
-}
-
-// located gives where a path of the time before the set is now.
-func (l *Log) located(path string, set []*Step) string {
-	for i := len(set) - 1; i >= 0; i-- { // oldest first
-		path = set[i].carried(path)
-	}
-	return path
 }
 
 // carried gives what a path is called after a step that moved it, or what it lies

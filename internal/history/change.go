@@ -24,12 +24,24 @@ type Change struct {
 	Dir, ToDir, Pinned int
 	Name, ToName       string
 
+	// Opens: from then on Path is open for writing, or was for a moment.
+	Opens bool
+
 	// Copied, of a rename: To becomes a copy of Path, which goes.
 	Copied bool
 
 	// Destroys is filled in by Before: the change takes something that was there
 	// before the step, and that the step has not overwritten yet.
 	Destroys bool
+
+	// Hides, of Meta: the owner may not read what is at Path afterwards.
+	Hides bool
+
+	// New, of a rename: it fails if something is at To.
+	New bool
+
+	// changes are the counts of what the change touches, taken by Before.
+	changes [8]*int
 
 	// Lose is asked before something is destroyed that cannot be kept; an error
 	// of it refuses the change. It may take its time. nil: it is lost, and that

@@ -82,12 +82,14 @@ func TestResidentsOfOlderSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, err := d.store.Preview(d.read(t), all)
-	if err != nil || len(v.Conflicts) != 1 || v.Conflicts[0].Path != d.at("made/mine") {
-		t.Errorf("somebody's: %v %+v", err, v.Conflicts)
+	if err != nil || len(v.Conflicts) != 0 || len(v.LeftAlone) != 1 || v.LeftAlone[0].Path != d.at("moved") {
+		t.Errorf("with a file of the user: %v %+v", err, v)
 	}
-	var c *ConflictError
-	if _, err := d.undo(t, all); !errors.As(err, &c) {
+	if _, err := d.undo(t, all); err != nil {
 		t.Errorf("undo: %v", err)
+	}
+	if got := snapshot(t, d.at("made")); !strings.Contains(got, "mine") || strings.Contains(got, "later") {
+		t.Errorf("the directory stays with what is in it that is not the steps':\n%s", got)
 	}
 }
 

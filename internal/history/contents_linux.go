@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/graph"
 )
 
 // errContentGone says that nobody holds a content any more.
@@ -25,10 +27,10 @@ func (s *Store) Contents(l *Log, step *Step, path string) (before, after io.Read
 	}
 	pre, found := step.PreOf(origin)
 	if found && pre.State.Kind == File {
-		before, err = s.openSide(l, step, origin, &pre.State, true)
+		before, err = s.openSide(l, step, origin, true)
 	}
 	if err == nil && left && post.State.Kind == File {
-		after, err = s.openSide(l, step, path, &post.State, false)
+		after, err = s.openSide(l, step, path, false)
 	}
 	if err != nil {
 		if before != nil {
@@ -39,127 +41,68 @@ func (s *Store) Contents(l *Log, step *Step, path string) (before, after io.Read
 	return before, after, nil
 }
 
-// openSide opens a file as a step found it, or as it left it.
-func (s *Store) openSide(l *Log, step *Step, path string, like *State, before bool) (io.ReadCloser, error) {
-	holder, back := l.holder(step, path)
-	if before != back {
-		return s.openPre(l, holder, path, like)
+// openSide opens a file as a step found it, or as it left it: by the version that it
+// had, wherever that is now.
+func (s *Store) openSide(l *Log, step *Step, path string, before bool) (io.ReadCloser, error) {
+	r := s.relationsSince(l, step)
+	f, known := r.found[side{step.Number, path}]
+	if !before {
+		f, known = r.left[side{step.Number, path}]
 	}
-	return s.openLater(l, holder, path, like)
-}
-
-// holder gives the step that keeps the side of a path that is not the present one:
-// what was before a step, or where that was taken back what came of it.
-func (l *Log) holder(step *Step, path string) (s *Step, back bool) {
-	now := l.live(step)
-	if now == nil {
-		return l.undoOf(step), true
-	}
-	if p := l.partOf(now, path); p != nil {
-		return p, true
-	}
-	return now, false
-}
-
-// partOf gives the undo that took back what a step did to a path, and not all of
-// the step; nil for none.
-func (l *Log) partOf(s *Step, path string) *Step {
-	for _, p := range slices.Backward(l.partly) {
-		if p.UndoneBy != 0 || !slices.Contains(p.Begin.Of, s.Number) {
-			continue
-		}
-		if _, ok := p.PreOf(path); ok {
-			return p
-		}
-		if _, ok := p.PostOf(path); ok {
-			return p
-		}
-	}
-	return nil
-}
-
-// undoOf gives the undo that a step is taken back by now.
-func (l *Log) undoOf(s *Step) *Step {
-	for range l.Steps {
-		u := l.Step(s.UndoneBy)
-		if u == nil || u.UndoneBy == 0 {
-			return u
-		}
-		if s = l.Step(u.UndoneBy); s == nil {
-			return nil
-		}
-	}
-	return nil
-}
-
-// openPre opens what a step keeps of a file.
-func (s *Store) openPre(l *Log, holder *Step, path string, like *State) (io.ReadCloser, error) {
-	if holder == nil {
+	if !known || f.version == graph.Dead {
 		return nil, errContentGone
 	}
-	pre, ok := holder.PreOf(path)
-	switch {
-	case ok && pre.Object != (Object{}):
-		return s.openObject(pre.Object)
-	case ok && pre.Inode != (Object{}):
-		return s.openObject(pre.Inode)
-	case ok && pre.Lost != "":
-		return nil, errContentGone
-	case ok && pre.State.Size == 0 && pre.State.Kind == File:
-		return io.NopCloser(&io.LimitedReader{}), nil
-	}
-	post, ok := holder.PostOf(path) // only its name or metadata changed
-	if ok && post.State.Kind == File && post.State.ID == like.ID {
-		return s.openLater(l, holder, path, &post.State)
-	}
-	for i := range holder.Posts() {
-		if q := &holder.posts[i]; string(q.Origin) == path {
-			return s.openLater(l, holder, string(q.Path), &q.State)
+	of := r.class(f.version)
+	for _, v := range append([]graph.Version{of}, r.others[of]...) {
+		if c, err := s.openVersion(r, v); err == nil {
+			return c, nil
 		}
 	}
 	return nil, errContentGone
 }
 
-// openLater opens a file as a step left it.
-func (s *Store) openLater(l *Log, holder *Step, path string, like *State) (io.ReadCloser, error) {
-	if holder == nil {
-		return nil, errContentGone
+// openVersion opens a version of a file: the copy in the store, or the file itself,
+// in the tree or in the store, where it still has it.
+func (s *Store) openVersion(r *relations, v graph.Version) (io.ReadCloser, error) {
+	x := r.versions[v]
+	n := r.nodes[x.node]
+	if x.object != (Object{}) {
+		if st, err := s.stored(x.object); err == nil && st.Kind == File && st.Size == x.state.Size { // else it has gone back
+			return s.openObject(x.object)
+		}
 	}
-	i, _ := slices.BinarySearchFunc(l.Steps, holder.Number+1, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
-	for _, e := range l.Steps[i:] {
-		if e.UndoneBy == 0 && !l.cancels(e, holder) && l.partOf(e, path) == nil {
-			if f, done, err := s.openFound(e, path, like); done {
-				return f, err
-			}
-			if post, ok := e.PostOf(path); ok && post.State.Kind == File {
-				like = &post.State
+	if x.state.Kind == File && x.state.Size == 0 && x.lost == "" {
+		return io.NopCloser(&io.LimitedReader{}), nil
+	}
+	if r.class(n.content) == r.class(v) {
+		for _, at := range n.names {
+			if f, err := openAsLeft(r.path(at), &x.state); err == nil {
+				return f, nil
 			}
 		}
-		path = e.carried(path)
 	}
-	return openAsLeft(path, like)
+	for _, o := range n.anchors {
+		if st, err := s.stored(o); err == nil && st.Kind == File && st.Size == x.state.Size && st.Mtime == x.state.Mtime {
+			return s.openObject(o)
+		}
+	}
+	return nil, errContentGone
 }
 
-// openFound opens what a step found at a path, if that is what it should have
-// found; false where it left the content alone.
-func (s *Store) openFound(e *Step, path string, like *State) (f io.ReadCloser, done bool, err error) {
-	pre, ok := e.PreOf(path)
-	switch {
-	case !ok:
-		return nil, false, nil
-	case pre.State.Kind != File || pre.State.Size != like.Size || pre.State.Mtime != like.Mtime:
-		return nil, true, errContentGone // somebody changed it in between
-	case pre.State.Size == 0:
-		return io.NopCloser(&io.LimitedReader{}), true, nil
-	case pre.Lost != "" && pre.Object == (Object{}) && pre.Inode == (Object{}):
-		return nil, true, errContentGone
-	case pre.Object == (Object{}) && pre.Inode == (Object{}):
-		return nil, false, nil
-	case pre.Object == (Object{}):
-		pre.Object = pre.Inode
+// relationsSince gives what a step and all after it say.
+func (s *Store) relationsSince(l *Log, step *Step) *relations {
+	from := l.first(step).Number
+	if l.related != nil && l.relatedFrom <= from {
+		return l.related
 	}
-	f, err = s.openObject(pre.Object)
-	return f, true, err
+	r := newRelations(s.keptAsLeft)
+	i, _ := slices.BinarySearchFunc(l.known, from, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
+	for _, st := range l.known[i:] {
+		r.follow(st)
+	}
+	r.classes()
+	l.related, l.relatedFrom = r, from
+	return r
 }
 
 // openAsLeft opens a file on the disk if it still is what a step left.

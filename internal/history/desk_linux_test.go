@@ -36,6 +36,7 @@ type desk struct {
 	store *Store
 	w     *Writer
 	apart bool // root and store are on two file systems
+	opens bool // who writes is known to open the file
 }
 
 func newDesk(t testing.TB) *desk {
@@ -108,7 +109,7 @@ func (d *desk) close(t fataler) {
 // act is a change as the broker makes it: told, made, told.
 func (d *desk) act(t fataler, op Op, path, to string, do func() error) {
 	t.Helper()
-	c := Change{Op: op, Path: path, To: to}
+	c := Change{Op: op, Path: path, To: to, Opens: d.opens}
 	defer pinNames(&c)()
 	if err := d.w.Before(&c); err != nil {
 		t.Fatalf("before %v %q %q: %v", op, path, to, err)
@@ -125,8 +126,11 @@ func (d *desk) act(t fataler, op Op, path, to string, do func() error) {
 // pinNames pins the names of a change as the broker does.
 func pinNames(c *Change) (letGo func()) {
 	pin := func(path string) (int, string) {
+		if path == "" {
+			return -1, ""
+		}
 		dir, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if path == "" || err != nil {
+		if err != nil {
 			return -1, ""
 		}
 		return dir, filepath.Base(path)

@@ -39,11 +39,18 @@ func (r *Record) ids() (out []*ID) {
 	switch {
 	case r.Pre != nil:
 		out = append(out, &r.Pre.State.ID)
+		if r.Pre.Was != (ID{}) {
+			out = append(out, &r.Pre.Was)
+		}
 		if r.Pre.Within != nil {
 			out = append(out, &r.Pre.Within.State.ID)
 		}
+	case r.Between != nil:
+		out = append(out, &r.Between.State.ID)
 	case r.Post != nil:
 		out = append(out, &r.Post.State.ID)
+	case r.Beyond != nil:
+		out = append(out, &r.Beyond.State.ID)
 	case r.Do != nil:
 		out = append(out, &r.Do.State.ID)
 	case r.Move != nil:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // SetLimits bounds what the store keeps from now on.
@@ -43,6 +44,22 @@ func (s *Store) Trim() (*Removal, error) {
 	return r, err
 }
 
+// Shrink removes the oldest steps until the store takes no more than some bytes of the
+// disk. The newest step stays.
+func (s *Store) Shrink(bytes int64) (*Removal, error) {
+	return s.remove(false, false, func(l *Log, u *Usage, out *Removal) ([]*Family, error) {
+		list, kept := u.removable(l)
+		var families []*Family
+		for i := range list {
+			if w := &list[i]; kept > bytes && !w.fixed && w.bytes > 0 {
+				families, kept = append(families, w.family), kept-w.bytes
+			}
+		}
+		out.Over = max(0, kept-bytes)
+		return families, nil
+	})
+}
+
 // doomed finds the families of steps.
 func (l *Log) doomed(steps []uint64, all bool) ([]*Family, error) {
 	families := l.Families()
@@ -67,24 +84,27 @@ func (l *Log) doomed(steps []uint64, all bool) ([]*Family, error) {
 	return families, nil
 }
 
-// overdue finds what has to go for the limits. Where something cannot be read
-// nothing goes by itself.
-func (u *Usage) overdue(l *Log, out *Removal) []*Family {
-	list := u.weights(l)
-	if len(l.Damaged) > 0 {
-		for i := range list {
-			list[i].fixed = true
-		}
+// removable gives what may go, oldest first, and what is kept now. Where something
+// cannot be read nothing goes by itself.
+func (u *Usage) removable(l *Log) (list []weight, kept int64) {
+	list = u.weights(l)
+	for i := range list {
+		list[i].fixed = list[i].fixed || len(l.Damaged) > 0
 	}
-	first, _ := victims(list, u.Limits.Steps, 0, func(w *weight) int64 { return int64(min(1, len(w.family.Steps))) })
+	return list, u.Disk()
+}
+
+// overdue finds what has to go for the limits.
+func (u *Usage) overdue(l *Log, out *Removal) []*Family {
+	list, more := u.removable(l)
+	first, _ := overLimit(list, u.Limits.Steps, 0, func(w *weight) int64 { return int64(min(1, len(w.family.Steps))) })
 	for _, w := range first {
 		w.fixed, w.gone = true, true
 	}
-	more := u.Disk()
 	for i := range list {
 		more -= list[i].bytes
 	}
-	second, kept := victims(list, u.Limits.Bytes, more, func(w *weight) int64 {
+	second, kept := overLimit(list, u.Limits.Bytes, more, func(w *weight) int64 {
 		if w.gone {
 			return 0
 		}
@@ -139,7 +159,7 @@ func (s *Store) remove(dry, all bool, pick func(*Log, *Usage, *Removal) ([]*Fami
 	if err := r.sweep(); err != nil {
 		return r.out, err
 	}
-	r.out.Kept = usage.Disk() - r.out.Freed.Disk
+	r.out.Kept, r.out.Oldest = usage.Disk()-r.out.Freed.Disk, r.log.oldest()
 	if !dry {
 		s.estimated(r.out.Kept, int64(len(r.log.Changes())))
 	}
@@ -185,6 +205,20 @@ func (l *Log) drop(families []*Family) {
 		}
 	}
 	l.hide(func(s *Step) bool { return gone[s] })
+}
+
+// oldest is that of [Removal].
+func (l *Log) oldest() time.Time {
+	if len(l.broken) > 0 {
+		return time.Time{}
+	}
+	out := time.Now()
+	for _, s := range l.Steps {
+		if began := time.Unix(0, s.Begin.Time); began.Before(out) {
+			out = began
+		}
+	}
+	return out
 }
 
 // findDead finds the journals that tell of nothing any more.

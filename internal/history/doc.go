@@ -18,7 +18,10 @@
 //     the step made has none. Preimages are kept by origin, so that a directory
 //     that is renamed costs one record, whatever is in it.
 //   - Pre is the state of a touched path as the step found it, post the one
-//     that it left. Undo is refused where the present is not post.
+//     that it left.
+//   - Relations are what steps say, as a graph: a node is one object, whatever
+//     inodes it had, a version one content of it. Package graph decides on them
+//     what an undo does, and where the present is not what the steps left.
 //
 // What is on the disk when:
 //

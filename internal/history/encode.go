@@ -7,9 +7,9 @@ package history
 // plain says whether appendRecord knows all of a record.
 func (r *Record) plain() bool {
 	switch {
-	case r.Begin != nil, r.Post != nil, r.End != nil, r.Do != nil, r.Ready != 0, r.Discard != nil, r.Head != nil:
+	case r.Begin != nil, r.Post != nil, r.End != nil, r.Do != nil, r.Ready != 0, r.Discard != nil, r.Head != nil, r.Beyond != nil, r.Between != nil:
 		return false
-	case r.Pre != nil && (r.Pre.Within != nil || len(r.Pre.State.Xattrs) > 0):
+	case r.Pre != nil && (r.Pre.Within != nil || r.Pre.Was != (ID{}) || len(r.Pre.State.Xattrs) > 0):
 		return false
 	}
 	return true
@@ -122,6 +122,7 @@ func (f *cborFields) state(k byte, s *State) {
 	in.id(9, s.ID)
 	in.text(10, cborBytes, string(s.Target))
 	in.text(12, cborBytes, string(s.Sum))
+	in.flag(13, s.Unread)
 	f.to = in.to
 }
 
@@ -149,6 +150,7 @@ func appendRecord(to []byte, r *Record) []byte {
 		in.text(7, cborBytes, string(p.Becomes))
 		in.flag(6, p.Stayed)
 		in.text(4, cborText, p.Lost)
+		in.flag(9, p.Void)
 		f.to = in.to
 	}
 	f.text(8, cborBytes, string(r.At))

@@ -22,10 +22,10 @@ func TestPlainRecords(t *testing.T) {
 		r := &Record{Stamp: u64.Draw(t, "stamp"), Step: u64.Draw(t, "step"), Time: i64.Draw(t, "time"), At: b("at"), Safe: i64.Draw(t, "safe")}
 		if rapid.Bool().Draw(t, "is pre") {
 			r.Pre = &Pre{Path: b("path"), Object: object(), Inode: object(), Becomes: b("becomes"),
-				Stayed: rapid.Bool().Draw(t, "stayed"), Lost: text.Draw(t, "lost"), State: State{
+				Stayed: rapid.Bool().Draw(t, "stayed"), Void: rapid.Bool().Draw(t, "void"), Lost: text.Draw(t, "lost"), State: State{
 					Kind: Kind(rapid.Uint8().Draw(t, "kind")), Mode: uint32(u64.Draw(t, "mode")), UID: uint32(u64.Draw(t, "uid")), GID: uint32(u64.Draw(t, "gid")),
 					Size: i64.Draw(t, "size"), Mtime: i64.Draw(t, "mtime"), Ctime: i64.Draw(t, "ctime"), Links: uint32(u64.Draw(t, "links")),
-					ID: id(), Target: b("target"), Sum: b("sum")}}
+					ID: id(), Target: b("target"), Sum: b("sum"), Unread: rapid.Bool().Draw(t, "unread")}}
 		}
 		if rapid.Bool().Draw(t, "is move") {
 			r.Move = &move{From: b("from"), To: b("to"), Exchange: rapid.Bool().Draw(t, "exchange"), Failed: rapid.Bool().Draw(t, "failed"), ID: id()}
@@ -46,7 +46,7 @@ func TestPlainRecords(t *testing.T) {
 // TestOtherRecords: what appendRecord would leave out is not its.
 func TestOtherRecords(t *testing.T) {
 	for name, r := range map[string]*Record{
-		"begin": {Begin: &Begin{}}, "post": {Post: &Post{}}, "end": {End: &End{}}, "do": {Do: &action{}}, "ready": {Ready: 1},
+		"begin": {Begin: &Begin{}}, "between": {Between: &Pre{}}, "post": {Post: &Post{}}, "end": {End: &End{}}, "do": {Do: &action{}}, "ready": {Ready: 1},
 		"discard": {Discard: &discard{}}, "head": {Head: &head{}}, "within": {Pre: &Pre{Within: &Within{}}},
 		"xattrs": {Pre: &Pre{State: State{Xattrs: map[string][]byte{"user.a": nil}}}},
 	} {
@@ -58,8 +58,8 @@ func TestOtherRecords(t *testing.T) {
 
 // TestPlainFields: who adds a field to a record has to write it here as well.
 func TestPlainFields(t *testing.T) {
-	for typ, fields := range map[reflect.Type]int{reflect.TypeFor[Record](): 14, reflect.TypeFor[ID](): 3, reflect.TypeFor[Object](): 2,
-		reflect.TypeFor[Pre](): 8, reflect.TypeFor[State](): 12, reflect.TypeFor[move](): 5} {
+	for typ, fields := range map[reflect.Type]int{reflect.TypeFor[Record](): 16, reflect.TypeFor[ID](): 3, reflect.TypeFor[Object](): 2,
+		reflect.TypeFor[Pre](): 10, reflect.TypeFor[State](): 13, reflect.TypeFor[move](): 5} {
 		if n := typ.NumField(); n != fields {
 			t.Errorf("%v has %d fields, and appendRecord or plain knows %d", typ, n, fields)
 		}

@@ -49,12 +49,17 @@ func (w *Writer) end(exit int) (uint64, error) {
 		err = w.post()
 	}
 	if err == nil {
+		err = w.beyond()
+	}
+	if err == nil {
 		err = w.write(&Record{End: &End{Time: time.Now().UnixNano(), Exit: exit}})
 	}
 	if err != nil {
+		w.unused = nil // some of it may be in use: the history's gc finds the rest
 		return w.step, err
 	}
 	w.step, w.tree, w.groups = 0, nil, nil
+	w.grants.forget()
 	return 0, nil
 }
 
@@ -66,7 +71,12 @@ const slack = time.Second
 func (w *Writer) post() error {
 	var err error
 	w.tree.each(func(s *slot) {
-		if err == nil && (s.used && s.dir != nil || s.is != nil && s.is.meta) {
+		if err != nil || !(s.used && s.dir != nil || s.is != nil && s.is.meta) {
+			return
+		}
+		if w.later == nil && !s.changed() {
+			err = w.withdraw(s)
+		} else {
 			err = w.postOf(s)
 		}
 	})
@@ -88,8 +98,10 @@ func (w *Writer) postOf(s *slot) error {
 	if err != nil {
 		return err
 	}
-	w.sum(at, &st)
-	return w.writePost(s, &Post{Path: Bytes(at), State: st})
+	if o := s.is; st.Unread && o != nil && o.hidden != nil && o.hidden.ID == st.ID {
+		st.Xattrs, st.Unread = o.hidden.Xattrs, false
+	}
+	return w.writePost(s, w.leftAt(s, at, st))
 }
 
 // postLater is postOf for a step whose writer was killed. Steps may have been made
@@ -104,6 +116,9 @@ func (w *Writer) postLater(s *slot, at string) error {
 		if st, err = lookIn(w.roots, now); err != nil {
 			return err
 		}
+	}
+	if void, err := w.voidLater(s, &st); void || err != nil {
+		return err
 	}
 	return w.writePost(s, &Post{Path: Bytes(at), State: st, Uncertain: st.Kind != Absent && st.Ctime > w.last+int64(slack) && !w.ours[st.ID]})
 }

@@ -2,6 +2,8 @@ package history
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -15,7 +17,7 @@ func (w *Writer) abort(p *Plan) error {
 		if err := w.syncTrees(); err != nil {
 			return err
 		}
-		for _, at := range p.paths {
+		for _, at := range p.touched() {
 			st, err := lookIn(w.roots, at)
 			if err == nil && st.Kind == File {
 				err = w.write(&Record{Post: &Post{Path: Bytes(at), State: st}})
@@ -41,41 +43,31 @@ func (w *Writer) again(number uint64) error {
 	return w.syncJournal()
 }
 
-// endUndo writes down what an undo left, and in now; it did not touch the paths in
-// left. All of it is on the disk before the journal says so.
-func (w *Writer) endUndo(p *Plan, now map[string]State, left []Bytes) error {
+// endUndo writes down what an undo left; it did not touch the paths in left. All of
+// it is on the disk before the journal says so.
+func (w *Writer) endUndo(p *Plan, left []Bytes) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.syncTrees(); err != nil {
 		return err
 	}
-	seen := make(map[string]bool)
-	for _, at := range p.paths {
-		if seen[at] {
-			continue
-		}
-		seen[at] = true
+	for i := range p.posts {
+		post := &p.posts[i]
+		at := string(post.Path)
 		st, err := lookIn(w.roots, at)
 		if err != nil {
 			return fmt.Errorf("looking at %q: %w", at, err)
 		}
 		w.sum(at, &st)
-		if now != nil {
-			now[at] = st
-		}
-		post := &Post{Path: Bytes(at), State: st}
-		before, _ := p.Step.PreOf(at)
-		switch {
-		case st.Kind == Absent || before.State.Kind != Absent:
-		case st.Kind == Dir && p.left[at]:
-			post.Origin = post.Path
-		default:
-			continue // it came back with what it lies in
-		}
-		if o := p.origins[at]; o != "" && st.Kind != Absent {
-			post.Origin = Bytes(o)
+		if post.State, post.Planned = st, false; st.Kind == Absent {
+			post.Origin, post.As, post.From = "", nil, Object{}
 		}
 		if err := w.write(&Record{Post: post}); err != nil {
+			return err
+		}
+	}
+	for i := range p.beyond {
+		if err := w.endBeyond(&p.beyond[i]); err != nil {
 			return err
 		}
 	}
@@ -83,33 +75,28 @@ func (w *Writer) endUndo(p *Plan, now map[string]State, left []Bytes) error {
 		return err
 	}
 	w.step, w.tree = 0, nil
-	if err := w.lookAgain(p, now); err != nil {
-		return err
-	}
 	return w.syncJournal()
 }
 
-// lookAgain corrects what undos before have left of files that this one has
-// changed by another name.
-func (w *Writer) lookAgain(p *Plan, now map[string]State) error {
-	changed := make(map[ID]bool)
-	for i := range p.actions {
-		if a := &p.actions[i]; a.Verb == rewrite || a.Verb == meta && a.State.Kind == File && a.State.Links > 1 {
-			changed[a.State.ID] = true
-		}
+// endBeyond looks at a file that only has names outside by now, by its link in the
+// store.
+func (w *Writer) endBeyond(b *Beyond) error {
+	st, err := w.store.stored(b.Link)
+	if err != nil || st.Kind == Absent {
+		return err
 	}
-	if len(changed) == 0 {
-		return nil
+	b.State = st
+	return w.write(&Record{Beyond: b})
+}
+
+// touched are the paths at which a plan finds or leaves something.
+func (p *Plan) touched() []string {
+	all := make(map[string]bool)
+	for i := range p.pre {
+		all[string(p.pre[i].Path)] = true
 	}
-	for at, st := range now {
-		if st.Links < 2 || !changed[st.ID] {
-			continue
-		}
-		st, err := lookIn(w.roots, at)
-		if err != nil {
-			return fmt.Errorf("looking at %q: %w", at, err)
-		}
-		now[at] = st
+	for i := range p.posts {
+		all[string(p.posts[i].Path)] = true
 	}
-	return nil
+	return slices.Sorted(maps.Keys(all))
 }

@@ -142,7 +142,7 @@ func (x *export) content(before bool, e exported) (content io.ReadCloser, err er
 	if e.lost != "" {
 		return nil, errors.New(e.lost)
 	}
-	if content, err = x.openSide(x.log, x.step, string(e.path), e.state, before); err != nil {
+	if content, err = x.openSide(x.log, x.step, string(e.path), before); err != nil {
 		return nil, err
 	}
 	if f, ok := content.(*os.File); ok {

@@ -47,10 +47,11 @@ func (s *Store) readHeads() *heads {
 		return h
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() || st.Size() > maxHeads {
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() || st.Size() > maxHeads {
 		return h
 	}
-	j := &journal{from: f}
+	j := &journal{from: f, left: st.Size()}
 	for {
 		r, skipped, err := j.next()
 		if r == nil || err != nil {
@@ -105,7 +106,7 @@ func (h *heads) learn(seg *segment, l *Log, s *Store, size, mtime int64, inode u
 			Begun: st.stamp, Last: st.last, From: st.from, To: st.to, Counts: counts,
 		}})
 		st.counts, st.unread = &counts, s.reader(l, st, st.from, st.to)
-		st.pres, st.posts, st.plan, st.first, st.pre, st.post = nil, nil, nil, nil, make(map[string]int), make(map[string]int)
+		st.pres, st.posts, st.beyond, st.between, st.plan, st.first, st.pre, st.post = nil, nil, nil, nil, nil, nil, make(map[string]int), make(map[string]int)
 		h.news = true
 	}
 }
@@ -157,7 +158,7 @@ func (s *Store) readStep(st *Step, from, to int64) error {
 	}
 	begin, end := st.Begin, st.End // some of which is what others made of it
 	defer func() { st.Begin, st.End = begin, end }()
-	j := &journal{from: io.NewSectionReader(f, from, to-from)}
+	j := &journal{from: io.NewSectionReader(f, from, to-from), left: to - from}
 	for {
 		r, skipped, err := j.next()
 		if err == nil && skipped {

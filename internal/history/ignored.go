@@ -116,22 +116,3 @@ func (s *Step) stands(q *Post, a spared) bool {
 
 // parentOf is the directory of a path, "" of one at the top.
 func parentOf(path string) string { return path[:max(0, strings.LastIndexByte(path, '/'))] }
-
-// tellAlone lists what the step destroyed and the plan leaves alone: of a directory
-// with all that was in it, that.
-func (p *planner) tellAlone() {
-	told := make(map[string]bool)
-	for _, c := range p.Step.Changes() { // directories before what was in them
-		at := c.Path
-		if q, ok := p.Step.PostOf(at); ok && c.What != Removed && len(q.Origin) > 0 {
-			at = string(q.Origin)
-		}
-		if c.Lost != Ignored || !p.spared.found[at] || p.skip(at) {
-			continue
-		}
-		told[at] = true
-		if !told[parentOf(at)] {
-			p.Unrestorable = append(p.Unrestorable, Unrestorable{at, Ignored})
-		}
-	}
-}

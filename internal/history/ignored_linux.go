@@ -22,19 +22,19 @@ func (w *Writer) marked(p *Pre) {
 // spared says whether some step left something at a path that no undo takes away,
 // as it is ignored.
 func (u *undo) spared(path string) bool {
-	if u.ignored == nil {
-		u.ignored = make(map[string]bool)
+	if u.alone == nil {
+		u.alone = make(map[string]bool)
 		for _, st := range u.log.known {
 			named := carriers(st.Posts())
 			for at, left := range st.spares().left {
 				if before := named(at); left && before != "" {
-					u.ignored[before] = true // when what it lies in is back
+					u.alone[before] = true // when what it lies in is back
 				}
-				u.ignored[at] = u.ignored[at] || left
+				u.alone[at] = u.alone[at] || left
 			}
 		}
 	}
-	return u.ignored[path]
+	return u.alone[path]
 }
 
 // allSpared says whether nothing else than that lies in a directory.
@@ -50,4 +50,25 @@ func (u *undo) allSpared(dir string) bool {
 		}
 	}
 	return err == nil && len(names) > 0
+}
+
+// tellAlone lists what steps destroyed and an undo leaves alone: of a directory with
+// all that was in it, that.
+func (u *undo) tellAlone(p *Plan, steps []*Step) {
+	for _, s := range steps {
+		spared, told := s.spares(), make(map[string]bool)
+		for _, c := range s.Changes() { // directories before what was in them
+			at := c.Path
+			if q, ok := s.PostOf(at); ok && c.What != Removed && len(q.Origin) > 0 {
+				at = string(q.Origin)
+			}
+			if c.Lost != Ignored || !spared.found[at] || !u.asked(at) {
+				continue
+			}
+			told[at] = true
+			if !told[parentOf(at)] {
+				p.Unrestorable = append(p.Unrestorable, Unrestorable{at, Ignored})
+			}
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 // after it is damage.
 type journal struct {
 	from   io.Reader
+	left   int64 // bytes that from had when it was opened and that are not read; it may have more by now
 	buf    []byte
 	at     int64 // of buf in the file
 	eof    bool
@@ -66,16 +67,23 @@ func (j *journal) skip(n int) {
 }
 
 // fill sees to it that the longest record is in buf, where the file goes on so far.
+// Most files are shorter than readAhead: no more memory than they need is allocated.
 func (j *journal) fill() error {
-	if j.eof || len(j.buf) >= frameBytes+maxRecord {
-		return nil
+	for !j.eof && len(j.buf) < frameBytes+maxRecord {
+		ahead := int64(readAhead)
+		if j.left >= 0 {
+			ahead = min(ahead, j.left+1) // one byte more finds the end
+		}
+		more := make([]byte, len(j.buf), int64(len(j.buf))+ahead)
+		copy(more, j.buf)
+		n, err := io.ReadFull(j.from, more[len(j.buf):cap(more)])
+		j.buf, j.left = more[:len(j.buf)+n], j.left-int64(n)
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			j.eof = true
+		case err != nil:
+			return err
+		}
 	}
-	more := make([]byte, len(j.buf), len(j.buf)+readAhead)
-	copy(more, j.buf)
-	n, err := io.ReadFull(j.from, more[len(j.buf):cap(more)])
-	j.buf = more[:len(j.buf)+n]
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		j.eof, err = true, nil
-	}
-	return err
+	return nil
 }

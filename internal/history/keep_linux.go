@@ -58,30 +58,13 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 	p := &Pre{Path: Bytes(o.origin), State: *st}
 	at := s.path()
 	if st.Kind == File && (st.Size > 0 || st.Links > 1) && !w.unwanted(o, st) {
-		w.next++
-		number := w.next
-		busy := make(chan struct{})
-		o.busy = busy
-		done := w.copyOf(st)
-		copied := w.newRoom()
-		by, err := w.storeApart(s, at, st, number, leaving && !w.granted.has(st.ID), copied)
-		done()
+		number, err := w.storeNew(o, s, at, st, leaving && !w.granted.has(st.ID))
 		p.State = *w.asFound(o, st)
 		p.State.Size = st.Size // of what is kept
 		o.number = number
-		if o.linked = by; by == nil { // else until After
-			o.busy = nil
-			close(busy)
-		}
-		if err != nil {
-			copied.giveBack()
-		}
 		switch {
 		case err == nil:
 			p.Object = Object{w.segment, number}
-			w.store.grown(st.Size)
-			w.kept++
-			w.fresh = append(w.fresh, number)
 		case lost(err) != "" && !o.mayLose:
 			return nil, &LostError{Path: at, Why: lost(err), object: o}
 		case lost(err) != "":
@@ -99,6 +82,30 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 	}
 	o.meta, o.content, o.id, o.copy, o.found = true, true, st.ID, p, &p.State
 	return p, nil
+}
+
+// storeNew stores what is at a slot as a new object, while others go on.
+func (w *Writer) storeNew(o *object, s *slot, at string, st *State, leaving bool) (number uint64, err error) {
+	w.next++
+	number = w.next
+	busy := make(chan struct{})
+	o.busy = busy
+	done := w.copyOf(st)
+	copied := w.newRoom()
+	by, err := w.storeApart(s, at, st, number, leaving, copied)
+	done()
+	if o.linked = by; by == nil { // else until After
+		o.busy = nil
+		close(busy)
+	}
+	if err != nil {
+		copied.giveBack()
+		return number, err
+	}
+	w.store.grown(st.Size)
+	w.kept++
+	w.fresh = append(w.fresh, number)
+	return number, nil
 }
 
 // storeApart stores what is at a path while others go on.
@@ -144,13 +151,6 @@ func (w *Writer) storeObject(dir int, name string, st *State, number uint64, lea
 	return by, err
 }
 
-// group is a file with several names, as far as the step has met them.
-type group struct {
-	state   State
-	members []*object // with an origin
-	kept    *Pre      // its content, once it was copied
-}
-
 // group gives the group of an object, nil for a file with one name.
 func (w *Writer) group(o *object, st *State) *group {
 	if st.Kind != File || st.Links < 2 && w.groups[st.ID] == nil {
@@ -168,6 +168,7 @@ func (w *Writer) joinGroup(o *object, st *State) *group {
 		}
 		w.groups[st.ID] = g
 	}
+	o.group = g
 	if o.origin != "" && !slices.Contains(g.members, o) {
 		g.members = append(g.members, o)
 	}
@@ -187,7 +188,7 @@ func (w *Writer) shared(g *group, s *slot, st *State, leaving bool) error {
 		return nil // gone meanwhile
 	case len(g.members) == 0:
 		return nil // made by the step, with all its names
-	case leaving && (o.origin == "" || o.held || o.copy != nil && o.copy.Lost == Ignored):
+	case leaving && (o.origin == "" || o.held > 0 || o.copy != nil && o.copy.Lost == Ignored):
 		return nil
 	case leaving && g.kept != nil:
 		if err := w.noteGroup(g); err != nil {
@@ -247,7 +248,7 @@ func (w *Writer) hold(g *group, s *slot, st *State) error {
 		_ = unlinkAt(w.objects, objectName(number), 0)
 		return err
 	}
-	o.meta, o.held, o.id, o.found = true, true, st.ID, found
+	o.meta, o.held, o.id, o.found = true, number, st.ID, found
 	return nil
 }
 

@@ -84,7 +84,7 @@ func TestUndoOfKnotsApart(t *testing.T) {
 			if err != nil {
 				rt.Fatalf("%d: %v", i, err)
 			}
-			whole = whole && len(v.Plans[0].Unrestorable) == 0
+			whole = whole && len(v.Plan.Unrestorable) == 0
 			if got := alone(snapshot(rt, d.root)); whole && got != want {
 				rt.Fatalf("after %d:\n%s", i, apart(got, want))
 			}

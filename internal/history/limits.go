@@ -18,10 +18,17 @@ func (s Size) Over(l Limits) bool {
 	return l.Bytes > 0 && s.Bytes > l.Bytes || l.Steps > 0 && s.Steps > l.Steps
 }
 
-// DefaultLimits hold where nobody says anything else.
+// DefaultLimits hold where the configuration sets no others.
 func DefaultLimits() Limits {
-	return Limits{Bytes: 10 << 30, Steps: 1000, StepBytes: 2 << 30, FileBytes: 1 << 30}
+	return Limits{Bytes: 2 << 30, Steps: 1000, StepBytes: 2 << 30, FileBytes: 1 << 30}
 }
+
+// batch is the part of a limit that is freed at once. To find what can go, all
+// journals of a store are read: a store at its limit must not pay that at each step.
+const batch = 8
+
+// LowWater is what is left of something that exceeded a limit.
+func LowWater(limit int64) int64 { return limit - limit/batch }
 
 // weight is what a family comes to in the budget.
 type weight struct {
@@ -31,6 +38,19 @@ type weight struct {
 	fixed  bool  // it stays: it is the newest, or not over
 	empty  bool  // it changed nothing
 	gone   bool  // it goes for another limit
+}
+
+// overLimit is victims where the families together exceed a limit; 0 is no limit.
+// What stays is the low-water mark of the limit, so that this is rare.
+func overLimit(list []weight, limit, more int64, size func(*weight) int64) (out []*weight, total int64) {
+	total = more
+	for i := range list {
+		total += size(&list[i])
+	}
+	if limit <= 0 || total <= limit {
+		return nil, total
+	}
+	return victims(list, LowWater(limit), more, size)
 }
 
 // victims says which families, of a list oldest first, have to go so that those
@@ -57,7 +77,7 @@ func victims(list []weight, limit, more int64, size func(*weight) int64) (out []
 		}
 	}
 	slices.SortStableFunc(rest, func(a, b *weight) int { return b.emptiness() - a.emptiness() })
-	for limit > 0 && len(rest) > 0 && total > limit {
+	for len(rest) > 0 && total > limit {
 		i := slices.IndexFunc(rest, func(w *weight) bool { return runs[w.run] > limit/2 })
 		if i < 0 {
 			if fixed > limit/2 && total-fixed <= limit/2 {

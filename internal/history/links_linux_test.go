@@ -287,3 +287,17 @@ func TestStaleNames(t *testing.T) {
 	d.end(t)
 	d.close(t)
 }
+
+// undoOf gives the undo that a step is taken back by now.
+func (l *Log) undoOf(s *Step) *Step {
+	for range l.Steps {
+		u := l.Step(s.UndoneBy)
+		if u == nil || u.UndoneBy == 0 {
+			return u
+		}
+		if s = l.Step(u.UndoneBy); s == nil {
+			return nil
+		}
+	}
+	return nil
+}

@@ -15,12 +15,14 @@ type Step struct {
 	UndoneBy uint64 // the step that took it back, 0 for none
 	Damaged  string // why it cannot be used, "" where it can
 
-	pres   []Pre
-	posts  []Post
-	counts *Counts      // nil where they are not known before it is read
-	unread func() error // reads what it changed; nil where that is done
-	from   int64        // where its records begin in the segment
-	to     int64        // and end
+	pres    []Pre
+	posts   []Post
+	between []Pre
+	beyond  []Beyond
+	counts  *Counts      // nil where they are not known before it is read
+	unread  func() error // reads what it changed; nil where that is done
+	from    int64        // where its records begin in the segment
+	to      int64        // and end
 
 	stamp      uint64 // of its beginning
 	last       uint64 // of the last moment when its writer may have changed something
@@ -29,13 +31,14 @@ type Step struct {
 	ready      bool
 	renumbered map[uint64]uint64 // devices that have other numbers by now
 
-	trail []*Record // of a step without an end: what was about to happen, in order
-	whole int64     // bytes of the segment's whole records
-	pre   map[string]int
-	post  map[string]int
-	moved map[string]string // origins to paths
-	files map[ID]int        // of Post, those with several names
-	first []uint64          // stamps of Pre: when the step first touched each
+	trail  []*Record // of a step without an end: what was about to happen, in order
+	voided bool      // some of pres are
+	whole  int64     // bytes of the segment's whole records
+	pre    map[string]int
+	post   map[string]int
+	moved  map[string]string // origins to paths
+	files  map[ID]int        // of Post, those with several names
+	first  []uint64          // stamps of Pre: when the step first touched each
 }
 
 // Open says whether the step was never closed.
@@ -59,6 +62,7 @@ func (s *Step) Posts() []Post {
 
 // read reads what the step changed, if that has not been done.
 func (s *Step) read() {
+	defer s.dropVoid()
 	read := s.unread
 	if s.unread = nil; read == nil {
 		return
@@ -66,6 +70,23 @@ func (s *Step) read() {
 	if err := read(); err != nil {
 		s.Damaged = err.Error()
 	}
+}
+
+// dropVoid leaves out what was withdrawn.
+func (s *Step) dropVoid() {
+	if !s.voided {
+		return
+	}
+	s.voided = false
+	pres, first := s.pres[:0], s.first[:0]
+	for i := range s.pres {
+		if !s.pres[i].Void {
+			s.pre[string(s.pres[i].Path)] = len(pres)
+			pres, first = append(pres, s.pres[i]), append(first, s.first[i])
+		}
+	}
+	clear(s.pres[len(pres):])
+	s.pres, s.first = pres, first
 }
 
 // Lost lists the paths whose content was not kept.
@@ -89,16 +110,6 @@ func (s *Step) PreOf(path string) (Pre, bool) {
 	return s.pres[i], true
 }
 
-// preOfFile gives what the step found in a file, by whatever name.
-func (s *Step) preOfFile(id ID) *Pre {
-	for i := range s.Pres() {
-		if p := &s.pres[i]; p.State.ID == id && p.State.Kind == File {
-			return p
-		}
-	}
-	return nil
-}
-
 // Log is what all journals of a store say: its steps in their order.
 type Log struct {
 	Steps []*Step
@@ -109,6 +120,9 @@ type Log struct {
 	stamp, number uint64
 	counted       uint64 // the last stamp that was given when this was read
 	unreadable    error  // what could not be read later
+
+	related     *relations // what the steps from a number on say
+	relatedFrom uint64
 
 	fruitless []*Step          // undos of which nothing came, as far as the steps before have to know
 	hidden    []*Step          // what is discarded, and steps before it have to know
@@ -132,8 +146,12 @@ func (s *Step) add(r *Record) {
 		s.Begin = *r.Begin
 	case r.Pre != nil:
 		s.addPre(r.Pre, r.Stamp)
+	case r.Between != nil:
+		s.addBetween(r.Between)
 	case r.Post != nil:
 		s.addPost(r.Post)
+	case r.Beyond != nil:
+		s.addBeyond(r.Beyond)
 	case r.End != nil && r.End.Again:
 		s.End = nil
 		s.forget()
@@ -151,7 +169,7 @@ func (s *Step) add(r *Record) {
 // forget drops what the step was said to have left.
 func (s *Step) forget() {
 	if len(s.posts) > 0 {
-		s.posts, s.post = nil, make(map[string]int)
+		s.posts, s.beyond, s.post = nil, nil, make(map[string]int)
 	}
 }
 
@@ -169,6 +187,17 @@ func (s *Step) addPost(p *Post) {
 	s.posts = append(s.posts, *p)
 }
 
+// addBeyond takes what was seen last.
+func (s *Step) addBeyond(b *Beyond) {
+	for i := range s.beyond {
+		if s.beyond[i].Path == b.Path {
+			s.beyond[i] = *b
+			return
+		}
+	}
+	s.beyond = append(s.beyond, *b)
+}
+
 // addPre takes what is known of an origin: the state that was seen first, and
 // the content that was kept later.
 func (s *Step) addPre(p *Pre, stamp uint64) {
@@ -178,13 +207,20 @@ func (s *Step) addPre(p *Pre, stamp uint64) {
 	}
 	for _, o := range objects {
 		if *o != (Object{}) && !validSegment(o.Segment) {
-			*o, p.Lost = Object{}, "its place in the history has no valid name"
+			*o, p.Lost = Object{}, badSegment
 		}
 		if o.Segment == s.Segment {
 			o.Segment = s.Segment // and not a copy for each
 		}
 	}
 	i, ok := s.pre[string(p.Path)]
+	if p.Void {
+		if ok {
+			delete(s.pre, string(p.Path))
+			s.pres[i].Void, s.voided = true, true
+		}
+		return
+	}
 	if !ok {
 		s.pre[string(p.Path)] = len(s.pres)
 		s.pres, s.first = append(s.pres, *p), append(s.first, stamp)

@@ -1,9 +1,7 @@
 package history
 
 import (
-	"maps"
 	"os"
-	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -65,27 +63,4 @@ func chmodAt(dir int, name string, mode uint32) error {
 		defer unix.Close(fd)
 	}
 	return chmodFd(fd, mode)
-}
-
-func setXattrs(dir int, name string, now, st *State) error {
-	if sameXattrs(now, st) {
-		return nil
-	}
-	at := procPath(dir)
-	if name != "" {
-		at += "/" + name
-	}
-	for _, k := range slices.Sorted(maps.Keys(now.Xattrs)) {
-		if _, ok := st.Xattrs[k]; !ok {
-			if err := removeXattr(at, k); err != nil && err != unix.ENODATA {
-				return err
-			}
-		}
-	}
-	for _, k := range slices.Sorted(maps.Keys(st.Xattrs)) {
-		if err := setXattr(at, k, st.Xattrs[k]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

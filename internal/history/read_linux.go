@@ -126,7 +126,7 @@ func (l *Log) segment(s *Store, name string, known *heads) error {
 		return err
 	}
 	seg := segment{log: l, name: name, live: writing(f), closed: !s.isOpen(name), steps: make(map[uint64]*Step)}
-	j := &journal{from: f}
+	j := &journal{from: f, left: size}
 	for {
 		from := j.at
 		r, skipped, err := j.next()

@@ -58,6 +58,9 @@ type State struct {
 	Target Bytes             `cbor:"10,keyasint,omitempty"` // of symlinks
 	Xattrs map[string][]byte `cbor:"11,keyasint,omitempty"` // user.* and access control lists
 	Sum    Bytes             `cbor:"12,keyasint,omitempty"` // SHA-256 of what a step left in a small file
+	// Unread: it has user.* attributes that the mode keeps from being read. Xattrs has
+	// only access control lists then; the others are not known.
+	Unread bool `cbor:"13,keyasint,omitempty"`
 }
 
 // Object names a stored preimage: its segment's directory and number. The zero
@@ -82,6 +85,11 @@ type Pre struct {
 	// Within is, of an undo, what was in the file that it brings back here, which
 	// has other names: those hold that again once it is taken back.
 	Within *Within `cbor:"8,keyasint,omitempty"`
+	// Was is the inode that the file had by the records before: another program had
+	// saved it once more, with the content that it had.
+	Was ID `cbor:"10,keyasint,omitempty"`
+	// Void withdraws what was written down of the path: only calls that failed touched it.
+	Void bool `cbor:"9,keyasint,omitempty"`
 }
 
 // Within is a file that has names which no step has met.
@@ -97,6 +105,31 @@ type Post struct {
 	Origin Bytes `cbor:"3,keyasint,omitempty"` // of what is there, empty if the step made it
 	// Uncertain: the writer was killed, and this was looked at later.
 	Uncertain bool `cbor:"4,keyasint,omitempty"`
+	// As says, of an undo, what this is: something that a step had found.
+	As *As `cbor:"5,keyasint,omitempty"`
+	// Planned: the undo is about to make this; State is not known yet.
+	Planned bool `cbor:"6,keyasint,omitempty"`
+	// From is, of an undo, the link in the store that became this name.
+	From Object `cbor:"7,keyasint,omitempty"`
+	// Late: the step wrote to this file, and when it was done with that could not be
+	// seen. What was there at the end of the step counts as the step's.
+	Late bool `cbor:"8,keyasint,omitempty"`
+}
+
+// As names what a step found at a path. It may be another inode now.
+type As struct {
+	Step    uint64 `cbor:"1,keyasint"`
+	Path    Bytes  `cbor:"2,keyasint"`
+	Content bool   `cbor:"3,keyasint,omitempty"` // also its content is as the step found it
+}
+
+// Beyond is what a step left in a file that has no name any more that the step knows.
+type Beyond struct {
+	Path  Bytes `cbor:"1,keyasint"`           // at which the step found the file
+	State State `cbor:"2,keyasint,omitempty"` // Absent where an undo has only planned it
+	As    *As   `cbor:"3,keyasint,omitempty"` // of an undo, see Post
+	// Link is, of an undo, the link in the store by which the file is looked at.
+	Link Object `cbor:"4,keyasint,omitempty"`
 }
 
 // Begin opens a step.
@@ -165,6 +198,12 @@ type Record struct {
 	// Safe is how many bytes of the journal were on the disk before, where that is
 	// more than it was the last time.
 	Safe int64 `cbor:"13,keyasint,omitempty"`
+
+	Beyond *Beyond `cbor:"16,keyasint,omitempty"`
+
+	// Between is what another program wrote to a file of the step, and the step then
+	// destroyed. It is no preimage: the step had not found it.
+	Between *Pre `cbor:"15,keyasint,omitempty"`
 
 	Discard *discard `cbor:"12,keyasint,omitempty"` // in no journal, but in the file of what is discarded
 	Head    *head    `cbor:"14,keyasint,omitempty"` // in no journal, but in the file of what is in them
@@ -283,10 +322,20 @@ func (r *Record) valid() error {
 		paths = r.Begin.Roots
 	case r.Pre != nil:
 		paths = []Bytes{r.Pre.Path, or(r.Pre.Becomes)}
+	case r.Between != nil:
+		paths = []Bytes{r.Between.Path}
 	case r.Post != nil:
 		paths = []Bytes{r.Post.Path, or(r.Post.Origin)}
+		if r.Post.As != nil {
+			paths = append(paths, r.Post.As.Path)
+		}
+	case r.Beyond != nil:
+		paths = []Bytes{r.Beyond.Path}
+		if r.Beyond.As != nil {
+			paths = append(paths, r.Beyond.As.Path)
+		}
 	case r.Do != nil:
-		paths = []Bytes{r.Do.Path}
+		paths = []Bytes{or(r.Do.Path)}
 	case r.Move != nil:
 		paths = []Bytes{r.Move.From, r.Move.To}
 	}

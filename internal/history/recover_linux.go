@@ -100,6 +100,7 @@ func (s *Store) recover(st *Step, l *Log, roots []string) error {
 		return err
 	}
 	defer w.drop()
+	w.killed = s.begunNow(st.Segment)
 	w.replay(st)
 	if err := w.stayed(st); err != nil {
 		return err
@@ -113,12 +114,24 @@ func (s *Store) recover(st *Step, l *Log, roots []string) error {
 	if err := w.post(); err != nil {
 		return err
 	}
+	if err := w.beyond(); err != nil {
+		return err
+	}
+	if len(w.unused) > 0 {
+		if err := w.syncJournal(); err != nil {
+			return err
+		}
+		w.drops(w.unused)
+	}
 	return w.finish()
 }
 
 // reopen gives a writer for what is missing of a step: behind the last whole
 // record of its segment.
 func (s *Store) reopen(st *Step, l *Log) (*Writer, error) {
+	if err := s.raiseFormat(); err != nil {
+		return nil, err
+	}
 	f, err := s.file("journal/"+st.Segment, os.O_RDWR)
 	if err != nil {
 		return nil, err

@@ -1,5 +1,7 @@
 package history
 
+import "strconv"
+
 // Which objects the journals speak of, and which of them should be there.
 
 // Family is a step of a run with the undos and redos of it. They share objects:
@@ -47,6 +49,9 @@ func (s *Step) references(do func(Object)) {
 			each(in.Object)
 		}
 	}
+	for i := range s.between {
+		each(s.between[i].Object)
+	}
 	for i := range s.plan {
 		each(s.plan[i].Object)
 		each(s.plan[i].To)
@@ -61,6 +66,11 @@ func (l *Log) objects() map[Object]bool {
 	}
 	return out
 }
+
+// File is where an object lies in the history.
+func (o Object) File() string { return "objects/" + o.Segment + "/" + objectName(o.Number) }
+
+func objectName(n uint64) string { return strconv.FormatUint(n, 16) }
 
 // holding is what an object should be.
 type holding struct {
@@ -98,6 +108,11 @@ func (s *Step) holds(out map[Object]holding) {
 		if p.Inode != (Object{}) {
 			h.size = -1 // other names of it may have been written to
 			out[p.Inode] = h
+		}
+	}
+	for i := range s.between {
+		if p := &s.between[i]; p.Object != (Object{}) {
+			out[p.Object] = holding{kind: File, size: p.State.Size, path: string(p.Path), step: s.Number}
 		}
 	}
 }

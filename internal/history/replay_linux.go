@@ -13,7 +13,9 @@ func (w *Writer) replay(st *Step) {
 				lost = true
 			}
 		case r.Pre != nil:
-			w.replayPre(r)
+			if _, had := st.PreOf(string(r.Pre.Path)); had { // else it was withdrawn as the step was about to end
+				w.replayPre(r)
+			}
 		default:
 			w.replayName(string(r.At))
 		}

@@ -54,7 +54,8 @@ func outside(st *Step, roots []string) string {
 		}
 	}
 	for i := range st.plan {
-		if at := string(st.plan[i].Path); !in(at) {
+		a := &st.plan[i]
+		if at := string(a.Path); !in(at) && (at != "" || a.In == (Object{})) { // what has no name in the tree is in the store
 			return at
 		}
 	}
@@ -74,7 +75,7 @@ func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
 		return 0, errors.New("the step that it takes back is missing")
 	}
 	of := l.Step(st.Begin.Of[0])
-	u := &undo{Store: s, log: l, w: w, step: of, roots: w.roots, now: make(map[string]State), resumed: true}
+	u := &undo{Store: s, log: l, w: w, step: of, roots: w.roots, resumed: true}
 	var paths []Bytes
 	for i := range st.plan {
 		a := &st.plan[i]
@@ -91,12 +92,11 @@ func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
 	if err := u.moveOn(st); err != nil {
 		return 0, err
 	}
-	p := &Plan{Step: of, origins: make(map[string]string), left: make(map[string]bool)}
-	p.fromJournal(st)
+	p := &Plan{Step: of, pre: st.Pres(), posts: st.Posts(), beyond: st.beyond}
 	if len(paths) > maxLeft {
 		paths = paths[:maxLeft]
 	}
-	return len(paths), w.endUndo(p, u.now, paths)
+	return len(paths), w.endUndo(p, paths)
 }
 
 // moveOn ends moves between two file systems that a loss of power left in
@@ -183,27 +183,8 @@ func (s *Store) rest(w *Writer, st *Step, roots []string) (done bool, err error)
 		return false, nil // somebody took them back in another way
 	}
 	u.w, u.roots = w, w.roots
-	v, err := u.preview(u.roots)
-	if err != nil || len(v.Conflicts) > 0 && req.Mode == Abort {
+	if _, err := u.preview(u.roots); err != nil || u.refused != nil {
 		return false, err
 	}
-	return true, u.all(v)
-}
-
-// fromJournal takes over what endUndo needs of a plan that was made before.
-func (p *Plan) fromJournal(st *Step) {
-	for i := range st.Pres() {
-		b := &st.pres[i]
-		p.paths = append(p.paths, string(b.Path))
-		if b.Becomes != "" {
-			p.origins[string(b.Becomes)] = string(b.Path)
-		}
-	}
-	for i := range st.plan {
-		a := &st.plan[i]
-		p.paths = append(p.paths, string(a.Path))
-		if a.Verb == rmdir {
-			p.left[string(a.Path)] = true
-		}
-	}
+	return true, u.all()
 }

@@ -83,7 +83,7 @@ func (u *undo) reverseParents(p *Plan) error {
 }
 
 func (u *undo) reverseOne(a *action, before map[string]*State) error {
-	dir, name, err := parentIn(u.roots, string(a.Path))
+	dir, name, err := u.entry(a)
 	if err != nil {
 		return err
 	}
@@ -95,13 +95,8 @@ func (u *undo) reverseOne(a *action, before map[string]*State) error {
 	case take, put, swap:
 		return u.reverseMove(dir, name, a)
 	case drop:
-		for _, b := range u.step.Posts() {
-			if st := before[string(b.Path)]; st != nil && st.ID == a.State.ID && b.Path != a.Path {
-				return u.link(dir, name, string(b.Path))
-			}
-		}
-		return errChanged
-	case empty, symlink, mknod, link:
+		return u.undrop(dir, name, a)
+	case empty, symlink, mknod, link, duplicate:
 		return u.discard(dir, name, a)
 	case mkdir:
 		err := unlinkAt(dir, name, unix.AT_REMOVEDIR)
@@ -184,8 +179,34 @@ func (u *undo) unwrite(dir int, name string, a *action) error {
 	if err != nil || kept.Kind == Absent {
 		return err
 	}
-	if err := u.rewrite(dir, name, &action{Path: a.Path, Object: a.To, To: a.To, State: a.State}); err != nil {
+	if err := u.rewrite(dir, name, &action{Path: a.Path, In: a.In, Object: a.To, To: a.To, State: State{Kind: File, ID: a.State.ID, Size: -1}}); err != nil {
 		return err
 	}
 	return setMeta(dir, name, &kept)
+}
+
+// undrop gives a file a name again that was dropped, as it had another one then, or a
+// link in the store.
+func (u *undo) undrop(dir int, name string, a *action) error {
+	var from int
+	var old string
+	var err error
+	if a.To != (Object{}) {
+		from, old, err = u.object(a.To)
+	} else {
+		from, old, err = parentIn(u.roots, string(a.State.Target))
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(from)
+	defer widened(from, 0o100)()
+	now, err := stateAt(from, old, 0)
+	if err == nil && now.ID != a.State.ID {
+		err = errChanged
+	}
+	if err != nil {
+		return err
+	}
+	return linkAt(from, old, dir, name)
 }

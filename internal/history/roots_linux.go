@@ -176,8 +176,10 @@ func parentIn(roots []root, path string) (int, string, error) {
 			return roots[i].parentThrough(path)
 		}
 	}
-	return -1, "", errors.New("it is in no place that this history may change")
+	return -1, "", errNoRoot
 }
+
+var errNoRoot = errors.New("it is in no place that this history may change")
 
 func namesIn(roots []root, path string) ([]string, error) {
 	dir, name, err := parentIn(roots, path)
@@ -187,6 +189,7 @@ func namesIn(roots []root, path string) ([]string, error) {
 	defer unix.Close(dir)
 	fd, err := openAt(dir, dirName(name), unix.O_RDONLY|unix.O_DIRECTORY)
 	if err == unix.EACCES {
+		defer widened(dir, 0o100)()
 		fd, err = openUnreadable(dir, dirName(name))
 	}
 	if err != nil {

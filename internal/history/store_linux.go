@@ -26,6 +26,7 @@ import (
 // Journal, objects and what is moved between them and the roots are on one file
 // system, that of the project where it can be chosen.
 type Store struct {
+	former   bool // the format is that of a version before
 	path     string
 	fd       int
 	lock     *os.File
@@ -107,10 +108,20 @@ func (s *Store) checkFormat() error {
 	defer f.Close()
 	buf := make([]byte, 64)
 	n, _ := f.Read(buf)
-	if string(buf[:n]) != format {
+	if s.former = string(buf[:n]) == former; !s.former && string(buf[:n]) != format {
 		return &FormatError{Dir: s.path, Found: string(buf[:n])}
 	}
 	return nil
+}
+
+// raiseFormat says that this version writes from now on.
+func (s *Store) raiseFormat() error {
+	if !s.former {
+		return nil
+	}
+	err := s.writeFormat()
+	s.former = err != nil
+	return err
 }
 
 // writeFormat makes the file at once: a crash leaves none or a whole one.
@@ -308,8 +319,6 @@ func (s *Store) objectsOf(segment string, create bool) (int, error) {
 func (s *Store) directory(name string) (int, error) {
 	return unix.Openat(s.fd, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
-
-func objectName(n uint64) string { return strconv.FormatUint(n, 16) }
 
 // objectNumber is the reverse of objectName.
 func objectNumber(name string) (uint64, bool) {

@@ -21,6 +21,7 @@ func (w *Writer) strays() error {
 		}
 		o := s.is
 		o.meta, o.content, o.grouped, o.id, o.found = true, true, true, id, &p.State
+		o.changes++
 		return true, nil
 	})
 }
@@ -35,7 +36,7 @@ func (w *Writer) strayed() map[ID]*Pre {
 		opened, known := false, false
 		for _, m := range g.members {
 			opened = opened || m.opened
-			known = known || m.held || m.at != nil && m.at.path() != ""
+			known = known || m.held > 0 || m.at != nil && m.at.path() != ""
 		}
 		if opened && !known {
 			out[id] = g.kept

@@ -3,7 +3,6 @@ package history
 import (
 	"crypto/sha256"
 	"io"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +19,7 @@ const (
 
 // sum adds the content to what was just seen at a path, if it is still that.
 func (w *Writer) sum(at string, st *State) {
-	if st.Kind != File || st.Links != 1 || st.Size > sumBytes || w.summed >= sumFiles {
+	if st.Kind != File || st.Size > sumBytes || w.summed >= sumFiles {
 		return
 	}
 	w.summed++
@@ -42,13 +41,17 @@ func sumAt(dir int, name string, st *State) Bytes {
 	if err != nil {
 		return ""
 	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
+	defer unix.Close(fd)
+	return sumOf(fd, st)
+}
+
+// sumOf is sumAt for an open file.
+func sumOf(fd int, st *State) Bytes {
 	h := sha256.New()
 	if now, err := stateAt(fd, "", 0); err != nil || !unmoved(&now, st) {
 		return ""
 	}
-	if n, err := io.Copy(h, io.LimitReader(f, st.Size+1)); err != nil || n != st.Size {
+	if n, err := io.Copy(h, io.NewSectionReader(descriptor(fd), 0, st.Size+1)); err != nil || n != st.Size {
 		return ""
 	}
 	if now, err := stateAt(fd, "", 0); err != nil || !unmoved(&now, st) {
@@ -57,29 +60,27 @@ func sumAt(dir int, name string, st *State) Bytes {
 	return Bytes(h.Sum(nil))
 }
 
+// descriptor reads an open file without taking it over.
+type descriptor int
+
+// ReadAt implements [io.ReaderAt].
+func (fd descriptor) ReadAt(p []byte, off int64) (int, error) {
+	n, err := unix.Pread(int(fd), p, off)
+	if err == nil && n < len(p) {
+		err = io.EOF
+	}
+	return max(n, 0), err
+}
+
 // unmoved says whether nothing at all has happened to a file.
 func unmoved(now, st *State) bool {
 	return now.Kind == File && now.ID == st.ID && now.Size == st.Size && now.Mtime == st.Mtime && now.Ctime == st.Ctime
 }
 
-// contentAsLeft says whether what is found at a path is what a step left, though
-// it is another file or was written again.
-func contentAsLeft(roots []root, at string, found, left *State) bool {
-	if !alike(found, left) {
-		return false
-	}
-	dir, name, err := parentIn(roots, at)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(dir)
-	now, err := stateAt(dir, name, withXattrs)
-	return err == nil && unmoved(&now, found) && sameXattrs(&now, left) && sumAt(dir, name, found) == left.Sum
-}
-
-// keptAsLeft is contentAsLeft for what a later step found there, and kept.
+// keptAsLeft reports whether what a later step found, and kept, has the content that a
+// step left.
 func (s *Store) keptAsLeft(later *Pre, left *State) bool {
-	if !alike(&later.State, left) || !sameXattrs(&later.State, left) || later.Object == (Object{}) || later.Lost != "" {
+	if !alike(&later.State, left) || !agreeXattrs(&later.State, left) || later.Object == (Object{}) || later.Lost != "" {
 		return false
 	}
 	objects, err := s.objectsOf(later.Object.Segment, false)

@@ -38,9 +38,9 @@ func TestConflictsAreOfContent(t *testing.T) {
 			st, err := os.Stat(at)
 			return errors.Join(err, replace(at, "LEFT by the step"), os.Chtimes(at, st.ModTime(), st.ModTime()))
 		}, true},
-		{"another mode", func(at string) error { return os.Chmod(at, 0o600) }, true},
+		{"another mode", func(at string) error { return os.Chmod(at, 0o600) }, false},
 		{"a second name", func(at string) error { return errors.Join(replace(at, left), os.Link(at, at+"2")) }, true},
-		{"an attribute", func(at string) error { return unix.Setxattr(at, "user.mine", []byte("x"), 0) }, true},
+		{"an attribute", func(at string) error { return unix.Setxattr(at, "user.mine", []byte("x"), 0) }, false},
 	}
 	for _, c := range cases {
 		for _, made := range []bool{false, true} {
@@ -73,6 +73,18 @@ func TestConflictsAreOfContent(t *testing.T) {
 				var refused *ConflictError
 				if c.conflict != errors.As(err, &refused) || !c.conflict && err != nil {
 					t.Fatalf("want a conflict: %v, got %v", c.conflict, err)
+				}
+				if st, err := os.Stat(d.at(file)); !made && c.name == "another mode" {
+					if text, e := os.ReadFile(d.at(file)); e != nil || string(text) != "content of a" || st.Mode().Perm() != 0o600 {
+						t.Errorf("the user's mode is not kept beside the content of before: %q %v %v", text, st, err)
+					}
+					return
+				}
+				if n, _ := unix.Getxattr(d.at(file), "user.mine", make([]byte, 1)); !made && c.name == "an attribute" {
+					if n != 1 {
+						t.Error("the user's attribute is gone")
+					}
+					return
 				}
 				want := before
 				if c.conflict {

@@ -84,7 +84,7 @@ func (s *Step) Changes() []PathChange {
 		}
 		pre, known := s.PreOf(path)
 		if origin == "" && known && pre.State.Kind == q.State.Kind && q.State.Kind == File {
-			origin = path // saved as editors do
+			origin = path // replaced by another file, as editors save
 		}
 		if origin == "" {
 			if known && pre.State.Kind != Absent {
@@ -118,7 +118,8 @@ func (s *Step) Changes() []PathChange {
 	return out
 }
 
-// compare says what became of something that stayed what it is.
+// compare says what became of something that stayed what it is, or of a file in whose
+// place the step put another one.
 func compare(q *Post, was *Pre, known bool) string {
 	now := &q.State
 	switch {
@@ -126,11 +127,13 @@ func compare(q *Post, was *Pre, known bool) string {
 		return ""
 	case now.Kind != was.State.Kind:
 		return Modified
+	case now.Kind == File && q.Origin == "" && now.ID != was.State.ID: // of equal size and time as well
+		return Modified
 	case now.Kind == File && rewrittenSince(now, &was.State) && (was.Object != (Object{}) || was.Lost != "" || was.State.Size == 0):
 		return Modified
 	case now.Kind == Symlink && now.Target != was.State.Target:
 		return Modified
-	case now.Mode != was.State.Mode, now.UID != was.State.UID, now.GID != was.State.GID, !sameXattrs(now, &was.State):
+	case now.Mode != was.State.Mode, now.UID != was.State.UID, now.GID != was.State.GID, !agreeXattrs(now, &was.State):
 		return Changed
 	case now.Kind != Dir && now.Mtime != was.State.Mtime:
 		return Changed

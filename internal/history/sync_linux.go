@@ -17,8 +17,8 @@ const manyObjects = 64
 // there by then.
 func (w *Writer) Sync() error {
 	w.mu.Lock()
-	objects, size := w.fresh, w.log.size()
-	w.fresh, w.unsynced = nil, false
+	objects, unused, size := w.fresh, w.unused, w.log.size()
+	w.fresh, w.unused, w.unsynced = nil, nil, false
 	w.mu.Unlock()
 	err := w.syncObjects(objects)
 	if err == nil {
@@ -27,10 +27,11 @@ func (w *Writer) Sync() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
-		w.fresh, w.unsynced = append(objects, w.fresh...), true
+		w.fresh, w.unused, w.unsynced = append(objects, w.fresh...), append(unused, w.unused...), true
 		return fmt.Errorf("syncing the history: %w", err)
 	}
 	w.safe = size
+	w.drops(unused)
 	return nil
 }
 

@@ -141,20 +141,6 @@ func setMtime(dir int, name string, mtime int64) error {
 	return unix.UtimesNanoAt(dir, name, times, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-func setXattr(at, key string, value []byte) error {
-	if err := try("setxattr"); err != nil {
-		return err
-	}
-	return unix.Lsetxattr(at, key, value, 0)
-}
-
-func removeXattr(at, key string) error {
-	if err := try("removexattr"); err != nil {
-		return err
-	}
-	return unix.Lremovexattr(at, key)
-}
-
 func syncFile(fd int) error {
 	if err := try("sync"); err != nil {
 		return err

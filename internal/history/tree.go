@@ -20,6 +20,8 @@ type slot struct {
 	via  *via    // while a change of it is on its way
 	kept bool    // what the step found here is in the journal
 	used bool    // the name was given a meaning, or lost one
+	// changes counts those of the name, or of what is there, that did not fail.
+	changes int
 }
 
 // via leads to a slot where no path does.
@@ -42,16 +44,29 @@ type object struct {
 	counted bool          // in the tally, as removed or replaced
 	opened  bool          // for writing, once at least
 	written bool          // or could have been: such an open was made
+	touched bool          // its metadata was changed, or could have been
 	meta    bool          // its state is in the journal
 	content bool          // its content is kept, or is known to be lost
-	held    bool          // the file itself is kept, as it has other names
+	held    uint64        // the number of the link that keeps the file, as it has other names
 	grouped bool          // the content of a file with several names is written down for this one
+	group   *group        // of a file with several names
+	changes int           // that did not fail
 	copy    *Pre          // what was written down when the content was kept
 	found   *State        // as the step found it, once that is in the journal
+	hidden  *State        // as it was before the step kept its owner from reading it
 	busy    chan struct{} // somebody keeps it at the moment, or is about to take its last name
 	number  uint64        // of what is kept
 	linked  *hardLink     // kept by a link, which is no copy before the name is gone
 	id      ID            // where known
+	grant   *grant        // what is known of how the step writes to it, nil where it does not
+}
+
+// group is a file with several names, as far as the step has met them.
+type group struct {
+	state   State
+	members []*object // with an origin
+	kept    *Pre      // its content, once it was copied
+	changes int       // by any name, that did not fail
 }
 
 // hardLink keeps a file by a second name. Its lease lasts until the first one is

@@ -50,8 +50,19 @@ type Restoration struct {
 
 // Preview is what a request would do.
 type Preview struct {
-	Plans     []*Plan // in the order in which they would be done
+	Steps     []uint64 // newest first
+	*Plan              // of all of them together
 	Conflicts []Conflict
+}
+
+// UnrestorableError refuses an undo that could not bring some content back.
+type UnrestorableError struct{ Paths []Unrestorable }
+
+func (e *UnrestorableError) Error() string {
+	if len(e.Paths) == 1 {
+		return fmt.Sprintf("%q cannot be restored: %s", e.Paths[0].Path, e.Paths[0].Why)
+	}
+	return fmt.Sprintf("%d paths cannot be restored, the first is %q: %s", len(e.Paths), e.Paths[0].Path, e.Paths[0].Why)
 }
 
 // ConflictError refuses an undo.
@@ -65,7 +76,11 @@ func (e *ConflictError) Error() string {
 }
 
 // format is what the file of that name says: who wrote a history.
-const format = "carrel history 1\n"
+const format = "carrel history 2\n"
+
+// former is the previous format, which this version reads. A writer raises it first,
+// because an older version would misread the new records.
+const former = "carrel history 1\n"
 
 // FormatError is an ErrFormat with what was found.
 type FormatError struct {

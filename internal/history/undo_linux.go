@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"carrel/internal/history/graph"
 )
 
 // undo is one request under way.
@@ -17,20 +16,21 @@ type undo struct {
 	log     *Log
 	req     Request
 	w       *Writer
-	steps   []*Step
+	steps   []*Step // newest first
 	set     map[uint64]bool
 	next    uint64
 	roots   []root
 	did     []did
 	step    *Step
-	resumed bool               // after a crash: some of it is done
-	paths   map[*Step][]string // of the request, with the other names of what a step renamed
-	now     map[string]State   // what the steps of this request left
-	ignored map[string]bool    // what steps left that no undo takes away; nil before somebody asks
+	resumed bool            // after a crash: some of it is done
+	alone   map[string]bool // what steps left that no undo takes away; nil before it is asked for
+	refused error           // nothing is done, as no mode says what is to become of what is in the way
+	known   *relations
+	changed map[uint64][]graph.Transition // by step
 }
 
 func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
-	u := &undo{Store: s, log: l, req: req, set: make(map[uint64]bool), now: make(map[string]State), paths: make(map[*Step][]string)}
+	u := &undo{Store: s, log: l, req: req, set: make(map[uint64]bool)}
 	for _, n := range req.Steps {
 		st := l.Step(n)
 		if st == nil {
@@ -60,7 +60,7 @@ func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
 	}
 	slices.SortFunc(u.steps, func(a, b *Step) int { return cmp.Compare(b.Number, a.Number) })
 	u.steps = slices.Compact(u.steps)
-	return u, nil
+	return u, u.relate()
 }
 
 // Preview says what a request would do, and what is in its way, also with the error
@@ -76,143 +76,41 @@ func (s *Store) Preview(l *Log, req Request) (*Preview, error) {
 		return nil, err
 	}
 	v, err := u.preview(roots)
-	if err == nil {
-		err = u.allowed(roots, v)
-	}
-	return v, err
-}
-
-func (u *undo) preview(roots []root) (*Preview, error) {
-	v := &Preview{}
-	for i, st := range u.steps {
-		found, conflicts := u.present(roots, st, u.steps[:i])
-		plan := func() *Plan {
-			return u.plan(st, func() Object { u.next++; return Object{"0000000000000000-preview", u.next} }, found, conflicts)
-		}
-		p := plan()
-		resident := u.residents(roots, p, found, u.steps[:i])
-		occupied := u.occupied(roots, p, u.steps[:i])
-		conflicts = append(conflicts, occupied...)
-		p = u.around(p, occupied, plan)
-		conflicts = append(conflicts, resident...)
-		v.Plans = append(v.Plans, p)
-		v.Conflicts = append(v.Conflicts, conflicts...)
-	}
-	u.next = 0
-	return v, u.log.unreadable
-}
-
-// view is how the plan of a request sees the present.
-func (u *undo) view(st *Step, fresh func() Object, found *found, conflicts []Conflict, gone map[string]bool) view {
-	at := make(map[string]bool, len(conflicts))
-	for _, c := range conflicts {
-		at[c.Path] = true
-	}
-	return view{
-		fresh: fresh,
-		found: func(q *Post) (State, bool) { return found.at(string(q.Path)), at[string(q.Path)] },
-		kept:  u.keptNow,
-		fixed: func(path string) bool { return slices.Contains(u.req.Roots, path) },
-		skip: func(path string) bool {
-			return u.req.Mode == Skip && at[path] || gone[path] || !u.asked(st, path)
-		},
-		aside: func(path string) string {
-			if u.req.Mode != KeepBoth || !at[path] {
-				return ""
-			}
-			return beside(path[strings.LastIndexByte(path, '/')+1:], 1)
-		},
-	}
-}
-
-// keptNow looks at an object.
-func (u *undo) keptNow(o Object) (State, bool) {
-	dir, err := u.objectsOf(o.Segment, false)
 	if err != nil {
-		return State{}, false
+		return v, err
 	}
-	defer unix.Close(dir)
-	st, err := stateAt(dir, objectName(o.Number), withXattrs)
-	return st, err == nil && st.Kind != Absent
+	p := v.Plan
+	if u.refused != nil { // what is not allowed is told beside what is in the way
+		u.req.Mode = Force
+		d, err := u.decide(roots, u.steps, u.forPreview)
+		if err != nil {
+			return v, err
+		}
+		p = d.plan
+	}
+	return v, u.allowedPlan(roots, p)
 }
 
-// present looks at everything that a step left, and compares.
-func (u *undo) present(roots []root, st *Step, later []*Step) (*found, []Conflict) {
-	f := &found{st, make([]State, len(st.Posts()))}
-	var out []Conflict
-	spared := st.spares()
-	for i := range st.Posts() {
-		q := &st.posts[i]
-		at := string(q.Path)
-		if !u.asked(st, at) || spared.left[at] {
-			continue
-		}
-		want, by, recorded := u.log.expected(st, q, u.set)
-		if now, ok := u.now[at]; ok {
-			want, by, recorded = now, 0, nil
-		}
-		beside, together := u.log.beside(st, q, u.set)
-		c := Conflict{Path: at, Expected: want, Step: by}
-		var err error
-		if recorded != nil && len(later) > 0 {
-			f.states[i] = recorded.State
-		} else if f.states[i], err = lookIn(roots, u.log.located(at, later)); err != nil {
-			c.Why = err.Error()
-			out = append(out, c)
-			continue
-		}
-		if c.Found = f.states[i]; c.Found.Links > 1 || want.Links > 1 {
-			for _, e := range later { // by another name, of a file that has several
-				if pre := e.preOfFile(c.Found.ID); pre != nil {
-					c.Found = pre.State
-				}
-			}
-		}
-		switch {
-		case by != 0:
-			c.Why = fmt.Sprintf("step %d changed it afterwards", by)
-		case beside != 0:
-			c.Step, c.Why = beside, fmt.Sprintf("step %d changed it at the same time", beside)
-		case recorded != nil && together:
-			continue
-		case u.isLeft(roots, q, &c, recorded, later):
-			continue
-		case q.Uncertain:
-			c.Why = "the run was killed, and this may have been changed by somebody else afterwards"
-		case recorded != nil:
-			c.Why = "it was changed between the steps"
-		}
-		out = append(out, c)
-	}
-	return f, out
+// forPreview names objects that are never made.
+func (u *undo) forPreview() Object {
+	u.next++
+	return Object{"0000000000000000-preview", u.next}
 }
 
-// found is what there is at the paths that a step left something at.
-type found struct {
-	step   *Step
-	states []State // in the order of its Posts
-}
-
-func (f *found) at(path string) State {
-	i, ok := f.step.post[path]
-	if !ok {
-		return State{}
+// preview decides on all steps of a request at once.
+func (u *undo) preview(roots []root) (*Preview, error) {
+	d, err := u.decide(roots, u.steps, u.forPreview)
+	if err != nil {
+		return nil, err
 	}
-	return f.states[i]
-}
-
-// isLeft says whether what is found at a path, or what a later step found there, is
-// what was expected.
-func (u *undo) isLeft(roots []root, q *Post, c *Conflict, recorded *Pre, later []*Step) bool {
-	switch {
-	case asLeft(&c.Found, &c.Expected):
-		return !q.Uncertain || c.Found.Kind != File || c.Found.Ctime != q.State.Ctime
-	case q.Uncertain:
-		return false
-	case recorded != nil:
-		return u.keptAsLeft(recorded, &c.Expected)
+	if d.Refused {
+		u.refused = refusal(d)
 	}
-	return contentAsLeft(roots, u.log.located(c.Path, later), &c.Found, &c.Expected)
+	v := &Preview{Plan: d.plan, Conflicts: d.conflicts}
+	for _, st := range u.steps {
+		v.Steps = append(v.Steps, st.Number)
+	}
+	return v, u.relate() // what was looked at is no part of what the steps say
 }
 
 // Undo does what a request says, or nothing: an error that comes in the middle
@@ -235,10 +133,10 @@ func (s *Store) Undo(l *Log, req Request) (*Preview, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(v.Conflicts) > 0 && req.Mode == Abort {
-		return v, &ConflictError{v.Conflicts}
+	if u.refused != nil {
+		return v, u.refused
 	}
-	if err := u.allowed(roots, v); err != nil {
+	if err := u.allowedPlan(roots, v.Plan); err != nil {
 		return v, err
 	}
 	if u.w, err = s.NewWriter("undo", req.Roots); err != nil {
@@ -253,23 +151,20 @@ func (s *Store) Undo(l *Log, req Request) (*Preview, error) {
 		return v, errors.Join(err, ErrChanged)
 	}
 	u.roots = roots
-	return v, u.all(v)
+	return v, u.all()
 }
 
-// all takes the steps back, newest first.
-func (u *undo) all(v *Preview) error {
-	for _, p := range v.Plans { // made again when it comes to each, and these can be large
-		p.actions, p.pre, p.paths, p.origins, p.parents = nil, nil, nil, nil, nil
-	}
+// all takes the steps back, newest first, and each to what it had found: so every state
+// in between is one that there was, and a crash leaves one of those.
+func (u *undo) all() error {
 	for i, st := range u.steps {
-		p, err := u.one(st, u.steps[i+1:])
+		err := u.one(st, u.steps[i+1:])
 		if errors.Is(err, errUnfinished) {
 			return err
 		}
 		if err != nil {
 			return errors.Join(err, u.backAgain())
 		}
-		v.Plans[i] = p
 	}
 	return nil
 }
@@ -301,73 +196,66 @@ func (u *undo) backAgain() error {
 }
 
 // one takes back one step: plan, journal, do. rest comes after it.
-func (u *undo) one(st *Step, rest []*Step) (*Plan, error) {
+func (u *undo) one(st *Step, rest []*Step) error {
 	u.step = st
-	found, conflicts := u.present(u.roots, st, nil)
-	if len(conflicts) > 0 && u.req.Mode == Abort {
-		return nil, &ConflictError{conflicts}
+	d, err := u.decide(u.roots, []*Step{st}, func() Object { u.w.next++; return Object{u.w.segment, u.w.next} })
+	if err != nil {
+		return err
 	}
-	plan := func() *Plan {
-		return u.plan(st, func() Object { u.w.next++; return Object{u.w.segment, u.w.next} }, found, conflicts)
+	if d.Refused {
+		return refusal(d)
 	}
-	p := plan()
-	occupied := u.occupied(u.roots, p, nil)
-	if conflicts = append(conflicts, occupied...); len(occupied) > 0 && u.req.Mode == Abort {
-		return nil, &ConflictError{conflicts}
+	p := d.plan
+	if err := u.allowedPlan(u.roots, p); err != nil {
+		return err
 	}
-	p = u.around(p, occupied, plan)
 	if err := u.keepParents(p); err != nil {
-		return nil, err
+		return err
 	}
 	begin := u.begin(st, rest)
-	begin.Partly = u.req.Paths != nil || u.req.Mode == Skip && len(conflicts) > 0
+	begin.Partly = u.req.Paths != nil || u.req.Mode == Skip && len(d.conflicts) > 0 || p.incomplete()
 	number, err := u.w.Begin(begin)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := u.journal(p); err != nil {
-		return nil, errors.Join(fmt.Errorf("writing down what is about to be restored: %w", err), u.w.abort(nil))
+		return errors.Join(fmt.Errorf("writing down what is about to be restored: %w", err), u.w.abort(nil))
 	}
 	if done, err := u.run(p.actions); err != nil {
 		if e := u.reverse(p, done, true); e != nil {
 			u.w.step, u.w.unfinished = 0, true
-			return nil, fmt.Errorf("%w; %w; %w", err, e, errUnfinished)
+			return fmt.Errorf("%w; %w; %w", err, e, errUnfinished)
 		}
-		return nil, errors.Join(err, u.w.abort(p))
+		return errors.Join(err, u.w.abort(p))
 	}
-	u.carryBack(st)
-	now := u.now
-	if len(rest) == 0 {
-		now = nil // nobody will ask
-	}
-	if err := u.w.endUndo(p, now, nil); err != nil {
+	if err := u.w.endUndo(p, nil); err != nil {
 		u.w.step, u.w.unfinished = 0, true
-		return nil, fmt.Errorf("writing down what was restored: %w; %w", err, errUnfinished)
+		return fmt.Errorf("writing down what was restored: %w; %w", err, errUnfinished)
 	}
 	u.grown(p.growth())
 	u.did = append(u.did, did{p, number})
-	return p, nil
+	u.known.follow(undoStep(number, begin, p))
+	return nil
 }
 
-// carryBack gives what the steps before left its name after directories on the way
-// were moved back. What is known below something else is of no use then:
-// another directory may have come back there, with what is in it.
-func (u *undo) carryBack(st *Step) {
-	carried := carriers(st.Posts())
-	moved := make(map[string]State)
-	for at, state := range u.now {
-		to := carried(at)
-		if to == at && st.blocks(at) {
-			to = ""
-		}
-		if to != at {
-			delete(u.now, at)
-		}
-		if to != "" && to != at {
-			moved[to] = state
-		}
+// undoStep is an undo that is over, as it will be read.
+func undoStep(number uint64, begin Begin, p *Plan) *Step {
+	st := &Step{Number: number, Begin: begin, End: &End{}, pre: make(map[string]int), post: make(map[string]int), beyond: p.beyond}
+	for i := range p.pre {
+		st.addPre(&p.pre[i], 0)
 	}
-	maps.Copy(u.now, moved)
+	for i := range p.posts {
+		st.addPost(&p.posts[i])
+	}
+	return st
+}
+
+// refusal is the error of a decision to do nothing.
+func refusal(d *decided) error {
+	if len(d.conflicts) > 0 {
+		return &ConflictError{d.conflicts}
+	}
+	return &UnrestorableError{d.plan.Unrestorable}
 }
 
 func (u *undo) begin(st *Step, rest []*Step) Begin {
@@ -428,15 +316,18 @@ func (u *undo) keepParents(p *Plan) error {
 func (u *undo) journal(p *Plan) error {
 	u.w.mu.Lock()
 	defer u.w.mu.Unlock()
-	becomes := make(map[string]string, len(p.origins))
-	for to, now := range p.origins {
-		becomes[now] = to
-	}
 	for i := range p.pre {
-		if to, ok := becomes[string(p.pre[i].Path)]; ok && p.pre[i].State.Kind != Absent {
-			p.pre[i].Becomes = Bytes(to)
-		}
 		if err := u.w.write(&Record{Pre: &p.pre[i]}); err != nil {
+			return err
+		}
+	}
+	for i := range p.posts {
+		if err := u.w.write(&Record{Post: &p.posts[i]}); err != nil {
+			return err
+		}
+	}
+	for i := range p.beyond {
+		if err := u.w.write(&Record{Beyond: &p.beyond[i]}); err != nil {
 			return err
 		}
 	}

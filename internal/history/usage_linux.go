@@ -1,5 +1,55 @@
 package history
 
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// EstimateAt is [Store.Estimate] of the store in a directory, which is not opened for
+// that and need not be of this version.
+func EstimateAt(dir string) (Size, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "counters"), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return Size{}, err
+	}
+	defer f.Close()
+	var page [4 * 8]byte
+	if _, err := f.ReadAt(page[:], 0); err != nil {
+		return Size{}, fmt.Errorf("reading %q: %w", f.Name(), err)
+	}
+	counter := func(i int) int64 { return int64(binary.NativeEndian.Uint64(page[8*i:])) }
+	return Size{max(0, counter(2)), max(0, counter(1)-counter(3))}, nil
+}
+
+// Recount counts the bytes of the disk that the store takes, and corrects its estimate.
+// No journal is read for that.
+func (s *Store) Recount() (Size, error) {
+	var all Share
+	var journals int64
+	err := s.eachObject(func(_ Object, e entry) error {
+		all.add(e.is)
+		return nil
+	})
+	if err == nil {
+		err = s.eachName("journal", func(e entry) error {
+			journals += e.is.disk
+			return nil
+		})
+	}
+	if err != nil {
+		return Size{}, err
+	}
+	err = s.mappedCounters(func() { s.counters[2].Store(uint64(all.Disk + journals)) })
+	if err != nil {
+		return Size{}, err
+	}
+	return s.Estimate()
+}
+
 // Usage says where the bytes of the store are. While somebody writes it is what
 // was found in passing.
 func (s *Store) Usage(l *Log) (*Usage, error) {

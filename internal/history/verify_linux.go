@@ -145,7 +145,7 @@ func (c *check) missing() {
 		if c.live[o.Segment] {
 			continue
 		}
-		out = append(out, Fault{Code: FaultMissing, At: "objects/" + o.Segment + "/" + objectName(o.Number), Step: h.step, Path: h.path, Why: "it is not there"})
+		out = append(out, Fault{Code: FaultMissing, At: o.File(), Step: h.step, Path: h.path, Why: "it is not there"})
 	}
 	slices.SortFunc(out, func(a, b Fault) int { return strings.Compare(a.At, b.At) })
 	c.Faults = append(c.Faults, out...)

@@ -43,9 +43,12 @@ type Writer struct {
 	spent      spending
 	loose      map[ID]int           // pinned: see pinLoose
 	copying    map[ID]chan struct{} // files with several names, see copyOf
+	killed     bool                 // later, and no power was lost since
+	unused     []uint64             // objects of records that are withdrawn
 	unfinished bool                 // the next command has to go on
 	granted    *Granted             // nil: nobody opens unseen what a step before opened for writing
 	left       map[string]Post      // by the step that ended, of files that somebody still writes to
+	grants     grants               // files that the step writes to
 
 	pauses uint64          // how often a change let others go on
 	nearby map[nearby]bool // mounts that are a root's own, see near
@@ -81,6 +84,9 @@ func (s *Store) NewWriter(run string, roots []string) (*Writer, error) {
 }
 
 func (w *Writer) open(roots []string) error {
+	if err := w.store.raiseFormat(); err != nil {
+		return err
+	}
 	file, err := w.store.file("journal/"+w.segment, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
@@ -108,6 +114,7 @@ func (w *Writer) open(roots []string) error {
 
 // abandon lets go of everything that a writer holds.
 func (w *Writer) abandon() {
+	w.grants.stop()
 	for _, r := range w.roots {
 		unix.Close(r.fd)
 	}
@@ -126,11 +133,6 @@ func (w *Writer) abandon() {
 
 // Segment names what is written, for [Store.ReadSegment].
 func (w *Writer) Segment() string { return w.segment }
-
-// CopyGranted has files copied, and not linked, that a step before opened for
-// writing and that now go: whoever had one open can open it again without asking,
-// and would change what is kept. To be called before the first step.
-func (w *Writer) CopyGranted(g *Granted) { w.granted = g }
 
 // Lost says whether the content of something could not be kept.
 func (w *Writer) Lost() bool {
@@ -165,118 +167,6 @@ func (w *Writer) Begin(b Begin) (uint64, error) {
 	return number, nil
 }
 
-// Before keeps what a change is about to destroy. An error says that the change
-// must not be made.
-func (w *Writer) Before(c *Change) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for {
-		err := w.before(c)
-		var l *LostError
-		if !errors.As(err, &l) || l.object == nil {
-			return err
-		}
-		if c.Lose != nil && w.possible(c.Op, l.Path) {
-			w.mu.Unlock()
-			err = c.Lose(l.Path, l.Why)
-			w.mu.Lock()
-			if err != nil {
-				return err
-			}
-		}
-		l.object.mayLose = true
-	}
-}
-
-// before keeps what it can. What lies on a file system that is mounted in a root
-// is not kept.
-func (w *Writer) before(c *Change) error {
-	if w.step == 0 {
-		return errors.New("no step is open")
-	}
-	err := w.keepFor(c)
-	if !errors.Is(err, unix.EXDEV) {
-		return err
-	}
-	at := c.Path
-	if c.Op == Rename {
-		at = c.To
-	}
-	s := w.tree.find(at)
-	switch {
-	case s == nil || s.is == nil || c.Op == Make || c.Op == Link || c.Op == Meta:
-		return nil
-	case !s.is.mayLose:
-		return &LostError{Path: at, Why: otherMount, object: s.is}
-	}
-	return w.write(&Record{Pre: &Pre{Path: Bytes(at), Lost: otherMount}})
-}
-
-func (w *Writer) keepFor(c *Change) error {
-	s, to := w.slots(c)
-	if s == nil {
-		return nil
-	}
-	s.via = &via{dir: c.Dir, name: c.Name, pinned: c.Pinned}
-	defer func() { s.via = nil }()
-	if to != nil {
-		to.via = &via{dir: c.ToDir, name: c.ToName}
-		defer func() { to.via = nil }()
-	}
-	if err := w.stale(c, s); err != nil {
-		return err
-	}
-	switch c.Op {
-	case Content:
-		w.count(c, s)
-		return w.content(s, false)
-	case Meta:
-		return w.meta(s)
-	case Make:
-		return w.name(s, false)
-	case Remove:
-		w.count(c, s)
-		return w.leaves(s)
-	case Link:
-		return w.link(s, to)
-	}
-	if to == nil {
-		return nil
-	}
-	nothing, err := w.sameFile(s, to)
-	if nothing || err != nil {
-		return err
-	}
-	if c.Copied {
-		return w.copied(s, to)
-	}
-	if err := w.fit(c, s, to); err != nil {
-		return err
-	}
-	if err := w.name(s, false); err != nil {
-		return err
-	}
-	if c.Op == Rename {
-		w.count(c, to)
-	}
-	if c.Op == Exchange {
-		err = w.name(to, false)
-	} else {
-		err = w.leaves(to)
-	}
-	if err != nil {
-		return err
-	}
-	st, err := w.glance(s)
-	if err == nil {
-		err = w.write(&Record{Move: &move{From: Bytes(c.Path), To: Bytes(c.To), Exchange: c.Op == Exchange, ID: st.ID}})
-	}
-	if err != nil {
-		w.settle(to, err)
-	}
-	return err
-}
-
 // unbusy lets the others go on who want to keep an object.
 func (w *Writer) unbusy(o *object) {
 	o.linked.letGo()
@@ -291,9 +181,13 @@ func (w *Writer) unbusy(o *object) {
 func (w *Writer) After(c *Change, failed error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if failed != nil {
+		c.fail()
+	}
 	if w.step == 0 {
 		return
 	}
+	defer w.ends(c, failed, w.named(c))
 	s := w.tree.find(c.Path)
 	if s == nil {
 		return
@@ -322,6 +216,7 @@ func (w *Writer) After(c *Change, failed error) {
 		return
 	}
 	if c.To != "" && s == to {
+		c.fail()
 		return
 	}
 	switch c.Op {
@@ -337,12 +232,13 @@ func (w *Writer) After(c *Change, failed error) {
 		}
 	case Remove:
 		s.gone()
-	case Rename:
-		if !w.wasSame(c, s, to) {
+	case Rename, Exchange:
+		switch {
+		case w.wasSame(c, s, to):
+			c.fail()
+		case c.Op == Rename:
 			to.moved(s)
-		}
-	case Exchange:
-		if !w.wasSame(c, s, to) {
+		default:
 			s.exchanged(to)
 		}
 	}
@@ -351,6 +247,9 @@ func (w *Writer) After(c *Change, failed error) {
 // name keeps what is at a name, before the name gets another meaning. leaving
 // says that what is there loses it.
 func (w *Writer) name(s *slot, leaving bool) error {
+	if err := w.parentMeta(s); err != nil {
+		return err
+	}
 	if s.kept {
 		if leaving && s.is != nil && s.is.origin != "" {
 			return w.content(s, true) // it was brought here
@@ -360,9 +259,6 @@ func (w *Writer) name(s *slot, leaving bool) error {
 		}
 		err := w.write(&Record{At: Bytes(s.path())}) // in a directory that the step made
 		s.used = err == nil
-		return err
-	}
-	if err := w.parentMeta(s); err != nil {
 		return err
 	}
 	st, err := w.look(s)
@@ -408,6 +304,16 @@ func (w *Writer) meta(s *slot) error {
 		return err
 	}
 	return w.pre(s.is, s.is.origin, s, &st, false)
+}
+
+// hides notes the attributes of what cannot be asked for them afterwards.
+func (w *Writer) hides(s *slot) {
+	if s.is == nil {
+		return
+	}
+	if st, err := w.look(s); err == nil && !st.Unread {
+		s.is.hidden = &st
+	}
 }
 
 // content keeps the content of what is at a name.

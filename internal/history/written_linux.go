@@ -6,6 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// CopyGranted has files copied, and not linked, that a step before opened for
+// writing and that now go: whoever had one open can open it again without asking,
+// and would change what is kept. To be called before the first step.
+func (w *Writer) CopyGranted(g *Granted) { w.granted = g }
+
 // Written is a file that somebody can write to without asking.
 type Written struct {
 	Path string
@@ -50,7 +55,7 @@ func (w *Writer) eachWritten(do func(at string, st *State)) {
 		return
 	}
 	w.tree.each(func(s *slot) {
-		if s.is == nil || !s.is.opened {
+		if s.is == nil || !s.is.opened || s.is.grant.closed() && w.granted == nil {
 			return
 		}
 		if at := s.path(); at != "" {
@@ -84,8 +89,7 @@ func written(fd int, err error) bool {
 		return err != unix.ENOENT && err != unix.ELOOP
 	}
 	defer unix.Close(fd)
-	_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
-	return err != nil
+	return readLease(fd) != nil
 }
 
 // Keep keeps the content of files as they are, before anybody writes on. A step
@@ -109,6 +113,7 @@ func (w *Writer) keepWritten(files []Written, before uint64) error {
 		if err := w.keepOpen(s); err != nil {
 			return err
 		}
+		w.watch(s.is)
 		left := w.left[f.Path]
 		if now := s.is.found; now != nil && len(left.Path) > 0 && !asLeft(now, &left.State) {
 			left.State = *now
@@ -130,6 +135,7 @@ func (w *Writer) keepOpen(s *slot) error {
 		s.via = &via{dir: dir, name: name}
 		defer func() { s.via = nil }()
 	}
+	new(Change).begin(s) // who has it open may change it
 	return w.content(s, false)
 }
 

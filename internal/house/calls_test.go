@@ -37,6 +37,7 @@ var calls = []call{
 	}},
 	{"os/exec", "Command", "give an absolute path and an environment of your own", map[string]string{
 		"internal/workspace/clipboard_carry_linux.go": "our own binary, as the user would: it stays behind to hand out what they copied",
+		"bench/fresh.go":          "umount, by its absolute path and without an environment",
 		"bench/same.go":           "the carrel that is measured, with the bench's environment",
 		"bench/hostexec.go":       "what is measured inside, with the environment there",
 		"bench/stdio.go":          "the carrel that is measured, with the bench's environment",

@@ -15,7 +15,8 @@ import (
 // stage and the helpers inside, and lists the table of agents.
 var layers = map[string][]string{
 	"policy":           {},
-	"history":          {},
+	"history":          {"history/graph"},
+	"history/graph":    {},
 	"api":              {},
 	"a11y":             {},
 	"audit":            {"api", "ownfile"},

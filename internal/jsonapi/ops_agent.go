@@ -178,13 +178,14 @@ func (n *session) ended(id string, app *api.App, err error) {
 const maxAffected = 1000
 
 // affected fills in what the steps of a command changed. A step that was taken back
-// meanwhile, or is told of no more, has nothing to tell.
+// meanwhile, or is told of no more, has nothing to tell. The workspace, which did this
+// itself, may have ended and is not asked.
 func (n *session) affected(e *stepCompleted) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(n.ctx), stopTime) // also when the session is ending
 	defer cancel()
 	var all []json.RawMessage
 	for _, number := range e.StepIDs {
-		changes, err := n.changes(ctx, number)
+		changes, _, err := n.shown(ctx, showArgs(number))
 		if err != nil {
 			continue
 		}

@@ -82,6 +82,7 @@ type previewOut struct {
 	Removed    []json.RawMessage `json:"removed"`
 	Unrestored []map[string]any  `json:"unrestorable"`
 	Conflicts  []map[string]any  `json:"conflicts"`
+	LeftOut    *api.LeftOut      `json:"left_out,omitempty"` // of these paths
 }
 
 func preview(ctx context.Context, c *call, in previewIn) (previewOut, error) {
@@ -98,7 +99,8 @@ func preview(ctx context.Context, c *call, in previewIn) (previewOut, error) {
 	}
 	would, err := n.undo(ctx, calls, dryRun)
 	told := would.told(0)
-	return previewOut{told.StepIDs, told.Restored, told.Removed, told.Unrestored, append([]map[string]any{}, would.Conflicts...)}, err
+	conflicts := append([]map[string]any{}, would.Conflicts...)
+	return previewOut{told.StepIDs, told.Restored, told.Removed, told.Unrestored, conflicts, told.LeftOut}, err
 }
 
 type redoIn struct {
@@ -156,7 +158,7 @@ func show(ctx context.Context, c *call, in showIn) (showOut, error) {
 	if err != nil {
 		return out, err
 	}
-	return out, n.program.JSON(ctx, nil, &out.Step, "show", "--json", "--", strconv.FormatUint(in.Step, 10))
+	return out, n.program.JSON(ctx, nil, &out.Step, n.tells(showArgs(in.Step)...)...)
 }
 
 type diffIn struct {
@@ -164,7 +166,8 @@ type diffIn struct {
 }
 
 type diffOut struct {
-	Diff string `json:"diff"`
+	Diff    string       `json:"diff"`
+	LeftOut *api.LeftOut `json:"left_out,omitempty"` // paths of which it tells nothing
 }
 
 func diff(ctx context.Context, c *call, in diffIn) (diffOut, error) {
@@ -172,12 +175,13 @@ func diff(ctx context.Context, c *call, in diffIn) (diffOut, error) {
 	if err != nil {
 		return diffOut{}, err
 	}
-	args := []string{"diff"}
+	args := n.tells("diff", "--json")
 	if in.Steps != "" {
 		args = append(args, "--", in.Steps)
 	}
-	printed, err := n.program.Raw(ctx, nil, args...)
-	return diffOut{string(printed)}, err
+	var out diffOut
+	err = n.program.JSON(ctx, nil, &out, args...)
+	return out, err
 }
 
 type writeIn struct {

@@ -71,6 +71,7 @@ type rollbackOut struct {
 	Restored   []json.RawMessage `json:"restored"`
 	Removed    []json.RawMessage `json:"removed"`
 	Unrestored []map[string]any  `json:"unrestorable"`
+	LeftOut    *api.LeftOut      `json:"left_out,omitempty"` // of these paths
 }
 
 // undone is what the command line says of an undo.
@@ -80,6 +81,8 @@ type undone struct {
 	Removed      []json.RawMessage `json:"removed"`
 	Unrestorable []map[string]any  `json:"unrestorable"`
 	Conflicts    []map[string]any  `json:"conflicts"`
+	LeftOut      *api.LeftOut      `json:"left_out"`
+	Unlisted     int               `json:"conflicts_left_out"`
 
 	open bool            // a step of the history is
 	ours map[string]bool // paths that open steps have changed: nobody else did
@@ -97,17 +100,27 @@ func (n *session) takeBack(ctx context.Context, command string, args ...string) 
 	if !slices.Contains(args, dryRun) {
 		n.begun.Add(1)
 	}
-	printed, err := n.program.Raw(ctx, nil, append([]string{command, "--json"}, args...)...)
-	if len(printed) > 0 && json.Unmarshal(printed, &out) == nil && err != nil && len(out.Conflicts) > 0 {
-		return out, &Problem{Code: CodeConflict, Message: fmt.Sprintf("nothing was changed: %d paths are not as the steps left them; force replaces them", len(out.Conflicts)), Conflicts: out.Conflicts}
+	printed, err := n.program.Raw(ctx, nil, n.tells(append([]string{command, "--json"}, args...)...)...)
+	if len(printed) == 0 || json.Unmarshal(printed, &out) != nil || err == nil || len(out.Conflicts)+out.Unlisted == 0 {
+		return out, err
 	}
-	return out, err
+	said := fmt.Sprintf("nothing was changed: %d paths are not as the steps left them; force replaces them", len(out.Conflicts)+out.Unlisted)
+	if out.Unlisted > 0 {
+		said += fmt.Sprintf("; %d of them are left out: %s", out.Unlisted, out.LeftOut.Why)
+	}
+	return out, &Problem{Code: CodeConflict, Message: said, Conflicts: append([]map[string]any{}, out.Conflicts...)}
+}
+
+// tells are arguments with which the command line tells of the history what the workspace
+// of the session shows, and no more.
+func (n *session) tells(args ...string) []string {
+	return slices.Insert(args, 1, "--tell-as="+n.entry.ID)
 }
 
 // told is what a response says of it; lists are never null.
 func (u undone) told(crossed int) rollbackOut {
 	return rollbackOut{Steps: len(u.Steps), Crossed: crossed, StepIDs: append([]uint64{}, u.Steps...), Restored: once(u.Restored),
-		Removed: once(u.Removed), Unrestored: append([]map[string]any{}, u.Unrestorable...)}
+		Removed: once(u.Removed), Unrestored: append([]map[string]any{}, u.Unrestorable...), LeftOut: u.LeftOut}
 }
 
 // once leaves out what stands twice: two steps that changed one path.
@@ -166,6 +179,14 @@ func (u *undone) kept() {
 	})
 }
 
+// leaves counts what another of several calls has left out.
+func (u *undone) leaves(l api.LeftOut) {
+	if u.LeftOut != nil {
+		l.Paths += u.LeftOut.Paths
+	}
+	u.LeftOut = &l
+}
+
 // undo makes the calls, one after the other.
 func (n *session) undo(ctx context.Context, calls [][]string, flags ...string) (all undone, err error) {
 	for _, args := range calls {
@@ -181,6 +202,9 @@ func (n *session) undo(ctx context.Context, calls [][]string, flags ...string) (
 		}
 		all.Steps, all.Restored = append(all.Steps, one.Steps...), append(all.Restored, one.Restored...)
 		all.Removed, all.Unrestorable = append(all.Removed, one.Removed...), append(all.Unrestorable, one.Unrestorable...)
+		if one.LeftOut != nil {
+			all.leaves(*one.LeftOut)
+		}
 	}
 	return all, nil
 }

@@ -163,7 +163,7 @@ func (n *session) barriers(ctx context.Context) ([]map[string]any, undone, error
 		if s.State != "running" {
 			continue
 		}
-		changes, err := n.changes(ctx, s.Step)
+		changes, _, err := n.changes(ctx, s.Step)
 		if err != nil {
 			return nil, would, err
 		}

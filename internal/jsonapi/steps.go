@@ -22,7 +22,7 @@ type step struct {
 
 // history lists the steps that changed something at a path, "" for anywhere.
 func (n *session) history(ctx context.Context, path string) ([]step, error) {
-	args := []string{"history", "--json"}
+	args := n.tells("history", "--json")
 	if path != "" {
 		args = append(args, "--path="+path)
 	}
@@ -56,7 +56,7 @@ func (n *session) undoable(ctx context.Context, path string) ([]step, error) {
 		if gone == nil {
 			return false
 		}
-		changes, err := n.changes(ctx, s.Step)
+		changes, _, err := n.changes(ctx, s.Step)
 		failed = errors.Join(failed, err)
 		return err == nil && !slices.ContainsFunc(changes, func(raw json.RawMessage) bool {
 			var p string
@@ -92,7 +92,7 @@ func (n *session) partsUndone(ctx context.Context) (map[uint64]map[string]bool, 
 		if s.Kind != "undo" || s.Undone != 0 || len(left) == 0 {
 			continue
 		}
-		changes, err := n.changes(ctx, s.Step)
+		changes, _, err := n.changes(ctx, s.Step)
 		if err != nil {
 			return nil, err
 		}
@@ -178,8 +178,8 @@ func (n *session) onlyIn(ctx context.Context, d *directory, steps ...step) (bool
 		return true, nil
 	}
 	for _, s := range steps {
-		changes, err := n.changes(ctx, s.Step)
-		if err != nil {
+		changes, whole, err := n.changes(ctx, s.Step)
+		if err != nil || !whole {
 			return false, err
 		}
 		for _, raw := range changes {
@@ -192,21 +192,31 @@ func (n *session) onlyIn(ctx context.Context, d *directory, steps ...step) (bool
 	return true, nil
 }
 
-// changes are the paths that a step changed, for a rename both.
-func (n *session) changes(ctx context.Context, number uint64) ([]json.RawMessage, error) {
+// changes are the paths that a step changed, as far as the session may know; whole says
+// that they are all.
+func (n *session) changes(ctx context.Context, number uint64) (out []json.RawMessage, whole bool, err error) {
+	return n.shown(ctx, n.tells(showArgs(number)...))
+}
+
+func showArgs(number uint64) []string {
+	return []string{"show", "--json", "--", strconv.FormatUint(number, 10)}
+}
+
+// shown are the paths that `carrel show` lists, for a rename both.
+func (n *session) shown(ctx context.Context, args []string) (out []json.RawMessage, whole bool, err error) {
 	var shown struct {
 		Changes []struct {
 			Path json.RawMessage `json:"path"`
 			From json.RawMessage `json:"from"`
 		} `json:"changes"`
+		LeftOut *api.LeftOut `json:"left_out"`
 	}
-	err := n.program.JSON(ctx, nil, &shown, "show", "--json", "--", strconv.FormatUint(number, 10))
-	var out []json.RawMessage
+	err = n.program.JSON(ctx, nil, &shown, args...)
 	for _, ch := range shown.Changes {
 		if len(ch.From) > 0 {
 			out = append(out, ch.From)
 		}
 		out = append(out, ch.Path)
 	}
-	return out, err
+	return out, err == nil && shown.LeftOut == nil, err
 }

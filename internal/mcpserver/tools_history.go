@@ -29,10 +29,21 @@ type undone struct {
 	Unrestorable []map[string]any `json:"unrestorable"`
 	Conflicts    []map[string]any `json:"conflicts"`
 	RolledBack   int              `json:"steps_rolled_back"`
+	LeftOut      *api.LeftOut     `json:"left_out,omitempty"`
 }
 
-func (c *call) undoArgs(command string, in undoIn, dry bool) ([]string, error) {
-	args := []string{command, "--json"}
+// tell has the command line tell of the history what the server's workspace shows, and no
+// more. It has to run for that.
+func (c *call) tell(ctx context.Context, out any, command string, args ...string) error {
+	e, err := c.desk(ctx, "")
+	if err != nil {
+		return err
+	}
+	return c.server.carrel(ctx, nil, out, slices.Concat([]string{command, "--json", "--tell-as=" + e.ID}, args)...)
+}
+
+func (c *call) undoArgs(in undoIn, dry bool) ([]string, error) {
+	var args []string
 	for flag, value := range map[string]string{"step": in.Step, "to": in.To, "path": c.within(in.Path)} {
 		if value != "" {
 			args = append(args, "--"+flag+"="+value)
@@ -67,11 +78,11 @@ func (c *call) undoArgs(command string, in undoIn, dry bool) ([]string, error) {
 
 func (c *call) takeBack(ctx context.Context, command string, in undoIn, dry bool) (undone, error) {
 	out := undone{Steps: []uint64{}, Restored: []anyJSON{}, Removed: []anyJSON{}, Unrestorable: []map[string]any{}, Conflicts: []map[string]any{}}
-	args, err := c.undoArgs(command, in, dry)
+	args, err := c.undoArgs(in, dry)
 	if err != nil {
 		return out, err
 	}
-	err = c.server.carrel(ctx, nil, &out, args...)
+	err = c.tell(ctx, &out, command, args...)
 	if out.Done {
 		out.RolledBack = len(out.Steps)
 	}
@@ -102,13 +113,14 @@ type diffIn struct {
 }
 
 type diffOut struct {
-	Diff string `json:"diff"` // as text: it has no JSON
+	Diff    string       `json:"diff"`
+	LeftOut *api.LeftOut `json:"left_out,omitempty"`
 }
 
 func (o diffOut) content() []sdk.Content { return []sdk.Content{&sdk.TextContent{Text: o.Diff}} }
 
 func diff(ctx context.Context, c *call, in diffIn) (diffOut, error) {
-	args := []string{"diff"}
+	var args []string
 	if in.Path != "" {
 		args = append(args, "--path="+c.within(in.Path))
 	}
@@ -118,9 +130,9 @@ func diff(ctx context.Context, c *call, in diffIn) (diffOut, error) {
 	if in.Steps != "" {
 		args = append(args, "--", in.Steps)
 	}
-	var text []byte
-	err := c.server.carrelText(ctx, &text, args...)
-	return diffOut{string(text)}, err
+	var out diffOut
+	err := c.tell(ctx, &out, "diff", args...)
+	return out, err
 }
 
 type historyIn struct {
@@ -139,7 +151,7 @@ func undoHistory(ctx context.Context, c *call, in historyIn) (historyOut, error)
 	if in.Last <= 0 {
 		in.Last = usualSteps
 	}
-	args := []string{"history", "--json", "--last=" + strconv.Itoa(in.Last)}
+	args := []string{"--last=" + strconv.Itoa(in.Last)}
 	if in.Path != "" {
 		args = append(args, "--path="+c.within(in.Path))
 	}
@@ -147,7 +159,7 @@ func undoHistory(ctx context.Context, c *call, in historyIn) (historyOut, error)
 		args = append(args, "--all")
 	}
 	out := historyOut{Steps: []map[string]any{}}
-	err := c.server.carrel(ctx, nil, &out.Steps, args...)
+	err := c.tell(ctx, &out.Steps, "history", args...)
 	slices.Reverse(out.Steps)
 	return out, err
 }

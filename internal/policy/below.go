@@ -29,7 +29,7 @@ func (s Stand) Step(name string) Stand {
 	if s.exact != nil {
 		s.exact = s.exact.names[name]
 	}
-	s.active = s.active.step(name)
+	s.active = s.active.step(name, frontier{nodes: make([]*node, 0, len(s.active.nodes))})
 	s.walk.see(s.active.nodes, s.exact, s.depth)
 	return s
 }

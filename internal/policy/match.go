@@ -168,8 +168,9 @@ func (h *globHit) holds(reopen int) bool { return h.rule != nil && h.depth > reo
 
 func (m *matcher) lookup(path string) Decision {
 	w := walk{reopen: -1}
-	exact := &m.root // the node of the path itself, whose rules are paths
-	active := frontier{}.with(&m.root)
+	exact := &m.root         // the node of the path itself, whose rules are paths
+	var room [2]frontierRoom // one is stood on, the other stepped to
+	active := room[0].empty().with(&m.root)
 	w.see(active.nodes, exact, 0)
 	depth := 0
 	for name := range components(path) {
@@ -177,7 +178,7 @@ func (m *matcher) lookup(path string) Decision {
 		if exact != nil {
 			exact = exact.names[name]
 		}
-		active = active.step(name)
+		active = active.step(name, room[depth%2].empty())
 		if len(active.nodes) == 0 {
 			break
 		}
@@ -193,9 +194,13 @@ type frontier struct {
 	loops []*node
 }
 
-// step moves every node over one component.
-func (f frontier) step(name string) frontier {
-	next := frontier{nodes: make([]*node, 0, len(f.nodes))}
+// frontierRoom is where a frontier fits that is not kept: most hold a few nodes.
+type frontierRoom struct{ nodes, loops [8]*node }
+
+func (r *frontierRoom) empty() frontier { return frontier{r.nodes[:0], r.loops[:0]} }
+
+// step moves every node over one component, into next, which is empty.
+func (f frontier) step(name string, next frontier) frontier {
 	for _, n := range f.nodes {
 		if n.loops {
 			next = next.with(n)

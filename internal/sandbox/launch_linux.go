@@ -278,6 +278,9 @@ func (w *Walls) Signal(id uint64, sig syscall.Signal) error {
 	return w.tell(Message{Kind: MsgSignal, ID: id, Signal: int(sig)})
 }
 
+// Flush waits until the signals that were sent before have arrived, or all is gone.
+func (w *Walls) Flush() { w.ask(Message{Kind: MsgFlush}) }
+
 // IsStopped says whether a command's process is stopped at this moment.
 func (w *Walls) IsStopped(id uint64) bool {
 	w.mu.Lock()
@@ -408,6 +411,9 @@ func (w *Walls) receive() (Message, []int, error) {
 	var n, oobn int
 	err := control(w.control, func(fd int) (err error) {
 		n, oobn, _, _, err = unix.Recvmsg(fd, buf, oob, unix.MSG_CMSG_CLOEXEC)
+		if err == unix.ECONNRESET { // told once, of a stage that has ended with a word of ours unread, and before its own last words
+			n, oobn, _, _, err = unix.Recvmsg(fd, buf, oob, unix.MSG_CMSG_CLOEXEC)
+		}
 		return err
 	})
 	if err != nil {

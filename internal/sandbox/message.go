@@ -18,7 +18,7 @@ const (
 	MsgExited  MessageKind = 'X' // ID, Code exit status, Signal
 	MsgStopped MessageKind = 'T' // ID, Signal
 	MsgDialed  MessageKind = 'D' // ID; carries the connection, or Code errno
-	MsgBound   MessageKind = 'U' // ID, Code errno
+	MsgBound   MessageKind = 'U' // ID, Code errno; 0 for a MsgFlush
 	MsgSocket  MessageKind = 'L' // ID, a listener's place in the plan or a request's; carries the socket, or Code errno
 	MsgDiag    MessageKind = 'Q' // carries a netlink socket that tells whose a connection is
 
@@ -31,6 +31,7 @@ const (
 	MsgBind   MessageKind = 'u' // ID, Code umask, Text; carries a Unix socket to bind and a directory of the mirror to start from
 	MsgDial   MessageKind = 'd' // ID, Text address:port: connect to the workspace's own loopback; or a path: to the Unix socket there
 	MsgNewPty MessageKind = 'y' // ID: a new pseudoterminal of the workspace's own
+	MsgFlush  MessageKind = 'f' // ID: say so when what came before has been done
 	MsgListen MessageKind = 'l' // ID, Text address:port: listen on TCP, on the loopback or in the pool
 )
 

@@ -13,6 +13,7 @@ import (
 // expired: looking, stopping, and what takes from what may be done. Control is judged
 // by the mode that is asked for.
 var afterEnd = map[string]bool{
+	api.OpSight:  true,
 	api.OpStatus: true, api.OpStop: true, api.OpEvents: true, api.OpApprovals: true, api.OpApps: true, api.OpWait: true, api.OpLogs: true,
 	api.OpTerminalRead: true, api.OpAttach: true, api.OpDesktopSee: true, api.OpWatch: true,
 	api.OpDeny: true, api.OpNetDeny: true, api.OpPause: true, api.OpControl: true,

@@ -65,7 +65,8 @@ const (
 var deskOps = map[string]effect{
 	api.OpExec: acts, api.OpLaunch: acts, api.OpKill: acts, api.OpTerminal: acts, api.OpTerminalSend: acts,
 	api.OpDesktopSee: looks, api.OpDesktopDo: acts,
-	api.OpApps: looks, api.OpWait: looks, api.OpLogs: looks, api.OpTerminalRead: looks, api.OpAttach: looks, api.OpYield: looks, // what is typed there is judged by itself
+	api.OpSight: looks,
+	api.OpApps:  looks, api.OpWait: looks, api.OpLogs: looks, api.OpTerminalRead: looks, api.OpAttach: looks, api.OpYield: looks, // what is typed there is judged by itself
 }
 
 // onDesktop are the operations that a workspace of a single command has too, if it has a

@@ -99,7 +99,8 @@ type Server struct {
 	wanted   atomic.Bool  // to be paused, by a person
 	still    atomic.Int32 // how many need it to stand still for a moment
 	stopping atomic.Bool
-	stopOnce sync.Once
+	stopOnce sync.Once // Stop
+	endOnce  sync.Once // LetEnd
 	control  control
 	ending   sync.Once
 	ended    chan struct{} // closed by Close
@@ -217,16 +218,27 @@ func (s *Server) Stop() {
 	if s == nil {
 		return
 	}
+	s.LetEnd()
 	s.stopOnce.Do(func() {
+		if s.cfg.Stop != nil {
+			go s.cfg.Stop()
+		}
+	})
+}
+
+// LetEnd is Stop for a workspace that the caller itself has asked to end: it denies what
+// waits, and nothing is paused any more. It waits for nothing.
+func (s *Server) LetEnd() {
+	if s == nil {
+		return
+	}
+	s.endOnce.Do(func() {
 		s.stopping.Store(true)
 		go func() { // a command has to run to end in order
 			ctx, cancel := context.WithTimeout(context.Background(), workDeadline)
 			defer cancel()
 			_ = s.change(ctx, false)
 		}()
-		if s.cfg.Stop != nil {
-			go s.cfg.Stop()
-		}
 		go s.queue.close()
 		go s.hub.emit(api.Event{Kind: api.EventStopping})
 	})

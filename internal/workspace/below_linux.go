@@ -21,7 +21,8 @@ const (
 // carriesRule refuses a rename or an exchange after which a rule would hold for
 // something below that was free, or no longer hold for something.
 func (d *decider) carriesRule(ch *broker.Change) (v broker.Verdict, refused bool) {
-	if ch.Op != broker.OpRename && ch.Op != broker.OpExchange {
+	first, second := ch.Kind == broker.KindDir, ch.Op == broker.OpExchange && ch.Over == broker.KindDir
+	if ch.Op != broker.OpRename && ch.Op != broker.OpExchange || !first && !second {
 		return v, false
 	}
 	from, ok := d.policy.Stand(ch.Path)
@@ -29,10 +30,10 @@ func (d *decider) carriesRule(ch *broker.Change) (v broker.Verdict, refused bool
 	if !ok || !ok2 {
 		return d.refusal(ch.Path, "no rule can be found for it", "default", ""), true
 	}
-	if ch.Kind == broker.KindDir {
+	if first {
 		v, refused = d.searchBelow(ch.Dir, ch.Name, pair{from, to, ch.To})
 	}
-	if !refused && ch.Op == broker.OpExchange && ch.Over == broker.KindDir {
+	if !refused && second {
 		v, refused = d.searchBelow(ch.ToDir, ch.ToName, pair{to, from, ch.Path})
 	}
 	return v, refused

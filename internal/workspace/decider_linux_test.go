@@ -7,7 +7,7 @@ import (
 	"carrel/internal/broker"
 )
 
-func testDecider(t *testing.T, dir string, fold bool) *decider {
+func testDecider(t testing.TB, dir string, fold bool) *decider {
 	t.Helper()
 	return &decider{policy: effective(t, dir), project: dir, roots: []string{dir}, fold: map[string]bool{dir: fold}, folding: func(string) bool { return false }, configs: func(string) bool { return false },
 		births: &births{born: make(map[string]bool), listed: make(map[string]bool)}}

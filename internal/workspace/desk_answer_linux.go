@@ -56,6 +56,8 @@ func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, err
 		return d.launched(req)
 	case api.OpTerminal:
 		return d.newTerminal(req)
+	case api.OpSight:
+		return api.Reply{Sights: d.sights(req.Paths)}, nil
 	case api.OpYield:
 		return d.yield(ctx, c)
 	case api.OpTerms:

@@ -8,12 +8,12 @@ import (
 // historyChange says what a change does to names and objects; false for what
 // leaves both as they are.
 func historyChange(ch *broker.Change) (history.Change, bool) {
-	c := history.Change{Path: ch.Path, To: ch.To, Dir: ch.Dir, Name: ch.Name, ToDir: ch.ToDir, ToName: ch.ToName, Pinned: ch.Pinned, Copied: ch.Copied}
+	c := history.Change{Path: ch.Path, To: ch.To, Dir: ch.Dir, Name: ch.Name, ToDir: ch.ToDir, ToName: ch.ToName, Pinned: ch.Pinned, Copied: ch.Copied, New: ch.New, Hides: ch.Hides}
 	switch ch.Op {
 	case broker.OpOpen, broker.OpTruncate:
-		c.Op = history.Content
+		c.Op, c.Opens = history.Content, true
 	case broker.OpCreate, broker.OpMkdir, broker.OpMknod, broker.OpSymlink, broker.OpBind:
-		c.Op = history.Make
+		c.Op, c.Opens = history.Make, ch.Op == broker.OpCreate
 		if ch.Name == "" { // a file without one
 			return c, false
 		}

@@ -26,6 +26,8 @@ import (
 type keeper struct {
 	dir     string
 	noted   func()          // where the history is, before it is begun
+	records string          // the directory with those of the project, "" for none
+	total   *totalLimit     // of all projects' histories
 	store   *history.Store  // nil where there is no history yet
 	writer  *history.Writer // nil before the first change
 	roots   []string
@@ -102,8 +104,9 @@ func (p *Prepared) openHistory(id string, stage int) (*keeper, error) {
 		if store, err = p.sharedHistory(dir); err != nil {
 			return nil, noRecord(err)
 		}
+		p.noteUse()
 	}
-	k := &keeper{dir: dir, audited: p.audit.step(), noted: p.noteHistory, store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || p.forAgent || interactive(), over: make(chan struct{}), ignored: ignored,
+	k := &keeper{dir: dir, audited: p.audit.step(), noted: p.noteHistory, records: p.recordsAt(), total: p.totalLimit(), store: store, roots: p.Plan.Roots, bursts: p.Agent != nil || p.forAgent || interactive(), over: make(chan struct{}), ignored: ignored,
 		making: new(sync.Mutex), past: new(ledger), guard: newSafeguard(limits.within), bounds: limits, terms: new(terms), limits: historyLimits(p.Loaded),
 		run: history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv), Open: p.NoWalls()}}
 	if !p.Plan.Landlock.Files {
@@ -129,7 +132,7 @@ func (p *Prepared) sharedHistory(dir string) (*history.Store, error) {
 		return nil, err
 	}
 	if err = p.closeUnfinished(store); err == nil {
-		err = store.Share()
+		err = whenFree(store.Share)
 	}
 	if err != nil {
 		store.Close()
@@ -171,23 +174,25 @@ func (k *keeper) before(ch *broker.Change) error {
 	if k == nil {
 		return nil
 	}
-	c, ok := historyChange(ch)
+	change, ok := historyChange(ch)
 	if !ok {
 		return nil
 	}
 	run := k
-	k = run.jobs.enter(ch)
+	u := run.jobs.enter(ch)
+	u.change = change
+	k, c := u.keeper, &u.change
 	err := k.begun(true)
 	if err == nil && k.writer.Held() > 2*maxStepHeld {
 		err = fmt.Errorf("the open step is too large, and cannot be ended while a change waits for an answer: %w", unix.EDQUOT)
 	}
 	if err == nil {
 		c.Lose = func(path, why string) error { return k.guard.ask(ch, path, "undo could not bring it back: "+why) }
-		err = k.writer.Before(&c)
+		err = k.writer.Before(c)
 	}
 	if err == nil {
-		if err = k.guarded(ch, &c); err != nil {
-			k.writer.After(&c, err)
+		if err = k.guarded(ch, c); err != nil {
+			k.writer.After(c, err)
 		}
 	}
 	if err != nil {
@@ -263,6 +268,9 @@ func (k *keeper) opened() (err error) {
 	}
 	k.store.SetLimits(k.terms.limits(k.limits))
 	k.store.SetIgnored(k.ignored)
+	if err = whenFree(k.store.Share); err != nil {
+		return err
+	}
 	if k.writer, err = k.store.NewWriter(k.run.Run, k.roots); err == nil {
 		k.writer.CopyGranted(k.granted)
 	}
@@ -273,11 +281,10 @@ func (k *keeper) after(ch *broker.Change, err error) {
 	if k == nil {
 		return
 	}
-	if c, ok := historyChange(ch); ok {
-		in := ch.Memo.(*keeper)
-		in.writer.After(&c, err)
-		k.jobs.leave(in)
-		in.split()
+	if u, ok := ch.Memo.(*underWay); ok {
+		u.keeper.writer.After(&u.change, err)
+		k.jobs.leave(u.keeper)
+		u.keeper.split()
 	}
 }
 
@@ -451,6 +458,9 @@ func (k *keeper) close(exit int) error {
 	}
 	if k.store != nil {
 		k.store.Close()
+	}
+	if k.writer != nil { // and so has made the history larger
+		k.trimmed = append(k.trimmed, k.total.hold()...)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"carrel/internal/policy"
 )
@@ -56,7 +57,7 @@ func (p *Prepared) historyDir(create bool) (string, error) {
 	case base == "" && p.state == nil:
 		return "", nil
 	case base == "":
-		return p.state.historyDir(p.place.project), nil
+		return p.state.historyDir(p.place.project), p.stateOutside()
 	}
 	if err := p.outOfReach(base); err != nil {
 		return "", err
@@ -81,15 +82,43 @@ func (p *Prepared) historyDir(create bool) (string, error) {
 	return filepath.Join(base, projectID(p.place.project)), nil
 }
 
+// wantOutside ends the reason why a place is refused that commands inside may change.
+const wantOutside = "want a place outside of it"
+
+// inProject is the reason why a place in the project is refused, "" for another one.
+func (p *Prepared) inProject(dir string) string {
+	if !within(dir, p.place.project) {
+		return ""
+	}
+	return "it lies in the project, " + quoted(p.place.project) + ": " + wantOutside
+}
+
+// stateOutside refuses a history in the project that XDG_STATE_HOME leads to. The
+// default place is in the project where that is the home, and is hidden there.
+func (p *Prepared) stateOutside() error {
+	why := p.inProject(p.state.path)
+	usual := StatePath(func(key string) string {
+		if key == "XDG_STATE_HOME" {
+			return ""
+		}
+		return p.getenv(key)
+	})
+	if real, err := filepath.EvalSymlinks(usual); why == "" || err == nil && real == p.state.path {
+		return nil
+	}
+	return fmt.Errorf("XDG_STATE_HOME %q: %s, or one for histories alone with history.dir", p.getenv("XDG_STATE_HOME"), why)
+}
+
 // outOfReach refuses a place that commands inside could change, or that could not
 // be hidden from them.
 func (p *Prepared) outOfReach(base string) error {
-	const want = "want a place outside of it"
+	if why := p.inProject(base); why != "" {
+		return p.badHistoryDir("%s", why)
+	}
 	for _, c := range []struct {
 		bad bool
 		why string
 	}{
-		{within(base, p.place.project), "it lies in the project, " + quoted(p.place.project) + ": " + want},
 		{within(p.place.project, base), "the project lies in it, and it is hidden from commands inside: want a directory for histories alone"},
 		{p.place.home != "" && within(p.place.home, base), "your home lies in it, and it is hidden from commands inside: want a directory for histories alone"},
 		{p.state != nil && within(base, p.state.path), "it lies in the state directory, where histories are kept without it"},
@@ -104,23 +133,65 @@ func (p *Prepared) outOfReach(base string) error {
 	for _, r := range p.Policy.Rules {
 		own := r.Path == p.Policy.Scope.Tmp && r.Source.Layer == policy.LayerDefault // private: not the host's
 		if r.Path != "" && r.Access == policy.Write && !own && within(base, r.Path) {
-			return p.badHistoryDir("it lies in %q, which commands inside may change (%s): %s", r.Path, r.Source, want)
+			return p.badHistoryDir("it lies in %q, which commands inside may change (%s): %s", r.Path, r.Source, wantOutside)
 		}
 	}
 	for _, dir := range p.guarded.write {
 		if within(base, dir) {
-			return p.badHistoryDir("it lies in the project's repository, %q: %s", dir, want)
+			return p.badHistoryDir("it lies in the project's repository, %q: %s", dir, wantOutside)
 		}
 	}
 	return nil
 }
 
-// noteHistory makes sure that a history can be found after history.dir was changed.
-// Without that there is no hint then, and nothing else is missing.
+// noteHistory makes sure that a history can be found after history.dir was changed, and
+// told by the path of its project. Without that only hints and names are missing.
 func (p *Prepared) noteHistory() {
 	if p.state != nil {
 		_ = p.state.remember(p.place.project, p.historyAt)
+		p.noteUse()
 	}
+}
+
+// noteUse notes that the history of the project is used now.
+func (p *Prepared) noteUse() {
+	if p.state != nil {
+		_ = p.state.use(p.place.project)
+	}
+}
+
+// pathFile holds the path of a project, quoted; its time is that of the last use.
+const pathFile = "/path"
+
+// use notes the path of a project, and the time.
+func (s *stateDir) use(project string) error {
+	name := s.project(project) + pathFile
+	if s.toldPath(projectID(project)) == project {
+		now := time.Now()
+		return os.Chtimes(name, now, now)
+	}
+	if err := os.MkdirAll(s.project(project), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC|os.O_CREATE|openNoFollow, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(quoted(project) + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// toldPath is the path of a project as it was noted, "" where it was not.
+func (s *stateDir) toldPath(id string) string {
+	text, err := os.ReadFile(filepath.Join(s.path, "projects", id) + pathFile)
+	if err != nil {
+		return ""
+	}
+	path, err := strconv.Unquote(strings.TrimSuffix(string(text), "\n"))
+	if err != nil || projectID(path) != id { // a loss of power has left a part of it
+		return ""
+	}
+	return path
 }
 
 func quoted(s string) string { return strconv.Quote(s) }
@@ -145,8 +216,11 @@ func (s *stateDir) remember(project, dir string) error {
 	return errors.Join(err, f.Close())
 }
 
-func (s *stateDir) remembered(project string) []string {
-	text, err := readSmall(s.project(project) + placesFile)
+func (s *stateDir) remembered(project string) []string { return readPlaces(s.project(project)) }
+
+// readPlaces reads the file of one project's directory.
+func readPlaces(dir string) []string {
+	text, err := readSmall(dir + placesFile)
 	if err != nil {
 		return nil
 	}

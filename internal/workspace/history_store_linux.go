@@ -1,8 +1,8 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
-	"io"
 
 	"carrel/internal/config"
 	"carrel/internal/history"
@@ -15,11 +15,6 @@ func (h *History) Verify() (*history.Verified, error) {
 		return &history.Verified{}, nil
 	}
 	return h.store.Verify()
-}
-
-// Export writes a step as a tar, and gives what that does not hold.
-func (h *History) Export(step uint64, to io.Writer) ([]history.Unexported, error) {
-	return h.store.Export(step, h.Project, to)
 }
 
 // Usage says who keeps how much, and how much may be kept.
@@ -51,7 +46,8 @@ func (h *History) Collect(req Request, dry bool) (*history.Removal, error) {
 		return &history.Removal{}, nil
 	}
 	h.store.SetLimits(limits)
-	return h.store.Collect(dry)
+	r, err := h.store.Collect(dry)
+	return r, errors.Join(err, h.dropRecords(r, err, dry))
 }
 
 // Discard removes steps for good; all of them and whatever cannot be read with all.
@@ -62,7 +58,16 @@ func (h *History) Discard(steps []uint64, all, dry bool) (*history.Removal, erro
 	if h.store == nil {
 		return &history.Removal{}, nil
 	}
-	return h.store.Discard(steps, all, dry)
+	r, err := h.store.Discard(steps, all, dry)
+	return r, errors.Join(err, h.dropRecords(r, err, dry))
+}
+
+// dropRecords removes the records of steps that were discarded.
+func (h *History) dropRecords(r *history.Removal, failed error, dry bool) error {
+	if failed != nil || dry {
+		return nil
+	}
+	return dropRecords(h.records, r.Oldest)
 }
 
 // needed is what has to be allowed for what may only be looked at.
@@ -120,9 +125,19 @@ func (p *Prepared) ignored() (func(path string) bool, error) {
 // trim keeps the history within its limits when a run is over. What went is told:
 // it can no longer be undone.
 func (k *keeper) trim() error {
-	r, err := k.store.Trim()
-	k.trimmed = append(k.trimmed, trimmed(r)...)
+	notes, err := k.trimStore(k.store)
+	k.trimmed = append(k.trimmed, notes...)
 	return err
+}
+
+// trimStore trims the history, which nobody else may use meanwhile, with the records of
+// the steps that go. It gives what there is to tell.
+func (k *keeper) trimStore(store *history.Store) ([]string, error) {
+	r, err := store.Trim()
+	if err == nil && r != nil {
+		err = dropRecords(k.records, r.Oldest)
+	}
+	return trimmed(r), err
 }
 
 // trimmed says what went; r may be nil.

@@ -12,7 +12,7 @@ import (
 func (*History) Verify() (*history.Verified, error) { return nil, errHere }
 
 // Export has nothing to write here.
-func (*History) Export(uint64, io.Writer) ([]history.Unexported, error) { return nil, errHere }
+func (*History) Export(uint64, io.Writer) ([]history.Unexported, int, error) { return nil, 0, errHere }
 
 // Usage has nothing to count here.
 func (*History) Usage(Request) (*history.Usage, error) { return nil, errHere }
@@ -22,3 +22,6 @@ func (*History) Collect(Request, bool) (*history.Removal, error) { return nil, e
 
 // Discard has nothing to remove here.
 func (*History) Discard([]uint64, bool, bool) (*history.Removal, error) { return nil, errHere }
+
+// HistoriesUsage has nothing to look at here.
+func HistoriesUsage(Request, bool) (*Usages, error) { return nil, errHere }

@@ -75,7 +75,7 @@ func newJobs(run *keeper, stage int) *jobs {
 // enter gives the keeper that a change belongs to, until leave is called. Jobs
 // begin and end while nobody is in between, and a step of the run ends then: what
 // is about to be changed belongs to one of both sides.
-func (j *jobs) enter(ch *broker.Change) *keeper {
+func (j *jobs) enter(ch *broker.Change) *underWay {
 	j.run.gate.RLock()
 	k := j.run
 	if j.epoch.Load() != 0 {
@@ -86,8 +86,15 @@ func (j *jobs) enter(ch *broker.Change) *keeper {
 			}
 		}
 	}
-	ch.Memo = k
-	return k
+	u := &underWay{keeper: k}
+	ch.Memo = u
+	return u
+}
+
+// underWay is what is known of a change until its outcome is.
+type underWay struct {
+	keeper *keeper
+	change history.Change
 }
 
 func (j *jobs) leave(k *keeper) {
@@ -99,10 +106,11 @@ func (j *jobs) leave(k *keeper) {
 
 // stepInto gives the step that a change goes into, 0 before it has come that far.
 func stepInto(ch *broker.Change) uint64 {
-	k, ok := ch.Memo.(*keeper)
+	u, ok := ch.Memo.(*underWay)
 	if !ok {
 		return 0
 	}
+	k := u.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.step
@@ -110,8 +118,8 @@ func stepInto(ch *broker.Change) uint64 {
 
 // appOf gives the id of the app that a change is made by, "" for none.
 func appOf(ch *broker.Change) string {
-	if k, ok := ch.Memo.(*keeper); ok {
-		return k.app
+	if u, ok := ch.Memo.(*underWay); ok {
+		return u.keeper.app
 	}
 	return ""
 }

@@ -158,9 +158,10 @@ func TestCallers(t *testing.T) {
 	j := newJobs(run, 1)
 	enter := func(tid int) *keeper {
 		ch := &broker.Change{TID: uint32(tid)}
-		k := j.enter(ch)
+		u := j.enter(ch)
+		k := u.keeper
 		j.leave(k)
-		if ch.Memo != k {
+		if ch.Memo != u {
 			t.Error("the change does not know its keeper")
 		}
 		return k
@@ -188,10 +189,10 @@ func TestCallers(t *testing.T) {
 			}
 		}
 	}
-	done <- 0
 	if p, ok := readProcess(tid); ok && processOf(p.pid) != self.pid {
 		t.Errorf("thread %d is of process %d", tid, processOf(p.pid))
 	}
+	done <- 0
 	j.mu.Lock()
 	j.forget(func(int, caller) bool { return true })
 	j.callers = map[int]caller{child.pid: {start: child.start - 1, job: one}}
@@ -281,7 +282,7 @@ func BenchmarkCaller(b *testing.B) {
 				j.epoch.Add(1)
 			}
 			for b.Loop() {
-				j.leave(j.enter(&broker.Change{TID: uint32(self.pid)}))
+				j.leave(j.enter(&broker.Change{TID: uint32(self.pid)}).keeper)
 			}
 		})
 	}
@@ -306,7 +307,7 @@ func TestJobsComeAndGo(t *testing.T) {
 				default:
 				}
 				ch := &broker.Change{TID: uint32(self.pid)}
-				k := j.enter(ch)
+				k := j.enter(ch).keeper
 				if k != run {
 					inJobs.Add(1)
 					if k.over != nil {

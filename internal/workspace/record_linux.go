@@ -20,14 +20,15 @@ import (
 // not UTF-8), and for renames and links the other one.
 type record struct {
 	mu      sync.Mutex
-	log     *history.AppendLog
+	path    string             // of its file; "" where nothing is written down
+	log     *history.AppendLog // nil before the first change
 	touched map[string]struct{}
 	lost    error
 	held    int   // bytes of names in touched
 	written int64 // bytes in log
 	most    budget
 	line    []byte
-	turn    func() (*history.AppendLog, error) // gives the next log when one is full; nil: then nothing is changed any more
+	goesOn  bool // in another file when one is full; else nothing is changed any more then
 }
 
 // budget bounds one run's record: in memory, beyond which paths are written each
@@ -44,40 +45,25 @@ var errFull = errors.New("the record of this run is full")
 
 func (p *Prepared) openRecord(id string) (*record, error) {
 	r := &record{touched: make(map[string]struct{}), most: usualBudget}
-	if p.state == nil {
+	dir := p.recordsAt()
+	if dir == "" {
 		p.note("changes are not recorded: there is no state directory")
 		return r, nil
 	}
-	dir := p.state.project(p.place.project) + "/changes"
-	if err := makeDirs(dir); err != nil {
-		return nil, noRecord(err)
+	err := makeDirs(dir)
+	if err == nil {
+		err = unix.Access(dir, unix.W_OK|unix.X_OK)
 	}
-	file, err := os.OpenFile(dir+"/"+id+".log", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, noRecord(err)
 	}
-	r.log = history.NewAppendLog(file)
-	if p.req.Stays {
-		r.turn = func() (*history.AppendLog, error) { return nextRecord(dir + "/" + id + ".log") }
-	}
+	r.path, r.goesOn = dir+"/"+id+".log", p.req.Stays
 	return r, nil
-}
-
-// nextRecord begins the record of a workspace that stays anew, with one older part.
-func nextRecord(path string) (*history.AppendLog, error) {
-	if err := os.Rename(path, path+".1"); err != nil {
-		return nil, err
-	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return history.NewAppendLog(file), nil
 }
 
 // turnOver goes on in another log; the lock is held.
 func (r *record) turnOver() error {
-	next, err := r.turn()
+	next, err := nextRecord(r.path)
 	if err != nil {
 		return err
 	}
@@ -115,7 +101,7 @@ func (r *record) Before(ch *broker.Change) error {
 			r.touched[strings.Clone(n)] = struct{}{}
 		}
 	}
-	if r.log == nil {
+	if r.path == "" {
 		return nil
 	}
 	line := append(append(r.line[:0], ch.Op...), ' ')
@@ -124,16 +110,7 @@ func (r *record) Before(ch *broker.Change) error {
 		line = strconv.AppendQuoteToASCII(append(line, ' '), ch.To)
 	}
 	r.line = append(line, '\n')
-	err := errFull
-	if r.written += int64(len(r.line)); r.written > r.most.written && r.turn != nil {
-		if err := r.turnOver(); err != nil {
-			r.lost = err
-		}
-	}
-	if r.written <= r.most.written {
-		err = r.log.Append(r.line)
-	}
-	if err != nil {
+	if err := r.write(); err != nil {
 		r.lost = err
 		for _, n := range names {
 			delete(r.touched, n)
@@ -143,12 +120,31 @@ func (r *record) Before(ch *broker.Change) error {
 	return nil
 }
 
+// write writes line, and makes the file with the first one; the lock is held.
+func (r *record) write() (err error) {
+	if r.log == nil {
+		if r.log, err = beginRecord(r.path); err != nil {
+			return err
+		}
+	}
+	if r.written += int64(len(r.line)); r.written > r.most.written && r.goesOn {
+		if err := r.turnOver(); err != nil {
+			r.lost = err
+		}
+	}
+	if r.written > r.most.written {
+		return errFull
+	}
+	return r.log.Append(r.line)
+}
+
 func (r *record) close() {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.path = ""
 	if r.log == nil {
 		return
 	}

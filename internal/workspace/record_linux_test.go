@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"carrel/internal/broker"
-	"carrel/internal/history"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,11 +15,7 @@ import (
 func testRecord(t *testing.T, most budget) (*record, func() string) {
 	t.Helper()
 	at := t.TempDir() + "/r.log"
-	f, err := os.OpenFile(at, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &record{touched: make(map[string]struct{}), most: most, log: history.NewAppendLog(f)}
+	r := &record{touched: make(map[string]struct{}), most: most, path: at}
 	t.Cleanup(r.close)
 	return r, func() string {
 		r.close()
@@ -96,12 +91,7 @@ func TestRecordFirstTouch(t *testing.T) {
 // there, with one older part.
 func TestRecordGoesOn(t *testing.T) {
 	at := t.TempDir() + "/r.log"
-	f, err := os.OpenFile(at, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &record{touched: make(map[string]struct{}), most: budget{touched: 5, held: 50, written: 1000}, log: history.NewAppendLog(f),
-		turn: func() (*history.AppendLog, error) { return nextRecord(at) }}
+	r := &record{touched: make(map[string]struct{}), most: budget{touched: 5, held: 50, written: 1000}, path: at, goesOn: true}
 	defer r.close()
 	for i := range 1000 {
 		if err := r.Before(&broker.Change{Op: broker.OpMkdir, Path: fmt.Sprintf("/p/dir%04d", i)}); err != nil {

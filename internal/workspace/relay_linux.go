@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -73,8 +74,8 @@ func (r *relayedTerminal) stdio() [3]*os.File {
 	return files
 }
 
-// start begins to carry, once the command has been started.
-func (r *relayedTerminal) start() error {
+// start begins to carry, once the command has been started; interrupt is told of keys that end it.
+func (r *relayedTerminal) start(interrupt func()) error {
 	if r == nil {
 		return nil
 	}
@@ -99,8 +100,42 @@ func (r *relayedTerminal) start() error {
 		_, _ = io.Copy(struct{ io.Writer }{os.Stdout}, struct{ io.Reader }{r.near})
 		close(r.drained)
 	}()
-	go func() { _, _ = io.Copy(&seen{to: r.near, gesture: r.gesture}, struct{ io.Reader }{os.Stdin}) }()
+	typed := func(keys []byte) {
+		if r.ends(keys) {
+			r.settle()
+			interrupt()
+		}
+	}
+	go func() {
+		_, _ = io.Copy(&seen{to: r.near, gesture: r.gesture, typed: typed}, struct{ io.Reader }{os.Stdin})
+	}()
 	return nil
+}
+
+// ends says whether one of the keys ends what is in the foreground.
+func (r *relayedTerminal) ends(keys []byte) (yes bool) {
+	raw, err := r.near.SyscallConn()
+	if err != nil {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) {
+		now, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
+		yes = err == nil && now.Lflag&unix.ISIG != 0 && slices.ContainsFunc(keys, func(key byte) bool {
+			return key != 0 && (key == now.Cc[unix.VINTR] || key == now.Cc[unix.VQUIT])
+		})
+	})
+	return yes
+}
+
+// settle waits until the terminal has sent the signal of a key: it does so later than the
+// key is written, and polling the far end waits for it.
+func (r *relayedTerminal) settle() {
+	far, err := unix.Open(r.name, unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return // nothing is there that could get it
+	}
+	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(far), Events: unix.POLLIN}}, 0)
+	unix.Close(far)
 }
 
 // close gives the person their terminal back.
@@ -126,13 +161,18 @@ type seen struct {
 	to      io.Writer
 	gesture func()
 	keys    gestures
+	typed   func([]byte) // told of what was handed on; may be nil
 }
 
 func (s *seen) Write(b []byte) (int, error) {
 	if s.gesture != nil && s.keys.in(b) {
 		s.gesture()
 	}
-	return s.to.Write(b)
+	n, err := s.to.Write(b)
+	if s.typed != nil {
+		s.typed(b)
+	}
+	return n, err
 }
 
 // tells gives what tells a workspace of another process's of the key for pasting.

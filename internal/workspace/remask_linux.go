@@ -211,13 +211,23 @@ func (m *masks) look(at, name string) {
 	switch {
 	case m.masked[at]:
 		m.see(at)
-	case path.Dir(at) == m.project && view.EnvironmentFile(name) && m.broker != nil && !m.exact:
-		if d := m.policy.Lookup(at); d.Rule != nil && d.Rule.Path == at || m.broker.own.has(at) || !m.visible(at) {
+	case hiddenByName(m.policy, m.project, at) && m.broker != nil && !m.exact:
+		if m.broker.own.has(at) || !m.visible(at) {
 			return
 		}
 		m.broker.judge.hidden.add(at)
 		m.see(at)
 	}
+}
+
+// hiddenByName says whether a path is an environment file of the project that nobody's
+// rule names.
+func hiddenByName(e *policy.Effective, project, at string) bool {
+	if path.Dir(at) != project || !view.EnvironmentFile(path.Base(at)) {
+		return false
+	}
+	d := e.Lookup(at)
+	return d.Rule == nil || d.Rule.Path != at
 }
 
 // see hides a file again if it can be seen.

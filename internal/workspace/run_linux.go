@@ -11,12 +11,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
+	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
 )
@@ -122,9 +124,9 @@ func (p *Prepared) Start() (*api.Result, error) {
 		return p.notStarted(r, p.req.Argv[0], err)
 	}
 	p.watchLogins()
-	signals.forward(up.walls) // at once: the command may already have been sent some
+	signals.forward(up) // at once: the command may already have been sent some
 	io.started()
-	if err := p.relay.start(); err != nil {
+	if err := p.relay.start(up.interrupt); err != nil {
 		p.note("%v", err)
 	}
 	err = p.supervise(up, group, r)
@@ -167,6 +169,20 @@ type raised struct {
 	hands   *hands
 	host    *hostService // nil where nobody asks for host commands
 	still   *stillness
+	desk    atomic.Pointer[supervisor.Server] // nil before it answers
+}
+
+// interrupt refuses what a person is asked about: a signal is on its way to the command.
+func (u *raised) interrupt() {
+	if u.broker != nil && u.broker.keeper != nil {
+		go u.broker.keeper.guard.interrupt(u.walls.Flush)
+	}
+}
+
+// letEnd is interrupt for a signal that ends the workspace.
+func (u *raised) letEnd() {
+	u.interrupt()
+	u.desk.Load().LetEnd()
 }
 
 func (u *raised) close() {
@@ -248,6 +264,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	defer func() { p.addNotes(hidden.close()...) }()
 	desk := p.answerOutside(up, group.Dirs(), r)
 	defer desk.Close()
+	up.desk.Store(desk)
 	n.answersTo(desk)
 	p.clipboard.answersTo(desk)
 	p.keyring.answersTo(desk)
@@ -258,7 +275,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	}
 	ctx, cancel := p.deadline()
 	defer cancel()
-	timedOut := context.AfterFunc(ctx, func() { p.endByClock(walls) })
+	timedOut := context.AfterFunc(ctx, func() { p.endByClock(up) })
 	server := &insideServer{walls: walls, callbacksTo: p.callbacks(), openerLed: p.openerLed, record: p.recorder(r), mark: b.mark, clipboard: p.clipboard, keyring: p.keyring, expired: desk.Expired}
 	server.opener, server.openEnv = p.opener()
 	server.virtual = p.virtualCommands(filepath.Base(p.place.project), r, server.record, desk)
@@ -292,10 +309,11 @@ func (p *Prepared) deadline() (context.Context, context.CancelFunc) {
 }
 
 // endByClock asks the command to end, and after the grace makes it.
-func (p *Prepared) endByClock(walls *sandbox.Walls) {
-	_ = walls.Signal(sandbox.FirstCommand, syscall.SIGTERM)
-	_ = walls.Signal(sandbox.FirstCommand, syscall.SIGCONT)
-	time.AfterFunc(stopGrace, func() { _ = walls.Signal(sandbox.FirstCommand, syscall.SIGKILL) })
+func (p *Prepared) endByClock(up *raised) {
+	_ = up.walls.Signal(sandbox.FirstCommand, syscall.SIGTERM)
+	_ = up.walls.Signal(sandbox.FirstCommand, syscall.SIGCONT)
+	up.letEnd()
+	time.AfterFunc(stopGrace, func() { _ = up.walls.Signal(sandbox.FirstCommand, syscall.SIGKILL) })
 }
 
 func (p *Prepared) ended(r *api.Result, e sandbox.Exit, timedOut bool) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"carrel/internal/api"
@@ -24,6 +25,16 @@ type safeguard struct {
 	notes    []string
 	ended    context.Context
 	end      context.CancelFunc
+
+	interrupting sync.Mutex // held by interrupt
+	round        atomic.Pointer[round]
+}
+
+// round is all that is asked between two interrupts.
+type round struct {
+	context.Context // ends with the next interrupt
+	end             context.CancelFunc
+	arrived         chan struct{} // closed when the signal of that interrupt is there
 }
 
 // answerTime is how long a held change waits for a person.
@@ -49,7 +60,26 @@ func (e *heldError) Unwrap() error { return unix.EACCES }
 func newSafeguard(within time.Duration) *safeguard {
 	g := &safeguard{ready: make(chan struct{}), deadline: within}
 	g.ended, g.end = context.WithCancel(context.Background())
+	g.newRound()
 	return g
+}
+
+func (g *safeguard) newRound() {
+	r := &round{arrived: make(chan struct{})}
+	r.Context, r.end = context.WithCancel(g.ended)
+	g.round.Store(r)
+}
+
+// interrupt answers no to whatever is asked until flush has returned: until then a signal
+// for those who ask is on its way, and a workspace that stands still would not take it.
+func (g *safeguard) interrupt(flush func()) {
+	g.interrupting.Lock()
+	defer g.interrupting.Unlock()
+	r := g.round.Load()
+	r.end()
+	flush()
+	g.newRound()
+	close(r.arrived)
 }
 
 // answersTo tells who is asked.
@@ -81,9 +111,10 @@ type question struct {
 
 // granted asks a question, and says whether the answer is yes.
 func (g *safeguard) granted(ch *broker.Change, q question) bool {
+	round := g.round.Load()
 	select {
 	case <-g.ready:
-	case <-g.ended.Done():
+	case <-round.Done():
 	case <-time.After(deskTime):
 	}
 	granted := false
@@ -99,15 +130,21 @@ func (g *safeguard) granted(ch *broker.Change, q question) bool {
 			defer func() { q.settle(granted) }()
 		}
 		if !g.desk.Paused() {
-			if g.desk.Pause(g.ended) != nil {
+			if round.Err() != nil || g.desk.Pause(round) != nil {
 				return
 			}
 			resume = func() { _ = g.desk.Resume(context.Background()) }
 		}
 		q.Operation, q.Rule, q.Source, q.Step, q.App = ch.Op, ruleHeld, "safeguards", stepInto(ch), appOf(ch)
-		granted = g.desk.Ask(g.ended, q.Approval, time.Now().Add(q.within))
+		granted = g.desk.Ask(round, q.Approval, time.Now().Add(q.within))
 	})
 	resume() // when the change counts as under way again: nothing comes between
+	if !granted && round.Err() != nil {
+		select { // who is refused takes the signal first
+		case <-round.arrived:
+		case <-g.ended.Done():
+		}
+	}
 	return granted
 }
 

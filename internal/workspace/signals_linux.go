@@ -53,8 +53,10 @@ func (r *signalRelay) starting() {
 	}
 }
 
-// forward begins to pass on.
-func (r *signalRelay) forward(w *sandbox.Walls) {
+// forward begins to pass on. A command that waits for a person's answer stands still, and
+// is let go on to take what asks it to end.
+func (r *signalRelay) forward(up *raised) {
+	w := up.walls
 	for _, sig := range r.early {
 		_ = w.Signal(sandbox.FirstCommand, sig)
 	}
@@ -67,14 +69,19 @@ func (r *signalRelay) forward(w *sandbox.Walls) {
 			case s := <-r.in:
 				sig := s.(syscall.Signal)
 				if fromTerminal(sig) {
+					up.interrupt()
 					continue
 				}
 				_ = w.Signal(sandbox.FirstCommand, sig)
-				if sig == syscall.SIGTERM || sig == syscall.SIGHUP {
+				switch sig {
+				case syscall.SIGINT, syscall.SIGQUIT:
+					up.interrupt()
+				case syscall.SIGTERM, syscall.SIGHUP:
+					up.letEnd()
 					if asked++; asked == 1 {
-						time.AfterFunc(stopGrace, func() { killUnlessDone(w, r.done) })
+						time.AfterFunc(stopGrace, func() { killUnlessDone(up, r.done) })
 					} else {
-						killUnlessDone(w, r.done)
+						killUnlessDone(up, r.done)
 					}
 				}
 			}
@@ -88,11 +95,12 @@ func (r *signalRelay) stop() {
 	close(r.done)
 }
 
-func killUnlessDone(w *sandbox.Walls, done <-chan struct{}) {
+func killUnlessDone(up *raised, done <-chan struct{}) {
 	select {
 	case <-done:
 	default:
-		_ = w.Signal(sandbox.FirstCommand, syscall.SIGKILL)
+		_ = up.walls.Signal(sandbox.FirstCommand, syscall.SIGKILL)
+		up.letEnd()
 	}
 }
 

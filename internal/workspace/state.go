@@ -23,6 +23,9 @@ import (
 //	projects/ID/agents/NAME/      the private copy of an agent's state
 //	projects/ID/history/          see package history; elsewhere with history.dir
 //	projects/ID/history-places    where else the history has been
+//	projects/ID/path              the project's path, quoted; its time is that of the last use
+//	projects/ID/changes/          see record
+//	projects/.total               locked while histories are shrunk; what they took then
 type stateDir struct{ path string }
 
 // logLimit is the size at which a log is turned over; one older part is kept.
@@ -79,10 +82,19 @@ func (s *stateDir) agent(project, name string) string {
 	return filepath.Join(s.project(project), "agents", name)
 }
 
+// projectBytes is how much of a hash names a project.
+const projectBytes = 10
+
 // projectID names a project after its canonical path.
 func projectID(path string) string {
 	sum := sha256.Sum256([]byte(path))
-	return hex.EncodeToString(sum[:10])
+	return hex.EncodeToString(sum[:projectBytes])
+}
+
+// isProjectID says whether a name is one that projectID gives.
+func isProjectID(name string) bool {
+	sum, err := hex.DecodeString(name)
+	return err == nil && len(sum) == projectBytes
 }
 
 func (s *stateDir) logDenial(d api.Denial) error         { return s.append("denials.jsonl", d) }

@@ -37,19 +37,27 @@ func (d *desk) keepLimits() {
 		}
 		now, limits := k.size(), k.terms.limits(k.limits)
 		d.yields.Unlock()
+		if k.total.grown(now.Bytes) {
+			d.tell(k.total.hold())
+		}
 		if !now.Over(limits) || !grown(now.Bytes, tried.Bytes, limits.Bytes) && !grown(now.Steps, tried.Steps, limits.Steps) {
 			continue
 		}
 		err := d.still(context.Background(), func() {
-			for _, note := range k.trimStill() {
-				d.server.Emit(api.Event{Kind: api.EventNote, Text: note})
-			}
+			d.tell(k.trimStill())
 		})
 		if err == nil { // else something is on its way: the next time
 			d.yields.Lock()
 			tried = k.size() // what is still beyond the limits stays
 			d.yields.Unlock()
 		}
+	}
+}
+
+// tell emits notes.
+func (d *desk) tell(notes []string) {
+	for _, note := range notes {
+		d.server.Emit(api.Event{Kind: api.EventNote, Text: note})
 	}
 }
 
@@ -83,15 +91,30 @@ func (k *keeper) size() history.Size {
 
 // trimStill trims a history that was let go of, and says what there is to tell.
 func (k *keeper) trimStill() []string {
+	var notes []string
 	store, err := history.Open(k.dir)
-	if err != nil {
-		return []string{"keeping the history within its limits: " + err.Error()}
+	if err == nil {
+		defer store.Close()
+		store.SetLimits(k.terms.limits(k.limits))
+		notes, err = k.trimStore(store)
 	}
-	defer store.Close()
-	store.SetLimits(k.terms.limits(k.limits))
-	r, err := store.Trim()
 	if err != nil {
-		return []string{"keeping the history within its limits: " + err.Error()}
+		notes = append(notes, "keeping the history within its limits: "+err.Error())
 	}
-	return trimmed(r)
+	return notes
+}
+
+// freeTime is how long a history is waited for that another run's end makes smaller.
+const freeTime = 5 * time.Second
+
+// whenFree takes a lock that such a run holds for a moment.
+func whenFree(lock func() error) error {
+	end := time.Now().Add(freeTime)
+	for {
+		err := lock()
+		if err == nil || time.Now().After(end) {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }

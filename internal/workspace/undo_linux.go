@@ -3,11 +3,11 @@ package workspace
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
 
+	"carrel/internal/api"
 	"carrel/internal/broker"
 	"carrel/internal/config"
 	"carrel/internal/history"
@@ -28,9 +28,15 @@ type History struct {
 	OtherDisk bool   // it is on another file system than the project
 
 	store    *history.Store
+	records  string // of what runs have changed, see [record]; "" for none
+	used     func() // notes that the history is used
+	req      Request
 	prepared *Prepared
 	roots    []string
 	under    UnderCeilings
+
+	ask    Sighted              // nil for callers who may know everything
+	sights map[string]api.Sight // what it has answered
 }
 
 // May says why the ceilings do not let the caller do something with the history, nil
@@ -70,7 +76,8 @@ func FindHistory(req Request) (*History, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &History{Project: p.place.project, Log: &history.Log{}, Dir: p.historyAt, OtherDisk: !sameDisk(p.historyAt, p.place.project), under: p.underCeilings()}
+	h := &History{Project: p.place.project, Log: &history.Log{}, Dir: p.historyAt, OtherDisk: !sameDisk(p.historyAt, p.place.project),
+		records: p.recordsAt(), used: p.noteUse, under: p.underCeilings(), req: req}
 	if err := h.May("history", policy.UndoPreview); err != nil {
 		return nil, err
 	}
@@ -115,7 +122,7 @@ func sameDisk(a, b string) bool {
 
 // SoFar looks at what a step that is still open has come to by now; see
 // [history.Log.SoFar].
-func (h *History) SoFar(s *history.Step) error { return h.Log.SoFar(s) }
+func (h *History) SoFar(s *history.Step) error { return h.Redacted(h.Log.SoFar(s)) }
 
 // Close lets go of it.
 func (h *History) Close() {
@@ -126,15 +133,8 @@ func (h *History) Close() {
 
 // complete fills in what the policy says: where changes may be made, and which.
 func (h *History) complete(req Request, r *history.Request) error {
-	if h.prepared == nil {
-		p, err := Prepare(req)
-		if err != nil {
-			return err
-		}
-		if err := p.Preview(); err != nil {
-			return err
-		}
-		h.prepared, h.roots = p, p.Plan.Roots
+	if err := h.decided(req); err != nil {
+		return err
 	}
 	if h.Open != nil { // an undo may have been about more than the project
 		closed, err := h.store.Recover(h.roots)
@@ -146,8 +146,23 @@ func (h *History) complete(req Request, r *history.Request) error {
 	}
 	judge := newDecider(h.prepared)
 	r.Roots = h.roots
-	r.Allow = judge.restores
+	r.Allow = h.mayRestore(judge.restores)
 	return nil
+}
+
+// decided has the policy decided, once.
+func (h *History) decided(req Request) error {
+	if h.prepared != nil {
+		return nil
+	}
+	p, err := Prepare(req)
+	if err == nil {
+		err = p.Preview()
+	}
+	if err == nil {
+		h.prepared, h.roots = p, p.Plan.Roots
+	}
+	return err
 }
 
 // maxRestored bounds what is read to vet what an undo restores, in bytes.
@@ -212,7 +227,8 @@ func (h *History) Preview(req Request, r history.Request) (*history.Preview, err
 	if err := h.complete(req, &r); err != nil {
 		return nil, err
 	}
-	return h.store.Preview(h.Log, r)
+	v, err := h.store.Preview(h.Log, r)
+	return v, h.Redacted(err)
 }
 
 // Undo takes steps back, or makes them again.
@@ -227,11 +243,7 @@ func (h *History) Undo(req Request, r history.Request) (*history.Preview, error)
 	if err := h.complete(req, &r); err != nil {
 		return nil, err
 	}
-	return h.store.Undo(h.Log, r)
-}
-
-// Contents opens a file as a step found it and as it left it; nil for where there
-// was no file. An error says that it is not to be had any more.
-func (h *History) Contents(s *history.Step, path string) (before, after io.ReadCloser, err error) {
-	return h.store.Contents(h.Log, s, path)
+	h.used()
+	v, err := h.store.Undo(h.Log, r)
+	return v, h.Redacted(err)
 }

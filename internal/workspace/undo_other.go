@@ -5,6 +5,7 @@ package workspace
 import (
 	"io"
 
+	"carrel/internal/api"
 	"carrel/internal/history"
 	"carrel/internal/policy"
 )
@@ -44,5 +45,22 @@ func (*History) Undo(Request, history.Request) (*history.Preview, error) { retur
 
 // Contents has none here.
 func (*History) Contents(*history.Step, string) (io.ReadCloser, io.ReadCloser, error) {
+	return nil, nil, errHere
+}
+
+// Sighted says how much of each path may be told.
+type Sighted func(paths []string) ([]api.Sight, error)
+
+// TellAs has nothing to tell here.
+func (*History) TellAs(Sighted) {}
+
+// Unnamed knows no paths here.
+func (*History) Unnamed([]string) (map[string]bool, error) { return nil, errHere }
+
+// Redacted has nothing to leave out here.
+func (*History) Redacted(err error) error { return err }
+
+// Tell has no changes here.
+func (*History) Tell(*history.Step, []history.PathChange, api.Sight) ([]history.PathChange, []string, error) {
 	return nil, nil, errHere
 }

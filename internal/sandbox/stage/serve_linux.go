@@ -112,6 +112,8 @@ func (s *server) obey(r request) {
 		s.listenAt(r.msg)
 	case sandbox.MsgNewPty:
 		s.newPty(r.msg.ID)
+	case sandbox.MsgFlush:
+		s.link.say(sandbox.Message{Kind: sandbox.MsgBound, ID: r.msg.ID})
 	}
 }
 

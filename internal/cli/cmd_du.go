@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) duCommand() *cobra.Command {
+	var asJSON, exact bool
+	cmd := &cobra.Command{
+		Use:   "du [flags]",
+		Short: "Show how much the histories of all projects take",
+		Long: `Shows for each project how many steps of its history are kept, how much of the disk
+they take, and when the project was used last: by a run with history, or an undo.
+"gone" is a project whose directory is not there any more. The last line has the sum
+and the limits.
+
+The numbers are estimates that runs keep up to date, except with --exact. Where all
+histories together reach history.max_total_bytes, the oldest steps of the projects
+at the end of the list go first. ` + "`carrel history du`" + ` shows each step of one project.
+` + plainStatusHelp,
+		Example: `  carrel du
+  carrel du --exact
+  carrel du --json`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error { return a.du(asJSON, exact) },
+	}
+	cmd.Flags().BoolVar(&exact, "exact", false, "look at every file that is kept, and correct the estimates")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return explainFlagErrors(cmd)
+}
+
+// duJSON is what the histories of all projects take.
+type duJSON struct {
+	Projects []projectUsageJSON `json:"projects"`
+	Total    int64              `json:"total_disk_bytes"`
+	Limits   totalLimitsJSON    `json:"limits"`
+}
+
+type totalLimitsJSON struct {
+	MaxBytes      int64 `json:"max_bytes"`
+	MaxTotalBytes int64 `json:"max_total_bytes"`
+}
+
+type projectUsageJSON struct {
+	ID       string    `json:"id"`
+	Project  text      `json:"project,omitempty"`
+	Gone     bool      `json:"gone"`
+	Dir      text      `json:"dir"`
+	Steps    int64     `json:"steps"`
+	Disk     int64     `json:"disk_bytes"`
+	Exact    bool      `json:"exact"`
+	LastUsed time.Time `json:"last_used"`
+	Counted  bool      `json:"counted"`
+}
+
+func (a *app) du(asJSON, exact bool) error {
+	req, err := a.historyRequest("")
+	if err != nil {
+		return err
+	}
+	u, err := workspace.HistoriesUsage(req, exact)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(a.out, duOf(u))
+	}
+	t := &table{}
+	t.row("STEPS", "KEPT", "LAST USED", "STATE", "PROJECT")
+	for _, p := range u.Projects {
+		t.row(strconv.FormatInt(p.Steps, 10), sizeText(p.Bytes), p.Used.Local().Format(stampLayout), projectState(p), projectName(p))
+	}
+	if len(u.Projects) > 0 {
+		t.print(a.out, "")
+	}
+	about := "about "
+	if exact {
+		about = ""
+	}
+	fmt.Fprintf(a.out, "%s%s on disk in all; %s\n", about, sizeText(u.Total), limitsText(u))
+	return nil
+}
+
+func duOf(u *workspace.Usages) duJSON {
+	j := duJSON{Projects: []projectUsageJSON{}, Total: u.Total, Limits: totalLimitsJSON{u.Each, u.Altogether}}
+	for _, p := range u.Projects {
+		j.Projects = append(j.Projects, projectUsageJSON{
+			ID: p.ID, Project: text(p.Path), Gone: p.Gone, Dir: text(p.Dir),
+			Steps: p.Steps, Disk: p.Bytes, Exact: p.Exact, LastUsed: p.Used, Counted: p.Counted,
+		})
+	}
+	return j
+}
+
+// projectState says what is unusual about a project's history.
+func projectState(p workspace.ProjectUsage) string {
+	switch {
+	case !p.Counted:
+		return "elsewhere"
+	case p.Gone:
+		return "gone"
+	}
+	return dash("")
+}
+
+// projectName is the path of a project where it is known, and the place of a history that
+// is not where histories are kept now.
+func projectName(p workspace.ProjectUsage) string {
+	name := quoteIf(p.Path)
+	if p.Path == "" {
+		name = "unknown, kept in " + quoteIf(p.Dir)
+	} else if !p.Counted {
+		name += ", kept in " + quoteIf(p.Dir)
+	}
+	return name
+}
+
+func limitsText(u *workspace.Usages) string {
+	words := func(n int64) string {
+		if n == 0 {
+			return "what they need"
+		}
+		return sizeText(n)
+	}
+	return fmt.Sprintf("all projects together may take %s, one of them %s", words(u.Altogether), words(u.Each))
+}

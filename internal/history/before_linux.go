@@ -1,0 +1,141 @@
+package history
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// Before keeps what a change is about to destroy. An error says that the change
+// must not be made.
+func (w *Writer) Before(c *Change) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		err := w.before(c)
+		var l *LostError
+		if !errors.As(err, &l) || l.object == nil {
+			return err
+		}
+		if c.Lose != nil && w.possible(c.Op, l.Path) {
+			w.mu.Unlock()
+			err = c.Lose(l.Path, l.Why)
+			w.mu.Lock()
+			if err != nil {
+				return err
+			}
+		}
+		l.object.mayLose = true
+	}
+}
+
+// before keeps what it can. What lies on a file system that is mounted in a root
+// is not kept.
+func (w *Writer) before(c *Change) error {
+	if w.step == 0 {
+		return errors.New("no step is open")
+	}
+	s, to := w.slots(c)
+	if s == nil {
+		return nil
+	}
+	err := w.keepFor(c, s, to)
+	if errors.Is(err, unix.EXDEV) {
+		err = w.notKept(c)
+	}
+	if err == nil {
+		c.begin(s, to)
+		w.begins(c)
+	}
+	return err
+}
+
+// notKept writes down that what a change destroys is not kept.
+func (w *Writer) notKept(c *Change) error {
+	at := c.Path
+	if c.Op == Rename {
+		at = c.To
+	}
+	s := w.tree.find(at)
+	switch {
+	case s == nil || s.is == nil || c.Op == Make || c.Op == Link || c.Op == Meta:
+		return nil
+	case !s.is.mayLose:
+		return &LostError{Path: at, Why: otherMount, object: s.is}
+	}
+	return w.write(&Record{Pre: &Pre{Path: Bytes(at), Lost: otherMount}})
+}
+
+func (w *Writer) keepFor(c *Change, s, to *slot) error {
+	s.via = &via{dir: c.Dir, name: c.Name, pinned: c.Pinned}
+	defer func() { s.via = nil }()
+	if to != nil {
+		to.via = &via{dir: c.ToDir, name: c.ToName}
+		defer func() { to.via = nil }()
+	}
+	if err := w.stale(c, s); err != nil {
+		return err
+	}
+	if err := w.keepBetween(c, s, to); err != nil {
+		return err
+	}
+	switch c.Op {
+	case Content:
+		w.count(c, s)
+		return w.content(s, false)
+	case Meta:
+		if s.is != nil {
+			s.is.touched = true
+		}
+		if c.Hides {
+			w.hides(s)
+		}
+		return w.meta(s)
+	case Make:
+		return w.name(s, false)
+	case Remove:
+		w.count(c, s)
+		return w.leaves(s)
+	case Link:
+		return w.link(s, to)
+	}
+	if to == nil {
+		return nil
+	}
+	nothing, err := w.sameFile(s, to)
+	if nothing || err != nil {
+		return err
+	}
+	return w.move(c, s, to)
+}
+
+// move keeps what a rename or an exchange of two objects is about to destroy.
+func (w *Writer) move(c *Change, s, to *slot) error {
+	if c.Copied {
+		return w.copied(s, to)
+	}
+	if err := w.fit(c, s, to); err != nil {
+		return err
+	}
+	if err := w.name(s, false); err != nil {
+		return err
+	}
+	var err error
+	if c.Op == Rename && !c.New {
+		w.count(c, to)
+		err = w.leaves(to)
+	} else {
+		err = w.name(to, false) // it stays, here or under the other name
+	}
+	if err != nil {
+		return err
+	}
+	st, err := w.glance(s)
+	if err == nil {
+		err = w.write(&Record{Move: &move{From: Bytes(c.Path), To: Bytes(c.To), Exchange: c.Op == Exchange, ID: st.ID}})
+	}
+	if err != nil {
+		w.settle(to, err)
+	}
+	return err
+}

@@ -1,0 +1,103 @@
+package history
+
+import (
+	"os"
+	"testing"
+)
+
+// betweens are the contents of what was kept between, by path.
+func (d *desk) betweens(t testing.TB, s *Step) map[string]string {
+	t.Helper()
+	out := make(map[string]string)
+	for _, p := range s.Between() {
+		text, err := "", error(nil)
+		if p.Object != (Object{}) {
+			var data []byte
+			data, err = os.ReadFile(d.store.path + "/objects/" + p.Object.Segment + "/" + objectName(p.Object.Number))
+			text = string(data)
+		}
+		if err != nil || int64(len(text)) != p.State.Size {
+			t.Errorf("%q: %d bytes of %d, %v", p.Path, len(text), p.State.Size, err)
+		}
+		out[string(p.Path)[len(d.root)+1:]] += text + ";"
+	}
+	return out
+}
+
+// TestKeptBetween: what another program wrote to a file of the step is kept before the
+// step destroys it, whichever way, and once.
+func TestKeptBetween(t *testing.T) {
+	for how, destroy := range map[string]func(d *desk, name string){
+		"opened":   func(d *desk, name string) { d.put(t, name, "again") },
+		"removed":  func(d *desk, name string) { d.remove(t, name) },
+		"replaced": func(d *desk, name string) { d.rename(t, "new", name) },
+		"copied": func(d *desk, name string) {
+			c := Change{Op: Rename, Path: d.at("new"), To: d.at(name), Copied: true, Dir: -1, ToDir: -1}
+			if err := d.w.Before(&c); err != nil {
+				t.Fatal(err)
+			}
+			d.w.After(&c, os.Rename(d.at("new"), d.at(name)))
+		},
+		"moved first": func(d *desk, name string) {
+			d.rename(t, name, "elsewhere")
+			d.chmod(t, "elsewhere", 0o600)
+			d.rename(t, "elsewhere", name)
+			d.remove(t, name)
+		},
+	} {
+		d := newDesk(t)
+		if err := os.WriteFile(d.at("found"), []byte("before "), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		d.begin(t)
+		want := make(map[string]string)
+		for _, name := range []string{"found", "made", "left alone", "elsewhere"} {
+			d.put(t, name, "step ")
+		}
+		d.quiet(t)
+		for _, name := range []string{"found", "made"} {
+			d.outside(t, name, "by hand")
+			d.put(t, "new", "new")
+			d.quiet(t)
+			destroy(d, name)
+			want[name] = "step by hand;"
+		}
+		s := d.over(t)
+		got := d.betweens(t, s)
+		if len(got) != len(want) || got["found"] != want["found"] || got["made"] != want["made"] {
+			t.Errorf("%s: %q", how, got)
+		}
+		if pre, ok := s.PreOf(d.at("made")); ok && pre.State.Kind != Absent {
+			t.Errorf("%s: a preimage of what the step made: %+v", how, pre)
+		}
+		if pre, _ := s.PreOf(d.at("found")); pre.State.Size != int64(len("before ")) {
+			t.Errorf("%s: the preimage is %+v", how, pre)
+		}
+	}
+}
+
+// TestBetweenIsOwned: objects of what was kept between go with their step, and not
+// before.
+func TestBetweenIsOwned(t *testing.T) {
+	d := newDesk(t)
+	d.begin(t)
+	d.put(t, "made", "step ")
+	d.quiet(t)
+	d.outside(t, "made", "by hand")
+	d.remove(t, "made")
+	d.over(t)
+	l := d.read(t)
+	u, err := d.store.Usage(l)
+	if err != nil || u.All.Disk == 0 || u.Unreferenced.Disk > 0 || u.Steps[0].Disk != u.All.Disk {
+		t.Errorf("usage: %+v, %v", u, err)
+	}
+	if _, err := d.store.Collect(false); err != nil || len(d.betweens(t, d.read(t).Step(1))) != 1 {
+		t.Errorf("collected: %v", err)
+	}
+	if _, err := d.store.Discard([]uint64{1}, false, false); err != nil {
+		t.Error(err)
+	}
+	if u, err = d.store.Usage(d.read(t)); err != nil || u.All.Disk > 0 {
+		t.Errorf("discarded: %+v, %v", u, err)
+	}
+}

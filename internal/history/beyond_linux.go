@@ -1,0 +1,58 @@
+package history
+
+// A file may have names that no step has met. A step that writes to it by one name,
+// and removes that, leaves no path at which its state could be looked at: the link
+// that the store got has it.
+
+// beyond writes down what the step left in such files.
+func (w *Writer) beyond() error {
+	if w.later != nil {
+		return w.beyondOf(w.later)
+	}
+	for id, g := range w.groups {
+		changed, named, anchor := false, false, uint64(0)
+		for _, m := range g.members {
+			anchor = max(anchor, m.held)
+			changed = changed || m.opened || m.touched
+			named = named || m.at != nil && m.at.path() != ""
+		}
+		if !changed || named || anchor == 0 {
+			continue
+		}
+		if err := w.writeBeyond(Bytes(g.members[0].origin), id, anchor); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beyondOf is beyond for a step whose writer was killed.
+func (w *Writer) beyondOf(st *Step) error {
+	named := make(map[ID]bool)
+	for _, s := range w.byOrigin() {
+		if now, err := w.look(s); err == nil {
+			named[now.ID] = true
+		}
+	}
+	told := make(map[ID]bool)
+	for i := range st.Pres() {
+		p := &st.pres[i]
+		id := p.State.ID
+		if p.Inode.Segment != w.segment || named[id] || told[id] {
+			continue
+		}
+		told[id] = true
+		if err := w.writeBeyond(p.Path, id, p.Inode.Number); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Writer) writeBeyond(path Bytes, id ID, anchor uint64) error {
+	st, err := stateAt(w.objects, objectName(anchor), withXattrs)
+	if err != nil || st.ID != id {
+		return err
+	}
+	return w.write(&Record{Beyond: &Beyond{Path: path, State: st}})
+}

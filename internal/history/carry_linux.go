@@ -1,0 +1,382 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"carrel/internal/history/graph"
+)
+
+// carrier makes of a decision what is done, path by path: the actions, and what is
+// written down of them.
+type carrier struct {
+	*present
+	*graph.Decision
+	plan   *Plan
+	fresh  func() Object
+	where  map[graph.Node]graph.Place // directories that have another entry by now
+	gone   map[graph.Node]bool        // directories that are removed by now
+	parked map[graph.Node]Object
+	early  map[graph.Node]bool    // files that were changed already
+	kept   map[graph.Node]Object  // what their content becomes
+	inodes map[string]Object      // links of what lives on, by the path that it had
+	used   map[graph.Place]Object // links that become names
+	ends   map[graph.Node][]graph.Place
+	names  map[graph.Node][]graph.Place // that files have at this point of the plan
+}
+
+// carry fills in a plan.
+func (p *present) carry(d *graph.Decision, plan *Plan, fresh func() Object) error {
+	c := &carrier{
+		present: p, Decision: d, plan: plan, fresh: fresh, where: make(map[graph.Node]graph.Place), gone: make(map[graph.Node]bool),
+		parked: make(map[graph.Node]Object), early: make(map[graph.Node]bool), kept: make(map[graph.Node]Object),
+		inodes: make(map[string]Object), used: make(map[graph.Place]Object), ends: make(map[graph.Node][]graph.Place),
+		names: make(map[graph.Node][]graph.Place),
+	}
+	c.tell()
+	ops := d.Plan(p)
+	for i := range ops {
+		if err := c.act(&ops[i]); err != nil {
+			return err
+		}
+	}
+	c.note()
+	return p.failed
+}
+
+// now gives the path of an entry at this point of the plan.
+func (c *carrier) now(at graph.Place) string {
+	parts := []string{at.Name}
+	for dir := at.Dir; len(parts) < pathDepth; {
+		if root := c.relations.nodes[dir].root; root != "" {
+			slices.Reverse(parts)
+			return join(root, strings.Join(parts, "/"))
+		}
+		above, moved := c.where[dir]
+		if !moved {
+			above = c.dir(dir).at
+		}
+		if above == (graph.Place{}) {
+			return ""
+		}
+		parts, dir = append(parts, above.Name), above.Dir
+	}
+	return ""
+}
+
+// live is the state of a node's inode before anything is done.
+func (c *carrier) live(n graph.Node) State { return c.present.now(n).state }
+
+var verbOf = map[graph.Verb]verb{
+	graph.PutAside: aside, graph.Take: take, graph.Drop: drop, graph.Rmdir: rmdir, graph.Mkdir: mkdir, graph.MakeLink: symlink,
+	graph.Mknod: mknod, graph.MakeEmpty: empty, graph.Put: put, graph.Link: link, graph.Swap: swap, graph.Rewrite: rewrite, graph.SetMeta: meta,
+}
+
+// act adds the action of one operation.
+func (c *carrier) act(op *graph.Op) error {
+	a := action{Verb: verbOf[op.Verb]}
+	if n := c.relations.nodes; op.At == (graph.Place{}) && n[op.Node].root != "" && !isRoot(c.roots, n[op.Node].root) {
+		return nil // the directory of a root that is a file
+	}
+	if op.At == (graph.Place{}) {
+		if err := c.placeless(op, &a); err != nil {
+			return err
+		}
+	} else if a.Path = Bytes(c.now(op.At)); a.Path == "" {
+		return fmt.Errorf("%q: the directory that it was in is not there", op.At.Name)
+	}
+	switch op.Verb {
+	case graph.PutAside:
+		st := c.live(op.Node)
+		a.State = State{Kind: st.Kind, ID: st.ID, Target: Bytes(op.To.Name)}
+		c.moved(op.Node, op.To)
+	case graph.Take:
+		c.take(op, &a)
+	case graph.Drop, graph.Rmdir:
+		a.State = c.live(op.Node)
+		if op.Verb == graph.Rmdir {
+			c.gone[op.Node] = true
+			break
+		}
+		if left := c.named(op.Node, op.At, graph.Place{}); len(left) > 0 {
+			a.State.Target = Bytes(c.now(left[0]))
+		} else {
+			a.To = c.present.now(op.Node).anchor
+		}
+	case graph.Mkdir:
+		a.State.Kind = Dir
+		c.moved(op.Node, op.At)
+	case graph.MakeLink, graph.Mknod:
+		st := c.stateOf(op.Node)
+		a.State = State{Kind: st.Kind, Target: st.Target}
+	case graph.MakeEmpty:
+		a.State.Kind = File
+	case graph.Put:
+		c.put(op, &a)
+	case graph.Link:
+		a.State = State{Kind: File, Target: Bytes(c.now(op.To))}
+	case graph.Swap:
+		if c.files[string(a.Path)] { // its directory is not to be changed
+			a.Verb = rewrite
+			c.rewrite(op, &a)
+			break
+		}
+		a.State, a.Object = c.live(op.Was), c.versions[op.Version].object
+		if op.Keep == graph.Anchored {
+			a.Object = c.present.now(op.Node).anchor
+			c.used[op.At] = a.Object
+		}
+		a.Holds = c.versions[op.Version].state.Size + 1
+		c.kept[op.Was] = a.Object
+	case graph.Rewrite:
+		c.rewrite(op, &a)
+	case graph.SetMeta:
+		a.State = c.stateOf(op.Node)
+		setMetaOf(&a.State, op.Meta)
+		c.early[op.Node] = true
+	default:
+		return fmt.Errorf("%v is no operation of an undo", op.Verb)
+	}
+	switch op.Verb {
+	case graph.PutAside:
+		c.named(op.Node, op.At, op.To)
+	case graph.Take:
+		c.named(op.Node, op.At, graph.Place{})
+	case graph.Put, graph.Link, graph.MakeEmpty:
+		c.named(op.Node, graph.Place{}, op.At)
+	}
+	c.plan.actions = append(c.plan.actions, a)
+	return nil
+}
+
+// named takes a name from a file, and gives it another; the zero Place is none. It
+// gives the names that there are then.
+func (c *carrier) named(n graph.Node, less, more graph.Place) []graph.Place {
+	names, known := c.names[n]
+	if !known {
+		names = slices.Clone(c.Names(n))
+	}
+	names = slices.DeleteFunc(names, func(at graph.Place) bool { return at == less })
+	if more != (graph.Place{}) {
+		names = append(names, more)
+	}
+	c.names[n] = names
+	return names
+}
+
+// placeless says where something is that no entry of the tree leads to.
+func (c *carrier) placeless(op *graph.Op, a *action) error {
+	n := c.relations.nodes[op.Node]
+	if n.root != "" {
+		a.Path = Bytes(n.root)
+		return nil
+	}
+	if a.In = c.present.now(op.Node).anchor; a.In == (Object{}) {
+		return fmt.Errorf("node %d has no name", op.Node)
+	}
+	return nil
+}
+
+// stateOf is what is known of a node: of one that is made of another, of that.
+func (c *carrier) stateOf(n graph.Node) State {
+	for i := range c.Copies {
+		if c.Copies[i].Node == n {
+			n = c.Copies[i].From
+		}
+	}
+	if st := c.live(n); st.Kind != Absent {
+		return st
+	}
+	return c.relations.nodes[n].state
+}
+
+func (c *carrier) moved(n graph.Node, to graph.Place) {
+	if c.Kind(n) == graph.Dir {
+		c.where[n] = to
+		delete(c.gone, n)
+	}
+}
+
+func (c *carrier) take(op *graph.Op, a *action) {
+	a.Object, a.State = c.fresh(), c.live(op.Node)
+	if c.early[op.Node] {
+		a.State.Size = -1
+	}
+	switch op.Keep {
+	case graph.Parked:
+		c.parked[op.Node], a.Whole = a.Object, a.State.Kind == File
+	case graph.Anchored:
+		c.inodes[string(a.Path)] = a.Object
+	default:
+		c.kept[op.Node] = a.Object
+	}
+}
+
+func (c *carrier) put(op *graph.Op, a *action) {
+	switch op.Keep {
+	case graph.Parked:
+		a.Object, a.State = c.parked[op.Node], c.live(op.Node)
+		a.State.Size, a.Whole = -1, a.State.Kind == File
+		c.moved(op.Node, op.At)
+	case graph.Anchored:
+		now := c.present.now(op.Node)
+		a.Object, a.State = now.anchor, State{Kind: now.held.Kind, Size: -1, Mtime: now.held.Mtime}
+		c.used[op.At] = a.Object
+	case graph.Copied:
+		v := c.versions[op.Of]
+		a.Verb, a.Object, a.State, a.Holds = duplicate, v.object, State{Kind: File, Size: v.state.Size}, v.state.Size+1
+		if v.object == (Object{}) {
+			a.Verb = empty
+		}
+	default:
+		v := c.versions[op.Version]
+		a.Object, a.State = v.object, State{Kind: File, Size: v.state.Size, Mtime: v.state.Mtime}
+	}
+}
+
+func (c *carrier) rewrite(op *graph.Op, a *action) {
+	v := c.versions[op.Version]
+	a.To, a.Object = c.fresh(), v.object
+	st := c.live(op.Node)
+	if st.Kind == Absent {
+		st = c.present.now(op.Node).held
+	}
+	a.State = State{Kind: File, ID: st.ID, Size: st.Size, Mtime: st.Mtime}
+	if c.early[op.Node] {
+		a.State.Size = -1
+	}
+	if v.object != (Object{}) {
+		a.Holds = v.state.Size + 1
+	}
+	c.kept[op.Node], c.early[op.Node] = a.To, true
+}
+
+// note makes what is written down: what is found, and what will be there.
+func (c *carrier) note() {
+	changed := make(map[graph.Node]graph.Version)
+	for i := range c.Sets {
+		if s := &c.Sets[i]; s.Part == graph.Content {
+			changed[s.Node] = s.To.N
+		}
+	}
+	pre, post, beyond := make(map[string]bool), make(map[string]bool), make(map[graph.Node]bool)
+	addPre := func(at graph.Place) {
+		path := c.path(at)
+		if path == "" || pre[path] {
+			return
+		}
+		pre[path] = true
+		b := Pre{Path: Bytes(path), Inode: c.inodes[path]}
+		if s := c.look1(at); s != nil && s.node != 0 {
+			b.State, b.Was = s.state, c.rebound[s.node]
+			if _, is := changed[s.node]; is {
+				b.Object = c.kept[s.node]
+			}
+			if len(c.endNames(s.node)) == 0 && !beyond[s.node] {
+				beyond[s.node] = true
+				c.noteBeyond(s.node, b.Path, changed)
+			}
+		}
+		c.plan.pre = append(c.plan.pre, b)
+	}
+	addPost := func(at graph.Place, n graph.Node) {
+		path := c.then(at)
+		if path == "" || post[path] {
+			return
+		}
+		post[path] = true
+		q := Post{Path: Bytes(path), Planned: true, From: c.used[at]}
+		if n != 0 {
+			c.origin(&q, n, changed)
+		}
+		c.plan.posts = append(c.plan.posts, q)
+	}
+	for i := range c.Sets {
+		s := &c.Sets[i]
+		if s.Part == graph.Entry {
+			at := graph.Place{Dir: s.Node, Name: s.Name}
+			addPre(at)
+			addPost(at, s.To.N)
+		}
+		// Of an entry the directory, which has another time afterwards.
+		if root := c.relations.nodes[s.Node].root; root != "" {
+			if !pre[root] && isRoot(c.roots, root) {
+				pre[root], post[root] = true, true
+				c.plan.pre = append(c.plan.pre, Pre{Path: Bytes(root), State: c.live(s.Node), Object: c.kept[s.Node]})
+				c.plan.posts = append(c.plan.posts, Post{Path: Bytes(root), Origin: Bytes(root), Planned: true})
+			}
+			continue
+		}
+		for _, at := range c.Names(s.Node) {
+			addPre(at)
+		}
+		for _, at := range c.endNames(s.Node) {
+			addPost(at, s.Node)
+		}
+	}
+	c.noteWithin(changed)
+}
+
+// noteBeyond writes down a file that only has names outside afterwards, as long as the
+// store has a link of it.
+func (c *carrier) noteBeyond(n graph.Node, path Bytes, changed map[graph.Node]graph.Version) {
+	if c.Unmet(n) == 0 {
+		return
+	}
+	link := c.present.now(n).anchor
+	for _, at := range c.Names(n) {
+		if o := c.inodes[c.path(at)]; o != (Object{}) {
+			link = o
+		}
+	}
+	if link != (Object{}) {
+		c.plan.beyond = append(c.plan.beyond, Beyond{Path: path, As: c.as(n, changed), Link: link})
+	}
+}
+
+// origin says what will be at a path: what it is called now, and what a step found
+// that it is.
+func (c *carrier) origin(q *Post, n graph.Node, changed map[graph.Node]graph.Version) {
+	for i, at := range c.Names(n) {
+		if path := c.path(at); i == 0 || path == string(q.Path) {
+			q.Origin = Bytes(path)
+		}
+	}
+	if _, is := changed[n]; is || len(q.Origin) == 0 {
+		q.As = c.as(n, changed)
+	}
+}
+
+// as names what a step found that a node will be; nil for what no step found.
+func (c *carrier) as(n graph.Node, changed map[graph.Node]graph.Version) *As {
+	v, is := changed[n]
+	if !is {
+		v = c.relations.nodes[n].content
+	}
+	if int(v) >= len(c.versions) || v == graph.Dead || c.versions[v].at.step == 0 {
+		return nil
+	}
+	at := c.versions[v].at
+	return &As{Step: at.step, Path: Bytes(at.path), Content: is}
+}
+
+// noteWithin writes down what was in files that only have names outside, and get one
+// in the tree.
+func (c *carrier) noteWithin(changed map[graph.Node]graph.Version) {
+	for i := range c.Sets {
+		s := &c.Sets[i]
+		if s.Part != graph.Entry || s.To.N == 0 || len(c.Names(s.To.N)) > 0 || c.Unmet(s.To.N) == 0 {
+			continue
+		}
+		path := c.path(graph.Place{Dir: s.Node, Name: s.Name})
+		for j := range c.plan.pre {
+			if b := &c.plan.pre[j]; string(b.Path) == path {
+				b.Within = &Within{State: c.present.now(s.To.N).held}
+				if _, is := changed[s.To.N]; is {
+					b.Within.Object = c.kept[s.To.N]
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package history
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"carrel/internal/history/graph"
+)
+
+// Components of metadata; those of attributes begin with xattrPart.
+const (
+	modePart  = "mode"
+	userPart  = "uid"
+	groupPart = "gid"
+	xattrPart = "x:"
+)
+
+// noXattr is the text of an attribute that is known not to be there; that of one
+// that is there begins with another byte.
+const noXattr = "-"
+
+// metaOf gives the metadata of a state as components.
+func metaOf(st *State) map[string]string {
+	all := map[string]string{graph.Mtime: strconv.FormatInt(st.Mtime, 10)}
+	if st.Kind != Symlink {
+		all[modePart] = strconv.FormatUint(uint64(st.Mode), 8)
+	}
+	all[userPart], all[groupPart] = strconv.FormatUint(uint64(st.UID), 10), strconv.FormatUint(uint64(st.GID), 10)
+	for k, v := range st.Xattrs {
+		all[xattrPart+k] = "=" + string(v)
+	}
+	return all
+}
+
+// setMetaOf sets the metadata of a state from components.
+func setMetaOf(st *State, all map[string]string) {
+	number := func(name string, base int, set func(uint64)) {
+		if n, err := strconv.ParseInt(all[name], base, 64); err == nil {
+			set(uint64(n))
+		}
+	}
+	number(graph.Mtime, 10, func(n uint64) { st.Mtime = int64(n) })
+	number(modePart, 8, func(n uint64) { st.Mode = uint32(n) })
+	number(userPart, 10, func(n uint64) { st.UID = uint32(n) })
+	number(groupPart, 10, func(n uint64) { st.GID = uint32(n) })
+	st.Xattrs = nil
+	for k, v := range all {
+		if name, is := strings.CutPrefix(k, xattrPart); is && v != noXattr {
+			if st.Xattrs == nil {
+				st.Xattrs = make(map[string][]byte)
+			}
+			st.Xattrs[name] = []byte(v[1:])
+		}
+	}
+}
+
+func metaValue(st *State, all map[string]string, name string) graph.Value {
+	v, ok := all[name]
+	switch {
+	case ok:
+		return graph.Value{S: v}
+	case st.hidden(name):
+		return graph.Unknown
+	}
+	return graph.Value{S: noXattr}
+}
+
+// hidden reports whether a component cannot be read, as the mode forbids it.
+func (st *State) hidden(component string) bool {
+	return st.Unread && strings.HasPrefix(component, xattrPart+"user.")
+}
+
+// componentsOf are the components of either, in order.
+func componentsOf(a, b map[string]string) []string {
+	var out []string
+	for k := range a {
+		out = append(out, k)
+	}
+	for k := range b {
+		if _, both := a[k]; !both {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

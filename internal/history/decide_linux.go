@@ -1,0 +1,196 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"carrel/internal/history/graph"
+)
+
+// relate reads what the steps of the request say, and all that came after the oldest.
+func (u *undo) relate() error {
+	u.known, u.changed = newRelations(u.keptAsLeft), make(map[uint64][]graph.Transition)
+	for _, at := range u.req.Roots {
+		u.known.rootNode(at)
+	}
+	if len(u.steps) == 0 {
+		return nil
+	}
+	oldest := u.steps[len(u.steps)-1].Number
+	for _, st := range u.steps { // what an undo knew, its redo has to know
+		oldest = min(oldest, u.log.first(st).Number)
+	}
+	i, _ := slices.BinarySearchFunc(u.log.known, oldest, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
+	latest := make(map[graph.Key]*graph.Transition)
+	for _, st := range u.log.known[i:] {
+		ts := u.known.follow(st)
+		u.overlap(latest, st, ts)
+		if u.set[st.Number] {
+			u.changed[st.Number] = ts
+		}
+		if st.Damaged != "" && st.Number > oldest {
+			return fmt.Errorf("step %d cannot be taken back: what step %d changed afterwards is not known: %s", oldest, st.Number, st.Damaged)
+		}
+	}
+	u.atOnce()
+	return u.log.unreadable
+}
+
+// overlap corrects what a step is said to have left at keys that never conflict, where
+// another one found something else in the meantime.
+func (u *undo) overlap(latest map[graph.Key]*graph.Transition, st *Step, ts []graph.Transition) {
+	for i := range ts {
+		t := &ts[i]
+		if !t.Key.Weak() {
+			continue
+		}
+		if was := latest[t.Key]; was != nil && was.To != t.From {
+			if before := u.log.Step(was.Step); before != nil && st.stamp < before.last {
+				was.To = t.From
+			}
+		}
+		latest[t.Key] = t
+	}
+}
+
+// atOnce finds what steps changed that were made at the same time: one of them can
+// only be taken back together with the other, if both met all they share in one order.
+func (u *undo) atOnce() {
+	for _, st := range u.steps {
+		for i := range st.Posts() {
+			q := &st.posts[i]
+			other, together := u.log.beside(st, q, u.set)
+			if other == 0 && !together {
+				continue
+			}
+			p, root := u.known.place(string(q.Path), false)
+			if root != 0 {
+				continue
+			}
+			n := u.known.nodes[u.known.entries[p]]
+			for j := range u.changed[st.Number] {
+				t := &u.changed[st.Number][j]
+				if t.Key != p.Key() && (n == nil || t.Key.Node != n.number || t.Key.Part == graph.Entry) {
+					continue
+				}
+				if other != 0 {
+					u.known.disputed[t.Key] = fmt.Sprintf("step %d changed it at the same time", other)
+					t.To = u.known.nothing(t.Key)
+				} else if next := u.nextOf(t, st.Number); next != nil {
+					t.To = next.From
+				}
+			}
+		}
+	}
+}
+
+// nextOf gives the transition of the same key by the next step of the request.
+func (u *undo) nextOf(t *graph.Transition, after uint64) *graph.Transition {
+	for _, st := range slices.Backward(u.steps) {
+		for i := range u.changed[st.Number] {
+			if next := &u.changed[st.Number][i]; st.Number > after && next.Key == t.Key {
+				return next
+			}
+		}
+	}
+	return nil
+}
+
+// transitions are what some steps of the request come to, newest first, of the paths
+// that it is about.
+func (u *undo) transitions(steps []*Step) []graph.Transition {
+	var ts []graph.Transition
+	for _, st := range slices.Backward(steps) {
+		ts = append(ts, u.changed[st.Number]...)
+	}
+	if u.req.Paths == nil {
+		return ts
+	}
+	return graph.Select(ts, func(k graph.Key) bool { return slices.ContainsFunc(u.known.called(k), u.asked) })
+}
+
+// asked reports whether a path is one of those that the request is about.
+func (u *undo) asked(path string) bool {
+	return u.req.Paths == nil || slices.ContainsFunc(u.req.Paths, func(p string) bool { return within(path, p) })
+}
+
+// decided is a decision with what it was made of.
+type decided struct {
+	*graph.Decision
+	present   *present
+	plan      *Plan
+	conflicts []Conflict
+}
+
+// decide compares some steps of the request with what is there.
+func (u *undo) decide(roots []root, steps []*Step, fresh func() Object) (*decided, error) {
+	ts := u.known.alike(u.transitions(steps))
+	now, err := u.Store.look(u.known, roots, ts)
+	if err != nil {
+		return nil, err
+	}
+	d := &decided{Decision: graph.Decide(graph.Compose(ts), now, graph.Mode(u.req.Mode)), present: now, plan: &Plan{Step: steps[0]}}
+	d.conflicts = u.conflicts(d)
+	if err := now.carry(d.Decision, d.plan, fresh); err != nil {
+		return nil, err
+	}
+	u.tellAlone(d.plan, steps)
+	if u.req.Mode == KeepBoth {
+		d.tellStuck()
+	}
+	return d, nil
+}
+
+// tellStuck lists what does not come back although both versions were to be kept.
+func (d *decided) tellStuck() {
+	for i := range d.Conflicts {
+		c := &d.Conflicts[i]
+		if c.Left && !c.Follows && (c.Why == graph.NoDirectory || c.Why == graph.OutsideNames || c.Why == graph.Loop) {
+			d.plan.Unrestorable = append(d.plan.Unrestorable, Unrestorable{d.present.name(c.Key), whyConflict[c.Why]})
+		}
+	}
+}
+
+// conflicts tells them by path: one for each.
+func (u *undo) conflicts(d *decided) (out []Conflict) {
+	told := make(map[string]bool)
+	for i := range d.Conflicts {
+		c := &d.Conflicts[i]
+		at := d.present.name(c.Key)
+		if c.Follows || told[at] {
+			continue
+		}
+		told[at] = true
+		out = append(out, u.conflict(d.present, at, c))
+	}
+	slices.SortStableFunc(out, func(a, b Conflict) int { return cmp.Compare(a.Path, b.Path) })
+	return out
+}
+
+func (u *undo) conflict(p *present, at string, c *graph.Conflict) Conflict {
+	out := Conflict{Path: at, Why: whyConflict[c.Why]}
+	switch c.Part {
+	case graph.Entry:
+		if s := p.look1(graph.Place{Dir: c.Node, Name: c.Name}); s != nil {
+			out.Found = s.state
+		}
+		if n := p.relations.nodes[c.Expected.N]; n != nil {
+			out.Expected = n.state
+		}
+	default:
+		out.Found = p.now(c.Node).state
+		out.Expected = p.relations.nodes[c.Node].state
+	}
+	if !slices.ContainsFunc(p.roots, func(r root) bool { return within(at, r.path) }) {
+		out.Why = errNoRoot.Error()
+	} else if why := p.disputed[c.Key]; why != "" {
+		out.Why = why
+	} else if c.Why == graph.Changed && c.Step != 0 {
+		if st := u.log.Step(c.Step); st != nil {
+			out.Step = u.log.first(st).Number
+			out.Why = fmt.Sprintf("step %d changed it afterwards", out.Step)
+		}
+	}
+	return out
+}

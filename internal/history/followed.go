@@ -1,0 +1,177 @@
+package history
+
+import (
+	"slices"
+
+	"carrel/internal/history/graph"
+)
+
+// nodeLeft gives the transitions of a node's content and metadata.
+func (t *relating) nodeLeft(n *node) {
+	b, q := t.begun[n.number], t.ended[n.number]
+	content := graph.Key{Part: graph.Content, Node: n.number}
+	t.silent = t.quiet[n.number]
+	switch {
+	case b != nil && n.root == "" && len(n.names) == 0 && (t.unmet(n, b) <= 0 || len(n.anchors) == 0):
+		n.dead, n.last, n.apart = true, t.places[n.number], t.unmet(n, b) > 0
+		n.content = graph.Dead
+		t.write(content, graph.Value{N: b.version}, graph.Value{N: graph.Dead})
+	case q == nil: // it lives by other names, and losing some has changed its time of change
+		t.versions[n.content].state.Ctime = unknownCtime
+	case b == nil:
+		t.bornNode(n, q, content)
+	default:
+		t.changedNode(n, b, q, content)
+	}
+}
+
+// unmet is how many names of a node no step has met, as far as that is known.
+func (t *relating) unmet(n *node, b *begun) int {
+	if n.state.Kind == Dir {
+		return 0
+	}
+	return int(b.state.Links) - len(t.places[n.number]) - b.anchors
+}
+
+// bornNode gives the transition of a node that the step did not find in the tree: it
+// made it, or gave a name to what had none there.
+func (t *relating) bornNode(n *node, q *Post, content graph.Key) {
+	v := n.content
+	in, _ := t.step.PreOf(string(q.Path))
+	switch {
+	case in.Within != nil: // it lives by names outside
+		from := t.contentOf(n, &in.Within.State, nil)
+		if in.Within.Object != (Object{}) {
+			t.keepAs(from, in.Within.Object)
+		}
+		if v = from; q.As != nil && q.As.Content {
+			v = t.versionLeft(n, q)
+		}
+		t.write(content, graph.Value{N: from}, graph.Value{N: v})
+		t.metas(n, &in.Within.State, &q.State)
+	case v == graph.Dead, t.reborn[n.number]:
+		v = t.versionLeft(n, q)
+		t.write(content, graph.Value{N: graph.Dead}, graph.Value{N: v})
+	}
+	t.settle(n, q, v)
+}
+
+// versionLeft gives the version that a step left in a node, if it changed that.
+func (t *relating) versionLeft(n *node, q *Post) graph.Version {
+	if q.As != nil && q.As.Content {
+		if f := t.found[side{q.As.Step, string(q.As.Path)}]; f.version != graph.Dead {
+			return f.version
+		}
+	}
+	if t.step.undoes() && q.As == nil && len(t.step.Begin.Of) == 1 {
+		if f := t.found[side{t.step.Begin.Of[0], string(q.Path)}]; f.version != graph.Dead && f.node == n.number {
+			if v := t.versions[f.version]; v.state.Size == q.State.Size && v.state.Mtime == q.State.Mtime {
+				return f.version
+			}
+		}
+	}
+	return t.newVersion(n.number, &q.State)
+}
+
+func (t *relating) changedNode(n *node, b *begun, q *Post, content graph.Key) {
+	v := b.version
+	if q.State.Kind == File && t.wrote(b, q) {
+		v = t.versionLeft(n, q)
+	}
+	t.silent = t.silent || t.versions[b.version].lost == Ignored
+	t.write(content, graph.Value{N: b.version}, graph.Value{N: v})
+	t.metas(n, &b.state, &q.State)
+	t.settle(n, q, v)
+}
+
+// metas gives the transitions of a node's metadata.
+func (t *relating) metas(n *node, was, is *State) {
+	before, after := metaOf(was), metaOf(is)
+	for _, name := range componentsOf(before, after) {
+		from, to := metaValue(was, before, name), metaValue(is, after, name)
+		t.write(graph.Key{Part: graph.Meta, Node: n.number, Name: name}, from, to)
+	}
+}
+
+// unknownCtime is the time of change of a version whose file has lost names since it was
+// looked at.
+const unknownCtime = -1
+
+// wrote reports whether a step may have changed the content of a file. What was
+// never opened for writing has neither been kept nor was it empty.
+func (t *relating) wrote(b *begun, q *Post) bool {
+	if t.step.undoes() && q.As != nil {
+		return q.As.Content
+	}
+	st := &b.state
+	if !b.written {
+		return st.Size == 0 && q.State.Size > 0
+	}
+	if st.Size == 0 && q.State.Size == 0 {
+		return false
+	}
+	return rewrittenSince(&q.State, st)
+}
+
+// settle notes what a node is when the step is over.
+func (t *relating) settle(n *node, q *Post, v graph.Version) {
+	st := q.State
+	if st.Unread && !n.state.Unread && t.step.undoes() { // it was set, and then hidden
+		st.Xattrs, st.Unread = n.state.Xattrs, false
+	}
+	t.bind(n, &st)
+	n.content, n.dead = v, false
+	t.versions[v].state = q.State
+	if q.Uncertain && q.State.Kind == File {
+		t.dispute(graph.Key{Part: graph.Content, Node: n.number}, "the run was killed, and this may have been changed by another program afterwards")
+	}
+}
+
+// between adds what another program wrote to a file of the step, and the step then
+// destroyed: a gap between two transitions of the content.
+func (t *relating) between(b *Pre) {
+	p, root := t.place(string(b.Path), true)
+	if root != 0 || p == (graph.Place{}) {
+		return
+	}
+	n := t.relations.nodes[t.byID[b.State.ID]]
+	if n == nil || n.state.Kind != File {
+		n = t.newNode(&b.State)
+		n.dead, n.last = true, []graph.Place{p}
+	}
+	content := graph.Key{Part: graph.Content, Node: n.number}
+	own, other := t.newVersion(n.number, &State{}), t.newVersion(n.number, &b.State)
+	if b.Object != (Object{}) {
+		t.keepAs(other, b.Object)
+	}
+	t.through(content, graph.Value{N: n.content}, graph.Value{N: own}, graph.Value{N: other})
+	if len(n.names) == 0 {
+		at := graph.Value{N: n.number}
+		t.through(p.Key(), graph.Value{N: t.entries[p]}, at, at)
+	}
+}
+
+// through lets a key have another value for a while, which is found as then.
+func (t *relating) through(k graph.Key, now, to, then graph.Value) {
+	for i := range t.out {
+		if x := &t.out[i]; x.Key == k {
+			second := graph.Transition{Key: k, From: then, To: x.To, Step: x.Step}
+			x.To = to
+			t.out = slices.Insert(t.out, i+1, second)
+			return
+		}
+	}
+	t.out = append(t.out, graph.Transition{Key: k, From: now, To: to, Step: t.step.Number},
+		graph.Transition{Key: k, From: then, To: now, Step: t.step.Number})
+}
+
+// dispute makes what a step left at a key something that is found nowhere.
+func (t *relating) dispute(k graph.Key, why string) {
+	t.disputed[k] = why
+	for i := range t.out {
+		if x := &t.out[i]; x.Key == k {
+			x.To = t.nothing(k)
+			return
+		}
+	}
+}

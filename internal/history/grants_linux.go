@@ -1,0 +1,153 @@
+package history
+
+import "slices"
+
+// named gives what the two names of a change mean, nil where that is nothing or the
+// step writes to no file. What is made had no name before.
+func (w *Writer) named(c *Change) (is [2]*object) {
+	if w.grants.of == nil || c.Op == Make {
+		return is
+	}
+	return w.find(c)
+}
+
+func (w *Writer) find(c *Change) (is [2]*object) {
+	for i, path := range []string{c.Path, c.To} {
+		if path == "" {
+			continue
+		}
+		if s := w.tree.find(path); s != nil {
+			is[i] = s.is
+		}
+	}
+	return is
+}
+
+// grantsOf gives the different grants of some objects.
+func grantsOf(is [2]*object) []*grant {
+	var out []*grant
+	for _, o := range is {
+		if o != nil && o.grant != nil && !slices.Contains(out, o.grant) {
+			out = append(out, o.grant)
+		}
+	}
+	return out
+}
+
+// moves reports whether a change of some objects gives other paths to what lies in them.
+func (c *Change) moves(is [2]*object) bool {
+	holds := func(o *object) bool { return o != nil && len(o.names) > 0 }
+	return (c.Op == Rename || c.Op == Exchange) && (holds(is[0]) || holds(is[1]))
+}
+
+// begins notes that a change is on its way: what is seen until it is over may be of
+// before it or of after it.
+func (w *Writer) begins(c *Change) {
+	is := w.named(c)
+	if c.moves(is) {
+		w.grants.moving++
+	}
+	for _, g := range grantsOf(is) {
+		if g.turn++; c.Op == Content {
+			g.seen, g.left = nil, State{} // until it is closed again
+			delete(w.grants.of, g)
+			continue
+		}
+		g.busy++
+	}
+}
+
+// ends notes that a change of some objects is over.
+func (w *Writer) ends(c *Change, failed error, was [2]*object) {
+	if c.moves(was) {
+		w.grants.moving = max(0, w.grants.moving-1)
+		w.grants.moves++
+	}
+	for _, g := range grantsOf(was) {
+		if c.Op == Content {
+			continue
+		}
+		if g.busy = max(0, g.busy-1); g.busy == 0 && g.closed() && g.same && failed == nil {
+			w.renew(c, g)
+		}
+	}
+	switch {
+	case c.Op == Content && c.Opens, failed == nil && (c.Op == Make && c.Opens || c.Copied):
+		is := w.find(c)
+		made := is[0]
+		if c.Copied {
+			made = is[1]
+		}
+		if made != nil {
+			w.watch(made)
+		}
+	case failed == nil && c.Op == Link:
+		if is := w.find(c); is[0] != nil && is[1] != nil {
+			w.shares(is[0], is[1])
+		}
+	}
+}
+
+// shares makes a new name one of the file that the step writes to by another, or by a
+// descriptor of a file that had none.
+func (w *Writer) shares(from, to *object) {
+	g := from.grant
+	switch {
+	case g == nil && from.origin != "" && !from.meta:
+		w.watch(to)
+	case g != nil && len(g.names) < maxGrantNames:
+		g.names, to.grant = append(g.names, to), g
+	}
+}
+
+// renew takes a change of the step's own over into what it left.
+func (w *Writer) renew(c *Change, g *grant) {
+	s := g.at()
+	if s == nil {
+		return
+	}
+	before := s.via
+	switch s {
+	case w.tree.find(c.Path):
+		s.via = &via{dir: c.Dir, name: c.Name, pinned: c.Pinned}
+	case w.tree.find(c.To):
+		s.via = &via{dir: c.ToDir, name: c.ToName}
+	}
+	st, err := w.glance(s)
+	s.via = before
+	switch {
+	case err != nil || st.ID != g.left.ID || st.Size != g.left.Size:
+	case st.Links > 1: // which other names are made or go is not seen
+		g.left = State{}
+		w.watch(s.is)
+	default:
+		st.Sum, g.left = g.left.Sum, st
+	}
+}
+
+// leftAt gives what the step left at a slot, of which st is what is there at the end.
+func (w *Writer) leftAt(s *slot, at string, st State) *Post {
+	p := &Post{Path: Bytes(at), State: st}
+	var g *grant
+	if s.is != nil {
+		g = s.is.grant
+	}
+	switch {
+	case g.closed() && !unmoved(&st, &g.left):
+		p.State = g.left
+		return p
+	case g.closed() && g.tick && len(g.left.Sum) > 0:
+		if w.sum(at, &p.State); p.State.Sum != g.left.Sum { // only the content tells the two apart
+			p.State, p.State.Ctime = g.left, 0
+		}
+		return p
+	case g.closed():
+		p.State.Sum = g.left.Sum
+	case g != nil:
+		p.Late = st.Kind == File && (g.late || g.seen != nil || st.Links > 1)
+	}
+	if len(p.State.Sum) == 0 {
+		w.sum(at, &p.State)
+	}
+	return p
+}

@@ -1,0 +1,461 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/graph"
+)
+
+// present is what there is now, for one decision: the relations as the last step left
+// them, compared with the trees. It implements [graph.Present].
+type present struct {
+	*relations
+	store   *Store
+	roots   []root
+	at      map[graph.Place]*seenAt
+	dirs    map[graph.Node]dirNow
+	nodes   map[graph.Node]*nodeNow
+	named   map[graph.Node][]graph.Place // entries that were looked at, by what they lead to
+	rebound map[graph.Node]ID            // inodes that nodes had by the records
+	born    []string                     // directories that the steps made, and that go
+	failed  error                        // the first look that did not work
+}
+
+// seenAt is what is at an entry.
+type seenAt struct {
+	node  graph.Node
+	state State
+}
+
+// dirNow is where a directory is.
+type dirNow struct {
+	path string
+	at   graph.Place
+	ok   bool // it is there
+}
+
+// nodeNow is what is known of a node that was looked at.
+type nodeNow struct {
+	names   []graph.Place
+	state   State // of its inode; Absent where no name leads to it
+	anchor  Object
+	anchors int
+	held    State // of the anchor
+	content graph.Version
+	unmet   int
+}
+
+// look looks at all that transitions speak of: a node may be found at an entry that
+// it has no name by yet.
+func (s *Store) look(r *relations, roots []root, ts []graph.Transition) (*present, error) {
+	p := &present{
+		relations: r, store: s, roots: roots,
+		at: make(map[graph.Place]*seenAt), dirs: make(map[graph.Node]dirNow), nodes: make(map[graph.Node]*nodeNow),
+		named: make(map[graph.Node][]graph.Place), rebound: make(map[graph.Node]ID),
+	}
+	for i := range ts {
+		k := ts[i].Key
+		if k.Part == graph.Entry {
+			p.Entry(graph.Place{Dir: k.Node, Name: k.Name})
+		}
+	}
+	for i := range ts {
+		k := ts[i].Key
+		if k.Part == graph.Content && ts[i].From.N == graph.Dead && p.Kind(k.Node) == graph.Dir {
+			if d := p.dir(k.Node); d.ok {
+				p.born = append(p.born, d.path)
+			}
+		}
+	}
+	return p, p.failed
+}
+
+// dir says where a directory is now. One that was replaced by another is taken for
+// that, as long as its own inode is not known elsewhere.
+func (p *present) dir(n graph.Node) dirNow {
+	if d, known := p.dirs[n]; known {
+		return d
+	}
+	p.dirs[n] = dirNow{} // against circles
+	d := dirNow{}
+	x := p.relations.nodes[n]
+	if x.root != "" {
+		d = dirNow{path: x.root, ok: p.holds(x.root)}
+	} else if !x.dead {
+		for _, name := range x.names {
+			if at := p.look1(name); at != nil && at.node == n {
+				d = dirNow{join(p.dir(name.Dir).path, name.Name), name, true}
+				break
+			}
+		}
+	}
+	p.dirs[n] = d
+	return d
+}
+
+// holds reports whether a directory is in one of the roots, or holds one that is a
+// file.
+func (p *present) holds(dir string) bool {
+	return slices.ContainsFunc(p.roots, func(r root) bool { return within(dir, r.path) || r.file != "" && parentOf(r.path) == dir })
+}
+
+// path is what an entry is called now, "" where its directory is not there.
+func (p *present) path(at graph.Place) string {
+	if d := p.dir(at.Dir); d.ok {
+		return join(d.path, at.Name)
+	}
+	return ""
+}
+
+// look1 looks at an entry; nil where its directory is not there.
+func (p *present) look1(at graph.Place) *seenAt {
+	if s, known := p.at[at]; known {
+		return s
+	}
+	path := p.path(at)
+	if path == "" {
+		p.at[at] = nil
+		return nil
+	}
+	st, err := lookIn(p.roots, path)
+	if err != nil {
+		if p.failed == nil {
+			p.failed = &lookError{path, err}
+		}
+		st = State{}
+	}
+	s := &seenAt{state: st}
+	p.at[at] = s
+	if st.Kind != Absent {
+		s.node = p.nodeOf(at, &st)
+		p.named[s.node] = append(p.named[s.node], at)
+	}
+	return s
+}
+
+// lookError says that a path cannot be looked at.
+type lookError struct {
+	path string
+	err  error
+}
+
+func (e *lookError) Error() string { return fmt.Sprintf("looking at %q: %v", e.path, e.err) }
+func (e *lookError) Unwrap() error { return e.err }
+
+// nodeOf gives the node that is found at an entry.
+func (p *present) nodeOf(at graph.Place, st *State) graph.Node {
+	if n := p.known(st); n != nil {
+		return n.number
+	}
+	n := p.relations.nodes[p.entries[at]]
+	if n != nil && n.state.Kind == st.Kind && (n.id == ID{} || st.Kind == Dir && !p.elsewhere(n, at) || p.sameAgain(n, at, st)) {
+		p.bindNow(n, st)
+		return n.number
+	}
+	return p.newNode(st).number
+}
+
+// sameAgain reports whether another file at an entry is the same to everybody: saved
+// once more as editors do, with the content that it had.
+func (p *present) sameAgain(n *node, at graph.Place, st *State) bool {
+	if st.Kind != File || n.state.Links != 1 || len(n.names) != 1 || len(n.anchors) > 0 || !alike(st, &n.state) || !sameXattrs(st, &n.state) {
+		return false
+	}
+	dir, name, err := parentIn(p.roots, p.path(at))
+	if err != nil {
+		return false
+	}
+	defer unix.Close(dir)
+	return sumAt(dir, name, st) == n.state.Sum
+}
+
+// bindNow takes an inode for a node that no record of its own names.
+func (p *present) bindNow(n *node, st *State) {
+	state := n.state
+	p.bind(n, st)
+	if state.ID != (ID{}) {
+		p.rebound[n.number] = state.ID
+		n.state = state // what the records say of it is compared with what is there
+		n.state.ID = st.ID
+	}
+}
+
+// elsewhere reports whether a directory is found at another entry that is known.
+func (p *present) elsewhere(n *node, but graph.Place) bool {
+	for _, at := range n.names {
+		if at != but {
+			if s := p.look1(at); s != nil && s.state.ID == n.id {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Entry implements [graph.Present].
+func (p *present) Entry(at graph.Place) graph.Node {
+	s := p.look1(at)
+	if s == nil || s.node == 0 {
+		return 0
+	}
+	if x := p.nodes[s.node]; x != nil && !slices.Contains(x.names, at) {
+		x.names = append(x.names, at) // found after the node was looked at
+	}
+	return s.node
+}
+
+// now looks at a node by all names that are known.
+func (p *present) now(n graph.Node) *nodeNow {
+	if x := p.nodes[n]; x != nil {
+		return x
+	}
+	x := &nodeNow{}
+	p.nodes[n] = x
+	if int(n) >= len(p.relations.nodes) { // made by the decision itself
+		return x
+	}
+	own := p.relations.nodes[n]
+	for _, at := range slices.Concat(own.names, own.last) {
+		if s := p.look1(at); s != nil && s.node == n && !slices.Contains(x.names, at) {
+			x.names = append(x.names, at)
+		}
+	}
+	for _, at := range p.named[n] {
+		if !slices.Contains(x.names, at) {
+			x.names = append(x.names, at)
+		}
+	}
+	slices.SortFunc(x.names, func(a, b graph.Place) int { return strings.Compare(p.path(a), p.path(b)) })
+	switch {
+	case own.root != "" && isRoot(p.roots, own.root):
+		st, err := lookIn(p.roots, own.root)
+		if err != nil && p.failed == nil {
+			p.failed = &lookError{own.root, err}
+		}
+		x.state = st
+	case len(x.names) > 0:
+		x.state = p.at[x.names[0]].state
+	}
+	if x.state.Unread && x.state.Ctime == own.state.Ctime && x.state.ID == own.state.ID {
+		x.state.Xattrs, x.state.Unread = own.state.Xattrs, own.state.Unread
+	}
+	p.anchorsOf(own, x)
+	x.content = p.class(p.contentNow(own, x))
+	return x
+}
+
+// anchorsOf finds what the store has of the inode of a node.
+func (p *present) anchorsOf(n *node, x *nodeNow) {
+	for _, o := range n.anchors {
+		st := p.stored(o)
+		if st.Kind == Absent || st.ID != n.id {
+			continue
+		}
+		x.anchor, x.held = o, st
+		x.anchors++
+	}
+	linked := x.anchors
+	for _, v := range n.versions {
+		if o := p.versions[v].object; o != (Object{}) && p.stored(o).ID == n.id {
+			linked++
+		}
+	}
+	st := &x.state
+	if st.Kind == Absent {
+		st = &x.held
+	}
+	if st.Kind != Absent && st.Kind != Dir {
+		x.unmet = max(0, int(st.Links)-len(x.names)-linked)
+	}
+}
+
+// stored is [Store.stored]; a failure is told in the end.
+func (p *present) stored(o Object) State {
+	st, err := p.store.stored(o)
+	if err != nil && p.failed == nil {
+		p.failed = fmt.Errorf("looking at %s of %s in the history: %w", objectName(o.Number), o.Segment, err)
+	}
+	return st
+}
+
+// Names implements [graph.Present].
+func (p *present) Names(n graph.Node) []graph.Place { return p.now(n).names }
+
+// LastNames implements [graph.Present].
+func (p *present) LastNames(n graph.Node) []graph.Place {
+	if int(n) >= len(p.relations.nodes) {
+		return nil
+	}
+	x := p.relations.nodes[n]
+	return slices.Concat(x.names, x.last)
+}
+
+// Unmet implements [graph.Present].
+func (p *present) Unmet(n graph.Node) int { return p.now(n).unmet }
+
+// Content implements [graph.Present].
+func (p *present) Content(n graph.Node) graph.Version { return p.now(n).content }
+
+// Meta implements [graph.Present].
+func (p *present) Meta(n graph.Node) map[string]string {
+	x := p.now(n)
+	st := &x.state
+	if st.Kind == Absent && x.anchors > 0 && x.unmet > 0 {
+		st = &x.held
+	}
+	if st.Kind == Absent {
+		if int(n) >= len(p.relations.nodes) {
+			return nil
+		}
+		st = &p.relations.nodes[n].state
+	}
+	all := metaOf(st)
+	for name := range p.xattrs {
+		if _, has := all[xattrPart+name]; !has && !st.hidden(xattrPart+name) {
+			all[xattrPart+name] = noXattr
+		}
+	}
+	return all
+}
+
+var kindOfNode = map[Kind]graph.Kind{File: graph.File, Dir: graph.Dir, Symlink: graph.Symlink, FIFO: graph.Special, Socket: graph.Special}
+
+// Kind implements [graph.Present].
+func (p *present) Kind(n graph.Node) graph.Kind {
+	if int(n) >= len(p.relations.nodes) {
+		return graph.Other
+	}
+	if k, ok := kindOfNode[p.relations.nodes[n].state.Kind]; ok {
+		return k
+	}
+	return graph.Other
+}
+
+// Reachable implements [graph.Present].
+func (p *present) Reachable(dir graph.Node) bool { return p.dir(dir).ok }
+
+// Residents implements [graph.Present].
+func (p *present) Residents(dir graph.Node) []string {
+	d := p.dir(dir)
+	if !d.ok || !slices.ContainsFunc(p.roots, func(r root) bool { return within(d.path, r.path) }) {
+		return nil
+	}
+	names, err := namesIn(p.roots, d.path)
+	if err != nil && p.failed == nil {
+		p.failed = &lookError{d.path, err}
+	}
+	return names
+}
+
+// Keeping implements [graph.Present].
+func (p *present) Keeping(v graph.Version) (graph.Keeping, string) {
+	k, why := p.keeping(v)
+	for _, other := range p.others[v] {
+		if k == graph.Empty || k == graph.InObject {
+			break
+		}
+		if as, _ := p.keeping(other); as == graph.InObject {
+			k, why = as, ""
+			p.versions[v].object = p.versions[other].object
+		}
+	}
+	return k, why
+}
+
+func (p *present) keeping(v graph.Version) (graph.Keeping, string) {
+	x := p.versions[v]
+	switch {
+	case x.state.Kind == File && x.state.Size == 0 && x.lost == "":
+		return graph.Empty, ""
+	case x.object != (Object{}):
+		if st := p.stored(x.object); st.Kind != File || st.Size != x.state.Size {
+			return graph.Lost, errMissing.Error()
+		}
+		if len(x.state.Sum) > 0 && !p.store.isSum(x.object, x.state.Sum) {
+			return graph.Lost, errMissing.Error()
+		}
+		return graph.InObject, ""
+	case x.lost != "":
+		return graph.Lost, x.lost
+	}
+	n := p.relations.nodes[x.node]
+	if now := p.now(n.number); now.anchors > 0 && now.held.Size == x.state.Size && now.held.Mtime == x.state.Mtime {
+		return graph.InAnchor, ""
+	}
+	return graph.Unkept, "its content was not kept"
+}
+
+// isSum reports whether an object has a SHA-256.
+func (s *Store) isSum(o Object, sum Bytes) bool {
+	dir, err := s.objectsOf(o.Segment, false)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(dir)
+	st, err := stateAt(dir, objectName(o.Number), 0)
+	return err == nil && sumAt(dir, objectName(o.Number), &st) == sum
+}
+
+// Held implements [graph.Present].
+func (p *present) Held(n graph.Node) (graph.Version, graph.Keeping) {
+	if int(n) >= len(p.relations.nodes) {
+		return 0, graph.Unkept
+	}
+	x, own := p.now(n), p.relations.nodes[n]
+	for _, v := range slices.Backward(own.versions) {
+		is := p.versions[v]
+		switch {
+		case x.anchors == 0 && is.object != (Object{}):
+			return v, graph.InObject
+		case x.anchors > 0 && is.object == (Object{}) && is.state.Size == x.held.Size && is.state.Mtime == x.held.Mtime:
+			return v, graph.InAnchor
+		}
+	}
+	if x.anchors > 0 {
+		return p.newVersion(n, &x.held), graph.InAnchor
+	}
+	return 0, graph.Unkept
+}
+
+// Rest implements [graph.Present].
+func (p *present) Rest(at graph.Place) graph.Rest {
+	path := p.path(at)
+	if path == "" {
+		path = p.relations.path(at)
+	}
+	if isGitObject(path) && !slices.ContainsFunc(p.born, func(dir string) bool { return within(gitDir(path), dir) }) {
+		return graph.Pinned
+	}
+	return graph.Free
+}
+
+// Setter implements [graph.Present].
+func (p *present) Setter(k graph.Key) uint64 {
+	by := p.setters[k]
+	now := graph.Value{}
+	switch k.Part {
+	case graph.Entry:
+		now.N = p.Entry(graph.Place{Dir: k.Node, Name: k.Name})
+	case graph.Content:
+		now.N = p.Content(k.Node)
+	case graph.Meta:
+		now.S = p.Meta(k.Node)[k.Name]
+	}
+	if now != by.to {
+		return 0
+	}
+	return by.step
+}
+
+// NewNode implements [graph.Present].
+func (p *present) NewNode() graph.Node { return p.newNode(&State{Kind: File}).number }
+
+// NewVersion implements [graph.Present].
+func (p *present) NewVersion() graph.Version { return p.relations.newVersion(0, &State{Kind: File}) }
+
+// Beside implements [graph.Present].
+func (p *present) Beside(name string, try int) string { return beside(name, try) }

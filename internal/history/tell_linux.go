@@ -1,0 +1,184 @@
+package history
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"carrel/internal/history/graph"
+)
+
+// tell lists what will be restored and removed, and what will not.
+func (c *carrier) tell() {
+	stays := make(map[graph.Node]bool) // it has another entry afterwards
+	for i := range c.Sets {
+		if s := &c.Sets[i]; s.Part == graph.Entry && s.To.N != 0 {
+			stays[s.To.N] = true
+		}
+	}
+	restored, removed := make(map[string]bool), make(map[string]bool)
+	for i := range c.Sets {
+		s := &c.Sets[i]
+		switch {
+		case s.Part == graph.Entry && s.To.N == 0:
+			if at := c.path(graph.Place{Dir: s.Node, Name: s.Name}); at != "" && !stays[s.From.N] {
+				removed[at] = true
+			}
+		case s.Part == graph.Entry && !c.isAside(s.Key):
+			restored[c.then(graph.Place{Dir: s.Node, Name: s.Name})] = true
+		case s.Weak() && c.Kind(s.Node) == graph.Dir:
+		case s.Part != graph.Entry:
+			for _, at := range c.endNames(s.Node) {
+				restored[c.then(at)] = true
+			}
+		}
+	}
+	for i := range c.Asides {
+		delete(restored, c.then(c.Asides[i].To))
+	}
+	delete(restored, "")
+	for at := range removed {
+		if restored[at] {
+			delete(removed, at)
+		}
+	}
+	c.plan.Restored, c.plan.Removed = slices.Sorted(maps.Keys(restored)), slices.Sorted(maps.Keys(removed))
+	told := make(map[string]bool)
+	for _, l := range c.Lost {
+		if at := c.name(l.Key); !told[at] {
+			told[at] = true
+			c.plan.Unrestorable = append(c.plan.Unrestorable, Unrestorable{at, whyLost(l)})
+		}
+	}
+	for i := range c.Sets {
+		if s := &c.Sets[i]; s.Part == graph.Content && s.From.N == graph.Dead && int(s.Node) < len(c.relations.nodes) && c.relations.nodes[s.Node].apart {
+			for _, at := range c.endNames(s.Node) {
+				c.plan.Unrestorable = append(c.plan.Unrestorable, Unrestorable{c.then(at), whyLost(graph.Loss{Why: graph.IdentityLost})})
+			}
+		}
+	}
+	for _, k := range c.Kept {
+		if k.Why == graph.InUse && c.Kind(k.Node) == graph.Dir {
+			continue // told as what is in it
+		}
+		key := k.Key()
+		if k.Place == (graph.Place{}) {
+			key = graph.Key{Part: graph.Content, Node: k.Node}
+		}
+		at := c.name(key)
+		if k.Why == graph.Ignored {
+			c.plan.Unrestorable = append(c.plan.Unrestorable, Unrestorable{at, Ignored})
+		} else {
+			c.plan.LeftAlone = append(c.plan.LeftAlone, Unrestorable{at, whyKept[k.Why]})
+		}
+	}
+}
+
+func (c *carrier) isAside(k graph.Key) bool {
+	return slices.ContainsFunc(c.Asides, func(a graph.Aside) bool { return a.To.Key() == k })
+}
+
+// then is what an entry will be called when all is done.
+func (c *carrier) then(at graph.Place) string {
+	parts := []string{at.Name}
+	for dir := at.Dir; len(parts) < pathDepth; {
+		if root := c.relations.nodes[dir].root; root != "" {
+			slices.Reverse(parts)
+			return join(root, strings.Join(parts, "/"))
+		}
+		names := c.endNames(dir)
+		if len(names) == 0 {
+			return ""
+		}
+		parts, dir = append(parts, names[0].Name), names[0].Dir
+	}
+	return ""
+}
+
+// endNames are the entries that will lead to a node.
+func (c *carrier) endNames(n graph.Node) []graph.Place {
+	if len(c.ends) == 0 {
+		c.ends[0] = nil
+		for i := range c.Sets {
+			s := &c.Sets[i]
+			if s.Part != graph.Entry {
+				continue
+			}
+			at := graph.Place{Dir: s.Node, Name: s.Name}
+			if s.From.N != 0 {
+				c.ends[s.From.N] = slices.DeleteFunc(c.startNames(s.From.N), func(p graph.Place) bool { return p == at })
+			}
+			if s.To.N != 0 {
+				c.ends[s.To.N] = append(c.startNames(s.To.N), at)
+			}
+		}
+	}
+	return c.startNames(n)
+}
+
+func (c *carrier) startNames(n graph.Node) []graph.Place {
+	names, changed := c.ends[n]
+	if !changed {
+		names = slices.Clone(c.Names(n))
+		if n != 0 {
+			c.ends[n] = names
+		}
+	}
+	return names
+}
+
+// name is what a key is called, for people.
+func (p *present) name(k graph.Key) string {
+	if k.Part == graph.Entry {
+		at := graph.Place{Dir: k.Node, Name: k.Name}
+		if path := p.path(at); path != "" {
+			return path
+		}
+		return p.relations.path(at)
+	}
+	if n := p.relations.nodes[k.Node]; n.root != "" {
+		return n.root
+	}
+	for _, at := range slices.Concat(p.Names(k.Node), p.LastNames(k.Node)) {
+		if path := p.name(at.Key()); path != "" {
+			return path
+		}
+	}
+	return ""
+}
+
+// whyKept says why something is left as it is, though the steps made it.
+var whyKept = map[graph.Rest]string{
+	graph.Pinned:    "git may need it for other branches; `git gc` removes it when nothing does",
+	graph.Residents: "there is something in it that the step did not make",
+	graph.InUse:     "other names lead to it",
+}
+
+// whyLost says why something does not come back.
+func whyLost(l graph.Loss) string {
+	switch l.Why {
+	case graph.NotKept:
+		return l.Text
+	case graph.NotMade:
+		return "devices are not made"
+	case graph.IdentityLost:
+		return "it comes back as a file of its own: it had other names"
+	case graph.Unread:
+		return "its metadata cannot be read, so it is not replaced"
+	}
+	return whyConflict[l.Why]
+}
+
+// whyConflict says what is wrong with a path that is not as the steps left it; ""
+// where the states say it.
+var whyConflict = map[graph.Why]string{
+	graph.Gap:          "it was changed between the steps",
+	graph.LastName:     "it is the last name of a file that stays",
+	graph.InTheWay:     "a directory with something in it is in the place of what comes back",
+	graph.Nameless:     "it has no name left in the project",
+	graph.NoDirectory:  "the directory that it was in is not there",
+	graph.Gone:         "it is gone",
+	graph.Loop:         "a directory would be in itself",
+	graph.Together:     "it moves together with what stays",
+	graph.OutsideNames: "its only names are outside of the project",
+}

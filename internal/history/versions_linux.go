@@ -1,0 +1,86 @@
+package history
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/graph"
+)
+
+// stored looks at an object; Absent where there is none.
+func (s *Store) stored(o Object) (State, error) {
+	dir, err := s.objectsOf(o.Segment, false)
+	if missing(err) || errors.Is(err, os.ErrNotExist) {
+		return State{}, nil
+	}
+	if err != nil {
+		return State{}, err
+	}
+	defer unix.Close(dir)
+	return stateAt(dir, objectName(o.Number), withXattrs)
+}
+
+// contentNow is the version that a node has: a new one where another program has
+// changed it.
+func (p *present) contentNow(n *node, x *nodeNow) graph.Version {
+	if n.root != "" {
+		return n.content
+	}
+	st := &x.state
+	if st.Kind == Absent {
+		if x.unmet == 0 {
+			return graph.Dead
+		}
+		st = &x.held
+	}
+	if n.content == graph.Dead {
+		return p.newVersion(n.number, st)
+	}
+	if st.Kind != File || p.isVersion(p.versions[n.content], st, x) {
+		return n.content
+	}
+	return p.newVersion(n.number, st)
+}
+
+// isVersion reports whether a file has a version. Where only its time of change is
+// another, its names or its metadata may have changed: the content decides.
+func (p *present) isVersion(v *version, st *State, x *nodeNow) bool {
+	was := &v.state
+	if st.Size != was.Size {
+		return false
+	}
+	if st.Mtime == was.Mtime && (st.Ctime == was.Ctime && st.ID == was.ID || was.Ctime == unknownCtime || was.Links == 0) {
+		return true
+	}
+	if st.Size == 0 {
+		return true
+	}
+	if len(was.Sum) > 0 {
+		return p.sumNow(st, x) == was.Sum
+	}
+	return st.Mtime == was.Mtime && (st.Links != was.Links || metaDiffers(st, was))
+}
+
+func metaDiffers(a, b *State) bool {
+	return a.Mode != b.Mode || a.UID != b.UID || a.GID != b.GID || !sameXattrs(a, b)
+}
+
+// sumNow gives the SHA-256 of a file that was looked at, "" where it cannot be read.
+func (p *present) sumNow(st *State, x *nodeNow) Bytes {
+	if len(x.names) == 0 {
+		dir, err := p.store.objectsOf(x.anchor.Segment, false)
+		if err != nil {
+			return ""
+		}
+		defer unix.Close(dir)
+		return sumAt(dir, objectName(x.anchor.Number), st)
+	}
+	dir, name, err := parentIn(p.roots, p.path(x.names[0]))
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(dir)
+	return sumAt(dir, name, st)
+}

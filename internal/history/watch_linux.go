@@ -1,0 +1,208 @@
+package history
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The kernel tells whether a file is open for writing, or mapped so: it refuses a read
+// lease then. A file that the step writes to is asked for one again and again until it
+// is granted.
+
+// Bounds of what is watched, and how often it is looked at.
+const (
+	maxWatched = 4096
+	firstPause = 5 * time.Millisecond
+	lastPause  = time.Second
+	manyLooks  = 64                    // files that are looked at before others may go on
+	clockTick  = 10 * time.Millisecond // of the times that the kernel gives to files, at most
+)
+
+// grants are the files that the open step writes to.
+type grants struct {
+	of     map[*grant]bool // those that are watched; nil before the step writes to any
+	moving int             // renames of directories on their way
+	moves  int             // those that are over
+	summed int             // files of which the content was looked at
+
+	watcher sync.WaitGroup
+	wake    chan struct{} // nil before anything is watched
+	over    chan struct{}
+}
+
+// forget is for the end of a step.
+func (g *grants) forget() { g.of, g.moving, g.summed = nil, 0, 0 }
+
+// stop ends the watching.
+func (g *grants) stop() {
+	if g.wake != nil {
+		close(g.over)
+		g.watcher.Wait()
+		g.wake = nil
+	}
+}
+
+// watch begins to look whether a file that the step writes to is closed.
+func (w *Writer) watch(o *object) {
+	if o.grant == nil {
+		o.grant = &grant{names: []*object{o}}
+		w.tree.held += grantWeight
+	}
+	g := o.grant
+	g.turn++
+	g.left, g.pause, g.due = State{}, firstPause, time.Now().Add(firstPause)
+	if w.grants.of == nil {
+		w.grants.of = make(map[*grant]bool)
+	}
+	if g.late = !w.grants.of[g] && len(w.grants.of) >= maxWatched; g.late {
+		return
+	}
+	w.grants.of[g] = true
+	if w.grants.wake == nil {
+		w.grants.wake, w.grants.over = make(chan struct{}, 1), make(chan struct{})
+		w.grants.watcher.Go(w.watcher)
+	}
+	select {
+	case w.grants.wake <- struct{}{}:
+	default:
+	}
+}
+
+// watcher looks at what is watched until the writer is closed.
+func (w *Writer) watcher() {
+	wake, over := w.grants.wake, w.grants.over
+	for {
+		var later <-chan time.Time
+		if pause := w.lookAtWatched(); pause > 0 {
+			later = time.After(pause - firstPause)
+		}
+		select {
+		case <-later:
+		case <-wake:
+		case <-over:
+			return
+		}
+		select { // many files that are opened one after the other are looked at together
+		case <-time.After(firstPause):
+		case <-over:
+			return
+		}
+	}
+}
+
+// watched is one look at a file.
+type watched struct {
+	g    *grant
+	turn int
+	path string
+	sum  bool
+	now  State
+	err  error // EAGAIN while it is open for writing
+}
+
+// lookAtWatched looks at the files that are due, and says when the next one is; 0 for
+// never.
+func (w *Writer) lookAtWatched() time.Duration {
+	looks, moves, pause := w.dueLooks()
+	for i := range looks {
+		looks[i].now, looks[i].err = w.whenClosed(&looks[i])
+	}
+	if len(looks) == 0 {
+		return pause
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range looks {
+		l := &looks[i]
+		if w.grants.moving == 0 && w.grants.moves == moves && w.grants.of[l.g] && l.g.busy == 0 && l.g.turn == l.turn {
+			w.sees(l)
+		}
+	}
+	return firstPause
+}
+
+// dueLooks gives the files that are due.
+func (w *Writer) dueLooks() (looks []watched, moves int, pause time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.step == 0 || len(w.grants.of) == 0 {
+		return nil, 0, 0
+	}
+	pause = lastPause
+	if w.grants.moving > 0 {
+		return nil, 0, firstPause
+	}
+	now := time.Now()
+	for g := range w.grants.of {
+		if wait := g.due.Sub(now); wait > 0 {
+			pause = min(pause, max(wait, firstPause))
+			continue
+		}
+		s := g.at()
+		switch {
+		case s == nil:
+			delete(w.grants.of, g)
+			continue
+		case g.busy > 0 || len(looks) == manyLooks:
+			pause = firstPause
+			continue
+		}
+		looks = append(looks, watched{g: g, turn: g.turn, path: s.path(), sum: w.grants.summed < sumFiles})
+	}
+	return looks, w.grants.moves, pause
+}
+
+// whenClosed looks at a file while the kernel keeps everybody from opening it for
+// writing.
+func (w *Writer) whenClosed(l *watched) (State, error) {
+	dir, name, err := w.parent(l.path)
+	if err != nil {
+		return State{}, err
+	}
+	defer unix.Close(dir)
+	fd, err := openAt(dir, name, unix.O_RDONLY)
+	if err != nil {
+		return State{}, err
+	}
+	defer unix.Close(fd)
+	refused := readLease(fd)
+	st, err := stateAt(fd, "", 0)
+	if err == nil {
+		err = refused
+	}
+	if err != nil || st.Links != 1 || !l.sum || st.Size > sumBytes {
+		return st, err
+	}
+	_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK) // who opens it does not have to wait for this
+	st.Sum = sumOf(fd, &st)
+	return st, nil
+}
+
+// sees takes over what a look has found.
+func (w *Writer) sees(l *watched) {
+	g := l.g
+	g.pause = min(2*g.pause, lastPause)
+	g.due = time.Now().Add(g.pause)
+	known := g.seen != nil
+	switch other := known && l.now.ID != g.seen.ID; {
+	case l.err == nil && l.now.Kind == File && l.now.Links == 1 && !other:
+		if g.left = l.now; len(l.now.Sum) > 0 {
+			w.grants.summed++
+		}
+		g.tick = time.Now().UnixNano()-l.now.Ctime < int64(clockTick)
+	case known && (missing(l.err) || l.now.Kind != Absent && other):
+		g.left = *g.seen // another program took its name, or gave it to another file
+	case l.now.Kind == File && (l.err == nil || l.err == unix.EAGAIN):
+		now := l.now
+		g.seen = &now // still open, or of several names
+		return
+	case l.err == unix.EAGAIN: // another program has a lease
+		return
+	default:
+		g.late = true
+	}
+	g.seen = nil
+	delete(w.grants.of, g)
+}

@@ -1,0 +1,116 @@
+package history
+
+// A call that fails changes nothing, but what it could have destroyed is in the
+// journal by then. If no other call of the step has changed that path, the end of
+// the step withdraws the record: the path is none of the step's.
+
+// begin counts a change for all that it touches, until it is known to have failed.
+func (c *Change) begin(slots ...*slot) {
+	n := 0
+	count := func(changes *int) {
+		*changes++
+		c.changes[n], n = changes, n+1
+	}
+	for _, s := range slots {
+		if s == nil {
+			continue
+		}
+		count(&s.changes)
+		if s.dir != nil {
+			count(&s.dir.changes)
+		}
+		if s.is != nil {
+			count(&s.is.changes)
+		}
+		if s.is != nil && s.is.group != nil {
+			count(&s.is.group.changes)
+		}
+	}
+}
+
+// fail takes back what begin has counted.
+func (c *Change) fail() {
+	for i, changes := range c.changes {
+		if changes != nil {
+			*changes--
+			c.changes[i] = nil
+		}
+	}
+}
+
+// changed reports whether a change of a name, or of what is there, did not fail.
+func (s *slot) changed() bool {
+	o := s.is
+	return s.changes > 0 || o != nil && (o.changes > 0 || o.group != nil && o.group.changes > 0)
+}
+
+// withdraw takes back what the journal says of a path that only failed calls have
+// touched. If the step goes on, the next change there keeps all of it again.
+func (w *Writer) withdraw(s *slot) error {
+	o := s.is
+	written := s.kept && s.origin() != "" || o != nil && o.meta && o.origin != ""
+	if !written {
+		s.used = false
+		return nil
+	}
+	if err := w.void(Bytes(s.origin())); err != nil {
+		return err
+	}
+	s.kept, s.used = false, false
+	if o == nil || o.origin == "" {
+		s.is = &object{origin: s.origin(), at: s}
+		return nil
+	}
+	w.unuse(o.held)
+	if o.copy != nil {
+		w.unuse(o.copy.Object.Number)
+	}
+	if g := o.group; g != nil {
+		delete(w.groups, g.state.ID)
+	}
+	*o = object{origin: o.origin, at: s, names: o.names, mayLose: o.mayLose, counted: o.counted, opened: o.opened, written: o.written}
+	return nil
+}
+
+// void writes down that a step does not have a path.
+func (w *Writer) void(origin Bytes) error {
+	return w.write(&Record{Pre: &Pre{Path: origin, Stayed: true, Void: true}})
+}
+
+// unuse notes objects of a record that is withdrawn. They go once the journal says so
+// on the disk: after a loss of power it would refer to what is not there.
+func (w *Writer) unuse(numbers ...uint64) {
+	for _, n := range numbers {
+		if n > 0 {
+			w.unused = append(w.unused, n)
+		}
+	}
+}
+
+func (w *Writer) drops(unused []uint64) {
+	for _, n := range unused {
+		_ = unlinkAt(w.objects, objectName(n), 0)
+	}
+}
+
+// voidLater is withdraw for a step of a killed writer: it is not known which of its
+// calls failed, but what has not changed at all is none of the step's. After a loss
+// of power the content of a file can be new and its times old.
+func (w *Writer) voidLater(s *slot, now *State) (bool, error) {
+	was, ok := w.later.PreOf(s.origin())
+	if !ok || !w.killed || !w.untouched(now, &was.State) {
+		return false, nil
+	}
+	for _, o := range []Object{was.Object, was.Inode} {
+		if o.Segment == w.segment {
+			w.unuse(o.Number)
+		}
+	}
+	return true, w.void(was.Path)
+}
+
+// untouched reports whether all of something is as it was found.
+func (w *Writer) untouched(now, found *State) bool {
+	return now.Kind == found.Kind && now.ID == found.ID && now.Mode == found.Mode && now.UID == found.UID && now.GID == found.GID &&
+		now.Size == found.Size && now.Mtime == found.Mtime && (now.Ctime == found.Ctime || w.ours[now.ID]) && agreeXattrs(now, found)
+}
