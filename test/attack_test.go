@@ -84,6 +84,7 @@ var attacks = map[string]func(args []string) (string, error){
 	"syslog":    func([]string) (string, error) { return plainCall(unix.SYS_SYSLOG, 10, 0, 0, 0, 0) },
 	"under":     attackUnder,
 	"mknod":     func(a []string) (string, error) { return "", unix.Mknod(a[0], unix.S_IFBLK|0o600, 7<<8) },
+	"change":    attackChange,
 	"hostname":  func([]string) (string, error) { h, _ := os.Hostname(); return "", unix.Sethostname([]byte(h)) },
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -137,4 +138,146 @@ func (w *world) numberOf(word string) (found int) {
 		w.t.Fatalf("no process %q", word)
 	}
 	return found
+}
+
+// TestSignalsEndWhatIsHeld: a request to end reaches a command that waits for a
+// person, exactly as it reaches one that does not; what was held never happens.
+func TestSignalsEndWhatIsHeld(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+		t.Run(unix.SignalName(sig), func(t *testing.T) {
+			eachPerson(t, func(t *testing.T, p person) {
+				for _, guards := range []string{"", "safeguards: {removed_files: 5, then: ask}\n"} {
+					w := newWorld(t, p)
+					w.outsideSh(eightFiles)
+					w.write(w.home+"/.config/carrel/config.yaml", guards)
+					cmd, one := w.desk("--", "sh", "-c", "sleep 2005 & touch begun; "+removeAll+" || touch later; wait")
+					if eventually(t, "the command to be there", func() bool { return exists(w.project + "/begun") }); guards != "" {
+						w.held()
+					}
+					w.must(cmd.Process.Signal(sig))
+					if w.ends(cmd); cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != sig {
+						t.Errorf("with %q the run ended with %v", guards, cmd.ProcessState)
+					}
+					w.nothingOf(one)
+					if guards != "" {
+						w.heldStill()
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestKeysEndWhatIsHeld: so do the keys of the terminal that it runs at.
+func TestKeysEndWhatIsHeld(t *testing.T) {
+	for name, c := range map[string]struct{ keys, want, config string }{
+		"ctrl-c":       {"\x03", "st=130\r", ""},
+		"ctrl-\\":      {"\x1c", "st=131\r", ""},
+		"relayed keys": {"\x03", "st=130\r", "display: {clipboard: paste}\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachPerson(t, func(t *testing.T, p person) {
+				w := newWorld(t, p)
+				w.outsideSh(eightFiles)
+				w.write(w.home+"/.config/carrel/config.yaml", c.config+"safeguards: {removed_files: 5, then: ask}\n")
+				w.setenv("DISPLAY", ":1") // or nothing could be pasted, and keys were not relayed
+				tm := w.shellOutside()
+				tm.send(w.bin + " run -- sh -c 'sleep 2006 & " + removeAll + " || touch later; wait'\n")
+				ask := w.held()
+				tm.send(c.keys)
+				if got := tm.status(); got != c.want {
+					t.Errorf("after %q: %q", c.keys, got)
+				}
+				w.heldStill()
+				tm.send("exit\n")
+				tm.wait()
+				w.nothingOf(running{ID: ask.Workspace})
+			})
+		})
+	}
+}
+
+// TestInterruptAnswersWhatIsHeld: a command that goes on after an interrupt goes
+// on, without what was held; it is asked again for what comes after.
+func TestInterruptAnswersWhatIsHeld(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.outsideSh(eightFiles)
+		w.write(w.home+"/.config/carrel/config.yaml", "safeguards: {always_ask: ['f*']}\n")
+		cmd, _ := w.desk("--", "bash", "-c", "trap 'echo INT >> caught' INT; rm f1 || rm f2; exit 7")
+		if first := w.held(); first.Subject != w.project+"/f1" {
+			t.Errorf("asked: %+v", first)
+		}
+		w.must(cmd.Process.Signal(syscall.SIGINT))
+		var second waits
+		eventually(t, "the next question", func() bool { second = w.held(); return second.Subject == w.project+"/f2" })
+		if r := w.plain(w.bin, "approve", second.ID); r.code == 0 {
+			t.Errorf("approved without a person: %s", r)
+		}
+		if r := w.plain(w.bin, "deny", second.ID); r.code != 0 {
+			t.Errorf("deny: %s", r)
+		}
+		w.ends(cmd)
+		if got := cmd.ProcessState.ExitCode(); got != 7 || w.read(w.project+"/caught") != "INT\n" {
+			t.Errorf("it ended with %d", got)
+		}
+		for _, name := range []string{"/f1", "/f2"} {
+			if !exists(w.project + name) {
+				t.Errorf("%s is gone", name)
+			}
+		}
+	})
+}
+
+// TestTimeoutEndsWhatIsHeld: the clock goes on while somebody is asked.
+func TestTimeoutEndsWhatIsHeld(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.outsideSh(eightFiles)
+		w.write(w.home+"/.config/carrel/config.yaml", "safeguards: {removed_files: 5, then: ask}\n")
+		cmd, one := w.desk("--timeout", "3s", "--", "sh", "-c", "sleep 2007 & "+removeAll+" || touch later; wait")
+		w.held()
+		w.ends(cmd)
+		if got := cmd.ProcessState.ExitCode(); got != 124 {
+			t.Errorf("it ended with %d", got)
+		}
+		w.nothingOf(one)
+		w.heldStill()
+	})
+}
+
+const (
+	eightFiles = "for i in $(seq 8); do echo $i > f$i; done"
+	removeAll  = "rm -f f1 f2 f3 f4 f5 f6 f7 f8"
+)
+
+// ends waits for a run to end, well before anybody would have to answer.
+func (w *world) ends(cmd *exec.Cmd) {
+	w.t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	eventually(w.t, "the run to end", func() bool { return len(ended) > 0 })
+}
+
+// heldStill wants the change that was held, and what was to come after it, not to
+// have happened.
+func (w *world) heldStill() {
+	w.t.Helper()
+	if left := w.outsideSh("ls"); !strings.HasSuffix(left, "f6\nf7\nf8\n") || strings.Contains(left, "later") {
+		w.t.Errorf("afterwards there is %q", left)
+	}
+}
+
+// nothingOf wants nothing to be left of a workspace: no process, no entry, no question.
+func (w *world) nothingOf(one running) {
+	w.t.Helper()
+	if left := w.processes(); len(left) > 0 {
+		w.t.Errorf("still running: %v", left)
+	}
+	if left := w.ps(); len(left) > 0 {
+		w.t.Errorf("still listed after %s: %+v", one.ID, left)
+	}
+	if r := w.plain(w.bin, "approvals", "--json"); strings.TrimSpace(r.out) != "[]" {
+		w.t.Errorf("still asked: %s", r)
+	}
 }

@@ -81,7 +81,7 @@ func TestHistoryAfterEditsOfAKilledRun(t *testing.T) {
 	w.plain(w.bin, "ps")
 	time.Sleep(1500 * time.Millisecond) // the writer lived a second longer for all that is known
 	w.outsideSh("echo mine > file")
-	w.askedWrongly([]string{"file: the run was killed, and this may have been changed by somebody else afterwards"}, "undo")
+	w.askedWrongly([]string{"file: the run was killed, and this may have been changed by another program afterwards"}, "undo")
 	w.fine("undo", "--skip-conflicts")
 	if got := w.read(w.project + "/file"); got != "mine\n" {
 		t.Errorf("the file is %q", got)

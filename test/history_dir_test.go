@@ -177,5 +177,19 @@ func TestHistoryDirRefused(t *testing.T) {
 		if got := w.read(w.project + "/a"); got != "a" {
 			t.Errorf("a project's file switched the undo off: %q", got)
 		}
+		w.setenv("XDG_STATE_HOME", w.project+"/in")
+		r := w.run("sh", "-c", "echo b > a")
+		for _, part := range []string{"XDG_STATE_HOME", w.project + "/in", "it lies in the project", "history.dir"} {
+			if r.code != 125 || !strings.Contains(r.err, part) {
+				t.Errorf("a state directory in the project: %s", r)
+			}
+		}
+		w.askedWrongly([]string{"XDG_STATE_HOME", "it lies in the project"}, "history")
+		w.askedWrongly([]string{"XDG_STATE_HOME", "it lies in the project"}, "undo")
+		if got := w.read(w.project + "/a"); got != "a" {
+			t.Errorf("the command ran: %q", got)
+		}
+		w.configured("history: {dir: " + w.outside + "/closed}")
+		w.sh("echo b > a")
 	})
 }

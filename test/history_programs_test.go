@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -35,8 +36,10 @@ func TestHistoryOfPrograms(t *testing.T) {
 				}
 				w.fine("undo")
 				w.isAgain("undone", before)
+				w.fsck("undone")
 				w.fine("redo")
 				w.isAgain("made again", after)
+				w.fsck("made again")
 				w.fine("undo")
 				w.isAgain("undone again", before)
 				if left := w.outsideSh("find . -name '.carrel*'"); left != "" {
@@ -45,6 +48,14 @@ func TestHistoryOfPrograms(t *testing.T) {
 			})
 		}
 	})
+}
+
+// fsck wants every object that git needs to be there, in all worktrees.
+func (w *world) fsck(when string) {
+	w.t.Helper()
+	if _, err := os.Lstat(w.project + "/.git"); err == nil {
+		w.outsideSh("git fsck --no-dangling --no-progress || { echo " + when + " >&2; exit 1; }")
+	}
 }
 
 var programSteps = []programStep{

@@ -1,0 +1,82 @@
+//go:build linux
+
+package e2e
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// during starts a step inside, does something outside once it says that it is ready, and
+// lets it go on.
+func (w *world) during(first, outside, then string) {
+	w.t.Helper()
+	sign := w.project + "/go-on"
+	cmd := w.startInside(first + "; echo ready; while ! test -e go-on; do sleep 0.01; done; rm go-on; " + then)
+	w.outsideSh("sleep 0.7; " + outside + "; touch " + sign)
+	if err := cmd.Wait(); err != nil {
+		w.t.Fatalf("the step: %v", err)
+	}
+}
+
+// TestHistoryEditedDuringAStep: what a person writes to a file while a step goes on that
+// has written it is a conflict for the undo of the step, and can be kept.
+func TestHistoryEditedDuringAStep(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.write(w.project+"/found", "before\n")
+		w.write(w.project+"/alone", "before\n")
+		w.during("echo step > found; echo step > alone; echo step > made; cp -p found times",
+			"for f in found made times; do echo mine >> $f; done", "true")
+		edited := []string{"found", "made", "times"}
+		if out := w.carrel("undo", "--dry-run"); out.code != 0 || strings.Count(out.err, "conflict: ") != len(edited) {
+			t.Errorf("a dry run: %s", out)
+		}
+		w.askedWrongly(append(slices.Clone(edited), "3 paths are not as the steps left them"), "undo")
+		w.fine("undo", "--keep-both")
+		for _, name := range edited {
+			at := w.project + "/" + name
+			if name == "found" { // what the step made has nothing to come back in its place
+				at += ".undo-conflict"
+			}
+			if got := w.read(at); got != "step\nmine\n" {
+				t.Errorf("%s: %q is kept", name, got)
+			}
+		}
+		if got := w.read(w.project+"/found") + w.read(w.project+"/alone"); got != "before\nbefore\n" {
+			t.Errorf("what the step found is %q", got)
+		}
+	})
+}
+
+// TestHistoryDestroyedDuringAStep: what a person writes to a file of a step, and the
+// step then destroys, is in the history, and its name is told.
+func TestHistoryDestroyedDuringAStep(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.write(w.project+"/found", "before\n")
+		names := []string{"found", "made", "again", "over"}
+		w.during("for f in "+strings.Join(names, " ")+"; do echo step > $f; done; echo new > new",
+			"for f in "+strings.Join(names, " ")+"; do echo mine-$f >> $f; done", "rm found made; echo step > again; mv new over")
+		told := w.fine("show", "1")
+		for _, name := range names {
+			kept := regexp.MustCompile(`(?m)^edit ` + name + ` \(.*kept as (objects/[^)]+)\)$`).FindStringSubmatch(told)
+			if kept == nil {
+				t.Errorf("%s is not told: %s", name, told)
+				continue
+			}
+			if got := w.outsideSh("cat ~/.local/state/carrel/projects/*/history/" + kept[1]); got != "step\nmine-"+name+"\n" {
+				t.Errorf("%s: %q is kept", name, got)
+			}
+		}
+		if out := w.fine("history", "verify"); !strings.Contains(out, " 0 faults") {
+			t.Errorf("verify: %s", out)
+		}
+		w.fine("history", "gc")
+		if out := w.fine("history", "verify"); !strings.Contains(out, "5 files kept: 0 faults") {
+			t.Errorf("after a collection: %s", out)
+		}
+	})
+}
