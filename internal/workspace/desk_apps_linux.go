@@ -407,12 +407,11 @@ func endAll(find func() ([]process, error)) error {
 	var left []process
 	var err error
 	for end := time.Now().Add(killTime); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if left, err = find(); err != nil {
-			signalAll(left, syscall.SIGKILL)
+		if left, err = find(); len(left) == 0 {
+			if err == nil {
+				return nil
+			}
 			continue
-		}
-		if len(left) == 0 {
-			return nil
 		}
 		// What starts others faster than they are found is stopped first.
 		signalAll(left, syscall.SIGSTOP)

@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -130,10 +132,10 @@ const (
 
 // eachInside goes through the processes below the stage that have, or have had, a label.
 // It looks at all of the machine, in the order of their numbers, until a look finds
-// nobody else: whoever loses its parent meanwhile is not missed, as it would be from
-// parents to children, and who has gone between the list and the look at it may have
-// started another. A system call says of most that they are none of these. The error
-// says that somebody may have been missed, for want of descriptors.
+// no other: what loses its parent meanwhile is not missed, as it would be from parents
+// to children, and what has gone between the list and the look at it may have started
+// another. A system call says of most that they are none of these. The error says that
+// one may have been missed: for want of descriptors, or as no look was the last.
 func eachInside(stage int, do func(p process, label uint64)) error {
 	dir, err := openProc()
 	if err != nil {
@@ -146,7 +148,7 @@ func eachInside(stage int, do func(p process, label uint64)) error {
 		if look >= fewLooks && time.Since(begun) > lookTime {
 			break
 		}
-		again := false
+		again, before := false, newestProcess(dir)
 		eachNumber(dir, func(pid int) {
 			if seen[pid] {
 				return
@@ -166,11 +168,34 @@ func eachInside(stage int, do func(p process, label uint64)) error {
 				do(p, label)
 			}
 		})
+		// Numbers that begin anew may have led one past the look.
+		again = again || newestProcess(dir) < before
 		if _, err := unix.Seek(dir, 0, unix.SEEK_SET); err != nil || !again {
 			return err
 		}
 	}
-	return legible()
+	return cmp.Or(legible(), errRestless)
+}
+
+// errRestless says that each look found another process, or one that had just gone.
+var errRestless = errors.New("processes come and go faster than they can be looked at")
+
+// newestProcess gives the number of the process or thread that was made last, 0 where
+// that is not known; dir is /proc.
+func newestProcess(dir int) int {
+	fd, err := unix.Openat(dir, "loadavg", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0
+	}
+	defer unix.Close(fd)
+	var buf [128]byte
+	n, err := unix.Read(fd, buf[:])
+	if err != nil {
+		return 0
+	}
+	line := bytes.TrimSpace(buf[:n])
+	newest, _ := strconv.Atoi(string(line[bytes.LastIndexByte(line, ' ')+1:]))
+	return newest
 }
 
 // openProc opens the list of all processes. Descriptors may be short for a moment.
@@ -193,9 +218,10 @@ func legible() error {
 	return nil
 }
 
-// eachNumber goes through the names of an open directory that are numbers.
+// eachNumber goes through the names of an open directory that are numbers. It reads few
+// at a time: what is listed is looked at soon.
 func eachNumber(dir int, do func(n int)) {
-	var buf [32 << 10]byte
+	var buf [1 << 10]byte
 	var names []string
 	for {
 		n, err := unix.ReadDirent(dir, buf[:])

@@ -89,8 +89,7 @@ func TestNoneIsLeft(t *testing.T) {
 	}
 	x := &executor{active: map[uint64]bool{}}
 	for name, source := range map[string]string{
-		"a chain": `#include <unistd.h>
-int main() { for (;;) if (fork()) _exit(0); }`,
+		"a chain": chain,
 		"spawners": `#include <unistd.h>
 #include <sys/wait.h>
 int main() {
@@ -102,12 +101,7 @@ int main() {
 	}
 }`,
 	} {
-		program := filepath.Join(t.TempDir(), mark)
-		cc := exec.Command("gcc", "-O1", "-static", "-x", "c", "-o", program, "-")
-		cc.Stdin = strings.NewReader(source)
-		if out, err := cc.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		program := compiled(t, mark, source)
 		for _, labels := range []uint64{label, 0} {
 			for try := range 15 {
 				r, w, err := os.Pipe() // closed when all have gone
@@ -124,18 +118,9 @@ int main() {
 					t.Fatal(err)
 				}
 				reaping, reaped := make(chan struct{}), make(chan struct{})
-				go func() { // as a stage does
+				go func() {
 					defer close(reaped)
-					for {
-						if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); pid > 0 || err == unix.EINTR {
-							continue
-						}
-						select {
-						case <-reaping:
-							return
-						case <-time.After(100 * time.Microsecond):
-						}
-					}
+					reap(reaping)
 				}()
 				end := func() error {
 					if labels != 0 {
@@ -170,4 +155,67 @@ int main() {
 			}
 		}
 	}
+}
+
+// chain is a program of which one process is there at any time, and none for long.
+const chain = `#include <unistd.h>
+int main() { for (;;) if (fork()) _exit(0); }`
+
+// compiled makes a program of C.
+func compiled(t *testing.T, name, source string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), name)
+	cc := exec.Command("gcc", "-O1", "-static", "-x", "c", "-o", program, "-")
+	cc.Stdin = strings.NewReader(source)
+	if out, err := cc.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return program
+}
+
+// reap collects all children until it is told to end, as a stage does.
+func reap(end <-chan struct{}) {
+	for {
+		if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); pid > 0 || err == unix.EINTR {
+			continue
+		}
+		select {
+		case <-end:
+			return
+		case <-time.After(100 * time.Microsecond):
+		}
+	}
+}
+
+// TestAChainIsFound: no look says that none is there while a chain goes on, also when
+// the numbers of processes begin anew.
+func TestAChainIsFound(t *testing.T) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) }()
+	const label = 4713
+	cmd := exec.Command(compiled(t, "carrel-a-chain", chain))
+	sandbox.SetLabel(label)
+	err := cmd.Start()
+	sandbox.SetLabel(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reaping, reaped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(reaped)
+		reap(reaping)
+	}()
+	for look := range 4000 {
+		if found, err := findLabelled(os.Getpid(), label); err == nil && len(found) == 0 {
+			t.Errorf("look %d says that none is there", look)
+			break
+		}
+	}
+	if err := killLabel(os.Getpid(), label); err != nil {
+		t.Error(err)
+	}
+	close(reaping)
+	<-reaped
 }
