@@ -298,6 +298,12 @@ func (c *carrier) note() {
 			at := graph.Place{Dir: s.Node, Name: s.Name}
 			addPre(at)
 			addPost(at, s.To.N)
+			for _, n := range []graph.Node{c.Entry(at), s.To.N} {
+				if by, lives := c.staysAt(n); lives {
+					addPre(by)
+					addPost(by, n)
+				}
+			}
 		}
 		// Of an entry the directory, which has another time afterwards.
 		if root := c.relations.nodes[s.Node].root; root != "" {
@@ -316,6 +322,21 @@ func (c *carrier) note() {
 		}
 	}
 	c.noteWithin(changed)
+}
+
+// staysAt gives a name that a file has before and afterwards. It is written down with
+// names that the file gets or loses: a journal that is read from there on has to tell
+// that it is the same file.
+func (c *carrier) staysAt(n graph.Node) (graph.Place, bool) {
+	if n == 0 || c.live(n).Links < 2 || c.Kind(n) == graph.Dir {
+		return graph.Place{}, false
+	}
+	for _, at := range c.Names(n) {
+		if slices.Contains(c.endNames(n), at) {
+			return at, true
+		}
+	}
+	return graph.Place{}, false
 }
 
 // noteBeyond writes down a file that only has names outside afterwards, as long as the

@@ -219,6 +219,40 @@ func TestUndoOfKnotsInSteps(t *testing.T) {
 	})
 }
 
+// TestRedoOfAWriteByALink: a step that knows a file by one of its names only is made
+// again after an undo took that name away, and a redo brought it back.
+func TestRedoOfAWriteByALink(t *testing.T) {
+	d := newDesk(t)
+	d.tangle(t)
+	trees := []string{snapshot(t, d.root)}
+	for _, do := range []func(){
+		func() {
+			d.act(t, Link, d.at("d/e"), d.at("d/n"), func() error { return os.Link(d.at("d/e"), d.at("d/n")) })
+		},
+		func() { d.write(t, "d/n", "by the other name") },
+	} {
+		d.begin(t)
+		do()
+		d.end(t)
+		trees = append(trees, snapshot(t, d.root))
+	}
+	d.close(t)
+	for _, n := range []uint64{2, 1} {
+		if _, err := d.undo(t, Request{Steps: []uint64{n}}); err != nil {
+			t.Fatalf("undo of %d: %v", n, err)
+		}
+	}
+	for _, n := range []uint64{1, 2} {
+		l := d.read(t)
+		if _, err := d.undo(t, Request{Steps: []uint64{l.undoOf(l.Step(n)).Number}, Redo: true}); err != nil {
+			t.Fatalf("redo of %d: %v", n, err)
+		}
+		if got := snapshot(t, d.root); got != trees[n] {
+			t.Fatalf("after redo of %d:\n%s", n, apart(got, trees[n]))
+		}
+	}
+}
+
 // TestUndoOfAFileThatMoves: one after the other, of a file that each step writes
 // and one moves.
 func TestUndoOfAFileThatMoves(t *testing.T) {
