@@ -275,6 +275,24 @@ func (s *stay) flooded(hold string) {
 	}
 }
 
+// TestDeskAttachedToTheEnd: a client of a terminal that its program let go of ends with
+// the program's status, not before.
+func TestDeskAttachedToTheEnd(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		s := w.stays("letsgo")
+		app, _, _ := strings.Cut(s.fine("terminal start", "--", "sh", "-c", `echo ready; read x; trap "" HUP TERM; exec sleep 4207 <&- >&- 2>&-`), " ")
+		tm := w.openTerminal(w.command(w.bin, s.words("attach", app)...))
+		tm.expect("ready")
+		tm.send("\r")
+		eventually(t, "the program to let go", func() bool { return s.runs("4207") })
+		s.fine("stop")
+		if got := tm.wait(); got != 137 {
+			t.Errorf("the client ended with %d: %q", got, tm.all())
+		}
+	})
+}
+
 // TestDeskWaiters: whoever waits when the workspace is stopped is told at once.
 func TestDeskWaiters(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p person) {

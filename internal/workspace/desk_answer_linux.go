@@ -159,15 +159,24 @@ func (d *desk) waited(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 			last := d.told(a, false)
 			return api.Reply{App: &last}, nil
 		case <-ctx.Done():
-			select {
-			case <-a.done: // the workspace ends, and has told how this did
-				last := d.told(a, false)
-				return api.Reply{App: &last}, nil
-			case <-time.After(stopGrace + killGrace):
+			last, err := d.lastWord(ctx, a)
+			if err != nil {
+				d.hangUp(a)
 			}
-			d.hangUp(a)
-			return api.Reply{}, ctx.Err()
+			return last, err
 		}
+	}
+}
+
+// lastWord tells how an app ended whose workspace ends, or whose caller has gone: not
+// before it has.
+func (d *desk) lastWord(ctx context.Context, a *app) (api.Reply, error) {
+	select {
+	case <-a.done:
+		last := d.told(a, false)
+		return api.Reply{App: &last}, nil
+	case <-time.After(stopGrace + killGrace):
+		return api.Reply{}, ctx.Err()
 	}
 }
 

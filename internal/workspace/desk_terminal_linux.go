@@ -301,6 +301,7 @@ func (d *desk) attach(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 				select {
 				case <-a.done:
 				case <-ctx.Done():
+					return d.lastWord(ctx, a)
 				}
 				last := d.told(a, false)
 				return api.Reply{App: &last}, nil
