@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -37,7 +38,7 @@ func TestHistoryConflicts(t *testing.T) {
 			w := newWorld(t, p)
 			w.disputed()
 			w.askedWrongly(append([]string{"--keep-both", "--skip-conflicts", "--force", fmt.Sprintf("%d paths are not as the steps left them", len(disputedPaths))}, disputedPaths...), "undo")
-			if out := w.carrel("undo", "--dry-run"); out.code != 0 || strings.Count(out.err, "conflict: ") != len(disputedPaths) {
+			if out := w.carrel("undo", "--dry-run"); out.code != 125 || out.out != "" || strings.Count(out.err, "conflict: ") != len(disputedPaths) {
 				t.Errorf("a dry run: %s", out)
 			}
 			before := w.scene()
@@ -88,8 +89,18 @@ func TestHistoryConflicts(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, p)
 			before, now := w.disputed()
-			w.fine("undo", "--keep-both")
+			would := regexp.MustCompile("(?m)^would be (kept .*)$").FindAllStringSubmatch(w.fine("undo", "--keep-both", "--dry-run"), -1)
+			did := w.fine("undo", "--keep-both")
 			after := w.scene()
+			for _, line := range would {
+				_, name, _ := strings.Cut(line[1], " as ")
+				if after["/"+name] == "" || !strings.Contains(did, line[1]+"\n") {
+					t.Errorf("%q: said before; and then:\n%s", line[1], did)
+				}
+			}
+			if len(would) < 4 {
+				t.Errorf("said to be kept: %q", would)
+			}
 			for path, was := range before {
 				if got := after[path]; got != was && !strings.HasSuffix(path, "src") && path != "" && path != "/src/f22.c" && path != "/src/f23.c" { // the user's mode stays
 					t.Errorf("%s is %q, and was %q", path, got, was)

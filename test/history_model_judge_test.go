@@ -175,10 +175,8 @@ func (m *model) asSaid(q request, would toldUndo, dry result) {
 	met, done := m.answer.lists()
 	switch r := m.answered; {
 	case !q.enough || q.path != "" && r.code == 125:
-	case (dry.code == 125) && r.code != 125:
-		m.fail("dry run", "it was refused: %sand then not: %s", dry, r)
-	case r.code == 125 && dry.code == 0 && len(would.Conflicts) == 0 && len(would.Unrestorable) == 0:
-		m.fail("dry run", "no word of what was in the way:\n%s%s", wouldDo, r)
+	case (dry.code == 125) != (r.code == 125):
+		m.fail("dry run", "it ended so: %sand the command so: %s", dry, r)
 	case r.code == 125:
 	case met != wouldMeet || done != wouldDo:
 		m.fail("dry run", "it said\n%s%sand did\n%s%s", wouldMeet, wouldDo, met, done)

@@ -140,7 +140,9 @@ func (a *app) takeBack(h *workspace.History, f *undoFlags, req history.Request) 
 	}
 	if f.dryRun {
 		v, err := h.Preview(outer, req)
-		if v != nil {
+		if v != nil && v.Refused != nil && !a.forProgram {
+			err = errors.Join(a.tellRefused(h, f, v, v.Refused, "would be "), err)
+		} else if v != nil {
 			err = errors.Join(a.tellUndo(h, f, v, "would be "), err)
 		}
 		return err
@@ -149,22 +151,8 @@ func (a *app) takeBack(h *workspace.History, f *undoFlags, req history.Request) 
 		req.Progress = a.progress
 	}
 	v, err := h.Undo(outer, req)
-	var conflict *history.ConflictError
-	if errors.As(err, &conflict) {
-		j := undoSaid(h, f, v, conflict.Conflicts)
-		if f.json {
-			if err := printJSON(a.out, j); err != nil {
-				return err
-			}
-		} else {
-			a.tellConflicts(h, j.Conflicts)
-			a.tellLeftOut(j.LeftOut)
-		}
-		return fmt.Errorf("nothing was changed: %s not as the steps left them\nhint: --keep-both keeps both, --skip-conflicts leaves them, --force replaces them", count(len(conflict.Conflicts), "path is", "paths are"))
-	}
-	var lost *history.UnrestorableError
-	if errors.As(err, &lost) {
-		return a.refuseLoss(h, f, v, lost)
+	if v != nil && err != nil {
+		err = a.tellRefused(h, f, v, err, "")
 	}
 	if errors.Is(err, history.ErrBusy) {
 		return fmt.Errorf("%w: `carrel ps` lists it, `carrel stop` ends it", err)
@@ -175,8 +163,35 @@ func (a *app) takeBack(h *workspace.History, f *undoFlags, req history.Request) 
 	return a.tellUndo(h, f, v, "")
 }
 
-// refuseLoss tells what could not be restored, so that nothing was done.
-func (a *app) refuseLoss(h *workspace.History, f *undoFlags, v *history.Preview, lost *history.UnrestorableError) error {
+// tellRefused tells what is in the way or could not be restored, so that nothing is
+// done, and gives the error to end with.
+func (a *app) tellRefused(h *workspace.History, f *undoFlags, v *history.Preview, refused error, would string) error {
+	nothing := "nothing was changed"
+	if would != "" {
+		nothing = "nothing would be changed"
+	}
+	var conflict *history.ConflictError
+	var lost *history.UnrestorableError
+	switch {
+	case errors.As(refused, &conflict):
+		j := undoSaid(h, f, v, conflict.Conflicts)
+		if f.json {
+			if err := printJSON(a.out, j); err != nil {
+				return err
+			}
+		} else {
+			a.tellConflicts(h, j.Conflicts)
+			a.tellLeftOut(j.LeftOut)
+		}
+		return fmt.Errorf("%s: %s not as the steps left them\nhint: --keep-both keeps both, --skip-conflicts leaves them, --force replaces them", nothing, count(len(conflict.Conflicts), "path is", "paths are"))
+	case errors.As(refused, &lost):
+		return a.refuseLoss(h, f, v, lost, nothing)
+	}
+	return refused
+}
+
+// refuseLoss tells what could not be restored.
+func (a *app) refuseLoss(h *workspace.History, f *undoFlags, v *history.Preview, lost *history.UnrestorableError, nothing string) error {
 	j := undoSaid(h, f, v, nil)
 	if f.json {
 		if err := printJSON(a.out, j); err != nil {
@@ -188,7 +203,7 @@ func (a *app) refuseLoss(h *workspace.History, f *undoFlags, v *history.Preview,
 		}
 		a.tellLeftOut(j.LeftOut)
 	}
-	return fmt.Errorf("nothing was changed: %s not be restored\nhint: --skip-conflicts restores everything else", count(len(lost.Paths), "path can", "paths can"))
+	return fmt.Errorf("%s: %s not be restored\nhint: --skip-conflicts restores everything else", nothing, count(len(lost.Paths), "path can", "paths can"))
 }
 
 func (f *undoFlags) mode() history.Mode {
@@ -294,6 +309,7 @@ type undoJSON struct {
 	Removed      []text         `json:"removed"`
 	Unrestorable []lostJSON     `json:"unrestorable"`
 	LeftAlone    []lostJSON     `json:"left_alone,omitempty"` // stays, although a step made it
+	Beside       []besideJSON   `json:"beside,omitempty"`     // is kept under another name
 	Conflicts    []conflictJSON `json:"conflicts"`
 	LeftOut      *api.LeftOut   `json:"left_out,omitempty"`
 	Unlisted     int            `json:"conflicts_left_out,omitempty"` // of LeftOut
@@ -302,6 +318,11 @@ type undoJSON struct {
 type lostJSON struct {
 	Path text   `json:"path"`
 	Why  string `json:"why"`
+}
+
+type besideJSON struct {
+	Path text `json:"path"`
+	Name text `json:"name"` // whole
 }
 
 type conflictJSON struct {
@@ -329,6 +350,10 @@ func undoSaid(h *workspace.History, f *undoFlags, v *history.Preview, conflicts 
 		j.LeftAlone = append(j.LeftAlone, lostJSON{text(u.Path), u.Why})
 		paths = append(paths, u.Path)
 	}
+	for _, b := range v.Beside {
+		j.Beside = append(j.Beside, besideJSON{text(b.Path), text(b.Name)})
+		paths = append(paths, b.Path, b.Name)
+	}
 	for _, c := range conflicts {
 		j.Conflicts = append(j.Conflicts, conflictJSON{text(c.Path), whyConflict(c), c.Step})
 		paths = append(paths, c.Path)
@@ -338,6 +363,7 @@ func undoSaid(h *workspace.History, f *undoFlags, v *history.Preview, conflicts 
 	j.Restored, j.Removed = slices.DeleteFunc(j.Restored, hidden), slices.DeleteFunc(j.Removed, hidden)
 	j.Unrestorable = slices.DeleteFunc(j.Unrestorable, func(l lostJSON) bool { return hidden(l.Path) })
 	j.LeftAlone = slices.DeleteFunc(j.LeftAlone, func(l lostJSON) bool { return hidden(l.Path) })
+	j.Beside = slices.DeleteFunc(j.Beside, func(b besideJSON) bool { return hidden(b.Path) || hidden(b.Name) })
 	j.Conflicts = slices.DeleteFunc(j.Conflicts, func(c conflictJSON) bool { return hidden(c.Path) })
 	j.Unlisted = len(conflicts) - len(j.Conflicts)
 	if j.LeftOut = api.NewLeftOut(len(unnamed)); err != nil && j.LeftOut != nil {
@@ -367,6 +393,9 @@ func (a *app) tellUndo(h *workspace.History, f *undoFlags, v *history.Preview, w
 			what = "left alone"
 		}
 		fmt.Fprintf(a.out, "%s  %s: %s\n", what, oneLine(shown(h, string(u.Path))), oneLine(u.Why))
+	}
+	for _, b := range j.Beside {
+		fmt.Fprintf(a.out, "%skept      %s as %s\n", would, oneLine(shown(h, string(b.Path))), oneLine(shown(h, string(b.Name))))
 	}
 	a.tellLeftAlone(h, j.LeftAlone)
 	fmt.Fprintf(a.out, "%s: %s %srestored, %d removed", count(len(v.Steps), "step", "steps"), count(len(j.Restored), "path", "paths"), would, len(j.Removed))

@@ -167,3 +167,40 @@ func TestConflictsNameWhatWasEdited(t *testing.T) {
 		}
 	})
 }
+
+// TestForceOverADirectory: what the user put into a directory that is in the place of
+// one that comes back is beside it afterwards, and the redo puts it back.
+func TestForceOverADirectory(t *testing.T) {
+	for _, mode := range []Mode{Force, KeepBoth} {
+		d := newDesk(t)
+		must := func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		must(os.Mkdir(d.at("src"), 0o755))
+		must(os.WriteFile(d.at("src/s"), []byte("the step's"), 0o644))
+		d.begin(t)
+		d.removeAll(t, "src")
+		d.end(t)
+		d.close(t)
+		must(os.Mkdir(d.at("src"), 0o755))
+		must(os.WriteFile(d.at("src/u"), []byte("the user's"), 0o644))
+		found := snapshot(t, d.root)
+		if _, err := d.undo(t, Request{Steps: []uint64{1}, Mode: mode}); err != nil {
+			t.Errorf("mode %v: %v", mode, err)
+			continue
+		}
+		for at, want := range map[string]string{"src/s": "the step's", "src.undo-conflict/u": "the user's"} {
+			if got, err := os.ReadFile(d.at(at)); string(got) != want {
+				t.Errorf("mode %v: %s: %q, %v", mode, at, got, err)
+			}
+		}
+		l := d.read(t)
+		if _, err := d.undo(t, Request{Steps: []uint64{l.undoOf(l.Step(1)).Number}, Redo: true}); err != nil {
+			t.Errorf("redo after mode %v: %v", mode, err)
+		} else if got := snapshot(t, d.root); got != found {
+			t.Errorf("after the redo of mode %v:\n%s", mode, apart(got, found))
+		}
+	}
+}

@@ -87,6 +87,11 @@ type Unrestorable struct {
 	Path, Why string
 }
 
+// Beside is what is in the way, and gets another name.
+type Beside struct {
+	Path, Name string // both whole
+}
+
 // Plan is what taking steps back comes to.
 type Plan struct {
 	Step         *Step    // the newest of them
@@ -94,6 +99,7 @@ type Plan struct {
 	Removed      []string // made by the steps, will go
 	Unrestorable []Unrestorable
 	LeftAlone    []Unrestorable // stays, although the steps made it
+	Beside       []Beside       // is kept under another name
 
 	actions []action
 	pre     []Pre            // of the undo, as a step

@@ -85,8 +85,12 @@ func (p *present) dir(n graph.Node) dirNow {
 	x := p.relations.nodes[n]
 	if x.root != "" {
 		d = dirNow{path: x.root, ok: p.holds(x.root)}
-	} else if !x.dead {
-		for _, name := range x.names {
+	} else {
+		names := x.names
+		if x.dead || len(names) == 0 {
+			names = p.named[n] // no step has met it there
+		}
+		for _, name := range names {
 			if at := p.look1(name); at != nil && at.node == n {
 				d = dirNow{join(p.dir(name.Dir).path, name.Name), name, true}
 				break

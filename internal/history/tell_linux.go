@@ -34,8 +34,14 @@ func (c *carrier) tell() {
 		}
 	}
 	for i := range c.Asides {
-		delete(restored, c.then(c.Asides[i].To))
+		a := &c.Asides[i]
+		name := c.then(a.To)
+		delete(restored, name)
+		if name != "" {
+			c.plan.Beside = append(c.plan.Beside, Beside{c.path(a.From), name})
+		}
 	}
+	slices.SortFunc(c.plan.Beside, func(a, b Beside) int { return strings.Compare(a.Name, b.Name) })
 	delete(restored, "")
 	for at := range removed {
 		if restored[at] {

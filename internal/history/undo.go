@@ -53,6 +53,7 @@ type Preview struct {
 	Steps     []uint64 // newest first
 	*Plan              // of all of them together
 	Conflicts []Conflict
+	Refused   error // why nothing would be done; nil if it would. See [ConflictError] and [UnrestorableError].
 }
 
 // UnrestorableError refuses an undo that could not bring some content back.

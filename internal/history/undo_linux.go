@@ -106,7 +106,7 @@ func (u *undo) preview(roots []root) (*Preview, error) {
 	if d.Refused {
 		u.refused = refusal(d)
 	}
-	v := &Preview{Plan: d.plan, Conflicts: d.conflicts}
+	v := &Preview{Plan: d.plan, Conflicts: d.conflicts, Refused: u.refused}
 	for _, st := range u.steps {
 		v.Steps = append(v.Steps, st.Number)
 	}
