@@ -106,7 +106,7 @@ func TestHistoryUnderACeiling(t *testing.T) {
 		}
 		for _, c := range []struct{ args, has string }{
 			{"diff", "+PUBLIC-TWO"}, {"diff --json", "+PUBLIC-TWO"}, {"diff 1..1", "+PUBLIC-TWO"}, {"diff --stat", "open.txt  +1 -1"},
-			{"show 1", "hid.key"}, {"show 1 --json", "hid.key"}, {"undo --dry-run", "open.txt"}, {"undo --dry-run --json", "open.txt"},
+			{"show 1", "hid.key"}, {"show 1 --json", "hid.key"}, {"undo --dry-run --skip-conflicts", "open.txt"}, {"undo --dry-run --skip-conflicts --json", "open.txt"},
 			{"undo", "nothing was changed: 2 paths"}, {"undo --force", "restoring"},
 		} {
 			r := under(strings.Fields(c.args)...)
@@ -144,7 +144,7 @@ func TestHistoryUnderACeiling(t *testing.T) {
 		// What the ceiling grants is told, and what cannot be decided is not.
 		both := fmt.Sprintf(`[{"host_path":%q,"workspace_path":%q,"mode":"read_only"},`, w.project, w.project)
 		file = w.write(w.outside+"/both.json", strings.Replace(ceilingOf(other), "[", both, 1))
-		if r := under("undo", "--dry-run", "--write", other); !strings.Contains(r.out+r.err, other+"/outer") {
+		if r := under("undo", "--dry-run", "--skip-conflicts", "--write", other); !strings.Contains(r.out+r.err, other+"/outer") {
 			t.Errorf("with both: %s", r)
 		}
 		w.write(w.project+"/.carrel.yaml", "deny: [\n")

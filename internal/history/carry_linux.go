@@ -36,6 +36,7 @@ func (p *present) carry(d *graph.Decision, plan *Plan, fresh func() Object) erro
 	}
 	c.tell()
 	ops := d.Plan(p)
+	plan.actions = make([]action, 0, len(ops))
 	for i := range ops {
 		if err := c.act(&ops[i]); err != nil {
 			return err
@@ -260,7 +261,14 @@ func (c *carrier) note() {
 			changed[s.Node] = s.To.N
 		}
 	}
-	pre, post, beyond := make(map[string]bool), make(map[string]bool), make(map[graph.Node]bool)
+	entries := 0
+	for i := range c.Sets {
+		if c.Sets[i].Part == graph.Entry {
+			entries++
+		}
+	}
+	c.plan.pre, c.plan.posts = make([]Pre, 0, entries), make([]Post, 0, entries)
+	pre, post, beyond := make(map[string]bool, entries), make(map[string]bool, entries), make(map[graph.Node]bool)
 	addPre := func(at graph.Place) {
 		path := c.path(at)
 		if path == "" || pre[path] {

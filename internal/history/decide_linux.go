@@ -132,6 +132,7 @@ func (u *undo) decide(roots []root, steps []*Step, fresh func() Object) (*decide
 	}
 	d := &decided{Decision: graph.Decide(graph.Compose(ts), now, graph.Mode(u.req.Mode)), present: now, plan: &Plan{Step: steps[0]}}
 	d.conflicts = u.conflicts(d)
+	d.plan.skips = len(d.conflicts) > 0
 	if err := now.carry(d.Decision, d.plan, fresh); err != nil {
 		return nil, err
 	}

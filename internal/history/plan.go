@@ -106,12 +106,44 @@ type Plan struct {
 	posts   []Post           // of the undo: what will be there, without its state
 	beyond  []Beyond         // of the undo: what will only have names outside
 	parents map[string]State // directories that something is changed in, as they were
+	skips   bool             // there are conflicts: with Skip something stays
 }
 
 // incomplete reports whether something does not come back that should: the step can
 // be taken back again then.
 func (p *Plan) incomplete() bool {
 	return slices.ContainsFunc(p.Unrestorable, func(u Unrestorable) bool { return u.Why != Ignored })
+}
+
+// previewed stands for the segment of objects of a plan that is only told.
+const previewed = "0000000000000000-preview"
+
+// storeIn names the objects that a plan makes: in a segment, after the number that was
+// used last there.
+func (p *Plan) storeIn(segment string, after uint64) {
+	store := func(objects ...*Object) {
+		for _, o := range objects {
+			if o.Segment == previewed {
+				*o = Object{segment, after + o.Number}
+			}
+		}
+	}
+	for i := range p.actions {
+		store(&p.actions[i].Object, &p.actions[i].To, &p.actions[i].In)
+	}
+	for i := range p.pre {
+		b := &p.pre[i]
+		store(&b.Object, &b.Inode)
+		if b.Within != nil {
+			store(&b.Within.Object)
+		}
+	}
+	for i := range p.posts {
+		store(&p.posts[i].From)
+	}
+	for i := range p.beyond {
+		store(&p.beyond[i].Link)
+	}
 }
 
 func depth(path Bytes) int { return strings.Count(string(path), "/") }

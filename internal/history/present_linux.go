@@ -21,6 +21,7 @@ type present struct {
 	nodes   map[graph.Node]*nodeNow
 	named   map[graph.Node][]graph.Place // entries that were looked at, by what they lead to
 	rebound map[graph.Node]ID            // inodes that nodes had by the records
+	objects map[Object]State             // that were looked at
 	born    []string                     // directories that the steps made, and that go
 	failed  error                        // the first look that did not work
 }
@@ -55,7 +56,7 @@ func (s *Store) look(r *relations, roots []root, ts []graph.Transition) (*presen
 	p := &present{
 		relations: r, store: s, roots: roots,
 		at: make(map[graph.Place]*seenAt), dirs: make(map[graph.Node]dirNow), nodes: make(map[graph.Node]*nodeNow),
-		named: make(map[graph.Node][]graph.Place), rebound: make(map[graph.Node]ID),
+		named: make(map[graph.Node][]graph.Place), rebound: make(map[graph.Node]ID), objects: make(map[Object]State),
 	}
 	for i := range ts {
 		k := ts[i].Key
@@ -277,12 +278,16 @@ func (p *present) anchorsOf(n *node, x *nodeNow) {
 	}
 }
 
-// stored is [Store.stored]; a failure is told in the end.
+// stored is [Store.stored], once for each object; a failure is told in the end.
 func (p *present) stored(o Object) State {
+	if st, known := p.objects[o]; known {
+		return st
+	}
 	st, err := p.store.stored(o)
 	if err != nil && p.failed == nil {
 		p.failed = fmt.Errorf("looking at %s of %s in the history: %w", objectName(o.Number), o.Segment, err)
 	}
+	p.objects[o] = st
 	return st
 }
 

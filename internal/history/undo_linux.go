@@ -27,6 +27,7 @@ type undo struct {
 	refused error           // nothing is done, as no mode says what is to become of what is in the way
 	known   *relations
 	changed map[uint64][]graph.Transition // by step
+	only    *decided                      // on the only step of the request, as it was looked at first
 }
 
 func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
@@ -91,10 +92,10 @@ func (s *Store) Preview(l *Log, req Request) (*Preview, error) {
 	return v, u.allowedPlan(roots, p)
 }
 
-// forPreview names objects that are never made.
+// forPreview names objects that are not made before [Plan.storeIn] gives them another.
 func (u *undo) forPreview() Object {
 	u.next++
-	return Object{"0000000000000000-preview", u.next}
+	return Object{previewed, u.next}
 }
 
 // preview decides on all steps of a request at once.
@@ -109,6 +110,10 @@ func (u *undo) preview(roots []root) (*Preview, error) {
 	v := &Preview{Plan: d.plan, Conflicts: d.conflicts, Refused: u.refused}
 	for _, st := range u.steps {
 		v.Steps = append(v.Steps, st.Number)
+	}
+	if len(u.steps) == 1 && !d.Refused {
+		u.only = d
+		return v, nil
 	}
 	return v, u.relate() // what was looked at is no part of what the steps say
 }
@@ -198,14 +203,10 @@ func (u *undo) backAgain() error {
 // one takes back one step: plan, journal, do. rest comes after it.
 func (u *undo) one(st *Step, rest []*Step) error {
 	u.step = st
-	d, err := u.decide(u.roots, []*Step{st}, func() Object { u.w.next++; return Object{u.w.segment, u.w.next} })
+	p, err := u.planOf(st)
 	if err != nil {
 		return err
 	}
-	if d.Refused {
-		return refusal(d)
-	}
-	p := d.plan
 	if err := u.allowedPlan(u.roots, p); err != nil {
 		return err
 	}
@@ -213,7 +214,7 @@ func (u *undo) one(st *Step, rest []*Step) error {
 		return err
 	}
 	begin := u.begin(st, rest)
-	begin.Partly = u.req.Paths != nil || u.req.Mode == Skip && len(d.conflicts) > 0 || p.incomplete()
+	begin.Partly = u.req.Paths != nil || u.req.Mode == Skip && p.skips || p.incomplete()
 	number, err := u.w.Begin(begin)
 	if err != nil {
 		return err
@@ -234,8 +235,30 @@ func (u *undo) one(st *Step, rest []*Step) error {
 	}
 	u.grown(p.growth())
 	u.did = append(u.did, did{p, number})
-	u.known.follow(undoStep(number, begin, p))
+	if len(rest) > 0 {
+		u.known.follow(undoStep(number, begin, p))
+	}
 	return nil
+}
+
+// planOf decides on one step. Of the only one that is done already, and its plan gets
+// objects that can be made.
+func (u *undo) planOf(st *Step) (*Plan, error) {
+	if u.only != nil {
+		p := u.only.plan
+		p.storeIn(u.w.segment, u.w.next)
+		u.w.next += u.next
+		u.only, u.known, u.changed = nil, nil, nil // much, of a large step
+		return p, nil
+	}
+	d, err := u.decide(u.roots, []*Step{st}, func() Object { u.w.next++; return Object{u.w.segment, u.w.next} })
+	if err != nil {
+		return nil, err
+	}
+	if d.Refused {
+		return nil, refusal(d)
+	}
+	return d.plan, nil
 }
 
 // undoStep is an undo that is over, as it will be read.

@@ -329,7 +329,7 @@ func (w *planner) rewrite(it *item, n *node) {
 // metas sets the metadata of every node of which a part changes or the inode is
 // another, the deepest first: a directory may forbid what is below.
 func (w *planner) metas() {
-	var ops []Op
+	ops := make([]Op, 0, len(w.order))
 	for _, n := range w.order {
 		if op, ok := w.meta(n); ok {
 			ops = append(ops, op)
