@@ -53,7 +53,7 @@ func (d *desk) asFormer(t *testing.T) {
 		seal(int(f.Fd()))
 		f.Close()
 	}
-	_ = os.Remove(d.store.path + "/" + headsFile)
+	_ = os.Remove(d.store.path + "/" + indexFile)
 	if err := os.WriteFile(d.store.path+"/format", []byte(former), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ type Step struct {
 	between []Pre
 	beyond  []Beyond
 	counts  *Counts      // nil where they are not known before it is read
+	refs    *refs        // likewise
 	unread  func() error // reads what it changed; nil where that is done
 	from    int64        // where its records begin in the segment
 	to      int64        // and end
@@ -270,7 +271,7 @@ func (l *Log) link() {
 // is another file, or has another time of change, than the steps before them say.
 func (l *Log) aborted() {
 	for _, s := range l.Steps {
-		if s.End != nil && s.End.Aborted && len(s.Posts()) > 0 {
+		if s.unread == nil && s.End != nil && s.End.Aborted && len(s.Posts()) > 0 { // the index has none such
 			l.fruitless = append(l.fruitless, s)
 		}
 	}

@@ -21,7 +21,7 @@ const (
 func (s *Store) Read() (*Log, error) { return s.readAll(nil) }
 
 // readAll reads the journals of which nothing is known yet.
-func (s *Store) readAll(known *heads) (*Log, error) {
+func (s *Store) readAll(known *index) (*Log, error) {
 	counted, err := s.counted()
 	if err != nil {
 		return nil, err
@@ -36,9 +36,14 @@ func (s *Store) readAll(known *heads) (*Log, error) {
 		l.Damaged, l.broken[discardsFile] = append(l.Damaged, err.Error()), true
 	}
 	l.stamp, l.number = gone.stamp, gone.number
+	if known != nil {
+		if known.journal, err = s.directory("journal"); err == nil {
+			defer unix.Close(known.journal)
+		}
+	}
 	for _, name := range names {
 		l.stamp = max(l.stamp, begunAt(name))
-		if gone.whole[name] {
+		if gone.whole[name] || known != nil && known.take(s, l, name) {
 			continue
 		}
 		if err := l.segment(s, name, known); err != nil && !errors.Is(err, os.ErrNotExist) { // it is discarded meanwhile
@@ -100,8 +105,8 @@ func (s *Store) SegmentSize(name string) (int64, error) {
 		return 0, err
 	}
 	defer f.Close()
-	size, _, _, err := sizeOf(f)
-	return size, err
+	is, err := stateOf(f)
+	return is.size, err
 }
 
 // Newest is the number that was given last in this store.
@@ -112,7 +117,7 @@ func (s *Store) Newest() (n uint64) {
 
 // segment reads one journal. What follows the last whole record is what a crash
 // left, or zeros that a writer has mapped.
-func (l *Log) segment(s *Store, name string, known *heads) error {
+func (l *Log) segment(s *Store, name string, known *index) error {
 	if !validSegment(name) {
 		return errors.New("no name of a segment")
 	}
@@ -121,12 +126,12 @@ func (l *Log) segment(s *Store, name string, known *heads) error {
 		return err
 	}
 	defer f.Close()
-	size, mtime, inode, err := sizeOf(f)
-	if err != nil || known != nil && known.take(s, l, name, size, mtime, inode) {
+	is, err := stateOf(f)
+	if err != nil {
 		return err
 	}
 	seg := segment{log: l, name: name, live: writing(f), closed: !s.isOpen(name), steps: make(map[uint64]*Step)}
-	j := &journal{from: f, left: size}
+	j := &journal{from: f, left: is.size}
 	for {
 		from := j.at
 		r, skipped, err := j.next()
@@ -136,7 +141,7 @@ func (l *Log) segment(s *Store, name string, known *heads) error {
 			}
 			seg.end()
 			if err == nil && known != nil && seg.closed { // else the power may take some of it yet
-				known.learn(&seg, l, s, size, mtime, inode)
+				known.learn(&seg, l, s, is)
 			}
 			return errors.Join(err, seg.damaged)
 		}

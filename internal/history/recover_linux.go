@@ -18,33 +18,54 @@ func (s *Store) Recover(roots []string) (closed []uint64, err error) {
 	if err != nil {
 		return nil, err
 	}
+	closed, _, err = s.recoverSeen(l, roots)
+	return closed, err
+}
+
+// RecoverAndSurvey gives with what Recover does the steps as they are afterwards. Where
+// nothing was to be done, which is most often, they are read once. failed is the error
+// of Recover.
+func (s *Store) RecoverAndSurvey(roots []string) (l *Log, closed []uint64, failed, err error) {
+	if l, err = s.Survey(); err != nil {
+		return nil, nil, nil, err
+	}
+	closed, tried, failed := s.recoverSeen(l, roots)
+	if tried {
+		l, err = s.Survey()
+	}
+	return l, closed, failed, err
+}
+
+// recoverSeen is Recover with the steps as they were a moment ago; tried says that they
+// may be others now.
+func (s *Store) recoverSeen(l *Log, roots []string) (closed []uint64, tried bool, err error) {
 	if len(l.interrupted()) == 0 {
 		if unfinished, err := s.Unfinished(); err != nil || !unfinished {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	if err := s.alone(); err != nil {
 		if errors.Is(err, ErrBusy) && len(l.interrupted()) == 0 {
-			return nil, nil
+			return nil, false, nil
 		}
-		return nil, err
+		return nil, true, err
 	}
 	defer s.unlock()
 	if l, err = s.Read(); err != nil { // somebody may have done it in between
-		return nil, err
+		return nil, true, err
 	}
 	defer func() {
 		if err == nil {
 			err = s.closeAll(l) // nobody writes: we are alone
 		}
 	}()
-	tried := make(map[uint64]bool)
+	seen := make(map[uint64]bool)
 	for {
-		st := l.nextInterrupted(tried)
+		st := l.nextInterrupted(seen)
 		if st == nil {
-			return closed, err
+			return closed, true, err
 		}
-		tried[st.Number] = true
+		seen[st.Number] = true
 		var e error
 		if st.undoes() {
 			var more []uint64
@@ -57,7 +78,7 @@ func (s *Store) Recover(roots []string) (closed []uint64, err error) {
 			err = errors.Join(err, fmt.Errorf("step %d was interrupted and cannot be closed: %w", st.Number, e))
 		}
 		if l, e = s.Read(); e != nil {
-			return closed, errors.Join(err, e)
+			return closed, true, errors.Join(err, e)
 		}
 	}
 }

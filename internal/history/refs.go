@@ -1,6 +1,9 @@
 package history
 
-import "strconv"
+import (
+	"cmp"
+	"strconv"
+)
 
 // Which objects the journals speak of, and which of them should be there.
 
@@ -42,6 +45,10 @@ func (s *Step) references(do func(Object)) {
 			do(o)
 		}
 	}
+	if s.refs != nil {
+		s.refs.each(do)
+		return
+	}
 	for i := range s.Pres() {
 		each(s.pres[i].Object)
 		each(s.pres[i].Inode)
@@ -65,6 +72,10 @@ func (l *Log) objects() map[Object]bool {
 		s.references(func(o Object) { out[o] = true })
 	}
 	return out
+}
+
+func (o Object) compare(p Object) int {
+	return cmp.Or(cmp.Compare(o.Segment, p.Segment), cmp.Compare(o.Number, p.Number))
 }
 
 // File is where an object lies in the history.
@@ -136,3 +147,11 @@ func (s *Step) moves(out map[Object]holding) {
 
 // Number is that of the step that a family began with.
 func (f *Family) Number() uint64 { return f.Steps[0].Number }
+
+// empty says whether a step changed nothing, not even in between.
+func (s *Step) empty() bool {
+	if s.refs != nil {
+		return s.refs.empty
+	}
+	return len(s.Pres()) == 0 && len(s.Posts()) == 0
+}

@@ -115,7 +115,7 @@ func (u *Usage) weights(l *Log) []weight {
 		s := &u.Steps[i]
 		w := weight{family: s.Family, bytes: s.Disk, empty: true, run: s.Steps[0].Begin.Run}
 		for _, step := range s.Steps {
-			w.empty = w.empty && len(step.Pres()) == 0 && len(step.Posts()) == 0
+			w.empty = w.empty && step.empty()
 			w.fixed = w.fixed || step.Live || step.Open() || newest[step.Number]
 		}
 		out = append(out, w)

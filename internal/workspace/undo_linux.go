@@ -58,11 +58,11 @@ func OpenHistory(req Request) (*History, error) {
 	if err != nil || h.store == nil {
 		return h, err
 	}
-	h.Closed, h.Open = h.store.Recover([]string{h.Project})
+	h.Log, h.Closed, h.Open, err = h.store.RecoverAndSurvey([]string{h.Project})
 	if errors.Is(h.Open, history.ErrBusy) {
 		h.Open = nil // whoever runs now can wait for it
 	}
-	if h.Log, err = h.store.Survey(); err != nil {
+	if err != nil {
 		h.Close()
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func TestSurveyIsRead(t *testing.T) {
 				}
 			}
 			if rapid.IntRange(0, 3).Draw(rt, "damaged") == 0 {
-				spoil(rt, d.store.path+"/"+headsFile)
+				spoil(rt, d.store.path+"/"+indexFile)
 			}
 			d.sameRead(rt)
 		}

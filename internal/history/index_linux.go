@@ -1,0 +1,234 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a step is called and comes to is known without reading all that it changed:
+// once a segment that is closed has been read, that is kept beside the journals, in
+// a file that anybody may remove. A segment that has another size or time than is
+// said there is read again.
+
+const (
+	indexFile  = "index"
+	formerFile = "heads"   // which versions before wrote
+	maxIndex   = 256 << 20 // bytes of the file
+	maxEntry   = 16 << 20  // bytes of what it says of one segment
+	spareIndex = 16        // entries of segments that are gone, beside as many as there are others
+)
+
+// Survey reads what there is to know of all steps, but what they changed only once
+// somebody asks: then it is read from the journal, if that is there still; see
+// [Log.Unreadable]. The plans of undos that are over are left out: who asks what
+// became of objects wants Read.
+func (s *Store) Survey() (*Log, error) {
+	x := s.readIndex()
+	l, err := s.readAll(x)
+	if err == nil {
+		x.write(s)
+	}
+	return l, err
+}
+
+// index is the file while it is read, and what is to be added to it.
+type index struct {
+	of      map[string]string // entries by segment
+	entries int               // in the file
+	journal int               // the directory, -1 where it cannot be opened
+	used    []string          // segments whose entries count
+	learned []byte            // entries for the file
+	rewrite bool              // something in the file is wrong
+}
+
+// readIndex takes what it can: the file may be anybody's old one.
+func (s *Store) readIndex() *index {
+	x := &index{of: make(map[string]string), journal: -1, rewrite: true}
+	f, err := s.file(indexFile, os.O_RDONLY)
+	if err != nil {
+		return x
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() || st.Size() > maxIndex {
+		return x
+	}
+	data := make([]byte, st.Size())
+	n, err := io.ReadFull(f, data)
+	if err != nil {
+		return x
+	}
+	text := string(data[:n])
+	for len(text) > frameBytes {
+		n, sum := getLE32(data), getLE32(data[4:])
+		if n > maxEntry || int(n) > len(data)-frameBytes || crc32.Checksum(data[frameBytes:frameBytes+int(n)], castagnoli()) != sum {
+			return x
+		}
+		entry := text[frameBytes : frameBytes+int(n)]
+		data, text = data[frameBytes+int(n):], text[frameBytes+int(n):]
+		r := indexReader{rest: entry}
+		segment := r.text()
+		if r.bad || !validSegment(segment) {
+			return x
+		}
+		x.of[segment] = entry
+		x.entries++
+	}
+	x.rewrite = len(text) > 0
+	return x
+}
+
+// take adds the steps of a segment to a log, if it is the one that was read.
+func (x *index) take(s *Store, l *Log, name string) bool {
+	entry, known := x.of[name]
+	var st unix.Stat_t
+	if !known || x.journal < 0 || unix.Fstatat(x.journal, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return false
+	}
+	is, steps, ok := readEntry(entry)
+	if !ok || is.size != st.Size || is.mtime != st.Mtim.Nano() || is.inode != st.Ino || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		x.rewrite = true
+		return false
+	}
+	l.stamp, l.number = max(l.stamp, is.stamp), max(l.number, is.number)
+	for _, step := range steps {
+		step.pre, step.post = make(map[string]int), make(map[string]int)
+		step.unread = s.reader(l, step, step.from, step.to)
+	}
+	l.Steps = append(l.Steps, steps...)
+	x.used = append(x.used, name)
+	return true
+}
+
+// learn takes over what was read of a segment, if nothing more will come. What its
+// steps changed is let go of.
+func (x *index) learn(seg *segment, l *Log, s *Store, is segmentState) {
+	if seg.live || seg.damaged != nil {
+		return
+	}
+	steps := make([]*Step, 0, len(seg.steps))
+	for _, st := range seg.steps {
+		if st.End == nil || st.End.Aborted && len(st.posts) > 0 {
+			return
+		}
+		steps = append(steps, st)
+	}
+	slices.SortFunc(steps, func(a, b *Step) int { return int(a.from - b.from) })
+	is.stamp, is.number = seg.stamp, seg.number
+	for _, st := range steps {
+		counts := st.Counts()
+		st.counts, st.refs = &counts, refsOf(st)
+	}
+	entry := writeEntry(seg.name, is, steps)
+	if len(entry) > maxEntry {
+		return
+	}
+	for _, st := range steps {
+		st.unread = s.reader(l, st, st.from, st.to)
+		st.pres, st.posts, st.beyond, st.between, st.plan, st.first, st.pre, st.post = nil, nil, nil, nil, nil, nil, make(map[string]int), make(map[string]int)
+	}
+	x.learned = appendEntry(x.learned, entry)
+}
+
+// write adds what was learned to the file, or replaces it, where much of it counts no
+// more. Where neither can be, the journals are read again.
+func (x *index) write(s *Store) {
+	x.rewrite = x.rewrite || x.entries > 2*len(x.used)+spareIndex
+	if len(x.learned) == 0 && (!x.rewrite || x.entries == 0) {
+		return
+	}
+	if !x.rewrite {
+		if f, err := s.file(indexFile, os.O_WRONLY|os.O_APPEND); err == nil { // what is written by two at once is there twice
+			_, _ = f.Write(x.learned) // a part of it is seen
+			f.Close()
+		}
+		return
+	}
+	var out []byte
+	for _, name := range x.used {
+		out = appendEntry(out, []byte(x.of[name]))
+	}
+	out = append(out, x.learned...)
+	temp := indexFile + ".new" // two at once spoil it, which is seen
+	f, err := s.file(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	if err != nil || len(out) > maxIndex {
+		return
+	}
+	_, err = f.Write(out)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = renameOver(s.fd, temp, s.fd, indexFile)
+	}
+	if err != nil {
+		_ = unlinkAt(s.fd, temp, 0)
+	}
+	_ = unlinkAt(s.fd, formerFile, 0)
+}
+
+// reader gives what reads a step from a part of its segment.
+func (s *Store) reader(l *Log, st *Step, from, to int64) func() error {
+	return func() error {
+		err := s.readStep(st, from, to)
+		if err != nil {
+			err = fmt.Errorf("the journal %s of step %d cannot be read: %w", st.Segment, st.Number, err)
+			l.unreadable = errors.Join(l.unreadable, err)
+		}
+		l.movedBack(st)
+		return err
+	}
+}
+
+func (s *Store) readStep(st *Step, from, to int64) error {
+	f, err := s.file("journal/"+st.Segment, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if is, err := stateOf(f); err != nil || is.size < to {
+		return errors.Join(err, errors.New("it is not what it was"))
+	}
+	begin, end := st.Begin, st.End // some of which is what others made of it
+	defer func() { st.Begin, st.End = begin, end }()
+	j := &journal{from: io.NewSectionReader(f, from, to-from), left: to - from}
+	for {
+		r, skipped, err := j.next()
+		if err == nil && skipped {
+			err = fmt.Errorf("there is something else before byte %d", from+j.at)
+		}
+		if err == nil && r != nil {
+			err = r.valid()
+		} else if err == nil && from+j.at < to {
+			err = fmt.Errorf("nothing can be read at byte %d", from+j.at)
+		}
+		if r == nil || err != nil {
+			return err
+		}
+		if r.Step == st.Number && r.Do == nil && r.Ready == 0 { // the plan of an undo that is over is nobody's any more
+			st.present(r)
+			st.add(r)
+		}
+	}
+}
+
+// segmentState tells one state of a segment's file from another, with what was read of it.
+type segmentState struct {
+	size, mtime   int64
+	inode         uint64
+	stamp, number uint64 // the last stamp, and the highest number of a step
+}
+
+func stateOf(f *os.File) (segmentState, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return segmentState{}, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxSegment {
+		return segmentState{}, errors.New("no journal")
+	}
+	return segmentState{size: st.Size, mtime: st.Mtim.Nano(), inode: st.Ino}, nil
+}
