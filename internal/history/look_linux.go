@@ -156,9 +156,11 @@ func (w *Writer) rootOf(path string) int {
 }
 
 // stale finds that a file that is about to change is not what its path means any
-// more, though it has other names: then the path has to be followed again.
+// more, though it has other names: then the path has to be followed again. A change of
+// metadata that keeps nothing does not ask: a move by another process counts as after it.
 func (w *Writer) stale(c *Change, s *slot) error {
-	if c.Pinned <= 0 || c.Op != Content && c.Op != Meta {
+	keeps := c.Op == Content || c.Op == Meta && (c.Hides || s.is == nil || !s.is.meta)
+	if c.Pinned <= 0 || !keeps {
 		return nil
 	}
 	is, err := stateAt(c.Pinned, "", 0)
