@@ -184,6 +184,7 @@ func (b *Broker) work(started chan<- error) {
 			w.answer()
 			w.rest()
 		}
+		w.release()
 	}
 }
 
@@ -226,7 +227,9 @@ type worker struct {
 	late   bool         // retrying, see Broker.later
 	wait   func(func()) // see Change.Wait
 	dirs   directories
-	umask  int // the thread's own, but while it makes something
+	recent *recent                // of the call that it is answering
+	kept   atomic.Pointer[recent] // between calls
+	umask  int                    // the thread's own, but while it makes something
 	procs  procs
 	rested time.Time
 	state  atomic.Int32
@@ -241,6 +244,7 @@ type worker struct {
 
 // drop lets go of what the worker has pinned.
 func (w *worker) drop() {
+	w.release()
 	w.dirs.drop()
 	w.procs.drop()
 }
@@ -266,11 +270,13 @@ func (w *worker) answer() {
 		w.letGo(c)
 		return
 	}
+	w.begin()
 	val, err := w.alone(h, c)
 	for n := 0; err == unix.ESTALE && n < maxRaces; n++ { // a name has another meaning than when it was looked at
 		val, err = w.alone(h, c)
 	}
 	w.reply(val, err)
+	w.end()
 }
 
 // alone runs a handler, while the workspace is not held. What a handler looked
@@ -360,6 +366,8 @@ func (b *Broker) retry(c Call) {
 			}
 			if err != errLeased || time.Now().After(end) || b.closed.Load() || !w.trap.Valid(c.ID) {
 				w.reply(val, err)
+				w.end()
+				w.release()
 				break
 			}
 		}

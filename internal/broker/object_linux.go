@@ -116,12 +116,17 @@ func (w *worker) fromRoot(path string, flags uint64) (int, error) {
 
 // object is an existing file system object of the mirror, pinned.
 type object struct {
-	fd   int
-	path string
-	stat unix.Stat_t
+	fd     int
+	path   string
+	stat   unix.Stat_t
+	shared bool // fd is the worker's, see recent
 }
 
-func (o *object) close() { unix.Close(o.fd) }
+func (o *object) close() {
+	if !o.shared {
+		unix.Close(o.fd)
+	}
+}
 
 // name is a path for calls that take no descriptor of this kind.
 func (o *object) name() string { return "/proc/self/fd/" + strconv.Itoa(o.fd) }
@@ -191,6 +196,9 @@ func (w *worker) objectOf(fd int) (object, error) {
 // that it has now, on the mirror. alone is the inode itself where no path leads
 // to it any more.
 func (w *worker) findFD(fd int32) (o object, alone bool, err error) {
+	if o, ok := w.quick(fd); ok {
+		return o, false, nil
+	}
 	at, err := w.callerFD(fd)
 	if err != nil {
 		return object{}, false, err

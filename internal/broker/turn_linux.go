@@ -104,6 +104,7 @@ func (t *turn) watch() {
 			continue
 		}
 		idle = 0
+		w.release()
 		t.asleep.Store(true)
 		// A call that came between the last look and now has poked nobody.
 		if (t.holder.Load() != last || last.calls.Load() != calls) && t.asleep.CompareAndSwap(true, false) {

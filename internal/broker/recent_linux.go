@@ -1,0 +1,76 @@
+package broker
+
+import "golang.org/x/sys/unix"
+
+// recent is the file to which a descriptor of a caller led last, pinned in the mirror.
+// Programs change owner, mode and times of a file that they write one after the other.
+//
+// It takes the place of a look by path only where the kernel says during the same call
+// that the descriptor is of the pinned inode, that the inode has one name, and that the
+// pinned name is still at the path. A file that is gone must not take room on the disk: the
+// pin goes with the next call that does not use it, and when calls cease.
+type recent struct {
+	object
+	call uint64 // the last one that used it
+}
+
+func (r *recent) close() {
+	if r != nil {
+		unix.Close(r.fd)
+	}
+}
+
+// only says whether an object is a file with one name.
+func (o *object) only() bool { return o.stat.Mode&unix.S_IFMT == unix.S_IFREG && o.stat.Nlink == 1 }
+
+// quick is findFD for a file with a path in a root, without a descriptor of its own for
+// what the caller has. It says false for all others.
+func (w *worker) quick(fd int32) (object, bool) {
+	if fd < 0 {
+		return object{}, false
+	}
+	o, link := object{fd: -1, shared: true}, procLink(fd)
+	err := w.proc(func(dir int) error { return unix.Fstatat(dir, link, &o.stat, unix.AT_NO_AUTOMOUNT) })
+	if err != nil || !o.only() {
+		return object{}, false
+	}
+	if r := w.recent; r != nil && r.stat.Ino == o.stat.Ino && r.stat.Dev == o.stat.Dev {
+		if at, err := w.fdPath(r.fd); err == nil && at == r.path {
+			o.fd, o.path, r.call = r.fd, at, w.dirs.call
+			return o, true
+		}
+	}
+	err = w.proc(func(dir int) (e error) {
+		o.path, e = w.readLink(dir, link)
+		return e
+	})
+	if err != nil || !w.ours(o.path) {
+		return object{}, false
+	}
+	if o.fd, err = w.named(o.path, unix.O_NOFOLLOW); err != nil {
+		return object{}, false
+	}
+	if !isFile(o.fd, &o.stat) {
+		unix.Close(o.fd)
+		return object{}, false
+	}
+	w.recent.close()
+	w.recent = &recent{object: o, call: w.dirs.call}
+	return o, true
+}
+
+// begin takes back what the call before has left.
+func (w *worker) begin() { w.recent = w.kept.Swap(nil) }
+
+// end leaves what this call has used for the next one.
+func (w *worker) end() {
+	if r := w.recent; r != nil && r.call != w.dirs.call {
+		r.close()
+		w.recent = nil
+	}
+	w.kept.Store(w.recent)
+	w.recent = nil
+}
+
+// release lets go of what a worker keeps for its next call. Any thread may ask for it.
+func (w *worker) release() { w.kept.Swap(nil).close() }
