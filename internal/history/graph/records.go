@@ -142,7 +142,7 @@ func (r *recorder) derive() {
 		if from == it.want || !have && it.change != nil && it.want == it.target {
 			continue
 		}
-		if it.Part == Content && it.found.N == Dead && it.want.N != Dead {
+		if !have && it.Part == Content && it.found.N == Dead && it.want.N != Dead {
 			births = append(births, it)
 			continue
 		}

@@ -39,6 +39,21 @@ func TestRules(t *testing.T) {
 			s.undo(2, Force)
 			s.has("f=one")
 		},
+		"a file with a gap that a later undo has put aside, removed, and taken back by force": func(s *scene) {
+			s.given(s.root, "o", "old")
+			s.step(func() { s.create(s.root, "b", "new") })
+			b := s.at(s.root, "b")
+			s.step(func() { s.rename(s.root, "b", s.root, "o") })
+			s.step(func() { s.modify(s.file(s.root, "o"), "two") })
+			s.edit(b, "mine")
+			s.undo(1, KeepBoth)
+			s.has("o=new", "o.undo-conflict=mine")
+			s.taken = s.taken[:2]
+			s.step(func() { s.unlink(s.root, "o.undo-conflict") })
+			s.undo(3, Force)
+			s.redo(Abort)
+			s.has("o=new")
+		},
 		"a file that others have given a name lives on": func(s *scene) {
 			s.step(func() { s.create(s.root, "f", "data") })
 			s.memory.set(s.out, "g", s.at(s.root, "f"))
