@@ -171,15 +171,13 @@ func unwritten(a, b *State) bool {
 	return a.Mtime == b.Mtime && a.Ctime == b.Ctime && a.Size == b.Size
 }
 
-// copyHoles copies size bytes; what is a hole stays one.
+// copyHoles copies size bytes; what is a hole stays one. The copy grows as it is
+// written, so one that a loss of power has cut off has another length.
 func copyHoles(from, to int, size int64) error {
-	if err := truncate(to, size); err != nil {
-		return err
-	}
 	for at := int64(0); at < size; {
 		data, err := unix.Seek(from, at, unix.SEEK_DATA)
 		if err == unix.ENXIO {
-			return nil
+			return truncate(to, size) // a hole at the end
 		}
 		if err != nil {
 			data = at // no such question here
