@@ -28,6 +28,9 @@ func (c *carrier) tell() {
 			restored[c.then(graph.Place{Dir: s.Node, Name: s.Name})] = true
 		case s.Weak() && c.Kind(s.Node) == graph.Dir:
 		case s.Part != graph.Entry:
+			if n := c.relations.nodes; int(s.Node) < len(n) {
+				restored[n[s.Node].root] = true
+			}
 			for _, at := range c.endNames(s.Node) {
 				restored[c.then(at)] = true
 			}

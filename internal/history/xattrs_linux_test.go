@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -55,8 +56,12 @@ func TestXattrsOfTheRoot(t *testing.T) {
 			want = map[string]string{"user.was": "no data available", "user.x": "after", "user.new": "1", accessXattr: string(accessList)}
 			req = Request{Steps: []uint64{2}, Redo: true}
 		}
-		if _, err := d.undo(t, req); err != nil {
+		did, err := d.undo(t, req)
+		if err != nil {
 			t.Fatal(err)
+		}
+		if !slices.Equal(did.Restored, []string{d.root}) {
+			t.Errorf("restored are %q", did.Restored)
 		}
 		for key, value := range want {
 			if got := d.xattr("", key); got != value {
