@@ -29,26 +29,30 @@ func asLeft(found, left *State) bool {
 	return true
 }
 
-// live gives the step whose undo takes s back: s, or the redo that made its
-// changes again; nil where they are taken back already.
-func (l *Log) live(s *Step) *Step {
-	for range len(l.Steps) + 1 {
-		if s.UndoneBy == 0 {
-			return s
+// live gives the steps whose undo takes s back: s, or the redos that made its changes
+// again, newest first. There are several where it was taken back in parts, and none
+// where all of it is.
+func (l *Log) live(s *Step) []*Step {
+	var out []*Step
+	seen := make(map[*Step]bool)
+	for todo := []*Step{s}; len(todo) > 0; todo = todo[1:] {
+		switch s := todo[0]; {
+		case seen[s]:
+		case s.UndoneBy == 0:
+			out = append(out, s)
+		default:
+			for _, undo := range s.takers {
+				todo = append(todo, undo.takers...)
+			}
 		}
-		undo := l.Step(s.UndoneBy)
-		if undo == nil || undo.UndoneBy == 0 {
-			return nil
-		}
-		if s = l.Step(undo.UndoneBy); s == nil {
-			return nil
-		}
+		seen[todo[0]] = true
 	}
-	return nil
+	slices.SortFunc(out, func(a, b *Step) int { return cmp.Compare(b.Number, a.Number) })
+	return out
 }
 
 // Undone says whether a step's changes are taken back.
-func (l *Log) Undone(s *Step) bool { return l.live(s) == nil }
+func (l *Log) Undone(s *Step) bool { return len(l.live(s)) == 0 }
 
 // Changes are the steps that runs made, oldest first; undos and redos are not
 // among them.

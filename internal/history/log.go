@@ -12,9 +12,10 @@ type Step struct {
 	Begin    Begin
 	End      *End   // nil while it is open, or where its writer was killed
 	Live     bool   // its writer still writes
-	UndoneBy uint64 // the step that took it back, 0 for none
+	UndoneBy uint64 // the step that took it back whole, 0 for none
 	Damaged  string // why it cannot be used, "" where it can
 
+	takers  []*Step // that took it back, also in parts
 	pres    []Pre
 	posts   []Post
 	between []Pre
@@ -256,11 +257,16 @@ func (l *Log) link() {
 		if s.End != nil && (s.Begin.Partly || len(s.End.Left) > 0) {
 			l.partly = append(l.partly, s)
 		}
-		if s.End == nil || s.Begin.Partly || len(s.End.Left) > 0 {
+		if s.End == nil {
 			continue
 		}
 		for _, n := range s.Begin.Of {
-			if of := byNumber[n]; of != nil && of.Number < s.Number {
+			of := byNumber[n]
+			if of == nil || of.Number >= s.Number {
+				continue
+			}
+			of.takers = append(of.takers, s)
+			if !s.Begin.Partly && len(s.End.Left) == 0 {
 				of.UndoneBy = s.Number
 			}
 		}

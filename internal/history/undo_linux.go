@@ -48,16 +48,18 @@ func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
 			if st.Begin.Kind != StepUndo || st.UndoneBy != 0 {
 				return nil, fmt.Errorf("step %d is no undo that can be taken back", n)
 			}
-			now = st
+			now = []*Step{st}
 		}
-		if now == nil {
+		if len(now) == 0 {
 			return nil, fmt.Errorf("step %d has been taken back already", n)
 		}
-		if now.read(); now.Damaged != "" {
-			return nil, fmt.Errorf("step %d cannot be taken back: %s", n, now.Damaged)
+		for _, of := range now {
+			if of.read(); of.Damaged != "" {
+				return nil, fmt.Errorf("step %d cannot be taken back: %s", n, of.Damaged)
+			}
+			u.steps = append(u.steps, of)
+			u.set[of.Number] = true
 		}
-		u.steps = append(u.steps, now)
-		u.set[now.Number] = true
 	}
 	slices.SortFunc(u.steps, func(a, b *Step) int { return cmp.Compare(b.Number, a.Number) })
 	u.steps = slices.Compact(u.steps)
