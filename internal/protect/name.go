@@ -57,6 +57,21 @@ func Name(path string, fold bool) (rule string, level Level) {
 	return rule, level
 }
 
+// AtTop says whether a line of the table protects a path by a name that starts
+// at the top of its root.
+func AtTop(path string, fold bool) bool {
+	parts := split(path, fold)
+	if len(parts) == 0 {
+		return false
+	}
+	for _, r := range rulesFor(parts[0], fold) {
+		if r.top == Protected && r.matches(parts) {
+			return true
+		}
+	}
+	return false
+}
+
 // Renamed says whether a directory or a symbolic link that gets this path puts
 // what it holds under protected names. It holds for rename, for exchange (both
 // ends), for symlink and for a hard link to a symbolic link: each brings content

@@ -16,6 +16,7 @@ type decider struct {
 	policy  *policy.Effective
 	project string
 	git     string // the project's own git directory, "" without
+	gitOwn  string // that of its worktree, the same where it has one
 	roots   []string
 	fold    map[string]bool // roots whose file system compares names without case
 	write   []string        // git directories outside the project that commits need
@@ -28,11 +29,14 @@ type decider struct {
 	cases   cases
 	mounts  []shown
 	exact   bool // the policy is all: no name is protected by itself
+	// restoring: an undo asks. What it brings back was there when it was removed,
+	// and what is protected cannot have been made inside.
+	restoring bool
 	*births
 }
 
 func newDecider(p *Prepared) *decider {
-	d := &decider{policy: p.Policy, project: p.place.project, git: p.place.git.common, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules, mounts: p.mounts, configs: p.isGitConfig, folding: foldsCase,
+	d := &decider{policy: p.Policy, project: p.place.project, git: p.place.git.common, gitOwn: p.place.git.dir, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules, mounts: p.mounts, configs: p.isGitConfig, folding: foldsCase,
 		exact: p.asIs(), fold: make(map[string]bool), births: &births{born: make(map[string]bool), listed: make(map[string]bool)}}
 	if main := p.lentBroker; main != nil {
 		d.births = main.judge.births // what one of them makes, the other works with
@@ -169,6 +173,9 @@ func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
 	}
 	switch level {
 	case protect.Protected:
+		if removes(ch) && d.removable(at) || d.restoring && ch.Kind == broker.KindNone && d.removable(at) {
+			return broker.Verdict{Allowed: true}
+		}
 		if base := path.Base(at); (base == "config" || base == "config.worktree") && ch.Op == broker.OpRename && at == ch.To {
 			return broker.Verdict{Allowed: true, Vet: protect.VetGitConfig, Rule: "protected name: " + rule, Source: "default", Hint: "--write " + at}
 		}
@@ -180,6 +187,34 @@ func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
 		d.list(ch, at)
 	}
 	return broker.Verdict{Allowed: true}
+}
+
+// removes says whether a change takes a name away and puts it nowhere else.
+func removes(ch *broker.Change) bool {
+	return ch.Op == broker.OpUnlink || ch.Op == broker.OpRmdir
+}
+
+// removable says whether a protected name may be removed: what is gone runs
+// nothing, and its name stays protected. The project's own repository and what
+// is protected at the top of a root stay.
+func (d *decider) removable(at string) bool {
+	return !d.own(at) && !protect.AtTop(d.relative(at), d.folds(at))
+}
+
+// own says whether a path is in the project's own git directory, and not in the
+// part of another worktree or of a submodule.
+func (d *decider) own(at string) bool {
+	if d.git == "" {
+		return false
+	}
+	if within(at, d.gitOwn) && d.gitOwn != d.git {
+		return true
+	}
+	if !within(at, d.git) {
+		return false
+	}
+	part, _, _ := strings.Cut(strings.TrimPrefix(at[len(d.git):], "/"), "/")
+	return part != "worktrees" && part != "modules"
 }
 
 // carries says whether a change brings content to a name without writing it.

@@ -80,6 +80,14 @@ func guardNames(p *place, eff *policy.Effective, brokered bool) protection {
 		if !within(dir, p.project) && !coveredBy(dir, []string{p.git.common}) {
 			t.write = append(t.write, dir)
 		}
+		if brokered && dir != p.git.common && dir != p.git.dir {
+			// The broker knows their files by name. A mount would keep a worktree's
+			// or a submodule's part from being removed, after the rest of it has gone.
+			for _, path := range namedByConfig(dir, p.project) {
+				t.readOnly(path, "protected name: the repository's configuration names it", eff)
+			}
+			continue
+		}
 		t.pins = append(t.pins, dir)
 		for _, name := range protectedGitNames {
 			t.readOnly(dir+"/"+name, "protected name: git runs what it names", eff)

@@ -145,6 +145,7 @@ func (h *History) complete(req Request, r *history.Request) error {
 		return fmt.Errorf("what had been interrupted was finished first (steps %d); look again", closed)
 	}
 	judge := newDecider(h.prepared)
+	judge.restoring = true
 	r.Roots = h.roots
 	r.Allow = h.mayRestore(judge.restores)
 	return nil
