@@ -1,10 +1,6 @@
 package protect
 
-import (
-	"fmt"
-	"path"
-	"strings"
-)
+import "strings"
 
 // Within gives the directories, as prefixes of a path, that would be git
 // directories of any name if the path were a piece of them: of "a/b/hooks/x"
@@ -78,44 +74,4 @@ func Birth(path string, fold bool) bool {
 		return true
 	}
 	return false
-}
-
-// VetBirth says what in the configuration of a repository born inside is more
-// than git's own commands write: nil where all of it is harmless by the rules of
-// VetGitConfig, or describes the repository. inside judges a working tree that it
-// names, as written.
-func VetBirth(config []byte, inside func(tree string) bool) error {
-	list, err := parseConfig(config)
-	if err != nil {
-		return err
-	}
-	var rest []entry
-	for i := range list {
-		e := &list[i]
-		switch {
-		case e.odd || e.noValue || describes[e.name()] == nil:
-			rest = append(rest, *e)
-			continue
-		case e.name() == "core.worktree":
-			if path.IsAbs(e.value) || !inside(e.value) {
-				return &ConfigError{Key: e.name(), Line: e.line, Reason: fmt.Sprintf("the working tree %q lies elsewhere", e.value)}
-			}
-		}
-		if reason := describes[e.name()](e, e.value, nil); reason != "" {
-			return &ConfigError{Key: e.name(), Line: e.line, Reason: reason}
-		}
-	}
-	if err := vetFixed(nil, rest); err != nil {
-		return err
-	}
-	return vetChanged(nil, rest)
-}
-
-// describes are keys that say what kind of repository one is. To change them in
-// one that is there is another matter.
-var describes = map[string]check{
-	"core.repositoryformatversion": oneOf("0", "1"),
-	"core.bare":                    boolean, "core.ignorecase": boolean, "core.symlinks": boolean, "core.precomposeunicode": boolean,
-	"core.worktree":           text,
-	"extensions.objectformat": oneOf("sha1", "sha256"), "extensions.refstorage": oneOf("files", "reftable"),
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"carrel/internal/broker"
+	"carrel/internal/gitconf"
 	"carrel/internal/protect"
 )
 
@@ -307,7 +308,7 @@ func (d *decider) ordinary(dir string) bool {
 		if err != nil && !os.IsNotExist(err) {
 			return false
 		}
-		if err == nil && protect.VetBirth(text, func(tree string) bool { return within(path.Join(dir, tree), d.project) }) != nil {
+		if err == nil && gitconf.VetBirth(text, func(tree string) bool { return within(path.Join(dir, tree), d.project) }) != nil {
 			return false
 		}
 	}

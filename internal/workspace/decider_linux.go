@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carrel/internal/broker"
+	"carrel/internal/gitconf"
 	"carrel/internal/policy"
 	"carrel/internal/protect"
 )
@@ -177,10 +178,10 @@ func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
 			return broker.Verdict{Allowed: true}
 		}
 		if base := path.Base(at); (base == "config" || base == "config.worktree") && ch.Op == broker.OpRename && at == ch.To {
-			return broker.Verdict{Allowed: true, Vet: protect.VetGitConfig, Rule: "protected name: " + rule, Source: "default", Hint: "--write " + at}
+			return broker.Verdict{Allowed: true, Vet: gitconf.VetChange, Rule: "protected name: " + rule, Source: "default", Hint: "--write " + at}
 		}
 		if base := path.Base(at); (base == "config" || base == "config.worktree") && ch.Op == broker.OpRename {
-			return broker.Verdict{Allowed: true, Vet: protect.VetGitConfig}
+			return broker.Verdict{Allowed: true, Vet: gitconf.VetChange}
 		}
 		return d.refusal(at, "protected name: "+rule, "default", at)
 	case protect.Listed:

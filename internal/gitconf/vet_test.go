@@ -1,4 +1,4 @@
-package protect
+package gitconf
 
 import (
 	"errors"
@@ -23,7 +23,7 @@ const baseConfig = `[core]
 `
 
 // Each entry is appended to baseConfig.
-func TestVetGitConfigAccepts(t *testing.T) {
+func TestVetChangeAccepts(t *testing.T) {
 	for _, add := range []string{
 		"", "# a comment\n; another\n", "[branch \"x\"]\n\tremote = origin\n\tmerge = refs/heads/x\n\trebase = true\n",
 		"[branch \"feat(ui)/fix-#1\"]\n\tremote = .\n\tmerge = refs/heads/main\n", "[branch \"x\"]\n\tpushRemote = up\n[remote \"up\"]\n\turl = git@example.com:a/b.git\n",
@@ -35,20 +35,20 @@ func TestVetGitConfigAccepts(t *testing.T) {
 		"[extensions]\n\tworktreeConfig = true\n", "[advice]\n\tdetachedHead = false\n", "[gc]\n\tauto = 0\n\tpruneExpire = 2.weeks.ago\n",
 		"[pull]\n\trebase = false\n\tff = only\n[push]\n\tdefault = current\n\tautoSetupRemote = true\n[init]\n\tdefaultBranch = main\n[merge]\n\tconflictStyle = zdiff3\n[rerere]\n\tenabled = true\n",
 	} {
-		if err := VetGitConfig([]byte(baseConfig), []byte(baseConfig+add)); err != nil {
+		if err := VetChange([]byte(baseConfig), []byte(baseConfig+add)); err != nil {
 			t.Errorf("adding %q: %v", add, err)
 		}
-		if err := VetGitConfig([]byte(baseConfig+add), []byte(baseConfig)); err != nil && !strings.Contains(add, "worktreeConfig") {
+		if err := VetChange([]byte(baseConfig+add), []byte(baseConfig)); err != nil && !strings.Contains(add, "worktreeConfig") {
 			t.Errorf("removing %q: %v", add, err)
 		}
 	}
 	layout := strings.ReplaceAll(strings.ReplaceAll(baseConfig, "[alias]", "[Alias]"), "\tst = status", "  ST=\"status\" # same\n\n")
-	if err := VetGitConfig([]byte(baseConfig), []byte("\xef\xbb\xbf"+strings.ReplaceAll(layout, "\n", "\r\n"))); err != nil {
+	if err := VetChange([]byte(baseConfig), []byte("\xef\xbb\xbf"+strings.ReplaceAll(layout, "\n", "\r\n"))); err != nil {
 		t.Errorf("another layout: %v", err)
 	}
 }
 
-func TestVetGitConfigRefusesKeys(t *testing.T) {
+func TestVetChangeRefusesKeys(t *testing.T) {
 	for _, add := range []string{
 		"[core]\n\thooksPath = /tmp/x\n", "[core]hooksPath=x\n", "[CORE]HOOKSPATH=x\n", "[core]\n\tfsmonitor = ./x\n", "[core]\n\tfsmonitor\n", "[core]\n\tsshCommand = x\n", "[core]\n\tpager = x\n",
 		"[core]\n\teditor = x\n", "[core]\n\taskPass = x\n", "[core]\n\tgitProxy = x\n", "[core]\n\talternateRefsCommand = x\n", "[core]\n\tattributesFile = x\n", "[core]\n\tworktree = ..\n", "[core]\n\tbare = true\n",
@@ -75,7 +75,7 @@ func TestVetGitConfigRefusesKeys(t *testing.T) {
 	refuses(t, "[alias]\n\tx\n", "[alias]\n\tx =\n")
 }
 
-func TestVetGitConfigRefusesValues(t *testing.T) {
+func TestVetChangeRefusesValues(t *testing.T) {
 	for _, add := range []string{
 		"[remote \"x\"]\n\turl = ext::sh -c x\n", "[remote \"x\"]\n\turl = ext::x\n", "[remote \"x\"]\n\turl = fd::3\n", "[remote \"x\"]\n\turl = hg::https://x/\n", "[remote \"x\"]\n\turl = https::x\n", "[remote \"x\"]\n\turl = ext::x://y\n",
 		"[remote \"x\"]\n\turl = -oProxyCommand=x\n", "[remote \"x\"]\n\turl = ssh://-oProxyCommand=x/y\n", "[remote \"x\"]\n\turl = ssh://a@-oX/y\n", "[remote \"x\"]\n\turl = ssh://%2doX/y\n", "[remote \"x\"]\n\turl = -x:y\n", "[remote \"x\"]\n\turl = a@-x:y\n",
@@ -92,7 +92,7 @@ func TestVetGitConfigRefusesValues(t *testing.T) {
 	}
 }
 
-func TestVetGitConfigRefusesSyntax(t *testing.T) {
+func TestVetChangeRefusesSyntax(t *testing.T) {
 	for _, add := range []string{
 		"[user]\n\tname = a\x00b\n", "[user]\rname = x\n", "[user]\n\tname = x\r\r\n", "[user]\n\tname = \"a\rb\"\n", "[user]\n\tname = \"a\n", "[user]\n\tname = a\"\n", "[user]\n\tname = \\x\n", "[user]\n\tname = x\\",
 		"[user]\n\tname # comment\n", "[user]\n\tna.me = x\n", "[user]\n\t1 = x\n", "[user]\n\t= x\n", "[user\n]\nname = x\n", "[]\n\tname = x\n", "[.x]\n\tname = x\n", "[user.]\n\tname = x\n", "[user x]\n\tname = x\n",
@@ -106,29 +106,29 @@ func TestVetGitConfigRefusesSyntax(t *testing.T) {
 	refuses(t, "", strings.Repeat("\n", maxConfigLines))
 
 	var c *ConfigError
-	if err := VetGitConfig([]byte("[a\n"), nil); !errors.As(err, &c) || !c.Before {
+	if err := VetChange([]byte("[a\n"), nil); !errors.As(err, &c) || !c.Before {
 		t.Errorf("a broken file before the change: %v", err)
 	}
 }
 
 func TestConfigErrorNamesThePlace(t *testing.T) {
-	err := VetGitConfig([]byte(baseConfig), []byte(baseConfig+"[core]\n\n\thooksPath = x\n"))
+	err := VetChange([]byte(baseConfig), []byte(baseConfig+"[core]\n\n\thooksPath = x\n"))
 	var c *ConfigError
 	if !errors.As(err, &c) || c.Key != "core.hookspath" || c.Line != strings.Count(baseConfig, "\n")+3 || c.Before {
 		t.Errorf("got %#v", err)
 	}
-	err = VetGitConfig([]byte(baseConfig), []byte(strings.Replace(baseConfig, "\tst = status\n", "", 1)))
+	err = VetChange([]byte(baseConfig), []byte(strings.Replace(baseConfig, "\tst = status\n", "", 1)))
 	if !errors.As(err, &c) || c.Key != "alias.st" || c.Line != 7 || !c.Before {
 		t.Errorf("got %#v", err)
 	}
-	err = VetGitConfig(nil, []byte("[a \"\x1b[31m\"]\n"))
+	err = VetChange(nil, []byte("[a \"\x1b[31m\"]\n"))
 	if err == nil || strings.ContainsRune(err.Error(), '\x1b') {
 		t.Errorf("got %q", err)
 	}
 }
 
 // What a program inside can hand over must not keep the vetting busy.
-func TestVetGitConfigIsQuick(t *testing.T) {
+func TestVetChangeIsQuick(t *testing.T) {
 	for name, big := range map[string]string{
 		"one key":       "[remote \"x\"]\n" + strings.Repeat("url=a:b\n", maxConfigLines-2),
 		"many keys":     strings.Repeat("[a \"x\"]b\n", maxConfigLines-1),
@@ -138,8 +138,8 @@ func TestVetGitConfigIsQuick(t *testing.T) {
 		"continuations": "[a]\nb=" + strings.Repeat("\\\n", maxConfigLines-3),
 	} {
 		start := time.Now()
-		_ = VetGitConfig([]byte(big), []byte(big))
-		_ = VetGitConfig(nil, []byte(big))
+		_ = VetChange([]byte(big), []byte(big))
+		_ = VetChange(nil, []byte(big))
 		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("%s: %v", name, took)
 		}
@@ -149,9 +149,50 @@ func TestVetGitConfigIsQuick(t *testing.T) {
 func refuses(t *testing.T, before, after string) {
 	t.Helper()
 	var c *ConfigError
-	if err := VetGitConfig([]byte(before), []byte(after)); !errors.As(err, &c) {
+	if err := VetChange([]byte(before), []byte(after)); !errors.As(err, &c) {
 		t.Errorf("accepted %q after %q: %v", after, before, err)
 	} else if c.Line < 1 || c.Reason == "" {
 		t.Errorf("no place or reason: %#v", c)
+	}
+}
+
+// TestHarmlessKeysRunNothing: a key that the table of dangerous ones knows may
+// change only to values that do nothing.
+func TestHarmlessKeysRunNothing(t *testing.T) {
+	held := map[string]string{
+		"remote.x.push": "see vetChanged", "http.postbuffer": "a number", "http.version": "two words", "http.lowspeedlimit": "a number", "http.lowspeedtime": "a number",
+		"extensions.worktreeconfig": "it turns on a file that is vetted too",
+	}
+	for key := range keys() {
+		name := strings.ReplaceAll(key, "*", "x")
+		if k, ok := Lookup(name); ok && held[name] == "" {
+			t.Errorf("%s is harmless, and %s: %s", key, k.Pattern, k.Why)
+		}
+	}
+}
+
+// TestVetChangeHoldsExistingRemotes: what a push to a remote sends is decided
+// when the remote is made.
+func TestVetChangeHoldsExistingRemotes(t *testing.T) {
+	refuses(t, baseConfig, baseConfig+"[remote \"origin\"]\n\tmirror = true\n")
+	refuses(t, baseConfig, baseConfig+"[remote \"origin\"]\n\tpush = +refs/heads/*:refs/heads/x/*\n")
+	refuses(t, baseConfig, baseConfig+"[push]\n\tdefault = matching\n")
+}
+
+// TestVetChangeLetsToolsWrite: what editors, git lfs and people write.
+func TestVetChangeLetsToolsWrite(t *testing.T) {
+	for _, add := range []string{
+		"[branch \"main\"]\n\tvscode-merge-base = origin/main\n\tgk-last-accessed = 2025-01-01T00:00:00Z\n\tgithub-pr-owner-number = \"a#b#12\"\n", "[remote \"origin\"]\n\tglab-resolved = base\n",
+		"[git-town]\n\tmain-branch = main\n[git-town-branch \"x\"]\n\tparent = main\n", "[gitflow \"branch\"]\n\tmaster = main\n[gitflow \"prefix\"]\n\tfeature = feature/\n",
+		"[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n\tsmudge = git-lfs smudge -- %f\n\tprocess = git-lfs filter-process\n\trequired = true\n[lfs \"https://example.com/x.git/info/lfs\"]\n\taccess = basic\n\tlocksverify = false\n",
+		"[http]\n\tpostBuffer = 524288000\n\tversion = HTTP/1.1\n", "[core]\n\tcompression = 0\n\tlongpaths = true\n", "[diff]\n\talgorithm = histogram\n\tcolorMoved = zebra\n", "[log]\n\tdate = \"format:%Y-%m-%d %H:%M\"\n",
+		"[tag]\n\tsort = -version:refname\n", "[pack]\n\twindowMemory = 100m\n", "[receive]\n\tdenyCurrentBranch = updateInstead\n", "[index]\n\tthreads = true\n\tversion = 4\n", "[color]\n\tdiff = auto\n",
+	} {
+		if err := VetChange([]byte(baseConfig), []byte(baseConfig+add)); err != nil {
+			t.Errorf("adding %q: %v", add, err)
+		}
+	}
+	for _, add := range []string{"[filter \"lfs\"]\n\tclean = ./git-lfs clean -- %f\n", "[filter \"x\"]\n\tclean = git-lfs clean -- %f\n", "[gitflow \"path\"]\n\thooks = x\n", "[lfs]\n\turl = https://x/\n", "[http]\n\tproxy = x\n", "[log]\n\tdate = \"$(x)\"\n"} {
+		refuses(t, baseConfig, baseConfig+add)
 	}
 }

@@ -1,4 +1,4 @@
-package protect
+package gitconf
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ func (e *ConfigError) Error() string {
 	return fmt.Sprintf("%s, line %d: %q: %s", file, e.Line, e.Key, e.Reason)
 }
 
-// VetGitConfig compares a repository's configuration before and after a change
+// VetChange compares a repository's configuration before and after a change
 // (before is empty where there is none). It is nil when only harmless keys
 // changed: those of harmless, to values that it accepts. Everything else must be
 // there in the same order with the same values; comments and layout may change.
@@ -43,15 +43,15 @@ func (e *ConfigError) Error() string {
 //
 // The caller passes the bytes that it will put in place, not a file that
 // somebody may still write.
-func VetGitConfig(before, after []byte) error {
-	old, err := parseConfig(before)
+func VetChange(before, after []byte) error {
+	old, err := ParseStrict(before)
 	if err != nil {
 		if c, ok := err.(*ConfigError); ok {
 			c.Before = true
 		}
 		return err
 	}
-	now, err := parseConfig(after)
+	now, err := ParseStrict(after)
 	if err != nil {
 		return err
 	}
@@ -62,8 +62,8 @@ func VetGitConfig(before, after []byte) error {
 }
 
 // vetFixed holds all keys that are not harmless to what they were.
-func vetFixed(old, now []entry) error {
-	fixed := func(e entry) bool { return harmless(&e) != nil }
+func vetFixed(old, now []Entry) error {
+	fixed := func(e Entry) bool { return harmless(&e) != nil }
 	old = slices.DeleteFunc(slices.Clone(old), fixed)
 	now = slices.DeleteFunc(slices.Clone(now), fixed)
 	for i := range now {
@@ -79,37 +79,49 @@ func vetFixed(old, now []entry) error {
 
 // blame finds the entry to name for the first difference, at i: where what was
 // there follows later something was put in, else something went away.
-func blame(old, now []entry, i int) error {
+func blame(old, now []Entry, i int) error {
 	e := &now[i]
-	if i < len(old) && !slices.ContainsFunc(now[i:], func(n entry) bool { return n.same(&old[i]) }) &&
-		slices.ContainsFunc(old[i:], func(o entry) bool { return o.same(e) }) {
+	if i < len(old) && !slices.ContainsFunc(now[i:], func(n Entry) bool { return n.same(&old[i]) }) &&
+		slices.ContainsFunc(old[i:], func(o Entry) bool { return o.same(e) }) {
 		return removed(&old[i])
 	}
-	return &ConfigError{Key: e.name(), Line: e.line, Reason: "this key is not among those that may change inside, as it can make git run programs, read other files or work elsewhere; change it outside, or grant the file with --write"}
+	return &ConfigError{Key: e.Name(), Line: e.Line, Reason: "this key is not among those that may change inside, as " + reason(e.Name()) + "; change it outside, or grant the file with --write"}
 }
 
-func removed(e *entry) error {
-	return &ConfigError{Key: e.name(), Line: e.line, Before: true, Reason: "this key is gone or moved; only harmless keys may be removed inside: remove it outside, or grant the file with --write"}
+// reason says what is wrong with a key.
+func reason(name string) string {
+	if k, ok := Lookup(name); ok {
+		return k.Why
+	}
+	return "it can make git run programs, read other files or work elsewhere"
+}
+
+func removed(e *Entry) error {
+	return &ConfigError{Key: e.Name(), Line: e.Line, Before: true, Reason: "this key is gone or moved; only harmless keys may be removed inside: remove it outside, or grant the file with --write"}
 }
 
 // vetChanged looks at each harmless key whose list of values is not what it was.
 // Then all its values are checked: which of several counts depends on the order.
-func vetChanged(old, now []entry) error {
+func vetChanged(old, now []Entry) error {
 	changed, is := changedKeys(old, now)
-	remotes := configuredRemotes(now)
+	remotes, had := configuredRemotes(now), configuredRemotes(old)
 	for i := range now {
 		e := &now[i]
 		check := harmless(e)
-		if check == nil || !changed[e.name()] {
+		if check == nil || !changed[e.Name()] {
 			continue
 		}
-		if reason := vetValue(e, check, remotes); reason != "" {
-			return &ConfigError{Key: e.name(), Line: e.line, Reason: reason}
+		reason := vetValue(e, check, remotes)
+		if reason == "" && e.HasSub && e.Section == "remote" && (e.Key == "mirror" || e.Key == "push") && had[e.Sub] {
+			reason = "it decides what the next push to a remote that was there sends and deletes; change it outside, or grant the file with --write"
+		}
+		if reason != "" {
+			return &ConfigError{Key: e.Name(), Line: e.Line, Reason: reason}
 		}
 	}
 	for i := range old { // what may not be removed
 		e := &old[i]
-		if e.name() == "extensions.worktreeconfig" && is[e.name()] == nil {
+		if e.Name() == "extensions.worktreeconfig" && is[e.Name()] == nil {
 			return removed(e)
 		}
 	}
@@ -117,47 +129,47 @@ func vetChanged(old, now []entry) error {
 }
 
 // vetValue gives what is wrong with an entry, "" where nothing is.
-func vetValue(e *entry, check check, remotes map[string]bool) string {
-	if e.odd {
+func vetValue(e *Entry, check check, remotes map[string]bool) string {
+	if e.Odd {
 		return "a changed value has to stand on one line, with tabs in quotes"
 	}
-	if e.hasSub && !plainName(e.sub) {
-		return fmt.Sprintf("%q is no name that git itself would give; names have no leading \"-\" or \"/\", no \"..\", blanks or quotes", e.sub)
+	if e.HasSub && !plainName(e.Sub) && (e.Section != "lfs" || address(e, e.Sub, nil) != "") {
+		return fmt.Sprintf("%q is no name that git itself would give; names have no leading \"-\" or \"/\", no \"..\", blanks or quotes", e.Sub)
 	}
-	if e.noValue {
+	if e.NoValue {
 		return "it has no value; write key = value"
 	}
-	if strings.ContainsAny(e.value, "\b\x00") {
+	if strings.ContainsAny(e.Value, "\b\x00") {
 		return "the value holds a control character"
 	}
-	return check(e, e.value, remotes)
+	return check(e, e.Value, remotes)
 }
 
 // changedKeys are those whose values differ; is holds the present ones.
-func changedKeys(old, now []entry) (changed map[string]bool, is map[string][]*entry) {
+func changedKeys(old, now []Entry) (changed map[string]bool, is map[string][]*Entry) {
 	was, is := byName(old), byName(now)
 	changed = make(map[string]bool)
 	for name, values := range is {
-		changed[name] = !slices.EqualFunc(was[name], values, func(a, b *entry) bool { return a.same(b) })
+		changed[name] = !slices.EqualFunc(was[name], values, func(a, b *Entry) bool { return a.same(b) })
 	}
 	return changed, is
 }
 
-func byName(list []entry) map[string][]*entry {
-	m := make(map[string][]*entry)
+func byName(list []Entry) map[string][]*Entry {
+	m := make(map[string][]*Entry)
 	for i := range list {
-		m[list[i].name()] = append(m[list[i].name()], &list[i])
+		m[list[i].Name()] = append(m[list[i].Name()], &list[i])
 	}
 	return m
 }
 
 // configuredRemotes are those with an address. Any other name that stands where
 // a remote belongs is taken for a path.
-func configuredRemotes(list []entry) map[string]bool {
+func configuredRemotes(list []Entry) map[string]bool {
 	m := make(map[string]bool)
 	for i := range list {
-		if e := &list[i]; e.section == "remote" && e.hasSub && e.key == "url" && e.value != "" {
-			m[e.sub] = true
+		if e := &list[i]; e.Section == "remote" && e.HasSub && e.Key == "url" && e.Value != "" {
+			m[e.Sub] = true
 		}
 	}
 	return m

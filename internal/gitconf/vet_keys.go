@@ -1,4 +1,4 @@
-package protect
+package gitconf
 
 import (
 	"strings"
@@ -6,34 +6,43 @@ import (
 )
 
 // harmless gives the check of a key that may change inside, nil for all others.
-// A subsection is no part of the key; where the table has "section.*.key" there
+// A subsection is no part of the key; where the table has "section.*.Key" there
 // must be one, else there must be none.
-func harmless(e *entry) check {
-	key := e.section + "." + e.key
-	if e.hasSub {
-		key = e.section + ".*." + e.key
-	} else if e.section == "advice" {
+func harmless(e *Entry) check {
+	key := e.Section + "." + e.Key
+	if e.Section == "filter" && e.HasSub && e.Sub == "lfs" {
+		return lfsFilter[e.Key]
+	}
+	if e.HasSub {
+		key = e.Section + ".*." + e.Key
+	} else if e.Section == "advice" {
 		return boolean // hints that git prints or not
 	}
-	return keys()[key]
+	if c := keys()[key]; c != nil {
+		return c
+	}
+	switch e.Section { // every key of these
+	case "git-town", "git-town-branch":
+		return line
+	case "gitflow":
+		if e.HasSub && (e.Sub == "branch" || e.Sub == "prefix" || strings.HasPrefix(e.Sub, "branch.")) {
+			return line
+		}
+	}
+	return nil
 }
 
-// Never here, whoever asks: what names a program (alias, core.hookspath,
-// fsmonitor, sshcommand, pager, editor, askpass, gitproxy, alternaterefscommand,
-// sequence.editor, credential, gpg, filter, diff and merge drivers, textconv,
-// tools, browser, man, sendemail, gc.recentobjectshook, uploadpack.*,
-// remote.*.{uploadpack,receivepack,vcs}, submodule.*.update, lfs.extension,
-// lfs.customtransfer, trailer, tar, interactive.difffilter, init.templatedir,
-// protocol); what reads or writes other files (include, includeif,
-// core.attributesfile, excludesfile, worktree, commit.template, trace2, mailmap);
-// what turns addresses (url, http, proxies); what changes the kind of repository
-// or its own guards (core.bare, repositoryformatversion, ignorecase, symlinks,
-// protecthfs, protectntfs, sharedrepository, other extensions, safe); what makes git
-// go into submodules, which have configurations of their own (submodule.recurse,
-// fetch and push.recursesubmodules); rebase.instructionformat, whose line ends
-// are lines to execute; core.commentchar, which says what such a line is;
-// branch.*.mergeoptions, which are options of a command; promised remotes, which
-// make any command fetch; signing, which a person has to decide on.
+// lfsFilter are the values that "git lfs install" writes: commands, but fixed
+// ones of a program in PATH.
+var lfsFilter = map[string]check{
+	"clean":    oneOf("git-lfs clean -- %f"),
+	"smudge":   oneOf("git-lfs smudge -- %f", "git-lfs smudge --skip -- %f"),
+	"process":  oneOf("git-lfs filter-process", "git-lfs filter-process --skip"),
+	"required": oneOf("true"),
+}
+
+// keys are the harmless ones. None of Keys is among them but those that a check
+// holds to values that run nothing; TestHarmlessKeysRunNothing compares the two.
 var keys = sync.OnceValue(func() map[string]check {
 	all := make(map[string]check)
 	for keys, c := range map[string]check{
@@ -53,7 +62,7 @@ var keys = sync.OnceValue(func() map[string]check {
 		// More or fewer references travel; nothing else.
 		"remote.*.prune remote.*.prunetags remote.*.mirror remote.*.skipfetchall remote.*.skipdefaultupdate": boolean,
 		"fetch.prune fetch.prunetags push.autosetupremote push.followtags":                                   boolean,
-		"push.default": oneOf("nothing", "current", "upstream", "tracking", "simple", "matching"),
+		"push.default": oneOf("nothing", "current", "upstream", "tracking", "simple"),
 		"pull.ff":      orBool("only"),
 		"merge.ff":     orBool("only"),
 		// A mark that GitHub's command line keeps for itself.
@@ -89,6 +98,29 @@ var keys = sync.OnceValue(func() map[string]check {
 		"gc.rerereresolved gc.rerereunresolved":                    number,
 		"maintenance.strategy":                                     oneOf("none", "incremental"),
 		"lfs.repositoryformatversion":                              oneOf("0"),
+		// Marks that editors and command lines keep for themselves.
+		"branch.*.vscode-merge-base branch.*.gk-merge-base branch.*.gk-merge-target branch.*.gk-merge-target-user branch.*.gk-last-accessed": line,
+		"branch.*.gk-associated-issues branch.*.github-pr-owner-number branch.*.github-pr-base-branch remote.*.glab-resolved":                line,
+		// What git lfs learns of a server.
+		"lfs.*.access":      oneOf("none", "basic", "negotiate", "ntlm"),
+		"lfs.*.locksverify": boolean,
+		// How much is sent at once, and how long git waits.
+		"http.postbuffer http.lowspeedlimit http.lowspeedtime": number,
+		"http.version": plainWord,
+		// How things are stored, compared and shown.
+		"core.compression core.loosecompression index.version fetch.parallel submodule.fetchjobs checkout.workers checkout.thresholdforparallelism": number,
+		"core.longpaths core.precomposeunicode core.fscache feature.manyfiles checkout.guess status.short status.branch":                            boolean,
+		"index.threads": orNumber(boolean),
+		"pack.threads pack.window pack.depth pack.compression pack.indexversion":                 number,
+		"pack.usebitmaps pack.writebitmaps pack.usesparse pack.writereverseindex":                boolean,
+		"pack.windowmemory pack.packsizelimit pack.deltacachesize":                               plainWord,
+		"diff.algorithm diff.colormoved diff.colormovedws diff.renames log.date log.decorate":    plainWord,
+		"merge.renames merge.directoryrenames column.ui column.branch column.status column.tag":  plainWord,
+		"diff.renamelimit merge.renamelimit":                                                     number,
+		"branch.sort tag.sort i18n.commitencoding i18n.logoutputencoding checkout.defaultremote": plainWord,
+		"receive.denycurrentbranch receive.denynonfastforwards receive.denydeletes":              orBool("ignore", "warn", "refuse", "updateinstead"),
+		"receive.denydeletecurrent": orBool("ignore", "warn", "refuse"),
+		"color.branch color.diff color.status color.interactive color.grep color.push color.pager": orBool("auto", "always", "never"),
 	} {
 		for key := range strings.FieldsSeq(keys) {
 			all[key] = c
@@ -98,7 +130,7 @@ var keys = sync.OnceValue(func() map[string]check {
 })
 
 // submoduleBranch may be ".", the branch of the project around it.
-func submoduleBranch(e *entry, v string, remotes map[string]bool) string {
+func submoduleBranch(e *Entry, v string, remotes map[string]bool) string {
 	if v == "." {
 		return ""
 	}
@@ -106,7 +138,7 @@ func submoduleBranch(e *entry, v string, remotes map[string]bool) string {
 }
 
 // ghResolved is "base" or a repository.
-func ghResolved(e *entry, v string, remotes map[string]bool) string {
+func ghResolved(e *Entry, v string, remotes map[string]bool) string {
 	if !plainName(v) || strings.Count(v, "/") > 2 {
 		return `want "base" or OWNER/REPOSITORY`
 	}

@@ -1,4 +1,4 @@
-package protect
+package gitconf
 
 import (
 	"bytes"
@@ -11,43 +11,76 @@ const (
 	maxConfigLines = 100_000
 )
 
-// entry is one variable of a git configuration file.
-type entry struct {
-	section string // lower case
-	sub     string // as written, lower case in the old form "[section.sub]"
-	hasSub  bool
-	key     string // lower case
-	value   string
-	noValue bool // "key" without "=", which means true
-	line    int
-	odd     bool // written in a way that not all readers of such files share
+// Entry is one variable of a git configuration file.
+type Entry struct {
+	Section string // lower case
+	Sub     string // as written, lower case in the old form "[section.sub]"
+	HasSub  bool
+	Key     string // lower case
+	Value   string
+	NoValue bool // "key" without "=", which means true
+	Line    int
+	Odd     bool // written in a way that not all readers of such files share
 }
 
-// name is the variable as `git config --list` writes it.
-func (e *entry) name() string {
-	if e.hasSub {
-		return e.section + "." + e.sub + "." + e.key
+// Name is the variable as `git config --list` writes it.
+func (e *Entry) Name() string {
+	switch {
+	case e.HasSub:
+		return e.Section + "." + e.Sub + "." + e.Key
+	case e.Section == "": // in front of the first section header
+		return e.Key
 	}
-	return e.section + "." + e.key
+	return e.Section + "." + e.Key
 }
 
 // same compares what git reads; where it is written does not count.
-func (e *entry) same(o *entry) bool {
-	return e.name() == o.name() && e.value == o.value && e.noValue == o.noValue && e.hasSub == o.hasSub && e.odd == o.odd
+func (e *Entry) same(o *Entry) bool {
+	return e.Name() == o.Name() && e.Value == o.Value && e.NoValue == o.NoValue && e.HasSub == o.HasSub && e.Odd == o.Odd
 }
 
-// parseConfig reads the syntax of git-config(1) strictly: where versions of git,
-// or other programs that read these files, might disagree the file is refused.
-func parseConfig(data []byte) ([]entry, error) {
+// setName splits a variable's name as git does: the section ends at the first
+// dot, the key starts at the last one.
+func (e *Entry) setName(name string) {
+	first, last := strings.IndexByte(name, '.'), strings.LastIndexByte(name, '.')
+	switch {
+	case first < 0:
+		e.Key = name
+	case first == last:
+		e.Section, e.Key = name[:first], name[first+1:]
+	default:
+		e.Section, e.Sub, e.HasSub, e.Key = name[:first], name[first+1:last], true, name[last+1:]
+	}
+}
+
+// Parse reads a file as git does. The entries in front of a syntax error are
+// returned with the error: git stops there as well.
+func Parse(data []byte) ([]Entry, error) {
+	return parse(data, false)
+}
+
+// ParseStrict refuses a file wherever versions of git, or other programs that
+// read these files, might disagree; so it accepts less than git.
+func ParseStrict(data []byte) ([]Entry, error) {
 	if len(data) > maxConfigBytes {
 		return nil, &ConfigError{Line: 1, Reason: fmt.Sprintf("the file has %d bytes; at most %d are looked at", len(data), maxConfigBytes)}
 	}
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	p := &parser{text: bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), line: 1}
-	if err := p.plain(); err != nil {
+	list, err := parse(data, true)
+	if err != nil {
 		return nil, err
 	}
-	var list []entry
+	return list, nil
+}
+
+func parse(data []byte, strict bool) ([]Entry, error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	p := &parser{text: bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), line: 1, strict: strict}
+	if strict {
+		if err := p.plain(); err != nil {
+			return nil, err
+		}
+	}
+	var list []Entry
 	for {
 		e, more, err := p.next()
 		if err != nil || !more {
@@ -59,11 +92,15 @@ func parseConfig(data []byte) ([]entry, error) {
 
 // parser holds the place in the text and the section in force.
 type parser struct {
-	text []byte
-	pos  int
-	line int
-	head entry
+	text   []byte
+	pos    int
+	line   int
+	strict bool
+	head   string // "section" or "section.sub", with a dot behind it; "" in front of the first header
 }
+
+// end is what get and peek give behind the last byte.
+const end = -1
 
 // plain refuses control characters, the lone carriage return among them: git
 // cuts a value at NUL, and readers differ over the others.
@@ -87,13 +124,12 @@ func (p *parser) fail(format string, args ...any) error {
 	return &ConfigError{Line: p.line, Reason: fmt.Sprintf(format, args...)}
 }
 
-// get gives the next byte; 0, which the text does not hold, is its end.
-func (p *parser) get() byte {
-	if p.pos >= len(p.text) {
-		return 0
+// get gives the next byte.
+func (p *parser) get() int {
+	c := p.peek()
+	if c != end {
+		p.pos++
 	}
-	c := p.text[p.pos]
-	p.pos++
 	if c == '\n' {
 		p.line++
 	}
@@ -101,34 +137,34 @@ func (p *parser) get() byte {
 }
 
 // peek gives the next byte without taking it.
-func (p *parser) peek() byte {
+func (p *parser) peek() int {
 	if p.pos >= len(p.text) {
-		return 0
+		return end
 	}
-	return p.text[p.pos]
+	return int(p.text[p.pos])
 }
 
 // next gives the next variable.
-func (p *parser) next() (e entry, more bool, err error) {
+func (p *parser) next() (e Entry, more bool, err error) {
 	for {
 		switch c := p.peek(); {
-		case c == 0:
-			return entry{}, false, nil
+		case c == end:
+			return Entry{}, false, nil
 		case blank(c) || c == '\n':
 			p.get()
 		case c == '#' || c == ';':
 			if err := p.comment(); err != nil {
-				return entry{}, false, err
+				return Entry{}, false, err
 			}
 		case c == '[':
 			if err := p.header(); err != nil {
-				return entry{}, false, err
+				return Entry{}, false, err
 			}
 		case letter(c):
 			e, err := p.variable()
 			return e, err == nil, err
 		default:
-			return entry{}, false, p.fail("%q where a section or a name belongs", c)
+			return Entry{}, false, p.fail("%q where a section or a name belongs", rune(c))
 		}
 	}
 }
@@ -137,7 +173,7 @@ func (p *parser) next() (e entry, more bool, err error) {
 // git, but might for others.
 func (p *parser) comment() error {
 	rest, _, _ := bytes.Cut(p.text[p.pos:], []byte("\n"))
-	if bytes.HasSuffix(bytes.TrimRight(rest, " \t"), []byte(`\`)) {
+	if p.strict && bytes.HasSuffix(bytes.TrimRight(rest, " \t"), []byte(`\`)) {
 		return p.fail("a comment ends in a backslash, which readers take differently")
 	}
 	p.pos += len(rest)
@@ -153,24 +189,24 @@ func (p *parser) header() error {
 	}
 	name := strings.ToLower(string(p.text[start:p.pos]))
 	section, sub, dotted := strings.Cut(name, ".")
-	if section == "" || dotted && (sub == "" || strings.HasSuffix(sub, ".")) {
+	if p.strict && (section == "" || dotted && (sub == "" || strings.HasSuffix(sub, "."))) {
 		return p.fail("a section has no proper name; write [section] or [section \"sub\"]")
 	}
-	p.head = entry{section: section, sub: sub, hasSub: dotted}
 	if blank(p.peek()) {
 		quoted, err := p.subsection()
 		if err != nil {
 			return err
 		}
-		if dotted { // [a.b "c"] is section a, subsection b.c
-			quoted = sub + "." + quoted
-		}
-		p.head.sub, p.head.hasSub = quoted, true
+		name += "." + quoted // [a.b "c"] is section a, subsection b.c
 	}
 	if p.peek() != ']' {
 		return p.fail("a section header does not end in a bracket on its line")
 	}
+	if name == "" {
+		return p.fail("a section has no name")
+	}
 	p.get()
+	p.head = name + "."
 	return nil
 }
 
@@ -194,40 +230,41 @@ func (p *parser) subsection() (string, error) {
 			p.get()
 			return b.String(), nil
 		}
-		if c == 0 || c == '\n' {
+		if c == end || c == '\n' {
 			return "", p.fail("the quotes of a subsection do not end on their line")
 		}
-		b.WriteByte(p.get())
+		b.WriteByte(byte(p.get()))
 	}
 }
 
-// variable reads a name and its value.
-func (p *parser) variable() (entry, error) {
-	e := p.head
-	e.line = p.line
-	if e.section == "" {
+// variable reads a name and its value. git cuts both at a NUL.
+func (p *parser) variable() (Entry, error) {
+	e := Entry{Line: p.line}
+	if p.strict && p.head == "" {
 		return e, p.fail("a name stands before the first section")
 	}
 	start := p.pos
 	for letter(p.peek()) || digit(p.peek()) || p.peek() == '-' {
 		p.get()
 	}
-	e.key = strings.ToLower(string(p.text[start:p.pos]))
-	for blank(p.peek()) {
+	name, _, _ := strings.Cut(p.head+strings.ToLower(string(p.text[start:p.pos])), "\x00")
+	e.setName(name)
+	for p.peek() == ' ' || p.peek() == '\t' {
 		p.get()
 	}
 	switch c := p.peek(); c {
-	case 0, '\n':
-		e.noValue = true
+	case end, '\n':
+		e.NoValue = true
 		return e, nil
 	case '=':
 		p.get()
 		v := value{p: p}
 		err := v.read()
-		e.value, e.odd = v.text.String(), v.odd
+		e.Value, _, _ = strings.Cut(v.text.String(), "\x00")
+		e.Odd = v.odd
 		return e, err
 	default:
-		return e, &ConfigError{Key: e.name(), Line: p.line, Reason: fmt.Sprintf("%q behind the name, where \"=\" or the end of the line belongs", c)}
+		return e, &ConfigError{Key: e.Name(), Line: p.line, Reason: fmt.Sprintf("%q behind the name, where \"=\" or the end of the line belongs", rune(c))}
 	}
 }
 
@@ -245,7 +282,7 @@ func (v *value) read() error {
 	for {
 		c := v.p.peek()
 		switch {
-		case c == 0 || c == '\n':
+		case c == end || c == '\n':
 			if v.quoted {
 				return v.p.fail("the quotes of a value do not end on its line")
 			}
@@ -254,7 +291,7 @@ func (v *value) read() error {
 			return v.p.comment()
 		case !v.quoted && blank(c):
 			if v.text.Len() > 0 {
-				v.blanks = append(v.blanks, c)
+				v.blanks = append(v.blanks, byte(c))
 			}
 			v.p.get()
 		default:
@@ -268,7 +305,7 @@ func (v *value) read() error {
 // char takes what is not a blank. Old versions of git read an inner tab as a
 // space, newer ones keep it.
 func (v *value) char() error {
-	v.odd = v.odd || bytes.IndexByte(v.blanks, '\t') >= 0
+	v.odd = v.odd || bytes.ContainsAny(v.blanks, "\t\r")
 	v.text.Write(v.blanks)
 	v.blanks = v.blanks[:0]
 	switch c := v.p.get(); c {
@@ -277,7 +314,7 @@ func (v *value) char() error {
 	case '\\':
 		return v.escape()
 	default:
-		v.text.WriteByte(c)
+		v.text.WriteByte(byte(c))
 	}
 	return nil
 }
@@ -293,9 +330,12 @@ func (v *value) escape() error {
 	case 'n':
 		v.text.WriteByte('\n')
 	case '\\', '"':
-		v.text.WriteByte(c)
-	case 0:
-		return v.p.fail("the file ends in a backslash")
+		v.text.WriteByte(byte(c))
+	case end:
+		if v.p.strict {
+			return v.p.fail("the file ends in a backslash")
+		}
+		v.odd = true
 	default:
 		return v.p.fail("unknown escape %q; known are \\\\ \\\" \\n \\t \\b and the end of the line", `\`+string(rune(c)))
 	}
@@ -303,6 +343,8 @@ func (v *value) escape() error {
 	return nil
 }
 
-func blank(c byte) bool  { return c == ' ' || c == '\t' }
-func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
-func digit(c byte) bool  { return c >= '0' && c <= '9' }
+// blank tells what git takes for white space within a line.
+func blank(c int) bool { return c == ' ' || c == '\t' || c == '\r' }
+
+func letter[C byte | int](c C) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+func digit[C byte | int](c C) bool  { return c >= '0' && c <= '9' }

@@ -1,4 +1,4 @@
-package protect
+package gitconf
 
 import (
 	"fmt"
@@ -8,15 +8,15 @@ import (
 
 // check gives what is wrong with a value, "" where nothing is. remotes are the
 // configured ones.
-type check func(e *entry, value string, remotes map[string]bool) string
+type check func(e *Entry, value string, remotes map[string]bool) string
 
 // boolean accepts the usual spellings.
-func boolean(_ *entry, v string, _ map[string]bool) string {
+func boolean(_ *Entry, v string, _ map[string]bool) string {
 	return among(v, "true", "false", "yes", "no", "on", "off", "1", "0", "")
 }
 
 // number is a whole one.
-func number(_ *entry, v string, _ map[string]bool) string {
+func number(_ *Entry, v string, _ map[string]bool) string {
 	if digits := strings.TrimPrefix(v, "-"); len(digits) == 0 || len(digits) > 10 || strings.Trim(digits, "0123456789") != "" {
 		return fmt.Sprintf("%q is no number", v)
 	}
@@ -25,7 +25,7 @@ func number(_ *entry, v string, _ map[string]bool) string {
 
 // oneOf accepts these words.
 func oneOf(words ...string) check {
-	return func(_ *entry, v string, _ map[string]bool) string { return among(v, words...) }
+	return func(_ *Entry, v string, _ map[string]bool) string { return among(v, words...) }
 }
 
 // orBool accepts these words and what boolean accepts.
@@ -40,11 +40,32 @@ func among(v string, words ...string) string {
 	return ""
 }
 
+// orNumber accepts what a check does, and whole numbers.
+func orNumber(c check) check {
+	return func(e *Entry, v string, remotes map[string]bool) string {
+		if number(e, v, remotes) == "" {
+			return ""
+		}
+		return c(e, v, remotes)
+	}
+}
+
+// plainWord is one of letters, digits and a few signs: names of algorithms, orders and
+// forms of dates.
+func plainWord(_ *Entry, v string, _ map[string]bool) string {
+	if len(v) > 200 || strings.ContainsFunc(v, func(r rune) bool {
+		return r > 'z' || !letter(int(r)) && !digit(int(r)) && !strings.ContainsRune(" .,:%+-_/*", r)
+	}) {
+		return fmt.Sprintf("%q is no word that git itself has for it", v)
+	}
+	return ""
+}
+
 // text is what people are told and git never interprets.
-func text(*entry, string, map[string]bool) string { return "" }
+func text(*Entry, string, map[string]bool) string { return "" }
 
 // line is text of one line: names and addresses of people.
-func line(_ *entry, v string, _ map[string]bool) string {
+func line(_ *Entry, v string, _ map[string]bool) string {
 	if strings.ContainsAny(v, "\n\t") {
 		return "the value has more than one line"
 	}
@@ -52,7 +73,7 @@ func line(_ *entry, v string, _ map[string]bool) string {
 }
 
 // date is a point in time for people: "2.weeks.ago", "never".
-func date(_ *entry, v string, _ map[string]bool) string {
+func date(_ *Entry, v string, _ map[string]bool) string {
 	if v == "" || len(v) > 100 || v[0] == '-' || strings.ContainsFunc(v, func(r rune) bool {
 		return r > 'z' || !letter(byte(r)) && !digit(byte(r)) && !strings.ContainsRune(" .:+-/", r)
 	}) {
@@ -62,7 +83,7 @@ func date(_ *entry, v string, _ map[string]bool) string {
 }
 
 // ref is a branch or reference.
-func ref(_ *entry, v string, _ map[string]bool) string {
+func ref(_ *Entry, v string, _ map[string]bool) string {
 	if !plainName(v) {
 		return fmt.Sprintf("%q is no name of a branch", v)
 	}
@@ -71,7 +92,7 @@ func ref(_ *entry, v string, _ map[string]bool) string {
 
 // refspec is "+from:to" with wildcards. git splits it itself and hands it to no
 // program; an option it can never be, nor a file of git's outside refs.
-func refspec(_ *entry, v string, _ map[string]bool) string {
+func refspec(_ *Entry, v string, _ map[string]bool) string {
 	from, to, _ := strings.Cut(strings.TrimLeft(v, "+^"), ":")
 	named := func(s string) bool { return s == "" || plainName(strings.ReplaceAll(s, "*", "x")) }
 	if v == "" || !named(from) || !named(to) || to != "" && !strings.HasPrefix(to, "refs/") {
@@ -98,7 +119,7 @@ func plainName(s string) bool {
 
 // remote is where a branch is fetched from or pushed to: this repository, a
 // configured remote, or an address.
-func remote(e *entry, v string, remotes map[string]bool) string {
+func remote(e *Entry, v string, remotes map[string]bool) string {
 	if v == "." || plainName(v) && remotes[v] {
 		return ""
 	}
@@ -117,7 +138,7 @@ var schemes = []string{"https", "http", "ssh", "git", "git+ssh", "ssh+git"}
 // are programs; local paths and file:, as git runs hooks and configuration of a
 // repository that it pushes to, and that can have been made inside; hosts and
 // paths that ssh would take for an option.
-func address(_ *entry, v string, _ map[string]bool) string {
+func address(_ *Entry, v string, _ map[string]bool) string {
 	if v == "" || v[0] == '-' {
 		return fmt.Sprintf("%q is no address: it is empty or would be an option", v)
 	}

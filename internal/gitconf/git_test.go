@@ -1,4 +1,4 @@
-package protect
+package gitconf
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ func git(t interface{ Helper() }, dir string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C",
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1"}, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
 	out, err := cmd.Output()
 	return string(out), err
@@ -30,38 +30,43 @@ func needGit(t testing.TB) {
 }
 
 // listed is what `git config --list -z` writes for these entries.
-func listed(list []entry) string {
+func listed(list []Entry) string {
 	var b strings.Builder
 	for i := range list {
 		e := &list[i]
-		b.WriteString(e.name())
-		if !e.noValue {
-			b.WriteString("\n" + e.value)
+		b.WriteString(e.Name())
+		if !e.NoValue {
+			b.WriteString("\n" + e.Value)
 		}
 		b.WriteByte(0)
 	}
 	return b.String()
 }
 
-// sameAsGit says whether git reads a file as we do. Where an entry is odd an
-// inner tab may have become a blank.
+// sameAsGit says whether git reads a file as Parse does, and refuses the same
+// ones. Where an entry is odd, inner white space may have become a blank.
 func sameAsGit(t *testing.T, dir string, data []byte) error {
-	list, err := parseConfig(data)
-	if err != nil {
-		return nil
+	list, err := Parse(data)
+	strict, strictErr := ParseStrict(data)
+	if strictErr == nil && (err != nil || listed(strict) != listed(list)) {
+		return fmt.Errorf("strictly %q, else %q, %v", listed(strict), listed(list), err)
 	}
 	file := filepath.Join(dir, "config")
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		return err
 	}
-	out, err := git(t, dir, "config", "--list", "-z", "--no-includes", "-f", file)
+	out, gitErr := git(t, dir, "config", "--list", "-z", "--no-includes", "-f", file)
+	if (gitErr == nil) != (err == nil) {
+		return fmt.Errorf("git: %v, %q; we: %v, %q", gitErr, out, err, listed(list))
+	}
 	if err != nil {
-		return fmt.Errorf("git refuses what we read as %q: %w", listed(list), err)
+		return nil
 	}
 	want := listed(list)
 	for i := range list {
-		if list[i].odd {
-			out, want = strings.ReplaceAll(out, "\t", " "), strings.ReplaceAll(want, "\t", " ")
+		if list[i].Odd {
+			blanks := strings.NewReplacer("\t", " ", "\r", " ")
+			out, want = blanks.Replace(out), blanks.Replace(want)
 			break
 		}
 	}
@@ -76,8 +81,8 @@ var pieces = []string{
 	" ", "\t", "  ", "\n", "\r\n", "\r", "#", ";", "# c\n", "\n[core]\n\tk = v\n", "\nurl = https://x/y\n", "é", "\xff", "\x00", "\xef\xbb\xbf", ".", "-", "1", "path", "!sh",
 }
 
-// TestParseAgreesWithGit: on whatever we read git reads the same keys and
-// values; what we do not read is refused, so git's opinion does not matter.
+// TestParseAgreesWithGit draws files at random: git refuses the same ones, and
+// reads the same keys and values from the others.
 func TestParseAgreesWithGit(t *testing.T) {
 	needGit(t)
 	dir := t.TempDir()
@@ -89,7 +94,7 @@ func TestParseAgreesWithGit(t *testing.T) {
 		} else {
 			data = strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 30).Draw(rt, "pieces"), "")
 		}
-		if list, err := parseConfig([]byte(data)); err == nil && len(list) > 0 {
+		if list, err := Parse([]byte(data)); err == nil && len(list) > 0 {
 			read++
 		}
 		if err := sameAsGit(t, dir, []byte(data)); err != nil {
@@ -120,16 +125,16 @@ func tidyFile(t *rapid.T) string {
 	return b.String()
 }
 
-// TestVetGitConfigHoldsWhatGitReads: whatever is accepted, git reads the
+// TestVetChangeHoldsWhatGitReads: whatever is accepted, git reads the
 // dangerous keys from it as before.
-func TestVetGitConfigHoldsWhatGitReads(t *testing.T) {
+func TestVetChangeHoldsWhatGitReads(t *testing.T) {
 	needGit(t)
 	dir := t.TempDir()
 	accepted := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		parts := []string{baseConfig, "[user]\n", "name = x\n", "[branch \"b\"]\n", "remote = origin\n", "remote = .\\\n", "merge=refs/heads/b\n", "[core]", "hooksPath=x\n", "filemode=true\n", "description = \"a\\n[core]\\nhooksPath=y\"\n", "# x\n", "[alias]\n\tst = status\n"}
 		after := baseConfig + strings.Join(rapid.SliceOfN(rapid.SampledFrom(parts[1:]), 0, 6).Draw(rt, "after"), "")
-		if VetGitConfig([]byte(baseConfig), []byte(after)) != nil {
+		if VetChange([]byte(baseConfig), []byte(after)) != nil {
 			return
 		}
 		accepted++
@@ -147,9 +152,9 @@ func TestVetGitConfigHoldsWhatGitReads(t *testing.T) {
 	}
 }
 
-// TestVetGitConfigLetsGitWork runs what people and agents do every day and
+// TestVetChangeLetsGitWork runs what people and agents do every day and
 // looks at the configuration after each step, as the broker does at each rename.
-func TestVetGitConfigLetsGitWork(t *testing.T) {
+func TestVetChangeLetsGitWork(t *testing.T) {
 	needGit(t)
 	dir := t.TempDir()
 	run := func(line string) (before, after []byte) {
@@ -169,32 +174,32 @@ func TestVetGitConfigLetsGitWork(t *testing.T) {
 		"checkout -q -b topic --track main", "branch -m topic other", "branch -c other copy", "branch -d copy", "config user.name Ada", "config user.email ada@example.com", "config core.fileMode false", "config pull.rebase true",
 		"config --unset pull.rebase", "sparse-checkout init --cone", "config submodule.lib.url https://example.com/lib", "config submodule.lib.active true", "remote remove source", "gc -q", "maintenance run",
 	} {
-		if before, after := run(line); VetGitConfig(before, after) != nil {
-			t.Errorf("git %s: %v", line, VetGitConfig(before, after))
+		if before, after := run(line); VetChange(before, after) != nil {
+			t.Errorf("git %s: %v", line, VetChange(before, after))
 		}
 	}
 	for _, line := range []string{"config core.hooksPath x", "config alias.x !sh", "config core.fsmonitor true", "config include.path x", "config remote.up.uploadpack x", "config --unset core.hooksPath", "config --rename-section alias pager", "config --remove-section include"} {
-		if before, after := run(line); VetGitConfig(before, after) == nil {
+		if before, after := run(line); VetChange(before, after) == nil {
 			t.Errorf("git %s was accepted", line)
 		}
 	}
 }
 
-func FuzzVetGitConfig(f *testing.F) {
+func FuzzVetChange(f *testing.F) {
 	for _, seed := range []string{baseConfig, "", "[core]hooksPath=x", "[a \"b\\\"\"]\n\tc = \"d\\n\" # e\n", "\xef\xbb\xbf[x]\r\ny\r\n", "[a]\nb=c\\\n d\n", "[a]\nb=c\td\n", "[a.b]\nc", "[user]\nname=x;y\n", "[a]\n\"", "\x00", "[remote \"x\"]\nurl=ext::sh\n", "[branch \"x\"]\nremote=.\n"} {
 		f.Add([]byte(baseConfig), []byte(seed))
 		f.Add([]byte(seed), []byte(baseConfig+seed))
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, before, after []byte) {
-		list, err := parseConfig(after)
-		if same := VetGitConfig(after, after); (same == nil) != (err == nil) {
+		list, err := ParseStrict(after)
+		if same := VetChange(after, after); (same == nil) != (err == nil) {
 			t.Fatalf("parsing: %v; the same file twice: %v", err, same)
 		}
 		if err != nil {
 			return
 		}
-		if again, err := parseConfig([]byte(rewritten(list))); err != nil || listed(again) != listed(list) {
+		if again, err := ParseStrict([]byte(rewritten(list))); err != nil || listed(again) != listed(list) {
 			t.Fatalf("written again it is %q, %v", listed(again), err)
 		}
 		if len(after) < 40 { // the real git costs too much for each input
@@ -202,18 +207,18 @@ func FuzzVetGitConfig(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		if VetGitConfig(before, after) != nil {
+		if VetChange(before, after) != nil {
 			return
 		}
-		old, _ := parseConfig(before)
+		old, _ := ParseStrict(before)
 		if fixedOnly(old) != fixedOnly(list) {
 			t.Fatalf("accepted a change of %q to %q", fixedOnly(old), fixedOnly(list))
 		}
 	})
 }
 
-func fixedOnly(list []entry) string {
-	var keep []entry
+func fixedOnly(list []Entry) string {
+	var keep []Entry
 	for _, e := range list {
 		if harmless(&e) == nil {
 			keep = append(keep, e)
@@ -223,18 +228,18 @@ func fixedOnly(list []entry) string {
 }
 
 // rewritten gives a file with these entries in the plainest form.
-func rewritten(list []entry) string {
+func rewritten(list []Entry) string {
 	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\b", `\b`)
 	var b strings.Builder
 	for i := range list {
 		e := &list[i]
-		b.WriteString("[" + e.section)
-		if e.hasSub {
-			b.WriteString(` "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(e.sub) + `"`)
+		b.WriteString("[" + e.Section)
+		if e.HasSub {
+			b.WriteString(` "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(e.Sub) + `"`)
 		}
-		b.WriteString("]\n" + e.key)
-		if !e.noValue {
-			b.WriteString(` = "` + quote.Replace(e.value) + `"`)
+		b.WriteString("]\n" + e.Key)
+		if !e.NoValue {
+			b.WriteString(` = "` + quote.Replace(e.Value) + `"`)
 		}
 		b.WriteByte('\n')
 	}

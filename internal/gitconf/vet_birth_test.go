@@ -1,0 +1,29 @@
+package gitconf
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestVetBirth(t *testing.T) {
+	const init = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"
+	inside := func(tree string) bool { return tree == "../../../lib" }
+	for _, c := range []struct{ config, key string }{
+		{"", ""}, {init, ""}, {strings.Replace(init, "bare = false", "bare = true", 1), ""}, {init + "\tsymlinks = false\n\tignorecase = true\n", ""},
+		{init + "\tworktree = ../../../lib\n", ""}, {init + "\tworktree = ../../../../lib\n", "core.worktree"}, {init + "\tworktree = /home/x\n", "core.worktree"},
+		{init + "[remote \"origin\"]\n\turl = https://example.com/x\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n", ""},
+		{init + "[remote \"origin\"]\n\turl = /srv/x\n", "remote.origin.url"}, {init + "[remote \"origin\"]\n\turl = ext::sh\n", "remote.origin.url"},
+		{init + "[core]\n\tfsmonitor = x\n", "core.fsmonitor"}, {init + "[alias]\n\tx = !id\n", "alias.x"}, {init + "[include]\n\tpath = x\n", "include.path"},
+		{init + "[core]\n\thooksPath = x\n", "core.hookspath"}, {strings.Replace(init, "= 0", "= 2", 1), "core.repositoryformatversion"},
+		{init + "[extensions]\n\tobjectFormat = sha256\n", ""}, {init + "[extensions]\n\tpartialClone = origin\n", "extensions.partialclone"}, {init + "[extensions]\n\tworktreeConfig = true\n", ""},
+	} {
+		err := VetBirth([]byte(c.config), inside)
+		e, _ := err.(*ConfigError)
+		if (err == nil) != (c.key == "") || e != nil && e.Key != c.key {
+			t.Errorf("%s\n%v, want %q", c.config, err, c.key)
+		}
+	}
+	if err := VetBirth([]byte("[core\n"), inside); err == nil {
+		t.Error("a broken file is harmless")
+	}
+}
