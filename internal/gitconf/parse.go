@@ -264,7 +264,8 @@ func (p *parser) variable() (Entry, error) {
 		e.Odd = v.odd
 		return e, err
 	default:
-		return e, &ConfigError{Key: e.Name(), Line: p.line, Reason: fmt.Sprintf("%q behind the name, where \"=\" or the end of the line belongs", rune(c))}
+		return e, &ConfigError{Key: e.Name(), Line: p.line,
+			Reason: fmt.Sprintf("%q behind the name, where \"=\" or the end of the line belongs", rune(c))}
 	}
 }
 

@@ -3,7 +3,6 @@ package gitconf
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -49,7 +48,8 @@ type Repository struct {
 type Value struct {
 	Entry
 	File  string   // "" for the environment
-	Bases []string // where relative paths start
+	Dir   string   // the git directory; "" for what holds in all of them
+	Trees []string // where relative paths start
 	User  bool     // it holds for every repository, those not in Host too
 }
 
@@ -63,7 +63,8 @@ type Loaded struct {
 // source is a file to read.
 type source struct {
 	path  string
-	bases []string
+	dir   string
+	trees []string
 	user  bool
 	depth int
 }
@@ -81,7 +82,7 @@ func Load(h Host) *Loaded {
 	for n := 0; len(queue) > 0; n++ {
 		s := queue[0]
 		queue = queue[1:]
-		key := s.path + "\x00" + strings.Join(s.bases, "\x00")
+		key := s.path + "\x00" + s.dir + "\x00" + strings.Join(s.trees, "\x00")
 		if seen[key] {
 			continue
 		}
@@ -113,13 +114,13 @@ func (l *Loaded) sources() []source {
 	var list []source
 	for _, p := range paths {
 		if path.IsAbs(p) {
-			list = append(list, source{path: p, bases: all, user: true})
+			list = append(list, source{path: p, trees: all, user: true})
 		}
 	}
 	for _, r := range h.Repositories {
-		// A bare repository and the receiving end of a push work in the git directory.
-		bases := append(slices.Clone(r.Trees), r.Dir)
-		list = append(list, source{path: r.Dir + "/config", bases: bases}, source{path: r.Dir + "/config.worktree", bases: bases})
+		for _, name := range []string{"config", "config.worktree"} {
+			list = append(list, source{path: r.Dir + "/" + name, dir: r.Dir, trees: r.Trees})
+		}
 	}
 	return list
 }
@@ -139,14 +140,14 @@ func (l *Loaded) read(s source) []source {
 	}
 	var more []source
 	for _, e := range list {
-		v := Value{Entry: e, File: s.path, Bases: s.bases, User: s.user}
+		v := Value{Entry: e, File: s.path, Dir: s.dir, Trees: s.trees, User: s.user}
 		l.Values = append(l.Values, v)
 		k, _ := Lookup(e.Name())
 		if k.Kind != Config || e.Value == "" || s.depth == maxDepth {
 			continue
 		}
 		for _, at := range l.absolute(e.Value, []string{path.Dir(s.path)}) {
-			more = append(more, source{path: at, bases: s.bases, user: s.user, depth: s.depth + 1})
+			more = append(more, source{path: at, dir: s.dir, trees: s.trees, user: s.user, depth: s.depth + 1})
 		}
 	}
 	return more
@@ -154,9 +155,9 @@ func (l *Loaded) read(s source) []source {
 
 // environment adds the variables that the environment sets.
 func (l *Loaded) environment() {
-	env, bases := l.host.Env, []string{}
+	env, trees := l.host.Env, []string{}
 	for _, r := range l.host.Repositories {
-		bases = append(bases, r.Trees...)
+		trees = append(trees, r.Trees...)
 	}
 	add := func(name, value string) {
 		e := Entry{Value: value}
@@ -165,7 +166,7 @@ func (l *Loaded) environment() {
 			name = strings.ToLower(name[:first]) + name[first:dot] + strings.ToLower(name[dot:])
 		}
 		e.setName(name)
-		l.Values = append(l.Values, Value{Entry: e, Bases: bases, User: true})
+		l.Values = append(l.Values, Value{Entry: e, Trees: trees, User: true})
 	}
 	count, _ := strconv.Atoi(env("GIT_CONFIG_COUNT"))
 	for i := range min(count, maxVariables) {

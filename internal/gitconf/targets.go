@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -32,7 +33,15 @@ func (t *Target) Names() string {
 	if t.File == "" {
 		return t.Key + " in the environment"
 	}
-	return fmt.Sprintf("%s in %s, line %d", t.Key, t.File, t.Line)
+	return fmt.Sprintf("%s in %s, line %d", printable(t.Key), printable(t.File), t.Line)
+}
+
+// printable quotes what a terminal would not show as it is.
+func printable(s string) string {
+	if q := strconv.Quote(s); q[1:len(q)-1] != s {
+		return q
+	}
+	return s
 }
 
 // Targets gives what all values name, in the order of the values.
@@ -49,7 +58,7 @@ func (l *Loaded) Targets() []Target {
 		if text := l.host.Env(k.Pattern); text != "" {
 			v := &Value{Entry: Entry{Key: k.Pattern, Value: text}, User: true}
 			for _, r := range l.host.Repositories {
-				v.Bases = append(v.Bases, r.Trees...)
+				v.Trees = append(v.Trees, r.Trees...)
 			}
 			out = l.add(out, v, k)
 		}
@@ -67,12 +76,14 @@ func (l *Loaded) add(out []Target, v *Value, k Key) []Target {
 		return out
 	}
 	base := Target{Key: v.Name(), File: v.File, Line: v.Line, Kind: k.Kind, Why: k.Why}
-	bases := v.Bases
-	if k.Kind == Config {
-		if v.File == "" {
-			return out
-		}
+	bases := v.Trees
+	switch {
+	case k.Kind == Config && v.File == "":
+		return out // git refuses it in the environment
+	case k.Kind == Config:
 		bases = []string{path.Dir(v.File)}
+	case v.Dir != "" && (k.Kind == Directory || len(bases) == 0):
+		bases = append(slices.Clone(bases), v.Dir) // bare ones, and the receiving end of a push, work there
 	}
 	for _, n := range l.named(v, k.Kind) {
 		if rest, ok := strings.CutPrefix(n.path, gitDirMark+"/"); ok {
@@ -84,7 +95,7 @@ func (l *Loaded) add(out []Target, v *Value, k Key) []Target {
 		for _, at := range l.absolute(n.path, bases) {
 			out = l.place(out, base, at, n.dir)
 		}
-		if rest := path.Clean(n.path); v.User && k.Kind != Config && rest != "." && !path.IsAbs(rest) && rest[0] != '~' && rest[0] != '%' && !strings.HasPrefix(rest, "..") {
+		if rest := path.Clean(n.path); v.User && k.Kind != Config && anywhere(rest) {
 			t := base
 			t.Rest, t.Tree = rest, n.dir
 			out = append(out, t)
@@ -93,12 +104,17 @@ func (l *Loaded) add(out []Target, v *Value, k Key) []Target {
 	return out
 }
 
+// anywhere tells whether a path means another file in each working tree.
+func anywhere(rest string) bool {
+	return rest != "." && !path.IsAbs(rest) && !strings.HasPrefix(rest, "~") && !strings.HasPrefix(rest, "%(") && rest != ".." && !strings.HasPrefix(rest, "../")
+}
+
 // named gives the paths of a value as it names them.
 func (l *Loaded) named(v *Value, kind Kind) []named {
 	text := v.Value
 	shell := func(text string) []named {
 		return command(text, l.host.Home, func(name string) bool {
-			return slices.ContainsFunc(v.Bases, func(b string) bool { return l.host.Files.Regular(b + "/" + name) })
+			return slices.ContainsFunc(v.Trees, func(b string) bool { return l.host.Files.Regular(b + "/" + name) })
 		})
 	}
 	switch kind {
@@ -165,9 +181,10 @@ func (l *Loaded) holdsTree(dir string) bool {
 }
 
 // hookNames are the hooks that git runs.
-var hookNames = strings.Fields(`applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg post-commit
-	pre-rebase post-checkout post-merge pre-push pre-receive update proc-receive post-receive post-update reference-transaction push-to-checkout
-	pre-auto-gc post-rewrite sendemail-validate fsmonitor-watchman post-index-change p4-changelist p4-prepare-changelist p4-post-changelist p4-pre-submit`)
+var hookNames = strings.Fields(`applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg
+	commit-msg post-commit pre-rebase post-checkout post-merge pre-push pre-receive update proc-receive post-receive post-update
+	reference-transaction push-to-checkout pre-auto-gc post-rewrite sendemail-validate fsmonitor-watchman post-index-change
+	p4-changelist p4-prepare-changelist p4-post-changelist p4-pre-submit`)
 
 // Follow gives the links on the way to a path, and where they lead. What does
 // not exist is taken as it is written.

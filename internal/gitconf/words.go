@@ -13,11 +13,12 @@ const (
 )
 
 // interpreters take a program's file as their first argument.
-var interpreters = []string{"sh", "bash", "dash", "zsh", "ksh", "fish", "python", "pypy", "node", "nodejs", "deno", "bun", "perl", "ruby", "php", "lua", "luajit",
-	"source", ".", "java", "Rscript", "tclsh", "wish", "pwsh", "julia"}
+var interpreters = []string{"sh", "bash", "dash", "zsh", "ksh", "fish", "python", "pypy", "node", "nodejs", "deno", "bun",
+	"perl", "ruby", "php", "lua", "luajit", "source", ".", "java", "Rscript", "tclsh", "wish", "pwsh", "julia"}
 
 // wrappers run the command that their arguments are.
-var wrappers = []string{"exec", "command", "env", "nohup", "nice", "time", "sudo", "setsid", "busybox", "xargs", "timeout", "stdbuf", "ionice", "chronic"}
+var wrappers = []string{"exec", "command", "env", "nohup", "nice", "time", "sudo", "setsid", "busybox", "xargs", "timeout", "stdbuf",
+	"ionice", "chronic"}
 
 // named is a path as a command names it.
 type named struct {
@@ -59,11 +60,11 @@ const gitDirMark = "\x01"
 // known replaces the expressions that commands use for well known directories.
 func known(home string) *strings.Replacer {
 	var pairs []string
-	for _, s := range []string{"$(git rev-parse --show-toplevel)", "`git rev-parse --show-toplevel`", "$(pwd)", "`pwd`", "$PWD", "${PWD}", "$GIT_WORK_TREE", "${GIT_WORK_TREE}"} {
-		pairs = append(pairs, s+"/", "./")
+	for _, top := range []string{"$(git rev-parse --show-toplevel)", "$(pwd)", "$PWD", "${PWD}", "$GIT_WORK_TREE", "${GIT_WORK_TREE}"} {
+		pairs = append(pairs, top+"/", "./")
 	}
-	for _, s := range []string{"$(git rev-parse --git-dir)", "`git rev-parse --git-dir`", "$(git rev-parse --git-common-dir)", "$GIT_DIR", "${GIT_DIR}", "$GIT_COMMON_DIR", "${GIT_COMMON_DIR}"} {
-		pairs = append(pairs, s+"/", gitDirMark+"/")
+	for _, dir := range []string{"$(git rev-parse --git-dir)", "$GIT_DIR", "${GIT_DIR}", "$GIT_COMMON_DIR", "${GIT_COMMON_DIR}"} {
+		pairs = append(pairs, dir+"/", gitDirMark+"/")
 	}
 	return strings.NewReplacer(append(pairs, "$HOME/", home+"/", "${HOME}/", home+"/")...)
 }

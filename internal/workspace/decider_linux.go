@@ -22,6 +22,7 @@ type decider struct {
 	fold    map[string]bool // roots whose file system compares names without case
 	write   []string        // git directories outside the project that commits need
 	guarded []policy.Rule   // protected names that exist, by their own path
+	named   *namedTargets
 	configs func(path string) bool
 	folding func(dir string) bool // foldsCase
 	starts  map[string]bool       // files that may be started
@@ -37,7 +38,8 @@ type decider struct {
 }
 
 func newDecider(p *Prepared) *decider {
-	d := &decider{policy: p.Policy, project: p.place.project, git: p.place.git.common, gitOwn: p.place.git.dir, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules, mounts: p.mounts, configs: p.isGitConfig, folding: foldsCase,
+	d := &decider{policy: p.Policy, project: p.place.project, git: p.place.git.common, gitOwn: p.place.git.dir, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules,
+		named: &namedTargets{start: p.guarded.named, nested: make(map[string][]gitconf.Target)}, mounts: p.mounts, configs: p.isGitConfig, folding: foldsCase,
 		exact: p.asIs(), fold: make(map[string]bool), births: &births{born: make(map[string]bool), listed: make(map[string]bool)}}
 	if main := p.lentBroker; main != nil {
 		d.births = main.judge.births // what one of them makes, the other works with
@@ -109,6 +111,9 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		return broker.Verdict{Allowed: true}
 	}
 	if g := d.guard(ch, at); g != nil {
+		return d.refusal(at, g.Source.Text, "default", g.Path)
+	}
+	if g := d.target(ch, at); g != nil {
 		return d.refusal(at, g.Source.Text, "default", g.Path)
 	}
 	if !writes {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/gitconf"
 	"carrel/internal/policy"
 )
 
@@ -51,13 +52,26 @@ const maxSubmodules = 2000
 type protection struct {
 	rules []policy.Rule
 	pins  []string
-	write []string // git directories outside the project that commits need
+	write []string         // git directories outside the project that commits need
+	named []gitconf.Target // what git's configuration names, existing or not
 }
 
 // guardNames finds what is protected by its name. Without walls nothing is, but the
 // project's repository belongs to it all the same.
 func (p *Prepared) guardNames() {
 	p.guarded = guardNames(&p.place, p.Policy, p.history())
+	list, problems := targets(&p.place, p.Policy, p.getenv)
+	p.guarded.named = list
+	mounted := make(map[string]bool)
+	for i := range list {
+		if t := &list[i]; t.Path != "" && !t.Link && !mounted[t.Path] { // a link is no place for a mount
+			mounted[t.Path] = true
+			p.guarded.readOnly(t.Path, ruleOf(t, t.Path).Source.Text, p.Policy)
+		}
+	}
+	for _, problem := range problems {
+		p.note("%s; what it names there is not protected", problem)
+	}
 	if p.NoWalls() {
 		p.guarded = protection{write: p.guarded.write}
 	}
@@ -83,17 +97,11 @@ func guardNames(p *place, eff *policy.Effective, brokered bool) protection {
 		if brokered && dir != p.git.common && dir != p.git.dir {
 			// The broker knows their files by name. A mount would keep a worktree's
 			// or a submodule's part from being removed, after the rest of it has gone.
-			for _, path := range namedByConfig(dir, p.project) {
-				t.readOnly(path, "protected name: the repository's configuration names it", eff)
-			}
 			continue
 		}
 		t.pins = append(t.pins, dir)
 		for _, name := range protectedGitNames {
 			t.readOnly(dir+"/"+name, "protected name: git runs what it names", eff)
-		}
-		for _, path := range namedByConfig(dir, p.project) {
-			t.readOnly(path, "protected name: the repository's configuration names it", eff)
 		}
 	}
 	return t
@@ -232,47 +240,6 @@ func submodules(modules string) []string {
 			if e.Name() != "hooks" && e.Name() != "info" && e.Name() != "worktrees" {
 				queue = append(queue, sub)
 			}
-		}
-	}
-	return found
-}
-
-// namedByConfig are places in the project that a repository's configuration
-// makes git read or run: hook directories and included files.
-func namedByConfig(gitDir, project string) []string {
-	text, err := readSmall(gitDir + "/config")
-	if err != nil {
-		return nil
-	}
-	var found []string
-	section := ""
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			section = strings.ToLower(line)
-			if _, rest, ok := strings.Cut(line, "]"); ok {
-				line = strings.TrimSpace(rest)
-			}
-		}
-		key, value, ok := strings.Cut(line, "=")
-		if !ok {
-			continue
-		}
-		value = strings.Trim(strings.TrimSpace(value), `"`)
-		base := ""
-		switch key = strings.ToLower(strings.TrimSpace(key)); {
-		case key == "path" && strings.HasPrefix(section, "[include"):
-			base = gitDir
-		case key == "hookspath", key == "fsmonitor", key == "attributesfile", key == "sshcommand", key == "program":
-			base = project
-		default:
-			continue
-		}
-		if !filepath.IsAbs(value) {
-			value = filepath.Join(base, value)
-		}
-		if within(filepath.Clean(value), project) {
-			found = append(found, filepath.Clean(value))
 		}
 	}
 	return found

@@ -380,6 +380,11 @@ func (p *Prepared) sensitiveNow() map[string]string {
 		return nil // nobody's names but the policy's
 	}
 	paths, own := sensitive(&p.place, p.history()), p.ownDirs() // these are made and removed by ourselves
+	for _, t := range p.guarded.named {
+		if t.Path != "" {
+			paths = append(paths, t.Path)
+		}
+	}
 	for _, r := range p.Policy.Rules {
 		if r.Access == policy.Deny && r.Path != "" && within(r.Path, p.place.project) && !slices.Contains(own, r.Path) {
 			paths = append(paths, r.Path)

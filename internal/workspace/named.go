@@ -1,0 +1,142 @@
+package workspace
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"carrel/internal/gitconf"
+	"carrel/internal/policy"
+)
+
+// targets finds what git's configuration makes git run, or read as configuration,
+// in the places that can be written: existing or not. Values for any repository
+// count everywhere.
+func targets(p *place, eff *policy.Effective, env func(string) string) ([]gitconf.Target, []string) {
+	l := gitconf.Load(gitconf.Host{Files: hostFiles{}, Env: env, Home: p.home, Repositories: configured(p)})
+	var list []gitconf.Target
+	for _, t := range l.Targets() {
+		if t.Path == "" || t.Path != p.project && writableTarget(t.Path, p, eff) && !isConfigOf(t.Path, p.git) {
+			list = append(list, t)
+		}
+	}
+	return list, l.Problems
+}
+
+// writableTarget tells whether something inside could be at this path.
+func writableTarget(at string, p *place, eff *policy.Effective) bool {
+	return within(at, p.project) || p.git.common != "" && within(at, p.git.common) || eff.Lookup(at).Access == policy.Write
+}
+
+// isConfigOf tells whether a path is a repository's own configuration, whose
+// changes are vetted.
+func isConfigOf(at string, g gitDirs) bool {
+	return g.dir != "" && (at == g.common+"/config" || at == g.dir+"/config.worktree" || at == g.common+"/config.worktree")
+}
+
+// configured are the project's repositories with their working trees.
+func configured(p *place) []gitconf.Repository {
+	if p.git.dir == "" {
+		return nil
+	}
+	var list []gitconf.Repository
+	common := gitconf.Repository{Dir: p.git.common}
+	if filepath.Base(p.git.common) == ".git" {
+		common.Trees = append(common.Trees, filepath.Dir(p.git.common))
+	}
+	if common.Trees == nil || common.Trees[0] != p.project {
+		common.Trees = append(common.Trees, p.project)
+	}
+	for _, dir := range repositories(p.git) {
+		if dir == p.git.common {
+			continue
+		}
+		tree := treeOf(dir)
+		if tree == "" {
+			continue
+		}
+		list = append(list, gitconf.Repository{Dir: dir, Trees: []string{tree}})
+		if filepath.Dir(dir) == p.git.common+"/worktrees" && tree != p.project {
+			common.Trees = append(common.Trees, tree)
+		}
+	}
+	return append(list, common)
+}
+
+// treeOf is the working tree of a git directory that lies elsewhere: a
+// worktree's, whose file gitdir names it, or a submodule's.
+func treeOf(dir string) string {
+	if text, err := readSmall(dir + "/gitdir"); err == nil {
+		dot := strings.TrimRight(text, "\n")
+		if !filepath.IsAbs(dot) {
+			dot = dir + "/" + dot
+		}
+		return filepath.Dir(filepath.Clean(dot))
+	}
+	data, err := hostFiles{}.Read(dir+"/config", gitFileLimit)
+	if err != nil {
+		return ""
+	}
+	list, _ := gitconf.Parse(data)
+	tree := ""
+	for i := range list {
+		if e := &list[i]; e.Name() == "core.worktree" && e.Value != "" {
+			tree = e.Value
+		}
+	}
+	switch {
+	case tree == "":
+		return ""
+	case !filepath.IsAbs(tree):
+		tree = dir + "/" + tree
+	}
+	return filepath.Clean(tree)
+}
+
+// hostFiles are the files outside, for [gitconf.Load].
+type hostFiles struct{}
+
+var errTooLong = errors.New("it is longer than is looked at")
+
+func (hostFiles) Read(at string, limit int) ([]byte, error) {
+	f, err := os.OpenFile(at, os.O_RDONLY|syscall.O_NONBLOCK, 0) // no waiting for the writer of a FIFO
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil, os.ErrNotExist // git reads nothing from it that stays the same
+	}
+	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	if err == nil && len(data) > limit {
+		return nil, errTooLong
+	}
+	return data, err
+}
+
+func (hostFiles) Link(at string) (string, bool) {
+	text, err := os.Readlink(at)
+	return text, err == nil
+}
+
+func (hostFiles) Dir(at string) bool {
+	st, err := os.Lstat(at)
+	return err == nil && st.IsDir()
+}
+
+func (hostFiles) Regular(at string) bool {
+	st, err := os.Lstat(at)
+	return err == nil && st.Mode().IsRegular()
+}
+
+func (hostFiles) Missing(err error) bool {
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// ruleOf is the rule that protects a target.
+func ruleOf(t *gitconf.Target, at string) policy.Rule {
+	return policy.Rule{Path: at, Access: policy.Read, Source: policy.Source{Layer: policy.LayerDefault, Text: "protected name: " + t.Names() + ", names it: " + t.Why}}
+}
