@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"carrel/internal/broker"
+	"carrel/internal/gitconf"
 )
 
 func testDecider(t testing.TB, dir string, fold bool) *decider {
 	t.Helper()
-	return &decider{policy: effective(t, dir), project: dir, roots: []string{dir}, fold: map[string]bool{dir: fold}, folding: func(string) bool { return false }, configs: func(string) bool { return false },
+	return &decider{policy: effective(t, dir), project: dir, roots: []string{dir}, named: &namedTargets{nested: make(map[string][]gitconf.Target)}, fold: map[string]bool{dir: fold}, folding: func(string) bool { return false }, configs: func(string) bool { return false },
 		births: &births{born: make(map[string]bool), listed: make(map[string]bool)}}
 }
 
