@@ -55,9 +55,9 @@ var nameds = []gitNamed{
 	{"an include of the user's", "git config --global include.path '~/src/desk/user.inc'", "printf '[core]\\n\\tfsmonitor = \"touch ~/PWN; false\"\\n' > user.inc", status, "include.path"},
 	{"an include of a branch that is not checked out", "git config includeIf.onbranch:topic.path ../topic.inc", "printf '[core]\\n\\tfsmonitor = \"touch ~/PWN; false\"\\n' > topic.inc", "git checkout -q -b topic; git status", "includeif.onbranch:topic.path"},
 	{"an include by directory", "git config --global 'includeIf.gitdir:~/src/.path' '~/src/desk/x.inc'", "printf '[core]\\n\\tfsmonitor = \"touch ~/PWN; false\"\\n' > x.inc", status, "includeif.gitdir:~/src/.path"},
-	{"a filter", filter + "git config filter.x.clean ./tools/f.sh", hookIn("tools/f.sh"), status, "filter.x.clean"},
-	{"a filter with arguments", filter + "git config filter.x.clean 'python3 tools/f.py %f'", pythonIn("tools/f.py"), status, "filter.x.clean"},
-	{"a filter by a module", filter + "git config filter.x.clean 'python3 -m tools.f'", pythonIn("tools/f.py"), status, "filter.x.clean"},
+	{"a filter", filter + "git config filter.x.clean ./tools/f.sh", hookIn("tools/f.sh"), dirty + "git add file", "filter.x.clean"},
+	{"a filter with arguments", filter + "git config filter.x.clean 'python3 tools/f.py %f'", pythonIn("tools/f.py"), dirty + "git add file", "filter.x.clean"},
+	{"a filter by a module", filter + "git config filter.x.clean 'python3 -m tools.f'", pythonIn("tools/f.py"), dirty + "git add file", "filter.x.clean"},
 	{"a process", filter + "git config filter.x.process 'sh tools/p'", hookIn("tools/p"), dirty + "git add file", "filter.x.process"},
 	{"text for diff", filter + "git config diff.x.textconv 'sh tools/t'", hookIn("tools/t"), dirty + "git diff", "diff.x.textconv"},
 	{"a diff", "git config diff.external tools/d", hookIn("tools/d"), dirty + "git diff", "diff.external"},
@@ -68,7 +68,7 @@ var nameds = []gitNamed{
 	{"a bare name for a shell", "git config core.fsmonitor 'sh mon'", hookIn("mon"), status, "core.fsmonitor"},
 	{"an editor in quotes", "git config core.editor \"sh -c './tools/e \\\"\\$@\\\"' --\"", hookIn("tools/e"), dirty + "git commit -a", "core.editor"},
 	{"a command that signs", "git config commit.gpgSign true; git config gpg.program ./tools/gpg", hookIn("tools/gpg"), commit, "gpg.program"},
-	{"attributes", "git config filter.x.clean 'touch ~/PWN; cat'; git config core.attributesFile attrs", "echo 'file filter=x' > attrs", status, "core.attributesfile"},
+	{"attributes", "git config filter.x.clean 'touch ~/PWN; cat'; git config core.attributesFile attrs", "echo 'file filter=x' > attrs", dirty + "git add file", "core.attributesfile"},
 }
 
 // mark takes the attacker's mark away and says whether it was there.
