@@ -156,11 +156,9 @@ func (w *Writer) rootOf(path string) int {
 }
 
 // stale finds that a file that is about to change is not what its path means any
-// more, though it has other names: then the path has to be followed again. A change of
-// metadata that keeps nothing does not ask: a move by another process counts as after it.
+// more, though it has other names: then the path has to be followed again.
 func (w *Writer) stale(c *Change, s *slot) error {
-	keeps := c.Op == Content || c.Op == Meta && (c.Hides || s.is == nil || !s.is.meta)
-	if c.Pinned <= 0 || !keeps {
+	if c.Pinned <= 0 || c.Op != Content && c.Op != Meta {
 		return nil
 	}
 	is, err := stateAt(c.Pinned, "", 0)
