@@ -72,7 +72,7 @@ func TestRepositoriesThatWereThere(t *testing.T) {
 	for _, script := range []string{
 		"echo x >> fixture.git/config", "git -C fixture.git config alias.x '!id'", "echo x > fixture.git/hooks/update", "mv fixture.git/hooks fixture.git/h", "ln fixture.git/config c",
 		"mkdir -p h; mv fixture.git/hooks x; mv h fixture.git/hooks", "echo '* x' > fixture.git/info/attributes", "echo x > fixture.git/commondir", "mv fixture.git f; echo x >> f/config",
-		"rm fixture.git/config", "ln -s ../file fixture.git/config.worktree", "mkdir b; rmdir b; mv fixture.git b; echo x >> b/config",
+		"ln -s ../file fixture.git/config.worktree", "mkdir b; rmdir b; mv fixture.git b; echo x >> b/config",
 	} {
 		w := newWorld(t, ordinary(t))
 		w.repository()
