@@ -49,10 +49,11 @@ var acting = []struct{ key, value, command string }{
 	{"diff.external", "tools/x", "echo z >> f; git diff"},
 	{"diff.d.command", "tools/x", "echo z >> f; git diff"},
 	{"diff.d.textconv", "tools/x", "echo z >> f; git diff"},
+	{"filter.d.clean", "tools/x", "echo z >> f; git diff"},
 	{"filter.d.smudge", "tools/x", "rm f; git checkout f"},
 	{"filter.d.process", "tools/x", "rm f; git checkout f"},
 	{"merge.d.driver", "tools/x %O %A %B", "git merge other"},
-	{"interactive.diffFilter", "tools/x", "echo z >> f; yes n | script -qec 'git -c color.ui=always add -p' /dev/null"},
+	{"interactive.diffFilter", "tools/x", "echo z >> f; printf 'q\\n' | script -qec 'git -c color.ui=always add -p' /dev/null"},
 	{"gpg.program", "./tools/x", "git commit -S --allow-empty -m x"},
 	{"gpg.openpgp.program", "./tools/x", "git tag -s -m x t"},
 	{"gpg.ssh.defaultKeyCommand", "tools/x", "git -c gpg.format=ssh commit -S --allow-empty -m x"},
@@ -65,10 +66,12 @@ var acting = []struct{ key, value, command string }{
 	{"trailer.t.cmd", "tools/x", "git commit --allow-empty -m x --trailer t=1"},
 	{"tar.f.command", "tools/x", "git archive --format=f HEAD"},
 	{"browser.b.cmd", "tools/x", "git web--browse -b b http://localhost/"},
+	{"man.zz.cmd", "tools/x", "git -c man.viewer=zz help -m status"},
 	{"imap.tunnel", "tools/x", "git -c imap.folder=x imap-send < ../mail"},
 	{"core.hooksPath", "tools", "cp tools/x tools/post-index-change; echo z >> f; touch -d '1 minute' f; git add f"},
 	{"include.path", "../tools/inc", "printf '[core]\\nfsmonitor=tools/x\\n' > tools/inc; git status"},
 	{"includeIf.gitdir:/.path", "../tools/inc", "printf '[core]\\nfsmonitor=tools/x\\n' > tools/inc; git status"},
+	{"core.attributesFile", "tools/attrs", "echo 'g filter=y' > tools/attrs; echo z >> g; git -c filter.y.clean=tools/x diff"},
 }
 
 // TestTargetsAgainstGit drives real git with each key that it acts on: the key
@@ -84,7 +87,7 @@ func TestTargetsAgainstGit(t *testing.T) {
 				t.Fatal(err)
 			}
 			run := func(script string) string {
-				cmd := exec.Command("sh", "-c", "cd "+base+"/p && "+script)
+				cmd := exec.Command("timeout", "-k", "1", "20", "sh", "-c", "cd "+base+"/p && "+script)
 				cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + base, "GIT_CONFIG_NOSYSTEM=1", "TERM=xterm", "LC_ALL=C"}
 				out, _ := cmd.CombinedOutput()
 				return string(out)

@@ -106,7 +106,8 @@ func (l *Loaded) add(out []Target, v *Value, k Key) []Target {
 
 // anywhere tells whether a path means another file in each working tree.
 func anywhere(rest string) bool {
-	return rest != "." && !path.IsAbs(rest) && !strings.HasPrefix(rest, "~") && !strings.HasPrefix(rest, "%(") && rest != ".." && !strings.HasPrefix(rest, "../")
+	return rest != "." && rest != ".." && !path.IsAbs(rest) && !strings.HasPrefix(rest, "~") &&
+		!strings.HasPrefix(rest, "%(") && !strings.HasPrefix(rest, "../")
 }
 
 // named gives the paths of a value as it names them.

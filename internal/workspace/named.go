@@ -138,5 +138,6 @@ func (hostFiles) Missing(err error) bool {
 
 // ruleOf is the rule that protects a target.
 func ruleOf(t *gitconf.Target, at string) policy.Rule {
-	return policy.Rule{Path: at, Access: policy.Read, Source: policy.Source{Layer: policy.LayerDefault, Text: "protected name: " + t.Names() + ", names it: " + t.Why}}
+	text := "protected name: " + t.Names() + ", names it: " + t.Why
+	return policy.Rule{Path: at, Access: policy.Read, Source: policy.Source{Layer: policy.LayerDefault, Text: text}}
 }

@@ -59,7 +59,9 @@ func (n *namedTargets) of(dir string) []gitconf.Target {
 		clear(n.nested)
 	}
 	if _, err := os.Lstat(dir + "/.git/config"); err == nil {
-		l := gitconf.Load(gitconf.Host{Files: hostFiles{}, Env: func(string) string { return "" }, Repositories: []gitconf.Repository{{Dir: dir + "/.git", Trees: []string{dir}}}})
+		repository := gitconf.Repository{Dir: dir + "/.git", Trees: []string{dir}}
+		none := func(string) string { return "" }
+		l := gitconf.Load(gitconf.Host{Files: hostFiles{}, Env: none, Repositories: []gitconf.Repository{repository}})
 		for _, t := range l.Targets() {
 			if t.Path != "" && t.Path != dir && t.File != "" && (within(t.File, dir) || within(t.Path, dir)) {
 				list = append(list, t)
