@@ -10,6 +10,13 @@ import (
 // step all but what it changed. All entries are read by each command that lists steps,
 // so they are plain numbers and texts, and no CBOR.
 
+// segmentState tells one state of a segment's file from another, with what was read of it.
+type segmentState struct {
+	size, mtime   int64
+	inode         uint64
+	stamp, number uint64 // the last stamp, and the highest number of a step
+}
+
 // objectRange is objects of one segment whose numbers follow each other.
 type objectRange struct {
 	segment  string

@@ -215,13 +215,6 @@ func (s *Store) readStep(st *Step, from, to int64) error {
 	}
 }
 
-// segmentState tells one state of a segment's file from another, with what was read of it.
-type segmentState struct {
-	size, mtime   int64
-	inode         uint64
-	stamp, number uint64 // the last stamp, and the highest number of a step
-}
-
 func stateOf(f *os.File) (segmentState, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
