@@ -80,3 +80,30 @@ func TestHistoryDestroyedDuringAStep(t *testing.T) {
 		}
 	})
 }
+
+// TestHistoryNewFileWhereAStepLeftNone: what a person makes under a name that the step
+// had moved away or removed is not the step's, and is kept.
+func TestHistoryNewFileWhereAStepLeftNone(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		names := []string{"moved", "gone", "passing"}
+		w.write(w.project+"/moved", "before\n")
+		w.write(w.project+"/gone", "before\n")
+		w.during("mv moved to; rm gone; echo step > passing; rm passing", "for f in moved gone passing; do echo mine >> $f; done", "true")
+		w.askedWrongly([]string{"moved", "gone", "2 paths are not as the steps left them"}, "undo")
+		for _, name := range names {
+			if got := w.read(w.project + "/" + name); got != "mine\n" {
+				t.Errorf("%s after a refusal: %q", name, got)
+			}
+		}
+		w.fine("undo", "--keep-both")
+		for _, name := range names[:2] {
+			if got := w.read(w.project+"/"+name) + w.read(w.project+"/"+name+".undo-conflict"); got != "before\nmine\n" {
+				t.Errorf("%s and what is beside it: %q", name, got)
+			}
+		}
+		if got := w.read(w.project + "/passing"); got != "mine\n" {
+			t.Errorf("passing: %q", got)
+		}
+	})
+}

@@ -98,6 +98,9 @@ func (w *Writer) postOf(s *slot) error {
 	if err != nil {
 		return err
 	}
+	if s.is == nil && st.Kind != Absent {
+		st = State{} // no call of the step put this here
+	}
 	if o := s.is; st.Unread && o != nil && o.hidden != nil && o.hidden.ID == st.ID {
 		st.Xattrs, st.Unread = o.hidden.Xattrs, false
 	}
