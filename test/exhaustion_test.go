@@ -58,7 +58,8 @@ func TestWhatTheUserHasIsShared(t *testing.T) {
 				said.Write(buf[:n])
 			}
 			_ = cmd.Wait()
-			if strings.TrimSpace(said.String()) != tt.err {
+			// How long a thousand namespaces take is the machine's business.
+			if code, _, _ := strings.Cut(strings.TrimSpace(said.String()), " "); code != tt.err {
 				t.Errorf("%s inside: %q, want %s", tt.attack, said, tt.err)
 			}
 		})
