@@ -33,7 +33,7 @@ build:
 # -json: the tally counts, and refuses skips whose reason is not listed.
 test: setup
 	$(GO) build -o bin/tally ./internal/tally
-	$(GO) test -json -count=1 -timeout=40m ./... </dev/null | bin/tally -allow $(SKIPS) -counts "$(COUNTS)"
+	$(GO) test -json -count=1 -timeout=75m ./... </dev/null | bin/tally -allow $(SKIPS) -counts "$(COUNTS)"
 
 # What the tests use of the system, as root; anyone else is told the one command.
 setup:

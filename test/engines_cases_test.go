@@ -319,8 +319,8 @@ func linkInTheWay(d *desk) {
 	if _, err := os.Lstat(d.project + "/away"); err == nil {
 		secret = d.project + "/away/secret.txt" // a mount point that was made in between keeps the name
 	}
-	if d.read(secret) != "secret" || d.read(outside) != "OUTSIDE" {
-		d.t.Error("a file was changed")
+	if hidden, out := d.read(secret), d.read(outside); hidden != "secret" || out != "OUTSIDE" {
+		d.t.Errorf("a file was changed: %s has %q, %s has %q", secret, hidden, outside, out)
 	}
 }
 
