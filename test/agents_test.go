@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -159,7 +160,7 @@ func (w *world) checkDay(name string, r result, m *fakemodel.Server) {
 	if !m.Heard(headless) {
 		w.t.Error("the prompt did not come to the model")
 	}
-	if out := w.fine("history"); !strings.Contains(out, "changed  "+name+" ") {
+	if out := w.fine("history"); !regexp.MustCompile(`(added|changed) +` + name + " ").MatchString(out) {
 		w.t.Errorf("the history does not name the agent's work: %s", out)
 	}
 	w.checkRecord()

@@ -74,3 +74,21 @@ func TestNamelessIsRead(t *testing.T) {
 		t.Errorf("behind walls: %s\nbare: %s", got, want)
 	}
 }
+
+// notCut opens a file without a name that may be written and not read, for reading and
+// to be emptied.
+const notCut = `
+use Fcntl;
+sysopen(my $f, "x", O_RDWR | O_CREAT, 0200) or die "make: $!"; syswrite($f, "content"); unlink "x";
+print sysopen(my $g, "/proc/self/fd/" . fileno($f), O_RDONLY | O_TRUNC) ? "opened\n" : "refused\n"; print -s $f, "\n";
+chmod 0600, $f; print sysopen(my $h, "/proc/self/fd/" . fileno($f), O_RDONLY | O_TRUNC) ? "opened\n" : "refused\n"; print -s $f, "\n";`
+
+// TestRefusedOpenCutsNothing: a file whose opening is refused keeps its content. (Found by
+// TestDifferential, seed 912756779.)
+func TestRefusedOpenCutsNothing(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	want := w.plain("perl", "-e", notCut)
+	if got := w.run("--", "perl", "-e", notCut); want.out != "refused\n7\nopened\n0\n" || got.out != want.out {
+		t.Errorf("behind walls: %s\nbare: %s", got, want)
+	}
+}

@@ -124,27 +124,29 @@ func (w *worker) reopen(r *request, fd int32) (int64, error) {
 }
 
 // reopenNameless opens a file that has no name any more on the mount that the caller
-// has it from: nobody else can lose by it.
+// has it from: nobody else can lose by it. It is emptied only when the caller has a
+// descriptor: who may write and not read keeps the content.
 func (w *worker) reopenNameless(r *request, o *object) (int64, error) {
 	flags, cuts := r.flags&^creating, r.flags&unix.O_TRUNC != 0
-	if cuts && !r.writes() {
-		flags |= unix.O_WRONLY
-	}
-	fd, err := w.openUnleased(w.b.self, strconv.Itoa(o.fd), flags, 0)
+	open := func(flags int) (int, error) { return w.openUnleased(w.b.self, strconv.Itoa(o.fd), flags, 0) }
+	fd, err := open(flags)
 	if err != nil {
 		return 0, err
 	}
-	if cuts {
-		if err := cut(fd, r.flags); err != nil {
-			unix.Close(fd)
+	if !cuts {
+		return w.give(fd, r.flags)
+	}
+	defer unix.Close(fd)
+	writable := fd
+	if !r.writes() {
+		if writable, err = open(flags&^unix.O_ACCMODE | unix.O_WRONLY); err != nil {
 			return 0, err
 		}
+		defer unix.Close(writable)
 	}
-	if cuts && !r.writes() {
-		unix.Close(fd)
-		if fd, err = w.openUnleased(w.b.self, strconv.Itoa(o.fd), r.flags&^creating, 0); err != nil {
-			return 0, err
-		}
+	n, err := w.trap.AddFD(w.call.ID, fd, r.flags&unix.O_CLOEXEC)
+	if err != nil {
+		return 0, err
 	}
-	return w.give(fd, r.flags)
+	return int64(n), cut(writable, r.flags)
 }

@@ -52,7 +52,11 @@ func (d *desk) hardship() (refused []error) {
 			try(d.careful(Remove, d.at(name), "", func() error { return os.Remove(d.at(name)) }))
 		}
 		for _, name := range []string{"a", "l2", "empty"} {
-			try(d.careful(Content, d.at(name), "", func() error { return os.WriteFile(d.at(name), []byte("changed"), 0o600) }))
+			op := Content
+			if _, err := os.Lstat(d.at(name)); err != nil {
+				op = Make
+			}
+			try(d.careful(op, d.at(name), "", func() error { return os.WriteFile(d.at(name), []byte("changed"), 0o600) }))
 		}
 		try(d.careful(Make, d.at("new"), "", func() error { return os.Mkdir(d.at("new"), 0o700) }))
 		try(d.careful(Make, d.at("new/x"), "", func() error { return os.WriteFile(d.at("new/x"), nil, 0o700) }))
