@@ -107,3 +107,32 @@ func TestHistoryNewFileWhereAStepLeftNone(t *testing.T) {
 		}
 	})
 }
+
+// TestHistoryEditedWhereNotWritten: what a person writes to a file of which a step changes
+// only names, mode or times is no change of the step, and an undo leaves it.
+func TestHistoryEditedWhereNotWritten(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		kept := []string{"moded", "linked", "stamped", "named"}
+		for _, name := range append(kept, "replaced", "removed") {
+			w.write(w.project+"/"+name, "before\n")
+		}
+		w.write(w.project+"/empty", "")
+		w.outsideSh("chmod 600 *")
+		w.during("chmod 640 moded replaced removed; ln empty empty2; ln linked linked2; touch -d 2001-01-01 stamped; mv named renamed",
+			"for f in empty linked2 moded stamped renamed; do echo mine >> $f; done; echo mine > x; mv x replaced; rm removed", "true")
+		w.askedWrongly([]string{"stamped", "1 path is not as the steps left them"}, "undo")
+		w.fine("undo", "--skip-conflicts")
+		for _, name := range kept {
+			if got := w.read(w.project + "/" + name); got != "before\nmine\n" {
+				t.Errorf("%s: %q", name, got)
+			}
+		}
+		if got := w.read(w.project+"/empty") + w.read(w.project+"/replaced"); got != "mine\nmine\n" {
+			t.Errorf("empty and replaced: %q", got)
+		}
+		if got := w.outsideSh("ls; stat -c %a moded"); got != "empty\ngo-on\nlinked\nmoded\nnamed\nreplaced\nstamped\n600\n" {
+			t.Errorf("what is there: %s", got)
+		}
+	})
+}

@@ -18,10 +18,10 @@ func (w *Writer) keepBetween(c *Change, s, to *slot) error {
 
 // meets compares what is at a slot with what the step left there.
 func (w *Writer) meets(c *Change, s *slot, destroys bool) error {
-	if s.is == nil || !s.is.grant.closed() || s.is.grant.busy > 0 {
+	if s.is == nil || !s.is.grant().closed() || s.is.grant().busy > 0 {
 		return nil
 	}
-	g := s.is.grant
+	g := s.is.grant()
 	st, err := w.glance(s)
 	if err != nil {
 		return err

@@ -98,9 +98,7 @@ func (w *Writer) postOf(s *slot) error {
 	if err != nil {
 		return err
 	}
-	if s.is == nil && st.Kind != Absent {
-		st = State{} // no call of the step put this here
-	}
+	st = s.byTheStep(st)
 	if o := s.is; st.Unread && o != nil && o.hidden != nil && o.hidden.ID == st.ID {
 		st.Xattrs, st.Unread = o.hidden.Xattrs, false
 	}

@@ -1,6 +1,9 @@
 package history
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A file belongs to the step from when the step opens it for writing until the last
 // descriptor that can write is closed. What it is then is what the step left: a later
@@ -27,6 +30,13 @@ const grantWeight = 300
 
 // maxGrantNames bounds the names of one file by which it is looked for.
 const maxGrantNames = 8
+
+// named notes a name of the file.
+func (g *grant) named(o *object) {
+	if len(g.names) < maxGrantNames && !slices.Contains(g.names, o) {
+		g.names = append(g.names, o)
+	}
+}
 
 // closed reports whether it is known what the step left.
 func (g *grant) closed() bool { return g != nil && g.left.Kind == File }

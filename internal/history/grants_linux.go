@@ -27,8 +27,11 @@ func (w *Writer) find(c *Change) (is [2]*object) {
 func grantsOf(is [2]*object) []*grant {
 	var out []*grant
 	for _, o := range is {
-		if o != nil && o.grant != nil && !slices.Contains(out, o.grant) {
-			out = append(out, o.grant)
+		if o == nil {
+			continue
+		}
+		if g := o.grant(); g != nil && !slices.Contains(out, g) {
+			out = append(out, g)
 		}
 	}
 	return out
@@ -91,12 +94,13 @@ func (w *Writer) ends(c *Change, failed error, was [2]*object) {
 // shares makes a new name one of the file that the step writes to by another, or by a
 // descriptor of a file that had none.
 func (w *Writer) shares(from, to *object) {
-	g := from.grant
+	g := from.grant()
 	switch {
 	case g == nil && from.origin != "" && !from.meta:
 		w.watch(to)
-	case g != nil && len(g.names) < maxGrantNames:
-		g.names, to.grant = append(g.names, to), g
+	case g != nil:
+		to.setGrant(g)
+		g.named(to)
 	}
 }
 
@@ -117,12 +121,49 @@ func (w *Writer) renew(c *Change, g *grant) {
 	s.via = before
 	switch {
 	case err != nil || st.ID != g.left.ID || st.Size != g.left.Size:
-	case st.Links > 1: // which other names are made or go is not seen
-		g.left = State{}
-		w.watch(s.is)
 	default:
 		st.Sum, g.left = g.left.Sum, st
 	}
+}
+
+// byTheStep gives what the calls of the step have left at a slot, of which now is what
+// is there at the end: another program may have put that there meanwhile.
+func (s *slot) byTheStep(now State) State {
+	switch {
+	case s.is == nil:
+		return State{}
+	case s.is.found != nil && s.is.id != (ID{}) && s.is.id != now.ID:
+		return *s.is.found // it was replaced or removed
+	}
+	return now
+}
+
+// unwritten gives the state in which the step found the file that is at a slot, nil where
+// the step may have written to it.
+func (w *Writer) unwritten(s *slot, st *State) *State {
+	o, g := s.is, w.groups[st.ID]
+	wrote := func(o *object) bool { return o.grant() != nil || o.written }
+	switch {
+	case st.Kind != File || o == nil || wrote(o):
+		return nil
+	case g == nil && (o.origin == "" || o.found == nil || o.found.ID != st.ID):
+		return nil
+	case g == nil:
+		return o.found
+	case len(g.members) == 0 || g.kept != nil || slices.ContainsFunc(g.members, wrote):
+		return nil
+	}
+	return &g.state
+}
+
+// editedSince reports whether another program has written to a file that the step found
+// with a state, and did not write to.
+func (w *Writer) editedSince(s *slot, st, found *State) bool {
+	touched := s.is.touched
+	if g := w.groups[st.ID]; g != nil {
+		touched = touched || slices.ContainsFunc(g.members, func(o *object) bool { return o.touched })
+	}
+	return st.Size != found.Size || st.Mtime != found.Mtime && !touched
 }
 
 // leftAt gives what the step left at a slot, of which st is what is there at the end.
@@ -130,7 +171,11 @@ func (w *Writer) leftAt(s *slot, at string, st State) *Post {
 	p := &Post{Path: Bytes(at), State: st}
 	var g *grant
 	if s.is != nil {
-		g = s.is.grant
+		g = s.is.grant()
+	}
+	if found := w.unwritten(s, &st); found != nil && w.editedSince(s, &st, found) {
+		p.State.Size, p.State.Mtime, p.State.Ctime, p.State.Sum = found.Size, found.Mtime, found.Ctime, found.Sum
+		return p
 	}
 	switch {
 	case g.closed() && !unmoved(&st, &g.left):
@@ -144,7 +189,7 @@ func (w *Writer) leftAt(s *slot, at string, st State) *Post {
 	case g.closed():
 		p.State.Sum = g.left.Sum
 	case g != nil:
-		p.Late = st.Kind == File && (g.late || g.seen != nil || st.Links > 1)
+		p.Late = st.Kind == File && (g.late || g.seen != nil)
 	}
 	if len(p.State.Sum) == 0 {
 		w.sum(at, &p.State)

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"testing"
@@ -161,8 +162,8 @@ func TestChangedByTheStepItself(t *testing.T) {
 		t.Errorf("kept: %v", d.betweens(t, s))
 	}
 	for _, q := range s.Posts() {
-		if q.Late != (q.State.Links > 1 && q.State.Kind == File) {
-			t.Errorf("%q: late %v", q.Path, q.Late)
+		if q.Late {
+			t.Errorf("%q: late", q.Path)
 		}
 	}
 	if _, err := d.undo(t, Request{Steps: []uint64{1}}); err != nil {
@@ -206,33 +207,81 @@ func TestStillOpen(t *testing.T) {
 // the step says so.
 func TestNotWatched(t *testing.T) {
 	d := newDesk(t)
-	if err := os.WriteFile(d.at("a"), []byte("before"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Link(d.at("a"), d.at("b")); err != nil {
-		t.Fatal(err)
-	}
 	d.begin(t)
-	d.put(t, "a", "by the step")
 	d.put(t, "c", "by the step")
-	time.Sleep(10 * firstPause)
-	d.outside(t, "a", "by hand")
+	d.quiet(t)
 	d.w.mu.Lock()
 	for range maxWatched {
-		d.w.grants.of[&grant{names: []*object{d.w.tree.find(d.at("a")).is}, due: time.Now().Add(time.Hour)}] = true
+		d.w.grants.of[&grant{names: []*object{d.w.tree.find(d.at("c")).is}, due: time.Now().Add(time.Hour)}] = true
 	}
 	d.w.mu.Unlock()
 	d.put(t, "over", "by the step")
 	time.Sleep(10 * firstPause)
 	d.outside(t, "over", "by hand")
 	s := d.over(t)
-	for name, late := range map[string]bool{"a": true, "c": false, "over": true} {
+	for name, late := range map[string]bool{"c": false, "over": true} {
 		if q, ok := s.PostOf(d.at(name)); !ok || q.Late != late {
 			t.Errorf("%s: %+v", name, q)
 		}
 	}
 	if _, err := d.undo(t, Request{Steps: []uint64{1}}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSeveralNames: a file is one file by all of its names: a write of the step's by
+// another name is no edit, one of another program's is.
+func TestSeveralNames(t *testing.T) {
+	for _, edited := range []string{"", "a", "b", "outside"} {
+		d := newDesk(t)
+		for _, name := range []string{"a", "own"} {
+			if err := os.WriteFile(d.at(name), []byte("before"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		beside := t.TempDir() + "/c"
+		if err := errors.Join(os.Link(d.at("a"), d.at("b")), os.Link(d.at("a"), beside)); err != nil {
+			t.Fatal(err)
+		}
+		before := snapshot(t, d.root)
+		link := func(from, to string) {
+			d.act(t, Link, d.at(from), d.at(to), func() error { return os.Link(d.at(from), d.at(to)) })
+		}
+		d.begin(t)
+		d.put(t, "a", "by the step")
+		d.quiet(t)
+		d.put(t, "b", "by the step again")
+		link("b", "more")
+		d.put(t, "made", "by the step")
+		link("made", "twice")
+		d.put(t, "own", "by the step")
+		d.quiet(t)
+		link("own", "other")
+		d.put(t, "other", "by the other name")
+		d.put(t, "twice", "by the other name")
+		d.quiet(t)
+		d.remove(t, "more")
+		d.chmod(t, "twice", 0o600)
+		switch edited {
+		case "":
+		case "outside":
+			if err := os.WriteFile(beside, []byte("by hand"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			d.outside(t, edited, "by hand")
+		}
+		s := d.over(t)
+		if len(s.Between()) > 0 {
+			t.Errorf("kept: %v", d.betweens(t, s))
+		}
+		_, err := d.undo(t, Request{Steps: []uint64{1}})
+		if (err != nil) != (edited != "") {
+			t.Errorf("edited %q: %v", edited, err)
+		}
+		if got := snapshot(t, d.root); edited == "" && got != before {
+			t.Error(apart(got, before))
+		}
 	}
 }
 
@@ -289,7 +338,7 @@ func TestWrittenWithinATick(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := d.w.tree.find(d.at(name)).is.grant
+		g := d.w.tree.find(d.at(name)).is.grant()
 		g.left.Mtime, g.left.Ctime, g.tick = now.Mtime, now.Ctime, true
 	}
 	d.over(t)
@@ -342,7 +391,7 @@ func TestClosedBesideOpen(t *testing.T) {
 	d.put(t, "closed", "by the step")
 	time.Sleep(lastPause / 5)
 	d.w.mu.Lock()
-	closed, open := d.w.tree.find(d.at("closed")).is.grant.closed(), d.w.tree.find(d.at("open")).is.grant.closed()
+	closed, open := d.w.tree.find(d.at("closed")).is.grant().closed(), d.w.tree.find(d.at("open")).is.grant().closed()
 	d.w.mu.Unlock()
 	if !closed || open {
 		t.Errorf("closed: %v, and of what is open: %v", closed, open)
@@ -422,7 +471,7 @@ func TestClosedAmongRenames(t *testing.T) {
 		d.act(t, Rename, d.at("a"), d.at("b"), func() error { time.Sleep(2 * firstPause); return os.Rename(d.at("a"), d.at("b")) })
 		d.rename(t, "b", "a")
 		d.w.mu.Lock()
-		closed := d.w.tree.find(d.at("f")).is.grant.closed()
+		closed := d.w.tree.find(d.at("f")).is.grant().closed()
 		d.w.mu.Unlock()
 		if closed {
 			d.over(t)

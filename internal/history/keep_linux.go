@@ -168,11 +168,28 @@ func (w *Writer) joinGroup(o *object, st *State) *group {
 		}
 		w.groups[st.ID] = g
 	}
-	o.group = g
+	if o.group != g {
+		w.joins(o, g)
+	}
 	if o.origin != "" && !slices.Contains(g.members, o) {
 		g.members = append(g.members, o)
 	}
 	return g
+}
+
+// joins gives an object and the group of its file one grant.
+func (w *Writer) joins(o *object, g *group) {
+	own := o.own
+	o.group, o.own = g, nil
+	switch {
+	case own == nil || own == g.grant:
+		return
+	case g.grant == nil:
+		g.grant = own
+	default: // what is known of either is of one name
+		delete(w.grants.of, own)
+		w.watch(o)
+	}
 }
 
 // shared keeps the content of a group. A name that goes is linked, as long as

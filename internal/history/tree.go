@@ -58,7 +58,23 @@ type object struct {
 	number  uint64        // of what is kept
 	linked  *hardLink     // kept by a link, which is no copy before the name is gone
 	id      ID            // where known
-	grant   *grant        // what is known of how the step writes to it, nil where it does not
+	own     *grant        // see grant; of a file with several names it is the group's
+}
+
+// grant is what is known of how the step writes to a file, nil where it does not.
+func (o *object) grant() *grant {
+	if o.group != nil {
+		return o.group.grant
+	}
+	return o.own
+}
+
+func (o *object) setGrant(g *grant) {
+	if o.group != nil {
+		o.group.grant = g
+		return
+	}
+	o.own = g
 }
 
 // group is a file with several names, as far as the step has met them.
@@ -67,6 +83,7 @@ type group struct {
 	members []*object // with an origin
 	kept    *Pre      // its content, once it was copied
 	changes int       // by any name, that did not fail
+	grant   *grant    // what is known of how the step writes to it by any name
 }
 
 // hardLink keeps a file by a second name. Its lease lasts until the first one is

@@ -46,11 +46,13 @@ func (g *grants) stop() {
 
 // watch begins to look whether a file that the step writes to is closed.
 func (w *Writer) watch(o *object) {
-	if o.grant == nil {
-		o.grant = &grant{names: []*object{o}}
+	g := o.grant()
+	if g == nil {
+		g = new(grant)
+		o.setGrant(g)
 		w.tree.held += grantWeight
 	}
-	g := o.grant
+	g.named(o)
 	g.turn++
 	g.left, g.pause, g.due = State{}, firstPause, time.Now().Add(firstPause)
 	if w.grants.of == nil {
@@ -172,7 +174,7 @@ func (w *Writer) whenClosed(l *watched) (State, error) {
 	if err == nil {
 		err = refused
 	}
-	if err != nil || st.Links != 1 || !l.sum || st.Size > sumBytes {
+	if err != nil || !l.sum || st.Size > sumBytes {
 		return st, err
 	}
 	_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK) // who opens it does not have to wait for this
@@ -187,7 +189,7 @@ func (w *Writer) sees(l *watched) {
 	g.due = time.Now().Add(g.pause)
 	known := g.seen != nil
 	switch other := known && l.now.ID != g.seen.ID; {
-	case l.err == nil && l.now.Kind == File && l.now.Links == 1 && !other:
+	case l.err == nil && l.now.Kind == File && !other:
 		if g.left = l.now; len(l.now.Sum) > 0 {
 			w.grants.summed++
 		}
@@ -196,7 +198,7 @@ func (w *Writer) sees(l *watched) {
 		g.left = *g.seen // another program took its name, or gave it to another file
 	case l.now.Kind == File && (l.err == nil || l.err == unix.EAGAIN):
 		now := l.now
-		g.seen = &now // still open, or of several names
+		g.seen = &now
 		return
 	case l.err == unix.EAGAIN: // another program has a lease
 		return

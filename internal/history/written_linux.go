@@ -55,7 +55,7 @@ func (w *Writer) eachWritten(do func(at string, st *State)) {
 		return
 	}
 	w.tree.each(func(s *slot) {
-		if s.is == nil || !s.is.opened || s.is.grant.closed() && w.granted == nil {
+		if s.is == nil || !s.is.opened || s.is.grant().closed() && w.granted == nil {
 			return
 		}
 		if at := s.path(); at != "" {
