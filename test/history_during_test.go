@@ -136,3 +136,31 @@ func TestHistoryEditedWhereNotWritten(t *testing.T) {
 		}
 	})
 }
+
+// TestHistoryEditedWithItsTimes: an edit that leaves size and times as they were is found
+// by the content, also behind a newer step that has renamed the file.
+func TestHistoryEditedWithItsTimes(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		for _, when := range []string{"between", "after"} {
+			w := newWorld(t, p)
+			w.write(w.project+"/f", "before\n")
+			w.outsideSh("ln f g")
+			edit := func(name string) {
+				w.outsideSh("touch -r " + name + " ../time; printf %s mine 1<>" + name + "; touch -r ../time " + name)
+			}
+			w.fine("run", "--", "sh", "-c", "echo step > f")
+			if when == "between" {
+				edit("f")
+			}
+			w.fine("run", "--", "mv", "f", "to")
+			if when == "after" {
+				edit("to")
+			}
+			w.askedWrongly([]string{"to", "1 path is not as the steps left them"}, "undo", "2")
+			w.fine("undo", "2", "--skip-conflicts")
+			if got := w.outsideSh("cat f g; ls"); got != "mine\nmine\nf\ng\n" {
+				t.Errorf("edited %s: %q", when, got)
+			}
+		}
+	})
+}

@@ -32,6 +32,9 @@ func (m *model) asked(i item) request {
 		switch {
 		case word == "--path":
 			q.path = i.command[k+2]
+		case word == "--step":
+			q.steps, q.enough = []uint64{uint64(digits(i.command[k+2]))}, true
+			return q
 		case strings.HasPrefix(word, "--"):
 			q.mode = word
 		case q.path == "":
@@ -273,6 +276,9 @@ func (m *model) tokens(q request, steps []uint64, r result) {
 	}
 	m.owed = q.before.missing(m.now, gone)
 	m.counter = []string{opposite, strconv.Itoa(len(steps))}
+	if q.redo && len(steps) == 1 { // a newer step may stand
+		m.counter = []string{opposite, "--step", strconv.FormatUint(steps[0], 10)}
+	}
 	for _, one := range m.owed {
 		if q.mode != "--force" && !m.brought[opposite+one] {
 			m.fail("token", "%s of an edit is lost: %s", one, r)

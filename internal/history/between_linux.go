@@ -18,7 +18,15 @@ func (w *Writer) keepBetween(c *Change, s, to *slot) error {
 
 // meets compares what is at a slot with what the step left there.
 func (w *Writer) meets(c *Change, s *slot, destroys bool) error {
-	if s.is == nil || !s.is.grant().closed() || s.is.grant().busy > 0 {
+	if s.is == nil {
+		return nil
+	}
+	if s.is.group == nil && len(w.groups) > 0 { // it may be a name of a file that the step knows
+		if st, err := w.glance(s); err == nil && w.groups[st.ID] != nil {
+			w.joinGroup(s.is, &st)
+		}
+	}
+	if !s.is.grant().closed() || s.is.grant().busy > 0 {
 		return nil
 	}
 	g := s.is.grant()

@@ -101,3 +101,26 @@ func TestBetweenIsOwned(t *testing.T) {
 		t.Errorf("discarded: %+v, %v", u, err)
 	}
 }
+
+// TestKeptBetweenNames: what another program wrote by one name is kept before the step
+// destroys it by another one, that it had not met.
+func TestKeptBetweenNames(t *testing.T) {
+	d := newDesk(t)
+	if err := os.WriteFile(d.at("a"), []byte("before"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"b", "c"} {
+		if err := os.Link(d.at("a"), d.at(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.begin(t)
+	d.put(t, "a", "step")
+	d.quiet(t)
+	d.outside(t, "b", "by hand")
+	d.put(t, "c", "again")
+	d.quiet(t)
+	if got := d.betweens(t, d.over(t)); len(got) != 1 || got["c"] != "stepby hand;" {
+		t.Errorf("kept: %v", got)
+	}
+}

@@ -74,15 +74,20 @@ func (t *relating) versionLeft(n *node, q *Post) graph.Version {
 }
 
 func (t *relating) changedNode(n *node, b *begun, q *Post, content graph.Key) {
-	v := b.version
-	if q.State.Kind == File && t.wrote(b, q) {
-		v = t.versionLeft(n, q)
-	}
 	t.silent = t.silent || t.versions[b.version].lost == Ignored
-	t.write(content, graph.Value{N: b.version}, graph.Value{N: v})
+	v := b.version
+	switch {
+	case q.State.Kind == File && t.wrote(b, q):
+		v = t.versionLeft(n, q)
+		t.write(content, graph.Value{N: b.version}, graph.Value{N: v})
+	case sumsDiffer(&t.versions[v].state, &q.State): // another program had changed it, and put the times back
+		v = t.newVersion(n.number, &q.State)
+	}
 	t.metas(n, &b.state, &q.State)
 	t.settle(n, q, v)
 }
+
+func sumsDiffer(a, b *State) bool { return len(a.Sum) > 0 && len(b.Sum) > 0 && a.Sum != b.Sum }
 
 // metas gives the transitions of a node's metadata.
 func (t *relating) metas(n *node, was, is *State) {
