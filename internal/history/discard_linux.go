@@ -123,23 +123,38 @@ func (u *Usage) overdue(l *Log, out *Removal) []*Family {
 // remover is one removal under way.
 type remover struct {
 	*Store
-	dry  bool
-	log  *Log
-	gone *discards
-	out  *Removal
-	dead map[string]bool // segments
+	dry   bool
+	log   *Log
+	index *index // what of log was not read from the journals
+	sure  map[string]bool
+	gone  *discards
+	out   *Removal
+	dead  map[string]bool // segments
 }
 
 // remove does what all removals do. What goes is written down before anything
 // does; what a crash leaves of it, the next removal ends.
+//
+// The index says what to remove, so that only the journals of that are read. An index
+// that a journal contradicts is removed, and all journals are read.
 func (s *Store) remove(dry, all bool, pick func(*Log, *Usage, *Removal) ([]*Family, error)) (*Removal, error) {
 	if err := s.alone(); err != nil {
 		return nil, err
 	}
 	defer s.unlock()
-	r := &remover{Store: s, dry: dry, out: &Removal{}, dead: make(map[string]bool)}
+	r, err := s.removeSeen(dry, all, pick)
+	if errors.Is(err, errIndex) {
+		if err = s.dropIndex(); err == nil {
+			r, err = s.removeSeen(dry, all, pick)
+		}
+	}
+	return r, err
+}
+
+func (s *Store) removeSeen(dry, all bool, pick func(*Log, *Usage, *Removal) ([]*Family, error)) (*Removal, error) {
+	r := &remover{Store: s, dry: dry, out: &Removal{}, sure: make(map[string]bool), dead: make(map[string]bool)}
 	var err error
-	if r.log, err = s.Read(); err != nil {
+	if r.log, r.index, err = s.survey(); err != nil {
 		return nil, err
 	}
 	if r.gone, err = s.readDiscards(); err != nil && !all && !dry {
@@ -166,10 +181,23 @@ func (s *Store) remove(dry, all bool, pick func(*Log, *Usage, *Removal) ([]*Fami
 	return r.out, nil
 }
 
+// isSure reports whether what is known of a segment is what its journal says.
+func (r *remover) isSure(segment string) bool {
+	is, known := r.sure[segment]
+	if !known {
+		is = r.index.confirms(r.Store, segment)
+		r.sure[segment] = is
+	}
+	return is
+}
+
 // discard writes down that families are gone, and what journals nobody needs.
 func (r *remover) discard(families []*Family, all bool) error {
 	for _, f := range families {
 		for _, s := range f.Steps {
+			if !r.isSure(s.Segment) {
+				return errIndex
+			}
 			if r.gone != nil {
 				r.gone.add(s)
 			}
@@ -234,6 +262,9 @@ func (r *remover) findDead() error {
 	}
 	return r.eachName("journal", func(e entry) error {
 		if validSegment(e.name) && !needed[e.name] && !r.log.broken[e.name] {
+			if !r.isSure(e.name) {
+				return errIndex
+			}
 			r.dead[e.name] = true
 		}
 		return nil

@@ -171,6 +171,15 @@ func (w *Writer) Close() error {
 		}
 	}
 	w.store.markClosed(w.segment)
+	err := w.seal()
+	if err == nil {
+		w.store.learn(w.segment)
+	}
+	return err
+}
+
+// seal closes the journal for good.
+func (w *Writer) seal() error {
 	file := w.file
 	w.file = nil
 	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)

@@ -90,6 +90,9 @@ func readEntry(entry string) (is segmentState, steps []*Step, ok bool) {
 	n := r.count()
 	for range n {
 		st := r.step(segment)
+		if st.Number > is.number || st.stamp < begunAt(segment) || max(st.stamp, st.last) > is.stamp {
+			return is, nil, false
+		}
 		if r.bad || st.from < 0 || st.from > st.to || st.to > is.size || st.refs.count() > uint64(is.size) {
 			return is, nil, false
 		}

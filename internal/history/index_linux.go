@@ -7,21 +7,24 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
 // What a step is called and comes to is known without reading all that it changed:
-// once a segment that is closed has been read, that is kept beside the journals, in
-// a file that anybody may remove. A segment that has another size or time than is
-// said there is read again.
+// a writer that closes its segment adds that to a file beside the journals, and so does
+// the first survey that reads a segment. The file may be removed. A segment that has
+// another size, time or inode than is said there is read again.
 
 const (
 	indexFile  = "index"
-	formerFile = "heads"   // which versions before wrote
-	maxIndex   = 256 << 20 // bytes of the file
-	maxEntry   = 16 << 20  // bytes of what it says of one segment
-	spareIndex = 16        // entries of segments that are gone, beside as many as there are others
+	indexHead  = "carrel index 1\n" // a file that begins with anything else is replaced
+	formerFile = "heads"            // which versions before wrote
+	maxIndex   = 256 << 20          // bytes of the file
+	maxEntry   = 16 << 20           // bytes of what it says of one segment
+	spareIndex = 16                 // entries of segments that are gone, beside as many as there are others
+	maxLearned = 1 << 20            // bytes of a journal that its writer reads for the index
 )
 
 // Survey reads what there is to know of all steps, but what they changed only once
@@ -29,12 +32,28 @@ const (
 // [Log.Unreadable]. The plans of undos that are over are left out: who asks what
 // became of objects wants Read.
 func (s *Store) Survey() (*Log, error) {
+	l, _, err := s.survey()
+	return l, err
+}
+
+func (s *Store) survey() (*Log, *index, error) {
 	x := s.readIndex()
 	l, err := s.readAll(x)
 	if err == nil {
 		x.write(s)
 	}
-	return l, err
+	return l, x, err
+}
+
+// errIndex says that the index contradicts a journal.
+var errIndex = errors.New("the index of the history is wrong")
+
+// dropIndex removes the file: the next survey makes it from the journals.
+func (s *Store) dropIndex() error {
+	if err := unlinkAt(s.fd, indexFile, 0); err != nil && err != unix.ENOENT {
+		return fmt.Errorf("%w and cannot be removed: %w", errIndex, err)
+	}
+	return nil
 }
 
 // index is the file while it is read, and what is to be added to it.
@@ -42,14 +61,14 @@ type index struct {
 	of      map[string]string // entries by segment
 	entries int               // in the file
 	journal int               // the directory, -1 where it cannot be opened
-	used    []string          // segments whose entries count
+	used    map[string]bool   // segments whose entries count
 	learned []byte            // entries for the file
 	rewrite bool              // something in the file is wrong
 }
 
 // readIndex takes what it can: the file may be anybody's old one.
 func (s *Store) readIndex() *index {
-	x := &index{of: make(map[string]string), journal: -1, rewrite: true}
+	x := &index{of: make(map[string]string), used: make(map[string]bool), journal: -1, rewrite: true}
 	f, err := s.file(indexFile, os.O_RDONLY)
 	if err != nil {
 		return x
@@ -64,7 +83,11 @@ func (s *Store) readIndex() *index {
 	if err != nil {
 		return x
 	}
-	text := string(data[:n])
+	text, ours := strings.CutPrefix(string(data[:n]), indexHead)
+	if !ours {
+		return x
+	}
+	data = data[len(indexHead):]
 	for len(text) > frameBytes {
 		n, sum := getLE32(data), getLE32(data[4:])
 		if n > maxEntry || int(n) > len(data)-frameBytes || crc32.Checksum(data[frameBytes:frameBytes+int(n)], castagnoli()) != sum {
@@ -102,7 +125,7 @@ func (x *index) take(s *Store, l *Log, name string) bool {
 		step.unread = s.reader(l, step, step.from, step.to)
 	}
 	l.Steps = append(l.Steps, steps...)
-	x.used = append(x.used, name)
+	x.used[name] = true
 	return true
 }
 
@@ -136,6 +159,43 @@ func (x *index) learn(seg *segment, l *Log, s *Store, is segmentState) {
 	x.learned = appendEntry(x.learned, entry)
 }
 
+// confirms reports whether the entry of a segment that was believed is what the journal
+// gives now. A segment that was read itself needs none.
+func (x *index) confirms(s *Store, name string) bool {
+	if !x.used[name] {
+		return true
+	}
+	fresh, l := &index{}, &Log{torn: make(map[string]int64)}
+	err := l.segment(s, name, fresh)
+	return err == nil && string(fresh.learned) == string(appendEntry(nil, []byte(x.of[name])))
+}
+
+// learn adds a segment to the file, once its writer has closed it. A long one is left to
+// the next survey.
+func (s *Store) learn(name string) {
+	if size, err := s.SegmentSize(name); err != nil || size > maxLearned {
+		return
+	}
+	x, l := &index{}, &Log{torn: make(map[string]int64)}
+	if l.segment(s, name, x) == nil && len(x.learned) > 0 {
+		x.add(s)
+	}
+}
+
+// add appends what was learned. Entries that two write at once are both there, and a
+// part of one is seen by its checksum.
+func (x *index) add(s *Store) {
+	f, err := s.file(indexFile, os.O_WRONLY|os.O_APPEND)
+	if errors.Is(err, os.ErrNotExist) {
+		f, err = s.file(indexFile, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL)
+		x.learned = append([]byte(indexHead), x.learned...)
+	}
+	if err == nil {
+		_, _ = f.Write(x.learned)
+		f.Close()
+	}
+}
+
 // write adds what was learned to the file, or replaces it, where much of it counts no
 // more. Where neither can be, the journals are read again.
 func (x *index) write(s *Store) {
@@ -144,14 +204,11 @@ func (x *index) write(s *Store) {
 		return
 	}
 	if !x.rewrite {
-		if f, err := s.file(indexFile, os.O_WRONLY|os.O_APPEND); err == nil { // what is written by two at once is there twice
-			_, _ = f.Write(x.learned) // a part of it is seen
-			f.Close()
-		}
+		x.add(s)
 		return
 	}
-	var out []byte
-	for _, name := range x.used {
+	out := []byte(indexHead)
+	for _, name := range sortedKeys(x.used) {
 		out = appendEntry(out, []byte(x.of[name]))
 	}
 	out = append(out, x.learned...)

@@ -23,8 +23,8 @@ func DefaultLimits() Limits {
 	return Limits{Bytes: 2 << 30, Steps: 1000, StepBytes: 2 << 30, FileBytes: 1 << 30}
 }
 
-// batch is the part of a limit that is freed at once. To find what can go, all
-// journals of a store are read: a store at its limit must not pay that at each step.
+// batch is the part of a limit that is freed at once. To find what can go, the index and
+// all names in a store are read: a store at its limit must not pay that at each step.
 const batch = 8
 
 // LowWater is what is left of something that exceeded a limit.

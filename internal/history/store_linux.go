@@ -20,6 +20,7 @@ import (
 //	lock           shared by writers, exclusive for undo
 //	counters       mapped by all writers: stamps, step numbers, estimates of what is kept
 //	discarded      steps that are gone, where a journal still tells of them
+//	index          what closed segments come to; made from the journals where it is missing or wrong
 //	journal/SEG    one segment a writer, locked while it writes
 //	objects/SEG/N  preimages
 //

@@ -18,7 +18,7 @@ func (r *remover) sweep() error {
 			if !keep[o] {
 				r.out.Left = append(r.out.Left, e.at)
 			}
-		case keep[o] || held[o.Segment] || r.log.broken[o.Segment]:
+		case keep[o] || held[o.Segment] || r.log.broken[o.Segment] || !r.isSure(o.Segment):
 		default:
 			if err := r.unlink(e, 0); err == nil {
 				r.out.Freed.add(e.is)

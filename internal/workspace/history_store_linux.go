@@ -27,9 +27,6 @@ func (h *History) Usage(req Request) (*history.Usage, error) {
 		return &history.Usage{Limits: limits}, nil
 	}
 	h.store.SetLimits(limits)
-	if h.Log, err = h.store.Read(); err != nil { // all of it: a survey leaves plans out
-		return nil, err
-	}
 	return h.store.Usage(h.Log)
 }
 

@@ -1,0 +1,150 @@
+package history
+
+import (
+	"bytes"
+	"os"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestTrimByIndex: a trim that takes sizes and ages from the index removes what one
+// that reads all journals does.
+func TestTrimByIndex(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		d := newDesk(t)
+		d.fill(t)
+		for range rapid.IntRange(2, 6).Draw(rt, "runs") {
+			for range rapid.IntRange(1, 2).Draw(rt, "steps") {
+				d.begin(rt)
+				for range rapid.IntRange(0, 4).Draw(rt, "changes") {
+					d.random(rt)
+				}
+				d.end(rt)
+			}
+			d.close(rt)
+			if l := d.read(rt); rapid.IntRange(0, 2).Draw(rt, "undo") == 0 {
+				_, _ = d.undo(rt, Request{Steps: []uint64{l.Changes()[len(l.Changes())-1].Number}})
+			}
+		}
+		l := d.read(rt)
+		size, err := d.store.Recount()
+		if err != nil {
+			rt.Fatal(err)
+		}
+		d.store.SetLimits(Limits{
+			Steps: rapid.Int64Range(0, int64(len(l.Steps))).Draw(rt, "limit of steps"),
+			Bytes: rapid.Int64Range(0, size.Bytes).Draw(rt, "limit of bytes"),
+		})
+		byIndex := d.collect(rt, true)
+		if err := os.Remove(d.store.path + "/" + indexFile); err != nil {
+			rt.Fatal(err)
+		}
+		byJournals := d.collect(rt, true)
+		if byIndex.Oldest = byJournals.Oldest; !reflect.DeepEqual(byIndex, byJournals) {
+			rt.Fatalf("by the index %+v\nby the journals %+v", byIndex, byJournals)
+		}
+		if done := d.collect(rt, false); !slices.Equal(done.Steps, byIndex.Steps) || done.Freed.Disk != byIndex.Freed.Disk {
+			rt.Fatalf("foretold %+v\ndone %+v", byIndex, done)
+		}
+		if f := d.verified(rt); len(f) > 0 {
+			rt.Fatal(f)
+		}
+	})
+}
+
+func (d *desk) collect(t fataler, dry bool) *Removal {
+	t.Helper()
+	r, err := d.store.Collect(dry)
+	if err != nil {
+		t.Fatalf("collecting: %v", err)
+	}
+	return r
+}
+
+// misindex changes what the index says of one segment. Checksums are right, and so is the
+// state of the file.
+func (d *desk) misindex(t fataler, segment string, change func(is *segmentState, steps []*Step) []*Step) {
+	t.Helper()
+	x := d.store.readIndex()
+	out := []byte(indexHead)
+	for _, name := range sortedKeys(x.of) {
+		entry := x.of[name]
+		if name == segment {
+			is, steps, ok := readEntry(entry)
+			if !ok {
+				t.Fatalf("the entry of %s cannot be read", name)
+			}
+			steps = change(&is, steps)
+			entry = string(writeEntry(name, is, steps))
+		}
+		out = appendEntry(out, []byte(entry))
+	}
+	if x.rewrite || x.of[segment] == "" {
+		t.Fatalf("the index has no entry of %s", segment)
+	}
+	if err := os.WriteFile(d.store.path+"/"+indexFile, out, 0o600); err != nil {
+		t.Fatalf("%v", err)
+	}
+}
+
+// TestTrimByWrongIndex: an index that says something else than the journals, with right
+// checksums, makes a trim remove nothing that it would not remove without one.
+func TestTrimByWrongIndex(t *testing.T) {
+	none := func(*segmentState, []*Step) []*Step { return nil }
+	each := func(change func(*Step)) func(*segmentState, []*Step) []*Step {
+		return func(_ *segmentState, steps []*Step) []*Step {
+			for _, s := range steps {
+				change(s)
+			}
+			return steps
+		}
+	}
+	for name, forge := range map[string]func(*segmentState, []*Step) []*Step{
+		"no steps":      none,
+		"empty":         each(func(s *Step) { s.refs.empty = true }),
+		"no objects":    each(func(s *Step) { s.refs.objects = nil }),
+		"older":         each(func(s *Step) { s.Number = 0 }),
+		"other number":  each(func(s *Step) { s.Number += 100 }),
+		"an undo of 1":  each(func(s *Step) { s.Begin.Kind, s.Begin.Of = StepUndo, []uint64{1} }),
+		"aborted":       each(func(s *Step) { s.End.Aborted = true }),
+		"late":          each(func(s *Step) { s.stamp += 1 << 20 }),
+		"other objects": each(func(s *Step) { s.refs.objects = []objectRange{{s.Segment, 900, 901}} }),
+	} {
+		for _, of := range []int{1, 4} { // one that goes, and one that stays
+			t.Run(name, func(t *testing.T) {
+				d := newDesk(t)
+				d.fill(t)
+				for i := range 8 {
+					d.begin(t)
+					d.write(t, "a", string(bytes.Repeat([]byte{byte('0' + i)}, 5000)))
+					d.end(t)
+					d.close(t)
+				}
+				d.store.SetLimits(Limits{Steps: 7})
+				before := d.read(t)
+				segment := before.Steps[of-1].Segment
+				honest := d.collect(t, true)
+				d.misindex(t, segment, forge)
+				if got := d.collect(t, false); len(got.Steps) > len(honest.Steps) {
+					t.Fatalf("steps %d went, want %d at most", got.Steps, honest.Steps)
+				}
+				_ = os.Remove(d.store.path + "/" + indexFile)
+				left := numbers(d.read(t))
+				for _, s := range before.Steps {
+					if !slices.Contains(honest.Steps, s.Number) && !slices.Contains(left, s.Number) {
+						t.Errorf("step %d, which the limits keep, is gone", s.Number)
+					}
+				}
+				if f := d.verified(t); len(f) > 0 {
+					t.Error(f)
+				}
+				if got := d.collect(t, false); len(got.Steps) > len(honest.Steps) {
+					t.Errorf("steps %d went with the index made anew", got.Steps)
+				}
+			})
+		}
+	}
+}
