@@ -273,8 +273,11 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 	if err != nil {
 		return err
 	}
-	var list []stepJSON
-	for _, s := range h.Log.Steps {
+	var list []stepJSON // newest first
+	for _, s := range slices.Backward(h.Log.Steps) {
+		if f.last > 0 && len(list) == f.last {
+			break
+		}
 		a.soFar(h, s)
 		undo := s.Begin.Kind == history.StepUndo || s.Begin.Kind == history.StepRedo
 		if undo && !f.all || path != "" && !s.Touches(path) {
@@ -285,8 +288,8 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 		}
 		list = append(list, newStepJSON(h.Log, s))
 	}
-	list = newest(list, f.last)
 	if f.json {
+		slices.Reverse(list)
 		return printJSON(a.out, notNil(list))
 	}
 	if len(list) == 0 {
@@ -299,8 +302,7 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 	}
 	t := &table{}
 	t.row("STEP", "BEGAN", "STATE", "CHANGES", "COMMAND")
-	for i := len(list) - 1; i >= 0; i-- {
-		j := list[i]
+	for _, j := range list {
 		t.row(strconv.FormatUint(j.Step, 10), j.Began.Local().Format(stampLayout), j.State, tally(j), shorten(commandOf(j), columnMax))
 	}
 	t.print(a.out, "")

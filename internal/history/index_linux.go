@@ -24,6 +24,7 @@ const (
 	maxIndex   = 256 << 20          // bytes of the file
 	maxEntry   = 16 << 20           // bytes of what it says of one segment
 	spareIndex = 16                 // entries of segments that are gone, beside as many as there are others
+	usualEntry = 150                // bytes of what it says of a segment with one step
 	maxLearned = 1 << 20            // bytes of a journal that its writer reads for the index
 )
 
@@ -88,6 +89,7 @@ func (s *Store) readIndex() *index {
 		return x
 	}
 	data = data[len(indexHead):]
+	x.of = make(map[string]string, len(data)/usualEntry)
 	for len(text) > frameBytes {
 		n, sum := getLE32(data), getLE32(data[4:])
 		if n > maxEntry || int(n) > len(data)-frameBytes || crc32.Checksum(data[frameBytes:frameBytes+int(n)], castagnoli()) != sum {
@@ -121,7 +123,6 @@ func (x *index) take(s *Store, l *Log, name string) bool {
 	}
 	l.stamp, l.number = max(l.stamp, is.stamp), max(l.number, is.number)
 	for _, step := range steps {
-		step.pre, step.post = make(map[string]int), make(map[string]int)
 		step.unread = s.reader(l, step, step.from, step.to)
 	}
 	l.Steps = append(l.Steps, steps...)
@@ -154,7 +155,7 @@ func (x *index) learn(seg *segment, l *Log, s *Store, is segmentState) {
 	}
 	for _, st := range steps {
 		st.unread = s.reader(l, st, st.from, st.to)
-		st.pres, st.posts, st.beyond, st.between, st.plan, st.first, st.pre, st.post = nil, nil, nil, nil, nil, nil, make(map[string]int), make(map[string]int)
+		st.pres, st.posts, st.beyond, st.between, st.plan, st.first, st.pre, st.post = nil, nil, nil, nil, nil, nil, nil, nil
 	}
 	x.learned = appendEntry(x.learned, entry)
 }
@@ -249,6 +250,7 @@ func (s *Store) readStep(st *Step, from, to int64) error {
 	if is, err := stateOf(f); err != nil || is.size < to {
 		return errors.Join(err, errors.New("it is not what it was"))
 	}
+	st.pre, st.post = make(map[string]int), make(map[string]int)
 	begin, end := st.Begin, st.End // some of which is what others made of it
 	defer func() { st.Begin, st.End = begin, end }()
 	j := &journal{from: io.NewSectionReader(f, from, to-from), left: to - from}

@@ -310,10 +310,12 @@ func (l *Log) movedBack(before *Step) {
 // hide takes steps that are discarded from the list. What an undo among them gave
 // back still is as that left it, and the steps before have to know.
 func (l *Log) hide(gone func(*Step) bool) {
-	for _, f := range l.Families() {
+	if slices.ContainsFunc(l.Steps, gone) {
 		inForce := func(s *Step) bool { return s.Begin.Kind == StepUndo && s.UndoneBy == 0 && !s.Open() }
-		if gone(f.Steps[0]) && slices.ContainsFunc(f.Steps, inForce) {
-			l.hidden = append(l.hidden, f.Steps...)
+		for _, f := range l.Families() {
+			if gone(f.Steps[0]) && slices.ContainsFunc(f.Steps, inForce) {
+				l.hidden = append(l.hidden, f.Steps...)
+			}
 		}
 	}
 	last := make(map[string]*Step)

@@ -81,7 +81,7 @@ func FindHistory(req Request) (*History, error) {
 	if err := h.May("history", policy.UndoPreview); err != nil {
 		return nil, err
 	}
-	if begun, _ := os.ReadDir(h.Dir + "/journal"); p.state != nil && len(begun) == 0 {
+	if p.state != nil && !hasNames(h.Dir+"/journal") {
 		h.Elsewhere = p.state.otherHistory(h.Project, h.Dir)
 	}
 	if _, err := os.Lstat(h.Dir); errors.Is(err, os.ErrNotExist) {
@@ -89,6 +89,17 @@ func FindHistory(req Request) (*History, error) {
 	}
 	h.store, err = history.Open(h.Dir)
 	return h, err
+}
+
+// hasNames reports whether there is anything in a directory.
+func hasNames(dir string) bool {
+	d, err := os.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(1)
+	return len(names) > 0
 }
 
 // locateHistory finds out where the history of a project is. What the project's own
