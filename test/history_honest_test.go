@@ -58,3 +58,134 @@ func TestUndoKeepsAnEditOfAnEmptyFile(t *testing.T) {
 		}
 	})
 }
+
+// TestDryRunEndsAsTheUndo shows that a dry run has the exit status of the undo and names
+// the same paths, also where that restores everything but files of which the copy is torn.
+func TestDryRunEndsAsTheUndo(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.outsideSh("echo first > f; echo first > g")
+	w.sh("echo more >> f; rm g")
+	w.outsideSh("for f in $(find ~/.local/state/carrel -path '*/objects/*' -links 1 -type f); do truncate -s 2 $f; done")
+	for _, mode := range []string{"", "--skip-conflicts", "--keep-both", "--force"} {
+		want := 1
+		if mode == "" {
+			want = 125
+		}
+		for _, dry := range []string{"--dry-run", ""} {
+			out := w.carrel(strings.Fields("undo " + mode + " " + dry)...)
+			said := out.out + out.err
+			if out.code != want || !strings.Contains(said, "f: its content in the history is missing") || !strings.Contains(said, "g: its content in the history is missing") {
+				t.Errorf("undo %s %s: %s", mode, dry, out)
+			}
+			if got := w.read(w.project + "/f"); got != "first\nmore\n" {
+				t.Errorf("after undo %s %s: %q", mode, dry, got)
+			}
+		}
+	}
+}
+
+// TestUndoNamesWhatHasNoDirectory shows that a path is named with a reason, and the exit
+// status is 1, where the user has removed the directory that something belongs in, or
+// where the step had moved it.
+func TestUndoNamesWhatHasNoDirectory(t *testing.T) {
+	for _, c := range []struct{ name, before, step, after, mode, want string }{
+		{"replaced", "mkdir -p d/e; echo one > d/e/f", "echo two > d/e/f; chmod 600 d/e/f", "rm -r d; echo x > d", "--force", "NOT restored  d/e/f: the directory that it was in is not there"},
+		{"moved", "echo keep > old", "mkdir d; mv old d/new", "rm -r d", "--keep-both", "NOT restored  old: it was removed outside of the steps, and no copy of it was kept"},
+		{"moved among others", "echo keep > old", "mkdir d; echo 1 > d/f; mv old d/new", "rm -r d; mkdir d; echo 2 > d/f", "--keep-both", "NOT restored  old: "},
+		{"removed", "mkdir d; echo keep > d/f; echo keep > d/g", "echo two > d/f; rm d/g", "rm -r d", "--keep-both", "NOT restored  d/g: the directory that it was in is not there"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			w.outsideSh(c.before)
+			w.sh(c.step)
+			w.outsideSh(c.after)
+			before := w.scene()
+			for _, dry := range []string{" --dry-run", ""} {
+				if out := w.carrel(strings.Fields("undo " + c.mode + dry)...); out.code != 1 || !strings.Contains(out.out, c.want) {
+					t.Errorf("undo %s: %s", c.mode+dry, out)
+				}
+			}
+			w.isAgain("nothing can come back", before)
+		})
+	}
+}
+
+// TestUndoKeepsBothOfWhatTheUserRemoved shows that what the step had moved and written
+// to comes back although the user removed the directory that the step had made.
+func TestUndoKeepsBothOfWhatTheUserRemoved(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.outsideSh("echo keep > old")
+	w.sh("mkdir d; mv old d/new; echo more >> d/new")
+	w.outsideSh("rm -r d")
+	w.fine("undo", "--keep-both")
+	if got := w.read(w.project + "/old"); got != "keep\n" {
+		t.Errorf("old holds %q", got)
+	}
+}
+
+// TestUndoThatLostIdentityIsNotDone shows that a second undo names the files that came
+// back as files of their own, and does not count as done.
+func TestUndoThatLostIdentityIsNotDone(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.mount("tmpfs", w.base+"/other", "size=64m,mode=0700")
+	defer w.unmountAll()
+	w.configured("history: {dir: " + w.base + "/other/kept}")
+	w.outsideSh("echo one > f; ln f g; ln f ../h")
+	w.sh("rm f g")
+	for _, args := range []string{"undo --json --dry-run", "undo --json", "undo --json --dry-run", "undo --json", "undo --json --keep-both"} {
+		out := w.carrel(strings.Fields(args)...)
+		var told struct {
+			Done         bool
+			Unrestorable []struct{ Path string }
+		}
+		if err := json.Unmarshal([]byte(out.out), &told); err != nil || out.code != 1 || told.Done || len(told.Unrestorable) != 2 {
+			t.Errorf("%s: %v: %s", args, err, out)
+		}
+		if args != "undo --json" {
+			continue
+		}
+		if got := w.read(w.project + "/f"); got != "one\n" {
+			t.Errorf("f holds %q", got)
+		}
+	}
+}
+
+// TestUndoLeavesARepositoryWithOtherWorkWhole shows that a repository that a step made
+// stays usable if a person has committed, tagged or staged something in it, and goes if
+// not, also in an undo of several steps.
+func TestUndoLeavesARepositoryWithOtherWorkWhole(t *testing.T) {
+	for _, c := range []struct{ name, after, undo string }{
+		{"commit", "echo b > b; git add b; git commit -qm two", "undo 2 --keep-both"},
+		{"commit, skipped", "echo b > b; git add b; git commit -qm two", "undo 2 --skip-conflicts"},
+		{"tag", "git tag v1", "undo 2"},
+		{"none", "", "undo 2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			w.need("git")
+			w.sh("git init -q .; git config user.email a@b; git config user.name n")
+			w.sh("echo a > a; git add a; git commit -qm one")
+			w.outsideSh(c.after)
+			log := w.outsideSh("git log --oneline --all")
+			would := w.fine(strings.Fields(c.undo + " --dry-run")...)
+			did := w.fine(strings.Fields(c.undo)...)
+			if strings.ReplaceAll(would, "would be ", "") != did {
+				t.Errorf("the dry run said\n%sand the undo\n%s", would, did)
+			}
+			if c.after == "" {
+				if left := w.outsideSh("ls -A"); left != "" {
+					t.Errorf("left: %s", left)
+				}
+				return
+			}
+			if !strings.Contains(did, "left alone  .git: ") {
+				t.Errorf("the repository is not named: %s", did)
+			}
+			if got := w.outsideSh("git fsck --strict && git log --oneline --all"); got != log {
+				t.Errorf("the log was\n%sand is\n%s", log, got)
+			}
+		})
+	}
+}

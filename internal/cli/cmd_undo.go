@@ -355,7 +355,7 @@ func undoSaid(h *workspace.History, f *undoFlags, v *history.Preview, conflicts 
 		paths = append(paths, b.Path, b.Name)
 	}
 	for _, c := range conflicts {
-		j.Conflicts = append(j.Conflicts, conflictJSON{text(c.Path), whyConflict(c), c.Step})
+		j.Conflicts = append(j.Conflicts, conflictJSON{text(c.Path), c.Why, c.Step})
 		paths = append(paths, c.Path)
 	}
 	unnamed, err := h.Unnamed(paths)
@@ -428,13 +428,17 @@ func (a *app) tellLeftAlone(h *workspace.History, list []lostJSON) {
 	}
 }
 
-// incomplete is the error of an undo that could not bring some paths back. Another
-// surface reads that from the answer.
+// incomplete is the error of an undo, or of its dry run, that could not bring some paths back.
+// Another surface reads that from the answer.
 func (a *app) incomplete(f *undoFlags, missing int) error {
-	if f.dryRun || missing == 0 || a.forProgram {
+	if missing == 0 || a.forProgram {
 		return nil
 	}
-	return &exitError{status: 1, err: fmt.Errorf("%s could not be restored; everything else was", count(missing, "path", "paths"))}
+	what := "could not be restored; everything else was"
+	if f.dryRun {
+		what = "could not be restored; everything else would be"
+	}
+	return &exitError{status: 1, err: fmt.Errorf("%s %s", count(missing, "path", "paths"), what)}
 }
 
 // tellPaths lists the first of some paths, and how many there are beside them.
@@ -452,19 +456,4 @@ func (a *app) tellConflicts(h *workspace.History, list []conflictJSON) {
 	for _, c := range list {
 		fmt.Fprintf(a.err, "carrel: conflict: %s: %s\n", oneLine(shown(h, string(c.Path))), oneLine(c.Why))
 	}
-}
-
-// whyConflict says what is wrong with a path.
-func whyConflict(c history.Conflict) string {
-	switch {
-	case c.Why != "":
-		return c.Why
-	case c.Found.Kind == history.Absent:
-		return fmt.Sprintf("the step left a %s, and it is gone", c.Expected.Kind)
-	case c.Expected.Kind == history.Absent:
-		return fmt.Sprintf("the step left nothing there, and now there is a %s", c.Found.Kind)
-	case c.Found.Kind != c.Expected.Kind:
-		return fmt.Sprintf("the step left a %s, and now it is a %s", c.Expected.Kind, c.Found.Kind)
-	}
-	return "it was changed after the step"
 }

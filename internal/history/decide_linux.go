@@ -130,27 +130,67 @@ func (u *undo) decide(roots []root, steps []*Step, fresh func() Object) (*decide
 	if err != nil {
 		return nil, err
 	}
-	d := &decided{Decision: graph.Decide(graph.Compose(ts), now, graph.Mode(u.req.Mode)), present: now, plan: &Plan{Step: steps[0]}}
+	if u.repos == nil { // of the whole request, which is looked at first
+		u.repos = now.repositories(ts)
+	}
+	if now.born = now.where(u.repos.made); u.req.Mode != Force {
+		now.shared = now.where(u.repos.shared)
+	}
+	changes := graph.Compose(ts)
+	d := &decided{Decision: graph.Decide(changes, now, graph.Mode(u.req.Mode)), present: now, plan: &Plan{Step: steps[0]}}
 	d.conflicts = u.conflicts(d)
 	d.plan.skips = len(d.conflicts) > 0
 	if err := now.carry(d.Decision, d.plan, fresh); err != nil {
 		return nil, err
 	}
 	u.tellAlone(d.plan, steps)
-	if u.req.Mode == KeepBoth {
-		d.tellStuck()
-	}
+	d.plan.Unrestorable = append(d.plan.Unrestorable, u.notRestored(d, changes)...)
 	return d, nil
 }
 
-// tellStuck lists what does not come back although both versions were to be kept.
-func (d *decided) tellStuck() {
-	for i := range d.Conflicts {
-		c := &d.Conflicts[i]
-		if c.Left && !c.Follows && (c.Why == graph.NoDirectory || c.Why == graph.OutsideNames || c.Why == graph.Loop) {
-			d.plan.Unrestorable = append(d.plan.Unrestorable, Unrestorable{d.present.name(c.Key), whyConflict[c.Why]})
+// notRestored lists, one reason for each path, what does not come back: it is lost, the
+// mode was to bring it back and cannot, or an earlier undo has brought it back as another file.
+func (u *undo) notRestored(d *decided, changes []graph.Change) (out []Unrestorable) {
+	told := make(map[string]bool)
+	tell := func(k graph.Key, why string) {
+		if at := d.present.name(k); !told[at] {
+			told[at] = true
+			out = append(out, Unrestorable{at, why})
 		}
 	}
+	for _, l := range d.Lost {
+		if l.Why != graph.Changed { // which is told as a conflict
+			tell(l.Key, whyLost(l))
+		}
+	}
+	for _, own := range [...]bool{true, false} { // one that says more than that it was changed, if there is one
+		for i := range d.Conflicts {
+			c := d.Conflicts[i]
+			if c.Why = c.Stays; c.Left && own == (c.Why != graph.Changed && c.Why != graph.Nameless) && u.bringsBack(&c) {
+				tell(c.Key, u.conflict(d.present, d.present.name(c.Key), &c).Why)
+			}
+		}
+	}
+	for i := range changes {
+		if c := &changes[i]; c.Part == graph.Content && d.present.isApart(c) {
+			for _, at := range d.present.Names(c.Node) {
+				tell(at.Key(), whyLost(graph.Loss{Why: graph.IdentityLost}))
+			}
+		}
+	}
+	return out
+}
+
+// bringsBack reports whether the mode was to bring something back at a key in spite of
+// its conflict. Metadata that another program has set stays with --keep-both.
+func (u *undo) bringsBack(c *graph.Conflict) bool {
+	switch u.req.Mode {
+	case Force:
+		return true
+	case KeepBoth:
+		return c.Part == graph.Meta && c.Why == graph.Gone || c.Part != graph.Meta && c.Wanted.N != 0
+	}
+	return false
 }
 
 // conflicts tells them by path: one for each.
@@ -159,7 +199,7 @@ func (u *undo) conflicts(d *decided) (out []Conflict) {
 	for i := range d.Conflicts {
 		c := &d.Conflicts[i]
 		at := d.present.name(c.Key)
-		if c.Follows || told[at] {
+		if c.Follows && u.req.Mode != Skip || told[at] { // with Skip, all that stays is named
 			continue
 		}
 		told[at] = true
@@ -170,7 +210,7 @@ func (u *undo) conflicts(d *decided) (out []Conflict) {
 }
 
 func (u *undo) conflict(p *present, at string, c *graph.Conflict) Conflict {
-	out := Conflict{Path: at, Why: whyConflict[c.Why]}
+	out := Conflict{Path: at}
 	switch c.Part {
 	case graph.Entry:
 		if s := p.look1(graph.Place{Dir: c.Node, Name: c.Name}); s != nil {
@@ -183,6 +223,7 @@ func (u *undo) conflict(p *present, at string, c *graph.Conflict) Conflict {
 		out.Found = p.now(c.Node).state
 		out.Expected = p.relations.nodes[c.Node].state
 	}
+	out.Why = out.told(c.Why)
 	if !slices.ContainsFunc(p.roots, func(r root) bool { return within(at, r.path) }) {
 		out.Why = errNoRoot.Error()
 	} else if why := p.disputed[c.Key]; why != "" {

@@ -22,7 +22,8 @@ type present struct {
 	named   map[graph.Node][]graph.Place // entries that were looked at, by what they lead to
 	rebound map[graph.Node]ID            // inodes that nodes had by the records
 	objects map[Object]State             // that were looked at
-	born    []string                     // directories that the steps made, and that go
+	born    []string                     // directories that the request's steps made
+	shared  []string                     // repositories among them that stay
 	failed  error                        // the first look that did not work
 }
 
@@ -62,14 +63,6 @@ func (s *Store) look(r *relations, roots []root, ts []graph.Transition) (*presen
 		k := ts[i].Key
 		if k.Part == graph.Entry {
 			p.Entry(graph.Place{Dir: k.Node, Name: k.Name})
-		}
-	}
-	for i := range ts {
-		k := ts[i].Key
-		if k.Part == graph.Content && ts[i].From.N == graph.Dead && p.Kind(k.Node) == graph.Dir {
-			if d := p.dir(k.Node); d.ok {
-				p.born = append(p.born, d.path)
-			}
 		}
 	}
 	return p, p.failed
@@ -435,6 +428,9 @@ func (p *present) Rest(at graph.Place) graph.Rest {
 	path := p.path(at)
 	if path == "" {
 		path = p.relations.path(at)
+	}
+	if p.sharedBy(path) != "" {
+		return graph.Shared
 	}
 	if isGitObject(path) && !slices.ContainsFunc(p.born, func(dir string) bool { return within(gitDir(path), dir) }) {
 		return graph.Pinned

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -52,13 +53,6 @@ func (c *carrier) tell() {
 		}
 	}
 	c.plan.Restored, c.plan.Removed = slices.Sorted(maps.Keys(restored)), slices.Sorted(maps.Keys(removed))
-	told := make(map[string]bool)
-	for _, l := range c.Lost {
-		if at := c.name(l.Key); !told[at] {
-			told[at] = true
-			c.plan.Unrestorable = append(c.plan.Unrestorable, Unrestorable{at, whyLost(l)})
-		}
-	}
 	for i := range c.Sets {
 		if s := &c.Sets[i]; s.Part == graph.Content && s.From.N == graph.Dead && int(s.Node) < len(c.relations.nodes) && c.relations.nodes[s.Node].apart {
 			for _, at := range c.endNames(s.Node) {
@@ -66,6 +60,7 @@ func (c *carrier) tell() {
 			}
 		}
 	}
+	alone := make(map[string]bool)
 	for _, k := range c.Kept {
 		if k.Why == graph.InUse && c.Kind(k.Node) == graph.Dir {
 			continue // told as what is in it
@@ -75,6 +70,13 @@ func (c *carrier) tell() {
 			key = graph.Key{Part: graph.Content, Node: k.Node}
 		}
 		at := c.name(key)
+		if whole := c.sharedBy(at); whole != "" {
+			at, k.Why = whole, graph.Shared
+		}
+		if alone[at] {
+			continue
+		}
+		alone[at] = true
 		if k.Why == graph.Ignored {
 			c.plan.Unrestorable = append(c.plan.Unrestorable, Unrestorable{at, Ignored})
 		} else {
@@ -159,6 +161,7 @@ func (p *present) name(k graph.Key) string {
 // whyKept says why something is left as it is, though the steps made it.
 var whyKept = map[graph.Rest]string{
 	graph.Pinned:    "git may need it for other branches; `git gc` removes it when nothing does",
+	graph.Shared:    "the repository holds changes of others, and stays whole",
 	graph.Residents: "there is something in it that the step did not make",
 	graph.InUse:     "other names lead to it",
 }
@@ -178,6 +181,28 @@ func whyLost(l graph.Loss) string {
 	return whyConflict[l.Why]
 }
 
+// isApart reports whether an earlier undo has brought back, as a file of its own, what a
+// change took away.
+func (p *present) isApart(c *graph.Change) bool {
+	n := c.Node
+	return c.Last.N == graph.Dead && c.First.N != graph.Dead && p.relations.nodes[n].apart && p.Content(n) == c.First.N
+}
+
+// told says what is wrong with a path that is not as the steps left it.
+func (c *Conflict) told(why graph.Why) string {
+	switch text := whyConflict[why]; {
+	case text != "":
+		return text
+	case c.Found.Kind == Absent:
+		return "it was removed or renamed after the step"
+	case c.Expected.Kind == Absent:
+		return fmt.Sprintf("a %s was put there after the step", c.Found.Kind)
+	case c.Found.Kind != c.Expected.Kind:
+		return fmt.Sprintf("a %s took the place of the %s after the step", c.Found.Kind, c.Expected.Kind)
+	}
+	return "it was changed after the step"
+}
+
 // whyConflict says what is wrong with a path that is not as the steps left it; ""
 // where the states say it.
 var whyConflict = map[graph.Why]string{
@@ -186,7 +211,7 @@ var whyConflict = map[graph.Why]string{
 	graph.InTheWay:     "a directory with something in it is in the place of what comes back",
 	graph.Nameless:     "it has no name left in the project",
 	graph.NoDirectory:  "the directory that it was in is not there",
-	graph.Gone:         "it is gone",
+	graph.Gone:         "it was removed outside of the steps, and no copy of it was kept",
 	graph.Loop:         "a directory would be in itself",
 	graph.Together:     "it moves together with what stays",
 	graph.OutsideNames: "its only names are outside of the project",

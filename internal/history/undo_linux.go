@@ -27,7 +27,8 @@ type undo struct {
 	refused error           // nothing is done, as no mode says what is to become of what is in the way
 	known   *relations
 	changed map[uint64][]graph.Transition // by step
-	only    *decided                      // on the only step of the request, as it was looked at first
+	repos   *repositories
+	only    *decided // on the only step of the request, as it was looked at first
 }
 
 func (s *Store) newUndo(l *Log, req Request) (*undo, error) {

@@ -79,8 +79,11 @@ func (w *concluder) conclude() {
 		c := &w.d.Conflicts[i]
 		it := w.byKey[c.Key]
 		c.Left = it.denied || !it.on && !(it.Part == Content && w.node(it.Node).parted)
+		if c.Stays = c.Why; it.stays != 0 {
+			c.Stays = it.stays
+		}
 		if c.Left && w.mode == Force {
-			w.lose(it, c.Why, "")
+			w.lose(it, c.Stays, "")
 		}
 	}
 	w.d.Refused = w.mode == Abort && len(w.d.Conflicts)+len(w.d.Lost) > 0

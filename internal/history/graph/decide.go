@@ -149,8 +149,11 @@ func (w *checker) start(it *item) {
 // rests leaves alone an entry that is never changed, or not removed.
 func (w *checker) rests(it *item) bool {
 	r := w.p.Rest(it.place())
-	if r == Free || r == Pinned && (it.found.N == 0 || it.want.N != 0) {
+	if r == Free || (r == Pinned || r == Shared) && (it.found.N == 0 || it.want.N != 0) {
 		return false
+	}
+	if r == Shared && it.why != 0 {
+		w.note(it, it.why, false)
 	}
 	if it.found != it.want {
 		w.keep(it, r)

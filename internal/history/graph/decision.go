@@ -61,9 +61,11 @@ type Conflict struct {
 	Key
 	Why             Why
 	Found, Expected Value
+	Wanted          Value  // what the steps had found
 	Step            uint64 // that set it last, 0 for another program
 	Follows         bool   // from another conflict
 	Left            bool   // the key stays as it is
+	Stays           Why    // for this reason, where the mode was to set it; else Why
 }
 
 // Loss is a key that does not get its value, whatever the mode.

@@ -15,6 +15,7 @@ type item struct {
 	into   Node // the node that has this item in its list ins
 	listed bool // the node that is found has it in its list outs
 	why    Why
+	stays  Why // why it was left in the end
 	// aside is the item of the entry that takes over what is found at this one.
 	aside *item
 	// displaces: what is found gets another name even if it has more of them.
@@ -165,9 +166,9 @@ func (w *draft) off(it *item, why Why) {
 	if !it.on {
 		return
 	}
-	w.note(it, why, len(w.d.Conflicts) > 0)
+	w.note(it, why, len(w.d.Conflicts)+len(w.d.Lost) > 0)
 	w.turn(it, false)
-	it.settled = false
+	it.settled, it.stays = false, why
 	if a := it.aside; a != nil { // nothing comes in its place
 		it.aside = nil
 		w.turn(a, false)
@@ -189,7 +190,7 @@ func (w *draft) note(it *item, why Why, follows bool) {
 	}
 	it.noted, it.why = true, why
 	w.d.Conflicts = append(w.d.Conflicts, Conflict{
-		Key: it.Key, Why: why, Found: it.found, Expected: it.last, Step: w.p.Setter(it.Key), Follows: follows,
+		Key: it.Key, Why: why, Found: it.found, Expected: it.last, Wanted: it.target, Step: w.p.Setter(it.Key), Follows: follows,
 	})
 }
 

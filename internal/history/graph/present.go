@@ -32,6 +32,7 @@ type Rest uint8
 const (
 	Free      Rest = iota // it is not
 	Pinned                // it may come, and never goes: an object of git
+	Shared                // as Pinned: part of something that others use as a whole
 	Ignored               // it is left alone, whatever it is
 	Residents             // of a directory: there is something in it
 	InUse                 // of a node that the steps made: others have given it names
@@ -71,7 +72,7 @@ type Present interface {
 	// and the version in it, InObject and the last version that there is a copy
 	// of, or Unkept.
 	Held(Node) (Version, Keeping)
-	// Rest says whether an entry is Pinned or Ignored.
+	// Rest says whether an entry is Pinned, Shared or Ignored.
 	Rest(Place) Rest
 	// Setter is the step that set a key last, 0 for another program.
 	Setter(Key) uint64
