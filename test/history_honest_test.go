@@ -189,3 +189,67 @@ func TestUndoLeavesARepositoryWithOtherWorkWhole(t *testing.T) {
 		})
 	}
 }
+
+// TestUndoOfStepsThatOnlyPassedAFile shows that an undo of several steps does what its dry
+// run says where a step in the middle changed something that was not there before the first
+// step, and is gone or was never kept.
+func TestUndoOfStepsThatOnlyPassedAFile(t *testing.T) {
+	for name, c := range map[string]struct{ last, outside string }{
+		"removed by the user": {"chmod 600 d/new", "rm d/new"},
+		"content not kept":    {"chmod 0 d/new; touch -r d/new ../time; printf x 1<> d/new; touch -r ../time d/new", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			w.outsideSh("mkdir d; echo kept > f")
+			before := w.outsideSh("find . -type f -exec cat {} + -printf '%p %m\n'")
+			w.sh("mv f g")
+			w.sh("echo new > d/new")
+			w.sh(c.last)
+			w.outsideSh(c.outside)
+			would := w.fine("undo", "3", "--dry-run")
+			did := w.fine("undo", "3")
+			if strings.ReplaceAll(would, "would be ", "") != did {
+				t.Errorf("the dry run said\n%sand the undo\n%s", would, did)
+			}
+			if got := w.outsideSh("find . -type f -exec cat {} + -printf '%p %m\n'"); got != before {
+				t.Errorf("the files were\n%sand are\n%s", before, got)
+			}
+		})
+	}
+}
+
+// TestRedoOfManyStepsIsWhole shows that a redo of undos that passed each other's
+// directories gives the tree before them, and changes nothing where it is refused.
+func TestRedoOfManyStepsIsWhole(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.outsideSh("mkdir -p d0/d2 d1 d3; : > d1/f2; : > d1/f5; ln d1/f5 d0/d2/h0; touch -d 2024-01-01 d1/f2")
+	w.sh("touch -r d1/f2 ../time; printf x 1<> d1/f2; touch -r ../time d1/f2")
+	w.sh("rm -rf d0")
+	w.sh("chmod 0 d1")
+	w.fine("undo", "2")
+	w.sh("rm -rf d1; mv d0/d2 d3/x")
+	w.fine("undo", "2")
+	w.fine("redo", "4")
+	if got := w.outsideSh("find . -mindepth 1 | sort"); got != "./d3\n./d3/x\n" {
+		t.Errorf("after the redo: %s", got)
+	}
+}
+
+// TestUndoOfAPathTakesWhatWasInIt shows that --path takes back what the step changed in a
+// directory that it moved away afterwards.
+func TestUndoOfAPathTakesWhatWasInIt(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.outsideSh("mkdir a b; printf first > a/f; printf other > b/c; printf same > b/e")
+	w.sh("printf FIRST 1<> a/f; printf more >> b/e; mv a x; mv b/c a; mv x b/c")
+	w.fine("undo", "--path", "a")
+	if got := w.read(w.project + "/a/f"); got != "first" {
+		t.Errorf("a/f holds %q", got)
+	}
+	if got := w.read(w.project + "/b/c"); got != "other" {
+		t.Errorf("b/c holds %q", got)
+	}
+	if got := w.read(w.project + "/b/e"); got != "samemore" {
+		t.Errorf("b/e, which was not asked for, holds %q", got)
+	}
+}

@@ -178,7 +178,7 @@ func (m *model) asSaid(q request, would toldUndo, dry result) {
 	met, done := m.answer.lists()
 	switch r := m.answered; {
 	case !q.enough || q.path != "" && r.code == 125:
-	case (dry.code == 125) != (r.code == 125):
+	case dry.code != r.code:
 		m.fail("dry run", "it ended so: %sand the command so: %s", dry, r)
 	case r.code == 125:
 	case met != wouldMeet || done != wouldDo:
@@ -303,7 +303,9 @@ func (m *model) arrive(q request, did toldUndo, steps []uint64, r result) {
 		m.line = line{trees: make([]*tree, n+1), steps: steps, at: n, once: true, soft: true, loose: true}
 		m.line.trees[0], m.line.trees[n] = q.before, m.now
 	default:
-		m.line = line{trees: make([]*tree, n+1), steps: slices.Clone(steps), once: true, loose: true}
+		// What --skip-conflicts left is in the way again after a redo.
+		soft := q.mode == "--skip-conflicts" && len(did.Conflicts) > 0
+		m.line = line{trees: make([]*tree, n+1), steps: slices.Clone(steps), once: true, loose: true, soft: soft}
 		slices.Reverse(m.line.steps)
 		m.line.trees[0], m.line.trees[n] = m.now, q.before
 	}

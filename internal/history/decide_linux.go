@@ -107,7 +107,24 @@ func (u *undo) transitions(steps []*Step) []graph.Transition {
 	if u.req.Paths == nil {
 		return ts
 	}
-	return graph.Select(ts, func(k graph.Key) bool { return slices.ContainsFunc(u.known.called(k), u.asked) })
+	found := make(map[graph.Node][]string) // what something was called that the steps moved
+	for _, st := range steps {
+		for i := range st.Pres() {
+			at := string(st.pres[i].Path)
+			if n := u.known.found[side{st.Number, at}].node; n != 0 {
+				found[n] = append(found[n], at)
+			}
+		}
+	}
+	return graph.Select(ts, func(k graph.Key) bool {
+		was := slices.Clone(found[k.Node])
+		if k.Part == graph.Entry {
+			for i := range was {
+				was[i] = join(was[i], k.Name)
+			}
+		}
+		return slices.ContainsFunc(slices.Concat(u.known.called(k), was), u.asked)
+	})
 }
 
 // asked reports whether a path is one of those that the request is about.
@@ -125,6 +142,10 @@ type decided struct {
 
 // decide compares some steps of the request with what is there.
 func (u *undo) decide(roots []root, steps []*Step, fresh func() Object) (*decided, error) {
+	return u.decideAs(u.req.Mode, roots, steps, fresh)
+}
+
+func (u *undo) decideAs(mode Mode, roots []root, steps []*Step, fresh func() Object) (*decided, error) {
 	ts := u.known.alike(u.transitions(steps))
 	now, err := u.Store.look(u.known, roots, ts)
 	if err != nil {
@@ -133,11 +154,11 @@ func (u *undo) decide(roots []root, steps []*Step, fresh func() Object) (*decide
 	if u.repos == nil { // of the whole request, which is looked at first
 		u.repos = now.repositories(ts)
 	}
-	if now.born = now.where(u.repos.made); u.req.Mode != Force {
+	if now.born = now.where(u.repos.made); mode != Force {
 		now.shared = now.where(u.repos.shared)
 	}
 	changes := graph.Compose(ts)
-	d := &decided{Decision: graph.Decide(changes, now, graph.Mode(u.req.Mode)), present: now, plan: &Plan{Step: steps[0]}}
+	d := &decided{Decision: graph.Decide(changes, now, graph.Mode(mode)), present: now, plan: &Plan{Step: steps[0]}}
 	d.conflicts = u.conflicts(d)
 	d.plan.skips = len(d.conflicts) > 0
 	if err := now.carry(d.Decision, d.plan, fresh); err != nil {

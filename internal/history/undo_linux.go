@@ -24,6 +24,7 @@ type undo struct {
 	step    *Step
 	resumed bool            // after a crash: some of it is done
 	alone   map[string]bool // what steps left that no undo takes away; nil before it is asked for
+	losing  bool            // something does not come back
 	refused error           // nothing is done, as no mode says what is to become of what is in the way
 	known   *relations
 	changed map[uint64][]graph.Transition // by step
@@ -85,8 +86,7 @@ func (s *Store) Preview(l *Log, req Request) (*Preview, error) {
 	}
 	p := v.Plan
 	if u.refused != nil { // what is not allowed is told beside what is in the way
-		u.req.Mode = Force
-		d, err := u.decide(roots, u.steps, u.forPreview)
+		d, err := u.decideAs(Force, roots, u.steps, u.forPreview)
 		if err != nil {
 			return v, err
 		}
@@ -147,6 +147,7 @@ func (s *Store) Undo(l *Log, req Request) (*Preview, error) {
 	if err := u.allowedPlan(roots, v.Plan); err != nil {
 		return v, err
 	}
+	u.losing = v.incomplete()
 	if u.w, err = s.NewWriter("undo", req.Roots); err != nil {
 		return v, err
 	}
@@ -172,6 +173,26 @@ func (u *undo) all() error {
 		}
 		if err != nil {
 			return errors.Join(err, u.backAgain())
+		}
+	}
+	if len(u.steps) > 1 && u.req.Mode == Abort {
+		if err := u.arrived(); err != nil {
+			return errors.Join(err, u.backAgain())
+		}
+	}
+	return nil
+}
+
+// arrived looks whether the steps, taken back one by one, have come to what they were
+// to come to together.
+func (u *undo) arrived() error {
+	d, err := u.decide(u.roots, u.steps, u.forPreview)
+	if err != nil {
+		return err
+	}
+	for i := range d.Sets {
+		if s := &d.Sets[i]; !s.Weak() {
+			return fmt.Errorf("%q: it is not as the steps had found it; take them back one by one", d.present.name(s.Key))
 		}
 	}
 	return nil
@@ -217,7 +238,7 @@ func (u *undo) one(st *Step, rest []*Step) error {
 		return err
 	}
 	begin := u.begin(st, rest)
-	begin.Partly = u.req.Paths != nil || u.req.Mode == Skip && p.skips || p.incomplete()
+	begin.Partly = u.req.Paths != nil || u.req.Mode == Skip && p.skips || u.losing && p.incomplete()
 	number, err := u.w.Begin(begin)
 	if err != nil {
 		return err
@@ -254,12 +275,13 @@ func (u *undo) planOf(st *Step) (*Plan, error) {
 		u.only, u.known, u.changed = nil, nil, nil // much, of a large step
 		return p, nil
 	}
-	d, err := u.decide(u.roots, []*Step{st}, func() Object { u.w.next++; return Object{u.w.segment, u.w.next} })
+	mode := u.req.Mode
+	if mode == Abort { // together nothing is in the way: what one step misses, another had made
+		mode = Skip
+	}
+	d, err := u.decideAs(mode, u.roots, []*Step{st}, func() Object { u.w.next++; return Object{u.w.segment, u.w.next} })
 	if err != nil {
 		return nil, err
-	}
-	if d.Refused {
-		return nil, refusal(d)
 	}
 	return d.plan, nil
 }
