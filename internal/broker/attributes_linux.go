@@ -51,7 +51,7 @@ func (w *worker) removexattr(t target, name uint64) (int64, error) {
 // alterXattr carries out a change of an extended attribute, by a name for the
 // object that is pinned.
 func (w *worker) alterXattr(t target, do func(file string) error) (int64, error) {
-	return w.alter(OpSetxattr, t, func(o *object) error { return do(o.name()) })
+	return w.alter(OpSetxattr, t, func(o *object) error { return do(o.link()) })
 }
 
 func (w *worker) xattrName(addr uint64) (string, error) {
@@ -110,7 +110,7 @@ func (w *worker) fileSetattr(c *Call, attr, size uint64) (int64, error) {
 		return 0, err
 	}
 	return w.alter(OpIoctl, t, func(o *object) error {
-		name, err := unix.BytePtrFromString(o.name())
+		name, err := unix.BytePtrFromString(o.link())
 		if err != nil {
 			return err
 		}

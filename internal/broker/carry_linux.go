@@ -337,7 +337,7 @@ func (w *worker) linkAt(fromfd int32, from uint64, tofd int32, to uint64, flags 
 }
 
 func (w *worker) linkObject(o *object, q *place) (int64, error) {
-	do := func() error { return unix.Linkat(unix.AT_FDCWD, o.name(), q.dir, q.name, unix.AT_SYMLINK_FOLLOW) }
+	do := func() error { return unix.Linkat(unix.AT_FDCWD, o.link(), q.dir, q.name, unix.AT_SYMLINK_FOLLOW) }
 	if l, err := q.at(); err != nil {
 		return 0, err
 	} else if l.Kind != KindNone {
@@ -363,7 +363,7 @@ func (w *worker) linkObject(o *object, q *place) (int64, error) {
 		do = func() error {
 			dir, err := w.apartPlace(q) // where it was granted
 			if err == nil {
-				err = unix.Linkat(unix.AT_FDCWD, o.name(), dir, q.name, unix.AT_SYMLINK_FOLLOW)
+				err = unix.Linkat(unix.AT_FDCWD, o.link(), dir, q.name, unix.AT_SYMLINK_FOLLOW)
 			}
 			if err == unix.EXDEV { // it was not granted, so it once had a name
 				if err = unix.Faccessat2(q.dir, "", unix.W_OK|unix.X_OK, unix.AT_EACCESS|unix.AT_EMPTY_PATH); err == nil {

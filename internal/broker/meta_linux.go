@@ -18,6 +18,7 @@ func (w *worker) alterBy(ch Change, t target, do func(o *object) error) (int64, 
 	if t.byFD && w.onlyPath(t.dirfd) {
 		return 0, unix.EBADF
 	}
+	t.change = true
 	o, alone, err := w.object(t)
 	elsewhere := err == errNotMine
 	if elsewhere {
@@ -40,6 +41,13 @@ func (w *worker) alterBy(ch Change, t target, do func(o *object) error) (int64, 
 		return 0, do(&o)
 	}
 	ch.Path, ch.Kind, ch.Dir, ch.ToDir, ch.Pinned = o.path, kindOf(o.stat.Mode), -1, -1, o.fd
+	if o.dir != nil {
+		ch.Dir, ch.Name = o.dir.fd, o.name
+	}
+	ch.Was = Seen{
+		Dev: o.stat.Dev, Ino: o.stat.Ino, Links: uint32(o.stat.Nlink), Mode: o.stat.Mode, Kind: ch.Kind,
+		Size: uint64(o.stat.Size), Mtime: o.stat.Mtim.Nano(), Ctime: o.stat.Ctim.Nano(),
+	}
 	if alone {
 		ch.Pinned = 0 // it is not what is at Path
 	}
@@ -81,7 +89,7 @@ func (w *worker) chmod(t target, mode uint32) (int64, error) {
 		w.b.pins.hold(w, o, mode)
 		err := unix.Fchmodat(o.fd, "", mode, unix.AT_EMPTY_PATH) // fchmodat2, Linux 6.6
 		if err == unix.ENOSYS || err == unix.EOPNOTSUPP || err == unix.EINVAL {
-			err = unix.Fchmodat(unix.AT_FDCWD, o.name(), mode, 0)
+			err = unix.Fchmodat(unix.AT_FDCWD, o.link(), mode, 0)
 		}
 		return err
 	})
@@ -197,7 +205,7 @@ func (w *worker) truncate(addr uint64, size int64) (int64, error) {
 	ch := Change{Op: OpTruncate, Path: o.path, Kind: KindFile, Dir: -1, ToDir: -1, Pinned: o.fd}
 	return 0, w.change(&ch, func() error {
 		// Not truncate(2): it waits for a lease to be broken.
-		fd, err := unix.Open(o.name(), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		fd, err := unix.Open(o.link(), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if err == unix.EAGAIN {
 			return errLeased
 		}

@@ -15,6 +15,7 @@ type target struct {
 	byFD   bool   // dirfd itself, no path
 	here   bool   // the working directory, no path
 	path   string // "" to read it at addr
+	change bool   // it is about to change: its directory is pinned too where that can be done
 }
 
 // object finds a target. alone: see findFD.
@@ -38,6 +39,11 @@ func (w *worker) object(t target) (o object, alone bool, err error) {
 	}
 	if w.away {
 		return object{}, false, errNotMine
+	}
+	if t.change {
+		if o, ok := w.findIn(t.dirfd, path, t.follow); ok {
+			return o, false, nil
+		}
 	}
 	o, err = w.find(t.dirfd, path, t.follow)
 	return o, false, err
@@ -120,6 +126,10 @@ type object struct {
 	path   string
 	stat   unix.Stat_t
 	shared bool // fd is the worker's, see recent
+	// dir is where it was found, by name; nil where that is not known. The kernel has
+	// given path, so that a rename on the way shows: name is something else by then.
+	dir  *directory
+	name string
 }
 
 func (o *object) close() {
@@ -128,8 +138,8 @@ func (o *object) close() {
 	}
 }
 
-// name is a path for calls that take no descriptor of this kind.
-func (o *object) name() string { return "/proc/self/fd/" + strconv.Itoa(o.fd) }
+// link is a path for calls that take no descriptor of this kind.
+func (o *object) link() string { return "/proc/self/fd/" + strconv.Itoa(o.fd) }
 
 // find resolves to an existing object; follow says what becomes of a symlink
 // at the end. What is not in a root is not ours.
@@ -150,6 +160,43 @@ func (w *worker) find(dirfd int32, path string, follow bool) (object, error) {
 		return object{}, err
 	}
 	return w.pinned(fd)
+}
+
+// findIn is find for a name in a directory that is pinned. It says false for all others:
+// for what is in no root, for links that are to be followed, and where something is wrong.
+func (w *worker) findIn(dirfd int32, path string, follow bool) (object, bool) {
+	if path == "" {
+		return object{}, false
+	}
+	dirfd, path = throughProc(dirfd, path)
+	dir, name := split(path)
+	if name == "." || name == ".." || name[len(name)-1] == '/' {
+		return object{}, false
+	}
+	var d *directory
+	var err error
+	if dir == "" {
+		d, err = w.base(dirfd)
+	} else if d, err = w.directory(dirfd, dir); err == nil && !w.ours(join(d.path, name)) {
+		return object{}, false
+	}
+	if err != nil {
+		return object{}, false
+	}
+	fd, err := w.open(d.fd, name, unix.O_NOFOLLOW, below)
+	if err != nil {
+		return object{}, false
+	}
+	o, err := w.pinned(fd)
+	if err != nil {
+		return object{}, false
+	}
+	if follow && kindOf(o.stat.Mode) == KindSymlink {
+		o.close()
+		return object{}, false
+	}
+	o.dir, o.name = d, name
+	return o, true
 }
 
 // stand is the caller's directory itself, which takes no right to search it.

@@ -237,6 +237,7 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	w.has(got.number, p)
 	return got.number, got.cut
 }
 
@@ -255,7 +256,11 @@ func (w *worker) openExisting(r *request, p *place, l look) (int64, error) {
 		return 0, unix.ENOTDIR
 	}
 	ch := Change{Op: OpOpen, Path: p.path, Kind: KindFile, Dir: p.dir, Name: p.name, ToDir: -1, Was: l.Seen}
-	return w.openFile(r, &ch, func(flags int) (int, error) { return w.openSame(p, flags, l) })
+	number, err := w.openFile(r, &ch, func(flags int) (int, error) { return w.openSame(p, flags, l) })
+	if err == nil {
+		w.has(number, p)
+	}
+	return number, err
 }
 
 func (w *worker) openFile(r *request, ch *Change, open func(flags int) (int, error)) (int64, error) {

@@ -20,6 +20,43 @@ func (r *recent) close() {
 	}
 }
 
+// granted is where the file lies that a caller got last, by which number. It is a hint:
+// the file is compared with what the caller has by that number.
+type granted struct {
+	tid, number uint32
+	dir         *directory
+	name        string
+}
+
+// has notes where the file lies that the caller has by a number now.
+func (w *worker) has(number int64, p *place) {
+	w.granted = granted{tid: w.call.TID, number: uint32(number), dir: p.pin, name: p.name}
+}
+
+// grantedAs finds by its name the file that a caller has got last, if it still is what
+// the caller has by that number.
+func (w *worker) grantedAs(fd int32, st *unix.Stat_t) (object, bool) {
+	g := &w.granted
+	if g.dir == nil || g.tid != w.call.TID || g.number != uint32(fd) {
+		return object{}, false
+	}
+	if d := w.dirs.find(func(k *directory) bool { return k == g.dir }); d == nil {
+		return object{}, false
+	}
+	o := object{stat: *st, shared: true, dir: g.dir, name: g.name}
+	var err error
+	if o.fd, err = w.open(g.dir.fd, g.name, unix.O_NOFOLLOW, below); err != nil {
+		return object{}, false
+	}
+	if isFile(o.fd, st) {
+		if o.path, err = w.fdPath(o.fd); err == nil && w.ours(o.path) {
+			return o, true
+		}
+	}
+	unix.Close(o.fd)
+	return object{}, false
+}
+
 // only says whether an object is a file with one name.
 func (o *object) only() bool { return o.stat.Mode&unix.S_IFMT == unix.S_IFREG && o.stat.Nlink == 1 }
 
@@ -37,8 +74,14 @@ func (w *worker) quick(fd int32) (object, bool) {
 	if r := w.recent; r != nil && r.stat.Ino == o.stat.Ino && r.stat.Dev == o.stat.Dev {
 		if at, err := w.fdPath(r.fd); err == nil && at == r.path {
 			o.fd, o.path, r.call = r.fd, at, w.dirs.call
+			o.dir, o.name = w.dirs.find(func(k *directory) bool { return k == r.dir }), r.name
 			return o, true
 		}
+	}
+	if n, ok := w.grantedAs(fd, &o.stat); ok {
+		w.recent.close()
+		w.recent = &recent{object: n, call: w.dirs.call}
+		return n, true
 	}
 	err = w.proc(func(dir int) (e error) {
 		o.path, e = w.readLink(dir, link)

@@ -91,3 +91,65 @@ func TestRemovedFileIsLetGo(t *testing.T) {
 		}
 	}
 }
+
+// TestGrantedFileIsFoundAnew: a change by a descriptor that the broker gave is of the file
+// that it is of, and not of what lies where that was opened.
+func TestGrantedFileIsFoundAnew(t *testing.T) {
+	moves := []struct {
+		name, path string
+		do         func(dir string) error
+		pinned     bool
+	}{
+		{"nothing", "/d/f", func(string) error { return nil }, true},
+		{"replaced", "/d/g", func(dir string) error {
+			if err := os.Rename(dir+"/d/f", dir+"/d/g"); err != nil {
+				return err
+			}
+			return os.WriteFile(dir+"/d/f", nil, 0o600)
+		}, false},
+		{"a link in its place", "/d/g", func(dir string) error {
+			if err := os.Rename(dir+"/d/f", dir+"/d/g"); err != nil {
+				return err
+			}
+			return os.Symlink("g", dir+"/d/f")
+		}, false},
+		{"the directory moved", "/e/f", func(dir string) error { return os.Rename(dir+"/d", dir+"/e") }, true},
+		{"in another directory", "/f", func(dir string) error { return os.Rename(dir+"/d/f", dir+"/f") }, false},
+	}
+	for _, m := range moves {
+		t.Run(m.name, func(t *testing.T) {
+			n := newBench(t)
+			if err := os.Mkdir(n.dir+"/d", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			var fd int
+			n.trap.addFD = func(given int) (int, error) {
+				var err error
+				fd, err = unix.Dup(given)
+				return fd, err
+			}
+			var asked Change
+			n.notes.never = func(ch *Change) bool { asked = *ch; return false }
+			if a := n.call(unix.SYS_OPENAT, "d/f", unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY, 0o600); a.errno != 0 {
+				t.Fatal(a)
+			}
+			defer unix.Close(fd)
+			if err := m.do(n.dir); err != nil {
+				t.Fatal(err)
+			}
+			if a := n.raw(unix.SYS_FCHMOD, uint64(fd), 0o640); a.errno != 0 {
+				t.Fatal(a)
+			}
+			var st unix.Stat_t
+			if err := unix.Fstat(fd, &st); err != nil || st.Mode&0o777 != 0o640 {
+				t.Errorf("the mode is %o: %v", st.Mode, err)
+			}
+			if asked.Path != n.dir+m.path || asked.Was.Ino != st.Ino {
+				t.Errorf("a change of %q, inode %d; want %q, inode %d", asked.Path, asked.Was.Ino, n.dir+m.path, st.Ino)
+			}
+			if asked.Dir > 0 != m.pinned || m.pinned && asked.Name != "f" {
+				t.Errorf("it is pinned by directory %d and name %q", asked.Dir, asked.Name)
+			}
+		})
+	}
+}

@@ -356,4 +356,4 @@ func TestB17Text(t *testing.T) {
 	}
 }
 
-func itoa(n int) string { return filepath.Base((&object{fd: n}).name()) }
+func itoa(n int) string { return filepath.Base((&object{fd: n}).link()) }

@@ -127,9 +127,9 @@ func (w *worker) ioctl(fd int32, request uint32, arg uint64) (int64, error) {
 		if k := kindOf(o.stat.Mode); k != KindFile && k != KindDir {
 			return unix.ENOTTY
 		}
-		file, err := unix.Open(o.name(), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		file, err := unix.Open(o.link(), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if err == unix.EACCES {
-			file, err = unix.Open(o.name(), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+			file, err = unix.Open(o.link(), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		}
 		giveBack := func(fd int) { unix.Close(fd) }
 		if err == unix.EACCES || err == unix.EISDIR {

@@ -46,7 +46,7 @@ func (w *worker) startedObject(o *object) string {
 		_ = w.refuse(&ch, v)
 		return ""
 	}
-	fd, err := unix.Open(o.name(), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(o.link(), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return ""
 	}

@@ -23,6 +23,8 @@ type Change struct {
 	// 0 or less where they are not known.
 	Dir, ToDir, Pinned int
 	Name, ToName       string
+	// Is is what Pinned is, without the time of its birth; zero where it is not known.
+	Is ID
 
 	// Opens: from then on Path is open for writing, or was for a moment.
 	Opens bool

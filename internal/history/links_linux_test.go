@@ -294,6 +294,11 @@ func TestUndoOfAFileThatMoves(t *testing.T) {
 // TestStaleNames: a change of what a path meant when it was looked up is refused,
 // and begins again, where the name is gone and the file has another.
 func TestStaleNames(t *testing.T) {
+	t.Run("by path", func(t *testing.T) { staleNames(t, false) })
+	t.Run("by directory", func(t *testing.T) { staleNames(t, true) })
+}
+
+func staleNames(t *testing.T, byDir bool) {
 	d := newDesk(t)
 	d.fill(t)
 	d.begin(t)
@@ -302,8 +307,24 @@ func TestStaleNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(pin)
-	for _, op := range []Op{Content, Meta} {
+	dir, err := unix.Open(d.root, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(dir)
+	st, err := stateAt(pin, "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(op Op) Change {
 		c := Change{Op: op, Path: d.at("l1"), Pinned: pin}
+		if byDir {
+			c.Dir, c.Name, c.Is = dir, "l1", ID{Dev: st.ID.Dev, Ino: st.ID.Ino}
+		}
+		return c
+	}
+	for _, op := range []Op{Content, Meta} {
+		c := change(op)
 		if err := d.w.Before(&c); err != nil {
 			t.Errorf("%d of what is there: %v", op, err)
 		}
@@ -312,7 +333,8 @@ func TestStaleNames(t *testing.T) {
 	d.remove(t, "l1")
 	for range 2 {
 		for _, op := range []Op{Content, Meta} {
-			if err := d.w.Before(&Change{Op: op, Path: d.at("l1"), Pinned: pin}); err != unix.ESTALE {
+			c := change(op)
+			if err := d.w.Before(&c); err != unix.ESTALE {
 				t.Errorf("%d of what is called otherwise by now: %v", op, err)
 			}
 		}

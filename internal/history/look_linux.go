@@ -127,15 +127,15 @@ func (w *Writer) reached(s *slot, path string) (dir int, name string, byPath boo
 		unix.Close(dir)
 		err = unix.EACCES
 	}
-	gone := missing(err) && s.via != nil && s.via.dir > 0 // somebody outside moved it on the way
+	gone := missing(err) && s.via != nil && s.via.dir > 0 && s.via.pinned <= 0 // somebody outside moved it on the way
 	if err != unix.EACCES && !gone || s.via == nil {
 		return dir, name, true, err
 	}
 	switch v := s.via; {
-	case v.dir > 0:
-		dir, name = v.dir, strings.TrimRight(v.name, "/")
 	case v.pinned > 0:
 		dir, name = v.pinned, ""
+	case v.dir > 0:
+		dir, name = v.dir, strings.TrimRight(v.name, "/")
 	default:
 		return -1, "", false, err
 	}
@@ -161,6 +161,12 @@ func (w *Writer) stale(c *Change, s *slot) error {
 	if c.Pinned <= 0 || c.Op != Content && c.Op != Meta {
 		return nil
 	}
+	if c.Dir > 0 && c.Is != (ID{}) { // while it is pinned, no other object has its number
+		now, err := w.lookWith(s, w.asked(c, s))
+		if err == nil && now.ID.Dev == c.Is.Dev && now.ID.Ino == c.Is.Ino {
+			return nil
+		}
+	}
 	is, err := stateAt(c.Pinned, "", 0)
 	if err != nil || is.Kind != File || is.Links == 0 {
 		return err
@@ -170,6 +176,16 @@ func (w *Writer) stale(c *Change, s *slot) error {
 		err = unix.ESTALE
 	}
 	return err
+}
+
+// asked says what a change of content or metadata is going to ask of what is at a slot, so
+// that it is looked at once.
+func (w *Writer) asked(c *Change, s *slot) int {
+	o := s.is
+	if o == nil || o.origin == "" || c.Op == Meta && o.meta || c.Op == Content && o.content {
+		return 0
+	}
+	return allXattrs
 }
 
 // settle ends what began when something was linked because it was about to go.

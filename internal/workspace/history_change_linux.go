@@ -9,6 +9,9 @@ import (
 // leaves both as they are.
 func historyChange(ch *broker.Change) (history.Change, bool) {
 	c := history.Change{Path: ch.Path, To: ch.To, Dir: ch.Dir, Name: ch.Name, ToDir: ch.ToDir, ToName: ch.ToName, Pinned: ch.Pinned, Copied: ch.Copied, New: ch.New, Hides: ch.Hides}
+	if ch.Pinned > 0 && ch.Was.Ino != 0 {
+		c.Is = history.ID{Dev: ch.Was.Dev, Ino: ch.Was.Ino}
+	}
 	switch ch.Op {
 	case broker.OpOpen, broker.OpTruncate:
 		c.Op, c.Opens = history.Content, true
