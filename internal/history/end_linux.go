@@ -70,6 +70,8 @@ const slack = time.Second
 // post writes down what the step left.
 func (w *Writer) post() error {
 	var err error
+	in := lastDir{roots: w.roots, open: func(path string) (int, string, error) { return parentIn(w.roots, path) }}
+	defer in.close()
 	w.tree.each(func(s *slot) {
 		if err != nil || !(s.used && s.dir != nil || s.is != nil && s.is.meta) {
 			return
@@ -77,13 +79,13 @@ func (w *Writer) post() error {
 		if w.later == nil && !s.changed() {
 			err = w.withdraw(s)
 		} else {
-			err = w.postOf(s)
+			err = w.postOf(s, &in)
 		}
 	})
 	return err
 }
 
-func (w *Writer) postOf(s *slot) error {
+func (w *Writer) postOf(s *slot, in *lastDir) error {
 	at := s.path()
 	if at == "" {
 		return nil
@@ -91,7 +93,7 @@ func (w *Writer) postOf(s *slot) error {
 	if w.later != nil {
 		return w.postLater(s, at)
 	}
-	st, err := w.lookThrough(at)
+	st, err := lookThrough(in, at)
 	if errors.Is(err, unix.EXDEV) {
 		return nil // it was not kept either
 	}
@@ -195,8 +197,14 @@ func (w *Writer) seal() error {
 }
 
 // lookThrough is look when no change is on its way.
-func (w *Writer) lookThrough(at string) (State, error) {
-	st, err := lookIn(w.roots, at)
+func lookThrough(in *lastDir, at string) (st State, err error) {
+	dir, name, err := in.parent(at)
+	if missing(err) {
+		return State{}, nil
+	}
+	if err == nil {
+		st, err = lookAt(dir, name)
+	}
 	if err != nil {
 		return st, fmt.Errorf("looking at %q: %w", at, err)
 	}

@@ -163,6 +163,39 @@ func lookIn(roots []root, path string) (State, error) {
 	return lookAt(dir, name)
 }
 
+// lastDir keeps the directory open that a path was found in last: many paths of one
+// directory are looked at one after the other.
+type lastDir struct {
+	roots []root
+	open  func(path string) (dir int, name string, err error)
+
+	fd    int
+	path  string
+	held  bool
+	whole bool // fd is what path names, not a place itself
+}
+
+// parent is open, of which the directory stays the receiver's to close.
+func (d *lastDir) parent(path string) (dir int, name string, err error) {
+	place, above := isRoot(d.roots, path), parentOf(path)
+	if d.held && d.whole && !place && d.path == above {
+		return d.fd, path[len(above)+1:], nil
+	}
+	d.close()
+	if dir, name, err = d.open(path); err != nil {
+		return -1, "", err
+	}
+	d.fd, d.path, d.held, d.whole = dir, above, true, !place
+	return dir, name, nil
+}
+
+func (d *lastDir) close() {
+	if d.held {
+		unix.Close(d.fd)
+		d.held = false
+	}
+}
+
 // isRoot says whether a path is one of the places themselves.
 func isRoot(roots []root, path string) bool {
 	return slices.ContainsFunc(roots, func(r root) bool { return r.path == path })

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -108,9 +110,12 @@ type watched struct {
 // never.
 func (w *Writer) lookAtWatched() time.Duration {
 	looks, moves, pause := w.dueLooks()
+	slices.SortFunc(looks, func(a, b watched) int { return strings.Compare(a.path, b.path) })
+	in := lastDir{roots: w.roots, open: w.parent}
 	for i := range looks {
-		looks[i].now, looks[i].err = w.whenClosed(&looks[i])
+		looks[i].now, looks[i].err = whenClosed(&in, &looks[i])
 	}
+	in.close()
 	if len(looks) == 0 {
 		return pause
 	}
@@ -158,12 +163,11 @@ func (w *Writer) dueLooks() (looks []watched, moves int, pause time.Duration) {
 
 // whenClosed looks at a file while the kernel keeps everybody from opening it for
 // writing.
-func (w *Writer) whenClosed(l *watched) (State, error) {
-	dir, name, err := w.parent(l.path)
+func whenClosed(in *lastDir, l *watched) (State, error) {
+	dir, name, err := in.parent(l.path)
 	if err != nil {
 		return State{}, err
 	}
-	defer unix.Close(dir)
 	fd, err := openAt(dir, name, unix.O_RDONLY)
 	if err != nil {
 		return State{}, err
