@@ -66,6 +66,9 @@ type Seen struct {
 	Kind                Kind // KindNone where there was nothing, or nothing was looked at
 }
 
+// Inode tells one object of a file system from all others, as long as it is there.
+type Inode struct{ Dev, Ino uint64 }
+
 // Change is one mutation about to be made. Paths are canonical and absolute, as
 // they look inside; they are bytes, not UTF-8.
 type Change struct {
@@ -96,6 +99,8 @@ type Change struct {
 	// and ToName pin To. Dir is -1 where only an inode is known.
 	Dir, ToDir   int
 	Name, ToName string
+	// In and ToIn are what Dir and ToDir pin, zero where that is not known for sure.
+	In, ToIn Inode
 	// Was and WasTo are what the broker saw at Path and at To, where it looked.
 	Was, WasTo Seen
 	// Pinned is what is at Path itself, for paths only; 0 where it is not known.

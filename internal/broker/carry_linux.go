@@ -190,7 +190,7 @@ func (w *worker) unlinkAt(dirfd int32, addr uint64, flags int) (int64, error) {
 	if l.mount && !p.dots() {
 		return 0, unix.EBUSY // see look
 	}
-	ch := Change{Op: OpUnlink, Path: p.path, Kind: l.Kind, Dir: p.dir, Name: p.name, ToDir: -1, Was: l.Seen}
+	ch := Change{Op: OpUnlink, Path: p.path, Kind: l.Kind, Dir: p.dir, Name: p.name, In: w.in(&p), ToDir: -1, Was: l.Seen}
 	if flags == unix.AT_REMOVEDIR {
 		ch.Op = OpRmdir
 	}
@@ -225,7 +225,8 @@ func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flag
 		return 0, unix.EBUSY
 	}
 	ch := Change{Op: OpRename, Path: p.path, To: q.path, Kind: old.Kind, Over: over.Kind,
-		Dir: p.dir, Name: p.name, ToDir: q.dir, ToName: q.name, Was: old.Seen, WasTo: over.Seen, New: flags&renameNoReplace != 0}
+		Dir: p.dir, Name: p.name, ToDir: q.dir, ToName: q.name, In: w.in(&p), ToIn: w.in(&q),
+		Was: old.Seen, WasTo: over.Seen, New: flags&renameNoReplace != 0}
 	if flags&renameExchange != 0 {
 		ch.Op = OpExchange
 	}

@@ -255,7 +255,7 @@ func (w *worker) openExisting(r *request, p *place, l look) (int64, error) {
 	if strings.HasSuffix(p.name, "/") && !r.exclusive() {
 		return 0, unix.ENOTDIR
 	}
-	ch := Change{Op: OpOpen, Path: p.path, Kind: KindFile, Dir: p.dir, Name: p.name, ToDir: -1, Was: l.Seen}
+	ch := Change{Op: OpOpen, Path: p.path, Kind: KindFile, Dir: p.dir, Name: p.name, In: w.in(p), ToDir: -1, Was: l.Seen}
 	number, err := w.openFile(r, &ch, func(flags int) (int, error) { return w.openSame(p, flags, l) })
 	if err == nil {
 		w.has(number, p)

@@ -16,6 +16,14 @@ type place struct {
 	path string     // canonical, without
 }
 
+// in says which directory a place is in, if inode numbers tell it from all others.
+func (w *worker) in(p *place) Inode {
+	if p.pin == nil || !w.spelled(p.pin) {
+		return Inode{}
+	}
+	return Inode{Dev: p.pin.dev, Ino: p.pin.ino}
+}
+
 const (
 	inMirror = unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS
 	below    = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS

@@ -67,10 +67,10 @@ func (w *Writer) notKept(c *Change) error {
 }
 
 func (w *Writer) keepFor(c *Change, s, to *slot) error {
-	s.via = &via{dir: c.Dir, name: c.Name, pinned: c.Pinned}
+	s.via = &via{dir: c.Dir, name: c.Name, in: c.In, pinned: c.Pinned}
 	defer func() { s.via = nil }()
 	if to != nil {
-		to.via = &via{dir: c.ToDir, name: c.ToName}
+		to.via = &via{dir: c.ToDir, name: c.ToName, in: c.ToIn}
 		defer func() { to.via = nil }()
 	}
 	if err := w.stale(c, s); err != nil {

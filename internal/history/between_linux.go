@@ -1,10 +1,6 @@
 package history
 
-import (
-	"fmt"
-
-	"golang.org/x/sys/unix"
-)
+import "fmt"
 
 // keepBetween keeps what another program has written to a file of the step since that
 // closed it, if the change destroys it.
@@ -55,12 +51,12 @@ func (w *Writer) rereads(s *slot, st *State, g *grant) bool {
 	if len(g.left.Sum) == 0 || st.ID != g.left.ID || st.Size != g.left.Size {
 		return false
 	}
-	dir, name, err := w.reach(s, s.path())
+	at, err := w.reach(s, s.path())
 	if err != nil {
 		return false
 	}
-	defer unix.Close(dir)
-	if sumAt(dir, name, st) != g.left.Sum {
+	defer at.close()
+	if sumAt(at.dir, at.name, st) != g.left.Sum {
 		return false
 	}
 	sum := g.left.Sum

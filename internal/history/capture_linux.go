@@ -54,7 +54,9 @@ func keep(dir int, name string, st *State, objects int, number string, leaving b
 	case was.ID != st.ID:
 		return nil, unix.ESTALE
 	case leased:
-		err = linkTo(dir, name, st, objects, number)
+		if err = linkOpen(fd, objects, number); err == unix.ENOENT || err == unix.EPERM {
+			err = linkTo(dir, name, st, objects, number)
+		}
 		if err == nil {
 			by = &hardLink{leased: fd}
 		} else if err != unix.EXDEV && err != unix.EPERM && err != unix.EMLINK && err != unix.EOPNOTSUPP {

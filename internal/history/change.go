@@ -23,8 +23,9 @@ type Change struct {
 	// 0 or less where they are not known.
 	Dir, ToDir, Pinned int
 	Name, ToName       string
-	// Is is what Pinned is, without the time of its birth; zero where it is not known.
-	Is ID
+	// Is is what Pinned is, In and ToIn are what Dir and ToDir are: without the time of
+	// birth, and zero where that is not known.
+	Is, In, ToIn ID
 
 	// Opens: from then on Path is open for writing, or was for a moment.
 	Opens bool

@@ -59,6 +59,7 @@ func (w *Writer) end(exit int) (uint64, error) {
 		return w.step, err
 	}
 	w.step, w.tree, w.groups = 0, nil, nil
+	w.leaveDir()
 	w.grants.forget()
 	return 0, nil
 }
@@ -70,7 +71,7 @@ const slack = time.Second
 // post writes down what the step left.
 func (w *Writer) post() error {
 	var err error
-	in := lastDir{roots: w.roots, open: func(path string) (int, string, error) { return parentIn(w.roots, path) }}
+	in := dirWalk{roots: w.roots, open: func(path string) (int, string, error) { return parentIn(w.roots, path) }}
 	defer in.close()
 	w.tree.each(func(s *slot) {
 		if err != nil || !(s.used && s.dir != nil || s.is != nil && s.is.meta) {
@@ -85,7 +86,7 @@ func (w *Writer) post() error {
 	return err
 }
 
-func (w *Writer) postOf(s *slot, in *lastDir) error {
+func (w *Writer) postOf(s *slot, in *dirWalk) error {
 	at := s.path()
 	if at == "" {
 		return nil
@@ -197,7 +198,7 @@ func (w *Writer) seal() error {
 }
 
 // lookThrough is look when no change is on its way.
-func lookThrough(in *lastDir, at string) (st State, err error) {
+func lookThrough(in *dirWalk, at string) (st State, err error) {
 	dir, name, err := in.parent(at)
 	if missing(err) {
 		return State{}, nil

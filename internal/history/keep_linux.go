@@ -110,15 +110,15 @@ func (w *Writer) storeNew(o *object, s *slot, at string, st *State, leaving bool
 
 // storeApart stores what is at a path while others go on.
 func (w *Writer) storeApart(s *slot, path string, st *State, number uint64, leaving bool, copied *room) (by *hardLink, err error) {
-	dir, name, err := w.reach(s, path)
+	at, err := w.reach(s, path)
 	w.pauses++
 	w.mu.Unlock()
 	defer w.mu.Lock()
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(dir)
-	return w.storeObject(dir, name, st, number, leaving, copied)
+	defer at.close()
+	return w.storeObject(at.dir, at.name, st, number, leaving, copied)
 }
 
 // storeObject stores what is at a path. What somebody outside puts there
@@ -235,15 +235,15 @@ func (w *Writer) shared(g *group, s *slot, st *State, leaving bool) error {
 // back, and not only what was in it.
 func (w *Writer) hold(g *group, s *slot, st *State) error {
 	o := s.is
-	dir, name, err := w.reach(s, s.path())
+	at, err := w.reach(s, s.path())
 	if err != nil {
 		return err
 	}
-	defer unix.Close(dir)
+	defer at.close()
 	w.next++
 	number := w.next
 	w.pauses++ // it has another name then
-	if err := linkTo(dir, name, st, w.objects, objectName(number)); err != nil {
+	if err := linkTo(at.dir, at.name, st, w.objects, objectName(number)); err != nil {
 		if lost(err) == "" {
 			return ofStore(err)
 		}

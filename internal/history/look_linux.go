@@ -114,13 +114,7 @@ func (w *Writer) sameFile(s, to *slot) (bool, error) {
 	return a.ID == b.ID, err
 }
 
-// reach opens the directory that holds a slot, or the slot itself with no name:
-// by its path, and where that may not be searched by what the change has pinned.
-func (w *Writer) reach(s *slot, path string) (dir int, name string, err error) {
-	dir, name, _, err = w.reached(s, path)
-	return dir, name, err
-}
-
+// reached is reach without what is open already.
 func (w *Writer) reached(s *slot, path string) (dir int, name string, byPath bool, err error) {
 	dir, name, err = w.parent(path)
 	if err == nil && s.via != nil && s.via.pinned > 0 && unix.Faccessat2(dir, "", unix.X_OK, unix.AT_EACCESS|unix.AT_EMPTY_PATH) == unix.EACCES {

@@ -41,16 +41,16 @@ func (w *Writer) pinLoose(s *slot) error {
 	if len(w.loose) >= maxLoose {
 		return fmt.Errorf("more than %d files with other names were removed while they are open for writing: %w", maxLoose, unix.EMFILE)
 	}
-	dir, name, err := w.reach(s, s.path())
+	at, err := w.reach(s, s.path())
 	if err != nil {
 		return err
 	}
-	defer unix.Close(dir)
+	defer at.close()
 	var fd int
-	if name == "" { // it is pinned itself
-		fd, err = unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
+	if at.name == "" { // it is pinned itself
+		fd, err = unix.FcntlInt(uintptr(at.dir), unix.F_DUPFD_CLOEXEC, 0)
 	} else {
-		fd, err = unix.Openat(dir, name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+		fd, err = unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	}
 	if err != nil {
 		return err

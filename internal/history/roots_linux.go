@@ -163,9 +163,9 @@ func lookIn(roots []root, path string) (State, error) {
 	return lookAt(dir, name)
 }
 
-// lastDir keeps the directory open that a path was found in last: many paths of one
+// dirWalk keeps the directory open that a path was found in last: many paths of one
 // directory are looked at one after the other.
-type lastDir struct {
+type dirWalk struct {
 	roots []root
 	open  func(path string) (dir int, name string, err error)
 
@@ -176,7 +176,7 @@ type lastDir struct {
 }
 
 // parent is open, of which the directory stays the receiver's to close.
-func (d *lastDir) parent(path string) (dir int, name string, err error) {
+func (d *dirWalk) parent(path string) (dir int, name string, err error) {
 	place, above := isRoot(d.roots, path), parentOf(path)
 	if d.held && d.whole && !place && d.path == above {
 		return d.fd, path[len(above)+1:], nil
@@ -189,7 +189,7 @@ func (d *lastDir) parent(path string) (dir int, name string, err error) {
 	return dir, name, nil
 }
 
-func (d *lastDir) close() {
+func (d *dirWalk) close() {
 	if d.held {
 		unix.Close(d.fd)
 		d.held = false

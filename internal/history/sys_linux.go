@@ -33,6 +33,15 @@ func linkAt(dir int, name string, to int, as string) error {
 	return unix.Linkat(dir, name, to, as, 0)
 }
 
+// linkOpen gives an open file another name. ENOENT or EPERM also where the kernel does
+// not let a user link by a descriptor, as it does since Linux 6.10 for an own one.
+func linkOpen(fd, to int, as string) error {
+	if err := try("link"); err != nil {
+		return err
+	}
+	return unix.Linkat(fd, "", to, as, unix.AT_EMPTY_PATH)
+}
+
 // renameNew renames to a name that is free.
 func renameNew(dir int, name string, to int, as string) error {
 	if err := try("rename"); err != nil {

@@ -28,6 +28,7 @@ type slot struct {
 type via struct {
 	dir    int // the directory that it is in; 0 or less where that is not known
 	name   string
+	in     ID  // what dir is, without the time of its birth; zero where that is not known
 	pinned int // what is there
 
 	seen   *State // what was seen there, see lookedAt

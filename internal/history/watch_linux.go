@@ -111,7 +111,7 @@ type watched struct {
 func (w *Writer) lookAtWatched() time.Duration {
 	looks, moves, pause := w.dueLooks()
 	slices.SortFunc(looks, func(a, b watched) int { return strings.Compare(a.path, b.path) })
-	in := lastDir{roots: w.roots, open: w.parent}
+	in := dirWalk{roots: w.roots, open: w.parent}
 	for i := range looks {
 		looks[i].now, looks[i].err = whenClosed(&in, &looks[i])
 	}
@@ -163,7 +163,7 @@ func (w *Writer) dueLooks() (looks []watched, moves int, pause time.Duration) {
 
 // whenClosed looks at a file while the kernel keeps everybody from opening it for
 // writing.
-func whenClosed(in *lastDir, l *watched) (State, error) {
+func whenClosed(in *dirWalk, l *watched) (State, error) {
 	dir, name, err := in.parent(l.path)
 	if err != nil {
 		return State{}, err

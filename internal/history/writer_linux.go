@@ -53,6 +53,8 @@ type Writer struct {
 	pauses uint64          // how often a change let others go on
 	nearby map[nearby]bool // mounts that are a root's own, see near
 
+	lastDir *opened // in which something was kept last, see reach
+
 	unsynced bool        // something was written since the last sync
 	placed   atomic.Bool // the names that lead to the journal are on the disk
 	safe     int64       // bytes of the journal that are on the disk, for the next record
@@ -115,6 +117,7 @@ func (w *Writer) open(roots []string) error {
 // abandon lets go of everything that a writer holds.
 func (w *Writer) abandon() {
 	w.grants.stop()
+	w.leaveDir()
 	for _, r := range w.roots {
 		unix.Close(r.fd)
 	}
@@ -231,6 +234,9 @@ func (w *Writer) After(c *Change, failed error) {
 			s.is.opened = true // and the link may be what is opened
 		}
 	case Remove:
+		if s.is != nil && len(s.is.names) > 0 { // what is gone must not take room on the disk
+			w.leaveDir()
+		}
 		s.gone()
 	case Rename, Exchange:
 		switch {

@@ -8,7 +8,11 @@ import (
 // historyChange says what a change does to names and objects; false for what
 // leaves both as they are.
 func historyChange(ch *broker.Change) (history.Change, bool) {
-	c := history.Change{Path: ch.Path, To: ch.To, Dir: ch.Dir, Name: ch.Name, ToDir: ch.ToDir, ToName: ch.ToName, Pinned: ch.Pinned, Copied: ch.Copied, New: ch.New, Hides: ch.Hides}
+	c := history.Change{
+		Path: ch.Path, To: ch.To, Dir: ch.Dir, Name: ch.Name, ToDir: ch.ToDir, ToName: ch.ToName, Pinned: ch.Pinned,
+		In: history.ID{Dev: ch.In.Dev, Ino: ch.In.Ino}, ToIn: history.ID{Dev: ch.ToIn.Dev, Ino: ch.ToIn.Ino},
+		Copied: ch.Copied, New: ch.New, Hides: ch.Hides,
+	}
 	if ch.Pinned > 0 && ch.Was.Ino != 0 {
 		c.Is = history.ID{Dev: ch.Was.Dev, Ino: ch.Was.Ino}
 	}
