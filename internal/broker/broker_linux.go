@@ -209,6 +209,7 @@ func (w *worker) becomeHands() error {
 	}
 	w.umask = unix.Umask(0o077)
 	unix.Umask(w.umask)
+	w.ownUmask = w.umask
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	_, _, e := unix.RawSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
@@ -220,24 +221,25 @@ func (w *worker) becomeHands() error {
 
 // worker is one thread's state; call is the one that it is answering.
 type worker struct {
-	b       *Broker
-	trap    Trap
-	call    Call
-	away    bool         // the caller has a root or mounts of its own
-	late    bool         // retrying, see Broker.later
-	wait    func(func()) // see Change.Wait
-	dirs    directories
-	granted granted                // see quick
-	recent  *recent                // of the call that it is answering
-	kept    atomic.Pointer[recent] // between calls
-	umask   int                    // the thread's own, but while it makes something
-	procs   procs
-	rested  time.Time
-	state   atomic.Int32
-	calls   atomic.Uint64
-	path    [2][pathMax]byte
-	ahead   [2]ahead // what path holds of the call, see fetch
-	link    [pathMax]byte
+	b        *Broker
+	trap     Trap
+	call     Call
+	away     bool         // the caller has a root or mounts of its own
+	late     bool         // retrying, see Broker.later
+	wait     func(func()) // see Change.Wait
+	dirs     directories
+	granted  granted                // see quick
+	recent   *recent                // of the call that it is answering
+	kept     atomic.Pointer[recent] // between calls
+	umask    int                    // what the thread has now
+	ownUmask int                    // and what it began with
+	procs    procs
+	rested   time.Time
+	state    atomic.Int32
+	calls    atomic.Uint64
+	path     [2][pathMax]byte
+	ahead    [2]ahead // what path holds of the call, see fetch
+	link     [pathMax]byte
 
 	local  [2]unix.Iovec
 	remote [4]unix.RemoteIovec
