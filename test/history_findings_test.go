@@ -164,7 +164,8 @@ func TestUndoKeepsWorkInAFileThatWasEmpty(t *testing.T) {
 				w.sh(c.step)
 				w.outsideSh(c.edit)
 				r := w.carrel(strings.Fields("undo " + mode)...)
-				if r.code != 0 && (r.code != 125 || mode != "") {
+				lost := r.code == 1 && mode == "--keep-both" && strings.Contains(r.out, "NOT restored  y: ") // the file that y was is no more
+				if r.code != 0 && (r.code != 125 || mode != "") && (!lost || !strings.HasPrefix(c.edit, "echo my work > t")) {
 					t.Errorf("undo: %s", r)
 				}
 				if !w.holds(work) {

@@ -303,7 +303,7 @@ func (a *app) progress(done, all int) {
 // undoJSON is what an undo did or would do.
 type undoJSON struct {
 	DryRun       bool           `json:"dry_run"`
-	Done         bool           `json:"done"` // false: nothing was changed
+	Done         bool           `json:"done"` // false: nothing was changed, or not all could be restored
 	Steps        []uint64       `json:"steps"`
 	Restored     []text         `json:"restored"`
 	Removed      []text         `json:"removed"`
@@ -434,11 +434,11 @@ func (a *app) incomplete(f *undoFlags, missing int) error {
 	if missing == 0 || a.forProgram {
 		return nil
 	}
-	what := "could not be restored; everything else was"
+	rest := "was"
 	if f.dryRun {
-		what = "could not be restored; everything else would be"
+		rest = "would be"
 	}
-	return &exitError{status: 1, err: fmt.Errorf("%s %s", count(missing, "path", "paths"), what)}
+	return &exitError{status: 1, err: fmt.Errorf("%s could not be restored; everything else %s", count(missing, "path", "paths"), rest)}
 }
 
 // tellPaths lists the first of some paths, and how many there are beside them.

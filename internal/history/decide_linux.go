@@ -209,7 +209,7 @@ func (u *undo) bringsBack(c *graph.Conflict) bool {
 	case Force:
 		return true
 	case KeepBoth:
-		return c.Part == graph.Meta && c.Why == graph.Gone || c.Part != graph.Meta && c.Wanted.N != 0
+		return c.Part != graph.Meta && c.Wanted.N != 0
 	}
 	return false
 }

@@ -368,3 +368,52 @@ func TestUndoOfTricks(t *testing.T) {
 		})
 	}
 }
+
+// TestUndoStoppedInTheMiddle shows that what was done of several steps is taken back, also
+// directories that moved, with names of a file that has others.
+func TestUndoStoppedInTheMiddle(t *testing.T) {
+	for name, place := range places(t) {
+		t.Run(name, func(t *testing.T) {
+			d := place.desk(t)
+			d.fill(t)
+			d.begin(t)
+			d.mkdir(t, "p")
+			d.rename(t, "l1", "p/l1")
+			d.mkdir(t, "q")
+			d.mkdir(t, "q/sub")
+			d.rename(t, "l2", "q/sub/l2")
+			d.mkdir(t, "r")
+			d.end(t)
+			d.begin(t)
+			d.removeAll(t, "p")
+			d.rename(t, "q/sub", "r/sub")
+			d.end(t)
+			d.begin(t)
+			d.write(t, "a", "changed")
+			d.end(t)
+			d.close(t)
+			for n := uint64(3); n > 1; n-- {
+				if _, err := d.undo(t, Request{Steps: []uint64{n}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := snapshot(t, d.root)
+			asked, no := 0, errors.New("no")
+			_, err := d.undo(t, Request{Steps: []uint64{5, 4}, Redo: true, Allow: func(r *Restoration) error {
+				if r.Path != d.at("a") {
+					return nil
+				}
+				if asked++; asked == 2 { // the first time nothing was done yet
+					return no
+				}
+				return nil
+			}})
+			if !errors.Is(err, no) || errors.Is(err, errUnfinished) {
+				t.Errorf("asked %d times, and then %v", asked, err)
+			}
+			if diff := apart(snapshot(t, d.root), before); diff != "" {
+				t.Errorf("after it was stopped:\n%s", diff)
+			}
+		})
+	}
+}

@@ -166,7 +166,7 @@ func (w *draft) off(it *item, why Why) {
 	if !it.on {
 		return
 	}
-	w.note(it, why, len(w.d.Conflicts)+len(w.d.Lost) > 0)
+	w.note(it, why, len(w.d.Conflicts) > 0 || why == Gone && w.torn(it.want.N))
 	w.turn(it, false)
 	it.settled, it.stays = false, why
 	if a := it.aside; a != nil { // nothing comes in its place
@@ -219,6 +219,17 @@ func (w *draft) available(n *node, v Version) (Why, string) {
 	default:
 		return NotKept, text
 	}
+}
+
+// torn reports whether the store has lost the content that a node was to have: that is a
+// loss already, and what has no content then follows from it.
+func (w *draft) torn(n Node) bool {
+	c := w.node(n).c
+	if c == nil || c.want.N == Dead || w.node(n).kind != File {
+		return false
+	}
+	k, _ := w.p.Keeping(c.want.N)
+	return k == Lost
 }
 
 // touchable reports whether there is a way to a node while the plan is carried out.
