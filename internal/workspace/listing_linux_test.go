@@ -92,7 +92,7 @@ func TestRemoveTree(t *testing.T) {
 		if _, err := os.Lstat(dir + "/d"); err == nil {
 			t.Error("it is still there")
 		}
-		if took := time.Since(begin); took > 5*time.Second {
+		if took := time.Since(begin); took > 30*time.Second {
 			t.Errorf("it took %s", took)
 		}
 	})
