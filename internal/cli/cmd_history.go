@@ -280,10 +280,7 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 		}
 		a.soFar(h, s)
 		undo := s.Begin.Kind == history.StepUndo || s.Begin.Kind == history.StepRedo
-		if undo && !f.all || path != "" && !s.Touches(path) {
-			continue
-		}
-		if !s.Net() && !s.Open() && !f.all {
+		if undo && !f.all || path != "" && !s.Touches(path) || !s.Net() && !s.Open() && !f.all {
 			continue
 		}
 		list = append(list, newStepJSON(h.Log, s))

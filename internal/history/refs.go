@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 )
 
@@ -154,4 +155,19 @@ func (s *Step) empty() bool {
 		return s.refs.empty
 	}
 	return len(s.Pres()) == 0 && len(s.Posts()) == 0
+}
+
+// segmentName is that of a new segment: in the order of their beginnings.
+func segmentName(stamp uint64, run string) string { return fmt.Sprintf("%016x-%s", stamp, run) }
+
+// begunAt is the stamp in a segment's name, 0 for none.
+func begunAt(segment string) uint64 {
+	if !validSegment(segment) {
+		return 0
+	}
+	n, err := strconv.ParseUint(segment[:16], 16, 64)
+	if err != nil || n > maxNumber {
+		return 0
+	}
+	return n
 }

@@ -279,21 +279,6 @@ func (s *Store) flock(how int, why string) error {
 // unlock lets go of either.
 func (s *Store) unlock() { _ = unix.Flock(int(s.lock.Fd()), unix.LOCK_UN) }
 
-// segmentName is that of a new segment: in the order of their beginnings.
-func segmentName(stamp uint64, run string) string { return fmt.Sprintf("%016x-%s", stamp, run) }
-
-// begunAt is the stamp in a segment's name, 0 for none.
-func begunAt(segment string) uint64 {
-	if !validSegment(segment) {
-		return 0
-	}
-	n, err := strconv.ParseUint(segment[:16], 16, 64)
-	if err != nil || n > maxNumber {
-		return 0
-	}
-	return n
-}
-
 // objectsOf opens the directory of a segment's objects.
 func (s *Store) objectsOf(segment string, create bool) (int, error) {
 	if !validSegment(segment) {
