@@ -86,6 +86,9 @@ func (w *Writer) keepFor(c *Change, s, to *slot) error {
 	case Meta:
 		if s.is != nil {
 			s.is.touched = true
+			if g := s.is.group; g != nil {
+				g.touched = true
+			}
 		}
 		if c.Hides {
 			w.hides(s)

@@ -49,6 +49,11 @@ func (t *relating) bornNode(n *node, q *Post, content graph.Key) {
 		}
 		t.write(content, graph.Value{N: from}, graph.Value{N: v})
 		t.metas(n, &in.Within.State, &q.State)
+	case v != graph.Dead && t.step.undoes() && (q.As == nil || !q.As.Content): // it has lived by names outside
+		if v = t.contentOf(n, &q.State, nil); v == n.content && sumsDiffer(&t.versions[v].state, &q.State) {
+			v = t.newVersion(n.number, &q.State)
+		}
+		t.metas(n, &n.state, &q.State)
 	case v == graph.Dead, t.reborn[n.number]:
 		v = t.versionLeft(n, q)
 		t.write(content, graph.Value{N: graph.Dead}, graph.Value{N: v})

@@ -161,7 +161,7 @@ func (w *Writer) unwritten(s *slot, st *State) *State {
 func (w *Writer) editedSince(s *slot, st, found *State) bool {
 	touched := s.is.touched
 	if g := w.groups[st.ID]; g != nil {
-		touched = touched || slices.ContainsFunc(g.members, func(o *object) bool { return o.touched })
+		touched = touched || g.touched
 	}
 	return st.Size != found.Size || st.Mtime != found.Mtime && !touched
 }

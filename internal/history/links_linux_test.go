@@ -1,9 +1,11 @@
 package history
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
@@ -356,4 +358,52 @@ func (l *Log) undoOf(s *Step) *Step {
 		}
 	}
 	return nil
+}
+
+// TestTimesByALinkOfTheStep: times that a step sets by a name that it made are its own, by
+// all names of the file.
+func TestTimesByALinkOfTheStep(t *testing.T) {
+	d := newDesk(t)
+	d.fill(t)
+	before := snapshot(t, d.root)
+	d.begin(t)
+	d.link(t, "a", "n")
+	d.act(t, Meta, d.at("n"), "", func() error { return os.Chtimes(d.at("n"), time.Unix(5, 0), time.Unix(5, 0)) })
+	d.end(t)
+	d.close(t)
+	if _, err := d.undo(t, Request{Steps: []uint64{1}}); err != nil {
+		t.Error(err)
+	}
+	if got := snapshot(t, d.root); got != before {
+		t.Error(apart(got, before))
+	}
+}
+
+// TestUndoOfAFileThatLivedOutside: the content that a step wrote is taken back although a
+// later one, which is taken back with it, had removed the file's only name in the project.
+func TestUndoOfAFileThatLivedOutside(t *testing.T) {
+	d := newDesk(t)
+	outside := t.TempDir() + "/h"
+	if err := errors.Join(os.Mkdir(d.at("d"), 0o755), os.WriteFile(d.at("d/f"), nil, 0o644), os.Link(d.at("d/f"), outside)); err != nil {
+		t.Fatal(err)
+	}
+	before := snapshot(t, d.root)
+	d.begin(t)
+	d.write(t, "d/f", "written")
+	d.end(t)
+	d.begin(t)
+	d.chmod(t, "d/f", 0)
+	d.remove(t, "d/f")
+	d.remove(t, "d")
+	d.end(t)
+	d.close(t)
+	if _, err := d.undo(t, Request{Steps: []uint64{2, 1}}); err != nil {
+		t.Error(err)
+	}
+	if got := snapshot(t, d.root); got != before {
+		t.Error(apart(got, before))
+	}
+	if data, err := os.ReadFile(outside); err != nil || len(data) > 0 {
+		t.Errorf("by the name outside: %q %v", data, err)
+	}
 }

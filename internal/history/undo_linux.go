@@ -183,16 +183,6 @@ func (u *undo) all() error {
 	return nil
 }
 
-// sameTimes reports whether a content has the size and the time of change that it is to
-// have: an undo sets these, and the time of change of its inode is of the undo.
-func (p *present) sameTimes(s *graph.Set) bool {
-	if s.Part != graph.Content || s.From.N == graph.Dead || s.To.N == graph.Dead {
-		return false
-	}
-	found, want := &p.versions[s.From.N].state, &p.versions[s.To.N].state
-	return found.Size == want.Size && found.Mtime == want.Mtime
-}
-
 // arrived looks whether the steps, taken back one by one, have come to what they were
 // to come to together.
 func (u *undo) arrived() error {
@@ -200,9 +190,17 @@ func (u *undo) arrived() error {
 	if err != nil {
 		return err
 	}
+	no := func(k graph.Key) error {
+		return fmt.Errorf("%q: it is not as the steps had found it; take them back one by one", d.present.name(k))
+	}
 	for i := range d.Sets {
-		if s := &d.Sets[i]; !s.Weak() && !d.present.sameTimes(s) {
-			return fmt.Errorf("%q: it is not as the steps had found it; take them back one by one", d.present.name(s.Key))
+		if s := &d.Sets[i]; !s.Weak() {
+			return no(s.Key)
+		}
+	}
+	for i := range d.Conflicts {
+		if c := &d.Conflicts[i]; !c.Follows && !c.Weak() {
+			return no(c.Key)
 		}
 	}
 	return nil
@@ -269,7 +267,7 @@ func (u *undo) one(st *Step, rest []*Step) error {
 	}
 	u.grown(p.growth())
 	u.did = append(u.did, did{p, number})
-	if len(rest) > 0 {
+	if u.known != nil {
 		u.known.follow(undoStep(number, begin, p))
 	}
 	return nil

@@ -232,6 +232,7 @@ func (w *Writer) After(c *Change, failed error) {
 		to.is.opened = true // a link may be of what somebody has open
 		if c.Op == Link && s.is != nil {
 			s.is.opened = true // and the link may be what is opened
+			to.is.group = s.is.group
 		}
 	case Remove:
 		if s.is != nil && len(s.is.names) > 0 { // what is gone must not take room on the disk
