@@ -45,8 +45,14 @@ func TestHistoryOfAnInterruptedRun(t *testing.T) {
 				w := newWorld(t, p)
 				w.furnish()
 				before := w.scene()
+				length := func() int {
+					data, _ := os.ReadFile(w.project + "/file")
+					return len(data)
+				}
+				was := length()
 				cmd := w.startInside(unrest)
-				time.Sleep(time.Duration(150+i*37) * time.Millisecond)
+				eventually(t, "the first change", func() bool { return length() != was })
+				time.Sleep(time.Duration(i*37) * time.Millisecond)
 				e.end(w, cmd.Process.Pid)
 				_ = cmd.Wait()
 				eventually(t, "the processes are gone", func() bool { return len(w.processes()) == 0 })
