@@ -49,7 +49,7 @@ func (t *relating) bornNode(n *node, q *Post, content graph.Key) {
 		}
 		t.write(content, graph.Value{N: from}, graph.Value{N: v})
 		t.metas(n, &in.Within.State, &q.State)
-	case v != graph.Dead && t.step.undoes() && (q.As == nil || !q.As.Content): // it has lived by names outside
+	case v != graph.Dead && t.reborn[n.number] && t.step.undoes() && (q.As == nil || !q.As.Content): // it has lived by names outside
 		if v = t.contentOf(n, &q.State, nil); v == n.content && sumsDiffer(&t.versions[v].state, &q.State) {
 			v = t.newVersion(n.number, &q.State)
 		}
