@@ -5,9 +5,11 @@ package e2e
 import (
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -29,6 +31,38 @@ func (w *world) leased(file string) (release func()) {
 	})
 	w.must(err)
 	return func() { unix.Close(fd) }
+}
+
+// TestLeaseOfAMoment: who opens with O_NONBLOCK gets past a lease that lasts a moment, as
+// the history's own do, and is told of one that stays.
+func TestLeaseOfAMoment(t *testing.T) {
+	const open = `python3 -c "import os; os.write(os.open('leased', os.O_RDWR | os.O_NONBLOCK), b'now')"`
+	for name, c := range map[string]struct{ script, want string }{
+		"a moment": {open, "nowt\n"},
+		"longer":   {open + ` 2> told; grep -c BlockingIOError told`, "kept\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			file := w.project + "/leased"
+			release := sync.OnceFunc(w.leased(file))
+			defer release()
+			if c.want != "kept\n" {
+				broken := make(chan os.Signal, 1)
+				signal.Notify(broken, unix.SIGIO)
+				defer signal.Stop(broken)
+				go func() {
+					<-broken
+					time.Sleep(30 * time.Millisecond)
+					release()
+				}()
+			}
+			w.sh(c.script)
+			if got := w.read(file); got != c.want {
+				t.Errorf("the file holds %q, not %q", got, c.want)
+			}
+		})
+	}
 }
 
 // TestB21PausedCalls: a call that is held by the broker and not by the kernel

@@ -260,6 +260,9 @@ var (
 	errNotMine  = errors.New("not the broker's")
 	errAnswered = errors.New("answered")
 	errLeased   = errors.New("somebody holds a lease")
+
+	// errLeasedBriefly: and the caller does not wait for other programs' leases.
+	errLeasedBriefly = fmt.Errorf("%w, for a moment", errLeased)
 )
 
 func (w *worker) answer() {
@@ -311,9 +314,9 @@ func (w *worker) reply(val int64, err error) {
 	case err == nil:
 		w.trap.Answer(c.ID, val, 0)
 	case err == errAnswered:
-	case err == errLeased && !w.late:
+	case errors.Is(err, errLeased) && !w.late:
 		w.b.later(*c)
-	case err == errLeased:
+	case errors.Is(err, errLeased):
 		w.trap.Answer(c.ID, 0, unix.EAGAIN)
 	case err == errNotMine, err == errHidden && !w.b.anybody[c.Nr]:
 		w.letGo(c)
@@ -331,6 +334,10 @@ const (
 	maxLeased  = 16
 	leasePause = 20 * time.Millisecond
 	leaseLimit = time.Minute // fs.lease-break-time is 45 s by default
+
+	// The history holds a lease for as long as a link or a look at a file takes.
+	briefPause = time.Millisecond
+	briefLimit = 200 * time.Millisecond
 )
 
 // later tries a call again until the kernel has broken the lease that is in
@@ -361,13 +368,17 @@ func (b *Broker) retry(c Call) {
 	for {
 		w.call = c
 		w.away = w.foreign()
-		for end := time.Now().Add(leaseLimit); ; {
-			time.Sleep(leasePause)
+		for began, pause := time.Now(), briefPause; ; pause = min(2*pause, leasePause) {
+			time.Sleep(pause)
 			val, err := int64(0), error(unix.EAGAIN)
 			if able {
 				val, err = w.alone(b.table[c.Nr], &w.call)
 			}
-			if err != errLeased || time.Now().After(end) || b.closed.Load() || !w.trap.Valid(c.ID) {
+			limit := leaseLimit
+			if err == errLeasedBriefly {
+				limit = briefLimit
+			}
+			if !errors.Is(err, errLeased) || time.Since(began) > limit || b.closed.Load() || !w.trap.Valid(c.ID) {
 				w.reply(val, err)
 				w.end()
 				w.release()

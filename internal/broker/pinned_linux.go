@@ -66,13 +66,22 @@ func (w *worker) openUnleased(dir int, name string, flags int, resolve uint64) (
 	fd, err := w.withRoom(func() (int, error) {
 		return unix.Openat2(dir, name, &unix.OpenHow{Flags: uint64(uint32(flags)) | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: resolve})
 	})
-	if err == unix.EAGAIN && flags&unix.O_NONBLOCK == 0 {
-		return -1, errLeased
+	if err == unix.EAGAIN {
+		return -1, leasedFor(flags)
 	}
 	if err != nil {
 		return -1, err
 	}
 	return asAsked(fd, flags)
+}
+
+// leasedFor says how long an open is tried again while somebody holds a lease. Who does
+// not want to wait still has to get past one that the history holds for a moment.
+func leasedFor(flags int) error {
+	if flags&unix.O_NONBLOCK != 0 {
+		return errLeasedBriefly
+	}
+	return errLeased
 }
 
 // asAsked takes back the O_NONBLOCK that kept us from waiting, where the caller
@@ -104,8 +113,8 @@ func (w *worker) openPinned(pin int, at string, st *unix.Stat_t, flags int) (int
 	if err != nil {
 		fd, err = unix.Openat(w.b.self, strconv.Itoa(pin), with, 0)
 	}
-	if err == unix.EAGAIN && wait && kind == KindFile {
-		return -1, errLeased
+	if err == unix.EAGAIN && kind == KindFile {
+		return -1, leasedFor(flags)
 	}
 	if err != nil || !wait {
 		return fd, err
