@@ -253,3 +253,19 @@ func TestUndoOfAPathTakesWhatWasInIt(t *testing.T) {
 		t.Errorf("b/e, which was not asked for, holds %q", got)
 	}
 }
+
+// TestRedoAfterAForcedUndoOfALink shows that undos of a file that lives on by a name that no
+// step has met are redone together as they are one by one.
+func TestRedoAfterAForcedUndoOfALink(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.outsideSh("mkdir d1 d3; : > d3/f6; ln d3/f6 d1/h1")
+	w.sh("echo written >> d1/h1")
+	w.sh("printf W 1<> d1/h1; unlink d1/h1")
+	after := w.outsideSh("find . -type f -exec cat {} + -printf '%p %n %t\n'")
+	w.fine("undo", "--force")
+	w.fine("undo")
+	w.fine("redo", "2")
+	if got := w.outsideSh("find . -type f -exec cat {} + -printf '%p %n %t\n'"); got != after {
+		t.Errorf("the files were\n%sand are\n%s", after, got)
+	}
+}

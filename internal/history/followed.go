@@ -53,6 +53,7 @@ func (t *relating) bornNode(n *node, q *Post, content graph.Key) {
 		if v = t.contentOf(n, &q.State, nil); v == n.content && sumsDiffer(&t.versions[v].state, &q.State) {
 			v = t.newVersion(n.number, &q.State)
 		}
+		t.write(content, graph.Value{N: graph.Dead}, graph.Value{N: v})
 		t.metas(n, &n.state, &q.State)
 	case v == graph.Dead, t.reborn[n.number]:
 		v = t.versionLeft(n, q)

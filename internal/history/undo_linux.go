@@ -183,6 +183,16 @@ func (u *undo) all() error {
 	return nil
 }
 
+// alike reports whether a content has the size and the time of change that it is to
+// have: an undo sets these, and the time of change of its inode is of the undo.
+func (p *present) alike(k graph.Key, is, wanted graph.Value) bool {
+	if k.Part != graph.Content || is.N == graph.Dead || wanted.N == graph.Dead {
+		return false
+	}
+	found, want := &p.versions[is.N].state, &p.versions[wanted.N].state
+	return found.Size == want.Size && found.Mtime == want.Mtime
+}
+
 // arrived looks whether the steps, taken back one by one, have come to what they were
 // to come to together.
 func (u *undo) arrived() error {
@@ -194,12 +204,12 @@ func (u *undo) arrived() error {
 		return fmt.Errorf("%q: it is not as the steps had found it; take them back one by one", d.present.name(k))
 	}
 	for i := range d.Sets {
-		if s := &d.Sets[i]; !s.Weak() {
+		if s := &d.Sets[i]; !s.Weak() && !d.present.alike(s.Key, s.From, s.To) {
 			return no(s.Key)
 		}
 	}
 	for i := range d.Conflicts {
-		if c := &d.Conflicts[i]; !c.Follows && !c.Weak() {
+		if c := &d.Conflicts[i]; !c.Follows && !c.Weak() && !d.present.alike(c.Key, c.Found, c.Wanted) {
 			return no(c.Key)
 		}
 	}
