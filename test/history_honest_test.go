@@ -269,3 +269,32 @@ func TestRedoAfterAForcedUndoOfALink(t *testing.T) {
 		t.Errorf("the files were\n%sand are\n%s", after, got)
 	}
 }
+
+// TestFailedWriteLosesNothing shows that a write that was refused to a file that may not be
+// read either is no change, though the step goes on with that file.
+func TestFailedWriteLosesNothing(t *testing.T) {
+	for name, first := range map[string]string{
+		"one name":  "mkdir d; echo text > f; chmod 0 f",
+		"two names": "mkdir d; echo text > f; ln f d/other; chmod 0 f",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			const look = "find . -type f -printf '%p %m %n %s %t\n' | sort"
+			w.outsideSh(first)
+			before := w.outsideSh(look)
+			if r := w.run("--", "sh", "-c", "truncate -s 3 f; printf x 1<> f; mv f d/new"); r.code != 0 || strings.Contains(r.err, "NOT kept") {
+				t.Fatal(r)
+			}
+			after := w.outsideSh(look)
+			w.fine("undo")
+			if got := w.outsideSh(look); got != before {
+				t.Errorf("the files were\n%sand are\n%s", before, got)
+			}
+			w.fine("redo")
+			if got := w.outsideSh(look); got != after {
+				t.Errorf("the files were\n%sand are\n%s", after, got)
+			}
+		})
+	}
+}

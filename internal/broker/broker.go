@@ -86,6 +86,9 @@ type Change struct {
 	Hides bool
 	// New, of a rename: it fails if something is at To.
 	New bool
+	// Unopened, of an open or a truncation that failed: it did so before anybody had the
+	// file open for writing.
+	Unopened bool
 	// Memo is the Recorder's own, from Before to After.
 	Memo any
 

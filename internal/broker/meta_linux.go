@@ -206,6 +206,7 @@ func (w *worker) truncate(addr uint64, size int64) (int64, error) {
 	return 0, w.change(&ch, func() error {
 		// Not truncate(2): it waits for a lease to be broken.
 		fd, err := unix.Open(o.link(), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		ch.Unopened = err != nil
 		if err == unix.EAGAIN {
 			return errLeased
 		}

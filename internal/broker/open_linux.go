@@ -279,9 +279,11 @@ func (w *worker) openFile(r *request, ch *Change, open func(flags int) (int, err
 	var got handed
 	err := w.change(ch, func() error {
 		fd, err := open(flags)
-		if err == nil {
-			got, err = w.hand(r, ch.Path, fd, nil)
+		if err != nil {
+			ch.Unopened = true
+			return err
 		}
+		got, err = w.hand(r, ch.Path, fd, nil)
 		return err
 	})
 	if err != nil {

@@ -27,7 +27,8 @@ type Change struct {
 	// birth, and zero where that is not known.
 	Is, In, ToIn ID
 
-	// Opens: from then on Path is open for writing, or was for a moment.
+	// Opens: from then on Path is open for writing, or was for a moment. Of a Content
+	// that failed it may be taken back before After.
 	Opens bool
 
 	// Copied, of a rename: To becomes a copy of Path, which goes.

@@ -115,6 +115,9 @@ func (t *relating) wrote(b *begun, q *Post) bool {
 		return q.As.Content
 	}
 	st := &b.state
+	if q.Unwritten {
+		return false
+	}
 	if !b.written {
 		return st.Size == 0 && q.State.Size > 0
 	}

@@ -75,7 +75,7 @@ func (w *Writer) ends(c *Change, failed error, was [2]*object) {
 		}
 	}
 	switch {
-	case c.Op == Content && c.Opens, failed == nil && (c.Op == Make && c.Opens || c.Copied):
+	case c.Op == Content && (c.Opens || len(grantsOf(was)) > 0), failed == nil && (c.Op == Make && c.Opens || c.Copied):
 		is := w.find(c)
 		made := is[0]
 		if c.Copied {
@@ -150,7 +150,7 @@ func (w *Writer) unwritten(s *slot, st *State) *State {
 		return nil
 	case g == nil:
 		return o.found
-	case len(g.members) == 0 || g.kept != nil || slices.ContainsFunc(g.members, wrote):
+	case len(g.members) == 0 || g.written || slices.ContainsFunc(g.members, wrote):
 		return nil
 	}
 	return &g.state
@@ -173,9 +173,12 @@ func (w *Writer) leftAt(s *slot, at string, st State) *Post {
 	if s.is != nil {
 		g = s.is.grant()
 	}
-	if found := w.unwritten(s, &st); found != nil && w.editedSince(s, &st, found) {
-		p.State.Size, p.State.Mtime, p.State.Ctime, p.State.Sum = found.Size, found.Mtime, found.Ctime, found.Sum
-		return p
+	if found := w.unwritten(s, &st); found != nil {
+		p.Unwritten = s.is.content
+		if w.editedSince(s, &st, found) {
+			p.State.Size, p.State.Mtime, p.State.Ctime, p.State.Sum = found.Size, found.Mtime, found.Ctime, found.Sum
+			return p
+		}
 	}
 	switch {
 	case g.closed() && !unmoved(&st, &g.left):

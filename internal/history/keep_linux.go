@@ -181,7 +181,7 @@ func (w *Writer) joinGroup(o *object, st *State) *group {
 func (w *Writer) joins(o *object, g *group) {
 	own := o.own
 	o.group, o.own = g, nil
-	g.touched = g.touched || o.touched
+	g.touched, g.written = g.touched || o.touched, g.written || o.written
 	switch {
 	case own == nil || own == g.grant:
 		return

@@ -96,7 +96,10 @@ func (s *Step) Changes() []PathChange {
 		here[origin] = true
 		was, known := s.PreOf(origin)
 		if c := compare(q, &was, known); c != "" || origin != path && carried(path) != origin {
-			change := PathChange{Path: path, What: c, Kind: q.State.Kind, Bytes: q.State.Size, Lost: was.Lost}
+			change := PathChange{Path: path, What: c, Kind: q.State.Kind, Bytes: q.State.Size}
+			if !q.Unwritten {
+				change.Lost = was.Lost
+			}
 			if origin != path && carried(path) != origin {
 				change.What, change.From = Renamed, origin
 			}
@@ -129,7 +132,7 @@ func compare(q *Post, was *Pre, known bool) string {
 		return Modified
 	case now.Kind == File && q.Origin == "" && now.ID != was.State.ID: // of equal size and time as well
 		return Modified
-	case now.Kind == File && rewrittenSince(now, &was.State) && (was.Object != (Object{}) || was.Lost != "" || was.State.Size == 0):
+	case now.Kind == File && !q.Unwritten && rewrittenSince(now, &was.State) && (was.Object != (Object{}) || was.Lost != "" || was.State.Size == 0):
 		return Modified
 	case now.Kind == Symlink && now.Target != was.State.Target:
 		return Modified

@@ -86,6 +86,7 @@ type group struct {
 	changes int       // by any name, that did not fail
 	grant   *grant    // what is known of how the step writes to it by any name
 	touched bool      // its metadata was changed by any name, or could have been
+	written bool      // so was its content
 }
 
 // hardLink keeps a file by a second name. Its lease lasts until the first one is

@@ -226,6 +226,9 @@ func (w *Writer) After(c *Change, failed error) {
 	case Content:
 		if s.is != nil {
 			s.is.written = true
+			if g := s.is.group; g != nil {
+				g.written = true
+			}
 		}
 	case Make, Link:
 		to.made()

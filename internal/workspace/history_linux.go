@@ -282,6 +282,7 @@ func (k *keeper) after(ch *broker.Change, err error) {
 		return
 	}
 	if u, ok := ch.Memo.(*underWay); ok {
+		u.change.Opens = u.change.Opens && !ch.Unopened
 		u.keeper.writer.After(&u.change, err)
 		k.jobs.leave(u.keeper)
 		u.keeper.split()
