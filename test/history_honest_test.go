@@ -298,3 +298,23 @@ func TestFailedWriteLosesNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusedRedoTakesItselfBack shows that a redo that cannot be finished gives a file the
+// names back that it dropped, though the other one is in a directory that was moved.
+func TestRefusedRedoTakesItselfBack(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.outsideSh("mkdir -p d0/d2 d1 d3; echo text > d1/f; ln d1/f d0/d2/h")
+	w.sh("rm -rf d0")
+	w.sh("mv d1 c")
+	w.fine("undo", "2")
+	w.sh("rm -rf d1; mv d0/d2 d3/x")
+	w.fine("undo")
+	const look = "find . -printf '%p %m %n %t\n' | sort; cat d1/f"
+	before := w.outsideSh(look)
+	if r := w.carrel("redo", "3"); r.code == 0 {
+		t.Fatal("this test wants a redo that is refused at its end")
+	}
+	if got := w.outsideSh(look); got != before {
+		t.Errorf("before the redo that was refused\n%safter it\n%s", before, got)
+	}
+}

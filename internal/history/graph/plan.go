@@ -100,8 +100,9 @@ func (w *planner) renames() {
 // stands reports whether a node has an entry by now that it keeps.
 func (w *planner) stands(n *node) bool { return w.first(n) != Place{} }
 
-// detach takes away what entries lead to, the deepest first: what is in a
-// directory goes before it does.
+// detach takes away what entries lead to, directories last and the deepest first: what is
+// in a directory goes before it does, and who takes a dropped name back finds the others
+// of its file where they were.
 func (w *planner) detach(entries []*item) {
 	var outs []*item
 	for _, it := range entries {
@@ -109,7 +110,15 @@ func (w *planner) detach(entries []*item) {
 			outs = append(outs, it)
 		}
 	}
-	slices.SortStableFunc(outs, func(a, b *item) int { return cmp.Compare(w.depth(b.Node, w.now, nowAt), w.depth(a.Node, w.now, nowAt)) })
+	last := func(it *item) int {
+		if w.node(it.found.N).kind == Dir {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(outs, func(a, b *item) int {
+		return cmp.Or(cmp.Compare(last(a), last(b)), cmp.Compare(w.depth(b.Node, w.now, nowAt), w.depth(a.Node, w.now, nowAt)))
+	})
 	for _, it := range outs {
 		w.leaving[it.found.N]++
 	}
