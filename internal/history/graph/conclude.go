@@ -24,7 +24,7 @@ func (w *concluder) setMeta(it *item, n *node) {
 		w.setDeadMeta(it, n)
 	case !w.alive(n):
 		it.on, it.settled = true, true
-	case born: // it was to go, and does not: what it was before means nothing
+	case born && n.count > 0: // it was to go, and does not: what it was before means nothing
 	case it.Weak():
 		own := n.c == nil || n.c.on || n.c.found == n.c.want // else the time is that of a content that stays
 		it.on = w.touchable(n) && own && (it.found == it.last || w.mode == Force || n.c != nil && n.c.on && n.c.want.N != Dead)
