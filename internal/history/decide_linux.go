@@ -22,6 +22,10 @@ func (u *undo) relate() error {
 		oldest = min(oldest, u.log.first(st).Number)
 	}
 	i, _ := slices.BinarySearchFunc(u.log.known, oldest, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
+	if slices.ContainsFunc(u.log.known[i:], (*Step).anchors) {
+		for ; i > 0 && u.log.known[i-1].Damaged == ""; i-- { // for the links that the store had of such files by then
+		}
+	}
 	latest := make(map[graph.Key]*graph.Transition)
 	for _, st := range u.log.known[i:] {
 		ts := u.known.follow(st)

@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -64,6 +65,12 @@ func (s *Step) references(do func(Object)) {
 		each(s.plan[i].Object)
 		each(s.plan[i].To)
 	}
+}
+
+// anchors reports whether a step has put a link to a file into the store that lives on by
+// other names.
+func (s *Step) anchors() bool {
+	return slices.ContainsFunc(s.Pres(), func(p Pre) bool { return p.Inode != Object{} })
 }
 
 // objects are all that any step speaks of.
