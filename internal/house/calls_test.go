@@ -133,7 +133,7 @@ var importers = map[string]map[string]string{
 	"C":         {},
 	"os/user":   {},
 	"math/rand": {},
-	"embed":     {"internal/view": "the table of secret places is a data file"},
+	"embed":     {"internal/view": "the table of secret places is a data file", "internal/secrets": "the table of the names of secret files is one"},
 	"math/rand/v2": {
 		"bench": "random order of runs",
 	},

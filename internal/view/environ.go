@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carrel/internal/policy"
+	"carrel/internal/secrets"
 )
 
 // Environ builds the environment inside from the one outside.
@@ -100,7 +101,7 @@ func passes(name, value string, pass []policy.Value[string]) bool {
 		}
 		byGlob = byGlob || isGlob(p.V) && matches(p.V, name)
 	}
-	return byGlob && !SecretVariable(name) && !loadsCode(name) && !hasUserinfo(value)
+	return byGlob && !secrets.Variable(name) && !loadsCode(name) && !hasUserinfo(value)
 }
 
 func matchesAny(patterns []policy.Value[string], name string) bool {

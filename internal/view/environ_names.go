@@ -1,5 +1,7 @@
 package view
 
+import "sync"
+
 // allowedNames are variables that describe the person, the terminal and the
 // language, or that toolchains need to find themselves. Proxy variables are
 // missing on purpose: the network mode decides about them.
@@ -63,3 +65,14 @@ var codeNames = wordSet(
 
 // codePrefixes are families of the same kind; a name on the allow-list stays.
 var codePrefixes = []string{"LD_", "DYLD_", "BASH_FUNC_", "GIT_", "npm_config__", "NPM_CONFIG__", "npm_config_//", "NPM_CONFIG_//"}
+
+// wordSet makes a set on first use, so that starting the program costs nothing.
+func wordSet(words ...string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		m := make(map[string]bool, len(words))
+		for _, w := range words {
+			m[w] = true
+		}
+		return m
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"carrel/internal/policy"
+	"carrel/internal/secrets"
 	"pgregory.net/rapid"
 )
 
@@ -85,7 +86,7 @@ func TestEnvironProperties(t *testing.T) {
 			if from[n] != v {
 				t.Fatalf("%q = %q, outside it is %q", n, v, from[n])
 			}
-			if SecretVariable(n) || loadsCode(n) {
+			if secrets.Variable(n) || loadsCode(n) {
 				t.Fatalf("%q came in through %q", n, globs)
 			}
 		}

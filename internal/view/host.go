@@ -204,6 +204,15 @@ func (h *host) read(p string, max int64) ([]byte, error) {
 	return data, nil
 }
 
+// begin returns what a regular file at a canonical path begins with, at most max bytes.
+func (h *host) begin(p string, max int) ([]byte, error) {
+	data, err := readBeginning(h.root+p, max)
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", p, err)
+	}
+	return data, nil
+}
+
 // load walks to a file and reads it; it also returns where the file really is.
 func (h *host) load(p string, max int64) ([]byte, place, error) {
 	at := h.walk(p)

@@ -1,8 +1,10 @@
 package view
 
 import (
+	"encoding/binary"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 )
 
@@ -39,6 +41,71 @@ func readRegular(p string, max int64) ([]byte, error) {
 		return nil, errTooLarge
 	}
 	return readAll(fd, max, st.Size)
+}
+
+// readBeginning reads at most so many bytes of what a regular file begins with, as
+// readRegular does.
+func readBeginning(p string, most int) ([]byte, error) {
+	fd, err := syscall.Open(p, syscall.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer syscall.Close(fd)
+	var st syscall.Stat_t
+	if err := syscall.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	if st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		return nil, errNotRegular
+	}
+	buf := make([]byte, min(int64(most), st.Size+1))
+	for n := 0; ; {
+		got, err := syscall.Read(fd, buf[n:])
+		if err == syscall.EINTR {
+			continue
+		}
+		if n += max(got, 0); err != nil || got <= 0 || n == len(buf) {
+			return buf[:n], err
+		}
+	}
+}
+
+// listDir calls do for each entry of a directory that is not a link, whose name keeps
+// all of buf in memory. buf is room for some entries.
+func listDir(p string, buf []byte, do func(name string, dir bool)) error {
+	fd, err := syscall.Open(p, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC|syscall.O_NOATIME, 0)
+	if err == syscall.EPERM {
+		fd, err = syscall.Open(p, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
+	}
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	for {
+		n, err := syscall.Getdents(fd, buf)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return err
+		}
+		all := string(buf[:n])
+		for at := 0; at < n; {
+			e := buf[at:n] // struct linux_dirent64 of linux/dirent.h
+			size := int(binary.NativeEndian.Uint16(e[16:]))
+			kind := e[18]
+			name, _, _ := strings.Cut(all[at+19:at+size], "\x00")
+			at += size
+			if name == "." || name == ".." {
+				continue
+			}
+			dir := kind == syscall.DT_DIR
+			if kind == syscall.DT_UNKNOWN { // some file systems do not say
+				dir = lstatRaw(p + "/" + name).mode.IsDir()
+			}
+			do(name, dir)
+		}
+	}
 }
 
 // readAll reads to the end, which may be further than the size said: files of

@@ -15,4 +15,8 @@ func openDir(string) (*os.File, error) { return nil, errUnsupported }
 
 func readRegular(string, int64) ([]byte, error) { return nil, errUnsupported }
 
+func readBeginning(string, int) ([]byte, error) { return nil, errUnsupported }
+
+func listDir(string, []byte, func(string, bool)) error { return errUnsupported }
+
 func lstatRaw(string) entry { return entry{} }

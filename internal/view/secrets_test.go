@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"carrel/internal/policy"
+	"carrel/internal/secrets"
 )
 
 func TestSecretTable(t *testing.T) {
@@ -133,14 +134,15 @@ func TestDotenv(t *testing.T) {
 	files[testProject+"/.env.d/x"] = "k"
 	files[testProject+"/.env.link"] = "-> ../shared.env"
 	files["/home/u/src/shared.env"] = "K=v"
-	files[testProject+"/sub/.env"] = "A=b\n"
+	files[testProject+"/node_modules/x/.env"] = "A=b\n"
+	files[testProject+"/sub/deep/.env"] = "A=b\n"
 	v := inspect(t, files)
-	for _, n := range append(secret[:len(secret)-1], ".env.d", ".env.link", "../shared.env") {
+	for _, n := range append(secret[:len(secret)-1], ".env.d", ".env.link", "../shared.env", "sub/deep/.env") {
 		if access(v, path.Join(testProject, n)) != policy.Deny {
 			t.Errorf("%s is not denied", n)
 		}
 	}
-	for _, n := range append(open, ".env.venv", "sub/.env") {
+	for _, n := range append(open, ".env.venv", "node_modules/x/.env") {
 		if access(v, path.Join(testProject, n)) != policy.Unset {
 			t.Errorf("%s has a rule", n)
 		}
@@ -149,12 +151,12 @@ func TestDotenv(t *testing.T) {
 
 func TestEnvrc(t *testing.T) {
 	tests := map[string]policy.Access{
-		"use flake\nPATH_add bin\n":           policy.Read,
-		"export AWS_SECRET_ACCESS_KEY=abc\n":  policy.Deny,
-		"  export  API_TOKEN=\"x\"\n":         policy.Deny,
-		"export API_TOKEN=\n":                 policy.Read,
-		strings.Repeat("# x\n", maxEnvrc):     policy.Deny,
-		"DB_PASSWORD=x # comment\nuse node\n": policy.Deny,
+		"use flake\nPATH_add bin\n":              policy.Read,
+		"export AWS_SECRET_ACCESS_KEY=abc\n":     policy.Deny,
+		"  export  API_TOKEN=\"x\"\n":            policy.Deny,
+		"export API_TOKEN=\n":                    policy.Read,
+		strings.Repeat("# x\n", secrets.MaxRead): policy.Deny,
+		"DB_PASSWORD=x # comment\nuse node\n":    policy.Deny,
 	}
 	for content, want := range tests {
 		v := inspect(t, tree{testProject + "/.envrc": content})

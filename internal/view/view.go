@@ -102,7 +102,7 @@ func Inspect(o Options) (*View, error) {
 	in.system()
 	in.homeRule()
 	in.secrets()
-	in.dotenv()
+	in.projectSecrets()
 	in.toolchains()
 	in.prefix()
 	in.accounts()

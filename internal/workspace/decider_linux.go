@@ -9,6 +9,7 @@ import (
 	"carrel/internal/gitconf"
 	"carrel/internal/policy"
 	"carrel/internal/protect"
+	"carrel/internal/secrets"
 )
 
 // decider decides changes by the policy, and by the names that make somebody
@@ -64,7 +65,7 @@ func (d *decider) Decide(ch *broker.Change) broker.Verdict {
 		return d.reading(ch.Path)
 	}
 	if at := d.hidden.of(ch); at != "" {
-		return d.refusal(at, "secret: environment file of the project", "default", at)
+		return d.refusal(at, "secret: "+secrets.Match(path.Dir(at), path.Base(at)).Reason, "default", at)
 	}
 	v := d.one(ch, ch.Path, ch.Op != broker.OpLink)
 	if !v.Allowed || ch.To == "" {

@@ -16,7 +16,7 @@ import (
 	"carrel/internal/broker"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
-	"carrel/internal/view"
+	"carrel/internal/secrets"
 
 	"golang.org/x/sys/unix"
 )
@@ -220,10 +220,10 @@ func (m *masks) look(at, name string) {
 	}
 }
 
-// hiddenByName says whether a path is an environment file of the project that nobody's
-// rule names.
+// hiddenByName says whether a path has a name in the project that only files of secrets
+// have, and nobody's rule names it.
 func hiddenByName(e *policy.Effective, project, at string) bool {
-	if path.Dir(at) != project || !view.EnvironmentFile(path.Base(at)) {
+	if !within(at, project) || !secrets.Named(path.Base(at)) {
 		return false
 	}
 	d := e.Lookup(at)
@@ -331,11 +331,11 @@ func (o *ownFiles) note(ch *broker.Change, count int, done bool) {
 		gone = ch.Path
 	}
 	for _, at := range made {
-		if view.EnvironmentFile(path.Base(at)) {
+		if secrets.Named(path.Base(at)) {
 			o.noteMade(at, count, done)
 		}
 	}
-	if done && view.EnvironmentFile(path.Base(gone)) {
+	if done && secrets.Named(path.Base(gone)) {
 		o.mu.Lock()
 		delete(o.made, gone)
 		o.mu.Unlock()

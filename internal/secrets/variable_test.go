@@ -1,11 +1,11 @@
-package view
+package secrets
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestSecretVariable(t *testing.T) {
+func TestVariable(t *testing.T) {
 	secret := strings.Fields(`GITHUB_TOKEN GH_TOKEN NPM_TOKEN NODE_AUTH_TOKEN AWS_SECRET_ACCESS_KEY AWS_ACCESS_KEY_ID AWS_PROFILE
 		AWS_SESSION_TOKEN ANTHROPIC_API_KEY OPENAI_API_KEY DATABASE_URL SENTRY_DSN APP_DSN SSH_AUTH_SOCK GPG_AGENT_INFO PGPASSWORD
 		MYSQL_PWD DB_PASSWORD PASSWD my_secret SecretThing CARGO_REGISTRY_TOKEN CARGO_REGISTRIES_X_TOKEN GOOGLE_APPLICATION_CREDENTIALS
@@ -18,12 +18,12 @@ func TestSecretVariable(t *testing.T) {
 		DESKTOP_SESSION CARGO_HOME GOPATH NODE_ENV PYTHONPATH SECTION CREDIT PATTERN NO_COLOR CI AWS_REGION GPG_TTY JAVA_HOME
 		MAX_TOKENS PATCH SSL_CERT_FILE KEYCODE TURKEY _`)
 	for _, n := range secret {
-		if !SecretVariable(n) {
+		if !Variable(n) {
 			t.Errorf("%s is not taken for a secret", n)
 		}
 	}
 	for _, n := range harmless {
-		if SecretVariable(n) {
+		if Variable(n) {
 			t.Errorf("%s is taken for a secret", n)
 		}
 	}

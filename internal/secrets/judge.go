@@ -1,0 +1,140 @@
+package secrets
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// MaxRead is how many bytes of a file [Holds] wants to see.
+const MaxRead = 64 << 10
+
+// Holds reports whether there is a secret in a file that a row fits, by what the file
+// begins with.
+func Holds(test Test, data []byte) bool {
+	switch test {
+	case ByName, Environment:
+		return true
+	case Key:
+		return hasKey(data)
+	case Hex:
+		return hexKey().Match(data) || hasKey(data)
+	case Values:
+		return HoldsToken(data) || hasKey(data) || !encrypted(data) && assigns(data)
+	}
+	return false
+}
+
+// HoldsToken reports whether something in a file can only be a token: its form is that of
+// a vendor that marks them. What decides alone has to be right where test data lies.
+func HoldsToken(data []byte) bool {
+	for _, at := range tokens().FindAllIndex(data, maxTokens) {
+		if !bytes.HasSuffix(data[at[0]:at[1]], []byte("EXAMPLE")) {
+			return true
+		}
+	}
+	return false
+}
+
+const maxTokens = 100 // examples that are looked at
+
+// tokens are what vendors and gitleaks (github.com/gitleaks/gitleaks) say of their forms.
+var tokens = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(strings.Join([]string{
+		`\b(?:AKIA|ASIA)[A-Z2-7]{16}\b`,
+		`\bgh[pousr]_[A-Za-z0-9]{36}\b`, `\bgithub_pat_[A-Za-z0-9_]{82}\b`, `\bglpat-[A-Za-z0-9_-]{20}`,
+		`\bsk-ant-[A-Za-z0-9_-]{20,}`, `\bsk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,}`,
+		`\bxox[abprs]-[A-Za-z0-9-]{10,}`, `\bnpm_[A-Za-z0-9]{36}\b`, `\bpypi-AgEI[A-Za-z0-9_-]{20,}`, `\bhf_[A-Za-z0-9]{34}\b`,
+		`\bAIza[A-Za-z0-9_-]{35}`, `\b[sr]k_live_[A-Za-z0-9]{20,}`, `\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}`,
+		`\bdop_v1_[a-f0-9]{64}\b`, `\bdapi[a-f0-9]{32}\b`, `\bhvs\.[A-Za-z0-9_-]{90,}`, `\bglsa_[A-Za-z0-9]{32}_[a-f0-9]{8}\b`,
+		`\blin_api_[A-Za-z0-9]{40}\b`, `\bntn_[A-Za-z0-9]{40,}`, `\bpul-[a-f0-9]{40}\b`, `\bshpat_[a-f0-9]{32}\b`,
+		`\bsntryu_[a-f0-9]{64}\b`, `\bops_eyJ[A-Za-z0-9_-]{100,}`, `\bdp\.pt\.[A-Za-z0-9]{43}\b`, `\bAGE-SECRET-KEY-1[A-Z0-9]{58}\b`,
+	}, "|"))
+})
+
+// Kinds of private keys: RFC 7468 and the formats of OpenSSH, PuTTY, OpenPGP and age.
+var keyMarks = []string{"PRIVATE KEY-----", "PRIVATE KEY BLOCK-----", "PuTTY-User-Key-File", "AGE-SECRET-KEY-1"}
+
+func hasKey(data []byte) bool {
+	for _, m := range keyMarks {
+		if bytes.Contains(data, []byte(m)) {
+			return true
+		}
+	}
+	return false
+}
+
+var hexKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*[0-9a-fA-F]{32,}\s*$`) })
+
+// encrypted: sops, git-crypt and Ansible leave what is of no use to who reads it.
+func encrypted(data []byte) bool {
+	return bytes.HasPrefix(data, []byte("\x00GITCRYPT")) || bytes.HasPrefix(data, []byte("$ANSIBLE_VAULT")) ||
+		bytes.Contains(data, []byte("ENC[AES256_GCM")) && bytes.Contains(data, []byte("sops"))
+}
+
+var (
+	// assignment is NAME=value, "name": "value" or name: value.
+	assignment = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`([A-Za-z0-9_.\-]+)["']?[ \t]*[:=][ \t]*(?:"([^"\n]*)"|'([^'\n]*)'|([^\s"',;{}\[\]]+))`)
+	})
+	// element is <name>value</ or key="name" value="value" of XML.
+	element = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`<([A-Za-z0-9_.\-]+)>([^<\n]+)</|key="([^"\n]+)"\s+value="([^"\n]+)"`)
+	})
+	// login is the password of a URL.
+	login = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`[a-z][a-z0-9+.\-]*://[^\s/:@"'<>]*:([^\s/@"'<>]+)@`)
+	})
+)
+
+// assigns reports whether a text gives a value to a name that looks like a secret, or has
+// a URL with a password.
+func assigns(data []byte) bool {
+	for _, m := range login().FindAllSubmatch(data, -1) {
+		if isValue(string(m[1]), 1) {
+			return true
+		}
+	}
+	for _, m := range element().FindAllSubmatch(data, -1) {
+		if secretPair(string(m[1])+string(m[3]), string(m[2])+string(m[4])) {
+			return true
+		}
+	}
+	for _, m := range assignment().FindAllSubmatch(data, -1) {
+		if secretPair(string(m[1]), string(m[2])+string(m[3])+string(m[4])) {
+			return true
+		}
+	}
+	return false
+}
+
+func secretPair(name, value string) bool {
+	upper := strings.ToUpper(name)
+	named := Variable(name) || strings.HasSuffix(upper, "TOKEN") || strings.HasSuffix(upper, "KEY") && upper != "KEY" || strings.HasSuffix(upper, "-KEY-DATA")
+	return named && isValue(value, 8)
+}
+
+// placeholders stand where a person puts a secret later.
+var placeholders = []string{"example", "dummy", "changeme", "change_me", "change-me", "your_", "your-", "xxx", "todo", "placeholder", "replace", "redacted"}
+
+// isValue reports whether a text of at least so many bytes can be a secret, and neither
+// stands for one nor says where one is.
+func isValue(s string, least int) bool {
+	s = strings.TrimSpace(s)
+	lower := strings.ToLower(s)
+	switch {
+	case len(s) < least, strings.Trim(s, s[:1]) == "", strings.Trim(s, "0123456789.") == "":
+		return false
+	case strings.ContainsAny(s[:1], "$<%{*./~"), strings.Contains(s, "${"), strings.Contains(s, "{{"):
+		return false
+	case strings.Contains(s, "://") && !login().MatchString(s): // where the secret is, or what it is for
+		return false
+	}
+	for _, p := range placeholders {
+		if strings.Contains(lower, p) {
+			return false
+		}
+	}
+	return true
+}

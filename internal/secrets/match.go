@@ -1,0 +1,173 @@
+package secrets
+
+import (
+	_ "embed"
+	"path"
+	"strings"
+	"sync"
+)
+
+//go:embed names.txt
+var namesText string
+
+// Test is how the secret in a file of a name is told.
+type Test uint8
+
+// Tests.
+const (
+	Never       Test = iota // no row fits the name
+	Shown                   // a row says that it is no secret
+	ByName                  // the name is enough
+	Environment             // as ByName; .envrc and directories have rules of their own
+	Key                     // there is a private key in it
+	Hex                     // it is a key of 32 or more hexadecimal digits
+	Values                  // it gives a value to a name that looks like a secret, or holds a token
+)
+
+var tests = map[string]Test{"shown": Shown, "name": ByName, "environment": Environment, "key": Key, "hex": Hex, "values": Values}
+
+// Row is one line of names.txt.
+type Row struct {
+	Name   string // in lower case
+	Test   Test
+	Reason string
+}
+
+// exampleWords end the names of files that are made to be shared, and of encrypted ones.
+var exampleWords = []string{"example", "sample", "template", "tmpl", "dist", "defaults", "default", "schema", "vault"}
+
+// Match gives the row for a name in a directory. Its Test is Never where no row fits, and
+// Shown for an example.
+func Match(dir, name string) Row {
+	name = strings.ToLower(name)
+	t := table()
+	row := t.exact[name]
+	if ext := strings.LastIndexByte(name, '.'); ext >= 0 && row == nil {
+		row = t.endings[name[ext:]]
+	}
+	if name != "" {
+		row = first(row, t.begins[name[0]], dir, name)
+		row = first(row, t.begins['*'], dir, name)
+	}
+	switch {
+	case row == nil:
+		return Row{}
+	case row.Test != Shown && isExample(name):
+		return Row{Name: row.Name, Test: Shown, Reason: "an example"}
+	}
+	return row.Row
+}
+
+// first gives the first row that fits, of one that does and some others.
+func first(found *row, others []*row, dir, name string) *row {
+	for _, o := range others {
+		if found != nil && found.line < o.line {
+			break
+		}
+		if o.fits(name) && (o.dir == "" || o.dir == strings.ToLower(path.Base(dir))) {
+			return o
+		}
+	}
+	return found
+}
+
+// Named reports whether a file of this name is hidden whatever it holds.
+func Named(name string) bool {
+	switch t := Match("", name).Test; t {
+	case ByName:
+		return true
+	case Environment:
+		return name != ".envrc"
+	default:
+		return false
+	}
+}
+
+func isExample(name string) bool {
+	stem := name
+	if ext := strings.LastIndexByte(name, '.'); ext > 0 && !strings.HasPrefix(name, ".env") {
+		stem = name[:ext] // credentials.example.json
+	}
+	for _, w := range exampleWords {
+		for _, of := range [...]string{name, stem} {
+			rest, ok := strings.CutSuffix(of, w)
+			if ok && rest != "" && strings.IndexByte(".-_", rest[len(rest)-1]) >= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// row is a Row as it is looked for.
+type row struct {
+	Row
+	line   int
+	dir    string   // name of the directory, "" for any
+	pieces []string // of the name, between the stars
+}
+
+func (r *row) fits(name string) bool {
+	last := len(r.pieces) - 1
+	if !strings.HasSuffix(name, r.pieces[last]) {
+		return false
+	}
+	rest, ok := strings.CutPrefix(name, r.pieces[0])
+	if !ok || last == 0 {
+		return ok && rest == ""
+	}
+	rest, ok = strings.CutSuffix(rest, r.pieces[last])
+	for _, p := range r.pieces[1:last] {
+		if ok {
+			_, rest, ok = strings.Cut(rest, p)
+		}
+	}
+	return ok
+}
+
+// rows are the lines of names.txt by how they are found.
+type rows struct {
+	exact   map[string]*row // whole names
+	endings map[string]*row // "*.pem", by ".pem"
+	begins  map[byte][]*row // the others, by what the name begins with
+}
+
+// table reads the embedded table on first use; a test holds its form.
+var table = sync.OnceValue(func() *rows {
+	t, _ := parse(namesText)
+	return t
+})
+
+// parse leaves out, and gives, the lines that are no rows.
+func parse(text string) (t *rows, bad []string) {
+	t = &rows{exact: make(map[string]*row), endings: make(map[string]*row), begins: make(map[byte][]*row)}
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimRight(line, "\n")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		f := strings.Split(line, " | ")
+		if len(f) != 3 || tests[f[1]] == Never || f[0] != strings.ToLower(f[0]) {
+			bad = append(bad, line)
+			continue
+		}
+		r := row{Row: Row{f[0], tests[f[1]], f[2]}, line: n}
+		dir, name, below := strings.Cut(f[0], "/")
+		if !below {
+			dir, name = "", dir
+		}
+		r.dir, r.pieces = dir, strings.Split(name, "*")
+		ending, plain := strings.CutPrefix(name, "*")
+		switch {
+		case !below && len(r.pieces) == 1:
+			t.exact[name] = &r
+		case !below && plain && strings.LastIndexByte(ending, '.') == 0 && len(r.pieces) == 2:
+			t.endings[ending] = &r
+		default:
+			t.begins[name[0]] = append(t.begins[name[0]], &r)
+		}
+	}
+	return t, bad
+}

@@ -1,0 +1,116 @@
+package secrets
+
+import (
+	"path"
+	"strings"
+	"testing"
+)
+
+func TestTable(t *testing.T) {
+	rows, bad := parse(namesText)
+	if len(bad) > 0 {
+		t.Errorf("no rows: %q", bad)
+	}
+	if n := len(rows.exact) + len(rows.endings) + len(rows.begins); n < 55 {
+		t.Errorf("%d rows", n)
+	}
+	for _, line := range []string{"x | name", "x | other | reason", "X | name | reason", "x | name | a | b", "x\tname\treason"} {
+		if _, bad := parse(line); len(bad) != 1 {
+			t.Errorf("%q is taken for a row", line)
+		}
+	}
+}
+
+func TestMatch(t *testing.T) {
+	for want, names := range map[Test]string{
+		Environment: ".env .env.local .env-prod .envs .ENV a/b/.env .env.example.local .envrc .envrc.private",
+		ByName: `.dev.vars .dev.vars.staging .netrc .git-credentials x.kdbx release.keystore a/.cargo/credentials.toml .aws/credentials
+			terraform.tfstate terraform.tfstate.backup a/.streamlit/secrets.toml .secrets`,
+		Key:    "id_rsa id_ed25519_work server.pem a/b/tls.key AuthKey_X.p8 signing.asc",
+		Hex:    "config/master.key master.key config/credentials/production.key",
+		Values: "prod.env .flaskenv .npmrc .yarnrc.yml NuGet.Config my-service-account-1.json google-credentials.json x.tfvars .kube/config kubeconfig.yaml secrets.toml",
+		Shown: `.env.example .env.sample .env.local.example .env.dist .env.vault id_rsa.pub truststore.jks debug.keystore google-services.json
+			credentials.example.json .dev.vars.example`,
+		Never: "env main.go config settings.json .secrets.baseline id.go pem key go.mod streamlit/secrets.tom credentials config/config.yml a.envx .npmrc.template",
+	} {
+		for _, n := range strings.Fields(names) {
+			if got := Match(path.Split(n)); got.Test != want {
+				t.Errorf("%s: test %d by %q, not %d", n, got.Test, got.Name, want)
+			}
+		}
+	}
+}
+
+const (
+	fakeToken = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
+	fakeKey   = "-----BEGIN OPENSSH " + "PRIVATE KEY-----\nb3BlbnNza\n"
+)
+
+func TestHolds(t *testing.T) {
+	for _, c := range []struct {
+		test Test
+		data string
+		want bool
+	}{
+		{ByName, "", true},
+		{Key, fakeKey, true},
+		{Key, "-----BEGIN CERTIFICATE-----\nMIIB\n", false},
+		{Key, "-----BEGIN PUBLIC KEY-----\nMIIB\n", false},
+		{Hex, "0123456789abcdef0123456789abcdef\n", true},
+		{Hex, "see the wiki\n", false},
+		{Values, "registry=https://registry.example.org/\nstrict-ssl=true\n", false},
+		{Values, "//registry.example.org/:_authToken=8f2b1c0e-aaaa-4444\n", true},
+		{Values, "//registry.example.org/:_authToken=${NPM_TOKEN}\n", false},
+		{Values, "//registry.example.org/:_authToken=" + fakeToken + "\n", true},
+		{Values, "[pypi]\nusername = __token__\npassword = hunter2hunter2\n", true},
+		{Values, "[global]\nindex-url = https://user:s3cretpw@pypi.internal/simple\n", true},
+		{Values, "[global]\nindex-url = https://pypi.internal/simple\n", false},
+		{Values, "[global]\nindex-url = https://user:${PIP_PASS}@pypi.internal/simple\n", false},
+		{Values, `{"auths": {"ghcr.io": {"auth": "dXNlcjpwYXNzd29yZA=="}}}`, true},
+		{Values, `{"credHelpers": {"ghcr.io": "desktop"}}`, false},
+		{Values, `{"type": "service_account", "private_key": "-----BEGIN ` + `PRIVATE KEY-----\nMII"}`, true},
+		{Values, "db_password = \"correct horse\"\n", true},
+		{Values, "db_password = \"changeme\"\nregion = \"eu-west-1\"\n", false},
+		{Values, "users:\n- user:\n    client-key-data: LS0tLS1CRUdJTiBSU0Eg\n", true},
+		{Values, "apiVersion: v1\nkind: Config\nclusters: []\n", false},
+		{Values, `<settings><servers><server><password>hunter2hunter2</password></server></servers></settings>`, true},
+		{Values, `<add key="ClearTextPassword" value="hunter2hunter2" />`, true},
+		{Values, "password: ENC[AES256_GCM,data:abcdefgh]\nsops:\n  version: 3\n", false},
+		{Values, "$ANSIBLE_VAULT;1.1;AES256\npassword: abcdefghij\n", false},
+		{Values, "PASSWORD=xxxxxxxxxxxx\nSECRET_KEY=<your key>\nAPI_TOKEN=/run/secrets/token\n", false},
+		{Values, "SESSION_TIMEOUT=86400000\n", false},
+	} {
+		if got := Holds(c.test, []byte(c.data)); got != c.want {
+			t.Errorf("test %d of %q: %v", c.test, c.data, got)
+		}
+	}
+}
+
+func TestHoldsToken(t *testing.T) {
+	for text, want := range map[string]bool{
+		fakeToken:                           true,
+		"key = AKIA" + "IOSFODNN7ABCDEFG":   true,
+		"AKIA" + "IOSFODNN7EXAMPLE":         false,
+		"sk_test_" + "0123456789abcdefghij": false,
+		"sk_live_" + "0123456789abcdefghij": true,
+		fakeKey:                             false,
+		"nothing":                           false,
+	} {
+		if got := HoldsToken([]byte(text)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+func BenchmarkMatch(b *testing.B) {
+	names := [...]string{"main.go", "package.json", ".env.local"}
+	for i := range b.N {
+		Match("", names[i%len(names)])
+	}
+}
+
+func FuzzHolds(f *testing.F) {
+	f.Add(".npmrc", []byte("//r/:_authToken=x\n"))
+	f.Add("a.pem", []byte(fakeKey))
+	f.Fuzz(func(t *testing.T, name string, data []byte) { Holds(Match(path.Split(name)).Test, data) })
+}

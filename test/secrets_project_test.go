@@ -1,0 +1,78 @@
+//go:build linux
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestProjectSecrets: files of secrets cannot be read at any depth of the project, what has
+// such a name and holds none can, and so can what the command makes.
+func TestProjectSecrets(t *testing.T) {
+	const key = "-----BEGIN OPENSSH " + "PRIVATE KEY-----\nSECRET\n"
+	hidden := map[string]string{
+		"packages/api/.env":           "TOKEN=SECRET\n",
+		"packages/api/.env.local":     "TOKEN=SECRET\n",
+		"a/b/c/d/.dev.vars":           "TOKEN=SECRET\n",
+		"config/master.key":           "0123456789abcdef0123456789abcdef\n",
+		"infra/terraform.tfstate":     `{"SECRET": 1}`,
+		"infra/prod.tfvars":           "db_password = \"SECRETSECRET\"\n",
+		"web/.npmrc":                  "//r/:_authToken=SECRETSECRET\n",
+		"web/.netrc":                  "machine r login u password SECRET\n",
+		"web/.git-credentials":        "https://u:SECRET@r\n",
+		"app/.streamlit/secrets.toml": "SECRET = 1\n",
+		"deploy/service-account.json": `{"private_key": "SECRETSECRET"}`,
+		"deploy/tls.pem":              key,
+		"deploy/id_rsa":               key,
+	}
+	shown := map[string]string{
+		"packages/api/.env.example":      "TOKEN=changeme\n",
+		"other/.npmrc":                   "registry=https://r.example/\n",
+		"deploy/cert.pem":                "-----BEGIN CERTIFICATE-----\n",
+		"deploy/id_rsa.pub":              "ssh-rsa AAAA\n",
+		"testdata/key.pem":               key,
+		"node_modules/x/.env":            "A=1\n",
+		"infra/dev.tfvars":               "region = \"eu\"\n",
+		"deploy/google-services.json":    `{"api_key": "public"}`,
+		"deploy/credentials.sample.json": `{"private_key": "SECRETSECRET"}`,
+	}
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		for name, text := range hidden {
+			w.write(w.project+"/"+name, text)
+		}
+		for name, text := range shown {
+			w.write(w.project+"/"+name, text)
+		}
+		for name := range hidden {
+			if r := w.run("--", "cat", name); r.code == 0 || strings.Contains(r.out, "SECRET") || !strings.Contains(r.err, "Permission denied") {
+				t.Errorf("%s: %s", name, r)
+			}
+		}
+		for name, text := range shown {
+			if r := w.run("--", "cat", name); r.code != 0 || r.out != text {
+				t.Errorf("%s: %s", name, r)
+			}
+		}
+		// The canary: it is the walls that hide, and a rule of the user's that shows.
+		if r := w.run("--read", "packages/api/.env", "--", "cat", "packages/api/.env"); r.out != hidden["packages/api/.env"] {
+			t.Errorf("shown by --read: %s", r)
+		}
+		for _, way := range []string{
+			"mv packages p; cat p/api/.env", "ln packages/api/.env l; cat l", "mv packages/api/.env l; cat l", "cp packages/api/.env l; cat l",
+			"exec 3<> packages/api/.env; cat <&3", "cat packages/../packages/api/./.env", "cd packages && mv api b && cat b/.env",
+			"ln -s packages/api/.env s; cat s", "git init -q r; cd r; git --work-tree=.. add -f ../packages/api/.env; git show :packages/api/.env",
+		} {
+			if r := w.run("--", "sh", "-c", way); strings.Contains(r.out, "SECRET") {
+				t.Errorf("%s: %s", way, r)
+			}
+		}
+		if r := w.run("--", "sh", "-c", "mkdir made; echo OWN=1 > made/.env; sleep 0.2; cat made/.env"); r.out != "OWN=1\n" {
+			t.Errorf("made inside: %s", r)
+		}
+		if got := w.read(w.project + "/packages/api/.env"); got != hidden["packages/api/.env"] {
+			t.Errorf("outside it holds %q", got)
+		}
+	})
+}
