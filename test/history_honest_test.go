@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -316,5 +317,65 @@ func TestRefusedRedoTakesItselfBack(t *testing.T) {
 	}
 	if got := w.outsideSh(look); got != before {
 		t.Errorf("before the redo that was refused\n%safter it\n%s", before, got)
+	}
+}
+
+// TestUndoAndRedoAreWhole holds sequences in which nobody but a run changes anything: undo
+// gives the tree before it, and redo the one after it.
+func TestUndoAndRedoAreWhole(t *testing.T) {
+	const failed = `python3 -c 'import os; os.rename("d", "b")' 2> /dev/null`
+	for name, c := range map[string]struct {
+		first string
+		steps []string
+	}{
+		"written by a name that goes, in a directory that moves": {"mkdir b; echo old > e; ln e b/d", []string{"echo new > b/d; rm b/d; mv b c"}},
+		"a mode by a name that goes, in a directory that moves":  {"mkdir b; echo old > e; ln e b/d", []string{"chmod 600 b/d; rm b/d; mv b c"}},
+		"times of a file that loses its two names":               {"echo old > d; ln d e", []string{"touch -hd @1000000000 e; rm d e"}},
+		"a directory that cannot replace a file":                 {"echo old > b", []string{"ln b e; mkdir d; " + failed + "; true", "rm b e"}},
+		"two names that are replaced one by one":                 {"echo old > e; ln e b", []string{"echo one > b; echo x > t; mv t b", "echo y > t; mv t e"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			const look = "find . -type f -exec cat {} + -printf '%p %m\n' | sort; find . | sort"
+			w.outsideSh(c.first)
+			trees := []string{w.outsideSh(look)}
+			for _, s := range c.steps {
+				w.sh(s)
+				trees = append(trees, w.outsideSh(look))
+			}
+			last := len(c.steps)
+			at := func(n int, after string) {
+				t.Helper()
+				if got := w.outsideSh(look); got != trees[n] {
+					t.Errorf("after %s the tree was to be\n%sand is\n%s", after, trees[n], got)
+				}
+			}
+			for n := last - 1; n >= 0; n-- {
+				w.fine("undo")
+				at(n, "undo")
+			}
+			for n := range c.steps {
+				w.fine("redo")
+				at(n+1, "redo")
+			}
+			w.fine("undo", strconv.Itoa(last))
+			at(0, "undo of all")
+			w.fine("redo", strconv.Itoa(last))
+			at(last, "redo of all")
+		})
+	}
+}
+
+// TestUndoOfASetIDFile shows that a set-id bit, which no undo gives back, is in the way of
+// none.
+func TestUndoOfASetIDFile(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.outsideSh("echo old > f; chmod 2755 f")
+	w.sh("ln -s c b")
+	w.sh("echo more >> f")
+	w.fine("undo", "2")
+	if got := w.outsideSh("cat f; stat -c %a f; ls"); got != "old\n755\nf\n" {
+		t.Errorf("after the undo: %q", got)
 	}
 }

@@ -16,7 +16,8 @@ type relating struct {
 	void   map[graph.Place]bool // entries of which what was found does not come back
 	quiet  map[graph.Node]bool  // nodes that have only such entries
 	silent bool
-	reborn map[graph.Node]bool // nodes that had no name when the step began
+	reborn map[graph.Node]bool     // nodes that had no name when the step began
+	within map[graph.Place]*Within // what was in the files that got names there
 	order  []graph.Place
 	from   map[graph.Place]graph.Node
 	places map[graph.Node][]graph.Place // at which the step found a node
@@ -44,7 +45,7 @@ func (r *relations) follow(s *Step) []graph.Transition {
 		relations: r, step: s, spared: s.spares(), from: make(map[graph.Place]graph.Node), places: make(map[graph.Node][]graph.Place), said: make(map[graph.Place]bool),
 		begun: make(map[graph.Node]*begun), ended: make(map[graph.Node]*Post),
 		alone: make(map[graph.Place]bool), void: make(map[graph.Place]bool), quiet: make(map[graph.Node]bool),
-		reborn: make(map[graph.Node]bool),
+		reborn: make(map[graph.Node]bool), within: make(map[graph.Place]*Within),
 	}
 	for i := range s.Pres() {
 		t.begin(&s.pres[i])
@@ -100,6 +101,9 @@ func (t *relating) begin(b *Pre) {
 		to = n.number
 	}
 	if root == 0 {
+		if b.Within != nil {
+			t.within[p] = b.Within
+		}
 		t.void[p] = t.void[p] || t.spared.found[string(b.Path)]
 		t.hush(to, t.spared.found[string(b.Path)])
 		t.lead(p, to)

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"slices"
 
 	"carrel/internal/history/graph"
@@ -15,6 +16,9 @@ func (t *relating) nodeLeft(n *node) {
 	case b != nil && n.root == "" && len(n.names) == 0 && (t.unmet(n, b) <= 0 || len(n.anchors) == 0):
 		n.dead, n.last, n.apart = true, t.places[n.number], t.unmet(n, b) > 0
 		n.content = graph.Dead
+		if q != nil && !t.wrote(b, q) { // its times may have been set before the last name went
+			t.versions[b.version].state = q.State
+		}
 		t.write(content, graph.Value{N: b.version}, graph.Value{N: graph.Dead})
 	case q == nil: // it lives by other names, and losing some has changed its time of change
 		t.versions[n.content].state.Ctime = unknownCtime
@@ -37,18 +41,21 @@ func (t *relating) unmet(n *node, b *begun) int {
 // made it, or gave a name to what had none there.
 func (t *relating) bornNode(n *node, q *Post, content graph.Key) {
 	v := n.content
-	in, _ := t.step.PreOf(string(q.Path))
+	var in *Within
+	for _, p := range n.names {
+		in = cmp.Or(in, t.within[p])
+	}
 	switch {
-	case in.Within != nil: // it lives by names outside
-		from := t.contentOf(n, &in.Within.State, nil)
-		if in.Within.Object != (Object{}) {
-			t.keepAs(from, in.Within.Object)
+	case in != nil: // it lives by names outside
+		from := t.contentOf(n, &in.State, nil)
+		if in.Object != (Object{}) {
+			t.keepAs(from, in.Object)
 		}
 		if v = from; q.As != nil && q.As.Content {
 			v = t.versionLeft(n, q)
 		}
 		t.write(content, graph.Value{N: from}, graph.Value{N: v})
-		t.metas(n, &in.Within.State, &q.State)
+		t.metas(n, &in.State, &q.State)
 	case v != graph.Dead && t.reborn[n.number] && t.step.undoes() && (q.As == nil || !q.As.Content): // it has lived by names outside
 		if v = t.contentOf(n, &q.State, nil); v == n.content && sumsDiffer(&t.versions[v].state, &q.State) {
 			v = t.newVersion(n.number, &q.State)

@@ -25,7 +25,7 @@ func setMeta(dir int, name string, st *State) error {
 		}
 		mode := st.Mode
 		if st.Kind != Dir {
-			mode &^= unix.S_ISUID | unix.S_ISGID
+			mode &^= setIDs
 		}
 		if now, err = stateAt(dir, name, 0); err == nil && now.Mode != mode {
 			err = chmodAt(dir, name, mode)
@@ -64,3 +64,6 @@ func chmodAt(dir int, name string, mode uint32) error {
 	}
 	return chmodFd(fd, mode)
 }
+
+// setIDs are the bits of a mode that an undo does not give back.
+const setIDs = unix.S_ISUID | unix.S_ISGID

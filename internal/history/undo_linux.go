@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"carrel/internal/history/graph"
@@ -184,8 +185,14 @@ func (u *undo) all() error {
 }
 
 // alike reports whether a content has the size and the time of change that it is to
-// have: an undo sets these, and the time of change of its inode is of the undo.
+// have: an undo sets these, and the time of change of its inode is of the undo. No undo
+// gives a set-id bit back.
 func (p *present) alike(k graph.Key, is, wanted graph.Value) bool {
+	if k.Part == graph.Meta && k.Name == modePart {
+		found, err := strconv.ParseUint(is.S, 8, 32)
+		want, other := strconv.ParseUint(wanted.S, 8, 32)
+		return err == nil && other == nil && found&^setIDs == want&^setIDs
+	}
 	if k.Part != graph.Content || is.N == graph.Dead || wanted.N == graph.Dead {
 		return false
 	}
@@ -348,14 +355,15 @@ type did struct {
 // names do not change get their times and mode back by actions of their own: what
 // happens to a file in them changes those for a moment.
 func (u *undo) keepParents(p *Plan) error {
-	known := make(map[string]bool)
+	known := make(map[ID]bool)
 	for i := range p.actions {
 		if a := &p.actions[i]; a.Verb == meta {
-			known[string(a.Path)] = true
+			known[a.State.ID] = true
 		}
 	}
 	p.parents = make(map[string]State)
-	for i := range p.actions { // and not what is added meanwhile
+	last := make(map[string]int) // of what may change such a directory
+	for i := range p.actions {
 		a := &p.actions[i]
 		at := strings.LastIndexByte(string(a.Path), '/')
 		if at <= 0 || a.Verb == meta || isRoot(u.roots, string(a.Path)) {
@@ -370,11 +378,23 @@ func (u *undo) keepParents(p *Plan) error {
 			}
 			p.parents[dir] = st
 		}
-		if st.Kind == Dir && (a.Verb == swap || a.Verb == rewrite) && !known[dir] {
-			known[dir] = true
-			p.actions = append(p.actions, action{Verb: meta, Path: Bytes(dir), State: st})
+		if st.Kind == Dir && (a.Verb == swap || a.Verb == rewrite) && !known[st.ID] {
+			last[dir] = i
 		}
 	}
+	if len(last) == 0 {
+		return nil
+	}
+	with := make([]action, 0, len(p.actions)+len(last))
+	for i, a := range p.actions {
+		with = append(with, a)
+		if at := strings.LastIndexByte(string(a.Path), '/'); at > 0 {
+			if n, is := last[string(a.Path[:at])]; is && n == i { // here: it may be moved later
+				with = append(with, action{Verb: meta, Path: a.Path[:at], State: p.parents[string(a.Path[:at])]})
+			}
+		}
+	}
+	p.actions = with
 	return nil
 }
 
