@@ -33,13 +33,21 @@ func TestName(t *testing.T) {
 		{".claude/settings.json", Protected}, {".claude/settings.local.json", Protected}, {".claude/hooks/x.sh", Protected}, {".claude", None}, {".claude/plans/x", None},
 		{"pkg/.claude/settings.json", Listed}, {".codex/config.toml", Protected}, {".gemini/settings.json", Protected}, {".gemini/other", Listed},
 		{".mcp.json", Protected}, {".vscode/tasks.json", Protected}, {"node_modules/x/.vscode/tasks.json", Listed}, {"node_modules/x/.idea", Listed},
-		{".idea/workspace.xml", Protected}, {".devcontainer/devcontainer.json", Protected}, {"x.code-workspace", Listed}, {"a/b.code-workspace", Listed},
+		{".idea/workspace.xml", Protected}, {".devcontainer/devcontainer.json", Protected}, {"x.code-workspace", Protected}, {"a/b.code-workspace", Listed},
 		{".husky/pre-commit", Protected}, {".pre-commit-config.yaml", Protected}, {"mise.toml", Protected}, {".mise.toml", Protected}, {".envrc", Protected}, {"a/.envrc", Listed},
-		{".exrc", Protected}, {".nvim.lua", Protected}, {".vimrc", Listed}, {".dir-locals.el", Protected}, {".gdbinit", Protected},
+		{".exrc", Protected}, {".nvim.lua", Protected}, {".vimrc", Protected}, {".dir-locals.el", Protected}, {".gdbinit", Protected},
 		{".cargo/config.toml", Protected}, {"crate/.cargo/config.toml", Listed}, {".cargo", None}, {".cargo/registry/x", None},
 		{".npmrc", Protected}, {".yarnrc.yml", Protected}, {".pnpmfile.cjs", Protected}, {"node_modules/.bin/tsc", Listed}, {"node_modules/.bin", Listed}, {"node_modules/x/index.js", None},
 		{"venv/bin/activate", Listed}, {".venv/bin/activate.fish", Listed}, {"bin/activated", None}, {"bin/activate", Listed},
 		{"venv/lib/python3.12/site-packages/x.pth", Listed}, {"models/big.pth", None}, {"AGENTS.md", Listed}, {"sub/CLAUDE.md", Listed}, {"agents.md", None},
+		// twins
+		{"opencode.jsonc", Protected}, {".devcontainer.json", Protected}, {"lefthook.yaml", Protected}, {"lefthook.toml", Protected}, {"lefthook-local.yml", Protected},
+		{"mise.local.toml", Protected}, {".mise/config.toml", Protected}, {".mise.dev.toml", Protected}, {".nvimrc", Protected}, {".lvimrc", Protected}, {".pdbrc", Protected},
+		{".hg/hgrc", Protected}, {".envrc.private", Protected}, {".helix/languages.toml", Protected}, {".mvn/jvm.config", Protected}, {".zed/tasks.json", Protected},
+		{".qwen/settings.json", Protected}, {".qwen/plans/x", Listed}, {"crush.json", Protected}, {".amp/settings.json", Protected}, {".amazonq/mcp.json", Protected},
+		{".factory/hooks/x", Protected}, {".junie/mcp/x", Listed}, {".continue/mcp.json", Protected}, {".windsurf/hooks.json", Protected}, {".kiro/settings/mcp.json", Protected},
+		{".claude/plugins/x", Protected}, {".agents/skills/x", Protected}, {".bashrc", Listed}, {".gitconfig", Listed}, {".github/hooks/x.json", Listed},
+		{".github/copilot-instructions.md", Listed}, {"AGENTS.override.md", Listed}, {"tools/bazel", Listed}, {"tools/x", None}, {".github/ISSUE_TEMPLATE", None},
 		{".vscode.bak/x", None}, {"x.vscode", None}, {".GIT/config", None}, {".VSCODE", None},
 	}
 	for _, tt := range tests {

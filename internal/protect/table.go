@@ -1,5 +1,7 @@
 package protect
 
+import "slices"
+
 // table lists the names and what is done about them, but for git's control
 // files, which repository judges. Three kinds:
 //
@@ -8,55 +10,111 @@ package protect
 //     programs outside act on them without being asked.
 //   - hint: everything else is recorded and listed. Deeper in the tree that is
 //     all of them, as packages, templates and submodules bring such files along.
+//     A directory may nowhere get the first name of such a path, so that names of ordinary
+//     directories (tools/bazel, .github/hooks) are hints.
 //   - names that programs inside write in everyday work (.gitmodules, AGENTS.md,
 //     node_modules/.bin) are hints at the top as well.
+//
+// Names of one program share its verdict: opencode.jsonc is what opencode.json is.
 func table() []rule {
+	return slices.Concat(names(), agents())
+}
+
+func names() []rule {
 	return []rule{
 		// Ours: a run must not change the next run's policy.
 		protected(".carrel.yaml", "carrel policy"), protectedDir(".carrel", "carrel policy"),
 		// Shells and version managers act on entering a directory.
-		protected(".envrc", "direnv runs it"), protected(".tool-versions", "asdf and mise pick programs by it"),
-		protected("mise.toml", "mise runs it"), protected(".mise.toml", "mise runs it"),
-		hint("mise.local.toml", "mise runs it"), hint(".mise.local.toml", "mise runs it"), hint("mise/config.toml", "mise runs it"),
-		hintDir(".mise", "mise runs it"), hint(".config/mise.toml", "mise runs it"), hintDir(".config/mise", "mise runs it"),
+		protected(".envrc", "direnv runs it"), protected(".envrc.*", "direnv runs it where .envrc names it"), protected(".autoenv*", "autoenv runs it"),
+		protected(".in", "autoenv runs it"), protected(".out", "autoenv runs it"),
+		protected(".tool-versions", "asdf and mise pick programs by it"), protected(".bazeliskrc", "bazelisk starts what it names"),
+		protected("mise.toml", "mise runs it"), protected("mise.*.toml", "mise runs it"), protected(".mise.toml", "mise runs it"), protected(".mise.*.toml", "mise runs it"),
+		hint("mise/config*.toml", "mise runs it"), protectedDir(".mise", "mise runs it"), protected(".config/mise.toml", "mise runs it"),
+		protected(".config/mise.*.toml", "mise runs it"), protectedDir(".config/mise", "mise runs it"),
 		hint("rust-toolchain", "rustup picks programs by it"), hint("rust-toolchain.toml", "rustup picks programs by it"),
+		hint(".bashrc", "a shell runs it, where the project is linked from home"), hint(".bash_profile", "a shell runs it, where the project is linked from home"),
+		hint(".profile", "a shell runs it, where the project is linked from home"), hint(".zshrc", "a shell runs it, where the project is linked from home"),
+		hint(".zshenv", "a shell runs it, where the project is linked from home"), hint(".zprofile", "a shell runs it, where the project is linked from home"),
+		hint(".gitconfig", "git runs what it names, where the project is linked from home"), hint(".inputrc", "a shell reads it, where the project is linked from home"),
+		hint(".ripgreprc", "rg reads it, where the project is linked from home"),
+		hint("devbox.json", "devbox runs it"), hint("flake.nix", "nix runs it"), hint("shell.nix", "nix runs it"), hint("devenv.nix", "devenv runs it"),
+		hintDir(".ddev", "container set-up"), hint(".lando.yml", "container set-up"), hint("Vagrantfile", "vagrant runs it"),
 		// Hook managers.
-		protectedDir(".husky", "git hooks"), protectedDir(".githooks", "git hooks"),
-		protected(".pre-commit-config.yaml", "git hooks"), protected("lefthook.yml", "git hooks"),
-		hint("lefthook.yaml", "git hooks"), hint(".lefthook.yml", "git hooks"), hint(".lefthook.yaml", "git hooks"), hint("lefthook-local.yml", "git hooks"),
-		hintDir(".lefthook", "git hooks"), hint(".overcommit.yml", "git hooks"),
+		protectedDir(".husky", "git hooks"), protectedDir(".githooks", "git hooks"), protectedDir(".git-hooks", "git hooks"),
+		protected(".pre-commit-config.yaml", "git hooks"), protected(".pre-commit-config.yml", "git hooks"), protected("prek.toml", "git hooks"),
+		protected("lefthook.*", "git hooks"), protected(".lefthook.*", "git hooks"), protected("lefthook-local.*", "git hooks"), protected(".lefthook-local.*", "git hooks"),
+		protectedDir(".lefthook", "git hooks"), protected(".overcommit.yml", "git hooks"), protected("hk.pkl", "git hooks"),
+		protected(".simple-git-hooks.*", "git hooks"), protected("captainhook.json", "git hooks"), hint(".lintstagedrc*", "git hooks run what it names"),
 		// Version control. Submodules are added and attributes set in ordinary
 		// work; both only choose among what the configuration holds.
 		hint(".gitmodules", "submodule addresses"), hint(".gitattributes", "chooses among configured filters and drivers"),
-		hint(".hg/hgrc", "Mercurial runs what it names"), hint(".jj/repo/config.toml", "Jujutsu runs what it names"),
-		// Agents: what starts programs. Instructions are text that agents and
-		// people edit every day.
-		protected(".mcp.json", "agents start its servers"), protected(".claude/settings*.json", "agent hooks"),
-		protectedDir(".claude/hooks", "agent hooks"), protectedDir(".claude/commands", "agent commands"),
-		protectedDir(".claude/agents", "agent definitions"), protectedDir(".claude/skills", "agent skills"),
-		protectedDir(".codex", "agent settings"), protected(".gemini/settings.json", "agent settings"), hintDir(".gemini", "agent settings"),
-		protectedDir(".cursor", "agent settings"), protectedDir(".opencode", "agent settings"), protected("opencode.json", "agent settings"),
-		hint("opencode.jsonc", "agent settings"), hint(".cursorrules", "agent instructions"), hintDir(".windsurf", "agent settings"), hintDir(".roo", "agent settings"),
-		hint(".aider.conf.yml", "agent settings"), hintDir(".kiro", "agent settings"),
-		hint("AGENTS.md", "agent instructions"), hint("CLAUDE.md", "agent instructions"), hint("CLAUDE.local.md", "agent instructions"), hint("GEMINI.md", "agent instructions"),
+		protected(".hg/hgrc", "Mercurial runs what it names"), protected(".hg/hgrc-not-shared", "Mercurial runs what it names"), hint(".hg/sharedpath", "leads Mercurial elsewhere"),
+		hint(".jj/repo/config.toml", "Jujutsu runs what it names"), hint(".sl/config", "Sapling runs what it names"), hintDir("_darcs/prefs", "darcs runs what it names"),
 		// Editors and debuggers act on opening a project.
-		protectedDir(".vscode", "editor tasks"), protectedDir(".idea", "editor tasks"), protectedDir(".devcontainer", "container set-up"),
-		hint(".devcontainer.json", "container set-up"), hint("*.code-workspace", "editor tasks"), hint(".zed/tasks.json", "editor tasks"), hint(".zed/settings.json", "editor tasks"),
-		protected(".exrc", "vim runs it"), protected(".nvim.lua", "neovim runs it"), hint(".nvimrc", "neovim runs it"), hint(".vimrc", "vim runs it where exrc is set"),
-		protected(".dir-locals.el", "emacs runs it"), hint(".dir-locals-2.el", "emacs runs it"),
-		protected(".gdbinit", "gdb runs it"), protected(".lldbinit", "lldb runs it"),
+		protectedDir(".vscode", "editor tasks"), protectedDir(".idea", "editor tasks"), protectedDir(".run", "editor tasks"), protectedDir(".devcontainer", "container set-up"),
+		protected(".devcontainer.json", "container set-up"), protected("*.code-workspace", "editor tasks"), protectedDir(".zed", "editor tasks"),
+		protectedDir(".helix", "editor settings"), hint("*.sublime-project", "editor tasks"), hintDir(".settings", "editor settings"),
+		protected(".exrc", "vim runs it"), protected(".nvim.lua", "neovim runs it"), protected(".nvimrc", "neovim runs it"),
+		protected(".vimrc", "vim runs it where exrc is set"), protected("_vimrc", "vim runs it where exrc is set"), protected(".lvimrc", "vim runs it"),
+		protected(".local.vimrc", "vim runs it"), protected(".vimspector.json", "vim runs what it names"), protected(".ycm_extra_conf.py", "vim runs it"),
+		protected(".dir-locals.el", "emacs runs it"), protected(".dir-locals-2.el", "emacs runs it"),
+		protected(".gdbinit", "gdb runs it"), protected(".lldbinit", "lldb runs it"), protected(".pdbrc", "pdb runs it"), protected(".ghci", "ghci runs it"),
+		protected(".Rprofile", "R runs it"), protected(".Renviron", "R reads it"), protected(".irbrc", "irb runs it"), protected(".pryrc", "pry runs it"),
+		protected(".iex.exs", "iex runs it"), protected(".ocamlinit", "ocaml runs it"), protected(".octaverc", "octave runs it"),
+		hint(".pylintrc", "pylint runs what it names"), hint(".golangci.y*ml", "a linter reads it"), hint(".rubocop.yml", "a linter reads it"), hint(".flake8", "a linter reads it"),
 		// Package managers and build tools.
 		protected(".npmrc", "package manager settings"), protected(".yarnrc.yml", "package manager settings"), protected(".yarnrc", "package manager settings"),
-		protected(".pnpmfile.cjs", "pnpm runs it"), hint(".pnp.cjs", "node loads it"), hintDir(".yarn/releases", "yarn runs it"), hintDir(".yarn/plugins", "yarn runs it"),
+		protected(".pnpmfile.cjs", "pnpm runs it"), protected(".pnpmfile.mjs", "pnpm runs it"), hint(".pnp.*", "node loads it"), hintDir(".yarn/releases", "yarn runs it"),
+		hintDir(".yarn/plugins", "yarn runs it"), hintDir(".yarn/sdks", "editors run it"), hint("pnpm-workspace.yaml", "pnpm reads it"),
 		protected(".cargo/config.toml", "cargo runs what it names"), protected(".cargo/config", "cargo runs what it names"),
-		hint("bunfig.toml", "bun loads what it names"), hint(".bazelrc", "bazel settings"),
+		protectedDir(".mvn", "Maven loads what it names"), hintDir("gradle/wrapper", "gradle starts what it names"), hint("gradle.properties", "gradle reads it"),
+		hint("tools/bazel", "bazel runs it"), hint("bunfig.toml", "bun loads what it names"), hint(".bazelrc", "bazel settings"), hint(".buckconfig", "buck settings"),
+		hint("pants.toml", "pants settings"), hintDir(".bundle", "bundler loads what it names"), hint("uv.toml", "package manager settings"), hint("poetry.toml", "package manager settings"),
+		hint(".condarc", "package manager settings"), hint("NuGet.config", "package manager settings"), hint("Directory.Build.*", "MSBuild runs it"), hint(".user.ini", "PHP loads what it names"),
+		hint("ansible.cfg", "ansible runs what it names"), hint("Tiltfile", "tilt runs it"), hint(".actrc", "act reads it"), hintDir(".terraform", "terraform runs it"),
+		hint("docker-compose.override.y*ml", "docker compose runs it"), hint("compose.override.y*ml", "docker compose runs it"), hint(".gitpod.yml", "container set-up"),
 		hintDir("node_modules/.bin", "package scripts run it by name"),
 		hint("bin/activate", "entering a Python environment runs it"), hint("bin/activate.*", "entering a Python environment runs it"),
 		hint("site-packages/*.pth", "every start of Python runs it"), hint("site-packages/sitecustomize.py", "every start of Python runs it"),
 		hint("site-packages/usercustomize.py", "every start of Python runs it"),
+		hint(".desktop", "a file manager starts it"), hint("*.desktop", "a file manager starts it"), hint("autorun.*", "a file manager starts it"),
 		// Runs elsewhere, once pushed.
-		hintDir(".github/workflows", "CI runs it"), hint(".gitlab-ci.yml", "CI runs it"),
+		hintDir(".github/workflows", "CI runs it"), hintDir(".github/actions", "CI runs it"), hint(".gitlab-ci.yml", "CI runs it"), hintDir(".circleci", "CI runs it"),
+		hintDir(".forgejo", "CI runs it"), hintDir(".gitea", "CI runs it"), hint(".woodpecker*", "CI runs it"), hint(".drone.yml", "CI runs it"), hint("Jenkinsfile", "CI runs it"),
+		hint("azure-pipelines.yml", "CI runs it"), hint("bitbucket-pipelines.yml", "CI runs it"), hint(".travis.yml", "CI runs it"), hintDir(".buildkite", "CI runs it"),
 	}
+}
+
+// agents are the names of coding agents: what starts programs is protected. Instructions
+// are text that agents and people edit every day.
+func agents() []rule {
+	list := []rule{
+		protected(".mcp.json", "agents start its servers"), protected(".lsp.json", "agents start its servers"),
+
+		protected(".claude/launch.json", "agent settings"), protectedDir(".claude/output-styles", "agent instructions"), protectedDir(".claude-plugin", "agent plugins"),
+		protectedDir(".codex", "agent settings"), protectedDir(".agents/skills", "agent skills"), protected(".gemini/settings.json", "agent settings"), protected(".gemini/.env", "agent settings"),
+		protectedDir(".gemini/policies", "agent settings"),
+		protectedDir(".cursor", "agent settings"), protectedDir(".opencode", "agent settings"), protected("opencode.json", "agent settings"), protected("opencode.jsonc", "agent settings"),
+		protected("crush.json", "agent settings"), protected(".crush.json", "agent settings"), protected("crushrc", "agent settings"), protected(".crushrc", "agent settings"),
+		hintDir(".github/hooks", "agent hooks"), hintDir(".github/agents", "agent definitions"), hintDir(".github/skills", "agent skills"), hintDir(".github/prompts", "agent instructions"),
+		protected(".aider.conf.yml", "agent settings"), protectedDir(".goose", "agent settings"), protected("gptme.toml", "agent settings"), protected("kilo.json", "agent settings"),
+		protected("forge.yaml", "agent settings"), protectedDir(".ai/mcp", "agents start its servers"), protected(".openhands/setup.sh", "an agent runs it"),
+		protectedDir(".kiro/settings", "agent settings"), protectedDir(".amazonq/cli-agents", "agent definitions"), protectedDir(".factory/droids", "agent definitions"),
+		hint(".cursorrules", "agent instructions"), hint(".windsurfrules", "agent instructions"), hint(".goosehints", "agent instructions"), hint(".roomodes", "agent settings"),
+		hint("AGENTS*.md", "agent instructions"), hint("AGENT.md", "agent instructions"), hint("CLAUDE*.md", "agent instructions"), hint("GEMINI.md", "agent instructions"), hint("QWEN.md", "agent instructions"),
+		hint("CRUSH*.md", "agent instructions"), hint("WARP.md", "agent instructions"), hint("CONVENTIONS.md", "agent instructions"),
+		hint(".github/copilot-instructions.md", "agent instructions"), hintDir(".github/instructions", "agent instructions"),
+	}
+	for _, dir := range []string{".claude", ".gemini", ".qwen", ".iflow", ".windsurf", ".clinerules", ".roo", ".kilocode", ".kilo", ".continue", ".kiro", ".amazonq", ".amp", ".factory",
+		".augment", ".junie", ".trae", ".openhands", ".pi", ".letta", ".vibe", ".kimi", ".rovodev", ".qoder", ".codebuddy", ".agent", ".warp", ".tabnine"} {
+		list = append(list, protected(dir+"/mcp*.json", "agents start its servers"), protected(dir+"/settings*.json", "agent settings"), protected(dir+"/hooks*.json", "agent hooks"),
+			protectedDir(dir+"/hooks", "agent hooks"), protectedDir(dir+"/commands", "agent commands"), protectedDir(dir+"/agents", "agent definitions"), protectedDir(dir+"/skills", "agent skills"),
+			protectedDir(dir+"/plugins", "agent plugins"), protectedDir(dir+"/extensions", "agent plugins"), protectedDir(dir+"/workflows", "agent commands"))
+		if dir != ".claude" {
+			list = append(list, hintDir(dir, "agent settings"))
+		}
+	}
+	return list
 }
 
 func protected(pattern, why string) rule {
@@ -73,4 +131,21 @@ func hint(pattern, why string) rule {
 
 func hintDir(pattern, why string) rule {
 	return rule{pattern: pattern, tree: true, top: Listed, deep: Listed, why: why}
+}
+
+// Top is a name at the top of a root that is protected there.
+type Top struct {
+	Pattern string // below the root; its last part may have a "*"
+	Why     string
+}
+
+// Tops gives all of them, but for git's.
+func Tops() []Top {
+	var out []Top
+	for _, r := range table() {
+		if r.top == Protected {
+			out = append(out, Top{r.pattern, r.why})
+		}
+	}
+	return out
 }

@@ -2,10 +2,11 @@ package workspace
 
 import (
 	"io/fs"
-
 	"path/filepath"
 	"strings"
 	"time"
+
+	"carrel/internal/protect"
 )
 
 // maxCounted bounds the walk that counts changes: it is for a summary, and a
@@ -24,16 +25,6 @@ type Changed struct {
 	Risky    []string // among them: files that could make somebody run code later
 	Complete bool     // false: the tree has more entries than were looked at
 }
-
-// riskyNames are files that later act on their own: hooks, editor tasks,
-// agent instructions. They are listed at the end of a run, not refused.
-var riskyNames = map[string]bool{
-	"AGENTS.md": true, "CLAUDE.md": true, "GEMINI.md": true, ".envrc": true, ".mcp.json": true, ".npmrc": true, ".gitmodules": true,
-	".gitattributes": true, ".pre-commit-config.yaml": true, "Makefile": false, "mise.toml": true, ".exrc": true, ".gdbinit": true,
-	"sitecustomize.py": true, "conftest.py": false, ".pnpmfile.cjs": true, ".yarnrc.yml": true, "devcontainer.json": true,
-}
-
-var riskyDirs = []string{"/.vscode/", "/.idea/", "/.claude/", "/.codex/", "/.cursor/", "/.husky/", "/.git/hooks/", "/hooks/pre-commit", "/.devcontainer/", "/.cargo/config"}
 
 // changedSince looks for what has a change time at or after start. Change times
 // are set by the kernel, so a command cannot turn them back; their grain is
@@ -67,14 +58,8 @@ func changedSince(project string, start time.Time) Changed {
 	return c
 }
 
+// isRisky reports whether a file below the project makes somebody run code later.
 func isRisky(rel string) bool {
-	if riskyNames[filepath.Base(rel)] || strings.HasSuffix(rel, ".pth") || strings.HasSuffix(rel, ".code-workspace") {
-		return true
-	}
-	for _, d := range riskyDirs {
-		if strings.Contains(rel, d) {
-			return true
-		}
-	}
-	return false
+	_, level := protect.Name(strings.TrimPrefix(rel, "/"), false)
+	return level > protect.None
 }

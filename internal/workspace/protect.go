@@ -10,35 +10,35 @@ import (
 
 	"carrel/internal/gitconf"
 	"carrel/internal/policy"
+	"carrel/internal/protect"
 )
 
-type protectedName struct{ name, why string }
-
-// Names at the top of a project that make somebody outside run code later:
-// editors, shells, package managers, agents and CI tools act on them. Mounts
-// can protect what exists; a name that does not exist yet, or lies deeper, can
-// only be held by the broker. The list cannot be complete.
-var protectedNames = []protectedName{
-	{".carrel.yaml", "carrel policy"}, {".carrel", "carrel policy"},
-	{".envrc", "direnv runs it"}, {".tool-versions", "asdf and mise pick programs by it"},
-	{"mise.toml", "mise runs it"}, {".mise.toml", "mise runs it"},
-	{".husky", "git hooks"}, {".githooks", "git hooks"}, {".pre-commit-config.yaml", "git hooks"}, {"lefthook.yml", "git hooks"},
-	{".mcp.json", "agents start its servers"}, {".claude/settings.json", "agent hooks"}, {".claude/settings.local.json", "agent hooks"},
-	{".claude/hooks", "agent hooks"}, {".claude/commands", "agent commands"}, {".claude/agents", "agent definitions"}, {".claude/skills", "agent skills"},
-	{".codex", "agent settings"}, {".gemini/settings.json", "agent settings"}, {".cursor", "agent settings"}, {".opencode", "agent settings"}, {"opencode.json", "agent settings"},
-	{".vscode", "editor tasks"}, {".idea", "editor tasks"}, {".devcontainer", "container set-up"}, {".exrc", "vim runs it"}, {".nvim.lua", "neovim runs it"},
-	{".dir-locals.el", "emacs runs it"}, {".gdbinit", "gdb runs it"}, {".lldbinit", "lldb runs it"},
-	{".npmrc", "package manager settings"}, {".yarnrc.yml", "package manager settings"}, {".yarnrc", "package manager settings"}, {".pnpmfile.cjs", "pnpm runs it"},
-	{".cargo/config.toml", "cargo runs what it names"}, {".cargo/config", "cargo runs what it names"},
-}
-
-// guardedNames adds what changes in ordinary work, where only mounts could hold
-// it: with a broker .gitmodules may change, and the end of the run names it.
-func guardedNames(brokered bool) []protectedName {
-	if brokered {
-		return protectedNames
+// guardedNames gives the protected names that there are at the top of a project, with
+// what they match. Mounts can protect what exists; a name that does not exist yet, or lies
+// deeper, can only be held by the broker. .gitmodules changes in ordinary work, where only
+// mounts could hold it: with a broker it may, and the end of the run names it.
+func guardedNames(project string, brokered bool) []protect.Top {
+	var out []protect.Top
+	entries := make(map[string][]os.DirEntry)
+	for _, n := range protect.Tops() {
+		if !strings.Contains(n.Pattern, "*") {
+			out = append(out, n)
+			continue
+		}
+		dir, pattern := path.Split(n.Pattern)
+		if _, known := entries[dir]; !known {
+			entries[dir], _ = os.ReadDir(project + "/" + dir)
+		}
+		for _, e := range entries[dir] {
+			if ok, _ := path.Match(pattern, e.Name()); ok {
+				out = append(out, protect.Top{Pattern: dir + e.Name(), Why: n.Why})
+			}
+		}
 	}
-	return append(slices.Clip(protectedNames), protectedName{".gitmodules", "submodule addresses"})
+	if !brokered {
+		out = append(out, protect.Top{Pattern: ".gitmodules", Why: "submodule addresses"})
+	}
+	return out
 }
 
 // Files in a repository that make git run programs or look elsewhere.
@@ -81,8 +81,8 @@ func (p *Prepared) guardNames() {
 // stand: an explicit write to .vscode opens .vscode.
 func guardNames(p *place, eff *policy.Effective, brokered bool) protection {
 	t := protection{}
-	for _, n := range guardedNames(brokered) {
-		t.readOnly(p.project+"/"+n.name, "protected name: "+n.why, eff)
+	for _, n := range guardedNames(p.project, brokered) {
+		t.readOnly(p.project+"/"+n.Pattern, "protected name: "+n.Why, eff)
 	}
 	if p.git.dir == "" {
 		return t
@@ -183,8 +183,8 @@ func repositories(g gitDirs) []string {
 // what of them is there at the end and was not at the start was born inside.
 func sensitive(p *place, brokered bool) []string {
 	var out []string
-	for _, n := range guardedNames(brokered) {
-		out = append(out, p.project+"/"+n.name)
+	for _, n := range guardedNames(p.project, brokered) {
+		out = append(out, p.project+"/"+n.Pattern)
 	}
 	if p.git.dir != "" {
 		for _, dir := range repositories(p.git) {
