@@ -324,12 +324,14 @@ func TestRefusedRedoTakesItselfBack(t *testing.T) {
 // gives the tree before it, and redo the one after it.
 func TestUndoAndRedoAreWhole(t *testing.T) {
 	const failed = `python3 -c 'import os; os.rename("d", "b")' 2> /dev/null`
+	const attribute = `python3 -c 'import os, sys; os.setxattr(sys.argv[1], "user.x", b"set")'`
 	for name, c := range map[string]struct {
 		first string
 		steps []string
 	}{
 		"written by a name that goes, in a directory that moves": {"mkdir b; echo old > e; ln e b/d", []string{"echo new > b/d; rm b/d; mv b c"}},
 		"a mode by a name that goes, in a directory that moves":  {"mkdir b; echo old > e; ln e b/d", []string{"chmod 600 b/d; rm b/d; mv b c"}},
+		"an attribute by another name of what was written":       {"echo old > a; ln a b", []string{": > a; " + attribute + " b; rm a"}},
 		"times of a file that loses its two names":               {"echo old > d; ln d e", []string{"touch -hd @1000000000 e; rm d e"}},
 		"a directory that cannot replace a file":                 {"echo old > b", []string{"ln b e; mkdir d; " + failed + "; true", "rm b e"}},
 		"two names that are replaced one by one":                 {"echo old > e; ln e b", []string{"echo one > b; echo x > t; mv t b", "echo y > t; mv t e"}},
@@ -337,7 +339,8 @@ func TestUndoAndRedoAreWhole(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, ordinary(t))
-			const look = "find . -type f -exec cat {} + -printf '%p %m\n' | sort; find . | sort"
+			const look = "find . -type f -exec cat {} + -printf '%p %m\n' | sort; find . | sort; " +
+				`python3 -c 'import os; print([(p, a) for p in sorted(os.listdir(".")) for a in os.listxattr(p, follow_symlinks=False)])'`
 			w.outsideSh(c.first)
 			trees := []string{w.outsideSh(look)}
 			for _, s := range c.steps {

@@ -166,6 +166,14 @@ func (w *Writer) editedSince(s *slot, st, found *State) bool {
 	return st.Size != found.Size || st.Mtime != found.Mtime && !touched
 }
 
+// leftWith is what was seen when the file was closed, with the attributes of now: nobody
+// looked at them then.
+func (g *grant) leftWith(now *State) State {
+	st := g.left
+	st.Xattrs, st.Unread = now.Xattrs, now.Unread
+	return st
+}
+
 // leftAt gives what the step left at a slot, of which st is what is there at the end.
 func (w *Writer) leftAt(s *slot, at string, st State) *Post {
 	p := &Post{Path: Bytes(at), State: st}
@@ -182,11 +190,11 @@ func (w *Writer) leftAt(s *slot, at string, st State) *Post {
 	}
 	switch {
 	case g.closed() && !unmoved(&st, &g.left):
-		p.State = g.left
+		p.State = g.leftWith(&st)
 		return p
 	case g.closed() && g.tick && len(g.left.Sum) > 0:
 		if w.sum(at, &p.State); p.State.Sum != g.left.Sum { // only the content tells the two apart
-			p.State, p.State.Ctime = g.left, 0
+			p.State, p.State.Ctime = g.leftWith(&st), 0
 		}
 		return p
 	case g.closed():
