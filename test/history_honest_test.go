@@ -382,3 +382,17 @@ func TestUndoOfASetIDFile(t *testing.T) {
 		t.Errorf("after the undo: %q", got)
 	}
 }
+
+// TestUndoAfterACallThatFailed shows that what a later step failed to replace is still what
+// its step left, though it is too large to be told by a sum.
+func TestUndoAfterACallThatFailed(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.sh("mkdir e; truncate -s 2M e/b; echo x >> e/b")
+	if r := w.run("--", "python3", "-c", "import os; os.rename('e', 'e/b')"); r.code == 0 {
+		t.Fatal("this test wants a rename that fails")
+	}
+	w.fine("undo")
+	if got := w.outsideSh("find . -mindepth 1"); got != "" {
+		t.Errorf("after the undo there is %q", got)
+	}
+}

@@ -77,7 +77,7 @@ func (w *Writer) post() error {
 		if err != nil || !(s.used && s.dir != nil || s.is != nil && s.is.meta) {
 			return
 		}
-		if w.later == nil && !s.changed() {
+		if w.later == nil && !s.changed() && !stirred(s, &in) {
 			err = w.withdraw(s)
 		} else {
 			err = w.postOf(s, &in)

@@ -182,7 +182,7 @@ func (w *Writer) leftAt(s *slot, at string, st State) *Post {
 		g = s.is.grant()
 	}
 	if found := w.unwritten(s, &st); found != nil {
-		p.Unwritten = s.is.content
+		p.Unwritten = true
 		if w.editedSince(s, &st, found) {
 			p.State.Size, p.State.Mtime, p.State.Ctime, p.State.Sum = found.Size, found.Mtime, found.Ctime, found.Sum
 			return p

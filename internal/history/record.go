@@ -114,8 +114,8 @@ type Post struct {
 	// Late: the step wrote to this file, and when it was done with that could not be
 	// seen. What was there at the end of the step counts as the step's.
 	Late bool `cbor:"8,keyasint,omitempty"`
-	// Unwritten: what was to write to this file failed, so that it holds what the step
-	// found, though that may be lost.
+	// Unwritten: no call wrote to this file, so that it holds what the step found, though
+	// that may be lost or its time of change another one.
 	Unwritten bool `cbor:"9,keyasint,omitempty"`
 }
 

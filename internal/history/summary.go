@@ -97,7 +97,7 @@ func (s *Step) Changes() []PathChange {
 		was, known := s.PreOf(origin)
 		if c := compare(q, &was, known); c != "" || origin != path && carried(path) != origin {
 			change := PathChange{Path: path, What: c, Kind: q.State.Kind, Bytes: q.State.Size}
-			if !q.Unwritten {
+			if !q.Unwritten || was.Lost == Ignored {
 				change.Lost = was.Lost
 			}
 			if origin != path && carried(path) != origin {

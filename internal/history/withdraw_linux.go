@@ -44,6 +44,18 @@ func (s *slot) changed() bool {
 	return s.changes > 0 || o != nil && (o.changes > 0 || o.group != nil && o.group.changes > 0)
 }
 
+// stirred reports whether keeping a file for calls that failed has given it another time of
+// change. A step that was before this one is told so: it has no other way to know the file
+// for the one that it left.
+func stirred(s *slot, in *dirWalk) bool {
+	o := s.is
+	if o == nil || !o.meta || o.found == nil || o.found.Kind != File || o.found.Size <= sumBytes {
+		return false
+	}
+	now, err := lookThrough(in, s.path())
+	return err == nil && now.ID == o.found.ID && now.Size == o.found.Size && now.Mtime == o.found.Mtime && now.Ctime != o.found.Ctime
+}
+
 // withdraw takes back what the journal says of a path that only failed calls have
 // touched. If the step goes on, the next change there keeps all of it again.
 func (w *Writer) withdraw(s *slot) error {
