@@ -76,3 +76,33 @@ func TestProjectSecrets(t *testing.T) {
 		}
 	})
 }
+
+// TestProjectSecretsInTheNextRun: nothing that a command does to the project shows it a
+// secret when it runs again.
+func TestProjectSecretsInTheNextRun(t *testing.T) {
+	const look = "chmod 755 a a/b 2> /dev/null; cat a/b/.env x/b/.env node_modules/b/.env testdata/b/.env l m 2> /dev/null; true"
+	for name, before := range map[string]string{
+		"a virtual environment":    "touch a/b/pyvenv.cfg a/pyvenv.cfg pyvenv.cfg",
+		"moved into another tree":  "mkdir node_modules; mv a/b node_modules; mv a x; mv a node_modules",
+		"moved where tests lie":    "mkdir testdata; mv a/b testdata",
+		"a directory without read": "chmod 0 a/b; chmod 0 a",
+		"another name":             "mv a/b/.env l; ln a/b/.env m; mv a/b/.env a/b/.env.example",
+		"many that look like one":  "mkdir 0; for i in $(seq 5000); do echo > 0/$i.pem; done",
+		"a link":                   "ln -s a/b/.env l; ln -s a m",
+		"a repository":             "git init -q a/b; git init -q a; git init -q .",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			w.write(w.project+"/a/b/.env", "TOKEN=SECRET\n")
+			w.run("--", "sh", "-c", before)
+			if r := w.run("--", "sh", "-c", look); r.code != 0 || strings.Contains(r.out, "SECRET") {
+				t.Error(r)
+			}
+			if r := w.run("--read", "a/b/.env", "--", "sh", "-c", look); name != "a directory without read" && !strings.Contains(r.out, "SECRET") {
+				t.Errorf("the canary: %s", r)
+			}
+			w.outsideSh("chmod 755 a a/b")
+		})
+	}
+}

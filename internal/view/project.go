@@ -2,6 +2,9 @@ package view
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
 	"path"
 	"strings"
 
@@ -9,17 +12,17 @@ import (
 	"carrel/internal/secrets"
 )
 
-// Bounds of the look at a project. What is beyond them is said in a note.
+// Bounds of the look at a project. A command could have made whatever is beyond them before
+// it runs again: more directories are an error, and more files are hidden unread.
 const (
-	maxProjectDirs    = 50_000
-	maxProjectSecrets = 2000
-	maxProjectReads   = 4000 // files of which the content decides
+	maxProjectDirs  = 300_000
+	maxProjectReads = 4000 // files of which the content decides
 )
 
 // otherTrees are directories of what was installed or built: what looks like a secret
 // there was published, or is in the project too.
 var otherTrees = wordSet("node_modules", "bower_components", "vendor", "site-packages", "__pycache__", ".git", ".hg", ".svn", ".jj",
-	"target", ".cache", ".tox", ".nox", ".venv", ".gradle", ".yarn", ".pnpm-store", ".mypy_cache", ".pytest_cache", ".ruff_cache", "Pods", "DerivedData")
+	"target", ".cache", ".tox", ".nox", ".venv", "venv", ".gradle", ".yarn", ".pnpm-store", ".mypy_cache", ".pytest_cache", ".ruff_cache", "Pods", "DerivedData")
 
 // testTrees hold what only looks like a secret: there the content has to say more.
 var testTrees = wordSet("testdata", "fixtures", "__fixtures__", "__tests__", "examples", "example", "docs")
@@ -38,18 +41,24 @@ type hit struct {
 
 // projectSecrets denies what holds secrets in the project, at any depth. Links to
 // directories are not followed, and mount points are looked into.
-func (in *inspector) projectSecrets() {
+//
+// Nothing that a command could have done before may keep a later look from a secret: there
+// is no file that stands for a tree to be left out, and a directory that its owner may not
+// read is hidden.
+func (in *inspector) projectSecrets() error {
 	at := in.h.walk(in.o.Project)
 	if !at.isDir() {
-		return
+		return nil
 	}
-	found, reads, dirs := 0, 0, 0
+	reads, dirs := 0, 0
 	queue, buf := []projectDir{{}}, make([]byte, 32<<10)
-	for ; len(queue) > 0 && dirs < maxProjectDirs && found < maxProjectSecrets; dirs++ {
+	for ; len(queue) > 0; dirs++ {
+		if dirs == maxProjectDirs {
+			return fmt.Errorf("the project %q has more than %d directories: files of secrets cannot be looked for in all of them; start in a part of it", in.o.Project, maxProjectDirs)
+		}
 		d := queue[0]
 		queue = queue[1:]
 		var hits []hit
-		venv, below := false, len(queue)
 		err := listDir(in.h.root+path.Join(at.path, d.rel), buf, func(name string, dir bool) {
 			if dir && !strings.HasPrefix(name, ".env") {
 				if !otherTrees()[name] {
@@ -57,56 +66,49 @@ func (in *inspector) projectSecrets() {
 				}
 				return
 			}
-			venv = venv || name == "pyvenv.cfg"
 			if row := secrets.Match(d.rel, name); row.Test != secrets.Never && row.Test != secrets.Shown {
 				hits = append(hits, hit{strings.Clone(name), row})
 			}
 		})
-		if err != nil && d.rel == "" {
+		switch {
+		case err != nil && d.rel == "":
 			in.note("the project %q is unreadable: no file of secrets could be looked for", in.o.Project)
-		}
-		if venv && d.rel != "" {
-			queue = queue[:below] // a virtual environment
-			continue
+		case errors.Is(err, fs.ErrPermission):
+			in.deny(path.Join(at.path, d.rel), "files of secrets cannot be looked for in it", false)
 		}
 		for _, h := range hits {
 			if h.row.Test != secrets.ByName {
 				reads++
 			}
-			if in.projectFile(path.Join(at.path, d.rel, h.name), h.row, d.test, reads > maxProjectReads) {
-				found++
-			}
+			in.projectFile(path.Join(at.path, d.rel, h.name), h.row, d.test, reads > maxProjectReads)
 		}
 	}
-	if len(queue) > 0 {
-		in.note("the project %q was looked at for files of secrets in %d directories, and %d files were found: what is elsewhere is seen inside", in.o.Project, dirs, found)
-	}
+	return nil
 }
 
-// projectFile denies a file that holds a secret, and says whether it did. What cannot be
-// read is taken to hold one, and what is unread as there are too many.
+// projectFile denies a file that holds a secret. What cannot be read is taken to hold one,
+// and so is what stays unread as there is too much.
 //
 // .envrc is code that direnv runs outside, and agents must read it to know how
 // the project is built: it is protected from changes, and denied only where it
 // assigns a variable whose name looks like a secret.
-func (in *inspector) projectFile(p string, row secrets.Row, test, unread bool) bool {
+func (in *inspector) projectFile(p string, row secrets.Row, test, unread bool) {
 	at := in.h.walk(p)
 	switch {
 	case at.isDir() && row.Test != secrets.Environment, at.isDir() && in.h.walk(path.Join(at.path, "pyvenv.cfg")).found:
-		return false
+		return
 	case !at.isFile(), unread:
 	case path.Base(p) == ".envrc":
 		if data, err := in.h.begin(at.path, secrets.MaxRead); err == nil && len(data) < secrets.MaxRead && !assignsSecret(data) {
 			in.rule(p, policy.Read, "protected: direnv runs it outside")
-			return false
+			return
 		}
 	case test || row.Test != secrets.ByName && row.Test != secrets.Environment:
 		if data, err := in.h.begin(at.path, secrets.MaxRead); err == nil && !holds(row.Test, data, test) {
-			return false
+			return
 		}
 	}
 	in.deny(p, row.Reason, false)
-	return true
 }
 
 // holds reports whether there is a secret in a file. test says that it lies where tests

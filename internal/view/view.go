@@ -89,8 +89,8 @@ type View struct {
 }
 
 // Inspect looks at the host and returns the default view. It fails only where
-// no safe answer exists: on another operating system, or for paths that are not
-// absolute. What cannot be read is left out and said in Notes.
+// no safe answer exists: on another operating system, for paths that are not
+// absolute, or for a project too large to be looked through. What cannot be read is left out and said in Notes.
 func Inspect(o Options) (*View, error) {
 	if err := supported(); err != nil {
 		return nil, err
@@ -102,7 +102,9 @@ func Inspect(o Options) (*View, error) {
 	in.system()
 	in.homeRule()
 	in.secrets()
-	in.projectSecrets()
+	if err := in.projectSecrets(); err != nil {
+		return nil, err
+	}
 	in.toolchains()
 	in.prefix()
 	in.accounts()
