@@ -164,3 +164,13 @@ func TestHistoryEditedWithItsTimes(t *testing.T) {
 		}
 	})
 }
+
+// TestChangedByANameWithinReach: what a step does to its own file by one name is its own,
+// though another name is in a directory that may not be searched.
+func TestChangedByANameWithinReach(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.sh("mkdir d; echo text > d/a; ln d/a b; sleep 0.1; chmod 0 d; chmod 200 b; echo more >> b; chmod 700 d")
+	if got := w.outsideSh("chmod 600 b; cat b"); got != "text\nmore\n" {
+		t.Errorf("b holds %q", got)
+	}
+}

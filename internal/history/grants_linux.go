@@ -104,17 +104,26 @@ func (w *Writer) shares(from, to *object) {
 	}
 }
 
-// renew takes a change of the step's own over into what it left.
+// renew takes a change of the step's own over into what it left. It looks by the name that
+// the change was of, where that is one of the file: others may be out of reach.
 func (w *Writer) renew(c *Change, g *grant) {
 	s := g.at()
+	at, to := w.tree.find(c.Path), w.tree.find(c.To)
+	of := func(s *slot) bool { return s != nil && s.is != nil && s.is.grant() == g }
+	switch {
+	case of(to):
+		s = to
+	case of(at):
+		s = at
+	}
 	if s == nil {
 		return
 	}
 	before := s.via
 	switch s {
-	case w.tree.find(c.Path):
+	case at:
 		s.via = &via{dir: c.Dir, name: c.Name, pinned: c.Pinned}
-	case w.tree.find(c.To):
+	case to:
 		s.via = &via{dir: c.ToDir, name: c.ToName}
 	}
 	st, err := w.glance(s)

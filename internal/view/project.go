@@ -25,7 +25,7 @@ var otherTrees = wordSet("node_modules", "bower_components", "vendor", "site-pac
 	"target", ".cache", ".tox", ".nox", ".venv", "venv", ".gradle", ".yarn", ".pnpm-store", ".mypy_cache", ".pytest_cache", ".ruff_cache", "Pods", "DerivedData")
 
 // testTrees hold what only looks like a secret: there the content has to say more.
-var testTrees = wordSet("testdata", "fixtures", "__fixtures__", "__tests__", "examples", "example", "docs")
+var testTrees = wordSet("test", "tests", "testdata", "fixtures", "__fixtures__", "__tests__", "examples", "example", "docs")
 
 // projectDir is a directory that is still to be looked at.
 type projectDir struct {
