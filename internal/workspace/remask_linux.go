@@ -29,7 +29,7 @@ type masks struct {
 	project string
 	policy  *policy.Effective
 	broker  *brokered // nil without one
-	exact   bool      // no environment file is hidden by its name
+	exact   bool      // no file of secrets is hidden by its name
 	hide    func(target string) error
 	root    int // of the view
 	watch   int
@@ -60,7 +60,7 @@ func (p *Prepared) watchMasks(walls *sandbox.Walls, b *brokered) *masks {
 		masked: make(map[string]bool), dirs: make(map[int32]string), done: make(chan struct{}), failed: make(map[string]error)}
 	var dirs []string
 	if b != nil && !m.exact {
-		dirs = append(dirs, p.place.project) // for new environment files
+		dirs = append(dirs, p.place.project) // for new files of secrets
 	}
 	for _, step := range p.Plan.Mounts {
 		if step.Kind == sandbox.MountMask && !step.Dir && !strings.HasPrefix(step.Target, "/proc/") {
@@ -205,7 +205,7 @@ func (m *masks) all() {
 	}
 }
 
-// look decides whether a name is one to hide. An environment file that appears
+// look decides whether a name is one to hide. A file of secrets that appears
 // is hidden if it comes from outside; nobody hides what a command made.
 func (m *masks) look(at, name string) {
 	switch {
@@ -265,7 +265,7 @@ func (m *masks) visible(at string) bool {
 	return unix.Fstat(fd, &within) == nil && within.Dev == outside.Dev && within.Ino == outside.Ino
 }
 
-// hidden are the environment files that have been hidden since the start. The
+// hidden are the files of secrets that have been hidden since the start. The
 // mirror has no masks of them: what the broker does there has to be refused by
 // the name.
 type hidden struct {
@@ -295,7 +295,7 @@ func (h *hidden) of(ch *broker.Change) string {
 	return ""
 }
 
-// ownFiles remembers which environment files were made inside. They are noted
+// ownFiles remembers which files of secrets were made inside. They are noted
 // before they are made, so that the watch does not find one that is not. The
 // name alone does not make one our own: what somebody outside puts in its place
 // is no longer the command's.
