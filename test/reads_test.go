@@ -348,7 +348,7 @@ func TestDeniedReadsAreNotLookedFor(t *testing.T) {
 		}
 		done := make(chan result)
 		go func() {
-			done <- w.run("--deny", "**/*.pem", "--", "sh", "-c", "touch ready; until test -e d/late.pem; do sleep 0.02; done; cat d/late.pem d/a.pem; chmod 700 shut; ls shut; echo $?")
+			done <- w.run("--deny", "**/*.pem", "--write", "shut", "--", "sh", "-c", "touch ready; until test -e d/late.pem; do sleep 0.02; done; cat d/late.pem d/a.pem; chmod 700 shut; ls shut; echo $?")
 		}()
 		eventually(t, "the command to run", func() bool { return exists(w.project + "/ready") })
 		w.must(os.WriteFile(w.project+"/d/.late", []byte("SECRET\n"), 0o644))

@@ -40,7 +40,8 @@ type hit struct {
 }
 
 // projectSecrets denies what holds secrets in the project, at any depth. Links to
-// directories are not followed, and mount points are looked into.
+// directories are not followed, and mount points are looked into. Of the root directory only
+// the top is looked at.
 //
 // Nothing that a command could have done before may keep a later look from a secret: there
 // is no file that stands for a tree to be left out, and a directory that its owner may not
@@ -61,7 +62,7 @@ func (in *inspector) projectSecrets() error {
 		var hits []hit
 		err := listDir(in.h.root+path.Join(at.path, d.rel), buf, func(name string, dir bool) {
 			if dir && !strings.HasPrefix(name, ".env") {
-				if !otherTrees()[name] {
+				if !otherTrees()[name] && at.path != "/" { // else the project is the whole machine
 					queue = append(queue, projectDir{path.Join(d.rel, name), d.test || testTrees()[name]})
 				}
 				return
