@@ -44,6 +44,7 @@ func (w *Writer) before(c *Change) error {
 		err = w.notKept(c)
 	}
 	if err == nil {
+		c.is = s.is
 		c.begin(s, to)
 		w.begins(c)
 	}

@@ -44,6 +44,8 @@ type Change struct {
 	// New, of a rename: it fails if something is at To.
 	New bool
 
+	// is is what was at Path when the change began.
+	is *object
 	// changes are the counts of what the change touches, taken by Before.
 	changes [8]*int
 

@@ -265,3 +265,28 @@ func holds(t testing.TB, dir, text string) bool {
 	}
 	return found
 }
+
+// TestRemovedAndMadeAtOnce: of a removal and a creation of one name by two threads the
+// history may be told in the other order.
+func TestRemovedAndMadeAtOnce(t *testing.T) {
+	d := newDesk(t)
+	d.fill(t)
+	before := snapshot(t, d.root)
+	d.begin(t)
+	d.write(t, "x", "made first")
+	remove, create := Change{Op: Remove, Path: d.at("x")}, Change{Op: Make, Path: d.at("x")}
+	for _, c := range []*Change{&remove, &create} {
+		if err := d.w.Before(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Remove(d.at("x")), os.WriteFile(d.at("x"), []byte("made"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	d.w.After(&create, nil)
+	d.w.After(&remove, nil)
+	after := snapshot(t, d.root)
+	d.end(t)
+	d.close(t)
+	d.undoAndRedo(t, "at once", before, after)
+}

@@ -238,6 +238,9 @@ func (w *Writer) After(c *Change, failed error) {
 			to.is.group = s.is.group
 		}
 	case Remove:
+		if c.is != nil && s.is != c.is {
+			return // another thread has made something there since, and was told of first
+		}
 		if s.is != nil && len(s.is.names) > 0 { // what is gone must not take room on the disk
 			w.leaveDir()
 		}
