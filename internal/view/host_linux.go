@@ -22,43 +22,47 @@ func openDir(p string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), p), nil
 }
 
-// readRegular reads at most max bytes of a regular file that is not a link. It
-// does not wait for the other end of a FIFO.
+// readRegular reads at most max bytes of a regular file that is not a link.
 func readRegular(p string, max int64) ([]byte, error) {
-	fd, err := syscall.Open(p, syscall.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	fd, size, err := openRegular(p)
 	if err != nil {
 		return nil, err
 	}
 	defer syscall.Close(fd)
-	var st syscall.Stat_t
-	if err := syscall.Fstat(fd, &st); err != nil {
-		return nil, err
-	}
-	if st.Mode&syscall.S_IFMT != syscall.S_IFREG {
-		return nil, errNotRegular
-	}
-	if st.Size > max {
+	if size > max {
 		return nil, errTooLarge
 	}
-	return readAll(fd, max, st.Size)
+	return readAll(fd, max, size)
+}
+
+// openRegular opens a regular file that is not a link. It does not wait for the other end
+// of a FIFO.
+func openRegular(p string) (fd int, size int64, err error) {
+	fd, err = syscall.Open(p, syscall.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, 0, err
+	}
+	var st syscall.Stat_t
+	err = syscall.Fstat(fd, &st)
+	if err == nil && st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		err = errNotRegular
+	}
+	if err != nil {
+		syscall.Close(fd)
+		return -1, 0, err
+	}
+	return fd, st.Size, nil
 }
 
 // readBeginning reads at most so many bytes of what a regular file begins with, as
 // readRegular does.
 func readBeginning(p string, most int) ([]byte, error) {
-	fd, err := syscall.Open(p, syscall.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	fd, size, err := openRegular(p)
 	if err != nil {
 		return nil, err
 	}
 	defer syscall.Close(fd)
-	var st syscall.Stat_t
-	if err := syscall.Fstat(fd, &st); err != nil {
-		return nil, err
-	}
-	if st.Mode&syscall.S_IFMT != syscall.S_IFREG {
-		return nil, errNotRegular
-	}
-	buf := make([]byte, min(int64(most), st.Size+1))
+	buf := make([]byte, min(int64(most), size+1))
 	for n := 0; ; {
 		got, err := syscall.Read(fd, buf[n:])
 		if err == syscall.EINTR {

@@ -2,9 +2,7 @@ package view
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"strings"
 
@@ -74,7 +72,7 @@ func (in *inspector) projectSecrets() error {
 		switch {
 		case err != nil && d.rel == "":
 			in.note("the project %q is unreadable: no file of secrets could be looked for", in.o.Project)
-		case errors.Is(err, fs.ErrPermission):
+		case err != nil: // it may be gone, and then nothing is denied
 			in.deny(path.Join(at.path, d.rel), "files of secrets cannot be looked for in it", false)
 		}
 		for _, h := range hits {
