@@ -398,8 +398,13 @@ func (s *Store) isSum(o Object, sum Bytes) bool {
 		return false
 	}
 	defer unix.Close(dir)
-	st, err := stateAt(dir, objectName(o.Number), 0)
-	return err == nil && sumAt(dir, objectName(o.Number), &st) == sum
+	fd, err := openToCopy(dir, objectName(o.Number)) // it may be the file itself, with the mode that it had
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	st, err := stateAt(fd, "", 0)
+	return err == nil && sumOf(fd, &st) == sum
 }
 
 // Held implements [graph.Present].

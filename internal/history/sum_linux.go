@@ -89,7 +89,7 @@ func (s *Store) keptAsLeft(later *Pre, left *State) bool {
 	}
 	defer unix.Close(objects)
 	kept, err := stateAt(objects, objectName(later.Object.Number), 0)
-	return err == nil && kept.Size == left.Size && sumAt(objects, objectName(later.Object.Number), &kept) == left.Sum
+	return err == nil && kept.Size == left.Size && s.isSum(later.Object, left.Sum)
 }
 
 // alike says whether two files may have one content. Of several names of a file

@@ -185,16 +185,19 @@ func (u *undo) all() error {
 }
 
 // alike reports whether a content has the size and the time of change that it is to
-// have: an undo sets these, and the time of change of its inode is of the undo. No undo
-// gives a set-id bit back.
+// have: an undo sets these, and the time of change of its inode is of the undo. What is to
+// be gone has no name here. No undo gives a set-id bit back.
 func (p *present) alike(k graph.Key, is, wanted graph.Value) bool {
 	if k.Part == graph.Meta && k.Name == modePart {
 		found, err := strconv.ParseUint(is.S, 8, 32)
 		want, other := strconv.ParseUint(wanted.S, 8, 32)
 		return err == nil && other == nil && found&^setIDs == want&^setIDs
 	}
-	if k.Part != graph.Content || is.N == graph.Dead || wanted.N == graph.Dead {
+	switch {
+	case k.Part != graph.Content || is.N == graph.Dead:
 		return false
+	case wanted.N == graph.Dead: // it may live on by names elsewhere
+		return len(p.now(k.Node).names) == 0
 	}
 	found, want := &p.versions[is.N].state, &p.versions[wanted.N].state
 	return found.Size == want.Size && found.Mtime == want.Mtime
