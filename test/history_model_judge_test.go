@@ -150,7 +150,7 @@ func (m *model) command(i item) {
 	fresh := slices.DeleteFunc(slices.Clone(m.list), func(s toldStep) bool { return s.Step <= last })
 	var steps []uint64 // that were left, in this order
 	for _, s := range fresh {
-		if m.partial[s.Step] = q.path != ""; moved(s) {
+		if m.partial[s.Step] = q.path != "" || q.mode == "--skip-conflicts" && len(did.Conflicts) > 0; moved(s) {
 			steps = append(steps, m.runOf(s.Step))
 		}
 	}

@@ -57,7 +57,7 @@ type model struct {
 	list     []toldStep        // what history says
 	done     map[uint64]effect // what records of the history did, by number
 	brought  map[string]bool   // tokens that came by a command, behind the name of the command
-	partial  map[uint64]bool   // undos of some paths
+	partial  map[uint64]bool   // undos of some paths, or that left some in the way
 	reached  map[uint64]bool   // files beside the project that a step changed
 	owed     []string          // tokens that a command has just taken
 	counter  []string          // the command that brings them back
