@@ -113,10 +113,13 @@ type Change struct {
 // Verdict is what a Decider says.
 type Verdict struct {
 	Allowed bool
-	// Vet, with Allowed, makes a rename over a file depend on what the file would
-	// then hold; an error refuses it. The broker puts its own copy of what was
-	// vetted there, which nobody has open. Anything but such a rename is refused.
+	// Vet, with Allowed, makes a change depend on what a file would then hold; an error
+	// refuses it. Of a rename to the file the broker puts its own copy there, which nobody
+	// has open. Of an open for writing the caller gets a file without a name: what is in it
+	// goes to the file once nobody can write to it any more. Any other change is refused.
 	Vet func(before, after []byte) error
+	// Alone asks for the decision once more while no other change is under way.
+	Alone bool
 	// For a refusal: the rule, where it was written, and what would allow it.
 	Rule, Source, Hint string
 }

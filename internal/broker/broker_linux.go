@@ -90,6 +90,7 @@ type Broker struct {
 	ownRoot         bool         // the mirror's root is this process's own
 	procDev         uint64       // of the workspace's procfs
 	fifos           fifos
+	drafts          drafts
 }
 
 // hands is how many threads answer. One at a time waits for the next call: the
@@ -149,6 +150,7 @@ func (b *Broker) Close() {
 	b.config.Trap.Close()
 	b.turn.end()
 	b.workers.Wait()
+	b.drafts.end(b)
 	b.pins.drop()
 	b.fifos.close()
 	unix.Close(b.self)
@@ -226,6 +228,7 @@ type worker struct {
 	call     Call
 	away     bool         // the caller has a root or mounts of its own
 	late     bool         // retrying, see Broker.later
+	single   bool         // nobody else acts meanwhile
 	wait     func(func()) // see Change.Wait
 	dirs     directories
 	granted  granted                // see quick
@@ -259,6 +262,7 @@ type handler func(w *worker, c *Call) (int64, error)
 var (
 	errNotMine  = errors.New("not the broker's")
 	errAnswered = errors.New("answered")
+	errAlone    = errors.New("to be decided while nobody else acts")
 	errLeased   = errors.New("somebody holds a lease")
 
 	// errLeasedBriefly: and the caller does not wait for other programs' leases.
@@ -287,11 +291,20 @@ func (w *worker) answer() {
 
 // alone runs a handler, while the workspace is not held. What a handler looked
 // at stays so until it has acted: a rename or a link, which can bring anything
-// anywhere, runs while no other change does.
-func (w *worker) alone(h handler, c *Call) (int64, error) {
+// anywhere, runs while no other change does, and so does what is to be decided so.
+func (w *worker) alone(h handler, c *Call) (val int64, err error) {
+	w.single = w.b.moving[c.Nr]
+	if val, err = w.locked(h, c); err == errAlone {
+		w.single = true
+		val, err = w.locked(h, c)
+	}
+	return val, err
+}
+
+func (w *worker) locked(h handler, c *Call) (int64, error) {
 	w.dirs.next()
 	var still sync.Locker = w.b.still.RLocker()
-	if w.b.moving[c.Nr] {
+	if w.single {
 		still = &w.b.still
 	}
 	for still.Lock(); w.b.gate.shut(); still.Lock() {

@@ -83,7 +83,20 @@ func (w *worker) allowed(ch *Change, do func() error) error {
 }
 
 func (w *worker) allow(ch *Change) error {
-	return w.verdict(ch, w.b.config.Decider.Decide(ch))
+	v, err := w.decide(ch)
+	if err != nil {
+		return err
+	}
+	return w.verdict(ch, v)
+}
+
+// decide asks for a decision; errAlone says that it has to be made while nobody else acts.
+func (w *worker) decide(ch *Change) (Verdict, error) {
+	v := w.b.config.Decider.Decide(ch)
+	if v.Alone && !w.single {
+		return v, errAlone
+	}
+	return v, nil
 }
 
 func (w *worker) verdict(ch *Change, v Verdict) error {
@@ -230,7 +243,10 @@ func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flag
 	if flags&renameExchange != 0 {
 		ch.Op = OpExchange
 	}
-	v := w.b.config.Decider.Decide(&ch)
+	v, err := w.decide(&ch)
+	if err != nil {
+		return 0, err
+	}
 	if ch.Op == OpRename && old.Kind == KindFile && v.Allowed && v.Vet != nil {
 		return 0, w.replaceVetted(&ch, v)
 	}

@@ -209,7 +209,11 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 	var got handed
 	faster := false // somebody else was
 	ch := Change{Op: OpCreate, Path: p.path, Dir: p.dir, Name: p.name, ToDir: -1}
-	err := w.change(&ch, func() error {
+	v, err := w.decideOpen(r, &ch)
+	if err != nil {
+		return 0, err
+	}
+	err = w.allowed(&ch, func() error {
 		dir, err := w.apartPlace(p)
 		if err != nil {
 			return err
@@ -217,11 +221,18 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 		fd := -1
 		err = w.withUmask(func() (err error) {
 			flags := r.flags&^creating | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC // exclusive: no link is followed
+			if v.Vet != nil {
+				flags = flags&^unix.O_ACCMODE | unix.O_RDWR
+			}
 			fd, err = w.withRoom(func() (int, error) { return unix.Openat(dir, p.name, flags, r.mode&^(unix.S_ISUID|unix.S_ISGID)) })
 			return err
 		})
 		if err != nil {
 			faster = err == unix.EEXIST && r.flags&unix.O_EXCL == 0
+			return err
+		}
+		if v.Vet != nil {
+			got, err = w.b.drafts.begin(w, r, &draft{change: ch, verdict: v, place: fd}, func() { takeBack(p, fd) })
 			return err
 		}
 		got, err = w.hand(r, p.path, fd, func() { takeBack(p, fd) })
@@ -237,8 +248,26 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	w.has(got.number, p)
+	if v.Vet == nil {
+		w.has(got.number, p)
+	}
 	return got.number, got.cut
+}
+
+// decideOpen decides an open that makes a file or opens it for writing. Nobody can put
+// anything into it by one for reading: then there is nothing to vet.
+func (w *worker) decideOpen(r *request, ch *Change) (Verdict, error) {
+	v, err := w.decide(ch)
+	if err != nil {
+		return v, err
+	}
+	if v.Allowed && !r.writes() {
+		v.Vet = nil
+	}
+	if !v.Allowed {
+		err = w.refuse(ch, v)
+	}
+	return v, err
 }
 
 // takeBack removes a file that was just made, if it still has its name.
@@ -256,40 +285,58 @@ func (w *worker) openExisting(r *request, p *place, l look) (int64, error) {
 		return 0, unix.ENOTDIR
 	}
 	ch := Change{Op: OpOpen, Path: p.path, Kind: KindFile, Dir: p.dir, Name: p.name, In: w.in(p), ToDir: -1, Was: l.Seen}
-	number, err := w.openFile(r, &ch, func(flags int) (int, error) { return w.openSame(p, flags, l) })
-	if err == nil {
+	number, vetted, err := w.openFile(r, &ch, func(flags int) (int, error) { return w.openSame(p, flags, l) })
+	if err == nil && !vetted {
 		w.has(number, p)
 	}
 	return number, err
 }
 
-func (w *worker) openFile(r *request, ch *Change, open func(flags int) (int, error)) (int64, error) {
+// openFile opens what is there. vetted: what is written goes to the file later.
+func (w *worker) openFile(r *request, ch *Change, open func(flags int) (int, error)) (number int64, vetted bool, err error) {
 	switch {
 	case r.exclusive():
-		return 0, unix.EEXIST
+		return 0, false, unix.EEXIST
 	case r.flags&unix.O_DIRECTORY != 0:
-		return 0, unix.ENOTDIR
+		return 0, false, unix.ENOTDIR
 	case !r.writes() && r.flags&unix.O_TRUNC == 0:
-		return 0, errNotMine // an existing file, for reading: natively
+		return 0, false, errNotMine // an existing file, for reading: natively
+	}
+	v, err := w.decideOpen(r, ch)
+	if err != nil {
+		return 0, false, err
 	}
 	flags := r.flags &^ creating
-	if !r.writes() {
+	switch {
+	case v.Vet != nil:
+		flags = flags&^unix.O_ACCMODE | unix.O_RDWR
+	case !r.writes():
 		flags |= unix.O_WRONLY
 	}
 	var got handed
-	err := w.change(ch, func() error {
+	err = w.allowed(ch, func() error {
+		if v.Vet != nil {
+			if given, err := w.b.drafts.again(w, r, ch); given.number >= 0 || err != nil {
+				got = given
+				return err
+			}
+		}
 		fd, err := open(flags)
 		if err != nil {
 			ch.Unopened = true
+			return err
+		}
+		if v.Vet != nil {
+			got, err = w.b.drafts.begin(w, r, &draft{change: *ch, verdict: v, place: fd}, nil)
 			return err
 		}
 		got, err = w.hand(r, ch.Path, fd, nil)
 		return err
 	})
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	return got.number, got.cut
+	return got.number, v.Vet != nil, got.cut
 }
 
 // openTmpfile makes a file without a name in a directory of a root.

@@ -56,7 +56,7 @@ func (w *worker) openObject(r *request, o *object) (int64, error) {
 		return 0, openOther(r, kind)
 	}
 	ch := Change{Op: OpOpen, Path: o.path, Kind: KindFile, Dir: -1, ToDir: -1, Pinned: o.fd}
-	return w.openFile(r, &ch, func(flags int) (int, error) {
+	number, _, err := w.openFile(r, &ch, func(flags int) (int, error) {
 		fd, err := w.openApart(o.fd, &o.stat, flags)
 		if e := w.stillThere(o); e != nil {
 			if err == nil {
@@ -66,6 +66,7 @@ func (w *worker) openObject(r *request, o *object) (int64, error) {
 		}
 		return fd, err
 	})
+	return number, err
 }
 
 // openMissing makes the file whose directory a walk has found.

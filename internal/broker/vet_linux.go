@@ -61,7 +61,11 @@ func putCopy(ch *Change, data []byte, mode uint32) error {
 		err = e
 	}
 	if err == nil {
-		err = unix.Renameat(ch.ToDir, name, ch.ToDir, ch.ToName)
+		flags := uint(0)
+		if ch.New {
+			flags = renameNoReplace
+		}
+		err = unix.Renameat2(ch.ToDir, name, ch.ToDir, ch.ToName, flags)
 	}
 	if err != nil {
 		_ = unix.Unlinkat(ch.ToDir, name, 0)

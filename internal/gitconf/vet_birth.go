@@ -3,22 +3,33 @@ package gitconf
 import (
 	"fmt"
 	"path"
+	"strings"
 )
 
 // VetBirth says what in the configuration of a repository born inside is more
 // than git's own commands write: nil where all of it is harmless by the rules of
 // VetChange, or describes the repository. inside judges a working tree that it
-// names, as written.
-func VetBirth(config []byte, inside func(tree string) bool) error {
+// names, as written. With local a remote may be a path, as a clone of one writes it:
+// only a fetch or a push of the user's own goes there.
+func VetBirth(config []byte, inside func(tree string) bool, local bool) error {
 	list, err := ParseStrict(config)
 	if err != nil {
 		return err
 	}
+	remotes := configuredRemotes(list)
 	var rest []Entry
 	for i := range list {
 		e := &list[i]
+		check := describes[e.Name()]
+		if e.HasSub {
+			check = describesEach[e.Section+".*."+e.Key]
+		}
 		switch {
-		case e.Odd || e.NoValue || describes[e.Name()] == nil:
+		case local && !e.Odd && e.HasSub && e.Section == "remote" && e.Key == "url" && plainName(e.Sub) && localPath(e.Value):
+			e.Value = "https://localhost/" // a remote with an address, whatever names it
+			rest = append(rest, *e)
+			continue
+		case e.Odd || e.NoValue || check == nil || e.HasSub && !plainName(e.Sub):
 			rest = append(rest, *e)
 			continue
 		case e.Name() == "core.worktree":
@@ -26,7 +37,7 @@ func VetBirth(config []byte, inside func(tree string) bool) error {
 				return &ConfigError{Key: e.Name(), Line: e.Line, Reason: fmt.Sprintf("the working tree %q lies elsewhere", e.Value)}
 			}
 		}
-		if reason := describes[e.Name()](e, e.Value, nil); reason != "" {
+		if reason := check(e, e.Value, remotes); reason != "" {
 			return &ConfigError{Key: e.Name(), Line: e.Line, Reason: reason}
 		}
 	}
@@ -36,11 +47,25 @@ func VetBirth(config []byte, inside func(tree string) bool) error {
 	return vetChanged(nil, rest)
 }
 
+// localPath says whether an address is a path by how it begins: no helper is run for it.
+func localPath(v string) bool {
+	return strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "../")
+}
+
 // describes are keys that say what kind of repository one is. To change them in
 // one that is there is another matter.
 var describes = map[string]check{
 	"core.repositoryformatversion": oneOf("0", "1"),
 	"core.bare":                    boolean, "core.ignorecase": boolean, "core.symlinks": boolean, "core.precomposeunicode": boolean,
 	"core.worktree":           text,
+	"core.sharedrepository":   orNumber(orBool("group", "all", "world", "everybody", "umask")),
 	"extensions.objectformat": oneOf("sha1", "sha256"), "extensions.refstorage": oneOf("files", "reftable"),
+	"extensions.partialclone": remote,
+	"submodule.active":        line,
+}
+
+// describesEach are those of a remote: what was left out of a clone is fetched from it
+// when it is looked at.
+var describesEach = map[string]check{
+	"remote.*.promisor": boolean, "remote.*.partialclonefilter": line,
 }

@@ -17,13 +17,29 @@ func TestVetBirth(t *testing.T) {
 		{init + "[core]\n\thooksPath = x\n", "core.hookspath"}, {strings.Replace(init, "= 0", "= 2", 1), "core.repositoryformatversion"},
 		{init + "[extensions]\n\tobjectFormat = sha256\n", ""}, {init + "[extensions]\n\tpartialClone = origin\n", "extensions.partialclone"}, {init + "[extensions]\n\tworktreeConfig = true\n", ""},
 	} {
-		err := VetBirth([]byte(c.config), inside)
+		err := VetBirth([]byte(c.config), inside, false)
 		e, _ := err.(*ConfigError)
 		if (err == nil) != (c.key == "") || e != nil && e.Key != c.key {
 			t.Errorf("%s\n%v, want %q", c.config, err, c.key)
 		}
 	}
-	if err := VetBirth([]byte("[core\n"), inside); err == nil {
+	if err := VetBirth([]byte("[core\n"), inside, true); err == nil {
 		t.Error("a broken file is harmless")
+	}
+	remote := func(text string) string {
+		return "[remote \"origin\"]\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n\t" + text + "\n"
+	}
+	for _, c := range []struct{ config, key string }{
+		{remote("url = /srv/x y"), ""}, {remote("url = ../x"), ""}, {remote("url = ./x"), ""}, {remote("url = x"), "remote.origin.url"}, {remote("url = ext::sh"), "remote.origin.url"},
+		{remote("url = -/x"), "remote.origin.url"}, {remote("pushurl = /srv/x"), "remote.origin.pushurl"}, {remote("uploadpack = /srv/x"), "remote.origin.uploadpack"},
+		{remote("url = /srv/x\n\tpromisor = true\n\tpartialclonefilter = blob:none\n[extensions]\n\tpartialClone = origin"), ""}, {"[extensions]\n\tpartialClone = ./x\n", "extensions.partialclone"},
+		{"[core]\n\tsharedrepository = group\n[submodule]\n\tactive = .\n", ""}, {"[core]\n\tsharedrepository = x\n", "core.sharedrepository"},
+		{"[remote \"-x\"]\n\turl = /srv/x\n", "remote.-x.url"}, {"[remote \"-x\"]\n\tpromisor = true\n", "remote.-x.promisor"},
+	} {
+		err := VetBirth([]byte(c.config), inside, true)
+		e, _ := err.(*ConfigError)
+		if (err == nil) != (c.key == "") || e != nil && e.Key != c.key {
+			t.Errorf("with remotes that are paths: %s\n%v, want %q", c.config, err, c.key)
+		}
 	}
 }

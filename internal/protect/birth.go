@@ -4,7 +4,7 @@ import "strings"
 
 // Within gives the directories, as prefixes of a path, that would be git
 // directories of any name if the path were a piece of them: of "a/b/hooks/x"
-// "a/b". Whether they are is for BareRepository to say. What lies below a ".git"
+// "a/b". Whether they are is for BareRepository to say. What lies directly in a ".git"
 // is judged by Name and not here.
 func Within(at string, fold bool) []string {
 	var dirs []string
@@ -12,9 +12,7 @@ func Within(at string, fold bool) []string {
 	for i, part := range parts {
 		last := i == len(parts)-1
 		switch part {
-		case ".git":
-			return dirs
-		case "HEAD", "head", "objects", "refs", "config", "config.worktree", "commondir", "gitdir":
+		case "HEAD", "head", "objects", "refs", "worktrees", "config", "config.worktree", "commondir", "gitdir":
 			if !last {
 				continue
 			}
@@ -26,7 +24,9 @@ func Within(at string, fold bool) []string {
 		default:
 			continue
 		}
-		dirs = append(dirs, prefix(at, i))
+		if i == 0 || parts[i-1] != ".git" {
+			dirs = append(dirs, prefix(at, i))
+		}
 	}
 	return dirs
 }
@@ -43,17 +43,20 @@ func prefix(at string, n int) string {
 // BareRepository says whether a directory with these names in it is a git
 // directory that could run something: HEAD with objects and refs, or commondir
 // instead of those, and configuration or hooks. That is the known way round
-// protected names: git takes both from any such directory that it stands in.
+// protected names: git takes both from any such directory that it stands in. One that
+// a worktree belongs to needs no HEAD of its own.
 func BareRepository(has func(name string) bool) bool {
-	return has("HEAD") && (has("config") || has("hooks") || has("config.worktree") || has("commondir")) &&
-		(has("objects") && has("refs") || has("commondir"))
+	if has("HEAD") && has("commondir") {
+		return true
+	}
+	return (has("config") || has("hooks") || has("config.worktree") || has("commondir")) && has("objects") && has("refs") && (has("HEAD") || has("worktrees"))
 }
 
 // Birth says whether a protected name of git may be made in a git directory
-// that was itself born inside; path is relative to that directory. These are
-// what init, clone, worktree and submodule write: configuration, the files that
-// tie a worktree to its repository, and the directory of hooks, in which only
-// samples are (and those are no protected names). All other protected names are
+// that was itself born inside, if its content is harmless; path is relative to that
+// directory. These are what init, clone, worktree and submodule write: configuration,
+// the files that tie a worktree to its repository, and the directory of hooks, in which
+// only samples are (and those are no protected names). All other protected names are
 // refused there too.
 func Birth(path string, fold bool) bool {
 	parts := split(path, fold)

@@ -10,6 +10,7 @@ func TestWithin(t *testing.T) {
 	for path, want := range map[string]string{
 		"a/b/hooks/x": "a/b", "config": ".", "a/config": "a", "a/config/b": "", "a/info/attributes": "a", "a/info/b": "", "HEAD": ".", "a/HEAD": "a", "x/objects/ab/cd": "", "x/objects": "x",
 		"hooks/a/hooks/b": ". hooks/a", ".git/config": "", "a/.git/hooks/x": "", "src/main.go": "", "x/remotes/origin": "x", "": "",
+		".git/x/config": ".git/x", "a/.git/x/hooks/y": "a/.git/x", ".git/refs/heads/config": ".git/refs/heads", "x/worktrees": "x", "x/worktrees/w": "",
 	} {
 		dirs := Within(path, false)
 		for i, d := range dirs {

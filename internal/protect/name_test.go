@@ -129,6 +129,7 @@ func TestRepository(t *testing.T) {
 	}{
 		{"HEAD objects refs config", true}, {"HEAD objects refs config hooks", true}, {"HEAD config commondir", true},
 		{"HEAD objects refs", false}, {"objects refs config", false}, {"HEAD objects config", false}, {"", false},
+		{"HEAD commondir", true}, {"objects refs config worktrees", true}, {"objects refs worktrees", false}, {"objects refs hooks commondir", false},
 	} {
 		has := func(name string) bool { return strings.Contains(" "+tt.names+" ", " "+name+" ") }
 		if got := BareRepository(has); got != tt.want {

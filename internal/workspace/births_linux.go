@@ -2,6 +2,8 @@ package workspace
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path"
@@ -12,6 +14,8 @@ import (
 	"carrel/internal/broker"
 	"carrel/internal/gitconf"
 	"carrel/internal/protect"
+
+	"golang.org/x/sys/unix"
 )
 
 // births are what a run has made that could make somebody run code later.
@@ -25,17 +29,78 @@ type births struct {
 // maxListed bounds what one run lists, and the git directories born in it.
 const maxListed = 1000
 
-// birth says whether a change is one that git's own commands make in a git
-// directory that was made inside.
-func (d *decider) birth(ch *broker.Change, at string) bool {
+// birth decides a change of what git's own commands write in a git directory that was
+// made inside; false for any other change.
+func (d *decider) birth(ch *broker.Change, at string) (broker.Verdict, bool) {
+	dir := d.bornAround(at)
+	switch {
+	case dir == "":
+	case path.Dir(at) == dir && probe(ch, at):
+		return broker.Verdict{Allowed: true}, true
+	case protect.Birth(at[len(dir)+1:], d.folds(at)):
+		return d.vetted(ch, at), true
+	}
+	return broker.Verdict{}, false
+}
+
+// bornAround gives the innermost git directory made inside that a path lies in, "" for none.
+func (d *decider) bornAround(at string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for dir := path.Dir(at); len(d.born) > 0 && len(dir) > 1; dir = path.Dir(dir) {
 		if d.born[dir] {
-			return protect.Birth(at[len(dir)+1:], d.folds(at)) || path.Dir(at) == dir && probe(ch, at)
+			return dir
 		}
 	}
-	return false
+	return ""
+}
+
+// vetted decides a change of a name in a git directory that is made inside, by what the
+// file would then hold.
+func (d *decider) vetted(ch *broker.Change, at string) broker.Verdict {
+	name := path.Base(at)
+	if d.folds(at) {
+		name = strings.ToLower(name)
+	}
+	rule, _ := protect.Repository(name, false)
+	refused := d.refusal(at, "protected name: "+rule, "default", at)
+	switch ch.Op {
+	case broker.OpUnlink, broker.OpRmdir, broker.OpChmod, broker.OpChown, broker.OpUtimes, broker.OpSetxattr, broker.OpIoctl:
+		return broker.Verdict{Allowed: true}
+	case broker.OpRename:
+		if at == ch.Path {
+			return broker.Verdict{Allowed: true}
+		}
+	}
+	if name == "hooks" {
+		return broker.Verdict{Allowed: ch.Op == broker.OpMkdir, Rule: refused.Rule, Source: refused.Source, Hint: refused.Hint}
+	}
+	switch ch.Op {
+	case broker.OpOpen, broker.OpCreate:
+	case broker.OpRename:
+		if ch.Kind != broker.KindFile {
+			return refused
+		}
+	default:
+		return refused
+	}
+	v := refused
+	if v.Allowed = true; name != "gitdir" {
+		v.Vet = func(_, after []byte) error { return d.vet(at, name, after) }
+	}
+	return v
+}
+
+// vet judges what a file of a git directory that is made inside would hold.
+func (d *decider) vet(at, name string, text []byte) error {
+	dir := path.Dir(at)
+	if name != "commondir" {
+		return gitconf.VetBirth(text, func(tree string) bool { return within(path.Join(dir, tree), d.project) }, true)
+	}
+	if to := strings.TrimRight(string(text), "\n"); to != "" && (to != "../.." || path.Base(path.Dir(dir)) != "worktrees") {
+		return fmt.Errorf("git would take its configuration from %q; that of a worktree is in ../.. of it", to)
+	}
+	return nil
 }
 
 // probe says whether a change is the symlink by which git init finds out
@@ -61,8 +126,9 @@ func newGitDir(at string) bool {
 // unnamed judges a path in a git directory that does not have the name of one.
 // One that was there at the start is protected like any other. One made inside
 // is known when its last piece comes: that is what knows repositories that
-// were made bit by bit, or broken for a while.
-func (d *decider) unnamed(ch *broker.Change, at string) (rule string, level protect.Level) {
+// were made bit by bit, or broken for a while. What it holds by then is vetted, while
+// nobody else changes anything; completes says that this is such a piece.
+func (d *decider) unnamed(ch *broker.Change, at string) (rule string, level protect.Level, completes bool) {
 	rel := d.relative(at)
 	root := strings.TrimSuffix(at[:len(at)-len(rel)], "/")
 	for _, dir := range protect.Within(rel, d.folds(at)) {
@@ -72,16 +138,24 @@ func (d *decider) unnamed(ch *broker.Change, at string) (rule string, level prot
 		born, room := d.born[full], len(d.born) < maxListed
 		d.mu.Unlock()
 		switch {
-		case born:
-		case protect.BareRepository(holds(full, "")):
+		case born || protect.BareRepository(holds(full, "")):
+			if r, ok := protect.Renamed(".git/"+piece, d.folds(at)); ok && carries(ch, at) {
+				return r, protect.Protected, completes
+			}
 			if r, l := protect.Repository(piece, d.folds(at)); l > level {
 				rule, level = r, l
 			}
-		case !room && makes(ch) && completes(full, piece):
-			return "one more repository than can be told at the end of a run", protect.Protected
+		case !d.restoring && makes(ch) && completing(full, piece): // what an undo brings back was one
+			completes = true
+			if !room {
+				return "one more repository than can be told at the end of a run", protect.Protected, true
+			}
+			if err := d.tame(full, piece); err != nil {
+				return "a git directory would be made of " + path.Base(full) + ": " + err.Error(), protect.Protected, true
+			}
 		}
 	}
-	return rule, level
+	return rule, level, completes
 }
 
 // holds looks for names in a directory; without is taken for missing.
@@ -95,12 +169,104 @@ func holds(dir, without string) func(string) bool {
 	}
 }
 
-// completes says whether a directory is a git directory with this name in it,
+// completing says whether a directory is a git directory with this name in it,
 // and none without.
-func completes(dir, piece string) bool {
+func completing(dir, piece string) bool {
 	has := holds(dir, piece)
 	return !protect.BareRepository(has) && protect.BareRepository(func(name string) bool { return name == piece || has(name) })
 }
+
+// tame says what in a directory could run something once it is a git directory, nil for
+// nothing. What without names is left out: that is about to be made.
+func (d *decider) tame(dir, without string) error {
+	at, err := unix.Openat2(unix.AT_FDCWD, dir, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	for _, name := range []string{"config", "config.worktree", "commondir"} {
+		if name == without {
+			continue
+		}
+		text, err := unshared(at, name)
+		if err == nil {
+			err = d.vet(dir+"/"+name, name, text)
+		}
+		if err != nil && err != unix.ENOENT {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for _, name := range []string{"hooks", "remotes", "branches"} {
+		if err := vacant(at, name); err != nil && err != unix.ENOENT {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	var st unix.Stat_t
+	if err := unix.Fstatat(at, "info/attributes", &st, unix.AT_SYMLINK_NOFOLLOW); err != unix.ENOENT && err != unix.ENOTDIR {
+		return errors.New("info/attributes is there")
+	}
+	return nil
+}
+
+// unshared reads a small file that nobody can change any more by another name or by a
+// descriptor.
+func unshared(dir int, name string) ([]byte, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	var st unix.Stat_t
+	switch err := unix.Fstat(fd, &st); {
+	case err != nil:
+		return nil, err
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return nil, errors.New("it is no file")
+	case st.Nlink != 1:
+		return nil, errors.New("it has more names than this")
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK); err == unix.EAGAIN {
+		return nil, errors.New("it is open for writing")
+	} else if err != nil {
+		return nil, fmt.Errorf("whether it is open for writing cannot be known: %w", err)
+	}
+	defer unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
+	text, err := io.ReadAll(io.LimitReader(f, maxVetted+1))
+	if err == nil && len(text) > maxVetted {
+		err = errors.New("it is too long to be looked at")
+	}
+	return text, err
+}
+
+// maxVetted bounds the files that are read to vet a git directory, in bytes.
+const maxVetted = 1 << 20
+
+// vacant says what a directory holds that git would take something from.
+func vacant(dir int, name string) error {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	entries, err := f.ReadDir(maxVacant)
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".sample") || !e.Type().IsRegular() {
+			return fmt.Errorf("%q is in it", e.Name())
+		}
+	}
+	if len(entries) == maxVacant {
+		return errors.New("there is too much in it")
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return err
+}
+
+// maxVacant bounds how many samples of hooks are looked at.
+const maxVacant = 1000
 
 func makes(ch *broker.Change) bool {
 	switch ch.Op {
@@ -308,7 +474,7 @@ func (d *decider) ordinary(dir string) bool {
 		if err != nil && !os.IsNotExist(err) {
 			return false
 		}
-		if err == nil && gitconf.VetBirth(text, func(tree string) bool { return within(path.Join(dir, tree), d.project) }) != nil {
+		if err == nil && gitconf.VetBirth(text, func(tree string) bool { return within(path.Join(dir, tree), d.project) }, false) != nil {
 			return false
 		}
 	}

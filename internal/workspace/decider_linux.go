@@ -121,7 +121,7 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		// A second name would let a protected file be written under it.
 		rule, level := d.name(at)
 		if level != protect.Protected {
-			rule, level = d.unnamed(ch, at)
+			rule, level, _ = d.unnamed(ch, at)
 		}
 		if level == protect.Protected {
 			return d.refusal(at, "protected name: "+rule, "default", at)
@@ -165,18 +165,30 @@ func (d *decider) reading(at string) broker.Verdict {
 
 // byName applies the rules for names.
 func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
-	born := d.birth(ch, at)
+	birth, born := d.birth(ch, at)
 	if carries(ch, at) {
 		if rule, ok := protect.Renamed(d.relative(at), d.folds(at)); ok && !(born && probe(ch, at)) {
 			return d.refusal(at, "protected name: "+rule, "default", at)
 		}
 	}
 	if born {
-		return broker.Verdict{Allowed: true}
+		return birth
 	}
 	rule, level := d.name(at)
-	if r, l := d.unnamed(ch, at); l > level {
+	r, l, completes := d.unnamed(ch, at)
+	if l > level {
 		rule, level = r, l
+	}
+	if completes {
+		v := d.refusal(at, "protected name: "+rule, "default", at)
+		if level != protect.Protected {
+			v = broker.Verdict{Allowed: true}
+		}
+		if base := path.Base(at); level != protect.Protected && protect.Birth(base, d.folds(at)) {
+			v = d.vetted(ch, at)
+		}
+		v.Alone = true
+		return v
 	}
 	switch level {
 	case protect.Protected:
