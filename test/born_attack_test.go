@@ -1,0 +1,104 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os"
+	"testing"
+)
+
+// bornAttacks make a repository "sub" whose configuration runs $PWN in a git status: e
+// writes such a configuration, head what else a git directory needs at $1.
+var bornAttacks = map[string]string{
+	"git config":                          `git init -q sub; git -C sub config core.fsmonitor "touch $PWN; false"`,
+	"git clone with a key":                `git clone -q -c core.fsmonitor="touch $PWN; false" . sub`,
+	"a template":                          `mkdir t; e > t/config; git init -q --template=t sub`,
+	"appended":                            `git init -q sub; e >> sub/.git/config`,
+	"written over":                        `git init -q sub; e > sub/.git/config`,
+	"removed, and made":                   `git init -q sub; rm sub/.git/config; e > sub/.git/config`,
+	"by sed":                              `git init -q sub; e > c; sed -i "r c" sub/.git/config`,
+	"copied with its directory":           `head t; e > t/config; mkdir sub; cp -r t sub/.git`,
+	"moved over":                          `git init -q sub; e > c; mv c sub/.git/config`,
+	"moved to where nothing is":           `git init -q sub; rm sub/.git/config; e > c; mv c sub/.git/config`,
+	"linked":                              `git init -q sub; rm sub/.git/config; e > c; ln c sub/.git/config`,
+	"linked, and written later":           `git init -q sub; : > c; rm sub/.git/config; ln c sub/.git/config; e > c`,
+	"a link to it":                        `git init -q sub; e > c; ln -sf ../../c sub/.git/config`,
+	"a second name":                       `git init -q sub; ln sub/.git/config c; e > c`,
+	"exchanged":                           `git init -q sub; e > c; ` + python("L.renameat2(-100, b'c', -100, b'sub/.git/config', 2)"),
+	"moved with its directory":            `head t; e > t/config; mkdir sub; mv t sub/.git`,
+	"moved in with another":               `mkdir -p s/x; head s/x; e > s/x/config; mv s/x s/.git; mv s sub`,
+	"exchanged with its directory":        `git init -q sub; head t; e > t/config; ` + python("L.renameat2(-100, b't', -100, b'sub/.git', 2)"),
+	"held open":                           `git init -q sub; exec 3>>sub/.git/config; e >&3; exec 3>&-`,
+	"held open, and renamed":              `head t; exec 3>t/config; mkdir sub; mv t sub/.git; e >&3`,
+	"opened before it had the name":       `git init -q sub; exec 3>c; mv c sub/.git/config; e >&3`,
+	"opened again by its descriptor":      `git init -q sub; exec 3<sub/.git/config; e > /proc/self/fd/3`,
+	"opened again for writing":            `git init -q sub; exec 3>>sub/.git/config; exec 4<>/proc/self/fd/3; exec 3>&-; sleep .2; e >&4`,
+	"written by two":                      `git init -q sub; exec 3>>sub/.git/config 4>>sub/.git/config; echo >&3; exec 3>&-; e >&4`,
+	"mapped":                              `git init -q sub; e > c; python3 -c 'import mmap, os; b = open("c", "rb").read(); f = os.open("sub/.git/config", os.O_RDWR); os.ftruncate(f, len(b)); m = mmap.mmap(f, len(b)); os.close(f); m[:] = b'`,
+	"copied by the kernel":                `git init -q sub; e > c; python3 -c 'import os; a = os.open("c", 0); b = os.open("sub/.git/config", os.O_WRONLY | os.O_TRUNC); os.sendfile(b, a, 0, 9999)'`,
+	"a file without a name":               `git init -q sub; rm sub/.git/config; e > c; ` + python(`import os; f = os.open("sub/.git", os.O_TMPFILE | os.O_RDWR, 0o644); os.write(f, open("c", "rb").read()); L.linkat(-100, b"/proc/self/fd/%d" % f, -100, b"sub/.git/config", 0x400)`),
+	"written past its end":                `git init -q sub; e > c; python3 -c 'import os; f = os.open("sub/.git/config", os.O_WRONLY); os.pwrite(f, b"\n" + open("c", "rb").read(), os.fstat(f).st_size)'`,
+	"included":                            `git init -q sub; e > c; printf '[include]\n\tpath = ../../c\n' >> sub/.git/config`,
+	"included by a condition":             `git init -q sub; e > c; printf '[includeIf "gitdir:**"]\n\tpath = ../../c\n' >> sub/.git/config`,
+	"of a worktree":                       `git init -q sub; git -C sub config extensions.worktreeConfig true; e > sub/.git/config.worktree`,
+	"a filter":                            `git init -q sub; cd sub; echo x > f; git add f; git -c user.email=a -c user.name=a commit -qm x; echo '* filter=x' > .gitattributes; printf '[filter "x"]\n\tclean = "touch %s; cat"\n' $PWN >> .git/config; touch f; cd ..`,
+	"a pointer, configuration first":      `mkdir b sub; e > b/config; head b; echo 'gitdir: ../b' > sub/.git`,
+	"a pointer, configuration last":       `mkdir b sub; head b; e > b/config; echo 'gitdir: ../b' > sub/.git`,
+	"a pointer, configuration held open":  `mkdir b sub; exec 3> b/config; head b; e >&3; echo 'gitdir: ../b' > sub/.git`,
+	"a pointer, configuration linked":     `mkdir b sub; : > c; ln c b/config; head b; e > c; echo 'gitdir: ../b' > sub/.git`,
+	"a pointer, configuration a link":     `mkdir b sub; e > c; ln -s ../c b/config; head b; echo 'gitdir: ../b' > sub/.git`,
+	"a pointer, moved in":                 `mkdir b c sub; head c; e > b/config; mv c/objects c/refs b; mv c/HEAD b; echo 'gitdir: ../b' > sub/.git`,
+	"a pointer, whole and then written":   `git init -q --bare b; mkdir sub; e >> b/config; git config -f b/config core.bare false; echo 'gitdir: ../b' > sub/.git`,
+	"a pointer, broken and mended":        `git init -q --bare b; mkdir sub; mv b/HEAD h; sed -i /bare/d b/config; e >> b/config; mv h b/HEAD; echo 'gitdir: ../b' > sub/.git`,
+	"a pointer into the own repository":   `mkdir -p .git/foo sub; e > .git/foo/config; head .git/foo; echo 'gitdir: ../.git/foo' > sub/.git`,
+	"a pointer into a born one":           `git init -q o; mkdir -p o/.git/foo sub; e > o/.git/foo/config; head o/.git/foo; echo 'gitdir: ../o/.git/foo' > sub/.git`,
+	"another common directory":            `git init -q sub; mkdir -p p/objects p/refs; e > p/config; echo ../../p > sub/.git/commondir`,
+	"another common directory, a pointer": `mkdir -p p/objects p/refs b sub; e > p/config; echo 'ref: refs/heads/main' > b/HEAD; echo ../p > b/commondir; echo 'gitdir: ../b' > sub/.git`,
+	"a worktree's, broken and written":    `git clone -q --bare . x.git; git -C x.git worktree add -q -b y ../sub; mv x.git/HEAD x.git/h; sed -i /bare/d x.git/config; e >> x.git/config`,
+	"a worktree of nothing":               `mkdir -p p/worktrees/w p/objects p/refs sub; e > p/config; echo 'ref: refs/heads/main' > p/worktrees/w/HEAD; echo ../.. > p/worktrees/w/commondir; echo 'gitdir: ../p/worktrees/w' > sub/.git`,
+	"another in place of one that was":    `mv vendor v; cp -r v vendor; git -C vendor config core.fsmonitor "touch $PWN; false"; mv vendor sub`,
+	"another, written by hand":            `mv vendor v; cp -r v vendor; e >> vendor/.git/config; mv vendor sub`,
+	"a submodule's part":                  `mkdir -p .git/modules/sub sub; head .git/modules/sub; e > .git/modules/sub/config; echo 'gitdir: ../.git/modules/sub' > sub/.git`,
+	"a mode that nobody may read":         `git init -q sub; rm sub/.git/config; (umask 777; e > sub/.git/config); chmod 644 sub/.git/config`,
+}
+
+const bornPrelude = `
+e() { printf '[core]\n\trepositoryformatversion = 0\n\tfsmonitor = "touch %s; false"\n' "$PWN"; }
+head() { mkdir -p $1/objects $1/refs; echo 'ref: refs/heads/main' > $1/HEAD; }
+`
+
+// TestBornRepositoriesRunNothing: whatever way a run makes a repository, git outside runs
+// nothing of it, in it or in the project around it. Each attack is tried without walls
+// first: git has to fall for it there.
+func TestBornRepositoriesRunNothing(t *testing.T) {
+	for name, attack := range bornAttacks {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			ran := func(dir, how string) bool {
+				pwn := w.base + "/pwn"
+				w.must(os.RemoveAll(pwn))
+				w.must(os.Mkdir(pwn, 0o777))
+				w.must(os.Chmod(pwn, 0o777))
+				w.outsideSh(`mkdir -p ` + dir + ` && cd ` + dir + ` && git init -q && git config user.email a@b && git config user.name a && git commit -q --allow-empty -m one && git init -q vendor && git -C vendor -c user.email=a -c user.name=a commit -q --allow-empty -m v`)
+				script := "PWN=" + pwn + "/ran\n" + bornPrelude + attack + "\ngit update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub\nsleep .1\n"
+				if how == "" {
+					w.outsideSh("cd " + dir + "\n" + script)
+				} else {
+					r := w.run(append(historyOn, "--", "bash", "-c", script)...)
+					t.Log(r)
+				}
+				w.outsideSh("cd " + dir + "; git status; git -C sub status; git diff; git -C sub diff; git submodule status; true")
+				entries, err := os.ReadDir(pwn)
+				w.must(err)
+				return len(entries) > 0
+			}
+			if !ran(w.outside+"/free", "") {
+				t.Fatal("without walls git runs nothing: the attack is none")
+			}
+			if ran(w.project, "inside") {
+				t.Error("git outside ran what the run has left")
+			}
+		})
+	}
+}
