@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -100,5 +101,50 @@ func TestBornRepositoriesRunNothing(t *testing.T) {
 				t.Error("git outside ran what the run has left")
 			}
 		})
+	}
+}
+
+// TestBornConfigurationIsWritten: what is harmless can be written by any program, and is
+// there as soon as the file is closed; copies are whole, and undo knows all of it.
+func TestBornConfigurationIsWritten(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.repository()
+	for _, c := range []struct{ name, script, want string }{
+		{"read back at once", `git init -q sub; for i in $(seq 300); do printf '[user]\n\tname = n%s\n' $i > sub/.git/config; test "$(git -C sub config user.name)" = n$i || echo lost $i; done`, ""},
+		{"appended and read back", `git init -q app; for i in $(seq 100); do printf '[user]\n\tname = n%s\n' $i >> app/.git/config; test "$(tail -n 1 app/.git/config)" = "$(printf '\tname = n%s' $i)" || echo lost $i; done; git -C app config --local --get-all user.name | wc -l`, "100\n"},
+		{"copied", `git init -q one; git -C one config user.name Ada; touch -d @1000000000 one/.git/config; chmod 640 one/.git/config; cp -a one two; cmp one/.git/config two/.git/config; stat -c '%a %Y' two/.git/config; git -C two config user.name; cp -r one/.git three.git; git -C three.git config user.name`, "640 1000000000\nAda\nAda\n"},
+		{"a bare one copied", `git init -q --bare x.git; cp -r x.git y.git; cmp x.git/config y.git/config && git -C y.git config core.bare; git clone -q --bare . z.git; git -C z.git log --format=%s`, "true\none\n"},
+		{"two at once", `git init -q duo; exec 3>>duo/.git/config 4>>duo/.git/config; printf '[gc]\n' >&3; printf '\tauto = 7\n' >&4; exec 3>&-; git -C duo config gc.auto; exec 4>&-; git -C duo config gc.auto`, "7\n"},
+		{"read and written", `git init -q rw; python3 -c 'f = open("rw/.git/config", "r+"); old = f.read(); f.write("[user]\n\tname = Ada\n"); f.seek(0); print(f.read() == old + "[user]\n\tname = Ada\n")'; git -C rw config user.name`, "True\nAda\n"},
+		{"a clone of a path", `git clone -q . copy && git -C copy fetch -q && git -C copy log --format=%s && git -C copy config remote.origin.fetch`, "one\n+refs/heads/*:refs/remotes/origin/*\n"},
+		{"a part of a clone", `git clone -q --filter=blob:none --no-checkout "file://$PWD" part 2>/dev/null; git clone -q --filter=blob:none "$PWD" part2 && git -C part2 log --format=%s`, "one\n"},
+	} {
+		if out := w.sh(c.script, historyOn...); out != c.want {
+			t.Errorf("%s: %q, want %q", c.name, out, c.want)
+		}
+	}
+	before := w.outsideSh("find . -name config | sort | xargs sha256sum")
+	w.fine("undo", "3")
+	w.fine("redo", "3")
+	if after := w.outsideSh("find . -name config | sort | xargs sha256sum"); after != before {
+		t.Errorf("after undo and redo\n%s\nbefore\n%s", after, before)
+	}
+	r := w.run(append(historyOn, "--", "bash", "-c", "git init -q last; printf '[core]\\n\\tfsmonitor = ./x\\n' >> last/.git/config; ! git -C last config core.fsmonitor && test -s last/.git/config")...)
+	if r.code != 0 || !strings.Contains(r.err, `"core.fsmonitor"`) || !strings.Contains(r.err, "last/.git/config") {
+		t.Errorf("what was refused is not told: %s", r)
+	}
+}
+
+// TestBornConfigurationHeldOpen: who looks at a file that is being written does not wait
+// for the writer, and sees what was there before.
+func TestBornConfigurationHeldOpen(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.repository()
+	out := w.sh(`git init -q sub; exec 3>>sub/.git/config; printf '[core]\n\tfsmonitor = ./x\n' >&3; for i in 1 2 3; do timeout 5 git -C sub config core.bare; timeout 5 cat sub/.git/config | grep -c fsmonitor; done; timeout 5 cp -r sub copy; timeout 5 mv sub/.git/config sub/c; timeout 5 cat sub/c > /dev/null && echo done`, historyOn...)
+	if want := strings.Repeat("false\n0\n", 3) + "done\n"; out != want {
+		t.Errorf("%q, want %q", out, want)
+	}
+	if out := w.outsideSh("grep -r fsmonitor sub copy || echo none"); out != "none\n" {
+		t.Errorf("afterwards: %s", out)
 	}
 }

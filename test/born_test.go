@@ -26,7 +26,8 @@ func (w *world) listedAfter(script string, flags ...string) (listed, born []stri
 }
 
 // TestRepositoriesBornInside: git's own commands work and are not told of; what
-// makes a repository run code is, whatever the repository is called.
+// makes a repository run code is refused, whatever the repository is called, and what
+// leads to another is told of.
 func TestRepositoriesBornInside(t *testing.T) {
 	hook := "printf '#!/bin/sh\\necho EVIL\\n' > %; chmod +x %\n"
 	at := func(p string) string { return strings.ReplaceAll(hook, "%", p) }
@@ -36,16 +37,16 @@ func TestRepositoriesBornInside(t *testing.T) {
 		{"worktree", "git worktree add -q tree && cd tree && echo x > x && git add x && git commit -qm x && cd .. && git worktree add -q other && git worktree remove other", "tree/.gitmodules"},
 		{"submodule", "git clone -q $LIB deps/lib && git -C deps/lib remote set-url origin https://example.com/lib && git submodule --quiet add https://example.com/lib deps/lib && git commit -qm sub", ".gitmodules"},
 		{"a removed clone", "git clone -q . copy && rm -rf copy", ""},
-		{"configuration", "git init -q sub && git -C sub config core.fsmonitor ./evil", "sub/.git"},
-		{"configuration, then moved", "git init -q sub && git -C sub config core.fsmonitor ./evil && mkdir a && mv sub a/b", "a/b/.git"},
-		{"configuration, exchanged", "git init -q one; git init -q two; git -C two config alias.x '!id'; " + python("L.renameat2(-100, b'one', -100, b'two', 2)"), "one/.git"},
-		{"a hook in a bare repository", "git init -q --bare x.git; " + at("x.git/hooks/post-update"), "x.git"},
-		{"hooks before there is a HEAD", "mkdir -p y/objects y/refs y/hooks; " + at("y/hooks/post-checkout") + "echo 'ref: refs/heads/main' > h; mv h y/HEAD", "y"},
-		{"a repository broken for a while", "mv fixture.git/HEAD h; " + at("fixture.git/hooks/post-update") + "mv h fixture.git/HEAD", "fixture.git"},
-		{"linked together", "mkdir z; echo 'ref: x' > z/HEAD; ln -s ../.git/objects z/objects; ln -s ../.git/refs z/refs; echo '[core]' > z/cfg; echo ' fsmonitor = x' >> z/cfg; ln z/cfg z/config", "z"},
+		{"configuration", "git init -q sub && ! git -C sub config core.fsmonitor ./evil", ""},
+		{"configuration, then moved", "git init -q sub && ! git -C sub config core.fsmonitor ./evil && mkdir a && mv sub a/b && ! git -C a/b config core.fsmonitor ./evil", ""},
+		{"configuration, exchanged", "git init -q one; git init -q two; ! git -C two config alias.x '!id'; " + python("L.renameat2(-100, b'one', -100, b'two', 2)") + "! git -C one config alias.x '!id'", ""},
+		{"a hook in a bare repository", "git init -q --bare x.git; mkdir -p x.git/hooks; ! echo x > x.git/hooks/post-update", ""},
+		{"hooks before there is a HEAD", "mkdir -p y/objects y/refs y/hooks; " + at("y/hooks/post-checkout") + "echo 'ref: refs/heads/main' > h; ! mv h y/HEAD", ""},
+		{"a repository broken for a while", "mv fixture.git/HEAD h; " + at("fixture.git/hooks/post-update") + "! mv h fixture.git/HEAD", ""},
+		{"linked together", "mkdir z; echo 'ref: x' > z/HEAD; ln -s ../.git/objects z/objects; ln -s ../.git/refs z/refs; echo '[core]' > z/cfg; echo ' fsmonitor = x' >> z/cfg; ! ln z/cfg z/config", ""},
 		{"a pointer written over", "mkdir -p ev/objects ev/refs; echo 'ref: refs/heads/main' > ev/HEAD; echo 'gitdir: ../ev' > sm/.git", "sm/.git"},
 		{"a pointer through a link", "ln -s / up; printf 'gitdir: ../up/../.git/modules/sm' > sm/.git", "sm/.git"},
-		{"a submodule's own configuration", "mkdir -p .git/modules/ev/objects .git/modules/ev/refs; printf '[core]\\n\\tsshCommand = x\\n' > .git/modules/ev/config; echo x > .git/modules/ev/HEAD", ".git/modules/ev"},
+		{"a submodule's own configuration", "mkdir -p .git/modules/ev/objects .git/modules/ev/refs; printf '[core]\\n\\tsshCommand = x\\n' > .git/modules/ev/config; echo x > .git/modules/ev/HEAD", ""},
 		{"a link like the one that init tries", "mkdir -p .git/modules/ev; ! ln -s ../../../evil .git/modules/ev/tABCDEF; ! ln -s testing .git/modules/tABCDEF; ln -s testing .git/modules/ev/tABCDEF; mkdir .git/modules/ev/testing; ! mkdir -p .git/modules/ev/testing/hooks; ! mv .git/modules/ev/tABCDEF .git/modules/ev/hooks", ""},
 		{"a worktree's pointer", "mkdir -p .git/worktrees/ev; echo ../../../x > .git/worktrees/ev/commondir", ".git/worktrees/ev"},
 	} {

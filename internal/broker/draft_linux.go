@@ -21,7 +21,8 @@ type draft struct {
 	place   int // the file, open for reading and writing
 	text    int // what was written, open for reading
 	in      Inode
-	leased  bool // place is: who opens it waits for the broker
+	was     unix.Stat_t // of place when it began
+	leased  bool        // place is: who opens it waits for the broker
 }
 
 // drafts are those of a broker. The goroutine that looks after them is there as long as
@@ -30,12 +31,17 @@ type drafts struct {
 	mu    sync.Mutex
 	open  []*draft
 	pause time.Duration
+	stuck int // how often in a row something was moving
 }
+
+// maxDrafts bounds those of a broker: each takes two descriptors.
+const maxDrafts = 100
 
 // How often drafts are looked at: soon after they began, and then more seldom.
 const (
 	draftSoon   = 100 * time.Microsecond
 	draftSeldom = 10 * time.Millisecond
+	maxStuck    = 4
 )
 
 // again gives the caller the draft that there is of a file, number -1 where there is none.
@@ -73,11 +79,10 @@ func (s *drafts) begin(w *worker, r *request, d *draft, undo func()) (handed, er
 }
 
 func (s *drafts) started(w *worker, r *request, d *draft, was bool) (got handed, err error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(d.place, &st); err != nil {
+	if err := unix.Fstat(d.place, &d.was); err != nil {
 		return got, err
 	}
-	d.in = Inode{st.Dev, st.Ino}
+	d.in = Inode{d.was.Dev, d.was.Ino}
 	memory, err := w.withRoom(func() (int, error) { return unix.MemfdCreate("carrel", unix.MFD_CLOEXEC) })
 	if err != nil {
 		return got, err
@@ -92,6 +97,9 @@ func (s *drafts) started(w *worker, r *request, d *draft, was bool) (got handed,
 			return got, err
 		}
 	}
+	if err := setModified(memory, d.was.Mtim); err != nil {
+		return got, err
+	}
 	if d.text, err = w.withRoom(func() (int, error) {
 		return unix.Openat(w.b.self, strconv.Itoa(memory), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	}); err != nil {
@@ -99,8 +107,10 @@ func (s *drafts) started(w *worker, r *request, d *draft, was bool) (got handed,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if got, err = d.give(w, r, memory); err == nil {
-		err = unix.Fchmod(memory, st.Mode&0o777)
+	if len(s.open) >= maxDrafts {
+		err = unix.ENFILE
+	} else if got, err = d.give(w, r, memory); err == nil {
+		err = unix.Fchmod(memory, d.was.Mode&0o777)
 	}
 	if err != nil {
 		unix.Close(d.text)
@@ -145,7 +155,10 @@ func (s *drafts) look(b *Broker) {
 			s.open = slices.DeleteFunc(s.open, func(d *draft) bool { return d.settled(b) })
 			b.still.RUnlock()
 		}
-		if quiet || held {
+		if s.stuck++; quiet {
+			s.stuck = 0
+		}
+		if quiet || held || s.stuck > maxStuck { // who moves something may be one that waits
 			for _, d := range s.open {
 				d.letIn()
 			}
@@ -214,23 +227,35 @@ func (d *draft) vet() error {
 	if err != nil {
 		return err
 	}
-	if err := d.verdict.Vet(before, after); err != nil || bytes.Equal(before, after) {
+	if err := d.verdict.Vet(before, after); err != nil {
 		return err
 	}
-	if _, err := unix.Pwrite(d.place, after, 0); err != nil {
-		return err
-	}
-	if err := unix.Ftruncate(d.place, int64(len(after))); err != nil {
-		return err
+	if !bytes.Equal(before, after) {
+		if _, err := unix.Pwrite(d.place, after, 0); err != nil {
+			return err
+		}
+		if err := unix.Ftruncate(d.place, int64(len(after))); err != nil {
+			return err
+		}
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(d.text, &st); err != nil {
 		return err
 	}
-	if err := unix.Fchmod(d.place, st.Mode&0o777); err != nil {
-		return err
+	if mode := st.Mode & 0o777; mode != d.was.Mode&0o777 {
+		if err := unix.Fchmod(d.place, mode); err != nil {
+			return err
+		}
 	}
-	return unix.UtimesNanoAt(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(d.place), []unix.Timespec{{Nsec: unix.UTIME_OMIT}, st.Mtim}, 0)
+	if st.Mtim == d.was.Mtim {
+		return nil
+	}
+	return setModified(d.place, st.Mtim)
+}
+
+// setModified sets when an open file was changed.
+func setModified(fd int, t unix.Timespec) error {
+	return unix.UtimesNanoAt(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), []unix.Timespec{{Nsec: unix.UTIME_OMIT}, t}, 0)
 }
 
 // read gives what an open file holds.

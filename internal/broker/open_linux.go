@@ -222,7 +222,7 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 		err = w.withUmask(func() (err error) {
 			flags := r.flags&^creating | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC // exclusive: no link is followed
 			if v.Vet != nil {
-				flags = flags&^unix.O_ACCMODE | unix.O_RDWR
+				flags = flags&^(unix.O_ACCMODE|unix.O_APPEND) | unix.O_RDWR
 			}
 			fd, err = w.withRoom(func() (int, error) { return unix.Openat(dir, p.name, flags, r.mode&^(unix.S_ISUID|unix.S_ISGID)) })
 			return err
@@ -309,7 +309,7 @@ func (w *worker) openFile(r *request, ch *Change, open func(flags int) (int, err
 	flags := r.flags &^ creating
 	switch {
 	case v.Vet != nil:
-		flags = flags&^unix.O_ACCMODE | unix.O_RDWR
+		flags = flags&^(unix.O_ACCMODE|unix.O_APPEND) | unix.O_RDWR
 	case !r.writes():
 		flags |= unix.O_WRONLY
 	}
