@@ -144,7 +144,7 @@ func TestBornConfigurationHeldOpen(t *testing.T) {
 	if want := strings.Repeat("false\n0\n", 3) + "done\n"; out != want {
 		t.Errorf("%q, want %q", out, want)
 	}
-	if out := w.outsideSh("grep -r fsmonitor sub copy || echo none"); out != "none\n" {
+	if out := w.outsideSh("grep -s fsmonitor sub/.git/config sub/c copy/.git/config || echo none"); out != "none\n" {
 		t.Errorf("afterwards: %s", out)
 	}
 }
