@@ -68,7 +68,7 @@ func TestGitInWorktree(t *testing.T) {
 	w.outsideSh("git worktree add -q " + w.home + "/src/tree")
 	w.project = w.home + "/src/tree"
 	w.litter = true // objects go to the main repository, which is in home
-	out := w.sh("echo t > t && git add t && git commit -qm tree && git log --format=%s && git switch -qc other && git stash list && git gc -q && git status --porcelain")
+	out := w.sh("echo t > t && git add t && git commit -qm tree && git log --format=%s && git switch -qc other && git stash list && git gc -q --auto && git status --porcelain")
 	if out != "tree\none\n" {
 		t.Errorf("%q", out)
 	}

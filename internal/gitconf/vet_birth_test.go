@@ -30,7 +30,7 @@ func TestVetBirth(t *testing.T) {
 		return "[remote \"origin\"]\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n\t" + text + "\n"
 	}
 	for _, c := range []struct{ config, key string }{
-		{remote("url = /srv/x y"), ""}, {remote("url = ../x"), ""}, {remote("url = ./x"), ""}, {remote("url = x"), "remote.origin.url"}, {remote("url = ext::sh"), "remote.origin.url"},
+		{remote("url = /srv/x y"), ""}, {remote("url = ../x"), ""}, {"[submodule \"a\"]\n\turl = /srv/x\n\tactive = true\n", ""}, {"[submodule \"a\"]\n\turl = /srv/x\n\tupdate = !id\n", "submodule.a.update"}, {remote("url = ./x"), ""}, {remote("url = x"), "remote.origin.url"}, {remote("url = ext::sh"), "remote.origin.url"},
 		{remote("url = -/x"), "remote.origin.url"}, {remote("pushurl = /srv/x"), "remote.origin.pushurl"}, {remote("uploadpack = /srv/x"), "remote.origin.uploadpack"},
 		{remote("url = /srv/x\n\tpromisor = true\n\tpartialclonefilter = blob:none\n[extensions]\n\tpartialClone = origin"), ""}, {"[extensions]\n\tpartialClone = ./x\n", "extensions.partialclone"},
 		{"[core]\n\tsharedrepository = group\n[submodule]\n\tactive = .\n", ""}, {"[core]\n\tsharedrepository = x\n", "core.sharedrepository"},

@@ -278,6 +278,7 @@ func makes(ch *broker.Change) bool {
 
 // made takes note of a change that has been made.
 func (d *decider) made(ch *broker.Change) {
+	d.worktree.changed(ch)
 	switch {
 	case ch.Op == broker.OpMkdir && newGitDir(ch.Path):
 		d.bear(ch.Path)
@@ -311,6 +312,12 @@ func (d *decider) complete(at string) {
 			d.bear(full)
 		}
 	}
+}
+
+func (d *decider) bears(dir string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.born[dir]
 }
 
 func (d *decider) bear(dir string) {

@@ -35,6 +35,7 @@ type decider struct {
 	// restoring: an undo asks. What it brings back was there when it was removed,
 	// and what is protected cannot have been made inside.
 	restoring bool
+	worktree  *worktree
 	*births
 }
 
@@ -42,8 +43,9 @@ func newDecider(p *Prepared) *decider {
 	d := &decider{policy: p.Policy, project: p.place.project, git: p.place.git.common, gitOwn: p.place.git.dir, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules,
 		named: &namedTargets{start: p.guarded.named, nested: make(map[string][]gitconf.Target)}, mounts: p.mounts, configs: p.isGitConfig, folding: foldsCase,
 		exact: p.asIs(), fold: make(map[string]bool), births: &births{born: make(map[string]bool), listed: make(map[string]bool)}}
+	d.worktree = newWorktree(p.place.git)
 	if main := p.lentBroker; main != nil {
-		d.births = main.judge.births // what one of them makes, the other works with
+		d.births, d.worktree = main.judge.births, main.judge.worktree // what one of them makes, the other works with
 	}
 	for _, r := range d.roots {
 		d.fold[r] = foldsCase(r)
@@ -113,6 +115,14 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 	}
 	if g := d.guard(ch, at); g != nil {
 		return d.refusal(at, g.Source.Text, "default", g.Path)
+	}
+	if writes && !d.restoring {
+		if whose := d.worktree.foreign(ch, at, d.bears); whose != "" {
+			return d.refusal(at, "linked worktree: this is "+whose, "default", at)
+		}
+		if d.worktree.packed(at) && ch.Op == broker.OpRename {
+			return broker.Verdict{Allowed: true, Vet: d.worktree.packs, Rule: "linked worktree", Source: "default", Hint: "--write " + at}
+		}
 	}
 	if g := d.target(ch, at); g != nil {
 		return d.refusal(at, g.Source.Text, "default", g.Path)
@@ -252,10 +262,10 @@ func carries(ch *broker.Change, at string) bool {
 }
 
 // name judges a path from its root, and from the file system's root: a git
-// directory may itself be a root.
+// directory may itself be a root, as that of a worktree is.
 func (d *decider) name(at string) (string, protect.Level) {
 	rule, level := protect.Name(d.relative(at), d.folds(at))
-	if r, l := protect.Name(strings.TrimPrefix(at, "/"), d.folds(at)); l == protect.Protected && l > level {
+	if r, l := protect.Name(strings.TrimPrefix(at, "/"), d.folds(at)); l > level && (l == protect.Protected || d.git != "" && within(at, d.git)) {
 		return r, l
 	}
 	return rule, level

@@ -1,0 +1,217 @@
+package workspace
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"carrel/internal/broker"
+)
+
+// worktree is what a run in a linked worktree may change of the repository that it shares
+// with others: objects, its own git directory, its own branch, references that it makes,
+// and those that a fetch writes. What the main checkout or another worktree stands on is
+// theirs.
+type worktree struct {
+	common string // the shared git directory
+	own    string // the worktree's part of it
+	branch string // the reference that it is on, "" for none
+
+	mu    sync.Mutex
+	made  map[string]bool   // references made by the run
+	refs  map[string]string // what packed-refs says, as it was when it had stamp
+	stamp fileStamp
+}
+
+type fileStamp struct {
+	modified, size int64
+}
+
+// newWorktree gives nil where the project has a repository of its own.
+func newWorktree(git gitDirs) *worktree {
+	if git.common == "" || git.dir == git.common {
+		return nil
+	}
+	t := &worktree{common: git.common, own: git.dir, made: make(map[string]bool)}
+	t.branch = headOf(git.dir)
+	others, _ := os.ReadDir(git.common + "/worktrees")
+	heads := []string{git.common}
+	for _, e := range others {
+		if dir := git.common + "/worktrees/" + e.Name(); dir != git.dir {
+			heads = append(heads, dir)
+		}
+	}
+	if slices.ContainsFunc(heads, func(dir string) bool { return headOf(dir) == t.branch }) {
+		t.branch = "" // what an earlier run made its own is somebody else's all the same
+	}
+	return t
+}
+
+// headOf gives the reference that a git directory is on, "" for none.
+func headOf(dir string) string {
+	text, err := readSmall(dir + "/HEAD")
+	if err != nil {
+		return ""
+	}
+	ref, ok := strings.CutPrefix(strings.TrimSpace(text), "ref: ")
+	if !ok {
+		return ""
+	}
+	return ref
+}
+
+// foreign says whose a path of the shared git directory is, "" where the run may change
+// it. t may be nil. born says that a directory was made by the run.
+func (t *worktree) foreign(ch *broker.Change, at string, born func(dir string) bool) string {
+	if t == nil || !within(at, t.common) || at == t.common || within(at, t.own) {
+		return ""
+	}
+	rel := at[len(t.common)+1:]
+	first, rest, deeper := strings.Cut(rel, "/")
+	directory := ch.Op == broker.OpMkdir || ch.Op == broker.OpRmdir
+	switch first {
+	case "objects":
+		if rest == "info/alternates" {
+			break
+		}
+		return ""
+	case "lfs", "rr-cache", "reftable":
+		return ""
+	case "worktrees":
+		entry, _, _ := strings.Cut(rest, "/")
+		if !deeper && directory || ch.Op == broker.OpMkdir && rest == entry || entry != "" && born(t.common+"/worktrees/"+entry) {
+			return ""
+		}
+		return "another worktree's"
+	case "logs":
+		if ref, ok := strings.CutPrefix(rest, "refs/"); ok {
+			return t.reference("refs/"+ref, directory)
+		}
+		if !deeper && directory || rest == "refs" && directory {
+			return ""
+		}
+	case "refs":
+		if !deeper {
+			return ""
+		}
+		return t.reference(rel, directory)
+	case "packed-refs":
+		if ch.Op == broker.OpRename && at == ch.To {
+			return "" // see packs
+		}
+	case "packed-refs.lock", "packed-refs.new", "gc.pid", "gc.pid.lock", "gc.log", "gc.log.lock", "config", "config.lock", "config.worktree", "hooks", "info", "commondir", "gitdir":
+		return "" // others decide on these, or they harm nobody
+	}
+	return "the main checkout's"
+}
+
+// reference says whose a reference is.
+func (t *worktree) reference(ref string, directory bool) string {
+	ref = strings.TrimSuffix(ref, ".lock")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if directory || t.mine(ref) || !t.exists(ref) {
+		return ""
+	}
+	return "another branch's"
+}
+
+func (t *worktree) mine(ref string) bool {
+	return ref == t.branch || t.made[ref] || strings.HasPrefix(ref, "refs/remotes/")
+}
+
+// exists says whether a reference is there, loose or packed.
+func (t *worktree) exists(ref string) bool {
+	if st, err := os.Lstat(t.common + "/" + ref); err == nil && !st.IsDir() {
+		return true
+	}
+	at := t.common + "/packed-refs"
+	st, err := os.Stat(at)
+	if err != nil {
+		return !os.IsNotExist(err)
+	}
+	if now := (fileStamp{st.ModTime().UnixNano(), st.Size()}); t.refs == nil || now != t.stamp {
+		text, err := os.ReadFile(at)
+		if err == nil {
+			t.refs, err = packedRefs(text)
+		}
+		if err != nil {
+			return true
+		}
+		t.stamp = now
+	}
+	return t.refs[ref] != ""
+}
+
+// packs judges a new file of packed references: of those that are not the run's it may
+// say only what it has said before, or what the loose file says.
+func (t *worktree) packs(before, after []byte) error {
+	was, err := packedRefs(before)
+	if err != nil {
+		return err
+	}
+	is, err := packedRefs(after)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for ref, value := range is {
+		if t.mine(ref) || was[ref] == value {
+			continue
+		}
+		hash, _, _ := strings.Cut(value, " ")
+		if loose, err := readSmall(t.common + "/" + ref); err != nil || strings.TrimSpace(loose) != hash {
+			return fmt.Errorf("it would move %s, which is not this worktree's", ref)
+		}
+	}
+	for ref := range was {
+		if is[ref] == "" && !t.mine(ref) {
+			return fmt.Errorf("it would remove %s, which is not this worktree's", ref)
+		}
+	}
+	return nil
+}
+
+// packedRefs reads a file of packed references (gitrepository-layout(5)): of each its hash
+// and what it peels to.
+func packedRefs(text []byte) (map[string]string, error) {
+	refs, last := make(map[string]string), ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		hash, ref, ok := strings.Cut(line, " ")
+		switch {
+		case strings.HasPrefix(line, "#"):
+		case strings.HasPrefix(line, "^") && last != "":
+			refs[last] += " " + line
+		case !ok || ref <= last || hash == "":
+			return nil, fmt.Errorf("packed references: %q is in no order that git writes", line)
+		default:
+			refs[ref], last = hash, ref
+		}
+	}
+	return refs, nil
+}
+
+// changed takes note of references that the run has made.
+func (t *worktree) changed(ch *broker.Change) {
+	if t == nil || ch.Op != broker.OpRename && ch.Op != broker.OpCreate {
+		return
+	}
+	at := ch.Path
+	if ch.Op == broker.OpRename {
+		at = ch.To
+	}
+	if !within(at, t.common+"/refs") || path.Ext(at) == ".lock" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.made[strings.Clone(at[len(t.common)+1:])] = true
+}
+
+// packed says whether a path is that of the packed references. t may be nil.
+func (t *worktree) packed(at string) bool { return t != nil && at == t.common+"/packed-refs" }
