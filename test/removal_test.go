@@ -43,3 +43,26 @@ func TestRepositoriesCanBeRemoved(t *testing.T) {
 		t.Errorf("of the project's own: %q", out)
 	}
 }
+
+// TestSubmodulesComeAndGo: a submodule is taken out and put back by git's own commands,
+// in one run and in the next, and removed whole; nobody is warned of what is gone.
+func TestSubmodulesComeAndGo(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.repository()
+	lib := w.outside + "/lib"
+	w.outsideSh("git init -q " + lib + " && cd " + lib + " && echo x > x && git add x && git commit -qm lib && cd " + w.project + " && git -c protocol.file.allow=always submodule --quiet add " + lib + " sm && git commit -qm sub")
+	for range 2 {
+		out := w.sh("set -e; git submodule --quiet deinit -f sm; ls sm; git config -f .git/modules/sm/config core.worktree || echo gone; git -c protocol.file.allow=always submodule --quiet update --init; cat sm/x; git config -f .git/modules/sm/config core.worktree", append(historyOn, "--read", lib)...)
+		if out != "gone\nx\n../../../sm\n" {
+			t.Fatalf("taken out and put back: %q", out)
+		}
+	}
+	listed, born, r := w.listedAfter("git submodule --quiet deinit -f sm; git rm -q -f sm; rm -rf .git/modules/sm")
+	if r.code != 0 || len(born) > 0 || strings.Join(listed, " ") != ".gitmodules" {
+		t.Errorf("removed: named %q, warned of %q: %s", listed, born, r)
+	}
+	w.fine("undo")
+	if out := w.outsideSh("cat sm/x; git -C sm status --porcelain; git submodule status | cut -c1"); out != "x\n \n" {
+		t.Errorf("undone: %q", out)
+	}
+}

@@ -2,6 +2,7 @@ package gitconf
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
@@ -44,17 +45,43 @@ func (e *ConfigError) Error() string {
 // The caller passes the bytes that it will put in place, not a file that
 // somebody may still write.
 func VetChange(before, after []byte) error {
-	old, err := ParseStrict(before)
+	old, now, err := parseBoth(before, after)
+	if err != nil {
+		return err
+	}
+	return vetBoth(old, now)
+}
+
+// VetSubmodule is VetChange for the configuration of a submodule in the repository
+// around it: where its working tree is goes with "submodule deinit", and comes back.
+// inside judges a working tree, as written.
+func VetSubmodule(before, after []byte, inside func(tree string) bool) error {
+	old, now, err := parseBoth(before, after)
+	if err != nil {
+		return err
+	}
+	tree := func(e Entry) bool { return e.Name() == "core.worktree" && !e.Odd && !e.NoValue }
+	for i := range now {
+		if e := &now[i]; tree(*e) && (path.IsAbs(e.Value) || !inside(e.Value)) && !slices.ContainsFunc(old, func(o Entry) bool { return o.same(e) }) {
+			return &ConfigError{Key: e.Name(), Line: e.Line, Reason: fmt.Sprintf("the working tree %q lies elsewhere", e.Value)}
+		}
+	}
+	return vetBoth(slices.DeleteFunc(old, tree), slices.DeleteFunc(now, tree))
+}
+
+func parseBoth(before, after []byte) (old, now []Entry, err error) {
+	old, err = ParseStrict(before)
 	if err != nil {
 		if c, ok := err.(*ConfigError); ok {
 			c.Before = true
 		}
-		return err
+		return nil, nil, err
 	}
-	now, err := ParseStrict(after)
-	if err != nil {
-		return err
-	}
+	now, err = ParseStrict(after)
+	return old, now, err
+}
+
+func vetBoth(old, now []Entry) error {
 	if err := vetFixed(old, now); err != nil {
 		return err
 	}

@@ -3,14 +3,13 @@ package gitconf
 import (
 	"fmt"
 	"path"
-	"strings"
 )
 
 // VetBirth says what in the configuration of a repository born inside is more
 // than git's own commands write: nil where all of it is harmless by the rules of
 // VetChange, or describes the repository. inside judges a working tree that it
-// names, as written. With local a remote or a submodule may come from a path, as a clone of one writes
-// it: only a fetch, a push or an update of the user's own goes there.
+// names, as written. With local a remote may be a path, as a clone of one writes it: only a fetch or a
+// push of the user's own goes there.
 func VetBirth(config []byte, inside func(tree string) bool, local bool) error {
 	list, err := ParseStrict(config)
 	if err != nil {
@@ -25,7 +24,7 @@ func VetBirth(config []byte, inside func(tree string) bool, local bool) error {
 			check = describesEach[e.Section+".*."+e.Key]
 		}
 		switch {
-		case local && !e.Odd && e.HasSub && (e.Section == "remote" || e.Section == "submodule") && e.Key == "url" && plainName(e.Sub) && localPath(e.Value):
+		case local && !e.Odd && e.HasSub && e.Section == "remote" && e.Key == "url" && plainName(e.Sub) && localPath(e.Value):
 			e.Value = "https://localhost/" // it has an address, whatever names it
 			rest = append(rest, *e)
 			continue
@@ -45,11 +44,6 @@ func VetBirth(config []byte, inside func(tree string) bool, local bool) error {
 		return err
 	}
 	return vetChanged(nil, rest)
-}
-
-// localPath says whether an address is a path by how it begins: no helper is run for it.
-func localPath(v string) bool {
-	return strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "../")
 }
 
 // describes are keys that say what kind of repository one is. To change them in

@@ -55,7 +55,9 @@ var keys = sync.OnceValue(func() map[string]check {
 		// Put into mails and messages.
 		"branch.*.description": text,
 		// Network addresses of kinds that git speaks itself: see address.
-		"remote.*.url remote.*.pushurl submodule.*.url": address,
+		"remote.*.url remote.*.pushurl": address,
+		// Where "submodule update" clones from; a path only where the person allows it.
+		"submodule.*.url": addressOrPath,
 		// Which references travel and what they are called here.
 		"remote.*.fetch remote.*.push": refspec,
 		"remote.*.tagopt":              oneOf("--tags", "--no-tags"), // compared, not passed on

@@ -31,7 +31,7 @@ func TestVetChangeAccepts(t *testing.T) {
 		"[remote \"u\"]\n\turl = ssh://git@example.com:22/a/b.git\n\tpushurl = user@host:path/to.git\n\ttagOpt = --no-tags\n\tprune = true\n\tmirror = yes\n\tskipFetchAll\t=\t1\n",
 		"[remote \"u\"]\n\turl = https://u:p@example.com/~a/b.git?x=1\n\tgh-resolved = base\n\tpush = HEAD\n\tpush = :\n\tfetch = ^refs/heads/x\n",
 		"[user]\n\tname = Ada \"L.\" Lovelace\n\temail = ada@example.com\n", "[USER] Name = x ; comment\n", "[user]\r\n\tname = x\r\n",
-		"[submodule \"lib\"]\n\turl = https://example.com/lib\n\tactive = true\n\tbranch = .\n", "[core]\n\tautocrlf = input\n\tuntrackedCache = keep\n\tsparseCheckout = true\n",
+		"[submodule \"lib\"]\n\turl = https://example.com/lib\n\tactive = true\n\tbranch = .\n", "[submodule \"x\"]\n\turl = ../x\n", "[submodule \"x\"]\n\turl = /srv/x y\n", "[core]\n\tautocrlf = input\n\tuntrackedCache = keep\n\tsparseCheckout = true\n",
 		"[extensions]\n\tworktreeConfig = true\n", "[advice]\n\tdetachedHead = false\n", "[gc]\n\tauto = 0\n\tpruneExpire = 2.weeks.ago\n",
 		"[pull]\n\trebase = false\n\tff = only\n[push]\n\tdefault = current\n\tautoSetupRemote = true\n[init]\n\tdefaultBranch = main\n[merge]\n\tconflictStyle = zdiff3\n[rerere]\n\tenabled = true\n",
 	} {
@@ -81,7 +81,7 @@ func TestVetChangeRefusesValues(t *testing.T) {
 		"[remote \"x\"]\n\turl = -oProxyCommand=x\n", "[remote \"x\"]\n\turl = ssh://-oProxyCommand=x/y\n", "[remote \"x\"]\n\turl = ssh://a@-oX/y\n", "[remote \"x\"]\n\turl = ssh://%2doX/y\n", "[remote \"x\"]\n\turl = -x:y\n", "[remote \"x\"]\n\turl = a@-x:y\n",
 		"[remote \"x\"]\n\turl = host:-y\n", "[remote \"x\"]\n\turl = ../evil.git\n", "[remote \"x\"]\n\turl = /evil.git\n", "[remote \"x\"]\n\turl = evil\n", "[remote \"x\"]\n\turl = file:///x\n", "[remote \"x\"]\n\turl = ./a:b\n", "[remote \"x\"]\n\turl = HTTPS://x/\n",
 		"[remote \"x\"]\n\turl =\n", "[remote \"x\"]\n\turl\n", "[remote \"x\"]\n\turl = \"https://x/ y\"\n", "[remote \"x\"]\n\turl = \"https://x/\\ny\"\n", "[remote \"x\"]\n\turl = C:/x\n", "[remote \"x\"]\n\turl = https:///x\n",
-		"[remote \"origin\"]\n\turl = ext::x\n", "[remote \"x\"]\n\tpushurl = ../x\n", "[submodule \"x\"]\n\turl = ../x\n", "[submodule \"../x\"]\n\turl = https://x/\n", "[submodule \"x\"]\n\tactive = maybe\n",
+		"[remote \"origin\"]\n\turl = ext::x\n", "[remote \"x\"]\n\tpushurl = ../x\n", "[submodule \"x\"]\n\turl = x\n", "[submodule \"x\"]\n\turl = ext::x\n", "[submodule \"../x\"]\n\turl = https://x/\n", "[submodule \"x\"]\n\tactive = maybe\n",
 		"[remote \"--upload-pack=x\"]\n\turl = https://x/\n", "[remote \"a b\"]\n\turl = https://x/\n", "[remote \"ext::x\"]\n\turl = https://x/\n", "[remote \"a]b\"]\n\turl = https://x/\n", "[remote \"../x\"]\n\turl = https://x/\n",
 		"[branch \"x\"]\n\tremote = evil\n", "[branch \"x\"]\n\tremote = ./evil\n", "[branch \"x\"]\n\tremote = ..\n", "[branch \"x\"]\n\tremote = ext::x\n", "[branch \"x\"]\n\tpushRemote = /x\n", "[remote]\n\tpushDefault = evil\n",
 		"[branch \"x\"]\n\tmerge = --exec=x\n", "[branch \"x\"]\n\trebase = exec\n", "[branch \"-x\"]\n\tremote = .\n", "[remote \"x\"]\n\ttagOpt = --upload-pack=x\n", "[remote \"x\"]\n\tfetch = --upload-pack=x\n", "[remote \"x\"]\n\tfetch = a:config\n",
@@ -194,5 +194,22 @@ func TestVetChangeLetsToolsWrite(t *testing.T) {
 	}
 	for _, add := range []string{"[filter \"lfs\"]\n\tclean = ./git-lfs clean -- %f\n", "[filter \"x\"]\n\tclean = git-lfs clean -- %f\n", "[gitflow \"path\"]\n\thooks = x\n", "[lfs]\n\turl = https://x/\n", "[http]\n\tproxy = x\n", "[log]\n\tdate = \"$(x)\"\n"} {
 		refuses(t, baseConfig, baseConfig+add)
+	}
+}
+
+// TestVetSubmodule: the working tree of a submodule's repository goes and comes back.
+func TestVetSubmodule(t *testing.T) {
+	const with, without = "[core]\n\tbare = false\n\tworktree = ../../../lib\n", "[core]\n\tbare = false\n"
+	inside := func(tree string) bool { return tree == "../../../lib" }
+	for _, c := range []struct {
+		before, after string
+		fine          bool
+	}{
+		{with, without, true}, {without, with, true}, {with, with, true}, {without, "[core]\n\tbare = false\n\tworktree = ../../../../lib\n", false}, {without, "[core]\n\tbare = false\n\tworktree = /\n", false},
+		{with, with + "\tfsmonitor = x\n", false}, {with, "[core]\n\tbare = true\n", false}, {"[core]\n\tbare = false\n\tworktree = /old\n", "[core]\n\tbare = false\n\tworktree = /old\n[user]\n\tname = x\n", true},
+	} {
+		if err := VetSubmodule([]byte(c.before), []byte(c.after), inside); (err == nil) != c.fine {
+			t.Errorf("%q to %q: %v", c.before, c.after, err)
+		}
 	}
 }

@@ -161,6 +161,19 @@ func address(_ *Entry, v string, _ map[string]bool) string {
 	return hostAndPath(v, host, path)
 }
 
+// addressOrPath accepts a local path as well.
+func addressOrPath(e *Entry, v string, remotes map[string]bool) string {
+	if localPath(v) && !strings.ContainsAny(v, "\n\t") {
+		return ""
+	}
+	return address(e, v, remotes)
+}
+
+// localPath says whether an address is a path by how it begins: no helper is run for it.
+func localPath(v string) bool {
+	return strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "../")
+}
+
 // hostAndPath refuses what could become an option of ssh or of the program that
 // it starts there, also when %2d is decoded.
 func hostAndPath(v, host, path string) string {

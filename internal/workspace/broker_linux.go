@@ -117,7 +117,7 @@ func (p *Prepared) endBroker(b *brokered, r *api.Result) {
 	}
 	p.kept = b.keeper.segments()
 	p.deny(b.denials...)
-	p.expected = b.judge.expected
+	p.expected, p.removable = b.judge.expected, b.judge.removable
 	r.Listed = b.judge.names()
 	if b.judge.more {
 		p.note("more than %d names that can run code later were made inside; the others are only in the record of changes", maxListed)

@@ -206,7 +206,7 @@ func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
 			return broker.Verdict{Allowed: true}
 		}
 		if base := path.Base(at); (base == "config" || base == "config.worktree") && ch.Op == broker.OpRename && at == ch.To {
-			return broker.Verdict{Allowed: true, Vet: gitconf.VetChange, Rule: "protected name: " + rule, Source: "default", Hint: "--write " + at}
+			return broker.Verdict{Allowed: true, Vet: d.vetChange(at), Rule: "protected name: " + rule, Source: "default", Hint: "--write " + at}
 		}
 		if base := path.Base(at); (base == "config" || base == "config.worktree") && ch.Op == broker.OpRename {
 			return broker.Verdict{Allowed: true, Vet: gitconf.VetChange}
@@ -216,6 +216,16 @@ func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
 		d.list(ch, at)
 	}
 	return broker.Verdict{Allowed: true}
+}
+
+// vetChange judges a new configuration for one that was there.
+func (d *decider) vetChange(at string) func(before, after []byte) error {
+	if !newGitDir(path.Dir(at)) || path.Base(path.Dir(at)) == ".git" || !strings.Contains(at, "/modules/") {
+		return gitconf.VetChange
+	}
+	return func(before, after []byte) error {
+		return gitconf.VetSubmodule(before, after, func(tree string) bool { return within(path.Join(path.Dir(at), tree), d.project) })
+	}
 }
 
 // removes says whether a change takes a name away and puts it nowhere else.

@@ -60,6 +60,7 @@ type Prepared struct {
 	trapsReads  bool     // globs of roots are decided at each open for reading
 	guarded     protection
 	expected    func(path string) bool // of a broker that has ended: this protected name may be new
+	removable   func(path string) bool // of the same: this protected name may be gone
 	said        sync.Mutex             // held for the next three
 	heard       func(api.Denial)       // is told of each refusal at once, instead of at the end; nil for nobody
 	notes       []string

@@ -393,8 +393,8 @@ func (p *Prepared) sensitiveNow() map[string]string {
 	return present(paths)
 }
 
-// bornInside lists sensitive names that a run has created, removed or turned
-// into something else: mounts can protect only what exists, and no link.
+// bornInside lists sensitive names that a run has created, turned into something else,
+// or removed although they were to stay: mounts can protect only what exists, and no link.
 func (p *Prepared) bornInside(before map[string]string) []string {
 	var born []string
 	after := p.sensitiveNow()
@@ -404,7 +404,7 @@ func (p *Prepared) bornInside(before map[string]string) []string {
 		}
 	}
 	for path := range before {
-		if _, still := after[path]; !still {
+		if _, still := after[path]; !still && (p.removable == nil || !p.removable(path)) {
 			born = append(born, path)
 		}
 	}
