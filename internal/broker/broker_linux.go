@@ -57,6 +57,9 @@ type Config struct {
 	MountNS uint64 // inode number of the workspace's mount namespace
 	// Reads says that opens for reading and starts of programs are trapped, too.
 	Reads bool
+	// Alone, where it is not nil, keeps other brokers from acting alone until the function
+	// that it gives is called.
+	Alone func() (over func(), err error)
 	// Bare says that there are no mounts of the workspace's own: mirror, view and
 	// grants are the host's root. Opens and names are refused by Landlock where
 	// they are in no root; changes of metadata, which it does not see, are not
@@ -229,6 +232,7 @@ type worker struct {
 	away     bool         // the caller has a root or mounts of its own
 	late     bool         // retrying, see Broker.later
 	single   bool         // nobody else acts meanwhile
+	decides  bool         // and that was asked for, see Verdict.Alone
 	wait     func(func()) // see Change.Wait
 	dirs     directories
 	granted  granted                // see quick
@@ -294,11 +298,19 @@ func (w *worker) answer() {
 // anywhere, runs while no other change does, and so does what is to be decided so.
 func (w *worker) alone(h handler, c *Call) (val int64, err error) {
 	w.single = w.b.moving[c.Nr]
-	if val, err = w.locked(h, c); err == errAlone {
-		w.single = true
-		val, err = w.locked(h, c)
+	if val, err = w.locked(h, c); err != errAlone {
+		return val, err
 	}
-	return val, err
+	if w.b.config.Alone != nil {
+		over, err := w.b.config.Alone()
+		if err != nil {
+			return 0, err
+		}
+		defer over()
+	}
+	w.single, w.decides = true, true
+	defer func() { w.decides = false }()
+	return w.locked(h, c)
 }
 
 func (w *worker) locked(h handler, c *Call) (int64, error) {
@@ -312,6 +324,9 @@ func (w *worker) locked(h handler, c *Call) (int64, error) {
 		w.b.gate.wait()
 	}
 	defer still.Unlock()
+	if w.decides {
+		w.b.drafts.ready(w.b)
+	}
 	w.ahead = [2]ahead{}
 	w.wait = func(do func()) {
 		still.Unlock()

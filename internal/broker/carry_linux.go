@@ -74,6 +74,7 @@ func (w *worker) allowed(ch *Change, do func() error) error {
 		return errAnswered
 	}
 	ch.Wait, ch.TID = w.wait, w.call.TID
+	w.readyFor(ch)
 	if err := w.b.config.Recorder.Before(ch); err != nil {
 		return errno(err)
 	}
@@ -93,7 +94,7 @@ func (w *worker) allow(ch *Change) error {
 // decide asks for a decision; errAlone says that it has to be made while nobody else acts.
 func (w *worker) decide(ch *Change) (Verdict, error) {
 	v := w.b.config.Decider.Decide(ch)
-	if v.Alone && !w.single {
+	if v.Alone && !w.decides {
 		return v, errAlone
 	}
 	return v, nil
@@ -248,6 +249,7 @@ func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flag
 		return 0, err
 	}
 	if ch.Op == OpRename && old.Kind == KindFile && v.Allowed && v.Vet != nil {
+		w.readyFor(&ch)
 		return 0, w.replaceVetted(&ch, v)
 	}
 	if err := w.verdict(&ch, v); err != nil {

@@ -2,10 +2,13 @@ package broker
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"io"
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,27 +25,52 @@ type draft struct {
 	text    int // what was written, open for reading
 	in      Inode
 	was     unix.Stat_t // of place when it began
-	leased  bool        // place is: who opens it waits for the broker
+	lease   lease
+	waited  time.Time // since when somebody has waited for place; zero for nobody
 }
 
-// drafts are those of a broker. The goroutine that looks after them is there as long as
-// there are any.
+// lease says what the broker holds on the file of a draft.
+type lease uint8
+
+const (
+	leaseNone  lease = iota // somebody has it open: the broker gets one when nobody has
+	leaseHeld               // who opens it waits for the broker
+	leaseNever              // the file system has none
+)
+
+// drafts are those of a broker. Two goroutines look after them as long as there are any.
 type drafts struct {
-	mu    sync.Mutex
-	open  []*draft
-	pause time.Duration
-	stuck int // how often in a row something was moving
+	mu                sync.Mutex
+	open              []*draft
+	some              atomic.Bool // len(open) > 0
+	looking, watching bool
+	pause             time.Duration
 }
 
 // maxDrafts bounds those of a broker: each takes two descriptors.
 const maxDrafts = 100
 
-// How often drafts are looked at: soon after they began, and then more seldom.
+// How often drafts are looked at: soon after they began, and then more seldom. Who waits
+// for a file is let in after draftPatience, whatever goes on; at the end of the broker it
+// waits that long for who reads a file.
 const (
-	draftSoon   = 100 * time.Microsecond
-	draftSeldom = 10 * time.Millisecond
-	maxStuck    = 4
+	draftSoon     = 100 * time.Microsecond
+	draftSeldom   = 10 * time.Millisecond
+	draftPatience = 200 * time.Millisecond
 )
+
+// readyFor is ready for the files of a change.
+func (w *worker) readyFor(ch *Change) {
+	if !w.b.drafts.some.Load() {
+		return
+	}
+	files := []Inode{{ch.Was.Dev, ch.Was.Ino}, {ch.WasTo.Dev, ch.WasTo.Ino}}
+	var st unix.Stat_t
+	if ch.Pinned > 0 && unix.Fstat(ch.Pinned, &st) == nil {
+		files = append(files, Inode{st.Dev, st.Ino})
+	}
+	w.b.drafts.ready(w.b, files...)
+}
 
 // again gives the caller the draft that there is of a file, number -1 where there is none.
 func (s *drafts) again(w *worker, r *request, ch *Change) (handed, error) {
@@ -116,12 +144,18 @@ func (s *drafts) started(w *worker, r *request, d *draft, was bool) (got handed,
 		unix.Close(d.text)
 		return got, err
 	}
-	_, err = unix.FcntlInt(uintptr(d.place), unix.F_SETLEASE, unix.F_WRLCK)
-	d.leased = err == nil // a file system without leases: who looks in that moment sees the file as it was
+	d.hold()
 	d.change.Dir, d.change.ToDir, d.change.Pinned, d.change.Memo, d.change.Wait = -1, -1, 0, nil, nil
 	s.pause = draftSoon
-	if s.open = append(s.open, d); len(s.open) == 1 {
+	s.some.Store(true)
+	s.open = append(s.open, d)
+	if !s.looking {
+		s.looking = true
 		go s.look(w.b)
+	}
+	if !s.watching {
+		s.watching = true
+		go s.watch()
 	}
 	return got, nil
 }
@@ -148,58 +182,142 @@ func (d *draft) give(w *worker, r *request, of int) (handed, error) {
 // look settles drafts until there are none.
 func (s *drafts) look(b *Broker) {
 	for {
+		b.still.RLock() // nothing moves meanwhile
 		s.mu.Lock()
 		held := b.gate.shut()
-		quiet := !held && b.still.TryRLock() // else something moves
-		if quiet {
+		if !held {
 			s.open = slices.DeleteFunc(s.open, func(d *draft) bool { return d.settled(b) })
-			b.still.RUnlock()
 		}
-		if s.stuck++; quiet {
-			s.stuck = 0
-		}
-		if quiet || held || s.stuck > maxStuck { // who moves something may be one that waits
-			for _, d := range s.open {
+		for _, d := range s.open {
+			if d.hold(); d.wanted() && (held || d.written()) {
 				d.letIn()
 			}
 		}
 		s.pause = min(2*s.pause, draftSeldom)
-		pause, over := s.pause, len(s.open) == 0
+		pause, some := s.pause, len(s.open) > 0
+		s.some.Store(some)
+		s.looking = some
 		s.mu.Unlock()
-		if over {
+		b.still.RUnlock()
+		if !some {
 			return
 		}
 		time.Sleep(pause)
 	}
 }
 
+// watch lets in who has waited too long: what moves may be what waits.
+func (s *drafts) watch() {
+	for {
+		time.Sleep(draftSeldom)
+		s.mu.Lock()
+		for _, d := range s.open {
+			if d.wanted() && time.Since(d.waited) > draftPatience {
+				d.letIn()
+			}
+		}
+		s.watching = len(s.open) > 0
+		some := s.watching
+		s.mu.Unlock()
+		if !some {
+			return
+		}
+	}
+}
+
+// ready settles the draft of a file that is about to be looked at by the broker itself, or
+// lets it in. All are settled with no file named. Nothing moves meanwhile.
+func (s *drafts) ready(b *Broker, files ...Inode) {
+	if !s.some.Load() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = slices.DeleteFunc(s.open, func(d *draft) bool {
+		if len(files) > 0 && !slices.Contains(files, d.in) {
+			return false
+		}
+		if d.settled(b) {
+			return true
+		}
+		d.letIn()
+		return false
+	})
+}
+
 // end settles all drafts: nobody is left to write.
 func (s *drafts) end(b *Broker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, d := range s.open {
-		d.put(b)
+	for began := time.Now(); len(s.open) > 0; time.Sleep(time.Millisecond) {
+		over := time.Since(began) > draftPatience
+		s.open = slices.DeleteFunc(s.open, func(d *draft) bool {
+			if d.hold(); d.lease == leaseNone && !over {
+				return false
+			}
+			d.put(b)
+			return true
+		})
 	}
-	s.open = nil
+	s.some.Store(false)
 }
 
-// settled puts the text of a draft into its file, unless somebody can still write to it.
+// written says whether somebody can still write to a draft.
+func (d *draft) written() bool {
+	_, err := unix.FcntlInt(uintptr(d.text), unix.F_SETLEASE, unix.F_RDLCK)
+	if err == nil {
+		_, _ = unix.FcntlInt(uintptr(d.text), unix.F_SETLEASE, unix.F_UNLCK) // it may be opened again
+	}
+	return err == unix.EAGAIN
+}
+
+// settled puts the text of a draft into its file, unless somebody can still write to it,
+// or has the file open: a reader would get some of what was there and some of the new.
 func (d *draft) settled(b *Broker) bool {
-	if _, err := unix.FcntlInt(uintptr(d.text), unix.F_SETLEASE, unix.F_RDLCK); err == unix.EAGAIN {
+	if d.written() {
+		return false
+	}
+	if d.hold(); d.lease == leaseNone {
 		return false
 	}
 	d.put(b)
 	return true
 }
 
-// letIn gives a lease back that somebody waits for.
-func (d *draft) letIn() {
-	if !d.leased {
+// hold gets a lease where there is none, if nobody has the file open.
+func (d *draft) hold() {
+	if d.lease != leaseNone {
 		return
 	}
-	if kind, err := unix.FcntlInt(uintptr(d.place), unix.F_GETLEASE, 0); err != nil || kind != unix.F_WRLCK {
+	switch _, err := unix.FcntlInt(uintptr(d.place), unix.F_SETLEASE, unix.F_WRLCK); err {
+	case nil:
+		d.lease = leaseHeld
+	case unix.EAGAIN:
+	default:
+		d.lease = leaseNever
+	}
+}
+
+// wanted says whether somebody waits for the file.
+func (d *draft) wanted() bool {
+	if d.lease != leaseHeld {
+		return false
+	}
+	if kind, err := unix.FcntlInt(uintptr(d.place), unix.F_GETLEASE, 0); err == nil && kind == unix.F_WRLCK {
+		d.waited = time.Time{}
+		return false
+	}
+	if d.waited.IsZero() {
+		d.waited = time.Now()
+	}
+	return true
+}
+
+// letIn gives the lease back.
+func (d *draft) letIn() {
+	if d.lease == leaseHeld {
 		_, _ = unix.FcntlInt(uintptr(d.place), unix.F_SETLEASE, unix.F_UNLCK)
-		d.leased = false
+		d.lease, d.waited = leaseNone, time.Time{}
 	}
 }
 
@@ -218,7 +336,12 @@ func (d *draft) put(b *Broker) {
 	}
 }
 
+var errRead = errors.New("another program has it open all the time")
+
 func (d *draft) vet() error {
+	if d.lease == leaseNone {
+		return errRead
+	}
 	after, err := read(d.text)
 	if err != nil {
 		return err
@@ -231,11 +354,13 @@ func (d *draft) vet() error {
 		return err
 	}
 	if !bytes.Equal(before, after) {
-		if _, err := unix.Pwrite(d.place, after, 0); err != nil {
+		// Whatever stops us on the way, there is no more than a beginning of what was vetted.
+		if err := unix.Ftruncate(d.place, 0); err != nil {
 			return err
 		}
-		if err := unix.Ftruncate(d.place, int64(len(after))); err != nil {
-			return err
+		if n, err := unix.Pwrite(d.place, after, 0); err != nil || n < len(after) {
+			_ = unix.Ftruncate(d.place, 0)
+			return cmp.Or(err, error(unix.ENOSPC))
 		}
 	}
 	var st unix.Stat_t

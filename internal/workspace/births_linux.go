@@ -43,6 +43,53 @@ func (d *decider) birth(ch *broker.Change, at string) (broker.Verdict, bool) {
 	return broker.Verdict{}, false
 }
 
+// brings says why a link, or a directory from elsewhere, may not come into a git
+// directory: git outside would write where the link leads. "" for all others.
+func (d *decider) brings(ch *broker.Change, at string) string {
+	if !carries(ch, at) || d.restoring {
+		return ""
+	}
+	dir := d.gitAround(at)
+	if dir == "" || path.Dir(at) == dir && d.bears(dir) && probe(ch, at) {
+		return ""
+	}
+	moved := ch.Kind
+	if ch.Op == broker.OpExchange && at == ch.Path {
+		moved = ch.Over
+	}
+	from := ch.Path
+	if at == ch.Path {
+		from = ch.To
+	}
+	switch {
+	case ch.Op == broker.OpSymlink, moved == broker.KindSymlink:
+		return "git would write where a link leads"
+	case moved == broker.KindDir && !within(from, dir):
+		return "git would write where links in a directory lead"
+	}
+	return ""
+}
+
+// gitAround gives the outermost git directory that a path lies in, "" for none.
+func (d *decider) gitAround(at string) string {
+	fold := d.folds(at)
+	named, bare := "", ""
+	for dir := path.Dir(at); len(dir) > 1; dir = path.Dir(dir) {
+		if rule, ok := protect.Component(path.Base(dir), fold); ok && strings.HasPrefix(rule, ".git:") {
+			named = dir
+		}
+	}
+	if named != "" {
+		return named
+	}
+	for dir := path.Dir(at); len(dir) > 1 && slices.ContainsFunc(d.roots, func(r string) bool { return within(dir, r) }); dir = path.Dir(dir) {
+		if d.bears(dir) || protect.BareRepository(holds(dir, "")) {
+			bare = dir
+		}
+	}
+	return bare
+}
+
 // bornAround gives the innermost git directory made inside that a path lies in, "" for none.
 func (d *decider) bornAround(at string) string {
 	d.mu.Lock()
@@ -205,7 +252,21 @@ func (d *decider) tame(dir, without string) error {
 	if err := unix.Fstatat(at, "info/attributes", &st, unix.AT_SYMLINK_NOFOLLOW); err != unix.ENOENT && err != unix.ENOTDIR {
 		return errors.New("info/attributes is there")
 	}
-	return nil
+	return noLinks(at)
+}
+
+// noLinks looks for a link in a directory, through which git would write.
+func noLinks(dir int) error {
+	hit, err := below(dir, ".", pair{name: "."}, func(p *pair) bool {
+		return p.name != "./objects" // what git writes there is no text
+	}, func(p *pair) bool {
+		var st unix.Stat_t
+		return unix.Fstatat(dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Mode&unix.S_IFMT == unix.S_IFLNK
+	})
+	if err == nil && hit != nil {
+		err = fmt.Errorf("%s is a link, and git would write where it leads", strings.TrimPrefix(hit.name, "./"))
+	}
+	return err
 }
 
 // unshared reads a small file that nobody can change any more by another name or by a

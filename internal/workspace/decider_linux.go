@@ -175,6 +175,9 @@ func (d *decider) reading(at string) broker.Verdict {
 
 // byName applies the rules for names.
 func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
+	if why := d.brings(ch, at); why != "" {
+		return d.refusal(at, "in a git directory: "+why, "default", at)
+	}
 	birth, born := d.birth(ch, at)
 	if carries(ch, at) {
 		if rule, ok := protect.Renamed(d.relative(at), d.folds(at)); ok && !(born && probe(ch, at)) {
