@@ -324,8 +324,9 @@ func (w *worker) locked(h handler, c *Call) (int64, error) {
 		w.b.gate.wait()
 	}
 	defer still.Unlock()
+	w.b.drafts.settle(w.b)
 	if w.decides {
-		w.b.drafts.ready(w.b)
+		w.b.drafts.letIn()
 	}
 	w.ahead = [2]ahead{}
 	w.wait = func(do func()) {

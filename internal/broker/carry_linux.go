@@ -74,7 +74,7 @@ func (w *worker) allowed(ch *Change, do func() error) error {
 		return errAnswered
 	}
 	ch.Wait, ch.TID = w.wait, w.call.TID
-	w.readyFor(ch)
+	w.letIn(ch)
 	if err := w.b.config.Recorder.Before(ch); err != nil {
 		return errno(err)
 	}
@@ -249,7 +249,7 @@ func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flag
 		return 0, err
 	}
 	if ch.Op == OpRename && old.Kind == KindFile && v.Allowed && v.Vet != nil {
-		w.readyFor(&ch)
+		w.letIn(&ch)
 		return 0, w.replaceVetted(&ch, v)
 	}
 	if err := w.verdict(&ch, v); err != nil {

@@ -59,8 +59,8 @@ const (
 	draftPatience = 200 * time.Millisecond
 )
 
-// readyFor is ready for the files of a change.
-func (w *worker) readyFor(ch *Change) {
+// letIn gives back the leases of the files of a change.
+func (w *worker) letIn(ch *Change) {
 	if !w.b.drafts.some.Load() {
 		return
 	}
@@ -69,7 +69,7 @@ func (w *worker) readyFor(ch *Change) {
 	if ch.Pinned > 0 && unix.Fstat(ch.Pinned, &st) == nil {
 		files = append(files, Inode{st.Dev, st.Ino})
 	}
-	w.b.drafts.ready(w.b, files...)
+	w.b.drafts.letIn(files...)
 }
 
 // again gives the caller the draft that there is of a file, number -1 where there is none.
@@ -225,24 +225,30 @@ func (s *drafts) watch() {
 	}
 }
 
-// ready settles the draft of a file that is about to be looked at by the broker itself, or
-// lets it in. All are settled with no file named. Nothing moves meanwhile.
-func (s *drafts) ready(b *Broker, files ...Inode) {
+// settle settles what nobody writes to any more. It is done before each call: a program
+// that goes on after it has closed a file finds all of it there, also its size.
+func (s *drafts) settle(b *Broker) {
 	if !s.some.Load() {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open = slices.DeleteFunc(s.open, func(d *draft) bool {
-		if len(files) > 0 && !slices.Contains(files, d.in) {
-			return false
+	s.open = slices.DeleteFunc(s.open, func(d *draft) bool { return d.settled(b) })
+}
+
+// letIn gives back the leases of files that are about to be looked at by the broker
+// itself, of all with no file named.
+func (s *drafts) letIn(files ...Inode) {
+	if !s.some.Load() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.open {
+		if len(files) == 0 || slices.Contains(files, d.in) {
+			d.letIn()
 		}
-		if d.settled(b) {
-			return true
-		}
-		d.letIn()
-		return false
-	})
+	}
 }
 
 // end settles all drafts: nobody is left to write.

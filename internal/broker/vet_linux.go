@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -19,7 +18,7 @@ var errTooLong = errors.New("it is too long to be looked at")
 // was read is what is put there, in a file of our own: whoever still has the
 // old one open, mapped or linked under another name changes nothing by it.
 func (w *worker) replaceVetted(ch *Change, v Verdict) error {
-	after, mode, err := readAt(ch.Dir, ch.Name)
+	after, st, err := readAt(ch.Dir, ch.Name)
 	if err != nil {
 		return err
 	}
@@ -38,13 +37,13 @@ func (w *worker) replaceVetted(ch *Change, v Verdict) error {
 	if err := w.b.config.Recorder.Before(ch); err != nil {
 		return errno(err)
 	}
-	err = putCopy(ch, after, mode)
+	err = putCopy(ch, after, &st)
 	w.b.config.Recorder.After(ch, err)
 	return err
 }
 
 // putCopy writes the copy beside its place and renames it there.
-func putCopy(ch *Change, data []byte, mode uint32) error {
+func putCopy(ch *Change, data []byte, like *unix.Stat_t) error {
 	var random [8]byte
 	_, _ = rand.Read(random[:])
 	name := ".carrel-" + hex.EncodeToString(random[:])
@@ -55,7 +54,10 @@ func putCopy(ch *Change, data []byte, mode uint32) error {
 	f := os.NewFile(uintptr(fd), name)
 	_, err = f.Write(data)
 	if err == nil {
-		err = f.Chmod(os.FileMode(mode & 0o777))
+		err = f.Chmod(os.FileMode(like.Mode & 0o777))
+	}
+	if err == nil {
+		err = setModified(fd, like.Mtim)
 	}
 	if e := f.Close(); err == nil {
 		err = e
@@ -75,23 +77,19 @@ func putCopy(ch *Change, data []byte, mode uint32) error {
 }
 
 // readAt reads a small regular file by a pinned directory.
-func readAt(dir int, name string) ([]byte, uint32, error) {
+func readAt(dir int, name string) (data []byte, st unix.Stat_t, err error) {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, 0, err
+		return nil, st, err
 	}
 	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
-	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, 0, err
+		return nil, st, err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, 0, unix.EACCES
+		return nil, st, unix.EACCES
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxVetted+1))
-	if err == nil && len(data) > maxVetted {
-		err = errTooLong
-	}
-	return data, st.Mode, err
+	data, err = read(fd)
+	return data, st, err
 }

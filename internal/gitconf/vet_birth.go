@@ -3,6 +3,7 @@ package gitconf
 import (
 	"fmt"
 	"path"
+	"strings"
 )
 
 // VetBirth says what in the configuration of a repository born inside is more
@@ -16,6 +17,13 @@ func VetBirth(config []byte, inside func(tree string) bool, local bool) error {
 		return err
 	}
 	remotes := configuredRemotes(list)
+	fetches := make(map[string]bool) // remotes from which git fetches over https alone
+	for i := range list {
+		if e := &list[i]; e.HasSub && e.Section == "remote" && e.Key == "url" {
+			was, known := fetches[e.Sub]
+			fetches[e.Sub] = strings.HasPrefix(e.Value, "https://") && (was || !known)
+		}
+	}
 	var rest []Entry
 	for i := range list {
 		e := &list[i]
@@ -28,9 +36,13 @@ func VetBirth(config []byte, inside func(tree string) bool, local bool) error {
 			e.Value = "https://localhost/" // it has an address, whatever names it
 			rest = append(rest, *e)
 			continue
+		case local && !e.Odd && e.HasSub && e.Section == "branch" && e.Key == "remote" && plainName(e.Sub) && plainName(e.Value):
+			continue // without an address it is a path, as while a remote is renamed
 		case e.Odd || e.NoValue || check == nil || e.HasSub && !plainName(e.Sub):
 			rest = append(rest, *e)
 			continue
+		case (e.Key == "promisor" || e.Key == "partialclonefilter") && !fetches[e.Sub], e.Name() == "extensions.partialclone" && !fetches[e.Value]:
+			return &ConfigError{Key: e.Name(), Line: e.Line, Reason: "what is missing would be fetched when it is looked at; only over https that starts nothing else"}
 		case e.Name() == "core.worktree":
 			if path.IsAbs(e.Value) || !inside(e.Value) {
 				return &ConfigError{Key: e.Name(), Line: e.Line, Reason: fmt.Sprintf("the working tree %q lies elsewhere", e.Value)}

@@ -30,9 +30,10 @@ func TestVetBirth(t *testing.T) {
 		return "[remote \"origin\"]\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n\t" + text + "\n"
 	}
 	for _, c := range []struct{ config, key string }{
-		{remote("url = /srv/x y"), ""}, {remote("url = ../x"), ""}, {"[submodule \"a\"]\n\turl = /srv/x\n\tactive = true\n", ""}, {"[submodule \"a\"]\n\turl = /srv/x\n\tupdate = !id\n", "submodule.a.update"}, {remote("url = ./x"), ""}, {remote("url = x"), "remote.origin.url"}, {remote("url = ext::sh"), "remote.origin.url"},
+		{remote("url = /srv/x y"), ""}, {remote("url = ../x"), ""}, {"[branch \"main\"]\n\tremote = origin\n", ""}, {"[branch \"main\"]\n\tremote = ext::x\n", "branch.main.remote"}, {"[branch \"main\"]\n\tpushremote = x\n", "branch.main.pushremote"}, {"[submodule \"a\"]\n\turl = /srv/x\n\tactive = true\n", ""}, {"[submodule \"a\"]\n\turl = /srv/x\n\tupdate = !id\n", "submodule.a.update"}, {remote("url = ./x"), ""}, {remote("url = x"), "remote.origin.url"}, {remote("url = ext::sh"), "remote.origin.url"},
 		{remote("url = -/x"), "remote.origin.url"}, {remote("pushurl = /srv/x"), "remote.origin.pushurl"}, {remote("uploadpack = /srv/x"), "remote.origin.uploadpack"},
-		{remote("url = /srv/x\n\tpromisor = true\n\tpartialclonefilter = blob:none\n[extensions]\n\tpartialClone = origin"), ""}, {"[extensions]\n\tpartialClone = ./x\n", "extensions.partialclone"},
+		{remote("url = https://example.com/x\n\tpromisor = true\n\tpartialclonefilter = blob:none\n[extensions]\n\tpartialClone = origin"), ""},
+		{remote("url = ssh://example.com/x\n\tpromisor = true"), "remote.origin.promisor"}, {remote("url = https://x/\n\turl = git@x:y\n\tpromisor = true"), "remote.origin.promisor"}, {remote("promisor = true"), "remote.origin.promisor"}, {"[extensions]\n\tpartialClone = ./x\n", "extensions.partialclone"},
 		{"[core]\n\tsharedrepository = group\n[submodule]\n\tactive = .\n", ""}, {"[core]\n\tsharedrepository = x\n", "core.sharedrepository"},
 		{"[remote \"-x\"]\n\turl = /srv/x\n", "remote.-x.url"}, {"[remote \"-x\"]\n\tpromisor = true\n", "remote.-x.promisor"},
 	} {

@@ -171,7 +171,7 @@ func addressOrPath(e *Entry, v string, remotes map[string]bool) string {
 
 // localPath says whether an address is a path by how it begins: no helper is run for it.
 func localPath(v string) bool {
-	return strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "../")
+	return strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "../") || strings.HasPrefix(v, "file:///")
 }
 
 // hostAndPath refuses what could become an option of ssh or of the program that

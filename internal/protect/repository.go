@@ -68,8 +68,8 @@ func modules(parts []string) (rule string, level Level) {
 func control(parts []string) (rule string, level Level) {
 	name, last := parts[0], parts[len(parts)-1]
 	switch {
-	case name == "hooks" && len(parts) == 2 && strings.HasSuffix(last, ".sample"):
-		return "", None // git never runs a name that ends so
+	case name == "hooks" && len(parts) == 2 && (strings.HasSuffix(last, ".sample") || strings.HasPrefix(last, ".")):
+		return "", None // git never runs a name that ends or begins so
 	case name == "hooks" || len(parts) == 1 && isControl(name):
 		return name + ": " + controls[name], Protected
 	case name == "info" && len(parts) == 2 && last == "attributes":

@@ -50,7 +50,7 @@ func (d *decider) brings(ch *broker.Change, at string) string {
 		return ""
 	}
 	dir := d.gitAround(at)
-	if dir == "" || path.Dir(at) == dir && d.bears(dir) && probe(ch, at) {
+	if dir == "" || probe(ch, at) && path.Dir(at) == d.bornAround(at) {
 		return ""
 	}
 	moved := ch.Kind
@@ -66,6 +66,32 @@ func (d *decider) brings(ch *broker.Change, at string) string {
 		return "git would write where a link leads"
 	case moved == broker.KindDir && !within(from, dir):
 		return "git would write where links in a directory lead"
+	}
+	return ""
+}
+
+// takes says why a directory may not be moved: what it says of places relative to its own
+// would lead elsewhere. "" for all others.
+func (d *decider) takes(ch *broker.Change, at string) string {
+	kind, to := ch.Kind, ch.To
+	if ch.Op == broker.OpExchange && at == ch.To {
+		kind, to = ch.Over, ch.Path
+	}
+	if d.restoring || kind != broker.KindDir || ch.Op != broker.OpExchange && (ch.Op != broker.OpRename || at != ch.Path) {
+		return ""
+	}
+	if dir := d.gitAround(at); dir != "" && !within(to, dir) {
+		return "a directory of it stays in it"
+	}
+	if holds(at, "")("commondir") {
+		return "the repository that a worktree belongs to is where it says"
+	}
+	entries, err := os.ReadDir(at)
+	if path.Base(at) != "worktrees" || path.Base(to) == "worktrees" && errors.Is(err, unix.ENOENT) {
+		return ""
+	}
+	if err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return holds(at+"/"+e.Name(), "")("commondir") }) {
+		return "the repository that worktrees belong to is where they say"
 	}
 	return ""
 }
@@ -142,7 +168,7 @@ func (d *decider) vetted(ch *broker.Change, at string) broker.Verdict {
 func (d *decider) vet(at, name string, text []byte) error {
 	dir := path.Dir(at)
 	if name != "commondir" {
-		return gitconf.VetBirth(text, func(tree string) bool { return within(path.Join(dir, tree), d.project) }, true)
+		return d.vetConfig(dir, text)
 	}
 	if to := strings.TrimRight(string(text), "\n"); to != "" && (to != "../.." || path.Base(path.Dir(dir)) != "worktrees") {
 		return fmt.Errorf("git would take its configuration from %q; that of a worktree is in ../.. of it", to)
@@ -170,49 +196,64 @@ func newGitDir(at string) bool {
 	})
 }
 
+// piece is what a path is of a git directory that does not have the name of one.
+type piece struct {
+	rule      string
+	level     protect.Level
+	piece     bool // it may be the last piece of one: to be decided while nobody else acts
+	completes bool // it is
+}
+
 // unnamed judges a path in a git directory that does not have the name of one.
 // One that was there at the start is protected like any other. One made inside
 // is known when its last piece comes: that is what knows repositories that
 // were made bit by bit, or broken for a while. What it holds by then is vetted, while
-// nobody else changes anything; completes says that this is such a piece.
-func (d *decider) unnamed(ch *broker.Change, at string) (rule string, level protect.Level, completes bool) {
+// nobody else changes anything.
+func (d *decider) unnamed(ch *broker.Change, at string) (u piece) {
 	rel := d.relative(at)
 	root := strings.TrimSuffix(at[:len(at)-len(rel)], "/")
 	for _, dir := range protect.Within(rel, d.folds(at)) {
 		full := path.Join(root, dir)
-		piece := at[len(full)+1:]
+		name := at[len(full)+1:]
 		d.mu.Lock()
 		born, room := d.born[full], len(d.born) < maxListed
 		d.mu.Unlock()
 		switch {
 		case born || protect.BareRepository(holds(full, "")):
-			if r, ok := protect.Renamed(".git/"+piece, d.folds(at)); ok && carries(ch, at) {
-				return r, protect.Protected, completes
+			if r, ok := protect.Renamed(".git/"+name, d.folds(at)); ok && carries(ch, at) {
+				u.rule, u.level = r, protect.Protected
+				return u
 			}
-			if r, l := protect.Repository(piece, d.folds(at)); l > level {
-				rule, level = r, l
+			if r, l := protect.Repository(name, d.folds(at)); l > u.level {
+				u.rule, u.level = r, l
 			}
-		case !d.restoring && makes(ch) && completing(full, piece): // what an undo brings back was one
-			completes = true
+		case !makes(ch) || d.exactly: // an undo brings back what was there
+		case completing(full, name):
+			u.piece, u.completes = true, true
+			err := d.tame(full, name)
 			if !room {
-				return "one more repository than can be told at the end of a run", protect.Protected, true
+				err = errors.New("one more than can be told at the end of a run")
 			}
-			if err := d.tame(full, piece); err != nil {
-				return "a git directory would be made of " + path.Base(full) + ": " + err.Error(), protect.Protected, true
+			if err != nil {
+				u.rule, u.level = "a git directory would be made of "+path.Base(full)+": "+err.Error(), protect.Protected
+				return u
 			}
+		case !strings.Contains(name, "/"):
+			u.piece = true
 		}
 	}
-	return rule, level, completes
+	return u
 }
 
-// holds looks for names in a directory; without is taken for missing.
+// holds looks for names in a directory; without is taken for missing. What cannot be
+// looked at is there.
 func holds(dir, without string) func(string) bool {
 	return func(name string) bool {
 		if name == without {
 			return false
 		}
 		_, err := os.Lstat(dir + "/" + name)
-		return err == nil
+		return err == nil || !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR)
 	}
 }
 
@@ -221,6 +262,32 @@ func holds(dir, without string) func(string) bool {
 func completing(dir, piece string) bool {
 	has := holds(dir, piece)
 	return !protect.BareRepository(has) && protect.BareRepository(func(name string) bool { return name == piece || has(name) })
+}
+
+// vetConfig judges the configuration of a git directory that is made inside.
+func (d *decider) vetConfig(dir string, text []byte) error {
+	return gitconf.VetBirth(text, func(tree string) bool { return d.treeOf(dir, tree) }, true)
+}
+
+// treeOf says whether a working tree, as written, may be that of a git directory: one of a
+// submodule, in the working tree of the repository around it, with no link on the way.
+func (d *decider) treeOf(dir, tree string) bool {
+	around := ""
+	for at := dir; len(at) > 1; at = path.Dir(at) {
+		if path.Base(at) == ".git" {
+			around = path.Dir(at)
+		}
+	}
+	to := path.Join(dir, tree)
+	if around == "" || !strings.Contains(dir[len(around):], "/modules/") || !within(to, around) || to == around {
+		return false
+	}
+	for at := to; at != around; at = path.Dir(at) {
+		if st, err := os.Lstat(at); err == nil && !st.IsDir() {
+			return false
+		}
+	}
+	return true
 }
 
 // tame says what in a directory could run something once it is a git directory, nil for
@@ -542,7 +609,7 @@ func (d *decider) ordinary(dir string) bool {
 		if err != nil && !os.IsNotExist(err) {
 			return false
 		}
-		if err == nil && gitconf.VetBirth(text, func(tree string) bool { return within(path.Join(dir, tree), d.project) }, false) != nil {
+		if err == nil && d.vetConfig(dir, text) != nil {
 			return false
 		}
 	}

@@ -3,8 +3,10 @@ package workspace
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/broker"
@@ -57,7 +59,7 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 			Trap: trap{listener}, Mirror: h.Mirror, View: h.View, MountNS: h.MountNS, Grants: h.Grants, Roots: p.Plan.Roots,
 			Decider: p.keepingWhole(b.judge), Recorder: journal{b.record, b.keeper, b.judge, b.own, b.refuse}, Refused: b.refuse, Umask: ownUmask(), Bind: walls.Bind,
 			Reads: p.trapsReads, Programs: p.Policy.Programs != nil,
-			Bare: p.engine.name == sandbox.EngineLandlock, Free: walls.Written,
+			Bare: p.engine.name == sandbox.EngineLandlock, Free: walls.Written, Alone: p.aloneInProject(),
 		})
 	}
 	if err != nil {
@@ -66,6 +68,34 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 	}
 	return b, nil
 }
+
+// aloneInProject keeps the brokers of several runs in one project apart, where one decides
+// by what all of them have made. nil without a state directory.
+func (p *Prepared) aloneInProject() func() (func(), error) {
+	if p.state == nil {
+		return nil
+	}
+	at := p.state.project(p.place.project) + "/alone"
+	return func() (func(), error) {
+		f, err := os.OpenFile(at, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		for began := time.Now(); ; time.Sleep(time.Millisecond) {
+			err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+			if err == nil {
+				return func() { f.Close() }, nil
+			}
+			if time.Since(began) > alonePatience {
+				f.Close()
+				return nil, unix.EAGAIN
+			}
+		}
+	}
+}
+
+// alonePatience is how long a run waits for another to have made a piece of a git directory.
+const alonePatience = 2 * time.Second
 
 // journal is a record whose decider learns what has been done.
 type journal struct {

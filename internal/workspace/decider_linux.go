@@ -35,7 +35,9 @@ type decider struct {
 	// restoring: an undo asks. What it brings back was there when it was removed,
 	// and what is protected cannot have been made inside.
 	restoring bool
+	exactly   bool // and it goes back to what the whole project was
 	worktree  *worktree
+	state     string // the state directory, in which programs inside have private places; "" for none
 	*births
 }
 
@@ -44,6 +46,9 @@ func newDecider(p *Prepared) *decider {
 		named: &namedTargets{start: p.guarded.named, nested: make(map[string][]gitconf.Target)}, mounts: p.mounts, configs: p.isGitConfig, folding: foldsCase,
 		exact: p.asIs(), fold: make(map[string]bool), births: &births{born: make(map[string]bool), listed: make(map[string]bool)}}
 	d.worktree = newWorktree(p.place.git)
+	if p.state != nil {
+		d.state = p.state.path
+	}
 	if main := p.lentBroker; main != nil {
 		d.births, d.worktree = main.judge.births, main.judge.worktree // what one of them makes, the other works with
 	}
@@ -100,6 +105,9 @@ func (d *decider) start(ch *broker.Change) broker.Verdict {
 // this path, and not only a use of it.
 func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict {
 	l := d.policy.Lookup(at)
+	if ch.Op == broker.OpSymlink && d.leads(ch.Text, path.Dir(at)) {
+		return d.refusal(at, "it leads to where programs inside write unseen", "default", "")
+	}
 	switch {
 	case l.Access == policy.Deny:
 		if r := l.Rule; r != nil && r.Source.Layer == policy.LayerDefault && r.Path != "" {
@@ -131,7 +139,8 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		// A second name would let a protected file be written under it.
 		rule, level := d.name(at)
 		if level != protect.Protected {
-			rule, level, _ = d.unnamed(ch, at)
+			u := d.unnamed(ch, at)
+			rule, level = u.rule, u.level
 		}
 		if level == protect.Protected {
 			return d.refusal(at, "protected name: "+rule, "default", at)
@@ -175,12 +184,19 @@ func (d *decider) reading(at string) broker.Verdict {
 
 // byName applies the rules for names.
 func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
-	if why := d.brings(ch, at); why != "" {
+	why := d.brings(ch, at)
+	if why == "" {
+		why = d.takes(ch, at)
+	}
+	if why == "" {
+		why = d.odd(ch, at)
+	}
+	if why != "" {
 		return d.refusal(at, "in a git directory: "+why, "default", at)
 	}
 	birth, born := d.birth(ch, at)
 	if carries(ch, at) {
-		if rule, ok := protect.Renamed(d.relative(at), d.folds(at)); ok && !(born && probe(ch, at)) {
+		if rule, ok := protect.Renamed(d.relative(at), d.folds(at)); ok && !(born && probe(ch, at)) && !d.returns(ch, at) {
 			return d.refusal(at, "protected name: "+rule, "default", at)
 		}
 	}
@@ -188,21 +204,20 @@ func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
 		return birth
 	}
 	rule, level := d.name(at)
-	r, l, completes := d.unnamed(ch, at)
-	if l > level {
-		rule, level = r, l
+	u := d.unnamed(ch, at)
+	if u.level > level {
+		rule, level = u.rule, u.level
 	}
-	if completes {
-		v := d.refusal(at, "protected name: "+rule, "default", at)
-		if level != protect.Protected {
-			v = broker.Verdict{Allowed: true}
-		}
-		if base := path.Base(at); level != protect.Protected && protect.Birth(base, d.folds(at)) {
-			v = d.vetted(ch, at)
-		}
-		v.Alone = true
-		return v
+	v := d.byLevel(ch, at, rule, level)
+	if v.Allowed && u.completes && protect.Birth(path.Base(at), d.folds(at)) {
+		v = d.vetted(ch, at)
 	}
+	v.Alone = u.piece
+	return v
+}
+
+// byLevel decides by what a name is.
+func (d *decider) byLevel(ch *broker.Change, at, rule string, level protect.Level) broker.Verdict {
 	switch level {
 	case protect.Protected:
 		if removes(ch) && d.removable(at) || d.restoring && ch.Kind == broker.KindNone && d.removable(at) {
@@ -217,6 +232,9 @@ func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
 		return d.refusal(at, "protected name: "+rule, "default", at)
 	case protect.Listed:
 		d.list(ch, at)
+		if d.folded(path.Base(at), at) == ".git" {
+			return d.pointer(ch, at)
+		}
 	}
 	return broker.Verdict{Allowed: true}
 }
@@ -227,7 +245,7 @@ func (d *decider) vetChange(at string) func(before, after []byte) error {
 		return gitconf.VetChange
 	}
 	return func(before, after []byte) error {
-		return gitconf.VetSubmodule(before, after, func(tree string) bool { return within(path.Join(path.Dir(at), tree), d.project) })
+		return gitconf.VetSubmodule(before, after, func(tree string) bool { return d.treeOf(path.Dir(at), tree) })
 	}
 }
 

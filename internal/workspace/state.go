@@ -23,6 +23,7 @@ import (
 //	projects/ID/agents/NAME/      the private copy of an agent's state
 //	projects/ID/history/          see package history; elsewhere with history.dir
 //	projects/ID/history-places    where else the history has been
+//	projects/ID/alone             locked while a piece of a git directory is made, see aloneInProject
 //	projects/ID/path              the project's path, quoted; its time is that of the last use
 //	projects/ID/changes/          see record
 //	projects/.total               locked while histories are shrunk; what they took then

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"carrel/internal/api"
@@ -157,6 +158,7 @@ func (h *History) complete(req Request, r *history.Request) error {
 	}
 	judge := newDecider(h.prepared)
 	judge.restoring = true
+	judge.exactly = h.exact(r)
 	r.Roots = h.roots
 	r.Allow = h.mayRestore(judge.restores)
 	return nil
@@ -177,6 +179,19 @@ func (h *History) decided(req Request) error {
 	return err
 }
 
+// exact says whether a request goes back, or forward, to what the whole project was: no
+// step in between stays as it is, and no path is left out.
+func (h *History) exact(r *history.Request) bool {
+	if r.Mode != history.Abort || r.Paths != nil || len(r.Steps) == 0 {
+		return false
+	}
+	oldest := slices.Min(r.Steps)
+	return !slices.ContainsFunc(h.Log.Steps, func(s *history.Step) bool {
+		stays := s.Begin.Kind != history.StepUndo && s.UndoneBy == 0 && !slices.Contains(r.Steps, s.Number)
+		return s.Number > oldest && stays && (len(s.Pres()) > 0 || len(s.Posts()) > 0)
+	})
+}
+
 // maxRestored bounds what is read to vet what an undo restores, in bytes.
 const maxRestored = 1 << 20
 
@@ -195,6 +210,15 @@ func (d *decider) restores(r *history.Restoration) error {
 		return d.restoresOpen(r.Path)
 	}
 	v := d.Decide(ch)
+	if v.Allowed && v.Vet != nil && !d.exactly {
+		now, then, err := r.Contents(maxRestored)
+		if err == nil {
+			err = v.Vet(now, then)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w (%s); %s would allow it", v.Rule, err, v.Source, v.Hint)
+		}
+	}
 	if !v.Allowed && (r.Op == history.Content || r.State.Kind == history.File) {
 		v = d.replaces(r, v)
 	}

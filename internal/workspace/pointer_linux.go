@@ -1,0 +1,102 @@
+package workspace
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"carrel/internal/broker"
+	"carrel/internal/protect"
+)
+
+// pointer decides a change of a ".git" that is no directory: it says where the repository
+// is, and a program inside writes in places where no change is decided.
+func (d *decider) pointer(ch *broker.Change, at string) broker.Verdict {
+	switch {
+	case d.restoring || ch.Asked:
+	case ch.Op == broker.OpCreate, ch.Op == broker.OpOpen && ch.Kind == broker.KindFile, ch.Op == broker.OpRename && at == ch.To && ch.Kind == broker.KindFile:
+		v := d.refusal(at, "protected name: .git", "default", at)
+		v.Allowed, v.Vet = true, func(_, after []byte) error { return d.points(path.Dir(at), string(after)) }
+		return v
+	case ch.Op == broker.OpLink, ch.Op == broker.OpExchange && ch.Kind != ch.Over:
+		return d.refusal(at, "protected name: .git: a repository or what leads to one", "default", at)
+	}
+	return broker.Verdict{Allowed: true}
+}
+
+// points says why a file of a directory may not lead where it does, as in
+// gitrepository-layout(5).
+func (d *decider) points(dir, text string) error {
+	to, ok := strings.CutPrefix(strings.TrimRight(text, "\r\n"), "gitdir: ")
+	if !ok {
+		return nil // git takes no other form
+	}
+	if d.leads(to, dir) {
+		return fmt.Errorf("%q is where only this run writes", to)
+	}
+	if !path.IsAbs(to) {
+		to = dir + "/" + to
+	}
+	to = path.Clean(to)
+	if d.git != "" && within(to, d.git) || slices.ContainsFunc(d.roots, func(r string) bool { return within(to, r) }) {
+		return nil
+	}
+	return fmt.Errorf("%q is no place of the project", to)
+}
+
+// leads says whether a path, as written in a directory, leads into the state directory.
+// A project's part of it has a name that only it has, so that no way there, through
+// whatever links, is without one.
+func (d *decider) leads(text, dir string) bool {
+	if d.state == "" {
+		return false
+	}
+	for part := range strings.SplitSeq(text, "/") {
+		if !isProjectID(part) {
+			continue
+		}
+		if _, err := os.Lstat(d.state + "/projects/" + part); err == nil {
+			return true
+		}
+	}
+	if !path.IsAbs(text) {
+		text = dir + "/" + text
+	}
+	return within(path.Clean(text), d.state)
+}
+
+// returns says whether a rename gives a repository that was made inside its name again:
+// whatever it was called meanwhile, what is in it was judged.
+func (d *decider) returns(ch *broker.Change, at string) bool {
+	return ch.Op == broker.OpRename && at == ch.To && ch.Kind == broker.KindDir && d.folded(path.Base(at), at) == ".git" && d.bears(ch.Path) && d.gitAround(at) == ""
+}
+
+// odd says why something that is neither file nor directory may not be made: git outside
+// would wait for somebody to write to it. "" for all others.
+func (d *decider) odd(ch *broker.Change, at string) string {
+	brings := ch.Op == broker.OpMknod || (ch.Op == broker.OpRename || ch.Op == broker.OpLink) && at == ch.To && ch.Kind == broker.KindOther || ch.Op == broker.OpExchange && (ch.Kind == broker.KindOther || ch.Over == broker.KindOther)
+	if !brings || d.restoring {
+		return ""
+	}
+	switch d.folded(path.Base(at), at) {
+	case ".git", ".gitignore", ".gitattributes", ".gitmodules", ".mailmap":
+	default:
+		if d.gitAround(at) == "" {
+			return ""
+		}
+	}
+	return "git would wait for who writes to it"
+}
+
+// folded gives a name in the form in which it is compared.
+func (d *decider) folded(name, at string) string {
+	if rule, ok := protect.Component(name, d.folds(at)); ok && strings.HasPrefix(rule, ".git:") {
+		return ".git"
+	}
+	if d.folds(at) {
+		return strings.ToLower(name)
+	}
+	return name
+}
