@@ -59,11 +59,49 @@ var bornAttacks = map[string]string{
 	"a worktree of nothing":               `mkdir -p p/worktrees/w p/objects p/refs sub; e > p/config; echo 'ref: refs/heads/main' > p/worktrees/w/HEAD; echo ../.. > p/worktrees/w/commondir; echo 'gitdir: ../p/worktrees/w' > sub/.git`,
 	"another in place of one that was":    `mv vendor v; cp -r v vendor; git -C vendor config core.fsmonitor "touch $PWN; false"; mv vendor sub`,
 	"another, written by hand":            `mv vendor v; cp -r v vendor; e >> vendor/.git/config; mv vendor sub`,
-	"a submodule's part":                  `mkdir -p .git/modules/sub sub; head .git/modules/sub; e > .git/modules/sub/config; echo 'gitdir: ../.git/modules/sub' > sub/.git`,
-	"a mode that nobody may read":         `git init -q sub; rm sub/.git/config; (umask 777; e > sub/.git/config); chmod 644 sub/.git/config`,
+	"a pointer to a private cache":        private + `mkdir -p $D/evil sub; head $D/evil; e > $D/evil/config; echo "gitdir: $C/evil" > sub/.git`,
+	"a pointer there, relative":           private + `mkdir -p $D/evil sub; head $D/evil; e > $D/evil/config; echo "gitdir: $(realpath -m --relative-to=sub $C/evil)" > sub/.git`,
+	"a pointer there, moved":              private + `mkdir -p $D/evil sub; head $D/evil; e > $D/evil/config; echo "gitdir: $C/evil" > g; mv g sub/.git`,
+	"a pointer there, linked":             private + `mkdir -p $D/evil sub; head $D/evil; e > $D/evil/config; echo "gitdir: $C/evil" > g; ln g sub/.git`,
+	"a pointer there, through a link":     private + `mkdir -p $D/evil sub; head $D/evil; e > $D/evil/config; ln -s $C/evil l; echo "gitdir: ../l" > sub/.git`,
+	"a pointer there, through two links":  private + `mkdir -p $D/evil sub; head $D/evil; e > $D/evil/config; ln -s $(dirname $(dirname $(dirname $C))) l1; ln -s l1/$(realpath -m --relative-to=$(dirname $(dirname $(dirname $C))) $C) l2; echo "gitdir: ../l2/evil" > sub/.git`,
+	"a pointer there, moved up":           private + `mkdir -p $D/evil a/b/c/d/e/f/g/h/sub; head $D/evil; e > $D/evil/config; echo "gitdir: $(realpath -m --relative-to=sub $C/evil)" > a/b/c/d/e/f/g/h/sub/.git; mv a/b/c/d/e/f/g/h/sub sub`,
+	"a worktree's part moved":             `git init -q --bare X; mkdir -p X/worktrees/foo; echo ../.. > X/worktrees/foo/commondir; echo 'ref: refs/heads/main' > X/worktrees/foo/HEAD; mkdir -p Y/bar Y/objects Y/refs sub; e > Y/config; mv X/worktrees/foo Y/bar/foo; echo 'gitdir: ../Y/bar/foo' > sub/.git`,
+	"a worktree's part exchanged":         `git init -q --bare X; mkdir -p X/worktrees/foo; echo ../.. > X/worktrees/foo/commondir; echo 'ref: refs/heads/main' > X/worktrees/foo/HEAD; mkdir -p Y/bar/foo Y/objects Y/refs sub; e > Y/config; ` + python("L.renameat2(-100, b'X/worktrees/foo', -100, b'Y/bar/foo', 2)") + `echo 'gitdir: ../Y/bar/foo' > sub/.git`,
+	"all worktrees' parts moved":          `git init -q --bare X; mkdir -p X/worktrees/foo; echo ../.. > X/worktrees/foo/commondir; echo 'ref: refs/heads/main' > X/worktrees/foo/HEAD; mkdir -p Y/objects Y/refs sub; e > Y/config; mv X/worktrees Y/bar; echo 'gitdir: ../Y/bar/foo' > sub/.git`,
+	"a worktree's part moved out of .git": `git init -q o; mkdir -p o/.git/worktrees/foo; echo ../.. > o/.git/worktrees/foo/commondir; echo 'ref: refs/heads/main' > o/.git/worktrees/foo/HEAD; mkdir -p Y/bar Y/objects Y/refs sub; e > Y/config; mv o/.git/worktrees/foo Y/bar/foo; echo 'gitdir: ../Y/bar/foo' > sub/.git`,
+	"a path too long to be looked at": `python3 - <<'P'
+import os, subprocess
+base = os.getcwd(); cur = len(base) + 5
+os.mkdir('deep'); os.chdir('deep')
+while cur < 4089:
+    r = 4089 - cur; k = min(200, r - 1)
+    if r - 1 - k == 1: k -= 1
+    os.mkdir('d' * k); os.chdir('d' * k); cur += k + 1
+def w(n, t):
+    try: open(n, 'w').write(t)
+    except OSError as e: print(n, e)
+for d in ('objects', 'refs'):
+    try: os.mkdir(d)
+    except OSError as e: print(d, e)
+w('HEAD', 'ref: refs/heads/main\n')
+w('config', '[core]\n\trepositoryformatversion = 0\n\tfsmonitor = "touch %s; false"\n' % os.environ['PWN'])
+os.chdir('..')
+try: os.rename(os.listdir('.')[0], 'evil', dst_dir_fd=os.open(base, os.O_RDONLY))
+except OSError as e: print(e)
+P
+mkdir sub; echo 'gitdir: ../evil' > sub/.git`,
+	"a directory that may not be searched": `mkdir -p P/x sub; (cd P/x; chmod 000 ..; mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; e > config; chmod 755 ../../P || python3 -c 'import os; os.chmod("..", 0o755)'); chmod 755 P; echo 'gitdir: ../P/x' > sub/.git`,
+	"a submodule's part":                   `mkdir -p .git/modules/sub sub; head .git/modules/sub; e > .git/modules/sub/config; echo 'gitdir: ../.git/modules/sub' > sub/.git`,
+	"a mode that nobody may read":          `git init -q sub; rm sub/.git/config; (umask 777; e > sub/.git/config); chmod 644 sub/.git/config`,
 }
 
+// private gives a place that a program inside writes to without the broker, D, and what it
+// is called on the host, C.
+const private = `D=~/.cache/pip; mkdir -p $D; C=$(awk -v d="$D" '$5 == d {print $4}' /proc/self/mountinfo); C=${C:-$D}; export PWN; `
+
 const bornPrelude = `
+export PWN
 e() { printf '[core]\n\trepositoryformatversion = 0\n\tfsmonitor = "touch %s; false"\n' "$PWN"; }
 head() { mkdir -p $1/objects $1/refs; echo 'ref: refs/heads/main' > $1/HEAD; }
 `
@@ -152,4 +190,78 @@ func TestBornConfigurationHeldOpen(t *testing.T) {
 	if out := w.outsideSh("grep -s fsmonitor sub/.git/config sub/c copy/.git/config || echo none"); out != "none\n" {
 		t.Errorf("afterwards: %s", out)
 	}
+}
+
+// TestBornByTwoRuns: of two runs in one project one makes the HEAD and the other the
+// configuration of the same directories.
+func TestBornByTwoRuns(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.repository()
+	const count = 300
+	w.outsideSh(`mkdir Z; for i in $(seq 300); do mkdir -p Z/$i/objects Z/$i/refs; done`)
+	heads := `import os, time
+while not os.path.exists("go"): time.sleep(.001)
+for i in range(1, 301):
+    try: open("Z/%d/HEAD" % i, "w").write("ref: refs/heads/main\n")
+    except OSError: pass
+`
+	configs := `import os, time
+for i in range(1, 301): open("c%d" % i, "w").write("[core]\n\tfsmonitor = x\n")
+open("go", "w").close()
+for i in range(1, 301):
+    try: os.rename("c%d" % i, "Z/%d/config" % i)
+    except OSError: pass
+`
+	done := make(chan result)
+	go func() { done <- w.run(append(historyOn, "--", "timeout", "60", "python3", "-c", heads)...) }()
+	r := w.run(append(historyOn, "--", "timeout", "60", "python3", "-c", configs)...)
+	if other := <-done; r.code != 0 || other.code != 0 {
+		t.Fatalf("%s%s", r, other)
+	}
+	out := w.outsideSh(`cd Z; for i in *; do test -e $i/HEAD && echo head; test -e $i/config && echo config; test -e $i/HEAD && test -e $i/config && echo both; true; done | sort | uniq -c`)
+	if strings.Contains(out, "both") || !strings.Contains(out, "head") || !strings.Contains(out, "config") {
+		t.Errorf("of %d: %s", count, out)
+	}
+}
+
+// TestBornByUndo: an undo of a step in between, or of a part, makes no git directory
+// that runs code.
+func TestBornByUndo(t *testing.T) {
+	for _, undo := range [][]string{{"--step", "2"}, {"--step", "2", "--skip-conflicts"}, {"--step", "2", "--keep-both"}, {"--step", "2", "--force"}, {"--step", "2", "--path", "Z/config"}} {
+		w := newWorld(t, ordinary(t))
+		w.sh("mkdir -p Z/objects Z/refs; printf '[core]\n\tfsmonitor = x\n' > Z/config", historyOn...)
+		w.sh("rm Z/config; echo 'ref: refs/heads/main' > Z/HEAD", historyOn...)
+		w.sh("echo 'ref: refs/heads/other' > Z/HEAD", historyOn...)
+		r := w.carrel(append([]string{"undo"}, undo...)...)
+		if out := w.outsideSh("test -e Z/HEAD && cat Z/config* 2>/dev/null; true"); strings.Contains(out, "fsmonitor") {
+			t.Errorf("%q: %s%s", undo, r, out)
+		}
+		w.carrel("undo", "3") // back to what there was is no matter
+	}
+	// The canary, and what has to work: what was there comes back, with its hooks.
+	w := newWorld(t, ordinary(t))
+	w.outsideSh("git init -q --bare own.git; git -C own.git config core.fsmonitor x; mkdir -p own.git/hooks; echo x > own.git/hooks/update")
+	before := w.outsideSh("cd own.git; find . -type f | sort | xargs md5sum")
+	w.sh("rm -rf own.git", historyOn...)
+	w.fine("undo")
+	if after := w.outsideSh("cd own.git; find . -type f | sort | xargs md5sum"); after != before {
+		t.Errorf("undone:\n%s\nbefore:\n%s", after, before)
+	}
+}
+
+// TestGitWaitsForNobody: what git would wait for is not made where it looks.
+func TestGitWaitsForNobody(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.repository()
+	w.sh("mkfifo p; git init -q sub; rm sub/.git/HEAD; for f in .gitignore .gitattributes .git/index sub/.git sub/.git/HEAD sub/.git/config .git/MERGE_MSG sub/.gitignore; do ! mkfifo $f && ! mv p $f && ! ln p $f; done 2>/dev/null; mv sub/.git/HEAD h 2>/dev/null; test -p p", historyOn...)
+	if out := w.outsideSh("find . -name p -o -type p -print; timeout 10 git status --porcelain > /dev/null && echo done"); out != "done\n" {
+		t.Errorf("%q", out)
+	}
+}
+
+// TestBornWorkingTree: a repository made inside has no working tree elsewhere.
+func TestBornWorkingTree(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.repository()
+	w.sh("git init -q sub; ln -s / link; cd sub; for to in ../../link/tmp /tmp ../../../.. ../..; do ! git config core.worktree $to; done 2>/dev/null; cd ..; mkdir -p .git/modules/m; ! git config -f .git/modules/m/config core.worktree ../../../link/tmp; git config -f .git/modules/m/config core.worktree ../../../m && ! mv .git/modules/m m2", historyOn...)
 }
