@@ -265,3 +265,31 @@ func TestBornWorkingTree(t *testing.T) {
 	w.repository()
 	w.sh("git init -q sub; ln -s / link; cd sub; for to in ../../link/tmp /tmp ../../../.. ../..; do ! git config core.worktree $to; done 2>/dev/null; cd ..; mkdir -p .git/modules/m; ! git config -f .git/modules/m/config core.worktree ../../../link/tmp; git config -f .git/modules/m/config core.worktree ../../../m && ! mv .git/modules/m m2", historyOn...)
 }
+
+// TestBornConfigurationIsReadWhole: of two harmless configurations that take turns nobody
+// outside reads half of one and half of the other, which would say something else.
+func TestBornConfigurationIsReadWhole(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.repository()
+	script := `git init -q sub; python3 - <<'P'
+import os, time
+first = b'[core]\nrepositoryformatversion=0\nbare=false\nfilemode=true\n'
+key = b'[core] fsmonitor = x\n'
+def block(start, end):
+    fill = 4096 - len(start) - len(end)
+    return start + (b'#' + b'y' * 62 + b'\n') * ((fill - 2) // 64) + b'#' + b'z' * ((fill - 2) % 64) + b'\n' + end
+A = block(first, b'') + block(b'#\n', b'') * 239
+B = block(first, b'#') + block(key, b'#') * 238 + block(key, b'')
+open('go', 'w').close()
+for i in range(300):
+    for c in (A, B):
+        fd = os.open('sub/.git/config', os.O_WRONLY | os.O_TRUNC); os.write(fd, c); os.close(fd)
+        time.sleep(.012)
+P`
+	done := make(chan result)
+	go func() { done <- w.run(append(historyOn, "--", "bash", "-c", script)...) }()
+	looked := w.outsideSh(`for i in $(seq 500); do test -e go && break; sleep .01; done; n=0; for i in $(seq 400); do git config -f sub/.git/config core.fsmonitor && echo EVIL; n=$((n+1)); done; cat sub/.git/config | grep -c fsmonitor; echo $n`)
+	if r := <-done; r.code != 0 || strings.Contains(looked, "EVIL") || !strings.HasSuffix(looked, "\n400\n") {
+		t.Errorf("%q: %s", looked, r)
+	}
+}
