@@ -15,7 +15,7 @@ import (
 // Words of the flags that take one of a few, in widening order.
 var (
 	personaWords   = []string{"human", "agent"}
-	networkWords   = []string{"closed", "local", "filtered", "open"}
+	networkWords   = []string{"closed", "local", "api", "filtered", "open"}
 	displayWords   = []string{"none", "virtual", "host"}
 	homeWords      = []string{"none", "toolchains", "full"}
 	nestedWords    = []string{"none", "userns", "full"}

@@ -31,7 +31,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.write, "write", nil, "show a file or directory and let it be changed")
 	fs.StringArrayVar(&f.deny, "deny", nil, "hide what matches the glob: no reading, no writing")
 	fs.StringArrayVar(&f.protect, "protect", nil, "keep what matches the glob from being changed")
-	fs.StringVar(&f.network, "network", "", "closed, local (a localhost of its own), filtered (listed hosts too) or open")
+	fs.StringVar(&f.network, "network", "", "closed, local (a localhost of its own), api (what an agent cannot do without), filtered (listed hosts too) or open")
 	f.net.register(fs)
 	fs.StringVar(&f.display, "display", "", "none, virtual or host")
 	fs.StringVar(&f.size, "size", "", "size of the virtual display in pixels, for example 1280x800")

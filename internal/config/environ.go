@@ -45,7 +45,7 @@ func (l *loader) environment() {
 		r.Persona = wordOf[policy.Persona](l, varPersona, v, []string{"human", "agent"}, nil)
 	}
 	if v, ok := vars[varNetwork]; ok {
-		r.Network = wordOf[policy.NetworkMode](l, varNetwork, v, netModes, netAliases)
+		r.Network = wordOf[policy.NetworkMode](l, varNetwork, v, netAsked, netAliases)
 	}
 	if v, ok := vars[VarHistoryDir]; ok {
 		l.historyDir = l.place(VarHistoryDir, v)

@@ -178,7 +178,7 @@ func TestVariables(t *testing.T) {
 	}
 	for entry, want := range map[string]string{
 		"CARREL_PERSONA=Agent":          `CARREL_PERSONA: "Agent" is not one of human, agent; did you mean agent?`,
-		"CARREL_NETWORK=":               `CARREL_NETWORK: "" is not one of closed, local, filtered, open`,
+		"CARREL_NETWORK=":               `CARREL_NETWORK: "" is not one of closed, local, api, filtered, open`,
 		"CARREL_ALLOW_DESKTOP_GIU=0":    `CARREL_ALLOW_DESKTOP_GIU: Carrel does not know this variable; did you mean CARREL_ALLOW_DESKTOP_GUI?`,
 		"CARREL_X=0":                    `CARREL_X: Carrel does not know this variable; there are CARREL_ALLOW_DESKTOP_GUI, CARREL_VIRTUAL_DISPLAY, CARREL_PERSONA, CARREL_NETWORK, CARREL_PERMISSIONS, CARREL_HISTORY_DIR`,
 		"CARREL_PERMISSIONS=rel":        `CARREL_PERMISSIONS: "rel" is relative and the working directory is not known`,

@@ -11,7 +11,8 @@ import (
 
 var (
 	userFiles  = in(KindUser, KindOperator)
-	netModes   = []string{"closed", "local", "filtered", "open"}
+	netModes   = []string{"closed", "local", "filtered", "open"}        // of a ceiling
+	netAsked   = []string{"closed", "local", "api", "filtered", "open"} // of a request
 	netAliases = map[string]string{"disabled": "closed", "local_only": "local", "inherit_host": "open"}
 )
 

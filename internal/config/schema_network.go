@@ -13,8 +13,8 @@ var unknownWords = []string{"deny", "ask"}
 // networkFields are the keys of network in a layer's request.
 func networkFields() []field {
 	return []field{
-		{key: "mode", typ: typeEnum, enum: netModes, also: netAliases,
-			doc: "closed: none; local: a loopback inside; filtered: that and the listed hosts; open: the host's network.",
+		{key: "mode", typ: typeEnum, enum: netAsked, also: netAliases,
+			doc: "closed: none; local: a loopback inside; api: that and what a known agent cannot do without; filtered: that and the listed hosts; open: the host's network.",
 			put: func(t *target, v value) { t.request.Network = textValue[policy.NetworkMode](v) }},
 		{key: "allow_hosts", typ: typeList,
 			doc:   "What filtered reaches: a name, *.name (its sub-names), **.name (both), an address or a range, each with an optional :port or :port,port; METHOD,METHOD http://NAME/PREFIX for plain HTTP only; preset:NAME.",

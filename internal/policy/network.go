@@ -17,13 +17,15 @@ func (d *decision) network() {
 		asked: func(r *Request) *Value[NetworkMode] { return r.Network },
 		bound: networkBound,
 	})
-	d.out.Network = c.V
+	if d.out.Network = c.V; c.V == NetAPI {
+		d.out.Network, d.out.OnlyAPI = NetFiltered, true
+	}
 	because(d, DimNetwork, string(c.V), c)
 	d.unknown()
 }
 
 func networkRank(m NetworkMode) int {
-	return rankOf(m, NetClosed, NetLocal, NetFiltered, NetOpen)
+	return rankOf(m, NetClosed, NetLocal, NetAPI, NetFiltered, NetOpen)
 }
 
 // implied sets the mode that a layer means without naming it. Layers come

@@ -68,12 +68,13 @@ const (
 )
 
 // NetworkMode is how much network a workspace has. Widening order:
-// closed < local < filtered < open.
+// closed < local < api < filtered < open.
 type NetworkMode string
 
 const (
 	NetClosed   NetworkMode = "closed"   // no interface at all
 	NetLocal    NetworkMode = "local"    // a loopback shared by the workspace's processes
+	NetAPI      NetworkMode = "api"      // filtered, and of an agent's defaults only what it cannot do without; decided, it is filtered
 	NetFiltered NetworkMode = "filtered" // a loopback, and listed names and ports
 	NetOpen     NetworkMode = "open"     // the host's network
 )
@@ -324,6 +325,7 @@ type Effective struct {
 	Publish     []Value[Publish]
 	UnixSockets []Value[string]
 	OnUnknown   OnUnknown
+	OnlyAPI     bool // filtered was asked for as [NetAPI]
 
 	Display   DisplayMode
 	WatchVNC  bool

@@ -8,8 +8,9 @@ import (
 	"carrel/internal/sandbox"
 )
 
-// agentPresets are what agents do their work with, beside their own hosts.
-var agentPresets = []string{"npm", "pypi", "go", "crates", "debian", "github", "gitlab"}
+// agentPresets are what agents do their work with, beside their own hosts: registries, of
+// which packages are read. Where anybody can upload is for the user to grant.
+var agentPresets = []string{"npm", "pypi", "go", "crates", "debian"}
 
 // Bounds on what is read of an agent's settings.
 const (
@@ -17,17 +18,24 @@ const (
 	maxSettingsFiles = 64
 )
 
-// agentDefaults is the network that a known agent needs to work at all;
-// everything else stays closed.
-func (p *Prepared) agentDefaults() policy.Layer {
+// agentDefaults is the network that a known agent needs to work; everything else stays
+// closed. only leaves out all but its own hosts.
+func (p *Prepared) agentDefaults(only bool) policy.Layer {
 	l := policy.Layer{Kind: policy.LayerDefault, Name: "agent"}
 	if p.Agent == nil {
+		if only {
+			p.note("network api is what a known agent cannot do without, and no known agent is started: only listed hosts are reached")
+		}
 		return l
 	}
 	src := policy.Source{Layer: policy.LayerDefault, Text: "agent " + p.Agent.Name + " has to reach its model"}
 	l.Request.Network = &policy.Value[policy.NetworkMode]{V: policy.NetFiltered, Source: src}
 	src.Text = "agent " + p.Agent.Name
-	for _, name := range append([]string{p.Agent.Name}, agentPresets...) {
+	presets := []string{p.Agent.Name}
+	if !only {
+		presets = append(presets, agentPresets...)
+	}
+	for _, name := range presets {
 		l.Request.AllowHosts = append(l.Request.AllowHosts, policy.Value[string]{V: "preset:" + name, Source: src})
 	}
 	return l

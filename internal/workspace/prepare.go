@@ -269,12 +269,13 @@ func (p *Prepared) setArgv(command []string) {
 // settled first, with no files in the question.
 func (p *Prepared) decide() error {
 	layers := append(slices.Clone(p.Loaded.Layers), policy.Layer{Kind: policy.LayerCommandLine, Name: "command line", Request: p.req.Flags})
-	layers = append(layers, policy.Defaults(p.req.Default), p.agentDefaults())
+	layers = append(layers, policy.Defaults(p.req.Default), p.agentDefaults(false))
 	scope := p.place.scope(nil)
 	first, err := policy.Decide(scope, p.Loaded.Ceiling, withoutFiles(layers))
 	if err != nil {
 		return err
 	}
+	layers[len(layers)-1] = p.agentDefaults(first.OnlyAPI)
 	if first.Backend == policy.BackendNone {
 		return p.decideOpen(scope, layers)
 	}

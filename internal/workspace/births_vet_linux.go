@@ -1,0 +1,285 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"carrel/internal/broker"
+	"carrel/internal/gitconf"
+	"carrel/internal/protect"
+
+	"golang.org/x/sys/unix"
+)
+
+// birth decides a change of what git's own commands write in a git directory that was
+// made inside; false for any other change.
+func (d *decider) birth(ch *broker.Change, at string) (broker.Verdict, bool) {
+	dir := d.bornAround(at)
+	switch {
+	case dir == "":
+	case path.Dir(at) == dir && probe(ch, at):
+		return broker.Verdict{Allowed: true}, true
+	case protect.Birth(at[len(dir)+1:], d.folds(at)):
+		return d.vetted(ch, at), true
+	}
+	return broker.Verdict{}, false
+}
+
+// vetted decides a change of a name in a git directory that is made inside, by what the
+// file would then hold.
+func (d *decider) vetted(ch *broker.Change, at string) broker.Verdict {
+	name := path.Base(at)
+	if d.folds(at) {
+		name = strings.ToLower(name)
+	}
+	rule, _ := protect.Repository(name, false)
+	refused := d.refusal(at, "protected name: "+rule, "default", at)
+	switch ch.Op {
+	case broker.OpUnlink, broker.OpRmdir, broker.OpChmod, broker.OpChown, broker.OpUtimes, broker.OpSetxattr, broker.OpIoctl:
+		return broker.Verdict{Allowed: true}
+	case broker.OpRename:
+		if at == ch.Path {
+			return broker.Verdict{Allowed: true}
+		}
+	}
+	if name == "hooks" {
+		return broker.Verdict{Allowed: ch.Op == broker.OpMkdir, Rule: refused.Rule, Source: refused.Source, Hint: refused.Hint}
+	}
+	switch ch.Op {
+	case broker.OpOpen, broker.OpCreate:
+	case broker.OpRename:
+		if ch.Kind != broker.KindFile {
+			return refused
+		}
+	default:
+		return refused
+	}
+	v := refused
+	if v.Allowed = true; name != "gitdir" {
+		v.Vet = func(_, after []byte) error { return d.vet(at, name, after) }
+	}
+	return v
+}
+
+// vet judges what a file of a git directory that is made inside would hold.
+func (d *decider) vet(at, name string, text []byte) error {
+	dir := path.Dir(at)
+	if name != "commondir" {
+		return d.vetConfig(dir, text)
+	}
+	if to := strings.TrimRight(string(text), "\n"); to != "" && (to != "../.." || path.Base(path.Dir(dir)) != "worktrees") {
+		return fmt.Errorf("git would take its configuration from %q; that of a worktree is in ../.. of it", to)
+	}
+	return nil
+}
+
+// probe says whether a change is the symlink by which git init finds out
+// whether there are symlinks: tXXXXXX, to a name that nobody gives meaning.
+func probe(ch *broker.Change, at string) bool {
+	base := path.Base(at)
+	return ch.Op == broker.OpSymlink && ch.Text == "testing" && len(base) == 7 && base[0] == 't'
+}
+
+// piece is what a path is of a git directory that does not have the name of one.
+type piece struct {
+	rule      string
+	level     protect.Level
+	piece     bool // it may be the last piece of one: to be decided while nobody else acts
+	completes bool // it is
+}
+
+// unnamed judges a path in a git directory that does not have the name of one.
+// One that was there at the start is protected like any other. One made inside
+// is known when its last piece comes: that is what knows repositories that
+// were made bit by bit, or broken for a while. What it holds by then is vetted, while
+// nobody else changes anything.
+func (d *decider) unnamed(ch *broker.Change, at string) (u piece) {
+	rel := d.relative(at)
+	root := strings.TrimSuffix(at[:len(at)-len(rel)], "/")
+	for _, dir := range protect.Within(rel, d.folds(at)) {
+		full := path.Join(root, dir)
+		name := at[len(full)+1:]
+		d.mu.Lock()
+		born, room := d.born[full], len(d.born) < maxListed
+		d.mu.Unlock()
+		switch {
+		case born || protect.BareRepository(holds(full, "")):
+			if r, ok := protect.Renamed(".git/"+name, d.folds(at)); ok && carries(ch, at) {
+				u.rule, u.level = r, protect.Protected
+				return u
+			}
+			if r, l := protect.Repository(name, d.folds(at)); l > u.level {
+				u.rule, u.level = r, l
+			}
+		case !makes(ch) || d.exactly: // an undo brings back what was there
+		case completing(full, name):
+			u.piece, u.completes = true, true
+			err := d.tame(full, name)
+			if !room {
+				err = errors.New("one more than can be told at the end of a run")
+			}
+			if err != nil {
+				u.rule, u.level = "a git directory would be made of "+path.Base(full)+": "+err.Error(), protect.Protected
+				return u
+			}
+		case !strings.Contains(name, "/"):
+			u.piece = true
+		}
+	}
+	return u
+}
+
+// holds looks for names in a directory; without is taken for missing. What cannot be
+// looked at is there.
+func holds(dir, without string) func(string) bool {
+	return func(name string) bool {
+		if name == without {
+			return false
+		}
+		_, err := os.Lstat(dir + "/" + name)
+		return err == nil || !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR)
+	}
+}
+
+// completing says whether a directory is a git directory with this name in it,
+// and none without.
+func completing(dir, piece string) bool {
+	has := holds(dir, piece)
+	return !protect.BareRepository(has) && protect.BareRepository(func(name string) bool { return name == piece || has(name) })
+}
+
+// vetConfig judges the configuration of a git directory that is made inside.
+func (d *decider) vetConfig(dir string, text []byte) error {
+	return gitconf.VetBirth(text, func(tree string) bool { return d.treeOf(dir, tree) }, true)
+}
+
+// treeOf says whether a working tree, as written, may be that of a git directory: one of a
+// submodule, in the working tree of the repository around it, with no link on the way.
+func (d *decider) treeOf(dir, tree string) bool {
+	around := ""
+	for at := dir; len(at) > 1; at = path.Dir(at) {
+		if path.Base(at) == ".git" {
+			around = path.Dir(at)
+		}
+	}
+	to := path.Join(dir, tree)
+	if around == "" || !strings.Contains(dir[len(around):], "/modules/") || !within(to, around) || to == around {
+		return false
+	}
+	for at := to; at != around; at = path.Dir(at) {
+		if st, err := os.Lstat(at); err == nil && !st.IsDir() {
+			return false
+		}
+	}
+	return true
+}
+
+// tame says what in a directory could run something once it is a git directory, nil for
+// nothing. What without names is left out: that is about to be made.
+func (d *decider) tame(dir, without string) error {
+	at, err := unix.Openat2(unix.AT_FDCWD, dir, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	for _, name := range []string{"config", "config.worktree", "commondir"} {
+		if name == without {
+			continue
+		}
+		text, err := unshared(at, name)
+		if err == nil {
+			err = d.vet(dir+"/"+name, name, text)
+		}
+		if err != nil && err != unix.ENOENT {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for _, name := range []string{"hooks", "remotes", "branches"} {
+		if err := vacant(at, name); err != nil && err != unix.ENOENT {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	var st unix.Stat_t
+	if err := unix.Fstatat(at, "info/attributes", &st, unix.AT_SYMLINK_NOFOLLOW); err != unix.ENOENT && err != unix.ENOTDIR {
+		return errors.New("info/attributes is there")
+	}
+	return noLinks(at)
+}
+
+// noLinks looks for a link in a directory, through which git would write.
+func noLinks(dir int) error {
+	hit, err := below(dir, ".", pair{name: "."}, func(p *pair) bool {
+		return p.name != "./objects" // what git writes there is no text
+	}, func(p *pair) bool {
+		var st unix.Stat_t
+		return unix.Fstatat(dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Mode&unix.S_IFMT == unix.S_IFLNK
+	})
+	if err == nil && hit != nil {
+		err = fmt.Errorf("%s is a link, and git would write where it leads", strings.TrimPrefix(hit.name, "./"))
+	}
+	return err
+}
+
+// unshared reads a small file that nobody can change any more by another name or by a
+// descriptor.
+func unshared(dir int, name string) ([]byte, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	var st unix.Stat_t
+	switch err := unix.Fstat(fd, &st); {
+	case err != nil:
+		return nil, err
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return nil, errors.New("it is no file")
+	case st.Nlink != 1:
+		return nil, errors.New("it has more names than this")
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK); err == unix.EAGAIN {
+		return nil, errors.New("it is open for writing")
+	} else if err != nil {
+		return nil, fmt.Errorf("whether it is open for writing cannot be known: %w", err)
+	}
+	defer unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
+	text, err := io.ReadAll(io.LimitReader(f, maxVetted+1))
+	if err == nil && len(text) > maxVetted {
+		err = errors.New("it is too long to be looked at")
+	}
+	return text, err
+}
+
+// maxVetted bounds the files that are read to vet a git directory, in bytes.
+const maxVetted = 1 << 20
+
+// vacant says what a directory holds that git would take something from.
+func vacant(dir int, name string) error {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	entries, err := f.ReadDir(maxVacant)
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".sample") || !e.Type().IsRegular() {
+			return fmt.Errorf("%q is in it", e.Name())
+		}
+	}
+	if len(entries) == maxVacant {
+		return errors.New("there is too much in it")
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return err
+}
+
+// maxVacant bounds how many samples of hooks are looked at.
+const maxVacant = 1000
