@@ -43,7 +43,7 @@ func TestRepositoriesBornInside(t *testing.T) {
 		{"a hook in a bare repository", "git init -q --bare x.git; mkdir -p x.git/hooks; ! echo x > x.git/hooks/post-update", ""},
 		{"hooks before there is a HEAD", "mkdir -p y/objects y/refs y/hooks; " + at("y/hooks/post-checkout") + "echo 'ref: refs/heads/main' > h; ! mv h y/HEAD", ""},
 		{"a repository broken for a while", "mv fixture.git/HEAD h; " + at("fixture.git/hooks/post-update") + "! mv h fixture.git/HEAD", ""},
-		{"linked together", "mkdir z; echo 'ref: x' > z/HEAD; ln -s ../.git/objects z/objects; ln -s ../.git/refs z/refs; echo '[core]' > z/cfg; echo ' fsmonitor = x' >> z/cfg; ! ln z/cfg z/config", ""},
+		{"linked together", "mkdir z; echo 'ref: x' > z/HEAD; ln -s ../.git/objects z/objects; ! ln -s ../.git/refs z/refs; echo '[core]' > z/cfg; echo ' fsmonitor = x' >> z/cfg; ln z/cfg z/config", ""},
 		{"a pointer written over", "mkdir -p ev/objects ev/refs; echo 'ref: refs/heads/main' > ev/HEAD; echo 'gitdir: ../ev' > sm/.git", "sm/.git"},
 		{"a pointer through a link", "ln -s / up; printf 'gitdir: ../up/../.git/modules/sm' > sm/.git", "sm/.git"},
 		{"a submodule's own configuration", "mkdir -p .git/modules/ev/objects .git/modules/ev/refs; printf '[core]\\n\\tsshCommand = x\\n' > .git/modules/ev/config; echo x > .git/modules/ev/HEAD", ""},

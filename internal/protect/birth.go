@@ -41,15 +41,15 @@ func prefix(at string, n int) string {
 }
 
 // BareRepository says whether a directory with these names in it is a git
-// directory that could run something: HEAD with objects and refs, or commondir
-// instead of those, and configuration or hooks. That is the known way round
-// protected names: git takes both from any such directory that it stands in. One that
-// a worktree belongs to needs no HEAD of its own.
+// directory: HEAD with objects and refs, or commondir instead of those. That is the
+// known way round protected names: git takes configuration and hooks from any such
+// directory that it stands in, and writes to where links in it lead. One that a worktree
+// belongs to needs no HEAD of its own.
 func BareRepository(has func(name string) bool) bool {
 	if has("HEAD") && has("commondir") {
 		return true
 	}
-	return (has("config") || has("hooks") || has("config.worktree") || has("commondir")) && has("objects") && has("refs") && (has("HEAD") || has("worktrees"))
+	return has("objects") && has("refs") && (has("HEAD") || has("worktrees") && (has("config") || has("hooks") || has("config.worktree")))
 }
 
 // Birth says whether a protected name of git may be made in a git directory

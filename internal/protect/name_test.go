@@ -128,7 +128,7 @@ func TestRepository(t *testing.T) {
 		want  bool
 	}{
 		{"HEAD objects refs config", true}, {"HEAD objects refs config hooks", true}, {"HEAD config commondir", true},
-		{"HEAD objects refs", false}, {"objects refs config", false}, {"HEAD objects config", false}, {"", false},
+		{"HEAD objects refs", true}, {"objects refs config", false}, {"HEAD objects config", false}, {"", false},
 		{"HEAD commondir", true}, {"objects refs config worktrees", true}, {"objects refs worktrees", false}, {"objects refs hooks commondir", false},
 	} {
 		has := func(name string) bool { return strings.Contains(" "+tt.names+" ", " "+name+" ") }

@@ -45,7 +45,13 @@ func repository(parts []string) (rule string, level Level) {
 	case "modules":
 		return modules(parts)
 	}
-	return control(parts)
+	if rule, level := control(parts); level != None || kept[parts[0]] || parts[0] == "hooks" {
+		return rule, level
+	}
+	if i := slices.IndexFunc(parts[1:], isControl); i >= 0 {
+		return parts[i+1] + ": git has none there, and could be led to it", Protected
+	}
+	return "", None
 }
 
 // modules judges what is below "modules". A submodule's name may hold slashes,
@@ -81,6 +87,10 @@ func control(parts []string) (rule string, level Level) {
 	}
 	return "", None
 }
+
+// kept are the directories of a git directory in which any name may be: references, what
+// is told of them, and content.
+var kept = map[string]bool{"refs": true, "logs": true, "objects": true, "lfs": true, "annex": true, "rr-cache": true}
 
 // carriesControl says whether a directory brought to this place below a git
 // directory can hold control files of git.

@@ -43,7 +43,11 @@ func newGitDir(at string) bool {
 	if base == ".git" || strings.HasSuffix(dir, "/.git/worktrees/") {
 		return true
 	}
-	_, module, ok := strings.Cut(at, "/.git/modules/")
+	_, below, _ := strings.Cut(at, "/.git/")
+	if rest, worktree := strings.CutPrefix(below, "worktrees/"); worktree {
+		_, below, _ = strings.Cut(rest, "/")
+	}
+	module, ok := strings.CutPrefix(below, "modules/")
 	return ok && !slices.ContainsFunc(strings.Split(module, "/"), func(part string) bool {
 		return slices.Contains([]string{"objects", "refs", "logs", "hooks", "info", "branches", "lfs"}, part)
 	})
@@ -221,7 +225,7 @@ func (d *decider) usual(at string) bool {
 	}
 	to = path.Clean(to)
 	st, err := os.Lstat(to)
-	if err != nil || !st.IsDir() || d.git == "" || !strings.HasPrefix(to, d.git+"/modules/") && !strings.HasPrefix(to, d.git+"/worktrees/") {
+	if err != nil || !st.IsDir() || !(d.born[to] && path.Base(path.Dir(to)) == "worktrees") && (d.git == "" || !strings.HasPrefix(to, d.git+"/modules/") && !strings.HasPrefix(to, d.git+"/worktrees/")) {
 		return false
 	}
 	return !d.born[to] || d.ordinary(to) // one that was there is held
@@ -254,7 +258,7 @@ func (d *decider) ordinary(dir string) bool {
 	if _, err := os.Lstat(dir + "/info/attributes"); err == nil {
 		return false
 	}
-	if common, err := readSmall(dir + "/commondir"); !os.IsNotExist(err) && (err != nil || common != "../..\n" || path.Dir(dir) != d.git+"/worktrees") {
+	if common, err := readSmall(dir + "/commondir"); !os.IsNotExist(err) && (err != nil || common != "../..\n" || path.Base(path.Dir(dir)) != "worktrees") {
 		return false
 	}
 	for _, name := range []string{"config", "config.worktree"} {

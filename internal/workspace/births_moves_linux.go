@@ -16,7 +16,7 @@ import (
 // brings says why a link, or a directory from elsewhere, may not come into a git
 // directory: git outside would write where the link leads. "" for all others.
 func (d *decider) brings(ch *broker.Change, at string) string {
-	if !carries(ch, at) || d.restoring {
+	if !carries(ch, at) || d.exactly {
 		return ""
 	}
 	dir := d.gitAround(at)
@@ -47,7 +47,7 @@ func (d *decider) takes(ch *broker.Change, at string) string {
 	if ch.Op == broker.OpExchange && at == ch.To {
 		kind, to = ch.Over, ch.Path
 	}
-	if d.restoring || kind != broker.KindDir || ch.Op != broker.OpExchange && (ch.Op != broker.OpRename || at != ch.Path) {
+	if d.exactly || kind != broker.KindDir || ch.Op != broker.OpExchange && (ch.Op != broker.OpRename || at != ch.Path) {
 		return ""
 	}
 	if dir := d.gitAround(at); dir != "" && !within(to, dir) {

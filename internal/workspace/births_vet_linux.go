@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"carrel/internal/broker"
@@ -59,17 +60,21 @@ func (d *decider) vetted(ch *broker.Change, at string) broker.Verdict {
 		return refused
 	}
 	v := refused
-	if v.Allowed = true; name != "gitdir" {
-		v.Vet = func(_, after []byte) error { return d.vet(at, name, after) }
-	}
+	v.Allowed, v.Vet = true, func(_, after []byte) error { return d.vet(at, name, after) }
 	return v
 }
 
 // vet judges what a file of a git directory that is made inside would hold.
 func (d *decider) vet(at, name string, text []byte) error {
 	dir := path.Dir(at)
-	if name != "commondir" {
+	switch name {
+	case "config", "config.worktree":
 		return d.vetConfig(dir, text)
+	case "gitdir": // "worktree repair" writes there
+		if to := strings.TrimRight(string(text), "\n"); to != "" && !slices.ContainsFunc(d.roots, func(r string) bool { return within(path.Clean(to), r) }) {
+			return fmt.Errorf("%q is no place of the project", to)
+		}
+		return nil
 	}
 	if to := strings.TrimRight(string(text), "\n"); to != "" && (to != "../.." || path.Base(path.Dir(dir)) != "worktrees") {
 		return fmt.Errorf("git would take its configuration from %q; that of a worktree is in ../.. of it", to)
@@ -107,7 +112,7 @@ func (d *decider) unnamed(ch *broker.Change, at string) (u piece) {
 		born, room := d.born[full], len(d.born) < maxListed
 		d.mu.Unlock()
 		switch {
-		case born || protect.BareRepository(holds(full, "")):
+		case protect.BareRepository(holds(full, "")), born && !(makes(ch) && completing(full, name)):
 			if r, ok := protect.Renamed(".git/"+name, d.folds(at)); ok && carries(ch, at) {
 				u.rule, u.level = r, protect.Protected
 				return u
@@ -167,7 +172,10 @@ func (d *decider) treeOf(dir, tree string) bool {
 		}
 	}
 	to := path.Join(dir, tree)
-	if around == "" || !strings.Contains(dir[len(around):], "/modules/") || !within(to, around) || to == around {
+	if d.gitOwn != d.git && within(dir, d.gitOwn) {
+		around = d.project
+	}
+	if around == "" || d.leads(tree, dir) || d.linkTo(to) != "" || !strings.Contains(dir, "/modules/") || !within(to, around) || to == around {
 		return false
 	}
 	for at := to; at != around; at = path.Dir(at) {
@@ -207,19 +215,19 @@ func (d *decider) tame(dir, without string) error {
 	if err := unix.Fstatat(at, "info/attributes", &st, unix.AT_SYMLINK_NOFOLLOW); err != unix.ENOENT && err != unix.ENOTDIR {
 		return errors.New("info/attributes is there")
 	}
-	return noLinks(at)
+	return plain(at)
 }
 
-// noLinks looks for a link in a directory, through which git would write.
-func noLinks(dir int) error {
-	hit, err := below(dir, ".", pair{name: "."}, func(p *pair) bool {
-		return p.name != "./objects" // what git writes there is no text
-	}, func(p *pair) bool {
+// plain looks for what is neither file nor directory: git would write where a link leads,
+// and wait for who writes to a FIFO.
+func plain(dir int) error {
+	hit, err := below(dir, ".", pair{name: "."}, func(*pair) bool { return true }, func(p *pair) bool {
 		var st unix.Stat_t
-		return unix.Fstatat(dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Mode&unix.S_IFMT == unix.S_IFLNK
+		err := unix.Fstatat(dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		return err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG && st.Mode&unix.S_IFMT != unix.S_IFDIR
 	})
 	if err == nil && hit != nil {
-		err = fmt.Errorf("%s is a link, and git would write where it leads", strings.TrimPrefix(hit.name, "./"))
+		err = fmt.Errorf("%s is neither file nor directory", strings.TrimPrefix(hit.name, "./"))
 	}
 	return err
 }

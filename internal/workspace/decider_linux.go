@@ -124,7 +124,7 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 	if g := d.guard(ch, at); g != nil {
 		return d.refusal(at, g.Source.Text, "default", g.Path)
 	}
-	if writes && !d.restoring {
+	if (writes || ch.Op == broker.OpLink) && !d.restoring {
 		if whose := d.worktree.foreign(ch, at, d.bears); whose != "" {
 			return d.refusal(at, "linked worktree: this is "+whose, "default", at)
 		}
@@ -220,7 +220,7 @@ func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
 func (d *decider) byLevel(ch *broker.Change, at, rule string, level protect.Level) broker.Verdict {
 	switch level {
 	case protect.Protected:
-		if removes(ch) && d.removable(at) || d.restoring && ch.Kind == broker.KindNone && d.removable(at) {
+		if removes(ch) && d.removable(at) || d.exactly && ch.Kind == broker.KindNone && d.removable(at) {
 			return broker.Verdict{Allowed: true}
 		}
 		if base := path.Base(at); (base == "config" || base == "config.worktree") && ch.Op == broker.OpRename && at == ch.To {

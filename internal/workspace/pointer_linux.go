@@ -40,10 +40,31 @@ func (d *decider) points(dir, text string) error {
 		to = dir + "/" + to
 	}
 	to = path.Clean(to)
+	if link := d.linkTo(to); link != "" {
+		return fmt.Errorf("%q is a link", link)
+	}
 	if d.git != "" && within(to, d.git) || slices.ContainsFunc(d.roots, func(r string) bool { return within(to, r) }) {
 		return nil
 	}
 	return fmt.Errorf("%q is no place of the project", to)
+}
+
+// linkTo gives the first link on the way from a root to a path, "" for none.
+func (d *decider) linkTo(to string) string {
+	for _, r := range d.roots {
+		if !within(to, r) {
+			continue
+		}
+		for i := len(r) + 1; i <= len(to); i++ {
+			if i < len(to) && to[i] != '/' {
+				continue
+			}
+			if st, err := os.Lstat(to[:i]); err == nil && st.Mode()&os.ModeSymlink != 0 {
+				return to[:i]
+			}
+		}
+	}
+	return ""
 }
 
 // leads says whether a path, as written in a directory, leads into the state directory.
@@ -70,14 +91,14 @@ func (d *decider) leads(text, dir string) bool {
 // returns says whether a rename gives a repository that was made inside its name again:
 // whatever it was called meanwhile, what is in it was judged.
 func (d *decider) returns(ch *broker.Change, at string) bool {
-	return ch.Op == broker.OpRename && at == ch.To && ch.Kind == broker.KindDir && d.folded(path.Base(at), at) == ".git" && d.bears(ch.Path) && d.gitAround(at) == ""
+	return ch.Op == broker.OpRename && at == ch.To && ch.Kind == broker.KindDir && d.folded(path.Base(at), at) == ".git" && d.bears(ch.Path) && d.gitAround(at) == "" && d.tame(ch.Path, "") == nil
 }
 
 // odd says why something that is neither file nor directory may not be made: git outside
 // would wait for somebody to write to it. "" for all others.
 func (d *decider) odd(ch *broker.Change, at string) string {
 	brings := ch.Op == broker.OpMknod || (ch.Op == broker.OpRename || ch.Op == broker.OpLink) && at == ch.To && ch.Kind == broker.KindOther || ch.Op == broker.OpExchange && (ch.Kind == broker.KindOther || ch.Over == broker.KindOther)
-	if !brings || d.restoring {
+	if !brings || d.exactly {
 		return ""
 	}
 	switch d.folded(path.Base(at), at) {

@@ -1,10 +1,10 @@
 package workspace
 
 import (
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 
@@ -16,9 +16,10 @@ import (
 // and those that a fetch writes. What the main checkout or another worktree stands on is
 // theirs.
 type worktree struct {
-	common string // the shared git directory
-	own    string // the worktree's part of it
-	branch string // the reference that it is on, "" for none
+	common string          // the shared git directory
+	own    string          // the worktree's part of it
+	branch string          // that it is on, as a reference; "" for none
+	taken  map[string]bool // what others are on, whether it is there or not
 
 	mu    sync.Mutex
 	made  map[string]bool   // references made by the run
@@ -36,7 +37,10 @@ func newWorktree(git gitDirs) *worktree {
 		return nil
 	}
 	t := &worktree{common: git.common, own: git.dir, made: make(map[string]bool)}
-	t.branch = headOf(git.dir)
+	t.taken = make(map[string]bool)
+	if ref := headOf(git.dir); strings.HasPrefix(ref, "refs/heads/") {
+		t.branch = ref
+	}
 	others, _ := os.ReadDir(git.common + "/worktrees")
 	heads := []string{git.common}
 	for _, e := range others {
@@ -44,7 +48,10 @@ func newWorktree(git gitDirs) *worktree {
 			heads = append(heads, dir)
 		}
 	}
-	if slices.ContainsFunc(heads, func(dir string) bool { return headOf(dir) == t.branch }) {
+	for _, dir := range heads {
+		t.taken[headOf(dir)] = true
+	}
+	if t.taken[t.branch] {
 		t.branch = "" // what an earlier run made its own is somebody else's all the same
 	}
 	return t
@@ -71,6 +78,9 @@ func (t *worktree) foreign(ch *broker.Change, at string, born func(dir string) b
 	}
 	rel := at[len(t.common)+1:]
 	first, rest, deeper := strings.Cut(rel, "/")
+	if (ch.Op == broker.OpRename || ch.Op == broker.OpExchange) && (ch.Kind == broker.KindDir || ch.Over == broker.KindDir) && first != "worktrees" {
+		return "the main checkout's" // what is in a directory moves along
+	}
 	directory := ch.Op == broker.OpMkdir || ch.Op == broker.OpRmdir
 	switch first {
 	case "objects":
@@ -102,7 +112,7 @@ func (t *worktree) foreign(ch *broker.Change, at string, born func(dir string) b
 		if ch.Op == broker.OpRename && at == ch.To {
 			return "" // see packs
 		}
-	case "packed-refs.lock", "packed-refs.new", "gc.pid", "gc.pid.lock", "gc.log", "gc.log.lock", "config", "config.lock", "config.worktree", "hooks", "info", "commondir", "gitdir":
+	case "packed-refs.lock", "packed-refs.new", "gc.pid", "gc.pid.lock", "gc.log", "gc.log.lock", "config", "config.lock", "config.worktree", "hooks", "commondir", "gitdir":
 		return "" // others decide on these, or they harm nobody
 	}
 	return "the main checkout's"
@@ -110,10 +120,14 @@ func (t *worktree) foreign(ch *broker.Change, at string, born func(dir string) b
 
 // reference says whose a reference is.
 func (t *worktree) reference(ref string, directory bool) string {
+	lock := strings.HasSuffix(ref, ".lock")
 	ref = strings.TrimSuffix(ref, ".lock")
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if directory || t.mine(ref) || !t.exists(ref) {
+	if directory && lock {
+		return "in the way of a lock"
+	}
+	if t.mine(ref) || !t.exists(ref) {
 		return ""
 	}
 	return "another branch's"
@@ -125,7 +139,7 @@ func (t *worktree) mine(ref string) bool {
 
 // exists says whether a reference is there, loose or packed.
 func (t *worktree) exists(ref string) bool {
-	if st, err := os.Lstat(t.common + "/" + ref); err == nil && !st.IsDir() {
+	if st, err := os.Lstat(t.common + "/" + ref); t.taken[ref] || err == nil && !st.IsDir() {
 		return true
 	}
 	at := t.common + "/packed-refs"
@@ -181,19 +195,27 @@ func (t *worktree) packs(before, after []byte) error {
 func packedRefs(text []byte) (map[string]string, error) {
 	refs, last := make(map[string]string), ""
 	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSuffix(line, "\n")
+		line, whole := strings.CutSuffix(line, "\n")
 		hash, ref, ok := strings.Cut(line, " ")
 		switch {
-		case strings.HasPrefix(line, "#"):
-		case strings.HasPrefix(line, "^") && last != "":
+		case !whole:
+			return nil, fmt.Errorf("packed references: the last line %q has no end", line)
+		case strings.HasPrefix(line, "# pack-refs with: ") && len(refs) == 0:
+		case strings.HasPrefix(line, "^") && last != "" && isHash(line[1:]) && !strings.Contains(refs[last], "^"):
 			refs[last] += " " + line
-		case !ok || ref <= last || hash == "":
-			return nil, fmt.Errorf("packed references: %q is in no order that git writes", line)
+		case !ok || ref <= last || !isHash(hash):
+			return nil, fmt.Errorf("packed references: %q is nothing that git writes there", line)
 		default:
 			refs[ref], last = hash, ref
 		}
 	}
 	return refs, nil
+}
+
+// isHash says whether a text is the name of an object.
+func isHash(s string) bool {
+	_, err := hex.DecodeString(s)
+	return err == nil && (len(s) == 40 || len(s) == 64)
 }
 
 // changed takes note of references that the run has made.
