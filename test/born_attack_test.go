@@ -92,6 +92,8 @@ except OSError as e: print(e)
 P
 mkdir sub; echo 'gitdir: ../evil' > sub/.git`,
 	"a directory that may not be searched": `mkdir -p P/x sub; (cd P/x; chmod 000 ..; mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; e > config; chmod 755 ../../P || python3 -c 'import os; os.chmod("..", 0o755)'); chmod 755 P; echo 'gitdir: ../P/x' > sub/.git`,
+	"a working tree that leads there":      private + `git init -q o; mkdir -p $D/y o/.git/modules/m sub; (cd $D/y; git init -q; git -c user.name=a -c user.email=a commit -q --allow-empty -m y; e > .git/config); H=$(git -C $D/y rev-parse HEAD); ln -s $(dirname $(dirname $C)) lnk; head o/.git/modules/m; printf '[core]\n\trepositoryformatversion = 0\n\tworktree = %s\n' ../../../../lnk/$(realpath -m --relative-to=$(dirname $(dirname $C)) $C) > o/.git/modules/m/config; GIT_DIR=o/.git/modules/m GIT_WORK_TREE=/tmp git update-index --add --cacheinfo 160000,$H,y; echo 'gitdir: ../o/.git/modules/m' > sub/.git`,
+	"a common directory of a hash":         `git init -q sub; git -C sub -c user.name=a -c user.email=a commit -q --allow-empty -m x; H=$(git -C sub rev-parse HEAD); echo 'ref: commondir' > sub/.git/ORIG_HEAD; mkdir -p sub/.git/$H/objects sub/.git/$H/refs; cp -r sub/.git/objects sub/.git/refs sub/.git/$H; e > sub/.git/$H/config; git -C sub rev-parse HEAD > /dev/null; touch reset`,
 	"a submodule's part":                   `mkdir -p .git/modules/sub sub; head .git/modules/sub; e > .git/modules/sub/config; echo 'gitdir: ../.git/modules/sub' > sub/.git`,
 	"a mode that nobody may read":          `git init -q sub; rm sub/.git/config; (umask 777; e > sub/.git/config); chmod 644 sub/.git/config`,
 }
@@ -127,7 +129,7 @@ func TestBornRepositoriesRunNothing(t *testing.T) {
 					r := w.run(append(historyOn, "--", "bash", "-c", script)...)
 					t.Log(r)
 				}
-				w.outsideSh("cd " + dir + "; git status; git -C sub status; git diff; git -C sub diff; git submodule status; true")
+				w.outsideSh("cd " + dir + "; test -e reset && git -C sub reset -q --hard; git status; git -C sub status; git diff; git -C sub diff; git submodule status; true")
 				entries, err := os.ReadDir(pwn)
 				w.must(err)
 				return len(entries) > 0
@@ -196,6 +198,7 @@ func TestBornConfigurationHeldOpen(t *testing.T) {
 // configuration of the same directories.
 func TestBornByTwoRuns(t *testing.T) {
 	w := newWorld(t, ordinary(t))
+	w.litter = true // one run is still there when the other has ended
 	w.repository()
 	const count = 300
 	w.outsideSh(`mkdir Z; for i in $(seq 300); do mkdir -p Z/$i/objects Z/$i/refs; done`)
@@ -291,5 +294,38 @@ P`
 	looked := w.outsideSh(`for i in $(seq 500); do test -e go && break; sleep .01; done; n=0; for i in $(seq 400); do git config -f sub/.git/config core.fsmonitor && echo EVIL; n=$((n+1)); done; cat sub/.git/config | grep -c fsmonitor; echo $n`)
 	if r := <-done; r.code != 0 || strings.Contains(looked, "EVIL") || !strings.HasSuffix(looked, "\n400\n") {
 		t.Errorf("%q: %s", looked, r)
+	}
+}
+
+// TestBornByUndoOfHooks: an undo of one step brings no hook and no link into what has
+// become a git directory since.
+func TestBornByUndoOfHooks(t *testing.T) {
+	for _, undo := range [][]string{{"--step", "2"}, {"--path", "X/hooks"}, {"--path", "X/logs"}} {
+		w := newWorld(t, ordinary(t))
+		w.repository()
+		w.sh(`mkdir -p X/hooks X/logs; printf '#!/bin/sh\ntouch PWN\n' > X/hooks/pre-commit; chmod +x X/hooks/pre-commit; ln -s /tmp/elsewhere X/logs/HEAD`, historyOn...)
+		w.sh(`rm -r X/hooks X/logs`, historyOn...)
+		w.sh(`git init -q --bare Y; cp -r Y/HEAD Y/objects Y/refs Y/config X/`, historyOn...)
+		r := w.carrel(append([]string{"undo"}, undo...)...)
+		if out := w.outsideSh("test -e X/HEAD && ls X/hooks/pre-commit X/logs/HEAD 2>/dev/null; find X -type l; true"); out != "" {
+			t.Errorf("%q: %s%s", undo, out, r)
+		}
+	}
+}
+
+// TestBornInAnotherRun: what one run has made a repository of is looked at again when it
+// has been changed by another one meanwhile.
+func TestBornInAnotherRun(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.litter = true // one run is still there when the other has ended
+	w.repository()
+	done := make(chan result)
+	go func() {
+		done <- w.run(append(historyOn, "--", "bash", "-c", `git init -q X; mv X/.git X/g; rm X/g/HEAD; git init -q Z; mv Z/.git Z/g; touch one; for i in $(seq 300); do test -e two && break; sleep .02; done; echo 'ref: refs/heads/main' > X/g/HEAD; mv Z/g Z/.git; touch three`)...)
+	}()
+	r := w.run(append(historyOn, "--", "bash", "-c", `for i in $(seq 300); do test -e one && break; sleep .02; done; printf '[core]\n\tfsmonitor = x\n' > X/g/config; echo x > X/g/hooks/pre-commit; rm -rf Z/g; mkdir -p Z/g/objects Z/g/refs; printf '[core]\n\tfsmonitor = x\n' > Z/g/config; touch two`)...)
+	other := <-done
+	if out := w.outsideSh("ls two three; test -e X/g/HEAD && grep -s fsmonitor X/g/config; test -d Z/.git && cat Z/.git/config; true"); out != "three\ntwo\n" {
+		t.Errorf("%s%s%s", out, r, other)
 	}
 }

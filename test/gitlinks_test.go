@@ -26,6 +26,8 @@ var gitLinks = []struct{ name, leave, act string }{
 	{"of a born repository", `git init -q -b main sub; mkdir -p sub/.git/logs; ln -s $V sub/.git/logs/HEAD`, `cd sub; git -c user.name=a -c user.email=a commit -q --allow-empty -m message`},
 	{"of a bare one", `git clone -q --bare . x.git; mkdir -p x.git/logs/refs/heads; git -C x.git config core.logAllRefUpdates true; ln -s $V x.git/logs/refs/heads/side`, `git push -qf x.git HEAD:side`},
 	{"of a bare one, before it is one", `mkdir -p b/logs/refs/heads sub; ln -s $V b/logs/refs/heads/main; ln -s $V b/logs/HEAD; mkdir -p b/objects b/refs; printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tlogallrefupdates = true\n' > b/config; echo 'ref: refs/heads/main' > b/HEAD; echo 'gitdir: ../b' > sub/.git`, `cd sub; git -c user.name=a -c user.email=a commit -q --allow-empty -m message`},
+	{"of one without configuration", `git init -q --bare Y; mkdir X sub; cp -r Y/HEAD Y/refs Y/objects X/; ln -s $V X/COMMIT_EDITMSG; echo 'gitdir: ../X' > sub/.git`, `cd sub; git -c user.name=a -c user.email=a commit -q --allow-empty -m message`},
+	{"of one without, links first", `git init -q --bare Y; mkdir X sub; ln -s $V X/COMMIT_EDITMSG; cp -r Y/HEAD Y/refs Y/objects X/; echo 'gitdir: ../X' > sub/.git`, `cd sub; git -c user.name=a -c user.email=a commit -q --allow-empty -m message`},
 	{"of a submodule's part", `mkdir -p .git/modules/m/logs; ln -s $V .git/modules/m/logs/HEAD; cp -r .git/HEAD .git/config .git/objects .git/refs .git/modules/m; mkdir m; echo 'gitdir: ../.git/modules/m' > m/.git`, `git --git-dir .git/modules/m --work-tree . commit -q --allow-empty -m message`},
 }
 
