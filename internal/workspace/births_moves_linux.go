@@ -53,13 +53,14 @@ func (d *decider) takes(ch *broker.Change, at string) string {
 	if dir := d.gitAround(at); dir != "" && !within(to, dir) {
 		return "a directory of it stays in it"
 	}
-	if holds(at, "")("commondir") {
+	// One can only have been made there, see vet.
+	if path.Base(path.Dir(at)) == "worktrees" && holds(at, "")("commondir") {
 		return "the repository that a worktree belongs to is where it says"
 	}
-	entries, err := os.ReadDir(at)
-	if path.Base(at) != "worktrees" || path.Base(to) == "worktrees" && errors.Is(err, unix.ENOENT) {
+	if path.Base(at) != "worktrees" {
 		return ""
 	}
+	entries, err := os.ReadDir(at)
 	if err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return holds(at+"/"+e.Name(), "")("commondir") }) {
 		return "the repository that worktrees belong to is where they say"
 	}
@@ -79,9 +80,35 @@ func (d *decider) gitAround(at string) string {
 		return named
 	}
 	for dir := path.Dir(at); len(dir) > 1 && slices.ContainsFunc(d.roots, func(r string) bool { return within(dir, r) }); dir = path.Dir(dir) {
-		if d.bears(dir) || protect.BareRepository(holds(dir, "")) {
+		name, _, _ := strings.Cut(at[len(dir)+1:], "/")
+		if d.bears(dir) || looksBare(dir, name) {
 			bare = dir
 		}
 	}
 	return bare
+}
+
+// looksBare says whether a directory is a git directory without the name of one. Where
+// that cannot be seen it is one if name, something in it, is one of git's.
+func looksBare(dir, name string) bool {
+	unseen := false
+	bare := protect.BareRepository(func(name string) bool {
+		_, err := os.Lstat(dir + "/" + name)
+		unseen = unseen || err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ENOTDIR)
+		return err == nil
+	})
+	return bare || unseen && gitsOwn(name)
+}
+
+// gitsOwn says whether git has such a name in its directories: HEAD, MERGE_MSG, logs.
+func gitsOwn(name string) bool {
+	if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == "" {
+		return true
+	}
+	switch name {
+	case "config", "config.worktree", "commondir", "gitdir", "hooks", "info", "logs", "refs", "objects", "index", "packed-refs", "shallow", "description",
+		"branches", "remotes", "modules", "worktrees", "rebase-merge", "rebase-apply", "sequencer", "lfs", "rr-cache", "reftable", "gc.log", "gc.pid":
+		return true
+	}
+	return false
 }
