@@ -269,7 +269,7 @@ func TestBornWorkingTree(t *testing.T) {
 	w.sh("git init -q sub; ln -s / link; cd sub; for to in ../../link/tmp /tmp ../../../.. ../..; do ! git config core.worktree $to; done 2>/dev/null; cd ..; mkdir -p .git/modules/m; ! git config -f .git/modules/m/config core.worktree ../../../link/tmp; git config -f .git/modules/m/config core.worktree ../../../m && ! mv .git/modules/m m2", historyOn...)
 }
 
-// TestBornConfigurationIsReadWhole: of two harmless configurations that take turns nobody
+// TestBornConfigurationIsReadWhole: of two harmless configurations that take turns no program
 // outside reads half of one and half of the other, which would say something else.
 func TestBornConfigurationIsReadWhole(t *testing.T) {
 	w := newWorld(t, ordinary(t))

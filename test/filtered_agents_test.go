@@ -23,8 +23,8 @@ curl -sS -X POST -d "$ANTHROPIC_API_KEY$OPENAI_API_KEY" http://elsewhere.example
 echo searched`
 
 // TestFilteredAgents: a known agent, started without a word about the network,
-// reaches its model and packages under their own names, and nothing where anybody can
-// upload; repositories with one flag; with another its model alone.
+// reaches its model and packages under their own names, and nothing that takes
+// uploads; repositories with one flag; with another its model alone.
 func TestFilteredAgents(t *testing.T) {
 	for _, one := range []struct {
 		agent, api, tool, argument string

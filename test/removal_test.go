@@ -45,7 +45,7 @@ func TestRepositoriesCanBeRemoved(t *testing.T) {
 }
 
 // TestSubmodulesComeAndGo: a submodule is taken out and put back by git's own commands,
-// in one run and in the next, and removed whole; nobody is warned of what is gone.
+// in one run and in the next, and removed whole; what is gone is no warning.
 func TestSubmodulesComeAndGo(t *testing.T) {
 	w := newWorld(t, ordinary(t))
 	w.repository()

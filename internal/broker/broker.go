@@ -114,9 +114,9 @@ type Change struct {
 type Verdict struct {
 	Allowed bool
 	// Vet, with Allowed, makes a change depend on what a file would then hold; an error
-	// refuses it. Of a rename to the file the broker puts its own copy there, which nobody
-	// has open. Of an open for writing the caller gets a file without a name: what is in it
-	// goes to the file once nobody can write to it any more. Any other change is refused.
+	// refuses it. Of a rename to the file the broker puts its own copy there, which no
+	// process has open. Of an open for writing the caller gets a file without a name: what is in it
+	// goes to the file once no process can write to it any more. Any other change is refused.
 	Vet func(before, after []byte) error
 	// Alone asks for the decision once more while no other change is under way.
 	Alone bool

@@ -231,7 +231,7 @@ type worker struct {
 	call     Call
 	away     bool         // the caller has a root or mounts of its own
 	late     bool         // retrying, see Broker.later
-	single   bool         // nobody else acts meanwhile
+	single   bool         // no other worker acts meanwhile
 	decides  bool         // and that was asked for, see Verdict.Alone
 	wait     func(func()) // see Change.Wait
 	dirs     directories
@@ -266,7 +266,7 @@ type handler func(w *worker, c *Call) (int64, error)
 var (
 	errNotMine  = errors.New("not the broker's")
 	errAnswered = errors.New("answered")
-	errAlone    = errors.New("to be decided while nobody else acts")
+	errAlone    = errors.New("to be decided while no other worker acts")
 	errLeased   = errors.New("somebody holds a lease")
 
 	// errLeasedBriefly: and the caller does not wait for other programs' leases.
@@ -301,13 +301,6 @@ func (w *worker) alone(h handler, c *Call) (val int64, err error) {
 	if val, err = w.locked(h, c); err != errAlone {
 		return val, err
 	}
-	if w.b.config.Alone != nil {
-		over, err := w.b.config.Alone()
-		if err != nil {
-			return 0, err
-		}
-		defer over()
-	}
 	w.single, w.decides = true, true
 	defer func() { w.decides = false }()
 	return w.locked(h, c)
@@ -327,6 +320,13 @@ func (w *worker) locked(h handler, c *Call) (int64, error) {
 	w.b.drafts.settle(w.b)
 	if w.decides {
 		w.b.drafts.letIn()
+	}
+	if w.decides && w.b.config.Alone != nil { // not before: a workspace that is held keeps no other one waiting
+		over, err := w.b.config.Alone()
+		if err != nil {
+			return 0, err
+		}
+		defer over()
 	}
 	w.ahead = [2]ahead{}
 	w.wait = func(do func()) {

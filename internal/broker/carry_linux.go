@@ -91,7 +91,7 @@ func (w *worker) allow(ch *Change) error {
 	return w.verdict(ch, v)
 }
 
-// decide asks for a decision; errAlone says that it has to be made while nobody else acts.
+// decide asks for a decision; errAlone says that it has to be made while no other worker acts.
 func (w *worker) decide(ch *Change) (Verdict, error) {
 	v := w.b.config.Decider.Decide(ch)
 	if v.Alone && !w.decides {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"io"
 	"slices"
 	"strconv"
 	"sync"
@@ -26,14 +25,14 @@ type draft struct {
 	in      Inode
 	was     unix.Stat_t // of place when it began
 	lease   lease
-	waited  time.Time // since when somebody has waited for place; zero for nobody
+	waited  time.Time // since when a process has waited for place; zero for none
 }
 
 // lease says what the broker holds on the file of a draft.
 type lease uint8
 
 const (
-	leaseNone  lease = iota // somebody has it open: the broker gets one when nobody has
+	leaseNone  lease = iota // a process has it open: the broker gets one when none has
 	leaseHeld               // who opens it waits for the broker
 	leaseNever              // the file system has none
 )
@@ -225,7 +224,7 @@ func (s *drafts) watch() {
 	}
 }
 
-// settle settles what nobody writes to any more. It is done before each call: a program
+// settle settles what no process writes to any more. It is done before each call: a program
 // that goes on after it has closed a file finds all of it there, also its size.
 func (s *drafts) settle(b *Broker) {
 	if !s.some.Load() {
@@ -251,7 +250,7 @@ func (s *drafts) letIn(files ...Inode) {
 	}
 }
 
-// end settles all drafts: nobody is left to write.
+// end settles all drafts: no process is left to write.
 func (s *drafts) end(b *Broker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,7 +267,7 @@ func (s *drafts) end(b *Broker) {
 	s.some.Store(false)
 }
 
-// written says whether somebody can still write to a draft.
+// written says whether a process can still write to a draft.
 func (d *draft) written() bool {
 	_, err := unix.FcntlInt(uintptr(d.text), unix.F_SETLEASE, unix.F_RDLCK)
 	if err == nil {
@@ -277,7 +276,7 @@ func (d *draft) written() bool {
 	return err == unix.EAGAIN
 }
 
-// settled puts the text of a draft into its file, unless somebody can still write to it,
+// settled puts the text of a draft into its file, unless a process can still write to it,
 // or has the file open: a reader would get some of what was there and some of the new.
 func (d *draft) settled(b *Broker) bool {
 	if d.written() {
@@ -290,7 +289,7 @@ func (d *draft) settled(b *Broker) bool {
 	return true
 }
 
-// hold gets a lease where there is none, if nobody has the file open.
+// hold gets a lease where there is none, if no other process has the file open.
 func (d *draft) hold() {
 	if d.lease != leaseNone {
 		return
@@ -304,7 +303,7 @@ func (d *draft) hold() {
 	}
 }
 
-// wanted says whether somebody waits for the file.
+// wanted says whether a process waits for the file.
 func (d *draft) wanted() bool {
 	if d.lease != leaseHeld {
 		return false
@@ -391,21 +390,17 @@ func setModified(fd int, t unix.Timespec) error {
 
 // read gives what an open file holds.
 func read(fd int) ([]byte, error) {
-	data, err := io.ReadAll(io.NewSectionReader(opened(fd), 0, maxVetted+1))
-	if err == nil && len(data) > maxVetted {
-		err = errTooLong
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	if st.Size > maxVetted {
+		return nil, errTooLong
+	}
+	data := make([]byte, st.Size)
+	n, err := unix.Pread(fd, data, 0)
+	if err == nil && n < len(data) {
+		err = unix.ESTALE // it was cut meanwhile
 	}
 	return data, err
-}
-
-// opened reads a file without moving its offset.
-type opened int
-
-// ReadAt implements [io.ReaderAt].
-func (fd opened) ReadAt(p []byte, off int64) (int, error) {
-	n, err := unix.Pread(int(fd), p, off)
-	if err == nil && n < len(p) {
-		err = io.EOF
-	}
-	return max(n, 0), err
 }

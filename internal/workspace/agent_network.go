@@ -9,7 +9,7 @@ import (
 )
 
 // agentPresets are what agents do their work with, beside their own hosts: registries, of
-// which packages are read. Where anybody can upload is for the user to grant.
+// which packages are read. Hosts that take uploads from any account are for the user to grant.
 var agentPresets = []string{"npm", "pypi", "go", "crates", "debian"}
 
 // Bounds on what is read of an agent's settings.

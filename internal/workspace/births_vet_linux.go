@@ -83,7 +83,7 @@ func (d *decider) vet(at, name string, text []byte) error {
 }
 
 // probe says whether a change is the symlink by which git init finds out
-// whether there are symlinks: tXXXXXX, to a name that nobody gives meaning.
+// whether there are symlinks: tXXXXXX, to a name without meaning.
 func probe(ch *broker.Change, at string) bool {
 	base := path.Base(at)
 	return ch.Op == broker.OpSymlink && ch.Text == "testing" && len(base) == 7 && base[0] == 't'
@@ -93,7 +93,7 @@ func probe(ch *broker.Change, at string) bool {
 type piece struct {
 	rule      string
 	level     protect.Level
-	piece     bool // it may be the last piece of one: to be decided while nobody else acts
+	piece     bool // it may be the last piece of one: to be decided while no other change is made
 	completes bool // it is
 }
 
@@ -101,7 +101,7 @@ type piece struct {
 // One that was there at the start is protected like any other. One made inside
 // is known when its last piece comes: that is what knows repositories that
 // were made bit by bit, or broken for a while. What it holds by then is vetted, while
-// nobody else changes anything.
+// no other change is made.
 func (d *decider) unnamed(ch *broker.Change, at string) (u piece) {
 	rel := d.relative(at)
 	root := strings.TrimSuffix(at[:len(at)-len(rel)], "/")
@@ -232,7 +232,7 @@ func plain(dir int) error {
 	return err
 }
 
-// unshared reads a small file that nobody can change any more by another name or by a
+// unshared reads a small file that no process can change any more by another name or by a
 // descriptor.
 func unshared(dir int, name string) ([]byte, error) {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)

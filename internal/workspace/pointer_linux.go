@@ -95,7 +95,7 @@ func (d *decider) returns(ch *broker.Change, at string) bool {
 }
 
 // odd says why something that is neither file nor directory may not be made: git outside
-// would wait for somebody to write to it. "" for all others.
+// would wait for a process to write to it. "" for all others.
 func (d *decider) odd(ch *broker.Change, at string) string {
 	brings := ch.Op == broker.OpMknod || (ch.Op == broker.OpRename || ch.Op == broker.OpLink) && at == ch.To && ch.Kind == broker.KindOther || ch.Op == broker.OpExchange && (ch.Kind == broker.KindOther || ch.Over == broker.KindOther)
 	if !brings || d.exactly {
@@ -108,7 +108,7 @@ func (d *decider) odd(ch *broker.Change, at string) string {
 			return ""
 		}
 	}
-	return "git would wait for who writes to it"
+	return "git would wait for a process that writes to it"
 }
 
 // folded gives a name in the form in which it is compared.

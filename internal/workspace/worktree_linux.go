@@ -52,7 +52,7 @@ func newWorktree(git gitDirs) *worktree {
 		t.taken[headOf(dir)] = true
 	}
 	if t.taken[t.branch] {
-		t.branch = "" // what an earlier run made its own is somebody else's all the same
+		t.branch = "" // what an earlier run made its own is another worktree's all the same
 	}
 	return t
 }
@@ -70,8 +70,8 @@ func headOf(dir string) string {
 	return ref
 }
 
-// foreign says whose a path of the shared git directory is, "" where the run may change
-// it. t may be nil. born says that a directory was made by the run.
+// foreign says what a path of the shared git directory belongs to, "" where the run may
+// change it. t may be nil. born says that a directory was made by the run.
 func (t *worktree) foreign(ch *broker.Change, at string, born func(dir string) bool) string {
 	if t == nil || !within(at, t.common) || at == t.common || within(at, t.own) {
 		return ""
@@ -113,12 +113,12 @@ func (t *worktree) foreign(ch *broker.Change, at string, born func(dir string) b
 			return "" // see packs
 		}
 	case "packed-refs.lock", "packed-refs.new", "gc.pid", "gc.pid.lock", "gc.log", "gc.log.lock", "config", "config.lock", "config.worktree", "hooks", "commondir", "gitdir":
-		return "" // others decide on these, or they harm nobody
+		return "" // others decide on these, or they harm no other worktree
 	}
 	return "the main checkout's"
 }
 
-// reference says whose a reference is.
+// reference says what a reference belongs to, "" where the run may change it.
 func (t *worktree) reference(ref string, directory bool) string {
 	lock := strings.HasSuffix(ref, ".lock")
 	ref = strings.TrimSuffix(ref, ".lock")
