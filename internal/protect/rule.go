@@ -46,6 +46,10 @@ func wild(pattern, name string) bool {
 	if !star {
 		return pattern == name
 	}
+	return between(front, back, name)
+}
+
+func between(front, back, name string) bool {
 	return len(name) >= len(front)+len(back) && strings.HasPrefix(name, front) && strings.HasSuffix(name, back)
 }
 
@@ -53,9 +57,35 @@ func wild(pattern, name string) bool {
 type lookup struct {
 	lead    map[string][]*rule // first component, folded
 	exact   map[string][]*rule // first component as written
-	starred []*rule            // the first component has a wildcard
-	fold    []*rule            // the same, folded
+	starred starred            // the first component has a wildcard
+	fold    starred            // the same, folded
 	aliased []string           // folded components that can have a short form
+}
+
+// starred are rules by the first letter of their pattern, "*" where that is the wildcard.
+type starred [256][]first
+
+// first is the first component of a rule: what is before its wildcard, and after it.
+type first struct {
+	front, back string
+	rule        *rule
+}
+
+func (s *starred) add(r *rule) {
+	front, back, _ := strings.Cut(r.parts[0], "*")
+	s[r.parts[0][0]] = append(s[r.parts[0][0]], first{front, back, r})
+}
+
+// appendTo adds the rules that a component matches.
+func (s *starred) appendTo(rules []*rule, part string) []*rule {
+	for _, list := range [...][]first{s[part[0]], s['*']} {
+		for i := range list {
+			if f := &list[i]; between(f.front, f.back, part) {
+				rules = append(slices.Clip(rules), f.rule)
+			}
+		}
+	}
+	return rules
 }
 
 // index is built once, from the table.
@@ -69,10 +99,11 @@ var index = sync.OnceValue(func() *lookup {
 			f.parts = append(f.parts, p)
 			x.aliased = append(x.aliased, strings.ReplaceAll(p, "*", ""))
 		}
-		if first := r.parts[0]; strings.Contains(first, "*") {
-			x.starred, x.fold = append(x.starred, &r), append(x.fold, &f)
+		if lead := r.parts[0]; strings.Contains(lead, "*") {
+			x.starred.add(&r)
+			x.fold.add(&f)
 		} else {
-			x.exact[first] = append(x.exact[first], &r)
+			x.exact[lead] = append(x.exact[lead], &r)
 			x.lead[f.parts[0]] = append(x.lead[f.parts[0]], &f)
 		}
 	}
@@ -82,15 +113,12 @@ var index = sync.OnceValue(func() *lookup {
 
 // rulesFor gives the rules whose first component may be this one.
 func rulesFor(part string, fold bool) []*rule {
+	if part == "" {
+		return nil
+	}
 	x := index()
-	rules, starred := x.exact[part], x.starred
 	if fold {
-		rules, starred = x.lead[part], x.fold
+		return x.fold.appendTo(x.lead[part], part)
 	}
-	for _, r := range starred {
-		if wild(r.parts[0], part) {
-			rules = append(slices.Clip(rules), r)
-		}
-	}
-	return rules
+	return x.starred.appendTo(x.exact[part], part)
 }
