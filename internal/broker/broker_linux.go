@@ -289,8 +289,8 @@ func (w *worker) answer() {
 	for n := 0; err == unix.ESTALE && n < maxRaces; n++ { // a name has another meaning than when it was looked at
 		val, err = w.alone(h, c)
 	}
+	w.end() // first: the caller goes on with the answer, on this processor if we sleep
 	w.reply(val, err)
-	w.end()
 }
 
 // alone runs a handler, while the workspace is not held. What a handler looked

@@ -129,7 +129,7 @@ func (r *row) fits(name string) bool {
 type rows struct {
 	exact   map[string]*row // whole names
 	endings map[string]*row // "*.pem", by ".pem"
-	begins  map[byte][]*row // the others, by what the name begins with
+	begins  [256][]*row     // the others, by what the name begins with
 }
 
 // table reads the embedded table on first use; a test holds its form.
@@ -140,7 +140,7 @@ var table = sync.OnceValue(func() *rows {
 
 // parse leaves out, and gives, the lines that are no rows.
 func parse(text string) (t *rows, bad []string) {
-	t = &rows{exact: make(map[string]*row), endings: make(map[string]*row), begins: make(map[byte][]*row)}
+	t = &rows{exact: make(map[string]*row), endings: make(map[string]*row)}
 	n := 0
 	for line := range strings.Lines(text) {
 		n++

@@ -3,6 +3,7 @@ package workspace
 import (
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -21,7 +22,7 @@ const maxNestedDirs = 100_000
 type namedTargets struct {
 	start  []gitconf.Target
 	mu     sync.Mutex
-	nested map[string][]gitconf.Target // by the working tree; nil for none
+	nested map[string][]gitconf.Target // by the directory: those of all working trees around it
 }
 
 // target finds a target that a change would make, replace or bring to its place.
@@ -35,40 +36,54 @@ func (d *decider) target(ch *broker.Change, at string) *policy.Rule {
 			return &r
 		}
 	}
-	for dir := path.Dir(at); len(dir) > 1; dir = path.Dir(dir) {
-		list := d.named.of(dir)
-		for i := range list {
-			if t := &list[i]; reaches(ch, at, t) && !d.configs(t.Path) {
-				r := ruleOf(t, at)
-				return &r
-			}
+	list := d.named.of(path.Dir(at))
+	for i := range list {
+		if t := &list[i]; reaches(ch, at, t) && !d.configs(t.Path) {
+			r := ruleOf(t, at)
+			return &r
 		}
 	}
 	return nil
 }
 
-// of reads what the repository of a working tree names.
+// of reads what the repositories of the working trees around a directory name, its own
+// first.
 func (n *namedTargets) of(dir string) []gitconf.Target {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	list, known := n.nested[dir]
-	if known {
+	if list, known := n.nested[dir]; known {
 		return list
 	}
 	if len(n.nested) >= maxNestedDirs {
 		clear(n.nested)
 	}
-	if _, err := os.Lstat(dir + "/.git/config"); err == nil {
-		repository := gitconf.Repository{Dir: dir + "/.git", Trees: []string{dir}}
-		none := func(string) string { return "" }
-		l := gitconf.Load(gitconf.Host{Files: hostFiles{}, Env: none, Repositories: []gitconf.Repository{repository}})
-		for _, t := range l.Targets() {
-			if t.Path != "" && t.Path != dir && t.File != "" && (within(t.File, dir) || within(t.Path, dir)) {
-				list = append(list, t)
-			}
+	var outer []string
+	var list []gitconf.Target
+	for known := false; len(dir) > 1 && !known; dir = path.Dir(dir) {
+		if list, known = n.nested[dir]; !known {
+			outer = append(outer, dir)
 		}
 	}
-	n.nested[strings.Clone(dir)] = list
+	for _, dir := range slices.Backward(outer) {
+		list = slices.Concat(namedIn(dir), list)
+		n.nested[strings.Clone(dir)] = list
+	}
+	return list
+}
+
+// namedIn reads what the repository of a working tree names, nothing where there is none.
+func namedIn(dir string) (list []gitconf.Target) {
+	if _, err := os.Lstat(dir + "/.git/config"); err != nil {
+		return nil
+	}
+	repository := gitconf.Repository{Dir: dir + "/.git", Trees: []string{dir}}
+	none := func(string) string { return "" }
+	l := gitconf.Load(gitconf.Host{Files: hostFiles{}, Env: none, Repositories: []gitconf.Repository{repository}})
+	for _, t := range l.Targets() {
+		if t.Path != "" && t.Path != dir && t.File != "" && (within(t.File, dir) || within(t.Path, dir)) {
+			list = append(list, t)
+		}
+	}
 	return list
 }
 

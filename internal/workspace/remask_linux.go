@@ -321,21 +321,21 @@ func (o *ownFiles) before(ch *broker.Change) { o.note(ch, 1, false) }
 func (o *ownFiles) after(ch *broker.Change, err error) { o.note(ch, -1, err == nil) }
 
 func (o *ownFiles) note(ch *broker.Change, count int, done bool) {
-	made, gone := []string{ch.To}, ""
+	made, gone := [2]string{ch.To}, ""
 	switch ch.Op {
 	case broker.OpCreate, broker.OpMknod, broker.OpSymlink:
 		made[0] = ch.Path
 	case broker.OpExchange:
-		made = append(made, ch.Path)
+		made[1] = ch.Path
 	case broker.OpRename, broker.OpUnlink:
 		gone = ch.Path
 	}
 	for _, at := range made {
-		if secrets.Named(path.Base(at)) {
+		if at != "" && secrets.Named(path.Base(at)) {
 			o.noteMade(at, count, done)
 		}
 	}
-	if done && secrets.Named(path.Base(gone)) {
+	if done && gone != "" && secrets.Named(path.Base(gone)) {
 		o.mu.Lock()
 		delete(o.made, gone)
 		o.mu.Unlock()
