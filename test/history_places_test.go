@@ -177,3 +177,32 @@ func TestHistoryOfAGrantedFile(t *testing.T) {
 		w.fine("history", "verify")
 	})
 }
+
+// TestUndoOfAFileThatLivesOn: with the history on another file system an undo of several
+// steps takes the last name that is known of a file which a person has given another one.
+// The file keeps that, with the content that it had.
+func TestUndoOfAFileThatLivesOn(t *testing.T) {
+	for name, first := range map[string]string{
+		"after a name of another file":    "ln f c",
+		"after a change of another file":  "echo more >> f",
+		"after a change of what is there": "ln f c; echo more >> f",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			w.mount("tmpfs", w.base+"/other", "size=64m,mode=0700")
+			defer w.unmountAll()
+			w.configured("history: {dir: " + w.base + "/other/kept}")
+			w.outsideSh("mkdir d; echo first > f")
+			before := w.outsideSh("find . | sort; cat f")
+			w.sh(first)
+			w.outsideSh("printf own > c~; mv -f c~ c")
+			w.sh("touch -r c t; printf run 1<> c; touch -r t c; rm t; ln c a")
+			w.outsideSh("mv c d/c")
+			w.fine("undo", "2")
+			if got := w.outsideSh("cat d/c; rm d/c; find . | sort; cat f"); got != "own"+before {
+				t.Errorf("after the undo of both there is\n%s", got)
+			}
+		})
+	}
+}

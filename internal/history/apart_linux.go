@@ -38,6 +38,10 @@ func (u *undo) moveOut(dir int, name string, objects int, number string, a *acti
 	if err != nil {
 		return errors.Join(err, putBack(dir, away, dir, name))
 	}
+	if u.parted == nil {
+		u.parted = make(map[ID]bool)
+	}
+	u.parted[now.ID] = now.Kind == File && now.Links > 1
 	return unlinkAt(dir, away, 0)
 }
 

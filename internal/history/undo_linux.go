@@ -30,7 +30,9 @@ type undo struct {
 	known   *relations
 	changed map[uint64][]graph.Transition // by step
 	repos   *repositories
-	only    *decided // on the only step of the request, as it was looked at first
+	only    *decided            // on the only step of the request, as it was looked at first
+	parted  map[ID]bool         // see moveOut: whether it has other names
+	left    map[graph.Node]bool // died in this request and live on by names that are not known
 }
 
 func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
@@ -219,11 +221,24 @@ func (u *undo) arrived() error {
 		}
 	}
 	for i := range d.Conflicts {
-		if c := &d.Conflicts[i]; !c.Follows && !c.Weak() && !d.present.alike(c.Key, c.Found, c.Wanted) {
+		if c := &d.Conflicts[i]; !c.Follows && !c.Weak() && !u.livesOn(c) && !d.present.alike(c.Key, c.Found, c.Wanted) {
 			return no(c.Key)
 		}
 	}
 	return nil
+}
+
+// livesOn reports whether a conflict is of a node that lives on by names that are not
+// known, with what it was given before it lost the last one that is. The steps may want
+// a name for it: that is a key of theirs.
+func (u *undo) livesOn(c *graph.Conflict) bool {
+	switch c.Part {
+	case graph.Content:
+		return c.Found.N == graph.Dead && u.left[c.Node]
+	case graph.Entry:
+		return c.Found.N == 0 && c.Derived && u.left[c.Wanted.N]
+	}
+	return false
 }
 
 // errUnfinished says that an undo has stopped where only going on is possible.
@@ -288,9 +303,24 @@ func (u *undo) one(st *Step, rest []*Step) error {
 	u.grown(p.growth())
 	u.did = append(u.did, did{p, number})
 	if u.known != nil {
+		u.leave()
 		u.known.follow(undoStep(number, begin, p))
 	}
 	return nil
+}
+
+// leave notes which nodes live on somewhere, though the store on another file system took
+// their last name that is known.
+func (u *undo) leave() {
+	if u.left == nil {
+		u.left = make(map[graph.Node]bool)
+	}
+	for id, more := range u.parted {
+		if n := u.known.byID[id]; n != 0 {
+			u.left[n] = more
+		}
+	}
+	clear(u.parted)
 }
 
 // planOf decides on one step. Of the only one that is done already, and its plan gets

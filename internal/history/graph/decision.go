@@ -65,6 +65,7 @@ type Conflict struct {
 	Step            uint64 // that set it last, 0 for another program
 	Follows         bool   // from another conflict
 	Left            bool   // the key stays as it is
+	Derived         bool   // no step has this key
 	Stays           Why    // for this reason, where the mode was to set it; else Why
 }
 

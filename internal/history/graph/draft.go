@@ -191,6 +191,7 @@ func (w *draft) note(it *item, why Why, follows bool) {
 	it.noted, it.why = true, why
 	w.d.Conflicts = append(w.d.Conflicts, Conflict{
 		Key: it.Key, Why: why, Found: it.found, Expected: it.last, Wanted: it.target, Step: w.p.Setter(it.Key), Follows: follows,
+		Derived: it.change == nil,
 	})
 }
 
