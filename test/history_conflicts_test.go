@@ -232,3 +232,21 @@ func TestUndoOfGitConfig(t *testing.T) {
 		}
 	})
 }
+
+// TestUndoAfterPartsAndAll: a step that was taken back in parts, and then as a whole, is
+// taken back by what made it again last. What --force took away comes back with it.
+func TestUndoAfterPartsAndAll(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.outsideSh("mkdir d; echo first > d/f")
+	w.sh("rm -rf d")
+	w.fine("undo", "--path", "d/f")
+	w.fine("redo")
+	w.fine("undo")
+	w.outsideSh("echo own >> d/f")
+	w.fine("redo", "--force")
+	w.fine("undo")
+	if got := w.read(w.project + "/d/f"); got != "first\nown\n" {
+		t.Errorf("after the last undo d/f holds %q", got)
+	}
+}

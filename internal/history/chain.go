@@ -31,7 +31,8 @@ func asLeft(found, left *State) bool {
 
 // live gives the steps whose undo takes s back: s, or the redos that made its changes
 // again, newest first. There are several where it was taken back in parts, and none
-// where all of it is.
+// where all of it is. An undo of the whole step also took back what earlier redos of
+// parts had made again.
 func (l *Log) live(s *Step) []*Step {
 	var out []*Step
 	seen := make(map[*Step]bool)
@@ -42,7 +43,11 @@ func (l *Log) live(s *Step) []*Step {
 			out = append(out, s)
 		default:
 			for _, undo := range s.takers {
-				todo = append(todo, undo.takers...)
+				for _, redo := range undo.takers {
+					if redo.Number > s.UndoneBy {
+						todo = append(todo, redo)
+					}
+				}
 			}
 		}
 		seen[todo[0]] = true
