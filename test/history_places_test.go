@@ -206,3 +206,31 @@ func TestUndoOfAFileThatLivesOn(t *testing.T) {
 		})
 	}
 }
+
+// TestTimesOfADirectory: a step that only sets the times of a directory is listed, taken
+// back and made again. One that only makes and removes a file in it is not.
+func TestTimesOfADirectory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.outsideSh("mkdir d; touch -d @1000000000 d")
+	at := func(want, after string) {
+		t.Helper()
+		if got := w.outsideSh("stat -c %Y d"); got != want+"\n" {
+			t.Errorf("after %s the time is %s", after, got)
+		}
+	}
+	w.sh(": > d/f; rm d/f")
+	w.outsideSh("touch -d @1000000000 d")
+	w.sh("touch -d @1100000000 d")
+	if out := w.fine("history", "-n", "9"); strings.Count(out, "1 changed") != 1 || !strings.Contains(w.fine("show", "2"), "d/") {
+		t.Errorf("the history says\n%s", out)
+	}
+	if out := w.fine("undo"); !strings.Contains(out, "restored  d") {
+		t.Errorf("undo says %q", out)
+	}
+	at("1000000000", "undo")
+	w.fine("redo")
+	at("1100000000", "redo")
+	w.fine("undo")
+	at("1000000000", "another undo")
+}

@@ -294,7 +294,7 @@ func (c *carrier) note() {
 			return
 		}
 		post[path] = true
-		q := Post{Path: Bytes(path), Planned: true, From: c.used[at]}
+		q := Post{Path: Bytes(path), Planned: true, From: c.used[at], Timed: c.timed(n)}
 		if n != 0 {
 			c.origin(&q, n, changed)
 		}
@@ -318,7 +318,7 @@ func (c *carrier) note() {
 			if !pre[root] && isRoot(c.roots, root) {
 				pre[root], post[root] = true, true
 				c.plan.pre = append(c.plan.pre, Pre{Path: Bytes(root), State: c.live(s.Node), Object: c.kept[s.Node]})
-				c.plan.posts = append(c.plan.posts, Post{Path: Bytes(root), Origin: Bytes(root), Planned: true})
+				c.plan.posts = append(c.plan.posts, Post{Path: Bytes(root), Origin: Bytes(root), Planned: true, Timed: c.timed(s.Node)})
 			}
 			continue
 		}

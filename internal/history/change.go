@@ -41,6 +41,9 @@ type Change struct {
 	// Hides, of Meta: the owner may not read what is at Path afterwards.
 	Hides bool
 
+	// Times, of Meta: it sets the times of what is at Path, and nothing else.
+	Times bool
+
 	// New, of a rename: it fails if something is at To.
 	New bool
 

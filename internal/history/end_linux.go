@@ -153,6 +153,7 @@ func (w *Writer) writePost(s *slot, p *Post) error {
 	if s.is != nil && s.is.origin != "" && st.Kind != Absent && (s.is.id == ID{} || s.is.id == st.ID) {
 		p.Origin = Bytes(s.is.origin)
 	}
+	p.Timed = s.is != nil && s.is.timed && st.Kind == Dir
 	if _, ok := w.left[string(p.Path)]; ok {
 		w.left[string(p.Path)] = *p
 	}

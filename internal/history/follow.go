@@ -180,6 +180,7 @@ func (t *relating) end(q *Post) {
 }
 
 func (t *relating) leftNode(n *node, q *Post) {
+	n.timed = n.timed || q.Timed
 	if t.begun[n.number] == nil && t.ended[n.number] == nil {
 		t.nodes = append(t.nodes, n.number)
 	}

@@ -117,6 +117,8 @@ type Post struct {
 	// Unwritten: no call wrote to this file, so that it holds what the step found, though
 	// that may be lost or its time of change another one.
 	Unwritten bool `cbor:"9,keyasint,omitempty"`
+	// Timed: a call set the times of this directory, which also change with the names in it.
+	Timed bool `cbor:"10,keyasint,omitempty"`
 }
 
 // As names what a step found at a path. It may be another inode now.

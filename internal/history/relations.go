@@ -55,6 +55,7 @@ type node struct {
 	last    []graph.Place // the names that it lost when it died
 	dead    bool
 	apart   bool // it may live outside, and the store has no link of it
+	timed   bool // a step has set the times of this directory by themselves
 	state   State
 	content graph.Version
 	anchors []Object // links of the inode in the store

@@ -71,7 +71,7 @@ func (s *Step) Net() bool {
 }
 
 // Changes lists what a step changed, by path. Directories are told where they
-// were made, removed or renamed, not where only names in them changed.
+// were made, removed, renamed or given other metadata, not where only names in them changed.
 func (s *Step) Changes() []PathChange {
 	var out []PathChange
 	here := make(map[string]bool) // origins that still are somewhere
@@ -138,7 +138,7 @@ func compare(q *Post, was *Pre, known bool) string {
 		return Modified
 	case now.Mode != was.State.Mode, now.UID != was.State.UID, now.GID != was.State.GID, !agreeXattrs(now, &was.State):
 		return Changed
-	case now.Kind != Dir && now.Mtime != was.State.Mtime:
+	case (now.Kind != Dir || q.Timed) && now.Mtime != was.State.Mtime:
 		return Changed
 	}
 	return ""

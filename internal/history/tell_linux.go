@@ -27,7 +27,7 @@ func (c *carrier) tell() {
 			}
 		case s.Part == graph.Entry && !c.isAside(s.Key):
 			restored[c.then(graph.Place{Dir: s.Node, Name: s.Name})] = true
-		case s.Weak() && c.Kind(s.Node) == graph.Dir:
+		case s.Weak() && c.Kind(s.Node) == graph.Dir && !c.timed(s.Node):
 		case s.Part != graph.Entry:
 			if n := c.relations.nodes; int(s.Node) < len(n) {
 				restored[n[s.Node].root] = true
@@ -83,6 +83,12 @@ func (c *carrier) tell() {
 			c.plan.LeftAlone = append(c.plan.LeftAlone, Unrestorable{at, whyKept[k.Why]})
 		}
 	}
+}
+
+// timed reports whether a step has set the times of a directory by themselves, so that
+// they are told.
+func (c *carrier) timed(n graph.Node) bool {
+	return n != 0 && int(n) < len(c.relations.nodes) && c.relations.nodes[n].timed
 }
 
 func (c *carrier) isAside(k graph.Key) bool {

@@ -46,6 +46,7 @@ type object struct {
 	opened  bool          // for writing, once at least
 	written bool          // or could have been: such an open was made
 	touched bool          // its metadata was changed, or could have been
+	timed   bool          // so were its times, by a call for just that
 	meta    bool          // its state is in the journal
 	content bool          // its content is kept, or is known to be lost
 	held    uint64        // the number of the link that keeps the file, as it has other names

@@ -230,6 +230,10 @@ func (w *Writer) After(c *Change, failed error) {
 				g.written = true
 			}
 		}
+	case Meta:
+		if s.is != nil && c.Times {
+			s.is.timed = true
+		}
 	case Make, Link:
 		to.made()
 		to.is.opened = true // a link may be of what somebody has open

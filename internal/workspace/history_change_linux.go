@@ -33,7 +33,7 @@ func historyChange(ch *broker.Change) (history.Change, bool) {
 	case broker.OpExchange:
 		c.Op = history.Exchange
 	case broker.OpChmod, broker.OpChown, broker.OpUtimes, broker.OpSetxattr, broker.OpIoctl:
-		c.Op = history.Meta
+		c.Op, c.Times = history.Meta, ch.Op == broker.OpUtimes
 	default:
 		return c, false
 	}
