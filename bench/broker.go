@@ -114,11 +114,17 @@ func (b *bench) walls(name, history string, more ...string) way {
 	}}
 }
 
+// floor is a way with a listener, which is in the project as ./driver.
+func (b *bench) floor() way {
+	off := b.walls(wayOff, "off")
+	return way{wayFloor, func(c []string) []string { return off.argv(slices.Concat([]string{"./driver", "-listen"}, c)) }}
+}
+
 func (b *bench) ways() []way {
-	off, point := b.walls(wayOff, "off"), b.placeRoot()+"/mounted"
+	point := b.placeRoot() + "/mounted"
 	return []way{
-		off,
-		{wayFloor, func(c []string) []string { return off.argv(slices.Concat([]string{"./driver", "-listen"}, c)) }},
+		b.walls(wayOff, "off"),
+		b.floor(),
 		b.walls(wayOn, "on"),
 		// A home of its own: there are no walls that keep caches out of the user's.
 		{wayFuse, func(c []string) []string {

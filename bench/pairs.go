@@ -30,6 +30,7 @@ const (
 type pair struct {
 	name    string
 	ways    [2][]took
+	floor   []took // the first way with a bare listener, where that was measured
 	problem string
 }
 
