@@ -26,6 +26,13 @@ type Denial struct {
 	Hint      string    `json:"hint,omitempty"`
 }
 
+// Rules of refused connections where no rule of the user's decided: RuleFiltered with a
+// code of package egress behind it, and RuleUnlisted for a host that no rule lists.
+const (
+	RuleFiltered = "network filtered: "
+	RuleUnlisted = RuleFiltered + "not_listed"
+)
+
 // Codes of denials. They are part of the interface.
 const (
 	CodeCeiling     = "ceiling"     // more than the ceiling allows was asked for
@@ -73,6 +80,7 @@ type Result struct {
 	Listed    []string      `json:"listed,omitempty"`        // names made inside that could run code later, as the broker saw them
 	Born      []string      `json:"born_inside,omitempty"`   // names that could run code outside and did not exist before
 	Denials   []Denial      `json:"denials"`
+	Hidden    []string      `json:"hidden,omitempty"` // secrets of the project that could not be read
 	Links     []Link        `json:"links,omitempty"`
 	Notes     []string      `json:"notes,omitempty"`
 

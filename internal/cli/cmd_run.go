@@ -152,7 +152,7 @@ func (a *app) announce(p *workspace.Prepared) {
 // only when there is something to say.
 func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 	tty := term.IsTerminal(int(os.Stderr.Fd()))
-	if !asJSON && !tty && !p.Lost() && len(r.Denials) == 0 && len(r.Notes) == 0 && len(r.Born) == 0 && len(r.Listed) == 0 {
+	if !asJSON && !tty && !p.Lost() && len(r.Denials) == 0 && len(r.Notes) == 0 && len(r.Born) == 0 && len(r.Listed) == 0 && (r.Exit == 0 || len(r.Hidden) == 0) {
 		return
 	}
 	var changed workspace.Changed
@@ -178,6 +178,7 @@ func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 		fmt.Fprintf(a.err, "carrel: link: %s\n", oneLine(l.URL))
 	}
 	a.tellDenials(r)
+	a.tellHidden(r, tty)
 	a.tellSteps(r.Steps)
 	a.tellListed(r, changed.Risky)
 }
@@ -205,26 +206,6 @@ func (a *app) tellSteps(steps []api.Step) {
 		fmt.Fprintf(a.err, "carrel: step %d: %s; `carrel undo` takes it back\n", last.Step, tally(all))
 	default: // somebody else made a later one meanwhile
 		fmt.Fprintf(a.err, "carrel: step %d: %s; `carrel undo --step %d` takes it back\n", last.Step, tally(all), last.Step)
-	}
-}
-
-// tellDenials prints what was refused, and counts.
-func (a *app) tellDenials(r *api.Result) {
-	for _, d := range r.Denials {
-		fmt.Fprintf(a.err, "carrel: denied: %s\n", oneLine(d.Message))
-		if d.Hint != "" {
-			fmt.Fprintf(a.err, "carrel:   hint: %s\n", oneLine(d.Hint))
-		}
-	}
-	if r.History == string(policy.HistoryOff) {
-		fmt.Fprintf(a.err, "carrel: history off: changes were not recorded, and names that a rule protects or denies but that did not exist could be made\n")
-	}
-	denials := count(len(r.Denials), "denial", "denials")
-	switch {
-	case r.Changed != nil && len(r.Steps) == 0 && (*r.Changed > 0 || len(r.Denials) > 0):
-		fmt.Fprintf(a.err, "carrel: %s, %s\n", count(*r.Changed, "file changed", "files changed"), denials)
-	case len(r.Denials) > 0:
-		fmt.Fprintf(a.err, "carrel: %s\n", denials)
 	}
 }
 

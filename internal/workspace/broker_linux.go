@@ -148,7 +148,7 @@ func (p *Prepared) endBroker(b *brokered, r *api.Result) {
 	p.kept = b.keeper.segments()
 	p.deny(b.denials...)
 	p.expected, p.removable = b.judge.expected, b.judge.removable
-	r.Listed = b.judge.names()
+	r.Listed, p.hiddenSince = b.judge.names(), b.judge.hidden.all()
 	if b.judge.more {
 		p.note("more than %d names that can run code later were made inside; the others are only in the record of changes", maxListed)
 	}

@@ -58,7 +58,7 @@ func (n *network) attempt(a egress.Attempt) {
 	}
 	d := api.Denial{Code: api.CodeNetwork, Operation: "connect", Subject: hostPort(a.Host, a.Port), Rule: a.Rule, Source: a.RuleSource, Hint: a.Hint}
 	if d.Rule == "" {
-		d.Rule, d.Source = "network filtered: "+a.Code, n.p.reason(policy.DimNetwork).Source.String()
+		d.Rule, d.Source = api.RuleFiltered+a.Code, n.p.reason(policy.DimNetwork).Source.String()
 	}
 	if d.Subject == "" {
 		d.Subject = a.Protocol

@@ -32,6 +32,7 @@ type network struct {
 	published []*ports.Published
 	engine    *egress.Engine // nil where the network is not filtered
 	host      []net.Listener // of the host protocol
+	nowhere   *noRoute       // nil where there is a network
 	ready     chan struct{}  // closed when desk is known
 
 	mu      sync.Mutex
@@ -71,6 +72,9 @@ func (p *Prepared) openNetwork(workspace string) (*network, error) {
 // start begins to carry, once the walls stand and before anything runs in them.
 func (n *network) start(walls *sandbox.Walls) error {
 	n.walls, n.host = walls, nil
+	if mode := n.p.Policy.Network; mode == policy.NetClosed || mode == policy.NetLocal {
+		n.nowhere = countNoRoute(walls.PID())
+	}
 	fds, diag := walls.TakeListeners()
 	if diag >= 0 {
 		n.own = &owners{sockets: ports.SocketsOf(diag)}
@@ -164,6 +168,7 @@ func (n *network) close() {
 		return
 	}
 	n.closed = true
+	n.unreachable()
 	n.p.deny(n.denials...)
 	if n.untold {
 		n.p.note("more than %d different connections were refused; the others are in `carrel net log`", n.p.mostDenials())

@@ -28,56 +28,56 @@ type Prepared struct {
 	Agent  *agents.Agent // nil for a command that is no known agent
 	Plan   *sandbox.Plan // nil until Compile
 
-	req         Request
-	profile     *profile.Profile // its places absolute; nil without
-	mounts      []shown          // of the configuration, then of the profile
-	from        string           // where relative names of the command line start, if that is not the working directory
-	match       agents.Match
-	place       place
-	facts       *facts
-	view        *view.View
-	state       *stateDir
-	logins      *loginWatch      // while the agent's logins are kept alike; nil without
-	shared      *sharedRun       // while the agent's home is shared; nil without
-	killed      []sharedRun      // whose leftovers are still to go
-	upstream    *egress.Upstream // the host's own proxy, nil for none
-	socketNames []string         // of granted sockets, as they were written
-	early       *sandbox.Stage   // started ahead; nil when there is none
-	engine      engine
-	promptsOff  bool
-	interrupted []uint64 // steps that an earlier run left open
-	uid, gid    int
-	programs    []policy.FileRequest // rules that show the command's own program
-	allowed     []string             // programs that may be started, where the policy limits that
-	starts      []string             // and the loaders that they name
-	found       []foundProgram
-	binds       []sandbox.Mount
-	recorded    []string // without walls: places whose changes go through the broker
-	plain       bool     // without walls, and without namespaces
-	forAgent    bool     // without walls: the command is a known agent, which gets nothing for it
-	expanded    []policy.Rule
-	later       []string // where globs are decided by the broker
-	trapsReads  bool     // globs of roots are decided at each open for reading
-	guarded     protection
-	expected    func(path string) bool // of a broker that has ended: this protected name may be new
-	removable   func(path string) bool // of the same: this protected name may be gone
-	said        sync.Mutex             // held for the next three
-	heard       func(api.Denial)       // is told of each refusal at once, instead of at the end; nil for nobody
-	notes       []string
-	private     string // stands in for what is private, with an engine without mounts
-	historyAt   string // where the history of the project is kept, "" for nowhere
-	denials     []api.Denial
-	kept        []segment
-	desktop     *desktop // the virtual display; nil without
-	noDisplay   string   // why there is none although the policy has one
-	clipboard   *clipboard
-	keyring     *keyring         // what of the person's credentials may be used; nil for nothing
-	audit       *auditor         // of a workspace that stays; nil for a run
-	relay       *relayedTerminal // of a run whose keys are seen; nil without
-	lender      *lender          // of walls for host commands: whose they are; nil for all others
-	lentBroker  *brokered        // likewise: whose history is written to
-	hostToken   string           // of the host protocol; "" without
-	tools       *toolchain       // that the agent is started in; nil for none
+	req                 Request
+	profile             *profile.Profile // its places absolute; nil without
+	mounts              []shown          // of the configuration, then of the profile
+	from                string           // where relative names of the command line start, if that is not the working directory
+	match               agents.Match
+	place               place
+	facts               *facts
+	view                *view.View
+	state               *stateDir
+	logins              *loginWatch      // while the agent's logins are kept alike; nil without
+	shared              *sharedRun       // while the agent's home is shared; nil without
+	killed              []sharedRun      // whose leftovers are still to go
+	upstream            *egress.Upstream // the host's own proxy, nil for none
+	socketNames         []string         // of granted sockets, as they were written
+	early               *sandbox.Stage   // started ahead; nil when there is none
+	engine              engine
+	promptsOff          bool
+	interrupted         []uint64 // steps that an earlier run left open
+	uid, gid            int
+	programs            []policy.FileRequest // rules that show the command's own program
+	allowed             []string             // programs that may be started, where the policy limits that
+	starts              []string             // and the loaders that they name
+	found               []foundProgram
+	binds               []sandbox.Mount
+	recorded            []string // without walls: places whose changes go through the broker
+	plain               bool     // without walls, and without namespaces
+	forAgent            bool     // without walls: the command is a known agent, which gets nothing for it
+	expanded            []policy.Rule
+	later               []string // where globs are decided by the broker
+	trapsReads          bool     // globs of roots are decided at each open for reading
+	guarded             protection
+	expected, removable func(path string) bool // of a broker that has ended: a protected name may be new, or gone
+	hiddenSince         []string               // of the same: secrets that came
+	said                sync.Mutex             // held for the next three
+	heard               func(api.Denial)       // is told of each refusal at once, instead of at the end; nil for nobody
+	notes               []string
+	private             string // stands in for what is private, with an engine without mounts
+	historyAt           string // where the history of the project is kept, "" for nowhere
+	denials             []api.Denial
+	kept                []segment
+	desktop             *desktop // the virtual display; nil without
+	noDisplay           string   // why there is none although the policy has one
+	clipboard           *clipboard
+	keyring             *keyring         // what of the person's credentials may be used; nil for nothing
+	audit               *auditor         // of a workspace that stays; nil for a run
+	relay               *relayedTerminal // of a run whose keys are seen; nil without
+	lender              *lender          // of walls for host commands: whose they are; nil for all others
+	lentBroker          *brokered        // likewise: whose history is written to
+	hostToken           string           // of the host protocol; "" without
+	tools               *toolchain       // that the agent is started in; nil for none
 
 	hostPrograms map[string]string // of walls for host commands: their files, by name
 }

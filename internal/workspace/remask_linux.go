@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -280,6 +281,12 @@ func (h *hidden) add(at string) {
 		h.names = make(map[string]bool)
 	}
 	h.names[at] = true
+}
+
+func (h *hidden) all() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Collect(maps.Keys(h.names))
 }
 
 // of gives the hidden name that a change is about, "" for none.

@@ -368,6 +368,27 @@ func (p *Prepared) conclude(r *api.Result) {
 		}
 	}
 	r.Notes = p.noted()
+	r.Hidden = p.hiddenSecrets()
+}
+
+// hiddenSecrets names the files of the project that are hidden as secrets, as a person
+// there calls them.
+func (p *Prepared) hiddenSecrets() (names []string) {
+	add := func(at string) {
+		if rel, ok := strings.CutPrefix(at, p.place.project+"/"); ok && len(names) < maxListed && p.Policy.Lookup(at).Access == policy.Deny {
+			names = append(names, rel)
+		}
+	}
+	for i := range p.Policy.Rules {
+		if r := &p.Policy.Rules[i]; r.Access == policy.Deny && r.Path != "" && r.Source.Layer == policy.LayerDefault {
+			add(r.Path)
+		}
+	}
+	for _, at := range p.hiddenSince {
+		add(at)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Changes looks for what the run left in the project.
