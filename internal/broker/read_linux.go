@@ -114,7 +114,7 @@ func (w *worker) mayRead(pin int, st *unix.Stat_t) (string, error) {
 		return at, nil
 	}
 	name := strings.TrimSuffix(at, " (deleted)") // the name that it had counts on
-	return at, w.allow(&Change{Op: OpRead, Path: name, Kind: kindOf(st.Mode), Dir: -1, ToDir: -1})
+	return at, w.allow(&Change{Op: OpRead, Path: name, Kind: kindOf(st.Mode), Dir: -1, ToDir: -1, Pinned: pin})
 }
 
 // readNewFile is an open for reading that makes the file, as lock files are.

@@ -162,6 +162,7 @@ func (f *runFlags) presetKeys(cmd *cobra.Command) ([]config.PresetKey, error) {
 	word(f.home, "home")
 	word(f.nested, "nested")
 	word(f.history, "history")
+	word(f.secrets, "secrets")
 	keys = append(keys, f.environmentKeys()...)
 	word(f.timeout, "resources", "timeout")
 	word(f.memory, "resources", "memory")

@@ -20,6 +20,7 @@ var (
 	homeWords      = []string{"none", "toolchains", "full"}
 	nestedWords    = []string{"none", "userns", "full"}
 	historyWords   = []string{"on", "off"}
+	secretsWords   = []string{"masked", "strict"}
 	unknownWords   = []string{"deny", "ask"}
 	engineWords    = config.Engines
 	agentHomeWords = []string{string(policy.AgentHomePrivate), string(policy.AgentHomeShared)}
@@ -29,7 +30,7 @@ var (
 // registerCompletions gives the flags of runFlags their words in shells.
 func (a *app) registerCompletions(cmd *cobra.Command) {
 	words := map[string][]string{
-		"persona": personaWords, "network": networkWords, "display": displayWords, "home": homeWords, "nested": nestedWords, "history": historyWords, "on-unknown": unknownWords, "engine": engineWords, "backend": backendWords, "agent-home": agentHomeWords,
+		"persona": personaWords, "network": networkWords, "display": displayWords, "home": homeWords, "nested": nestedWords, "history": historyWords, "secrets": secretsWords, "on-unknown": unknownWords, "engine": engineWords, "backend": backendWords, "agent-home": agentHomeWords,
 	}
 	for flag, list := range words {
 		completeFlag(cmd, flag, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))

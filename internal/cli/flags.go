@@ -17,7 +17,7 @@ import (
 type runFlags struct {
 	persona, preset, network, display, home, nested string
 	timeout, memory, permissions, history, engine   string
-	size, backend, agentHome                        string
+	size, backend, agentHome, secrets               string
 	read, write, deny, protect, env, device         []string
 	pids                                            int64
 	json, noPrompts                                 bool
@@ -44,6 +44,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.memory, "memory", "", "limit memory, for example 2GiB")
 	fs.Int64Var(&f.pids, "pids", 0, "limit the number of processes")
 	fs.StringVar(&f.history, "history", "", "on (default): every change of the project is decided and recorded; off: plain writable mounts")
+	fs.StringVar(&f.secrets, "secrets", "", "masked (default): secrets of the project are hidden by mounts; strict: each open for reading is looked at as well")
 	fs.StringVar(&f.backend, "backend", "", "process (default): behind walls; none: as you, WITHOUT WALLS, with the project's history")
 	fs.StringVar(&f.engine, "engine", "", "what makes the walls: auto (default), namespaces, bubblewrap or landlock")
 	fs.BoolVar(&f.json, "json", false, "print the result as JSON on standard error when the command has ended")
@@ -67,6 +68,7 @@ func (f *runFlags) request(cmd *cobra.Command) (policy.Request, error) {
 	r.Home = choice[policy.HomeMode](f.home, "--home")
 	r.Nested = choice[policy.Nesting](f.nested, "--nested")
 	r.History = choice[policy.HistoryMode](f.history, "--history")
+	r.Secrets = choice[policy.SecretsMode](f.secrets, "--secrets")
 	r.AgentHome = choice[policy.AgentHomeMode](f.agentHome, "--agent-home")
 	for _, d := range f.device {
 		r.Devices = append(r.Devices, policy.Value[string]{V: d, Source: flagSource("--device")})

@@ -169,6 +169,7 @@ func (m mapping) request(r *policy.Request) {
 	word(m, "home", r.Home)
 	word(m, "nested", r.Nested)
 	word(m, "history", r.History)
+	word(m, "secrets", r.Secrets)
 	m.list("devices", words(r.Devices))
 	if r.ProgramsAllow != nil {
 		programs := newMapping()

@@ -25,6 +25,7 @@ func stampRequest(r *policy.Request) {
 	profile[policy.HomeMode](r.Home)
 	profile[policy.Nesting](r.Nested)
 	profile[policy.HistoryMode](r.History)
+	profile[policy.SecretsMode](r.Secrets)
 	profile[policy.AgentHomeMode](r.AgentHome)
 	profile[time.Duration](r.Timeout)
 	profile[int64](r.Memory)

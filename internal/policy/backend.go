@@ -136,6 +136,9 @@ func (d *decision) withoutHeldByWalls(r Request, kind LayerKind) (held Request, 
 	if v := r.Nested; v != nil && v.V != NestedFull {
 		lose(v.Source, "nested %s", printable(string(v.V)))
 	}
+	if v := r.Secrets; v != nil && v.V != SecretsMasked {
+		lose(v.Source, "secrets %s", printable(string(v.V)))
+	}
 	for _, list := range []struct {
 		what   string
 		values []Value[string]

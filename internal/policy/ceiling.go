@@ -32,6 +32,7 @@ type Ceiling struct {
 	Home    *Value[HomeMode]
 	Nested  *Value[Nesting]
 	History *Value[HistoryMode]
+	Secrets *Value[SecretsMode]
 
 	Sound     *Value[Switch]
 	Notify    *Value[Switch]

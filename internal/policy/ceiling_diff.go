@@ -136,6 +136,7 @@ func (c *Ceiling) parts() []part {
 		orderedPart(DimHome, p.Home, homeRank, c.Home),
 		orderedPart(DimNested, p.Nested, nestedRank, c.Nested),
 		orderedPart(DimHistory, p.History, historyRank, c.History),
+		orderedPart(DimSecrets, p.Secrets, secretsRank, c.Secrets),
 		orderedPart(DimAgentHome, p.AgentHome, agentHomeRank, c.AgentHome),
 		orderedPart(DimUndo, p.Undo, undoRank, c.Undo),
 		orderedPart(DimSound, v.Sound, switchRank, c.Sound),

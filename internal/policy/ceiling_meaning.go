@@ -21,6 +21,7 @@ type Permissions struct {
 	Home         HomeMode             `json:"home,omitempty"`
 	Nested       Nesting              `json:"nested,omitempty"`
 	History      HistoryMode          `json:"history,omitempty"`
+	Secrets      SecretsMode          `json:"secrets,omitempty"`
 	AgentHome    AgentHomeMode        `json:"agent_home,omitempty"`
 	Undo         UndoMode             `json:"undo,omitempty"`
 	Virtual      *VirtualPermissions  `json:"virtual_commands,omitempty"`
@@ -78,7 +79,7 @@ type ResourcePermissions struct {
 func (c *Ceiling) Permissions() Permissions {
 	p := Permissions{
 		Network: c.networkPermissions(), HostCommands: sortedValues(c.HostCommands), Devices: sortedValues(c.Devices),
-		Home: limiting(c.Home, HomeFull), Nested: limiting(c.Nested, NestedFull), History: limiting(c.History, HistoryOff), Undo: limiting(c.Undo, UndoAll),
+		Home: limiting(c.Home, HomeFull), Nested: limiting(c.Nested, NestedFull), History: limiting(c.History, HistoryOff), Secrets: limiting(c.Secrets, SecretsMasked), Undo: limiting(c.Undo, UndoAll),
 		OpenURLs:    limiting(c.OpenURLs, LinksBrowser),
 		AgentHome:   limiting(c.AgentHome, AgentHomeShared),
 		Credentials: limiting(c.Credentials, CredentialsOn),
@@ -127,7 +128,7 @@ func (c *Ceiling) Restricted() bool {
 // open says that nothing is limited.
 func (p Permissions) open() bool {
 	return p.Network == nil && p.Mounts == nil && p.Apps == nil && p.HostCommands == nil && p.Display == nil && p.Home == "" && p.Nested == "" &&
-		p.History == "" && p.AgentHome == "" && p.Undo == "" && p.Virtual == nil && p.OpenURLs == "" && p.Devices == nil && p.Resources == nil && p.Expires == "" && p.Credentials == ""
+		p.History == "" && p.Secrets == "" && p.AgentHome == "" && p.Undo == "" && p.Virtual == nil && p.OpenURLs == "" && p.Devices == nil && p.Resources == nil && p.Expires == "" && p.Credentials == ""
 }
 
 func (c *Ceiling) networkPermissions() *NetworkPermissions {

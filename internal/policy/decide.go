@@ -34,6 +34,7 @@ func Decide(scope Scope, ceiling *Ceiling, layers []Layer) (*Effective, error) {
 	d.home()
 	d.nested()
 	d.history()
+	d.secrets()
 	d.agentHome()
 	d.resources()
 	d.environment()

@@ -141,6 +141,15 @@ const (
 	HistoryOff HistoryMode = "off" // plain writable mounts
 )
 
+// SecretsMode says how the project's secrets are kept from being read.
+type SecretsMode string
+
+// Secrets modes, in widening order.
+const (
+	SecretsStrict SecretsMode = "strict" // each open for reading is looked at as well
+	SecretsMasked SecretsMode = "masked" // what is found is masked, and what comes as soon as it is seen
+)
+
 // FileRequest asks for one access to one place. Place is one of
 //
 //   - an absolute path, "~" or "~/rest", or a path relative to Base;
@@ -198,6 +207,7 @@ type Request struct {
 	Home    *Value[HomeMode]
 	Nested  *Value[Nesting]
 	History *Value[HistoryMode]
+	Secrets *Value[SecretsMode]
 	Devices []Value[string] // absolute device paths
 
 	HostCommands []Value[string] // commands that run outside these walls, in some of their own
@@ -277,6 +287,7 @@ const (
 	DimHome     Dimension = "home"
 	DimNested   Dimension = "nested"
 	DimHistory  Dimension = "history"
+	DimSecrets  Dimension = "secrets"
 	DimDevices  Dimension = "devices"
 	DimPrograms Dimension = "programs"
 	DimTimeout  Dimension = "timeout"
@@ -337,6 +348,7 @@ type Effective struct {
 	Home      HomeMode
 	Nested    Nesting
 	History   HistoryMode
+	Secrets   SecretsMode
 	AgentHome AgentHomeMode
 	Devices   []Value[string]
 	Programs  []Value[string] // nil: no limit

@@ -79,6 +79,17 @@ func (d *decision) history() {
 	because(d, DimHistory, string(c.V), c)
 }
 
+func (d *decision) secrets() {
+	c := settle(d, dimension[SecretsMode]{
+		name: DimSecrets, initial: SecretsMasked,
+		wider: byRank(secretsRank), known: inRank(secretsRank), text: func(m SecretsMode) string { return string(m) },
+		asked: func(r *Request) *Value[SecretsMode] { return r.Secrets },
+		bound: func(c *Ceiling) *Value[SecretsMode] { return c.Secrets },
+	})
+	d.out.Secrets = c.V
+	because(d, DimSecrets, string(c.V), c)
+}
+
 func (d *decision) resources() {
 	t := settle(d, limit(DimTimeout, time.Duration.String,
 		func(r *Request) *Value[time.Duration] { return r.Timeout },
@@ -118,6 +129,8 @@ func nestedRank(m Nesting) int { return rankOf(m, NestedNone, NestedUserns, Nest
 
 // historyRank has off above on: without the broker more can be changed.
 func historyRank(m HistoryMode) int { return rankOf(m, HistoryOn, HistoryOff) }
+
+func secretsRank(m SecretsMode) int { return rankOf(m, SecretsStrict, SecretsMasked) }
 
 func rankOf[T comparable](v T, order ...T) int {
 	for i, o := range order {
@@ -270,6 +283,7 @@ var choices = map[Dimension]string{
 	DimHome:    "none, toolchains or full",
 	DimNested:  "none, userns or full",
 	DimHistory: "on or off",
+	DimSecrets: "strict or masked",
 	DimUnknown: "deny or ask",
 	DimClip:    "own or paste",
 	DimSound:   "on or off",

@@ -97,17 +97,44 @@ func (in *inspector) projectFile(p string, row secrets.Row, test, unread bool) {
 	case at.isDir() && row.Test != secrets.Environment, at.isDir() && in.h.walk(path.Join(at.path, "pyvenv.cfg")).found:
 		return
 	case !at.isFile(), unread:
+	case hides(path.Base(p), row, test, func() ([]byte, error) { return in.h.begin(at.path, secrets.MaxRead) }):
 	case path.Base(p) == ".envrc":
-		if data, err := in.h.begin(at.path, secrets.MaxRead); err == nil && len(data) < secrets.MaxRead && !assignsSecret(data) {
-			in.rule(p, policy.Read, "protected: direnv runs it outside")
-			return
-		}
-	case test || row.Test != secrets.ByName && row.Test != secrets.Environment:
-		if data, err := in.h.begin(at.path, secrets.MaxRead); err == nil && !holds(row.Test, data, test) {
-			return
-		}
+		in.rule(p, policy.Read, "protected: direnv runs it outside")
+		return
+	default:
+		return
 	}
 	in.deny(p, row.Reason, false)
+}
+
+// SecretFile says whether a file of a project holds a secret, and why. rel is its path
+// below the project; read gives what it begins with, [secrets.MaxRead] bytes at most. What
+// cannot be read is taken to hold one.
+func SecretFile(rel string, read func() ([]byte, error)) (reason string, ok bool) {
+	row := secrets.Match(path.Dir(rel), path.Base(rel))
+	if row.Test == secrets.Never || row.Test == secrets.Shown {
+		return "", false
+	}
+	test := false
+	for dir := range strings.SplitSeq(path.Dir(rel), "/") {
+		if otherTrees()[dir] {
+			return "", false
+		}
+		test = test || testTrees()[dir]
+	}
+	return row.Reason, hides(path.Base(rel), row, test, read)
+}
+
+// hides says whether a file that a row fits is hidden.
+func hides(name string, row secrets.Row, test bool, read func() ([]byte, error)) bool {
+	if name != ".envrc" && !test && (row.Test == secrets.ByName || row.Test == secrets.Environment) {
+		return true
+	}
+	data, err := read()
+	if name == ".envrc" {
+		return err != nil || len(data) >= secrets.MaxRead || assignsSecret(data)
+	}
+	return err != nil || holds(row.Test, data, test)
 }
 
 // holds reports whether there is a secret in a file. test says that it lies where tests

@@ -48,6 +48,7 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 	if main := p.lentBroker; main != nil {
 		b.lent, b.record, b.keeper, b.own = true, main.record, main.keeper, main.own
 	}
+	b.judge.strict, b.judge.files = p.strictSecrets(), b.own
 	if err == nil && !b.lent {
 		b.record, err = p.openRecord(id)
 	}

@@ -29,6 +29,8 @@ type decider struct {
 	starts  map[string]bool       // files that may be started
 	program policy.Reason         // why no others
 	hidden  hidden
+	strict  bool      // see strict_linux.go
+	files   *ownFiles // of this run
 	cases   cases
 	mounts  []shown
 	exact   bool // the policy is all: no name is protected by itself
@@ -67,6 +69,11 @@ func newDecider(p *Prepared) *decider {
 func (d *decider) Decide(ch *broker.Change) broker.Verdict {
 	if ch.Op == broker.OpExec {
 		return d.start(ch)
+	}
+	if at, reason := d.secretOf(ch); at != "" {
+		v := d.refusal(at, "secret: "+reason, "default", "")
+		v.Hint = "--read " + at
+		return v
 	}
 	if ch.Op == broker.OpRead {
 		return d.reading(ch.Path)

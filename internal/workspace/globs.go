@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/api"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 )
@@ -31,6 +32,26 @@ func (p *Prepared) decidedLater() []string {
 		}
 	}
 	return later
+}
+
+// strictSecrets says whether each open for reading is looked at for secrets.
+func (p *Prepared) strictSecrets() bool { return p.Policy.Secrets == policy.SecretsStrict && !p.asIs() }
+
+// secretsHeld refuses what only the broker can look at where there is none that is asked.
+func (p *Prepared) secretsHeld() error {
+	why := ""
+	switch {
+	case !p.strictSecrets():
+	case !p.history():
+		why = "with --history off nobody is asked before a file is opened"
+	case p.Policy.Nested == policy.NestedFull:
+		why = "with --nested full mounts that are made inside are opened unseen"
+	}
+	if why == "" {
+		return nil
+	}
+	return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: "secrets strict", Rule: "secrets strict", Source: p.reason(policy.DimSecrets).Source.String(),
+		Message: "secrets strict cannot be held: " + why, Hint: "leave one of them out"}
 }
 
 // checkLater makes sure that the plan gives the broker what was left to it.

@@ -69,6 +69,9 @@ func (p *Prepared) displayBinds() []sandbox.Mount {
 
 // holdable refuses limits that nothing here can hold, before anything starts.
 func (p *Prepared) holdable() error {
+	if err := p.secretsHeld(); err != nil {
+		return err
+	}
 	for _, d := range p.Policy.Devices {
 		if st, err := os.Lstat(d.V); err != nil || st.Mode()&os.ModeDevice == 0 {
 			return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: d.V, Rule: "devices", Source: d.Source.String(),

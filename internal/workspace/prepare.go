@@ -158,7 +158,7 @@ func Prepare(req Request) (*Prepared, error) {
 func (p *Prepared) expandGlobs() error {
 	roots := p.globRoots()
 	p.later = p.decidedLater()
-	p.trapsReads = slices.ContainsFunc(p.later, p.deniesBelow)
+	p.trapsReads = p.strictSecrets() || slices.ContainsFunc(p.later, p.deniesBelow)
 	for tries := 0; ; tries++ {
 		found, err := expand(p.Policy, roots, p.later)
 		var linked []policy.Rule

@@ -312,6 +312,9 @@ type ownFiles struct {
 	pending map[string]int
 }
 
+// maxOwnSecrets bounds what is remembered.
+const maxOwnSecrets = 10_000
+
 type inode struct{ dev, ino uint64 }
 
 func inodeAt(at string) inode {
@@ -338,15 +341,21 @@ func (o *ownFiles) note(ch *broker.Change, count int, done bool) {
 		gone = ch.Path
 	}
 	for _, at := range made {
-		if at != "" && secrets.Named(path.Base(at)) {
+		if at != "" && hideable(at) {
 			o.noteMade(at, count, done)
 		}
 	}
-	if done && gone != "" && secrets.Named(path.Base(gone)) {
+	if done && gone != "" && hideable(gone) {
 		o.mu.Lock()
 		delete(o.made, gone)
 		o.mu.Unlock()
 	}
+}
+
+// hideable says whether a file may be hidden, by its name.
+func hideable(at string) bool {
+	test := secrets.Match(path.Dir(at), path.Base(at)).Test
+	return test != secrets.Never && test != secrets.Shown
 }
 
 func (o *ownFiles) noteMade(at string, count int, done bool) {
@@ -358,9 +367,16 @@ func (o *ownFiles) noteMade(at string, count int, done bool) {
 	if o.pending[at] += count; o.pending[at] == 0 {
 		delete(o.pending, at)
 	}
-	if done && len(o.made) < maxListed {
+	if done && len(o.made) < maxOwnSecrets {
 		o.made[strings.Clone(at)] = inodeAt(at)
 	}
+}
+
+// is says whether a file at a name was made there inside.
+func (o *ownFiles) is(at string, is inode) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.made[at] == is
 }
 
 // has says whether what a name leads to was made inside, and waits for one that

@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/policy"
 )
 
 // TestConcludeWaits: what is told at the end is read while nobody adds to it.
 func TestConcludeWaits(t *testing.T) {
-	p := &Prepared{notes: []string{"a note"}, denials: []api.Denial{{Subject: "x"}}}
+	p := &Prepared{Policy: &policy.Effective{}, notes: []string{"a note"}, denials: []api.Denial{{Subject: "x"}}}
 	var r api.Result
 	p.said.Lock()
 	done := make(chan struct{})

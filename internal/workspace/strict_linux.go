@@ -1,0 +1,76 @@
+package workspace
+
+import (
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"carrel/internal/broker"
+	"carrel/internal/secrets"
+	"carrel/internal/view"
+)
+
+// With secrets strict each open is looked at: a secret that came into the project a moment
+// ago, or that lies where nothing is watched, is refused like one that is masked. It is
+// judged by the file that is about to be opened, and not by another look at its name.
+
+// secretOf gives the path of a change at which there is a secret, and why it is one; "" for
+// none. What a command of this run made is its own.
+func (d *decider) secretOf(ch *broker.Change) (at, reason string) {
+	if !d.strict {
+		return "", ""
+	}
+	if ch.Kind == broker.KindFile || ch.Op == broker.OpLink {
+		if reason, ok := d.isSecret(ch.Path, ch.Dir, ch.Name, ch.Pinned); ok {
+			return ch.Path, reason
+		}
+	}
+	if ch.Op == broker.OpExchange && ch.Over == broker.KindFile {
+		if reason, ok := d.isSecret(ch.To, ch.ToDir, ch.ToName, 0); ok {
+			return ch.To, reason
+		}
+	}
+	return "", ""
+}
+
+// isSecret judges a file by its path and by what it holds. It is the one that is pinned,
+// or that has a name in a directory.
+func (d *decider) isSecret(at string, dir int, name string, pinned int) (reason string, ok bool) {
+	rel, inside := strings.CutPrefix(at, d.project+"/")
+	if !inside {
+		return "", false
+	}
+	if l := d.policy.Lookup(at); l.Rule != nil && l.Rule.Path == at || d.granted(at, l.Rule) {
+		return "", false // a rule of its own says what becomes of it
+	}
+	open := func() (int, error) {
+		switch {
+		case pinned > 0:
+			return unix.Open("/proc/self/fd/"+strconv.Itoa(pinned), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		case dir > 0:
+			return unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		}
+		return -1, unix.EBADF
+	}
+	reason, ok = view.SecretFile(rel, func() ([]byte, error) {
+		fd, err := open()
+		if err != nil {
+			return nil, err
+		}
+		f := os.NewFile(uintptr(fd), name)
+		defer f.Close()
+		return io.ReadAll(io.LimitReader(f, secrets.MaxRead))
+	})
+	if !ok {
+		return "", false
+	}
+	var st unix.Stat_t
+	switch {
+	case pinned > 0 && unix.Fstat(pinned, &st) == nil, dir > 0 && unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil:
+		return reason, !d.files.is(at, inode{st.Dev, st.Ino})
+	}
+	return reason, true
+}
