@@ -69,3 +69,16 @@ func TestUnlistedHostsAreTold(t *testing.T) {
 		}
 	}
 }
+
+// TestListedAtOnce: a name that can run code later is told while the run goes on: an event
+// and a record.
+func TestListedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.litter = true
+	cmd := w.startInside("echo x > CLAUDE.md; echo ready; read -r line")
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	if out := w.fine("denials"); !strings.Contains(out, "CLAUDE.md\" was made inside, and was not refused") {
+		t.Errorf("carrel denials says %q", out)
+	}
+}

@@ -212,6 +212,7 @@ const (
 	EventStopping = "stopping"
 	EventEnded    = "workspace_stop"
 	EventNote     = "note"
+	EventListed   = "listed"          // a name was made inside that can make programs outside run code
 	EventHeld     = "ceiling_refused" // a request was beyond the ceiling, or held to another one
 	EventExpired  = "ceiling_expired"
 

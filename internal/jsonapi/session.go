@@ -377,7 +377,7 @@ func (n *session) happened(e *api.Event) {
 		s.emit("carrel.denial", refused{asMap(e.Denial)})
 	case e.Kind == api.EventNote && n.notes[e.Text]:
 		delete(n.notes, e.Text)
-	case e.Kind == api.EventNote || e.Kind == api.EventCouldNotKeep || e.Kind == api.EventExpired:
+	case e.Kind == api.EventNote || e.Kind == api.EventListed || e.Kind == api.EventCouldNotKeep || e.Kind == api.EventExpired:
 		s.emit("warning", said{Code: e.Kind, Message: e.Text})
 	}
 }

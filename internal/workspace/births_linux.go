@@ -2,15 +2,19 @@ package workspace
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"carrel/internal/api"
 	"carrel/internal/broker"
 	"carrel/internal/protect"
+	"carrel/internal/supervisor"
 )
 
 // births are what a run has made that could make somebody run code later.
@@ -19,6 +23,27 @@ type births struct {
 	born   map[string]bool // git directories made inside, which may get what init writes
 	listed map[string]bool // names made inside that could run code later
 	more   bool            // there were more than maxListed
+	tell   func(at string) // is told of each name that is listed; nil for nobody
+}
+
+// answersTo tells of each name that is listed at once: an event, and a record beside the
+// denials.
+func (b *births) answersTo(desk *supervisor.Server, p *Prepared, id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	told := 0
+	b.tell = func(at string) {
+		d := api.Denial{Time: time.Now(), Workspace: id, Project: p.place.project, Code: api.CodeListed, Operation: "create", Subject: shortened(at),
+			Rule: "a name that can make programs outside run code", Source: "default"}
+		d.Message = fmt.Sprintf("%q was made inside, and was not refused: it can make programs outside run code; look at it first", d.Subject)
+		desk.Emit(api.Event{Kind: api.EventListed, Text: d.Message})
+		if told++; told <= maxDenials && p.state != nil {
+			_ = p.state.logDenial(d) // the summary names it as well
+		}
+	}
+	for at := range b.listed {
+		b.tell(at)
+	}
 }
 
 // maxListed bounds what one run lists, and the git directories born in it.
@@ -158,7 +183,11 @@ func (d *decider) remember(at string) {
 		return
 	}
 	if d.more = d.more || len(d.listed) >= maxListed; !d.more {
-		d.listed[strings.Clone(at)] = true
+		at = strings.Clone(at)
+		d.listed[at] = true
+		if d.tell != nil {
+			d.tell(at)
+		}
 	}
 }
 

@@ -272,6 +272,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	if b != nil {
 		desk.SetGate(up.still.hold)
 		b.keeper.answersTo(desk)
+		b.judge.births.answersTo(desk, p, r.Workspace)
 	}
 	ctx, cancel := p.deadline()
 	defer cancel()
