@@ -250,3 +250,19 @@ func TestUndoAfterPartsAndAll(t *testing.T) {
 		t.Errorf("after the last undo d/f holds %q", got)
 	}
 }
+
+// TestUndoInAnUnreadableDirectory: a step took the owner's right to read a directory. In
+// the next run it is hidden, as there could be secrets in it; its undo gives all back.
+func TestUndoInAnUnreadableDirectory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.outsideSh("mkdir -p d/e; echo x > d/e/f")
+	w.sh("mv d/e/f d/f; chmod 0 d")
+	if r := w.run("--", "ls", "d"); r.code == 0 {
+		t.Errorf("the directory is not hidden: %s", r)
+	}
+	w.fine("undo")
+	if got := w.read(w.project + "/d/e/f"); got != "x\n" {
+		t.Errorf("after the undo the file holds %q", got)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -41,7 +42,7 @@ var modelChanges = map[string]struct {
 		`python3 -c 'import ctypes,os,sys; ctypes.CDLL(None).renameat2(-100,os.fsencode(sys.argv[1]),-100,os.fsencode(sys.argv[2]),2)' %s %s`},
 	"link":    {func(a []string) error { return unix.Link(a[0], a[1]) }, "ln -PT %s %s"},
 	"unlink":  {func(a []string) error { return unix.Unlink(a[0]) }, "unlink %s"},
-	"rmtree":  {func(a []string) error { return os.RemoveAll(a[0]) }, "rm -rf %s"},
+	"rmtree":  {removeTree, "rm -rf %s"},
 	"symlink": {func(a []string) error { return unix.Symlink(a[0], a[1]) }, "ln -sT %s %s"},
 	"fifo":    {func(a []string) error { return unix.Mkfifo(a[0], 0o640) }, "mkfifo -m 640 %s"},
 	"chmod":   {func(a []string) error { return unix.Chmod(a[1], uint32(octal(a[0]))) }, "chmod %s %s"},
@@ -215,4 +216,12 @@ func waitForEnd([]string) error {
 	fmt.Println("held")
 	_, err := io.Copy(io.Discard, os.Stdin)
 	return err
+}
+
+// removeTree does not wait for a FIFO in place of the directory, as [os.RemoveAll] does.
+func removeTree(a []string) error {
+	if st, err := os.Stat(filepath.Dir(a[0])); err == nil && !st.IsDir() {
+		return unix.ENOTDIR
+	}
+	return os.RemoveAll(a[0])
 }

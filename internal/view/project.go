@@ -25,6 +25,9 @@ var otherTrees = wordSet("node_modules", "bower_components", "vendor", "site-pac
 // testTrees hold what only looks like a secret: there the content has to say more.
 var testTrees = wordSet("test", "tests", "testdata", "fixtures", "__fixtures__", "__tests__", "examples", "example", "docs")
 
+// Unlooked is the reason of a rule for a directory that cannot be read.
+const Unlooked = secretPrefix + "files of secrets cannot be looked for in it"
+
 // projectDir is a directory that is still to be looked at.
 type projectDir struct {
 	rel  string // below the project
@@ -73,7 +76,7 @@ func (in *inspector) projectSecrets() error {
 		case err != nil && d.rel == "":
 			in.note("the project %q is unreadable: no file of secrets could be looked for", in.o.Project)
 		case err != nil: // it may be gone, and then nothing is denied
-			in.deny(path.Join(at.path, d.rel), "files of secrets cannot be looked for in it", false)
+			in.deny(path.Join(at.path, d.rel), strings.TrimPrefix(Unlooked, secretPrefix), false)
 		}
 		for _, h := range hits {
 			if h.row.Test != secrets.ByName {

@@ -119,6 +119,9 @@ func (in *inspector) listBusy() {
 	}
 }
 
+// secretPrefix begins the reason of each rule for a secret.
+const secretPrefix = "secret: "
+
 // deny adds a rule for an existing path, and for what it leads to if it is a
 // link. what says what it is; always adds the rule even if nothing is there.
 func (in *inspector) deny(p, what string, always bool) {
@@ -128,7 +131,7 @@ func (in *inspector) deny(p, what string, always bool) {
 	parent := in.h.walk(parentOf(p))
 	if !parent.isDir() {
 		if always {
-			in.rule(p, policy.Deny, "secret: "+what)
+			in.rule(p, policy.Deny, secretPrefix+what)
 		}
 		return
 	}
@@ -137,7 +140,7 @@ func (in *inspector) deny(p, what string, always bool) {
 	if !e.exists && !always {
 		return
 	}
-	in.rule(real, policy.Deny, "secret: "+what)
+	in.rule(real, policy.Deny, secretPrefix+what)
 	in.hidden[real] = true
 	if e.mode&fs.ModeSymlink != 0 {
 		in.denyTarget(real, what)
@@ -157,7 +160,7 @@ func (in *inspector) denyTarget(link, what string) {
 	if within(at.path, "/usr") || within(at.path, "/nix/store") {
 		return // public by nature, and what programs need
 	}
-	in.rule(at.path, policy.Deny, "secret: "+what)
+	in.rule(at.path, policy.Deny, secretPrefix+what)
 	in.hidden[at.path] = true
 }
 
