@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -172,5 +173,27 @@ func TestChangedByANameWithinReach(t *testing.T) {
 	w.sh("mkdir d; echo text > d/a; ln d/a b; sleep 0.1; chmod 0 d; chmod 200 b; echo more >> b; chmod 700 d")
 	if got := w.outsideSh("chmod 600 b; cat b"); got != "text\nmore\n" {
 		t.Errorf("b holds %q", got)
+	}
+}
+
+// TestEditAfterTheLastKnownName: a step writes to a file by one name and removes that. What a
+// person writes during the step by another name, which the step does not know, is theirs.
+func TestEditAfterTheLastKnownName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.litter = true
+	w.outsideSh(": > f")
+	w.sh("ln f d")
+	cmd := w.startInside("echo run >> d; rm d; sleep 0.1; echo ready; read -r line || true")
+	w.outsideSh("sleep 0.3; echo own >> f")
+	w.must(cmd.Process.Signal(syscall.SIGINT))
+	_ = cmd.Wait()
+	r := w.carrel("undo")
+	if got := w.read(w.project + "/f"); got != "run\nown\n" || r.code != 125 {
+		t.Errorf("after an undo that was to be refused the file holds %q: %s", got, r)
+	}
+	w.fine("undo", "--keep-both")
+	if out := w.outsideSh("cat *"); !strings.Contains(out, "own") {
+		t.Errorf("what a person wrote is gone: %q", out)
 	}
 }

@@ -19,7 +19,7 @@ func (w *Writer) beyond() error {
 		if !changed || named || anchor == 0 {
 			continue
 		}
-		if err := w.writeBeyond(Bytes(g.members[0].origin), id, anchor); err != nil {
+		if err := w.writeBeyond(Bytes(g.members[0].origin), id, anchor, g.grant); err != nil {
 			return err
 		}
 	}
@@ -42,17 +42,22 @@ func (w *Writer) beyondOf(st *Step) error {
 			continue
 		}
 		told[id] = true
-		if err := w.writeBeyond(p.Path, id, p.Inode.Number); err != nil {
+		if err := w.writeBeyond(p.Path, id, p.Inode.Number, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *Writer) writeBeyond(path Bytes, id ID, anchor uint64) error {
+// writeBeyond looks at a file by its link; by is what is known of how the step wrote to it,
+// nil for nothing.
+func (w *Writer) writeBeyond(path Bytes, id ID, anchor uint64, by *grant) error {
 	st, err := stateAt(w.objects, objectName(anchor), withXattrs)
 	if err != nil || st.ID != id {
 		return err
+	}
+	if by.closed() && (st.Size != by.left.Size || st.Mtime != by.left.Mtime) { // another program has written to it since
+		st = by.leftWith(&st)
 	}
 	return w.write(&Record{Beyond: &Beyond{Path: path, State: st}})
 }

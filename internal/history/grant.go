@@ -38,6 +38,16 @@ func (g *grant) named(o *object) {
 	}
 }
 
+// held gives a link of the file in the store, 0 for none.
+func (g *grant) held() uint64 {
+	for _, o := range g.names {
+		if o.held > 0 {
+			return o.held
+		}
+	}
+	return 0
+}
+
 // closed reports whether it is known what the step left.
 func (g *grant) closed() bool { return g != nil && g.left.Kind == File }
 

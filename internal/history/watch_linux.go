@@ -101,6 +101,7 @@ type watched struct {
 	g    *grant
 	turn int
 	path string
+	held uint64 // its link in the store, where the step knows no path of it any more
 	sum  bool
 	now  State
 	err  error // EAGAIN while it is open for writing
@@ -113,7 +114,7 @@ func (w *Writer) lookAtWatched() time.Duration {
 	slices.SortFunc(looks, func(a, b watched) int { return strings.Compare(a.path, b.path) })
 	in := dirWalk{roots: w.roots, open: w.parent}
 	for i := range looks {
-		looks[i].now, looks[i].err = whenClosed(&in, &looks[i])
+		looks[i].now, looks[i].err = w.whenClosed(&in, &looks[i])
 	}
 	in.close()
 	if len(looks) == 0 {
@@ -147,24 +148,33 @@ func (w *Writer) dueLooks() (looks []watched, moves int, pause time.Duration) {
 			pause = min(pause, max(wait, firstPause))
 			continue
 		}
-		s := g.at()
+		s, held := g.at(), g.held()
 		switch {
-		case s == nil:
+		case s == nil && held == 0:
 			delete(w.grants.of, g)
 			continue
 		case g.busy > 0 || len(looks) == manyLooks:
 			pause = firstPause
 			continue
 		}
-		looks = append(looks, watched{g: g, turn: g.turn, path: s.path(), sum: w.grants.summed < sumFiles})
+		l := watched{g: g, turn: g.turn, sum: w.grants.summed < sumFiles}
+		if s != nil {
+			l.path = s.path()
+		} else {
+			l.held = held
+		}
+		looks = append(looks, l)
 	}
 	return looks, w.grants.moves, pause
 }
 
 // whenClosed looks at a file while the kernel keeps everybody from opening it for
 // writing.
-func whenClosed(in *dirWalk, l *watched) (State, error) {
-	dir, name, err := in.parent(l.path)
+func (w *Writer) whenClosed(in *dirWalk, l *watched) (State, error) {
+	dir, name, err := w.objects, objectName(l.held), error(nil)
+	if l.held == 0 {
+		dir, name, err = in.parent(l.path)
+	}
 	if err != nil {
 		return State{}, err
 	}
