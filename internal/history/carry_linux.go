@@ -391,20 +391,26 @@ func (c *carrier) as(n graph.Node, changed map[graph.Node]graph.Version) *As {
 }
 
 // noteWithin writes down what was in files that only have names outside, and get one
-// in the tree.
+// in the tree: also in a directory that is made only now.
 func (c *carrier) noteWithin(changed map[graph.Node]graph.Version) {
 	for i := range c.Sets {
 		s := &c.Sets[i]
 		if s.Part != graph.Entry || s.To.N == 0 || len(c.Names(s.To.N)) > 0 || c.Unmet(s.To.N) == 0 {
 			continue
 		}
-		path := c.path(graph.Place{Dir: s.Node, Name: s.Name})
+		at := graph.Place{Dir: s.Node, Name: s.Name}
+		in := &Within{State: c.present.now(s.To.N).held}
+		if _, is := changed[s.To.N]; is {
+			in.Object = c.kept[s.To.N]
+		}
+		path := c.path(at)
+		if path == "" {
+			c.plan.pre = append(c.plan.pre, Pre{Path: Bytes(c.then(at)), Within: in})
+			continue
+		}
 		for j := range c.plan.pre {
 			if b := &c.plan.pre[j]; string(b.Path) == path {
-				b.Within = &Within{State: c.present.now(s.To.N).held}
-				if _, is := changed[s.To.N]; is {
-					b.Within.Object = c.kept[s.To.N]
-				}
+				b.Within = in
 			}
 		}
 	}

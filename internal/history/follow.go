@@ -18,6 +18,7 @@ type relating struct {
 	silent bool
 	reborn map[graph.Node]bool     // nodes that had no name when the step began
 	within map[graph.Place]*Within // what was in the files that got names there
+	inside map[string]*Within      // the same by path, where the directory of that is not there yet
 	order  []graph.Place
 	from   map[graph.Place]graph.Node
 	places map[graph.Node][]graph.Place // at which the step found a node
@@ -45,7 +46,7 @@ func (r *relations) follow(s *Step) []graph.Transition {
 		relations: r, step: s, spared: s.spares(), from: make(map[graph.Place]graph.Node), places: make(map[graph.Node][]graph.Place), said: make(map[graph.Place]bool),
 		begun: make(map[graph.Node]*begun), ended: make(map[graph.Node]*Post),
 		alone: make(map[graph.Place]bool), void: make(map[graph.Place]bool), quiet: make(map[graph.Node]bool),
-		reborn: make(map[graph.Node]bool), within: make(map[graph.Place]*Within),
+		reborn: make(map[graph.Node]bool), within: make(map[graph.Place]*Within), inside: make(map[string]*Within),
 	}
 	for i := range s.Pres() {
 		t.begin(&s.pres[i])
@@ -85,6 +86,9 @@ func (r *relations) follow(s *Step) []graph.Transition {
 func (t *relating) begin(b *Pre) {
 	p, root := t.place(string(b.Path), b.State.Kind != Absent)
 	if root == 0 && p == (graph.Place{}) {
+		if b.Within != nil { // the directory is made by the step
+			t.inside[string(b.Path)] = b.Within
+		}
 		return
 	}
 	var n *node
@@ -160,6 +164,9 @@ func (t *relating) end(q *Post) {
 	case root != 0:
 		t.leftNode(t.relations.nodes[root], q)
 		return
+	}
+	if in := t.inside[string(q.Path)]; in != nil {
+		t.within[p] = in
 	}
 	if _, known := t.from[p]; !known {
 		t.from[p] = t.entries[p]
