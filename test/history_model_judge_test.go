@@ -245,10 +245,25 @@ func (m *model) merged(q request, did toldUndo, r result) {
 		}
 		was, left := e.before.told(path, true), e.after.told(path, true)
 		met, is := q.before.told(path, true), m.now.told(path, true)
+		if was == left && e.cameHere(path, m.now) {
+			continue // the file that the step had changed has come to this path since
+		}
 		if met == left && is != was || was == left && is != met {
 			m.fail("merge", "%q was %s\nwas left as %s\nwas found as %s\nand is %s\n%s", path, was, left, met, is, r)
 		}
 	}
+}
+
+// cameHere says whether a path has the content that was changed at another one, and is
+// taken back.
+func (e effect) cameHere(path string, now *tree) bool {
+	is := now.things[path]
+	for other, t := range e.before.things {
+		if other != path && t.kind == is.kind && t.content == is.content && e.before.things[other].content != e.after.things[other].content {
+			return true
+		}
+	}
+	return false
 }
 
 // tokens sees that no text of an edit is lost. --force may take one, and a command what
@@ -275,8 +290,14 @@ func (m *model) tokens(q request, steps []uint64, r result) {
 		}
 	}
 	m.owed = q.before.missing(m.now, gone)
-	m.counter = []string{opposite, strconv.Itoa(len(steps))}
-	if q.redo && len(steps) == 1 { // a newer step may stand
+	count := len(steps)
+	for _, s := range m.list { // newer steps may stand
+		if q.redo && count > 0 && changed(s) && s.State != "undone" && s.Step > slices.Min(steps) && !slices.Contains(steps, s.Step) {
+			count++
+		}
+	}
+	m.counter = []string{opposite, strconv.Itoa(count)}
+	if q.redo && len(steps) == 1 {
 		m.counter = []string{opposite, "--step", strconv.FormatUint(steps[0], 10)}
 	}
 	for _, one := range m.owed {
