@@ -111,6 +111,8 @@ func (m *model) command(i item) {
 	switch diff := m.now.differences(q.before, true); {
 	case r.code == 125 && diff != "":
 		m.fail("refused and changed", "%s%s", r, diff)
+	case r.code == 125 && countering && q.command[len(q.command)-1] != "--keep-both": // something else may be in its way
+		m.owed, m.counter = owed, append(slices.Clone(q.command), "--keep-both")
 	case r.code == 125 && countering:
 		m.fail("token", "%v went by --force and do not come back: %s", owed, r)
 	case r.code == 125 && q.want != nil && !m.line.soft:
@@ -123,7 +125,7 @@ func (m *model) command(i item) {
 		}
 	case r.code == 1 && len(did.Unrestorable) == 0:
 		m.fail("unnamed", "status 1: %s", r)
-	case r.code == 1 && q.want != nil && !m.other:
+	case r.code == 1 && q.want != nil && !m.other && !countering:
 		m.fail("unrestored", "%s%s", m.now.differences(q.want, exact), r)
 	case r.code != 0 && r.code != 1:
 		m.fail("status", "%s", r)
@@ -290,14 +292,15 @@ func (m *model) tokens(q request, steps []uint64, r result) {
 		}
 	}
 	m.owed = q.before.missing(m.now, gone)
-	count := len(steps)
+	distinct := slices.Compact(slices.Sorted(slices.Values(steps))) // several undos may be of one step
+	count := len(distinct)
 	for _, s := range m.list { // newer steps may stand
 		if q.redo && count > 0 && changed(s) && s.State != "undone" && s.Step > slices.Min(steps) && !slices.Contains(steps, s.Step) {
 			count++
 		}
 	}
 	m.counter = []string{opposite, strconv.Itoa(count)}
-	if q.redo && len(steps) == 1 {
+	if q.redo && len(distinct) == 1 {
 		m.counter = []string{opposite, "--step", strconv.FormatUint(steps[0], 10)}
 	}
 	for _, one := range m.owed {
