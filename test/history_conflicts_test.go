@@ -266,3 +266,24 @@ func TestUndoInAnUnreadableDirectory(t *testing.T) {
 		t.Errorf("after the undo the file holds %q", got)
 	}
 }
+
+// TestRefusedAfterTheFirstSteps: a redo of several that stops in the middle takes back also
+// what it did to a file of which no name is known.
+func TestRefusedAfterTheFirstSteps(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.outsideSh("mkdir d1 d3; : > d3/f4; echo text > f5; ln f5 d3/h0")
+	w.sh("ln d3/f4 e; chmod 444 d3/h0")
+	w.sh("mkdir a")
+	w.sh("ln e a/e")
+	w.fine("undo", "2")
+	w.fine("undo")
+	w.sh("mv d3 n; rm -rf n")
+	w.sh("mv d1 b")
+	w.fine("undo", "2")
+	const look = "stat -c '%n %a %h' f5 d3/h0 d3/f4; find . | sort"
+	before := w.outsideSh(look)
+	if r := w.carrel("redo", "5"); r.code == 125 && w.outsideSh(look) != before {
+		t.Errorf("refused, and changed from\n%sto\n%s%s", before, w.outsideSh(look), r)
+	}
+}

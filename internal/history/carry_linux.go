@@ -176,6 +176,7 @@ func (c *carrier) placeless(op *graph.Op, a *action) error {
 	if a.In = c.present.now(op.Node).anchor; a.In == (Object{}) {
 		return fmt.Errorf("node %d has no name", op.Node)
 	}
+	a.was = c.present.now(op.Node).held
 	return nil
 }
 

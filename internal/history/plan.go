@@ -42,6 +42,9 @@ type action struct {
 	// In is the object whose content or metadata is set, of a file that has no name in
 	// the tree: then there is no Path.
 	In Object `cbor:"9,keyasint,omitempty"`
+	// was is the state of In before. It is not written down: after a crash a plan is carried
+	// out and never taken back.
+	was State
 }
 
 // parks says whether what is taken never leaves its file system: its root has it

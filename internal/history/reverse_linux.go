@@ -112,7 +112,10 @@ func (u *undo) reverseOne(a *action, before map[string]*State) error {
 		return setMeta(dir, name, &a.State)
 	case meta:
 		st := before[string(a.Path)]
-		if st == nil {
+		switch {
+		case a.In != (Object{}):
+			st = &a.was
+		case st == nil:
 			st = &a.State // of a directory that only had to stay as it was
 		}
 		if st.Kind == a.State.Kind {
