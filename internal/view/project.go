@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"carrel/internal/policy"
 	"carrel/internal/secrets"
@@ -53,39 +56,73 @@ func (in *inspector) projectSecrets() error {
 		return nil
 	}
 	reads, dirs := 0, 0
-	queue, buf := []projectDir{{}}, make([]byte, 32<<10)
-	for ; len(queue) > 0; dirs++ {
-		if dirs == maxProjectDirs {
+	for level := []projectDir{{}}; len(level) > 0; {
+		if dirs += len(level); dirs > maxProjectDirs {
 			return fmt.Errorf("the project %q has more than %d directories: files of secrets cannot be looked for in all of them; start in a part of it", in.o.Project, maxProjectDirs)
 		}
-		d := queue[0]
-		queue = queue[1:]
-		var hits []hit
-		err := listDir(in.h.root+path.Join(at.path, d.rel), buf, func(name string, dir bool) {
-			if dir && !strings.HasPrefix(name, ".env") {
-				if !otherTrees()[name] && at.path != "/" { // else the project is the whole machine
-					queue = append(queue, projectDir{path.Join(d.rel, name), d.test || testTrees()[name]})
+		var next []projectDir
+		for i, l := range lookAll(in.h.root+at.path, level, at.path != "/") {
+			d := level[i]
+			next = append(next, l.dirs...)
+			switch {
+			case l.err != nil && d.rel == "":
+				in.note("the project %q is unreadable: no file of secrets could be looked for", in.o.Project)
+			case l.err != nil: // it may be gone, and then nothing is denied
+				in.deny(path.Join(at.path, d.rel), strings.TrimPrefix(Unlooked, secretPrefix), false)
+			}
+			for _, h := range l.hits {
+				if h.row.Test != secrets.ByName {
+					reads++
 				}
-				return
+				in.projectFile(path.Join(at.path, d.rel, h.name), h.row, d.test, reads > maxProjectReads)
 			}
-			if row := secrets.Match(d.rel, name); row.Test != secrets.Never && row.Test != secrets.Shown {
-				hits = append(hits, hit{strings.Clone(name), row})
-			}
-		})
-		switch {
-		case err != nil && d.rel == "":
-			in.note("the project %q is unreadable: no file of secrets could be looked for", in.o.Project)
-		case err != nil: // it may be gone, and then nothing is denied
-			in.deny(path.Join(at.path, d.rel), strings.TrimPrefix(Unlooked, secretPrefix), false)
 		}
-		for _, h := range hits {
-			if h.row.Test != secrets.ByName {
-				reads++
-			}
-			in.projectFile(path.Join(at.path, d.rel, h.name), h.row, d.test, reads > maxProjectReads)
-		}
+		level = next
 	}
 	return nil
+}
+
+// listing is what a directory of the project holds.
+type listing struct {
+	dirs []projectDir
+	hits []hit
+	err  error
+}
+
+// perThread is how many directories are worth a thread.
+const perThread = 32
+
+// lookAll lists directories below a place, on several threads where there are many. deep
+// says whether those in them are looked at too.
+func lookAll(place string, list []projectDir, deep bool) []listing {
+	out := make([]listing, len(list))
+	var next atomic.Int64
+	var threads sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(list)/perThread+1) {
+		threads.Go(func() {
+			buf := make([]byte, 32<<10)
+			for i := next.Add(1) - 1; i < int64(len(list)); i = next.Add(1) - 1 {
+				out[i] = list[i].look(place, buf, deep)
+			}
+		})
+	}
+	threads.Wait()
+	return out
+}
+
+func (d projectDir) look(place string, buf []byte, deep bool) (l listing) {
+	l.err = listDir(path.Join(place, d.rel), buf, func(name string, dir bool) {
+		if dir && !strings.HasPrefix(name, ".env") {
+			if !otherTrees()[name] && deep { // else the project is the whole machine
+				l.dirs = append(l.dirs, projectDir{path.Join(d.rel, name), d.test || testTrees()[name]})
+			}
+			return
+		}
+		if row := secrets.Match(d.rel, name); row.Test != secrets.Never && row.Test != secrets.Shown {
+			l.hits = append(l.hits, hit{strings.Clone(name), row})
+		}
+	})
+	return l
 }
 
 // projectFile denies a file that holds a secret. What cannot be read is taken to hold one,
