@@ -62,11 +62,14 @@ func (u *undo) do(a *action) error {
 }
 
 // entry opens the directory of what an action is about.
-func (u *undo) entry(a *action) (dir int, name string, err error) {
-	if a.In != (Object{}) {
-		return u.object(a.In)
+func (u *undo) entry(a *action) (dir int, name string, err error) { return u.entryIn(u.roots, a) }
+
+func (u *undo) entryIn(roots []root, a *action) (dir int, name string, err error) {
+	if a.In == (Object{}) {
+		return parentIn(roots, string(a.Path))
 	}
-	return parentIn(u.roots, string(a.Path))
+	dir, err = u.objectsOf(a.In.Segment, false)
+	return dir, objectName(a.In.Number), err
 }
 
 // duplicate makes a copy of an object.

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -21,11 +22,12 @@ func (u *undo) allowedPlan(roots []root, p *Plan) error {
 		default:
 			continue
 		}
-		r := &Restoration{Op: op, Path: string(a.Path), State: &a.State, Open: p.Step.Begin.Open, Contents: func(limit int64) (now, then []byte, err error) {
+		at := cmp.Or(string(a.Path), a.last)
+		r := &Restoration{Op: op, Path: at, State: &a.State, Open: p.Step.Begin.Open, Contents: func(limit int64) (now, then []byte, err error) {
 			return u.sides(roots, a, limit)
 		}}
 		if err := u.req.Allow(r); err != nil {
-			return fmt.Errorf("restoring %q: %w", a.Path, err)
+			return fmt.Errorf("restoring %q: %w", at, err)
 		}
 	}
 	return nil
@@ -33,7 +35,7 @@ func (u *undo) allowedPlan(roots []root, p *Plan) error {
 
 // sides reads the file that an action is about, and the object that it puts there.
 func (u *undo) sides(roots []root, a *action, limit int64) (now, then []byte, err error) {
-	dir, name, err := parentIn(roots, string(a.Path))
+	dir, name, err := u.entryIn(roots, a)
 	if err == nil {
 		now, err = readFile(dir, name, limit)
 		unix.Close(dir)

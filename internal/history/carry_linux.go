@@ -177,6 +177,9 @@ func (c *carrier) placeless(op *graph.Op, a *action) error {
 		return fmt.Errorf("node %d has no name", op.Node)
 	}
 	a.was = c.present.now(op.Node).held
+	if names := c.LastNames(op.Node); len(names) > 0 {
+		a.last = c.relations.path(names[0])
+	}
 	return nil
 }
 
@@ -392,7 +395,7 @@ func (c *carrier) as(n graph.Node, changed map[graph.Node]graph.Version) *As {
 }
 
 // noteWithin writes down what was in files that only have names outside, and get one
-// in the tree: also in a directory that is made only now.
+// in the tree: also in a directory that is made only now, where it is rewritten.
 func (c *carrier) noteWithin(changed map[graph.Node]graph.Version) {
 	for i := range c.Sets {
 		s := &c.Sets[i]
@@ -401,12 +404,15 @@ func (c *carrier) noteWithin(changed map[graph.Node]graph.Version) {
 		}
 		at := graph.Place{Dir: s.Node, Name: s.Name}
 		in := &Within{State: c.present.now(s.To.N).held}
-		if _, is := changed[s.To.N]; is {
+		_, is := changed[s.To.N]
+		if is {
 			in.Object = c.kept[s.To.N]
 		}
 		path := c.path(at)
-		if path == "" {
+		if path == "" && is {
 			c.plan.pre = append(c.plan.pre, Pre{Path: Bytes(c.then(at)), Within: in})
+		}
+		if path == "" {
 			continue
 		}
 		for j := range c.plan.pre {

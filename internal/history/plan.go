@@ -45,6 +45,8 @@ type action struct {
 	// was is the state of In before. It is not written down: after a crash a plan is carried
 	// out and never taken back.
 	was State
+	// last is where it was known last, which is asked for.
+	last string
 }
 
 // parks says whether what is taken never leaves its file system: its root has it

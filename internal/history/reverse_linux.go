@@ -11,9 +11,10 @@ import (
 // reverse takes back the first done actions of a plan. part says that the next
 // one did not work, and may have left something.
 func (u *undo) reverse(p *Plan, done int, part bool) error {
-	before := make(map[string]*State, len(p.pre))
+	before := met{make(map[string]*State, len(p.pre)), make(map[ID]*State, len(p.pre))}
 	for i := range p.pre {
-		before[string(p.pre[i].Path)] = &p.pre[i].State
+		st := &p.pre[i].State
+		before.at[string(p.pre[i].Path)], before.of[st.ID] = st, st
 	}
 	if part {
 		if err := u.reversePart(&p.actions[done], before); err != nil {
@@ -28,8 +29,15 @@ func (u *undo) reverse(p *Plan, done int, part bool) error {
 	return u.reverseParents(p)
 }
 
+// met are the states that a plan found, by path and by inode: something may get its
+// metadata at another path than the one at which it was found.
+type met struct {
+	at map[string]*State
+	of map[ID]*State
+}
+
 // reversePart takes back an action that did not work.
-func (u *undo) reversePart(a *action, before map[string]*State) error {
+func (u *undo) reversePart(a *action, before met) error {
 	switch a.Verb {
 	case rewrite:
 		return u.reverseOne(a, before)
@@ -82,7 +90,7 @@ func (u *undo) reverseParents(p *Plan) error {
 	return nil
 }
 
-func (u *undo) reverseOne(a *action, before map[string]*State) error {
+func (u *undo) reverseOne(a *action, before met) error {
 	dir, name, err := u.entry(a)
 	if err != nil {
 		return err
@@ -111,10 +119,16 @@ func (u *undo) reverseOne(a *action, before map[string]*State) error {
 		}
 		return setMeta(dir, name, &a.State)
 	case meta:
-		st := before[string(a.Path)]
-		switch {
+		now, err := stateAt(dir, name, 0)
+		if err != nil {
+			return err
+		}
+		st := before.of[now.ID]
+		switch at := before.at[string(a.Path)]; {
 		case a.In != (Object{}):
 			st = &a.was
+		case at != nil && (st == nil || at.ID == now.ID):
+			st = at
 		case st == nil:
 			st = &a.State // of a directory that only had to stay as it was
 		}
