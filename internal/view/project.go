@@ -165,6 +165,17 @@ func SecretFile(rel string, read func() ([]byte, error)) (reason string, ok bool
 	return row.Reason, hides(path.Base(rel), row, test, read)
 }
 
+// Sheltered says whether less is looked for in a directory, by its path below the project:
+// it is one of what was installed, or of tests.
+func Sheltered(rel string) bool {
+	for name := range strings.SplitSeq(rel, "/") {
+		if otherTrees()[name] || testTrees()[name] {
+			return true
+		}
+	}
+	return false
+}
+
 // hides says whether a file that a row fits is hidden.
 func hides(name string, row secrets.Row, test bool, read func() ([]byte, error)) bool {
 	if name != ".envrc" && !test && (row.Test == secrets.ByName || row.Test == secrets.Environment) {

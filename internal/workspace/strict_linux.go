@@ -1,8 +1,11 @@
 package workspace
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -33,7 +36,51 @@ func (d *decider) secretOf(ch *broker.Change) (at, reason string) {
 			return ch.To, reason
 		}
 	}
+	moves := ch.Op == broker.OpRename || ch.Op == broker.OpExchange
+	if moves && ch.Kind == broker.KindDir {
+		if at, reason := d.sheltered(ch.Path, ch.To); at != "" {
+			return at, reason
+		}
+	}
+	if ch.Op == broker.OpExchange && ch.Over == broker.KindDir {
+		return d.sheltered(ch.To, ch.Path)
+	}
 	return "", ""
+}
+
+// maxSheltered bounds the look at a directory that is renamed to where less is looked for.
+const maxSheltered = 20_000
+
+// sheltered gives a secret in a directory that a rename brings to where it would be shown;
+// "" for none.
+func (d *decider) sheltered(from, to string) (at, reason string) {
+	below := func(path string) string { return strings.TrimPrefix(path, d.project+"/") }
+	if !within(to, d.project) || !view.Sheltered(below(to)) || view.Sheltered(below(from)) {
+		return "", ""
+	}
+	seen := 0
+	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if seen++; err != nil || seen > maxSheltered {
+			return errors.New("it cannot be looked at as a whole")
+		}
+		if !e.Type().IsRegular() {
+			return nil
+		}
+		pin, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(pin)
+		if why, ok := d.isSecret(path, 0, "", pin); ok {
+			at, reason = path, why
+			return filepath.SkipAll
+		}
+		return nil
+	})
+	if err != nil {
+		return from, "secrets are looked for in it, and " + err.Error()
+	}
+	return at, reason
 }
 
 // isSecret judges a file by its path and by what it holds. It is the one that is pinned,
