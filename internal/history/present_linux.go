@@ -241,9 +241,35 @@ func (p *present) now(n graph.Node) *nodeNow {
 	if x.state.Unread && x.state.Ctime == own.state.Ctime && x.state.ID == own.state.ID {
 		x.state.Xattrs, x.state.Unread = own.state.Xattrs, own.state.Unread
 	}
+	if x.state.Unread && len(x.names) > 0 {
+		p.readHidden(x)
+	}
 	p.anchorsOf(own, x)
 	x.content = p.class(p.contentNow(own, x))
 	return x
+}
+
+// readHidden reads the attributes that the mode keeps from being read. Where that does
+// not work they stay unread.
+func (p *present) readHidden(x *nodeNow) {
+	dir, name, err := parentIn(p.roots, p.path(x.names[0]))
+	if err != nil {
+		return
+	}
+	defer unix.Close(dir)
+	pin, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(pin)
+	restore := widened(pin, 0o400)
+	all, unread, err := xattrsOf(pin, "")
+	restore()
+	st, e := stateAt(pin, "", 0)
+	if err == nil && e == nil && !unread && st.ID == x.state.ID {
+		st.Xattrs = all
+		x.state = st
+	}
 }
 
 // anchorsOf finds what the store has of the inode of a node.
