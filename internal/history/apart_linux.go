@@ -402,3 +402,19 @@ func setMetaSynced(dir int, name string, st *State) error {
 	}
 	return syncFile(fd)
 }
+
+// crosses reports whether what is at a path is on another mount than the store, which
+// can only have a copy of it.
+func (p *present) crosses(path string) bool {
+	dir, _, err := parentIn(p.roots, path)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(dir)
+	here, at, err := mountedAt(dir, "", 0)
+	kept, in, e := mountedAt(p.store.fd, "", 0)
+	if at == 0 || in == 0 {
+		at, in = here.ID.Dev, kept.ID.Dev
+	}
+	return err == nil && e == nil && at != in
+}

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type carrier struct {
 	early  map[graph.Node]bool    // files that were changed already
 	kept   map[graph.Node]Object  // what their content becomes
 	inodes map[string]Object      // links of what lives on, by the path that it had
+	copied map[graph.Node]bool    // what lives on, and the store can only copy
 	used   map[graph.Place]Object // links that become names
 	ends   map[graph.Node][]graph.Place
 	names  map[graph.Node][]graph.Place // that files have at this point of the plan
@@ -31,7 +33,7 @@ func (p *present) carry(d *graph.Decision, plan *Plan, fresh func() Object) erro
 	c := &carrier{
 		present: p, Decision: d, plan: plan, fresh: fresh, where: make(map[graph.Node]graph.Place), gone: make(map[graph.Node]bool),
 		parked: make(map[graph.Node]Object), early: make(map[graph.Node]bool), kept: make(map[graph.Node]Object),
-		inodes: make(map[string]Object), used: make(map[graph.Place]Object), ends: make(map[graph.Node][]graph.Place),
+		inodes: make(map[string]Object), copied: make(map[graph.Node]bool), used: make(map[graph.Place]Object), ends: make(map[graph.Node][]graph.Place),
 		names: make(map[graph.Node][]graph.Place),
 	}
 	c.tell()
@@ -212,7 +214,12 @@ func (c *carrier) take(op *graph.Op, a *action) {
 	case graph.Parked:
 		c.parked[op.Node], a.Whole = a.Object, a.State.Kind == File
 	case graph.Anchored:
-		c.inodes[string(a.Path)] = a.Object
+		if !c.crosses(string(a.Path)) {
+			c.inodes[string(a.Path)] = a.Object
+			break
+		}
+		c.copied[op.Node] = true
+		c.kept[op.Node] = cmp.Or(c.kept[op.Node], a.Object)
 	default:
 		c.kept[op.Node] = a.Object
 	}
@@ -282,7 +289,7 @@ func (c *carrier) note() {
 		b := Pre{Path: Bytes(path), Inode: c.inodes[path]}
 		if s := c.look1(at); s != nil && s.node != 0 {
 			b.State, b.Was = s.state, c.rebound[s.node]
-			if _, is := changed[s.node]; is {
+			if _, is := changed[s.node]; is || c.copied[s.node] {
 				b.Object = c.kept[s.node]
 			}
 			if len(c.endNames(s.node)) == 0 && !beyond[s.node] {
@@ -357,6 +364,10 @@ func (c *carrier) noteBeyond(n graph.Node, path Bytes, changed map[graph.Node]gr
 	if c.Unmet(n) == 0 {
 		return
 	}
+	if c.copied[n] {
+		c.noteGone(n)
+		return
+	}
 	link := c.present.now(n).anchor
 	for _, at := range c.Names(n) {
 		if o := c.inodes[c.path(at)]; o != (Object{}) {
@@ -365,6 +376,16 @@ func (c *carrier) noteBeyond(n graph.Node, path Bytes, changed map[graph.Node]gr
 	}
 	if link != (Object{}) {
 		c.plan.beyond = append(c.plan.beyond, Beyond{Path: path, As: c.as(n, changed), Link: link})
+	}
+}
+
+// noteGone writes down which names a file no longer has: without one it is lost to the
+// history, which can only bring a copy of it back.
+func (c *carrier) noteGone(n graph.Node) {
+	for _, at := range c.relations.nodes[n].names {
+		if path := c.relations.path(at); path != "" && !slices.Contains(c.Names(n), at) {
+			c.plan.pre = append(c.plan.pre, Pre{Path: Bytes(path)})
+		}
 	}
 }
 
