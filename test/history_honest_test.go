@@ -152,6 +152,29 @@ func TestUndoThatLostIdentityIsNotDone(t *testing.T) {
 	}
 }
 
+// TestRedoThatLostIdentityIsNotDone shows that a redo does not pass a copy off as the file
+// that lives on beside the project, and that the next undo takes the copy away.
+func TestRedoThatLostIdentityIsNotDone(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.mount("tmpfs", w.base+"/other", "size=64m,mode=0700")
+	defer w.unmountAll()
+	w.configured("history: {dir: " + w.base + "/other/kept}")
+	w.outsideSh("mkdir d; echo one > d/f; ln d/f ../f")
+	w.sh("ln d/f e; echo two > g")
+	w.outsideSh("rm -r d; ln g ../g")
+	w.fine("undo")
+	if out := w.carrel("redo"); out.code != 1 || strings.Count(out.out, "NOT restored") != 2 || !strings.Contains(out.out, "a file of its own") {
+		t.Errorf("redo: %s", out)
+	}
+	if got := w.outsideSh("cat e g; stat -c %h e g ../f ../g"); got != "one\ntwo\n1\n1\n1\n1\n" {
+		t.Errorf("after the redo: %q", got)
+	}
+	w.fine("undo")
+	if got := w.outsideSh("ls; cat ../f ../g"); got != "one\ntwo\n" {
+		t.Errorf("after the undo: %q", got)
+	}
+}
+
 // TestUndoLeavesARepositoryWithOtherWorkWhole shows that a repository that a step made
 // stays usable if a person has committed, tagged or staged something in it, and goes if
 // not, also in an undo of several steps.

@@ -19,10 +19,16 @@ type request struct {
 	path   string
 	steps  []uint64 // that it is about, in the order in which they are left
 	enough bool     // there are n of them
+	parts  bool     // a redo of steps of which a part was made again before
 	onLine bool     // it goes along the line
 	to     int      // a place of the line
 	want   *tree    // that must come, where it is known
 	before *tree
+}
+
+// left says whether the command left something as it was.
+func (q request) left(did toldUndo) bool {
+	return q.mode == "--skip-conflicts" && len(did.Conflicts) > 0
 }
 
 // asked takes a command apart.
@@ -42,6 +48,7 @@ func (m *model) asked(i item) request {
 		}
 	}
 	q.steps, q.enough = m.chosen(q.redo, q.n)
+	q.parts = q.redo && slices.ContainsFunc(m.list, func(s toldStep) bool { return slices.Contains(q.steps, s.Step) && s.State != "undone" })
 	q.to = m.line.at - q.n
 	if q.redo {
 		q.to = m.line.at + q.n
@@ -129,6 +136,7 @@ func (m *model) command(i item) {
 		m.fail("unrestored", "%s%s", m.now.differences(q.want, exact), r)
 	case r.code != 0 && r.code != 1:
 		m.fail("status", "%s", r)
+	case r.code == 0 && m.line.soft && q.left(did): // where it could have refused
 	case r.code == 0 && q.want != nil && m.now.differences(q.want, exact) != "":
 		m.fail("inexact", "%s%s", m.now.differences(q.want, exact), r)
 	case r.code == 0 && q.path != "":
@@ -152,7 +160,7 @@ func (m *model) command(i item) {
 	fresh := slices.DeleteFunc(slices.Clone(m.list), func(s toldStep) bool { return s.Step <= last })
 	var steps []uint64 // that were left, in this order
 	for _, s := range fresh {
-		if m.partial[s.Step] = q.path != "" || q.mode == "--skip-conflicts" && len(did.Conflicts) > 0; moved(s) {
+		if m.partial[s.Step] = q.path != "" || q.left(did); moved(s) {
 			steps = append(steps, m.runOf(s.Step))
 		}
 	}
@@ -316,20 +324,22 @@ func (m *model) tokens(q request, steps []uint64, r result) {
 // arrive says where undo and redo go from here.
 func (m *model) arrive(q request, did toldUndo, steps []uint64, r result) {
 	n := len(steps)
+	left := q.left(did)
 	switch {
 	case r.code != 0 || n == 0, q.want != nil && m.line.once:
 		m.line = line{trees: []*tree{m.now}}
 	case q.onLine && slices.Equal(steps, q.steps):
 		m.line.at, m.line.trees[q.to] = q.to, m.now
-	case q.redo && slices.ContainsFunc(did.Steps, func(s uint64) bool { return m.partial[s] }):
+	case q.redo && (q.parts || slices.ContainsFunc(did.Steps, func(s uint64) bool { return m.partial[s] })):
 		m.line = line{trees: []*tree{m.now}}
 	case q.redo:
 		m.line = line{trees: make([]*tree, n+1), steps: steps, at: n, once: true, soft: true, loose: true}
 		m.line.trees[0], m.line.trees[n] = q.before, m.now
+	case left && n > 1: // and what it left of which step is not known
+		m.line = line{trees: []*tree{m.now}}
 	default:
 		// What --skip-conflicts left is in the way again after a redo.
-		soft := q.mode == "--skip-conflicts" && len(did.Conflicts) > 0
-		m.line = line{trees: make([]*tree, n+1), steps: slices.Clone(steps), once: true, loose: true, soft: soft}
+		m.line = line{trees: make([]*tree, n+1), steps: slices.Clone(steps), once: true, loose: true, soft: left}
 		slices.Reverse(m.line.steps)
 		m.line.trees[0], m.line.trees[n] = m.now, q.before
 	}
