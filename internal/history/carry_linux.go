@@ -416,8 +416,12 @@ func (c *carrier) as(n graph.Node, changed map[graph.Node]graph.Version) *As {
 }
 
 // noteWithin writes down what was in files that only have names outside, and get one
-// in the tree: also in a directory that is made only now, where it is rewritten.
+// in the tree: also in a directory that is made only now, where it is changed.
 func (c *carrier) noteWithin(changed map[graph.Node]graph.Version) {
+	set := make(map[graph.Node]bool)
+	for i := range c.Sets {
+		set[c.Sets[i].Node] = set[c.Sets[i].Node] || c.Sets[i].Part != graph.Entry
+	}
 	for i := range c.Sets {
 		s := &c.Sets[i]
 		if s.Part != graph.Entry || s.To.N == 0 || len(c.Names(s.To.N)) > 0 || c.Unmet(s.To.N) == 0 {
@@ -425,12 +429,11 @@ func (c *carrier) noteWithin(changed map[graph.Node]graph.Version) {
 		}
 		at := graph.Place{Dir: s.Node, Name: s.Name}
 		in := &Within{State: c.present.now(s.To.N).held}
-		_, is := changed[s.To.N]
-		if is {
+		if _, is := changed[s.To.N]; is {
 			in.Object = c.kept[s.To.N]
 		}
 		path := c.path(at)
-		if path == "" && is {
+		if path == "" && set[s.To.N] {
 			c.plan.pre = append(c.plan.pre, Pre{Path: Bytes(c.then(at)), Within: in})
 		}
 		if path == "" {

@@ -61,7 +61,6 @@ func (t *relating) bornNode(n *node, q *Post, content graph.Key) {
 			v = t.newVersion(n.number, &q.State)
 		}
 		t.write(content, graph.Value{N: graph.Dead}, graph.Value{N: v})
-		t.metas(n, &n.state, &q.State)
 	case v == graph.Dead, t.reborn[n.number]:
 		v = t.versionLeft(n, q)
 		t.write(content, graph.Value{N: graph.Dead}, graph.Value{N: v})
