@@ -27,7 +27,7 @@ var layers = map[string][]string{
 	"protect":          {"policy"},
 	"agents":           {"policy"},
 	"secrets":          {},
-	"view":             {"policy", "secrets"},
+	"view":             {"policy", "secrets", "gitconf"},
 	"broker":           {},
 	"display":          {"policy"},
 	"egress":           {"policy"},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/gitconf"
 	"carrel/internal/policy"
 )
 
@@ -44,7 +45,7 @@ func (in *inspector) git() {
 }
 
 // gitEntries reads the host's configuration in Git's order: system, XDG, home.
-func (in *inspector) gitEntries() []gitEntry {
+func (in *inspector) gitEntries() []gitconf.Entry {
 	r := &gitReader{in: in, gitDir: in.gitDir()}
 	system := in.env["GIT_CONFIG_SYSTEM"]
 	if system == "" {
@@ -67,49 +68,49 @@ func (in *inspector) gitEntries() []gitEntry {
 
 // gitSafeDirectories trusts the project and what the user trusts by name. A
 // "*" is left out.
-func (in *inspector) gitSafeDirectories(entries []gitEntry) []gitEntry {
-	safe := func(dir string) gitEntry { return gitEntry{section: "safe", key: "directory", value: dir} }
-	list := []gitEntry{safe(in.o.Project)}
+func (in *inspector) gitSafeDirectories(entries []gitconf.Entry) []gitconf.Entry {
+	safe := func(dir string) gitconf.Entry { return gitconf.Entry{Section: "safe", Key: "directory", Value: dir} }
+	list := []gitconf.Entry{safe(in.o.Project)}
 	for _, e := range entries {
-		if e.name() != "safe.directory" {
+		if e.Name() != "safe.directory" {
 			continue
 		}
-		if e.value == "" { // resets the list
+		if e.Value == "" { // resets the list
 			list = list[:1]
-		} else if path.IsAbs(e.value) && !strings.Contains(e.value, "*") {
-			list = append(list, safe(e.value))
+		} else if path.IsAbs(e.Value) && !strings.Contains(e.Value, "*") {
+			list = append(list, safe(e.Value))
 		}
 	}
 	return list
 }
 
 // gitClosing resets what other configuration files might ask for.
-func gitClosing() []gitEntry {
-	return []gitEntry{
-		{section: "credential", key: "helper"},
-		{section: "core", key: "askpass"},
+func gitClosing() []gitconf.Entry {
+	return []gitconf.Entry{
+		{Section: "credential", Key: "helper"},
+		{Section: "core", Key: "askpass"},
 	}
 }
 
 // entries lead git to what stands for credentials. Whoever signs outside by habit does
 // so inside.
-func (g GitKeys) entries(host []gitEntry) []gitEntry {
-	var out []gitEntry
+func (g GitKeys) entries(host []gitconf.Entry) []gitconf.Entry {
+	var out []gitconf.Entry
 	if g.Helper != "" {
-		out = append(out, gitEntry{section: "credential", key: "helper", value: g.Helper})
+		out = append(out, gitconf.Entry{Section: "credential", Key: "helper", Value: g.Helper})
 	}
 	if g.GPG != "" {
-		out = append(out, gitEntry{section: "gpg", key: "program", value: g.GPG})
+		out = append(out, gitconf.Entry{Section: "gpg", Key: "program", Value: g.GPG})
 	}
 	if g.Format == "" {
 		return out
 	}
-	out = append(out, gitEntry{section: "gpg", key: "format", value: g.Format}, gitEntry{section: "user", key: "signingkey", value: g.SigningKey})
+	out = append(out, gitconf.Entry{Section: "gpg", Key: "format", Value: g.Format}, gitconf.Entry{Section: "user", Key: "signingkey", Value: g.SigningKey})
 	for _, section := range []string{"commit", "tag"} {
 		for _, e := range slices.Backward(host) {
-			if e.name() == section+".gpgsign" {
-				if on := strings.ToLower(e.value); e.noValue || on == "true" || on == "yes" || on == "on" || on == "1" {
-					out = append(out, gitEntry{section: section, key: "gpgsign", value: "true"})
+			if e.Name() == section+".gpgsign" {
+				if on := strings.ToLower(e.Value); e.NoValue || on == "true" || on == "yes" || on == "on" || on == "1" {
+					out = append(out, gitconf.Entry{Section: section, Key: "gpgsign", Value: "true"})
 				}
 				break
 			}
@@ -120,15 +121,15 @@ func (g GitKeys) entries(host []gitEntry) []gitEntry {
 
 // gitSideFile copies a file that the configuration names, or Git's default one,
 // to the default place, where Git finds it without being told.
-func (in *inspector) gitSideFile(entries []gitEntry, variable, name, reason string) {
+func (in *inspector) gitSideFile(entries []gitconf.Entry, variable, name, reason string) {
 	if !in.wantsHome() {
 		return
 	}
 	target := in.expand("$CONFIG/git/" + name)
 	from := target
 	for _, e := range entries {
-		if e.name() == variable && !e.noValue {
-			from = in.gitPath(e.value, in.o.Home)
+		if e.Name() == variable && !e.NoValue {
+			from = in.gitPath(e.Value, in.o.Home)
 		}
 	}
 	if !path.IsAbs(from) {
@@ -156,7 +157,7 @@ func (in *inspector) gitPath(p, dir string) string {
 }
 
 // formatGitConfig writes entries so that Git reads back exactly the same.
-func formatGitConfig(entries []gitEntry) []byte {
+func formatGitConfig(entries []gitconf.Entry) []byte {
 	var b strings.Builder
 	b.WriteString("# Written by carrel from the host's configuration; changes here are lost.\n")
 	head := ""
@@ -165,20 +166,20 @@ func formatGitConfig(entries []gitEntry) []byte {
 			b.WriteString(h + "\n")
 			head = h
 		}
-		if e.noValue {
-			b.WriteString("\t" + e.key + "\n")
+		if e.NoValue {
+			b.WriteString("\t" + e.Key + "\n")
 		} else {
-			b.WriteString("\t" + e.key + " = " + quoteGitValue(e.value) + "\n")
+			b.WriteString("\t" + e.Key + " = " + quoteGitValue(e.Value) + "\n")
 		}
 	}
 	return []byte(b.String())
 }
 
-func gitHeader(e gitEntry) string {
-	if !e.hasSub {
-		return "[" + e.section + "]"
+func gitHeader(e gitconf.Entry) string {
+	if !e.HasSub {
+		return "[" + e.Section + "]"
 	}
-	return fmt.Sprintf(`[%s "%s"]`, e.section, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(e.sub))
+	return fmt.Sprintf(`[%s "%s"]`, e.Section, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(e.Sub))
 }
 
 func quoteGitValue(v string) string {

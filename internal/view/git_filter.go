@@ -3,6 +3,8 @@ package view
 import (
 	"strings"
 	"sync"
+
+	"carrel/internal/gitconf"
 )
 
 // gitSafe lists the variables that are kept, by section. "*" keeps a whole
@@ -74,9 +76,9 @@ var lfsFilter = map[string][]string{
 }
 
 // filterGit returns the entries that are kept, and whether signing was asked for.
-func filterGit(entries []gitEntry) (keep []gitEntry, signing bool) {
+func filterGit(entries []gitconf.Entry) (keep []gitconf.Entry, signing bool) {
 	for _, e := range entries {
-		if strings.HasSuffix(e.key, "gpgsign") && e.value != "false" {
+		if strings.HasSuffix(e.Key, "gpgsign") && e.Value != "false" {
 			signing = true
 		}
 		if safeGitEntry(e) {
@@ -86,35 +88,35 @@ func filterGit(entries []gitEntry) (keep []gitEntry, signing bool) {
 	return keep, signing
 }
 
-func safeGitEntry(e gitEntry) bool {
-	if strings.ContainsRune(e.name()+e.value, 0) || strings.ContainsRune(e.sub, '\n') || !plainName(e.section) || hasUserinfo(e.value) || hasUserinfo(e.sub) {
+func safeGitEntry(e gitconf.Entry) bool {
+	if strings.ContainsRune(e.Name()+e.Value, 0) || strings.ContainsRune(e.Sub, '\n') || !plainName(e.Section) || hasUserinfo(e.Value) || hasUserinfo(e.Sub) {
 		return false
 	}
-	if e.hasSub {
+	if e.HasSub {
 		return safeGitSub(e)
 	}
-	if e.section == "alias" {
-		return safeAlias(e.value)
+	if e.Section == "alias" {
+		return safeAlias(e.Value)
 	}
-	safe, ok := gitSafe()[e.section]
-	return ok && (safe == "*" || hasWord(safe, e.key))
+	safe, ok := gitSafe()[e.Section]
+	return ok && (safe == "*" || hasWord(safe, e.Key))
 }
 
 // safeGitSub decides about variables with a subsection.
-func safeGitSub(e gitEntry) bool {
-	switch e.section {
+func safeGitSub(e gitconf.Entry) bool {
+	switch e.Section {
 	case "url":
-		return (e.key == "insteadof" || e.key == "pushinsteadof") && safeURL(e.sub) && safeURL(e.value)
+		return (e.Key == "insteadof" || e.Key == "pushinsteadof") && safeURL(e.Sub) && safeURL(e.Value)
 	case "branch":
-		return hasWord("remote merge rebase pushremote description mergeoptions", e.key)
+		return hasWord("remote merge rebase pushremote description mergeoptions", e.Key)
 	case "color", "advice", "pretty", "status", "column", "fsck":
 		return true
 	case "diff":
-		return hasWord("xfuncname funcname wordregex binary", e.key)
+		return hasWord("xfuncname funcname wordregex binary", e.Key)
 	case "filter":
-		return e.sub == "lfs" && contains(lfsFilter[e.key], e.value)
+		return e.Sub == "lfs" && contains(lfsFilter[e.Key], e.Value)
 	case "alias":
-		return e.key == "command" && safeAlias(e.value)
+		return e.Key == "command" && safeAlias(e.Value)
 	}
 	return false
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"path"
 	"strings"
+
+	"carrel/internal/gitconf"
 )
 
 // gitReader collects the entries of files and of what they include, in Git's
@@ -12,7 +14,7 @@ type gitReader struct {
 	in      *inspector
 	gitDir  string // canonical; "" outside a repository
 	files   int
-	entries []gitEntry
+	entries []gitconf.Entry
 }
 
 // file reads one file. A file with a syntax error counts for nothing.
@@ -31,9 +33,9 @@ func (r *gitReader) file(p string, depth int) {
 		r.in.note("Git configuration: more than %d files are included", maxGitFiles)
 		return
 	}
-	entries, err := parseGitConfig(data)
+	entries, err := gitconf.Parse(data)
 	if err != nil {
-		r.in.note("Git configuration %s is left out: %v", r.in.tilde(p), err)
+		r.in.note("%s is left out: %v", r.in.tilde(p), err)
 		return
 	}
 	for _, e := range entries {
@@ -41,8 +43,8 @@ func (r *gitReader) file(p string, depth int) {
 			r.in.note("Git configuration: more than %d entries", maxGitEntries)
 			return
 		}
-		if e.key == "path" && !e.noValue && r.included(e, at.path) {
-			r.include(e.value, p, depth)
+		if e.Key == "path" && !e.NoValue && r.included(e, at.path) {
+			r.include(e.Value, p, depth)
 		}
 		r.entries = append(r.entries, e)
 	}
@@ -61,20 +63,20 @@ func (r *gitReader) include(value, from string, depth int) {
 
 // included decides about include.path and includeIf.CONDITION.path. real is the
 // canonical path of the file that asks.
-func (r *gitReader) included(e gitEntry, real string) bool {
-	if e.section == "include" && !e.hasSub {
+func (r *gitReader) included(e gitconf.Entry, real string) bool {
+	if e.Section == "include" && !e.HasSub {
 		return true
 	}
-	if e.section != "includeif" || !e.hasSub {
+	if e.Section != "includeif" || !e.HasSub {
 		return false
 	}
-	if pattern, ok := strings.CutPrefix(e.sub, "gitdir:"); ok {
+	if pattern, ok := strings.CutPrefix(e.Sub, "gitdir:"); ok {
 		return r.matchGitDir(pattern, real, false)
 	}
-	if pattern, ok := strings.CutPrefix(e.sub, "gitdir/i:"); ok {
+	if pattern, ok := strings.CutPrefix(e.Sub, "gitdir/i:"); ok {
 		return r.matchGitDir(pattern, real, true)
 	}
-	r.in.note("Git configuration: the condition %q is not followed", e.sub)
+	r.in.note("Git configuration: the condition %q is not followed", e.Sub)
 	return false
 }
 

@@ -138,7 +138,7 @@ var posixClasses = map[string]func(c byte) bool{
 	"lower":  func(c byte) bool { return c >= 'a' && c <= 'z' },
 	"print":  func(c byte) bool { return c >= ' ' && c < 0x7f },
 	"punct":  func(c byte) bool { return c > ' ' && c < 0x7f && !isAlnum(c) },
-	"space":  isGitSpace,
+	"space":  isSpace,
 	"upper":  func(c byte) bool { return c >= 'A' && c <= 'Z' },
 	"xdigit": func(c byte) bool { return strings.IndexByte("0123456789abcdefABCDEF", c) >= 0 },
 }
@@ -208,4 +208,15 @@ func setByte(p string) (byte, int) {
 		return 0, 0
 	}
 	return p[1], 2
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+func isAlpha(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+func isAlnum(c byte) bool { return isAlpha(c) || c >= '0' && c <= '9' }
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
 }

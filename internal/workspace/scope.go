@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"carrel/internal/agents"
+	"carrel/internal/gitconf"
 	"carrel/internal/policy"
 )
 
@@ -148,10 +149,10 @@ func isSubmodule(dir, target string) bool {
 	if err != nil || !strings.Contains(target, "/.git/modules/") {
 		return false
 	}
-	for line := range strings.Lines(text) {
-		key, value, ok := strings.Cut(line, "=")
-		if ok && strings.TrimSpace(key) == "worktree" {
-			back, err := canonicalFrom(target, strings.TrimSpace(value))
+	list, err := gitconf.Parse([]byte(text))
+	for _, e := range slices.Backward(list) {
+		if err == nil && e.Name() == "core.worktree" {
+			back, err := canonicalFrom(target, e.Value)
 			return err == nil && back == dir
 		}
 	}
