@@ -232,8 +232,9 @@ func (p *power) reopen(when string, must bool) {
 	p.t.Helper()
 	p.store = openStore(p.t, p.bases[len(p.bases)-1]+"/state/project/history")
 	if unfinished, err := p.store.Unfinished(); err != nil || !unfinished && strings.HasPrefix(when, "ordered") {
-		n, e := p.store.number() // without having read anything, as a run does
-		if e != nil || len(p.marks) > 0 && p.last > 0 && n <= p.given(when) {
+		c := p.store.catchUp() // and nothing else, as a run does
+		n, e := p.store.number()
+		if c != nil || e != nil || len(p.marks) > 0 && p.last > 0 && n <= p.given(when) {
 			p.t.Fatalf("%s: the next number is %d: %v", when, n, e)
 		}
 		if l, e := p.store.Read(); err != nil || e != nil || len(l.interrupted()) > 0 {

@@ -31,7 +31,7 @@ type Store struct {
 	path     string
 	fd       int
 	lock     *os.File
-	counters *[4]atomic.Uint64
+	counters *[5]atomic.Uint64 // stamp, step, what is kept in bytes, steps that are gone, boot
 	mapped   []byte
 	limits   Limits
 	ignored  func(path string) bool // nil: nothing is
@@ -39,10 +39,8 @@ type Store struct {
 
 // Open opens the store in a directory, and makes it where there is none.
 func Open(dir string) (*Store, error) {
-	for _, d := range []string{dir, dir + "/journal", dir + "/objects"} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			return nil, fmt.Errorf("making the history: %w", err)
-		}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the history: %w", err)
 	}
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -64,6 +62,9 @@ func (s *Store) open() error {
 	if st.Uid != uint32(os.Geteuid()) || st.Mode&0o077 != 0 {
 		return errors.New("it is not a directory of this user alone; make it 0700")
 	}
+	if err := s.makeDirectories(); err != nil {
+		return err
+	}
 	for _, d := range []string{"journal", "objects"} { // whoever moves them away takes them out of this directory's protection
 		fd, err := s.directory(d)
 		if err != nil {
@@ -80,6 +81,23 @@ func (s *Store) open() error {
 	}
 	s.lock = lock
 	return s.mapCounters()
+}
+
+// makeDirectories makes those that are missing. Their names are on the disk before there
+// is a format, and nobody need look after them again.
+func (s *Store) makeDirectories() error {
+	made := false
+	for _, name := range []string{"journal", "objects", "open"} {
+		err := mkdirAt(s.fd, name, 0o700)
+		if err != nil && err != unix.EEXIST {
+			return fmt.Errorf("making %q in it: %w", name, err)
+		}
+		made = made || err == nil
+	}
+	if !made {
+		return nil
+	}
+	return syncFile(s.fd)
 }
 
 func (s *Store) file(name string, flags int) (*os.File, error) {
@@ -136,7 +154,7 @@ func (s *Store) writeFormat() error {
 		return err
 	}
 	_, err = f.WriteString(format)
-	err = errors.Join(err, syncFile(int(f.Fd())), f.Close())
+	err = errors.Join(err, syncFile(int(f.Fd())), f.Close(), syncFile(s.fd))
 	if err == nil {
 		err = renameOver(s.fd, temp, s.fd, "format")
 	}
@@ -168,7 +186,7 @@ func (s *Store) mapCounters() error {
 	if s.mapped, err = unix.Mmap(int(f.Fd()), 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
 		return err
 	}
-	s.counters = (*[4]atomic.Uint64)(unsafe.Pointer(&s.mapped[0]))
+	s.counters = (*[5]atomic.Uint64)(unsafe.Pointer(&s.mapped[0]))
 	return nil
 }
 
@@ -202,6 +220,24 @@ func (s *Store) count(i int) (n uint64, err error) {
 		err = errCounters
 	}
 	return n, err
+}
+
+// catchUp brings the counters past all that the journals say, the first time after the
+// machine was started: they are not brought to the disk, and losing the power may have
+// taken them back.
+func (s *Store) catchUp() error {
+	boot := bootNumber()
+	now := uint64(0)
+	if err := s.mappedCounters(func() { now = s.counters[4].Load() }); err != nil {
+		return err
+	}
+	if boot != 0 && now == boot {
+		return nil
+	}
+	if _, err := s.Survey(); err != nil {
+		return err
+	}
+	return s.mappedCounters(func() { s.counters[4].Store(boot) })
 }
 
 // counted gives the last stamp that was given.

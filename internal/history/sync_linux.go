@@ -3,7 +3,6 @@ package history
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -45,14 +44,11 @@ func (w *Writer) syncJournal() error {
 	return err
 }
 
-// bringJournal brings the journal to the disk, the first time with all that leads
-// to it, and the counters: the numbers that it has are not given again.
+// bringJournal brings the journal to the disk, the first time with the names that
+// lead to it.
 func (w *Writer) bringJournal() error {
-	if err := w.store.syncCounters(); err != nil {
-		return err
-	}
 	if !w.placed.Load() {
-		for _, name := range []string{"objects", "open", "journal", "."} {
+		for _, name := range []string{"open", "journal"} {
 			if err := w.store.syncDirectory(name); err != nil && err != unix.ENOENT { // lost with the power
 				return err
 			}
@@ -86,7 +82,18 @@ func (w *Writer) syncObjects(objects []uint64) error {
 			return err
 		}
 	}
-	return syncPinned(w.objects)
+	return w.syncShelf()
+}
+
+// syncShelf brings the names of objects to the disk, the first time with that of their
+// directory.
+func (w *Writer) syncShelf() error {
+	if err := syncPinned(w.objects); err != nil || w.shelved.Load() {
+		return err
+	}
+	err := w.store.syncDirectory("objects")
+	w.shelved.Store(err == nil)
+	return err
 }
 
 // syncTrees brings what was done in the roots and the store to the disk.
@@ -102,15 +109,6 @@ func (w *Writer) syncTrees() error {
 		}
 	}
 	return syncAll(w.store.fd)
-}
-
-func (s *Store) syncCounters() error {
-	f, err := s.file("counters", os.O_RDONLY)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return syncFile(int(f.Fd()))
 }
 
 // syncDirectory brings the names in a directory of the store to the disk.

@@ -468,6 +468,9 @@ func (u *undo) journal(p *Plan) error {
 	if err := u.w.write(&Record{Ready: len(p.actions)}); err != nil {
 		return err
 	}
+	if err := u.w.syncShelf(); err != nil { // what is taken from another file system is only there
+		return err
+	}
 	return u.w.syncJournal()
 }
 

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -14,9 +16,6 @@ import (
 // next sees at once whether a writer was killed, and need not read all journals.
 
 func (s *Store) markOpen(segment string) error {
-	if err := mkdirAt(s.fd, "open", 0o700); err != nil && err != unix.EEXIST {
-		return err
-	}
 	f, err := s.file("open/"+segment, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
@@ -33,6 +32,16 @@ var bootID = sync.OnceValue(func() string {
 	}
 	return string(id)
 })
+
+// bootNumber is bootID in one word; 0 where that is not known.
+func bootNumber() uint64 {
+	id := bootID()
+	if id == "" {
+		return 0
+	}
+	sum := sha256.Sum256([]byte(id))
+	return binary.LittleEndian.Uint64(sum[:]) | 1
+}
 
 // begunNow says whether the machine has not been started again since a segment was
 // begun: then its writer was killed, and no power was lost.

@@ -57,6 +57,7 @@ type Writer struct {
 
 	unsynced bool        // something was written since the last sync
 	placed   atomic.Bool // the names that lead to the journal are on the disk
+	shelved  atomic.Bool // the name of the directory of its objects is on the disk
 	safe     int64       // bytes of the journal that are on the disk, for the next record
 }
 
@@ -73,7 +74,11 @@ func (s *Store) NewWriter(run string, roots []string) (*Writer, error) {
 			w.abandon()
 		}
 	}()
-	stamp, err := s.stamp()
+	err := s.catchUp()
+	stamp := uint64(0)
+	if err == nil {
+		stamp, err = s.stamp()
+	}
 	if err == nil {
 		w.segment = segmentName(stamp, run)
 		err = w.open(roots)
