@@ -106,3 +106,66 @@ func TestProjectSecretsInTheNextRun(t *testing.T) {
 		})
 	}
 }
+
+// TestPasswordsOfRepositories: what is secret in the configuration of a repository is not
+// readable inside, by no name and after no change, and git works with the rest.
+func TestPasswordsOfRepositories(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		w.need("git")
+		const token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+		w.outsideSh(`git init -q .; git config user.email a@b; git config user.name n
+			git remote add origin https://oauth2:PASSWORD@example.com/x.git
+			git config http.https://example.com/.extraheader 'AUTHORIZATION: basic PASSWORD'
+			echo a > a; git add a; git commit -qm one; git init -q sub/n; git -C sub/n remote add o https://` + token + `@example.com/y.git
+			git init -q sub/plain; mkdir -p .git/modules/d/m; git init -q --bare .git/modules/d/m; git -C .git/modules/d/m remote add o https://u:PASSWORD@example.com/z`)
+		holds := func(text string) bool { return strings.Contains(text, "PASSWORD") || strings.Contains(text, token) }
+		if out := w.outsideSh("cat .git/config sub/n/.git/config"); strings.Count(out, "PASSWORD") != 2 || !strings.Contains(out, token) {
+			t.Fatalf("canary: %s", out)
+		}
+		before := w.read(w.project + "/.git/config")
+		r := w.carrel("run", "--", "bash", "-c", `cat .git/config sub/n/.git/config .git/modules/d/m/config; git remote -v; git config user.name x && echo WRITTEN
+			for c in .git/config sub/n/.git/config; do ln $c x; mv $c y; cat x y; exec 3<> $c && cat <&3; chmod 644 $c; cat $c; done
+			cp -r sub z; mv sub/n sub/m; mv sub/m/.git sub/m/g; grep -r . z sub; git -C sub/plain config user.name x && echo PLAIN
+			git add a && git commit -q --allow-empty -m two && git branch -q t && echo COMMITTED; rm -rf sub z && echo REMOVED; exit 3`)
+		if holds(r.out + r.err) {
+			t.Errorf("readable inside: %s", r)
+		}
+		for _, want := range []string{"https://oauth2@example.com/x.git (fetch)", "https://example.com/y.git", "https://u@example.com/z", "PLAIN", "COMMITTED", "REMOVED"} {
+			if !strings.Contains(r.out, want) {
+				t.Errorf("%q is missing: %s", want, r)
+			}
+		}
+		if strings.Contains(r.out, "WRITTEN") || !strings.Contains(r.err, "it holds a password, which is hidden inside") || !strings.Contains(r.err, "hidden: .git/config, .git/modules/d/m/config, sub/n/.git/config") {
+			t.Errorf("refused and told: %s", r)
+		}
+		if got := w.read(w.project + "/.git/config"); got != before {
+			t.Errorf("the configuration is\n%s", got)
+		}
+		w.fine("undo")
+		if out := w.outsideSh("cat sub/n/.git/config"); !strings.Contains(out, token) {
+			t.Errorf("the undo gave back %s", out)
+		}
+		if out := w.fine("run", "--history", "off", "--", "bash", "-c", "cat .git/config sub/n/.git/config; git remote -v"); holds(out) {
+			t.Errorf("with --history off: %s", out)
+		}
+		if out := w.fine("run", "--read", ".git/config", "--", "git", "remote", "-v"); !holds(out) {
+			t.Errorf("granted: %s", out)
+		}
+	})
+}
+
+// TestPasswordsThatTheHostWrites: a configuration that is replaced outside during a run is
+// hidden as a whole.
+func TestPasswordsThatTheHostWrites(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.need("git")
+	w.outsideSh("git init -q .; git remote add origin https://u:PASSWORD@example.com/x.git")
+	cmd, done := w.command(w.bin, "run", "--", "bash", "-c", `sleep 0.2; : > ready; while [ ! -e over ]; do sleep 0.01; done; sleep 0.2; cat .git/config; git remote -v`), make(chan result, 1)
+	go func() { done <- w.finish(cmd) }()
+	eventually(t, "the command runs", func() bool { return exists(w.project + "/ready") })
+	w.outsideSh("git config user.name y; sleep 0.2; : > over")
+	if r := <-done; strings.Contains(r.out+r.err, "PASSWORD") || !strings.Contains(r.err, "ermission denied") {
+		t.Errorf("%s", r)
+	}
+}

@@ -70,6 +70,9 @@ func (in *inspector) projectSecrets() error {
 			case l.err != nil: // it may be gone, and then nothing is denied
 				in.deny(path.Join(at.path, d.rel), strings.TrimPrefix(Unlooked, secretPrefix), false)
 			}
+			for _, name := range l.repositories {
+				in.repository(path.Join(at.path, d.rel, name))
+			}
 			for _, h := range l.hits {
 				if h.row.Test != secrets.ByName {
 					reads++
@@ -84,9 +87,10 @@ func (in *inspector) projectSecrets() error {
 
 // listing is what a directory of the project holds.
 type listing struct {
-	dirs []projectDir
-	hits []hit
-	err  error
+	dirs         []projectDir
+	hits         []hit
+	repositories []string
+	err          error
 }
 
 // perThread is how many directories are worth a thread.
@@ -113,6 +117,9 @@ func lookAll(place string, list []projectDir, deep bool) []listing {
 func (d projectDir) look(place string, buf []byte, deep bool) (l listing) {
 	l.err = listDir(path.Join(place, d.rel), buf, func(name string, dir bool) {
 		if dir && !strings.HasPrefix(name, ".env") {
+			if name == ".git" {
+				l.repositories = append(l.repositories, ".git")
+			}
 			if !otherTrees()[name] && deep { // else the project is the whole machine
 				l.dirs = append(l.dirs, projectDir{path.Join(d.rel, name), d.test || testTrees()[name]})
 			}
@@ -151,6 +158,9 @@ func (in *inspector) projectFile(p string, row secrets.Row, test, unread bool) {
 // below the project; read gives what it begins with, [secrets.MaxRead] bytes at most. What
 // cannot be read is taken to hold one.
 func SecretFile(rel string, read func() ([]byte, error)) (reason string, ok bool) {
+	if IsGitConfig(rel) {
+		return strings.TrimPrefix(Passwords, secretPrefix), holdsPassword(read)
+	}
 	row := secrets.Match(path.Dir(rel), path.Base(rel))
 	if row.Test == secrets.Never || row.Test == secrets.Shown {
 		return "", false

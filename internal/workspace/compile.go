@@ -182,7 +182,10 @@ func (p *Prepared) isGitConfig(path string) bool {
 // fill adds generated files, links and the helpers' names.
 func (p *Prepared) fill(in *sandbox.Input) {
 	for _, f := range p.withMaskedIgnored(p.view.Files, in.Expanded) {
-		in.Files = append(in.Files, sandbox.Mount{Kind: sandbox.MountData, Target: f.Path, Data: f.Data, Perm: f.Perm, Optional: true, Reason: f.Reason})
+		if f.Reason == view.Passwords && !p.hidesPassword(f.Path) {
+			continue
+		}
+		in.Files = append(in.Files, sandbox.Mount{Kind: sandbox.MountData, Target: f.Path, Data: f.Data, Perm: f.Perm, Optional: true, Bare: f.Reason == view.Passwords, Reason: f.Reason})
 	}
 	for _, l := range p.view.Symlinks {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: l.Path, Source: l.Target, Optional: true})
@@ -213,6 +216,22 @@ func (p *Prepared) fill(in *sandbox.Input) {
 			in.Binds = append(in.Binds, sandbox.Mount{Kind: sandbox.MountBind, Target: real, Source: in.Self, ReadOnly: true, Reason: "links go to the person outside"})
 		}
 	}
+}
+
+// hidesPassword says whether nobody has named a configuration with a password in it.
+func (p *Prepared) hidesPassword(at string) bool {
+	r := p.Policy.Lookup(at).Rule
+	return !p.asIs() && (r == nil || r.Path != at || r.Source.Layer >= policy.LayerProject)
+}
+
+// passwords are the configurations of repositories that others stand for inside.
+func (p *Prepared) passwords() (all []string) {
+	for _, f := range p.view.Files {
+		if f.Reason == view.Passwords && p.hidesPassword(f.Path) {
+			all = append(all, f.Path)
+		}
+	}
+	return all
 }
 
 // helperLinks are the names of helpers that nothing of the system stands for.

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type decider struct {
 	guarded []policy.Rule   // protected names that exist, by their own path
 	named   *namedTargets
 	configs func(path string) bool
+	masked  []string              // configurations that a password is hidden of
 	folding func(dir string) bool // foldsCase
 	starts  map[string]bool       // files that may be started
 	program policy.Reason         // why no others
@@ -48,7 +50,7 @@ func newDecider(p *Prepared) *decider {
 	d := &decider{policy: p.Policy, project: p.place.project, git: p.place.git.common, gitOwn: p.place.git.dir, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules,
 		named: &namedTargets{start: p.guarded.named, nested: make(map[string][]gitconf.Target)}, mounts: p.mounts, configs: p.isGitConfig, folding: foldsCase,
 		exact: p.asIs(), fold: make(map[string]bool), births: &births{born: make(map[string]bool), listed: make(map[string]bool)}}
-	d.worktree = newWorktree(p.place.git)
+	d.worktree, d.masked = newWorktree(p.place.git), p.passwords()
 	if p.state != nil {
 		d.state = p.state.path
 	}
@@ -250,8 +252,14 @@ func (d *decider) byLevel(ch *broker.Change, at, rule string, level protect.Leve
 	return broker.Verdict{Allowed: true}
 }
 
+// errPassword: the new file would lack what was hidden of the old one.
+var errPassword = errors.New("it holds a password, which is hidden inside and would be lost; a credential helper keeps one out of it")
+
 // vetChange judges a new configuration for one that was there.
 func (d *decider) vetChange(at string) func(before, after []byte) error {
+	if slices.Contains(d.masked, at) {
+		return func(_, _ []byte) error { return errPassword }
+	}
 	if !newGitDir(path.Dir(at)) || path.Base(path.Dir(at)) == ".git" || !strings.Contains(at, "/modules/") {
 		return gitconf.VetChange
 	}

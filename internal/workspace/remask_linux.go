@@ -18,6 +18,7 @@ import (
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/secrets"
+	"carrel/internal/view"
 
 	"golang.org/x/sys/unix"
 )
@@ -64,6 +65,10 @@ func (p *Prepared) watchMasks(walls *sandbox.Walls, b *brokered) *masks {
 		dirs = append(dirs, p.place.project) // for new files of secrets
 	}
 	for _, step := range p.Plan.Mounts {
+		if step.Kind == sandbox.MountData && step.Reason == view.Passwords {
+			m.masked[step.Target] = true // nothing of the new one is seen
+			dirs = append(dirs, path.Dir(step.Target))
+		}
 		if step.Kind == sandbox.MountMask && !step.Dir && !strings.HasPrefix(step.Target, "/proc/") {
 			m.masked[step.Target] = true
 			dirs = append(dirs, path.Dir(step.Target))
@@ -355,7 +360,7 @@ func (o *ownFiles) note(ch *broker.Change, count int, done bool) {
 // hideable says whether a file may be hidden, by its name.
 func hideable(at string) bool {
 	test := secrets.Match(path.Dir(at), path.Base(at)).Test
-	return test != secrets.Never && test != secrets.Shown
+	return test != secrets.Never && test != secrets.Shown || view.IsGitConfig(at)
 }
 
 func (o *ownFiles) noteMade(at string, count int, done bool) {

@@ -376,16 +376,21 @@ func (p *Prepared) conclude(r *api.Result) {
 // there calls them.
 func (p *Prepared) hiddenSecrets() (names []string) {
 	add := func(at string) {
-		if rel, ok := strings.CutPrefix(at, p.place.project+"/"); ok && len(names) < maxListed && p.Policy.Lookup(at).Access == policy.Deny {
+		if rel, ok := strings.CutPrefix(at, p.place.project+"/"); ok && len(names) < maxListed {
 			names = append(names, rel)
 		}
 	}
 	for i := range p.Policy.Rules {
-		if r := &p.Policy.Rules[i]; r.Access == policy.Deny && r.Path != "" && r.Source.Layer == policy.LayerDefault {
+		if r := &p.Policy.Rules[i]; r.Access == policy.Deny && r.Path != "" && r.Source.Layer == policy.LayerDefault && p.Policy.Lookup(r.Path).Access == policy.Deny {
 			add(r.Path)
 		}
 	}
 	for _, at := range p.hiddenSince {
+		if p.Policy.Lookup(at).Access == policy.Deny {
+			add(at)
+		}
+	}
+	for _, at := range p.passwords() {
 		add(at)
 	}
 	slices.Sort(names)

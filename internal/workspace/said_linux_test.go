@@ -12,11 +12,12 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/policy"
+	"carrel/internal/view"
 )
 
 // TestConcludeWaits: what is told at the end is read while nobody adds to it.
 func TestConcludeWaits(t *testing.T) {
-	p := &Prepared{Policy: &policy.Effective{}, notes: []string{"a note"}, denials: []api.Denial{{Subject: "x"}}}
+	p := &Prepared{Policy: &policy.Effective{}, view: &view.View{}, notes: []string{"a note"}, denials: []api.Denial{{Subject: "x"}}}
 	var r api.Result
 	p.said.Lock()
 	done := make(chan struct{})

@@ -23,6 +23,59 @@ func (h *handles) close() {
 // masks included, in which the roots can be written, and one of each root alone.
 // Then they are read-only inside, with everything that is mounted in them.
 func (b *builder) mirror() (h handles, err error) {
+	cover, err := b.uncover()
+	if err != nil {
+		return h, err
+	}
+	if h, err = b.shared(); err == nil {
+		err = cover()
+	}
+	if err != nil {
+		return h, err
+	}
+	for _, root := range b.plan.Roots {
+		err := unix.MountSetattr(unix.AT_FDCWD, root, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+		if err != nil {
+			return h, failed("making read-only", root, err)
+		}
+	}
+	h.view, err = unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	return h, failed("opening the view for the broker", "/", err)
+}
+
+// uncover takes away what only commands see; cover puts it back.
+func (b *builder) uncover() (cover func() error, err error) {
+	covers := make(map[string]int)
+	for i := range b.plan.Mounts {
+		m := &b.plan.Mounts[i]
+		if !m.Bare {
+			continue
+		}
+		fd, err := unix.OpenTree(unix.AT_FDCWD, m.Target, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)
+		if err == nil {
+			err = unix.Unmount(m.Target, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+		}
+		if err == unix.ENOENT && m.Optional {
+			continue
+		}
+		if err != nil {
+			return nil, failed("uncovering for the broker", m.Target, err)
+		}
+		covers[m.Target] = fd
+	}
+	return func() error {
+		for at, fd := range covers {
+			if err := unix.MoveMount(fd, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+				return failed("covering", at, err)
+			}
+			unix.Close(fd)
+		}
+		return nil
+	}, nil
+}
+
+// shared makes the copies.
+func (b *builder) shared() (h handles, err error) {
 	if h.mirror, err = clone("/"); err != nil {
 		return h, failed("mirroring the mounts for the broker", "/", err)
 	}
@@ -33,13 +86,8 @@ func (b *builder) mirror() (h handles, err error) {
 		if fd, err := covered(root); err == nil { // else opens for reading are a little slower
 			h.covered = append(h.covered, fd)
 		}
-		err := unix.MountSetattr(unix.AT_FDCWD, root, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
-		if err != nil {
-			return h, failed("making read-only", root, err)
-		}
 	}
-	h.view, err = unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	return h, failed("opening the view for the broker", "/", err)
+	return h, nil
 }
 
 func clone(at string) (int, error) {

@@ -1,0 +1,129 @@
+package view
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"carrel/internal/gitconf"
+	"carrel/internal/secrets"
+)
+
+// Passwords is the reason of a file that stands for a repository's configuration.
+const Passwords = secretPrefix + "a password in the configuration of a repository"
+
+const (
+	maxModules     = 1000 // repositories of submodules that are looked at, for each repository
+	maxModuleDepth = 16
+)
+
+// repository looks at the configurations of a git directory in the project, and of its
+// submodules'. In one that holds a password something else stands for it: git has to read
+// the rest.
+func (in *inspector) repository(dir string) {
+	type candidate struct {
+		at    string
+		depth int
+	}
+	list := []candidate{{dir, 0}}
+	for n := 0; len(list) > 0 && n < maxModules; n++ {
+		at := list[0]
+		list = list[1:]
+		own := in.gitPasswords(at.at + "/config")
+		in.gitPasswords(at.at + "/config.worktree")
+		below := at.at
+		if own {
+			below += "/modules"
+		}
+		if at.depth == maxModuleDepth || !own && at.depth == 0 {
+			continue
+		}
+		_ = listDir(in.h.root+below, make([]byte, 32<<10), func(name string, isDir bool) {
+			if isDir {
+				list = append(list, candidate{below + "/" + name, at.depth + 1})
+			}
+		})
+	}
+}
+
+// gitPasswords hides what is secret in one configuration. It says whether there is one.
+func (in *inspector) gitPasswords(file string) bool {
+	data, at, err := in.h.load(file, maxGitFile)
+	if err != nil || !at.isFile() {
+		return at.found
+	}
+	entries, err := gitconf.Parse(data)
+	if err != nil { // git reads none of it
+		if hasUserinfo(string(data)) || secrets.HoldsToken(data) {
+			in.deny(file, strings.TrimPrefix(Passwords, secretPrefix), false)
+		}
+		return true
+	}
+	if shown, hid := withoutPasswords(entries); hid {
+		in.view.Files = append(in.view.Files, File{Path: at.path, Data: formatGitConfig(shown), Perm: 0o644, Reason: Passwords})
+	}
+	return true
+}
+
+// IsGitConfig says whether a path is that of a configuration in a git directory, in which a
+// password may be.
+func IsGitConfig(rel string) bool {
+	base := path.Base(rel)
+	return (base == "config" || base == "config.worktree") && slices.Contains(strings.Split(path.Dir(rel), "/"), ".git")
+}
+
+func holdsPassword(read func() ([]byte, error)) bool {
+	data, err := read()
+	if err != nil {
+		return true
+	}
+	entries, _ := gitconf.Parse(data)
+	_, hid := withoutPasswords(entries)
+	return hid
+}
+
+// withoutPasswords are the variables without what is secret in them, and whether
+// something was.
+func withoutPasswords(entries []gitconf.Entry) (shown []gitconf.Entry, hid bool) {
+	for _, e := range entries {
+		before := e
+		e.Value, e.Sub = withoutUserinfo(e.Value), withoutUserinfo(e.Sub)
+		switch {
+		case e.Key == "extraheader" && strings.Contains(strings.ToLower(e.Value), "auth"), e.Key == "smtppass",
+			secrets.HoldsToken([]byte(e.Value)), !e.NoValue && e.Value != "" && secrets.Variable(e.Section+"_"+e.Key) && e.Section != "credential":
+			hid = true
+			continue
+		}
+		hid = hid || e.Value != before.Value || e.Sub != before.Sub
+		shown = append(shown, e)
+	}
+	return shown, hid
+}
+
+// withoutUserinfo takes the password out of a URL, and a user that is a token.
+func withoutUserinfo(value string) string {
+	start := strings.Index(value, "://")
+	if start < 0 {
+		return value
+	}
+	start += len("://")
+	rest := value[start:]
+	authority := rest
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		authority = rest[:end]
+	}
+	at := strings.LastIndexByte(authority, '@')
+	if at < 0 {
+		return value
+	}
+	user, _, password := strings.Cut(authority[:at], ":")
+	switch {
+	case secrets.HoldsToken([]byte(user)):
+		return value[:start] + value[start+at+1:]
+	case !password:
+		return value
+	case user == "":
+		return value[:start] + value[start+at+1:]
+	}
+	return value[:start] + user + value[start+at:]
+}
