@@ -271,7 +271,7 @@ func (u *undo) take(dir int, name string, a *action) error {
 		return err
 	}
 	now, err := stateAt(objects, number, 0)
-	if err == nil && a.State.Kind != Absent && !same(&now, &a.State) && now.ID.Dev == a.State.ID.Dev {
+	if err == nil && a.State.Kind != Absent && !u.expected(&now, &a.State) && now.ID.Dev == a.State.ID.Dev {
 		err = errors.Join(errChanged, putBack(objects, number, dir, name))
 	}
 	return err

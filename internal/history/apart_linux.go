@@ -29,7 +29,7 @@ func (u *undo) moveOut(dir int, name string, objects int, number string, a *acti
 		return err
 	}
 	now, err := stateAt(dir, away, 0)
-	if err == nil && a.State.Kind != Absent && !same(&now, &a.State) {
+	if err == nil && a.State.Kind != Absent && !u.expected(&now, &a.State) {
 		err = errChanged
 	}
 	if err == nil {
@@ -57,7 +57,7 @@ func (u *undo) park(dir int, name string, a *action) error {
 		return err
 	}
 	now, err := stateAt(r, away, 0)
-	if err == nil && same(&now, &a.State) {
+	if err == nil && u.expected(&now, &a.State) {
 		return nil
 	}
 	return errors.Join(errChanged, err, putBack(r, away, dir, name))

@@ -76,6 +76,12 @@ func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
 	}
 	of := l.Step(st.Begin.Of[0])
 	u := &undo{Store: s, log: l, w: w, step: of, roots: w.roots, resumed: true}
+	u.changes = make(map[ID]bool)
+	for i := range st.plan {
+		if a := &st.plan[i]; a.Verb == rewrite {
+			u.changes[a.State.ID] = true
+		}
+	}
 	var paths []Bytes
 	for i := range st.plan {
 		a := &st.plan[i]
@@ -99,8 +105,14 @@ func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
 	return len(paths), w.endUndo(p, paths)
 }
 
-// moveOn ends moves between two file systems that a loss of power left in
-// directories which were moved by then.
+// expected reports whether what is moved is what a plan found. Names and content reach
+// the disk in any order: a move may be lost of a file that was rewritten after it.
+func (u *undo) expected(now, found *State) bool {
+	return same(now, found) || u.changes[now.ID] && now.ID == found.ID
+}
+
+// moveOn ends moves to the store that a loss of power left in directories which were
+// moved by then: the old name, or what is on its way to another file system.
 func (u *undo) moveOn(st *Step) error {
 	carried := carriers(u.step.Posts())
 	for i := range st.plan {
@@ -109,12 +121,14 @@ func (u *undo) moveOn(st *Step) error {
 		if a.Verb != take || a.Temp == "" || a.parks() || at == "" || at == string(a.Path) {
 			continue
 		}
-		dir, _, err := parentIn(u.roots, at)
+		dir, name, err := parentIn(u.roots, at)
 		if missing(err) {
 			continue
 		}
 		if err == nil {
-			err = u.dropMoved(dir, a)
+			restore := keepTimes(dir) // which are set already
+			err = errors.Join(u.dropMoved(dir, a), u.dropTaken(dir, name, a))
+			restore()
 			unix.Close(dir)
 		}
 		if err != nil {
@@ -144,6 +158,27 @@ func (u *undo) dropMoved(dir int, a *action) error {
 		return err
 	}
 	return clearAway(dir, away)
+}
+
+// dropTaken takes the old name away from what goes to the store, and is there or not.
+func (u *undo) dropTaken(dir int, name string, a *action) error {
+	objects, number, err := u.object(a.Object)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(objects)
+	stored, err := stateAt(objects, number, 0)
+	if err != nil {
+		return err
+	}
+	now, err := stateAt(dir, name, 0)
+	if err != nil || now.Kind == Absent || now.ID != stored.ID && !u.expected(&now, &a.State) {
+		return err
+	}
+	if stored.Kind == Absent {
+		return u.moveOut(dir, name, objects, number, a)
+	}
+	return clearAway(dir, name)
 }
 
 // takesLater says whether what an action of the plan is about is taken by a later

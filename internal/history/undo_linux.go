@@ -32,6 +32,7 @@ type undo struct {
 	repos   *repositories
 	only    *decided            // on the only step of the request, as it was looked at first
 	parted  map[ID]bool         // see moveOut: whether it has other names
+	changes map[ID]bool         // resumed: what the plan rewrites; it may have begun to
 	left    map[graph.Node]bool // died in this request and live on by names that are not known
 }
 
