@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"carrel/internal/clients"
+	"carrel/internal/pathname"
 	"carrel/internal/sandbox"
 	"carrel/internal/workspace"
 
@@ -276,11 +277,11 @@ func (a *app) programIsSafe(h clients.Host) error {
 	dir := filepath.Dir(h.Program)
 	at, err := workspace.ProjectOf(dir, a.getenv)
 	if err == nil {
-		if _, git := os.Lstat(filepath.Join(at, ".git")); git != nil && !(h.Project != "" && within(h.Program, h.Project)) {
+		if _, git := os.Lstat(filepath.Join(at, ".git")); git != nil && !(h.Project != "" && pathname.Within(h.Program, h.Project)) {
 			return nil
 		}
 	}
-	if h.Project != "" && within(h.Program, h.Project) {
+	if h.Project != "" && pathname.Within(h.Program, h.Project) {
 		at = h.Project
 	}
 	return fmt.Errorf("%s lies in the project %s, where an agent could replace it\nhint: install it elsewhere", h.Program, at)

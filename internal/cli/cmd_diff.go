@@ -9,6 +9,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/history"
+	"carrel/internal/pathname"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -83,7 +84,7 @@ func (a *app) diffText(f *diffFlags, args []string) (*api.LeftOut, error) {
 	told, unread := 0, make(map[string]bool)
 	for _, s := range steps {
 		all := slices.DeleteFunc(s.Changes(), func(c history.PathChange) bool {
-			return path != "" && !within(c.Path, path) && (c.From == "" || !within(c.From, path))
+			return path != "" && !pathname.Within(c.Path, path) && (c.From == "" || !pathname.Within(c.From, path))
 		})
 		changes, left, err := h.Tell(s, all, api.SightRead)
 		if err != nil {
@@ -113,9 +114,6 @@ func (a *app) diffText(f *diffFlags, args []string) (*api.LeftOut, error) {
 	a.tellLeftOut(out)
 	return out, h.Log.Unreadable()
 }
-
-// within says whether a path is a directory or lies in it.
-func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
 // diffSteps finds the steps of an argument, oldest first.
 func diffSteps(h *workspace.History, args []string) ([]*history.Step, error) {

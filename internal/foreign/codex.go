@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"carrel/internal/jsontree"
+	"carrel/internal/pathname"
 	"carrel/sandbox/policyfile"
 )
 
@@ -393,7 +394,7 @@ func (c *codex) below(sub *jsontree.Node) (string, error) {
 		return "", errors.New("subpath: want a path below the working directory")
 	}
 	place, err := c.place(sub.Text)
-	if err == nil && !within(place, c.o.Cwd) {
+	if err == nil && !pathname.Within(place, c.o.Cwd) {
 		err = fmt.Errorf("subpath: %q leaves the working directory", sub.Text)
 	}
 	return place, err

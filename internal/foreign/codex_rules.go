@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/sandbox/policyfile"
 )
@@ -40,7 +41,7 @@ func (c *codex) access(place string) policyfile.Access {
 	at, access := "", policyfile.Deny
 	for _, e := range c.entries {
 		deeper := len(e.place) - len(at)
-		if !e.minimal && within(place, e.place) && (deeper > 0 || deeper == 0 && slices.Index(order, e.access) > slices.Index(order, access)) {
+		if !e.minimal && pathname.Within(place, e.place) && (deeper > 0 || deeper == 0 && slices.Index(order, e.access) > slices.Index(order, access)) {
 			at, access = e.place, e.access
 		}
 	}
@@ -51,7 +52,7 @@ func (c *codex) access(place string) policyfile.Access {
 // as one for "/" is not.
 func (c *codex) deniedAround(place string) bool {
 	return c.access(place) == policyfile.Deny && slices.ContainsFunc(c.entries, func(e codexEntry) bool {
-		return e.access == policyfile.Deny && e.place != "/" && within(place, e.place)
+		return e.access == policyfile.Deny && e.place != "/" && pathname.Within(place, e.place)
 	})
 }
 
@@ -59,7 +60,7 @@ func (c *codex) deniedAround(place string) bool {
 // hold though nothing is there yet.
 func (c *codex) narrows(e codexEntry) bool {
 	return e.access == policyfile.Read && slices.ContainsFunc(c.entries, func(o codexEntry) bool {
-		return o.access == policyfile.Write && o.place != e.place && within(e.place, o.place)
+		return o.access == policyfile.Write && o.place != e.place && pathname.Within(e.place, o.place)
 	})
 }
 
@@ -71,7 +72,7 @@ func (c *codex) protect(place string) {
 		return
 	}
 	for _, e := range c.entries {
-		if e.place == place || e.access == policyfile.Write && within(e.place, place) {
+		if e.place == place || e.access == policyfile.Write && pathname.Within(e.place, place) {
 			return
 		}
 	}

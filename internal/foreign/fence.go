@@ -5,6 +5,7 @@ import (
 
 	"carrel/internal/config"
 	"carrel/internal/jsontree"
+	"carrel/internal/pathname"
 	"carrel/sandbox/policyfile"
 )
 
@@ -132,7 +133,7 @@ func (im *importer) fenceDevices(n *jsontree.Node, key string) {
 			}
 		}},
 		im.list("allow", func(n *jsontree.Node, key, text string) {
-			if place, err := im.place(text); err != nil || !within(place, "/dev") {
+			if place, err := im.place(text); err != nil || !pathname.Within(place, "/dev") {
 				im.left(n, key, "%q is no device", text)
 			} else {
 				im.out.Devices = append(im.out.Devices, place)

@@ -318,8 +318,3 @@ func (im *importer) reached() {
 	}
 	net.DenyHosts = nil
 }
-
-// within says whether a place is another or lies in it.
-func within(place, dir string) bool {
-	return place == dir || dir == "/" || strings.HasPrefix(place, dir+"/")
-}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"carrel/internal/jsontree"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/sandbox/policyfile"
 )
@@ -140,11 +141,11 @@ func (f *fileLists) granted(l listed) (string, bool) {
 		f.left(l.node, l.key, "%q: %v", l.text, err)
 		return "", false
 	}
-	if within(place, "/dev") || within(place, "/proc") || within(place, "/sys") {
+	if pathname.Within(place, "/dev") || pathname.Within(place, "/proc") || pathname.Within(place, "/sys") {
 		f.left(l.node, l.key, "%q: /dev, /proc and /sys are the command's own here", l.text)
 		return "", false
 	}
-	if i := slices.IndexFunc(f.hard, func(dir string) bool { return within(place, dir) }); i >= 0 {
+	if i := slices.IndexFunc(f.hard, func(dir string) bool { return pathname.Within(place, dir) }); i >= 0 {
 		f.left(l.node, l.key, "%q is denied by %q", l.text, f.hard[i])
 		return "", false
 	}
@@ -171,7 +172,7 @@ func (f *fileLists) mayShow(l listed, place string, shown []string) bool {
 func deepest(places []string, place string) string {
 	out := ""
 	for _, dir := range places {
-		if within(place, dir) && len(dir) > len(out) {
+		if pathname.Within(place, dir) && len(dir) > len(out) {
 			out = dir
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"carrel/internal/pathname"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -123,7 +125,7 @@ func (u *undo) forgetCopy(a *action, now *State) error {
 // rootDir gives the root that an action is in.
 func (u *undo) rootDir(a *action) (int, error) {
 	for i := range u.roots {
-		if within(string(a.Path), u.roots[i].path) {
+		if pathname.Within(string(a.Path), u.roots[i].path) {
 			return u.roots[i].fd, nil
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"carrel/internal/history/graph"
+	"carrel/internal/pathname"
 )
 
 // relate reads what the steps of the request say, and all that came after the oldest.
@@ -133,7 +134,7 @@ func (u *undo) transitions(steps []*Step) []graph.Transition {
 
 // asked reports whether a path is one of those that the request is about.
 func (u *undo) asked(path string) bool {
-	return u.req.Paths == nil || slices.ContainsFunc(u.req.Paths, func(p string) bool { return within(path, p) })
+	return u.req.Paths == nil || slices.ContainsFunc(u.req.Paths, func(p string) bool { return pathname.Within(path, p) })
 }
 
 // decided is a decision with what it was made of.
@@ -249,7 +250,7 @@ func (u *undo) conflict(p *present, at string, c *graph.Conflict) Conflict {
 		out.Expected = p.relations.nodes[c.Node].state
 	}
 	out.Why = out.told(c.Why)
-	if !slices.ContainsFunc(p.roots, func(r root) bool { return within(at, r.path) }) {
+	if !slices.ContainsFunc(p.roots, func(r root) bool { return pathname.Within(at, r.path) }) {
 		out.Why = errNoRoot.Error()
 	} else if why := p.disputed[c.Key]; why != "" {
 		out.Why = why

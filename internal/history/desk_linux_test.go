@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"carrel/internal/pathname"
+
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 )
@@ -319,7 +321,7 @@ func (d *desk) random(t *rapid.T) {
 			d.removeAll(t, name)
 		}
 	case 4, 5:
-		if !within(d.at(to), d.at(name)) && !within(d.at(name), d.at(to)) {
+		if !pathname.Within(d.at(to), d.at(name)) && !pathname.Within(d.at(name), d.at(to)) {
 			d.rename(t, name, to)
 		}
 	case 6:

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"carrel/internal/pathname"
 )
 
 // Unexported is something that an export does not hold.
@@ -49,7 +51,7 @@ func header(name string, s *State) (h *tar.Header, unnamed []string) {
 // exportName is a path in a tar: relative to the project what is in it, the whole
 // path of anything else.
 func exportName(project, side, path string) string {
-	if within(path, project) {
+	if pathname.Within(path, project) {
 		return strings.TrimSuffix(join(side, strings.TrimPrefix(path[len(project):], "/")), "/")
 	}
 	return "outside/" + side + path

@@ -3,6 +3,8 @@ package history
 import (
 	"errors"
 	"fmt"
+
+	"carrel/internal/pathname"
 )
 
 // A directory can be renamed into a deep one, and that again: so what a step has
@@ -31,7 +33,7 @@ func (t *tree) fits(from *slot, path, to string) error {
 	t.each(func(s *slot) { // exactly
 		at := s.path()
 		n := len(at)
-		if within(at, path) {
+		if pathname.Within(at, path) {
 			n += more
 		}
 		longest, all = max(longest, n), all+n

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"carrel/internal/pathname"
+
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 )
@@ -15,7 +17,7 @@ import (
 // ignore has a desk keep nothing of some names and what is in them.
 func (d *desk) ignore(names ...string) func(path string) bool {
 	ignored := func(path string) bool {
-		return slices.ContainsFunc(names, func(n string) bool { return within(path, d.at(n)) })
+		return slices.ContainsFunc(names, func(n string) bool { return pathname.Within(path, d.at(n)) })
 	}
 	d.store.SetIgnored(ignored)
 	return ignored

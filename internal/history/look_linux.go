@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/pathname"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -146,7 +148,7 @@ func (w *Writer) parent(path string) (int, string, error) {
 
 // rootOf gives the root that a path is in, -1 for none.
 func (w *Writer) rootOf(path string) int {
-	return slices.IndexFunc(w.roots, func(r root) bool { return within(path, r.path) })
+	return slices.IndexFunc(w.roots, func(r root) bool { return pathname.Within(path, r.path) })
 }
 
 // stale finds that a file that is about to change is not what its path means any

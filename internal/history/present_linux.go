@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/history/graph"
+	"carrel/internal/pathname"
 )
 
 // present is what there is now, for one decision: the relations as the last step left
@@ -98,7 +99,7 @@ func (p *present) dir(n graph.Node) dirNow {
 // holds reports whether a directory is in one of the roots, or holds one that is a
 // file.
 func (p *present) holds(dir string) bool {
-	return slices.ContainsFunc(p.roots, func(r root) bool { return within(dir, r.path) || r.file != "" && parentOf(r.path) == dir })
+	return slices.ContainsFunc(p.roots, func(r root) bool { return pathname.Within(dir, r.path) || r.file != "" && parentOf(r.path) == dir })
 }
 
 // path is what an entry is called now, "" where its directory is not there.
@@ -369,7 +370,7 @@ func (p *present) Reachable(dir graph.Node) bool { return p.dir(dir).ok }
 // Residents implements [graph.Present].
 func (p *present) Residents(dir graph.Node) []string {
 	d := p.dir(dir)
-	if !d.ok || !slices.ContainsFunc(p.roots, func(r root) bool { return within(d.path, r.path) }) {
+	if !d.ok || !slices.ContainsFunc(p.roots, func(r root) bool { return pathname.Within(d.path, r.path) }) {
 		return nil
 	}
 	names, err := namesIn(p.roots, d.path)
@@ -463,7 +464,7 @@ func (p *present) Rest(at graph.Place) graph.Rest {
 	if p.sharedBy(path) != "" {
 		return graph.Shared
 	}
-	if isGitObject(path) && !slices.ContainsFunc(p.born, func(dir string) bool { return within(gitDir(path), dir) }) {
+	if isGitObject(path) && !slices.ContainsFunc(p.born, func(dir string) bool { return pathname.Within(gitDir(path), dir) }) {
 		return graph.Pinned
 	}
 	return graph.Free

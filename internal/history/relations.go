@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carrel/internal/history/graph"
+	"carrel/internal/pathname"
 )
 
 // relations are what journals say, as a graph: which node each entry leads to, which
@@ -142,7 +143,7 @@ func (r *relations) place(path string, there bool) (p graph.Place, root graph.No
 	}
 	top := ""
 	for at := range r.roots {
-		if within(path, at) && len(at) > len(top) {
+		if pathname.Within(path, at) && len(at) > len(top) {
 			top = at
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"carrel/internal/history/graph"
+	"carrel/internal/pathname"
 )
 
 // repositories are the directories that the steps of a request made, and the
@@ -75,7 +76,7 @@ func (p *present) where(nodes []graph.Node) (paths []string) {
 
 // sharedBy gives the repository that stays with a path in it, "" for none.
 func (p *present) sharedBy(path string) string {
-	if i := slices.IndexFunc(p.shared, func(dir string) bool { return within(path, dir) }); i >= 0 {
+	if i := slices.IndexFunc(p.shared, func(dir string) bool { return pathname.Within(path, dir) }); i >= 0 {
 		return p.shared[i]
 	}
 	return ""

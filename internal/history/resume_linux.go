@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"carrel/internal/pathname"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -46,7 +48,7 @@ func (s *Store) goOn(l *Log, st *Step, roots []string) (closed []uint64, err err
 // outside gives a path of an undo that is in none of the roots.
 func outside(st *Step, roots []string) string {
 	in := func(path string) bool {
-		return slices.ContainsFunc(roots, func(r string) bool { return within(path, r) })
+		return slices.ContainsFunc(roots, func(r string) bool { return pathname.Within(path, r) })
 	}
 	for _, r := range st.Begin.Roots {
 		if !in(string(r)) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/pathname"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -205,7 +207,7 @@ func isRoot(roots []root, path string) bool {
 // may be changing modes: see parentThrough.
 func parentIn(roots []root, path string) (int, string, error) {
 	for i := range roots {
-		if within(path, roots[i].path) {
+		if pathname.Within(path, roots[i].path) {
 			return roots[i].parentThrough(path)
 		}
 	}

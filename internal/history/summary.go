@@ -3,6 +3,8 @@ package history
 import (
 	"cmp"
 	"slices"
+
+	"carrel/internal/pathname"
 )
 
 // What a step did to a path, in the end.
@@ -153,7 +155,7 @@ func rewrittenSince(now, was *State) bool {
 // Touches says whether a step changed a path or something below it.
 func (s *Step) Touches(path string) bool {
 	return slices.ContainsFunc(s.Changes(), func(c PathChange) bool {
-		return within(c.Path, path) || c.From != "" && within(c.From, path)
+		return pathname.Within(c.Path, path) || c.From != "" && pathname.Within(c.From, path)
 	})
 }
 

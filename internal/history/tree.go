@@ -1,5 +1,7 @@
 package history
 
+import "carrel/internal/pathname"
+
 import "strings"
 
 // tree is what a step knows of the names below its roots: only those that it has
@@ -110,7 +112,7 @@ func newTree(roots []string) *tree {
 // rootOf gives the root that a path is in; "" for none.
 func (t *tree) rootOf(path string) string {
 	for r := range t.roots {
-		if within(path, r) {
+		if pathname.Within(path, r) {
 			return r
 		}
 	}
@@ -263,10 +265,6 @@ func (t *tree) each(do func(*slot)) {
 			stack = append(stack, c)
 		}
 	}
-}
-
-func within(p, dir string) bool {
-	return p == dir || dir == "/" || strings.HasPrefix(p, dir) && len(p) > len(dir) && p[len(dir)] == '/'
 }
 
 func join(dir, name string) string {

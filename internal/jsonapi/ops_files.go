@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"carrel/internal/fileops"
+	"carrel/internal/pathname"
 	"carrel/internal/tools"
 )
 
@@ -96,7 +97,7 @@ func (c *call) inside(path fileops.Path, name *directoryName) (*session, string,
 	at := filepath.Clean(text)
 	if filepath.IsAbs(at) && d == nil {
 		for i := range n.dirs {
-			if within(at, n.dirs[i].path) {
+			if pathname.Within(at, n.dirs[i].path) {
 				d = &n.dirs[i]
 			}
 		}
@@ -107,7 +108,7 @@ func (c *call) inside(path fileops.Path, name *directoryName) (*session, string,
 	if !filepath.IsAbs(at) {
 		at = filepath.Join(d.path, at)
 	}
-	if !within(at, d.path) {
+	if !pathname.Within(at, d.path) {
 		return nil, "", nil, &Problem{Code: CodeOutside, Field: "path", Message: "the path leads out of " + d.path}
 	}
 	return n, at, d, nil

@@ -17,6 +17,7 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/api"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/supervisor"
 	"carrel/internal/tools"
@@ -99,11 +100,11 @@ func (s *Server) directories(in startIn) ([]directory, error) {
 		if err != nil {
 			return nil, err
 		}
-		if undo := s.opts.UndoDir; undo != "" && (within(undo, d.path) || within(d.path, undo)) {
+		if undo := s.opts.UndoDir; undo != "" && (pathname.Within(undo, d.path) || pathname.Within(d.path, undo)) {
 			return nil, invalid(field+".path", "the undo directory %q and %q lie in each other: commands must not reach the history", undo, d.path)
 		}
 		for _, other := range out {
-			if within(d.path, other.path) || within(other.path, d.path) {
+			if pathname.Within(d.path, other.path) || pathname.Within(other.path, d.path) {
 				return nil, invalid(field+".path", "%q and %q lie in each other: one of them is enough", d.path, other.path)
 			}
 			if d.label != "" && d.label == other.label {
@@ -138,10 +139,6 @@ func (w workingDirectory) open(field string) (directory, error) {
 		return d, invalid(field+".path", "%q is no directory", w.Path)
 	}
 	return d, nil
-}
-
-func within(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // Names of the protocol.
@@ -428,7 +425,7 @@ func (s *Server) rightHistory(ctx context.Context, n *session) error {
 	if err := n.program.JSON(ctx, nil, &usage, "history", "du", "--json"); err != nil {
 		return err
 	}
-	if !within(usage.Dir, s.opts.UndoDir) {
+	if !pathname.Within(usage.Dir, s.opts.UndoDir) {
 		return &Problem{Code: CodeInvalid, Field: "session", Message: fmt.Sprintf("the history is at %q and not in the undo directory %q", usage.Dir, s.opts.UndoDir)}
 	}
 	return nil

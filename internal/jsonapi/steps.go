@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"carrel/internal/api"
+	"carrel/internal/pathname"
 )
 
 // step is what is read of one, as `carrel history --json` prints it.
@@ -60,7 +61,7 @@ func (n *session) undoable(ctx context.Context, path string) ([]step, error) {
 		failed = errors.Join(failed, err)
 		return err == nil && !slices.ContainsFunc(changes, func(raw json.RawMessage) bool {
 			var p string
-			inside := json.Unmarshal(raw, &p) != nil || path == "" || within(p, path)
+			inside := json.Unmarshal(raw, &p) != nil || path == "" || pathname.Within(p, path)
 			return inside && !gone[string(raw)]
 		})
 	}), failed
@@ -184,7 +185,7 @@ func (n *session) onlyIn(ctx context.Context, d *directory, steps ...step) (bool
 		}
 		for _, raw := range changes {
 			var path string
-			if json.Unmarshal(raw, &path) != nil || !within(path, d.path) {
+			if json.Unmarshal(raw, &path) != nil || !pathname.Within(path, d.path) {
 				return false, nil
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"carrel/internal/pathname"
 )
 
 // Advice is something about a ceiling that a person should know: it is right, and may
@@ -40,7 +42,7 @@ func (c *Ceiling) Advice(around Surroundings) []Advice {
 		}
 	}
 	for _, m := range c.Mounts {
-		if around.Home != "" && within(around.Home, m.HostPath) {
+		if around.Home != "" && pathname.Within(around.Home, m.HostPath) {
 			say(DimFiles, m.HostPath, m.Source, "%s holds a whole home directory: keys, tokens and the start files of shells are in it", printable(m.HostPath))
 		}
 	}
@@ -66,9 +68,9 @@ func (c *Ceiling) writesOwnFile(file string) *Mount {
 	for i := range c.Mounts {
 		m := &c.Mounts[i]
 		deeper := func(o Mount) bool { // a mount below it that takes that away
-			return !o.Write && within(file, o.HostPath) && within(o.HostPath, m.HostPath) && o.HostPath != m.HostPath
+			return !o.Write && pathname.Within(file, o.HostPath) && pathname.Within(o.HostPath, m.HostPath) && o.HostPath != m.HostPath
 		}
-		if m.Write && within(file, m.HostPath) && !slices.ContainsFunc(c.Mounts, deeper) {
+		if m.Write && pathname.Within(file, m.HostPath) && !slices.ContainsFunc(c.Mounts, deeper) {
 			return m
 		}
 	}

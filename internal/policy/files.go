@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"carrel/internal/pathname"
 )
 
 // files decides the rules: what the layers grant, cut down to the ceilings,
@@ -184,7 +186,7 @@ func fold(rules []Rule) []Rule {
 // that is never what "the current project" means.
 func (d *decision) checkProject(rules []Rule) {
 	p := d.scope.Project
-	isHome := d.scope.Home != "" && within(d.scope.Home, p)
+	isHome := d.scope.Home != "" && pathname.Within(d.scope.Home, p)
 	if p != "/" && !isHome {
 		return
 	}

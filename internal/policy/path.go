@@ -34,8 +34,3 @@ func depth(p string) int {
 	}
 	return strings.Count(p, "/")
 }
-
-// within tells whether p is dir or below it; both clean and absolute.
-func within(p, dir string) bool {
-	return p == dir || dir == "/" || strings.HasPrefix(p, dir) && p[len(dir)] == '/'
-}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"carrel/internal/pathname"
+
 	"github.com/bmatcuk/doublestar/v4"
 	"pgregory.net/rapid"
 )
@@ -225,11 +227,11 @@ func TestMountsBoundEverything(t *testing.T) {
 		for _, q := range queries {
 			allowed := 0
 			for _, m := range c.Mounts {
-				if within(q, m.HostPath) {
+				if pathname.Within(q, m.HostPath) {
 					allowed = max(allowed, mountAccess(m).grants())
 				}
 			}
-			if within(q, "/usr") || within(q, "/etc") {
+			if pathname.Within(q, "/usr") || pathname.Within(q, "/etc") {
 				allowed = max(allowed, Read.grants())
 			}
 			if got := e.Lookup(q).Access; got.grants() > allowed {
@@ -289,7 +291,7 @@ func slowLookup(rules []Rule, q string) Access {
 	var best *Rule
 	reopen := -1
 	for i, r := range rules {
-		if r.Glob != "" || !within(q, r.Path) {
+		if r.Glob != "" || !pathname.Within(q, r.Path) {
 			continue
 		}
 		if best == nil || depth(r.Path) > depth(best.Path) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 )
 
@@ -274,7 +275,7 @@ func missing(m Mount, err error) error {
 // step's target that decides it.
 func (b *bwrapPlan) hostOf(guest string) (host, by string) {
 	for _, at := range b.behind {
-		if within(guest, at.target) && len(at.target) >= len(by) {
+		if pathname.Within(guest, at.target) && len(at.target) >= len(by) {
 			by, host = at.target, at.host
 			if host != "" {
 				host = path.Join(host, strings.TrimPrefix(guest, at.target))

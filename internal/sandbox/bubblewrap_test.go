@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 
 	"pgregory.net/rapid"
@@ -17,7 +18,7 @@ import (
 func hostWith(paths ...string) looker {
 	return func(p string) (place, error) {
 		for i, h := range paths {
-			if within(h, p) {
+			if pathname.Within(h, p) {
 				return place{there: true, dev: 7, ino: uint64(i + 1)}, nil
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 )
 
@@ -448,7 +449,9 @@ func (c *compiler) plan() *Plan {
 	p.Landlock = Landlock{Files: c.in.Landlock && c.p.Nested != policy.NestedFull, Scopes: c.in.Scopes}
 	if c.in.Broker {
 		p.Roots, p.Reads = Outermost(c.roots), c.in.Reads
-		c.write = slices.DeleteFunc(c.write, func(w string) bool { return slices.ContainsFunc(p.Roots, func(r string) bool { return within(w, r) }) })
+		c.write = slices.DeleteFunc(c.write, func(w string) bool {
+			return slices.ContainsFunc(p.Roots, func(r string) bool { return pathname.Within(w, r) })
+		})
 	}
 	c.limit(p)
 	if p.Landlock.Files {
@@ -467,17 +470,13 @@ func (c *compiler) limit(p *Plan) {
 	}
 	p.Landlock.Limited, p.Landlock.Execute = true, append(slices.Clone(c.in.Execute), SelfPath)
 	for _, w := range slices.Concat(c.write, p.Roots) {
-		holds := func(program string) bool { return within(program, w) }
+		holds := func(program string) bool { return pathname.Within(program, w) }
 		if w != "/dev" && w != "/proc" && !slices.ContainsFunc(c.in.Execute, holds) {
 			p.NoExec = append(p.NoExec, w)
 		}
 	}
 	slices.Sort(p.NoExec)
 	p.NoExec = slices.Compact(p.NoExec)
-}
-
-func within(p, dir string) bool {
-	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
 }
 
 func depth(p string) int {

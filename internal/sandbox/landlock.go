@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 )
 
@@ -156,7 +157,7 @@ func (a *alonePlan) data(m Mount) {
 		a.made = append(a.made, m)
 	case a.writes(host):
 		a.keeps(m.Target)
-	case !within(host, "/etc"):
+	case !pathname.Within(host, "/etc"):
 		a.hide(m.Target)
 	}
 }
@@ -186,7 +187,7 @@ func (a *alonePlan) pin(target string) {
 
 // brokered says whether the broker makes the changes at a path.
 func (a *alonePlan) brokered(host string) bool {
-	return a.writes(host) && slices.ContainsFunc(a.roots, func(r string) bool { return within(host, r) })
+	return a.writes(host) && slices.ContainsFunc(a.roots, func(r string) bool { return pathname.Within(host, r) })
 }
 
 func (a *alonePlan) keeps(target string) {
@@ -206,25 +207,27 @@ func (a *alonePlan) moves(target string) {
 func (a *alonePlan) host(guest string) (host string, private bool) {
 	host, by := guest, behind{}
 	for _, at := range a.behind {
-		if within(guest, at.target) && len(at.target) >= len(by.target) {
+		if pathname.Within(guest, at.target) && len(at.target) >= len(by.target) {
 			by, host = at, path.Join(at.host, strings.TrimPrefix(guest, at.target))
 		}
 	}
-	return host, by.target != "" && within(by.host, a.private)
+	return host, by.target != "" && pathname.Within(by.host, a.private)
 }
 
 func (a *alonePlan) writes(host string) bool { return a.granted(host, true) }
 
 // granted says whether something at or above a path is granted.
 func (a *alonePlan) granted(host string, write bool) bool {
-	return slices.ContainsFunc(a.grants, func(g Grant) bool { return within(host, g.Path) && (g.Write || !write) && !g.Device && !g.Data })
+	return slices.ContainsFunc(a.grants, func(g Grant) bool {
+		return pathname.Within(host, g.Path) && (g.Write || !write) && !g.Device && !g.Data
+	})
 }
 
 // forLandlock are the grants as Landlock has them: what the broker changes is read.
 func (a *alonePlan) forLandlock() []Grant {
 	out := slices.Clone(a.grants)
 	for i := range out {
-		if slices.ContainsFunc(a.roots, func(r string) bool { return within(out[i].Path, r) }) {
+		if slices.ContainsFunc(a.roots, func(r string) bool { return pathname.Within(out[i].Path, r) }) {
 			out[i].Write = false
 		}
 	}

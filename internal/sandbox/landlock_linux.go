@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 
+	"carrel/internal/pathname"
 	"carrel/internal/sandbox/landlock"
 
 	"golang.org/x/sys/unix"
@@ -160,7 +161,7 @@ func without(g Grant, hidden []string) ([]Grant, error) {
 	if slices.Contains(hidden, g.Path) {
 		return nil, nil
 	}
-	if g.Write || g.Data || g.Device || !slices.ContainsFunc(hidden, func(h string) bool { return within(h, g.Path) }) {
+	if g.Write || g.Data || g.Device || !slices.ContainsFunc(hidden, func(h string) bool { return pathname.Within(h, g.Path) }) {
 		return []Grant{g}, nil
 	}
 	entries, err := os.ReadDir(g.Path)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 
 	"pgregory.net/rapid"
@@ -106,11 +107,11 @@ func TestAloneNarrows(t *testing.T) {
 		slices.SortStableFunc(mounts, func(a, b Mount) int { return depth(a.Target) - depth(b.Target) })
 		a, got := aloneOn(mounts...)
 		for i, m := range mounts {
-			last := !slices.ContainsFunc(mounts[i+1:], func(o Mount) bool { return within(m.Target, o.Target) })
+			last := !slices.ContainsFunc(mounts[i+1:], func(o Mount) bool { return pathname.Within(m.Target, o.Target) })
 			if !last || a.kept != "" {
 				continue
 			}
-			hidden := slices.ContainsFunc(a.hidden, func(h string) bool { return within(m.Target, h) })
+			hidden := slices.ContainsFunc(a.hidden, func(h string) bool { return pathname.Within(m.Target, h) })
 			switch {
 			case m.Kind == MountMask && (a.writes(m.Target) || a.granted(m.Target, false) && !hidden):
 				t.Fatalf("%v: the mask at %s is open: %s", mounts, m.Target, got)

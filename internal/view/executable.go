@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"path"
 	"strings"
+
+	"carrel/internal/pathname"
 )
 
 // versionPlaces are trees below home in which every version of a tool stands
@@ -44,11 +46,11 @@ func ExecutableRoots(path string, home string) []string {
 func executableRoots(h *host, exe, home string) []string {
 	var roots []string
 	for range maxVenvChain {
-		if home == "" || home == "/" || !path.IsAbs(exe) || exe == home || !within(exe, home) {
+		if home == "" || home == "/" || !path.IsAbs(exe) || exe == home || !pathname.Within(exe, home) {
 			return roots
 		}
 		root, next := oneRoot(h, exe, home)
-		if root == home || within(home, root) {
+		if root == home || pathname.Within(home, root) {
 			root = exe
 		}
 		if !contains(roots, root) {
@@ -65,7 +67,7 @@ func executableRoots(h *host, exe, home string) []string {
 // oneRoot finds the tree of one executable and, for a virtual environment, the
 // interpreter that it stands on.
 func oneRoot(h *host, exe, home string) (root, next string) {
-	if venv := path.Dir(path.Dir(exe)); within(venv, home) && venv != home {
+	if venv := path.Dir(path.Dir(exe)); pathname.Within(venv, home) && venv != home {
 		if data, err := h.read(path.Join(venv, "pyvenv.cfg"), maxVenvFile); err == nil {
 			return versionRoot(venv, home), basePython(h, data)
 		}
@@ -84,7 +86,7 @@ func oneRoot(h *host, exe, home string) (root, next string) {
 func versionRoot(p, home string) string {
 	for _, v := range versionPlaces {
 		dir := path.Join(home, v.dir)
-		if p == dir || !within(p, dir) {
+		if p == dir || !pathname.Within(p, dir) {
 			continue
 		}
 		if v.depth < 0 {

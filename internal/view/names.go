@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"net/netip"
 	"path"
+
+	"carrel/internal/pathname"
 )
 
 const (
@@ -84,7 +86,7 @@ func (in *inspector) certificates() {
 			continue
 		}
 		at := in.h.walk(path.Clean(p))
-		if !at.found || within(at.path, in.o.Project) || in.shown(at.path) || !in.trustFile(at) {
+		if !at.found || pathname.Within(at.path, in.o.Project) || in.shown(at.path) || !in.trustFile(at) {
 			continue
 		}
 		in.extraRead(path.Clean(p))

@@ -3,20 +3,14 @@ package view
 import (
 	"path"
 	"strings"
-)
 
-// within tells whether p is dir or below it; both absolute and clean.
-func within(p, dir string) bool {
-	if dir == "/" || p == dir {
-		return true
-	}
-	return len(p) > len(dir) && p[len(dir)] == '/' && p[:len(dir)] == dir
-}
+	"carrel/internal/pathname"
+)
 
 // inSystem tells whether p comes with one of the system directories.
 func (in *inspector) inSystem(p string) bool {
 	for _, dir := range in.view.System {
-		if within(p, dir) {
+		if pathname.Within(p, dir) {
 			return true
 		}
 	}
@@ -26,7 +20,7 @@ func (in *inspector) inSystem(p string) bool {
 // tooBroad tells whether showing dir would show far more than one tool: home
 // itself, the project, something above them, or a directory of the kernel.
 func (in *inspector) tooBroad(dir string) bool {
-	if in.o.Home != "" && within(in.o.Home, dir) || within(in.o.Project, dir) {
+	if in.o.Home != "" && pathname.Within(in.o.Home, dir) || pathname.Within(in.o.Project, dir) {
 		return true
 	}
 	switch dir {
@@ -34,7 +28,7 @@ func (in *inspector) tooBroad(dir string) bool {
 		return true
 	}
 	for _, kernel := range []string{"/proc", "/sys", "/dev", "/run"} {
-		if within(dir, kernel) {
+		if pathname.Within(dir, kernel) {
 			return true
 		}
 	}
@@ -46,7 +40,7 @@ func (in *inspector) tooBroad(dir string) bool {
 // home would not exist inside.
 func (in *inspector) xdg(variable, def string) string {
 	v := in.env[variable]
-	if path.IsAbs(v) && path.Clean(v) == v && v != in.o.Home && within(v, in.o.Home) {
+	if path.IsAbs(v) && path.Clean(v) == v && v != in.o.Home && pathname.Within(v, in.o.Home) {
 		return v
 	}
 	return path.Join(in.o.Home, def)
@@ -111,7 +105,7 @@ func (in *inspector) missing(p string) bool {
 
 // tilde writes a path below home the way a person would.
 func (in *inspector) tilde(p string) string {
-	if in.o.Home != "" && p != in.o.Home && within(p, in.o.Home) {
+	if in.o.Home != "" && p != in.o.Home && pathname.Within(p, in.o.Home) {
 		return "~" + p[len(in.o.Home):]
 	}
 	return p

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 )
 
@@ -157,7 +158,7 @@ func (in *inspector) denyTarget(link, what string) {
 	if !at.isDir() && !at.isFile() {
 		return
 	}
-	if within(at.path, "/usr") || within(at.path, "/nix/store") {
+	if pathname.Within(at.path, "/usr") || pathname.Within(at.path, "/nix/store") {
 		return // public by nature, and what programs need
 	}
 	in.rule(at.path, policy.Deny, secretPrefix+what)

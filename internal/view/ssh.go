@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"carrel/internal/pathname"
 )
 
 const (
@@ -139,7 +141,7 @@ func (r *sshReader) expand(pattern string) []string {
 	var found []string
 	for _, f := range r.in.h.glob(p) {
 		at := r.in.h.walk(f)
-		if r.fence != "" && (!within(f, r.fence) || r.in.o.Project != r.in.o.Home && within(at.path, r.in.o.Project)) {
+		if r.fence != "" && (!pathname.Within(f, r.fence) || r.in.o.Project != r.in.o.Home && pathname.Within(at.path, r.in.o.Project)) {
 			r.in.note("ssh configuration: %s is not below %s and was left out", r.in.tilde(f), r.in.tilde(r.fence))
 			continue
 		}

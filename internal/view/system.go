@@ -3,6 +3,7 @@ package view
 import (
 	"path"
 
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 )
 
@@ -63,7 +64,7 @@ func (in *inspector) extraRead(p string) {
 		in.link(at.hops)
 		return
 	}
-	if in.tooBroad(at.path) && !within(at.path, "/run") {
+	if in.tooBroad(at.path) && !pathname.Within(at.path, "/run") {
 		in.note("%s leads to %q, which is not shown", p, at.path)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 )
 
@@ -95,7 +96,7 @@ func (t *tool) creates() bool {
 // toolRoot shows one root of a tool. Caches come with the root, or alone: a
 // cache to create needs no root.
 func (in *inspector) toolRoot(t *tool, root string, nth int) {
-	if !in.wantsHome() && in.o.Home != "" && within(root, in.o.Home) {
+	if !in.wantsHome() && in.o.Home != "" && pathname.Within(root, in.o.Home) {
 		return
 	}
 	at := in.h.walk(root)
@@ -134,7 +135,7 @@ func (in *inspector) mayShow(name, root string, at place) bool {
 // readTool shows a root, or the named parts of it, read-only. What lies in the
 // project has the rules of the project.
 func (in *inspector) readTool(t *tool, root string, at place) {
-	if within(at.path, in.o.Project) {
+	if pathname.Within(at.path, in.o.Project) {
 		return
 	}
 	reason := "toolchain " + t.name
@@ -163,7 +164,7 @@ func (in *inspector) show(p, reason string) {
 		return
 	}
 	in.link(at.hops)
-	if !in.inSystem(at.path) && !within(at.path, in.o.Project) {
+	if !in.inSystem(at.path) && !pathname.Within(at.path, in.o.Project) {
 		in.rule(at.path, policy.Read, reason)
 	}
 }
@@ -214,11 +215,11 @@ func (in *inspector) cache(p string, c toolCache, name, reason string) {
 	switch {
 	case !at.isDir() && (at.found || !c.create):
 		return
-	case !within(at.path, in.o.Home) && !at.isDir(): // nowhere to create it
+	case !pathname.Within(at.path, in.o.Home) && !at.isDir(): // nowhere to create it
 		return
 	case !at.isDir() && in.shown(path.Dir(at.path)): // no mount point in a read-only tree
 		return
-	case within(at.path, in.o.Project), in.inSystem(at.path), in.tooBroad(at.path), in.hidden.covers(at.path):
+	case pathname.Within(at.path, in.o.Project), in.inSystem(at.path), in.tooBroad(at.path), in.hidden.covers(at.path):
 		return
 	case in.seen["c"+at.path]:
 		return
@@ -240,7 +241,7 @@ func (in *inspector) pathNotes() {
 			continue
 		}
 		at := in.h.walk(path.Clean(dir))
-		if !at.isDir() || !within(at.path, in.o.Home) || within(at.path, in.o.Project) || in.shown(at.path) {
+		if !at.isDir() || !pathname.Within(at.path, in.o.Home) || pathname.Within(at.path, in.o.Project) || in.shown(at.path) {
 			continue
 		}
 		if key := "p" + at.path; !in.seen[key] {

@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/inside"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/view"
@@ -89,7 +90,7 @@ func (p *Prepared) findPrograms(names []string) {
 		}
 		// A link in the project would choose what of home becomes visible.
 		real, kind := p.facts.Resolve(full)
-		if within(filepath.Clean(full), p.place.project) || kind != sandbox.KindFile || !executable(real) {
+		if pathname.Within(filepath.Clean(full), p.place.project) || kind != sandbox.KindFile || !executable(real) {
 			continue
 		}
 		roots := view.ExecutableRoots(real, p.place.home)
@@ -161,7 +162,7 @@ func (p *Prepared) agentPlaces() agents.Places {
 	}
 	return agents.Places{HostHome: p.place.home, Private: p.agentDir(), Hidden: func(place string) bool {
 		d := p.Policy.Lookup(filepath.Join(p.place.home, place))
-		return d.Access == policy.Deny && (d.Rule == nil || !slices.ContainsFunc(own, func(at string) bool { return within(d.Rule.Path, at) }))
+		return d.Access == policy.Deny && (d.Rule == nil || !slices.ContainsFunc(own, func(at string) bool { return pathname.Within(d.Rule.Path, at) }))
 	}}
 }
 
@@ -240,7 +241,7 @@ func (p *Prepared) clearPlace(target string, dir bool) error {
 		return nil
 	}
 	rel, err := filepath.Rel(p.place.home, target)
-	inState := slices.ContainsFunc(p.Agent.State, func(s string) bool { return within(rel, s) && rel != s })
+	inState := slices.ContainsFunc(p.Agent.State, func(s string) bool { return pathname.Within(rel, s) && rel != s })
 	if err != nil || !inState {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/config"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
 	"carrel/internal/sandbox"
@@ -95,12 +96,12 @@ func (p *Prepared) ownDirAllowed(dir string) error {
 // ownDirTaken: the project, and the places of agents outside. Those are settings that
 // they run; agent_home shared gives of them what is none.
 func (p *Prepared) ownDirTaken(real string) string {
-	if within(real, p.place.project) || within(p.place.project, real) {
+	if pathname.Within(real, p.place.project) || pathname.Within(p.place.project, real) {
 		return fmt.Sprintf("the project is %q", p.place.project)
 	}
 	for _, place := range agents.OwnPlaces() {
 		at := filepath.Join(p.place.home, place)
-		if at := p.facts.canonical(at); p.place.home != "" && (within(real, at) || within(at, real)) {
+		if at := p.facts.canonical(at); p.place.home != "" && (pathname.Within(real, at) || pathname.Within(at, real)) {
 			return fmt.Sprintf("an agent outside has its settings or its login in %q", "~/"+place)
 		}
 	}
@@ -191,7 +192,7 @@ func (p *Prepared) shareHome() error {
 		if real != made { // what is bound is what was looked at
 			return fmt.Errorf("%s: agent_home shared: ~/%s leads to %q now, and led to %q before", p.agentHomeBy(), s.Place, real, made)
 		}
-		if within(real, p.place.project) || within(p.place.project, real) {
+		if pathname.Within(real, p.place.project) || pathname.Within(p.place.project, real) {
 			return fmt.Errorf("%s: agent_home shared: ~/%s leads to %q, into or around the project", p.agentHomeBy(), s.Place, real)
 		}
 		for _, name := range s.Except {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 )
@@ -57,7 +58,7 @@ func (p *Prepared) agentEndpoints(env policy.Env) policy.Layer {
 		// A link may lead to where somebody keeps such files, but what lies in
 		// the project is written by others.
 		real, kind := p.facts.Resolve(filepath.Join(p.place.home, file))
-		if kind != sandbox.KindFile || within(real, p.place.project) {
+		if kind != sandbox.KindFile || pathname.Within(real, p.place.project) {
 			continue
 		}
 		if data, err := readHead(real, maxSettings); err == nil {

@@ -12,6 +12,7 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/api"
+	"carrel/internal/pathname"
 )
 
 // NotInstalledError says that the program of an agent that was asked for by name is
@@ -111,7 +112,7 @@ func (p *Prepared) anotherProgram() error {
 	switch {
 	case p.Agent != nil:
 		d.Rule, d.Message = "a name leads to its agent", fmt.Sprintf("%q is %s and not %s", full, p.Agent.Title, wanted.Title)
-	case within(filepath.Clean(full), p.place.project) || within(real, p.place.project):
+	case pathname.Within(filepath.Clean(full), p.place.project) || pathname.Within(real, p.place.project):
 		d.Message = fmt.Sprintf("%q lies in the project; whoever writes the project could call any program %s", full, program)
 	case wanted.SharedName:
 		d.Rule = "a name that others use counts only with the agent's own places"

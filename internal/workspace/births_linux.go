@@ -13,6 +13,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/broker"
+	"carrel/internal/pathname"
 	"carrel/internal/protect"
 	"carrel/internal/supervisor"
 )
@@ -147,10 +148,10 @@ func (d *decider) moved(from, to string, exchange bool) {
 		var added []string
 		for at := range m {
 			switch {
-			case within(at, from):
+			case pathname.Within(at, from):
 				delete(m, at)
 				added = append(added, to+at[len(from):])
-			case within(at, to):
+			case pathname.Within(at, to):
 				delete(m, at)
 				if exchange {
 					added = append(added, from+at[len(to):])

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"carrel/internal/broker"
+	"carrel/internal/pathname"
 	"carrel/internal/protect"
 
 	"golang.org/x/sys/unix"
@@ -34,7 +35,7 @@ func (d *decider) brings(ch *broker.Change, at string) string {
 	switch {
 	case ch.Op == broker.OpSymlink, moved == broker.KindSymlink:
 		return "git would write where a link leads"
-	case moved == broker.KindDir && !within(from, dir):
+	case moved == broker.KindDir && !pathname.Within(from, dir):
 		return "git would write where links in a directory lead"
 	}
 	return ""
@@ -50,7 +51,7 @@ func (d *decider) takes(ch *broker.Change, at string) string {
 	if d.exactly || kind != broker.KindDir || ch.Op != broker.OpExchange && (ch.Op != broker.OpRename || at != ch.Path) {
 		return ""
 	}
-	if dir := d.gitAround(at); dir != "" && !within(to, dir) {
+	if dir := d.gitAround(at); dir != "" && !pathname.Within(to, dir) {
 		return "a directory of it stays in it"
 	}
 	// One can only have been made there, see vet.
@@ -79,7 +80,7 @@ func (d *decider) gitAround(at string) string {
 	if named != "" {
 		return named
 	}
-	for dir := path.Dir(at); len(dir) > 1 && slices.ContainsFunc(d.roots, func(r string) bool { return within(dir, r) }); dir = path.Dir(dir) {
+	for dir := path.Dir(at); len(dir) > 1 && slices.ContainsFunc(d.roots, func(r string) bool { return pathname.Within(dir, r) }); dir = path.Dir(dir) {
 		name, _, _ := strings.Cut(at[len(dir)+1:], "/")
 		if d.bears(dir) || looksBare(dir, name) {
 			bare = dir

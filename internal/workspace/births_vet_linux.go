@@ -11,6 +11,7 @@ import (
 
 	"carrel/internal/broker"
 	"carrel/internal/gitconf"
+	"carrel/internal/pathname"
 	"carrel/internal/protect"
 
 	"golang.org/x/sys/unix"
@@ -71,7 +72,7 @@ func (d *decider) vet(at, name string, text []byte) error {
 	case "config", "config.worktree":
 		return d.vetConfig(dir, text)
 	case "gitdir": // "worktree repair" writes there
-		if to := strings.TrimRight(string(text), "\n"); to != "" && !slices.ContainsFunc(d.roots, func(r string) bool { return within(path.Clean(to), r) }) {
+		if to := strings.TrimRight(string(text), "\n"); to != "" && !slices.ContainsFunc(d.roots, func(r string) bool { return pathname.Within(path.Clean(to), r) }) {
 			return fmt.Errorf("%q is no place of the project", to)
 		}
 		return nil
@@ -172,10 +173,10 @@ func (d *decider) treeOf(dir, tree string) bool {
 		}
 	}
 	to := path.Join(dir, tree)
-	if d.gitOwn != d.git && within(dir, d.gitOwn) {
+	if d.gitOwn != d.git && pathname.Within(dir, d.gitOwn) {
 		around = d.project
 	}
-	if around == "" || d.leads(tree, dir) || d.linkTo(to) != "" || !strings.Contains(dir, "/modules/") || !within(to, around) || to == around {
+	if around == "" || d.leads(tree, dir) || d.linkTo(to) != "" || !strings.Contains(dir, "/modules/") || !pathname.Within(to, around) || to == around {
 		return false
 	}
 	for at := to; at != around; at = path.Dir(at) {

@@ -12,6 +12,7 @@ import (
 	"carrel/internal/config"
 	"carrel/internal/hostexec"
 	"carrel/internal/inside"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/landlock"
@@ -151,7 +152,7 @@ func (p *Prepared) withoutKernel() ([]policy.Rule, error) {
 			continue
 		}
 		real := p.facts.canonical(r.Path)
-		if ownPlace(real) || slices.ContainsFunc(mounts, func(at string) bool { return within(real, at) }) {
+		if ownPlace(real) || slices.ContainsFunc(mounts, func(at string) bool { return pathname.Within(real, at) }) {
 			return nil, &hintError{err: fmt.Errorf("%s: %q is not granted: what is there shows the machine around the workspace", r.Source.Text, r.Path),
 				hint: "leave it out: a workspace has a /proc, /dev and /run of its own; name what you need below /run, devices with --device"}
 		}
@@ -393,7 +394,7 @@ func (p *Prepared) overlay(c view.Cache) (sandbox.Overlay, bool) {
 		return o, false
 	case kind == sandbox.KindNone || o.Private || real != c.Path:
 		o.Private, o.Upper = true, filepath.Join(base, "private", c.Name)
-	case within(c.Path, p.place.home) && p.place.home != "":
+	case pathname.Within(c.Path, p.place.home) && p.place.home != "":
 		o.Lower, o.Upper, o.Work = p.place.home, base+"/home/upper", base+"/home/work"
 	default:
 		o.Lower, o.Upper, o.Work = c.Path, filepath.Join(base, c.Name, "upper"), filepath.Join(base, c.Name, "work")

@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/broker"
 	"carrel/internal/gitconf"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/protect"
 	"carrel/internal/secrets"
@@ -129,7 +130,7 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		return d.refusal(at, "denied: "+ruleText(l.Rule), sourceOf(l.Rule), "")
 	case l.Protected:
 		return d.refusal(at, "protected: "+ruleText(l.Rule), sourceOf(l.Rule), "")
-	case l.Access != policy.Write && !slices.ContainsFunc(d.write, func(w string) bool { return within(at, w) }):
+	case l.Access != policy.Write && !slices.ContainsFunc(d.write, func(w string) bool { return pathname.Within(at, w) }):
 		return d.refusal(at, "read-only: "+ruleText(l.Rule), sourceOf(l.Rule), at)
 	case d.exact || d.granted(at, l.Rule):
 		return broker.Verdict{Allowed: true}
@@ -170,7 +171,7 @@ func (d *decider) granted(at string, r *policy.Rule) bool {
 	if r != nil && slices.ContainsFunc(d.mounts, func(m shown) bool { return m.Source == r.Source }) {
 		return false
 	}
-	return r != nil && r.Path != "" && r.Source.Layer < policy.LayerProject && !slices.Contains(d.roots, r.Path) && within(at, r.Path)
+	return r != nil && r.Path != "" && r.Source.Layer < policy.LayerProject && !slices.Contains(d.roots, r.Path) && pathname.Within(at, r.Path)
 }
 
 // guard finds an existing protected name that a change is of, or that it would
@@ -178,7 +179,7 @@ func (d *decider) granted(at string, r *policy.Rule) bool {
 func (d *decider) guard(ch *broker.Change, at string) *policy.Rule {
 	for i := range d.guarded {
 		g := &d.guarded[i]
-		if within(at, g.Path) && !d.configs(g.Path) || within(g.Path, at) && at != g.Path && (ch.Op == broker.OpRename || ch.Op == broker.OpExchange) {
+		if pathname.Within(at, g.Path) && !d.configs(g.Path) || pathname.Within(g.Path, at) && at != g.Path && (ch.Op == broker.OpRename || ch.Op == broker.OpExchange) {
 			return g
 		}
 	}
@@ -286,10 +287,10 @@ func (d *decider) own(at string) bool {
 	if d.git == "" {
 		return false
 	}
-	if within(at, d.gitOwn) && d.gitOwn != d.git {
+	if pathname.Within(at, d.gitOwn) && d.gitOwn != d.git {
 		return true
 	}
-	if !within(at, d.git) {
+	if !pathname.Within(at, d.git) {
 		return false
 	}
 	part, _, _ := strings.Cut(strings.TrimPrefix(at[len(d.git):], "/"), "/")
@@ -315,7 +316,7 @@ func carries(ch *broker.Change, at string) bool {
 // directory may itself be a root, as that of a worktree is.
 func (d *decider) name(at string) (string, protect.Level) {
 	rule, level := protect.Name(d.relative(at), d.folds(at))
-	if r, l := protect.Name(strings.TrimPrefix(at, "/"), d.folds(at)); l > level && (l == protect.Protected || d.git != "" && within(at, d.git)) {
+	if r, l := protect.Name(strings.TrimPrefix(at, "/"), d.folds(at)); l > level && (l == protect.Protected || d.git != "" && pathname.Within(at, d.git)) {
 		return r, l
 	}
 	return rule, level
@@ -323,7 +324,7 @@ func (d *decider) name(at string) (string, protect.Level) {
 
 func (d *decider) relative(at string) string {
 	for _, r := range d.roots {
-		if within(at, r) {
+		if pathname.Within(at, r) {
 			return strings.TrimPrefix(strings.TrimPrefix(at, r), "/")
 		}
 	}
@@ -335,13 +336,13 @@ func (d *decider) relative(at string) string {
 // looked at only where it matters for the name.
 func (d *decider) folds(at string) bool {
 	for _, r := range d.roots {
-		if !within(at, r) {
+		if !pathname.Within(at, r) {
 			continue
 		}
 		if d.fold[r] || !d.cases.matters(strings.TrimPrefix(at[len(r):], "/")) {
 			return d.fold[r]
 		}
-		for dir := path.Dir(at); within(dir, r) && dir != r; dir = path.Dir(dir) {
+		for dir := path.Dir(at); pathname.Within(dir, r) && dir != r; dir = path.Dir(dir) {
 			if d.folding(dir) {
 				return true
 			}

@@ -6,6 +6,7 @@ import (
 
 	"carrel/internal/broker"
 	"carrel/internal/gitconf"
+	"carrel/internal/pathname"
 )
 
 func testDecider(t testing.TB, dir string, fold bool) *decider {
@@ -61,7 +62,7 @@ func TestB27DirectoriesWithoutCase(t *testing.T) {
 	}{{"odd/.GIT/hooks/x", false}, {"odd/a/b/.Git/Config", false}, {"even/.GIT/hooks/x", true}, {".GIT/hooks/x", true}, {"odd/README", true}, {"odd/x", true}} {
 		d := testDecider(t, dir, false)
 		asked := 0
-		d.folding = func(at string) bool { asked++; return within(at, dir+"/odd") }
+		d.folding = func(at string) bool { asked++; return pathname.Within(at, dir+"/odd") }
 		if v := d.Decide(&broker.Change{Op: broker.OpCreate, Path: dir + "/" + c.path, Dir: -1, ToDir: -1}); v.Allowed != c.allowed {
 			t.Errorf("%q: %+v", c.path, v)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/config"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/view"
@@ -262,7 +263,7 @@ func (p *Prepared) allHeld() error {
 func (p *Prepared) escapes(glob string, later []string) bool {
 	base := staticPart(glob)
 	return slices.ContainsFunc(p.writeRoots(), func(root string) bool {
-		return root != p.Policy.Scope.Tmp && !slices.Contains(later, root) && (within(base, root) || within(root, base))
+		return root != p.Policy.Scope.Tmp && !slices.Contains(later, root) && (pathname.Within(base, root) || pathname.Within(root, base))
 	})
 }
 
@@ -314,14 +315,14 @@ var ownTops = []string{"proc", "sys", "dev", "run"}
 // ownPlace says whether a place is one that every workspace has of its own. The
 // machine's procfs would show its processes, and through them all its files.
 func ownPlace(real string) bool {
-	return real == "/run" || real == "/run/user" || path.Dir(real) == "/run/user" || within(real, "/run/carrel") || within(real, "/proc") || within(real, "/sys") || within(real, "/dev")
+	return real == "/run" || real == "/run/user" || path.Dir(real) == "/run/user" || pathname.Within(real, "/run/carrel") || pathname.Within(real, "/proc") || pathname.Within(real, "/sys") || pathname.Within(real, "/dev")
 }
 
 // ownInside says whether a place is one that the workspace makes anew, and has
 // whatever the policy says. Of /sys and most of /dev there is nothing.
 func (p *Prepared) ownInside(real string) bool {
 	for _, dir := range []string{"/proc", "/run/carrel", "/dev/shm", "/dev/pts"} {
-		if within(real, dir) {
+		if pathname.Within(real, dir) {
 			return true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 
@@ -108,9 +109,9 @@ func (g *globs) starts(roots []string) []string {
 		for _, r := range g.rules {
 			base := staticPart(r.Glob)
 			switch {
-			case within(base, root):
+			case pathname.Within(base, root):
 				out = append(out, base)
-			case within(root, base):
+			case pathname.Within(root, base):
 				out = append(out, root)
 			}
 		}
@@ -155,7 +156,7 @@ type walker struct {
 }
 
 func (w *walker) skips(dir string) bool {
-	return slices.ContainsFunc(w.skip, func(s string) bool { return within(dir, s) })
+	return slices.ContainsFunc(w.skip, func(s string) bool { return pathname.Within(dir, s) })
 }
 
 func (w *walker) work() {

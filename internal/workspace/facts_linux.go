@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"carrel/internal/mountinfo"
+	"carrel/internal/pathname"
 	"carrel/internal/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -112,7 +113,7 @@ func (f *facts) kernelMounts() ([]string, error) {
 	}
 	f.kernel = make([]string, 0)
 	for _, m := range mountinfo.Parse(string(text)) {
-		if slices.Contains(kernelTypes, m.Type) && !slices.ContainsFunc(ownTops, func(top string) bool { return within(m.At, "/"+top) }) {
+		if slices.Contains(kernelTypes, m.Type) && !slices.ContainsFunc(ownTops, func(top string) bool { return pathname.Within(m.At, "/"+top) }) {
 			f.kernel = append(f.kernel, m.At)
 		}
 	}
@@ -174,7 +175,7 @@ func (f *facts) forgetBelow(dir string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for p := range f.known {
-		if p != dir && within(p, dir) {
+		if p != dir && pathname.Within(p, dir) {
 			delete(f.known, p)
 		}
 	}

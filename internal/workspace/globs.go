@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 )
@@ -60,7 +61,7 @@ func (p *Prepared) checkLater() error {
 		if _, kind := p.facts.Resolve(dir); kind == sandbox.KindNone {
 			continue
 		}
-		if !slices.ContainsFunc(p.Plan.Roots, func(root string) bool { return within(dir, root) }) {
+		if !slices.ContainsFunc(p.Plan.Roots, func(root string) bool { return pathname.Within(dir, root) }) {
 			return fmt.Errorf("globs below %q cannot be held: it is no place whose changes are decided one by one; run with --history off", dir)
 		}
 	}
@@ -79,7 +80,7 @@ func (p *Prepared) someBelow(place string, access policy.Access) bool {
 			return false
 		}
 		base := staticPart(r.Glob)
-		return within(base, place) || within(place, base)
+		return pathname.Within(base, place) || pathname.Within(place, base)
 	})
 }
 

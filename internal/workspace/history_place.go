@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 )
 
@@ -87,7 +88,7 @@ const wantOutside = "want a place outside of it"
 
 // inProject is the reason why a place in the project is refused, "" for another one.
 func (p *Prepared) inProject(dir string) string {
-	if !within(dir, p.place.project) {
+	if !pathname.Within(dir, p.place.project) {
 		return ""
 	}
 	return "it lies in the project, " + quoted(p.place.project) + ": " + wantOutside
@@ -119,9 +120,9 @@ func (p *Prepared) outOfReach(base string) error {
 		bad bool
 		why string
 	}{
-		{within(p.place.project, base), "the project lies in it, and it is hidden from commands inside: want a directory for histories alone"},
-		{p.place.home != "" && within(p.place.home, base), "your home lies in it, and it is hidden from commands inside: want a directory for histories alone"},
-		{p.state != nil && within(base, p.state.path), "it lies in the state directory, where histories are kept without it"},
+		{pathname.Within(p.place.project, base), "the project lies in it, and it is hidden from commands inside: want a directory for histories alone"},
+		{p.place.home != "" && pathname.Within(p.place.home, base), "your home lies in it, and it is hidden from commands inside: want a directory for histories alone"},
+		{p.state != nil && pathname.Within(base, p.state.path), "it lies in the state directory, where histories are kept without it"},
 	} {
 		if c.bad {
 			return p.badHistoryDir("%s", c.why)
@@ -132,12 +133,12 @@ func (p *Prepared) outOfReach(base string) error {
 	}
 	for _, r := range p.Policy.Rules {
 		own := r.Path == p.Policy.Scope.Tmp && r.Source.Layer == policy.LayerDefault // private: not the host's
-		if r.Path != "" && r.Access == policy.Write && !own && within(base, r.Path) {
+		if r.Path != "" && r.Access == policy.Write && !own && pathname.Within(base, r.Path) {
 			return p.badHistoryDir("it lies in %q, which commands inside may change (%s): %s", r.Path, r.Source, wantOutside)
 		}
 	}
 	for _, dir := range p.guarded.write {
-		if within(base, dir) {
+		if pathname.Within(base, dir) {
 			return p.badHistoryDir("it lies in the project's repository, %q: %s", dir, wantOutside)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"carrel/internal/config"
 	"carrel/internal/hostexec"
 	"carrel/internal/inside"
+	"carrel/internal/pathname"
 	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
 
@@ -229,7 +230,7 @@ func (h *hostService) directory(c *hostexec.Call) (string, *hostexec.Problem) {
 	}
 	if clean := filepath.Clean(dir); filepath.IsAbs(dir) && !strings.ContainsRune(dir, 0) {
 		for _, root := range append([]string{h.p.place.project}, h.p.Plan.Roots...) {
-			if within(clean, root) && liesBelow(root, clean) {
+			if pathname.Within(clean, root) && liesBelow(root, clean) {
 				return clean, nil
 			}
 		}

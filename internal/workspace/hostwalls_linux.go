@@ -14,6 +14,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/config"
 	"carrel/internal/hostexec"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
@@ -203,7 +204,7 @@ func (p *Prepared) findHostPrograms() {
 
 // canWrite says whether programs of the workspace can change what is at a path.
 func (p *Prepared) canWrite(path string) bool {
-	return within(path, p.place.project) || slices.ContainsFunc(p.Plan.Roots, func(root string) bool { return within(path, root) }) || p.Policy.Lookup(path).Access == policy.Write
+	return pathname.Within(path, p.place.project) || slices.ContainsFunc(p.Plan.Roots, func(root string) bool { return pathname.Within(path, root) }) || p.Policy.Lookup(path).Access == policy.Write
 }
 
 // close takes the walls down.

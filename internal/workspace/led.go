@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 )
 
@@ -105,7 +106,7 @@ func (p *Prepared) writtenInside(at string) bool {
 		return true
 	}
 	for _, b := range p.binds {
-		if !b.ReadOnly && b.Source != "" && within(at, b.Source) {
+		if !b.ReadOnly && b.Source != "" && pathname.Within(at, b.Source) {
 			return true
 		}
 	}

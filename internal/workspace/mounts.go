@@ -11,6 +11,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/config"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
 	"carrel/internal/sandbox"
@@ -141,7 +142,7 @@ func badPlace(all []shown, i int) string {
 		return "it is everything"
 	}
 	for _, tree := range ownTrees {
-		if within(m.Workspace, tree) {
+		if pathname.Within(m.Workspace, tree) {
 			return "what is in " + tree + " is the workspace's own"
 		}
 	}
@@ -150,7 +151,7 @@ func badPlace(all []shown, i int) string {
 			continue // said twice, by the operator and the user say
 		}
 		for _, taken := range []string{o.Host, o.Workspace} {
-			if within(m.Workspace, taken) && (i != j || taken == o.Host) || within(taken, m.Workspace) && taken != m.Workspace {
+			if pathname.Within(m.Workspace, taken) && (i != j || taken == o.Host) || pathname.Within(taken, m.Workspace) && taken != m.Workspace {
 				return fmt.Sprintf("the mount %q is there, or around it, or in it (%s)", taken, o.Source)
 			}
 		}
@@ -171,7 +172,7 @@ func (p *Prepared) outOfSight(m *shown) bool {
 	}
 	for i := range p.mounts { // another mount may be that link
 		o := &p.mounts[i]
-		if o.Workspace != m.Workspace && within(m.Workspace, o.Workspace) && p.facts.canonical(o.real+m.Workspace[len(o.Workspace):]) == m.real {
+		if o.Workspace != m.Workspace && pathname.Within(m.Workspace, o.Workspace) && p.facts.canonical(o.real+m.Workspace[len(o.Workspace):]) == m.real {
 			return false
 		}
 	}
@@ -213,7 +214,7 @@ func (p *Prepared) mountLinksHeld() error {
 		for i := range p.Plan.Mounts {
 			at := &p.Plan.Mounts[i]
 			link := at.Kind == sandbox.MakeSymlink && at.Target == m.Workspace && at.Source == m.real
-			if !link && (within(at.Target, m.Workspace) || within(m.Workspace, at.Target) && at.Kind != sandbox.MountTmpfs && at.Kind != sandbox.MakeDir) {
+			if !link && (pathname.Within(at.Target, m.Workspace) || pathname.Within(m.Workspace, at.Target) && at.Kind != sandbox.MountTmpfs && at.Kind != sandbox.MakeDir) {
 				return movedRefused(m, fmt.Sprintf("%q is there, or around it, or in it", at.Target))
 			}
 		}
@@ -224,7 +225,7 @@ func (p *Prepared) mountLinksHeld() error {
 // behind carries a path at which a mount shows to the host's.
 func (p *Prepared) behind(place string) string {
 	for i := range p.mounts {
-		if m := &p.mounts[i]; within(place, m.Workspace) && p.elsewhere(m) {
+		if m := &p.mounts[i]; pathname.Within(place, m.Workspace) && p.elsewhere(m) {
 			return path.Join(m.real, place[len(m.Workspace):])
 		}
 	}
@@ -255,11 +256,11 @@ func (p *Prepared) mountTooWide(m *shown) string {
 		return "it is everything"
 	case ownPlace(m.real), m.real == "/tmp":
 		return "every workspace has one of its own"
-	case m.Write && p.place.home != "" && within(p.place.home, m.real):
+	case m.Write && p.place.home != "" && pathname.Within(p.place.home, m.real):
 		return "your home directory lies in it: writable, it would let a command change what you run"
 	}
 	for _, dir := range p.view.System {
-		if real := p.facts.canonical(dir); m.Write && within(real, m.real) {
+		if real := p.facts.canonical(dir); m.Write && pathname.Within(real, m.real) {
 			return fmt.Sprintf("the system's %s lies in it", real)
 		}
 	}
@@ -271,12 +272,12 @@ func (p *Prepared) mountTooWide(m *shown) string {
 func (p *Prepared) mountOfCarrel(m *shown) string {
 	for _, dir := range p.ownDirs() {
 		real := p.facts.canonical(dir)
-		if within(m.real, real) || m.Write && within(real, m.real) {
+		if pathname.Within(m.real, real) || m.Write && pathname.Within(real, m.real) {
 			return fmt.Sprintf("carrel's own files are in %q", dir)
 		}
 	}
 	for _, f := range p.Loaded.Files {
-		if real := p.facts.canonical(f.Path); f.Present && f.Kind != config.KindProject && within(real, m.real) && (m.Write || real == m.real) {
+		if real := p.facts.canonical(f.Path); f.Present && f.Kind != config.KindProject && pathname.Within(real, m.real) && (m.Write || real == m.real) {
 			return fmt.Sprintf("carrel's configuration %q lies in it", f.Path)
 		}
 	}
@@ -291,8 +292,8 @@ func (p *Prepared) mountOfSecrets(m *shown) string {
 			continue
 		}
 		real, kind := p.facts.Resolve(r.Place)
-		holds := m.Write && kind != sandbox.KindNone && !within(real, p.place.project) // what is the project's is masked there
-		if within(m.real, real) || within(m.real, r.Place) || holds && (within(real, m.real) || within(r.Place, m.real)) {
+		holds := m.Write && kind != sandbox.KindNone && !pathname.Within(real, p.place.project) // what is the project's is masked there
+		if pathname.Within(m.real, real) || pathname.Within(m.real, r.Place) || holds && (pathname.Within(real, m.real) || pathname.Within(r.Place, m.real)) {
 			return fmt.Sprintf("%q is hidden (%s)", r.Place, r.Source.Text)
 		}
 	}
@@ -307,7 +308,7 @@ func (p *Prepared) mountOfGit(m *shown) string {
 	}
 	const acts = "git acts on what is there"
 	for _, dir := range []string{p.place.git.dir, p.place.git.common} {
-		if dir != "" && within(m.real, dir) {
+		if dir != "" && pathname.Within(m.real, dir) {
 			return fmt.Sprintf("it lies in the project's repository, %q: %s", dir, acts)
 		}
 	}
@@ -329,7 +330,7 @@ func (p *Prepared) mountOfSockets(m *shown) string {
 		return ""
 	}
 	for _, s := range p.hostSockets() {
-		if within(s, m.real) && !p.grantedSocket(s) && (policy.EngineSocket(s) || path.Dir(s) == m.real) {
+		if pathname.Within(s, m.real) && !p.grantedSocket(s) && (policy.EngineSocket(s) || path.Dir(s) == m.real) {
 			return fmt.Sprintf("a program outside listens at %q", s)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"carrel/internal/pathname"
 )
 
 // maxPathLinks is how many links one path may go through, as for the kernel.
@@ -23,7 +25,7 @@ func (p *Prepared) mountByOthers(m *shown) string {
 			done = next
 			continue
 		}
-		if dir := p.writtenIn(m, done); dir != "" && !within(m.real, dir) {
+		if dir := p.writtenIn(m, done); dir != "" && !pathname.Within(m.real, dir) {
 			return fmt.Sprintf("%q is a link that leads out of %q, where commands write", next, dir)
 		}
 		links++
@@ -39,15 +41,15 @@ func (p *Prepared) mountByOthers(m *shown) string {
 // writable mount, or what is the project of another command, as it is the working tree of a
 // repository. A home that is kept in one is no project. "" if there is none.
 func (p *Prepared) writtenIn(m *shown, dir string) string {
-	if within(dir, p.place.project) {
+	if pathname.Within(dir, p.place.project) {
 		return p.place.project
 	}
 	for i := range p.mounts {
-		if o := &p.mounts[i]; o.Write && o.Source != m.Source && within(dir, o.real) {
+		if o := &p.mounts[i]; o.Write && o.Source != m.Source && pathname.Within(dir, o.real) {
 			return o.real
 		}
 	}
-	for at := dir; at != "/" && !within(p.place.home, at); at = path.Dir(at) {
+	for at := dir; at != "/" && !pathname.Within(p.place.home, at); at = path.Dir(at) {
 		if len(present([]string{at + "/.git"})) > 0 {
 			return at
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"carrel/internal/api"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 
@@ -278,12 +279,12 @@ func TestBadPlace(t *testing.T) {
 					continue
 				}
 				for _, taken := range []string{o.Host, o.Workspace} {
-					if within(taken, m.Workspace) && taken != m.Workspace || within(m.Workspace, taken) {
+					if pathname.Within(taken, m.Workspace) && taken != m.Workspace || pathname.Within(m.Workspace, taken) {
 						t.Fatalf("%+v is taken beside %+v", m, o)
 					}
 				}
 			}
-			if m.Workspace == "/" || within(m.Workspace, "/run") || within(m.Workspace, "/usr") {
+			if m.Workspace == "/" || pathname.Within(m.Workspace, "/run") || pathname.Within(m.Workspace, "/usr") {
 				t.Fatalf("%+v is taken", m)
 			}
 		}

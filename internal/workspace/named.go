@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"carrel/internal/gitconf"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 )
 
@@ -28,7 +29,7 @@ func targets(p *place, eff *policy.Effective, env func(string) string) ([]gitcon
 
 // writableTarget tells whether something inside could be at this path.
 func writableTarget(at string, p *place, eff *policy.Effective) bool {
-	return within(at, p.project) || p.git.common != "" && within(at, p.git.common) || eff.Lookup(at).Access == policy.Write
+	return pathname.Within(at, p.project) || p.git.common != "" && pathname.Within(at, p.git.common) || eff.Lookup(at).Access == policy.Write
 }
 
 // isConfigOf tells whether a path is a repository's own configuration, whose

@@ -9,6 +9,7 @@ import (
 
 	"carrel/internal/broker"
 	"carrel/internal/gitconf"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 )
 
@@ -80,7 +81,7 @@ func namedIn(dir string) (list []gitconf.Target) {
 	none := func(string) string { return "" }
 	l := gitconf.Load(gitconf.Host{Files: hostFiles{}, Env: none, Repositories: []gitconf.Repository{repository}})
 	for _, t := range l.Targets() {
-		if t.Path != "" && t.Path != dir && t.File != "" && (within(t.File, dir) || within(t.Path, dir)) {
+		if t.Path != "" && t.Path != dir && t.File != "" && (pathname.Within(t.File, dir) || pathname.Within(t.Path, dir)) {
 			list = append(list, t)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/config"
 	"carrel/internal/inside"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/seccomp"
@@ -141,7 +142,7 @@ func openFilter() ([]byte, error) {
 func (p *Prepared) ownDirsHere() []string {
 	var out []string
 	for _, dir := range p.ownDirs() {
-		if real, kind := p.facts.Resolve(dir); kind == sandbox.KindDir && !within(p.place.project, real) {
+		if real, kind := p.facts.Resolve(dir); kind == sandbox.KindDir && !pathname.Within(p.place.project, real) {
 			out = append(out, real)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"carrel/internal/broker"
+	"carrel/internal/pathname"
 	"carrel/internal/protect"
 )
 
@@ -43,7 +44,7 @@ func (d *decider) points(dir, text string) error {
 	if link := d.linkTo(to); link != "" {
 		return fmt.Errorf("%q is a link", link)
 	}
-	if d.git != "" && within(to, d.git) || slices.ContainsFunc(d.roots, func(r string) bool { return within(to, r) }) {
+	if d.git != "" && pathname.Within(to, d.git) || slices.ContainsFunc(d.roots, func(r string) bool { return pathname.Within(to, r) }) {
 		return nil
 	}
 	return fmt.Errorf("%q is no place of the project", to)
@@ -52,7 +53,7 @@ func (d *decider) points(dir, text string) error {
 // linkTo gives the first link on the way from a root to a path, "" for none.
 func (d *decider) linkTo(to string) string {
 	for _, r := range d.roots {
-		if !within(to, r) {
+		if !pathname.Within(to, r) {
 			continue
 		}
 		for i := len(r) + 1; i <= len(to); i++ {
@@ -85,7 +86,7 @@ func (d *decider) leads(text, dir string) bool {
 	if !path.IsAbs(text) {
 		text = dir + "/" + text
 	}
-	return within(path.Clean(text), d.state)
+	return pathname.Within(path.Clean(text), d.state)
 }
 
 // returns says whether a rename gives a repository that was made inside its name again:

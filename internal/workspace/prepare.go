@@ -14,14 +14,14 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/config"
 	"carrel/internal/egress"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
 	"carrel/internal/sandbox"
 	"carrel/internal/view"
 )
 
-// Prepared is a decided run: everything is known and frozen, nothing is
-// started and nothing was written yet.
+// Prepared is a decided run: all is known, and nothing is started or written yet.
 type Prepared struct {
 	Policy *policy.Effective
 	Loaded *config.Loaded
@@ -182,7 +182,7 @@ func (p *Prepared) expandGlobs() error {
 		}
 		p.expanded = slices.DeleteFunc(found, func(r policy.Rule) bool {
 			real, kind := p.facts.Resolve(r.Path)
-			return real != r.Path && (kind != sandbox.KindFile || !within(real, p.place.project))
+			return real != r.Path && (kind != sandbox.KindFile || !pathname.Within(real, p.place.project))
 		})
 		return nil
 	}
@@ -335,7 +335,7 @@ func (p *Prepared) leadsOut(scope policy.Scope, layers []policy.Layer) error {
 				continue // Decide reports what cannot be resolved
 			}
 			for _, place := range places {
-				if real := p.facts.canonical(place); within(place, p.place.project) && !within(real, p.place.project) {
+				if real := p.facts.canonical(place); pathname.Within(place, p.place.project) && !pathname.Within(real, p.place.project) {
 					return &api.Denial{Code: api.CodeProject, Operation: "start", Subject: place, Rule: "no link leads out of the project", Source: f.Source.String(),
 						Message: fmt.Sprintf("%s: %q is a link that leads out of the project, to %q", f.Source.Text, place, real),
 						Hint:    "name the place itself if you mean it"}
@@ -354,7 +354,7 @@ func (p *Prepared) viewRules() []policy.FileRequest {
 		if r.Access == policy.Deny && p.unreadable(r.Place) {
 			continue
 		}
-		if !within(r.Place, p.place.project) || p.staysInside(r) {
+		if !pathname.Within(r.Place, p.place.project) || p.staysInside(r) {
 			rules = append(rules, r)
 		}
 	}
@@ -383,7 +383,7 @@ func (p *Prepared) staysInside(r policy.FileRequest) bool {
 	case kind == sandbox.KindOther:
 		return false
 	case r.Access == policy.Deny:
-		return kind == sandbox.KindNone || within(real, p.place.project) && (real == r.Place || kind == sandbox.KindFile)
+		return kind == sandbox.KindNone || pathname.Within(real, p.place.project) && (real == r.Place || kind == sandbox.KindFile)
 	}
 	return real == r.Place
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"carrel/internal/gitconf"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/protect"
 )
@@ -91,7 +92,7 @@ func guardNames(p *place, eff *policy.Effective, brokered bool) protection {
 		t.readOnly(p.project+"/.git", "protected name: points to the repository", eff)
 	}
 	for _, dir := range repositories(p.git) {
-		if !within(dir, p.project) && !coveredBy(dir, []string{p.git.common}) {
+		if !pathname.Within(dir, p.project) && !coveredBy(dir, []string{p.git.common}) {
 			t.write = append(t.write, dir)
 		}
 		if brokered && dir != p.git.common && dir != p.git.dir {
@@ -118,7 +119,7 @@ func (t *protection) readOnly(path, why string, eff *policy.Effective) {
 		return
 	}
 	real, err := filepath.EvalSymlinks(path)
-	if err != nil || real != path && !within(real, eff.Scope.Project) || real == eff.Scope.Project {
+	if err != nil || real != path && !pathname.Within(real, eff.Scope.Project) || real == eff.Scope.Project {
 		return
 	}
 	if st, err := os.Lstat(real); err != nil || !st.IsDir() && !st.Mode().IsRegular() {
@@ -137,7 +138,7 @@ func (t *protection) readOnly(path, why string, eff *policy.Effective) {
 // own it, or its permissions would not matter: so the command can open it again,
 // and what the rules say of its content could not be held. It is hidden whole.
 func blocked(path, root string) string {
-	if !within(path, root) {
+	if !pathname.Within(path, root) {
 		return ""
 	}
 	for dir := root; dir != path; {
@@ -245,13 +246,9 @@ func submodules(modules string) []string {
 	return found
 }
 
-func within(path, dir string) bool {
-	return path == dir || dir == "/" || len(path) > len(dir) && path[:len(dir)] == dir && path[len(dir)] == '/'
-}
-
 func coveredBy(path string, dirs []string) bool {
 	for _, d := range dirs {
-		if path != d && within(path, d) {
+		if path != d && pathname.Within(path, d) {
 			return true
 		}
 	}

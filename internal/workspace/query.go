@@ -7,6 +7,7 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/config"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 )
@@ -119,7 +120,7 @@ func (p *Prepared) AskPath(where string) (PathAnswer, error) {
 	if p.Plan != nil {
 		a.Held = holder(p.Plan, real)
 		a.Refused = p.trapsReads && a.Decision.Access == policy.Deny && a.Decision.Rule != nil && a.Decision.Rule.Glob != "" &&
-			slices.ContainsFunc(p.Plan.Roots, func(root string) bool { return within(real, root) })
+			slices.ContainsFunc(p.Plan.Roots, func(root string) bool { return pathname.Within(real, root) })
 	}
 	return a, nil
 }
@@ -149,7 +150,7 @@ func holder(plan *sandbox.Plan, p string) *sandbox.Mount {
 				continue
 			}
 		}
-		if within(p, m.Target) && (best == nil || len(m.Target) >= len(best.Target)) {
+		if pathname.Within(p, m.Target) && (best == nil || len(m.Target) >= len(best.Target)) {
 			best = m
 		}
 	}

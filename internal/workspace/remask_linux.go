@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"carrel/internal/broker"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/secrets"
@@ -229,7 +230,7 @@ func (m *masks) look(at, name string) {
 // hiddenByName says whether a path has a name in the project that only files of secrets
 // have, and nobody's rule names it.
 func hiddenByName(e *policy.Effective, project, at string) bool {
-	if !within(at, project) || !secrets.Named(path.Base(at)) {
+	if !pathname.Within(at, project) || !secrets.Named(path.Base(at)) {
 		return false
 	}
 	d := e.Lookup(at)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
@@ -413,7 +414,7 @@ func (p *Prepared) sensitiveNow() map[string]string {
 		}
 	}
 	for _, r := range p.Policy.Rules {
-		if r.Access == policy.Deny && r.Path != "" && within(r.Path, p.place.project) && !slices.Contains(own, r.Path) {
+		if r.Access == policy.Deny && r.Path != "" && pathname.Within(r.Path, p.place.project) && !slices.Contains(own, r.Path) {
 			paths = append(paths, r.Path)
 		}
 	}

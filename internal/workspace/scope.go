@@ -11,6 +11,7 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/gitconf"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 )
 
@@ -98,7 +99,7 @@ func openGit(dir string) (g gitDirs, found, ours bool) {
 	case info.Mode().IsRegular():
 		return linkedGit(dir, dot), true, true
 	}
-	if real, err := filepath.EvalSymlinks(dot); err == nil && within(real, dir) && real != dir {
+	if real, err := filepath.EvalSymlinks(dot); err == nil && pathname.Within(real, dir) && real != dir {
 		return gitDirs{dir: real, common: real}, true, true
 	}
 	return gitDirs{}, true, true
@@ -116,7 +117,7 @@ func linkedGit(dir, dot string) gitDirs {
 	}
 	text, err := readSmall(target + "/commondir")
 	if err != nil {
-		if within(target, dir) || isSubmodule(dir, target) {
+		if pathname.Within(target, dir) || isSubmodule(dir, target) {
 			return gitDirs{dir: target, common: target}
 		}
 		return gitDirs{}
@@ -206,7 +207,7 @@ func homeGranted(scope policy.Scope, layers []policy.Layer) bool {
 				continue
 			}
 			places, _ := policy.Resolve(scope, f)
-			if slices.ContainsFunc(places, func(place string) bool { return within(scope.Home, place) }) {
+			if slices.ContainsFunc(places, func(place string) bool { return pathname.Within(scope.Home, place) }) {
 				return scope.Home != ""
 			}
 		}

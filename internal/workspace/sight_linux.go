@@ -13,6 +13,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/history"
+	"carrel/internal/pathname"
 	"carrel/internal/policy"
 )
 
@@ -34,7 +35,7 @@ func (p *Prepared) shows(b *brokered, at string) bool {
 		return true
 	}
 	d := p.Policy.Lookup(at)
-	repository := d.Access == policy.Unset && slices.ContainsFunc(p.guarded.write, func(dir string) bool { return within(at, dir) })
+	repository := d.Access == policy.Unset && slices.ContainsFunc(p.guarded.write, func(dir string) bool { return pathname.Within(at, dir) })
 	switch {
 	case d.Access != policy.Read && d.Access != policy.Write && !repository:
 		return false

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/broker"
+	"carrel/internal/pathname"
 	"carrel/internal/secrets"
 	"carrel/internal/view"
 )
@@ -55,7 +56,7 @@ const maxSheltered = 20_000
 // "" for none.
 func (d *decider) sheltered(from, to string) (at, reason string) {
 	below := func(path string) string { return strings.TrimPrefix(path, d.project+"/") }
-	if !within(to, d.project) || !view.Sheltered(below(to)) || view.Sheltered(below(from)) {
+	if !pathname.Within(to, d.project) || !view.Sheltered(below(to)) || view.Sheltered(below(from)) {
 		return "", ""
 	}
 	seen := 0

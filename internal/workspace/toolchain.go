@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"slices"
+
+	"carrel/internal/pathname"
 )
 
 // toolchainFiles are what describes a project's environment, by the program that makes
@@ -73,7 +75,7 @@ func (p *Prepared) toolchainOf(setting string) (*toolchain, error) {
 			return nil, fmt.Errorf("toolchain %s: %w", setting, err)
 		}
 		full, missing := p.lookPath(t.tool)
-		if missing == nil && (within(full, p.place.project) || within(p.facts.canonical(full), p.place.project)) {
+		if missing == nil && (pathname.Within(full, p.place.project) || pathname.Within(p.facts.canonical(full), p.place.project)) {
 			missing = fmt.Errorf("%s in PATH is the project's own", full)
 		}
 		switch {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"carrel/internal/broker"
+	"carrel/internal/pathname"
 	"carrel/internal/sandbox"
 )
 
@@ -60,4 +61,4 @@ func (d wholeDecider) keeps(op, at string) string {
 
 // foldWithin is within without regard to case: where a file system has none, it
 // would be the same file.
-func foldWithin(p, dir string) bool { return within(strings.ToLower(p), strings.ToLower(dir)) }
+func foldWithin(p, dir string) bool { return pathname.Within(strings.ToLower(p), strings.ToLower(dir)) }

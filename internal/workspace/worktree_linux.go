@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"carrel/internal/broker"
+	"carrel/internal/pathname"
 )
 
 // worktree is what a run in a linked worktree may change of the repository that it shares
@@ -73,7 +74,7 @@ func headOf(dir string) string {
 // foreign says what a path of the shared git directory belongs to, "" where the run may
 // change it. t may be nil. born says that a directory was made by the run.
 func (t *worktree) foreign(ch *broker.Change, at string, born func(dir string) bool) string {
-	if t == nil || !within(at, t.common) || at == t.common || within(at, t.own) {
+	if t == nil || !pathname.Within(at, t.common) || at == t.common || pathname.Within(at, t.own) {
 		return ""
 	}
 	rel := at[len(t.common)+1:]
@@ -227,7 +228,7 @@ func (t *worktree) changed(ch *broker.Change) {
 	if ch.Op == broker.OpRename {
 		at = ch.To
 	}
-	if !within(at, t.common+"/refs") || path.Ext(at) == ".lock" {
+	if !pathname.Within(at, t.common+"/refs") || path.Ext(at) == ".lock" {
 		return
 	}
 	t.mu.Lock()
