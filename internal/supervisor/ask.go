@@ -42,7 +42,7 @@ func (s *Server) asked(who caller, req api.Request) api.Reply {
 	if there, ok := s.queue.wants(req.Mode); ok {
 		return api.Reply{OK: true, Approval: &there, Control: &was}
 	}
-	if time.Since(s.control.refused[req.Mode]) < askPause {
+	if time.Since(s.queue.inVain(req.Mode)) < askPause {
 		return refusal(api.CodeBusy, req.Op, req.Mode, fmt.Sprintf("%s was asked for, and refused or not answered, less than %s ago", req.Mode, askPause), "wait, or talk to the person that it works for")
 	}
 	by := s.whoIs(who)
@@ -55,20 +55,8 @@ func (s *Server) asked(who caller, req api.Request) api.Reply {
 	if w == nil {
 		return refusal(api.CodeBusy, req.Op, req.Mode, "too much waits for a person already, or the workspace is ending", "`carrel approvals` lists what waits")
 	}
-	go s.awaitAsked(w)
+	go s.queue.wait(context.Background(), w) // for the deadline
 	return api.Reply{OK: true, Approval: &w.approval, Control: &was}
-}
-
-// awaitAsked sees to the deadline of what was asked for, and remembers a no.
-func (s *Server) awaitAsked(w *waiting) {
-	if v := s.queue.wait(context.Background(), w); v.how == api.AnswerDenied || v.how == api.AnswerExpired {
-		s.control.turn.Lock()
-		defer s.control.turn.Unlock()
-		if s.control.refused == nil {
-			s.control.refused = make(map[string]time.Time)
-		}
-		s.control.refused[w.wants] = time.Now()
-	}
 }
 
 // grantAsked changes the control as a person has approved. That it still waits says

@@ -17,8 +17,6 @@ type control struct {
 	turn sync.Mutex // held while it changes
 	mu   sync.Mutex
 	now  api.Control
-
-	refused map[string]time.Time // when a mode was asked for in vain; with turn
 }
 
 // tightness orders the modes: anybody may go up, only a person down or across.

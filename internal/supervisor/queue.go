@@ -32,7 +32,8 @@ type queue struct {
 
 	mu      sync.Mutex
 	pending map[string]*waiting
-	done    []api.Approval // answered, the newest last
+	done    []api.Approval       // answered, the newest last
+	refused map[string]time.Time // when a mode of the control was asked for in vain
 	closed  bool
 }
 
@@ -53,7 +54,7 @@ type verdict struct {
 }
 
 func newQueue(workspace, project string, emit func(api.Event)) *queue {
-	return &queue{workspace: workspace, project: project, emit: emit, pending: make(map[string]*waiting)}
+	return &queue{workspace: workspace, project: project, emit: emit, pending: make(map[string]*waiting), refused: make(map[string]time.Time)}
 }
 
 // ask waits for an answer; without one it is no.
@@ -173,6 +174,9 @@ const keptAnswers = 128
 // end decides an entry; the lock is held.
 func (q *queue) end(w *waiting, how string, v verdict) {
 	delete(q.pending, w.approval.ID)
+	if w.wants != "" && (how == api.AnswerDenied || how == api.AnswerExpired) {
+		q.refused[w.wants] = time.Now()
+	}
 	done := w.approval
 	done.Answer = how
 	if q.done = append(q.done, done); len(q.done) > keptAnswers {
@@ -221,6 +225,13 @@ func (q *queue) wants(mode string) (api.Approval, bool) {
 		}
 	}
 	return api.Approval{}, false
+}
+
+// inVain says when a mode was asked for last and was refused, or got no answer.
+func (q *queue) inVain(mode string) time.Time {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.refused[mode]
 }
 
 // ofControl says whether what waits is a question for the control.

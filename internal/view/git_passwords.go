@@ -89,8 +89,8 @@ func withoutPasswords(entries []gitconf.Entry) (shown []gitconf.Entry, hid bool)
 		before := e
 		e.Value, e.Sub = withoutUserinfo(e.Value), withoutUserinfo(e.Sub)
 		switch {
-		case e.Key == "extraheader" && strings.Contains(strings.ToLower(e.Value), "auth"), e.Key == "smtppass",
-			secrets.HoldsToken([]byte(e.Value)), !e.NoValue && e.Value != "" && secrets.Variable(e.Section+"_"+e.Key) && e.Section != "credential":
+		case e.Value == "":
+		case e.Key == "extraheader" && strings.Contains(strings.ToLower(e.Value), "auth"), isPasswordKey(e.Section, e.Key), secrets.HoldsToken([]byte(e.Value)):
 			hid = true
 			continue
 		}
@@ -98,6 +98,16 @@ func withoutPasswords(entries []gitconf.Entry) (shown []gitconf.Entry, hid bool)
 		shown = append(shown, e)
 	}
 	return shown, hid
+}
+
+// isPasswordKey says whether a variable holds a password by its name: two of git's own, and
+// what tools beside git keep there. core.askPass and its like name programs.
+func isPasswordKey(section, key string) bool {
+	if key == "smtppass" || section == "imap" && key == "pass" {
+		return true
+	}
+	ends := func(end string) bool { return strings.HasSuffix(strings.ReplaceAll(key, "-", ""), end) }
+	return section != "core" && section != "credential" && slices.ContainsFunc([]string{"token", "password", "passwd", "secret", "apikey"}, ends)
 }
 
 // withoutUserinfo takes the password out of a URL, and a user that is a token.

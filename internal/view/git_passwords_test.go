@@ -21,6 +21,8 @@ func TestWithoutPasswords(t *testing.T) {
 		{"a header", "[http \"https://example.com/\"]\n\textraHeader = AUTHORIZATION: basic abc\n\tproxy = x\n", "http.https://example.com/.proxy=x"},
 		{"mail", "[sendemail]\n\tsmtpPass = p\n\tsmtpUser = u\n", "sendemail.smtpuser=u"},
 		{"a tool's token", "[github]\n\toauth-token = abc\n\tuser = u\n", "github.user=u"},
+		{"programs and names", "[core]\n\taskPass = /usr/bin/x\n[gpg]\n\tprogram = gpg\n[user]\n\tsigningKey = ABCDEF\n[http]\n\tsslKey = /x/key.pem\n[credential]\n\thelper = store\n", ""},
+		{"imap", "[imap]\n\tpass = p\n\tuser = u\n", "imap.user=u"},
 		{"a proxy", "[http]\n\tproxy = http://u:p@proxy:80\n", "http.proxy=http://u@proxy:80"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
