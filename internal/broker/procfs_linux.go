@@ -199,22 +199,6 @@ func innerID(status, label string) string {
 	return words[min(1, len(words)-1)]
 }
 
-// controlling reads session and terminal of a process: the sixth and seventh
-// word of its stat; the second may hold anything.
-func controlling(stat string) (session, tty int) {
-	text, err := readAll(stat)
-	if err != nil {
-		return 0, 0
-	}
-	words := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	if len(words) < 5 {
-		return 0, 0
-	}
-	session, _ = strconv.Atoi(words[3])
-	tty, _ = strconv.Atoi(words[4])
-	return session, tty
-}
-
 // readAll reads a small file of our own procfs.
 func readAll(name string) (string, error) {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)

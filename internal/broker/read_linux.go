@@ -2,8 +2,11 @@ package broker
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
+
+	"carrel/internal/procfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -216,11 +219,12 @@ func (w *worker) unreadable(t target) bool {
 
 // terminal finds the controlling terminal of the caller, which /dev/tty means.
 func (w *worker) terminal(pin int) (int, error) {
-	session, tty := controlling(procOf(w.call.TID) + "/stat")
-	if tty == 0 {
+	caller, err := procfs.ReadStat(int(w.call.TID))
+	if err != nil || caller.Terminal == 0 {
 		return -1, unix.ENXIO
 	}
-	if own, _ := controlling("/proc/self/stat"); own == session {
+	tty := caller.Terminal
+	if own, err := procfs.ReadStat(os.Getpid()); err == nil && own.Session == caller.Session {
 		return unix.Dup(pin) // a session has one: for us it means the same
 	}
 	major, minor := tty>>8&0xfff, tty&0xff|tty>>12&0xfff00

@@ -9,10 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"carrel/internal/ownfile"
+	"carrel/internal/procfs"
 )
 
 // maxLease bounds a lease's file in bytes, maxAncestors how far up is looked.
@@ -46,7 +46,7 @@ func (h Host) Serve(client string) (*Lease, error) {
 		return nil, err
 	}
 	parent := os.Getppid()
-	start, _, err := statOf(parent)
+	seen, err := procfs.ReadStat(parent)
 	if err != nil {
 		return nil, fmt.Errorf("looking at the client: %w", err)
 	}
@@ -58,7 +58,7 @@ func (h Host) Serve(client string) (*Lease, error) {
 	if l.dir, err = os.Open(at); err != nil {
 		return nil, fmt.Errorf("opening the directory of leases: %w", err)
 	}
-	text, _ := json.Marshal(held{client, os.Getpid(), process{parent, start}})
+	text, _ := json.Marshal(held{client, os.Getpid(), process{parent, seen.Start}})
 	// It has the lock before it has the name that others look for.
 	fresh := ".new-" + l.name
 	if l.file, err = ownfile.Open(l.dir, fresh, os.O_RDWR|os.O_CREATE|os.O_EXCL); err == nil {
@@ -202,30 +202,13 @@ func (h Host) served(client string) (bool, error) {
 func ancestry() (map[int]uint64, error) {
 	out := map[int]uint64{}
 	for id := os.Getppid(); id > 1 && len(out) < maxAncestors; {
-		start, parent, err := statOf(id)
+		s, err := procfs.ReadStat(id)
 		if errors.Is(err, fs.ErrNotExist) {
 			break
 		} else if err != nil {
 			return nil, err
 		}
-		out[id], id = start, parent
+		out[id], id = s.Start, s.Parent
 	}
 	return out, nil
-}
-
-// statOf reads when a process began, and its parent.
-func statOf(id int) (start uint64, parent int, err error) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/stat")
-	if err != nil {
-		return 0, 0, err
-	}
-	// The name stands in brackets and may hold anything, brackets too.
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	if len(fields) < 20 {
-		return 0, 0, fmt.Errorf("/proc/%d/stat: cut off", id)
-	}
-	if parent, err = strconv.Atoi(fields[1]); err == nil {
-		start, err = strconv.ParseUint(fields[19], 10, 64)
-	}
-	return start, parent, err
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"carrel/internal/wildmatch"
 )
 
 // maxIgnore bounds one file of patterns, in bytes; a longer one is not obeyed.
@@ -57,11 +59,11 @@ func (r *ignoreRule) matches(path, name string, dir bool) bool {
 	case r.baseOnly && r.plain == len(r.pattern):
 		return r.pattern == name
 	case r.baseOnly:
-		return wildmatch(r.pattern, name, false)
+		return wildmatch.Match(r.pattern, name, false)
 	case !strings.HasPrefix(path, r.pattern[:r.plain]):
 		return false
 	}
-	return wildmatch(r.pattern[r.plain:], path[r.plain:], true)
+	return wildmatch.Match(r.pattern[r.plain:], path[r.plain:], true)
 }
 
 // parseIgnore reads the lines of one file.

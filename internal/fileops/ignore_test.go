@@ -114,21 +114,6 @@ func TestIgnoredAsGit(t *testing.T) {
 	})
 }
 
-// TestWildmatchEnds: no pattern takes for ever.
-func TestWildmatchEnds(t *testing.T) {
-	wildmatch(strings.Repeat("**/a*", 500), strings.Repeat("a/", 2000)+"b", true)
-	wildmatch(strings.Repeat("*a", 500)+"b", strings.Repeat("a", 4000), false)
-	wildmatch(strings.Repeat("[[:alpha:]]*", 300)+"!", strings.Repeat("a", 4000), true)
-}
-
-func FuzzWildmatch(f *testing.F) {
-	for _, p := range pieces {
-		f.Add(p+"*", "a/b", true)
-	}
-	f.Add("[", "", false)
-	f.Fuzz(func(t *testing.T, pattern, text string, paths bool) { wildmatch(pattern, text, paths) })
-}
-
 func FuzzIgnore(f *testing.F) {
 	f.Add([]byte("*.o\n!a.o\n/x/\n\\#a \\ \n"), "a/b.o")
 	f.Fuzz(func(t *testing.T, text []byte, path string) {

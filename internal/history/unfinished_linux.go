@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
+
+	"carrel/internal/procfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,14 +25,8 @@ func (s *Store) markOpen(segment string) error {
 	return errors.Join(err, f.Close())
 }
 
-// bootID names the time since this machine was started.
-var bootID = sync.OnceValue(func() string {
-	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return string(id)
-})
+// bootID is [procfs.BootID]; tests start the machine anew.
+var bootID = procfs.BootID
 
 // bootNumber is bootID in one word; 0 where that is not known.
 func bootNumber() uint64 {

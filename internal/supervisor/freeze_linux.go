@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"carrel/internal/procfs"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -60,7 +62,7 @@ type member struct {
 }
 
 func newTreeFreezer(stage int) (*treeFreezer, error) {
-	s, err := statOf(stage)
+	s, err := procfs.ReadStat(stage)
 	if err != nil {
 		return nil, fmt.Errorf("looking at the stage: %w", err)
 	}
@@ -72,7 +74,7 @@ func newTreeFreezer(stage int) (*treeFreezer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the stage's process: %w", err)
 	}
-	return &treeFreezer{stage: &member{process{stage, s.start}, fd}, nsPID: ns.Ino}, nil
+	return &treeFreezer{stage: &member{process{stage, s.Start}, fd}, nsPID: ns.Ino}, nil
 }
 
 // Freeze stops all processes that are not stopped already, and keeps looking
@@ -148,10 +150,10 @@ func (f *treeFreezer) stopAll() error {
 func (f *treeFreezer) round() (int, error) {
 	fresh := 0
 	for _, p := range f.members() {
-		if stopped(p.stat) {
+		if stopped(&p.Stat) {
 			continue
 		}
-		id := process{p.pid, p.start}
+		id := process{p.pid, p.Start}
 		fd, err := unix.PidfdOpen(p.pid, 0)
 		if err == unix.ESRCH {
 			continue
@@ -160,7 +162,7 @@ func (f *treeFreezer) round() (int, error) {
 			return fresh, fmt.Errorf("opening process %d: %w", p.pid, err)
 		}
 		// The number was the process's own if it still names the same one.
-		if again, err := statOf(p.pid); err != nil || again.start != p.start || again.gone() {
+		if again, err := procfs.ReadStat(p.pid); err != nil || again.Start != p.Start || again.Gone() {
 			unix.Close(fd)
 			continue
 		}
@@ -186,7 +188,7 @@ func (f *treeFreezer) round() (int, error) {
 // answer of ours does not come back before that, and is not waited for.
 func (f *treeFreezer) settle() {
 	for end := time.Now().Add(settleTime); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		running := slices.ContainsFunc(f.members(), func(p found) bool { return !stopped(p.stat) && !(p.state == 'D' && asks(p.pid)) })
+		running := slices.ContainsFunc(f.members(), func(p found) bool { return !stopped(&p.Stat) && !(p.State == 'D' && asks(p.pid)) })
 		if !running {
 			return
 		}
@@ -217,11 +219,11 @@ func asks(pid int) bool {
 	return err == nil && strings.HasPrefix(string(where), "seccomp_do_user_notification")
 }
 
-func stopped(s stat) bool { return s.state == 'T' || s.state == 't' }
+func stopped(s *procfs.Stat) bool { return s.State == 'T' || s.State == 't' }
 
 type found struct {
 	pid int
-	stat
+	procfs.Stat
 }
 
 // members are the processes of the workspace but for the stage, parents before
@@ -237,7 +239,7 @@ func (f *treeFreezer) members() []found {
 	all := make(map[int]found, len(names))
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {
-			if s, err := statOf(pid); err == nil && !s.gone() {
+			if s, err := procfs.ReadStat(pid); err == nil && !s.Gone() {
 				all[pid] = found{pid, s}
 			}
 		}
@@ -262,7 +264,7 @@ func (f *treeFreezer) depth(all map[int]found, pid int) (n int, descends bool) {
 		if !ok || n > len(all) {
 			return n, false
 		}
-		pid, n = p.ppid, n+1
+		pid, n = p.Parent, n+1
 	}
 	return n, true
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 	"unsafe"
 
+	"carrel/internal/procfs"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -49,8 +51,8 @@ func named(t *testing.T, f *treeFreezer, word string) (pid int) {
 }
 
 func stateOf(pid int) byte {
-	s, _ := statOf(pid)
-	return s.state
+	s, _ := procfs.ReadStat(pid)
+	return s.State
 }
 
 func TestFreezeAndThaw(t *testing.T) {
@@ -293,7 +295,7 @@ func TestB21GroupWithHeldCalls(t *testing.T) {
 	}
 	_, _ = in.Write([]byte{1})
 	time.Sleep(100 * time.Millisecond)
-	if s, _ := statOf(cmd.Process.Pid); s.gone() {
+	if s, _ := procfs.ReadStat(cmd.Process.Pid); s.Gone() {
 		t.Error("it went on while frozen")
 	}
 	if err := f.Thaw(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"carrel/internal/api"
+	"carrel/internal/procfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,31 +29,31 @@ func notHuman(p *peer, agent func(Process) string) *api.Denial {
 }
 
 func human(pid int, agent func(Process) string) *api.Denial {
-	s, err := statOf(pid)
+	s, err := procfs.ReadStat(pid)
 	switch {
 	case err != nil:
 		return refuseHuman("the caller cannot be looked at: " + err.Error())
-	case s.tty == 0:
+	case s.Terminal == 0:
 		return refuseHuman("the caller has no controlling terminal")
-	case s.group != s.front:
+	case s.Group != s.Front:
 		return refuseHuman("the caller is not in the foreground of its terminal")
-	case !stdinIs(pid, s.tty):
+	case !stdinIs(pid, s.Terminal):
 		return refuseHuman("the caller's standard input is not its terminal")
 	}
-	session, seen := s.session, false
+	session, seen := s.Session, false
 	for range maxAncestors {
 		seen = seen || pid == session
-		if name := agent(describe(pid, s.name)); name != "" {
+		if name := agent(describe(pid, s.Name)); name != "" {
 			return refuseHuman(fmt.Sprintf("the caller was started by the agent %s (process %d)", name, pid))
 		}
 		if markedInside(pid) {
 			return refuseHuman(fmt.Sprintf("the caller was started behind walls (process %d has %s)", pid, insideEnv))
 		}
-		if s.ppid <= 0 {
+		if s.Parent <= 0 {
 			break
 		}
-		pid = s.ppid
-		if s, err = statOf(pid); err != nil {
+		pid = s.Parent
+		if s, err = procfs.ReadStat(pid); err != nil {
 			break // processes of others may be hidden
 		}
 	}
@@ -87,11 +88,11 @@ type Terminal struct{ tty *os.File }
 
 // OpenTerminal opens it where it is also the standard input.
 func OpenTerminal() (*Terminal, error) {
-	s, err := statOf(os.Getpid())
+	s, err := procfs.ReadStat(os.Getpid())
 	if err != nil {
 		return nil, err
 	}
-	if s.tty == 0 || !stdinIs(os.Getpid(), s.tty) {
+	if s.Terminal == 0 || !stdinIs(os.Getpid(), s.Terminal) {
 		return nil, refuseHuman("standard input is not the controlling terminal")
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)

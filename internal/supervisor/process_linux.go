@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -25,18 +24,6 @@ func readProc(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxProcText))
-}
-
-func statOf(pid int) (stat, error) {
-	line, err := readProc(procPath(pid, "stat"))
-	if err != nil {
-		return stat{}, err
-	}
-	s, err := parseStat(string(line))
-	if err != nil {
-		return s, fmt.Errorf("reading %s: %w", procPath(pid, "stat"), err)
-	}
-	return s, nil
 }
 
 // describe reads what there is to read of a process.
@@ -82,9 +69,4 @@ func ended(pidfd int) bool {
 			return err != nil || n > 0
 		}
 	}
-}
-
-func bootID() string {
-	id, _ := readProc("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(id))
 }

@@ -10,29 +10,6 @@ import (
 	"carrel/internal/api"
 )
 
-const statTail = " S 10 20 30 34816 20 4194560 1 0 0 0 0 0 0 0 20 0 1 0 777 0 0\n"
-
-func TestParseStat(t *testing.T) {
-	for _, name := range []string{"sh", "", "a b", ") R 1 1 1 (", "((", "\xff\n"} {
-		s, err := parseStat("42 (" + name + ")" + statTail)
-		want := stat{name: name, state: 'S', ppid: 10, group: 20, session: 30, tty: 34816, front: 20, start: 777}
-		if err != nil || s != want {
-			t.Errorf("%q: %+v, %v", name, s, err)
-		}
-	}
-	for _, line := range []string{"", "1 (x", "1 )x(", "1 (x) S 1 2", "1 (x)" + strings.Replace(statTail, "20 30", "x 30", 1), "1 (x)" + strings.Replace(statTail, " S ", " SS ", 1)} {
-		if s, err := parseStat(line); err == nil {
-			t.Errorf("%q: %+v", line, s)
-		}
-	}
-}
-
-func FuzzParseStat(f *testing.F) {
-	f.Add("42 (sh)" + statTail)
-	f.Add("1 (x) S")
-	f.Fuzz(func(t *testing.T, line string) { _, _ = parseStat(line) })
-}
-
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"op":"status"}` + "\n"))
 	f.Add([]byte(`{"op":"approve","id":"ab12cd","check":true}` + "\n{}"))

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/procfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -65,12 +66,12 @@ func openOwn(at int, name, path string, forbidden uint32) (*os.File, error) {
 
 // self is the manifest's part that names this process.
 func self() (api.Manifest, error) {
-	s, err := statOf(os.Getpid())
+	s, err := procfs.ReadStat(os.Getpid())
 	if err != nil {
 		return api.Manifest{}, err
 	}
 	n, err := namespacesOf("self")
-	return api.Manifest{PID: os.Getpid(), Start: s.start, Boot: bootID(), PIDNamespace: n.pid}, err
+	return api.Manifest{PID: os.Getpid(), Start: s.Start, Boot: procfs.BootID(), PIDNamespace: n.pid}, err
 }
 
 // register writes a manifest under its final name, whole or not at all, and
@@ -183,11 +184,11 @@ func gone(m, me api.Manifest) bool {
 	if m.PIDNamespace != me.PIDNamespace {
 		return false
 	}
-	s, err := statOf(m.PID)
+	s, err := procfs.ReadStat(m.PID)
 	if err != nil {
 		return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH)
 	}
-	return s.start != m.Start || s.gone()
+	return s.Start != m.Start || s.Gone()
 }
 
 func readManifest(dir *os.File, name string) (api.Manifest, error) {

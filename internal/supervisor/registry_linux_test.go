@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/procfs"
 )
 
 // place makes an empty place for the registry.
@@ -59,8 +60,8 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = zombie.Wait() }()
-	waitFor(t, "a zombie", func() bool { s, err := statOf(zombie.Process.Pid); return err == nil && s.gone() })
-	z, _ := statOf(zombie.Process.Pid)
+	waitFor(t, "a zombie", func() bool { s, err := procfs.ReadStat(zombie.Process.Pid); return err == nil && s.Gone() })
+	z, _ := procfs.ReadStat(zombie.Process.Pid)
 	for _, c := range []struct {
 		name   string
 		change func(*api.Manifest)
@@ -69,7 +70,7 @@ func TestSweep(t *testing.T) {
 	}{
 		{"alive", func(*api.Manifest) {}, true, true},
 		{"dead", func(m *api.Manifest) { m.PID = ended.Process.Pid }, false, false},
-		{"ended, not collected", func(m *api.Manifest) { m.PID, m.Start = zombie.Process.Pid, z.start }, false, false},
+		{"ended, not collected", func(m *api.Manifest) { m.PID, m.Start = zombie.Process.Pid, z.Start }, false, false},
 		{"number used again", func(m *api.Manifest) { m.Start++ }, false, false},
 		{"before a reboot", func(m *api.Manifest) { m.Boot = "earlier" }, false, false},
 		{"another pid namespace", func(m *api.Manifest) { m.PIDNamespace = "pid:[1]"; m.PID = ended.Process.Pid }, true, true},

@@ -149,13 +149,8 @@ func hasWord(list, word string) bool {
 
 // plainName tells whether a section name can be written in a header.
 func plainName(s string) bool {
-	if s == "" {
-		return false
+	odd := func(c rune) bool {
+		return c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
 	}
-	for i := 0; i < len(s); i++ {
-		if !isAlnum(s[i]) && s[i] != '-' {
-			return false
-		}
-	}
-	return true
+	return s != "" && strings.IndexFunc(s, odd) < 0
 }

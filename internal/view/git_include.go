@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carrel/internal/gitconf"
+	"carrel/internal/wildmatch"
 )
 
 // gitReader collects the entries of files and of what they include, in Git's
@@ -104,13 +105,15 @@ func (r *gitReader) matchGitDir(pattern, real string, fold bool) bool {
 		literal, pattern, text = foldASCII(literal), foldASCII(pattern), foldASCII(text)
 	}
 	rest, ok := strings.CutPrefix(text, literal)
-	return ok && wildmatch(pattern, rest)
+	return ok && wildmatch.Match(pattern, rest, true)
 }
 
 func foldASCII(s string) string {
 	b := []byte(s)
 	for i := range b {
-		b[i] = lower(b[i])
+		if b[i] >= 'A' && b[i] <= 'Z' {
+			b[i] += 'a' - 'A'
+		}
 	}
 	return string(b)
 }

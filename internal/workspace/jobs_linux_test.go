@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"carrel/internal/broker"
+	"carrel/internal/procfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -242,32 +243,15 @@ func TestCensus(t *testing.T) {
 	}
 }
 
-func FuzzProcessLine(f *testing.F) {
-	line, _ := os.ReadFile("/proc/self/stat")
-	f.Add(line)
-	f.Add([]byte("7 (a) b) (c) Z 1 2 3 4 -1 6 7 8 9 10 11 12 13 14 15 16 1 18 19 20"))
-	f.Add([]byte(") S 1"))
-	f.Add([]byte(""))
-	f.Fuzz(func(t *testing.T, line []byte) {
-		p, ok := parseProcess(7, line)
-		if !ok && p != (process{}) {
-			t.Errorf("%q: %+v", line, p)
+func TestProcessFrom(t *testing.T) {
+	for threads, gone := range map[int]bool{1: true, 2: false} {
+		s := procfs.Stat{State: 'Z', Parent: 1, Group: 2, Session: 3, Front: 5, Threads: threads, Start: 19}
+		if got, want := processFrom(7, &s), (process{pid: 7, parent: 1, group: 2, session: 3, front: 5, start: 19, gone: gone}); got != want {
+			t.Errorf("%+v, want %+v", got, want)
 		}
-	})
-}
-
-func TestProcessLine(t *testing.T) {
-	for line, want := range map[string]process{
-		"7 (a) S 9) (c) S 1 2 3 4 -1 6 7 8 9 10 11 12 13 14 15 16 1 18 19 20": {pid: 7, parent: 1, group: 2, session: 3, front: -1, start: 19},
-		"7 (x) Z 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 1 18 19 20":           {pid: 7, parent: 1, group: 2, session: 3, front: 5, start: 19, gone: true},
-		"7 (x) Z 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 2 18 19 20":           {pid: 7, parent: 1, group: 2, session: 3, front: 5, start: 19},
-		"7 (x) S one 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 2 18 19 20":         {},
-		"7 (x) S 1 2 3": {},
-		"7":             {},
-	} {
-		if got, _ := parseProcess(7, []byte(line)); got != want {
-			t.Errorf("%q: %+v, want %+v", line, got, want)
-		}
+	}
+	if got := processFrom(7, &procfs.Stat{}); got != (process{}) {
+		t.Errorf("of none: %+v", got)
 	}
 }
 

@@ -1,13 +1,14 @@
 package workspace
 
 import (
-	"bytes"
 	"cmp"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"carrel/internal/procfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -146,47 +147,16 @@ func (p process) isTool(stage int) bool {
 
 // readProcess reads what there is of a process or thread.
 func readProcess(pid int) (process, bool) {
-	var buf [1024]byte
-	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return process{}, false
-	}
-	n, err := unix.Read(fd, buf[:])
-	unix.Close(fd)
-	if err != nil {
-		return process{}, false
-	}
-	return parseProcess(pid, buf[:n])
+	s, err := procfs.ReadStat(pid)
+	return processFrom(pid, &s), err == nil
 }
 
-// parseProcess takes a line of /proc/PID/stat. The name stands in parentheses and
-// may hold any bytes.
-func parseProcess(pid int, line []byte) (process, bool) {
-	const state, parent, group, session, front, threads, start, fields = 0, 1, 2, 3, 5, 17, 19, 20
-	rest := line[bytes.LastIndexByte(line, ')')+1:]
-	var numbers [fields]int64
-	dead := false
-	for i := range numbers {
-		rest = bytes.TrimLeft(rest, " ")
-		end := bytes.IndexByte(rest, ' ')
-		if end <= 0 {
-			return process{}, false
-		}
-		if i == state {
-			dead = rest[0] == 'Z' || rest[0] == 'X' || rest[0] == 'x'
-		} else if i <= front || i == threads || i == start {
-			n, err := strconv.ParseInt(string(rest[:end]), 10, 64)
-			if err != nil {
-				return process{}, false
-			}
-			numbers[i] = n
-		}
-		rest = rest[end:]
+// processFrom is what is used of a line of /proc/PID/stat.
+func processFrom(pid int, s *procfs.Stat) process {
+	if s.State == 0 {
+		return process{}
 	}
-	return process{
-		pid: pid, parent: int(numbers[parent]), group: int(numbers[group]), session: int(numbers[session]),
-		front: int(numbers[front]), start: uint64(numbers[start]), gone: dead && numbers[threads] <= 1,
-	}, true
+	return process{pid: pid, parent: s.Parent, group: s.Group, session: s.Session, front: s.Front, start: s.Start, gone: s.Gone() && s.Threads <= 1}
 }
 
 // processOf gives the process of a thread.

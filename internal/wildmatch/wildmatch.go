@@ -1,4 +1,10 @@
-package fileops
+// Package wildmatch matches paths with patterns as git does: those of gitignore(5), and of
+// the conditions of includes in git-config(1). Sets, POSIX classes, stars and their odd
+// cases are those of git's own function of that name (wildmatch.c), and git is the oracle
+// of the tests of those who use it.
+//
+// The work on one pattern is bounded: what needs more matches nothing.
+package wildmatch
 
 import "strings"
 
@@ -6,9 +12,9 @@ import "strings"
 // for ever. A pattern that needs more matches nothing.
 const maxSteps = 1 << 18
 
-// wildmatch matches as Git does, in gitignore(5): with paths, * and ? stop at slashes
-// and ** does not.
-func wildmatch(pattern, text string, paths bool) bool {
+// Match reports whether a pattern matches a text as a whole. With paths, which git calls
+// WM_PATHNAME, * and ? stop at slashes and ** does not.
+func Match(pattern, text string, paths bool) bool {
 	w := wild{paths: paths, left: maxSteps}
 	return w.match(pattern, text, 0) == matched
 }
