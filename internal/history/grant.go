@@ -54,7 +54,7 @@ func (g *grant) closed() bool { return g != nil && g.left.Kind == File }
 // at gives a slot of the file, nil where the step knows none any more.
 func (g *grant) at() *slot {
 	for _, o := range g.names {
-		if o.at != nil && o.at.is == o && o.at.path() != "" {
+		if o.at != nil && o.at.is == o && o.at.placed() {
 			return o.at
 		}
 	}

@@ -181,22 +181,32 @@ func (s *slot) weight() int64 {
 
 // path is what a slot is called now, "" where a directory on the way is gone.
 func (s *slot) path() string {
-	var parts []string
-	for ; s.dir != nil; s = s.dir.at {
-		parts = append(parts, s.name)
-		if s.dir.at == nil {
+	top, n := s, 0
+	for ; top.dir != nil; top = top.dir.at {
+		if n += 1 + len(top.name); top.dir.at == nil {
 			return ""
 		}
 	}
-	var b strings.Builder
-	if s.name != "/" {
-		b.WriteString(s.name)
+	if top.name != "/" {
+		n += len(top.name)
 	}
-	for i := len(parts) - 1; i >= 0; i-- {
-		b.WriteByte('/')
-		b.WriteString(parts[i])
+	b := make([]byte, n)
+	for ; s.dir != nil; s = s.dir.at {
+		n -= copy(b[n-len(s.name):], s.name) + 1
+		b[n] = '/'
 	}
-	return b.String()
+	copy(b, top.name[:n])
+	return string(b)
+}
+
+// placed reports whether a slot has a path: no directory on the way is gone.
+func (s *slot) placed() bool {
+	for ; s.dir != nil; s = s.dir.at {
+		if s.dir.at == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // origin is the path that a slot had when the step began, "" for one that did

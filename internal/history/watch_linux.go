@@ -143,7 +143,10 @@ func (w *Writer) dueLooks() (looks []watched, moves int, pause time.Duration) {
 		return nil, 0, firstPause
 	}
 	now := time.Now()
-	for g := range w.grants.of {
+	for g := range w.grants.of { // in an order that is drawn anew each time
+		if len(looks) == manyLooks {
+			break
+		}
 		if wait := g.due.Sub(now); wait > 0 {
 			pause = min(pause, max(wait, firstPause))
 			continue
@@ -153,7 +156,7 @@ func (w *Writer) dueLooks() (looks []watched, moves int, pause time.Duration) {
 		case s == nil && held == 0:
 			delete(w.grants.of, g)
 			continue
-		case g.busy > 0 || len(looks) == manyLooks:
+		case g.busy > 0:
 			pause = firstPause
 			continue
 		}
