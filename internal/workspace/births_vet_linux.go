@@ -220,15 +220,29 @@ func (d *decider) tame(dir, without string) error {
 }
 
 // plain looks for what is neither file nor directory: git would write where a link leads,
-// and wait for who writes to a FIFO.
+// and wait for who writes to a FIFO. A symbolic reference is a link, too.
 func plain(dir int) error {
+	why := errors.New("it is neither file nor directory")
 	hit, err := below(dir, ".", pair{name: "."}, func(*pair) bool { return true }, func(p *pair) bool {
 		var st unix.Stat_t
 		err := unix.Fstatat(dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW)
-		return err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG && st.Mode&unix.S_IFMT != unix.S_IFDIR
+		switch {
+		case err != nil:
+			return true
+		case st.Mode&unix.S_IFMT == unix.S_IFREG && protect.Reference(strings.TrimPrefix(p.name, "./"), false):
+			text, err := unshared(dir, p.name)
+			if err == nil {
+				err = gitconf.VetReference(nil, text)
+			}
+			if err != nil {
+				why = err
+			}
+			return err != nil
+		}
+		return st.Mode&unix.S_IFMT != unix.S_IFREG && st.Mode&unix.S_IFMT != unix.S_IFDIR
 	})
 	if err == nil && hit != nil {
-		err = fmt.Errorf("%s is neither file nor directory", strings.TrimPrefix(hit.name, "./"))
+		err = fmt.Errorf("%s: %w", strings.TrimPrefix(hit.name, "./"), why)
 	}
 	return err
 }

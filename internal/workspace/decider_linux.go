@@ -159,6 +159,9 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		if level == protect.Protected {
 			return d.refusal(at, "protected name: "+rule, "default", at)
 		}
+		if v, is := d.reference(ch, at); is {
+			return v
+		}
 		return broker.Verdict{Allowed: true}
 	}
 	return d.byName(ch, at)
@@ -225,6 +228,9 @@ func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
 	v := d.byLevel(ch, at, rule, level)
 	if v.Allowed && u.completes && protect.Birth(path.Base(at), d.folds(at)) {
 		v = d.vetted(ch, at)
+	}
+	if r, is := d.reference(ch, at); is && v.Allowed && v.Vet == nil {
+		v = r
 	}
 	v.Alone = u.piece
 	return v

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"carrel/internal/broker"
+	"carrel/internal/gitconf"
 	"carrel/internal/pathname"
 )
 
@@ -217,6 +218,26 @@ func packedRefs(text []byte) (map[string]string, error) {
 func isHash(s string) bool {
 	_, err := hex.DecodeString(s)
 	return err == nil && (len(s) == 40 || len(s) == 64)
+}
+
+// vetReference gives what judges a reference: in a linked worktree, a symbolic one moves
+// no other reference either. t may be nil.
+func (t *worktree) vetReference(at string) func(before, after []byte) error {
+	return func(before, after []byte) error {
+		err := gitconf.VetReference(before, after)
+		name, symbolic := gitconf.Symbolic(after)
+		if err != nil || !symbolic || t == nil || !pathname.Within(at, t.common) && !pathname.Within(at, t.own) {
+			return err
+		}
+		head := at == t.own+"/HEAD" || path.Dir(path.Dir(at)) == t.common+"/worktrees" && path.Base(at) == "HEAD" // or of one made inside
+		switch {
+		case head && t.taken[name]:
+			return fmt.Errorf("another worktree is on %s", name)
+		case head, at == t.own+"/NOTES_MERGE_REF", pathname.Within(at, t.common+"/refs/remotes"), pathname.Within(at, t.common+"/modules"), pathname.Within(at, t.own+"/modules"):
+			return nil
+		}
+		return fmt.Errorf("git would move %s instead of it", name)
+	}
 }
 
 // changed takes note of references that the run has made.
