@@ -118,6 +118,8 @@ type Verdict struct {
 	// process has open. Of an open for writing the caller gets a file without a name: what is in it
 	// goes to the file once no process can write to it any more. Any other change is refused.
 	Vet func(before, after []byte) error
+	// Most bounds what is read to vet a change, in bytes; 0 is 1 MiB.
+	Most int64
 	// Alone asks for the decision once more while no other change is under way.
 	Alone bool
 	// For a refusal: the rule, where it was written, and what would allow it.

@@ -116,7 +116,7 @@ func (s *drafts) started(w *worker, r *request, d *draft, was bool) (got handed,
 	}
 	defer unix.Close(memory)
 	if was && r.flags&unix.O_TRUNC == 0 {
-		text, err := read(d.place)
+		text, err := read(d.place, d.verdict.Most)
 		if err == nil {
 			_, err = unix.Pwrite(memory, text, 0)
 		}
@@ -347,11 +347,11 @@ func (d *draft) vet() error {
 	if d.lease == leaseNone {
 		return errRead
 	}
-	after, err := read(d.text)
+	after, err := read(d.text, d.verdict.Most)
 	if err != nil {
 		return err
 	}
-	before, err := read(d.place)
+	before, err := read(d.place, d.verdict.Most)
 	if err != nil {
 		return err
 	}
@@ -388,13 +388,13 @@ func setModified(fd int, t unix.Timespec) error {
 	return unix.UtimesNanoAt(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), []unix.Timespec{{Nsec: unix.UTIME_OMIT}, t}, 0)
 }
 
-// read gives what an open file holds.
-func read(fd int) ([]byte, error) {
+// read gives what an open file holds, of most bytes at most.
+func read(fd int, most int64) ([]byte, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, err
 	}
-	if st.Size > maxVetted {
+	if st.Size > cmp.Or(most, maxVetted) {
 		return nil, errTooLong
 	}
 	data := make([]byte, st.Size)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxVetted bounds the files that are read to vet a change, in bytes.
+// maxVetted bounds the files that are read to vet a change, in bytes, see Verdict.Most.
 const maxVetted = 1 << 20
 
 var errTooLong = errors.New("it is too long to be looked at")
@@ -18,11 +18,11 @@ var errTooLong = errors.New("it is too long to be looked at")
 // was read is what is put there, in a file of our own: whoever still has the
 // old one open, mapped or linked under another name changes nothing by it.
 func (w *worker) replaceVetted(ch *Change, v Verdict) error {
-	after, st, err := readAt(ch.Dir, ch.Name)
+	after, st, err := readAt(ch.Dir, ch.Name, v.Most)
 	if err != nil {
 		return err
 	}
-	before, _, err := readAt(ch.ToDir, ch.ToName)
+	before, _, err := readAt(ch.ToDir, ch.ToName, v.Most)
 	if err != nil && err != unix.ENOENT {
 		return err
 	}
@@ -77,7 +77,7 @@ func putCopy(ch *Change, data []byte, like *unix.Stat_t) error {
 }
 
 // readAt reads a small regular file by a pinned directory.
-func readAt(dir int, name string) (data []byte, st unix.Stat_t, err error) {
+func readAt(dir int, name string, most int64) (data []byte, st unix.Stat_t, err error) {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, st, err
@@ -90,6 +90,6 @@ func readAt(dir int, name string) (data []byte, st unix.Stat_t, err error) {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, st, unix.EACCES
 	}
-	data, err = read(fd)
+	data, err = read(fd, most)
 	return data, st, err
 }

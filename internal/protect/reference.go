@@ -17,13 +17,38 @@ func Reference(path string, fold bool) bool {
 	if last < 0 || strings.HasSuffix(parts[last], ".lock") {
 		return false
 	}
-	log := func(i int) bool { return i > 0 && parts[i-1] == "logs" && (i == 1 || parts[i-2] != "modules") }
 	for i, part := range parts[:last] {
-		if part == "refs" && !log(i) {
+		if part == "refs" && !isLog(parts, i) {
 			return true
 		}
 	}
-	return pseudoref(parts[last], fold) && !log(last)
+	return pseudoref(parts[last], fold) && !isLog(parts, last)
+}
+
+// Index says whether a file of a git directory is an index, or one that another index is
+// made of: git writes files by the paths in it. path is as for Reference.
+// A branch may have the name of one.
+func Index(path string, fold bool) bool {
+	if name := path[strings.LastIndexByte(path, '/')+1:]; !fold && name != "index" && !strings.HasPrefix(name, "sharedindex.") {
+		return false // most paths
+	}
+	parts := split(path, fold)
+	last := len(parts) - 1
+	if last < 0 || parts[last] != "index" && !strings.HasPrefix(parts[last], "sharedindex.") || strings.HasSuffix(parts[last], ".lock") {
+		return false
+	}
+	for i, part := range parts[:last] {
+		if part == "refs" && isLog(parts, i) {
+			return false
+		}
+	}
+	return true
+}
+
+// isLog says whether a component is what the directory of logs holds: a submodule may have
+// that name.
+func isLog(parts []string, i int) bool {
+	return i > 0 && parts[i-1] == "logs" && (i == 1 || parts[i-2] != "modules")
 }
 
 func pseudoref(name string, fold bool) bool {

@@ -20,3 +20,17 @@ func TestReference(t *testing.T) {
 		}
 	}
 }
+
+func TestIndex(t *testing.T) {
+	for path, want := range map[string]bool{
+		"index": true, "worktrees/w/index": true, "modules/lib/index": true, "modules/refs/index": true, "modules/logs/index": true, "sharedindex.0123": true, "refs/heads/index": true,
+		"index.lock": false, "logs/refs/heads/index": false, "modules/lib/logs/refs/heads/index": false, "indexes": false, "x.index": false, "": false, "INDEX": false,
+	} {
+		if got := Index(path, false); got != want {
+			t.Errorf("%q: %v", path, got)
+		}
+	}
+	if !Index("modules/x/Index", true) {
+		t.Error("where names are compared without case")
+	}
+}

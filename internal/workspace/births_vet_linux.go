@@ -70,7 +70,10 @@ func (d *decider) vet(at, name string, text []byte) error {
 	dir := path.Dir(at)
 	switch name {
 	case "config", "config.worktree":
-		return d.vetConfig(dir, text)
+		if err := d.vetConfig(dir, text); err != nil || name != "config" {
+			return err
+		}
+		return indexAs(dir, hashBy(text))
 	case "gitdir": // "worktree repair" writes there
 		if to := strings.TrimRight(string(text), "\n"); to != "" && !slices.ContainsFunc(d.roots, func(r string) bool { return pathname.Within(path.Clean(to), r) }) {
 			return fmt.Errorf("%q is no place of the project", to)
@@ -199,7 +202,7 @@ func (d *decider) tame(dir, without string) error {
 		if name == without {
 			continue
 		}
-		text, err := unshared(at, name)
+		text, err := unshared(at, name, maxVetted)
 		if err == nil {
 			err = d.vet(dir+"/"+name, name, text)
 		}
@@ -216,30 +219,48 @@ func (d *decider) tame(dir, without string) error {
 	if err := unix.Fstatat(at, "info/attributes", &st, unix.AT_SYMLINK_NOFOLLOW); err != unix.ENOENT && err != unix.ENOTDIR {
 		return errors.New("info/attributes is there")
 	}
-	return plain(at)
+	return d.plain(at, dir)
+}
+
+// indexAs judges the index of a git directory for a length of names.
+func indexAs(dir string, hash int) error {
+	text, err := unshared(unix.AT_FDCWD, dir+"/index", maxIndex)
+	switch {
+	case err == unix.ENOENT || err == unix.ENOTDIR:
+		return nil
+	case err == nil:
+		err = vetIndex(text, hash)
+	}
+	if err != nil {
+		return fmt.Errorf("index: %w", err)
+	}
+	return nil
 }
 
 // plain looks for what is neither file nor directory: git would write where a link leads,
-// and wait for who writes to a FIFO. A symbolic reference is a link, too.
-func plain(dir int) error {
+// and wait for who writes to a FIFO. Files by which git writes elsewhere are judged.
+func (d *decider) plain(dir int, at string) error {
 	why := errors.New("it is neither file nor directory")
 	hit, err := below(dir, ".", pair{name: "."}, func(*pair) bool { return true }, func(p *pair) bool {
 		var st unix.Stat_t
-		err := unix.Fstatat(dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW)
-		switch {
-		case err != nil:
+		if unix.Fstatat(dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 			return true
-		case st.Mode&unix.S_IFMT == unix.S_IFREG && protect.Reference(strings.TrimPrefix(p.name, "./"), false):
-			text, err := unshared(dir, p.name)
-			if err == nil {
-				err = gitconf.VetReference(nil, text)
-			}
-			if err != nil {
-				why = err
-			}
-			return err != nil
 		}
-		return st.Mode&unix.S_IFMT != unix.S_IFREG && st.Mode&unix.S_IFMT != unix.S_IFDIR
+		if st.Mode&unix.S_IFMT != unix.S_IFREG {
+			return st.Mode&unix.S_IFMT != unix.S_IFDIR
+		}
+		j := d.judge(path.Join(at, p.name))
+		if j.vet == nil {
+			return false
+		}
+		text, err := unshared(dir, p.name, j.most)
+		if err == nil {
+			err = j.vet(nil, text)
+		}
+		if err != nil {
+			why = err
+		}
+		return err != nil
 	})
 	if err == nil && hit != nil {
 		err = fmt.Errorf("%s: %w", strings.TrimPrefix(hit.name, "./"), why)
@@ -247,9 +268,9 @@ func plain(dir int) error {
 	return err
 }
 
-// unshared reads a small file that no process can change any more by another name or by a
+// unshared reads a file of most bytes at most that no process can change any more by another name or by a
 // descriptor.
-func unshared(dir int, name string) ([]byte, error) {
+func unshared(dir int, name string, most int64) ([]byte, error) {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -271,8 +292,8 @@ func unshared(dir int, name string) ([]byte, error) {
 		return nil, fmt.Errorf("whether it is open for writing cannot be known: %w", err)
 	}
 	defer unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
-	text, err := io.ReadAll(io.LimitReader(f, maxVetted+1))
-	if err == nil && len(text) > maxVetted {
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(text)) > most {
 		err = errors.New("it is too long to be looked at")
 	}
 	return text, err

@@ -52,6 +52,7 @@ func newDecider(p *Prepared) *decider {
 		named: &namedTargets{start: p.guarded.named, nested: make(map[string][]gitconf.Target)}, mounts: p.mounts, configs: p.isGitConfig, folding: foldsCase,
 		exact: p.asIs(), fold: make(map[string]bool), births: &births{born: make(map[string]bool), listed: make(map[string]bool)}}
 	d.worktree, d.masked = newWorktree(p.place.git), p.passwords()
+	d.resolvedBefore()
 	if p.state != nil {
 		d.state = p.state.path
 	}
@@ -159,7 +160,7 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		if level == protect.Protected {
 			return d.refusal(at, "protected name: "+rule, "default", at)
 		}
-		if v, is := d.reference(ch, at); is {
+		if v, is := d.gitFile(ch, at); is {
 			return v
 		}
 		return broker.Verdict{Allowed: true}
@@ -208,6 +209,9 @@ func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
 	if why == "" {
 		why = d.odd(ch, at)
 	}
+	if why == "" && d.resolves(ch, at) {
+		why = "git would copy what a link leads to, see MERGE_RR"
+	}
 	if why != "" {
 		return d.refusal(at, "in a git directory: "+why, "default", at)
 	}
@@ -229,7 +233,7 @@ func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
 	if v.Allowed && u.completes && protect.Birth(path.Base(at), d.folds(at)) {
 		v = d.vetted(ch, at)
 	}
-	if r, is := d.reference(ch, at); is && v.Allowed && v.Vet == nil {
+	if r, is := d.gitFile(ch, at); is && v.Allowed && v.Vet == nil {
 		v = r
 	}
 	v.Alone = u.piece

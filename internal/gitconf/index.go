@@ -1,0 +1,143 @@
+package gitconf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Lengths of an object's name in bytes, by extensions.objectFormat.
+const (
+	SHA1   = 20
+	SHA256 = 32
+)
+
+// IndexPaths gives every path of an index to check, and the first error of that or of the
+// file. The format is that of gitformat-index(5), versions 2 to 4; hash is the length of an
+// object's name. Git writes files by these paths and does not look at them again, so what
+// two readers could take for different paths is an error: git reads one after the other, or
+// in blocks that an extension names.
+//
+// The names of an empty file are none. What comes after the entries is looked at for that
+// extension alone.
+func IndexPaths(text []byte, hash int, check func(name []byte) error) error {
+	const header, stat = 12, 40
+	if len(text) == 0 {
+		return nil
+	}
+	if len(text) < header+hash || string(text[:4]) != "DIRC" {
+		return errors.New("it is no index of git")
+	}
+	version, count := binary.BigEndian.Uint32(text[4:]), binary.BigEndian.Uint32(text[8:])
+	if version < 2 || version > 4 {
+		return fmt.Errorf("it is an index of version %d; 2 to 4 are known", version)
+	}
+	var starts []int // of entries
+	var name []byte
+	end := len(text) - hash
+	at := header
+	for range count {
+		start := at
+		if at += stat + hash + 2; at > end {
+			return errShort
+		}
+		flags := binary.BigEndian.Uint16(text[at-2:])
+		if flags&0x4000 != 0 {
+			at += 2
+		}
+		whole := true
+		if version == 4 {
+			strip, n := offsetNumber(text[min(at, end):end])
+			if n == 0 || strip > uint64(len(name)) {
+				return errShort
+			}
+			at += n
+			whole = strip == uint64(len(name))
+			name = name[:len(name)-int(strip)]
+		} else {
+			name = name[:0]
+		}
+		n := bytes.IndexByte(text[min(at, end):end], 0)
+		if n < 0 {
+			return errShort
+		}
+		name = append(name, text[at:at+n]...)
+		if length := int(flags & 0xfff); length != min(len(name), 0xfff) {
+			return fmt.Errorf("an entry is called %q, and says that its name has %d bytes", name, length)
+		}
+		if at += n + 1; version < 4 {
+			at = start + (at-1-start+8)&^7
+		}
+		if err := check(name); err != nil {
+			return err
+		}
+		if whole {
+			starts = append(starts, start)
+		} else {
+			starts = append(starts, -1) // it needs the one before
+		}
+	}
+	if at > end {
+		return errShort
+	}
+	return blocks(text[:end], at, starts)
+}
+
+var errShort = errors.New("it ends in the middle of an entry")
+
+// blocks judges the extension by which git reads entries in several threads. Git finds
+// extensions behind the entries, or where another one, at the very end, says.
+func blocks(text []byte, at int, starts []int) error {
+	const said = 4 + 4 + 4 // signature, size, offset; a hash follows
+	for _, hash := range []int{SHA1, SHA256} {
+		if last := len(text) - said - hash; last >= at && string(text[last:last+4]) == "EOIE" && int(binary.BigEndian.Uint32(text[last+8:])) != at {
+			return errors.New("its entries end elsewhere than it says")
+		}
+	}
+	for at+8 <= len(text) {
+		size := uint64(binary.BigEndian.Uint32(text[at+4:]))
+		if size > uint64(len(text)-at-8) {
+			return errors.New("it ends in the middle of an extension")
+		}
+		body := text[at+8:][:size]
+		if string(text[at:at+4]) == "IEOT" && !blocksOf(body, starts) {
+			return errors.New("its entries are elsewhere than it says")
+		}
+		at += 8 + int(size)
+	}
+	return nil
+}
+
+// blocksOf says whether blocks of entries are what one reads who knows of none.
+func blocksOf(body []byte, starts []int) bool {
+	if len(body)%8 != 4 || binary.BigEndian.Uint32(body) != 1 {
+		return false
+	}
+	next := uint64(0)
+	for body = body[4:]; len(body) > 0; body = body[8:] {
+		if next >= uint64(len(starts)) || int64(binary.BigEndian.Uint32(body)) != int64(starts[next]) {
+			return false
+		}
+		next += uint64(binary.BigEndian.Uint32(body[4:]))
+	}
+	return next == uint64(len(starts))
+}
+
+// offsetNumber reads a number as those of OFS_DELTA entries are written (gitformat-pack(5)),
+// and how many bytes it takes: 0 where there is none.
+func offsetNumber(text []byte) (value uint64, n int) {
+	for i, b := range text {
+		if i == 8 {
+			return 0, 0
+		}
+		if i > 0 {
+			value++
+		}
+		value = value<<7 | uint64(b&0x7f)
+		if b < 0x80 {
+			return value, i + 1
+		}
+	}
+	return 0, 0
+}

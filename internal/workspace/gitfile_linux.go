@@ -1,0 +1,221 @@
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"carrel/internal/broker"
+	"carrel/internal/gitconf"
+	"carrel/internal/pathname"
+	"carrel/internal/policy"
+	"carrel/internal/protect"
+	"carrel/internal/secrets"
+
+	"golang.org/x/sys/unix"
+)
+
+// judged is how a file of a git directory is judged by what it would hold; vet is nil for
+// a file that is not.
+type judged struct {
+	what string
+	vet  func(before, after []byte) error
+	most int64 // bytes that are looked at
+}
+
+// maxIndex is the longest index that is looked at, in bytes: of about half a million files.
+const maxIndex = 64 << 20
+
+// judge says how a file is judged that has a name of git's, if it lies in a git directory.
+func (d *decider) judge(at string) judged {
+	rel, fold := d.relative(at), d.folds(at)
+	reference := protect.Reference(rel, fold)
+	switch {
+	case protect.Index(rel, fold): // a branch may have that name, too
+		return judged{"the index", func(before, after []byte) error {
+			if reference && !bytes.HasPrefix(after, []byte("DIRC")) {
+				return d.worktree.vetReference(at)(before, after)
+			}
+			return vetIndex(after, d.hashOf(path.Dir(at)))
+		}, maxIndex}
+	case reference:
+		return judged{"a reference", d.worktree.vetReference(at), maxVetted}
+	case d.folded(path.Base(at), at) == "MERGE_RR":
+		return judged{"MERGE_RR", func(_, after []byte) error { return d.vetResolved(at, string(after)) }, maxVetted}
+	}
+	return judged{}
+}
+
+// gitFile decides a change of a file of a git directory that is judged; false for any other
+// change.
+func (d *decider) gitFile(ch *broker.Change, at string) (broker.Verdict, bool) {
+	if ch.Asked || d.exactly || d.restoring {
+		return broker.Verdict{}, false
+	}
+	moves := (ch.Op == broker.OpRename || ch.Op == broker.OpExchange) && (ch.Kind == broker.KindDir || ch.Over == broker.KindDir)
+	below := func(at string) bool { return protect.Reference(d.relative(at)+"/x", d.folds(at)) }
+	j := d.judge(at)
+	if j.vet == nil && !(moves && below(at)) || d.gitAround(at) == "" {
+		return broker.Verdict{}, false
+	}
+	v := d.refusal(at, "in a git directory: "+j.what, "default", at)
+	switch ch.Op {
+	case broker.OpCreate, broker.OpOpen:
+		v.Allowed, v.Vet, v.Most = true, j.vet, j.most
+	case broker.OpRename, broker.OpExchange:
+		switch {
+		case ch.Op == broker.OpRename && at == ch.Path:
+			return broker.Verdict{}, false
+		case moves && (!below(at) || below(ch.Path) && below(ch.To)):
+			return broker.Verdict{}, false // what is in it was judged
+		case moves:
+			v.Rule = "in a git directory: references come one by one"
+		case ch.Op == broker.OpRename && ch.Kind == broker.KindFile:
+			v.Allowed, v.Vet, v.Most = true, j.vet, j.most
+		}
+	case broker.OpLink:
+		v.Rule += " has one name"
+	default:
+		return broker.Verdict{}, false
+	}
+	return v, true
+}
+
+// vetIndex judges an index: git writes files by the paths in it.
+func vetIndex(text []byte, hash int) error {
+	return gitconf.IndexPaths(text, hash, func(name []byte) error { return inTree(strings.TrimSuffix(string(name), "/")) })
+}
+
+// inTree says why a path, as git keeps it, would lead out of a working tree or into its
+// git directory, as verify_path of git's read-cache.c does: nil where it does not. The
+// empty one stands for a path of another index.
+func inTree(name string) error {
+	if name == "" {
+		return nil
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		rule, ok := protect.Component(part, true)
+		if part == "" || part == "." || part == ".." || ok && strings.HasPrefix(rule, ".git:") {
+			return fmt.Errorf("git would write to %q", name)
+		}
+	}
+	return nil
+}
+
+// hashOf gives how long names of objects are in the repository of a git directory.
+func (d *decider) hashOf(dir string) int {
+	for around := d.gitAround(dir + "/x"); pathname.Within(dir, around) && around != ""; dir = path.Dir(dir) {
+		if text, err := readBounded(dir + "/config"); err == nil {
+			return hashBy(text)
+		}
+	}
+	return gitconf.SHA1
+}
+
+// readBounded reads a file as git does, through links.
+func readBounded(at string) ([]byte, error) {
+	f, err := os.OpenFile(at, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxVetted))
+}
+
+// hashBy is what a configuration says of that.
+func hashBy(config []byte) int {
+	entries, _ := gitconf.Parse(config)
+	hash := gitconf.SHA1
+	for _, e := range entries {
+		if strings.EqualFold(e.Name(), "extensions.objectformat") {
+			hash = gitconf.SHA1
+			if strings.EqualFold(e.Value, "sha256") {
+				hash = gitconf.SHA256
+			}
+		}
+	}
+	return hash
+}
+
+// vetResolved judges the list of files of which git keeps how a conflict was resolved
+// (rerere): at the next commit it copies what they hold then into the repository.
+func (d *decider) vetResolved(at, text string) error {
+	dir, tree := path.Dir(at), ""
+	switch {
+	case text == "":
+	case dir == d.gitOwn:
+		tree = d.treeOfOwn()
+	default:
+		return errors.New("git would copy what it names; only that of the project's own repository may name anything")
+	}
+	var files []string
+	for entry := range strings.SplitSeq(strings.TrimSuffix(text, "\x00"), "\x00") {
+		if text == "" {
+			break
+		}
+		_, name, ok := strings.Cut(entry, "\t")
+		if !ok || name == "" {
+			return fmt.Errorf("%q is nothing that git writes there", entry)
+		}
+		if err := inTree(name); err != nil {
+			return err
+		}
+		full := tree + "/" + name
+		l := d.policy.Lookup(full)
+		if link := d.linkTo(full); link != "" || l.Access == policy.Deny || !unsecret(full) {
+			return fmt.Errorf("git would copy %q, which is a link or not to be read", name)
+		}
+		files = append(files, full)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.resolved = files
+	return nil
+}
+
+// resolvedBefore takes note of the files that an earlier run, or a person, has left there.
+func (d *decider) resolvedBefore() {
+	if d.gitOwn == "" {
+		return
+	}
+	text, _ := readBounded(d.gitOwn + "/MERGE_RR")
+	for entry := range strings.SplitSeq(string(text), "\x00") {
+		if _, name, ok := strings.Cut(entry, "\t"); ok {
+			d.resolved = append(d.resolved, path.Join(d.treeOfOwn(), name))
+		}
+	}
+}
+
+// treeOfOwn is the working tree of the project's own git directory.
+func (d *decider) treeOfOwn() string {
+	if path.Base(d.gitOwn) == ".git" {
+		return path.Dir(d.gitOwn)
+	}
+	return d.project
+}
+
+// unsecret says whether a file has the name of no secret.
+func unsecret(at string) bool {
+	test := secrets.Match(path.Dir(at), path.Base(at)).Test
+	return test == secrets.Never || test == secrets.Shown
+}
+
+// resolves says whether a change would put a link, or what may hold one, where git copies
+// a file from, see vetResolved.
+func (d *decider) resolves(ch *broker.Change, at string) bool {
+	if !carries(ch, at) || ch.Op != broker.OpSymlink && ch.Kind != broker.KindSymlink && ch.Over != broker.KindSymlink && ch.Kind != broker.KindDir && ch.Over != broker.KindDir {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, file := range d.resolved {
+		if pathname.Within(file, at) {
+			return true
+		}
+	}
+	return false
+}
