@@ -21,7 +21,7 @@ type Target struct {
 	Rest string // for every repository, known or not: the path below its working tree
 	Tree bool   // what lies below counts too
 	Link bool   // it is a link on the way to what the value names
-	Key  string
+	Key  string // "" for what a link leads to
 	File string // "" for the environment
 	Line int
 	Kind Kind
@@ -30,8 +30,11 @@ type Target struct {
 
 // Names says which key of which file names the target.
 func (t *Target) Names() string {
-	if t.File == "" {
+	switch {
+	case t.File == "":
 		return t.Key + " in the environment"
+	case t.Key == "":
+		return "the link " + printable(t.File)
 	}
 	return fmt.Sprintf("%s in %s, line %d", printable(t.Key), printable(t.File), t.Line)
 }

@@ -83,7 +83,7 @@ func newGitDir(at string) bool {
 
 func makes(ch *broker.Change) bool {
 	switch ch.Op {
-	case broker.OpCreate, broker.OpMkdir, broker.OpMknod, broker.OpSymlink, broker.OpLink, broker.OpRename, broker.OpExchange:
+	case broker.OpCreate, broker.OpMkdir, broker.OpMknod, broker.OpBind, broker.OpSymlink, broker.OpLink, broker.OpRename, broker.OpExchange:
 		return true
 	}
 	return false
@@ -179,6 +179,13 @@ func (d *decider) list(ch *broker.Change, at string) {
 	if base := path.Base(at); made || (base == ".git" || base == ".gitmodules") && slices.Contains([]string{broker.OpOpen, broker.OpRename, broker.OpExchange}, ch.Op) {
 		d.remember(at)
 	}
+}
+
+// listAgain lists what was there, and has become something that runs code later.
+func (d *decider) listAgain(at string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.remember(at)
 }
 
 func (d *decider) remember(at string) {

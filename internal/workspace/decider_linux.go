@@ -43,7 +43,8 @@ type decider struct {
 	restoring bool
 	exactly   bool // and it goes back to what the whole project was
 	worktree  *worktree
-	state     string // the state directory, in which programs inside have private places; "" for none
+	seconds   map[broker.Inode]string // see secondNames
+	state     string                  // the state directory, in which programs inside have private places; "" for none
 	*births
 }
 
@@ -52,6 +53,7 @@ func newDecider(p *Prepared) *decider {
 		named: &namedTargets{start: p.guarded.named, nested: make(map[string][]gitconf.Target)}, mounts: p.mounts, configs: p.isGitConfig, folding: foldsCase,
 		exact: p.asIs(), fold: make(map[string]bool), births: &births{born: make(map[string]bool), listed: make(map[string]bool)}}
 	d.worktree, d.masked = newWorktree(p.place.git), p.passwords()
+	d.seconds = secondNames(p)
 	d.resolvedBefore()
 	if p.state != nil {
 		d.state = p.state.path
@@ -135,6 +137,9 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		return d.refusal(at, "read-only: "+ruleText(l.Rule), sourceOf(l.Rule), at)
 	case d.exact || d.granted(at, l.Rule):
 		return broker.Verdict{Allowed: true}
+	}
+	if of := d.second(ch, at); of != "" {
+		return d.refusal(at, "protected name: it is "+of+", too", "default", of)
 	}
 	if g := d.guard(ch, at); g != nil {
 		return d.refusal(at, g.Source.Text, "default", g.Path)

@@ -44,8 +44,16 @@ func (d *decider) judge(at string) judged {
 		}, maxIndex}
 	case reference:
 		return judged{"a reference", d.worktree.vetReference(at), maxVetted}
-	case d.folded(path.Base(at), at) == "MERGE_RR":
+	}
+	switch name, in := d.folded(path.Base(at), at), path.Base(path.Dir(at)); {
+	case strings.EqualFold(name, "MERGE_RR"):
 		return judged{"MERGE_RR", func(_, after []byte) error { return d.vetResolved(at, string(after)) }, maxVetted}
+	case strings.EqualFold(in, "rebase-merge") && strings.EqualFold(name, "git-rebase-todo"):
+		return judged{"what a rebase is to do", func(before, after []byte) error { d.listRuns(at, before, after); return nil }, maxVetted}
+	case strings.EqualFold(in, "rebase-merge") && strings.EqualFold(name, "strategy"):
+		return judged{"the strategy of a merge", func(_, after []byte) error { return gitconf.VetStrategy(string(after)) }, maxVetted}
+	case strings.EqualFold(in, "sequencer") && strings.EqualFold(name, "opts"):
+		return judged{"options of a cherry-pick", func(_, after []byte) error { return gitconf.VetSequencer(after) }, maxVetted}
 	}
 	return judged{}
 }
@@ -83,6 +91,20 @@ func (d *decider) gitFile(ch *broker.Change, at string) (broker.Verdict, bool) {
 		return broker.Verdict{}, false
 	}
 	return v, true
+}
+
+// listRuns tells of a list of what a rebase is to do if something new in it is run.
+func (d *decider) listRuns(at string, before, after []byte) {
+	was := make(map[string]bool)
+	for line := range strings.Lines(string(before)) {
+		was[line] = true
+	}
+	for line := range strings.Lines(string(after)) {
+		if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); (word == "exec" || word == "x") && !was[line] {
+			d.listAgain(at)
+			return
+		}
+	}
 }
 
 // vetIndex judges an index: git writes files by the paths in it.

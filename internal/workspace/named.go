@@ -16,15 +16,17 @@ import (
 // targets finds what git's configuration makes git run, or read as configuration,
 // in the places that can be written: existing or not. Values for any repository
 // count everywhere.
-func targets(p *place, eff *policy.Effective, env func(string) string) ([]gitconf.Target, []string) {
+func targets(p *place, eff *policy.Effective, env func(string) string) (list, dirs []gitconf.Target, problems []string) {
 	l := gitconf.Load(gitconf.Host{Files: hostFiles{}, Env: env, Home: p.home, Repositories: configured(p)})
-	var list []gitconf.Target
 	for _, t := range l.Targets() {
+		if t.Tree && t.Path != "" {
+			dirs = append(dirs, t)
+		}
 		if t.Path == "" || t.Path != p.project && writableTarget(t.Path, p, eff) && !isConfigOf(t.Path, p.git) {
 			list = append(list, t)
 		}
 	}
-	return list, l.Problems
+	return list, dirs, l.Problems
 }
 
 // writableTarget tells whether something inside could be at this path.

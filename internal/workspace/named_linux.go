@@ -85,6 +85,14 @@ func namedIn(dir string) (list []gitconf.Target) {
 			list = append(list, t)
 		}
 	}
+	links(dir+"/.git/hooks", func(link string) {
+		on, final := gitconf.Follow(hostFiles{}, link)
+		for i, at := range append(on, final) {
+			if at != link && at != dir {
+				list = append(list, gitconf.Target{Path: at, File: link, Link: i < len(on), Why: "git runs it"})
+			}
+		}
+	})
 	return list
 }
 

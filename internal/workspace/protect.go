@@ -54,14 +54,18 @@ type protection struct {
 	rules []policy.Rule
 	pins  []string
 	write []string         // git directories outside the project that commits need
-	named []gitconf.Target // what git's configuration names, existing or not
+	named []gitconf.Target // what git's configuration names, or a link, existing or not
+	// places are protected names by their paths, in which links are looked for.
+	places []protect.Top
 }
 
 // guardNames finds what is protected by its name. Without walls nothing is, but the
 // project's repository belongs to it all the same.
 func (p *Prepared) guardNames() {
 	p.guarded = guardNames(&p.place, p.Policy, p.history())
-	list, problems := targets(&p.place, p.Policy, p.getenv)
+	list, hooks, problems := targets(&p.place, p.Policy, p.getenv)
+	p.guarded.places = p.guardedPlaces(hooks)
+	list = append(list, p.linkTargets()...)
 	p.guarded.named = list
 	mounted := make(map[string]bool)
 	for i := range list {
@@ -76,6 +80,65 @@ func (p *Prepared) guardNames() {
 	if p.NoWalls() {
 		p.guarded = protection{write: p.guarded.write}
 	}
+}
+
+// linkTargets gives where the links lead that have a protected name or lie in a directory
+// that has one, whether something is there or not: it is run under that name.
+func (p *Prepared) linkTargets() (list []gitconf.Target) {
+	follow := func(link, why string) {
+		links, final := gitconf.Follow(hostFiles{}, link)
+		for i, at := range append(slices.Clone(links), final) {
+			if at != link && at != p.place.project && writableTarget(at, &p.place, p.Policy) && !isConfigOf(at, p.place.git) {
+				list = append(list, gitconf.Target{Path: at, File: link, Link: i < len(links), Why: why})
+			}
+		}
+	}
+	for _, at := range p.guarded.places {
+		links(at.Pattern, func(link string) { follow(link, at.Why) })
+	}
+	return list
+}
+
+// guardedPlaces are the protected names of the project and of its repositories that there
+// are, and the directories of hooks that git is told of, by their paths.
+func (p *Prepared) guardedPlaces(hooks []gitconf.Target) (list []protect.Top) {
+	for _, n := range guardedNames(p.place.project, p.history()) {
+		list = append(list, protect.Top{Pattern: p.place.project + "/" + n.Pattern, Why: n.Why})
+	}
+	if p.place.git.dir == "" {
+		return list
+	}
+	for _, dir := range repositories(p.place.git) {
+		list = append(list, protect.Top{Pattern: dir + "/hooks", Why: "git runs it"})
+	}
+	for _, t := range hooks {
+		list = append(list, protect.Top{Pattern: t.Path, Why: t.Why})
+	}
+	return list
+}
+
+// Bounds of the search for links in what is protected.
+const (
+	maxLinkEntries = 2000
+	maxLinkDepth   = 4
+)
+
+// links calls found for a path that is a link, or for the links below it.
+func links(at string, found func(link string)) {
+	left := maxLinkEntries
+	_ = filepath.WalkDir(at, func(at2 string, e os.DirEntry, err error) error {
+		switch left--; {
+		case left < 0:
+			return filepath.SkipAll
+		case err != nil:
+			return nil
+		case e.Type()&os.ModeSymlink != 0:
+			found(at2)
+		case e.IsDir() && strings.Count(at2[len(at):], "/") >= maxLinkDepth:
+			return filepath.SkipDir
+		}
+		return nil
+	})
 }
 
 // guardNames lists what exists now. Rules that the user gave for the same path

@@ -13,6 +13,7 @@ import (
 
 	"carrel/internal/broker"
 	"carrel/internal/pathname"
+	"carrel/internal/policy"
 	"carrel/internal/secrets"
 	"carrel/internal/view"
 )
@@ -91,7 +92,11 @@ func (d *decider) isSecret(at string, dir int, name string, pinned int) (reason 
 	if !inside {
 		return "", false
 	}
-	if l := d.policy.Lookup(at); l.Rule != nil && l.Rule.Path == at || d.granted(at, l.Rule) {
+	l := d.policy.Lookup(at)
+	switch own := l.Rule != nil && l.Rule.Path == at; {
+	case own && l.Access == policy.Deny && l.Rule.Source.Layer == policy.LayerDefault:
+		return l.Rule.Source.Text, true // it is masked; what the host puts in its place is not, for a moment
+	case own, d.granted(at, l.Rule):
 		return "", false // a rule of its own says what becomes of it
 	}
 	open := func() (int, error) {

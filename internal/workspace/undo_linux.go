@@ -247,6 +247,9 @@ func (d *decider) replaces(r *history.Restoration, refused broker.Verdict) broke
 	if !v.Allowed || v.Vet == nil {
 		return refused
 	}
+	if d.exactly {
+		return v
+	}
 	now, then, err := r.Contents(maxRestored)
 	if err == nil {
 		err = v.Vet(now, then)

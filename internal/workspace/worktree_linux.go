@@ -114,7 +114,7 @@ func (t *worktree) foreign(ch *broker.Change, at string, born func(dir string) b
 		if ch.Op == broker.OpRename && at == ch.To {
 			return "" // see packs
 		}
-	case "packed-refs.lock", "packed-refs.new", "gc.pid", "gc.pid.lock", "gc.log", "gc.log.lock", "config", "config.lock", "config.worktree", "hooks", "commondir", "gitdir":
+	case "packed-refs.lock", "packed-refs.new", "gc.pid", "gc.pid.lock", "config", "config.lock", "config.worktree", "hooks", "commondir", "gitdir":
 		return "" // others decide on these, or they harm no other worktree
 	}
 	return "the main checkout's"
@@ -128,6 +128,13 @@ func (t *worktree) reference(ref string, directory bool) string {
 	defer t.mu.Unlock()
 	if directory && lock {
 		return "in the way of a lock"
+	}
+	// Git takes one of refs/replace for an object in all worktrees; the others are those of
+	// the main checkout alone (gitrepository-layout(5)).
+	for _, whose := range []string{"refs/replace", "refs/bisect", "refs/worktree", "refs/rewritten"} {
+		if pathname.Within(ref, whose) {
+			return "the main checkout's"
+		}
 	}
 	if t.mine(ref) || !t.exists(ref) {
 		return ""
@@ -176,7 +183,7 @@ func (t *worktree) packs(before, after []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for ref, value := range is {
-		if t.mine(ref) || was[ref] == value {
+		if was[ref] == value || t.mine(ref) && !pathname.Within(ref, "refs/replace") {
 			continue
 		}
 		hash, _, _ := strings.Cut(value, " ")

@@ -1,0 +1,75 @@
+package workspace
+
+import (
+	"io/fs"
+	"path/filepath"
+	"syscall"
+
+	"carrel/internal/broker"
+	"carrel/internal/pathname"
+
+	"golang.org/x/sys/unix"
+)
+
+// secondNames are protected files of which there is another name, found at the start: who
+// writes to that one writes to them.
+func secondNames(p *Prepared) map[broker.Inode]string {
+	found := make(map[broker.Inode]string)
+	note := func(at string, st *syscall.Stat_t) {
+		if st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink > 1 {
+			found[broker.Inode{Dev: st.Dev, Ino: st.Ino}] = at
+		}
+	}
+	file := func(at string) {
+		var st syscall.Stat_t
+		if syscall.Stat(at, &st) == nil {
+			note(at, &st)
+		}
+	}
+	for i := range p.guarded.named {
+		if t := &p.guarded.named[i]; t.Path != "" {
+			file(t.Path)
+		}
+	}
+	if p.place.git.dir != "" {
+		for _, dir := range repositories(p.place.git) {
+			for _, name := range protectedGitNames {
+				file(dir + "/" + name)
+			}
+		}
+	}
+	for _, top := range p.guarded.places {
+		left := maxLinkEntries
+		_ = filepath.WalkDir(top.Pattern, func(at string, e fs.DirEntry, err error) error {
+			if left--; left < 0 {
+				return filepath.SkipAll
+			}
+			if err == nil && e.Type().IsRegular() {
+				file(at)
+			}
+			return nil
+		})
+	}
+	return found
+}
+
+// second gives the protected file of which a change writes to another name, "" for none.
+func (d *decider) second(ch *broker.Change, at string) string {
+	if len(d.seconds) == 0 || d.exactly {
+		return ""
+	}
+	switch ch.Op {
+	case broker.OpOpen, broker.OpTruncate, broker.OpChmod, broker.OpChown, broker.OpSetxattr:
+	default:
+		return ""
+	}
+	in := broker.Inode{Dev: ch.Was.Dev, Ino: ch.Was.Ino}
+	var st unix.Stat_t
+	if in == (broker.Inode{}) && ch.Pinned > 0 && unix.Fstat(ch.Pinned, &st) == nil {
+		in = broker.Inode{Dev: st.Dev, Ino: st.Ino}
+	}
+	if of := d.seconds[in]; of != "" && !pathname.Within(at, of) {
+		return of
+	}
+	return ""
+}

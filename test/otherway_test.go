@@ -1,0 +1,110 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// evil is a program that leaves a mark where it is started.
+const evil = `printf '#!/bin/sh\ntouch "$MARK"\n'`
+
+// otherWays lead to what runs later by another name than its own: make is done outside,
+// leave inside, and then act outside.
+var otherWays = []struct{ name, make, leave, act string }{
+	{"a hook that is a link", `mkdir s; printf '#!/bin/sh\n' > s/pc; chmod +x s/pc; ln -s ../../s/pc .git/hooks/pre-commit`, evil + ` > s/pc || { ` + evil + ` > x; chmod +x x; mv -f x s/pc; } || { mv s t; mkdir s; ` + evil + ` > s/pc; chmod +x s/pc; }`, commits},
+	{"a hook with a second name", `mkdir s; printf '#!/bin/sh\n' > s/pc; chmod +x s/pc; ln s/pc .git/hooks/pre-commit`, evil + ` > s/pc`, commits},
+	{"a link in a directory of hooks", `mkdir s .husky; printf '#!/bin/sh\n' > s/pc; chmod +x s/pc; ln -s ../s/pc .husky/pre-commit; git config core.hooksPath .husky`, evil + ` > s/pc`, commits},
+	{"a link outside", `mkdir s "$HOME/gh"; printf '#!/bin/sh\n' > s/pc; chmod +x s/pc; ln -sf "$PWD/s/pc" "$HOME/gh/post-commit"; git config core.hooksPath "$HOME/gh"`, evil + ` > s/pc`, commits},
+	{"a hook that leads nowhere", `ln -s ../../s/pc .git/hooks/pre-commit`, `mkdir s; ` + evil + ` > s/pc; chmod +x s/pc`, commits},
+	{"one by a directory moved there", `ln -s ../../s/pc .git/hooks/pre-commit`, `mkdir t; ` + evil + ` > t/pc; chmod +x t/pc; mv t s`, commits},
+	{"one by a link there", `ln -s ../../s/pc .git/hooks/pre-commit`, `mkdir t; ` + evil + ` > t/pc; chmod +x t/pc; ln -s t s`, commits},
+	{"all hooks by a link", `rm -rf .git/hooks; mkdir h; ln -s ../h .git/hooks`, evil + ` > h/pre-commit; chmod +x h/pre-commit`, commits},
+	{"a configuration with a second name", `mkdir s; ln .git/config s/c`, `printf '[core]\n\tfsmonitor = touch "$MARK"; false\n' >> s/c`, `git status`},
+	{"a program of a filter with a second name", `mkdir s tools; printf '#!/bin/sh\ncat\n' > tools/c; chmod +x tools/c; ln tools/c s/c; git config filter.x.clean tools/c; echo '*.txt filter=x' > .gitattributes`, evil + ` > s/c; echo cat >> s/c`, `echo x > a.txt; git add a.txt`},
+	{"a socket for a directory of a repository", ``, `mkdir d; cd d; echo 'ref: refs/heads/main' > HEAD; mkdir objects; printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = ..\n\tfsmonitor = touch "$MARK"; false\n' > config; ` + python("import socket; socket.socket(socket.AF_UNIX).bind('refs')"), `cd d; git status`},
+	{"a strategy", conflict + `git rebase main`, evilStrategy + `echo x/evil > .git/rebase-merge/strategy`, `echo r > f; git add f; GIT_EDITOR=true git rebase --continue`},
+	{"a strategy of a cherry-pick", conflict + `git switch -q main; git cherry-pick side~1 side`, evilStrategy + `printf '[options]\n\tstrategy = x/evil\n' > .git/sequencer/opts`, `echo r > f; git add f; GIT_EDITOR=true git cherry-pick --continue`},
+}
+
+// conflict leaves two commits of side that do not go onto main.
+const conflict = `echo 1 > f; git add f; git commit -qm 1; git switch -qc side; echo 2 > f; git commit -qam 2; echo 3 > g; git add g; git commit -qm 3; git switch -q main; echo 9 > f; git commit -qam 9; git switch -q side; `
+
+const evilStrategy = `mkdir git-merge-x; ` + evil + ` > git-merge-x/evil; chmod +x git-merge-x/evil; `
+
+// TestOtherWays: nothing that a run writes is started outside, by whatever name it has it.
+// Each is tried without walls first.
+func TestOtherWays(t *testing.T) {
+	for _, c := range otherWays {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			w.litter = true
+			ran := func(dir string, inside bool) bool {
+				mark := dir + "/mark"
+				w.outsideSh("mkdir -p " + dir + " && cd " + dir + " && git init -q -b main . && git config user.email a@b && git config user.name a && git commit -q --allow-empty -m one\n" + c.make + "\ntrue")
+				script := "MARK=" + mark + "\n" + strings.ReplaceAll(c.leave, `"$MARK"`, mark) + "\n"
+				if inside {
+					t.Log(w.plain(w.bin, append(append([]string{"run"}, historyOn...), "--", "bash", "-c", script)...))
+				} else {
+					w.outsideSh("cd " + dir + "\n" + script + "\ntrue")
+				}
+				_ = os.Remove(mark)
+				w.outsideSh("cd " + dir + "; " + c.act + "; true")
+				return exists(mark)
+			}
+			if !ran(w.outside+"/free", false) {
+				t.Fatal("without walls nothing is started: it does no harm")
+			}
+			if ran(w.project, true) {
+				t.Error("something that a run has left was started outside")
+			}
+		})
+	}
+}
+
+// TestExecIsTold: a line that a rebase of the person's would run is told at once, also where
+// it comes into a list that was there.
+func TestExecIsTold(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.outsideSh("git init -q -b main . && git config user.email a@b && git config user.name a\n" + conflict + "git rebase main; test -e .git/rebase-merge/git-rebase-todo")
+	r := w.run(append(historyOn, "--", "sh", "-c", "echo 'exec touch x' >> .git/rebase-merge/git-rebase-todo")...)
+	if !strings.Contains(r.err, "git-rebase-todo can make programs outside run code") {
+		t.Error(r)
+	}
+}
+
+// TestReplacementsOfAWorktree: in a linked worktree no object is replaced for all others, and
+// what the main checkout bisects stays as it is.
+func TestReplacementsOfAWorktree(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	main := w.outside + "/main"
+	w.outsideSh("mkdir -p " + main + " && cd " + main + " && git init -q -b main . && git config user.email a@b && git config user.name a && echo good > f && git add f && git commit -qm one && rm -rf " + w.project + " && git worktree add -q " + w.project + " -b side")
+	r := w.run(append(historyOn, "--", "bash", "-c", `G=$(git rev-parse --git-common-dir); git replace $(git rev-parse HEAD:f) $(echo evil | git hash-object -w --stdin)
+		for d in bisect worktree rewritten replace; do mkdir -p $G/refs/$d; cp $G/refs/heads/side $G/refs/$d/x; done; ls $G/refs`)...)
+	if got := w.outsideSh("cd " + main + " && rm f && git checkout -q f && cat f && ls .git/refs && git for-each-ref --format='%(refname)'"); got != "good\nheads\ntags\nrefs/heads/main\nrefs/heads/side\n" {
+		t.Errorf("%q\n%s", got, r)
+	}
+}
+
+// TestUndoOfSparseCheckout: a whole step is taken back, whatever of the configuration goes
+// with it.
+func TestUndoOfSparseCheckout(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.litter = true
+	w.outsideSh("git init -q -b main . && git config user.email a@b && git config user.name a && mkdir d && echo 1 > d/f && echo 2 > f && git add . && git commit -qm one")
+	before := w.outsideSh("cat .git/config; ls -R")
+	for _, job := range []string{"git sparse-checkout set --cone x", "git config extensions.worktreeConfig true && git config --worktree user.name b", "rm -rf d; mkdir d; git config extensions.worktreeConfig true; rm -rf .git/objects"} {
+		if r := w.run(append(historyOn, "--", "bash", "-c", job)...); r.code != 0 {
+			t.Fatal(r)
+		}
+		if r := w.plain(w.bin, "undo"); r.code != 0 {
+			t.Fatalf("%s: %s", job, r)
+		}
+		if after := w.outsideSh("cat .git/config; ls -R"); after != before {
+			t.Errorf("%s: %s", job, after)
+		}
+	}
+}
