@@ -35,7 +35,7 @@ func TestName(t *testing.T) {
 		{".mcp.json", Protected}, {".vscode/tasks.json", Protected}, {"node_modules/x/.vscode/tasks.json", Listed}, {"node_modules/x/.idea", Listed},
 		{".idea/workspace.xml", Protected}, {".devcontainer/devcontainer.json", Protected}, {"x.code-workspace", Protected}, {"a/b.code-workspace", Listed},
 		{".husky/pre-commit", Protected}, {".pre-commit-config.yaml", Protected}, {"mise.toml", Protected}, {".mise.toml", Protected}, {".envrc", Protected}, {"a/.envrc", Listed},
-		{".exrc", Protected}, {".nvim.lua", Protected}, {".vimrc", Protected}, {".dir-locals.el", Protected}, {".gdbinit", Protected},
+		{".exrc", Protected}, {".bsp/sbt.json", Protected}, {".vim/coc-settings.json", Protected}, {".lazy.lua", Protected}, {".shadowenv.d/x", Protected}, {".project", Listed}, {"a/cog.toml", Listed}, {".nvim.lua", Protected}, {".vimrc", Protected}, {".dir-locals.el", Protected}, {".gdbinit", Protected},
 		{".cargo/config.toml", Protected}, {"crate/.cargo/config.toml", Listed}, {".cargo", None}, {".cargo/registry/x", None},
 		{".npmrc", Protected}, {".yarnrc.yml", Protected}, {".pnpmfile.cjs", Protected}, {"node_modules/.bin/tsc", Listed}, {"node_modules/.bin", Listed}, {"node_modules/x/index.js", None},
 		{"venv/bin/activate", Listed}, {".venv/bin/activate.fish", Listed}, {"bin/activated", None}, {"bin/activate", Listed},

@@ -27,6 +27,8 @@ func names() []rule {
 		// Shells and version managers act on entering a directory.
 		protected(".envrc", "direnv runs it"), protected(".envrc.*", "direnv runs it where .envrc names it"), protected(".autoenv*", "autoenv runs it"),
 		protected(".in", "autoenv runs it"), protected(".out", "autoenv runs it"),
+		protected(".bash_enter", "smartcd runs it"), protected(".bash_leave", "smartcd runs it"), protectedDir(".smartcd", "smartcd runs it"), protectedDir(".shadowenv.d", "shadowenv runs it"),
+		hint(".tmuxp.*", "tmuxp runs it"),
 		protected(".tool-versions", "asdf and mise pick programs by it"), protected(".bazeliskrc", "bazelisk starts what it names"),
 		protected("mise.toml", "mise runs it"), protected("mise.*.toml", "mise runs it"), protected(".mise.toml", "mise runs it"), protected(".mise.*.toml", "mise runs it"),
 		hint("mise/config*.toml", "mise runs it"), protectedDir(".mise", "mise runs it"), protected(".config/mise.toml", "mise runs it"),
@@ -43,6 +45,7 @@ func names() []rule {
 		protectedDir(".husky", "git hooks"), protectedDir(".githooks", "git hooks"), protectedDir(".git-hooks", "git hooks"),
 		protected(".pre-commit-config.yaml", "git hooks"), protected(".pre-commit-config.yml", "git hooks"), protected("prek.toml", "git hooks"),
 		protected("lefthook.*", "git hooks"), protected(".lefthook.*", "git hooks"), protected("lefthook-local.*", "git hooks"), protected(".lefthook-local.*", "git hooks"),
+		protected("grumphp.yml*", "git hooks"), hint("commitlint.config.*", "git hooks run it"), hint(".commitlintrc*", "git hooks run what it names"), hint("cog.toml", "git hooks"),
 		protectedDir(".lefthook", "git hooks"), protected(".overcommit.yml", "git hooks"), protected("hk.pkl", "git hooks"),
 		protected(".simple-git-hooks.*", "git hooks"), protected("captainhook.json", "git hooks"), hint(".lintstagedrc*", "git hooks run what it names"),
 		// Version control. Submodules are added and attributes set in ordinary
@@ -54,6 +57,8 @@ func names() []rule {
 		protectedDir(".vscode", "editor tasks"), protectedDir(".idea", "editor tasks"), protectedDir(".run", "editor tasks"), protectedDir(".devcontainer", "container set-up"),
 		protected(".devcontainer.json", "container set-up"), protected("*.code-workspace", "editor tasks"), protectedDir(".zed", "editor tasks"),
 		protectedDir(".helix", "editor settings"), hint("*.sublime-project", "editor tasks"), hintDir(".settings", "editor settings"),
+		protectedDir(".bsp", "editors start the build server that it names"), hint(".project", "an editor runs the builders that it names"),
+		protectedDir(".vim", "vim runs it, and what its plugins name"), protected(".lazy.lua", "neovim runs it"), protectedDir(".nvim", "neovim runs it"),
 		protected(".exrc", "vim runs it"), protected(".nvim.lua", "neovim runs it"), protected(".nvimrc", "neovim runs it"),
 		protected(".vimrc", "vim runs it where exrc is set"), protected("_vimrc", "vim runs it where exrc is set"), protected(".lvimrc", "vim runs it"),
 		protected(".local.vimrc", "vim runs it"), protected(".vimspector.json", "vim runs what it names"), protected(".ycm_extra_conf.py", "vim runs it"),

@@ -29,12 +29,12 @@ func TestMatch(t *testing.T) {
 	for want, names := range map[Test]string{
 		Environment: ".env .env.local .env-prod .envs .ENV a/b/.env .env.example.local .envrc .envrc.private",
 		ByName: `.dev.vars .dev.vars.staging .netrc .git-credentials x.kdbx release.keystore a/.cargo/credentials.toml .aws/credentials
-			terraform.tfstate terraform.tfstate.backup a/.streamlit/secrets.toml .secrets`,
-		Key:    "id_rsa id_ed25519_work server.pem a/b/tls.key AuthKey_X.p8 signing.asc",
+			terraform.tfstate terraform.tfstate.backup a/.streamlit/secrets.toml .secrets .secret ansible/vault_pass.txt .zsh_history secring.gpg`,
+		Key:    "id_rsa id_ed25519_work server.pem a/b/tls.key AuthKey_X.p8 signing.asc deploy_rsa github_ed25519 ssh_host_rsa_key private_key client.ovpn",
 		Hex:    "config/master.key master.key config/credentials/production.key",
-		Values: "prod.env .flaskenv .npmrc .yarnrc.yml NuGet.Config my-service-account-1.json google-credentials.json x.tfvars .kube/config kubeconfig.yaml secrets.toml",
+		Values: "prod.env .flaskenv .npmrc .yarnrc.yml NuGet.Config my-service-account-1.json google-credentials.json x.tfvars .kube/config kubeconfig.yaml secrets.toml wg0.conf sa-key.json proj-firebase-adminsdk-ab.json rclone.conf .config/gh/hosts.yml env.production",
 		Shown: `.env.example .env.sample .env.local.example .env.dist .env.vault id_rsa.pub truststore.jks debug.keystore google-services.json
-			credentials.example.json .dev.vars.example`,
+			credentials.example.json   .dev.vars.example deploy_rsa.pub`,
 		Never: "env main.go config settings.json .secrets.baseline id.go pem key go.mod streamlit/secrets.tom credentials config/config.yml a.envx .npmrc.template",
 	} {
 		for _, n := range strings.Fields(names) {
