@@ -25,9 +25,17 @@ var otherWays = []struct{ name, make, leave, act string }{
 	{"a configuration with a second name", `mkdir s; ln .git/config s/c`, `printf '[core]\n\tfsmonitor = touch "$MARK"; false\n' >> s/c`, `git status`},
 	{"a program of a filter with a second name", `mkdir s tools; printf '#!/bin/sh\ncat\n' > tools/c; chmod +x tools/c; ln tools/c s/c; git config filter.x.clean tools/c; echo '*.txt filter=x' > .gitattributes`, evil + ` > s/c; echo cat >> s/c`, `echo x > a.txt; git add a.txt`},
 	{"a socket for a directory of a repository", ``, `mkdir d; cd d; echo 'ref: refs/heads/main' > HEAD; mkdir objects; printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = ..\n\tfsmonitor = touch "$MARK"; false\n' > config; ` + python("import socket; socket.socket(socket.AF_UNIX).bind('refs')"), `cd d; git status`},
+	{"hooks of a new worktree", `git config core.hooksPath tools/hooks`, `git worktree add -q -b new wt; mkdir -p wt/tools/hooks; ` + evil + ` > wt/tools/hooks/post-commit; chmod +x wt/tools/hooks/post-commit`, `cd wt; ` + commits},
+	{"hooks before a new worktree", `git config core.hooksPath tools/hooks`, `mkdir -p sub/tools/hooks; ` + evil + ` > sub/tools/hooks/post-commit; chmod +x sub/tools/hooks/post-commit; echo 'gitdir: ../.git' > sub/.git`, `cd sub; ` + commits},
+	{"hooks moved into a new worktree", `git config core.hooksPath tools/hooks`, `git worktree add -q -b new wt; mkdir -p x/tools/hooks; ` + evil + ` > x/tools/hooks/post-commit; chmod +x x/tools/hooks/post-commit; mv x/tools wt/tools`, `cd wt; ` + commits},
+	{"a repository that is moved to its hooks", nested, `mkdir -p x/y/z x/y/hooks; ` + evil + ` > x/y/hooks/post-commit; chmod +x x/y/hooks/post-commit; mv a/b/c x/y/z/c`, `cd x/y/z/c; ` + commits},
+	{"one in a directory that is moved", nested, `mkdir -p x/y/hooks; ` + evil + ` > x/y/hooks/post-commit; chmod +x x/y/hooks/post-commit; mkdir x/y/z; mv a/b x/y/z/b; mv x/y/z/b/c x/y/z/c`, `cd x/y/z/c; ` + commits},
 	{"a strategy", conflict + `git rebase main`, evilStrategy + `echo x/evil > .git/rebase-merge/strategy`, `echo r > f; git add f; GIT_EDITOR=true git rebase --continue`},
 	{"a strategy of a cherry-pick", conflict + `git switch -q main; git cherry-pick side~1 side`, evilStrategy + `printf '[options]\n\tstrategy = x/evil\n' > .git/sequencer/opts`, `echo r > f; git add f; GIT_EDITOR=true git cherry-pick --continue`},
 }
+
+// nested has a repository below, with hooks beside it.
+const nested = `mkdir -p a/b/c a/hooks; cd a/b/c; git init -q; git config user.email a@b; git config user.name a; git config core.hooksPath ../../hooks; cd ../../..`
 
 // conflict leaves two commits of side that do not go onto main.
 const conflict = `echo 1 > f; git add f; git commit -qm 1; git switch -qc side; echo 2 > f; git commit -qam 2; echo 3 > g; git add g; git commit -qm 3; git switch -q main; echo 9 > f; git commit -qam 9; git switch -q side; `
@@ -62,6 +70,17 @@ func TestOtherWays(t *testing.T) {
 				t.Error("something that a run has left was started outside")
 			}
 		})
+	}
+}
+
+// TestWorktreeWithHooks: git checks out hooks that the project has, and takes them away.
+func TestWorktreeWithHooks(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.outsideSh("git init -q -b main . && git config user.email a@b && git config user.name a && mkdir -p tools/hooks && echo '#!/bin/sh' > tools/hooks/post-checkout && chmod +x tools/hooks/post-checkout && git add . && git commit -qm one && git config core.hooksPath tools/hooks")
+	for _, job := range []string{"git worktree add -q -b new wt && cd wt && git status --short && test -x tools/hooks/post-checkout && echo x > f && git add f && git commit -qm two && cd .. && git worktree remove wt && git branch -qD new", "git worktree add -q -b new wt", "git worktree remove --force wt"} {
+		if r := w.run(append(historyOn, "--", "bash", "-c", job)...); r.code != 0 || strings.Contains(r.err, "denied") {
+			t.Errorf("%s: %s", job, r)
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ const (
 type Target struct {
 	Path string // without links on the way
 	Rest string // for every repository, known or not: the path below its working tree
+	Near bool   // of Rest: only below working trees, as it is a repository's own value
 	Tree bool   // what lies below counts too
 	Link bool   // it is a link on the way to what the value names
 	Key  string // "" for what a link leads to
@@ -98,9 +99,9 @@ func (l *Loaded) add(out []Target, v *Value, k Key) []Target {
 		for _, at := range l.absolute(n.path, bases) {
 			out = l.place(out, base, at, n.dir)
 		}
-		if rest := path.Clean(n.path); v.User && k.Kind != Config && anywhere(rest) {
+		if rest := path.Clean(n.path); (v.User || len(v.Trees) > 0 && (n.dir || strings.Contains(rest, "/"))) && k.Kind != Config && anywhere(rest) {
 			t := base
-			t.Rest, t.Tree = rest, n.dir
+			t.Rest, t.Tree, t.Near = rest, n.dir, !v.User
 			out = append(out, t)
 		}
 	}

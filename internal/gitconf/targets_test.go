@@ -50,9 +50,12 @@ func below(list []Target) []string {
 	var out []string
 	for _, t := range list {
 		p := strings.TrimPrefix(t.Path, "/p/")
-		if t.Rest != "" {
+		switch {
+		case t.Near:
+			continue
+		case t.Rest != "":
 			p = "*/" + t.Rest
-		} else if p == t.Path {
+		case p == t.Path:
 			continue
 		}
 		if t.Tree {
@@ -128,6 +131,29 @@ func TestTargets(t *testing.T) {
 		}
 		if got != strings.Join(want, " ") {
 			t.Errorf("%s: %q, want %q; %q", c.name, got, want, l.Problems)
+		}
+	}
+}
+
+// TestNearTargets: what a repository names by a relative path means another file in each of
+// its working trees, those to come too.
+func TestNearTargets(t *testing.T) {
+	for config, want := range map[string]string{
+		"[core]hooksPath=tools/hooks": "tools/hooks/", "[core]hooksPath=hooks": "hooks/", "[core]hooksPath=/p/hooks": "", "[core]hooksPath=../hooks": "",
+		"[filter \"x\"]clean=./tools/f %f": "tools/f", "[alias]x=!y": "", "[core]pager=less": "",
+	} {
+		var got []string
+		m := memory{"/p": "/", "/p/.git": "/", "/p/.git/config": config}
+		for _, t := range Load(m.host()).Targets() {
+			if t.Near && t.Tree {
+				t.Rest += "/"
+			}
+			if t.Near {
+				got = append(got, t.Rest)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q", config, got)
 		}
 	}
 }

@@ -54,6 +54,9 @@ func (d *decider) takes(ch *broker.Change, at string) string {
 	if dir := d.gitAround(at); dir != "" && !pathname.Within(to, dir) {
 		return "a directory of it stays in it"
 	}
+	if why := leaves(at); why != "" {
+		return why
+	}
 	// One can only have been made there, see vet.
 	if path.Base(path.Dir(at)) == "worktrees" && holds(at, "")("commondir") {
 		return "the repository that a worktree belongs to is where it says"

@@ -44,6 +44,7 @@ type decider struct {
 	exactly   bool // and it goes back to what the whole project was
 	worktree  *worktree
 	seconds   map[broker.Inode]string // see secondNames
+	trees     []string                // working trees of the project's repository, but for its own
 	state     string                  // the state directory, in which programs inside have private places; "" for none
 	*births
 }
@@ -54,6 +55,7 @@ func newDecider(p *Prepared) *decider {
 		exact: p.asIs(), fold: make(map[string]bool), births: &births{born: make(map[string]bool), listed: make(map[string]bool)}}
 	d.worktree, d.masked = newWorktree(p.place.git), p.passwords()
 	d.seconds = secondNames(p)
+	d.trees = otherTrees(&p.place)
 	d.resolvedBefore()
 	if p.state != nil {
 		d.state = p.state.path
@@ -138,6 +140,9 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 	case d.exact || d.granted(at, l.Rule):
 		return broker.Verdict{Allowed: true}
 	}
+	if removes(ch) && slices.ContainsFunc(d.trees, func(tree string) bool { return pathname.Within(at, tree) }) {
+		return broker.Verdict{Allowed: true} // a worktree may go, with the hooks in it
+	}
 	if of := d.second(ch, at); of != "" {
 		return d.refusal(at, "protected name: it is "+of+", too", "default", of)
 	}
@@ -152,7 +157,10 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 			return broker.Verdict{Allowed: true, Vet: d.worktree.packs, Rule: "linked worktree", Source: "default", Hint: "--write " + at}
 		}
 	}
-	if g := d.target(ch, at); g != nil {
+	if g, t := d.target(ch, at); g != nil {
+		if v, ok := d.copies(ch, at, t); ok {
+			return v
+		}
 		return d.refusal(at, g.Source.Text, "default", g.Path)
 	}
 	if !writes {

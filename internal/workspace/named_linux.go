@@ -1,8 +1,11 @@
 package workspace
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -26,25 +29,26 @@ type namedTargets struct {
 	nested map[string][]gitconf.Target // by the directory: those of all working trees around it
 }
 
-// target finds a target that a change would make, replace or bring to its place.
-func (d *decider) target(ch *broker.Change, at string) *policy.Rule {
+// target finds a target that a change would make, replace or bring to its place, and the
+// rule of it.
+func (d *decider) target(ch *broker.Change, at string) (*policy.Rule, *gitconf.Target) {
 	if ch.Op == broker.OpRename && ch.Kind == broker.KindDir && at == ch.To || ch.Op == broker.OpExchange {
 		d.named.forget()
 	}
 	for i := range d.named.start {
 		if t := &d.named.start[i]; reaches(ch, at, t) {
 			r := ruleOf(t, at)
-			return &r
+			return &r, t
 		}
 	}
 	list := d.named.of(path.Dir(at))
 	for i := range list {
 		if t := &list[i]; reaches(ch, at, t) && !d.configs(t.Path) {
 			r := ruleOf(t, at)
-			return &r
+			return &r, t
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // of reads what the repositories of the working trees around a directory name, its own
@@ -172,20 +176,125 @@ func reachesAnywhere(ch *broker.Change, at string, t *gitconf.Target) bool {
 			break
 		}
 		i += next
-		if t.Tree {
-			return true
-		}
-		if _, err := os.Lstat(at[:min(i, len(at))] + "/.git"); err == nil {
+		if t.Tree && !t.Near || isTree(at[:min(i, len(at))]) {
 			return true
 		}
 	}
 	parts := strings.Split(t.Rest, "/")
-	for n := 1; t.Tree && n < len(parts); n++ {
-		if strings.HasSuffix(low, "/"+strings.ToLower(strings.Join(parts[:n], "/"))+"/") && brings(ch, at, strings.Join(parts[n:], "/")) {
+	for n := 1; (t.Tree || t.Near) && n < len(parts); n++ {
+		head := "/" + strings.ToLower(strings.Join(parts[:n], "/")) + "/"
+		if strings.HasSuffix(low, head) && (!t.Near || isTree(low[:len(low)-len(head)])) && brings(ch, at, strings.Join(parts[n:], "/")) {
 			return true
 		}
 	}
 	return false
+}
+
+// isTree says whether a directory is a working tree.
+func isTree(dir string) bool {
+	_, err := os.Lstat(dir + "/.git")
+	return err == nil
+}
+
+// copies decides a change of a target in another working tree of the repository, false
+// where it is refused: what is there may go, or become what the same name of the project
+// is, which git checks out.
+func (d *decider) copies(ch *broker.Change, at string, t *gitconf.Target) (broker.Verdict, bool) {
+	i := strings.Index(strings.ToLower(at)+"/", "/"+strings.ToLower(t.Rest)+"/")
+	if t.Path != "" || !t.Near || i < 0 || at[:i] == d.treeOfOwn() {
+		return broker.Verdict{}, false
+	}
+	like := d.treeOfOwn() + at[i:]
+	st, err := os.Lstat(like)
+	switch ch.Op {
+	case broker.OpUnlink, broker.OpRmdir:
+		return broker.Verdict{Allowed: true}, true
+	case broker.OpMkdir:
+		return broker.Verdict{Allowed: true}, err == nil && st.IsDir()
+	case broker.OpChmod, broker.OpUtimes:
+		return broker.Verdict{Allowed: true}, err == nil
+	case broker.OpCreate, broker.OpOpen, broker.OpRename:
+		if err != nil || !st.Mode().IsRegular() || ch.Op == broker.OpRename && (at != ch.To || ch.Kind != broker.KindFile) {
+			break
+		}
+		v := d.refusal(at, ruleOf(t, at).Source.Text, "default", at)
+		v.Allowed, v.Vet = true, func(_, after []byte) error {
+			if text, err := readBounded(like); err != nil || len(after) > 0 && string(text) != string(after) {
+				return fmt.Errorf("it would not be what %s is", like)
+			}
+			return nil
+		}
+		return v, true
+	}
+	return broker.Verdict{}, false
+}
+
+// strange gives something in a directory that git would run if that became a working tree
+// of the repository, and that is not what the project has there; "" for nothing.
+func (d *decider) strange(dir string) string {
+	if dir == d.treeOfOwn() {
+		return ""
+	}
+	for i := range d.named.start {
+		t := &d.named.start[i]
+		if t.Rest == "" {
+			continue
+		}
+		found := ""
+		left := maxLinkEntries
+		_ = filepath.WalkDir(dir+"/"+t.Rest, func(at string, e fs.DirEntry, err error) error {
+			if err != nil && at == dir+"/"+t.Rest {
+				return nil // there is none
+			}
+			if left--; left < 0 || err != nil || !e.IsDir() && !sameText(at, d.treeOfOwn()+at[len(dir):]) {
+				found = at
+				return filepath.SkipAll
+			}
+			return nil
+		})
+		if found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
+// sameText says whether two small files hold the same.
+func sameText(a, b string) bool {
+	x, err := readBounded(a)
+	y, e := readBounded(b)
+	return err == nil && e == nil && len(x) < maxVetted && string(x) == string(y)
+}
+
+// maxMoved bounds the look for repositories in a directory that is moved, in entries.
+const maxMoved = 500
+
+// leaves says whether a repository in a directory that is moved names something by where it
+// is: from there it would name what is in that place later. "" where none does.
+func leaves(dir string) (why string) {
+	left := maxMoved
+	_ = filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
+		switch left--; {
+		case left < 0:
+			return filepath.SkipAll
+		case err != nil || !e.IsDir() || e.Name() != ".git":
+			return nil
+		}
+		tree := path.Dir(at)
+		for _, t := range namedIn(tree) {
+			if t.Path != "" && !pathname.Within(t.Path, dir) {
+				why = "the configuration of " + tree + " names " + t.Path + " by where it is"
+			}
+		}
+		if text, err := readBounded(at + "/config"); err == nil && strings.Contains(string(text), dir+"/") {
+			why = "the configuration of " + tree + " names a place in it by where it is"
+		}
+		if why != "" {
+			return filepath.SkipAll
+		}
+		return filepath.SkipDir
+	})
+	return why
 }
 
 // withinFolded is within for names that differ in case only.

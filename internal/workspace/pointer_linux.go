@@ -44,6 +44,9 @@ func (d *decider) points(dir, text string) error {
 	if link := d.linkTo(to); link != "" {
 		return fmt.Errorf("%q is a link", link)
 	}
+	if at := d.strange(dir); at != "" {
+		return fmt.Errorf("git would run %q", at)
+	}
 	if d.git != "" && pathname.Within(to, d.git) || slices.ContainsFunc(d.roots, func(r string) bool { return pathname.Within(to, r) }) {
 		return nil
 	}

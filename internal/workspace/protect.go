@@ -68,8 +68,13 @@ func (p *Prepared) guardNames() {
 	list = append(list, p.linkTargets()...)
 	p.guarded.named = list
 	mounted := make(map[string]bool)
+	trees := otherTrees(&p.place)
 	for i := range list {
-		if t := &list[i]; t.Path != "" && !t.Link && !mounted[t.Path] { // a link is no place for a mount
+		t := &list[i]
+		if p.history() && slices.ContainsFunc(trees, func(tree string) bool { return pathname.Within(t.Path, tree) }) {
+			continue // the broker knows it by name; with a mount in it a worktree could not be removed
+		}
+		if t.Path != "" && !t.Link && !mounted[t.Path] { // a link is no place for a mount
 			mounted[t.Path] = true
 			p.guarded.readOnly(t.Path, ruleOf(t, t.Path).Source.Text, p.Policy)
 		}
@@ -80,6 +85,19 @@ func (p *Prepared) guardNames() {
 	if p.NoWalls() {
 		p.guarded = protection{write: p.guarded.write}
 	}
+}
+
+// otherTrees are the working trees of the project's repository but for its own. A linked
+// worktree has none of them in reach.
+func otherTrees(p *place) (trees []string) {
+	for _, r := range configured(p) {
+		for _, tree := range r.Trees {
+			if p.git.dir == p.git.common && tree != p.project && pathname.Within(tree, p.project) {
+				trees = append(trees, tree)
+			}
+		}
+	}
+	return trees
 }
 
 // linkTargets gives where the links lead that have a protected name or lie in a directory
