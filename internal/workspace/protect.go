@@ -55,8 +55,10 @@ type protection struct {
 	pins  []string
 	write []string         // git directories outside the project that commits need
 	named []gitconf.Target // what git's configuration names, or a link, existing or not
-	// places are protected names by their paths, in which links are looked for.
-	places []protect.Top
+	// places are the protected names that there are, by their paths, and directories of
+	// hooks: links are looked for in them.
+	places   []protect.Top
+	searched map[string]bool // directories of which it is known whether names in them can be looked at
 }
 
 // guardNames finds what is protected by its name. Without walls nothing is, but the
@@ -64,7 +66,9 @@ type protection struct {
 func (p *Prepared) guardNames() {
 	p.guarded = guardNames(&p.place, p.Policy, p.history())
 	list, hooks, problems := targets(&p.place, p.Policy, p.getenv)
-	p.guarded.places = p.guardedPlaces(hooks)
+	for _, t := range hooks {
+		p.guarded.places = append(p.guarded.places, protect.Top{Pattern: t.Path, Why: t.Why})
+	}
 	list = append(list, p.linkTargets()...)
 	p.guarded.named = list
 	mounted := make(map[string]bool)
@@ -117,24 +121,6 @@ func (p *Prepared) linkTargets() (list []gitconf.Target) {
 	return list
 }
 
-// guardedPlaces are the protected names of the project and of its repositories that there
-// are, and the directories of hooks that git is told of, by their paths.
-func (p *Prepared) guardedPlaces(hooks []gitconf.Target) (list []protect.Top) {
-	for _, n := range guardedNames(p.place.project, p.history()) {
-		list = append(list, protect.Top{Pattern: p.place.project + "/" + n.Pattern, Why: n.Why})
-	}
-	if p.place.git.dir == "" {
-		return list
-	}
-	for _, dir := range repositories(p.place.git) {
-		list = append(list, protect.Top{Pattern: dir + "/hooks", Why: "git runs it"})
-	}
-	for _, t := range hooks {
-		list = append(list, protect.Top{Pattern: t.Path, Why: t.Why})
-	}
-	return list
-}
-
 // Bounds of the search for links in what is protected.
 const (
 	maxLinkEntries = 2000
@@ -173,6 +159,7 @@ func guardNames(p *place, eff *policy.Effective, brokered bool) protection {
 		t.readOnly(p.project+"/.git", "protected name: points to the repository", eff)
 	}
 	for _, dir := range repositories(p.git) {
+		t.places = append(t.places, protect.Top{Pattern: dir + "/hooks", Why: "git runs it"})
 		if !pathname.Within(dir, p.project) && !coveredBy(dir, []string{p.git.common}) {
 			t.write = append(t.write, dir)
 		}
@@ -194,11 +181,18 @@ func guardNames(p *place, eff *policy.Effective, brokered bool) protection {
 // still what it was is looked at in the end.
 func (t *protection) readOnly(path, why string, eff *policy.Effective) {
 	if _, err := os.Lstat(path); err != nil {
-		if dir := blocked(path, eff.Scope.Project); dir != "" {
-			t.rules = append(t.rules, hide(dir))
+		if in := filepath.Dir(path); !t.searched[in] {
+			if dir := blocked(path, eff.Scope.Project); dir != "" {
+				t.rules = append(t.rules, hide(dir))
+			}
+			if t.searched == nil {
+				t.searched = make(map[string]bool)
+			}
+			t.searched[in] = true
 		}
 		return
 	}
+	t.places = append(t.places, protect.Top{Pattern: path, Why: strings.TrimPrefix(why, "protected name: ")})
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil || real != path && !pathname.Within(real, eff.Scope.Project) || real == eff.Scope.Project {
 		return
