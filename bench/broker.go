@@ -15,6 +15,7 @@ import (
 const (
 	wayOff   = "off"
 	wayFloor = "off, a bare listener"
+	wayLeast = "off, a listener that makes the calls"
 	wayOn    = "on"
 	wayFuse  = "FUSE loopback"
 )
@@ -118,6 +119,12 @@ func (b *bench) walls(name, history string, more ...string) way {
 func (b *bench) floor() way {
 	off := b.walls(wayOff, "off")
 	return way{wayFloor, func(c []string) []string { return off.argv(slices.Concat([]string{"./driver", "-listen"}, c)) }}
+}
+
+// least is that way with a listener that makes the calls.
+func (b *bench) least() way {
+	off := b.walls(wayOff, "off")
+	return way{wayLeast, func(c []string) []string { return off.argv(slices.Concat([]string{"./driver", "-carry"}, c)) }}
 }
 
 func (b *bench) ways() []way {

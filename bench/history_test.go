@@ -82,13 +82,14 @@ func TestHistoryVerdicts(t *testing.T) {
 	}
 	tb := table{pairs: []pair{pairOfKind(writes, 10, 10), pairOfKind(writes, 10, 40), pairOfKind(unheld, 1, 9), pairOfKind(reads, 100, 104)}}
 	tb.pairs[0].floor, tb.pairs[1].floor = []took{{inside: 20}}, []took{{inside: 80}}
+	tb.pairs[0].least, tb.pairs[1].least = []took{{inside: 20}}, []took{{inside: 80}}
 	tb.historyVerdicts()
 	all := strings.Join(tb.verdicts, "\n")
 	for _, want := range []string{
 		"inside: **4.00x**, to reach 2x: not met", "inside: **1.04x**, to reach 1.05x: met",
 		"geometric mean of 2 writing jobs, inside: **2.00x**, to reach 1.4x: not met",
 		"geometric mean of 2 writing jobs, CPU: **2.00x**", "the same of minima, inside: 2.00x",
-		"inside, floor: 8.00x", "geometric mean of 2 writing jobs, inside, floor: **4.00x**",
+		"inside, floor: 8.00x, a broker's least: 8.00x", "geometric mean of 2 writing jobs, inside, floor: **4.00x**, a broker's least: **4.00x**",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q in\n%s", want, all)

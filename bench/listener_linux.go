@@ -16,7 +16,9 @@ import (
 // this program, which lets each go on at once: the least that any decision
 // outside the kernel costs. The calls are the broker's, the descriptors'
 // among them; legacy forms are those of amd64.
-func listenFor(argv []string) error {
+//
+// With carries it makes the calls itself, see carrier.
+func listenFor(argv []string, carries bool) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -30,8 +32,12 @@ func listenFor(argv []string) error {
 	theirs.Close()
 	listener, err := take(pair[0])
 	unix.Close(pair[0]) // the command starts
+	var carry func(*stopped) bool
+	if carries {
+		carry = (&carrier{listener: listener, dirs: make(map[uint32]directory)}).carry
+	}
 	if err == nil {
-		go letGoOn(listener)
+		go letGoOn(listener, carry)
 	}
 	return errors.Join(err, cmd.Wait())
 }
@@ -117,21 +123,29 @@ func listenerFilter() []unix.SockFilter {
 	return append(filter, ret(unix.SECCOMP_RET_ALLOW))
 }
 
-// letGoOn answers until nobody is left. The requests are those of
-// linux/seccomp.h, for its structs of 80 and 24 bytes.
-func letGoOn(listener int) {
-	const receive, send, setFlags = 0xc0502100, 0xc0182101, 0x40082104
-	type answer struct {
-		id    uint64
-		value int64
-		err   int32
-		flags uint32
-	}
+// The requests of linux/seccomp.h, for its structs of 80 and 24 bytes.
+const (
+	askNext  = 0xc0502100
+	send     = 0xc0182101
+	valid    = 0x40082102
+	addFD    = 0x40182103
+	setFlags = 0x40082104
+)
+
+type answer struct {
+	id    uint64
+	value int64
+	err   int32
+	flags uint32
+}
+
+// letGoOn answers until nobody is left; carry may have answered itself.
+func letGoOn(listener int, carry func(call *stopped) bool) {
 	runtime.LockOSThread()
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), setFlags, 1) // SYNC_WAKE_UP, since 6.6
 	for {
-		var asked [10]uint64
-		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), receive, uintptr(unsafe.Pointer(&asked)))
+		var asked stopped
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), askNext, uintptr(unsafe.Pointer(&asked)))
 		if errno == unix.EINTR || errno == unix.ENOENT {
 			if polled := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}; gone(polled) {
 				return
@@ -141,7 +155,10 @@ func letGoOn(listener int) {
 		if errno != 0 {
 			return
 		}
-		a := answer{id: asked[0], flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+		if carry != nil && carry(&asked) {
+			continue
+		}
+		a := answer{id: asked.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 		_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), send, uintptr(unsafe.Pointer(&a)))
 	}
 }

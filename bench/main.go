@@ -40,6 +40,7 @@ type options struct {
 	only    string
 	calls   string
 	listen  bool
+	carry   bool
 	inner   bool
 	net     string
 	to, by  string
@@ -58,6 +59,7 @@ func main() {
 		"(desktop-ready, -shots, -input, -windows, -tree, -filter, -memory, -many), or one job of the broker by name")
 	flag.StringVar(&o.calls, "calls", "", "for bench's own use: time calls in this new directory")
 	flag.BoolVar(&o.listen, "listen", false, "for bench's own use: stop the calls of the command that follows, and let them go on")
+	flag.BoolVar(&o.carry, "carry", false, "for bench's own use: as -listen, and make the calls")
 	flag.BoolVar(&o.inner, "listened", false, "see -listen")
 	flag.StringVar(&o.net, "net", "", "for bench's own use: do a job of the network's suites with the server -to, by the proxy -by")
 	flag.StringVar(&o.to, "to", "", "see -net")
@@ -75,8 +77,8 @@ func start(o options) error {
 	switch {
 	case o.inner:
 		return listened(flag.Args())
-	case o.listen:
-		return listenFor(flag.Args())
+	case o.listen, o.carry:
+		return listenFor(flag.Args(), o.carry)
 	case o.calls != "":
 		return driveCalls(os.Stdout, o.calls)
 	case o.net != "":

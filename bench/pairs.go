@@ -31,6 +31,7 @@ type pair struct {
 	name    string
 	ways    [2][]took
 	floor   []took // the first way with a bare listener, where that was measured
+	least   []took // and with one that makes the calls
 	problem string
 }
 

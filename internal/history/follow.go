@@ -105,6 +105,7 @@ func (t *relating) begin(b *Pre) {
 		to = n.number
 	}
 	if root == 0 {
+		t.looseAt(p, n, string(b.Path))
 		if b.Within != nil {
 			t.within[p] = b.Within
 		}
@@ -173,6 +174,7 @@ func (t *relating) end(q *Post) {
 		t.order = append(t.order, p)
 	}
 	n := t.nodeAt(p, q)
+	t.looseAt(p, n, string(q.Path))
 	to := graph.Node(0)
 	if n != nil {
 		to = n.number
@@ -228,7 +230,25 @@ func (t *relating) nodeAt(p graph.Place, q *Post) *node {
 	if n := t.relations.nodes[t.entries[p]]; n != nil && n.id == (ID{}) && n.state.Kind == q.State.Kind {
 		return n
 	}
+	if n := t.relations.nodes[t.loose[p]]; n != nil && q.State.Kind == Dir && isGitObject(string(q.Path)) && t.gone(n, p) {
+		return n
+	}
 	return t.newNode(&q.State)
+}
+
+// looseAt remembers a directory of git's loose objects. Git removes it with the last of
+// them, and makes it anew with the next: as objects are never taken away, that is the same
+// one, or what an undo brings back would have no place.
+func (t *relating) looseAt(p graph.Place, n *node, path string) {
+	if n != nil && n.state.Kind == Dir && isGitObject(path) {
+		t.loose[p] = n.number
+	}
+}
+
+// gone reports whether a directory is nowhere but, by what was known, at an entry.
+func (t *relating) gone(n *node, p graph.Place) bool {
+	return !slices.ContainsFunc(n.names, func(at graph.Place) bool { return at != p }) &&
+		!slices.ContainsFunc(t.step.Posts(), func(q Post) bool { return q.State.ID == n.id && q.State.Kind == Dir })
 }
 
 // entriesLeft gives the transitions of entries. What was in a directory that is gone

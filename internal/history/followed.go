@@ -62,10 +62,23 @@ func (t *relating) bornNode(n *node, q *Post, content graph.Key) {
 		}
 		t.write(content, graph.Value{N: graph.Dead}, graph.Value{N: v})
 	case v == graph.Dead, t.reborn[n.number]:
-		v = t.versionLeft(n, q)
+		if v = t.versionAgain(n); v == graph.Dead {
+			v = t.versionLeft(n, q)
+		}
 		t.write(content, graph.Value{N: graph.Dead}, graph.Value{N: v})
 	}
 	t.settle(n, q, v)
+}
+
+// versionAgain gives what a directory of loose objects was, which is the same whenever it is
+// there; graph.Dead for all others.
+func (t *relating) versionAgain(n *node) graph.Version {
+	for _, p := range n.names {
+		if t.loose[p] == n.number && len(n.versions) > 0 {
+			return n.versions[0]
+		}
+	}
+	return graph.Dead
 }
 
 // versionLeft gives the version that a step left in a node, if it changed that.

@@ -18,8 +18,9 @@ type relations struct {
 	byID     map[ID]graph.Node
 	entries  map[graph.Place]graph.Node // 0 where it is said that there is nothing
 	roots    map[string]graph.Node
-	found    map[side]foundSide // what steps found, by the path that it had then
-	left     map[side]foundSide // and what they left
+	loose    map[graph.Place]graph.Node // the last directory of loose objects there
+	found    map[side]foundSide         // what steps found, by the path that it had then
+	left     map[side]foundSide         // and what they left
 	holders  map[Object]graph.Version
 	setters  map[graph.Key]setting
 	xattrs   map[string]bool // names of all attributes that some node has or had
@@ -76,7 +77,7 @@ type version struct {
 func newRelations(kept func(*Pre, *State) bool) *relations {
 	return &relations{
 		nodes: make([]*node, 1), versions: make([]*version, 1),
-		byID: make(map[ID]graph.Node), entries: make(map[graph.Place]graph.Node), roots: make(map[string]graph.Node),
+		byID: make(map[ID]graph.Node), entries: make(map[graph.Place]graph.Node), roots: make(map[string]graph.Node), loose: make(map[graph.Place]graph.Node),
 		found: make(map[side]foundSide), left: make(map[side]foundSide), holders: make(map[Object]graph.Version), setters: make(map[graph.Key]setting),
 		xattrs: make(map[string]bool), disputed: make(map[graph.Key]string), files: make(map[string]bool), kept: kept,
 	}

@@ -214,7 +214,7 @@ func parentIn(roots []root, path string) (int, string, error) {
 	return -1, "", errNoRoot
 }
 
-var errNoRoot = errors.New("it is in no place that this history may change")
+var errNoRoot = errors.New("it is in no place that this history may change as the project is now; `--write DIR` adds a directory around it")
 
 func namesIn(roots []root, path string) ([]string, error) {
 	dir, name, err := parentIn(roots, path)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"carrel/internal/broker"
 	"carrel/internal/gitconf"
@@ -109,14 +110,19 @@ func (d *decider) listRuns(at string, before, after []byte) {
 
 // vetIndex judges an index: git writes files by the paths in it.
 func vetIndex(text []byte, hash int) error {
-	return gitconf.IndexPaths(text, hash, func(name []byte) error { return inTree(strings.TrimSuffix(string(name), "/")) })
+	return gitconf.IndexPaths(text, hash, func(name []byte) error {
+		if ordinary(name) {
+			return nil
+		}
+		return inTree(strings.TrimSuffix(string(name), "/")) // one with a slash is a directory that is not checked out
+	})
 }
 
 // inTree says why a path, as git keeps it, would lead out of a working tree or into its
 // git directory, as verify_path of git's read-cache.c does: nil where it does not. The
 // empty one stands for a path of another index.
 func inTree(name string) error {
-	if name == "" {
+	if name == "" || ordinary(name) {
 		return nil
 	}
 	for part := range strings.SplitSeq(name, "/") {
@@ -126,6 +132,18 @@ func inTree(name string) error {
 		}
 	}
 	return nil
+}
+
+// ordinary says whether no part of a path can be one that leads elsewhere, or ".git" in any
+// way of writing it: those begin with a dot, or are short names ("git~1") or more than ASCII.
+func ordinary[T string | []byte](name T) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c == '~', c >= utf8.RuneSelf, (c == '.' || c == '/') && (i == 0 || name[i-1] == '/'):
+			return false
+		}
+	}
+	return len(name) > 0 && name[len(name)-1] != '/'
 }
 
 // hashOf gives how long names of objects are in the repository of a git directory.

@@ -1,0 +1,57 @@
+//go:build linux
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestUndoOfCollectedObjects: git removes directories of loose objects, and makes them anew.
+// An undo brings back what was removed, beside what has come, which stays.
+func TestUndoOfCollectedObjects(t *testing.T) {
+	many := "mkdir -p f && for i in $(seq 600); do echo $i $RANDOM > f/$i; done && git add f && git commit -qm f"
+	for name, steps := range map[string][]string{
+		"in one step":  {"git gc -q && " + many},
+		"in two":       {"git gc -q", many},
+		"and again":    {"git gc -q && " + many + " && git gc -q && rm -rf f && " + many},
+		"by hand":      {"rm -rf .git/objects/?? && mkdir .git/objects/00 && echo x | git hash-object -w --stdin"},
+		"moved before": {"touch z; for d in .git/objects/??; do mv $d .git/objects/x; mkdir $d; mv .git/objects/x/* $d; rmdir .git/objects/x; done"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			w.litter = true
+			w.outsideSh("git init -q -b main . && git config user.email a@b && git config user.name a && for i in $(seq 300); do echo $i > g$i; done && git add . && git commit -qm one")
+			state := "git rev-parse HEAD && git --no-optional-locks status --short && ls && find .git/objects -type f -name '??????????????????????????????????????' | sort"
+			before := w.outsideSh(state)
+			for _, step := range steps {
+				if r := w.run(append(historyOn, "--", "bash", "-c", step)...); r.code != 0 {
+					t.Fatal(r)
+				}
+			}
+			for range steps {
+				if r := w.plain(w.bin, "undo"); r.code != 0 {
+					t.Fatal(r)
+				}
+			}
+			after := w.outsideSh(state)
+			for line := range strings.Lines(before) {
+				if !strings.Contains(after, line) {
+					t.Errorf("not there after the undo: %s", line)
+				}
+			}
+			if out := w.outsideSh("git fsck --strict --no-dangling 2>&1"); out != "" {
+				t.Errorf("git fsck: %s", out)
+			}
+			for range steps {
+				if r := w.plain(w.bin, "redo"); r.code != 0 {
+					t.Fatal(r)
+				}
+			}
+			if out := w.outsideSh("git fsck --strict --no-dangling 2>&1"); out != "" {
+				t.Errorf("git fsck after the redo: %s", out)
+			}
+		})
+	}
+}
