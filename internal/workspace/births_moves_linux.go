@@ -54,8 +54,10 @@ func (d *decider) takes(ch *broker.Change, at string) string {
 	if dir := d.gitAround(at); dir != "" && !pathname.Within(to, dir) {
 		return "a directory of it stays in it"
 	}
-	if why := leaves(at); why != "" {
-		return why
+	if !d.madeSince(at) { // what came into one that was made inside was looked at on its way
+		if why := leaves(at); why != "" {
+			return why
+		}
 	}
 	// One can only have been made there, see vet.
 	if path.Base(path.Dir(at)) == "worktrees" && holds(at, "")("commondir") {

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"carrel/internal/broker"
 	"carrel/internal/gitconf"
@@ -42,6 +43,7 @@ type decider struct {
 	// and what is protected cannot have been made inside.
 	restoring bool
 	exactly   bool // and it goes back to what the whole project was
+	began     time.Time
 	worktree  *worktree
 	seconds   map[broker.Inode]string // see secondNames
 	trees     []string                // working trees of the project's repository, but for its own
@@ -54,7 +56,7 @@ func newDecider(p *Prepared) *decider {
 		named: &namedTargets{start: p.guarded.named, nested: make(map[string][]gitconf.Target)}, mounts: p.mounts, configs: p.isGitConfig, folding: foldsCase,
 		exact: p.asIs(), fold: make(map[string]bool), births: &births{born: make(map[string]bool), listed: make(map[string]bool)}}
 	d.worktree, d.masked = newWorktree(p.place.git), p.passwords()
-	d.seconds = secondNames(p)
+	d.seconds, d.began = secondNames(p), time.Now()
 	d.trees = otherTrees(&p.place)
 	d.resolvedBefore()
 	if p.state != nil {

@@ -9,11 +9,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"carrel/internal/broker"
 	"carrel/internal/gitconf"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
+
+	"golang.org/x/sys/unix"
 )
 
 // maxNestedDirs bounds the directories that are remembered with what their
@@ -264,6 +267,14 @@ func sameText(a, b string) bool {
 	x, err := readBounded(a)
 	y, e := readBounded(b)
 	return err == nil && e == nil && len(x) < maxVetted && string(x) == string(y)
+}
+
+// madeSince says whether a directory was made after the run began, false where the file
+// system keeps no such time.
+func (d *decider) madeSince(dir string) bool {
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, dir, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st)
+	return err == nil && st.Mask&unix.STATX_BTIME != 0 && time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).After(d.began)
 }
 
 // maxMoved bounds the look for repositories in a directory that is moved, in entries.
