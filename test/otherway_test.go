@@ -31,6 +31,7 @@ var otherWays = []struct{ name, make, leave, act string }{
 	{"a repository that is moved to its hooks", nested, `mkdir -p x/y/z x/y/hooks; ` + evil + ` > x/y/hooks/post-commit; chmod +x x/y/hooks/post-commit; mv a/b/c x/y/z/c`, `cd x/y/z/c; ` + commits},
 	{"one in a directory that is moved", nested, `mkdir -p x/y/hooks; ` + evil + ` > x/y/hooks/post-commit; chmod +x x/y/hooks/post-commit; mkdir x/y/z; mv a/b x/y/z/b; mv x/y/z/b/c x/y/z/c`, `cd x/y/z/c; ` + commits},
 	{"a strategy", conflict + `git rebase main`, evilStrategy + `echo x/evil > .git/rebase-merge/strategy`, `echo r > f; git add f; GIT_EDITOR=true git rebase --continue`},
+	{"a strategy in a directory", conflict + `git rebase main`, evilStrategy + `cp -r .git/rebase-merge .git/x; echo x/evil > .git/x/strategy; rm -rf .git/rebase-merge; mv .git/x .git/rebase-merge`, `echo r > f; git add f; GIT_EDITOR=true git rebase --continue`},
 	{"a strategy of a cherry-pick", conflict + `git switch -q main; git cherry-pick side~1 side`, evilStrategy + `printf '[options]\n\tstrategy = x/evil\n' > .git/sequencer/opts`, `echo r > f; git add f; GIT_EDITOR=true git cherry-pick --continue`},
 }
 

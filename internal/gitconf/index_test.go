@@ -96,6 +96,9 @@ func TestIndexPathsAgreesWithGit(t *testing.T) {
 				continue
 			}
 			for _, name := range read {
+				if name == "./" { // how it writes the empty one
+					name = ""
+				}
 				if !slices.Contains(got, name) {
 					t.Fatalf("git takes %q from the index, of which these are given: %q\n%x", name, got, bad)
 				}

@@ -66,9 +66,19 @@ func (d *decider) gitFile(ch *broker.Change, at string) (broker.Verdict, bool) {
 		return broker.Verdict{}, false
 	}
 	moves := (ch.Op == broker.OpRename || ch.Op == broker.OpExchange) && (ch.Kind == broker.KindDir || ch.Over == broker.KindDir)
-	below := func(at string) bool { return protect.Reference(d.relative(at)+"/x", d.folds(at)) }
+	// What is in such a directory is judged by what that is called.
+	kind := func(at string) string {
+		name := strings.ToLower(d.folded(path.Base(at), at))
+		switch {
+		case protect.Reference(d.relative(at)+"/x", d.folds(at)):
+			return "refs"
+		case name == "rebase-merge" || name == "sequencer":
+			return name
+		}
+		return ""
+	}
 	j := d.judge(at)
-	if j.vet == nil && !(moves && below(at)) || d.gitAround(at) == "" {
+	if j.vet == nil && !(moves && kind(at) != "") || d.gitAround(at) == "" {
 		return broker.Verdict{}, false
 	}
 	v := d.refusal(at, "in a git directory: "+j.what, "default", at)
@@ -79,10 +89,10 @@ func (d *decider) gitFile(ch *broker.Change, at string) (broker.Verdict, bool) {
 		switch {
 		case ch.Op == broker.OpRename && at == ch.Path:
 			return broker.Verdict{}, false
-		case moves && (!below(at) || below(ch.Path) && below(ch.To)):
+		case moves && (kind(at) == "" || kind(ch.Path) == kind(ch.To)):
 			return broker.Verdict{}, false // what is in it was judged
 		case moves:
-			v.Rule = "in a git directory: references come one by one"
+			v.Rule = "in a git directory: what is in such a directory comes file by file"
 		case ch.Op == broker.OpRename && ch.Kind == broker.KindFile:
 			v.Allowed, v.Vet, v.Most = true, j.vet, j.most
 		}
@@ -101,7 +111,7 @@ func (d *decider) listRuns(at string, before, after []byte) {
 		was[line] = true
 	}
 	for line := range strings.Lines(string(after)) {
-		if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); (word == "exec" || word == "x") && !was[line] {
+		if words := strings.Fields(line); len(words) > 0 && (words[0] == "exec" || words[0] == "x") && !was[line] {
 			d.listAgain(at)
 			return
 		}
