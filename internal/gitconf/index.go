@@ -91,7 +91,7 @@ var errShort = errors.New("it ends in the middle of an entry")
 func blocks(text []byte, at int, starts []int) error {
 	const said = 4 + 4 + 4 // signature, size, offset; a hash follows
 	for _, hash := range []int{SHA1, SHA256} {
-		if last := len(text) - said - hash; last >= at && string(text[last:last+4]) == "EOIE" && int(binary.BigEndian.Uint32(text[last+8:])) != at {
+		if last := len(text) - said - hash; last >= 0 && string(text[last:last+4]) == "EOIE" && (last < at || int(binary.BigEndian.Uint32(text[last+8:])) != at) {
 			return errors.New("its entries end elsewhere than it says")
 		}
 	}

@@ -1,6 +1,9 @@
 package protect
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Reference says whether git takes a file of a git directory for a reference and writes,
 // where that is a symbolic one, to what it names: HEAD, what lies below refs, and the
@@ -22,12 +25,12 @@ func Reference(path string, fold bool) bool {
 			return true
 		}
 	}
-	return pseudoref(parts[last], fold) && !isLog(parts, last)
+	return pseudoref(parts[last], fold) && !(isLog(parts, last) && strings.EqualFold(parts[last], "HEAD"))
 }
 
 // Index says whether a file of a git directory is an index, or one that another index is
 // made of: git writes files by the paths in it. path is as for Reference.
-// A branch may have the name of one.
+// A branch and its log may have the name of one.
 func Index(path string, fold bool) bool {
 	if name := path[strings.LastIndexByte(path, '/')+1:]; !fold && name != "index" && !strings.HasPrefix(name, "sharedindex.") {
 		return false // most paths
@@ -37,18 +40,13 @@ func Index(path string, fold bool) bool {
 	if last < 0 || parts[last] != "index" && !strings.HasPrefix(parts[last], "sharedindex.") || strings.HasSuffix(parts[last], ".lock") {
 		return false
 	}
-	for i, part := range parts[:last] {
-		if part == "refs" && isLog(parts, i) {
-			return false
-		}
-	}
 	return true
 }
 
-// isLog says whether a component is what the directory of logs holds: a submodule may have
-// that name.
+// isLog says whether a component is what the directory of logs holds. A worktree and a
+// submodule may have that name.
 func isLog(parts []string, i int) bool {
-	return i > 0 && parts[i-1] == "logs" && (i == 1 || parts[i-2] != "modules")
+	return i > 0 && parts[i-1] == "logs" && (i == 1 || parts[i-2] != "worktrees") && !slices.Contains(parts[:i], "modules")
 }
 
 func pseudoref(name string, fold bool) bool {

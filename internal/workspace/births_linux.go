@@ -24,9 +24,7 @@ type births struct {
 	born   map[string]bool // git directories made inside, which may get what init writes
 	listed map[string]bool // names made inside that could run code later
 	more   bool            // there were more than maxListed
-	// resolved are files that git copies at the next commit, see vetResolved.
-	resolved []string
-	tell     func(at string) // is told of each name that is listed; nil for nobody
+	tell   func(at string) // is told of each name that is listed; nil for nobody
 }
 
 // answersTo tells of each name that is listed at once: an event, and a record beside the

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -72,6 +74,9 @@ func (d *decider) vet(at, name string, text []byte) error {
 	case "config", "config.worktree":
 		if err := d.vetConfig(dir, text); err != nil || name != "config" {
 			return err
+		}
+		if now, err := readBounded(dir + "/config"); err == nil && len(now) > 0 && hashBy(now) != hashBy(text) && indexBelow(dir) {
+			return errors.New("it would change how long names of objects are, and there is an index")
 		}
 		return indexAs(dir, hashBy(text))
 	case "gitdir": // "worktree repair" writes there
@@ -235,6 +240,18 @@ func indexAs(dir string, hash int) error {
 		return fmt.Errorf("index: %w", err)
 	}
 	return nil
+}
+
+// indexBelow says whether there is an index anywhere in a directory.
+func indexBelow(dir string) bool {
+	found := false
+	_ = filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
+		if found = found || err != nil || !e.IsDir() && protect.Index(e.Name(), true); found {
+			return filepath.SkipAll
+		}
+		return nil
+	})
+	return found
 }
 
 // plain looks for what is neither file nor directory: git would write where a link leads,

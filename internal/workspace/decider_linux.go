@@ -58,7 +58,6 @@ func newDecider(p *Prepared) *decider {
 	d.worktree, d.masked = newWorktree(p.place.git), p.passwords()
 	d.seconds, d.began = secondNames(p), time.Now()
 	d.trees = otherTrees(&p.place)
-	d.resolvedBefore()
 	if p.state != nil {
 		d.state = p.state.path
 	}

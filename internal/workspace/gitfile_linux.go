@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -33,17 +34,16 @@ const maxIndex = 64 << 20
 
 // judge says how a file is judged that has a name of git's, if it lies in a git directory.
 func (d *decider) judge(at string) judged {
-	rel, fold := d.relative(at), d.folds(at)
-	reference := protect.Reference(rel, fold)
+	rel, fold := d.inLogs(at), d.folds(at)
 	switch {
 	case protect.Index(rel, fold): // a branch may have that name, too
 		return judged{"the index", func(before, after []byte) error {
-			if reference && !bytes.HasPrefix(after, []byte("DIRC")) {
+			if !bytes.HasPrefix(after, []byte("DIRC")) { // none that git reads
 				return d.worktree.vetReference(at)(before, after)
 			}
 			return vetIndex(after, d.hashOf(path.Dir(at)))
 		}, maxIndex}
-	case reference:
+	case protect.Reference(rel, fold):
 		return judged{"a reference", d.worktree.vetReference(at), maxVetted}
 	}
 	switch name, in := d.folded(path.Base(at), at), path.Base(path.Dir(at)); {
@@ -59,6 +59,22 @@ func (d *decider) judge(at string) judged {
 	return judged{}
 }
 
+// inLogs gives a path below its root; of what lies in a git directory that is called like
+// the one of logs, below that.
+func (d *decider) inLogs(at string) string {
+	low := strings.ToLower(at)
+	for end := len(at); ; {
+		i := strings.LastIndex(low[:end], "/logs/")
+		if i < 0 {
+			return d.relative(at)
+		}
+		if _, err := os.Lstat(at[:i] + "/logs/objects"); err == nil && len(low) == len(at) {
+			return at[i+len("/logs/"):]
+		}
+		end = i + 1
+	}
+}
+
 // gitFile decides a change of a file of a git directory that is judged; false for any other
 // change.
 func (d *decider) gitFile(ch *broker.Change, at string) (broker.Verdict, bool) {
@@ -70,7 +86,7 @@ func (d *decider) gitFile(ch *broker.Change, at string) (broker.Verdict, bool) {
 	kind := func(at string) string {
 		name := strings.ToLower(d.folded(path.Base(at), at))
 		switch {
-		case protect.Reference(d.relative(at)+"/x", d.folds(at)):
+		case protect.Reference(d.inLogs(at)+"/x", d.folds(at)):
 			return "refs"
 		case name == "rebase-merge" || name == "sequencer":
 			return name
@@ -156,14 +172,17 @@ func ordinary[T string | []byte](name T) bool {
 	return len(name) > 0 && name[len(name)-1] != '/'
 }
 
-// hashOf gives how long names of objects are in the repository of a git directory.
+// hashOf gives how long names of objects are in the repository of a git directory: as its
+// configuration says, which a worktree has in ../.. of its part.
 func (d *decider) hashOf(dir string) int {
-	for around := d.gitAround(dir + "/x"); pathname.Within(dir, around) && around != ""; dir = path.Dir(dir) {
-		if text, err := readBounded(dir + "/config"); err == nil {
-			return hashBy(text)
-		}
+	if path.Base(path.Dir(dir)) == "worktrees" {
+		dir = path.Dir(path.Dir(dir))
 	}
-	return gitconf.SHA1
+	text, err := readBounded(dir + "/config")
+	if around := d.gitAround(dir + "/x"); err != nil && around != "" {
+		text, _ = readBounded(around + "/config")
+	}
+	return hashBy(text)
 }
 
 // readBounded reads a file as git does, through links.
@@ -194,50 +213,67 @@ func hashBy(config []byte) int {
 // vetResolved judges the list of files of which git keeps how a conflict was resolved
 // (rerere): at the next commit it copies what they hold then into the repository.
 func (d *decider) vetResolved(at, text string) error {
-	dir, tree := path.Dir(at), ""
-	switch {
-	case text == "":
-	case dir == d.gitOwn:
-		tree = d.treeOfOwn()
-	default:
-		return errors.New("git would copy what it names; only that of the project's own repository may name anything")
+	if text == "" {
+		return nil
 	}
-	var files []string
-	for entry := range strings.SplitSeq(strings.TrimSuffix(text, "\x00"), "\x00") {
-		if text == "" {
-			break
-		}
-		_, name, ok := strings.Cut(entry, "\t")
-		if !ok || name == "" {
-			return fmt.Errorf("%q is nothing that git writes there", entry)
+	dir := path.Dir(at)
+	tree := treeOf(dir)
+	if path.Base(dir) == ".git" {
+		tree = path.Dir(dir)
+	}
+	if !slices.ContainsFunc(d.roots, func(r string) bool { return pathname.Within(tree, r) }) {
+		return errors.New("git would copy what it names, and there is no working tree of it here")
+	}
+	for _, name := range resolvedNames(text) {
+		if name == "" {
+			return errors.New("there is a line in it that git does not write")
 		}
 		if err := inTree(name); err != nil {
 			return err
 		}
 		full := tree + "/" + name
-		l := d.policy.Lookup(full)
-		if link := d.linkTo(full); link != "" || l.Access == policy.Deny || !unsecret(full) {
+		if link := d.linkTo(full); link != "" || d.policy.Lookup(full).Access == policy.Deny || !unsecret(full) {
 			return fmt.Errorf("git would copy %q, which is a link or not to be read", name)
 		}
-		files = append(files, full)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.resolved = files
 	return nil
 }
 
-// resolvedBefore takes note of the files that an earlier run, or a person, has left there.
-func (d *decider) resolvedBefore() {
-	if d.gitOwn == "" {
-		return
+// resolvedNames gives the files of such a list, "" for what is none.
+func resolvedNames(text string) (names []string) {
+	for entry := range strings.SplitSeq(strings.TrimSuffix(text, "\x00"), "\x00") {
+		_, name, _ := strings.Cut(entry, "\t")
+		names = append(names, name)
 	}
-	text, _ := readBounded(d.gitOwn + "/MERGE_RR")
-	for entry := range strings.SplitSeq(string(text), "\x00") {
-		if _, name, ok := strings.Cut(entry, "\t"); ok {
-			d.resolved = append(d.resolved, path.Join(d.treeOfOwn(), name))
+	return names
+}
+
+// resolves says whether a change would put a link, or what may hold one, where git copies
+// a file from, see vetResolved.
+func (d *decider) resolves(ch *broker.Change, at string) bool {
+	if !carries(ch, at) || ch.Op != broker.OpSymlink && ch.Kind != broker.KindSymlink && ch.Over != broker.KindSymlink && ch.Kind != broker.KindDir && ch.Over != broker.KindDir {
+		return false
+	}
+	for tree := path.Dir(at); len(tree) > 1; tree = path.Dir(tree) {
+		text, err := readBounded(gitDirOf(tree) + "/MERGE_RR")
+		if err == nil && slices.ContainsFunc(resolvedNames(string(text)), func(name string) bool { return pathname.Within(path.Join(tree, name), at) }) {
+			return true
 		}
 	}
+	return false
+}
+
+// gitDirOf gives the git directory of a working tree, as in gitrepository-layout(5).
+func gitDirOf(tree string) string {
+	text, err := readSmall(tree + "/.git")
+	to, ok := strings.CutPrefix(strings.TrimRight(text, "\r\n"), "gitdir: ")
+	switch {
+	case err != nil || !ok:
+		return tree + "/.git"
+	case path.IsAbs(to):
+		return path.Clean(to)
+	}
+	return path.Join(tree, to)
 }
 
 // treeOfOwn is the working tree of the project's own git directory.
@@ -252,20 +288,4 @@ func (d *decider) treeOfOwn() string {
 func unsecret(at string) bool {
 	test := secrets.Match(path.Dir(at), path.Base(at)).Test
 	return test == secrets.Never || test == secrets.Shown
-}
-
-// resolves says whether a change would put a link, or what may hold one, where git copies
-// a file from, see vetResolved.
-func (d *decider) resolves(ch *broker.Change, at string) bool {
-	if !carries(ch, at) || ch.Op != broker.OpSymlink && ch.Kind != broker.KindSymlink && ch.Over != broker.KindSymlink && ch.Kind != broker.KindDir && ch.Over != broker.KindDir {
-		return false
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, file := range d.resolved {
-		if pathname.Within(file, at) {
-			return true
-		}
-	}
-	return false
 }
