@@ -29,6 +29,7 @@ var crafted = []struct{ name, leave string }{
 	{"linked", `craft XXXX/hooks/post-checkout .git/hooks/post-checkout; rm .git/index; ln new .git/index`},
 	{"exchanged", `craft XXXX/hooks/post-checkout .git/hooks/post-checkout; ` + python("L.renameat2(-100, b'new', -100, b'.git/index', 2)")},
 	{"of version 4", `git update-index --index-version 4; : > .gi; git add .gi; craft .giX/hooks/post-checkout .git/hooks/post-checkout; python3 -c 'b = open(".git/index", "rb").read(); open("new", "wb").write(b.replace(b"X/hooks/post-checkout", b"t/hooks/post-checkout"))'; rm -rf .giX; mv new .git/index`},
+	{"of a repository among logs", `craft XXXX/hooks/post-checkout .git/hooks/post-checkout; mkdir -p .git/logs/refs/D; cp -r .git/HEAD .git/refs .git/objects .git/logs/refs/D; cp new .git/logs/refs/D/index; echo "git --git-dir=.git/logs/refs/D --work-tree=. checkout -q ." > later`},
 	{"split", `git update-index --split-index; f=$(ls .git/sharedindex.*); mkdir -p XXXX/hooks; printf '#!/bin/sh\necho "$0" >> "$V"\n' > XXXX/hooks/post-checkout; chmod +x XXXX/hooks/post-checkout; git update-index --no-split-index; git add XXXX; git update-index --split-index; f=$(ls -t .git/sharedindex.* | head -1); python3 -c 'import sys; b = open(sys.argv[1], "rb").read(); open("new", "wb").write(b.replace(b"XXXX", b".git"))' $f; rm -rf XXXX; chmod u+w $f; mv new $f`},
 }
 
@@ -48,7 +49,7 @@ func TestCraftedIndexes(t *testing.T) {
 				} else {
 					w.outsideSh("cd " + dir + "\n" + script + "\ntrue")
 				}
-				w.outsideSh("cd " + dir + "; export V=$PWD/ran; git status; git checkout -q .; git checkout -q -b x; true")
+				w.outsideSh("cd " + dir + "; export V=$PWD/ran; git status; git checkout -q .; git checkout -q -b x; test -e later && sh later; true")
 				return exists(dir+"/.git/hooks/post-checkout") || exists(dir+"/../post-checkout") || exists(dir+"/ran")
 			}
 			if !written(w.outside+"/free/a", false) {
@@ -58,6 +59,19 @@ func TestCraftedIndexes(t *testing.T) {
 				t.Error("git outside wrote a file by a path of the run's index")
 			}
 		})
+	}
+}
+
+// TestIndexIsNotCut: a part of an index may say something else than the whole of it.
+func TestIndexIsNotCut(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.outsideSh("git init -q -b main . && git config user.email a@b && git config user.name a && echo x > f && git add f && git commit -q -m one")
+	for _, name := range []string{"index", "HEAD", "refs/heads/main"} {
+		was := w.outsideSh("sha256sum .git/" + name)
+		r := w.run(append(historyOn, "--", "python3", "-c", "import os; os.truncate('.git/"+name+"', 7)")...)
+		if r.code == 0 || w.outsideSh("sha256sum .git/"+name) != was {
+			t.Errorf("%s: %s", name, r)
+		}
 	}
 }
 
@@ -71,6 +85,7 @@ var resolutions = []struct{ name, leave, later string }{
 	{"a link moved there", `echo > l; printf '%s\tl\0' $H > .git/MERGE_RR; ln -s $SECRET k; mv k l`, ""},
 	{"a directory with a link", `mkdir d e; echo > d/l; ln -s $SECRET e/l; printf '%s\td/l\0' $H > .git/MERGE_RR; rm -r d; mv e d`, ""},
 	{"in the next run", `echo > l; printf '%s\tl\0' $H > .git/MERGE_RR`, `ln -sf $SECRET l`},
+	{"forgotten by another", `printf '%s\tl\0' $H > .git/MERGE_RR; echo > l; mkdir .git/other; : > .git/other/MERGE_RR; ln -sf $SECRET l`, ""},
 	{"a secret of the project", `printf '%s\t.env\0' $H > .git/MERGE_RR`, ""},
 	{"moved there", `printf '%s\t.env\0' $H > x; mv x .git/MERGE_RR`, ""},
 }

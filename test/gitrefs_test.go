@@ -31,6 +31,7 @@ var symbolicReferences = []struct{ name, leave, act string }{
 	{"in a directory of the repository", `mkdir .git/d; echo "$S" > .git/d/main; rm -rf .git/refs/heads; mv .git/d .git/refs/heads`, commits},
 	{"in one deeper", `mkdir -p .git/d/heads; echo "$S" > .git/d/heads/main; rm -rf .git/refs; mv .git/d .git/refs`, commits},
 	{"in one exchanged", `mkdir .git/d; echo "$S" > .git/d/main; ` + python("L.renameat2(-100, b'.git/d', -100, b'.git/refs/heads', 2)"), commits},
+	{"of a worktree called logs", `git worktree add -q --detach logs; echo "$S" > .git/worktrees/logs/ORIG_HEAD`, `cd logs; git reset -q --hard HEAD~1; cd ..; test -e .git/worktrees/logs/commondir && ! grep -qs '^\.\.' .git/worktrees/logs/commondir && cp .git/worktrees/logs/commondir .git/`},
 	{"by a map of it", python("import mmap; f = open('.git/ORIG_HEAD', 'w+b'); f.truncate(15); m = mmap.mmap(f.fileno(), 15); m[:] = b'ref: commondir\\n'; m.close(); f.close()"), resets},
 }
 

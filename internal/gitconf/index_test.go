@@ -137,6 +137,7 @@ func TestIndexPathsRefuses(t *testing.T) {
 		"blocks of fewer":            index(2, a, b, extension("IEOT", 1, 12, 1)),
 		"blocks of more":             index(2, a, b, extension("IEOT", 1, 12, 2, uint32(12+len(a)), 1)),
 		"an end elsewhere":           index(2, a, b, append(extension("EOIE", 12, 0, 0, 0, 0, 0), nil...)),
+		"an end in an entry":         index(1, entry("a/EOIE\x01\x01\x01\x01\x01\x01\x01\x0c"+strings.Repeat("h", 18), 32)),
 		"half an extension":          index(2, a, b, []byte("TREE\x00\x00\xff\xff")),
 	} {
 		if names, err := paths(text, SHA1); err == nil {

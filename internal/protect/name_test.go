@@ -26,7 +26,7 @@ func TestName(t *testing.T) {
 		{".git/modules/lib/hooks/x.sample", None}, {".git/modules/lib/info/attributes", Protected}, {".git/modules/lib/modules/in/config", Protected},
 		{".git/modules/lib/worktrees/w/gitdir", Protected}, {".git/modules/refs/config", Protected}, {".git/modules/config", None},
 		{".git/modules/lib/refs/heads/config", None}, {".git/modules/lib/logs/refs/heads/hooks/x", None}, {".git/modules/lib/objects/aa/config", None},
-		{".git/rebase-merge/git-rebase-todo", Listed}, {".git/rebase-merge/done", None},
+		{".git/rebase-merge/git-rebase-todo", None}, {".git/rebase-merge/done", None},
 		{".gitmodules", Listed}, {".gitattributes", Listed}, {"a/.gitattributes", Listed}, {".gitignore", None},
 		// top and deep
 		{".carrel.yaml", Protected}, {".carrel/config.yaml", Protected}, {".carrel", Protected}, {"sub/.carrel.yaml", Listed},

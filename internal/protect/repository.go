@@ -82,8 +82,6 @@ func control(parts []string) (rule string, level Level) {
 		return "info/attributes: git runs the drivers that it chooses", Protected
 	case (name == "remotes" || name == "branches") && len(parts) > 1:
 		return name + ": git takes addresses of remotes from it", Protected
-	case name == "rebase-merge" && len(parts) == 2 && (last == "git-rebase-todo" || strings.HasPrefix(last, "strategy")):
-		return "rebase-merge: git rebase --continue runs its exec lines and strategies", Listed
 	}
 	return "", None
 }

@@ -114,6 +114,8 @@ func (d *decider) gitFile(ch *broker.Change, at string) (broker.Verdict, bool) {
 		}
 	case broker.OpLink:
 		v.Rule += " has one name"
+	case broker.OpTruncate: // a part of what was judged may say something else
+		v.Rule += " is replaced or written as a whole"
 	default:
 		return broker.Verdict{}, false
 	}
