@@ -75,7 +75,8 @@ func (d *decider) vet(at, name string, text []byte) error {
 		if err := d.vetConfig(dir, text); err != nil || name != "config" {
 			return err
 		}
-		if now, err := readBounded(dir + "/config"); err == nil && len(now) > 0 && hashBy(now) != hashBy(text) && indexBelow(dir) {
+		now, err := readBounded(dir + "/config")
+		if (err != nil && !isMissing(err) || hashBy(now) != hashBy(text)) && indexBelow(dir) {
 			return errors.New("it would change how long names of objects are, and there is an index")
 		}
 		return indexAs(dir, hashBy(text))

@@ -141,13 +141,12 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 	case d.exact || d.granted(at, l.Rule):
 		return broker.Verdict{Allowed: true}
 	}
-	if removes(ch) && slices.ContainsFunc(d.trees, func(tree string) bool { return pathname.Within(at, tree) }) {
-		return broker.Verdict{Allowed: true} // a worktree may go, with the hooks in it
-	}
+	// A worktree may go, with the hooks in it.
+	goes := removes(ch) && slices.ContainsFunc(d.trees, func(tree string) bool { return pathname.Within(at, tree) })
 	if of := d.second(ch, at); of != "" {
 		return d.refusal(at, "protected name: it is "+of+", too", "default", of)
 	}
-	if g := d.guard(ch, at); g != nil {
+	if g := d.guard(ch, at); g != nil && !goes {
 		return d.refusal(at, g.Source.Text, "default", g.Path)
 	}
 	if (writes || ch.Op == broker.OpLink) && !d.restoring {
@@ -158,7 +157,7 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 			return broker.Verdict{Allowed: true, Vet: d.worktree.packs, Rule: "linked worktree", Source: "default", Hint: "--write " + at}
 		}
 	}
-	if g, t := d.target(ch, at); g != nil {
+	if g, t := d.target(ch, at); g != nil && !goes {
 		if v, ok := d.copies(ch, at, t); ok {
 			return v
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -138,6 +139,9 @@ func (d *decider) listRuns(at string, before, after []byte) {
 
 // vetIndex judges an index: git writes files by the paths in it.
 func vetIndex(text []byte, hash int) error {
+	if hash == 0 {
+		return errors.New("the configuration that says how it is read cannot be read")
+	}
 	return gitconf.IndexPaths(text, hash, func(name []byte) error {
 		if ordinary(name) {
 			return nil
@@ -175,14 +179,17 @@ func ordinary[T string | []byte](name T) bool {
 }
 
 // hashOf gives how long names of objects are in the repository of a git directory: as its
-// configuration says, which a worktree has in ../.. of its part.
+// configuration says, which a worktree has in ../.. of its part. 0: that cannot be read.
 func (d *decider) hashOf(dir string) int {
 	if path.Base(path.Dir(dir)) == "worktrees" {
 		dir = path.Dir(path.Dir(dir))
 	}
 	text, err := readBounded(dir + "/config")
-	if around := d.gitAround(dir + "/x"); err != nil && around != "" {
-		text, _ = readBounded(around + "/config")
+	if around := d.gitAround(dir + "/x"); isMissing(err) && around != "" {
+		text, err = readBounded(around + "/config")
+	}
+	if err != nil && !isMissing(err) {
+		return 0
 	}
 	return hashBy(text)
 }
@@ -194,8 +201,16 @@ func readBounded(at string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxVetted))
+	text, err := io.ReadAll(io.LimitReader(f, maxVetted+1))
+	if err == nil && len(text) > maxVetted {
+		err = errTooLong
+	}
+	return text, err
 }
+
+// isMissing says whether an error is that there is no such file: what cannot be read may
+// hold anything, and its mode can be set back.
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) }
 
 // hashBy is what a configuration says of that.
 func hashBy(config []byte) int {
@@ -258,7 +273,10 @@ func (d *decider) resolves(ch *broker.Change, at string) bool {
 	}
 	for tree := path.Dir(at); len(tree) > 1; tree = path.Dir(tree) {
 		text, err := readBounded(gitDirOf(tree) + "/MERGE_RR")
-		if err == nil && slices.ContainsFunc(resolvedNames(string(text)), func(name string) bool { return pathname.Within(path.Join(tree, name), at) }) {
+		if err != nil && !isMissing(err) {
+			return true
+		}
+		if len(text) > 0 && slices.ContainsFunc(resolvedNames(string(text)), func(name string) bool { return pathname.Within(path.Join(tree, name), at) }) {
 			return true
 		}
 	}

@@ -246,8 +246,8 @@ func (d *decider) strange(dir string) string {
 		found := ""
 		left := maxLinkEntries
 		_ = filepath.WalkDir(dir+"/"+t.Rest, func(at string, e fs.DirEntry, err error) error {
-			if err != nil && at == dir+"/"+t.Rest {
-				return nil // there is none
+			if isMissing(err) && at == dir+"/"+t.Rest {
+				return nil
 			}
 			if left--; left < 0 || err != nil || !e.IsDir() && !sameText(at, d.treeOfOwn()+at[len(dir):]) {
 				found = at
@@ -278,7 +278,7 @@ func (d *decider) madeSince(dir string) bool {
 }
 
 // maxMoved bounds the look for repositories in a directory that is moved, in entries.
-const maxMoved = 500
+const maxMoved = 20_000
 
 // leaves says whether a repository in a directory that is moved names something by where it
 // is: from there it would name what is in that place later. "" where none does.

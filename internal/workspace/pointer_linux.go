@@ -44,7 +44,11 @@ func (d *decider) points(dir, text string) error {
 	if link := d.linkTo(to); link != "" {
 		return fmt.Errorf("%q is a link", link)
 	}
-	if names, err := readBounded(to + "/MERGE_RR"); err == nil && len(names) > 0 {
+	names, err := readBounded(to + "/MERGE_RR")
+	if err != nil && !isMissing(err) {
+		return err
+	}
+	if len(names) > 0 {
 		for _, name := range resolvedNames(string(names)) {
 			if link := d.linkTo(path.Join(dir, name)); link != "" || inTree(name) != nil {
 				return fmt.Errorf("git would copy %q, which is a link", name)

@@ -116,7 +116,9 @@ func (p *Prepared) linkTargets() (list []gitconf.Target) {
 		}
 	}
 	for _, at := range p.guarded.places {
-		links(at.Pattern, func(link string) { follow(link, at.Why) })
+		if !links(at.Pattern, func(link string) { follow(link, at.Why) }) {
+			p.note("there is more in %s than is looked at; what further links in it lead to is not protected", at.Pattern)
+		}
 	}
 	return list
 }
@@ -124,25 +126,29 @@ func (p *Prepared) linkTargets() (list []gitconf.Target) {
 // Bounds of the search for links in what is protected.
 const (
 	maxLinkEntries = 2000
-	maxLinkDepth   = 4
+	maxLinkDepth   = 16
 )
 
-// links calls found for a path that is a link, or for the links below it.
-func links(at string, found func(link string)) {
-	left := maxLinkEntries
-	_ = filepath.WalkDir(at, func(at2 string, e os.DirEntry, err error) error {
+// links calls found for a path that is a link, or for the links below it, and says whether
+// that were all.
+func links(at string, found func(link string)) bool {
+	left, whole := maxLinkEntries, true
+	_ = filepath.WalkDir(at, func(entry string, e os.DirEntry, err error) error {
 		switch left--; {
 		case left < 0:
+			whole = false
 			return filepath.SkipAll
 		case err != nil:
 			return nil
 		case e.Type()&os.ModeSymlink != 0:
-			found(at2)
-		case e.IsDir() && strings.Count(at2[len(at):], "/") >= maxLinkDepth:
+			found(entry)
+		case e.IsDir() && strings.Count(entry[len(at):], "/") >= maxLinkDepth:
+			whole = false
 			return filepath.SkipDir
 		}
 		return nil
 	})
+	return whole
 }
 
 // guardNames lists what exists now. Rules that the user gave for the same path
