@@ -86,6 +86,7 @@ var resolutions = []struct{ name, leave, later string }{
 	{"a directory with a link", `mkdir d e; echo > d/l; ln -s $SECRET e/l; printf '%s\td/l\0' $H > .git/MERGE_RR; rm -r d; mv e d`, ""},
 	{"in the next run", `echo > l; printf '%s\tl\0' $H > .git/MERGE_RR`, `ln -sf $SECRET l`},
 	{"forgotten by another", `printf '%s\tl\0' $H > .git/MERGE_RR; echo > l; mkdir .git/other; : > .git/other/MERGE_RR; ln -sf $SECRET l`, ""},
+	{"while the project cannot be searched", `mkdir d; printf '%s\td/l\0' $H > .git/MERGE_RR; echo > d/l; cd d; chmod 0 ..; ln -sf $SECRET l; chmod 755 ..`, ""},
 	{"while the list cannot be read", `printf '%s\tl\0' $H > .git/MERGE_RR; echo > l; chmod 0 .git/MERGE_RR; ln -sf $SECRET l; chmod 644 .git/MERGE_RR`, ""},
 	{"a secret of the project", `printf '%s\t.env\0' $H > .git/MERGE_RR`, ""},
 	{"moved there", `printf '%s\t.env\0' $H > x; mv x .git/MERGE_RR`, ""},

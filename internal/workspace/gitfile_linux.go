@@ -273,7 +273,7 @@ func (d *decider) resolves(ch *broker.Change, at string) bool {
 	}
 	for tree := path.Dir(at); len(tree) > 1; tree = path.Dir(tree) {
 		text, err := readBounded(gitDirOf(tree) + "/MERGE_RR")
-		if err != nil && !isMissing(err) {
+		if err != nil && !isMissing(err) && d.isWorkingTree(tree) {
 			return true
 		}
 		if len(text) > 0 && slices.ContainsFunc(resolvedNames(string(text)), func(name string) bool { return pathname.Within(path.Join(tree, name), at) }) {
@@ -281,6 +281,17 @@ func (d *decider) resolves(ch *broker.Change, at string) bool {
 		}
 	}
 	return false
+}
+
+// isWorkingTree says whether a directory is a working tree, also one that may not be
+// searched: the project's own, one of its worktrees, one that was made inside.
+func (d *decider) isWorkingTree(dir string) bool {
+	if isTree(dir) || d.git != "" && dir == d.treeOfOwn() || slices.Contains(d.trees, dir) {
+		return true
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.listed[dir+"/.git"] || d.born[dir+"/.git"]
 }
 
 // gitDirOf gives the git directory of a working tree, as in gitrepository-layout(5).
