@@ -72,6 +72,7 @@ func (in *inspector) projectSecrets() error {
 			}
 			for _, name := range l.repositories {
 				in.repository(path.Join(at.path, d.rel, name))
+				in.view.Repositories = append(in.view.Repositories, path.Join(at.path, d.rel, name))
 			}
 			for _, h := range l.hits {
 				if h.row.Test != secrets.ByName {

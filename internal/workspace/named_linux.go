@@ -79,30 +79,6 @@ func (n *namedTargets) of(dir string) []gitconf.Target {
 	return list
 }
 
-// namedIn reads what the repository of a working tree names, nothing where there is none.
-func namedIn(dir string) (list []gitconf.Target) {
-	if _, err := os.Lstat(dir + "/.git/config"); err != nil {
-		return nil
-	}
-	repository := gitconf.Repository{Dir: dir + "/.git", Trees: []string{dir}}
-	none := func(string) string { return "" }
-	l := gitconf.Load(gitconf.Host{Files: hostFiles{}, Env: none, Repositories: []gitconf.Repository{repository}})
-	for _, t := range l.Targets() {
-		if t.Path != "" && t.Path != dir && t.File != "" && (pathname.Within(t.File, dir) || pathname.Within(t.Path, dir)) {
-			list = append(list, t)
-		}
-	}
-	links(dir+"/.git/hooks", func(link string) {
-		on, final := gitconf.Follow(hostFiles{}, link)
-		for i, at := range append(on, final) {
-			if at != link && at != dir {
-				list = append(list, gitconf.Target{Path: at, File: link, Link: i < len(on), Why: "git runs it"})
-			}
-		}
-	})
-	return list
-}
-
 // forget drops what is known of places when directories move.
 func (n *namedTargets) forget() {
 	n.mu.Lock()

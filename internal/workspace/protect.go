@@ -70,7 +70,10 @@ func (p *Prepared) guardNames() {
 		p.guarded.places = append(p.guarded.places, protect.Top{Pattern: t.Path, Why: t.Why})
 	}
 	list = append(list, p.linkTargets()...)
-	p.guarded.named = list
+	below := p.nestedTargets()
+	if !p.history() {
+		list = append(list, below...)
+	}
 	mounted := make(map[string]bool)
 	trees := otherTrees(&p.place)
 	for i := range list {
@@ -83,12 +86,45 @@ func (p *Prepared) guardNames() {
 			p.guarded.readOnly(t.Path, ruleOf(t, t.Path).Source.Text, p.Policy)
 		}
 	}
+	if p.guarded.named = list; p.history() {
+		// The broker knows them by name, and what is around them can be removed.
+		p.guarded.named = append(p.guarded.named, below...)
+	}
 	for _, problem := range problems {
 		p.note("%s; what it names there is not protected", problem)
 	}
 	if p.NoWalls() {
 		p.guarded = protection{write: p.guarded.write}
 	}
+}
+
+// maxNested bounds the repositories below the project whose configuration is read at the
+// start.
+const maxNested = 500
+
+// nestedTargets gives what repositories below the project name outside of their working
+// trees. What they name inside is looked at when something there changes first, see [namedTargets].
+func (p *Prepared) nestedTargets() (list []gitconf.Target) {
+	if p.view == nil {
+		return nil
+	}
+	left := maxNested
+	for _, dir := range p.view.Repositories {
+		tree := path.Dir(dir)
+		if tree == p.place.project || dir == p.place.git.common || dir == p.place.git.dir {
+			continue
+		}
+		if left--; left < 0 {
+			p.note("there are more than %d repositories in the project; what further ones name outside of their working trees is not protected", maxNested)
+			break
+		}
+		for _, t := range namedIn(tree) {
+			if !pathname.Within(t.Path, tree) && t.Path != p.place.project && writableTarget(t.Path, &p.place, p.Policy) && !isConfigOf(t.Path, p.place.git) {
+				list = append(list, t)
+			}
+		}
+	}
+	return list
 }
 
 // otherTrees are the working trees of the project's repository but for its own. A linked
