@@ -13,6 +13,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/broker"
+	"carrel/internal/gitdir"
 	"carrel/internal/pathname"
 	"carrel/internal/protect"
 	"carrel/internal/supervisor"
@@ -245,7 +246,7 @@ func (d *decider) usual(at string) bool {
 	if path.Base(at) != ".git" {
 		return false
 	}
-	text, err := readSmall(at)
+	text, err := gitdir.ReadSmall(at)
 	if err != nil {
 		return false
 	}
@@ -295,7 +296,7 @@ func (d *decider) ordinary(dir string) bool {
 	if _, err := os.Lstat(dir + "/info/attributes"); err == nil {
 		return false
 	}
-	if common, err := readSmall(dir + "/commondir"); !os.IsNotExist(err) && (err != nil || common != "../..\n" || path.Base(path.Dir(dir)) != "worktrees") {
+	if common, err := gitdir.ReadSmall(dir + "/commondir"); !os.IsNotExist(err) && (err != nil || common != "../..\n" || path.Base(path.Dir(dir)) != "worktrees") {
 		return false
 	}
 	for _, name := range []string{"config", "config.worktree"} {

@@ -13,6 +13,7 @@ import (
 
 	"carrel/internal/broker"
 	"carrel/internal/gitconf"
+	"carrel/internal/gitdir"
 	"carrel/internal/pathname"
 	"carrel/internal/protect"
 
@@ -75,8 +76,8 @@ func (d *decider) vet(at, name string, text []byte) error {
 		if err := d.vetConfig(dir, text); err != nil || name != "config" {
 			return err
 		}
-		now, err := readBounded(dir + "/config")
-		if (err != nil && !isMissing(err) || hashBy(now) != hashBy(text)) && indexBelow(dir) {
+		now, err := gitdir.Read(dir+"/config", maxVetted)
+		if (err != nil && !gitdir.IsMissing(err) || hashBy(now) != hashBy(text)) && indexBelow(dir) {
 			return errors.New("it would change how long names of objects are, and there is an index")
 		}
 		return indexAs(dir, hashBy(text))

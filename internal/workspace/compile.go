@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"carrel/internal/config"
+	"carrel/internal/gitdir"
 	"carrel/internal/hostexec"
 	"carrel/internal/inside"
 	"carrel/internal/pathname"
@@ -328,7 +329,7 @@ func (p *Prepared) filter(in *sandbox.Input, brokered bool) ([]byte, error) {
 // 6.14: there the setting is everybody's.
 func highestPID() uint64 {
 	const fewest = 1000
-	text, err := readSmall("/proc/sys/kernel/osrelease")
+	text, err := gitdir.ReadSmall("/proc/sys/kernel/osrelease")
 	var major, minor int
 	if _, scan := fmt.Sscanf(text, "%d.%d", &major, &minor); err != nil || scan != nil || major < 6 || major == 6 && minor < 14 {
 		return 0
@@ -342,7 +343,7 @@ func highestPID() uint64 {
 
 // kernelNumber reads a setting of the kernel, 0 where there is none.
 func kernelNumber(file string) uint64 {
-	text, err := readSmall(file)
+	text, err := gitdir.ReadSmall(file)
 	if err != nil {
 		return 0
 	}

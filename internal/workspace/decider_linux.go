@@ -52,7 +52,7 @@ type decider struct {
 }
 
 func newDecider(p *Prepared) *decider {
-	d := &decider{policy: p.Policy, project: p.place.project, git: p.place.git.common, gitOwn: p.place.git.dir, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules,
+	d := &decider{policy: p.Policy, project: p.place.project, git: p.place.git.Common, gitOwn: p.place.git.Dir, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules,
 		named: &namedTargets{start: p.guarded.named, nested: make(map[string][]gitconf.Target)}, mounts: p.mounts, configs: p.isGitConfig, folding: foldsCase,
 		exact: p.asIs(), fold: make(map[string]bool), births: &births{born: make(map[string]bool), listed: make(map[string]bool)}}
 	d.worktree, d.masked = newWorktree(p.place.git), p.passwords()

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -14,12 +12,11 @@ import (
 
 	"carrel/internal/broker"
 	"carrel/internal/gitconf"
+	"carrel/internal/gitdir"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/protect"
 	"carrel/internal/secrets"
-
-	"golang.org/x/sys/unix"
 )
 
 // judged is how a file of a git directory is judged by what it would hold; vet is nil for
@@ -184,33 +181,15 @@ func (d *decider) hashOf(dir string) int {
 	if path.Base(path.Dir(dir)) == "worktrees" {
 		dir = path.Dir(path.Dir(dir))
 	}
-	text, err := readBounded(dir + "/config")
-	if around := d.gitAround(dir + "/x"); isMissing(err) && around != "" {
-		text, err = readBounded(around + "/config")
+	text, err := gitdir.Read(dir+"/config", maxVetted)
+	if around := d.gitAround(dir + "/x"); gitdir.IsMissing(err) && around != "" {
+		text, err = gitdir.Read(around+"/config", maxVetted)
 	}
-	if err != nil && !isMissing(err) {
+	if err != nil && !gitdir.IsMissing(err) {
 		return 0
 	}
 	return hashBy(text)
 }
-
-// readBounded reads a file as git does, through links.
-func readBounded(at string) ([]byte, error) {
-	f, err := os.OpenFile(at, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxVetted+1))
-	if err == nil && len(text) > maxVetted {
-		err = errTooLong
-	}
-	return text, err
-}
-
-// isMissing says whether an error is that there is no such file: what cannot be read may
-// hold anything, and its mode can be set back.
-func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) }
 
 // hashBy is what a configuration says of that.
 func hashBy(config []byte) int {
@@ -234,7 +213,7 @@ func (d *decider) vetResolved(at, text string) error {
 		return nil
 	}
 	dir := path.Dir(at)
-	tree := treeOf(dir)
+	tree := gitdir.TreeOf(dir)
 	if path.Base(dir) == ".git" {
 		tree = path.Dir(dir)
 	}
@@ -272,8 +251,8 @@ func (d *decider) resolves(ch *broker.Change, at string) bool {
 		return false
 	}
 	for tree := path.Dir(at); len(tree) > 1; tree = path.Dir(tree) {
-		text, err := readBounded(gitDirOf(tree) + "/MERGE_RR")
-		if err != nil && !isMissing(err) && d.isWorkingTree(tree) {
+		text, err := gitdir.Read(gitdir.Of(tree)+"/MERGE_RR", maxVetted)
+		if err != nil && !gitdir.IsMissing(err) && d.isWorkingTree(tree) {
 			return true
 		}
 		if len(text) > 0 && slices.ContainsFunc(resolvedNames(string(text)), func(name string) bool { return pathname.Within(path.Join(tree, name), at) }) {
@@ -292,19 +271,6 @@ func (d *decider) isWorkingTree(dir string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.listed[dir+"/.git"] || d.born[dir+"/.git"]
-}
-
-// gitDirOf gives the git directory of a working tree, as in gitrepository-layout(5).
-func gitDirOf(tree string) string {
-	text, err := readSmall(tree + "/.git")
-	to, ok := strings.CutPrefix(strings.TrimRight(text, "\r\n"), "gitdir: ")
-	switch {
-	case err != nil || !ok:
-		return tree + "/.git"
-	case path.IsAbs(to):
-		return path.Clean(to)
-	}
-	return path.Join(tree, to)
 }
 
 // treeOfOwn is the working tree of the project's own git directory.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"carrel/internal/gitdir"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 )
@@ -221,7 +222,7 @@ func (s *stateDir) remembered(project string) []string { return readPlaces(s.pro
 
 // readPlaces reads the file of one project's directory.
 func readPlaces(dir string) []string {
-	text, err := readSmall(dir + placesFile)
+	text, err := gitdir.ReadSmall(dir + placesFile)
 	if err != nil {
 		return nil
 	}

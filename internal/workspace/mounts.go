@@ -307,7 +307,7 @@ func (p *Prepared) mountOfGit(m *shown) string {
 		return ""
 	}
 	const acts = "git acts on what is there"
-	for _, dir := range []string{p.place.git.dir, p.place.git.common} {
+	for _, dir := range []string{p.place.git.Dir, p.place.git.Common} {
 		if dir != "" && pathname.Within(m.real, dir) {
 			return fmt.Sprintf("it lies in the project's repository, %q: %s", dir, acts)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"carrel/internal/broker"
 	"carrel/internal/gitconf"
+	"carrel/internal/gitdir"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 
@@ -198,7 +199,7 @@ func (d *decider) copies(ch *broker.Change, at string, t *gitconf.Target) (broke
 		}
 		v := d.refusal(at, ruleOf(t, at).Source.Text, "default", at)
 		v.Allowed, v.Vet = true, func(_, after []byte) error {
-			if text, err := readBounded(like); err != nil || len(after) > 0 && string(text) != string(after) {
+			if text, err := gitdir.Read(like, maxVetted); err != nil || len(after) > 0 && string(text) != string(after) {
 				return fmt.Errorf("it would not be what %s is", like)
 			}
 			return nil
@@ -222,7 +223,7 @@ func (d *decider) strange(dir string) string {
 		found := ""
 		left := maxLinkEntries
 		_ = filepath.WalkDir(dir+"/"+t.Rest, func(at string, e fs.DirEntry, err error) error {
-			if isMissing(err) && at == dir+"/"+t.Rest {
+			if gitdir.IsMissing(err) && at == dir+"/"+t.Rest {
 				return nil
 			}
 			if left--; left < 0 || err != nil || !e.IsDir() && !sameText(at, d.treeOfOwn()+at[len(dir):]) {
@@ -240,8 +241,8 @@ func (d *decider) strange(dir string) string {
 
 // sameText says whether two small files hold the same.
 func sameText(a, b string) bool {
-	x, err := readBounded(a)
-	y, e := readBounded(b)
+	x, err := gitdir.Read(a, maxVetted)
+	y, e := gitdir.Read(b, maxVetted)
 	return err == nil && e == nil && len(x) < maxVetted && string(x) == string(y)
 }
 
@@ -273,7 +274,7 @@ func leaves(dir string) (why string) {
 				why = "the configuration of " + tree + " names " + t.Path + " by where it is"
 			}
 		}
-		if text, err := readBounded(at + "/config"); err == nil && strings.Contains(string(text), dir+"/") {
+		if text, err := gitdir.Read(at+"/config", maxVetted); err == nil && strings.Contains(string(text), dir+"/") {
 			why = "the configuration of " + tree + " names a place in it by where it is"
 		}
 		if why != "" {

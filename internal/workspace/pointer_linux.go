@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"carrel/internal/broker"
+	"carrel/internal/gitdir"
 	"carrel/internal/pathname"
 	"carrel/internal/protect"
 )
@@ -44,8 +45,8 @@ func (d *decider) points(dir, text string) error {
 	if link := d.linkTo(to); link != "" {
 		return fmt.Errorf("%q is a link", link)
 	}
-	names, err := readBounded(to + "/MERGE_RR")
-	if err != nil && !isMissing(err) {
+	names, err := gitdir.Read(to+"/MERGE_RR", maxVetted)
+	if err != nil && !gitdir.IsMissing(err) {
 		return err
 	}
 	if len(names) > 0 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"carrel/internal/gitconf"
+	"carrel/internal/gitdir"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/protect"
@@ -44,9 +45,6 @@ func guardedNames(project string, brokered bool) []protect.Top {
 
 // Files in a repository that make git run programs or look elsewhere.
 var protectedGitNames = []string{"config", "config.worktree", "hooks", "commondir", "gitdir", "info/attributes"}
-
-// maxSubmodules bounds the search below .git/modules, in directories looked at.
-const maxSubmodules = 2000
 
 // protection is what mounts hold of the protected names: read-only rules, and
 // directories that must keep their names.
@@ -111,7 +109,7 @@ func (p *Prepared) nestedTargets() (list []gitconf.Target) {
 	left := maxNested
 	for _, dir := range p.view.Repositories {
 		tree := path.Dir(dir)
-		if tree == p.place.project || dir == p.place.git.common || dir == p.place.git.dir {
+		if tree == p.place.project || dir == p.place.git.Common || dir == p.place.git.Dir {
 			continue
 		}
 		if left--; left < 0 {
@@ -132,7 +130,7 @@ func (p *Prepared) nestedTargets() (list []gitconf.Target) {
 func otherTrees(p *place) (trees []string) {
 	for _, r := range configured(p) {
 		for _, tree := range r.Trees {
-			if p.git.dir == p.git.common && tree != p.project && pathname.Within(tree, p.project) {
+			if p.git.Dir == p.git.Common && tree != p.project && pathname.Within(tree, p.project) {
 				trees = append(trees, tree)
 			}
 		}
@@ -144,7 +142,7 @@ func otherTrees(p *place) (trees []string) {
 // that has one, whether something is there or not: it is run under that name.
 func (p *Prepared) linkTargets() (list []gitconf.Target) {
 	follow := func(link, why string) {
-		links, final := gitconf.Follow(hostFiles{}, link)
+		links, final := gitconf.Follow(gitdir.Files{}, link)
 		for i, at := range append(slices.Clone(links), final) {
 			if at != link && at != p.place.project && writableTarget(at, &p.place, p.Policy) && !isConfigOf(at, p.place.git) {
 				list = append(list, gitconf.Target{Path: at, File: link, Link: i < len(links), Why: why})
@@ -194,18 +192,18 @@ func guardNames(p *place, eff *policy.Effective, brokered bool) protection {
 	for _, n := range guardedNames(p.project, brokered) {
 		t.readOnly(p.project+"/"+n.Pattern, "protected name: "+n.Why, eff)
 	}
-	if p.git.dir == "" {
+	if p.git.Dir == "" {
 		return t
 	}
-	if p.git.dir != p.project+"/.git" {
+	if p.git.Dir != p.project+"/.git" {
 		t.readOnly(p.project+"/.git", "protected name: points to the repository", eff)
 	}
-	for _, dir := range repositories(p.git) {
+	for _, dir := range p.git.Repositories() {
 		t.places = append(t.places, protect.Top{Pattern: dir + "/hooks", Why: "git runs it"})
-		if !pathname.Within(dir, p.project) && !coveredBy(dir, []string{p.git.common}) {
+		if !pathname.Within(dir, p.project) && !coveredBy(dir, []string{p.git.Common}) {
 			t.write = append(t.write, dir)
 		}
-		if brokered && dir != p.git.common && dir != p.git.dir {
+		if brokered && dir != p.git.Common && dir != p.git.Dir {
 			// The broker knows their files by name. A mount would keep a worktree's
 			// or a submodule's part from being removed, after the rest of it has gone.
 			continue
@@ -278,25 +276,6 @@ func hide(dir string) policy.Rule {
 		Source: policy.Source{Layer: policy.LayerDefault, Text: "it cannot be searched for what is denied or protected; give it back its permissions"}}
 }
 
-// repositories are all git directories of a project: its own, the common one,
-// those of other worktrees and of submodules, and their worktrees.
-func repositories(g gitDirs) []string {
-	dirs := []string{g.common}
-	if g.dir != g.common {
-		dirs = append(dirs, g.dir)
-	}
-	dirs = append(dirs, submodules(g.common+"/modules")...)
-	for _, d := range slices.Clone(dirs) {
-		entries, _ := os.ReadDir(d + "/worktrees")
-		for _, e := range entries[:min(len(entries), maxSubmodules)] {
-			if tree := d + "/worktrees/" + e.Name(); e.IsDir() && tree != g.dir {
-				dirs = append(dirs, tree)
-			}
-		}
-	}
-	return dirs
-}
-
 // sensitive are all paths that guardNames knows of, whether they exist or not:
 // what of them is there at the end and was not at the start was born inside.
 func sensitive(p *place, brokered bool) []string {
@@ -304,8 +283,8 @@ func sensitive(p *place, brokered bool) []string {
 	for _, n := range guardedNames(p.project, brokered) {
 		out = append(out, p.project+"/"+n.Pattern)
 	}
-	if p.git.dir != "" {
-		for _, dir := range repositories(p.git) {
+	if p.git.Dir != "" {
+		for _, dir := range p.git.Repositories() {
 			for _, name := range protectedGitNames {
 				out = append(out, dir+"/"+name)
 			}
@@ -325,42 +304,6 @@ func present(paths []string) map[string]string {
 		}
 	}
 	return out
-}
-
-// submodules finds the repositories below .git/modules; their names may hold
-// slashes, so every directory is searched. What looks like one counts, whole or
-// not: a command may have broken it for now. Beyond the bound all of modules is
-// one, and so its hooks and configuration are held by being read-only.
-func submodules(modules string) []string {
-	var found []string
-	if st, err := os.Lstat(modules); err != nil || !st.IsDir() {
-		return nil // a link would lead the search, and the mounts, elsewhere
-	}
-	queue := []string{modules}
-	for looked := 0; len(queue) > 0; looked++ {
-		if looked == maxSubmodules {
-			return append(found, queue...)
-		}
-		dir := queue[0]
-		queue = queue[1:]
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
-			sub := dir + "/" + e.Name()
-			if !e.IsDir() || e.Name() == "objects" || e.Name() == "refs" || e.Name() == "logs" {
-				continue
-			}
-			if len(present([]string{sub + "/HEAD", sub + "/config", sub + "/hooks"})) > 0 {
-				found = append(found, sub)
-			}
-			if e.Name() != "hooks" && e.Name() != "info" && e.Name() != "worktrees" {
-				queue = append(queue, sub)
-			}
-		}
-	}
-	return found
 }
 
 func coveredBy(path string, dirs []string) bool {

@@ -1,35 +1,23 @@
 package workspace
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"carrel/internal/agents"
-	"carrel/internal/gitconf"
+	"carrel/internal/gitdir"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 )
-
-// gitFileLimit bounds what is read of a ".git" file or "commondir"; both hold one path.
-const gitFileLimit = 64 << 10
 
 // place is where a workspace is on the host: all paths canonical.
 type place struct {
 	cwd     string
 	project string
 	home    string // "" when the user has none
-	git     gitDirs
-}
-
-// gitDirs are the directories of the project's own repository; both "" without one.
-type gitDirs struct {
-	dir    string // .git, or the worktree's or submodule's directory
-	common string // where config, hooks, objects and refs are
+	git     gitdir.Dirs
 }
 
 // findPlace resolves the working directory and the project around it: the top
@@ -52,7 +40,7 @@ func findPlace(cwd, home string) (place, error) {
 		}
 	}
 	for dir := real; ; dir = filepath.Dir(dir) {
-		if git, found, ours := openGit(dir); found {
+		if git, found, ours := gitdir.Open(dir, ownedByUs); found {
 			if ours || dir == real {
 				p.project, p.git = dir, git
 			}
@@ -72,126 +60,6 @@ func workingDirectory(cwd string) (string, error) {
 		return filepath.EvalSymlinks(cwd)
 	}
 	return syscall.Getwd()
-}
-
-// openGit looks at dir's ".git". found says that the search upwards ends here,
-// whatever it is: a command that breaks its own repository must not make the
-// one around it the next run's project. ours says that dir is the project; a
-// ".git" of somebody else does not make it one.
-//
-// A directory is protected whether git would take it for a repository or not:
-// what is broken now may be whole again when git looks. Its own directory may
-// lie elsewhere (worktree, submodule); everything that leads there was written
-// by whoever wrote the project, so the other end has to lead back: else nothing
-// outside is granted.
-func openGit(dir string) (g gitDirs, found, ours bool) {
-	dot := dir + "/.git"
-	info, err := os.Lstat(dot)
-	if err != nil {
-		return gitDirs{}, false, false
-	}
-	ours = ownedByUs(info)
-	switch {
-	case info.IsDir():
-		return gitDirs{dir: dot, common: dot}, true, ours
-	case !ours:
-		return gitDirs{}, true, false
-	case info.Mode().IsRegular():
-		return linkedGit(dir, dot), true, true
-	}
-	if real, err := filepath.EvalSymlinks(dot); err == nil && pathname.Within(real, dir) && real != dir {
-		return gitDirs{dir: real, common: real}, true, true
-	}
-	return gitDirs{}, true, true
-}
-
-// linkedGit follows the ".git" file of a worktree or submodule as far as the
-// other end agrees.
-func linkedGit(dir, dot string) gitDirs {
-	target, err := readGitFile(dir, dot)
-	if err != nil {
-		return gitDirs{}
-	}
-	if st, err := os.Lstat(target + "/HEAD"); err != nil || !st.Mode().IsRegular() {
-		return gitDirs{}
-	}
-	text, err := readSmall(target + "/commondir")
-	if err != nil {
-		if pathname.Within(target, dir) || isSubmodule(dir, target) {
-			return gitDirs{dir: target, common: target}
-		}
-		return gitDirs{}
-	}
-	common, err := canonicalFrom(target, strings.TrimRight(text, "\n"))
-	if err != nil || !isWorktree(dot, target, common) {
-		return gitDirs{}
-	}
-	return gitDirs{dir: target, common: common}
-}
-
-// isWorktree checks both directions: the worktree's directory lies in the
-// repository that it names, and that place names our .git file.
-func isWorktree(dot, dir, common string) bool {
-	if filepath.Dir(dir) != common+"/worktrees" {
-		return false
-	}
-	text, err := readSmall(dir + "/gitdir")
-	if err != nil {
-		return false
-	}
-	back, err := canonicalFrom(dir, strings.TrimRight(text, "\n"))
-	return err == nil && back == dot
-}
-
-// isSubmodule checks that the repository in a superproject's .git/modules has
-// this directory as its work tree.
-func isSubmodule(dir, target string) bool {
-	text, err := readSmall(target + "/config")
-	if err != nil || !strings.Contains(target, "/.git/modules/") {
-		return false
-	}
-	list, err := gitconf.Parse([]byte(text))
-	for _, e := range slices.Backward(list) {
-		if err == nil && e.Name() == "core.worktree" {
-			back, err := canonicalFrom(target, e.Value)
-			return err == nil && back == dir
-		}
-	}
-	return false
-}
-
-// readGitFile follows the one line "gitdir: PATH" of a worktree or submodule.
-func readGitFile(dir, file string) (string, error) {
-	text, err := readSmall(file)
-	if err != nil {
-		return "", err
-	}
-	target, ok := strings.CutPrefix(strings.TrimRight(text, "\n"), "gitdir: ")
-	if !ok {
-		return "", fmt.Errorf("%q does not begin with \"gitdir: \"", file)
-	}
-	return canonicalFrom(dir, target)
-}
-
-func canonicalFrom(base, path string) (string, error) {
-	if !filepath.IsAbs(path) {
-		path = base + "/" + path
-	}
-	return filepath.EvalSymlinks(path)
-}
-
-func readSmall(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|openNoFollow, 0)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	buf := make([]byte, gitFileLimit)
-	n, err := f.Read(buf)
-	if n == 0 && err != nil {
-		return "", err
-	}
-	return string(bytes.TrimSuffix(buf[:n], []byte{0})), nil
 }
 
 // scope is what the decision sees of the place.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"carrel/internal/gitdir"
 	"carrel/internal/policy"
 )
 
@@ -36,18 +37,18 @@ func TestProjectIsTheTopOfItsRepository(t *testing.T) {
 	if err := os.MkdirAll(sub, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := findPlace(sub, "/nohome"); err != nil || p.project != sub || p.git.dir != "" {
+	if p, err := findPlace(sub, "/nohome"); err != nil || p.project != sub || p.git.Dir != "" {
 		t.Errorf("without a repository: %+v %v", p, err)
 	}
 	git(t, repo, "init", "-q")
 	p, err := findPlace(sub, "/nohome")
-	if err != nil || p.project != repo || p.git.common != repo+"/.git" || p.cwd != sub {
+	if err != nil || p.project != repo || p.git.Common != repo+"/.git" || p.cwd != sub {
 		t.Errorf("in a repository: %+v %v", p, err)
 	}
 	git(t, repo, "commit", "-q", "--allow-empty", "-m", "x")
 	git(t, repo, "worktree", "add", "-q", dir+"/tree")
 	p, err = findPlace(dir+"/tree", "/nohome")
-	if err != nil || p.project != dir+"/tree" || p.git.common != repo+"/.git" || p.git.dir != repo+"/.git/worktrees/tree" {
+	if err != nil || p.project != dir+"/tree" || p.git.Common != repo+"/.git" || p.git.Dir != repo+"/.git/worktrees/tree" {
 		t.Errorf("in a worktree: %+v %v", p, err)
 	}
 }
@@ -86,7 +87,7 @@ func TestPlantedRepository(t *testing.T) {
 	if err := os.Symlink(other+"/.git", dir+"/.git"); err != nil {
 		t.Fatal(err)
 	}
-	if p, _ := findPlace(sub, ""); p.project != dir || p.git != (gitDirs{}) {
+	if p, _ := findPlace(sub, ""); p.project != dir || p.git != (gitdir.Dirs{}) {
 		t.Errorf("a link to another repository is followed: %+v", p)
 	}
 }
@@ -106,7 +107,7 @@ func TestBrokenRepository(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, err := findPlace(inner, "/nohome")
-		if err != nil || p.project != inner || p.git.common != inner+"/.git" {
+		if err != nil || p.project != inner || p.git.Common != inner+"/.git" {
 			t.Fatalf("%+v %v", p, err)
 		}
 		if got := guardNames(&p, effective(t, inner), false); !slices.ContainsFunc(got.rules, func(r policy.Rule) bool { return r.Path == inner+"/.git/hooks" }) {
@@ -135,7 +136,7 @@ func TestForgedLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, err := findPlace(dir+"/p", "/nohome")
-		if err != nil || p.project != dir+"/p" || p.git != (gitDirs{}) {
+		if err != nil || p.project != dir+"/p" || p.git != (gitdir.Dirs{}) {
 			t.Errorf("%s: %+v %v", name, p, err)
 		}
 		if got := guardNames(&p, effective(t, dir+"/p"), false); len(got.write) != 0 {

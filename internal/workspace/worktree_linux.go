@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/broker"
 	"carrel/internal/gitconf"
+	"carrel/internal/gitdir"
 	"carrel/internal/pathname"
 )
 
@@ -34,19 +35,19 @@ type fileStamp struct {
 }
 
 // newWorktree gives nil where the project has a repository of its own.
-func newWorktree(git gitDirs) *worktree {
-	if git.common == "" || git.dir == git.common {
+func newWorktree(git gitdir.Dirs) *worktree {
+	if git.Common == "" || git.Dir == git.Common {
 		return nil
 	}
-	t := &worktree{common: git.common, own: git.dir, made: make(map[string]bool)}
+	t := &worktree{common: git.Common, own: git.Dir, made: make(map[string]bool)}
 	t.taken = make(map[string]bool)
-	if ref := headOf(git.dir); strings.HasPrefix(ref, "refs/heads/") {
+	if ref := headOf(git.Dir); strings.HasPrefix(ref, "refs/heads/") {
 		t.branch = ref
 	}
-	others, _ := os.ReadDir(git.common + "/worktrees")
-	heads := []string{git.common}
+	others, _ := os.ReadDir(git.Common + "/worktrees")
+	heads := []string{git.Common}
 	for _, e := range others {
-		if dir := git.common + "/worktrees/" + e.Name(); dir != git.dir {
+		if dir := git.Common + "/worktrees/" + e.Name(); dir != git.Dir {
 			heads = append(heads, dir)
 		}
 	}
@@ -61,7 +62,7 @@ func newWorktree(git gitDirs) *worktree {
 
 // headOf gives the reference that a git directory is on, "" for none.
 func headOf(dir string) string {
-	text, err := readSmall(dir + "/HEAD")
+	text, err := gitdir.ReadSmall(dir + "/HEAD")
 	if err != nil {
 		return ""
 	}
@@ -187,7 +188,7 @@ func (t *worktree) packs(before, after []byte) error {
 			continue
 		}
 		hash, _, _ := strings.Cut(value, " ")
-		if loose, err := readSmall(t.common + "/" + ref); err != nil || strings.TrimSpace(loose) != hash {
+		if loose, err := gitdir.ReadSmall(t.common + "/" + ref); err != nil || strings.TrimSpace(loose) != hash {
 			return fmt.Errorf("it would move %s, which is not this worktree's", ref)
 		}
 	}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package gitdir
+
+const noFollow = 0
