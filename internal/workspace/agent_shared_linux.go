@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"carrel/internal/agents"
+	"carrel/internal/dirlist"
+	"carrel/internal/guard"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,7 +32,7 @@ type leftovers struct {
 
 // looking is a directory that is looked through.
 type looking struct {
-	listing
+	dirlist.Listing
 	place string // in the shared place
 }
 
@@ -49,10 +51,10 @@ func (p *Prepared) dropLeftIn(s agents.SharedPlace, since, until time.Time, most
 	l.enter(top, ".", "")
 	for n := 0; len(l.stack) > 0; {
 		d := &l.stack[len(l.stack)-1]
-		name, err := d.next()
+		name, err := d.Next()
 		if err != nil {
 			l.all = l.all && errors.Is(err, io.EOF)
-			d.dir.Close()
+			d.Dir.Close()
 			l.stack = l.stack[:len(l.stack)-1]
 			continue
 		}
@@ -71,10 +73,10 @@ func (p *Prepared) dropLeftIn(s agents.SharedPlace, since, until time.Time, most
 
 func (l *leftovers) close() {
 	for _, d := range l.stack {
-		d.dir.Close()
+		d.Dir.Close()
 	}
 	if l.deep {
-		l.p.note("%s: ~/%s has directories in each other more than %d deep: no links were looked for in those", l.p.Agent.Name, l.s.Place, maxBelowDepth)
+		l.p.note("%s: ~/%s has directories in each other more than %d deep: no links were looked for in those", l.p.Agent.Name, l.s.Place, guard.MaxDepth)
 	}
 	if more := l.gone - maxLeftTold; more > 0 {
 		l.p.note("%s: removed %d more links and pipes in ~/%s that were made inside", l.p.Agent.Name, more, l.s.Place)
@@ -85,19 +87,19 @@ func (l *leftovers) close() {
 // is in it until another run opens it; behind one that has been closed since before the
 // run nothing was made.
 func (l *leftovers) enter(at int, name, place string) {
-	if len(l.stack) == maxBelowDepth {
+	if len(l.stack) == guard.MaxDepth {
 		l.deep = true
 		return
 	}
-	fd, st, err := lookDir(at, name)
+	fd, st, err := dirlist.Look(at, name)
 	if err == nil {
 		defer unix.Close(fd)
 		changed := !l.before(&st)
 		if changed {
-			_ = unclose(fd, &st)
+			_ = dirlist.Unclose(fd, &st)
 		}
-		var names listing
-		if names, err = list(fd, name); err == nil {
+		var names dirlist.Listing
+		if names, err = dirlist.List(fd, name); err == nil {
 			l.stack = append(l.stack, looking{names, place})
 			return
 		}
@@ -115,7 +117,7 @@ func (l *leftovers) before(st *unix.Stat_t) bool { return time.Unix(st.Ctim.Unix
 
 // look looks at one name.
 func (l *leftovers) look(d *looking, name string) {
-	at, place := int(d.dir.Fd()), path.Join(d.place, name)
+	at, place := int(d.Dir.Fd()), path.Join(d.place, name)
 	var st unix.Stat_t
 	if err := unix.Fstatat(at, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		l.all = l.all && err == unix.ENOENT
@@ -152,7 +154,7 @@ func (l *leftovers) look(d *looking, name string) {
 
 // within says whether a link stays in the shared place.
 func (l *leftovers) within(place string) bool {
-	top := int(l.stack[0].dir.Fd())
+	top := int(l.stack[0].Dir.Fd())
 	for range 10 {
 		fd, err := unix.Openat2(top, place, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS})
 		if err == nil {

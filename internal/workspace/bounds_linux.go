@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"carrel/internal/broker"
+	"carrel/internal/guard"
 	"carrel/internal/history"
 	"carrel/internal/policy"
 )
@@ -76,7 +77,7 @@ func (b *bounds) asked(path string, kind broker.Kind, dir int, name string) (at,
 		return "", ""
 	case broker.KindFile, broker.KindSymlink:
 		if d := b.always.Lookup(path); asks(d) {
-			return path, ruleText(d.Rule)
+			return path, guard.RuleText(d.Rule)
 		}
 		return "", ""
 	}
@@ -84,13 +85,13 @@ func (b *bounds) asked(path string, kind broker.Kind, dir int, name string) (at,
 	if !ok {
 		return path, "no rule can be found for it"
 	}
-	p := pair{from: stand, to: stand, name: path}
-	hit, err := below(dir, name, p, func(p *pair) bool { return p.from.Open() }, func(p *pair) bool { return asks(p.from.Decision()) })
+	p := guard.Pair{From: stand, To: stand, Name: path}
+	hit, err := guard.Below(dir, name, p, func(p *guard.Pair) bool { return p.From.Open() }, func(p *guard.Pair) bool { return asks(p.From.Decision()) })
 	switch {
 	case err != nil:
 		return path, "it cannot be searched for what is asked for: " + err.Error()
 	case hit != nil:
-		return hit.name, ruleText(hit.from.Decision().Rule)
+		return hit.Name, guard.RuleText(hit.From.Decision().Rule)
 	}
 	return "", ""
 }

@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/broker"
+	"carrel/internal/guard"
 	"carrel/internal/inside"
 	"carrel/internal/sandbox"
 	"carrel/internal/seccomp"
@@ -24,7 +25,7 @@ type brokered struct {
 	view   int // one of fds: the root as commands see it
 	record *record
 	keeper *keeper
-	judge  *decider
+	judge  *guard.Decider
 	own    *ownFiles
 	lent   bool // record and keeper are the lender's
 
@@ -44,11 +45,10 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 	}
 	b := &brokered{fds: []int{h.Mirror, h.View, h.Grants}, view: h.View, heard: p.heard, most: p.mostDenials(), own: new(ownFiles)}
 	listener, err := seccomp.NewListener(h.Listener)
-	b.judge = newDecider(p)
 	if main := p.lentBroker; main != nil {
 		b.lent, b.record, b.keeper, b.own = true, main.record, main.keeper, main.own
 	}
-	b.judge.strict, b.judge.files = p.strictSecrets(), b.own
+	b.judge = guard.New(p.guards(b.own))
 	if err == nil && !b.lent {
 		b.record, err = p.openRecord(id)
 	}
@@ -102,7 +102,7 @@ const alonePatience = 2 * time.Second
 type journal struct {
 	*record
 	keeper *keeper
-	judge  *decider
+	judge  *guard.Decider
 	own    *ownFiles
 	refuse broker.Refused
 }
@@ -126,7 +126,7 @@ func (j journal) After(ch *broker.Change, err error) {
 	j.own.after(ch, err)
 	j.keeper.after(ch, err)
 	if err == nil {
-		j.judge.made(ch)
+		j.judge.Made(ch)
 	}
 }
 
@@ -148,10 +148,10 @@ func (p *Prepared) endBroker(b *brokered, r *api.Result) {
 	}
 	p.kept = b.keeper.segments()
 	p.deny(b.denials...)
-	p.expected, p.removable = b.judge.expected, b.judge.removable
-	r.Listed, p.hiddenSince = b.judge.names(), b.judge.hidden.all()
-	if b.judge.more {
-		p.note("more than %d names that can run code later were made inside; the others are only in the record of changes", maxListed)
+	p.expected, p.removable = b.judge.Expected, b.judge.Removable
+	r.Listed, p.hiddenSince = b.judge.Names(), b.judge.Hidden()
+	if b.judge.More() {
+		p.note("more than %d names that can run code later were made inside; the others are only in the record of changes", guard.MaxListed)
 	}
 	if b.untold {
 		p.note("more than %d different changes were refused; the others are not told", b.most)

@@ -224,7 +224,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	if up.broker != nil {
 		d.server.SetGate(up.still.hold)
 		up.broker.keeper.answersTo(d.server)
-		up.broker.judge.births.answersTo(d.server, p, d.result.Workspace)
+		up.broker.judge.Tell(p.tellsListed(d.server, d.result.Workspace))
 		if up.broker.keeper != nil {
 			d.busy.Go(d.keepLimits)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/guard"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
@@ -15,7 +16,7 @@ import (
 // through the broker.
 func (p *Prepared) brokered(place string) bool {
 	d := p.Policy.Lookup(place)
-	return p.history() && d.Access == policy.Write && d.Rule != nil && d.Rule.Path != p.Policy.Scope.Tmp && !foldsCase(place)
+	return p.history() && d.Access == policy.Write && d.Rule != nil && d.Rule.Path != p.Policy.Scope.Tmp && !guard.FoldsCase(place)
 }
 
 // decidedLater are the roots in which globs need not be looked for at the

@@ -59,8 +59,6 @@ func (*facts) forget(string) {}
 
 func expand(*policy.Effective, []string, []string) ([]policy.Rule, error) { return nil, errHere }
 
-func foldsCase(string) bool { return false }
-
 func (p *Prepared) hostSockets() []string { return nil }
 
 func (p *Prepared) socketBinds() (binds, links []sandbox.Mount, err error) { return nil, nil, errHere }

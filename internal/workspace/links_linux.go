@@ -6,7 +6,7 @@ import (
 	"syscall"
 
 	"carrel/internal/broker"
-	"carrel/internal/pathname"
+	"carrel/internal/guard"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,7 +39,7 @@ func secondNames(p *Prepared) map[broker.Inode]string {
 		}
 	}
 	for _, top := range p.guarded.places {
-		left := maxLinkEntries
+		left := guard.MaxLinkEntries
 		_ = filepath.WalkDir(top.Pattern, func(at string, e fs.DirEntry, err error) error {
 			if left--; left < 0 {
 				return filepath.SkipAll
@@ -51,25 +51,4 @@ func secondNames(p *Prepared) map[broker.Inode]string {
 		})
 	}
 	return found
-}
-
-// second gives the protected file of which a change writes to another name, "" for none.
-func (d *decider) second(ch *broker.Change, at string) string {
-	if len(d.seconds) == 0 || d.exactly {
-		return ""
-	}
-	switch ch.Op {
-	case broker.OpOpen, broker.OpTruncate, broker.OpChmod, broker.OpChown, broker.OpSetxattr:
-	default:
-		return ""
-	}
-	in := broker.Inode{Dev: ch.Was.Dev, Ino: ch.Was.Ino}
-	var st unix.Stat_t
-	if in == (broker.Inode{}) && ch.Pinned > 0 && unix.Fstat(ch.Pinned, &st) == nil {
-		in = broker.Inode{Dev: st.Dev, Ino: st.Ino}
-	}
-	if of := d.seconds[in]; of != "" && !pathname.Within(at, of) {
-		return of
-	}
-	return ""
 }

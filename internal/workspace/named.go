@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"os"
 	"path/filepath"
 
 	"carrel/internal/gitconf"
@@ -24,30 +23,6 @@ func targets(p *place, eff *policy.Effective, env func(string) string) (list, di
 		}
 	}
 	return list, dirs, l.Problems
-}
-
-// namedIn reads what the repository of a working tree names, nothing where there is none.
-func namedIn(dir string) (list []gitconf.Target) {
-	if _, err := os.Lstat(dir + "/.git/config"); err != nil {
-		return nil
-	}
-	repository := gitconf.Repository{Dir: dir + "/.git", Trees: []string{dir}}
-	none := func(string) string { return "" }
-	l := gitconf.Load(gitconf.Host{Files: gitdir.Files{}, Env: none, Repositories: []gitconf.Repository{repository}})
-	for _, t := range l.Targets() {
-		if t.Path != "" && t.Path != dir && t.File != "" && (pathname.Within(t.File, dir) || pathname.Within(t.Path, dir)) {
-			list = append(list, t)
-		}
-	}
-	links(dir+"/.git/hooks", func(link string) {
-		on, final := gitconf.Follow(gitdir.Files{}, link)
-		for i, at := range append(on, final) {
-			if at != link && at != dir {
-				list = append(list, gitconf.Target{Path: at, File: link, Link: i < len(on), Why: "git runs it"})
-			}
-		}
-	})
-	return list
 }
 
 // writableTarget tells whether something inside could be at this path.
@@ -88,10 +63,4 @@ func configured(p *place) []gitconf.Repository {
 		}
 	}
 	return append(list, common)
-}
-
-// ruleOf is the rule that protects a target.
-func ruleOf(t *gitconf.Target, at string) policy.Rule {
-	text := "protected name: " + t.Names() + ", names it: " + t.Why
-	return policy.Rule{Path: at, Access: policy.Read, Source: policy.Source{Layer: policy.LayerDefault, Text: text}}
 }

@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/gitconf"
 	"carrel/internal/gitdir"
+	"carrel/internal/guard"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/protect"
@@ -81,7 +82,7 @@ func (p *Prepared) guardNames() {
 		}
 		if t.Path != "" && !t.Link && !mounted[t.Path] { // a link is no place for a mount
 			mounted[t.Path] = true
-			p.guarded.readOnly(t.Path, ruleOf(t, t.Path).Source.Text, p.Policy)
+			p.guarded.readOnly(t.Path, guard.RuleOf(t, t.Path).Source.Text, p.Policy)
 		}
 	}
 	if p.guarded.named = list; p.history() {
@@ -116,7 +117,7 @@ func (p *Prepared) nestedTargets() (list []gitconf.Target) {
 			p.note("there are more than %d repositories in the project; what further ones name outside of their working trees is not protected", maxNested)
 			break
 		}
-		for _, t := range namedIn(tree) {
+		for _, t := range guard.TargetsOf(tree) {
 			if !pathname.Within(t.Path, tree) && t.Path != p.place.project && writableTarget(t.Path, &p.place, p.Policy) && !isConfigOf(t.Path, p.place.git) {
 				list = append(list, t)
 			}
@@ -150,39 +151,11 @@ func (p *Prepared) linkTargets() (list []gitconf.Target) {
 		}
 	}
 	for _, at := range p.guarded.places {
-		if !links(at.Pattern, func(link string) { follow(link, at.Why) }) {
+		if !guard.Links(at.Pattern, func(link string) { follow(link, at.Why) }) {
 			p.note("there is more in %s than is looked at; what further links in it lead to is not protected", at.Pattern)
 		}
 	}
 	return list
-}
-
-// Bounds of the search for links in what is protected.
-const (
-	maxLinkEntries = 2000
-	maxLinkDepth   = 16
-)
-
-// links calls found for a path that is a link, or for the links below it, and says whether
-// that were all.
-func links(at string, found func(link string)) bool {
-	left, whole := maxLinkEntries, true
-	_ = filepath.WalkDir(at, func(entry string, e os.DirEntry, err error) error {
-		switch left--; {
-		case left < 0:
-			whole = false
-			return filepath.SkipAll
-		case err != nil:
-			return nil
-		case e.Type()&os.ModeSymlink != 0:
-			found(entry)
-		case e.IsDir() && strings.Count(entry[len(at):], "/") >= maxLinkDepth:
-			whole = false
-			return filepath.SkipDir
-		}
-		return nil
-	})
-	return whole
 }
 
 // guardNames lists what exists now. Rules that the user gave for the same path

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"slices"
@@ -222,7 +221,7 @@ func (m *masks) look(at, name string) {
 		if m.broker.own.has(at) || !m.visible(at) {
 			return
 		}
-		m.broker.judge.hidden.add(at)
+		m.broker.judge.Hide(at)
 		m.see(at)
 	}
 }
@@ -272,63 +271,25 @@ func (m *masks) visible(at string) bool {
 	return unix.Fstat(fd, &within) == nil && within.Dev == outside.Dev && within.Ino == outside.Ino
 }
 
-// hidden are the files of secrets that have been hidden since the start. The
-// mirror has no masks of them: what the broker does there has to be refused by
-// the name.
-type hidden struct {
-	mu    sync.Mutex
-	names map[string]bool
-}
-
-func (h *hidden) add(at string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.names == nil {
-		h.names = make(map[string]bool)
-	}
-	h.names[at] = true
-}
-
-func (h *hidden) all() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Collect(maps.Keys(h.names))
-}
-
-// of gives the hidden name that a change is about, "" for none.
-func (h *hidden) of(ch *broker.Change) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case h.names[ch.Path]:
-		return ch.Path
-	case h.names[ch.To]:
-		return ch.To
-	}
-	return ""
-}
-
 // ownFiles remembers which files of secrets were made inside. They are noted
 // before they are made, so that the watch does not find one that is not. The
 // name alone does not make one our own: what somebody outside puts in its place
 // is no longer the command's.
 type ownFiles struct {
 	mu      sync.Mutex
-	made    map[string]inode
+	made    map[string]broker.Inode
 	pending map[string]int
 }
 
 // maxOwnSecrets bounds what is remembered.
 const maxOwnSecrets = 10_000
 
-type inode struct{ dev, ino uint64 }
-
-func inodeAt(at string) inode {
+func inodeAt(at string) broker.Inode {
 	var st unix.Stat_t
 	if unix.Lstat(at, &st) != nil {
-		return inode{}
+		return broker.Inode{}
 	}
-	return inode{st.Dev, st.Ino}
+	return broker.Inode{Dev: st.Dev, Ino: st.Ino}
 }
 
 // before and after are told of each change.
@@ -368,7 +329,7 @@ func (o *ownFiles) noteMade(at string, count int, done bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.made == nil {
-		o.made, o.pending = make(map[string]inode), make(map[string]int)
+		o.made, o.pending = make(map[string]broker.Inode), make(map[string]int)
 	}
 	if o.pending[at] += count; o.pending[at] == 0 {
 		delete(o.pending, at)
@@ -379,7 +340,10 @@ func (o *ownFiles) noteMade(at string, count int, done bool) {
 }
 
 // is says whether a file at a name was made there inside.
-func (o *ownFiles) is(at string, is inode) bool {
+func (o *ownFiles) is(at string, is broker.Inode) bool {
+	if o == nil {
+		return false
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.made[at] == is
@@ -392,7 +356,7 @@ func (o *ownFiles) has(at string) bool {
 		o.mu.Lock()
 		own, pending := o.made[at], o.pending[at] > 0
 		o.mu.Unlock()
-		if own != (inode{}) && own == inodeAt(at) {
+		if own != (broker.Inode{}) && own == inodeAt(at) {
 			return true
 		}
 		if !pending {

@@ -7,6 +7,9 @@ import (
 	"io"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/dirlist"
+	"carrel/internal/guard"
 )
 
 // removal removes a tree that a command has made. It holds few directories open at
@@ -18,7 +21,7 @@ type removal struct {
 
 // removing is a directory that is being emptied.
 type removing struct {
-	listing
+	dirlist.Listing
 	name     string // in the one above
 	progress bool   // something went since it was read from its beginning
 }
@@ -29,7 +32,7 @@ func removeTree(dir string) error {
 	var r removal
 	defer func() {
 		for _, d := range r.stack {
-			d.dir.Close()
+			d.Dir.Close()
 		}
 	}()
 	if err := r.enter(unix.AT_FDCWD, dir); err == unix.ENOENT {
@@ -39,13 +42,13 @@ func removeTree(dir string) error {
 	}
 	for len(r.stack) > 0 {
 		d := &r.stack[len(r.stack)-1]
-		name, err := d.next()
+		name, err := d.Next()
 		switch {
 		case err == nil:
 			r.remove(d, name)
 		case errors.Is(err, io.EOF) && d.progress: // a file system may leave out names while others go
 			d.progress = false
-			if _, err := d.dir.Seek(0, io.SeekStart); err != nil {
+			if _, err := d.Dir.Seek(0, io.SeekStart); err != nil {
 				r.leave(err)
 			}
 		case errors.Is(err, io.EOF):
@@ -59,29 +62,29 @@ func removeTree(dir string) error {
 
 // enter opens a directory and all that is in it.
 func (r *removal) enter(at int, name string) error {
-	fd, st, err := lookDir(at, name)
+	fd, st, err := dirlist.Look(at, name)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	_ = unclose(fd, &st) // where it fails, what follows says so
-	if len(r.stack) == maxBelowDepth {
-		top := int(r.stack[0].dir.Fd())
+	_ = dirlist.Unclose(fd, &st) // where it fails, what follows says so
+	if len(r.stack) == guard.MaxDepth {
+		top := int(r.stack[0].Dir.Fd())
 		if err = unix.Renameat(at, name, top, "deep-"+rand.Text()); err == nil {
 			r.stack[0].progress, r.stack[len(r.stack)-1].progress = true, true
 		}
 		return err
 	}
-	l, err := list(fd, name)
+	l, err := dirlist.List(fd, name)
 	if err == nil {
-		r.stack = append(r.stack, removing{listing: l, name: name})
+		r.stack = append(r.stack, removing{Listing: l, name: name})
 	}
 	return err
 }
 
 // remove removes a name, or begins with what is in it.
 func (r *removal) remove(d *removing, name string) {
-	at := int(d.dir.Fd())
+	at := int(d.Dir.Fd())
 	err := unix.Unlinkat(at, name, 0)
 	if err == unix.EISDIR {
 		if err = unix.Unlinkat(at, name, unix.AT_REMOVEDIR); err != nil {
@@ -102,13 +105,13 @@ func (r *removal) remove(d *removing, name string) {
 func (r *removal) leave(err error) {
 	d := r.stack[len(r.stack)-1]
 	r.stack = r.stack[:len(r.stack)-1]
-	d.dir.Close()
+	d.Dir.Close()
 	if err != nil {
 		r.fail(d.name, err)
 	}
 	at := unix.AT_FDCWD
 	if len(r.stack) > 0 {
-		at = int(r.stack[len(r.stack)-1].dir.Fd())
+		at = int(r.stack[len(r.stack)-1].Dir.Fd())
 	}
 	switch err := unix.Unlinkat(at, d.name, unix.AT_REMOVEDIR); {
 	case err != nil:

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/guard"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
@@ -273,7 +274,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	if b != nil {
 		desk.SetGate(up.still.hold)
 		b.keeper.answersTo(desk)
-		b.judge.births.answersTo(desk, p, r.Workspace)
+		b.judge.Tell(p.tellsListed(desk, r.Workspace))
 	}
 	ctx, cancel := p.deadline()
 	defer cancel()
@@ -377,7 +378,7 @@ func (p *Prepared) conclude(r *api.Result) {
 // there calls them.
 func (p *Prepared) hiddenSecrets() (names []string) {
 	add := func(at string) {
-		if rel, ok := strings.CutPrefix(at, p.place.project+"/"); ok && len(names) < maxListed {
+		if rel, ok := strings.CutPrefix(at, p.place.project+"/"); ok && len(names) < guard.MaxListed {
 			names = append(names, rel)
 		}
 	}

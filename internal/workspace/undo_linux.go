@@ -11,6 +11,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/broker"
 	"carrel/internal/config"
+	"carrel/internal/guard"
 	"carrel/internal/history"
 	"carrel/internal/policy"
 
@@ -156,9 +157,9 @@ func (h *History) complete(req Request, r *history.Request) error {
 		h.Open = nil
 		return fmt.Errorf("what had been interrupted was finished first (steps %d); look again", closed)
 	}
-	judge := newDecider(h.prepared)
-	judge.restoring = true
-	judge.exactly = h.exact(r)
+	c := h.prepared.guards(nil)
+	c.Restoring, c.Exactly = true, h.exact(r)
+	judge := restorer{guard.New(c), c}
 	r.Roots = h.roots
 	r.Allow = h.mayRestore(judge.restores)
 	return nil
@@ -195,8 +196,14 @@ func (h *History) exact(r *history.Request) bool {
 // maxRestored bounds what is read to vet what an undo restores, in bytes.
 const maxRestored = 1 << 20
 
+// restorer decides on what an undo does.
+type restorer struct {
+	*guard.Decider
+	c *guard.Config
+}
+
 // restores decides on what an undo is about to make, as on a change from inside.
-func (d *decider) restores(r *history.Restoration) error {
+func (d restorer) restores(r *history.Restoration) error {
 	ch := &broker.Change{Op: broker.OpCreate, Path: r.Path, Dir: -1, ToDir: -1}
 	switch {
 	case r.Op == history.Content:
@@ -210,7 +217,7 @@ func (d *decider) restores(r *history.Restoration) error {
 		return d.restoresOpen(r.Path)
 	}
 	v := d.Decide(ch)
-	if v.Allowed && v.Vet != nil && !d.exactly {
+	if v.Allowed && v.Vet != nil && !d.c.Exactly {
 		now, then, err := r.Contents(maxRestored)
 		if err == nil {
 			err = v.Vet(now, then)
@@ -225,29 +232,29 @@ func (d *decider) restores(r *history.Restoration) error {
 	if !v.Allowed {
 		return fmt.Errorf("%s (%s); %s would allow it", v.Rule, v.Source, v.Hint)
 	}
-	d.made(ch)
+	d.Made(ch)
 	return nil
 }
 
 // restoresOpen decides on what a step without walls is taken back to. It changed what
 // is protected or hidden by its name alone, so its undo may; what somebody's rule
 // takes away stays away.
-func (d *decider) restoresOpen(at string) error {
-	l := d.policy.Lookup(at)
+func (d restorer) restoresOpen(at string) error {
+	l := d.c.Policy.Lookup(at)
 	if l.Rule == nil || l.Rule.Source.Layer == policy.LayerDefault || l.Access == policy.Write && !l.Protected {
 		return nil
 	}
-	return fmt.Errorf("%s of %s; leave out the rule to restore it", ruleText(l.Rule), sourceOf(l.Rule))
+	return fmt.Errorf("%s of %s; leave out the rule to restore it", guard.RuleText(l.Rule), guard.SourceOf(l.Rule))
 }
 
 // replaces decides again where a name may be replaced and not written, if what is
 // there now may become what the undo puts there.
-func (d *decider) replaces(r *history.Restoration, refused broker.Verdict) broker.Verdict {
+func (d restorer) replaces(r *history.Restoration, refused broker.Verdict) broker.Verdict {
 	v := d.Decide(&broker.Change{Op: broker.OpRename, Kind: broker.KindFile, Path: r.Path + ".lock", To: r.Path, Dir: -1, ToDir: -1})
 	if !v.Allowed || v.Vet == nil {
 		return refused
 	}
-	if d.exactly {
+	if d.c.Exactly {
 		return v
 	}
 	now, then, err := r.Contents(maxRestored)

@@ -1,4 +1,4 @@
-package workspace
+package dirlist
 
 import (
 	"os"
@@ -7,16 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listing is an open directory whose names are looked at one by one.
-type listing struct {
-	dir   *os.File
+// Listing is an open directory whose names are looked at one by one.
+type Listing struct {
+	Dir   *os.File
 	names []string // read and not yet looked at
 }
 
-// next gives the next name of a directory, io.EOF behind the last.
-func (l *listing) next() (string, error) {
+// Next gives the next name of a directory, io.EOF behind the last.
+func (l *Listing) Next() (string, error) {
 	if len(l.names) == 0 {
-		names, err := l.dir.Readdirnames(256)
+		names, err := l.Dir.Readdirnames(256)
 		if err != nil {
 			return "", err
 		}
@@ -27,8 +27,8 @@ func (l *listing) next() (string, error) {
 	return name, nil
 }
 
-// lookDir holds a directory without opening it, for which no permission is needed.
-func lookDir(at int, name string) (fd int, st unix.Stat_t, err error) {
+// Look holds a directory without opening it, for which no permission is needed.
+func Look(at int, name string) (fd int, st unix.Stat_t, err error) {
 	fd, err = unix.Openat(at, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, st, err
@@ -40,19 +40,19 @@ func lookDir(at int, name string) (fd int, st unix.Stat_t, err error) {
 	return fd, st, nil
 }
 
-// unclose gives the user all that a directory's mode may have withheld.
-func unclose(fd int, st *unix.Stat_t) error {
+// Unclose gives the user all that a directory's mode may have withheld.
+func Unclose(fd int, st *unix.Stat_t) error {
 	if st.Mode&0o700 == 0o700 {
 		return nil
 	}
 	return unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), st.Mode&0o7777|0o700)
 }
 
-// list opens a directory that is held.
-func list(fd int, name string) (listing, error) {
+// List opens a directory that is held.
+func List(fd int, name string) (Listing, error) {
 	dir, err := unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return listing{}, err
+		return Listing{}, err
 	}
-	return listing{dir: os.NewFile(uintptr(dir), name)}, nil
+	return Listing{Dir: os.NewFile(uintptr(dir), name)}, nil
 }

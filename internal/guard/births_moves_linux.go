@@ -1,4 +1,4 @@
-package workspace
+package guard
 
 import (
 	"errors"
@@ -16,8 +16,8 @@ import (
 
 // brings says why a link, or a directory from elsewhere, may not come into a git
 // directory: git outside would write where the link leads. "" for all others.
-func (d *decider) brings(ch *broker.Change, at string) string {
-	if !carries(ch, at) || d.exactly {
+func (d *Decider) brings(ch *broker.Change, at string) string {
+	if !carries(ch, at) || d.c.Exactly {
 		return ""
 	}
 	dir := d.gitAround(at)
@@ -43,12 +43,12 @@ func (d *decider) brings(ch *broker.Change, at string) string {
 
 // takes says why a directory may not be moved: what it says of places relative to its own
 // would lead elsewhere. "" for all others.
-func (d *decider) takes(ch *broker.Change, at string) string {
+func (d *Decider) takes(ch *broker.Change, at string) string {
 	kind, to := ch.Kind, ch.To
 	if ch.Op == broker.OpExchange && at == ch.To {
 		kind, to = ch.Over, ch.Path
 	}
-	if d.exactly || kind != broker.KindDir || ch.Op != broker.OpExchange && (ch.Op != broker.OpRename || at != ch.Path) {
+	if d.c.Exactly || kind != broker.KindDir || ch.Op != broker.OpExchange && (ch.Op != broker.OpRename || at != ch.Path) {
 		return ""
 	}
 	if dir := d.gitAround(at); dir != "" && !pathname.Within(to, dir) {
@@ -74,7 +74,7 @@ func (d *decider) takes(ch *broker.Change, at string) string {
 }
 
 // gitAround gives the outermost git directory that a path lies in, "" for none.
-func (d *decider) gitAround(at string) string {
+func (d *Decider) gitAround(at string) string {
 	fold := d.folds(at)
 	named, bare := "", ""
 	for dir := path.Dir(at); len(dir) > 1; dir = path.Dir(dir) {
@@ -85,7 +85,7 @@ func (d *decider) gitAround(at string) string {
 	if named != "" {
 		return named
 	}
-	for dir := path.Dir(at); len(dir) > 1 && slices.ContainsFunc(d.roots, func(r string) bool { return pathname.Within(dir, r) }); dir = path.Dir(dir) {
+	for dir := path.Dir(at); len(dir) > 1 && slices.ContainsFunc(d.c.Roots, func(r string) bool { return pathname.Within(dir, r) }); dir = path.Dir(dir) {
 		name, _, _ := strings.Cut(at[len(dir)+1:], "/")
 		if d.bears(dir) || looksBare(dir, name) {
 			bare = dir

@@ -1,4 +1,4 @@
-package workspace
+package guard
 
 import (
 	"errors"
@@ -24,8 +24,8 @@ import (
 
 // secretOf gives the path of a change at which there is a secret, and why it is one; "" for
 // none. What a command of this run made is its own.
-func (d *decider) secretOf(ch *broker.Change) (at, reason string) {
-	if !d.strict {
+func (d *Decider) secretOf(ch *broker.Change) (at, reason string) {
+	if !d.c.Strict {
 		return "", ""
 	}
 	if ch.Kind == broker.KindFile || ch.Op == broker.OpLink {
@@ -55,9 +55,9 @@ const maxSheltered = 20_000
 
 // sheltered gives a secret in a directory that a rename brings to where it would be shown;
 // "" for none.
-func (d *decider) sheltered(from, to string) (at, reason string) {
-	below := func(path string) string { return strings.TrimPrefix(path, d.project+"/") }
-	if !pathname.Within(to, d.project) || !view.Sheltered(below(to)) || view.Sheltered(below(from)) {
+func (d *Decider) sheltered(from, to string) (at, reason string) {
+	below := func(path string) string { return strings.TrimPrefix(path, d.c.Project+"/") }
+	if !pathname.Within(to, d.c.Project) || !view.Sheltered(below(to)) || view.Sheltered(below(from)) {
 		return "", ""
 	}
 	seen := 0
@@ -87,12 +87,12 @@ func (d *decider) sheltered(from, to string) (at, reason string) {
 
 // isSecret judges a file by its path and by what it holds. It is the one that is pinned,
 // or that has a name in a directory.
-func (d *decider) isSecret(at string, dir int, name string, pinned int) (reason string, ok bool) {
-	rel, inside := strings.CutPrefix(at, d.project+"/")
+func (d *Decider) isSecret(at string, dir int, name string, pinned int) (reason string, ok bool) {
+	rel, inside := strings.CutPrefix(at, d.c.Project+"/")
 	if !inside {
 		return "", false
 	}
-	l := d.policy.Lookup(at)
+	l := d.c.Policy.Lookup(at)
 	switch own := l.Rule != nil && l.Rule.Path == at; {
 	case own && l.Access == policy.Deny && l.Rule.Source.Layer == policy.LayerDefault:
 		return l.Rule.Source.Text, true // it is masked; what the host puts in its place is not, for a moment
@@ -123,7 +123,7 @@ func (d *decider) isSecret(at string, dir int, name string, pinned int) (reason 
 	var st unix.Stat_t
 	switch {
 	case pinned > 0 && unix.Fstat(pinned, &st) == nil, dir > 0 && unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil:
-		return reason, !d.files.is(at, inode{st.Dev, st.Ino})
+		return reason, !d.c.MadeInside(at, broker.Inode{Dev: st.Dev, Ino: st.Ino})
 	}
 	return reason, true
 }

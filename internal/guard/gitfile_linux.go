@@ -1,4 +1,4 @@
-package workspace
+package guard
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ type judged struct {
 const maxIndex = 64 << 20
 
 // judge says how a file is judged that has a name of git's, if it lies in a git directory.
-func (d *decider) judge(at string) judged {
+func (d *Decider) judge(at string) judged {
 	rel, fold := d.inLogs(at), d.folds(at)
 	switch {
 	case protect.Index(rel, fold): // a branch may have that name, too
@@ -59,7 +59,7 @@ func (d *decider) judge(at string) judged {
 
 // inLogs gives a path below its root; of what lies in a git directory that is called like
 // the one of logs, below that.
-func (d *decider) inLogs(at string) string {
+func (d *Decider) inLogs(at string) string {
 	low := strings.ToLower(at)
 	for end := len(at); ; {
 		i := strings.LastIndex(low[:end], "/logs/")
@@ -75,8 +75,8 @@ func (d *decider) inLogs(at string) string {
 
 // gitFile decides a change of a file of a git directory that is judged; false for any other
 // change.
-func (d *decider) gitFile(ch *broker.Change, at string) (broker.Verdict, bool) {
-	if ch.Asked || d.exactly || d.restoring {
+func (d *Decider) gitFile(ch *broker.Change, at string) (broker.Verdict, bool) {
+	if ch.Asked || d.c.Exactly || d.c.Restoring {
 		return broker.Verdict{}, false
 	}
 	moves := (ch.Op == broker.OpRename || ch.Op == broker.OpExchange) && (ch.Kind == broker.KindDir || ch.Over == broker.KindDir)
@@ -121,7 +121,7 @@ func (d *decider) gitFile(ch *broker.Change, at string) (broker.Verdict, bool) {
 }
 
 // listRuns tells of a list of what a rebase is to do if something new in it is run.
-func (d *decider) listRuns(at string, before, after []byte) {
+func (d *Decider) listRuns(at string, before, after []byte) {
 	was := make(map[string]bool)
 	for line := range strings.Lines(string(before)) {
 		was[line] = true
@@ -177,7 +177,7 @@ func ordinary[T string | []byte](name T) bool {
 
 // hashOf gives how long names of objects are in the repository of a git directory: as its
 // configuration says, which a worktree has in ../.. of its part. 0: that cannot be read.
-func (d *decider) hashOf(dir string) int {
+func (d *Decider) hashOf(dir string) int {
 	if path.Base(path.Dir(dir)) == "worktrees" {
 		dir = path.Dir(path.Dir(dir))
 	}
@@ -208,7 +208,7 @@ func hashBy(config []byte) int {
 
 // vetResolved judges the list of files of which git keeps how a conflict was resolved
 // (rerere): at the next commit it copies what they hold then into the repository.
-func (d *decider) vetResolved(at, text string) error {
+func (d *Decider) vetResolved(at, text string) error {
 	if text == "" {
 		return nil
 	}
@@ -217,7 +217,7 @@ func (d *decider) vetResolved(at, text string) error {
 	if path.Base(dir) == ".git" {
 		tree = path.Dir(dir)
 	}
-	if !slices.ContainsFunc(d.roots, func(r string) bool { return pathname.Within(tree, r) }) {
+	if !slices.ContainsFunc(d.c.Roots, func(r string) bool { return pathname.Within(tree, r) }) {
 		return errors.New("git would copy what it names, and there is no working tree of it here")
 	}
 	for _, name := range resolvedNames(text) {
@@ -228,7 +228,7 @@ func (d *decider) vetResolved(at, text string) error {
 			return err
 		}
 		full := tree + "/" + name
-		if link := d.linkTo(full); link != "" || d.policy.Lookup(full).Access == policy.Deny || !unsecret(full) {
+		if link := d.linkTo(full); link != "" || d.c.Policy.Lookup(full).Access == policy.Deny || !unsecret(full) {
 			return fmt.Errorf("git would copy %q, which is a link or not to be read", name)
 		}
 	}
@@ -246,7 +246,7 @@ func resolvedNames(text string) (names []string) {
 
 // resolves says whether a change would put a link, or what may hold one, where git copies
 // a file from, see vetResolved.
-func (d *decider) resolves(ch *broker.Change, at string) bool {
+func (d *Decider) resolves(ch *broker.Change, at string) bool {
 	if !carries(ch, at) || ch.Op != broker.OpSymlink && ch.Kind != broker.KindSymlink && ch.Over != broker.KindSymlink && ch.Kind != broker.KindDir && ch.Over != broker.KindDir {
 		return false
 	}
@@ -264,8 +264,8 @@ func (d *decider) resolves(ch *broker.Change, at string) bool {
 
 // isWorkingTree says whether a directory is a working tree, also one that may not be
 // searched: the project's own, one of its worktrees, one that was made inside.
-func (d *decider) isWorkingTree(dir string) bool {
-	if isTree(dir) || d.git != "" && dir == d.treeOfOwn() || slices.Contains(d.trees, dir) {
+func (d *Decider) isWorkingTree(dir string) bool {
+	if isTree(dir) || d.c.Git.Common != "" && dir == d.treeOfOwn() || slices.Contains(d.c.Trees, dir) {
 		return true
 	}
 	d.mu.Lock()
@@ -274,11 +274,11 @@ func (d *decider) isWorkingTree(dir string) bool {
 }
 
 // treeOfOwn is the working tree of the project's own git directory.
-func (d *decider) treeOfOwn() string {
-	if path.Base(d.gitOwn) == ".git" {
-		return path.Dir(d.gitOwn)
+func (d *Decider) treeOfOwn() string {
+	if path.Base(d.c.Git.Dir) == ".git" {
+		return path.Dir(d.c.Git.Dir)
 	}
-	return d.project
+	return d.c.Project
 }
 
 // unsecret says whether a file has the name of no secret.

@@ -1,22 +1,18 @@
-package workspace
+package guard
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
-	"carrel/internal/api"
 	"carrel/internal/broker"
 	"carrel/internal/gitdir"
 	"carrel/internal/pathname"
 	"carrel/internal/protect"
-	"carrel/internal/supervisor"
 )
 
 // births are what a run has made that could make somebody run code later.
@@ -24,35 +20,32 @@ type births struct {
 	mu     sync.Mutex
 	born   map[string]bool // git directories made inside, which may get what init writes
 	listed map[string]bool // names made inside that could run code later
-	more   bool            // there were more than maxListed
+	more   bool            // there were more than MaxListed
 	tell   func(at string) // is told of each name that is listed; nil for nobody
 }
 
-// answersTo tells of each name that is listed at once: an event, and a record beside the
-// denials.
-func (b *births) answersTo(desk *supervisor.Server, p *Prepared, id string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	told := 0
-	b.tell = func(at string) {
-		d := api.Denial{Time: time.Now(), Workspace: id, Project: p.place.project, Code: api.CodeListed, Operation: "create", Subject: shortened(at),
-			Rule: "a name that can make programs outside run code", Source: "default"}
-		d.Message = fmt.Sprintf("%q was made inside, and was not refused: it can make programs outside run code; look at it first", d.Subject)
-		desk.Emit(api.Event{Kind: api.EventListed, Text: d.Message})
-		if told++; told <= maxDenials && p.state != nil {
-			_ = p.state.logDenial(d) // the summary names it as well
-		}
-	}
-	for at := range b.listed {
-		b.tell(at)
+// Tell has each name that is listed told at once, those of before as well.
+func (d *Decider) Tell(tell func(at string)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tell = tell
+	for at := range d.listed {
+		tell(at)
 	}
 }
 
-// maxListed bounds what one run lists, and the git directories born in it.
-const maxListed = 1000
+// More says whether there were more than [MaxListed].
+func (d *Decider) More() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.more
+}
+
+// MaxListed bounds what one run lists, and the git directories born in it.
+const MaxListed = 1000
 
 // bornAround gives the innermost git directory made inside that a path lies in, "" for none.
-func (d *decider) bornAround(at string) string {
+func (d *Decider) bornAround(at string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for dir := path.Dir(at); len(d.born) > 0 && len(dir) > 1; dir = path.Dir(dir) {
@@ -89,7 +82,7 @@ func makes(ch *broker.Change) bool {
 }
 
 // made takes note of a change that has been made.
-func (d *decider) made(ch *broker.Change) {
+func (d *Decider) Made(ch *broker.Change) {
 	d.worktree.changed(ch)
 	switch {
 	case ch.Op == broker.OpMkdir && newGitDir(ch.Path):
@@ -115,7 +108,7 @@ func (d *decider) made(ch *broker.Change) {
 }
 
 // complete finds a git directory that a new name has made one.
-func (d *decider) complete(at string) {
+func (d *Decider) complete(at string) {
 	rel := d.relative(at)
 	root := strings.TrimSuffix(at[:len(at)-len(rel)], "/")
 	for _, dir := range protect.Within(rel, d.folds(at)) {
@@ -126,23 +119,23 @@ func (d *decider) complete(at string) {
 	}
 }
 
-func (d *decider) bears(dir string) bool {
+func (d *Decider) bears(dir string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.born[dir]
 }
 
-func (d *decider) bear(dir string) {
+func (d *Decider) bear(dir string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.born) < maxListed {
+	if len(d.born) < MaxListed {
 		d.born[strings.Clone(dir)] = true
 	}
 	d.remember(dir)
 }
 
 // moved renames what is known below a directory.
-func (d *decider) moved(from, to string, exchange bool) {
+func (d *Decider) moved(from, to string, exchange bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, m := range []map[string]bool{d.born, d.listed} {
@@ -168,7 +161,7 @@ func (d *decider) moved(from, to string, exchange bool) {
 // list remembers what was made inside and could run code later. A ".git" or a
 // .gitmodules that is written over can lead elsewhere than before: it counts as
 // made.
-func (d *decider) list(ch *broker.Change, at string) {
+func (d *Decider) list(ch *broker.Change, at string) {
 	if ch.Asked {
 		return
 	}
@@ -181,17 +174,17 @@ func (d *decider) list(ch *broker.Change, at string) {
 }
 
 // listAgain lists what was there, and has become something that runs code later.
-func (d *decider) listAgain(at string) {
+func (d *Decider) listAgain(at string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.remember(at)
 }
 
-func (d *decider) remember(at string) {
+func (d *Decider) remember(at string) {
 	if d.listed[at] {
 		return
 	}
-	if d.more = d.more || len(d.listed) >= maxListed; !d.more {
+	if d.more = d.more || len(d.listed) >= MaxListed; !d.more {
 		at = strings.Clone(at)
 		d.listed[at] = true
 		if d.tell != nil {
@@ -204,7 +197,7 @@ func (d *decider) remember(at string) {
 // inside, is still there, and is not as git's own commands leave it. Repositories
 // come first; a directory stands for what is in it. They are looked at when
 // nothing inside is alive any more.
-func (d *decider) names() []string {
+func (d *Decider) Names() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	kept := make(map[string]bool)
@@ -232,14 +225,14 @@ func (d *decider) names() []string {
 		return 1
 	})
 	for i, at := range names {
-		names[i] = strings.TrimPrefix(at, d.project+"/")
+		names[i] = strings.TrimPrefix(at, d.c.Project+"/")
 	}
 	return names
 }
 
 // usual says whether something made inside is what git's own commands make: a
 // repository that can run nothing, or a pointer to one in the project's own.
-func (d *decider) usual(at string) bool {
+func (d *Decider) usual(at string) bool {
 	if d.born[at] {
 		return d.ordinary(at)
 	}
@@ -263,7 +256,7 @@ func (d *decider) usual(at string) bool {
 	}
 	to = path.Clean(to)
 	st, err := os.Lstat(to)
-	if err != nil || !st.IsDir() || !(d.born[to] && path.Base(path.Dir(to)) == "worktrees") && (d.git == "" || !strings.HasPrefix(to, d.git+"/modules/") && !strings.HasPrefix(to, d.git+"/worktrees/")) {
+	if err != nil || !st.IsDir() || !(d.born[to] && path.Base(path.Dir(to)) == "worktrees") && (d.c.Git.Common == "" || !strings.HasPrefix(to, d.c.Git.Common+"/modules/") && !strings.HasPrefix(to, d.c.Git.Common+"/worktrees/")) {
 		return false
 	}
 	return !d.born[to] || d.ordinary(to) // one that was there is held
@@ -271,7 +264,7 @@ func (d *decider) usual(at string) bool {
 
 // expected says whether a protected name that is there, and was not, is a piece
 // of a repository made inside that can run nothing.
-func (d *decider) expected(at string) bool {
+func (d *Decider) Expected(at string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for dir := path.Dir(at); len(dir) > 1; dir = path.Dir(dir) {
@@ -283,7 +276,7 @@ func (d *decider) expected(at string) bool {
 }
 
 // ordinary says whether a git directory can run nothing by itself.
-func (d *decider) ordinary(dir string) bool {
+func (d *Decider) ordinary(dir string) bool {
 	hooks, err := os.ReadDir(dir + "/hooks")
 	if err != nil && !os.IsNotExist(err) {
 		return false

@@ -1,4 +1,4 @@
-package workspace
+package guard
 
 import (
 	"fmt"
@@ -15,9 +15,9 @@ import (
 
 // pointer decides a change of a ".git" that is no directory: it says where the repository
 // is, and a program inside writes in places where no change is decided.
-func (d *decider) pointer(ch *broker.Change, at string) broker.Verdict {
+func (d *Decider) pointer(ch *broker.Change, at string) broker.Verdict {
 	switch {
-	case d.restoring || ch.Asked:
+	case d.c.Restoring || ch.Asked:
 	case ch.Op == broker.OpCreate, ch.Op == broker.OpOpen && ch.Kind == broker.KindFile, ch.Op == broker.OpRename && at == ch.To && ch.Kind == broker.KindFile:
 		v := d.refusal(at, "protected name: .git", "default", at)
 		v.Allowed, v.Vet = true, func(_, after []byte) error { return d.points(path.Dir(at), string(after)) }
@@ -30,7 +30,7 @@ func (d *decider) pointer(ch *broker.Change, at string) broker.Verdict {
 
 // points says why a file of a directory may not lead where it does, as in
 // gitrepository-layout(5).
-func (d *decider) points(dir, text string) error {
+func (d *Decider) points(dir, text string) error {
 	to, ok := strings.CutPrefix(strings.TrimRight(text, "\r\n"), "gitdir: ")
 	if !ok {
 		return nil // git takes no other form
@@ -59,15 +59,15 @@ func (d *decider) points(dir, text string) error {
 	if at := d.strange(dir); at != "" {
 		return fmt.Errorf("git would run %q", at)
 	}
-	if d.git != "" && pathname.Within(to, d.git) || slices.ContainsFunc(d.roots, func(r string) bool { return pathname.Within(to, r) }) {
+	if d.c.Git.Common != "" && pathname.Within(to, d.c.Git.Common) || slices.ContainsFunc(d.c.Roots, func(r string) bool { return pathname.Within(to, r) }) {
 		return nil
 	}
 	return fmt.Errorf("%q is no place of the project", to)
 }
 
 // linkTo gives the first link on the way from a root to a path, "" for none.
-func (d *decider) linkTo(to string) string {
-	for _, r := range d.roots {
+func (d *Decider) linkTo(to string) string {
+	for _, r := range d.c.Roots {
 		if !pathname.Within(to, r) {
 			continue
 		}
@@ -86,35 +86,32 @@ func (d *decider) linkTo(to string) string {
 // leads says whether a path, as written in a directory, leads into the state directory.
 // A project's part of it has a name that only it has, so that no way there, through
 // whatever links, is without one.
-func (d *decider) leads(text, dir string) bool {
-	if d.state == "" {
+func (d *Decider) leads(text, dir string) bool {
+	if d.c.State == "" {
 		return false
 	}
 	for part := range strings.SplitSeq(text, "/") {
-		if !isProjectID(part) {
-			continue
-		}
-		if _, err := os.Lstat(d.state + "/projects/" + part); err == nil {
+		if d.c.Private(d.c.State, part) {
 			return true
 		}
 	}
 	if !path.IsAbs(text) {
 		text = dir + "/" + text
 	}
-	return pathname.Within(path.Clean(text), d.state)
+	return pathname.Within(path.Clean(text), d.c.State)
 }
 
 // returns says whether a rename gives a repository that was made inside its name again:
 // whatever it was called meanwhile, what is in it was judged.
-func (d *decider) returns(ch *broker.Change, at string) bool {
+func (d *Decider) returns(ch *broker.Change, at string) bool {
 	return ch.Op == broker.OpRename && at == ch.To && ch.Kind == broker.KindDir && d.folded(path.Base(at), at) == ".git" && d.bears(ch.Path) && d.gitAround(at) == "" && d.tame(ch.Path, "") == nil
 }
 
 // odd says why something that is neither file nor directory may not be made: git outside
 // would wait for a process to write to it. "" for all others.
-func (d *decider) odd(ch *broker.Change, at string) string {
+func (d *Decider) odd(ch *broker.Change, at string) string {
 	brings := ch.Op == broker.OpMknod || (ch.Op == broker.OpRename || ch.Op == broker.OpLink) && at == ch.To && ch.Kind == broker.KindOther || ch.Op == broker.OpExchange && (ch.Kind == broker.KindOther || ch.Over == broker.KindOther)
-	if !brings || d.exactly {
+	if !brings || d.c.Exactly {
 		return ""
 	}
 	switch d.folded(path.Base(at), at) {
@@ -128,7 +125,7 @@ func (d *decider) odd(ch *broker.Change, at string) string {
 }
 
 // folded gives a name in the form in which it is compared.
-func (d *decider) folded(name, at string) string {
+func (d *Decider) folded(name, at string) string {
 	if rule, ok := protect.Component(name, d.folds(at)); ok && strings.HasPrefix(rule, ".git:") {
 		return ".git"
 	}

@@ -1,10 +1,11 @@
-package workspace
+package guard
 
 import (
 	"io"
 	"os"
 
 	"carrel/internal/broker"
+	"carrel/internal/dirlist"
 	"carrel/internal/policy"
 
 	"golang.org/x/sys/unix"
@@ -14,77 +15,77 @@ import (
 // may begin to hold, or cease to. These bound the search for such names, during
 // which no other change is made; what lies beyond them is refused, or asked for.
 const (
-	maxBelow      = 50_000 // names
-	maxBelowDepth = 64     // directories open at once
+	maxBelow = 50_000 // names
+	MaxDepth = 64     // directories open at once
 )
 
 // carriesRule refuses a rename or an exchange after which a rule would hold for
 // something below that was free, or no longer hold for something.
-func (d *decider) carriesRule(ch *broker.Change) (v broker.Verdict, refused bool) {
+func (d *Decider) carriesRule(ch *broker.Change) (v broker.Verdict, refused bool) {
 	first, second := ch.Kind == broker.KindDir, ch.Op == broker.OpExchange && ch.Over == broker.KindDir
 	if ch.Op != broker.OpRename && ch.Op != broker.OpExchange || !first && !second {
 		return v, false
 	}
-	from, ok := d.policy.Stand(ch.Path)
-	to, ok2 := d.policy.Stand(ch.To)
+	from, ok := d.c.Policy.Stand(ch.Path)
+	to, ok2 := d.c.Policy.Stand(ch.To)
 	if !ok || !ok2 {
 		return d.refusal(ch.Path, "no rule can be found for it", "default", ""), true
 	}
 	if first {
-		v, refused = d.searchBelow(ch.Dir, ch.Name, pair{from, to, ch.To})
+		v, refused = d.searchBelow(ch.Dir, ch.Name, Pair{from, to, ch.To})
 	}
 	if !refused && second {
-		v, refused = d.searchBelow(ch.ToDir, ch.ToName, pair{to, from, ch.Path})
+		v, refused = d.searchBelow(ch.ToDir, ch.ToName, Pair{to, from, ch.Path})
 	}
 	return v, refused
 }
 
-// pair is where the rules stand for a name that moves, before and after, and
+// Pair is where the rules stand for a name that moves, before and after, and
 // what it will be called.
-type pair struct {
-	from, to policy.Stand
-	name     string
+type Pair struct {
+	From, To policy.Stand
+	Name     string
 }
 
 // opened is a directory under search.
 type opened struct {
-	pair
-	listing
+	Pair
+	dirlist.Listing
 }
 
 // searchBelow looks for a name below a directory that is about to move for which
 // the move makes a difference.
-func (d *decider) searchBelow(at int, name string, p pair) (v broker.Verdict, refused bool) {
-	hit, err := below(at, name, p, func(p *pair) bool { return !p.from.SameBelow(p.to) }, func(p *pair) bool {
-		_, ok := parted(p.from.Decision(), p.to.Decision())
+func (d *Decider) searchBelow(at int, name string, p Pair) (v broker.Verdict, refused bool) {
+	hit, err := Below(at, name, p, func(p *Pair) bool { return !p.From.SameBelow(p.To) }, func(p *Pair) bool {
+		_, ok := parted(p.From.Decision(), p.To.Decision())
 		return ok
 	})
 	switch {
 	case err != nil:
-		return d.unsearched(hit.name, err), true
+		return d.unsearched(hit.Name, err), true
 	case hit == nil:
 		return v, false
 	}
-	r, _ := parted(hit.from.Decision(), hit.to.Decision())
-	return d.refusal(hit.name, "protected: "+ruleText(r)+", below what is moved", sourceOf(r), ""), true
+	r, _ := parted(hit.From.Decision(), hit.To.Decision())
+	return d.refusal(hit.Name, "protected: "+RuleText(r)+", below what is moved", SourceOf(r), ""), true
 }
 
-// below goes through a directory until something is found, nil for nothing; with
+// Below goes through a directory until something is found, nil for nothing; with
 // an error it is what could not be looked at. It uses descriptors, so that no
 // depth and no length of a path is in its way, and goes only into what enters says.
-func below(at int, name string, top pair, enters, found func(*pair) bool) (*pair, error) {
+func Below(at int, name string, top Pair, enters, found func(*Pair) bool) (*Pair, error) {
 	var stack []opened
 	defer func() {
 		for _, o := range stack {
-			o.dir.Close()
+			o.Dir.Close()
 		}
 	}()
 	seen := 0
-	enter := func(at int, name string, p pair) error {
+	enter := func(at int, name string, p Pair) error {
 		if !enters(&p) {
 			return nil
 		}
-		if len(stack) == maxBelowDepth {
+		if len(stack) == MaxDepth {
 			return unix.ENAMETOOLONG
 		}
 		fd, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -92,7 +93,7 @@ func below(at int, name string, top pair, enters, found func(*pair) bool) (*pair
 			return nil
 		}
 		if err == nil {
-			stack = append(stack, opened{p, listing{dir: os.NewFile(uintptr(fd), p.name)}})
+			stack = append(stack, opened{p, dirlist.Listing{Dir: os.NewFile(uintptr(fd), p.Name)}})
 		}
 		return err
 	}
@@ -101,22 +102,22 @@ func below(at int, name string, top pair, enters, found func(*pair) bool) (*pair
 	}
 	for len(stack) > 0 {
 		o := &stack[len(stack)-1]
-		name, err := o.next()
+		name, err := o.Next()
 		if err == io.EOF {
-			o.dir.Close()
+			o.Dir.Close()
 			stack = stack[:len(stack)-1]
 			continue
 		}
-		p := pair{name: o.name + "/" + name}
+		p := Pair{Name: o.Name + "/" + name}
 		if seen++; err == nil && seen > maxBelow {
 			err = unix.E2BIG
 		}
 		if err == nil {
-			p.from, p.to = o.from.Step(name), o.to.Step(name)
+			p.From, p.To = o.From.Step(name), o.To.Step(name)
 			if found(&p) {
 				return &p, nil
 			}
-			err = enter(int(o.dir.Fd()), name, p)
+			err = enter(int(o.Dir.Fd()), name, p)
 		}
 		if err != nil {
 			return &p, err
@@ -137,7 +138,7 @@ func parted(from, to policy.Decision) (*policy.Rule, bool) {
 	return from.Rule, true
 }
 
-func (d *decider) unsearched(at string, err error) broker.Verdict {
+func (d *Decider) unsearched(at string, err error) broker.Verdict {
 	return d.refusal(at, "deny and protect rules may hold below what is moved, and it cannot be searched for them: "+err.Error()+
 		"; move what is in it, in smaller parts", "default", "")
 }

@@ -1,4 +1,4 @@
-package workspace
+package guard
 
 import (
 	"os"
@@ -21,9 +21,9 @@ const (
 	flagCasefold = 0x40000000 // FS_CASEFOLD_FL of linux/fs.h, on a directory
 )
 
-// foldsCase says whether names below a root may differ in case from the name
+// FoldsCase says whether names below a root may differ in case from the name
 // that is meant.
-func foldsCase(root string) bool {
+func FoldsCase(root string) bool {
 	var fs unix.Statfs_t
 	if unix.Statfs(root, &fs) == nil {
 		switch uint32(fs.Type) {

@@ -1,4 +1,4 @@
-package workspace
+package guard
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ import (
 
 // birth decides a change of what git's own commands write in a git directory that was
 // made inside; false for any other change.
-func (d *decider) birth(ch *broker.Change, at string) (broker.Verdict, bool) {
+func (d *Decider) birth(ch *broker.Change, at string) (broker.Verdict, bool) {
 	dir := d.bornAround(at)
 	switch {
 	case dir == "":
@@ -36,7 +36,7 @@ func (d *decider) birth(ch *broker.Change, at string) (broker.Verdict, bool) {
 
 // vetted decides a change of a name in a git directory that is made inside, by what the
 // file would then hold.
-func (d *decider) vetted(ch *broker.Change, at string) broker.Verdict {
+func (d *Decider) vetted(ch *broker.Change, at string) broker.Verdict {
 	name := path.Base(at)
 	if d.folds(at) {
 		name = strings.ToLower(name)
@@ -69,7 +69,7 @@ func (d *decider) vetted(ch *broker.Change, at string) broker.Verdict {
 }
 
 // vet judges what a file of a git directory that is made inside would hold.
-func (d *decider) vet(at, name string, text []byte) error {
+func (d *Decider) vet(at, name string, text []byte) error {
 	dir := path.Dir(at)
 	switch name {
 	case "config", "config.worktree":
@@ -82,7 +82,7 @@ func (d *decider) vet(at, name string, text []byte) error {
 		}
 		return indexAs(dir, hashBy(text))
 	case "gitdir": // "worktree repair" writes there
-		if to := strings.TrimRight(string(text), "\n"); to != "" && !slices.ContainsFunc(d.roots, func(r string) bool { return pathname.Within(path.Clean(to), r) }) {
+		if to := strings.TrimRight(string(text), "\n"); to != "" && !slices.ContainsFunc(d.c.Roots, func(r string) bool { return pathname.Within(path.Clean(to), r) }) {
 			return fmt.Errorf("%q is no place of the project", to)
 		}
 		return nil
@@ -113,14 +113,14 @@ type piece struct {
 // is known when its last piece comes: that is what knows repositories that
 // were made bit by bit, or broken for a while. What it holds by then is vetted, while
 // no other change is made.
-func (d *decider) unnamed(ch *broker.Change, at string) (u piece) {
+func (d *Decider) unnamed(ch *broker.Change, at string) (u piece) {
 	rel := d.relative(at)
 	root := strings.TrimSuffix(at[:len(at)-len(rel)], "/")
 	for _, dir := range protect.Within(rel, d.folds(at)) {
 		full := path.Join(root, dir)
 		name := at[len(full)+1:]
 		d.mu.Lock()
-		born, room := d.born[full], len(d.born) < maxListed
+		born, room := d.born[full], len(d.born) < MaxListed
 		d.mu.Unlock()
 		switch {
 		case protect.BareRepository(holds(full, "")), born && !(makes(ch) && completing(full, name)):
@@ -131,7 +131,7 @@ func (d *decider) unnamed(ch *broker.Change, at string) (u piece) {
 			if r, l := protect.Repository(name, d.folds(at)); l > u.level {
 				u.rule, u.level = r, l
 			}
-		case !makes(ch) || d.exactly: // an undo brings back what was there
+		case !makes(ch) || d.c.Exactly: // an undo brings back what was there
 		case completing(full, name):
 			u.piece, u.completes = true, true
 			err := d.tame(full, name)
@@ -169,13 +169,13 @@ func completing(dir, piece string) bool {
 }
 
 // vetConfig judges the configuration of a git directory that is made inside.
-func (d *decider) vetConfig(dir string, text []byte) error {
+func (d *Decider) vetConfig(dir string, text []byte) error {
 	return gitconf.VetBirth(text, func(tree string) bool { return d.treeOf(dir, tree) }, true)
 }
 
 // treeOf says whether a working tree, as written, may be that of a git directory: one of a
 // submodule, in the working tree of the repository around it, with no link on the way.
-func (d *decider) treeOf(dir, tree string) bool {
+func (d *Decider) treeOf(dir, tree string) bool {
 	around := ""
 	for at := dir; len(at) > 1; at = path.Dir(at) {
 		if path.Base(at) == ".git" {
@@ -183,8 +183,8 @@ func (d *decider) treeOf(dir, tree string) bool {
 		}
 	}
 	to := path.Join(dir, tree)
-	if d.gitOwn != d.git && pathname.Within(dir, d.gitOwn) {
-		around = d.project
+	if d.c.Git.Dir != d.c.Git.Common && pathname.Within(dir, d.c.Git.Dir) {
+		around = d.c.Project
 	}
 	if around == "" || d.leads(tree, dir) || d.linkTo(to) != "" || !strings.Contains(dir, "/modules/") || !pathname.Within(to, around) || to == around {
 		return false
@@ -199,7 +199,7 @@ func (d *decider) treeOf(dir, tree string) bool {
 
 // tame says what in a directory could run something once it is a git directory, nil for
 // nothing. What without names is left out: that is about to be made.
-func (d *decider) tame(dir, without string) error {
+func (d *Decider) tame(dir, without string) error {
 	at, err := unix.Openat2(unix.AT_FDCWD, dir, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err != nil {
 		return err
@@ -258,21 +258,21 @@ func indexBelow(dir string) bool {
 
 // plain looks for what is neither file nor directory: git would write where a link leads,
 // and wait for who writes to a FIFO. Files by which git writes elsewhere are judged.
-func (d *decider) plain(dir int, at string) error {
+func (d *Decider) plain(dir int, at string) error {
 	why := errors.New("it is neither file nor directory")
-	hit, err := below(dir, ".", pair{name: "."}, func(*pair) bool { return true }, func(p *pair) bool {
+	hit, err := Below(dir, ".", Pair{Name: "."}, func(*Pair) bool { return true }, func(p *Pair) bool {
 		var st unix.Stat_t
-		if unix.Fstatat(dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		if unix.Fstatat(dir, p.Name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 			return true
 		}
 		if st.Mode&unix.S_IFMT != unix.S_IFREG {
 			return st.Mode&unix.S_IFMT != unix.S_IFDIR
 		}
-		j := d.judge(path.Join(at, p.name))
+		j := d.judge(path.Join(at, p.Name))
 		if j.vet == nil {
 			return false
 		}
-		text, err := unshared(dir, p.name, j.most)
+		text, err := unshared(dir, p.Name, j.most)
 		if err == nil {
 			err = j.vet(nil, text)
 		}
@@ -282,7 +282,7 @@ func (d *decider) plain(dir int, at string) error {
 		return err != nil
 	})
 	if err == nil && hit != nil {
-		err = fmt.Errorf("%s: %w", strings.TrimPrefix(hit.name, "./"), why)
+		err = fmt.Errorf("%s: %w", strings.TrimPrefix(hit.Name, "./"), why)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package workspace
+package guard
 
 import (
 	"fmt"
@@ -35,20 +35,20 @@ type namedTargets struct {
 
 // target finds a target that a change would make, replace or bring to its place, and the
 // rule of it.
-func (d *decider) target(ch *broker.Change, at string) (*policy.Rule, *gitconf.Target) {
+func (d *Decider) target(ch *broker.Change, at string) (*policy.Rule, *gitconf.Target) {
 	if ch.Op == broker.OpRename && ch.Kind == broker.KindDir && at == ch.To || ch.Op == broker.OpExchange {
 		d.named.forget()
 	}
 	for i := range d.named.start {
 		if t := &d.named.start[i]; reaches(ch, at, t) {
-			r := ruleOf(t, at)
+			r := RuleOf(t, at)
 			return &r, t
 		}
 	}
 	list := d.named.of(path.Dir(at))
 	for i := range list {
-		if t := &list[i]; reaches(ch, at, t) && !d.configs(t.Path) {
-			r := ruleOf(t, at)
+		if t := &list[i]; reaches(ch, at, t) && !d.c.Configs(t.Path) {
+			r := RuleOf(t, at)
 			return &r, t
 		}
 	}
@@ -74,7 +74,7 @@ func (n *namedTargets) of(dir string) []gitconf.Target {
 		}
 	}
 	for _, dir := range slices.Backward(outer) {
-		list = slices.Concat(namedIn(dir), list)
+		list = slices.Concat(TargetsOf(dir), list)
 		n.nested[strings.Clone(dir)] = list
 	}
 	return list
@@ -179,7 +179,7 @@ func isTree(dir string) bool {
 // copies decides a change of a target in another working tree of the repository, false
 // where it is refused: what is there may go, or become what the same name of the project
 // is, which git checks out.
-func (d *decider) copies(ch *broker.Change, at string, t *gitconf.Target) (broker.Verdict, bool) {
+func (d *Decider) copies(ch *broker.Change, at string, t *gitconf.Target) (broker.Verdict, bool) {
 	i := strings.Index(strings.ToLower(at)+"/", "/"+strings.ToLower(t.Rest)+"/")
 	if t.Path != "" || !t.Near || i < 0 || at[:i] == d.treeOfOwn() {
 		return broker.Verdict{}, false
@@ -197,7 +197,7 @@ func (d *decider) copies(ch *broker.Change, at string, t *gitconf.Target) (broke
 		if err != nil || !st.Mode().IsRegular() || ch.Op == broker.OpRename && (at != ch.To || ch.Kind != broker.KindFile) {
 			break
 		}
-		v := d.refusal(at, ruleOf(t, at).Source.Text, "default", at)
+		v := d.refusal(at, RuleOf(t, at).Source.Text, "default", at)
 		v.Allowed, v.Vet = true, func(_, after []byte) error {
 			if text, err := gitdir.Read(like, maxVetted); err != nil || len(after) > 0 && string(text) != string(after) {
 				return fmt.Errorf("it would not be what %s is", like)
@@ -211,7 +211,7 @@ func (d *decider) copies(ch *broker.Change, at string, t *gitconf.Target) (broke
 
 // strange gives something in a directory that git would run if that became a working tree
 // of the repository, and that is not what the project has there; "" for nothing.
-func (d *decider) strange(dir string) string {
+func (d *Decider) strange(dir string) string {
 	if dir == d.treeOfOwn() {
 		return ""
 	}
@@ -221,7 +221,7 @@ func (d *decider) strange(dir string) string {
 			continue
 		}
 		found := ""
-		left := maxLinkEntries
+		left := MaxLinkEntries
 		_ = filepath.WalkDir(dir+"/"+t.Rest, func(at string, e fs.DirEntry, err error) error {
 			if gitdir.IsMissing(err) && at == dir+"/"+t.Rest {
 				return nil
@@ -248,7 +248,7 @@ func sameText(a, b string) bool {
 
 // madeSince says whether a directory was made after the run began, false where the file
 // system keeps no such time.
-func (d *decider) madeSince(dir string) bool {
+func (d *Decider) madeSince(dir string) bool {
 	var st unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, dir, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st)
 	return err == nil && st.Mask&unix.STATX_BTIME != 0 && time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).After(d.began)
@@ -269,7 +269,7 @@ func leaves(dir string) (why string) {
 			return nil
 		}
 		tree := path.Dir(at)
-		for _, t := range namedIn(tree) {
+		for _, t := range TargetsOf(tree) {
 			if t.Path != "" && !pathname.Within(t.Path, dir) {
 				why = "the configuration of " + tree + " names " + t.Path + " by where it is"
 			}

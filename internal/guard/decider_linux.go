@@ -1,4 +1,4 @@
-package workspace
+package guard
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"carrel/internal/broker"
 	"carrel/internal/gitconf"
+	"carrel/internal/gitdir"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/protect"
@@ -16,67 +17,75 @@ import (
 	"carrel/internal/view"
 )
 
-// decider decides changes by the policy, and by the names that make somebody
-// run code later, whether a rule speaks of them or not.
-type decider struct {
-	policy  *policy.Effective
-	project string
-	git     string // the project's own git directory, "" without
-	gitOwn  string // that of its worktree, the same where it has one
-	roots   []string
-	fold    map[string]bool // roots whose file system compares names without case
-	write   []string        // git directories outside the project that commits need
-	guarded []policy.Rule   // protected names that exist, by their own path
-	named   *namedTargets
-	configs func(path string) bool
-	masked  []string              // configurations that a password is hidden of
-	folding func(dir string) bool // foldsCase
-	starts  map[string]bool       // files that may be started
-	program policy.Reason         // why no others
-	hidden  hidden
-	strict  bool      // see strict_linux.go
-	files   *ownFiles // of this run
-	cases   cases
-	mounts  []shown
-	exact   bool // the policy is all: no name is protected by itself
-	// restoring: an undo asks. What it brings back was there when it was removed,
-	// and what is protected cannot have been made inside.
-	restoring bool
-	exactly   bool // and it goes back to what the whole project was
-	began     time.Time
-	worktree  *worktree
-	seconds   map[broker.Inode]string // see secondNames
-	trees     []string                // working trees of the project's repository, but for its own
-	state     string                  // the state directory, in which programs inside have private places; "" for none
+// Config is what a [Decider] decides by. Only Policy is needed.
+type Config struct {
+	Policy  *policy.Effective
+	Project string
+	Git     gitdir.Dirs // the project's own
+	Roots   []string
+	Write   []string                // git directories outside the project that commits need
+	Guarded []policy.Rule           // protected names that exist, by their own path
+	Named   []gitconf.Target        // what git's configuration names in the places that can be written
+	Mounts  []policy.Source         // sources of mounts: they name a place for whatever project there is
+	Trees   []string                // working trees of the project's repository, but for its own
+	Seconds map[broker.Inode]string // files with a protected name, by whose other names they can be written
+	// Configs says whether a path is the configuration of one of the project's
+	// repositories, whose changes are vetted.
+	Configs   func(path string) bool
+	Passwords []string       // configurations that a password is hidden of
+	Starts    []string       // files that may be started
+	Programs  broker.Verdict // what is said of others
+	// State is the state directory, in which programs inside have private places; "" for
+	// none. Private says whether a name is that of a project in it.
+	State   string
+	Private func(state, name string) bool
+	Exact   bool // the policy is all: no name is protected by itself
+	// Strict has each file that is opened looked at for secrets. MadeInside says which
+	// are the run's own.
+	Strict     bool
+	MadeInside func(at string, in broker.Inode) bool
+	// Restoring: an undo asks. What it brings back was there when it was removed,
+	// and what is protected cannot have been made inside. Exactly: it goes back to what
+	// the whole project was.
+	Restoring, Exactly bool
+	With               *Decider // of a run in the same walls: what one of them makes, the other works with
+}
+
+// Decider decides changes by the policy, and by the names that make somebody run code
+// later, whether a rule speaks of them or not. It implements [broker.Decider].
+type Decider struct {
+	c        *Config
+	named    *namedTargets
+	fold     map[string]bool       // roots whose file system compares names without case
+	folding  func(dir string) bool // [FoldsCase]
+	starts   map[string]bool
+	hidden   hidden
+	cases    cases
+	began    time.Time
+	worktree *worktree
 	*births
 }
 
-func newDecider(p *Prepared) *decider {
-	d := &decider{policy: p.Policy, project: p.place.project, git: p.place.git.Common, gitOwn: p.place.git.Dir, roots: p.Plan.Roots, write: p.guarded.write, guarded: p.guarded.rules,
-		named: &namedTargets{start: p.guarded.named, nested: make(map[string][]gitconf.Target)}, mounts: p.mounts, configs: p.isGitConfig, folding: foldsCase,
-		exact: p.asIs(), fold: make(map[string]bool), births: &births{born: make(map[string]bool), listed: make(map[string]bool)}}
-	d.worktree, d.masked = newWorktree(p.place.git), p.passwords()
-	d.seconds, d.began = secondNames(p), time.Now()
-	d.trees = otherTrees(&p.place)
-	if p.state != nil {
-		d.state = p.state.path
+// New gives the decider of one run.
+func New(c *Config) *Decider {
+	d := &Decider{c: c, named: &namedTargets{start: c.Named, nested: make(map[string][]gitconf.Target)}, folding: FoldsCase,
+		fold: make(map[string]bool), starts: make(map[string]bool), began: time.Now()}
+	if c.With != nil {
+		d.births, d.worktree = c.With.births, c.With.worktree
+	} else {
+		d.births, d.worktree = &births{born: make(map[string]bool), listed: make(map[string]bool)}, newWorktree(c.Git)
 	}
-	if main := p.lentBroker; main != nil {
-		d.births, d.worktree = main.judge.births, main.judge.worktree // what one of them makes, the other works with
+	for _, r := range c.Roots {
+		d.fold[r] = FoldsCase(r)
 	}
-	for _, r := range d.roots {
-		d.fold[r] = foldsCase(r)
-	}
-	d.starts = make(map[string]bool)
-	for _, f := range p.Plan.Landlock.Execute {
+	for _, f := range c.Starts {
 		d.starts[f] = true
 	}
-	d.program = p.reason(policy.DimPrograms)
 	return d
 }
 
 // Decide implements [broker.Decider].
-func (d *decider) Decide(ch *broker.Change) broker.Verdict {
+func (d *Decider) Decide(ch *broker.Change) broker.Verdict {
 	if ch.Op == broker.OpExec {
 		return d.start(ch)
 	}
@@ -111,19 +120,19 @@ func (d *decider) Decide(ch *broker.Change) broker.Verdict {
 }
 
 // start says whether a program is one of those that the kernel lets start.
-func (d *decider) start(ch *broker.Change) broker.Verdict {
+func (d *Decider) start(ch *broker.Change) broker.Verdict {
 	if d.starts[ch.Path] {
 		return broker.Verdict{Allowed: true}
 	}
-	return broker.Verdict{Rule: "programs.allow: " + d.program.Value, Source: d.program.Source.String(), Hint: programsHint}
+	return d.c.Programs
 }
 
 // one decides one path of a change; writes says whether the change is one of
 // this path, and not only a use of it.
-func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict {
-	l := d.policy.Lookup(at)
-	if d.restoring && l.Access == policy.Deny && l.Rule != nil && l.Rule.Source.Text == view.Unlooked {
-		l = d.policy.Lookup(path.Dir(l.Rule.Path)) // a step took the right to read it; what was there is no secret by that
+func (d *Decider) one(ch *broker.Change, at string, writes bool) broker.Verdict {
+	l := d.c.Policy.Lookup(at)
+	if d.c.Restoring && l.Access == policy.Deny && l.Rule != nil && l.Rule.Source.Text == view.Unlooked {
+		l = d.c.Policy.Lookup(path.Dir(l.Rule.Path)) // a step took the right to read it; what was there is no secret by that
 	}
 	if ch.Op == broker.OpSymlink && d.leads(ch.Text, path.Dir(at)) {
 		return d.refusal(at, "it leads to where programs inside write unseen", "default", "")
@@ -133,23 +142,23 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 		if r := l.Rule; r != nil && r.Source.Layer == policy.LayerDefault && r.Path != "" {
 			return d.refusal(at, r.Source.Text, "default", r.Path)
 		}
-		return d.refusal(at, "denied: "+ruleText(l.Rule), sourceOf(l.Rule), "")
+		return d.refusal(at, "denied: "+RuleText(l.Rule), SourceOf(l.Rule), "")
 	case l.Protected:
-		return d.refusal(at, "protected: "+ruleText(l.Rule), sourceOf(l.Rule), "")
-	case l.Access != policy.Write && !slices.ContainsFunc(d.write, func(w string) bool { return pathname.Within(at, w) }):
-		return d.refusal(at, "read-only: "+ruleText(l.Rule), sourceOf(l.Rule), at)
-	case d.exact || d.granted(at, l.Rule):
+		return d.refusal(at, "protected: "+RuleText(l.Rule), SourceOf(l.Rule), "")
+	case l.Access != policy.Write && !slices.ContainsFunc(d.c.Write, func(w string) bool { return pathname.Within(at, w) }):
+		return d.refusal(at, "read-only: "+RuleText(l.Rule), SourceOf(l.Rule), at)
+	case d.c.Exact || d.granted(at, l.Rule):
 		return broker.Verdict{Allowed: true}
 	}
 	// A worktree may go, with the hooks in it.
-	goes := removes(ch) && slices.ContainsFunc(d.trees, func(tree string) bool { return pathname.Within(at, tree) })
+	goes := removes(ch) && slices.ContainsFunc(d.c.Trees, func(tree string) bool { return pathname.Within(at, tree) })
 	if of := d.second(ch, at); of != "" {
 		return d.refusal(at, "protected name: it is "+of+", too", "default", of)
 	}
 	if g := d.guard(ch, at); g != nil && !goes {
 		return d.refusal(at, g.Source.Text, "default", g.Path)
 	}
-	if (writes || ch.Op == broker.OpLink) && !d.restoring {
+	if (writes || ch.Op == broker.OpLink) && !d.c.Restoring {
 		if whose := d.worktree.foreign(ch, at, d.bears); whose != "" {
 			return d.refusal(at, "linked worktree: this is "+whose, "default", at)
 		}
@@ -184,19 +193,19 @@ func (d *decider) one(ch *broker.Change, at string, writes bool) broker.Verdict 
 // granted says whether the user named the place, or one around it below the
 // root: that is a word about what lies there. A mount is none: it was named for
 // whatever project there is.
-func (d *decider) granted(at string, r *policy.Rule) bool {
-	if r != nil && slices.ContainsFunc(d.mounts, func(m shown) bool { return m.Source == r.Source }) {
+func (d *Decider) granted(at string, r *policy.Rule) bool {
+	if r != nil && slices.ContainsFunc(d.c.Mounts, func(m policy.Source) bool { return m == r.Source }) {
 		return false
 	}
-	return r != nil && r.Path != "" && r.Source.Layer < policy.LayerProject && !slices.Contains(d.roots, r.Path) && pathname.Within(at, r.Path)
+	return r != nil && r.Path != "" && r.Source.Layer < policy.LayerProject && !slices.Contains(d.c.Roots, r.Path) && pathname.Within(at, r.Path)
 }
 
 // guard finds an existing protected name that a change is of, or that it would
 // carry along.
-func (d *decider) guard(ch *broker.Change, at string) *policy.Rule {
-	for i := range d.guarded {
-		g := &d.guarded[i]
-		if pathname.Within(at, g.Path) && !d.configs(g.Path) || pathname.Within(g.Path, at) && at != g.Path && (ch.Op == broker.OpRename || ch.Op == broker.OpExchange) {
+func (d *Decider) guard(ch *broker.Change, at string) *policy.Rule {
+	for i := range d.c.Guarded {
+		g := &d.c.Guarded[i]
+		if pathname.Within(at, g.Path) && !d.c.Configs(g.Path) || pathname.Within(g.Path, at) && at != g.Path && (ch.Op == broker.OpRename || ch.Op == broker.OpExchange) {
 			return g
 		}
 	}
@@ -206,15 +215,15 @@ func (d *decider) guard(ch *broker.Change, at string) *policy.Rule {
 // reading decides an open for reading. Only patterns are decided here: what a
 // rule hides by its path is a mount, and what else is mounted in a root is the
 // workspace's own.
-func (d *decider) reading(at string) broker.Verdict {
-	if l := d.policy.Lookup(at); l.Access == policy.Deny && l.Rule != nil && l.Rule.Glob != "" {
-		return d.refusal(at, "denied: "+ruleText(l.Rule), sourceOf(l.Rule), "")
+func (d *Decider) reading(at string) broker.Verdict {
+	if l := d.c.Policy.Lookup(at); l.Access == policy.Deny && l.Rule != nil && l.Rule.Glob != "" {
+		return d.refusal(at, "denied: "+RuleText(l.Rule), SourceOf(l.Rule), "")
 	}
 	return broker.Verdict{Allowed: true}
 }
 
 // byName applies the rules for names.
-func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
+func (d *Decider) byName(ch *broker.Change, at string) broker.Verdict {
 	why := d.brings(ch, at)
 	if why == "" {
 		why = d.takes(ch, at)
@@ -254,10 +263,10 @@ func (d *decider) byName(ch *broker.Change, at string) broker.Verdict {
 }
 
 // byLevel decides by what a name is.
-func (d *decider) byLevel(ch *broker.Change, at, rule string, level protect.Level) broker.Verdict {
+func (d *Decider) byLevel(ch *broker.Change, at, rule string, level protect.Level) broker.Verdict {
 	switch level {
 	case protect.Protected:
-		if removes(ch) && d.removable(at) || d.exactly && ch.Kind == broker.KindNone && d.removable(at) {
+		if removes(ch) && d.Removable(at) || d.c.Exactly && ch.Kind == broker.KindNone && d.Removable(at) {
 			return broker.Verdict{Allowed: true}
 		}
 		if base := path.Base(at); (base == "config" || base == "config.worktree") && ch.Op == broker.OpRename && at == ch.To {
@@ -280,8 +289,8 @@ func (d *decider) byLevel(ch *broker.Change, at, rule string, level protect.Leve
 var errPassword = errors.New("it holds a password, which is hidden inside and would be lost; a credential helper keeps one out of it")
 
 // vetChange judges a new configuration for one that was there.
-func (d *decider) vetChange(at string) func(before, after []byte) error {
-	if slices.Contains(d.masked, at) {
+func (d *Decider) vetChange(at string) func(before, after []byte) error {
+	if slices.Contains(d.c.Passwords, at) {
 		return func(_, _ []byte) error { return errPassword }
 	}
 	if !newGitDir(path.Dir(at)) || path.Base(path.Dir(at)) == ".git" || !strings.Contains(at, "/modules/") {
@@ -300,23 +309,23 @@ func removes(ch *broker.Change) bool {
 // removable says whether a protected name may be removed: what is gone runs
 // nothing, and its name stays protected. The project's own repository and what
 // is protected at the top of a root stay.
-func (d *decider) removable(at string) bool {
+func (d *Decider) Removable(at string) bool {
 	return !d.own(at) && !protect.AtTop(d.relative(at), d.folds(at))
 }
 
 // own says whether a path is in the project's own git directory, and not in the
 // part of another worktree or of a submodule.
-func (d *decider) own(at string) bool {
-	if d.git == "" {
+func (d *Decider) own(at string) bool {
+	if d.c.Git.Common == "" {
 		return false
 	}
-	if pathname.Within(at, d.gitOwn) && d.gitOwn != d.git {
+	if pathname.Within(at, d.c.Git.Dir) && d.c.Git.Dir != d.c.Git.Common {
 		return true
 	}
-	if !pathname.Within(at, d.git) {
+	if !pathname.Within(at, d.c.Git.Common) {
 		return false
 	}
-	part, _, _ := strings.Cut(strings.TrimPrefix(at[len(d.git):], "/"), "/")
+	part, _, _ := strings.Cut(strings.TrimPrefix(at[len(d.c.Git.Common):], "/"), "/")
 	return part != "worktrees" && part != "modules"
 }
 
@@ -337,16 +346,16 @@ func carries(ch *broker.Change, at string) bool {
 
 // name judges a path from its root, and from the file system's root: a git
 // directory may itself be a root, as that of a worktree is.
-func (d *decider) name(at string) (string, protect.Level) {
+func (d *Decider) name(at string) (string, protect.Level) {
 	rule, level := protect.Name(d.relative(at), d.folds(at))
-	if r, l := protect.Name(strings.TrimPrefix(at, "/"), d.folds(at)); l > level && (l == protect.Protected || d.git != "" && pathname.Within(at, d.git)) {
+	if r, l := protect.Name(strings.TrimPrefix(at, "/"), d.folds(at)); l > level && (l == protect.Protected || d.c.Git.Common != "" && pathname.Within(at, d.c.Git.Common)) {
 		return r, l
 	}
 	return rule, level
 }
 
-func (d *decider) relative(at string) string {
-	for _, r := range d.roots {
+func (d *Decider) relative(at string) string {
+	for _, r := range d.c.Roots {
 		if pathname.Within(at, r) {
 			return strings.TrimPrefix(strings.TrimPrefix(at, r), "/")
 		}
@@ -357,8 +366,8 @@ func (d *decider) relative(at string) string {
 // folds says whether a name is compared without case: in the whole root, or in
 // a directory on the way that has a rule or a file system of its own. Those are
 // looked at only where it matters for the name.
-func (d *decider) folds(at string) bool {
-	for _, r := range d.roots {
+func (d *Decider) folds(at string) bool {
+	for _, r := range d.c.Roots {
 		if !pathname.Within(at, r) {
 			continue
 		}
@@ -375,7 +384,7 @@ func (d *decider) folds(at string) bool {
 	return false
 }
 
-func (d *decider) refusal(at, rule, source, write string) broker.Verdict {
+func (d *Decider) refusal(at, rule, source, write string) broker.Verdict {
 	v := broker.Verdict{Rule: rule, Source: source, Hint: "leave out the rule"}
 	if write != "" {
 		v.Hint = "--write " + write
@@ -383,7 +392,8 @@ func (d *decider) refusal(at, rule, source, write string) broker.Verdict {
 	return v
 }
 
-func ruleText(r *policy.Rule) string {
+// RuleText gives the pattern or the path of a rule, nil being none.
+func RuleText(r *policy.Rule) string {
 	switch {
 	case r == nil:
 		return "no rule"
@@ -393,7 +403,8 @@ func ruleText(r *policy.Rule) string {
 	return r.Path
 }
 
-func sourceOf(r *policy.Rule) string {
+// SourceOf says where a rule comes from, nil being the defaults.
+func SourceOf(r *policy.Rule) string {
 	if r == nil {
 		return "default"
 	}

@@ -1,23 +1,28 @@
-package workspace
+package guard
 
 import (
 	"os"
 	"testing"
 
 	"carrel/internal/broker"
-	"carrel/internal/gitconf"
 	"carrel/internal/pathname"
+	"carrel/internal/policy"
 )
 
-func testDecider(t testing.TB, dir string, fold bool) *decider {
+func testDecider(t testing.TB, dir string, fold bool) *Decider {
 	t.Helper()
-	return &decider{policy: effective(t, dir), project: dir, roots: []string{dir}, named: &namedTargets{nested: make(map[string][]gitconf.Target)}, fold: map[string]bool{dir: fold}, folding: func(string) bool { return false }, configs: func(string) bool { return false },
-		births: &births{born: make(map[string]bool), listed: make(map[string]bool)}}
+	eff, err := policy.Decide(policy.Scope{Cwd: dir, Project: dir, Home: "/nohome", Tmp: "/tmp"}, nil, []policy.Layer{policy.Defaults(policy.Agent)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := New(&Config{Policy: eff, Project: dir, Roots: []string{dir}, Configs: func(string) bool { return false }})
+	d.fold, d.folding = map[string]bool{dir: fold}, func(string) bool { return false }
+	return d
 }
 
-// TestB27NamesWithoutCase: where a file system compares names without case, so
+// TestNamesWithoutCase: where a file system compares names without case, so
 // does the decision. Elsewhere such names are other files, and may be made.
-func TestB27NamesWithoutCase(t *testing.T) {
+func TestNamesWithoutCase(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {
 		op, path, to string
@@ -52,9 +57,9 @@ func TestB27NamesWithoutCase(t *testing.T) {
 	}
 }
 
-// TestB27DirectoriesWithoutCase: a directory, or what is mounted there, may
+// TestDirectoriesWithoutCase: a directory, or what is mounted there, may
 // compare names in another way than the root.
-func TestB27DirectoriesWithoutCase(t *testing.T) {
+func TestDirectoriesWithoutCase(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {
 		path    string

@@ -1,0 +1,60 @@
+package workspace
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/broker"
+	"carrel/internal/guard"
+	"carrel/internal/policy"
+	"carrel/internal/supervisor"
+)
+
+// guards is what the changes of this run are decided by; own are the files of secrets that
+// it has made.
+func (p *Prepared) guards(own *ownFiles) *guard.Config {
+	program := p.reason(policy.DimPrograms)
+	c := &guard.Config{
+		Policy: p.Policy, Project: p.place.project, Git: p.place.git, Roots: p.Plan.Roots, Write: p.guarded.write, Guarded: p.guarded.rules,
+		Named: p.guarded.named, Trees: otherTrees(&p.place), Seconds: secondNames(p), Configs: p.isGitConfig, Passwords: p.passwords(), Exact: p.asIs(),
+		Starts:   p.Plan.Landlock.Execute,
+		Programs: broker.Verdict{Rule: "programs.allow: " + program.Value, Source: program.Source.String(), Hint: programsHint},
+		Private:  isPrivate, Strict: p.strictSecrets(), MadeInside: own.is,
+	}
+	for _, m := range p.mounts {
+		c.Mounts = append(c.Mounts, m.Source)
+	}
+	if p.state != nil {
+		c.State = p.state.path
+	}
+	if main := p.lentBroker; main != nil {
+		c.With = main.judge
+	}
+	return c
+}
+
+// isPrivate says whether a name is that of a project in the state directory.
+func isPrivate(state, name string) bool {
+	if !isProjectID(name) {
+		return false
+	}
+	_, err := os.Lstat(state + "/projects/" + name)
+	return err == nil
+}
+
+// tellsListed gives what tells of each name that is listed: an event, and a record beside
+// the denials.
+func (p *Prepared) tellsListed(desk *supervisor.Server, id string) func(at string) {
+	told := 0
+	return func(at string) {
+		d := api.Denial{Time: time.Now(), Workspace: id, Project: p.place.project, Code: api.CodeListed, Operation: "create", Subject: shortened(at),
+			Rule: "a name that can make programs outside run code", Source: "default"}
+		d.Message = fmt.Sprintf("%q was made inside, and was not refused: it can make programs outside run code; look at it first", d.Subject)
+		desk.Emit(api.Event{Kind: api.EventListed, Text: d.Message})
+		if told++; told <= maxDenials && p.state != nil {
+			_ = p.state.logDenial(d) // the summary names it as well
+		}
+	}
+}
