@@ -78,7 +78,32 @@ func TestListedAtOnce(t *testing.T) {
 	w.litter = true
 	cmd := w.startInside("echo x > CLAUDE.md; echo ready; read -r line")
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	if out := w.fine("denials"); !strings.Contains(out, "CLAUDE.md\" was made inside, and was not refused") {
+	if out := w.fine("denials"); !strings.Contains(out, "CLAUDE.md\" was made or changed inside, and was not refused") {
 		t.Errorf("carrel denials says %q", out)
+	}
+}
+
+// TestChangedIsListed: what was there, and can run code later, is told of when it is written
+// to, in place or by a rename. The top of the project is not enough.
+func TestChangedIsListed(t *testing.T) {
+	for _, c := range []struct{ name, script string }{
+		{"CLAUDE.md", "echo x >> CLAUDE.md"},
+		{".github/workflows/a.yml", "echo x > n; mv n .github/workflows/a.yml"},
+		{"pkg/.vscode/tasks.json", "echo x >> pkg/.vscode/tasks.json"},
+		{"pkg/.mcp.json", "truncate -s 0 pkg/.mcp.json"},
+		{"sub/.husky/pre-commit", "echo x > n; mv n sub/.husky/pre-commit"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ordinary(t))
+			w.litter = true
+			w.outsideSh("git init -q -b main .; mkdir -p pkg/.vscode sub/.husky .github/workflows; for f in CLAUDE.md .github/workflows/a.yml pkg/.vscode/tasks.json pkg/.mcp.json sub/.husky/pre-commit; do echo old > $f; done")
+			if listed, _, r := w.listedAfter("cat " + c.name); len(listed) > 0 {
+				t.Errorf("reading: %q: %s", listed, r)
+			}
+			if listed, _, r := w.listedAfter(c.script); len(listed) != 1 || listed[0] != c.name {
+				t.Errorf("%q: %s", listed, r)
+			}
+		})
 	}
 }

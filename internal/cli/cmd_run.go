@@ -214,10 +214,10 @@ func (a *app) tellListed(r *api.Result, risky []string) {
 	born := func(name string) bool { return slices.Contains(r.Born, name) }
 	listed := slices.DeleteFunc(slices.Clone(r.Listed), born)
 	for _, name := range listed[:min(len(listed), maxListed)] {
-		fmt.Fprintf(a.err, "carrel: made inside: %s can make programs outside run code; look at it first\n", oneLine(name))
+		fmt.Fprintf(a.err, "carrel: made or changed inside: %s can make programs outside run code; look at it first\n", oneLine(name))
 	}
 	if more := len(listed) - maxListed; more > 0 {
-		fmt.Fprintf(a.err, "carrel: made inside: %d more of the kind; `carrel run --json` names them all\n", more)
+		fmt.Fprintf(a.err, "carrel: made or changed inside: %d more of the kind; `carrel run --json` names them all\n", more)
 	}
 	for _, name := range r.Born {
 		fmt.Fprintf(a.err, "carrel: WARNING: %s was created or replaced inside: programs outside act on it; look at it before you use git, an editor or an agent here\n", oneLine(name))

@@ -158,9 +158,8 @@ func (d *Decider) moved(from, to string, exchange bool) {
 	}
 }
 
-// list remembers what was made inside and could run code later. A ".git" or a
-// .gitmodules that is written over can lead elsewhere than before: it counts as
-// made.
+// list remembers what was made inside, or written to, and could run code later. In a git
+// directory only what is made counts: git's own commands write to what is there.
 func (d *Decider) list(ch *broker.Change, at string) {
 	if ch.Asked {
 		return
@@ -168,7 +167,8 @@ func (d *Decider) list(ch *broker.Change, at string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	made := at == ch.Path && ch.Kind == broker.KindNone || at == ch.To && ch.Over == broker.KindNone
-	if base := path.Base(at); made || (base == ".git" || base == ".gitmodules") && slices.Contains([]string{broker.OpOpen, broker.OpRename, broker.OpExchange}, ch.Op) {
+	written := !strings.Contains(at, "/.git/") && (ch.Op == broker.OpOpen || ch.Op == broker.OpTruncate || ch.Op == broker.OpExchange || ch.Op == broker.OpRename && at == ch.To)
+	if made || written {
 		d.remember(at)
 	}
 }

@@ -108,7 +108,7 @@ func (d *Decider) isSecret(at string, dir int, name string, pinned int) (reason 
 		}
 		return -1, unix.EBADF
 	}
-	reason, ok = view.SecretFile(rel, func() ([]byte, error) {
+	reason, ok = view.SecretFile(strings.TrimSuffix(rel, ".lock"), func() ([]byte, error) {
 		fd, err := open()
 		if err != nil {
 			return nil, err

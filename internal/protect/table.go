@@ -34,7 +34,9 @@ func names() []rule {
 		hint("mise/config*.toml", "mise runs it"), protectedDir(".mise", "mise runs it"), protected(".config/mise.toml", "mise runs it"),
 		protected(".config/mise.*.toml", "mise runs it"), protectedDir(".config/mise", "mise runs it"),
 		hint("rust-toolchain", "rustup picks programs by it"), hint("rust-toolchain.toml", "rustup picks programs by it"),
-		hint(".bashrc", "a shell runs it, where the project is linked from home"), hint(".bash_profile", "a shell runs it, where the project is linked from home"),
+		hint(".bashrc", "a shell runs it, where the project is linked from home"), hint(".bash_log*", "a shell runs it, where the project is linked from home"),
+		hint(".bash_aliases", "a shell runs it, where the project is linked from home"), hint(".zlog*", "a shell runs it, where the project is linked from home"),
+		hint(".bash_profile", "a shell runs it, where the project is linked from home"),
 		hint(".profile", "a shell runs it, where the project is linked from home"), hint(".zshrc", "a shell runs it, where the project is linked from home"),
 		hint(".zshenv", "a shell runs it, where the project is linked from home"), hint(".zprofile", "a shell runs it, where the project is linked from home"),
 		hint(".gitconfig", "git runs what it names, where the project is linked from home"), hint(".inputrc", "a shell reads it, where the project is linked from home"),
@@ -42,7 +44,7 @@ func names() []rule {
 		hint("devbox.json", "devbox runs it"), hint("flake.nix", "nix runs it"), hint("shell.nix", "nix runs it"), hint("devenv.nix", "devenv runs it"),
 		hintDir(".ddev", "container set-up"), hint(".lando.yml", "container set-up"), hint("Vagrantfile", "vagrant runs it"),
 		// Hook managers.
-		protectedDir(".husky", "git hooks"), protectedDir(".githooks", "git hooks"), protectedDir(".git-hooks", "git hooks"),
+		protectedDir(".husky", "git hooks"), protected(".huskyrc*", "git hooks"), protectedDir(".githooks", "git hooks"), protectedDir(".git-hooks", "git hooks"),
 		protected(".pre-commit-config.yaml", "git hooks"), protected(".pre-commit-config.yml", "git hooks"), protected("prek.toml", "git hooks"),
 		protected("lefthook.*", "git hooks"), protected(".lefthook.*", "git hooks"), protected("lefthook-local.*", "git hooks"), protected(".lefthook-local.*", "git hooks"),
 		protected("grumphp.yml*", "git hooks"), hint("commitlint.config.*", "git hooks run it"), hint(".commitlintrc*", "git hooks run what it names"), hint("cog.toml", "git hooks"),
@@ -66,6 +68,7 @@ func names() []rule {
 		protected(".gdbinit", "gdb runs it"), protected(".lldbinit", "lldb runs it"), protected(".pdbrc", "pdb runs it"), protected(".ghci", "ghci runs it"),
 		protected(".Rprofile", "R runs it"), protected(".Renviron", "R reads it"), protected(".irbrc", "irb runs it"), protected(".pryrc", "pry runs it"),
 		protected(".iex.exs", "iex runs it"), protected(".ocamlinit", "ocaml runs it"), protected(".octaverc", "octave runs it"),
+		hint(".eslintrc.*js", "editors load it"), hint("eslint.config.*", "editors load it"), hint("prettier.config.*", "editors load it"), hint(".prettierrc.*js", "editors load it"),
 		hint(".pylintrc", "pylint runs what it names"), hint(".golangci.y*ml", "a linter reads it"), hint(".rubocop.yml", "a linter reads it"), hint(".flake8", "a linter reads it"),
 		// Package managers and build tools.
 		protected(".npmrc", "package manager settings"), protected(".yarnrc.yml", "package manager settings"), protected(".yarnrc", "package manager settings"),
@@ -87,6 +90,8 @@ func names() []rule {
 		hintDir(".github/workflows", "CI runs it"), hintDir(".github/actions", "CI runs it"), hint(".gitlab-ci.yml", "CI runs it"), hintDir(".circleci", "CI runs it"),
 		hintDir(".forgejo", "CI runs it"), hintDir(".gitea", "CI runs it"), hint(".woodpecker*", "CI runs it"), hint(".drone.yml", "CI runs it"), hint("Jenkinsfile", "CI runs it"),
 		hint("azure-pipelines.yml", "CI runs it"), hint("bitbucket-pipelines.yml", "CI runs it"), hint(".travis.yml", "CI runs it"), hintDir(".buildkite", "CI runs it"),
+		hint(".appveyor.yml", "CI runs it"), hint("appveyor.yml", "CI runs it"), hint(".cirrus.yml", "CI runs it"), hintDir(".builds", "CI runs it"), hint("buildspec.y*ml", "CI runs it"),
+		hint("cloudbuild.y*ml", "CI runs it"), hintDir(".tekton", "CI runs it"),
 	}
 }
 
@@ -96,7 +101,8 @@ func agents() []rule {
 	list := []rule{
 		protected(".mcp.json", "agents start its servers"), protected(".lsp.json", "agents start its servers"),
 
-		protected(".claude/launch.json", "agent settings"), protectedDir(".claude/output-styles", "agent instructions"), protectedDir(".claude-plugin", "agent plugins"),
+		protected(".claude/launch.json", "agent settings"), protected(".claude/scheduled_tasks.json", "an agent runs it"), hintDir(".claude/rules", "agent instructions"),
+		hint(".github/mcp.json", "agents start its servers"), protectedDir(".agents/hooks", "agent hooks"), protected(".cline/mcp*.json", "agents start its servers"), protectedDir(".claude/output-styles", "agent instructions"), protectedDir(".claude-plugin", "agent plugins"),
 		protectedDir(".codex", "agent settings"), protectedDir(".agents/skills", "agent skills"), protected(".gemini/settings.json", "agent settings"), protected(".gemini/.env", "agent settings"),
 		protectedDir(".gemini/policies", "agent settings"),
 		protectedDir(".cursor", "agent settings"), protectedDir(".opencode", "agent settings"), protected("opencode.json", "agent settings"), protected("opencode.jsonc", "agent settings"),

@@ -7,17 +7,21 @@ import (
 	"sync"
 )
 
-// MaxRead is how many bytes of a file [Holds] wants to see.
-const MaxRead = 64 << 10
+// MaxRead is how many bytes of a file [Holds] wants to see: bundles of certificates and
+// configurations of clusters have their keys behind much else.
+const MaxRead = 1 << 20
 
 // Holds reports whether there is a secret in a file that a row fits, by what the file
 // begins with.
 func Holds(test Test, data []byte) bool {
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		data = bytes.ReplaceAll(data, []byte{0}, nil) // UTF-16: what is looked for is ASCII
+	}
 	switch test {
 	case ByName, Environment:
 		return true
 	case Key:
-		return hasKey(data)
+		return hasKey(data) || isKey(data)
 	case Hex:
 		return hexKey().Match(data) || hasKey(data)
 	case Values:
@@ -54,7 +58,26 @@ var tokens = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // Kinds of private keys: RFC 7468 and the formats of OpenSSH, PuTTY, OpenPGP and age.
-var keyMarks = []string{"PRIVATE KEY-----", "PRIVATE KEY BLOCK-----", "PuTTY-User-Key-File", "AGE-SECRET-KEY-1"}
+var keyMarks = []string{"PRIVATE KEY-----", "PRIVATE KEY BLOCK-----", "PuTTY-User-Key-File", "AGE-SECRET-KEY-1", "OpenVPN Static key V1-----", "encrypted secret key"}
+
+// isKey reports whether a file is a private key without a mark: that of WireGuard, which is
+// 32 bytes as base64, or one in DER, which begins with a sequence and its version (RFC 5208,
+// RFC 5915, RFC 8017). A certificate begins with a sequence in a sequence.
+func isKey(data []byte) bool {
+	if rawKey().Match(data) {
+		return true
+	}
+	if len(data) < 6 || data[0] != 0x30 {
+		return false
+	}
+	rest := data[2:]
+	if long := int(data[1]) - 0x80; long > 0 && long <= 4 && len(rest) > long {
+		rest = rest[long:]
+	}
+	return len(rest) > 3 && rest[0] == 0x02 && rest[1] == 0x01 && rest[2] <= 1
+}
+
+var rawKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*[A-Za-z0-9+/]{43}=\s*$`) })
 
 func hasKey(data []byte) bool {
 	for _, m := range keyMarks {
@@ -82,6 +105,10 @@ var (
 	element = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`<([A-Za-z0-9_.\-]+)>([^<\n]+)</|key="([^"\n]+)"\s+value="([^"\n]+)"`)
 	})
+	// block is a text of YAML that begins in the next line.
+	block = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`([A-Za-z0-9_.\-]+)["']?[ \t]*:[ \t]*[|>][-+0-9]*[ \t]*\r?\n[ \t]+(\S+)`)
+	})
 	// login is the password of a URL.
 	login = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`[a-z][a-z0-9+.\-]*://[^\s/:@"'<>]*:([^\s/@"'<>]+)@`)
@@ -98,6 +125,11 @@ func assigns(data []byte) bool {
 	}
 	for _, m := range element().FindAllSubmatch(data, -1) {
 		if secretPair(string(m[1])+string(m[3]), string(m[2])+string(m[4])) {
+			return true
+		}
+	}
+	for _, m := range block().FindAllSubmatch(data, -1) {
+		if secretPair(string(m[1]), string(m[2])) {
 			return true
 		}
 	}
@@ -126,6 +158,8 @@ func isValue(s string, least int) bool {
 	switch {
 	case len(s) < least, strings.Trim(s, s[:1]) == "", strings.Trim(s, "0123456789.") == "":
 		return false
+	case s[0] == '/' && isBase64(s):
+		return true
 	case strings.ContainsAny(s[:1], "$<%{*./~"), strings.Contains(s, "${"), strings.Contains(s, "{{"):
 		return false
 	case strings.Contains(s, "://") && !login().MatchString(s): // where the secret is, or what it is for
@@ -138,3 +172,12 @@ func isValue(s string, least int) bool {
 	}
 	return true
 }
+
+// isBase64 reports whether a text that could be a path is rather a key: long, and with
+// letters of both cases and digits.
+func isBase64(s string) bool {
+	return len(s) >= 32 && strings.Trim(s, base64Letters) == "" && strings.Count(s, "/") <= len(s)/12 &&
+		strings.ContainsAny(s, "0123456789") && strings.ToLower(s) != s && strings.ToUpper(s) != s
+}
+
+const base64Letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="

@@ -37,9 +37,46 @@ type Row struct {
 var exampleWords = []string{"example", "sample", "template", "tmpl", "dist", "defaults", "default", "schema", "vault"}
 
 // Match gives the row for a name in a directory. Its Test is Never where no row fits, and
-// Shown for an example.
+// Shown for an example. What editors, git and others call a copy of a file, see [original],
+// is told as the file is.
 func Match(dir, name string) Row {
 	name = strings.ToLower(name)
+	row := match(dir, name)
+	for of, is := name, true; row.Test == Never; {
+		if of, is = original(of); !is {
+			break
+		}
+		if row = match(dir, of); row.Test == Never && len(of) > 1 {
+			row = match(dir, strings.TrimPrefix(of, ".")) // vim's of a name without a dot: .NAME.swp
+		}
+	}
+	return row
+}
+
+// copyEndings end the names of copies: of backups, of what is written before it takes the
+// place of a file, and of what an undo puts aside. So do "~" and, of emacs, "#" around it.
+var copyEndings = map[string]bool{".bak": true, ".orig": true, ".old": true, ".save": true, ".tmp": true, ".temp": true, ".new": true, ".rej": true, ".lock": true,
+	".undo-conflict": true, ".swp": true, ".swo": true, ".swn": true}
+
+// original gives the name of the file that one with this name is a copy of, false for none.
+func original(name string) (string, bool) {
+	last := len(name) - 1
+	switch {
+	case last < 1:
+		return "", false
+	case name[last] == '~':
+		return name[:last], true
+	case name[0] == '#' && name[last] == '#' && last > 1:
+		return name[1:last], true
+	}
+	at := strings.LastIndexByte(name, '.')
+	if at <= 0 {
+		return "", false
+	}
+	return name[:at], copyEndings[name[at:]] || strings.HasPrefix(name[at:], ".undo-conflict-")
+}
+
+func match(dir, name string) Row {
 	t := table()
 	row := t.exact[name]
 	if ext := strings.LastIndexByte(name, '.'); ext >= 0 && row == nil {
@@ -48,6 +85,9 @@ func Match(dir, name string) Row {
 	if name != "" {
 		row = first(row, t.begins[name[0]], dir, name)
 		row = first(row, t.begins['*'], dir, name)
+	}
+	if row == nil && dir != "" {
+		row = t.whole[strings.ToLower(path.Base(dir))]
 	}
 	switch {
 	case row == nil:
@@ -129,6 +169,7 @@ func (r *row) fits(name string) bool {
 type rows struct {
 	exact   map[string]*row // whole names
 	endings map[string]*row // "*.pem", by ".pem"
+	whole   map[string]*row // "DIR/*", by the directory
 	begins  [256][]*row     // the others, by what the name begins with
 }
 
@@ -140,7 +181,7 @@ var table = sync.OnceValue(func() *rows {
 
 // parse leaves out, and gives, the lines that are no rows.
 func parse(text string) (t *rows, bad []string) {
-	t = &rows{exact: make(map[string]*row), endings: make(map[string]*row)}
+	t = &rows{exact: make(map[string]*row), endings: make(map[string]*row), whole: make(map[string]*row)}
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
@@ -161,6 +202,8 @@ func parse(text string) (t *rows, bad []string) {
 		r.dir, r.pieces = dir, strings.Split(name, "*")
 		ending, plain := strings.CutPrefix(name, "*")
 		switch {
+		case below && name == "*":
+			t.whole[dir] = &r
 		case !below && len(r.pieces) == 1:
 			t.exact[name] = &r
 		case !below && plain && strings.LastIndexByte(ending, '.') == 0 && len(r.pieces) == 2:

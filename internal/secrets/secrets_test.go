@@ -29,13 +29,14 @@ func TestMatch(t *testing.T) {
 	for want, names := range map[Test]string{
 		Environment: ".env .env.local .env-prod .envs .ENV a/b/.env .env.example.local .envrc .envrc.private",
 		ByName: `.dev.vars .dev.vars.staging .netrc .git-credentials x.kdbx release.keystore a/.cargo/credentials.toml .aws/credentials
+			.netrc~ .netrc.bak .netrc.undo-conflict .netrc.undo-conflict-2 .netrc.swp ..netrc.swp #.netrc# .git-credentials.lock .secrets/db rootkey.csv
 			terraform.tfstate terraform.tfstate.backup a/.streamlit/secrets.toml .secrets .secret ansible/vault_pass.txt .zsh_history secring.gpg`,
-		Key:    "id_rsa id_ed25519_work server.pem a/b/tls.key AuthKey_X.p8 signing.asc deploy_rsa github_ed25519 ssh_host_rsa_key private_key client.ovpn",
+		Key:    "server.pem.orig tls.key.new id_rsa id_ed25519_work server.pem a/b/tls.key AuthKey_X.p8 signing.asc deploy_rsa github_ed25519 ssh_host_rsa_key private_key client.ovpn",
 		Hex:    "config/master.key master.key config/credentials/production.key",
-		Values: "prod.env .flaskenv .npmrc .yarnrc.yml NuGet.Config my-service-account-1.json google-credentials.json x.tfvars .kube/config kubeconfig.yaml secrets.toml wg0.conf sa-key.json proj-firebase-adminsdk-ab.json rclone.conf .config/gh/hosts.yml env.production",
+		Values: "prod.tfvars~ prod.tfvars.undo-conflict .npmrc.new prod.kubeconfig admin.conf prod.env .flaskenv .npmrc .yarnrc.yml NuGet.Config my-service-account-1.json google-credentials.json x.tfvars .kube/config kubeconfig.yaml secrets.toml wg0.conf sa-key.json proj-firebase-adminsdk-ab.json rclone.conf .config/gh/hosts.yml env.production",
 		Shown: `.env.example .env.sample .env.local.example .env.dist .env.vault id_rsa.pub truststore.jks debug.keystore google-services.json
 			credentials.example.json   .dev.vars.example deploy_rsa.pub`,
-		Never: "env main.go config settings.json .secrets.baseline id.go pem key go.mod streamlit/secrets.tom credentials config/config.yml a.envx .npmrc.template",
+		Never: "env main.go config settings.json .secrets.baseline id.go pem key go.mod streamlit/secrets.tom credentials config/config.yml a.envx .npmrc.template poetry.lock uv.lock package-lock.json main.go~ ~ .lock .bak ##",
 	} {
 		for _, n := range strings.Fields(names) {
 			if got := Match(path.Split(n)); got.Test != want {
@@ -60,6 +61,12 @@ func TestHolds(t *testing.T) {
 		{Key, fakeKey, true},
 		{Key, "-----BEGIN CERTIFICATE-----\nMIIB\n", false},
 		{Key, "-----BEGIN PUBLIC KEY-----\nMIIB\n", false},
+		{Key, "\x30\x82\x04\xa4\x02\x01\x00\x02\x82", true},
+		{Key, "\x30\x77\x02\x01\x01\x04\x20\x00", true},
+		{Key, "\x30\x82\x03\x00\x30\x82\x01\xe8", false},
+		{Key, "PK\x03\x04 a presentation", false},
+		{Key, "4GgaQCy68nzNsUE5aJ9fuLzHhB65tAlwbmA72MWnOm8=\n", true},
+		{Key, "-----BEGIN OpenVPN Static key V1-----\n", true},
 		{Hex, "0123456789abcdef0123456789abcdef\n", true},
 		{Hex, "see the wiki\n", false},
 		{Values, "registry=https://registry.example.org/\nstrict-ssl=true\n", false},
@@ -82,6 +89,11 @@ func TestHolds(t *testing.T) {
 		{Values, "password: ENC[AES256_GCM,data:abcdefgh]\nsops:\n  version: 3\n", false},
 		{Values, "$ANSIBLE_VAULT;1.1;AES256\npassword: abcdefghij\n", false},
 		{Values, "PASSWORD=xxxxxxxxxxxx\nSECRET_KEY=<your key>\nAPI_TOKEN=/run/secrets/token\n", false},
+		{Values, "db:\n  password: >-\n    hunter2hunter2\n", true},
+		{Values, "description: >-\n    hunter2hunter2\n", false},
+		{Values, "secret_key: /9j4AAQSkZJRgABAQAAAQABAAD2wBDAAgGBgcGBQgHBwcJ\n", true},
+		{Values, "secret_key: /Users/Me/Projects/Thing2/Secrets/Production/Key\n", false},
+		{Values, "\xff\xfep\x00a\x00s\x00s\x00w\x00o\x00r\x00d\x00=\x00h\x00u\x00n\x00t\x00e\x00r\x002\x00h\x00u\x00n\x00", true},
 		{Values, "SESSION_TIMEOUT=86400000\n", false},
 	} {
 		if got := Holds(c.test, []byte(c.data)); got != c.want {

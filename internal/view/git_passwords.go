@@ -32,6 +32,9 @@ func (in *inspector) repository(dir string) {
 		own := in.gitPasswords(at.at + "/config")
 		in.gitPasswords(at.at + "/config.worktree")
 		below := at.at
+		if own && at.depth == 0 {
+			in.worktreePasswords(at.at + "/worktrees")
+		}
 		if own {
 			below += "/modules"
 		}
@@ -44,6 +47,16 @@ func (in *inspector) repository(dir string) {
 			}
 		})
 	}
+}
+
+// worktreePasswords looks at the configurations of linked worktrees.
+func (in *inspector) worktreePasswords(dir string) {
+	left := maxModules
+	_ = listDir(in.h.root+dir, make([]byte, 32<<10), func(name string, isDir bool) {
+		if left--; left >= 0 && isDir {
+			in.gitPasswords(dir + "/" + name + "/config.worktree")
+		}
+	})
 }
 
 // gitPasswords hides what is secret in one configuration. It says whether there is one.
@@ -90,7 +103,7 @@ func withoutPasswords(entries []gitconf.Entry) (shown []gitconf.Entry, hid bool)
 		e.Value, e.Sub = withoutUserinfo(e.Value), withoutUserinfo(e.Sub)
 		switch {
 		case e.Value == "":
-		case e.Key == "extraheader" && strings.Contains(strings.ToLower(e.Value), "auth"), isPasswordKey(e.Section, e.Key), secrets.HoldsToken([]byte(e.Value)):
+		case e.Key == "extraheader", secretParameter(e.Value), secretParameter(e.Sub), isPasswordKey(e.Section, e.Key), secrets.HoldsToken([]byte(e.Value)):
 			hid = true
 			continue
 		}
@@ -128,7 +141,7 @@ func withoutUserinfo(value string) string {
 	}
 	user, _, password := strings.Cut(authority[:at], ":")
 	switch {
-	case secrets.HoldsToken([]byte(user)):
+	case secrets.HoldsToken([]byte(user)), !password && isTokenLike(user):
 		return value[:start] + value[start+at+1:]
 	case !password:
 		return value
@@ -136,4 +149,31 @@ func withoutUserinfo(value string) string {
 		return value[:start] + value[start+at+1:]
 	}
 	return value[:start] + user + value[start+at:]
+}
+
+// isTokenLike says whether the user of a URL without a password is rather a token: nobody's
+// name is that long and has that many digits.
+func isTokenLike(user string) bool {
+	digits := 0
+	for i := range len(user) {
+		if '0' <= user[i] && user[i] <= '9' {
+			digits++
+		}
+	}
+	return len(user) >= 20 && digits >= 4 && !strings.ContainsAny(user, "@.%")
+}
+
+// secretParameter says whether a URL gives a token as a parameter.
+func secretParameter(url string) bool {
+	_, query, found := strings.Cut(url, "?")
+	if !found || !strings.Contains(url, "://") {
+		return false
+	}
+	for pair := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(strings.ToLower(pair), "=")
+		if value != "" && slices.ContainsFunc([]string{"token", "key", "secret", "password", "sig", "signature"}, func(end string) bool { return strings.HasSuffix(name, end) }) {
+			return true
+		}
+	}
+	return false
 }

@@ -51,7 +51,7 @@ func (p *Prepared) tellsListed(desk *supervisor.Server, id string) func(at strin
 	return func(at string) {
 		d := api.Denial{Time: time.Now(), Workspace: id, Project: p.place.project, Code: api.CodeListed, Operation: "create", Subject: shortened(at),
 			Rule: "a name that can make programs outside run code", Source: "default"}
-		d.Message = fmt.Sprintf("%q was made inside, and was not refused: it can make programs outside run code; look at it first", d.Subject)
+		d.Message = fmt.Sprintf("%q was made or changed inside, and was not refused: it can make programs outside run code; look at it first", d.Subject)
 		desk.Emit(api.Event{Kind: api.EventListed, Text: d.Message})
 		if told++; told <= maxDenials && p.state != nil {
 			_ = p.state.logDenial(d) // the summary names it as well

@@ -322,7 +322,7 @@ func (o *ownFiles) note(ch *broker.Change, count int, done bool) {
 // hideable says whether a file may be hidden, by its name.
 func hideable(at string) bool {
 	test := secrets.Match(path.Dir(at), path.Base(at)).Test
-	return test != secrets.Never && test != secrets.Shown || view.IsGitConfig(at)
+	return test != secrets.Never && test != secrets.Shown || view.IsGitConfig(strings.TrimSuffix(at, ".lock"))
 }
 
 func (o *ownFiles) noteMade(at string, count int, done bool) {
