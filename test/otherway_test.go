@@ -33,6 +33,9 @@ var otherWays = []struct{ name, make, leave, act string }{
 	{"hooks beside a repository", nested, evil + ` > a/hooks/post-commit; chmod +x a/hooks/post-commit`, `cd a/b/c; ` + commits},
 	{"hooks beside one, with their directory", nested + `; rmdir a/hooks`, `mkdir x; ` + evil + ` > x/post-commit; chmod +x x/post-commit; mv x a/hooks`, `cd a/b/c; ` + commits},
 	{"a program that a repository below names", nested + `; printf '#!/bin/sh\ncat\n' > tool; chmod +x tool; cd a/b/c; git config filter.x.clean "../../../tool"; echo '*.txt filter=x' > .gitattributes`, evil + ` > x; echo cat >> x; chmod +x x; mv -f x tool`, `cd a/b/c; echo x > a.txt; git add a.txt`},
+	{"an index into a git directory elsewhere", `rm -rf .git; git init -q -b main --separate-git-dir=store .; git config user.email a@b; git config user.name a; echo store > .gitignore; git add .gitignore; git commit -qm one`, `b=$(` + evil + ` | git hash-object -w --stdin); git update-index --add --cacheinfo 100755,$b,store/hooks/post-checkout`, `git checkout -q .; git checkout -q HEAD`},
+	{"an index into a bare repository", `git init -q --bare fix.git; echo fix.git > .gitignore; git add .gitignore; git commit -qm i`, `b=$(` + evil + ` | git hash-object -w --stdin); git update-index --add --cacheinfo 100755,$b,fix.git/hooks/reference-transaction`, `git checkout -q .; git push -q fix.git main`},
+	{"a piece of a repository in an index", ``, `mkdir -p e/objects e/refs; printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = "touch %s; false"\n' "$MARK" > e/config; b=$(echo 'ref: refs/heads/main' | git hash-object -w --stdin); git update-index --add --cacheinfo 100644,$b,e/HEAD`, `git checkout -q .; cd e; git status`},
 	{"a strategy", conflict + `git rebase main`, evilStrategy + `echo x/evil > .git/rebase-merge/strategy`, `echo r > f; git add f; GIT_EDITOR=true git rebase --continue`},
 	{"a strategy in a directory", conflict + `git rebase main`, evilStrategy + `cp -r .git/rebase-merge .git/x; echo x/evil > .git/x/strategy; rm -rf .git/rebase-merge; mv .git/x .git/rebase-merge`, `echo r > f; git add f; GIT_EDITOR=true git rebase --continue`},
 	{"a strategy of a cherry-pick", conflict + `git switch -q main; git cherry-pick side~1 side`, evilStrategy + `printf '[options]\n\tstrategy = x/evil\n' > .git/sequencer/opts`, `echo r > f; git add f; GIT_EDITOR=true git cherry-pick --continue`},
@@ -128,6 +131,51 @@ func TestUndoOfSparseCheckout(t *testing.T) {
 		}
 		if after := w.outsideSh("cat .git/config; ls -R"); after != before {
 			t.Errorf("%s: %s", job, after)
+		}
+	}
+}
+
+// TestMovedRebaseIsTold: a line that a rebase would run is told of again when its list comes
+// to where git looks for one, in a later run too.
+func TestMovedRebaseIsTold(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.litter = true
+	w.outsideSh("git init -q -b main . && git config user.email a@b && git config user.name a\n" + conflict + "git rebase main; test -e .git/rebase-merge/git-rebase-todo")
+	if listed, _, r := w.listedAfter("mkdir .git/q; mv .git/rebase-merge .git/q/rebase-merge; echo 'exec touch x' >> .git/q/rebase-merge/git-rebase-todo"); len(listed) != 1 {
+		t.Errorf("%q: %s", listed, r)
+	}
+	if listed, _, r := w.listedAfter("mv .git/q/rebase-merge .git/rebase-merge"); len(listed) != 1 || listed[0] != ".git/rebase-merge/git-rebase-todo" {
+		t.Errorf("%q: %s", listed, r)
+	}
+}
+
+// TestRepairOfAWorktree: git outside makes no file outside of the project where a worktree
+// says that it is.
+func TestRepairOfAWorktree(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.litter = true
+	other := w.outside + "/other"
+	w.outsideSh("mkdir " + other + " && git init -q -b main . && git config user.email a@b && git config user.name a && git commit -q --allow-empty -m one")
+	leave := "git worktree add -q wt; rm -rf wt; ln -s " + other + " l; echo $PWD/l/.git > .git/worktrees/wt/gitdir"
+	t.Log(w.run(append(historyOn, "--", "bash", "-c", leave)...))
+	w.outsideSh("git worktree repair; true")
+	if exists(other + "/.git") {
+		t.Error("git outside wrote a file outside of the project")
+	}
+	w.outsideSh("git worktree prune; rm -f l; " + leave + "; git worktree repair; true")
+	if !exists(other + "/.git") {
+		t.Error("without walls nothing is written either")
+	}
+}
+
+// TestSparseCheckoutTwice: a configuration of the worktree that is there is replaced, too.
+func TestSparseCheckoutTwice(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.litter = true
+	w.outsideSh("git init -q -b main . && git config user.email a@b && git config user.name a && mkdir d && echo 1 > d/f && git add . && git commit -qm one")
+	for range 2 {
+		if r := w.run(append(historyOn, "--", "bash", "-c", "git sparse-checkout set d && git sparse-checkout disable")...); r.code != 0 {
+			t.Error(r)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func makes(ch *broker.Change) bool {
 	return false
 }
 
-// made takes note of a change that has been made.
+// Made takes note of a change that has been made.
 func (d *Decider) Made(ch *broker.Change) {
 	d.worktree.changed(ch)
 	switch {
@@ -93,6 +93,10 @@ func (d *Decider) Made(ch *broker.Change) {
 		d.mu.Unlock()
 	case ch.Op == broker.OpRename && ch.Kind == broker.KindDir, ch.Op == broker.OpExchange:
 		d.moved(ch.Path, ch.To, ch.Op == broker.OpExchange)
+		d.listMoved(ch.To)
+		if ch.Op == broker.OpExchange {
+			d.listMoved(ch.Path)
+		}
 	}
 	if !makes(ch) {
 		return

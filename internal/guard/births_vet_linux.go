@@ -85,6 +85,9 @@ func (d *Decider) vet(at, name string, text []byte) error {
 		if to := strings.TrimRight(string(text), "\n"); to != "" && !slices.ContainsFunc(d.c.Roots, func(r string) bool { return pathname.Within(path.Clean(to), r) }) {
 			return fmt.Errorf("%q is no place of the project", to)
 		}
+		if link := d.linkTo(path.Clean(strings.TrimRight(string(text), "\n"))); link != "" {
+			return fmt.Errorf("%q is a link", link)
+		}
 		return nil
 	}
 	if to := strings.TrimRight(string(text), "\n"); to != "" && (to != "../.." || path.Base(path.Dir(dir)) != "worktrees") {

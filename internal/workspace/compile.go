@@ -178,7 +178,8 @@ func (p *Prepared) mounted() []policy.Rule {
 // isGitConfig says whether path is the configuration of one of the project's
 // repositories.
 func (p *Prepared) isGitConfig(path string) bool {
-	return filepath.Base(path) == "config" && slices.Contains(p.guarded.pins, filepath.Dir(path))
+	base := filepath.Base(path)
+	return (base == "config" || base == "config.worktree") && slices.Contains(p.guarded.pins, filepath.Dir(path))
 }
 
 // fill adds generated files, links and the helpers' names.
