@@ -36,6 +36,8 @@ var otherWays = []struct{ name, make, leave, act string }{
 	{"an index into a git directory elsewhere", `rm -rf .git; git init -q -b main --separate-git-dir=store .; git config user.email a@b; git config user.name a; echo store > .gitignore; git add .gitignore; git commit -qm one`, `b=$(` + evil + ` | git hash-object -w --stdin); git update-index --add --cacheinfo 100755,$b,store/hooks/post-checkout`, `git checkout -q .; git checkout -q HEAD`},
 	{"an index into a bare repository", `git init -q --bare fix.git; echo fix.git > .gitignore; git add .gitignore; git commit -qm i`, `b=$(` + evil + ` | git hash-object -w --stdin); git update-index --add --cacheinfo 100755,$b,fix.git/hooks/reference-transaction`, `git checkout -q .; git push -q fix.git main`},
 	{"a piece of a repository in an index", ``, `mkdir -p e/objects e/refs; printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = "touch %s; false"\n' "$MARK" > e/config; b=$(echo 'ref: refs/heads/main' | git hash-object -w --stdin); git update-index --add --cacheinfo 100644,$b,e/HEAD`, `git checkout -q .; cd e; git status`},
+	{"all pieces of a repository in an index", ``, `mkdir e; a() { git update-index --add --cacheinfo 100644,$(git hash-object -w --stdin),e/$1; }; printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = "touch %s; false"\n' "$MARK" | a config; echo 'ref: refs/heads/main' | a HEAD; : | a objects/x; : | a refs/x`, `git checkout -q .; cd e; git status`},
+	{"a tracked repository with another configuration", tracked, `b=$(printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = "touch %s; false"\n' "$MARK" | git hash-object -w --stdin); git update-index --cacheinfo 100644,$b,testdata/repo.git/config`, `git checkout -q .; cd testdata/repo.git; git status`},
 	{"a strategy", conflict + `git rebase main`, evilStrategy + `echo x/evil > .git/rebase-merge/strategy`, `echo r > f; git add f; GIT_EDITOR=true git rebase --continue`},
 	{"a strategy in a directory", conflict + `git rebase main`, evilStrategy + `cp -r .git/rebase-merge .git/x; echo x/evil > .git/x/strategy; rm -rf .git/rebase-merge; mv .git/x .git/rebase-merge`, `echo r > f; git add f; GIT_EDITOR=true git rebase --continue`},
 	{"a strategy of a cherry-pick", conflict + `git switch -q main; git cherry-pick side~1 side`, evilStrategy + `printf '[options]\n\tstrategy = x/evil\n' > .git/sequencer/opts`, `echo r > f; git add f; GIT_EDITOR=true git cherry-pick --continue`},
@@ -43,6 +45,9 @@ var otherWays = []struct{ name, make, leave, act string }{
 
 // nested has a repository below, with hooks beside it.
 const nested = `mkdir -p a/b/c a/hooks; cd a/b/c; git init -q; git config user.email a@b; git config user.name a; git config core.hooksPath ../../hooks; cd ../../..`
+
+// tracked has a bare repository for its tests.
+const tracked = `git init -q --bare x; mkdir testdata; mv x testdata/repo.git; touch testdata/repo.git/objects/.k testdata/repo.git/refs/.k; head -c 3000000 /dev/zero > testdata/repo.git/objects/big; git add -f .; git commit -qm fixture`
 
 // conflict leaves two commits of side that do not go onto main.
 const conflict = `echo 1 > f; git add f; git commit -qm 1; git switch -qc side; echo 2 > f; git commit -qam 2; echo 3 > g; git add g; git commit -qm 3; git switch -q main; echo 9 > f; git commit -qam 9; git switch -q side; `
@@ -176,6 +181,29 @@ func TestSparseCheckoutTwice(t *testing.T) {
 	for range 2 {
 		if r := w.run(append(historyOn, "--", "bash", "-c", "git sparse-checkout set d && git sparse-checkout disable")...); r.code != 0 {
 			t.Error(r)
+		}
+	}
+}
+
+// TestTrackedRepository: a project that has a bare repository in it, for its tests, is worked
+// with as any other.
+func TestTrackedRepository(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.litter = true
+	w.outsideSh("git init -q -b main . && git config user.email a@b && git config user.name a; " + tracked)
+	for _, job := range []string{
+		"echo x > f && git add f && git commit -qm two",
+		"echo '# x' >> testdata/repo.git/description && git add -f . && git commit -qm three",
+		"git worktree add -q -b w wt && git -C wt status --short && git worktree remove wt",
+		"git clone -q . copy && git -C copy status --short && rm -rf copy",
+		"git checkout -q -b other && git rm -qr testdata && git commit -qm rm && git checkout -q main && git status --short",
+		"rm .git/index && git reset -q && git status --short",
+		"git update-index --split-index && echo y > g && git add g && git update-index --no-split-index && git commit -qm four",
+		"git stash -q -u; echo z > f; git stash -q; git stash pop -q && git checkout -q f",
+	} {
+		r := w.run(append(historyOn, "--", "bash", "-c", job)...)
+		if r.code != 0 || r.out != "" || strings.Contains(r.err, "denied") {
+			t.Errorf("%s: %s", job, r)
 		}
 	}
 }

@@ -13,7 +13,14 @@ const (
 	SHA256 = 32
 )
 
-// IndexPaths gives every path of an index to check, and the first error of that or of the
+// IndexEntry is one entry of an index. Its bytes are valid until the next one.
+type IndexEntry struct {
+	Name   []byte
+	Object []byte // name of the object that is checked out there
+	Mode   uint32 // of the file, 0120000 for a link, 0160000 for a repository of its own
+}
+
+// IndexEntries gives every entry of an index to check, and the first error of that or of the
 // file. The format is that of gitformat-index(5), versions 2 to 4; hash is the length of an
 // object's name. Git writes files by these paths and does not look at them again, so what
 // two readers could take for different paths is an error: git reads one after the other, or
@@ -21,8 +28,8 @@ const (
 //
 // The names of an empty file are none. What comes after the entries is looked at for that
 // extension alone.
-func IndexPaths(text []byte, hash int, check func(name []byte) error) error {
-	const header, stat = 12, 40
+func IndexEntries(text []byte, hash int, check func(e IndexEntry) error) error {
+	const header, stat, mode = 12, 40, 24
 	if len(text) == 0 {
 		return nil
 	}
@@ -69,7 +76,8 @@ func IndexPaths(text []byte, hash int, check func(name []byte) error) error {
 		if at += n + 1; version < 4 {
 			at = start + (at-1-start+8)&^7
 		}
-		if err := check(name); err != nil {
+		e := IndexEntry{Name: name, Object: text[start+stat:][:hash], Mode: binary.BigEndian.Uint32(text[start+mode:])}
+		if err := check(e); err != nil {
 			return err
 		}
 		if whole {

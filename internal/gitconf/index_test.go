@@ -42,7 +42,7 @@ func shell(dir, script string) ([]byte, error) {
 
 // paths are those that an index gives.
 func paths(text []byte, hash int) (names []string, err error) {
-	err = IndexPaths(text, hash, func(name []byte) error { names = append(names, string(name)); return nil })
+	err = IndexEntries(text, hash, func(e IndexEntry) error { names = append(names, string(e.Name)); return nil })
 	return names, err
 }
 
@@ -53,9 +53,9 @@ func filesOf(dir string) ([]string, error) {
 	return slices.DeleteFunc(strings.Split(string(out), "\x00"), func(s string) bool { return s == "" }), err
 }
 
-// TestIndexPathsAgreesWithGit: every path that git takes from an index is given to check, of
+// TestIndexEntriesAgreesWithGit: every path that git takes from an index is given to check, of
 // indexes that git has written and of damaged ones.
-func TestIndexPathsAgreesWithGit(t *testing.T) {
+func TestIndexEntriesAgreesWithGit(t *testing.T) {
 	rounds := 40
 	if os.Getenv("CARREL_SOAK") != "" {
 		rounds = 3000
@@ -107,8 +107,8 @@ func TestIndexPathsAgreesWithGit(t *testing.T) {
 	}
 }
 
-// TestIndexPathsRefuses what another reader could take for other paths.
-func TestIndexPathsRefuses(t *testing.T) {
+// TestIndexEntriesRefuses what another reader could take for other paths.
+func TestIndexEntriesRefuses(t *testing.T) {
 	entry := func(name string, length int) []byte {
 		e := append(make([]byte, 40+SHA1), byte(length>>8), byte(length))
 		e = append(e, name...)
@@ -156,8 +156,8 @@ func TestIndexPathsRefuses(t *testing.T) {
 		}
 	}
 	refused := errors.New("refused")
-	if err := IndexPaths(index(2, a, b), SHA1, func(name []byte) error {
-		if string(name) == "b/c" {
+	if err := IndexEntries(index(2, a, b), SHA1, func(e IndexEntry) error {
+		if string(e.Name) == "b/c" {
 			return refused
 		}
 		return nil
@@ -166,7 +166,7 @@ func TestIndexPathsRefuses(t *testing.T) {
 	}
 }
 
-func FuzzIndexPaths(f *testing.F) {
+func FuzzIndexEntries(f *testing.F) {
 	for dir, hash := range indexes(f) {
 		text, err := os.ReadFile(dir + "/.git/index")
 		if err != nil {
@@ -180,15 +180,15 @@ func FuzzIndexPaths(f *testing.F) {
 			hash = SHA256
 		}
 		n := 0
-		_ = IndexPaths(text, hash, func([]byte) error { n++; return nil })
+		_ = IndexEntries(text, hash, func(IndexEntry) error { n++; return nil })
 		if n > len(text)/62 {
 			t.Errorf("%d entries in %d bytes", n, len(text))
 		}
 	})
 }
 
-// BenchmarkIndexPaths is what an index of 50,000 files costs each time that it is written.
-func BenchmarkIndexPaths(b *testing.B) {
+// BenchmarkIndexEntries is what an index of 50,000 files costs each time that it is written.
+func BenchmarkIndexEntries(b *testing.B) {
 	text := binary.BigEndian.AppendUint32([]byte("DIRC\x00\x00\x00\x02"), 50_000)
 	for i := range 50_000 {
 		name := fmt.Sprintf("internal/packages/of/some/depth/file%06d.go", i)
@@ -197,7 +197,7 @@ func BenchmarkIndexPaths(b *testing.B) {
 	}
 	text = append(text, make([]byte, SHA1)...)
 	for b.Loop() {
-		if err := IndexPaths(text, SHA1, func([]byte) error { return nil }); err != nil {
+		if err := IndexEntries(text, SHA1, func(IndexEntry) error { return nil }); err != nil {
 			b.Fatal(err)
 		}
 	}

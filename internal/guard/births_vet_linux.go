@@ -239,7 +239,7 @@ func indexAs(dir string, hash int) error {
 	case err == unix.ENOENT || err == unix.ENOTDIR:
 		return nil
 	case err == nil:
-		err = vetIndex(text, hash)
+		err = vetIndex(text, hash, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("index: %w", err)

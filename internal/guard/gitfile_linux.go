@@ -39,10 +39,7 @@ func (d *Decider) judge(at string) judged {
 			if !bytes.HasPrefix(after, []byte("DIRC")) { // none that git reads
 				return d.worktree.vetReference(at)(before, after)
 			}
-			if err := vetIndex(after, d.hashOf(path.Dir(at))); err != nil {
-				return err
-			}
-			return d.vetGitPaths(path.Dir(at), before, after)
+			return d.vetIndexOf(path.Dir(at), before, after)
 		}, maxIndex}
 	case protect.Reference(rel, fold):
 		return judged{"a reference", d.worktree.vetReference(at), maxVetted}
@@ -153,82 +150,6 @@ func (d *Decider) listMoved(dir string) {
 			d.listRuns(at, nil, text)
 		}
 	}
-}
-
-// vetGitPaths refuses paths in an index that lie in a git directory without the name of
-// one, or would complete it: git writes to them when it checks them out. What was in the
-// index before stays.
-func (d *Decider) vetGitPaths(dir string, before, after []byte) error {
-	tree := gitdir.TreeOf(dir)
-	switch {
-	case tree == "" && path.Base(dir) == ".git":
-		tree = path.Dir(dir)
-	case tree == "" && d.c.Git.Dir != "" && dir == d.c.Git.Dir:
-		tree = d.c.Project
-	case tree == "":
-		return nil // nothing is checked out
-	}
-	hash := d.hashOf(dir)
-	bare := make(map[string]bool) // by the directory and a name in it
-	var found []string
-	err := gitconf.IndexPaths(after, hash, func(name []byte) error {
-		for start, i := 0, 0; i <= len(name); i++ {
-			if i < len(name) && name[i] != '/' {
-				continue
-			}
-			part := name[start:i]
-			if begin := start; start > 0 && gitsPart(part) {
-				at := string(name[:i])
-				is, known := bare[at]
-				if !known {
-					in := tree + "/" + string(name[:begin-1])
-					has := holds(in, "")
-					is = d.bears(in) || in == d.c.Git.Common || in == d.c.Git.Dir || protect.BareRepository(func(n string) bool { return n == string(part) || has(n) })
-					bare[at] = is
-				}
-				if is {
-					found = append(found, string(name))
-				}
-			}
-			start = i + 1
-		}
-		return nil
-	})
-	if err != nil || len(found) == 0 {
-		return err
-	}
-	was := make(map[string]bool)
-	if err := gitconf.IndexPaths(before, hash, func(name []byte) error { was[string(name)] = true; return nil }); err != nil {
-		clear(was)
-	}
-	for _, name := range found {
-		if !was[name] {
-			return fmt.Errorf("git would write to %q in a git directory", name)
-		}
-	}
-	return nil
-}
-
-// gitsPart says whether a part of a path is a name in git directories that git acts on.
-func gitsPart(part []byte) bool {
-	switch string(part) {
-	case "HEAD", "config", "config.worktree", "hooks", "info", "objects", "refs", "commondir", "logs", "packed-refs", "worktrees", "modules", "index":
-		return true
-	}
-	return len(part) > 4 && part[0] < 'a' && (bytes.HasSuffix(part, []byte("_HEAD")) || bytes.HasSuffix(part, []byte("_MSG")) || bytes.HasSuffix(part, []byte("EDITMSG")))
-}
-
-// vetIndex judges an index: git writes files by the paths in it.
-func vetIndex(text []byte, hash int) error {
-	if hash == 0 {
-		return errors.New("the configuration that says how it is read cannot be read")
-	}
-	return gitconf.IndexPaths(text, hash, func(name []byte) error {
-		if ordinary(name) {
-			return nil
-		}
-		return inTree(strings.TrimSuffix(string(name), "/")) // one with a slash is a directory that is not checked out
-	})
 }
 
 // inTree says why a path, as git keeps it, would lead out of a working tree or into its

@@ -42,8 +42,9 @@ func BenchmarkVetIndex(b *testing.B) {
 		text = append(text, append(e, make([]byte, 8-len(e)%8)...)...)
 	}
 	text = append(text, make([]byte, gitconf.SHA1)...)
+	places := make(map[string]*gitPlace)
 	for b.Loop() {
-		if err := vetIndex(text, gitconf.SHA1); err != nil {
+		if err := vetIndex(text, gitconf.SHA1, func(e gitconf.IndexEntry) error { return collect(places, e) }); err != nil {
 			b.Fatal(err)
 		}
 	}
