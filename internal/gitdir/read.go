@@ -31,8 +31,13 @@ func ReadSmall(path string) (string, error) {
 
 // Read gives all of a regular file, through links as git reads it; limit is in bytes. What
 // is none is [os.ErrNotExist], what is longer [ErrTooLong].
-func Read(at string, limit int) ([]byte, error) {
-	f, err := os.OpenFile(at, os.O_RDONLY|syscall.O_NONBLOCK, 0) // no waiting for the writer of a FIFO
+func Read(at string, limit int) ([]byte, error) { return read(at, limit, syscall.O_NONBLOCK) }
+
+// ReadPlain is [Read] for a file that is no link.
+func ReadPlain(at string, limit int) ([]byte, error) { return read(at, limit, noFollow) }
+
+func read(at string, limit, flag int) ([]byte, error) {
+	f, err := os.OpenFile(at, os.O_RDONLY|flag, 0) // no waiting for the writer of a FIFO
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,8 @@ import (
 // which no other change is made; what lies beyond them is refused, or asked for.
 const (
 	maxBelow = 50_000 // names
-	MaxDepth = 64     // directories open at once
+	// MaxDepth is how many directories are open at once.
+	MaxDepth = 64
 )
 
 // carriesRule refuses a rename or an exchange after which a rule would hold for

@@ -197,7 +197,7 @@ func (d *Decider) remember(at string) {
 	}
 }
 
-// names are those to look at before anything outside acts on them: what was made
+// Names are those to look at before anything outside acts on them: what was made
 // inside, is still there, and is not as git's own commands leave it. Repositories
 // come first; a directory stands for what is in it. They are looked at when
 // nothing inside is alive any more.
@@ -266,7 +266,7 @@ func (d *Decider) usual(at string) bool {
 	return !d.born[to] || d.ordinary(to) // one that was there is held
 }
 
-// expected says whether a protected name that is there, and was not, is a piece
+// Expected says whether a protected name that is there, and was not, is a piece
 // of a repository made inside that can run nothing.
 func (d *Decider) Expected(at string) bool {
 	d.mu.Lock()
@@ -297,7 +297,7 @@ func (d *Decider) ordinary(dir string) bool {
 		return false
 	}
 	for _, name := range []string{"config", "config.worktree"} {
-		text, err := readWhole(dir + "/" + name)
+		text, err := gitdir.ReadPlain(dir+"/"+name, maxVetted)
 		if err != nil && !os.IsNotExist(err) {
 			return false
 		}
@@ -306,17 +306,4 @@ func (d *Decider) ordinary(dir string) bool {
 		}
 	}
 	return true
-}
-
-// readWhole reads a small regular file that is no link.
-func readWhole(at string) ([]byte, error) {
-	const most = 1 << 20
-	st, err := os.Lstat(at)
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() || st.Size() > most {
-		return nil, os.ErrInvalid
-	}
-	return os.ReadFile(at)
 }

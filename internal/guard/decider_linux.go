@@ -17,7 +17,8 @@ import (
 	"carrel/internal/view"
 )
 
-// Config is what a [Decider] decides by. Only Policy is needed.
+// Config is what a [Decider] decides by. Only Policy is needed; a function that is nil says
+// no.
 type Config struct {
 	Policy  *policy.Effective
 	Project string
@@ -38,7 +39,7 @@ type Config struct {
 	// State is the state directory, in which programs inside have private places; "" for
 	// none. Private says whether a name is that of a project in it.
 	State   string
-	Private func(state, name string) bool
+	Private func(name string) bool
 	Exact   bool // the policy is all: no name is protected by itself
 	// Strict has each file that is opened looked at for secrets. MadeInside says which
 	// are the run's own.
@@ -54,7 +55,7 @@ type Config struct {
 // Decider decides changes by the policy, and by the names that make somebody run code
 // later, whether a rule speaks of them or not. It implements [broker.Decider].
 type Decider struct {
-	c        *Config
+	c        Config
 	named    *namedTargets
 	fold     map[string]bool       // roots whose file system compares names without case
 	folding  func(dir string) bool // [FoldsCase]
@@ -67,7 +68,16 @@ type Decider struct {
 }
 
 // New gives the decider of one run.
-func New(c *Config) *Decider {
+func New(c Config) *Decider {
+	if c.Configs == nil {
+		c.Configs = func(string) bool { return false }
+	}
+	if c.Private == nil {
+		c.Private = func(string) bool { return false }
+	}
+	if c.MadeInside == nil {
+		c.MadeInside = func(string, broker.Inode) bool { return false }
+	}
 	d := &Decider{c: c, named: &namedTargets{start: c.Named, nested: make(map[string][]gitconf.Target)}, folding: FoldsCase,
 		fold: make(map[string]bool), starts: make(map[string]bool), began: time.Now()}
 	if c.With != nil {
@@ -306,7 +316,7 @@ func removes(ch *broker.Change) bool {
 	return ch.Op == broker.OpUnlink || ch.Op == broker.OpRmdir
 }
 
-// removable says whether a protected name may be removed: what is gone runs
+// Removable says whether a protected name may be removed: what is gone runs
 // nothing, and its name stays protected. The project's own repository and what
 // is protected at the top of a root stay.
 func (d *Decider) Removable(at string) bool {

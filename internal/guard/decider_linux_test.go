@@ -15,7 +15,7 @@ func testDecider(t testing.TB, dir string, fold bool) *Decider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := New(&Config{Policy: eff, Project: dir, Roots: []string{dir}, Configs: func(string) bool { return false }})
+	d := New(Config{Policy: eff, Project: dir, Roots: []string{dir}})
 	d.fold, d.folding = map[string]bool{dir: fold}, func(string) bool { return false }
 	return d
 }

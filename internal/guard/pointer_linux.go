@@ -91,7 +91,7 @@ func (d *Decider) leads(text, dir string) bool {
 		return false
 	}
 	for part := range strings.SplitSeq(text, "/") {
-		if d.c.Private(d.c.State, part) {
+		if d.c.Private(part) {
 			return true
 		}
 	}

@@ -17,8 +17,14 @@ import (
 // it runs again: more directories are an error, and more files are hidden unread.
 const (
 	maxProjectDirs  = 300_000
-	maxProjectReads = 4000 // files of which the content decides
+	maxProjectReads = 4000     // files of which the content decides
+	maxProjectBytes = 16 << 20 // of those: some seconds to look through
 )
+
+// unread counts down what may still be read in the look at a project.
+type unread struct{ files, bytes int }
+
+func (u *unread) over() bool { return u.files < 0 || u.bytes < 0 }
 
 // otherTrees are directories of what was installed or built: what looks like a secret
 // there was published, or is in the project too.
@@ -55,7 +61,7 @@ func (in *inspector) projectSecrets() error {
 	if !at.isDir() {
 		return nil
 	}
-	reads, dirs := 0, 0
+	left, dirs := unread{maxProjectReads, maxProjectBytes}, 0
 	for level := []projectDir{{}}; len(level) > 0; {
 		if dirs += len(level); dirs > maxProjectDirs {
 			return fmt.Errorf("the project %q has more than %d directories: files of secrets cannot be looked for in all of them; start in a part of it", in.o.Project, maxProjectDirs)
@@ -76,9 +82,9 @@ func (in *inspector) projectSecrets() error {
 			}
 			for _, h := range l.hits {
 				if h.row.Test != secrets.ByName {
-					reads++
+					left.files--
 				}
-				in.projectFile(path.Join(at.path, d.rel, h.name), h.row, d.test, reads > maxProjectReads)
+				in.projectFile(path.Join(at.path, d.rel, h.name), h.row, d.test, &left)
 			}
 		}
 		level = next
@@ -139,13 +145,17 @@ func (d projectDir) look(place string, buf []byte, deep bool) (l listing) {
 // .envrc is code that direnv runs outside, and agents must read it to know how
 // the project is built: it is protected from changes, and denied only where it
 // assigns a variable whose name looks like a secret.
-func (in *inspector) projectFile(p string, row secrets.Row, test, unread bool) {
+func (in *inspector) projectFile(p string, row secrets.Row, test bool, left *unread) {
 	at := in.h.walk(p)
 	switch {
 	case at.isDir() && row.Test != secrets.Environment, at.isDir() && in.h.walk(path.Join(at.path, "pyvenv.cfg")).found:
 		return
-	case !at.isFile(), unread:
-	case hides(path.Base(p), row, test, func() ([]byte, error) { return in.h.begin(at.path, secrets.MaxRead) }):
+	case !at.isFile(), left.over():
+	case hides(path.Base(p), row, test, func() ([]byte, error) {
+		data, err := in.h.begin(at.path, secrets.MaxRead)
+		left.bytes -= len(data)
+		return data, err
+	}):
 	case path.Base(p) == ".envrc":
 		in.rule(p, policy.Read, "protected: direnv runs it outside")
 		return

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"path"
 	"strings"
 	"testing"
@@ -171,5 +172,26 @@ func TestProjectInSecretPlace(t *testing.T) {
 	o.Project = "/home/u/.config/systemd/user"
 	if v := inspectWith(t, o); !hasNote(v, "holds secrets") {
 		t.Errorf("no note about the project: %q", v.Notes)
+	}
+}
+
+// TestProjectIsReadWithinBounds: what there is too much of to be looked at is hidden, and
+// not taken for harmless.
+func TestProjectIsReadWithinBounds(t *testing.T) {
+	files := make(map[string]string)
+	text := strings.Repeat("MIIFazCCA1OgAwIBAgIRAIIQz7DSQONZ\n", (1<<20)/33)
+	const n = 20
+	for i := range n {
+		files[fmt.Sprintf("%s/%02d.pem", testProject, i)] = text
+	}
+	v := inspect(t, files)
+	hidden := 0
+	for p := range files {
+		if denied(v, p) {
+			hidden++
+		}
+	}
+	if read := n - hidden; read < 15 || read > 18 {
+		t.Errorf("%d of %d MiB were looked at", read, n)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"carrel/internal/config"
-	"carrel/internal/gitdir"
 	"carrel/internal/hostexec"
 	"carrel/internal/inside"
 	"carrel/internal/pathname"
@@ -330,9 +329,9 @@ func (p *Prepared) filter(in *sandbox.Input, brokered bool) ([]byte, error) {
 // 6.14: there the setting is everybody's.
 func highestPID() uint64 {
 	const fewest = 1000
-	text, err := gitdir.ReadSmall("/proc/sys/kernel/osrelease")
+	text, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	var major, minor int
-	if _, scan := fmt.Sscanf(text, "%d.%d", &major, &minor); err != nil || scan != nil || major < 6 || major == 6 && minor < 14 {
+	if _, scan := fmt.Sscanf(string(text), "%d.%d", &major, &minor); err != nil || scan != nil || major < 6 || major == 6 && minor < 14 {
 		return 0
 	}
 	n := min(kernelNumber("/proc/sys/kernel/pid_max"), kernelNumber("/proc/sys/kernel/threads-max")) / 2
@@ -344,11 +343,11 @@ func highestPID() uint64 {
 
 // kernelNumber reads a setting of the kernel, 0 where there is none.
 func kernelNumber(file string) uint64 {
-	text, err := gitdir.ReadSmall(file)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return 0
 	}
-	n, _ := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
+	n, _ := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 	return n
 }
 

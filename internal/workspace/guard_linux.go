@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"fmt"
-	"os"
 	"time"
 
 	"carrel/internal/api"
@@ -14,34 +13,25 @@ import (
 
 // guards is what the changes of this run are decided by; own are the files of secrets that
 // it has made.
-func (p *Prepared) guards(own *ownFiles) *guard.Config {
+func (p *Prepared) guards(own *ownFiles) guard.Config {
 	program := p.reason(policy.DimPrograms)
-	c := &guard.Config{
+	c := guard.Config{
 		Policy: p.Policy, Project: p.place.project, Git: p.place.git, Roots: p.Plan.Roots, Write: p.guarded.write, Guarded: p.guarded.rules,
 		Named: p.guarded.named, Trees: otherTrees(&p.place), Seconds: secondNames(p), Configs: p.isGitConfig, Passwords: p.passwords(), Exact: p.asIs(),
 		Starts:   p.Plan.Landlock.Execute,
 		Programs: broker.Verdict{Rule: "programs.allow: " + program.Value, Source: program.Source.String(), Hint: programsHint},
-		Private:  isPrivate, Strict: p.strictSecrets(), MadeInside: own.is,
+		Strict:   p.strictSecrets(), MadeInside: own.is,
 	}
 	for _, m := range p.mounts {
 		c.Mounts = append(c.Mounts, m.Source)
 	}
 	if p.state != nil {
-		c.State = p.state.path
+		c.State, c.Private = p.state.path, p.state.has
 	}
 	if main := p.lentBroker; main != nil {
 		c.With = main.judge
 	}
 	return c
-}
-
-// isPrivate says whether a name is that of a project in the state directory.
-func isPrivate(state, name string) bool {
-	if !isProjectID(name) {
-		return false
-	}
-	_, err := os.Lstat(state + "/projects/" + name)
-	return err == nil
 }
 
 // tellsListed gives what tells of each name that is listed: an event, and a record beside

@@ -92,6 +92,15 @@ func projectID(path string) string {
 	return hex.EncodeToString(sum[:projectBytes])
 }
 
+// has says whether a name is that of a project in the state directory.
+func (s *stateDir) has(name string) bool {
+	if !isProjectID(name) {
+		return false
+	}
+	_, err := os.Lstat(s.path + "/projects/" + name)
+	return err == nil
+}
+
 // isProjectID says whether a name is one that projectID gives.
 func isProjectID(name string) bool {
 	sum, err := hex.DecodeString(name)

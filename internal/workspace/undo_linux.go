@@ -199,7 +199,7 @@ const maxRestored = 1 << 20
 // restorer decides on what an undo does.
 type restorer struct {
 	*guard.Decider
-	c *guard.Config
+	c guard.Config
 }
 
 // restores decides on what an undo is about to make, as on a change from inside.
