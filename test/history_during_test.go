@@ -82,6 +82,68 @@ func TestHistoryDestroyedDuringAStep(t *testing.T) {
 	})
 }
 
+// strangers are files that a person puts, while a step goes on, where nothing is that the
+// step knows, or something of another kind; the step then destroys them.
+var strangers = []struct{ name, first, outside, then string }{
+	{"removed", "rm removed", "echo mine-removed > removed", "rm removed"},
+	{"written", "rm written", "echo mine-written > written", "echo step > written"},
+	{"over", "rm over; echo new > new", "echo mine-over > over", "mv new over"},
+	{"d/old", "mkdir d", "echo mine-d/old > d/old", "rm -rf d"},
+	{"e/file", "mkdir e", "echo mine-e/file > e/file", "echo step > e/file"},
+	{"f/deep/file", "mkdir f", "mkdir f/deep; echo mine-f/deep/file > f/deep/file", "rm -rf f"},
+	{"link", "ln -s nowhere link", "rm link; echo mine-link > link", "rm link"},
+	{"pipe", "mkfifo pipe", "rm pipe; echo mine-pipe > pipe", "rm pipe"},
+	{"dir", "mkdir dir", "rmdir dir; echo mine-dir > dir", "rm dir"},
+	{"twice", "rm twice", "echo mine-twice > twice", "rm twice; echo step > twice; rm twice"},
+}
+
+// TestHistoryStrangersDuringAStep: what a person puts where a step knows of nothing is in
+// the history when the step destroys it, and is a conflict.
+func TestHistoryStrangersDuringAStep(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		var first, outside, then []string
+		for _, c := range strangers {
+			if strings.HasPrefix(c.first, "rm ") {
+				w.write(w.project+"/"+c.name, "before\n")
+			}
+			first, outside, then = append(first, c.first), append(outside, c.outside), append(then, c.then)
+		}
+		w.during(strings.Join(first, "; "), strings.Join(outside, "; "), strings.Join(then, "; "))
+		if told := w.fine("history"); !strings.Contains(told, "\n1 ") {
+			t.Errorf("the step is not told of: %s", told)
+		}
+		told := w.fine("show", "1")
+		for _, c := range strangers {
+			kept := regexp.MustCompile(`(?m)^edit `+c.name+` \(.*kept as (objects/[^)]+)\)$`).FindAllStringSubmatch(told, -1)
+			if len(kept) != 1 {
+				t.Errorf("%s is told %d times: %s", c.name, len(kept), told)
+				continue
+			}
+			if got := w.outsideSh("cat ~/.local/state/carrel/projects/*/history/" + kept[0][1]); got != "mine-"+c.name+"\n" {
+				t.Errorf("%s: %q is kept", c.name, got)
+			}
+		}
+		if out := w.carrel("undo"); out.code != 125 || !strings.Contains(out.err, "conflict: ") {
+			t.Errorf("an undo: %s", out)
+		}
+		if out := w.fine("history", "verify"); !strings.Contains(out, " 0 faults") {
+			t.Errorf("verify: %s", out)
+		}
+		w.fine("undo", "--keep-both")
+		for _, c := range strangers {
+			if got := w.outsideSh("grep -rlx 'mine-" + c.name + "' . | wc -l"); got != "1\n" {
+				t.Errorf("%s is in %s files after the undo", c.name, got)
+			}
+		}
+		for _, name := range []string{"removed", "written", "over", "twice"} {
+			if got := w.read(w.project + "/" + name); got != "before\n" {
+				t.Errorf("%s: %q", name, got)
+			}
+		}
+	})
+}
+
 // TestHistoryNewFileWhereAStepLeftNone: what a person makes under a name that the step
 // had moved away or removed is not the step's, and is kept.
 func TestHistoryNewFileWhereAStepLeftNone(t *testing.T) {

@@ -100,7 +100,10 @@ type Step struct {
 	Renamed  int       `json:"renamed"`
 	Removed  int       `json:"removed"`
 	NotKept  []NotKept `json:"not_kept,omitempty"`
-	Newest   bool      `json:"-"` // of the project: no later step has begun
+	// Edited are files that another program wrote during the step, and the step then
+	// destroyed: the history keeps what they held.
+	Edited []string `json:"edited,omitempty"`
+	Newest bool     `json:"-"` // of the project: no later step has begun
 }
 
 // NotKept is a path whose former content an undo cannot bring back.

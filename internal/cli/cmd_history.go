@@ -214,6 +214,7 @@ type stepJSON struct {
 	Removed  int        `json:"removed"`
 	Renamed  int        `json:"renamed"`
 	Lost     int        `json:"not_kept,omitempty"`
+	Edited   int        `json:"edited,omitempty"`
 
 	Changes []changeJSON `json:"changes,omitempty"`
 	LeftOut *api.LeftOut `json:"left_out,omitempty"` // of Changes
@@ -233,7 +234,7 @@ func newStepJSON(l *history.Log, s *history.Step) stepJSON {
 	j := stepJSON{
 		Step: s.Number, Kind: s.Begin.Kind, Run: s.Begin.Run, Label: s.Begin.Label, Began: time.Unix(0, s.Begin.Time),
 		State: stepState(l, s), Of: s.Begin.Of, UndoneBy: s.UndoneBy, Kept: n.Kept,
-		Added: n.Added, Modified: n.Modified, Removed: n.Removed, Renamed: n.Renamed, Lost: n.Lost,
+		Added: n.Added, Modified: n.Modified, Removed: n.Removed, Renamed: n.Renamed, Lost: n.Lost, Edited: n.Edited,
 	}
 	for _, w := range s.Begin.Command {
 		j.Command = append(j.Command, text(w))
@@ -376,7 +377,7 @@ func tally(j stepJSON) string {
 	for _, p := range []struct {
 		n    int
 		what string
-	}{{j.Added, "added"}, {j.Modified, "changed"}, {j.Renamed, "renamed"}, {j.Removed, "removed"}, {j.Lost, "not kept"}} {
+	}{{j.Added, "added"}, {j.Modified, "changed"}, {j.Renamed, "renamed"}, {j.Removed, "removed"}, {j.Lost, "not kept"}, {j.Edited, "edited by others"}} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}

@@ -199,6 +199,16 @@ func (a *app) tellSteps(steps []api.Step) {
 			fmt.Fprintf(a.err, "carrel: step %d: NOT kept: %s: %s\n", s.Step, oneLine(quoteIf(n.Path)), oneLine(n.Why))
 		}
 	}
+	for _, s := range steps {
+		all.Edited += len(s.Edited)
+		for i, at := range s.Edited {
+			if i == maxListed {
+				fmt.Fprintf(a.err, "carrel: step %d: %d more of the kind; `carrel show %d` names them all\n", s.Step, len(s.Edited)-i, s.Step)
+				break
+			}
+			fmt.Fprintf(a.err, "carrel: step %d: another program wrote %s meanwhile, and the step destroyed that; `carrel show %d` says where it is kept\n", s.Step, oneLine(quoteIf(at)), s.Step)
+		}
+	}
 	switch first, last := steps[0], steps[len(steps)-1]; {
 	case len(steps) > 1:
 		fmt.Fprintf(a.err, "carrel: %d steps, %d to %d: %s; `carrel history` lists them\n", len(steps), first.Step, last.Step, tally(all))

@@ -46,6 +46,7 @@ func (w *Writer) before(c *Change) error {
 	if err == nil {
 		c.is = s.is
 		c.begin(s, to)
+		c.puts(s, to)
 		w.begins(c)
 	}
 	return err

@@ -3,7 +3,7 @@ package history
 import "fmt"
 
 // keepBetween keeps what another program has written to a file of the step since that
-// closed it, if the change destroys it.
+// closed it, or has put where the step knows of nothing, if the change destroys it.
 func (w *Writer) keepBetween(c *Change, s, to *slot) error {
 	destroys := c.Op == Content || c.Op == Remove || c.Copied
 	if err := w.meets(c, s, destroys); err != nil || to == nil {
@@ -14,8 +14,11 @@ func (w *Writer) keepBetween(c *Change, s, to *slot) error {
 
 // meets compares what is at a slot with what the step left there.
 func (w *Writer) meets(c *Change, s *slot, destroys bool) error {
-	if s.is == nil {
-		return nil
+	if s.is == nil || s.is.origin == "" && s.is.id != (ID{}) && s.is.grant() == nil {
+		if !destroys || s.making > 0 {
+			return nil
+		}
+		return w.meetsStranger(c, s)
 	}
 	if s.is.group == nil && len(w.groups) > 0 { // it may be a name of a file that the step knows
 		if st, err := w.glance(s); err == nil && w.groups[st.ID] != nil {
@@ -41,6 +44,41 @@ func (w *Writer) meets(c *Change, s *slot, destroys bool) error {
 	}
 	if err = w.storeBetween(s.is, s, &st); err == nil {
 		g.kept = &st
+	}
+	return err
+}
+
+// meetsStranger keeps what is at a slot where the step knows of nothing, or has made
+// something else that is no file: another program has put it there.
+func (w *Writer) meetsStranger(c *Change, s *slot) error {
+	st, err := w.glance(s)
+	if err != nil {
+		return err
+	}
+	o := s.other
+	switch {
+	case st.Kind != File && st.Kind != Symlink, s.is != nil && s.is.id == st.ID:
+		return nil
+	case st.Links > 1 && c.Op != Content: // another name keeps it
+		return nil
+	case o != nil && o.id == st.ID && (o.written || unmoved(&st, o.found)):
+		return nil // kept, and what the step has written to it since is its own
+	case w.ignored != nil && w.ignored(s.path()):
+		return nil
+	case o == nil:
+		o = &object{at: s, meta: true, content: true}
+		s.other = o
+	}
+	known := s.is
+	if known == nil {
+		s.is = o // so that others wait until it is kept
+	}
+	err = w.storeBetween(o, s, &st)
+	if s.is == o {
+		s.is = known
+	}
+	if err == nil {
+		o.id, o.found, o.written = st.ID, &st, false
 	}
 	return err
 }

@@ -40,7 +40,7 @@ func refsOf(s *Step) *refs {
 		}
 	})
 	slices.SortFunc(all, Object.compare)
-	r := &refs{empty: len(s.Pres()) == 0 && len(s.Posts()) == 0}
+	r := &refs{empty: len(s.Pres()) == 0 && len(s.Posts()) == 0 && len(s.Between()) == 0}
 	for _, o := range all {
 		if n := len(r.objects); n > 0 && r.objects[n-1].segment == o.Segment && r.objects[n-1].to+1 == o.Number {
 			r.objects[n-1].to++
@@ -122,7 +122,7 @@ func (w *indexWriter) step(st *Step) {
 	w.int(st.from)
 	w.int(st.to)
 	c := st.counts
-	for _, n := range []int{c.Added, c.Modified, c.Removed, c.Renamed, c.Lost} {
+	for _, n := range []int{c.Added, c.Modified, c.Removed, c.Renamed, c.Lost, c.Edited} {
 		w.int(int64(n))
 	}
 	w.int(c.Kept)
@@ -144,7 +144,7 @@ func (w *indexWriter) step(st *Step) {
 func (r *indexReader) step(segment string) *Step {
 	st := &Step{Segment: segment, Number: r.uint(), stamp: r.uint(), last: r.uint(), from: r.int(), to: r.int()}
 	c := &Counts{}
-	for _, n := range []*int{&c.Added, &c.Modified, &c.Removed, &c.Renamed, &c.Lost} {
+	for _, n := range []*int{&c.Added, &c.Modified, &c.Removed, &c.Renamed, &c.Lost, &c.Edited} {
 		*n = int(r.int())
 	}
 	c.Kept = r.int()

@@ -19,7 +19,7 @@ import (
 
 const (
 	indexFile  = "index"
-	indexHead  = "carrel index 1\n" // a file that begins with anything else is replaced
+	indexHead  = "carrel index 2\n" // a file that begins with anything else is replaced
 	formerFile = "heads"            // which versions before wrote
 	maxIndex   = 256 << 20          // bytes of the file
 	maxEntry   = 16 << 20           // bytes of what it says of one segment

@@ -161,7 +161,7 @@ func (s *Step) empty() bool {
 	if s.refs != nil {
 		return s.refs.empty
 	}
-	return len(s.Pres()) == 0 && len(s.Posts()) == 0
+	return len(s.Pres()) == 0 && len(s.Posts()) == 0 && len(s.Between()) == 0
 }
 
 // segmentName is that of a new segment: in the order of their beginnings.

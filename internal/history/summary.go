@@ -35,13 +35,14 @@ type Counts struct {
 	Renamed  int   `cbor:"4,keyasint,omitempty"`
 	Lost     int   `cbor:"5,keyasint,omitempty"` // whose former content is not kept
 	Kept     int64 `cbor:"6,keyasint,omitempty"` // bytes of former content, as far as the step knows
+	Edited   int   `cbor:"7,keyasint,omitempty"` // what other programs wrote and the step destroyed
 }
 
 // Counts tells what a step comes to.
 func (s *Step) Counts() Counts {
 	if s.counts == nil {
 		c := countsOf(s.Changes())
-		c.Kept = s.kept()
+		c.Kept, c.Edited = s.kept(), len(s.Between())
 		s.counts = &c
 	}
 	return *s.counts
@@ -66,10 +67,11 @@ func countsOf(changes []PathChange) (c Counts) {
 	return c
 }
 
-// Net says whether a step changed anything in the end.
+// Net says whether a step changed anything in the end, or destroyed what another program
+// wrote meanwhile.
 func (s *Step) Net() bool {
 	c := s.Counts()
-	return c.Added+c.Modified+c.Removed+c.Renamed > 0
+	return c.Added+c.Modified+c.Removed+c.Renamed+c.Edited > 0
 }
 
 // Changes lists what a step changed, by path. Directories are told where they
@@ -156,13 +158,18 @@ func rewrittenSince(now, was *State) bool {
 func (s *Step) Touches(path string) bool {
 	return slices.ContainsFunc(s.Changes(), func(c PathChange) bool {
 		return pathname.Within(c.Path, path) || c.From != "" && pathname.Within(c.From, path)
-	})
+	}) || slices.ContainsFunc(s.Between(), func(b Pre) bool { return pathname.Within(string(b.Path), path) })
 }
 
 // kept is how many bytes of former content a step keeps, as far as it knows.
 func (s *Step) kept() (n int64) {
 	for i := range s.Pres() {
 		if p := &s.pres[i]; p.Object != (Object{}) || p.Inode != (Object{}) {
+			n += p.State.Size
+		}
+	}
+	for i := range s.Between() {
+		if p := &s.between[i]; p.Object != (Object{}) {
 			n += p.State.Size
 		}
 	}

@@ -22,6 +22,9 @@ type slot struct {
 	via  *via    // while a change of it is on its way
 	kept bool    // what the step found here is in the journal
 	used bool    // the name was given a meaning, or lost one
+	// making counts the changes on their way that put something there.
+	making int
+	other  *object // what another program had put there, see meetsStranger
 	// changes counts those of the name, or of what is there, that did not fail.
 	changes int
 }
@@ -61,7 +64,7 @@ type object struct {
 	busy    chan struct{} // somebody keeps it at the moment, or is about to take its last name
 	number  uint64        // of what is kept
 	linked  *hardLink     // kept by a link, which is no copy before the name is gone
-	id      ID            // where known
+	id      ID            // where known: of what was found, and of what the step made that is no file
 	own     *grant        // see grant; of a file with several names it is the group's
 }
 

@@ -28,6 +28,28 @@ func (c *Change) begin(slots ...*slot) {
 	}
 }
 
+// puts notes at which slot a change puts something, until it is over.
+func (c *Change) puts(s, to *slot) {
+	c.putOver()
+	switch c.Op {
+	case Make:
+		c.at = s
+	case Link, Rename, Exchange:
+		c.at = to
+	}
+	if c.at != nil {
+		c.at.making++
+	}
+}
+
+// putOver takes back what puts has noted.
+func (c *Change) putOver() {
+	if c.at != nil {
+		c.at.making--
+		c.at = nil
+	}
+}
+
 // fail takes back what begin has counted.
 func (c *Change) fail() {
 	for i, changes := range c.changes {

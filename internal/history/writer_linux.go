@@ -189,6 +189,7 @@ func (w *Writer) unbusy(o *object) {
 func (w *Writer) After(c *Change, failed error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	c.putOver()
 	if failed != nil {
 		c.fail()
 	}
@@ -234,6 +235,8 @@ func (w *Writer) After(c *Change, failed error) {
 			if g := s.is.group; g != nil {
 				g.written = true
 			}
+		} else if s.other != nil {
+			s.other.written = true
 		}
 	case Meta:
 		if s.is != nil && c.Times {
@@ -242,6 +245,9 @@ func (w *Writer) After(c *Change, failed error) {
 	case Make, Link:
 		to.made()
 		to.is.opened = true // a link may be of what somebody has open
+		if c.Op == Make && !c.Opens {
+			to.is.id = w.idOf(c, to)
+		}
 		if c.Op == Link && s.is != nil {
 			s.is.opened = true // and the link may be what is opened
 			to.is.group = s.is.group
@@ -264,6 +270,17 @@ func (w *Writer) After(c *Change, failed error) {
 			s.exchanged(to)
 		}
 	}
+}
+
+// idOf gives what a change has just made, the zero ID for a file.
+func (w *Writer) idOf(c *Change, s *slot) ID {
+	s.via = &via{dir: c.Dir, name: c.Name}
+	defer func() { s.via = nil }()
+	st, err := w.glance(s)
+	if err != nil || st.Kind == File {
+		return ID{}
+	}
+	return st.ID
 }
 
 // name keeps what is at a name, before the name gets another meaning. leaving

@@ -60,7 +60,7 @@ func (p *Prepared) Steps(r *api.Result) {
 			log, e := store.ReadSegment(segment.name)
 			err = errors.Join(err, e)
 			for _, s := range log.Steps {
-				if t := stepOf(s); t.Added+t.Modified+t.Renamed+t.Removed > 0 {
+				if t := stepOf(s); t.Added+t.Modified+t.Renamed+t.Removed+len(t.Edited) > 0 {
 					t.Newest = s.Number == store.Newest()
 					r.Steps = append(r.Steps, t)
 				}
@@ -89,6 +89,9 @@ func stepOf(s *history.Step) api.Step {
 		if c.Lost != "" && c.Lost != history.Ignored { // that is as it was wanted
 			t.NotKept = append(t.NotKept, api.NotKept{Path: c.Path, Why: c.Lost})
 		}
+	}
+	for _, b := range s.Between() {
+		t.Edited = append(t.Edited, string(b.Path))
 	}
 	return t
 }

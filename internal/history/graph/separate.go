@@ -17,7 +17,8 @@ func (w *separator) separate() {
 		return
 	}
 	for _, it := range slices.Clone(w.items) {
-		if it.Part == Content && it.why == Gap && it.on {
+		// What is dead for the steps, and lives by another program, stays as it is.
+		if it.Part == Content && it.why == Gap && (it.on || it.want.N == Dead) {
 			w.copyGaps(it)
 		}
 	}
@@ -115,13 +116,24 @@ func (w *separator) copyGaps(it *item) {
 	}
 }
 
-// nearby is an entry that a node has, or had, in a directory that will be there.
+// nearby is an entry that a node has, or had, in a directory that will be there. Where its
+// own will not, it is one of that name in the nearest directory around.
 func (w *separator) nearby(it *item) (Place, bool) {
 	ps := append(w.places(w.node(it.Node)), it.change.Names...)
-	for _, p := range ps {
-		if d := w.node(p.Dir); w.lives(d) && w.alive(d) && w.p.Reachable(p.Dir) {
-			return p, true
+	for range maxAround {
+		for _, p := range ps {
+			if d := w.node(p.Dir); w.lives(d) && w.alive(d) && w.p.Reachable(p.Dir) {
+				return p, true
+			}
+		}
+		for i, p := range ps {
+			if up := w.p.LastNames(p.Dir); len(up) > 0 {
+				ps[i].Dir = up[0].Dir
+			}
 		}
 	}
 	return Place{}, false
 }
+
+// maxAround bounds how many directories are gone up for a place.
+const maxAround = 4096
