@@ -6,16 +6,17 @@ import "fmt"
 // closed it, or has put where the step knows of nothing, if the change destroys it.
 func (w *Writer) keepBetween(c *Change, s, to *slot) error {
 	destroys := c.Op == Content || c.Op == Remove || c.Copied
-	if err := w.meets(c, s, destroys); err != nil || to == nil {
+	moves := c.Op == Rename || c.Op == Exchange || c.Op == Link
+	if err := w.meets(c, s, destroys || moves && s.unknown()); err != nil || to == nil {
 		return err
 	}
-	return w.meets(c, to, c.Op == Rename)
+	return w.meets(c, to, c.Op == Rename || c.Op == Exchange && to.unknown())
 }
 
 // meets compares what is at a slot with what the step left there.
 func (w *Writer) meets(c *Change, s *slot, destroys bool) error {
-	if s.is == nil || s.is.origin == "" && s.is.id != (ID{}) && s.is.grant() == nil {
-		if !destroys || s.making > 0 {
+	if s.unknown() || s.is.origin == "" && s.is.id != (ID{}) && s.is.grant() == nil {
+		if !destroys || s.pending > 0 {
 			return nil
 		}
 		return w.meetsStranger(c, s)
@@ -25,10 +26,13 @@ func (w *Writer) meets(c *Change, s *slot, destroys bool) error {
 			w.joinGroup(s.is, &st)
 		}
 	}
-	if !s.is.grant().closed() || s.is.grant().busy > 0 {
+	g := s.is.grant()
+	if g == nil && s.is.content && s.is.origin != "" && destroys && s.pending == 0 {
+		return w.meetsKept(c, s)
+	}
+	if !g.closed() || g.busy > 0 {
 		return nil
 	}
-	g := s.is.grant()
 	st, err := w.glance(s)
 	if err != nil {
 		return err
@@ -48,21 +52,25 @@ func (w *Writer) meets(c *Change, s *slot, destroys bool) error {
 	return err
 }
 
-// meetsStranger keeps what is at a slot where the step knows of nothing, or has made
-// something else that is no file: another program has put it there.
+// meetsStranger keeps what is at a slot where the step knows of nothing, has made
+// something else that is no file, or has brought what it met so before: another program
+// has put it there, or written to it.
 func (w *Writer) meetsStranger(c *Change, s *slot) error {
 	st, err := w.glance(s)
 	if err != nil {
 		return err
 	}
 	o := s.other
+	if s.is != nil && s.is.found != nil {
+		o = s.is
+	}
 	switch {
-	case st.Kind != File && st.Kind != Symlink, s.is != nil && s.is.id == st.ID:
+	case st.Kind != File && st.Kind != Symlink, s.is != nil && s.is.found == nil && s.is.id == st.ID:
 		return nil
-	case st.Links > 1 && c.Op != Content: // another name keeps it
+	case st.Links > 1 && c.Op == Remove: // another name keeps it
 		return nil
-	case o != nil && o.id == st.ID && (o.written || unmoved(&st, o.found)):
-		return nil // kept, and what the step has written to it since is its own
+	case o != nil && o.found != nil && unmoved(&st, o.found):
+		return nil
 	case w.ignored != nil && w.ignored(s.path()):
 		return nil
 	case o == nil:
@@ -70,7 +78,7 @@ func (w *Writer) meetsStranger(c *Change, s *slot) error {
 		s.other = o
 	}
 	known := s.is
-	if known == nil {
+	if s.unknown() {
 		s.is = o // so that others wait until it is kept
 	}
 	err = w.storeBetween(o, s, &st)
@@ -78,9 +86,58 @@ func (w *Writer) meetsStranger(c *Change, s *slot) error {
 		s.is = known
 	}
 	if err == nil {
-		o.id, o.found, o.written = st.ID, &st, false
+		o.id, o.found = st.ID, &st
 	}
 	return err
+}
+
+// meetsKept keeps what another program has written to a file, or put in its place, since
+// the step kept what it held: that did not go then, and the step has not written to it.
+func (w *Writer) meetsKept(c *Change, s *slot) error {
+	o := s.is
+	if o.group != nil || o.written || o.found == nil {
+		return nil
+	}
+	st, err := w.glance(s)
+	if err != nil {
+		return err
+	}
+	was := o.found
+	if o.edited != nil {
+		was = o.edited
+	}
+	switch {
+	case st.Kind != File && st.Kind != Symlink, st.Links > 1 && c.Op == Remove:
+		return nil
+	case st.ID == was.ID && st.Size == was.Size && (st.Mtime == was.Mtime || o.timed):
+		return nil
+	case w.ignored != nil && w.ignored(s.path()):
+		return nil
+	}
+	if err = w.storeBetween(o, s, &st); err == nil {
+		o.edited = &st
+	}
+	return err
+}
+
+// unknown says whether the step knows of nothing at a slot.
+func (s *slot) unknown() bool { return s.is == nil || s.is.passed }
+
+// adopt makes what another program had put at a slot the step's own, as that writes to it
+// or gives it another name. What it held is kept.
+func (s *slot) adopt() *object {
+	if s.unknown() && s.other != nil && s.other.found != nil {
+		s.is, s.other = s.other, nil
+	}
+	return s.is
+}
+
+// ofStranger gives what is known of a file that was adopted, nothing of any other.
+func (o *object) ofStranger() (ID, *State) {
+	if o.origin != "" {
+		return ID{}, nil
+	}
+	return o.id, o.found
 }
 
 // rereads reports whether a file that has other times than the step left has the

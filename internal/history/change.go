@@ -49,7 +49,7 @@ type Change struct {
 
 	// is is what was at Path when the change began.
 	is *object
-	// at is where the change puts something, while it is on its way.
+	// at is where the change puts or changes something, while it is on its way.
 	at *slot
 	// changes are the counts of what the change touches, taken by Before.
 	changes [8]*int

@@ -22,9 +22,9 @@ type slot struct {
 	via  *via    // while a change of it is on its way
 	kept bool    // what the step found here is in the journal
 	used bool    // the name was given a meaning, or lost one
-	// making counts the changes on their way that put something there.
-	making int
-	other  *object // what another program had put there, see meetsStranger
+	// pending counts the changes on their way that put something there, or change what is.
+	pending int
+	other   *object // what another program had put there, see meetsStranger
 	// changes counts those of the name, or of what is there, that did not fail.
 	changes int
 }
@@ -46,6 +46,7 @@ type object struct {
 	origin  string // "" for what the step made
 	at      *slot  // where it is now, nil once it is gone
 	names   map[string]*slot
+	passed  bool          // a directory that a path went through, where nothing is known of who made it
 	mayLose bool          // its content, without another question
 	counted bool          // in the tally, as removed or replaced
 	opened  bool          // for writing, once at least
@@ -60,6 +61,7 @@ type object struct {
 	changes int           // that did not fail
 	copy    *Pre          // what was written down when the content was kept
 	found   *State        // as the step found it, once that is in the journal
+	edited  *State        // as another program had made it, see meetsKept
 	hidden  *State        // as it was before the step kept its owner from reading it
 	busy    chan struct{} // somebody keeps it at the moment, or is about to take its last name
 	number  uint64        // of what is kept
@@ -155,7 +157,7 @@ func (t *tree) find(path string) *slot {
 // the step did not make is taken to be there until somebody has looked.
 func (s *slot) down(name string) *slot {
 	if s.is == nil {
-		s.is = &object{at: s} // made a moment ago
+		s.is = &object{at: s, passed: true}
 	}
 	d := s.is
 	if c := d.names[name]; c != nil {

@@ -28,24 +28,25 @@ func (c *Change) begin(slots ...*slot) {
 	}
 }
 
-// puts notes at which slot a change puts something, until it is over.
+// puts notes at which slot a change puts or changes something, until it is over: what is
+// seen there meanwhile may be its work.
 func (c *Change) puts(s, to *slot) {
 	c.putOver()
 	switch c.Op {
-	case Make:
+	case Make, Content, Meta:
 		c.at = s
 	case Link, Rename, Exchange:
 		c.at = to
 	}
 	if c.at != nil {
-		c.at.making++
+		c.at.pending++
 	}
 }
 
 // putOver takes back what puts has noted.
 func (c *Change) putOver() {
 	if c.at != nil {
-		c.at.making--
+		c.at.pending--
 		c.at = nil
 	}
 }

@@ -230,19 +230,20 @@ func (w *Writer) After(c *Change, failed error) {
 	}
 	switch c.Op {
 	case Content:
-		if s.is != nil {
-			s.is.written = true
-			if g := s.is.group; g != nil {
+		if is := s.adopt(); is != nil {
+			is.written = true
+			if g := is.group; g != nil {
 				g.written = true
 			}
-		} else if s.other != nil {
-			s.other.written = true
 		}
 	case Meta:
 		if s.is != nil && c.Times {
 			s.is.timed = true
 		}
 	case Make, Link:
+		if c.Op == Link {
+			s.adopt()
+		}
 		to.made()
 		to.is.opened = true // a link may be of what somebody has open
 		if c.Op == Make && !c.Opens {
@@ -251,6 +252,7 @@ func (w *Writer) After(c *Change, failed error) {
 		if c.Op == Link && s.is != nil {
 			s.is.opened = true // and the link may be what is opened
 			to.is.group = s.is.group
+			to.is.id, to.is.found = s.is.ofStranger()
 		}
 	case Remove:
 		if c.is != nil && s.is != c.is {
@@ -265,8 +267,11 @@ func (w *Writer) After(c *Change, failed error) {
 		case w.wasSame(c, s, to):
 			c.fail()
 		case c.Op == Rename:
+			s.adopt()
 			to.moved(s)
 		default:
+			s.adopt()
+			to.adopt()
 			s.exchanged(to)
 		}
 	}
