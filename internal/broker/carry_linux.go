@@ -201,7 +201,10 @@ func (w *worker) unlinkAt(dirfd int32, addr uint64, flags int) (int64, error) {
 	if l.Kind == KindNone {
 		return 0, unix.ENOENT
 	}
-	if l.mount && !p.dots() {
+	if p.dots() {
+		return 0, errNotMine // EISDIR, EINVAL or ENOTEMPTY: nothing changes
+	}
+	if l.mount {
 		return 0, unix.EBUSY // see look
 	}
 	ch := Change{Op: OpUnlink, Path: p.path, Kind: l.Kind, Dir: p.dir, Name: p.name, In: w.in(&p), ToDir: -1, Was: l.Seen}
