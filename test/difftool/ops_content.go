@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -69,18 +70,30 @@ var contentOps = []operation{
 	{"flock", 5, func(h *hand) string {
 		fd, label := h.slot()
 		how := one(h, unix.LOCK_EX, unix.LOCK_SH, unix.LOCK_UN) | unix.LOCK_NB
-		return fmt.Sprintf("%s %#x %s", label, how, result(unix.Flock(fd, how)))
+		return fmt.Sprintf("%s %#x %s", label, how, result(settled(func() error { return unix.Flock(fd, how) })))
 	}},
 	{"file lock", 5, func(h *hand) string {
 		fd, label := h.slot()
 		lock := unix.Flock_t{Type: one[int16](h, unix.F_WRLCK, unix.F_RDLCK, unix.F_UNLCK), Len: 10}
-		return fmt.Sprintf("%s %d %s", label, lock.Type, result(unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &lock)))
+		return fmt.Sprintf("%s %d %s", label, lock.Type, result(settled(func() error { return unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &lock) })))
 	}},
 	{"fsync", 1, func(h *hand) string {
 		fd, label := h.slot()
 		return label + " " + result(unix.Fdatasync(fd))
 	}},
 	{"execute", 2, doExecute},
+}
+
+// settled asks for a lock again while somebody has it: a process that was just
+// started closes what it inherited some microseconds after exec is reported.
+func settled(lock func() error) (err error) {
+	for range 5 {
+		if err = lock(); err != unix.EAGAIN {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return err
 }
 
 // doMap writes to a file through a mapping.
