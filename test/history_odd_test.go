@@ -132,6 +132,25 @@ func TestUndoOfTheImmovable(t *testing.T) {
 	})
 }
 
+// TestUndoOfFarTimes: what a file system can say of a time comes back, also
+// where 64 bits of nanoseconds cannot hold it.
+func TestUndoOfFarTimes(t *testing.T) {
+	w := newWorld(t, people()[0])
+	w.outsideSh("mkdir d; echo 1 > late; echo 2 > d/early; ln -s x link; touch -d '2400-01-02 03:04:05.123456789 UTC' late; touch -d '1902-01-02 UTC' d/early; touch -hd '2400-01-01 UTC' link; touch -d '2300-05-06 UTC' d")
+	times := func() string { return w.outsideSh("stat -c '%n %y' late d/early link d") }
+	before := times()
+	w.sh("rm late d/early link; echo 3 > d/late; touch -d '2446-01-01 UTC' d/late")
+	after := w.outsideSh("stat -c '%n %y' d/late")
+	w.fine("undo")
+	if now := times(); now != before {
+		t.Errorf("before:\n%snow:\n%s", before, now)
+	}
+	w.fine("redo")
+	if now := w.outsideSh("stat -c '%n %y' d/late"); now != after {
+		t.Errorf("before: %snow: %s", after, now)
+	}
+}
+
 // editor saves the files of a project in turn, in place and by a rename.
 const editor = `import os, time
 for i in range(10**6):

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"carrel/internal/pathname"
 )
@@ -25,7 +24,7 @@ const xattrRecord = "SCHILY.xattr."
 func header(name string, s *State) (h *tar.Header, unnamed []string) {
 	h = &tar.Header{
 		Name: name, Mode: int64(s.Mode), Uid: int(s.UID), Gid: int(s.GID),
-		ModTime: time.Unix(0, s.Mtime), Format: tar.FormatPAX, PAXRecords: make(map[string]string),
+		ModTime: moment(s.Mtime), Format: tar.FormatPAX, PAXRecords: make(map[string]string),
 	}
 	switch s.Kind {
 	case File:

@@ -143,7 +143,8 @@ func setMtime(dir int, name string, mtime int64) error {
 	if err := try("utimes"); err != nil {
 		return err
 	}
-	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(mtime)}
+	at := moment(mtime)
+	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: at.Unix(), Nsec: int64(at.Nanosecond())}}
 	if name == "" {
 		return unix.UtimesNanoAt(unix.AT_FDCWD, procPath(dir), times, 0)
 	}
