@@ -62,6 +62,9 @@ func TestSecretsStrictAsked(t *testing.T) {
 	ceiling := w.write(w.home+"/ceiling.yaml", "secrets: strict\n")
 	w.askedWrongly([]string{"masked", "ceiling.yaml"}, "run", "--permissions", ceiling, "--secrets", "masked", "--", "true")
 	w.configured("secrets: strict\n")
-	w.fine("run", "--", "true")
+	w.write(w.project+"/.env", "SECRET=s3cret\n")
+	if r := w.carrel("run", "--", "sh", "-c", "cat .env; true"); strings.Contains(r.out, "s3cret") || !strings.Contains(r.err, "secret: environment file") || strings.Contains(r.err, "secret: secret") {
+		t.Errorf("a secret that was there at the start: %s", r)
+	}
 	w.askedWrongly([]string{"secrets strict cannot be held"}, "run", "--history", "off", "--", "true")
 }

@@ -143,9 +143,17 @@ func assigns(data []byte) bool {
 
 func secretPair(name, value string) bool {
 	upper := strings.ToUpper(name)
+	for _, of := range plainKeys {
+		if strings.HasSuffix(strings.ReplaceAll(upper, "-", "_"), of) {
+			return false
+		}
+	}
 	named := Variable(name) || strings.HasSuffix(upper, "TOKEN") || strings.HasSuffix(upper, "KEY") && upper != "KEY" || strings.HasSuffix(upper, "-KEY-DATA")
 	return named && isValue(value, 8)
 }
+
+// plainKeys end the names of what tells one record from another, and of what is public.
+var plainKeys = []string{"SORT_KEY", "HASH_KEY", "RANGE_KEY", "PARTITION_KEY", "PRIMARY_KEY", "FOREIGN_KEY", "PUBLIC_KEY"}
 
 // placeholders stand where a person puts a secret later.
 var placeholders = []string{"example", "dummy", "changeme", "change_me", "change-me", "your_", "your-", "xxx", "todo", "placeholder", "replace", "redacted"}

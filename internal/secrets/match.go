@@ -78,6 +78,7 @@ func original(name string) (string, bool) {
 
 func match(dir, name string) Row {
 	t := table()
+	name = numbered(name)
 	row := t.exact[name]
 	if ext := strings.LastIndexByte(name, '.'); ext >= 0 && row == nil {
 		row = t.endings[name[ext:]]
@@ -96,6 +97,17 @@ func match(dir, name string) Row {
 		return Row{Name: row.Name, Test: Shown, Reason: "an example"}
 	}
 	return row.Row
+}
+
+// numbered puts <id> where Google's tools put the number of a key: PROJECT-ID.json, with
+// twelve hexadecimal digits.
+func numbered(name string) string {
+	stem, is := strings.CutSuffix(name, ".json")
+	at := strings.LastIndexByte(stem, '-') + 1
+	if !is || at < 2 || len(stem) != at+12 || strings.Trim(stem[at:], "0123456789abcdef") != "" {
+		return name
+	}
+	return stem[:at] + "<id>.json"
 }
 
 // first gives the first row that fits, of one that does and some others.

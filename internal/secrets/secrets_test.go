@@ -33,10 +33,10 @@ func TestMatch(t *testing.T) {
 			terraform.tfstate terraform.tfstate.backup a/.streamlit/secrets.toml .secrets .secret ansible/vault_pass.txt .zsh_history secring.gpg`,
 		Key:    "server.pem.orig tls.key.new id_rsa id_ed25519_work server.pem a/b/tls.key AuthKey_X.p8 signing.asc deploy_rsa github_ed25519 ssh_host_rsa_key private_key client.ovpn",
 		Hex:    "config/master.key master.key config/credentials/production.key",
-		Values: "prod.tfvars~ prod.tfvars.undo-conflict .npmrc.new prod.kubeconfig admin.conf prod.env .flaskenv .npmrc .yarnrc.yml NuGet.Config my-service-account-1.json google-credentials.json x.tfvars .kube/config kubeconfig.yaml secrets.toml wg0.conf sa-key.json proj-firebase-adminsdk-ab.json rclone.conf .config/gh/hosts.yml env.production",
+		Values: "prod.tfvars~ prod.tfvars.undo-conflict .npmrc.new prod.kubeconfig admin.conf prod.env .flaskenv .npmrc .yarnrc.yml NuGet.Config my-service-account-1.json google-credentials.json x.tfvars .kube/config kubeconfig.yaml secrets.toml wg0.conf sa-key.json my-project-0123456789ab.json proj-firebase-adminsdk-ab.json rclone.conf .config/gh/hosts.yml env.production",
 		Shown: `.env.example .env.sample .env.local.example .env.dist .env.vault id_rsa.pub truststore.jks debug.keystore google-services.json
 			credentials.example.json   .dev.vars.example deploy_rsa.pub`,
-		Never: "env main.go config settings.json .secrets.baseline id.go pem key go.mod streamlit/secrets.tom credentials config/config.yml a.envx .npmrc.template poetry.lock uv.lock package-lock.json main.go~ ~ .lock .bak ##",
+		Never: "env main.go config settings.json .secrets.baseline id.go pem key go.mod streamlit/secrets.tom credentials config/config.yml a.envx .npmrc.template poetry.lock uv.lock package-lock.json my-project-0123456789.json my-project-0123456789xy.json 0123456789ab.json -0123456789ab.json main.go~ ~ .lock .bak ##",
 	} {
 		for _, n := range strings.Fields(names) {
 			if got := Match(path.Split(n)); got.Test != want {
@@ -94,6 +94,7 @@ func TestHolds(t *testing.T) {
 		{Values, "secret_key: /9j4AAQSkZJRgABAQAAAQABAAD2wBDAAgGBgcGBQgHBwcJ\n", true},
 		{Values, "secret_key: /Users/Me/Projects/Thing2/Secrets/Production/Key\n", false},
 		{Values, "\xff\xfep\x00a\x00s\x00s\x00w\x00o\x00r\x00d\x00=\x00h\x00u\x00n\x00t\x00e\x00r\x002\x00h\x00u\x00n\x00", true},
+		{Values, "sort_key = \"created_at\"\ntable.partition-key: identifier\npublic_key = \"ssh-ed25519 AAAAC3Nza\"\n", false},
 		{Values, "SESSION_TIMEOUT=86400000\n", false},
 	} {
 		if got := Holds(c.test, []byte(c.data)); got != c.want {
