@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -104,6 +105,31 @@ func TestProjectSecretsInTheNextRun(t *testing.T) {
 			}
 			w.outsideSh("chmod 755 a a/b")
 		})
+	}
+}
+
+// TestMaskedStays: what is masked cannot be moved or removed, and that is told.
+func TestMaskedStays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordinary(t))
+	w.write(w.project+"/.env", "TOKEN=SECRET\n")
+	for command, told := range map[string]string{
+		"rm -f .env":             "unlink of ",
+		"mv .env x":              "rename of ",
+		"echo > y; mv -f y .env": "rename of ",
+	} {
+		if r := w.run("--", "sh", "-c", command); !strings.Contains(r.err, told) || !strings.Contains(r.err, "secret: environment file") {
+			t.Errorf("%s: %s", command, r)
+		}
+		if text := w.read(w.project + "/.env"); text != "TOKEN=SECRET\n" {
+			t.Errorf("%s: the file is %q", command, text)
+		}
+	}
+	if r := w.run("--write", ".env", "--", "rm", ".env"); r.code != 0 {
+		t.Errorf("the canary: %s", r)
+	}
+	if _, err := os.Lstat(w.project + "/.env"); err == nil {
+		t.Error("the canary: what was granted is still there")
 	}
 }
 

@@ -204,12 +204,12 @@ func (w *worker) unlinkAt(dirfd int32, addr uint64, flags int) (int64, error) {
 	if p.dots() {
 		return 0, errNotMine // EISDIR, EINVAL or ENOTEMPTY: nothing changes
 	}
-	if l.mount {
-		return 0, unix.EBUSY // see look
-	}
 	ch := Change{Op: OpUnlink, Path: p.path, Kind: l.Kind, Dir: p.dir, Name: p.name, In: w.in(&p), ToDir: -1, Was: l.Seen}
 	if flags == unix.AT_REMOVEDIR {
 		ch.Op = OpRmdir
+	}
+	if l.mount {
+		return 0, w.busy(&ch)
 	}
 	defer w.b.pins.sweep()
 	err = w.change(&ch, func() error { return unix.Unlinkat(p.dir, p.name, flags) })
@@ -217,6 +217,15 @@ func (w *worker) unlinkAt(dirfd int32, addr uint64, flags int) (int64, error) {
 		w.removed(l)
 	}
 	return 0, err
+}
+
+// busy is the kernel's answer for a name inside that something is mounted on, see
+// look. Where a rule is why it is mounted, that is told.
+func (w *worker) busy(ch *Change) error {
+	if err := w.allow(ch); err == errAlone {
+		return err
+	}
+	return unix.EBUSY
 }
 
 const (
@@ -238,14 +247,14 @@ func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flag
 	if err != nil {
 		return 0, unsearched(err, &p, &q)
 	}
-	if old.mount || over.mount {
-		return 0, unix.EBUSY
-	}
 	ch := Change{Op: OpRename, Path: p.path, To: q.path, Kind: old.Kind, Over: over.Kind,
 		Dir: p.dir, Name: p.name, ToDir: q.dir, ToName: q.name, In: w.in(&p), ToIn: w.in(&q),
 		Was: old.Seen, WasTo: over.Seen, New: flags&renameNoReplace != 0}
 	if flags&renameExchange != 0 {
 		ch.Op = OpExchange
+	}
+	if old.mount || over.mount {
+		return 0, w.busy(&ch)
 	}
 	v, err := w.decide(&ch)
 	if err != nil {
