@@ -70,6 +70,16 @@ func TestPairs(t *testing.T) {
 	}
 }
 
+func TestAndLater(t *testing.T) {
+	list := andLater([]job{{name: "a", kind: reads}, {name: "b", kind: writes}})
+	if len(list) != 3 || list[0].later || list[2].name != "a"+laterOn || !list[2].later {
+		t.Errorf("%+v", list)
+	}
+	if got := kindOf("git status" + laterOn); got != reads {
+		t.Errorf("a job later on is of kind %d", got)
+	}
+}
+
 func TestHistoryVerdicts(t *testing.T) {
 	pairOfKind := func(k kind, off, on float64) pair {
 		for _, j := range jobs {
