@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/clipboard"
 	"carrel/internal/fileops"
 	"carrel/internal/hostexec/shim"
 	"carrel/internal/inside"
@@ -40,8 +41,11 @@ func Main(argv []string) int {
 		return inside.Main(argv)
 	case len(argv) > 0 && filepath.Base(argv[0]) == inside.FileHelper:
 		return fileops.Main(argv, os.Stdin, os.Stdout, os.Stderr)
-	case len(argv) == 2 && argv[0] == workspace.HolderArg0:
-		return workspace.HoldClipboard(argv[1], os.Getenv)
+	case len(argv) == 2 && argv[0] == clipboard.HolderArg0:
+		if clipboard.Hold(argv[1], os.Getenv) != nil {
+			return workspace.ExitOurs
+		}
+		return 0
 	}
 	// Most runs end before a collection would pay.
 	debug.SetGCPercent(400)

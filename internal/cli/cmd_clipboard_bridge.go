@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"carrel/internal/clipboard"
 	"carrel/internal/supervisor"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -24,21 +24,21 @@ workspace: text, or a picture where there is no text. Programs inside paste it a
 always do; xclip, xsel, wl-paste and wl-copy are there. Nothing inside can read your
 clipboard by itself, unless you allow it with display.clipboard.`,
 			"  carrel clipboard send dev\n  carrel clipboard send dev --image",
-			func(ctx context.Context, e supervisor.Entry, image bool) (workspace.Carried, error) {
-				return workspace.SendClipboard(ctx, e, a.getenv, image)
+			func(ctx context.Context, e supervisor.Entry, image bool) (clipboard.Carried, error) {
+				return clipboard.Send(ctx, e, a.getenv, image)
 			}),
 		a.carryCommand("take", "Put what was copied in a workspace on your desktop's clipboard",
 			`Puts what the workspace has on its clipboard on that of your desktop: text, or a picture
 where there is no text. What comes from a workspace may be anything: look before you
 paste it into a shell.`,
 			"  carrel clipboard take dev\n  carrel clipboard take dev --image",
-			func(ctx context.Context, e supervisor.Entry, image bool) (workspace.Carried, error) {
-				return workspace.TakeClipboard(ctx, e, a.getenv, a.environ, image)
+			func(ctx context.Context, e supervisor.Entry, image bool) (clipboard.Carried, error) {
+				return clipboard.Take(ctx, e, a.getenv, a.environ, image)
 			}),
 	}
 }
 
-func (a *app) carryCommand(verb, short, long, example string, carry func(context.Context, supervisor.Entry, bool) (workspace.Carried, error)) *cobra.Command {
+func (a *app) carryCommand(verb, short, long, example string, carry func(context.Context, supervisor.Entry, bool) (clipboard.Carried, error)) *cobra.Command {
 	var image, asJSON bool
 	cmd := &cobra.Command{
 		Use:   verb + " NAME [--image]",

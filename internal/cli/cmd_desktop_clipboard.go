@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"carrel/internal/api"
+	"carrel/internal/memfile"
 
 	"github.com/spf13/cobra"
 )
@@ -77,7 +78,7 @@ func (a *app) clipboardSetCommand() *cobra.Command {
 		Args:    oneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Selection = selected(cmd)
-			f, err := memoryFile()
+			f, err := memfile.New("clipboard")
 			if err != nil {
 				return err
 			}

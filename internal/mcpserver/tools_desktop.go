@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"carrel/internal/api"
+	"carrel/internal/memfile"
 	"carrel/internal/supervisor"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -373,7 +374,7 @@ func setClipboard(ctx context.Context, c *call, in copyIn) (doneOut, error) {
 	if err != nil {
 		return doneOut{}, err
 	}
-	f, err := inMemory([]byte(in.Text))
+	f, err := memfile.Sealed("content", []byte(in.Text))
 	if err != nil {
 		return doneOut{}, err
 	}

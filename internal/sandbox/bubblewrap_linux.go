@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"carrel/internal/memfile"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -83,7 +85,7 @@ func systems(program string) error {
 // helper runs a program to its end and gives what it printed; an error has what
 // it said.
 func helper(argv ...string) (string, error) {
-	said, err := memory("said")
+	said, err := memfile.New("said")
 	if err != nil {
 		return "", err
 	}
@@ -107,15 +109,6 @@ func helper(argv ...string) (string, error) {
 		return "", fmt.Errorf("%s: %s: %s", argv[0], state, firstLine(said))
 	}
 	return firstLine(said), nil
-}
-
-// memory makes a memory file that is written to.
-func memory(name string) (*os.File, error) {
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), name), nil
 }
 
 // firstLine gives what a helper said first, of bounded length.
@@ -167,7 +160,7 @@ func lookAt(host string) (place, error) {
 
 // start runs bubblewrap and waits for the stage's first word.
 func (b *bwrapPlan) start(newNet bool) (*Walls, error) {
-	said, err := memory("bubblewrap")
+	said, err := memfile.New("bubblewrap")
 	if err != nil {
 		return nil, fmt.Errorf("preparing bubblewrap: %w", err)
 	}
@@ -278,7 +271,7 @@ func (b *bwrapPlan) files(said, far, leash *os.File, keep func(*os.File, error) 
 	for _, arg := range b.args {
 		list = append(append(list, arg...), 0)
 	}
-	args, err := keep(contents("bubblewrap arguments", list))
+	args, err := keep(memfile.Sealed("bubblewrap arguments", list))
 	if err != nil {
 		return nil, err
 	}
@@ -286,22 +279,13 @@ func (b *bwrapPlan) files(said, far, leash *os.File, keep func(*os.File, error) 
 	for _, data := range b.data {
 		f := null
 		if len(data) > 0 {
-			if f, err = keep(contents("file", data)); err != nil {
+			if f, err = keep(memfile.Sealed("file", data)); err != nil {
 				return nil, err
 			}
 		}
 		fds = append(fds, f.Fd())
 	}
 	return fds, nil
-}
-
-// contents makes a sealed memory file that is read from its start.
-func contents(name string, data []byte) (*os.File, error) {
-	f, err := memoryFile(name, data)
-	if err == nil {
-		_, err = f.Seek(0, 0)
-	}
-	return f, err
 }
 
 // terminalSignals are what a terminal or a caller sends to the whole process

@@ -38,22 +38,3 @@ func Rights(oob []byte) []int {
 	}
 	return fds
 }
-
-// memoryFile makes a sealed memory file holding b.
-func memoryFile(name string, b []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(fd), name)
-	if _, err := f.Write(b); err != nil {
-		f.Close()
-		return nil, err
-	}
-	_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL)
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}

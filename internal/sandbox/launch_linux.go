@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 
+	"carrel/internal/memfile"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -93,7 +95,7 @@ func Launch(p *Plan, exe string, early *Stage, stdio [3]*os.File, group *Cgroup,
 }
 
 func (w *Walls) build(p *Plan, stdio [3]*os.File, group *Cgroup, standing func(*Walls) error) error {
-	plan, err := memoryFile("carrel-plan", p.Encode())
+	plan, err := memfile.Sealed("carrel-plan", p.Encode())
 	if err != nil {
 		return fmt.Errorf("writing the plan: %w", err)
 	}
@@ -324,7 +326,7 @@ func (w *Walls) Exec(c Command, stdio [3]*os.File) (uint64, error) {
 	if w.inside != nil {
 		c = w.inside(c)
 	}
-	file, err := memoryFile("carrel-command", c.Encode())
+	file, err := memfile.Sealed("carrel-command", c.Encode())
 	if err != nil {
 		return 0, fmt.Errorf("writing the command: %w", err)
 	}

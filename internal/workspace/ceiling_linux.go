@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"carrel/internal/config"
+	"carrel/internal/memfile"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +21,6 @@ const (
 	maxCeilings     = 16
 	maxSealed       = 8 << 20 // bytes
 	sealedVersion   = 1
-	allSeals        = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 	firstDescriptor = 3
 )
 
@@ -43,17 +43,8 @@ func SealCeilings(list []config.CeilingText) (*os.File, error) {
 	if len(list) > maxCeilings || len(text) > maxSealed {
 		return nil, fmt.Errorf("%d ceilings of %d bytes are more than %d of %d", len(list), len(text), maxCeilings, maxSealed)
 	}
-	fd, err := unix.MemfdCreate("ceiling", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	f, err := memfile.Sealed("ceiling", text)
 	if err != nil {
-		return nil, fmt.Errorf("making a file in memory: %w", err)
-	}
-	f := os.NewFile(uintptr(fd), "ceiling")
-	_, err = f.Write(text)
-	if err == nil {
-		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, allSeals)
-	}
-	if err != nil {
-		f.Close()
 		return nil, fmt.Errorf("sealing the ceilings: %w", err)
 	}
 	return f, nil
@@ -78,26 +69,18 @@ func openSealed(word string) ([]config.CeilingText, error) {
 	if err != nil || fd < firstDescriptor || word != strconv.Itoa(fd) {
 		return nil, fmt.Errorf("want the number of a descriptor, %d or more", firstDescriptor)
 	}
-	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
-	switch {
-	case errors.Is(err, unix.EBADF):
+	switch is, err := memfile.IsSealed(fd); {
+	case err != nil:
 		return nil, errors.New("there is no such descriptor")
-	case err != nil || seals&allSeals != allSeals:
+	case !is:
 		return nil, errors.New("the descriptor is no sealed file in memory, so that its content could change")
 	}
 	unix.CloseOnExec(fd)
 	f := os.NewFile(uintptr(fd), "ceiling")
 	defer f.Close()
-	st, err := f.Stat()
+	text, err := memfile.Read(f, maxSealed)
 	if err != nil {
-		return nil, err
-	}
-	if st.Size() > maxSealed {
-		return nil, fmt.Errorf("%d bytes are more than %d", st.Size(), maxSealed)
-	}
-	text, err := io.ReadAll(io.NewSectionReader(f, 0, st.Size()))
-	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("its content: %w", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

@@ -146,7 +146,7 @@ func (d *desk) waited(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 		select {
 		case in, ok := <-c.Inputs():
 			if ok && in.Pastes {
-				d.p.clipboard.lent.gesture()
+				d.p.clipboard.Gesture()
 			}
 			if ok && in.Signal > 0 && in.Signal <= 64 {
 				_ = d.up.walls.Signal(a.id, syscall.Signal(in.Signal))

@@ -203,7 +203,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: d.stop,
 		Published: p.publishedPorts(), Hosts: up.hosts(),
 		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled, Watch: p.desktop.watch(),
-		Clipboard: p.clipboard.carry,
+		Clipboard: p.clipboard.Carry,
 		Ceiling:   p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: d.denied,
 		Audit: p.audit.add, Refuse: p.audit.refuse, Waits: tell.Tell, Looks: onlyReads, Owner: d.owned, Kill: d.killNow,
 		Record: d.record, First: d.events.Last(), Past: d.past,
@@ -212,7 +212,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		return fmt.Errorf("a workspace that nobody can reach is not started: %w", err)
 	}
 	up.network.answersTo(d.server)
-	p.clipboard.answersTo(d.server)
+	p.clipboard.AnswersTo(d.server)
 	p.keyring.answersTo(d.server)
 	p.desktop.answersTo(up.walls, d.server)
 	if p.NoWalls() {

@@ -284,7 +284,7 @@ func (d *desk) attach(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 		total := 0
 		for in := range c.Inputs() {
 			if in.Pastes {
-				d.p.clipboard.lent.gesture()
+				d.p.clipboard.Gesture()
 			}
 			n, _ := t.send(ctx, &in) // of a program that has ended: told below
 			total += n

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/clipboard"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
@@ -245,10 +246,10 @@ func AttachTo(ctx context.Context, e supervisor.Entry, app string) (last api.App
 // typeInto sends what the person types until the detach key.
 func typeInto(talk *supervisor.Conversation) {
 	buf := make([]byte, 4096)
-	var keys gestures
+	var keys clipboard.Gestures
 	for {
 		n, err := os.Stdin.Read(buf)
-		if keys.in(buf[:n]) {
+		if keys.In(buf[:n]) {
 			tells(talk)()
 		}
 		for i, c := range buf[:n] {

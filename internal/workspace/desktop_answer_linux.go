@@ -14,16 +14,14 @@ import (
 	"carrel/internal/api"
 	xclient "carrel/internal/desktop"
 	"carrel/internal/inside"
+	"carrel/internal/memfile"
 	"carrel/internal/supervisor"
-
-	"golang.org/x/sys/unix"
 )
 
 // Bounds on requests to a desktop.
 const (
 	maxDesktopWait = 10 * time.Minute
 	usualWait      = 30 * time.Second
-	maxClip        = xclient.MaxClipboard
 )
 
 // desktopTold is what a person has to know who acts there.
@@ -41,7 +39,7 @@ func (d document) sealed() (*os.File, error) {
 	if d.file != nil {
 		return d.file, nil
 	}
-	return sealed(d.data)
+	return memfile.Sealed("answer", d.data)
 }
 
 // seat is where requests to the desktop of a workspace arrive: of one that stays, and
@@ -171,7 +169,7 @@ func shoot(ctx context.Context, c *xclient.Desktop, s *api.Shot) (*api.DesktopRe
 	}
 	var file *os.File
 	want.To = func(data []byte) (err error) {
-		file, err = sealed(data)
+		file, err = memfile.Sealed("answer", data)
 		return err
 	}
 	p, err := c.Screenshot(ctx, want)
@@ -371,14 +369,14 @@ func changeWindow(ctx context.Context, c *xclient.Desktop, w *api.WindowChange) 
 // paste gives what was copied on the desktop, never the person's.
 func (d *seat) paste(ctx context.Context, q *api.Clip) (document, error) {
 	if q.Targets {
-		list, err := d.p.clipboard.own(ctx, q.Selection)
+		list, err := d.p.clipboard.Own(ctx, q.Selection)
 		if err != nil {
 			return document{}, err
 		}
 		text, err := json.Marshal(list)
 		return document{kind: api.TypeJSON, data: text}, err
 	}
-	data, err := d.p.clipboard.ownIn(ctx, q.Selection, q.Type)
+	data, err := d.p.clipboard.ReadOwn(ctx, q.Selection, q.Type)
 	if inside.IsText(q.Type) {
 		return document{kind: api.TypeText, data: data}, err
 	}
@@ -389,48 +387,11 @@ func (d *seat) copy(ctx context.Context, q *api.Clip, files []*os.File) error {
 	if len(files) != 1 {
 		return fmt.Errorf("what is to be copied comes as one descriptor, and %d came", len(files))
 	}
-	data, err := contentOf(files[0])
+	data, err := memfile.Read(files[0], xclient.MaxClipboard)
 	if err != nil {
 		return err
 	}
-	return d.p.clipboard.set(ctx, q.Selection, q.Type, data)
-}
-
-// contentOf reads a file of the caller's, which has to be one that is there as a whole:
-// nothing that is waited for.
-func contentOf(f *os.File) ([]byte, error) {
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() || st.Size() > maxClip {
-		return nil, fmt.Errorf("what is to be copied is no regular file of at most %d bytes", maxClip)
-	}
-	data, err := io.ReadAll(io.NewSectionReader(f, 0, maxClip+1))
-	if err == nil && len(data) > maxClip {
-		err = fmt.Errorf("more than %d bytes", maxClip)
-	}
-	return data, err
-}
-
-// sealed gives a file in memory that nobody can change any more.
-func sealed(data []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate("carrel", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		return nil, fmt.Errorf("making a file in memory: %w", err)
-	}
-	f := os.NewFile(uintptr(fd), "answer")
-	if _, err = f.Write(data); err == nil {
-		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE|unix.F_SEAL_SEAL)
-	}
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("filling a file in memory: %w", err)
-	}
-	return f, nil
+	return d.p.clipboard.Set(ctx, q.Selection, q.Type, data)
 }
 
 // Numbers as they are written.

@@ -79,8 +79,6 @@ func (p *Prepared) displayBinds() []sandbox.Mount { return nil }
 
 type desktop struct{}
 
-type clipboard struct{}
-
 type relayedTerminal struct{}
 
 func (p *Prepared) displayHeld() error { return nil }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/clipboard"
 	"carrel/internal/display"
 	"carrel/internal/fdpass"
 	"carrel/internal/inside"
@@ -53,7 +54,7 @@ type insideServer struct {
 
 	desk *desk // of a workspace that stays
 
-	clipboard *clipboard
+	clipboard *clipboard.Clipboard
 	virtual   *virtual
 	keyring   *keyring
 

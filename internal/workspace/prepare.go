@@ -12,6 +12,7 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/api"
+	"carrel/internal/clipboard"
 	"carrel/internal/config"
 	"carrel/internal/egress"
 	"carrel/internal/pathname"
@@ -70,7 +71,7 @@ type Prepared struct {
 	kept                []segment
 	desktop             *desktop // the virtual display; nil without
 	noDisplay           string   // why there is none although the policy has one
-	clipboard           *clipboard
+	clipboard           *clipboard.Clipboard
 	keyring             *keyring         // what of the person's credentials may be used; nil for nothing
 	audit               *auditor         // of a workspace that stays; nil for a run
 	relay               *relayedTerminal // of a run whose keys are seen; nil without
@@ -450,51 +451,3 @@ func (p *Prepared) globRoots() []string {
 	}
 	return sandbox.Outermost(roots)
 }
-
-func (p *Prepared) note(format string, args ...any) { p.addNotes(fmt.Sprintf(format, args...)) }
-
-func (p *Prepared) addNotes(notes ...string) {
-	p.said.Lock()
-	defer p.said.Unlock()
-	p.notes = append(p.notes, notes...)
-}
-
-// noted is what there is to tell so far; others may go on telling.
-func (p *Prepared) noted() []string {
-	p.said.Lock()
-	defer p.said.Unlock()
-	return slices.Clone(p.notes)
-}
-
-// refused is what was refused so far.
-func (p *Prepared) refused() []api.Denial {
-	p.said.Lock()
-	defer p.said.Unlock()
-	return slices.Clone(p.denials)
-}
-
-func (p *Prepared) deny(d ...api.Denial) {
-	if p.heard != nil {
-		for i := range d {
-			p.heard(d[i])
-		}
-		return
-	}
-	p.said.Lock()
-	defer p.said.Unlock()
-	p.denials = append(p.denials, d...)
-}
-
-// mostDenials is how many different refusals of one kind are told.
-func (p *Prepared) mostDenials() int {
-	if p.heard != nil {
-		return maxDenials * 100 // of all that a workspace that stays will ever run
-	}
-	return maxDenials
-}
-
-// Bounds on what a flood of requests from inside can leave in memory and log.
-const (
-	maxDenials = 100
-	maxSubject = 256 // bytes
-)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/clipboard"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
@@ -160,12 +161,12 @@ func (r *relayedTerminal) close() {
 type seen struct {
 	to      io.Writer
 	gesture func()
-	keys    gestures
+	keys    clipboard.Gestures
 	typed   func([]byte) // told of what was handed on; may be nil
 }
 
 func (s *seen) Write(b []byte) (int, error) {
-	if s.gesture != nil && s.keys.in(b) {
+	if s.gesture != nil && s.keys.In(b) {
 		s.gesture()
 	}
 	n, err := s.to.Write(b)

@@ -94,7 +94,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 	}
 	if p.relay != nil {
 		p.Plan.Command.Session, p.Plan.Command.Terminal = true, true
-		p.relay.gesture = p.clipboard.lent.gesture
+		p.relay.gesture = p.clipboard.Gesture
 	}
 	if p.engine.name == sandbox.EngineLandlock {
 		drop, err := p.privateDir()
@@ -268,7 +268,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	defer desk.Close()
 	up.desk.Store(desk)
 	n.answersTo(desk)
-	p.clipboard.answersTo(desk)
+	p.clipboard.AnswersTo(desk)
 	p.keyring.answersTo(desk)
 	p.desktop.answersTo(walls, desk)
 	if b != nil {

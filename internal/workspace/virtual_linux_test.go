@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/clipboard"
 	"carrel/internal/inside"
 	"carrel/internal/policy"
 	"carrel/internal/sound"
@@ -27,7 +28,7 @@ func virtualServer(off ...policy.Dimension) (s *insideServer, denials *[]api.Den
 	for _, dim := range off {
 		v.off[dim] = policy.Reason{Dimension: dim, Value: "off", Limited: true, Source: policy.Source{Layer: policy.LayerCeiling, File: "/c.json", Line: 1}}
 	}
-	return &insideServer{virtual: v, clips: make(chan struct{}, 1), clipboard: &clipboard{held: make(map[string]clipped)}}, denials, events
+	return &insideServer{virtual: v, clips: make(chan struct{}, 1), clipboard: clipboard.New(clipboard.Config{})}, denials, events
 }
 
 // TestSoundNames: what helpers can ask for is what the host's table knows.

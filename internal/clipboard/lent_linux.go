@@ -1,4 +1,4 @@
-package workspace
+package clipboard
 
 import (
 	"context"
@@ -28,7 +28,7 @@ const (
 // after the person has pressed the key for pasting in a terminal of this workspace.
 // What is read is not kept. All methods may be called on nil, which lends nothing.
 type lent struct {
-	open func(context.Context) (hostClipboard, error)
+	open func(context.Context) (host, error)
 	emit func(api.Event)
 
 	mu      sync.Mutex
@@ -77,7 +77,7 @@ func (l *lent) types(ctx context.Context, selection string) []string {
 	}
 	defer h.close()
 	list, err := h.types(ctx)
-	if err != nil && !errors.Is(err, errClipEmpty) {
+	if err != nil && !errors.Is(err, ErrEmpty) {
 		l.tell("asked for in vain: %v", err)
 	}
 	return list
@@ -98,10 +98,10 @@ func (l *lent) read(ctx context.Context, selection, kind string) (data []byte, o
 	defer h.close()
 	data, err = h.read(ctx, kind)
 	switch {
-	case errors.Is(err, errClipEmpty):
+	case errors.Is(err, ErrEmpty):
 		return nil, false, nil
-	case err == nil && len(data) > maxClip:
-		data, err = nil, fmt.Errorf("more than %d bytes", maxClip)
+	case err == nil && len(data) > maxBytes:
+		data, err = nil, fmt.Errorf("more than %d bytes", maxBytes)
 	}
 	if err != nil {
 		l.tell("asked for in vain: %v", err)
@@ -126,11 +126,11 @@ func shownKind(kind string) string {
 // protocol and as xterm's modifyOtherKeys have it, and the beginning of a bracketed paste.
 var pastings = [][]byte{{0x16}, []byte("\x1b[118;5u"), []byte("\x1b[27;5;118~"), []byte("\x1b[200~")}
 
-// gestures finds those in what a person types, also where one is split.
-type gestures struct{ tail []byte }
+// Gestures finds them in what a person types, also where one is split.
+type Gestures struct{ tail []byte }
 
-// in says whether some bytes end or hold one.
-func (g *gestures) in(b []byte) bool {
+// In says whether some bytes end or hold one.
+func (g *Gestures) In(b []byte) bool {
 	text := slices.Concat(g.tail, b)
 	found := false
 	for _, p := range pastings {

@@ -1,10 +1,11 @@
-package workspace
+package clipboard
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -13,9 +14,9 @@ import (
 	"carrel/internal/wlclip"
 )
 
-// hostClipboard is the clipboard of the desktop that a person sits at. Formats have one
+// host is the clipboard of the desktop that a person sits at. Formats have one
 // name here: "" is text.
-type hostClipboard interface {
+type host interface {
 	// types lists the formats as the desktop names them.
 	types(ctx context.Context) ([]string, error)
 	// read gives what was copied in a format that types has.
@@ -26,17 +27,17 @@ type hostClipboard interface {
 	close()
 }
 
-// openHostClipboard finds the desktop that a person's variables lead to: Wayland where
+// openHost finds the desktop that a person's variables lead to: Wayland where
 // there is one, through the compositor's extension or else wl-clipboard's programs, and
 // then X11.
-func openHostClipboard(ctx context.Context, getenv func(string) string) (hostClipboard, error) {
+func openHost(ctx context.Context, getenv func(string) string) (host, error) {
 	var wayland error
 	if socket := wlclip.Socket(getenv); socket != "" {
 		w, err := wlclip.Open(ctx, socket)
 		if err == nil {
 			return waylandHost{w}, nil
 		}
-		if errors.Is(err, wlclip.ErrNoExtension) && executable(wlPasteProgram) && executable(wlCopyProgram) {
+		if errors.Is(err, wlclip.ErrNoExtension) && isProgram(wlPasteProgram) && isProgram(wlCopyProgram) {
 			return programHost{env: []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "WAYLAND_DISPLAY=" + socket, "XDG_RUNTIME_DIR=" + getenv("XDG_RUNTIME_DIR")}}, nil
 		}
 		wayland = err
@@ -59,12 +60,17 @@ func openHostClipboard(ctx context.Context, getenv func(string) string) (hostCli
 }
 
 // x11Host is the clipboard of an X server.
+func isProgram(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
+}
+
 type x11Host struct{ x *xclient.Clipboard }
 
 func (h x11Host) types(ctx context.Context) ([]string, error) {
 	list, err := h.x.Targets(ctx, xclient.Copied)
 	if errors.Is(err, xclient.ErrEmpty) {
-		err = errClipEmpty
+		err = ErrEmpty
 	}
 	return list, err
 }
@@ -96,14 +102,14 @@ func (h x11Host) hold(ctx context.Context, kind string, data []byte, ready func(
 func (h x11Host) close() { _ = h.x.Close() }
 
 // offeredAs gives the name by which a format is offered.
-func offeredAs(ctx context.Context, h hostClipboard, kind string) (string, error) {
+func offeredAs(ctx context.Context, h host, kind string) (string, error) {
 	list, err := h.types(ctx)
 	if err != nil {
 		return "", err
 	}
 	name, ok := nameOffered(list, kind)
 	if !ok {
-		return "", errClipNoType
+		return "", ErrNoType
 	}
 	return name, nil
 }
@@ -114,7 +120,7 @@ type waylandHost struct{ w *wlclip.Clipboard }
 func (h waylandHost) types(ctx context.Context) ([]string, error) {
 	list, err := h.w.Types(ctx)
 	if errors.Is(err, wlclip.ErrEmpty) {
-		err = errClipEmpty
+		err = ErrEmpty
 	}
 	return list, err
 }
@@ -171,16 +177,16 @@ func (h programHost) run(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, wlPasteProgram, args...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = h.env, "/", time.Second
 	var said bytes.Buffer
-	out := &atMost{left: maxClip, full: cancel}
-	cmd.Stdout, cmd.Stderr = out, &atMost{left: maxServerWords, to: &said}
+	out := &atMost{left: maxBytes, full: cancel}
+	cmd.Stdout, cmd.Stderr = out, &atMost{left: maxWords, to: &said}
 	err := cmd.Run()
 	switch {
 	case out.over:
-		return nil, fmt.Errorf("%s gives more than %d bytes", wlPasteProgram, maxClip)
+		return nil, fmt.Errorf("%s gives more than %d bytes", wlPasteProgram, maxBytes)
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s has not ended: %w", wlPasteProgram, ctx.Err())
 	case err != nil && (strings.HasPrefix(said.String(), "No selection") || strings.HasPrefix(said.String(), "Nothing is copied")):
-		return nil, errClipEmpty
+		return nil, ErrEmpty
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w: %.200q", wlPasteProgram, err, said.String())
 	}

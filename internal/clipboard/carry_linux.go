@@ -1,4 +1,4 @@
-package workspace
+package clipboard
 
 import (
 	"bytes"
@@ -15,12 +15,13 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/memfile"
 	"carrel/internal/supervisor"
 )
 
-// carry answers the two requests by which a person carries something between their
+// Carry answers the two requests by which a person carries something between their
 // desktop's clipboard and the workspace's. That it is a person has been found out.
-func (c *clipboard) carry(ctx context.Context, call *supervisor.Call) api.Reply {
+func (c *Clipboard) Carry(ctx context.Context, call *supervisor.Call) api.Reply {
 	req := &call.Request
 	reply, err := c.carried(ctx, call)
 	if err == nil {
@@ -28,13 +29,13 @@ func (c *clipboard) carry(ctx context.Context, call *supervisor.Call) api.Reply 
 		return reply
 	}
 	hint := ""
-	if errors.Is(err, errClipEmpty) || errors.Is(err, errClipNoType) {
+	if errors.Is(err, ErrEmpty) || errors.Is(err, ErrNoType) {
 		hint = "copy something there first"
 	}
-	return api.Reply{Error: refused(api.CodeRequest, req.Op, c.nameOf(), err.Error(), hint)}
+	return api.Reply{Error: &api.Denial{Code: api.CodeRequest, Operation: req.Op, Subject: c.nameOf(), Message: err.Error(), Rule: "workspace", Source: "built in", Hint: hint}}
 }
 
-func (c *clipboard) nameOf() string {
+func (c *Clipboard) nameOf() string {
 	c.mu.Lock()
 	to := c.told
 	c.mu.Unlock()
@@ -45,31 +46,31 @@ func (c *clipboard) nameOf() string {
 	return m.ID
 }
 
-func (c *clipboard) carried(ctx context.Context, call *supervisor.Call) (api.Reply, error) {
+func (c *Clipboard) carried(ctx context.Context, call *supervisor.Call) (api.Reply, error) {
 	d := call.Request.Desktop
 	switch {
 	case call.Request.Op == api.OpClipboardSend && d != nil && d.Copy != nil && len(call.Files) == 1:
-		data, err := contentOf(call.Files[0])
+		data, err := memfile.Read(call.Files[0], maxBytes)
 		if err == nil {
-			err = c.set(ctx, d.Copy.Selection, d.Copy.Type, data)
+			err = c.Set(ctx, d.Copy.Selection, d.Copy.Type, data)
 		}
 		if err == nil {
 			c.emit(api.Event{Kind: api.EventClipboardSent, Text: fmt.Sprintf("%d bytes of %s", len(data), shownKind(d.Copy.Type))})
 		}
 		return api.Reply{}, err
 	case call.Request.Op == api.OpClipboardTake && d != nil && d.Paste != nil && d.Paste.Targets:
-		list, err := c.own(ctx, d.Paste.Selection)
+		list, err := c.Own(ctx, d.Paste.Selection)
 		if err != nil {
 			return api.Reply{}, err
 		}
 		text, err := json.Marshal(list)
 		return api.Reply{Desktop: &api.DesktopReply{Text: string(text)}}, err
 	case call.Request.Op == api.OpClipboardTake && d != nil && d.Paste != nil:
-		data, err := c.ownIn(ctx, d.Paste.Selection, d.Paste.Type)
+		data, err := c.ReadOwn(ctx, d.Paste.Selection, d.Paste.Type)
 		if err != nil {
 			return api.Reply{}, err
 		}
-		f, err := sealed(data)
+		f, err := memfile.Sealed("clipboard", data)
 		if err != nil {
 			return api.Reply{}, err
 		}
@@ -108,21 +109,21 @@ func carriedAs(kind string, n int) Carried {
 	return Carried{kind, n}
 }
 
-// SendClipboard reads the clipboard of the desktop that getenv's variables lead to, once,
+// Send reads the clipboard of the desktop that getenv's variables lead to, once,
 // and puts it on a workspace's: text, or a picture where there is none or where image asks
 // for one.
-func SendClipboard(ctx context.Context, e supervisor.Entry, getenv func(string) string, image bool) (Carried, error) {
+func Send(ctx context.Context, e supervisor.Entry, getenv func(string) string, image bool) (Carried, error) {
 	// Who may not is told before the clipboard is touched.
 	if _, err := e.Call(ctx, api.Request{Op: api.OpClipboardSend, Check: true}); err != nil {
 		return Carried{}, err
 	}
-	h, err := openHostClipboard(ctx, getenv)
+	h, err := openHost(ctx, getenv)
 	if err != nil {
 		return Carried{}, err
 	}
 	defer h.close()
 	list, err := h.types(ctx)
-	if errors.Is(err, errClipEmpty) {
+	if errors.Is(err, ErrEmpty) {
 		err = errors.New("the clipboard of your desktop is empty")
 	}
 	var kind string
@@ -136,7 +137,7 @@ func SendClipboard(ctx context.Context, e supervisor.Entry, getenv func(string) 
 	if err != nil {
 		return Carried{}, err
 	}
-	f, err := sealed(data)
+	f, err := memfile.Sealed("clipboard", data)
 	if err != nil {
 		return Carried{}, err
 	}
@@ -150,10 +151,10 @@ func SendClipboard(ctx context.Context, e supervisor.Entry, getenv func(string) 
 	return carriedAs(kind, len(data)), err
 }
 
-// TakeClipboard puts what a workspace has on its clipboard on that of the desktop that
+// Take puts what a workspace has on its clipboard on that of the desktop that
 // getenv's variables lead to. A process of our own stays behind and hands it out until
 // something else is copied there, as desktops want it.
-func TakeClipboard(ctx context.Context, e supervisor.Entry, getenv func(string) string, environ []string, image bool) (Carried, error) {
+func Take(ctx context.Context, e supervisor.Entry, getenv func(string) string, environ []string, image bool) (Carried, error) {
 	r, err := e.Call(ctx, api.Request{Op: api.OpClipboardTake, Desktop: &api.Desktop{Paste: &api.Clip{Targets: true}}})
 	if err != nil {
 		return Carried{}, err
@@ -183,7 +184,7 @@ func TakeClipboard(ctx context.Context, e supervisor.Entry, getenv func(string) 
 	if err != nil {
 		return Carried{}, err
 	}
-	data, err := contentOf(files[0])
+	data, err := memfile.Read(files[0], maxBytes)
 	if err != nil {
 		return Carried{}, err
 	}
@@ -200,7 +201,7 @@ func startHolder(ctx context.Context, content *os.File, kind string, environ []s
 		return err
 	}
 	defer r.Close()
-	cmd := exec.Command(selfExe, kind)
+	cmd := exec.Command("/proc/self/exe", kind)
 	cmd.Args[0] = HolderArg0
 	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout = environ, "/", content, w
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -225,20 +226,20 @@ func startHolder(ctx context.Context, content *os.File, kind string, environ []s
 // isHeld is what the process says that stays behind.
 const isHeld = "held"
 
-// HoldClipboard is that process: it holds what its standard input has, in a format, until
-// somebody copies something else. It returns an exit status.
-func HoldClipboard(kind string, getenv func(string) string) int {
+// Hold is that process: it holds what its standard input has, in a format, until somebody
+// copies something else. What goes wrong is said on standard output, too.
+func Hold(kind string, getenv func(string) string) error {
 	said := os.Stdout
 	ready := func() {
 		fmt.Fprintln(said, isHeld)
 		said.Close()
 	}
 	err := func() error {
-		data, err := contentOf(os.Stdin)
+		data, err := memfile.Read(os.Stdin, maxBytes)
 		if err != nil {
 			return err
 		}
-		h, err := openHostClipboard(context.Background(), getenv)
+		h, err := openHost(context.Background(), getenv)
 		if err != nil {
 			return err
 		}
@@ -247,7 +248,6 @@ func HoldClipboard(kind string, getenv func(string) string) int {
 	}()
 	if err != nil {
 		fmt.Fprintln(said, err)
-		return ExitOurs
 	}
-	return 0
+	return err
 }

@@ -1,4 +1,4 @@
-package workspace
+package clipboard
 
 import (
 	"context"
@@ -11,45 +11,51 @@ import (
 	"carrel/internal/api"
 	xclient "carrel/internal/desktop"
 	"carrel/internal/inside"
-	"carrel/internal/policy"
 	"carrel/internal/supervisor"
 )
 
-// clipboard is what the programs of one workspace copy to and paste from. With a
+// Config says what a clipboard is made of.
+type Config struct {
+	// Display gives the connection to the workspace's own display, nil where it has none.
+	Display func(context.Context) (*xclient.Clipboard, error)
+	// Person is the environment of the person whose own clipboard can be read just after
+	// their key for pasting, nil where it cannot.
+	Person func(name string) string
+}
+
+// Clipboard is what the programs of one workspace copy to and paste from. With a
 // virtual display it is that one's; without, and for the selection that the X client
 // does not serve, it is kept here, as long as the workspace lives. It is never the one
 // of the person's desktop: that is read where they have allowed it, see lent.
-type clipboard struct {
-	desktop *desktop // nil without one
-	lent    *lent    // nil where the person's is out of reach
+type Clipboard struct {
+	display func(context.Context) (*xclient.Clipboard, error) // nil without one
+	lent    *lent                                             // nil where the person's is out of reach
 
 	mu   sync.Mutex
 	held map[string]clipped // by selection
 	told *supervisor.Server // who hears what crosses; nil for nobody yet
 }
 
-// newClipboard makes the one of a workspace.
-func (p *Prepared) newClipboard() *clipboard {
-	c := &clipboard{desktop: p.desktop}
-	if p.lends() {
-		c.lent = &lent{emit: c.emit, open: func(ctx context.Context) (hostClipboard, error) { return openHostClipboard(ctx, p.getenv) }}
+// New makes the clipboard of a workspace.
+func New(of Config) *Clipboard {
+	c := &Clipboard{display: of.Display}
+	if of.Person != nil {
+		c.lent = &lent{emit: c.emit, open: func(ctx context.Context) (host, error) { return openHost(ctx, of.Person) }}
 	}
 	return c
 }
 
-// lends says whether the person's own can be read inside, after their key for pasting.
-func (p *Prepared) lends() bool {
-	return p.Policy.Clipboard == policy.ClipboardPaste && (p.getenv("DISPLAY") != "" || p.getenv("WAYLAND_DISPLAY") != "")
-}
+// Gesture is the person's key for pasting.
+func (c *Clipboard) Gesture() { c.lent.gesture() }
 
-// answersTo tells who hears of what crosses.
-func (c *clipboard) answersTo(server *supervisor.Server) {
+// AnswersTo tells who hears of what crosses.
+func (c *Clipboard) AnswersTo(server *supervisor.Server) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.told = server
 }
 
-func (c *clipboard) emit(e api.Event) {
+func (c *Clipboard) emit(e api.Event) {
 	c.mu.Lock()
 	to := c.told
 	c.mu.Unlock()
@@ -75,12 +81,15 @@ func (c *clipped) types() []string {
 
 // Why there is nothing to paste.
 var (
-	errClipEmpty  = errors.New("nothing was copied")
-	errClipNoType = errors.New("what was copied is not there in this format")
+	ErrEmpty  = errors.New("nothing was copied")
+	ErrNoType = errors.New("what was copied is not there in this format")
 )
 
-// maxKind bounds the name of a format, in bytes.
-const maxKind = 200
+const (
+	maxKind  = 200                  // bytes of the name of a format
+	maxBytes = xclient.MaxClipboard // of what is copied
+	maxWords = 2 << 10              // of what a program says
+)
 
 // kindOf gives a format the one name that it has here.
 func kindOf(kind string) (string, error) {
@@ -95,40 +104,40 @@ func kindOf(kind string) (string, error) {
 
 // selectionNamed gives the X client's name of a selection; ok is false where that
 // serves none.
-func (c *clipboard) selectionNamed(name string) (s xclient.Selection, ok bool, err error) {
+func (c *Clipboard) selectionNamed(name string) (s xclient.Selection, ok bool, err error) {
 	switch name {
 	case "", inside.Clipboard:
-		return xclient.Copied, c.desktop != nil, nil
+		return xclient.Copied, c.display != nil, nil
 	case inside.Primary:
-		return xclient.Marked, c.desktop != nil, nil
+		return xclient.Marked, c.display != nil, nil
 	case inside.Secondary:
 		return "", false, nil
 	}
 	return "", false, fmt.Errorf("there is no selection %.40q: %s, %s or %s", name, inside.Clipboard, inside.Primary, inside.Secondary)
 }
 
-// types lists the formats of what was copied.
-func (c *clipboard) types(ctx context.Context, selection string) ([]string, error) {
+// Types lists the formats of what was copied in a selection, "" being the clipboard.
+func (c *Clipboard) Types(ctx context.Context, selection string) ([]string, error) {
 	if list := c.lent.types(ctx, selection); len(list) > 0 {
 		return list, nil
 	}
-	return c.own(ctx, selection)
+	return c.Own(ctx, selection)
 }
 
-// own lists the formats of what is the workspace's own.
-func (c *clipboard) own(ctx context.Context, selection string) ([]string, error) {
+// Own lists the formats of what is the workspace's own.
+func (c *Clipboard) Own(ctx context.Context, selection string) ([]string, error) {
 	s, shown, err := c.selectionNamed(selection)
 	if err != nil {
 		return nil, err
 	}
 	if shown {
-		x, err := c.desktop.clipboard(ctx)
+		x, err := c.display(ctx)
 		if err != nil {
 			return nil, err
 		}
 		list, err := x.Targets(ctx, s)
 		if errors.Is(err, xclient.ErrEmpty) {
-			err = errClipEmpty
+			err = ErrEmpty
 		}
 		return list, err
 	}
@@ -136,13 +145,13 @@ func (c *clipboard) own(ctx context.Context, selection string) ([]string, error)
 	defer c.mu.Unlock()
 	what, ok := c.held[selectionKey(selection)]
 	if !ok {
-		return nil, errClipEmpty
+		return nil, ErrEmpty
 	}
 	return what.types(), nil
 }
 
-// read gives what was copied, in one format.
-func (c *clipboard) read(ctx context.Context, selection, kind string) ([]byte, error) {
+// Read gives what was copied, in one format.
+func (c *Clipboard) Read(ctx context.Context, selection, kind string) ([]byte, error) {
 	kind, err := kindOf(kind)
 	if err != nil {
 		return nil, err
@@ -150,11 +159,11 @@ func (c *clipboard) read(ctx context.Context, selection, kind string) ([]byte, e
 	if data, ok, err := c.lent.read(ctx, selection, kind); ok {
 		return data, err
 	}
-	return c.ownIn(ctx, selection, kind)
+	return c.ReadOwn(ctx, selection, kind)
 }
 
-// ownIn gives what is the workspace's own.
-func (c *clipboard) ownIn(ctx context.Context, selection, kind string) ([]byte, error) {
+// ReadOwn is Read for what is the workspace's own.
+func (c *Clipboard) ReadOwn(ctx context.Context, selection, kind string) ([]byte, error) {
 	kind, err := kindOf(kind)
 	if err != nil {
 		return nil, err
@@ -171,15 +180,15 @@ func (c *clipboard) ownIn(ctx context.Context, selection, kind string) ([]byte, 
 	what, ok := c.held[selectionKey(selection)]
 	switch {
 	case !ok:
-		return nil, errClipEmpty
+		return nil, ErrEmpty
 	case !offers(what.types(), kind):
-		return nil, errClipNoType
+		return nil, ErrNoType
 	}
 	return what.data, nil // which nobody changes
 }
 
-func (c *clipboard) readDisplay(ctx context.Context, s xclient.Selection, kind string) ([]byte, error) {
-	x, err := c.desktop.clipboard(ctx)
+func (c *Clipboard) readDisplay(ctx context.Context, s xclient.Selection, kind string) ([]byte, error) {
+	x, err := c.display(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -190,15 +199,15 @@ func (c *clipboard) readDisplay(ctx context.Context, s xclient.Selection, kind s
 func readX(ctx context.Context, x *xclient.Clipboard, s xclient.Selection, kind string) ([]byte, error) {
 	list, err := x.Targets(ctx, s)
 	if errors.Is(err, xclient.ErrEmpty) {
-		return nil, errClipEmpty
+		return nil, ErrEmpty
 	}
 	if err == nil && !offers(list, kind) {
-		return nil, errClipNoType
+		return nil, ErrNoType
 	}
 	if kind == "" { // also of an owner that lists nothing
 		text, err := x.Text(ctx, s)
 		if errors.Is(err, xclient.ErrEmpty) {
-			err = errClipEmpty
+			err = ErrEmpty
 		}
 		return []byte(text), err
 	}
@@ -216,21 +225,21 @@ func offers(list []string, kind string) bool {
 	return slices.Contains(list, kind)
 }
 
-// set has something be what was copied. data is the clipboard's from then on.
-func (c *clipboard) set(ctx context.Context, selection, kind string, data []byte) error {
+// Set has something be what was copied. data is the clipboard's from then on.
+func (c *Clipboard) Set(ctx context.Context, selection, kind string, data []byte) error {
 	kind, err := kindOf(kind)
 	if err != nil {
 		return err
 	}
-	if len(data) > maxClip {
-		return fmt.Errorf("more than %d bytes", maxClip)
+	if len(data) > maxBytes {
+		return fmt.Errorf("more than %d bytes", maxBytes)
 	}
 	s, shown, err := c.selectionNamed(selection)
 	if err != nil {
 		return err
 	}
 	if shown {
-		x, err := c.desktop.clipboard(ctx)
+		x, err := c.display(ctx)
 		if err != nil {
 			return err
 		}
@@ -244,7 +253,7 @@ func (c *clipboard) set(ctx context.Context, selection, kind string, data []byte
 			total -= len(what.data)
 		}
 	}
-	if total > maxClip { // the others go: all selections together are bounded
+	if total > maxBytes { // the others go: all selections together are bounded
 		clear(c.held)
 	}
 	if c.held == nil {
@@ -267,14 +276,14 @@ func contentAs(kind string, data []byte) xclient.Content {
 	return content
 }
 
-// clear empties a selection.
-func (c *clipboard) clear(ctx context.Context, selection string) error {
+// Clear empties a selection.
+func (c *Clipboard) Clear(ctx context.Context, selection string) error {
 	s, shown, err := c.selectionNamed(selection)
 	if err != nil {
 		return err
 	}
 	if shown {
-		x, err := c.desktop.clipboard(ctx)
+		x, err := c.display(ctx)
 		if err != nil {
 			return err
 		}

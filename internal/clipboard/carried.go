@@ -1,4 +1,4 @@
-package workspace
+package clipboard
 
 // Carried says what was carried between a person's clipboard and a workspace's.
 type Carried struct {

@@ -1,4 +1,4 @@
-package workspace
+package clipboard
 
 import (
 	"context"
@@ -19,11 +19,11 @@ func TestGestures(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := string(rapid.SampledFrom(pastings).Draw(t, "key"))
 		typed := rapid.StringMatching(`([a-z\r]|\x1b\[[ABCD]|\x1b\[1;5[ABCD]){0,20}`).Draw(t, "typed")
-		var g gestures
+		var g Gestures
 		count := func(s string) (n int) {
 			for len(s) > 0 {
 				at := rapid.IntRange(1, len(s)).Draw(t, "cut")
-				if g.in([]byte(s[:at])) {
+				if g.In([]byte(s[:at])) {
 					n++
 				}
 				s = s[at:]
@@ -31,13 +31,13 @@ func TestGestures(t *testing.T) {
 			return n
 		}
 		if n := count(typed); n != 0 {
-			t.Fatalf("%q is %d gestures", typed, n)
+			t.Fatalf("%q is %d Gestures", typed, n)
 		}
 		if n := count(key); n != 1 {
-			t.Fatalf("%q is %d gestures", key, n)
+			t.Fatalf("%q is %d Gestures", key, n)
 		}
 		if n := count(typed); n != 0 {
-			t.Fatalf("%q after one is %d gestures", typed, n)
+			t.Fatalf("%q after one is %d Gestures", typed, n)
 		}
 	})
 }
@@ -60,22 +60,22 @@ func (h fakeHost) close()                                             {}
 // what goes wrong on the desktop leaves the workspace its own.
 func TestLent(t *testing.T) {
 	opened := 0
-	host := fakeHost{list: inside.TextTypes(), data: "secret"}
+	person := fakeHost{list: inside.TextTypes(), data: "secret"}
 	var events []string
-	l := &lent{emit: func(e api.Event) { events = append(events, e.Kind+" "+e.Text) }, open: func(context.Context) (hostClipboard, error) {
+	l := &lent{emit: func(e api.Event) { events = append(events, e.Kind+" "+e.Text) }, open: func(context.Context) (host, error) {
 		opened++
-		return host, nil
+		return person, nil
 	}}
-	c := &clipboard{lent: l}
+	c := &Clipboard{lent: l}
 	ctx := context.Background()
 	read := func() string {
-		b, err := c.read(ctx, "", "")
+		b, err := c.Read(ctx, "", "")
 		if err != nil {
 			return err.Error()
 		}
 		return string(b)
 	}
-	if err := c.set(ctx, "", "", []byte("own")); err != nil {
+	if err := c.Set(ctx, "", "", []byte("own")); err != nil {
 		t.Fatal(err)
 	}
 	for range 100 {
@@ -84,7 +84,7 @@ func TestLent(t *testing.T) {
 		}
 	}
 	l.gesture()
-	if b, err := c.read(ctx, inside.Primary, ""); !errors.Is(err, errClipEmpty) || opened != 0 {
+	if b, err := c.Read(ctx, inside.Primary, ""); !errors.Is(err, ErrEmpty) || opened != 0 {
 		t.Errorf("what was marked: %q, %v", b, err)
 	}
 	for range 100 {
@@ -97,12 +97,12 @@ func TestLent(t *testing.T) {
 	if read() != "secret" {
 		t.Error("the second key lends nothing")
 	}
-	host.err = errors.New("a desktop in trouble")
+	person.err = errors.New("a desktop in trouble")
 	l.gesture()
 	if got := read(); got != "a desktop in trouble" {
 		t.Errorf("%q", got)
 	}
-	host.err = errClipEmpty
+	person.err = ErrEmpty
 	if got := read(); got != "own" {
 		t.Errorf("an empty desktop: %q", got)
 	}
@@ -122,42 +122,42 @@ func TestLent(t *testing.T) {
 // together are bounded.
 func TestOwnClipboard(t *testing.T) {
 	ctx := context.Background()
-	c := &clipboard{}
+	c := &Clipboard{}
 	for _, step := range []struct {
 		selection, kind, ask string
 		err                  error
 	}{
 		{"", "", "", nil}, {"clipboard", "UTF8_STRING", "text/plain", nil}, {"primary", "image/png", "image/png", nil},
-		{"secondary", "image/png", "", errClipNoType}, {"", "text/html", "text/plain", nil}, {"", "text/html", "text/html", nil}, {"", "", "text/html", errClipNoType},
+		{"secondary", "image/png", "", ErrNoType}, {"", "text/html", "text/plain", nil}, {"", "text/html", "text/html", nil}, {"", "", "text/html", ErrNoType},
 	} {
 		want := fmt.Sprintf("%+v", step)
-		if err := c.set(ctx, step.selection, step.kind, []byte(want)); err != nil {
+		if err := c.Set(ctx, step.selection, step.kind, []byte(want)); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := c.read(ctx, step.selection, step.ask); err != step.err || err == nil && string(got) != want {
+		if got, err := c.Read(ctx, step.selection, step.ask); err != step.err || err == nil && string(got) != want {
 			t.Errorf("%+v: %q, %v", step, got, err)
 		}
 	}
 	for _, wrong := range [][2]string{{"other", ""}, {"", "a b"}, {"", "a\n"}, {"", strings.Repeat("x", maxKind+1)}} {
-		if err := c.set(ctx, wrong[0], wrong[1], nil); err == nil {
+		if err := c.Set(ctx, wrong[0], wrong[1], nil); err == nil {
 			t.Errorf("%q is taken", wrong)
 		}
-		if _, err := c.read(ctx, wrong[0], wrong[1]); err == nil {
+		if _, err := c.Read(ctx, wrong[0], wrong[1]); err == nil {
 			t.Errorf("%q is read", wrong)
 		}
 	}
-	large := make([]byte, maxClip)
-	if err := c.set(ctx, "", "", large); err != nil {
+	large := make([]byte, maxBytes)
+	if err := c.Set(ctx, "", "", large); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.set(ctx, "primary", "", large); err != nil || len(c.held) != 1 {
+	if err := c.Set(ctx, "primary", "", large); err != nil || len(c.held) != 1 {
 		t.Errorf("%v: %d selections of %d bytes are held", err, len(c.held), len(large))
 	}
-	if err := c.set(ctx, "", "", append(large, 0)); err == nil {
+	if err := c.Set(ctx, "", "", append(large, 0)); err == nil {
 		t.Error("one byte more is taken")
 	}
-	_ = c.clear(ctx, "primary")
-	if _, err := c.types(ctx, "primary"); !errors.Is(err, errClipEmpty) {
+	_ = c.Clear(ctx, "primary")
+	if _, err := c.Types(ctx, "primary"); !errors.Is(err, ErrEmpty) {
 		t.Errorf("%v", err)
 	}
 }
