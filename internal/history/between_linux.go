@@ -3,121 +3,199 @@ package history
 import "fmt"
 
 // keepBetween keeps what another program has written to a file of the step since that
-// closed it, or has put where the step knows of nothing, if the change destroys it.
+// closed it, or has put where the step knows of nothing or left something else, if the
+// change destroys it, or makes it the step's.
 func (w *Writer) keepBetween(c *Change, s, to *slot) error {
-	destroys := c.Op == Content || c.Op == Remove || c.Copied
 	moves := c.Op == Rename || c.Op == Exchange || c.Op == Link
-	if err := w.meets(c, s, destroys || moves && s.unknown()); err != nil || to == nil {
+	err := w.meets(s, c.Op == Content || c.Op == Remove || c.Copied, moves)
+	if err != nil || to == nil {
 		return err
 	}
-	return w.meets(c, to, c.Op == Rename || c.Op == Exchange && to.unknown())
+	return w.meets(to, c.Op == Rename, c.Op == Exchange)
 }
 
-// meets compares what is at a slot with what the step left there.
-func (w *Writer) meets(c *Change, s *slot, destroys bool) error {
-	if s.unknown() || s.is.origin == "" && s.is.id != (ID{}) && s.is.grant() == nil {
-		if !destroys || s.pending > 0 {
-			return nil
-		}
-		return w.meetsStranger(c, s)
-	}
-	if s.is.group == nil && len(w.groups) > 0 { // it may be a name of a file that the step knows
-		if st, err := w.glance(s); err == nil && w.groups[st.ID] != nil {
-			w.joinGroup(s.is, &st)
-		}
-	}
-	g := s.is.grant()
-	if g == nil && s.is.content && s.is.origin != "" && destroys && s.pending == 0 {
-		return w.meetsKept(c, s)
-	}
-	if !g.closed() || g.busy > 0 {
+// meets compares what is at a slot with what the step left there. What is known of a file
+// is known by its inode, whatever it is called by now.
+func (w *Writer) meets(s *slot, destroys, moves bool) error {
+	s.foreign = false
+	if !destroys && !moves && s.is.grant() == nil {
 		return nil
 	}
 	st, err := w.glance(s)
-	if err != nil {
+	if err != nil || st.Kind != File && st.Kind != Symlink {
 		return err
 	}
-	g.same = unmoved(&st, &g.left) || w.rereads(s, &st, g)
-	switch {
-	case g.same, !destroys, st.Kind == Absent, g.kept != nil && unmoved(&st, g.kept):
-		return nil
-	case st.Links > 1 && c.Op != Content: // another name keeps it
-		return nil
-	case w.ignored != nil && w.ignored(s.path()):
-		return nil
+	known := w.inodes[st.ID]
+	if w.groups[st.ID] != nil && s.is != nil && (s.is.id == (ID{}) || s.is.id == st.ID) { // a name of a file that the step knows by others
+		w.joinGroup(s.is, &st)
+		known = s.is
 	}
-	if err = w.storeBetween(s.is, s, &st); err == nil {
-		g.kept = &st
+	switch {
+	case s.pending > 0: // what is there may be the work of another call
+		s.foreign = false
+	case s.unknown():
+		s.foreign = true
+	case s.is.id == (ID{}) && s.is.origin != "":
+		if known == s.is {
+			break
+		}
+		if known == nil || st.Links > 1 {
+			return nil // as the step found it
+		}
+		if err := w.brought(s); err != nil { // another program gave a file of the step this name
+			return err
+		}
+		s.foreign = true
+	default:
+		s.foreign = s.is.id != (ID{}) && s.is.id != st.ID && (known == nil || known.origin != "")
+	}
+	switch {
+	case s.foreign && (known == nil || !known.judged()):
+		return w.meetsStranger(s, &st, destroys || moves)
+	case known == nil:
+		known = s.is
+	}
+	return w.meetsEdit(known, s, &st, destroys || moves && s.foreign)
+}
+
+// brought notes that nothing was at a slot when the step began, as far as that can be
+// known: what is there now was somewhere else.
+func (w *Writer) brought(s *slot) error {
+	err := w.pre(nil, s.origin(), s, &State{}, false)
+	if err == nil {
+		s.is, s.kept, s.used = nil, true, true
 	}
 	return err
 }
 
-// meetsStranger keeps what is at a slot where the step knows of nothing, has made
-// something else that is no file, or has brought what it met so before: another program
-// has put it there, or written to it.
-func (w *Writer) meetsStranger(c *Change, s *slot) error {
-	st, err := w.glance(s)
-	if err != nil {
-		return err
-	}
+// meetsStranger keeps what another program has put at a slot.
+func (w *Writer) meetsStranger(s *slot, st *State, destroys bool) error {
 	o := s.other
-	if s.is != nil && s.is.found != nil {
-		o = s.is
-	}
 	switch {
-	case st.Kind != File && st.Kind != Symlink, s.is != nil && s.is.found == nil && s.is.id == st.ID:
+	case !destroys:
 		return nil
-	case st.Links > 1 && c.Op == Remove: // another name keeps it
-		return nil
-	case o != nil && o.found != nil && unmoved(&st, o.found):
+	case o != nil && o.left != nil && sameContent(st, o.left):
 		return nil
 	case w.ignored != nil && w.ignored(s.path()):
 		return nil
-	case o == nil:
+	case o == nil || o.id != st.ID:
 		o = &object{at: s, meta: true, content: true}
 		s.other = o
 	}
 	known := s.is
-	if s.unknown() {
-		s.is = o // so that others wait until it is kept
-	}
-	err = w.storeBetween(o, s, &st)
+	s.is = o // so that others wait until it is kept
+	err := w.storeBetween(o, s, st)
 	if s.is == o {
 		s.is = known
 	}
 	if err == nil {
-		o.id, o.found = st.ID, &st
+		o.left = st
+		w.knows(o, st.ID)
 	}
 	return err
 }
 
-// meetsKept keeps what another program has written to a file, or put in its place, since
-// the step kept what it held: that did not go then, and the step has not written to it.
-func (w *Writer) meetsKept(c *Change, s *slot) error {
-	o := s.is
-	if o.group != nil || o.written || o.found == nil {
+// judged reports whether it is known what a file held last by the step's doing.
+func (o *object) judged() bool {
+	return o.grant() != nil || o.left != nil || o.content && o.found != nil && !o.written && o.group == nil
+}
+
+// meetsEdit keeps what another program has written to a file that the step knows, since
+// that left it.
+func (w *Writer) meetsEdit(o *object, s *slot, st *State, destroys bool) error {
+	if o == nil {
 		return nil
 	}
-	st, err := w.glance(s)
-	if err != nil {
-		return err
-	}
-	was := o.found
-	if o.edited != nil {
-		was = o.edited
-	}
+	g := o.grant()
 	switch {
-	case st.Kind != File && st.Kind != Symlink, st.Links > 1 && c.Op == Remove:
+	case g != nil && (!g.closed() || g.busy > 0):
 		return nil
-	case st.ID == was.ID && st.Size == was.Size && (st.Mtime == was.Mtime || o.timed):
-		return nil
-	case w.ignored != nil && w.ignored(s.path()):
+	case g != nil:
+		g.same = unmoved(st, &g.left) || w.rereads(s, st, g)
+		if g.same || !destroys || g.kept != nil && sameContent(st, g.kept) {
+			return nil
+		}
+	case !destroys || s.pending > 0 || !o.judged() || w.heldIn(o, st):
 		return nil
 	}
-	if err = w.storeBetween(o, s, &st); err == nil {
-		o.edited = &st
+	if w.ignored != nil && w.ignored(s.path()) {
+		return nil
+	}
+	busy := s.is
+	if busy == nil || busy.passed {
+		busy = o
+	}
+	err := w.storeBetween(busy, s, st)
+	if err == nil && g != nil {
+		g.kept = st
+	} else if err == nil {
+		o.left = st
 	}
 	return err
+}
+
+// heldIn reports whether a file that the step does not write to by a descriptor is as it
+// left it, or as it was when its content was kept.
+func (w *Writer) heldIn(o *object, st *State) bool {
+	was := o.left
+	if was == nil {
+		was = o.found
+	}
+	return was.ID == st.ID && was.Size == st.Size && (was.Mtime == st.Mtime || o.timed)
+}
+
+// sameContent reports whether a file has not been written to since it was looked at; names
+// may have come and gone.
+func sameContent(now, was *State) bool {
+	return now.Kind == was.Kind && now.ID == was.ID && now.Size == was.Size && now.Mtime == was.Mtime
+}
+
+// knows notes by its inode what an object is.
+func (w *Writer) knows(o *object, id ID) {
+	o.id = id
+	if id != (ID{}) && w.inodes != nil { // nil for a step of a killed writer
+		w.inodes[id] = o
+	}
+}
+
+// remember notes what a change has just made at a slot, and what it left there.
+func (w *Writer) remember(c *Change, s *slot) {
+	dir, name := c.Dir, c.Name
+	if c.To != "" {
+		dir, name = c.ToDir, c.ToName
+	}
+	s.via = &via{dir: dir, name: name}
+	defer func() { s.via = nil }()
+	st, err := w.glance(s)
+	if err != nil || st.Kind == Absent {
+		return
+	}
+	known := w.inodes[st.ID]
+	if known != nil && c.Op != Link { // its inode went, or it was looked at when another call had taken its name already
+		known.id, known.left = ID{}, nil
+	}
+	if s.is.id = st.ID; known == nil || c.Op != Link {
+		w.knows(s.is, st.ID)
+	}
+	if c.Op != Link && !(c.Op == Make && c.Opens) {
+		s.is.left = &st
+	}
+}
+
+// refresh looks again at what a call without a descriptor has written to.
+func (w *Writer) refresh(c *Change, s *slot) {
+	o := s.is
+	if o == nil || o.grant() != nil || o.left == nil {
+		return
+	}
+	s.via = &via{dir: c.Dir, name: c.Name, pinned: c.Pinned}
+	defer func() { s.via = nil }()
+	if st, err := w.glance(s); err == nil && st.Kind == File && (o.id == (ID{}) || o.id == st.ID) {
+		o.left = &st
+		if known := w.inodes[st.ID]; known != nil { // by another name
+			known.left = &st
+		}
+	}
 }
 
 // unknown says whether the step knows of nothing at a slot.
@@ -126,18 +204,11 @@ func (s *slot) unknown() bool { return s.is == nil || s.is.passed }
 // adopt makes what another program had put at a slot the step's own, as that writes to it
 // or gives it another name. What it held is kept.
 func (s *slot) adopt() *object {
-	if s.unknown() && s.other != nil && s.other.found != nil {
-		s.is, s.other = s.other, nil
+	if s.foreign && s.other != nil && s.other.left != nil {
+		s.gone()
+		s.is, s.other, s.foreign = s.other, nil, false
 	}
 	return s.is
-}
-
-// ofStranger gives what is known of a file that was adopted, nothing of any other.
-func (o *object) ofStranger() (ID, *State) {
-	if o.origin != "" {
-		return ID{}, nil
-	}
-	return o.id, o.found
 }
 
 // rereads reports whether a file that has other times than the step left has the

@@ -58,7 +58,7 @@ func (w *Writer) end(exit int) (uint64, error) {
 		w.unused = nil // some of it may be in use: the history's gc finds the rest
 		return w.step, err
 	}
-	w.step, w.tree, w.groups = 0, nil, nil
+	w.step, w.tree, w.groups, w.inodes = 0, nil, nil, nil
 	w.leaveDir()
 	w.grants.forget()
 	return 0, nil
@@ -101,7 +101,7 @@ func (w *Writer) postOf(s *slot, in *dirWalk) error {
 	if err != nil {
 		return err
 	}
-	st = s.byTheStep(st)
+	st = w.byTheStep(s, st)
 	if o := s.is; st.Unread && o != nil && o.hidden != nil && o.hidden.ID == st.ID {
 		st.Xattrs, st.Unread = o.hidden.Xattrs, false
 	}

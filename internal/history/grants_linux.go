@@ -137,12 +137,28 @@ func (w *Writer) renew(c *Change, g *grant) {
 
 // byTheStep gives what the calls of the step have left at a slot, of which now is what
 // is there at the end: another program may have put that there meanwhile.
-func (s *slot) byTheStep(now State) State {
-	switch {
-	case s.is == nil:
+func (w *Writer) byTheStep(s *slot, now State) State {
+	o := s.is
+	if o == nil {
 		return State{}
-	case s.is.found != nil && s.is.id != (ID{}) && s.is.id != now.ID:
-		return *s.is.found // it was replaced or removed
+	}
+	if known := w.inodes[now.ID]; o.id == (ID{}) || o.id == now.ID || known != nil && known.origin == "" {
+		return now
+	}
+	switch g := o.grant(); { // it was replaced or removed
+	case g.closed():
+		return g.left
+	case g != nil && g.seen != nil:
+		return *g.seen
+	}
+	for _, known := range []*object{o, w.inodes[o.id]} {
+		switch {
+		case known == nil:
+		case known.left != nil:
+			return *known.left
+		case known.found != nil:
+			return *known.found
+		}
 	}
 	return now
 }

@@ -80,7 +80,8 @@ func (w *Writer) keepContent(o *object, s *slot, st *State, leaving bool) (*Pre,
 		w.unbusy(o)
 		return nil, err
 	}
-	o.meta, o.content, o.id, o.copy, o.found = true, true, st.ID, p, &p.State
+	o.meta, o.content, o.copy, o.found = true, true, p, &p.State
+	w.knows(o, st.ID)
 	return p, nil
 }
 
@@ -266,7 +267,8 @@ func (w *Writer) hold(g *group, s *slot, st *State) error {
 		_ = unlinkAt(w.objects, objectName(number), 0)
 		return err
 	}
-	o.meta, o.held, o.id, o.found = true, number, st.ID, found
+	o.meta, o.held, o.found = true, number, found
+	w.knows(o, st.ID)
 	return nil
 }
 
@@ -285,7 +287,8 @@ func (w *Writer) noteGroup(g *group) error {
 		if err := w.write(r); err != nil {
 			return err
 		}
-		m.grouped, m.meta, m.content, m.id, m.found = true, true, true, g.state.ID, &p.State
+		m.grouped, m.meta, m.content, m.found = true, true, true, &p.State
+		w.knows(m, g.state.ID)
 	}
 	return nil
 }

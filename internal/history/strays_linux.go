@@ -20,7 +20,8 @@ func (w *Writer) strays() error {
 			return false, err
 		}
 		o := s.is
-		o.meta, o.content, o.grouped, o.id, o.found = true, true, true, id, &p.State
+		o.meta, o.content, o.grouped, o.found = true, true, true, &p.State
+		w.knows(o, id)
 		o.changes++
 		return true, nil
 	})

@@ -25,6 +25,7 @@ type slot struct {
 	// pending counts the changes on their way that put something there, or change what is.
 	pending int
 	other   *object // what another program had put there, see meetsStranger
+	foreign bool    // what is there is that program's, as the change on its way has met it
 	// changes counts those of the name, or of what is there, that did not fail.
 	changes int
 }
@@ -61,17 +62,20 @@ type object struct {
 	changes int           // that did not fail
 	copy    *Pre          // what was written down when the content was kept
 	found   *State        // as the step found it, once that is in the journal
-	edited  *State        // as another program had made it, see meetsKept
+	left    *State        // as a call of the step left it that opened nothing, or as it was met since
 	hidden  *State        // as it was before the step kept its owner from reading it
 	busy    chan struct{} // somebody keeps it at the moment, or is about to take its last name
 	number  uint64        // of what is kept
 	linked  *hardLink     // kept by a link, which is no copy before the name is gone
-	id      ID            // where known: of what was found, and of what the step made that is no file
+	id      ID            // where known
 	own     *grant        // see grant; of a file with several names it is the group's
 }
 
 // grant is what is known of how the step writes to a file, nil where it does not.
 func (o *object) grant() *grant {
+	if o == nil {
+		return nil
+	}
 	if o.group != nil {
 		return o.group.grant
 	}

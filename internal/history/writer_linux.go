@@ -28,6 +28,7 @@ type Writer struct {
 	step       uint64
 	next       uint64 // number of the next object
 	groups     map[ID]*group
+	inodes     map[ID]*object // what the open step knows, by what it is
 	frame      []byte
 	later      *Step       // it is closed by somebody else, after its writer was killed: what is known of it
 	others     *Log        // all steps that are known then
@@ -166,10 +167,10 @@ func (w *Writer) Begin(b Begin) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	w.tree, w.groups, w.kept, w.summed, w.tally = newTree(roots), make(map[ID]*group), 0, 0, Tally{}
+	w.tree, w.groups, w.inodes, w.kept, w.summed, w.tally = newTree(roots), make(map[ID]*group), make(map[ID]*object), 0, 0, Tally{}
 	w.step = number
 	if err := w.write(&Record{Begin: &b}); err != nil {
-		w.step, w.tree, w.groups = 0, nil, nil // what follows a beginning that is not there is not found either
+		w.step, w.tree, w.groups, w.inodes = 0, nil, nil, nil // what follows a beginning that is not there is not found either
 		return 0, err
 	}
 	return number, nil
@@ -215,6 +216,7 @@ func (w *Writer) After(c *Change, failed error) {
 		if failed == nil {
 			to.made()
 			s.gone()
+			w.remember(c, to)
 		}
 		return
 	}
@@ -236,9 +238,13 @@ func (w *Writer) After(c *Change, failed error) {
 				g.written = true
 			}
 		}
+		if !c.Opens {
+			w.refresh(c, s)
+		}
 	case Meta:
 		if s.is != nil && c.Times {
 			s.is.timed = true
+			w.refresh(c, s)
 		}
 	case Make, Link:
 		if c.Op == Link {
@@ -246,14 +252,11 @@ func (w *Writer) After(c *Change, failed error) {
 		}
 		to.made()
 		to.is.opened = true // a link may be of what somebody has open
-		if c.Op == Make && !c.Opens {
-			to.is.id = w.idOf(c, to)
-		}
 		if c.Op == Link && s.is != nil {
 			s.is.opened = true // and the link may be what is opened
 			to.is.group = s.is.group
-			to.is.id, to.is.found = s.is.ofStranger()
 		}
+		w.remember(c, to)
 	case Remove:
 		if c.is != nil && s.is != c.is {
 			return // another thread has made something there since, and was told of first
@@ -275,17 +278,6 @@ func (w *Writer) After(c *Change, failed error) {
 			s.exchanged(to)
 		}
 	}
-}
-
-// idOf gives what a change has just made, the zero ID for a file.
-func (w *Writer) idOf(c *Change, s *slot) ID {
-	s.via = &via{dir: c.Dir, name: c.Name}
-	defer func() { s.via = nil }()
-	st, err := w.glance(s)
-	if err != nil || st.Kind == File {
-		return ID{}
-	}
-	return st.ID
 }
 
 // name keeps what is at a name, before the name gets another meaning. leaving
@@ -423,7 +415,8 @@ func (w *Writer) pre(o *object, origin string, s *slot, st *State, leaving bool)
 	found := w.asFound(o, st)
 	err := w.write(&Record{Pre: &Pre{Path: Bytes(origin), State: *found}, At: Bytes(s.path())})
 	if o != nil && err == nil {
-		o.meta, o.id, o.found = true, st.ID, found
+		o.meta, o.found = true, found
+		w.knows(o, st.ID)
 	}
 	return err
 }
