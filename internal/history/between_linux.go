@@ -22,10 +22,16 @@ func (w *Writer) meets(s *slot, destroys, moves bool) error {
 		return nil
 	}
 	st, err := w.glance(s)
-	if err != nil || st.Kind != File && st.Kind != Symlink {
+	if err != nil || st.Kind == Absent {
 		return err
 	}
 	known := w.inodes[st.ID]
+	if st.Kind != File && st.Kind != Symlink { // nothing is in it that a change of its name destroys
+		if s.foreign = known == nil && s.pending == 0 && !s.unknown() && s.is.id != (ID{}) && s.is.id != st.ID; s.foreign {
+			s.other = &object{at: s, meta: true, content: true, id: st.ID, left: &st}
+		}
+		return nil
+	}
 	if w.groups[st.ID] != nil && s.is != nil && (s.is.id == (ID{}) || s.is.id == st.ID) { // a name of a file that the step knows by others
 		w.joinGroup(s.is, &st)
 		known = s.is
@@ -48,6 +54,9 @@ func (w *Writer) meets(s *slot, destroys, moves bool) error {
 		s.foreign = true
 	default:
 		s.foreign = s.is.id != (ID{}) && s.is.id != st.ID && (known == nil || known.origin != "")
+	}
+	if s.foreign && w.raced && (known != nil || st.ID.Birth == 0 || st.ID.Birth >= w.began) {
+		s.foreign = false
 	}
 	switch {
 	case s.foreign && (known == nil || !known.judged()):
@@ -97,7 +106,13 @@ func (w *Writer) meetsStranger(s *slot, st *State, destroys bool) error {
 
 // judged reports whether it is known what a file held last by the step's doing.
 func (o *object) judged() bool {
-	return o.grant() != nil || o.left != nil || o.content && o.found != nil && !o.written && o.group == nil
+	switch {
+	case o.grant() != nil || o.left != nil:
+		return true
+	case o.found == nil:
+		return false
+	}
+	return o.found.Kind == Symlink || o.content && !o.written && o.group == nil
 }
 
 // meetsEdit keeps what another program has written to a file that the step knows, since
@@ -167,12 +182,10 @@ func (w *Writer) remember(c *Change, s *slot) {
 	s.via = &via{dir: dir, name: name}
 	defer func() { s.via = nil }()
 	st, err := w.glance(s)
-	if err != nil || st.Kind == Absent {
-		return
-	}
 	known := w.inodes[st.ID]
-	if known != nil && c.Op != Link { // its inode went, or it was looked at when another call had taken its name already
-		known.id, known.left = ID{}, nil
+	if err != nil || st.Kind == Absent || known != nil && known.at != nil && c.Op == Make {
+		w.raced = true
+		return
 	}
 	if s.is.id = st.ID; known == nil || c.Op != Link {
 		w.knows(s.is, st.ID)
@@ -182,19 +195,32 @@ func (w *Writer) remember(c *Change, s *slot) {
 	}
 }
 
+// arrived sees whether what a rename has put at a slot, and has met before, is there: where calls of the step
+// race for a name, they are told of in another order than the kernel made them in, and it
+// is not known which inode is whose.
+func (w *Writer) arrived(c *Change, foreign bool, s *slot) {
+	if foreign || s.is == nil || s.is.id == (ID{}) || w.raced {
+		return
+	}
+	s.via = &via{dir: c.ToDir, name: c.ToName}
+	defer func() { s.via = nil }()
+	st, err := w.glance(s)
+	w.raced = err == nil && st.ID != s.is.id && w.inodes[st.ID] != s.is
+}
+
 // refresh looks again at what a call without a descriptor has written to.
 func (w *Writer) refresh(c *Change, s *slot) {
-	o := s.is
-	if o == nil || o.grant() != nil || o.left == nil {
+	if s.is == nil || s.is.grant() != nil {
+		return
+	}
+	known := w.inodes[s.is.id]
+	if known == nil || known.left == nil {
 		return
 	}
 	s.via = &via{dir: c.Dir, name: c.Name, pinned: c.Pinned}
 	defer func() { s.via = nil }()
-	if st, err := w.glance(s); err == nil && st.Kind == File && (o.id == (ID{}) || o.id == st.ID) {
-		o.left = &st
-		if known := w.inodes[st.ID]; known != nil { // by another name
-			known.left = &st
-		}
+	if st, err := w.glance(s); err == nil && st.ID == known.id {
+		known.left = &st
 	}
 }
 

@@ -238,7 +238,10 @@ func (c *carrier) put(op *graph.Op, a *action) {
 	case graph.Copied:
 		v := c.versions[op.Of]
 		a.Verb, a.Object, a.State, a.Holds = duplicate, v.object, State{Kind: File, Size: v.state.Size}, v.state.Size+1
-		if v.object == (Object{}) {
+		switch {
+		case v.state.Kind == Symlink:
+			a.Verb, a.State, a.Holds = symlink, State{Kind: Symlink, Target: v.state.Target}, 0
+		case v.object == (Object{}):
 			a.Verb = empty
 		}
 	default:

@@ -41,6 +41,7 @@ type desk struct {
 	w     *Writer
 	apart bool // root and store are on two file systems
 	opens bool // who writes is known to open the file
+	times bool // what changes metadata sets times
 }
 
 func newDesk(t testing.TB) *desk {
@@ -113,7 +114,7 @@ func (d *desk) close(t fataler) {
 // act is a change as the broker makes it: told, made, told.
 func (d *desk) act(t fataler, op Op, path, to string, do func() error) {
 	t.Helper()
-	c := Change{Op: op, Path: path, To: to, Opens: d.opens}
+	c := Change{Op: op, Path: path, To: to, Opens: d.opens, Times: d.times}
 	defer pinNames(&c)()
 	if err := d.w.Before(&c); err != nil {
 		t.Fatalf("before %v %q %q: %v", op, path, to, err)

@@ -226,6 +226,11 @@ func (w *Writer) leftAt(s *slot, at string, st State) *Post {
 		p.State.Sum = g.left.Sum
 	case g != nil:
 		p.Late = st.Kind == File && (g.late || g.seen != nil)
+	case st.Kind == File && s.is != nil && s.is.left != nil && s.is.left.ID == st.ID && !sameContent(&st, s.is.left):
+		xattrs, unread := st.Xattrs, st.Unread
+		p.State = *s.is.left
+		p.State.Xattrs, p.State.Unread = xattrs, unread
+		return p
 	}
 	if len(p.State.Sum) == 0 {
 		w.sum(at, &p.State)

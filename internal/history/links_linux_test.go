@@ -54,6 +54,8 @@ func (d *desk) knot(t *rapid.T, held []*os.File) []*os.File {
 		if rapid.Bool().Draw(t, "truncate") {
 			flags |= os.O_TRUNC
 		}
+		d.opens = true
+		defer func() { d.opens = false }()
 		d.act(t, op, at, "", func() error {
 			f, err := os.OpenFile(at, flags, 0o640)
 			if err != nil {
@@ -86,6 +88,8 @@ func (d *desk) knot(t *rapid.T, held []*os.File) []*os.File {
 	case "meta":
 		if err == nil {
 			ts := []unix.Timespec{{Sec: 1, Nsec: 1}, {Sec: rapid.Int64Range(1, 1e9).Draw(t, "time")}}
+			d.times = true
+			defer func() { d.times = false }()
 			d.act(t, Meta, at, "", func() error { return unix.UtimesNanoAt(unix.AT_FDCWD, at, ts, 0) })
 		}
 	case "late":

@@ -97,6 +97,9 @@ func (u *undo) reverseOne(a *action, before met) error {
 	}
 	defer unix.Close(dir)
 	defer widened(dir, 0o300)()
+	if err := u.editedMeanwhile(dir, name, a); err != nil {
+		return err
+	}
 	switch a.Verb {
 	case rewrite:
 		return u.unwrite(dir, name, a)

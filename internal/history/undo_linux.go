@@ -34,6 +34,8 @@ type undo struct {
 	parted  map[ID]bool         // see moveOut: whether it has other names
 	changes map[ID]bool         // resumed: what the plan rewrites; it may have begun to
 	left    map[graph.Node]bool // died in this request and live on by names that are not known
+	began   int64               // the first change, in nanoseconds since 1970
+	besides []string            // see editedMeanwhile
 }
 
 func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
@@ -173,15 +175,15 @@ func (u *undo) all() error {
 	for i, st := range u.steps {
 		err := u.one(st, u.steps[i+1:])
 		if errors.Is(err, errUnfinished) {
-			return err
+			return u.withBesides(err)
 		}
 		if err != nil {
-			return errors.Join(err, u.backAgain())
+			return u.withBesides(errors.Join(err, u.backAgain()))
 		}
 	}
 	if len(u.steps) > 1 && u.req.Mode == Abort {
 		if err := u.arrived(); err != nil {
-			return errors.Join(err, u.backAgain())
+			return u.withBesides(errors.Join(err, u.backAgain()))
 		}
 	}
 	return nil
@@ -290,6 +292,7 @@ func (u *undo) one(st *Step, rest []*Step) error {
 	if err := u.journal(p); err != nil {
 		return errors.Join(fmt.Errorf("writing down what is about to be restored: %w", err), u.w.abort(nil))
 	}
+	u.starts()
 	if done, err := u.run(p.actions); err != nil {
 		if e := u.reverse(p, done, true); e != nil {
 			u.w.step, u.w.unfinished = 0, true

@@ -55,6 +55,12 @@ func (w *Writer) watch(o *object) {
 		w.tree.held += grantWeight
 	}
 	g.named(o)
+	if known := w.inodes[o.id]; known != nil {
+		known.left = nil
+		if known.grant() == nil { // by another name
+			known.setGrant(g)
+		}
+	}
 	g.turn++
 	g.left, g.pause, g.due = State{}, firstPause, time.Now().Add(firstPause)
 	if w.grants.of == nil {

@@ -29,6 +29,8 @@ type Writer struct {
 	next       uint64 // number of the next object
 	groups     map[ID]*group
 	inodes     map[ID]*object // what the open step knows, by what it is
+	raced      bool           // calls of the open step raced for a name, see arrived
+	began      int64          // when the open step did, in nanoseconds since 1970
 	frame      []byte
 	later      *Step       // it is closed by somebody else, after its writer was killed: what is known of it
 	others     *Log        // all steps that are known then
@@ -167,6 +169,7 @@ func (w *Writer) Begin(b Begin) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	w.raced, w.began = false, b.Time
 	w.tree, w.groups, w.inodes, w.kept, w.summed, w.tally = newTree(roots), make(map[ID]*group), make(map[ID]*object), 0, 0, Tally{}
 	w.step = number
 	if err := w.write(&Record{Begin: &b}); err != nil {
@@ -270,8 +273,10 @@ func (w *Writer) After(c *Change, failed error) {
 		case w.wasSame(c, s, to):
 			c.fail()
 		case c.Op == Rename:
+			foreign := s.foreign
 			s.adopt()
 			to.moved(s)
+			w.arrived(c, foreign, to)
 		default:
 			s.adopt()
 			to.adopt()

@@ -1,0 +1,56 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// editedMeanwhile keeps a copy beside of what an undo has restored and another program
+// has written to, or replaced, since: the undo is about to take it back. What it restores
+// has the time that it had before the step.
+func (u *undo) editedMeanwhile(dir int, name string, a *action) error {
+	switch a.Verb {
+	case put, swap, rewrite, empty, duplicate:
+	default:
+		return nil
+	}
+	now, err := stateAt(dir, name, 0)
+	if err != nil || now.Kind != File || u.began == 0 || now.Mtime < u.began-int64(clockTick) || now.Mtime == a.State.Mtime {
+		return err
+	}
+	if a.Verb != put && a.Verb != swap && now.Size == max(a.Holds-1, 0) {
+		return nil // it has that time by the undo, which has not given it another yet
+	}
+	for try := 1; try <= besideTries; try++ {
+		as := beside(name, try)
+		err := copyAny(dir, name, dir, as, tempPrefix+as[:min(len(as), maxName-len(tempPrefix))])
+		switch {
+		case errors.Is(err, unix.EEXIST):
+			continue
+		case err != nil:
+			return fmt.Errorf("keeping what was written to it meanwhile: %w", err)
+		}
+		u.besides = append(u.besides, join(path.Dir(string(a.Path)), as))
+		return nil
+	}
+	return fmt.Errorf("keeping what was written to it meanwhile: every name is taken, up to %q", beside(name, besideTries))
+}
+
+// withBesides adds to an error what editedMeanwhile has kept.
+func (u *undo) withBesides(err error) error {
+	if len(u.besides) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; what was edited since it was restored is kept as %q", err, u.besides)
+}
+
+// starts notes when the first change of an undo is made.
+func (u *undo) starts() {
+	if u.began == 0 {
+		u.began = time.Now().UnixNano()
+	}
+}
