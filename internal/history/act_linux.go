@@ -303,6 +303,7 @@ func (u *undo) put(dir int, name string, a *action) error {
 	if err == unix.EEXIST {
 		return errChanged
 	}
+	u.places(a, &there)
 	return err
 }
 
@@ -333,6 +334,7 @@ func (u *undo) swap(dir int, name string, a *action) error {
 	case !same(&now, &a.State):
 		return errChanged
 	}
+	u.places(a, &kept)
 	err = exchange(objects, number, dir, name)
 	if err == unix.EXDEV || err == unix.EINVAL || err == unix.ENOSYS {
 		return swapApart(dir, name, objects, number, a)

@@ -22,7 +22,11 @@ func (u *undo) reverse(p *Plan, done int, part bool) error {
 		}
 	}
 	for i := done - 1; i >= 0; i-- {
-		if err := u.reverseOne(&p.actions[i], before); err != nil {
+		err := u.editedMeanwhile(&p.actions[i])
+		if err == nil {
+			err = u.reverseOne(&p.actions[i], before)
+		}
+		if err != nil {
 			return fmt.Errorf("taking back what was restored of %q: %w", p.actions[i].Path, err)
 		}
 	}
@@ -97,9 +101,6 @@ func (u *undo) reverseOne(a *action, before met) error {
 	}
 	defer unix.Close(dir)
 	defer widened(dir, 0o300)()
-	if err := u.editedMeanwhile(dir, name, a); err != nil {
-		return err
-	}
 	switch a.Verb {
 	case rewrite:
 		return u.unwrite(dir, name, a)

@@ -12,18 +12,27 @@ import (
 // editedMeanwhile keeps a copy beside of what an undo has restored and another program
 // has written to, or replaced, since: the undo is about to take it back. What it restores
 // has the time that it had before the step.
-func (u *undo) editedMeanwhile(dir int, name string, a *action) error {
+func (u *undo) editedMeanwhile(a *action) error {
 	switch a.Verb {
 	case put, swap, rewrite, empty, duplicate:
 	default:
 		return nil
 	}
+	dir, name, err := u.entry(a)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
 	now, err := stateAt(dir, name, 0)
 	if err != nil || now.Kind != File || u.began == 0 || now.Mtime < u.began-int64(clockTick) || now.Mtime == a.State.Mtime {
 		return err
 	}
-	if a.Verb != put && a.Verb != swap && now.Size == max(a.Holds-1, 0) {
-		return nil // it has that time by the undo, which has not given it another yet
+	was, moved := u.placed[string(a.Path)]
+	switch {
+	case moved && now.Mtime == was, !moved && (a.Verb == put || a.Verb == swap):
+		return nil
+	case !moved && now.Size == max(a.Holds-1, 0): // the undo wrote it, and has not given it its time yet
+		return nil
 	}
 	for try := 1; try <= besideTries; try++ {
 		as := beside(name, try)
@@ -38,6 +47,14 @@ func (u *undo) editedMeanwhile(dir int, name string, a *action) error {
 		return nil
 	}
 	return fmt.Errorf("keeping what was written to it meanwhile: every name is taken, up to %q", beside(name, besideTries))
+}
+
+// places notes what the undo puts at a path.
+func (u *undo) places(a *action, st *State) {
+	if u.placed == nil {
+		u.placed = make(map[string]int64)
+	}
+	u.placed[string(a.Path)] = st.Mtime
 }
 
 // withBesides adds to an error what editedMeanwhile has kept.

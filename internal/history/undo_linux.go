@@ -35,6 +35,7 @@ type undo struct {
 	changes map[ID]bool         // resumed: what the plan rewrites; it may have begun to
 	left    map[graph.Node]bool // died in this request and live on by names that are not known
 	began   int64               // the first change, in nanoseconds since 1970
+	placed  map[string]int64    // the time of what was moved to a path
 	besides []string            // see editedMeanwhile
 }
 

@@ -1,0 +1,133 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// replacements are files that a person saves, by a rename or in place, where the step has
+// made something, holds something open, or has brought it, and that the step destroys by
+// another way. Each is worked on in a directory of its own; what was there comes back.
+var replacements = []struct{ name, setup, first, outside, then, before string }{
+	{"held open", "echo b > f", "sleep 3 3>> f & sleep .1", "echo MINE > u; mv u f", "rm f", "f:b"},
+	{"held open, never written", "echo b > f", "sleep 3 3<> f & sleep .1", "echo MINE > u; mv u f", "echo n > n; mv n f", "f:b"},
+	{"held open, a link", "echo b > f", "sleep 3 3>> f & sleep .1", "ln -sfn MINE f", "rm f", "f:b"},
+	{"made by mknod", "true", "python3 -c 'import os; os.mknod(\"f\")'", "echo MINE > f", "rm f", ""},
+	{"made by mknod, saved", "true", "python3 -c 'import os; os.mknod(\"f\")'", "echo MINE > u; mv u f", "echo n > n; mv n f", ""},
+	{"made by link", "echo a > a", "ln a f", "echo MINE > u; mv u f", "rm f", "a:a"},
+	{"made by link, written", "echo a > a", "ln a f", "echo MINE > u; mv u f", "echo s2 > f", "a:a f:s2"}, // their file stays, with what the step wrote
+	{"two names, by the other one", "echo b > a; ln a b", "echo step > a", "echo MINE >> b", "rm a b", "a:b b:b"},
+	{"two names, one of the person's", "echo b > a", "echo step > a", "echo MINE > a; ln a z; rm a", "rm z", "a:b"},
+	{"two names, one of the step's", "echo b > f", "echo s >> f", "echo MINE >> f", "ln f g; rm f g", "f:b"},
+	{"linked away", "echo b > f", "ln f f2", "echo MINE > u; mv u f", "echo n > n; mv n f", "f:b"},
+	{"a directory renamed there", "mkdir d", "mv d f", "rmdir f; echo MINE > f", "rm f", "d:"},
+	{"a directory in its place", "true", "echo s > f", "rm f; mkdir f; echo MINE > f/y", "mv f g; rm -r g", ""},
+	{"moved by the person", "echo b > a", "echo s > a", "echo MINE > a; mv a z", "rm z", "a:b"},
+	{"a link of the person's", "true", "mkdir d", "ln -s MINE d/l", "rm -r d", ""},
+}
+
+// TestHistoryReplacedDuringAStep: what lies at a name is known by its inode: a file that a
+// person puts in place of one that the step knows is kept and told when the step destroys it.
+func TestHistoryReplacedDuringAStep(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		var all [4][]string
+		for i, c := range replacements {
+			for n, part := range []string{c.setup, c.first, c.outside, c.then} {
+				all[n] = append(all[n], fmt.Sprintf("cd %d; %s; cd ..", i, part))
+			}
+			w.outsideSh(fmt.Sprintf("mkdir %d", i))
+		}
+		w.outsideSh(strings.Join(all[0], "; "))
+		w.during(strings.Join(all[1], "; "), strings.Join(all[2], "; "), strings.Join(all[3], "; "))
+		told := w.fine("show", "1")
+		if out := w.carrel("undo"); out.code != 125 || strings.Count(out.err, "conflict: ") < len(replacements) {
+			t.Errorf("an undo: %s", out)
+		}
+		w.fine("undo", "--keep-both")
+		for i, c := range replacements {
+			if strings.Count(told, fmt.Sprintf("\nedit %d/", i)) == 0 {
+				t.Errorf("%s: it is not told: %s", c.name, told)
+			}
+			if got := w.outsideSh(fmt.Sprintf("find %d -name '*.undo-conflict*' | while read -r f; do readlink $f || cat $f; done", i)); strings.Count(got, "MINE") != 1 {
+				t.Errorf("%s: beside: %q", c.name, got)
+			}
+			got := w.outsideSh(fmt.Sprintf("cd %d; for f in *; do case $f in *.undo-conflict*) ;; *) [ -e $f ] && echo $f:$(cat $f 2> /dev/null) ;; esac; done; true", i))
+			if got := strings.Join(strings.Fields(got), " "); got != c.before {
+				t.Errorf("%s: %q is there again, not %q", c.name, got, c.before)
+			}
+		}
+		if out := w.fine("history", "verify"); !strings.Contains(out, " 0 faults") {
+			t.Errorf("verify: %s", out)
+		}
+	})
+}
+
+// TestHistoryReplacedAtTheEnd: what a person has put in place of what a step made is not
+// the step's when that ends, and an undo does not take it.
+func TestHistoryReplacedAtTheEnd(t *testing.T) {
+	eachPerson(t, func(t *testing.T, p person) {
+		w := newWorld(t, p)
+		made := []struct{ name, first, outside string }{
+			{"link", "ln a link", "echo mine > u; mv u link"}, {"fifo", "mkfifo fifo", "rm fifo; echo mine > fifo"},
+			{"symlink", "ln -s x symlink", "rm symlink; echo mine > symlink"}, {"dir", "mkdir dir", "rmdir dir; echo mine > dir"},
+			{"node", "python3 -c 'import os; os.mknod(\"node\")'", "echo mine > node"},
+		}
+		w.write(w.project+"/a", "a\n")
+		var first, outside []string
+		for _, m := range made {
+			first, outside = append(first, m.first), append(outside, m.outside)
+		}
+		w.during(strings.Join(first, "; "), strings.Join(outside, "; "), "true")
+		for _, undo := range [][]string{{"undo"}, {"undo", "--keep-both"}} {
+			out := w.carrel(undo...)
+			for _, m := range made {
+				if !strings.Contains(out.err, "conflict: "+m.name+": ") {
+					t.Errorf("%v: no conflict at %s: %s", undo, m.name, out)
+				}
+				if got := w.outsideSh("cat " + m.name + "* | grep -c mine"); got != "1\n" {
+					t.Errorf("%v: %s is there %s times", undo, m.name, got)
+				}
+			}
+		}
+	})
+}
+
+// TestHistoryNoEditsByThreads: threads of a step that race for the same names are nobody
+// else's edits.
+func TestHistoryNoEditsByThreads(t *testing.T) {
+	w := newWorld(t, people()[0])
+	w.write(w.project+"/t.py", `
+import os, random, threading
+os.makedirs("tt", exist_ok=True)
+def work():
+    r = random.Random()
+    for i in range(200):
+        f, g = ("tt/f%d" % r.randrange(8) for _ in range(2))
+        try:
+            o = r.randrange(8)
+            if o == 0: open(f, "a").write("x%d" % i)
+            elif o == 1: open(f, "w").write("y%d" % i)
+            elif o == 2: os.unlink(f)
+            elif o == 3: os.rename(f, g)
+            elif o == 4: os.link(f, g)
+            elif o == 5: os.symlink(f, g)
+            elif o == 6: os.mknod(f)
+            elif o == 7: os.truncate(f, 3)
+        except OSError: pass
+threads = [threading.Thread(target=work) for _ in range(8)]
+for t in threads: t.start()
+for t in threads: t.join()
+`)
+	for range 4 {
+		w.run("--history", "on", "--", "python3", "t.py")
+	}
+	for step := range 4 {
+		if told := w.fine("show", fmt.Sprint(step+1)); strings.Contains(told, "\nedit ") {
+			t.Errorf("step %d: %s", step+1, told)
+		}
+	}
+}
