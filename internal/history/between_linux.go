@@ -21,7 +21,11 @@ func (w *Writer) meets(s *slot, destroys, moves bool) error {
 	if !destroys && !moves && s.is.grant() == nil {
 		return nil
 	}
-	st, err := w.glance(s)
+	look := w.glance
+	if s.is != nil && s.is.origin != "" && !s.is.meta { // what follows wants to know all of it
+		look = w.look
+	}
+	st, err := look(s)
 	if err != nil || st.Kind == Absent {
 		return err
 	}
