@@ -131,3 +131,22 @@ for t in threads: t.join()
 		}
 	}
 }
+
+// TestHistoryOnAnOverlay: a file of a lower layer is another one for the kernel once it was
+// changed, and that is nobody else's edit.
+func TestHistoryOnAnOverlay(t *testing.T) {
+	w := newWorld(t, people()[0])
+	for _, name := range []string{"lower/kept", "lower/d/x", "lower/mode", "lower/old", "lower/over"} {
+		w.write(w.outside+"/"+name, "before\n")
+	}
+	w.outsideSh("mkdir -p " + w.outside + "/upper " + w.outside + "/work")
+	w.mount("overlay", w.project, fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", w.outside))
+	w.run("--history", "on", "--", "sh", "-c", "echo step >> kept; sleep .3; rm kept; chmod 600 mode; rm mode; mv old new; rm new; chmod 600 over; echo n > n; mv n over; rm -r d")
+	if told := w.fine("show", "1"); strings.Contains(told, "\nedit ") {
+		t.Errorf("edits by nobody: %s", told)
+	}
+	w.fine("undo")
+	if got := w.outsideSh("cat kept d/x mode old over"); got != strings.Repeat("before\n", 5) {
+		t.Errorf("undone: %q", got)
+	}
+}

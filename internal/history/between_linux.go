@@ -29,14 +29,14 @@ func (w *Writer) meets(s *slot, destroys, moves bool) error {
 	if err != nil || st.Kind == Absent {
 		return err
 	}
-	known := w.inodes[st.ID]
+	known := w.inodes[w.inode(st.ID)]
 	if st.Kind != File && st.Kind != Symlink { // nothing is in it that a change of its name destroys
-		if s.foreign = known == nil && s.pending == 0 && !s.unknown() && s.is.id != (ID{}) && s.is.id != st.ID; s.foreign {
+		if s.foreign = known == nil && s.pending == 0 && !s.unknown() && s.is.id != (ID{}) && !w.isInode(s.is.id, st.ID); s.foreign {
 			s.other = &object{at: s, meta: true, content: true, id: st.ID, left: &st}
 		}
 		return nil
 	}
-	if w.groups[st.ID] != nil && s.is != nil && (s.is.id == (ID{}) || s.is.id == st.ID) { // a name of a file that the step knows by others
+	if w.groups[st.ID] != nil && s.is != nil && (s.is.id == (ID{}) || w.isInode(s.is.id, st.ID)) { // a name of a file that the step knows by others
 		w.joinGroup(s.is, &st)
 		known = s.is
 	}
@@ -57,7 +57,10 @@ func (w *Writer) meets(s *slot, destroys, moves bool) error {
 		}
 		s.foreign = true
 	default:
-		s.foreign = s.is.id != (ID{}) && s.is.id != st.ID && (known == nil || known.origin != "")
+		s.foreign = s.is.id != (ID{}) && !w.isInode(s.is.id, st.ID) && (known == nil || known.origin != "")
+	}
+	if known == nil && w.layered && s.is.grant() != nil {
+		s.foreign = false // a name of several is a file of its own once it was written to
 	}
 	if s.foreign && w.raced && (known != nil || st.ID.Birth == 0 || st.ID.Birth >= w.began) {
 		s.foreign = false
@@ -87,11 +90,11 @@ func (w *Writer) meetsStranger(s *slot, st *State, destroys bool) error {
 	switch {
 	case !destroys:
 		return nil
-	case o != nil && o.left != nil && sameContent(st, o.left):
+	case o != nil && o.left != nil && w.sameContent(st, o.left):
 		return nil
 	case w.ignored != nil && w.ignored(s.path()):
 		return nil
-	case o == nil || o.id != st.ID:
+	case o == nil || !w.isInode(o.id, st.ID):
 		o = &object{at: s, meta: true, content: true}
 		s.other = o
 	}
@@ -131,7 +134,7 @@ func (w *Writer) meetsEdit(o *object, s *slot, st *State, destroys bool) error {
 		return nil
 	case g != nil:
 		g.same = unmoved(st, &g.left) || w.rereads(s, st, g)
-		if g.same || !destroys || g.kept != nil && sameContent(st, g.kept) {
+		if g.same || !destroys || g.kept != nil && w.sameContent(st, g.kept) {
 			return nil
 		}
 	case !destroys || s.pending > 0 || !o.judged() || w.heldIn(o, st):
@@ -160,20 +163,31 @@ func (w *Writer) heldIn(o *object, st *State) bool {
 	if was == nil {
 		was = o.found
 	}
-	return was.ID == st.ID && was.Size == st.Size && (was.Mtime == st.Mtime || o.timed)
+	return w.isInode(was.ID, st.ID) && was.Size == st.Size && (was.Mtime == st.Mtime || o.timed)
 }
 
 // sameContent reports whether a file has not been written to since it was looked at; names
 // may have come and gone.
-func sameContent(now, was *State) bool {
-	return now.Kind == was.Kind && now.ID == was.ID && now.Size == was.Size && now.Mtime == was.Mtime
+func (w *Writer) sameContent(now, was *State) bool {
+	return now.Kind == was.Kind && w.isInode(now.ID, was.ID) && now.Size == was.Size && now.Mtime == was.Mtime
 }
+
+// inode is what tells one file from another while a step goes on: on an overlay the time
+// of birth is another one once a file of a lower layer was changed.
+func (w *Writer) inode(id ID) ID {
+	if w.layered {
+		id.Birth = 0
+	}
+	return id
+}
+
+func (w *Writer) isInode(a, b ID) bool { return w.inode(a) == w.inode(b) }
 
 // knows notes by its inode what an object is.
 func (w *Writer) knows(o *object, id ID) {
 	o.id = id
 	if id != (ID{}) && w.inodes != nil { // nil for a step of a killed writer
-		w.inodes[id] = o
+		w.inodes[w.inode(id)] = o
 	}
 }
 
@@ -186,7 +200,7 @@ func (w *Writer) remember(c *Change, s *slot) {
 	s.via = &via{dir: dir, name: name}
 	defer func() { s.via = nil }()
 	st, err := w.glance(s)
-	known := w.inodes[st.ID]
+	known := w.inodes[w.inode(st.ID)]
 	if err != nil || st.Kind == Absent || known != nil && known.at != nil && c.Op == Make {
 		w.raced = true
 		return
@@ -209,7 +223,7 @@ func (w *Writer) arrived(c *Change, foreign bool, s *slot) {
 	s.via = &via{dir: c.ToDir, name: c.ToName}
 	defer func() { s.via = nil }()
 	st, err := w.glance(s)
-	w.raced = err == nil && st.ID != s.is.id && w.inodes[st.ID] != s.is
+	w.raced = err == nil && !w.isInode(st.ID, s.is.id) && w.inodes[w.inode(st.ID)] != s.is
 }
 
 // refresh looks again at what a call without a descriptor has written to.
@@ -217,13 +231,13 @@ func (w *Writer) refresh(c *Change, s *slot) {
 	if s.is == nil || s.is.grant() != nil {
 		return
 	}
-	known := w.inodes[s.is.id]
+	known := w.inodes[w.inode(s.is.id)]
 	if known == nil || known.left == nil {
 		return
 	}
 	s.via = &via{dir: c.Dir, name: c.Name, pinned: c.Pinned}
 	defer func() { s.via = nil }()
-	if st, err := w.glance(s); err == nil && st.ID == known.id {
+	if st, err := w.glance(s); err == nil && w.isInode(st.ID, known.id) {
 		known.left = &st
 	}
 }

@@ -142,7 +142,7 @@ func (w *Writer) byTheStep(s *slot, now State) State {
 	if o == nil {
 		return State{}
 	}
-	if known := w.inodes[now.ID]; o.id == (ID{}) || o.id == now.ID || known != nil && known.origin == "" {
+	if known := w.inodes[w.inode(now.ID)]; o.id == (ID{}) || w.isInode(o.id, now.ID) || known != nil && known.origin == "" {
 		return now
 	}
 	switch g := o.grant(); { // it was replaced or removed
@@ -151,7 +151,7 @@ func (w *Writer) byTheStep(s *slot, now State) State {
 	case g != nil && g.seen != nil:
 		return *g.seen
 	}
-	for _, known := range []*object{o, w.inodes[o.id]} {
+	for _, known := range []*object{o, w.inodes[w.inode(o.id)]} {
 		switch {
 		case known == nil:
 		case known.left != nil:
@@ -226,7 +226,7 @@ func (w *Writer) leftAt(s *slot, at string, st State) *Post {
 		p.State.Sum = g.left.Sum
 	case g != nil:
 		p.Late = st.Kind == File && (g.late || g.seen != nil)
-	case st.Kind == File && s.is != nil && s.is.left != nil && s.is.left.ID == st.ID && !sameContent(&st, s.is.left):
+	case st.Kind == File && s.is != nil && s.is.left != nil && w.isInode(s.is.left.ID, st.ID) && !w.sameContent(&st, s.is.left):
 		xattrs, unread := st.Xattrs, st.Unread
 		p.State = *s.is.left
 		p.State.Xattrs, p.State.Unread = xattrs, unread

@@ -55,7 +55,7 @@ func (w *Writer) watch(o *object) {
 		w.tree.held += grantWeight
 	}
 	g.named(o)
-	if known := w.inodes[o.id]; known != nil {
+	if known := w.inodes[w.inode(o.id)]; known != nil {
 		known.left = nil
 		if known.grant() == nil { // by another name
 			known.setGrant(g)

@@ -29,6 +29,7 @@ type Writer struct {
 	next       uint64 // number of the next object
 	groups     map[ID]*group
 	inodes     map[ID]*object // what the open step knows, by what it is
+	layered    bool           // a root is on an overlay
 	raced      bool           // calls of the open step raced for a name, see arrived
 	began      int64          // when the open step did, in nanoseconds since 1970
 	frame      []byte
@@ -117,6 +118,8 @@ func (w *Writer) open(roots []string) error {
 			return fmt.Errorf("opening %q: %w", path, err)
 		}
 		w.roots = append(w.roots, r)
+		var fs unix.Statfs_t
+		w.layered = w.layered || unix.Fstatfs(r.fd, &fs) == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC
 	}
 	slices.SortFunc(w.roots, func(a, b root) int { return len(b.path) - len(a.path) })
 	return nil
