@@ -6,6 +6,9 @@ import "fmt"
 // closed it, or has put where the step knows of nothing or left something else, if the
 // change destroys it, or makes it the step's.
 func (w *Writer) keepBetween(c *Change, s, to *slot) error {
+	if s == to {
+		return nil // renamed to itself
+	}
 	moves := c.Op == Rename || c.Op == Exchange || c.Op == Link
 	err := w.meets(s, c.Op == Content || c.Op == Remove || c.Copied, moves)
 	if err != nil || to == nil {
