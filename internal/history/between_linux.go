@@ -211,7 +211,7 @@ func (w *Writer) remember(c *Change, s *slot) {
 	if s.is.id = st.ID; known == nil || c.Op != Link {
 		w.knows(s.is, st.ID)
 	}
-	if c.Op != Link && !(c.Op == Make && c.Opens) {
+	if c.Op != Link {
 		s.is.left = &st
 	}
 }

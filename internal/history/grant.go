@@ -13,6 +13,7 @@ import (
 type grant struct {
 	left  State     // what the step left in it; Absent while it may be open for writing
 	seen  *State    // when it was last looked at, while it was open
+	made  *State    // as the step made it, nil where that found it
 	kept  *State    // of what another program wrote, the last that was kept
 	names []*object // by which the step knows it
 

@@ -150,12 +150,18 @@ func (w *Writer) byTheStep(s *slot, now State) State {
 		return g.left
 	case g != nil && g.seen != nil:
 		return *g.seen
+	case g != nil && g.made != nil:
+		return *g.made
 	}
 	for _, known := range []*object{o, w.inodes[w.inode(o.id)]} {
 		switch {
 		case known == nil:
 		case known.left != nil:
 			return *known.left
+		case known.found != nil && o.grant() != nil: // what it wrote is gone, and nobody had looked at it
+			st := *known.found
+			st.Size, st.Mtime, st.Ctime, st.Sum = -1, 0, 0, ""
+			return st
 		case known.found != nil:
 			return *known.found
 		}

@@ -56,6 +56,9 @@ func (w *Writer) watch(o *object) {
 	}
 	g.named(o)
 	if known := w.inodes[w.inode(o.id)]; known != nil {
+		if g.made == nil {
+			g.made = known.left
+		}
 		known.left = nil
 		if known.grant() == nil { // by another name
 			known.setGrant(g)
@@ -205,6 +208,15 @@ func (w *Writer) whenClosed(in *dirWalk, l *watched) (State, error) {
 	return st, nil
 }
 
+// replaced reports whether what lies at a name of a file is another one by now.
+func (w *Writer) replaced(g *grant, now ID) bool {
+	if w.layered || w.raced || len(g.names) == 0 {
+		return false
+	}
+	id := g.names[0].id
+	return id != (ID{}) && !w.isInode(id, now)
+}
+
 // sees takes over what a look has found.
 func (w *Writer) sees(l *watched) {
 	g := l.g
@@ -212,6 +224,8 @@ func (w *Writer) sees(l *watched) {
 	g.due = time.Now().Add(g.pause)
 	known := g.seen != nil
 	switch other := known && l.now.ID != g.seen.ID; {
+	case !known && l.now.Kind != Absent && w.replaced(g, l.now.ID): // before anybody had looked
+		g.late = true
 	case l.err == nil && l.now.Kind == File && !other:
 		if g.left = l.now; len(l.now.Sum) > 0 {
 			w.grants.summed++
