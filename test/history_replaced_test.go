@@ -96,8 +96,8 @@ func TestHistoryReplacedAtTheEnd(t *testing.T) {
 	})
 }
 
-// TestHistoryNoEditsByThreads: threads of a step that race for the same names are nobody
-// else's edits.
+// TestHistoryNoEditsByThreads: what threads of a step do to each other's files, where they
+// race for the same names, is not listed as an edit of another program.
 func TestHistoryNoEditsByThreads(t *testing.T) {
 	w := newWorld(t, people()[0])
 	w.write(w.project+"/t.py", `
@@ -132,8 +132,8 @@ for t in threads: t.join()
 	}
 }
 
-// TestHistoryOnAnOverlay: a file of a lower layer is another one for the kernel once it was
-// changed, and that is nobody else's edit.
+// TestHistoryOnAnOverlay: the kernel gives a file of a lower layer another identity when it
+// is changed first. That is not listed as an edit of another program.
 func TestHistoryOnAnOverlay(t *testing.T) {
 	w := newWorld(t, people()[0])
 	for _, name := range []string{"lower/kept", "lower/d/x", "lower/mode", "lower/old", "lower/over"} {
@@ -143,7 +143,7 @@ func TestHistoryOnAnOverlay(t *testing.T) {
 	w.mount("overlay", w.project, fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", w.outside))
 	w.run("--history", "on", "--", "sh", "-c", "echo step >> kept; sleep .3; rm kept; chmod 600 mode; rm mode; mv old new; rm new; chmod 600 over; echo n > n; mv n over; rm -r d")
 	if told := w.fine("show", "1"); strings.Contains(told, "\nedit ") {
-		t.Errorf("edits by nobody: %s", told)
+		t.Errorf("edits without an editor: %s", told)
 	}
 	w.fine("undo")
 	if got := w.outsideSh("cat kept d/x mode old over"); got != strings.Repeat("before\n", 5) {

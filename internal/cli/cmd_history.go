@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/history"
@@ -195,72 +194,6 @@ func (a *app) historyRequest(project string) (workspace.Request, error) {
 	return workspace.Request{Cwd: project, Environ: a.environ, Ceilings: under, Default: policy.Human, Version: Version()}, err
 }
 
-// stepJSON is one step in JSON.
-type stepJSON struct {
-	Step     uint64     `json:"step"`
-	Kind     string     `json:"kind"`
-	Run      string     `json:"run,omitempty"`
-	Command  []text     `json:"command,omitempty"`
-	Label    string     `json:"label,omitempty"`
-	Began    time.Time  `json:"began"`
-	Ended    *time.Time `json:"ended,omitempty"`
-	Exit     int        `json:"exit"`
-	State    string     `json:"state"`
-	Of       []uint64   `json:"of,omitempty"`
-	UndoneBy uint64     `json:"undone_by,omitempty"`
-	Kept     int64      `json:"kept_bytes"`
-	Added    int        `json:"added"`
-	Modified int        `json:"modified"`
-	Removed  int        `json:"removed"`
-	Renamed  int        `json:"renamed"`
-	Lost     int        `json:"not_kept,omitempty"`
-	Edited   int        `json:"edited,omitempty"`
-
-	Changes []changeJSON `json:"changes,omitempty"`
-	LeftOut *api.LeftOut `json:"left_out,omitempty"` // of Changes
-}
-
-type changeJSON struct {
-	Path  text   `json:"path"`
-	From  text   `json:"from,omitempty"`
-	What  string `json:"what"`
-	Kind  string `json:"kind"`
-	Bytes int64  `json:"bytes"`
-	Lost  string `json:"not_kept,omitempty"`
-}
-
-func newStepJSON(l *history.Log, s *history.Step) stepJSON {
-	n := s.Counts()
-	j := stepJSON{
-		Step: s.Number, Kind: s.Begin.Kind, Run: s.Begin.Run, Label: s.Begin.Label, Began: time.Unix(0, s.Begin.Time),
-		State: stepState(l, s), Of: s.Begin.Of, UndoneBy: s.UndoneBy, Kept: n.Kept,
-		Added: n.Added, Modified: n.Modified, Removed: n.Removed, Renamed: n.Renamed, Lost: n.Lost, Edited: n.Edited,
-	}
-	for _, w := range s.Begin.Command {
-		j.Command = append(j.Command, text(w))
-	}
-	if s.End != nil {
-		t := time.Unix(0, s.End.Time)
-		j.Ended, j.Exit = &t, s.End.Exit
-	}
-	return j
-}
-
-// stepState is what a person has to know of a step.
-func stepState(l *history.Log, s *history.Step) string {
-	switch {
-	case s.Live && s.Open():
-		return "running"
-	case s.Open():
-		return "interrupted"
-	case l.Undone(s):
-		return "undone"
-	case s.End.Interrupted:
-		return "interrupted"
-	}
-	return "done"
-}
-
 func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 	if cmd.Flags().Changed("last") && f.last <= 0 {
 		return fmt.Errorf("-n %d: want a number of 1 or more", f.last)
@@ -423,7 +356,7 @@ func (a *app) show(f *historyFlags, name string) error {
 	j.LeftOut = api.NewLeftOut(len(left))
 	if f.json {
 		for _, c := range changes {
-			j.Changes = append(j.Changes, changeJSON{text(c.Path), text(c.From), c.What, c.Kind.String(), c.Bytes, c.Lost})
+			j.Changes = append(j.Changes, changeJSON{text(c.Path), text(c.From), c.What, c.Kind.String(), knownSize(c.Bytes), c.Lost})
 		}
 		return printJSON(a.out, j)
 	}

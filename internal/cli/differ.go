@@ -153,10 +153,12 @@ func (d *differ) note(colour, name, what string) {
 // content prints how the lines of a file changed.
 func (d *differ) content(c history.PathChange, name string, was, now *history.State) {
 	size := fmt.Sprintf("%d bytes, were %d", now.Size, was.Size)
-	switch c.What {
-	case history.Added:
+	switch {
+	case now.Size == history.UnknownSize:
+		size = "of unknown size"
+	case c.What == history.Added:
 		size = fmt.Sprintf("%d bytes", now.Size)
-	case history.Removed:
+	case c.What == history.Removed:
 		size = fmt.Sprintf("were %d bytes", was.Size)
 	}
 	if c.Lost != "" {

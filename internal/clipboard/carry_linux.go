@@ -226,8 +226,8 @@ func startHolder(ctx context.Context, content *os.File, kind string, environ []s
 // isHeld is what the process says that stays behind.
 const isHeld = "held"
 
-// Hold is that process: it holds what its standard input has, in a format, until somebody
-// copies something else. What goes wrong is said on standard output, too.
+// Hold is that process. It owns the clipboard with what its standard input has, in a format,
+// until another program copies something. What goes wrong is said on standard output, too.
 func Hold(kind string, getenv func(string) string) error {
 	said := os.Stdout
 	ready := func() {

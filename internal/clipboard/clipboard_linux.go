@@ -18,8 +18,8 @@ import (
 type Config struct {
 	// Display gives the connection to the workspace's own display, nil where it has none.
 	Display func(context.Context) (*xclient.Clipboard, error)
-	// Person is the environment of the person whose own clipboard can be read just after
-	// their key for pasting, nil where it cannot.
+	// Person reads the environment of the person's session. Their clipboard can be read just
+	// after their key for pasting; nil where it cannot.
 	Person func(name string) string
 }
 

@@ -100,7 +100,7 @@ func (d *Decider) Decide(ch *broker.Change) broker.Verdict {
 		return d.start(ch)
 	}
 	if at, reason := d.secretOf(ch); at != "" {
-		v := d.refusal(at, "secret: "+reason, "default", "")
+		v := d.refusal(at, view.SecretPrefix+reason, "default", "")
 		v.Hint = "--read " + at
 		return v
 	}
@@ -108,7 +108,7 @@ func (d *Decider) Decide(ch *broker.Change) broker.Verdict {
 		return d.reading(ch.Path)
 	}
 	if at := d.hidden.of(ch); at != "" {
-		return d.refusal(at, "secret: "+secrets.Match(path.Dir(at), path.Base(at)).Reason, "default", at)
+		return d.refusal(at, view.SecretPrefix+secrets.Match(path.Dir(at), path.Base(at)).Reason, "default", at)
 	}
 	v := d.one(ch, ch.Path, ch.Op != broker.OpLink)
 	if !v.Allowed || ch.To == "" {

@@ -95,7 +95,7 @@ func (d *Decider) isSecret(at string, dir int, name string, pinned int) (reason 
 	l := d.c.Policy.Lookup(at)
 	switch own := l.Rule != nil && l.Rule.Path == at; {
 	case own && l.Access == policy.Deny && l.Rule.Source.Layer == policy.LayerDefault:
-		return strings.TrimPrefix(l.Rule.Source.Text, "secret: "), true // it is masked; what the host puts in its place is not, for a moment
+		return strings.TrimPrefix(l.Rule.Source.Text, view.SecretPrefix), true // it is masked; what the host puts in its place is not, for a moment
 	case own, d.granted(at, l.Rule):
 		return "", false // a rule of its own says what becomes of it
 	}

@@ -203,8 +203,11 @@ func (w *Writer) remember(c *Change, s *slot) {
 	s.via = &via{dir: dir, name: name}
 	defer func() { s.via = nil }()
 	st, err := w.glance(s)
+	if err != nil {
+		return // its inode is not known, and nothing is compared with it
+	}
 	known := w.inodes[w.inode(st.ID)]
-	if err != nil || st.Kind == Absent || known != nil && known.at != nil && c.Op == Make {
+	if st.Kind == Absent || known != nil && known.at != nil && c.Op == Make {
 		w.raced = true
 		return
 	}
@@ -216,9 +219,9 @@ func (w *Writer) remember(c *Change, s *slot) {
 	}
 }
 
-// arrived sees whether what a rename has put at a slot, and has met before, is there: where calls of the step
-// race for a name, they are told of in another order than the kernel made them in, and it
-// is not known which inode is whose.
+// arrived checks that a rename has put what it met at its new name. Where calls of the step
+// race for a name, their ends are told in another order than the kernel made them in. Then
+// the tree cannot say which inode a name has.
 func (w *Writer) arrived(c *Change, foreign bool, s *slot) {
 	if foreign || s.is == nil || s.is.id == (ID{}) || w.raced {
 		return

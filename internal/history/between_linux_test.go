@@ -3,6 +3,8 @@ package history
 import (
 	"os"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // betweens are the contents of what was kept between, by path.
@@ -122,5 +124,54 @@ func TestKeptBetweenNames(t *testing.T) {
 	d.quiet(t)
 	if got := d.betweens(t, d.over(t)); len(got) != 1 || got["c"] != "stepby hand;" {
 		t.Errorf("kept: %v", got)
+	}
+}
+
+// TestReplacedAtOnce: a file that another program saves by a rename before the watcher has
+// looked is not what the step left: it is in the way of an undo, and both come back.
+func TestReplacedAtOnce(t *testing.T) {
+	d := newDesk(t)
+	for _, name := range []string{"found", "replaced"} {
+		if err := os.WriteFile(d.at(name), []byte("before"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save := func(name string) {
+		if err := os.WriteFile(d.at("saved"), []byte("by hand"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(d.at("saved"), d.at(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.begin(t)
+	d.put(t, "found", "step")
+	save("found")
+	d.put(t, "made", "step")
+	save("made")
+	d.put(t, "new", "step")
+	d.rename(t, "new", "replaced")
+	save("replaced")
+	d.quiet(t)
+	s := d.over(t)
+	for _, name := range []string{"found", "made", "replaced"} {
+		post, ok := s.PostOf(d.at(name))
+		if now, err := stateAt(unix.AT_FDCWD, d.at(name), 0); err != nil || !ok || post.State.ID == now.ID {
+			t.Errorf("%s: the step left %+v, %v, and there is %+v, %v", name, post.State, ok, now, err)
+		}
+	}
+	v, err := d.store.Preview(d.read(t), Request{Steps: []uint64{1}, Roots: []string{d.root}})
+	if err != nil || len(v.Conflicts) != 3 {
+		t.Fatalf("an undo: %+v, %v", v, err)
+	}
+	if _, err := d.undo(t, Request{Steps: []uint64{1}, Mode: KeepBoth}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"found": "before", "found.undo-conflict": "by hand", "replaced": "before", "replaced.undo-conflict": "by hand", "made": "by hand",
+	} {
+		if text, err := os.ReadFile(d.at(name)); err != nil || string(text) != want {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
 	}
 }

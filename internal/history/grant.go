@@ -27,7 +27,7 @@ type grant struct {
 }
 
 // grantWeight is about how many bytes of memory a grant takes.
-const grantWeight = 300
+const grantWeight = 600
 
 // maxGrantNames bounds the names of one file by which it is looked for.
 const maxGrantNames = 8

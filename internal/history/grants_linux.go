@@ -151,22 +151,28 @@ func (w *Writer) byTheStep(s *slot, now State) State {
 	case g != nil && g.seen != nil:
 		return *g.seen
 	case g != nil && g.made != nil:
-		return *g.made
+		return unseen(g.made)
 	}
 	for _, known := range []*object{o, w.inodes[w.inode(o.id)]} {
 		switch {
 		case known == nil:
 		case known.left != nil:
 			return *known.left
-		case known.found != nil && o.grant() != nil: // what it wrote is gone, and nobody had looked at it
-			st := *known.found
-			st.Size, st.Mtime, st.Ctime, st.Sum = -1, 0, 0, ""
-			return st
+		case known.found != nil && o.grant() != nil:
+			return unseen(known.found)
 		case known.found != nil:
 			return *known.found
 		}
 	}
 	return now
+}
+
+// unseen is a file that the step wrote to since it had a state, and of which the content
+// was replaced before the watcher looked at it.
+func unseen(was *State) State {
+	st := *was
+	st.Size, st.Mtime, st.Ctime, st.Sum = UnknownSize, 0, 0, ""
+	return st
 }
 
 // unwritten gives the state in which the step found the file that is at a slot, nil where

@@ -50,7 +50,7 @@ type State struct {
 	Mode   uint32            `cbor:"2,keyasint,omitempty"` // the lower twelve bits
 	UID    uint32            `cbor:"3,keyasint,omitempty"`
 	GID    uint32            `cbor:"4,keyasint,omitempty"`
-	Size   int64             `cbor:"5,keyasint,omitempty"` // of files, in bytes
+	Size   int64             `cbor:"5,keyasint,omitempty"` // of files, in bytes; see UnknownSize
 	Mtime  int64             `cbor:"6,keyasint,omitempty"`
 	Ctime  int64             `cbor:"7,keyasint,omitempty"`
 	Links  uint32            `cbor:"8,keyasint,omitempty"`
@@ -62,6 +62,10 @@ type State struct {
 	// only access control lists then; the others are not known.
 	Unread bool `cbor:"13,keyasint,omitempty"`
 }
+
+// UnknownSize is the Size of a file that a step left, where another program replaced it
+// before its content was looked at.
+const UnknownSize = -1
 
 // Object names a stored preimage: its segment's directory and number. The zero
 // Object is none.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestUndoThatFailsKeepsEdits: what somebody writes to a restored file is beside it when the
-// undo cannot go on and takes that back: by writing into it, and by replacing it.
+// TestUndoThatFailsKeepsEdits: another program edits a restored file, in place or by a
+// rename. When the undo fails and reverses the file, a copy of the edit lies beside it.
 func TestUndoThatFailsKeepsEdits(t *testing.T) {
 	for name, edit := range map[string]func(at string) error{
 		"in place": func(at string) error {

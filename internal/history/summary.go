@@ -23,7 +23,7 @@ type PathChange struct {
 	From  string // of a rename
 	What  string
 	Kind  Kind
-	Bytes int64  // that the file has now, or had when it was removed
+	Bytes int64  // that the file has now, or had when it was removed; see UnknownSize
 	Lost  string // why its former content is not kept, "" where it is
 }
 

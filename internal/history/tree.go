@@ -180,7 +180,7 @@ func (s *slot) down(name string) *slot {
 
 // weight is what a new slot takes of memory, about: a state will be known of it.
 func (s *slot) weight() int64 {
-	const usual = 800
+	const usual = 900
 	w := usual + len(s.name)
 	if s.is != nil {
 		w += len(s.is.origin)

@@ -13,8 +13,8 @@ const allSeals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix
 // New makes an empty file to write to. The name is what /proc says of the descriptor.
 func New(name string) (*os.File, error) { return create(name, 0) }
 
-// Sealed makes a file with a content that nobody can change any more, to be read from its
-// beginning.
+// Sealed makes a file with a content that no process can change any more. Its offset is at
+// the beginning.
 func Sealed(name string, content []byte) (*os.File, error) {
 	f, err := create(name, unix.MFD_ALLOW_SEALING)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSealed: what was put in is read from the beginning, and nobody can change it: not by
-// the descriptor, and not by opening it anew.
+// TestSealed: the content is read from the beginning. It cannot be changed by the descriptor,
+// nor by opening the file anew.
 func TestSealed(t *testing.T) {
 	f, err := Sealed("name", []byte("content"))
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// Read gives the content of a file that somebody else may have made, wherever they have
-// read it to. It has to be a regular one of at most so many bytes: of anything else a read
-// could wait.
+// Read returns the whole content of a descriptor that another process sent, whatever its
+// offset is. It has to be a regular file of at most so many bytes: a read of another kind
+// could block.
 func Read(f *os.File, most int64) ([]byte, error) {
 	st, err := f.Stat()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // Passwords is the reason of a file that stands for a repository's configuration.
-const Passwords = secretPrefix + "a password in the configuration of a repository"
+const Passwords = SecretPrefix + "a password in the configuration of a repository"
 
 const (
 	maxModules     = 1000 // repositories of submodules that are looked at, for each repository
@@ -68,7 +68,7 @@ func (in *inspector) gitPasswords(file string) bool {
 	entries, err := gitconf.Parse(data)
 	if err != nil { // git reads none of it
 		if hasUserinfo(string(data)) || secrets.HoldsToken(data) {
-			in.deny(file, strings.TrimPrefix(Passwords, secretPrefix), false)
+			in.deny(file, strings.TrimPrefix(Passwords, SecretPrefix), false)
 		}
 		return true
 	}

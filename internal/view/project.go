@@ -35,7 +35,7 @@ var otherTrees = wordSet("node_modules", "bower_components", "vendor", "site-pac
 var testTrees = wordSet("test", "tests", "testdata", "fixtures", "__fixtures__", "__tests__", "examples", "example", "docs")
 
 // Unlooked is the reason of a rule for a directory that cannot be read.
-const Unlooked = secretPrefix + "files of secrets cannot be looked for in it"
+const Unlooked = SecretPrefix + "files of secrets cannot be looked for in it"
 
 // projectDir is a directory that is still to be looked at.
 type projectDir struct {
@@ -74,7 +74,7 @@ func (in *inspector) projectSecrets() error {
 			case l.err != nil && d.rel == "":
 				in.note("the project %q is unreadable: no file of secrets could be looked for", in.o.Project)
 			case l.err != nil: // it may be gone, and then nothing is denied
-				in.deny(path.Join(at.path, d.rel), strings.TrimPrefix(Unlooked, secretPrefix), false)
+				in.deny(path.Join(at.path, d.rel), strings.TrimPrefix(Unlooked, SecretPrefix), false)
 			}
 			for _, name := range l.repositories {
 				in.repository(path.Join(at.path, d.rel, name))
@@ -170,7 +170,7 @@ func (in *inspector) projectFile(p string, row secrets.Row, test bool, left *unr
 // cannot be read is taken to hold one.
 func SecretFile(rel string, read func() ([]byte, error)) (reason string, ok bool) {
 	if IsGitConfig(rel) {
-		return strings.TrimPrefix(Passwords, secretPrefix), holdsPassword(read)
+		return strings.TrimPrefix(Passwords, SecretPrefix), holdsPassword(read)
 	}
 	row := secrets.Match(path.Dir(rel), path.Base(rel))
 	if row.Test == secrets.Never || row.Test == secrets.Shown {

@@ -120,8 +120,8 @@ func (in *inspector) listBusy() {
 	}
 }
 
-// secretPrefix begins the reason of each rule for a secret.
-const secretPrefix = "secret: "
+// SecretPrefix begins the reason of each rule for a secret.
+const SecretPrefix = "secret: "
 
 // deny adds a rule for an existing path, and for what it leads to if it is a
 // link. what says what it is; always adds the rule even if nothing is there.
@@ -132,7 +132,7 @@ func (in *inspector) deny(p, what string, always bool) {
 	parent := in.h.walk(parentOf(p))
 	if !parent.isDir() {
 		if always {
-			in.rule(p, policy.Deny, secretPrefix+what)
+			in.rule(p, policy.Deny, SecretPrefix+what)
 		}
 		return
 	}
@@ -141,7 +141,7 @@ func (in *inspector) deny(p, what string, always bool) {
 	if !e.exists && !always {
 		return
 	}
-	in.rule(real, policy.Deny, secretPrefix+what)
+	in.rule(real, policy.Deny, SecretPrefix+what)
 	in.hidden[real] = true
 	if e.mode&fs.ModeSymlink != 0 {
 		in.denyTarget(real, what)
@@ -161,7 +161,7 @@ func (in *inspector) denyTarget(link, what string) {
 	if pathname.Within(at.path, "/usr") || pathname.Within(at.path, "/nix/store") {
 		return // public by nature, and what programs need
 	}
-	in.rule(at.path, policy.Deny, secretPrefix+what)
+	in.rule(at.path, policy.Deny, SecretPrefix+what)
 	in.hidden[at.path] = true
 }
 

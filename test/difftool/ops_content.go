@@ -84,8 +84,8 @@ var contentOps = []operation{
 	{"execute", 2, doExecute},
 }
 
-// settled asks for a lock again while somebody has it: a process that was just
-// started closes what it inherited some microseconds after exec is reported.
+// settled asks for a lock again while it is held: a process that was just started closes
+// what it inherited some microseconds after exec is reported.
 func settled(lock func() error) (err error) {
 	for range 5 {
 		if err = lock(); err != unix.EAGAIN {

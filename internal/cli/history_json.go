@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"time"
+
+	"carrel/internal/api"
+	"carrel/internal/history"
+)
+
+// stepJSON is one step in JSON.
+type stepJSON struct {
+	Step     uint64     `json:"step"`
+	Kind     string     `json:"kind"`
+	Run      string     `json:"run,omitempty"`
+	Command  []text     `json:"command,omitempty"`
+	Label    string     `json:"label,omitempty"`
+	Began    time.Time  `json:"began"`
+	Ended    *time.Time `json:"ended,omitempty"`
+	Exit     int        `json:"exit"`
+	State    string     `json:"state"`
+	Of       []uint64   `json:"of,omitempty"`
+	UndoneBy uint64     `json:"undone_by,omitempty"`
+	Kept     int64      `json:"kept_bytes"`
+	Added    int        `json:"added"`
+	Modified int        `json:"modified"`
+	Removed  int        `json:"removed"`
+	Renamed  int        `json:"renamed"`
+	Lost     int        `json:"not_kept,omitempty"`
+	Edited   int        `json:"edited,omitempty"`
+
+	Changes []changeJSON `json:"changes,omitempty"`
+	LeftOut *api.LeftOut `json:"left_out,omitempty"` // of Changes
+}
+
+type changeJSON struct {
+	Path  text   `json:"path"`
+	From  text   `json:"from,omitempty"`
+	What  string `json:"what"`
+	Kind  string `json:"kind"`
+	Bytes *int64 `json:"bytes,omitempty"` // nil where it is not known
+	Lost  string `json:"not_kept,omitempty"`
+}
+
+// knownSize is a size in JSON, nil where it is not known.
+func knownSize(n int64) *int64 {
+	if n == history.UnknownSize {
+		return nil
+	}
+	return &n
+}
+
+func newStepJSON(l *history.Log, s *history.Step) stepJSON {
+	n := s.Counts()
+	j := stepJSON{
+		Step: s.Number, Kind: s.Begin.Kind, Run: s.Begin.Run, Label: s.Begin.Label, Began: time.Unix(0, s.Begin.Time),
+		State: stepState(l, s), Of: s.Begin.Of, UndoneBy: s.UndoneBy, Kept: n.Kept,
+		Added: n.Added, Modified: n.Modified, Removed: n.Removed, Renamed: n.Renamed, Lost: n.Lost, Edited: n.Edited,
+	}
+	for _, w := range s.Begin.Command {
+		j.Command = append(j.Command, text(w))
+	}
+	if s.End != nil {
+		t := time.Unix(0, s.End.Time)
+		j.Ended, j.Exit = &t, s.End.Exit
+	}
+	return j
+}
+
+// stepState is what a person has to know of a step.
+func stepState(l *history.Log, s *history.Step) string {
+	switch {
+	case s.Live && s.Open():
+		return "running"
+	case s.Open():
+		return "interrupted"
+	case l.Undone(s):
+		return "undone"
+	case s.End.Interrupted:
+		return "interrupted"
+	}
+	return "done"
+}
