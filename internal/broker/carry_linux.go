@@ -148,7 +148,7 @@ func (w *worker) make(p *place, ch *Change, do func() error) error {
 	if l.Kind != KindNone {
 		return unix.EEXIST
 	}
-	ch.Path, ch.Dir, ch.Name, ch.ToDir = p.path, p.dir, p.name, -1
+	ch.Path, ch.Dir, ch.Name, ch.In, ch.ToDir = p.path, p.dir, p.name, w.in(p), -1
 	return w.change(ch, func() error { return w.withUmask(do) })
 }
 
@@ -404,7 +404,7 @@ func (w *worker) linkObject(o *object, q *place) (int64, error) {
 			return err
 		}
 	}
-	ch := Change{Op: OpLink, Path: o.path, To: q.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: q.dir, ToName: q.name, Pinned: o.fd}
+	ch := Change{Op: OpLink, Path: o.path, To: q.path, Kind: kindOf(o.stat.Mode), Dir: -1, ToDir: q.dir, ToName: q.name, ToIn: w.in(q), Pinned: o.fd}
 	return 0, w.change(&ch, do)
 }
 

@@ -208,7 +208,7 @@ func (w *worker) openNew(r *request, p *place) (int64, error) {
 	}
 	var got handed
 	faster := false // somebody else was
-	ch := Change{Op: OpCreate, Path: p.path, Dir: p.dir, Name: p.name, ToDir: -1}
+	ch := Change{Op: OpCreate, Path: p.path, Dir: p.dir, Name: p.name, In: w.in(p), ToDir: -1}
 	v, err := w.decideOpen(r, &ch)
 	if err != nil {
 		return 0, err

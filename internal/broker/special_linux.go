@@ -44,7 +44,7 @@ func (w *worker) bind(sock int32, addr, size uint64) (int64, error) {
 		return 0, unix.EBADF
 	}
 	defer w.b.giveBack(own)
-	ch := Change{Op: OpBind, Path: p.path, Dir: p.dir, Name: p.name, ToDir: -1}
+	ch := Change{Op: OpBind, Path: p.path, Dir: p.dir, Name: p.name, In: w.in(&p), ToDir: -1}
 	return 0, w.change(&ch, func() error { return w.bindAt(own, &p, text) })
 }
 

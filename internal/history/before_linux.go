@@ -13,6 +13,9 @@ func (w *Writer) Before(c *Change) error {
 	defer w.mu.Unlock()
 	for {
 		err := w.before(c)
+		if err == errAgain {
+			continue
+		}
 		var l *LostError
 		if !errors.As(err, &l) || l.object == nil {
 			return err
@@ -39,7 +42,14 @@ func (w *Writer) before(c *Change) error {
 	if s == nil {
 		return nil
 	}
-	err := w.keepFor(c, s, to)
+	err := w.followAbove(s, c.Dir, c.In)
+	if err == nil && to != nil {
+		err = w.followAbove(to, c.ToDir, c.ToIn)
+	}
+	if err != nil {
+		return err
+	}
+	err = w.keepFor(c, s, to)
 	if errors.Is(err, unix.EXDEV) {
 		err = w.notKept(c)
 	}

@@ -32,7 +32,12 @@ func (w *Writer) meets(s *slot, destroys, moves bool) error {
 	if err != nil || st.Kind == Absent {
 		return err
 	}
-	known := w.inodes[w.inode(st.ID)]
+	known := w.known(st.ID)
+	if moved, err := w.follow(s, known, &st); err != nil {
+		return err
+	} else if moved && st.Kind != File && st.Kind != Symlink {
+		return nil
+	}
 	if st.Kind != File && st.Kind != Symlink { // nothing is in it that a change of its name destroys
 		if s.foreign = known == nil && s.pending == 0 && !s.unknown() && s.is.id != (ID{}) && !w.isInode(s.is.id, st.ID); s.foreign {
 			s.other = &object{at: s, meta: true, content: true, id: st.ID, left: &st}
@@ -184,14 +189,30 @@ func (w *Writer) inode(id ID) ID {
 	return id
 }
 
-func (w *Writer) isInode(a, b ID) bool { return w.inode(a) == w.inode(b) }
+// isInode reports whether two are the same inode, as far as both are known.
+func (w *Writer) isInode(a, b ID) bool {
+	if a.Birth == 0 || b.Birth == 0 {
+		a.Birth, b.Birth = 0, 0
+	}
+	return w.inode(a) == w.inode(b)
+}
 
 // knows notes by its inode what an object is.
 func (w *Writer) knows(o *object, id ID) {
 	o.id = id
 	if id != (ID{}) && w.inodes != nil { // nil for a step of a killed writer
-		w.inodes[w.inode(id)] = o
+		w.inodes[ID{Dev: id.Dev, Ino: id.Ino}] = o
 	}
+}
+
+// known gives what the step knows of an inode, nil for nothing: a number that the file
+// system has given again is of another one.
+func (w *Writer) known(id ID) *object {
+	o := w.inodes[ID{Dev: id.Dev, Ino: id.Ino}]
+	if o == nil || !w.isInode(o.id, id) {
+		return nil
+	}
+	return o
 }
 
 // remember notes what a change has just made at a slot, and what it left there.
@@ -206,7 +227,7 @@ func (w *Writer) remember(c *Change, s *slot) {
 	if err != nil {
 		return // its inode is not known, and nothing is compared with it
 	}
-	known := w.inodes[w.inode(st.ID)]
+	known := w.known(st.ID)
 	if st.Kind == Absent || known != nil && known.at != nil && c.Op == Make {
 		w.raced = true
 		return
@@ -229,7 +250,7 @@ func (w *Writer) arrived(c *Change, foreign bool, s *slot) {
 	s.via = &via{dir: c.ToDir, name: c.ToName}
 	defer func() { s.via = nil }()
 	st, err := w.glance(s)
-	w.raced = err == nil && !w.isInode(st.ID, s.is.id) && w.inodes[w.inode(st.ID)] != s.is
+	w.raced = err == nil && !w.isInode(st.ID, s.is.id) && w.known(st.ID) != s.is
 }
 
 // refresh looks again at what a call without a descriptor has written to.
@@ -237,7 +258,7 @@ func (w *Writer) refresh(c *Change, s *slot) {
 	if s.is == nil || s.is.grant() != nil {
 		return
 	}
-	known := w.inodes[w.inode(s.is.id)]
+	known := w.known(s.is.id)
 	if known == nil || known.left == nil {
 		return
 	}

@@ -145,6 +145,14 @@ func pinNames(c *Change) (letGo func()) {
 		c.Dir, c.Name = pin(c.Path)
 	}
 	c.ToDir, c.ToName = pin(c.To)
+	what := func(dir int) ID {
+		if dir < 0 {
+			return ID{}
+		}
+		st, _ := stateAt(dir, "", 0)
+		return ID{Dev: st.ID.Dev, Ino: st.ID.Ino}
+	}
+	c.In, c.ToIn = what(c.Dir), what(c.ToDir)
 	return func() {
 		unix.Close(c.Dir)
 		unix.Close(c.ToDir)

@@ -142,7 +142,7 @@ func (w *Writer) byTheStep(s *slot, now State) State {
 	if o == nil {
 		return State{}
 	}
-	if known := w.inodes[w.inode(now.ID)]; o.id == (ID{}) || w.isInode(o.id, now.ID) || known != nil && known.origin == "" {
+	if known := w.known(now.ID); o.id == (ID{}) || w.isInode(o.id, now.ID) || known != nil && known.origin == "" {
 		return now
 	}
 	switch g := o.grant(); { // it was replaced or removed
@@ -153,7 +153,7 @@ func (w *Writer) byTheStep(s *slot, now State) State {
 	case g != nil && g.made != nil:
 		return unseen(g.made)
 	}
-	for _, known := range []*object{o, w.inodes[w.inode(o.id)]} {
+	for _, known := range []*object{o, w.known(o.id)} {
 		switch {
 		case known == nil:
 		case known.left != nil:

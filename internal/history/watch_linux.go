@@ -55,7 +55,7 @@ func (w *Writer) watch(o *object) {
 		w.tree.held += grantWeight
 	}
 	g.named(o)
-	if known := w.inodes[w.inode(o.id)]; known != nil {
+	if known := w.known(o.id); known != nil {
 		if g.made == nil {
 			g.made = known.left
 		}

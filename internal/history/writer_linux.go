@@ -28,7 +28,7 @@ type Writer struct {
 	step       uint64
 	next       uint64 // number of the next object
 	groups     map[ID]*group
-	inodes     map[ID]*object // what the open step knows, by what it is
+	inodes     map[ID]*object // what the open step knows, without the time of birth, see known
 	layered    bool           // a root is on an overlay
 	raced      bool           // calls of the open step raced for a name, see arrived
 	began      int64          // when the open step did, in nanoseconds since 1970

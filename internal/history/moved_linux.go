@@ -1,0 +1,157 @@
+package history
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// errAgain says that what a change is about has other names than was known, so that they
+// have to be found anew.
+var errAgain = errors.New("names have changed")
+
+// followAbove compares the directories on the way to a slot with what is known of them, and
+// takes over that another program has given one of the step's that path. dir is the lowest,
+// and in is what that is; both are unknown where nothing is pinned.
+func (w *Writer) followAbove(s *slot, dir int, in ID) error {
+	if dir <= 0 || in == (ID{}) || s.dir == nil || w.raced {
+		return nil
+	}
+	if known := w.inodes[in]; !s.dir.passed && (known == nil || known == s.dir) {
+		if s.dir.id == (ID{}) {
+			w.knows(s.dir, in)
+		}
+		return nil
+	}
+	above, err := w.above(s, dir)
+	if err != nil {
+		return nil // the change meets what it meets
+	}
+	for i := len(above) - 1; i >= 0; i-- { // from the top
+		a := above[i]
+		at := w.tree.find(a.path)
+		known := w.known(a.state.ID)
+		if at == nil || known == nil || known == at.is {
+			continue
+		}
+		if now, err := lookIn(w.roots, a.path); err != nil || now.ID != a.state.ID {
+			return nil // the change does not lead through here any more
+		}
+		if moved, err := w.follow(at, known, &a.state); err != nil {
+			return err
+		} else if moved {
+			return errAgain
+		}
+	}
+	return nil
+}
+
+// way is a directory on the way to a slot.
+type way struct {
+	path  string
+	state State
+}
+
+// above gives the directories on the way to a slot that are below the root, the lowest
+// first.
+func (w *Writer) above(s *slot, dir int) (out []way, err error) {
+	fd, err := unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
+	for d := s.dir; err == nil && d.at != nil && d.at.dir != nil; d = d.at.dir {
+		a := way{path: d.at.path()}
+		if a.state, err = stateAt(fd, "", 0); err != nil {
+			break
+		}
+		out = append(out, a)
+		up := -1
+		up, err = unix.Openat(fd, "..", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		unix.Close(fd)
+		fd = up
+	}
+	if fd >= 0 {
+		unix.Close(fd)
+	}
+	return out, err
+}
+
+// follow takes over that another program has moved what the step knows at another name to
+// a slot, where it was found with a state. From then on it is what it would be if the step
+// had moved it: what it is called by no longer tells what it is.
+func (w *Writer) follow(s *slot, known *object, st *State) (bool, error) {
+	if known == nil || w.raced || s.dir == nil || s.pending > 0 || st.Kind == File && st.Links > 1 {
+		return false, nil
+	}
+	from := known.at
+	if from == nil || from == s || from.is != known || from.dir == nil || from.pending > 0 || !from.placed() || within(s, known) {
+		return false, nil
+	}
+	was, path := from.path(), s.path()
+	now, err := lookIn(w.roots, was)
+	switch {
+	case err != nil || w.isInode(now.ID, st.ID): // a second name of it
+		return false, nil
+	case w.tree.fits(from, was, path) != nil:
+		return false, nil
+	}
+	if err := w.followParent(s, from); err != nil {
+		return false, err
+	}
+	for _, side := range []*slot{s, from} {
+		if err := w.parentMeta(side); err != nil {
+			return false, err
+		}
+	}
+	if s.is != nil && s.is.id == (ID{}) && s.is.origin != "" || !s.kept {
+		if err := w.brought(s); err != nil {
+			return false, err
+		}
+	}
+	swap := s.is != nil && s.is.id != (ID{}) && w.isInode(s.is.id, now.ID)
+	if err := w.write(&Record{Move: &move{From: Bytes(was), To: Bytes(path), Exchange: swap, ID: st.ID}}); err != nil {
+		return false, err
+	}
+	from.kept, from.used, s.kept, s.used = true, true, true, true
+	from.changes++
+	s.changes++
+	if len(known.names) > 0 {
+		w.grants.moves++
+	}
+	if swap {
+		s.exchanged(from)
+	} else {
+		s.moved(from)
+	}
+	return true, nil
+}
+
+// followParent takes over that another program has moved the directory of what is now found
+// at a slot, where that is not known by its inode.
+func (w *Writer) followParent(s, from *slot) error {
+	d, was := s.dir, from.dir
+	switch {
+	case s.name != from.name, d == was, was.id != (ID{}), was.at == nil, d.at == nil, d.at.dir == nil, len(d.names) > 1:
+		return nil
+	}
+	if now, err := lookIn(w.roots, was.at.path()); err != nil || now.Kind != Absent {
+		return nil
+	}
+	st, err := lookIn(w.roots, d.at.path())
+	if known := w.known(st.ID); err != nil || st.Kind != Dir || known != nil && known != d {
+		return nil
+	}
+	w.knows(was, st.ID)
+	moved, err := w.follow(d.at, was, &st)
+	if err == nil && moved {
+		return errAgain
+	}
+	return err
+}
+
+// within reports whether a slot is somewhere below an object.
+func within(s *slot, o *object) bool {
+	for ; s != nil && s.dir != nil; s = s.dir.at {
+		if s.dir == o {
+			return true
+		}
+	}
+	return false
+}
