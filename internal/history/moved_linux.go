@@ -17,10 +17,15 @@ func (w *Writer) followAbove(s *slot, dir int, in ID) error {
 	if dir <= 0 || in == (ID{}) || s.dir == nil || w.raced {
 		return nil
 	}
-	if known := w.inodes[in]; !s.dir.passed && (known == nil || known == s.dir) {
-		if s.dir.id == (ID{}) {
-			w.knows(s.dir, in)
-		}
+	known := w.inodes[in]
+	switch {
+	case s.dir.noDir() && s.dir.at != nil && s.dir.at.pending == 0:
+		return w.displaced(s.dir)
+	case s.dir.passed || known != nil && known != s.dir:
+	case s.dir.id == (ID{}):
+		w.knows(s.dir, in)
+		return nil
+	default:
 		return nil
 	}
 	above, err := w.above(s, dir)
@@ -44,6 +49,27 @@ func (w *Writer) followAbove(s *slot, dir int, in ID) error {
 		}
 	}
 	return nil
+}
+
+// noDir reports whether an object is known to be no directory.
+func (o *object) noDir() bool {
+	return o.grant() != nil || o.found != nil && o.found.Kind != Dir || o.left != nil && o.left.Kind != Dir
+}
+
+// displaced takes over that another program has put a directory where the step knows of
+// something else.
+func (w *Writer) displaced(o *object) error {
+	at := o.at
+	now, err := lookIn(w.roots, at.path())
+	if err != nil || now.Kind != Dir || w.isInode(now.ID, o.id) {
+		return nil
+	}
+	if err := w.name(at, false); err != nil {
+		return err
+	}
+	at.is, at.used, o.displaced = nil, true, true
+	at.changes++
+	return errAgain
 }
 
 // way is a directory on the way to a slot.
@@ -81,7 +107,7 @@ func (w *Writer) follow(s *slot, known *object, st *State) (bool, error) {
 		return false, nil
 	}
 	from := known.at
-	if from == nil || from == s || from.is != known || from.dir == nil || from.pending > 0 || !from.placed() || within(s, known) {
+	if from == nil || from == s || from.is != known && !known.displaced || from.dir == nil || from.pending > 0 || !from.placed() || within(s, known) {
 		return false, nil
 	}
 	was, path := from.path(), s.path()
@@ -100,12 +126,22 @@ func (w *Writer) follow(s *slot, known *object, st *State) (bool, error) {
 			return false, err
 		}
 	}
-	if s.is != nil && s.is.id == (ID{}) && s.is.origin != "" || !s.kept {
-		if err := w.brought(s); err != nil {
-			return false, err
-		}
-	}
 	swap := s.is != nil && s.is.id != (ID{}) && w.isInode(s.is.id, now.ID)
+	switch {
+	case swap:
+		err = w.pre(s.is, s.origin(), s, &now, false)
+	case s.is != nil && s.is.id == (ID{}) && s.is.origin != "", !s.kept:
+		err = w.brought(s)
+	}
+	if err != nil {
+		return false, err
+	}
+	if known.displaced {
+		s.gone()
+		s.is, known.at, known.displaced, s.kept, s.used = known, s, false, true, true
+		s.changes++
+		return true, nil
+	}
 	if err := w.write(&Record{Move: &move{From: Bytes(was), To: Bytes(path), Exchange: swap, ID: st.ID}}); err != nil {
 		return false, err
 	}
@@ -131,7 +167,7 @@ func (w *Writer) followParent(s, from *slot) error {
 	case s.name != from.name, d == was, was.id != (ID{}), was.at == nil, d.at == nil, d.at.dir == nil, len(d.names) > 1:
 		return nil
 	}
-	if now, err := lookIn(w.roots, was.at.path()); err != nil || now.Kind != Absent {
+	if now, err := lookIn(w.roots, was.at.path()); err != nil || now.Kind == Dir {
 		return nil
 	}
 	st, err := lookIn(w.roots, d.at.path())

@@ -48,6 +48,22 @@ func TestFollowedMoves(t *testing.T) {
 		{"moves f over e", mv("f", "e")},
 		{"moves d on", mv("d", "x")},
 		{"swaps e and f", swap("e", "f")},
+		{"swaps d and f", swap("d", "f")},
+		{"puts a directory in place of f", func(d *desk) error {
+			if err := os.Remove(d.at("f")); err != nil {
+				return err
+			}
+			if err := os.Mkdir(d.at("f"), 0o755); err != nil {
+				return err
+			}
+			return os.WriteFile(d.at("f/a"), []byte("edit"), 0o644)
+		}},
+		{"moves f on and puts a directory there", func(d *desk) error {
+			if err := mv("f", "h")(d); err != nil {
+				return err
+			}
+			return mv("d", "f")(d)
+		}},
 		{"edits and moves on", func(d *desk) error {
 			for _, name := range []string{"f", "g", "g/f", "g/a"} {
 				if st, err := os.Stat(d.at(name)); err == nil && st.Mode().IsRegular() {

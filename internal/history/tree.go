@@ -44,31 +44,33 @@ type via struct {
 
 // object is what a name means.
 type object struct {
-	origin  string // "" for what the step made
-	at      *slot  // where it is now, nil once it is gone
-	names   map[string]*slot
-	passed  bool          // a directory that a path went through, where nothing is known of who made it
-	mayLose bool          // its content, without another question
-	counted bool          // in the tally, as removed or replaced
-	opened  bool          // for writing, once at least
-	written bool          // or could have been: such an open was made
-	touched bool          // its metadata was changed, or could have been
-	timed   bool          // so were its times, by a call for just that
-	meta    bool          // its state is in the journal
-	content bool          // its content is kept, or is known to be lost
-	held    uint64        // the number of the link that keeps the file, as it has other names
-	grouped bool          // the content of a file with several names is written down for this one
-	group   *group        // of a file with several names
-	changes int           // that did not fail
-	copy    *Pre          // what was written down when the content was kept
-	found   *State        // as the step found it, once that is in the journal
-	left    *State        // as a call of the step left it that opened nothing, or as it was met since
-	hidden  *State        // as it was before the step kept its owner from reading it
-	busy    chan struct{} // somebody keeps it at the moment, or is about to take its last name
-	number  uint64        // of what is kept
-	linked  *hardLink     // kept by a link, which is no copy before the name is gone
-	id      ID            // where known
-	own     *grant        // see grant; of a file with several names it is the group's
+	origin string // "" for what the step made
+	at     *slot  // where it is now, nil once it is gone
+	names  map[string]*slot
+	passed bool // a directory that a path went through, where nothing is known of who made it
+	// displaced: another program has put a directory where it was, and at is that place.
+	displaced bool
+	mayLose   bool          // its content, without another question
+	counted   bool          // in the tally, as removed or replaced
+	opened    bool          // for writing, once at least
+	written   bool          // or could have been: such an open was made
+	touched   bool          // its metadata was changed, or could have been
+	timed     bool          // so were its times, by a call for just that
+	meta      bool          // its state is in the journal
+	content   bool          // its content is kept, or is known to be lost
+	held      uint64        // the number of the link that keeps the file, as it has other names
+	grouped   bool          // the content of a file with several names is written down for this one
+	group     *group        // of a file with several names
+	changes   int           // that did not fail
+	copy      *Pre          // what was written down when the content was kept
+	found     *State        // as the step found it, once that is in the journal
+	left      *State        // as a call of the step left it that opened nothing, or as it was met since
+	hidden    *State        // as it was before the step kept its owner from reading it
+	busy      chan struct{} // somebody keeps it at the moment, or is about to take its last name
+	number    uint64        // of what is kept
+	linked    *hardLink     // kept by a link, which is no copy before the name is gone
+	id        ID            // where known
+	own       *grant        // see grant; of a file with several names it is the group's
 }
 
 // grant is what is known of how the step writes to a file, nil where it does not.
