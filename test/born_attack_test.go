@@ -263,6 +263,36 @@ func TestGitWaitsForNobody(t *testing.T) {
 	}
 }
 
+// TestGitAsksNobodyInside: no socket is made where git outside asks what has changed.
+func TestGitAsksNobodyInside(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.repository()
+	r := w.run(append(historyOn, "--", "python3", "-u", "-c", `
+import os, socket
+os.mkdir("sub")
+def made(at):
+    s = socket.socket(socket.AF_UNIX)
+    try: s.bind(at)
+    except OSError as e: print(at, e.strerror)
+    else: print(at, "made")
+made("own")
+for at in ".git/fsmonitor--daemon.ipc", ".git/x", "sub/.git": made(at)
+for do in os.rename, os.link:
+    try: do("own", ".git/fsmonitor--daemon.ipc"); print("brought")
+    except OSError as e: print(e.strerror)
+os.system("git status --porcelain -uno && echo STATUS")`)...)
+	if r.out != "own made\n.git/fsmonitor--daemon.ipc Permission denied\n.git/x Permission denied\nsub/.git Permission denied\nPermission denied\nPermission denied\nSTATUS\n" {
+		t.Errorf("%s", r)
+	}
+	if out := w.outsideSh("find .git sub -type s"); out != "" {
+		t.Errorf("left: %s", out)
+	}
+	w.outsideSh("git config core.fsmonitor true")
+	if out := w.fine("run", "--", "git", "status", "--porcelain", "-uno"); out != "" {
+		t.Errorf("where the repository wants a daemon: %q", out)
+	}
+}
+
 // TestBornWorkingTree: a repository made inside has no working tree elsewhere.
 func TestBornWorkingTree(t *testing.T) {
 	w := newWorld(t, ordinary(t))

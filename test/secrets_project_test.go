@@ -181,6 +181,41 @@ func TestPasswordsOfRepositories(t *testing.T) {
 	})
 }
 
+// TestPasswordsOfEachGitDirectory: the same holds for bare repositories in the project, for git
+// directories of another name, and for what configurations include from the project.
+func TestPasswordsOfEachGitDirectory(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.need("git")
+	w.outsideSh(`git init -q .; git config user.email a@b; git config user.name n
+		git config include.path ../team.gitconfig; git config -f team.gitconfig remote.team.url https://u:PASSWORD@example.com/team
+		git config -f team.gitconfig include.path more/own; mkdir more; git config -f more/own http.extraHeader 'AUTHORIZATION: basic PASSWORD'
+		git config -f more/own remote.more.url https://u:PASSWORD@example.com/more
+		git init -q --bare store/b.git; git -C store/b.git remote add o https://u:PASSWORD@example.com/bare
+		git init -q --separate-git-dir sep.dir wt; git -C wt remote add o https://u:PASSWORD@example.com/apart`)
+	const files = "team.gitconfig more/own store/b.git/config sep.dir/config"
+	if out := w.outsideSh("cat " + files); strings.Count(out, "PASSWORD") != 5 {
+		t.Fatalf("canary: %s", out)
+	}
+	r := w.carrel("run", "--", "bash", "-c", `cat `+files+`; for d in . store/b.git wt; do git -C $d remote -v; done
+		for c in `+files+`; do ln $c x; mv $c y; cat x y; exec 3<> $c && cat <&3; done; grep -r PASS . ; cp -r store z; cat z/b.git/config
+		git -C wt config user.name x; git commit -q --allow-empty -m one && echo COMMITTED; rm -rf store sep.dir && echo REMOVED; exit 3`)
+	if strings.Contains(r.out+r.err, "PASSWORD") {
+		t.Errorf("readable inside: %s", r)
+	}
+	for _, want := range []string{"https://u@example.com/team", "https://u@example.com/more", "https://u@example.com/bare", "https://u@example.com/apart", "COMMITTED", "REMOVED"} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("%q is missing: %s", want, r)
+		}
+	}
+	w.fine("undo")
+	if out := w.outsideSh("cat " + files); strings.Count(out, "PASSWORD") != 5 {
+		t.Errorf("the undo gave back %s", out)
+	}
+	if out := w.fine("run", "--read", "team.gitconfig", "--", "cat", "team.gitconfig"); !strings.Contains(out, "PASSWORD") {
+		t.Errorf("granted: %s", out)
+	}
+}
+
 // TestPasswordsThatTheHostWrites: a configuration that is replaced outside during a run is
 // hidden as a whole.
 func TestPasswordsThatTheHostWrites(t *testing.T) {

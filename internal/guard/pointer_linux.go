@@ -108,9 +108,9 @@ func (d *Decider) returns(ch *broker.Change, at string) bool {
 }
 
 // odd says why something that is neither file nor directory may not be made: git outside
-// would wait for a process to write to it. "" for all others.
+// would wait for a process to write to it, or believe what listens at a socket. "" for all others.
 func (d *Decider) odd(ch *broker.Change, at string) string {
-	brings := ch.Op == broker.OpMknod || (ch.Op == broker.OpRename || ch.Op == broker.OpLink) && at == ch.To && ch.Kind == broker.KindOther || ch.Op == broker.OpExchange && (ch.Kind == broker.KindOther || ch.Over == broker.KindOther)
+	brings := ch.Op == broker.OpMknod || ch.Op == broker.OpBind || (ch.Op == broker.OpRename || ch.Op == broker.OpLink) && at == ch.To && ch.Kind == broker.KindOther || ch.Op == broker.OpExchange && (ch.Kind == broker.KindOther || ch.Over == broker.KindOther)
 	if !brings || d.c.Exactly {
 		return ""
 	}
@@ -120,6 +120,9 @@ func (d *Decider) odd(ch *broker.Change, at string) string {
 		if d.gitAround(at) == "" {
 			return ""
 		}
+	}
+	if ch.Op == broker.OpBind {
+		return "git would believe what listens there"
 	}
 	return "git would wait for a process that writes to it"
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carrel/internal/gitconf"
+	"carrel/internal/pathname"
 	"carrel/internal/secrets"
 )
 
@@ -59,11 +60,33 @@ func (in *inspector) worktreePasswords(dir string) {
 	})
 }
 
-// gitPasswords hides what is secret in one configuration. It says whether there is one.
+// gitPasswords hides what is secret in one configuration and in what it includes from the
+// project. It says whether there is one.
 func (in *inspector) gitPasswords(file string) bool {
+	files, left := []string{file}, maxGitFiles
+	found := in.passwordsOf(file, &files)
+	for depth := 0; depth < maxGitDepth && len(files) > 1; depth++ {
+		again := files[1:]
+		files = files[:1:1]
+		for _, included := range again {
+			if left--; left >= 0 {
+				in.passwordsOf(included, &files)
+			}
+		}
+	}
+	return found
+}
+
+// passwordsOf is gitPasswords for one file. It adds to files what that includes from the
+// project, whatever the condition.
+func (in *inspector) passwordsOf(file string, files *[]string) bool {
 	data, at, err := in.h.load(file, maxGitFile)
 	if err != nil || !at.isFile() {
 		return at.found
+	}
+	known := func(f File) bool { return f.Path == at.path && f.Reason == Passwords }
+	if slices.ContainsFunc(in.view.Files, known) {
+		return true
 	}
 	entries, err := gitconf.Parse(data)
 	if err != nil { // git reads none of it
@@ -71,6 +94,14 @@ func (in *inspector) gitPasswords(file string) bool {
 			in.deny(file, strings.TrimPrefix(Passwords, SecretPrefix), false)
 		}
 		return true
+	}
+	for _, e := range entries {
+		if e.Key != "path" || e.NoValue || e.Section != "include" && e.Section != "includeif" {
+			continue
+		}
+		if p := in.gitPath(e.Value, path.Dir(at.path)); p != "" && pathname.Within(in.h.walk(path.Clean(p)).path, in.h.walk(in.o.Project).path) {
+			*files = append(*files, path.Clean(p))
+		}
 	}
 	if shown, hid := withoutPasswords(entries); hid {
 		in.view.Files = append(in.view.Files, File{Path: at.path, Data: formatGitConfig(shown), Perm: 0o644, Reason: Passwords})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -80,6 +81,9 @@ func (in *inspector) projectSecrets() error {
 				in.repository(path.Join(at.path, d.rel, name))
 				in.view.Repositories = append(in.view.Repositories, path.Join(at.path, d.rel, name))
 			}
+			if l.bare() {
+				in.repository(path.Join(at.path, d.rel))
+			}
 			for _, h := range l.hits {
 				if h.row.Test != secrets.ByName {
 					left.files--
@@ -97,8 +101,16 @@ type listing struct {
 	dirs         []projectDir
 	hits         []hit
 	repositories []string
+	git          [3]bool // what every git directory has: HEAD, objects, refs
 	err          error
 }
+
+// bare reports whether a directory is one of git's by what is in it: a bare repository, or one
+// that a .git file names.
+func (l *listing) bare() bool { return l.git == [3]bool{true, true, true} }
+
+// gitNames are what git takes a directory for one of its own by.
+var gitNames = [3]string{"HEAD", "objects", "refs"}
 
 // perThread is how many directories are worth a thread.
 const perThread = 32
@@ -123,6 +135,9 @@ func lookAll(place string, list []projectDir, deep bool) []listing {
 
 func (d projectDir) look(place string, buf []byte, deep bool) (l listing) {
 	l.err = listDir(path.Join(place, d.rel), buf, func(name string, dir bool) {
+		if i := slices.Index(gitNames[:], name); i >= 0 {
+			l.git[i] = true
+		}
 		if dir && !strings.HasPrefix(name, ".env") {
 			if name == ".git" {
 				l.repositories = append(l.repositories, ".git")
