@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"carrel/internal/api"
+	"carrel/internal/strictjson"
 )
 
 // MaxLine bounds a line, in bytes, its newline included.
@@ -63,13 +63,8 @@ func decode(line []byte) (r api.AuditRecord, hash string, err error) {
 	}
 	hash = string(line[cut+len(beforeHash) : len(line)-len(afterHash)])
 	body := append(bytes.Clone(line[:cut]), '}')
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil {
+	if err := strictjson.Decode(body, &r); err != nil {
 		return r, "", fmt.Errorf("it is not a record: %w", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return r, "", errors.New("it is not a record: more follows in its line")
 	}
 	if got := sum(body); got != hash {
 		return r, "", fmt.Errorf("its hash begins with %.16s, and it says %.16s", got, hash)

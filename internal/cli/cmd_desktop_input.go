@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"carrel/internal/api"
+	"carrel/internal/strictjson"
 
 	"github.com/spf13/cobra"
 )
@@ -219,9 +220,7 @@ press, release, drag, scroll, key, type or pause, and "at", "from", "button", "c
 				return err
 			}
 			var steps []api.DesktopStep
-			in := json.NewDecoder(strings.NewReader(text))
-			in.DisallowUnknownFields()
-			if err := in.Decode(&steps); err != nil {
+			if err := strictjson.Decode([]byte(text), &steps); err != nil {
 				return fmt.Errorf("standard input: want a JSON list of steps: %w", err)
 			}
 			return a.act(cmd, args[0], steps...)

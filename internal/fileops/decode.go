@@ -6,10 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"carrel/internal/strictjson"
 )
 
 // Request is one of the requests of this package.
@@ -93,13 +92,8 @@ func encode(v any) ([]byte, error) {
 // any other means that the answer is none.
 func DecodeAnswer(req Request, data []byte) (any, error) {
 	said := reply{Answer: req.answer()}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&said); err != nil {
+	if err := strictjson.Decode(data, &said); err != nil {
 		return nil, fmt.Errorf("an answer to %s that is not understood: %w", req.op(), err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("an answer to %s with more behind it", req.op())
 	}
 	if said.Error != nil {
 		return nil, said.Error
@@ -145,113 +139,17 @@ func of(op string, subject Path, err error, code string) *Error {
 
 func shorten(s string, most int) string { return s[:min(len(s), most)] }
 
-// strict decodes one JSON object. encoding/json is lenient where that does harm: it
-// takes the last of two values, names in any case, and U+FFFD for what is no text.
+// strict decodes one JSON object, of which every reader takes the same.
 func strict(data []byte, most int, into any) error {
 	if len(data) > most {
 		return failed(CodeTooLarge, "", fmt.Sprintf("the request has more than %d bytes", most), "")
 	}
-	if !utf8.Valid(data) {
-		return errors.New("the request is not UTF-8")
+	err := strictjson.LowerNames(data)
+	if err == nil {
+		err = strictjson.Decode(data, into)
 	}
-	if halfSurrogate(data) {
-		return errors.New(`the request has half a surrogate pair (\ud800 to \udfff), which is no text`)
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
+	if err != nil {
 		return fmt.Errorf("the request is not understood: %w", err)
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("the request is more than one value")
-	}
-	return names(data)
-}
-
-// names looks at the names of an object and of what is in it, valid JSON by now.
-func names(data []byte) error {
-	type level struct {
-		object bool
-		names  []string
-		value  bool // what comes next is one
-	}
-	var stack []level
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	for {
-		t, err := d.Token()
-		if err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		if n := len(stack); n > 0 && stack[n-1].object && !stack[n-1].value {
-			if name, ok := t.(string); ok {
-				at := &stack[n-1]
-				if slices.Contains(at.names, name) {
-					return fmt.Errorf("the request has %.40q twice", name)
-				}
-				if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") != "" {
-					return fmt.Errorf("the request has %.40q: names are in small letters", name)
-				}
-				at.names, at.value = append(at.names, name), true
-				continue
-			}
-		}
-		switch t {
-		case json.Delim('{'), json.Delim('['):
-			if len(stack) == 0 && t == json.Delim('[') || len(stack) > 16 {
-				return errors.New("the request is no object")
-			}
-			stack = append(stack, level{object: t == json.Delim('{')})
-			continue
-		case json.Delim('}'), json.Delim(']'):
-			stack = stack[:len(stack)-1]
-		}
-		if len(stack) == 0 && t != json.Delim('}') {
-			return errors.New("the request is no object")
-		}
-		if len(stack) > 0 {
-			stack[len(stack)-1].value = false
-		}
-	}
-}
-
-// halfSurrogate says whether an escape in valid or invalid JSON is one.
-func halfSurrogate(data []byte) bool {
-	for i := 0; i < len(data); i++ {
-		if data[i] != '\\' {
-			continue
-		}
-		unit, ok := escaped(data[i:])
-		switch {
-		case !ok:
-			i++ // some other escape
-		case unit >= 0xdc00 && unit < 0xe000:
-			return true
-		case unit >= 0xd800 && unit < 0xdc00:
-			if low, ok := escaped(data[i+6:]); !ok || low < 0xdc00 || low >= 0xe000 {
-				return true
-			}
-			i += 11
-		default:
-			i += 5
-		}
-	}
-	return false
-}
-
-// escaped reads \uXXXX at the beginning of data.
-func escaped(data []byte) (unit uint16, ok bool) {
-	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
-		return 0, false
-	}
-	for _, c := range data[2:6] {
-		digit := bytes.IndexByte([]byte("0123456789abcdef"), c|0x20)
-		if digit < 0 || c < '0' {
-			return 0, false
-		}
-		unit = unit<<4 | uint16(digit)
-	}
-	return unit, true
+	return nil
 }

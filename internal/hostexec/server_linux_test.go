@@ -422,7 +422,7 @@ func TestNotUnderstood(t *testing.T) {
 		`{"type":"Merge","id":7}`:                                                       "comes with worktrees",
 		`{"type":"SetStatus","id":7,"status":"tired"}`:                                  "Unknown status: tired",
 		`{"type":"Exec","id":7,"command":"sh","shell":true}`:                            "unknown field",
-		`{"type":"Exec","id":7,"command":"sh"} {"type":"Exec"}`:                         "after the object",
+		`{"type":"Exec","id":7,"command":"sh"} {"type":"Exec"}`:                         "more than one value",
 		`{"type":"Stdin","id":7,"data":"` + strings.Repeat("AAAA", MaxChunk/3+1) + `"}`: "at most",
 	} {
 		k.send(line)

@@ -1,12 +1,11 @@
 package hostexec
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"unicode/utf8"
+
+	"carrel/internal/strictjson"
 )
 
 // Places inside.
@@ -73,7 +72,7 @@ func (b Bytes) MarshalJSON() ([]byte, error) {
 func (b *Bytes) UnmarshalJSON(text []byte) error {
 	if len(text) > 0 && text[0] == '{' {
 		var e encoded
-		err := strictly(text, &e)
+		err := strictjson.Decode(text, &e)
 		*b = Bytes(e.Base64)
 		return err
 	}
@@ -147,23 +146,10 @@ type Problem struct {
 // Error implements [error].
 func (p *Problem) Error() string { return p.Message }
 
-// strictly decodes one value, and nothing after it; unknown names are a mistake.
-func strictly(text []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something stands after the object")
-	}
-	return nil
-}
-
 // decode reads a line of our own dialect.
 func decode(line []byte) (*Request, error) {
 	var r Request
-	if err := strictly(line, &r); err != nil {
+	if err := strictjson.Decode(line, &r); err != nil {
 		return nil, fmt.Errorf("the line is not understood: %w", err)
 	}
 	if n := len(r.Args) + len(r.Env); n > maxWords {

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/strictjson"
 	"carrel/internal/tools"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -108,8 +108,8 @@ func (t *Tool) decode(arguments json.RawMessage, in any) error {
 	if a := bytes.TrimSpace(arguments); len(a) == 0 || string(a) == "null" {
 		arguments = json.RawMessage("{}")
 	}
-	if err := uniqueKeys(arguments); err != nil {
-		return t.badArguments("", err.Error())
+	if err := strictjson.Check(arguments); err != nil {
+		return t.badArguments("", "the arguments are not understood: "+err.Error())
 	}
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(arguments, &given); err != nil {
@@ -125,14 +125,12 @@ func (t *Tool) decode(arguments json.RawMessage, in any) error {
 			return t.badArguments(name, fmt.Sprintf("the parameter %q is missing", name))
 		}
 	}
-	d := json.NewDecoder(bytes.NewReader(arguments))
-	d.DisallowUnknownFields()
-	if err := d.Decode(in); err != nil {
+	if err := strictjson.Decode(arguments, in); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
 			return t.badArguments(wrong.Field, fmt.Sprintf("the parameter %q cannot be a %s", wrong.Field, wrong.Value))
 		}
-		return t.badArguments("", strings.TrimPrefix(err.Error(), "json: "))
+		return t.badArguments("", err.Error())
 	}
 	return nil
 }
@@ -144,59 +142,4 @@ func (t *Tool) badArguments(subject, message string) error {
 		hint = fmt.Sprintf("%s takes: %s", t.Name, strings.Join(names, ", "))
 	}
 	return &api.Denial{Code: tools.CodeArguments, Operation: t.Name, Subject: subject, Message: message, Rule: "parameters", Source: "built in", Hint: hint}
-}
-
-// maxDepth bounds how deeply arguments are nested.
-const maxDepth = 64
-
-// uniqueKeys refuses a name that an object has twice, of which every reader takes
-// another, and what is nested deeper than anything that is meant.
-func uniqueKeys(data []byte) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	type level struct {
-		keys map[string]bool // nil in a list
-		key  bool            // the next string is a name
-	}
-	var open []level
-	for {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return errors.New("the arguments are not JSON")
-		}
-		last := len(open) - 1
-		if delim, ok := token.(json.Delim); ok {
-			switch delim {
-			case '{', '[':
-				if len(open) == maxDepth {
-					return fmt.Errorf("the arguments are nested more than %d deep", maxDepth)
-				}
-				l := level{}
-				if delim == '{' {
-					l = level{keys: map[string]bool{}, key: true}
-				}
-				if last >= 0 {
-					open[last].key = open[last].keys != nil
-				}
-				open = append(open, l)
-			default:
-				open = open[:last]
-			}
-			continue
-		}
-		if last < 0 || open[last].keys == nil {
-			continue
-		}
-		if name, ok := token.(string); ok && open[last].key {
-			if open[last].keys[name] {
-				return fmt.Errorf("the name %.100q stands twice in the arguments", name)
-			}
-			open[last].keys[name], open[last].key = true, false
-			continue
-		}
-		open[last].key = true
-	}
 }

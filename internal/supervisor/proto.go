@@ -13,6 +13,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/fdpass"
+	"carrel/internal/strictjson"
 )
 
 // Bounds of a conversation.
@@ -34,13 +35,8 @@ func readRequest(in *bufio.Reader) (api.Request, error) {
 	if err != nil {
 		return r, err
 	}
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil {
+	if err := strictjson.Decode(line, &r); err != nil {
 		return r, fmt.Errorf("a line that is not understood: %w", err)
-	}
-	if d.More() {
-		return r, errors.New("a line with more than one value")
 	}
 	return r, nil
 }

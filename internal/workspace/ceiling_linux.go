@@ -1,17 +1,16 @@
 package workspace
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
 
 	"carrel/internal/config"
 	"carrel/internal/memfile"
+	"carrel/internal/strictjson"
 
 	"golang.org/x/sys/unix"
 )
@@ -82,14 +81,9 @@ func openSealed(word string) ([]config.CeilingText, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its content: %w", err)
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
 	var s sealedCeilings
-	if err := d.Decode(&s); err != nil {
+	if err := strictjson.Decode(text, &s); err != nil {
 		return nil, errors.Join(errors.New("it holds no ceilings"), err)
-	}
-	if _, err := d.Token(); err != io.EOF { // More takes a bracket for an end
-		return nil, errors.New("it holds no ceilings alone: more follows them")
 	}
 	if s.Version != sealedVersion || s.Ceilings == nil || len(s.Ceilings) > maxCeilings {
 		return nil, fmt.Errorf("it holds %d ceilings in form %d: want at most %d in form %d; is the program that wrote it another version?", len(s.Ceilings), s.Version, maxCeilings, sealedVersion)
