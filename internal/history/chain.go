@@ -32,7 +32,8 @@ func asLeft(found, left *State) bool {
 // live gives the steps whose undo takes s back: s, or the redos that made its changes
 // again, newest first. There are several where it was taken back in parts, and none
 // where all of it is. An undo of the whole step also took back what earlier redos of
-// parts had made again.
+// parts had made again. A forced redo of a part is taken back by itself: it may have
+// destroyed what other programs had written since the undo.
 func (l *Log) live(s *Step) []*Step {
 	var out []*Step
 	seen := make(map[*Step]bool)
@@ -40,7 +41,15 @@ func (l *Log) live(s *Step) []*Step {
 		switch s := todo[0]; {
 		case seen[s]:
 		case s.UndoneBy == 0:
-			out = append(out, s)
+			again := 0
+			for _, forced := range s.forcedAgain() { // each is of another undo, so that this ends
+				live := l.live(forced)
+				again += len(live)
+				out = append(out, live...)
+			}
+			if again == 0 {
+				out = append(out, s)
+			}
 		default:
 			for _, undo := range s.takers {
 				for _, redo := range undo.takers {
@@ -54,6 +63,32 @@ func (l *Log) live(s *Step) []*Step {
 	}
 	slices.SortFunc(out, func(a, b *Step) int { return cmp.Compare(b.Number, a.Number) })
 	return out
+}
+
+// forcedAgain gives the forced redos of parts of a step.
+func (s *Step) forcedAgain() []*Step {
+	var out []*Step
+	for _, undo := range s.takers {
+		for _, redo := range undo.takers {
+			if redo.Begin.Mode == Force {
+				out = append(out, redo)
+			}
+		}
+	}
+	return out
+}
+
+// betweens are what other programs wrote during a step that it then destroyed. Where a
+// forced undo did not put it beside and was taken back itself, it is as it was.
+func (l *Log) betweens(s *Step) []Pre {
+	if s.Begin.Kind != StepRedo || len(s.Begin.Of) != 1 {
+		return s.Between()
+	}
+	undo := l.Step(s.Begin.Of[0])
+	if undo == nil || undo.Begin.Mode != Force {
+		return s.Between()
+	}
+	return l.first(s).Between()
 }
 
 // Undone says whether a step's changes are taken back.

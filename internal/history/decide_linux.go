@@ -12,6 +12,7 @@ import (
 // relate reads what the steps of the request say, and all that came after the oldest.
 func (u *undo) relate() error {
 	u.known, u.changed = newRelations(u.keptAsLeft), make(map[uint64][]graph.Transition)
+	u.known.betweens = u.log.betweens
 	for _, at := range u.req.Roots {
 		u.known.rootNode(at)
 	}
@@ -162,6 +163,7 @@ func (u *undo) decideAs(mode Mode, roots []root, steps []*Step, fresh func() Obj
 	if now.born = now.where(u.repos.made); mode != Force {
 		now.shared = now.where(u.repos.shared)
 	}
+	ts = now.standIns(ts)
 	changes := graph.Compose(ts)
 	d := &decided{Decision: graph.Decide(changes, now, graph.Mode(mode)), present: now, plan: &Plan{Step: steps[0]}}
 	d.conflicts = u.conflicts(d)

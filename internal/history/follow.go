@@ -69,8 +69,12 @@ func (r *relations) follow(s *Step) []graph.Transition {
 	for _, n := range t.nodes {
 		t.nodeLeft(r.nodes[n])
 	}
-	for i := range s.Between() {
-		t.between(&s.between[i])
+	between := s.Between()
+	if r.betweens != nil {
+		between = r.betweens(s)
+	}
+	for i := range between {
+		t.between(&between[i])
 	}
 	for i := range posts {
 		if p, root := t.place(string(posts[i].Path), false); root == 0 {

@@ -19,12 +19,12 @@ func (w *Writer) followAbove(s *slot, dir int, in ID) error {
 	}
 	known := w.inodes[in]
 	switch {
-	case s.dir.noDir() && s.dir.at != nil && s.dir.at.pending == 0:
-		return w.displaced(s.dir)
-	case s.dir.passed || known != nil && known != s.dir:
+	case s.dir.noDir(), s.dir.passed || known != nil && known != s.dir:
 	case s.dir.id == (ID{}):
 		w.knows(s.dir, in)
-		return nil
+		if up := s.dir.at; up == nil || up.dir == nil || up.dir.id != (ID{}) && !up.dir.noDir() || up.dir.at == nil || up.dir.at.dir == nil {
+			return nil
+		}
 	default:
 		return nil
 	}
@@ -35,7 +35,15 @@ func (w *Writer) followAbove(s *slot, dir int, in ID) error {
 	for i := len(above) - 1; i >= 0; i-- { // from the top
 		a := above[i]
 		at := w.tree.find(a.path)
+		if at != nil && at.is != nil && at.is.noDir() && at.pending == 0 {
+			if err := w.displaced(at.is); err != nil {
+				return err
+			}
+		}
 		known := w.known(a.state.ID)
+		if at != nil && known == nil && at.is != nil && !at.is.passed && at.is.id == (ID{}) {
+			w.knows(at.is, a.state.ID)
+		}
 		if at == nil || known == nil || known == at.is {
 			continue
 		}
@@ -84,7 +92,7 @@ func (w *Writer) above(s *slot, dir int) (out []way, err error) {
 	fd, err := unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
 	for d := s.dir; err == nil && d.at != nil && d.at.dir != nil; d = d.at.dir {
 		a := way{path: d.at.path()}
-		if a.state, err = stateAt(fd, "", 0); err != nil {
+		if a.state, err = stateAt(fd, "", 0); err != nil || d.id != (ID{}) && !d.passed && d != s.dir && w.isInode(d.id, a.state.ID) {
 			break
 		}
 		out = append(out, a)

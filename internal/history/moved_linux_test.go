@@ -33,6 +33,7 @@ func TestFollowedMoves(t *testing.T) {
 	}
 	steps := []way{
 		{"moves", func(d *desk) { d.rename(t, "f", "g") }},
+		{"makes a file", func(d *desk) { d.put(t, "d/n", "step") }},
 		{"chmods", func(d *desk) { d.chmod(t, "f", 0o600); d.chmod(t, "d/a", 0o600) }},
 		{"into a new directory", func(d *desk) { d.mkdir(t, "g"); d.rename(t, "f", "g/f") }},
 		{"into a deep directory", func(d *desk) { d.mkdir(t, "g"); d.mkdir(t, "g/h"); d.rename(t, "f", "g/h/f") }},
@@ -87,6 +88,13 @@ func TestFollowedMoves(t *testing.T) {
 				}
 			}
 		}},
+		{"removes what is deeper", func(d *desk) {
+			for _, name := range all {
+				if _, err := os.Lstat(d.at(name + "/s")); err == nil {
+					d.removeAll(t, name+"/s")
+				}
+			}
+		}},
 		{"rewrites", func(d *desk) {
 			for _, name := range append(all, "h/f", "g/f", "f/a", "h/a", "d/a", "g/h/f", "h/h/f", "x/a") {
 				if st, err := os.Lstat(d.at(name)); err == nil && st.Mode().IsRegular() {
@@ -137,10 +145,10 @@ func TestFollowedMoves(t *testing.T) {
 // every byte that was not the step's after an undo.
 func followed(t *testing.T, a func(d *desk), b func(d *desk) error, c func(d *desk)) {
 	d := newDesk(t)
-	if err := os.Mkdir(d.at("d"), 0o755); err != nil {
+	if err := os.MkdirAll(d.at("d/s"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"e": "text of e", "f": "text of f", "d/a": "text of a"} {
+	for name, text := range map[string]string{"e": "text of e", "f": "text of f", "d/a": "text of a", "d/s/b": "text of b"} {
 		if err := os.WriteFile(d.at(name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +184,7 @@ func followed(t *testing.T, a func(d *desk), b func(d *desk) error, c func(d *de
 			t.Errorf("%q was at %s and is nowhere; there is %q", text, given[text], now)
 		}
 	}
-	for _, text := range []string{"text of e", "text of f", "text of a"} {
+	for _, text := range []string{"text of e", "text of f", "text of a", "text of b"} {
 		if now[text] == "" && (given[text] != "" || before[text] == "") {
 			t.Errorf("%q is nowhere; there is %q", text, now)
 		}

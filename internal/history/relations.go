@@ -29,6 +29,7 @@ type relations struct {
 	first    map[graph.Version]graph.Version   // that has the same content
 	others   map[graph.Version][]graph.Version // that have the same content as the first
 	kept     func(p *Pre, left *State) bool    // see Store.keptAsLeft
+	betweens func(*Step) []Pre                 // see Log.betweens; nil: those of the step itself
 }
 
 // side names something that a step found.
