@@ -3,6 +3,7 @@ package history
 import (
 	"os"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -137,5 +138,49 @@ func TestForcedThereAndBack(t *testing.T) {
 	}
 	if text, err := os.ReadFile(d.at("x.undo-conflict")); err != nil || string(text) != "by hand" {
 		t.Errorf("beside: %q, %v", text, err)
+	}
+}
+
+// TestOneCopyBeside: a second try of an undo that could not be complete puts nothing beside
+// that is there already, unless it was changed.
+func TestOneCopyBeside(t *testing.T) {
+	d := newDesk(t)
+	for name, text := range map[string]string{"x": "before", "y": "y"} {
+		if err := os.WriteFile(d.at(name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.begin(t)
+	d.put(t, "x", "step")
+	d.rename(t, "y", "z")
+	d.quiet(t)
+	d.outside(t, "x", " by hand")
+	d.remove(t, "x")
+	d.end(t)
+	d.close(t)
+	if err := os.Remove(d.at("z")); err != nil { // so that it cannot be complete
+		t.Fatal(err)
+	}
+	beside := func() (n int) {
+		for text := range texts(t, d.root) {
+			if text == "step by hand" {
+				n += len(strings.Fields(texts(t, d.root)[text]))
+			}
+		}
+		return n
+	}
+	for try := range 4 {
+		if try == 3 {
+			if err := os.WriteFile(d.at("x.undo-conflict"), []byte("step by HAND"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v, err := d.undo(t, Request{Steps: []uint64{1}, Mode: KeepBoth})
+		if err != nil || len(v.Unrestorable) == 0 {
+			t.Fatalf("%+v, %v", v, err)
+		}
+		if n := beside(); n != 1 {
+			t.Errorf("after %d tries there are %d copies: %q", try+1, n, texts(t, d.root))
+		}
 	}
 }

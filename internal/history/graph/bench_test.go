@@ -45,14 +45,16 @@ func (r *removed) Kind(n Node) Kind {
 	return File
 }
 
-func (r *removed) Reachable(Node) bool                { return true }
-func (r *removed) Residents(Node) []string            { return nil }
-func (r *removed) Keeping(Version) (Keeping, string)  { return InObject, "" }
-func (r *removed) Held(Node) (Version, Keeping)       { return 0, Unkept }
-func (r *removed) Rest(Place) Rest                    { return Free }
-func (r *removed) Setter(Key) uint64                  { return 0 }
-func (r *removed) NewNode() Node                      { r.next++; return 1<<40 + r.next }
-func (r *removed) NewVersion() Version                { r.next++; return 1<<40 + r.next }
+func (r *removed) Reachable(Node) bool               { return true }
+func (r *removed) Residents(Node) []string           { return nil }
+func (r *removed) Keeping(Version) (Keeping, string) { return InObject, "" }
+func (r *removed) Held(Node) (Version, Keeping)      { return 0, Unkept }
+func (r *removed) Rest(Place) Rest                   { return Free }
+func (r *removed) Setter(Key) uint64                 { return 0 }
+func (r *removed) NewNode() Node                     { r.next++; return 1<<40 + r.next }
+func (r *removed) NewVersion() Version               { r.next++; return 1<<40 + r.next }
+func (r *removed) Holds(Node, Version) bool          { return false }
+
 func (r *removed) Beside(name string, try int) string { return fmt.Sprint(name, ".", try) }
 
 const benched = 100000

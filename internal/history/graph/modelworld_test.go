@@ -76,6 +76,15 @@ func (w *world) clone() *world {
 func (w *world) NewNode() Node       { w.nextNode++; return w.nextNode }
 func (w *world) NewVersion() Version { w.nextVer++; return w.nextVer }
 
+func (w *world) Holds(n Node, v Version) bool {
+	for ino, of := range w.bind {
+		if of == n && w.inodes[ino] != nil && w.versions[v] != nil {
+			return w.inodes[ino].data == w.versions[v].data
+		}
+	}
+	return false
+}
+
 func (w *world) Beside(name string, try int) string {
 	if try == 1 {
 		return name + ".undo-conflict"

@@ -57,6 +57,9 @@ type Present interface {
 	// Content is the version that a node has: Dead where no name leads to it, a
 	// version of no step where another program has changed it.
 	Content(Node) Version
+	// Holds reports whether a node that is no node of the steps is known to have the bytes of a
+	// version now.
+	Holds(Node, Version) bool
 	// Meta is the metadata of a node: of a dead one, what it had. What cannot be
 	// read is missing; what is known not to be there has a text that says so.
 	Meta(Node) map[string]string

@@ -105,7 +105,7 @@ func (w *separator) copyGaps(it *item) {
 			continue
 		}
 		at, ok := w.nearby(it)
-		if !ok {
+		if !ok || w.copied(at, g.N) {
 			continue
 		}
 		if why, text := w.available(n, g.N); why != 0 {
@@ -115,6 +115,25 @@ func (w *separator) copyGaps(it *item) {
 		w.addAside(w.copyOf(n, g.N, at), at, nil)
 	}
 }
+
+// copied reports whether an undo before this one has put a version beside a name already, and
+// it is still there.
+func (w *separator) copied(at Place, v Version) bool {
+	for try := range maxBeside {
+		p := Place{Dir: at.Dir, Name: w.p.Beside(at.Name, try+1)}
+		n := w.p.Entry(p)
+		if n == 0 {
+			return false
+		}
+		if w.byKey[p.Key()] == nil && w.p.Holds(n, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxBeside bounds how many names beside another are looked at.
+const maxBeside = 16
 
 // nearby is an entry that a node has, or had, in a directory that will be there. Where its
 // own will not, it is one of that name in the nearest directory around.
