@@ -276,6 +276,9 @@ func (s *slot) unknown() bool { return s.is == nil || s.is.passed }
 // or gives it another name. What it held is kept.
 func (s *slot) adopt() *object {
 	if s.foreign && s.other != nil && s.other.left != nil {
+		if was := s.is; was != nil && was.at == s && was.id != (ID{}) {
+			was.displaced = s
+		}
 		s.gone()
 		s.is, s.other, s.foreign = s.other, nil, false
 	}

@@ -179,7 +179,7 @@ func (c *carrier) placeless(op *graph.Op, a *action) error {
 		return fmt.Errorf("node %d has no name", op.Node)
 	}
 	a.was = c.present.now(op.Node).held
-	if names := c.LastNames(op.Node); len(names) > 0 {
+	if names := slices.Concat(n.names, n.last); len(names) > 0 {
 		a.last = c.relations.path(names[0])
 	}
 	return nil

@@ -86,6 +86,32 @@ func (r *relations) follow(s *Step) []graph.Transition {
 	return t.out
 }
 
+// dropLost takes names from a node that are in directories which are nowhere any more: another
+// program had removed them, and it with them.
+func (t *relating) dropLost(n *node) {
+	if n == nil {
+		return
+	}
+	for _, q := range slices.Clone(n.names) {
+		if t.relations.lost(q) {
+			t.relations.lead(q, 0)
+		}
+	}
+}
+
+// onlyAt takes other names from what a step found at an entry, where it had one alone: another
+// program had renamed it.
+func (t *relating) onlyAt(n *node, p graph.Place, st *State) {
+	if n == nil || st.Kind != Dir && st.Links != 1 {
+		return
+	}
+	for _, q := range slices.Clone(n.names) {
+		if q != p && !slices.Contains(t.places[n.number], q) {
+			t.relations.lead(q, 0)
+		}
+	}
+}
+
 // begin takes over what the step found at a path.
 func (t *relating) begin(b *Pre) {
 	p, root := t.place(string(b.Path), b.State.Kind != Absent)
@@ -116,6 +142,7 @@ func (t *relating) begin(b *Pre) {
 		t.void[p] = t.void[p] || t.spared.found[string(b.Path)]
 		t.hush(to, t.spared.found[string(b.Path)])
 		t.lead(p, to)
+		t.onlyAt(n, p, &b.State)
 		if _, known := t.from[p]; !known {
 			t.from[p] = to
 			t.order = append(t.order, p)
@@ -178,6 +205,7 @@ func (t *relating) end(q *Post) {
 		t.order = append(t.order, p)
 	}
 	n := t.nodeAt(p, q)
+	t.dropLost(n)
 	t.looseAt(p, n, string(q.Path))
 	to := graph.Node(0)
 	if n != nil {

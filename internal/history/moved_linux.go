@@ -75,7 +75,7 @@ func (w *Writer) displaced(o *object) error {
 	if err := w.name(at, false); err != nil {
 		return err
 	}
-	at.is, at.used, o.displaced = nil, true, true
+	at.is, at.used, o.at, o.displaced = nil, true, nil, at
 	at.changes++
 	return errAgain
 }
@@ -115,7 +115,10 @@ func (w *Writer) follow(s *slot, known *object, st *State) (bool, error) {
 		return false, nil
 	}
 	from := known.at
-	if from == nil || from == s || from.is != known && !known.displaced || from.dir == nil || from.pending > 0 || !from.placed() || within(s, known) {
+	if known.displaced != nil {
+		from = known.displaced
+	}
+	if from == nil || from == s || from.is != known && known.displaced == nil || from.dir == nil || from.pending > 0 || !from.placed() || within(s, known) {
 		return false, nil
 	}
 	was, path := from.path(), s.path()
@@ -144,9 +147,9 @@ func (w *Writer) follow(s *slot, known *object, st *State) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if known.displaced {
+	if known.displaced != nil {
 		s.gone()
-		s.is, known.at, known.displaced, s.kept, s.used = known, s, false, true, true
+		s.is, known.at, known.displaced, s.kept, s.used = known, s, nil, true, true
 		s.changes++
 		return true, nil
 	}

@@ -23,6 +23,7 @@ type present struct {
 	named   map[graph.Node][]graph.Place // entries that were looked at, by what they lead to
 	rebound map[graph.Node]ID            // inodes that nodes had by the records
 	objects map[Object]State             // that were looked at
+	moved   map[graph.Node]bool          // what the transitions take from entries or lead them to, see standIns
 	born    []string                     // directories that the request's steps made
 	shared  []string                     // repositories among them that stay
 	failed  error                        // the first look that did not work
@@ -320,7 +321,11 @@ func (p *present) LastNames(n graph.Node) []graph.Place {
 		return nil
 	}
 	x := p.relations.nodes[n]
-	return slices.Concat(x.names, x.last)
+	all := slices.Concat(x.names, x.last)
+	for i := range all {
+		all[i] = p.stands(all[i])
+	}
+	return all
 }
 
 // Unmet implements [graph.Present].
@@ -416,22 +421,6 @@ func (p *present) keeping(v graph.Version) (graph.Keeping, string) {
 		return graph.InAnchor, ""
 	}
 	return graph.Unkept, "its content was not kept"
-}
-
-// isSum reports whether an object has a SHA-256.
-func (s *Store) isSum(o Object, sum Bytes) bool {
-	dir, err := s.objectsOf(o.Segment, false)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(dir)
-	fd, err := openToCopy(dir, objectName(o.Number)) // it may be the file itself, with the mode that it had
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	st, err := stateAt(fd, "", 0)
-	return err == nil && sumOf(fd, &st) == sum
 }
 
 // Held implements [graph.Present].

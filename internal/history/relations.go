@@ -223,6 +223,21 @@ func (r *relations) path(p graph.Place) string {
 	return ""
 }
 
+// lost reports whether the directory of an entry, or one around that, has no name any more.
+func (r *relations) lost(p graph.Place) bool {
+	for range pathDepth {
+		dir := r.nodes[p.Dir]
+		if dir.root != "" {
+			return false
+		}
+		if len(dir.names) == 0 {
+			return true
+		}
+		p = dir.names[0]
+	}
+	return false
+}
+
 // pathDepth bounds how many directories a path goes through.
 const pathDepth = 1 << 16
 

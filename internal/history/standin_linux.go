@@ -5,21 +5,22 @@ import "carrel/internal/history/graph"
 // standIns lets a directory that is nowhere any more, and that the transitions do not bring
 // back, be the one that has its name now: what it held can come back there.
 func (p *present) standIns(ts []graph.Transition) []graph.Transition {
-	moved, keys := make(map[graph.Node]bool), make(map[graph.Key]bool, len(ts))
+	p.moved = make(map[graph.Node]bool)
+	keys := make(map[graph.Key]bool, len(ts))
 	for i := range ts {
 		if keys[ts[i].Key] = true; ts[i].Key.Part == graph.Entry {
-			moved[ts[i].From.N], moved[ts[i].To.N] = true, true
+			p.moved[ts[i].From.N], p.moved[ts[i].To.N] = true, true
 		}
 	}
 	var out []graph.Transition // nil as long as there is none
 	for i := range ts {
 		k := ts[i].Key
-		if k.Part != graph.Entry || moved[k.Node] || p.dir(k.Node).ok {
+		if k.Part != graph.Entry {
 			continue
 		}
-		n := p.standIn(k.Node, make(map[graph.Node]bool))
-		as := graph.Place{Dir: n, Name: k.Name}
-		if n == 0 || moved[n] || keys[as.Key()] {
+		at := graph.Place{Dir: k.Node, Name: k.Name}
+		as := p.stands(at)
+		if as == at || keys[as.Key()] {
 			continue
 		}
 		if out == nil {
@@ -32,6 +33,17 @@ func (p *present) standIns(ts []graph.Transition) []graph.Transition {
 		return ts
 	}
 	return out
+}
+
+// stands gives an entry in the directory that is now where its own was.
+func (p *present) stands(at graph.Place) graph.Place {
+	if p.moved[at.Dir] || p.dir(at.Dir).ok {
+		return at
+	}
+	if n := p.standIn(at.Dir, make(map[graph.Node]bool)); n != 0 && !p.moved[n] {
+		at.Dir = n
+	}
+	return at
 }
 
 // standIn gives the directory that is now where one was last, 0 for none. on are those that

@@ -98,3 +98,19 @@ func alike(found, left *State) bool {
 	return len(left.Sum) > 0 && found.Kind == File && left.Kind == File && found.Size == left.Size &&
 		found.Mode == left.Mode && found.UID == left.UID && found.GID == left.GID && found.Links == 1 && left.Links == 1
 }
+
+// isSum reports whether an object has a SHA-256.
+func (s *Store) isSum(o Object, sum Bytes) bool {
+	dir, err := s.objectsOf(o.Segment, false)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(dir)
+	fd, err := openToCopy(dir, objectName(o.Number)) // it may be the file itself, with the mode that it had
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	st, err := stateAt(fd, "", 0)
+	return err == nil && sumOf(fd, &st) == sum
+}

@@ -44,12 +44,11 @@ type via struct {
 
 // object is what a name means.
 type object struct {
-	origin string // "" for what the step made
-	at     *slot  // where it is now, nil once it is gone
-	names  map[string]*slot
-	passed bool // a directory that a path went through, where nothing is known of who made it
-	// displaced: another program has put a directory where it was, and at is that place.
-	displaced bool
+	origin    string // "" for what the step made
+	at        *slot  // where it is now, nil once it is gone
+	names     map[string]*slot
+	passed    bool          // a directory that a path went through, where nothing is known of who made it
+	displaced *slot         // where it was until another program put something else there; at is nil then
 	mayLose   bool          // its content, without another question
 	counted   bool          // in the tally, as removed or replaced
 	opened    bool          // for writing, once at least

@@ -1,5 +1,7 @@
 package graph
 
+import "slices"
+
 // Decide compares changes with what is there, and says what will be done.
 func Decide(changes []Change, p Present, m Mode) *Decision {
 	w := &checker{&draft{
@@ -17,6 +19,7 @@ func Decide(changes []Change, p Present, m Mode) *Decision {
 	for _, it := range w.items {
 		w.start(it)
 	}
+	w.renamed()
 	(&settler{w.draft}).settle()
 	(&separator{w.draft}).separate()
 	(&settler{w.draft}).settle()
@@ -143,6 +146,31 @@ func (w *checker) start(it *item) {
 	w.turn(it, true)
 	if it.displaces {
 		w.putAside(it)
+	}
+}
+
+// renamed takes the name away that another program has given a file which gets its own back:
+// with both, what is written by one would change the other.
+func (w *checker) renamed() {
+	if w.mode != Force && w.mode != KeepBoth {
+		return
+	}
+	for _, it := range w.items[:len(w.items):len(w.items)] {
+		if it.Part != Entry || !it.on || it.found == it.want || it.want.N == 0 {
+			continue
+		}
+		n := w.node(it.want.N)
+		if n.kind == Dir || n.unmet > 0 || len(n.names) != 1 {
+			continue
+		}
+		p := n.names[0]
+		if w.byKey[p.Key()] != nil || slices.Contains(w.p.LastNames(n.n), p) || w.p.Rest(p) != Free {
+			continue
+		}
+		v := Value{N: n.n}
+		away := &item{Key: p.Key(), found: v, last: v, away: true}
+		w.add(away)
+		w.turn(away, true)
 	}
 }
 

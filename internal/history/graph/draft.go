@@ -20,6 +20,8 @@ type item struct {
 	aside *item
 	// displaces: what is found gets another name even if it has more of them.
 	displaces bool
+	// away: another program had given what gets its own name back this one.
+	away bool
 	// settled: the steps count as taken back for this key.
 	settled bool
 	copied  *Copy // of a content that comes: it is made from another node's

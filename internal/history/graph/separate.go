@@ -104,6 +104,9 @@ func (w *separator) copyGaps(it *item) {
 		if g == it.want || g == it.found || g.N == Dead {
 			continue
 		}
+		if !it.on && w.lives(n) && w.p.Holds(n.n, g.N) {
+			continue // it stays
+		}
 		at, ok := w.nearby(it)
 		if !ok || w.copied(at, g.N) {
 			continue

@@ -1,5 +1,7 @@
 package graph
 
+import "slices"
+
 // settler sees to it that what will be there can be there together.
 type settler struct{ *draft }
 
@@ -81,9 +83,21 @@ func (w *settler) bring(n *node) {
 		w.turn(c, true)
 		return
 	}
+	if n.kind == Dir && n.c == nil && w.holds(n) {
+		n.c = &item{Key: Key{Part: Content, Node: n.n}, want: Value{N: w.p.NewVersion()}}
+		w.add(n.c)
+		w.turn(n.c, true)
+		return
+	}
 	for _, it := range n.coming() {
 		w.off(it, Gone)
 	}
+}
+
+// holds reports whether something comes into a directory: then it is made anew where another
+// program removed it.
+func (w *settler) holds(n *node) bool {
+	return slices.ContainsFunc(n.inside, func(it *item) bool { return it.on && it.want.N != 0 && it.found != it.want })
 }
 
 // reach sees to it that a node that only names outside lead to can get one here.
@@ -148,6 +162,12 @@ func (w *settler) keepDirectory(n *node, dies bool) {
 // lastName: a node would lose its last name that is to live.
 func (w *settler) lastName(n *node) {
 	outs := n.leaving()
+	for _, it := range outs {
+		if it.away { // it does not get its own one back
+			w.turn(it, false)
+			return
+		}
+	}
 	if w.mode == Force {
 		w.kill(n, outs)
 		return
@@ -171,12 +191,44 @@ func (w *settler) kill(n *node, outs []*item) {
 	for _, it := range outs {
 		w.note(it, LastName, false)
 	}
+	if w.returns(n) {
+		return
+	}
 	if n.c == nil {
 		n.c = &item{Key: Key{Part: Content, Node: n.n}, found: Value{N: n.content}}
 		w.add(n.c)
 	}
+	if n.c.change != nil && n.c.want.N != Dead {
+		w.note(n.c, Nameless, true)
+		n.c.denied = true
+	}
 	n.c.want.N = Dead
 	n.c.on = true
+}
+
+// returns lets a node that the steps have changed, and another program renamed, have the name
+// again that the steps knew.
+func (w *settler) returns(n *node) bool {
+	if n.c == nil || n.c.change == nil || n.c.want.N == Dead {
+		return false
+	}
+	for _, p := range w.p.LastNames(n.n) {
+		if e := w.byKey[p.Key()]; e != nil && e.away && e.on && e.want.N == 0 {
+			w.turn(e, false)
+			e.want.N = n.n
+			w.turn(e, true)
+			return true
+		}
+		if w.byKey[p.Key()] != nil || !w.alive(w.node(p.Dir)) || !w.p.Reachable(p.Dir) || w.p.Entry(p) != 0 {
+			continue
+		}
+		v := Value{N: n.n}
+		it := &item{Key: p.Key(), want: v, target: v, last: v}
+		w.add(it)
+		w.turn(it, true)
+		return true
+	}
+	return false
 }
 
 // lookNameless: a content comes and no entry does.
