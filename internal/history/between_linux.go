@@ -44,6 +44,9 @@ func (w *Writer) meets(s *slot, destroys, moves bool) error {
 		}
 		return nil
 	}
+	if known != nil && known.at != s && st.Links > 1 && w.groups[st.ID] == nil && s.is != nil && s.is.origin != "" && s.is.id == (ID{}) {
+		w.joinGroup(known, &st) // what is kept of the file is what it held when it had no other name
+	}
 	if w.groups[st.ID] != nil && s.is != nil && (s.is.id == (ID{}) || w.isInode(s.is.id, st.ID)) { // a name of a file that the step knows by others
 		w.joinGroup(s.is, &st)
 		known = s.is

@@ -12,10 +12,25 @@ var errAgain = errors.New("names have changed")
 
 // followAbove compares the directories on the way to a slot with what is known of them, and
 // takes over that another program has given one of the step's that path. dir is the lowest,
-// and in is what that is; both are unknown where nothing is pinned.
+// and in is what that is; where nothing is pinned, it is found by its path the first time.
 func (w *Writer) followAbove(s *slot, dir int, in ID) error {
-	if dir <= 0 || in == (ID{}) || s.dir == nil || w.raced {
+	if s.dir == nil || w.raced {
 		return nil
+	}
+	if dir <= 0 || in == (ID{}) {
+		if s.dir.id != (ID{}) && !s.dir.passed && !s.dir.noDir() {
+			return nil
+		}
+		fd, _, err := w.parent(s.path())
+		if err != nil {
+			return nil // the change meets what it meets
+		}
+		defer unix.Close(fd)
+		st, err := stateAt(fd, "", 0)
+		if err != nil {
+			return nil
+		}
+		dir, in = fd, ID{Dev: st.ID.Dev, Ino: st.ID.Ino}
 	}
 	known := w.inodes[in]
 	switch {

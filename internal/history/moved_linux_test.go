@@ -88,6 +88,16 @@ func TestFollowedMoves(t *testing.T) {
 				}
 			}
 		}},
+		{"chmods what is deeper, and removes all", func(d *desk) {
+			for _, name := range all {
+				if _, err := os.Lstat(d.at(name + "/s/b")); err == nil {
+					d.chmod(t, name+"/s/b", 0o600)
+				}
+				if _, err := os.Lstat(d.at(name)); err == nil {
+					d.removeAll(t, name)
+				}
+			}
+		}},
 		{"removes what is deeper", func(d *desk) {
 			for _, name := range all {
 				if _, err := os.Lstat(d.at(name + "/s")); err == nil {

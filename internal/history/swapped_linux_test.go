@@ -78,6 +78,18 @@ func TestSwappedNames(t *testing.T) {
 			Request{Steps: []uint64{1}, Mode: KeepBoth}, "x/f=F y=Y", "x=Y",
 		},
 		{
+			"a second name for what the step has written, and writes again",
+			map[string]string{"b": "B"},
+			[]func(d *desk){func(d *desk) {
+				d.put(t, "b", "s")
+				d.quiet(t)
+				by(t, os.Link(d.at("b"), d.at("d")))
+				d.put(t, "d", "ss")
+			}},
+			nil,
+			Request{Steps: []uint64{1}, Mode: KeepBoth}, "b(of several names)=B d(of several names)=B", "b(of several names)=ss d(of several names)=ss",
+		},
+		{
 			"a swap in the middle of a step",
 			map[string]string{"a": "A", "b": "B"},
 			[]func(d *desk){func(d *desk) {
