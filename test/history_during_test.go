@@ -259,3 +259,18 @@ func TestEditAfterTheLastKnownName(t *testing.T) {
 		t.Errorf("what a person wrote is gone: %q", out)
 	}
 }
+
+// TestHistoryAfterARefusedOpen: an open for writing that the mode forbids destroys nothing, so
+// that what the file held is kept when it is removed later.
+func TestHistoryAfterARefusedOpen(t *testing.T) {
+	w := newWorld(t, ordinary(t))
+	w.outsideSh("mkdir d; echo precious > d/a; ln d/a b; echo more > c")
+	r := w.run("--", "sh", "-c", "chmod 0 d/a c; for f in d/a c; do ! echo x >> $f || exit 9; done; rm -r d b c")
+	if r.code != 0 || strings.Contains(r.err, "NOT kept") {
+		t.Fatalf("%s", r)
+	}
+	w.fine("undo")
+	if out := w.outsideSh("cat d/a b c; test d/a -ef b && echo one"); out != "precious\nprecious\nmore\none\n" {
+		t.Errorf("the undo gave back %q", out)
+	}
+}

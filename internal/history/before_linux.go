@@ -20,7 +20,11 @@ func (w *Writer) Before(c *Change) error {
 		if !errors.As(err, &l) || l.object == nil {
 			return err
 		}
-		if c.Lose != nil && w.possible(c.Op, l.Path) {
+		possible := w.possible(c.Op, l.Path)
+		if !possible {
+			c.vain = append(c.vain, l.object)
+		}
+		if c.Lose != nil && possible {
 			w.mu.Unlock()
 			err = c.Lose(l.Path, l.Why)
 			w.mu.Lock()

@@ -47,6 +47,9 @@ type Change struct {
 	// New, of a rename: it fails if something is at To.
 	New bool
 
+	// vain are those whose content cannot be kept, and that nobody was asked about, as the
+	// change is going to fail.
+	vain []*object
 	// is is what was at Path when the change began.
 	is *object
 	// at is where the change puts or changes something, while it is on its way.

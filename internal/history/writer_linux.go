@@ -203,6 +203,11 @@ func (w *Writer) After(c *Change, failed error) {
 	if w.step == 0 {
 		return
 	}
+	if failed != nil {
+		for _, o := range c.vain {
+			w.unharmed(o)
+		}
+	}
 	defer w.ends(c, failed, w.named(c))
 	s := w.tree.find(c.Path)
 	if s == nil {
@@ -284,6 +289,25 @@ func (w *Writer) After(c *Change, failed error) {
 			s.adopt()
 			to.adopt()
 			s.exchanged(to)
+		}
+	}
+}
+
+// unharmed takes back that the content of something is lost, as the change that was going to
+// destroy it has failed: the next one keeps it, or has to ask.
+func (w *Writer) unharmed(o *object) {
+	of := []*object{o}
+	if g := o.group; g != nil && g.kept != nil && g.kept.Lost != "" {
+		g.kept = nil
+		of = append(of, g.members...)
+	}
+	for _, o := range of {
+		if o.mayLose = false; o.copy == nil || o.copy.Lost == "" || o.origin == "" {
+			continue
+		}
+		p := *o.copy
+		if p.Lost = ""; w.write(&Record{Pre: &p}) == nil {
+			o.content, o.grouped, o.copy = false, false, nil
 		}
 	}
 }
