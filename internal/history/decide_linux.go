@@ -163,6 +163,7 @@ func (u *undo) decideAs(mode Mode, roots []root, steps []*Step, fresh func() Obj
 	if now.born = now.where(u.repos.made); mode != Force {
 		now.shared = now.where(u.repos.shared)
 	}
+	now.anew = u.anew
 	ts = now.standIns(ts)
 	changes := graph.Compose(ts)
 	d := &decided{Decision: graph.Decide(changes, now, graph.Mode(mode)), present: now, plan: &Plan{Step: steps[0]}}

@@ -252,8 +252,9 @@ func (t *relating) nodeAt(p graph.Place, q *Post) *node {
 		}
 	}
 	if t.step.undoes() && q.As == nil && len(t.step.Begin.Of) == 1 && len(q.Origin) == 0 {
-		if n := again(side{t.step.Begin.Of[0], string(q.Path)}); n != nil && (n.dead || n.id == q.State.ID) {
-			return n // by a version that did not write As
+		if n := again(side{t.step.Begin.Of[0], string(q.Path)}); n != nil && (n.dead || n.id == q.State.ID || n.state.Kind == Dir) {
+			t.onlyAt(n, p, &q.State) // another program had removed a directory: it was made again
+			return n                 // or by a version that did not write As
 		}
 	}
 	if n := t.known(&q.State); n != nil {

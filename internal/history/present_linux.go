@@ -26,6 +26,7 @@ type present struct {
 	moved   map[graph.Node]bool          // what the transitions take from entries or lead them to, see standIns
 	born    []string                     // directories that the request's steps made
 	shared  []string                     // repositories among them that stay
+	anew    map[graph.Node]bool          // directories that the whole request makes again
 	failed  error                        // the first look that did not work
 }
 

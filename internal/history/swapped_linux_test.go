@@ -78,6 +78,13 @@ func TestSwappedNames(t *testing.T) {
 			Request{Steps: []uint64{1}, Mode: KeepBoth}, "x/f=F y=Y", "x=Y",
 		},
 		{
+			"a directory that is gone, two steps",
+			map[string]string{"e/": "", "e/a": "A", "e/b": "B"},
+			[]func(d *desk){func(d *desk) { d.remove(t, "e/b") }, func(d *desk) { d.rename(t, "e", "x") }, nil},
+			map[int]func(d *desk){2: func(d *desk) { by(t, os.RemoveAll(d.at("x")), write(d, "x", "mine")) }},
+			Request{Steps: []uint64{1, 2}, Mode: KeepBoth}, "e/b=B x=mine", "",
+		},
+		{
 			"a second name for what the step has written, and writes again",
 			map[string]string{"b": "B"},
 			[]func(d *desk){func(d *desk) {

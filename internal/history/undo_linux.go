@@ -37,6 +37,7 @@ type undo struct {
 	began   int64               // the first change, in nanoseconds since 1970
 	placed  map[string]int64    // the time of what was moved to a path
 	besides []string            // see editedMeanwhile
+	anew    map[graph.Node]bool // directories that the request makes again, see graph.Decision
 }
 
 func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
@@ -120,6 +121,10 @@ func (u *undo) preview(roots []root) (*Preview, error) {
 	v := &Preview{Plan: d.plan, Conflicts: d.conflicts, Refused: u.refused}
 	for _, st := range u.steps {
 		v.Steps = append(v.Steps, st.Number)
+	}
+	u.anew = make(map[graph.Node]bool)
+	for _, n := range d.Anew {
+		u.anew[n] = true
 	}
 	if len(u.steps) == 1 && !d.Refused {
 		u.only = d

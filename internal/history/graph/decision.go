@@ -106,6 +106,7 @@ type Decision struct {
 	Lost      []Loss
 	Asides    []Aside
 	Copies    []Copy
+	Anew      []Node // directories that other programs removed, made again for what comes into them
 	Kept      []Kept
 	// Refused: nothing is done, as there are conflicts or losses and no mode says
 	// what is to become of them.

@@ -76,6 +76,8 @@ func (w *world) clone() *world {
 func (w *world) NewNode() Node       { w.nextNode++; return w.nextNode }
 func (w *world) NewVersion() Version { w.nextVer++; return w.nextVer }
 
+func (w *world) Holder(Node) bool { return false }
+
 func (w *world) Holds(n Node, v Version) bool {
 	for ino, of := range w.bind {
 		if of == n && w.inodes[ino] != nil && w.versions[v] != nil {

@@ -57,6 +57,8 @@ type Present interface {
 	// Content is the version that a node has: Dead where no name leads to it, a
 	// version of no step where another program has changed it.
 	Content(Node) Version
+	// Holder reports whether something is to come into a directory by a decision after this one.
+	Holder(dir Node) bool
 	// Holds reports whether a node that is no node of the steps is known to have the bytes of a
 	// version now.
 	Holds(Node, Version) bool

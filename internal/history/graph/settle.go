@@ -83,7 +83,8 @@ func (w *settler) bring(n *node) {
 		w.turn(c, true)
 		return
 	}
-	if n.kind == Dir && n.c == nil && w.holds(n) {
+	if n.kind == Dir && n.c == nil && (w.holds(n) || w.p.Holder(n.n)) {
+		w.d.Anew = append(w.d.Anew, n.n)
 		n.c = &item{Key: Key{Part: Content, Node: n.n}, want: Value{N: w.p.NewVersion()}}
 		w.add(n.c)
 		w.turn(n.c, true)
