@@ -72,7 +72,7 @@ func (b Bytes) MarshalJSON() ([]byte, error) {
 func (b *Bytes) UnmarshalJSON(text []byte) error {
 	if len(text) > 0 && text[0] == '{' {
 		var e encoded
-		err := strictjson.Decode(text, &e)
+		err := strictjson.Single(text, &e)
 		*b = Bytes(e.Base64)
 		return err
 	}
@@ -149,7 +149,7 @@ func (p *Problem) Error() string { return p.Message }
 // decode reads a line of our own dialect.
 func decode(line []byte) (*Request, error) {
 	var r Request
-	if err := strictjson.Decode(line, &r); err != nil {
+	if err := strictjson.Single(line, &r); err != nil {
 		return nil, fmt.Errorf("the line is not understood: %w", err)
 	}
 	if n := len(r.Args) + len(r.Env); n > maxWords {

@@ -1,7 +1,7 @@
 // Package strictjson reads JSON whose writer must not believe that it was obeyed where it
 // was not. encoding/json is lenient: it takes the last of two values of one name, puts
 // U+FFFD where there is no text, skips names that it does not know, and lets more follow.
-// Here each of these is an error. Nothing is decoded that has not passed [Check] as a whole.
+// Here each of these is an error. [Decode] decodes nothing that has not passed [Check] as a whole.
 package strictjson
 
 import (
@@ -23,10 +23,19 @@ func Decode(data []byte, into any) error {
 	if err := Check(data); err != nil {
 		return err
 	}
+	return Single(data, into)
+}
+
+// Single is Decode without [Check], for long lines of a stream, whose bytes it reads once: a
+// name that stands twice has its last value.
+func Single(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		return trimmed(err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("it is more than one value")
 	}
 	return nil
 }
