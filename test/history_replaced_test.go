@@ -150,3 +150,19 @@ func TestHistoryOnAnOverlay(t *testing.T) {
 		t.Errorf("undone: %q", got)
 	}
 }
+
+// TestHistoryNoEditsByASecondName: a file that is written by two names, of which it got the
+// second before it was opened, is not listed as edited by another program.
+func TestHistoryNoEditsByASecondName(t *testing.T) {
+	w := newWorld(t, people()[0])
+	w.run("--history", "on", "--", "python3", "-c", `
+import os, time
+os.mknod("a"); os.link("a", "b")
+for name in "abab":
+    open(name, "a").write(name); time.sleep(.2)
+os.truncate("a", 1); os.unlink("b")
+`)
+	if told := w.fine("show", "1"); strings.Contains(told, "\nedit ") {
+		t.Errorf("edits without an editor: %s", told)
+	}
+}

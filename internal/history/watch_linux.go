@@ -49,6 +49,10 @@ func (g *grants) stop() {
 // watch begins to look whether a file that the step writes to is closed.
 func (w *Writer) watch(o *object) {
 	g := o.grant()
+	if known := w.known(o.id); g == nil && known.grant() != nil { // it was opened by another name first
+		g = known.grant()
+		o.setGrant(g)
+	}
 	if g == nil {
 		g = new(grant)
 		o.setGrant(g)
