@@ -149,3 +149,41 @@ func readFile(dir int, name string, limit int64) ([]byte, error) {
 	}
 	return data, err
 }
+
+// anchorsOf finds what the store has of the inode of a node.
+func (p *present) anchorsOf(n *node, x *nodeNow) {
+	for _, o := range n.anchors {
+		st := p.stored(o)
+		if st.Kind == Absent || st.ID != n.id {
+			continue
+		}
+		x.anchor, x.held = o, st
+		x.anchors++
+	}
+	linked := x.anchors
+	for _, v := range n.versions {
+		if o := p.versions[v].object; o != (Object{}) && p.stored(o).ID == n.id {
+			linked++
+		}
+	}
+	st := &x.state
+	if st.Kind == Absent {
+		st = &x.held
+	}
+	if st.Kind != Absent && st.Kind != Dir {
+		x.unmet = max(0, int(st.Links)-len(x.names)-linked)
+	}
+}
+
+// stored is [Store.stored], once for each object; a failure is told in the end.
+func (p *present) stored(o Object) State {
+	if st, known := p.objects[o]; known {
+		return st
+	}
+	st, err := p.store.stored(o)
+	if err != nil && p.failed == nil {
+		p.failed = fmt.Errorf("looking at %s of %s in the history: %w", objectName(o.Number), o.Segment, err)
+	}
+	p.objects[o] = st
+	return st
+}

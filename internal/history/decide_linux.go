@@ -153,7 +153,7 @@ func (u *undo) decide(roots []root, steps []*Step, fresh func() Object) (*decide
 
 func (u *undo) decideAs(mode Mode, roots []root, steps []*Step, fresh func() Object) (*decided, error) {
 	ts := u.known.alike(u.transitions(steps))
-	now, err := u.Store.look(u.known, roots, ts)
+	now, err := u.Store.look(u.known, roots, ts, u.whole)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,6 @@ func (u *undo) decideAs(mode Mode, roots []root, steps []*Step, fresh func() Obj
 	if now.born = now.where(u.repos.made); mode != Force {
 		now.shared = now.where(u.repos.shared)
 	}
-	now.anew = u.anew
 	ts = now.standIns(ts)
 	changes := graph.Compose(ts)
 	d := &decided{Decision: graph.Decide(changes, now, graph.Mode(mode)), present: now, plan: &Plan{Step: steps[0]}}

@@ -6,9 +6,6 @@ import (
 	"carrel/internal/history/graph"
 )
 
-// Holder implements [graph.Present].
-func (p *present) Holder(dir graph.Node) bool { return p.anew[dir] }
-
 // holdsBytes bounds the files that are compared byte by byte.
 const holdsBytes = 16 << 20
 

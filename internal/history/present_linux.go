@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,8 +27,8 @@ type present struct {
 	moved   map[graph.Node]bool          // what the transitions take from entries or lead them to, see standIns
 	born    []string                     // directories that the request's steps made
 	shared  []string                     // repositories among them that stay
-	anew    map[graph.Node]bool          // directories that the whole request makes again
-	failed  error                        // the first look that did not work
+	whole   whole
+	failed  error // the first look that did not work
 }
 
 // seenAt is what is at an entry.
@@ -54,21 +55,51 @@ type nodeNow struct {
 	unmet   int
 }
 
-// look looks at all that transitions speak of: a node may be found at an entry that
-// it has no name by yet.
-func (s *Store) look(r *relations, roots []root, ts []graph.Transition) (*present, error) {
+// look looks at all that transitions speak of, and at what the whole request finds out of
+// place: a node may be found at an entry that it has no name by yet.
+func (s *Store) look(r *relations, roots []root, ts []graph.Transition, of whole) (*present, error) {
 	p := &present{
-		relations: r, store: s, roots: roots,
+		relations: r, store: s, roots: roots, whole: of,
 		at: make(map[graph.Place]*seenAt), dirs: make(map[graph.Node]dirNow), nodes: make(map[graph.Node]*nodeNow),
 		named: make(map[graph.Node][]graph.Place), rebound: make(map[graph.Node]ID), objects: make(map[Object]State),
 	}
-	for i := range ts {
-		k := ts[i].Key
-		if k.Part == graph.Entry {
-			p.Entry(graph.Place{Dir: k.Node, Name: k.Name})
+	moves := slices.ContainsFunc(ts, func(t graph.Transition) bool { return t.Key.Part == graph.Entry })
+	for again := true; again; again = p.foundSince() {
+		for i := range ts {
+			k := ts[i].Key
+			if k.Part == graph.Entry {
+				p.look1(graph.Place{Dir: k.Node, Name: k.Name})
+			}
+		}
+		for i := range ts { // one file may have been given the name of another one
+			if n := r.nodes[ts[i].Key.Node]; !moves && n.state.Kind == File {
+				for _, at := range n.names {
+					p.look1(at)
+				}
+			}
+		}
+		for _, at := range of.places {
+			if int(at.Dir) < len(r.nodes) { // not made by that look
+				p.look1(at)
+			}
 		}
 	}
 	return p, p.failed
+}
+
+// foundSince forgets what was not found by way of directories that have been found at an
+// entry since: another program has moved them there.
+func (p *present) foundSince() bool {
+	found := false
+	for n, d := range p.dirs {
+		found = found || !d.ok && len(p.named[n]) > 0 && p.relations.nodes[n].root == ""
+	}
+	if !found {
+		return false
+	}
+	maps.DeleteFunc(p.dirs, func(_ graph.Node, d dirNow) bool { return !d.ok })
+	maps.DeleteFunc(p.at, func(_ graph.Place, s *seenAt) bool { return s == nil })
+	return true
 }
 
 // dir says where a directory is now. One that was replaced by another is taken for
@@ -83,9 +114,9 @@ func (p *present) dir(n graph.Node) dirNow {
 	if x.root != "" {
 		d = dirNow{path: x.root, ok: p.holds(x.root)}
 	} else {
-		names := x.names
-		if x.dead || len(names) == 0 {
-			names = p.named[n] // no step has met it there
+		names := p.named[n] // where no step has met it
+		if !x.dead {
+			names = slices.Concat(x.names, names)
 		}
 		for _, name := range names {
 			if at := p.look1(name); at != nil && at.node == n {
@@ -273,44 +304,6 @@ func (p *present) readHidden(x *nodeNow) {
 		st.Xattrs = all
 		x.state = st
 	}
-}
-
-// anchorsOf finds what the store has of the inode of a node.
-func (p *present) anchorsOf(n *node, x *nodeNow) {
-	for _, o := range n.anchors {
-		st := p.stored(o)
-		if st.Kind == Absent || st.ID != n.id {
-			continue
-		}
-		x.anchor, x.held = o, st
-		x.anchors++
-	}
-	linked := x.anchors
-	for _, v := range n.versions {
-		if o := p.versions[v].object; o != (Object{}) && p.stored(o).ID == n.id {
-			linked++
-		}
-	}
-	st := &x.state
-	if st.Kind == Absent {
-		st = &x.held
-	}
-	if st.Kind != Absent && st.Kind != Dir {
-		x.unmet = max(0, int(st.Links)-len(x.names)-linked)
-	}
-}
-
-// stored is [Store.stored], once for each object; a failure is told in the end.
-func (p *present) stored(o Object) State {
-	if st, known := p.objects[o]; known {
-		return st
-	}
-	st, err := p.store.stored(o)
-	if err != nil && p.failed == nil {
-		p.failed = fmt.Errorf("looking at %s of %s in the history: %w", objectName(o.Number), o.Segment, err)
-	}
-	p.objects[o] = st
-	return st
 }
 
 // Names implements [graph.Present].

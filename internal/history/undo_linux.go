@@ -14,30 +14,31 @@ import (
 // undo is one request under way.
 type undo struct {
 	*Store
-	log     *Log
-	req     Request
-	w       *Writer
-	steps   []*Step // newest first
-	set     map[uint64]bool
-	next    uint64
-	roots   []root
-	did     []did
-	step    *Step
-	resumed bool            // after a crash: some of it is done
-	alone   map[string]bool // what steps left that no undo takes away; nil before it is asked for
-	losing  bool            // something does not come back
-	refused error           // nothing is done, as no mode says what is to become of what is in the way
-	known   *relations
-	changed map[uint64][]graph.Transition // by step
-	repos   *repositories
-	only    *decided            // on the only step of the request, as it was looked at first
-	parted  map[ID]bool         // see moveOut: whether it has other names
-	changes map[ID]bool         // resumed: what the plan rewrites; it may have begun to
-	left    map[graph.Node]bool // died in this request and live on by names that are not known
-	began   int64               // the first change, in nanoseconds since 1970
-	placed  map[string]int64    // the time of what was moved to a path
-	besides []string            // see editedMeanwhile
-	anew    map[graph.Node]bool // directories that the request makes again, see graph.Decision
+	log      *Log
+	req      Request
+	w        *Writer
+	steps    []*Step // newest first
+	set      map[uint64]bool
+	next     uint64
+	roots    []root
+	did      []did
+	step     *Step
+	resumed  bool            // after a crash: some of it is done
+	alone    map[string]bool // what steps left that no undo takes away; nil before it is asked for
+	losing   bool            // something does not come back
+	refused  error           // nothing is done, as no mode says what is to become of what is in the way
+	known    *relations
+	changed  map[uint64][]graph.Transition // by step
+	repos    *repositories
+	only     *decided            // on the only step of the request, as it was looked at first
+	parted   map[ID]bool         // see moveOut: whether it has other names
+	changes  map[ID]bool         // resumed: what the plan rewrites; it may have begun to
+	left     map[graph.Node]bool // died in this request and live on by names that are not known
+	began    int64               // the first change, in nanoseconds since 1970
+	placed   map[string]int64    // the time of what was moved to a path
+	besides  []string            // see editedMeanwhile
+	whole    whole
+	promised *graph.Decision // on all steps together, before any is taken back
 }
 
 func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
@@ -122,10 +123,8 @@ func (u *undo) preview(roots []root) (*Preview, error) {
 	for _, st := range u.steps {
 		v.Steps = append(v.Steps, st.Number)
 	}
-	u.anew = make(map[graph.Node]bool)
-	for _, n := range d.Anew {
-		u.anew[n] = true
-	}
+	u.whole = wholeOf(d.Decision)
+	u.promised = d.Decision
 	if len(u.steps) == 1 && !d.Refused {
 		u.only = d
 		return v, nil
@@ -187,7 +186,7 @@ func (u *undo) all() error {
 			return u.withBesides(errors.Join(err, u.backAgain()))
 		}
 	}
-	if len(u.steps) > 1 && u.req.Mode == Abort {
+	if len(u.steps) > 1 && u.req.Mode != Skip {
 		if err := u.arrived(); err != nil {
 			return u.withBesides(errors.Join(err, u.backAgain()))
 		}
@@ -212,29 +211,6 @@ func (p *present) alike(k graph.Key, is, wanted graph.Value) bool {
 	}
 	found, want := &p.versions[is.N].state, &p.versions[wanted.N].state
 	return found.Size == want.Size && found.Mtime == want.Mtime
-}
-
-// arrived looks whether the steps, taken back one by one, have come to what they were
-// to come to together.
-func (u *undo) arrived() error {
-	d, err := u.decide(u.roots, u.steps, u.forPreview)
-	if err != nil {
-		return err
-	}
-	no := func(k graph.Key) error {
-		return fmt.Errorf("%q: it is not as the steps had found it; take them back one by one", d.present.name(k))
-	}
-	for i := range d.Sets {
-		if s := &d.Sets[i]; !s.Weak() && !d.present.alike(s.Key, s.From, s.To) {
-			return no(s.Key)
-		}
-	}
-	for i := range d.Conflicts {
-		if c := &d.Conflicts[i]; !c.Follows && !c.Weak() && !u.livesOn(c) && !d.present.alike(c.Key, c.Found, c.Wanted) {
-			return no(c.Key)
-		}
-	}
-	return nil
 }
 
 // livesOn reports whether a conflict is of a node that lives on by names that are not

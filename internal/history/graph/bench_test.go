@@ -53,6 +53,7 @@ func (r *removed) Rest(Place) Rest                   { return Free }
 func (r *removed) Setter(Key) uint64                 { return 0 }
 func (r *removed) NewNode() Node                     { r.next++; return 1<<40 + r.next }
 func (r *removed) NewVersion() Version               { r.next++; return 1<<40 + r.next }
+func (r *removed) Awaited(Node) ([]Place, bool)      { return nil, false }
 func (r *removed) Holder(Node) bool                  { return false }
 func (r *removed) Holds(Node, Version) bool          { return false }
 

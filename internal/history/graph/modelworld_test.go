@@ -78,6 +78,8 @@ func (w *world) NewVersion() Version { w.nextVer++; return w.nextVer }
 
 func (w *world) Holder(Node) bool { return false }
 
+func (w *world) Awaited(Node) ([]Place, bool) { return nil, false }
+
 func (w *world) Holds(n Node, v Version) bool {
 	for ino, of := range w.bind {
 		if of == n && w.inodes[ino] != nil && w.versions[v] != nil {

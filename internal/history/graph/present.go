@@ -59,6 +59,9 @@ type Present interface {
 	Content(Node) Version
 	// Holder reports whether something is to come into a directory by a decision after this one.
 	Holder(dir Node) bool
+	// Awaited reports whether a decision after this one gives a node a content or a name, and
+	// the names.
+	Awaited(Node) ([]Place, bool)
 	// Holds reports whether a node that is no node of the steps is known to have the bytes of a
 	// version now.
 	Holds(Node, Version) bool

@@ -208,12 +208,18 @@ func (w *settler) kill(n *node, outs []*item) {
 }
 
 // returns lets a node that the steps have changed, and another program renamed, have the name
-// again that the steps knew.
+// again that the steps knew. So it does for one that another step of the request has changed.
 func (w *settler) returns(n *node) bool {
-	if n.c == nil || n.c.change == nil || n.c.want.N == Dead {
+	names, awaited := w.p.Awaited(n.n)
+	if !awaited && (n.c == nil || n.c.change == nil || n.c.want.N == Dead) {
 		return false
 	}
-	for _, p := range w.p.LastNames(n.n) {
+	return w.named(n, append(names, w.p.LastNames(n.n)...))
+}
+
+// named gives a node the first of some names that is free.
+func (w *settler) named(n *node, names []Place) bool {
+	for _, p := range names {
 		if e := w.byKey[p.Key()]; e != nil && e.away && e.on && e.want.N == 0 {
 			w.turn(e, false)
 			e.want.N = n.n
@@ -232,8 +238,12 @@ func (w *settler) returns(n *node) bool {
 	return false
 }
 
-// lookNameless: a content comes and no entry does.
+// lookNameless: a content comes and no entry does. A name that another step of the request
+// gives it is as good.
 func (w *settler) lookNameless(n *node) {
+	if names, _ := w.p.Awaited(n.n); (w.mode == Force || w.mode == KeepBoth) && w.named(n, names) {
+		return
+	}
 	switch {
 	case n.spare != Place{} && w.mode == KeepBoth && w.lives(w.node(n.spare.Dir)):
 		w.addAside(n, n.spare, nil)
