@@ -385,7 +385,7 @@ func TestBounded(t *testing.T) {
 		t.Errorf("%d began, %d were too much", began, busy)
 	}
 	k.Close()
-	for end := time.Now().Add(20 * time.Second); h.running() > 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); h.running() > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("they run on")
 		}
