@@ -10,7 +10,7 @@ import (
 // whole is what a request of several steps comes to, for the decision on each of them.
 type whole struct {
 	anew   map[graph.Node]bool          // directories that are made again, see [graph.Decision]
-	names  map[graph.Node][]graph.Place // what gets a name or a content back
+	names  map[graph.Node][]graph.Place // what gets names or a content back: the names, or none
 	places []graph.Place                // where another program has put or taken something
 }
 
@@ -24,7 +24,7 @@ func wholeOf(d *graph.Decision) whole {
 		at := graph.Place{Dir: s.Node, Name: s.Name}
 		switch {
 		case s.Part == graph.Content && s.To.N != graph.Dead:
-			w.names[s.Node] = append(w.names[s.Node], graph.Place{}) // whichever it has
+			w.names[s.Node] = w.names[s.Node] // there, with the names that come
 		case s.Part == graph.Entry && s.To.N != 0:
 			w.names[s.To.N] = append(w.names[s.To.N], at)
 		}
@@ -46,7 +46,7 @@ func (p *present) Holder(dir graph.Node) bool { return p.whole.anew[dir] }
 // Awaited implements [graph.Present].
 func (p *present) Awaited(n graph.Node) (names []graph.Place, is bool) {
 	at, is := p.whole.names[n]
-	return slices.DeleteFunc(slices.Clone(at), func(at graph.Place) bool { return at == graph.Place{} }), is
+	return slices.Clone(at), is
 }
 
 // arrived looks whether the steps, taken back one by one, have come to what they were
