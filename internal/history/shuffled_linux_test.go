@@ -36,6 +36,10 @@ func shuffle(r *rand.Rand) (out []deed) {
 	return out
 }
 
+// oneByOne is no fault: the steps together come to less than was promised, and all is taken
+// back.
+const oneByOne = "taken back, as it came to less"
+
 // TestShuffledNames: whatever steps and another program do with the same few names, an undo
 // in any mode comes to its end or says which path stops it, and no text is gone that was
 // there before it, or that the steps had destroyed.
@@ -47,12 +51,12 @@ func TestShuffledNames(t *testing.T) {
 	for seed := range seeds {
 		deeds, mode := shuffle(rand.New(rand.NewSource(seed))), []Mode{Abort, Skip, KeepBoth, Force}[seed%4]
 		fault := shuffled(t, deeds, mode)
-		if fault == "" {
+		if fault == "" || fault == oneByOne {
 			continue
 		}
 		for i := 0; i < len(deeds); { // what is not needed for a fault goes
 			less := slices.Delete(slices.Clone(deeds), i, i+1)
-			if f := shuffled(t, less, mode); deeds[i].what != "end" && f != "" {
+			if f := shuffled(t, less, mode); deeds[i].what != "end" && f != "" && f != oneByOne {
 				deeds, fault = less, f
 			} else {
 				i++
@@ -120,7 +124,7 @@ func shuffled(t *testing.T, deeds []deed, mode Mode) string {
 	v, err := d.store.Undo(d.read(t), req)
 	switch {
 	case err != nil && strings.Contains(err.Error(), "take them back one by one"):
-		return ""
+		return oneByOne
 	case (was.Refused == nil) != (err == nil):
 		return fmt.Sprintf("the preview: %v, the undo: %v", was.Refused, err)
 	case errors.As(err, &conflict), errors.As(err, &lost):
@@ -189,20 +193,21 @@ func TestShuffledFinds(t *testing.T) {
 	for _, c := range []struct {
 		mode  Mode
 		deeds string // of the step (s) or another program (p)
+		want  string
 	}{
-		{Force, "s rename b a; s write d/b; s end; p rename d b"},
-		{KeepBoth, "s write a; s write d/a; s end; p rename a d/a"},
-		{Force, "s write b; s end; s rename d/a a; p exchange b a; s end"},
-		{Force, "s remove a; s end; s write d/a; s end; p rename d/a a"},
-		{KeepBoth, "s rename b d/b; s end; s write d/b; s end; p rename d c"},
-		{KeepBoth, "s rename b d/b; s end; s write d/b; s end; p write b; p rename d c"},
+		{Force, "s rename b a; s write d/b; s end; p rename d b", ""},
+		{KeepBoth, "s write a; s write d/a; s end; p rename a d/a", ""},
+		{Force, "s write b; s end; s rename d/a a; p exchange b a; s end", ""},
+		{Force, "s remove a; s end; s write d/a; s end; p rename d/a a", ""},
+		{KeepBoth, "s rename b d/b; s end; s write d/b; s end; p rename d c", ""},
+		{KeepBoth, "s rename b d/b; s end; s write d/b; s end; p write b; p rename d c", oneByOne},
 	} {
 		var deeds []deed
 		for _, one := range strings.Split(c.deeds, "; ") {
 			f := append(strings.Fields(one), "", "")
 			deeds = append(deeds, deed{f[0] == "s", f[1], f[2], f[3]})
 		}
-		if fault := shuffled(t, deeds, c.mode); fault != "" {
+		if fault := shuffled(t, deeds, c.mode); fault != c.want {
 			t.Errorf("%s, mode %v: %s", c.deeds, c.mode, fault)
 		}
 	}
