@@ -24,7 +24,9 @@ func wholeOf(d *graph.Decision) whole {
 		at := graph.Place{Dir: s.Node, Name: s.Name}
 		switch {
 		case s.Part == graph.Content && s.To.N != graph.Dead:
-			w.names[s.Node] = w.names[s.Node] // there, with the names that come
+			if _, known := w.names[s.Node]; !known {
+				w.names[s.Node] = nil // no name yet
+			}
 		case s.Part == graph.Entry && s.To.N != 0:
 			w.names[s.To.N] = append(w.names[s.To.N], at)
 		}
