@@ -63,7 +63,7 @@ func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, err
 	case api.OpTerms:
 		return api.Reply{}, d.setTerms(req.Terms)
 	case api.OpDesktopSee, api.OpDesktopDo:
-		return d.seat().onDesktop(ctx, c)
+		return d.seat().Do(ctx, c)
 	}
 	a, err := d.find(req.App)
 	if err != nil {
@@ -78,7 +78,7 @@ func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, err
 		return api.Reply{}, d.logs(ctx, c, a)
 	}
 	if a.term == nil {
-		return api.Reply{}, refused(api.CodeNoApp, req.Op, a.info.ID, fmt.Sprintf("app %s has no terminal", a.info.ID), "`carrel terminal start "+d.req.Name+"` makes one")
+		return api.Reply{}, api.Refused(api.CodeNoApp, req.Op, a.info.ID, fmt.Sprintf("app %s has no terminal", a.info.ID), "`carrel terminal start "+d.req.Name+"` makes one")
 	}
 	switch req.Op {
 	case api.OpTerminalRead:
@@ -95,7 +95,7 @@ func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, err
 // caller gets the near end. It ends with its caller.
 func (d *desk) exec(ctx context.Context, c *supervisor.Call) (api.Reply, error) {
 	if c.Request.Command == nil {
-		return api.Reply{}, refused(api.CodeRequest, api.OpExec, d.req.Name, "no command was given", "")
+		return api.Reply{}, api.Refused(api.CodeRequest, api.OpExec, d.req.Name, "no command was given", "")
 	}
 	s := started{kind: api.AppExec, cmd: *c.Request.Command}
 	var near *os.File
@@ -201,7 +201,7 @@ func (d *desk) hangUp(a *app) {
 func notStartedReply(exit int, err error) (api.Reply, error) {
 	var why *api.Denial
 	if !errors.As(err, &why) {
-		why = refused(api.CodeStart, api.OpExec, "", err.Error(), "")
+		why = api.Refused(api.CodeStart, api.OpExec, "", err.Error(), "")
 	}
 	return api.Reply{Exit: &exit}, why
 }
@@ -210,10 +210,10 @@ func notStartedReply(exit int, err error) (api.Reply, error) {
 // rights, or leads to more than itself, stays outside.
 func mayCross(files []*os.File) error {
 	bad := func(i int, what string) error {
-		return refused(api.CodeRequest, api.OpExec, fmt.Sprintf("descriptor %d", i), fmt.Sprintf("standard descriptor %d is %s, which does not cross the walls", i, what), "a pipe, a socket or /dev/null; `carrel exec` relays everything else")
+		return api.Refused(api.CodeRequest, api.OpExec, fmt.Sprintf("descriptor %d", i), fmt.Sprintf("standard descriptor %d is %s, which does not cross the walls", i, what), "a pipe, a socket or /dev/null; `carrel exec` relays everything else")
 	}
 	if len(files) != 3 {
-		return refused(api.CodeRequest, api.OpExec, fmt.Sprint(len(files)), fmt.Sprintf("a command needs three descriptors, and %d came with the request", len(files)), "or a terminal of its own")
+		return api.Refused(api.CodeRequest, api.OpExec, fmt.Sprint(len(files)), fmt.Sprintf("a command needs three descriptors, and %d came with the request", len(files)), "or a terminal of its own")
 	}
 	for i, f := range files {
 		var st unix.Stat_t
@@ -230,7 +230,7 @@ func mayCross(files []*os.File) error {
 // launched starts an app that goes on without its caller.
 func (d *desk) launched(req *api.Request) (api.Reply, error) {
 	if req.Command == nil {
-		return api.Reply{}, refused(api.CodeRequest, api.OpLaunch, d.req.Name, "no command was given", "")
+		return api.Reply{}, api.Refused(api.CodeRequest, api.OpLaunch, d.req.Name, "no command was given", "")
 	}
 	a, exit, err := d.launch(api.AppLaunched, *req.Command)
 	if err != nil {
@@ -309,7 +309,7 @@ func (d *desk) wait(ctx context.Context, a *app) (api.Reply, error) {
 	case <-a.done:
 	case <-ctx.Done():
 		if d.ending() {
-			return api.Reply{}, refused(api.CodeNoApp, api.OpWait, a.info.ID, "the workspace ends", "")
+			return api.Reply{}, api.Refused(api.CodeNoApp, api.OpWait, a.info.ID, "the workspace ends", "")
 		}
 		return api.Reply{}, ctx.Err()
 	}
@@ -344,7 +344,7 @@ func (d *desk) killed(ctx context.Context, a *app) (api.Reply, error) {
 func (d *desk) logs(ctx context.Context, c *supervisor.Call, a *app) error {
 	req := &c.Request
 	if a.logs == nil {
-		return refused(api.CodeNoApp, req.Op, a.info.ID, fmt.Sprintf("the output of app %s went to its caller and was not kept", a.info.ID), "`carrel launch` keeps it")
+		return api.Refused(api.CodeNoApp, req.Op, a.info.ID, fmt.Sprintf("the output of app %s went to its caller and was not kept", a.info.ID), "`carrel launch` keeps it")
 	}
 	var streams []string
 	switch req.Stream {
@@ -354,7 +354,7 @@ func (d *desk) logs(ctx context.Context, c *supervisor.Call, a *app) error {
 	case api.StreamStdout, api.StreamStderr:
 		streams = []string{req.Stream}
 	default:
-		return refused(api.CodeRequest, req.Op, req.Stream, fmt.Sprintf("there is no stream %.20q", req.Stream), "stdout or stderr")
+		return api.Refused(api.CodeRequest, req.Op, req.Stream, fmt.Sprintf("there is no stream %.20q", req.Stream), "stdout or stderr")
 	}
 	streams = slices.DeleteFunc(streams, func(s string) bool { return a.logs[s] == nil }) // joined: there is one
 	d.server.Emit(api.Event{Kind: api.EventLog, Text: a.info.ID})

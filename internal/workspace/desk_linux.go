@@ -89,12 +89,12 @@ func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 			Message: "a workspace that stays needs namespaces: without them nothing would hold its processes together",
 			Hint:    "`carrel run` works with it; `carrel doctor` says what namespaces need here"}
 	}
-	defer func() { p.desktop.close() }()
+	defer func() { p.desktop.Close() }()
 	defer func() { p.keyring.close() }()
 	if err := p.makePlan(); err != nil {
 		return r, err
 	}
-	p.desktop.begin()
+	p.desktop.Begin()
 	d.digest, d.policy = p.Digest(), p.Decided()
 	p.heard = d.denied
 	p.Plan.Command.Argv = nil
@@ -197,12 +197,12 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		<-d.over
 		tell.Close()
 	})
-	p.desktop.controlled(control.Mode)
+	p.desktop.SetMode(control.Mode)
 	d.server, err = supervisor.Serve(supervisor.Config{
 		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Backend: p.backendTold(), Started: d.result.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: d.stop,
 		Published: p.publishedPorts(), Hosts: up.hosts(),
-		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled, Watch: p.desktop.watch(),
+		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.SetMode, Watch: p.desktop.Watch(),
 		Clipboard: p.clipboard.Carry,
 		Ceiling:   p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: d.denied,
 		Audit: p.audit.add, Refuse: p.audit.refuse, Waits: tell.Tell, Looks: onlyReads, Owner: d.owned, Kill: d.killNow,
@@ -214,7 +214,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	up.network.answersTo(d.server)
 	p.clipboard.AnswersTo(d.server)
 	p.keyring.answersTo(d.server)
-	p.desktop.answersTo(up.walls, d.server)
+	p.desktop.Attach(up.walls, d.server)
 	if p.NoWalls() {
 		d.server.Emit(api.Event{Kind: api.EventNote, Text: p.openAnnouncement()})
 	}
@@ -329,7 +329,7 @@ func (d *desk) stopOnSignals() func() {
 // end asks all apps to end, makes them, and takes the walls down.
 func (d *desk) end() {
 	d.stop()
-	d.p.desktop.willEnd()
+	d.p.desktop.WillEnd()
 	d.up.host.close()
 	stage := d.up.walls.PID()
 	signalAll(labelled(stage, 0), syscall.SIGTERM)
@@ -346,7 +346,7 @@ func (d *desk) end() {
 	}
 	d.up.walls.Kill()
 	d.up.network.close()
-	d.p.desktop.close()
+	d.p.desktop.Close()
 	d.p.keyring.close()
 	d.busy.Wait()
 }

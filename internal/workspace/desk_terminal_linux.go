@@ -200,7 +200,7 @@ func fitting(line string, most int) (string, int) {
 // typed sends text and keys to a terminal. What was typed is not kept; how much is.
 func (d *desk) typed(ctx context.Context, a *app, in *api.Input) error {
 	if in == nil {
-		return refused(api.CodeRequest, api.OpTerminalSend, a.info.ID, "nothing to send", "--text, keys, or a new size")
+		return api.Refused(api.CodeRequest, api.OpTerminalSend, a.info.ID, "nothing to send", "--text, keys, or a new size")
 	}
 	n, err := a.term.send(ctx, in)
 	d.server.Emit(api.Event{Kind: api.EventInput, Text: fmt.Sprintf("%s: %d bytes", a.info.ID, n)})
@@ -270,7 +270,7 @@ func (d *desk) attach(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 	t.mu.Lock()
 	if t.ended {
 		t.mu.Unlock()
-		return api.Reply{}, refused(api.CodeNoApp, api.OpAttach, a.info.ID, "the terminal's program has ended", "`carrel terminal read "+d.req.Name+" "+a.info.ID+"` shows its last screen")
+		return api.Reply{}, api.Refused(api.CodeNoApp, api.OpAttach, a.info.ID, "the terminal's program has ended", "`carrel terminal read "+d.req.Name+" "+a.info.ID+"` shows its last screen")
 	}
 	t.watchers[w] = true
 	first := t.screen.Redraw()

@@ -44,7 +44,7 @@ func StoppedLogs(ctx context.Context, state, name, word string, req api.Request,
 		}
 	}
 	if id == "" {
-		return refused(api.CodeNoApp, api.OpLogs, word, fmt.Sprintf("there was no app %.64q", word), "`carrel apps "+name+"` lists them")
+		return api.Refused(api.CodeNoApp, api.OpLogs, word, fmt.Sprintf("there was no app %.64q", word), "`carrel apps "+name+"` lists them")
 	}
 	for _, stream := range []string{api.StreamStdout, api.StreamStderr} {
 		if req.Stream != "" && req.Stream != stream {
@@ -52,7 +52,7 @@ func StoppedLogs(ctx context.Context, state, name, word string, req api.Request,
 		}
 		err := sendLog(ctx, dir, logName(id, stream), stream, &req, nil, each)
 		if errors.Is(err, os.ErrNotExist) {
-			return refused(api.CodeNoApp, api.OpLogs, id, fmt.Sprintf("the output of app %s was not kept", id), "`carrel launch` keeps it")
+			return api.Refused(api.CodeNoApp, api.OpLogs, id, fmt.Sprintf("the output of app %s was not kept", id), "`carrel launch` keeps it")
 		}
 		if err != nil {
 			return err

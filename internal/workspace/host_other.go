@@ -77,8 +77,6 @@ func (p *Prepared) holdable() error { return errHere }
 
 func (p *Prepared) displayBinds() []sandbox.Mount { return nil }
 
-type desktop struct{}
-
 type relayedTerminal struct{}
 
 func (p *Prepared) displayHeld() error { return nil }

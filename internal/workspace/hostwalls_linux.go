@@ -340,7 +340,7 @@ func (x *executor) start(w *hostWalls, command *config.HostCommand, c hostexec.C
 	if c.Size != nil {
 		near, far, err := w.up.walls.NewPty()
 		if err != nil {
-			return nil, problemOf(refused(api.CodeStart, "host-exec", command.Name, err.Error(), ""))
+			return nil, problemOf(api.Refused(api.CodeStart, "host-exec", command.Name, err.Error(), ""))
 		}
 		defer far.Close()
 		r.terminal = os.NewFile(uintptr(dup(near)), "terminal")

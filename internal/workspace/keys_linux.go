@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"carrel/internal/fdpass"
 	"carrel/internal/inside"
 	"carrel/internal/keys"
 	"carrel/internal/policy"
@@ -23,7 +24,7 @@ const keyTime = 4 * time.Minute
 
 // takeAgent answers on the socket that the stage has made.
 func (k *keyring) takeAgent(fd int) error {
-	l, err := listenerOf(fd)
+	l, err := fdpass.Listener(fd)
 	if err != nil {
 		return fmt.Errorf("listening to the inside at %s: %w", k.p.insideAgent(), err)
 	}

@@ -15,6 +15,7 @@ import (
 	"carrel/internal/clipboard"
 	"carrel/internal/config"
 	"carrel/internal/egress"
+	"carrel/internal/gui"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
@@ -69,8 +70,8 @@ type Prepared struct {
 	historyAt           string // where the history of the project is kept, "" for nowhere
 	denials             []api.Denial
 	kept                []segment
-	desktop             *desktop // the virtual display; nil without
-	noDisplay           string   // why there is none although the policy has one
+	desktop             *gui.Desktop // the virtual display; nil without
+	noDisplay           string       // why there is none although the policy has one
 	clipboard           *clipboard.Clipboard
 	keyring             *keyring         // what of the person's credentials may be used; nil for nothing
 	audit               *auditor         // of a workspace that stays; nil for a run

@@ -81,7 +81,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 	if p.state, err = openState(StatePath(p.getenv)); err != nil {
 		p.note("nothing is logged or kept: %v", err)
 	}
-	defer func() { p.desktop.close() }()
+	defer func() { p.desktop.Close() }()
 	defer func() { p.keyring.close() }()
 	if p.lends() {
 		if p.relay, err = openRelay(); err != nil {
@@ -270,7 +270,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	n.answersTo(desk)
 	p.clipboard.AnswersTo(desk)
 	p.keyring.answersTo(desk)
-	p.desktop.answersTo(walls, desk)
+	p.desktop.Attach(walls, desk)
 	if b != nil {
 		desk.SetGate(up.still.hold)
 		b.keeper.answersTo(desk)
@@ -294,7 +294,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	up.host.close()
 	walls.Close()
 	n.close()
-	p.desktop.close()
+	p.desktop.Close()
 	p.keyring.close()
 	server.close()
 	if err != nil {

@@ -39,7 +39,7 @@ func (p *Prepared) answerOutside(up *raised, groups []string, r *api.Result) *su
 	config := supervisor.Config{
 		ID: r.Workspace, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Backend: p.backendTold(), Started: r.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: stopper(walls, stage),
-		Published: p.publishedPorts(), Hosts: up.hosts(), Watch: p.desktop.watch(), Clipboard: p.clipboard.Carry,
+		Published: p.publishedPorts(), Hosts: up.hosts(), Watch: p.desktop.Watch(), Clipboard: p.clipboard.Carry,
 		Ceiling: p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: p.outOfTime,
 		Waits: p.notifier(filepath.Base(p.place.project)).Tell,
 	}

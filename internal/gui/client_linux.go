@@ -1,4 +1,4 @@
-package workspace
+package gui
 
 import (
 	"context"
@@ -28,7 +28,7 @@ type ownClients struct {
 }
 
 // client gives the connection, until done is called.
-func (d *desktop) client(ctx context.Context) (x *xclient.Desktop, done func(), err error) {
+func (d *Desktop) client(ctx context.Context) (x *xclient.Desktop, done func(), err error) {
 	c := &d.own
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +59,7 @@ func (d *desktop) client(ctx context.Context) (x *xclient.Desktop, done func(), 
 	return mine, func() { d.unused(mine) }, nil
 }
 
-func (d *desktop) unused(x *xclient.Desktop) {
+func (d *Desktop) unused(x *xclient.Desktop) {
 	c := &d.own
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,8 +79,8 @@ func (d *desktop) unused(x *xclient.Desktop) {
 	})
 }
 
-// clipboard gives the connection that holds what was copied.
-func (d *desktop) clipboard(ctx context.Context) (*xclient.Clipboard, error) {
+// Clipboard gives the connection that holds what was copied.
+func (d *Desktop) Clipboard(ctx context.Context) (*xclient.Clipboard, error) {
 	c := &d.own
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +108,7 @@ const lossTime = time.Second
 
 // again connects, and once more where the server has just died: connections to it end
 // before its process has.
-func (d *desktop) again(ctx context.Context, connect func() error) error {
+func (d *Desktop) again(ctx context.Context, connect func() error) error {
 	d.mu.Lock()
 	s := d.server
 	d.mu.Unlock()
@@ -126,7 +126,7 @@ func (d *desktop) again(ctx context.Context, connect func() error) error {
 }
 
 // closeClients ends all of them.
-func (d *desktop) closeClients() {
+func (d *Desktop) closeClients() {
 	c := &d.own
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,7 +144,7 @@ func (d *desktop) closeClients() {
 
 // acting gives a context that ends when the control of the workspace changes: what was
 // begun under one mode is not ended under another.
-func (d *desktop) acting(ctx context.Context) (context.Context, func()) {
+func (d *Desktop) acting(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &d.own
 	c.acts.Lock()
@@ -164,7 +164,7 @@ func (d *desktop) acting(ctx context.Context) (context.Context, func()) {
 }
 
 // stopActing ends what is being done.
-func (d *desktop) stopActing() {
+func (d *Desktop) stopActing() {
 	c := &d.own
 	c.acts.Lock()
 	defer c.acts.Unlock()

@@ -1,4 +1,4 @@
-package workspace
+package gui
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 func stepsOf(list []api.DesktopStep) ([]xclient.Step, error) {
 	var out []xclient.Step
 	for i := range list {
-		s, err := desktopStepOf(&list[i])
+		s, err := stepOf(&list[i])
 		if err != nil {
 			return nil, fmt.Errorf("step %d: %w", i+1, err)
 		}
@@ -24,7 +24,7 @@ func stepsOf(list []api.DesktopStep) ([]xclient.Step, error) {
 	return out, nil
 }
 
-func desktopStepOf(s *api.DesktopStep) (xclient.Step, error) {
+func stepOf(s *api.DesktopStep) (xclient.Step, error) {
 	button := xclient.Button(max(0, min(s.Button, 255)))
 	if s.Button == 0 {
 		button = xclient.Left

@@ -1,4 +1,4 @@
-package workspace
+package gui
 
 import (
 	"context"
@@ -28,7 +28,7 @@ type named struct {
 }
 
 // furnish waits for the one and sees to the other, and closes the server's furnished.
-func (d *desktop) furnish(s *xserver, bus <-chan named) {
+func (d *Desktop) furnish(s *xserver, bus <-chan named) {
 	ctx, cancel := context.WithTimeout(d.ctx, furnishTime)
 	defer cancel()
 	defer close(s.furnished)
@@ -62,7 +62,7 @@ func (d *desktop) furnish(s *xserver, bus <-chan named) {
 
 // manage has the built-in window manager take the place of one that is not there, or
 // has gone: any program may have it replaced, and end then.
-func (d *desktop) manage(s *xserver, dial xclient.Dial) {
+func (d *Desktop) manage(s *xserver, dial xclient.Dial) {
 	for after := time.Duration(0); ; after = managePause {
 		select {
 		case <-s.unmanaged:
@@ -87,7 +87,7 @@ func (d *desktop) manage(s *xserver, dial xclient.Dial) {
 
 // findBus asks for the accessibility bus. The session bus has to start it, which takes
 // as long as the X server and needs none: so it is asked for beside the server's start.
-func (d *desktop) findBus() <-chan named {
+func (d *Desktop) findBus() <-chan named {
 	found := make(chan named, 1)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,7 +110,7 @@ func (d *desktop) findBus() <-chan named {
 }
 
 // accessibility connects to the accessibility bus of the workspace.
-func (d *desktop) accessibility(ctx context.Context) (*a11y.Bus, error) {
+func (d *Desktop) accessibility(ctx context.Context) (*a11y.Bus, error) {
 	if d.bus == nil {
 		return nil, errNoBus
 	}

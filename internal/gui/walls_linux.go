@@ -1,4 +1,4 @@
-package workspace
+package gui
 
 import (
 	"bufio"
@@ -9,15 +9,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
-	"carrel/internal/sandbox/landlock"
-	"carrel/internal/seccomp"
 	"carrel/internal/xvfb"
 
 	"golang.org/x/sys/unix"
@@ -43,61 +40,33 @@ const (
 var displaySystem = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store",
 	"/etc/X11", "/etc/fonts", "/etc/ld.so.cache", "/etc/alternatives", "/var/cache/fontconfig"}
 
-// displayPlan makes the plan of the walls in which a display's programs run: they
-// parse what clients send, so they get a network of their own with nothing in it,
-// and of the host's files one directory to write, for the server's socket.
-func (p *Prepared) displayPlan(place *xvfb.Place, cookie []byte, keys keymap) (*sandbox.Plan, error) {
+// displayPolicy is that of the walls in which a display's programs run: they parse what
+// clients send, so they get a network of their own with nothing in it, and of the host's
+// files one directory to write, for the server's socket.
+func displayPolicy() *policy.Effective {
 	pol := &policy.Effective{Scope: policy.Scope{Home: displayHome, Tmp: "/tmp"}, Network: policy.NetClosed, Display: policy.DisplayNone, Home: policy.HomeNone, Nested: policy.NestedNone, History: policy.HistoryOff}
 	why := policy.Source{Layer: policy.LayerDefault, Text: "a display's programs"}
 	for _, dir := range displaySystem {
 		pol.Rules = append(pol.Rules, policy.Rule{Path: dir, Access: policy.Read, Source: why})
 	}
 	pol.Rules = append(pol.Rules, policy.Rule{Path: "/tmp", Access: policy.Write, Source: why})
-	in := sandbox.Input{Policy: pol, Engine: p.engine.name, UID: uint32(p.uid), GID: uint32(p.gid)}
-	self, err := ownExecutable()
-	if err == nil {
-		in.Self = self
-	}
-	in.Binds = []sandbox.Mount{
-		{Kind: sandbox.MountBind, Source: place.ServerDir(), Target: displaySockets, Dir: true, Reason: "the server's socket"},
-	}
-	in.Files = []sandbox.Mount{
-		{Kind: sandbox.WriteFile, Target: displayAuthority, Data: xvfb.Authority(place.Number, cookie), Perm: 0o600, Reason: "the server's cookie"},
-		{Kind: sandbox.WriteFile, Target: displayManager, Data: []byte(xvfb.ManagerConfig), Perm: 0o644, Reason: "the window manager's configuration"},
-	}
-	binds, files, err := keys.mounts(place)
-	if err != nil {
-		return nil, fmt.Errorf("preparing the keyboard map: %w", err)
-	}
-	in.Binds, in.Files = append(in.Binds, binds...), append(in.Files, files...)
-	abi, err := landlock.ABI()
-	if err != nil {
-		return nil, err
-	}
-	in.Landlock, in.Scopes = abi >= filesABI, abi >= scopesABI
-	arch, err := seccomp.HostArch()
-	if err != nil {
-		return nil, err
-	}
-	filter, err := seccomp.Build(seccomp.Options{Arch: arch, Nesting: policy.NestedNone, NoGroupSignals: !in.Scopes})
-	if err != nil {
-		return nil, err
-	}
-	in.Seccomp, in.HighestPID = seccomp.Marshal(filter), highestPID()
-	plan, err := sandbox.Compile(in, newFacts())
-	if err == nil && !sameProgram(self, selfExe) {
-		// A workspace can be older than the program that is installed; in there it is
-		// not needed.
-		plan.Mounts = slices.DeleteFunc(plan.Mounts, func(m sandbox.Mount) bool { return m.Target == sandbox.SelfPath })
-	}
-	return plan, err
+	return pol
 }
 
-// sameProgram says whether two names are of one file.
-func sameProgram(a, b string) bool {
-	one, err := os.Stat(a)
-	other, err2 := os.Stat(b)
-	return err == nil && err2 == nil && os.SameFile(one, other)
+// raise raises these walls.
+func (d *Desktop) raise(keys keymap) (*sandbox.Walls, error) {
+	binds, files, err := keys.mounts(d.place)
+	if err != nil {
+		return nil, fmt.Errorf("planning the walls of the display: preparing the keyboard map: %w", err)
+	}
+	binds = append([]sandbox.Mount{
+		{Kind: sandbox.MountBind, Source: d.place.ServerDir(), Target: displaySockets, Dir: true, Reason: "the server's socket"},
+	}, binds...)
+	files = append([]sandbox.Mount{
+		{Kind: sandbox.WriteFile, Target: displayAuthority, Data: xvfb.Authority(d.place.Number, d.cookie), Perm: 0o600, Reason: "the server's cookie"},
+		{Kind: sandbox.WriteFile, Target: displayManager, Data: []byte(xvfb.ManagerConfig), Perm: 0o644, Reason: "the window manager's configuration"},
+	}, files...)
+	return d.c.Raise(displayPolicy(), binds, files)
 }
 
 // xserver is a running display: the server and the window manager, in walls of
@@ -113,35 +82,31 @@ type xserver struct {
 }
 
 // startServer raises the walls, and waits until clients can connect.
-func (p *Prepared) startServer(ctx context.Context, place *xvfb.Place, cookie []byte, o xvfb.Options) (*xserver, error) {
-	keys := p.keptKeymap(place)
-	s, err := p.startWith(ctx, place, cookie, o, keys)
+func (d *Desktop) startServer(ctx context.Context) (*xserver, error) {
+	keys := keptKeymap(d.c.Keymaps, d.place)
+	s, err := d.startWith(ctx, keys)
 	if err != nil && keys.compiled != nil && ctx.Err() == nil {
 		keys.forget() // it may be the fault of what was kept
-		s, err = p.startWith(ctx, place, cookie, o, keymap{})
+		s, err = d.startWith(ctx, keymap{})
 	}
 	return s, err
 }
 
-func (p *Prepared) startWith(ctx context.Context, place *xvfb.Place, cookie []byte, o xvfb.Options, keys keymap) (*xserver, error) {
-	plan, err := p.displayPlan(place, cookie, keys)
-	if err != nil {
-		return nil, fmt.Errorf("planning the walls of the display: %w", err)
-	}
+func (d *Desktop) startWith(ctx context.Context, keys keymap) (*xserver, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer null.Close()
-	_ = os.Remove(filepath.Join(place.ServerDir(), place.Socket())) // of one that was killed
-	walls, err := sandbox.Launch(plan, selfExe, nil, [3]*os.File{null, null, null}, nil, nil, nil)
+	_ = os.Remove(filepath.Join(d.place.ServerDir(), d.place.Socket())) // of one that was killed
+	walls, err := d.raise(keys)
 	if err != nil {
-		return nil, fmt.Errorf("raising the walls of the display: %w", err)
+		return nil, err
 	}
 	s := &xserver{walls: walls, socket: -1, gone: make(chan struct{}), furnished: make(chan struct{}), unmanaged: make(chan struct{})}
 	env := []string{"PATH=/usr/bin:/bin", "HOME=" + displayHome, "LANG=C.UTF-8"}
 	keys.compile(ctx, s, env)
-	if err := s.startPrograms(ctx, place, o, env, null); err != nil {
+	if err := s.startPrograms(ctx, d.place, xvfb.Options{Size: d.c.Size, GL: d.c.GL}, env, null); err != nil {
 		s.stop()
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package workspace
+package gui
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where a compiled keyboard map is kept, in the state directory, and where it is in the
+// Where a compiled keyboard map is kept, and where it is in the
 // walls of a display.
 const (
 	keymapFile      = "keymap"
@@ -31,23 +31,23 @@ const (
 // server has it compiled anew at each start, which is a third of its start. Where it
 // cannot be kept, displays start as they do without.
 type keymap struct {
-	state    string // the state directory
+	state    string // the directory that it is kept in
 	id       string // what it is compiled from; empty where it is not to be kept
 	compiled []byte // nil where it has to be compiled
 }
 
-// keptKeymap reads what was compiled before.
-func (p *Prepared) keptKeymap(place *xvfb.Place) (k keymap) {
+// keptKeymap reads what was compiled before and is kept in a directory.
+func keptKeymap(state string, place *xvfb.Place) (k keymap) {
 	var on unix.Statfs_t
 	err := unix.Statfs(place.Dir, &on)
-	if p.state == nil || err != nil || on.Flags&unix.ST_NOEXEC != 0 {
+	if state == "" || err != nil || on.Flags&unix.ST_NOEXEC != 0 {
 		return k
 	}
 	id, err := xvfb.KeymapID()
 	if err != nil {
 		return k
 	}
-	k.state, k.id = p.state.path, id
+	k.state, k.id = state, id
 	dir, err := os.Open(k.state)
 	if err != nil {
 		return k

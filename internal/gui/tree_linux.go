@@ -1,4 +1,4 @@
-package workspace
+package gui
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 )
 
 // tree gives what the programs tell of themselves, or what fits of it.
-func (d *seat) tree(ctx context.Context, q *api.Tree) (document, error) {
-	bus, err := d.p.desktop.accessibility(ctx)
+func (d *Seat) tree(ctx context.Context, q *api.Tree) (document, error) {
+	bus, err := d.Desktop.accessibility(ctx)
 	if err != nil {
 		return document{}, err
 	}
@@ -85,12 +85,12 @@ func pattern(what, text string) (*regexp.Regexp, error) {
 }
 
 // element does something with one of the tree.
-func (d *seat) element(ctx context.Context, e *api.Element) (string, error) {
+func (d *Seat) element(ctx context.Context, e *api.Element) (string, error) {
 	ref, err := a11y.ParseRef(e.Ref)
 	if err != nil {
 		return "", err
 	}
-	bus, err := d.p.desktop.accessibility(ctx)
+	bus, err := d.Desktop.accessibility(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package workspace
+package gui
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/clipboard"
 	xclient "carrel/internal/desktop"
 	"carrel/internal/inside"
 	"carrel/internal/memfile"
@@ -24,8 +25,8 @@ const (
 	usualWait      = 30 * time.Second
 )
 
-// desktopTold is what a person has to know who acts there.
-const desktopTold = "what is typed on this desktop can be seen by the programs of the workspace"
+// keysSeen is what a person has to know who acts there.
+const keysSeen = "what is typed on this desktop can be seen by the programs of the workspace"
 
 // document is what a request gives besides a few words.
 type document struct {
@@ -42,26 +43,26 @@ func (d document) sealed() (*os.File, error) {
 	return memfile.Sealed("answer", d.data)
 }
 
-// seat is where requests to the desktop of a workspace arrive: of one that stays, and
-// of one that is a single command's.
-type seat struct {
-	p      *Prepared
-	name   string
-	server *supervisor.Server
-	find   func(name string) (*app, error)
-	labels func() map[uint64]string // ids of apps
+// Seat is where requests to the desktop of a workspace arrive.
+type Seat struct {
+	Desktop   *Desktop // nil in a workspace without one
+	Clipboard *clipboard.Clipboard
+	Name      string                           // of the workspace
+	Server    *supervisor.Server               // hears of what is done
+	Label     func(app string) (uint64, error) // the label of the connections of an app
+	Apps      func() map[uint64]string         // the ids of the apps that run, by their labels
 }
 
-// onDesktop carries out a request to the desktop. Whether the caller may act has been
+// Do carries out a request to the desktop. Whether the caller may act has been
 // decided by the operation: a request to look does nothing else.
-func (d *seat) onDesktop(ctx context.Context, c *supervisor.Call) (api.Reply, error) {
+func (d *Seat) Do(ctx context.Context, c *supervisor.Call) (api.Reply, error) {
 	req := c.Request.Desktop
-	x := d.p.desktop
+	x := d.Desktop
 	if x == nil {
-		return api.Reply{}, refused(api.CodeNoDesktop, c.Request.Op, d.name, "this workspace has no virtual display", "--display virtual, of `carrel start` and `carrel run`, gives it one")
+		return api.Reply{}, api.Refused(api.CodeNoDesktop, c.Request.Op, d.Name, "this workspace has no virtual display", "--display virtual, of `carrel start` and `carrel run`, gives it one")
 	}
 	if req == nil {
-		return api.Reply{}, refused(api.CodeRequest, c.Request.Op, d.name, "nothing was asked for", "")
+		return api.Reply{}, api.Refused(api.CodeRequest, c.Request.Op, d.Name, "nothing was asked for", "")
 	}
 	var said *api.DesktopReply
 	var doc document
@@ -76,15 +77,15 @@ func (d *seat) onDesktop(ctx context.Context, c *supervisor.Call) (api.Reply, er
 		}
 		said, doc, err = d.act(acting, x, req, c.Files)
 		if err != nil && acting.Err() != nil && ctx.Err() == nil {
-			err = refused(api.CodeControl, c.Request.Op, d.name, "it was ended, as the control of the workspace changed meanwhile", "")
+			err = api.Refused(api.CodeControl, c.Request.Op, d.Name, "it was ended, as the control of the workspace changed meanwhile", "")
 		}
 		done()
-		if said != nil && d.server.Control().Mode == api.ControlTakeover {
-			said.Human = desktopTold
+		if said != nil && d.Server.Control().Mode == api.ControlTakeover {
+			said.Human = keysSeen
 		}
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = refused(api.CodeTimeout, c.Request.Op, d.name, err.Error(), "")
+		err = api.Refused(api.CodeTimeout, c.Request.Op, d.Name, err.Error(), "")
 	}
 	if err != nil {
 		return api.Reply{}, err
@@ -108,7 +109,7 @@ func (d *seat) onDesktop(ctx context.Context, c *supervisor.Call) (api.Reply, er
 }
 
 // see looks, reads or waits.
-func (d *seat) see(ctx context.Context, x *desktop, req *api.Desktop, call *supervisor.Call) (*api.DesktopReply, document, error) {
+func (d *Seat) see(ctx context.Context, x *Desktop, req *api.Desktop, call *supervisor.Call) (*api.DesktopReply, document, error) {
 	said := &api.DesktopReply{}
 	if req.Paste != nil {
 		doc, err := d.paste(ctx, req.Paste)
@@ -129,7 +130,7 @@ func (d *seat) see(ctx context.Context, x *desktop, req *api.Desktop, call *supe
 	defer done()
 	switch {
 	case req.Shot != nil:
-		d.server.Emit(api.Event{Kind: api.EventScreenshot, Text: req.Shot.Window})
+		d.Server.Emit(api.Event{Kind: api.EventScreenshot, Text: req.Shot.Window})
 		return shoot(ctx, c, req.Shot)
 	case req.Windows != nil:
 		return d.windows(ctx, x, c, req.Windows)
@@ -215,7 +216,7 @@ func still(ctx context.Context, c *xclient.Desktop, s *api.Still) error {
 }
 
 // windows lists those that fit, or waits for one.
-func (d *seat) windows(ctx context.Context, x *desktop, c *xclient.Desktop, q *api.Windows) (*api.DesktopReply, document, error) {
+func (d *Seat) windows(ctx context.Context, x *Desktop, c *xclient.Desktop, q *api.Windows) (*api.DesktopReply, document, error) {
 	m := xclient.Match{PID: q.PID, All: q.All}
 	var err error
 	if q.Window != "" {
@@ -230,12 +231,12 @@ func (d *seat) windows(ctx context.Context, x *desktop, c *xclient.Desktop, q *a
 		return nil, document{}, fmt.Errorf("class: %w", err)
 	}
 	if q.App != "" {
-		if _, err := d.find(q.App); err != nil && !q.Wait {
+		if _, err := d.Label(q.App); err != nil && !q.Wait {
 			return nil, document{}, err
 		}
 		m.Also = func(w xclient.Window) bool { // one that is started while somebody waits counts too
-			a, err := d.find(q.App)
-			return err == nil && x.labelOf(w.ID) == a.label
+			label, err := d.Label(q.App)
+			return err == nil && x.labelOf(w.ID) == label
 		}
 	}
 	said := &api.DesktopReply{}
@@ -258,7 +259,7 @@ func (d *seat) windows(ctx context.Context, x *desktop, c *xclient.Desktop, q *a
 	if err != nil {
 		return nil, document{}, err
 	}
-	apps, out := d.labels(), []api.Window{}
+	apps, out := d.Apps(), []api.Window{}
 	for _, w := range list {
 		if said.Window == idText(w.ID) || m.Fits(w) || w.Hidden && q.All {
 			out = append(out, api.Window{ID: idText(w.ID), Title: w.Title, Class: w.Class, Instance: w.Instance, PID: w.PID, App: apps[x.labelOf(w.ID)], Type: w.Type, Area: fromRectangle(w.Area),
@@ -270,20 +271,20 @@ func (d *seat) windows(ctx context.Context, x *desktop, c *xclient.Desktop, q *a
 }
 
 // labelOf gives the label of the app whose connection made a window, 0 for none.
-func (d *desktop) labelOf(id xclient.ID) uint64 {
+func (d *Desktop) labelOf(id xclient.ID) uint64 {
 	c, _ := d.filter.Owner(uint32(id))
 	return c.App
 }
 
 // act changes something.
-func (d *seat) act(ctx context.Context, x *desktop, req *api.Desktop, files []*os.File) (*api.DesktopReply, document, error) {
+func (d *Seat) act(ctx context.Context, x *Desktop, req *api.Desktop, files []*os.File) (*api.DesktopReply, document, error) {
 	said := &api.DesktopReply{}
 	switch {
 	case req.Copy != nil:
-		d.server.Emit(api.Event{Kind: api.EventCopied, Text: req.Copy.Type})
+		d.Server.Emit(api.Event{Kind: api.EventCopied, Text: req.Copy.Type})
 		return said, document{}, d.copy(ctx, req.Copy, files)
 	case req.Element != nil:
-		d.server.Emit(api.Event{Kind: api.EventElement, Text: req.Element.Do})
+		d.Server.Emit(api.Event{Kind: api.EventElement, Text: req.Element.Do})
 		text, err := d.element(ctx, req.Element)
 		said.Text = text
 		return said, document{}, err
@@ -299,10 +300,10 @@ func (d *seat) act(ctx context.Context, x *desktop, req *api.Desktop, files []*o
 		if err != nil {
 			return nil, document{}, err
 		}
-		d.server.Emit(api.Event{Kind: api.EventDesktopInput, Text: tellSteps(req.Steps)})
+		d.Server.Emit(api.Event{Kind: api.EventDesktopInput, Text: tellSteps(req.Steps)})
 		return said, document{}, c.Input(ctx, steps...)
 	case req.Window != nil:
-		d.server.Emit(api.Event{Kind: api.EventWindow, Text: req.Window.Do + " " + req.Window.Window})
+		d.Server.Emit(api.Event{Kind: api.EventWindow, Text: req.Window.Do + " " + req.Window.Window})
 		return said, document{}, changeWindow(ctx, c, req.Window)
 	case req.Resize != nil:
 		return said, document{}, c.SetSize(ctx, req.Resize[0], req.Resize[1])
@@ -319,12 +320,12 @@ func computer(c *xclient.Desktop, s api.ComputerSize) *xclient.Computer {
 }
 
 // computerAct does one action of a model.
-func (d *seat) computerAct(ctx context.Context, c *xclient.Desktop, a *api.Computer) (*api.DesktopReply, document, error) {
+func (d *Seat) computerAct(ctx context.Context, c *xclient.Desktop, a *api.Computer) (*api.DesktopReply, document, error) {
 	action, err := xclient.ParseAction(a.Input, a.Version)
 	if err != nil {
 		return nil, document{}, err
 	}
-	d.server.Emit(api.Event{Kind: api.EventDesktopInput, Text: action.Name})
+	d.Server.Emit(api.Event{Kind: api.EventDesktopInput, Text: action.Name})
 	r, err := computer(c, a.ComputerSize).Act(ctx, action)
 	if err != nil {
 		return nil, document{}, err
@@ -367,23 +368,23 @@ func changeWindow(ctx context.Context, c *xclient.Desktop, w *api.WindowChange) 
 }
 
 // paste gives what was copied on the desktop, never the person's.
-func (d *seat) paste(ctx context.Context, q *api.Clip) (document, error) {
+func (d *Seat) paste(ctx context.Context, q *api.Clip) (document, error) {
 	if q.Targets {
-		list, err := d.p.clipboard.Own(ctx, q.Selection)
+		list, err := d.Clipboard.Own(ctx, q.Selection)
 		if err != nil {
 			return document{}, err
 		}
 		text, err := json.Marshal(list)
 		return document{kind: api.TypeJSON, data: text}, err
 	}
-	data, err := d.p.clipboard.ReadOwn(ctx, q.Selection, q.Type)
+	data, err := d.Clipboard.ReadOwn(ctx, q.Selection, q.Type)
 	if inside.IsText(q.Type) {
 		return document{kind: api.TypeText, data: data}, err
 	}
 	return document{kind: q.Type, data: data}, err
 }
 
-func (d *seat) copy(ctx context.Context, q *api.Clip, files []*os.File) error {
+func (d *Seat) copy(ctx context.Context, q *api.Clip, files []*os.File) error {
 	if len(files) != 1 {
 		return fmt.Errorf("what is to be copied comes as one descriptor, and %d came", len(files))
 	}
@@ -391,7 +392,7 @@ func (d *seat) copy(ctx context.Context, q *api.Clip, files []*os.File) error {
 	if err != nil {
 		return err
 	}
-	return d.p.clipboard.Set(ctx, q.Selection, q.Type, data)
+	return d.Clipboard.Set(ctx, q.Selection, q.Type, data)
 }
 
 // Numbers as they are written.

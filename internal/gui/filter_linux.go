@@ -1,4 +1,4 @@
-package workspace
+package gui
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // filterX begins to answer for the socket that programs inside connect to. From the
 // start they may act upon each other: the mode that the workspace is in is told as
 // soon as there is one.
-func (d *desktop) filterX() {
+func (d *Desktop) filterX() {
 	refused := &pacer{}
 	d.filter = xfilter.New(xfilter.Config{
 		Cookie: d.inner,
@@ -54,9 +54,9 @@ func (d *desktop) filterX() {
 	d.wg.Go(func() { _ = d.filter.Serve(d.ctx, d.x) })
 }
 
-// controlled follows the mode of the workspace: only an active one lets programs
+// SetMode follows the mode of the workspace: only an active one lets programs
 // inside press keys, and listen to what others get.
-func (d *desktop) controlled(mode string) {
+func (d *Desktop) SetMode(mode string) {
 	if d == nil {
 		return
 	}
@@ -74,7 +74,7 @@ const letGoTime = 2 * time.Second
 
 // letGoOfInput releases what is held on the display, by a request or by a program:
 // whoever takes over would drag with the button and type with the key.
-func (d *desktop) letGoOfInput() {
+func (d *Desktop) letGoOfInput() {
 	d.mu.Lock()
 	s := d.server
 	d.mu.Unlock()

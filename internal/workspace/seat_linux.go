@@ -5,12 +5,19 @@ import (
 	"errors"
 
 	"carrel/internal/api"
+	"carrel/internal/gui"
 	"carrel/internal/supervisor"
 )
 
 // seat is that of a workspace that stays.
-func (d *desk) seat() *seat {
-	return &seat{p: d.p, name: d.req.Name, server: d.server, find: d.find, labels: d.appsByLabel}
+func (d *desk) seat() *gui.Seat {
+	return &gui.Seat{Desktop: d.p.desktop, Clipboard: d.p.clipboard, Name: d.req.Name, Server: d.server, Apps: d.appsByLabel, Label: func(name string) (uint64, error) {
+		a, err := d.find(name)
+		if err != nil {
+			return 0, err
+		}
+		return a.label, nil
+	}}
 }
 
 // appsByLabel are the ids of the apps that run.
@@ -26,7 +33,7 @@ func (d *desk) appsByLabel() map[uint64]string {
 
 // runSeat is that of a workspace that is one command's: there are no apps in it.
 type runSeat struct {
-	seat
+	gui.Seat
 	ready chan struct{} // closed when its server is known
 }
 
@@ -35,16 +42,16 @@ func (p *Prepared) seatOfRun(id string) *runSeat {
 	if p.desktop == nil {
 		return nil
 	}
-	return &runSeat{ready: make(chan struct{}), seat: seat{p: p, name: id, labels: func() map[uint64]string { return nil },
-		find: func(name string) (*app, error) {
-			return nil, refused(api.CodeNoApp, api.OpDesktopSee, name, "this workspace is one command's, and has no apps", "`carrel start NAME` makes one that has")
+	return &runSeat{ready: make(chan struct{}), Seat: gui.Seat{Desktop: p.desktop, Clipboard: p.clipboard, Name: id, Apps: func() map[uint64]string { return nil },
+		Label: func(name string) (uint64, error) {
+			return 0, api.Refused(api.CodeNoApp, api.OpDesktopSee, name, "this workspace is one command's, and has no apps", "`carrel start NAME` makes one that has")
 		}}}
 }
 
 // answersTo tells who hears of what happens. It may be called on nil.
 func (s *runSeat) answersTo(server *supervisor.Server) {
 	if s != nil {
-		s.server = server
+		s.Server = server
 		close(s.ready)
 	}
 }
@@ -56,8 +63,8 @@ func (s *runSeat) Answer(ctx context.Context, c *supervisor.Call) api.Reply {
 	case <-ctx.Done():
 		return api.Reply{}
 	}
-	reply, err := s.onDesktop(ctx, c)
-	return answered(reply, err, c.Request.Op, s.name)
+	reply, err := s.Do(ctx, c)
+	return answered(reply, err, c.Request.Op, s.Name)
 }
 
 // Describe implements [supervisor.Desk].
@@ -71,7 +78,7 @@ func answered(reply api.Reply, err error, op, name string) api.Reply {
 	}
 	var why *api.Denial
 	if !errors.As(err, &why) {
-		why = refused(api.CodeRequest, op, name, err.Error(), "")
+		why = api.Refused(api.CodeRequest, op, name, err.Error(), "")
 	}
 	reply.OK, reply.Error = false, why
 	return reply

@@ -1,4 +1,4 @@
-package workspace
+package gui
 
 import (
 	"context"
@@ -23,7 +23,7 @@ const encoder = "/usr/bin/ffmpeg"
 const recordEnd = 10 * time.Second
 
 // record writes a video to the caller, until the caller says that it is enough.
-func (d *desktop) record(ctx context.Context, c *xclient.Desktop, r *api.Record, call *supervisor.Call) error {
+func (d *Desktop) record(ctx context.Context, c *xclient.Desktop, r *api.Record, call *supervisor.Call) error {
 	if r.FPS == 0 {
 		r.FPS = 10
 	}

@@ -1,4 +1,4 @@
-package workspace
+package gui
 
 import (
 	"context"
@@ -7,14 +7,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"carrel/internal/api"
-	"carrel/internal/display"
-	"carrel/internal/policy"
+	"carrel/internal/fdpass"
 	"carrel/internal/sandbox"
 	"carrel/internal/supervisor"
 	"carrel/internal/xfilter"
@@ -28,15 +26,13 @@ const releaseAfter = 30 * time.Second
 // errNoDesktop is for requests to a workspace without a display of its own.
 var errNoDesktop = errors.New("this workspace has no virtual display")
 
-// desktop is the display that only a workspace has. Its number, its sockets and its
+// Desktop is the display that only a workspace has. Its number, its sockets and its
 // cookies are there as long as the workspace; the server is started for the first
 // who connects, ends when nobody has been connected for a while, and a new one
 // takes the place of one that was lost.
-type desktop struct {
-	p      *Prepared
+type Desktop struct {
+	c      Config
 	place  *xvfb.Place
-	size   policy.Size
-	gl     bool
 	inner  []byte // the cookie that programs inside have
 	cookie []byte // the server's
 	x      net.Listener
@@ -62,72 +58,40 @@ type desktop struct {
 	cancel   context.CancelFunc
 }
 
-// openDesktop takes a number and makes the sockets, once: nil where the policy
-// has no virtual display.
-func (p *Prepared) openDesktop() error {
-	if p.Policy.Display != policy.DisplayVirtual || p.desktop != nil {
-		return nil
-	}
-	size, gl, err := p.screen()
-	if err != nil {
-		return err
-	}
+// New takes a number and makes the sockets. No server is started yet.
+func New(c Config) (*Desktop, error) {
 	var place *xvfb.Place
-	err = errors.New("there is no directory for it: XDG_RUNTIME_DIR is not set")
-	for _, dir := range supervisorDirs(p.getenv) {
-		base := filepath.Join(dir, "displays")
+	err := errors.New("there is no directory for it: XDG_RUNTIME_DIR is not set")
+	for _, base := range c.Dirs {
 		xvfb.Sweep(base)
 		if place, err = xvfb.Claim(base); err == nil {
 			break
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("preparing the virtual display: %w", err)
+		return nil, fmt.Errorf("preparing the virtual display: %w", err)
 	}
-	d := &desktop{p: p, place: place, size: size, gl: gl, inner: xvfb.NewCookie(), cookie: xvfb.NewCookie(), ready: make(chan struct{})}
+	d := &Desktop{c: c, place: place, inner: xvfb.NewCookie(), cookie: xvfb.NewCookie(), ready: make(chan struct{})}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.viewing.d = d
 	fd, err := place.Listen(filepath.Join(place.InsideDir(), place.Socket()))
 	if err == nil {
-		d.x, err = listenerOf(fd)
+		d.x, err = fdpass.Listener(fd)
 	}
 	if err != nil {
-		d.close()
-		return fmt.Errorf("preparing the virtual display: %w", err)
+		d.Close()
+		return nil, fmt.Errorf("preparing the virtual display: %w", err)
 	}
 	if installed(xvfb.Bus) {
 		d.bus = &sessionBus{}
 	}
 	d.filterX()
-	p.desktop = d
-	return nil
+	return d, nil
 }
 
-// screen says how large the display is, and whether it has OpenGL: the command
-// line's word before the configuration's.
-func (p *Prepared) screen() (size policy.Size, gl bool, err error) {
-	size = xvfb.DefaultSize
-	set := p.Loaded.Settings
-	switch {
-	case p.req.Size != "":
-		if size, err = policy.ParseSize(p.req.Size); err != nil {
-			return size, false, fmt.Errorf("--size: %w", err)
-		}
-	case set.DisplaySize == nil && p.profile != nil && p.profile.Width > 0:
-		if size, err = policy.ParseSize(fmt.Sprintf("%dx%d", p.profile.Width, p.profile.Height)); err != nil {
-			return size, false, fmt.Errorf("profile %s: size: %w", p.profile.Name, err)
-		}
-	case set.DisplaySize != nil:
-		if size, err = policy.ParseSize(set.DisplaySize.V); err != nil {
-			return size, false, fmt.Errorf("%s: %w", set.DisplaySize.Source, err)
-		}
-	}
-	return size, set.DisplayGL != nil && set.DisplayGL.V, nil
-}
-
-// answersTo tells who hears of what happens, once the walls stand. It may be called
+// Attach tells who hears of what happens, once the walls stand. It may be called
 // on nil.
-func (d *desktop) answersTo(walls *sandbox.Walls, desk *supervisor.Server) {
+func (d *Desktop) Attach(walls *sandbox.Walls, desk *supervisor.Server) {
 	if d == nil {
 		return
 	}
@@ -135,7 +99,7 @@ func (d *desktop) answersTo(walls *sandbox.Walls, desk *supervisor.Server) {
 	close(d.ready)
 	d.viewing.begin()
 	if d.bus != nil && d.bus.socket != nil {
-		env := busEnv(d.p.environ())
+		env := busEnv(d.c.Environ())
 		d.wg.Go(func() {
 			d.bus.serve(d.ctx, walls, env, func(err error) {
 				if !d.ending.Load() {
@@ -146,21 +110,21 @@ func (d *desktop) answersTo(walls *sandbox.Walls, desk *supervisor.Server) {
 	}
 }
 
-// willEnd tells that its programs are about to be ended, which is no news then.
-func (d *desktop) willEnd() {
+// WillEnd tells that its programs are about to be ended, which is no news then.
+func (d *Desktop) WillEnd() {
 	if d != nil {
 		d.ending.Store(true)
 	}
 }
 
-// takeBus takes the listening socket of the session bus over, which the stage has made.
-func (d *desktop) takeBus(fd int) {
+// TakeBus takes the listening socket of the session bus over, which the stage has made.
+func (d *Desktop) TakeBus(fd int) {
 	d.bus.close() // of a start that is tried again
 	d.bus.socket = os.NewFile(uintptr(fd), "session bus")
 }
 
 // say reports what has happened, once somebody listens.
-func (d *desktop) say(kind, format string, args ...any) {
+func (d *Desktop) say(kind, format string, args ...any) {
 	select {
 	case <-d.ready:
 		d.desk.Emit(api.Event{Kind: kind, Text: fmt.Sprintf(format, args...)})
@@ -169,14 +133,14 @@ func (d *desktop) say(kind, format string, args ...any) {
 }
 
 // Display is the value of DISPLAY inside.
-func (d *desktop) Display() string { return d.place.Display() }
+func (d *Desktop) Display() string { return d.place.Display() }
 
 // Cookie is the server's own cookie, for clients of the supervisor's.
-func (d *desktop) Cookie() []byte { return d.cookie }
+func (d *Desktop) Cookie() []byte { return d.cookie }
 
 // Dial connects to the server itself, past the filter, and starts it where there is
 // none. It counts as a client until it is closed.
-func (d *desktop) Dial(ctx context.Context) (net.Conn, error) {
+func (d *Desktop) Dial(ctx context.Context) (net.Conn, error) {
 	if d == nil {
 		return nil, errNoDesktop
 	}
@@ -191,7 +155,7 @@ func (d *desktop) Dial(ctx context.Context) (net.Conn, error) {
 }
 
 // dialUncounted is Dial for what does not keep the display from being let go of.
-func (d *desktop) dialUncounted(ctx context.Context) (net.Conn, error) { return d.connect(ctx) }
+func (d *Desktop) dialUncounted(ctx context.Context) (net.Conn, error) { return d.connect(ctx) }
 
 // desktopConn is a connection that is counted.
 type desktopConn struct {
@@ -206,7 +170,7 @@ func (c *desktopConn) Close() error {
 	return c.UnixConn.Close()
 }
 
-func (d *desktop) connect(ctx context.Context) (*net.UnixConn, error) {
+func (d *Desktop) connect(ctx context.Context) (*net.UnixConn, error) {
 	s, err := d.running(ctx, false)
 	if err != nil {
 		return nil, err
@@ -214,9 +178,9 @@ func (d *desktop) connect(ctx context.Context) (*net.UnixConn, error) {
 	return s.dial()
 }
 
-// begin has the server started beside the walls of a workspace that stays: whoever
+// Begin has the server started beside the walls of a workspace that stays: whoever
 // starts one with a desktop is about to use it, and if not, it is let go of again.
-func (d *desktop) begin() {
+func (d *Desktop) Begin() {
 	if d != nil {
 		d.wg.Go(func() { _, _ = d.running(d.ctx, false) }) // what goes wrong is told
 	}
@@ -224,7 +188,7 @@ func (d *desktop) begin() {
 
 // running gives the server, and starts one where there is none that lives. A program
 // inside waits for more than the server.
-func (d *desktop) running(ctx context.Context, program bool) (*xserver, error) {
+func (d *Desktop) running(ctx context.Context, program bool) (*xserver, error) {
 	d.starting.Lock()
 	defer d.starting.Unlock()
 	d.mu.Lock()
@@ -248,7 +212,7 @@ func (d *desktop) running(ctx context.Context, program bool) (*xserver, error) {
 	if program { // else the server is what is waited for, and gets the processors
 		bus = d.findBus()
 	}
-	s, err := d.p.startServer(ctx, d.place, d.cookie, xvfb.Options{Size: d.size, GL: d.gl})
+	s, err := d.startServer(ctx)
 	if err != nil {
 		d.say(api.EventNote, "the virtual display did not start: %v", err)
 		return nil, err
@@ -276,7 +240,7 @@ func (d *desktop) running(ctx context.Context, program bool) (*xserver, error) {
 }
 
 // mourn waits for the end of a server, and tells of one that nobody wanted.
-func (d *desktop) mourn(s *xserver) {
+func (d *Desktop) mourn(s *xserver) {
 	<-s.gone
 	d.mu.Lock()
 	lost := d.server == s
@@ -292,7 +256,7 @@ func (d *desktop) mourn(s *xserver) {
 
 // count changes how many are connected; after the last one the server stays for a
 // while.
-func (d *desktop) count(change func()) {
+func (d *Desktop) count(change func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	change()
@@ -300,7 +264,7 @@ func (d *desktop) count(change func()) {
 }
 
 // releaseLater has a server end that nobody is connected to; mu is held.
-func (d *desktop) releaseLater() {
+func (d *Desktop) releaseLater() {
 	if d.release != nil {
 		d.release.Stop()
 		d.release = nil
@@ -310,7 +274,7 @@ func (d *desktop) releaseLater() {
 	}
 }
 
-func (d *desktop) letGo() {
+func (d *Desktop) letGo() {
 	d.mu.Lock()
 	s := d.server
 	if d.users+d.clients > 0 || s == nil {
@@ -323,9 +287,9 @@ func (d *desktop) letGo() {
 	d.say(api.EventDisplay, "display %s ended: nobody was connected for %s", d.Display(), releaseAfter)
 }
 
-// close ends the display with everything that belongs to it. It may be called on
+// Close ends the display with everything that belongs to it. It may be called on
 // nil, and again.
-func (d *desktop) close() {
+func (d *Desktop) Close() {
 	if d == nil {
 		return
 	}
@@ -353,61 +317,34 @@ func (d *desktop) close() {
 	d.closeClients()
 	d.wg.Wait()
 	if err := d.place.Close(); err != nil {
-		d.p.note("the directory of display %s stays behind: %v", d.Display(), err)
+		d.c.Note("the directory of display %s stays behind: %v", d.Display(), err)
 	}
 }
 
-// desktopMounts are what programs inside see of the display.
-func (p *Prepared) desktopMounts() (binds, files []sandbox.Mount, sockets []string) {
-	d := p.desktop
-	if d == nil {
-		return nil, nil, nil
-	}
+// Mounts are what programs inside see of the display, and the sockets that the stage
+// has to make for it.
+func (d *Desktop) Mounts() (binds, files []sandbox.Mount, sockets []string) {
 	binds = []sandbox.Mount{{Kind: sandbox.MountBind, Source: d.place.InsideDir(), Target: displaySockets, ReadOnly: true, Dir: true, Reason: "the virtual display"}}
-	files = []sandbox.Mount{{Kind: sandbox.MountData, Target: p.insideAuthority(), Data: xvfb.Authority(d.place.Number, d.inner), Perm: 0o600, Reason: "the virtual display's cookie"}}
+	files = []sandbox.Mount{{Kind: sandbox.MountData, Target: Authority(d.c.Runtime), Data: xvfb.Authority(d.place.Number, d.inner), Perm: 0o600, Reason: "the virtual display's cookie"}}
 	if d.bus != nil {
-		files, sockets = append(files, busFiles()...), []string{p.insideBus()}
-	}
-	for i := range binds {
-		p.facts.forget(binds[i].Source) // it was made just now
-		_, _ = p.facts.Resolve(binds[i].Source)
+		files, sockets = append(files, busFiles()...), []string{d.insideBus()}
 	}
 	return binds, files, sockets
 }
 
-// desktopOptions says what variables lead programs inside to the display. A preview
-// has taken no number yet.
-func (p *Prepared) desktopOptions(o *display.Options) {
-	if p.Policy.Display != policy.DisplayVirtual {
-		return
+// Bus is the address of the session bus inside, "" where there is none.
+func (d *Desktop) Bus() string {
+	if d.bus == nil {
+		return ""
 	}
-	o.Display, o.XAuthority = fmt.Sprintf(":%d", xvfb.First), p.insideAuthority()
-	if d := p.desktop; d != nil {
-		o.Display = d.Display()
-		if d.bus != nil {
-			o.Bus = "unix:path=" + p.insideBus()
-		}
-	}
+	return "unix:path=" + d.insideBus()
 }
 
-// Places inside.
-func (p *Prepared) insideAuthority() string { return fmt.Sprintf("/run/user/%d/Xauthority", p.uid) }
-func (p *Prepared) insideBus() string       { return fmt.Sprintf("/run/user/%d/bus", p.uid) }
+// Authority is where programs inside find the display's cookie, below their runtime
+// directory.
+func Authority(runtime string) string { return runtime + "/Xauthority" }
 
-// withoutDesktop goes on without a virtual display, where this machine or engine
-// cannot have one: never with the host's.
-func (p *Prepared) withoutDesktop(why string) {
-	without := *p.Policy
-	without.Display, without.WatchVNC = policy.DisplayNone, false
-	without.Reasons = slices.Clone(without.Reasons)
-	for i := range without.Reasons {
-		if r := &without.Reasons[i]; r.Dimension == policy.DimDisplay {
-			r.Value, r.Note = string(policy.DisplayNone), "virtual cannot be had here: "+why
-		}
-	}
-	p.Policy = &without
-	p.noDisplay = why
-}
+func (d *Desktop) insideBus() string { return d.c.Runtime + "/bus" }
 
 // installed says whether there is a program.
 func installed(program string) bool {
@@ -415,23 +352,5 @@ func installed(program string) bool {
 	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
 }
 
-// displayHeld finds out whether a virtual display can be had.
-func (p *Prepared) displayHeld() error {
-	if p.Policy.Display != policy.DisplayVirtual {
-		if p.req.Size != "" {
-			return &hintError{err: fmt.Errorf("--size %s is the virtual display's, and the display is %s (%s)", p.req.Size, p.Policy.Display, p.reason(policy.DimDisplay).Source), hint: "add --display virtual"}
-		}
-		return nil
-	}
-	if p.req.Exact != nil {
-		return &api.Denial{Code: api.CodeUnsupported, Operation: "start", Subject: "virtual", Rule: string(policy.DimDisplay), Source: p.reason(policy.DimDisplay).Source.String(),
-			Message: "the low-level form has no virtual display", Hint: "use display none or host, or `carrel run --display virtual`"}
-	}
-	if _, _, err := p.screen(); err != nil {
-		return err
-	}
-	if !installed(xvfb.Server) {
-		p.withoutDesktop(fmt.Sprintf("%s is not installed (Debian's package xvfb has it)", xvfb.Server))
-	}
-	return nil
-}
+// Available says whether this machine has a server for virtual displays.
+func Available() bool { return installed(xvfb.Server) }

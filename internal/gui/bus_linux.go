@@ -1,4 +1,4 @@
-package workspace
+package gui
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carrel/internal/a11y"
+	"carrel/internal/fdpass"
 	"carrel/internal/sandbox"
 	"carrel/internal/xvfb"
 
@@ -44,16 +45,16 @@ func busEnv(env []string) []string {
 }
 
 // DialBus connects to the workspace's session bus, and starts it where there is none.
-func (d *desktop) DialBus(ctx context.Context) (net.Conn, error) {
+func (d *Desktop) DialBus(ctx context.Context) (net.Conn, error) {
 	if d == nil || d.bus == nil {
 		return nil, errNoBus
 	}
-	return d.DialInside(ctx, d.p.insideBus())
+	return d.DialInside(ctx, d.insideBus())
 }
 
 // DialInside connects to a Unix socket by its path inside. The caller decides which
 // paths it takes from whom.
-func (d *desktop) DialInside(ctx context.Context, path string) (net.Conn, error) {
+func (d *Desktop) DialInside(ctx context.Context, path string) (net.Conn, error) {
 	if d == nil {
 		return nil, errNoDesktop
 	}
@@ -62,14 +63,12 @@ func (d *desktop) DialInside(ctx context.Context, path string) (net.Conn, error)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return ofStage(ctx, func() (net.Conn, error) {
+	return sandbox.Await(ctx, func() (net.Conn, error) {
 		fd, err := d.walls.DialUnix(path)
 		if err != nil {
 			return nil, fmt.Errorf("connecting to %q inside: %w", path, err)
 		}
-		f := os.NewFile(uintptr(fd), "connection inside")
-		defer f.Close()
-		return net.FileConn(f)
+		return fdpass.Conn(fd)
 	})
 }
 

@@ -1,4 +1,4 @@
-package workspace
+package gui
 
 import (
 	"context"
@@ -31,7 +31,7 @@ const vncEnd = 500 * time.Millisecond
 // viewing is how people watch a display: what listens for their viewers, while anybody
 // wants to. Requests that come meanwhile share it, each with a password of its own.
 type viewing struct {
-	d *desktop
+	d *Desktop
 
 	turn sync.Mutex // held while it begins or ends
 	uses int        // guarded by turn
@@ -53,8 +53,8 @@ type watchPort struct {
 	service  *rfb.Service
 }
 
-// watch is what the supervisor answers requests to watch with; nil without a display.
-func (d *desktop) watch() func(context.Context, api.Watch, bool, func(api.Watching) error) error {
+// Watch is what the supervisor answers requests to watch with; nil without a display.
+func (d *Desktop) Watch() func(context.Context, api.Watch, bool, func(api.Watching) error) error {
 	if d == nil {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (w *viewing) watch(ctx context.Context, req api.Watch, acts bool, tell func
 	defer w.leave()
 	said := api.Watching{Address: at.listener.Addr().String(), Acts: acts}
 	if acts {
-		said.Human = desktopTold
+		said.Human = keysSeen
 	}
 	if stays := w.staying(acts); stays != nil {
 		said.Password, said.Stays = stays.Password(), true
@@ -93,7 +93,7 @@ func (w *viewing) watch(ctx context.Context, req api.Watch, acts bool, tell func
 
 // begin makes a watch that lasts as long as the workspace, where that is wanted.
 func (w *viewing) begin() {
-	if !w.d.p.Policy.WatchVNC {
+	if !w.d.c.Watch {
 		return
 	}
 	at, err := w.open(0)
@@ -131,7 +131,7 @@ func (w *viewing) open(port uint16) (*watchPort, error) {
 		return w.at, nil
 	}
 	if !installed(xvfb.VNC) {
-		return nil, refused(api.CodeNoDesktop, api.OpWatch, xvfb.VNC, xvfb.VNC+" is not installed", "Debian's package x11vnc has it; `carrel screenshot` and `carrel record` work without it")
+		return nil, api.Refused(api.CodeNoDesktop, api.OpWatch, xvfb.VNC, xvfb.VNC+" is not installed", "Debian's package x11vnc has it; `carrel screenshot` and `carrel record` work without it")
 	}
 	sockets, err := ports.OwnSockets()
 	if err != nil {
@@ -227,7 +227,7 @@ func (w *viewing) refused(text string) {
 
 // startVNC starts a VNC server for one viewer in the walls of the display, and the
 // display where it does not run. The viewer counts as somebody who uses that.
-func (d *desktop) startVNC(ctx context.Context) (net.Conn, error) {
+func (d *Desktop) startVNC(ctx context.Context) (net.Conn, error) {
 	d.count(func() { d.users++ })
 	leave := func() { d.count(func() { d.users-- }) }
 	s, err := d.running(ctx, false)
