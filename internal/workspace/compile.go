@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carrel/internal/advice"
 	"carrel/internal/config"
 	"carrel/internal/hostexec"
 	"carrel/internal/inside"
@@ -153,8 +154,8 @@ func (p *Prepared) withoutKernel() ([]policy.Rule, error) {
 		}
 		real := p.facts.canonical(r.Path)
 		if ownPlace(real) || slices.ContainsFunc(mounts, func(at string) bool { return pathname.Within(real, at) }) {
-			return nil, &hintError{err: fmt.Errorf("%s: %q is not granted: what is there shows the machine around the workspace", r.Source.Text, r.Path),
-				hint: "leave it out: a workspace has a /proc, /dev and /run of its own; name what you need below /run, devices with --device"}
+			return nil, &advice.Error{Err: fmt.Errorf("%s: %q is not granted: what is there shows the machine around the workspace", r.Source.Text, r.Path),
+				Hint: "leave it out: a workspace has a /proc, /dev and /run of its own; name what you need below /run, devices with --device"}
 		}
 	}
 	rules := make([]policy.Rule, len(mounts))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/advice"
 	"carrel/internal/api"
 	"carrel/internal/audit"
 
@@ -75,7 +76,7 @@ func ReadDesk(state, name string) (api.Desk, error) {
 
 func noDesk(name string, err error) error {
 	if errors.Is(err, os.ErrNotExist) {
-		return &hintError{err: fmt.Errorf("no workspace %q", name), hint: "`carrel list` names them"}
+		return &advice.Error{Err: fmt.Errorf("no workspace %q", name), Hint: "`carrel list` names them"}
 	}
 	return err
 }

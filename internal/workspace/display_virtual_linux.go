@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"carrel/internal/advice"
 	"carrel/internal/api"
 	"carrel/internal/display"
 	"carrel/internal/gui"
@@ -161,7 +162,7 @@ func (p *Prepared) withoutDesktop(why string) {
 func (p *Prepared) displayHeld() error {
 	if p.Policy.Display != policy.DisplayVirtual {
 		if p.req.Size != "" {
-			return &hintError{err: fmt.Errorf("--size %s is the virtual display's, and the display is %s (%s)", p.req.Size, p.Policy.Display, p.reason(policy.DimDisplay).Source), hint: "add --display virtual"}
+			return &advice.Error{Err: fmt.Errorf("--size %s is the virtual display's, and the display is %s (%s)", p.req.Size, p.Policy.Display, p.reason(policy.DimDisplay).Source), Hint: "add --display virtual"}
 		}
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"carrel/internal/advice"
 	"carrel/internal/api"
 	"carrel/internal/inside"
 	"carrel/internal/keys"
@@ -69,7 +70,7 @@ func (p *Prepared) openKeyring() error {
 			u.Key, line, err = keys.ParsePublicKey(text)
 		}
 		if err != nil {
-			return &hintError{err: fmt.Errorf("%s: the public key %q cannot be read: %w", u.Source, written, err), hint: "name the file that ends in .pub, or the key by its fingerprint, as `ssh-add -l` shows it"}
+			return &advice.Error{Err: fmt.Errorf("%s: the public key %q cannot be read: %w", u.Source, written, err), Hint: "name the file that ends in .pub, or the key by its fingerprint, as `ssh-add -l` shows it"}
 		}
 		k.prints[written], lines[u.Key] = u.Key, line
 	}
@@ -230,7 +231,7 @@ func (k *keyring) trusted() error {
 	}
 	for _, u := range k.p.Loaded.Settings.Credentials {
 		if path.IsAbs(u.Key) && k.p.led(u.Key) {
-			return &hintError{err: fmt.Errorf("%s: programs inside can write the public key %q: they would choose which key is lent", u.Source, u.Key), hint: "name the key by its fingerprint: " + k.prints[u.Key]}
+			return &advice.Error{Err: fmt.Errorf("%s: programs inside can write the public key %q: they would choose which key is lent", u.Source, u.Key), Hint: "name the key by its fingerprint: " + k.prints[u.Key]}
 		}
 	}
 	if at := k.p.place.home + "/.ssh/known_hosts"; k.agent != nil && k.p.led(at) {

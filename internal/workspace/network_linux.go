@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"carrel/internal/advice"
 	"carrel/internal/api"
 	"carrel/internal/egress"
 	"carrel/internal/fdpass"
@@ -62,7 +63,7 @@ func (p *Prepared) openNetwork(workspace string) (*network, error) {
 	for _, v := range list {
 		if n.waiting[v.Host], err = ports.ListenLoopback(v.Host); err != nil {
 			n.close()
-			return n, &hintError{err: fmt.Errorf("publishing port %d: %w", v.Inside, err), hint: fmt.Sprintf("another program has it; --publish %d:OTHER takes another one", v.Inside)}
+			return n, &advice.Error{Err: fmt.Errorf("publishing port %d: %w", v.Inside, err), Hint: fmt.Sprintf("another program has it; --publish %d:OTHER takes another one", v.Inside)}
 		}
 	}
 	return n, nil

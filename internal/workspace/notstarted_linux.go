@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 
+	"carrel/internal/advice"
 	"carrel/internal/api"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
@@ -38,7 +39,7 @@ func (p *Prepared) whyNotStarted(name string, err error) (int, error) {
 		if p.req.Exact != nil {
 			hint = `a rule for ":cwd" shows it`
 		}
-		return 0, &hintError{err: fmt.Errorf("the working directory %q cannot be entered inside: %s", start.Name, start.Err), hint: hint}
+		return 0, &advice.Error{Err: fmt.Errorf("the working directory %q cannot be entered inside: %s", start.Name, start.Err), Hint: hint}
 	}
 	if start.Code != int(syscall.ENOENT) {
 		return ExitNotRunable, fmt.Errorf("%q cannot be run inside: %s", name, start.Err)

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"carrel/internal/advice"
 	"carrel/internal/api"
 	"carrel/internal/guard"
 	"carrel/internal/pathname"
@@ -460,7 +461,7 @@ func roomForFiles() error {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &now); err != nil || now.Cur >= fewestFiles {
 		return err
 	}
-	return &hintError{err: fmt.Errorf("the limit of open files is %d, and carrel takes %d at least", now.Cur, fewestFiles), hint: "`ulimit -n 1024` raises it, where the hard limit allows that"}
+	return &advice.Error{Err: fmt.Errorf("the limit of open files is %d, and carrel takes %d at least", now.Cur, fewestFiles), Hint: "`ulimit -n 1024` raises it, where the hard limit allows that"}
 }
 
 // closeOnExec keeps what our caller left open from reaching the stage.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carrel/internal/advice"
 	"carrel/internal/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -72,7 +73,7 @@ func explainSetup(err error) error {
 	case s.Code == int(unix.ETOOMANYREFS):
 		hint = "a program of yours, perhaps in another workspace, has as many descriptors on their way through sockets as you may have open (`ulimit -n`): `carrel ps` lists workspaces, `carrel stop` ends one"
 	}
-	return &hintError{err: s, hint: hint}
+	return &advice.Error{Err: s, Hint: hint}
 }
 
 // noListener says why the changes cannot go through the broker, and what would
@@ -81,14 +82,14 @@ func noListener(s *sandbox.SetupError, inside bool) error {
 	const off = "`--history off` runs without it: changes are then neither decided nor recorded one by one"
 	switch {
 	case inside:
-		return &hintError{err: fmt.Errorf("this is inside a workspace whose changes are recorded already, and there can be only one that does: %w", s),
-			hint: "run the command itself, it is behind walls here; or start this workspace outside, or the outer one with `--nested full --history off`"}
+		return &advice.Error{Err: fmt.Errorf("this is inside a workspace whose changes are recorded already, and there can be only one that does: %w", s),
+			Hint: "run the command itself, it is behind walls here; or start this workspace outside, or the outer one with `--nested full --history off`"}
 	case s.Code == int(unix.EBUSY):
-		return &hintError{err: fmt.Errorf("a program around this one listens to system calls already (seccomp), and the kernel allows only one: %w", s),
-			hint: "start carrel outside of that program; " + off}
+		return &advice.Error{Err: fmt.Errorf("a program around this one listens to system calls already (seccomp), and the kernel allows only one: %w", s),
+			Hint: "start carrel outside of that program; " + off}
 	case s.Code == int(unix.EINVAL):
-		return &hintError{err: fmt.Errorf("this kernel cannot hold a stopped call through signals (WAIT_KILLABLE_RECV); the history needs Linux 5.19 or later: %w", s),
-			hint: "use a newer kernel; " + off}
+		return &advice.Error{Err: fmt.Errorf("this kernel cannot hold a stopped call through signals (WAIT_KILLABLE_RECV); the history needs Linux 5.19 or later: %w", s),
+			Hint: "use a newer kernel; " + off}
 	}
-	return &hintError{err: fmt.Errorf("changes cannot be stopped to be decided and recorded: %w", s), hint: "run `carrel doctor`; " + off}
+	return &advice.Error{Err: fmt.Errorf("changes cannot be stopped to be decided and recorded: %w", s), Hint: "run `carrel doctor`; " + off}
 }
