@@ -108,7 +108,7 @@ func (p *Prepared) Compile(prepare bool) error {
 	}
 	in.HostPorts = p.hostPorts()
 	desktop, desktopFiles, listening := p.desktopMounts()
-	in.Sockets = append(listening, p.keyring.sockets()...)
+	in.Sockets = append(listening, p.keyring.Sockets()...)
 	if p.servesHost() {
 		in.Sockets = append(in.Sockets, hostexec.Socket)
 		if at, ok := p.rpcAddress(); ok {
@@ -210,7 +210,7 @@ func (p *Prepared) fill(in *sandbox.Input) {
 	if !p.busGranted() {
 		in.Symlinks = append(in.Symlinks, helperLinks(inside.NoteHelpers())...)
 	}
-	in.Symlinks = append(in.Symlinks, p.keyring.links()...)
+	in.Symlinks = append(in.Symlinks, p.keyring.Links()...)
 	for _, name := range inside.LinkHelpers() {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
 		// Only an opener is replaced: x-www-browser may lead to a browser, and that one stays.

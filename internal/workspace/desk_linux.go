@@ -90,7 +90,7 @@ func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 			Hint:    "`carrel run` works with it; `carrel doctor` says what namespaces need here"}
 	}
 	defer func() { p.desktop.Close() }()
-	defer func() { p.keyring.close() }()
+	defer func() { p.keyring.Close() }()
 	if err := p.makePlan(); err != nil {
 		return r, err
 	}
@@ -213,7 +213,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	}
 	up.network.answersTo(d.server)
 	p.clipboard.AnswersTo(d.server)
-	p.keyring.answersTo(d.server)
+	p.keyring.Attach(d.server)
 	p.desktop.Attach(up.walls, d.server)
 	if p.NoWalls() {
 		d.server.Emit(api.Event{Kind: api.EventNote, Text: p.openAnnouncement()})
@@ -347,7 +347,7 @@ func (d *desk) end() {
 	d.up.walls.Kill()
 	d.up.network.close()
 	d.p.desktop.Close()
-	d.p.keyring.close()
+	d.p.keyring.Close()
 	d.busy.Wait()
 }
 

@@ -140,9 +140,6 @@ func (p *Prepared) desktopOptions(o *display.Options) {
 	}
 }
 
-// insideRuntime is the runtime directory of programs inside.
-func (p *Prepared) insideRuntime() string { return fmt.Sprintf("/run/user/%d", p.uid) }
-
 // withoutDesktop goes on without a virtual display, where this machine or engine
 // cannot have one: never with the host's.
 func (p *Prepared) withoutDesktop(why string) {

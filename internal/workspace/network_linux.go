@@ -90,7 +90,7 @@ func (n *network) start(walls *sandbox.Walls) error {
 			continue
 		}
 		if n.p.Plan.Listeners[i].Address == n.p.insideAgent() && fd >= 0 {
-			if err := n.p.keyring.takeAgent(fd); err != nil {
+			if err := n.p.keyring.TakeAgent(fd); err != nil {
 				return err
 			}
 			continue

@@ -83,7 +83,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 		p.note("nothing is logged or kept: %v", err)
 	}
 	defer func() { p.desktop.Close() }()
-	defer func() { p.keyring.close() }()
+	defer func() { p.keyring.Close() }()
 	if p.lends() {
 		if p.relay, err = openRelay(); err != nil {
 			return r, err
@@ -154,7 +154,7 @@ func (p *Prepared) makePlan() (err error) {
 		return err
 	}
 	p.clipboard = p.newClipboard()
-	p.keyring.said()
+	p.keyring.Announce()
 	if err := p.Compile(true); err != nil {
 		return err
 	}
@@ -270,7 +270,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	up.desk.Store(desk)
 	n.answersTo(desk)
 	p.clipboard.AnswersTo(desk)
-	p.keyring.answersTo(desk)
+	p.keyring.Attach(desk)
 	p.desktop.Attach(walls, desk)
 	if b != nil {
 		desk.SetGate(up.still.hold)
@@ -296,7 +296,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	walls.Close()
 	n.close()
 	p.desktop.Close()
-	p.keyring.close()
+	p.keyring.Close()
 	server.close()
 	if err != nil {
 		return fmt.Errorf("waiting for the command: %w", err)

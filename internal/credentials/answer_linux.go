@@ -1,4 +1,4 @@
-package workspace
+package credentials
 
 import (
 	"bufio"
@@ -22,18 +22,21 @@ import (
 // helper outside may ask them too.
 const keyTime = 4 * time.Minute
 
-// takeAgent answers on the socket that the stage has made.
-func (k *keyring) takeAgent(fd int) error {
+// requestTime bounds how long a request takes to come and its answer to be taken.
+const requestTime = 10 * time.Second
+
+// TakeAgent answers on the socket that the stage has made.
+func (k *Keyring) TakeAgent(fd int) error {
 	l, err := fdpass.Listener(fd)
 	if err != nil {
-		return fmt.Errorf("listening to the inside at %s: %w", k.p.insideAgent(), err)
+		return fmt.Errorf("listening to the inside at %s: %w", k.c.Socket, err)
 	}
 	if k.listener != nil {
 		k.listener.Close() // of a start that is tried again
 	}
 	k.listener = l
 	if err := k.openSocket(); err != nil {
-		k.p.note("no key of ssh can be used: %v", err)
+		k.c.Note("no key of ssh can be used: %v", err)
 	}
 	k.running.Go(func() { k.agent.Serve(k.ctx, l) })
 	return nil
@@ -42,8 +45,8 @@ func (k *keyring) takeAgent(fd int) error {
 // errNoKeys is for workspaces that may use none.
 var errNoKeys = errors.New("this workspace may use no credentials; the mapping credentials of the user's own configuration lists what may be used")
 
-// answer answers a request about a credential; what is needed follows its line.
-func (k *keyring) answer(conn net.Conn, in *bufio.Reader, from *io.LimitedReader, req inside.Request) {
+// Answer answers a request about a credential; what is needed follows its line.
+func (k *Keyring) Answer(conn net.Conn, in *bufio.Reader, from *io.LimitedReader, req inside.Request) {
 	reply, data := inside.Reply{}, []byte(nil)
 	err := errNoKeys
 	if k.works() {
@@ -61,8 +64,8 @@ func (k *keyring) answer(conn net.Conn, in *bufio.Reader, from *io.LimitedReader
 
 // attend hears a request out before it takes one of the few slots, which somebody who
 // announces bytes and sends none would hold.
-func (k *keyring) attend(conn net.Conn, in *bufio.Reader, from *io.LimitedReader, req inside.Request, reply *inside.Reply) ([]byte, error) {
-	_ = conn.SetDeadline(time.Now().Add(insideDeadline))
+func (k *Keyring) attend(conn net.Conn, in *bufio.Reader, from *io.LimitedReader, req inside.Request, reply *inside.Reply) ([]byte, error) {
+	_ = conn.SetDeadline(time.Now().Add(requestTime))
 	asked, err := follows(in, from, req.Size)
 	if err != nil {
 		return nil, err
@@ -76,7 +79,7 @@ func (k *keyring) attend(conn net.Conn, in *bufio.Reader, from *io.LimitedReader
 	if err := k.rate.Spend(); err != nil {
 		return nil, err
 	}
-	_ = conn.SetDeadline(time.Now().Add(keyTime + insideDeadline))
+	_ = conn.SetDeadline(time.Now().Add(keyTime + requestTime))
 	ctx, cancel := context.WithTimeout(k.ctx, keyTime)
 	defer cancel()
 	var watching sync.WaitGroup
@@ -103,7 +106,7 @@ func follows(in *bufio.Reader, from *io.LimitedReader, size int64) ([]byte, erro
 	return data, err
 }
 
-func (k *keyring) give(ctx context.Context, req inside.Request, asked []byte, reply *inside.Reply) ([]byte, error) {
+func (k *Keyring) give(ctx context.Context, req inside.Request, asked []byte, reply *inside.Reply) ([]byte, error) {
 	switch req.Operation {
 	case inside.OpCredential:
 		return k.login(ctx, asked)
@@ -118,7 +121,7 @@ func (k *keyring) give(ctx context.Context, req inside.Request, asked []byte, re
 }
 
 // unlisted refuses, and gives the reason with its hint, for whoever asked.
-func (k *keyring) unlisted(u keys.Use, why error) error {
+func (k *Keyring) unlisted(u keys.Use, why error) error {
 	if told := new(toldError); errors.As(why, told) {
 		return why
 	}
@@ -128,7 +131,7 @@ func (k *keyring) unlisted(u keys.Use, why error) error {
 }
 
 // login gives git user and password for a host.
-func (k *keyring) login(ctx context.Context, asked []byte) ([]byte, error) {
+func (k *Keyring) login(ctx context.Context, asked []byte) ([]byte, error) {
 	u := keys.Use{Kind: policy.CredentialGit, Subject: "a host"}
 	if len(asked) > keys.MaxCredential {
 		return nil, k.unlisted(u, fmt.Errorf("the description is longer than %d bytes", keys.MaxCredential))
@@ -167,7 +170,7 @@ func (k *keyring) login(ctx context.Context, asked []byte) ([]byte, error) {
 }
 
 // filled asks git outside.
-func (k *keyring) filled(ctx context.Context, u keys.Use, c *keys.Credential) (got keys.Credential, err error) {
+func (k *Keyring) filled(ctx context.Context, u keys.Use, c *keys.Credential) (got keys.Credential, err error) {
 	host, err := c.Target()
 	if err != nil {
 		return got, err
@@ -181,7 +184,7 @@ func (k *keyring) filled(ctx context.Context, u keys.Use, c *keys.Credential) (g
 
 // asked puts a use to a program outside. A person is not bothered with what cannot be,
 // and what they leave time for is looked at again.
-func (k *keyring) asked(ctx context.Context, u keys.Use, find func() (*keys.Program, error), do func(*keys.Program) error) error {
+func (k *Keyring) asked(ctx context.Context, u keys.Use, find func() (*keys.Program, error), do func(*keys.Program) error) error {
 	p, err := find()
 	if err == nil {
 		err = k.allowed(ctx, u)
@@ -199,12 +202,12 @@ func (k *keyring) asked(ctx context.Context, u keys.Use, find func() (*keys.Prog
 }
 
 // gitFor finds git outside, and looks at all that decides what it starts for a host.
-func (k *keyring) gitFor(ctx context.Context, host string) (*keys.Program, error) {
-	git, err := keys.FindProgram("git", k.p.getenv)
+func (k *Keyring) gitFor(ctx context.Context, host string) (*keys.Program, error) {
+	git, err := keys.FindProgram("git", k.c.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	reads, err := git.GitReads(ctx, k.p.place.home, host)
+	reads, err := git.GitReads(ctx, k.c.Home, host)
 	if theirs := k.outOfReach("git", reads); theirs != nil {
 		return nil, theirs
 	}
@@ -213,7 +216,7 @@ func (k *keyring) gitFor(ctx context.Context, host string) (*keys.Program, error
 
 // token gives the token of a host. Where none is named it is the first of some that is
 // listed, or else the first that is.
-func (k *keyring) token(ctx context.Context, name string, some []string) (host, token string, err error) {
+func (k *Keyring) token(ctx context.Context, name string, some []string) (host, token string, err error) {
 	u := keys.Use{Kind: policy.CredentialGH, Subject: "the usual host"}
 	if first := keys.First(k.uses, policy.CredentialGH); name == "" && first != nil {
 		name = first.Hosts[0]
@@ -243,7 +246,7 @@ func (k *keyring) token(ctx context.Context, name string, some []string) (host, 
 }
 
 // sign has gpg outside sign a commit or a tag.
-func (k *keyring) sign(ctx context.Context, object []byte) (signature, status []byte, err error) {
+func (k *Keyring) sign(ctx context.Context, object []byte) (signature, status []byte, err error) {
 	u := keys.Use{Kind: policy.CredentialSignGPG, Subject: "something"}
 	if u.Of = keys.First(k.uses, policy.CredentialSignGPG); u.Of == nil {
 		return nil, nil, k.unlisted(u, errors.New("no key is listed"))
@@ -265,10 +268,10 @@ func (k *keyring) sign(ctx context.Context, object []byte) (signature, status []
 }
 
 // program finds gh or gpg outside.
-func (k *keyring) program(name string) (*keys.Program, error) {
-	p, err := keys.FindProgram(name, k.p.getenv)
+func (k *Keyring) program(name string) (*keys.Program, error) {
+	p, err := keys.FindProgram(name, k.c.Getenv)
 	if err == nil {
-		err = k.outOfReach(name, append(keys.OwnPlaces(name, k.p.place.home, k.p.getenv), p.Path))
+		err = k.outOfReach(name, append(keys.OwnPlaces(name, k.c.Home, k.c.Getenv), p.Path))
 	}
 	return p, err
 }

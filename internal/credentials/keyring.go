@@ -1,4 +1,4 @@
-package workspace
+package credentials
 
 import (
 	"context"
@@ -22,10 +22,39 @@ import (
 	"carrel/internal/view"
 )
 
-// keyring is what of the person's credentials programs of one workspace may use. It is
+// Config is what a keyring needs of the workspace that it is for. The functions are called
+// as long as the keyring is open, and may answer differently as the workspace is decided.
+type Config struct {
+	Uses   []policy.CredentialUse // what the configuration allows, within all ceilings
+	Home   string                 // of the user
+	Getenv func(string) string    // outside
+	Socket string                 // where the filtered ssh agent listens, as seen inside
+
+	Reach func() Reach
+	// Writable reports whether programs inside can change what is at a place outside, or
+	// what leads there; WritableBelow also what is below it.
+	Writable, WritableBelow func(at string) bool
+
+	Note func(format string, args ...any)
+	Deny func(api.Denial) // bounds what it keeps
+	// Withheld says why no operation of a kind may be done now; nil lets it be done.
+	Withheld func(operation string) *api.Denial
+	Record   func(api.AuditRecord)
+}
+
+// Reach is how programs inside get at the user's credentials.
+type Reach int
+
+const (
+	Filtered    Reach = iota // through the keyring alone
+	Unfiltered               // as the user does: there are no walls
+	Unreachable              // not at all: there is no way in for the answers
+)
+
+// Keyring is what of the person's credentials programs of one workspace may use. It is
 // nil where that is nothing.
-type keyring struct {
-	p      *Prepared
+type Keyring struct {
+	c      Config
 	uses   []policy.CredentialUse // keys of ssh by their fingerprints
 	prints map[string]string      // those, by what the person wrote
 	agent  *keys.Agent            // the filter; nil where no key of ssh may be used
@@ -39,25 +68,18 @@ type keyring struct {
 	slots    chan struct{}
 	rate     keys.Rate
 
-	ready   chan struct{} // closed when told is set
-	told    *supervisor.Server
-	mu      sync.Mutex
-	refused int
+	ready chan struct{} // closed when told is set
+	told  *supervisor.Server
 }
 
-// openKeyring finds out what may be used, refuses what a ceiling does not let be, and
-// looks for the keys that are named. Nothing is used yet.
-func (p *Prepared) openKeyring() error {
-	uses := slices.Clone(p.Loaded.Settings.Credentials)
-	if len(uses) == 0 {
-		return nil
+// Open looks for the keys that are named, and gives nil where nothing may be used.
+// Nothing is used yet.
+func Open(c Config) (*Keyring, error) {
+	if len(c.Uses) == 0 {
+		return nil, nil
 	}
-	if err := policy.CheckCredentials(p.underCeilings().All(), uses); err != nil {
-		return err
-	}
-	k := &keyring{p: p, uses: uses, prints: make(map[string]string), ready: make(chan struct{}), slots: make(chan struct{}, keysAtOnce)}
+	k := &Keyring{c: c, uses: slices.Clone(c.Uses), prints: make(map[string]string), ready: make(chan struct{}), slots: make(chan struct{}, keysAtOnce)}
 	k.ctx, k.end = context.WithCancel(context.Background())
-	p.keyring = k
 	lines := make(map[string]string) // of the public keys that were read, by their fingerprints
 	for i := range k.uses {
 		u := &k.uses[i]
@@ -70,14 +92,14 @@ func (p *Prepared) openKeyring() error {
 			u.Key, line, err = keys.ParsePublicKey(text)
 		}
 		if err != nil {
-			return &advice.Error{Err: fmt.Errorf("%s: the public key %q cannot be read: %w", u.Source, written, err), Hint: "name the file that ends in .pub, or the key by its fingerprint, as `ssh-add -l` shows it"}
+			return nil, &advice.Error{Err: fmt.Errorf("%s: the public key %q cannot be read: %w", u.Source, written, err), Hint: "name the file that ends in .pub, or the key by its fingerprint, as `ssh-add -l` shows it"}
 		}
 		k.prints[written], lines[u.Key] = u.Key, line
 	}
 	if !k.lendsAgent() {
-		return nil
+		return k, nil
 	}
-	k.agent = &keys.Agent{Known: p.knownHosts(), Allowed: k.allowed, Used: k.used, Refused: k.refuse, Dial: func(ctx context.Context) (net.Conn, error) {
+	k.agent = &keys.Agent{Known: knownHosts(c.Home), Allowed: k.allowed, Used: k.used, Refused: k.refuse, Dial: func(ctx context.Context) (net.Conn, error) {
 		if k.socket == nil {
 			return nil, errors.New("no ssh agent is running outside")
 		}
@@ -85,15 +107,15 @@ func (p *Prepared) openKeyring() error {
 	}}
 	k.findKeys(lines)
 	k.agent.Uses = k.uses
-	p.unknownHosts()
-	return nil
+	k.unknownHosts()
+	return k, nil
 }
 
 // findKeys finds in the agent what is not named by its fingerprint, and the public key
 // that git is told to sign with. A comment means one key, the one that has it now: several
 // may have the same, and another may get it. An agent that is not there is no reason not
 // to start: it is told, and the use is none.
-func (k *keyring) findKeys(lines map[string]string) {
+func (k *Keyring) findKeys(lines map[string]string) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
 	defer cancel()
 	defer k.closeSocket()
@@ -110,7 +132,7 @@ func (k *keyring) findKeys(lines map[string]string) {
 }
 
 // findKey finds one, and says whether it may be used.
-func (k *keyring) findKey(ctx context.Context, u *policy.CredentialUse, lines map[string]string) bool {
+func (k *Keyring) findKey(ctx context.Context, u *policy.CredentialUse, lines map[string]string) bool {
 	byPrint := keys.IsFingerprint(u.Key)
 	if u.Kind != policy.CredentialSSH && u.Kind != policy.CredentialSignSSH || lines[u.Key] != "" || byPrint && u.Kind == policy.CredentialSSH {
 		return true
@@ -127,21 +149,21 @@ func (k *keyring) findKey(ctx context.Context, u *policy.CredentialUse, lines ma
 	if u.Kind == policy.CredentialSignSSH {
 		what = "commits are not signed"
 	}
-	k.p.note("%s: %s: %v", what, u.Source, err)
+	k.c.Note("%s: %s: %v", what, u.Source, err)
 	return byPrint
 }
 
 // lookupTime bounds the question at the start which keys the agent outside has.
 const lookupTime = 3 * time.Second
 
-func (k *keyring) openSocket() (err error) {
+func (k *Keyring) openSocket() (err error) {
 	if k.socket == nil {
-		k.socket, err = keys.OpenAgentSocket(k.p.getenv("SSH_AUTH_SOCK"))
+		k.socket, err = keys.OpenAgentSocket(k.c.Getenv("SSH_AUTH_SOCK"))
 	}
 	return err
 }
 
-func (k *keyring) closeSocket() {
+func (k *Keyring) closeSocket() {
 	if k.socket != nil {
 		k.socket.Close()
 		k.socket = nil
@@ -149,9 +171,9 @@ func (k *keyring) closeSocket() {
 }
 
 // knownHosts reads what the person's own ssh knows.
-func (p *Prepared) knownHosts() *keys.KnownHosts {
+func knownHosts(home string) *keys.KnownHosts {
 	var files [][]byte
-	for _, at := range []string{p.place.home + "/.ssh/known_hosts", "/etc/ssh/ssh_known_hosts"} {
+	for _, at := range []string{home + "/.ssh/known_hosts", "/etc/ssh/ssh_known_hosts"} {
 		if data, err := readAtMost(at, maxKnownHosts); err == nil {
 			files = append(files, data)
 		}
@@ -178,71 +200,73 @@ func readAtMost(at string, most int64) ([]byte, error) {
 }
 
 // unknownHosts tells of hosts to which nobody can log in, as their keys are not known.
-func (p *Prepared) unknownHosts() {
-	for _, u := range p.keyring.uses {
+func (k *Keyring) unknownHosts() {
+	for _, u := range k.uses {
 		for _, text := range u.Hosts {
-			if h, err := policy.ParseCredentialHost(text); err == nil && u.Kind == policy.CredentialSSH && !p.keyring.agent.Known.Knows(h) {
-				p.note("%s: no key of the host %s is in your known_hosts: nothing inside can log in there; `ssh %s` outside asks you for it", u.Source, text, h.Name)
+			if h, err := policy.ParseCredentialHost(text); err == nil && u.Kind == policy.CredentialSSH && !k.agent.Known.Knows(h) {
+				k.c.Note("%s: no key of the host %s is in your known_hosts: nothing inside can log in there; `ssh %s` outside asks you for it", u.Source, text, h.Name)
 			}
 		}
 	}
 }
 
 // has says whether anything of some kinds may be used.
-func (k *keyring) has(kinds ...policy.CredentialKind) bool {
+func (k *Keyring) has(kinds ...policy.CredentialKind) bool {
 	return k != nil && slices.ContainsFunc(k.uses, func(u policy.CredentialUse) bool { return slices.Contains(kinds, u.Kind) })
 }
 
 // lendsAgent says whether there is an agent inside.
-func (k *keyring) lendsAgent() bool { return k.has(policy.CredentialSSH, policy.CredentialSignSSH) }
+func (k *Keyring) lendsAgent() bool { return k.has(policy.CredentialSSH, policy.CredentialSignSSH) }
 
 // works says whether the workspace can have any: without a socket inside there is no way.
-func (k *keyring) works() bool {
-	return k != nil && !k.p.NoWalls() && k.p.engine.name != sandbox.EngineLandlock
+func (k *Keyring) works() bool {
+	return k != nil && k.c.Reach() == Filtered
 }
 
-// said tells a person where nothing of it works.
-func (k *keyring) said() {
-	switch {
-	case k == nil:
-	case k.p.NoWalls():
-		k.p.note("credentials of your configuration are not filtered: without walls programs reach all that your user does")
-	case k.p.engine.name == sandbox.EngineLandlock:
-		k.p.note("credentials of your configuration cannot be used: with the engine landlock there is no way in for the answers")
+// Announce tells a person where nothing of it works.
+func (k *Keyring) Announce() {
+	if k == nil {
+		return
+	}
+	switch k.c.Reach() {
+	case Unfiltered:
+		k.c.Note("credentials of your configuration are not filtered: without walls programs reach all that your user does")
+	case Unreachable:
+		k.c.Note("credentials of your configuration cannot be used: with the engine landlock there is no way in for the answers")
 	}
 }
 
 // outOfReach refuses to start a program outside that programs inside could lead: by its
 // configuration, where that lies in what they can write.
-func (k *keyring) outOfReach(name string, places []string) error {
+func (k *Keyring) outOfReach(name string, places []string) error {
 	for _, at := range places {
-		if k.p.ledBelow(at) {
+		if k.c.WritableBelow(at) {
 			return fmt.Errorf("%s outside reads %q, which programs inside can write: they would choose what it does", name, at)
 		}
 	}
 	return nil
 }
 
-// trusted refuses keys, and leaves out known hosts, that programs inside could write:
+// CheckTrust refuses keys, and leaves out known hosts, that programs inside could write:
 // the next start would read what they wrote.
-func (k *keyring) trusted() error {
-	if k == nil || k.p.NoWalls() {
+func (k *Keyring) CheckTrust() error {
+	if k == nil || k.c.Reach() == Unfiltered {
 		return nil
 	}
-	for _, u := range k.p.Loaded.Settings.Credentials {
-		if path.IsAbs(u.Key) && k.p.led(u.Key) {
+	for _, u := range k.c.Uses {
+		if path.IsAbs(u.Key) && k.c.Writable(u.Key) {
 			return &advice.Error{Err: fmt.Errorf("%s: programs inside can write the public key %q: they would choose which key is lent", u.Source, u.Key), Hint: "name the key by its fingerprint: " + k.prints[u.Key]}
 		}
 	}
-	if at := k.p.place.home + "/.ssh/known_hosts"; k.agent != nil && k.p.led(at) {
-		k.p.note("no key of ssh can log in anywhere: programs inside can write %q", at)
+	if at := k.c.Home + "/.ssh/known_hosts"; k.agent != nil && k.c.Writable(at) {
+		k.c.Note("no key of ssh can log in anywhere: programs inside can write %q", at)
 		k.agent.Known = keys.ParseKnownHosts()
 	}
 	return nil
 }
 
 // helpers are the names that stand for credentials inside.
-func (k *keyring) helpers() []string {
+func (k *Keyring) helpers() []string {
 	var out []string
 	if !k.works() {
 		return nil
@@ -259,8 +283,8 @@ func (k *keyring) helpers() []string {
 	return out
 }
 
-// links put the helpers first on PATH.
-func (k *keyring) links() []sandbox.Mount {
+// Links put the helpers first on PATH.
+func (k *Keyring) Links() []sandbox.Mount {
 	var out []sandbox.Mount
 	for _, name := range k.helpers() {
 		out = append(out, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
@@ -268,27 +292,24 @@ func (k *keyring) links() []sandbox.Mount {
 	return out
 }
 
-// insideAgent is where the filtered ssh agent listens, as seen inside.
-func (p *Prepared) insideAgent() string { return fmt.Sprintf("/run/user/%d/ssh-agent", p.uid) }
-
-// sockets are made inside by the stage.
-func (k *keyring) sockets() []string {
+// Sockets are made inside by the stage.
+func (k *Keyring) Sockets() []string {
 	if k.works() && k.lendsAgent() {
-		return []string{k.p.insideAgent()}
+		return []string{k.c.Socket}
 	}
 	return nil
 }
 
-// env is what leads programs to them.
-func (k *keyring) env() map[string]string {
+// Env is what leads programs to them.
+func (k *Keyring) Env() map[string]string {
 	if k.works() && k.lendsAgent() {
-		return map[string]string{"SSH_AUTH_SOCK": k.p.insideAgent()}
+		return map[string]string{"SSH_AUTH_SOCK": k.c.Socket}
 	}
 	return nil
 }
 
-// git is what git's configuration inside has of them.
-func (k *keyring) git() view.GitKeys {
+// Git is what git's configuration inside has of them.
+func (k *Keyring) Git() view.GitKeys {
 	var g view.GitKeys
 	if k == nil {
 		return g
@@ -305,8 +326,8 @@ func (k *keyring) git() view.GitKeys {
 	return g
 }
 
-// answersTo tells who hears of what is used, and is asked.
-func (k *keyring) answersTo(server *supervisor.Server) {
+// Attach tells who hears of what is used, and is asked.
+func (k *Keyring) Attach(server *supervisor.Server) {
 	if k != nil {
 		k.told = server
 		close(k.ready)
@@ -321,7 +342,7 @@ const askTime = 2 * time.Minute
 
 // allowed is asked before each use that the configuration has. A use that a person has to
 // allow waits for them; what held it back before may have come meanwhile.
-func (k *keyring) allowed(ctx context.Context, u keys.Use) error {
+func (k *Keyring) allowed(ctx context.Context, u keys.Use) error {
 	select {
 	case <-k.ready:
 	case <-ctx.Done():
@@ -344,27 +365,27 @@ func (k *keyring) allowed(ctx context.Context, u keys.Use) error {
 }
 
 // heldBack says why nothing may be used now.
-func (k *keyring) heldBack(u keys.Use) error {
+func (k *Keyring) heldBack(u keys.Use) error {
 	op := operation(u.Kind)
 	why := k.told.Expired(op)
 	if why == nil {
-		why = k.p.audit.refuse(op)
+		why = k.c.Withheld(op)
 	}
 	if why == nil && k.told.Paused() {
 		why = &api.Denial{Code: api.CodeCredential, Operation: op, Subject: u.Subject, Rule: "paused", Source: "built in", Message: "the workspace is paused", Hint: "`carrel resume` lets it go on"}
 	}
 	if why != nil {
-		k.deny(why)
+		k.c.Deny(*why)
 		return toldError{errors.New(why.Message)}
 	}
 	return nil
 }
 
 // used writes a use down, after it was one and before what came of it goes in.
-func (k *keyring) used(u keys.Use) {
+func (k *Keyring) used(u keys.Use) {
 	text := fmt.Sprintf("%s for %s%s", u.Kind, u.Subject, withKey(u.Key))
 	k.told.Emit(api.Event{Kind: api.EventCredential, Text: text})
-	k.p.audit.add(api.AuditRecord{Kind: api.AuditCredential, Who: api.AuditWho{Kind: api.WhoInside}, Operation: operation(u.Kind), Subject: u.Subject, Decision: api.DecisionAllowed,
+	k.c.Record(api.AuditRecord{Kind: api.AuditCredential, Who: api.AuditWho{Kind: api.WhoInside}, Operation: operation(u.Kind), Subject: u.Subject, Decision: api.DecisionAllowed,
 		Rule: "credentials." + string(u.Kind), Source: u.Of.Source.String(), Detail: strings.TrimPrefix(withKey(u.Key), ", ")})
 }
 
@@ -379,8 +400,8 @@ func withKey(key string) string {
 func operation(kind policy.CredentialKind) string { return "credential-" + string(kind) }
 
 // refuse tells of a refusal.
-func (k *keyring) refuse(u keys.Use) {
-	k.deny(&api.Denial{Code: api.CodeCredential, Operation: operation(u.Kind), Subject: u.Subject + withKey(u.Key), Rule: "credentials." + string(u.Kind), Source: "built in",
+func (k *Keyring) refuse(u keys.Use) {
+	k.c.Deny(api.Denial{Code: api.CodeCredential, Operation: operation(u.Kind), Subject: u.Subject + withKey(u.Key), Rule: "credentials." + string(u.Kind), Source: "built in",
 		Message: fmt.Sprintf("%s%s is refused: %v", u.Subject, withKey(u.Key), u.Why), Hint: hintOf(u.Kind)})
 }
 
@@ -398,24 +419,11 @@ func hintOf(kind policy.CredentialKind) string {
 	return "credentials.sign.gpg in your configuration names the key that signs commits"
 }
 
-// deny is bounded: what programs inside cause must not fill a log.
-func (k *keyring) deny(d *api.Denial) {
-	k.mu.Lock()
-	k.refused++
-	over := k.refused > k.p.mostDenials()
-	k.mu.Unlock()
-	if over {
-		return
-	}
-	d.Subject = d.Subject[:min(len(d.Subject), maxSubject)]
-	k.p.deny(*d)
-}
-
 // keysAtOnce bounds what is asked of helpers outside at the same time.
 const keysAtOnce = 4
 
-// close ends it.
-func (k *keyring) close() {
+// Close ends it.
+func (k *Keyring) Close() {
 	if k == nil {
 		return
 	}
