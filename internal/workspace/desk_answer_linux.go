@@ -14,7 +14,6 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/fileops"
 	"carrel/internal/inside"
-	"carrel/internal/spool"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
@@ -286,7 +285,7 @@ func (d *desk) dropLogs(s *started) {
 		if from := s.from[stream]; from != nil {
 			from.Close()
 		}
-		_ = unix.Unlinkat(int(d.place.dir.Fd()), logName(s.id, stream), 0)
+		d.place.RemoveLog(s.id, stream)
 	}
 }
 
@@ -362,53 +361,11 @@ func (d *desk) logs(ctx context.Context, c *supervisor.Call, a *app) error {
 	errs := make([]error, len(streams))
 	for i, stream := range streams {
 		wg.Go(func() {
-			errs[i] = sendLog(ctx, d.place.dir, logName(a.info.ID, stream), stream, req, a.logs[stream], func(o *api.Output) error { return c.Send(api.Reply{Output: o}) })
+			errs[i] = d.place.SendLog(ctx, a.info.ID, stream, req, a.logs[stream], func(o *api.Output) error { return c.Send(api.Reply{Output: o}) })
 		})
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-// maxPiece bounds one piece of output, in bytes.
-const maxPiece = 32 << 10
-
-// sendLog hands out what a log had when it was asked for: who writes faster than this
-// reads would make it endless. With a writer and follow it goes on until the writer has
-// closed it or ctx ends.
-func sendLog(ctx context.Context, dir *os.File, name, stream string, req *api.Request, writer *spool.Log, send func(*api.Output) error) error {
-	r, err := spool.Open(dir, name)
-	if err != nil {
-		return err
-	}
-	at, end := int64(req.Since), r.End()
-	if req.Tail > 0 {
-		at = max(at, end-req.Tail)
-	}
-	buf := make([]byte, maxPiece)
-	for req.Follow || at < end {
-		piece := buf
-		if !req.Follow {
-			piece = buf[:min(maxPiece, end-at)]
-		}
-		n, next, err := r.ReadAt(piece, at)
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			if err := send(&api.Output{Stream: stream, At: uint64(next - int64(n)), Data: buf[:n], Lost: uint64(next - int64(n) - at)}); err != nil {
-				return nil // the caller has gone
-			}
-			at = next
-			continue
-		}
-		if at = next; !req.Follow || writer == nil {
-			return nil
-		}
-		if err := writer.Wait(ctx, at); err != nil || ctx.Err() != nil || writer.End() <= at {
-			return nil
-		}
-	}
-	return nil
 }
 
 // onlyReads says whether a request starts our own helper for something that changes

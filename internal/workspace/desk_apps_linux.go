@@ -258,15 +258,11 @@ func (d *desk) forgetOld() {
 		}
 		over--
 		for stream := range a.logs {
-			for _, end := range []string{"", ".1"} {
-				_ = unix.Unlinkat(int(d.place.dir.Fd()), logName(a.info.ID, stream)+end, 0)
-			}
+			d.place.RemoveLog(a.info.ID, stream)
 		}
 		return true
 	})
 }
-
-func logName(id, stream string) string { return id + "." + stream }
 
 func (d *desk) running() int {
 	d.mu.Lock()
@@ -443,7 +439,7 @@ const killTime = 10 * time.Second
 func (d *desk) newLogs(a string, streams []string) (map[string]*spool.Log, error) {
 	logs := make(map[string]*spool.Log)
 	for _, stream := range streams {
-		l, err := spool.Create(d.place.dir, logName(a, stream), maxAppLog)
+		l, err := d.place.CreateLog(a, stream)
 		if err != nil {
 			return logs, fmt.Errorf("opening the log of an app: %w", err)
 		}

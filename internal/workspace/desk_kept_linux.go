@@ -46,10 +46,9 @@ func (d *desk) tellAs(ctx context.Context, c *supervisor.Call, a *app) func() {
 				at = o.At + uint64(len(o.Data))
 				return c.Send(api.Reply{Output: o})
 			}
-			name := logName(a.info.ID, stream)
-			_ = sendLog(ctx, d.place.dir, name, stream, &api.Request{Follow: true}, log, send)
+			_ = d.place.SendLog(ctx, a.info.ID, stream, &api.Request{Follow: true}, log, send)
 			end = uint64(log.End())
-			_ = sendLog(ctx, d.place.dir, name, stream, &api.Request{Since: at}, log, send)
+			_ = d.place.SendLog(ctx, a.info.ID, stream, &api.Request{Since: at}, log, send)
 		})
 	}
 	return func() {

@@ -318,6 +318,9 @@ func (d *desk) attach(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 	}
 }
 
+// maxPiece bounds one piece of a screen, in bytes.
+const maxPiece = 32 << 10
+
 // sendPieces sends what may be longer than a line: a whole screen of colours is.
 func sendPieces(c *supervisor.Call, b []byte) error {
 	for piece := range slices.Chunk(b, maxPiece) {

@@ -1,4 +1,4 @@
-package workspace
+package named
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deskPlace is where a workspace that stays keeps what outlives it:
+// Place is where a workspace that stays keeps what outlives it:
 // workspaces/NAME in the state directory, 0700.
 //
 //	lock             held by whoever starts it, as long as it runs
@@ -26,7 +26,7 @@ import (
 //	APP.stdout       what an app has written, see package spool
 //	APP.stderr
 //	supervisor.log   what the supervisor itself has to say
-type deskPlace struct {
+type Place struct {
 	dir  *os.File
 	lock *os.File
 }
@@ -42,20 +42,21 @@ const (
 	maxManifestFile = 8 << 20
 	maxEventsFile   = 16 << 20
 	maxAppLog       = 8 << 20 // of one stream
+	maxAuditFile    = 32 << 20
 )
 
-// errTaken means that another process holds the name.
-var errTaken = errors.New("another process holds this name")
+// ErrTaken means that another process holds the name.
+var ErrTaken = errors.New("another process holds this name")
 
-// desksDir is where all workspaces of a state directory are.
-func desksDir(state string) string { return filepath.Join(state, "workspaces") }
+// places is where all workspaces of a state directory are.
+func places(state string) string { return filepath.Join(state, "workspaces") }
 
-// openDesk opens the place of a name, and makes it where make is set.
-func openDesk(state, name string, make bool) (*os.File, error) {
-	if err := CheckDeskName(name); err != nil {
+// openPlace opens the place of a name, and makes it where make is set.
+func openPlace(state, name string, make bool) (*os.File, error) {
+	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	all, err := openBelow(unix.AT_FDCWD, desksDir(state), make)
+	all, err := openBelow(unix.AT_FDCWD, places(state), make)
 	if err != nil {
 		return nil, err
 	}
@@ -82,15 +83,15 @@ func openBelow(at int, name string, make bool) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// takeDesk opens the place of a name and holds it: whoever else wants it gets
-// errTaken until this process has ended.
-func takeDesk(state, name string) (*deskPlace, error) {
+// Take opens the place of a name and holds it: whoever else wants it gets
+// ErrTaken until this process has ended.
+func Take(state, name string) (*Place, error) {
 	for range maxTakes {
-		dir, err := openDesk(state, name, true)
+		dir, err := openPlace(state, name, true)
 		if err != nil {
 			return nil, err
 		}
-		place, err := lockDesk(state, name, dir)
+		place, err := lockPlace(state, name, dir)
 		if err == nil {
 			return place, nil
 		}
@@ -106,25 +107,25 @@ const maxTakes = 50
 
 var errMovedAway = errors.New("the place of the workspace was removed meanwhile")
 
-// lockDesk takes the lock of an open place, and sees that it is still the name's.
-func lockDesk(state, name string, dir *os.File) (*deskPlace, error) {
+// lockPlace takes the lock of an open place, and sees that it is still the name's.
+func lockPlace(state, name string, dir *os.File) (*Place, error) {
 	fd, err := unix.Openat(int(dir.Fd()), holdFile, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err == unix.ENOENT {
 		return nil, errMovedAway
 	}
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: filepath.Join(desksDir(state), name, holdFile), Err: err}
+		return nil, &os.PathError{Op: "open", Path: filepath.Join(places(state), name, holdFile), Err: err}
 	}
 	lock := os.NewFile(uintptr(fd), holdFile)
 	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		lock.Close()
 		if err == unix.EWOULDBLOCK {
-			err = errTaken
+			err = ErrTaken
 		}
 		return nil, err
 	}
 	var held, there unix.Stat_t
-	again, err := openDesk(state, name, false)
+	again, err := openPlace(state, name, false)
 	if err == nil {
 		err = errors.Join(unix.Fstat(int(dir.Fd()), &held), unix.Fstat(int(again.Fd()), &there))
 		again.Close()
@@ -133,30 +134,31 @@ func lockDesk(state, name string, dir *os.File) (*deskPlace, error) {
 		lock.Close()
 		return nil, errMovedAway
 	}
-	return &deskPlace{dir: dir, lock: lock}, nil
+	return &Place{dir: dir, lock: lock}, nil
 }
 
-// sweepLogs removes what the apps of an earlier workspace of that name have written: the
+// SweepLogs removes what the apps of an earlier workspace of that name have written: the
 // manifest that tells which is whose is about to be replaced.
-func (d *deskPlace) sweepLogs() {
-	for _, a := range artifacts(d.dir, "") {
+func (p *Place) SweepLogs() {
+	for _, a := range artifacts(p.dir, "") {
 		if a.Kind == "app-log" {
-			_ = unix.Unlinkat(int(d.dir.Fd()), filepath.Base(a.Path), 0)
+			_ = unix.Unlinkat(int(p.dir.Fd()), filepath.Base(a.Path), 0)
 		}
 	}
 }
 
-func (d *deskPlace) close() {
-	if d != nil {
-		d.lock.Close()
-		d.dir.Close()
+// Close lets go of the name. It may be called on nil.
+func (p *Place) Close() {
+	if p != nil {
+		p.lock.Close()
+		p.dir.Close()
 	}
 }
 
-// control reads the mode that was written down last. What cannot be read is paused:
+// Control reads the mode that was written down last. What cannot be read is paused:
 // nobody knows what the person wanted.
-func (d *deskPlace) control() api.Control {
-	c, err := readControl(d.dir)
+func (p *Place) Control() api.Control {
+	c, err := readControl(p.dir)
 	if err != nil {
 		return api.Control{Mode: api.ControlPaused, Since: time.Now(), By: "supervisor", Reason: "the mode that was written down cannot be read: " + err.Error()}
 	}
@@ -183,8 +185,18 @@ func readControl(dir *os.File) (api.Control, error) {
 	return c, fmt.Errorf("%q is no mode", kept.Mode)
 }
 
-func (d *deskPlace) keepControl(c api.Control) error {
-	return writeJSON(d.dir, controlFile, c, spool.WriteFile)
+// KeepControl writes the mode down.
+func (p *Place) KeepControl(c api.Control) error {
+	return writeJSON(p.dir, controlFile, c, spool.WriteFile)
+}
+
+// KeepManifest writes the manifest down; last has it reach the disk.
+func (p *Place) KeepManifest(m *api.Desk, last bool) error {
+	write := spool.WriteOften
+	if last {
+		write = spool.WriteFile
+	}
+	return writeJSON(p.dir, manifestFile, m, write)
 }
 
 func writeJSON(dir *os.File, name string, v any, write func(*os.File, string, []byte) error) error {
@@ -195,8 +207,8 @@ func writeJSON(dir *os.File, name string, v any, write func(*os.File, string, []
 	return write(dir, name, append(text, '\n'))
 }
 
-// readDesk reads the manifest of a place.
-func readDesk(dir *os.File) (api.Desk, error) {
+// readManifest reads the manifest of a place.
+func readManifest(dir *os.File) (api.Desk, error) {
 	var m api.Desk
 	text, err := spool.ReadFile(dir, manifestFile, maxManifestFile)
 	if err != nil {

@@ -1,4 +1,4 @@
-package workspace
+package named
 
 import (
 	"errors"
@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Desks lists the workspaces of a state directory that were given a name, with what
-// was last written down of each: one that runs is among them. state is [StatePath]'s.
-func Desks(state string) ([]api.Desk, error) {
-	dir, err := os.Open(desksDir(state))
+// List lists the workspaces of a state directory that were given a name, with what
+// was last written down of each: one that runs is among them. state is the state directory.
+func List(state string) ([]api.Desk, error) {
+	dir, err := os.Open(places(state))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -26,32 +26,32 @@ func Desks(state string) ([]api.Desk, error) {
 		return nil, fmt.Errorf("looking for workspaces: %w", err)
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(maxDesks)
+	names, _ := dir.Readdirnames(maxNames)
 	slices.Sort(names)
 	var out []api.Desk
 	for _, name := range names {
-		if CheckDeskName(name) != nil {
+		if CheckName(name) != nil {
 			continue
 		}
-		if m, err := ReadDesk(state, name); err == nil {
+		if m, err := Read(state, name); err == nil {
 			out = append(out, m)
 		}
 	}
 	return out, nil
 }
 
-// maxDesks bounds how many are looked at.
-const maxDesks = 4096
+// maxNames bounds how many are looked at.
+const maxNames = 4096
 
-// ReadDesk reads what was last written down of a workspace. One that could not say how
+// Read reads what was last written down of a workspace. One that could not say how
 // it ended, because its supervisor was killed, is stopped if nobody holds its name.
-func ReadDesk(state, name string) (api.Desk, error) {
-	dir, err := openDesk(state, name, false)
+func Read(state, name string) (api.Desk, error) {
+	dir, err := openPlace(state, name, false)
 	if err != nil {
-		return api.Desk{}, noDesk(name, err)
+		return api.Desk{}, missing(name, err)
 	}
 	defer dir.Close()
-	m, err := readDesk(dir)
+	m, err := readManifest(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		m.Notes = append(m.Notes, "its manifest cannot be read: "+err.Error())
 	}
@@ -70,11 +70,11 @@ func ReadDesk(state, name string) (api.Desk, error) {
 		}
 		m.State = api.StateStopped
 	}
-	m.Artifact = artifacts(dir, filepath.Join(desksDir(state), name))
+	m.Artifact = artifacts(dir, filepath.Join(places(state), name))
 	return m, nil
 }
 
-func noDesk(name string, err error) error {
+func missing(name string, err error) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return &advice.Error{Err: fmt.Errorf("no workspace %q", name), Hint: "`carrel list` names them"}
 	}
@@ -98,7 +98,7 @@ func artifacts(dir *os.File, path string) []api.Artifact {
 		return nil
 	}
 	defer again.Close()
-	entries, _ := again.ReadDir(maxDesks)
+	entries, _ := again.ReadDir(maxNames)
 	var out []api.Artifact
 	for _, e := range entries {
 		info, err := e.Info()
@@ -126,22 +126,22 @@ func artifacts(dir *os.File, path string) []api.Artifact {
 	return out
 }
 
-// SweepDesk removes what a workspace has left, and says what that is, or would be where
+// Sweep removes what a workspace has left, and says what that is, or would be where
 // dry is set. One that runs is left alone: ErrTaken. What a person wants of it, where
 // that is not the usual, stays unless anyway is set: whoever starts it anew must not be
 // freer for it.
-func SweepDesk(state, name string, dry, anyway bool) ([]api.Artifact, error) {
-	dir, err := openDesk(state, name, false)
+func Sweep(state, name string, dry, anyway bool) ([]api.Artifact, error) {
+	dir, err := openPlace(state, name, false)
 	if err != nil {
-		return nil, noDesk(name, err)
+		return nil, missing(name, err)
 	}
-	place, err := lockDesk(state, name, dir)
+	place, err := lockPlace(state, name, dir)
 	if err != nil {
 		dir.Close()
 		return nil, err
 	}
-	defer place.close()
-	found := artifacts(dir, filepath.Join(desksDir(state), name))
+	defer place.Close()
+	found := artifacts(dir, filepath.Join(places(state), name))
 	c, err := readControl(dir)
 	keep := (err != nil || c.Mode != api.ControlActive) && !anyway
 	if keep {
@@ -159,13 +159,13 @@ func SweepDesk(state, name string, dry, anyway bool) ([]api.Artifact, error) {
 		return found, nil
 	}
 	sweepRest(dir)
-	all, err := os.OpenFile(desksDir(state), os.O_RDONLY|unix.O_DIRECTORY, 0)
+	all, err := os.OpenFile(places(state), os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return found, err
 	}
 	defer all.Close()
 	if err := unix.Unlinkat(int(all.Fd()), name, unix.AT_REMOVEDIR); err != nil {
-		return found, &os.PathError{Op: "remove", Path: filepath.Join(desksDir(state), name), Err: err}
+		return found, &os.PathError{Op: "remove", Path: filepath.Join(places(state), name), Err: err}
 	}
 	return found, nil
 }
@@ -177,7 +177,7 @@ func sweepRest(dir *os.File) {
 		return
 	}
 	defer again.Close()
-	names, _ := again.Readdirnames(maxDesks)
+	names, _ := again.Readdirnames(maxNames)
 	for _, n := range names {
 		_ = unix.Unlinkat(int(dir.Fd()), n, 0)
 	}
@@ -185,9 +185,9 @@ func sweepRest(dir *os.File) {
 
 // OpenAudit opens the audit log of a workspace, running or not, for reading.
 func OpenAudit(state, name string) (*audit.Snapshot, error) {
-	dir, err := openDesk(state, name, false)
+	dir, err := openPlace(state, name, false)
 	if err != nil {
-		return nil, noDesk(name, err)
+		return nil, missing(name, err)
 	}
 	defer dir.Close()
 	s, err := audit.Open(dir)
