@@ -11,6 +11,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/desktopentry"
+	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -126,7 +127,7 @@ func (a *app) exec(ctx context.Context, f *commandFlags, name string, argv []str
 	}
 	a.status = status
 	if last.Signal != "" && !tty {
-		workspace.DieBy(syscall.Signal(status - 128))
+		stdio.DieBy(syscall.Signal(status - 128))
 	}
 	return nil
 }

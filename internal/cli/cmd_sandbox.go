@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"carrel/internal/lowlevel"
+	"carrel/internal/stdio"
 	"carrel/internal/workspace"
 	"carrel/sandbox/policyfile"
 
@@ -84,7 +85,7 @@ func (a *app) sandbox(cmd *cobra.Command, f *sandboxFlags, argv []string) error 
 	}
 	a.status = r.Exit
 	if r.Signal != "" {
-		workspace.DieBy(syscall.Signal(r.Exit - 128))
+		stdio.DieBy(syscall.Signal(r.Exit - 128))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/fileops"
 	"carrel/internal/inside"
+	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
@@ -109,7 +110,7 @@ func (d *desk) exec(ctx context.Context, c *supervisor.Call) (api.Reply, error) 
 		}
 		defer far.Close()
 		defer near.Close()
-		resize(near, sizeOr(s.cmd.Columns, usualColumns, maxColumns), sizeOr(s.cmd.Rows, usualRows, maxRows))
+		stdio.Resize(near, sizeOr(s.cmd.Columns, usualColumns, stdio.MaxColumns), sizeOr(s.cmd.Rows, usualRows, stdio.MaxRows))
 		s.stdio = [3]*os.File{far, far, far}
 	} else {
 		if err := mayCross(c.Files); err != nil {
@@ -219,7 +220,7 @@ func mayCross(files []*os.File) error {
 		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 			return bad(i, "closed")
 		}
-		if why := crosses(int(f.Fd()), &st); why != "" {
+		if why := stdio.Crosses(int(f.Fd()), &st); why != "" {
 			return bad(i, why)
 		}
 	}
@@ -262,11 +263,11 @@ func (d *desk) launch(kind string, c api.Command) (*app, int, error) {
 	}
 	for i, stream := range streams {
 		var r, w *os.File
-		if r, w, err = blockingPipe(); err != nil {
+		if r, w, err = stdio.BlockingPipe(); err != nil {
 			return nil, ExitOurs, fmt.Errorf("making a pipe: %w", err)
 		}
 		defer w.Close()
-		s.from[stream] = os.NewFile(uintptr(dup(r)), "output")
+		s.from[stream] = os.NewFile(uintptr(stdio.Dup(r)), "output")
 		s.stdio[i+1] = w
 	}
 	if c.Joined {
@@ -287,18 +288,6 @@ func (d *desk) dropLogs(s *started) {
 		}
 		d.place.RemoveLog(s.id, stream)
 	}
-}
-
-// dup moves a descriptor into one that the runtime's poller takes: it decides when a
-// file is made of it.
-func dup(f *os.File) int {
-	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
-	f.Close()
-	if err != nil {
-		return -1
-	}
-	_ = unix.SetNonblock(fd, true)
-	return fd
 }
 
 // wait waits for an app's end.

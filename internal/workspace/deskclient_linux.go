@@ -3,18 +3,16 @@ package workspace
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"syscall"
 	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/clipboard"
+	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -26,29 +24,29 @@ func ExecIn(ctx context.Context, e supervisor.Entry, c api.Command) (api.App, in
 	if c.Terminal {
 		return execTerminal(ctx, e, c)
 	}
-	io, err := newStdioFor([3]*os.File{os.Stdin, os.Stdout, os.Stderr}, true)
+	io, err := stdio.New([3]*os.File{os.Stdin, os.Stdout, os.Stderr}, true)
 	if err != nil {
 		return api.App{}, ExitOurs, err
 	}
-	signals, started := holdSignals(), make(chan *supervisor.Conversation, 1)
-	defer signals.stop()
-	signals.passOn(started)
-	talk, err := e.Open(ctx, api.Request{Op: api.OpExec, Command: &c}, io.files[:]...)
+	signals, started := stdio.HoldSignals(), make(chan func(syscall.Signal) error, 1)
+	defer signals.Stop()
+	signals.PassOn(started)
+	talk, err := e.Open(ctx, api.Request{Op: api.OpExec, Command: &c}, io.Files[:]...)
 	if err != nil {
-		io.abandon()
+		io.Abandon()
 		return api.App{}, ExitOurs, err
 	}
 	defer talk.Close()
-	io.started()
+	io.Started()
 	r, _, err := talk.Next()
 	if err != nil {
-		io.abandon()
+		io.Abandon()
 		return api.App{}, statusOf(r), err
 	}
-	started <- talk
+	started <- func(s syscall.Signal) error { return talk.Say(api.Input{Signal: int(s)}) }
 	last, status, err := lastOf(talk, r)
-	io.settle()
-	if lost := io.finish(); err == nil && lost != nil {
+	io.Settle()
+	if lost := io.Finish(); err == nil && lost != nil {
 		err = lost
 	}
 	return last, status, err
@@ -75,37 +73,6 @@ func statusOf(r api.Reply) int {
 	return ExitOurs
 }
 
-// startPatience is how long a signal waits for a command to have started.
-const startPatience = time.Second
-
-// passOn hands signals on to a command of another supervisor's. One that comes before
-// that is known to have started waits for it, as the command may run already, and where
-// nobody answers it is this process's own.
-func (r *signalRelay) passOn(started <-chan *supervisor.Conversation) {
-	go func() {
-		var talk *supervisor.Conversation
-		for {
-			select {
-			case s := <-r.in:
-				if talk == nil {
-					select {
-					case talk = <-started:
-					case <-r.done:
-						return
-					case <-time.After(startPatience):
-						DieBy(s.(syscall.Signal))
-					}
-				}
-				if talk.Say(api.Input{Signal: int(s.(syscall.Signal))}) != nil {
-					return
-				}
-			case <-r.done:
-				return
-			}
-		}
-	}()
-}
-
 // execTerminal hands this process's terminal through to one of the workspace's own.
 func execTerminal(ctx context.Context, e supervisor.Entry, c api.Command) (api.App, int, error) {
 	c.Columns, c.Rows, _ = term.GetSize(int(os.Stdout.Fd()))
@@ -124,8 +91,8 @@ func execTerminal(ctx context.Context, e supervisor.Entry, c api.Command) (api.A
 	if len(files) != 1 {
 		return api.App{}, ExitOurs, errors.New("the workspace gave no terminal")
 	}
-	near := os.NewFile(uintptr(dup(files[0])), "terminal")
-	restore, err := raw()
+	near := os.NewFile(uintptr(stdio.Dup(files[0])), "terminal")
+	restore, err := stdio.Raw()
 	if err != nil {
 		return api.App{}, ExitOurs, err
 	}
@@ -135,55 +102,18 @@ func execTerminal(ctx context.Context, e supervisor.Entry, c api.Command) (api.A
 		_, _ = io.Copy(struct{ io.Writer }{os.Stdout}, struct{ io.Reader }{near})
 		close(drained)
 	}()
-	go func() { _, _ = io.Copy(&seen{to: near, gesture: tells(talk)}, struct{ io.Reader }{os.Stdin}) }()
-	defer onResize(func() {
+	go func() { _, _ = io.Copy(&stdio.Typed{To: near, Gesture: tells(talk)}, struct{ io.Reader }{os.Stdin}) }()
+	defer stdio.OnResize(func() {
 		if columns, rows, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
-			resize(near, columns, rows)
+			stdio.Resize(near, columns, rows)
 		}
 	})()
 	last, status, err := lastOf(talk, r)
 	select {
 	case <-drained:
-	case <-time.After(lastWords):
+	case <-time.After(stdio.DrainTime):
 	}
 	return last, status, err
-}
-
-// lastWords is how long the output of a command that has ended may take to arrive.
-const lastWords = 300 * time.Millisecond
-
-// raw puts this process's terminal into raw mode, and gives what takes it back; also
-// when this process is asked to end.
-func raw() (func(), error) {
-	was, err := term.MakeRaw(int(os.Stdin.Fd()))
-	if err != nil {
-		return nil, fmt.Errorf("taking the terminal over: %w", err)
-	}
-	in := make(chan os.Signal, 1)
-	signal.Notify(in, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGINT)
-	go func() {
-		if s, ok := <-in; ok {
-			_ = term.Restore(int(os.Stdin.Fd()), was)
-			DieBy(s.(syscall.Signal))
-		}
-	}()
-	return func() {
-		signal.Stop(in)
-		close(in)
-		_ = term.Restore(int(os.Stdin.Fd()), was)
-	}, nil
-}
-
-// onResize calls a function at each new size of the terminal.
-func onResize(do func()) func() {
-	in := make(chan os.Signal, 1)
-	signal.Notify(in, unix.SIGWINCH)
-	go func() {
-		for range in {
-			do()
-		}
-	}()
-	return func() { signal.Stop(in); close(in) }
 }
 
 // detachKey is what lets go of an attached terminal: Ctrl-].
@@ -218,12 +148,12 @@ func AttachTo(ctx context.Context, e supervisor.Entry, app string) (last api.App
 			return last, false, err
 		}
 		if first {
-			back, err := raw()
+			back, err := stdio.Raw()
 			if err != nil {
 				return last, false, err
 			}
 			restore = back
-			defer onResize(size)()
+			defer stdio.OnResize(size)()
 			size()
 			go func() {
 				typeInto(talk)
@@ -262,4 +192,9 @@ func typeInto(talk *supervisor.Conversation) {
 			return
 		}
 	}
+}
+
+// tells gives what tells a workspace of another process's of the key for pasting.
+func tells(talk *supervisor.Conversation) func() {
+	return func() { _ = talk.Say(api.Input{Pastes: true}) }
 }

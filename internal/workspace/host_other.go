@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
 
 	"carrel/internal/agents"
@@ -77,8 +76,6 @@ func (p *Prepared) holdable() error { return errHere }
 
 func (p *Prepared) displayBinds() []sandbox.Mount { return nil }
 
-type relayedTerminal struct{}
-
 func (p *Prepared) displayHeld() error { return nil }
 
 func (p *Prepared) desktopMounts() (binds, files []sandbox.Mount, sockets []string) {
@@ -101,9 +98,6 @@ func (p *Prepared) Lost() bool { return false }
 
 // Steps has none to read here.
 func (p *Prepared) Steps(*api.Result) {}
-
-// DieBy does nothing here: no command was run.
-func DieBy(syscall.Signal) {}
 
 func (p *Prepared) dropLeftIn(agents.SharedPlace, time.Time, time.Time, int) bool { return true }
 

@@ -20,6 +20,7 @@ import (
 	"carrel/internal/inside"
 	"carrel/internal/pathname"
 	"carrel/internal/sandbox"
+	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
@@ -428,7 +429,7 @@ func (r *hostProcess) Signal(sig syscall.Signal) {
 // Resize implements [hostexec.Process].
 func (r *hostProcess) Resize(s hostexec.Size) {
 	if r.terminal != nil {
-		resize(r.terminal, int(s.Columns), int(s.Rows))
+		stdio.Resize(r.terminal, int(s.Columns), int(s.Rows))
 	}
 }
 

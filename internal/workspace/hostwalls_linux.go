@@ -17,6 +17,7 @@ import (
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
+	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
@@ -343,7 +344,7 @@ func (x *executor) start(w *hostWalls, command *config.HostCommand, c hostexec.C
 			return nil, problemOf(api.Refused(api.CodeStart, "host-exec", command.Name, err.Error(), ""))
 		}
 		defer far.Close()
-		r.terminal = os.NewFile(uintptr(dup(near)), "terminal")
+		r.terminal = os.NewFile(uintptr(stdio.Dup(near)), "terminal")
 		files = [3]*os.File{far, far, far}
 		r.Resize(*c.Size)
 	}

@@ -3,6 +3,7 @@ package workspace
 import (
 	"errors"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 	"syscall"
@@ -56,7 +57,7 @@ func (p *Prepared) whyNotStarted(name string, err error) (int, error) {
 		return ExitNotFound, fmt.Errorf("%q is visible, but the interpreter that it names is not: %s", full, interpreter(real))
 	}
 	d := api.Denial{Code: api.CodeNotVisible, Operation: "exec", Subject: full, Rule: "no rule shows it", Source: "default",
-		Message: fmt.Sprintf("%q exists but cannot be seen inside", full), Hint: "--read " + dirOf(real)}
+		Message: fmt.Sprintf("%q exists but cannot be seen inside", full), Hint: "--read " + path.Dir(real)}
 	if x := policy.Explain(p.Policy, policy.Query{Path: real}); x.Path != nil && x.Path.Decision.Rule != nil {
 		d.Rule, d.Source = x.Path.Why, x.Path.Decision.Rule.Source.String()
 		if x.Path.Decision.Access == policy.Deny {

@@ -21,6 +21,7 @@ import (
 	"carrel/internal/policy"
 	"carrel/internal/profile"
 	"carrel/internal/sandbox"
+	"carrel/internal/stdio"
 	"carrel/internal/view"
 )
 
@@ -76,7 +77,7 @@ type Prepared struct {
 	clipboard           *clipboard.Clipboard
 	keyring             *credentials.Keyring // what of the person's credentials may be used; nil for nothing
 	audit               *auditor             // of a workspace that stays; nil for a run
-	relay               *relayedTerminal     // of a run whose keys are seen; nil without
+	relay               *stdio.Relay         // of a run whose keys are seen; nil without
 	lender              *lender              // of walls for host commands: whose they are; nil for all others
 	lentBroker          *brokered            // likewise: whose history is written to
 	hostToken           string               // of the host protocol; "" without

@@ -21,6 +21,7 @@ import (
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
+	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
@@ -85,17 +86,17 @@ func (p *Prepared) Start() (*api.Result, error) {
 	defer func() { p.desktop.Close() }()
 	defer func() { p.keyring.Close() }()
 	if p.lends() {
-		if p.relay, err = openRelay(); err != nil {
+		if p.relay, err = stdio.OpenRelay(); err != nil {
 			return r, err
 		}
-		defer func() { p.relay.close() }()
+		defer func() { p.relay.Close() }()
 	}
 	if err := p.makePlan(); err != nil {
 		return r, err
 	}
 	if p.relay != nil {
 		p.Plan.Command.Session, p.Plan.Command.Terminal = true, true
-		p.relay.gesture = p.clipboard.Gesture
+		p.relay.Gesture = p.clipboard.Gesture
 	}
 	if p.engine.name == sandbox.EngineLandlock {
 		drop, err := p.privateDir()
@@ -104,39 +105,39 @@ func (p *Prepared) Start() (*api.Result, error) {
 		}
 		defer drop()
 	}
-	io, err := newStdio(p.relay.stdio())
+	io, err := stdio.New(p.relay.Streams(), false)
 	if err != nil {
 		return r, err
 	}
 	group, err := p.limitGroup(r.Workspace)
 	if err != nil {
-		io.abandon()
+		io.Abandon()
 		return r, err
 	}
 	defer p.dropGroup(group)
-	defer keepTerminals()()
+	defer stdio.KeepTerminals()()
 	before := p.sensitiveNow()
 	defer func() { r.Born = p.bornInside(before) }()
-	signals := holdSignals()
-	defer signals.stop()
-	up, err := p.raise(r.Workspace, io.files, group, signals.starting)
+	signals := stdio.HoldSignals()
+	defer signals.Stop()
+	up, err := p.raise(r.Workspace, io.Files, group, signals.Starting)
 	defer up.close()
 	if err != nil {
 		p.endBroker(up.broker, r)
-		io.abandon()
+		io.Abandon()
 		return p.notStarted(r, p.req.Argv[0], err)
 	}
 	p.watchLogins()
-	signals.forward(up) // at once: the command may already have been sent some
-	io.started()
-	if err := p.relay.start(up.interrupt); err != nil {
+	signals.Forward(signalled{up}, stopGrace) // at once: the command may already have been sent some
+	io.Started()
+	if err := p.relay.Start(up.interrupt); err != nil {
 		p.note("%v", err)
 	}
 	err = p.supervise(up, group, r)
 	p.endBroker(up.broker, r)
 	p.mergeAgent()
 	p.dropLinks()
-	lost := io.finish()
+	lost := io.Finish()
 	if lost != nil && r.Exit == 0 {
 		r.Exit = ExitOurs // the command may have ended before its output could not be written
 	}

@@ -14,6 +14,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/notify"
 	"carrel/internal/sandbox"
+	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
@@ -115,3 +116,36 @@ func (p *Prepared) knownAgent(proc supervisor.Process) string {
 	}
 	return ""
 }
+
+// stopGrace is how long a command has to end after a request to end.
+const stopGrace = 5 * time.Second
+
+// stopSettle is how long after a stop one looks again.
+const stopSettle = 20 * time.Millisecond
+
+// stopWith stops the supervisor when the command has stopped, so that the shell
+// outside sees it and takes its terminal back. A stop typed at the terminal
+// reaches us as well, and its message is handled only after both were
+// continued; so what counts is whether the command is still stopped. Where no
+// terminal is ours to give back, or the clock runs, nobody would wake us.
+func (p *Prepared) stopWith(w *sandbox.Walls, id uint64, _ syscall.Signal) {
+	if id != sandbox.FirstCommand || p.Policy.Resources.Timeout > 0 || !stdio.InForeground() {
+		return
+	}
+	time.Sleep(stopSettle)
+	if w.IsStopped(id) {
+		_ = unix.Kill(os.Getpid(), syscall.SIGSTOP)
+	}
+}
+
+// signalled is the command of a run, for signals that come from outside.
+type signalled struct{ *raised }
+
+// Signal implements [stdio.Target].
+func (s signalled) Signal(sig syscall.Signal) { _ = s.walls.Signal(sandbox.FirstCommand, sig) }
+
+// Interrupt implements [stdio.Target].
+func (s signalled) Interrupt() { s.interrupt() }
+
+// LetEnd implements [stdio.Target].
+func (s signalled) LetEnd() { s.letEnd() }

@@ -1,4 +1,4 @@
-package workspace
+package stdio
 
 import (
 	"fmt"
@@ -8,31 +8,29 @@ import (
 	"strconv"
 	"time"
 
-	"carrel/internal/api"
 	"carrel/internal/clipboard"
-	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
-// relayedTerminal stands between the person's terminal and a run's command, only where
+// Relay stands between the person's terminal and a run's command, only where
 // display.clipboard is paste: somebody has to see that the person pressed the key, and
 // it cannot be the command. Everywhere else the terminal is the command's own.
 //
 // The command leads a session with this terminal: keys that interrupt reach it as ever.
 // It cannot be put into the background with Ctrl-Z, which nobody inside could undo.
-type relayedTerminal struct {
+type Relay struct {
 	near, far *os.File
 	name      string // of the far end
-	gesture   func()
+	Gesture   func() // is told of the key for pasting
 
 	restore func()
 	drained chan struct{}
 }
 
-// openRelay makes one where standard input and output are a terminal; nil where not.
-func openRelay() (*relayedTerminal, error) {
+// OpenRelay makes one where standard input and output are a terminal; nil where not.
+func OpenRelay() (*Relay, error) {
 	if !term.IsTerminal(0) || !term.IsTerminal(1) {
 		return nil, nil
 	}
@@ -44,7 +42,7 @@ func openRelay() (*relayedTerminal, error) {
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(near.Fd()), unix.TIOCSPTLCK, 0)
 	}
-	r := &relayedTerminal{near: near, name: "/dev/pts/" + strconv.Itoa(number), drained: make(chan struct{})}
+	r := &Relay{near: near, name: "/dev/pts/" + strconv.Itoa(number), drained: make(chan struct{})}
 	if err == nil {
 		r.far, err = os.OpenFile(r.name, os.O_RDWR|unix.O_NOCTTY, 0)
 	}
@@ -55,14 +53,17 @@ func openRelay() (*relayedTerminal, error) {
 		}
 	}
 	if err != nil {
-		r.close()
+		r.Close()
 		return nil, fmt.Errorf("making a terminal: %w", err)
 	}
 	return r, nil
 }
 
-// stdio are the command's standard descriptors: what was the person's terminal is this one.
-func (r *relayedTerminal) stdio() [3]*os.File {
+// Name is that of the terminal that the command has.
+func (r *Relay) Name() string { return r.name }
+
+// Streams are the command's standard descriptors: what was the person's terminal is this one.
+func (r *Relay) Streams() [3]*os.File {
 	files := [3]*os.File{os.Stdin, os.Stdout, os.Stderr}
 	if r == nil {
 		return files
@@ -75,8 +76,8 @@ func (r *relayedTerminal) stdio() [3]*os.File {
 	return files
 }
 
-// start begins to carry, once the command has been started; interrupt is told of keys that end it.
-func (r *relayedTerminal) start(interrupt func()) error {
+// Start begins to carry, once the command has been started; interrupt is told of keys that end it.
+func (r *Relay) Start(interrupt func()) error {
 	if r == nil {
 		return nil
 	}
@@ -87,16 +88,16 @@ func (r *relayedTerminal) start(interrupt func()) error {
 	r.far.Close() // or its end would never come
 	size := func() {
 		if columns, rows, err := term.GetSize(1); err == nil {
-			resize(r.near, columns, rows)
+			Resize(r.near, columns, rows)
 		}
 	}
 	size()
-	stop := onResize(size)
+	stop := OnResize(size)
 	r.restore = func() {
 		stop()
 		_ = term.Restore(0, was)
 	}
-	r.near = os.NewFile(uintptr(dup(r.near)), "terminal") // anew, as it is polled from now on
+	r.near = os.NewFile(uintptr(Dup(r.near)), "terminal") // anew, as it is polled from now on
 	go func() {                                           // ends with the last process that has the terminal open
 		_, _ = io.Copy(struct{ io.Writer }{os.Stdout}, struct{ io.Reader }{r.near})
 		close(r.drained)
@@ -108,13 +109,13 @@ func (r *relayedTerminal) start(interrupt func()) error {
 		}
 	}
 	go func() {
-		_, _ = io.Copy(&seen{to: r.near, gesture: r.gesture, typed: typed}, struct{ io.Reader }{os.Stdin})
+		_, _ = io.Copy(&Typed{To: r.near, Gesture: r.Gesture, typed: typed}, struct{ io.Reader }{os.Stdin})
 	}()
 	return nil
 }
 
 // ends says whether one of the keys ends what is in the foreground.
-func (r *relayedTerminal) ends(keys []byte) (yes bool) {
+func (r *Relay) ends(keys []byte) (yes bool) {
 	raw, err := r.near.SyscallConn()
 	if err != nil {
 		return false
@@ -130,7 +131,7 @@ func (r *relayedTerminal) ends(keys []byte) (yes bool) {
 
 // settle waits until the terminal has sent the signal of a key: it does so later than the
 // key is written, and polling the far end waits for it.
-func (r *relayedTerminal) settle() {
+func (r *Relay) settle() {
 	far, err := unix.Open(r.name, unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return // nothing is there that could get it
@@ -139,15 +140,15 @@ func (r *relayedTerminal) settle() {
 	unix.Close(far)
 }
 
-// close gives the person their terminal back.
-func (r *relayedTerminal) close() {
+// Close gives the person their terminal back.
+func (r *Relay) Close() {
 	if r == nil {
 		return
 	}
 	if r.restore != nil {
 		select {
 		case <-r.drained:
-		case <-time.After(lastWords):
+		case <-time.After(DrainTime):
 		}
 		r.restore()
 	}
@@ -157,26 +158,22 @@ func (r *relayedTerminal) close() {
 	}
 }
 
-// seen hands on what a person types, after it has told of the key for pasting.
-type seen struct {
-	to      io.Writer
-	gesture func()
+// Typed hands on what a person types, after it has told of the key for pasting.
+type Typed struct {
+	To      io.Writer
+	Gesture func()
 	keys    clipboard.Gestures
 	typed   func([]byte) // told of what was handed on; may be nil
 }
 
-func (s *seen) Write(b []byte) (int, error) {
-	if s.gesture != nil && s.keys.In(b) {
-		s.gesture()
+// Write implements [io.Writer].
+func (s *Typed) Write(b []byte) (int, error) {
+	if s.Gesture != nil && s.keys.In(b) {
+		s.Gesture()
 	}
-	n, err := s.to.Write(b)
+	n, err := s.To.Write(b)
 	if s.typed != nil {
 		s.typed(b)
 	}
 	return n, err
-}
-
-// tells gives what tells a workspace of another process's of the key for pasting.
-func tells(talk *supervisor.Conversation) func() {
-	return func() { _ = talk.Say(api.Input{Pastes: true}) }
 }

@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
-	"strconv"
-	"strings"
 
 	"carrel/internal/advice"
 	"carrel/internal/sandbox"
+	"carrel/internal/stdio"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,44 +15,10 @@ import (
 // terminal is the terminal that the command has as /dev/console.
 func (p *Prepared) terminal() string {
 	if p.relay != nil {
-		return p.relay.name
+		return p.relay.Name()
 	}
-	return terminalName()
+	return stdio.TerminalName()
 }
-
-// terminalName gives the device of the terminal among the standard descriptors,
-// so that ttyname(3) finds it inside as /dev/console; "" without one.
-func terminalName() string {
-	for fd := range 3 {
-		if _, err := unix.IoctlGetTermios(fd, unix.TCGETS); err != nil {
-			continue
-		}
-		if name, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd)); err == nil && strings.HasPrefix(name, "/dev/") {
-			return name
-		}
-	}
-	return ""
-}
-
-// keepTerminals remembers the modes of the terminals among the standard
-// descriptors; the function that it returns gives them back. A command holds
-// their descriptors and owns their nodes: it could open them to other users.
-func keepTerminals() (restore func()) {
-	var before [3]unix.Stat_t
-	for fd := range 3 {
-		_ = unix.Fstat(fd, &before[fd])
-	}
-	return func() {
-		for fd, was := range before {
-			var now unix.Stat_t
-			if was.Mode&unix.S_IFMT == unix.S_IFCHR && unix.Fstat(fd, &now) == nil && now.Ino == was.Ino && now.Mode != was.Mode {
-				_ = unix.Fchmod(fd, was.Mode&0o7777)
-			}
-		}
-	}
-}
-
-func dirOf(p string) string { return path.Dir(p) }
 
 // explainSetup says what would help where the walls could not be built.
 func explainSetup(err error) error {

@@ -1,4 +1,4 @@
-package workspace
+package stdio
 
 import (
 	"os"
@@ -8,13 +8,8 @@ import (
 	"time"
 	"unsafe"
 
-	"carrel/internal/sandbox"
-
 	"golang.org/x/sys/unix"
 )
-
-// stopGrace is how long a command has to end after a request to end.
-const stopGrace = 5 * time.Second
 
 // forwarded are the signals that a supervisor passes on. SIGTSTP, SIGTTIN and
 // SIGTTOU are not among them: the terminal sends those to the whole process
@@ -22,43 +17,49 @@ const stopGrace = 5 * time.Second
 // a pipeline.
 var forwarded = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM}
 
-// signalRelay passes signals to the command. It listens from before the start:
+// Signals passes signals to the command. It listens from before the start:
 // a signal that comes while the walls are going up waits for the command.
-type signalRelay struct {
+type Signals struct {
 	in    chan os.Signal
 	early []syscall.Signal // came before there was a command
 	done  chan struct{}
 }
 
-// holdSignals begins to listen. A signal that our caller had ignored stays
+// HoldSignals begins to listen. A signal that our caller had ignored stays
 // ignored, for the command too.
-func holdSignals() *signalRelay {
+func HoldSignals() *Signals {
 	var want []os.Signal
 	for _, s := range forwarded {
 		if !signal.Ignored(s) {
 			want = append(want, s)
 		}
 	}
-	r := &signalRelay{in: make(chan os.Signal, 64), done: make(chan struct{})}
+	r := &Signals{in: make(chan os.Signal, 64), done: make(chan struct{})}
 	signal.Notify(r.in, want...)
 	return r
 }
 
-// starting is called as soon as the walls stand, just before there is a command.
+// Starting is called as soon as the walls stand, just before there is a command.
 // What has come so far goes to it in any case: the terminal's copy did not find
 // it. What comes from now on the terminal sends to it as well.
-func (r *signalRelay) starting() {
+func (r *Signals) Starting() {
 	for n := len(r.in); n > 0; n-- {
 		r.early = append(r.early, (<-r.in).(syscall.Signal))
 	}
 }
 
-// forward begins to pass on. A command that waits for a person's answer stands still, and
-// is let go on to take what asks it to end.
-func (r *signalRelay) forward(up *raised) {
-	w := up.walls
+// Target is the command that signals are passed on to. A command that waits for a
+// person's answer stands still, and is let go on to take what asks it to end.
+type Target interface {
+	Signal(syscall.Signal)
+	Interrupt() // it is interrupted, and may go on
+	LetEnd()    // it is to end
+}
+
+// Forward begins to pass on. A command that is asked to end has the time of grace.
+func (r *Signals) Forward(to Target, grace time.Duration) {
 	for _, sig := range r.early {
-		_ = w.Signal(sandbox.FirstCommand, sig)
+		to.Signal(sig)
 	}
 	go func() {
 		var asked int
@@ -69,19 +70,19 @@ func (r *signalRelay) forward(up *raised) {
 			case s := <-r.in:
 				sig := s.(syscall.Signal)
 				if fromTerminal(sig) {
-					up.interrupt()
+					to.Interrupt()
 					continue
 				}
-				_ = w.Signal(sandbox.FirstCommand, sig)
+				to.Signal(sig)
 				switch sig {
 				case syscall.SIGINT, syscall.SIGQUIT:
-					up.interrupt()
+					to.Interrupt()
 				case syscall.SIGTERM, syscall.SIGHUP:
-					up.letEnd()
+					to.LetEnd()
 					if asked++; asked == 1 {
-						time.AfterFunc(stopGrace, func() { killUnlessDone(up, r.done) })
+						time.AfterFunc(grace, func() { r.killUnlessDone(to) })
 					} else {
-						killUnlessDone(up, r.done)
+						r.killUnlessDone(to)
 					}
 				}
 			}
@@ -89,18 +90,18 @@ func (r *signalRelay) forward(up *raised) {
 	}()
 }
 
-// stop ends the relay; it may be called once.
-func (r *signalRelay) stop() {
+// Stop ends the relay; it may be called once.
+func (r *Signals) Stop() {
 	signal.Stop(r.in)
 	close(r.done)
 }
 
-func killUnlessDone(up *raised, done <-chan struct{}) {
+func (r *Signals) killUnlessDone(to Target) {
 	select {
-	case <-done:
+	case <-r.done:
 	default:
-		_ = up.walls.Signal(sandbox.FirstCommand, syscall.SIGKILL)
-		up.letEnd()
+		to.Signal(syscall.SIGKILL)
+		to.LetEnd()
 	}
 }
 
@@ -111,12 +112,12 @@ func fromTerminal(sig syscall.Signal) bool {
 	if sig != syscall.SIGINT && sig != syscall.SIGQUIT {
 		return false
 	}
-	return inForeground()
+	return InForeground()
 }
 
-// inForeground says whether our process group has a terminal and is the one
+// InForeground says whether our process group has a terminal and is the one
 // that it listens to.
-func inForeground() bool {
+func InForeground() bool {
 	tty, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err != nil {
 		return false
@@ -124,24 +125,6 @@ func inForeground() bool {
 	defer unix.Close(tty)
 	front, err := unix.IoctlGetInt(tty, unix.TIOCGPGRP)
 	return err == nil && front == unix.Getpgrp()
-}
-
-// stopSettle is how long after a stop one looks again.
-const stopSettle = 20 * time.Millisecond
-
-// stopWith stops the supervisor when the command has stopped, so that the shell
-// outside sees it and takes its terminal back. A stop typed at the terminal
-// reaches us as well, and its message is handled only after both were
-// continued; so what counts is whether the command is still stopped. Where no
-// terminal is ours to give back, or the clock runs, nobody would wake us.
-func (p *Prepared) stopWith(w *sandbox.Walls, id uint64, _ syscall.Signal) {
-	if id != sandbox.FirstCommand || p.Policy.Resources.Timeout > 0 || !inForeground() {
-		return
-	}
-	time.Sleep(stopSettle)
-	if w.IsStopped(id) {
-		_ = unix.Kill(os.Getpid(), syscall.SIGSTOP)
-	}
 }
 
 // DieBy ends this process by the signal that ended the command, so that a
@@ -158,4 +141,35 @@ func DieBy(sig syscall.Signal) {
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil)
 	_ = unix.Kill(os.Getpid(), sig)
 	time.Sleep(100 * time.Millisecond)
+}
+
+// startPatience is how long a signal waits for a command to have started.
+const startPatience = time.Second
+
+// PassOn hands signals on to a command of another supervisor's. One that comes before
+// that is known to have started waits for it, as the command may run already, and where
+// nobody answers it is this process's own.
+func (r *Signals) PassOn(started <-chan func(syscall.Signal) error) {
+	go func() {
+		var pass func(syscall.Signal) error
+		for {
+			select {
+			case s := <-r.in:
+				if pass == nil {
+					select {
+					case pass = <-started:
+					case <-r.done:
+						return
+					case <-time.After(startPatience):
+						DieBy(s.(syscall.Signal))
+					}
+				}
+				if pass(s.(syscall.Signal)) != nil {
+					return
+				}
+			case <-r.done:
+				return
+			}
+		}
+	}()
 }

@@ -1,4 +1,4 @@
-package workspace
+package stdio
 
 import (
 	"errors"
@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stdio is what the command gets as its standard descriptors, and the relays
+// Streams is what the command gets as its standard descriptors, and the relays
 // behind them. A regular file never crosses the walls: reopening
 // /proc/self/fd/0 would make a file that was opened for reading writable. It is
 // relayed through a pipe instead; everything else (terminal, pipe, socket,
 // /dev/null) crosses as it is.
-type stdio struct {
-	files   [3]*os.File // what the command gets
+type Streams struct {
+	Files   [3]*os.File // what the command gets
 	inside  []*os.File  // our copies of pipe ends that crossed
 	outside []*os.File  // the other ends, of what the command writes
 	output  sync.WaitGroup
@@ -40,13 +40,10 @@ type inputRelay struct {
 	endless bool // it may wait for somebody who types, or for another program
 }
 
-// newStdio looks at the three outer descriptors and prepares the inner ones.
-func newStdio(outer [3]*os.File) (*stdio, error) { return newStdioFor(outer, false) }
-
-// newStdioFor does that for a command of another process's, to which no terminal and
-// no other device crosses either.
-func newStdioFor(outer [3]*os.File, elsewhere bool) (*stdio, error) {
-	s := &stdio{files: outer}
+// New looks at the three outer descriptors and prepares the inner ones. To a command
+// elsewhere, of another process's, no terminal and no other device crosses either.
+func New(outer [3]*os.File, elsewhere bool) (*Streams, error) {
+	s := &Streams{Files: outer}
 	for i, f := range outer {
 		var st unix.Stat_t
 		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
@@ -54,13 +51,13 @@ func newStdioFor(outer [3]*os.File, elsewhere bool) (*stdio, error) {
 		}
 		switch st.Mode & unix.S_IFMT {
 		case unix.S_IFDIR, unix.S_IFBLK:
-			s.abandon()
+			s.Abandon()
 			return nil, fmt.Errorf("standard descriptor %d is a directory or a block device; it would give the command a way out: redirect it to a file or a pipe", i)
 		}
 		file := st.Mode&unix.S_IFMT == unix.S_IFREG
-		if file || elsewhere && crosses(int(f.Fd()), &st) != "" {
+		if file || elsewhere && Crosses(int(f.Fd()), &st) != "" {
 			if err := s.relay(i, f, !file); err != nil {
-				s.abandon()
+				s.Abandon()
 				return nil, err
 			}
 		}
@@ -68,10 +65,10 @@ func newStdioFor(outer [3]*os.File, elsewhere bool) (*stdio, error) {
 	return s, nil
 }
 
-// crosses says what about a descriptor keeps it from crossing to a command of another
+// Crosses says what about a descriptor keeps it from crossing to a command of another
 // process's, "" where nothing does: it could be opened anew with other rights, or leads
 // to more than one other program.
-func crosses(fd int, st *unix.Stat_t) string {
+func Crosses(fd int, st *unix.Stat_t) string {
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFIFO:
 		var fs unix.Statfs_t
@@ -107,35 +104,35 @@ func crosses(fd int, st *unix.Stat_t) string {
 }
 
 // relay has a pipe cross instead of a descriptor; endless: reading it may wait for ever.
-func (s *stdio) relay(i int, f *os.File, endless bool) error {
-	if i == 2 && s.files[1] != nil && len(s.inside) > 0 && sameFile(1, 2) {
-		s.files[2] = s.files[1] // one pipe for both keeps their order
+func (s *Streams) relay(i int, f *os.File, endless bool) error {
+	if i == 2 && s.Files[1] != nil && len(s.inside) > 0 && sameFile(1, 2) {
+		s.Files[2] = s.Files[1] // one pipe for both keeps their order
 		return nil
 	}
 	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
 	if err != nil {
 		return fmt.Errorf("standard descriptor %d: %w", i, err)
 	}
-	r, w, err := blockingPipe()
+	r, w, err := BlockingPipe()
 	if err != nil {
 		return fmt.Errorf("relaying standard descriptor %d: %w", i, err)
 	}
 	if i == 0 || flags&unix.O_ACCMODE == unix.O_RDONLY {
-		s.files[i] = r
+		s.Files[i] = r
 		s.input = &inputRelay{file: f, read: r, done: make(chan struct{}), endless: endless}
 		go s.input.run(w)
 		return nil
 	}
-	s.files[i] = w
+	s.Files[i] = w
 	s.inside, s.outside = append(s.inside, w), append(s.outside, r)
 	s.output.Add(1)
 	go s.copyOut(i, f, r)
 	return nil
 }
 
-// blockingPipe avoids os.Pipe: its ends are non-blocking, and that would be
+// BlockingPipe avoids os.Pipe: its ends are non-blocking, and that would be
 // visible to the command, which shares the open file description.
-func blockingPipe() (*os.File, *os.File, error) {
+func BlockingPipe() (*os.File, *os.File, error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
 		return nil, nil, err
@@ -158,7 +155,7 @@ func sameFile(a, b uintptr) bool {
 
 // relayed writes what was relayed, and tells that it is at it.
 type relayed struct {
-	of *stdio
+	of *Streams
 	to *os.File
 }
 
@@ -168,7 +165,7 @@ func (r relayed) Write(b []byte) (int, error) {
 	return r.to.Write(b)
 }
 
-func (s *stdio) copyOut(i int, to, from *os.File) {
+func (s *Streams) copyOut(i int, to, from *os.File) {
 	defer s.output.Done()
 	defer from.Close() // a failed write reaches the command as a broken pipe
 	if _, err := io.CopyBuffer(relayed{s, to}, struct{ io.Reader }{from}, make([]byte, 128<<10)); err != nil {
@@ -196,16 +193,16 @@ func (r *inputRelay) run(w *os.File) {
 	}
 }
 
-// started closes our copies of what the command now holds.
-func (s *stdio) started() {
+// Started closes our copies of what the command now holds.
+func (s *Streams) Started() {
 	for _, f := range s.inside {
 		f.Close()
 	}
 }
 
-// finish waits until everything that the command wrote has arrived, and gives
+// Finish waits until everything that the command wrote has arrived, and gives
 // back what it did not read. It is called when nothing inside is alive.
-func (s *stdio) finish() error {
+func (s *Streams) Finish() error {
 	if s.input != nil {
 		left, err := unix.IoctlGetInt(int(s.input.read.Fd()), unix.TIOCINQ)
 		if err == nil && left > 0 {
@@ -224,9 +221,9 @@ func (s *stdio) finish() error {
 	return s.failure
 }
 
-// settle waits until what a command has written that has ended is where it belongs.
+// Settle waits until what a command has written that has ended is where it belongs.
 // What it left behind in the background may hold its pipes, and write on.
-func (s *stdio) settle() {
+func (s *Streams) Settle() {
 	done := make(chan struct{})
 	go func() { s.output.Wait(); close(done) }()
 	for quiet := 0; quiet < settled; {
@@ -253,9 +250,9 @@ const (
 	settled   = 4
 )
 
-// abandon lets go of everything before a command was started.
-func (s *stdio) abandon() {
-	s.started()
+// Abandon lets go of everything before a command was started.
+func (s *Streams) Abandon() {
+	s.Started()
 	if s.input != nil {
 		s.input.read.Close()
 	}
