@@ -60,7 +60,7 @@ func (a *app) appCommand(op, short, long, example string, limit bool, tell func(
 			}
 			r, err := e.Call(ctx, api.Request{Op: op, App: args[1]})
 			if errors.Is(err, context.DeadlineExceeded) {
-				return &exitError{status: workspace.ExitTimeout, err: fmt.Errorf("app %s still runs after %s", oneLine(args[1]), timeout)}
+				return &exitError{status: api.ExitTimeout, err: fmt.Errorf("app %s still runs after %s", oneLine(args[1]), timeout)}
 			}
 			if err != nil {
 				return err

@@ -6,9 +6,9 @@ import (
 	"os"
 	"syscall"
 
+	"carrel/internal/api"
 	"carrel/internal/lowlevel"
 	"carrel/internal/stdio"
-	"carrel/internal/workspace"
 	"carrel/sandbox/policyfile"
 
 	"github.com/spf13/cobra"
@@ -78,7 +78,7 @@ func (a *app) sandbox(cmd *cobra.Command, f *sandboxFlags, argv []string) error 
 	r, err := lowlevel.Run(p, name, argv, a.environ)
 	status := r.Exit
 	if untold := tell(r); untold != nil {
-		status, err = workspace.ExitOurs, errors.Join(err, fmt.Errorf("telling the result (status %d): %w", r.Exit, untold))
+		status, err = api.ExitOurs, errors.Join(err, fmt.Errorf("telling the result (status %d): %w", r.Exit, untold))
 	}
 	if err != nil {
 		return &exitError{status: status, err: err}

@@ -245,7 +245,7 @@ func (d *desk) launch(kind string, c api.Command) (*app, int, error) {
 	s := started{kind: kind, cmd: c, id: newID(), from: make(map[string]*os.File)}
 	null, err := os.OpenFile(os.DevNull, os.O_RDONLY, 0)
 	if err != nil {
-		return nil, ExitOurs, err
+		return nil, api.ExitOurs, err
 	}
 	defer null.Close()
 	s.stdio[0] = null
@@ -259,12 +259,12 @@ func (d *desk) launch(kind string, c api.Command) (*app, int, error) {
 		streams = streams[:1]
 	}
 	if s.logs, err = d.newLogs(s.id, streams); err != nil {
-		return nil, ExitOurs, err
+		return nil, api.ExitOurs, err
 	}
 	for i, stream := range streams {
 		var r, w *os.File
 		if r, w, err = stdio.BlockingPipe(); err != nil {
-			return nil, ExitOurs, fmt.Errorf("making a pipe: %w", err)
+			return nil, api.ExitOurs, fmt.Errorf("making a pipe: %w", err)
 		}
 		defer w.Close()
 		s.from[stream] = os.NewFile(uintptr(stdio.Dup(r)), "output")

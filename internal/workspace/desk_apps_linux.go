@@ -61,7 +61,7 @@ type started struct {
 func (d *desk) start(s started) (*app, int, error) {
 	argv, env, dir, err := d.command(&s.cmd)
 	if err != nil {
-		return nil, ExitOurs, err
+		return nil, api.ExitOurs, err
 	}
 	if s.id == "" {
 		s.id = newID()
@@ -75,7 +75,7 @@ func (d *desk) start(s started) (*app, int, error) {
 	d.mu.Lock()
 	if d.runningLocked() >= maxApps {
 		d.mu.Unlock()
-		return nil, ExitOurs, api.Refused(api.CodeBusy, s.kind, name, fmt.Sprintf("%d apps run already", maxApps), "`carrel apps "+d.req.Name+"` lists them, `carrel kill` ends one")
+		return nil, api.ExitOurs, api.Refused(api.CodeBusy, s.kind, name, fmt.Sprintf("%d apps run already", maxApps), "`carrel apps "+d.req.Name+"` lists them, `carrel kill` ends one")
 	}
 	d.labels++
 	a.label = d.labels
@@ -88,14 +88,14 @@ func (d *desk) start(s started) (*app, int, error) {
 	if err != nil {
 		d.drop(a)
 		if d.ending() {
-			return nil, ExitOurs, api.Refused(api.CodeStart, s.kind, name, "the workspace is ending", "`carrel start "+d.req.Name+"` makes it anew when it has ended")
+			return nil, api.ExitOurs, api.Refused(api.CodeStart, s.kind, name, "the workspace is ending", "`carrel start "+d.req.Name+"` makes it anew when it has ended")
 		}
 		if start := (*sandbox.StartError)(nil); errors.As(err, &start) && start.Name == dir && dir != argv[0] {
-			return nil, ExitNotRunable, api.Refused(api.CodeStart, s.kind, dir, fmt.Sprintf("the directory %q cannot be entered inside: %s", dir, start.Err), "--cwd names one that is seen there")
+			return nil, api.ExitNotRunable, api.Refused(api.CodeStart, s.kind, dir, fmt.Sprintf("the directory %q cannot be entered inside: %s", dir, start.Err), "--cwd names one that is seen there")
 		}
 		var exit int
 		if exit, err = d.p.whyNotStarted(argv[0], err); exit == 0 {
-			exit = ExitNotRunable
+			exit = api.ExitNotRunable
 		}
 		return nil, exit, err
 	}

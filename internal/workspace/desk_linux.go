@@ -62,7 +62,7 @@ type Ready struct {
 // is told when it stands and what the profile starts has been started; one that goes
 // before has interrupted it. Standard descriptors are not used.
 func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
-	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: ExitOurs, Engine: string(p.Engine()), History: string(p.Policy.History), Denials: []api.Denial{}}
+	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: api.ExitOurs, Engine: string(p.Engine()), History: string(p.Policy.History), Denials: []api.Denial{}}
 	defer func() { p.early.Abandon() }()
 	debug.SetGCPercent(100) // it stays: memory counts more than a collection
 	d := &desk{p: p, req: req, result: r, over: make(chan struct{}), ready: make(chan struct{})}

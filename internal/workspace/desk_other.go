@@ -3,12 +3,10 @@
 package workspace
 
 import (
-	"context"
 	"os"
 
 	"carrel/internal/api"
 	"carrel/internal/config"
-	"carrel/internal/supervisor"
 )
 
 // DeskArg0 is the name of a supervisor of a workspace that stays.
@@ -57,13 +55,3 @@ func (*Prepared) ForDesk() error { return errHere }
 
 // ProjectOf knows no project here.
 func ProjectOf(string, func(string) string) (string, error) { return "", errHere }
-
-// ExecIn reaches no workspace here.
-func ExecIn(context.Context, supervisor.Entry, api.Command) (api.App, int, error) {
-	return api.App{}, ExitOurs, errHere
-}
-
-// AttachTo reaches no terminal here.
-func AttachTo(context.Context, supervisor.Entry, string) (api.App, bool, error) {
-	return api.App{}, false, errHere
-}

@@ -19,14 +19,6 @@ import (
 // walls are made of.
 var errHere = errors.New("carrel runs commands behind walls on Linux only; not supported here")
 
-// Exit statuses of our own, as docker(1) and env(1) have them.
-const (
-	ExitOurs       = 125
-	ExitNotRunable = 126
-	ExitNotFound   = 127
-	ExitTimeout    = 124
-)
-
 // brokered is nothing here.
 type brokered struct{}
 
@@ -88,7 +80,7 @@ func (p *Prepared) desktopOptions(*display.Options) {}
 func PrepareStart(Request) (*Prepared, error) { return nil, errHere }
 
 // Start cannot build walls here.
-func (p *Prepared) Start() (*api.Result, error) { return &api.Result{Exit: ExitOurs}, errHere }
+func (p *Prepared) Start() (*api.Result, error) { return &api.Result{Exit: api.ExitOurs}, errHere }
 
 // Changes has nothing to look at here.
 func (p *Prepared) Changes(*api.Result) Changed { return Changed{} }

@@ -27,14 +27,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exit statuses of our own, as docker(1) and env(1) have them.
-const (
-	ExitOurs       = 125 // carrel itself refused or went wrong
-	ExitNotRunable = 126 // the command was found and could not be run
-	ExitNotFound   = 127 // the command was not found inside
-	ExitTimeout    = 124 // the time limit ended it, as timeout(1) has it
-)
-
 // selfExe is the running program, whatever its path says by now.
 const selfExe = "/proc/self/exe"
 
@@ -76,7 +68,7 @@ func PrepareStart(req Request) (*Prepared, error) {
 // takes everything down. The process's standard descriptors are the command's.
 // The Result is complete also when an error is returned.
 func (p *Prepared) Start() (*api.Result, error) {
-	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: ExitOurs, Engine: string(p.Engine()), History: string(p.Policy.History), Denials: []api.Denial{}}
+	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: api.ExitOurs, Engine: string(p.Engine()), History: string(p.Policy.History), Denials: []api.Denial{}}
 	defer p.conclude(r)
 	defer func() { p.early.Abandon() }()
 	var err error
@@ -139,7 +131,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 	p.dropLinks()
 	lost := io.Finish()
 	if lost != nil && r.Exit == 0 {
-		r.Exit = ExitOurs // the command may have ended before its output could not be written
+		r.Exit = api.ExitOurs // the command may have ended before its output could not be written
 	}
 	return r, errors.Join(err, lost)
 }
@@ -328,7 +320,7 @@ func (p *Prepared) ended(r *api.Result, e sandbox.Exit, timedOut bool) {
 		r.Exit = 128 + e.Signal
 	}
 	if timedOut {
-		r.Exit, r.Signal = ExitTimeout, ""
+		r.Exit, r.Signal = api.ExitTimeout, ""
 		p.deny(api.Denial{Code: api.CodeTimeout, Operation: "limit", Subject: p.req.Argv[0],
 			Message: fmt.Sprintf("the command was ended after %s", p.Policy.Resources.Timeout),
 			Rule:    "timeout", Source: p.reason(policy.DimTimeout).Source.String(), Hint: "--timeout takes a longer time, 0 for none"})

@@ -1,4 +1,4 @@
-package workspace
+package attach
 
 import (
 	"context"
@@ -16,17 +16,17 @@ import (
 	"golang.org/x/term"
 )
 
-// ExecIn runs a command in a workspace that stays, with this process's standard
+// Exec runs a command in a workspace that stays, with this process's standard
 // descriptors, and returns when it has ended. With c.Terminal it gets a terminal of its
 // own, and this process's is handed through. A refusal comes with the status that a
 // shell would tell.
-func ExecIn(ctx context.Context, e supervisor.Entry, c api.Command) (api.App, int, error) {
+func Exec(ctx context.Context, e supervisor.Entry, c api.Command) (api.App, int, error) {
 	if c.Terminal {
 		return execTerminal(ctx, e, c)
 	}
 	io, err := stdio.New([3]*os.File{os.Stdin, os.Stdout, os.Stderr}, true)
 	if err != nil {
-		return api.App{}, ExitOurs, err
+		return api.App{}, api.ExitOurs, err
 	}
 	signals, started := stdio.HoldSignals(), make(chan func(syscall.Signal) error, 1)
 	defer signals.Stop()
@@ -34,7 +34,7 @@ func ExecIn(ctx context.Context, e supervisor.Entry, c api.Command) (api.App, in
 	talk, err := e.Open(ctx, api.Request{Op: api.OpExec, Command: &c}, io.Files[:]...)
 	if err != nil {
 		io.Abandon()
-		return api.App{}, ExitOurs, err
+		return api.App{}, api.ExitOurs, err
 	}
 	defer talk.Close()
 	io.Started()
@@ -61,7 +61,7 @@ func lastOf(talk *supervisor.Conversation, r api.Reply) (api.App, int, error) {
 		}
 	}
 	if r.App == nil {
-		return api.App{}, ExitOurs, errors.New("the workspace did not say how the command ended")
+		return api.App{}, api.ExitOurs, errors.New("the workspace did not say how the command ended")
 	}
 	return *r.App, r.App.Exit, nil
 }
@@ -70,7 +70,7 @@ func statusOf(r api.Reply) int {
 	if r.Exit != nil {
 		return *r.Exit
 	}
-	return ExitOurs
+	return api.ExitOurs
 }
 
 // execTerminal hands this process's terminal through to one of the workspace's own.
@@ -81,7 +81,7 @@ func execTerminal(ctx context.Context, e supervisor.Entry, c api.Command) (api.A
 	}
 	talk, err := e.Open(ctx, api.Request{Op: api.OpExec, Command: &c})
 	if err != nil {
-		return api.App{}, ExitOurs, err
+		return api.App{}, api.ExitOurs, err
 	}
 	defer talk.Close()
 	r, files, err := talk.Next()
@@ -89,12 +89,12 @@ func execTerminal(ctx context.Context, e supervisor.Entry, c api.Command) (api.A
 		return api.App{}, statusOf(r), err
 	}
 	if len(files) != 1 {
-		return api.App{}, ExitOurs, errors.New("the workspace gave no terminal")
+		return api.App{}, api.ExitOurs, errors.New("the workspace gave no terminal")
 	}
 	near := os.NewFile(uintptr(stdio.Dup(files[0])), "terminal")
 	restore, err := stdio.Raw()
 	if err != nil {
-		return api.App{}, ExitOurs, err
+		return api.App{}, api.ExitOurs, err
 	}
 	defer restore()
 	drained := make(chan struct{})
@@ -119,9 +119,9 @@ func execTerminal(ctx context.Context, e supervisor.Entry, c api.Command) (api.A
 // detachKey is what lets go of an attached terminal: Ctrl-].
 const detachKey = 0x1d
 
-// AttachTo hands this process's terminal to one of a workspace's until its program ends
+// To hands this process's terminal to one of a workspace's until its program ends
 // or the person types Ctrl-]. detached says which.
-func AttachTo(ctx context.Context, e supervisor.Entry, app string) (last api.App, detached bool, err error) {
+func To(ctx context.Context, e supervisor.Entry, app string) (last api.App, detached bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	talk, err := e.Open(ctx, api.Request{Op: api.OpAttach, App: app})
