@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/config"
+	"carrel/internal/named"
 	"carrel/internal/policy"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
@@ -153,10 +154,10 @@ func (a *app) sameCeiling(op string, d api.Desk) error {
 // stoppedSame is sameCeiling for a workspace by its name; one that is not there is told
 // by whoever looks for it.
 func (a *app) stoppedSame(op, name string) error {
-	if workspace.CheckDeskName(name) != nil {
+	if named.CheckName(name) != nil {
 		return nil
 	}
-	d, err := workspace.ReadDesk(workspace.StatePath(a.getenv), name)
+	d, err := named.Read(workspace.StatePath(a.getenv), name)
 	if err != nil {
 		return nil
 	}

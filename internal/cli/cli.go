@@ -43,7 +43,7 @@ func Main(argv []string) int {
 		return fileops.Main(argv, os.Stdin, os.Stdout, os.Stderr)
 	case len(argv) == 2 && argv[0] == clipboard.HolderArg0:
 		if clipboard.Hold(argv[1], os.Getenv) != nil {
-			return workspace.ExitOurs
+			return api.ExitOurs
 		}
 		return 0
 	}
@@ -92,7 +92,7 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // fail prints an error and gives its exit status.
 func (a *app) fail(err error) int {
-	status := workspace.ExitOurs
+	status := api.ExitOurs
 	var e *exitError
 	if errors.As(err, &e) {
 		status = e.status

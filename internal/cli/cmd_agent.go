@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"carrel/internal/agents"
+	"carrel/internal/api"
 	"carrel/internal/policy"
 	"carrel/internal/workspace"
 
@@ -84,7 +85,7 @@ func (a *app) startAgent(cmd *cobra.Command, f *runFlags, agent agents.Agent, wo
 	err := a.start(cmd, f, launch{argv: argv, persona: policy.Agent, agent: agent.Name})
 	var missing *workspace.NotInstalledError
 	if errors.As(err, &missing) {
-		return &exitError{status: workspace.ExitNotFound, err: err}
+		return &exitError{status: api.ExitNotFound, err: err}
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/named"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -59,7 +60,7 @@ func (a *app) appCommand(op, short, long, example string, limit bool, tell func(
 			}
 			r, err := e.Call(ctx, api.Request{Op: op, App: args[1]})
 			if errors.Is(err, context.DeadlineExceeded) {
-				return &exitError{status: workspace.ExitTimeout, err: fmt.Errorf("app %s still runs after %s", oneLine(args[1]), timeout)}
+				return &exitError{status: api.ExitTimeout, err: fmt.Errorf("app %s still runs after %s", oneLine(args[1]), timeout)}
 			}
 			if err != nil {
 				return err
@@ -145,7 +146,7 @@ func (a *app) logs(ctx context.Context, args []string, req api.Request, asJSON b
 		if err := a.stoppedSame("logs", args[0]); err != nil {
 			return err
 		}
-		return workspace.StoppedLogs(ctx, workspace.StatePath(a.getenv), args[0], args[1], req, show)
+		return named.Logs(ctx, workspace.StatePath(a.getenv), args[0], args[1], req, show)
 	}
 	req.App = args[1]
 	return e.Stream(ctx, req, func(r api.Reply) error {
@@ -211,7 +212,7 @@ func (a *app) events(ctx context.Context, name string, req api.Request, asJSON b
 		if err := a.stoppedSame("events", name); err != nil {
 			return err
 		}
-		return workspace.StoppedEvents(workspace.StatePath(a.getenv), name, req.Since, show)
+		return named.Events(workspace.StatePath(a.getenv), name, req.Since, show)
 	}
 	return streamEvents(ctx, e, req, show)
 }

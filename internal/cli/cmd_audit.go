@@ -13,6 +13,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/audit"
+	"carrel/internal/named"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -92,13 +93,13 @@ func (a *app) openAudit(op, word string) (*audit.Snapshot, error) {
 	if strings.Contains(word, "/") {
 		return audit.OpenFile(word)
 	}
-	if err := workspace.CheckDeskName(word); err != nil {
+	if err := named.CheckName(word); err != nil {
 		return nil, err
 	}
 	if err := a.stoppedSame(op, word); err != nil { // it tells of all that was done there
 		return nil, err
 	}
-	s, err := workspace.OpenAudit(workspace.StatePath(a.getenv), word)
+	s, err := named.OpenAudit(workspace.StatePath(a.getenv), word)
 	if err != nil {
 		if _, no := os.Stat(word); no == nil {
 			return nil, fmt.Errorf("%w; for the file of that name write ./%s", err, word)

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"carrel/internal/api"
+	"carrel/internal/attach"
 	"carrel/internal/inside"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
@@ -167,7 +168,7 @@ func (a *app) attach(ctx context.Context, e supervisor.Entry, app string) error 
 	if !isTerminal(a.out) || !term.IsTerminal(int(os.Stdin.Fd())) {
 		return fmt.Errorf("attach needs a terminal here\nhint: `carrel terminal read %s APP` shows the screen as text", e.Name)
 	}
-	last, detached, err := workspace.AttachTo(ctx, e, app)
+	last, detached, err := attach.To(ctx, e, app)
 	if err != nil {
 		return err
 	}

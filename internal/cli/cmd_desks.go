@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/named"
 	"carrel/internal/policy"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
@@ -59,7 +60,7 @@ lists everything that runs, also what carrel run has started.
 // desks lists all workspaces with names; what runs is asked itself.
 func (a *app) desks(ctx context.Context) ([]api.Desk, error) {
 	state := workspace.StatePath(a.getenv)
-	list, err := workspace.Desks(state)
+	list, err := named.List(state)
 	if err != nil {
 		return nil, err
 	}
@@ -100,10 +101,10 @@ func (a *app) refresh(ctx context.Context, e supervisor.Entry, d *api.Desk) {
 
 // desk gives one workspace as it is now.
 func (a *app) desk(ctx context.Context, name string) (api.Desk, error) {
-	if err := workspace.CheckDeskName(name); err != nil {
+	if err := named.CheckName(name); err != nil {
 		return api.Desk{}, err
 	}
-	d, err := workspace.ReadDesk(workspace.StatePath(a.getenv), name)
+	d, err := named.Read(workspace.StatePath(a.getenv), name)
 	if err != nil {
 		return d, err
 	}
@@ -276,7 +277,7 @@ func (a *app) cleanup(ctx context.Context, args []string, dry, asJSON bool) erro
 			one.Skipped = "it runs"
 		} else if why := a.sameCeiling("cleanup", d); why != nil {
 			one.Skipped = why.Error()
-		} else if one.Removed, err = workspace.SweepDesk(workspace.StatePath(a.getenv), d.Name, dry, false); err != nil {
+		} else if one.Removed, err = named.Sweep(workspace.StatePath(a.getenv), d.Name, dry, false); err != nil {
 			one.Skipped = err.Error()
 		}
 		one.Removed = notNil(one.Removed)
@@ -321,7 +322,7 @@ does. The history of the project stays.
 				return err
 			}
 			var removed []api.Artifact
-			if d, err := workspace.ReadDesk(workspace.StatePath(a.getenv), args[0]); err == nil {
+			if d, err := named.Read(workspace.StatePath(a.getenv), args[0]); err == nil {
 				if err := a.sameCeiling("revoke", d); err != nil {
 					return err
 				}
@@ -332,7 +333,7 @@ does. The history of the project stays.
 				}
 			}
 			for end := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
-				removed, err = workspace.SweepDesk(workspace.StatePath(a.getenv), args[0], false, false)
+				removed, err = named.Sweep(workspace.StatePath(a.getenv), args[0], false, false)
 				if err == nil || time.Now().After(end) {
 					break
 				}
@@ -357,7 +358,7 @@ func (a *app) completeDesk(_ *cobra.Command, args []string, _ string) ([]string,
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	list, _ := workspace.Desks(workspace.StatePath(a.getenv))
+	list, _ := named.List(workspace.StatePath(a.getenv))
 	var names []string
 	for _, d := range list {
 		names = append(names, d.Name+"\t"+oneLine(shorten(d.Purpose, columnMax)))

@@ -10,9 +10,10 @@ import (
 	"syscall"
 
 	"carrel/internal/api"
+	"carrel/internal/attach"
 	"carrel/internal/desktopentry"
+	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -115,7 +116,7 @@ func (a *app) exec(ctx context.Context, f *commandFlags, name string, argv []str
 	if c.Terminal = tty; tty && !term.IsTerminal(int(os.Stdin.Fd())) {
 		return errors.New("--tty: standard input is no terminal\nhint: `carrel terminal` makes one that is read as text")
 	}
-	last, status, err := workspace.ExecIn(ctx, e, c)
+	last, status, err := attach.Exec(ctx, e, c)
 	if err != nil {
 		return &exitError{status: status, err: err}
 	}
@@ -126,7 +127,7 @@ func (a *app) exec(ctx context.Context, f *commandFlags, name string, argv []str
 	}
 	a.status = status
 	if last.Signal != "" && !tty {
-		workspace.DieBy(syscall.Signal(status - 128))
+		stdio.DieBy(syscall.Signal(status - 128))
 	}
 	return nil
 }
@@ -209,7 +210,7 @@ func exitOf(r api.Reply) int {
 	if r.Exit != nil {
 		return *r.Exit
 	}
-	return workspace.ExitOurs
+	return api.ExitOurs
 }
 
 // launcher reads a .desktop file.

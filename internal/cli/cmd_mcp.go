@@ -13,6 +13,7 @@ import (
 
 	"carrel/internal/config"
 	"carrel/internal/mcpserver"
+	"carrel/internal/named"
 	"carrel/internal/supervisor"
 	"carrel/internal/taskplan"
 	"carrel/internal/workspace"
@@ -108,7 +109,7 @@ one of its own, which ends with the client, or with --workspace one that stays.
 func (a *app) serveMCP(cmd *cobra.Command, o mcpserver.Options, listen, tokenFile string) error {
 	var err error
 	if o.Workspace != "" {
-		if err := workspace.CheckDeskName(o.Workspace); err != nil {
+		if err := named.CheckName(o.Workspace); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/named"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -123,13 +124,13 @@ func (a *app) workspaceNamed(prefix string) (supervisor.Entry, error) {
 		return supervisor.Entry{}, err
 	}
 	e, err := supervisor.Pick(entries, prefix)
-	if err != nil && workspace.CheckDeskName(prefix) == nil {
+	if err != nil && named.CheckName(prefix) == nil {
 		if named, ok, _ := a.deskRunning(prefix); ok {
 			return named, nil
 		}
 	}
-	if err != nil && !errors.Is(err, supervisor.ErrAmbiguous) && workspace.CheckDeskName(prefix) == nil {
-		if d, e := workspace.ReadDesk(workspace.StatePath(a.getenv), prefix); e == nil && d.State == api.StateStopped {
+	if err != nil && !errors.Is(err, supervisor.ErrAmbiguous) && named.CheckName(prefix) == nil {
+		if d, e := named.Read(workspace.StatePath(a.getenv), prefix); e == nil && d.State == api.StateStopped {
 			return supervisor.Entry{}, fmt.Errorf("workspace %q does not run\nhint: `carrel start %s` starts it anew, `carrel status %s` says what became of it", prefix, prefix, prefix)
 		}
 	}

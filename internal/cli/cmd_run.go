@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/policy"
+	"carrel/internal/stdio"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -135,7 +136,7 @@ func (a *app) start(cmd *cobra.Command, f *runFlags, l launch) error {
 	}
 	a.status = r.Exit
 	if r.Signal != "" {
-		workspace.DieBy(syscall.Signal(r.Exit - 128))
+		stdio.DieBy(syscall.Signal(r.Exit - 128))
 	}
 	return nil
 }

@@ -6,8 +6,9 @@ import (
 	"os"
 	"syscall"
 
+	"carrel/internal/api"
 	"carrel/internal/lowlevel"
-	"carrel/internal/workspace"
+	"carrel/internal/stdio"
 	"carrel/sandbox/policyfile"
 
 	"github.com/spf13/cobra"
@@ -77,14 +78,14 @@ func (a *app) sandbox(cmd *cobra.Command, f *sandboxFlags, argv []string) error 
 	r, err := lowlevel.Run(p, name, argv, a.environ)
 	status := r.Exit
 	if untold := tell(r); untold != nil {
-		status, err = workspace.ExitOurs, errors.Join(err, fmt.Errorf("telling the result (status %d): %w", r.Exit, untold))
+		status, err = api.ExitOurs, errors.Join(err, fmt.Errorf("telling the result (status %d): %w", r.Exit, untold))
 	}
 	if err != nil {
 		return &exitError{status: status, err: err}
 	}
 	a.status = r.Exit
 	if r.Signal != "" {
-		workspace.DieBy(syscall.Signal(r.Exit - 128))
+		stdio.DieBy(syscall.Signal(r.Exit - 128))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/named"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
 	"carrel/internal/supervisor"
@@ -75,7 +76,7 @@ type started struct {
 }
 
 func (a *app) startDesk(cmd *cobra.Command, f *startFlags, args []string) error {
-	if err := workspace.CheckPurpose(f.purpose); err != nil {
+	if err := named.CheckPurpose(f.purpose); err != nil {
 		return err
 	}
 	req, err := f.deskRequest(a, cmd)
@@ -102,7 +103,7 @@ func (a *app) startDesk(cmd *cobra.Command, f *startFlags, args []string) error 
 		if err == nil {
 			return a.tellStarted(started{Ready: ready}, f.json)
 		}
-		if !errors.Is(err, workspace.ErrTaken) {
+		if !errors.Is(err, named.ErrTaken) {
 			return err
 		}
 		if time.Now().After(end) {
@@ -119,7 +120,7 @@ const raceTime = 20 * time.Second
 // one than where we are.
 func (a *app) deskName(args []string, saved string) (string, error) {
 	if len(args) == 1 {
-		return args[0], workspace.CheckDeskName(args[0])
+		return args[0], named.CheckName(args[0])
 	}
 	cwd := ""
 	if saved != "" {
@@ -137,7 +138,7 @@ func (a *app) deskName(args []string, saved string) (string, error) {
 		cwd = p.Cwd
 	}
 	project, err := workspace.ProjectOf(cwd, a.getenv)
-	return workspace.DeskName(project), err
+	return named.NameFor(project), err
 }
 
 func (f *startFlags) deskRequest(a *app, cmd *cobra.Command) (workspace.Request, error) {
@@ -195,7 +196,7 @@ func (a *app) deskRunning(name string) (supervisor.Entry, bool, error) {
 		}
 	}
 	// Whoever has started it may have had another XDG_RUNTIME_DIR.
-	if d, e := workspace.ReadDesk(workspace.StatePath(a.getenv), name); e == nil && d.State != api.StateStopped && d.Runtime != "" {
+	if d, e := named.Read(workspace.StatePath(a.getenv), name); e == nil && d.State != api.StateStopped && d.Runtime != "" {
 		entries, _ = supervisor.Find([]string{d.Runtime})
 		if entries, err = a.held(entries); err != nil {
 			return supervisor.Entry{}, false, err
