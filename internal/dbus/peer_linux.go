@@ -1,4 +1,4 @@
-package notify
+package dbus
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ func sameUser(c *net.UnixConn) error {
 	var credErr error
 	err = raw.Control(func(fd uintptr) { cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
 	if err = errors.Join(err, credErr); err == nil && int(cred.Uid) != os.Geteuid() {
-		err = fmt.Errorf("the session bus is of user %d, not of %d", cred.Uid, os.Geteuid())
+		err = fmt.Errorf("the bus is of user %d, not of %d", cred.Uid, os.Geteuid())
 	}
 	return err
 }

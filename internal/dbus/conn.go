@@ -1,4 +1,4 @@
-package a11y
+package dbus
 
 import (
 	"bufio"
@@ -14,14 +14,13 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/godbus/dbus/v5"
+	wire "github.com/godbus/dbus/v5"
 )
 
-// The bus itself, as every client names it.
-const (
-	busName = "org.freedesktop.DBus"
-	busPath = "/org/freedesktop/DBus"
-)
+// BusName is the bus itself, as every client names it.
+const BusName = "org.freedesktop.DBus"
+
+const busPath = "/org/freedesktop/DBus"
 
 const (
 	handshakeTime = 5 * time.Second
@@ -29,28 +28,24 @@ const (
 	maxErrorText  = 300 // bytes of an error's text that are told on
 )
 
-// conn is a client of one bus. It is our own around the encoding of godbus:
-// that library's connection answers calls, starts goroutines for each message
-// that nobody waits for, and ends the program on some that a bus should not send.
-// Here only answers to what was asked are decoded, by whom they should come from.
-type conn struct {
+// Conn is a client of one bus. Its methods may be used from many goroutines at once.
+type Conn struct {
 	c      net.Conn
-	name   string       // ours on the bus
-	events atomic.Value // func(): called for each signal, must not wait
+	events atomic.Value // func(), of OnSignal
 
 	writing sync.Mutex
 
 	mu      sync.Mutex
 	serial  uint32
-	pending map[uint32]*call
+	pending map[uint32]*Call
 	ended   error // set once
 }
 
-// call is one question and the place for its answer.
-type call struct {
-	to, path, face, member string
-	args                   []any
-	want, inner            string // the answer's type; of a variant also what is in it
+// Call is one question and the place for its answer.
+type Call struct {
+	To, Path, Interface, Member string
+	Args                        []any
+	Want, Inner                 string // the answer's type; of a variant also what is in it
 
 	serial uint32
 	done   chan struct{} // closed with one of the next two set
@@ -58,9 +53,9 @@ type call struct {
 	err    error
 }
 
-// connect authenticates as who the kernel says we are and takes a name. It owns c
+// Connect authenticates as who the kernel says we are and takes a name. It owns c
 // from here on.
-func connect(ctx context.Context, c net.Conn) (*conn, error) {
+func Connect(ctx context.Context, c net.Conn) (*Conn, error) {
 	deadline := time.Now().Add(handshakeTime)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
@@ -77,14 +72,12 @@ func connect(ctx context.Context, c net.Conn) (*conn, error) {
 		return nil, fmt.Errorf("greeting the bus: %w", err)
 	}
 	_ = c.SetDeadline(time.Time{})
-	b := &conn{c: c, pending: make(map[uint32]*call)}
+	b := &Conn{c: c, pending: make(map[uint32]*Call)}
 	go b.read(r)
-	vs, err := b.ask(ctx, &call{to: busName, path: busPath, face: busName, member: "Hello", want: "s"})
-	if err != nil {
-		b.close()
+	if _, err := b.Ask(ctx, ToBus("Hello", "s")); err != nil {
+		b.Close()
 		return nil, fmt.Errorf("greeting the bus: %w", err)
 	}
-	b.name, _ = vs[0].(string)
 	return b, nil
 }
 
@@ -100,17 +93,17 @@ func authenticate(c net.Conn, r *bufio.Reader) error {
 			return err
 		}
 		if word, _, _ := strings.Cut(strings.TrimRight(string(line), "\r\n"), " "); word != want {
-			return fmt.Errorf("the bus answers %q, want %s", clip(string(line), maxErrorText), want)
+			return fmt.Errorf("the bus answers %q, want %s", Clip(string(line), maxErrorText), want)
 		}
 	}
 	_, err := c.Write([]byte("BEGIN\r\n"))
 	return err
 }
 
-// close ends the connection and everything that waits for it.
-func (b *conn) close() { b.end(net.ErrClosed) }
+// Close ends the connection and everything that waits for it.
+func (b *Conn) Close() { b.end(net.ErrClosed) }
 
-func (b *conn) end(err error) {
+func (b *Conn) end(err error) {
 	b.mu.Lock()
 	if b.ended == nil {
 		b.ended = fmt.Errorf("the connection to the bus has ended: %w", err)
@@ -124,8 +117,11 @@ func (b *conn) end(err error) {
 	_ = b.c.Close()
 }
 
+// OnSignal has a function called for each signal, by the one reader: it must not wait.
+func (b *Conn) OnSignal(event func()) { b.events.Store(event) }
+
 // read hands each answer to who waits for it, until the connection ends.
-func (b *conn) read(r *bufio.Reader) {
+func (b *Conn) read(r *bufio.Reader) {
 	for {
 		f, err := readFrame(r)
 		if errors.Is(err, errFrame) {
@@ -136,9 +132,9 @@ func (b *conn) read(r *bufio.Reader) {
 			return
 		}
 		switch f.kind {
-		case dbus.TypeMethodReply, dbus.TypeError:
+		case wire.TypeMethodReply, wire.TypeError:
 			b.deliver(f)
-		case dbus.TypeSignal:
+		case wire.TypeSignal:
 			if tell, ok := b.events.Load().(func()); ok && tell != nil {
 				tell()
 			}
@@ -149,11 +145,11 @@ func (b *conn) read(r *bufio.Reader) {
 // deliver takes an answer only from whom was asked: on the accessibility bus
 // everybody may send everything, and serial numbers can be guessed. The bus itself
 // answers for who is not there.
-func (b *conn) deliver(f *frame) {
+func (b *Conn) deliver(f *frame) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.pending[f.reply]
-	if c == nil || f.sender != c.to && f.sender != busName {
+	if c == nil || f.sender != c.To && f.sender != BusName {
 		return
 	}
 	delete(b.pending, f.reply)
@@ -161,8 +157,8 @@ func (b *conn) deliver(f *frame) {
 	close(c.done)
 }
 
-// begin sends questions in one write. Each is then waited for.
-func (b *conn) begin(calls ...*call) error {
+// Begin sends questions in one write. Each is then waited for.
+func (b *Conn) Begin(calls ...*Call) error {
 	var out bytes.Buffer
 	b.mu.Lock()
 	for _, c := range calls {
@@ -178,7 +174,7 @@ func (b *conn) begin(calls ...*call) error {
 	b.mu.Unlock()
 	for _, c := range calls {
 		if err := c.encode(&out); err != nil {
-			b.forget(calls...)
+			b.Forget(calls...)
 			return err
 		}
 	}
@@ -192,37 +188,46 @@ func (b *conn) begin(calls ...*call) error {
 	return nil
 }
 
-// wait returns what a question was answered, of the types that it asked for.
-func (b *conn) wait(ctx context.Context, c *call) ([]any, error) {
+// Wait returns what a question was answered, of the types that it asked for.
+func (b *Conn) Wait(ctx context.Context, c *Call) ([]any, error) {
 	select {
 	case <-c.done:
 	case <-ctx.Done():
-		b.forget(c)
-		return nil, fmt.Errorf("%s of %s: no answer: %w", c.member, c.to, ctx.Err())
+		b.Forget(c)
+		return nil, fmt.Errorf("%s of %s: no answer: %w", c.Member, c.To, ctx.Err())
 	}
 	if c.err != nil {
 		return nil, c.err
 	}
-	if c.answer.kind == dbus.TypeError {
+	if c.answer.kind == wire.TypeError {
 		return nil, c.refused()
 	}
-	vs, err := c.answer.values(c.want, c.inner)
+	vs, err := c.answer.values(c.Want, c.Inner)
 	if err != nil {
-		return nil, fmt.Errorf("%s of %s: %w", c.member, c.to, err)
+		return nil, fmt.Errorf("%s of %s: %w", c.Member, c.To, err)
 	}
 	return vs, nil
 }
 
-// ask is begin and wait.
-func (b *conn) ask(ctx context.Context, c *call) ([]any, error) {
-	if err := b.begin(c); err != nil {
-		return nil, err
+// As gives the values of an answer that has come, where it has another type than the one
+// that was wanted: some programs answer in an older form.
+func (c *Call) As(want string) ([]any, error) {
+	if c.answer == nil {
+		return nil, fmt.Errorf("%s of %s: no answer", c.Member, c.To)
 	}
-	return b.wait(ctx, c)
+	return c.answer.values(want, "")
 }
 
-// forget drops questions whose answers nobody wants any more.
-func (b *conn) forget(calls ...*call) {
+// Ask sends one question and waits for its answer.
+func (b *Conn) Ask(ctx context.Context, c *Call) ([]any, error) {
+	if err := b.Begin(c); err != nil {
+		return nil, err
+	}
+	return b.Wait(ctx, c)
+}
+
+// Forget drops questions whose answers are not wanted any more.
+func (b *Conn) Forget(calls ...*Call) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, c := range calls {
@@ -244,43 +249,43 @@ func (r *Refused) Error() string {
 	return fmt.Sprintf("%s of %s: %s: %q", r.Member, r.From, r.Name, r.Text)
 }
 
-func (c *call) refused() error {
-	r := &Refused{Member: c.member, From: c.to, Name: clip(c.answer.failure, maxErrorText)}
+func (c *Call) refused() error {
+	r := &Refused{Member: c.Member, From: c.To, Name: Clip(c.answer.failure, maxErrorText)}
 	if vs, err := c.answer.values("s", ""); err == nil {
 		s, _ := vs[0].(string)
-		r.Text = clip(s, maxErrorText)
+		r.Text = Clip(s, maxErrorText)
 	}
 	return r
 }
 
 // encode writes the message. A text with a zero or broken UTF-8 would make the bus
 // hang up on us, so it is refused here.
-func (c *call) encode(out *bytes.Buffer) error {
-	for _, a := range c.args {
+func (c *Call) encode(out *bytes.Buffer) error {
+	for _, a := range c.Args {
 		if s, ok := a.(string); ok && (!utf8.ValidString(s) || strings.ContainsRune(s, 0)) {
-			return fmt.Errorf("%s: text that is not UTF-8 or has a zero byte cannot be sent over D-Bus", c.member)
+			return fmt.Errorf("%s: text that is not UTF-8 or has a zero byte cannot be sent over D-Bus", c.Member)
 		}
 	}
-	m := dbus.Message{Type: dbus.TypeMethodCall, Body: c.args, Headers: map[dbus.HeaderField]dbus.Variant{
-		dbus.FieldDestination: dbus.MakeVariant(c.to),
-		dbus.FieldPath:        dbus.MakeVariant(dbus.ObjectPath(c.path)),
-		dbus.FieldInterface:   dbus.MakeVariant(c.face),
-		dbus.FieldMember:      dbus.MakeVariant(c.member),
+	m := wire.Message{Type: wire.TypeMethodCall, Body: c.Args, Headers: map[wire.HeaderField]wire.Variant{
+		wire.FieldDestination: wire.MakeVariant(c.To),
+		wire.FieldPath:        wire.MakeVariant(wire.ObjectPath(c.Path)),
+		wire.FieldInterface:   wire.MakeVariant(c.Interface),
+		wire.FieldMember:      wire.MakeVariant(c.Member),
 	}}
-	if len(c.args) > 0 {
-		m.Headers[dbus.FieldSignature] = dbus.MakeVariant(dbus.SignatureOf(c.args...))
+	if len(c.Args) > 0 {
+		m.Headers[wire.FieldSignature] = wire.MakeVariant(wire.SignatureOf(c.Args...))
 	}
 	start := out.Len()
 	if err := m.EncodeTo(out, binary.LittleEndian); err != nil {
-		return fmt.Errorf("asking %s for %s: %w", c.to, c.member, err)
+		return fmt.Errorf("asking %s for %s: %w", c.To, c.Member, err)
 	}
 	// Of a message that is not its own connection's, godbus leaves the serial zero.
 	binary.LittleEndian.PutUint32(out.Bytes()[start+8:], c.serial)
 	return nil
 }
 
-// clip cuts text to n bytes at most, between characters, and makes it UTF-8.
-func clip(s string, n int) string {
+// Clip cuts text to n bytes at most, between characters, and makes it UTF-8.
+func Clip(s string, n int) string {
 	if len(s) > n {
 		for n > 0 && !utf8.RuneStart(s[n]) {
 			n--

@@ -1,4 +1,4 @@
-package a11y
+package dbus
 
 import (
 	"bufio"
@@ -9,12 +9,12 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"github.com/godbus/dbus/v5"
+	wire "github.com/godbus/dbus/v5"
 )
 
 // Bounds of one message, far below the 128 MiB that D-Bus allows.
 const (
-	maxBody   = 4 << 20
+	MaxBody   = 4 << 20 // of what is decoded
 	maxHeader = 64 << 10
 )
 
@@ -30,7 +30,7 @@ const (
 // reply it is has to be known before anything of the body is believed, and the
 // body is decoded where it is waited for, not by the one reader.
 type frame struct {
-	kind      dbus.Type
+	kind      wire.Type
 	reply     uint32 // the serial that it answers
 	sender    string
 	signature string
@@ -59,23 +59,23 @@ func readFrame(r *bufio.Reader) (*frame, error) {
 	}
 	head := 16 + (fields+7)&^7
 	size := head
-	if body <= maxBody {
+	if body <= MaxBody {
 		size += body
 	}
 	raw, err := readAll(r, fixed[:], int(size))
 	if err != nil {
 		return nil, err
 	}
-	if body > maxBody {
+	if body > MaxBody {
 		if _, err := io.CopyN(io.Discard, r, body); err != nil {
 			return nil, err
 		}
 	}
-	f := &frame{kind: dbus.Type(fixed[1]), raw: raw}
+	f := &frame{kind: wire.Type(fixed[1]), raw: raw}
 	if err := f.fields(order, raw[16:16+fields]); err != nil {
 		return nil, fmt.Errorf("%w: %w", errFrame, err)
 	}
-	if body > maxBody {
+	if body > MaxBody {
 		f.raw = nil
 	}
 	return f, nil
@@ -192,7 +192,7 @@ func (p *fieldReader) terminated(n int) string {
 // at all: of nested variants a small message makes a large tree.
 func (f *frame) values(want, inner string) (vs []any, err error) {
 	if f.raw == nil {
-		return nil, fmt.Errorf("the answer is larger than %d bytes", maxBody)
+		return nil, fmt.Errorf("the answer is larger than %d bytes", MaxBody)
 	}
 	if f.signature != want {
 		return nil, fmt.Errorf("the answer has type %q, want %q", f.signature, want)
@@ -211,12 +211,12 @@ func (f *frame) values(want, inner string) (vs []any, err error) {
 			vs, err = nil, fmt.Errorf("decoding an answer of type %q: %v", want, p)
 		}
 	}()
-	m, err := dbus.DecodeMessage(bytes.NewReader(f.raw))
+	m, err := wire.DecodeMessage(bytes.NewReader(f.raw))
 	if err != nil {
 		return nil, fmt.Errorf("decoding an answer of type %q: %w", want, err)
 	}
 	if want == "v" && len(m.Body) == 1 {
-		v, _ := m.Body[0].(dbus.Variant)
+		v, _ := m.Body[0].(wire.Variant)
 		return []any{v.Value()}, nil
 	}
 	return m.Body, nil

@@ -1,11 +1,11 @@
 //go:build !linux
 
-package notify
+package dbus
 
 import (
 	"errors"
 	"net"
 )
 
-// sameUser is the honest answer where nothing waits for anybody.
+// sameUser is not supported here.
 func sameUser(*net.UnixConn) error { return errors.New("not supported here") }
