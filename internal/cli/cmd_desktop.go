@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/outfile"
 	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
@@ -114,7 +115,7 @@ standard output where that is no terminal. The format follows FILE's ending: png
 				s.Format = "jpeg"
 			}
 			if file == "" && !asJSON && isTerminal(a.out) {
-				return errPicture // before one is taken
+				return outfile.ErrPicture // before one is taken
 			}
 			said, data, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Shot: s})
 			if err != nil {
@@ -122,7 +123,7 @@ standard output where that is no terminal. The format follows FILE's ending: png
 			}
 			toFile := file != "" && file != "-"
 			if toFile && !said.Picture.Unchanged || !toFile && !asJSON {
-				err = a.writeData(file, data)
+				err = outfile.Data(file, a.out, data)
 			}
 			if err == nil && asJSON {
 				err = printJSON(a.out, said)
@@ -321,7 +322,7 @@ func (a *app) record(ctx context.Context, name, file string, limit time.Duration
 	}
 	video := files[0]
 	defer video.Close()
-	out, err := openNew(file)
+	out, err := outfile.Open(file)
 	if err != nil {
 		return err
 	}

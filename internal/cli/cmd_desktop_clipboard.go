@@ -6,6 +6,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/memfile"
+	"carrel/internal/outfile"
 
 	"github.com/spf13/cobra"
 )
@@ -58,7 +59,7 @@ func (a *app) clipboardGetCommand() *cobra.Command {
 				_, err = a.out.Write(data)
 				return err
 			}
-			return a.writeData(file, data)
+			return outfile.Data(file, a.out, data)
 		},
 		ValidArgsFunction: a.completeWorkspace,
 	}

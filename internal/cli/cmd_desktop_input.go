@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"carrel/internal/api"
+	"carrel/internal/outfile"
 	"carrel/internal/strictjson"
 
 	"github.com/spf13/cobra"
@@ -278,7 +279,7 @@ and type_text work as well.
 				return err
 			}
 			if len(data) > 0 {
-				if err := a.writeData(file, data); err != nil {
+				if err := outfile.Data(file, a.out, data); err != nil {
 					return err
 				}
 			}

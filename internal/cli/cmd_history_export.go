@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/history"
+	"carrel/internal/outfile"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -85,11 +86,5 @@ func (a *app) writeTo(name string, write func(io.Writer) error) error {
 		}
 		return write(a.out)
 	}
-	return writeWhole(name, errTerminal, func(to *os.File) error {
-		err := write(to)
-		if st, e := to.Stat(); err == nil && e == nil && st.Mode().IsRegular() {
-			err = to.Sync() // it outlives the history
-		}
-		return err
-	})
+	return outfile.Whole(name, errTerminal, write)
 }

@@ -3,10 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
+	"carrel/internal/outfile"
 	"carrel/internal/profile"
 
 	"github.com/spf13/cobra"
@@ -66,7 +66,7 @@ func (a *app) exportProfile(name, output string, replace, asJSON bool) error {
 	if st, err := os.Stat(output); err == nil && st.IsDir() {
 		output = filepath.Join(output, name+".yaml")
 	}
-	replaced, err := writeExport(output, data, replace)
+	replaced, err := outfile.Export(output, data, replace)
 	if err != nil {
 		return err
 	}
@@ -75,34 +75,4 @@ func (a *app) exportProfile(name, output string, replace, asJSON bool) error {
 	}
 	fmt.Fprintf(a.out, "profile %s is in %s\n", name, oneLine(quoteIf(output)))
 	return nil
-}
-
-// writeExport makes a new file. One that is there is renamed over, so that what
-// it was a link to, or had open, stays what it is.
-func writeExport(output string, data []byte, replace bool) (replaced bool, err error) {
-	st, err := os.Lstat(output)
-	at := output
-	switch {
-	case err == nil && !replace:
-		return false, fmt.Errorf("%q exists\nhint: --replace takes its place", output)
-	case err == nil && st.IsDir():
-		return false, fmt.Errorf("%q is a directory", output)
-	case err == nil:
-		replaced, at = true, filepath.Join(filepath.Dir(output), fmt.Sprintf(".%s.%d", filepath.Base(output), os.Getpid()))
-	case !errors.Is(err, fs.ErrNotExist):
-		return false, fmt.Errorf("looking at %q: %w", output, pathError(err))
-	}
-	f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return false, fmt.Errorf("making %q: %w", at, pathError(err))
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Close())
-	if err == nil && replaced {
-		err = os.Rename(at, output)
-	}
-	if err != nil {
-		return false, errors.Join(fmt.Errorf("writing %q: %w", output, err), os.Remove(at))
-	}
-	return replaced, nil
 }
