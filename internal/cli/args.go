@@ -2,7 +2,10 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"strings"
+
+	"carrel/internal/api"
 
 	"github.com/spf13/cobra"
 )
@@ -51,4 +54,18 @@ func group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return cmd
+}
+
+// text is a string of any bytes in JSON.
+type text = api.Text
+
+// maxInput bounds what is read of standard input, in bytes.
+const maxInput = 1 << 20
+
+func readAllBounded(r io.Reader) (string, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	if err == nil && len(b) > maxInput {
+		err = fmt.Errorf("standard input has more than %d bytes", maxInput)
+	}
+	return string(b), err
 }

@@ -11,6 +11,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/config"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -184,15 +185,15 @@ func (a *app) mayUndo(op string, need policy.UndoMode) error {
 
 // ceilingText is what a person is told of a workspace's ceiling.
 func ceilingText(c *api.Ceiling) string {
-	text := quoteIf(c.Source)
+	text := show.QuoteIf(c.Source)
 	if c.Hash != "" {
-		text = shorten(c.Hash, hashShown) + "  " + text
+		text = show.Shorten(c.Hash, hashShown) + "  " + text
 	}
 	switch {
 	case c.Expired:
-		text += "  expired " + c.Expires.Local().Format(stampLayout)
+		text += "  expired " + c.Expires.Local().Format(show.Stamp)
 	case !c.Expires.IsZero():
-		text += "  expires " + c.Expires.Local().Format(stampLayout)
+		text += "  expires " + c.Expires.Local().Format(show.Stamp)
 	}
 	return text
 }

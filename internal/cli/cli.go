@@ -24,6 +24,7 @@ import (
 	"carrel/internal/inside"
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/stage"
+	"carrel/internal/show"
 	"carrel/internal/tools"
 	"carrel/internal/workspace"
 
@@ -102,7 +103,7 @@ func (a *app) fail(err error) int {
 		fmt.Fprintf(a.err, "%s\n", line)
 		return status
 	}
-	fmt.Fprintf(a.err, "carrel: %s\n", Escape(err.Error()))
+	fmt.Fprintf(a.err, "carrel: %s\n", show.Escape(err.Error()))
 	return status
 }
 

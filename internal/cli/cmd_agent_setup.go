@@ -14,6 +14,7 @@ import (
 	"carrel/internal/clients"
 	"carrel/internal/pathname"
 	"carrel/internal/sandbox"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -146,12 +147,12 @@ servers have left that were killed. It says what it did.
 			}
 			did, err := host.Heal()
 			if asJSON {
-				return errors.Join(err, printJSON(a.out, struct {
+				return errors.Join(err, show.JSON(a.out, struct {
 					Did []text `json:"did"`
-				}{texts(did)}))
+				}{show.Texts(did)}))
 			}
 			for _, line := range did {
-				fmt.Fprintln(a.out, oneLine(line))
+				fmt.Fprintln(a.out, show.OneLine(line))
 			}
 			if len(did) == 0 && err == nil {
 				fmt.Fprintln(a.out, "nothing to do")
@@ -186,7 +187,7 @@ Exit status:
 				why = "carrel cannot tell whether this tool may be used: " + err.Error()
 			}
 			if why != "" {
-				fmt.Fprintln(a.err, oneLine(why))
+				fmt.Fprintln(a.err, show.OneLine(why))
 				a.status = 2
 			}
 			return nil
@@ -373,7 +374,7 @@ func (a *app) editAgents(op clients.Operation, names []string, f *agentFlags) er
 		return err
 	}
 	if f.asJSON {
-		return printJSON(a.out, agentEdits(results, f.dry))
+		return show.JSON(a.out, agentEdits(results, f.dry))
 	}
 	for _, r := range results {
 		a.printAgent(op, r, f.dry)
@@ -396,7 +397,7 @@ type agentEditJSON struct {
 func agentEdits(results []clients.Result, dry bool) []agentEditJSON {
 	list := []agentEditJSON{}
 	for _, r := range results {
-		one := agentEditJSON{Agent: r.Client, Scope: r.Scope, Changed: []text{}, Notes: texts(r.Notes)}
+		one := agentEditJSON{Agent: r.Client, Scope: r.Scope, Changed: []text{}, Notes: show.Texts(r.Notes)}
 		for _, e := range r.Files {
 			one.Changed = append(one.Changed, text(e.Path))
 			if dry {
@@ -423,9 +424,9 @@ func (a *app) printAgent(op clients.Operation, r clients.Result, dry bool) {
 		case op == clients.Remove:
 			what = "taken out of"
 		}
-		fmt.Fprintf(a.out, "%s: %s %s\n", r.Client, what, oneLine(quoteIf(e.Path)))
+		fmt.Fprintf(a.out, "%s: %s %s\n", r.Client, what, show.OneLine(show.QuoteIf(e.Path)))
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(a.out, "%s: note: %s\n", r.Client, oneLine(n))
+		fmt.Fprintf(a.out, "%s: note: %s\n", r.Client, show.OneLine(n))
 	}
 }

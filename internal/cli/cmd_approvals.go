@@ -17,6 +17,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/history"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
@@ -154,7 +155,7 @@ func (a *app) waiting(ctx context.Context) ([]api.Approval, map[string]superviso
 			if err != nil && e.Alive() {
 				mu.Lock()
 				defer mu.Unlock()
-				fmt.Fprintf(a.err, "carrel: %s\n", oneLine(err.Error()))
+				fmt.Fprintf(a.err, "carrel: %s\n", show.OneLine(err.Error()))
 			}
 		})
 	}
@@ -169,7 +170,7 @@ func (a *app) approvals(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return printJSON(a.out, notNil(list))
+		return show.JSON(a.out, show.NotNil(list))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(a.out, "nothing waits for approval")
@@ -215,26 +216,26 @@ func printApproval(w io.Writer, one api.Approval) {
 	if one.Answer != "" {
 		state = one.Answer
 	}
-	fmt.Fprintf(w, "%s  %s\n", oneLine(one.ID), oneLine(state))
-	t := &table{}
-	t.row("what", one.Operation+" "+quoteIf(one.Subject))
+	fmt.Fprintf(w, "%s  %s\n", show.OneLine(one.ID), show.OneLine(state))
+	t := &show.Table{}
+	t.Row("what", one.Operation+" "+show.QuoteIf(one.Subject))
 	if one.Reason != "" {
-		t.row("why", one.Reason)
+		t.Row("why", one.Reason)
 	}
 	if one.Rule != "" {
-		t.row("rule", ruleText(api.Denial{Rule: one.Rule, Source: one.Source}))
+		t.Row("rule", ruleText(api.Denial{Rule: one.Rule, Source: one.Source}))
 	}
 	if one.Hint != "" {
-		t.row("hint", one.Hint)
+		t.Row("hint", one.Hint)
 	}
 	if len(one.Scopes) > 0 {
-		t.row("or for", strings.Join(one.Scopes, ", "))
+		t.Row("or for", strings.Join(one.Scopes, ", "))
 	}
-	t.row("run", one.Workspace)
+	t.Row("run", one.Workspace)
 	if one.Project != "" {
-		t.row("project", quoteIf(one.Project))
+		t.Row("project", show.QuoteIf(one.Project))
 	}
-	t.print(w, "  ")
+	t.Print(w, "  ")
 }
 
 // followApprovals prints what comes in any workspace, those that start later
@@ -289,7 +290,7 @@ func (a *app) tellApproval(workspace string, one *api.Approval, asJSON bool) err
 	}
 	line, err := json.Marshal(one)
 	if err == nil {
-		_, err = fmt.Fprintf(a.out, "%s\n", plainJSON(line))
+		_, err = fmt.Fprintf(a.out, "%s\n", show.PlainJSON(line))
 	}
 	return err
 }
@@ -445,7 +446,7 @@ func (a *app) completeApproval(cmd *cobra.Command, args []string, _ string) ([]s
 	list, _, _ := a.waiting(cmd.Context())
 	var names []string
 	for _, one := range list {
-		names = append(names, one.ID+"\t"+oneLine(shorten(one.Operation+" "+one.Subject, columnMax)))
+		names = append(names, one.ID+"\t"+show.OneLine(show.Shorten(one.Operation+" "+one.Subject, show.ColumnMax)))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

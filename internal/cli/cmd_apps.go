@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -20,11 +21,11 @@ func (a *app) appsCommand() *cobra.Command {
 		func(d api.Desk, asJSON bool) error {
 			switch {
 			case asJSON:
-				return printJSON(a.out, notNil(d.Apps))
+				return show.JSON(a.out, show.NotNil(d.Apps))
 			case len(d.Apps) == 0:
 				fmt.Fprintln(a.out, "nothing was started")
 			default:
-				appTable(d.Apps).print(a.out, "")
+				appTable(d.Apps).Print(a.out, "")
 			}
 			return nil
 		})
@@ -59,13 +60,13 @@ func (a *app) appCommand(op, short, long, example string, limit bool, tell func(
 			}
 			r, err := e.Call(ctx, api.Request{Op: op, App: args[1]})
 			if errors.Is(err, context.DeadlineExceeded) {
-				return &exitError{status: workspace.ExitTimeout, err: fmt.Errorf("app %s still runs after %s", oneLine(args[1]), timeout)}
+				return &exitError{status: workspace.ExitTimeout, err: fmt.Errorf("app %s still runs after %s", show.OneLine(args[1]), timeout)}
 			}
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				err = printJSON(a.out, r.App)
+				err = show.JSON(a.out, r.App)
 			} else {
 				tell(*r.App)
 			}
@@ -86,7 +87,7 @@ func (a *app) appCommand(op, short, long, example string, limit bool, tell func(
 func (a *app) waitCommand() *cobra.Command {
 	return a.appCommand(api.OpWait, "Wait for the end of an app", `Waits until an app has ended, and ends with its status.
 `+exitStatusHelp, "  carrel wait dev server\n  carrel wait dev 3f2a91c0 --timeout 5m", true, func(one api.App) {
-		fmt.Fprintf(a.out, "%s %s: %s\n", one.ID, oneLine(one.Name), appState(one))
+		fmt.Fprintf(a.out, "%s %s: %s\n", one.ID, show.OneLine(one.Name), appState(one))
 	})
 }
 
@@ -94,7 +95,7 @@ func (a *app) killCommand() *cobra.Command {
 	return a.appCommand(api.OpKill, "End an app, and all that it has started", `Asks an app and everything that it has started to end, as SIGTERM does, and after five
 seconds makes them: also what has left its session or its parents.
 `+plainStatusHelp, "  carrel kill dev server", false, func(one api.App) {
-		fmt.Fprintf(a.out, "ended %s %s\n", one.ID, oneLine(one.Name))
+		fmt.Fprintf(a.out, "ended %s %s\n", one.ID, show.OneLine(one.Name))
 	})
 }
 
@@ -126,7 +127,7 @@ is escaped. The newest 8 MiB of each are kept, also after the workspace has stop
 func (a *app) logs(ctx context.Context, args []string, req api.Request, asJSON bool) error {
 	show := func(o *api.Output) error {
 		if asJSON {
-			return printLine(a.out, o)
+			return show.Line(a.out, o)
 		}
 		to := a.out
 		if o.Stream == api.StreamStderr {
@@ -158,8 +159,8 @@ func (a *app) logs(ctx context.Context, args []string, req api.Request, asJSON b
 
 // writeSafely prints bytes from inside: escaped where a terminal shows them.
 func writeSafely(to io.Writer, b []byte) error {
-	if isTerminal(to) {
-		_, err := io.WriteString(to, Escape(string(b)))
+	if show.IsTerminal(to) {
+		_, err := io.WriteString(to, show.Escape(string(b)))
 		return err
 	}
 	_, err := to.Write(b)
@@ -191,7 +192,7 @@ are never among them, only sizes. They are there after the workspace has stopped
 func (a *app) events(ctx context.Context, name string, req api.Request, asJSON bool) error {
 	show := func(e api.Event) error {
 		if asJSON {
-			return printLine(a.out, e)
+			return show.Line(a.out, e)
 		}
 		text := e.Text
 		if e.Denial != nil {
@@ -200,7 +201,7 @@ func (a *app) events(ctx context.Context, name string, req api.Request, asJSON b
 		if e.Approval != nil {
 			text = e.Approval.ID + " " + e.Approval.Operation + " " + e.Approval.Subject
 		}
-		_, err := fmt.Fprintf(a.out, "%6d  %s  %-18s %s\n", e.Seq, e.Time.Local().Format(stampLayout), e.Kind, oneLine(text))
+		_, err := fmt.Fprintf(a.out, "%6d  %s  %-18s %s\n", e.Seq, e.Time.Local().Format(show.Stamp), e.Kind, show.OneLine(text))
 		return err
 	}
 	e, ok, err := a.deskRunning(name)
@@ -233,7 +234,7 @@ func (a *app) completeApp(cmd *cobra.Command, args []string, word string) ([]str
 	d, _ := a.desk(cmd.Context(), args[0])
 	var names []string
 	for _, one := range d.Apps {
-		names = append(names, one.ID+"\t"+oneLine(one.Name))
+		names = append(names, one.ID+"\t"+show.OneLine(one.Name))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -13,6 +13,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/audit"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -74,7 +75,7 @@ Exit status:
 				a.status = 1
 			}
 			if asJSON {
-				return printJSON(a.out, r)
+				return show.JSON(a.out, r)
 			}
 			printAuditResult(a.out, args[0], r)
 			return nil
@@ -108,25 +109,25 @@ func (a *app) openAudit(op, word string) (*audit.Snapshot, error) {
 }
 
 func printAuditResult(w io.Writer, name string, r api.AuditResult) {
-	t := &table{}
+	t := &show.Table{}
 	if r.OK {
-		fmt.Fprintf(w, "%s: %s, and each goes on from the one before\n", oneLine(name), count(int(r.Records), "record", "records"))
+		fmt.Fprintf(w, "%s: %s, and each goes on from the one before\n", show.OneLine(name), show.Count(int(r.Records), "record", "records"))
 	} else {
-		fmt.Fprintf(w, "%s: BROKEN at record %d: %s\n", oneLine(name), r.Broken.Record, oneLine(r.Broken.Why))
+		fmt.Fprintf(w, "%s: BROKEN at record %d: %s\n", show.OneLine(name), r.Broken.Record, show.OneLine(r.Broken.Why))
 		if r.Broken.Line > 0 {
-			t.row("where", fmt.Sprintf("%s, line %d", r.Broken.File, r.Broken.Line))
+			t.Row("where", fmt.Sprintf("%s, line %d", r.Broken.File, r.Broken.Line))
 		}
-		t.row("before it", count(int(r.Records), "record holds", "records hold"))
+		t.Row("before it", show.Count(int(r.Records), "record holds", "records hold"))
 	}
 	if r.Records > 0 {
-		t.row("first", fmt.Sprint(r.First), r.From.Local().Format(stampLayout))
-		t.row("last", fmt.Sprint(r.Last), r.To.Local().Format(stampLayout))
-		t.row("head", r.Head)
+		t.Row("first", fmt.Sprint(r.First), r.From.Local().Format(show.Stamp))
+		t.Row("last", fmt.Sprint(r.Last), r.To.Local().Format(show.Stamp))
+		t.Row("head", r.Head)
 	}
 	for _, n := range r.Notes {
-		t.row("note", n)
+		t.Row("note", n)
 	}
-	t.print(w, "  ")
+	t.Print(w, "  ")
 }
 
 // auditFilter is what of a log is shown.
@@ -213,14 +214,14 @@ func (a *app) auditPiece(name string, f *auditFilter, first bool) error {
 			return nil
 		}
 		if f.json {
-			_, err := a.out.Write(plainJSON(line))
+			_, err := a.out.Write(show.PlainJSON(line))
 			return err
 		}
 		printAuditRecord(a.out, &r)
 		return nil
 	})
 	if first && broken > 0 {
-		fmt.Fprintf(a.err, "carrel: %s no records; `carrel audit verify %s` says more\n", count(broken, "line is", "lines are"), oneLine(name))
+		fmt.Fprintf(a.err, "carrel: %s no records; `carrel audit verify %s` says more\n", show.Count(broken, "line is", "lines are"), show.OneLine(name))
 	}
 	return err
 }
@@ -231,23 +232,23 @@ func printAuditRecord(w io.Writer, r *api.AuditRecord) {
 	if r.Who.PID != 0 {
 		who += fmt.Sprintf(" %d", r.Who.PID)
 	}
-	words := []string{fmt.Sprintf("%4d  %s  %-9s  %-8s  %-16s", r.Seq, r.Time.Local().Format(stampLayout), oneLine(r.Kind), oneLine(dash(r.Decision)), oneLine(who))}
+	words := []string{fmt.Sprintf("%4d  %s  %-9s  %-8s  %-16s", r.Seq, r.Time.Local().Format(show.Stamp), show.OneLine(r.Kind), show.OneLine(show.Dash(r.Decision)), show.OneLine(who))}
 	if r.Operation != "" {
-		words = append(words, oneLine(r.Operation))
+		words = append(words, show.OneLine(r.Operation))
 	}
 	if r.Subject != "" {
-		words = append(words, oneLine(quoteIf(shorten(r.Subject, 2*columnMax))))
+		words = append(words, show.OneLine(show.QuoteIf(show.Shorten(r.Subject, 2*show.ColumnMax))))
 	}
 	for _, one := range [][2]string{{"rule", r.Rule}, {"app", r.App}} {
 		if one[1] != "" {
-			words = append(words, "["+one[0]+" "+oneLine(shorten(one[1], columnMax))+"]")
+			words = append(words, "["+one[0]+" "+show.OneLine(show.Shorten(one[1], show.ColumnMax))+"]")
 		}
 	}
 	if r.Step != 0 {
 		words = append(words, fmt.Sprintf("[step %d]", r.Step))
 	}
 	if r.Detail != "" {
-		words = append(words, "("+oneLine(shorten(r.Detail, 2*columnMax))+")")
+		words = append(words, "("+show.OneLine(show.Shorten(r.Detail, 2*show.ColumnMax))+")")
 	}
 	fmt.Fprintln(w, strings.TrimRight(strings.Join(words, " "), " "))
 }

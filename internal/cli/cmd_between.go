@@ -5,6 +5,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/history"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 )
 
@@ -29,7 +30,7 @@ func (a *app) tellBetween(h *workspace.History, s *history.Step) error {
 			kept = "a " + p.State.Kind.String()
 		}
 		line := shown(h, string(p.Path)) + " (another program wrote it during the step, before the step changed it again: " + kept + ")"
-		fmt.Fprintf(a.out, "%-4s %s\n", "edit", oneLine(line))
+		fmt.Fprintf(a.out, "%-4s %s\n", "edit", show.OneLine(line))
 	}
 	return nil
 }

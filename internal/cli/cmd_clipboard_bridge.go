@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"carrel/internal/clipboard"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
@@ -67,9 +68,9 @@ yours. The workspace is one that stays, or a run by its id (carrel ps).
 				return err
 			}
 			if asJSON {
-				return printJSON(a.out, what)
+				return show.JSON(a.out, what)
 			}
-			fmt.Fprintf(a.out, "%d bytes of %s\n", what.Bytes, oneLine(what.Type))
+			fmt.Fprintf(a.out, "%d bytes of %s\n", what.Bytes, show.OneLine(what.Type))
 			return nil
 		},
 		ValidArgsFunction: a.completeWorkspace,

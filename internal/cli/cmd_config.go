@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carrel/internal/config"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -189,41 +190,33 @@ func kindByName(file string) config.Kind {
 
 func (a *app) reportFindings(f *findings, asJSON bool) error {
 	if asJSON {
-		f.Files, f.Problems, f.Warnings = texts(f.Checked), notNil(f.Problems), notNil(f.Warnings)
-		if err := printJSON(a.out, f); err != nil {
+		f.Files, f.Problems, f.Warnings = show.Texts(f.Checked), show.NotNil(f.Problems), show.NotNil(f.Warnings)
+		if err := show.JSON(a.out, f); err != nil {
 			return err
 		}
 	} else {
 		a.printFindings(f)
 	}
 	if len(f.Problems) > 0 {
-		return fmt.Errorf("%s in the configuration", count(len(f.Problems), "mistake", "mistakes"))
+		return fmt.Errorf("%s in the configuration", show.Count(len(f.Problems), "mistake", "mistakes"))
 	}
 	return nil
 }
 
 func (a *app) printFindings(f *findings) {
 	for _, p := range f.Problems {
-		fmt.Fprintln(a.out, oneLine(p.line))
+		fmt.Fprintln(a.out, show.OneLine(p.line))
 	}
 	for _, w := range f.Warnings {
-		fmt.Fprintf(a.out, "%s: warning: %s\n", oneLine(string(w.Where)), oneLine(string(w.Message)))
+		fmt.Fprintf(a.out, "%s: warning: %s\n", show.OneLine(string(w.Where)), show.OneLine(string(w.Message)))
 	}
 	if len(f.Problems) > 0 {
 		return
 	}
 	for _, file := range f.Checked {
-		fmt.Fprintf(a.out, "%s: ok\n", oneLine(quoteIf(file)))
+		fmt.Fprintf(a.out, "%s: ok\n", show.OneLine(show.QuoteIf(file)))
 	}
 	if len(f.Checked) == 0 {
 		fmt.Fprintln(a.out, "no configuration file exists; carrel config show says where they are looked for")
 	}
-}
-
-// notNil makes an empty list [] in JSON.
-func notNil[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }

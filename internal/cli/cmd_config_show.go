@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"carrel/internal/config"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,7 @@ included, is what carrel explain shows.
 			}
 			s := settingsOf(loaded)
 			if asJSON {
-				return printJSON(a.out, s)
+				return show.JSON(a.out, s)
 			}
 			a.printSettings(s)
 			return nil
@@ -80,29 +81,29 @@ func place(file string, line int) string {
 	if file == "" {
 		return "environment"
 	}
-	return fmt.Sprintf("%s:%d", quoteIf(file), line)
+	return fmt.Sprintf("%s:%d", show.QuoteIf(file), line)
 }
 
 func (a *app) printSettings(s settings) {
-	files := &table{}
+	files := &show.Table{}
 	for _, f := range s.Files {
 		state := "not there"
 		if f.Present {
 			state = "read"
 		}
-		files.row(f.Kind, state, quoteIf(string(f.Path)))
+		files.Row(f.Kind, state, show.QuoteIf(string(f.Path)))
 	}
-	files.print(a.out, "")
+	files.Print(a.out, "")
 	if len(s.Values) > 0 {
 		fmt.Fprintln(a.out)
-		values := &table{}
-		values.row("KEY", "VALUE", "WHERE")
+		values := &show.Table{}
+		values.Row("KEY", "VALUE", "WHERE")
 		for _, v := range s.Values {
-			values.row(string(v.Key), quoteIf(string(v.Value)), v.where)
+			values.Row(string(v.Key), show.QuoteIf(string(v.Value)), v.where)
 		}
-		values.print(a.out, "")
+		values.Print(a.out, "")
 	}
 	for _, w := range s.Warnings {
-		fmt.Fprintf(a.out, "\nwarning: %s: %s\n", oneLine(string(w.Where)), oneLine(string(w.Message)))
+		fmt.Fprintf(a.out, "\nwarning: %s: %s\n", show.OneLine(string(w.Where)), show.OneLine(string(w.Message)))
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/inside"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -85,10 +86,10 @@ func (a *app) control(ctx context.Context, name string, req api.Request, asJSON 
 		return err
 	}
 	if asJSON {
-		return printJSON(a.out, r.Control)
+		return show.JSON(a.out, r.Control)
 	}
 	fmt.Fprintf(a.out, "%s %s\n", name, r.Control.Mode)
-	if req.Mode == api.ControlTakeover && isTerminal(a.err) {
+	if req.Mode == api.ControlTakeover && show.IsTerminal(a.err) {
 		fmt.Fprintf(a.err, "carrel: you have taken over: what is typed there can be seen by the programs of the workspace; `carrel control %s active` hands back\n", name)
 	}
 	return nil
@@ -105,11 +106,11 @@ func (a *app) askControl(ctx context.Context, name string, req api.Request, asJS
 	case err != nil:
 		return err
 	case r.Approval == nil && asJSON: // it is that already
-		return printJSON(a.out, r.Control)
+		return show.JSON(a.out, r.Control)
 	case r.Approval == nil:
 		fmt.Fprintf(a.out, "%s %s\n", name, r.Control.Mode)
 	case asJSON:
-		return printJSON(a.out, r.Approval)
+		return show.JSON(a.out, r.Approval)
 	default:
 		fmt.Fprintf(a.out, "%s waits: a person types `carrel approve %s`\n", r.Approval.ID, r.Approval.ID)
 	}
@@ -164,7 +165,7 @@ screen, and what you type goes there. Ctrl-] lets go of it; it runs on.
 }
 
 func (a *app) attach(ctx context.Context, e supervisor.Entry, app string) error {
-	if !isTerminal(a.out) || !term.IsTerminal(int(os.Stdin.Fd())) {
+	if !show.IsTerminal(a.out) || !term.IsTerminal(int(os.Stdin.Fd())) {
 		return fmt.Errorf("attach needs a terminal here\nhint: `carrel terminal read %s APP` shows the screen as text", e.Name)
 	}
 	last, detached, err := workspace.AttachTo(ctx, e, app)

@@ -8,13 +8,11 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/config"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
-
-// stampLayout is how a moment is shown to a person, in local time.
-const stampLayout = "2006-01-02 15:04:05"
 
 type logFlags struct {
 	since, project string
@@ -112,7 +110,7 @@ func (a *app) denials(cmd *cobra.Command, f *logFlags) error {
 	a.tellBroken(broken)
 	list = newest(list, f.last)
 	if f.json {
-		return printJSON(a.out, notNil(list))
+		return show.JSON(a.out, show.NotNil(list))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(a.out, noDenials(f.all, at.Project))
@@ -126,12 +124,12 @@ func noDenials(all bool, project string) string {
 	if all {
 		return "no denials"
 	}
-	return oneLine("no denials in " + quoteIf(project) + "; --all lists those of other projects")
+	return show.OneLine("no denials in " + show.QuoteIf(project) + "; --all lists those of other projects")
 }
 
 func (a *app) tellBroken(n int) {
 	if n > 0 {
-		fmt.Fprintf(a.err, "carrel: %s in the log cannot be read\n", count(n, "line", "lines"))
+		fmt.Fprintf(a.err, "carrel: %s in the log cannot be read\n", show.Count(n, "line", "lines"))
 	}
 }
 
@@ -140,18 +138,18 @@ func printDenials(w io.Writer, list []api.Denial, project bool) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s  %s\n", d.Time.Local().Format(stampLayout), oneLine(d.Message))
-		t := &table{}
-		t.row("what", d.Operation+" "+quoteIf(d.Subject))
-		t.row("rule", ruleText(d))
+		fmt.Fprintf(w, "%s  %s\n", d.Time.Local().Format(show.Stamp), show.OneLine(d.Message))
+		t := &show.Table{}
+		t.Row("what", d.Operation+" "+show.QuoteIf(d.Subject))
+		t.Row("rule", ruleText(d))
 		if d.Hint != "" {
-			t.row("hint", d.Hint)
+			t.Row("hint", d.Hint)
 		}
-		t.row("run", d.Workspace+", "+d.Code)
+		t.Row("run", d.Workspace+", "+d.Code)
 		if project {
-			t.row("project", quoteIf(d.Project))
+			t.Row("project", show.QuoteIf(d.Project))
 		}
-		t.print(w, "  ")
+		t.Print(w, "  ")
 	}
 }
 
@@ -174,7 +172,7 @@ func (a *app) links(cmd *cobra.Command, f *logFlags) error {
 	a.tellBroken(broken)
 	list = newest(list, f.last)
 	if f.json {
-		return printJSON(a.out, notNil(list))
+		return show.JSON(a.out, show.NotNil(list))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(a.out, "no links")
@@ -185,7 +183,7 @@ func (a *app) links(cmd *cobra.Command, f *logFlags) error {
 }
 
 func printLinks(w io.Writer, list []api.Link) {
-	t := &table{}
+	t := &show.Table{}
 	for _, l := range list {
 		state := "shown"
 		if l.Opened {
@@ -194,7 +192,7 @@ func printLinks(w io.Writer, list []api.Link) {
 		if l.Callback != 0 {
 			state += fmt.Sprintf(", way back to port %d", l.Callback)
 		}
-		t.row(l.Time.Local().Format(stampLayout), state, l.URL)
+		t.Row(l.Time.Local().Format(show.Stamp), state, l.URL)
 	}
-	t.print(w, "")
+	t.Print(w, "")
 }

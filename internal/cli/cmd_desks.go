@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -31,14 +32,14 @@ lists everything that runs, also what carrel run has started.
 				return err
 			}
 			if asJSON {
-				return printJSON(a.out, notNil(list))
+				return show.JSON(a.out, show.NotNil(list))
 			}
 			if len(list) == 0 {
 				fmt.Fprintln(a.out, "no workspace has been started")
 				return nil
 			}
-			t := &table{}
-			t.row("NAME", "STATE", "CONTROL", "APPS", "SINCE", "PURPOSE", "PROJECT")
+			t := &show.Table{}
+			t.Row("NAME", "STATE", "CONTROL", "APPS", "SINCE", "PURPOSE", "PROJECT")
 			for _, d := range list {
 				running := 0
 				for _, app := range d.Apps {
@@ -46,9 +47,9 @@ lists everything that runs, also what carrel run has started.
 						running++
 					}
 				}
-				t.row(d.Name, stateText(d.State, d.Backend), d.Control.Mode, fmt.Sprint(running), d.Started.Local().Format(stampLayout), dash(oneLine(shorten(d.Purpose, columnMax))), quoteIf(d.Project))
+				t.Row(d.Name, stateText(d.State, d.Backend), d.Control.Mode, fmt.Sprint(running), d.Started.Local().Format(show.Stamp), show.Dash(show.OneLine(show.Shorten(d.Purpose, show.ColumnMax))), show.QuoteIf(d.Project))
 			}
-			t.print(a.out, "")
+			t.Print(a.out, "")
 			return nil
 		},
 	}
@@ -139,7 +140,7 @@ func (a *app) statusCommand() *cobra.Command {
 		"Shows one workspace with its policy, its control, and its apps.\n", "  carrel status dev\n  carrel status dev --json",
 		func(d api.Desk, asJSON bool) error {
 			if asJSON {
-				return printJSON(a.out, d)
+				return show.JSON(a.out, d)
 			}
 			a.printDesk(d)
 			return nil
@@ -149,7 +150,7 @@ func (a *app) statusCommand() *cobra.Command {
 func (a *app) manifestCommand() *cobra.Command {
 	return a.lookCommand("manifest", "Print what is written down of a workspace, as JSON", `Prints the manifest of a workspace: what it was started as, what ran in it, how
 that ended. It is there after the workspace has stopped, until carrel cleanup.
-`, "  carrel manifest dev", func(d api.Desk, _ bool) error { return printJSON(a.out, d) })
+`, "  carrel manifest dev", func(d api.Desk, _ bool) error { return show.JSON(a.out, d) })
 }
 
 func (a *app) artifactsCommand() *cobra.Command {
@@ -159,46 +160,46 @@ the output of its apps, its supervisor's own log.
 }
 
 func (a *app) printDesk(d api.Desk) {
-	t := &table{}
-	t.row("name", d.Name)
-	t.row("state", stateText(d.State, d.Backend))
-	t.row("control", strings.TrimSpace(d.Control.Mode+"  "+oneLine(d.Control.Reason)))
-	t.row("project", quoteIf(d.Project))
+	t := &show.Table{}
+	t.Row("name", d.Name)
+	t.Row("state", stateText(d.State, d.Backend))
+	t.Row("control", strings.TrimSpace(d.Control.Mode+"  "+show.OneLine(d.Control.Reason)))
+	t.Row("project", show.QuoteIf(d.Project))
 	if d.Purpose != "" {
-		t.row("purpose", oneLine(d.Purpose))
+		t.Row("purpose", show.OneLine(d.Purpose))
 	}
 	if d.Profile != "" {
-		t.row("profile", d.Profile)
+		t.Row("profile", d.Profile)
 	}
-	t.row("started", d.Started.Local().Format(stampLayout))
+	t.Row("started", d.Started.Local().Format(show.Stamp))
 	if !d.Stopped.IsZero() {
-		t.row("stopped", d.Stopped.Local().Format(stampLayout))
+		t.Row("stopped", d.Stopped.Local().Format(show.Stamp))
 	}
 	if c := d.Ceiling; c != nil {
-		t.row("ceiling", ceilingText(c))
+		t.Row("ceiling", ceilingText(c))
 	}
-	t.row("waiting", fmt.Sprint(d.Pending)+" for approval")
-	t.print(a.out, "")
+	t.Row("waiting", fmt.Sprint(d.Pending)+" for approval")
+	t.Print(a.out, "")
 	fmt.Fprintln(a.out, "policy")
-	t = &table{}
+	t = &show.Table{}
 	for _, p := range d.Policy {
-		t.row(p.Dimension, quoteIf(p.Value), p.Source)
+		t.Row(p.Dimension, show.QuoteIf(p.Value), p.Source)
 	}
-	t.print(a.out, "  ")
+	t.Print(a.out, "  ")
 	if len(d.Apps) > 0 {
 		fmt.Fprintln(a.out, "apps")
-		appTable(d.Apps).print(a.out, "  ")
+		appTable(d.Apps).Print(a.out, "  ")
 	}
 	for _, n := range d.Notes {
-		fmt.Fprintf(a.out, "note: %s\n", oneLine(n))
+		fmt.Fprintf(a.out, "note: %s\n", show.OneLine(n))
 	}
 }
 
-func appTable(apps []api.App) *table {
-	t := &table{}
-	t.row("APP", "NAME", "KIND", "STATE", "PROCESSES", "SINCE", "COMMAND")
+func appTable(apps []api.App) *show.Table {
+	t := &show.Table{}
+	t.Row("APP", "NAME", "KIND", "STATE", "PROCESSES", "SINCE", "COMMAND")
 	for _, one := range apps {
-		t.row(one.ID, oneLine(shorten(one.Name, columnMax)), one.Kind, appState(one), fmt.Sprint(one.Processes), one.Started.Local().Format(stampLayout), oneLine(shorten(strings.Join(one.Argv, " "), columnMax)))
+		t.Row(one.ID, show.OneLine(show.Shorten(one.Name, show.ColumnMax)), one.Kind, appState(one), fmt.Sprint(one.Processes), one.Started.Local().Format(show.Stamp), show.OneLine(show.Shorten(strings.Join(one.Argv, " "), show.ColumnMax)))
 	}
 	return t
 }
@@ -223,13 +224,13 @@ func appState(one api.App) string {
 
 func (a *app) printArtifacts(list []api.Artifact, asJSON bool) error {
 	if asJSON {
-		return printJSON(a.out, notNil(list))
+		return show.JSON(a.out, show.NotNil(list))
 	}
-	t := &table{}
+	t := &show.Table{}
 	for _, f := range list {
-		t.row(f.Kind, dash(f.Label), fmt.Sprint(f.Bytes), quoteIf(f.Path))
+		t.Row(f.Kind, show.Dash(f.Label), fmt.Sprint(f.Bytes), show.QuoteIf(f.Path))
 	}
-	t.print(a.out, "")
+	t.Print(a.out, "")
 	return nil
 }
 
@@ -279,14 +280,14 @@ func (a *app) cleanup(ctx context.Context, args []string, dry, asJSON bool) erro
 		} else if one.Removed, err = workspace.SweepDesk(workspace.StatePath(a.getenv), d.Name, dry, false); err != nil {
 			one.Skipped = err.Error()
 		}
-		one.Removed = notNil(one.Removed)
+		one.Removed = show.NotNil(one.Removed)
 		out = append(out, one)
 	}
 	if len(args) == 1 && len(out) == 0 {
 		return fmt.Errorf("no workspace %q\nhint: `carrel list` names them", args[0])
 	}
 	if asJSON {
-		return printJSON(a.out, notNil(out))
+		return show.JSON(a.out, show.NotNil(out))
 	}
 	verb := "removed"
 	if dry {
@@ -294,10 +295,10 @@ func (a *app) cleanup(ctx context.Context, args []string, dry, asJSON bool) erro
 	}
 	for _, s := range out {
 		if s.Skipped != "" {
-			fmt.Fprintf(a.out, "left %s: %s\n", s.Name, oneLine(s.Skipped))
+			fmt.Fprintf(a.out, "left %s: %s\n", s.Name, show.OneLine(s.Skipped))
 			continue
 		}
-		fmt.Fprintf(a.out, "%s %s: %s\n", verb, s.Name, count(len(s.Removed), "file", "files"))
+		fmt.Fprintf(a.out, "%s %s: %s\n", verb, s.Name, show.Count(len(s.Removed), "file", "files"))
 	}
 	if len(out) == 0 {
 		fmt.Fprintln(a.out, "nothing is left")
@@ -341,9 +342,9 @@ does. The history of the project stays.
 				return err
 			}
 			if asJSON {
-				return printJSON(a.out, swept{Name: args[0], Removed: notNil(removed)})
+				return show.JSON(a.out, swept{Name: args[0], Removed: show.NotNil(removed)})
 			}
-			fmt.Fprintf(a.out, "removed %s: %s\n", args[0], count(len(removed), "file", "files"))
+			fmt.Fprintf(a.out, "removed %s: %s\n", args[0], show.Count(len(removed), "file", "files"))
 			return nil
 		},
 		ValidArgsFunction: a.completeDesk,
@@ -360,7 +361,7 @@ func (a *app) completeDesk(_ *cobra.Command, args []string, _ string) ([]string,
 	list, _ := workspace.Desks(workspace.StatePath(a.getenv))
 	var names []string
 	for _, d := range list {
-		names = append(names, d.Name+"\t"+oneLine(shorten(d.Purpose, columnMax)))
+		names = append(names, d.Name+"\t"+show.OneLine(show.Shorten(d.Purpose, show.ColumnMax)))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

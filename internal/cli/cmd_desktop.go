@@ -15,6 +15,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/outfile"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,7 @@ func (a *app) seeDesktop(ctx context.Context, name string, req *api.Desktop) (*a
 func (a *app) doDesktop(ctx context.Context, name string, req *api.Desktop, files ...*os.File) (*api.DesktopReply, []byte, error) {
 	r, data, err := a.askDesktop(ctx, name, api.OpDesktopDo, req, files...)
 	if r != nil && r.Human != "" {
-		fmt.Fprintf(a.err, "carrel: you have taken over: %s\n", oneLine(r.Human))
+		fmt.Fprintf(a.err, "carrel: you have taken over: %s\n", show.OneLine(r.Human))
 	}
 	return r, data, err
 }
@@ -114,7 +115,7 @@ standard output where that is no terminal. The format follows FILE's ending: png
 			if s.Format == "jpg" {
 				s.Format = "jpeg"
 			}
-			if file == "" && !asJSON && isTerminal(a.out) {
+			if file == "" && !asJSON && show.IsTerminal(a.out) {
 				return outfile.ErrPicture // before one is taken
 			}
 			said, data, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Shot: s})
@@ -126,7 +127,7 @@ standard output where that is no terminal. The format follows FILE's ending: png
 				err = outfile.Data(file, a.out, data)
 			}
 			if err == nil && asJSON {
-				err = printJSON(a.out, said)
+				err = show.JSON(a.out, said)
 			}
 			return err
 		},
@@ -255,7 +256,7 @@ while, with --changes until something else is seen.
 				return err
 			}
 			if size.Pointer = at.Pointer; asJSON {
-				return printJSON(a.out, size)
+				return show.JSON(a.out, size)
 			}
 			fmt.Fprintf(a.out, "%dx%d, the pointer is at %d,%d\n", size.Size[0], size.Size[1], at.Pointer[0], at.Pointer[1])
 			return nil
@@ -338,14 +339,14 @@ func (a *app) record(ctx context.Context, name, file string, limit time.Duration
 	n, err := io.Copy(out, video)
 	if err = errors.Join(err, out.Close()); err != nil { // nobody waits for what cannot be written
 		if err = fmt.Errorf("-o %q: %w", file, pathError(err)); n > 0 {
-			err = fmt.Errorf("%w\nhint: what was recorded until then is there, %s", err, sizeText(n))
+			err = fmt.Errorf("%w\nhint: what was recorded until then is there, %s", err, show.Size(n))
 		} else {
 			_ = os.Remove(file)
 		}
 		return err
 	}
 	if _, _, err = c.Next(); err == nil {
-		fmt.Fprintf(a.err, "carrel: %s has %s\n", quoteIf(file), sizeText(n))
+		fmt.Fprintf(a.err, "carrel: %s has %s\n", show.QuoteIf(file), show.Size(n))
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -56,7 +57,7 @@ func (a *app) a11yLookCommand(find bool) *cobra.Command {
 			}
 			if !asJSON {
 				for line := range strings.Lines(string(data)) {
-					fmt.Fprintln(a.out, Escape(strings.TrimSuffix(line, "\n")))
+					fmt.Fprintln(a.out, show.Escape(strings.TrimSuffix(line, "\n")))
 				}
 				return nil
 			}
@@ -112,8 +113,8 @@ func (a *app) a11yDoCommand(do, takes, short string, least, most int) *cobra.Com
 			}
 			if do == api.ElementText {
 				_, text, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Element: e})
-				if err == nil && isTerminal(a.out) {
-					text = []byte(Escape(string(text)) + "\n")
+				if err == nil && show.IsTerminal(a.out) {
+					text = []byte(show.Escape(string(text)) + "\n")
 				}
 				if err == nil {
 					_, err = a.out.Write(text)
@@ -122,7 +123,7 @@ func (a *app) a11yDoCommand(do, takes, short string, least, most int) *cobra.Com
 			}
 			said, _, err := a.doDesktop(cmd.Context(), args[0], &api.Desktop{Element: e})
 			if err == nil && said.Text != "" {
-				fmt.Fprintln(a.out, Escape(said.Text))
+				fmt.Fprintln(a.out, show.Escape(said.Text))
 			}
 			return err
 		},

@@ -7,6 +7,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/memfile"
 	"carrel/internal/outfile"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -51,8 +52,8 @@ func (a *app) clipboardGetCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if said.Type == api.TypeText && file == "" && isTerminal(a.out) {
-				fmt.Fprintln(a.out, Escape(string(data)))
+			if said.Type == api.TypeText && file == "" && show.IsTerminal(a.out) {
+				fmt.Fprintln(a.out, show.Escape(string(data)))
 				return nil
 			}
 			if c.Targets || said.Type == api.TypeText && file == "" {

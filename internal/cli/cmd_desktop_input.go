@@ -11,6 +11,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/outfile"
+	"carrel/internal/show"
 	"carrel/internal/strictjson"
 
 	"github.com/spf13/cobra"
@@ -284,10 +285,10 @@ and type_text work as well.
 				}
 			}
 			if asJSON {
-				return printJSON(a.out, said)
+				return show.JSON(a.out, said)
 			}
 			if said.Text != "" {
-				fmt.Fprintln(a.out, oneLine(said.Text))
+				fmt.Fprintln(a.out, show.OneLine(said.Text))
 			}
 			return nil
 		},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -38,18 +39,18 @@ with --gone until none is any more.
 				return fmt.Errorf("the list of windows: %w", err)
 			}
 			if asJSON {
-				return printJSON(a.out, list)
+				return show.JSON(a.out, list)
 			}
 			if len(list) == 0 {
 				fmt.Fprintln(a.out, "no windows")
 				return nil
 			}
-			t := &table{}
-			t.row("ID", "APP", "CLASS", "AREA", "STATE", "TITLE")
+			t := &show.Table{}
+			t.Row("ID", "APP", "CLASS", "AREA", "STATE", "TITLE")
 			for _, w := range list {
-				t.row(w.ID, oneLine(w.App), oneLine(w.Class), areaText(w.Area), windowState(&w), oneLine(shorten(w.Title, columnMax)))
+				t.Row(w.ID, show.OneLine(w.App), show.OneLine(w.Class), areaText(w.Area), windowState(&w), show.OneLine(show.Shorten(w.Title, show.ColumnMax)))
 			}
-			t.print(a.out, "")
+			t.Print(a.out, "")
 			return nil
 		},
 		ValidArgsFunction: a.completeWorkspace,

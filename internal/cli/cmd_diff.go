@@ -10,6 +10,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/history"
 	"carrel/internal/pathname"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -61,7 +62,7 @@ func (a *app) diff(f *diffFlags, args []string) error {
 	if err != nil || !f.json {
 		return err
 	}
-	return printJSON(a.out, diffJSON{text.String(), left})
+	return show.JSON(a.out, diffJSON{text.String(), left})
 }
 
 // diffText prints a diff, and gives what it does not tell.
@@ -94,7 +95,7 @@ func (a *app) diffText(f *diffFlags, args []string) (*api.LeftOut, error) {
 			unread[at] = true
 		}
 		if len(steps) > 1 && (path == "" || len(changes) > 0) {
-			fmt.Fprintf(a.out, "step %d: %s\n", s.Number, oneLine(commandOf(newStepJSON(h.Log, s))))
+			fmt.Fprintf(a.out, "step %d: %s\n", s.Number, show.OneLine(commandOf(newStepJSON(h.Log, s))))
 		}
 		d := &differ{app: a, h: h, step: s, stat: f.stat, colour: f.colour}
 		for _, c := range changes {
@@ -124,7 +125,7 @@ func diffSteps(h *workspace.History, args []string) ([]*history.Step, error) {
 				return list[i : i+1], nil
 			}
 		}
-		return nil, fmt.Errorf("no steps in %s", quoteIf(h.Project))
+		return nil, fmt.Errorf("no steps in %s", show.QuoteIf(h.Project))
 	}
 	from, to, isRange := strings.Cut(args[0], "..")
 	if isRange && (from == "" || to == "" || strings.Contains(to, "..")) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -119,11 +120,11 @@ func (a *app) askDiscard(h *workspace.History, f *discardFlags, steps []uint64) 
 		return errors.New("what is discarded cannot be brought back, and here is nobody to ask\nhint: --dry-run shows what would go, --yes does it")
 	}
 	defer tty.Close()
-	what := "everything that the history of " + oneLine(quoteIf(h.Project)) + " keeps"
+	what := "everything that the history of " + show.OneLine(show.QuoteIf(h.Project)) + " keeps"
 	if !f.all {
 		what = stepList(r.Steps)
 	}
-	typed, err := tty.Ask(fmt.Sprintf("Discard %s, %s? This cannot be undone. Type yes: ", what, sizeText(r.Freed.Disk)))
+	typed, err := tty.Ask(fmt.Sprintf("Discard %s, %s? This cannot be undone. Type yes: ", what, show.Size(r.Freed.Disk)))
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -69,21 +70,21 @@ func (a *app) du(asJSON, exact bool) error {
 		return err
 	}
 	if asJSON {
-		return printJSON(a.out, duOf(u))
+		return show.JSON(a.out, duOf(u))
 	}
-	t := &table{}
-	t.row("STEPS", "KEPT", "LAST USED", "STATE", "PROJECT")
+	t := &show.Table{}
+	t.Row("STEPS", "KEPT", "LAST USED", "STATE", "PROJECT")
 	for _, p := range u.Projects {
-		t.row(strconv.FormatInt(p.Steps, 10), sizeText(p.Bytes), p.Used.Local().Format(stampLayout), projectState(p), projectName(p))
+		t.Row(strconv.FormatInt(p.Steps, 10), show.Size(p.Bytes), p.Used.Local().Format(show.Stamp), projectState(p), projectName(p))
 	}
 	if len(u.Projects) > 0 {
-		t.print(a.out, "")
+		t.Print(a.out, "")
 	}
 	about := "about "
 	if exact {
 		about = ""
 	}
-	fmt.Fprintf(a.out, "%s%s on disk in all; %s\n", about, sizeText(u.Total), limitsText(u))
+	fmt.Fprintf(a.out, "%s%s on disk in all; %s\n", about, show.Size(u.Total), limitsText(u))
 	return nil
 }
 
@@ -106,17 +107,17 @@ func projectState(p workspace.ProjectUsage) string {
 	case p.Gone:
 		return "gone"
 	}
-	return dash("")
+	return show.Dash("")
 }
 
 // projectName is the path of a project where it is known, and the place of a history that
 // is not where histories are kept now.
 func projectName(p workspace.ProjectUsage) string {
-	name := quoteIf(p.Path)
+	name := show.QuoteIf(p.Path)
 	if p.Path == "" {
-		name = "unknown, kept in " + quoteIf(p.Dir)
+		name = "unknown, kept in " + show.QuoteIf(p.Dir)
 	} else if !p.Counted {
-		name += ", kept in " + quoteIf(p.Dir)
+		name += ", kept in " + show.QuoteIf(p.Dir)
 	}
 	return name
 }
@@ -126,7 +127,7 @@ func limitsText(u *workspace.Usages) string {
 		if n == 0 {
 			return "what they need"
 		}
-		return sizeText(n)
+		return show.Size(n)
 	}
 	return fmt.Sprintf("all projects together may take %s, one of them %s", words(u.Altogether), words(u.Each))
 }

@@ -11,6 +11,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/desktopentry"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -120,7 +121,7 @@ func (a *app) exec(ctx context.Context, f *commandFlags, name string, argv []str
 		return &exitError{status: status, err: err}
 	}
 	if f.json {
-		if err := printJSON(a.err, last); err != nil {
+		if err := show.JSON(a.err, last); err != nil {
 			return err
 		}
 	}
@@ -198,9 +199,9 @@ func (a *app) launch(cmd *cobra.Command, f *commandFlags, workspace string, argv
 		a.status = r.App.Exit
 	}
 	if f.json {
-		return printJSON(a.out, r.App)
+		return show.JSON(a.out, r.App)
 	}
-	fmt.Fprintf(a.out, "%s %s\n", r.App.ID, oneLine(r.App.Name))
+	fmt.Fprintf(a.out, "%s %s\n", r.App.ID, show.OneLine(r.App.Name))
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -73,7 +74,7 @@ func (a *app) explain(cmd *cobra.Command, f *explainFlags, argv []string) error 
 		return err
 	}
 	if f.run.json {
-		return printJSON(a.out, x)
+		return show.JSON(a.out, x)
 	}
 	x.print(a.out, f.plan)
 	return nil
@@ -154,7 +155,7 @@ func (a *app) explainRefusal(asJSON bool, err error) error {
 			Asked: sourceOf(r.Asked), Ceiling: sourceOf(r.Source),
 		})
 	}
-	if jsonErr := printJSON(a.out, out); jsonErr != nil {
+	if jsonErr := show.JSON(a.out, out); jsonErr != nil {
 		return fmt.Errorf("%w; %w", err, jsonErr)
 	}
 	return err

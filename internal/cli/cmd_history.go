@@ -14,6 +14,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/history"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -97,10 +98,10 @@ func (a *app) openHistoryFor(req workspace.Request, tellAs string) (*workspace.H
 		}
 	}
 	if h.Open != nil {
-		fmt.Fprintf(a.err, "carrel: %s\n", oneLine(h.Redacted(h.Open).Error()))
+		fmt.Fprintf(a.err, "carrel: %s\n", show.OneLine(h.Redacted(h.Open).Error()))
 	}
 	for _, d := range h.Log.Damaged {
-		fmt.Fprintf(a.err, "carrel: the history is damaged: %s\n", oneLine(d))
+		fmt.Fprintf(a.err, "carrel: the history is damaged: %s\n", show.OneLine(d))
 	}
 	return h, nil
 }
@@ -133,7 +134,7 @@ func pathError(err error) error {
 // changed, and what is kept stays where it is.
 func (a *app) tellElsewhere(h *workspace.History) {
 	if h.Elsewhere != "" {
-		fmt.Fprintf(a.err, "carrel: there are no steps in %s; an older history of this project is in %s, from when history.dir was another\n", oneLine(quoteIf(h.Dir)), oneLine(quoteIf(h.Elsewhere)))
+		fmt.Fprintf(a.err, "carrel: there are no steps in %s; an older history of this project is in %s, from when history.dir was another\n", show.OneLine(show.QuoteIf(h.Dir)), show.OneLine(show.QuoteIf(h.Elsewhere)))
 	}
 }
 
@@ -182,7 +183,7 @@ func (a *app) tellClosed(h *workspace.History, n uint64) error {
 				return err
 			}
 			if !unnamed[string(at)] {
-				fmt.Fprintf(a.err, "carrel: %s was changed by somebody else meanwhile and is left as it is\n", oneLine(string(at)))
+				fmt.Fprintf(a.err, "carrel: %s was changed by somebody else meanwhile and is left as it is\n", show.OneLine(string(at)))
 			}
 		}
 	}
@@ -221,22 +222,22 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 	}
 	if f.json {
 		slices.Reverse(list)
-		return printJSON(a.out, notNil(list))
+		return show.JSON(a.out, show.NotNil(list))
 	}
 	if len(list) == 0 {
 		what := "no steps"
 		if path != "" {
 			what += " that changed " + shown(h, path)
 		}
-		fmt.Fprintln(a.out, oneLine(what+" in "+quoteIf(h.Project)))
+		fmt.Fprintln(a.out, show.OneLine(what+" in "+show.QuoteIf(h.Project)))
 		return nil
 	}
-	t := &table{}
-	t.row("STEP", "BEGAN", "STATE", "CHANGES", "COMMAND")
+	t := &show.Table{}
+	t.Row("STEP", "BEGAN", "STATE", "CHANGES", "COMMAND")
 	for _, j := range list {
-		t.row(strconv.FormatUint(j.Step, 10), j.Began.Local().Format(stampLayout), j.State, tally(j), shorten(commandOf(j), columnMax))
+		t.Row(strconv.FormatUint(j.Step, 10), j.Began.Local().Format(show.Stamp), j.State, tally(j), show.Shorten(commandOf(j), show.ColumnMax))
 	}
-	t.print(a.out, "")
+	t.Print(a.out, "")
 	return nil
 }
 
@@ -300,7 +301,7 @@ func asked(h *workspace.History, path string) (string, error) {
 // tellLeftOut says what an answer does not tell.
 func (a *app) tellLeftOut(l *api.LeftOut) {
 	if l != nil {
-		fmt.Fprintf(a.out, "%s left out: %s\n", count(l.Paths, "path is", "paths are"), l.Why)
+		fmt.Fprintf(a.out, "%s left out: %s\n", show.Count(l.Paths, "path is", "paths are"), l.Why)
 	}
 }
 
@@ -358,17 +359,17 @@ func (a *app) show(f *historyFlags, name string) error {
 		for _, c := range changes {
 			j.Changes = append(j.Changes, changeJSON{text(c.Path), text(c.From), c.What, c.Kind.String(), knownSize(c.Bytes), c.Lost})
 		}
-		return printJSON(a.out, j)
+		return show.JSON(a.out, j)
 	}
-	t := &table{}
-	t.row("step", name+", "+j.State)
-	t.row("began", j.Began.Local().Format(stampLayout))
+	t := &show.Table{}
+	t.Row("step", name+", "+j.State)
+	t.Row("began", j.Began.Local().Format(show.Stamp))
 	if j.Ended != nil {
-		t.row("ended", j.Ended.Local().Format(stampLayout)+", exit status "+strconv.Itoa(j.Exit))
+		t.Row("ended", j.Ended.Local().Format(show.Stamp)+", exit status "+strconv.Itoa(j.Exit))
 	}
-	t.row("command", commandOf(j))
-	t.row("changes", tally(j))
-	t.print(a.out, "")
+	t.Row("command", commandOf(j))
+	t.Row("changes", tally(j))
+	t.Print(a.out, "")
 	for _, c := range changes {
 		line := changeLetters[c.What] + "\t" + shown(h, c.Path)
 		if c.From != "" {
@@ -381,7 +382,7 @@ func (a *app) show(f *historyFlags, name string) error {
 			line += " (its content was not kept: " + c.Lost + ")"
 		}
 		letter, rest, _ := strings.Cut(line, "\t")
-		fmt.Fprintf(a.out, "%-4s %s\n", letter, oneLine(rest))
+		fmt.Fprintf(a.out, "%-4s %s\n", letter, show.OneLine(rest))
 	}
 	a.tellLeftOut(j.LeftOut)
 	return a.tellBetween(h, s)
@@ -390,9 +391,9 @@ func (a *app) show(f *historyFlags, name string) error {
 // shown is a path as a person looks at it: relative to the project.
 func shown(h *workspace.History, path string) string {
 	if rel, ok := strings.CutPrefix(path, h.Project+"/"); ok {
-		return quoteIf(rel)
+		return show.QuoteIf(rel)
 	}
-	return quoteIf(path)
+	return show.QuoteIf(path)
 }
 
 // openStep opens the history of a project at a step.
@@ -416,7 +417,7 @@ func (a *app) soFar(h *workspace.History, s *history.Step) {
 		return
 	}
 	if err := h.SoFar(s); err != nil {
-		fmt.Fprintf(a.err, "carrel: step %d goes on, and what it has changed so far cannot be told in full: %s\n", s.Number, oneLine(err.Error()))
+		fmt.Fprintf(a.err, "carrel: step %d goes on, and what it has changed so far cannot be told in full: %s\n", s.Number, show.OneLine(err.Error()))
 	}
 }
 
@@ -429,5 +430,5 @@ func stepNamed(h *workspace.History, name string) (*history.Step, error) {
 	if s := h.Log.Step(n); s != nil && err == nil {
 		return s, nil
 	}
-	return nil, fmt.Errorf("step %s: there is none of this number in %s; `carrel history --all` lists them", name, quoteIf(h.Project))
+	return nil, fmt.Errorf("step %s: there is none of this number in %s; `carrel history --all` lists them", name, show.QuoteIf(h.Project))
 }

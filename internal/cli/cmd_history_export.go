@@ -9,6 +9,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/history"
 	"carrel/internal/outfile"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -65,11 +66,11 @@ func (a *app) export(f *exportFlags, name string) error {
 		if m.Before {
 			side = "before"
 		}
-		fmt.Fprintf(a.err, "carrel: not in the tar: %s/%s: %s\n", side, oneLine(shown(h, m.Path)), oneLine(m.Why))
+		fmt.Fprintf(a.err, "carrel: not in the tar: %s/%s: %s\n", side, show.OneLine(shown(h, m.Path)), show.OneLine(m.Why))
 		a.status = 1
 	}
 	if l := api.NewLeftOut(left); l != nil {
-		fmt.Fprintf(a.err, "carrel: not in the tar: %s: %s\n", count(l.Paths, "path", "paths"), l.Why)
+		fmt.Fprintf(a.err, "carrel: not in the tar: %s: %s\n", show.Count(l.Paths, "path", "paths"), l.Why)
 		a.status = 1
 	}
 	return nil

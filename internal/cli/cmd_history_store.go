@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"carrel/internal/history"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -93,16 +94,16 @@ func (a *app) verify(f *historyFlags) error {
 		for _, x := range v.Faults {
 			j.Faults = append(j.Faults, faultJSON{x.Code, text(x.At), x.Step, text(x.Path), x.Why})
 		}
-		return printJSON(a.out, j)
+		return show.JSON(a.out, j)
 	}
 	for _, x := range v.Faults {
-		fmt.Fprintln(a.out, oneLine(faultText(h, x)))
+		fmt.Fprintln(a.out, show.OneLine(faultText(h, x)))
 	}
-	fmt.Fprintf(a.out, "%s in %s, %s kept: ", count(v.Steps, "step", "steps"), count(v.Segments, "journal", "journals"), count(v.Objects, "file", "files"))
+	fmt.Fprintf(a.out, "%s in %s, %s kept: ", show.Count(v.Steps, "step", "steps"), show.Count(v.Segments, "journal", "journals"), show.Count(v.Objects, "file", "files"))
 	if v.Running > 0 {
-		fmt.Fprintf(a.out, "%s going on and not compared, ", count(v.Running, "run is", "runs are"))
+		fmt.Fprintf(a.out, "%s going on and not compared, ", show.Count(v.Running, "run is", "runs are"))
 	}
-	fmt.Fprintln(a.out, count(len(v.Faults), "fault", "faults"))
+	fmt.Fprintln(a.out, show.Count(len(v.Faults), "fault", "faults"))
 	return nil
 }
 
@@ -189,27 +190,27 @@ func (a *app) usage(f *historyFlags) error {
 		Limits: limitsJSON{u.Limits.Bytes, u.Limits.Steps, u.Limits.StepBytes, u.Limits.FileBytes},
 	}
 	j.Total.Disk = u.Disk()
-	t := &table{}
-	t.row("STEP", "BYTES", "ON DISK", "COMMAND")
+	t := &show.Table{}
+	t.Row("STEP", "BYTES", "ON DISK", "COMMAND")
 	for _, s := range u.Steps {
 		one := stepUsageJSON{Step: s.Number(), shareJSON: shareOf(s.Share)}
 		for _, undo := range s.Steps[1:] {
 			one.Undos = append(one.Undos, undo.Number)
 		}
 		j.Steps = append(j.Steps, one)
-		t.row(strconv.FormatUint(one.Step, 10), sizeText(s.Bytes), sizeText(s.Disk), shorten(commandOf(newStepJSON(h.Log, s.Steps[0])), columnMax))
+		t.Row(strconv.FormatUint(one.Step, 10), show.Size(s.Bytes), show.Size(s.Disk), show.Shorten(commandOf(newStepJSON(h.Log, s.Steps[0])), show.ColumnMax))
 	}
 	if f.json {
-		return printJSON(a.out, j)
+		return show.JSON(a.out, j)
 	}
 	if len(j.Steps) > 0 {
-		t.print(a.out, "")
+		t.Print(a.out, "")
 	}
 	if n := u.Unreferenced; n.Objects > 0 {
-		fmt.Fprintf(a.out, "%s in %s that nothing refers to; `carrel history gc` removes them\n", sizeText(n.Disk), count(n.Objects, "file", "files"))
+		fmt.Fprintf(a.out, "%s in %s that nothing refers to; `carrel history gc` removes them\n", show.Size(n.Disk), show.Count(n.Objects, "file", "files"))
 	}
-	fmt.Fprintf(a.out, "%s on disk in all, %s of it journals%s\n", sizeText(u.Disk()), sizeText(u.Journals), ofLimit(u.Limits.Bytes))
-	fmt.Fprintf(a.out, "kept in %s\n", oneLine(quoteIf(h.Dir)))
+	fmt.Fprintf(a.out, "%s on disk in all, %s of it journals%s\n", show.Size(u.Disk()), show.Size(u.Journals), ofLimit(u.Limits.Bytes))
+	fmt.Fprintf(a.out, "kept in %s\n", show.OneLine(show.QuoteIf(h.Dir)))
 	if h.OtherDisk {
 		fmt.Fprintln(a.out, "that is another file system than the project's, so each file that is kept is copied; history.dir names a place on the project's")
 	}
@@ -220,20 +221,7 @@ func ofLimit(limit int64) string {
 	if limit == 0 {
 		return ""
 	}
-	return "; it may take " + sizeText(limit)
-}
-
-// sizeText is a size as a person reads it.
-func sizeText(n int64) string {
-	unit := 0
-	size := float64(n)
-	for ; size >= 1024 && unit < 4; unit++ {
-		size /= 1024
-	}
-	if unit == 0 {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	return strconv.FormatFloat(size, 'f', 1, 64) + " " + []string{"", "KiB", "MiB", "GiB", "TiB"}[unit]
+	return "; it may take " + show.Size(limit)
 }
 
 func (a *app) collectCommand() *cobra.Command {
@@ -296,7 +284,7 @@ type removalJSON struct {
 
 func (a *app) tellRemoval(f *historyFlags, r *history.Removal, dry bool) error {
 	if f.json {
-		return printJSON(a.out, removalJSON{DryRun: dry, Steps: notNil(r.Steps), Freed: shareOf(r.Freed), Kept: r.Kept, Over: r.Over, Left: texts(r.Left)})
+		return show.JSON(a.out, removalJSON{DryRun: dry, Steps: show.NotNil(r.Steps), Freed: shareOf(r.Freed), Kept: r.Kept, Over: r.Over, Left: show.Texts(r.Left)})
 	}
 	would := ""
 	if dry {
@@ -306,11 +294,11 @@ func (a *app) tellRemoval(f *historyFlags, r *history.Removal, dry bool) error {
 		fmt.Fprintf(a.out, "%sdiscarded  %s\n", would, stepList(r.Steps))
 	}
 	for _, at := range r.Left {
-		fmt.Fprintf(a.out, "left alone  %s\n", oneLine(at))
+		fmt.Fprintf(a.out, "left alone  %s\n", show.OneLine(at))
 	}
-	fmt.Fprintf(a.out, "%s, %s of the disk %sfreed; %s kept\n", count(r.Freed.Objects, "file", "files"), sizeText(r.Freed.Disk), would, sizeText(r.Kept))
+	fmt.Fprintf(a.out, "%s, %s of the disk %sfreed; %s kept\n", show.Count(r.Freed.Objects, "file", "files"), show.Size(r.Freed.Disk), would, show.Size(r.Kept))
 	if r.Over > 0 {
-		fmt.Fprintf(a.out, "that is %s more than history.max_bytes: the newest step stays whatever it takes, and beside it others keep half\n", sizeText(r.Over))
+		fmt.Fprintf(a.out, "that is %s more than history.max_bytes: the newest step stays whatever it takes, and beside it others keep half\n", show.Size(r.Over))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/hooks"
 	"carrel/internal/sandbox"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -113,7 +114,7 @@ type hooksJSON struct {
 }
 
 func hooksOf(r hooks.Report) hooksJSON {
-	out := hooksJSON{Agent: r.Agent, File: text(r.File), State: r.State, Changed: []text{}, Notes: texts(r.Notes)}
+	out := hooksJSON{Agent: r.Agent, File: text(r.File), State: r.State, Changed: []text{}, Notes: show.Texts(r.Notes)}
 	if r.Err != nil {
 		out.Error = text(r.Err.Error())
 	}
@@ -133,17 +134,17 @@ func (a *app) hooksStatus(names []string, asJSON bool) error {
 		list = append(list, hooksOf(r))
 	}
 	if asJSON {
-		return printJSON(a.out, list)
+		return show.JSON(a.out, list)
 	}
-	t := &table{}
-	t.row("AGENT", "STATE", "FILE")
+	t := &show.Table{}
+	t.Row("AGENT", "STATE", "FILE")
 	for _, h := range list {
-		t.row(h.Agent, stateWords[h.State], quoteIf(string(h.File)))
+		t.Row(h.Agent, stateWords[h.State], show.QuoteIf(string(h.File)))
 	}
-	t.print(a.out, "")
+	t.Print(a.out, "")
 	for _, h := range list {
 		if h.Error != "" {
-			fmt.Fprintf(a.out, "%s: %s\n", h.Agent, oneLine(string(h.Error)))
+			fmt.Fprintf(a.out, "%s: %s\n", h.Agent, show.OneLine(string(h.Error)))
 		}
 		a.printHookNotes(h)
 	}
@@ -157,7 +158,7 @@ var stateWords = map[hooks.State]string{
 
 func (a *app) printHookNotes(h hooksJSON) {
 	for _, n := range h.Notes {
-		fmt.Fprintf(a.out, "%s: note: %s\n", h.Agent, oneLine(string(n)))
+		fmt.Fprintf(a.out, "%s: note: %s\n", h.Agent, show.OneLine(string(n)))
 	}
 }
 
@@ -202,7 +203,7 @@ func (a *app) editHooks(op hooks.Operation, names []string, asJSON, dry bool) er
 		}
 	}
 	if asJSON {
-		return printJSON(a.out, list)
+		return show.JSON(a.out, list)
 	}
 	return nil
 }
@@ -210,7 +211,7 @@ func (a *app) editHooks(op hooks.Operation, names []string, asJSON, dry bool) er
 func (a *app) printHooks(op hooks.Operation, h hooksJSON, c *hooks.Change, dry bool) {
 	switch {
 	case len(c.Files) == 0 && op == hooks.Install:
-		fmt.Fprintf(a.out, "%s: nothing to do, the hooks are in %s\n", h.Agent, oneLine(quoteIf(string(h.File))))
+		fmt.Fprintf(a.out, "%s: nothing to do, the hooks are in %s\n", h.Agent, show.OneLine(show.QuoteIf(string(h.File))))
 	case len(c.Files) == 0:
 		fmt.Fprintf(a.out, "%s: nothing to do, no hooks are installed\n", h.Agent)
 	case dry:
@@ -226,7 +227,7 @@ func (a *app) printHooks(op hooks.Operation, h hooksJSON, c *hooks.Change, dry b
 		case op == hooks.Remove:
 			what = "the hooks are gone from"
 		}
-		fmt.Fprintf(a.out, "%s: %s %s\n", h.Agent, what, oneLine(quoteIf(e.Path)))
+		fmt.Fprintf(a.out, "%s: %s %s\n", h.Agent, what, show.OneLine(show.QuoteIf(e.Path)))
 	}
 	a.printHookNotes(h)
 }

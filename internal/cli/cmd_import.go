@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/foreign"
 	"carrel/internal/jsontree"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -153,16 +154,16 @@ type importedJSON struct {
 
 func (a *app) printImported(f *importFlags, in *foreign.Imported) error {
 	if f.json {
-		return printJSON(a.out, importedJSON{Policy: in.Policy, Lost: append([]foreign.Loss{}, in.Lost...)})
+		return show.JSON(a.out, importedJSON{Policy: in.Policy, Lost: append([]foreign.Loss{}, in.Lost...)})
 	}
 	for _, l := range in.Lost {
 		word := "left out"
 		if l.Restriction {
 			word = "NOT HELD"
 		}
-		fmt.Fprintf(a.err, "carrel: %s: %s\n", word, oneLine(l.String()))
+		fmt.Fprintf(a.err, "carrel: %s: %s\n", word, show.OneLine(l.String()))
 	}
-	return printJSON(a.out, in.Policy)
+	return show.JSON(a.out, in.Policy)
 }
 
 func (a *app) notImported(f *importFlags, file string, err error) error {
@@ -172,7 +173,7 @@ func (a *app) notImported(f *importFlags, file string, err error) error {
 		if errors.As(err, &lost) {
 			out.Lost = lost.Lost
 		}
-		if jsonErr := printJSON(a.out, out); jsonErr != nil {
+		if jsonErr := show.JSON(a.out, out); jsonErr != nil {
 			return jsonErr
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/config"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -118,7 +119,7 @@ func (a *app) netLog(cmd *cobra.Command, f *netLogFlags, id string) error {
 	}
 	list = newest(list, f.last)
 	if f.json {
-		return printJSON(a.out, notNil(list))
+		return show.JSON(a.out, show.NotNil(list))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(a.out, "no connections")
@@ -157,11 +158,11 @@ func (a *app) tellConnection(c api.Connection, asJSON bool) error {
 	if asJSON {
 		line, err := json.Marshal(c)
 		if err == nil {
-			_, err = fmt.Fprintf(a.out, "%s\n", plainJSON(line))
+			_, err = fmt.Fprintf(a.out, "%s\n", show.PlainJSON(line))
 		}
 		return err
 	}
-	_, err := fmt.Fprintln(a.out, oneLine(connectionText(c)))
+	_, err := fmt.Fprintln(a.out, show.OneLine(connectionText(c)))
 	return err
 }
 
@@ -173,7 +174,7 @@ func connectionText(c api.Connection) string {
 	if c.Method != "" {
 		where = c.Method + " " + where
 	}
-	words := []string{c.Time.Local().Format(stampLayout), fmt.Sprintf("%-8s", c.Decision), c.Protocol, where}
+	words := []string{c.Time.Local().Format(show.Stamp), fmt.Sprintf("%-8s", c.Decision), c.Protocol, where}
 	if c.Process != "" {
 		words = append(words, fmt.Sprintf("by %s (%d)", c.Process, c.PID))
 	}
@@ -269,7 +270,7 @@ func (a *app) workspaceHere(prefix string) (supervisor.Entry, error) {
 		}
 	}
 	if len(here) != 1 {
-		return supervisor.Entry{}, fmt.Errorf("%s in this project\nhint: name one of `carrel ps`", count(len(here), "workspace runs", "workspaces run"))
+		return supervisor.Entry{}, fmt.Errorf("%s in this project\nhint: name one of `carrel ps`", show.Count(len(here), "workspace runs", "workspaces run"))
 	}
 	return here[0], nil
 }
@@ -287,7 +288,7 @@ func (a *app) changeHost(ctx context.Context, e supervisor.Entry, allow bool, ho
 	if _, err := a.call(ctx, e, req); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "%s %s in %s, as long as it runs\n", done, oneLine(quoteIf(host)), e.ID)
+	fmt.Fprintf(a.out, "%s %s in %s, as long as it runs\n", done, show.OneLine(show.QuoteIf(host)), e.ID)
 	return nil
 }
 
@@ -302,12 +303,12 @@ func (a *app) personAllows(ctx context.Context, e supervisor.Entry, host string)
 		return err
 	}
 	defer tty.Close()
-	t := &table{}
-	t.row("host", quoteIf(host))
-	t.row("run", e.ID+", "+shorten(strings.Join(e.Argv, " "), columnMax))
-	t.row("project", quoteIf(e.Project))
+	t := &show.Table{}
+	t.Row("host", show.QuoteIf(host))
+	t.Row("run", e.ID+", "+show.Shorten(strings.Join(e.Argv, " "), show.ColumnMax))
+	t.Row("project", show.QuoteIf(e.Project))
 	var text strings.Builder
-	t.print(&text, "  ")
+	t.Print(&text, "  ")
 	fmt.Fprintf(&text, "Type %s to let this workspace reach it, anything else to leave it: ", e.ID)
 	typed, err := tty.Ask(text.String())
 	if err != nil {
@@ -328,6 +329,6 @@ func (a *app) saveHost(deny bool, rule string) error {
 	if err := config.AddHost(file, deny, rule); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "%s is in %s\n", oneLine(quoteIf(rule)), oneLine(quoteIf(file)))
+	fmt.Fprintf(a.out, "%s is in %s\n", show.OneLine(show.QuoteIf(rule)), show.OneLine(show.QuoteIf(file)))
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/inside"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
@@ -51,7 +52,7 @@ func (a *app) holdCommand(op, short, long, done string) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(a.out, held{e.ID, e.Name, done})
+				return show.JSON(a.out, held{e.ID, e.Name, done})
 			}
 			fmt.Fprintf(a.out, "%s %s\n", done, called(e))
 			return nil
@@ -97,7 +98,7 @@ beginning; inside a workspace that stays it may be left out.
 			if err := a.end(cmd.Context(), e); err != nil || !asJSON {
 				return a.ended(e, err)
 			}
-			return printJSON(a.out, held{e.ID, e.Name, "stopped"})
+			return show.JSON(a.out, held{e.ID, e.Name, "stopped"})
 		},
 		ValidArgsFunction: a.completeWorkspace,
 	}

@@ -9,6 +9,7 @@ import (
 
 	"carrel/internal/config"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -184,21 +185,21 @@ func (a *app) validateCeiling(file string, asJSON bool) error {
 	}
 	found.add(problems...)
 	if asJSON {
-		out := validatedJSON{Valid: len(problems) == 0, Problems: notNil(found.Problems), shownCeilings: shown}
-		if err := printJSON(a.out, out); err != nil {
+		out := validatedJSON{Valid: len(problems) == 0, Problems: show.NotNil(found.Problems), shownCeilings: shown}
+		if err := show.JSON(a.out, out); err != nil {
 			return err
 		}
 	} else {
 		for _, p := range found.Problems {
-			fmt.Fprintln(a.out, oneLine(p.line))
+			fmt.Fprintln(a.out, show.OneLine(p.line))
 		}
 		if shown != nil {
-			fmt.Fprintf(a.out, "%s: ok\nhash  %s\n", oneLine(quoteIf(file)), shown.Hash)
+			fmt.Fprintf(a.out, "%s: ok\nhash  %s\n", show.OneLine(show.QuoteIf(file)), shown.Hash)
 			shown.printAdvice(a.out)
 		}
 	}
 	if len(problems) > 0 {
-		return fmt.Errorf("%s in the ceiling", count(len(problems), "mistake", "mistakes"))
+		return fmt.Errorf("%s in the ceiling", show.Count(len(problems), "mistake", "mistakes"))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"carrel/internal/config"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -79,7 +80,7 @@ dimension what it allows and where that stands, and what a person should know of
 				return err
 			}
 			if asJSON {
-				return printJSON(a.out, shown)
+				return show.JSON(a.out, shown)
 			}
 			shown.print(a.out)
 			return nil
@@ -97,7 +98,7 @@ func (a *app) shownOf(under []config.CeilingText, layers []policy.Layer) (*shown
 	if err != nil {
 		return nil, err
 	}
-	s := &shownCeilings{Configured: len(under) > 0, Hash: config.CeilingHash(session), Ceilings: []shownCeiling{}, Advisories: []advisory{}, Warnings: notNil(warningsOf(warnings))}
+	s := &shownCeilings{Configured: len(under) > 0, Hash: config.CeilingHash(session), Ceilings: []shownCeiling{}, Advisories: []advisory{}, Warnings: show.NotNil(warningsOf(warnings))}
 	all := workspace.UnderCeilings{Session: session}
 	var names []string
 	for i, c := range session.All() {
@@ -159,12 +160,12 @@ func (s *shownCeilings) print(to io.Writer) {
 		if c.Operator {
 			who = ", of the operator"
 		}
-		fmt.Fprintf(to, "%s%s\nhash  %s\n", oneLine(quoteIf(string(c.Source))), who, c.Hash)
-		t := &table{}
+		fmt.Fprintf(to, "%s%s\nhash  %s\n", show.OneLine(show.QuoteIf(string(c.Source))), who, c.Hash)
+		t := &show.Table{}
 		for _, l := range c.Dimensions {
-			t.row(l.Dimension, oneLine(string(l.Value)), oneLine(string(l.Where)))
+			t.Row(l.Dimension, show.OneLine(string(l.Value)), show.OneLine(string(l.Where)))
 		}
-		t.print(to, "  ")
+		t.Print(to, "  ")
 	}
 	if len(s.Ceilings) > 1 && s.Hash != "" && s.Hash != s.Ceilings[0].Hash {
 		fmt.Fprintf(to, "hash of what holds together  %s\n", s.Hash)
@@ -177,10 +178,10 @@ func (s *shownCeilings) print(to io.Writer) {
 
 func (s *shownCeilings) printAdvice(to io.Writer) {
 	for _, w := range s.Warnings {
-		fmt.Fprintf(to, "warning: %s: %s\n", oneLine(string(w.Where)), oneLine(string(w.Message)))
+		fmt.Fprintf(to, "warning: %s: %s\n", show.OneLine(string(w.Where)), show.OneLine(string(w.Message)))
 	}
 	for _, adv := range s.Advisories {
-		fmt.Fprintf(to, "advice: %s: %s\n", oneLine(string(adv.Where)), oneLine(string(adv.Message)))
+		fmt.Fprintf(to, "advice: %s: %s\n", show.OneLine(string(adv.Where)), show.OneLine(string(adv.Message)))
 	}
 }
 
@@ -236,18 +237,18 @@ func (a *app) diffCeilings(from, to string, asJSON bool) error {
 	out := comparedJSON{From: config.CeilingHash(both[0]), To: config.CeilingHash(both[1]), Changes: []changedJSON{}}
 	out.Same = out.From == out.To
 	for _, c := range policy.DiffCeilings(both[0], both[1]) {
-		out.Changes = append(out.Changes, changedJSON{string(c.Dimension), text(c.From), text(c.To), notNil(texts(c.More)), notNil(texts(c.Less))})
+		out.Changes = append(out.Changes, changedJSON{string(c.Dimension), text(c.From), text(c.To), show.NotNil(show.Texts(c.More)), show.NotNil(show.Texts(c.Less))})
 	}
 	if asJSON {
-		return printJSON(a.out, out)
+		return show.JSON(a.out, out)
 	}
 	for _, c := range out.Changes {
-		fmt.Fprintf(a.out, "%s: %s -> %s\n", c.Dimension, oneLine(string(c.From)), oneLine(string(c.To)))
+		fmt.Fprintf(a.out, "%s: %s -> %s\n", c.Dimension, show.OneLine(string(c.From)), show.OneLine(string(c.To)))
 		for _, more := range c.More {
-			fmt.Fprintf(a.out, "  + %s\n", oneLine(string(more)))
+			fmt.Fprintf(a.out, "  + %s\n", show.OneLine(string(more)))
 		}
 		for _, less := range c.Less {
-			fmt.Fprintf(a.out, "  - %s\n", oneLine(string(less)))
+			fmt.Fprintf(a.out, "  - %s\n", show.OneLine(string(less)))
 		}
 	}
 	if len(out.Changes) == 0 {

@@ -7,6 +7,7 @@ import (
 	"carrel/internal/agents"
 	"carrel/internal/config"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -46,11 +47,11 @@ func presets(loaded *config.Loaded) []namedPreset {
 	var out []namedPreset
 	for _, b := range agents.BuiltinPresets() {
 		out = append(out, namedPreset{Name: b.Name, Description: text(b.Title), Persona: b.Persona, Fixed: true,
-			Command: texts(b.Command), Agent: b.Agent, Origin: "built-in"})
+			Command: show.Texts(b.Command), Agent: b.Agent, Origin: "built-in"})
 	}
 	for _, p := range loaded.Presets {
 		out = append(out, namedPreset{Name: p.Name, Description: text(p.Description), Persona: p.Persona,
-			Command: texts(p.Command), Origin: originOf(loaded, p), Where: text(place(p.Source.File, p.Source.Line)), Values: valuesOf(loaded, p)})
+			Command: show.Texts(p.Command), Origin: originOf(loaded, p), Where: text(place(p.Source.File, p.Source.Line)), Values: valuesOf(loaded, p)})
 	}
 	return out
 }
@@ -100,14 +101,14 @@ func (a *app) presetListCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(a.out, list)
+				return show.JSON(a.out, list)
 			}
-			t := &table{}
-			t.row("NAME", "PERSONA", "FROM", "COMMAND", "DESCRIPTION")
+			t := &show.Table{}
+			t.Row("NAME", "PERSONA", "FROM", "COMMAND", "DESCRIPTION")
 			for _, p := range list {
-				t.row(p.Name, string(p.Persona), p.Origin, p.commandLine(), string(p.Description))
+				t.Row(p.Name, string(p.Persona), p.Origin, p.commandLine(), string(p.Description))
 			}
-			t.print(a.out, "")
+			t.Print(a.out, "")
 			return nil
 		},
 	}
@@ -119,7 +120,7 @@ func (p *namedPreset) commandLine() string {
 	if len(p.Command) == 0 && p.Origin == "built-in" {
 		return "(your shell)"
 	}
-	return dash(words(p.Command))
+	return show.Dash(show.Words(p.Command))
 }
 
 func (a *app) presetShowCommand() *cobra.Command {
@@ -142,7 +143,7 @@ func (a *app) presetShowCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(a.out, p)
+				return show.JSON(a.out, p)
 			}
 			p.print(a)
 			return nil
@@ -153,29 +154,29 @@ func (a *app) presetShowCommand() *cobra.Command {
 }
 
 func (p *namedPreset) print(a *app) {
-	t := &table{}
-	t.row("name", p.Name)
+	t := &show.Table{}
+	t.Row("name", p.Name)
 	if p.Description != "" {
-		t.row("description", string(p.Description))
+		t.Row("description", string(p.Description))
 	}
-	t.row("command", p.commandLine())
+	t.Row("command", p.commandLine())
 	persona := string(p.Persona)
 	if p.Fixed {
 		persona += " (fixed)"
 	}
-	t.row("persona", persona)
+	t.Row("persona", persona)
 	if p.Agent != "" {
-		t.row("agent", p.Agent)
+		t.Row("agent", p.Agent)
 	}
 	from := p.Origin
 	if p.Where != "" {
 		from += ", " + string(p.Where)
 	}
-	t.row("from", from)
+	t.Row("from", from)
 	for _, v := range p.Values {
-		t.row("asks for", string(v.Key)+": "+quoteIf(string(v.Value)))
+		t.Row("asks for", string(v.Key)+": "+show.QuoteIf(string(v.Value)))
 	}
-	t.print(a.out, "")
+	t.Print(a.out, "")
 }
 
 func findPreset(list []namedPreset, name string) (*namedPreset, error) {

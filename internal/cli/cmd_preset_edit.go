@@ -11,6 +11,7 @@ import (
 	"carrel/internal/agents"
 	"carrel/internal/config"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -81,7 +82,7 @@ func (a *app) addPreset(p config.NewPreset) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "preset %s is in %s\n", p.Name, oneLine(quoteIf(file)))
+	fmt.Fprintf(a.out, "preset %s is in %s\n", p.Name, show.OneLine(show.QuoteIf(file)))
 	return nil
 }
 
@@ -107,7 +108,7 @@ func (a *app) presetRemoveCommand() *cobra.Command {
 			if err := config.RemovePreset(file, name); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.out, "preset %s is gone from %s\n", name, oneLine(quoteIf(file)))
+			fmt.Fprintf(a.out, "preset %s is gone from %s\n", name, show.OneLine(show.QuoteIf(file)))
 			return nil
 		},
 	}

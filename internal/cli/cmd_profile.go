@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"carrel/internal/profile"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -105,9 +106,9 @@ func (a *app) profilePathCommand() *cobra.Command {
 				dir = profile.File(dir, args[0])
 			}
 			if asJSON {
-				return printJSON(a.out, map[string]text{"path": text(dir)})
+				return show.JSON(a.out, map[string]text{"path": text(dir)})
 			}
-			fmt.Fprintln(a.out, oneLine(dir))
+			fmt.Fprintln(a.out, show.OneLine(dir))
 			return nil
 		},
 	}
@@ -133,9 +134,9 @@ func (a *app) profileDeleteCommand() *cobra.Command {
 			file := profile.File(dir, args[0])
 			switch {
 			case asJSON:
-				return printJSON(a.out, deletedJSON{Name: args[0], File: text(file), Deleted: !dry, DryRun: dry})
+				return show.JSON(a.out, deletedJSON{Name: args[0], File: text(file), Deleted: !dry, DryRun: dry})
 			case dry:
-				fmt.Fprintf(a.out, "profile %s would be deleted: %s\n", args[0], oneLine(quoteIf(file)))
+				fmt.Fprintf(a.out, "profile %s would be deleted: %s\n", args[0], show.OneLine(show.QuoteIf(file)))
 			default:
 				fmt.Fprintf(a.out, "profile %s is deleted\n", args[0])
 			}

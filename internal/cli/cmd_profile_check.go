@@ -9,6 +9,7 @@ import (
 	"carrel/internal/config"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -65,7 +66,7 @@ func (a *app) checkProfile(name, permissions string, asJSON bool) error {
 	for _, c := range slices.Concat(saved.Setup, saved.Apps) {
 		req.Argv = c.Argv
 		if _, err := workspace.Prepare(req); err != nil {
-			return fmt.Errorf("%s: %w", words(texts(c.Argv)), err)
+			return fmt.Errorf("%s: %w", show.Words(show.Texts(c.Argv)), err)
 		}
 	}
 	if len(req.Argv) == 0 {
@@ -90,13 +91,13 @@ func (a *app) checkProfile(name, permissions string, asJSON bool) error {
 	}
 	said := showProfile(saved, profile.File(dir, name), false)
 	if asJSON {
-		return printJSON(a.out, checkedJSON{Profile: said, Decided: x, Missing: texts(p.Missing())})
+		return show.JSON(a.out, checkedJSON{Profile: said, Decided: x, Missing: show.Texts(p.Missing())})
 	}
 	said.print(a)
 	fmt.Fprintln(a.out)
 	x.print(a.out, false)
 	for _, name := range p.Missing() {
-		fmt.Fprintf(a.out, "warning: %s is not found here, outside; unless the setup brings it, it cannot be started\n", oneLine(quoteIf(name)))
+		fmt.Fprintf(a.out, "warning: %s is not found here, outside; unless the setup brings it, it cannot be started\n", show.OneLine(show.QuoteIf(name)))
 	}
 	return nil
 }
@@ -203,7 +204,7 @@ func (a *app) printTemplate(t profile.Template, permissions string, asJSON bool)
 		return err
 	}
 	if asJSON {
-		return printJSON(a.out, map[string]text{"kind": text(t.Kind), "yaml": text(data)})
+		return show.JSON(a.out, map[string]text{"kind": text(t.Kind), "yaml": text(data)})
 	}
 	_, err = a.out.Write(data)
 	return err

@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/outfile"
 	"carrel/internal/profile"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -58,7 +59,7 @@ func (a *app) exportProfile(name, output string, replace, asJSON bool) error {
 	if output == "" {
 		if asJSON {
 			yaml := text(data)
-			return printJSON(a.out, exportedJSON{Name: name, Yaml: &yaml})
+			return show.JSON(a.out, exportedJSON{Name: name, Yaml: &yaml})
 		}
 		_, err := a.out.Write(data)
 		return err
@@ -71,8 +72,8 @@ func (a *app) exportProfile(name, output string, replace, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return printJSON(a.out, exportedJSON{Name: name, Output: text(output), Replaced: replaced})
+		return show.JSON(a.out, exportedJSON{Name: name, Output: text(output), Replaced: replaced})
 	}
-	fmt.Fprintf(a.out, "profile %s is in %s\n", name, oneLine(quoteIf(output)))
+	fmt.Fprintf(a.out, "profile %s is in %s\n", name, show.OneLine(show.QuoteIf(output)))
 	return nil
 }

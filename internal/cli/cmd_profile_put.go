@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/config"
 	"carrel/internal/profile"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -112,17 +113,17 @@ func (a *app) saveProfiles(f *saveFlags, list []*profile.Profile, items []profil
 		out = append(out, one)
 	}
 	if f.asJSON {
-		return printJSON(a.out, out)
+		return show.JSON(a.out, out)
 	}
 	for _, l := range lost {
-		fmt.Fprintf(a.err, "carrel: not carried over: %s\n", oneLine(l.String()))
+		fmt.Fprintf(a.err, "carrel: not carried over: %s\n", show.OneLine(l.String()))
 	}
 	for _, s := range out {
 		what := map[string]string{"create": "is saved in", "replace": "is replaced in"}[s.Action]
 		if f.dry {
 			what = map[string]string{"create": "would be saved in", "replace": "would be replaced in"}[s.Action]
 		}
-		fmt.Fprintf(a.out, "profile %s %s %s\n", s.Name, what, oneLine(quoteIf(string(s.File))))
+		fmt.Fprintf(a.out, "profile %s %s %s\n", s.Name, what, show.OneLine(show.QuoteIf(string(s.File))))
 	}
 	return nil
 }
@@ -186,7 +187,7 @@ func (a *app) importProfiles(f *saveFlags, file string) error {
 	}
 	if f.name != "" {
 		if len(list) != 1 {
-			return fmt.Errorf("--name %q: %q holds %s, which have names of their own", f.name, fileName(file), count(len(list), "profile", "profiles"))
+			return fmt.Errorf("--name %q: %q holds %s, which have names of their own", f.name, fileName(file), show.Count(len(list), "profile", "profiles"))
 		}
 		for i := range lost {
 			lost[i].Profile = f.name

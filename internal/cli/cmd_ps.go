@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -47,18 +48,18 @@ func (a *app) ps(ctx context.Context, asJSON bool) error {
 	}
 	list := statuses(ctx, entries)
 	if asJSON {
-		return printJSON(a.out, notNil(list))
+		return show.JSON(a.out, show.NotNil(list))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(a.out, "no workspace is running")
 		return nil
 	}
-	t := &table{}
-	t.row("ID", "NAME", "STATE", "WAITING", "SINCE", "PUBLISHED", "COMMAND", "PROJECT")
+	t := &show.Table{}
+	t.Row("ID", "NAME", "STATE", "WAITING", "SINCE", "PUBLISHED", "COMMAND", "PROJECT")
 	for _, s := range list {
-		t.row(s.ID, dash(s.Name), stateText(s.State, s.Backend), fmt.Sprint(s.Pending), s.Started.Local().Format(stampLayout), publishedText(s.Published), shorten(strings.Join(s.Argv, " "), columnMax), quoteIf(s.Project))
+		t.Row(s.ID, show.Dash(s.Name), stateText(s.State, s.Backend), fmt.Sprint(s.Pending), s.Started.Local().Format(show.Stamp), publishedText(s.Published), show.Shorten(strings.Join(s.Argv, " "), show.ColumnMax), show.QuoteIf(s.Project))
 	}
-	t.print(a.out, "")
+	t.Print(a.out, "")
 	return nil
 }
 
@@ -72,7 +73,7 @@ func publishedText(list []api.Published) string {
 		}
 		words = append(words, word)
 	}
-	return dash(strings.Join(words, ","))
+	return show.Dash(strings.Join(words, ","))
 }
 
 // running finds the live workspaces. A place of the registry that cannot be
@@ -80,7 +81,7 @@ func publishedText(list []api.Published) string {
 func (a *app) running() ([]supervisor.Entry, error) {
 	entries, err := supervisor.Find(supervisor.Dirs(a.getenv("XDG_RUNTIME_DIR"), workspace.StatePath(a.getenv)))
 	if err != nil && len(entries) > 0 {
-		fmt.Fprintf(a.err, "carrel: %s\n", oneLine(err.Error()))
+		fmt.Fprintf(a.err, "carrel: %s\n", show.OneLine(err.Error()))
 		err = nil
 	}
 	if err != nil {
@@ -147,14 +148,6 @@ func noSuch(what, prefix, list string, err error) error {
 	return fmt.Errorf("no %s %q\nhint: `%s` lists them", what, prefix, list)
 }
 
-// shorten cuts text for one column of a table.
-func shorten(s string, most int) string {
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most-3]) + "..."
-	}
-	return s
-}
-
 // completeWorkspace names the running workspaces.
 func (a *app) completeWorkspace(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
@@ -163,7 +156,7 @@ func (a *app) completeWorkspace(_ *cobra.Command, args []string, _ string) ([]st
 	entries, _ := a.running()
 	var names []string
 	for _, e := range entries {
-		names = append(names, called(e)+"\t"+oneLine(shorten(strings.Join(e.Argv, " "), columnMax)))
+		names = append(names, called(e)+"\t"+show.OneLine(show.Shorten(strings.Join(e.Argv, " "), show.ColumnMax)))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

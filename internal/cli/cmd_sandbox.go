@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"carrel/internal/lowlevel"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 	"carrel/sandbox/policyfile"
 
@@ -151,7 +152,7 @@ func (a *app) resultTo(cmd *cobra.Command, f *sandboxFlags) (func(*lowlevel.Resu
 		if err != nil || !f.json && file == nil {
 			return err
 		}
-		line = append(plainJSON(line[:len(line)-1]), '\n')
+		line = append(show.PlainJSON(line[:len(line)-1]), '\n')
 		if f.json {
 			_, err = a.err.Write(line)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"carrel/internal/inside"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -112,6 +113,6 @@ func describe(m *inside.Mark, in io.Reader) {
 	}
 	if text := strings.TrimSpace(strings.Join(words, " ")); text != "" {
 		line, _, _ := strings.Cut(text, "\n")
-		m.Label = strings.TrimPrefix(m.Label+": ", ": ") + shorten(line, maxWords)
+		m.Label = strings.TrimPrefix(m.Label+": ", ": ") + show.Shorten(line, maxWords)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -52,9 +53,9 @@ func (a *app) terminalStartCommand() *cobra.Command {
 				return &exitError{status: exitOf(r), err: err}
 			}
 			if f.json {
-				return printJSON(a.out, r.App)
+				return show.JSON(a.out, r.App)
 			}
-			fmt.Fprintf(a.out, "%s %s\n", r.App.ID, oneLine(r.App.Name))
+			fmt.Fprintf(a.out, "%s %s\n", r.App.ID, show.OneLine(r.App.Name))
 			return nil
 		},
 		ValidArgsFunction: a.completeWorkspace,
@@ -84,14 +85,14 @@ func (a *app) terminalReadCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(a.out, r.Screen)
+				return show.JSON(a.out, r.Screen)
 			}
 			lines := append(r.Screen.Scrollback, r.Screen.Lines...)
 			for len(lines) > 0 && lines[len(lines)-1] == "" {
 				lines = lines[:len(lines)-1]
 			}
 			for _, l := range lines {
-				fmt.Fprintln(a.out, Escape(l))
+				fmt.Fprintln(a.out, show.Escape(l))
 			}
 			return nil
 		},

@@ -11,6 +11,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/history"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -176,14 +177,14 @@ func (a *app) tellRefused(h *workspace.History, f *undoFlags, v *history.Preview
 	case errors.As(refused, &conflict):
 		j := undoSaid(h, f, v, conflict.Conflicts)
 		if f.json {
-			if err := printJSON(a.out, j); err != nil {
+			if err := show.JSON(a.out, j); err != nil {
 				return err
 			}
 		} else {
 			a.tellConflicts(h, j.Conflicts)
 			a.tellLeftOut(j.LeftOut)
 		}
-		return fmt.Errorf("%s: %s not as the steps left them\nhint: --keep-both keeps both, --skip-conflicts leaves them, --force replaces them", nothing, count(len(conflict.Conflicts), "path is", "paths are"))
+		return fmt.Errorf("%s: %s not as the steps left them\nhint: --keep-both keeps both, --skip-conflicts leaves them, --force replaces them", nothing, show.Count(len(conflict.Conflicts), "path is", "paths are"))
 	case errors.As(refused, &lost):
 		return a.refuseLoss(h, f, v, lost, nothing)
 	}
@@ -194,16 +195,16 @@ func (a *app) tellRefused(h *workspace.History, f *undoFlags, v *history.Preview
 func (a *app) refuseLoss(h *workspace.History, f *undoFlags, v *history.Preview, lost *history.UnrestorableError, nothing string) error {
 	j := undoSaid(h, f, v, nil)
 	if f.json {
-		if err := printJSON(a.out, j); err != nil {
+		if err := show.JSON(a.out, j); err != nil {
 			return err
 		}
 	} else {
 		for _, u := range j.Unrestorable {
-			fmt.Fprintf(a.err, "carrel: cannot be restored: %s: %s\n", oneLine(shown(h, string(u.Path))), oneLine(u.Why))
+			fmt.Fprintf(a.err, "carrel: cannot be restored: %s: %s\n", show.OneLine(shown(h, string(u.Path))), show.OneLine(u.Why))
 		}
 		a.tellLeftOut(j.LeftOut)
 	}
-	return fmt.Errorf("%s: %s not be restored\nhint: --skip-conflicts restores everything else", nothing, count(len(lost.Paths), "path can", "paths can"))
+	return fmt.Errorf("%s: %s not be restored\nhint: --skip-conflicts restores everything else", nothing, show.Count(len(lost.Paths), "path can", "paths can"))
 }
 
 func (f *undoFlags) mode() history.Mode {
@@ -277,7 +278,7 @@ func (f *undoFlags) steps(h *workspace.History, args []string, req history.Reque
 		if f.to != "" {
 			asked = "all after step " + f.to
 		}
-		return nil, fmt.Errorf("%s%s can be %s in %s, asked for %s; `carrel history --all` lists all", count(len(out), "step", "steps"), which, what, quoteIf(h.Project), asked)
+		return nil, fmt.Errorf("%s%s can be %s in %s, asked for %s; `carrel history --all` lists all", show.Count(len(out), "step", "steps"), which, what, show.QuoteIf(h.Project), asked)
 	}
 	return out, nil
 }
@@ -339,8 +340,8 @@ func undoSaid(h *workspace.History, f *undoFlags, v *history.Preview, conflicts 
 	j := undoJSON{DryRun: f.dryRun, Steps: []uint64{}, Restored: []text{}, Removed: []text{}, Unrestorable: []lostJSON{}, Conflicts: []conflictJSON{}}
 	var paths []string
 	j.Steps = append(j.Steps, v.Steps...)
-	j.Restored = append(j.Restored, texts(v.Restored)...)
-	j.Removed = append(j.Removed, texts(v.Removed)...)
+	j.Restored = append(j.Restored, show.Texts(v.Restored)...)
+	j.Removed = append(j.Removed, show.Texts(v.Removed)...)
 	paths = slices.Concat(paths, v.Restored, v.Removed)
 	for _, u := range v.Unrestorable {
 		j.Unrestorable = append(j.Unrestorable, lostJSON{text(u.Path), u.Why})
@@ -382,7 +383,7 @@ func (a *app) tellUndo(h *workspace.History, f *undoFlags, v *history.Preview, w
 	}
 	j.Done = !f.dryRun && missing == 0
 	if f.json {
-		return errors.Join(printJSON(a.out, j), a.incomplete(f, missing))
+		return errors.Join(show.JSON(a.out, j), a.incomplete(f, missing))
 	}
 	a.tellConflicts(h, j.Conflicts)
 	a.tellPaths(h, would+"restored  ", j.Restored)
@@ -392,13 +393,13 @@ func (a *app) tellUndo(h *workspace.History, f *undoFlags, v *history.Preview, w
 		if u.Why == history.Ignored {
 			what = "left alone"
 		}
-		fmt.Fprintf(a.out, "%s  %s: %s\n", what, oneLine(shown(h, string(u.Path))), oneLine(u.Why))
+		fmt.Fprintf(a.out, "%s  %s: %s\n", what, show.OneLine(shown(h, string(u.Path))), show.OneLine(u.Why))
 	}
 	for _, b := range j.Beside {
-		fmt.Fprintf(a.out, "%skept      %s as %s\n", would, oneLine(shown(h, string(b.Path))), oneLine(shown(h, string(b.Name))))
+		fmt.Fprintf(a.out, "%skept      %s as %s\n", would, show.OneLine(shown(h, string(b.Path))), show.OneLine(shown(h, string(b.Name))))
 	}
 	a.tellLeftAlone(h, j.LeftAlone)
-	fmt.Fprintf(a.out, "%s: %s %srestored, %d removed", count(len(v.Steps), "step", "steps"), count(len(j.Restored), "path", "paths"), would, len(j.Removed))
+	fmt.Fprintf(a.out, "%s: %s %srestored, %d removed", show.Count(len(v.Steps), "step", "steps"), show.Count(len(j.Restored), "path", "paths"), would, len(j.Removed))
 	if missing > 0 {
 		fmt.Fprintf(a.out, ", %d could not be restored", missing)
 	}
@@ -418,12 +419,12 @@ func (a *app) tellLeftAlone(h *workspace.History, list []lostJSON) {
 	told := make(map[string]int)
 	for _, u := range list {
 		if told[u.Why]++; told[u.Why] <= maxAlone {
-			fmt.Fprintf(a.out, "left alone  %s: %s\n", oneLine(shown(h, string(u.Path))), oneLine(u.Why))
+			fmt.Fprintf(a.out, "left alone  %s: %s\n", show.OneLine(shown(h, string(u.Path))), show.OneLine(u.Why))
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(told)) {
 		if more := told[why] - maxAlone; more > 0 {
-			fmt.Fprintf(a.out, "left alone  (%d more, --json lists all): %s\n", more, oneLine(why))
+			fmt.Fprintf(a.out, "left alone  (%d more, --json lists all): %s\n", more, show.OneLine(why))
 		}
 	}
 }
@@ -438,7 +439,7 @@ func (a *app) incomplete(f *undoFlags, missing int) error {
 	if f.dryRun {
 		rest = "would be"
 	}
-	return &exitError{status: 1, err: fmt.Errorf("%s could not be restored; everything else %s", count(missing, "path", "paths"), rest)}
+	return &exitError{status: 1, err: fmt.Errorf("%s could not be restored; everything else %s", show.Count(missing, "path", "paths"), rest)}
 }
 
 // tellPaths lists the first of some paths, and how many there are beside them.
@@ -448,12 +449,12 @@ func (a *app) tellPaths(h *workspace.History, what string, list []text) {
 			fmt.Fprintf(a.out, "%s(%d more, --json lists all)\n", what, len(list)-i)
 			return
 		}
-		fmt.Fprintf(a.out, "%s%s\n", what, oneLine(shown(h, string(p))))
+		fmt.Fprintf(a.out, "%s%s\n", what, show.OneLine(shown(h, string(p))))
 	}
 }
 
 func (a *app) tellConflicts(h *workspace.History, list []conflictJSON) {
 	for _, c := range list {
-		fmt.Fprintf(a.err, "carrel: conflict: %s: %s\n", oneLine(shown(h, string(c.Path))), oneLine(c.Why))
+		fmt.Fprintf(a.err, "carrel: conflict: %s: %s\n", show.OneLine(shown(h, string(c.Path))), show.OneLine(c.Why))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"carrel/internal/api"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -74,20 +75,20 @@ func (a *app) watch(ctx context.Context, name string, w *api.Watch, asJSON bool)
 		return nil // enough
 	}
 	if err == nil {
-		fmt.Fprintf(a.err, "carrel: %s has ended\n", oneLine(name))
+		fmt.Fprintf(a.err, "carrel: %s has ended\n", show.OneLine(name))
 	}
 	return err
 }
 
 func (a *app) tellWatching(name string, w api.Watching, asJSON bool) error {
 	if asJSON {
-		return printLine(a.out, w)
+		return show.Line(a.out, w)
 	}
 	_, err := fmt.Fprintf(a.out, "address   %s\npassword  %s\n", w.Address, w.Password)
 	switch {
 	case err != nil:
 	case w.Acts:
-		fmt.Fprintf(a.err, "carrel: a viewer looks, until `carrel control %s takeover`; then %s\n", oneLine(name), oneLine(w.Human))
+		fmt.Fprintf(a.err, "carrel: a viewer looks, until `carrel control %s takeover`; then %s\n", show.OneLine(name), show.OneLine(w.Human))
 	default:
 		fmt.Fprintln(a.err, "carrel: a viewer with this password looks, and types nothing")
 	}

@@ -7,6 +7,7 @@ import (
 	"carrel/internal/agents"
 	"carrel/internal/config"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -74,7 +75,7 @@ func (a *app) ownPresetNames() []string {
 	for _, p := range loaded.Presets {
 		name := p.Name
 		if p.Description != "" {
-			name += "\t" + oneLine(p.Description)
+			name += "\t" + show.OneLine(p.Description)
 		}
 		names = append(names, name)
 	}

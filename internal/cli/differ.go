@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carrel/internal/history"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -23,7 +24,7 @@ type differ struct {
 	step         *history.Step
 	stat, colour bool
 
-	table      table // of stat
+	table      show.Table // of stat
 	paths      int
 	more, less int // lines
 }
@@ -83,7 +84,7 @@ func (d *differ) states(c history.PathChange) (was, now *history.State) {
 // object says what something is that is no file.
 func object(s *history.State) string {
 	if s.Kind == history.Symlink {
-		return "symlink -> " + quoteIf(string(s.Target))
+		return "symlink -> " + show.QuoteIf(string(s.Target))
 	}
 	return s.Kind.String()
 }
@@ -104,9 +105,9 @@ func (d *differ) meta(name string, was, now *history.State) {
 			continue // the mode kept it from being read
 		}
 		if old, had := was.Xattrs[k]; !had || !bytes.Equal(old, now.Xattrs[k]) {
-			d.note("", name, "attribute "+quoteIf(k)+" "+attribute(now.Xattrs, k)+", was "+attribute(was.Xattrs, k))
+			d.note("", name, "attribute "+show.QuoteIf(k)+" "+attribute(now.Xattrs, k)+", was "+attribute(was.Xattrs, k))
 		} else if _, has := now.Xattrs[k]; !has {
-			d.note("", name, "attribute "+quoteIf(k)+" none, was "+attribute(was.Xattrs, k))
+			d.note("", name, "attribute "+show.QuoteIf(k)+" none, was "+attribute(was.Xattrs, k))
 		}
 	}
 }
@@ -132,7 +133,7 @@ func attribute(all map[string][]byte, name string) string {
 	if !ok {
 		return "none"
 	}
-	return strconv.Quote(shorten(string(v), columnMax))
+	return strconv.Quote(show.Shorten(string(v), show.ColumnMax))
 }
 
 func timeText(ns int64) string { return time.Unix(0, ns).Format("2006-01-02 15:04:05.000000000") }
@@ -140,14 +141,14 @@ func timeText(ns int64) string { return time.Unix(0, ns).Format("2006-01-02 15:0
 // note prints what is no line of a file.
 func (d *differ) note(colour, name, what string) {
 	if d.stat {
-		d.table.row(name, what)
+		d.table.Row(name, what)
 		return
 	}
 	sign := ""
 	if colour != "" {
 		sign, what = what[:1], what[1:]
 	}
-	d.line(colour, sign+oneLine(name)+": "+oneLine(what))
+	d.line(colour, sign+show.OneLine(name)+": "+show.OneLine(what))
 }
 
 // content prints how the lines of a file changed.
@@ -195,7 +196,7 @@ func (d *differ) content(c history.PathChange, name string, was, now *history.St
 		case history.Removed:
 			name = "/dev/null"
 		}
-		d.unified(oneLine(old), oneLine(name), x, y)
+		d.unified(show.OneLine(old), show.OneLine(name), x, y)
 	}
 }
 
@@ -226,7 +227,7 @@ func (d *differ) count(name string, x, y []byte) {
 		}
 	}
 	d.more, d.less = d.more+more, d.less+less
-	d.table.row(name, fmt.Sprintf("+%d -%d", more, less))
+	d.table.Row(name, fmt.Sprintf("+%d -%d", more, less))
 }
 
 // total ends what stat tells.
@@ -234,10 +235,10 @@ func (d *differ) total() {
 	if !d.stat {
 		return
 	}
-	if len(d.table.rows) > 0 {
-		d.table.print(d.out, "")
+	if d.table.HasRows() {
+		d.table.Print(d.out, "")
 	}
-	fmt.Fprintf(d.out, "%s, %s added, %d removed\n", count(d.paths, "path", "paths"), count(d.more, "line", "lines"), d.less)
+	fmt.Fprintf(d.out, "%s, %s added, %d removed\n", show.Count(d.paths, "path", "paths"), show.Count(d.more, "line", "lines"), d.less)
 }
 
 func (d *differ) unified(old, name string, x, y []byte) {
@@ -250,7 +251,7 @@ func (d *differ) unified(old, name string, x, y []byte) {
 
 // settingsDiff shows an edit of a settings file as diff does; a nil text is no file.
 func settingsDiff(path string, before, after []byte) string {
-	old, now := oneLine(path), oneLine(path)
+	old, now := show.OneLine(path), show.OneLine(path)
 	if before == nil {
 		old = "/dev/null"
 	}
@@ -285,7 +286,7 @@ func onlyCRLF(text []byte) bool {
 }
 
 func (d *differ) line(colour, line string) {
-	line = Escape(line)
+	line = show.Escape(line)
 	if colour != "" && d.colour {
 		line = colour + line + plain
 	}

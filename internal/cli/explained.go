@@ -2,6 +2,7 @@ package cli
 
 import (
 	"carrel/internal/policy"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 )
 
@@ -98,10 +99,10 @@ func (a *app) explained(p *workspace.Prepared, f *explainFlags) (*explained, err
 	at := p.Location()
 	x := &explained{
 		Project: text(at.Project), Cwd: text(at.Cwd), Home: text(at.Home), Preset: f.run.preset,
-		Command: texts(p.Plan.Command.Argv), Network: networkOf(p.Policy), Rules: rulesOf(p.Policy.Rules), Protected: rulesOf(p.Protected()),
+		Command: show.Texts(p.Plan.Command.Argv), Network: networkOf(p.Policy), Rules: rulesOf(p.Policy.Rules), Protected: rulesOf(p.Protected()),
 	}
 	if m, ok := p.Recognition(); ok {
-		x.Agent = &explainedAgent{Name: m.Agent.Name, Title: m.Agent.Title, Executable: text(m.Executable), Via: texts(m.Via), Hosts: m.Agent.Hosts, PromptsOff: p.StartsWithoutPrompts(), Directory: text(p.AgentDirectory())}
+		x.Agent = &explainedAgent{Name: m.Agent.Name, Title: m.Agent.Title, Executable: text(m.Executable), Via: show.Texts(m.Via), Hosts: m.Agent.Hosts, PromptsOff: p.StartsWithoutPrompts(), Directory: text(p.AgentDirectory())}
 	}
 	x.Engine = engineJSON{Name: string(p.Engine()), Why: text(p.EngineReason())}
 	for _, r := range p.Policy.Reasons {
@@ -132,7 +133,7 @@ type placeError struct {
 	err   error
 }
 
-func (e *placeError) Error() string { return "--path " + quote(e.where) + ": " + e.err.Error() }
+func (e *placeError) Error() string { return "--path " + show.Quote(e.where) + ": " + e.err.Error() }
 func (e *placeError) Unwrap() error { return e.err }
 
 func warningsOf(list []policy.Warning) []warning {
@@ -173,7 +174,7 @@ func ruleOf(r policy.Rule) fileRule {
 
 func pathOf(a workspace.PathAnswer) pathAnswer {
 	access, why := accessOf(a)
-	out := pathAnswer{Path: text(a.Asked), Access: access, Why: text(why), Change: texts(a.Change)}
+	out := pathAnswer{Path: text(a.Asked), Access: access, Why: text(why), Change: show.Texts(a.Change)}
 	if a.Asked != a.Path {
 		out.Real = text(a.Path)
 	}
@@ -186,9 +187,22 @@ func pathOf(a workspace.PathAnswer) pathAnswer {
 }
 
 func hostOf(h *policy.HostExplanation) hostAnswer {
-	out := hostAnswer{Host: text(h.Host), Allowed: h.Allowed, Code: string(h.Code), Why: text(h.Why), Change: texts(h.Change)}
+	out := hostAnswer{Host: text(h.Host), Allowed: h.Allowed, Code: string(h.Code), Why: text(h.Why), Change: show.Texts(h.Change)}
 	if h.Rule != nil {
 		out.Rule = text(h.Rule.V + " (" + h.Rule.Source.String() + ")")
 	}
 	return out
+}
+
+// sourceJSON is a policy.Source in JSON.
+type sourceJSON struct {
+	Layer  string `json:"layer"`
+	File   text   `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+	Text   text   `json:"text,omitempty"` // flag, variable, key or built-in reason
+}
+
+func sourceOf(s policy.Source) sourceJSON {
+	return sourceJSON{Layer: s.Layer.String(), File: text(s.File), Line: s.Line, Column: s.Column, Text: text(s.Text)}
 }

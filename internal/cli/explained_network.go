@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carrel/internal/policy"
+	"carrel/internal/show"
 )
 
 // networkJSON is what is decided of the network beside its mode: hosts hold in
@@ -47,7 +48,7 @@ func entriesOf[T any](list []policy.Value[T], show func(T) string) []networkEntr
 // printNetwork lists what leads in and out. Hosts of one preset are one row;
 // where the mode gives them no meaning, only what somebody wrote is shown.
 func (x *explained) printNetwork(w io.Writer) {
-	t := &table{}
+	t := &show.Table{}
 	mode := x.mode()
 	add := func(list []networkEntry, access string, holds bool) {
 		for len(list) > 0 {
@@ -61,14 +62,14 @@ func (x *explained) printNetwork(w io.Writer) {
 				}
 				note = " (no use: network " + mode + ")"
 			}
-			if len(t.rows) == 0 {
-				t.row("NETWORK", "ACCESS", "WHY")
+			if !t.HasRows() {
+				t.Row("NETWORK", "ACCESS", "WHY")
 			}
-			name := quoteIf(string(e.Entry))
+			name := show.QuoteIf(string(e.Entry))
 			if n > 1 {
 				name += fmt.Sprintf(" and %d more", n-1)
 			}
-			t.row(name, access, string(e.Where)+note)
+			t.Row(name, access, string(e.Where)+note)
 		}
 	}
 	filtered, local := mode == string(policy.NetFiltered), mode == string(policy.NetLocal)
@@ -77,8 +78,8 @@ func (x *explained) printNetwork(w io.Writer) {
 	add(x.Network.HostPorts, "host port", filtered || local)
 	add(x.Network.Publish, "publish", filtered || local)
 	add(x.Network.UnixSockets, "socket", true)
-	if len(t.rows) > 0 {
-		t.print(w, "")
+	if t.HasRows() {
+		t.Print(w, "")
 		fmt.Fprintln(w)
 	}
 }

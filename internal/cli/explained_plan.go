@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"carrel/internal/sandbox"
+	"carrel/internal/show"
 )
 
 // plan is a compiled plan for reading. It names variables and does not show
@@ -59,9 +60,9 @@ func planOf(p *sandbox.Plan) *plan {
 	out := &plan{
 		UID: p.UID, GID: p.GID, Loopback: p.Loopback, Pool: p.Pool, Seccomp: len(p.Seccomp) / instruction, Processes: p.NProc,
 		Namespaces: []string{"user", "mount", "pid", "ipc", "uts", "cgroup"},
-		Landlock:   landlocked{Files: p.Landlock.Files, Write: texts(p.Landlock.Write), Starts: texts(p.Landlock.Execute), Scopes: p.Landlock.Scopes},
-		Brokered:   texts(p.Roots), NoExec: texts(p.NoExec),
-		Command: texts(p.Command.Argv), Dir: text(p.Command.Dir),
+		Landlock:   landlocked{Files: p.Landlock.Files, Write: show.Texts(p.Landlock.Write), Starts: show.Texts(p.Landlock.Execute), Scopes: p.Landlock.Scopes},
+		Brokered:   show.Texts(p.Roots), NoExec: show.Texts(p.NoExec),
+		Command: show.Texts(p.Command.Argv), Dir: text(p.Command.Dir),
 	}
 	if p.Engine == sandbox.EngineNone {
 		out.Namespaces = []string{"user", "mount", "pid"}
@@ -162,34 +163,34 @@ func stepFlags(m *sandbox.Mount) string {
 
 // print writes the plan one step a line, the same for the same plan.
 func (p *plan) print(w io.Writer) {
-	head := &table{}
-	head.row("namespaces", cmp.Or(strings.Join(p.Namespaces, " "), "none: the steps below are held by Landlock's grants, see docs/engines.md"))
-	head.row("identity", fmt.Sprintf("uid %d, gid %d, no capabilities", p.UID, p.GID))
-	head.row("network", p.network())
+	head := &show.Table{}
+	head.Row("namespaces", cmp.Or(strings.Join(p.Namespaces, " "), "none: the steps below are held by Landlock's grants, see docs/engines.md"))
+	head.Row("identity", fmt.Sprintf("uid %d, gid %d, no capabilities", p.UID, p.GID))
+	head.Row("network", p.network())
 	if len(p.Listeners) > 0 {
-		head.row("listeners", "the supervisor's: "+strings.Join(p.Listeners, ", "))
+		head.Row("listeners", "the supervisor's: "+strings.Join(p.Listeners, ", "))
 	}
 	for _, l := range p.Limits {
-		head.row("limit", l)
+		head.Row("limit", l)
 	}
 	if p.Processes > 0 {
-		head.row("limit", fmt.Sprintf("processes=%d", p.Processes))
+		head.Row("limit", fmt.Sprintf("processes=%d", p.Processes))
 	}
-	head.row("seccomp", count(p.Seccomp, "instruction", "instructions"))
+	head.Row("seccomp", show.Count(p.Seccomp, "instruction", "instructions"))
 	p.history(head)
 	p.Landlock.rows(head)
 	list(head, "noexec", p.NoExec)
-	head.row("command", words(p.Command))
-	head.row("directory", quoteIf(string(p.Dir)))
-	head.row("variables", words(p.Variables))
-	head.print(w, "")
+	head.Row("command", show.Words(p.Command))
+	head.Row("directory", show.QuoteIf(string(p.Dir)))
+	head.Row("variables", show.Words(p.Variables))
+	head.Print(w, "")
 	fmt.Fprintln(w)
-	steps := &table{}
-	steps.row("STEP", "KIND", "FLAGS", "TARGET", "SOURCE", "WHY")
+	steps := &show.Table{}
+	steps.Row("STEP", "KIND", "FLAGS", "TARGET", "SOURCE", "WHY")
 	for i, s := range p.Steps {
-		steps.row(strconv.Itoa(i+1), s.Kind, dash(s.Flags), quoteIf(string(s.Target)), s.source(), string(s.Reason))
+		steps.Row(strconv.Itoa(i+1), s.Kind, show.Dash(s.Flags), show.QuoteIf(string(s.Target)), s.source(), string(s.Reason))
 	}
-	steps.print(w, "")
+	steps.Print(w, "")
 }
 
 func (p *plan) network() string {
@@ -207,45 +208,45 @@ func (p *plan) network() string {
 }
 
 // history says who changes the places that file rules open for writing.
-func (p *plan) history(t *table) {
+func (p *plan) history(t *show.Table) {
 	if len(p.Brokered) == 0 {
-		t.row("history", "off: what can be written is changed natively, nothing is recorded")
+		t.Row("history", "off: what can be written is changed natively, nothing is recorded")
 		return
 	}
-	t.row("history", "on: each change is decided and recorded by the broker below")
+	t.Row("history", "on: each change is decided and recorded by the broker below")
 	list(t, "", p.Brokered)
 }
 
 // list writes one row for each path, the first with a head.
-func list(t *table, head string, paths []text) {
+func list(t *show.Table, head string, paths []text) {
 	for _, p := range paths {
-		t.row(head, quoteIf(string(p)))
+		t.Row(head, show.QuoteIf(string(p)))
 		head = ""
 	}
 }
 
-func (l *landlocked) rows(t *table) {
+func (l *landlocked) rows(t *show.Table) {
 	switch {
 	case !l.Files:
-		t.row("landlock", "no file rules")
+		t.Row("landlock", "no file rules")
 	case len(l.Starts) > 0:
-		t.row("landlock", "read below /, write below:")
+		t.Row("landlock", "read below /, write below:")
 		list(t, "", l.Write)
-		t.row("landlock", "start only:")
+		t.Row("landlock", "start only:")
 		list(t, "", l.Starts)
 	case len(l.Read) > 0:
-		t.row("landlock", "read and execute, but for what is masked in it:")
+		t.Row("landlock", "read and execute, but for what is masked in it:")
 		list(t, "", l.Read)
-		t.row("landlock", "everything below, and in a directory of the run alone:")
+		t.Row("landlock", "everything below, and in a directory of the run alone:")
 		list(t, "", l.Write)
 	default:
-		t.row("landlock", "read and execute below /, everything below:")
+		t.Row("landlock", "read and execute below /, everything below:")
 		list(t, "", l.Write)
 	}
 	if l.Scopes {
-		t.row("landlock", "no signals to and no abstract sockets of processes outside")
+		t.Row("landlock", "no signals to and no abstract sockets of processes outside")
 	} else {
-		t.row("landlock", "no scopes")
+		t.Row("landlock", "no scopes")
 	}
 }
 
@@ -256,14 +257,7 @@ func (s *planStep) source() string {
 	case s.Source == "" || s.Source == s.Target && s.Upper == "":
 		return "-"
 	case s.Upper != "":
-		return quoteIf(string(s.Source)) + " + " + quoteIf(string(s.Upper))
+		return show.QuoteIf(string(s.Source)) + " + " + show.QuoteIf(string(s.Upper))
 	}
-	return quoteIf(string(s.Source))
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
+	return show.QuoteIf(string(s.Source))
 }

@@ -3,11 +3,11 @@ package cli
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 )
 
@@ -38,18 +38,18 @@ func (x *explained) print(w io.Writer, plan bool) {
 }
 
 func (x *explained) printHead(w io.Writer) {
-	t := &table{}
-	t.row("project", string(x.Project))
+	t := &show.Table{}
+	t.Row("project", string(x.Project))
 	if x.Cwd != x.Project {
-		t.row("directory", string(x.Cwd))
+		t.Row("directory", string(x.Cwd))
 	}
-	t.row("command", words(x.Command))
+	t.Row("command", show.Words(x.Command))
 	if x.Preset != "" {
-		t.row("preset", x.Preset)
+		t.Row("preset", x.Preset)
 	}
-	t.row("agent", x.Agent.line())
-	t.row("engine", x.Engine.Name+", "+string(x.Engine.Why))
-	t.print(w, "")
+	t.Row("agent", x.Agent.line())
+	t.Row("engine", x.Engine.Name+", "+string(x.Engine.Why))
+	t.Print(w, "")
 	fmt.Fprintln(w)
 }
 
@@ -57,30 +57,30 @@ func (a *explainedAgent) line() string {
 	if a == nil {
 		return "none recognised"
 	}
-	line := fmt.Sprintf("%s, recognised by %s", a.Title, quoteIf(string(a.Executable)))
+	line := fmt.Sprintf("%s, recognised by %s", a.Title, show.QuoteIf(string(a.Executable)))
 	if len(a.Via) > 0 {
-		line += " through " + words(a.Via)
+		line += " through " + show.Words(a.Via)
 	}
 	if a.PromptsOff {
 		line += "; its own questions are off"
 	}
 	if a.Directory != "" {
-		line += "; its directory is " + quoteIf(string(a.Directory)) + " (agent_config_dir)"
+		line += "; its directory is " + show.QuoteIf(string(a.Directory)) + " (agent_config_dir)"
 	}
 	return line
 }
 
 func (x *explained) printDimensions(w io.Writer) {
-	t := &table{}
-	t.row("DIMENSION", "VALUE", "LAYER", "WHY")
+	t := &show.Table{}
+	t.Row("DIMENSION", "VALUE", "LAYER", "WHY")
 	for _, d := range x.Dimensions {
 		why := string(d.Where)
 		if d.Note != "" {
 			why += " (" + string(d.Note) + ")"
 		}
-		t.row(string(d.Dimension), string(d.Value), d.Source.Layer, why)
+		t.Row(string(d.Dimension), string(d.Value), d.Source.Layer, why)
 	}
-	t.print(w, "")
+	t.Print(w, "")
 	fmt.Fprintln(w)
 }
 
@@ -90,36 +90,36 @@ func (x *explained) printMounts(w io.Writer) {
 	if len(x.Mounts) == 0 {
 		return
 	}
-	t := &table{}
-	t.row("MOUNT", "ACCESS", "SHOWS AT", "WHY")
+	t := &show.Table{}
+	t.Row("MOUNT", "ACCESS", "SHOWS AT", "WHY")
 	for _, m := range x.Mounts {
-		name := quoteIf(string(m.Host))
+		name := show.QuoteIf(string(m.Host))
 		if m.Real != "" {
-			name += ", which is " + quoteIf(string(m.Real))
+			name += ", which is " + show.QuoteIf(string(m.Real))
 		}
-		t.row(name, m.Access, quoteIf(string(m.Inside)), string(m.Where))
+		t.Row(name, m.Access, show.QuoteIf(string(m.Inside)), string(m.Where))
 	}
-	t.print(w, "")
+	t.Print(w, "")
 	fmt.Fprintln(w)
 }
 
 // printRules lists what somebody wrote; the defaults are many and only counted.
 func (x *explained) printRules(w io.Writer) {
-	t := &table{}
+	t := &show.Table{}
 	byDefault := 0
 	for _, r := range x.Rules {
 		if r.Source.Layer == policy.LayerDefault.String() {
 			byDefault++
 			continue
 		}
-		if len(t.rows) == 0 {
-			t.row("FILES", "ACCESS", "WHY")
+		if !t.HasRows() {
+			t.Row("FILES", "ACCESS", "WHY")
 		}
-		t.row(quoteIf(string(r.Path+r.Glob)), r.Access, strings.TrimSpace(string(r.Where)+" "+string(r.Note)))
+		t.Row(show.QuoteIf(string(r.Path+r.Glob)), r.Access, strings.TrimSpace(string(r.Where)+" "+string(r.Note)))
 	}
-	t.print(w, "")
-	fmt.Fprintf(w, "%s and %s; --json lists them\n", count(byDefault, "default file rule", "default file rules"),
-		count(len(x.Protected), "protected name", "protected names"))
+	t.Print(w, "")
+	fmt.Fprintf(w, "%s and %s; --json lists them\n", show.Count(byDefault, "default file rule", "default file rules"),
+		show.Count(len(x.Protected), "protected name", "protected names"))
 }
 
 func (x *explained) printWarnings(w io.Writer) {
@@ -128,51 +128,51 @@ func (x *explained) printWarnings(w io.Writer) {
 	}
 	fmt.Fprintln(w)
 	for _, n := range x.Warnings {
-		fmt.Fprintf(w, "warning: %s: %s\n", oneLine(string(n.Where)), oneLine(string(n.Message)))
+		fmt.Fprintf(w, "warning: %s: %s\n", show.OneLine(string(n.Where)), show.OneLine(string(n.Message)))
 	}
 }
 
 func (p *pathAnswer) print(w io.Writer) {
-	fmt.Fprintln(w, oneLine(quoteIf(string(p.Path))))
-	t := &table{}
+	fmt.Fprintln(w, show.OneLine(show.QuoteIf(string(p.Path))))
+	t := &show.Table{}
 	if p.Real != "" {
-		t.row("leads to", quoteIf(string(p.Real)))
+		t.Row("leads to", show.QuoteIf(string(p.Real)))
 	}
-	t.row("access", p.Access)
-	t.row("why", string(p.Why))
+	t.Row("access", p.Access)
+	t.Row("why", string(p.Why))
 	if p.Rule != nil {
-		t.row("rule", p.Rule.Access+" "+quoteIf(string(p.Rule.Path+p.Rule.Glob))+", "+string(p.Rule.Where)+" ("+p.Rule.Source.Layer+")")
+		t.Row("rule", p.Rule.Access+" "+show.QuoteIf(string(p.Rule.Path+p.Rule.Glob))+", "+string(p.Rule.Where)+" ("+p.Rule.Source.Layer+")")
 	}
 	if p.Inside != "" {
-		t.row("inside", string(p.Inside))
+		t.Row("inside", string(p.Inside))
 	}
 	changes(t, p.Change)
-	t.print(w, "  ")
+	t.Print(w, "  ")
 }
 
 func (h *hostAnswer) print(w io.Writer) {
-	fmt.Fprintln(w, oneLine(quoteIf(string(h.Host))))
-	t := &table{}
+	fmt.Fprintln(w, show.OneLine(show.QuoteIf(string(h.Host))))
+	t := &show.Table{}
 	if h.Allowed {
-		t.row("access", "allowed")
+		t.Row("access", "allowed")
 	} else {
-		t.row("access", "refused")
+		t.Row("access", "refused")
 	}
-	t.row("why", string(h.Why))
+	t.Row("why", string(h.Why))
 	if h.Rule != "" {
-		t.row("rule", string(h.Rule))
+		t.Row("rule", string(h.Rule))
 	}
 	changes(t, h.Change)
-	t.print(w, "  ")
+	t.Print(w, "  ")
 }
 
-func changes(t *table, list []text) {
+func changes(t *show.Table, list []text) {
 	for i, c := range list {
 		label := "change"
 		if i > 0 {
 			label = ""
 		}
-		t.row(label, string(c))
+		t.Row(label, string(c))
 	}
 }
 
@@ -184,7 +184,7 @@ func accessOf(a workspace.PathAnswer) (access, why string) {
 	if m == nil || !silent && (a.Decision.Rule == nil || a.Decision.Rule.Source.Layer != policy.LayerDefault) {
 		return a.Decision.Access.String(), a.Why
 	}
-	name := quoteIf(a.Path)
+	name := show.QuoteIf(a.Path)
 	switch {
 	case m.Kind == sandbox.MountData, m.Kind == sandbox.WriteFile:
 		return "private", name + " is made for the workspace; the host's file of that name is not seen"
@@ -211,7 +211,7 @@ func heldBy(a workspace.PathAnswer) string {
 		return "nothing is there"
 	}
 	if a.Refused {
-		return fmt.Sprintf("the host's %s: its name can be seen, each open and each change is refused", quoteIf(a.HeldSource()))
+		return fmt.Sprintf("the host's %s: its name can be seen, each open and each change is refused", show.QuoteIf(a.HeldSource()))
 	}
 	reason := ""
 	if m.Reason != "" {
@@ -223,11 +223,11 @@ func heldBy(a workspace.PathAnswer) string {
 		if m.ReadOnly {
 			mode = "read-only"
 		}
-		return fmt.Sprintf("the host's %s, %s%s", quoteIf(a.HeldSource()), mode, reason)
+		return fmt.Sprintf("the host's %s, %s%s", show.QuoteIf(a.HeldSource()), mode, reason)
 	case sandbox.MountOverlay:
-		return fmt.Sprintf("a private copy-on-write layer over the host's %s%s", quoteIf(a.HeldSource()), reason)
+		return fmt.Sprintf("a private copy-on-write layer over the host's %s%s", show.QuoteIf(a.HeldSource()), reason)
 	case sandbox.MountTmpfs:
-		return fmt.Sprintf("memory at %s: nothing of the host, gone at the end%s", quoteIf(m.Target), reason)
+		return fmt.Sprintf("memory at %s: nothing of the host, gone at the end%s", show.QuoteIf(m.Target), reason)
 	case sandbox.MountMask:
 		return "an empty object that cannot be opened" + reason
 	case sandbox.MountData, sandbox.WriteFile:
@@ -235,28 +235,5 @@ func heldBy(a workspace.PathAnswer) string {
 	case sandbox.MountSelf:
 		return "what lies around it, kept in its place" + reason
 	}
-	return stepName(m) + " at " + quoteIf(m.Target) + reason
-}
-
-func quote(s string) string { return strconv.Quote(s) }
-
-// quoteIf quotes a name only where it needs quotes.
-func quoteIf(s string) string {
-	if q := quote(s); s == "" || q != `"`+s+`"` {
-		return q
-	}
-	return s
-}
-
-// words writes a command line for reading: an argument with blanks or bytes
-// that do not print is quoted.
-func words(list []text) string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = quoteIf(string(s))
-		if strings.ContainsAny(string(s), " \t") && !strings.HasPrefix(out[i], `"`) {
-			out[i] = quote(string(s))
-		}
-	}
-	return strings.Join(out, " ")
+	return stepName(m) + " at " + show.QuoteIf(m.Target) + reason
 }

@@ -1,14 +1,16 @@
-package cli
+package show
 
 import (
 	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"carrel/internal/api"
 )
 
 func TestTable(t *testing.T) {
-	long := strings.Repeat("x", columnMax+1)
+	long := strings.Repeat("x", ColumnMax+1)
 	tests := []struct {
 		name string
 		rows [][]string
@@ -23,12 +25,12 @@ func TestTable(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			table := &table{}
+			table := &Table{}
 			for _, r := range tt.rows {
-				table.row(r...)
+				table.Row(r...)
 			}
 			var out strings.Builder
-			table.print(&out, "  ")
+			table.Print(&out, "  ")
 			if out.String() != tt.want {
 				t.Errorf("got\n%q\nwant\n%q", out.String(), tt.want)
 			}
@@ -38,7 +40,7 @@ func TestTable(t *testing.T) {
 
 // TestTextKeepsBytes: a path that is not UTF-8 must not look like another one.
 func TestTextKeepsBytes(t *testing.T) {
-	out, err := json.Marshal([]text{"plain", "\xff\x00"})
+	out, err := json.Marshal([]api.Text{"plain", "\xff\x00"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,17 +52,17 @@ func TestTextKeepsBytes(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	tests := []struct {
-		in   []text
+		in   []api.Text
 		want string
 	}{
-		{[]text{"ls", "-l"}, "ls -l"},
-		{[]text{"sh", "-c", "a b"}, `sh -c "a b"`},
-		{[]text{"x", ""}, `x ""`},
-		{[]text{"\x1b"}, `"\x1b"`},
+		{[]api.Text{"ls", "-l"}, "ls -l"},
+		{[]api.Text{"sh", "-c", "a b"}, `sh -c "a b"`},
+		{[]api.Text{"x", ""}, `x ""`},
+		{[]api.Text{"\x1b"}, `"\x1b"`},
 		{nil, ""},
 	}
 	for _, tt := range tests {
-		if got := words(tt.in); got != tt.want {
+		if got := Words(tt.in); got != tt.want {
 			t.Errorf("words(%q) = %q, want %q", tt.in, got, tt.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package cli
+package show
 
 import (
 	"strings"
@@ -46,7 +46,7 @@ func FuzzEscape(f *testing.F) {
 		if Escape(out) != out {
 			t.Fatalf("Escape(%q) is not stable: %q then %q", s, out, Escape(out))
 		}
-		if line := oneLine(s); strings.ContainsAny(line, "\n\t\r") {
+		if line := OneLine(s); strings.ContainsAny(line, "\n\t\r") {
 			t.Fatalf("oneLine(%q) = %q is more than a line", s, line)
 		}
 	})
