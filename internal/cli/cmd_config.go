@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carrel/internal/config"
+	"carrel/internal/explain"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
 
@@ -104,10 +105,10 @@ func kindOf(word string) (config.Kind, error) {
 
 // findings are what a check found.
 type findings struct {
-	Checked  []string      `json:"-"`
-	Files    []text        `json:"checked"`
-	Problems []problemJSON `json:"problems"`
-	Warnings []warning     `json:"warnings"`
+	Checked  []string          `json:"-"`
+	Files    []text            `json:"checked"`
+	Problems []problemJSON     `json:"problems"`
+	Warnings []explain.Warning `json:"warnings"`
 }
 
 type problemJSON struct {
@@ -148,7 +149,7 @@ func (a *app) checkAll(f *findings, permissions string) {
 		f.add(config.Problem{Message: err.Error()})
 	default:
 		f.addMounts(workspace.CheckMounts(workspace.Request{Environ: a.environ, Ceilings: under}))
-		f.Warnings = warningsOf(loaded.Warnings)
+		f.Warnings = explain.WarningsOf(loaded.Warnings)
 		for _, file := range loaded.Files {
 			if file.Present {
 				f.Checked = append(f.Checked, file.Path)

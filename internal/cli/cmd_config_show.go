@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"carrel/internal/config"
+	"carrel/internal/explain"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
 
@@ -47,9 +48,9 @@ included, is what carrel explain shows.
 
 // settings are what config show prints.
 type settings struct {
-	Files    []fileStatus `json:"files"`
-	Values   []setting    `json:"values"`
-	Warnings []warning    `json:"warnings"`
+	Files    []fileStatus      `json:"files"`
+	Values   []setting         `json:"values"`
+	Warnings []explain.Warning `json:"warnings"`
 }
 
 type fileStatus struct {
@@ -59,19 +60,19 @@ type fileStatus struct {
 }
 
 type setting struct {
-	Key    text       `json:"key"`
-	Value  text       `json:"value"`
-	Source sourceJSON `json:"source"`
+	Key    text           `json:"key"`
+	Value  text           `json:"value"`
+	Source explain.Source `json:"source"`
 	where  string
 }
 
 func settingsOf(l *config.Loaded) settings {
-	s := settings{Files: []fileStatus{}, Values: []setting{}, Warnings: warningsOf(l.Warnings)}
+	s := settings{Files: []fileStatus{}, Values: []setting{}, Warnings: explain.WarningsOf(l.Warnings)}
 	for _, f := range l.Files {
 		s.Files = append(s.Files, fileStatus{Kind: f.Kind.String(), Path: text(f.Path), Present: f.Present})
 	}
 	for _, v := range config.Show(l) {
-		s.Values = append(s.Values, setting{Key: text(v.Key), Value: text(v.Value), Source: sourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
+		s.Values = append(s.Values, setting{Key: text(v.Key), Value: text(v.Value), Source: explain.SourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
 	}
 	return s
 }

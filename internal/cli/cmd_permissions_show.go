@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carrel/internal/config"
+	"carrel/internal/explain"
 	"carrel/internal/policy"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
@@ -18,15 +19,15 @@ import (
 // shownCeilings is what permissions show prints. Configured says that the session has a
 // ceiling, Restricted that it, or the operator's, limits anything.
 type shownCeilings struct {
-	Configured bool           `json:"configured"`
-	Restricted bool           `json:"restricted"`
-	Source     text           `json:"source,omitempty"`
-	Hash       string         `json:"hash,omitempty"`
-	Expires    string         `json:"expires,omitempty"`
-	Expired    bool           `json:"expired"`
-	Ceilings   []shownCeiling `json:"ceilings"` // all of them hold
-	Advisories []advisory     `json:"advisories"`
-	Warnings   []warning      `json:"warnings"`
+	Configured bool              `json:"configured"`
+	Restricted bool              `json:"restricted"`
+	Source     text              `json:"source,omitempty"`
+	Hash       string            `json:"hash,omitempty"`
+	Expires    string            `json:"expires,omitempty"`
+	Expired    bool              `json:"expired"`
+	Ceilings   []shownCeiling    `json:"ceilings"` // all of them hold
+	Advisories []advisory        `json:"advisories"`
+	Warnings   []explain.Warning `json:"warnings"`
 }
 
 // shownCeiling is one of them.
@@ -98,7 +99,7 @@ func (a *app) shownOf(under []config.CeilingText, layers []policy.Layer) (*shown
 	if err != nil {
 		return nil, err
 	}
-	s := &shownCeilings{Configured: len(under) > 0, Hash: config.CeilingHash(session), Ceilings: []shownCeiling{}, Advisories: []advisory{}, Warnings: show.NotNil(warningsOf(warnings))}
+	s := &shownCeilings{Configured: len(under) > 0, Hash: config.CeilingHash(session), Ceilings: []shownCeiling{}, Advisories: []advisory{}, Warnings: show.NotNil(explain.WarningsOf(warnings))}
 	all := workspace.UnderCeilings{Session: session}
 	var names []string
 	for i, c := range session.All() {

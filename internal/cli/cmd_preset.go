@@ -6,6 +6,7 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/config"
+	"carrel/internal/explain"
 	"carrel/internal/policy"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
@@ -73,7 +74,7 @@ func valuesOf(loaded *config.Loaded, p config.Preset) []setting {
 		if !ok || v.Source.File != p.Source.File || key == "command" || key == "description" || key == "persona" {
 			continue
 		}
-		out = append(out, setting{Key: text(key), Value: text(v.Value), Source: sourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
+		out = append(out, setting{Key: text(key), Value: text(v.Value), Source: explain.SourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
 	}
 	return out
 }

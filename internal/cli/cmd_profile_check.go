@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"carrel/internal/config"
+	"carrel/internal/explain"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
 	"carrel/internal/show"
@@ -44,9 +45,9 @@ Exit status:
 
 // checkedJSON is what profile check --json prints where nothing is refused.
 type checkedJSON struct {
-	Profile *shownProfile `json:"profile"`
-	Decided *explained    `json:"decided"`
-	Missing []text        `json:"missing"` // programs that are not found here
+	Profile *shownProfile   `json:"profile"`
+	Decided *explain.Answer `json:"decided"`
+	Missing []text          `json:"missing"` // programs that are not found here
 }
 
 func (a *app) checkProfile(name, permissions string, asJSON bool) error {
@@ -85,7 +86,7 @@ func (a *app) checkProfile(name, permissions string, asJSON bool) error {
 	if err := p.PreviewStrict(); err != nil {
 		return err
 	}
-	x, err := a.explained(p, &explainFlags{})
+	x, err := explain.Of(p, explain.Question{})
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (a *app) checkProfile(name, permissions string, asJSON bool) error {
 	}
 	said.print(a)
 	fmt.Fprintln(a.out)
-	x.print(a.out, false)
+	x.Print(a.out, false)
 	for _, name := range p.Missing() {
 		fmt.Fprintf(a.out, "warning: %s is not found here, outside; unless the setup brings it, it cannot be started\n", show.OneLine(show.QuoteIf(name)))
 	}

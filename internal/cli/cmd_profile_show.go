@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"carrel/internal/explain"
 	"carrel/internal/profile"
 	"carrel/internal/show"
 
@@ -184,7 +185,7 @@ func showProfile(p *profile.Profile, file string, values bool) *shownProfile {
 		if strings.HasPrefix(v.Key, "environment.set.") && !values {
 			said = fmt.Sprintf("(%s)", show.Count(len(said), "byte", "bytes"))
 		}
-		x.Values = append(x.Values, setting{Key: text(v.Key), Value: text(said), Source: sourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
+		x.Values = append(x.Values, setting{Key: text(v.Key), Value: text(said), Source: explain.SourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
 	}
 	return x
 }

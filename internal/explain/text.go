@@ -1,19 +1,20 @@
-package cli
+package explain
 
 import (
 	"fmt"
 	"io"
 	"strings"
 
+	"carrel/internal/api"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
 )
 
-// print writes the text form. Where a path or a host was asked about, the
+// Print writes the text form. Where a path or a host was asked about, the
 // answer is all that is printed.
-func (x *explained) print(w io.Writer, plan bool) {
+func (x *Answer) Print(w io.Writer, plan bool) {
 	asked := len(x.Paths)+len(x.Hosts) > 0
 	for i := range x.Paths {
 		x.Paths[i].print(w)
@@ -37,7 +38,7 @@ func (x *explained) print(w io.Writer, plan bool) {
 	}
 }
 
-func (x *explained) printHead(w io.Writer) {
+func (x *Answer) printHead(w io.Writer) {
 	t := &show.Table{}
 	t.Row("project", string(x.Project))
 	if x.Cwd != x.Project {
@@ -70,7 +71,7 @@ func (a *explainedAgent) line() string {
 	return line
 }
 
-func (x *explained) printDimensions(w io.Writer) {
+func (x *Answer) printDimensions(w io.Writer) {
 	t := &show.Table{}
 	t.Row("DIMENSION", "VALUE", "LAYER", "WHY")
 	for _, d := range x.Dimensions {
@@ -86,7 +87,7 @@ func (x *explained) printDimensions(w io.Writer) {
 
 // printMounts lists what of the host shows beside the project, as it was written and
 // where that leads.
-func (x *explained) printMounts(w io.Writer) {
+func (x *Answer) printMounts(w io.Writer) {
 	if len(x.Mounts) == 0 {
 		return
 	}
@@ -104,7 +105,7 @@ func (x *explained) printMounts(w io.Writer) {
 }
 
 // printRules lists what somebody wrote; the defaults are many and only counted.
-func (x *explained) printRules(w io.Writer) {
+func (x *Answer) printRules(w io.Writer) {
 	t := &show.Table{}
 	byDefault := 0
 	for _, r := range x.Rules {
@@ -122,7 +123,7 @@ func (x *explained) printRules(w io.Writer) {
 		show.Count(len(x.Protected), "protected name", "protected names"))
 }
 
-func (x *explained) printWarnings(w io.Writer) {
+func (x *Answer) printWarnings(w io.Writer) {
 	if len(x.Warnings) == 0 {
 		return
 	}
@@ -166,7 +167,7 @@ func (h *hostAnswer) print(w io.Writer) {
 	t.Print(w, "  ")
 }
 
-func changes(t *show.Table, list []text) {
+func changes(t *show.Table, list []api.Text) {
 	for i, c := range list {
 		label := "change"
 		if i > 0 {

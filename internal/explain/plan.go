@@ -1,4 +1,4 @@
-package cli
+package explain
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carrel/internal/api"
 	"carrel/internal/sandbox"
 	"carrel/internal/show"
 )
@@ -23,34 +24,34 @@ type plan struct {
 	Listeners  []string   `json:"listeners,omitempty"` // made inside, accepted on by the supervisor
 	Steps      []planStep `json:"steps"`
 	Limits     []string   `json:"user_limits,omitempty"`
-	Brokered   []text     `json:"brokered,omitempty"` // below these the broker decides and records
-	NoExec     []text     `json:"no_exec,omitempty"`
+	Brokered   []api.Text `json:"brokered,omitempty"` // below these the broker decides and records
+	NoExec     []api.Text `json:"no_exec,omitempty"`
 	Landlock   landlocked `json:"landlock"`
 	Seccomp    int        `json:"seccomp_instructions"`
 	Processes  uint64     `json:"processes,omitempty"`
-	Command    []text     `json:"command"`
-	Dir        text       `json:"dir"`
-	Variables  []text     `json:"variables"`
+	Command    []api.Text `json:"command"`
+	Dir        api.Text   `json:"dir"`
+	Variables  []api.Text `json:"variables"`
 
 	closed bool // there are no sockets, with no namespace for them either
 }
 
 type planStep struct {
-	Kind   string `json:"kind"`
-	Flags  string `json:"flags,omitempty"`
-	Target text   `json:"target"`
-	Source text   `json:"source,omitempty"`
-	Lower  text   `json:"lower,omitempty"`
-	Upper  text   `json:"upper,omitempty"`
-	Reason text   `json:"reason,omitempty"`
+	Kind   string   `json:"kind"`
+	Flags  string   `json:"flags,omitempty"`
+	Target api.Text `json:"target"`
+	Source api.Text `json:"source,omitempty"`
+	Lower  api.Text `json:"lower,omitempty"`
+	Upper  api.Text `json:"upper,omitempty"`
+	Reason api.Text `json:"reason,omitempty"`
 }
 
 type landlocked struct {
-	Files  bool   `json:"files"`
-	Read   []text `json:"read,omitempty"` // only these can be read, and files in them started; empty: everything in sight
-	Write  []text `json:"write,omitempty"`
-	Starts []text `json:"programs,omitempty"` // only these can be started
-	Scopes bool   `json:"scopes"`
+	Files  bool       `json:"files"`
+	Read   []api.Text `json:"read,omitempty"` // only these can be read, and files in them started; empty: everything in sight
+	Write  []api.Text `json:"write,omitempty"`
+	Starts []api.Text `json:"programs,omitempty"` // only these can be started
+	Scopes bool       `json:"scopes"`
 }
 
 // instruction is the size of a classic BPF instruction, linux/filter.h.
@@ -62,7 +63,7 @@ func planOf(p *sandbox.Plan) *plan {
 		Namespaces: []string{"user", "mount", "pid", "ipc", "uts", "cgroup"},
 		Landlock:   landlocked{Files: p.Landlock.Files, Write: show.Texts(p.Landlock.Write), Starts: show.Texts(p.Landlock.Execute), Scopes: p.Landlock.Scopes},
 		Brokered:   show.Texts(p.Roots), NoExec: show.Texts(p.NoExec),
-		Command: show.Texts(p.Command.Argv), Dir: text(p.Command.Dir),
+		Command: show.Texts(p.Command.Argv), Dir: api.Text(p.Command.Dir),
 	}
 	if p.Engine == sandbox.EngineNone {
 		out.Namespaces = []string{"user", "mount", "pid"}
@@ -81,15 +82,15 @@ func planOf(p *sandbox.Plan) *plan {
 	}
 	for i := range p.Mounts {
 		m := &p.Mounts[i]
-		out.Steps = append(out.Steps, planStep{Kind: stepName(m), Flags: stepFlags(m), Target: text(m.Target),
-			Source: text(m.Source), Lower: text(m.Lower), Upper: text(m.Upper), Reason: text(m.Reason)})
+		out.Steps = append(out.Steps, planStep{Kind: stepName(m), Flags: stepFlags(m), Target: api.Text(m.Target),
+			Source: api.Text(m.Source), Lower: api.Text(m.Lower), Upper: api.Text(m.Upper), Reason: api.Text(m.Reason)})
 	}
 	if p.Plain {
 		out.Namespaces, out.Steps = []string{"none"}, nil
 	}
 	for _, e := range p.Command.Env {
 		name, _, _ := strings.Cut(e, "=")
-		out.Variables = append(out.Variables, text(name))
+		out.Variables = append(out.Variables, api.Text(name))
 	}
 	slices.Sort(out.Variables)
 	if p.Engine == sandbox.EngineLandlock {
@@ -104,9 +105,9 @@ func (p *plan) standAlone(of *sandbox.Plan) {
 	p.Landlock = landlocked{Files: true, Scopes: true}
 	for _, g := range sandbox.Granted(of) {
 		if g.Write || g.Device {
-			p.Landlock.Write = append(p.Landlock.Write, text(g.Path))
+			p.Landlock.Write = append(p.Landlock.Write, api.Text(g.Path))
 		} else {
-			p.Landlock.Read = append(p.Landlock.Read, text(g.Path))
+			p.Landlock.Read = append(p.Landlock.Read, api.Text(g.Path))
 		}
 	}
 }
@@ -218,7 +219,7 @@ func (p *plan) history(t *show.Table) {
 }
 
 // list writes one row for each path, the first with a head.
-func list(t *show.Table, head string, paths []text) {
+func list(t *show.Table, head string, paths []api.Text) {
 	for _, p := range paths {
 		t.Row(head, show.QuoteIf(string(p)))
 		head = ""

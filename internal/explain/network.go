@@ -1,10 +1,11 @@
-package cli
+package explain
 
 import (
 	"fmt"
 	"io"
 	"strings"
 
+	"carrel/internal/api"
 	"carrel/internal/policy"
 	"carrel/internal/show"
 )
@@ -21,9 +22,9 @@ type networkJSON struct {
 }
 
 type networkEntry struct {
-	Entry  text       `json:"entry"`
-	Source sourceJSON `json:"source"`
-	Where  text       `json:"where"`
+	Entry  api.Text `json:"entry"`
+	Source Source   `json:"source"`
+	Where  api.Text `json:"where"`
 }
 
 func networkOf(e *policy.Effective) networkJSON {
@@ -40,14 +41,14 @@ func networkOf(e *policy.Effective) networkJSON {
 func entriesOf[T any](list []policy.Value[T], show func(T) string) []networkEntry {
 	out := make([]networkEntry, len(list))
 	for i, v := range list {
-		out[i] = networkEntry{Entry: text(show(v.V)), Source: sourceOf(v.Source), Where: text(v.Source.String())}
+		out[i] = networkEntry{Entry: api.Text(show(v.V)), Source: SourceOf(v.Source), Where: api.Text(v.Source.String())}
 	}
 	return out
 }
 
 // printNetwork lists what leads in and out. Hosts of one preset are one row;
 // where the mode gives them no meaning, only what somebody wrote is shown.
-func (x *explained) printNetwork(w io.Writer) {
+func (x *Answer) printNetwork(w io.Writer) {
 	t := &show.Table{}
 	mode := x.mode()
 	add := func(list []networkEntry, access string, holds bool) {
@@ -93,7 +94,7 @@ func sameSource(list []networkEntry) int {
 	return n
 }
 
-func (x *explained) mode() string {
+func (x *Answer) mode() string {
 	for _, d := range x.Dimensions {
 		if d.Dimension == policy.DimNetwork {
 			return string(d.Value)

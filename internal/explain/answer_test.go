@@ -1,9 +1,10 @@
-package cli
+package explain
 
 import (
 	"strings"
 	"testing"
 
+	"carrel/internal/api"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/workspace"
@@ -70,17 +71,17 @@ STEP  KIND      FLAGS        TARGET        SOURCE          WHY
 
 func TestExplainedText(t *testing.T) {
 	src := policy.Source{Layer: policy.LayerUser, File: "/h/c.yaml", Line: 3, Column: 1, Text: "deny"}
-	x := &explained{
-		Project: "/p", Cwd: "/p/sub", Command: []text{"npx", "claude"}, Preset: "mine",
-		Agent:      &explainedAgent{Name: "claude", Title: "Claude Code", Executable: "/usr/bin/npx", Via: []text{"npx"}},
+	x := &Answer{
+		Project: "/p", Cwd: "/p/sub", Command: []api.Text{"npx", "claude"}, Preset: "mine",
+		Agent:      &explainedAgent{Name: "claude", Title: "Claude Code", Executable: "/usr/bin/npx", Via: []api.Text{"npx"}},
 		Engine:     engineJSON{Name: "bubblewrap", Why: "asked for by --engine"},
-		Dimensions: []dimension{{Dimension: policy.DimNetwork, Value: "closed", Source: sourceOf(src), Where: text(src.String()), Note: "limited"}},
+		Dimensions: []dimension{{Dimension: policy.DimNetwork, Value: "closed", Source: SourceOf(src), Where: api.Text(src.String()), Note: "limited"}},
 		Rules: append(rulesOf([]policy.Rule{{Glob: "/p/**/*.key", Access: policy.Read, Source: src}}),
 			rulesOf([]policy.Rule{{Path: "/usr", Access: policy.Read, Source: policy.Source{Layer: policy.LayerDefault}}})...),
-		Warnings: warningsOf([]policy.Warning{{Source: src, Message: "ignored \x1b[m"}}),
+		Warnings: WarningsOf([]policy.Warning{{Source: src, Message: "ignored \x1b[m"}}),
 	}
 	var out strings.Builder
-	x.print(&out, false)
+	x.Print(&out, false)
 	want := `project    /p
 directory  /p/sub
 command    npx claude
