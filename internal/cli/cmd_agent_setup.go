@@ -15,6 +15,7 @@ import (
 	"carrel/internal/pathname"
 	"carrel/internal/sandbox"
 	"carrel/internal/show"
+	"carrel/internal/stepview"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -401,7 +402,7 @@ func agentEdits(results []clients.Result, dry bool) []agentEditJSON {
 		for _, e := range r.Files {
 			one.Changed = append(one.Changed, text(e.Path))
 			if dry {
-				one.Diff += text(settingsDiff(e.Path, e.Before, e.After))
+				one.Diff += text(stepview.FileDiff(e.Path, e.Before, e.After))
 			}
 		}
 		list = append(list, one)
@@ -417,7 +418,7 @@ func (a *app) printAgent(op clients.Operation, r clients.Result, dry bool) {
 		what := "wrote"
 		switch {
 		case dry:
-			(&differ{app: a}).lines(settingsDiff(e.Path, e.Before, e.After))
+			stepview.PrintDiff(a.out, stepview.FileDiff(e.Path, e.Before, e.After))
 			continue
 		case e.After == nil:
 			what = "removed"

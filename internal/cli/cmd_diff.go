@@ -11,6 +11,7 @@ import (
 	"carrel/internal/history"
 	"carrel/internal/pathname"
 	"carrel/internal/show"
+	"carrel/internal/stepview"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -95,13 +96,13 @@ func (a *app) diffText(f *diffFlags, args []string) (*api.LeftOut, error) {
 			unread[at] = true
 		}
 		if len(steps) > 1 && (path == "" || len(changes) > 0) {
-			fmt.Fprintf(a.out, "step %d: %s\n", s.Number, show.OneLine(commandOf(newStepJSON(h.Log, s))))
+			fmt.Fprintf(a.out, "step %d: %s\n", s.Number, show.OneLine(stepview.CommandOf(stepview.StepOf(h.Log, s))))
 		}
-		d := &differ{app: a, h: h, step: s, stat: f.stat, colour: f.colour}
+		d := &stepview.Diff{Out: a.out, History: h, Step: s, Stat: f.stat, Colour: f.colour}
 		for _, c := range changes {
-			d.path(c)
+			d.Change(c)
 		}
-		d.total()
+		d.Total()
 		told += len(changes) + len(left)
 	}
 	if path != "" && told == 0 {
@@ -112,7 +113,7 @@ func (a *app) diffText(f *diffFlags, args []string) (*api.LeftOut, error) {
 		return nil, fmt.Errorf("--path %q: %s did not change it; `carrel history --path` lists the steps that did", f.path, which)
 	}
 	out := api.NewLeftOut(len(unread))
-	a.tellLeftOut(out)
+	stepview.PrintLeftOut(a.out, out)
 	return out, h.Log.Unreadable()
 }
 

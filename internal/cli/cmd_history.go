@@ -9,12 +9,12 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
-	"strings"
 
 	"carrel/internal/api"
 	"carrel/internal/history"
 	"carrel/internal/policy"
 	"carrel/internal/show"
+	"carrel/internal/stepview"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -208,7 +208,7 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 	if err != nil {
 		return err
 	}
-	var list []stepJSON // newest first
+	var list []stepview.Step // newest first
 	for _, s := range slices.Backward(h.Log.Steps) {
 		if f.last > 0 && len(list) == f.last {
 			break
@@ -218,7 +218,7 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 		if undo && !f.all || path != "" && !s.Touches(path) || !s.Net() && !s.Open() && !f.all {
 			continue
 		}
-		list = append(list, newStepJSON(h.Log, s))
+		list = append(list, stepview.StepOf(h.Log, s))
 	}
 	if f.json {
 		slices.Reverse(list)
@@ -227,37 +227,13 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 	if len(list) == 0 {
 		what := "no steps"
 		if path != "" {
-			what += " that changed " + shown(h, path)
+			what += " that changed " + stepview.Path(h, path)
 		}
 		fmt.Fprintln(a.out, show.OneLine(what+" in "+show.QuoteIf(h.Project)))
 		return nil
 	}
-	t := &show.Table{}
-	t.Row("STEP", "BEGAN", "STATE", "CHANGES", "COMMAND")
-	for _, j := range list {
-		t.Row(strconv.FormatUint(j.Step, 10), j.Began.Local().Format(show.Stamp), j.State, tally(j), show.Shorten(commandOf(j), show.ColumnMax))
-	}
-	t.Print(a.out, "")
+	stepview.PrintSteps(a.out, list)
 	return nil
-}
-
-// commandOf is what a step is known by: its label, or the command.
-func commandOf(j stepJSON) string {
-	if j.Kind == history.StepUndo || j.Kind == history.StepRedo {
-		words := []string{j.Kind, "of"}
-		for _, n := range j.Of {
-			words = append(words, strconv.FormatUint(n, 10))
-		}
-		return strings.Join(words, " ")
-	}
-	var words []string
-	for _, w := range j.Command {
-		words = append(words, string(w))
-	}
-	if j.Label != "" {
-		return j.Label
-	}
-	return strings.Join(words, " ")
 }
 
 // absolutePath is a path as the history knows it, "" for none.
@@ -298,30 +274,6 @@ func asked(h *workspace.History, path string) (string, error) {
 	return at, err
 }
 
-// tellLeftOut says what an answer does not tell.
-func (a *app) tellLeftOut(l *api.LeftOut) {
-	if l != nil {
-		fmt.Fprintf(a.out, "%s left out: %s\n", show.Count(l.Paths, "path is", "paths are"), l.Why)
-	}
-}
-
-// tally says how much a step changed.
-func tally(j stepJSON) string {
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		what string
-	}{{j.Added, "added"}, {j.Modified, "changed"}, {j.Renamed, "renamed"}, {j.Removed, "removed"}, {j.Lost, "not kept"}, {j.Edited, "edited by others"}} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
-		}
-	}
-	if len(parts) == 0 {
-		return "nothing"
-	}
-	return strings.Join(parts, ", ")
-}
-
 func (a *app) showCommand() *cobra.Command {
 	f := &historyFlags{}
 	cmd := &cobra.Command{
@@ -341,8 +293,6 @@ D removed, "mode" where only mode, owner, times or attributes are others, and
 	return explainFlagErrors(cmd)
 }
 
-var changeLetters = map[string]string{history.Added: "A", history.Modified: "M", history.Renamed: "R", history.Removed: "D", history.Changed: "mode"}
-
 func (a *app) show(f *historyFlags, name string) error {
 	h, s, err := a.openStep(f, name)
 	if err != nil {
@@ -353,47 +303,15 @@ func (a *app) show(f *historyFlags, name string) error {
 	if err = errors.Join(err, h.Log.Unreadable()); err != nil {
 		return err
 	}
-	j := newStepJSON(h.Log, s)
+	j := stepview.StepOf(h.Log, s)
 	j.LeftOut = api.NewLeftOut(len(left))
 	if f.json {
-		for _, c := range changes {
-			j.Changes = append(j.Changes, changeJSON{text(c.Path), text(c.From), c.What, c.Kind.String(), knownSize(c.Bytes), c.Lost})
-		}
+		j.AddChanges(changes)
 		return show.JSON(a.out, j)
 	}
-	t := &show.Table{}
-	t.Row("step", name+", "+j.State)
-	t.Row("began", j.Began.Local().Format(show.Stamp))
-	if j.Ended != nil {
-		t.Row("ended", j.Ended.Local().Format(show.Stamp)+", exit status "+strconv.Itoa(j.Exit))
-	}
-	t.Row("command", commandOf(j))
-	t.Row("changes", tally(j))
-	t.Print(a.out, "")
-	for _, c := range changes {
-		line := changeLetters[c.What] + "\t" + shown(h, c.Path)
-		if c.From != "" {
-			line = "R\t" + shown(h, c.From) + " -> " + shown(h, c.Path)
-		}
-		if c.Kind == history.Dir {
-			line += "/"
-		}
-		if c.Lost != "" {
-			line += " (its content was not kept: " + c.Lost + ")"
-		}
-		letter, rest, _ := strings.Cut(line, "\t")
-		fmt.Fprintf(a.out, "%-4s %s\n", letter, show.OneLine(rest))
-	}
-	a.tellLeftOut(j.LeftOut)
-	return a.tellBetween(h, s)
-}
-
-// shown is a path as a person looks at it: relative to the project.
-func shown(h *workspace.History, path string) string {
-	if rel, ok := strings.CutPrefix(path, h.Project+"/"); ok {
-		return show.QuoteIf(rel)
-	}
-	return show.QuoteIf(path)
+	stepview.PrintStep(a.out, h, j, changes)
+	stepview.PrintLeftOut(a.out, j.LeftOut)
+	return stepview.PrintBetween(a.out, h, s)
 }
 
 // openStep opens the history of a project at a step.

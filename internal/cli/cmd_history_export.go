@@ -10,6 +10,7 @@ import (
 	"carrel/internal/history"
 	"carrel/internal/outfile"
 	"carrel/internal/show"
+	"carrel/internal/stepview"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -66,7 +67,7 @@ func (a *app) export(f *exportFlags, name string) error {
 		if m.Before {
 			side = "before"
 		}
-		fmt.Fprintf(a.err, "carrel: not in the tar: %s/%s: %s\n", side, show.OneLine(shown(h, m.Path)), show.OneLine(m.Why))
+		fmt.Fprintf(a.err, "carrel: not in the tar: %s/%s: %s\n", side, show.OneLine(stepview.Path(h, m.Path)), show.OneLine(m.Why))
 		a.status = 1
 	}
 	if l := api.NewLeftOut(left); l != nil {

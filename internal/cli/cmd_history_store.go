@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/history"
 	"carrel/internal/show"
+	"carrel/internal/stepview"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -112,7 +113,7 @@ func faultText(h *workspace.History, x history.Fault) string {
 	if x.Step != 0 {
 		line += fmt.Sprintf(" (step %d", x.Step)
 		if x.Path != "" {
-			line += ", " + shown(h, x.Path)
+			line += ", " + stepview.Path(h, x.Path)
 		}
 		line += ")"
 	}
@@ -198,7 +199,7 @@ func (a *app) usage(f *historyFlags) error {
 			one.Undos = append(one.Undos, undo.Number)
 		}
 		j.Steps = append(j.Steps, one)
-		t.Row(strconv.FormatUint(one.Step, 10), show.Size(s.Bytes), show.Size(s.Disk), show.Shorten(commandOf(newStepJSON(h.Log, s.Steps[0])), show.ColumnMax))
+		t.Row(strconv.FormatUint(one.Step, 10), show.Size(s.Bytes), show.Size(s.Disk), show.Shorten(stepview.CommandOf(stepview.StepOf(h.Log, s.Steps[0])), show.ColumnMax))
 	}
 	if f.json {
 		return show.JSON(a.out, j)
@@ -305,9 +306,9 @@ func (a *app) tellRemoval(f *historyFlags, r *history.Removal, dry bool) error {
 
 // stepList names steps.
 func stepList(steps []uint64) string {
-	words := make([]string, 0, maxShown+1)
+	words := make([]string, 0, stepview.MaxShown+1)
 	for i, n := range steps {
-		if i == maxShown {
+		if i == stepview.MaxShown {
 			words = append(words, fmt.Sprintf("and %d more", len(steps)-i))
 			break
 		}

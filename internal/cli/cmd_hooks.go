@@ -9,6 +9,7 @@ import (
 	"carrel/internal/hooks"
 	"carrel/internal/sandbox"
 	"carrel/internal/show"
+	"carrel/internal/stepview"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -188,7 +189,7 @@ func (a *app) editHooks(op hooks.Operation, names []string, asJSON, dry bool) er
 		h := hooksOf(c.Report)
 		for _, e := range c.Files {
 			if dry {
-				h.Diff += text(settingsDiff(e.Path, e.Before, e.After))
+				h.Diff += text(stepview.FileDiff(e.Path, e.Before, e.After))
 			} else {
 				h.Changed = append(h.Changed, text(e.Path))
 			}
@@ -215,7 +216,7 @@ func (a *app) printHooks(op hooks.Operation, h hooksJSON, c *hooks.Change, dry b
 	case len(c.Files) == 0:
 		fmt.Fprintf(a.out, "%s: nothing to do, no hooks are installed\n", h.Agent)
 	case dry:
-		(&differ{app: a}).lines(string(h.Diff))
+		stepview.PrintDiff(a.out, string(h.Diff))
 	}
 	for _, e := range c.Files {
 		what := "the hooks are in"

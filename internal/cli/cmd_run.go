@@ -11,6 +11,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/policy"
 	"carrel/internal/show"
+	"carrel/internal/stepview"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -189,7 +190,7 @@ func (a *app) tellSteps(steps []api.Step) {
 	if len(steps) == 0 {
 		return
 	}
-	var all stepJSON
+	var all stepview.Step
 	for _, s := range steps {
 		all.Added, all.Modified, all.Renamed, all.Removed = all.Added+s.Added, all.Modified+s.Modified, all.Renamed+s.Renamed, all.Removed+s.Removed
 		for i, n := range s.NotKept {
@@ -212,11 +213,11 @@ func (a *app) tellSteps(steps []api.Step) {
 	}
 	switch first, last := steps[0], steps[len(steps)-1]; {
 	case len(steps) > 1:
-		fmt.Fprintf(a.err, "carrel: %d steps, %d to %d: %s; `carrel history` lists them\n", len(steps), first.Step, last.Step, tally(all))
+		fmt.Fprintf(a.err, "carrel: %d steps, %d to %d: %s; `carrel history` lists them\n", len(steps), first.Step, last.Step, stepview.Tally(all))
 	case last.Newest:
-		fmt.Fprintf(a.err, "carrel: step %d: %s; `carrel undo` takes it back\n", last.Step, tally(all))
+		fmt.Fprintf(a.err, "carrel: step %d: %s; `carrel undo` takes it back\n", last.Step, stepview.Tally(all))
 	default: // somebody else made a later one meanwhile
-		fmt.Fprintf(a.err, "carrel: step %d: %s; `carrel undo --step %d` takes it back\n", last.Step, tally(all), last.Step)
+		fmt.Fprintf(a.err, "carrel: step %d: %s; `carrel undo --step %d` takes it back\n", last.Step, stepview.Tally(all), last.Step)
 	}
 }
 

@@ -1,4 +1,4 @@
-package cli
+package stepview
 
 import (
 	"bytes"
@@ -17,12 +17,12 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// differ prints how one step changed paths.
-type differ struct {
-	*app
-	h            *workspace.History
-	step         *history.Step
-	stat, colour bool
+// Diff prints how one step changed paths.
+type Diff struct {
+	Out          io.Writer
+	History      *workspace.History
+	Step         *history.Step
+	Stat, Colour bool
 
 	table      show.Table // of stat
 	paths      int
@@ -37,13 +37,13 @@ const (
 // maxDiffed is up to which size a file is compared by lines, in bytes.
 const maxDiffed = 4 << 20
 
-// path prints one change: a file as lines, anything else by what it is.
-func (d *differ) path(c history.PathChange) {
+// Change prints one change: a file as lines, anything else by what it is.
+func (d *Diff) Change(c history.PathChange) {
 	d.paths++
 	was, now := d.states(c)
-	name := shown(d.h, c.Path)
+	name := Path(d.History, c.Path)
 	if c.From != "" {
-		d.note("", name, fmt.Sprintf("%s renamed from %s", c.Kind, shown(d.h, c.From)))
+		d.note("", name, fmt.Sprintf("%s renamed from %s", c.Kind, Path(d.History, c.From)))
 	}
 	switch {
 	case c.What == history.Removed && c.Kind != history.File:
@@ -66,9 +66,9 @@ func (d *differ) path(c history.PathChange) {
 }
 
 // states are those before and after a change.
-func (d *differ) states(c history.PathChange) (was, now *history.State) {
+func (d *Diff) states(c history.PathChange) (was, now *history.State) {
 	origin := c.Path
-	post, ok := d.step.PostOf(c.Path)
+	post, ok := d.Step.PostOf(c.Path)
 	switch {
 	case c.What == history.Removed:
 		post.State = history.State{}
@@ -77,7 +77,7 @@ func (d *differ) states(c history.PathChange) (was, now *history.State) {
 	case ok && len(post.Origin) > 0:
 		origin = string(post.Origin)
 	}
-	pre, _ := d.step.PreOf(origin)
+	pre, _ := d.Step.PreOf(origin)
 	return &pre.State, &post.State
 }
 
@@ -90,7 +90,7 @@ func object(s *history.State) string {
 }
 
 // meta tells of everything but the content.
-func (d *differ) meta(name string, was, now *history.State) {
+func (d *Diff) meta(name string, was, now *history.State) {
 	if was.Kind != now.Kind {
 		return
 	}
@@ -112,7 +112,7 @@ func (d *differ) meta(name string, was, now *history.State) {
 	}
 }
 
-func (d *differ) time(name string, was, now *history.State) {
+func (d *Diff) time(name string, was, now *history.State) {
 	if was.Mtime != now.Mtime {
 		d.note("", name, fmt.Sprintf("time %s, was %s", timeText(now.Mtime), timeText(was.Mtime)))
 	}
@@ -139,8 +139,8 @@ func attribute(all map[string][]byte, name string) string {
 func timeText(ns int64) string { return time.Unix(0, ns).Format("2006-01-02 15:04:05.000000000") }
 
 // note prints what is no line of a file.
-func (d *differ) note(colour, name, what string) {
-	if d.stat {
+func (d *Diff) note(colour, name, what string) {
+	if d.Stat {
 		d.table.Row(name, what)
 		return
 	}
@@ -152,7 +152,7 @@ func (d *differ) note(colour, name, what string) {
 }
 
 // content prints how the lines of a file changed.
-func (d *differ) content(c history.PathChange, name string, was, now *history.State) {
+func (d *Diff) content(c history.PathChange, name string, was, now *history.State) {
 	size := fmt.Sprintf("%d bytes, were %d", now.Size, was.Size)
 	switch {
 	case now.Size == history.UnknownSize:
@@ -170,7 +170,7 @@ func (d *differ) content(c history.PathChange, name string, was, now *history.St
 		d.note("", name, fmt.Sprintf("file %s, %s: more than the %d that are compared", c.What, size, maxDiffed))
 		return
 	}
-	before, after, err := d.h.Contents(d.step, c.Path)
+	before, after, err := d.History.Contents(d.Step, c.Path)
 	if err != nil {
 		d.note("", name, fmt.Sprintf("file %s, %s: %v", c.What, size, err))
 		return
@@ -183,12 +183,12 @@ func (d *differ) content(c history.PathChange, name string, was, now *history.St
 	case c.What == history.Renamed && bytes.Equal(x, y):
 	case c.What == history.Modified && bytes.Equal(x, y):
 		d.time(name, was, now)
-	case d.stat:
+	case d.Stat:
 		d.count(name, x, y)
 	default:
 		old := name
 		if c.From != "" {
-			old = shown(d.h, c.From)
+			old = Path(d.History, c.From)
 		}
 		switch c.What {
 		case history.Added:
@@ -211,7 +211,7 @@ func readText(r io.ReadCloser) ([]byte, bool) {
 }
 
 // count tells how many lines of a file were added and removed.
-func (d *differ) count(name string, x, y []byte) {
+func (d *Diff) count(name string, x, y []byte) {
 	more, less := 0, 0
 	u, err := udiff.ToUnifiedDiff("", "", string(x), udiff.Lines(string(x), string(y)), 0)
 	if err == nil {
@@ -230,18 +230,18 @@ func (d *differ) count(name string, x, y []byte) {
 	d.table.Row(name, fmt.Sprintf("+%d -%d", more, less))
 }
 
-// total ends what stat tells.
-func (d *differ) total() {
-	if !d.stat {
+// Total ends what stat tells.
+func (d *Diff) Total() {
+	if !d.Stat {
 		return
 	}
 	if d.table.HasRows() {
-		d.table.Print(d.out, "")
+		d.table.Print(d.Out, "")
 	}
-	fmt.Fprintf(d.out, "%s, %s added, %d removed\n", show.Count(d.paths, "path", "paths"), show.Count(d.more, "line", "lines"), d.less)
+	fmt.Fprintf(d.Out, "%s, %s added, %d removed\n", show.Count(d.paths, "path", "paths"), show.Count(d.more, "line", "lines"), d.less)
 }
 
-func (d *differ) unified(old, name string, x, y []byte) {
+func (d *Diff) unified(old, name string, x, y []byte) {
 	text := udiff.Unified(old, name, string(x), string(y))
 	if onlyCRLF(x) && onlyCRLF(y) { // else the end of a line may be what was changed
 		text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -249,8 +249,8 @@ func (d *differ) unified(old, name string, x, y []byte) {
 	d.lines(text)
 }
 
-// settingsDiff shows an edit of a settings file as diff does; a nil text is no file.
-func settingsDiff(path string, before, after []byte) string {
+// FileDiff shows an edit of a settings file as diff does; a nil text is no file.
+func FileDiff(path string, before, after []byte) string {
 	old, now := show.OneLine(path), show.OneLine(path)
 	if before == nil {
 		old = "/dev/null"
@@ -261,8 +261,11 @@ func settingsDiff(path string, before, after []byte) string {
 	return udiff.Unified(old, now, string(before), string(after))
 }
 
+// PrintDiff prints a unified diff of one file, without colours.
+func PrintDiff(w io.Writer, text string) { (&Diff{Out: w}).lines(text) }
+
 // lines prints a unified diff of one file.
-func (d *differ) lines(text string) {
+func (d *Diff) lines(text string) {
 	header := 2
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
@@ -285,10 +288,10 @@ func onlyCRLF(text []byte) bool {
 	return bytes.Count(text, []byte("\n")) == bytes.Count(text, []byte("\r\n"))
 }
 
-func (d *differ) line(colour, line string) {
+func (d *Diff) line(colour, line string) {
 	line = show.Escape(line)
-	if colour != "" && d.colour {
+	if colour != "" && d.Colour {
 		line = colour + line + plain
 	}
-	fmt.Fprintln(d.out, line)
+	fmt.Fprintln(d.Out, line)
 }

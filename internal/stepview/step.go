@@ -1,4 +1,4 @@
-package cli
+package stepview
 
 import (
 	"time"
@@ -7,12 +7,12 @@ import (
 	"carrel/internal/history"
 )
 
-// stepJSON is one step in JSON.
-type stepJSON struct {
+// Step is one step in JSON.
+type Step struct {
 	Step     uint64     `json:"step"`
 	Kind     string     `json:"kind"`
 	Run      string     `json:"run,omitempty"`
-	Command  []text     `json:"command,omitempty"`
+	Command  []api.Text `json:"command,omitempty"`
 	Label    string     `json:"label,omitempty"`
 	Began    time.Time  `json:"began"`
 	Ended    *time.Time `json:"ended,omitempty"`
@@ -33,12 +33,12 @@ type stepJSON struct {
 }
 
 type changeJSON struct {
-	Path  text   `json:"path"`
-	From  text   `json:"from,omitempty"`
-	What  string `json:"what"`
-	Kind  string `json:"kind"`
-	Bytes *int64 `json:"bytes,omitempty"` // nil where it is not known
-	Lost  string `json:"not_kept,omitempty"`
+	Path  api.Text `json:"path"`
+	From  api.Text `json:"from,omitempty"`
+	What  string   `json:"what"`
+	Kind  string   `json:"kind"`
+	Bytes *int64   `json:"bytes,omitempty"` // nil where it is not known
+	Lost  string   `json:"not_kept,omitempty"`
 }
 
 // knownSize is a size in JSON, nil where it is not known.
@@ -49,15 +49,16 @@ func knownSize(n int64) *int64 {
 	return &n
 }
 
-func newStepJSON(l *history.Log, s *history.Step) stepJSON {
+// StepOf gives a step of a log.
+func StepOf(l *history.Log, s *history.Step) Step {
 	n := s.Counts()
-	j := stepJSON{
+	j := Step{
 		Step: s.Number, Kind: s.Begin.Kind, Run: s.Begin.Run, Label: s.Begin.Label, Began: time.Unix(0, s.Begin.Time),
 		State: stepState(l, s), Of: s.Begin.Of, UndoneBy: s.UndoneBy, Kept: n.Kept,
 		Added: n.Added, Modified: n.Modified, Removed: n.Removed, Renamed: n.Renamed, Lost: n.Lost, Edited: n.Edited,
 	}
 	for _, w := range s.Begin.Command {
-		j.Command = append(j.Command, text(w))
+		j.Command = append(j.Command, api.Text(w))
 	}
 	if s.End != nil {
 		t := time.Unix(0, s.End.Time)
@@ -79,4 +80,11 @@ func stepState(l *history.Log, s *history.Step) string {
 		return "interrupted"
 	}
 	return "done"
+}
+
+// AddChanges puts what a step changed beside it.
+func (j *Step) AddChanges(changes []history.PathChange) {
+	for _, c := range changes {
+		j.Changes = append(j.Changes, changeJSON{api.Text(c.Path), api.Text(c.From), c.What, c.Kind.String(), knownSize(c.Bytes), c.Lost})
+	}
 }
