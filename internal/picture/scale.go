@@ -1,4 +1,4 @@
-package desktop
+package picture
 
 import (
 	"bytes"
@@ -6,9 +6,9 @@ import (
 	"image/jpeg"
 )
 
-// fit gives the largest size with the proportions of w and h within bounds, 0
+// Fit gives the largest size with the proportions of w and h within bounds, 0
 // being none, that is no larger than w and h.
-func fit(w, h, maxW, maxH int) (int, int) {
+func Fit(w, h, maxW, maxH int) (int, int) {
 	fw, fh := w, h
 	if maxW > 0 && fw > maxW {
 		fw, fh = maxW, (h*maxW+w/2)/w
@@ -19,21 +19,21 @@ func fit(w, h, maxW, maxH int) (int, int) {
 	return max(fw, 1), max(fh, 1)
 }
 
-// shrink makes a frame smaller: each pixel is the mean of the area that it
+// Shrink makes a frame smaller: each pixel is the mean of the area that it
 // stands for, with parts of pixels counted as such.
-func shrink(f frame, w, h int) frame {
-	if w >= f.w && h >= f.h {
+func Shrink(f Frame, w, h int) Frame {
+	if w >= f.W && h >= f.H {
 		return f
 	}
-	xs, ys := spans(f.w, w), spans(f.h, h)
-	out := frame{w, h, make([]byte, w*h*4)}
+	xs, ys := spans(f.W, w), spans(f.H, h)
+	out := Frame{w, h, make([]byte, w*h*4)}
 	line := make([]uint32, 3*w) // sums for one row of the result, in 1/65536
 	for y, rows := range ys {
 		clear(line)
 		for sy := rows.from; sy <= rows.last; sy++ {
-			addRow(line, f.row(sy), xs, rows.weight(sy))
+			addRow(line, f.Row(sy), xs, rows.weight(sy))
 		}
-		dst := out.row(y)
+		dst := out.Row(y)
 		for x := range w {
 			for c := range 3 {
 				dst[4*x+c] = byte((line[3*x+c] + 1<<15) >> 16)
@@ -99,10 +99,11 @@ func spans(old, now int) []span {
 	return out
 }
 
-func encodeJPEG(f frame, quality int) ([]byte, error) {
-	m := image.NewRGBA(image.Rect(0, 0, f.w, f.h))
-	for i := 0; i+4 <= len(f.pix) && i+4 <= len(m.Pix); i += 4 {
-		p, q := f.pix[i:i+4], m.Pix[i:i+4]
+// JPEG writes a frame as JPEG, of a quality from 1 to 100.
+func JPEG(f Frame, quality int) ([]byte, error) {
+	m := image.NewRGBA(image.Rect(0, 0, f.W, f.H))
+	for i := 0; i+4 <= len(f.Pix) && i+4 <= len(m.Pix); i += 4 {
+		p, q := f.Pix[i:i+4], m.Pix[i:i+4]
 		q[0], q[1], q[2], q[3] = p[2], p[1], p[0], 0xff
 	}
 	var out bytes.Buffer

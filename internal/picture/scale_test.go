@@ -1,4 +1,4 @@
-package desktop
+package picture
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ func TestFit(t *testing.T) {
 		{100, 100, 500, 500, 100, 100},
 		{10000, 1, 10, 10, 10, 1},
 	} {
-		if w, h := fit(c.w, c.h, c.maxW, c.maxH); w != c.wantW || h != c.wantH {
+		if w, h := Fit(c.w, c.h, c.maxW, c.maxH); w != c.wantW || h != c.wantH {
 			t.Errorf("%dx%d within %dx%d: %dx%d, want %dx%d", c.w, c.h, c.maxW, c.maxH, w, h, c.wantW, c.wantH)
 		}
 	}
@@ -25,20 +25,20 @@ func TestFit(t *testing.T) {
 func TestShrinkKeepsMeans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFrame(t)
-		w, h := rapid.IntRange(1, f.w).Draw(t, "to w"), rapid.IntRange(1, f.h).Draw(t, "to h")
+		w, h := rapid.IntRange(1, f.W).Draw(t, "to w"), rapid.IntRange(1, f.H).Draw(t, "to h")
 		low, high := byte(255), byte(0)
-		for i, v := range f.pix {
+		for i, v := range f.Pix {
 			if i%4 == 3 {
 				continue
 			}
 			low, high = min(low, v), max(high, v)
 		}
-		s := shrink(f, w, h)
-		if s.w != w || s.h != h || len(s.pix) != w*h*4 {
-			t.Fatalf("%dx%d, %d bytes", s.w, s.h, len(s.pix))
+		s := Shrink(f, w, h)
+		if s.W != w || s.H != h || len(s.Pix) != w*h*4 {
+			t.Fatalf("%dx%d, %d bytes", s.W, s.H, len(s.Pix))
 		}
-		for i, v := range s.pix {
-			if i%4 != 3 && (v < low || v > high) && w < f.w {
+		for i, v := range s.Pix {
+			if i%4 != 3 && (v < low || v > high) && w < f.W {
 				t.Fatalf("byte %d is %d, not within %d and %d", i, v, low, high)
 			}
 		}

@@ -1,4 +1,4 @@
-package desktop
+package picture
 
 import (
 	"bytes"
@@ -10,11 +10,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-func drawFrame(t *rapid.T) frame {
+func drawFrame(t *rapid.T) Frame {
 	w, h := rapid.IntRange(1, 40).Draw(t, "w"), rapid.IntRange(1, 300).Draw(t, "h")
-	f := frame{w, h, make([]byte, w*h*4)}
+	f := Frame{w, h, make([]byte, w*h*4)}
 	for range rapid.IntRange(0, 40).Draw(t, "spots") {
-		f.pix[rapid.IntRange(0, len(f.pix)-1).Draw(t, "at")] = rapid.Byte().Draw(t, "value")
+		f.Pix[rapid.IntRange(0, len(f.Pix)-1).Draw(t, "at")] = rapid.Byte().Draw(t, "value")
 	}
 	return f
 }
@@ -22,16 +22,16 @@ func drawFrame(t *rapid.T) frame {
 func TestPNGIsWhatWasThere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFrame(t)
-		m, err := png.Decode(bytes.NewReader(encodePNG(f)))
+		m, err := png.Decode(bytes.NewReader(PNG(f)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b := m.Bounds(); b.Dx() != f.w || b.Dy() != f.h {
-			t.Fatalf("bounds %v of %dx%d", b, f.w, f.h)
+		if b := m.Bounds(); b.Dx() != f.W || b.Dy() != f.H {
+			t.Fatalf("bounds %v of %dx%d", b, f.W, f.H)
 		}
-		for y := range f.h {
-			for x := range f.w {
-				p := f.row(y)[x*4:]
+		for y := range f.H {
+			for x := range f.W {
+				p := f.Row(y)[x*4:]
 				if c := color.RGBAModel.Convert(m.At(x, y)).(color.RGBA); c != (color.RGBA{p[2], p[1], p[0], 255}) {
 					t.Fatalf("pixel %d,%d is %v, was %v", x, y, c, p[:4])
 				}

@@ -1,4 +1,9 @@
-package desktop
+// Package keysym names keys: by what X11 calls them, by the names that other programs give
+// them, and by characters, with the chords that people write, as "ctrl+shift+a".
+//
+// It knows the numbers of keys and no keyboard: which key of one gives a number is looked
+// up elsewhere. It imports nothing of this module.
+package keysym
 
 import (
 	"fmt"
@@ -9,20 +14,22 @@ import (
 	"unicode/utf8"
 )
 
-// keysym is the number of what is printed on a key. Those of Latin-1 are the
+// Sym is the number of what is printed on a key. Those of Latin-1 are the
 // characters' own numbers, all other characters have 0x01000000 added, and
 // keys without a character have a block near 0xff00 (X11 protocol, appendix A).
-type keysym uint32
+type Sym uint32
 
+// Numbers that have a meaning of their own: what is added to a character's number, and
+// modifiers.
 const (
-	unicodeKeysym = 0x01000000
-	symTab        = 0xff09
-	symReturn     = 0xff0d
-	symShift      = 0xffe1
-	symControl    = 0xffe3
-	symCapsLock   = 0xffe5
-	symAlt        = 0xffe9
-	symSuper      = 0xffeb
+	Unicode    = 0x01000000
+	symTab     = 0xff09
+	symReturn  = 0xff0d
+	Shift      = 0xffe1
+	symControl = 0xffe3
+	CapsLock   = 0xffe5
+	symAlt     = 0xffe9
+	symSuper   = 0xffeb
 )
 
 // Bounds of what is given as keys.
@@ -81,20 +88,20 @@ f0 eth ntilde ograve oacute ocircumflex otilde odiaeresis division oslash ugrave
 
 // otherNames are how people and other programs call keys, in small letters.
 // The key with a window or a command sign is Super everywhere.
-var otherNames = map[string]keysym{
+var otherNames = map[string]Sym{
 	"enter": symReturn, "esc": 0xff1b, "del": 0xffff, "ins": 0xff63, "bksp": 0xff08,
-	"ctrl": symControl, "control": symControl, "shift": symShift, "alt": symAlt, "option": symAlt, "altgr": 0xfe03, "altgraph": 0xfe03,
+	"ctrl": symControl, "control": symControl, "shift": Shift, "alt": symAlt, "option": symAlt, "altgr": 0xfe03, "altgraph": 0xfe03,
 	"super": symSuper, "win": symSuper, "windows": symSuper, "cmd": symSuper, "command": symSuper, "meta": symSuper, "hyper": 0xffed,
 	"pageup": 0xff55, "pgup": 0xff55, "pagedown": 0xff56, "pgdn": 0xff56, "pgdown": 0xff56,
 	"arrowup": 0xff52, "arrowdown": 0xff54, "arrowleft": 0xff51, "arrowright": 0xff53,
-	"capslock": symCapsLock, "numlock": 0xff7f, "scrolllock": 0xff14, "printscreen": 0xff61, "prtsc": 0xff61, "contextmenu": 0xff67,
+	"capslock": CapsLock, "numlock": 0xff7f, "scrolllock": 0xff14, "printscreen": 0xff61, "prtsc": 0xff61, "contextmenu": 0xff67,
 	"spacebar": ' ', "tilde": '~', "backtick": '`', "dash": '-',
 }
 
-type keyNames struct{ exact, folded map[string]keysym }
+type keyNames struct{ exact, folded map[string]Sym }
 
 var keysByName = sync.OnceValue(func() keyNames {
-	n := keyNames{make(map[string]keysym), make(map[string]keysym)}
+	n := keyNames{make(map[string]Sym), make(map[string]Sym)}
 	for i, table := range []string{functionKeys, latinKeys} {
 		for line := range strings.Lines(table) {
 			var number uint64
@@ -103,9 +110,9 @@ var keysByName = sync.OnceValue(func() keyNames {
 					number, _ = strconv.ParseUint(word, 16, 32)
 					continue
 				}
-				sym := keysym(number) + keysym(j-1)
+				sym := Sym(number) + Sym(j-1)
 				if sym > 0xff && i == 1 {
-					sym |= unicodeKeysym
+					sym |= Unicode
 				}
 				for name := range strings.SplitSeq(word, "/") {
 					n.exact[name] = sym
@@ -123,9 +130,9 @@ var keysByName = sync.OnceValue(func() keyNames {
 	return n
 })
 
-// runeKeysym is the keysym of a character. Control characters have none but
+// OfRune is the keysym of a character. Control characters have none but
 // the two that are keys: a newline and a tab.
-func runeKeysym(r rune) (keysym, bool) {
+func OfRune(r rune) (Sym, bool) {
 	switch {
 	case r == '\n' || r == '\r':
 		return symReturn, true
@@ -134,16 +141,16 @@ func runeKeysym(r rune) (keysym, bool) {
 	case unicode.IsControl(r) || !utf8.ValidRune(r):
 		return 0, false
 	case r <= 0xff:
-		return keysym(r), true
+		return Sym(r), true
 	}
-	return unicodeKeysym | keysym(r), true
+	return Unicode | Sym(r), true
 }
 
 // keyByName finds a key: one character, a name of X ("Prior", "odiaeresis"), a
 // usual other name ("PageUp", "ctrl"), or a number as "U+20AC".
-func keyByName(name string) (keysym, bool) {
+func keyByName(name string) (Sym, bool) {
 	if r, n := utf8.DecodeRuneInString(name); n == len(name) && n > 0 && (r != utf8.RuneError || n > 1) {
-		return runeKeysym(r)
+		return OfRune(r)
 	}
 	names := keysByName()
 	if sym, ok := names.exact[name]; ok {
@@ -154,7 +161,7 @@ func keyByName(name string) (keysym, bool) {
 	}
 	if isCodePoint(name) {
 		v, _ := strconv.ParseUint(name[2:], 16, 32)
-		return runeKeysym(rune(v))
+		return OfRune(rune(v))
 	}
 	return 0, false
 }
@@ -168,14 +175,14 @@ func isCodePoint(name string) bool {
 	return err == nil && v <= unicode.MaxRune
 }
 
-// chord is keys that are pressed in this order and released in the other.
-type chord []keysym
+// Chord is keys that are pressed in this order and released in the other.
+type Chord []Sym
 
-// parseKeys reads chords with spaces between them: "ctrl+shift+t",
+// ParseKeys reads chords with spaces between them: "ctrl+shift+t",
 // "ctrl+k ctrl+s", "+", "ctrl++". With Control, Alt or Super a capital letter
 // is the key that shows it, as shortcuts are written: ctrl+A is ctrl+a, and
 // ctrl+shift+a is another.
-func parseKeys(text string) ([]chord, error) {
+func ParseKeys(text string) ([]Chord, error) {
 	words := strings.Fields(text)
 	if len(words) == 0 && text == " " {
 		words = []string{"space"}
@@ -183,9 +190,9 @@ func parseKeys(text string) ([]chord, error) {
 	if len(words) == 0 || len(words) > maxChords {
 		return nil, fmt.Errorf(`keys %.60q: want from one to %d keys as "Return" or "ctrl+shift+t", with spaces between them`, text, maxChords)
 	}
-	chords := make([]chord, len(words))
+	chords := make([]Chord, len(words))
 	for i, word := range words {
-		c, err := parseChord(word)
+		c, err := ParseChord(word)
 		if err != nil {
 			return nil, err
 		}
@@ -194,8 +201,9 @@ func parseKeys(text string) ([]chord, error) {
 	return chords, nil
 }
 
-func parseChord(text string) (chord, error) {
-	var c chord
+// ParseChord reads one chord.
+func ParseChord(text string) (Chord, error) {
+	var c Chord
 	for rest := text; ; {
 		name, more := rest, false
 		if i := strings.IndexByte(rest, '+'); i > 0 && !isCodePoint(rest) {
@@ -215,14 +223,14 @@ func parseChord(text string) (chord, error) {
 	return c.shortcut(), nil
 }
 
-func (c chord) shortcut() chord {
+func (c Chord) shortcut() Chord {
 	command := false
 	for _, sym := range c {
 		switch {
-		case sym >= symControl && sym != symCapsLock && sym <= 0xffee:
+		case sym >= symControl && sym != CapsLock && sym <= 0xffee:
 			command = true
 		case command && sym < 0xff:
-			c[len(c)-1] = keysym(unicode.ToLower(rune(c[len(c)-1])))
+			c[len(c)-1] = Sym(unicode.ToLower(rune(c[len(c)-1])))
 		}
 	}
 	return c

@@ -1,4 +1,4 @@
-package desktop
+package picture
 
 import (
 	"bytes"
@@ -11,32 +11,23 @@ import (
 	"sync"
 )
 
-// frame is a picture as X servers give it: rows without padding, for each
-// pixel blue, green, red and a byte that means nothing.
-type frame struct {
-	w, h int
-	pix  []byte
-}
-
-func (f frame) row(y int) []byte { return f.pix[y*f.w*4 : (y+1)*f.w*4] }
-
-// encodePNG writes a frame as PNG (RFC 2083): eight bits for each of three
+// PNG writes a frame as PNG (RFC 2083): eight bits for each of three
 // colours, every row as the difference to the one above, which is mostly
 // nothing on a screen. Strips of rows are compressed side by side, each as
 // blocks of one zlib stream (RFC 1950) that end at a byte.
-func encodePNG(f frame) []byte {
-	n := max(1, min(runtime.GOMAXPROCS(0), 8, f.h/64))
+func PNG(f Frame) []byte {
+	n := max(1, min(runtime.GOMAXPROCS(0), 8, f.H/64))
 	strips := make([]strip, n)
 	var wait sync.WaitGroup
 	for i := range strips {
-		from, to := i*f.h/n, (i+1)*f.h/n
+		from, to := i*f.H/n, (i+1)*f.H/n
 		wait.Go(func() { strips[i] = squeeze(f, from, to, i == n-1) })
 	}
 	wait.Wait()
 
 	out := []byte("\x89PNG\r\n\x1a\n")
-	head := binary.BigEndian.AppendUint32(nil, uint32(f.w))
-	head = binary.BigEndian.AppendUint32(head, uint32(f.h))
+	head := binary.BigEndian.AppendUint32(nil, uint32(f.W))
+	head = binary.BigEndian.AppendUint32(head, uint32(f.H))
 	out = chunk(out, "IHDR", append(head, 8, 2, 0, 0, 0)) // eight bits, true colour
 	size := len(out) + 64
 	for _, s := range strips {
@@ -65,20 +56,20 @@ var writers = sync.Pool{New: func() any {
 	return w
 }}
 
-func squeeze(f frame, from, to int, last bool) strip {
+func squeeze(f Frame, from, to int, last bool) strip {
 	var out bytes.Buffer
 	w := writers.Get().(*flate.Writer)
 	defer writers.Put(w)
 	w.Reset(&out)
 	const up = 2
-	line := make([]byte, 1+3*f.w)
-	above := make([]byte, 4*f.w)
+	line := make([]byte, 1+3*f.W)
+	above := make([]byte, 4*f.W)
 	if from > 0 {
-		copy(above, f.row(from-1))
+		copy(above, f.Row(from-1))
 	}
 	sum := adler32.New()
 	for y := from; y < to; y++ {
-		row := f.row(y)
+		row := f.Row(y)
 		line[0] = up
 		difference(line[1:], row, above)
 		above = row
@@ -90,7 +81,7 @@ func squeeze(f frame, from, to int, last bool) strip {
 	} else {
 		w.Flush()
 	}
-	return strip{out.Bytes(), sum.Sum32(), (to - from) * (1 + 3*f.w)}
+	return strip{out.Bytes(), sum.Sum32(), (to - from) * (1 + 3*f.W)}
 }
 
 // difference gives a row less the one above, as red, green, blue.
