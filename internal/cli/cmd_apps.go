@@ -125,7 +125,7 @@ is escaped. The newest 8 MiB of each are kept, also after the workspace has stop
 }
 
 func (a *app) logs(ctx context.Context, args []string, req api.Request, asJSON bool) error {
-	show := func(o *api.Output) error {
+	tell := func(o *api.Output) error {
 		if asJSON {
 			return show.Line(a.out, o)
 		}
@@ -146,14 +146,14 @@ func (a *app) logs(ctx context.Context, args []string, req api.Request, asJSON b
 		if err := a.stoppedSame("logs", args[0]); err != nil {
 			return err
 		}
-		return workspace.StoppedLogs(ctx, workspace.StatePath(a.getenv), args[0], args[1], req, show)
+		return workspace.StoppedLogs(ctx, workspace.StatePath(a.getenv), args[0], args[1], req, tell)
 	}
 	req.App = args[1]
 	return e.Stream(ctx, req, func(r api.Reply) error {
 		if r.Output == nil {
 			return nil
 		}
-		return show(r.Output)
+		return tell(r.Output)
 	})
 }
 
@@ -190,7 +190,7 @@ are never among them, only sizes. They are there after the workspace has stopped
 }
 
 func (a *app) events(ctx context.Context, name string, req api.Request, asJSON bool) error {
-	show := func(e api.Event) error {
+	tell := func(e api.Event) error {
 		if asJSON {
 			return show.Line(a.out, e)
 		}
@@ -212,17 +212,17 @@ func (a *app) events(ctx context.Context, name string, req api.Request, asJSON b
 		if err := a.stoppedSame("events", name); err != nil {
 			return err
 		}
-		return workspace.StoppedEvents(workspace.StatePath(a.getenv), name, req.Since, show)
+		return workspace.StoppedEvents(workspace.StatePath(a.getenv), name, req.Since, tell)
 	}
-	return streamEvents(ctx, e, req, show)
+	return streamEvents(ctx, e, req, tell)
 }
 
-func streamEvents(ctx context.Context, e supervisor.Entry, req api.Request, show func(api.Event) error) error {
+func streamEvents(ctx context.Context, e supervisor.Entry, req api.Request, tell func(api.Event) error) error {
 	return e.Stream(ctx, req, func(r api.Reply) error {
 		if r.Event == nil {
 			return nil
 		}
-		return show(*r.Event)
+		return tell(*r.Event)
 	})
 }
 

@@ -115,7 +115,7 @@ func (a *app) desk(ctx context.Context, name string) (api.Desk, error) {
 }
 
 // lookCommand is a command that shows something of one workspace, running or stopped.
-func (a *app) lookCommand(use, short, long, example string, show func(d api.Desk, asJSON bool) error) *cobra.Command {
+func (a *app) lookCommand(use, short, long, example string, tell func(d api.Desk, asJSON bool) error) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: use + " NAME [flags]", Short: short, Long: long + plainStatusHelp, Example: example, Args: oneArg("a workspace"),
@@ -127,7 +127,7 @@ func (a *app) lookCommand(use, short, long, example string, show func(d api.Desk
 			if err != nil {
 				return err
 			}
-			return show(d, asJSON)
+			return tell(d, asJSON)
 		},
 		ValidArgsFunction: a.completeDesk,
 	}
