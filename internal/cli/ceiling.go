@@ -11,7 +11,6 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/config"
 	"carrel/internal/policy"
-	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -182,21 +181,3 @@ func (a *app) mayUndo(op string, need policy.UndoMode) error {
 	}
 	return u.CheckUndo(op, need)
 }
-
-// ceilingText is what a person is told of a workspace's ceiling.
-func ceilingText(c *api.Ceiling) string {
-	text := show.QuoteIf(c.Source)
-	if c.Hash != "" {
-		text = show.Shorten(c.Hash, hashShown) + "  " + text
-	}
-	switch {
-	case c.Expired:
-		text += "  expired " + c.Expires.Local().Format(show.Stamp)
-	case !c.Expires.IsZero():
-		text += "  expires " + c.Expires.Local().Format(show.Stamp)
-	}
-	return text
-}
-
-// hashShown is how much of a hash people are shown in passing, with its dots.
-const hashShown = 15

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/apiview"
 	"carrel/internal/history"
 	"carrel/internal/policy"
 	"carrel/internal/show"
@@ -179,7 +179,7 @@ func (a *app) approvals(ctx context.Context, asJSON bool) error {
 		if i > 0 {
 			fmt.Fprintln(a.out)
 		}
-		printApproval(a.out, one)
+		apiview.PrintApproval(a.out, one)
 	}
 	return nil
 }
@@ -208,34 +208,6 @@ func (a *app) oneApproval(ctx context.Context, id string, follow, asJSON bool) e
 		return noSuch("approval", id, "carrel approvals", supervisor.ErrNone)
 	}
 	return said
-}
-
-// printApproval shows one operation; every byte of it is escaped.
-func printApproval(w io.Writer, one api.Approval) {
-	state := "waits until " + one.Deadline.Local().Format(time.TimeOnly)
-	if one.Answer != "" {
-		state = one.Answer
-	}
-	fmt.Fprintf(w, "%s  %s\n", show.OneLine(one.ID), show.OneLine(state))
-	t := &show.Table{}
-	t.Row("what", one.Operation+" "+show.QuoteIf(one.Subject))
-	if one.Reason != "" {
-		t.Row("why", one.Reason)
-	}
-	if one.Rule != "" {
-		t.Row("rule", ruleText(api.Denial{Rule: one.Rule, Source: one.Source}))
-	}
-	if one.Hint != "" {
-		t.Row("hint", one.Hint)
-	}
-	if len(one.Scopes) > 0 {
-		t.Row("or for", strings.Join(one.Scopes, ", "))
-	}
-	t.Row("run", one.Workspace)
-	if one.Project != "" {
-		t.Row("project", show.QuoteIf(one.Project))
-	}
-	t.Print(w, "  ")
 }
 
 // followApprovals prints what comes in any workspace, those that start later
@@ -285,7 +257,7 @@ func (a *app) tellApproval(workspace string, one *api.Approval, asJSON bool) err
 	}
 	one.Workspace = workspace
 	if !asJSON {
-		printApproval(a.out, *one)
+		apiview.PrintApproval(a.out, *one)
 		return nil
 	}
 	line, err := json.Marshal(one)
@@ -326,7 +298,7 @@ func (a *app) approve(ctx context.Context, prefix, scope string) error {
 	}
 	defer tty.Close()
 	var text strings.Builder
-	printApproval(&text, one)
+	apiview.PrintApproval(&text, one)
 	fmt.Fprintf(&text, "Type %s to allow this %s, anything else to leave it: ", one.ID, scopeText(scope))
 	typed, err := tty.Ask(text.String())
 	if err != nil {

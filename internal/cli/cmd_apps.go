@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/apiview"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
@@ -25,7 +26,7 @@ func (a *app) appsCommand() *cobra.Command {
 			case len(d.Apps) == 0:
 				fmt.Fprintln(a.out, "nothing was started")
 			default:
-				appTable(d.Apps).Print(a.out, "")
+				apiview.PrintApps(a.out, "", d.Apps)
 			}
 			return nil
 		})
@@ -87,7 +88,7 @@ func (a *app) appCommand(op, short, long, example string, limit bool, tell func(
 func (a *app) waitCommand() *cobra.Command {
 	return a.appCommand(api.OpWait, "Wait for the end of an app", `Waits until an app has ended, and ends with its status.
 `+exitStatusHelp, "  carrel wait dev server\n  carrel wait dev 3f2a91c0 --timeout 5m", true, func(one api.App) {
-		fmt.Fprintf(a.out, "%s %s: %s\n", one.ID, show.OneLine(one.Name), appState(one))
+		fmt.Fprintf(a.out, "%s %s: %s\n", one.ID, show.OneLine(one.Name), apiview.AppState(one))
 	})
 }
 
@@ -194,14 +195,7 @@ func (a *app) events(ctx context.Context, name string, req api.Request, asJSON b
 		if asJSON {
 			return show.Line(a.out, e)
 		}
-		text := e.Text
-		if e.Denial != nil {
-			text = e.Denial.Message
-		}
-		if e.Approval != nil {
-			text = e.Approval.ID + " " + e.Approval.Operation + " " + e.Approval.Subject
-		}
-		_, err := fmt.Fprintf(a.out, "%6d  %s  %-18s %s\n", e.Seq, e.Time.Local().Format(show.Stamp), e.Kind, show.OneLine(text))
+		_, err := fmt.Fprintln(a.out, apiview.EventText(e))
 		return err
 	}
 	e, ok, err := a.deskRunning(name)

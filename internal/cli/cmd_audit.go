@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/apiview"
 	"carrel/internal/audit"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
@@ -77,7 +77,7 @@ Exit status:
 			if asJSON {
 				return show.JSON(a.out, r)
 			}
-			printAuditResult(a.out, args[0], r)
+			apiview.PrintAuditResult(a.out, args[0], r)
 			return nil
 		},
 		ValidArgsFunction: a.completeDesk,
@@ -106,28 +106,6 @@ func (a *app) openAudit(op, word string) (*audit.Snapshot, error) {
 		}
 	}
 	return s, err
-}
-
-func printAuditResult(w io.Writer, name string, r api.AuditResult) {
-	t := &show.Table{}
-	if r.OK {
-		fmt.Fprintf(w, "%s: %s, and each goes on from the one before\n", show.OneLine(name), show.Count(int(r.Records), "record", "records"))
-	} else {
-		fmt.Fprintf(w, "%s: BROKEN at record %d: %s\n", show.OneLine(name), r.Broken.Record, show.OneLine(r.Broken.Why))
-		if r.Broken.Line > 0 {
-			t.Row("where", fmt.Sprintf("%s, line %d", r.Broken.File, r.Broken.Line))
-		}
-		t.Row("before it", show.Count(int(r.Records), "record holds", "records hold"))
-	}
-	if r.Records > 0 {
-		t.Row("first", fmt.Sprint(r.First), r.From.Local().Format(show.Stamp))
-		t.Row("last", fmt.Sprint(r.Last), r.To.Local().Format(show.Stamp))
-		t.Row("head", r.Head)
-	}
-	for _, n := range r.Notes {
-		t.Row("note", n)
-	}
-	t.Print(w, "  ")
 }
 
 // auditFilter is what of a log is shown.
@@ -217,40 +195,13 @@ func (a *app) auditPiece(name string, f *auditFilter, first bool) error {
 			_, err := a.out.Write(show.PlainJSON(line))
 			return err
 		}
-		printAuditRecord(a.out, &r)
+		apiview.PrintAuditRecord(a.out, &r)
 		return nil
 	})
 	if first && broken > 0 {
 		fmt.Fprintf(a.err, "carrel: %s no records; `carrel audit verify %s` says more\n", show.Count(broken, "line is", "lines are"), show.OneLine(name))
 	}
 	return err
-}
-
-// printAuditRecord shows one on a line; every byte of it is escaped.
-func printAuditRecord(w io.Writer, r *api.AuditRecord) {
-	who := r.Who.Kind
-	if r.Who.PID != 0 {
-		who += fmt.Sprintf(" %d", r.Who.PID)
-	}
-	words := []string{fmt.Sprintf("%4d  %s  %-9s  %-8s  %-16s", r.Seq, r.Time.Local().Format(show.Stamp), show.OneLine(r.Kind), show.OneLine(show.Dash(r.Decision)), show.OneLine(who))}
-	if r.Operation != "" {
-		words = append(words, show.OneLine(r.Operation))
-	}
-	if r.Subject != "" {
-		words = append(words, show.OneLine(show.QuoteIf(show.Shorten(r.Subject, 2*show.ColumnMax))))
-	}
-	for _, one := range [][2]string{{"rule", r.Rule}, {"app", r.App}} {
-		if one[1] != "" {
-			words = append(words, "["+one[0]+" "+show.OneLine(show.Shorten(one[1], show.ColumnMax))+"]")
-		}
-	}
-	if r.Step != 0 {
-		words = append(words, fmt.Sprintf("[step %d]", r.Step))
-	}
-	if r.Detail != "" {
-		words = append(words, "("+show.OneLine(show.Shorten(r.Detail, 2*show.ColumnMax))+")")
-	}
-	fmt.Fprintln(w, strings.TrimRight(strings.Join(words, " "), " "))
 }
 
 func (a *app) auditExportCommand() *cobra.Command {
@@ -283,7 +234,7 @@ Exit status:
 			if !r.OK {
 				a.status = 1
 			}
-			printAuditResult(a.err, args[0], r)
+			apiview.PrintAuditResult(a.err, args[0], r)
 			return nil
 		},
 		ValidArgsFunction: a.completeDesk,

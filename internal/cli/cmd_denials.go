@@ -2,11 +2,10 @@ package cli
 
 import (
 	"fmt"
-	"io"
-	"strings"
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/apiview"
 	"carrel/internal/config"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
@@ -116,7 +115,7 @@ func (a *app) denials(cmd *cobra.Command, f *logFlags) error {
 		fmt.Fprintln(a.out, noDenials(f.all, at.Project))
 		return nil
 	}
-	printDenials(a.out, list, f.all)
+	apiview.PrintDenials(a.out, list, f.all)
 	return nil
 }
 
@@ -131,33 +130,6 @@ func (a *app) tellBroken(n int) {
 	if n > 0 {
 		fmt.Fprintf(a.err, "carrel: %s in the log cannot be read\n", show.Count(n, "line", "lines"))
 	}
-}
-
-func printDenials(w io.Writer, list []api.Denial, project bool) {
-	for i, d := range list {
-		if i > 0 {
-			fmt.Fprintln(w)
-		}
-		fmt.Fprintf(w, "%s  %s\n", d.Time.Local().Format(show.Stamp), show.OneLine(d.Message))
-		t := &show.Table{}
-		t.Row("what", d.Operation+" "+show.QuoteIf(d.Subject))
-		t.Row("rule", ruleText(d))
-		if d.Hint != "" {
-			t.Row("hint", d.Hint)
-		}
-		t.Row("run", d.Workspace+", "+d.Code)
-		if project {
-			t.Row("project", show.QuoteIf(d.Project))
-		}
-		t.Print(w, "  ")
-	}
-}
-
-func ruleText(d api.Denial) string {
-	if d.Source == "" || strings.Contains(d.Rule, d.Source) {
-		return d.Rule
-	}
-	return d.Rule + " (" + d.Source + ")"
 }
 
 func (a *app) links(cmd *cobra.Command, f *logFlags) error {
@@ -178,21 +150,6 @@ func (a *app) links(cmd *cobra.Command, f *logFlags) error {
 		fmt.Fprintln(a.out, "no links")
 		return nil
 	}
-	printLinks(a.out, list)
+	apiview.PrintLinks(a.out, list)
 	return nil
-}
-
-func printLinks(w io.Writer, list []api.Link) {
-	t := &show.Table{}
-	for _, l := range list {
-		state := "shown"
-		if l.Opened {
-			state = "opened"
-		}
-		if l.Callback != 0 {
-			state += fmt.Sprintf(", way back to port %d", l.Callback)
-		}
-		t.Row(l.Time.Local().Format(show.Stamp), state, l.URL)
-	}
-	t.Print(w, "")
 }

@@ -3,11 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"carrel/internal/api"
-	"carrel/internal/policy"
+	"carrel/internal/apiview"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
@@ -38,18 +37,7 @@ lists everything that runs, also what carrel run has started.
 				fmt.Fprintln(a.out, "no workspace has been started")
 				return nil
 			}
-			t := &show.Table{}
-			t.Row("NAME", "STATE", "CONTROL", "APPS", "SINCE", "PURPOSE", "PROJECT")
-			for _, d := range list {
-				running := 0
-				for _, app := range d.Apps {
-					if app.Running {
-						running++
-					}
-				}
-				t.Row(d.Name, stateText(d.State, d.Backend), d.Control.Mode, fmt.Sprint(running), d.Started.Local().Format(show.Stamp), show.Dash(show.OneLine(show.Shorten(d.Purpose, show.ColumnMax))), show.QuoteIf(d.Project))
-			}
-			t.Print(a.out, "")
+			apiview.PrintWorkspaces(a.out, list)
 			return nil
 		},
 	}
@@ -142,7 +130,7 @@ func (a *app) statusCommand() *cobra.Command {
 			if asJSON {
 				return show.JSON(a.out, d)
 			}
-			a.printDesk(d)
+			apiview.PrintWorkspace(a.out, d)
 			return nil
 		})
 }
@@ -159,78 +147,11 @@ the output of its apps, its supervisor's own log.
 `, "  carrel artifacts dev", func(d api.Desk, asJSON bool) error { return a.printArtifacts(d.Artifact, asJSON) })
 }
 
-func (a *app) printDesk(d api.Desk) {
-	t := &show.Table{}
-	t.Row("name", d.Name)
-	t.Row("state", stateText(d.State, d.Backend))
-	t.Row("control", strings.TrimSpace(d.Control.Mode+"  "+show.OneLine(d.Control.Reason)))
-	t.Row("project", show.QuoteIf(d.Project))
-	if d.Purpose != "" {
-		t.Row("purpose", show.OneLine(d.Purpose))
-	}
-	if d.Profile != "" {
-		t.Row("profile", d.Profile)
-	}
-	t.Row("started", d.Started.Local().Format(show.Stamp))
-	if !d.Stopped.IsZero() {
-		t.Row("stopped", d.Stopped.Local().Format(show.Stamp))
-	}
-	if c := d.Ceiling; c != nil {
-		t.Row("ceiling", ceilingText(c))
-	}
-	t.Row("waiting", fmt.Sprint(d.Pending)+" for approval")
-	t.Print(a.out, "")
-	fmt.Fprintln(a.out, "policy")
-	t = &show.Table{}
-	for _, p := range d.Policy {
-		t.Row(p.Dimension, show.QuoteIf(p.Value), p.Source)
-	}
-	t.Print(a.out, "  ")
-	if len(d.Apps) > 0 {
-		fmt.Fprintln(a.out, "apps")
-		appTable(d.Apps).Print(a.out, "  ")
-	}
-	for _, n := range d.Notes {
-		fmt.Fprintf(a.out, "note: %s\n", show.OneLine(n))
-	}
-}
-
-func appTable(apps []api.App) *show.Table {
-	t := &show.Table{}
-	t.Row("APP", "NAME", "KIND", "STATE", "PROCESSES", "SINCE", "COMMAND")
-	for _, one := range apps {
-		t.Row(one.ID, show.OneLine(show.Shorten(one.Name, show.ColumnMax)), one.Kind, appState(one), fmt.Sprint(one.Processes), one.Started.Local().Format(show.Stamp), show.OneLine(show.Shorten(strings.Join(one.Argv, " "), show.ColumnMax)))
-	}
-	return t
-}
-
-// stateText is a workspace's state, with what nobody may overlook.
-func stateText(state, backend string) string {
-	if backend == string(policy.BackendNone) {
-		return state + ", NO WALLS"
-	}
-	return state
-}
-
-func appState(one api.App) string {
-	switch {
-	case one.Running:
-		return "running"
-	case one.Signal != "":
-		return one.Signal
-	}
-	return fmt.Sprintf("exit %d", one.Exit)
-}
-
 func (a *app) printArtifacts(list []api.Artifact, asJSON bool) error {
 	if asJSON {
 		return show.JSON(a.out, show.NotNil(list))
 	}
-	t := &show.Table{}
-	for _, f := range list {
-		t.Row(f.Kind, show.Dash(f.Label), fmt.Sprint(f.Bytes), show.QuoteIf(f.Path))
-	}
-	t.Print(a.out, "")
+	apiview.PrintArtifacts(a.out, list)
 	return nil
 }
 

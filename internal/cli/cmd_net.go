@@ -5,15 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/signal"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/apiview"
 	"carrel/internal/config"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
@@ -162,32 +161,8 @@ func (a *app) tellConnection(c api.Connection, asJSON bool) error {
 		}
 		return err
 	}
-	_, err := fmt.Fprintln(a.out, show.OneLine(connectionText(c)))
+	_, err := fmt.Fprintln(a.out, show.OneLine(apiview.ConnectionText(c)))
 	return err
-}
-
-func connectionText(c api.Connection) string {
-	where := c.Host
-	if c.Port != 0 {
-		where = net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
-	}
-	if c.Method != "" {
-		where = c.Method + " " + where
-	}
-	words := []string{c.Time.Local().Format(show.Stamp), fmt.Sprintf("%-8s", c.Decision), c.Protocol, where}
-	if c.Process != "" {
-		words = append(words, fmt.Sprintf("by %s (%d)", c.Process, c.PID))
-	}
-	if c.Decision != "refused" {
-		words = append(words, fmt.Sprintf("%d bytes out, %d in, %s", c.Sent, c.Received, c.Duration.Round(time.Millisecond)))
-	}
-	switch {
-	case c.Reason != "":
-		words = append(words, c.Reason)
-	case c.Rule != "":
-		words = append(words, ruleText(api.Denial{Rule: c.Rule, Source: c.Source}))
-	}
-	return strings.Join(words, "  ")
 }
 
 // netHostCommand is allow and deny: they differ in who may.

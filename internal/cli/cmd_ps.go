@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/apiview"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
@@ -54,26 +55,8 @@ func (a *app) ps(ctx context.Context, asJSON bool) error {
 		fmt.Fprintln(a.out, "no workspace is running")
 		return nil
 	}
-	t := &show.Table{}
-	t.Row("ID", "NAME", "STATE", "WAITING", "SINCE", "PUBLISHED", "COMMAND", "PROJECT")
-	for _, s := range list {
-		t.Row(s.ID, show.Dash(s.Name), stateText(s.State, s.Backend), fmt.Sprint(s.Pending), s.Started.Local().Format(show.Stamp), publishedText(s.Published), show.Shorten(strings.Join(s.Argv, " "), show.ColumnMax), show.QuoteIf(s.Project))
-	}
-	t.Print(a.out, "")
+	apiview.PrintRunning(a.out, list)
 	return nil
-}
-
-// publishedText shows ports as --publish takes them.
-func publishedText(list []api.Published) string {
-	var words []string
-	for _, p := range list {
-		word := fmt.Sprint(p.Inside)
-		if p.Host != p.Inside {
-			word += fmt.Sprintf(":%d", p.Host)
-		}
-		words = append(words, word)
-	}
-	return show.Dash(strings.Join(words, ","))
 }
 
 // running finds the live workspaces. A place of the registry that cannot be
