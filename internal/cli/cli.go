@@ -19,6 +19,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/clipboard"
+	"carrel/internal/cmdline"
 	"carrel/internal/fileops"
 	"carrel/internal/hostexec/shim"
 	"carrel/internal/inside"
@@ -144,7 +145,7 @@ carrel permissions.`,
   carrel explain --path ~/.ssh/id_ed25519
   carrel --permissions ceiling.json start dev`,
 	}
-	root.Flags().String(strings.TrimPrefix(permissionsFlag, "--"), "", "before any command: a ceiling file, which all that the command does is held to")
+	root.Flags().String(strings.TrimPrefix(cmdline.PermissionsFlag, "--"), "", "before any command: a ceiling file, which all that the command does is held to")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if a.ceiling.leading == "" {
 			return nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"carrel/internal/agents"
+	"carrel/internal/cmdline"
 	"carrel/internal/policy"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
@@ -49,7 +50,7 @@ what stands before the first -- has to be flags of carrel, or nothing is started
 	f.register(cmd.Flags())
 	f.registerNoPrompts(cmd.Flags())
 	a.registerCompletions(cmd)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // splitWords parts the words behind an agent's name: flags of ours, and the agent's own
@@ -72,7 +73,7 @@ func (a *app) startAgent(cmd *cobra.Command, f *runFlags, agent agents.Agent, wo
 	cmd.DisableFlagParsing = false
 	all := fmt.Sprintf("if all of it is meant for %s: carrel %s -- %s", agent.Title, word, show.Words(show.Texts(list)))
 	if err := cmd.ParseFlags(ours); err != nil {
-		return fmt.Errorf("%w\nhint: what stands before -- are flags of carrel; %s", flagError(err), all)
+		return fmt.Errorf("%w\nhint: what stands before -- are flags of carrel; %s", cmdline.FlagError(err), all)
 	}
 	switch help, _ := cmd.Flags().GetBool("help"); {
 	case help:

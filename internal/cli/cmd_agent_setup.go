@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"carrel/internal/clients"
+	"carrel/internal/cmdline"
 	"carrel/internal/pathname"
 	"carrel/internal/sandbox"
 	"carrel/internal/show"
@@ -25,13 +26,13 @@ import (
 const maxCall = 64 << 20
 
 func (a *app) clientsCommand() *cobra.Command {
-	return explainFlagErrors(group(&cobra.Command{
+	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
 		Use:   "agent",
 		Short: "Make carrel known to the agents that you use, and take it away again",
 		Long: `Puts carrel into the settings of your agents: its MCP server, step hooks and a
 short skill, and if wanted a block of the agent's own file and shell tools.
 Agents: ` + strings.Join(clients.Names(), ", ") + `.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel agent setup claude
   carrel agent setup --block-builtin --while-serving
   carrel agent status
@@ -59,7 +60,7 @@ or changes all the time is left alone, and then nothing is written at all.
 
 --block-builtin keeps the agent from its own file and shell tools, which work
 outside the walls; with --while-serving only as long as carrel mcp serves it.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel agent setup
   carrel agent setup claude --permissions ~/ceiling.json
   carrel agent setup claude codex --block-builtin
@@ -69,7 +70,7 @@ outside the walls; with --while-serving only as long as carrel mcp serves it.
 	cmd.Flags().StringVar(&f.permissions, "permissions", "", "ceiling file: the most that the agent can ask for over MCP")
 	cmd.Flags().BoolVar(&f.block, "block-builtin", false, "keep the agent from its own file and shell tools")
 	cmd.Flags().BoolVar(&f.serving, "while-serving", false, "block them, but only while carrel mcp serves the agent")
-	notEmpty(cmd, "permissions")
+	cmdline.NotEmpty(cmd, "permissions")
 	return cmd
 }
 
@@ -81,7 +82,7 @@ func (a *app) agentRemoveCommand() *cobra.Command {
 		Long: `Takes out what carrel agent setup put in, of the agents that are named or of all.
 Where nobody else has edited a file, it is byte for byte what it was before; files
 and directories that setup made go when they hold nothing else.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel agent remove
   carrel agent remove --dry-run codex
   carrel agent remove claude --scope project`,
@@ -101,7 +102,7 @@ func (a *app) agentEditCommand(op clients.Operation, f *agentFlags, cmd *cobra.C
 	fs.BoolVar(&f.dry, "dry-run", false, "show what would change, and change nothing")
 	fs.BoolVar(&f.asJSON, "json", false, "print as JSON, one list")
 	cmd.ValidArgsFunction = completeAgents
-	notEmpty(cmd, "name")
+	cmdline.NotEmpty(cmd, "name")
 	return cmd
 }
 
@@ -113,7 +114,7 @@ func (a *app) agentStatusCommand() *cobra.Command {
 		Long: `Tells for your settings and those of this project whether carrel's MCP server is
 registered, whether the agent's own tools are blocked, whether step hooks and the
 skill are there, how many servers serve the agent now, and what is out of order.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel agent status
   carrel agent status --json claude`,
 		RunE: func(_ *cobra.Command, names []string) error { return a.agentStatus(names, asJSON) },
@@ -131,10 +132,10 @@ func (a *app) agentHealCommand() *cobra.Command {
 		Long: `Finishes a setup or remove that was interrupted, makes entries of an earlier
 install those of this carrel, removes entries whose program is gone, and what
 servers have left that were killed. It says what it did.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel agent heal
   carrel agent heal --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := a.agentOutside(); err != nil {
 				return err

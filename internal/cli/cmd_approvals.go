@@ -15,6 +15,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/apiview"
+	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/policy"
 	"carrel/internal/show"
@@ -39,12 +40,12 @@ With an id, whole, only that operation is shown, also when it was answered latel
 with --follow once more when it is.
 
 The subject comes from inside: read it before you approve.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel approvals
   carrel approvals --follow
   carrel approvals --json
   carrel approvals 5d20e1 --follow`,
-		Args: atMostOne("an approval"),
+		Args: cmdline.AtMostOne("an approval"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return a.oneApproval(cmd.Context(), args[0], follow, asJSON)
@@ -57,7 +58,7 @@ The subject comes from inside: read it before you approve.
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON: one list, or one object a line with --follow")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) approveCommand() *cobra.Command {
@@ -73,11 +74,11 @@ best effort. ID is an id of ` + "`carrel approvals`" + ` or its beginning.
 A connection can be allowed for longer: with --workspace, its host and port as
 long as the workspace runs; with --always, they are written into your
 configuration as well.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel approve 5d20e1
   carrel approve 5d --workspace
   carrel approve 5d --always`,
-		Args: oneArg("the id of an approval"),
+		Args: cmdline.OneArg("the id of an approval"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			scope := ""
 			switch {
@@ -92,8 +93,8 @@ configuration as well.
 	}
 	cmd.Flags().BoolVar(&workspace, "workspace", false, "a connection: its host and port as long as the workspace runs")
 	cmd.Flags().BoolVar(&always, "always", false, "a connection: its host and port from now on, in your configuration")
-	oneOf(cmd, "workspace", "always")
-	return explainFlagErrors(cmd)
+	cmdline.OneOf(cmd, "workspace", "always")
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) denyCommand() *cobra.Command {
@@ -108,10 +109,10 @@ approving, it needs no terminal: scripts may say no. ID is an id of
 With --rollback the workspace is stopped as well, and the step of its history
 that the operation belongs to is taken back. In a workspace that stays only the
 app is ended that the operation is of.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel deny 5d20e1
   carrel deny 5d --rollback`,
-		Args: oneArg("the id of an approval"),
+		Args: cmdline.OneArg("the id of an approval"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			one, e, err := a.findApproval(cmd.Context(), args[0])
 			if err != nil {
@@ -125,7 +126,7 @@ app is ended that the operation is of.
 		ValidArgsFunction: a.completeApproval,
 	}
 	cmd.Flags().BoolVar(&rollback, "rollback", false, "stop who wanted it, and take the open step back")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // waiting asks all workspaces for what waits, oldest first.

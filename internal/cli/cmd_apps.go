@@ -9,6 +9,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/apiview"
+	"carrel/internal/cmdline"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
@@ -32,22 +33,12 @@ func (a *app) appsCommand() *cobra.Command {
 		})
 }
 
-// twoArgs wants a workspace and something in it.
-func twoArgs(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 2 {
-			return nil
-		}
-		return fmt.Errorf("%q takes a workspace and %s, got %q\nhint: %s", cmd.CommandPath(), what, args, usage(cmd))
-	}
-}
-
 // appCommand is a request about one app that is answered with what it is then.
 func (a *app) appCommand(op, short, long, example string, limit bool, tell func(api.App)) *cobra.Command {
 	var asJSON bool
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use: op + " NAME APP [flags]", Short: short, Long: long, Example: example, Args: twoArgs("an app"),
+		Use: op + " NAME APP [flags]", Short: short, Long: long, Example: example, Args: cmdline.TwoArgs("an app"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := a.workspaceNamed(args[0])
 			if err != nil {
@@ -82,7 +73,7 @@ func (a *app) appCommand(op, short, long, example string, limit bool, tell func(
 	if limit {
 		cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this time, with status 124; 0 for never")
 	}
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) waitCommand() *cobra.Command {
@@ -95,7 +86,7 @@ func (a *app) waitCommand() *cobra.Command {
 func (a *app) killCommand() *cobra.Command {
 	return a.appCommand(api.OpKill, "End an app, and all that it has started", `Asks an app and everything that it has started to end, as SIGTERM does, and after five
 seconds makes them: also what has left its session or its parents.
-`+plainStatusHelp, "  carrel kill dev server", false, func(one api.App) {
+`+cmdline.PlainStatus, "  carrel kill dev server", false, func(one api.App) {
 		fmt.Fprintf(a.out, "ended %s %s\n", one.ID, show.OneLine(one.Name))
 	})
 }
@@ -109,9 +100,9 @@ func (a *app) logsCommand() *cobra.Command {
 		Long: `Prints the output of an app that was launched, standard output to standard output
 and the rest to standard error, as it was written: on a terminal what could do harm
 is escaped. The newest 8 MiB of each are kept, also after the workspace has stopped.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: "  carrel logs dev server --tail 4096\n  carrel logs dev server --follow --stream stderr",
-		Args:    twoArgs("an app"),
+		Args:    cmdline.TwoArgs("an app"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.logs(cmd.Context(), args, req, asJSON) },
 
 		ValidArgsFunction: a.completeApp,
@@ -121,8 +112,8 @@ is escaped. The newest 8 MiB of each are kept, also after the workspace has stop
 	cmd.Flags().Int64Var(&req.Tail, "tail", 0, "only the last BYTES of each")
 	cmd.Flags().Uint64Var(&req.Since, "since", 0, "only from this place on, as --json tells it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print each piece as one JSON value a line")
-	completeFlag(cmd, "stream", cobra.FixedCompletions([]string{api.StreamStdout, api.StreamStderr}, cobra.ShellCompDirectiveNoFileComp))
-	return explainFlagErrors(cmd)
+	cmdline.CompleteFlag(cmd, "stream", cobra.FixedCompletions([]string{api.StreamStdout, api.StreamStderr}, cobra.ShellCompDirectiveNoFileComp))
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) logs(ctx context.Context, args []string, req api.Request, asJSON bool) error {
@@ -177,9 +168,9 @@ func (a *app) eventsCommand() *cobra.Command {
 		Long: `Prints the events of a workspace, oldest first: what was started and how it ended,
 what was refused, who changed its control. What was typed, and values of variables,
 are never among them, only sizes. They are there after the workspace has stopped.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: "  carrel events dev --since 120\n  carrel events dev --follow --json",
-		Args:    oneArg("a workspace"),
+		Args:    cmdline.OneArg("a workspace"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.events(cmd.Context(), args[0], req, asJSON) },
 
 		ValidArgsFunction: a.completeDesk,
@@ -187,7 +178,7 @@ are never among them, only sizes. They are there after the workspace has stopped
 	cmd.Flags().BoolVarP(&req.Follow, "follow", "f", false, "go on with what happens")
 	cmd.Flags().Uint64Var(&req.Since, "since", 0, "only those after this number")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print each as one JSON value a line")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) events(ctx context.Context, name string, req api.Request, asJSON bool) error {

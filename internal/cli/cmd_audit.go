@@ -13,6 +13,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/apiview"
 	"carrel/internal/audit"
+	"carrel/internal/cmdline"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
 
@@ -29,12 +30,12 @@ func (a *app) auditCommand() *cobra.Command {
 		Long: `A workspace that stays writes down who asked for what and how it was decided: requests,
 approvals, refusals, connections, steps of the history, changes of its control. Each
 record carries the hash of the one before, so that a change made later is found.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: "  carrel audit verify dev\n  carrel audit show dev --decision refused",
-		Args:    noArgs,
+		Args:    cmdline.NoArgs,
 	}
 	cmd.AddCommand(a.auditVerifyCommand(), a.auditShowCommand(), a.auditExportCommand())
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) auditVerifyCommand() *cobra.Command {
@@ -56,7 +57,7 @@ Exit status:
   1    it does not
   125  carrel refused or went wrong`,
 		Example: "  carrel audit verify dev\n  carrel audit verify dev --head 5f0c...\n  carrel audit verify ./copy.jsonl --json",
-		Args:    oneArg("a workspace or a file"),
+		Args:    cmdline.OneArg("a workspace or a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			head = strings.ToLower(strings.TrimSpace(head))
 			if head == "" && cmd.Flags().Changed("head") { // of a variable that is not set: it would check less than was asked for
@@ -84,8 +85,8 @@ Exit status:
 	}
 	cmd.Flags().StringVar(&head, "head", "", "a hash that the log had as its last: it has to be in it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was found as JSON")
-	completeFlag(cmd, "head", cobra.NoFileCompletions)
-	return explainFlagErrors(cmd)
+	cmdline.CompleteFlag(cmd, "head", cobra.NoFileCompletions)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // openAudit opens the log of a workspace, or a file.
@@ -125,9 +126,9 @@ interrupted. It does not check them: carrel audit verify does. With --json each 
 is printed with its hash, as JSON on a line of its own.
 
 What a record is about may have been chosen by a program inside: it is escaped.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: "  carrel audit show dev\n  carrel audit show dev --kind approval\n  carrel audit show dev --decision refused --json\n  carrel audit show dev --since 120 --follow",
-		Args:    oneArg("a workspace or a file"),
+		Args:    cmdline.OneArg("a workspace or a file"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.showAudit(cmd.Context(), args[0], f) },
 
 		ValidArgsFunction: a.completeDesk,
@@ -138,9 +139,9 @@ What a record is about may have been chosen by a program inside: it is escaped.
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on with what comes")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON, one object a line")
 	for flag, words := range map[string][]string{"kind": auditKinds, "decision": auditDecisions, "since": nil} {
-		completeFlag(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+		cmdline.CompleteFlag(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 var (
@@ -217,7 +218,7 @@ Exit status:
   1    it was copied, and does not hold
   125  carrel refused or went wrong`,
 		Example: "  carrel audit export dev -o dev-audit.jsonl\n  carrel audit export dev | ssh logs 'cat > dev-audit.jsonl'",
-		Args:    oneArg("a workspace"),
+		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := a.openAudit("audit export", args[0])
 			if err != nil {
@@ -240,7 +241,7 @@ Exit status:
 		ValidArgsFunction: a.completeDesk,
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "a file that does not exist yet, instead of standard output")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) copyAudit(s *audit.Snapshot, file string) error {

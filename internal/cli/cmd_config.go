@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/explain"
 	"carrel/internal/show"
@@ -16,14 +17,14 @@ import (
 var kindWords = []string{"user", "project", "operator", "ceiling", "profile"}
 
 func (a *app) configCommand() *cobra.Command {
-	return explainFlagErrors(group(&cobra.Command{
+	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
 		Use:   "config",
 		Short: "Check, describe or show the configuration",
 		Long: `The configuration is YAML in up to four files: the operator's
 (/etc/carrel/config.yaml), a ceiling (--permissions FILE or CARREL_PERMISSIONS),
 yours (~/.config/carrel/config.yaml) and the project's (.carrel.yaml or
 .carrel/config.yaml), which may only tighten.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel config check
   carrel config schema --kind project
   carrel config show`,
@@ -63,7 +64,7 @@ Exit status:
 	cmd.Flags().StringVar(&kind, "kind", "", "what FILE is: "+strings.Join(kindWords, ", "))
 	cmd.Flags().StringVar(&permissions, "permissions", "", "ceiling file to check with the others")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the mistakes as JSON")
-	completeFlag(cmd, "kind", cobra.FixedCompletions(kindWords, cobra.ShellCompDirectiveNoFileComp))
+	cmdline.CompleteFlag(cmd, "kind", cobra.FixedCompletions(kindWords, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -76,10 +77,10 @@ func (a *app) configSchemaCommand() *cobra.Command {
 YAML language server takes it for completion and checks:
 
   # yaml-language-server: $schema=/path/to/schema.json
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel config schema > schema.json
   carrel config schema --kind ceiling`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			k, err := kindOf(kind)
 			if err != nil {
@@ -90,7 +91,7 @@ YAML language server takes it for completion and checks:
 		},
 	}
 	cmd.Flags().StringVar(&kind, "kind", kind, "which file: "+strings.Join(kindWords, ", "))
-	completeFlag(cmd, "kind", cobra.FixedCompletions(kindWords, cobra.ShellCompDirectiveNoFileComp))
+	cmdline.CompleteFlag(cmd, "kind", cobra.FixedCompletions(kindWords, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/explain"
 	"carrel/internal/show"
@@ -20,10 +21,10 @@ func (a *app) configShowCommand() *cobra.Command {
 		Long: `Shows each file that was looked for, and each value that stands in one of them or
 in a CARREL_ variable, with its place. What comes of them, defaults and flags
 included, is what carrel explain shows.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel config show
   carrel config show --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			under, err := a.ceilings(permissions)
 			if err != nil {

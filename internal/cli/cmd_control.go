@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
 	"carrel/internal/inside"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
@@ -36,13 +37,13 @@ Looking, and carrel stop, work in every mode.
 
 With --ask a program that may not change it back files that as something to approve:
 the id is printed, carrel approvals ID says what became of it.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: "  carrel control dev\n  carrel control dev read_only --reason \"I look at the diff\"\n  carrel control dev active\n  carrel control dev active --ask --reason \"the tests pass\"",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 || len(args) == 2 {
 				return nil
 			}
-			return fmt.Errorf("%q takes a workspace and a mode, got %q\nhint: %s", cmd.CommandPath(), args, usage(cmd))
+			return fmt.Errorf("%q takes a workspace and a mode, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req := api.Request{Op: api.OpControl, Reason: reason}
@@ -53,7 +54,7 @@ the id is printed, carrel approvals ID says what became of it.
 				return a.control(cmd.Context(), args[0], req, asJSON)
 			}
 			if req.Mode == "" {
-				return fmt.Errorf("--ask needs a mode to ask for\nhint: %s", usage(cmd))
+				return fmt.Errorf("--ask needs a mode to ask for\nhint: %s", cmdline.Usage(cmd))
 			}
 			req.Op = api.OpAsk
 			return a.askControl(cmd.Context(), args[0], req, asJSON)
@@ -68,7 +69,7 @@ the id is printed, carrel approvals ID says what became of it.
 	cmd.Flags().StringVar(&reason, "reason", "", "say why; it is shown to whoever is refused")
 	cmd.Flags().BoolVar(&ask, "ask", false, "file it for a person to approve, instead of changing it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the control as JSON; with --ask the approval")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) control(ctx context.Context, name string, req api.Request, asJSON bool) error {
@@ -144,7 +145,7 @@ screen, and what you type goes there. Ctrl-] lets go of it; it runs on.
 			if len(args) == 1 || len(args) == 2 {
 				return nil
 			}
-			return fmt.Errorf("%q takes a workspace and an app, got %q\nhint: %s", cmd.CommandPath(), args, usage(cmd))
+			return fmt.Errorf("%q takes a workspace and an app, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := a.workspaceNamed(args[0])
@@ -161,7 +162,7 @@ screen, and what you type goes there. Ctrl-] lets go of it; it runs on.
 		},
 		ValidArgsFunction: a.completeApp,
 	}
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) attach(ctx context.Context, e supervisor.Entry, app string) error {

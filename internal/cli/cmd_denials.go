@@ -6,6 +6,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/apiview"
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
@@ -26,19 +27,19 @@ func (a *app) denialsCommand() *cobra.Command {
 		Short: "List what was refused, by which rule, and what would allow it",
 		Long: `Lists the refusals of earlier runs in the current project, oldest first: the
 operation, the rule with its place, and the flag or line that would allow it.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel denials
   carrel denials --since 24h -n 20
   carrel denials --all --json
   carrel denials --project ~/src/demo`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.denials(cmd, f) },
 	}
 	cmd.Flags().StringVar(&f.project, "project", "", "those of the project that holds this directory")
 	cmd.Flags().BoolVar(&f.all, "all", false, "those of all projects")
-	oneOf(cmd, "project", "all")
+	cmdline.OneOf(cmd, "project", "all")
 	f.register(cmd)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) linksCommand() *cobra.Command {
@@ -49,23 +50,23 @@ func (a *app) linksCommand() *cobra.Command {
 		Long: `Lists the links that programs behind the walls asked to open, oldest first, and
 whether a browser outside was started with them. A link comes from inside: look
 at it before you open it.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel links
   carrel links -n 1
   carrel links --since 10m --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.links(cmd, f) },
 	}
 	f.register(cmd)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (f *logFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.since, "since", "", "not older than this: 30m, 24h")
 	cmd.Flags().IntVarP(&f.last, "last", "n", 0, "only the newest N")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON, one list")
-	completeFlag(cmd, "since", cobra.NoFileCompletions)
-	completeFlag(cmd, "last", cobra.NoFileCompletions)
+	cmdline.CompleteFlag(cmd, "since", cobra.NoFileCompletions)
+	cmdline.CompleteFlag(cmd, "last", cobra.NoFileCompletions)
 }
 
 // start is the oldest moment that counts.

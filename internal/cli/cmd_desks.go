@@ -7,6 +7,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/apiview"
+	"carrel/internal/cmdline"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
@@ -22,9 +23,9 @@ func (a *app) listCommand() *cobra.Command {
 		Long: `Lists the workspaces that were started with a name: those that run, and those that
 have stopped and left something to look at (carrel cleanup removes it). carrel ps
 lists everything that runs, also what carrel run has started.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: "  carrel list\n  carrel list --json",
-		Args:    noArgs,
+		Args:    cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, err := a.desks(cmd.Context())
 			if err != nil {
@@ -42,7 +43,7 @@ lists everything that runs, also what carrel run has started.
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // desks lists all workspaces with names; what runs is asked itself.
@@ -106,7 +107,7 @@ func (a *app) desk(ctx context.Context, name string) (api.Desk, error) {
 func (a *app) lookCommand(use, short, long, example string, tell func(d api.Desk, asJSON bool) error) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: use + " NAME [flags]", Short: short, Long: long + plainStatusHelp, Example: example, Args: oneArg("a workspace"),
+		Use: use + " NAME [flags]", Short: short, Long: long + cmdline.PlainStatus, Example: example, Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := a.desk(cmd.Context(), args[0])
 			if err == nil && use != "status" { // which every caller may have
@@ -120,7 +121,7 @@ func (a *app) lookCommand(use, short, long, example string, tell func(d api.Desk
 		ValidArgsFunction: a.completeDesk,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) statusCommand() *cobra.Command {
@@ -163,9 +164,9 @@ func (a *app) cleanupCommand() *cobra.Command {
 		Long: `Removes the files of a stopped workspace, or of all of them: manifest, events and
 output. The history of the project stays. Where a person had paused it, that is
 remembered. What runs is left alone.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: "  carrel cleanup --dry-run\n  carrel cleanup dev",
-		Args:    atMostOne("a workspace"),
+		Args:    cmdline.AtMostOne("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.cleanup(cmd.Context(), args, dry, asJSON)
 		},
@@ -173,7 +174,7 @@ remembered. What runs is left alone.
 	}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // swept is one workspace of which something was removed.
@@ -234,9 +235,9 @@ func (a *app) revokeCommand() *cobra.Command {
 		Short: "Stop a workspace and remove what it has left",
 		Long: `Stops a workspace, as carrel stop does, and removes its files, as carrel cleanup
 does. The history of the project stays.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: "  carrel revoke dev",
-		Args:    oneArg("a workspace"),
+		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, ok, err := a.deskRunning(args[0])
 			if err != nil {
@@ -271,7 +272,7 @@ does. The history of the project stays.
 		ValidArgsFunction: a.completeDesk,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was removed as JSON")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // completeDesk names the workspaces that stay.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
 	"carrel/internal/outfile"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
@@ -24,7 +25,7 @@ import (
 // desktopHelp ends the help of every command about a desktop.
 const desktopHelp = `NAME is a workspace that was started with --display virtual. Its desktop is there from
 the first use on.
-` + plainStatusHelp
+` + cmdline.PlainStatus
 
 // maxPicture bounds what comes from a desktop: the largest screen raw, or what can be
 // copied.
@@ -99,7 +100,7 @@ standard output where that is no terminal. The format follows FILE's ending: png
 		Example: `  carrel screenshot dev -o now.png
   carrel screenshot dev --window 0x600007 --fit 1280x800 --cursor -o window.jpeg
   carrel screenshot dev --area 0,0,400,300 | display`,
-		Args: oneArg("a workspace"),
+		Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if s.Area, err = areaOf(area); err != nil {
 				return err
@@ -142,8 +143,8 @@ standard output where that is no terminal. The format follows FILE's ending: png
 	cmd.Flags().IntVar(&s.Quality, "quality", 0, "of jpeg, 1 to 100 (default 80)")
 	cmd.Flags().StringVar(&s.Since, "since", "", "write nothing if the pixels are those of this token (--json tells it)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what it shows as JSON")
-	notEmpty(cmd, "output", "window", "area", "fit", "format")
-	return explainFlagErrors(cmd)
+	cmdline.NotEmpty(cmd, "output", "window", "area", "fit", "format")
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // areaOf reads X,Y,WIDTH,HEIGHT; nil for nothing.
@@ -228,7 +229,7 @@ while, with --changes until something else is seen.
 			if len(args) == 1 || len(args) == 2 {
 				return nil
 			}
-			return fmt.Errorf("%q takes a workspace and perhaps a size, got %q\nhint: %s", cmd.CommandPath(), args, usage(cmd))
+			return fmt.Errorf("%q takes a workspace and perhaps a size, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
@@ -268,8 +269,8 @@ while, with --changes until something else is seen.
 	cmd.Flags().StringVar(&area, "area", "", "look only there: X,Y,WIDTH,HEIGHT")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "wait at most so long (default 30s)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print size and pointer as JSON")
-	oneOf(cmd, "still", "changes")
-	return explainFlagErrors(cmd)
+	cmdline.OneOf(cmd, "still", "changes")
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) recordCommand() *cobra.Command {
@@ -285,7 +286,7 @@ desktop's walls.
 ` + desktopHelp,
 		Example: `  carrel record dev -o work.mkv
   carrel record dev --for 30s --fps 20 -o demo.webm`,
-		Args: oneArg("a workspace"),
+		Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file == "" {
 				return errors.New("-o FILE says where the video goes")
@@ -298,7 +299,7 @@ desktop's walls.
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write it to this file")
 	cmd.Flags().IntVar(&r.FPS, "fps", 0, "frames a second, 1 to 60 (default 10)")
 	cmd.Flags().DurationVar(&limit, "for", 0, "end it after so long")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // record copies a video until it is enough: then what has been painted is still written.

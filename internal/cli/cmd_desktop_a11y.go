@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
 	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
@@ -21,13 +22,13 @@ func (a *app) a11yCommand() *cobra.Command {
 		Long: `GTK and Qt programs and Chromium (with --force-renderer-accessibility) tell what their
 windows consist of: elements with roles, names, states and places. They can be found,
 invoked and filled in without pictures and coordinates.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel a11y tree dev
   carrel a11y find dev --role 'push button' --name '^Save$'
   carrel a11y invoke dev :1.7:42
   carrel a11y set dev :1.7:31 'new text'`,
 	}
-	return explainFlagErrors(group(cmd, a.a11yLookCommand(false), a.a11yLookCommand(true),
+	return cmdline.ExplainFlagErrors(cmdline.Group(cmd, a.a11yLookCommand(false), a.a11yLookCommand(true),
 		a.a11yDoCommand(api.ElementInvoke, "[ACTION]", "Invoke an element: press a button, choose an item", 2, 3),
 		a.a11yDoCommand(api.ElementSet, "TEXT|NUMBER", "Set an element's text, or with --value its value", 3, 3),
 		a.a11yDoCommand(api.ElementFocus, "", "Give an element the keyboard", 2, 2),
@@ -47,7 +48,7 @@ func (a *app) a11yLookCommand(find bool) *cobra.Command {
 		Use: use, Short: short, Example: example,
 		Long: short + `, one line an element: its reference, role, name, states and place on the screen.
 ` + desktopHelp,
-		Args: oneArg("a workspace"),
+		Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.Lines, t.Millis = !asJSON, millis(timeout)
 			t.Wait = t.Wait || t.Gone
@@ -83,7 +84,7 @@ func (a *app) a11yLookCommand(find bool) *cobra.Command {
 		cmd.Flags().DurationVar(&timeout, "timeout", 0, "wait at most so long (default 30s)")
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print them as JSON")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) a11yDoCommand(do, takes, short string, least, most int) *cobra.Command {
@@ -132,5 +133,5 @@ func (a *app) a11yDoCommand(do, takes, short string, least, most int) *cobra.Com
 	if do == api.ElementSet {
 		cmd.Flags().BoolVar(&value, "value", false, "a number, for sliders and the like")
 	}
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }

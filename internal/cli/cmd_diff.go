@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/pathname"
 	"carrel/internal/show"
@@ -32,19 +33,19 @@ func (a *app) diffCommand() *cobra.Command {
 A..B shows step after step from A to B. What is no file, and mode, owner, times
 and attributes have a line of their own. What a terminal would act on is escaped;
 there are colours on a terminal, unless NO_COLOR is set.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel diff
   carrel diff 12 --stat
   carrel diff 9..12 --path src`,
-		Args: maximumArgs(1),
+		Args: cmdline.MaximumArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.diff(f, args) },
 	}
 	f.register(cmd)
 	f.registerTellAs(cmd)
 	cmd.Flags().StringVar(&f.path, "path", "", "only this path and what is in it")
 	cmd.Flags().BoolVar(&f.stat, "stat", false, "only how many lines of each file")
-	notEmpty(cmd, "path")
-	return explainFlagErrors(cmd)
+	cmdline.NotEmpty(cmd, "path")
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // diffJSON is a diff for programs.

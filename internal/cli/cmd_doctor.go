@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/doctor"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
@@ -38,7 +39,7 @@ Exit status:
   carrel doctor --fresh --json
   carrel doctor --print-apparmor --path /usr/local/bin/carrel | sudo tee /etc/apparmor.d/carrel
   sudo apparmor_parser -r /etc/apparmor.d/carrel`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			state := workspace.StatePath(a.getenv)
 			m := doctor.This(a.getenv, state)
@@ -61,9 +62,9 @@ Exit status:
 	cmd.Flags().BoolVar(&fresh, "fresh", false, "try everything, also what has worked before")
 	cmd.Flags().BoolVar(&apparmor, "print-apparmor", false, "print an AppArmor profile for this program and do nothing else")
 	cmd.Flags().StringVar(&path, "path", "", "with --print-apparmor: the program that the profile is for")
-	oneOf(cmd, "json", "print-apparmor")
-	oneOf(cmd, "fresh", "print-apparmor")
-	return explainFlagErrors(cmd)
+	cmdline.OneOf(cmd, "json", "print-apparmor")
+	cmdline.OneOf(cmd, "fresh", "print-apparmor")
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // printProfile prints the profile for the program at path, or for this one.

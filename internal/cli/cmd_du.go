@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
 
@@ -24,16 +25,16 @@ and the limits.
 The numbers are estimates that runs keep up to date, except with --exact. Where all
 histories together reach history.max_total_bytes, the oldest steps of the projects
 at the end of the list go first. ` + "`carrel history du`" + ` shows each step of one project.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel du
   carrel du --exact
   carrel du --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.du(asJSON, exact) },
 	}
 	cmd.Flags().BoolVar(&exact, "exact", false, "look at every file that is kept, and correct the estimates")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // duJSON is what the histories of all projects take.

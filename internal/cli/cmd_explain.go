@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"carrel/internal/agents"
+	"carrel/internal/cmdline"
 	"carrel/internal/explain"
 	"carrel/internal/policy"
 	"carrel/internal/show"
@@ -59,8 +60,8 @@ Exit status:
 	fs.BoolVar(&f.plan, "plan", false, "print the compiled plan, one step a line")
 	fs.BoolVar(&f.shell, "shell", false, "explain carrel shell instead of carrel run (persona human)")
 	a.registerCompletions(cmd)
-	completeFlag(cmd, "host", cobra.NoFileCompletions)
-	return explainFlagErrors(cmd)
+	cmdline.CompleteFlag(cmd, "host", cobra.NoFileCompletions)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) explain(cmd *cobra.Command, f *explainFlags, argv []string) error {

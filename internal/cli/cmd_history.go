@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/policy"
 	"carrel/internal/show"
@@ -36,35 +37,35 @@ func (a *app) historyCommand() *cobra.Command {
 		Long: `Lists the steps of the current project, newest first: every run that changed
 something is one, and so is every undo. ` + "`carrel show STEP`" + ` lists what a step changed,
 ` + "`carrel diff STEP`" + ` how, ` + "`carrel undo`" + ` takes steps back.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel history
   carrel history --path src -n 5
   carrel history --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.history(cmd, f) },
 	}
 	cmd.Flags().StringVar(&f.path, "path", "", "only steps that changed this path or something in it")
 	cmd.Flags().BoolVar(&f.all, "all", false, "undos too, and steps that changed nothing in the end")
-	notEmpty(cmd, "path")
+	cmdline.NotEmpty(cmd, "path")
 	f.register(cmd)
 	f.registerTellAs(cmd)
 	cmd.Flags().IntVarP(&f.last, "last", "n", 0, "only the newest N")
-	completeFlag(cmd, "last", cobra.NoFileCompletions)
+	cmdline.CompleteFlag(cmd, "last", cobra.NoFileCompletions)
 	cmd.AddCommand(a.storeCommands()...)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (f *historyFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.project, "project", "", "the project that holds this directory")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
-	notEmpty(cmd, "project")
+	cmdline.NotEmpty(cmd, "project")
 }
 
 // registerTellAs is for what is asked by a front end, for its workspace.
 func (f *historyFlags) registerTellAs(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.tellAs, "tell-as", "", "tell only what this running workspace shows")
 	_ = cmd.Flags().MarkHidden("tell-as")
-	notEmpty(cmd, "tell-as")
+	cmdline.NotEmpty(cmd, "tell-as")
 }
 
 // openHistory opens the history of a project and tells what was found there.
@@ -282,15 +283,15 @@ func (a *app) showCommand() *cobra.Command {
 		Long: `Lists the paths that a step changed in the end: A added, M changed, R renamed,
 D removed, "mode" where only mode, owner, times or attributes are others, and
 "edit" for what another program wrote and the step destroyed.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel show 12
   carrel show 12 --json`,
-		Args: oneArg("a step"),
+		Args: cmdline.OneArg("a step"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.show(f, args[0]) },
 	}
 	f.register(cmd)
 	f.registerTellAs(cmd)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) show(f *historyFlags, name string) error {

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/outfile"
 	"carrel/internal/show"
@@ -38,13 +39,13 @@ Exit status:
 		Example: `  carrel history export 12 -o step-12.tar
   carrel history export 12 | tar -t
   carrel history export 12 | tar -x --xattrs -C /tmp/step-12`,
-		Args: oneArg("a step"),
+		Args: cmdline.OneArg("a step"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.export(f, args[0]) },
 	}
 	cmd.Flags().StringVar(&f.project, "project", "", "the project that holds this directory")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "the file to write; standard output without it")
-	notEmpty(cmd, "project", "output")
-	return explainFlagErrors(cmd)
+	cmdline.NotEmpty(cmd, "project", "output")
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) export(f *exportFlags, name string) error {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/show"
 	"carrel/internal/stepview"
@@ -34,11 +35,11 @@ Exit status:
   125  carrel refused or went wrong`,
 		Example: `  carrel history verify
   carrel history verify --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.verify(f) },
 	}
 	f.register(cmd)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // verifiedJSON is what a verification found.
@@ -129,14 +130,14 @@ func (a *app) usageCommand() *cobra.Command {
 how much of the disk is free without it; how much the history takes of what it
 may take; and where it is. Files that the project still holds by another name
 cost nothing.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel history du
   carrel history du --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.usage(f) },
 	}
 	f.register(cmd)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // usageJSON says where the bytes of a history are.
@@ -235,15 +236,15 @@ func (a *app) collectCommand() *cobra.Command {
 history that takes more than history.max_bytes or has more than history.max_steps
 loses its oldest steps, which then can no longer be undone; that also happens by
 itself when a run ends. The newest step always stays.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel history gc --dry-run
   carrel history gc`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.collect(f, dry) },
 	}
 	f.register(cmd)
 	cmd.Flags().BoolVarP(&dry, "dry-run", "d", false, "say what would be removed, and remove nothing")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) collect(f *historyFlags, dry bool) error {

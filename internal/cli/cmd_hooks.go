@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/hooks"
 	"carrel/internal/sandbox"
 	"carrel/internal/show"
@@ -16,13 +17,13 @@ import (
 )
 
 func (a *app) hooksCommand() *cobra.Command {
-	return explainFlagErrors(group(&cobra.Command{
+	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
 		Use:   "hooks",
 		Short: "Make an agent's tool calls steps of the history",
 		Long: `Puts hooks into the settings of your agents, so that each of their tool calls
 begins and ends a step of the history. The hooks do nothing and succeed where an
 agent runs without carrel. Agents: ` + strings.Join(hooks.Names(), ", ") + `.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel hooks status
   carrel hooks install --dry-run
   carrel hooks install claude
@@ -43,7 +44,7 @@ The files: ~/.claude/settings.json (CLAUDE_CONFIG_DIR); ~/.codex/hooks.json wher
 it exists, else ~/.codex/config.toml (CODEX_HOME); ~/.gemini/settings.json. A
 symlink is followed. Codex runs new hooks only when you have looked at them: it
 asks when it starts.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel hooks install
   carrel hooks install codex
   carrel hooks install --dry-run claude`,
@@ -57,7 +58,7 @@ func (a *app) hooksRemoveCommand() *cobra.Command {
 		Long: `Takes out what carrel hooks install put in, of the agents that are named or of
 all. The rest stays byte for byte: where nobody else has edited the file, it is
 what it was before. Hooks of ours are known by the command line that they run.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel hooks remove
   carrel hooks remove --dry-run codex`,
 	})
@@ -85,7 +86,7 @@ func (a *app) hooksStatusCommand() *cobra.Command {
 		Long: `Tells for the agents that are named, or for all, whether the hooks are installed,
 not installed or partly installed, whether there is no settings file, or why it
 cannot be read; and what keeps them from running, where that stands in the file.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel hooks status
   carrel hooks status --json claude`,
 		RunE: func(_ *cobra.Command, names []string) error { return a.hooksStatus(names, asJSON) },

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/foreign"
 	"carrel/internal/jsontree"
 	"carrel/internal/show"
@@ -39,7 +40,7 @@ without it and lists it.
   carrel import srt ~/.srt-settings.json >policy.json
   fence config show 2>/dev/null | carrel import fence --lossy -`,
 	}
-	return group(cmd,
+	return cmdline.Group(cmd,
 		a.importFrom("codex", "the sandbox policy of Codex, or its configuration", foreign.Codex,
 			"Takes the legacy form (sandbox modes), the split form (kind and entries), a\npermission profile, all in JSON, or config.toml."),
 		a.importFrom("srt", "the settings of Anthropic's sandbox runtime", foreign.SRT,
@@ -67,14 +68,14 @@ Relative places are those of the working directory, or of --cwd: the policy is
 for that directory.
 ` + importStatusHelp,
 		Example: fmt.Sprintf("  carrel import %s FILE >policy.json\n  carrel import %s --json - <FILE", name, name),
-		Args:    oneArg("a FILE"),
+		Args:    cmdline.OneArg("a FILE"),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.runImport(f, args[0], read) },
 	}
 	cmd.Flags().StringVar(&f.cwd, "cwd", "", "the directory that the policy is for")
 	cmd.Flags().BoolVar(&f.lossy, "lossy", false, "go on without restrictions that cannot be carried over")
 	cmd.Flags().BoolVar(&f.json, "json", false, `print {"policy": ..., "lost": [...]} on standard output`)
-	notEmpty(cmd, "cwd")
-	return explainFlagErrors(cmd)
+	cmdline.NotEmpty(cmd, "cwd")
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) runImport(f *importFlags, file string, read func([]byte, foreign.Options) (*foreign.Imported, error)) error {

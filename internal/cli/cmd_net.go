@@ -13,6 +13,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/apiview"
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
@@ -27,12 +28,12 @@ func (a *app) netCommand() *cobra.Command {
 		Short: "See what reached the network, and change it while it runs",
 		Long: `What the workspaces with a filtered network reached or wanted to reach, and
 changes of their lists of hosts while they run.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel net log --follow
   carrel net allow registry.example.com
   carrel net deny '**.example.net' 3f`,
 	}
-	return group(cmd, a.netLogCommand(), a.netHostCommand(true), a.netHostCommand(false))
+	return cmdline.Group(cmd, a.netLogCommand(), a.netHostCommand(true), a.netHostCommand(false))
 }
 
 type netLogFlags struct {
@@ -50,7 +51,7 @@ current project or of one workspace: WORKSPACE is its id or the beginning of it,
 also after it has ended. A connection is listed when it has ended, or at once
 when it was refused. With --follow it goes on with what comes, until it is
 interrupted.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel net log -n 20
   carrel net log --follow 3f2a91c0
   carrel net log --all --since 24h --json`,
@@ -63,15 +64,15 @@ interrupted.
 	cmd.Flags().StringVar(&f.project, "project", "", "those of the project that holds this directory")
 	cmd.Flags().BoolVar(&f.all, "all", false, "those of all projects")
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on with what comes")
-	oneOf(cmd, "project", "all")
+	cmdline.OneOf(cmd, "project", "all")
 	f.register(cmd)
 	cmd.Flags().Lookup("json").Usage = "print as JSON: one list, or one object a line with --follow"
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // mostOneArg wants one argument or none.
 func mostOneArg(what string) cobra.PositionalArgs {
-	one := oneArg(what)
+	one := cmdline.OneArg(what)
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
@@ -177,7 +178,7 @@ holds. It takes a person at a terminal of their own, as ` + "`carrel approve`" +
 WORKSPACE is an id of ` + "`carrel ps`" + ` or its beginning; it may be left out where one
 workspace runs in the current project. With --save the rule is written into your
 configuration too.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel net allow registry.example.com
   carrel net allow '*.example.com:443' 3f --save`,
 	}
@@ -188,7 +189,7 @@ runs: name, *.name, **.name, address or range, each with an optional :port. What
 open to it ends. WORKSPACE is an id of ` + "`carrel ps`" + ` or its beginning; it may be left
 out where one workspace runs in the current project. With --save the rule is
 written into your configuration too.
-` + plainStatusHelp
+` + cmdline.PlainStatus
 		cmd.Example = `  carrel net deny tracker.example.com
   carrel net deny '**.example.net' 3f --save`
 	}
@@ -196,7 +197,7 @@ written into your configuration too.
 		if len(args) == 1 || len(args) == 2 {
 			return nil
 		}
-		return fmt.Errorf("%q takes a host and a workspace, got %q\nhint: %s", cmd.CommandPath(), args, usage(cmd))
+		return fmt.Errorf("%q takes a host and a workspace, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
 	}
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) != 1 {
@@ -222,7 +223,7 @@ written into your configuration too.
 		return nil
 	}
 	cmd.Flags().BoolVar(&save, "save", false, "write the rule into your configuration too")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // workspaceHere is workspaceNamed, where no name means the one of this project.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/policy"
 	"carrel/internal/show"
@@ -15,7 +16,7 @@ import (
 )
 
 func (a *app) permissionsCommand() *cobra.Command {
-	return explainFlagErrors(group(&cobra.Command{
+	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
 		Use:   "permissions",
 		Short: "Write, check, show and compare ceilings",
 		Long: `A ceiling is a file that says the most that any workspace may be given: network,
@@ -28,7 +29,7 @@ it, before any command or in a variable:
 (AGENT_WORKSPACE_PERMISSIONS is an older name of the variable.) The file is read
 once. What a workspace was started under holds for as long as it runs, for every
 request, from wherever it comes.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel permissions template local --allow-host localhost:3000 --mount ~/shop:/workspace:rw >ceiling.json
   carrel permissions validate ceiling.json
   carrel --permissions ceiling.json permissions show
@@ -60,11 +61,11 @@ func (a *app) permissionsTemplateCommand() *cobra.Command {
 
 What is not given is no limit: a ceiling without --mount limits no directory, one
 without --app no program. The output is the same with --json.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel permissions template closed
   carrel permissions template local --allow-host localhost:3000 --app /usr/bin/firefox
   carrel permissions template open --mount ~/shop:/workspace/shop:rw --mount ~/docs:/docs`,
-		Args:      oneArg("a kind: open, closed or local"),
+		Args:      cmdline.OneArg("a kind: open, closed or local"),
 		ValidArgs: []string{"open", "closed", "local"},
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, err := t.write(args[0])
@@ -80,8 +81,8 @@ without --app no program. The output is the same with --json.
 	fs.StringArrayVar(&t.mounts, "mount", nil, "a directory that may be visible: HOST:WORKSPACE, with :rw where it may be changed")
 	fs.StringArrayVar(&t.apps, "app", nil, "a program that may be started: an absolute path, or a name")
 	fs.BoolVar(&asJSON, "json", false, "the same; the output is JSON anyway")
-	notEmpty(cmd, "allow-host", "mount", "app")
-	completeFlag(cmd, "allow-host", cobra.NoFileCompletions)
+	cmdline.NotEmpty(cmd, "allow-host", "mount", "app")
+	cmdline.CompleteFlag(cmd, "allow-host", cobra.NoFileCompletions)
 	return cmd
 }
 
@@ -162,7 +163,7 @@ Exit status:
   carrel permissions validate --json ceiling.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return fmt.Errorf("%q takes one FILE, got %d\nhint: %s", cmd.CommandPath(), len(args), usage(cmd))
+				return fmt.Errorf("%q takes one FILE, got %d\nhint: %s", cmd.CommandPath(), len(args), cmdline.Usage(cmd))
 			}
 			return nil
 		},

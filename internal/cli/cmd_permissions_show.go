@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/explain"
 	"carrel/internal/policy"
@@ -63,10 +64,10 @@ func (a *app) permissionsShowCommand() *cobra.Command {
 		Long: `Shows what holds a command that is started here: the ceiling of --permissions or of
 a variable, what was handed on by whoever started this, and the operator's. For each
 dimension what it allows and where that stands, and what a person should know of it.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel permissions show
   carrel --permissions ceiling.json permissions show --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			under, err := a.ceilings(permissions)
 			if err != nil {
@@ -89,7 +90,7 @@ dimension what it allows and where that stands, and what a person should know of
 	}
 	cmd.Flags().StringVar(&permissions, "permissions", "", "ceiling file to show")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	notEmpty(cmd, "permissions")
+	cmdline.NotEmpty(cmd, "permissions")
 	return cmd
 }
 
@@ -193,12 +194,12 @@ func (a *app) permissionsDiffCommand() *cobra.Command {
 		Short: "Say what one ceiling allows more and less than another",
 		Long: `Says for each dimension what the ceiling B allows more (+) and less (-) than A. It
 compares what they mean, not how they are written.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel permissions diff old.json new.json
   carrel permissions diff --json old.json new.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return fmt.Errorf("%q takes two files, got %d: %q\nhint: %s", cmd.CommandPath(), len(args), args, usage(cmd))
+				return fmt.Errorf("%q takes two files, got %d: %q\nhint: %s", cmd.CommandPath(), len(args), args, cmdline.Usage(cmd))
 			}
 			return nil
 		},

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"carrel/internal/agents"
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/explain"
 	"carrel/internal/policy"
@@ -15,14 +16,14 @@ import (
 )
 
 func (a *app) presetCommand() *cobra.Command {
-	return explainFlagErrors(group(&cobra.Command{
+	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
 		Use:   "preset",
 		Short: "List and edit named commands",
 		Long: `A preset is a named command with a persona: carrel run --preset NAME. The
 built-in ones start known agents (persona agent) and your shell (persona human);
 their personas are fixed. Your own stand in your configuration file, and a person
 drives them unless you say --persona agent.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel preset list
   carrel preset add review --persona agent --description "Code review" -- claude /review
   carrel run --preset review
@@ -92,10 +93,10 @@ func (a *app) presetListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
 		Short: "List all presets",
-		Long:  "Lists the built-in presets and those of the configuration.\n" + plainStatusHelp,
+		Long:  "Lists the built-in presets and those of the configuration.\n" + cmdline.PlainStatus,
 		Example: `  carrel preset list
   carrel preset list --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			list, err := a.readPresets()
 			if err != nil {
@@ -129,11 +130,11 @@ func (a *app) presetShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [flags] NAME",
 		Short: "Show one preset",
-		Long:  "Shows the command, the persona, and everything that a preset asks for.\n" + plainStatusHelp,
+		Long:  "Shows the command, the persona, and everything that a preset asks for.\n" + cmdline.PlainStatus,
 		Example: `  carrel preset show claude
   carrel preset show review --json`,
-		Args:              oneArg("the name of a preset"),
-		ValidArgsFunction: firstArg(a.completePreset),
+		Args:              cmdline.OneArg("the name of a preset"),
+		ValidArgsFunction: cmdline.FirstArg(a.completePreset),
 		RunE: func(_ *cobra.Command, args []string) error {
 			list, err := a.readPresets()
 			if err != nil {
@@ -189,14 +190,4 @@ func findPreset(list []namedPreset, name string) (*namedPreset, error) {
 		names[i] = list[i].Name
 	}
 	return nil, fmt.Errorf("there is no preset %q\nhint: there are %s", name, strings.Join(names, ", "))
-}
-
-// firstArg completes the first argument only.
-func firstArg(words cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return words(cmd, args, toComplete)
-	}
 }

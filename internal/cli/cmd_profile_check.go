@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/explain"
 	"carrel/internal/policy"
@@ -31,15 +32,15 @@ Exit status:
   125  the start would be refused, or something went wrong`,
 		Example: `  carrel profile check dev
   carrel profile check dev --permissions ceiling.yaml --json`,
-		Args:              oneArg("the name of a profile"),
-		ValidArgsFunction: firstArg(a.completeProfile),
+		Args:              cmdline.OneArg("the name of a profile"),
+		ValidArgsFunction: cmdline.FirstArg(a.completeProfile),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.explainRefusal(asJSON, a.checkProfile(args[0], permissions, asJSON))
 		},
 	}
 	cmd.Flags().StringVar(&permissions, "permissions", "", "ceiling file: the most that may be granted")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print everything that was decided as JSON")
-	notEmpty(cmd, "permissions")
+	cmdline.NotEmpty(cmd, "permissions")
 	return cmd
 }
 
@@ -117,7 +118,7 @@ Exit status:
   125  there are mistakes, or the file cannot be read`,
 		Example: `  carrel profile validate dev.yaml
   carrel profile template project-dev | carrel profile validate -`,
-		Args: oneArg("a FILE, or - for standard input"),
+		Args: cmdline.OneArg("a FILE, or - for standard input"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			data, err := a.readProfileFile(args[0])
 			if err != nil {
@@ -155,11 +156,11 @@ func (a *app) profileTemplateCommand() *cobra.Command {
   restricted-browser  a browser that reaches the hosts of --allow-host, keeps nothing
 
 What a ceiling does not allow is refused here already.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel profile template project-dev --project ~/src/shop | carrel profile put shop -
   carrel profile template browser-session --data-dir ~/sessions/mail >mail.yaml
   carrel profile template restricted-browser --allow-host '**.example.com' >docs.yaml`,
-		Args:      oneArg("a KIND: " + strings.Join(profile.Kinds, ", ")),
+		Args:      cmdline.OneArg("a KIND: " + strings.Join(profile.Kinds, ", ")),
 		ValidArgs: profile.Kinds,
 		RunE: func(_ *cobra.Command, args []string) error {
 			t.Kind = args[0]
@@ -173,8 +174,8 @@ What a ceiling does not allow is refused here already.
 	fs.StringVar(&t.Browser, "browser", "", "the program of the browser (default chromium)")
 	fs.StringVar(&permissions, "permissions", "", "ceiling file: the most that may be granted")
 	fs.BoolVar(&asJSON, "json", false, `print {"kind": ..., "yaml": ...}`)
-	notEmpty(cmd, "project", "data-dir", "allow-host", "browser", "permissions")
-	completeFlag(cmd, "allow-host", completeHost)
+	cmdline.NotEmpty(cmd, "project", "data-dir", "allow-host", "browser", "permissions")
+	cmdline.CompleteFlag(cmd, "allow-host", completeHost)
 	return cmd
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/outfile"
 	"carrel/internal/profile"
 	"carrel/internal/show"
@@ -31,12 +32,12 @@ func (a *app) profileExportCommand() *cobra.Command {
 		Long: `Prints a profile as it stands, with the values of its variables, or writes it into
 a file that only you can read; a directory gets NAME.yaml. A file that exists is
 replaced with --replace only.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel profile export dev >dev.yaml
   carrel profile export dev --output ~/backup/
   carrel profile export dev --output dev.yaml --replace`,
-		Args:              oneArg("the name of a profile"),
-		ValidArgsFunction: firstArg(a.completeProfile),
+		Args:              cmdline.OneArg("the name of a profile"),
+		ValidArgsFunction: cmdline.FirstArg(a.completeProfile),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if replace && output == "" {
 				return errors.New("--replace says what becomes of a file that is there, and no --output is given")
@@ -47,7 +48,7 @@ replaced with --replace only.
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write into this file, or into NAME.yaml in this directory")
 	cmd.Flags().BoolVar(&replace, "replace", false, "replace a file that is there")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	notEmpty(cmd, "output")
+	cmdline.NotEmpty(cmd, "output")
 	return cmd
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/profile"
 	"carrel/internal/show"
@@ -25,7 +26,7 @@ func (f *saveFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "check everything and say what would be done, and write nothing")
 	cmd.Flags().StringVar(&f.permissions, "permissions", "", "ceiling file: the most that may be granted")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print as JSON")
-	notEmpty(cmd, "permissions")
+	cmdline.NotEmpty(cmd, "permissions")
 }
 
 func (a *app) profilePutCommand() *cobra.Command {
@@ -37,13 +38,13 @@ func (a *app) profilePutCommand() *cobra.Command {
 as it stands, comments too. "-" is standard input. Values of variables come by the
 file alone, never by an argument that other users could see. A profile that exists
 is replaced with --replace only.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel profile put dev dev.yaml
   carrel profile template project-dev | carrel profile put dev -
   carrel profile put dev dev.yaml --replace --dry-run`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return fmt.Errorf("%q needs a NAME and a FILE, or - for standard input; got %d\nhint: %s", cmd.CommandPath(), len(args), usage(cmd))
+				return fmt.Errorf("%q needs a NAME and a FILE, or - for standard input; got %d\nhint: %s", cmd.CommandPath(), len(args), cmdline.Usage(cmd))
 			}
 			return nil
 		},
@@ -147,14 +148,14 @@ Exit status:
 		Example: `  carrel profile import dev.yaml
   carrel profile import ~/.config/agent-workspace-linux/profiles.json --dry-run
   carrel profile import --name review - <review.yaml`,
-		Args: oneArg("a FILE, or - for standard input"),
+		Args: cmdline.OneArg("a FILE, or - for standard input"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.explainRefusal(f.asJSON, a.importProfiles(f, args[0]))
 		},
 	}
 	f.register(cmd)
 	cmd.Flags().StringVar(&f.name, "name", "", "the name that it gets")
-	notEmpty(cmd, "name")
+	cmdline.NotEmpty(cmd, "name")
 	return cmd
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/explain"
 	"carrel/internal/profile"
 	"carrel/internal/show"
@@ -31,10 +32,10 @@ func (a *app) profileListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
 		Short: "List the profiles",
-		Long:  "Lists your profiles. One with mistakes is listed with the first of them.\n" + plainStatusHelp,
+		Long:  "Lists your profiles. One with mistakes is listed with the first of them.\n" + cmdline.PlainStatus,
 		Example: `  carrel profile list
   carrel profile list --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			list, err := a.listProfiles()
 			if err != nil {
@@ -140,11 +141,11 @@ func (a *app) profileShowCommand() *cobra.Command {
 		Short: "Show one profile",
 		Long: `Shows everything that a profile says. Of variables the name and the size of the
 value are shown; --values shows the values too.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel profile show dev
   carrel profile show dev --values --json`,
-		Args:              oneArg("the name of a profile"),
-		ValidArgsFunction: firstArg(a.completeProfile),
+		Args:              cmdline.OneArg("the name of a profile"),
+		ValidArgsFunction: cmdline.FirstArg(a.completeProfile),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := a.profileDir()
 			p, err := profile.Load(dir, args[0])

@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/apiview"
+	"carrel/internal/cmdline"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
@@ -32,14 +33,14 @@ func (a *app) psCommand() *cobra.Command {
 		Long: `Lists the workspaces that run now, oldest first: the id that other commands
 take, the state, how many operations wait for your approval, since when it runs,
 which ports are published (inside, or inside:host), the command and the project.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel ps
   carrel ps --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.ps(cmd.Context(), asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) ps(ctx context.Context, asJSON bool) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
 	"carrel/internal/show"
@@ -39,12 +40,12 @@ same policy; otherwise what is different is shown, and nothing is started.
 
 With --agent NAME the workspace gets what that agent needs: its settings and login,
 and its hosts. A profile says all of this, and what to start, in a file.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel start
   carrel start web --network local --publish 5173
   carrel start dev --profile project-dev --purpose "the search page"
   carrel start fix --agent claude && carrel exec fix -- claude`,
-		Args: atMostOne("a name"),
+		Args: cmdline.AtMostOne("a name"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.startDesk(cmd, f, args) },
 	}
 	f.register(cmd.Flags())
@@ -56,17 +57,7 @@ and its hosts. A profile says all of this, and what to start, in a file.
 	cmd.Flags().IntVar(&f.owner, "ends-with", 0, "end when this process of yours does")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "decide, say what it would be, and start nothing")
 	a.registerCompletions(cmd)
-	return explainFlagErrors(cmd)
-}
-
-// atMostOne wants one argument or none.
-func atMostOne(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > 1 {
-			return fmt.Errorf("%q takes one argument at most, %s, got %d: %q\nhint: %s", cmd.CommandPath(), what, len(args), args, usage(cmd))
-		}
-		return nil
-	}
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // started is what `carrel start --json` prints.

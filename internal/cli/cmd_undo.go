@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/show"
 	"carrel/internal/stepview"
@@ -38,23 +39,23 @@ with its content, mode, times, links and attributes. An undo is a step itself:
 Nothing at all is changed where something is not as the steps left it, because
 you or another program changed it afterwards: all such paths are listed, and
 --keep-both, --skip-conflicts or --force say what becomes of them.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel undo --dry-run
   carrel undo
   carrel undo 3
   carrel undo --to 12
   carrel undo --step 9 --keep-both
   carrel undo --path src/main.go`,
-		Args: maximumArgs(1),
+		Args: cmdline.MaximumArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.undo(f, args, false) },
 	}
 	cmd.Flags().StringVar(&f.to, "to", "", "take back all steps after this one")
 	cmd.Flags().StringVar(&f.step, "step", "", "take back this step only")
 	cmd.Flags().StringArrayVar(&f.paths, "path", nil, "only this path and what is in it: by the newest step that changed it")
-	oneOf(cmd, "to", "step")
-	notEmpty(cmd, "to", "step", "path")
+	cmdline.OneOf(cmd, "to", "step")
+	cmdline.NotEmpty(cmd, "to", "step", "path")
 	f.registerUndo(cmd)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) redoCommand() *cobra.Command {
@@ -63,14 +64,14 @@ func (a *app) redoCommand() *cobra.Command {
 		Use:   "redo [N] [flags]",
 		Short: "Make again what was taken back",
 		Long: `Takes back the newest undo, or the newest N.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel redo
   carrel redo 2 --dry-run`,
-		Args: maximumArgs(1),
+		Args: cmdline.MaximumArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.undo(f, args, true) },
 	}
 	f.registerUndo(cmd)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (f *undoFlags) registerUndo(cmd *cobra.Command) {
@@ -81,17 +82,8 @@ func (f *undoFlags) registerUndo(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.skip, "skip-conflicts", false, "what is not as the steps left it stays as it is")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace what is in the way; a redo brings it back")
 	cmd.Flags().StringArrayVar(&f.write, "write", nil, "a place outside the project that the steps were allowed to change")
-	oneOf(cmd, "keep-both", "skip-conflicts", "force")
-	notEmpty(cmd, "write")
-}
-
-func maximumArgs(n int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > n {
-			return fmt.Errorf("%q takes %d argument at most, got %d: %q\nhint: %s", cmd.CommandPath(), n, len(args), args, usage(cmd))
-		}
-		return nil
-	}
+	cmdline.OneOf(cmd, "keep-both", "skip-conflicts", "force")
+	cmdline.NotEmpty(cmd, "write")
 }
 
 func (a *app) undo(f *undoFlags, args []string, redo bool) error {

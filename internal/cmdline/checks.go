@@ -1,4 +1,4 @@
-package cli
+package cmdline
 
 import (
 	"errors"
@@ -10,16 +10,20 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// explainFlagErrors says in our words what is wrong with flags, and what to do, for a
+// PermissionsFlag names a ceiling's file, before any command or among those of one.
+const PermissionsFlag = "--permissions"
+
+// ExplainFlagErrors says in our words what is wrong with flags, and what to do, for a
 // command and all below it.
-func explainFlagErrors(cmd *cobra.Command) *cobra.Command {
+func ExplainFlagErrors(cmd *cobra.Command) *cobra.Command {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w\nhint: %s --help", flagError(err), cmd.CommandPath())
+		return fmt.Errorf("%w\nhint: %s --help", FlagError(err), cmd.CommandPath())
 	})
 	return cmd
 }
 
-func flagError(err error) error {
+// FlagError says in our words what is wrong with a flag.
+func FlagError(err error) error {
 	var value *pflag.InvalidValueError
 	var missing *pflag.ValueRequiredError
 	var unknown *pflag.NotExistError
@@ -37,8 +41,8 @@ func flagError(err error) error {
 			flag = fmt.Sprintf("-%s in %s", unknown.GetSpecifiedName(), flag)
 		}
 		return fmt.Errorf("unknown flag: %s", flag)
-	case errors.As(err, &unknown) && "--"+unknown.GetSpecifiedName() == permissionsFlag:
-		return fmt.Errorf("%s does not stand here: carrel %s FILE COMMAND holds any command to a ceiling", permissionsFlag, permissionsFlag)
+	case errors.As(err, &unknown) && "--"+unknown.GetSpecifiedName() == PermissionsFlag:
+		return fmt.Errorf("%s does not stand here: carrel %s FILE COMMAND holds any command to a ceiling", PermissionsFlag, PermissionsFlag)
 	}
 	return err
 }
@@ -56,8 +60,8 @@ func wantedValue(e *pflag.InvalidValueError) string {
 	return e.Unwrap().Error()
 }
 
-// oneOf refuses more than one of some flags.
-func oneOf(cmd *cobra.Command, names ...string) {
+// OneOf refuses more than one of some flags.
+func OneOf(cmd *cobra.Command, names ...string) {
 	cmd.MarkFlagsMutuallyExclusive(names...) // completion goes by that
 	checkFlags(cmd, func() error {
 		var given []string
@@ -73,9 +77,9 @@ func oneOf(cmd *cobra.Command, names ...string) {
 	})
 }
 
-// notEmpty refuses flags with an empty value: it would count as none, and more would
+// NotEmpty refuses flags with an empty value: it would count as none, and more would
 // be done than was asked for.
-func notEmpty(cmd *cobra.Command, names ...string) {
+func NotEmpty(cmd *cobra.Command, names ...string) {
 	checkFlags(cmd, func() error {
 		for _, n := range names {
 			f := cmd.Flags().Lookup(n)
@@ -98,5 +102,12 @@ func checkFlags(cmd *cobra.Command, check func() error) {
 			}
 		}
 		return check()
+	}
+}
+
+// CompleteFlag registers words for a flag that the command may not have.
+func CompleteFlag(cmd *cobra.Command, flag string, words cobra.CompletionFunc) {
+	if cmd.Flags().Lookup(flag) != nil {
+		_ = cmd.RegisterFlagCompletionFunc(flag, words) // an error means that it has words already
 	}
 }
