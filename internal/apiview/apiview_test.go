@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"carrel/internal/api"
 )
@@ -36,7 +37,7 @@ func TestWhatComesFromInside(t *testing.T) {
 	} {
 		var out strings.Builder
 		c.print(&out)
-		if got := strings.Count(out.String(), "\n"); got != c.lines || strings.ContainsAny(out.String(), "\x1b\u202e\xff") {
+		if got := strings.Count(out.String(), "\n"); got != c.lines || strings.ContainsAny(out.String(), "\x1b\u202e") || !utf8.ValidString(out.String()) {
 			t.Errorf("%s: %d lines, want %d\n%q", name, got, c.lines, out.String())
 		}
 	}
