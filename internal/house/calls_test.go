@@ -97,9 +97,7 @@ var calls = []call{
 		"internal/workspace/private_linux.go": "a run's own directory in the state directory",
 		"internal/doctor/machine_linux.go":    "directories to try an overlay in, taken away again",
 	}},
-	{"os", "CreateTemp", "state lies in the state directory, generated files in memory", map[string]string{
-		"internal/config/write.go": "a new configuration beside the old one, to be renamed over it",
-	}},
+	{"os", "CreateTemp", "state lies in the state directory, generated files in memory", nil},
 	{"os", "TempDir", "the user's /tmp is shared: state lies in the state directory", nil},
 }
 
