@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godbus/dbus/v5"
+	"carrel/internal/dbus"
+
+	wire "github.com/godbus/dbus/v5"
 )
 
 // actTime is what a program has to do something that it was asked for.
@@ -24,7 +26,7 @@ var errUncertain = errors.New("the program may have done it or still be at it, w
 func (b *Bus) Invoke(ctx context.Context, r Ref, action string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
-	vs, err := b.ask(ctx, r.ask(actionFace, "GetActions", "a(sss)"))
+	vs, err := b.conn.Ask(ctx, r.ask(actionFace, "GetActions", "a(sss)"))
 	if err != nil {
 		return "", fmt.Errorf("asking %s for its actions: %w", r, err)
 	}
@@ -36,8 +38,8 @@ func (b *Bus) Invoke(ctx context.Context, r Ref, action string) (string, error) 
 		if names[i] != "" {
 			continue
 		}
-		if vs, err := b.ask(ctx, r.ask(actionFace, "GetName", "s", int32(i))); err == nil {
-			names[i] = clip(stringOf(vs), maxName)
+		if vs, err := b.conn.Ask(ctx, r.ask(actionFace, "GetName", "s", int32(i))); err == nil {
+			names[i] = dbus.Clip(stringOf(vs), maxName)
 		}
 	}
 	index := 0
@@ -49,7 +51,7 @@ func (b *Bus) Invoke(ctx context.Context, r Ref, action string) (string, error) 
 			return "", fmt.Errorf("%s has no action %q; it has %q", r, action, names)
 		}
 	}
-	name := clip(names[index], maxName)
+	name := dbus.Clip(names[index], maxName)
 	return name, b.do(ctx, r, fmt.Sprintf("doing %q", name), r.ask(actionFace, "DoAction", "b", int32(index)))
 }
 
@@ -66,7 +68,7 @@ func (b *Bus) SetText(ctx context.Context, r Ref, text string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
-	vs, err := b.ask(ctx, r.ask(accessibleFace, "GetInterfaces", "as"))
+	vs, err := b.conn.Ask(ctx, r.ask(accessibleFace, "GetInterfaces", "as"))
 	if err != nil {
 		return fmt.Errorf("%s: setting the text: %w", r, err)
 	}
@@ -84,10 +86,10 @@ func (b *Bus) SetValue(ctx context.Context, r Ref, v float64) (float64, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
-	if _, err := b.ask(ctx, r.ask(propertyFace, "Set", "", valueFace, "CurrentValue", dbus.MakeVariant(v))); err != nil {
+	if _, err := b.conn.Ask(ctx, r.ask(propertyFace, "Set", "", valueFace, "CurrentValue", wire.MakeVariant(v))); err != nil {
 		return 0, fmt.Errorf("setting the value of %s: %w", r, uncertain(err))
 	}
-	vs, err := b.ask(ctx, r.property(valueFace, "CurrentValue", "d"))
+	vs, err := b.conn.Ask(ctx, r.property(valueFace, "CurrentValue", "d"))
 	if err != nil {
 		return 0, fmt.Errorf("asking %s for its value: %w", r, err)
 	}
@@ -108,10 +110,10 @@ func (b *Bus) ScrollTo(ctx context.Context, r Ref) error {
 }
 
 // do asks for something that is answered with whether it was done.
-func (b *Bus) do(ctx context.Context, r Ref, what string, c *call) error {
+func (b *Bus) do(ctx context.Context, r Ref, what string, c *dbus.Call) error {
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
-	vs, err := b.ask(ctx, c)
+	vs, err := b.conn.Ask(ctx, c)
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", r, what, uncertain(err))
 	}
@@ -133,7 +135,7 @@ func uncertain(err error) error {
 func (b *Bus) Text(ctx context.Context, r Ref, from, to int) (text string, characters int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
-	vs, err := b.ask(ctx, r.property(textFace, "CharacterCount", "i"))
+	vs, err := b.conn.Ask(ctx, r.property(textFace, "CharacterCount", "i"))
 	if err != nil {
 		return "", 0, fmt.Errorf("asking %s for its text: %w", r, err)
 	}
@@ -143,11 +145,11 @@ func (b *Bus) Text(ctx context.Context, r Ref, from, to int) (text string, chara
 	if from >= to {
 		return "", int(count), nil
 	}
-	vs, err = b.ask(ctx, r.ask(textFace, "GetText", "s", int32(from), int32(to)))
+	vs, err = b.conn.Ask(ctx, r.ask(textFace, "GetText", "s", int32(from), int32(to)))
 	if err != nil {
 		return "", 0, fmt.Errorf("asking %s for its text: %w", r, err)
 	}
-	return clip(stringOf(vs), maxBody), int(count), nil
+	return dbus.Clip(stringOf(vs), dbus.MaxBody), int(count), nil
 }
 
 // Selection returns the first selected part of a node's text and where it begins
@@ -155,14 +157,14 @@ func (b *Bus) Text(ctx context.Context, r Ref, from, to int) (text string, chara
 func (b *Bus) Selection(ctx context.Context, r Ref) (text string, from, to int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
-	vs, err := b.ask(ctx, r.ask(textFace, "GetNSelections", "i"))
+	vs, err := b.conn.Ask(ctx, r.ask(textFace, "GetNSelections", "i"))
 	if err != nil {
 		return "", 0, 0, fmt.Errorf("asking %s for its selection: %w", r, err)
 	}
 	if n, _ := vs[0].(int32); n <= 0 {
 		return "", 0, 0, nil
 	}
-	vs, err = b.ask(ctx, r.ask(textFace, "GetSelection", "ii", int32(0)))
+	vs, err = b.conn.Ask(ctx, r.ask(textFace, "GetSelection", "ii", int32(0)))
 	if err != nil {
 		return "", 0, 0, fmt.Errorf("asking %s for its selection: %w", r, err)
 	}
@@ -178,12 +180,12 @@ func (b *Bus) Select(ctx context.Context, r Ref, from, to int) error {
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
 	count, selections := r.property(textFace, "CharacterCount", "i"), r.ask(textFace, "GetNSelections", "i")
-	if err := b.begin(count, selections); err != nil {
+	if err := b.conn.Begin(count, selections); err != nil {
 		return err
 	}
 	var n [2]int32
-	for i, c := range []*call{count, selections} {
-		vs, err := b.wait(ctx, c)
+	for i, c := range []*dbus.Call{count, selections} {
+		vs, err := b.conn.Wait(ctx, c)
 		if err != nil {
 			return fmt.Errorf("asking %s for its text: %w", r, err)
 		}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"path"
 	"sync"
 	"time"
 
-	"github.com/godbus/dbus/v5"
+	"carrel/internal/dbus"
+
+	wire "github.com/godbus/dbus/v5"
 )
 
 // Interfaces, services and objects of AT-SPI (the XML files of at-spi2-core).
@@ -40,7 +43,7 @@ type Dialer func(ctx context.Context, path string) (net.Conn, error)
 // Bus is the accessibility bus of one desktop. Its methods may be used from many
 // goroutines at once.
 type Bus struct {
-	*conn
+	conn     *dbus.Conn
 	registry string // unique name of the registry
 	address  string
 
@@ -63,24 +66,35 @@ func Open(ctx context.Context, session net.Conn, dial Dialer) (*Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, err := unixPath(address)
+	at, err := socketPath(address)
 	if err != nil {
 		return nil, err
 	}
-	c, err := dial(ctx, path)
+	c, err := dial(ctx, at)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to the accessibility bus at %q: %w", path, err)
+		return nil, fmt.Errorf("connecting to the accessibility bus at %q: %w", at, err)
 	}
 	b := &Bus{address: address, listeners: make(map[chan struct{}]bool)}
-	if b.conn, err = connect(ctx, c); err != nil {
-		return nil, fmt.Errorf("the accessibility bus at %q: %w", path, err)
+	if b.conn, err = dbus.Connect(ctx, c); err != nil {
+		return nil, fmt.Errorf("the accessibility bus at %q: %w", at, err)
 	}
-	b.events.Store(b.event)
-	if b.registry, err = b.owner(ctx, registryName); err != nil {
-		b.close()
+	b.conn.OnSignal(b.event)
+	if b.registry, err = b.conn.Owner(ctx, registryName); err != nil {
+		b.conn.Close()
 		return nil, fmt.Errorf("starting the accessibility registry (Debian's package at-spi2-core has it): %w", err)
 	}
 	return b, nil
+}
+
+// socketPath returns the socket of an address that a program inside gave. An abstract
+// one is not taken: it belongs to a network namespace, and is no place that a [Dialer]
+// could allow.
+func socketPath(address string) (string, error) {
+	at, err := dbus.Socket(address, false)
+	if err == nil && path.Clean(at) != at {
+		return "", fmt.Errorf("bus address %q: %q is no clean path", address, at)
+	}
+	return at, err
 }
 
 // Address is the accessibility bus as programs inside reach it. It has to be the
@@ -94,62 +108,40 @@ func (b *Bus) Address() string { return b.address }
 const RootProperty = "AT_SPI_BUS"
 
 // Close ends the connection; what is being asked fails.
-func (b *Bus) Close() { b.close() }
+func (b *Bus) Close() { b.conn.Close() }
 
 // findBus returns the address of the accessibility bus and switches that on.
 func findBus(ctx context.Context, session net.Conn) (string, error) {
-	s, err := connect(ctx, session)
+	s, err := dbus.Connect(ctx, session)
 	if err != nil {
 		return "", fmt.Errorf("the session bus: %w", err)
 	}
-	defer s.close()
-	owner, err := s.owner(ctx, busService)
+	defer s.Close()
+	owner, err := s.Owner(ctx, busService)
 	if err != nil {
 		return "", fmt.Errorf("starting the accessibility bus (Debian's package at-spi2-core has it): %w", err)
 	}
-	vs, err := s.ask(ctx, &call{to: owner, path: busObject, face: busService, member: "GetAddress", want: "s"})
+	vs, err := s.Ask(ctx, &dbus.Call{To: owner, Path: busObject, Interface: busService, Member: "GetAddress", Want: "s"})
 	if err != nil {
 		return "", fmt.Errorf("asking for the accessibility bus: %w", err)
 	}
 	// Programs that look at these do without a tree where they are off; that they
 	// cannot be set is no reason to do without the others.
 	for _, name := range []string{"IsEnabled", "ScreenReaderEnabled"} {
-		_, _ = s.ask(ctx, &call{to: owner, path: busObject, face: propertyFace, member: "Set",
-			args: []any{statusFace, name, dbus.MakeVariant(true)}})
+		_, _ = s.Ask(ctx, &dbus.Call{To: owner, Path: busObject, Interface: propertyFace, Member: "Set",
+			Args: []any{statusFace, name, wire.MakeVariant(true)}})
 	}
 	return stringOf(vs), nil
 }
 
-// owner has a service started if it is not there yet, and returns its unique
-// name: answers are believed by that.
-func (b *conn) owner(ctx context.Context, name string) (string, error) {
-	if _, err := b.ask(ctx, toBus("StartServiceByName", "u", name, uint32(0))); err != nil {
-		return "", err
-	}
-	vs, err := b.ask(ctx, toBus("GetNameOwner", "s", name))
-	if err != nil {
-		return "", err
-	}
-	owner, _ := vs[0].(string)
-	if !validUnique(owner) {
-		return "", fmt.Errorf("the bus says that %s belongs to %q, want a unique name", name, clip(owner, maxName))
-	}
-	return owner, nil
-}
-
-// toBus is a question to the bus itself.
-func toBus(member, want string, args ...any) *call {
-	return &call{to: busName, path: busPath, face: busName, member: member, args: args, want: want}
-}
-
 // to is a question to a node.
-func (r Ref) ask(face, member, want string, args ...any) *call {
-	return &call{to: r.bus, path: r.path, face: face, member: member, args: args, want: want}
+func (r Ref) ask(face, member, want string, args ...any) *dbus.Call {
+	return &dbus.Call{To: r.bus, Path: r.path, Interface: face, Member: member, Args: args, Want: want}
 }
 
 // property asks for one that has the given type.
-func (r Ref) property(face, name, kind string) *call {
+func (r Ref) property(face, name, kind string) *dbus.Call {
 	c := r.ask(propertyFace, "Get", "v", face, name)
-	c.inner = kind
+	c.Inner = kind
 	return c
 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"carrel/internal/dbus"
 )
 
 // services are what a private session bus starts when somebody asks for it: the
@@ -54,7 +56,7 @@ func BusConfig(socketPath string) []byte {
   <limit name="max_replies_per_connection">10000</limit>
   <limit name="service_start_timeout">30000</limit>
 </busconfig>
-`, escapeXML(escapeAddress(socketPath)), escapeXML(path.Join(path.Dir(socketPath), ServicesName)))
+`, escapeXML(dbus.EscapeAddress(socketPath)), escapeXML(path.Join(path.Dir(socketPath), ServicesName)))
 }
 
 // ServiceFiles returns what the services directory should hold, by file name: of
@@ -98,24 +100,10 @@ func serviceCommand(b []byte) string {
 // and the names that must not be set. They are for programs, not for the bus.
 func Environment(sessionSocket string) (set, unset []string) {
 	return []string{
-		"DBUS_SESSION_BUS_ADDRESS=unix:path=" + escapeAddress(sessionSocket),
+		"DBUS_SESSION_BUS_ADDRESS=unix:path=" + dbus.EscapeAddress(sessionSocket),
 		"QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1",
 		"GNOME_ACCESSIBILITY=1", // Firefox, LibreOffice
 	}, []string{"NO_AT_BRIDGE", "AT_SPI_BUS_ADDRESS", "AT_SPI_BUS_TYPE", "GTK_A11Y", "DBUS_STARTER_ADDRESS", "DBUS_STARTER_BUS_TYPE"}
-}
-
-// escapeAddress writes a path as a value of a bus address: what is not plain by
-// the specification as %XX.
-func escapeAddress(s string) string {
-	var b strings.Builder
-	for _, c := range []byte(s) {
-		if c < 0x80 && (!notInPath(rune(c)) || strings.IndexByte("-/.\\*", c) >= 0) {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02x", c)
-		}
-	}
-	return b.String()
 }
 
 func escapeXML(s string) string {

@@ -29,9 +29,11 @@ const (
 func (b *Bus) items(ctx context.Context, bus string, most int) (map[Ref]*item, error) {
 	at := Ref{bus, cachePath}
 	c := at.ask(cacheFace, "GetItems", itemsWithIndex)
-	vs, err := b.ask(ctx, c)
-	if err != nil && c.answer != nil && c.answer.signature == itemsWithChildren {
-		vs, err = c.answer.values(itemsWithChildren, "")
+	vs, err := b.conn.Ask(ctx, c)
+	if err != nil {
+		if older, e := c.As(itemsWithChildren); e == nil {
+			vs, err = older, nil
+		}
 	}
 	if err != nil {
 		return nil, err

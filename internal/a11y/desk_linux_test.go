@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"carrel/internal/dbus"
 )
 
 // desk is a display and a private session bus for one test, as a workspace has them.
@@ -122,7 +124,7 @@ func (d *desk) start(extra *os.File, name string, args ...string) *exec.Cmd {
 			<-gone
 		}
 		if d.t.Failed() {
-			d.t.Logf("%s said: %s", filepath.Base(name), clip(out.String(), 2000))
+			d.t.Logf("%s said: %s", filepath.Base(name), dbus.Clip(out.String(), 2000))
 		}
 	})
 	return cmd

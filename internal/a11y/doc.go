@@ -50,5 +50,5 @@
 // offer no actions.
 //
 // The formats are those of the D-Bus specification and of the XML files of
-// at-spi2-core. The package imports nothing of this module and knows no display.
+// at-spi2-core. The package imports package dbus alone of this module and knows no display.
 package a11y

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godbus/dbus/v5"
+	"carrel/internal/dbus"
+
+	wire "github.com/godbus/dbus/v5"
 )
 
 // fakeBus is a bus with programs that say what a test makes them say. It plays the
@@ -65,16 +67,15 @@ func (f *fakeBus) serve(c net.Conn) {
 	}
 	var writing sync.Mutex
 	for {
-		frame, err := readFrame(r)
-		if err != nil {
+		if _, err := r.Peek(1); err != nil {
 			return
 		}
-		m, err := dbus.DecodeMessage(bytes.NewReader(frame.raw))
+		m, err := wire.DecodeMessage(r)
 		if err != nil {
 			f.t.Errorf("the client sent what cannot be read: %v", err)
 			return
 		}
-		serial := binary.LittleEndian.Uint32(frame.raw[8:])
+		serial := m.Serial()
 		go func() {
 			sender, body := f.reply(m)
 			if body == nil {
@@ -82,7 +83,7 @@ func (f *fakeBus) serve(c net.Conn) {
 			}
 			writing.Lock()
 			defer writing.Unlock()
-			if to, _ := m.Headers[dbus.FieldDestination].Value().(string); to == ":1.20" {
+			if to, _ := m.Headers[wire.FieldDestination].Value().(string); to == ":1.20" {
 				_, _ = c.Write(f.raw)
 			}
 			_, _ = c.Write(encodeReply(sender, serial, body...))
@@ -91,23 +92,23 @@ func (f *fakeBus) serve(c net.Conn) {
 }
 
 // reply plays the bus and the registry itself and asks the test for the rest.
-func (f *fakeBus) reply(m *dbus.Message) (sender string, body []any) {
-	to, _ := m.Headers[dbus.FieldDestination].Value().(string)
-	path, _ := m.Headers[dbus.FieldPath].Value().(dbus.ObjectPath)
-	member, _ := m.Headers[dbus.FieldMember].Value().(string)
+func (f *fakeBus) reply(m *wire.Message) (sender string, body []any) {
+	to, _ := m.Headers[wire.FieldDestination].Value().(string)
+	path, _ := m.Headers[wire.FieldPath].Value().(wire.ObjectPath)
+	member, _ := m.Headers[wire.FieldMember].Value().(string)
 	switch {
 	case member == f.mute:
 		return "", nil
 	case member == "Hello":
-		return busName, []any{":1.0"}
+		return dbus.BusName, []any{":1.0"}
 	case member == "StartServiceByName":
-		return busName, []any{uint32(2)}
+		return dbus.BusName, []any{uint32(2)}
 	case member == "GetNameOwner":
-		return busName, []any{":1.1"}
+		return dbus.BusName, []any{":1.1"}
 	case member == "GetConnectionUnixProcessID":
-		return busName, []any{uint32(7)}
-	case to == busName:
-		return busName, []any{}
+		return dbus.BusName, []any{uint32(7)}
+	case to == dbus.BusName:
+		return dbus.BusName, []any{}
 	case member == "GetAddress":
 		return to, []any{"unix:path=/run/a11y,guid=0123"}
 	case member == "Set" || member == "RegisterEvent" || member == "DeregisterEvent":
@@ -124,25 +125,25 @@ func (f *fakeBus) reply(m *dbus.Message) (sender string, body []any) {
 // pair is a reference as a program sends it.
 type pair struct {
 	Bus  string
-	Path dbus.ObjectPath
+	Path wire.ObjectPath
 }
 
 func structs(pairs [][]any) []pair {
 	out := []pair{}
 	for _, p := range pairs {
-		out = append(out, pair{p[0].(string), dbus.ObjectPath(p[1].(string))})
+		out = append(out, pair{p[0].(string), wire.ObjectPath(p[1].(string))})
 	}
 	return out
 }
 
 // encodeReply writes an answer.
 func encodeReply(sender string, serial uint32, body ...any) []byte {
-	m := dbus.Message{Type: dbus.TypeMethodReply, Body: body, Headers: map[dbus.HeaderField]dbus.Variant{
-		dbus.FieldSender:      dbus.MakeVariant(sender),
-		dbus.FieldReplySerial: dbus.MakeVariant(serial),
+	m := wire.Message{Type: wire.TypeMethodReply, Body: body, Headers: map[wire.HeaderField]wire.Variant{
+		wire.FieldSender:      wire.MakeVariant(sender),
+		wire.FieldReplySerial: wire.MakeVariant(serial),
 	}}
 	if len(body) > 0 {
-		m.Headers[dbus.FieldSignature] = dbus.MakeVariant(dbus.SignatureOf(body...))
+		m.Headers[wire.FieldSignature] = wire.MakeVariant(wire.SignatureOf(body...))
 	}
 	var b bytes.Buffer
 	if err := m.EncodeTo(&b, binary.LittleEndian); err != nil {

@@ -14,7 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/godbus/dbus/v5"
+	"carrel/internal/dbus"
+
+	wire "github.com/godbus/dbus/v5"
 )
 
 // node answers as a plain program would that has no cache: a root with two buttons.
@@ -31,7 +33,7 @@ func node(to, path, member string, args []any) []any {
 	case "GetActions":
 		return []any{[]struct{ A, B, C string }{{"click", "", ""}}}
 	case "Get":
-		return []any{dbus.MakeVariant(args[1].(string) + " of " + path)}
+		return []any{wire.MakeVariant(args[1].(string) + " of " + path)}
 	case "GetChildren":
 		if path == rootPath {
 			return []any{[]pair{{to, objects + "1"}, {to, objects + "2"}}}
@@ -69,7 +71,7 @@ func TestOneHostileProgramCostsOnlyItself(t *testing.T) {
 		}, "within", 1},
 		{"is endless in depth", func(to, path, member string, args []any) []any {
 			if member == "GetChildren" {
-				return []any{[]pair{{to, dbus.ObjectPath(objects + strconv.FormatInt(made.Add(1), 10))}}}
+				return []any{[]pair{{to, wire.ObjectPath(objects + strconv.FormatInt(made.Add(1), 10))}}}
 			}
 			return node(to, path, member, args)
 		}, "levels", 21},
@@ -77,7 +79,7 @@ func TestOneHostileProgramCostsOnlyItself(t *testing.T) {
 			if member == "GetChildren" {
 				var out []pair
 				for range 30 {
-					out = append(out, pair{to, dbus.ObjectPath(objects + strconv.FormatInt(made.Add(1), 10))})
+					out = append(out, pair{to, wire.ObjectPath(objects + strconv.FormatInt(made.Add(1), 10))})
 				}
 				return []any{out}
 			}
@@ -85,7 +87,7 @@ func TestOneHostileProgramCostsOnlyItself(t *testing.T) {
 		}, "nodes", 300},
 		{"loops", func(to, path, member string, args []any) []any {
 			if member == "GetChildren" {
-				return []any{[]pair{{to, rootPath}, {to, dbus.ObjectPath(path)}, {to, objects + "9"}}}
+				return []any{[]pair{{to, rootPath}, {to, wire.ObjectPath(path)}, {to, objects + "9"}}}
 			}
 			return node(to, path, member, args)
 		}, "", 2},
@@ -102,17 +104,17 @@ func TestOneHostileProgramCostsOnlyItself(t *testing.T) {
 			return node(to, path, member, args)
 		}, "", 1},
 		{"answers with other types", func(to, path, member string, args []any) []any {
-			return []any{map[string]dbus.Variant{"a": dbus.MakeVariant([]string{"b"})}}
+			return []any{map[string]wire.Variant{"a": wire.MakeVariant([]string{"b"})}}
 		}, "type", 1},
 		{"talks without end", func(to, path, member string, args []any) []any {
 			if member == "Get" {
-				return []any{dbus.MakeVariant(strings.Repeat("ä", 1<<19))}
+				return []any{wire.MakeVariant(strings.Repeat("ä", 1<<19))}
 			}
 			return node(to, path, member, args)
 		}, "", 3},
 		{"answers more than there may be", func(to, path, member string, args []any) []any {
 			if member == "Get" {
-				return []any{dbus.MakeVariant(strings.Repeat("x", maxBody+1))}
+				return []any{wire.MakeVariant(strings.Repeat("x", dbus.MaxBody+1))}
 			}
 			return node(to, path, member, args)
 		}, "larger", 1},
@@ -171,10 +173,10 @@ func TestMessagesThatNobodyWaitsFor(t *testing.T) {
 	f.raw = append(f.raw, encodeReply(":1.66", 999_999, "an answer to nothing")...)
 	f.raw = append(f.raw, encodeReply(":1.66", 0)...)
 	call := encodeReply(":1.66", 1)
-	call[1] = byte(dbus.TypeMethodCall) // without a path, which a call must have
+	call[1] = byte(wire.TypeMethodCall) // without a path, which a call must have
 	f.raw = append(f.raw, call...)
 	lost := encodeReply("org.freedesktop.DBus", 1) // a signal with nothing in it
-	lost[1] = byte(dbus.TypeSignal)
+	lost[1] = byte(wire.TypeSignal)
 	f.raw = append(f.raw, lost...)
 	got := tree(t, f.open(), Options{})
 	if got.Apps[0].Problem != "" || got.Apps[0].Nodes != 3 {
@@ -261,7 +263,7 @@ func TestActing(t *testing.T) {
 		t.Errorf("a program that does not answer: %v", err)
 	}
 	for _, bad := range []string{"a\x00b", "\xff"} {
-		if _, err := b.ask(t.Context(), r.ask(editableFace, "SetTextContents", "b", bad)); err == nil {
+		if _, err := b.conn.Ask(t.Context(), r.ask(editableFace, "SetTextContents", "b", bad)); err == nil {
 			t.Errorf("%q is sent", bad)
 		}
 	}

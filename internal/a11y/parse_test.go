@@ -1,28 +1,24 @@
 package a11y
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
-	"unicode/utf8"
 
-	"github.com/godbus/dbus/v5"
+	wire "github.com/godbus/dbus/v5"
 	"pgregory.net/rapid"
 )
 
-// FuzzFrame: whatever a bus sends, reading it ends, takes no memory that it did
-// not send, and decoding it does not end the program.
-func FuzzFrame(f *testing.F) {
-	f.Add(encodeReply(":1.5", 7, "text"), "s")
-	f.Add(encodeReply(":1.5", 7, dbus.MakeVariant("text")), "v")
-	f.Add(encodeReply(":1.5", 7, []pair{{":1.5", rootPath}}), "a(so)")
-	f.Add(encodeReply(":1.5", 7, []uint32{1, 2}), "au")
+// FuzzValues: whatever a program answers, taking values out of it does not end the
+// program, and gives no reference that cannot be asked.
+func FuzzValues(f *testing.F) {
+	f.Add(encodeReply(":1.5", 7, "text"))
+	f.Add(encodeReply(":1.5", 7, []pair{{":1.5", rootPath}}))
+	f.Add(encodeReply(":1.5", 7, []uint32{1, 2}))
 	f.Add(encodeReply(":1.5", 7, []struct {
 		R, A, P pair
 		I, N    int32
@@ -31,37 +27,31 @@ func FuzzFrame(f *testing.F) {
 		Role    uint32
 		D       string
 		S       []uint32
-	}{{R: pair{":1.5", rootPath}, A: pair{":1.5", rootPath}, P: pair{":1.5", rootPath}, S: []uint32{1, 2}}}), itemsWithIndex)
-	f.Add([]byte("l\x02\x00\x01\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "")
-	f.Fuzz(func(t *testing.T, b []byte, sig string) {
-		r := bufio.NewReader(bytes.NewReader(b))
-		for {
-			m, err := readFrame(r)
-			if errors.Is(err, errFrame) {
-				continue
-			}
-			if err != nil {
-				return
-			}
-			for _, want := range []string{sig, m.signature, itemsWithIndex, itemsWithChildren} {
-				vs, err := m.values(want, "s")
-				if err != nil || len(vs) == 0 {
-					continue
-				}
-				refOf(vs[0])
-				refList(vs[0], 10)
-				stateSet(vs[0])
-				rectOf(vs[0])
-				actionNames(vs[0])
-				faceSet(vs[0])
-				for ref := range itemMap(vs[0], ":1.5", 10) {
-					if !ref.valid() {
-						t.Errorf("%v is in the cache", ref)
-					}
-				}
+	}{{R: pair{":1.5", rootPath}, A: pair{":1.5", rootPath}, P: pair{":1.5", rootPath}, S: []uint32{1, 2}}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v := decoded(b)
+		refOf(v)
+		refList(v, 10)
+		stateSet(v)
+		rectOf(v)
+		actionNames(v)
+		faceSet(v)
+		for ref := range itemMap(v, ":1.5", 10) {
+			if !ref.valid() {
+				t.Errorf("%v is in the cache", ref)
 			}
 		}
 	})
+}
+
+// decoded gives the first value of a message. Package dbus bounds what is decoded and
+// catches the decoder's panics; its own test shows that.
+func decoded(b []byte) (v any) {
+	defer func() { _ = recover() }()
+	if m, err := wire.DecodeMessage(bytes.NewReader(b)); err == nil && len(m.Body) > 0 {
+		v = m.Body[0]
+	}
+	return v
 }
 
 func FuzzAddress(f *testing.F) {
@@ -72,7 +62,7 @@ func FuzzAddress(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		p, err := unixPath(s)
+		p, err := socketPath(s)
 		if err == nil && (!strings.HasPrefix(p, "/") || strings.Contains(p, "\x00") || strings.Contains(p+"/", "/../")) {
 			t.Errorf("%q gives the path %q", s, p)
 		}
@@ -91,19 +81,10 @@ func TestAddress(t *testing.T) {
 		"unix:path=/a%0":                             "",
 		"unix:path=/a%00":                            "",
 	} {
-		if got, err := unixPath(address); got != want || (err == nil) != (want != "") {
+		if got, err := socketPath(address); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v, want %q", address, got, err, want)
 		}
 	}
-}
-
-func TestAddressesAreEscapedAndBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := "/" + rapid.StringMatching(`[^/\x00.][^/\x00]{0,20}`).Draw(t, "name")
-		if got, err := unixPath("unix:path=" + escapeAddress(p) + ",guid=1"); err != nil || got != p {
-			t.Errorf("%q comes back as %q, %v", p, got, err)
-		}
-	})
 }
 
 func FuzzRef(f *testing.F) {
@@ -152,14 +133,14 @@ func TestRefs(t *testing.T) {
 }
 
 func TestTheCacheIsReadInBothForms(t *testing.T) {
-	ref := func(n string) []any { return []any{":1.5", dbus.ObjectPath(objects + n)} }
+	ref := func(n string) []any { return []any{":1.5", wire.ObjectPath(objects + n)} }
 	rest := []any{[]string{textFace}, "name", uint32(61), "about", []uint32{1, 1}}
 	form := func(middle ...any) []any { return append(append([]any{}, middle...), rest...) }
 	one := itemMap([][]any{
 		form(ref("1"), ref("root"), ref("root"), int32(0), int32(2)),
 		form(ref("3"), ref("root"), ref("1"), int32(1), int32(5)),
 		form(ref("2"), ref("root"), ref("1"), int32(0), int32(0)),
-		form([]any{":1.6", dbus.ObjectPath(rootPath)}, ref("root"), ref("1"), int32(0), int32(0)), // another's
+		form([]any{":1.6", wire.ObjectPath(rootPath)}, ref("root"), ref("1"), int32(0), int32(0)), // another's
 		{"too short"},
 	}, ":1.5", 10)
 	two := itemMap([][]any{form(ref("1"), ref("root"), ref("root"), [][]any{ref("2"), ref("3")})}, ":1.5", 10)
@@ -194,17 +175,6 @@ func TestLinesStayLines(t *testing.T) {
 		}
 		if strings.Count(out, "\n") != lines || strings.IndexFunc(out, func(c rune) bool { return c != '\n' && (c < ' ' || c > '~') }) >= 0 {
 			t.Errorf("%q", out)
-		}
-	})
-}
-
-func TestClipping(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := string(rapid.SliceOf(rapid.Byte()).Draw(t, "s"))
-		n := rapid.IntRange(0, 40).Draw(t, "n")
-		got := clip(s, n)
-		if !utf8.ValidString(got) || len(got) > 3*n+len("…") {
-			t.Errorf("%q in %d bytes is %q", s, n, got)
 		}
 	})
 }

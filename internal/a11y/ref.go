@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"carrel/internal/dbus"
 )
 
 // objects is where nearly all toolkits put their nodes.
@@ -14,10 +16,11 @@ const (
 	nullPath = "/org/a11y/atspi/null"
 )
 
-// Bounds of what a reference names.
+// Bounds of what a reference names, in bytes.
 const (
-	maxName = 64
-	maxPath = 512
+	maxName  = 64
+	maxPath  = 512
+	maxShown = 300 // bytes of what is none
 )
 
 // Ref names one node for as long as its program shows it: the program's unique
@@ -46,7 +49,7 @@ func ParseRef(s string) (Ref, error) {
 		r = Ref{s[:i], objects + s[i+1:]}
 	}
 	if !r.valid() {
-		return Ref{}, fmt.Errorf("%q is no reference to a node, want one as the tree shows it, such as :1.7:42", clip(s, maxErrorText))
+		return Ref{}, fmt.Errorf("%q is no reference to a node, want one as the tree shows it, such as :1.7:42", dbus.Clip(s, maxShown))
 	}
 	return r, nil
 }
@@ -69,20 +72,7 @@ func (r *Ref) UnmarshalJSON(b []byte) error {
 
 // valid says whether both halves are what D-Bus takes. A bus hangs up on who
 // sends it anything else, so nothing that a program said is sent on unchecked.
-func (r Ref) valid() bool { return validUnique(r.bus) && validPath(r.path) && r.path != nullPath }
-
-// validUnique checks a unique name as dbus-daemon makes them, ":1.7".
-func validUnique(s string) bool {
-	if len(s) > maxName || !strings.HasPrefix(s, ":") {
-		return false
-	}
-	for part := range strings.SplitSeq(s[1:], ".") {
-		if part == "" || strings.Trim(part, "0123456789") != "" {
-			return false
-		}
-	}
-	return strings.Contains(s, ".")
-}
+func (r Ref) valid() bool { return dbus.Unique(r.bus) && validPath(r.path) && r.path != nullPath }
 
 func validPath(s string) bool {
 	if len(s) > maxPath || len(s) < 2 || s[0] != '/' {

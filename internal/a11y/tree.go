@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"carrel/internal/dbus"
 )
 
 // Options bound a tree. Zero stands for the default in brackets, and what is
@@ -157,7 +159,7 @@ func (b *nodeBudget) take() bool {
 func (b *Bus) applications(ctx context.Context) (refs []Ref, problem string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, actTime)
 	defer cancel()
-	vs, err := b.ask(ctx, Ref{b.registry, rootPath}.ask(accessibleFace, "GetChildren", "a(so)"))
+	vs, err := b.conn.Ask(ctx, Ref{b.registry, rootPath}.ask(accessibleFace, "GetChildren", "a(so)"))
 	if err != nil {
 		return nil, "", fmt.Errorf("listing the programs on the accessibility bus: %w", err)
 	}
@@ -172,32 +174,32 @@ func (b *Bus) applications(ctx context.Context) (refs []Ref, problem string, err
 func (b *Bus) app(ctx context.Context, ref Ref, o Options, left *nodeBudget) *App {
 	a := &App{Ref: ref}
 	// The bus knows the process; a program that hangs is told with it.
-	if vs, err := b.ask(ctx, toBus("GetConnectionUnixProcessID", "u", ref.bus)); err == nil {
+	if vs, err := b.conn.Ask(ctx, dbus.ToBus("GetConnectionUnixProcessID", "u", ref.bus)); err == nil {
 		a.PID, _ = vs[0].(uint32)
 	}
 	if o.PID != 0 && a.PID != o.PID {
 		return nil
 	}
 	name, toolkit := ref.property(accessibleFace, "Name", "s"), ref.property(applicationFace, "ToolkitName", "s")
-	if err := b.begin(name, toolkit); err != nil {
+	if err := b.conn.Begin(name, toolkit); err != nil {
 		a.Problem = err.Error()
 		return a
 	}
 	// One that does not even say its name is not given all of the time.
 	soon, cancel := context.WithTimeout(ctx, o.Time/3)
-	vs, err := b.wait(soon, name)
+	vs, err := b.conn.Wait(soon, name)
 	cancel()
 	if err != nil {
-		b.forget(toolkit)
+		b.conn.Forget(toolkit)
 		a.Problem = problem(err, o.Time/3)
 		return a
 	}
 	a.Name = stringOf(vs)
 	if o.App != nil && !o.App.MatchString(a.Name) {
-		b.forget(toolkit)
+		b.conn.Forget(toolkit)
 		return nil
 	}
-	if vs, err := b.wait(ctx, toolkit); err == nil {
+	if vs, err := b.conn.Wait(ctx, toolkit); err == nil {
 		a.Toolkit = stringOf(vs)
 	}
 	w := walk{bus: b, options: o, left: left, app: a, seen: make(map[Ref]bool)}

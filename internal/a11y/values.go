@@ -3,7 +3,7 @@ package a11y
 import (
 	"slices"
 
-	"github.com/godbus/dbus/v5"
+	wire "github.com/godbus/dbus/v5"
 )
 
 // The types of answers are checked before they are decoded. What is taken out of
@@ -25,7 +25,7 @@ func refOf(v any) Ref {
 		return Ref{}
 	}
 	bus, _ := pair[0].(string)
-	path, _ := pair[1].(dbus.ObjectPath)
+	path, _ := pair[1].(wire.ObjectPath)
 	if r := (Ref{bus, string(path)}); r.valid() {
 		return r
 	}

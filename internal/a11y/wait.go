@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"carrel/internal/dbus"
 )
 
 // What programs are asked to tell while somebody waits. They tell nothing unasked.
@@ -107,20 +109,20 @@ func (b *Bus) unlisten(l chan struct{}) {
 }
 
 func (b *Bus) subscribe(ctx context.Context, match, register string) error {
-	var calls []*call
+	var calls []*dbus.Call
 	for _, rule := range matchRules {
-		calls = append(calls, toBus(match, "", rule))
+		calls = append(calls, dbus.ToBus(match, "", rule))
 	}
 	registry := Ref{b.registry, registryPath}
 	for _, event := range listenedTo {
 		calls = append(calls, registry.ask(prefix+"Registry", register, "", event))
 	}
-	if err := b.begin(calls...); err != nil {
+	if err := b.conn.Begin(calls...); err != nil {
 		return err
 	}
 	for _, c := range calls {
-		if _, err := b.wait(ctx, c); err != nil {
-			b.forget(calls...)
+		if _, err := b.conn.Wait(ctx, c); err != nil {
+			b.conn.Forget(calls...)
 			return err
 		}
 	}

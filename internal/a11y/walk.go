@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"carrel/internal/dbus"
 )
 
 // together is how many nodes are asked about in one write: enough that a program
@@ -87,11 +89,11 @@ func (w *walk) read(ctx context.Context, nodes []*Node) ([]*Node, error) {
 
 // asked are questions with what to do with the answers.
 type asked struct {
-	calls []*call
+	calls []*dbus.Call
 	then  []func([]any)
 }
 
-func (a *asked) add(c *call, then func([]any)) {
+func (a *asked) add(c *dbus.Call, then func([]any)) {
 	a.calls = append(a.calls, c)
 	a.then = append(a.then, then)
 }
@@ -99,19 +101,19 @@ func (a *asked) add(c *call, then func([]any)) {
 // run asks all at once. A refusal leaves its answer out: nodes go away while they
 // are read, and programs offer interfaces that they do not have. The error is of
 // the connection or of ctx.
-func (a *asked) run(ctx context.Context, c *conn) error {
+func (a *asked) run(ctx context.Context, c *dbus.Conn) error {
 	if len(a.calls) == 0 {
 		return nil
 	}
-	if err := c.begin(a.calls...); err != nil {
+	if err := c.Begin(a.calls...); err != nil {
 		return err
 	}
 	for i, q := range a.calls {
-		vs, err := c.wait(ctx, q)
+		vs, err := c.Wait(ctx, q)
 		if err == nil {
 			a.then[i](vs)
 		} else if ctx.Err() != nil {
-			c.forget(a.calls[i:]...)
+			c.Forget(a.calls[i:]...)
 			return err
 		}
 	}
@@ -292,13 +294,13 @@ func (w *walk) children(ctx context.Context, n *Node) ([]*Node, error) {
 }
 
 func (w *walk) belongs(ctx context.Context, child, parent Ref) bool {
-	vs, err := w.bus.ask(ctx, child.property(accessibleFace, "Parent", "(so)"))
+	vs, err := w.bus.conn.Ask(ctx, child.property(accessibleFace, "Parent", "(so)"))
 	return err == nil && refOf(vs[0]) == parent
 }
 
 // text takes a program's word, clipped and counted.
 func (w *walk) text(s string, most int) string {
-	s = clip(s, min(most, max(w.options.Bytes-w.bytes, 0)))
+	s = dbus.Clip(s, min(most, max(w.options.Bytes-w.bytes, 0)))
 	w.bytes += len(s)
 	return s
 }

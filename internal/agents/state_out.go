@@ -9,6 +9,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"carrel/internal/safefile"
 )
 
 // replace puts new content in place of a login file on the host, as one step:
@@ -38,20 +40,26 @@ func (m *mirrorer) replace(file MergeFile, was, text []byte) (bool, error) {
 	defer dir.Close()
 	name := path.Base(target)
 	temp := fmt.Sprintf("%s.%d%s", name, os.Getpid(), tempSuffix)
-	if err := writeTemp(dir, temp, text, mode); err != nil {
+	f, err := safefile.Create(dir, name, safefile.Options{Temp: temp, Mode: mode})
+	if err != nil {
+		return false, err
+	}
+	defer f.Discard()
+	if _, err := f.Write(text); err != nil {
+		return false, err
+	}
+	if err := f.Close(); err != nil {
 		return false, err
 	}
 	now, err := readHeld(dir, name, file.limit())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) || !bytes.Equal(now, was) {
-		dir.Remove(temp)
 		m.noteForNow(file.File, "not merged back: changed outside at the same time")
 		return false, nil
 	}
-	if err := dir.Rename(temp, name); err != nil {
-		dir.Remove(temp)
+	if err := f.Commit(); err != nil {
 		return false, err
 	}
-	return true, syncDir(dir)
+	return true, nil
 }
 
 // dropTemps removes what a killed run left beside a login file of the host: it holds
@@ -87,31 +95,6 @@ func (m *mirrorer) dropTemps(file MergeFile) {
 
 // maxBeside bounds how many names are looked at for such files.
 const maxBeside = 100_000
-
-// writeTemp writes and syncs a new file in a directory of the host.
-func writeTemp(dir *os.Root, temp string, text []byte, mode fs.FileMode) error {
-	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode&0o600|0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err != nil {
-		dir.Remove(temp)
-	}
-	return err
-}
-
-// syncDir makes a rename last; a file system that cannot is left at that.
-func syncDir(dir *os.Root) error {
-	f, err := dir.Open(".")
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_ = f.Sync()
-	return nil
-}
 
 // sameJSON compares two values by meaning: white space and the order of fields
 // do not count.

@@ -59,6 +59,11 @@ func (d *Denial) Error() string {
 	return fmt.Sprintf("%s\nhint: %s", d.Message, d.Hint)
 }
 
+// Refused is a denial by a rule of the workspace itself, which no configuration changes.
+func Refused(code, op, subject, message, hint string) *Denial {
+	return &Denial{Code: code, Operation: op, Subject: subject, Message: message, Rule: "workspace", Source: "built in", Hint: hint}
+}
+
 // Link is one link that a program inside wanted opened.
 type Link struct {
 	Time     time.Time `json:"time"`

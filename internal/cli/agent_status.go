@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"carrel/internal/clients"
+	"carrel/internal/show"
 )
 
 // agentJSON is what status tells of one agent in one scope.
@@ -40,26 +41,26 @@ func (a *app) agentStatus(names []string, asJSON bool) error {
 		list := []agentJSON{}
 		for _, r := range reports {
 			one := agentJSON{Agent: r.Client, Scope: r.Scope, Project: text(r.Project), Name: text(r.Name), Registered: r.Registered, Blocked: r.Blocked,
-				Hooks: r.Steps, Skill: r.Skill, Serving: r.Serving, Permissions: text(r.Permissions), Files: texts(r.Files), Notes: texts(r.Notes)}
+				Hooks: r.Steps, Skill: r.Skill, Serving: r.Serving, Permissions: text(r.Permissions), Files: show.Texts(r.Files), Notes: show.Texts(r.Notes)}
 			if r.Err != nil {
 				one.Error = text(r.Err.Error())
 			}
 			list = append(list, one)
 		}
-		return printJSON(a.out, list)
+		return show.JSON(a.out, list)
 	}
-	t := &table{}
-	t.row("AGENT", "SCOPE", "REGISTERED", "BLOCKED", "HOOKS", "SKILL", "SERVING")
+	t := &show.Table{}
+	t.Row("AGENT", "SCOPE", "REGISTERED", "BLOCKED", "HOOKS", "SKILL", "SERVING")
 	for _, r := range reports {
-		t.row(r.Client, string(r.Scope), r.Registered, r.Blocked, yesNo(r.Steps), yesNo(r.Skill), strconv.Itoa(r.Serving))
+		t.Row(r.Client, string(r.Scope), r.Registered, r.Blocked, yesNo(r.Steps), yesNo(r.Skill), strconv.Itoa(r.Serving))
 	}
-	t.print(a.out, "")
+	t.Print(a.out, "")
 	for _, r := range reports {
 		if r.Err != nil {
-			fmt.Fprintf(a.out, "%s (%s): unreadable: %s\n", r.Client, r.Scope, oneLine(r.Err.Error()))
+			fmt.Fprintf(a.out, "%s (%s): unreadable: %s\n", r.Client, r.Scope, show.OneLine(r.Err.Error()))
 		}
 		for _, n := range r.Notes {
-			fmt.Fprintf(a.out, "%s (%s): note: %s\n", r.Client, r.Scope, oneLine(n))
+			fmt.Fprintf(a.out, "%s (%s): note: %s\n", r.Client, r.Scope, show.OneLine(n))
 		}
 	}
 	return nil

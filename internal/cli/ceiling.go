@@ -9,16 +9,15 @@ import (
 	"sync"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/named"
 	"carrel/internal/policy"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
-
-// permissionsFlag names a ceiling's file, before any command or among those of one.
-const permissionsFlag = "--permissions"
 
 // ceiling is what this process is held to. Its file is read once; everything that is
 // decided here, and the supervisor that is started from here, gets what was read then.
@@ -36,26 +35,26 @@ type ceiling struct {
 // cutLeading takes --permissions FILE from before the command, also where a shell asks
 // how a line goes on.
 func (c *ceiling) cutLeading(args []string) ([]string, error) {
-	if len(args) > 3 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) && args[1] == permissionsFlag {
+	if len(args) > 3 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) && args[1] == cmdline.PermissionsFlag {
 		return append([]string{args[0]}, args[3:]...), nil
 	}
 	for len(args) > 0 {
-		value, joined := strings.CutPrefix(args[0], permissionsFlag+"=")
+		value, joined := strings.CutPrefix(args[0], cmdline.PermissionsFlag+"=")
 		switch {
 		case joined:
 			args = args[1:]
-		case args[0] != permissionsFlag:
+		case args[0] != cmdline.PermissionsFlag:
 			return args, nil
 		case len(args) == 1:
-			return nil, fmt.Errorf("%s needs a FILE\nhint: carrel %s ceiling.json COMMAND", permissionsFlag, permissionsFlag)
+			return nil, fmt.Errorf("%s needs a FILE\nhint: carrel %s ceiling.json COMMAND", cmdline.PermissionsFlag, cmdline.PermissionsFlag)
 		default:
 			value, args = args[1], args[2:]
 		}
 		if value == "" {
-			return nil, fmt.Errorf("%s is empty\nhint: name a file, or leave it out", permissionsFlag)
+			return nil, fmt.Errorf("%s is empty\nhint: name a file, or leave it out", cmdline.PermissionsFlag)
 		}
 		if c.leading != "" {
-			return nil, fmt.Errorf("%s is given twice: %q and %q\nhint: one ceiling, in one file", permissionsFlag, c.leading, value)
+			return nil, fmt.Errorf("%s is given twice: %q and %q\nhint: one ceiling, in one file", cmdline.PermissionsFlag, c.leading, value)
 		}
 		c.leading = value
 	}
@@ -68,7 +67,7 @@ func (c *ceiling) cutLeading(args []string) ([]string, error) {
 func (a *app) ceilings(flag string) ([]config.CeilingText, error) {
 	c := &a.ceiling
 	if flag != "" && c.leading != "" {
-		return nil, fmt.Errorf("%s is given before the command (%q) and after it (%q)\nhint: one of them", permissionsFlag, c.leading, flag)
+		return nil, fmt.Errorf("%s is given before the command (%q) and after it (%q)\nhint: one of them", cmdline.PermissionsFlag, c.leading, flag)
 	}
 	if !c.read || c.flag != flag {
 		if c.read && flag == "" {
@@ -153,10 +152,10 @@ func (a *app) sameCeiling(op string, d api.Desk) error {
 // stoppedSame is sameCeiling for a workspace by its name; one that is not there is told
 // by whoever looks for it.
 func (a *app) stoppedSame(op, name string) error {
-	if workspace.CheckDeskName(name) != nil {
+	if named.CheckName(name) != nil {
 		return nil
 	}
-	d, err := workspace.ReadDesk(workspace.StatePath(a.getenv), name)
+	d, err := named.Read(workspace.StatePath(a.getenv), name)
 	if err != nil {
 		return nil
 	}
@@ -181,21 +180,3 @@ func (a *app) mayUndo(op string, need policy.UndoMode) error {
 	}
 	return u.CheckUndo(op, need)
 }
-
-// ceilingText is what a person is told of a workspace's ceiling.
-func ceilingText(c *api.Ceiling) string {
-	text := quoteIf(c.Source)
-	if c.Hash != "" {
-		text = shorten(c.Hash, hashShown) + "  " + text
-	}
-	switch {
-	case c.Expired:
-		text += "  expired " + c.Expires.Local().Format(stampLayout)
-	case !c.Expires.IsZero():
-		text += "  expires " + c.Expires.Local().Format(stampLayout)
-	}
-	return text
-}
-
-// hashShown is how much of a hash people are shown in passing, with its dots.
-const hashShown = 15

@@ -19,11 +19,13 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/clipboard"
+	"carrel/internal/cmdline"
 	"carrel/internal/fileops"
 	"carrel/internal/hostexec/shim"
 	"carrel/internal/inside"
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/stage"
+	"carrel/internal/show"
 	"carrel/internal/tools"
 	"carrel/internal/workspace"
 
@@ -43,7 +45,7 @@ func Main(argv []string) int {
 		return fileops.Main(argv, os.Stdin, os.Stdout, os.Stderr)
 	case len(argv) == 2 && argv[0] == clipboard.HolderArg0:
 		if clipboard.Hold(argv[1], os.Getenv) != nil {
-			return workspace.ExitOurs
+			return api.ExitOurs
 		}
 		return 0
 	}
@@ -92,7 +94,7 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // fail prints an error and gives its exit status.
 func (a *app) fail(err error) int {
-	status := workspace.ExitOurs
+	status := api.ExitOurs
 	var e *exitError
 	if errors.As(err, &e) {
 		status = e.status
@@ -102,7 +104,7 @@ func (a *app) fail(err error) int {
 		fmt.Fprintf(a.err, "%s\n", line)
 		return status
 	}
-	fmt.Fprintf(a.err, "carrel: %s\n", Escape(err.Error()))
+	fmt.Fprintf(a.err, "carrel: %s\n", show.Escape(err.Error()))
 	return status
 }
 
@@ -143,7 +145,7 @@ carrel permissions.`,
   carrel explain --path ~/.ssh/id_ed25519
   carrel --permissions ceiling.json start dev`,
 	}
-	root.Flags().String(strings.TrimPrefix(permissionsFlag, "--"), "", "before any command: a ceiling file, which all that the command does is held to")
+	root.Flags().String(strings.TrimPrefix(cmdline.PermissionsFlag, "--"), "", "before any command: a ceiling file, which all that the command does is held to")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if a.ceiling.leading == "" {
 			return nil

@@ -8,7 +8,10 @@ import (
 	"strings"
 
 	"carrel/internal/agents"
+	"carrel/internal/api"
+	"carrel/internal/cmdline"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -48,7 +51,7 @@ what stands before the first -- has to be flags of carrel, or nothing is started
 	f.register(cmd.Flags())
 	f.registerNoPrompts(cmd.Flags())
 	a.registerCompletions(cmd)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // splitWords parts the words behind an agent's name: flags of ours, and the agent's own
@@ -69,9 +72,9 @@ func (a *app) startAgent(cmd *cobra.Command, f *runFlags, agent agents.Agent, wo
 	}
 	ours, theirs := splitWords(list)
 	cmd.DisableFlagParsing = false
-	all := fmt.Sprintf("if all of it is meant for %s: carrel %s -- %s", agent.Title, word, words(texts(list)))
+	all := fmt.Sprintf("if all of it is meant for %s: carrel %s -- %s", agent.Title, word, show.Words(show.Texts(list)))
 	if err := cmd.ParseFlags(ours); err != nil {
-		return fmt.Errorf("%w\nhint: what stands before -- are flags of carrel; %s", flagError(err), all)
+		return fmt.Errorf("%w\nhint: what stands before -- are flags of carrel; %s", cmdline.FlagError(err), all)
 	}
 	switch help, _ := cmd.Flags().GetBool("help"); {
 	case help:
@@ -84,7 +87,7 @@ func (a *app) startAgent(cmd *cobra.Command, f *runFlags, agent agents.Agent, wo
 	err := a.start(cmd, f, launch{argv: argv, persona: policy.Agent, agent: agent.Name})
 	var missing *workspace.NotInstalledError
 	if errors.As(err, &missing) {
-		return &exitError{status: workspace.ExitNotFound, err: err}
+		return &exitError{status: api.ExitNotFound, err: err}
 	}
 	return err
 }
@@ -97,14 +100,14 @@ func (a *app) warnOfForgottenDashes(cmd *cobra.Command, agent agents.Agent, word
 	}
 	name, _, _ := strings.Cut(words[0][2:], "=")
 	if cmd.Flags().Lookup(name) != nil {
-		fmt.Fprintf(a.err, "carrel: warning: %s goes to %s; carrel's own flags stand before a --: carrel %s FLAG... -- ARG...\n", quoteIf(words[0]), agent.Title, word)
+		fmt.Fprintf(a.err, "carrel: warning: %s goes to %s; carrel's own flags stand before a --: carrel %s FLAG... -- ARG...\n", show.QuoteIf(words[0]), agent.Title, word)
 	}
 }
 
 // offerNoPrompts tells a person, at an agent's first start in a project, that its
 // questions can be left to the walls.
 func (a *app) offerNoPrompts(p *workspace.Prepared, cmd *cobra.Command) {
-	if !term.IsTerminal(int(os.Stdin.Fd())) || !isTerminal(a.err) || !p.OffersNoPrompts() {
+	if !term.IsTerminal(int(os.Stdin.Fd())) || !show.IsTerminal(a.err) || !p.OffersNoPrompts() {
 		return
 	}
 	fmt.Fprintf(a.err, "carrel: %s may ask before each command; `carrel %s --no-prompts --` starts it without its questions, the walls hold either way (agents.prompts_off in your configuration: always, or never)\n", p.Agent.Title, cmd.Name())

@@ -12,8 +12,11 @@ import (
 	"unicode/utf8"
 
 	"carrel/internal/clients"
+	"carrel/internal/cmdline"
 	"carrel/internal/pathname"
 	"carrel/internal/sandbox"
+	"carrel/internal/show"
+	"carrel/internal/stepview"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -23,13 +26,13 @@ import (
 const maxCall = 64 << 20
 
 func (a *app) clientsCommand() *cobra.Command {
-	return explainFlagErrors(group(&cobra.Command{
+	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
 		Use:   "agent",
 		Short: "Make carrel known to the agents that you use, and take it away again",
 		Long: `Puts carrel into the settings of your agents: its MCP server, step hooks and a
 short skill, and if wanted a block of the agent's own file and shell tools.
 Agents: ` + strings.Join(clients.Names(), ", ") + `.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel agent setup claude
   carrel agent setup --block-builtin --while-serving
   carrel agent status
@@ -57,7 +60,7 @@ or changes all the time is left alone, and then nothing is written at all.
 
 --block-builtin keeps the agent from its own file and shell tools, which work
 outside the walls; with --while-serving only as long as carrel mcp serves it.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel agent setup
   carrel agent setup claude --permissions ~/ceiling.json
   carrel agent setup claude codex --block-builtin
@@ -67,7 +70,7 @@ outside the walls; with --while-serving only as long as carrel mcp serves it.
 	cmd.Flags().StringVar(&f.permissions, "permissions", "", "ceiling file: the most that the agent can ask for over MCP")
 	cmd.Flags().BoolVar(&f.block, "block-builtin", false, "keep the agent from its own file and shell tools")
 	cmd.Flags().BoolVar(&f.serving, "while-serving", false, "block them, but only while carrel mcp serves the agent")
-	notEmpty(cmd, "permissions")
+	cmdline.NotEmpty(cmd, "permissions")
 	return cmd
 }
 
@@ -79,7 +82,7 @@ func (a *app) agentRemoveCommand() *cobra.Command {
 		Long: `Takes out what carrel agent setup put in, of the agents that are named or of all.
 Where nobody else has edited a file, it is byte for byte what it was before; files
 and directories that setup made go when they hold nothing else.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel agent remove
   carrel agent remove --dry-run codex
   carrel agent remove claude --scope project`,
@@ -99,7 +102,7 @@ func (a *app) agentEditCommand(op clients.Operation, f *agentFlags, cmd *cobra.C
 	fs.BoolVar(&f.dry, "dry-run", false, "show what would change, and change nothing")
 	fs.BoolVar(&f.asJSON, "json", false, "print as JSON, one list")
 	cmd.ValidArgsFunction = completeAgents
-	notEmpty(cmd, "name")
+	cmdline.NotEmpty(cmd, "name")
 	return cmd
 }
 
@@ -111,7 +114,7 @@ func (a *app) agentStatusCommand() *cobra.Command {
 		Long: `Tells for your settings and those of this project whether carrel's MCP server is
 registered, whether the agent's own tools are blocked, whether step hooks and the
 skill are there, how many servers serve the agent now, and what is out of order.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel agent status
   carrel agent status --json claude`,
 		RunE: func(_ *cobra.Command, names []string) error { return a.agentStatus(names, asJSON) },
@@ -129,10 +132,10 @@ func (a *app) agentHealCommand() *cobra.Command {
 		Long: `Finishes a setup or remove that was interrupted, makes entries of an earlier
 install those of this carrel, removes entries whose program is gone, and what
 servers have left that were killed. It says what it did.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel agent heal
   carrel agent heal --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := a.agentOutside(); err != nil {
 				return err
@@ -146,12 +149,12 @@ servers have left that were killed. It says what it did.
 			}
 			did, err := host.Heal()
 			if asJSON {
-				return errors.Join(err, printJSON(a.out, struct {
+				return errors.Join(err, show.JSON(a.out, struct {
 					Did []text `json:"did"`
-				}{texts(did)}))
+				}{show.Texts(did)}))
 			}
 			for _, line := range did {
-				fmt.Fprintln(a.out, oneLine(line))
+				fmt.Fprintln(a.out, show.OneLine(line))
 			}
 			if len(did) == 0 && err == nil {
 				fmt.Fprintln(a.out, "nothing to do")
@@ -186,7 +189,7 @@ Exit status:
 				why = "carrel cannot tell whether this tool may be used: " + err.Error()
 			}
 			if why != "" {
-				fmt.Fprintln(a.err, oneLine(why))
+				fmt.Fprintln(a.err, show.OneLine(why))
 				a.status = 2
 			}
 			return nil
@@ -373,7 +376,7 @@ func (a *app) editAgents(op clients.Operation, names []string, f *agentFlags) er
 		return err
 	}
 	if f.asJSON {
-		return printJSON(a.out, agentEdits(results, f.dry))
+		return show.JSON(a.out, agentEdits(results, f.dry))
 	}
 	for _, r := range results {
 		a.printAgent(op, r, f.dry)
@@ -396,11 +399,11 @@ type agentEditJSON struct {
 func agentEdits(results []clients.Result, dry bool) []agentEditJSON {
 	list := []agentEditJSON{}
 	for _, r := range results {
-		one := agentEditJSON{Agent: r.Client, Scope: r.Scope, Changed: []text{}, Notes: texts(r.Notes)}
+		one := agentEditJSON{Agent: r.Client, Scope: r.Scope, Changed: []text{}, Notes: show.Texts(r.Notes)}
 		for _, e := range r.Files {
 			one.Changed = append(one.Changed, text(e.Path))
 			if dry {
-				one.Diff += text(settingsDiff(e.Path, e.Before, e.After))
+				one.Diff += text(stepview.FileDiff(e.Path, e.Before, e.After))
 			}
 		}
 		list = append(list, one)
@@ -416,16 +419,16 @@ func (a *app) printAgent(op clients.Operation, r clients.Result, dry bool) {
 		what := "wrote"
 		switch {
 		case dry:
-			(&differ{app: a}).lines(settingsDiff(e.Path, e.Before, e.After))
+			stepview.PrintDiff(a.out, stepview.FileDiff(e.Path, e.Before, e.After))
 			continue
 		case e.After == nil:
 			what = "removed"
 		case op == clients.Remove:
 			what = "taken out of"
 		}
-		fmt.Fprintf(a.out, "%s: %s %s\n", r.Client, what, oneLine(quoteIf(e.Path)))
+		fmt.Fprintf(a.out, "%s: %s %s\n", r.Client, what, show.OneLine(show.QuoteIf(e.Path)))
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(a.out, "%s: note: %s\n", r.Client, oneLine(n))
+		fmt.Fprintf(a.out, "%s: note: %s\n", r.Client, show.OneLine(n))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -15,8 +14,11 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/apiview"
+	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
@@ -38,12 +40,12 @@ With an id, whole, only that operation is shown, also when it was answered latel
 with --follow once more when it is.
 
 The subject comes from inside: read it before you approve.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel approvals
   carrel approvals --follow
   carrel approvals --json
   carrel approvals 5d20e1 --follow`,
-		Args: atMostOne("an approval"),
+		Args: cmdline.AtMostOne("an approval"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return a.oneApproval(cmd.Context(), args[0], follow, asJSON)
@@ -56,7 +58,7 @@ The subject comes from inside: read it before you approve.
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON: one list, or one object a line with --follow")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) approveCommand() *cobra.Command {
@@ -72,11 +74,11 @@ best effort. ID is an id of ` + "`carrel approvals`" + ` or its beginning.
 A connection can be allowed for longer: with --workspace, its host and port as
 long as the workspace runs; with --always, they are written into your
 configuration as well.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel approve 5d20e1
   carrel approve 5d --workspace
   carrel approve 5d --always`,
-		Args: oneArg("the id of an approval"),
+		Args: cmdline.OneArg("the id of an approval"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			scope := ""
 			switch {
@@ -91,8 +93,8 @@ configuration as well.
 	}
 	cmd.Flags().BoolVar(&workspace, "workspace", false, "a connection: its host and port as long as the workspace runs")
 	cmd.Flags().BoolVar(&always, "always", false, "a connection: its host and port from now on, in your configuration")
-	oneOf(cmd, "workspace", "always")
-	return explainFlagErrors(cmd)
+	cmdline.OneOf(cmd, "workspace", "always")
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) denyCommand() *cobra.Command {
@@ -107,10 +109,10 @@ approving, it needs no terminal: scripts may say no. ID is an id of
 With --rollback the workspace is stopped as well, and the step of its history
 that the operation belongs to is taken back. In a workspace that stays only the
 app is ended that the operation is of.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel deny 5d20e1
   carrel deny 5d --rollback`,
-		Args: oneArg("the id of an approval"),
+		Args: cmdline.OneArg("the id of an approval"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			one, e, err := a.findApproval(cmd.Context(), args[0])
 			if err != nil {
@@ -124,7 +126,7 @@ app is ended that the operation is of.
 		ValidArgsFunction: a.completeApproval,
 	}
 	cmd.Flags().BoolVar(&rollback, "rollback", false, "stop who wanted it, and take the open step back")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // waiting asks all workspaces for what waits, oldest first.
@@ -154,7 +156,7 @@ func (a *app) waiting(ctx context.Context) ([]api.Approval, map[string]superviso
 			if err != nil && e.Alive() {
 				mu.Lock()
 				defer mu.Unlock()
-				fmt.Fprintf(a.err, "carrel: %s\n", oneLine(err.Error()))
+				fmt.Fprintf(a.err, "carrel: %s\n", show.OneLine(err.Error()))
 			}
 		})
 	}
@@ -169,7 +171,7 @@ func (a *app) approvals(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return printJSON(a.out, notNil(list))
+		return show.JSON(a.out, show.NotNil(list))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(a.out, "nothing waits for approval")
@@ -178,7 +180,7 @@ func (a *app) approvals(ctx context.Context, asJSON bool) error {
 		if i > 0 {
 			fmt.Fprintln(a.out)
 		}
-		printApproval(a.out, one)
+		apiview.PrintApproval(a.out, one)
 	}
 	return nil
 }
@@ -207,34 +209,6 @@ func (a *app) oneApproval(ctx context.Context, id string, follow, asJSON bool) e
 		return noSuch("approval", id, "carrel approvals", supervisor.ErrNone)
 	}
 	return said
-}
-
-// printApproval shows one operation; every byte of it is escaped.
-func printApproval(w io.Writer, one api.Approval) {
-	state := "waits until " + one.Deadline.Local().Format(time.TimeOnly)
-	if one.Answer != "" {
-		state = one.Answer
-	}
-	fmt.Fprintf(w, "%s  %s\n", oneLine(one.ID), oneLine(state))
-	t := &table{}
-	t.row("what", one.Operation+" "+quoteIf(one.Subject))
-	if one.Reason != "" {
-		t.row("why", one.Reason)
-	}
-	if one.Rule != "" {
-		t.row("rule", ruleText(api.Denial{Rule: one.Rule, Source: one.Source}))
-	}
-	if one.Hint != "" {
-		t.row("hint", one.Hint)
-	}
-	if len(one.Scopes) > 0 {
-		t.row("or for", strings.Join(one.Scopes, ", "))
-	}
-	t.row("run", one.Workspace)
-	if one.Project != "" {
-		t.row("project", quoteIf(one.Project))
-	}
-	t.print(w, "  ")
 }
 
 // followApprovals prints what comes in any workspace, those that start later
@@ -284,12 +258,12 @@ func (a *app) tellApproval(workspace string, one *api.Approval, asJSON bool) err
 	}
 	one.Workspace = workspace
 	if !asJSON {
-		printApproval(a.out, *one)
+		apiview.PrintApproval(a.out, *one)
 		return nil
 	}
 	line, err := json.Marshal(one)
 	if err == nil {
-		_, err = fmt.Fprintf(a.out, "%s\n", plainJSON(line))
+		_, err = fmt.Fprintf(a.out, "%s\n", show.PlainJSON(line))
 	}
 	return err
 }
@@ -325,7 +299,7 @@ func (a *app) approve(ctx context.Context, prefix, scope string) error {
 	}
 	defer tty.Close()
 	var text strings.Builder
-	printApproval(&text, one)
+	apiview.PrintApproval(&text, one)
 	fmt.Fprintf(&text, "Type %s to allow this %s, anything else to leave it: ", one.ID, scopeText(scope))
 	typed, err := tty.Ask(text.String())
 	if err != nil {
@@ -445,7 +419,7 @@ func (a *app) completeApproval(cmd *cobra.Command, args []string, _ string) ([]s
 	list, _, _ := a.waiting(cmd.Context())
 	var names []string
 	for _, one := range list {
-		names = append(names, one.ID+"\t"+oneLine(shorten(one.Operation+" "+one.Subject, columnMax)))
+		names = append(names, one.ID+"\t"+show.OneLine(show.Shorten(one.Operation+" "+one.Subject, show.ColumnMax)))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/apiview"
+	"carrel/internal/cmdline"
+	"carrel/internal/named"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -20,24 +24,14 @@ func (a *app) appsCommand() *cobra.Command {
 		func(d api.Desk, asJSON bool) error {
 			switch {
 			case asJSON:
-				return printJSON(a.out, notNil(d.Apps))
+				return show.JSON(a.out, show.NotNil(d.Apps))
 			case len(d.Apps) == 0:
 				fmt.Fprintln(a.out, "nothing was started")
 			default:
-				appTable(d.Apps).print(a.out, "")
+				apiview.PrintApps(a.out, "", d.Apps)
 			}
 			return nil
 		})
-}
-
-// twoArgs wants a workspace and something in it.
-func twoArgs(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 2 {
-			return nil
-		}
-		return fmt.Errorf("%q takes a workspace and %s, got %q\nhint: %s", cmd.CommandPath(), what, args, usage(cmd))
-	}
 }
 
 // appCommand is a request about one app that is answered with what it is then.
@@ -45,7 +39,7 @@ func (a *app) appCommand(op, short, long, example string, limit bool, tell func(
 	var asJSON bool
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use: op + " NAME APP [flags]", Short: short, Long: long, Example: example, Args: twoArgs("an app"),
+		Use: op + " NAME APP [flags]", Short: short, Long: long, Example: example, Args: cmdline.TwoArgs("an app"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := a.workspaceNamed(args[0])
 			if err != nil {
@@ -59,13 +53,13 @@ func (a *app) appCommand(op, short, long, example string, limit bool, tell func(
 			}
 			r, err := e.Call(ctx, api.Request{Op: op, App: args[1]})
 			if errors.Is(err, context.DeadlineExceeded) {
-				return &exitError{status: workspace.ExitTimeout, err: fmt.Errorf("app %s still runs after %s", oneLine(args[1]), timeout)}
+				return &exitError{status: api.ExitTimeout, err: fmt.Errorf("app %s still runs after %s", show.OneLine(args[1]), timeout)}
 			}
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				err = printJSON(a.out, r.App)
+				err = show.JSON(a.out, r.App)
 			} else {
 				tell(*r.App)
 			}
@@ -80,21 +74,21 @@ func (a *app) appCommand(op, short, long, example string, limit bool, tell func(
 	if limit {
 		cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this time, with status 124; 0 for never")
 	}
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) waitCommand() *cobra.Command {
 	return a.appCommand(api.OpWait, "Wait for the end of an app", `Waits until an app has ended, and ends with its status.
 `+exitStatusHelp, "  carrel wait dev server\n  carrel wait dev 3f2a91c0 --timeout 5m", true, func(one api.App) {
-		fmt.Fprintf(a.out, "%s %s: %s\n", one.ID, oneLine(one.Name), appState(one))
+		fmt.Fprintf(a.out, "%s %s: %s\n", one.ID, show.OneLine(one.Name), apiview.AppState(one))
 	})
 }
 
 func (a *app) killCommand() *cobra.Command {
 	return a.appCommand(api.OpKill, "End an app, and all that it has started", `Asks an app and everything that it has started to end, as SIGTERM does, and after five
 seconds makes them: also what has left its session or its parents.
-`+plainStatusHelp, "  carrel kill dev server", false, func(one api.App) {
-		fmt.Fprintf(a.out, "ended %s %s\n", one.ID, oneLine(one.Name))
+`+cmdline.PlainStatus, "  carrel kill dev server", false, func(one api.App) {
+		fmt.Fprintf(a.out, "ended %s %s\n", one.ID, show.OneLine(one.Name))
 	})
 }
 
@@ -107,9 +101,9 @@ func (a *app) logsCommand() *cobra.Command {
 		Long: `Prints the output of an app that was launched, standard output to standard output
 and the rest to standard error, as it was written: on a terminal what could do harm
 is escaped. The newest 8 MiB of each are kept, also after the workspace has stopped.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: "  carrel logs dev server --tail 4096\n  carrel logs dev server --follow --stream stderr",
-		Args:    twoArgs("an app"),
+		Args:    cmdline.TwoArgs("an app"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.logs(cmd.Context(), args, req, asJSON) },
 
 		ValidArgsFunction: a.completeApp,
@@ -119,14 +113,14 @@ is escaped. The newest 8 MiB of each are kept, also after the workspace has stop
 	cmd.Flags().Int64Var(&req.Tail, "tail", 0, "only the last BYTES of each")
 	cmd.Flags().Uint64Var(&req.Since, "since", 0, "only from this place on, as --json tells it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print each piece as one JSON value a line")
-	completeFlag(cmd, "stream", cobra.FixedCompletions([]string{api.StreamStdout, api.StreamStderr}, cobra.ShellCompDirectiveNoFileComp))
-	return explainFlagErrors(cmd)
+	cmdline.CompleteFlag(cmd, "stream", cobra.FixedCompletions([]string{api.StreamStdout, api.StreamStderr}, cobra.ShellCompDirectiveNoFileComp))
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) logs(ctx context.Context, args []string, req api.Request, asJSON bool) error {
-	show := func(o *api.Output) error {
+	tell := func(o *api.Output) error {
 		if asJSON {
-			return printLine(a.out, o)
+			return show.Line(a.out, o)
 		}
 		to := a.out
 		if o.Stream == api.StreamStderr {
@@ -145,21 +139,21 @@ func (a *app) logs(ctx context.Context, args []string, req api.Request, asJSON b
 		if err := a.stoppedSame("logs", args[0]); err != nil {
 			return err
 		}
-		return workspace.StoppedLogs(ctx, workspace.StatePath(a.getenv), args[0], args[1], req, show)
+		return named.Logs(ctx, workspace.StatePath(a.getenv), args[0], args[1], req, tell)
 	}
 	req.App = args[1]
 	return e.Stream(ctx, req, func(r api.Reply) error {
 		if r.Output == nil {
 			return nil
 		}
-		return show(r.Output)
+		return tell(r.Output)
 	})
 }
 
 // writeSafely prints bytes from inside: escaped where a terminal shows them.
 func writeSafely(to io.Writer, b []byte) error {
-	if isTerminal(to) {
-		_, err := io.WriteString(to, Escape(string(b)))
+	if show.IsTerminal(to) {
+		_, err := io.WriteString(to, show.Escape(string(b)))
 		return err
 	}
 	_, err := to.Write(b)
@@ -175,9 +169,9 @@ func (a *app) eventsCommand() *cobra.Command {
 		Long: `Prints the events of a workspace, oldest first: what was started and how it ended,
 what was refused, who changed its control. What was typed, and values of variables,
 are never among them, only sizes. They are there after the workspace has stopped.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: "  carrel events dev --since 120\n  carrel events dev --follow --json",
-		Args:    oneArg("a workspace"),
+		Args:    cmdline.OneArg("a workspace"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.events(cmd.Context(), args[0], req, asJSON) },
 
 		ValidArgsFunction: a.completeDesk,
@@ -185,22 +179,15 @@ are never among them, only sizes. They are there after the workspace has stopped
 	cmd.Flags().BoolVarP(&req.Follow, "follow", "f", false, "go on with what happens")
 	cmd.Flags().Uint64Var(&req.Since, "since", 0, "only those after this number")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print each as one JSON value a line")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) events(ctx context.Context, name string, req api.Request, asJSON bool) error {
-	show := func(e api.Event) error {
+	tell := func(e api.Event) error {
 		if asJSON {
-			return printLine(a.out, e)
+			return show.Line(a.out, e)
 		}
-		text := e.Text
-		if e.Denial != nil {
-			text = e.Denial.Message
-		}
-		if e.Approval != nil {
-			text = e.Approval.ID + " " + e.Approval.Operation + " " + e.Approval.Subject
-		}
-		_, err := fmt.Fprintf(a.out, "%6d  %s  %-18s %s\n", e.Seq, e.Time.Local().Format(stampLayout), e.Kind, oneLine(text))
+		_, err := fmt.Fprintln(a.out, apiview.EventText(e))
 		return err
 	}
 	e, ok, err := a.deskRunning(name)
@@ -211,17 +198,17 @@ func (a *app) events(ctx context.Context, name string, req api.Request, asJSON b
 		if err := a.stoppedSame("events", name); err != nil {
 			return err
 		}
-		return workspace.StoppedEvents(workspace.StatePath(a.getenv), name, req.Since, show)
+		return named.Events(workspace.StatePath(a.getenv), name, req.Since, tell)
 	}
-	return streamEvents(ctx, e, req, show)
+	return streamEvents(ctx, e, req, tell)
 }
 
-func streamEvents(ctx context.Context, e supervisor.Entry, req api.Request, show func(api.Event) error) error {
+func streamEvents(ctx context.Context, e supervisor.Entry, req api.Request, tell func(api.Event) error) error {
 	return e.Stream(ctx, req, func(r api.Reply) error {
 		if r.Event == nil {
 			return nil
 		}
-		return show(*r.Event)
+		return tell(*r.Event)
 	})
 }
 
@@ -233,7 +220,7 @@ func (a *app) completeApp(cmd *cobra.Command, args []string, word string) ([]str
 	d, _ := a.desk(cmd.Context(), args[0])
 	var names []string
 	for _, one := range d.Apps {
-		names = append(names, one.ID+"\t"+oneLine(one.Name))
+		names = append(names, one.ID+"\t"+show.OneLine(one.Name))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -12,7 +11,11 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/apiview"
 	"carrel/internal/audit"
+	"carrel/internal/cmdline"
+	"carrel/internal/named"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -28,12 +31,12 @@ func (a *app) auditCommand() *cobra.Command {
 		Long: `A workspace that stays writes down who asked for what and how it was decided: requests,
 approvals, refusals, connections, steps of the history, changes of its control. Each
 record carries the hash of the one before, so that a change made later is found.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: "  carrel audit verify dev\n  carrel audit show dev --decision refused",
-		Args:    noArgs,
+		Args:    cmdline.NoArgs,
 	}
 	cmd.AddCommand(a.auditVerifyCommand(), a.auditShowCommand(), a.auditExportCommand())
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) auditVerifyCommand() *cobra.Command {
@@ -55,7 +58,7 @@ Exit status:
   1    it does not
   125  carrel refused or went wrong`,
 		Example: "  carrel audit verify dev\n  carrel audit verify dev --head 5f0c...\n  carrel audit verify ./copy.jsonl --json",
-		Args:    oneArg("a workspace or a file"),
+		Args:    cmdline.OneArg("a workspace or a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			head = strings.ToLower(strings.TrimSpace(head))
 			if head == "" && cmd.Flags().Changed("head") { // of a variable that is not set: it would check less than was asked for
@@ -74,17 +77,17 @@ Exit status:
 				a.status = 1
 			}
 			if asJSON {
-				return printJSON(a.out, r)
+				return show.JSON(a.out, r)
 			}
-			printAuditResult(a.out, args[0], r)
+			apiview.PrintAuditResult(a.out, args[0], r)
 			return nil
 		},
 		ValidArgsFunction: a.completeDesk,
 	}
 	cmd.Flags().StringVar(&head, "head", "", "a hash that the log had as its last: it has to be in it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was found as JSON")
-	completeFlag(cmd, "head", cobra.NoFileCompletions)
-	return explainFlagErrors(cmd)
+	cmdline.CompleteFlag(cmd, "head", cobra.NoFileCompletions)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // openAudit opens the log of a workspace, or a file.
@@ -92,41 +95,19 @@ func (a *app) openAudit(op, word string) (*audit.Snapshot, error) {
 	if strings.Contains(word, "/") {
 		return audit.OpenFile(word)
 	}
-	if err := workspace.CheckDeskName(word); err != nil {
+	if err := named.CheckName(word); err != nil {
 		return nil, err
 	}
 	if err := a.stoppedSame(op, word); err != nil { // it tells of all that was done there
 		return nil, err
 	}
-	s, err := workspace.OpenAudit(workspace.StatePath(a.getenv), word)
+	s, err := named.OpenAudit(workspace.StatePath(a.getenv), word)
 	if err != nil {
 		if _, no := os.Stat(word); no == nil {
 			return nil, fmt.Errorf("%w; for the file of that name write ./%s", err, word)
 		}
 	}
 	return s, err
-}
-
-func printAuditResult(w io.Writer, name string, r api.AuditResult) {
-	t := &table{}
-	if r.OK {
-		fmt.Fprintf(w, "%s: %s, and each goes on from the one before\n", oneLine(name), count(int(r.Records), "record", "records"))
-	} else {
-		fmt.Fprintf(w, "%s: BROKEN at record %d: %s\n", oneLine(name), r.Broken.Record, oneLine(r.Broken.Why))
-		if r.Broken.Line > 0 {
-			t.row("where", fmt.Sprintf("%s, line %d", r.Broken.File, r.Broken.Line))
-		}
-		t.row("before it", count(int(r.Records), "record holds", "records hold"))
-	}
-	if r.Records > 0 {
-		t.row("first", fmt.Sprint(r.First), r.From.Local().Format(stampLayout))
-		t.row("last", fmt.Sprint(r.Last), r.To.Local().Format(stampLayout))
-		t.row("head", r.Head)
-	}
-	for _, n := range r.Notes {
-		t.row("note", n)
-	}
-	t.print(w, "  ")
 }
 
 // auditFilter is what of a log is shown.
@@ -146,9 +127,9 @@ interrupted. It does not check them: carrel audit verify does. With --json each 
 is printed with its hash, as JSON on a line of its own.
 
 What a record is about may have been chosen by a program inside: it is escaped.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: "  carrel audit show dev\n  carrel audit show dev --kind approval\n  carrel audit show dev --decision refused --json\n  carrel audit show dev --since 120 --follow",
-		Args:    oneArg("a workspace or a file"),
+		Args:    cmdline.OneArg("a workspace or a file"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.showAudit(cmd.Context(), args[0], f) },
 
 		ValidArgsFunction: a.completeDesk,
@@ -159,9 +140,9 @@ What a record is about may have been chosen by a program inside: it is escaped.
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on with what comes")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON, one object a line")
 	for flag, words := range map[string][]string{"kind": auditKinds, "decision": auditDecisions, "since": nil} {
-		completeFlag(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+		cmdline.CompleteFlag(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 var (
@@ -213,43 +194,16 @@ func (a *app) auditPiece(name string, f *auditFilter, first bool) error {
 			return nil
 		}
 		if f.json {
-			_, err := a.out.Write(plainJSON(line))
+			_, err := a.out.Write(show.PlainJSON(line))
 			return err
 		}
-		printAuditRecord(a.out, &r)
+		apiview.PrintAuditRecord(a.out, &r)
 		return nil
 	})
 	if first && broken > 0 {
-		fmt.Fprintf(a.err, "carrel: %s no records; `carrel audit verify %s` says more\n", count(broken, "line is", "lines are"), oneLine(name))
+		fmt.Fprintf(a.err, "carrel: %s no records; `carrel audit verify %s` says more\n", show.Count(broken, "line is", "lines are"), show.OneLine(name))
 	}
 	return err
-}
-
-// printAuditRecord shows one on a line; every byte of it is escaped.
-func printAuditRecord(w io.Writer, r *api.AuditRecord) {
-	who := r.Who.Kind
-	if r.Who.PID != 0 {
-		who += fmt.Sprintf(" %d", r.Who.PID)
-	}
-	words := []string{fmt.Sprintf("%4d  %s  %-9s  %-8s  %-16s", r.Seq, r.Time.Local().Format(stampLayout), oneLine(r.Kind), oneLine(dash(r.Decision)), oneLine(who))}
-	if r.Operation != "" {
-		words = append(words, oneLine(r.Operation))
-	}
-	if r.Subject != "" {
-		words = append(words, oneLine(quoteIf(shorten(r.Subject, 2*columnMax))))
-	}
-	for _, one := range [][2]string{{"rule", r.Rule}, {"app", r.App}} {
-		if one[1] != "" {
-			words = append(words, "["+one[0]+" "+oneLine(shorten(one[1], columnMax))+"]")
-		}
-	}
-	if r.Step != 0 {
-		words = append(words, fmt.Sprintf("[step %d]", r.Step))
-	}
-	if r.Detail != "" {
-		words = append(words, "("+oneLine(shorten(r.Detail, 2*columnMax))+")")
-	}
-	fmt.Fprintln(w, strings.TrimRight(strings.Join(words, " "), " "))
 }
 
 func (a *app) auditExportCommand() *cobra.Command {
@@ -265,7 +219,7 @@ Exit status:
   1    it was copied, and does not hold
   125  carrel refused or went wrong`,
 		Example: "  carrel audit export dev -o dev-audit.jsonl\n  carrel audit export dev | ssh logs 'cat > dev-audit.jsonl'",
-		Args:    oneArg("a workspace"),
+		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := a.openAudit("audit export", args[0])
 			if err != nil {
@@ -282,13 +236,13 @@ Exit status:
 			if !r.OK {
 				a.status = 1
 			}
-			printAuditResult(a.err, args[0], r)
+			apiview.PrintAuditResult(a.err, args[0], r)
 			return nil
 		},
 		ValidArgsFunction: a.completeDesk,
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "a file that does not exist yet, instead of standard output")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) copyAudit(s *audit.Snapshot, file string) error {

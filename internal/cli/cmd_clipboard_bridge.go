@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"carrel/internal/clipboard"
+	"carrel/internal/cmdline"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
@@ -47,13 +49,13 @@ func (a *app) carryCommand(verb, short, long, example string, carry func(context
 
 It takes a person at a terminal outside the workspace: what is on your clipboard is
 yours. The workspace is one that stays, or a run by its id (carrel ps).
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: example,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return nil
 			}
-			return fmt.Errorf("%q takes one workspace, got %q\nhint: %s", cmd.CommandPath(), args, usage(cmd))
+			return fmt.Errorf("%q takes one workspace, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := a.workspaceNamed(args[0])
@@ -67,14 +69,14 @@ yours. The workspace is one that stays, or a run by its id (carrel ps).
 				return err
 			}
 			if asJSON {
-				return printJSON(a.out, what)
+				return show.JSON(a.out, what)
 			}
-			fmt.Fprintf(a.out, "%d bytes of %s\n", what.Bytes, oneLine(what.Type))
+			fmt.Fprintf(a.out, "%d bytes of %s\n", what.Bytes, show.OneLine(what.Type))
 			return nil
 		},
 		ValidArgsFunction: a.completeWorkspace,
 	}
 	cmd.Flags().BoolVar(&image, "image", false, "a picture, also where there is text")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was carried as JSON")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }

@@ -5,7 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/explain"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -14,14 +17,14 @@ import (
 var kindWords = []string{"user", "project", "operator", "ceiling", "profile"}
 
 func (a *app) configCommand() *cobra.Command {
-	return explainFlagErrors(group(&cobra.Command{
+	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
 		Use:   "config",
 		Short: "Check, describe or show the configuration",
 		Long: `The configuration is YAML in up to four files: the operator's
 (/etc/carrel/config.yaml), a ceiling (--permissions FILE or CARREL_PERMISSIONS),
 yours (~/.config/carrel/config.yaml) and the project's (.carrel.yaml or
 .carrel/config.yaml), which may only tighten.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel config check
   carrel config schema --kind project
   carrel config show`,
@@ -61,7 +64,7 @@ Exit status:
 	cmd.Flags().StringVar(&kind, "kind", "", "what FILE is: "+strings.Join(kindWords, ", "))
 	cmd.Flags().StringVar(&permissions, "permissions", "", "ceiling file to check with the others")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the mistakes as JSON")
-	completeFlag(cmd, "kind", cobra.FixedCompletions(kindWords, cobra.ShellCompDirectiveNoFileComp))
+	cmdline.CompleteFlag(cmd, "kind", cobra.FixedCompletions(kindWords, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -74,10 +77,10 @@ func (a *app) configSchemaCommand() *cobra.Command {
 YAML language server takes it for completion and checks:
 
   # yaml-language-server: $schema=/path/to/schema.json
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel config schema > schema.json
   carrel config schema --kind ceiling`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			k, err := kindOf(kind)
 			if err != nil {
@@ -88,7 +91,7 @@ YAML language server takes it for completion and checks:
 		},
 	}
 	cmd.Flags().StringVar(&kind, "kind", kind, "which file: "+strings.Join(kindWords, ", "))
-	completeFlag(cmd, "kind", cobra.FixedCompletions(kindWords, cobra.ShellCompDirectiveNoFileComp))
+	cmdline.CompleteFlag(cmd, "kind", cobra.FixedCompletions(kindWords, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -103,10 +106,10 @@ func kindOf(word string) (config.Kind, error) {
 
 // findings are what a check found.
 type findings struct {
-	Checked  []string      `json:"-"`
-	Files    []text        `json:"checked"`
-	Problems []problemJSON `json:"problems"`
-	Warnings []warning     `json:"warnings"`
+	Checked  []string          `json:"-"`
+	Files    []text            `json:"checked"`
+	Problems []problemJSON     `json:"problems"`
+	Warnings []explain.Warning `json:"warnings"`
 }
 
 type problemJSON struct {
@@ -147,7 +150,7 @@ func (a *app) checkAll(f *findings, permissions string) {
 		f.add(config.Problem{Message: err.Error()})
 	default:
 		f.addMounts(workspace.CheckMounts(workspace.Request{Environ: a.environ, Ceilings: under}))
-		f.Warnings = warningsOf(loaded.Warnings)
+		f.Warnings = explain.WarningsOf(loaded.Warnings)
 		for _, file := range loaded.Files {
 			if file.Present {
 				f.Checked = append(f.Checked, file.Path)
@@ -189,41 +192,33 @@ func kindByName(file string) config.Kind {
 
 func (a *app) reportFindings(f *findings, asJSON bool) error {
 	if asJSON {
-		f.Files, f.Problems, f.Warnings = texts(f.Checked), notNil(f.Problems), notNil(f.Warnings)
-		if err := printJSON(a.out, f); err != nil {
+		f.Files, f.Problems, f.Warnings = show.Texts(f.Checked), show.NotNil(f.Problems), show.NotNil(f.Warnings)
+		if err := show.JSON(a.out, f); err != nil {
 			return err
 		}
 	} else {
 		a.printFindings(f)
 	}
 	if len(f.Problems) > 0 {
-		return fmt.Errorf("%s in the configuration", count(len(f.Problems), "mistake", "mistakes"))
+		return fmt.Errorf("%s in the configuration", show.Count(len(f.Problems), "mistake", "mistakes"))
 	}
 	return nil
 }
 
 func (a *app) printFindings(f *findings) {
 	for _, p := range f.Problems {
-		fmt.Fprintln(a.out, oneLine(p.line))
+		fmt.Fprintln(a.out, show.OneLine(p.line))
 	}
 	for _, w := range f.Warnings {
-		fmt.Fprintf(a.out, "%s: warning: %s\n", oneLine(string(w.Where)), oneLine(string(w.Message)))
+		fmt.Fprintf(a.out, "%s: warning: %s\n", show.OneLine(string(w.Where)), show.OneLine(string(w.Message)))
 	}
 	if len(f.Problems) > 0 {
 		return
 	}
 	for _, file := range f.Checked {
-		fmt.Fprintf(a.out, "%s: ok\n", oneLine(quoteIf(file)))
+		fmt.Fprintf(a.out, "%s: ok\n", show.OneLine(show.QuoteIf(file)))
 	}
 	if len(f.Checked) == 0 {
 		fmt.Fprintln(a.out, "no configuration file exists; carrel config show says where they are looked for")
 	}
-}
-
-// notNil makes an empty list [] in JSON.
-func notNil[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }

@@ -3,7 +3,10 @@ package cli
 import (
 	"fmt"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/explain"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -18,10 +21,10 @@ func (a *app) configShowCommand() *cobra.Command {
 		Long: `Shows each file that was looked for, and each value that stands in one of them or
 in a CARREL_ variable, with its place. What comes of them, defaults and flags
 included, is what carrel explain shows.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel config show
   carrel config show --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			under, err := a.ceilings(permissions)
 			if err != nil {
@@ -33,7 +36,7 @@ included, is what carrel explain shows.
 			}
 			s := settingsOf(loaded)
 			if asJSON {
-				return printJSON(a.out, s)
+				return show.JSON(a.out, s)
 			}
 			a.printSettings(s)
 			return nil
@@ -46,9 +49,9 @@ included, is what carrel explain shows.
 
 // settings are what config show prints.
 type settings struct {
-	Files    []fileStatus `json:"files"`
-	Values   []setting    `json:"values"`
-	Warnings []warning    `json:"warnings"`
+	Files    []fileStatus      `json:"files"`
+	Values   []setting         `json:"values"`
+	Warnings []explain.Warning `json:"warnings"`
 }
 
 type fileStatus struct {
@@ -58,19 +61,19 @@ type fileStatus struct {
 }
 
 type setting struct {
-	Key    text       `json:"key"`
-	Value  text       `json:"value"`
-	Source sourceJSON `json:"source"`
+	Key    text           `json:"key"`
+	Value  text           `json:"value"`
+	Source explain.Source `json:"source"`
 	where  string
 }
 
 func settingsOf(l *config.Loaded) settings {
-	s := settings{Files: []fileStatus{}, Values: []setting{}, Warnings: warningsOf(l.Warnings)}
+	s := settings{Files: []fileStatus{}, Values: []setting{}, Warnings: explain.WarningsOf(l.Warnings)}
 	for _, f := range l.Files {
 		s.Files = append(s.Files, fileStatus{Kind: f.Kind.String(), Path: text(f.Path), Present: f.Present})
 	}
 	for _, v := range config.Show(l) {
-		s.Values = append(s.Values, setting{Key: text(v.Key), Value: text(v.Value), Source: sourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
+		s.Values = append(s.Values, setting{Key: text(v.Key), Value: text(v.Value), Source: explain.SourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
 	}
 	return s
 }
@@ -80,29 +83,29 @@ func place(file string, line int) string {
 	if file == "" {
 		return "environment"
 	}
-	return fmt.Sprintf("%s:%d", quoteIf(file), line)
+	return fmt.Sprintf("%s:%d", show.QuoteIf(file), line)
 }
 
 func (a *app) printSettings(s settings) {
-	files := &table{}
+	files := &show.Table{}
 	for _, f := range s.Files {
 		state := "not there"
 		if f.Present {
 			state = "read"
 		}
-		files.row(f.Kind, state, quoteIf(string(f.Path)))
+		files.Row(f.Kind, state, show.QuoteIf(string(f.Path)))
 	}
-	files.print(a.out, "")
+	files.Print(a.out, "")
 	if len(s.Values) > 0 {
 		fmt.Fprintln(a.out)
-		values := &table{}
-		values.row("KEY", "VALUE", "WHERE")
+		values := &show.Table{}
+		values.Row("KEY", "VALUE", "WHERE")
 		for _, v := range s.Values {
-			values.row(string(v.Key), quoteIf(string(v.Value)), v.where)
+			values.Row(string(v.Key), show.QuoteIf(string(v.Value)), v.where)
 		}
-		values.print(a.out, "")
+		values.Print(a.out, "")
 	}
 	for _, w := range s.Warnings {
-		fmt.Fprintf(a.out, "\nwarning: %s: %s\n", oneLine(string(w.Where)), oneLine(string(w.Message)))
+		fmt.Fprintf(a.out, "\nwarning: %s: %s\n", show.OneLine(string(w.Where)), show.OneLine(string(w.Message)))
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/inside"
 
 	"github.com/spf13/cobra"
@@ -17,19 +18,19 @@ func (a *app) connectCommand() *cobra.Command {
 standard input and output, as ssh wants of a ProxyCommand. Listed names on listed
 ports are reached without it; it is for hosts that a person is asked about, for
 addresses, and for the reason of a refusal.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  ssh -o 'ProxyCommand carrel connect %h %p' git@github.com
   carrel connect example.com 443`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return nil
 			}
-			return fmt.Errorf("%q takes a host and a port, got %q\nhint: %s", cmd.CommandPath(), args, usage(cmd))
+			return fmt.Errorf("%q takes a host and a port, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return inside.Connect(args[0], args[1], a.in, a.out)
 		},
 	}
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }

@@ -6,7 +6,10 @@ import (
 	"os"
 
 	"carrel/internal/api"
+	"carrel/internal/attach"
+	"carrel/internal/cmdline"
 	"carrel/internal/inside"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -35,13 +38,13 @@ Looking, and carrel stop, work in every mode.
 
 With --ask a program that may not change it back files that as something to approve:
 the id is printed, carrel approvals ID says what became of it.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: "  carrel control dev\n  carrel control dev read_only --reason \"I look at the diff\"\n  carrel control dev active\n  carrel control dev active --ask --reason \"the tests pass\"",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 || len(args) == 2 {
 				return nil
 			}
-			return fmt.Errorf("%q takes a workspace and a mode, got %q\nhint: %s", cmd.CommandPath(), args, usage(cmd))
+			return fmt.Errorf("%q takes a workspace and a mode, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req := api.Request{Op: api.OpControl, Reason: reason}
@@ -52,7 +55,7 @@ the id is printed, carrel approvals ID says what became of it.
 				return a.control(cmd.Context(), args[0], req, asJSON)
 			}
 			if req.Mode == "" {
-				return fmt.Errorf("--ask needs a mode to ask for\nhint: %s", usage(cmd))
+				return fmt.Errorf("--ask needs a mode to ask for\nhint: %s", cmdline.Usage(cmd))
 			}
 			req.Op = api.OpAsk
 			return a.askControl(cmd.Context(), args[0], req, asJSON)
@@ -67,7 +70,7 @@ the id is printed, carrel approvals ID says what became of it.
 	cmd.Flags().StringVar(&reason, "reason", "", "say why; it is shown to whoever is refused")
 	cmd.Flags().BoolVar(&ask, "ask", false, "file it for a person to approve, instead of changing it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the control as JSON; with --ask the approval")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) control(ctx context.Context, name string, req api.Request, asJSON bool) error {
@@ -85,10 +88,10 @@ func (a *app) control(ctx context.Context, name string, req api.Request, asJSON 
 		return err
 	}
 	if asJSON {
-		return printJSON(a.out, r.Control)
+		return show.JSON(a.out, r.Control)
 	}
 	fmt.Fprintf(a.out, "%s %s\n", name, r.Control.Mode)
-	if req.Mode == api.ControlTakeover && isTerminal(a.err) {
+	if req.Mode == api.ControlTakeover && show.IsTerminal(a.err) {
 		fmt.Fprintf(a.err, "carrel: you have taken over: what is typed there can be seen by the programs of the workspace; `carrel control %s active` hands back\n", name)
 	}
 	return nil
@@ -105,11 +108,11 @@ func (a *app) askControl(ctx context.Context, name string, req api.Request, asJS
 	case err != nil:
 		return err
 	case r.Approval == nil && asJSON: // it is that already
-		return printJSON(a.out, r.Control)
+		return show.JSON(a.out, r.Control)
 	case r.Approval == nil:
 		fmt.Fprintf(a.out, "%s %s\n", name, r.Control.Mode)
 	case asJSON:
-		return printJSON(a.out, r.Approval)
+		return show.JSON(a.out, r.Approval)
 	default:
 		fmt.Fprintf(a.out, "%s waits: a person types `carrel approve %s`\n", r.Approval.ID, r.Approval.ID)
 	}
@@ -143,7 +146,7 @@ screen, and what you type goes there. Ctrl-] lets go of it; it runs on.
 			if len(args) == 1 || len(args) == 2 {
 				return nil
 			}
-			return fmt.Errorf("%q takes a workspace and an app, got %q\nhint: %s", cmd.CommandPath(), args, usage(cmd))
+			return fmt.Errorf("%q takes a workspace and an app, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := a.workspaceNamed(args[0])
@@ -160,14 +163,14 @@ screen, and what you type goes there. Ctrl-] lets go of it; it runs on.
 		},
 		ValidArgsFunction: a.completeApp,
 	}
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) attach(ctx context.Context, e supervisor.Entry, app string) error {
-	if !isTerminal(a.out) || !term.IsTerminal(int(os.Stdin.Fd())) {
+	if !show.IsTerminal(a.out) || !term.IsTerminal(int(os.Stdin.Fd())) {
 		return fmt.Errorf("attach needs a terminal here\nhint: `carrel terminal read %s APP` shows the screen as text", e.Name)
 	}
-	last, detached, err := workspace.AttachTo(ctx, e, app)
+	last, detached, err := attach.To(ctx, e, app)
 	if err != nil {
 		return err
 	}

@@ -2,19 +2,17 @@ package cli
 
 import (
 	"fmt"
-	"io"
-	"strings"
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/apiview"
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
-
-// stampLayout is how a moment is shown to a person, in local time.
-const stampLayout = "2006-01-02 15:04:05"
 
 type logFlags struct {
 	since, project string
@@ -29,19 +27,19 @@ func (a *app) denialsCommand() *cobra.Command {
 		Short: "List what was refused, by which rule, and what would allow it",
 		Long: `Lists the refusals of earlier runs in the current project, oldest first: the
 operation, the rule with its place, and the flag or line that would allow it.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel denials
   carrel denials --since 24h -n 20
   carrel denials --all --json
   carrel denials --project ~/src/demo`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.denials(cmd, f) },
 	}
 	cmd.Flags().StringVar(&f.project, "project", "", "those of the project that holds this directory")
 	cmd.Flags().BoolVar(&f.all, "all", false, "those of all projects")
-	oneOf(cmd, "project", "all")
+	cmdline.OneOf(cmd, "project", "all")
 	f.register(cmd)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) linksCommand() *cobra.Command {
@@ -52,23 +50,23 @@ func (a *app) linksCommand() *cobra.Command {
 		Long: `Lists the links that programs behind the walls asked to open, oldest first, and
 whether a browser outside was started with them. A link comes from inside: look
 at it before you open it.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel links
   carrel links -n 1
   carrel links --since 10m --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.links(cmd, f) },
 	}
 	f.register(cmd)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (f *logFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.since, "since", "", "not older than this: 30m, 24h")
 	cmd.Flags().IntVarP(&f.last, "last", "n", 0, "only the newest N")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON, one list")
-	completeFlag(cmd, "since", cobra.NoFileCompletions)
-	completeFlag(cmd, "last", cobra.NoFileCompletions)
+	cmdline.CompleteFlag(cmd, "since", cobra.NoFileCompletions)
+	cmdline.CompleteFlag(cmd, "last", cobra.NoFileCompletions)
 }
 
 // start is the oldest moment that counts.
@@ -112,13 +110,13 @@ func (a *app) denials(cmd *cobra.Command, f *logFlags) error {
 	a.tellBroken(broken)
 	list = newest(list, f.last)
 	if f.json {
-		return printJSON(a.out, notNil(list))
+		return show.JSON(a.out, show.NotNil(list))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(a.out, noDenials(f.all, at.Project))
 		return nil
 	}
-	printDenials(a.out, list, f.all)
+	apiview.PrintDenials(a.out, list, f.all)
 	return nil
 }
 
@@ -126,40 +124,13 @@ func noDenials(all bool, project string) string {
 	if all {
 		return "no denials"
 	}
-	return oneLine("no denials in " + quoteIf(project) + "; --all lists those of other projects")
+	return show.OneLine("no denials in " + show.QuoteIf(project) + "; --all lists those of other projects")
 }
 
 func (a *app) tellBroken(n int) {
 	if n > 0 {
-		fmt.Fprintf(a.err, "carrel: %s in the log cannot be read\n", count(n, "line", "lines"))
+		fmt.Fprintf(a.err, "carrel: %s in the log cannot be read\n", show.Count(n, "line", "lines"))
 	}
-}
-
-func printDenials(w io.Writer, list []api.Denial, project bool) {
-	for i, d := range list {
-		if i > 0 {
-			fmt.Fprintln(w)
-		}
-		fmt.Fprintf(w, "%s  %s\n", d.Time.Local().Format(stampLayout), oneLine(d.Message))
-		t := &table{}
-		t.row("what", d.Operation+" "+quoteIf(d.Subject))
-		t.row("rule", ruleText(d))
-		if d.Hint != "" {
-			t.row("hint", d.Hint)
-		}
-		t.row("run", d.Workspace+", "+d.Code)
-		if project {
-			t.row("project", quoteIf(d.Project))
-		}
-		t.print(w, "  ")
-	}
-}
-
-func ruleText(d api.Denial) string {
-	if d.Source == "" || strings.Contains(d.Rule, d.Source) {
-		return d.Rule
-	}
-	return d.Rule + " (" + d.Source + ")"
 }
 
 func (a *app) links(cmd *cobra.Command, f *logFlags) error {
@@ -174,27 +145,12 @@ func (a *app) links(cmd *cobra.Command, f *logFlags) error {
 	a.tellBroken(broken)
 	list = newest(list, f.last)
 	if f.json {
-		return printJSON(a.out, notNil(list))
+		return show.JSON(a.out, show.NotNil(list))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(a.out, "no links")
 		return nil
 	}
-	printLinks(a.out, list)
+	apiview.PrintLinks(a.out, list)
 	return nil
-}
-
-func printLinks(w io.Writer, list []api.Link) {
-	t := &table{}
-	for _, l := range list {
-		state := "shown"
-		if l.Opened {
-			state = "opened"
-		}
-		if l.Callback != 0 {
-			state += fmt.Sprintf(", way back to port %d", l.Callback)
-		}
-		t.row(l.Time.Local().Format(stampLayout), state, l.URL)
-	}
-	t.print(w, "")
 }

@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"carrel/internal/api"
-	"carrel/internal/policy"
+	"carrel/internal/apiview"
+	"carrel/internal/cmdline"
+	"carrel/internal/named"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -22,44 +24,33 @@ func (a *app) listCommand() *cobra.Command {
 		Long: `Lists the workspaces that were started with a name: those that run, and those that
 have stopped and left something to look at (carrel cleanup removes it). carrel ps
 lists everything that runs, also what carrel run has started.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: "  carrel list\n  carrel list --json",
-		Args:    noArgs,
+		Args:    cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, err := a.desks(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return printJSON(a.out, notNil(list))
+				return show.JSON(a.out, show.NotNil(list))
 			}
 			if len(list) == 0 {
 				fmt.Fprintln(a.out, "no workspace has been started")
 				return nil
 			}
-			t := &table{}
-			t.row("NAME", "STATE", "CONTROL", "APPS", "SINCE", "PURPOSE", "PROJECT")
-			for _, d := range list {
-				running := 0
-				for _, app := range d.Apps {
-					if app.Running {
-						running++
-					}
-				}
-				t.row(d.Name, stateText(d.State, d.Backend), d.Control.Mode, fmt.Sprint(running), d.Started.Local().Format(stampLayout), dash(oneLine(shorten(d.Purpose, columnMax))), quoteIf(d.Project))
-			}
-			t.print(a.out, "")
+			apiview.PrintWorkspaces(a.out, list)
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // desks lists all workspaces with names; what runs is asked itself.
 func (a *app) desks(ctx context.Context) ([]api.Desk, error) {
 	state := workspace.StatePath(a.getenv)
-	list, err := workspace.Desks(state)
+	list, err := named.List(state)
 	if err != nil {
 		return nil, err
 	}
@@ -100,10 +91,10 @@ func (a *app) refresh(ctx context.Context, e supervisor.Entry, d *api.Desk) {
 
 // desk gives one workspace as it is now.
 func (a *app) desk(ctx context.Context, name string) (api.Desk, error) {
-	if err := workspace.CheckDeskName(name); err != nil {
+	if err := named.CheckName(name); err != nil {
 		return api.Desk{}, err
 	}
-	d, err := workspace.ReadDesk(workspace.StatePath(a.getenv), name)
+	d, err := named.Read(workspace.StatePath(a.getenv), name)
 	if err != nil {
 		return d, err
 	}
@@ -114,10 +105,10 @@ func (a *app) desk(ctx context.Context, name string) (api.Desk, error) {
 }
 
 // lookCommand is a command that shows something of one workspace, running or stopped.
-func (a *app) lookCommand(use, short, long, example string, show func(d api.Desk, asJSON bool) error) *cobra.Command {
+func (a *app) lookCommand(use, short, long, example string, tell func(d api.Desk, asJSON bool) error) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: use + " NAME [flags]", Short: short, Long: long + plainStatusHelp, Example: example, Args: oneArg("a workspace"),
+		Use: use + " NAME [flags]", Short: short, Long: long + cmdline.PlainStatus, Example: example, Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := a.desk(cmd.Context(), args[0])
 			if err == nil && use != "status" { // which every caller may have
@@ -126,12 +117,12 @@ func (a *app) lookCommand(use, short, long, example string, show func(d api.Desk
 			if err != nil {
 				return err
 			}
-			return show(d, asJSON)
+			return tell(d, asJSON)
 		},
 		ValidArgsFunction: a.completeDesk,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) statusCommand() *cobra.Command {
@@ -139,9 +130,9 @@ func (a *app) statusCommand() *cobra.Command {
 		"Shows one workspace with its policy, its control, and its apps.\n", "  carrel status dev\n  carrel status dev --json",
 		func(d api.Desk, asJSON bool) error {
 			if asJSON {
-				return printJSON(a.out, d)
+				return show.JSON(a.out, d)
 			}
-			a.printDesk(d)
+			apiview.PrintWorkspace(a.out, d)
 			return nil
 		})
 }
@@ -149,7 +140,7 @@ func (a *app) statusCommand() *cobra.Command {
 func (a *app) manifestCommand() *cobra.Command {
 	return a.lookCommand("manifest", "Print what is written down of a workspace, as JSON", `Prints the manifest of a workspace: what it was started as, what ran in it, how
 that ended. It is there after the workspace has stopped, until carrel cleanup.
-`, "  carrel manifest dev", func(d api.Desk, _ bool) error { return printJSON(a.out, d) })
+`, "  carrel manifest dev", func(d api.Desk, _ bool) error { return show.JSON(a.out, d) })
 }
 
 func (a *app) artifactsCommand() *cobra.Command {
@@ -158,78 +149,11 @@ the output of its apps, its supervisor's own log.
 `, "  carrel artifacts dev", func(d api.Desk, asJSON bool) error { return a.printArtifacts(d.Artifact, asJSON) })
 }
 
-func (a *app) printDesk(d api.Desk) {
-	t := &table{}
-	t.row("name", d.Name)
-	t.row("state", stateText(d.State, d.Backend))
-	t.row("control", strings.TrimSpace(d.Control.Mode+"  "+oneLine(d.Control.Reason)))
-	t.row("project", quoteIf(d.Project))
-	if d.Purpose != "" {
-		t.row("purpose", oneLine(d.Purpose))
-	}
-	if d.Profile != "" {
-		t.row("profile", d.Profile)
-	}
-	t.row("started", d.Started.Local().Format(stampLayout))
-	if !d.Stopped.IsZero() {
-		t.row("stopped", d.Stopped.Local().Format(stampLayout))
-	}
-	if c := d.Ceiling; c != nil {
-		t.row("ceiling", ceilingText(c))
-	}
-	t.row("waiting", fmt.Sprint(d.Pending)+" for approval")
-	t.print(a.out, "")
-	fmt.Fprintln(a.out, "policy")
-	t = &table{}
-	for _, p := range d.Policy {
-		t.row(p.Dimension, quoteIf(p.Value), p.Source)
-	}
-	t.print(a.out, "  ")
-	if len(d.Apps) > 0 {
-		fmt.Fprintln(a.out, "apps")
-		appTable(d.Apps).print(a.out, "  ")
-	}
-	for _, n := range d.Notes {
-		fmt.Fprintf(a.out, "note: %s\n", oneLine(n))
-	}
-}
-
-func appTable(apps []api.App) *table {
-	t := &table{}
-	t.row("APP", "NAME", "KIND", "STATE", "PROCESSES", "SINCE", "COMMAND")
-	for _, one := range apps {
-		t.row(one.ID, oneLine(shorten(one.Name, columnMax)), one.Kind, appState(one), fmt.Sprint(one.Processes), one.Started.Local().Format(stampLayout), oneLine(shorten(strings.Join(one.Argv, " "), columnMax)))
-	}
-	return t
-}
-
-// stateText is a workspace's state, with what nobody may overlook.
-func stateText(state, backend string) string {
-	if backend == string(policy.BackendNone) {
-		return state + ", NO WALLS"
-	}
-	return state
-}
-
-func appState(one api.App) string {
-	switch {
-	case one.Running:
-		return "running"
-	case one.Signal != "":
-		return one.Signal
-	}
-	return fmt.Sprintf("exit %d", one.Exit)
-}
-
 func (a *app) printArtifacts(list []api.Artifact, asJSON bool) error {
 	if asJSON {
-		return printJSON(a.out, notNil(list))
+		return show.JSON(a.out, show.NotNil(list))
 	}
-	t := &table{}
-	for _, f := range list {
-		t.row(f.Kind, dash(f.Label), fmt.Sprint(f.Bytes), quoteIf(f.Path))
-	}
-	t.print(a.out, "")
+	apiview.PrintArtifacts(a.out, list)
 	return nil
 }
 
@@ -241,9 +165,9 @@ func (a *app) cleanupCommand() *cobra.Command {
 		Long: `Removes the files of a stopped workspace, or of all of them: manifest, events and
 output. The history of the project stays. Where a person had paused it, that is
 remembered. What runs is left alone.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: "  carrel cleanup --dry-run\n  carrel cleanup dev",
-		Args:    atMostOne("a workspace"),
+		Args:    cmdline.AtMostOne("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.cleanup(cmd.Context(), args, dry, asJSON)
 		},
@@ -251,7 +175,7 @@ remembered. What runs is left alone.
 	}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // swept is one workspace of which something was removed.
@@ -276,17 +200,17 @@ func (a *app) cleanup(ctx context.Context, args []string, dry, asJSON bool) erro
 			one.Skipped = "it runs"
 		} else if why := a.sameCeiling("cleanup", d); why != nil {
 			one.Skipped = why.Error()
-		} else if one.Removed, err = workspace.SweepDesk(workspace.StatePath(a.getenv), d.Name, dry, false); err != nil {
+		} else if one.Removed, err = named.Sweep(workspace.StatePath(a.getenv), d.Name, dry, false); err != nil {
 			one.Skipped = err.Error()
 		}
-		one.Removed = notNil(one.Removed)
+		one.Removed = show.NotNil(one.Removed)
 		out = append(out, one)
 	}
 	if len(args) == 1 && len(out) == 0 {
 		return fmt.Errorf("no workspace %q\nhint: `carrel list` names them", args[0])
 	}
 	if asJSON {
-		return printJSON(a.out, notNil(out))
+		return show.JSON(a.out, show.NotNil(out))
 	}
 	verb := "removed"
 	if dry {
@@ -294,10 +218,10 @@ func (a *app) cleanup(ctx context.Context, args []string, dry, asJSON bool) erro
 	}
 	for _, s := range out {
 		if s.Skipped != "" {
-			fmt.Fprintf(a.out, "left %s: %s\n", s.Name, oneLine(s.Skipped))
+			fmt.Fprintf(a.out, "left %s: %s\n", s.Name, show.OneLine(s.Skipped))
 			continue
 		}
-		fmt.Fprintf(a.out, "%s %s: %s\n", verb, s.Name, count(len(s.Removed), "file", "files"))
+		fmt.Fprintf(a.out, "%s %s: %s\n", verb, s.Name, show.Count(len(s.Removed), "file", "files"))
 	}
 	if len(out) == 0 {
 		fmt.Fprintln(a.out, "nothing is left")
@@ -312,16 +236,16 @@ func (a *app) revokeCommand() *cobra.Command {
 		Short: "Stop a workspace and remove what it has left",
 		Long: `Stops a workspace, as carrel stop does, and removes its files, as carrel cleanup
 does. The history of the project stays.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: "  carrel revoke dev",
-		Args:    oneArg("a workspace"),
+		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, ok, err := a.deskRunning(args[0])
 			if err != nil {
 				return err
 			}
 			var removed []api.Artifact
-			if d, err := workspace.ReadDesk(workspace.StatePath(a.getenv), args[0]); err == nil {
+			if d, err := named.Read(workspace.StatePath(a.getenv), args[0]); err == nil {
 				if err := a.sameCeiling("revoke", d); err != nil {
 					return err
 				}
@@ -332,7 +256,7 @@ does. The history of the project stays.
 				}
 			}
 			for end := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
-				removed, err = workspace.SweepDesk(workspace.StatePath(a.getenv), args[0], false, false)
+				removed, err = named.Sweep(workspace.StatePath(a.getenv), args[0], false, false)
 				if err == nil || time.Now().After(end) {
 					break
 				}
@@ -341,15 +265,15 @@ does. The history of the project stays.
 				return err
 			}
 			if asJSON {
-				return printJSON(a.out, swept{Name: args[0], Removed: notNil(removed)})
+				return show.JSON(a.out, swept{Name: args[0], Removed: show.NotNil(removed)})
 			}
-			fmt.Fprintf(a.out, "removed %s: %s\n", args[0], count(len(removed), "file", "files"))
+			fmt.Fprintf(a.out, "removed %s: %s\n", args[0], show.Count(len(removed), "file", "files"))
 			return nil
 		},
 		ValidArgsFunction: a.completeDesk,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was removed as JSON")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // completeDesk names the workspaces that stay.
@@ -357,10 +281,10 @@ func (a *app) completeDesk(_ *cobra.Command, args []string, _ string) ([]string,
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	list, _ := workspace.Desks(workspace.StatePath(a.getenv))
+	list, _ := named.List(workspace.StatePath(a.getenv))
 	var names []string
 	for _, d := range list {
-		names = append(names, d.Name+"\t"+oneLine(shorten(d.Purpose, columnMax)))
+		names = append(names, d.Name+"\t"+show.OneLine(show.Shorten(d.Purpose, show.ColumnMax)))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

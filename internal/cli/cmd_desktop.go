@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
+	"carrel/internal/outfile"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
@@ -22,7 +25,7 @@ import (
 // desktopHelp ends the help of every command about a desktop.
 const desktopHelp = `NAME is a workspace that was started with --display virtual. Its desktop is there from
 the first use on.
-` + plainStatusHelp
+` + cmdline.PlainStatus
 
 // maxPicture bounds what comes from a desktop: the largest screen raw, or what can be
 // copied.
@@ -38,7 +41,7 @@ func (a *app) seeDesktop(ctx context.Context, name string, req *api.Desktop) (*a
 func (a *app) doDesktop(ctx context.Context, name string, req *api.Desktop, files ...*os.File) (*api.DesktopReply, []byte, error) {
 	r, data, err := a.askDesktop(ctx, name, api.OpDesktopDo, req, files...)
 	if r != nil && r.Human != "" {
-		fmt.Fprintf(a.err, "carrel: you have taken over: %s\n", oneLine(r.Human))
+		fmt.Fprintf(a.err, "carrel: you have taken over: %s\n", show.OneLine(r.Human))
 	}
 	return r, data, err
 }
@@ -97,7 +100,7 @@ standard output where that is no terminal. The format follows FILE's ending: png
 		Example: `  carrel screenshot dev -o now.png
   carrel screenshot dev --window 0x600007 --fit 1280x800 --cursor -o window.jpeg
   carrel screenshot dev --area 0,0,400,300 | display`,
-		Args: oneArg("a workspace"),
+		Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if s.Area, err = areaOf(area); err != nil {
 				return err
@@ -113,8 +116,8 @@ standard output where that is no terminal. The format follows FILE's ending: png
 			if s.Format == "jpg" {
 				s.Format = "jpeg"
 			}
-			if file == "" && !asJSON && isTerminal(a.out) {
-				return errPicture // before one is taken
+			if file == "" && !asJSON && show.IsTerminal(a.out) {
+				return outfile.ErrPicture // before one is taken
 			}
 			said, data, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Shot: s})
 			if err != nil {
@@ -122,10 +125,10 @@ standard output where that is no terminal. The format follows FILE's ending: png
 			}
 			toFile := file != "" && file != "-"
 			if toFile && !said.Picture.Unchanged || !toFile && !asJSON {
-				err = a.writeData(file, data)
+				err = outfile.Data(file, a.out, data)
 			}
 			if err == nil && asJSON {
-				err = printJSON(a.out, said)
+				err = show.JSON(a.out, said)
 			}
 			return err
 		},
@@ -140,8 +143,8 @@ standard output where that is no terminal. The format follows FILE's ending: png
 	cmd.Flags().IntVar(&s.Quality, "quality", 0, "of jpeg, 1 to 100 (default 80)")
 	cmd.Flags().StringVar(&s.Since, "since", "", "write nothing if the pixels are those of this token (--json tells it)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what it shows as JSON")
-	notEmpty(cmd, "output", "window", "area", "fit", "format")
-	return explainFlagErrors(cmd)
+	cmdline.NotEmpty(cmd, "output", "window", "area", "fit", "format")
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // areaOf reads X,Y,WIDTH,HEIGHT; nil for nothing.
@@ -226,7 +229,7 @@ while, with --changes until something else is seen.
 			if len(args) == 1 || len(args) == 2 {
 				return nil
 			}
-			return fmt.Errorf("%q takes a workspace and perhaps a size, got %q\nhint: %s", cmd.CommandPath(), args, usage(cmd))
+			return fmt.Errorf("%q takes a workspace and perhaps a size, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
@@ -254,7 +257,7 @@ while, with --changes until something else is seen.
 				return err
 			}
 			if size.Pointer = at.Pointer; asJSON {
-				return printJSON(a.out, size)
+				return show.JSON(a.out, size)
 			}
 			fmt.Fprintf(a.out, "%dx%d, the pointer is at %d,%d\n", size.Size[0], size.Size[1], at.Pointer[0], at.Pointer[1])
 			return nil
@@ -266,8 +269,8 @@ while, with --changes until something else is seen.
 	cmd.Flags().StringVar(&area, "area", "", "look only there: X,Y,WIDTH,HEIGHT")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "wait at most so long (default 30s)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print size and pointer as JSON")
-	oneOf(cmd, "still", "changes")
-	return explainFlagErrors(cmd)
+	cmdline.OneOf(cmd, "still", "changes")
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) recordCommand() *cobra.Command {
@@ -283,7 +286,7 @@ desktop's walls.
 ` + desktopHelp,
 		Example: `  carrel record dev -o work.mkv
   carrel record dev --for 30s --fps 20 -o demo.webm`,
-		Args: oneArg("a workspace"),
+		Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file == "" {
 				return errors.New("-o FILE says where the video goes")
@@ -296,7 +299,7 @@ desktop's walls.
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write it to this file")
 	cmd.Flags().IntVar(&r.FPS, "fps", 0, "frames a second, 1 to 60 (default 10)")
 	cmd.Flags().DurationVar(&limit, "for", 0, "end it after so long")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // record copies a video until it is enough: then what has been painted is still written.
@@ -321,7 +324,7 @@ func (a *app) record(ctx context.Context, name, file string, limit time.Duration
 	}
 	video := files[0]
 	defer video.Close()
-	out, err := openNew(file)
+	out, err := outfile.Open(file)
 	if err != nil {
 		return err
 	}
@@ -337,14 +340,14 @@ func (a *app) record(ctx context.Context, name, file string, limit time.Duration
 	n, err := io.Copy(out, video)
 	if err = errors.Join(err, out.Close()); err != nil { // nobody waits for what cannot be written
 		if err = fmt.Errorf("-o %q: %w", file, pathError(err)); n > 0 {
-			err = fmt.Errorf("%w\nhint: what was recorded until then is there, %s", err, sizeText(n))
+			err = fmt.Errorf("%w\nhint: what was recorded until then is there, %s", err, show.Size(n))
 		} else {
 			_ = os.Remove(file)
 		}
 		return err
 	}
 	if _, _, err = c.Next(); err == nil {
-		fmt.Fprintf(a.err, "carrel: %s has %s\n", quoteIf(file), sizeText(n))
+		fmt.Fprintf(a.err, "carrel: %s has %s\n", show.QuoteIf(file), show.Size(n))
 	}
 	return err
 }

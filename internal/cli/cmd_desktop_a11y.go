@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -20,13 +22,13 @@ func (a *app) a11yCommand() *cobra.Command {
 		Long: `GTK and Qt programs and Chromium (with --force-renderer-accessibility) tell what their
 windows consist of: elements with roles, names, states and places. They can be found,
 invoked and filled in without pictures and coordinates.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel a11y tree dev
   carrel a11y find dev --role 'push button' --name '^Save$'
   carrel a11y invoke dev :1.7:42
   carrel a11y set dev :1.7:31 'new text'`,
 	}
-	return explainFlagErrors(group(cmd, a.a11yLookCommand(false), a.a11yLookCommand(true),
+	return cmdline.ExplainFlagErrors(cmdline.Group(cmd, a.a11yLookCommand(false), a.a11yLookCommand(true),
 		a.a11yDoCommand(api.ElementInvoke, "[ACTION]", "Invoke an element: press a button, choose an item", 2, 3),
 		a.a11yDoCommand(api.ElementSet, "TEXT|NUMBER", "Set an element's text, or with --value its value", 3, 3),
 		a.a11yDoCommand(api.ElementFocus, "", "Give an element the keyboard", 2, 2),
@@ -46,7 +48,7 @@ func (a *app) a11yLookCommand(find bool) *cobra.Command {
 		Use: use, Short: short, Example: example,
 		Long: short + `, one line an element: its reference, role, name, states and place on the screen.
 ` + desktopHelp,
-		Args: oneArg("a workspace"),
+		Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.Lines, t.Millis = !asJSON, millis(timeout)
 			t.Wait = t.Wait || t.Gone
@@ -56,7 +58,7 @@ func (a *app) a11yLookCommand(find bool) *cobra.Command {
 			}
 			if !asJSON {
 				for line := range strings.Lines(string(data)) {
-					fmt.Fprintln(a.out, Escape(strings.TrimSuffix(line, "\n")))
+					fmt.Fprintln(a.out, show.Escape(strings.TrimSuffix(line, "\n")))
 				}
 				return nil
 			}
@@ -82,7 +84,7 @@ func (a *app) a11yLookCommand(find bool) *cobra.Command {
 		cmd.Flags().DurationVar(&timeout, "timeout", 0, "wait at most so long (default 30s)")
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print them as JSON")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) a11yDoCommand(do, takes, short string, least, most int) *cobra.Command {
@@ -112,8 +114,8 @@ func (a *app) a11yDoCommand(do, takes, short string, least, most int) *cobra.Com
 			}
 			if do == api.ElementText {
 				_, text, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Element: e})
-				if err == nil && isTerminal(a.out) {
-					text = []byte(Escape(string(text)) + "\n")
+				if err == nil && show.IsTerminal(a.out) {
+					text = []byte(show.Escape(string(text)) + "\n")
 				}
 				if err == nil {
 					_, err = a.out.Write(text)
@@ -122,7 +124,7 @@ func (a *app) a11yDoCommand(do, takes, short string, least, most int) *cobra.Com
 			}
 			said, _, err := a.doDesktop(cmd.Context(), args[0], &api.Desktop{Element: e})
 			if err == nil && said.Text != "" {
-				fmt.Fprintln(a.out, Escape(said.Text))
+				fmt.Fprintln(a.out, show.Escape(said.Text))
 			}
 			return err
 		},
@@ -131,5 +133,5 @@ func (a *app) a11yDoCommand(do, takes, short string, least, most int) *cobra.Com
 	if do == api.ElementSet {
 		cmd.Flags().BoolVar(&value, "value", false, "a number, for sliders and the like")
 	}
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }

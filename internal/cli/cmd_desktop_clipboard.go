@@ -5,7 +5,10 @@ import (
 	"io"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
 	"carrel/internal/memfile"
+	"carrel/internal/outfile"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -16,11 +19,11 @@ func (a *app) clipboardCommand() *cobra.Command {
 		Short: "Read and set the clipboard of a workspace's desktop",
 		Long: `The clipboard of the hidden desktop, which is not yours: text, pictures and any other
 format, and what was marked last (--primary).
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel clipboard get dev
   carrel clipboard set dev --type image/png < picture.png`,
 	}
-	return explainFlagErrors(group(cmd, append(a.clipboardBridgeCommands(), a.clipboardGetCommand(), a.clipboardSetCommand())...))
+	return cmdline.ExplainFlagErrors(cmdline.Group(cmd, append(a.clipboardBridgeCommands(), a.clipboardGetCommand(), a.clipboardSetCommand())...))
 }
 
 func clipFlags(cmd *cobra.Command, c *api.Clip) {
@@ -43,22 +46,22 @@ func (a *app) clipboardGetCommand() *cobra.Command {
 		Short:   "Print what was copied",
 		Long:    "Prints what was copied, as it is; --types lists its formats.\n" + desktopHelp,
 		Example: "  carrel clipboard get dev\n  carrel clipboard get dev --type image/png -o picture.png\n  carrel clipboard get dev --types",
-		Args:    oneArg("a workspace"),
+		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Selection = selected(cmd)
 			said, data, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Paste: c})
 			if err != nil {
 				return err
 			}
-			if said.Type == api.TypeText && file == "" && isTerminal(a.out) {
-				fmt.Fprintln(a.out, Escape(string(data)))
+			if said.Type == api.TypeText && file == "" && show.IsTerminal(a.out) {
+				fmt.Fprintln(a.out, show.Escape(string(data)))
 				return nil
 			}
 			if c.Targets || said.Type == api.TypeText && file == "" {
 				_, err = a.out.Write(data)
 				return err
 			}
-			return a.writeData(file, data)
+			return outfile.Data(file, a.out, data)
 		},
 		ValidArgsFunction: a.completeWorkspace,
 	}
@@ -75,7 +78,7 @@ func (a *app) clipboardSetCommand() *cobra.Command {
 		Short:   "Copy what comes on standard input",
 		Long:    "Reads standard input, at most 64 MiB, and offers it to the programs of the desktop.\n" + desktopHelp,
 		Example: "  echo hello | carrel clipboard set dev\n  carrel clipboard set dev --type image/png < picture.png",
-		Args:    oneArg("a workspace"),
+		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Selection = selected(cmd)
 			f, err := memfile.New("clipboard")

@@ -10,6 +10,9 @@ import (
 	"unicode/utf8"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
+	"carrel/internal/outfile"
+	"carrel/internal/show"
 	"carrel/internal/strictjson"
 
 	"github.com/spf13/cobra"
@@ -27,7 +30,7 @@ func between(least, most int, what string) cobra.PositionalArgs {
 		if len(args) >= least && (most < 0 || len(args) <= most) {
 			return nil
 		}
-		return fmt.Errorf("%q takes %s, got %q\nhint: %s", cmd.CommandPath(), what, args, usage(cmd))
+		return fmt.Errorf("%q takes %s, got %q\nhint: %s", cmd.CommandPath(), what, args, cmdline.Usage(cmd))
 	}
 }
 
@@ -46,7 +49,7 @@ func (a *app) clickCommand() *cobra.Command {
 			if len(args) == 1 || len(args) == 3 {
 				return nil
 			}
-			return fmt.Errorf("%q takes a workspace and X Y, got %q\nhint: %s", cmd.CommandPath(), args, usage(cmd))
+			return fmt.Errorf("%q takes a workspace and X Y, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) == 3 {
@@ -69,8 +72,8 @@ func (a *app) clickCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&double, "double", false, "twice")
 	cmd.Flags().BoolVar(&move, "move", false, "only move the pointer there")
 	cmd.Flags().StringVar(&s.Keys, "keys", "", "held meanwhile, as ctrl+shift")
-	oneOf(cmd, "double", "count")
-	return explainFlagErrors(cmd)
+	cmdline.OneOf(cmd, "double", "count")
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) dragCommand() *cobra.Command {
@@ -97,7 +100,7 @@ func (a *app) dragCommand() *cobra.Command {
 	cmd.Flags().IntVar(&s.Button, "button", 1, "1 left, 2 middle, 3 right")
 	cmd.Flags().DurationVar(&takes, "for", 0, "how long it takes (default 200ms)")
 	cmd.Flags().StringVar(&s.Keys, "keys", "", "held meanwhile, as ctrl+shift")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) scrollCommand() *cobra.Command {
@@ -124,7 +127,7 @@ func (a *app) scrollCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&at, "at", "", "there: X,Y")
 	cmd.Flags().StringVar(&s.Keys, "keys", "", "held meanwhile, as ctrl")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) keyCommand() *cobra.Command {
@@ -148,7 +151,7 @@ Return, Escape, Tab, F5, PageUp, a, ctrl+shift+t, alt+F4. The names of X work to
 	}
 	cmd.Flags().IntVar(&s.Count, "count", 1, "how often, all of them")
 	cmd.Flags().DurationVar(&hold, "hold", 0, "hold each down for so long")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // maxTyped is how much text goes into one request, which is a line.
@@ -188,7 +191,7 @@ key Return.
 		},
 		ValidArgsFunction: a.completeWorkspace,
 	}
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // typedPart is as much of a text as goes into one request, cut between characters.
@@ -213,7 +216,7 @@ press, release, drag, scroll, key, type or pause, and "at", "from", "button", "c
 "direction", "keys", "text", "millis" as far as it takes them.
 ` + desktopHelp,
 		Example: `  echo '[{"do":"click","at":[400,300]},{"do":"type","text":"hello"},{"do":"key","keys":"Return"}]' | carrel input dev`,
-		Args:    oneArg("a workspace"),
+		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := readAllBounded(a.in)
 			if err != nil {
@@ -227,7 +230,7 @@ press, release, drag, scroll, key, type or pause, and "at", "from", "button", "c
 		},
 		ValidArgsFunction: a.completeWorkspace,
 	}
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) computerCommand() *cobra.Command {
@@ -278,15 +281,15 @@ and type_text work as well.
 				return err
 			}
 			if len(data) > 0 {
-				if err := a.writeData(file, data); err != nil {
+				if err := outfile.Data(file, a.out, data); err != nil {
 					return err
 				}
 			}
 			if asJSON {
-				return printJSON(a.out, said)
+				return show.JSON(a.out, said)
 			}
 			if said.Text != "" {
-				fmt.Fprintln(a.out, oneLine(said.Text))
+				fmt.Fprintln(a.out, show.OneLine(said.Text))
 			}
 			return nil
 		},
@@ -297,5 +300,5 @@ and type_text work as well.
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write the picture to this file")
 	cmd.Flags().BoolVar(&told, "told", false, "print the size of the pictures")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer as JSON")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }

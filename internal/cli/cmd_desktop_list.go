@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -25,7 +27,7 @@ with --gone until none is any more.
 		Example: `  carrel windows dev
   carrel windows dev --title 'Save.*' --wait --timeout 20s
   carrel windows dev --app editor --json`,
-		Args: oneArg("a workspace"),
+		Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Wait = q.Wait || q.Gone
 			q.Millis = millis(timeout)
@@ -38,18 +40,18 @@ with --gone until none is any more.
 				return fmt.Errorf("the list of windows: %w", err)
 			}
 			if asJSON {
-				return printJSON(a.out, list)
+				return show.JSON(a.out, list)
 			}
 			if len(list) == 0 {
 				fmt.Fprintln(a.out, "no windows")
 				return nil
 			}
-			t := &table{}
-			t.row("ID", "APP", "CLASS", "AREA", "STATE", "TITLE")
+			t := &show.Table{}
+			t.Row("ID", "APP", "CLASS", "AREA", "STATE", "TITLE")
 			for _, w := range list {
-				t.row(w.ID, oneLine(w.App), oneLine(w.Class), areaText(w.Area), windowState(&w), oneLine(shorten(w.Title, columnMax)))
+				t.Row(w.ID, show.OneLine(w.App), show.OneLine(w.Class), areaText(w.Area), windowState(&w), show.OneLine(show.Shorten(w.Title, show.ColumnMax)))
 			}
-			t.print(a.out, "")
+			t.Print(a.out, "")
 			return nil
 		},
 		ValidArgsFunction: a.completeWorkspace,
@@ -64,8 +66,8 @@ with --gone until none is any more.
 	cmd.Flags().BoolVar(&q.Gone, "gone", false, "wait until none is there")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "wait at most so long (default 30s)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print them as JSON")
-	notEmpty(cmd, "title", "class", "app", "window")
-	return explainFlagErrors(cmd)
+	cmdline.NotEmpty(cmd, "title", "class", "app", "window")
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func windowState(w *api.Window) string {
@@ -104,7 +106,7 @@ carrel windows.
 			if len(args) == want {
 				return nil
 			}
-			return fmt.Errorf("%q takes a workspace, a window, an action and its numbers, got %q\nhint: %s", cmd.CommandPath(), args, usage(cmd))
+			return fmt.Errorf("%q takes a workspace, a window, an action and its numbers, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w := &api.WindowChange{Window: args[1], Do: args[2]}
@@ -127,5 +129,5 @@ carrel windows.
 		},
 		ValidArgsFunction: a.completeWorkspace,
 	}
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }

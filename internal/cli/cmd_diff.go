@@ -8,8 +8,11 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/pathname"
+	"carrel/internal/show"
+	"carrel/internal/stepview"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -30,19 +33,19 @@ func (a *app) diffCommand() *cobra.Command {
 A..B shows step after step from A to B. What is no file, and mode, owner, times
 and attributes have a line of their own. What a terminal would act on is escaped;
 there are colours on a terminal, unless NO_COLOR is set.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel diff
   carrel diff 12 --stat
   carrel diff 9..12 --path src`,
-		Args: maximumArgs(1),
+		Args: cmdline.MaximumArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.diff(f, args) },
 	}
 	f.register(cmd)
 	f.registerTellAs(cmd)
 	cmd.Flags().StringVar(&f.path, "path", "", "only this path and what is in it")
 	cmd.Flags().BoolVar(&f.stat, "stat", false, "only how many lines of each file")
-	notEmpty(cmd, "path")
-	return explainFlagErrors(cmd)
+	cmdline.NotEmpty(cmd, "path")
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // diffJSON is a diff for programs.
@@ -61,7 +64,7 @@ func (a *app) diff(f *diffFlags, args []string) error {
 	if err != nil || !f.json {
 		return err
 	}
-	return printJSON(a.out, diffJSON{text.String(), left})
+	return show.JSON(a.out, diffJSON{text.String(), left})
 }
 
 // diffText prints a diff, and gives what it does not tell.
@@ -94,13 +97,13 @@ func (a *app) diffText(f *diffFlags, args []string) (*api.LeftOut, error) {
 			unread[at] = true
 		}
 		if len(steps) > 1 && (path == "" || len(changes) > 0) {
-			fmt.Fprintf(a.out, "step %d: %s\n", s.Number, oneLine(commandOf(newStepJSON(h.Log, s))))
+			fmt.Fprintf(a.out, "step %d: %s\n", s.Number, show.OneLine(stepview.CommandOf(stepview.StepOf(h.Log, s))))
 		}
-		d := &differ{app: a, h: h, step: s, stat: f.stat, colour: f.colour}
+		d := &stepview.Diff{Out: a.out, History: h, Step: s, Stat: f.stat, Colour: f.colour}
 		for _, c := range changes {
-			d.path(c)
+			d.Change(c)
 		}
-		d.total()
+		d.Total()
 		told += len(changes) + len(left)
 	}
 	if path != "" && told == 0 {
@@ -111,7 +114,7 @@ func (a *app) diffText(f *diffFlags, args []string) (*api.LeftOut, error) {
 		return nil, fmt.Errorf("--path %q: %s did not change it; `carrel history --path` lists the steps that did", f.path, which)
 	}
 	out := api.NewLeftOut(len(unread))
-	a.tellLeftOut(out)
+	stepview.PrintLeftOut(a.out, out)
 	return out, h.Log.Unreadable()
 }
 
@@ -124,7 +127,7 @@ func diffSteps(h *workspace.History, args []string) ([]*history.Step, error) {
 				return list[i : i+1], nil
 			}
 		}
-		return nil, fmt.Errorf("no steps in %s", quoteIf(h.Project))
+		return nil, fmt.Errorf("no steps in %s", show.QuoteIf(h.Project))
 	}
 	from, to, isRange := strings.Cut(args[0], "..")
 	if isRange && (from == "" || to == "" || strings.Contains(to, "..")) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"carrel/internal/cmdline"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -27,7 +29,7 @@ are no longer listed and can no longer be undone or redone. Files of the project
 stay as they are. --all also removes what is damaged.
 
 It asks before it does so; --yes says yes. While a run goes on nothing is removed.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel discard 12 13
   carrel discard --before 100 --dry-run
   carrel discard --all --yes`,
@@ -37,10 +39,10 @@ It asks before it does so; --yes says yes. While a run goes on nothing is remove
 	cmd.Flags().BoolVar(&f.all, "all", false, "all steps, and what cannot be read")
 	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "d", false, "say what would be removed, and remove nothing")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
-	oneOf(cmd, "before", "all")
-	notEmpty(cmd, "before")
+	cmdline.OneOf(cmd, "before", "all")
+	cmdline.NotEmpty(cmd, "before")
 	f.register(cmd)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) discard(f *discardFlags, args []string) error {
@@ -119,11 +121,11 @@ func (a *app) askDiscard(h *workspace.History, f *discardFlags, steps []uint64) 
 		return errors.New("what is discarded cannot be brought back, and here is nobody to ask\nhint: --dry-run shows what would go, --yes does it")
 	}
 	defer tty.Close()
-	what := "everything that the history of " + oneLine(quoteIf(h.Project)) + " keeps"
+	what := "everything that the history of " + show.OneLine(show.QuoteIf(h.Project)) + " keeps"
 	if !f.all {
 		what = stepList(r.Steps)
 	}
-	typed, err := tty.Ask(fmt.Sprintf("Discard %s, %s? This cannot be undone. Type yes: ", what, sizeText(r.Freed.Disk)))
+	typed, err := tty.Ask(fmt.Sprintf("Discard %s, %s? This cannot be undone. Type yes: ", what, show.Size(r.Freed.Disk)))
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/doctor"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -37,7 +39,7 @@ Exit status:
   carrel doctor --fresh --json
   carrel doctor --print-apparmor --path /usr/local/bin/carrel | sudo tee /etc/apparmor.d/carrel
   sudo apparmor_parser -r /etc/apparmor.d/carrel`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			state := workspace.StatePath(a.getenv)
 			m := doctor.This(a.getenv, state)
@@ -51,7 +53,7 @@ Exit status:
 			r := doctor.Examine(kept.On(m))
 			r.Kept = kept.Kept()
 			if err := kept.Save(state); err != nil {
-				fmt.Fprintf(a.err, "carrel: %s\n", oneLine(err.Error()))
+				fmt.Fprintf(a.err, "carrel: %s\n", show.OneLine(err.Error()))
 			}
 			return a.examine(r, asJSON)
 		},
@@ -60,9 +62,9 @@ Exit status:
 	cmd.Flags().BoolVar(&fresh, "fresh", false, "try everything, also what has worked before")
 	cmd.Flags().BoolVar(&apparmor, "print-apparmor", false, "print an AppArmor profile for this program and do nothing else")
 	cmd.Flags().StringVar(&path, "path", "", "with --print-apparmor: the program that the profile is for")
-	oneOf(cmd, "json", "print-apparmor")
-	oneOf(cmd, "fresh", "print-apparmor")
-	return explainFlagErrors(cmd)
+	cmdline.OneOf(cmd, "json", "print-apparmor")
+	cmdline.OneOf(cmd, "fresh", "print-apparmor")
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // printProfile prints the profile for the program at path, or for this one.
@@ -83,7 +85,7 @@ func (a *app) printProfile(self, path string) error {
 
 func (a *app) examine(r doctor.Report, asJSON bool) error {
 	if asJSON {
-		if err := printJSON(a.out, r); err != nil {
+		if err := show.JSON(a.out, r); err != nil {
 			return err
 		}
 	} else {
@@ -98,12 +100,12 @@ func (a *app) examine(r doctor.Report, asJSON bool) error {
 // printReport lists the checks, and below each that is not ok what follows
 // from it and what to do.
 func printReport(w io.Writer, r doctor.Report) {
-	t := &table{}
+	t := &show.Table{}
 	for _, c := range r.Checks {
-		t.row(string(c.Status), c.Name, c.Found)
+		t.Row(string(c.Status), c.Name, c.Found)
 	}
 	var lines strings.Builder
-	t.print(&lines, "")
+	t.Print(&lines, "")
 	i := 0
 	for line := range strings.Lines(lines.String()) {
 		fmt.Fprint(w, line)
@@ -130,12 +132,12 @@ func printReport(w io.Writer, r doctor.Report) {
 func printAdvice(w io.Writer, c doctor.Check) {
 	const margin = "           "
 	if c.Means != "" {
-		fmt.Fprintln(w, indented(margin, "so: "+c.Means))
+		fmt.Fprintln(w, show.Indented(margin, "so: "+c.Means))
 	}
 	if c.Fix != "" {
-		fmt.Fprintln(w, indented(margin, "do: "+c.Fix))
+		fmt.Fprintln(w, show.Indented(margin, "do: "+c.Fix))
 	}
 	for _, line := range c.Commands {
-		fmt.Fprintln(w, margin+"  $ "+oneLine(line))
+		fmt.Fprintln(w, margin+"  $ "+show.OneLine(line))
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"carrel/internal/cmdline"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -23,16 +25,16 @@ and the limits.
 The numbers are estimates that runs keep up to date, except with --exact. Where all
 histories together reach history.max_total_bytes, the oldest steps of the projects
 at the end of the list go first. ` + "`carrel history du`" + ` shows each step of one project.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel du
   carrel du --exact
   carrel du --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.du(asJSON, exact) },
 	}
 	cmd.Flags().BoolVar(&exact, "exact", false, "look at every file that is kept, and correct the estimates")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // duJSON is what the histories of all projects take.
@@ -69,21 +71,21 @@ func (a *app) du(asJSON, exact bool) error {
 		return err
 	}
 	if asJSON {
-		return printJSON(a.out, duOf(u))
+		return show.JSON(a.out, duOf(u))
 	}
-	t := &table{}
-	t.row("STEPS", "KEPT", "LAST USED", "STATE", "PROJECT")
+	t := &show.Table{}
+	t.Row("STEPS", "KEPT", "LAST USED", "STATE", "PROJECT")
 	for _, p := range u.Projects {
-		t.row(strconv.FormatInt(p.Steps, 10), sizeText(p.Bytes), p.Used.Local().Format(stampLayout), projectState(p), projectName(p))
+		t.Row(strconv.FormatInt(p.Steps, 10), show.Size(p.Bytes), p.Used.Local().Format(show.Stamp), projectState(p), projectName(p))
 	}
 	if len(u.Projects) > 0 {
-		t.print(a.out, "")
+		t.Print(a.out, "")
 	}
 	about := "about "
 	if exact {
 		about = ""
 	}
-	fmt.Fprintf(a.out, "%s%s on disk in all; %s\n", about, sizeText(u.Total), limitsText(u))
+	fmt.Fprintf(a.out, "%s%s on disk in all; %s\n", about, show.Size(u.Total), limitsText(u))
 	return nil
 }
 
@@ -106,17 +108,17 @@ func projectState(p workspace.ProjectUsage) string {
 	case p.Gone:
 		return "gone"
 	}
-	return dash("")
+	return show.Dash("")
 }
 
 // projectName is the path of a project where it is known, and the place of a history that
 // is not where histories are kept now.
 func projectName(p workspace.ProjectUsage) string {
-	name := quoteIf(p.Path)
+	name := show.QuoteIf(p.Path)
 	if p.Path == "" {
-		name = "unknown, kept in " + quoteIf(p.Dir)
+		name = "unknown, kept in " + show.QuoteIf(p.Dir)
 	} else if !p.Counted {
-		name += ", kept in " + quoteIf(p.Dir)
+		name += ", kept in " + show.QuoteIf(p.Dir)
 	}
 	return name
 }
@@ -126,7 +128,7 @@ func limitsText(u *workspace.Usages) string {
 		if n == 0 {
 			return "what they need"
 		}
-		return sizeText(n)
+		return show.Size(n)
 	}
 	return fmt.Sprintf("all projects together may take %s, one of them %s", words(u.Altogether), words(u.Each))
 }

@@ -10,9 +10,12 @@ import (
 	"syscall"
 
 	"carrel/internal/api"
+	"carrel/internal/attach"
+	"carrel/internal/cmdline"
 	"carrel/internal/desktopentry"
+	"carrel/internal/show"
+	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -57,19 +60,6 @@ func (f *commandFlags) command(a *app, e supervisor.Entry, argv []string) (api.C
 	return c, nil
 }
 
-// nameAndCommand parts "NAME -- COMMAND ARG..."; the dashes may be left out where no
-// flag follows.
-func nameAndCommand(cmd *cobra.Command, args []string) (string, []string, error) {
-	at := cmd.ArgsLenAtDash()
-	switch {
-	case len(args) == 0 || at == 0:
-		return "", nil, fmt.Errorf("%q needs the name of a workspace\nhint: %s", cmd.CommandPath(), usage(cmd))
-	case at > 1:
-		return "", nil, fmt.Errorf("%q takes one name before --, got %q\nhint: %s", cmd.CommandPath(), args[:at], usage(cmd))
-	}
-	return args[0], args[1:], nil
-}
-
 func (a *app) execCommand() *cobra.Command {
 	f := &commandFlags{}
 	var tty, noTTY bool
@@ -84,12 +74,12 @@ on, and when nobody waits any more it is ended.
   carrel exec dev --env DEBUG=1 -- npm run build
   git diff | carrel exec dev -- wc -l`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, argv, err := nameAndCommand(cmd, args)
+			name, argv, err := cmdline.NameAndCommand(cmd, args)
 			if err != nil {
 				return err
 			}
 			if len(argv) == 0 {
-				return fmt.Errorf("no command given\nhint: %s", usage(cmd))
+				return fmt.Errorf("no command given\nhint: %s", cmdline.Usage(cmd))
 			}
 			auto := term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
 			return a.exec(cmd.Context(), f, name, argv, (auto || tty) && !noTTY)
@@ -99,7 +89,7 @@ on, and when nobody waits any more it is ended.
 	f.register(cmd)
 	cmd.Flags().BoolVarP(&tty, "tty", "t", false, "give it a terminal (default: if this is one)")
 	cmd.Flags().BoolVarP(&noTTY, "no-tty", "T", false, "give it pipes")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // exec runs a command in a workspace and ends as it ended.
@@ -115,18 +105,18 @@ func (a *app) exec(ctx context.Context, f *commandFlags, name string, argv []str
 	if c.Terminal = tty; tty && !term.IsTerminal(int(os.Stdin.Fd())) {
 		return errors.New("--tty: standard input is no terminal\nhint: `carrel terminal` makes one that is read as text")
 	}
-	last, status, err := workspace.ExecIn(ctx, e, c)
+	last, status, err := attach.Exec(ctx, e, c)
 	if err != nil {
 		return &exitError{status: status, err: err}
 	}
 	if f.json {
-		if err := printJSON(a.err, last); err != nil {
+		if err := show.JSON(a.err, last); err != nil {
 			return err
 		}
 	}
 	a.status = status
 	if last.Signal != "" && !tty {
-		workspace.DieBy(syscall.Signal(status - 128))
+		stdio.DieBy(syscall.Signal(status - 128))
 	}
 	return nil
 }
@@ -145,7 +135,7 @@ status. --desktop-file starts what a .desktop launcher names, without a shell.
   carrel launch dev --wait exit -- make
   carrel launch dev --desktop-file /usr/share/applications/org.gnome.gedit.desktop`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			workspace, argv, err := nameAndCommand(cmd, args)
+			workspace, argv, err := cmdline.NameAndCommand(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -157,8 +147,8 @@ status. --desktop-file starts what a .desktop launcher names, without a shell.
 	cmd.Flags().StringVar(&name, "name", "", "call the app so (default: the program's name)")
 	cmd.Flags().StringVar(&wait, "wait", "none", "return when it has started (none) or ended (exit)")
 	cmd.Flags().StringVar(&desktopFile, "desktop-file", "", "start what this .desktop launcher names; further words are its files")
-	completeFlag(cmd, "wait", cobra.FixedCompletions([]string{"none", "exit"}, cobra.ShellCompDirectiveNoFileComp))
-	return explainFlagErrors(cmd)
+	cmdline.CompleteFlag(cmd, "wait", cobra.FixedCompletions([]string{"none", "exit"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) launch(cmd *cobra.Command, f *commandFlags, workspace string, argv []string, name, wait, desktopFile string) error {
@@ -176,7 +166,7 @@ func (a *app) launch(cmd *cobra.Command, f *commandFlags, workspace string, argv
 		}
 	}
 	if len(argv) == 0 {
-		return fmt.Errorf("no command given\nhint: %s", usage(cmd))
+		return fmt.Errorf("no command given\nhint: %s", cmdline.Usage(cmd))
 	}
 	e, err := a.workspaceNamed(workspace)
 	if err != nil {
@@ -198,9 +188,9 @@ func (a *app) launch(cmd *cobra.Command, f *commandFlags, workspace string, argv
 		a.status = r.App.Exit
 	}
 	if f.json {
-		return printJSON(a.out, r.App)
+		return show.JSON(a.out, r.App)
 	}
-	fmt.Fprintf(a.out, "%s %s\n", r.App.ID, oneLine(r.App.Name))
+	fmt.Fprintf(a.out, "%s %s\n", r.App.ID, show.OneLine(r.App.Name))
 	return nil
 }
 
@@ -209,7 +199,7 @@ func exitOf(r api.Reply) int {
 	if r.Exit != nil {
 		return *r.Exit
 	}
-	return workspace.ExitOurs
+	return api.ExitOurs
 }
 
 // launcher reads a .desktop file.

@@ -1,13 +1,14 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
 	"carrel/internal/agents"
-	"carrel/internal/api"
+	"carrel/internal/cmdline"
+	"carrel/internal/explain"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -59,8 +60,8 @@ Exit status:
 	fs.BoolVar(&f.plan, "plan", false, "print the compiled plan, one step a line")
 	fs.BoolVar(&f.shell, "shell", false, "explain carrel shell instead of carrel run (persona human)")
 	a.registerCompletions(cmd)
-	completeFlag(cmd, "host", cobra.NoFileCompletions)
-	return explainFlagErrors(cmd)
+	cmdline.CompleteFlag(cmd, "host", cobra.NoFileCompletions)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) explain(cmd *cobra.Command, f *explainFlags, argv []string) error {
@@ -68,14 +69,14 @@ func (a *app) explain(cmd *cobra.Command, f *explainFlags, argv []string) error 
 	if err != nil {
 		return a.explainRefusal(f.run.json, err)
 	}
-	x, err := a.explained(p, f)
+	x, err := explain.Of(p, explain.Question{Preset: f.run.preset, Paths: f.paths, Hosts: f.hosts, Plan: f.plan})
 	if err != nil {
 		return err
 	}
 	if f.run.json {
-		return printJSON(a.out, x)
+		return show.JSON(a.out, x)
 	}
-	x.print(a.out, f.plan)
+	x.Print(a.out, f.plan)
 	return nil
 }
 
@@ -110,51 +111,13 @@ func (a *app) prepareExplained(cmd *cobra.Command, f *explainFlags, argv []strin
 	return p, p.Preview()
 }
 
-// refusedJSON is what explain --json prints where run would refuse.
-type refusedJSON struct {
-	Error    text          `json:"error"`
-	Denial   *denialJSON   `json:"denial,omitempty"`
-	Refusals []refusalJSON `json:"refusals,omitempty"`
-}
-
-// denialJSON is a denial that was not recorded: it has no time and no run.
-type denialJSON struct {
-	Code      string `json:"code"`
-	Message   text   `json:"message"`
-	Operation string `json:"operation"`
-	Subject   text   `json:"subject"`
-	Rule      text   `json:"rule"`
-	Source    text   `json:"source"`
-	Hint      text   `json:"hint,omitempty"`
-}
-
-type refusalJSON struct {
-	Dimension policy.Dimension `json:"dimension"`
-	Requested text             `json:"requested"`
-	Allowed   text             `json:"allowed"`
-	Asked     sourceJSON       `json:"asked_by"`
-	Ceiling   sourceJSON       `json:"ceiling"`
-}
-
 // explainRefusal prints a refusal as JSON where that was asked for; the message
 // and the exit status are the same either way.
 func (a *app) explainRefusal(asJSON bool, err error) error {
 	if !asJSON || err == nil {
 		return err
 	}
-	out := refusedJSON{Error: text(err.Error())}
-	var d *api.Denial
-	if errors.As(err, &d) {
-		out.Denial = &denialJSON{Code: d.Code, Message: text(d.Message), Operation: d.Operation, Subject: text(d.Subject),
-			Rule: text(d.Rule), Source: text(d.Source), Hint: text(d.Hint)}
-	}
-	for _, r := range policy.Refusals(err) {
-		out.Refusals = append(out.Refusals, refusalJSON{
-			Dimension: r.Dimension, Requested: text(r.Requested), Allowed: text(r.Allowed),
-			Asked: sourceOf(r.Asked), Ceiling: sourceOf(r.Source),
-		})
-	}
-	if jsonErr := printJSON(a.out, out); jsonErr != nil {
+	if jsonErr := show.JSON(a.out, explain.RefusalOf(err)); jsonErr != nil {
 		return fmt.Errorf("%w; %w", err, jsonErr)
 	}
 	return err

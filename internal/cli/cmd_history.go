@@ -9,11 +9,13 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
-	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/policy"
+	"carrel/internal/show"
+	"carrel/internal/stepview"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -35,35 +37,35 @@ func (a *app) historyCommand() *cobra.Command {
 		Long: `Lists the steps of the current project, newest first: every run that changed
 something is one, and so is every undo. ` + "`carrel show STEP`" + ` lists what a step changed,
 ` + "`carrel diff STEP`" + ` how, ` + "`carrel undo`" + ` takes steps back.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel history
   carrel history --path src -n 5
   carrel history --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.history(cmd, f) },
 	}
 	cmd.Flags().StringVar(&f.path, "path", "", "only steps that changed this path or something in it")
 	cmd.Flags().BoolVar(&f.all, "all", false, "undos too, and steps that changed nothing in the end")
-	notEmpty(cmd, "path")
+	cmdline.NotEmpty(cmd, "path")
 	f.register(cmd)
 	f.registerTellAs(cmd)
 	cmd.Flags().IntVarP(&f.last, "last", "n", 0, "only the newest N")
-	completeFlag(cmd, "last", cobra.NoFileCompletions)
+	cmdline.CompleteFlag(cmd, "last", cobra.NoFileCompletions)
 	cmd.AddCommand(a.storeCommands()...)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (f *historyFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.project, "project", "", "the project that holds this directory")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
-	notEmpty(cmd, "project")
+	cmdline.NotEmpty(cmd, "project")
 }
 
 // registerTellAs is for what is asked by a front end, for its workspace.
 func (f *historyFlags) registerTellAs(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.tellAs, "tell-as", "", "tell only what this running workspace shows")
 	_ = cmd.Flags().MarkHidden("tell-as")
-	notEmpty(cmd, "tell-as")
+	cmdline.NotEmpty(cmd, "tell-as")
 }
 
 // openHistory opens the history of a project and tells what was found there.
@@ -97,10 +99,10 @@ func (a *app) openHistoryFor(req workspace.Request, tellAs string) (*workspace.H
 		}
 	}
 	if h.Open != nil {
-		fmt.Fprintf(a.err, "carrel: %s\n", oneLine(h.Redacted(h.Open).Error()))
+		fmt.Fprintf(a.err, "carrel: %s\n", show.OneLine(h.Redacted(h.Open).Error()))
 	}
 	for _, d := range h.Log.Damaged {
-		fmt.Fprintf(a.err, "carrel: the history is damaged: %s\n", oneLine(d))
+		fmt.Fprintf(a.err, "carrel: the history is damaged: %s\n", show.OneLine(d))
 	}
 	return h, nil
 }
@@ -133,7 +135,7 @@ func pathError(err error) error {
 // changed, and what is kept stays where it is.
 func (a *app) tellElsewhere(h *workspace.History) {
 	if h.Elsewhere != "" {
-		fmt.Fprintf(a.err, "carrel: there are no steps in %s; an older history of this project is in %s, from when history.dir was another\n", oneLine(quoteIf(h.Dir)), oneLine(quoteIf(h.Elsewhere)))
+		fmt.Fprintf(a.err, "carrel: there are no steps in %s; an older history of this project is in %s, from when history.dir was another\n", show.OneLine(show.QuoteIf(h.Dir)), show.OneLine(show.QuoteIf(h.Elsewhere)))
 	}
 }
 
@@ -182,7 +184,7 @@ func (a *app) tellClosed(h *workspace.History, n uint64) error {
 				return err
 			}
 			if !unnamed[string(at)] {
-				fmt.Fprintf(a.err, "carrel: %s was changed by somebody else meanwhile and is left as it is\n", oneLine(string(at)))
+				fmt.Fprintf(a.err, "carrel: %s was changed by somebody else meanwhile and is left as it is\n", show.OneLine(string(at)))
 			}
 		}
 	}
@@ -207,7 +209,7 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 	if err != nil {
 		return err
 	}
-	var list []stepJSON // newest first
+	var list []stepview.Step // newest first
 	for _, s := range slices.Backward(h.Log.Steps) {
 		if f.last > 0 && len(list) == f.last {
 			break
@@ -217,46 +219,22 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 		if undo && !f.all || path != "" && !s.Touches(path) || !s.Net() && !s.Open() && !f.all {
 			continue
 		}
-		list = append(list, newStepJSON(h.Log, s))
+		list = append(list, stepview.StepOf(h.Log, s))
 	}
 	if f.json {
 		slices.Reverse(list)
-		return printJSON(a.out, notNil(list))
+		return show.JSON(a.out, show.NotNil(list))
 	}
 	if len(list) == 0 {
 		what := "no steps"
 		if path != "" {
-			what += " that changed " + shown(h, path)
+			what += " that changed " + stepview.Path(h, path)
 		}
-		fmt.Fprintln(a.out, oneLine(what+" in "+quoteIf(h.Project)))
+		fmt.Fprintln(a.out, show.OneLine(what+" in "+show.QuoteIf(h.Project)))
 		return nil
 	}
-	t := &table{}
-	t.row("STEP", "BEGAN", "STATE", "CHANGES", "COMMAND")
-	for _, j := range list {
-		t.row(strconv.FormatUint(j.Step, 10), j.Began.Local().Format(stampLayout), j.State, tally(j), shorten(commandOf(j), columnMax))
-	}
-	t.print(a.out, "")
+	stepview.PrintSteps(a.out, list)
 	return nil
-}
-
-// commandOf is what a step is known by: its label, or the command.
-func commandOf(j stepJSON) string {
-	if j.Kind == history.StepUndo || j.Kind == history.StepRedo {
-		words := []string{j.Kind, "of"}
-		for _, n := range j.Of {
-			words = append(words, strconv.FormatUint(n, 10))
-		}
-		return strings.Join(words, " ")
-	}
-	var words []string
-	for _, w := range j.Command {
-		words = append(words, string(w))
-	}
-	if j.Label != "" {
-		return j.Label
-	}
-	return strings.Join(words, " ")
 }
 
 // absolutePath is a path as the history knows it, "" for none.
@@ -297,30 +275,6 @@ func asked(h *workspace.History, path string) (string, error) {
 	return at, err
 }
 
-// tellLeftOut says what an answer does not tell.
-func (a *app) tellLeftOut(l *api.LeftOut) {
-	if l != nil {
-		fmt.Fprintf(a.out, "%s left out: %s\n", count(l.Paths, "path is", "paths are"), l.Why)
-	}
-}
-
-// tally says how much a step changed.
-func tally(j stepJSON) string {
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		what string
-	}{{j.Added, "added"}, {j.Modified, "changed"}, {j.Renamed, "renamed"}, {j.Removed, "removed"}, {j.Lost, "not kept"}, {j.Edited, "edited by others"}} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
-		}
-	}
-	if len(parts) == 0 {
-		return "nothing"
-	}
-	return strings.Join(parts, ", ")
-}
-
 func (a *app) showCommand() *cobra.Command {
 	f := &historyFlags{}
 	cmd := &cobra.Command{
@@ -329,18 +283,16 @@ func (a *app) showCommand() *cobra.Command {
 		Long: `Lists the paths that a step changed in the end: A added, M changed, R renamed,
 D removed, "mode" where only mode, owner, times or attributes are others, and
 "edit" for what another program wrote and the step destroyed.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel show 12
   carrel show 12 --json`,
-		Args: oneArg("a step"),
+		Args: cmdline.OneArg("a step"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.show(f, args[0]) },
 	}
 	f.register(cmd)
 	f.registerTellAs(cmd)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
-
-var changeLetters = map[string]string{history.Added: "A", history.Modified: "M", history.Renamed: "R", history.Removed: "D", history.Changed: "mode"}
 
 func (a *app) show(f *historyFlags, name string) error {
 	h, s, err := a.openStep(f, name)
@@ -352,47 +304,15 @@ func (a *app) show(f *historyFlags, name string) error {
 	if err = errors.Join(err, h.Log.Unreadable()); err != nil {
 		return err
 	}
-	j := newStepJSON(h.Log, s)
+	j := stepview.StepOf(h.Log, s)
 	j.LeftOut = api.NewLeftOut(len(left))
 	if f.json {
-		for _, c := range changes {
-			j.Changes = append(j.Changes, changeJSON{text(c.Path), text(c.From), c.What, c.Kind.String(), knownSize(c.Bytes), c.Lost})
-		}
-		return printJSON(a.out, j)
+		j.AddChanges(changes)
+		return show.JSON(a.out, j)
 	}
-	t := &table{}
-	t.row("step", name+", "+j.State)
-	t.row("began", j.Began.Local().Format(stampLayout))
-	if j.Ended != nil {
-		t.row("ended", j.Ended.Local().Format(stampLayout)+", exit status "+strconv.Itoa(j.Exit))
-	}
-	t.row("command", commandOf(j))
-	t.row("changes", tally(j))
-	t.print(a.out, "")
-	for _, c := range changes {
-		line := changeLetters[c.What] + "\t" + shown(h, c.Path)
-		if c.From != "" {
-			line = "R\t" + shown(h, c.From) + " -> " + shown(h, c.Path)
-		}
-		if c.Kind == history.Dir {
-			line += "/"
-		}
-		if c.Lost != "" {
-			line += " (its content was not kept: " + c.Lost + ")"
-		}
-		letter, rest, _ := strings.Cut(line, "\t")
-		fmt.Fprintf(a.out, "%-4s %s\n", letter, oneLine(rest))
-	}
-	a.tellLeftOut(j.LeftOut)
-	return a.tellBetween(h, s)
-}
-
-// shown is a path as a person looks at it: relative to the project.
-func shown(h *workspace.History, path string) string {
-	if rel, ok := strings.CutPrefix(path, h.Project+"/"); ok {
-		return quoteIf(rel)
-	}
-	return quoteIf(path)
+	stepview.PrintStep(a.out, h, j, changes)
+	stepview.PrintLeftOut(a.out, j.LeftOut)
+	return stepview.PrintBetween(a.out, h, s)
 }
 
 // openStep opens the history of a project at a step.
@@ -416,7 +336,7 @@ func (a *app) soFar(h *workspace.History, s *history.Step) {
 		return
 	}
 	if err := h.SoFar(s); err != nil {
-		fmt.Fprintf(a.err, "carrel: step %d goes on, and what it has changed so far cannot be told in full: %s\n", s.Number, oneLine(err.Error()))
+		fmt.Fprintf(a.err, "carrel: step %d goes on, and what it has changed so far cannot be told in full: %s\n", s.Number, show.OneLine(err.Error()))
 	}
 }
 
@@ -429,5 +349,5 @@ func stepNamed(h *workspace.History, name string) (*history.Step, error) {
 	if s := h.Log.Step(n); s != nil && err == nil {
 		return s, nil
 	}
-	return nil, fmt.Errorf("step %s: there is none of this number in %s; `carrel history --all` lists them", name, quoteIf(h.Project))
+	return nil, fmt.Errorf("step %s: there is none of this number in %s; `carrel history --all` lists them", name, show.QuoteIf(h.Project))
 }

@@ -7,7 +7,11 @@ import (
 	"os"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
 	"carrel/internal/history"
+	"carrel/internal/outfile"
+	"carrel/internal/show"
+	"carrel/internal/stepview"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -35,13 +39,13 @@ Exit status:
 		Example: `  carrel history export 12 -o step-12.tar
   carrel history export 12 | tar -t
   carrel history export 12 | tar -x --xattrs -C /tmp/step-12`,
-		Args: oneArg("a step"),
+		Args: cmdline.OneArg("a step"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.export(f, args[0]) },
 	}
 	cmd.Flags().StringVar(&f.project, "project", "", "the project that holds this directory")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "the file to write; standard output without it")
-	notEmpty(cmd, "project", "output")
-	return explainFlagErrors(cmd)
+	cmdline.NotEmpty(cmd, "project", "output")
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) export(f *exportFlags, name string) error {
@@ -64,11 +68,11 @@ func (a *app) export(f *exportFlags, name string) error {
 		if m.Before {
 			side = "before"
 		}
-		fmt.Fprintf(a.err, "carrel: not in the tar: %s/%s: %s\n", side, oneLine(shown(h, m.Path)), oneLine(m.Why))
+		fmt.Fprintf(a.err, "carrel: not in the tar: %s/%s: %s\n", side, show.OneLine(stepview.Path(h, m.Path)), show.OneLine(m.Why))
 		a.status = 1
 	}
 	if l := api.NewLeftOut(left); l != nil {
-		fmt.Fprintf(a.err, "carrel: not in the tar: %s: %s\n", count(l.Paths, "path", "paths"), l.Why)
+		fmt.Fprintf(a.err, "carrel: not in the tar: %s: %s\n", show.Count(l.Paths, "path", "paths"), l.Why)
 		a.status = 1
 	}
 	return nil
@@ -85,11 +89,5 @@ func (a *app) writeTo(name string, write func(io.Writer) error) error {
 		}
 		return write(a.out)
 	}
-	return writeWhole(name, errTerminal, func(to *os.File) error {
-		err := write(to)
-		if st, e := to.Stat(); err == nil && e == nil && st.Mode().IsRegular() {
-			err = to.Sync() // it outlives the history
-		}
-		return err
-	})
+	return outfile.Whole(name, errTerminal, write)
 }

@@ -6,7 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/history"
+	"carrel/internal/show"
+	"carrel/internal/stepview"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -32,11 +35,11 @@ Exit status:
   125  carrel refused or went wrong`,
 		Example: `  carrel history verify
   carrel history verify --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.verify(f) },
 	}
 	f.register(cmd)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // verifiedJSON is what a verification found.
@@ -93,16 +96,16 @@ func (a *app) verify(f *historyFlags) error {
 		for _, x := range v.Faults {
 			j.Faults = append(j.Faults, faultJSON{x.Code, text(x.At), x.Step, text(x.Path), x.Why})
 		}
-		return printJSON(a.out, j)
+		return show.JSON(a.out, j)
 	}
 	for _, x := range v.Faults {
-		fmt.Fprintln(a.out, oneLine(faultText(h, x)))
+		fmt.Fprintln(a.out, show.OneLine(faultText(h, x)))
 	}
-	fmt.Fprintf(a.out, "%s in %s, %s kept: ", count(v.Steps, "step", "steps"), count(v.Segments, "journal", "journals"), count(v.Objects, "file", "files"))
+	fmt.Fprintf(a.out, "%s in %s, %s kept: ", show.Count(v.Steps, "step", "steps"), show.Count(v.Segments, "journal", "journals"), show.Count(v.Objects, "file", "files"))
 	if v.Running > 0 {
-		fmt.Fprintf(a.out, "%s going on and not compared, ", count(v.Running, "run is", "runs are"))
+		fmt.Fprintf(a.out, "%s going on and not compared, ", show.Count(v.Running, "run is", "runs are"))
 	}
-	fmt.Fprintln(a.out, count(len(v.Faults), "fault", "faults"))
+	fmt.Fprintln(a.out, show.Count(len(v.Faults), "fault", "faults"))
 	return nil
 }
 
@@ -111,7 +114,7 @@ func faultText(h *workspace.History, x history.Fault) string {
 	if x.Step != 0 {
 		line += fmt.Sprintf(" (step %d", x.Step)
 		if x.Path != "" {
-			line += ", " + shown(h, x.Path)
+			line += ", " + stepview.Path(h, x.Path)
 		}
 		line += ")"
 	}
@@ -127,14 +130,14 @@ func (a *app) usageCommand() *cobra.Command {
 how much of the disk is free without it; how much the history takes of what it
 may take; and where it is. Files that the project still holds by another name
 cost nothing.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel history du
   carrel history du --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.usage(f) },
 	}
 	f.register(cmd)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // usageJSON says where the bytes of a history are.
@@ -189,27 +192,27 @@ func (a *app) usage(f *historyFlags) error {
 		Limits: limitsJSON{u.Limits.Bytes, u.Limits.Steps, u.Limits.StepBytes, u.Limits.FileBytes},
 	}
 	j.Total.Disk = u.Disk()
-	t := &table{}
-	t.row("STEP", "BYTES", "ON DISK", "COMMAND")
+	t := &show.Table{}
+	t.Row("STEP", "BYTES", "ON DISK", "COMMAND")
 	for _, s := range u.Steps {
 		one := stepUsageJSON{Step: s.Number(), shareJSON: shareOf(s.Share)}
 		for _, undo := range s.Steps[1:] {
 			one.Undos = append(one.Undos, undo.Number)
 		}
 		j.Steps = append(j.Steps, one)
-		t.row(strconv.FormatUint(one.Step, 10), sizeText(s.Bytes), sizeText(s.Disk), shorten(commandOf(newStepJSON(h.Log, s.Steps[0])), columnMax))
+		t.Row(strconv.FormatUint(one.Step, 10), show.Size(s.Bytes), show.Size(s.Disk), show.Shorten(stepview.CommandOf(stepview.StepOf(h.Log, s.Steps[0])), show.ColumnMax))
 	}
 	if f.json {
-		return printJSON(a.out, j)
+		return show.JSON(a.out, j)
 	}
 	if len(j.Steps) > 0 {
-		t.print(a.out, "")
+		t.Print(a.out, "")
 	}
 	if n := u.Unreferenced; n.Objects > 0 {
-		fmt.Fprintf(a.out, "%s in %s that nothing refers to; `carrel history gc` removes them\n", sizeText(n.Disk), count(n.Objects, "file", "files"))
+		fmt.Fprintf(a.out, "%s in %s that nothing refers to; `carrel history gc` removes them\n", show.Size(n.Disk), show.Count(n.Objects, "file", "files"))
 	}
-	fmt.Fprintf(a.out, "%s on disk in all, %s of it journals%s\n", sizeText(u.Disk()), sizeText(u.Journals), ofLimit(u.Limits.Bytes))
-	fmt.Fprintf(a.out, "kept in %s\n", oneLine(quoteIf(h.Dir)))
+	fmt.Fprintf(a.out, "%s on disk in all, %s of it journals%s\n", show.Size(u.Disk()), show.Size(u.Journals), ofLimit(u.Limits.Bytes))
+	fmt.Fprintf(a.out, "kept in %s\n", show.OneLine(show.QuoteIf(h.Dir)))
 	if h.OtherDisk {
 		fmt.Fprintln(a.out, "that is another file system than the project's, so each file that is kept is copied; history.dir names a place on the project's")
 	}
@@ -220,20 +223,7 @@ func ofLimit(limit int64) string {
 	if limit == 0 {
 		return ""
 	}
-	return "; it may take " + sizeText(limit)
-}
-
-// sizeText is a size as a person reads it.
-func sizeText(n int64) string {
-	unit := 0
-	size := float64(n)
-	for ; size >= 1024 && unit < 4; unit++ {
-		size /= 1024
-	}
-	if unit == 0 {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	return strconv.FormatFloat(size, 'f', 1, 64) + " " + []string{"", "KiB", "MiB", "GiB", "TiB"}[unit]
+	return "; it may take " + show.Size(limit)
 }
 
 func (a *app) collectCommand() *cobra.Command {
@@ -246,15 +236,15 @@ func (a *app) collectCommand() *cobra.Command {
 history that takes more than history.max_bytes or has more than history.max_steps
 loses its oldest steps, which then can no longer be undone; that also happens by
 itself when a run ends. The newest step always stays.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel history gc --dry-run
   carrel history gc`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.collect(f, dry) },
 	}
 	f.register(cmd)
 	cmd.Flags().BoolVarP(&dry, "dry-run", "d", false, "say what would be removed, and remove nothing")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) collect(f *historyFlags, dry bool) error {
@@ -296,7 +286,7 @@ type removalJSON struct {
 
 func (a *app) tellRemoval(f *historyFlags, r *history.Removal, dry bool) error {
 	if f.json {
-		return printJSON(a.out, removalJSON{DryRun: dry, Steps: notNil(r.Steps), Freed: shareOf(r.Freed), Kept: r.Kept, Over: r.Over, Left: texts(r.Left)})
+		return show.JSON(a.out, removalJSON{DryRun: dry, Steps: show.NotNil(r.Steps), Freed: shareOf(r.Freed), Kept: r.Kept, Over: r.Over, Left: show.Texts(r.Left)})
 	}
 	would := ""
 	if dry {
@@ -306,20 +296,20 @@ func (a *app) tellRemoval(f *historyFlags, r *history.Removal, dry bool) error {
 		fmt.Fprintf(a.out, "%sdiscarded  %s\n", would, stepList(r.Steps))
 	}
 	for _, at := range r.Left {
-		fmt.Fprintf(a.out, "left alone  %s\n", oneLine(at))
+		fmt.Fprintf(a.out, "left alone  %s\n", show.OneLine(at))
 	}
-	fmt.Fprintf(a.out, "%s, %s of the disk %sfreed; %s kept\n", count(r.Freed.Objects, "file", "files"), sizeText(r.Freed.Disk), would, sizeText(r.Kept))
+	fmt.Fprintf(a.out, "%s, %s of the disk %sfreed; %s kept\n", show.Count(r.Freed.Objects, "file", "files"), show.Size(r.Freed.Disk), would, show.Size(r.Kept))
 	if r.Over > 0 {
-		fmt.Fprintf(a.out, "that is %s more than history.max_bytes: the newest step stays whatever it takes, and beside it others keep half\n", sizeText(r.Over))
+		fmt.Fprintf(a.out, "that is %s more than history.max_bytes: the newest step stays whatever it takes, and beside it others keep half\n", show.Size(r.Over))
 	}
 	return nil
 }
 
 // stepList names steps.
 func stepList(steps []uint64) string {
-	words := make([]string, 0, maxShown+1)
+	words := make([]string, 0, stepview.MaxShown+1)
 	for i, n := range steps {
-		if i == maxShown {
+		if i == stepview.MaxShown {
 			words = append(words, fmt.Sprintf("and %d more", len(steps)-i))
 			break
 		}

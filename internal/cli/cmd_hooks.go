@@ -6,21 +6,24 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/hooks"
 	"carrel/internal/sandbox"
+	"carrel/internal/show"
+	"carrel/internal/stepview"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
 
 func (a *app) hooksCommand() *cobra.Command {
-	return explainFlagErrors(group(&cobra.Command{
+	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
 		Use:   "hooks",
 		Short: "Make an agent's tool calls steps of the history",
 		Long: `Puts hooks into the settings of your agents, so that each of their tool calls
 begins and ends a step of the history. The hooks do nothing and succeed where an
 agent runs without carrel. Agents: ` + strings.Join(hooks.Names(), ", ") + `.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel hooks status
   carrel hooks install --dry-run
   carrel hooks install claude
@@ -41,7 +44,7 @@ The files: ~/.claude/settings.json (CLAUDE_CONFIG_DIR); ~/.codex/hooks.json wher
 it exists, else ~/.codex/config.toml (CODEX_HOME); ~/.gemini/settings.json. A
 symlink is followed. Codex runs new hooks only when you have looked at them: it
 asks when it starts.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel hooks install
   carrel hooks install codex
   carrel hooks install --dry-run claude`,
@@ -55,7 +58,7 @@ func (a *app) hooksRemoveCommand() *cobra.Command {
 		Long: `Takes out what carrel hooks install put in, of the agents that are named or of
 all. The rest stays byte for byte: where nobody else has edited the file, it is
 what it was before. Hooks of ours are known by the command line that they run.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel hooks remove
   carrel hooks remove --dry-run codex`,
 	})
@@ -83,7 +86,7 @@ func (a *app) hooksStatusCommand() *cobra.Command {
 		Long: `Tells for the agents that are named, or for all, whether the hooks are installed,
 not installed or partly installed, whether there is no settings file, or why it
 cannot be read; and what keeps them from running, where that stands in the file.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel hooks status
   carrel hooks status --json claude`,
 		RunE: func(_ *cobra.Command, names []string) error { return a.hooksStatus(names, asJSON) },
@@ -113,7 +116,7 @@ type hooksJSON struct {
 }
 
 func hooksOf(r hooks.Report) hooksJSON {
-	out := hooksJSON{Agent: r.Agent, File: text(r.File), State: r.State, Changed: []text{}, Notes: texts(r.Notes)}
+	out := hooksJSON{Agent: r.Agent, File: text(r.File), State: r.State, Changed: []text{}, Notes: show.Texts(r.Notes)}
 	if r.Err != nil {
 		out.Error = text(r.Err.Error())
 	}
@@ -133,17 +136,17 @@ func (a *app) hooksStatus(names []string, asJSON bool) error {
 		list = append(list, hooksOf(r))
 	}
 	if asJSON {
-		return printJSON(a.out, list)
+		return show.JSON(a.out, list)
 	}
-	t := &table{}
-	t.row("AGENT", "STATE", "FILE")
+	t := &show.Table{}
+	t.Row("AGENT", "STATE", "FILE")
 	for _, h := range list {
-		t.row(h.Agent, stateWords[h.State], quoteIf(string(h.File)))
+		t.Row(h.Agent, stateWords[h.State], show.QuoteIf(string(h.File)))
 	}
-	t.print(a.out, "")
+	t.Print(a.out, "")
 	for _, h := range list {
 		if h.Error != "" {
-			fmt.Fprintf(a.out, "%s: %s\n", h.Agent, oneLine(string(h.Error)))
+			fmt.Fprintf(a.out, "%s: %s\n", h.Agent, show.OneLine(string(h.Error)))
 		}
 		a.printHookNotes(h)
 	}
@@ -157,7 +160,7 @@ var stateWords = map[hooks.State]string{
 
 func (a *app) printHookNotes(h hooksJSON) {
 	for _, n := range h.Notes {
-		fmt.Fprintf(a.out, "%s: note: %s\n", h.Agent, oneLine(string(n)))
+		fmt.Fprintf(a.out, "%s: note: %s\n", h.Agent, show.OneLine(string(n)))
 	}
 }
 
@@ -187,7 +190,7 @@ func (a *app) editHooks(op hooks.Operation, names []string, asJSON, dry bool) er
 		h := hooksOf(c.Report)
 		for _, e := range c.Files {
 			if dry {
-				h.Diff += text(settingsDiff(e.Path, e.Before, e.After))
+				h.Diff += text(stepview.FileDiff(e.Path, e.Before, e.After))
 			} else {
 				h.Changed = append(h.Changed, text(e.Path))
 			}
@@ -202,7 +205,7 @@ func (a *app) editHooks(op hooks.Operation, names []string, asJSON, dry bool) er
 		}
 	}
 	if asJSON {
-		return printJSON(a.out, list)
+		return show.JSON(a.out, list)
 	}
 	return nil
 }
@@ -210,11 +213,11 @@ func (a *app) editHooks(op hooks.Operation, names []string, asJSON, dry bool) er
 func (a *app) printHooks(op hooks.Operation, h hooksJSON, c *hooks.Change, dry bool) {
 	switch {
 	case len(c.Files) == 0 && op == hooks.Install:
-		fmt.Fprintf(a.out, "%s: nothing to do, the hooks are in %s\n", h.Agent, oneLine(quoteIf(string(h.File))))
+		fmt.Fprintf(a.out, "%s: nothing to do, the hooks are in %s\n", h.Agent, show.OneLine(show.QuoteIf(string(h.File))))
 	case len(c.Files) == 0:
 		fmt.Fprintf(a.out, "%s: nothing to do, no hooks are installed\n", h.Agent)
 	case dry:
-		(&differ{app: a}).lines(string(h.Diff))
+		stepview.PrintDiff(a.out, string(h.Diff))
 	}
 	for _, e := range c.Files {
 		what := "the hooks are in"
@@ -226,7 +229,7 @@ func (a *app) printHooks(op hooks.Operation, h hooksJSON, c *hooks.Change, dry b
 		case op == hooks.Remove:
 			what = "the hooks are gone from"
 		}
-		fmt.Fprintf(a.out, "%s: %s %s\n", h.Agent, what, oneLine(quoteIf(e.Path)))
+		fmt.Fprintf(a.out, "%s: %s %s\n", h.Agent, what, show.OneLine(show.QuoteIf(e.Path)))
 	}
 	a.printHookNotes(h)
 }

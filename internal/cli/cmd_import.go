@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/foreign"
 	"carrel/internal/jsontree"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -38,7 +40,7 @@ without it and lists it.
   carrel import srt ~/.srt-settings.json >policy.json
   fence config show 2>/dev/null | carrel import fence --lossy -`,
 	}
-	return group(cmd,
+	return cmdline.Group(cmd,
 		a.importFrom("codex", "the sandbox policy of Codex, or its configuration", foreign.Codex,
 			"Takes the legacy form (sandbox modes), the split form (kind and entries), a\npermission profile, all in JSON, or config.toml."),
 		a.importFrom("srt", "the settings of Anthropic's sandbox runtime", foreign.SRT,
@@ -66,14 +68,14 @@ Relative places are those of the working directory, or of --cwd: the policy is
 for that directory.
 ` + importStatusHelp,
 		Example: fmt.Sprintf("  carrel import %s FILE >policy.json\n  carrel import %s --json - <FILE", name, name),
-		Args:    oneArg("a FILE"),
+		Args:    cmdline.OneArg("a FILE"),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.runImport(f, args[0], read) },
 	}
 	cmd.Flags().StringVar(&f.cwd, "cwd", "", "the directory that the policy is for")
 	cmd.Flags().BoolVar(&f.lossy, "lossy", false, "go on without restrictions that cannot be carried over")
 	cmd.Flags().BoolVar(&f.json, "json", false, `print {"policy": ..., "lost": [...]} on standard output`)
-	notEmpty(cmd, "cwd")
-	return explainFlagErrors(cmd)
+	cmdline.NotEmpty(cmd, "cwd")
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) runImport(f *importFlags, file string, read func([]byte, foreign.Options) (*foreign.Imported, error)) error {
@@ -153,16 +155,16 @@ type importedJSON struct {
 
 func (a *app) printImported(f *importFlags, in *foreign.Imported) error {
 	if f.json {
-		return printJSON(a.out, importedJSON{Policy: in.Policy, Lost: append([]foreign.Loss{}, in.Lost...)})
+		return show.JSON(a.out, importedJSON{Policy: in.Policy, Lost: append([]foreign.Loss{}, in.Lost...)})
 	}
 	for _, l := range in.Lost {
 		word := "left out"
 		if l.Restriction {
 			word = "NOT HELD"
 		}
-		fmt.Fprintf(a.err, "carrel: %s: %s\n", word, oneLine(l.String()))
+		fmt.Fprintf(a.err, "carrel: %s: %s\n", word, show.OneLine(l.String()))
 	}
-	return printJSON(a.out, in.Policy)
+	return show.JSON(a.out, in.Policy)
 }
 
 func (a *app) notImported(f *importFlags, file string, err error) error {
@@ -172,7 +174,7 @@ func (a *app) notImported(f *importFlags, file string, err error) error {
 		if errors.As(err, &lost) {
 			out.Lost = lost.Lost
 		}
-		if jsonErr := printJSON(a.out, out); jsonErr != nil {
+		if jsonErr := show.JSON(a.out, out); jsonErr != nil {
 			return jsonErr
 		}
 	}

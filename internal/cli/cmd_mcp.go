@@ -11,8 +11,10 @@ import (
 	"strings"
 	"syscall"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/mcpserver"
+	"carrel/internal/named"
 	"carrel/internal/supervisor"
 	"carrel/internal/taskplan"
 	"carrel/internal/workspace"
@@ -31,12 +33,12 @@ func (a *app) mcpCommand() *cobra.Command {
 offers tools for files and commands with undo, workspaces, their hidden desktops,
 profiles and control. What they do happens in a workspace of the current project:
 one of its own, which ends with the client, or with --workspace one that stays.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel mcp
   carrel mcp --toolsets files,control
   carrel mcp --permissions ceiling.json --headless
   claude mcp add carrel -- carrel mcp`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if profile != "" {
 				o.Start = append(o.Start, "--profile="+profile)
@@ -101,14 +103,14 @@ one of its own, which ends with the client, or with --workspace one that stays.
 	fs.StringVar(&listen, "listen", "", "answer over HTTP instead, at unix:PATH or 127.0.0.1:PORT")
 	fs.StringVar(&tokenFile, "token-file", "", "with --listen: the token that clients have to send is in this file, which is made if it does not exist")
 	fs.StringVar(&client, "client", "", "the agent that starts this, as carrel agent setup registers it")
-	notEmpty(cmd, "client", "workspace", "profile", "display", "listen", "token-file", "permissions")
-	return explainFlagErrors(cmd)
+	cmdline.NotEmpty(cmd, "client", "workspace", "profile", "display", "listen", "token-file", "permissions")
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) serveMCP(cmd *cobra.Command, o mcpserver.Options, listen, tokenFile string) error {
 	var err error
 	if o.Workspace != "" {
-		if err := workspace.CheckDeskName(o.Workspace); err != nil {
+		if err := named.CheckName(o.Workspace); err != nil {
 			return err
 		}
 	}

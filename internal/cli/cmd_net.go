@@ -5,16 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/signal"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/apiview"
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -27,12 +28,12 @@ func (a *app) netCommand() *cobra.Command {
 		Short: "See what reached the network, and change it while it runs",
 		Long: `What the workspaces with a filtered network reached or wanted to reach, and
 changes of their lists of hosts while they run.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel net log --follow
   carrel net allow registry.example.com
   carrel net deny '**.example.net' 3f`,
 	}
-	return group(cmd, a.netLogCommand(), a.netHostCommand(true), a.netHostCommand(false))
+	return cmdline.Group(cmd, a.netLogCommand(), a.netHostCommand(true), a.netHostCommand(false))
 }
 
 type netLogFlags struct {
@@ -50,7 +51,7 @@ current project or of one workspace: WORKSPACE is its id or the beginning of it,
 also after it has ended. A connection is listed when it has ended, or at once
 when it was refused. With --follow it goes on with what comes, until it is
 interrupted.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel net log -n 20
   carrel net log --follow 3f2a91c0
   carrel net log --all --since 24h --json`,
@@ -63,15 +64,15 @@ interrupted.
 	cmd.Flags().StringVar(&f.project, "project", "", "those of the project that holds this directory")
 	cmd.Flags().BoolVar(&f.all, "all", false, "those of all projects")
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on with what comes")
-	oneOf(cmd, "project", "all")
+	cmdline.OneOf(cmd, "project", "all")
 	f.register(cmd)
 	cmd.Flags().Lookup("json").Usage = "print as JSON: one list, or one object a line with --follow"
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // mostOneArg wants one argument or none.
 func mostOneArg(what string) cobra.PositionalArgs {
-	one := oneArg(what)
+	one := cmdline.OneArg(what)
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
@@ -118,7 +119,7 @@ func (a *app) netLog(cmd *cobra.Command, f *netLogFlags, id string) error {
 	}
 	list = newest(list, f.last)
 	if f.json {
-		return printJSON(a.out, notNil(list))
+		return show.JSON(a.out, show.NotNil(list))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(a.out, "no connections")
@@ -157,36 +158,12 @@ func (a *app) tellConnection(c api.Connection, asJSON bool) error {
 	if asJSON {
 		line, err := json.Marshal(c)
 		if err == nil {
-			_, err = fmt.Fprintf(a.out, "%s\n", plainJSON(line))
+			_, err = fmt.Fprintf(a.out, "%s\n", show.PlainJSON(line))
 		}
 		return err
 	}
-	_, err := fmt.Fprintln(a.out, oneLine(connectionText(c)))
+	_, err := fmt.Fprintln(a.out, show.OneLine(apiview.ConnectionText(c)))
 	return err
-}
-
-func connectionText(c api.Connection) string {
-	where := c.Host
-	if c.Port != 0 {
-		where = net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
-	}
-	if c.Method != "" {
-		where = c.Method + " " + where
-	}
-	words := []string{c.Time.Local().Format(stampLayout), fmt.Sprintf("%-8s", c.Decision), c.Protocol, where}
-	if c.Process != "" {
-		words = append(words, fmt.Sprintf("by %s (%d)", c.Process, c.PID))
-	}
-	if c.Decision != "refused" {
-		words = append(words, fmt.Sprintf("%d bytes out, %d in, %s", c.Sent, c.Received, c.Duration.Round(time.Millisecond)))
-	}
-	switch {
-	case c.Reason != "":
-		words = append(words, c.Reason)
-	case c.Rule != "":
-		words = append(words, ruleText(api.Denial{Rule: c.Rule, Source: c.Source}))
-	}
-	return strings.Join(words, "  ")
 }
 
 // netHostCommand is allow and deny: they differ in who may.
@@ -201,7 +178,7 @@ holds. It takes a person at a terminal of their own, as ` + "`carrel approve`" +
 WORKSPACE is an id of ` + "`carrel ps`" + ` or its beginning; it may be left out where one
 workspace runs in the current project. With --save the rule is written into your
 configuration too.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel net allow registry.example.com
   carrel net allow '*.example.com:443' 3f --save`,
 	}
@@ -212,7 +189,7 @@ runs: name, *.name, **.name, address or range, each with an optional :port. What
 open to it ends. WORKSPACE is an id of ` + "`carrel ps`" + ` or its beginning; it may be left
 out where one workspace runs in the current project. With --save the rule is
 written into your configuration too.
-` + plainStatusHelp
+` + cmdline.PlainStatus
 		cmd.Example = `  carrel net deny tracker.example.com
   carrel net deny '**.example.net' 3f --save`
 	}
@@ -220,7 +197,7 @@ written into your configuration too.
 		if len(args) == 1 || len(args) == 2 {
 			return nil
 		}
-		return fmt.Errorf("%q takes a host and a workspace, got %q\nhint: %s", cmd.CommandPath(), args, usage(cmd))
+		return fmt.Errorf("%q takes a host and a workspace, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
 	}
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) != 1 {
@@ -246,7 +223,7 @@ written into your configuration too.
 		return nil
 	}
 	cmd.Flags().BoolVar(&save, "save", false, "write the rule into your configuration too")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // workspaceHere is workspaceNamed, where no name means the one of this project.
@@ -269,7 +246,7 @@ func (a *app) workspaceHere(prefix string) (supervisor.Entry, error) {
 		}
 	}
 	if len(here) != 1 {
-		return supervisor.Entry{}, fmt.Errorf("%s in this project\nhint: name one of `carrel ps`", count(len(here), "workspace runs", "workspaces run"))
+		return supervisor.Entry{}, fmt.Errorf("%s in this project\nhint: name one of `carrel ps`", show.Count(len(here), "workspace runs", "workspaces run"))
 	}
 	return here[0], nil
 }
@@ -287,7 +264,7 @@ func (a *app) changeHost(ctx context.Context, e supervisor.Entry, allow bool, ho
 	if _, err := a.call(ctx, e, req); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "%s %s in %s, as long as it runs\n", done, oneLine(quoteIf(host)), e.ID)
+	fmt.Fprintf(a.out, "%s %s in %s, as long as it runs\n", done, show.OneLine(show.QuoteIf(host)), e.ID)
 	return nil
 }
 
@@ -302,12 +279,12 @@ func (a *app) personAllows(ctx context.Context, e supervisor.Entry, host string)
 		return err
 	}
 	defer tty.Close()
-	t := &table{}
-	t.row("host", quoteIf(host))
-	t.row("run", e.ID+", "+shorten(strings.Join(e.Argv, " "), columnMax))
-	t.row("project", quoteIf(e.Project))
+	t := &show.Table{}
+	t.Row("host", show.QuoteIf(host))
+	t.Row("run", e.ID+", "+show.Shorten(strings.Join(e.Argv, " "), show.ColumnMax))
+	t.Row("project", show.QuoteIf(e.Project))
 	var text strings.Builder
-	t.print(&text, "  ")
+	t.Print(&text, "  ")
 	fmt.Fprintf(&text, "Type %s to let this workspace reach it, anything else to leave it: ", e.ID)
 	typed, err := tty.Ask(text.String())
 	if err != nil {
@@ -328,6 +305,6 @@ func (a *app) saveHost(deny bool, rule string) error {
 	if err := config.AddHost(file, deny, rule); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "%s is in %s\n", oneLine(quoteIf(rule)), oneLine(quoteIf(file)))
+	fmt.Fprintf(a.out, "%s is in %s\n", show.OneLine(show.QuoteIf(rule)), show.OneLine(show.QuoteIf(file)))
 	return nil
 }

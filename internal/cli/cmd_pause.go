@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
 	"carrel/internal/inside"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 
 	"github.com/spf13/cobra"
@@ -37,9 +39,9 @@ that stays takes a person at a terminal for that. WORKSPACE is a name, or an id 
 func (a *app) holdCommand(op, short, long, done string) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: op + " WORKSPACE", Short: short, Long: long + plainStatusHelp,
+		Use: op + " WORKSPACE", Short: short, Long: long + cmdline.PlainStatus,
 		Example: "  carrel " + op + " 3f2a91c0\n  carrel " + op + " 3f",
-		Args:    oneArg("a workspace"),
+		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := a.workspaceNamed(args[0])
 			if err != nil {
@@ -51,7 +53,7 @@ func (a *app) holdCommand(op, short, long, done string) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(a.out, held{e.ID, e.Name, done})
+				return show.JSON(a.out, held{e.ID, e.Name, done})
 			}
 			fmt.Fprintf(a.out, "%s %s\n", done, called(e))
 			return nil
@@ -59,7 +61,7 @@ func (a *app) holdCommand(op, short, long, done string) *cobra.Command {
 		ValidArgsFunction: a.completeWorkspace,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was done as JSON")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // held is what pause, resume and stop print as JSON.
@@ -79,10 +81,10 @@ makes it; everything inside ends with it. What waits for approval is denied, and
 a paused workspace goes on so that it can end in order. Returns when it has
 ended. WORKSPACE is a name, or an id of ` + "`carrel ps`" + `, or its
 beginning; inside a workspace that stays it may be left out.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel stop 3f2a91c0
   carrel stop 3f`,
-		Args: atMostOne("a workspace"),
+		Args: cmdline.AtMostOne("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.inside() {
 				return a.holdFromInside(inside.Stop, "stopping")
@@ -97,12 +99,12 @@ beginning; inside a workspace that stays it may be left out.
 			if err := a.end(cmd.Context(), e); err != nil || !asJSON {
 				return a.ended(e, err)
 			}
-			return printJSON(a.out, held{e.ID, e.Name, "stopped"})
+			return show.JSON(a.out, held{e.ID, e.Name, "stopped"})
 		},
 		ValidArgsFunction: a.completeWorkspace,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was done as JSON")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // stop ends a workspace, returns when it has ended, and says so.

@@ -7,14 +7,16 @@ import (
 	"path/filepath"
 	"strings"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
 
 func (a *app) permissionsCommand() *cobra.Command {
-	return explainFlagErrors(group(&cobra.Command{
+	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
 		Use:   "permissions",
 		Short: "Write, check, show and compare ceilings",
 		Long: `A ceiling is a file that says the most that any workspace may be given: network,
@@ -27,7 +29,7 @@ it, before any command or in a variable:
 (AGENT_WORKSPACE_PERMISSIONS is an older name of the variable.) The file is read
 once. What a workspace was started under holds for as long as it runs, for every
 request, from wherever it comes.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel permissions template local --allow-host localhost:3000 --mount ~/shop:/workspace:rw >ceiling.json
   carrel permissions validate ceiling.json
   carrel --permissions ceiling.json permissions show
@@ -59,11 +61,11 @@ func (a *app) permissionsTemplateCommand() *cobra.Command {
 
 What is not given is no limit: a ceiling without --mount limits no directory, one
 without --app no program. The output is the same with --json.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel permissions template closed
   carrel permissions template local --allow-host localhost:3000 --app /usr/bin/firefox
   carrel permissions template open --mount ~/shop:/workspace/shop:rw --mount ~/docs:/docs`,
-		Args:      oneArg("a kind: open, closed or local"),
+		Args:      cmdline.OneArg("a kind: open, closed or local"),
 		ValidArgs: []string{"open", "closed", "local"},
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, err := t.write(args[0])
@@ -79,8 +81,8 @@ without --app no program. The output is the same with --json.
 	fs.StringArrayVar(&t.mounts, "mount", nil, "a directory that may be visible: HOST:WORKSPACE, with :rw where it may be changed")
 	fs.StringArrayVar(&t.apps, "app", nil, "a program that may be started: an absolute path, or a name")
 	fs.BoolVar(&asJSON, "json", false, "the same; the output is JSON anyway")
-	notEmpty(cmd, "allow-host", "mount", "app")
-	completeFlag(cmd, "allow-host", cobra.NoFileCompletions)
+	cmdline.NotEmpty(cmd, "allow-host", "mount", "app")
+	cmdline.CompleteFlag(cmd, "allow-host", cobra.NoFileCompletions)
 	return cmd
 }
 
@@ -161,7 +163,7 @@ Exit status:
   carrel permissions validate --json ceiling.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return fmt.Errorf("%q takes one FILE, got %d\nhint: %s", cmd.CommandPath(), len(args), usage(cmd))
+				return fmt.Errorf("%q takes one FILE, got %d\nhint: %s", cmd.CommandPath(), len(args), cmdline.Usage(cmd))
 			}
 			return nil
 		},
@@ -184,21 +186,21 @@ func (a *app) validateCeiling(file string, asJSON bool) error {
 	}
 	found.add(problems...)
 	if asJSON {
-		out := validatedJSON{Valid: len(problems) == 0, Problems: notNil(found.Problems), shownCeilings: shown}
-		if err := printJSON(a.out, out); err != nil {
+		out := validatedJSON{Valid: len(problems) == 0, Problems: show.NotNil(found.Problems), shownCeilings: shown}
+		if err := show.JSON(a.out, out); err != nil {
 			return err
 		}
 	} else {
 		for _, p := range found.Problems {
-			fmt.Fprintln(a.out, oneLine(p.line))
+			fmt.Fprintln(a.out, show.OneLine(p.line))
 		}
 		if shown != nil {
-			fmt.Fprintf(a.out, "%s: ok\nhash  %s\n", oneLine(quoteIf(file)), shown.Hash)
+			fmt.Fprintf(a.out, "%s: ok\nhash  %s\n", show.OneLine(show.QuoteIf(file)), shown.Hash)
 			shown.printAdvice(a.out)
 		}
 	}
 	if len(problems) > 0 {
-		return fmt.Errorf("%s in the ceiling", count(len(problems), "mistake", "mistakes"))
+		return fmt.Errorf("%s in the ceiling", show.Count(len(problems), "mistake", "mistakes"))
 	}
 	return nil
 }

@@ -7,8 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/explain"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -17,15 +20,15 @@ import (
 // shownCeilings is what permissions show prints. Configured says that the session has a
 // ceiling, Restricted that it, or the operator's, limits anything.
 type shownCeilings struct {
-	Configured bool           `json:"configured"`
-	Restricted bool           `json:"restricted"`
-	Source     text           `json:"source,omitempty"`
-	Hash       string         `json:"hash,omitempty"`
-	Expires    string         `json:"expires,omitempty"`
-	Expired    bool           `json:"expired"`
-	Ceilings   []shownCeiling `json:"ceilings"` // all of them hold
-	Advisories []advisory     `json:"advisories"`
-	Warnings   []warning      `json:"warnings"`
+	Configured bool              `json:"configured"`
+	Restricted bool              `json:"restricted"`
+	Source     text              `json:"source,omitempty"`
+	Hash       string            `json:"hash,omitempty"`
+	Expires    string            `json:"expires,omitempty"`
+	Expired    bool              `json:"expired"`
+	Ceilings   []shownCeiling    `json:"ceilings"` // all of them hold
+	Advisories []advisory        `json:"advisories"`
+	Warnings   []explain.Warning `json:"warnings"`
 }
 
 // shownCeiling is one of them.
@@ -61,10 +64,10 @@ func (a *app) permissionsShowCommand() *cobra.Command {
 		Long: `Shows what holds a command that is started here: the ceiling of --permissions or of
 a variable, what was handed on by whoever started this, and the operator's. For each
 dimension what it allows and where that stands, and what a person should know of it.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel permissions show
   carrel --permissions ceiling.json permissions show --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			under, err := a.ceilings(permissions)
 			if err != nil {
@@ -79,7 +82,7 @@ dimension what it allows and where that stands, and what a person should know of
 				return err
 			}
 			if asJSON {
-				return printJSON(a.out, shown)
+				return show.JSON(a.out, shown)
 			}
 			shown.print(a.out)
 			return nil
@@ -87,7 +90,7 @@ dimension what it allows and where that stands, and what a person should know of
 	}
 	cmd.Flags().StringVar(&permissions, "permissions", "", "ceiling file to show")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	notEmpty(cmd, "permissions")
+	cmdline.NotEmpty(cmd, "permissions")
 	return cmd
 }
 
@@ -97,7 +100,7 @@ func (a *app) shownOf(under []config.CeilingText, layers []policy.Layer) (*shown
 	if err != nil {
 		return nil, err
 	}
-	s := &shownCeilings{Configured: len(under) > 0, Hash: config.CeilingHash(session), Ceilings: []shownCeiling{}, Advisories: []advisory{}, Warnings: notNil(warningsOf(warnings))}
+	s := &shownCeilings{Configured: len(under) > 0, Hash: config.CeilingHash(session), Ceilings: []shownCeiling{}, Advisories: []advisory{}, Warnings: show.NotNil(explain.WarningsOf(warnings))}
 	all := workspace.UnderCeilings{Session: session}
 	var names []string
 	for i, c := range session.All() {
@@ -159,12 +162,12 @@ func (s *shownCeilings) print(to io.Writer) {
 		if c.Operator {
 			who = ", of the operator"
 		}
-		fmt.Fprintf(to, "%s%s\nhash  %s\n", oneLine(quoteIf(string(c.Source))), who, c.Hash)
-		t := &table{}
+		fmt.Fprintf(to, "%s%s\nhash  %s\n", show.OneLine(show.QuoteIf(string(c.Source))), who, c.Hash)
+		t := &show.Table{}
 		for _, l := range c.Dimensions {
-			t.row(l.Dimension, oneLine(string(l.Value)), oneLine(string(l.Where)))
+			t.Row(l.Dimension, show.OneLine(string(l.Value)), show.OneLine(string(l.Where)))
 		}
-		t.print(to, "  ")
+		t.Print(to, "  ")
 	}
 	if len(s.Ceilings) > 1 && s.Hash != "" && s.Hash != s.Ceilings[0].Hash {
 		fmt.Fprintf(to, "hash of what holds together  %s\n", s.Hash)
@@ -177,10 +180,10 @@ func (s *shownCeilings) print(to io.Writer) {
 
 func (s *shownCeilings) printAdvice(to io.Writer) {
 	for _, w := range s.Warnings {
-		fmt.Fprintf(to, "warning: %s: %s\n", oneLine(string(w.Where)), oneLine(string(w.Message)))
+		fmt.Fprintf(to, "warning: %s: %s\n", show.OneLine(string(w.Where)), show.OneLine(string(w.Message)))
 	}
 	for _, adv := range s.Advisories {
-		fmt.Fprintf(to, "advice: %s: %s\n", oneLine(string(adv.Where)), oneLine(string(adv.Message)))
+		fmt.Fprintf(to, "advice: %s: %s\n", show.OneLine(string(adv.Where)), show.OneLine(string(adv.Message)))
 	}
 }
 
@@ -191,12 +194,12 @@ func (a *app) permissionsDiffCommand() *cobra.Command {
 		Short: "Say what one ceiling allows more and less than another",
 		Long: `Says for each dimension what the ceiling B allows more (+) and less (-) than A. It
 compares what they mean, not how they are written.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel permissions diff old.json new.json
   carrel permissions diff --json old.json new.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return fmt.Errorf("%q takes two files, got %d: %q\nhint: %s", cmd.CommandPath(), len(args), args, usage(cmd))
+				return fmt.Errorf("%q takes two files, got %d: %q\nhint: %s", cmd.CommandPath(), len(args), args, cmdline.Usage(cmd))
 			}
 			return nil
 		},
@@ -236,18 +239,18 @@ func (a *app) diffCeilings(from, to string, asJSON bool) error {
 	out := comparedJSON{From: config.CeilingHash(both[0]), To: config.CeilingHash(both[1]), Changes: []changedJSON{}}
 	out.Same = out.From == out.To
 	for _, c := range policy.DiffCeilings(both[0], both[1]) {
-		out.Changes = append(out.Changes, changedJSON{string(c.Dimension), text(c.From), text(c.To), notNil(texts(c.More)), notNil(texts(c.Less))})
+		out.Changes = append(out.Changes, changedJSON{string(c.Dimension), text(c.From), text(c.To), show.NotNil(show.Texts(c.More)), show.NotNil(show.Texts(c.Less))})
 	}
 	if asJSON {
-		return printJSON(a.out, out)
+		return show.JSON(a.out, out)
 	}
 	for _, c := range out.Changes {
-		fmt.Fprintf(a.out, "%s: %s -> %s\n", c.Dimension, oneLine(string(c.From)), oneLine(string(c.To)))
+		fmt.Fprintf(a.out, "%s: %s -> %s\n", c.Dimension, show.OneLine(string(c.From)), show.OneLine(string(c.To)))
 		for _, more := range c.More {
-			fmt.Fprintf(a.out, "  + %s\n", oneLine(string(more)))
+			fmt.Fprintf(a.out, "  + %s\n", show.OneLine(string(more)))
 		}
 		for _, less := range c.Less {
-			fmt.Fprintf(a.out, "  - %s\n", oneLine(string(less)))
+			fmt.Fprintf(a.out, "  - %s\n", show.OneLine(string(less)))
 		}
 	}
 	if len(out.Changes) == 0 {

@@ -5,22 +5,25 @@ import (
 	"strings"
 
 	"carrel/internal/agents"
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/explain"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
 
 func (a *app) presetCommand() *cobra.Command {
-	return explainFlagErrors(group(&cobra.Command{
+	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
 		Use:   "preset",
 		Short: "List and edit named commands",
 		Long: `A preset is a named command with a persona: carrel run --preset NAME. The
 built-in ones start known agents (persona agent) and your shell (persona human);
 their personas are fixed. Your own stand in your configuration file, and a person
 drives them unless you say --persona agent.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel preset list
   carrel preset add review --persona agent --description "Code review" -- claude /review
   carrel run --preset review
@@ -46,11 +49,11 @@ func presets(loaded *config.Loaded) []namedPreset {
 	var out []namedPreset
 	for _, b := range agents.BuiltinPresets() {
 		out = append(out, namedPreset{Name: b.Name, Description: text(b.Title), Persona: b.Persona, Fixed: true,
-			Command: texts(b.Command), Agent: b.Agent, Origin: "built-in"})
+			Command: show.Texts(b.Command), Agent: b.Agent, Origin: "built-in"})
 	}
 	for _, p := range loaded.Presets {
 		out = append(out, namedPreset{Name: p.Name, Description: text(p.Description), Persona: p.Persona,
-			Command: texts(p.Command), Origin: originOf(loaded, p), Where: text(place(p.Source.File, p.Source.Line)), Values: valuesOf(loaded, p)})
+			Command: show.Texts(p.Command), Origin: originOf(loaded, p), Where: text(place(p.Source.File, p.Source.Line)), Values: valuesOf(loaded, p)})
 	}
 	return out
 }
@@ -72,7 +75,7 @@ func valuesOf(loaded *config.Loaded, p config.Preset) []setting {
 		if !ok || v.Source.File != p.Source.File || key == "command" || key == "description" || key == "persona" {
 			continue
 		}
-		out = append(out, setting{Key: text(key), Value: text(v.Value), Source: sourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
+		out = append(out, setting{Key: text(key), Value: text(v.Value), Source: explain.SourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
 	}
 	return out
 }
@@ -90,24 +93,24 @@ func (a *app) presetListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
 		Short: "List all presets",
-		Long:  "Lists the built-in presets and those of the configuration.\n" + plainStatusHelp,
+		Long:  "Lists the built-in presets and those of the configuration.\n" + cmdline.PlainStatus,
 		Example: `  carrel preset list
   carrel preset list --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			list, err := a.readPresets()
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return printJSON(a.out, list)
+				return show.JSON(a.out, list)
 			}
-			t := &table{}
-			t.row("NAME", "PERSONA", "FROM", "COMMAND", "DESCRIPTION")
+			t := &show.Table{}
+			t.Row("NAME", "PERSONA", "FROM", "COMMAND", "DESCRIPTION")
 			for _, p := range list {
-				t.row(p.Name, string(p.Persona), p.Origin, p.commandLine(), string(p.Description))
+				t.Row(p.Name, string(p.Persona), p.Origin, p.commandLine(), string(p.Description))
 			}
-			t.print(a.out, "")
+			t.Print(a.out, "")
 			return nil
 		},
 	}
@@ -119,7 +122,7 @@ func (p *namedPreset) commandLine() string {
 	if len(p.Command) == 0 && p.Origin == "built-in" {
 		return "(your shell)"
 	}
-	return dash(words(p.Command))
+	return show.Dash(show.Words(p.Command))
 }
 
 func (a *app) presetShowCommand() *cobra.Command {
@@ -127,11 +130,11 @@ func (a *app) presetShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [flags] NAME",
 		Short: "Show one preset",
-		Long:  "Shows the command, the persona, and everything that a preset asks for.\n" + plainStatusHelp,
+		Long:  "Shows the command, the persona, and everything that a preset asks for.\n" + cmdline.PlainStatus,
 		Example: `  carrel preset show claude
   carrel preset show review --json`,
-		Args:              oneArg("the name of a preset"),
-		ValidArgsFunction: firstArg(a.completePreset),
+		Args:              cmdline.OneArg("the name of a preset"),
+		ValidArgsFunction: cmdline.FirstArg(a.completePreset),
 		RunE: func(_ *cobra.Command, args []string) error {
 			list, err := a.readPresets()
 			if err != nil {
@@ -142,7 +145,7 @@ func (a *app) presetShowCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(a.out, p)
+				return show.JSON(a.out, p)
 			}
 			p.print(a)
 			return nil
@@ -153,29 +156,29 @@ func (a *app) presetShowCommand() *cobra.Command {
 }
 
 func (p *namedPreset) print(a *app) {
-	t := &table{}
-	t.row("name", p.Name)
+	t := &show.Table{}
+	t.Row("name", p.Name)
 	if p.Description != "" {
-		t.row("description", string(p.Description))
+		t.Row("description", string(p.Description))
 	}
-	t.row("command", p.commandLine())
+	t.Row("command", p.commandLine())
 	persona := string(p.Persona)
 	if p.Fixed {
 		persona += " (fixed)"
 	}
-	t.row("persona", persona)
+	t.Row("persona", persona)
 	if p.Agent != "" {
-		t.row("agent", p.Agent)
+		t.Row("agent", p.Agent)
 	}
 	from := p.Origin
 	if p.Where != "" {
 		from += ", " + string(p.Where)
 	}
-	t.row("from", from)
+	t.Row("from", from)
 	for _, v := range p.Values {
-		t.row("asks for", string(v.Key)+": "+quoteIf(string(v.Value)))
+		t.Row("asks for", string(v.Key)+": "+show.QuoteIf(string(v.Value)))
 	}
-	t.print(a.out, "")
+	t.Print(a.out, "")
 }
 
 func findPreset(list []namedPreset, name string) (*namedPreset, error) {
@@ -187,14 +190,4 @@ func findPreset(list []namedPreset, name string) (*namedPreset, error) {
 		names[i] = list[i].Name
 	}
 	return nil, fmt.Errorf("there is no preset %q\nhint: there are %s", name, strings.Join(names, ", "))
-}
-
-// firstArg completes the first argument only.
-func firstArg(words cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return words(cmd, args, toComplete)
-	}
 }

@@ -9,8 +9,10 @@ import (
 	"strings"
 
 	"carrel/internal/agents"
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -25,7 +27,7 @@ func (a *app) presetAddCommand() *cobra.Command {
 		Long: `Writes a preset into your configuration file; comments and other keys stay as
 they are. A person drives it (persona human) unless --persona agent says
 otherwise. The other flags become the preset's policy.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel preset add fix --persona agent -- claude -p "make the tests pass"
   carrel preset add demo --description "The demo" --network local -- ./demo --fast`,
 		Args: addArgs,
@@ -46,7 +48,7 @@ otherwise. The other flags become the preset's policy.
 	for _, flag := range []string{"preset", "json", "permissions", "backend", "engine"} { // they belong to one run
 		_ = cmd.Flags().MarkHidden(flag)
 	}
-	cmd.ValidArgsFunction = firstArg(cobra.NoFileCompletions)
+	cmd.ValidArgsFunction = cmdline.FirstArg(cobra.NoFileCompletions)
 	a.registerCompletions(cmd)
 	return cmd
 }
@@ -55,13 +57,13 @@ otherwise. The other flags become the preset's policy.
 func addArgs(cmd *cobra.Command, args []string) error {
 	switch at := cmd.ArgsLenAtDash(); {
 	case len(args) == 0 || at == 0:
-		return fmt.Errorf("no name given\nhint: %s", usage(cmd))
+		return fmt.Errorf("no name given\nhint: %s", cmdline.Usage(cmd))
 	case at < 0 && len(args) > 1:
 		return fmt.Errorf("%q stands before no --, so its flags would be read as ours\nhint: carrel preset add %s -- %s", args[1], args[0], strings.Join(args[1:], " "))
 	case len(args) == 1:
-		return fmt.Errorf("preset %q has no command\nhint: %s", args[0], usage(cmd))
+		return fmt.Errorf("preset %q has no command\nhint: %s", args[0], cmdline.Usage(cmd))
 	case at > 1:
-		return fmt.Errorf("one name stands before --, got %d: %q\nhint: %s", at, args[:at], usage(cmd))
+		return fmt.Errorf("one name stands before --, got %d: %q\nhint: %s", at, args[:at], cmdline.Usage(cmd))
 	}
 	return nil
 }
@@ -81,7 +83,7 @@ func (a *app) addPreset(p config.NewPreset) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "preset %s is in %s\n", p.Name, oneLine(quoteIf(file)))
+	fmt.Fprintf(a.out, "preset %s is in %s\n", p.Name, show.OneLine(show.QuoteIf(file)))
 	return nil
 }
 
@@ -89,10 +91,10 @@ func (a *app) presetRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "remove NAME",
 		Short:   "Remove a preset of your own",
-		Long:    "Takes a preset out of your configuration file; comments and other keys stay.\n" + plainStatusHelp,
+		Long:    "Takes a preset out of your configuration file; comments and other keys stay.\n" + cmdline.PlainStatus,
 		Example: "  carrel preset remove demo",
-		Args:    oneArg("the name of a preset of your own"),
-		ValidArgsFunction: firstArg(func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		Args:    cmdline.OneArg("the name of a preset of your own"),
+		ValidArgsFunction: cmdline.FirstArg(func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return a.ownPresetNames(), cobra.ShellCompDirectiveNoFileComp
 		}),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -107,7 +109,7 @@ func (a *app) presetRemoveCommand() *cobra.Command {
 			if err := config.RemovePreset(file, name); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.out, "preset %s is gone from %s\n", name, oneLine(quoteIf(file)))
+			fmt.Fprintf(a.out, "preset %s is gone from %s\n", name, show.OneLine(show.QuoteIf(file)))
 			return nil
 		},
 	}

@@ -7,20 +7,22 @@ import (
 	"os"
 	"syscall"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/profile"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
 
 func (a *app) profileCommand() *cobra.Command {
-	return explainFlagErrors(group(&cobra.Command{
+	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
 		Use:   "profile",
 		Short: "Save, check and exchange workspaces under a name",
 		Long: `A profile is a saved workspace: where it works, what it may do, what of the host
 shows inside, what is run first and what is started. Each is one file of yours,
 ~/.config/carrel/profiles/NAME.yaml. What you say on the command line and in your
 configuration stands above it, and no profile goes beyond the ceiling.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel profile template project-dev | carrel profile put dev -
   carrel profile check dev
   carrel profile export dev --output dev.yaml
@@ -86,17 +88,17 @@ func (a *app) profilePathCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "path [flags] [NAME]",
 		Short: "Print where profiles are kept",
-		Long:  "Prints the directory of the profiles, or the file that NAME has or would have.\n" + plainStatusHelp,
+		Long:  "Prints the directory of the profiles, or the file that NAME has or would have.\n" + cmdline.PlainStatus,
 		Example: `  carrel profile path
   $EDITOR "$(carrel profile path dev)"`,
-		ValidArgsFunction: firstArg(a.completeProfile),
+		ValidArgsFunction: cmdline.FirstArg(a.completeProfile),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := a.profileDir()
 			if dir == "" {
 				return errors.New("there is no place for profiles: neither XDG_CONFIG_HOME nor HOME is an absolute path")
 			}
 			if len(args) > 1 {
-				return oneArg("the name of a profile")(cmd, args)
+				return cmdline.OneArg("the name of a profile")(cmd, args)
 			}
 			if len(args) == 1 {
 				if err := profile.CheckName(args[0]); err != nil {
@@ -105,9 +107,9 @@ func (a *app) profilePathCommand() *cobra.Command {
 				dir = profile.File(dir, args[0])
 			}
 			if asJSON {
-				return printJSON(a.out, map[string]text{"path": text(dir)})
+				return show.JSON(a.out, map[string]text{"path": text(dir)})
 			}
-			fmt.Fprintln(a.out, oneLine(dir))
+			fmt.Fprintln(a.out, show.OneLine(dir))
 			return nil
 		},
 	}
@@ -120,11 +122,11 @@ func (a *app) profileDeleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete [flags] NAME",
 		Short: "Delete a profile",
-		Long:  "Deletes the file of a profile. A workspace that runs by it goes on as it is.\n" + plainStatusHelp,
+		Long:  "Deletes the file of a profile. A workspace that runs by it goes on as it is.\n" + cmdline.PlainStatus,
 		Example: `  carrel profile delete --dry-run dev
   carrel profile delete dev`,
-		Args:              oneArg("the name of a profile"),
-		ValidArgsFunction: firstArg(a.completeProfile),
+		Args:              cmdline.OneArg("the name of a profile"),
+		ValidArgsFunction: cmdline.FirstArg(a.completeProfile),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := a.profileDir()
 			if err := profile.Delete(dir, args[0], dry); err != nil {
@@ -133,9 +135,9 @@ func (a *app) profileDeleteCommand() *cobra.Command {
 			file := profile.File(dir, args[0])
 			switch {
 			case asJSON:
-				return printJSON(a.out, deletedJSON{Name: args[0], File: text(file), Deleted: !dry, DryRun: dry})
+				return show.JSON(a.out, deletedJSON{Name: args[0], File: text(file), Deleted: !dry, DryRun: dry})
 			case dry:
-				fmt.Fprintf(a.out, "profile %s would be deleted: %s\n", args[0], oneLine(quoteIf(file)))
+				fmt.Fprintf(a.out, "profile %s would be deleted: %s\n", args[0], show.OneLine(show.QuoteIf(file)))
 			default:
 				fmt.Fprintf(a.out, "profile %s is deleted\n", args[0])
 			}

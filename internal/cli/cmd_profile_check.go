@@ -6,9 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/explain"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -29,23 +32,23 @@ Exit status:
   125  the start would be refused, or something went wrong`,
 		Example: `  carrel profile check dev
   carrel profile check dev --permissions ceiling.yaml --json`,
-		Args:              oneArg("the name of a profile"),
-		ValidArgsFunction: firstArg(a.completeProfile),
+		Args:              cmdline.OneArg("the name of a profile"),
+		ValidArgsFunction: cmdline.FirstArg(a.completeProfile),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.explainRefusal(asJSON, a.checkProfile(args[0], permissions, asJSON))
 		},
 	}
 	cmd.Flags().StringVar(&permissions, "permissions", "", "ceiling file: the most that may be granted")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print everything that was decided as JSON")
-	notEmpty(cmd, "permissions")
+	cmdline.NotEmpty(cmd, "permissions")
 	return cmd
 }
 
 // checkedJSON is what profile check --json prints where nothing is refused.
 type checkedJSON struct {
-	Profile *shownProfile `json:"profile"`
-	Decided *explained    `json:"decided"`
-	Missing []text        `json:"missing"` // programs that are not found here
+	Profile *shownProfile   `json:"profile"`
+	Decided *explain.Answer `json:"decided"`
+	Missing []text          `json:"missing"` // programs that are not found here
 }
 
 func (a *app) checkProfile(name, permissions string, asJSON bool) error {
@@ -65,7 +68,7 @@ func (a *app) checkProfile(name, permissions string, asJSON bool) error {
 	for _, c := range slices.Concat(saved.Setup, saved.Apps) {
 		req.Argv = c.Argv
 		if _, err := workspace.Prepare(req); err != nil {
-			return fmt.Errorf("%s: %w", words(texts(c.Argv)), err)
+			return fmt.Errorf("%s: %w", show.Words(show.Texts(c.Argv)), err)
 		}
 	}
 	if len(req.Argv) == 0 {
@@ -84,19 +87,19 @@ func (a *app) checkProfile(name, permissions string, asJSON bool) error {
 	if err := p.PreviewStrict(); err != nil {
 		return err
 	}
-	x, err := a.explained(p, &explainFlags{})
+	x, err := explain.Of(p, explain.Question{})
 	if err != nil {
 		return err
 	}
 	said := showProfile(saved, profile.File(dir, name), false)
 	if asJSON {
-		return printJSON(a.out, checkedJSON{Profile: said, Decided: x, Missing: texts(p.Missing())})
+		return show.JSON(a.out, checkedJSON{Profile: said, Decided: x, Missing: show.Texts(p.Missing())})
 	}
 	said.print(a)
 	fmt.Fprintln(a.out)
-	x.print(a.out, false)
+	x.Print(a.out, false)
 	for _, name := range p.Missing() {
-		fmt.Fprintf(a.out, "warning: %s is not found here, outside; unless the setup brings it, it cannot be started\n", oneLine(quoteIf(name)))
+		fmt.Fprintf(a.out, "warning: %s is not found here, outside; unless the setup brings it, it cannot be started\n", show.OneLine(show.QuoteIf(name)))
 	}
 	return nil
 }
@@ -115,7 +118,7 @@ Exit status:
   125  there are mistakes, or the file cannot be read`,
 		Example: `  carrel profile validate dev.yaml
   carrel profile template project-dev | carrel profile validate -`,
-		Args: oneArg("a FILE, or - for standard input"),
+		Args: cmdline.OneArg("a FILE, or - for standard input"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			data, err := a.readProfileFile(args[0])
 			if err != nil {
@@ -153,11 +156,11 @@ func (a *app) profileTemplateCommand() *cobra.Command {
   restricted-browser  a browser that reaches the hosts of --allow-host, keeps nothing
 
 What a ceiling does not allow is refused here already.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel profile template project-dev --project ~/src/shop | carrel profile put shop -
   carrel profile template browser-session --data-dir ~/sessions/mail >mail.yaml
   carrel profile template restricted-browser --allow-host '**.example.com' >docs.yaml`,
-		Args:      oneArg("a KIND: " + strings.Join(profile.Kinds, ", ")),
+		Args:      cmdline.OneArg("a KIND: " + strings.Join(profile.Kinds, ", ")),
 		ValidArgs: profile.Kinds,
 		RunE: func(_ *cobra.Command, args []string) error {
 			t.Kind = args[0]
@@ -171,8 +174,8 @@ What a ceiling does not allow is refused here already.
 	fs.StringVar(&t.Browser, "browser", "", "the program of the browser (default chromium)")
 	fs.StringVar(&permissions, "permissions", "", "ceiling file: the most that may be granted")
 	fs.BoolVar(&asJSON, "json", false, `print {"kind": ..., "yaml": ...}`)
-	notEmpty(cmd, "project", "data-dir", "allow-host", "browser", "permissions")
-	completeFlag(cmd, "allow-host", completeHost)
+	cmdline.NotEmpty(cmd, "project", "data-dir", "allow-host", "browser", "permissions")
+	cmdline.CompleteFlag(cmd, "allow-host", completeHost)
 	return cmd
 }
 
@@ -203,7 +206,7 @@ func (a *app) printTemplate(t profile.Template, permissions string, asJSON bool)
 		return err
 	}
 	if asJSON {
-		return printJSON(a.out, map[string]text{"kind": text(t.Kind), "yaml": text(data)})
+		return show.JSON(a.out, map[string]text{"kind": text(t.Kind), "yaml": text(data)})
 	}
 	_, err = a.out.Write(data)
 	return err

@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/profile"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -24,7 +26,7 @@ func (f *saveFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "check everything and say what would be done, and write nothing")
 	cmd.Flags().StringVar(&f.permissions, "permissions", "", "ceiling file: the most that may be granted")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print as JSON")
-	notEmpty(cmd, "permissions")
+	cmdline.NotEmpty(cmd, "permissions")
 }
 
 func (a *app) profilePutCommand() *cobra.Command {
@@ -36,13 +38,13 @@ func (a *app) profilePutCommand() *cobra.Command {
 as it stands, comments too. "-" is standard input. Values of variables come by the
 file alone, never by an argument that other users could see. A profile that exists
 is replaced with --replace only.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel profile put dev dev.yaml
   carrel profile template project-dev | carrel profile put dev -
   carrel profile put dev dev.yaml --replace --dry-run`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return fmt.Errorf("%q needs a NAME and a FILE, or - for standard input; got %d\nhint: %s", cmd.CommandPath(), len(args), usage(cmd))
+				return fmt.Errorf("%q needs a NAME and a FILE, or - for standard input; got %d\nhint: %s", cmd.CommandPath(), len(args), cmdline.Usage(cmd))
 			}
 			return nil
 		},
@@ -112,17 +114,17 @@ func (a *app) saveProfiles(f *saveFlags, list []*profile.Profile, items []profil
 		out = append(out, one)
 	}
 	if f.asJSON {
-		return printJSON(a.out, out)
+		return show.JSON(a.out, out)
 	}
 	for _, l := range lost {
-		fmt.Fprintf(a.err, "carrel: not carried over: %s\n", oneLine(l.String()))
+		fmt.Fprintf(a.err, "carrel: not carried over: %s\n", show.OneLine(l.String()))
 	}
 	for _, s := range out {
 		what := map[string]string{"create": "is saved in", "replace": "is replaced in"}[s.Action]
 		if f.dry {
 			what = map[string]string{"create": "would be saved in", "replace": "would be replaced in"}[s.Action]
 		}
-		fmt.Fprintf(a.out, "profile %s %s %s\n", s.Name, what, oneLine(quoteIf(string(s.File))))
+		fmt.Fprintf(a.out, "profile %s %s %s\n", s.Name, what, show.OneLine(show.QuoteIf(string(s.File))))
 	}
 	return nil
 }
@@ -146,14 +148,14 @@ Exit status:
 		Example: `  carrel profile import dev.yaml
   carrel profile import ~/.config/agent-workspace-linux/profiles.json --dry-run
   carrel profile import --name review - <review.yaml`,
-		Args: oneArg("a FILE, or - for standard input"),
+		Args: cmdline.OneArg("a FILE, or - for standard input"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.explainRefusal(f.asJSON, a.importProfiles(f, args[0]))
 		},
 	}
 	f.register(cmd)
 	cmd.Flags().StringVar(&f.name, "name", "", "the name that it gets")
-	notEmpty(cmd, "name")
+	cmdline.NotEmpty(cmd, "name")
 	return cmd
 }
 
@@ -186,7 +188,7 @@ func (a *app) importProfiles(f *saveFlags, file string) error {
 	}
 	if f.name != "" {
 		if len(list) != 1 {
-			return fmt.Errorf("--name %q: %q holds %s, which have names of their own", f.name, fileName(file), count(len(list), "profile", "profiles"))
+			return fmt.Errorf("--name %q: %q holds %s, which have names of their own", f.name, fileName(file), show.Count(len(list), "profile", "profiles"))
 		}
 		for i := range lost {
 			lost[i].Profile = f.name

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"carrel/internal/cmdline"
+	"carrel/internal/explain"
 	"carrel/internal/profile"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -29,33 +32,33 @@ func (a *app) profileListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
 		Short: "List the profiles",
-		Long:  "Lists your profiles. One with mistakes is listed with the first of them.\n" + plainStatusHelp,
+		Long:  "Lists your profiles. One with mistakes is listed with the first of them.\n" + cmdline.PlainStatus,
 		Example: `  carrel profile list
   carrel profile list --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			list, err := a.listProfiles()
 			if err != nil {
 				return a.explainRefusal(asJSON, err)
 			}
 			if asJSON {
-				return printJSON(a.out, notNil(list))
+				return show.JSON(a.out, show.NotNil(list))
 			}
 			if len(list) == 0 {
 				fmt.Fprintln(a.out, "no profile is saved; carrel profile template prints one to begin with")
 				return nil
 			}
-			t := &table{}
-			t.row("NAME", "NETWORK", "SETUP", "APPS", "DESCRIPTION")
+			t := &show.Table{}
+			t.Row("NAME", "NETWORK", "SETUP", "APPS", "DESCRIPTION")
 			for _, p := range list {
 				if p.Error != "" {
 					first, _, _ := strings.Cut(string(p.Error), "\n")
-					t.row(p.Name, "-", "-", "-", "MISTAKE: "+first)
+					t.Row(p.Name, "-", "-", "-", "MISTAKE: "+first)
 					continue
 				}
-				t.row(p.Name, dash(p.Network), fmt.Sprint(p.Setup), fmt.Sprint(p.Apps), string(p.Description))
+				t.Row(p.Name, show.Dash(p.Network), fmt.Sprint(p.Setup), fmt.Sprint(p.Apps), string(p.Description))
 			}
-			t.print(a.out, "")
+			t.Print(a.out, "")
 			return nil
 		},
 	}
@@ -138,11 +141,11 @@ func (a *app) profileShowCommand() *cobra.Command {
 		Short: "Show one profile",
 		Long: `Shows everything that a profile says. Of variables the name and the size of the
 value are shown; --values shows the values too.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel profile show dev
   carrel profile show dev --values --json`,
-		Args:              oneArg("the name of a profile"),
-		ValidArgsFunction: firstArg(a.completeProfile),
+		Args:              cmdline.OneArg("the name of a profile"),
+		ValidArgsFunction: cmdline.FirstArg(a.completeProfile),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := a.profileDir()
 			p, err := profile.Load(dir, args[0])
@@ -151,7 +154,7 @@ value are shown; --values shows the values too.
 			}
 			x := showProfile(p, profile.File(dir, p.Name), values)
 			if asJSON {
-				return printJSON(a.out, x)
+				return show.JSON(a.out, x)
 			}
 			x.print(a)
 			return nil
@@ -181,9 +184,9 @@ func showProfile(p *profile.Profile, file string, values bool) *shownProfile {
 		}
 		said := v.Value
 		if strings.HasPrefix(v.Key, "environment.set.") && !values {
-			said = fmt.Sprintf("(%s)", count(len(said), "byte", "bytes"))
+			said = fmt.Sprintf("(%s)", show.Count(len(said), "byte", "bytes"))
 		}
-		x.Values = append(x.Values, setting{Key: text(v.Key), Value: text(said), Source: sourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
+		x.Values = append(x.Values, setting{Key: text(v.Key), Value: text(said), Source: explain.SourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
 	}
 	return x
 }
@@ -204,7 +207,7 @@ func shownVariables(list []profile.EnvVar, values bool) []shownEnv {
 func shownCommands(list []profile.Command, values bool) []shownCommand {
 	out := []shownCommand{}
 	for _, c := range list {
-		one := shownCommand{Name: c.Name, Command: texts(c.Argv), Cwd: text(c.Cwd), Env: shownVariables(c.Env, values)}
+		one := shownCommand{Name: c.Name, Command: show.Texts(c.Argv), Cwd: text(c.Cwd), Env: shownVariables(c.Env, values)}
 		if c.Timeout > 0 {
 			one.Timeout = c.Timeout.String()
 		}
@@ -214,29 +217,29 @@ func shownCommands(list []profile.Command, values bool) []shownCommand {
 }
 
 func (x *shownProfile) print(a *app) {
-	t := &table{}
+	t := &show.Table{}
 	row := func(label, v string) {
 		if v != "" {
-			t.row(label, v)
+			t.Row(label, v)
 		}
 	}
 	row("name", x.Name)
 	row("description", string(x.Description))
-	row("file", quoteIf(string(x.File)))
+	row("file", show.QuoteIf(string(x.File)))
 	row("digest", x.Digest)
 	if x.Width > 0 {
 		row("size", fmt.Sprintf("%dx%d", x.Width, x.Height))
 	}
 	if x.Cwd != "" {
-		row("directory", quoteIf(string(x.Cwd)))
+		row("directory", show.QuoteIf(string(x.Cwd)))
 	}
 	for _, v := range x.Env {
 		row("variable", v.line())
 	}
 	for _, m := range x.Mounts {
-		line := quoteIf(string(m.Host))
+		line := show.QuoteIf(string(m.Host))
 		if m.Workspace != m.Host {
-			line += " at " + quoteIf(string(m.Workspace))
+			line += " at " + show.QuoteIf(string(m.Workspace))
 		}
 		row("mount", line+", "+m.Mode)
 	}
@@ -246,27 +249,27 @@ func (x *shownProfile) print(a *app) {
 		row("strict", "what cannot be held wholly refuses the start")
 	}
 	for _, v := range x.Values {
-		row("asks for", string(v.Key)+": "+quoteIf(string(v.Value)))
+		row("asks for", string(v.Key)+": "+show.QuoteIf(string(v.Value)))
 	}
-	t.print(a.out, "")
+	t.Print(a.out, "")
 }
 
 func (v shownEnv) line() string {
 	if v.Value != nil {
-		return string(v.Name) + "=" + quoteIf(string(*v.Value))
+		return string(v.Name) + "=" + show.QuoteIf(string(*v.Value))
 	}
-	return fmt.Sprintf("%s (%s)", v.Name, count(v.Bytes, "byte", "bytes"))
+	return fmt.Sprintf("%s (%s)", v.Name, show.Count(v.Bytes, "byte", "bytes"))
 }
 
-func printCommands(t *table, label string, list []shownCommand) {
+func printCommands(t *show.Table, label string, list []shownCommand) {
 	for _, c := range list {
-		line := words(c.Command)
+		line := show.Words(c.Command)
 		if c.Name != "" {
 			line = c.Name + ": " + line
 		}
 		var more []string
 		if c.Cwd != "" {
-			more = append(more, "in "+quoteIf(string(c.Cwd)))
+			more = append(more, "in "+show.QuoteIf(string(c.Cwd)))
 		}
 		if c.Timeout != "" {
 			more = append(more, "within "+c.Timeout)
@@ -277,6 +280,6 @@ func printCommands(t *table, label string, list []shownCommand) {
 		if len(more) > 0 {
 			line += " (" + strings.Join(more, ", ") + ")"
 		}
-		t.row(label, line)
+		t.Row(label, line)
 	}
 }

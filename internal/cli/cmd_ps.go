@@ -9,6 +9,10 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/apiview"
+	"carrel/internal/cmdline"
+	"carrel/internal/named"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -30,14 +34,14 @@ func (a *app) psCommand() *cobra.Command {
 		Long: `Lists the workspaces that run now, oldest first: the id that other commands
 take, the state, how many operations wait for your approval, since when it runs,
 which ports are published (inside, or inside:host), the command and the project.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel ps
   carrel ps --json`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.ps(cmd.Context(), asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) ps(ctx context.Context, asJSON bool) error {
@@ -47,32 +51,14 @@ func (a *app) ps(ctx context.Context, asJSON bool) error {
 	}
 	list := statuses(ctx, entries)
 	if asJSON {
-		return printJSON(a.out, notNil(list))
+		return show.JSON(a.out, show.NotNil(list))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(a.out, "no workspace is running")
 		return nil
 	}
-	t := &table{}
-	t.row("ID", "NAME", "STATE", "WAITING", "SINCE", "PUBLISHED", "COMMAND", "PROJECT")
-	for _, s := range list {
-		t.row(s.ID, dash(s.Name), stateText(s.State, s.Backend), fmt.Sprint(s.Pending), s.Started.Local().Format(stampLayout), publishedText(s.Published), shorten(strings.Join(s.Argv, " "), columnMax), quoteIf(s.Project))
-	}
-	t.print(a.out, "")
+	apiview.PrintRunning(a.out, list)
 	return nil
-}
-
-// publishedText shows ports as --publish takes them.
-func publishedText(list []api.Published) string {
-	var words []string
-	for _, p := range list {
-		word := fmt.Sprint(p.Inside)
-		if p.Host != p.Inside {
-			word += fmt.Sprintf(":%d", p.Host)
-		}
-		words = append(words, word)
-	}
-	return dash(strings.Join(words, ","))
 }
 
 // running finds the live workspaces. A place of the registry that cannot be
@@ -80,7 +66,7 @@ func publishedText(list []api.Published) string {
 func (a *app) running() ([]supervisor.Entry, error) {
 	entries, err := supervisor.Find(supervisor.Dirs(a.getenv("XDG_RUNTIME_DIR"), workspace.StatePath(a.getenv)))
 	if err != nil && len(entries) > 0 {
-		fmt.Fprintf(a.err, "carrel: %s\n", oneLine(err.Error()))
+		fmt.Fprintf(a.err, "carrel: %s\n", show.OneLine(err.Error()))
 		err = nil
 	}
 	if err != nil {
@@ -123,13 +109,13 @@ func (a *app) workspaceNamed(prefix string) (supervisor.Entry, error) {
 		return supervisor.Entry{}, err
 	}
 	e, err := supervisor.Pick(entries, prefix)
-	if err != nil && workspace.CheckDeskName(prefix) == nil {
+	if err != nil && named.CheckName(prefix) == nil {
 		if named, ok, _ := a.deskRunning(prefix); ok {
 			return named, nil
 		}
 	}
-	if err != nil && !errors.Is(err, supervisor.ErrAmbiguous) && workspace.CheckDeskName(prefix) == nil {
-		if d, e := workspace.ReadDesk(workspace.StatePath(a.getenv), prefix); e == nil && d.State == api.StateStopped {
+	if err != nil && !errors.Is(err, supervisor.ErrAmbiguous) && named.CheckName(prefix) == nil {
+		if d, e := named.Read(workspace.StatePath(a.getenv), prefix); e == nil && d.State == api.StateStopped {
 			return supervisor.Entry{}, fmt.Errorf("workspace %q does not run\nhint: `carrel start %s` starts it anew, `carrel status %s` says what became of it", prefix, prefix, prefix)
 		}
 	}
@@ -147,14 +133,6 @@ func noSuch(what, prefix, list string, err error) error {
 	return fmt.Errorf("no %s %q\nhint: `%s` lists them", what, prefix, list)
 }
 
-// shorten cuts text for one column of a table.
-func shorten(s string, most int) string {
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most-3]) + "..."
-	}
-	return s
-}
-
 // completeWorkspace names the running workspaces.
 func (a *app) completeWorkspace(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
@@ -163,7 +141,7 @@ func (a *app) completeWorkspace(_ *cobra.Command, args []string, _ string) ([]st
 	entries, _ := a.running()
 	var names []string
 	for _, e := range entries {
-		names = append(names, called(e)+"\t"+oneLine(shorten(strings.Join(e.Argv, " "), columnMax)))
+		names = append(names, called(e)+"\t"+show.OneLine(show.Shorten(strings.Join(e.Argv, " "), show.ColumnMax)))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

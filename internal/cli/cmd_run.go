@@ -10,6 +10,9 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/policy"
+	"carrel/internal/show"
+	"carrel/internal/stdio"
+	"carrel/internal/stepview"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -82,7 +85,7 @@ from then on, in other projects and outside too.
 			if _, err := a.ceilings(f.permissions); err != nil {
 				return err
 			}
-			tty := isTerminal(a.out) && term.IsTerminal(int(os.Stdin.Fd()))
+			tty := show.IsTerminal(a.out) && term.IsTerminal(int(os.Stdin.Fd()))
 			return a.exec(cmd.Context(), &commandFlags{}, name, append(shell, rest...), tty)
 		},
 	}
@@ -135,7 +138,7 @@ func (a *app) start(cmd *cobra.Command, f *runFlags, l launch) error {
 	}
 	a.status = r.Exit
 	if r.Signal != "" {
-		workspace.DieBy(syscall.Signal(r.Exit - 128))
+		stdio.DieBy(syscall.Signal(r.Exit - 128))
 	}
 	return nil
 }
@@ -144,7 +147,7 @@ func (a *app) start(cmd *cobra.Command, f *runFlags, l launch) error {
 // moment before the command owns the screen.
 func (a *app) announce(p *workspace.Prepared) {
 	for _, w := range p.Announcements() {
-		fmt.Fprintf(a.err, "carrel: %s\n", Escape(w))
+		fmt.Fprintf(a.err, "carrel: %s\n", show.Escape(w))
 	}
 }
 
@@ -167,15 +170,15 @@ func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 	}
 	if asJSON {
 		if out, err := json.Marshal(r); err == nil {
-			fmt.Fprintf(a.err, "%s\n", plainJSON(out))
+			fmt.Fprintf(a.err, "%s\n", show.PlainJSON(out))
 		}
 		return
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(a.err, "carrel: note: %s\n", oneLine(n))
+		fmt.Fprintf(a.err, "carrel: note: %s\n", show.OneLine(n))
 	}
 	for _, l := range r.Links {
-		fmt.Fprintf(a.err, "carrel: link: %s\n", oneLine(l.URL))
+		fmt.Fprintf(a.err, "carrel: link: %s\n", show.OneLine(l.URL))
 	}
 	a.tellDenials(r)
 	a.tellHidden(r, tty)
@@ -188,7 +191,7 @@ func (a *app) tellSteps(steps []api.Step) {
 	if len(steps) == 0 {
 		return
 	}
-	var all stepJSON
+	var all stepview.Step
 	for _, s := range steps {
 		all.Added, all.Modified, all.Renamed, all.Removed = all.Added+s.Added, all.Modified+s.Modified, all.Renamed+s.Renamed, all.Removed+s.Removed
 		for i, n := range s.NotKept {
@@ -196,7 +199,7 @@ func (a *app) tellSteps(steps []api.Step) {
 				fmt.Fprintf(a.err, "carrel: step %d: NOT kept: %d more; `carrel show %d` names them all\n", s.Step, len(s.NotKept)-i, s.Step)
 				break
 			}
-			fmt.Fprintf(a.err, "carrel: step %d: NOT kept: %s: %s\n", s.Step, oneLine(quoteIf(n.Path)), oneLine(n.Why))
+			fmt.Fprintf(a.err, "carrel: step %d: NOT kept: %s: %s\n", s.Step, show.OneLine(show.QuoteIf(n.Path)), show.OneLine(n.Why))
 		}
 	}
 	for _, s := range steps {
@@ -206,16 +209,16 @@ func (a *app) tellSteps(steps []api.Step) {
 				fmt.Fprintf(a.err, "carrel: step %d: %d more of the kind; `carrel show %d` names them all\n", s.Step, len(s.Edited)-i, s.Step)
 				break
 			}
-			fmt.Fprintf(a.err, "carrel: step %d: another program wrote %s meanwhile, and the step destroyed that; `carrel show %d` says where it is kept\n", s.Step, oneLine(quoteIf(at)), s.Step)
+			fmt.Fprintf(a.err, "carrel: step %d: another program wrote %s meanwhile, and the step destroyed that; `carrel show %d` says where it is kept\n", s.Step, show.OneLine(show.QuoteIf(at)), s.Step)
 		}
 	}
 	switch first, last := steps[0], steps[len(steps)-1]; {
 	case len(steps) > 1:
-		fmt.Fprintf(a.err, "carrel: %d steps, %d to %d: %s; `carrel history` lists them\n", len(steps), first.Step, last.Step, tally(all))
+		fmt.Fprintf(a.err, "carrel: %d steps, %d to %d: %s; `carrel history` lists them\n", len(steps), first.Step, last.Step, stepview.Tally(all))
 	case last.Newest:
-		fmt.Fprintf(a.err, "carrel: step %d: %s; `carrel undo` takes it back\n", last.Step, tally(all))
+		fmt.Fprintf(a.err, "carrel: step %d: %s; `carrel undo` takes it back\n", last.Step, stepview.Tally(all))
 	default: // somebody else made a later one meanwhile
-		fmt.Fprintf(a.err, "carrel: step %d: %s; `carrel undo --step %d` takes it back\n", last.Step, tally(all), last.Step)
+		fmt.Fprintf(a.err, "carrel: step %d: %s; `carrel undo --step %d` takes it back\n", last.Step, stepview.Tally(all), last.Step)
 	}
 }
 
@@ -224,26 +227,19 @@ func (a *app) tellListed(r *api.Result, risky []string) {
 	born := func(name string) bool { return slices.Contains(r.Born, name) }
 	listed := slices.DeleteFunc(slices.Clone(r.Listed), born)
 	for _, name := range listed[:min(len(listed), maxListed)] {
-		fmt.Fprintf(a.err, "carrel: made or changed inside: %s can make programs outside run code; look at it first\n", oneLine(name))
+		fmt.Fprintf(a.err, "carrel: made or changed inside: %s can make programs outside run code; look at it first\n", show.OneLine(name))
 	}
 	if more := len(listed) - maxListed; more > 0 {
 		fmt.Fprintf(a.err, "carrel: made or changed inside: %d more of the kind; `carrel run --json` names them all\n", more)
 	}
 	for _, name := range r.Born {
-		fmt.Fprintf(a.err, "carrel: WARNING: %s was created or replaced inside: programs outside act on it; look at it before you use git, an editor or an agent here\n", oneLine(name))
+		fmt.Fprintf(a.err, "carrel: WARNING: %s was created or replaced inside: programs outside act on it; look at it before you use git, an editor or an agent here\n", show.OneLine(name))
 	}
 	for _, name := range slices.DeleteFunc(slices.Clone(risky), born) {
-		fmt.Fprintf(a.err, "carrel: look at %s: it can make programs outside run code\n", oneLine(name))
+		fmt.Fprintf(a.err, "carrel: look at %s: it can make programs outside run code\n", show.OneLine(name))
 	}
 }
 
 // maxListed bounds the lines about names that could run code later: an install
 // of packages makes hundreds.
 const maxListed = 8
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}

@@ -6,8 +6,11 @@ import (
 	"os"
 	"syscall"
 
+	"carrel/internal/api"
+	"carrel/internal/cmdline"
 	"carrel/internal/lowlevel"
-	"carrel/internal/workspace"
+	"carrel/internal/show"
+	"carrel/internal/stdio"
 	"carrel/sandbox/policyfile"
 
 	"github.com/spf13/cobra"
@@ -51,17 +54,17 @@ descriptor.
 	fs.IntVar(&f.policyFD, "policy-fd", -1, "read the policy from this descriptor, a file or a pipe, to its end")
 	fs.IntVar(&f.result, "result-fd", -1, "write the result to this descriptor as one line of JSON")
 	fs.BoolVar(&f.json, "json", false, "print the result as JSON on standard error when the command has ended")
-	oneOf(cmd, "policy", "policy-fd")
+	cmdline.OneOf(cmd, "policy", "policy-fd")
 	once(cmd, "policy", "policy-fd", "result-fd")
-	notEmpty(cmd, "policy")
-	completeFlag(cmd, "policy-fd", cobra.NoFileCompletions)
-	completeFlag(cmd, "result-fd", cobra.NoFileCompletions)
-	return explainFlagErrors(cmd)
+	cmdline.NotEmpty(cmd, "policy")
+	cmdline.CompleteFlag(cmd, "policy-fd", cobra.NoFileCompletions)
+	cmdline.CompleteFlag(cmd, "result-fd", cobra.NoFileCompletions)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) sandbox(cmd *cobra.Command, f *sandboxFlags, argv []string) error {
 	if len(argv) == 0 || argv[0] == "" {
-		return fmt.Errorf("no command given\nhint: %s", usage(cmd))
+		return fmt.Errorf("no command given\nhint: %s", cmdline.Usage(cmd))
 	}
 	tell, err := a.resultTo(cmd, f)
 	if err != nil {
@@ -77,14 +80,14 @@ func (a *app) sandbox(cmd *cobra.Command, f *sandboxFlags, argv []string) error 
 	r, err := lowlevel.Run(p, name, argv, a.environ)
 	status := r.Exit
 	if untold := tell(r); untold != nil {
-		status, err = workspace.ExitOurs, errors.Join(err, fmt.Errorf("telling the result (status %d): %w", r.Exit, untold))
+		status, err = api.ExitOurs, errors.Join(err, fmt.Errorf("telling the result (status %d): %w", r.Exit, untold))
 	}
 	if err != nil {
 		return &exitError{status: status, err: err}
 	}
 	a.status = r.Exit
 	if r.Signal != "" {
-		workspace.DieBy(syscall.Signal(r.Exit - 128))
+		stdio.DieBy(syscall.Signal(r.Exit - 128))
 	}
 	return nil
 }
@@ -118,7 +121,7 @@ func (f *sandboxFlags) read(cmd *cobra.Command) (*policyfile.Policy, string, err
 		p, err := policyfile.ReadFile(f.policy)
 		return p, f.policy, err
 	case !cmd.Flags().Changed("policy-fd"):
-		return nil, "", fmt.Errorf("no policy given\nhint: %s", usage(cmd))
+		return nil, "", fmt.Errorf("no policy given\nhint: %s", cmdline.Usage(cmd))
 	case fd < 0 || fd == 1 || fd == 2:
 		return nil, "", fmt.Errorf("--policy-fd %d: want a descriptor to read from, 0 or 3 and more", fd)
 	}
@@ -151,7 +154,7 @@ func (a *app) resultTo(cmd *cobra.Command, f *sandboxFlags) (func(*lowlevel.Resu
 		if err != nil || !f.json && file == nil {
 			return err
 		}
-		line = append(plainJSON(line[:len(line)-1]), '\n')
+		line = append(show.PlainJSON(line[:len(line)-1]), '\n')
 		if f.json {
 			_, err = a.err.Write(line)
 		}

@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
+	"carrel/internal/named"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
+	"carrel/internal/show"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -38,12 +41,12 @@ same policy; otherwise what is different is shown, and nothing is started.
 
 With --agent NAME the workspace gets what that agent needs: its settings and login,
 and its hosts. A profile says all of this, and what to start, in a file.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel start
   carrel start web --network local --publish 5173
   carrel start dev --profile project-dev --purpose "the search page"
   carrel start fix --agent claude && carrel exec fix -- claude`,
-		Args: atMostOne("a name"),
+		Args: cmdline.AtMostOne("a name"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.startDesk(cmd, f, args) },
 	}
 	f.register(cmd.Flags())
@@ -55,17 +58,7 @@ and its hosts. A profile says all of this, and what to start, in a file.
 	cmd.Flags().IntVar(&f.owner, "ends-with", 0, "end when this process of yours does")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "decide, say what it would be, and start nothing")
 	a.registerCompletions(cmd)
-	return explainFlagErrors(cmd)
-}
-
-// atMostOne wants one argument or none.
-func atMostOne(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > 1 {
-			return fmt.Errorf("%q takes one argument at most, %s, got %d: %q\nhint: %s", cmd.CommandPath(), what, len(args), args, usage(cmd))
-		}
-		return nil
-	}
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // started is what `carrel start --json` prints.
@@ -75,7 +68,7 @@ type started struct {
 }
 
 func (a *app) startDesk(cmd *cobra.Command, f *startFlags, args []string) error {
-	if err := workspace.CheckPurpose(f.purpose); err != nil {
+	if err := named.CheckPurpose(f.purpose); err != nil {
 		return err
 	}
 	req, err := f.deskRequest(a, cmd)
@@ -98,11 +91,11 @@ func (a *app) startDesk(cmd *cobra.Command, f *startFlags, args []string) error 
 		} else if ok {
 			return a.adopt(cmd.Context(), e, req, f)
 		}
-		ready, err := workspace.StartDesk(a.args, req.Ceilings, func(text string) { fmt.Fprintf(a.err, "carrel: %s\n", oneLine(text)) })
+		ready, err := workspace.StartDesk(a.args, req.Ceilings, func(text string) { fmt.Fprintf(a.err, "carrel: %s\n", show.OneLine(text)) })
 		if err == nil {
 			return a.tellStarted(started{Ready: ready}, f.json)
 		}
-		if !errors.Is(err, workspace.ErrTaken) {
+		if !errors.Is(err, named.ErrTaken) {
 			return err
 		}
 		if time.Now().After(end) {
@@ -119,7 +112,7 @@ const raceTime = 20 * time.Second
 // one than where we are.
 func (a *app) deskName(args []string, saved string) (string, error) {
 	if len(args) == 1 {
-		return args[0], workspace.CheckDeskName(args[0])
+		return args[0], named.CheckName(args[0])
 	}
 	cwd := ""
 	if saved != "" {
@@ -137,7 +130,7 @@ func (a *app) deskName(args []string, saved string) (string, error) {
 		cwd = p.Cwd
 	}
 	project, err := workspace.ProjectOf(cwd, a.getenv)
-	return workspace.DeskName(project), err
+	return named.NameFor(project), err
 }
 
 func (f *startFlags) deskRequest(a *app, cmd *cobra.Command) (workspace.Request, error) {
@@ -195,7 +188,7 @@ func (a *app) deskRunning(name string) (supervisor.Entry, bool, error) {
 		}
 	}
 	// Whoever has started it may have had another XDG_RUNTIME_DIR.
-	if d, e := workspace.ReadDesk(workspace.StatePath(a.getenv), name); e == nil && d.State != api.StateStopped && d.Runtime != "" {
+	if d, e := named.Read(workspace.StatePath(a.getenv), name); e == nil && d.State != api.StateStopped && d.Runtime != "" {
 		entries, _ = supervisor.Find([]string{d.Runtime})
 		if entries, err = a.held(entries); err != nil {
 			return supervisor.Entry{}, false, err
@@ -248,17 +241,17 @@ func (a *app) adopt(ctx context.Context, e supervisor.Entry, req workspace.Reque
 func (a *app) tellStarted(s started, asJSON bool) error {
 	if !asJSON || s.Status.Backend != "" {
 		for _, w := range s.Announcements {
-			fmt.Fprintf(a.err, "carrel: %s\n", oneLine(w))
+			fmt.Fprintf(a.err, "carrel: %s\n", show.OneLine(w))
 		}
 	}
 	if asJSON {
-		if err := printJSON(a.out, s); err != nil {
+		if err := show.JSON(a.out, s); err != nil {
 			return err
 		}
 		return setupFailed(s)
 	}
 	for _, n := range s.Notes {
-		fmt.Fprintf(a.err, "carrel: note: %s\n", oneLine(n))
+		fmt.Fprintf(a.err, "carrel: note: %s\n", show.OneLine(n))
 	}
 	verb := "started"
 	if s.Already {
@@ -266,7 +259,7 @@ func (a *app) tellStarted(s started, asJSON bool) error {
 	}
 	fmt.Fprintf(a.out, "%s %s\n", verb, s.Status.Name)
 	if c := s.Status.Control; c != nil && c.Mode != api.ControlActive {
-		fmt.Fprintf(a.err, "carrel: it is under control %s (%s)\n", c.Mode, oneLine(strings.TrimSpace(c.By+" "+c.Reason)))
+		fmt.Fprintf(a.err, "carrel: it is under control %s (%s)\n", c.Mode, show.OneLine(strings.TrimSpace(c.By+" "+c.Reason)))
 	}
 	return setupFailed(s)
 }
@@ -291,13 +284,13 @@ func (a *app) wouldStart(req workspace.Request, name string, f *startFlags) erro
 		return err
 	}
 	if f.json {
-		return printJSON(a.out, api.Desk{Manifest: api.Manifest{Name: name}, State: "would start", Policy: p.Decided(), Digest: p.Digest(), Profile: req.Profile, Apps: []api.App{}})
+		return show.JSON(a.out, api.Desk{Manifest: api.Manifest{Name: name}, State: "would start", Policy: p.Decided(), Digest: p.Digest(), Profile: req.Profile, Apps: []api.App{}})
 	}
 	fmt.Fprintf(a.out, "would start %s\n", name)
-	t := &table{}
+	t := &show.Table{}
 	for _, d := range p.Decided() {
-		t.row(d.Dimension, quoteIf(d.Value), d.Source)
+		t.Row(d.Dimension, show.QuoteIf(d.Value), d.Source)
 	}
-	t.print(a.out, "  ")
+	t.Print(a.out, "  ")
 	return nil
 }

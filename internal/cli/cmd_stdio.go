@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/jsonapi"
 	"carrel/internal/supervisor"
@@ -31,14 +32,14 @@ func (a *app) stdioCommand() *cobra.Command {
 		Long: `Answers on standard input and output: one JSON object a line, requests in, responses
 and events out; log lines go to standard error. A session is a workspace around the
 working directories, which ends with this command. The protocol: docs/json-lines.md.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel stdio --working-dir .
   carrel stdio --working-dir api --working-dir web --undo-dir ~/.cache/my-client/undo
   carrel stdio --working-dir . --agent claude --permissions ceiling.json
   printf '%s\n' '{"type":"session.start","request_id":"1"}' \
     '{"type":"agent.execute","request_id":"2","payload":{"command":"make"}}' |
     carrel stdio --working-dir .`,
-		Args: noArgs,
+		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if schema {
 				text, err := jsonapi.SchemaText()
@@ -68,8 +69,8 @@ working directories, which ends with this command. The protocol: docs/json-lines
 	fs.StringArrayVar(&read, "read", nil, "sessions see this file or directory too, read-only")
 	fs.StringVar(&permissions, "permissions", "", "ceiling file, read once: the most that anything asked for here gets")
 	fs.BoolVar(&schema, "schema", false, "print the JSON Schema of the protocol, and end")
-	notEmpty(cmd, "backend", "undo-dir", "agent", "network", "permissions", "working-dir", "read")
-	return explainFlagErrors(cmd)
+	cmdline.NotEmpty(cmd, "backend", "undo-dir", "agent", "network", "permissions", "working-dir", "read")
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // undoDir makes the place of a client's own history. It is a directory of its own in what

@@ -7,7 +7,9 @@ import (
 	"io"
 	"strings"
 
+	"carrel/internal/cmdline"
 	"carrel/internal/inside"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -19,9 +21,9 @@ func (a *app) stepCommand() *cobra.Command {
 	begin := &cobra.Command{
 		Use:     "begin [--label TEXT]",
 		Short:   "A step begins here",
-		Long:    "Ends the open step, if there is one; what is changed from now on is a new one.\n" + plainStatusHelp,
+		Long:    "Ends the open step, if there is one; what is changed from now on is a new one.\n" + cmdline.PlainStatus,
 		Example: "  carrel step begin --label 'edit src/main.go'",
-		Args:    noArgs,
+		Args:    cmdline.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return a.step(true, &f) },
 	}
 	begin.Flags().StringVar(&f.label, "label", "", "what `carrel history` shows for it")
@@ -29,21 +31,21 @@ func (a *app) stepCommand() *cobra.Command {
 	end := &cobra.Command{
 		Use:     "end",
 		Short:   "The step ends here",
-		Long:    "Ends the step that began with `carrel step begin`.\n" + plainStatusHelp,
+		Long:    "Ends the step that began with `carrel step begin`.\n" + cmdline.PlainStatus,
 		Example: "  carrel step end",
-		Args:    noArgs,
+		Args:    cmdline.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return a.step(false, &f) },
 	}
 	end.Flags().BoolVar(&f.all, "all", false, "whatever step is open")
 	f.registerEvent(end)
-	return explainFlagErrors(group(&cobra.Command{
+	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
 		Use:   "step",
 		Short: "Inside a workspace: say where a step of the history begins and ends",
 		Long: `Says, from inside a workspace, where a step of its history begins and ends, as
 an agent's hooks do around each tool (` + "`carrel hooks`" + `). It is only a mark: without
 it a run is one step, or the bursts of an interactive agent are. Steps that
 overlap are one.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel step begin --label 'npm install'
   carrel step end`,
 	}, begin, end))
@@ -112,6 +114,6 @@ func describe(m *inside.Mark, in io.Reader) {
 	}
 	if text := strings.TrimSpace(strings.Join(words, " ")); text != "" {
 		line, _, _ := strings.Cut(text, "\n")
-		m.Label = strings.TrimPrefix(m.Label+": ", ": ") + shorten(line, maxWords)
+		m.Label = strings.TrimPrefix(m.Label+": ", ": ") + show.Shorten(line, maxWords)
 	}
 }

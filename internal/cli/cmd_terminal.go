@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -16,12 +18,12 @@ func (a *app) terminalCommand() *cobra.Command {
 		Long: `A terminal of a workspace has a screen that is kept outside: programs read it as text
 and send keys, people sit down at it with carrel attach. It runs until its program
 ends, whoever looks.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel terminal start dev -- bash
   carrel terminal send dev 3f2a91c0 --text 'make test' Enter
   carrel terminal read dev 3f2a91c0`,
 	}
-	return explainFlagErrors(group(cmd, a.terminalStartCommand(), a.terminalReadCommand(), a.terminalSendCommand()))
+	return cmdline.ExplainFlagErrors(cmdline.Group(cmd, a.terminalStartCommand(), a.terminalReadCommand(), a.terminalSendCommand()))
 }
 
 func (a *app) terminalStartCommand() *cobra.Command {
@@ -34,7 +36,7 @@ func (a *app) terminalStartCommand() *cobra.Command {
 		Long:    "Starts a terminal of 100 by 30 and prints its id.\n" + exitStatusHelp,
 		Example: "  carrel terminal start dev\n  carrel terminal start dev --columns 120 --rows 40 -- claude",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			workspace, argv, err := nameAndCommand(cmd, args)
+			workspace, argv, err := cmdline.NameAndCommand(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -52,9 +54,9 @@ func (a *app) terminalStartCommand() *cobra.Command {
 				return &exitError{status: exitOf(r), err: err}
 			}
 			if f.json {
-				return printJSON(a.out, r.App)
+				return show.JSON(a.out, r.App)
 			}
-			fmt.Fprintf(a.out, "%s %s\n", r.App.ID, oneLine(r.App.Name))
+			fmt.Fprintf(a.out, "%s %s\n", r.App.ID, show.OneLine(r.App.Name))
 			return nil
 		},
 		ValidArgsFunction: a.completeWorkspace,
@@ -71,9 +73,9 @@ func (a *app) terminalReadCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "read NAME APP [flags]",
 		Short:   "Print a terminal's screen as text",
-		Long:    "Prints the lines of a terminal's screen; what has left it at the top too, with --full.\n" + plainStatusHelp,
+		Long:    "Prints the lines of a terminal's screen; what has left it at the top too, with --full.\n" + cmdline.PlainStatus,
 		Example: "  carrel terminal read dev 3f2a91c0 --full",
-		Args:    twoArgs("an app"),
+		Args:    cmdline.TwoArgs("an app"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := a.workspaceNamed(args[0])
 			if err != nil {
@@ -84,14 +86,14 @@ func (a *app) terminalReadCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(a.out, r.Screen)
+				return show.JSON(a.out, r.Screen)
 			}
 			lines := append(r.Screen.Scrollback, r.Screen.Lines...)
 			for len(lines) > 0 && lines[len(lines)-1] == "" {
 				lines = lines[:len(lines)-1]
 			}
 			for _, l := range lines {
-				fmt.Fprintln(a.out, Escape(l))
+				fmt.Fprintln(a.out, show.Escape(l))
 			}
 			return nil
 		},
@@ -109,11 +111,11 @@ func (a *app) terminalSendCommand() *cobra.Command {
 		Short: "Type text and keys into a terminal",
 		Long: `Types text, and then keys by their names: Enter, Tab, Escape, Backspace, Up, Home, PageUp, F5,
 ctrl+c, alt+x, shift+Tab. What is typed is not written down, only how much.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: "  carrel terminal send dev 3f2a91c0 --text 'make test' Enter\n  carrel terminal send dev 3f2a91c0 ctrl+c",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return fmt.Errorf("%q takes a workspace, an app and keys, got %q\nhint: %s", cmd.CommandPath(), args, usage(cmd))
+				return fmt.Errorf("%q takes a workspace, an app and keys, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
 			}
 			return nil
 		},

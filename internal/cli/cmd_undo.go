@@ -3,14 +3,15 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 
-	"carrel/internal/api"
+	"carrel/internal/cmdline"
 	"carrel/internal/history"
+	"carrel/internal/show"
+	"carrel/internal/stepview"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -38,23 +39,23 @@ with its content, mode, times, links and attributes. An undo is a step itself:
 Nothing at all is changed where something is not as the steps left it, because
 you or another program changed it afterwards: all such paths are listed, and
 --keep-both, --skip-conflicts or --force say what becomes of them.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel undo --dry-run
   carrel undo
   carrel undo 3
   carrel undo --to 12
   carrel undo --step 9 --keep-both
   carrel undo --path src/main.go`,
-		Args: maximumArgs(1),
+		Args: cmdline.MaximumArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.undo(f, args, false) },
 	}
 	cmd.Flags().StringVar(&f.to, "to", "", "take back all steps after this one")
 	cmd.Flags().StringVar(&f.step, "step", "", "take back this step only")
 	cmd.Flags().StringArrayVar(&f.paths, "path", nil, "only this path and what is in it: by the newest step that changed it")
-	oneOf(cmd, "to", "step")
-	notEmpty(cmd, "to", "step", "path")
+	cmdline.OneOf(cmd, "to", "step")
+	cmdline.NotEmpty(cmd, "to", "step", "path")
 	f.registerUndo(cmd)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) redoCommand() *cobra.Command {
@@ -63,14 +64,14 @@ func (a *app) redoCommand() *cobra.Command {
 		Use:   "redo [N] [flags]",
 		Short: "Make again what was taken back",
 		Long: `Takes back the newest undo, or the newest N.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel redo
   carrel redo 2 --dry-run`,
-		Args: maximumArgs(1),
+		Args: cmdline.MaximumArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.undo(f, args, true) },
 	}
 	f.registerUndo(cmd)
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (f *undoFlags) registerUndo(cmd *cobra.Command) {
@@ -81,17 +82,8 @@ func (f *undoFlags) registerUndo(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.skip, "skip-conflicts", false, "what is not as the steps left it stays as it is")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace what is in the way; a redo brings it back")
 	cmd.Flags().StringArrayVar(&f.write, "write", nil, "a place outside the project that the steps were allowed to change")
-	oneOf(cmd, "keep-both", "skip-conflicts", "force")
-	notEmpty(cmd, "write")
-}
-
-func maximumArgs(n int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > n {
-			return fmt.Errorf("%q takes %d argument at most, got %d: %q\nhint: %s", cmd.CommandPath(), n, len(args), args, usage(cmd))
-		}
-		return nil
-	}
+	cmdline.OneOf(cmd, "keep-both", "skip-conflicts", "force")
+	cmdline.NotEmpty(cmd, "write")
 }
 
 func (a *app) undo(f *undoFlags, args []string, redo bool) error {
@@ -174,16 +166,16 @@ func (a *app) tellRefused(h *workspace.History, f *undoFlags, v *history.Preview
 	var lost *history.UnrestorableError
 	switch {
 	case errors.As(refused, &conflict):
-		j := undoSaid(h, f, v, conflict.Conflicts)
+		j := stepview.UndoOf(h, f.dryRun, v, conflict.Conflicts)
 		if f.json {
-			if err := printJSON(a.out, j); err != nil {
+			if err := show.JSON(a.out, j); err != nil {
 				return err
 			}
 		} else {
-			a.tellConflicts(h, j.Conflicts)
-			a.tellLeftOut(j.LeftOut)
+			stepview.PrintConflicts(a.err, h, j.Conflicts)
+			stepview.PrintLeftOut(a.out, j.LeftOut)
 		}
-		return fmt.Errorf("%s: %s not as the steps left them\nhint: --keep-both keeps both, --skip-conflicts leaves them, --force replaces them", nothing, count(len(conflict.Conflicts), "path is", "paths are"))
+		return fmt.Errorf("%s: %s not as the steps left them\nhint: --keep-both keeps both, --skip-conflicts leaves them, --force replaces them", nothing, show.Count(len(conflict.Conflicts), "path is", "paths are"))
 	case errors.As(refused, &lost):
 		return a.refuseLoss(h, f, v, lost, nothing)
 	}
@@ -192,18 +184,18 @@ func (a *app) tellRefused(h *workspace.History, f *undoFlags, v *history.Preview
 
 // refuseLoss tells what could not be restored.
 func (a *app) refuseLoss(h *workspace.History, f *undoFlags, v *history.Preview, lost *history.UnrestorableError, nothing string) error {
-	j := undoSaid(h, f, v, nil)
+	j := stepview.UndoOf(h, f.dryRun, v, nil)
 	if f.json {
-		if err := printJSON(a.out, j); err != nil {
+		if err := show.JSON(a.out, j); err != nil {
 			return err
 		}
 	} else {
 		for _, u := range j.Unrestorable {
-			fmt.Fprintf(a.err, "carrel: cannot be restored: %s: %s\n", oneLine(shown(h, string(u.Path))), oneLine(u.Why))
+			fmt.Fprintf(a.err, "carrel: cannot be restored: %s: %s\n", show.OneLine(stepview.Path(h, string(u.Path))), show.OneLine(u.Why))
 		}
-		a.tellLeftOut(j.LeftOut)
+		stepview.PrintLeftOut(a.out, j.LeftOut)
 	}
-	return fmt.Errorf("%s: %s not be restored\nhint: --skip-conflicts restores everything else", nothing, count(len(lost.Paths), "path can", "paths can"))
+	return fmt.Errorf("%s: %s not be restored\nhint: --skip-conflicts restores everything else", nothing, show.Count(len(lost.Paths), "path can", "paths can"))
 }
 
 func (f *undoFlags) mode() history.Mode {
@@ -277,7 +269,7 @@ func (f *undoFlags) steps(h *workspace.History, args []string, req history.Reque
 		if f.to != "" {
 			asked = "all after step " + f.to
 		}
-		return nil, fmt.Errorf("%s%s can be %s in %s, asked for %s; `carrel history --all` lists all", count(len(out), "step", "steps"), which, what, quoteIf(h.Project), asked)
+		return nil, fmt.Errorf("%s%s can be %s in %s, asked for %s; `carrel history --all` lists all", show.Count(len(out), "step", "steps"), which, what, show.QuoteIf(h.Project), asked)
 	}
 	return out, nil
 }
@@ -286,7 +278,7 @@ func (f *undoFlags) steps(h *workspace.History, args []string, req history.Reque
 func pathList(h *workspace.History, paths []string) string {
 	var words []string
 	for _, p := range paths {
-		words = append(words, shown(h, p))
+		words = append(words, stepview.Path(h, p))
 	}
 	return strings.Join(words, " or ")
 }
@@ -300,80 +292,8 @@ func (a *app) progress(done, all int) {
 	}
 }
 
-// undoJSON is what an undo did or would do.
-type undoJSON struct {
-	DryRun       bool           `json:"dry_run"`
-	Done         bool           `json:"done"` // false: nothing was changed, or not all could be restored
-	Steps        []uint64       `json:"steps"`
-	Restored     []text         `json:"restored"`
-	Removed      []text         `json:"removed"`
-	Unrestorable []lostJSON     `json:"unrestorable"`
-	LeftAlone    []lostJSON     `json:"left_alone,omitempty"` // stays, although a step made it
-	Beside       []besideJSON   `json:"beside,omitempty"`     // is kept under another name
-	Conflicts    []conflictJSON `json:"conflicts"`
-	LeftOut      *api.LeftOut   `json:"left_out,omitempty"`
-	Unlisted     int            `json:"conflicts_left_out,omitempty"` // of LeftOut
-}
-
-type lostJSON struct {
-	Path text   `json:"path"`
-	Why  string `json:"why"`
-}
-
-type besideJSON struct {
-	Path text `json:"path"`
-	Name text `json:"name"` // whole
-}
-
-type conflictJSON struct {
-	Path text   `json:"path"`
-	Why  string `json:"why"`
-	Step uint64 `json:"step,omitempty"`
-}
-
-// maxShown bounds the paths that a person gets to read; --json has all.
-const maxShown = 20
-
-// undoSaid tells of a request, with what was in its way.
-func undoSaid(h *workspace.History, f *undoFlags, v *history.Preview, conflicts []history.Conflict) undoJSON {
-	j := undoJSON{DryRun: f.dryRun, Steps: []uint64{}, Restored: []text{}, Removed: []text{}, Unrestorable: []lostJSON{}, Conflicts: []conflictJSON{}}
-	var paths []string
-	j.Steps = append(j.Steps, v.Steps...)
-	j.Restored = append(j.Restored, texts(v.Restored)...)
-	j.Removed = append(j.Removed, texts(v.Removed)...)
-	paths = slices.Concat(paths, v.Restored, v.Removed)
-	for _, u := range v.Unrestorable {
-		j.Unrestorable = append(j.Unrestorable, lostJSON{text(u.Path), u.Why})
-		paths = append(paths, u.Path)
-	}
-	for _, u := range v.LeftAlone {
-		j.LeftAlone = append(j.LeftAlone, lostJSON{text(u.Path), u.Why})
-		paths = append(paths, u.Path)
-	}
-	for _, b := range v.Beside {
-		j.Beside = append(j.Beside, besideJSON{text(b.Path), text(b.Name)})
-		paths = append(paths, b.Path, b.Name)
-	}
-	for _, c := range conflicts {
-		j.Conflicts = append(j.Conflicts, conflictJSON{text(c.Path), c.Why, c.Step})
-		paths = append(paths, c.Path)
-	}
-	unnamed, err := h.Unnamed(paths)
-	hidden := func(at text) bool { return unnamed[string(at)] }
-	j.Restored, j.Removed = slices.DeleteFunc(j.Restored, hidden), slices.DeleteFunc(j.Removed, hidden)
-	j.Unrestorable = slices.DeleteFunc(j.Unrestorable, func(l lostJSON) bool { return hidden(l.Path) })
-	j.LeftAlone = slices.DeleteFunc(j.LeftAlone, func(l lostJSON) bool { return hidden(l.Path) })
-	j.Beside = slices.DeleteFunc(j.Beside, func(b besideJSON) bool { return hidden(b.Path) || hidden(b.Name) })
-	j.Conflicts = slices.DeleteFunc(j.Conflicts, func(c conflictJSON) bool { return hidden(c.Path) })
-	j.Unlisted = len(conflicts) - len(j.Conflicts)
-	if j.LeftOut = api.NewLeftOut(len(unnamed)); err != nil && j.LeftOut != nil {
-		j.LeftOut.Why = err.Error() // what was done is done, and told
-	}
-	return j
-}
-
 func (a *app) tellUndo(h *workspace.History, f *undoFlags, v *history.Preview, would string) error {
-	j := undoSaid(h, f, v, v.Conflicts)
+	j := stepview.UndoOf(h, f.dryRun, v, v.Conflicts)
 	missing := 0
 	for _, u := range j.Unrestorable {
 		if u.Why != history.Ignored {
@@ -382,50 +302,10 @@ func (a *app) tellUndo(h *workspace.History, f *undoFlags, v *history.Preview, w
 	}
 	j.Done = !f.dryRun && missing == 0
 	if f.json {
-		return errors.Join(printJSON(a.out, j), a.incomplete(f, missing))
+		return errors.Join(show.JSON(a.out, j), a.incomplete(f, missing))
 	}
-	a.tellConflicts(h, j.Conflicts)
-	a.tellPaths(h, would+"restored  ", j.Restored)
-	a.tellPaths(h, would+"removed   ", j.Removed)
-	for _, u := range j.Unrestorable {
-		what := "NOT restored"
-		if u.Why == history.Ignored {
-			what = "left alone"
-		}
-		fmt.Fprintf(a.out, "%s  %s: %s\n", what, oneLine(shown(h, string(u.Path))), oneLine(u.Why))
-	}
-	for _, b := range j.Beside {
-		fmt.Fprintf(a.out, "%skept      %s as %s\n", would, oneLine(shown(h, string(b.Path))), oneLine(shown(h, string(b.Name))))
-	}
-	a.tellLeftAlone(h, j.LeftAlone)
-	fmt.Fprintf(a.out, "%s: %s %srestored, %d removed", count(len(v.Steps), "step", "steps"), count(len(j.Restored), "path", "paths"), would, len(j.Removed))
-	if missing > 0 {
-		fmt.Fprintf(a.out, ", %d could not be restored", missing)
-	}
-	if alone := len(j.Unrestorable) - missing; alone > 0 {
-		fmt.Fprintf(a.out, ", %d left alone", alone)
-	}
-	fmt.Fprintln(a.out)
-	a.tellLeftOut(j.LeftOut)
+	j.Print(a.out, a.err, h, would, missing)
 	return a.incomplete(f, missing)
-}
-
-// maxAlone bounds the paths that are listed for one reason to leave something alone.
-const maxAlone = 3
-
-// tellLeftAlone lists what the steps made and stays, the first few for each reason.
-func (a *app) tellLeftAlone(h *workspace.History, list []lostJSON) {
-	told := make(map[string]int)
-	for _, u := range list {
-		if told[u.Why]++; told[u.Why] <= maxAlone {
-			fmt.Fprintf(a.out, "left alone  %s: %s\n", oneLine(shown(h, string(u.Path))), oneLine(u.Why))
-		}
-	}
-	for _, why := range slices.Sorted(maps.Keys(told)) {
-		if more := told[why] - maxAlone; more > 0 {
-			fmt.Fprintf(a.out, "left alone  (%d more, --json lists all): %s\n", more, oneLine(why))
-		}
-	}
 }
 
 // incomplete is the error of an undo, or of its dry run, that could not bring some paths back.
@@ -438,22 +318,5 @@ func (a *app) incomplete(f *undoFlags, missing int) error {
 	if f.dryRun {
 		rest = "would be"
 	}
-	return &exitError{status: 1, err: fmt.Errorf("%s could not be restored; everything else %s", count(missing, "path", "paths"), rest)}
-}
-
-// tellPaths lists the first of some paths, and how many there are beside them.
-func (a *app) tellPaths(h *workspace.History, what string, list []text) {
-	for i, p := range list {
-		if i == maxShown {
-			fmt.Fprintf(a.out, "%s(%d more, --json lists all)\n", what, len(list)-i)
-			return
-		}
-		fmt.Fprintf(a.out, "%s%s\n", what, oneLine(shown(h, string(p))))
-	}
-}
-
-func (a *app) tellConflicts(h *workspace.History, list []conflictJSON) {
-	for _, c := range list {
-		fmt.Fprintf(a.err, "carrel: conflict: %s: %s\n", oneLine(shown(h, string(c.Path))), oneLine(c.Why))
-	}
+	return &exitError{status: 1, err: fmt.Errorf("%s could not be restored; everything else %s", show.Count(missing, "path", "paths"), rest)}
 }

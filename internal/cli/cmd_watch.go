@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"carrel/internal/api"
+	"carrel/internal/cmdline"
+	"carrel/internal/show"
 
 	"github.com/spf13/cobra"
 )
@@ -30,11 +32,11 @@ typed there. For that this command has to be started at a terminal of your own.
 With display.watch_vnc: true the desktop can be watched as long as the workspace runs:
 then this command prints where, and ends. It takes x11vnc, which runs within the
 desktop's walls. NAME may be an id of carrel ps, also of a carrel run --display virtual.
-` + plainStatusHelp,
+` + cmdline.PlainStatus,
 		Example: `  carrel watch dev
   carrel watch dev --view-only --port 5950
   vncviewer 127.0.0.1:5910`,
-		Args: oneArg("a workspace"),
+		Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.watch(cmd.Context(), args[0], w, asJSON)
 		},
@@ -43,7 +45,7 @@ desktop's walls. NAME may be an id of carrel ps, also of a carrel run --display 
 	cmd.Flags().Uint16Var(&w.Port, "port", 0, "listen on this port of 127.0.0.1 (default the first free one from 5910 on)")
 	cmd.Flags().BoolVar(&w.ViewOnly, "view-only", false, "look only, also while you have taken over")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print address and password as JSON, on one line")
-	return explainFlagErrors(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // watch stays as long as the person wants to watch: the right to ends with it.
@@ -74,20 +76,20 @@ func (a *app) watch(ctx context.Context, name string, w *api.Watch, asJSON bool)
 		return nil // enough
 	}
 	if err == nil {
-		fmt.Fprintf(a.err, "carrel: %s has ended\n", oneLine(name))
+		fmt.Fprintf(a.err, "carrel: %s has ended\n", show.OneLine(name))
 	}
 	return err
 }
 
 func (a *app) tellWatching(name string, w api.Watching, asJSON bool) error {
 	if asJSON {
-		return printLine(a.out, w)
+		return show.Line(a.out, w)
 	}
 	_, err := fmt.Fprintf(a.out, "address   %s\npassword  %s\n", w.Address, w.Password)
 	switch {
 	case err != nil:
 	case w.Acts:
-		fmt.Fprintf(a.err, "carrel: a viewer looks, until `carrel control %s takeover`; then %s\n", oneLine(name), oneLine(w.Human))
+		fmt.Fprintf(a.err, "carrel: a viewer looks, until `carrel control %s takeover`; then %s\n", show.OneLine(name), show.OneLine(w.Human))
 	default:
 		fmt.Fprintln(a.err, "carrel: a viewer with this password looks, and types nothing")
 	}

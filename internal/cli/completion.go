@@ -5,8 +5,10 @@ import (
 	"slices"
 
 	"carrel/internal/agents"
+	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -33,26 +35,19 @@ func (a *app) registerCompletions(cmd *cobra.Command) {
 		"persona": personaWords, "network": networkWords, "display": displayWords, "home": homeWords, "nested": nestedWords, "history": historyWords, "secrets": secretsWords, "on-unknown": unknownWords, "engine": engineWords, "backend": backendWords, "agent-home": agentHomeWords,
 	}
 	for flag, list := range words {
-		completeFlag(cmd, flag, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
+		cmdline.CompleteFlag(cmd, flag, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
 	}
 	for _, flag := range []string{"env", "timeout", "memory", "pids", "deny", "protect", "host-port", "publish"} {
-		completeFlag(cmd, flag, cobra.NoFileCompletions)
+		cmdline.CompleteFlag(cmd, flag, cobra.NoFileCompletions)
 	}
-	completeFlag(cmd, "allow-host", completeHost)
-	completeFlag(cmd, "deny-host", completeHost)
-	completeFlag(cmd, "preset", a.completePreset)
+	cmdline.CompleteFlag(cmd, "allow-host", completeHost)
+	cmdline.CompleteFlag(cmd, "deny-host", completeHost)
+	cmdline.CompleteFlag(cmd, "preset", a.completePreset)
 }
 
 // completing says that a shell asks how a line goes on.
 func (a *app) completing() bool {
 	return len(a.args) > 0 && (a.args[0] == cobra.ShellCompRequestCmd || a.args[0] == cobra.ShellCompNoDescRequestCmd)
-}
-
-// completeFlag registers words for a flag that the command may not have.
-func completeFlag(cmd *cobra.Command, flag string, words cobra.CompletionFunc) {
-	if cmd.Flags().Lookup(flag) != nil {
-		_ = cmd.RegisterFlagCompletionFunc(flag, words) // an error means that it has words already
-	}
 }
 
 // completePreset names the presets. A configuration with mistakes only takes
@@ -74,7 +69,7 @@ func (a *app) ownPresetNames() []string {
 	for _, p := range loaded.Presets {
 		name := p.Name
 		if p.Description != "" {
-			name += "\t" + oneLine(p.Description)
+			name += "\t" + show.OneLine(p.Description)
 		}
 		names = append(names, name)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"carrel/internal/api"
+	"carrel/internal/named"
 	"carrel/internal/policy"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
@@ -22,7 +23,7 @@ func (a *app) letGo(project string) (func(), error) {
 	if err != nil {
 		return func() {}, nil // told in better words by whoever opens the history
 	}
-	desks, err := workspace.Desks(workspace.StatePath(a.getenv))
+	desks, err := named.List(workspace.StatePath(a.getenv))
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,11 +14,13 @@ import (
 	"time"
 
 	"carrel/internal/ownfile"
+	"carrel/internal/safefile"
 )
 
 // The names in our directory.
 const (
 	recordName = "record.json"
+	newRecord  = ".new-record" // what is being written; one at a time, under the lock
 	lockName   = "lock"
 	leaseDir   = "serving"
 )
@@ -197,23 +198,7 @@ func (s *store) write(r *record) (err error) {
 	if err != nil {
 		return err
 	}
-	name := ".new-" + rand.Text()[:10]
-	f, err := ownfile.Open(s.dir, name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err = f.Write(append(text, '\n')); err == nil {
-		err = f.Sync()
-	}
-	if err == nil {
-		err = ownfile.Rename(s.dir, name, recordName)
-	}
-	if err != nil {
-		_ = ownfile.Remove(s.dir, name)
-		return fmt.Errorf("writing %s: %w", filepath.Join(s.dir.Name(), recordName), err)
-	}
-	return s.dir.Sync()
+	return safefile.Replace(ownfile.Dir{File: s.dir}, recordName, append(text, '\n'), safefile.Options{Temp: newRecord})
 }
 
 func (s *store) sweep() {

@@ -32,7 +32,7 @@ func (c *Clipboard) Carry(ctx context.Context, call *supervisor.Call) api.Reply 
 	if errors.Is(err, ErrEmpty) || errors.Is(err, ErrNoType) {
 		hint = "copy something there first"
 	}
-	return api.Reply{Error: &api.Denial{Code: api.CodeRequest, Operation: req.Op, Subject: c.nameOf(), Message: err.Error(), Rule: "workspace", Source: "built in", Hint: hint}}
+	return api.Reply{Error: api.Refused(api.CodeRequest, req.Op, c.nameOf(), err.Error(), hint)}
 }
 
 func (c *Clipboard) nameOf() string {

@@ -9,9 +9,10 @@ import (
 	"slices"
 	"strconv"
 
-	"go.yaml.in/yaml/v4"
-
 	"carrel/internal/policy"
+	"carrel/internal/safefile"
+
+	"go.yaml.in/yaml/v4"
 )
 
 var (
@@ -145,7 +146,7 @@ func edit(file string, opts Options, key string, change func(root *yaml.Node) er
 	if err != nil {
 		return err
 	}
-	return replaceFile(file, text)
+	return safefile.Write(file, text, safefile.Options{})
 }
 
 // edited returns the changed text, after decoding it again: what the change

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"carrel/internal/jsontree"
+	"carrel/internal/keysym"
 )
 
 // The versions of Anthropic's computer-use tool, as in the names of its types
@@ -162,7 +163,7 @@ func (r *actionReader) keys() error {
 	case "key":
 		return Keys{Keys: r.a.Text}.check(image.Point{})
 	case "hold_key":
-		_, err := parseChord(r.a.Text)
+		_, err := keysym.ParseChord(r.a.Text)
 		return err
 	}
 	return checkHeld(r.a.Text)

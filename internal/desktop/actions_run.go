@@ -6,6 +6,8 @@ import (
 	"image"
 	"math"
 	"time"
+
+	"carrel/internal/picture"
 )
 
 // Computer is a desktop as a model uses it: with pictures that may be smaller
@@ -50,7 +52,7 @@ func (c *Computer) told(screen image.Point) image.Point {
 	if bound == (image.Point{}) {
 		bound = scalingTarget(screen)
 	}
-	w, h := fit(screen.X, screen.Y, bound.X, bound.Y)
+	w, h := picture.Fit(screen.X, screen.Y, bound.X, bound.Y)
 	return image.Point{w, h}
 }
 

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"carrel/internal/picture"
+
 	"github.com/jezek/xgb/xproto"
 )
 
@@ -133,8 +135,8 @@ func BenchmarkPNG(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	f := frame{p.Width, p.Height, p.Data}
+	f := picture.Frame{W: p.Width, H: p.Height, Pix: p.Data}
 	for b.Loop() {
-		io.Discard.Write(encodePNG(f))
+		io.Discard.Write(picture.PNG(f))
 	}
 }

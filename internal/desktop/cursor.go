@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"image"
+
+	"carrel/internal/picture"
 )
 
 // cursor is the pointer's picture: premultiplied ARGB, in the screen's
@@ -29,7 +31,7 @@ func readCursor(b []byte) (cursor, error) {
 }
 
 // drawCursor draws the pointer into a frame that shows an area of the screen.
-func (d *Desktop) drawCursor(f frame, seen image.Rectangle) error {
+func (d *Desktop) drawCursor(f picture.Frame, seen image.Rectangle) error {
 	op, err := d.opcode("XFIXES")
 	if err != nil {
 		return err
@@ -51,10 +53,10 @@ func (d *Desktop) drawCursor(f frame, seen image.Rectangle) error {
 }
 
 // over lays the cursor over a frame.
-func (c cursor) over(f frame, seen image.Rectangle) {
+func (c cursor) over(f picture.Frame, seen image.Rectangle) {
 	part := c.area.Intersect(seen)
 	for y := part.Min.Y; y < part.Max.Y; y++ {
-		row := f.row(y - seen.Min.Y)
+		row := f.Row(y - seen.Min.Y)
 		for x := part.Min.X; x < part.Max.X; x++ {
 			s := c.pix[((y-c.area.Min.Y)*c.area.Dx()+x-c.area.Min.X)*4:]
 			p := row[(x-seen.Min.X)*4:]

@@ -8,6 +8,8 @@ import (
 	"image/color"
 	"time"
 
+	"carrel/internal/picture"
+
 	"github.com/jezek/xgb"
 	"github.com/jezek/xgb/damage"
 	"github.com/jezek/xgb/xproto"
@@ -147,11 +149,11 @@ func (d *Desktop) look(ctx context.Context, p Pixels) (bool, string, error) {
 		token string
 	}
 	a, err := do(ctx, d, "looking at the screen", func() (a answer, err error) {
-		err = d.withPixels(Shot{Window: p.Window, Area: p.Area}, func(f frame, _ image.Rectangle) error {
-			a.token = f.token()
+		err = d.withPixels(Shot{Window: p.Window, Area: p.Area}, func(f picture.Frame, _ image.Rectangle) error {
+			a.token = f.Token()
 			switch {
 			case p.Colour != nil:
-				a.ok = f.all(*p.Colour)
+				a.ok = f.All(*p.Colour)
 			case p.Token != "":
 				a.ok = a.token == p.Token
 			default:
@@ -162,14 +164,4 @@ func (d *Desktop) look(ctx context.Context, p Pixels) (bool, string, error) {
 		return a, err
 	})
 	return a.ok, a.token, err
-}
-
-// all says whether every pixel has one colour.
-func (f frame) all(c color.RGBA) bool {
-	for i := 0; i+4 <= len(f.pix); i += 4 {
-		if f.pix[i] != c.B || f.pix[i+1] != c.G || f.pix[i+2] != c.R {
-			return false
-		}
-	}
-	return true
 }

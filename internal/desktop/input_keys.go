@@ -7,6 +7,8 @@ import (
 	"image"
 	"slices"
 	"time"
+
+	"carrel/internal/keysym"
 )
 
 // Keys presses keys by name: "Return", "ctrl+shift+t", or several with spaces
@@ -25,12 +27,12 @@ func (k Keys) check(image.Point) error {
 	if k.Times < 0 || k.Times > maxKeyTimes {
 		return fmt.Errorf("keys %.60q %d times: want 1 to %d", k.Keys, k.Times, maxKeyTimes)
 	}
-	_, err := parseKeys(k.Keys)
+	_, err := keysym.ParseKeys(k.Keys)
 	return firstError(err, checkDuration("holding a key", k.Hold))
 }
 
 func (k Keys) run(ctx context.Context, s *hands) error {
-	chords, err := parseKeys(k.Keys)
+	chords, err := keysym.ParseKeys(k.Keys)
 	if err != nil {
 		return err
 	}
@@ -55,7 +57,7 @@ func checkHeld(keys string) error {
 	if keys == "" {
 		return nil
 	}
-	_, err := parseChord(keys)
+	_, err := keysym.ParseChord(keys)
 	return err
 }
 
@@ -67,7 +69,7 @@ func (s *hands) holding(ctx context.Context, keys string, f func() error) error 
 		}
 		return f()
 	}
-	c, err := parseChord(keys)
+	c, err := keysym.ParseChord(keys)
 	if err != nil {
 		return err
 	}
@@ -78,7 +80,7 @@ func (s *hands) holding(ctx context.Context, keys string, f func() error) error 
 }
 
 // press presses the keys of a chord in order, Shift before them if one needs it.
-func (s *hands) press(ctx context.Context, c chord) error {
+func (s *hands) press(ctx context.Context, c keysym.Chord) error {
 	if err := s.d.do(ctx, "looking at the keyboard", s.ready); err != nil {
 		return err
 	}
@@ -87,8 +89,8 @@ func (s *hands) press(ctx context.Context, c chord) error {
 	}
 	return s.act(ctx, "pressing a key", func() error {
 		k := s.d.input.keys
-		needShift := slices.ContainsFunc(c, func(sym keysym) bool { return k.at[sym].shift })
-		if needShift && !slices.Contains(c, symShift) {
+		needShift := slices.ContainsFunc(c, func(sym keysym.Sym) bool { return k.at[sym].shift })
+		if needShift && !slices.Contains(c, keysym.Shift) {
 			s.fake(keyPress, k.shift, image.Point{})
 		}
 		for _, sym := range c {

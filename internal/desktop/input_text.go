@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"carrel/internal/keysym"
 )
 
 // Text types a text, whatever characters it has. A newline is Return, a tab is
@@ -26,14 +28,14 @@ func (t Text) check(image.Point) error {
 	return err
 }
 
-func (t Text) keysyms() ([]keysym, error) {
+func (t Text) keysyms() ([]keysym.Sym, error) {
 	if i := invalidAt(t.Text); i >= 0 {
 		return nil, fmt.Errorf("a text that is not UTF-8, at byte %d", i)
 	}
 	text := strings.ReplaceAll(t.Text, "\r\n", "\n")
-	out := make([]keysym, 0, len(text))
+	out := make([]keysym.Sym, 0, len(text))
 	for i, r := range text {
-		sym, ok := runeKeysym(r)
+		sym, ok := keysym.OfRune(r)
 		if !ok {
 			return nil, fmt.Errorf("a text with the control character %U at byte %d: no key types it; keys as Escape go by name", r, i)
 		}
@@ -67,7 +69,7 @@ func (t Text) run(ctx context.Context, s *hands) error {
 	for len(syms) > 0 {
 		n := s.d.input.keys.reach(syms[:min(len(syms), stretch)])
 		if n == 0 {
-			return fmt.Errorf("the keyboard of this X server has no free key for the character %U", rune(syms[0]&^unicodeKeysym))
+			return fmt.Errorf("the keyboard of this X server has no free key for the character %U", rune(syms[0]&^keysym.Unicode))
 		}
 		if err := s.show(ctx, syms[:n]); err != nil {
 			return err
@@ -81,8 +83,8 @@ func (t Text) run(ctx context.Context, s *hands) error {
 }
 
 // reach is how many of the keysyms can be on keys at the same time.
-func (k *keymap) reach(syms []keysym) int {
-	here := make(map[keysym]bool)
+func (k *keymap) reach(syms []keysym.Sym) int {
+	here := make(map[keysym.Sym]bool)
 	for i, sym := range syms {
 		at, there := k.at[sym]
 		if there && !slices.Contains(k.spare, at.code) || here[sym] {
@@ -97,7 +99,7 @@ func (k *keymap) reach(syms []keysym) int {
 }
 
 // show sees to it that there is a key for each of the keysyms.
-func (s *hands) show(ctx context.Context, syms []keysym) error {
+func (s *hands) show(ctx context.Context, syms []keysym.Sym) error {
 	k := s.d.input.keys
 	missing := k.missing(syms)
 	if len(missing) == 0 {
@@ -125,7 +127,7 @@ func (s *hands) show(ctx context.Context, syms []keysym) error {
 
 // strikeAll types keysyms that have keys. Shift stays down for neighbours that
 // need it.
-func (s *hands) strikeAll(ctx context.Context, syms []keysym) error {
+func (s *hands) strikeAll(ctx context.Context, syms []keysym.Sym) error {
 	k := s.d.input.keys
 	shifted := false
 	for _, sym := range syms {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"carrel/internal/keysym"
+
 	"github.com/jezek/xgb/xproto"
 )
 
@@ -20,8 +22,8 @@ import (
 type keymap struct {
 	first  byte
 	per    int // keysyms of a key
-	syms   []keysym
-	at     map[keysym]spot
+	syms   []keysym.Sym
+	at     map[keysym.Sym]spot
 	spare  []byte          // keys that may be given away, least recently used first
 	mods   map[byte]uint16 // what the modifier keys do, as a mask
 	caps   byte            // Caps Lock's key
@@ -49,7 +51,7 @@ func (d *Desktop) learnKeys(old *keymap) (*keymap, error) {
 	}
 	keys := d.ask(getKeyboardMapping(first, last-first+1))
 	mods := d.ask([]byte{119, 0, 1, 0}) // GetModifierMapping
-	k := &keymap{first: first, at: make(map[keysym]spot), mods: make(map[byte]uint16), unread: make(map[byte]bool)}
+	k := &keymap{first: first, at: make(map[keysym.Sym]spot), mods: make(map[byte]uint16), unread: make(map[byte]bool)}
 	b, err := keys.Reply()
 	if err != nil {
 		return nil, fmt.Errorf("asking for the keys: %w", err)
@@ -76,9 +78,9 @@ func (k *keymap) readSyms(b []byte, count int) error {
 	if len(b) < 32+4*count*k.per || k.per == 0 {
 		return fmt.Errorf("asking for the keys: %d keys with %d keysyms each in %d bytes", count, k.per, len(b))
 	}
-	k.syms = make([]keysym, count*k.per)
+	k.syms = make([]keysym.Sym, count*k.per)
 	for i := range k.syms {
-		k.syms[i] = keysym(binary.LittleEndian.Uint32(b[32+4*i:]))
+		k.syms[i] = keysym.Sym(binary.LittleEndian.Uint32(b[32+4*i:]))
 	}
 	return nil
 }
@@ -98,7 +100,7 @@ func (k *keymap) readModifiers(b []byte) error {
 }
 
 // of gives the keysyms of a key.
-func (k *keymap) of(code byte) []keysym {
+func (k *keymap) of(code byte) []keysym.Sym {
 	i := int(code-k.first) * k.per
 	return k.syms[i : i+k.per]
 }
@@ -120,11 +122,11 @@ func (k *keymap) isSpare(code byte) bool {
 	if slices.Max(syms) == 0 {
 		return true
 	}
-	if min := slices.Min(syms[:min(2, len(syms))]); min == syms[0] && min >= 0x21 && (min <= 0xff || min >= unicodeKeysym && min < 0x02000000) {
+	if min := slices.Min(syms[:min(2, len(syms))]); min == syms[0] && min >= 0x21 && (min <= 0xff || min >= keysym.Unicode && min < 0x02000000) {
 		return k.per > 1 && syms[1] == syms[0]
 	}
-	vendor := func(s keysym) bool { return s == 0 || s>>16 == 0x1008 }
-	return slices.Contains(harmless, code) && !slices.ContainsFunc(syms, func(s keysym) bool { return !vendor(s) })
+	vendor := func(s keysym.Sym) bool { return s == 0 || s>>16 == 0x1008 }
+	return slices.Contains(harmless, code) && !slices.ContainsFunc(syms, func(s keysym.Sym) bool { return !vendor(s) })
 }
 
 // findSpare keeps the order in which the spare keys of the old map were used,
@@ -172,12 +174,12 @@ func (k *keymap) index() {
 			}
 		}
 	})
-	k.shift, k.caps = k.at[symShift].code, k.at[symCapsLock].code
+	k.shift, k.caps = k.at[keysym.Shift].code, k.at[keysym.CapsLock].code
 }
 
 // missing gives those of the keysyms that no key shows, each once.
-func (k *keymap) missing(syms []keysym) []keysym {
-	var out []keysym
+func (k *keymap) missing(syms []keysym.Sym) []keysym.Sym {
+	var out []keysym.Sym
 	for _, sym := range syms {
 		if _, ok := k.at[sym]; !ok && !slices.Contains(out, sym) {
 			out = append(out, sym)
@@ -197,7 +199,7 @@ func (k *keymap) used(code byte) {
 // choose picks spare keys for the missing ones of some keysyms: none that
 // shows one of them, the least recently used first. It says whether one of the
 // keys was pressed and may be unread.
-func (k *keymap) choose(syms, missing []keysym) (codes []byte, unread bool) {
+func (k *keymap) choose(syms, missing []keysym.Sym) (codes []byte, unread bool) {
 	for _, code := range k.spare {
 		if len(codes) == len(missing) {
 			break
@@ -216,7 +218,7 @@ func (k *keymap) choose(syms, missing []keysym) (codes []byte, unread bool) {
 // whole map, so keys between two of them are written along as they are, if
 // nothing of theirs can be lost. Both levels of a key show the same: neither
 // Shift nor Caps Lock makes a difference.
-func (d *Desktop) give(k *keymap, codes []byte, syms []keysym) {
+func (d *Desktop) give(k *keymap, codes []byte, syms []keysym.Sym) {
 	for i, code := range codes {
 		s := k.of(code)
 		clear(s)
@@ -246,7 +248,7 @@ func (d *Desktop) give(k *keymap, codes []byte, syms []keysym) {
 func (k *keymap) plainBetween(a, b byte) bool {
 	for code := a + 1; code < b; code++ {
 		s := k.of(code)
-		other := func(x keysym) bool { return x != 0 && x != s[0] }
+		other := func(x keysym.Sym) bool { return x != 0 && x != s[0] }
 		if k.mods[code] != 0 || slices.ContainsFunc(s, other) {
 			return false
 		}

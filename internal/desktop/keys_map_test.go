@@ -1,6 +1,10 @@
 package desktop
 
-import "testing"
+import (
+	"testing"
+
+	"carrel/internal/keysym"
+)
 
 // FuzzKeymap reads what a server says of its keys.
 func FuzzKeymap(f *testing.F) {
@@ -15,7 +19,7 @@ func FuzzKeymap(f *testing.F) {
 			return // the connection has no shorter ones
 		}
 		const first, count = 8, 2
-		k := &keymap{first: first, at: make(map[keysym]spot), mods: make(map[byte]uint16), unread: make(map[byte]bool)}
+		k := &keymap{first: first, at: make(map[keysym.Sym]spot), mods: make(map[byte]uint16), unread: make(map[byte]bool)}
 		if k.readSyms(syms, count) != nil || k.readModifiers(mods) != nil {
 			return
 		}
@@ -28,7 +32,7 @@ func FuzzKeymap(f *testing.F) {
 				t.Fatalf("keysym %#x is on key %d", sym, at.code)
 			}
 		}
-		if n := k.reach([]keysym{'x', 'y', 'z', 'x'}); n > 4 {
+		if n := k.reach([]keysym.Sym{'x', 'y', 'z', 'x'}); n > 4 {
 			t.Fatalf("%d of 4 keysyms can be typed at once", n)
 		}
 	})

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"carrel/internal/picture"
 )
 
 func reply(width byte, n uint32, value string) []byte {
@@ -73,7 +75,7 @@ func FuzzCursor(f *testing.F) {
 		if err != nil {
 			return
 		}
-		fr := frame{8, 8, make([]byte, 8*8*4)}
+		fr := picture.Frame{W: 8, H: 8, Pix: make([]byte, 8*8*4)}
 		c.over(fr, image.Rect(0, 0, 8, 8))
 	})
 }

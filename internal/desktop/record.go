@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"carrel/internal/picture"
+
 	"github.com/jezek/xgb/xproto"
 )
 
@@ -82,13 +84,13 @@ func taken(s signal) bool {
 func (d *Desktop) frameOf(ctx context.Context, width, height int) ([]byte, error) {
 	return do(ctx, d, "recording", func() ([]byte, error) {
 		out := make([]byte, width*height*4)
-		err := d.withPixels(Shot{Cursor: true}, func(f frame, _ image.Rectangle) error {
-			if f.w == width {
-				copy(out, f.pix)
+		err := d.withPixels(Shot{Cursor: true}, func(f picture.Frame, _ image.Rectangle) error {
+			if f.W == width {
+				copy(out, f.Pix)
 				return nil
 			}
-			for y := range min(f.h, height) {
-				copy(out[y*width*4:(y+1)*width*4], f.row(y))
+			for y := range min(f.H, height) {
+				copy(out[y*width*4:(y+1)*width*4], f.Row(y))
 			}
 			return nil
 		})

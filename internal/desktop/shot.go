@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"image"
 	"strings"
+
+	"carrel/internal/picture"
 
 	"github.com/jezek/xgb/xproto"
 )
@@ -67,7 +68,7 @@ func (d *Desktop) Screenshot(ctx context.Context, s Shot) (Picture, error) {
 		return Picture{}, fmt.Errorf("screenshot: %w", err)
 	}
 	return do(ctx, d, "screenshot", func() (p Picture, err error) {
-		err = d.withPixels(s, func(f frame, seen image.Rectangle) error {
+		err = d.withPixels(s, func(f picture.Frame, seen image.Rectangle) error {
 			p, err = s.finish(f, seen)
 			return err
 		})
@@ -77,7 +78,7 @@ func (d *Desktop) Screenshot(ctx context.Context, s Shot) (Picture, error) {
 
 // withPixels has use look at the pixels of a shot, where they lie, and at what
 // area of the screen they show.
-func (d *Desktop) withPixels(s Shot, use func(f frame, seen image.Rectangle) error) error {
+func (d *Desktop) withPixels(s Shot, use func(f picture.Frame, seen image.Rectangle) error) error {
 	src, err := d.source(s.Window)
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func (d *Desktop) withPixels(s Shot, use func(f frame, seen image.Rectangle) err
 		return src.explain(err)
 	}
 	defer done()
-	f := frame{area.Dx(), area.Dy(), pix}
+	f := picture.Frame{W: area.Dx(), H: area.Dy(), Pix: pix}
 	seen := area.Add(src.at)
 	if s.Cursor {
 		if err := d.drawCursor(f, seen); err != nil {
@@ -129,24 +130,24 @@ func (s *Shot) check() error {
 }
 
 // finish makes the answer of what was grabbed.
-func (s *Shot) finish(f frame, seen image.Rectangle) (Picture, error) {
-	p := Picture{Format: s.Format, Area: seen, Token: f.token()}
-	w, h := fit(f.w, f.h, s.MaxWidth, s.MaxHeight)
+func (s *Shot) finish(f picture.Frame, seen image.Rectangle) (Picture, error) {
+	p := Picture{Format: s.Format, Area: seen, Token: f.Token()}
+	w, h := picture.Fit(f.W, f.H, s.MaxWidth, s.MaxHeight)
 	p.Width, p.Height = w, h
 	if s.Since != "" && s.Since == p.Token {
 		p.Unchanged = true
 		return p, nil
 	}
-	small := shrink(f, w, h)
+	small := picture.Shrink(f, w, h)
 	var err error
 	switch s.Format {
 	case PNG:
-		p.Data = encodePNG(small)
+		p.Data = picture.PNG(small)
 	case JPEG:
-		p.Data, err = encodeJPEG(small, s.Quality)
+		p.Data, err = picture.JPEG(small, s.Quality)
 	case Raw:
-		if p.Data = small.pix; s.To == nil {
-			p.Data = append([]byte(nil), small.pix...)
+		if p.Data = small.Pix; s.To == nil {
+			p.Data = append([]byte(nil), small.Pix...)
 		}
 	}
 	if err == nil && s.To != nil {
@@ -154,14 +155,6 @@ func (s *Shot) finish(f frame, seen image.Rectangle) (Picture, error) {
 		p.Data = nil
 	}
 	return p, err
-}
-
-// seed makes tokens of another process unlike ours: nobody can make pixels that
-// have the token of others.
-var seed = maphash.MakeSeed()
-
-func (f frame) token() string {
-	return fmt.Sprintf("%016x-%dx%d", maphash.Bytes(seed, f.pix), f.w, f.h)
 }
 
 // source is what pixels are taken from.

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"syscall"
 
+	"carrel/internal/ownfile"
+	"carrel/internal/safefile"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -39,22 +42,9 @@ func (a *Answers) Save(state string) error {
 	if err != nil {
 		return nil // the report says it
 	}
-	defer unix.Close(dir)
-	name := "." + answersFile + "-" + strconv.Itoa(os.Getpid())
-	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return fmt.Errorf("keeping the answers in %q: %w", state, err)
-	}
-	f := os.NewFile(uintptr(fd), name)
-	_, err = f.Write(a.encode())
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = unix.Renameat(dir, name, dir, answersFile)
-	}
-	if err != nil {
-		_ = unix.Unlinkat(dir, name, 0)
+	held := os.NewFile(uintptr(dir), state)
+	defer held.Close()
+	if err := safefile.Replace(ownfile.Dir{File: held}, answersFile, a.encode(), safefile.Options{}); err != nil {
 		return fmt.Errorf("keeping the answers in %q: %w", state, err)
 	}
 	return nil

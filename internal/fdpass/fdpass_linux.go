@@ -132,3 +132,17 @@ func Caller(conn net.Conn) (pid int) {
 	})
 	return pid
 }
+
+// Listener takes a listening descriptor over.
+func Listener(fd int) (net.Listener, error) {
+	f := os.NewFile(uintptr(fd), "listener")
+	defer f.Close()
+	return net.FileListener(f)
+}
+
+// Conn takes the descriptor of a connection over.
+func Conn(fd int) (net.Conn, error) {
+	f := os.NewFile(uintptr(fd), "connection")
+	defer f.Close()
+	return net.FileConn(f)
+}

@@ -97,9 +97,7 @@ var calls = []call{
 		"internal/workspace/private_linux.go": "a run's own directory in the state directory",
 		"internal/doctor/machine_linux.go":    "directories to try an overlay in, taken away again",
 	}},
-	{"os", "CreateTemp", "state lies in the state directory, generated files in memory", map[string]string{
-		"internal/config/write.go": "a new configuration beside the old one, to be renamed over it",
-	}},
+	{"os", "CreateTemp", "state lies in the state directory, generated files in memory", nil},
 	{"os", "TempDir", "the user's /tmp is shared: state lies in the state directory", nil},
 }
 
@@ -127,7 +125,7 @@ func TestCallsThatNeedAReason(t *testing.T) {
 var importers = map[string]map[string]string{
 	"os/exec":   {"internal/workspace": "the link opener on the host", "internal/fileops": "ripgrep, inside", "internal/clipboard": "wl-clipboard on the host, and this program to hold a clipboard", "internal/keys": "git, gh and gpg on the host", "internal/sound": "the host's players", "internal/tools": "this program, for what the command line does", "sandbox": "starts the supervisor, as the program's own process", "bench": "measures programs"},
 	"net/http":  {"internal/egress": "reads requests and answers of plain HTTP; no server and no client of it", "internal/mcpserver": "MCP over HTTP, on a socket or loopback", "test/fakemodel": "a scripted model server for the end-to-end tests"},
-	"unsafe":    {"internal/workspace": "one system call without a wrapper: the default action of a signal", "internal/sandbox/stage": "system calls without a wrapper", "internal/sandbox/landlock": "system calls without a wrapper", "internal/seccomp": "installing a filter", "internal/broker": "system calls without a wrapper, kernel structures", "internal/history": "counters in mapped memory that all writers share", "internal/sandbox": "the system calls of a fork", "bench": "installing a filter"},
+	"unsafe":    {"internal/stdio": "one system call without a wrapper: the default action of a signal", "internal/sandbox/stage": "system calls without a wrapper", "internal/sandbox/landlock": "system calls without a wrapper", "internal/seccomp": "installing a filter", "internal/broker": "system calls without a wrapper, kernel structures", "internal/history": "counters in mapped memory that all writers share", "internal/sandbox": "the system calls of a fork", "bench": "installing a filter"},
 	"io/ioutil": {},
 	"reflect":   {"internal/mcpserver": "the schema library asks for types by it", "internal/jsonapi": "the same"},
 	"plugin":    {},

@@ -17,6 +17,7 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/api"
+	"carrel/internal/named"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/supervisor"
@@ -162,7 +163,7 @@ func (s *Server) begin(ctx context.Context, in startIn) (*session, error) {
 	if n.mode == "" {
 		n.mode = modeEphemeral
 	}
-	name := workspace.DeskName(dirs[0].path)
+	name := named.NameFor(dirs[0].path)
 	if n.mode == modePersis {
 		name = name[:min(len(name), 40)] + keptMark
 	} else {

@@ -45,7 +45,7 @@ type Result struct {
 
 // Refused is the result of a start that was refused.
 func Refused(err error) *Result {
-	r := &Result{Result: &api.Result{Exit: workspace.ExitOurs, Started: time.Now(), Denials: []api.Denial{}}, Error: api.Text(err.Error())}
+	r := &Result{Result: &api.Result{Exit: api.ExitOurs, Started: time.Now(), Denials: []api.Denial{}}, Error: api.Text(err.Error())}
 	var d *api.Denial
 	if errors.As(err, &d) {
 		r.Denials = append(r.Denials, *d)

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/named"
 	"carrel/internal/supervisor"
 	"carrel/internal/tools"
-	"carrel/internal/workspace"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -33,7 +33,7 @@ func (c *call) named(name string) (string, error) {
 	if name == "" {
 		return c.server.opts.Workspace, nil
 	}
-	return name, workspace.CheckDeskName(name)
+	return name, named.CheckName(name)
 }
 
 // running gives the workspace of a name, which has to run.

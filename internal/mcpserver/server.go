@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/named"
 	"carrel/internal/supervisor"
 	"carrel/internal/taskplan"
 	"carrel/internal/tools"
-	"carrel/internal/workspace"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -73,7 +73,7 @@ const (
 func New(o Options) (*Server, error) {
 	s := &Server{opts: o, tools: map[string]*Tool{}, turns: make(chan struct{}, maxCalls), brief: make(chan struct{}, maxBrief), starting: make(chan struct{}, 1)}
 	if s.opts.Workspace == "" {
-		s.opts.Workspace, s.own = tools.OwnName(workspace.DeskName(o.Project), ownMark), true
+		s.opts.Workspace, s.own = tools.OwnName(named.NameFor(o.Project), ownMark), true
 	}
 	list, err := offered(o.Sets)
 	if err != nil {

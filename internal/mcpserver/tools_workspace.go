@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"carrel/internal/api"
+	"carrel/internal/named"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 )
@@ -75,7 +76,7 @@ func startWorkspace(ctx context.Context, c *call, in startIn) (startOut, error) 
 	if err != nil {
 		return startOut{}, err
 	}
-	if err := workspace.CheckPurpose(in.Purpose); err != nil {
+	if err := named.CheckPurpose(in.Purpose); err != nil {
 		return startOut{}, err
 	}
 	yes, answered := c.agreed(ackHidden)

@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -95,19 +94,6 @@ func TestMessengerText(t *testing.T) {
 		}
 		if !strings.HasPrefix(got.summary, "inside desk: ") || strings.ContainsAny(got.body, "<>\x1b\r\t\u202e") || strings.ContainsAny(got.summary, "\n\x1b") || !utf8.ValidString(got.body+got.summary) || strings.Count(got.body, "\n") > maxLines {
 			t.Fatalf("%q %q", got.summary, got.body)
-		}
-	})
-}
-
-// FuzzAnswered: whatever a bus sends, it is read to a bound, and no error is a number.
-func FuzzAnswered(f *testing.F) {
-	f.Add([]byte("l\x02\x00\x01\x04\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00"))
-	f.Add([]byte("B\x03\x00\x01\x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07"))
-	f.Add([]byte("l\x02\x00\x01\xff\xff\xff\xff\x01\x00\x00\x00\xff\xff\xff\xff"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		in := bytes.NewReader(data)
-		if id, err := answered(in, 1); err != nil && id != 0 {
-			t.Errorf("%d with %v", id, err)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"carrel/internal/api"
+	"carrel/internal/dbus"
 )
 
 // Pause is the least time between two notifications.
@@ -57,7 +58,7 @@ func Address(getenv func(string) string) string {
 		return a
 	}
 	if r := getenv("XDG_RUNTIME_DIR"); strings.HasPrefix(r, "/") {
-		return "unix:path=" + escapeAddress(r+"/bus")
+		return "unix:path=" + dbus.EscapeAddress(r+"/bus")
 	}
 	return ""
 }

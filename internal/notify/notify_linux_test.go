@@ -15,7 +15,7 @@ import (
 
 	"carrel/internal/api"
 
-	"github.com/godbus/dbus/v5"
+	wire "github.com/godbus/dbus/v5"
 )
 
 // standIn is a stand-in for a notification service.
@@ -26,7 +26,7 @@ type standIn struct {
 }
 
 // Notify implements org.freedesktop.Notifications.
-func (s *standIn) Notify(app string, replaces uint32, icon, summary, body string, actions []string, hints map[string]dbus.Variant, expires int32) (uint32, *dbus.Error) {
+func (s *standIn) Notify(app string, replaces uint32, icon, summary, body string, actions []string, hints map[string]wire.Variant, expires int32) (uint32, *wire.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, [2]string{summary, body})
@@ -80,7 +80,7 @@ func newBus(t *testing.T) string {
 // service makes a stand-in the bus's notification service.
 func service(t *testing.T, address string) *standIn {
 	t.Helper()
-	c, err := dbus.Connect(address)
+	c, err := wire.Connect(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func service(t *testing.T, address string) *standIn {
 	if err := c.Export(s, "/org/freedesktop/Notifications", "org.freedesktop.Notifications"); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := c.RequestName("org.freedesktop.Notifications", 0); err != nil || r != dbus.RequestNameReplyPrimaryOwner {
+	if r, err := c.RequestName("org.freedesktop.Notifications", 0); err != nil || r != wire.RequestNameReplyPrimaryOwner {
 		t.Fatal(r, err)
 	}
 	return s
@@ -150,7 +150,7 @@ func TestNobodyShows(t *testing.T) {
 	if err := b.notify(ctx, "x", "y"); err == nil || !strings.Contains(err.Error(), "nobody who shows") {
 		t.Errorf("%v", err)
 	}
-	if err := (bus{"/nonexistent/bus"}).notify(ctx, "x", "y"); !errors.Is(err, os.ErrNotExist) {
+	if err := (bus("/nonexistent/bus")).notify(ctx, "x", "y"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
 	fds, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
@@ -164,7 +164,7 @@ func TestNobodyShows(t *testing.T) {
 	}
 	short, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	if err := (bus{mute}).notify(short, "x", "y"); err == nil {
+	if err := (bus(mute)).notify(short, "x", "y"); err == nil {
 		t.Error("somebody who says nothing was believed")
 	}
 	n := New("x", "unix:path="+mute)
@@ -195,8 +195,8 @@ func TestAddress(t *testing.T) {
 		b, err := parse(Address(func(name string) string {
 			return map[string]string{"DBUS_SESSION_BUS_ADDRESS": env[0], "XDG_RUNTIME_DIR": env[1]}[name]
 		}))
-		if b.name != want || (err == nil) != (want != "") {
-			t.Errorf("%.60q: %q, %v", env, b.name, err)
+		if string(b) != want || (err == nil) != (want != "") {
+			t.Errorf("%.60q: %q, %v", env, string(b), err)
 		}
 	}
 }

@@ -6,8 +6,23 @@ package ownfile
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 )
+
+// Dir is a directory that is held open, with the methods that package safefile needs.
+type Dir struct{ *os.File }
+
+// OpenFile is [Open]: a new file has mode 0600.
+func (d Dir) OpenFile(name string, flag int, _ fs.FileMode) (*os.File, error) {
+	return Open(d.File, name, flag)
+}
+
+// Rename is [Rename].
+func (d Dir) Rename(from, to string) error { return Rename(d.File, from, to) }
+
+// Remove is [Remove].
+func (d Dir) Remove(name string) error { return Remove(d.File, name) }
 
 // There takes the result of [Open], and gives nil for a file that is not there.
 func There(f *os.File, err error) (*os.File, error) {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"carrel/internal/safefile"
 )
 
 const (
@@ -325,36 +327,9 @@ func (s *store) read(name string) ([]byte, error) {
 	return data, err
 }
 
-// write puts a file in place at once. What a killed writer left is taken away
-// first: the lock says that it is nobody's.
-func (s *store) write(name string, text []byte) (err error) {
-	if err := s.root.Remove(newName); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := s.root.OpenFile(newName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			_ = s.root.Remove(newName)
-		}
-	}()
-	if _, err := f.Write(text); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := s.root.Rename(newName, name+ending); err != nil {
-		return err
-	}
-	s.sync()
-	return nil
+// write puts a file in place at once, under the lock.
+func (s *store) write(name string, text []byte) error {
+	return safefile.Replace(s.root, name+ending, text, safefile.Options{Temp: newName, Mode: fileMode})
 }
 
 // sync makes a rename last. Not every file system can, and the files are right

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/advice"
 	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/config"
@@ -61,8 +62,8 @@ func (p *Prepared) agentHomeAllowed() error {
 	}
 	// Who sets it for all agents is told; who asks for this one, refused.
 	if p.wantsShared() && !p.sharesHome() && p.agentHomeBy().Layer == policy.LayerCommandLine {
-		return &hintError{err: fmt.Errorf("%s: agent_home shared: it is not known which places of %s hold data only", p.agentHomeBy(), p.Agent.Title),
-			hint: "--agent-home private keeps a copy for each project, and logins go out of that too; agent_config_dir gives it a directory of its own"}
+		return &advice.Error{Err: fmt.Errorf("%s: agent_home shared: it is not known which places of %s hold data only", p.agentHomeBy(), p.Agent.Title),
+			Hint: "--agent-home private keeps a copy for each project, and logins go out of that too; agent_config_dir gives it a directory of its own"}
 	}
 	return nil
 }
@@ -178,8 +179,8 @@ func (p *Prepared) homeAnnouncement() string {
 // binds that put them over the private copy.
 func (p *Prepared) shareHome() error {
 	if p.engine.name == sandbox.EngineLandlock {
-		return &hintError{err: fmt.Errorf("%s: agent_home shared cannot be held with engine landlock: without mounts the copy and the host's places cannot be put together", p.agentHomeBy()),
-			hint: "--agent-home private"}
+		return &advice.Error{Err: fmt.Errorf("%s: agent_home shared cannot be held with engine landlock: without mounts the copy and the host's places cannot be put together", p.agentHomeBy()),
+			Hint: "--agent-home private"}
 	}
 	for _, s := range p.Agent.Shared {
 		made, err := makeShared(p.place.home, s)

@@ -2,14 +2,13 @@ package workspace
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"carrel/internal/agents"
+	"carrel/internal/safefile"
 )
 
 // loginPace is how long a change of a login may go unseen where the kernel does
@@ -172,14 +171,7 @@ func (p *Prepared) agree(a agents.Agreed) error {
 	if err != nil {
 		return err
 	}
-	temp := p.agreedFile() + ".new"
-	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.WriteFile(temp, data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temp, p.agreedFile())
+	return safefile.Write(p.agreedFile(), data, safefile.Options{Temp: filepath.Base(p.agreedFile()) + ".new"})
 }
 
 func (p *Prepared) agreedFile() string { return p.agentDir() + ".login" }

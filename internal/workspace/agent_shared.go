@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"carrel/internal/advice"
 	"carrel/internal/agents"
 )
 
@@ -120,7 +121,7 @@ func realShared(home string, s agents.SharedPlace) (root, place string, err erro
 		err = errors.New("it leads to the home directory itself")
 	}
 	if err != nil {
-		return "", "", &hintError{err: err, hint: "--agent-home private"}
+		return "", "", &advice.Error{Err: err, Hint: "--agent-home private"}
 	}
 	return root, filepath.Join(place, name), nil
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/advice"
 	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/pathname"
@@ -44,8 +45,8 @@ func (p *Prepared) recognise() error {
 	}
 	a, ok := agents.ByCommand(p.req.For)
 	if !ok {
-		return &hintError{err: fmt.Errorf("--agent %q: no agent of that name is known", p.req.For),
-			hint: "known are " + strings.Join(agentNames(), ", ")}
+		return &advice.Error{Err: fmt.Errorf("--agent %q: no agent of that name is known", p.req.For),
+			Hint: "known are " + strings.Join(agentNames(), ", ")}
 	}
 	p.Agent = &a
 	p.match.Index = len(p.req.Argv) // none of the words is its own

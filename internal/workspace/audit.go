@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,11 +10,9 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/audit"
 	"carrel/internal/history"
+	"carrel/internal/named"
 	"carrel/internal/supervisor"
 )
-
-// maxAuditFile bounds the audit log of a workspace, in bytes.
-const maxAuditFile = 32 << 20
 
 // auditor writes the audit log of a workspace that stays. It may be nil: a single
 // command's has none.
@@ -29,8 +26,8 @@ type auditor struct {
 
 // openAudit opens the log in the place of a workspace. lost is told when records begin
 // to be lost.
-func (p *Prepared) openAudit(dir *os.File, lost func(error)) error {
-	log, err := audit.Create(dir, maxAuditFile, lost)
+func (p *Prepared) openAudit(place *named.Place, lost func(error)) error {
+	log, err := place.OpenAudit(lost)
 	if err != nil {
 		return err
 	}

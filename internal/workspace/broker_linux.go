@@ -64,7 +64,7 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 		})
 	}
 	if err != nil {
-		_ = b.close(ExitOurs)
+		_ = b.close(api.ExitOurs)
 		return nil, err
 	}
 	return b, nil

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carrel/internal/advice"
 	"carrel/internal/config"
 	"carrel/internal/hostexec"
 	"carrel/internal/inside"
@@ -107,7 +108,7 @@ func (p *Prepared) Compile(prepare bool) error {
 	}
 	in.HostPorts = p.hostPorts()
 	desktop, desktopFiles, listening := p.desktopMounts()
-	in.Sockets = append(listening, p.keyring.sockets()...)
+	in.Sockets = append(listening, p.keyring.Sockets()...)
 	if p.servesHost() {
 		in.Sockets = append(in.Sockets, hostexec.Socket)
 		if at, ok := p.rpcAddress(); ok {
@@ -153,8 +154,8 @@ func (p *Prepared) withoutKernel() ([]policy.Rule, error) {
 		}
 		real := p.facts.canonical(r.Path)
 		if ownPlace(real) || slices.ContainsFunc(mounts, func(at string) bool { return pathname.Within(real, at) }) {
-			return nil, &hintError{err: fmt.Errorf("%s: %q is not granted: what is there shows the machine around the workspace", r.Source.Text, r.Path),
-				hint: "leave it out: a workspace has a /proc, /dev and /run of its own; name what you need below /run, devices with --device"}
+			return nil, &advice.Error{Err: fmt.Errorf("%s: %q is not granted: what is there shows the machine around the workspace", r.Source.Text, r.Path),
+				Hint: "leave it out: a workspace has a /proc, /dev and /run of its own; name what you need below /run, devices with --device"}
 		}
 	}
 	rules := make([]policy.Rule, len(mounts))
@@ -209,7 +210,7 @@ func (p *Prepared) fill(in *sandbox.Input) {
 	if !p.busGranted() {
 		in.Symlinks = append(in.Symlinks, helperLinks(inside.NoteHelpers())...)
 	}
-	in.Symlinks = append(in.Symlinks, p.keyring.links()...)
+	in.Symlinks = append(in.Symlinks, p.keyring.Links()...)
 	for _, name := range inside.LinkHelpers() {
 		in.Symlinks = append(in.Symlinks, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: inside.Dir + "/" + name, Source: sandbox.SelfPath})
 		// Only an opener is replaced: x-www-browser may lead to a browser, and that one stays.

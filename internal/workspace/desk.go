@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,50 +15,9 @@ import (
 
 // DeskRequest is a workspace that stays, as a surface understood it.
 type DeskRequest struct {
-	Name    string // see [CheckDeskName]
+	Name    string // see [named.CheckName]
 	Purpose string // what it is for, in a person's words
 	Owner   int    // a process with which it ends, 0 for none
-}
-
-// maxDeskName bounds a name, which becomes part of paths, in bytes.
-const maxDeskName = 64
-
-// maxPurpose bounds what a workspace is said to be for, in bytes.
-const maxPurpose = 512
-
-// CheckDeskName says why a name cannot be a workspace's.
-func CheckDeskName(name string) error {
-	good := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)
-	}
-	if name == "" || len(name) > maxDeskName || strings.Trim(name[:1], "._-") == "" || strings.IndexFunc(name, func(r rune) bool { return !good(r) }) >= 0 {
-		return fmt.Errorf("%q cannot be the name of a workspace: letters, digits and ._- inside, at most %d of them", name, maxDeskName)
-	}
-	return nil
-}
-
-// CheckPurpose says why a text cannot be what a workspace is for.
-func CheckPurpose(text string) error {
-	if len(text) > maxPurpose {
-		return fmt.Errorf("the purpose %.20q... has %d bytes: at most %d", text, len(text), maxPurpose)
-	}
-	return nil
-}
-
-// DeskName is the name of a workspace that is given none: its project's, as far as
-// that can be one.
-func DeskName(project string) string {
-	name := strings.Map(func(r rune) rune {
-		if CheckDeskName(string(r)) == nil || strings.ContainsRune("._-", r) {
-			return r
-		}
-		return '-'
-	}, filepath.Base(project))
-	name = strings.TrimLeft(name, "._-")
-	if name = name[:min(len(name), maxDeskName)]; name == "" {
-		return "default"
-	}
-	return name
 }
 
 // Decided lists what was decided for a workspace, in a fixed order, as far as it

@@ -14,7 +14,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/fileops"
 	"carrel/internal/inside"
-	"carrel/internal/spool"
+	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
@@ -63,7 +63,7 @@ func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, err
 	case api.OpTerms:
 		return api.Reply{}, d.setTerms(req.Terms)
 	case api.OpDesktopSee, api.OpDesktopDo:
-		return d.seat().onDesktop(ctx, c)
+		return d.seat().Do(ctx, c)
 	}
 	a, err := d.find(req.App)
 	if err != nil {
@@ -78,7 +78,7 @@ func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, err
 		return api.Reply{}, d.logs(ctx, c, a)
 	}
 	if a.term == nil {
-		return api.Reply{}, refused(api.CodeNoApp, req.Op, a.info.ID, fmt.Sprintf("app %s has no terminal", a.info.ID), "`carrel terminal start "+d.req.Name+"` makes one")
+		return api.Reply{}, api.Refused(api.CodeNoApp, req.Op, a.info.ID, fmt.Sprintf("app %s has no terminal", a.info.ID), "`carrel terminal start "+d.req.Name+"` makes one")
 	}
 	switch req.Op {
 	case api.OpTerminalRead:
@@ -95,7 +95,7 @@ func (d *desk) carryOut(ctx context.Context, c *supervisor.Call) (api.Reply, err
 // caller gets the near end. It ends with its caller.
 func (d *desk) exec(ctx context.Context, c *supervisor.Call) (api.Reply, error) {
 	if c.Request.Command == nil {
-		return api.Reply{}, refused(api.CodeRequest, api.OpExec, d.req.Name, "no command was given", "")
+		return api.Reply{}, api.Refused(api.CodeRequest, api.OpExec, d.req.Name, "no command was given", "")
 	}
 	s := started{kind: api.AppExec, cmd: *c.Request.Command}
 	var near *os.File
@@ -110,7 +110,7 @@ func (d *desk) exec(ctx context.Context, c *supervisor.Call) (api.Reply, error) 
 		}
 		defer far.Close()
 		defer near.Close()
-		resize(near, sizeOr(s.cmd.Columns, usualColumns, maxColumns), sizeOr(s.cmd.Rows, usualRows, maxRows))
+		stdio.Resize(near, sizeOr(s.cmd.Columns, usualColumns, stdio.MaxColumns), sizeOr(s.cmd.Rows, usualRows, stdio.MaxRows))
 		s.stdio = [3]*os.File{far, far, far}
 	} else {
 		if err := mayCross(c.Files); err != nil {
@@ -201,7 +201,7 @@ func (d *desk) hangUp(a *app) {
 func notStartedReply(exit int, err error) (api.Reply, error) {
 	var why *api.Denial
 	if !errors.As(err, &why) {
-		why = refused(api.CodeStart, api.OpExec, "", err.Error(), "")
+		why = api.Refused(api.CodeStart, api.OpExec, "", err.Error(), "")
 	}
 	return api.Reply{Exit: &exit}, why
 }
@@ -210,17 +210,17 @@ func notStartedReply(exit int, err error) (api.Reply, error) {
 // rights, or leads to more than itself, stays outside.
 func mayCross(files []*os.File) error {
 	bad := func(i int, what string) error {
-		return refused(api.CodeRequest, api.OpExec, fmt.Sprintf("descriptor %d", i), fmt.Sprintf("standard descriptor %d is %s, which does not cross the walls", i, what), "a pipe, a socket or /dev/null; `carrel exec` relays everything else")
+		return api.Refused(api.CodeRequest, api.OpExec, fmt.Sprintf("descriptor %d", i), fmt.Sprintf("standard descriptor %d is %s, which does not cross the walls", i, what), "a pipe, a socket or /dev/null; `carrel exec` relays everything else")
 	}
 	if len(files) != 3 {
-		return refused(api.CodeRequest, api.OpExec, fmt.Sprint(len(files)), fmt.Sprintf("a command needs three descriptors, and %d came with the request", len(files)), "or a terminal of its own")
+		return api.Refused(api.CodeRequest, api.OpExec, fmt.Sprint(len(files)), fmt.Sprintf("a command needs three descriptors, and %d came with the request", len(files)), "or a terminal of its own")
 	}
 	for i, f := range files {
 		var st unix.Stat_t
 		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 			return bad(i, "closed")
 		}
-		if why := crosses(int(f.Fd()), &st); why != "" {
+		if why := stdio.Crosses(int(f.Fd()), &st); why != "" {
 			return bad(i, why)
 		}
 	}
@@ -230,7 +230,7 @@ func mayCross(files []*os.File) error {
 // launched starts an app that goes on without its caller.
 func (d *desk) launched(req *api.Request) (api.Reply, error) {
 	if req.Command == nil {
-		return api.Reply{}, refused(api.CodeRequest, api.OpLaunch, d.req.Name, "no command was given", "")
+		return api.Reply{}, api.Refused(api.CodeRequest, api.OpLaunch, d.req.Name, "no command was given", "")
 	}
 	a, exit, err := d.launch(api.AppLaunched, *req.Command)
 	if err != nil {
@@ -245,7 +245,7 @@ func (d *desk) launch(kind string, c api.Command) (*app, int, error) {
 	s := started{kind: kind, cmd: c, id: newID(), from: make(map[string]*os.File)}
 	null, err := os.OpenFile(os.DevNull, os.O_RDONLY, 0)
 	if err != nil {
-		return nil, ExitOurs, err
+		return nil, api.ExitOurs, err
 	}
 	defer null.Close()
 	s.stdio[0] = null
@@ -259,15 +259,15 @@ func (d *desk) launch(kind string, c api.Command) (*app, int, error) {
 		streams = streams[:1]
 	}
 	if s.logs, err = d.newLogs(s.id, streams); err != nil {
-		return nil, ExitOurs, err
+		return nil, api.ExitOurs, err
 	}
 	for i, stream := range streams {
 		var r, w *os.File
-		if r, w, err = blockingPipe(); err != nil {
-			return nil, ExitOurs, fmt.Errorf("making a pipe: %w", err)
+		if r, w, err = stdio.BlockingPipe(); err != nil {
+			return nil, api.ExitOurs, fmt.Errorf("making a pipe: %w", err)
 		}
 		defer w.Close()
-		s.from[stream] = os.NewFile(uintptr(dup(r)), "output")
+		s.from[stream] = os.NewFile(uintptr(stdio.Dup(r)), "output")
 		s.stdio[i+1] = w
 	}
 	if c.Joined {
@@ -286,20 +286,8 @@ func (d *desk) dropLogs(s *started) {
 		if from := s.from[stream]; from != nil {
 			from.Close()
 		}
-		_ = unix.Unlinkat(int(d.place.dir.Fd()), logName(s.id, stream), 0)
+		d.place.RemoveLog(s.id, stream)
 	}
-}
-
-// dup moves a descriptor into one that the runtime's poller takes: it decides when a
-// file is made of it.
-func dup(f *os.File) int {
-	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
-	f.Close()
-	if err != nil {
-		return -1
-	}
-	_ = unix.SetNonblock(fd, true)
-	return fd
 }
 
 // wait waits for an app's end.
@@ -309,7 +297,7 @@ func (d *desk) wait(ctx context.Context, a *app) (api.Reply, error) {
 	case <-a.done:
 	case <-ctx.Done():
 		if d.ending() {
-			return api.Reply{}, refused(api.CodeNoApp, api.OpWait, a.info.ID, "the workspace ends", "")
+			return api.Reply{}, api.Refused(api.CodeNoApp, api.OpWait, a.info.ID, "the workspace ends", "")
 		}
 		return api.Reply{}, ctx.Err()
 	}
@@ -344,7 +332,7 @@ func (d *desk) killed(ctx context.Context, a *app) (api.Reply, error) {
 func (d *desk) logs(ctx context.Context, c *supervisor.Call, a *app) error {
 	req := &c.Request
 	if a.logs == nil {
-		return refused(api.CodeNoApp, req.Op, a.info.ID, fmt.Sprintf("the output of app %s went to its caller and was not kept", a.info.ID), "`carrel launch` keeps it")
+		return api.Refused(api.CodeNoApp, req.Op, a.info.ID, fmt.Sprintf("the output of app %s went to its caller and was not kept", a.info.ID), "`carrel launch` keeps it")
 	}
 	var streams []string
 	switch req.Stream {
@@ -354,7 +342,7 @@ func (d *desk) logs(ctx context.Context, c *supervisor.Call, a *app) error {
 	case api.StreamStdout, api.StreamStderr:
 		streams = []string{req.Stream}
 	default:
-		return refused(api.CodeRequest, req.Op, req.Stream, fmt.Sprintf("there is no stream %.20q", req.Stream), "stdout or stderr")
+		return api.Refused(api.CodeRequest, req.Op, req.Stream, fmt.Sprintf("there is no stream %.20q", req.Stream), "stdout or stderr")
 	}
 	streams = slices.DeleteFunc(streams, func(s string) bool { return a.logs[s] == nil }) // joined: there is one
 	d.server.Emit(api.Event{Kind: api.EventLog, Text: a.info.ID})
@@ -362,53 +350,11 @@ func (d *desk) logs(ctx context.Context, c *supervisor.Call, a *app) error {
 	errs := make([]error, len(streams))
 	for i, stream := range streams {
 		wg.Go(func() {
-			errs[i] = sendLog(ctx, d.place.dir, logName(a.info.ID, stream), stream, req, a.logs[stream], func(o *api.Output) error { return c.Send(api.Reply{Output: o}) })
+			errs[i] = d.place.SendLog(ctx, a.info.ID, stream, req, a.logs[stream], func(o *api.Output) error { return c.Send(api.Reply{Output: o}) })
 		})
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-// maxPiece bounds one piece of output, in bytes.
-const maxPiece = 32 << 10
-
-// sendLog hands out what a log had when it was asked for: who writes faster than this
-// reads would make it endless. With a writer and follow it goes on until the writer has
-// closed it or ctx ends.
-func sendLog(ctx context.Context, dir *os.File, name, stream string, req *api.Request, writer *spool.Log, send func(*api.Output) error) error {
-	r, err := spool.Open(dir, name)
-	if err != nil {
-		return err
-	}
-	at, end := int64(req.Since), r.End()
-	if req.Tail > 0 {
-		at = max(at, end-req.Tail)
-	}
-	buf := make([]byte, maxPiece)
-	for req.Follow || at < end {
-		piece := buf
-		if !req.Follow {
-			piece = buf[:min(maxPiece, end-at)]
-		}
-		n, next, err := r.ReadAt(piece, at)
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			if err := send(&api.Output{Stream: stream, At: uint64(next - int64(n)), Data: buf[:n], Lost: uint64(next - int64(n) - at)}); err != nil {
-				return nil // the caller has gone
-			}
-			at = next
-			continue
-		}
-		if at = next; !req.Follow || writer == nil {
-			return nil
-		}
-		if err := writer.Wait(ctx, at); err != nil || ctx.Err() != nil || writer.End() <= at {
-			return nil
-		}
-	}
-	return nil
 }
 
 // onlyReads says whether a request starts our own helper for something that changes

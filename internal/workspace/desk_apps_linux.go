@@ -61,7 +61,7 @@ type started struct {
 func (d *desk) start(s started) (*app, int, error) {
 	argv, env, dir, err := d.command(&s.cmd)
 	if err != nil {
-		return nil, ExitOurs, err
+		return nil, api.ExitOurs, err
 	}
 	if s.id == "" {
 		s.id = newID()
@@ -75,7 +75,7 @@ func (d *desk) start(s started) (*app, int, error) {
 	d.mu.Lock()
 	if d.runningLocked() >= maxApps {
 		d.mu.Unlock()
-		return nil, ExitOurs, refused(api.CodeBusy, s.kind, name, fmt.Sprintf("%d apps run already", maxApps), "`carrel apps "+d.req.Name+"` lists them, `carrel kill` ends one")
+		return nil, api.ExitOurs, api.Refused(api.CodeBusy, s.kind, name, fmt.Sprintf("%d apps run already", maxApps), "`carrel apps "+d.req.Name+"` lists them, `carrel kill` ends one")
 	}
 	d.labels++
 	a.label = d.labels
@@ -88,14 +88,14 @@ func (d *desk) start(s started) (*app, int, error) {
 	if err != nil {
 		d.drop(a)
 		if d.ending() {
-			return nil, ExitOurs, refused(api.CodeStart, s.kind, name, "the workspace is ending", "`carrel start "+d.req.Name+"` makes it anew when it has ended")
+			return nil, api.ExitOurs, api.Refused(api.CodeStart, s.kind, name, "the workspace is ending", "`carrel start "+d.req.Name+"` makes it anew when it has ended")
 		}
 		if start := (*sandbox.StartError)(nil); errors.As(err, &start) && start.Name == dir && dir != argv[0] {
-			return nil, ExitNotRunable, refused(api.CodeStart, s.kind, dir, fmt.Sprintf("the directory %q cannot be entered inside: %s", dir, start.Err), "--cwd names one that is seen there")
+			return nil, api.ExitNotRunable, api.Refused(api.CodeStart, s.kind, dir, fmt.Sprintf("the directory %q cannot be entered inside: %s", dir, start.Err), "--cwd names one that is seen there")
 		}
 		var exit int
 		if exit, err = d.p.whyNotStarted(argv[0], err); exit == 0 {
-			exit = ExitNotRunable
+			exit = api.ExitNotRunable
 		}
 		return nil, exit, err
 	}
@@ -112,33 +112,29 @@ func (d *desk) start(s started) (*app, int, error) {
 // command completes what is to be started.
 func (d *desk) command(c *api.Command) (argv, env []string, dir string, err error) {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
-		return nil, nil, "", refused(api.CodeRequest, api.OpExec, d.req.Name, "no command was given", "carrel exec NAME -- COMMAND [ARG...]")
+		return nil, nil, "", api.Refused(api.CodeRequest, api.OpExec, d.req.Name, "no command was given", "carrel exec NAME -- COMMAND [ARG...]")
 	}
 	dir = d.p.Plan.Command.Dir
 	if c.Dir != "" {
 		if dir = filepath.Clean(c.Dir); !filepath.IsAbs(dir) {
-			return nil, nil, "", refused(api.CodeRequest, api.OpExec, c.Dir, fmt.Sprintf("%q is not an absolute path", c.Dir), "a directory as it is seen inside")
+			return nil, nil, "", api.Refused(api.CodeRequest, api.OpExec, c.Dir, fmt.Sprintf("%q is not an absolute path", c.Dir), "a directory as it is seen inside")
 		}
 	}
 	env = slices.Clone(d.p.Plan.Command.Env)
 	for _, v := range c.Env {
 		name, _, ok := strings.Cut(v, "=")
 		if !ok || name == "" || strings.ContainsRune(v, 0) || name == EnvInside || strings.HasPrefix(name, EnvInside+"_") {
-			return nil, nil, "", refused(api.CodeRequest, api.OpExec, shortened(name), "this is no variable that a command can be given", "NAME=VALUE; names that begin with CARREL are carrel's own")
+			return nil, nil, "", api.Refused(api.CodeRequest, api.OpExec, shortened(name), "this is no variable that a command can be given", "NAME=VALUE; names that begin with CARREL are carrel's own")
 		}
 		env = slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
 		env = append(env, v)
 	}
 	for _, a := range c.Argv {
 		if strings.ContainsRune(a, 0) {
-			return nil, nil, "", refused(api.CodeRequest, api.OpExec, c.Argv[0], "an argument has a zero byte", "")
+			return nil, nil, "", api.Refused(api.CodeRequest, api.OpExec, c.Argv[0], "an argument has a zero byte", "")
 		}
 	}
 	return d.p.withAgentFlags(c.Argv), env, dir, nil
-}
-
-func refused(code, op, subject, message, hint string) *api.Denial {
-	return &api.Denial{Code: code, Operation: op, Subject: subject, Message: message, Rule: "workspace", Source: "built in", Hint: hint}
 }
 
 // await waits for the end of an app's first process and tells it.
@@ -262,15 +258,11 @@ func (d *desk) forgetOld() {
 		}
 		over--
 		for stream := range a.logs {
-			for _, end := range []string{"", ".1"} {
-				_ = unix.Unlinkat(int(d.place.dir.Fd()), logName(a.info.ID, stream)+end, 0)
-			}
+			d.place.RemoveLog(a.info.ID, stream)
 		}
 		return true
 	})
 }
-
-func logName(id, stream string) string { return id + "." + stream }
 
 func (d *desk) running() int {
 	d.mu.Lock()
@@ -350,9 +342,9 @@ func (d *desk) find(word string) (*app, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return nil, refused(api.CodeNoApp, api.OpApps, shortened(word), fmt.Sprintf("there is no app %.64q", word), "`carrel apps "+d.req.Name+"` lists them")
+		return nil, api.Refused(api.CodeNoApp, api.OpApps, shortened(word), fmt.Sprintf("there is no app %.64q", word), "`carrel apps "+d.req.Name+"` lists them")
 	}
-	return nil, refused(api.CodeNoApp, api.OpApps, shortened(word), fmt.Sprintf("several apps begin with %.64q", word), "give more of the id")
+	return nil, api.Refused(api.CodeNoApp, api.OpApps, shortened(word), fmt.Sprintf("several apps begin with %.64q", word), "give more of the id")
 }
 
 // ask asks an app and all that it has started to end. Shells at a terminal only hear
@@ -447,7 +439,7 @@ const killTime = 10 * time.Second
 func (d *desk) newLogs(a string, streams []string) (map[string]*spool.Log, error) {
 	logs := make(map[string]*spool.Log)
 	for _, stream := range streams {
-		l, err := spool.Create(d.place.dir, logName(a, stream), maxAppLog)
+		l, err := d.place.CreateLog(a, stream)
 		if err != nil {
 			return logs, fmt.Errorf("opening the log of an app: %w", err)
 		}

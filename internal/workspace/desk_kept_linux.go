@@ -14,7 +14,7 @@ import (
 // its caller. The command is not held up by a slow caller, who hears what was lost.
 func (d *desk) execKept(ctx context.Context, c *supervisor.Call) (api.Reply, error) {
 	if len(c.Files) > 0 || c.Request.Command.Terminal {
-		return api.Reply{}, refused(api.CodeRequest, api.OpExec, d.req.Name, "a command whose output is kept has no descriptors of its caller's, and no terminal", "")
+		return api.Reply{}, api.Refused(api.CodeRequest, api.OpExec, d.req.Name, "a command whose output is kept has no descriptors of its caller's, and no terminal", "")
 	}
 	a, exit, err := d.launch(api.AppExec, *c.Request.Command)
 	if err != nil {
@@ -46,10 +46,9 @@ func (d *desk) tellAs(ctx context.Context, c *supervisor.Call, a *app) func() {
 				at = o.At + uint64(len(o.Data))
 				return c.Send(api.Reply{Output: o})
 			}
-			name := logName(a.info.ID, stream)
-			_ = sendLog(ctx, d.place.dir, name, stream, &api.Request{Follow: true}, log, send)
+			_ = d.place.SendLog(ctx, a.info.ID, stream, &api.Request{Follow: true}, log, send)
 			end = uint64(log.End())
-			_ = sendLog(ctx, d.place.dir, name, stream, &api.Request{Since: at}, log, send)
+			_ = d.place.SendLog(ctx, a.info.ID, stream, &api.Request{Since: at}, log, send)
 		})
 	}
 	return func() {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/named"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/spool"
@@ -25,7 +26,7 @@ import (
 type desk struct {
 	p      *Prepared
 	req    DeskRequest
-	place  *deskPlace
+	place  *named.Place
 	result *api.Result
 	up     *raised
 	server *supervisor.Server
@@ -48,9 +49,6 @@ type desk struct {
 	busy   sync.WaitGroup // of apps that are being told about
 }
 
-// ErrTaken is what Serve gives when the name is held by another process.
-var ErrTaken = errTaken
-
 // Ready is what a workspace says when it stands.
 type Ready struct {
 	Status        api.WorkspaceStatus `json:"status"`
@@ -64,7 +62,7 @@ type Ready struct {
 // is told when it stands and what the profile starts has been started; one that goes
 // before has interrupted it. Standard descriptors are not used.
 func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
-	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: ExitOurs, Engine: string(p.Engine()), History: string(p.Policy.History), Denials: []api.Denial{}}
+	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: api.ExitOurs, Engine: string(p.Engine()), History: string(p.Policy.History), Denials: []api.Denial{}}
 	defer func() { p.early.Abandon() }()
 	debug.SetGCPercent(100) // it stays: memory counts more than a collection
 	d := &desk{p: p, req: req, result: r, over: make(chan struct{}), ready: make(chan struct{})}
@@ -72,15 +70,15 @@ func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 	if p.state, err = openState(StatePath(p.getenv)); err != nil {
 		return r, err
 	}
-	if d.place, err = takeDesk(p.state.path, req.Name); err != nil {
+	if d.place, err = named.Take(p.state.path, req.Name); err != nil {
 		return r, err
 	}
-	defer d.place.close()
-	if err := d.place.ownLog(); err != nil {
+	defer d.place.Close()
+	if err := d.place.OwnLog(); err != nil {
 		return r, err
 	}
-	d.place.sweepLogs()
-	if err := p.openAudit(d.place.dir, d.notKept); err != nil {
+	d.place.SweepLogs()
+	if err := p.openAudit(d.place, d.notKept); err != nil {
 		return r, err
 	}
 	defer p.audit.close()
@@ -89,12 +87,12 @@ func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 			Message: "a workspace that stays needs namespaces: without them nothing would hold its processes together",
 			Hint:    "`carrel run` works with it; `carrel doctor` says what namespaces need here"}
 	}
-	defer func() { p.desktop.close() }()
-	defer func() { p.keyring.close() }()
+	defer func() { p.desktop.Close() }()
+	defer func() { p.keyring.Close() }()
 	if err := p.makePlan(); err != nil {
 		return r, err
 	}
-	p.desktop.begin()
+	p.desktop.Begin()
 	d.digest, d.policy = p.Digest(), p.Decided()
 	p.heard = d.denied
 	p.Plan.Command.Argv = nil
@@ -180,7 +178,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		p.addNotes(hidden.close()...)
 	})
 	var err error
-	if d.events, err = spool.CreateLines(d.place.dir, eventsFile, maxEventsFile); err != nil {
+	if d.events, err = d.place.OpenEvents(); err != nil {
 		return fmt.Errorf("opening the log of events: %w", err)
 	}
 	freezer, err := supervisor.NewFreezer(up.walls.PID(), group.Dirs())
@@ -191,18 +189,18 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		up.still.add(freezer, nil)
 		freezer = up.still
 	}
-	control := d.place.control()
+	control := d.place.Control()
 	tell := p.notifier(d.req.Name)
 	d.busy.Go(func() {
 		<-d.over
 		tell.Close()
 	})
-	p.desktop.controlled(control.Mode)
+	p.desktop.SetMode(control.Mode)
 	d.server, err = supervisor.Serve(supervisor.Config{
 		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Backend: p.backendTold(), Started: d.result.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: d.stop,
 		Published: p.publishedPorts(), Hosts: up.hosts(),
-		Desk: d, Control: control, Keep: d.place.keepControl, Controlled: p.desktop.controlled, Watch: p.desktop.watch(),
+		Desk: d, Control: control, Keep: d.place.KeepControl, Controlled: p.desktop.SetMode, Watch: p.desktop.Watch(),
 		Clipboard: p.clipboard.Carry,
 		Ceiling:   p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: d.denied,
 		Audit: p.audit.add, Refuse: p.audit.refuse, Waits: tell.Tell, Looks: onlyReads, Owner: d.owned, Kill: d.killNow,
@@ -213,8 +211,8 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	}
 	up.network.answersTo(d.server)
 	p.clipboard.AnswersTo(d.server)
-	p.keyring.answersTo(d.server)
-	p.desktop.answersTo(up.walls, d.server)
+	p.keyring.Attach(d.server)
+	p.desktop.Attach(up.walls, d.server)
 	if p.NoWalls() {
 		d.server.Emit(api.Event{Kind: api.EventNote, Text: p.openAnnouncement()})
 	}
@@ -329,7 +327,7 @@ func (d *desk) stopOnSignals() func() {
 // end asks all apps to end, makes them, and takes the walls down.
 func (d *desk) end() {
 	d.stop()
-	d.p.desktop.willEnd()
+	d.p.desktop.WillEnd()
 	d.up.host.close()
 	stage := d.up.walls.PID()
 	signalAll(labelled(stage, 0), syscall.SIGTERM)
@@ -346,8 +344,8 @@ func (d *desk) end() {
 	}
 	d.up.walls.Kill()
 	d.up.network.close()
-	d.p.desktop.close()
-	d.p.keyring.close()
+	d.p.desktop.Close()
+	d.p.keyring.Close()
 	d.busy.Wait()
 }
 
@@ -372,17 +370,7 @@ func (d *desk) notKept(err error) {
 
 // past reads events that were written down.
 func (d *desk) past(since uint64, each func(api.Event) error) error {
-	return eachEvent(d.place.dir, since, each)
-}
-
-func eachEvent(dir *os.File, since uint64, each func(api.Event) error) error {
-	return spool.ReadLines(dir, eventsFile, since, func(_ uint64, line []byte) error {
-		var e api.Event
-		if json.Unmarshal(line, &e) != nil {
-			return nil
-		}
-		return each(e)
-	})
+	return d.place.Events(since, each)
 }
 
 // denied tells of a refusal while the workspace runs: it may run for days.
@@ -447,11 +435,7 @@ func (d *desk) keep(state string) error {
 	if state == api.StateStopped {
 		m.Stopped = time.Now()
 	}
-	write := spool.WriteOften
-	if state == api.StateStopped {
-		write = spool.WriteFile
-	}
-	err := writeJSON(d.place.dir, manifestFile, m, write)
+	err := d.place.KeepManifest(&m, state == api.StateStopped)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%v\n", err)
 	}

@@ -3,20 +3,14 @@
 package workspace
 
 import (
-	"context"
 	"os"
 
 	"carrel/internal/api"
-	"carrel/internal/audit"
 	"carrel/internal/config"
-	"carrel/internal/supervisor"
 )
 
 // DeskArg0 is the name of a supervisor of a workspace that stays.
 const DeskArg0 = "carrel-workspace"
-
-// ErrTaken means that another process holds a name.
-var ErrTaken = errHere
 
 // Ready is what a workspace says when it stands.
 type Ready struct {
@@ -59,35 +53,5 @@ func (*Prepared) Serve(DeskRequest, *Reporter) (*api.Result, error) { return nil
 // ForDesk completes nothing here.
 func (*Prepared) ForDesk() error { return errHere }
 
-// OpenAudit opens nothing here.
-func OpenAudit(string, string) (*audit.Snapshot, error) { return nil, errHere }
-
-// Desks lists nothing here.
-func Desks(string) ([]api.Desk, error) { return nil, errHere }
-
-// ReadDesk reads nothing here.
-func ReadDesk(string, string) (api.Desk, error) { return api.Desk{}, errHere }
-
-// SweepDesk removes nothing here.
-func SweepDesk(string, string, bool, bool) ([]api.Artifact, error) { return nil, errHere }
-
-// StoppedEvents reads nothing here.
-func StoppedEvents(string, string, uint64, func(api.Event) error) error { return errHere }
-
-// StoppedLogs reads nothing here.
-func StoppedLogs(context.Context, string, string, string, api.Request, func(*api.Output) error) error {
-	return errHere
-}
-
 // ProjectOf knows no project here.
 func ProjectOf(string, func(string) string) (string, error) { return "", errHere }
-
-// ExecIn reaches no workspace here.
-func ExecIn(context.Context, supervisor.Entry, api.Command) (api.App, int, error) {
-	return api.App{}, ExitOurs, errHere
-}
-
-// AttachTo reaches no terminal here.
-func AttachTo(context.Context, supervisor.Entry, string) (api.App, bool, error) {
-	return api.App{}, false, errHere
-}

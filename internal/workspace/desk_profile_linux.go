@@ -65,7 +65,7 @@ func (d *desk) setUp(c *profile.Command) *api.App {
 		}
 		<-a.done
 		last := d.told(a, false)
-		last.Exit = ExitTimeout
+		last.Exit = api.ExitTimeout
 		return &last
 	}
 	last := d.told(a, false)

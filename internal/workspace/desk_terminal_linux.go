@@ -12,6 +12,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/screen"
+	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
@@ -21,8 +22,6 @@ import (
 const (
 	usualColumns  = 100
 	usualRows     = 30
-	maxColumns    = 500
-	maxRows       = 300
 	keptLines     = 1000      // that have left the screen
 	maxScrollback = 256 << 10 // bytes of them that are told at once
 	maxScreenLine = 3 << 10   // bytes of one line that are told: one character in each column, whichever
@@ -64,10 +63,10 @@ func (d *desk) newTerminal(req *api.Request) (api.Reply, error) {
 		return api.Reply{}, err
 	}
 	defer far.Close()
-	t := &terminal{near: os.NewFile(uintptr(dup(near)), "terminal"), watchers: make(map[*watcher]bool)}
-	t.columns, t.rows = sizeOr(cmd.Columns, usualColumns, maxColumns), sizeOr(cmd.Rows, usualRows, maxRows)
+	t := &terminal{near: os.NewFile(uintptr(stdio.Dup(near)), "terminal"), watchers: make(map[*watcher]bool)}
+	t.columns, t.rows = sizeOr(cmd.Columns, usualColumns, stdio.MaxColumns), sizeOr(cmd.Rows, usualRows, stdio.MaxRows)
 	t.screen = screen.New(t.columns, t.rows, keptLines)
-	resize(t.near, t.columns, t.rows)
+	stdio.Resize(t.near, t.columns, t.rows)
 	cmd.Env = append(cmd.Env, "TERM=xterm-256color")
 	a, exit, err := d.start(started{kind: api.AppTerminal, cmd: cmd, stdio: [3]*os.File{far, far, far}, term: t})
 	if err != nil {
@@ -84,15 +83,6 @@ func sizeOr(n, usual, most int) int {
 		return usual
 	}
 	return min(n, most)
-}
-
-// resize tells a terminal its size; 0 leaves it as it is.
-func resize(near *os.File, columns, rows int) {
-	if columns <= 0 || rows <= 0 {
-		return
-	}
-	_ = unix.IoctlSetWinsize(int(near.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(min(columns, maxColumns)), Row: uint16(min(rows, maxRows))})
-	_ = unix.SetNonblock(int(near.Fd()), true)
 }
 
 // read takes what programs write until the last one has closed the terminal.
@@ -200,7 +190,7 @@ func fitting(line string, most int) (string, int) {
 // typed sends text and keys to a terminal. What was typed is not kept; how much is.
 func (d *desk) typed(ctx context.Context, a *app, in *api.Input) error {
 	if in == nil {
-		return refused(api.CodeRequest, api.OpTerminalSend, a.info.ID, "nothing to send", "--text, keys, or a new size")
+		return api.Refused(api.CodeRequest, api.OpTerminalSend, a.info.ID, "nothing to send", "--text, keys, or a new size")
 	}
 	n, err := a.term.send(ctx, in)
 	d.server.Emit(api.Event{Kind: api.EventInput, Text: fmt.Sprintf("%s: %d bytes", a.info.ID, n)})
@@ -227,9 +217,9 @@ func (t *terminal) send(ctx context.Context, in *api.Input) (int, error) {
 		b = append(b, typed...)
 	}
 	if in.Columns > 0 && in.Rows > 0 {
-		t.columns, t.rows = min(in.Columns, maxColumns), min(in.Rows, maxRows)
+		t.columns, t.rows = min(in.Columns, stdio.MaxColumns), min(in.Rows, stdio.MaxRows)
 		t.screen.Resize(t.columns, t.rows)
-		resize(t.near, t.columns, t.rows)
+		stdio.Resize(t.near, t.columns, t.rows)
 	}
 	t.mu.Unlock()
 	done := 0
@@ -270,7 +260,7 @@ func (d *desk) attach(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 	t.mu.Lock()
 	if t.ended {
 		t.mu.Unlock()
-		return api.Reply{}, refused(api.CodeNoApp, api.OpAttach, a.info.ID, "the terminal's program has ended", "`carrel terminal read "+d.req.Name+" "+a.info.ID+"` shows its last screen")
+		return api.Reply{}, api.Refused(api.CodeNoApp, api.OpAttach, a.info.ID, "the terminal's program has ended", "`carrel terminal read "+d.req.Name+" "+a.info.ID+"` shows its last screen")
 	}
 	t.watchers[w] = true
 	first := t.screen.Redraw()
@@ -317,6 +307,9 @@ func (d *desk) attach(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 		}
 	}
 }
+
+// maxPiece bounds one piece of a screen, in bytes.
+const maxPiece = 32 << 10
 
 // sendPieces sends what may be longer than a line: a whole screen of colours is.
 func sendPieces(c *supervisor.Call, b []byte) error {

@@ -15,6 +15,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/config"
+	"carrel/internal/named"
 
 	"golang.org/x/sys/unix"
 )
@@ -98,7 +99,7 @@ func StartDesk(args []string, under []config.CeilingText, progress func(string))
 	case said.Ready != nil:
 		return *said.Ready, nil
 	case said.Taken:
-		return ready, ErrTaken
+		return ready, named.ErrTaken
 	case said.Why != nil:
 		return ready, said.Why
 	}
@@ -134,7 +135,7 @@ func (r *Reporter) Ready(ready Ready) error { return r.say(report{Ready: &ready}
 
 // Failed tells why it does not; it is the last word, where that was not said.
 func (r *Reporter) Failed(err error) {
-	said := report{Error: err.Error(), Taken: errors.Is(err, ErrTaken), Why: CeilingDenial("start", err)}
+	said := report{Error: err.Error(), Taken: errors.Is(err, named.ErrTaken), Why: CeilingDenial("start", err)}
 	_ = r.say(said, true)
 }
 
@@ -195,14 +196,4 @@ func (r *Reporter) closed() bool {
 	fds := []unix.PollFd{{Fd: reportFD}}
 	n, err := unix.Poll(fds, 0)
 	return err == nil && n > 0 && fds[0].Revents&unix.POLLERR != 0
-}
-
-// ownLog has what this process says go to the workspace's own log from now on.
-func (d *deskPlace) ownLog() error {
-	fd, err := unix.Openat(int(d.dir.Fd()), logFile, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_APPEND|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return fmt.Errorf("opening the supervisor's log: %w", err)
-	}
-	defer unix.Close(fd)
-	return errors.Join(unix.Dup3(fd, 1, 0), unix.Dup3(fd, 2, 0))
 }

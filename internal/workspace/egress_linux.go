@@ -11,6 +11,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/egress"
+	"carrel/internal/fdpass"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 )
@@ -39,12 +40,12 @@ func (n *network) listen(ctx context.Context, _, address string) (net.Listener, 
 	if err != nil {
 		return nil, err
 	}
-	return ofStage(ctx, func() (net.Listener, error) {
+	return sandbox.Await(ctx, func() (net.Listener, error) {
 		fd, err := n.walls.Listen(at)
 		if err != nil {
 			return nil, err
 		}
-		return listenerOf(fd)
+		return fdpass.Listener(fd)
 	})
 }
 

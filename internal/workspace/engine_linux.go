@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"carrel/internal/advice"
 	"carrel/internal/config"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
@@ -26,7 +27,7 @@ func (p *Prepared) chooseEngine(refused error) error {
 	case asked == string(sandbox.EngineLandlock):
 		p.engine.why = "asked for by " + source.String()
 		if err := sandbox.CanStandAlone(); err != nil {
-			return &hintError{err: fmt.Errorf("engine landlock (%s) can hold nothing here: %w", p.engine.why, err), hint: "--engine auto leaves the choice to carrel"}
+			return &advice.Error{Err: fmt.Errorf("engine landlock (%s) can hold nothing here: %w", p.engine.why, err), Hint: "--engine auto leaves the choice to carrel"}
 		}
 		return p.useEngine(sandbox.EngineLandlock)
 	case asked == string(sandbox.EngineNamespaces):
@@ -43,7 +44,7 @@ func (p *Prepared) chooseEngine(refused error) error {
 	case asked == config.EngineAuto:
 		return p.lastEngine(refused, err)
 	default:
-		return &hintError{err: fmt.Errorf("engine bubblewrap (%s) cannot make walls here: %w", p.engine.why, err), hint: "--engine auto leaves the choice to carrel"}
+		return &advice.Error{Err: fmt.Errorf("engine bubblewrap (%s) cannot make walls here: %w", p.engine.why, err), Hint: "--engine auto leaves the choice to carrel"}
 	}
 	p.engine.program = found.Path + " " + found.Version
 	return p.useEngine(sandbox.EngineBubblewrap)
@@ -72,10 +73,10 @@ func (p *Prepared) lastEngine(refused, bubblewrap error) error {
 		return p.useEngine(sandbox.EngineLandlock)
 	}
 	hint := "run `carrel doctor` to see what this machine can hold"
-	if h := (*hintError)(nil); errors.As(explainSetup(refused), &h) {
-		hint = h.hint
+	if h := (*advice.Error)(nil); errors.As(explainSetup(refused), &h) {
+		hint = h.Hint
 	}
-	return &hintError{err: fmt.Errorf("no engine can make walls here: namespaces: %w; bubblewrap: %w; landlock: %w", refused, bubblewrap, none), hint: hint}
+	return &advice.Error{Err: fmt.Errorf("no engine can make walls here: namespaces: %w; bubblewrap: %w; landlock: %w", refused, bubblewrap, none), Hint: hint}
 }
 
 // PreviewEngine decides what would make the walls, for a run that does not follow.

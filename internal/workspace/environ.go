@@ -41,7 +41,7 @@ func (p *Prepared) environ() []string {
 	maps.Copy(extra, p.proxyEnv())
 	maps.Copy(extra, p.agentEnv())
 	maps.Copy(extra, p.hostEnv())
-	maps.Copy(extra, p.keyring.env())
+	maps.Copy(extra, p.keyring.Env())
 	rules := p.agentPasses(p.Policy.Env)
 	if p.Policy.Display == policy.DisplayHost {
 		rules.Pass = slices.Clone(rules.Pass)
@@ -51,12 +51,15 @@ func (p *Prepared) environ() []string {
 	}
 	env, _ := view.Environ(p.req.Environ, rules, extra)
 	o := display.Options{
-		RuntimeDir: fmt.Sprintf("/run/user/%d", p.uid),
+		RuntimeDir: p.insideRuntime(),
 		Shim:       inside.Dir + "/xdg-open",
 	}
 	p.desktopOptions(&o)
 	return display.Apply(env, p.Policy.Display, o)
 }
+
+// insideRuntime is the runtime directory of programs inside.
+func (p *Prepared) insideRuntime() string { return fmt.Sprintf("/run/user/%d", p.uid) }
 
 // agentPasses adds what the agent's own variables are.
 func (p *Prepared) agentPasses(rules policy.Env) policy.Env {

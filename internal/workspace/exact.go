@@ -327,7 +327,7 @@ func (p *Prepared) ownInside(real string) bool {
 		}
 	}
 	switch real {
-	case "/run", "/run/user", fmt.Sprintf("/run/user/%d", p.uid), "/dev":
+	case "/run", "/run/user", p.insideRuntime(), "/dev":
 		return true
 	case "/var/tmp":
 		return !p.visible("/var")

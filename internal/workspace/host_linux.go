@@ -60,7 +60,7 @@ func (p *Prepared) displayBinds() []sandbox.Mount {
 		}
 		target := s.Path
 		if s.Runtime != "" {
-			target = fmt.Sprintf("/run/user/%d/%s", p.uid, s.Runtime)
+			target = p.insideRuntime() + "/" + s.Runtime
 		}
 		out = append(out, sandbox.Mount{Kind: sandbox.MountBind, Source: real, Target: target, ReadOnly: kind == sandbox.KindFile, Reason: "host display granted"})
 	}

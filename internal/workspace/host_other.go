@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
 
 	"carrel/internal/agents"
@@ -19,14 +18,6 @@ import (
 // errHere is the honest answer on a system without the namespaces that the
 // walls are made of.
 var errHere = errors.New("carrel runs commands behind walls on Linux only; not supported here")
-
-// Exit statuses of our own, as docker(1) and env(1) have them.
-const (
-	ExitOurs       = 125
-	ExitNotRunable = 126
-	ExitNotFound   = 127
-	ExitTimeout    = 124
-)
 
 // brokered is nothing here.
 type brokered struct{}
@@ -77,10 +68,6 @@ func (p *Prepared) holdable() error { return errHere }
 
 func (p *Prepared) displayBinds() []sandbox.Mount { return nil }
 
-type desktop struct{}
-
-type relayedTerminal struct{}
-
 func (p *Prepared) displayHeld() error { return nil }
 
 func (p *Prepared) desktopMounts() (binds, files []sandbox.Mount, sockets []string) {
@@ -93,7 +80,7 @@ func (p *Prepared) desktopOptions(*display.Options) {}
 func PrepareStart(Request) (*Prepared, error) { return nil, errHere }
 
 // Start cannot build walls here.
-func (p *Prepared) Start() (*api.Result, error) { return &api.Result{Exit: ExitOurs}, errHere }
+func (p *Prepared) Start() (*api.Result, error) { return &api.Result{Exit: api.ExitOurs}, errHere }
 
 // Changes has nothing to look at here.
 func (p *Prepared) Changes(*api.Result) Changed { return Changed{} }
@@ -103,9 +90,6 @@ func (p *Prepared) Lost() bool { return false }
 
 // Steps has none to read here.
 func (p *Prepared) Steps(*api.Result) {}
-
-// DieBy does nothing here: no command was run.
-func DieBy(syscall.Signal) {}
 
 func (p *Prepared) dropLeftIn(agents.SharedPlace, time.Time, time.Time, int) bool { return true }
 

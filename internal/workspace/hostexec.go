@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carrel/internal/advice"
 	"carrel/internal/api"
 	"carrel/internal/config"
 	"carrel/internal/hostexec"
@@ -62,7 +63,7 @@ func (p *Prepared) unwalledHost() bool {
 func (p *Prepared) hostHeld() error {
 	if at, ok := p.rpcAddress(); ok {
 		refuse := func(why string) error {
-			return &hintError{err: fmt.Errorf("%s: %s", p.Loaded.Settings.RPCHost.Source, why), hint: "127.0.0.1, or no rpc_host: the Unix socket works everywhere"}
+			return &advice.Error{Err: fmt.Errorf("%s: %s", p.Loaded.Settings.RPCHost.Source, why), Hint: "127.0.0.1, or no rpc_host: the Unix socket works everywhere"}
 		}
 		switch {
 		case !at.Addr().IsLoopback():
@@ -73,7 +74,7 @@ func (p *Prepared) hostHeld() error {
 	}
 	for _, c := range p.hostCommands() {
 		if inside.IsHelper(c.Name) && c.Name != "gh" || strings.HasPrefix(c.Name, "carrel") { // theirs is only there to have the real one
-			return &hintError{err: fmt.Errorf("%s: %s is carrel's own inside", c.Source, c.Name), hint: "take it out of host_commands"}
+			return &advice.Error{Err: fmt.Errorf("%s: %s is carrel's own inside", c.Source, c.Name), Hint: "take it out of host_commands"}
 		}
 		for _, ceiling := range p.underCeilings().All() {
 			if off := ceiling.Credentials; off != nil && off.V == policy.CredentialsOff && len(c.SecretEnv)+len(c.SecretFiles) > 0 {

@@ -20,6 +20,7 @@ import (
 	"carrel/internal/inside"
 	"carrel/internal/pathname"
 	"carrel/internal/sandbox"
+	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
@@ -162,7 +163,7 @@ func (h *hostService) Start(ctx context.Context, c hostexec.Call) (hostexec.Proc
 		return h.builtIn(ctx, c)
 	}
 	if i < 0 {
-		p := &hostexec.Problem{Code: hostexec.CodeUnknown, Exit: ExitNotFound, Message: fmt.Sprintf("%.64q is no host command", c.Command), Hint: "there are none: host_commands in your configuration lists them"}
+		p := &hostexec.Problem{Code: hostexec.CodeUnknown, Exit: api.ExitNotFound, Message: fmt.Sprintf("%.64q is no host command", c.Command), Hint: "there are none: host_commands in your configuration lists them"}
 		if len(list) > 0 {
 			p.Hint = "there are: " + hostNames(list)
 		}
@@ -174,7 +175,7 @@ func (h *hostService) Start(ctx context.Context, c hostexec.Call) (hostexec.Proc
 		for _, a := range command.Args {
 			patterns = append(patterns, fmt.Sprintf("%q", a.Text))
 		}
-		return nil, h.refused(&hostexec.Problem{Code: api.CodeProgram, Exit: ExitNotRunable, Message: fmt.Sprintf("%s is not allowed with these arguments", c.Command),
+		return nil, h.refused(&hostexec.Problem{Code: api.CodeProgram, Exit: api.ExitNotRunable, Message: fmt.Sprintf("%s is not allowed with these arguments", c.Command),
 			Hint: "host_commands allows: " + strings.Join(patterns, ", ")}, &c, "host_commands: args", command.Source.String())
 	}
 	dir, problem := h.directory(&c)
@@ -235,7 +236,7 @@ func (h *hostService) directory(c *hostexec.Call) (string, *hostexec.Problem) {
 			}
 		}
 	}
-	return "", h.refused(&hostexec.Problem{Code: hostexec.CodeRequest, Exit: ExitNotRunable, Message: fmt.Sprintf("host commands work in the project, and %.200q is not in it", dir),
+	return "", h.refused(&hostexec.Problem{Code: hostexec.CodeRequest, Exit: api.ExitNotRunable, Message: fmt.Sprintf("host commands work in the project, and %.200q is not in it", dir),
 		Hint: "change to " + h.p.place.project}, c, "host commands work in the project", "built in")
 }
 
@@ -274,7 +275,7 @@ func (h *hostService) approved(ctx context.Context, command *config.HostCommand,
 	if how == api.AnswerApproved {
 		return nil
 	}
-	return h.refused(&hostexec.Problem{Code: api.CodeProgram, Exit: ExitNotRunable, Message: fmt.Sprintf("%s was not approved", c.Command), Hint: "`carrel approvals` shows what waits, to a person"}, c, "host_commands: ask", command.Source.String())
+	return h.refused(&hostexec.Problem{Code: api.CodeProgram, Exit: api.ExitNotRunable, Message: fmt.Sprintf("%s was not approved", c.Command), Hint: "`carrel approvals` shows what waits, to a person"}, c, "host_commands: ask", command.Source.String())
 }
 
 // wholeCall is all that a person has to know who is asked about a call: each word, the
@@ -336,7 +337,7 @@ func (h *hostService) refused(p *hostexec.Problem, c *hostexec.Call, rule, sourc
 }
 
 func problemOf(d *api.Denial) *hostexec.Problem {
-	return &hostexec.Problem{Code: d.Code, Message: d.Message, Operation: d.Operation, Subject: d.Subject, Rule: d.Rule, Source: d.Source, Hint: d.Hint, Exit: ExitOurs}
+	return &hostexec.Problem{Code: d.Code, Message: d.Message, Operation: d.Operation, Subject: d.Subject, Rule: d.Rule, Source: d.Source, Hint: d.Hint, Exit: api.ExitOurs}
 }
 
 // noWalls says why a command's walls do not stand.
@@ -346,7 +347,7 @@ func (h *hostService) noWalls(command *config.HostCommand, err error) *hostexec.
 		return problemOf(d)
 	}
 	message, hint, _ := strings.Cut(err.Error(), "\nhint: ")
-	return &hostexec.Problem{Code: api.CodeStart, Operation: "host-exec", Subject: command.Name, Exit: ExitOurs, Message: "the walls for host commands cannot be built: " + message, Hint: hint}
+	return &hostexec.Problem{Code: api.CodeStart, Operation: "host-exec", Subject: command.Name, Exit: api.ExitOurs, Message: "the walls for host commands cannot be built: " + message, Hint: hint}
 }
 
 // executor gives the walls that a command runs in, and makes them at the first call.
@@ -428,7 +429,7 @@ func (r *hostProcess) Signal(sig syscall.Signal) {
 // Resize implements [hostexec.Process].
 func (r *hostProcess) Resize(s hostexec.Size) {
 	if r.terminal != nil {
-		resize(r.terminal, int(s.Columns), int(s.Rows))
+		stdio.Resize(r.terminal, int(s.Columns), int(s.Rows))
 	}
 }
 
@@ -475,7 +476,7 @@ func (r *hostProcess) Wait() hostexec.Exit {
 	}
 	select {
 	case <-r.timedOut:
-		out = hostexec.Exit{Code: ExitTimeout}
+		out = hostexec.Exit{Code: api.ExitTimeout}
 	default:
 	}
 	r.x.host.telling.Go(func() { r.x.host.done(r.line, out) }) // nobody waits for that

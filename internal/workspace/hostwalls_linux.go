@@ -17,6 +17,7 @@ import (
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
+	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
@@ -340,10 +341,10 @@ func (x *executor) start(w *hostWalls, command *config.HostCommand, c hostexec.C
 	if c.Size != nil {
 		near, far, err := w.up.walls.NewPty()
 		if err != nil {
-			return nil, problemOf(refused(api.CodeStart, "host-exec", command.Name, err.Error(), ""))
+			return nil, problemOf(api.Refused(api.CodeStart, "host-exec", command.Name, err.Error(), ""))
 		}
 		defer far.Close()
-		r.terminal = os.NewFile(uintptr(dup(near)), "terminal")
+		r.terminal = os.NewFile(uintptr(stdio.Dup(near)), "terminal")
 		files = [3]*os.File{far, far, far}
 		r.Resize(*c.Size)
 	}
@@ -375,15 +376,15 @@ func (x *executor) start(w *hostWalls, command *config.HostCommand, c hostexec.C
 }
 
 func (x *executor) notStarted(command *config.HostCommand, dir string, err error) *hostexec.Problem {
-	p := &hostexec.Problem{Code: api.CodeStart, Operation: "host-exec", Subject: command.Name, Exit: ExitNotRunable, Message: err.Error()}
+	p := &hostexec.Problem{Code: api.CodeStart, Operation: "host-exec", Subject: command.Name, Exit: api.ExitNotRunable, Message: err.Error()}
 	var s *sandbox.StartError
 	switch {
 	case !errors.As(err, &s):
-		p.Exit = ExitOurs
+		p.Exit = api.ExitOurs
 	case s.Name == dir && dir != command.Name:
 		p.Message = fmt.Sprintf("the directory %.200q cannot be entered by host commands: %s", dir, s.Err)
 	case s.Code == int(unix.ENOENT):
-		p.Exit, p.Message, p.Hint = ExitNotFound, fmt.Sprintf("%s is a host command, and is not installed: nothing in your PATH has that name, but for what programs inside could have put there", command.Name), "install it outside"
+		p.Exit, p.Message, p.Hint = api.ExitNotFound, fmt.Sprintf("%s is a host command, and is not installed: nothing in your PATH has that name, but for what programs inside could have put there", command.Name), "install it outside"
 	}
 	return p
 }

@@ -45,7 +45,7 @@ func (s *insideServer) clip(conn net.Conn, in *bufio.Reader, from *io.LimitedRea
 func (p *Prepared) newClipboard() *clipboard.Clipboard {
 	var of clipboard.Config
 	if p.desktop != nil {
-		of.Display = p.desktop.clipboard
+		of.Display = p.desktop.Clipboard
 	}
 	if p.lends() {
 		of.Person = p.getenv

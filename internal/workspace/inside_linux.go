@@ -16,6 +16,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/clipboard"
+	"carrel/internal/credentials"
 	"carrel/internal/display"
 	"carrel/internal/fdpass"
 	"carrel/internal/inside"
@@ -56,7 +57,7 @@ type insideServer struct {
 
 	clipboard *clipboard.Clipboard
 	virtual   *virtual
-	keyring   *keyring
+	keyring   *credentials.Keyring
 
 	expired func(op string) *api.Denial // says why nothing but stopping and holding is done any more
 
@@ -143,7 +144,7 @@ func (s *insideServer) answer(conn net.Conn) {
 			s.clip(conn, in, from, req)
 			return
 		case inside.OpCredential, inside.OpToken, inside.OpSign:
-			s.keyring.answer(conn, in, from, req)
+			s.keyring.Answer(conn, in, from, req)
 			return
 		case inside.OpStepBegin, inside.OpStepEnd:
 			reply = inside.Reply{OK: true}

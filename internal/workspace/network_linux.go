@@ -3,16 +3,16 @@ package workspace
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
+	"carrel/internal/advice"
 	"carrel/internal/api"
 	"carrel/internal/egress"
+	"carrel/internal/fdpass"
 	"carrel/internal/policy"
 	"carrel/internal/ports"
 	"carrel/internal/sandbox"
@@ -63,7 +63,7 @@ func (p *Prepared) openNetwork(workspace string) (*network, error) {
 	for _, v := range list {
 		if n.waiting[v.Host], err = ports.ListenLoopback(v.Host); err != nil {
 			n.close()
-			return n, &hintError{err: fmt.Errorf("publishing port %d: %w", v.Inside, err), hint: fmt.Sprintf("another program has it; --publish %d:OTHER takes another one", v.Inside)}
+			return n, &advice.Error{Err: fmt.Errorf("publishing port %d: %w", v.Inside, err), Hint: fmt.Sprintf("another program has it; --publish %d:OTHER takes another one", v.Inside)}
 		}
 	}
 	return n, nil
@@ -82,7 +82,7 @@ func (n *network) start(walls *sandbox.Walls) error {
 	listeners := make([]net.Listener, len(fds))
 	for i, fd := range fds {
 		if l := n.p.Plan.Listeners[i]; n.p.speaksHost(l.Address) && fd >= 0 {
-			host, err := listenerOf(fd)
+			host, err := fdpass.Listener(fd)
 			if err != nil {
 				return fmt.Errorf("listening to programs inside that want host commands: %w", err)
 			}
@@ -90,20 +90,20 @@ func (n *network) start(walls *sandbox.Walls) error {
 			continue
 		}
 		if n.p.Plan.Listeners[i].Address == n.p.insideAgent() && fd >= 0 {
-			if err := n.p.keyring.takeAgent(fd); err != nil {
+			if err := n.p.keyring.TakeAgent(fd); err != nil {
 				return err
 			}
 			continue
 		}
 		if n.p.Plan.Listeners[i].Network == "unix" && fd >= 0 {
-			n.p.desktop.takeBus(fd)
+			n.p.desktop.TakeBus(fd)
 			continue
 		}
 		if n.p.Plan.Listeners[i].Network != "tcp" || fd < 0 {
 			continue
 		}
 		var err error
-		if listeners[i], err = listenerOf(fd); err != nil {
+		if listeners[i], err = fdpass.Listener(fd); err != nil {
 			return fmt.Errorf("listening to the inside at %s: %w", n.p.Plan.Listeners[i].Address, err)
 		}
 	}
@@ -261,52 +261,11 @@ func dialOutside(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 
 // dialInside has the stage connect.
 func (n *network) dialInside(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
-	return ofStage(ctx, func() (net.Conn, error) {
+	return sandbox.Await(ctx, func() (net.Conn, error) {
 		fd, err := n.walls.Dial(to)
 		if err != nil {
 			return nil, err
 		}
-		f := os.NewFile(uintptr(fd), "connection inside")
-		defer f.Close()
-		return net.FileConn(f)
+		return fdpass.Conn(fd)
 	})
-}
-
-// ofStage waits for what the stage makes. One that is paused answers later:
-// nobody waits for it then.
-func ofStage[T io.Closer](ctx context.Context, make func() (T, error)) (T, error) {
-	type made struct {
-		thing T
-		err   error
-	}
-	done := pipe(func() made {
-		thing, err := make()
-		return made{thing, err}
-	})
-	select {
-	case m := <-done:
-		return m.thing, m.err
-	case <-ctx.Done():
-		go func() {
-			if m := <-done; m.err == nil {
-				m.thing.Close()
-			}
-		}()
-		var none T
-		return none, ctx.Err()
-	}
-}
-
-// pipe runs a function beside and gives its result.
-func pipe[T any](f func() T) <-chan T {
-	c := make(chan T, 1)
-	go func() { c <- f() }()
-	return c
-}
-
-// listenerOf takes a listening descriptor over.
-func listenerOf(fd int) (net.Listener, error) {
-	f := os.NewFile(uintptr(fd), "listener inside")
-	defer f.Close()
-	return net.FileListener(f)
 }

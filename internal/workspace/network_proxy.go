@@ -3,6 +3,7 @@ package workspace
 import (
 	"fmt"
 
+	"carrel/internal/advice"
 	"carrel/internal/api"
 	"carrel/internal/config"
 	"carrel/internal/egress"
@@ -20,7 +21,7 @@ func (p *Prepared) hostProxy() (*egress.Upstream, error) {
 	_, except := p.firstOf("no_proxy", "NO_PROXY")
 	up, err := egress.ParseUpstream(value, except)
 	if err != nil {
-		return nil, &hintError{err: fmt.Errorf("%s: %w", name, err), hint: "unset " + name + " for a direct connection"}
+		return nil, &advice.Error{Err: fmt.Errorf("%s: %w", name, err), Hint: "unset " + name + " for a direct connection"}
 	}
 	if up == nil || up.Scheme == "socks5" {
 		return up, nil

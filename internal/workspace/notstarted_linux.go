@@ -3,10 +3,12 @@ package workspace
 import (
 	"errors"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 	"syscall"
 
+	"carrel/internal/advice"
 	"carrel/internal/api"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
@@ -20,7 +22,7 @@ func (p *Prepared) notStarted(r *api.Result, name string, err error) (*api.Resul
 		r.Exit = exit
 	}
 	var d *api.Denial
-	if exit == ExitNotFound && errors.As(err, &d) {
+	if exit == api.ExitNotFound && errors.As(err, &d) {
 		p.deny(*d)
 	}
 	return r, err
@@ -38,31 +40,31 @@ func (p *Prepared) whyNotStarted(name string, err error) (int, error) {
 		if p.req.Exact != nil {
 			hint = `a rule for ":cwd" shows it`
 		}
-		return 0, &hintError{err: fmt.Errorf("the working directory %q cannot be entered inside: %s", start.Name, start.Err), hint: hint}
+		return 0, &advice.Error{Err: fmt.Errorf("the working directory %q cannot be entered inside: %s", start.Name, start.Err), Hint: hint}
 	}
 	if start.Code != int(syscall.ENOENT) {
-		return ExitNotRunable, fmt.Errorf("%q cannot be run inside: %s", name, start.Err)
+		return api.ExitNotRunable, fmt.Errorf("%q cannot be run inside: %s", name, start.Err)
 	}
 	full, lookErr := p.lookPath(name)
 	if lookErr != nil {
-		return ExitNotFound, fmt.Errorf("%q was not found in PATH, outside or inside", name)
+		return api.ExitNotFound, fmt.Errorf("%q was not found in PATH, outside or inside", name)
 	}
 	real, kind := p.facts.Resolve(full)
 	if kind == sandbox.KindNone {
-		return ExitNotFound, fmt.Errorf("%q does not exist", full)
+		return api.ExitNotFound, fmt.Errorf("%q does not exist", full)
 	}
 	if d := p.Policy.Lookup(real); (d.Access == policy.Read || d.Access == policy.Write) && d.Rule.Path != p.Policy.Scope.Tmp {
-		return ExitNotFound, fmt.Errorf("%q is visible, but the interpreter that it names is not: %s", full, interpreter(real))
+		return api.ExitNotFound, fmt.Errorf("%q is visible, but the interpreter that it names is not: %s", full, interpreter(real))
 	}
 	d := api.Denial{Code: api.CodeNotVisible, Operation: "exec", Subject: full, Rule: "no rule shows it", Source: "default",
-		Message: fmt.Sprintf("%q exists but cannot be seen inside", full), Hint: "--read " + dirOf(real)}
+		Message: fmt.Sprintf("%q exists but cannot be seen inside", full), Hint: "--read " + path.Dir(real)}
 	if x := policy.Explain(p.Policy, policy.Query{Path: real}); x.Path != nil && x.Path.Decision.Rule != nil {
 		d.Rule, d.Source = x.Path.Why, x.Path.Decision.Rule.Source.String()
 		if x.Path.Decision.Access == policy.Deny {
 			d.Hint = "it is hidden on purpose: is it the program that you mean?"
 		}
 	}
-	return ExitNotFound, &d
+	return api.ExitNotFound, &d
 }
 
 // interpreter is what a script's first line names.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"carrel/internal/advice"
 	"carrel/internal/sandbox"
 )
 
@@ -16,15 +17,15 @@ func (p *Prepared) openStarts(refused error) error {
 	}
 	if p.history() {
 		hint := "`--history off` goes without undo, if that is what you want; `carrel doctor` says what namespaces need here"
-		return &hintError{err: fmt.Errorf("--backend none: changes cannot be recorded, as the system refuses carrel namespaces: %w", refused), hint: hint}
+		return &advice.Error{Err: fmt.Errorf("--backend none: changes cannot be recorded, as the system refuses carrel namespaces: %w", refused), Hint: hint}
 	}
 	err := sandbox.CanStandAlone()
 	if err == nil && p.uid == 0 {
 		err = errors.New("for root, Landlock does not either")
 	}
 	if err != nil {
-		return &hintError{err: fmt.Errorf("--backend none: nothing here would end with the command all that it starts: namespaces: %w; Landlock: %w", refused, err),
-			hint: "run the command itself: without walls and without history there is nothing else that carrel does for it"}
+		return &advice.Error{Err: fmt.Errorf("--backend none: nothing here would end with the command all that it starts: namespaces: %w; Landlock: %w", refused, err),
+			Hint: "run the command itself: without walls and without history there is nothing else that carrel does for it"}
 	}
 	p.plain = true
 	p.engine.why += ", and no namespaces, which the system refuses"

@@ -14,11 +14,14 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/clipboard"
 	"carrel/internal/config"
+	"carrel/internal/credentials"
 	"carrel/internal/egress"
+	"carrel/internal/gui"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
 	"carrel/internal/sandbox"
+	"carrel/internal/stdio"
 	"carrel/internal/view"
 )
 
@@ -69,16 +72,16 @@ type Prepared struct {
 	historyAt           string // where the history of the project is kept, "" for nowhere
 	denials             []api.Denial
 	kept                []segment
-	desktop             *desktop // the virtual display; nil without
-	noDisplay           string   // why there is none although the policy has one
+	desktop             *gui.Desktop // the virtual display; nil without
+	noDisplay           string       // why there is none although the policy has one
 	clipboard           *clipboard.Clipboard
-	keyring             *keyring         // what of the person's credentials may be used; nil for nothing
-	audit               *auditor         // of a workspace that stays; nil for a run
-	relay               *relayedTerminal // of a run whose keys are seen; nil without
-	lender              *lender          // of walls for host commands: whose they are; nil for all others
-	lentBroker          *brokered        // likewise: whose history is written to
-	hostToken           string           // of the host protocol; "" without
-	tools               *toolchain       // that the agent is started in; nil for none
+	keyring             *credentials.Keyring // what of the person's credentials may be used; nil for nothing
+	audit               *auditor             // of a workspace that stays; nil for a run
+	relay               *stdio.Relay         // of a run whose keys are seen; nil without
+	lender              *lender              // of walls for host commands: whose they are; nil for all others
+	lentBroker          *brokered            // likewise: whose history is written to
+	hostToken           string               // of the host protocol; "" without
+	tools               *toolchain           // that the agent is started in; nil for none
 
 	hostPrograms map[string]string // of walls for host commands: their files, by name
 }
@@ -131,7 +134,7 @@ func Prepare(req Request) (*Prepared, error) {
 		return nil, err
 	}
 	p.Policy.AddCredentials(p.Loaded.Settings.Credentials)
-	if err := p.keyring.trusted(); err != nil {
+	if err := p.keyring.CheckTrust(); err != nil {
 		return nil, err
 	}
 	if err := p.mountsAllowed(); err != nil {
@@ -308,7 +311,7 @@ func (p *Prepared) decide() error {
 func (p *Prepared) inspected(home policy.HomeMode, granted bool) view.Options {
 	return view.Options{
 		Home: p.place.home, Project: p.place.project, UID: p.uid, GID: p.gid, User: p.getenv("USER"),
-		Environ: p.req.Environ, HomeMode: home, HomeGranted: granted, Git: p.keyring.git(),
+		Environ: p.req.Environ, HomeMode: home, HomeGranted: granted, Git: p.keyring.Git(),
 	}
 }
 

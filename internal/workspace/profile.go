@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"carrel/internal/advice"
 	"carrel/internal/api"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
@@ -26,13 +27,13 @@ func (p *Prepared) openProfile() error {
 	case p.req.Profile == "" && saved == nil:
 		return nil
 	case p.req.Preset != "":
-		return &hintError{err: fmt.Errorf("profile %q and preset %q: both say what is asked of the policy", p.req.Profile, p.req.Preset), hint: "give one of them"}
+		return &advice.Error{Err: fmt.Errorf("profile %q and preset %q: both say what is asked of the policy", p.req.Profile, p.req.Preset), Hint: "give one of them"}
 	case saved == nil:
 		dir := profile.Dir(p.getenv)
 		var err error
 		if saved, err = profile.Load(dir, p.req.Profile); err != nil {
 			if errors.Is(err, profile.ErrNone) {
-				return &hintError{err: err, hint: "carrel profile list names them"}
+				return &advice.Error{Err: err, Hint: "carrel profile list names them"}
 			}
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"carrel/internal/advice"
 	"carrel/internal/broker"
 	"carrel/internal/history"
 
@@ -170,6 +171,6 @@ func ownUmask() int {
 }
 
 func noRecord(err error) error {
-	return &hintError{err: fmt.Errorf("keeping a record of changes: %w", err),
-		hint: "make that place writable, or set XDG_STATE_HOME to one that is; `--history off` runs without a record"}
+	return &advice.Error{Err: fmt.Errorf("keeping a record of changes: %w", err),
+		Hint: "make that place writable, or set XDG_STATE_HOME to one that is; `--history off` runs without a record"}
 }

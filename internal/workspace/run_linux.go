@@ -15,22 +15,16 @@ import (
 	"syscall"
 	"time"
 
+	"carrel/internal/advice"
 	"carrel/internal/api"
 	"carrel/internal/guard"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
+	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
-)
-
-// Exit statuses of our own, as docker(1) and env(1) have them.
-const (
-	ExitOurs       = 125 // carrel itself refused or went wrong
-	ExitNotRunable = 126 // the command was found and could not be run
-	ExitNotFound   = 127 // the command was not found inside
-	ExitTimeout    = 124 // the time limit ended it, as timeout(1) has it
 )
 
 // selfExe is the running program, whatever its path says by now.
@@ -74,27 +68,27 @@ func PrepareStart(req Request) (*Prepared, error) {
 // takes everything down. The process's standard descriptors are the command's.
 // The Result is complete also when an error is returned.
 func (p *Prepared) Start() (*api.Result, error) {
-	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: ExitOurs, Engine: string(p.Engine()), History: string(p.Policy.History), Denials: []api.Denial{}}
+	r := &api.Result{Workspace: newID(), Started: time.Now(), Exit: api.ExitOurs, Engine: string(p.Engine()), History: string(p.Policy.History), Denials: []api.Denial{}}
 	defer p.conclude(r)
 	defer func() { p.early.Abandon() }()
 	var err error
 	if p.state, err = openState(StatePath(p.getenv)); err != nil {
 		p.note("nothing is logged or kept: %v", err)
 	}
-	defer func() { p.desktop.close() }()
-	defer func() { p.keyring.close() }()
+	defer func() { p.desktop.Close() }()
+	defer func() { p.keyring.Close() }()
 	if p.lends() {
-		if p.relay, err = openRelay(); err != nil {
+		if p.relay, err = stdio.OpenRelay(); err != nil {
 			return r, err
 		}
-		defer func() { p.relay.close() }()
+		defer func() { p.relay.Close() }()
 	}
 	if err := p.makePlan(); err != nil {
 		return r, err
 	}
 	if p.relay != nil {
 		p.Plan.Command.Session, p.Plan.Command.Terminal = true, true
-		p.relay.gesture = p.clipboard.Gesture
+		p.relay.Gesture = p.clipboard.Gesture
 	}
 	if p.engine.name == sandbox.EngineLandlock {
 		drop, err := p.privateDir()
@@ -103,41 +97,41 @@ func (p *Prepared) Start() (*api.Result, error) {
 		}
 		defer drop()
 	}
-	io, err := newStdio(p.relay.stdio())
+	io, err := stdio.New(p.relay.Streams(), false)
 	if err != nil {
 		return r, err
 	}
 	group, err := p.limitGroup(r.Workspace)
 	if err != nil {
-		io.abandon()
+		io.Abandon()
 		return r, err
 	}
 	defer p.dropGroup(group)
-	defer keepTerminals()()
+	defer stdio.KeepTerminals()()
 	before := p.sensitiveNow()
 	defer func() { r.Born = p.bornInside(before) }()
-	signals := holdSignals()
-	defer signals.stop()
-	up, err := p.raise(r.Workspace, io.files, group, signals.starting)
+	signals := stdio.HoldSignals()
+	defer signals.Stop()
+	up, err := p.raise(r.Workspace, io.Files, group, signals.Starting)
 	defer up.close()
 	if err != nil {
 		p.endBroker(up.broker, r)
-		io.abandon()
+		io.Abandon()
 		return p.notStarted(r, p.req.Argv[0], err)
 	}
 	p.watchLogins()
-	signals.forward(up) // at once: the command may already have been sent some
-	io.started()
-	if err := p.relay.start(up.interrupt); err != nil {
+	signals.Forward(signalled{up}, stopGrace) // at once: the command may already have been sent some
+	io.Started()
+	if err := p.relay.Start(up.interrupt); err != nil {
 		p.note("%v", err)
 	}
 	err = p.supervise(up, group, r)
 	p.endBroker(up.broker, r)
 	p.mergeAgent()
 	p.dropLinks()
-	lost := io.finish()
+	lost := io.Finish()
 	if lost != nil && r.Exit == 0 {
-		r.Exit = ExitOurs // the command may have ended before its output could not be written
+		r.Exit = api.ExitOurs // the command may have ended before its output could not be written
 	}
 	return r, errors.Join(err, lost)
 }
@@ -153,7 +147,7 @@ func (p *Prepared) makePlan() (err error) {
 		return err
 	}
 	p.clipboard = p.newClipboard()
-	p.keyring.said()
+	p.keyring.Announce()
 	if err := p.Compile(true); err != nil {
 		return err
 	}
@@ -269,8 +263,8 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	up.desk.Store(desk)
 	n.answersTo(desk)
 	p.clipboard.AnswersTo(desk)
-	p.keyring.answersTo(desk)
-	p.desktop.answersTo(walls, desk)
+	p.keyring.Attach(desk)
+	p.desktop.Attach(walls, desk)
 	if b != nil {
 		desk.SetGate(up.still.hold)
 		b.keeper.answersTo(desk)
@@ -294,8 +288,8 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	up.host.close()
 	walls.Close()
 	n.close()
-	p.desktop.close()
-	p.keyring.close()
+	p.desktop.Close()
+	p.keyring.Close()
 	server.close()
 	if err != nil {
 		return fmt.Errorf("waiting for the command: %w", err)
@@ -326,7 +320,7 @@ func (p *Prepared) ended(r *api.Result, e sandbox.Exit, timedOut bool) {
 		r.Exit = 128 + e.Signal
 	}
 	if timedOut {
-		r.Exit, r.Signal = ExitTimeout, ""
+		r.Exit, r.Signal = api.ExitTimeout, ""
 		p.deny(api.Denial{Code: api.CodeTimeout, Operation: "limit", Subject: p.req.Argv[0],
 			Message: fmt.Sprintf("the command was ended after %s", p.Policy.Resources.Timeout),
 			Rule:    "timeout", Source: p.reason(policy.DimTimeout).Source.String(), Hint: "--timeout takes a longer time, 0 for none"})
@@ -460,7 +454,7 @@ func roomForFiles() error {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &now); err != nil || now.Cur >= fewestFiles {
 		return err
 	}
-	return &hintError{err: fmt.Errorf("the limit of open files is %d, and carrel takes %d at least", now.Cur, fewestFiles), hint: "`ulimit -n 1024` raises it, where the hard limit allows that"}
+	return &advice.Error{Err: fmt.Errorf("the limit of open files is %d, and carrel takes %d at least", now.Cur, fewestFiles), Hint: "`ulimit -n 1024` raises it, where the hard limit allows that"}
 }
 
 // closeOnExec keeps what our caller left open from reaching the stage.

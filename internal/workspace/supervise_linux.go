@@ -14,6 +14,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/notify"
 	"carrel/internal/sandbox"
+	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
@@ -39,7 +40,7 @@ func (p *Prepared) answerOutside(up *raised, groups []string, r *api.Result) *su
 	config := supervisor.Config{
 		ID: r.Workspace, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Backend: p.backendTold(), Started: r.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: stopper(walls, stage),
-		Published: p.publishedPorts(), Hosts: up.hosts(), Watch: p.desktop.watch(), Clipboard: p.clipboard.Carry,
+		Published: p.publishedPorts(), Hosts: up.hosts(), Watch: p.desktop.Watch(), Clipboard: p.clipboard.Carry,
 		Ceiling: p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: p.outOfTime,
 		Waits: p.notifier(filepath.Base(p.place.project)).Tell,
 	}
@@ -115,3 +116,36 @@ func (p *Prepared) knownAgent(proc supervisor.Process) string {
 	}
 	return ""
 }
+
+// stopGrace is how long a command has to end after a request to end.
+const stopGrace = 5 * time.Second
+
+// stopSettle is how long after a stop one looks again.
+const stopSettle = 20 * time.Millisecond
+
+// stopWith stops the supervisor when the command has stopped, so that the shell
+// outside sees it and takes its terminal back. A stop typed at the terminal
+// reaches us as well, and its message is handled only after both were
+// continued; so what counts is whether the command is still stopped. Where no
+// terminal is ours to give back, or the clock runs, nobody would wake us.
+func (p *Prepared) stopWith(w *sandbox.Walls, id uint64, _ syscall.Signal) {
+	if id != sandbox.FirstCommand || p.Policy.Resources.Timeout > 0 || !stdio.InForeground() {
+		return
+	}
+	time.Sleep(stopSettle)
+	if w.IsStopped(id) {
+		_ = unix.Kill(os.Getpid(), syscall.SIGSTOP)
+	}
+}
+
+// signalled is the command of a run, for signals that come from outside.
+type signalled struct{ *raised }
+
+// Signal implements [stdio.Target].
+func (s signalled) Signal(sig syscall.Signal) { _ = s.walls.Signal(sandbox.FirstCommand, sig) }
+
+// Interrupt implements [stdio.Target].
+func (s signalled) Interrupt() { s.interrupt() }
+
+// LetEnd implements [stdio.Target].
+func (s signalled) LetEnd() { s.letEnd() }

@@ -66,7 +66,7 @@ const (
 // setTerms takes the owner's terms, for all that is changed from now on.
 func (d *desk) setTerms(t *api.Terms) error {
 	bad := func(what string) error {
-		return refused(api.CodeRequest, api.OpTerms, d.req.Name, what, "deletes, overwrites and within are 0 or more; limits too")
+		return api.Refused(api.CodeRequest, api.OpTerms, d.req.Name, what, "deletes, overwrites and within are 0 or more; limits too")
 	}
 	if t == nil || t.Deletes < 0 || t.Overwrites < 0 || t.Within < 0 || t.Within > int64(time.Hour/time.Millisecond) {
 		return bad("the terms are missing, or one of them is less than nothing or longer than an hour")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"carrel/internal/advice"
 	"carrel/internal/pathname"
 )
 
@@ -84,9 +85,9 @@ func (p *Prepared) toolchainOf(setting string) (*toolchain, error) {
 		case setting == "auto":
 			continue
 		case !there:
-			return nil, &hintError{err: fmt.Errorf("toolchain %s: there is no %s in %s", setting, t.files[0], p.place.project), hint: "toolchain: auto looks what there is"}
+			return nil, &advice.Error{Err: fmt.Errorf("toolchain %s: there is no %s in %s", setting, t.files[0], p.place.project), Hint: "toolchain: auto looks what there is"}
 		default:
-			return nil, &hintError{err: fmt.Errorf("toolchain %s: %w", setting, missing), hint: "install it, or toolchain: off"}
+			return nil, &advice.Error{Err: fmt.Errorf("toolchain %s: %w", setting, missing), Hint: "install it, or toolchain: off"}
 		}
 	}
 	return nil, nil

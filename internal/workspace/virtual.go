@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -15,7 +14,7 @@ func (p *Prepared) soundGranted() bool {
 }
 
 func (p *Prepared) busGranted() bool {
-	return p.grantsSocket(fmt.Sprintf("/run/user/%d/bus", p.uid))
+	return p.grantsSocket(p.insideRuntime() + "/bus")
 }
 
 func (p *Prepared) grantsSocket(ends ...string) bool {

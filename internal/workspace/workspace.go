@@ -55,12 +55,3 @@ type Request struct {
 
 // EnvInside is set to 1 for every command inside.
 const EnvInside = "CARREL"
-
-// hintError is an error with one line of advice.
-type hintError struct {
-	err  error
-	hint string
-}
-
-func (e *hintError) Error() string { return e.err.Error() + "\nhint: " + e.hint }
-func (e *hintError) Unwrap() error { return e.err }

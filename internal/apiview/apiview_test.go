@@ -1,0 +1,49 @@
+package apiview
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"carrel/internal/api"
+)
+
+// TestWhatComesFromInside: whatever a program inside chose, nothing of it ends a row or
+// acts on a terminal, and a workspace without walls says so.
+func TestWhatComesFromInside(t *testing.T) {
+	const evil = "a\n\x1b[2J\u202e\xff"
+	now := time.Date(2024, 5, 6, 7, 8, 9, 0, time.Local)
+	denial := api.Denial{Time: now, Operation: "write", Subject: evil, Rule: evil, Source: evil, Message: evil, Hint: evil, Workspace: "3f", Project: evil}
+	apps := []api.App{{ID: "1", Name: evil, Argv: []string{evil}, Started: now, Signal: "SIGKILL"}}
+	desk := api.Desk{}
+	desk.Name, desk.State, desk.Purpose, desk.Project, desk.Apps, desk.Notes = "dev", "active", evil, evil, apps, []string{evil}
+	for name, c := range map[string]struct {
+		lines int
+		print func(out *strings.Builder)
+	}{
+		"denials": {6, func(out *strings.Builder) { PrintDenials(out, []api.Denial{denial}, true) }},
+		"links":   {1, func(out *strings.Builder) { PrintLinks(out, []api.Link{{Time: now, URL: evil}}) }},
+		"approval": {8, func(out *strings.Builder) {
+			PrintApproval(out, api.Approval{ID: evil, Operation: "write", Subject: evil, Reason: evil, Rule: evil, Hint: evil, Scopes: []string{evil}, Project: evil})
+		}},
+		"event": {0, func(out *strings.Builder) { out.WriteString(EventText(api.Event{Kind: "denied", Denial: &denial})) }},
+		"audit": {1, func(out *strings.Builder) {
+			PrintAuditRecord(out, &api.AuditRecord{Kind: evil, Operation: evil, Subject: evil, Rule: evil, App: evil, Detail: evil})
+		}},
+		"apps":        {2, func(out *strings.Builder) { PrintApps(out, "", apps) }},
+		"workspaces":  {2, func(out *strings.Builder) { PrintWorkspaces(out, []api.Desk{desk}) }},
+		"one of them": {12, func(out *strings.Builder) { PrintWorkspace(out, desk) }},
+	} {
+		var out strings.Builder
+		c.print(&out)
+		if got := strings.Count(out.String(), "\n"); got != c.lines || strings.ContainsAny(out.String(), "\x1b\u202e") || !utf8.ValidString(out.String()) {
+			t.Errorf("%s: %d lines, want %d\n%q", name, got, c.lines, out.String())
+		}
+	}
+	var out strings.Builder
+	PrintRunning(&out, []api.WorkspaceStatus{{ID: "3f", State: "active", Backend: "none"}})
+	if !strings.Contains(out.String(), "active, NO WALLS") {
+		t.Errorf("%s", out.String())
+	}
+}

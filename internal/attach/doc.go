@@ -1,0 +1,6 @@
+// Package attach has this process's standard descriptors, terminal and signals serve a
+// command or a terminal in a named workspace, through its supervisor's socket, until the
+// program has ended or the person lets go of it.
+//
+// What may be run there is decided by the supervisor; nothing is decided here.
+package attach

@@ -1,0 +1,109 @@
+package cmdline
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// PlainStatus ends the help of a command that has no other exit status.
+const PlainStatus = `
+Exit status:
+  0    done
+  125  carrel refused or went wrong`
+
+// NoArgs refuses arguments and says what would be right.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%q takes no argument, got %q\nhint: %s", cmd.CommandPath(), args[0], Usage(cmd))
+}
+
+// OneArg wants exactly one argument; what names it.
+func OneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch len(args) {
+		case 0:
+			return fmt.Errorf("%q needs %s\nhint: %s", cmd.CommandPath(), what, Usage(cmd))
+		case 1:
+			return nil
+		}
+		return fmt.Errorf("%q takes one argument, %s, got %d: %q\nhint: %s", cmd.CommandPath(), what, len(args), args, Usage(cmd))
+	}
+}
+
+// Usage is the line of a command, as its help has it.
+func Usage(cmd *cobra.Command) string { return strings.TrimSpace(cmd.UseLine()) }
+
+// Group makes a command that only holds others: alone it shows its help, with
+// a word that is none of them it says which there are.
+func Group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
+	cmd.AddCommand(children...)
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		names := make([]string, len(children))
+		for i, c := range children {
+			names[i] = c.Name()
+		}
+		return fmt.Errorf("%q has no command %q\nhint: there are %s", cmd.CommandPath(), args[0], strings.Join(names, ", "))
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return cmd
+}
+
+// TwoArgs wants a workspace and something in it.
+func TwoArgs(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 2 {
+			return nil
+		}
+		return fmt.Errorf("%q takes a workspace and %s, got %q\nhint: %s", cmd.CommandPath(), what, args, Usage(cmd))
+	}
+}
+
+// AtMostOne wants one argument or none.
+func AtMostOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return fmt.Errorf("%q takes one argument at most, %s, got %d: %q\nhint: %s", cmd.CommandPath(), what, len(args), args, Usage(cmd))
+		}
+		return nil
+	}
+}
+
+// MaximumArgs wants n arguments at most.
+func MaximumArgs(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > n {
+			return fmt.Errorf("%q takes %d argument at most, got %d: %q\nhint: %s", cmd.CommandPath(), n, len(args), args, Usage(cmd))
+		}
+		return nil
+	}
+}
+
+// NameAndCommand parts "NAME -- COMMAND ARG..."; the dashes may be left out where no
+// flag follows.
+func NameAndCommand(cmd *cobra.Command, args []string) (string, []string, error) {
+	at := cmd.ArgsLenAtDash()
+	switch {
+	case len(args) == 0 || at == 0:
+		return "", nil, fmt.Errorf("%q needs the name of a workspace\nhint: %s", cmd.CommandPath(), Usage(cmd))
+	case at > 1:
+		return "", nil, fmt.Errorf("%q takes one name before --, got %q\nhint: %s", cmd.CommandPath(), args[:at], Usage(cmd))
+	}
+	return args[0], args[1:], nil
+}
+
+// FirstArg completes the first argument only.
+func FirstArg(words cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words(cmd, args, toComplete)
+	}
+}

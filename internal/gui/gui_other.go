@@ -1,0 +1,6 @@
+//go:build !linux
+
+package gui
+
+// Desktop is nothing here: there are no walls to run a server in.
+type Desktop struct{}

@@ -1,0 +1,175 @@
+package stdio
+
+import (
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// forwarded are the signals that a supervisor passes on. SIGTSTP, SIGTTIN and
+// SIGTTOU are not among them: the terminal sends those to the whole process
+// group, the command gets them itself, and we stop with it like any program of
+// a pipeline.
+var forwarded = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM}
+
+// Signals passes signals to the command. It listens from before the start:
+// a signal that comes while the walls are going up waits for the command.
+type Signals struct {
+	in    chan os.Signal
+	early []syscall.Signal // came before there was a command
+	done  chan struct{}
+}
+
+// HoldSignals begins to listen. A signal that our caller had ignored stays
+// ignored, for the command too.
+func HoldSignals() *Signals {
+	var want []os.Signal
+	for _, s := range forwarded {
+		if !signal.Ignored(s) {
+			want = append(want, s)
+		}
+	}
+	r := &Signals{in: make(chan os.Signal, 64), done: make(chan struct{})}
+	signal.Notify(r.in, want...)
+	return r
+}
+
+// Starting is called as soon as the walls stand, just before there is a command.
+// What has come so far goes to it in any case: the terminal's copy did not find
+// it. What comes from now on the terminal sends to it as well.
+func (r *Signals) Starting() {
+	for n := len(r.in); n > 0; n-- {
+		r.early = append(r.early, (<-r.in).(syscall.Signal))
+	}
+}
+
+// Target is the command that signals are passed on to. A command that waits for a
+// person's answer stands still, and is let go on to take what asks it to end.
+type Target interface {
+	Signal(syscall.Signal)
+	Interrupt() // it is interrupted, and may go on
+	LetEnd()    // it is to end
+}
+
+// Forward begins to pass on. A command that is asked to end has the time of grace.
+func (r *Signals) Forward(to Target, grace time.Duration) {
+	for _, sig := range r.early {
+		to.Signal(sig)
+	}
+	go func() {
+		var asked int
+		for {
+			select {
+			case <-r.done:
+				return
+			case s := <-r.in:
+				sig := s.(syscall.Signal)
+				if fromTerminal(sig) {
+					to.Interrupt()
+					continue
+				}
+				to.Signal(sig)
+				switch sig {
+				case syscall.SIGINT, syscall.SIGQUIT:
+					to.Interrupt()
+				case syscall.SIGTERM, syscall.SIGHUP:
+					to.LetEnd()
+					if asked++; asked == 1 {
+						time.AfterFunc(grace, func() { r.killUnlessDone(to) })
+					} else {
+						r.killUnlessDone(to)
+					}
+				}
+			}
+		}
+	}()
+}
+
+// Stop ends the relay; it may be called once.
+func (r *Signals) Stop() {
+	signal.Stop(r.in)
+	close(r.done)
+}
+
+func (r *Signals) killUnlessDone(to Target) {
+	select {
+	case <-r.done:
+	default:
+		to.Signal(syscall.SIGKILL)
+		to.LetEnd()
+	}
+}
+
+// fromTerminal says whether an interrupt was typed: then the terminal has sent
+// it to the command as well, which is in our process group, and a second one
+// would end what handles the first.
+func fromTerminal(sig syscall.Signal) bool {
+	if sig != syscall.SIGINT && sig != syscall.SIGQUIT {
+		return false
+	}
+	return InForeground()
+}
+
+// InForeground says whether our process group has a terminal and is the one
+// that it listens to.
+func InForeground() bool {
+	tty, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(tty)
+	front, err := unix.IoctlGetInt(tty, unix.TIOCGPGRP)
+	return err == nil && front == unix.Getpgrp()
+}
+
+// DieBy ends this process by the signal that ended the command, so that a
+// shell sees what it would have seen without walls. It returns only when the
+// signal is ignored.
+func DieBy(sig syscall.Signal) {
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	runtime.LockOSThread()
+	// Package signal would give the runtime's own handler back, which prints a
+	// crash of ours. The kernel's struct: handler, flags, restorer, mask.
+	var defaultAction struct{ handler, flags, restorer, mask uintptr }
+	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&defaultAction)), 0, 8, 0, 0)
+	var none unix.Sigset_t
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil)
+	_ = unix.Kill(os.Getpid(), sig)
+	time.Sleep(100 * time.Millisecond)
+}
+
+// startPatience is how long a signal waits for a command to have started.
+const startPatience = time.Second
+
+// PassOn hands signals on to a command of another supervisor's. One that comes before
+// that is known to have started waits for it, as the command may run already, and where
+// nobody answers it is this process's own.
+func (r *Signals) PassOn(started <-chan func(syscall.Signal) error) {
+	go func() {
+		var pass func(syscall.Signal) error
+		for {
+			select {
+			case s := <-r.in:
+				if pass == nil {
+					select {
+					case pass = <-started:
+					case <-r.done:
+						return
+					case <-time.After(startPatience):
+						DieBy(s.(syscall.Signal))
+					}
+				}
+				if pass(s.(syscall.Signal)) != nil {
+					return
+				}
+			case <-r.done:
+				return
+			}
+		}
+	}()
+}

@@ -1,0 +1,27 @@
+package workspace
+
+import "path/filepath"
+
+// ProjectOf is the project that a directory belongs to; "" means the working one.
+func ProjectOf(cwd string, getenv func(string) string) (string, error) {
+	p, err := findPlace(cwd, getenv("HOME"))
+	return filepath.Clean(p.project), err
+}
+
+// ForDesk completes what was prepared for a workspace that stays, so that it can be
+// compared with one that runs.
+func (p *Prepared) ForDesk() error {
+	if err := p.PreviewEngine(); err != nil {
+		return err
+	}
+	if p.history() {
+		var err error
+		if p.state, err = openState(StatePath(p.getenv)); err != nil {
+			return err
+		}
+		if p.historyAt, err = p.historyDir(false); err != nil {
+			return err
+		}
+	}
+	return p.Compile(false)
+}

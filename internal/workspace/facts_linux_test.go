@@ -1,0 +1,31 @@
+package workspace
+
+import (
+	"sync"
+	"testing"
+
+	"carrel/internal/sandbox"
+)
+
+// TestFactsAtOnce: requests of several programs ask for facts at the same time.
+func TestFactsAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	f := newFacts()
+	var asking sync.WaitGroup
+	for i := range 8 {
+		asking.Go(func() {
+			for n := range 500 {
+				f.canonical(dir + "/" + string(rune('a'+(i+n)%26)) + "/x")
+				f.Identity(dir)
+				if n%50 == 0 {
+					f.forget(dir)
+					f.forgetBelow(dir)
+				}
+			}
+		})
+	}
+	asking.Wait()
+	if _, kind := f.Resolve(dir); kind != sandbox.KindDir {
+		t.Errorf("%s is %v", dir, kind)
+	}
+}
