@@ -70,6 +70,13 @@ func newTreeFreezer(stage int) (*treeFreezer, error) {
 	if err := unix.Stat(procPath(stage, "ns/pid"), &ns); err != nil {
 		return nil, fmt.Errorf("looking at the stage's namespace: %w", err)
 	}
+	var own unix.Stat_t
+	if err := unix.Stat("/proc/self/ns/pid", &own); err != nil {
+		return nil, fmt.Errorf("looking at our own namespace: %w", err)
+	}
+	if ns.Ino == own.Ino {
+		return nil, errors.New("the workspace has no pid namespace of its own")
+	}
 	fd, err := unix.PidfdOpen(stage, 0)
 	if err != nil {
 		return nil, fmt.Errorf("opening the stage's process: %w", err)
@@ -89,6 +96,7 @@ func (f *treeFreezer) Freeze() error {
 	if err := f.stop(f.stage); err != nil {
 		return fmt.Errorf("stopping the stage: %w", err)
 	}
+	f.stageStops()
 	if err := f.stopAll(); err != nil {
 		return errors.Join(err, f.release())
 	}
@@ -96,6 +104,32 @@ func (f *treeFreezer) Freeze() error {
 	f.cancel, f.done = make(chan struct{}), make(chan struct{})
 	go f.keep(f.cancel, f.done)
 	return nil
+}
+
+// stageStops waits, not for long, until all threads of the stage have stopped. One that
+// only will stop can still see its children stopped: it waits for them, and looks once
+// more when the signal wakes it.
+func (f *treeFreezer) stageStops() {
+	for end := time.Now().Add(settleTime); time.Now().Before(end); time.Sleep(100 * time.Microsecond) {
+		if threadsStopped(f.stage.pid) {
+			return
+		}
+	}
+}
+
+// threadsStopped says whether no thread of a process runs; none does of one that is gone.
+func threadsStopped(pid int) bool {
+	threads, err := os.ReadDir(procPath(pid, "task"))
+	for _, t := range threads {
+		tid, err := strconv.Atoi(t.Name())
+		if err != nil {
+			continue
+		}
+		if s, err := procfs.ReadStat(tid); err == nil && !s.Gone() && !stopped(&s) {
+			return false
+		}
+	}
+	return err == nil || errors.Is(err, os.ErrNotExist)
 }
 
 // Thaw lets go on what Freeze has stopped, and nothing else.

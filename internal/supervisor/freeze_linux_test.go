@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -21,9 +22,7 @@ import (
 func desk(t *testing.T, script string) (*treeFreezer, *exec.Cmd) {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", script)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}}
+	cmd.SysProcAttr = ownNamespace()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -33,6 +32,13 @@ func desk(t *testing.T, script string) (*treeFreezer, *exec.Cmd) {
 		t.Fatal(err)
 	}
 	return f, cmd
+}
+
+// ownNamespace makes a command the first process of a pid namespace.
+func ownNamespace() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}}
 }
 
 // named finds a process of the desk by the last word of its command line.
@@ -101,6 +107,87 @@ func TestFreezeAndThaw(t *testing.T) {
 	}
 }
 
+// TestFreezeIsNoStopOfAChild: a stage that waits for its children, as job control does,
+// does not see them stopped, even where it gets the processor after they have.
+func TestFreezeIsNoStopOfAChild(t *testing.T) {
+	if os.Getenv(watchVariable) != "" {
+		watchChild()
+	}
+	var first unix.CPUSet
+	first.Set(0)
+	for range 3 {
+		busy := exec.Command("/bin/sh", "-c", "while :; do :; done")
+		if err := busy.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = busy.Process.Kill(); _ = busy.Wait() }()
+		_ = unix.SchedSetaffinity(busy.Process.Pid, &first)
+	}
+	stage := exec.Command("/proc/self/exe", "-test.run=^TestFreezeIsNoStopOfAChild$")
+	stage.Env = append(os.Environ(), watchVariable+"=1")
+	stage.SysProcAttr = ownNamespace()
+	in, _ := stage.StdinPipe()
+	out, err := stage.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stage.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = in.Close(); _ = stage.Wait() }()
+	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	f, err := newTreeFreezer(stage.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	threads, _ := os.ReadDir(procPath(stage.Process.Pid, "task"))
+	for _, e := range threads {
+		if tid, err := strconv.Atoi(e.Name()); err == nil {
+			_ = unix.SchedSetaffinity(tid, &first)
+		}
+	}
+	for range 40 {
+		if err := errors.Join(f.Freeze(), f.Thaw()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = in.Close()
+	if seen, _ := io.ReadAll(out); len(seen) > 0 {
+		t.Errorf("the stage saw its child stopped %d times in 40", len(seen))
+	}
+}
+
+// watchVariable makes the test binary a stage, see [watchChild].
+const watchVariable = "CARREL_TEST_WATCH_CHILD"
+
+// watchChild writes a byte when it waits for its child, and one for each time that it
+// sees it stopped. It ends with its standard input.
+func watchChild() {
+	child := exec.Command("/bin/sleep", "1006")
+	child.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread()
+	if child.Start() != nil {
+		os.Exit(3)
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		_ = child.Process.Kill()
+	}()
+	_, _ = os.Stdout.WriteString("w")
+	for {
+		var status syscall.WaitStatus
+		switch _, err := syscall.Wait4(child.Process.Pid, &status, syscall.WUNTRACED, nil); {
+		case err == syscall.EINTR:
+		case err != nil || !status.Stopped():
+			os.Exit(0)
+		default:
+			_, _ = os.Stdout.WriteString("s")
+		}
+	}
+}
+
 // TestFreezeNestedNamespaces: a pid namespace below is frozen too.
 func TestFreezeNestedNamespaces(t *testing.T) {
 	f, _ := desk(t, "unshare --user --pid --fork --map-root-user sleep 1005 & wait")
@@ -145,6 +232,19 @@ func TestFreezeBusyDesk(t *testing.T) {
 		if err := f.Thaw(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestFreezerNeedsANamespace: where the stage shares our pid namespace, everything that
+// runs on the machine would be stopped, and we with it.
+func TestFreezerNeedsANamespace(t *testing.T) {
+	cmd := exec.Command("sleep", "1007")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	if f, err := newTreeFreezer(cmd.Process.Pid); f != nil || err == nil {
+		t.Error("there is a freezer of our own namespace")
 	}
 }
 
