@@ -11,13 +11,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/clipboard"
 	"carrel/internal/cmdline"
 	"carrel/internal/fileops"
@@ -51,60 +51,41 @@ func Main(argv []string) int {
 	}
 	// Most runs end before a collection would pay.
 	debug.SetGCPercent(400)
-	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ()}
+	a := &app{&cmdenv.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}}
 	args := argv[min(1, len(argv)):]
 	if len(argv) > 0 && filepath.Base(argv[0]) == sandboxArg0 {
 		args = append([]string{"sandbox"}, args...)
 	}
-	a.forProgram = len(argv) > 0 && argv[0] == tools.Arg0
+	a.ForProgram = len(argv) > 0 && argv[0] == tools.Arg0
 	var err error
-	if args, err = a.ceiling.cutLeading(args); err != nil {
+	if args, err = a.CutCeiling(args); err != nil {
 		return a.fail(err)
 	}
-	a.args, a.supervises = args, len(argv) > 0 && workspace.IsDesk(argv[0])
+	a.Args, a.Supervises = args, len(argv) > 0 && workspace.IsDesk(argv[0])
 	root := a.root(args)
 	root.SetArgs(args)
 	if err := root.Execute(); err != nil {
 		return a.fail(err)
 	}
-	return a.status
+	return a.Status
 }
 
-// app is what every command shares.
-type app struct {
-	in       io.Reader
-	out, err io.Writer
-	environ  []string
-	status   int
-
-	args       []string // of the command line
-	supervises bool     // started as the supervisor of a workspace that stays
-	forProgram bool     // started by another surface: errors are one JSON value
-	ceiling    ceiling
-}
-
-// exitError carries an exit status beside its message.
-type exitError struct {
-	status int
-	err    error
-}
-
-func (e *exitError) Error() string { return e.err.Error() }
-func (e *exitError) Unwrap() error { return e.err }
+// app makes the commands of one start of the program.
+type app struct{ *cmdenv.Env }
 
 // fail prints an error and gives its exit status.
 func (a *app) fail(err error) int {
 	status := api.ExitOurs
-	var e *exitError
+	var e *cmdenv.ExitError
 	if errors.As(err, &e) {
-		status = e.status
+		status = e.Status
 	}
-	if a.forProgram {
+	if a.ForProgram {
 		line, _ := json.Marshal(problemOf(err))
-		fmt.Fprintf(a.err, "%s\n", line)
+		fmt.Fprintf(a.Err, "%s\n", line)
 		return status
 	}
-	fmt.Fprintf(a.err, "carrel: %s\n", show.Escape(err.Error()))
+	fmt.Fprintf(a.Err, "carrel: %s\n", show.Escape(err.Error()))
 	return status
 }
 
@@ -147,15 +128,15 @@ carrel permissions.`,
 	}
 	root.Flags().String(strings.TrimPrefix(cmdline.PermissionsFlag, "--"), "", "before any command: a ceiling file, which all that the command does is held to")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
-		if a.ceiling.leading == "" {
+		if !a.NamedCeiling() {
 			return nil
 		}
-		_, err := a.session() // whoever names a ceiling gets it, or nothing
+		_, err := a.Session() // a ceiling that cannot be read lets nothing start
 		return err
 	}
-	root.SetIn(a.in)
-	root.SetOut(a.out)
-	root.SetErr(a.err)
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	name := ""
 	if len(args) > 0 {

@@ -9,6 +9,8 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
 	"carrel/internal/policy"
 	"carrel/internal/show"
@@ -22,7 +24,7 @@ import (
 // agent. Its words are the agent's, so flags are not parsed before it is known whose
 // they are.
 func (a *app) agentCommand(agent agents.Agent, word string) *cobra.Command {
-	f := &runFlags{}
+	f := &policyflags.Flags{}
 	cmd := &cobra.Command{
 		Use:    word + " [FLAG... --] [ARG...]",
 		Short:  "Start " + agent.Title + " behind walls in the current project",
@@ -38,19 +40,19 @@ what stands before the first -- has to be flags of carrel, or nothing is started
   carrel AGENT FLAG... -- ARG...  FLAG... is carrel's
   carrel AGENT -- ARG...          ARG... is the agent's, whatever is in it
   carrel AGENT -- --help          the agent's own help
-`) + exitStatusHelp,
+`) + cmdline.CommandStatus,
 		Example: strings.ReplaceAll(`  carrel AGENT
   carrel AGENT --no-prompts --
   carrel AGENT --read ~/reference --network open -- --version`, "AGENT", word),
 		DisableFlagsInUseLine: true,
 		// A shell is offered our flags and their values, up to the first word of the agent's.
-		DisableFlagParsing: !a.completing(),
+		DisableFlagParsing: !a.Completing(),
 	}
 	cmd.RunE = func(cmd *cobra.Command, words []string) error { return a.startAgent(cmd, f, agent, word, words) }
 	cmd.Flags().SetInterspersed(false)
-	f.register(cmd.Flags())
-	f.registerNoPrompts(cmd.Flags())
-	a.registerCompletions(cmd)
+	f.Register(cmd.Flags())
+	f.RegisterNoPrompts(cmd.Flags())
+	policyflags.RegisterCompletions(a.Env, cmd)
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
@@ -66,7 +68,7 @@ func splitWords(words []string) (ours, theirs []string) {
 	return words[:at], words[at+1:]
 }
 
-func (a *app) startAgent(cmd *cobra.Command, f *runFlags, agent agents.Agent, word string, list []string) error {
+func (a *app) startAgent(cmd *cobra.Command, f *policyflags.Flags, agent agents.Agent, word string, list []string) error {
 	if len(list) == 1 && (list[0] == "--help" || list[0] == "-h") {
 		return cmd.Help()
 	}
@@ -87,7 +89,7 @@ func (a *app) startAgent(cmd *cobra.Command, f *runFlags, agent agents.Agent, wo
 	err := a.start(cmd, f, launch{argv: argv, persona: policy.Agent, agent: agent.Name})
 	var missing *workspace.NotInstalledError
 	if errors.As(err, &missing) {
-		return &exitError{status: api.ExitNotFound, err: err}
+		return &cmdenv.ExitError{Status: api.ExitNotFound, Err: err}
 	}
 	return err
 }
@@ -100,15 +102,15 @@ func (a *app) warnOfForgottenDashes(cmd *cobra.Command, agent agents.Agent, word
 	}
 	name, _, _ := strings.Cut(words[0][2:], "=")
 	if cmd.Flags().Lookup(name) != nil {
-		fmt.Fprintf(a.err, "carrel: warning: %s goes to %s; carrel's own flags stand before a --: carrel %s FLAG... -- ARG...\n", show.QuoteIf(words[0]), agent.Title, word)
+		fmt.Fprintf(a.Err, "carrel: warning: %s goes to %s; carrel's own flags stand before a --: carrel %s FLAG... -- ARG...\n", show.QuoteIf(words[0]), agent.Title, word)
 	}
 }
 
 // offerNoPrompts tells a person, at an agent's first start in a project, that its
 // questions can be left to the walls.
 func (a *app) offerNoPrompts(p *workspace.Prepared, cmd *cobra.Command) {
-	if !term.IsTerminal(int(os.Stdin.Fd())) || !show.IsTerminal(a.err) || !p.OffersNoPrompts() {
+	if !term.IsTerminal(int(os.Stdin.Fd())) || !show.IsTerminal(a.Err) || !p.OffersNoPrompts() {
 		return
 	}
-	fmt.Fprintf(a.err, "carrel: %s may ask before each command; `carrel %s --no-prompts --` starts it without its questions, the walls hold either way (agents.prompts_off in your configuration: always, or never)\n", p.Agent.Title, cmd.Name())
+	fmt.Fprintf(a.Err, "carrel: %s may ask before each command; `carrel %s --no-prompts --` starts it without its questions, the walls hold either way (agents.prompts_off in your configuration: always, or never)\n", p.Agent.Title, cmd.Name())
 }

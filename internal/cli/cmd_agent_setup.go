@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"carrel/internal/api"
 	"carrel/internal/clients"
 	"carrel/internal/cmdline"
 	"carrel/internal/pathname"
@@ -149,15 +150,15 @@ servers have left that were killed. It says what it did.
 			}
 			did, err := host.Heal()
 			if asJSON {
-				return errors.Join(err, show.JSON(a.out, struct {
-					Did []text `json:"did"`
+				return errors.Join(err, show.JSON(a.Out, struct {
+					Did []api.Text `json:"did"`
 				}{show.Texts(did)}))
 			}
 			for _, line := range did {
-				fmt.Fprintln(a.out, show.OneLine(line))
+				fmt.Fprintln(a.Out, show.OneLine(line))
 			}
 			if len(did) == 0 && err == nil {
-				fmt.Fprintln(a.out, "nothing to do")
+				fmt.Fprintln(a.Out, "nothing to do")
 			}
 			return err
 		},
@@ -181,7 +182,7 @@ Exit status:
   2    it may not, standard error says why`,
 		Example: `  echo '{"tool_name":"Bash"}' | carrel agent gate claude`,
 		RunE: func(_ *cobra.Command, names []string) error {
-			if a.getenv(workspace.EnvInside) == "1" {
+			if a.Getenv(workspace.EnvInside) == "1" {
 				return nil // the walls are around it
 			}
 			why, err := a.askGate(names, always)
@@ -189,8 +190,8 @@ Exit status:
 				why = "carrel cannot tell whether this tool may be used: " + err.Error()
 			}
 			if why != "" {
-				fmt.Fprintln(a.err, show.OneLine(why))
-				a.status = 2
+				fmt.Fprintln(a.Err, show.OneLine(why))
+				a.Status = 2
 			}
 			return nil
 		},
@@ -203,7 +204,7 @@ func (a *app) askGate(names []string, always bool) (string, error) {
 	if len(names) != 1 {
 		return "", errors.New("want the name of one agent")
 	}
-	event, err := io.ReadAll(io.LimitReader(a.in, maxCall))
+	event, err := io.ReadAll(io.LimitReader(a.In, maxCall))
 	if err != nil {
 		return "", err
 	}
@@ -219,24 +220,24 @@ func completeAgents(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 }
 
 func (a *app) agentOutside() error {
-	if a.getenv(workspace.EnvInside) == "1" {
+	if a.Getenv(workspace.EnvInside) == "1" {
 		return errors.New("this is inside a workspace, where an agent's settings are a copy that is forgotten\nhint: run it outside")
 	}
 	return nil
 }
 
 func (a *app) agentHost() (clients.Host, error) {
-	home := a.getenv("HOME")
-	state := workspace.StatePath(a.getenv)
+	home := a.Getenv("HOME")
+	state := workspace.StatePath(a.Getenv)
 	if !filepath.IsAbs(home) || !filepath.IsAbs(state) {
 		return clients.Host{}, fmt.Errorf("HOME is %q, want an absolute path", home)
 	}
-	h := clients.Host{Home: home, Getenv: a.getenv, State: filepath.Join(state, "clients"), Inside: sandbox.SelfPath}
+	h := clients.Host{Home: home, Getenv: a.Getenv, State: filepath.Join(state, "clients"), Inside: sandbox.SelfPath}
 	var err error
 	if h.Program, err = a.ownProgram(); err != nil {
 		return h, err
 	}
-	h.Project, _ = workspace.ProjectOf("", a.getenv) // none where there is none
+	h.Project, _ = workspace.ProjectOf("", a.Getenv) // none where there is none
 	return h, nil
 }
 
@@ -257,7 +258,7 @@ func (a *app) ownProgram() (string, error) {
 			candidates = append(candidates, path)
 		}
 	} else {
-		for _, dir := range filepath.SplitList(a.getenv("PATH")) {
+		for _, dir := range filepath.SplitList(a.Getenv("PATH")) {
 			if filepath.IsAbs(dir) {
 				candidates = append(candidates, filepath.Join(dir, os.Args[0]))
 			}
@@ -278,7 +279,7 @@ var serverName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 // other: an agent could replace it.
 func (a *app) programIsSafe(h clients.Host) error {
 	dir := filepath.Dir(h.Program)
-	at, err := workspace.ProjectOf(dir, a.getenv)
+	at, err := workspace.ProjectOf(dir, a.Getenv)
 	if err == nil {
 		if _, git := os.Lstat(filepath.Join(at, ".git")); git != nil && !(h.Project != "" && pathname.Within(h.Program, h.Project)) {
 			return nil
@@ -376,13 +377,13 @@ func (a *app) editAgents(op clients.Operation, names []string, f *agentFlags) er
 		return err
 	}
 	if f.asJSON {
-		return show.JSON(a.out, agentEdits(results, f.dry))
+		return show.JSON(a.Out, agentEdits(results, f.dry))
 	}
 	for _, r := range results {
 		a.printAgent(op, r, f.dry)
 	}
 	if op == clients.Setup && f.scope == "project" && !f.dry {
-		fmt.Fprintln(a.out, "note: these files are in the project: who gets it gets them, and what works in it reads them; nothing in them is secret")
+		fmt.Fprintln(a.Out, "note: these files are in the project: who gets it gets them, and what works in it reads them; nothing in them is secret")
 	}
 	return nil
 }
@@ -391,19 +392,19 @@ func (a *app) editAgents(op clients.Operation, names []string, f *agentFlags) er
 type agentEditJSON struct {
 	Agent   string        `json:"agent"`
 	Scope   clients.Scope `json:"scope"`
-	Changed []text        `json:"changed"` // files that were written or removed; with --dry-run: would be
-	Notes   []text        `json:"notes"`
-	Diff    text          `json:"diff,omitempty"` // with --dry-run
+	Changed []api.Text    `json:"changed"` // files that were written or removed; with --dry-run: would be
+	Notes   []api.Text    `json:"notes"`
+	Diff    api.Text      `json:"diff,omitempty"` // with --dry-run
 }
 
 func agentEdits(results []clients.Result, dry bool) []agentEditJSON {
 	list := []agentEditJSON{}
 	for _, r := range results {
-		one := agentEditJSON{Agent: r.Client, Scope: r.Scope, Changed: []text{}, Notes: show.Texts(r.Notes)}
+		one := agentEditJSON{Agent: r.Client, Scope: r.Scope, Changed: []api.Text{}, Notes: show.Texts(r.Notes)}
 		for _, e := range r.Files {
-			one.Changed = append(one.Changed, text(e.Path))
+			one.Changed = append(one.Changed, api.Text(e.Path))
 			if dry {
-				one.Diff += text(stepview.FileDiff(e.Path, e.Before, e.After))
+				one.Diff += api.Text(stepview.FileDiff(e.Path, e.Before, e.After))
 			}
 		}
 		list = append(list, one)
@@ -413,22 +414,22 @@ func agentEdits(results []clients.Result, dry bool) []agentEditJSON {
 
 func (a *app) printAgent(op clients.Operation, r clients.Result, dry bool) {
 	if len(r.Files) == 0 {
-		fmt.Fprintf(a.out, "%s: nothing to do\n", r.Client)
+		fmt.Fprintf(a.Out, "%s: nothing to do\n", r.Client)
 	}
 	for _, e := range r.Files {
 		what := "wrote"
 		switch {
 		case dry:
-			stepview.PrintDiff(a.out, stepview.FileDiff(e.Path, e.Before, e.After))
+			stepview.PrintDiff(a.Out, stepview.FileDiff(e.Path, e.Before, e.After))
 			continue
 		case e.After == nil:
 			what = "removed"
 		case op == clients.Remove:
 			what = "taken out of"
 		}
-		fmt.Fprintf(a.out, "%s: %s %s\n", r.Client, what, show.OneLine(show.QuoteIf(e.Path)))
+		fmt.Fprintf(a.Out, "%s: %s %s\n", r.Client, what, show.OneLine(show.QuoteIf(e.Path)))
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(a.out, "%s: note: %s\n", r.Client, show.OneLine(n))
+		fmt.Fprintf(a.Out, "%s: note: %s\n", r.Client, show.OneLine(n))
 	}
 }

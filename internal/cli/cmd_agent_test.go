@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"carrel/internal/agents"
+	"carrel/internal/cli/cmdenv"
 
 	"pgregory.net/rapid"
 )
@@ -55,7 +56,7 @@ func TestSplitWordsProperties(t *testing.T) {
 // TestAgentsAreCommands: every known agent starts by its name, and no name is that of
 // another command, which would come first.
 func TestAgentsAreCommands(t *testing.T) {
-	a := &app{}
+	a := &app{&cmdenv.Env{}}
 	count := map[string]int{}
 	for _, c := range a.root(nil).Commands() {
 		count[c.Name()]++

@@ -15,6 +15,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/apiview"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/policy"
@@ -131,11 +132,11 @@ app is ended that the operation is of.
 
 // waiting asks all workspaces for what waits, oldest first.
 func (a *app) waiting(ctx context.Context) ([]api.Approval, map[string]supervisor.Entry, error) {
-	entries, err := a.running()
+	entries, err := target.Running(a.Env)
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	ctx, cancel := context.WithTimeout(ctx, target.AnswerTime)
 	defer cancel()
 	byID := make(map[string]supervisor.Entry)
 	var list []api.Approval
@@ -156,7 +157,7 @@ func (a *app) waiting(ctx context.Context) ([]api.Approval, map[string]superviso
 			if err != nil && e.Alive() {
 				mu.Lock()
 				defer mu.Unlock()
-				fmt.Fprintf(a.err, "carrel: %s\n", show.OneLine(err.Error()))
+				fmt.Fprintf(a.Err, "carrel: %s\n", show.OneLine(err.Error()))
 			}
 		})
 	}
@@ -171,23 +172,23 @@ func (a *app) approvals(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return show.JSON(a.out, show.NotNil(list))
+		return show.JSON(a.Out, show.NotNil(list))
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(a.out, "nothing waits for approval")
+		fmt.Fprintln(a.Out, "nothing waits for approval")
 	}
 	for i, one := range list {
 		if i > 0 {
-			fmt.Fprintln(a.out)
+			fmt.Fprintln(a.Out)
 		}
-		apiview.PrintApproval(a.out, one)
+		apiview.PrintApproval(a.Out, one)
 	}
 	return nil
 }
 
 // oneApproval tells of one, whichever workspace has it.
 func (a *app) oneApproval(ctx context.Context, id string, follow, asJSON bool) error {
-	entries, err := a.running()
+	entries, err := target.Running(a.Env)
 	if err != nil {
 		return err
 	}
@@ -195,7 +196,7 @@ func (a *app) oneApproval(ctx context.Context, id string, follow, asJSON bool) e
 	defer cancel()
 	var said error
 	for _, e := range entries {
-		if _, err := a.call(ctx, e, api.Request{Op: api.OpApprovals, ID: id}); err != nil {
+		if _, err := target.Call(ctx, e, api.Request{Op: api.OpApprovals, ID: id}); err != nil {
 			said = err
 			continue
 		}
@@ -206,7 +207,7 @@ func (a *app) oneApproval(ctx context.Context, id string, follow, asJSON bool) e
 		return err
 	}
 	if why := (*api.Denial)(nil); said == nil || errors.As(said, &why) && why.Code == api.CodeNotFound {
-		return noSuch("approval", id, "carrel approvals", supervisor.ErrNone)
+		return target.NoSuch("approval", id, "carrel approvals", supervisor.ErrNone)
 	}
 	return said
 }
@@ -221,7 +222,7 @@ func (a *app) followApprovals(ctx context.Context, asJSON bool) error {
 	defer wg.Wait()
 	followed := make(map[string]bool)
 	for {
-		entries, err := a.running()
+		entries, err := target.Running(a.Env)
 		if err != nil {
 			return err
 		}
@@ -258,12 +259,12 @@ func (a *app) tellApproval(workspace string, one *api.Approval, asJSON bool) err
 	}
 	one.Workspace = workspace
 	if !asJSON {
-		apiview.PrintApproval(a.out, *one)
+		apiview.PrintApproval(a.Out, *one)
 		return nil
 	}
 	line, err := json.Marshal(one)
 	if err == nil {
-		_, err = fmt.Fprintf(a.out, "%s\n", show.PlainJSON(line))
+		_, err = fmt.Fprintf(a.Out, "%s\n", show.PlainJSON(line))
 	}
 	return err
 }
@@ -276,7 +277,7 @@ func (a *app) findApproval(ctx context.Context, prefix string) (api.Approval, su
 	}
 	one, err := supervisor.PickApproval(list, prefix)
 	if err != nil {
-		return one, supervisor.Entry{}, noSuch("approval", prefix, "carrel approvals", err)
+		return one, supervisor.Entry{}, target.NoSuch("approval", prefix, "carrel approvals", err)
 	}
 	return one, byID[one.Workspace], nil
 }
@@ -290,7 +291,7 @@ func (a *app) approve(ctx context.Context, prefix, scope string) error {
 		return err
 	}
 	req := api.Request{Op: api.OpApprove, ID: one.ID, Check: true, Scope: scope}
-	if _, err := a.call(ctx, e, req); err != nil {
+	if _, err := target.Call(ctx, e, req); err != nil {
 		return err
 	}
 	tty, err := supervisor.OpenTerminal()
@@ -309,10 +310,10 @@ func (a *app) approve(ctx context.Context, prefix, scope string) error {
 		return errors.New("that is not the id; nothing was approved\nhint: `carrel deny " + one.ID + "` refuses it")
 	}
 	req.Check = false
-	if _, err := a.call(ctx, e, req); err != nil {
+	if _, err := target.Call(ctx, e, req); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "approved %s\n", one.ID)
+	fmt.Fprintf(a.Out, "approved %s\n", one.ID)
 	if scope == api.ScopeAlways {
 		return a.saveHost(false, one.Subject)
 	}
@@ -332,10 +333,10 @@ func scopeText(scope string) string {
 
 // refuse says no; with end its app is ended first, and never hears it.
 func (a *app) refuse(ctx context.Context, one api.Approval, e supervisor.Entry, end bool) error {
-	if _, err := a.call(ctx, e, api.Request{Op: api.OpDeny, ID: one.ID, End: end}); err != nil {
+	if _, err := target.Call(ctx, e, api.Request{Op: api.OpDeny, ID: one.ID, End: end}); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "denied %s\n", one.ID)
+	fmt.Fprintf(a.Out, "denied %s\n", one.ID)
 	return nil
 }
 
@@ -389,7 +390,7 @@ func (a *app) rollback(ctx context.Context, one api.Approval, e supervisor.Entry
 		}
 	}
 	if len(steps) == 0 {
-		fmt.Fprintln(a.out, "nothing had been changed in its step")
+		fmt.Fprintln(a.Out, "nothing had been changed in its step")
 		return nil
 	}
 	return a.takeBack(h, f, history.Request{Steps: steps})
@@ -401,14 +402,8 @@ func (a *app) endApp(ctx context.Context, app string, e supervisor.Entry) error 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "ended %s in %s\n", r.App.Name, e.Name)
+	fmt.Fprintf(a.Out, "ended %s in %s\n", r.App.Name, e.Name)
 	return nil
-}
-
-func (a *app) call(ctx context.Context, e supervisor.Entry, req api.Request) (api.Reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	return e.Call(ctx, req)
 }
 
 // completeApproval names what waits.

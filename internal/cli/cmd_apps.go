@@ -9,6 +9,8 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/apiview"
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/named"
 	"carrel/internal/show"
@@ -24,11 +26,11 @@ func (a *app) appsCommand() *cobra.Command {
 		func(d api.Desk, asJSON bool) error {
 			switch {
 			case asJSON:
-				return show.JSON(a.out, show.NotNil(d.Apps))
+				return show.JSON(a.Out, show.NotNil(d.Apps))
 			case len(d.Apps) == 0:
-				fmt.Fprintln(a.out, "nothing was started")
+				fmt.Fprintln(a.Out, "nothing was started")
 			default:
-				apiview.PrintApps(a.out, "", d.Apps)
+				apiview.PrintApps(a.Out, "", d.Apps)
 			}
 			return nil
 		})
@@ -41,7 +43,7 @@ func (a *app) appCommand(op, short, long, example string, limit bool, tell func(
 	cmd := &cobra.Command{
 		Use: op + " NAME APP [flags]", Short: short, Long: long, Example: example, Args: cmdline.TwoArgs("an app"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := a.workspaceNamed(args[0])
+			e, err := target.Named(a.Env, args[0])
 			if err != nil {
 				return err
 			}
@@ -53,22 +55,22 @@ func (a *app) appCommand(op, short, long, example string, limit bool, tell func(
 			}
 			r, err := e.Call(ctx, api.Request{Op: op, App: args[1]})
 			if errors.Is(err, context.DeadlineExceeded) {
-				return &exitError{status: api.ExitTimeout, err: fmt.Errorf("app %s still runs after %s", show.OneLine(args[1]), timeout)}
+				return &cmdenv.ExitError{Status: api.ExitTimeout, Err: fmt.Errorf("app %s still runs after %s", show.OneLine(args[1]), timeout)}
 			}
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				err = show.JSON(a.out, r.App)
+				err = show.JSON(a.Out, r.App)
 			} else {
 				tell(*r.App)
 			}
 			if op == api.OpWait {
-				a.status = r.App.Exit
+				a.Status = r.App.Exit
 			}
 			return err
 		},
-		ValidArgsFunction: a.completeApp,
+		ValidArgsFunction: target.CompleteApp(a.Env),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the app as JSON")
 	if limit {
@@ -79,8 +81,8 @@ func (a *app) appCommand(op, short, long, example string, limit bool, tell func(
 
 func (a *app) waitCommand() *cobra.Command {
 	return a.appCommand(api.OpWait, "Wait for the end of an app", `Waits until an app has ended, and ends with its status.
-`+exitStatusHelp, "  carrel wait dev server\n  carrel wait dev 3f2a91c0 --timeout 5m", true, func(one api.App) {
-		fmt.Fprintf(a.out, "%s %s: %s\n", one.ID, show.OneLine(one.Name), apiview.AppState(one))
+`+cmdline.CommandStatus, "  carrel wait dev server\n  carrel wait dev 3f2a91c0 --timeout 5m", true, func(one api.App) {
+		fmt.Fprintf(a.Out, "%s %s: %s\n", one.ID, show.OneLine(one.Name), apiview.AppState(one))
 	})
 }
 
@@ -88,7 +90,7 @@ func (a *app) killCommand() *cobra.Command {
 	return a.appCommand(api.OpKill, "End an app, and all that it has started", `Asks an app and everything that it has started to end, as SIGTERM does, and after five
 seconds makes them: also what has left its session or its parents.
 `+cmdline.PlainStatus, "  carrel kill dev server", false, func(one api.App) {
-		fmt.Fprintf(a.out, "ended %s %s\n", one.ID, show.OneLine(one.Name))
+		fmt.Fprintf(a.Out, "ended %s %s\n", one.ID, show.OneLine(one.Name))
 	})
 }
 
@@ -106,7 +108,7 @@ is escaped. The newest 8 MiB of each are kept, also after the workspace has stop
 		Args:    cmdline.TwoArgs("an app"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.logs(cmd.Context(), args, req, asJSON) },
 
-		ValidArgsFunction: a.completeApp,
+		ValidArgsFunction: target.CompleteApp(a.Env),
 	}
 	cmd.Flags().BoolVarP(&req.Follow, "follow", "f", false, "go on until the app ends")
 	cmd.Flags().StringVar(&req.Stream, "stream", "", "only stdout or stderr")
@@ -120,26 +122,26 @@ is escaped. The newest 8 MiB of each are kept, also after the workspace has stop
 func (a *app) logs(ctx context.Context, args []string, req api.Request, asJSON bool) error {
 	tell := func(o *api.Output) error {
 		if asJSON {
-			return show.Line(a.out, o)
+			return show.Line(a.Out, o)
 		}
-		to := a.out
+		to := a.Out
 		if o.Stream == api.StreamStderr {
-			to = a.err
+			to = a.Err
 		}
 		if o.Lost > 0 {
-			fmt.Fprintf(a.err, "carrel: %d bytes before this are kept no more\n", o.Lost)
+			fmt.Fprintf(a.Err, "carrel: %d bytes before this are kept no more\n", o.Lost)
 		}
 		return writeSafely(to, o.Data)
 	}
-	e, ok, err := a.deskRunning(args[0])
+	e, ok, err := target.WholeName(a.Env, args[0])
 	if err != nil {
 		return err
 	}
 	if !ok {
-		if err := a.stoppedSame("logs", args[0]); err != nil {
+		if err := target.StoppedSame(a.Env, "logs", args[0]); err != nil {
 			return err
 		}
-		return named.Logs(ctx, workspace.StatePath(a.getenv), args[0], args[1], req, tell)
+		return named.Logs(ctx, workspace.StatePath(a.Getenv), args[0], args[1], req, tell)
 	}
 	req.App = args[1]
 	return e.Stream(ctx, req, func(r api.Reply) error {
@@ -174,7 +176,7 @@ are never among them, only sizes. They are there after the workspace has stopped
 		Args:    cmdline.OneArg("a workspace"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.events(cmd.Context(), args[0], req, asJSON) },
 
-		ValidArgsFunction: a.completeDesk,
+		ValidArgsFunction: target.CompleteDesk(a.Env),
 	}
 	cmd.Flags().BoolVarP(&req.Follow, "follow", "f", false, "go on with what happens")
 	cmd.Flags().Uint64Var(&req.Since, "since", 0, "only those after this number")
@@ -185,20 +187,20 @@ are never among them, only sizes. They are there after the workspace has stopped
 func (a *app) events(ctx context.Context, name string, req api.Request, asJSON bool) error {
 	tell := func(e api.Event) error {
 		if asJSON {
-			return show.Line(a.out, e)
+			return show.Line(a.Out, e)
 		}
-		_, err := fmt.Fprintln(a.out, apiview.EventText(e))
+		_, err := fmt.Fprintln(a.Out, apiview.EventText(e))
 		return err
 	}
-	e, ok, err := a.deskRunning(name)
+	e, ok, err := target.WholeName(a.Env, name)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		if err := a.stoppedSame("events", name); err != nil {
+		if err := target.StoppedSame(a.Env, "events", name); err != nil {
 			return err
 		}
-		return named.Events(workspace.StatePath(a.getenv), name, req.Since, tell)
+		return named.Events(workspace.StatePath(a.Getenv), name, req.Since, tell)
 	}
 	return streamEvents(ctx, e, req, tell)
 }
@@ -210,17 +212,4 @@ func streamEvents(ctx context.Context, e supervisor.Entry, req api.Request, tell
 		}
 		return tell(*r.Event)
 	})
-}
-
-// completeApp names workspaces first and their apps then.
-func (a *app) completeApp(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	if len(args) != 1 {
-		return a.completeDesk(cmd, args, word)
-	}
-	d, _ := a.desk(cmd.Context(), args[0])
-	var names []string
-	for _, one := range d.Apps {
-		names = append(names, one.ID+"\t"+show.OneLine(one.Name))
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

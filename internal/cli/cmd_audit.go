@@ -13,6 +13,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/apiview"
 	"carrel/internal/audit"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/named"
 	"carrel/internal/show"
@@ -74,15 +75,15 @@ Exit status:
 				return err
 			}
 			if !r.OK {
-				a.status = 1
+				a.Status = 1
 			}
 			if asJSON {
-				return show.JSON(a.out, r)
+				return show.JSON(a.Out, r)
 			}
-			apiview.PrintAuditResult(a.out, args[0], r)
+			apiview.PrintAuditResult(a.Out, args[0], r)
 			return nil
 		},
-		ValidArgsFunction: a.completeDesk,
+		ValidArgsFunction: target.CompleteDesk(a.Env),
 	}
 	cmd.Flags().StringVar(&head, "head", "", "a hash that the log had as its last: it has to be in it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was found as JSON")
@@ -98,10 +99,10 @@ func (a *app) openAudit(op, word string) (*audit.Snapshot, error) {
 	if err := named.CheckName(word); err != nil {
 		return nil, err
 	}
-	if err := a.stoppedSame(op, word); err != nil { // it tells of all that was done there
+	if err := target.StoppedSame(a.Env, op, word); err != nil { // it tells of all that was done there
 		return nil, err
 	}
-	s, err := named.OpenAudit(workspace.StatePath(a.getenv), word)
+	s, err := named.OpenAudit(workspace.StatePath(a.Getenv), word)
 	if err != nil {
 		if _, no := os.Stat(word); no == nil {
 			return nil, fmt.Errorf("%w; for the file of that name write ./%s", err, word)
@@ -132,7 +133,7 @@ What a record is about may have been chosen by a program inside: it is escaped.
 		Args:    cmdline.OneArg("a workspace or a file"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.showAudit(cmd.Context(), args[0], f) },
 
-		ValidArgsFunction: a.completeDesk,
+		ValidArgsFunction: target.CompleteDesk(a.Env),
 	}
 	cmd.Flags().Uint64Var(&f.since, "since", 0, "only records after this number")
 	cmd.Flags().StringVar(&f.kind, "kind", "", "only those of a kind: request, approval, denial, network, step, app, credential, control, workspace")
@@ -194,14 +195,14 @@ func (a *app) auditPiece(name string, f *auditFilter, first bool) error {
 			return nil
 		}
 		if f.json {
-			_, err := a.out.Write(show.PlainJSON(line))
+			_, err := a.Out.Write(show.PlainJSON(line))
 			return err
 		}
-		apiview.PrintAuditRecord(a.out, &r)
+		apiview.PrintAuditRecord(a.Out, &r)
 		return nil
 	})
 	if first && broken > 0 {
-		fmt.Fprintf(a.err, "carrel: %s no records; `carrel audit verify %s` says more\n", show.Count(broken, "line is", "lines are"), show.OneLine(name))
+		fmt.Fprintf(a.Err, "carrel: %s no records; `carrel audit verify %s` says more\n", show.Count(broken, "line is", "lines are"), show.OneLine(name))
 	}
 	return err
 }
@@ -234,12 +235,12 @@ Exit status:
 				return err
 			}
 			if !r.OK {
-				a.status = 1
+				a.Status = 1
 			}
-			apiview.PrintAuditResult(a.err, args[0], r)
+			apiview.PrintAuditResult(a.Err, args[0], r)
 			return nil
 		},
-		ValidArgsFunction: a.completeDesk,
+		ValidArgsFunction: target.CompleteDesk(a.Env),
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "a file that does not exist yet, instead of standard output")
 	return cmdline.ExplainFlagErrors(cmd)
@@ -247,7 +248,7 @@ Exit status:
 
 func (a *app) copyAudit(s *audit.Snapshot, file string) error {
 	if file == "" {
-		return s.Copy(a.out)
+		return s.Copy(a.Out)
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"carrel/internal/cli/target"
 	"carrel/internal/clipboard"
 	"carrel/internal/cmdline"
 	"carrel/internal/show"
@@ -27,7 +28,7 @@ always do; xclip, xsel, wl-paste and wl-copy are there. Nothing inside can read 
 clipboard by itself, unless you allow it with display.clipboard.`,
 			"  carrel clipboard send dev\n  carrel clipboard send dev --image",
 			func(ctx context.Context, e supervisor.Entry, image bool) (clipboard.Carried, error) {
-				return clipboard.Send(ctx, e, a.getenv, image)
+				return clipboard.Send(ctx, e, a.Getenv, image)
 			}),
 		a.carryCommand("take", "Put what was copied in a workspace on your desktop's clipboard",
 			`Puts what the workspace has on its clipboard on that of your desktop: text, or a picture
@@ -35,7 +36,7 @@ where there is no text. What comes from a workspace may be anything: look before
 paste it into a shell.`,
 			"  carrel clipboard take dev\n  carrel clipboard take dev --image",
 			func(ctx context.Context, e supervisor.Entry, image bool) (clipboard.Carried, error) {
-				return clipboard.Take(ctx, e, a.getenv, a.environ, image)
+				return clipboard.Take(ctx, e, a.Getenv, a.Environ, image)
 			}),
 	}
 }
@@ -58,7 +59,7 @@ yours. The workspace is one that stays, or a run by its id (carrel ps).
 			return fmt.Errorf("%q takes one workspace, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := a.workspaceNamed(args[0])
+			e, err := target.Named(a.Env, args[0])
 			if err != nil {
 				return err
 			}
@@ -69,12 +70,12 @@ yours. The workspace is one that stays, or a run by its id (carrel ps).
 				return err
 			}
 			if asJSON {
-				return show.JSON(a.out, what)
+				return show.JSON(a.Out, what)
 			}
-			fmt.Fprintf(a.out, "%d bytes of %s\n", what.Bytes, show.OneLine(what.Type))
+			fmt.Fprintf(a.Out, "%d bytes of %s\n", what.Bytes, show.OneLine(what.Type))
 			return nil
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	cmd.Flags().BoolVar(&image, "image", false, "a picture, also where there is text")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was carried as JSON")

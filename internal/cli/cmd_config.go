@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"carrel/internal/api"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/explain"
@@ -86,7 +87,7 @@ YAML language server takes it for completion and checks:
 			if err != nil {
 				return err
 			}
-			_, err = a.out.Write(config.SchemaOf(k))
+			_, err = a.Out.Write(config.SchemaOf(k))
 			return err
 		},
 	}
@@ -107,24 +108,24 @@ func kindOf(word string) (config.Kind, error) {
 // findings are what a check found.
 type findings struct {
 	Checked  []string          `json:"-"`
-	Files    []text            `json:"checked"`
+	Files    []api.Text        `json:"checked"`
 	Problems []problemJSON     `json:"problems"`
 	Warnings []explain.Warning `json:"warnings"`
 }
 
 type problemJSON struct {
-	File    text   `json:"file,omitempty"`
-	Line    int    `json:"line,omitempty"`
-	Column  int    `json:"column,omitempty"`
-	Key     text   `json:"key,omitempty"`
-	Message text   `json:"message"`
-	line    string // as a person reads it
+	File    api.Text `json:"file,omitempty"`
+	Line    int      `json:"line,omitempty"`
+	Column  int      `json:"column,omitempty"`
+	Key     api.Text `json:"key,omitempty"`
+	Message api.Text `json:"message"`
+	line    string   // as a person reads it
 }
 
 func (f *findings) add(problems ...config.Problem) {
 	for _, p := range problems {
-		f.Problems = append(f.Problems, problemJSON{File: text(p.File), Line: p.Line, Column: p.Column,
-			Key: text(p.Key), Message: text(p.Message), line: p.Error()})
+		f.Problems = append(f.Problems, problemJSON{File: api.Text(p.File), Line: p.Line, Column: p.Column,
+			Key: api.Text(p.Key), Message: api.Text(p.Message), line: p.Error()})
 	}
 }
 
@@ -138,10 +139,10 @@ func (f *findings) addMounts(problems []config.Problem, err error) {
 
 // checkAll reads what a run would read here.
 func (a *app) checkAll(f *findings, permissions string) {
-	under, err := a.ceilings(permissions)
+	under, err := a.Ceilings(permissions)
 	var loaded *config.Loaded
 	if err == nil {
-		loaded, _, err = workspace.ReadSettings(workspace.Request{Environ: a.environ, Ceilings: under})
+		loaded, _, err = workspace.ReadSettings(workspace.Request{Environ: a.Environ, Ceilings: under})
 	}
 	switch problems := config.ProblemsOf(err); {
 	case len(problems) > 0:
@@ -149,7 +150,7 @@ func (a *app) checkAll(f *findings, permissions string) {
 	case err != nil:
 		f.add(config.Problem{Message: err.Error()})
 	default:
-		f.addMounts(workspace.CheckMounts(workspace.Request{Environ: a.environ, Ceilings: under}))
+		f.addMounts(workspace.CheckMounts(workspace.Request{Environ: a.Environ, Ceilings: under}))
 		f.Warnings = explain.WarningsOf(loaded.Warnings)
 		for _, file := range loaded.Files {
 			if file.Present {
@@ -193,7 +194,7 @@ func kindByName(file string) config.Kind {
 func (a *app) reportFindings(f *findings, asJSON bool) error {
 	if asJSON {
 		f.Files, f.Problems, f.Warnings = show.Texts(f.Checked), show.NotNil(f.Problems), show.NotNil(f.Warnings)
-		if err := show.JSON(a.out, f); err != nil {
+		if err := show.JSON(a.Out, f); err != nil {
 			return err
 		}
 	} else {
@@ -207,18 +208,18 @@ func (a *app) reportFindings(f *findings, asJSON bool) error {
 
 func (a *app) printFindings(f *findings) {
 	for _, p := range f.Problems {
-		fmt.Fprintln(a.out, show.OneLine(p.line))
+		fmt.Fprintln(a.Out, show.OneLine(p.line))
 	}
 	for _, w := range f.Warnings {
-		fmt.Fprintf(a.out, "%s: warning: %s\n", show.OneLine(string(w.Where)), show.OneLine(string(w.Message)))
+		fmt.Fprintf(a.Out, "%s: warning: %s\n", show.OneLine(string(w.Where)), show.OneLine(string(w.Message)))
 	}
 	if len(f.Problems) > 0 {
 		return
 	}
 	for _, file := range f.Checked {
-		fmt.Fprintf(a.out, "%s: ok\n", show.OneLine(show.QuoteIf(file)))
+		fmt.Fprintf(a.Out, "%s: ok\n", show.OneLine(show.QuoteIf(file)))
 	}
 	if len(f.Checked) == 0 {
-		fmt.Fprintln(a.out, "no configuration file exists; carrel config show says where they are looked for")
+		fmt.Fprintln(a.Out, "no configuration file exists; carrel config show says where they are looked for")
 	}
 }

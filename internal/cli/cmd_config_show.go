@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 
+	"carrel/internal/api"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/explain"
@@ -26,17 +27,17 @@ included, is what carrel explain shows.
   carrel config show --json`,
 		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			under, err := a.ceilings(permissions)
+			under, err := a.Ceilings(permissions)
 			if err != nil {
 				return err
 			}
-			loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: a.environ, Ceilings: under})
+			loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: a.Environ, Ceilings: under})
 			if err != nil {
 				return err
 			}
 			s := settingsOf(loaded)
 			if asJSON {
-				return show.JSON(a.out, s)
+				return show.JSON(a.Out, s)
 			}
 			a.printSettings(s)
 			return nil
@@ -55,14 +56,14 @@ type settings struct {
 }
 
 type fileStatus struct {
-	Kind    string `json:"kind"`
-	Path    text   `json:"path"`
-	Present bool   `json:"present"`
+	Kind    string   `json:"kind"`
+	Path    api.Text `json:"path"`
+	Present bool     `json:"present"`
 }
 
 type setting struct {
-	Key    text           `json:"key"`
-	Value  text           `json:"value"`
+	Key    api.Text       `json:"key"`
+	Value  api.Text       `json:"value"`
 	Source explain.Source `json:"source"`
 	where  string
 }
@@ -70,10 +71,10 @@ type setting struct {
 func settingsOf(l *config.Loaded) settings {
 	s := settings{Files: []fileStatus{}, Values: []setting{}, Warnings: explain.WarningsOf(l.Warnings)}
 	for _, f := range l.Files {
-		s.Files = append(s.Files, fileStatus{Kind: f.Kind.String(), Path: text(f.Path), Present: f.Present})
+		s.Files = append(s.Files, fileStatus{Kind: f.Kind.String(), Path: api.Text(f.Path), Present: f.Present})
 	}
 	for _, v := range config.Show(l) {
-		s.Values = append(s.Values, setting{Key: text(v.Key), Value: text(v.Value), Source: explain.SourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
+		s.Values = append(s.Values, setting{Key: api.Text(v.Key), Value: api.Text(v.Value), Source: explain.SourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
 	}
 	return s
 }
@@ -95,17 +96,17 @@ func (a *app) printSettings(s settings) {
 		}
 		files.Row(f.Kind, state, show.QuoteIf(string(f.Path)))
 	}
-	files.Print(a.out, "")
+	files.Print(a.Out, "")
 	if len(s.Values) > 0 {
-		fmt.Fprintln(a.out)
+		fmt.Fprintln(a.Out)
 		values := &show.Table{}
 		values.Row("KEY", "VALUE", "WHERE")
 		for _, v := range s.Values {
 			values.Row(string(v.Key), show.QuoteIf(string(v.Value)), v.where)
 		}
-		values.Print(a.out, "")
+		values.Print(a.Out, "")
 	}
 	for _, w := range s.Warnings {
-		fmt.Fprintf(a.out, "\nwarning: %s: %s\n", show.OneLine(string(w.Where)), show.OneLine(string(w.Message)))
+		fmt.Fprintf(a.Out, "\nwarning: %s: %s\n", show.OneLine(string(w.Where)), show.OneLine(string(w.Message)))
 	}
 }

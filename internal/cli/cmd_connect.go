@@ -29,7 +29,7 @@ addresses, and for the reason of a refusal.
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return inside.Connect(args[0], args[1], a.in, a.out)
+			return inside.Connect(args[0], args[1], a.In, a.Out)
 		},
 	}
 	return cmdline.ExplainFlagErrors(cmd)

@@ -7,11 +7,11 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/attach"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/inside"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -64,7 +64,7 @@ the id is printed, carrel approvals ID says what became of it.
 			if len(args) == 1 {
 				return controlWords, cobra.ShellCompDirectiveNoFileComp
 			}
-			return a.completeWorkspace(cmd, args, word)
+			return target.CompleteWorkspace(a.Env)(cmd, args, word)
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "say why; it is shown to whoever is refused")
@@ -74,55 +74,49 @@ the id is printed, carrel approvals ID says what became of it.
 }
 
 func (a *app) control(ctx context.Context, name string, req api.Request, asJSON bool) error {
-	e, err := a.workspaceNamed(name)
+	e, err := target.Named(a.Env, name)
 	if err != nil {
-		if req.Mode != "" && a.inside() {
+		if req.Mode != "" && target.Inside(a.Env) {
 			return a.holdFromInside(func() error { return inside.Control(req.Mode) }, req.Mode)
 		}
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, pauseTime)
+	ctx, cancel := context.WithTimeout(ctx, target.PauseTime)
 	defer cancel()
 	r, err := e.Call(ctx, req)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return show.JSON(a.out, r.Control)
+		return show.JSON(a.Out, r.Control)
 	}
-	fmt.Fprintf(a.out, "%s %s\n", name, r.Control.Mode)
-	if req.Mode == api.ControlTakeover && show.IsTerminal(a.err) {
-		fmt.Fprintf(a.err, "carrel: you have taken over: what is typed there can be seen by the programs of the workspace; `carrel control %s active` hands back\n", name)
+	fmt.Fprintf(a.Out, "%s %s\n", name, r.Control.Mode)
+	if req.Mode == api.ControlTakeover && show.IsTerminal(a.Err) {
+		fmt.Fprintf(a.Err, "carrel: you have taken over: what is typed there can be seen by the programs of the workspace; `carrel control %s active` hands back\n", name)
 	}
 	return nil
 }
 
 // askControl files a change of the control for a person.
 func (a *app) askControl(ctx context.Context, name string, req api.Request, asJSON bool) error {
-	e, err := a.workspaceNamed(name)
+	e, err := target.Named(a.Env, name)
 	if err != nil {
 		return err
 	}
-	r, err := a.call(ctx, e, req)
+	r, err := target.Call(ctx, e, req)
 	switch {
 	case err != nil:
 		return err
 	case r.Approval == nil && asJSON: // it is that already
-		return show.JSON(a.out, r.Control)
+		return show.JSON(a.Out, r.Control)
 	case r.Approval == nil:
-		fmt.Fprintf(a.out, "%s %s\n", name, r.Control.Mode)
+		fmt.Fprintf(a.Out, "%s %s\n", name, r.Control.Mode)
 	case asJSON:
-		return show.JSON(a.out, r.Approval)
+		return show.JSON(a.Out, r.Approval)
 	default:
-		fmt.Fprintf(a.out, "%s waits: a person types `carrel approve %s`\n", r.Approval.ID, r.Approval.ID)
+		fmt.Fprintf(a.Out, "%s waits: a person types `carrel approve %s`\n", r.Approval.ID, r.Approval.ID)
 	}
 	return nil
-}
-
-// inside says whether this process is behind walls of ours.
-func (a *app) inside() bool {
-	_, err := os.Stat(inside.Socket)
-	return a.getenv(workspace.EnvInside) == "1" && err == nil
 }
 
 // holdFromInside asks the supervisor of the workspace that this process is in.
@@ -130,7 +124,7 @@ func (a *app) holdFromInside(ask func() error, done string) error {
 	if err := ask(); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.out, done)
+	fmt.Fprintln(a.Out, done)
 	return nil
 }
 
@@ -140,7 +134,7 @@ func (a *app) attachCommand() *cobra.Command {
 		Short: "Sit down at a terminal of a workspace",
 		Long: `Hands this terminal to one that was started with carrel terminal: you see its
 screen, and what you type goes there. Ctrl-] lets go of it; it runs on.
-` + exitStatusHelp,
+` + cmdline.CommandStatus,
 		Example: "  carrel attach dev\n  carrel attach dev 3f2a91c0",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 || len(args) == 2 {
@@ -149,7 +143,7 @@ screen, and what you type goes there. Ctrl-] lets go of it; it runs on.
 			return fmt.Errorf("%q takes a workspace and an app, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := a.workspaceNamed(args[0])
+			e, err := target.Named(a.Env, args[0])
 			if err != nil {
 				return err
 			}
@@ -161,13 +155,13 @@ screen, and what you type goes there. Ctrl-] lets go of it; it runs on.
 			}
 			return a.attach(cmd.Context(), e, app)
 		},
-		ValidArgsFunction: a.completeApp,
+		ValidArgsFunction: target.CompleteApp(a.Env),
 	}
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
 func (a *app) attach(ctx context.Context, e supervisor.Entry, app string) error {
-	if !show.IsTerminal(a.out) || !term.IsTerminal(int(os.Stdin.Fd())) {
+	if !show.IsTerminal(a.Out) || !term.IsTerminal(int(os.Stdin.Fd())) {
 		return fmt.Errorf("attach needs a terminal here\nhint: `carrel terminal read %s APP` shows the screen as text", e.Name)
 	}
 	last, detached, err := attach.To(ctx, e, app)
@@ -175,16 +169,16 @@ func (a *app) attach(ctx context.Context, e supervisor.Entry, app string) error 
 		return err
 	}
 	if detached {
-		fmt.Fprintf(a.out, "\r\ncarrel: let go of %s; `carrel attach %s %s` comes back\r\n", app, e.Name, app)
+		fmt.Fprintf(a.Out, "\r\ncarrel: let go of %s; `carrel attach %s %s` comes back\r\n", app, e.Name, app)
 		return nil
 	}
-	a.status = last.Exit
+	a.Status = last.Exit
 	return nil
 }
 
 // onlyTerminal is the one terminal that runs.
 func (a *app) onlyTerminal(ctx context.Context, e supervisor.Entry) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	ctx, cancel := context.WithTimeout(ctx, target.AnswerTime)
 	defer cancel()
 	apps, err := e.Apps(ctx)
 	if err != nil {

@@ -97,11 +97,11 @@ func (a *app) denials(cmd *cobra.Command, f *logFlags) error {
 	if err != nil {
 		return err
 	}
-	at, err := workspace.Locate(f.project, a.getenv("HOME"))
+	at, err := workspace.Locate(f.project, a.Getenv("HOME"))
 	if err != nil && !f.all {
 		return err
 	}
-	list, broken, err := workspace.Denials(workspace.StatePath(a.getenv), func(d *api.Denial) bool {
+	list, broken, err := workspace.Denials(workspace.StatePath(a.Getenv), func(d *api.Denial) bool {
 		return (f.all || d.Project == at.Project) && !d.Time.Before(start)
 	})
 	if err != nil {
@@ -110,13 +110,13 @@ func (a *app) denials(cmd *cobra.Command, f *logFlags) error {
 	a.tellBroken(broken)
 	list = newest(list, f.last)
 	if f.json {
-		return show.JSON(a.out, show.NotNil(list))
+		return show.JSON(a.Out, show.NotNil(list))
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(a.out, noDenials(f.all, at.Project))
+		fmt.Fprintln(a.Out, noDenials(f.all, at.Project))
 		return nil
 	}
-	apiview.PrintDenials(a.out, list, f.all)
+	apiview.PrintDenials(a.Out, list, f.all)
 	return nil
 }
 
@@ -129,7 +129,7 @@ func noDenials(all bool, project string) string {
 
 func (a *app) tellBroken(n int) {
 	if n > 0 {
-		fmt.Fprintf(a.err, "carrel: %s in the log cannot be read\n", show.Count(n, "line", "lines"))
+		fmt.Fprintf(a.Err, "carrel: %s in the log cannot be read\n", show.Count(n, "line", "lines"))
 	}
 }
 
@@ -138,19 +138,19 @@ func (a *app) links(cmd *cobra.Command, f *logFlags) error {
 	if err != nil {
 		return err
 	}
-	list, broken, err := workspace.Links(workspace.StatePath(a.getenv), func(l *api.Link) bool { return !l.Time.Before(start) })
+	list, broken, err := workspace.Links(workspace.StatePath(a.Getenv), func(l *api.Link) bool { return !l.Time.Before(start) })
 	if err != nil {
 		return err
 	}
 	a.tellBroken(broken)
 	list = newest(list, f.last)
 	if f.json {
-		return show.JSON(a.out, show.NotNil(list))
+		return show.JSON(a.Out, show.NotNil(list))
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(a.out, "no links")
+		fmt.Fprintln(a.Out, "no links")
 		return nil
 	}
-	apiview.PrintLinks(a.out, list)
+	apiview.PrintLinks(a.Out, list)
 	return nil
 }

@@ -7,10 +7,10 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/apiview"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/named"
 	"carrel/internal/show"
-	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -28,80 +28,23 @@ lists everything that runs, also what carrel run has started.
 		Example: "  carrel list\n  carrel list --json",
 		Args:    cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := a.desks(cmd.Context())
+			list, err := target.Desks(cmd.Context(), a.Env)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return show.JSON(a.out, show.NotNil(list))
+				return show.JSON(a.Out, show.NotNil(list))
 			}
 			if len(list) == 0 {
-				fmt.Fprintln(a.out, "no workspace has been started")
+				fmt.Fprintln(a.Out, "no workspace has been started")
 				return nil
 			}
-			apiview.PrintWorkspaces(a.out, list)
+			apiview.PrintWorkspaces(a.Out, list)
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
 	return cmdline.ExplainFlagErrors(cmd)
-}
-
-// desks lists all workspaces with names; what runs is asked itself.
-func (a *app) desks(ctx context.Context) ([]api.Desk, error) {
-	state := workspace.StatePath(a.getenv)
-	list, err := named.List(state)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := a.running()
-	if err != nil {
-		return nil, err
-	}
-	for i := range list {
-		for _, e := range entries {
-			if e.Name == list[i].Name {
-				a.refresh(ctx, e, &list[i])
-			}
-		}
-	}
-	return list, nil
-}
-
-// refresh puts in what a running workspace says itself.
-func (a *app) refresh(ctx context.Context, e supervisor.Entry, d *api.Desk) {
-	r, err := a.call(ctx, e, api.Request{Op: api.OpStatus})
-	if err != nil {
-		if d.State = api.StateNoAnswer; !e.Alive() {
-			d.State = api.StateStopped
-		}
-		return
-	}
-	d.Manifest, d.State, d.Pending, d.Events = e.Manifest, r.Status.State, r.Status.Pending, r.Status.Events
-	d.Purpose, d.Profile, d.Policy, d.Digest, d.Ceiling = r.Status.Purpose, r.Status.Profile, r.Status.Policy, r.Status.Digest, r.Status.Ceiling
-	if r.Status.Control != nil {
-		d.Control = *r.Status.Control
-	}
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	if apps, err := e.Apps(ctx); err == nil {
-		d.Apps = apps
-	}
-}
-
-// desk gives one workspace as it is now.
-func (a *app) desk(ctx context.Context, name string) (api.Desk, error) {
-	if err := named.CheckName(name); err != nil {
-		return api.Desk{}, err
-	}
-	d, err := named.Read(workspace.StatePath(a.getenv), name)
-	if err != nil {
-		return d, err
-	}
-	if e, ok, _ := a.deskRunning(name); ok {
-		a.refresh(ctx, e, &d)
-	}
-	return d, nil
 }
 
 // lookCommand is a command that shows something of one workspace, running or stopped.
@@ -110,16 +53,16 @@ func (a *app) lookCommand(use, short, long, example string, tell func(d api.Desk
 	cmd := &cobra.Command{
 		Use: use + " NAME [flags]", Short: short, Long: long + cmdline.PlainStatus, Example: example, Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := a.desk(cmd.Context(), args[0])
+			d, err := target.Desk(cmd.Context(), a.Env, args[0])
 			if err == nil && use != "status" { // which every caller may have
-				err = a.sameCeiling(use, d)
+				err = target.SameCeiling(a.Env, use, d)
 			}
 			if err != nil {
 				return err
 			}
 			return tell(d, asJSON)
 		},
-		ValidArgsFunction: a.completeDesk,
+		ValidArgsFunction: target.CompleteDesk(a.Env),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmdline.ExplainFlagErrors(cmd)
@@ -130,9 +73,9 @@ func (a *app) statusCommand() *cobra.Command {
 		"Shows one workspace with its policy, its control, and its apps.\n", "  carrel status dev\n  carrel status dev --json",
 		func(d api.Desk, asJSON bool) error {
 			if asJSON {
-				return show.JSON(a.out, d)
+				return show.JSON(a.Out, d)
 			}
-			apiview.PrintWorkspace(a.out, d)
+			apiview.PrintWorkspace(a.Out, d)
 			return nil
 		})
 }
@@ -140,7 +83,7 @@ func (a *app) statusCommand() *cobra.Command {
 func (a *app) manifestCommand() *cobra.Command {
 	return a.lookCommand("manifest", "Print what is written down of a workspace, as JSON", `Prints the manifest of a workspace: what it was started as, what ran in it, how
 that ended. It is there after the workspace has stopped, until carrel cleanup.
-`, "  carrel manifest dev", func(d api.Desk, _ bool) error { return show.JSON(a.out, d) })
+`, "  carrel manifest dev", func(d api.Desk, _ bool) error { return show.JSON(a.Out, d) })
 }
 
 func (a *app) artifactsCommand() *cobra.Command {
@@ -151,9 +94,9 @@ the output of its apps, its supervisor's own log.
 
 func (a *app) printArtifacts(list []api.Artifact, asJSON bool) error {
 	if asJSON {
-		return show.JSON(a.out, show.NotNil(list))
+		return show.JSON(a.Out, show.NotNil(list))
 	}
-	apiview.PrintArtifacts(a.out, list)
+	apiview.PrintArtifacts(a.Out, list)
 	return nil
 }
 
@@ -171,7 +114,7 @@ remembered. What runs is left alone.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.cleanup(cmd.Context(), args, dry, asJSON)
 		},
-		ValidArgsFunction: a.completeDesk,
+		ValidArgsFunction: target.CompleteDesk(a.Env),
 	}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
@@ -186,7 +129,7 @@ type swept struct {
 }
 
 func (a *app) cleanup(ctx context.Context, args []string, dry, asJSON bool) error {
-	list, err := a.desks(ctx) // sweeps the registry of the dead, too
+	list, err := target.Desks(ctx, a.Env) // sweeps the registry of the dead, too
 	if err != nil {
 		return err
 	}
@@ -198,9 +141,9 @@ func (a *app) cleanup(ctx context.Context, args []string, dry, asJSON bool) erro
 		one := swept{Name: d.Name}
 		if d.State != api.StateStopped {
 			one.Skipped = "it runs"
-		} else if why := a.sameCeiling("cleanup", d); why != nil {
+		} else if why := target.SameCeiling(a.Env, "cleanup", d); why != nil {
 			one.Skipped = why.Error()
-		} else if one.Removed, err = named.Sweep(workspace.StatePath(a.getenv), d.Name, dry, false); err != nil {
+		} else if one.Removed, err = named.Sweep(workspace.StatePath(a.Getenv), d.Name, dry, false); err != nil {
 			one.Skipped = err.Error()
 		}
 		one.Removed = show.NotNil(one.Removed)
@@ -210,7 +153,7 @@ func (a *app) cleanup(ctx context.Context, args []string, dry, asJSON bool) erro
 		return fmt.Errorf("no workspace %q\nhint: `carrel list` names them", args[0])
 	}
 	if asJSON {
-		return show.JSON(a.out, show.NotNil(out))
+		return show.JSON(a.Out, show.NotNil(out))
 	}
 	verb := "removed"
 	if dry {
@@ -218,13 +161,13 @@ func (a *app) cleanup(ctx context.Context, args []string, dry, asJSON bool) erro
 	}
 	for _, s := range out {
 		if s.Skipped != "" {
-			fmt.Fprintf(a.out, "left %s: %s\n", s.Name, show.OneLine(s.Skipped))
+			fmt.Fprintf(a.Out, "left %s: %s\n", s.Name, show.OneLine(s.Skipped))
 			continue
 		}
-		fmt.Fprintf(a.out, "%s %s: %s\n", verb, s.Name, show.Count(len(s.Removed), "file", "files"))
+		fmt.Fprintf(a.Out, "%s %s: %s\n", verb, s.Name, show.Count(len(s.Removed), "file", "files"))
 	}
 	if len(out) == 0 {
-		fmt.Fprintln(a.out, "nothing is left")
+		fmt.Fprintln(a.Out, "nothing is left")
 	}
 	return nil
 }
@@ -240,23 +183,23 @@ does. The history of the project stays.
 		Example: "  carrel revoke dev",
 		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, ok, err := a.deskRunning(args[0])
+			e, ok, err := target.WholeName(a.Env, args[0])
 			if err != nil {
 				return err
 			}
 			var removed []api.Artifact
-			if d, err := named.Read(workspace.StatePath(a.getenv), args[0]); err == nil {
-				if err := a.sameCeiling("revoke", d); err != nil {
+			if d, err := named.Read(workspace.StatePath(a.Getenv), args[0]); err == nil {
+				if err := target.SameCeiling(a.Env, "revoke", d); err != nil {
 					return err
 				}
 			}
 			if ok {
-				if err := a.end(cmd.Context(), e); err != nil {
+				if err := target.End(cmd.Context(), e); err != nil {
 					return err
 				}
 			}
 			for end := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
-				removed, err = named.Sweep(workspace.StatePath(a.getenv), args[0], false, false)
+				removed, err = named.Sweep(workspace.StatePath(a.Getenv), args[0], false, false)
 				if err == nil || time.Now().After(end) {
 					break
 				}
@@ -265,26 +208,13 @@ does. The history of the project stays.
 				return err
 			}
 			if asJSON {
-				return show.JSON(a.out, swept{Name: args[0], Removed: show.NotNil(removed)})
+				return show.JSON(a.Out, swept{Name: args[0], Removed: show.NotNil(removed)})
 			}
-			fmt.Fprintf(a.out, "removed %s: %s\n", args[0], show.Count(len(removed), "file", "files"))
+			fmt.Fprintf(a.Out, "removed %s: %s\n", args[0], show.Count(len(removed), "file", "files"))
 			return nil
 		},
-		ValidArgsFunction: a.completeDesk,
+		ValidArgsFunction: target.CompleteDesk(a.Env),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was removed as JSON")
 	return cmdline.ExplainFlagErrors(cmd)
-}
-
-// completeDesk names the workspaces that stay.
-func (a *app) completeDesk(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	list, _ := named.List(workspace.StatePath(a.getenv))
-	var names []string
-	for _, d := range list {
-		names = append(names, d.Name+"\t"+show.OneLine(show.Shorten(d.Purpose, show.ColumnMax)))
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

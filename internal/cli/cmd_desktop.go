@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/outfile"
 	"carrel/internal/show"
@@ -41,13 +42,13 @@ func (a *app) seeDesktop(ctx context.Context, name string, req *api.Desktop) (*a
 func (a *app) doDesktop(ctx context.Context, name string, req *api.Desktop, files ...*os.File) (*api.DesktopReply, []byte, error) {
 	r, data, err := a.askDesktop(ctx, name, api.OpDesktopDo, req, files...)
 	if r != nil && r.Human != "" {
-		fmt.Fprintf(a.err, "carrel: you have taken over: %s\n", show.OneLine(r.Human))
+		fmt.Fprintf(a.Err, "carrel: you have taken over: %s\n", show.OneLine(r.Human))
 	}
 	return r, data, err
 }
 
 func (a *app) askDesktop(ctx context.Context, name, op string, req *api.Desktop, files ...*os.File) (*api.DesktopReply, []byte, error) {
-	e, err := a.workspaceNamed(name)
+	e, err := target.Named(a.Env, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,7 +117,7 @@ standard output where that is no terminal. The format follows FILE's ending: png
 			if s.Format == "jpg" {
 				s.Format = "jpeg"
 			}
-			if file == "" && !asJSON && show.IsTerminal(a.out) {
+			if file == "" && !asJSON && show.IsTerminal(a.Out) {
 				return outfile.ErrPicture // before one is taken
 			}
 			said, data, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Shot: s})
@@ -125,14 +126,14 @@ standard output where that is no terminal. The format follows FILE's ending: png
 			}
 			toFile := file != "" && file != "-"
 			if toFile && !said.Picture.Unchanged || !toFile && !asJSON {
-				err = outfile.Data(file, a.out, data)
+				err = outfile.Data(file, a.Out, data)
 			}
 			if err == nil && asJSON {
-				err = show.JSON(a.out, said)
+				err = show.JSON(a.Out, said)
 			}
 			return err
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write it to this file")
 	cmd.Flags().StringVar(&s.Window, "window", "", "of this window, by its id")
@@ -257,12 +258,12 @@ while, with --changes until something else is seen.
 				return err
 			}
 			if size.Pointer = at.Pointer; asJSON {
-				return show.JSON(a.out, size)
+				return show.JSON(a.Out, size)
 			}
-			fmt.Fprintf(a.out, "%dx%d, the pointer is at %d,%d\n", size.Size[0], size.Size[1], at.Pointer[0], at.Pointer[1])
+			fmt.Fprintf(a.Out, "%dx%d, the pointer is at %d,%d\n", size.Size[0], size.Size[1], at.Pointer[0], at.Pointer[1])
 			return nil
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	cmd.Flags().DurationVar(&quiet, "still", 0, "wait until nothing has been painted for so long")
 	cmd.Flags().BoolVar(&changes, "changes", false, "wait until something else is seen")
@@ -294,7 +295,7 @@ desktop's walls.
 			r.Format = strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")
 			return a.record(cmd.Context(), args[0], file, limit, r)
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write it to this file")
 	cmd.Flags().IntVar(&r.FPS, "fps", 0, "frames a second, 1 to 60 (default 10)")
@@ -304,7 +305,7 @@ desktop's walls.
 
 // record copies a video until it is enough: then what has been painted is still written.
 func (a *app) record(ctx context.Context, name, file string, limit time.Duration, r *api.Record) error {
-	e, err := a.workspaceNamed(name)
+	e, err := target.Named(a.Env, name)
 	if err != nil {
 		return err
 	}
@@ -339,7 +340,7 @@ func (a *app) record(ctx context.Context, name, file string, limit time.Duration
 	}()
 	n, err := io.Copy(out, video)
 	if err = errors.Join(err, out.Close()); err != nil { // nobody waits for what cannot be written
-		if err = fmt.Errorf("-o %q: %w", file, pathError(err)); n > 0 {
+		if err = fmt.Errorf("-o %q: %w", file, cmdline.Cause(err)); n > 0 {
 			err = fmt.Errorf("%w\nhint: what was recorded until then is there, %s", err, show.Size(n))
 		} else {
 			_ = os.Remove(file)
@@ -347,7 +348,7 @@ func (a *app) record(ctx context.Context, name, file string, limit time.Duration
 		return err
 	}
 	if _, _, err = c.Next(); err == nil {
-		fmt.Fprintf(a.err, "carrel: %s has %s\n", show.QuoteIf(file), show.Size(n))
+		fmt.Fprintf(a.Err, "carrel: %s has %s\n", show.QuoteIf(file), show.Size(n))
 	}
 	return err
 }

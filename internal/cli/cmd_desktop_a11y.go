@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/show"
 
@@ -58,7 +59,7 @@ func (a *app) a11yLookCommand(find bool) *cobra.Command {
 			}
 			if !asJSON {
 				for line := range strings.Lines(string(data)) {
-					fmt.Fprintln(a.out, show.Escape(strings.TrimSuffix(line, "\n")))
+					fmt.Fprintln(a.Out, show.Escape(strings.TrimSuffix(line, "\n")))
 				}
 				return nil
 			}
@@ -66,10 +67,10 @@ func (a *app) a11yLookCommand(find bool) *cobra.Command {
 			if err := json.Indent(&out, data, "", "  "); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(a.out, strings.TrimSpace(out.String()))
+			_, err = fmt.Fprintln(a.Out, strings.TrimSpace(out.String()))
 			return err
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	cmd.Flags().StringVar(&t.App, "app", "", "only of applications whose name matches this regular expression")
 	cmd.Flags().IntVar(&t.Depth, "depth", 0, "only so many levels")
@@ -114,21 +115,21 @@ func (a *app) a11yDoCommand(do, takes, short string, least, most int) *cobra.Com
 			}
 			if do == api.ElementText {
 				_, text, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Element: e})
-				if err == nil && show.IsTerminal(a.out) {
+				if err == nil && show.IsTerminal(a.Out) {
 					text = []byte(show.Escape(string(text)) + "\n")
 				}
 				if err == nil {
-					_, err = a.out.Write(text)
+					_, err = a.Out.Write(text)
 				}
 				return err
 			}
 			said, _, err := a.doDesktop(cmd.Context(), args[0], &api.Desktop{Element: e})
 			if err == nil && said.Text != "" {
-				fmt.Fprintln(a.out, show.Escape(said.Text))
+				fmt.Fprintln(a.Out, show.Escape(said.Text))
 			}
 			return err
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	if do == api.ElementSet {
 		cmd.Flags().BoolVar(&value, "value", false, "a number, for sliders and the like")

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/memfile"
 	"carrel/internal/outfile"
@@ -53,17 +54,17 @@ func (a *app) clipboardGetCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if said.Type == api.TypeText && file == "" && show.IsTerminal(a.out) {
-				fmt.Fprintln(a.out, show.Escape(string(data)))
+			if said.Type == api.TypeText && file == "" && show.IsTerminal(a.Out) {
+				fmt.Fprintln(a.Out, show.Escape(string(data)))
 				return nil
 			}
 			if c.Targets || said.Type == api.TypeText && file == "" {
-				_, err = a.out.Write(data)
+				_, err = a.Out.Write(data)
 				return err
 			}
-			return outfile.Data(file, a.out, data)
+			return outfile.Data(file, a.Out, data)
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	clipFlags(cmd, c)
 	cmd.Flags().BoolVar(&c.Targets, "types", false, "list its formats, as JSON")
@@ -86,7 +87,7 @@ func (a *app) clipboardSetCommand() *cobra.Command {
 				return err
 			}
 			defer f.Close()
-			if _, err := io.Copy(f, io.LimitReader(a.in, maxCopied+1)); err != nil {
+			if _, err := io.Copy(f, io.LimitReader(a.In, maxCopied+1)); err != nil {
 				return fmt.Errorf("reading standard input: %w", err)
 			}
 			if st, err := f.Stat(); err == nil && st.Size() > maxCopied {
@@ -95,7 +96,7 @@ func (a *app) clipboardSetCommand() *cobra.Command {
 			_, _, err = a.doDesktop(cmd.Context(), args[0], &api.Desktop{Copy: c}, f)
 			return err
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	clipFlags(cmd, c)
 	return cmd

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/outfile"
 	"carrel/internal/show"
@@ -65,7 +67,7 @@ func (a *app) clickCommand() *cobra.Command {
 			}
 			return a.act(cmd, args[0], s)
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	cmd.Flags().IntVar(&s.Button, "button", 1, "1 left, 2 middle, 3 right, 8 back, 9 forward")
 	cmd.Flags().IntVar(&s.Count, "count", 1, "how often, quickly")
@@ -95,7 +97,7 @@ func (a *app) dragCommand() *cobra.Command {
 			s.Millis = millis(takes)
 			return a.act(cmd, args[0], s)
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	cmd.Flags().IntVar(&s.Button, "button", 1, "1 left, 2 middle, 3 right")
 	cmd.Flags().DurationVar(&takes, "for", 0, "how long it takes (default 200ms)")
@@ -123,7 +125,7 @@ func (a *app) scrollCommand() *cobra.Command {
 			}
 			return a.act(cmd, args[0], s)
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	cmd.Flags().StringVar(&at, "at", "", "there: X,Y")
 	cmd.Flags().StringVar(&s.Keys, "keys", "", "held meanwhile, as ctrl")
@@ -147,7 +149,7 @@ Return, Escape, Tab, F5, PageUp, a, ctrl+shift+t, alt+F4. The names of X work to
 			s.Keys, s.Millis = strings.Join(args[1:], " "), millis(hold)
 			return a.act(cmd, args[0], s)
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	cmd.Flags().IntVar(&s.Count, "count", 1, "how often, all of them")
 	cmd.Flags().DurationVar(&hold, "hold", 0, "hold each down for so long")
@@ -173,7 +175,7 @@ key Return.
 			text := args[1]
 			if text == "-" {
 				var err error
-				if text, err = readAllBounded(a.in); err != nil {
+				if text, err = cmdenv.ReadText(a.In); err != nil {
 					return err
 				}
 			}
@@ -189,7 +191,7 @@ key Return.
 			}
 			return nil
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	return cmdline.ExplainFlagErrors(cmd)
 }
@@ -218,7 +220,7 @@ press, release, drag, scroll, key, type or pause, and "at", "from", "button", "c
 		Example: `  echo '[{"do":"click","at":[400,300]},{"do":"type","text":"hello"},{"do":"key","keys":"Return"}]' | carrel input dev`,
 		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := readAllBounded(a.in)
+			text, err := cmdenv.ReadText(a.In)
 			if err != nil {
 				return err
 			}
@@ -228,7 +230,7 @@ press, release, drag, scroll, key, type or pause, and "at", "from", "button", "c
 			}
 			return a.act(cmd, args[0], steps...)
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	return cmdline.ExplainFlagErrors(cmd)
 }
@@ -258,7 +260,7 @@ and type_text work as well.
 			if told {
 				said, _, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Told: &c.ComputerSize})
 				if err == nil {
-					fmt.Fprintf(a.out, "%dx%d\n", said.Size[0], said.Size[1])
+					fmt.Fprintf(a.Out, "%dx%d\n", said.Size[0], said.Size[1])
 				}
 				return err
 			}
@@ -267,7 +269,7 @@ and type_text work as well.
 				text = args[1]
 			}
 			if text == "-" {
-				if text, err = readAllBounded(a.in); err != nil {
+				if text, err = cmdenv.ReadText(a.In); err != nil {
 					return err
 				}
 			}
@@ -281,19 +283,19 @@ and type_text work as well.
 				return err
 			}
 			if len(data) > 0 {
-				if err := outfile.Data(file, a.out, data); err != nil {
+				if err := outfile.Data(file, a.Out, data); err != nil {
 					return err
 				}
 			}
 			if asJSON {
-				return show.JSON(a.out, said)
+				return show.JSON(a.Out, said)
 			}
 			if said.Text != "" {
-				fmt.Fprintln(a.out, show.OneLine(said.Text))
+				fmt.Fprintln(a.Out, show.OneLine(said.Text))
 			}
 			return nil
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	cmd.Flags().StringVar(&c.Version, "version", "", "20241022 or 20250124 (the default)")
 	cmd.Flags().StringVar(&size, "size", "", "bound the pictures: WIDTHxHEIGHT (default one of the usual sizes)")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/show"
 
@@ -40,10 +41,10 @@ with --gone until none is any more.
 				return fmt.Errorf("the list of windows: %w", err)
 			}
 			if asJSON {
-				return show.JSON(a.out, list)
+				return show.JSON(a.Out, list)
 			}
 			if len(list) == 0 {
-				fmt.Fprintln(a.out, "no windows")
+				fmt.Fprintln(a.Out, "no windows")
 				return nil
 			}
 			t := &show.Table{}
@@ -51,10 +52,10 @@ with --gone until none is any more.
 			for _, w := range list {
 				t.Row(w.ID, show.OneLine(w.App), show.OneLine(w.Class), areaText(w.Area), windowState(&w), show.OneLine(show.Shorten(w.Title, show.ColumnMax)))
 			}
-			t.Print(a.out, "")
+			t.Print(a.Out, "")
 			return nil
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	cmd.Flags().StringVar(&q.Title, "title", "", "whose title matches")
 	cmd.Flags().StringVar(&q.Class, "class", "", "whose class matches")
@@ -127,7 +128,7 @@ carrel windows.
 			_, _, err := a.doDesktop(cmd.Context(), args[0], &api.Desktop{Window: w})
 			return err
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	return cmdline.ExplainFlagErrors(cmd)
 }

@@ -56,15 +56,15 @@ type diffJSON struct {
 
 func (a *app) diff(f *diffFlags, args []string) error {
 	var text bytes.Buffer
-	out := *a
+	out := *a.Env
 	if f.json {
-		out.out = &text
+		out.Out = &text
 	}
-	left, err := out.diffText(f, args)
+	left, err := (&app{&out}).diffText(f, args)
 	if err != nil || !f.json {
 		return err
 	}
-	return show.JSON(a.out, diffJSON{text.String(), left})
+	return show.JSON(a.Out, diffJSON{text.String(), left})
 }
 
 // diffText prints a diff, and gives what it does not tell.
@@ -82,8 +82,8 @@ func (a *app) diffText(f *diffFlags, args []string) (*api.LeftOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	to, isFile := a.out.(*os.File)
-	f.colour = isFile && term.IsTerminal(int(to.Fd())) && a.getenv("NO_COLOR") == ""
+	to, isFile := a.Out.(*os.File)
+	f.colour = isFile && term.IsTerminal(int(to.Fd())) && a.Getenv("NO_COLOR") == ""
 	told, unread := 0, make(map[string]bool)
 	for _, s := range steps {
 		all := slices.DeleteFunc(s.Changes(), func(c history.PathChange) bool {
@@ -97,9 +97,9 @@ func (a *app) diffText(f *diffFlags, args []string) (*api.LeftOut, error) {
 			unread[at] = true
 		}
 		if len(steps) > 1 && (path == "" || len(changes) > 0) {
-			fmt.Fprintf(a.out, "step %d: %s\n", s.Number, show.OneLine(stepview.CommandOf(stepview.StepOf(h.Log, s))))
+			fmt.Fprintf(a.Out, "step %d: %s\n", s.Number, show.OneLine(stepview.CommandOf(stepview.StepOf(h.Log, s))))
 		}
-		d := &stepview.Diff{Out: a.out, History: h, Step: s, Stat: f.stat, Colour: f.colour}
+		d := &stepview.Diff{Out: a.Out, History: h, Step: s, Stat: f.stat, Colour: f.colour}
 		for _, c := range changes {
 			d.Change(c)
 		}
@@ -114,7 +114,7 @@ func (a *app) diffText(f *diffFlags, args []string) (*api.LeftOut, error) {
 		return nil, fmt.Errorf("--path %q: %s did not change it; `carrel history --path` lists the steps that did", f.path, which)
 	}
 	out := api.NewLeftOut(len(unread))
-	stepview.PrintLeftOut(a.out, out)
+	stepview.PrintLeftOut(a.Out, out)
 	return out, h.Log.Unreadable()
 }
 

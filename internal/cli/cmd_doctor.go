@@ -41,8 +41,8 @@ Exit status:
   sudo apparmor_parser -r /etc/apparmor.d/carrel`,
 		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			state := workspace.StatePath(a.getenv)
-			m := doctor.This(a.getenv, state)
+			state := workspace.StatePath(a.Getenv)
+			m := doctor.This(a.Getenv, state)
 			if cmd.Flags().Changed("path") && !apparmor {
 				return fmt.Errorf("--path says for which program a profile is\nhint: add --print-apparmor")
 			}
@@ -53,7 +53,7 @@ Exit status:
 			r := doctor.Examine(kept.On(m))
 			r.Kept = kept.Kept()
 			if err := kept.Save(state); err != nil {
-				fmt.Fprintf(a.err, "carrel: %s\n", show.OneLine(err.Error()))
+				fmt.Fprintf(a.Err, "carrel: %s\n", show.OneLine(err.Error()))
 			}
 			return a.examine(r, asJSON)
 		},
@@ -79,17 +79,17 @@ func (a *app) printProfile(self, path string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(a.out, profile)
+	_, err = io.WriteString(a.Out, profile)
 	return err
 }
 
 func (a *app) examine(r doctor.Report, asJSON bool) error {
 	if asJSON {
-		if err := show.JSON(a.out, r); err != nil {
+		if err := show.JSON(a.Out, r); err != nil {
 			return err
 		}
 	} else {
-		printReport(a.out, r)
+		printReport(a.Out, r)
 	}
 	if !r.Ready {
 		return fmt.Errorf("carrel run has no walls of its own here: %s\nhint: another engine may hold what you want, with less; `carrel explain` shows which", strings.Join(r.Lacking(), ", "))

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"carrel/internal/api"
 	"carrel/internal/cmdline"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
@@ -51,9 +52,9 @@ type totalLimitsJSON struct {
 
 type projectUsageJSON struct {
 	ID       string    `json:"id"`
-	Project  text      `json:"project,omitempty"`
+	Project  api.Text  `json:"project,omitempty"`
 	Gone     bool      `json:"gone"`
-	Dir      text      `json:"dir"`
+	Dir      api.Text  `json:"dir"`
 	Steps    int64     `json:"steps"`
 	Disk     int64     `json:"disk_bytes"`
 	Exact    bool      `json:"exact"`
@@ -71,7 +72,7 @@ func (a *app) du(asJSON, exact bool) error {
 		return err
 	}
 	if asJSON {
-		return show.JSON(a.out, duOf(u))
+		return show.JSON(a.Out, duOf(u))
 	}
 	t := &show.Table{}
 	t.Row("STEPS", "KEPT", "LAST USED", "STATE", "PROJECT")
@@ -79,13 +80,13 @@ func (a *app) du(asJSON, exact bool) error {
 		t.Row(strconv.FormatInt(p.Steps, 10), show.Size(p.Bytes), p.Used.Local().Format(show.Stamp), projectState(p), projectName(p))
 	}
 	if len(u.Projects) > 0 {
-		t.Print(a.out, "")
+		t.Print(a.Out, "")
 	}
 	about := "about "
 	if exact {
 		about = ""
 	}
-	fmt.Fprintf(a.out, "%s%s on disk in all; %s\n", about, show.Size(u.Total), limitsText(u))
+	fmt.Fprintf(a.Out, "%s%s on disk in all; %s\n", about, show.Size(u.Total), limitsText(u))
 	return nil
 }
 
@@ -93,7 +94,7 @@ func duOf(u *workspace.Usages) duJSON {
 	j := duJSON{Projects: []projectUsageJSON{}, Total: u.Total, Limits: totalLimitsJSON{u.Each, u.Altogether}}
 	for _, p := range u.Projects {
 		j.Projects = append(j.Projects, projectUsageJSON{
-			ID: p.ID, Project: text(p.Path), Gone: p.Gone, Dir: text(p.Dir),
+			ID: p.ID, Project: api.Text(p.Path), Gone: p.Gone, Dir: api.Text(p.Dir),
 			Steps: p.Steps, Disk: p.Bytes, Exact: p.Exact, LastUsed: p.Used, Counted: p.Counted,
 		})
 	}

@@ -11,6 +11,8 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/attach"
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/desktopentry"
 	"carrel/internal/show"
@@ -69,7 +71,7 @@ func (a *app) execCommand() *cobra.Command {
 		Long: `Runs COMMAND in the running workspace NAME, with this terminal or these pipes. What
 it changes is a step of the history. It ends with this command: a signal is handed
 on, and when nobody waits any more it is ended.
-` + exitStatusHelp,
+` + cmdline.CommandStatus,
 		Example: `  carrel exec dev -- make test
   carrel exec dev --env DEBUG=1 -- npm run build
   git diff | carrel exec dev -- wc -l`,
@@ -84,7 +86,7 @@ on, and when nobody waits any more it is ended.
 			auto := term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
 			return a.exec(cmd.Context(), f, name, argv, (auto || tty) && !noTTY)
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	f.register(cmd)
 	cmd.Flags().BoolVarP(&tty, "tty", "t", false, "give it a terminal (default: if this is one)")
@@ -94,7 +96,7 @@ on, and when nobody waits any more it is ended.
 
 // exec runs a command in a workspace and ends as it ended.
 func (a *app) exec(ctx context.Context, f *commandFlags, name string, argv []string, tty bool) error {
-	e, err := a.workspaceNamed(name)
+	e, err := target.Named(a.Env, name)
 	if err != nil {
 		return err
 	}
@@ -107,14 +109,14 @@ func (a *app) exec(ctx context.Context, f *commandFlags, name string, argv []str
 	}
 	last, status, err := attach.Exec(ctx, e, c)
 	if err != nil {
-		return &exitError{status: status, err: err}
+		return &cmdenv.ExitError{Status: status, Err: err}
 	}
 	if f.json {
-		if err := show.JSON(a.err, last); err != nil {
+		if err := show.JSON(a.Err, last); err != nil {
 			return err
 		}
 	}
-	a.status = status
+	a.Status = status
 	if last.Signal != "" && !tty {
 		stdio.DieBy(syscall.Signal(status - 128))
 	}
@@ -130,7 +132,7 @@ func (a *app) launchCommand() *cobra.Command {
 		Long: `Starts COMMAND in the running workspace NAME and returns; what it writes is kept
 (carrel logs). With --wait exit it returns when the command has ended, with its
 status. --desktop-file starts what a .desktop launcher names, without a shell.
-` + exitStatusHelp,
+` + cmdline.CommandStatus,
 		Example: `  carrel launch dev --name server -- npm run dev
   carrel launch dev --wait exit -- make
   carrel launch dev --desktop-file /usr/share/applications/org.gnome.gedit.desktop`,
@@ -141,7 +143,7 @@ status. --desktop-file starts what a .desktop launcher names, without a shell.
 			}
 			return a.launch(cmd, f, workspace, argv, name, wait, desktopFile)
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	f.register(cmd)
 	cmd.Flags().StringVar(&name, "name", "", "call the app so (default: the program's name)")
@@ -157,18 +159,18 @@ func (a *app) launch(cmd *cobra.Command, f *commandFlags, workspace string, argv
 	}
 	if desktopFile != "" {
 		var err error
-		var called string
-		if argv, called, err = launcher(desktopFile, argv); err != nil {
+		var title string
+		if argv, title, err = launcher(desktopFile, argv); err != nil {
 			return err
 		}
 		if name == "" {
-			name = called
+			name = title
 		}
 	}
 	if len(argv) == 0 {
 		return fmt.Errorf("no command given\nhint: %s", cmdline.Usage(cmd))
 	}
-	e, err := a.workspaceNamed(workspace)
+	e, err := target.Named(a.Env, workspace)
 	if err != nil {
 		return err
 	}
@@ -179,18 +181,18 @@ func (a *app) launch(cmd *cobra.Command, f *commandFlags, workspace string, argv
 	c.Name = name
 	r, err := e.Call(cmd.Context(), api.Request{Op: api.OpLaunch, Command: &c})
 	if err != nil {
-		return &exitError{status: exitOf(r), err: err}
+		return &cmdenv.ExitError{Status: exitOf(r), Err: err}
 	}
 	if wait == "exit" {
 		if r, err = e.Call(cmd.Context(), api.Request{Op: api.OpWait, App: r.App.ID}); err != nil {
 			return err
 		}
-		a.status = r.App.Exit
+		a.Status = r.App.Exit
 	}
 	if f.json {
-		return show.JSON(a.out, r.App)
+		return show.JSON(a.Out, r.App)
 	}
-	fmt.Fprintf(a.out, "%s %s\n", r.App.ID, show.OneLine(r.App.Name))
+	fmt.Fprintf(a.Out, "%s %s\n", r.App.ID, show.OneLine(r.App.Name))
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"carrel/internal/agents"
+	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
 	"carrel/internal/explain"
 	"carrel/internal/policy"
@@ -16,7 +17,7 @@ import (
 
 // explainFlags are what explain takes beside the flags of run.
 type explainFlags struct {
-	run         runFlags
+	run         policyflags.Flags
 	paths       []string
 	hosts       []string
 	plan, shell bool
@@ -52,14 +53,14 @@ Exit status:
 	}
 	fs := cmd.Flags()
 	fs.SetInterspersed(false)
-	f.run.register(fs)
-	f.run.registerNoPrompts(fs)
+	f.run.Register(fs)
+	f.run.RegisterNoPrompts(fs)
 	fs.Lookup("json").Usage = "print everything that was decided as JSON"
 	fs.StringArrayVar(&f.paths, "path", nil, "say what holds at this path, and why")
 	fs.StringArrayVar(&f.hosts, "host", nil, "say whether this host can be reached, and why (NAME[:PORT])")
 	fs.BoolVar(&f.plan, "plan", false, "print the compiled plan, one step a line")
 	fs.BoolVar(&f.shell, "shell", false, "explain carrel shell instead of carrel run (persona human)")
-	a.registerCompletions(cmd)
+	policyflags.RegisterCompletions(a.Env, cmd)
 	cmdline.CompleteFlag(cmd, "host", cobra.NoFileCompletions)
 	return cmdline.ExplainFlagErrors(cmd)
 }
@@ -67,23 +68,23 @@ Exit status:
 func (a *app) explain(cmd *cobra.Command, f *explainFlags, argv []string) error {
 	p, err := a.prepareExplained(cmd, f, argv)
 	if err != nil {
-		return a.explainRefusal(f.run.json, err)
+		return a.explainRefusal(f.run.JSON, err)
 	}
-	x, err := explain.Of(p, explain.Question{Preset: f.run.preset, Paths: f.paths, Hosts: f.hosts, Plan: f.plan})
+	x, err := explain.Of(p, explain.Question{Preset: f.run.Preset, Paths: f.paths, Hosts: f.hosts, Plan: f.plan})
 	if err != nil {
 		return err
 	}
-	if f.run.json {
-		return show.JSON(a.out, x)
+	if f.run.JSON {
+		return show.JSON(a.Out, x)
 	}
-	x.Print(a.out, f.plan)
+	x.Print(a.Out, f.plan)
 	return nil
 }
 
 // prepareExplained prepares as run and shell do. Without a command it is a
 // plain one: what is default for every command, and no agent's.
 func (a *app) prepareExplained(cmd *cobra.Command, f *explainFlags, argv []string) (*workspace.Prepared, error) {
-	flags, err := f.run.request(cmd)
+	flags, err := f.run.Request(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -92,15 +93,15 @@ func (a *app) prepareExplained(cmd *cobra.Command, f *explainFlags, argv []strin
 		persona = policy.Human
 		argv = append([]string{workspace.UserShell(os.Getenv)}, argv...)
 	}
-	if b, ok := agents.BuiltinPreset(f.run.preset); len(argv) == 0 && (f.run.preset == "" || ok && len(b.Command) == 0) {
+	if b, ok := agents.BuiltinPreset(f.run.Preset); len(argv) == 0 && (f.run.Preset == "" || ok && len(b.Command) == 0) {
 		argv = []string{workspace.UserShell(os.Getenv)}
 	}
-	under, err := a.ceilings(f.run.permissions)
+	under, err := a.Ceilings(f.run.Permissions)
 	if err != nil {
 		return nil, err
 	}
 	p, err := workspace.Prepare(workspace.Request{
-		Argv: argv, Flags: flags, Default: persona, Preset: f.run.preset, PromptsOff: f.run.noPrompts, Ceilings: under, Engine: f.run.engine, Size: f.run.size, Environ: a.environ,
+		Argv: argv, Flags: flags, Default: persona, Preset: f.run.Preset, PromptsOff: f.run.NoPrompts, Ceilings: under, Engine: f.run.Engine, Size: f.run.Size, Environ: a.Environ,
 	})
 	if err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func (a *app) explainRefusal(asJSON bool, err error) error {
 	if !asJSON || err == nil {
 		return err
 	}
-	if jsonErr := show.JSON(a.out, explain.RefusalOf(err)); jsonErr != nil {
+	if jsonErr := show.JSON(a.Out, explain.RefusalOf(err)); jsonErr != nil {
 		return fmt.Errorf("%w; %w", err, jsonErr)
 	}
 	return err

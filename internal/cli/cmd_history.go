@@ -11,6 +11,8 @@ import (
 	"strconv"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/policy"
@@ -99,10 +101,10 @@ func (a *app) openHistoryFor(req workspace.Request, tellAs string) (*workspace.H
 		}
 	}
 	if h.Open != nil {
-		fmt.Fprintf(a.err, "carrel: %s\n", show.OneLine(h.Redacted(h.Open).Error()))
+		fmt.Fprintf(a.Err, "carrel: %s\n", show.OneLine(h.Redacted(h.Open).Error()))
 	}
 	for _, d := range h.Log.Damaged {
-		fmt.Fprintf(a.err, "carrel: the history is damaged: %s\n", show.OneLine(d))
+		fmt.Fprintf(a.Err, "carrel: the history is damaged: %s\n", show.OneLine(d))
 	}
 	return h, nil
 }
@@ -115,27 +117,18 @@ func isDirectory(project string) error {
 	st, err := os.Stat(project)
 	switch {
 	case err != nil:
-		return fmt.Errorf("--project %q: %w", project, pathError(err))
+		return fmt.Errorf("--project %q: %w", project, cmdline.Cause(err))
 	case !st.IsDir():
 		return fmt.Errorf("--project %q: it is no directory", project)
 	}
 	return nil
 }
 
-// pathError is an error without the operation and the path, which are told otherwise.
-func pathError(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
-}
-
 // tellElsewhere says where a history is that is no longer looked at: history.dir was
 // changed, and what is kept stays where it is.
 func (a *app) tellElsewhere(h *workspace.History) {
 	if h.Elsewhere != "" {
-		fmt.Fprintf(a.err, "carrel: there are no steps in %s; an older history of this project is in %s, from when history.dir was another\n", show.OneLine(show.QuoteIf(h.Dir)), show.OneLine(show.QuoteIf(h.Elsewhere)))
+		fmt.Fprintf(a.Err, "carrel: there are no steps in %s; an older history of this project is in %s, from when history.dir was another\n", show.OneLine(show.QuoteIf(h.Dir)), show.OneLine(show.QuoteIf(h.Elsewhere)))
 	}
 }
 
@@ -145,7 +138,7 @@ const maxSighted = 256 << 10
 // sighted asks a running workspace how much it shows of paths.
 func (a *app) sighted(id string) workspace.Sighted {
 	return func(paths []string) (out []api.Sight, err error) {
-		entries, err := a.running()
+		entries, err := target.Running(a.Env)
 		i := slices.IndexFunc(entries, func(e supervisor.Entry) bool { return e.ID == id })
 		if err == nil && i < 0 {
 			err = fmt.Errorf("workspace %q does not run any more", id)
@@ -157,7 +150,7 @@ func (a *app) sighted(id string) workspace.Sighted {
 				paths = paths[1:]
 			}
 			var r api.Reply
-			r, err = a.call(context.Background(), entries[i], req)
+			r, err = target.Call(context.Background(), entries[i], req)
 			out = append(out, []api.Sight(r.Sights)...)
 		}
 		return out, err
@@ -170,11 +163,11 @@ func (a *app) tellClosed(h *workspace.History, n uint64) error {
 	s := h.Log.Step(n)
 	switch {
 	case s == nil:
-		fmt.Fprintf(a.err, "carrel: an undo was interrupted before it changed anything\n")
+		fmt.Fprintf(a.Err, "carrel: an undo was interrupted before it changed anything\n")
 	case s.Begin.Kind == history.StepRun || s.Begin.Kind == history.StepJob:
-		fmt.Fprintf(a.err, "carrel: step %d was interrupted; `carrel show %d` lists what it had done, `carrel undo --step %d` takes it back\n", n, n, n)
+		fmt.Fprintf(a.Err, "carrel: step %d was interrupted; `carrel show %d` lists what it had done, `carrel undo --step %d` takes it back\n", n, n, n)
 	default:
-		fmt.Fprintf(a.err, "carrel: the %s of step %d was interrupted and is finished now\n", s.Begin.Kind, s.Begin.Of)
+		fmt.Fprintf(a.Err, "carrel: the %s of step %d was interrupted and is finished now\n", s.Begin.Kind, s.Begin.Of)
 		if s.End == nil {
 			return nil
 		}
@@ -184,7 +177,7 @@ func (a *app) tellClosed(h *workspace.History, n uint64) error {
 				return err
 			}
 			if !unnamed[string(at)] {
-				fmt.Fprintf(a.err, "carrel: %s was changed by somebody else meanwhile and is left as it is\n", show.OneLine(string(at)))
+				fmt.Fprintf(a.Err, "carrel: %s was changed by somebody else meanwhile and is left as it is\n", show.OneLine(string(at)))
 			}
 		}
 	}
@@ -192,8 +185,8 @@ func (a *app) tellClosed(h *workspace.History, n uint64) error {
 }
 
 func (a *app) historyRequest(project string) (workspace.Request, error) {
-	under, err := a.ceilings("")
-	return workspace.Request{Cwd: project, Environ: a.environ, Ceilings: under, Default: policy.Human, Version: Version()}, err
+	under, err := a.Ceilings("")
+	return workspace.Request{Cwd: project, Environ: a.Environ, Ceilings: under, Default: policy.Human, Version: cmdenv.Version()}, err
 }
 
 func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
@@ -223,17 +216,17 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 	}
 	if f.json {
 		slices.Reverse(list)
-		return show.JSON(a.out, show.NotNil(list))
+		return show.JSON(a.Out, show.NotNil(list))
 	}
 	if len(list) == 0 {
 		what := "no steps"
 		if path != "" {
 			what += " that changed " + stepview.Path(h, path)
 		}
-		fmt.Fprintln(a.out, show.OneLine(what+" in "+show.QuoteIf(h.Project)))
+		fmt.Fprintln(a.Out, show.OneLine(what+" in "+show.QuoteIf(h.Project)))
 		return nil
 	}
-	stepview.PrintSteps(a.out, list)
+	stepview.PrintSteps(a.Out, list)
 	return nil
 }
 
@@ -308,11 +301,11 @@ func (a *app) show(f *historyFlags, name string) error {
 	j.LeftOut = api.NewLeftOut(len(left))
 	if f.json {
 		j.AddChanges(changes)
-		return show.JSON(a.out, j)
+		return show.JSON(a.Out, j)
 	}
-	stepview.PrintStep(a.out, h, j, changes)
-	stepview.PrintLeftOut(a.out, j.LeftOut)
-	return stepview.PrintBetween(a.out, h, s)
+	stepview.PrintStep(a.Out, h, j, changes)
+	stepview.PrintLeftOut(a.Out, j.LeftOut)
+	return stepview.PrintBetween(a.Out, h, s)
 }
 
 // openStep opens the history of a project at a step.
@@ -336,7 +329,7 @@ func (a *app) soFar(h *workspace.History, s *history.Step) {
 		return
 	}
 	if err := h.SoFar(s); err != nil {
-		fmt.Fprintf(a.err, "carrel: step %d goes on, and what it has changed so far cannot be told in full: %s\n", s.Number, show.OneLine(err.Error()))
+		fmt.Fprintf(a.Err, "carrel: step %d goes on, and what it has changed so far cannot be told in full: %s\n", s.Number, show.OneLine(err.Error()))
 	}
 }
 

@@ -68,12 +68,12 @@ func (a *app) export(f *exportFlags, name string) error {
 		if m.Before {
 			side = "before"
 		}
-		fmt.Fprintf(a.err, "carrel: not in the tar: %s/%s: %s\n", side, show.OneLine(stepview.Path(h, m.Path)), show.OneLine(m.Why))
-		a.status = 1
+		fmt.Fprintf(a.Err, "carrel: not in the tar: %s/%s: %s\n", side, show.OneLine(stepview.Path(h, m.Path)), show.OneLine(m.Why))
+		a.Status = 1
 	}
 	if l := api.NewLeftOut(left); l != nil {
-		fmt.Fprintf(a.err, "carrel: not in the tar: %s: %s\n", show.Count(l.Paths, "path", "paths"), l.Why)
-		a.status = 1
+		fmt.Fprintf(a.Err, "carrel: not in the tar: %s: %s\n", show.Count(l.Paths, "path", "paths"), l.Why)
+		a.Status = 1
 	}
 	return nil
 }
@@ -84,10 +84,10 @@ var errTerminal = errors.New("a tar is nothing for a terminal\nhint: -o FILE wri
 // output where there is no name.
 func (a *app) writeTo(name string, write func(io.Writer) error) error {
 	if name == "" {
-		if out, ok := a.out.(*os.File); ok && term.IsTerminal(int(out.Fd())) {
+		if out, ok := a.Out.(*os.File); ok && term.IsTerminal(int(out.Fd())) {
 			return errTerminal
 		}
-		return write(a.out)
+		return write(a.Out)
 	}
 	return outfile.Whole(name, errTerminal, write)
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carrel/internal/api"
 	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/show"
@@ -53,11 +54,11 @@ type verifiedJSON struct {
 }
 
 type faultJSON struct {
-	Code string `json:"code"`
-	At   text   `json:"at"`
-	Step uint64 `json:"step,omitempty"`
-	Path text   `json:"path,omitempty"`
-	Why  string `json:"why"`
+	Code string   `json:"code"`
+	At   api.Text `json:"at"`
+	Step uint64   `json:"step,omitempty"`
+	Path api.Text `json:"path,omitempty"`
+	Why  string   `json:"why"`
 }
 
 func (a *app) verify(f *historyFlags) error {
@@ -89,23 +90,23 @@ func (a *app) verify(f *historyFlags) error {
 		}
 	}
 	if len(v.Faults) > 0 {
-		a.status = 1
+		a.Status = 1
 	}
 	if f.json {
 		j := verifiedJSON{OK: len(v.Faults) == 0, Segments: v.Segments, Steps: v.Steps, Objects: v.Objects, Running: v.Running, Faults: []faultJSON{}}
 		for _, x := range v.Faults {
-			j.Faults = append(j.Faults, faultJSON{x.Code, text(x.At), x.Step, text(x.Path), x.Why})
+			j.Faults = append(j.Faults, faultJSON{x.Code, api.Text(x.At), x.Step, api.Text(x.Path), x.Why})
 		}
-		return show.JSON(a.out, j)
+		return show.JSON(a.Out, j)
 	}
 	for _, x := range v.Faults {
-		fmt.Fprintln(a.out, show.OneLine(faultText(h, x)))
+		fmt.Fprintln(a.Out, show.OneLine(faultText(h, x)))
 	}
-	fmt.Fprintf(a.out, "%s in %s, %s kept: ", show.Count(v.Steps, "step", "steps"), show.Count(v.Segments, "journal", "journals"), show.Count(v.Objects, "file", "files"))
+	fmt.Fprintf(a.Out, "%s in %s, %s kept: ", show.Count(v.Steps, "step", "steps"), show.Count(v.Segments, "journal", "journals"), show.Count(v.Objects, "file", "files"))
 	if v.Running > 0 {
-		fmt.Fprintf(a.out, "%s going on and not compared, ", show.Count(v.Running, "run is", "runs are"))
+		fmt.Fprintf(a.Out, "%s going on and not compared, ", show.Count(v.Running, "run is", "runs are"))
 	}
-	fmt.Fprintln(a.out, show.Count(len(v.Faults), "fault", "faults"))
+	fmt.Fprintln(a.Out, show.Count(len(v.Faults), "fault", "faults"))
 	return nil
 }
 
@@ -142,7 +143,7 @@ cost nothing.
 
 // usageJSON says where the bytes of a history are.
 type usageJSON struct {
-	Dir          text            `json:"dir"`
+	Dir          api.Text        `json:"dir"`
 	OtherDisk    bool            `json:"other_file_system"` // than the project's: nothing can be linked or cloned
 	Steps        []stepUsageJSON `json:"steps"`
 	Unreferenced shareJSON       `json:"unreferenced"`
@@ -187,7 +188,7 @@ func (a *app) usage(f *historyFlags) error {
 		return err
 	}
 	j := usageJSON{
-		Dir: text(h.Dir), OtherDisk: h.OtherDisk,
+		Dir: api.Text(h.Dir), OtherDisk: h.OtherDisk,
 		Steps: []stepUsageJSON{}, Unreferenced: shareOf(u.Unreferenced), Journals: u.Journals, Total: shareOf(u.All),
 		Limits: limitsJSON{u.Limits.Bytes, u.Limits.Steps, u.Limits.StepBytes, u.Limits.FileBytes},
 	}
@@ -203,18 +204,18 @@ func (a *app) usage(f *historyFlags) error {
 		t.Row(strconv.FormatUint(one.Step, 10), show.Size(s.Bytes), show.Size(s.Disk), show.Shorten(stepview.CommandOf(stepview.StepOf(h.Log, s.Steps[0])), show.ColumnMax))
 	}
 	if f.json {
-		return show.JSON(a.out, j)
+		return show.JSON(a.Out, j)
 	}
 	if len(j.Steps) > 0 {
-		t.Print(a.out, "")
+		t.Print(a.Out, "")
 	}
 	if n := u.Unreferenced; n.Objects > 0 {
-		fmt.Fprintf(a.out, "%s in %s that nothing refers to; `carrel history gc` removes them\n", show.Size(n.Disk), show.Count(n.Objects, "file", "files"))
+		fmt.Fprintf(a.Out, "%s in %s that nothing refers to; `carrel history gc` removes them\n", show.Size(n.Disk), show.Count(n.Objects, "file", "files"))
 	}
-	fmt.Fprintf(a.out, "%s on disk in all, %s of it journals%s\n", show.Size(u.Disk()), show.Size(u.Journals), ofLimit(u.Limits.Bytes))
-	fmt.Fprintf(a.out, "kept in %s\n", show.OneLine(show.QuoteIf(h.Dir)))
+	fmt.Fprintf(a.Out, "%s on disk in all, %s of it journals%s\n", show.Size(u.Disk()), show.Size(u.Journals), ofLimit(u.Limits.Bytes))
+	fmt.Fprintf(a.Out, "kept in %s\n", show.OneLine(show.QuoteIf(h.Dir)))
 	if h.OtherDisk {
-		fmt.Fprintln(a.out, "that is another file system than the project's, so each file that is kept is copied; history.dir names a place on the project's")
+		fmt.Fprintln(a.Out, "that is another file system than the project's, so each file that is kept is copied; history.dir names a place on the project's")
 	}
 	return nil
 }
@@ -276,31 +277,31 @@ func busyHint(err error) error {
 
 // removalJSON is what was removed, or would be.
 type removalJSON struct {
-	DryRun bool      `json:"dry_run"`
-	Steps  []uint64  `json:"steps"`
-	Freed  shareJSON `json:"freed"`
-	Kept   int64     `json:"kept_disk_bytes"`
-	Over   int64     `json:"over_limit_bytes,omitempty"`
-	Left   []text    `json:"left,omitempty"`
+	DryRun bool       `json:"dry_run"`
+	Steps  []uint64   `json:"steps"`
+	Freed  shareJSON  `json:"freed"`
+	Kept   int64      `json:"kept_disk_bytes"`
+	Over   int64      `json:"over_limit_bytes,omitempty"`
+	Left   []api.Text `json:"left,omitempty"`
 }
 
 func (a *app) tellRemoval(f *historyFlags, r *history.Removal, dry bool) error {
 	if f.json {
-		return show.JSON(a.out, removalJSON{DryRun: dry, Steps: show.NotNil(r.Steps), Freed: shareOf(r.Freed), Kept: r.Kept, Over: r.Over, Left: show.Texts(r.Left)})
+		return show.JSON(a.Out, removalJSON{DryRun: dry, Steps: show.NotNil(r.Steps), Freed: shareOf(r.Freed), Kept: r.Kept, Over: r.Over, Left: show.Texts(r.Left)})
 	}
 	would := ""
 	if dry {
 		would = "would be "
 	}
 	if len(r.Steps) > 0 {
-		fmt.Fprintf(a.out, "%sdiscarded  %s\n", would, stepList(r.Steps))
+		fmt.Fprintf(a.Out, "%sdiscarded  %s\n", would, stepList(r.Steps))
 	}
 	for _, at := range r.Left {
-		fmt.Fprintf(a.out, "left alone  %s\n", show.OneLine(at))
+		fmt.Fprintf(a.Out, "left alone  %s\n", show.OneLine(at))
 	}
-	fmt.Fprintf(a.out, "%s, %s of the disk %sfreed; %s kept\n", show.Count(r.Freed.Objects, "file", "files"), show.Size(r.Freed.Disk), would, show.Size(r.Kept))
+	fmt.Fprintf(a.Out, "%s, %s of the disk %sfreed; %s kept\n", show.Count(r.Freed.Objects, "file", "files"), show.Size(r.Freed.Disk), would, show.Size(r.Kept))
 	if r.Over > 0 {
-		fmt.Fprintf(a.out, "that is %s more than history.max_bytes: the newest step stays whatever it takes, and beside it others keep half\n", show.Size(r.Over))
+		fmt.Fprintf(a.Out, "that is %s more than history.max_bytes: the newest step stays whatever it takes, and beside it others keep half\n", show.Size(r.Over))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/api"
 	"carrel/internal/cmdline"
 	"carrel/internal/hooks"
 	"carrel/internal/sandbox"
@@ -67,7 +68,7 @@ what it was before. Hooks of ours are known by the command line that they run.
 func (a *app) hooksEditCommand(op hooks.Operation, cmd *cobra.Command) *cobra.Command {
 	var asJSON, dry bool
 	cmd.RunE = func(_ *cobra.Command, names []string) error {
-		if a.getenv(workspace.EnvInside) == "1" {
+		if a.Getenv(workspace.EnvInside) == "1" {
 			return errors.New("this is inside a workspace, where an agent's settings are a copy that is forgotten\nhint: run it outside")
 		}
 		return a.editHooks(op, names, asJSON, dry)
@@ -101,24 +102,24 @@ func completeHooks(_ *cobra.Command, args []string, _ string) ([]string, cobra.S
 }
 
 func (a *app) hooksHost() hooks.Host {
-	return hooks.Host{Home: a.getenv("HOME"), Getenv: a.getenv, Program: sandbox.SelfPath}
+	return hooks.Host{Home: a.Getenv("HOME"), Getenv: a.Getenv, Program: sandbox.SelfPath}
 }
 
 // hooksJSON is what is printed of one agent.
 type hooksJSON struct {
 	Agent   string      `json:"agent"`
-	File    text        `json:"file"`
+	File    api.Text    `json:"file"`
 	State   hooks.State `json:"state"`   // with --dry-run: as it would be
-	Changed []text      `json:"changed"` // files that were written or removed
-	Notes   []text      `json:"notes"`
-	Error   text        `json:"error,omitempty"`
-	Diff    text        `json:"diff,omitempty"` // with --dry-run
+	Changed []api.Text  `json:"changed"` // files that were written or removed
+	Notes   []api.Text  `json:"notes"`
+	Error   api.Text    `json:"error,omitempty"`
+	Diff    api.Text    `json:"diff,omitempty"` // with --dry-run
 }
 
 func hooksOf(r hooks.Report) hooksJSON {
-	out := hooksJSON{Agent: r.Agent, File: text(r.File), State: r.State, Changed: []text{}, Notes: show.Texts(r.Notes)}
+	out := hooksJSON{Agent: r.Agent, File: api.Text(r.File), State: r.State, Changed: []api.Text{}, Notes: show.Texts(r.Notes)}
 	if r.Err != nil {
-		out.Error = text(r.Err.Error())
+		out.Error = api.Text(r.Err.Error())
 	}
 	return out
 }
@@ -136,17 +137,17 @@ func (a *app) hooksStatus(names []string, asJSON bool) error {
 		list = append(list, hooksOf(r))
 	}
 	if asJSON {
-		return show.JSON(a.out, list)
+		return show.JSON(a.Out, list)
 	}
 	t := &show.Table{}
 	t.Row("AGENT", "STATE", "FILE")
 	for _, h := range list {
 		t.Row(h.Agent, stateWords[h.State], show.QuoteIf(string(h.File)))
 	}
-	t.Print(a.out, "")
+	t.Print(a.Out, "")
 	for _, h := range list {
 		if h.Error != "" {
-			fmt.Fprintf(a.out, "%s: %s\n", h.Agent, show.OneLine(string(h.Error)))
+			fmt.Fprintf(a.Out, "%s: %s\n", h.Agent, show.OneLine(string(h.Error)))
 		}
 		a.printHookNotes(h)
 	}
@@ -160,7 +161,7 @@ var stateWords = map[hooks.State]string{
 
 func (a *app) printHookNotes(h hooksJSON) {
 	for _, n := range h.Notes {
-		fmt.Fprintf(a.out, "%s: note: %s\n", h.Agent, show.OneLine(string(n)))
+		fmt.Fprintf(a.Out, "%s: note: %s\n", h.Agent, show.OneLine(string(n)))
 	}
 }
 
@@ -190,9 +191,9 @@ func (a *app) editHooks(op hooks.Operation, names []string, asJSON, dry bool) er
 		h := hooksOf(c.Report)
 		for _, e := range c.Files {
 			if dry {
-				h.Diff += text(stepview.FileDiff(e.Path, e.Before, e.After))
+				h.Diff += api.Text(stepview.FileDiff(e.Path, e.Before, e.After))
 			} else {
-				h.Changed = append(h.Changed, text(e.Path))
+				h.Changed = append(h.Changed, api.Text(e.Path))
 			}
 		}
 		if !dry {
@@ -205,7 +206,7 @@ func (a *app) editHooks(op hooks.Operation, names []string, asJSON, dry bool) er
 		}
 	}
 	if asJSON {
-		return show.JSON(a.out, list)
+		return show.JSON(a.Out, list)
 	}
 	return nil
 }
@@ -213,11 +214,11 @@ func (a *app) editHooks(op hooks.Operation, names []string, asJSON, dry bool) er
 func (a *app) printHooks(op hooks.Operation, h hooksJSON, c *hooks.Change, dry bool) {
 	switch {
 	case len(c.Files) == 0 && op == hooks.Install:
-		fmt.Fprintf(a.out, "%s: nothing to do, the hooks are in %s\n", h.Agent, show.OneLine(show.QuoteIf(string(h.File))))
+		fmt.Fprintf(a.Out, "%s: nothing to do, the hooks are in %s\n", h.Agent, show.OneLine(show.QuoteIf(string(h.File))))
 	case len(c.Files) == 0:
-		fmt.Fprintf(a.out, "%s: nothing to do, no hooks are installed\n", h.Agent)
+		fmt.Fprintf(a.Out, "%s: nothing to do, no hooks are installed\n", h.Agent)
 	case dry:
-		stepview.PrintDiff(a.out, string(h.Diff))
+		stepview.PrintDiff(a.Out, string(h.Diff))
 	}
 	for _, e := range c.Files {
 		what := "the hooks are in"
@@ -229,7 +230,7 @@ func (a *app) printHooks(op hooks.Operation, h hooksJSON, c *hooks.Change, dry b
 		case op == hooks.Remove:
 			what = "the hooks are gone from"
 		}
-		fmt.Fprintf(a.out, "%s: %s %s\n", h.Agent, what, show.OneLine(show.QuoteIf(e.Path)))
+		fmt.Fprintf(a.Out, "%s: %s %s\n", h.Agent, what, show.OneLine(show.QuoteIf(e.Path)))
 	}
 	a.printHookNotes(h)
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"carrel/internal/api"
 	"carrel/internal/cmdline"
 	"carrel/internal/foreign"
 	"carrel/internal/jsontree"
@@ -87,7 +88,7 @@ func (a *app) runImport(f *importFlags, file string, read func([]byte, foreign.O
 	if err != nil {
 		return err
 	}
-	in, err := read(data, foreign.Options{Cwd: cwd, Home: a.getenv("HOME"), TmpDir: a.getenv("TMPDIR"), Lossy: f.lossy, GitFile: gitFile})
+	in, err := read(data, foreign.Options{Cwd: cwd, Home: a.Getenv("HOME"), TmpDir: a.Getenv("TMPDIR"), Lossy: f.lossy, GitFile: gitFile})
 	if err != nil {
 		return a.notImported(f, file, err)
 	}
@@ -95,7 +96,7 @@ func (a *app) runImport(f *importFlags, file string, read func([]byte, foreign.O
 		return err
 	}
 	if len(in.Lost) > 0 {
-		a.status = exitLost
+		a.Status = exitLost
 	}
 	return nil
 }
@@ -122,11 +123,11 @@ func gitFile(place string) string {
 
 // readForeign reads a bounded regular file, or standard input.
 func (a *app) readForeign(file string) ([]byte, error) {
-	r := a.in
+	r := a.In
 	if file != "-" {
 		f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO is not waited for
 		if err != nil {
-			return nil, fmt.Errorf("reading %q: %w", file, pathError(err))
+			return nil, fmt.Errorf("reading %q: %w", file, cmdline.Cause(err))
 		}
 		if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
 			f.Close()
@@ -150,31 +151,31 @@ func (a *app) readForeign(file string) ([]byte, error) {
 type importedJSON struct {
 	Policy any            `json:"policy"`
 	Lost   []foreign.Loss `json:"lost"`
-	Error  text           `json:"error,omitempty"`
+	Error  api.Text       `json:"error,omitempty"`
 }
 
 func (a *app) printImported(f *importFlags, in *foreign.Imported) error {
 	if f.json {
-		return show.JSON(a.out, importedJSON{Policy: in.Policy, Lost: append([]foreign.Loss{}, in.Lost...)})
+		return show.JSON(a.Out, importedJSON{Policy: in.Policy, Lost: append([]foreign.Loss{}, in.Lost...)})
 	}
 	for _, l := range in.Lost {
 		word := "left out"
 		if l.Restriction {
 			word = "NOT HELD"
 		}
-		fmt.Fprintf(a.err, "carrel: %s: %s\n", word, show.OneLine(l.String()))
+		fmt.Fprintf(a.Err, "carrel: %s: %s\n", word, show.OneLine(l.String()))
 	}
-	return show.JSON(a.out, in.Policy)
+	return show.JSON(a.Out, in.Policy)
 }
 
 func (a *app) notImported(f *importFlags, file string, err error) error {
 	if f.json {
-		out := importedJSON{Lost: []foreign.Loss{}, Error: text(err.Error())}
+		out := importedJSON{Lost: []foreign.Loss{}, Error: api.Text(err.Error())}
 		var lost *foreign.Error
 		if errors.As(err, &lost) {
 			out.Lost = lost.Lost
 		}
-		if jsonErr := show.JSON(a.out, out); jsonErr != nil {
+		if jsonErr := show.JSON(a.Out, out); jsonErr != nil {
 			return jsonErr
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/mcpserver"
@@ -114,11 +115,11 @@ func (a *app) serveMCP(cmd *cobra.Command, o mcpserver.Options, listen, tokenFil
 			return err
 		}
 	}
-	if o.Project, err = workspace.ProjectOf("", a.getenv); err != nil {
+	if o.Project, err = workspace.ProjectOf("", a.Getenv); err != nil {
 		return err
 	}
-	o.Program, o.Environ, o.Log, o.Version = "/proc/self/exe", a.environ, a.err, Version()
-	o.Registry = supervisor.Dirs(a.getenv("XDG_RUNTIME_DIR"), workspace.StatePath(a.getenv))
+	o.Program, o.Environ, o.Log, o.Version = "/proc/self/exe", a.Environ, a.Err, cmdenv.Version()
+	o.Registry = supervisor.Dirs(a.Getenv("XDG_RUNTIME_DIR"), workspace.StatePath(a.Getenv))
 	defer o.Ceiling.File.Close() // nil closes too
 	if o.Ceiling.File != nil {
 		o.Environ = slices.DeleteFunc(slices.Clone(o.Environ), func(v string) bool {
@@ -154,17 +155,17 @@ func (a *app) listenMCP(ctx context.Context, s *mcpserver.Server, listen, tokenF
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.err, "carrel: MCP over HTTP at %s\n", l.Addr())
+	fmt.Fprintf(a.Err, "carrel: MCP over HTTP at %s\n", l.Addr())
 	return s.ServeHTTP(ctx, l, token)
 }
 
 // frozenCeiling is what the server is held to for its life, as it is read now.
 func (a *app) frozenCeiling(flag string) (c mcpserver.Ceiling, err error) {
-	texts, err := a.ceilings(flag)
+	texts, err := a.Ceilings(flag)
 	if err != nil {
 		return c, err
 	}
-	loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: a.environ, Ceilings: texts})
+	loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: a.Environ, Ceilings: texts})
 	if err != nil {
 		return c, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/apiview"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/show"
@@ -59,7 +60,7 @@ interrupted.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.netLog(cmd, f, strings.Join(args, ""))
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	cmd.Flags().StringVar(&f.project, "project", "", "those of the project that holds this directory")
 	cmd.Flags().BoolVar(&f.all, "all", false, "those of all projects")
@@ -86,7 +87,7 @@ func (a *app) netLog(cmd *cobra.Command, f *netLogFlags, id string) error {
 	if err != nil {
 		return err
 	}
-	at, err := workspace.Locate(f.project, a.getenv("HOME"))
+	at, err := workspace.Locate(f.project, a.Getenv("HOME"))
 	if err != nil && !f.all && id == "" {
 		return err
 	}
@@ -99,7 +100,7 @@ func (a *app) netLog(cmd *cobra.Command, f *netLogFlags, id string) error {
 		}
 		return f.all || c.Project == at.Project
 	}
-	state := workspace.StatePath(a.getenv)
+	state := workspace.StatePath(a.Getenv)
 	var after workspace.LogEnd
 	if f.follow {
 		after = workspace.EndOfConnections(state) // before reading: nothing is missed, and nothing told twice
@@ -119,10 +120,10 @@ func (a *app) netLog(cmd *cobra.Command, f *netLogFlags, id string) error {
 	}
 	list = newest(list, f.last)
 	if f.json {
-		return show.JSON(a.out, show.NotNil(list))
+		return show.JSON(a.Out, show.NotNil(list))
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(a.out, "no connections")
+		fmt.Fprintln(a.Out, "no connections")
 	}
 	for _, c := range list {
 		if err := a.tellConnection(c, false); err != nil {
@@ -158,11 +159,11 @@ func (a *app) tellConnection(c api.Connection, asJSON bool) error {
 	if asJSON {
 		line, err := json.Marshal(c)
 		if err == nil {
-			_, err = fmt.Fprintf(a.out, "%s\n", show.PlainJSON(line))
+			_, err = fmt.Fprintf(a.Out, "%s\n", show.PlainJSON(line))
 		}
 		return err
 	}
-	_, err := fmt.Fprintln(a.out, show.OneLine(apiview.ConnectionText(c)))
+	_, err := fmt.Fprintln(a.Out, show.OneLine(apiview.ConnectionText(c)))
 	return err
 }
 
@@ -203,7 +204,7 @@ written into your configuration too.
 		if len(args) != 1 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return a.completeWorkspace(cmd, nil, word)
+		return target.CompleteWorkspace(a.Env)(cmd, nil, word)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id := ""
@@ -229,13 +230,13 @@ written into your configuration too.
 // workspaceHere is workspaceNamed, where no name means the one of this project.
 func (a *app) workspaceHere(prefix string) (supervisor.Entry, error) {
 	if prefix != "" {
-		return a.workspaceNamed(prefix)
+		return target.Named(a.Env, prefix)
 	}
-	at, err := workspace.Locate("", a.getenv("HOME"))
+	at, err := workspace.Locate("", a.Getenv("HOME"))
 	if err != nil {
 		return supervisor.Entry{}, err
 	}
-	entries, err := a.running()
+	entries, err := target.Running(a.Env)
 	if err != nil {
 		return supervisor.Entry{}, err
 	}
@@ -261,17 +262,17 @@ func (a *app) changeHost(ctx context.Context, e supervisor.Entry, allow bool, ho
 			return err
 		}
 	}
-	if _, err := a.call(ctx, e, req); err != nil {
+	if _, err := target.Call(ctx, e, req); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "%s %s in %s, as long as it runs\n", done, show.OneLine(show.QuoteIf(host)), e.ID)
+	fmt.Fprintf(a.Out, "%s %s in %s, as long as it runs\n", done, show.OneLine(show.QuoteIf(host)), e.ID)
 	return nil
 }
 
 // personAllows wants the workspace's id typed. The supervisor looks at us first,
 // so that nobody types for nothing; it looks again at the end.
 func (a *app) personAllows(ctx context.Context, e supervisor.Entry, host string) error {
-	if _, err := a.call(ctx, e, api.Request{Op: api.OpNetAllow, Host: host, Check: true}); err != nil {
+	if _, err := target.Call(ctx, e, api.Request{Op: api.OpNetAllow, Host: host, Check: true}); err != nil {
 		return err
 	}
 	tty, err := supervisor.OpenTerminal()
@@ -298,13 +299,13 @@ func (a *app) personAllows(ctx context.Context, e supervisor.Entry, host string)
 
 // saveHost writes a rule into the user's configuration.
 func (a *app) saveHost(deny bool, rule string) error {
-	file := config.UserFile(a.configOptions())
+	file := config.UserFile(a.ConfigOptions())
 	if file == "" {
 		return errors.New("there is no place for your configuration: neither XDG_CONFIG_HOME nor HOME is an absolute path")
 	}
 	if err := config.AddHost(file, deny, rule); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "%s is in %s\n", show.OneLine(show.QuoteIf(rule)), show.OneLine(show.QuoteIf(file)))
+	fmt.Fprintf(a.Out, "%s is in %s\n", show.OneLine(show.QuoteIf(rule)), show.OneLine(show.QuoteIf(file)))
 	return nil
 }

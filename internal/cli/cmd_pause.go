@@ -1,12 +1,11 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/inside"
 	"carrel/internal/show"
@@ -14,10 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 )
-
-// endTime is how long a workspace has to end: it gets five seconds to do it in
-// order, and then is made to.
-const endTime = 15 * time.Second
 
 func (a *app) pauseCommand() *cobra.Command {
 	return a.holdCommand(api.OpPause, "Stop every process of a workspace for a while",
@@ -43,22 +38,22 @@ func (a *app) holdCommand(op, short, long, done string) *cobra.Command {
 		Example: "  carrel " + op + " 3f2a91c0\n  carrel " + op + " 3f",
 		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := a.workspaceNamed(args[0])
+			e, err := target.Named(a.Env, args[0])
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), pauseTime)
+			ctx, cancel := context.WithTimeout(cmd.Context(), target.PauseTime)
 			defer cancel()
 			if _, err := e.Call(ctx, api.Request{Op: op}); err != nil {
 				return err
 			}
 			if asJSON {
-				return show.JSON(a.out, held{e.ID, e.Name, done})
+				return show.JSON(a.Out, held{e.ID, e.Name, done})
 			}
-			fmt.Fprintf(a.out, "%s %s\n", done, called(e))
+			fmt.Fprintf(a.Out, "%s %s\n", done, target.Called(e))
 			return nil
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was done as JSON")
 	return cmdline.ExplainFlagErrors(cmd)
@@ -86,22 +81,22 @@ beginning; inside a workspace that stays it may be left out.
   carrel stop 3f`,
 		Args: cmdline.AtMostOne("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if a.inside() {
+			if target.Inside(a.Env) {
 				return a.holdFromInside(inside.Stop, "stopping")
 			}
 			if len(args) == 0 {
 				return fmt.Errorf("%q needs a workspace\nhint: `carrel ps` lists them", cmd.CommandPath())
 			}
-			e, err := a.workspaceNamed(args[0])
+			e, err := target.Named(a.Env, args[0])
 			if err != nil {
 				return err
 			}
-			if err := a.end(cmd.Context(), e); err != nil || !asJSON {
+			if err := target.End(cmd.Context(), e); err != nil || !asJSON {
 				return a.ended(e, err)
 			}
-			return show.JSON(a.out, held{e.ID, e.Name, "stopped"})
+			return show.JSON(a.Out, held{e.ID, e.Name, "stopped"})
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was done as JSON")
 	return cmdline.ExplainFlagErrors(cmd)
@@ -109,27 +104,12 @@ beginning; inside a workspace that stays it may be left out.
 
 // stop ends a workspace, returns when it has ended, and says so.
 func (a *app) stop(ctx context.Context, e supervisor.Entry) error {
-	return a.ended(e, a.end(ctx, e))
+	return a.ended(e, target.End(ctx, e))
 }
 
 func (a *app) ended(e supervisor.Entry, err error) error {
 	if err == nil {
-		fmt.Fprintf(a.out, "stopped %s\n", called(e))
+		fmt.Fprintf(a.Out, "stopped %s\n", target.Called(e))
 	}
 	return err
 }
-
-func (a *app) end(ctx context.Context, e supervisor.Entry) error {
-	ctx, cancel := context.WithTimeout(ctx, endTime)
-	defer cancel()
-	if _, err := e.Call(ctx, api.Request{Op: api.OpStop}); err != nil && e.Alive() {
-		return err
-	}
-	if err := e.WaitEnd(ctx); err != nil {
-		return fmt.Errorf("%w\nhint: kill -KILL %d ends its supervisor and everything inside", err, e.PID)
-	}
-	return nil
-}
-
-// called is what people call a workspace.
-func called(e supervisor.Entry) string { return cmp.Or(e.Name, e.ID) }

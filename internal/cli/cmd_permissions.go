@@ -72,7 +72,7 @@ without --app no program. The output is the same with --json.
 			if err != nil {
 				return a.explainRefusal(asJSON, err)
 			}
-			_, err = a.out.Write(text)
+			_, err = a.Out.Write(text)
 			return err
 		},
 	}
@@ -187,16 +187,16 @@ func (a *app) validateCeiling(file string, asJSON bool) error {
 	found.add(problems...)
 	if asJSON {
 		out := validatedJSON{Valid: len(problems) == 0, Problems: show.NotNil(found.Problems), shownCeilings: shown}
-		if err := show.JSON(a.out, out); err != nil {
+		if err := show.JSON(a.Out, out); err != nil {
 			return err
 		}
 	} else {
 		for _, p := range found.Problems {
-			fmt.Fprintln(a.out, show.OneLine(p.line))
+			fmt.Fprintln(a.Out, show.OneLine(p.line))
 		}
 		if shown != nil {
-			fmt.Fprintf(a.out, "%s: ok\nhash  %s\n", show.OneLine(show.QuoteIf(file)), shown.Hash)
-			shown.printAdvice(a.out)
+			fmt.Fprintf(a.Out, "%s: ok\nhash  %s\n", show.OneLine(show.QuoteIf(file)), shown.Hash)
+			shown.printAdvice(a.Out)
 		}
 	}
 	if len(problems) > 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"carrel/internal/api"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/explain"
@@ -22,7 +23,7 @@ import (
 type shownCeilings struct {
 	Configured bool              `json:"configured"`
 	Restricted bool              `json:"restricted"`
-	Source     text              `json:"source,omitempty"`
+	Source     api.Text          `json:"source,omitempty"`
 	Hash       string            `json:"hash,omitempty"`
 	Expires    string            `json:"expires,omitempty"`
 	Expired    bool              `json:"expired"`
@@ -33,7 +34,7 @@ type shownCeilings struct {
 
 // shownCeiling is one of them.
 type shownCeiling struct {
-	Source      text               `json:"source"`
+	Source      api.Text           `json:"source"`
 	Operator    bool               `json:"operator,omitempty"`
 	Hash        string             `json:"hash"`
 	Permissions policy.Permissions `json:"permissions"`
@@ -41,18 +42,18 @@ type shownCeiling struct {
 }
 
 type shownLimit struct {
-	Dimension string `json:"dimension"`
-	Value     text   `json:"value"`
-	Limited   bool   `json:"limited"`
-	Where     text   `json:"where,omitempty"`
+	Dimension string   `json:"dimension"`
+	Value     api.Text `json:"value"`
+	Limited   bool     `json:"limited"`
+	Where     api.Text `json:"where,omitempty"`
 }
 
 // advisory is something that is right, and may not mean what it looks like.
 type advisory struct {
-	Dimension string `json:"dimension,omitempty"`
-	Subject   text   `json:"subject,omitempty"`
-	Message   text   `json:"message"`
-	Where     text   `json:"where"`
+	Dimension string   `json:"dimension,omitempty"`
+	Subject   api.Text `json:"subject,omitempty"`
+	Message   api.Text `json:"message"`
+	Where     api.Text `json:"where"`
 }
 
 func (a *app) permissionsShowCommand() *cobra.Command {
@@ -69,11 +70,11 @@ dimension what it allows and where that stands, and what a person should know of
   carrel --permissions ceiling.json permissions show --json`,
 		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			under, err := a.ceilings(permissions)
+			under, err := a.Ceilings(permissions)
 			if err != nil {
 				return err
 			}
-			loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: a.environ, Ceilings: under})
+			loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: a.Environ, Ceilings: under})
 			if err != nil {
 				return err
 			}
@@ -82,9 +83,9 @@ dimension what it allows and where that stands, and what a person should know of
 				return err
 			}
 			if asJSON {
-				return show.JSON(a.out, shown)
+				return show.JSON(a.Out, shown)
 			}
-			shown.print(a.out)
+			shown.print(a.Out)
 			return nil
 		},
 	}
@@ -107,7 +108,7 @@ func (a *app) shownOf(under []config.CeilingText, layers []policy.Layer) (*shown
 		names = append(names, under[i].Source)
 		s.add(c, under[i].Source, false, a.surroundings(under[i].Source))
 	}
-	s.Source = text(strings.Join(names, ", "))
+	s.Source = api.Text(strings.Join(names, ", "))
 	for _, l := range layers {
 		if l.Ceiling != nil {
 			all.Operator = append(all.Operator, l.Ceiling)
@@ -125,7 +126,7 @@ func (a *app) shownOf(under []config.CeilingText, layers []policy.Layer) (*shown
 
 // surroundings are what advice has to know of this machine.
 func (a *app) surroundings(file string) policy.Surroundings {
-	around := policy.Surroundings{Home: a.getenv("HOME")}
+	around := policy.Surroundings{Home: a.Getenv("HOME")}
 	if filepath.IsAbs(file) {
 		around.File = file
 		if real, err := filepath.EvalSymlinks(file); err == nil {
@@ -138,17 +139,17 @@ func (a *app) surroundings(file string) policy.Surroundings {
 func (s *shownCeilings) add(c *policy.Ceiling, from string, operator bool, around policy.Surroundings) {
 	one := *c
 	one.Also = nil
-	shown := shownCeiling{Source: text(from), Operator: operator, Hash: config.CeilingHash(&one), Permissions: one.Permissions(), Dimensions: []shownLimit{}}
+	shown := shownCeiling{Source: api.Text(from), Operator: operator, Hash: config.CeilingHash(&one), Permissions: one.Permissions(), Dimensions: []shownLimit{}}
 	for _, l := range one.Limits() {
-		limit := shownLimit{Dimension: string(l.Dimension), Value: text(l.Value), Limited: l.Limited}
+		limit := shownLimit{Dimension: string(l.Dimension), Value: api.Text(l.Value), Limited: l.Limited}
 		if l.Limited {
-			limit.Where = text(l.Source.String())
+			limit.Where = api.Text(l.Source.String())
 		}
 		shown.Dimensions = append(shown.Dimensions, limit)
 	}
 	s.Ceilings = append(s.Ceilings, shown)
 	for _, adv := range one.Advice(around) {
-		s.Advisories = append(s.Advisories, advisory{Dimension: string(adv.Dimension), Subject: text(adv.Subject), Message: text(adv.Message), Where: text(adv.Source.String())})
+		s.Advisories = append(s.Advisories, advisory{Dimension: string(adv.Dimension), Subject: api.Text(adv.Subject), Message: api.Text(adv.Message), Where: api.Text(adv.Source.String())})
 	}
 }
 
@@ -218,11 +219,11 @@ type comparedJSON struct {
 }
 
 type changedJSON struct {
-	Dimension string `json:"dimension"`
-	From      text   `json:"from"`
-	To        text   `json:"to"`
-	More      []text `json:"more"`
-	Less      []text `json:"less"`
+	Dimension string     `json:"dimension"`
+	From      api.Text   `json:"from"`
+	To        api.Text   `json:"to"`
+	More      []api.Text `json:"more"`
+	Less      []api.Text `json:"less"`
 }
 
 func (a *app) diffCeilings(from, to string, asJSON bool) error {
@@ -239,22 +240,22 @@ func (a *app) diffCeilings(from, to string, asJSON bool) error {
 	out := comparedJSON{From: config.CeilingHash(both[0]), To: config.CeilingHash(both[1]), Changes: []changedJSON{}}
 	out.Same = out.From == out.To
 	for _, c := range policy.DiffCeilings(both[0], both[1]) {
-		out.Changes = append(out.Changes, changedJSON{string(c.Dimension), text(c.From), text(c.To), show.NotNil(show.Texts(c.More)), show.NotNil(show.Texts(c.Less))})
+		out.Changes = append(out.Changes, changedJSON{string(c.Dimension), api.Text(c.From), api.Text(c.To), show.NotNil(show.Texts(c.More)), show.NotNil(show.Texts(c.Less))})
 	}
 	if asJSON {
-		return show.JSON(a.out, out)
+		return show.JSON(a.Out, out)
 	}
 	for _, c := range out.Changes {
-		fmt.Fprintf(a.out, "%s: %s -> %s\n", c.Dimension, show.OneLine(string(c.From)), show.OneLine(string(c.To)))
+		fmt.Fprintf(a.Out, "%s: %s -> %s\n", c.Dimension, show.OneLine(string(c.From)), show.OneLine(string(c.To)))
 		for _, more := range c.More {
-			fmt.Fprintf(a.out, "  + %s\n", show.OneLine(string(more)))
+			fmt.Fprintf(a.Out, "  + %s\n", show.OneLine(string(more)))
 		}
 		for _, less := range c.Less {
-			fmt.Fprintf(a.out, "  - %s\n", show.OneLine(string(less)))
+			fmt.Fprintf(a.Out, "  - %s\n", show.OneLine(string(less)))
 		}
 	}
 	if len(out.Changes) == 0 {
-		fmt.Fprintln(a.out, "both allow the same")
+		fmt.Fprintln(a.Out, "both allow the same")
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"carrel/internal/agents"
+	"carrel/internal/api"
+	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/explain"
@@ -34,13 +36,13 @@ drives them unless you say --persona agent.
 // namedPreset is a preset of either origin, as it is printed.
 type namedPreset struct {
 	Name        string         `json:"name"`
-	Description text           `json:"description,omitempty"`
+	Description api.Text       `json:"description,omitempty"`
 	Persona     policy.Persona `json:"persona"`
 	Fixed       bool           `json:"persona_fixed"` // built in: cannot be changed
-	Command     []text         `json:"command"`       // empty: the user's shell
+	Command     []api.Text     `json:"command"`       // empty: the user's shell
 	Agent       string         `json:"agent,omitempty"`
 	Origin      string         `json:"origin"` // built-in, user, operator
-	Where       text           `json:"where,omitempty"`
+	Where       api.Text       `json:"where,omitempty"`
 	Values      []setting      `json:"values,omitempty"` // what it asks for
 }
 
@@ -48,12 +50,12 @@ type namedPreset struct {
 func presets(loaded *config.Loaded) []namedPreset {
 	var out []namedPreset
 	for _, b := range agents.BuiltinPresets() {
-		out = append(out, namedPreset{Name: b.Name, Description: text(b.Title), Persona: b.Persona, Fixed: true,
+		out = append(out, namedPreset{Name: b.Name, Description: api.Text(b.Title), Persona: b.Persona, Fixed: true,
 			Command: show.Texts(b.Command), Agent: b.Agent, Origin: "built-in"})
 	}
 	for _, p := range loaded.Presets {
-		out = append(out, namedPreset{Name: p.Name, Description: text(p.Description), Persona: p.Persona,
-			Command: show.Texts(p.Command), Origin: originOf(loaded, p), Where: text(place(p.Source.File, p.Source.Line)), Values: valuesOf(loaded, p)})
+		out = append(out, namedPreset{Name: p.Name, Description: api.Text(p.Description), Persona: p.Persona,
+			Command: show.Texts(p.Command), Origin: originOf(loaded, p), Where: api.Text(place(p.Source.File, p.Source.Line)), Values: valuesOf(loaded, p)})
 	}
 	return out
 }
@@ -75,13 +77,13 @@ func valuesOf(loaded *config.Loaded, p config.Preset) []setting {
 		if !ok || v.Source.File != p.Source.File || key == "command" || key == "description" || key == "persona" {
 			continue
 		}
-		out = append(out, setting{Key: text(key), Value: text(v.Value), Source: explain.SourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
+		out = append(out, setting{Key: api.Text(key), Value: api.Text(v.Value), Source: explain.SourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
 	}
 	return out
 }
 
 func (a *app) readPresets() ([]namedPreset, error) {
-	loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: a.environ})
+	loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: a.Environ})
 	if err != nil {
 		return nil, err
 	}
@@ -103,14 +105,14 @@ func (a *app) presetListCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return show.JSON(a.out, list)
+				return show.JSON(a.Out, list)
 			}
 			t := &show.Table{}
 			t.Row("NAME", "PERSONA", "FROM", "COMMAND", "DESCRIPTION")
 			for _, p := range list {
 				t.Row(p.Name, string(p.Persona), p.Origin, p.commandLine(), string(p.Description))
 			}
-			t.Print(a.out, "")
+			t.Print(a.Out, "")
 			return nil
 		},
 	}
@@ -134,7 +136,7 @@ func (a *app) presetShowCommand() *cobra.Command {
 		Example: `  carrel preset show claude
   carrel preset show review --json`,
 		Args:              cmdline.OneArg("the name of a preset"),
-		ValidArgsFunction: cmdline.FirstArg(a.completePreset),
+		ValidArgsFunction: cmdline.FirstArg(policyflags.CompletePreset(a.Env)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			list, err := a.readPresets()
 			if err != nil {
@@ -145,7 +147,7 @@ func (a *app) presetShowCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return show.JSON(a.out, p)
+				return show.JSON(a.Out, p)
 			}
 			p.print(a)
 			return nil
@@ -178,7 +180,7 @@ func (p *namedPreset) print(a *app) {
 	for _, v := range p.Values {
 		t.Row("asks for", string(v.Key)+": "+show.QuoteIf(string(v.Value)))
 	}
-	t.Print(a.out, "")
+	t.Print(a.Out, "")
 }
 
 func findPreset(list []namedPreset, name string) (*namedPreset, error) {

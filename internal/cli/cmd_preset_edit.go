@@ -3,12 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"carrel/internal/agents"
+	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/policy"
@@ -18,7 +16,7 @@ import (
 )
 
 func (a *app) presetAddCommand() *cobra.Command {
-	f := &runFlags{}
+	f := &policyflags.Flags{}
 	var description string
 	var replace bool
 	cmd := &cobra.Command{
@@ -32,24 +30,24 @@ otherwise. The other flags become the preset's policy.
   carrel preset add demo --description "The demo" --network local -- ./demo --fast`,
 		Args: addArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			keys, err := f.presetKeys(cmd)
+			keys, err := f.PresetKeys(cmd)
 			if err != nil {
 				return err
 			}
 			return a.addPreset(config.NewPreset{
-				Name: args[0], Command: args[1:], Persona: policy.Persona(f.persona), Description: description,
+				Name: args[0], Command: args[1:], Persona: policy.Persona(f.Persona), Description: description,
 				Keys: keys, Replace: replace, Builtin: builtinNames(),
 			})
 		},
 	}
-	f.register(cmd.Flags())
+	f.Register(cmd.Flags())
 	cmd.Flags().StringVar(&description, "description", "", "one line for preset list")
 	cmd.Flags().BoolVar(&replace, "replace", false, "replace a preset of that name")
 	for _, flag := range []string{"preset", "json", "permissions", "backend", "engine"} { // they belong to one run
 		_ = cmd.Flags().MarkHidden(flag)
 	}
 	cmd.ValidArgsFunction = cmdline.FirstArg(cobra.NoFileCompletions)
-	a.registerCompletions(cmd)
+	policyflags.RegisterCompletions(a.Env, cmd)
 	return cmd
 }
 
@@ -70,9 +68,9 @@ func addArgs(cmd *cobra.Command, args []string) error {
 
 func (a *app) addPreset(p config.NewPreset) error {
 	if p.Persona != "" && p.Persona != policy.Human && p.Persona != policy.Agent {
-		return fmt.Errorf("--persona %q is not one of %s", string(p.Persona), strings.Join(personaWords, ", "))
+		return fmt.Errorf("--persona %q is not one of %s", string(p.Persona), strings.Join(policyflags.PersonaWords, ", "))
 	}
-	file := config.UserFile(a.configOptions())
+	file := config.UserFile(a.ConfigOptions())
 	if file == "" {
 		return errors.New("there is no place for your configuration: neither XDG_CONFIG_HOME nor HOME is an absolute path")
 	}
@@ -83,7 +81,7 @@ func (a *app) addPreset(p config.NewPreset) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "preset %s is in %s\n", p.Name, show.OneLine(show.QuoteIf(file)))
+	fmt.Fprintf(a.Out, "preset %s is in %s\n", p.Name, show.OneLine(show.QuoteIf(file)))
 	return nil
 }
 
@@ -95,21 +93,21 @@ func (a *app) presetRemoveCommand() *cobra.Command {
 		Example: "  carrel preset remove demo",
 		Args:    cmdline.OneArg("the name of a preset of your own"),
 		ValidArgsFunction: cmdline.FirstArg(func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return a.ownPresetNames(), cobra.ShellCompDirectiveNoFileComp
+			return policyflags.OwnPresetNames(a.Env), cobra.ShellCompDirectiveNoFileComp
 		}),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
 			if _, ok := agents.BuiltinPreset(name); ok {
 				return fmt.Errorf("preset %q is built in and cannot be removed", name)
 			}
-			file := config.UserFile(a.configOptions())
+			file := config.UserFile(a.ConfigOptions())
 			if file == "" {
 				return fmt.Errorf("preset %q: %w", name, config.ErrNoPreset)
 			}
 			if err := config.RemovePreset(file, name); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.out, "preset %s is gone from %s\n", name, show.OneLine(show.QuoteIf(file)))
+			fmt.Fprintf(a.Out, "preset %s is gone from %s\n", name, show.OneLine(show.QuoteIf(file)))
 			return nil
 		},
 	}
@@ -121,92 +119,4 @@ func builtinNames() []string {
 		names = append(names, b.Name)
 	}
 	return names
-}
-
-// presetKeys turns the run flags that were given into the keys that mean the
-// same in a preset. A relative place means this directory, and a file's would
-// mean the project that the preset is used in: so it is made absolute.
-func (f *runFlags) presetKeys(cmd *cobra.Command) ([]config.PresetKey, error) {
-	for _, flag := range []string{"preset", "json", "permissions", "backend", "engine"} {
-		if cmd.Flags().Changed(flag) {
-			return nil, fmt.Errorf("--%s belongs to one run and cannot stand in a preset", flag)
-		}
-	}
-	if _, err := f.request(cmd); err != nil { // sizes and times
-		return nil, err
-	}
-	read, err := absolute(f.read)
-	if err != nil {
-		return nil, err
-	}
-	write, err := absolute(f.write)
-	if err != nil {
-		return nil, err
-	}
-	var keys []config.PresetKey
-	list := func(values []string, path ...string) {
-		if len(values) > 0 {
-			keys = append(keys, config.PresetKey{Path: path, List: values})
-		}
-	}
-	word := func(value string, path ...string) {
-		if value != "" {
-			keys = append(keys, config.PresetKey{Path: path, Text: value})
-		}
-	}
-	list(read, "read")
-	list(write, "write")
-	list(f.deny, "deny")
-	list(f.protect, "protect")
-	list(f.device, "devices")
-	keys = append(keys, f.net.presetKeys(f.network)...)
-	word(f.display, "display")
-	word(f.home, "home")
-	word(f.nested, "nested")
-	word(f.history, "history")
-	word(f.secrets, "secrets")
-	keys = append(keys, f.environmentKeys()...)
-	word(f.timeout, "resources", "timeout")
-	word(f.memory, "resources", "memory")
-	if cmd.Flags().Changed("pids") {
-		keys = append(keys, config.PresetKey{Path: []string{"resources", "pids"}, Count: &f.pids})
-	}
-	return keys, nil
-}
-
-func (f *runFlags) environmentKeys() []config.PresetKey {
-	var pass []string
-	var keys []config.PresetKey
-	set := map[string]string{}
-	for _, e := range f.env {
-		if name, value, ok := strings.Cut(e, "="); ok {
-			set[name] = value
-		} else {
-			pass = append(pass, name)
-		}
-	}
-	if len(pass) > 0 {
-		keys = append(keys, config.PresetKey{Path: []string{"environment", "pass"}, List: pass})
-	}
-	for _, name := range slices.Sorted(maps.Keys(set)) {
-		keys = append(keys, config.PresetKey{Path: []string{"environment", "set", name}, Text: set[name]})
-	}
-	return keys
-}
-
-// absolute keeps special places and makes the others absolute.
-func absolute(places []string) ([]string, error) {
-	out := make([]string, len(places))
-	for i, p := range places {
-		out[i] = p
-		if p == "" || strings.ContainsAny(p[:1], "~:") {
-			continue
-		}
-		abs, err := filepath.Abs(p)
-		if err != nil {
-			return nil, fmt.Errorf("finding %q: %w", p, err)
-		}
-		out[i] = abs
-	}
-	return out, nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"carrel/internal/api"
 	"carrel/internal/cmdline"
 	"carrel/internal/profile"
 	"carrel/internal/show"
@@ -31,7 +32,7 @@ configuration stands above it, and no profile goes beyond the ceiling.
 		a.profileTemplateCommand(), a.profilePutCommand(), a.profileImportCommand(), a.profileExportCommand(), a.profileDeleteCommand()))
 }
 
-func (a *app) profileDir() string { return profile.Dir(a.getenv) }
+func (a *app) profileDir() string { return profile.Dir(a.Getenv) }
 
 // completeProfile names the profiles.
 func (a *app) completeProfile(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -53,11 +54,11 @@ func noProfile(err error) error {
 // readProfileFile reads a bounded regular file, or standard input.
 func (a *app) readProfileFile(file string) ([]byte, error) {
 	const most = 1 << 20
-	r := a.in
+	r := a.In
 	if file != "-" {
 		f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO is not waited for
 		if err != nil {
-			return nil, fmt.Errorf("reading %q: %w", file, pathError(err))
+			return nil, fmt.Errorf("reading %q: %w", file, cmdline.Cause(err))
 		}
 		defer f.Close()
 		if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
@@ -107,9 +108,9 @@ func (a *app) profilePathCommand() *cobra.Command {
 				dir = profile.File(dir, args[0])
 			}
 			if asJSON {
-				return show.JSON(a.out, map[string]text{"path": text(dir)})
+				return show.JSON(a.Out, map[string]api.Text{"path": api.Text(dir)})
 			}
-			fmt.Fprintln(a.out, show.OneLine(dir))
+			fmt.Fprintln(a.Out, show.OneLine(dir))
 			return nil
 		},
 	}
@@ -135,11 +136,11 @@ func (a *app) profileDeleteCommand() *cobra.Command {
 			file := profile.File(dir, args[0])
 			switch {
 			case asJSON:
-				return show.JSON(a.out, deletedJSON{Name: args[0], File: text(file), Deleted: !dry, DryRun: dry})
+				return show.JSON(a.Out, deletedJSON{Name: args[0], File: api.Text(file), Deleted: !dry, DryRun: dry})
 			case dry:
-				fmt.Fprintf(a.out, "profile %s would be deleted: %s\n", args[0], show.OneLine(show.QuoteIf(file)))
+				fmt.Fprintf(a.Out, "profile %s would be deleted: %s\n", args[0], show.OneLine(show.QuoteIf(file)))
 			default:
-				fmt.Fprintf(a.out, "profile %s is deleted\n", args[0])
+				fmt.Fprintf(a.Out, "profile %s is deleted\n", args[0])
 			}
 			return nil
 		},
@@ -150,8 +151,8 @@ func (a *app) profileDeleteCommand() *cobra.Command {
 }
 
 type deletedJSON struct {
-	Name    string `json:"name"`
-	File    text   `json:"file"`
-	Deleted bool   `json:"deleted"`
-	DryRun  bool   `json:"dry_run"`
+	Name    string   `json:"name"`
+	File    api.Text `json:"file"`
+	Deleted bool     `json:"deleted"`
+	DryRun  bool     `json:"dry_run"`
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/api"
+	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/explain"
@@ -48,7 +50,7 @@ Exit status:
 type checkedJSON struct {
 	Profile *shownProfile   `json:"profile"`
 	Decided *explain.Answer `json:"decided"`
-	Missing []text          `json:"missing"` // programs that are not found here
+	Missing []api.Text      `json:"missing"` // programs that are not found here
 }
 
 func (a *app) checkProfile(name, permissions string, asJSON bool) error {
@@ -57,11 +59,11 @@ func (a *app) checkProfile(name, permissions string, asJSON bool) error {
 	if err != nil {
 		return noProfile(err)
 	}
-	under, err := a.ceilings(permissions)
+	under, err := a.Ceilings(permissions)
 	if err != nil {
 		return err
 	}
-	req := workspace.Request{Draft: saved, Default: policy.Agent, Ceilings: under, Environ: a.environ}
+	req := workspace.Request{Draft: saved, Default: policy.Agent, Ceilings: under, Environ: a.Environ}
 	if _, err := workspace.Prepare(req); err != nil { // with no command, so that it speaks of none
 		return err
 	}
@@ -72,7 +74,7 @@ func (a *app) checkProfile(name, permissions string, asJSON bool) error {
 		}
 	}
 	if len(req.Argv) == 0 {
-		req.Argv = []string{workspace.UserShell(a.getenv)}
+		req.Argv = []string{workspace.UserShell(a.Getenv)}
 	}
 	p, err := workspace.Prepare(req)
 	if err != nil {
@@ -93,13 +95,13 @@ func (a *app) checkProfile(name, permissions string, asJSON bool) error {
 	}
 	said := showProfile(saved, profile.File(dir, name), false)
 	if asJSON {
-		return show.JSON(a.out, checkedJSON{Profile: said, Decided: x, Missing: show.Texts(p.Missing())})
+		return show.JSON(a.Out, checkedJSON{Profile: said, Decided: x, Missing: show.Texts(p.Missing())})
 	}
 	said.print(a)
-	fmt.Fprintln(a.out)
-	x.Print(a.out, false)
+	fmt.Fprintln(a.Out)
+	x.Print(a.Out, false)
 	for _, name := range p.Missing() {
-		fmt.Fprintf(a.out, "warning: %s is not found here, outside; unless the setup brings it, it cannot be started\n", show.OneLine(show.QuoteIf(name)))
+		fmt.Fprintf(a.Out, "warning: %s is not found here, outside; unless the setup brings it, it cannot be started\n", show.OneLine(show.QuoteIf(name)))
 	}
 	return nil
 }
@@ -175,7 +177,7 @@ What a ceiling does not allow is refused here already.
 	fs.StringVar(&permissions, "permissions", "", "ceiling file: the most that may be granted")
 	fs.BoolVar(&asJSON, "json", false, `print {"kind": ..., "yaml": ...}`)
 	cmdline.NotEmpty(cmd, "project", "data-dir", "allow-host", "browser", "permissions")
-	cmdline.CompleteFlag(cmd, "allow-host", completeHost)
+	cmdline.CompleteFlag(cmd, "allow-host", policyflags.CompleteHost)
 	return cmd
 }
 
@@ -198,16 +200,16 @@ func (a *app) printTemplate(t profile.Template, permissions string, asJSON bool)
 	if err != nil {
 		return err
 	}
-	under, err := a.ceilings(permissions)
+	under, err := a.Ceilings(permissions)
 	if err != nil {
 		return err
 	}
-	if err := workspace.CheckProfile(p, workspace.Request{Environ: a.environ, Ceilings: under}); err != nil {
+	if err := workspace.CheckProfile(p, workspace.Request{Environ: a.Environ, Ceilings: under}); err != nil {
 		return err
 	}
 	if asJSON {
-		return show.JSON(a.out, map[string]text{"kind": text(t.Kind), "yaml": text(data)})
+		return show.JSON(a.Out, map[string]api.Text{"kind": api.Text(t.Kind), "yaml": api.Text(data)})
 	}
-	_, err = a.out.Write(data)
+	_, err = a.Out.Write(data)
 	return err
 }

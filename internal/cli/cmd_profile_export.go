@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"carrel/internal/api"
 	"carrel/internal/cmdline"
 	"carrel/internal/outfile"
 	"carrel/internal/profile"
@@ -17,10 +18,10 @@ import (
 // exportedJSON is what profile export --json prints; without an output the
 // profile itself is in it.
 type exportedJSON struct {
-	Name     string `json:"name"`
-	Output   text   `json:"output,omitempty"`
-	Replaced bool   `json:"replaced"`
-	Yaml     *text  `json:"yaml,omitempty"`
+	Name     string    `json:"name"`
+	Output   api.Text  `json:"output,omitempty"`
+	Replaced bool      `json:"replaced"`
+	Yaml     *api.Text `json:"yaml,omitempty"`
 }
 
 func (a *app) profileExportCommand() *cobra.Command {
@@ -59,10 +60,10 @@ func (a *app) exportProfile(name, output string, replace, asJSON bool) error {
 	}
 	if output == "" {
 		if asJSON {
-			yaml := text(data)
-			return show.JSON(a.out, exportedJSON{Name: name, Yaml: &yaml})
+			yaml := api.Text(data)
+			return show.JSON(a.Out, exportedJSON{Name: name, Yaml: &yaml})
 		}
-		_, err := a.out.Write(data)
+		_, err := a.Out.Write(data)
 		return err
 	}
 	if st, err := os.Stat(output); err == nil && st.IsDir() {
@@ -73,8 +74,8 @@ func (a *app) exportProfile(name, output string, replace, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return show.JSON(a.out, exportedJSON{Name: name, Output: text(output), Replaced: replaced})
+		return show.JSON(a.Out, exportedJSON{Name: name, Output: api.Text(output), Replaced: replaced})
 	}
-	fmt.Fprintf(a.out, "profile %s is in %s\n", name, show.OneLine(show.QuoteIf(output)))
+	fmt.Fprintf(a.Out, "profile %s is in %s\n", name, show.OneLine(show.QuoteIf(output)))
 	return nil
 }

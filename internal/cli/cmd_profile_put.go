@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"carrel/internal/api"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/profile"
@@ -74,7 +75,7 @@ func (a *app) putProfile(f *saveFlags, name, file string) error {
 // savedJSON is what put and import print of one profile.
 type savedJSON struct {
 	Name    string         `json:"name"`
-	File    text           `json:"file"`
+	File    api.Text       `json:"file"`
 	Action  string         `json:"action"` // create, replace
 	Changed bool           `json:"changed"`
 	Saved   bool           `json:"saved"`
@@ -84,12 +85,12 @@ type savedJSON struct {
 
 // saveProfiles checks profiles against the ceiling and saves all or none.
 func (a *app) saveProfiles(f *saveFlags, list []*profile.Profile, items []profile.Item, lost []profile.Loss) error {
-	under, err := a.ceilings(f.permissions)
+	under, err := a.Ceilings(f.permissions)
 	if err != nil {
 		return err
 	}
 	for _, p := range list {
-		if err := workspace.CheckProfile(p, workspace.Request{Environ: a.environ, Ceilings: under}); err != nil {
+		if err := workspace.CheckProfile(p, workspace.Request{Environ: a.Environ, Ceilings: under}); err != nil {
 			return err
 		}
 	}
@@ -102,7 +103,7 @@ func (a *app) saveProfiles(f *saveFlags, list []*profile.Profile, items []profil
 	}
 	var out []savedJSON
 	for _, s := range saved {
-		one := savedJSON{Name: s.Name, File: text(s.File), Action: "create", Changed: !s.Same, Saved: !f.dry, DryRun: f.dry}
+		one := savedJSON{Name: s.Name, File: api.Text(s.File), Action: "create", Changed: !s.Same, Saved: !f.dry, DryRun: f.dry}
 		if s.Replaced {
 			one.Action = "replace"
 		}
@@ -114,17 +115,17 @@ func (a *app) saveProfiles(f *saveFlags, list []*profile.Profile, items []profil
 		out = append(out, one)
 	}
 	if f.asJSON {
-		return show.JSON(a.out, out)
+		return show.JSON(a.Out, out)
 	}
 	for _, l := range lost {
-		fmt.Fprintf(a.err, "carrel: not carried over: %s\n", show.OneLine(l.String()))
+		fmt.Fprintf(a.Err, "carrel: not carried over: %s\n", show.OneLine(l.String()))
 	}
 	for _, s := range out {
 		what := map[string]string{"create": "is saved in", "replace": "is replaced in"}[s.Action]
 		if f.dry {
 			what = map[string]string{"create": "would be saved in", "replace": "would be replaced in"}[s.Action]
 		}
-		fmt.Fprintf(a.out, "profile %s %s %s\n", s.Name, what, show.OneLine(show.QuoteIf(string(s.File))))
+		fmt.Fprintf(a.Out, "profile %s %s %s\n", s.Name, what, show.OneLine(show.QuoteIf(string(s.File))))
 	}
 	return nil
 }
@@ -200,7 +201,7 @@ func (a *app) importProfiles(f *saveFlags, file string) error {
 		return err
 	}
 	if len(lost) > 0 {
-		a.status = exitLost
+		a.Status = exitLost
 	}
 	return a.saveProfiles(f, list, items, lost)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"carrel/internal/api"
 	"carrel/internal/cmdline"
 	"carrel/internal/explain"
 	"carrel/internal/profile"
@@ -16,15 +17,15 @@ import (
 // listedProfile is one line of profile list. A file with mistakes is listed
 // with them, and without what it says.
 type listedProfile struct {
-	Name        string `json:"name"`
-	Description text   `json:"description,omitempty"`
-	Network     string `json:"network,omitempty"`
-	Cwd         text   `json:"cwd,omitempty"`
-	Setup       int    `json:"setup"`
-	Apps        int    `json:"apps"`
-	Strict      bool   `json:"strict"`
-	File        text   `json:"file"`
-	Error       text   `json:"error,omitempty"`
+	Name        string   `json:"name"`
+	Description api.Text `json:"description,omitempty"`
+	Network     string   `json:"network,omitempty"`
+	Cwd         api.Text `json:"cwd,omitempty"`
+	Setup       int      `json:"setup"`
+	Apps        int      `json:"apps"`
+	Strict      bool     `json:"strict"`
+	File        api.Text `json:"file"`
+	Error       api.Text `json:"error,omitempty"`
 }
 
 func (a *app) profileListCommand() *cobra.Command {
@@ -42,10 +43,10 @@ func (a *app) profileListCommand() *cobra.Command {
 				return a.explainRefusal(asJSON, err)
 			}
 			if asJSON {
-				return show.JSON(a.out, show.NotNil(list))
+				return show.JSON(a.Out, show.NotNil(list))
 			}
 			if len(list) == 0 {
-				fmt.Fprintln(a.out, "no profile is saved; carrel profile template prints one to begin with")
+				fmt.Fprintln(a.Out, "no profile is saved; carrel profile template prints one to begin with")
 				return nil
 			}
 			t := &show.Table{}
@@ -58,7 +59,7 @@ func (a *app) profileListCommand() *cobra.Command {
 				}
 				t.Row(p.Name, show.Dash(p.Network), fmt.Sprint(p.Setup), fmt.Sprint(p.Apps), string(p.Description))
 			}
-			t.Print(a.out, "")
+			t.Print(a.Out, "")
 			return nil
 		},
 	}
@@ -77,15 +78,15 @@ func (a *app) listProfiles() ([]listedProfile, error) {
 	}
 	var out []listedProfile
 	for _, name := range names {
-		one := listedProfile{Name: name, File: text(profile.File(dir, name))}
+		one := listedProfile{Name: name, File: api.Text(profile.File(dir, name))}
 		p, err := profile.Load(dir, name)
 		switch {
 		case errors.Is(err, profile.ErrNone): // deleted meanwhile
 			continue
 		case err != nil:
-			one.Error = text(err.Error())
+			one.Error = api.Text(err.Error())
 		default:
-			one.Description, one.Cwd, one.Strict = text(p.Description), text(p.Cwd), p.Strict
+			one.Description, one.Cwd, one.Strict = api.Text(p.Description), api.Text(p.Cwd), p.Strict
 			one.Setup, one.Apps = len(p.Setup), len(p.Apps)
 			if p.Request.Network != nil {
 				one.Network = string(p.Request.Network.V)
@@ -100,12 +101,12 @@ func (a *app) listProfiles() ([]listedProfile, error) {
 // unless they are asked for.
 type shownProfile struct {
 	Name        string         `json:"name"`
-	Description text           `json:"description,omitempty"`
-	File        text           `json:"file"`
+	Description api.Text       `json:"description,omitempty"`
+	File        api.Text       `json:"file"`
 	Digest      string         `json:"digest"` // of what it says, whatever its comments
 	Width       int            `json:"width,omitempty"`
 	Height      int            `json:"height,omitempty"`
-	Cwd         text           `json:"cwd,omitempty"`
+	Cwd         api.Text       `json:"cwd,omitempty"`
 	Env         []shownEnv     `json:"env"`
 	Mounts      []shownMount   `json:"mounts"`
 	Setup       []shownCommand `json:"setup"`
@@ -115,21 +116,21 @@ type shownProfile struct {
 }
 
 type shownEnv struct {
-	Name  text  `json:"name"`
-	Bytes int   `json:"bytes"`
-	Value *text `json:"value,omitempty"`
+	Name  api.Text  `json:"name"`
+	Bytes int       `json:"bytes"`
+	Value *api.Text `json:"value,omitempty"`
 }
 
 type shownMount struct {
-	Host      text   `json:"host_path"`
-	Workspace text   `json:"workspace_path"`
-	Mode      string `json:"mode"`
+	Host      api.Text `json:"host_path"`
+	Workspace api.Text `json:"workspace_path"`
+	Mode      string   `json:"mode"`
 }
 
 type shownCommand struct {
 	Name    string     `json:"name,omitempty"`
-	Command []text     `json:"command"`
-	Cwd     text       `json:"cwd,omitempty"`
+	Command []api.Text `json:"command"`
+	Cwd     api.Text   `json:"cwd,omitempty"`
 	Env     []shownEnv `json:"env"`
 	Timeout string     `json:"timeout,omitempty"`
 }
@@ -154,7 +155,7 @@ value are shown; --values shows the values too.
 			}
 			x := showProfile(p, profile.File(dir, p.Name), values)
 			if asJSON {
-				return show.JSON(a.out, x)
+				return show.JSON(a.Out, x)
 			}
 			x.print(a)
 			return nil
@@ -166,15 +167,15 @@ value are shown; --values shows the values too.
 }
 
 func showProfile(p *profile.Profile, file string, values bool) *shownProfile {
-	x := &shownProfile{Name: p.Name, Description: text(p.Description), File: text(file), Digest: p.Digest(), Width: p.Width, Height: p.Height,
-		Cwd: text(p.Cwd), Env: shownVariables(p.Env, values), Mounts: []shownMount{}, Strict: p.Strict, Values: []setting{},
+	x := &shownProfile{Name: p.Name, Description: api.Text(p.Description), File: api.Text(file), Digest: p.Digest(), Width: p.Width, Height: p.Height,
+		Cwd: api.Text(p.Cwd), Env: shownVariables(p.Env, values), Mounts: []shownMount{}, Strict: p.Strict, Values: []setting{},
 		Setup: shownCommands(p.Setup, values), Apps: shownCommands(p.Apps, values)}
 	for _, m := range p.Mounts {
 		mode := "read_only"
 		if m.Write {
 			mode = "read_write"
 		}
-		x.Mounts = append(x.Mounts, shownMount{Host: text(m.Host), Workspace: text(m.Workspace), Mode: mode})
+		x.Mounts = append(x.Mounts, shownMount{Host: api.Text(m.Host), Workspace: api.Text(m.Workspace), Mode: mode})
 	}
 	own := map[string]bool{"description": true, "size": true, "cwd": true, "env": true, "mounts": true, "setup": true, "apps": true, "strict": true}
 	for _, v := range p.Settings {
@@ -186,7 +187,7 @@ func showProfile(p *profile.Profile, file string, values bool) *shownProfile {
 		if strings.HasPrefix(v.Key, "environment.set.") && !values {
 			said = fmt.Sprintf("(%s)", show.Count(len(said), "byte", "bytes"))
 		}
-		x.Values = append(x.Values, setting{Key: text(v.Key), Value: text(said), Source: explain.SourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
+		x.Values = append(x.Values, setting{Key: api.Text(v.Key), Value: api.Text(said), Source: explain.SourceOf(v.Source), where: place(v.Source.File, v.Source.Line)})
 	}
 	return x
 }
@@ -194,9 +195,9 @@ func showProfile(p *profile.Profile, file string, values bool) *shownProfile {
 func shownVariables(list []profile.EnvVar, values bool) []shownEnv {
 	out := []shownEnv{}
 	for _, v := range list {
-		one := shownEnv{Name: text(v.Name), Bytes: len(v.Value)}
+		one := shownEnv{Name: api.Text(v.Name), Bytes: len(v.Value)}
 		if values {
-			value := text(v.Value)
+			value := api.Text(v.Value)
 			one.Value = &value
 		}
 		out = append(out, one)
@@ -207,7 +208,7 @@ func shownVariables(list []profile.EnvVar, values bool) []shownEnv {
 func shownCommands(list []profile.Command, values bool) []shownCommand {
 	out := []shownCommand{}
 	for _, c := range list {
-		one := shownCommand{Name: c.Name, Command: show.Texts(c.Argv), Cwd: text(c.Cwd), Env: shownVariables(c.Env, values)}
+		one := shownCommand{Name: c.Name, Command: show.Texts(c.Argv), Cwd: api.Text(c.Cwd), Env: shownVariables(c.Env, values)}
 		if c.Timeout > 0 {
 			one.Timeout = c.Timeout.String()
 		}
@@ -251,7 +252,7 @@ func (x *shownProfile) print(a *app) {
 	for _, v := range x.Values {
 		row("asks for", string(v.Key)+": "+show.QuoteIf(string(v.Value)))
 	}
-	t.Print(a.out, "")
+	t.Print(a.Out, "")
 }
 
 func (v shownEnv) line() string {

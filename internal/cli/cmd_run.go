@@ -9,6 +9,9 @@ import (
 	"syscall"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/policyflags"
+	"carrel/internal/cmdline"
 	"carrel/internal/policy"
 	"carrel/internal/show"
 	"carrel/internal/stdio"
@@ -19,16 +22,8 @@ import (
 	"golang.org/x/term"
 )
 
-const exitStatusHelp = `
-Exit status:
-  the command's own, or 128+N when signal N ended it
-  124  the time given by --timeout was over
-  125  carrel refused or went wrong
-  126  the command was found and could not be run
-  127  the command was not found inside`
-
 func (a *app) runCommand() *cobra.Command {
-	f := &runFlags{}
+	f := &policyflags.Flags{}
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARG...]",
 		Short: "Run a command behind walls in the current project",
@@ -36,7 +31,7 @@ func (a *app) runCommand() *cobra.Command {
 system's and your toolchains' programs, and nothing else of your home; known
 agents (claude, codex, gemini, ...) also get their own settings and login, and have
 short forms of this command: carrel claude, see carrel help claude.
-` + exitStatusHelp,
+` + cmdline.CommandStatus,
 		Example: `  carrel run -- make test
   carrel run --no-prompts -- claude
   carrel run --network local --deny '**/*.pem' -- npm test
@@ -48,14 +43,14 @@ short forms of this command: carrel claude, see carrel help claude.
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
-	f.register(cmd.Flags())
-	f.registerNoPrompts(cmd.Flags())
-	a.registerCompletions(cmd)
+	f.Register(cmd.Flags())
+	f.RegisterNoPrompts(cmd.Flags())
+	policyflags.RegisterCompletions(a.Env, cmd)
 	return cmd
 }
 
 func (a *app) shellCommand() *cobra.Command {
-	f := &runFlags{}
+	f := &policyflags.Flags{}
 	agent := ""
 	cmd := &cobra.Command{
 		Use:   "shell [NAME] [flags] [-- ARG...]",
@@ -67,7 +62,7 @@ workspace, under its policy, and no other flags count.
 With --agent it is a workspace as that agent would get it, with its settings, its login
 and its hosts. Start the agent there to log in for the first time: the login is yours
 from then on, in other projects and outside too.
-` + exitStatusHelp,
+` + cmdline.CommandStatus,
 		Example: `  carrel shell
   carrel shell --agent claude
   carrel shell dev
@@ -82,17 +77,17 @@ from then on, in other projects and outside too.
 			if len(rest) > 0 && rest[0] == "--" {
 				rest = rest[1:]
 			}
-			if _, err := a.ceilings(f.permissions); err != nil {
+			if _, err := a.Ceilings(f.Permissions); err != nil {
 				return err
 			}
-			tty := show.IsTerminal(a.out) && term.IsTerminal(int(os.Stdin.Fd()))
+			tty := show.IsTerminal(a.Out) && term.IsTerminal(int(os.Stdin.Fd()))
 			return a.exec(cmd.Context(), &commandFlags{}, name, append(shell, rest...), tty)
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
-	f.register(cmd.Flags())
+	f.Register(cmd.Flags())
 	cmd.Flags().StringVar(&agent, "agent", "", "give it what an agent needs: claude, codex, gemini, ...")
-	a.registerCompletions(cmd)
+	policyflags.RegisterCompletions(a.Env, cmd)
 	return cmd
 }
 
@@ -106,20 +101,20 @@ type launch struct {
 }
 
 // start is what they share: prepare, start, tell.
-func (a *app) start(cmd *cobra.Command, f *runFlags, l launch) error {
-	if len(l.argv) == 0 && f.preset == "" {
+func (a *app) start(cmd *cobra.Command, f *policyflags.Flags, l launch) error {
+	if len(l.argv) == 0 && f.Preset == "" {
 		return fmt.Errorf("no command given\nhint: carrel run -- COMMAND [ARG...]")
 	}
-	flags, err := f.request(cmd)
+	flags, err := f.Request(cmd)
 	if err != nil {
 		return err
 	}
-	under, err := a.ceilings(f.permissions)
+	under, err := a.Ceilings(f.Permissions)
 	if err != nil {
 		return err
 	}
 	p, err := workspace.PrepareStart(workspace.Request{
-		Argv: l.argv, Flags: flags, Default: l.persona, Agent: l.agent, For: l.forAgent, Preset: f.preset, PromptsOff: f.noPrompts, Ceilings: under, Engine: f.engine, Size: f.size, Environ: a.environ,
+		Argv: l.argv, Flags: flags, Default: l.persona, Agent: l.agent, For: l.forAgent, Preset: f.Preset, PromptsOff: f.NoPrompts, Ceilings: under, Engine: f.Engine, Size: f.Size, Environ: a.Environ,
 	})
 	if err != nil {
 		return err
@@ -129,14 +124,14 @@ func (a *app) start(cmd *cobra.Command, f *runFlags, l launch) error {
 		a.offerNoPrompts(p, cmd)
 	}
 	r, err := p.Start()
-	if d := (*api.Denial)(nil); errors.As(err, &d) && !f.json { // it is told as what ended carrel
+	if d := (*api.Denial)(nil); errors.As(err, &d) && !f.JSON { // it is told as what ended carrel
 		r.Denials = slices.DeleteFunc(r.Denials, func(told api.Denial) bool { return told.Message == d.Message })
 	}
-	a.tell(p, r, f.json)
+	a.tell(p, r, f.JSON)
 	if err != nil {
-		return &exitError{status: r.Exit, err: err}
+		return &cmdenv.ExitError{Status: r.Exit, Err: err}
 	}
-	a.status = r.Exit
+	a.Status = r.Exit
 	if r.Signal != "" {
 		stdio.DieBy(syscall.Signal(r.Exit - 128))
 	}
@@ -147,7 +142,7 @@ func (a *app) start(cmd *cobra.Command, f *runFlags, l launch) error {
 // moment before the command owns the screen.
 func (a *app) announce(p *workspace.Prepared) {
 	for _, w := range p.Announcements() {
-		fmt.Fprintf(a.err, "carrel: %s\n", show.Escape(w))
+		fmt.Fprintf(a.Err, "carrel: %s\n", show.Escape(w))
 	}
 }
 
@@ -170,15 +165,15 @@ func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 	}
 	if asJSON {
 		if out, err := json.Marshal(r); err == nil {
-			fmt.Fprintf(a.err, "%s\n", show.PlainJSON(out))
+			fmt.Fprintf(a.Err, "%s\n", show.PlainJSON(out))
 		}
 		return
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(a.err, "carrel: note: %s\n", show.OneLine(n))
+		fmt.Fprintf(a.Err, "carrel: note: %s\n", show.OneLine(n))
 	}
 	for _, l := range r.Links {
-		fmt.Fprintf(a.err, "carrel: link: %s\n", show.OneLine(l.URL))
+		fmt.Fprintf(a.Err, "carrel: link: %s\n", show.OneLine(l.URL))
 	}
 	a.tellDenials(r)
 	a.tellHidden(r, tty)
@@ -196,29 +191,29 @@ func (a *app) tellSteps(steps []api.Step) {
 		all.Added, all.Modified, all.Renamed, all.Removed = all.Added+s.Added, all.Modified+s.Modified, all.Renamed+s.Renamed, all.Removed+s.Removed
 		for i, n := range s.NotKept {
 			if i == maxListed {
-				fmt.Fprintf(a.err, "carrel: step %d: NOT kept: %d more; `carrel show %d` names them all\n", s.Step, len(s.NotKept)-i, s.Step)
+				fmt.Fprintf(a.Err, "carrel: step %d: NOT kept: %d more; `carrel show %d` names them all\n", s.Step, len(s.NotKept)-i, s.Step)
 				break
 			}
-			fmt.Fprintf(a.err, "carrel: step %d: NOT kept: %s: %s\n", s.Step, show.OneLine(show.QuoteIf(n.Path)), show.OneLine(n.Why))
+			fmt.Fprintf(a.Err, "carrel: step %d: NOT kept: %s: %s\n", s.Step, show.OneLine(show.QuoteIf(n.Path)), show.OneLine(n.Why))
 		}
 	}
 	for _, s := range steps {
 		all.Edited += len(s.Edited)
 		for i, at := range s.Edited {
 			if i == maxListed {
-				fmt.Fprintf(a.err, "carrel: step %d: %d more of the kind; `carrel show %d` names them all\n", s.Step, len(s.Edited)-i, s.Step)
+				fmt.Fprintf(a.Err, "carrel: step %d: %d more of the kind; `carrel show %d` names them all\n", s.Step, len(s.Edited)-i, s.Step)
 				break
 			}
-			fmt.Fprintf(a.err, "carrel: step %d: another program wrote %s meanwhile, and the step destroyed that; `carrel show %d` says where it is kept\n", s.Step, show.OneLine(show.QuoteIf(at)), s.Step)
+			fmt.Fprintf(a.Err, "carrel: step %d: another program wrote %s meanwhile, and the step destroyed that; `carrel show %d` says where it is kept\n", s.Step, show.OneLine(show.QuoteIf(at)), s.Step)
 		}
 	}
 	switch first, last := steps[0], steps[len(steps)-1]; {
 	case len(steps) > 1:
-		fmt.Fprintf(a.err, "carrel: %d steps, %d to %d: %s; `carrel history` lists them\n", len(steps), first.Step, last.Step, stepview.Tally(all))
+		fmt.Fprintf(a.Err, "carrel: %d steps, %d to %d: %s; `carrel history` lists them\n", len(steps), first.Step, last.Step, stepview.Tally(all))
 	case last.Newest:
-		fmt.Fprintf(a.err, "carrel: step %d: %s; `carrel undo` takes it back\n", last.Step, stepview.Tally(all))
+		fmt.Fprintf(a.Err, "carrel: step %d: %s; `carrel undo` takes it back\n", last.Step, stepview.Tally(all))
 	default: // somebody else made a later one meanwhile
-		fmt.Fprintf(a.err, "carrel: step %d: %s; `carrel undo --step %d` takes it back\n", last.Step, stepview.Tally(all), last.Step)
+		fmt.Fprintf(a.Err, "carrel: step %d: %s; `carrel undo --step %d` takes it back\n", last.Step, stepview.Tally(all), last.Step)
 	}
 }
 
@@ -227,16 +222,16 @@ func (a *app) tellListed(r *api.Result, risky []string) {
 	born := func(name string) bool { return slices.Contains(r.Born, name) }
 	listed := slices.DeleteFunc(slices.Clone(r.Listed), born)
 	for _, name := range listed[:min(len(listed), maxListed)] {
-		fmt.Fprintf(a.err, "carrel: made or changed inside: %s can make programs outside run code; look at it first\n", show.OneLine(name))
+		fmt.Fprintf(a.Err, "carrel: made or changed inside: %s can make programs outside run code; look at it first\n", show.OneLine(name))
 	}
 	if more := len(listed) - maxListed; more > 0 {
-		fmt.Fprintf(a.err, "carrel: made or changed inside: %d more of the kind; `carrel run --json` names them all\n", more)
+		fmt.Fprintf(a.Err, "carrel: made or changed inside: %d more of the kind; `carrel run --json` names them all\n", more)
 	}
 	for _, name := range r.Born {
-		fmt.Fprintf(a.err, "carrel: WARNING: %s was created or replaced inside: programs outside act on it; look at it before you use git, an editor or an agent here\n", show.OneLine(name))
+		fmt.Fprintf(a.Err, "carrel: WARNING: %s was created or replaced inside: programs outside act on it; look at it before you use git, an editor or an agent here\n", show.OneLine(name))
 	}
 	for _, name := range slices.DeleteFunc(slices.Clone(risky), born) {
-		fmt.Fprintf(a.err, "carrel: look at %s: it can make programs outside run code\n", show.OneLine(name))
+		fmt.Fprintf(a.Err, "carrel: look at %s: it can make programs outside run code\n", show.OneLine(name))
 	}
 }
 

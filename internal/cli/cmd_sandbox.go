@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/lowlevel"
 	"carrel/internal/show"
@@ -42,7 +43,7 @@ Started by the name carrel-sandbox, a link to the program, carrel is this comman
 Nothing of ours is written to standard error but an error. --json adds the
 result there when the command has ended, --result-fd writes it to another
 descriptor.
-` + exitStatusHelp,
+` + cmdline.CommandStatus,
 		Example: `  carrel sandbox --policy policy.json -- make test
   carrel sandbox --policy-fd 3 --result-fd 4 -- ./build 3<policy.json 4>result.json
   carrel-sandbox --policy policy.json -- true`,
@@ -70,22 +71,22 @@ func (a *app) sandbox(cmd *cobra.Command, f *sandboxFlags, argv []string) error 
 	if err != nil {
 		return err
 	}
-	if err := a.underNoCeiling("carrel sandbox", "carrel run is decided under the ceiling"); err != nil {
+	if err := a.UnderNoCeiling("carrel sandbox", "carrel run is decided under the ceiling"); err != nil {
 		return errors.Join(err, tell(lowlevel.Refused(err)))
 	}
 	p, name, err := f.read(cmd)
 	if err != nil {
 		return errors.Join(err, tell(lowlevel.Refused(err)))
 	}
-	r, err := lowlevel.Run(p, name, argv, a.environ)
+	r, err := lowlevel.Run(p, name, argv, a.Environ)
 	status := r.Exit
 	if untold := tell(r); untold != nil {
 		status, err = api.ExitOurs, errors.Join(err, fmt.Errorf("telling the result (status %d): %w", r.Exit, untold))
 	}
 	if err != nil {
-		return &exitError{status: status, err: err}
+		return &cmdenv.ExitError{Status: status, Err: err}
 	}
-	a.status = r.Exit
+	a.Status = r.Exit
 	if r.Signal != "" {
 		stdio.DieBy(syscall.Signal(r.Exit - 128))
 	}
@@ -156,7 +157,7 @@ func (a *app) resultTo(cmd *cobra.Command, f *sandboxFlags) (func(*lowlevel.Resu
 		}
 		line = append(show.PlainJSON(line[:len(line)-1]), '\n')
 		if f.json {
-			_, err = a.err.Write(line)
+			_, err = a.Err.Write(line)
 		}
 		if file != nil {
 			_, fileErr := file.Write(line)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/policyflags"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/named"
 	"carrel/internal/policy"
@@ -22,7 +24,7 @@ import (
 
 // startFlags are those of start.
 type startFlags struct {
-	runFlags
+	policyflags.Flags
 	profile, purpose, agent string
 	dryRun                  bool
 	owner                   int
@@ -49,15 +51,15 @@ and its hosts. A profile says all of this, and what to start, in a file.
 		Args: cmdline.AtMostOne("a name"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.startDesk(cmd, f, args) },
 	}
-	f.register(cmd.Flags())
-	f.registerNoPrompts(cmd.Flags())
+	f.Register(cmd.Flags())
+	f.RegisterNoPrompts(cmd.Flags())
 	cmd.Flags().StringVar(&f.profile, "profile", "", "start from a profile (see carrel profile list)")
 	cmd.Flags().StringVar(&f.purpose, "purpose", "", "say what it is for")
 	cmd.Flags().StringVar(&f.agent, "agent", "", "give it what an agent needs: claude, codex, gemini, ...")
 	cmd.Flags().Lookup("json").Usage = "print what was started as JSON"
 	cmd.Flags().IntVar(&f.owner, "ends-with", 0, "end when this process of yours does")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "decide, say what it would be, and start nothing")
-	a.registerCompletions(cmd)
+	policyflags.RegisterCompletions(a.Env, cmd)
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
@@ -75,7 +77,7 @@ func (a *app) startDesk(cmd *cobra.Command, f *startFlags, args []string) error 
 	if err != nil {
 		return err
 	}
-	if a.supervises {
+	if a.Supervises {
 		return a.serveDesk(req, f, args)
 	}
 	name, err := a.deskName(args, f.profile)
@@ -86,14 +88,14 @@ func (a *app) startDesk(cmd *cobra.Command, f *startFlags, args []string) error 
 		return a.wouldStart(req, name, f)
 	}
 	for end := time.Now().Add(raceTime); ; {
-		if e, ok, err := a.deskRunning(name); err != nil {
+		if e, ok, err := target.WholeName(a.Env, name); err != nil {
 			return err
 		} else if ok {
 			return a.adopt(cmd.Context(), e, req, f)
 		}
-		ready, err := workspace.StartDesk(a.args, req.Ceilings, func(text string) { fmt.Fprintf(a.err, "carrel: %s\n", show.OneLine(text)) })
+		ready, err := workspace.StartDesk(a.Args, req.Ceilings, func(text string) { fmt.Fprintf(a.Err, "carrel: %s\n", show.OneLine(text)) })
 		if err == nil {
-			return a.tellStarted(started{Ready: ready}, f.json)
+			return a.tellStarted(started{Ready: ready}, f.JSON)
 		}
 		if !errors.Is(err, named.ErrTaken) {
 			return err
@@ -116,7 +118,7 @@ func (a *app) deskName(args []string, saved string) (string, error) {
 	}
 	cwd := ""
 	if saved != "" {
-		p, err := profile.Load(profile.Dir(a.getenv), saved)
+		p, err := profile.Load(profile.Dir(a.Getenv), saved)
 		if err != nil {
 			return "", err
 		}
@@ -124,24 +126,24 @@ func (a *app) deskName(args []string, saved string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if p, err = p.At(a.getenv("HOME"), here); err != nil {
+		if p, err = p.At(a.Getenv("HOME"), here); err != nil {
 			return "", err
 		}
 		cwd = p.Cwd
 	}
-	project, err := workspace.ProjectOf(cwd, a.getenv)
+	project, err := workspace.ProjectOf(cwd, a.Getenv)
 	return named.NameFor(project), err
 }
 
 func (f *startFlags) deskRequest(a *app, cmd *cobra.Command) (workspace.Request, error) {
-	flags, err := f.request(cmd)
-	req := workspace.Request{Flags: flags, Default: policy.Agent, Preset: f.preset, PromptsOff: f.noPrompts, Engine: f.engine, Size: f.size, Environ: a.environ, Profile: f.profile}
+	flags, err := f.Request(cmd)
+	req := workspace.Request{Flags: flags, Default: policy.Agent, Preset: f.Preset, PromptsOff: f.NoPrompts, Engine: f.Engine, Size: f.Size, Environ: a.Environ, Profile: f.profile}
 	if f.agent != "" {
 		req.Argv = []string{f.agent}
 	}
 	req.Stays = true
 	if err == nil {
-		req.Ceilings, err = a.ceilings(f.permissions)
+		req.Ceilings, err = a.Ceilings(f.Permissions)
 	}
 	return req, err
 }
@@ -179,29 +181,6 @@ func (a *app) serveDesk(req workspace.Request, f *startFlags, args []string) err
 	return err
 }
 
-// deskRunning finds a running workspace by its whole name.
-func (a *app) deskRunning(name string) (supervisor.Entry, bool, error) {
-	entries, err := a.running()
-	for _, e := range entries {
-		if e.Name == name {
-			return e, true, nil
-		}
-	}
-	// Whoever has started it may have had another XDG_RUNTIME_DIR.
-	if d, e := named.Read(workspace.StatePath(a.getenv), name); e == nil && d.State != api.StateStopped && d.Runtime != "" {
-		entries, _ = supervisor.Find([]string{d.Runtime})
-		if entries, err = a.held(entries); err != nil {
-			return supervisor.Entry{}, false, err
-		}
-		for _, e := range entries {
-			if e.Name == name {
-				return e, true, nil
-			}
-		}
-	}
-	return supervisor.Entry{}, false, err
-}
-
 // adopt uses a workspace that runs already, if it is what was asked for.
 func (a *app) adopt(ctx context.Context, e supervisor.Entry, req workspace.Request, f *startFlags) error {
 	p, err := workspace.Prepare(req)
@@ -211,7 +190,7 @@ func (a *app) adopt(ctx context.Context, e supervisor.Entry, req workspace.Reque
 	if err != nil {
 		return err
 	}
-	r, err := a.call(ctx, e, api.Request{Op: api.OpStatus})
+	r, err := target.Call(ctx, e, api.Request{Op: api.OpStatus})
 	if err != nil {
 		return err
 	}
@@ -235,31 +214,31 @@ func (a *app) adopt(ctx context.Context, e supervisor.Entry, req workspace.Reque
 	if p.NoWalls() {
 		again.Announcements = p.Announcements()
 	}
-	return a.tellStarted(started{Ready: again, Already: true}, f.json)
+	return a.tellStarted(started{Ready: again, Already: true}, f.JSON)
 }
 
 func (a *app) tellStarted(s started, asJSON bool) error {
 	if !asJSON || s.Status.Backend != "" {
 		for _, w := range s.Announcements {
-			fmt.Fprintf(a.err, "carrel: %s\n", show.OneLine(w))
+			fmt.Fprintf(a.Err, "carrel: %s\n", show.OneLine(w))
 		}
 	}
 	if asJSON {
-		if err := show.JSON(a.out, s); err != nil {
+		if err := show.JSON(a.Out, s); err != nil {
 			return err
 		}
 		return setupFailed(s)
 	}
 	for _, n := range s.Notes {
-		fmt.Fprintf(a.err, "carrel: note: %s\n", show.OneLine(n))
+		fmt.Fprintf(a.Err, "carrel: note: %s\n", show.OneLine(n))
 	}
 	verb := "started"
 	if s.Already {
 		verb = "running already:"
 	}
-	fmt.Fprintf(a.out, "%s %s\n", verb, s.Status.Name)
+	fmt.Fprintf(a.Out, "%s %s\n", verb, s.Status.Name)
 	if c := s.Status.Control; c != nil && c.Mode != api.ControlActive {
-		fmt.Fprintf(a.err, "carrel: it is under control %s (%s)\n", c.Mode, show.OneLine(strings.TrimSpace(c.By+" "+c.Reason)))
+		fmt.Fprintf(a.Err, "carrel: it is under control %s (%s)\n", c.Mode, show.OneLine(strings.TrimSpace(c.By+" "+c.Reason)))
 	}
 	return setupFailed(s)
 }
@@ -283,14 +262,14 @@ func (a *app) wouldStart(req workspace.Request, name string, f *startFlags) erro
 	if err != nil {
 		return err
 	}
-	if f.json {
-		return show.JSON(a.out, api.Desk{Manifest: api.Manifest{Name: name}, State: "would start", Policy: p.Decided(), Digest: p.Digest(), Profile: req.Profile, Apps: []api.App{}})
+	if f.JSON {
+		return show.JSON(a.Out, api.Desk{Manifest: api.Manifest{Name: name}, State: "would start", Policy: p.Decided(), Digest: p.Digest(), Profile: req.Profile, Apps: []api.App{}})
 	}
-	fmt.Fprintf(a.out, "would start %s\n", name)
+	fmt.Fprintf(a.Out, "would start %s\n", name)
 	t := &show.Table{}
 	for _, d := range p.Decided() {
 		t.Row(d.Dimension, show.QuoteIf(d.Value), d.Source)
 	}
-	t.Print(a.out, "  ")
+	t.Print(a.Out, "  ")
 	return nil
 }

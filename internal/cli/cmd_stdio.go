@@ -44,7 +44,7 @@ working directories, which ends with this command. The protocol: docs/json-lines
 			if schema {
 				text, err := jsonapi.SchemaText()
 				if err == nil {
-					_, err = a.out.Write(text)
+					_, err = a.Out.Write(text)
 				}
 				return err
 			}
@@ -96,7 +96,7 @@ func undoDir(named string, working []string) (string, error) {
 }
 
 func (a *app) serveStdio(cmd *cobra.Command, o jsonapi.Options, permissions string) error {
-	if a.getenv(workspace.EnvInside) == "1" {
+	if a.Getenv(workspace.EnvInside) == "1" {
 		return fmt.Errorf("this is inside a workspace, where no other one can be started\nhint: run it outside")
 	}
 	var err error
@@ -108,7 +108,7 @@ func (a *app) serveStdio(cmd *cobra.Command, o jsonapi.Options, permissions stri
 		return err
 	}
 	defer under.File.Close() // nil closes too
-	o.Program = tools.Carrel{Program: "/proc/self/exe", Environ: a.environ, Ceiling: under.Ceiling}
+	o.Program = tools.Carrel{Program: "/proc/self/exe", Environ: a.Environ, Ceiling: under.Ceiling}
 	unset := []string{}
 	if under.File != nil {
 		unset = config.CeilingVariables()
@@ -119,7 +119,7 @@ func (a *app) serveStdio(cmd *cobra.Command, o jsonapi.Options, permissions stri
 		}
 		unset = append(unset, config.VarHistoryDir)
 	}
-	o.Program.Environ = slices.DeleteFunc(slices.Clone(a.environ), func(v string) bool {
+	o.Program.Environ = slices.DeleteFunc(slices.Clone(a.Environ), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains(unset, name)
 	})
@@ -130,7 +130,7 @@ func (a *app) serveStdio(cmd *cobra.Command, o jsonapi.Options, permissions stri
 		o.Program.Environ = append(o.Program.Environ, config.VarHistoryDir+"="+o.UndoDir)
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that has gone is an error of writing; what is started has it as usual
-	o.Registry, o.Log = supervisor.Dirs(a.getenv("XDG_RUNTIME_DIR"), workspace.StatePath(a.getenv)), a.err
+	o.Registry, o.Log = supervisor.Dirs(a.Getenv("XDG_RUNTIME_DIR"), workspace.StatePath(a.Getenv)), a.Err
 	s, err := jsonapi.New(o)
 	if err != nil {
 		return err

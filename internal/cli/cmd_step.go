@@ -61,12 +61,12 @@ func (f *markFlags) registerEvent(cmd *cobra.Command) {
 }
 
 func (a *app) step(begin bool, f *markFlags) error {
-	if a.getenv(workspace.EnvInside) != "1" {
+	if a.Getenv(workspace.EnvInside) != "1" {
 		return errors.New("there is no workspace around this: `carrel step` is for programs inside one")
 	}
 	m := inside.Mark{Label: f.label, All: f.all}
 	if f.event {
-		describe(&m, a.in)
+		describe(&m, a.In)
 	}
 	if err := inside.Step(begin, m); err != nil {
 		return fmt.Errorf("marking a step: %w", err)

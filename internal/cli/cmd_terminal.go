@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/show"
 
@@ -33,14 +35,14 @@ func (a *app) terminalStartCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "start NAME [flags] [-- COMMAND [ARG...]]",
 		Short:   "Start a terminal with your shell, or with COMMAND",
-		Long:    "Starts a terminal of 100 by 30 and prints its id.\n" + exitStatusHelp,
+		Long:    "Starts a terminal of 100 by 30 and prints its id.\n" + cmdline.CommandStatus,
 		Example: "  carrel terminal start dev\n  carrel terminal start dev --columns 120 --rows 40 -- claude",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			workspace, argv, err := cmdline.NameAndCommand(cmd, args)
 			if err != nil {
 				return err
 			}
-			e, err := a.workspaceNamed(workspace)
+			e, err := target.Named(a.Env, workspace)
 			if err != nil {
 				return err
 			}
@@ -51,15 +53,15 @@ func (a *app) terminalStartCommand() *cobra.Command {
 			c.Name, c.Columns, c.Rows = name, columns, rows
 			r, err := e.Call(cmd.Context(), api.Request{Op: api.OpTerminal, Command: &c})
 			if err != nil {
-				return &exitError{status: exitOf(r), err: err}
+				return &cmdenv.ExitError{Status: exitOf(r), Err: err}
 			}
 			if f.json {
-				return show.JSON(a.out, r.App)
+				return show.JSON(a.Out, r.App)
 			}
-			fmt.Fprintf(a.out, "%s %s\n", r.App.ID, show.OneLine(r.App.Name))
+			fmt.Fprintf(a.Out, "%s %s\n", r.App.ID, show.OneLine(r.App.Name))
 			return nil
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	f.register(cmd)
 	cmd.Flags().StringVar(&name, "name", "", "call the app so (default: the program's name)")
@@ -77,27 +79,27 @@ func (a *app) terminalReadCommand() *cobra.Command {
 		Example: "  carrel terminal read dev 3f2a91c0 --full",
 		Args:    cmdline.TwoArgs("an app"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := a.workspaceNamed(args[0])
+			e, err := target.Named(a.Env, args[0])
 			if err != nil {
 				return err
 			}
-			r, err := a.call(cmd.Context(), e, api.Request{Op: api.OpTerminalRead, App: args[1], Full: full})
+			r, err := target.Call(cmd.Context(), e, api.Request{Op: api.OpTerminalRead, App: args[1], Full: full})
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return show.JSON(a.out, r.Screen)
+				return show.JSON(a.Out, r.Screen)
 			}
 			lines := append(r.Screen.Scrollback, r.Screen.Lines...)
 			for len(lines) > 0 && lines[len(lines)-1] == "" {
 				lines = lines[:len(lines)-1]
 			}
 			for _, l := range lines {
-				fmt.Fprintln(a.out, show.Escape(l))
+				fmt.Fprintln(a.Out, show.Escape(l))
 			}
 			return nil
 		},
-		ValidArgsFunction: a.completeApp,
+		ValidArgsFunction: target.CompleteApp(a.Env),
 	}
 	cmd.Flags().BoolVar(&full, "full", false, "with what has left the screen")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the screen as JSON")
@@ -120,21 +122,21 @@ ctrl+c, alt+x, shift+Tab. What is typed is not written down, only how much.
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := a.workspaceNamed(args[0])
+			e, err := target.Named(a.Env, args[0])
 			if err != nil {
 				return err
 			}
 			if in.Keys = args[2:]; in.Text == "-" {
-				text, err := readAllBounded(a.in)
+				text, err := cmdenv.ReadText(a.In)
 				if err != nil {
 					return err
 				}
 				in.Text = strings.TrimSuffix(text, "\n")
 			}
-			_, err = a.call(cmd.Context(), e, api.Request{Op: api.OpTerminalSend, App: args[1], Input: in})
+			_, err = target.Call(cmd.Context(), e, api.Request{Op: api.OpTerminalSend, App: args[1], Input: in})
 			return err
 		},
-		ValidArgsFunction: a.completeApp,
+		ValidArgsFunction: target.CompleteApp(a.Env),
 	}
 	cmd.Flags().StringVar(&in.Text, "text", "", "text to type first; - reads it from standard input")
 	cmd.Flags().IntVar(&in.Columns, "columns", 0, "a new width, with --rows")

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/show"
@@ -120,7 +122,7 @@ func (a *app) undo(f *undoFlags, args []string, redo bool) error {
 // request is what an undo is decided by.
 func (f *undoFlags) request(a *app) (workspace.Request, error) {
 	req, err := a.historyRequest(f.project)
-	(&runFlags{write: f.write}).files(&req.Flags)
+	(&policyflags.Flags{Write: f.write}).Files(&req.Flags)
 	return req, err
 }
 
@@ -132,7 +134,7 @@ func (a *app) takeBack(h *workspace.History, f *undoFlags, req history.Request) 
 	}
 	if f.dryRun {
 		v, err := h.Preview(outer, req)
-		if v != nil && v.Refused != nil && !a.forProgram {
+		if v != nil && v.Refused != nil && !a.ForProgram {
 			err = errors.Join(a.tellRefused(h, f, v, v.Refused, "would be "), err)
 		} else if v != nil {
 			err = errors.Join(a.tellUndo(h, f, v, "would be "), err)
@@ -168,12 +170,12 @@ func (a *app) tellRefused(h *workspace.History, f *undoFlags, v *history.Preview
 	case errors.As(refused, &conflict):
 		j := stepview.UndoOf(h, f.dryRun, v, conflict.Conflicts)
 		if f.json {
-			if err := show.JSON(a.out, j); err != nil {
+			if err := show.JSON(a.Out, j); err != nil {
 				return err
 			}
 		} else {
-			stepview.PrintConflicts(a.err, h, j.Conflicts)
-			stepview.PrintLeftOut(a.out, j.LeftOut)
+			stepview.PrintConflicts(a.Err, h, j.Conflicts)
+			stepview.PrintLeftOut(a.Out, j.LeftOut)
 		}
 		return fmt.Errorf("%s: %s not as the steps left them\nhint: --keep-both keeps both, --skip-conflicts leaves them, --force replaces them", nothing, show.Count(len(conflict.Conflicts), "path is", "paths are"))
 	case errors.As(refused, &lost):
@@ -186,14 +188,14 @@ func (a *app) tellRefused(h *workspace.History, f *undoFlags, v *history.Preview
 func (a *app) refuseLoss(h *workspace.History, f *undoFlags, v *history.Preview, lost *history.UnrestorableError, nothing string) error {
 	j := stepview.UndoOf(h, f.dryRun, v, nil)
 	if f.json {
-		if err := show.JSON(a.out, j); err != nil {
+		if err := show.JSON(a.Out, j); err != nil {
 			return err
 		}
 	} else {
 		for _, u := range j.Unrestorable {
-			fmt.Fprintf(a.err, "carrel: cannot be restored: %s: %s\n", show.OneLine(stepview.Path(h, string(u.Path))), show.OneLine(u.Why))
+			fmt.Fprintf(a.Err, "carrel: cannot be restored: %s: %s\n", show.OneLine(stepview.Path(h, string(u.Path))), show.OneLine(u.Why))
 		}
-		stepview.PrintLeftOut(a.out, j.LeftOut)
+		stepview.PrintLeftOut(a.Out, j.LeftOut)
 	}
 	return fmt.Errorf("%s: %s not be restored\nhint: --skip-conflicts restores everything else", nothing, show.Count(len(lost.Paths), "path can", "paths can"))
 }
@@ -285,9 +287,9 @@ func pathList(h *workspace.History, paths []string) string {
 
 func (a *app) progress(done, all int) {
 	if all > 1000 && (done%500 == 0 || done == all) {
-		fmt.Fprintf(a.err, "\rcarrel: %d of %d", done, all)
+		fmt.Fprintf(a.Err, "\rcarrel: %d of %d", done, all)
 		if done == all {
-			fmt.Fprint(a.err, "\r\x1b[K")
+			fmt.Fprint(a.Err, "\r\x1b[K")
 		}
 	}
 }
@@ -302,21 +304,21 @@ func (a *app) tellUndo(h *workspace.History, f *undoFlags, v *history.Preview, w
 	}
 	j.Done = !f.dryRun && missing == 0
 	if f.json {
-		return errors.Join(show.JSON(a.out, j), a.incomplete(f, missing))
+		return errors.Join(show.JSON(a.Out, j), a.incomplete(f, missing))
 	}
-	j.Print(a.out, a.err, h, would, missing)
+	j.Print(a.Out, a.Err, h, would, missing)
 	return a.incomplete(f, missing)
 }
 
 // incomplete is the error of an undo, or of its dry run, that could not bring some paths back.
 // Another surface reads that from the answer.
 func (a *app) incomplete(f *undoFlags, missing int) error {
-	if missing == 0 || a.forProgram {
+	if missing == 0 || a.ForProgram {
 		return nil
 	}
 	rest := "was"
 	if f.dryRun {
 		rest = "would be"
 	}
-	return &exitError{status: 1, err: fmt.Errorf("%s could not be restored; everything else %s", show.Count(missing, "path", "paths"), rest)}
+	return &cmdenv.ExitError{Status: 1, Err: fmt.Errorf("%s could not be restored; everything else %s", show.Count(missing, "path", "paths"), rest)}
 }

@@ -3,7 +3,8 @@ package cli
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
+
+	"carrel/internal/cli/cmdenv"
 
 	"github.com/spf13/cobra"
 )
@@ -20,24 +21,7 @@ Exit status:
 		Example: "  carrel version",
 		Args:    cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {
-			fmt.Fprintf(a.out, "carrel %s, %s, %s/%s\n", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprintf(a.Out, "carrel %s, %s, %s/%s\n", cmdenv.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		},
 	}
-}
-
-// Version is the module's version, or the commit that it was built from.
-func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return "devel+" + s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return "devel"
 }

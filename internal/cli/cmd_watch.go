@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/show"
 
@@ -40,7 +41,7 @@ desktop's walls. NAME may be an id of carrel ps, also of a carrel run --display 
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.watch(cmd.Context(), args[0], w, asJSON)
 		},
-		ValidArgsFunction: a.completeWorkspace,
+		ValidArgsFunction: target.CompleteWorkspace(a.Env),
 	}
 	cmd.Flags().Uint16Var(&w.Port, "port", 0, "listen on this port of 127.0.0.1 (default the first free one from 5910 on)")
 	cmd.Flags().BoolVar(&w.ViewOnly, "view-only", false, "look only, also while you have taken over")
@@ -50,7 +51,7 @@ desktop's walls. NAME may be an id of carrel ps, also of a carrel run --display 
 
 // watch stays as long as the person wants to watch: the right to ends with it.
 func (a *app) watch(ctx context.Context, name string, w *api.Watch, asJSON bool) error {
-	e, err := a.workspaceNamed(name)
+	e, err := target.Named(a.Env, name)
 	if err != nil {
 		return err
 	}
@@ -76,25 +77,25 @@ func (a *app) watch(ctx context.Context, name string, w *api.Watch, asJSON bool)
 		return nil // enough
 	}
 	if err == nil {
-		fmt.Fprintf(a.err, "carrel: %s has ended\n", show.OneLine(name))
+		fmt.Fprintf(a.Err, "carrel: %s has ended\n", show.OneLine(name))
 	}
 	return err
 }
 
 func (a *app) tellWatching(name string, w api.Watching, asJSON bool) error {
 	if asJSON {
-		return show.Line(a.out, w)
+		return show.Line(a.Out, w)
 	}
-	_, err := fmt.Fprintf(a.out, "address   %s\npassword  %s\n", w.Address, w.Password)
+	_, err := fmt.Fprintf(a.Out, "address   %s\npassword  %s\n", w.Address, w.Password)
 	switch {
 	case err != nil:
 	case w.Acts:
-		fmt.Fprintf(a.err, "carrel: a viewer looks, until `carrel control %s takeover`; then %s\n", show.OneLine(name), show.OneLine(w.Human))
+		fmt.Fprintf(a.Err, "carrel: a viewer looks, until `carrel control %s takeover`; then %s\n", show.OneLine(name), show.OneLine(w.Human))
 	default:
-		fmt.Fprintln(a.err, "carrel: a viewer with this password looks, and types nothing")
+		fmt.Fprintln(a.Err, "carrel: a viewer with this password looks, and types nothing")
 	}
 	if err == nil && !w.Stays {
-		fmt.Fprintln(a.err, "carrel: Ctrl-C ends it")
+		fmt.Fprintln(a.Err, "carrel: Ctrl-C ends it")
 	}
 	return err
 }

@@ -4,13 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"carrel/internal/cli/cmdenv"
 	"github.com/spf13/cobra"
 )
 
 // TestEveryCommandHelps: every command says how it ends, shows an example, and
 // refuses what it does not take.
 func TestEveryCommandHelps(t *testing.T) {
-	a := &app{}
+	a := &app{&cmdenv.Env{}}
 	queue := a.root(nil).Commands()
 	for len(queue) > 0 {
 		cmd := queue[0]
@@ -29,7 +30,7 @@ func TestEveryCommandHelps(t *testing.T) {
 // TestOneCommand: a command that is made alone is the one of its name, says what it
 // says among all, and knows no other name.
 func TestOneCommand(t *testing.T) {
-	a := &app{}
+	a := &app{&cmdenv.Env{}}
 	for _, want := range a.root(nil).Commands() {
 		if len(want.Aliases) > 0 {
 			t.Errorf("%s has other names, by which it would not be found alone", want.Name())
@@ -49,7 +50,7 @@ func TestOneCommand(t *testing.T) {
 
 // TestCompletionWords: words that a shell offers are words that are taken.
 func TestCompletionWords(t *testing.T) {
-	a := &app{}
+	a := &app{&cmdenv.Env{}}
 	for _, flag := range []string{"persona", "network", "display", "home", "nested", "history"} {
 		cmd := a.explainCommand()
 		words, ok := cmd.GetFlagCompletionFunc(flag)

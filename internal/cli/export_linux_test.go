@@ -4,6 +4,8 @@ import (
 	"io"
 	"os"
 	"testing"
+
+	"carrel/internal/cli/cmdenv"
 )
 
 // TestAnExportFollowsNoLink: a link that a command has put where a tar will be
@@ -19,7 +21,7 @@ func TestAnExportFollowsNoLink(t *testing.T) {
 		if err := os.Symlink(to, name); err != nil {
 			t.Fatal(err)
 		}
-		err := (&app{out: io.Discard}).writeTo(name, func(w io.Writer) error {
+		err := (&app{&cmdenv.Env{Out: io.Discard}}).writeTo(name, func(w io.Writer) error {
 			_, err := io.WriteString(w, "tar")
 			return err
 		})
@@ -34,7 +36,7 @@ func TestAnExportFollowsNoLink(t *testing.T) {
 	if _, err := os.Lstat(dir + "/missing"); err == nil {
 		t.Error("something was made where it led to")
 	}
-	if err := (&app{out: io.Discard}).writeTo("/dev/null", func(w io.Writer) error { _, err := w.Write([]byte("tar")); return err }); err != nil {
+	if err := (&app{&cmdenv.Env{Out: io.Discard}}).writeTo("/dev/null", func(w io.Writer) error { _, err := w.Write([]byte("tar")); return err }); err != nil {
 		t.Errorf("a device: %v", err)
 	}
 }

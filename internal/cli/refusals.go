@@ -39,21 +39,21 @@ func (a *app) tellDenials(r *api.Result) {
 		a.tellDenial("not reached, and nothing needs them: "+few(usage)+" (how programs are used, and their errors)", "")
 	}
 	if r.History == string(policy.HistoryOff) {
-		fmt.Fprintf(a.err, "carrel: history off: changes were not recorded, and names that a rule protects or denies but that did not exist could be made\n")
+		fmt.Fprintf(a.Err, "carrel: history off: changes were not recorded, and names that a rule protects or denies but that did not exist could be made\n")
 	}
 	denials := show.Count(len(r.Denials), "denial", "denials")
 	switch {
 	case r.Changed != nil && len(r.Steps) == 0 && (*r.Changed > 0 || len(r.Denials) > 0):
-		fmt.Fprintf(a.err, "carrel: %s, %s\n", show.Count(*r.Changed, "file changed", "files changed"), denials)
+		fmt.Fprintf(a.Err, "carrel: %s, %s\n", show.Count(*r.Changed, "file changed", "files changed"), denials)
 	case len(r.Denials) > 0:
-		fmt.Fprintf(a.err, "carrel: %s\n", denials)
+		fmt.Fprintf(a.Err, "carrel: %s\n", denials)
 	}
 }
 
 func (a *app) tellDenial(message, hint string) {
-	fmt.Fprintf(a.err, "carrel: denied: %s\n", show.OneLine(message))
+	fmt.Fprintf(a.Err, "carrel: denied: %s\n", show.OneLine(message))
 	if hint != "" {
-		fmt.Fprintf(a.err, "carrel:   hint: %s\n", show.OneLine(hint))
+		fmt.Fprintf(a.Err, "carrel:   hint: %s\n", show.OneLine(hint))
 	}
 }
 
@@ -61,7 +61,7 @@ func (a *app) tellDenial(message, hint string) {
 // nobody has seen. A run that ended well tells it on a terminal only.
 func (a *app) tellHidden(r *api.Result, tty bool) {
 	if len(r.Hidden) > 0 && (tty || r.Exit != 0) {
-		fmt.Fprintf(a.err, "carrel: hidden: %s: secrets; --read FILE shows one\n", show.OneLine(few(r.Hidden)))
+		fmt.Fprintf(a.Err, "carrel: hidden: %s: secrets; --read FILE shows one\n", show.OneLine(few(r.Hidden)))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/target"
 	"carrel/internal/named"
 	"carrel/internal/policy"
 	"carrel/internal/supervisor"
@@ -16,14 +17,14 @@ import (
 // until what it gives is called. One that belongs to a single command holds on: it is
 // the command that comes after this that says so.
 func (a *app) letGo(project string) (func(), error) {
-	if err := a.mayUndo("undo", policy.UndoAll); err != nil {
+	if err := a.MayUndo("undo", policy.UndoAll); err != nil {
 		return nil, err
 	}
-	at, err := workspace.ProjectOf(project, a.getenv)
+	at, err := workspace.ProjectOf(project, a.Getenv)
 	if err != nil {
 		return func() {}, nil // told in better words by whoever opens the history
 	}
-	desks, err := named.List(workspace.StatePath(a.getenv))
+	desks, err := named.List(workspace.StatePath(a.Getenv))
 	if err != nil {
 		return nil, err
 	}
@@ -37,11 +38,11 @@ func (a *app) letGo(project string) (func(), error) {
 		if d.State == api.StateStopped || d.Project != at {
 			continue
 		}
-		e, ok, err := a.deskRunning(d.Name)
+		e, ok, err := target.WholeName(a.Env, d.Name)
 		if err != nil || !ok {
 			continue // what is in the way is told by the command that comes after this
 		}
-		t, err := e.Open(context.Background(), api.Request{Op: api.OpYield, Reason: "carrel " + a.args[0]})
+		t, err := e.Open(context.Background(), api.Request{Op: api.OpYield, Reason: "carrel " + a.Args[0]})
 		if err == nil {
 			talks = append(talks, t)
 			_, _, err = t.Next()

@@ -1,4 +1,4 @@
-package cli
+package cmdenv
 
 import (
 	"errors"
@@ -11,7 +11,6 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
-	"carrel/internal/named"
 	"carrel/internal/policy"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
@@ -27,14 +26,15 @@ type ceiling struct {
 	read bool
 	flag string // with which it was read
 
-	handed func() ([]config.CeilingText, error) // by whoever started this process
+	handed func() ([]config.CeilingText, error) // by what started this process
 	texts  []config.CeilingText
 	fails  error
 }
 
-// cutLeading takes --permissions FILE from before the command, also where a shell asks
-// how a line goes on.
-func (c *ceiling) cutLeading(args []string) ([]string, error) {
+// CutCeiling takes --permissions FILE from before the command, also where a shell asks
+// how a line goes on, and gives the other arguments.
+func (e *Env) CutCeiling(args []string) ([]string, error) {
+	c := &e.ceiling
 	if len(args) > 3 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) && args[1] == cmdline.PermissionsFlag {
 		return append([]string{args[0]}, args[3:]...), nil
 	}
@@ -61,11 +61,14 @@ func (c *ceiling) cutLeading(args []string) ([]string, error) {
 	return args, nil
 }
 
-// ceilings are those that the session is held to: what was handed on, and the file of
+// NamedCeiling says that a ceiling was given before the command.
+func (e *Env) NamedCeiling() bool { return e.ceiling.leading != "" }
+
+// Ceilings are those that the session is held to: what was handed on, and the file of
 // the flag or of a variable. They are never nil without an error. flag is that of the
 // command itself, "" for none.
-func (a *app) ceilings(flag string) ([]config.CeilingText, error) {
-	c := &a.ceiling
+func (e *Env) Ceilings(flag string) ([]config.CeilingText, error) {
+	c := &e.ceiling
 	if flag != "" && c.leading != "" {
 		return nil, fmt.Errorf("%s is given before the command (%q) and after it (%q)\nhint: one of them", cmdline.PermissionsFlag, c.leading, flag)
 	}
@@ -74,27 +77,27 @@ func (a *app) ceilings(flag string) ([]config.CeilingText, error) {
 			return c.texts, c.fails // of a command that has a flag of its own
 		}
 		c.read, c.flag = true, flag
-		c.texts, c.fails = a.readCeilings(flag + c.leading)
+		c.texts, c.fails = e.readCeilings(flag + c.leading)
 	}
 	return c.texts, c.fails
 }
 
-func (a *app) readCeilings(file string) ([]config.CeilingText, error) {
-	if a.ceiling.handed == nil { // the descriptor can be read once
-		a.ceiling.handed = sync.OnceValues(func() ([]config.CeilingText, error) { return workspace.HandedCeilings(a.getenv) })
+func (e *Env) readCeilings(file string) ([]config.CeilingText, error) {
+	if e.ceiling.handed == nil { // the descriptor can be read once
+		e.ceiling.handed = sync.OnceValues(func() ([]config.CeilingText, error) { return workspace.HandedCeilings(e.Getenv) })
 	}
-	texts, err := a.ceiling.handed()
+	texts, err := e.ceiling.handed()
 	if err != nil {
 		return nil, err
 	}
-	if a.supervises {
+	if e.Supervises {
 		if texts == nil {
 			return nil, errors.New("a supervisor is handed its ceilings, and this one was not")
 		}
 		return texts, nil
 	}
 	cwd, _ := os.Getwd() // "": a relative name is refused
-	named, err := config.NamedCeiling(config.Options{Permissions: file, Environ: a.environ, Cwd: cwd})
+	named, err := config.NamedCeiling(config.Options{Permissions: file, Environ: e.Environ, Cwd: cwd})
 	if err != nil {
 		return nil, err
 	}
@@ -107,9 +110,9 @@ func (a *app) readCeilings(file string) ([]config.CeilingText, error) {
 	return texts, nil
 }
 
-// session is what the session's ceilings mean, without the operator's.
-func (a *app) session() (workspace.UnderCeilings, error) {
-	texts, err := a.ceilings("")
+// Session is what the session's ceilings mean, without the operator's.
+func (e *Env) Session() (workspace.UnderCeilings, error) {
+	texts, err := e.Ceilings("")
 	if err != nil {
 		return workspace.UnderCeilings{}, err
 	}
@@ -117,10 +120,10 @@ func (a *app) session() (workspace.UnderCeilings, error) {
 	return workspace.UnderCeilings{Session: c}, err
 }
 
-// held has entries of the registry carry the ceiling that the caller is held to: a
+// Held has entries of the registry carry the ceiling that the caller is held to: a
 // supervisor under another one refuses them.
-func (a *app) held(entries []supervisor.Entry) ([]supervisor.Entry, error) {
-	u, err := a.session()
+func (e *Env) Held(entries []supervisor.Entry) ([]supervisor.Entry, error) {
+	u, err := e.Session()
 	if err != nil {
 		return nil, err
 	}
@@ -130,41 +133,9 @@ func (a *app) held(entries []supervisor.Entry) ([]supervisor.Entry, error) {
 	return entries, nil
 }
 
-// sameCeiling refuses to take away what is left of a workspace that was started under
-// another ceiling than the caller's.
-func (a *app) sameCeiling(op string, d api.Desk) error {
-	u, err := a.session()
-	if err != nil || u.Session == nil {
-		return err
-	}
-	own, from := "", "none"
-	if d.Ceiling != nil && d.Ceiling.Hash != "" {
-		own, from = d.Ceiling.Hash, d.Ceiling.Hash+" ("+d.Ceiling.Source+")"
-	}
-	if own == u.Hash() {
-		return nil
-	}
-	return &api.Denial{Code: api.CodeCeiling, Operation: op, Subject: u.Hash(), Rule: "ceiling", Source: from,
-		Message: fmt.Sprintf("ceiling: the caller is held to %q, and workspace %q was started under %s", u.Hash(), d.Name, from),
-		Hint:    "`carrel stop` and `carrel status` work"}
-}
-
-// stoppedSame is sameCeiling for a workspace by its name; one that is not there is told
-// by whoever looks for it.
-func (a *app) stoppedSame(op, name string) error {
-	if named.CheckName(name) != nil {
-		return nil
-	}
-	d, err := named.Read(workspace.StatePath(a.getenv), name)
-	if err != nil {
-		return nil
-	}
-	return a.sameCeiling(op, d)
-}
-
-// underNoCeiling refuses what cannot be held to one.
-func (a *app) underNoCeiling(op, hint string) error {
-	u, err := a.session()
+// UnderNoCeiling refuses what cannot be held to one.
+func (e *Env) UnderNoCeiling(op, hint string) error {
+	u, err := e.Session()
 	if err != nil || !u.Session.Restricted() {
 		return err
 	}
@@ -172,9 +143,9 @@ func (a *app) underNoCeiling(op, hint string) error {
 		Message: fmt.Sprintf("ceiling: %s runs exactly the policy that it is given, and does not take it from under the ceiling that holds here", op), Hint: hint}
 }
 
-// mayUndo refuses what the session's ceilings do not let be done with the history.
-func (a *app) mayUndo(op string, need policy.UndoMode) error {
-	u, err := a.session()
+// MayUndo refuses what the session's ceilings do not let be done with the history.
+func (e *Env) MayUndo(op string, need policy.UndoMode) error {
+	u, err := e.Session()
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,11 @@
-package cli
+// Package policyflags reads the flags that say what a command may do, as carrel run,
+// start, explain and preset add take them: files, network, display, environment, limits.
+//
+// Each flag becomes a value of the command line's layer that names the flag as its
+// source. The package checks the form of sizes, times and ports. Whether a value is
+// allowed is decided later, with all other layers. The same flags can be kept as keys of
+// a preset, and the package offers their words to a shell that completes a line.
+package policyflags
 
 import (
 	"fmt"
@@ -12,29 +19,32 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// runFlags are the flags of run, shell and explain. Each becomes a value of the
+// Flags are the flags of run, shell and explain. Each becomes a value of the
 // command-line layer with its own name as the source.
-type runFlags struct {
-	persona, preset, network, display, home, nested string
-	timeout, memory, permissions, history, engine   string
-	size, backend, agentHome, secrets               string
-	read, write, deny, protect, env, device         []string
+type Flags struct {
+	Persona, Preset, Permissions, Engine, Size string
+	Write                                      []string
+	JSON, NoPrompts                            bool
+
+	network, display, home, nested, timeout, memory string
+	history, backend, agentHome, secrets            string
+	read, deny, protect, env, device                []string
 	pids                                            int64
-	json, noPrompts                                 bool
 	net                                             networkFlags
 }
 
-func (f *runFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.persona, "persona", "", "who drives the keystrokes: human or agent")
-	fs.StringVar(&f.preset, "preset", "", "start from a preset (see carrel preset list)")
+// Register adds the flags to a command.
+func (f *Flags) Register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.Persona, "persona", "", "who drives the keystrokes: human or agent")
+	fs.StringVar(&f.Preset, "preset", "", "start from a preset (see carrel preset list)")
 	fs.StringArrayVar(&f.read, "read", nil, "show a file or directory, read-only")
-	fs.StringArrayVar(&f.write, "write", nil, "show a file or directory and let it be changed")
+	fs.StringArrayVar(&f.Write, "write", nil, "show a file or directory and let it be changed")
 	fs.StringArrayVar(&f.deny, "deny", nil, "hide what matches the glob: no reading, no writing")
 	fs.StringArrayVar(&f.protect, "protect", nil, "keep what matches the glob from being changed")
 	fs.StringVar(&f.network, "network", "", "closed, local (a localhost of its own), api (what an agent cannot do without), filtered (listed hosts too) or open")
 	f.net.register(fs)
 	fs.StringVar(&f.display, "display", "", "none, virtual or host")
-	fs.StringVar(&f.size, "size", "", "size of the virtual display in pixels, for example 1280x800")
+	fs.StringVar(&f.Size, "size", "", "size of the virtual display in pixels, for example 1280x800")
 	fs.StringArrayVar(&f.env, "env", nil, "pass NAME from outside, or set NAME=VALUE")
 	fs.StringVar(&f.home, "home", "", "what of home is visible: toolchains, full (read-only) or none")
 	fs.StringVar(&f.nested, "nested", "", "sandboxes inside: none, userns (browsers) or full (bubblewrap)")
@@ -46,22 +56,22 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.history, "history", "", "on (default): every change of the project is decided and recorded; off: plain writable mounts")
 	fs.StringVar(&f.secrets, "secrets", "", "masked (default): secrets of the project are hidden by mounts; strict: each open for reading is looked at as well")
 	fs.StringVar(&f.backend, "backend", "", "process (default): behind walls; none: as you, WITHOUT WALLS, with the project's history")
-	fs.StringVar(&f.engine, "engine", "", "what makes the walls: auto (default), namespaces, bubblewrap or landlock")
-	fs.BoolVar(&f.json, "json", false, "print the result as JSON on standard error when the command has ended")
-	fs.StringVar(&f.permissions, "permissions", "", "ceiling file: the most that may be granted")
+	fs.StringVar(&f.Engine, "engine", "", "what makes the walls: auto (default), namespaces, bubblewrap or landlock")
+	fs.BoolVar(&f.JSON, "json", false, "print the result as JSON on standard error when the command has ended")
+	fs.StringVar(&f.Permissions, "permissions", "", "ceiling file: the most that may be granted")
 }
 
-// registerNoPrompts is for the commands that may start an agent.
-func (f *runFlags) registerNoPrompts(fs *pflag.FlagSet) {
-	fs.BoolVar(&f.noPrompts, "no-prompts", false, "start the agent with its own permission questions off, this time; agents.prompts_off in your configuration: always")
+// RegisterNoPrompts is for the commands that may start an agent.
+func (f *Flags) RegisterNoPrompts(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.NoPrompts, "no-prompts", false, "start the agent with its own permission questions off, this time; agents.prompts_off in your configuration: always")
 }
 
-// request gives the command line's layer. Values are checked by the decision,
+// Request gives the command line's layer. Values are checked by the decision,
 // which knows the source of each; sizes and times are checked here.
-func (f *runFlags) request(cmd *cobra.Command) (policy.Request, error) {
+func (f *Flags) Request(cmd *cobra.Command) (policy.Request, error) {
 	var r policy.Request
-	f.files(&r)
-	r.Persona = choice[policy.Persona](f.persona, "--persona")
+	f.Files(&r)
+	r.Persona = choice[policy.Persona](f.Persona, "--persona")
 	r.Backend = choice[policy.Backend](f.backend, "--backend")
 	r.Network = choice[policy.NetworkMode](f.network, "--network")
 	r.Display = choice[policy.DisplayMode](f.display, "--display")
@@ -90,19 +100,20 @@ func (f *runFlags) request(cmd *cobra.Command) (policy.Request, error) {
 	return r, f.limits(cmd, &r)
 }
 
-func (f *runFlags) files(r *policy.Request) {
+// Files adds what the flags say about files and directories.
+func (f *Flags) Files(r *policy.Request) {
 	add := func(places []string, flag string, access policy.Access, glob bool) {
 		for _, p := range places {
 			r.Files = append(r.Files, policy.FileRequest{Place: p, Glob: glob, Access: access, Source: flagSource(flag)})
 		}
 	}
 	add(f.read, "--read", policy.Read, false)
-	add(f.write, "--write", policy.Write, false)
+	add(f.Write, "--write", policy.Write, false)
 	add(f.deny, "--deny", policy.Deny, true)
 	add(f.protect, "--protect", policy.Read, true)
 }
 
-func (f *runFlags) limits(cmd *cobra.Command, r *policy.Request) error {
+func (f *Flags) limits(cmd *cobra.Command, r *policy.Request) error {
 	if f.timeout != "" {
 		d, err := config.ParseDuration(f.timeout)
 		if err != nil {

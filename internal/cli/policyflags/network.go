@@ -1,4 +1,4 @@
-package cli
+package policyflags
 
 import (
 	"fmt"
@@ -82,8 +82,8 @@ func (f *networkFlags) presetKeys(mode string) []config.PresetKey {
 	return keys
 }
 
-// completeHost offers the presets; of hosts there are too many.
-func completeHost(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+// CompleteHost offers the presets; of hosts there are too many.
+func CompleteHost(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var words []string
 	for _, p := range agents.HostPresets() {
 		words = append(words, "preset:"+p.Name+"\t"+p.Title)
