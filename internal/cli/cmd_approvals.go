@@ -15,6 +15,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/apiview"
+	"carrel/internal/cli/histories"
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/history"
@@ -346,7 +347,7 @@ func (a *app) rollback(ctx context.Context, one api.Approval, e supervisor.Entry
 	if one.Operation == api.OpControl {
 		return fmt.Errorf("%s asks for a change of the control: no step belongs to it\nhint: `carrel deny %s` refuses it", one.ID, one.ID)
 	}
-	before, err := a.openHistory(one.Project)
+	before, err := histories.Open(a.Env, one.Project)
 	if err != nil {
 		return err
 	}
@@ -372,17 +373,16 @@ func (a *app) rollback(ctx context.Context, one api.Approval, e supervisor.Entry
 	if err != nil {
 		return err
 	}
-	release, err := a.letGo(one.Project)
+	release, err := histories.Release(a.Env, one.Project)
 	if err != nil {
 		return err
 	}
 	defer release()
-	h, err := a.openHistory(one.Project)
+	h, err := histories.Open(a.Env, one.Project)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	f := &undoFlags{historyFlags: historyFlags{project: one.Project}}
 	var steps []uint64
 	for _, s := range slices.Backward(h.Log.Changes()) {
 		if s.Begin.Run == e.ID && s.Segment == first.Segment && s.Number >= first.Number {
@@ -393,7 +393,11 @@ func (a *app) rollback(ctx context.Context, one api.Approval, e supervisor.Entry
 		fmt.Fprintln(a.Out, "nothing had been changed in its step")
 		return nil
 	}
-	return a.takeBack(h, f, history.Request{Steps: steps})
+	by, err := histories.Request(a.Env, one.Project)
+	if err != nil {
+		return err
+	}
+	return histories.TakeBack(a.Env, h, histories.Undo{By: by}, history.Request{Steps: steps})
 }
 
 // endApp ends an app and all that it has started.

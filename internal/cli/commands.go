@@ -1,7 +1,11 @@
 package cli
 
 import (
+	"slices"
+
 	"carrel/internal/agents"
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/historycmd"
 
 	"github.com/spf13/cobra"
 )
@@ -9,30 +13,31 @@ import (
 // commands makes the command of a name, or all of them where none has it. To make all
 // takes longer than to ask a workspace for something.
 func (a *app) commands(name string) []*cobra.Command {
-	table := []struct {
-		name string
-		make func(*app) *cobra.Command
-	}{
-		{"run", (*app).runCommand}, {"shell", (*app).shellCommand}, {"sandbox", (*app).sandboxCommand}, {"import", (*app).importCommand}, {"explain", (*app).explainCommand}, {"config", (*app).configCommand}, {"preset", (*app).presetCommand}, {"profile", (*app).profileCommand}, {"permissions", (*app).permissionsCommand},
-		{"start", (*app).startCommand}, {"list", (*app).listCommand}, {"status", (*app).statusCommand}, {"exec", (*app).execCommand}, {"launch", (*app).launchCommand}, {"apps", (*app).appsCommand}, {"wait", (*app).waitCommand}, {"kill", (*app).killCommand}, {"logs", (*app).logsCommand}, {"events", (*app).eventsCommand},
-		{"terminal", (*app).terminalCommand}, {"attach", (*app).attachCommand}, {"control", (*app).controlCommand}, {"manifest", (*app).manifestCommand}, {"artifacts", (*app).artifactsCommand}, {"cleanup", (*app).cleanupCommand}, {"revoke", (*app).revokeCommand},
-		{"screenshot", (*app).screenshotCommand}, {"windows", (*app).windowsCommand}, {"window", (*app).windowCommand}, {"click", (*app).clickCommand}, {"drag", (*app).dragCommand}, {"scroll", (*app).scrollCommand}, {"key", (*app).keyCommand}, {"type", (*app).typeCommand}, {"input", (*app).inputCommand},
-		{"computer", (*app).computerCommand}, {"clipboard", (*app).clipboardCommand}, {"a11y", (*app).a11yCommand}, {"screen", (*app).screenCommand}, {"record", (*app).recordCommand}, {"watch", (*app).watchCommand},
-		{"ps", (*app).psCommand}, {"approvals", (*app).approvalsCommand}, {"approve", (*app).approveCommand}, {"deny", (*app).denyCommand}, {"pause", (*app).pauseCommand}, {"resume", (*app).resumeCommand}, {"stop", (*app).stopCommand},
-		{"history", (*app).historyCommand}, {"du", (*app).duCommand}, {"show", (*app).showCommand}, {"diff", (*app).diffCommand}, {"undo", (*app).undoCommand}, {"redo", (*app).redoCommand}, {"discard", (*app).discardCommand}, {"step", (*app).stepCommand}, {"connect", (*app).connectCommand},
-		{"audit", (*app).auditCommand}, {"denials", (*app).denialsCommand}, {"links", (*app).linksCommand}, {"net", (*app).netCommand}, {"hooks", (*app).hooksCommand}, {"agent", (*app).clientsCommand}, {"mcp", (*app).mcpCommand}, {"stdio", (*app).stdioCommand}, {"doctor", (*app).doctorCommand}, {"version", (*app).versionCommand},
+	own := func(make func(*app) *cobra.Command) func(*cmdenv.Env) *cobra.Command {
+		return func(env *cmdenv.Env) *cobra.Command { return make(&app{env}) }
 	}
+	table := []cmdenv.Command{
+		{"run", own((*app).runCommand)}, {"shell", own((*app).shellCommand)}, {"sandbox", own((*app).sandboxCommand)}, {"import", own((*app).importCommand)}, {"explain", own((*app).explainCommand)}, {"config", own((*app).configCommand)}, {"preset", own((*app).presetCommand)}, {"profile", own((*app).profileCommand)}, {"permissions", own((*app).permissionsCommand)},
+		{"start", own((*app).startCommand)}, {"list", own((*app).listCommand)}, {"status", own((*app).statusCommand)}, {"exec", own((*app).execCommand)}, {"launch", own((*app).launchCommand)}, {"apps", own((*app).appsCommand)}, {"wait", own((*app).waitCommand)}, {"kill", own((*app).killCommand)}, {"logs", own((*app).logsCommand)}, {"events", own((*app).eventsCommand)},
+		{"terminal", own((*app).terminalCommand)}, {"attach", own((*app).attachCommand)}, {"control", own((*app).controlCommand)}, {"manifest", own((*app).manifestCommand)}, {"artifacts", own((*app).artifactsCommand)}, {"cleanup", own((*app).cleanupCommand)}, {"revoke", own((*app).revokeCommand)},
+		{"screenshot", own((*app).screenshotCommand)}, {"windows", own((*app).windowsCommand)}, {"window", own((*app).windowCommand)}, {"click", own((*app).clickCommand)}, {"drag", own((*app).dragCommand)}, {"scroll", own((*app).scrollCommand)}, {"key", own((*app).keyCommand)}, {"type", own((*app).typeCommand)}, {"input", own((*app).inputCommand)},
+		{"computer", own((*app).computerCommand)}, {"clipboard", own((*app).clipboardCommand)}, {"a11y", own((*app).a11yCommand)}, {"screen", own((*app).screenCommand)}, {"record", own((*app).recordCommand)}, {"watch", own((*app).watchCommand)},
+		{"ps", own((*app).psCommand)}, {"approvals", own((*app).approvalsCommand)}, {"approve", own((*app).approveCommand)}, {"deny", own((*app).denyCommand)}, {"pause", own((*app).pauseCommand)}, {"resume", own((*app).resumeCommand)}, {"stop", own((*app).stopCommand)},
+		{"connect", own((*app).connectCommand)},
+		{"audit", own((*app).auditCommand)}, {"denials", own((*app).denialsCommand)}, {"links", own((*app).linksCommand)}, {"net", own((*app).netCommand)}, {"hooks", own((*app).hooksCommand)}, {"agent", own((*app).clientsCommand)}, {"mcp", own((*app).mcpCommand)}, {"stdio", own((*app).stdioCommand)}, {"doctor", own((*app).doctorCommand)}, {"version", own((*app).versionCommand)},
+	}
+	table = slices.Concat(table, historycmd.Commands())
 	var all []*cobra.Command
 	for _, c := range table {
-		if c.name == name {
-			return []*cobra.Command{c.make(a)}
+		if c.Name == name {
+			return []*cobra.Command{c.Make(a.Env)}
 		}
 	}
 	if agent, ok := agents.ByCommand(name); ok {
 		return []*cobra.Command{a.agentCommand(agent, name)}
 	}
 	for _, c := range table {
-		all = append(all, c.make(a))
+		all = append(all, c.Make(a.Env))
 	}
 	for _, agent := range agents.Known() {
 		for _, word := range agent.Commands() {

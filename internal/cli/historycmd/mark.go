@@ -1,4 +1,4 @@
-package cli
+package historycmd
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/inside"
 	"carrel/internal/show"
@@ -16,7 +17,7 @@ import (
 )
 
 // stepCommand is for programs inside: an agent's hooks.
-func (a *app) stepCommand() *cobra.Command {
+func stepCommand(env *cmdenv.Env) *cobra.Command {
 	var f markFlags
 	begin := &cobra.Command{
 		Use:     "begin [--label TEXT]",
@@ -24,7 +25,7 @@ func (a *app) stepCommand() *cobra.Command {
 		Long:    "Ends the open step, if there is one; what is changed from now on is a new one.\n" + cmdline.PlainStatus,
 		Example: "  carrel step begin --label 'edit src/main.go'",
 		Args:    cmdline.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return a.step(true, &f) },
+		RunE:    func(*cobra.Command, []string) error { return markStep(env, true, &f) },
 	}
 	begin.Flags().StringVar(&f.label, "label", "", "what `carrel history` shows for it")
 	f.registerEvent(begin)
@@ -34,7 +35,7 @@ func (a *app) stepCommand() *cobra.Command {
 		Long:    "Ends the step that began with `carrel step begin`.\n" + cmdline.PlainStatus,
 		Example: "  carrel step end",
 		Args:    cmdline.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return a.step(false, &f) },
+		RunE:    func(*cobra.Command, []string) error { return markStep(env, false, &f) },
 	}
 	end.Flags().BoolVar(&f.all, "all", false, "whatever step is open")
 	f.registerEvent(end)
@@ -60,13 +61,13 @@ func (f *markFlags) registerEvent(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.event, "event", false, "standard input is the event of an agent's hook, which says more")
 }
 
-func (a *app) step(begin bool, f *markFlags) error {
-	if a.Getenv(workspace.EnvInside) != "1" {
+func markStep(env *cmdenv.Env, begin bool, f *markFlags) error {
+	if env.Getenv(workspace.EnvInside) != "1" {
 		return errors.New("there is no workspace around this: `carrel step` is for programs inside one")
 	}
 	m := inside.Mark{Label: f.label, All: f.all}
 	if f.event {
-		describe(&m, a.In)
+		describe(&m, env.In)
 	}
 	if err := inside.Step(begin, m); err != nil {
 		return fmt.Errorf("marking a step: %w", err)

@@ -1,4 +1,4 @@
-package cli
+package historycmd
 
 import (
 	"io"
@@ -21,7 +21,7 @@ func TestAnExportFollowsNoLink(t *testing.T) {
 		if err := os.Symlink(to, name); err != nil {
 			t.Fatal(err)
 		}
-		err := (&app{&cmdenv.Env{Out: io.Discard}}).writeTo(name, func(w io.Writer) error {
+		err := writeTo(&cmdenv.Env{Out: io.Discard}, name, func(w io.Writer) error {
 			_, err := io.WriteString(w, "tar")
 			return err
 		})
@@ -36,7 +36,7 @@ func TestAnExportFollowsNoLink(t *testing.T) {
 	if _, err := os.Lstat(dir + "/missing"); err == nil {
 		t.Error("something was made where it led to")
 	}
-	if err := (&app{&cmdenv.Env{Out: io.Discard}}).writeTo("/dev/null", func(w io.Writer) error { _, err := w.Write([]byte("tar")); return err }); err != nil {
+	if err := writeTo(&cmdenv.Env{Out: io.Discard}, "/dev/null", func(w io.Writer) error { _, err := w.Write([]byte("tar")); return err }); err != nil {
 		t.Errorf("a device: %v", err)
 	}
 }

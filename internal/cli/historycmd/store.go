@@ -1,4 +1,4 @@
-package cli
+package historycmd
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/histories"
 	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/show"
@@ -17,11 +19,11 @@ import (
 )
 
 // storeCommands are those about what is kept, below `carrel history`.
-func (a *app) storeCommands() []*cobra.Command {
-	return []*cobra.Command{a.verifyCommand(), a.exportCommand(), a.usageCommand(), a.collectCommand()}
+func storeCommands(env *cmdenv.Env) []*cobra.Command {
+	return []*cobra.Command{verifyCommand(env), exportCommand(env), usageCommand(env), collectCommand(env)}
 }
 
-func (a *app) verifyCommand() *cobra.Command {
+func verifyCommand(env *cmdenv.Env) *cobra.Command {
 	f := &historyFlags{}
 	cmd := &cobra.Command{
 		Use:   "verify [flags]",
@@ -37,7 +39,7 @@ Exit status:
 		Example: `  carrel history verify
   carrel history verify --json`,
 		Args: cmdline.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.verify(f) },
+		RunE: func(*cobra.Command, []string) error { return verifyHistory(env, f) },
 	}
 	f.register(cmd)
 	return cmdline.ExplainFlagErrors(cmd)
@@ -61,11 +63,11 @@ type faultJSON struct {
 	Why  string   `json:"why"`
 }
 
-func (a *app) verify(f *historyFlags) error {
-	if err := isDirectory(f.project); err != nil {
+func verifyHistory(env *cmdenv.Env, f *historyFlags) error {
+	if err := histories.IsDirectory(f.project); err != nil {
 		return err
 	}
-	req, err := a.historyRequest(f.project)
+	req, err := histories.Request(env, f.project)
 	if err != nil {
 		return err
 	}
@@ -74,7 +76,7 @@ func (a *app) verify(f *historyFlags) error {
 		return err
 	}
 	defer h.Close()
-	a.tellElsewhere(h)
+	histories.TellElsewhere(env, h)
 	v, err := h.Verify()
 	if err != nil {
 		return err
@@ -90,23 +92,23 @@ func (a *app) verify(f *historyFlags) error {
 		}
 	}
 	if len(v.Faults) > 0 {
-		a.Status = 1
+		env.Status = 1
 	}
 	if f.json {
 		j := verifiedJSON{OK: len(v.Faults) == 0, Segments: v.Segments, Steps: v.Steps, Objects: v.Objects, Running: v.Running, Faults: []faultJSON{}}
 		for _, x := range v.Faults {
 			j.Faults = append(j.Faults, faultJSON{x.Code, api.Text(x.At), x.Step, api.Text(x.Path), x.Why})
 		}
-		return show.JSON(a.Out, j)
+		return show.JSON(env.Out, j)
 	}
 	for _, x := range v.Faults {
-		fmt.Fprintln(a.Out, show.OneLine(faultText(h, x)))
+		fmt.Fprintln(env.Out, show.OneLine(faultText(h, x)))
 	}
-	fmt.Fprintf(a.Out, "%s in %s, %s kept: ", show.Count(v.Steps, "step", "steps"), show.Count(v.Segments, "journal", "journals"), show.Count(v.Objects, "file", "files"))
+	fmt.Fprintf(env.Out, "%s in %s, %s kept: ", show.Count(v.Steps, "step", "steps"), show.Count(v.Segments, "journal", "journals"), show.Count(v.Objects, "file", "files"))
 	if v.Running > 0 {
-		fmt.Fprintf(a.Out, "%s going on and not compared, ", show.Count(v.Running, "run is", "runs are"))
+		fmt.Fprintf(env.Out, "%s going on and not compared, ", show.Count(v.Running, "run is", "runs are"))
 	}
-	fmt.Fprintln(a.Out, show.Count(len(v.Faults), "fault", "faults"))
+	fmt.Fprintln(env.Out, show.Count(len(v.Faults), "fault", "faults"))
 	return nil
 }
 
@@ -122,7 +124,7 @@ func faultText(h *workspace.History, x history.Fault) string {
 	return line + ": " + x.Why
 }
 
-func (a *app) usageCommand() *cobra.Command {
+func usageCommand(env *cmdenv.Env) *cobra.Command {
 	f := &historyFlags{}
 	cmd := &cobra.Command{
 		Use:   "du [flags]",
@@ -135,7 +137,7 @@ cost nothing.
 		Example: `  carrel history du
   carrel history du --json`,
 		Args: cmdline.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.usage(f) },
+		RunE: func(*cobra.Command, []string) error { return printUsage(env, f) },
 	}
 	f.register(cmd)
 	return cmdline.ExplainFlagErrors(cmd)
@@ -173,13 +175,13 @@ type limitsJSON struct {
 
 func shareOf(s history.Share) shareJSON { return shareJSON{s.Objects, s.Bytes, s.Disk} }
 
-func (a *app) usage(f *historyFlags) error {
-	h, err := a.openHistory(f.project)
+func printUsage(env *cmdenv.Env, f *historyFlags) error {
+	h, err := histories.Open(env, f.project)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	req, err := a.historyRequest(f.project)
+	req, err := histories.Request(env, f.project)
 	if err != nil {
 		return err
 	}
@@ -204,18 +206,18 @@ func (a *app) usage(f *historyFlags) error {
 		t.Row(strconv.FormatUint(one.Step, 10), show.Size(s.Bytes), show.Size(s.Disk), show.Shorten(stepview.CommandOf(stepview.StepOf(h.Log, s.Steps[0])), show.ColumnMax))
 	}
 	if f.json {
-		return show.JSON(a.Out, j)
+		return show.JSON(env.Out, j)
 	}
 	if len(j.Steps) > 0 {
-		t.Print(a.Out, "")
+		t.Print(env.Out, "")
 	}
 	if n := u.Unreferenced; n.Objects > 0 {
-		fmt.Fprintf(a.Out, "%s in %s that nothing refers to; `carrel history gc` removes them\n", show.Size(n.Disk), show.Count(n.Objects, "file", "files"))
+		fmt.Fprintf(env.Out, "%s in %s that nothing refers to; `carrel history gc` removes them\n", show.Size(n.Disk), show.Count(n.Objects, "file", "files"))
 	}
-	fmt.Fprintf(a.Out, "%s on disk in all, %s of it journals%s\n", show.Size(u.Disk()), show.Size(u.Journals), ofLimit(u.Limits.Bytes))
-	fmt.Fprintf(a.Out, "kept in %s\n", show.OneLine(show.QuoteIf(h.Dir)))
+	fmt.Fprintf(env.Out, "%s on disk in all, %s of it journals%s\n", show.Size(u.Disk()), show.Size(u.Journals), ofLimit(u.Limits.Bytes))
+	fmt.Fprintf(env.Out, "kept in %s\n", show.OneLine(show.QuoteIf(h.Dir)))
 	if h.OtherDisk {
-		fmt.Fprintln(a.Out, "that is another file system than the project's, so each file that is kept is copied; history.dir names a place on the project's")
+		fmt.Fprintln(env.Out, "that is another file system than the project's, so each file that is kept is copied; history.dir names a place on the project's")
 	}
 	return nil
 }
@@ -227,7 +229,7 @@ func ofLimit(limit int64) string {
 	return "; it may take " + show.Size(limit)
 }
 
-func (a *app) collectCommand() *cobra.Command {
+func collectCommand(env *cmdenv.Env) *cobra.Command {
 	f := &historyFlags{}
 	dry := false
 	cmd := &cobra.Command{
@@ -241,26 +243,26 @@ itself when a run ends. The newest step always stays.
 		Example: `  carrel history gc --dry-run
   carrel history gc`,
 		Args: cmdline.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.collect(f, dry) },
+		RunE: func(*cobra.Command, []string) error { return collectGarbage(env, f, dry) },
 	}
 	f.register(cmd)
 	cmd.Flags().BoolVarP(&dry, "dry-run", "d", false, "say what would be removed, and remove nothing")
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) collect(f *historyFlags, dry bool) error {
-	h, err := a.openHistory(f.project)
+func collectGarbage(env *cmdenv.Env, f *historyFlags, dry bool) error {
+	h, err := histories.Open(env, f.project)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	req, err := a.historyRequest(f.project)
+	req, err := histories.Request(env, f.project)
 	if err != nil {
 		return err
 	}
 	r, err := h.Collect(req, dry)
 	if r != nil {
-		if e := a.tellRemoval(f, r, dry); e != nil {
+		if e := tellRemoval(env, f, r, dry); e != nil {
 			return e
 		}
 	}
@@ -285,23 +287,23 @@ type removalJSON struct {
 	Left   []api.Text `json:"left,omitempty"`
 }
 
-func (a *app) tellRemoval(f *historyFlags, r *history.Removal, dry bool) error {
+func tellRemoval(env *cmdenv.Env, f *historyFlags, r *history.Removal, dry bool) error {
 	if f.json {
-		return show.JSON(a.Out, removalJSON{DryRun: dry, Steps: show.NotNil(r.Steps), Freed: shareOf(r.Freed), Kept: r.Kept, Over: r.Over, Left: show.Texts(r.Left)})
+		return show.JSON(env.Out, removalJSON{DryRun: dry, Steps: show.NotNil(r.Steps), Freed: shareOf(r.Freed), Kept: r.Kept, Over: r.Over, Left: show.Texts(r.Left)})
 	}
 	would := ""
 	if dry {
 		would = "would be "
 	}
 	if len(r.Steps) > 0 {
-		fmt.Fprintf(a.Out, "%sdiscarded  %s\n", would, stepList(r.Steps))
+		fmt.Fprintf(env.Out, "%sdiscarded  %s\n", would, stepList(r.Steps))
 	}
 	for _, at := range r.Left {
-		fmt.Fprintf(a.Out, "left alone  %s\n", show.OneLine(at))
+		fmt.Fprintf(env.Out, "left alone  %s\n", show.OneLine(at))
 	}
-	fmt.Fprintf(a.Out, "%s, %s of the disk %sfreed; %s kept\n", show.Count(r.Freed.Objects, "file", "files"), show.Size(r.Freed.Disk), would, show.Size(r.Kept))
+	fmt.Fprintf(env.Out, "%s, %s of the disk %sfreed; %s kept\n", show.Count(r.Freed.Objects, "file", "files"), show.Size(r.Freed.Disk), would, show.Size(r.Kept))
 	if r.Over > 0 {
-		fmt.Fprintf(a.Out, "that is %s more than history.max_bytes: the newest step stays whatever it takes, and beside it others keep half\n", show.Size(r.Over))
+		fmt.Fprintf(env.Out, "that is %s more than history.max_bytes: the newest step stays whatever it takes, and beside it others keep half\n", show.Size(r.Over))
 	}
 	return nil
 }

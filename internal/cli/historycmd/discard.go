@@ -1,10 +1,12 @@
-package cli
+package historycmd
 
 import (
 	"errors"
 	"fmt"
 	"strings"
 
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/histories"
 	"carrel/internal/cmdline"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
@@ -19,7 +21,7 @@ type discardFlags struct {
 	dryRun, yes bool
 }
 
-func (a *app) discardCommand() *cobra.Command {
+func discardCommand(env *cmdenv.Env) *cobra.Command {
 	f := &discardFlags{}
 	cmd := &cobra.Command{
 		Use:   "discard [STEP...] [flags]",
@@ -33,7 +35,7 @@ It asks before it does so; --yes says yes. While a run goes on nothing is remove
 		Example: `  carrel discard 12 13
   carrel discard --before 100 --dry-run
   carrel discard --all --yes`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.discard(f, args) },
+		RunE: func(_ *cobra.Command, args []string) error { return discardSteps(env, f, args) },
 	}
 	cmd.Flags().StringVar(&f.before, "before", "", "all steps before this one")
 	cmd.Flags().BoolVar(&f.all, "all", false, "all steps, and what cannot be read")
@@ -45,8 +47,8 @@ It asks before it does so; --yes says yes. While a run goes on nothing is remove
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) discard(f *discardFlags, args []string) error {
-	h, err := a.openHistory(f.project)
+func discardSteps(env *cmdenv.Env, f *discardFlags, args []string) error {
+	h, err := histories.Open(env, f.project)
 	if err != nil {
 		return err
 	}
@@ -56,12 +58,12 @@ func (a *app) discard(f *discardFlags, args []string) error {
 		return err
 	}
 	if !f.dryRun && !f.yes {
-		if err := a.askDiscard(h, f, steps); err != nil {
+		if err := askDiscard(h, f, steps); err != nil {
 			return err
 		}
 	}
 	if !f.dryRun {
-		release, err := a.letGo(f.project)
+		release, err := histories.Release(env, f.project)
 		if err != nil {
 			return err
 		}
@@ -69,7 +71,7 @@ func (a *app) discard(f *discardFlags, args []string) error {
 	}
 	r, err := h.Discard(steps, f.all, f.dryRun)
 	if r != nil {
-		if e := a.tellRemoval(&f.historyFlags, r, f.dryRun); e != nil {
+		if e := tellRemoval(env, &f.historyFlags, r, f.dryRun); e != nil {
 			return e
 		}
 	}
@@ -108,7 +110,7 @@ func (f *discardFlags) steps(h *workspace.History, args []string) ([]uint64, err
 }
 
 // askDiscard asks the person at the terminal, who has seen what would go.
-func (a *app) askDiscard(h *workspace.History, f *discardFlags, steps []uint64) error {
+func askDiscard(h *workspace.History, f *discardFlags, steps []uint64) error {
 	r, err := h.Discard(steps, f.all, true)
 	if err != nil {
 		return busyHint(err)

@@ -1,4 +1,4 @@
-package cli
+package historycmd
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/outfile"
@@ -22,7 +23,7 @@ type exportFlags struct {
 	output string
 }
 
-func (a *app) exportCommand() *cobra.Command {
+func exportCommand(env *cmdenv.Env) *cobra.Command {
 	f := &exportFlags{}
 	cmd := &cobra.Command{
 		Use:   "export STEP [flags]",
@@ -40,7 +41,7 @@ Exit status:
   carrel history export 12 | tar -t
   carrel history export 12 | tar -x --xattrs -C /tmp/step-12`,
 		Args: cmdline.OneArg("a step"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.export(f, args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error { return exportStep(env, f, args[0]) },
 	}
 	cmd.Flags().StringVar(&f.project, "project", "", "the project that holds this directory")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "the file to write; standard output without it")
@@ -48,15 +49,15 @@ Exit status:
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) export(f *exportFlags, name string) error {
-	h, s, err := a.openStep(&f.historyFlags, name)
+func exportStep(env *cmdenv.Env, f *exportFlags, name string) error {
+	h, s, err := openStep(env, &f.historyFlags, name)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
 	var missing []history.Unexported
 	left := 0
-	err = a.writeTo(f.output, func(to io.Writer) error {
+	err = writeTo(env, f.output, func(to io.Writer) error {
 		missing, left, err = h.Export(s.Number, to)
 		return err
 	})
@@ -68,12 +69,12 @@ func (a *app) export(f *exportFlags, name string) error {
 		if m.Before {
 			side = "before"
 		}
-		fmt.Fprintf(a.Err, "carrel: not in the tar: %s/%s: %s\n", side, show.OneLine(stepview.Path(h, m.Path)), show.OneLine(m.Why))
-		a.Status = 1
+		fmt.Fprintf(env.Err, "carrel: not in the tar: %s/%s: %s\n", side, show.OneLine(stepview.Path(h, m.Path)), show.OneLine(m.Why))
+		env.Status = 1
 	}
 	if l := api.NewLeftOut(left); l != nil {
-		fmt.Fprintf(a.Err, "carrel: not in the tar: %s: %s\n", show.Count(l.Paths, "path", "paths"), l.Why)
-		a.Status = 1
+		fmt.Fprintf(env.Err, "carrel: not in the tar: %s: %s\n", show.Count(l.Paths, "path", "paths"), l.Why)
+		env.Status = 1
 	}
 	return nil
 }
@@ -82,12 +83,12 @@ var errTerminal = errors.New("a tar is nothing for a terminal\nhint: -o FILE wri
 
 // writeTo writes to a file that is there as a whole or not at all, or to standard
 // output where there is no name.
-func (a *app) writeTo(name string, write func(io.Writer) error) error {
+func writeTo(env *cmdenv.Env, name string, write func(io.Writer) error) error {
 	if name == "" {
-		if out, ok := a.Out.(*os.File); ok && term.IsTerminal(int(out.Fd())) {
+		if out, ok := env.Out.(*os.File); ok && term.IsTerminal(int(out.Fd())) {
 			return errTerminal
 		}
-		return write(a.Out)
+		return write(env.Out)
 	}
 	return outfile.Whole(name, errTerminal, write)
 }

@@ -1,4 +1,4 @@
-package cli
+package historycmd
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/pathname"
@@ -24,7 +25,7 @@ type diffFlags struct {
 	stat, colour bool
 }
 
-func (a *app) diffCommand() *cobra.Command {
+func diffCommand(env *cmdenv.Env) *cobra.Command {
 	f := &diffFlags{}
 	cmd := &cobra.Command{
 		Use:   "diff [STEP | A..B] [flags]",
@@ -38,7 +39,7 @@ there are colours on a terminal, unless NO_COLOR is set.
   carrel diff 12 --stat
   carrel diff 9..12 --path src`,
 		Args: cmdline.MaximumArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.diff(f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return printDiff(env, f, args) },
 	}
 	f.register(cmd)
 	f.registerTellAs(cmd)
@@ -54,22 +55,22 @@ type diffJSON struct {
 	LeftOut *api.LeftOut `json:"left_out,omitempty"`
 }
 
-func (a *app) diff(f *diffFlags, args []string) error {
+func printDiff(env *cmdenv.Env, f *diffFlags, args []string) error {
 	var text bytes.Buffer
-	out := *a.Env
+	out := *env
 	if f.json {
 		out.Out = &text
 	}
-	left, err := (&app{&out}).diffText(f, args)
+	left, err := diffText(&out, f, args)
 	if err != nil || !f.json {
 		return err
 	}
-	return show.JSON(a.Out, diffJSON{text.String(), left})
+	return show.JSON(env.Out, diffJSON{text.String(), left})
 }
 
 // diffText prints a diff, and gives what it does not tell.
-func (a *app) diffText(f *diffFlags, args []string) (*api.LeftOut, error) {
-	h, err := f.open(a)
+func diffText(env *cmdenv.Env, f *diffFlags, args []string) (*api.LeftOut, error) {
+	h, err := f.open(env)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +83,8 @@ func (a *app) diffText(f *diffFlags, args []string) (*api.LeftOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	to, isFile := a.Out.(*os.File)
-	f.colour = isFile && term.IsTerminal(int(to.Fd())) && a.Getenv("NO_COLOR") == ""
+	to, isFile := env.Out.(*os.File)
+	f.colour = isFile && term.IsTerminal(int(to.Fd())) && env.Getenv("NO_COLOR") == ""
 	told, unread := 0, make(map[string]bool)
 	for _, s := range steps {
 		all := slices.DeleteFunc(s.Changes(), func(c history.PathChange) bool {
@@ -97,9 +98,9 @@ func (a *app) diffText(f *diffFlags, args []string) (*api.LeftOut, error) {
 			unread[at] = true
 		}
 		if len(steps) > 1 && (path == "" || len(changes) > 0) {
-			fmt.Fprintf(a.Out, "step %d: %s\n", s.Number, show.OneLine(stepview.CommandOf(stepview.StepOf(h.Log, s))))
+			fmt.Fprintf(env.Out, "step %d: %s\n", s.Number, show.OneLine(stepview.CommandOf(stepview.StepOf(h.Log, s))))
 		}
-		d := &stepview.Diff{Out: a.Out, History: h, Step: s, Stat: f.stat, Colour: f.colour}
+		d := &stepview.Diff{Out: env.Out, History: h, Step: s, Stat: f.stat, Colour: f.colour}
 		for _, c := range changes {
 			d.Change(c)
 		}
@@ -114,7 +115,7 @@ func (a *app) diffText(f *diffFlags, args []string) (*api.LeftOut, error) {
 		return nil, fmt.Errorf("--path %q: %s did not change it; `carrel history --path` lists the steps that did", f.path, which)
 	}
 	out := api.NewLeftOut(len(unread))
-	stepview.PrintLeftOut(a.Out, out)
+	stepview.PrintLeftOut(env.Out, out)
 	return out, h.Log.Unreadable()
 }
 

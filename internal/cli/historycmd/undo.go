@@ -1,14 +1,14 @@
-package cli
+package historycmd
 
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/histories"
 	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
 	"carrel/internal/history"
@@ -17,7 +17,6 @@ import (
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 type undoFlags struct {
@@ -29,7 +28,7 @@ type undoFlags struct {
 	write                 []string
 }
 
-func (a *app) undoCommand() *cobra.Command {
+func undoCommand(env *cmdenv.Env) *cobra.Command {
 	f := &undoFlags{}
 	cmd := &cobra.Command{
 		Use:   "undo [N] [flags]",
@@ -49,7 +48,7 @@ you or another program changed it afterwards: all such paths are listed, and
   carrel undo --step 9 --keep-both
   carrel undo --path src/main.go`,
 		Args: cmdline.MaximumArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.undo(f, args, false) },
+		RunE: func(cmd *cobra.Command, args []string) error { return undoSteps(env, f, args, false) },
 	}
 	cmd.Flags().StringVar(&f.to, "to", "", "take back all steps after this one")
 	cmd.Flags().StringVar(&f.step, "step", "", "take back this step only")
@@ -60,7 +59,7 @@ you or another program changed it afterwards: all such paths are listed, and
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) redoCommand() *cobra.Command {
+func redoCommand(env *cmdenv.Env) *cobra.Command {
 	f := &undoFlags{}
 	cmd := &cobra.Command{
 		Use:   "redo [N] [flags]",
@@ -70,7 +69,7 @@ func (a *app) redoCommand() *cobra.Command {
 		Example: `  carrel redo
   carrel redo 2 --dry-run`,
 		Args: cmdline.MaximumArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.undo(f, args, true) },
+		RunE: func(cmd *cobra.Command, args []string) error { return undoSteps(env, f, args, true) },
 	}
 	f.registerUndo(cmd)
 	return cmdline.ExplainFlagErrors(cmd)
@@ -88,19 +87,19 @@ func (f *undoFlags) registerUndo(cmd *cobra.Command) {
 	cmdline.NotEmpty(cmd, "write")
 }
 
-func (a *app) undo(f *undoFlags, args []string, redo bool) error {
+func undoSteps(env *cmdenv.Env, f *undoFlags, args []string, redo bool) error {
 	if !f.dryRun {
-		release, err := a.letGo(f.project)
+		release, err := histories.Release(env, f.project)
 		if err != nil {
 			return err
 		}
 		defer release()
 	}
-	outer, err := f.request(a)
+	outer, err := f.request(env)
 	if err != nil {
 		return err
 	}
-	h, err := a.openHistoryFor(outer, f.tellAs)
+	h, err := histories.OpenFor(env, outer, f.tellAs)
 	if err != nil {
 		return err
 	}
@@ -116,88 +115,14 @@ func (a *app) undo(f *undoFlags, args []string, redo bool) error {
 	if req.Steps, err = f.steps(h, args, req); err != nil {
 		return err
 	}
-	return a.takeBack(h, f, req)
+	return histories.TakeBack(env, h, histories.Undo{By: outer, DryRun: f.dryRun, JSON: f.json}, req)
 }
 
 // request is what an undo is decided by.
-func (f *undoFlags) request(a *app) (workspace.Request, error) {
-	req, err := a.historyRequest(f.project)
+func (f *undoFlags) request(env *cmdenv.Env) (workspace.Request, error) {
+	req, err := histories.Request(env, f.project)
 	(&policyflags.Flags{Write: f.write}).Files(&req.Flags)
 	return req, err
-}
-
-// takeBack does what is asked for, or says what it would do.
-func (a *app) takeBack(h *workspace.History, f *undoFlags, req history.Request) error {
-	outer, err := f.request(a)
-	if err != nil {
-		return err
-	}
-	if f.dryRun {
-		v, err := h.Preview(outer, req)
-		if v != nil && v.Refused != nil && !a.ForProgram {
-			err = errors.Join(a.tellRefused(h, f, v, v.Refused, "would be "), err)
-		} else if v != nil {
-			err = errors.Join(a.tellUndo(h, f, v, "would be "), err)
-		}
-		return err
-	}
-	if term.IsTerminal(int(os.Stderr.Fd())) {
-		req.Progress = a.progress
-	}
-	v, err := h.Undo(outer, req)
-	if v != nil && err != nil {
-		err = a.tellRefused(h, f, v, err, "")
-	}
-	if errors.Is(err, history.ErrBusy) {
-		return fmt.Errorf("%w: `carrel ps` lists it, `carrel stop` ends it", err)
-	}
-	if err != nil {
-		return err
-	}
-	return a.tellUndo(h, f, v, "")
-}
-
-// tellRefused tells what is in the way or could not be restored, so that nothing is
-// done, and gives the error to end with.
-func (a *app) tellRefused(h *workspace.History, f *undoFlags, v *history.Preview, refused error, would string) error {
-	nothing := "nothing was changed"
-	if would != "" {
-		nothing = "nothing would be changed"
-	}
-	var conflict *history.ConflictError
-	var lost *history.UnrestorableError
-	switch {
-	case errors.As(refused, &conflict):
-		j := stepview.UndoOf(h, f.dryRun, v, conflict.Conflicts)
-		if f.json {
-			if err := show.JSON(a.Out, j); err != nil {
-				return err
-			}
-		} else {
-			stepview.PrintConflicts(a.Err, h, j.Conflicts)
-			stepview.PrintLeftOut(a.Out, j.LeftOut)
-		}
-		return fmt.Errorf("%s: %s not as the steps left them\nhint: --keep-both keeps both, --skip-conflicts leaves them, --force replaces them", nothing, show.Count(len(conflict.Conflicts), "path is", "paths are"))
-	case errors.As(refused, &lost):
-		return a.refuseLoss(h, f, v, lost, nothing)
-	}
-	return refused
-}
-
-// refuseLoss tells what could not be restored.
-func (a *app) refuseLoss(h *workspace.History, f *undoFlags, v *history.Preview, lost *history.UnrestorableError, nothing string) error {
-	j := stepview.UndoOf(h, f.dryRun, v, nil)
-	if f.json {
-		if err := show.JSON(a.Out, j); err != nil {
-			return err
-		}
-	} else {
-		for _, u := range j.Unrestorable {
-			fmt.Fprintf(a.Err, "carrel: cannot be restored: %s: %s\n", show.OneLine(stepview.Path(h, string(u.Path))), show.OneLine(u.Why))
-		}
-		stepview.PrintLeftOut(a.Out, j.LeftOut)
-	}
-	return fmt.Errorf("%s: %s not be restored\nhint: --skip-conflicts restores everything else", nothing, show.Count(len(lost.Paths), "path can", "paths can"))
 }
 
 func (f *undoFlags) mode() history.Mode {
@@ -283,42 +208,4 @@ func pathList(h *workspace.History, paths []string) string {
 		words = append(words, stepview.Path(h, p))
 	}
 	return strings.Join(words, " or ")
-}
-
-func (a *app) progress(done, all int) {
-	if all > 1000 && (done%500 == 0 || done == all) {
-		fmt.Fprintf(a.Err, "\rcarrel: %d of %d", done, all)
-		if done == all {
-			fmt.Fprint(a.Err, "\r\x1b[K")
-		}
-	}
-}
-
-func (a *app) tellUndo(h *workspace.History, f *undoFlags, v *history.Preview, would string) error {
-	j := stepview.UndoOf(h, f.dryRun, v, v.Conflicts)
-	missing := 0
-	for _, u := range j.Unrestorable {
-		if u.Why != history.Ignored {
-			missing++
-		}
-	}
-	j.Done = !f.dryRun && missing == 0
-	if f.json {
-		return errors.Join(show.JSON(a.Out, j), a.incomplete(f, missing))
-	}
-	j.Print(a.Out, a.Err, h, would, missing)
-	return a.incomplete(f, missing)
-}
-
-// incomplete is the error of an undo, or of its dry run, that could not bring some paths back.
-// Another surface reads that from the answer.
-func (a *app) incomplete(f *undoFlags, missing int) error {
-	if missing == 0 || a.ForProgram {
-		return nil
-	}
-	rest := "was"
-	if f.dryRun {
-		rest = "would be"
-	}
-	return &cmdenv.ExitError{Status: 1, Err: fmt.Errorf("%s could not be restored; everything else %s", show.Count(missing, "path", "paths"), rest)}
 }

@@ -1,4 +1,4 @@
-package cli
+package historycmd
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/histories"
 	"carrel/internal/cmdline"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
@@ -13,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) duCommand() *cobra.Command {
+func duCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON, exact bool
 	cmd := &cobra.Command{
 		Use:   "du [flags]",
@@ -31,7 +33,7 @@ at the end of the list go first. ` + "`carrel history du`" + ` shows each step o
   carrel du --exact
   carrel du --json`,
 		Args: cmdline.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.du(asJSON, exact) },
+		RunE: func(*cobra.Command, []string) error { return printTotals(env, asJSON, exact) },
 	}
 	cmd.Flags().BoolVar(&exact, "exact", false, "look at every file that is kept, and correct the estimates")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
@@ -62,8 +64,8 @@ type projectUsageJSON struct {
 	Counted  bool      `json:"counted"`
 }
 
-func (a *app) du(asJSON, exact bool) error {
-	req, err := a.historyRequest("")
+func printTotals(env *cmdenv.Env, asJSON, exact bool) error {
+	req, err := histories.Request(env, "")
 	if err != nil {
 		return err
 	}
@@ -72,7 +74,7 @@ func (a *app) du(asJSON, exact bool) error {
 		return err
 	}
 	if asJSON {
-		return show.JSON(a.Out, duOf(u))
+		return show.JSON(env.Out, duOf(u))
 	}
 	t := &show.Table{}
 	t.Row("STEPS", "KEPT", "LAST USED", "STATE", "PROJECT")
@@ -80,13 +82,13 @@ func (a *app) du(asJSON, exact bool) error {
 		t.Row(strconv.FormatInt(p.Steps, 10), show.Size(p.Bytes), p.Used.Local().Format(show.Stamp), projectState(p), projectName(p))
 	}
 	if len(u.Projects) > 0 {
-		t.Print(a.Out, "")
+		t.Print(env.Out, "")
 	}
 	about := "about "
 	if exact {
 		about = ""
 	}
-	fmt.Fprintf(a.Out, "%s%s on disk in all; %s\n", about, show.Size(u.Total), limitsText(u))
+	fmt.Fprintf(env.Out, "%s%s on disk in all; %s\n", about, show.Size(u.Total), limitsText(u))
 	return nil
 }
 

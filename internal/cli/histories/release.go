@@ -1,4 +1,4 @@
-package cli
+package histories
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/target"
 	"carrel/internal/named"
 	"carrel/internal/policy"
@@ -13,18 +14,18 @@ import (
 	"carrel/internal/workspace"
 )
 
-// letGo has the named workspaces of a project stand still and let go of its history,
+// Release has the named workspaces of a project stand still and let go of its history,
 // until what it gives is called. One that belongs to a single command holds on: it is
 // the command that comes after this that says so.
-func (a *app) letGo(project string) (func(), error) {
-	if err := a.MayUndo("undo", policy.UndoAll); err != nil {
+func Release(env *cmdenv.Env, project string) (func(), error) {
+	if err := env.MayUndo("undo", policy.UndoAll); err != nil {
 		return nil, err
 	}
-	at, err := workspace.ProjectOf(project, a.Getenv)
+	at, err := workspace.ProjectOf(project, env.Getenv)
 	if err != nil {
-		return func() {}, nil // told in better words by whoever opens the history
+		return func() {}, nil // the command that opens the history says it better
 	}
-	desks, err := named.List(workspace.StatePath(a.Getenv))
+	desks, err := named.List(workspace.StatePath(env.Getenv))
 	if err != nil {
 		return nil, err
 	}
@@ -38,11 +39,11 @@ func (a *app) letGo(project string) (func(), error) {
 		if d.State == api.StateStopped || d.Project != at {
 			continue
 		}
-		e, ok, err := target.WholeName(a.Env, d.Name)
+		e, ok, err := target.WholeName(env, d.Name)
 		if err != nil || !ok {
 			continue // what is in the way is told by the command that comes after this
 		}
-		t, err := e.Open(context.Background(), api.Request{Op: api.OpYield, Reason: "carrel " + a.Args[0]})
+		t, err := e.Open(context.Background(), api.Request{Op: api.OpYield, Reason: "carrel " + env.Args[0]})
 		if err == nil {
 			talks = append(talks, t)
 			_, _, err = t.Next()
