@@ -5,6 +5,7 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/desktopcmd"
 	"carrel/internal/cli/historycmd"
 
 	"github.com/spf13/cobra"
@@ -17,16 +18,52 @@ func (a *app) commands(name string) []*cobra.Command {
 		return func(env *cmdenv.Env) *cobra.Command { return make(&app{env}) }
 	}
 	table := []cmdenv.Command{
-		{"run", own((*app).runCommand)}, {"shell", own((*app).shellCommand)}, {"sandbox", own((*app).sandboxCommand)}, {"import", own((*app).importCommand)}, {"explain", own((*app).explainCommand)}, {"config", own((*app).configCommand)}, {"preset", own((*app).presetCommand)}, {"profile", own((*app).profileCommand)}, {"permissions", own((*app).permissionsCommand)},
-		{"start", own((*app).startCommand)}, {"list", own((*app).listCommand)}, {"status", own((*app).statusCommand)}, {"exec", own((*app).execCommand)}, {"launch", own((*app).launchCommand)}, {"apps", own((*app).appsCommand)}, {"wait", own((*app).waitCommand)}, {"kill", own((*app).killCommand)}, {"logs", own((*app).logsCommand)}, {"events", own((*app).eventsCommand)},
-		{"terminal", own((*app).terminalCommand)}, {"attach", own((*app).attachCommand)}, {"control", own((*app).controlCommand)}, {"manifest", own((*app).manifestCommand)}, {"artifacts", own((*app).artifactsCommand)}, {"cleanup", own((*app).cleanupCommand)}, {"revoke", own((*app).revokeCommand)},
-		{"screenshot", own((*app).screenshotCommand)}, {"windows", own((*app).windowsCommand)}, {"window", own((*app).windowCommand)}, {"click", own((*app).clickCommand)}, {"drag", own((*app).dragCommand)}, {"scroll", own((*app).scrollCommand)}, {"key", own((*app).keyCommand)}, {"type", own((*app).typeCommand)}, {"input", own((*app).inputCommand)},
-		{"computer", own((*app).computerCommand)}, {"clipboard", own((*app).clipboardCommand)}, {"a11y", own((*app).a11yCommand)}, {"screen", own((*app).screenCommand)}, {"record", own((*app).recordCommand)}, {"watch", own((*app).watchCommand)},
-		{"ps", own((*app).psCommand)}, {"approvals", own((*app).approvalsCommand)}, {"approve", own((*app).approveCommand)}, {"deny", own((*app).denyCommand)}, {"pause", own((*app).pauseCommand)}, {"resume", own((*app).resumeCommand)}, {"stop", own((*app).stopCommand)},
+		{"run", own((*app).runCommand)},
+		{"shell", own((*app).shellCommand)},
+		{"sandbox", own((*app).sandboxCommand)},
+		{"import", own((*app).importCommand)},
+		{"explain", own((*app).explainCommand)},
+		{"config", own((*app).configCommand)},
+		{"preset", own((*app).presetCommand)},
+		{"profile", own((*app).profileCommand)},
+		{"permissions", own((*app).permissionsCommand)},
+		{"start", own((*app).startCommand)},
+		{"list", own((*app).listCommand)},
+		{"status", own((*app).statusCommand)},
+		{"exec", own((*app).execCommand)},
+		{"launch", own((*app).launchCommand)},
+		{"apps", own((*app).appsCommand)},
+		{"wait", own((*app).waitCommand)},
+		{"kill", own((*app).killCommand)},
+		{"logs", own((*app).logsCommand)},
+		{"events", own((*app).eventsCommand)},
+		{"terminal", own((*app).terminalCommand)},
+		{"attach", own((*app).attachCommand)},
+		{"control", own((*app).controlCommand)},
+		{"manifest", own((*app).manifestCommand)},
+		{"artifacts", own((*app).artifactsCommand)},
+		{"cleanup", own((*app).cleanupCommand)},
+		{"revoke", own((*app).revokeCommand)},
+		{"ps", own((*app).psCommand)},
+		{"approvals", own((*app).approvalsCommand)},
+		{"approve", own((*app).approveCommand)},
+		{"deny", own((*app).denyCommand)},
+		{"pause", own((*app).pauseCommand)},
+		{"resume", own((*app).resumeCommand)},
+		{"stop", own((*app).stopCommand)},
 		{"connect", own((*app).connectCommand)},
-		{"audit", own((*app).auditCommand)}, {"denials", own((*app).denialsCommand)}, {"links", own((*app).linksCommand)}, {"net", own((*app).netCommand)}, {"hooks", own((*app).hooksCommand)}, {"agent", own((*app).clientsCommand)}, {"mcp", own((*app).mcpCommand)}, {"stdio", own((*app).stdioCommand)}, {"doctor", own((*app).doctorCommand)}, {"version", own((*app).versionCommand)},
+		{"audit", own((*app).auditCommand)},
+		{"denials", own((*app).denialsCommand)},
+		{"links", own((*app).linksCommand)},
+		{"net", own((*app).netCommand)},
+		{"hooks", own((*app).hooksCommand)},
+		{"agent", own((*app).clientsCommand)},
+		{"mcp", own((*app).mcpCommand)},
+		{"stdio", own((*app).stdioCommand)},
+		{"doctor", own((*app).doctorCommand)},
+		{"version", own((*app).versionCommand)},
 	}
-	table = slices.Concat(table, historycmd.Commands())
+	table = slices.Concat(table, historycmd.Commands(), desktopcmd.Commands())
 	var all []*cobra.Command
 	for _, c := range table {
 		if c.Name == name {

@@ -1,4 +1,4 @@
-package cli
+package desktopcmd
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/show"
@@ -14,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) windowsCommand() *cobra.Command {
+func windowsCommand(env *cmdenv.Env) *cobra.Command {
 	q := &api.Windows{}
 	var asJSON bool
 	var timeout time.Duration
@@ -32,7 +33,7 @@ with --gone until none is any more.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Wait = q.Wait || q.Gone
 			q.Millis = millis(timeout)
-			_, data, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Windows: q})
+			_, data, err := seeDesktop(cmd.Context(), env, args[0], &api.Desktop{Windows: q})
 			if err != nil {
 				return err
 			}
@@ -41,10 +42,10 @@ with --gone until none is any more.
 				return fmt.Errorf("the list of windows: %w", err)
 			}
 			if asJSON {
-				return show.JSON(a.Out, list)
+				return show.JSON(env.Out, list)
 			}
 			if len(list) == 0 {
-				fmt.Fprintln(a.Out, "no windows")
+				fmt.Fprintln(env.Out, "no windows")
 				return nil
 			}
 			t := &show.Table{}
@@ -52,10 +53,10 @@ with --gone until none is any more.
 			for _, w := range list {
 				t.Row(w.ID, show.OneLine(w.App), show.OneLine(w.Class), areaText(w.Area), windowState(&w), show.OneLine(show.Shorten(w.Title, show.ColumnMax)))
 			}
-			t.Print(a.Out, "")
+			t.Print(env.Out, "")
 			return nil
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	cmd.Flags().StringVar(&q.Title, "title", "", "whose title matches")
 	cmd.Flags().StringVar(&q.Class, "class", "", "whose class matches")
@@ -87,7 +88,7 @@ func windowState(w *api.Window) string {
 	return strings.Join(words, ",")
 }
 
-func (a *app) windowCommand() *cobra.Command {
+func windowCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "window NAME ID ACTION [X Y | WIDTHxHEIGHT]",
 		Short: "Focus, raise, move, resize, minimise, show or close a window",
@@ -125,10 +126,10 @@ carrel windows.
 				}
 				w.To = [2]int{width, height}
 			}
-			_, _, err := a.doDesktop(cmd.Context(), args[0], &api.Desktop{Window: w})
+			_, _, err := doDesktop(cmd.Context(), env, args[0], &api.Desktop{Window: w})
 			return err
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	return cmdline.ExplainFlagErrors(cmd)
 }

@@ -1,4 +1,4 @@
-package cli
+package desktopcmd
 
 import (
 	"bytes"
@@ -21,8 +21,8 @@ import (
 )
 
 // act has steps done.
-func (a *app) act(cmd *cobra.Command, name string, steps ...api.DesktopStep) error {
-	_, _, err := a.doDesktop(cmd.Context(), name, &api.Desktop{Steps: steps})
+func act(env *cmdenv.Env, cmd *cobra.Command, name string, steps ...api.DesktopStep) error {
+	_, _, err := doDesktop(cmd.Context(), env, name, &api.Desktop{Steps: steps})
 	return err
 }
 
@@ -36,7 +36,7 @@ func between(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-func (a *app) clickCommand() *cobra.Command {
+func clickCommand(env *cmdenv.Env) *cobra.Command {
 	s := api.DesktopStep{Do: "click"}
 	var double, move bool
 	cmd := &cobra.Command{
@@ -65,9 +65,9 @@ func (a *app) clickCommand() *cobra.Command {
 			if move {
 				s.Do = "move"
 			}
-			return a.act(cmd, args[0], s)
+			return act(env, cmd, args[0], s)
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	cmd.Flags().IntVar(&s.Button, "button", 1, "1 left, 2 middle, 3 right, 8 back, 9 forward")
 	cmd.Flags().IntVar(&s.Count, "count", 1, "how often, quickly")
@@ -78,7 +78,7 @@ func (a *app) clickCommand() *cobra.Command {
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) dragCommand() *cobra.Command {
+func dragCommand(env *cmdenv.Env) *cobra.Command {
 	s := api.DesktopStep{Do: "drag"}
 	var takes time.Duration
 	cmd := &cobra.Command{
@@ -95,9 +95,9 @@ func (a *app) dragCommand() *cobra.Command {
 				return err
 			}
 			s.Millis = millis(takes)
-			return a.act(cmd, args[0], s)
+			return act(env, cmd, args[0], s)
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	cmd.Flags().IntVar(&s.Button, "button", 1, "1 left, 2 middle, 3 right")
 	cmd.Flags().DurationVar(&takes, "for", 0, "how long it takes (default 200ms)")
@@ -105,7 +105,7 @@ func (a *app) dragCommand() *cobra.Command {
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) scrollCommand() *cobra.Command {
+func scrollCommand(env *cmdenv.Env) *cobra.Command {
 	s := api.DesktopStep{Do: "scroll"}
 	var at string
 	cmd := &cobra.Command{
@@ -123,16 +123,16 @@ func (a *app) scrollCommand() *cobra.Command {
 					return fmt.Errorf("%q notches: want a number of 1 or more", args[2])
 				}
 			}
-			return a.act(cmd, args[0], s)
+			return act(env, cmd, args[0], s)
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	cmd.Flags().StringVar(&at, "at", "", "there: X,Y")
 	cmd.Flags().StringVar(&s.Keys, "keys", "", "held meanwhile, as ctrl")
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) keyCommand() *cobra.Command {
+func keyCommand(env *cmdenv.Env) *cobra.Command {
 	s := api.DesktopStep{Do: "key"}
 	var hold time.Duration
 	cmd := &cobra.Command{
@@ -147,9 +147,9 @@ Return, Escape, Tab, F5, PageUp, a, ctrl+shift+t, alt+F4. The names of X work to
 		Args: between(2, -1, "a workspace and keys"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Keys, s.Millis = strings.Join(args[1:], " "), millis(hold)
-			return a.act(cmd, args[0], s)
+			return act(env, cmd, args[0], s)
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	cmd.Flags().IntVar(&s.Count, "count", 1, "how often, all of them")
 	cmd.Flags().DurationVar(&hold, "hold", 0, "hold each down for so long")
@@ -159,7 +159,7 @@ Return, Escape, Tab, F5, PageUp, a, ctrl+shift+t, alt+F4. The names of X work to
 // maxTyped is how much text goes into one request, which is a line.
 const maxTyped = 64 << 10
 
-func (a *app) typeCommand() *cobra.Command {
+func typeCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "type NAME [--] TEXT|-",
 		Short: "Type text on a workspace's desktop",
@@ -175,7 +175,7 @@ key Return.
 			text := args[1]
 			if text == "-" {
 				var err error
-				if text, err = cmdenv.ReadText(a.In); err != nil {
+				if text, err = cmdenv.ReadText(env.In); err != nil {
 					return err
 				}
 			}
@@ -184,14 +184,14 @@ key Return.
 			}
 			for text != "" {
 				part := typedPart(text)
-				if err := a.act(cmd, args[0], api.DesktopStep{Do: "type", Text: part}); err != nil {
+				if err := act(env, cmd, args[0], api.DesktopStep{Do: "type", Text: part}); err != nil {
 					return err
 				}
 				text = text[len(part):]
 			}
 			return nil
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	return cmdline.ExplainFlagErrors(cmd)
 }
@@ -208,7 +208,7 @@ func typedPart(text string) string {
 	return text[:n]
 }
 
-func (a *app) inputCommand() *cobra.Command {
+func inputCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "input NAME < STEPS",
 		Short: "Do many things with mouse and keyboard in one request",
@@ -220,7 +220,7 @@ press, release, drag, scroll, key, type or pause, and "at", "from", "button", "c
 		Example: `  echo '[{"do":"click","at":[400,300]},{"do":"type","text":"hello"},{"do":"key","keys":"Return"}]' | carrel input dev`,
 		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := cmdenv.ReadText(a.In)
+			text, err := cmdenv.ReadText(env.In)
 			if err != nil {
 				return err
 			}
@@ -228,14 +228,14 @@ press, release, drag, scroll, key, type or pause, and "at", "from", "button", "c
 			if err := strictjson.Decode([]byte(text), &steps); err != nil {
 				return fmt.Errorf("standard input: want a JSON list of steps: %w", err)
 			}
-			return a.act(cmd, args[0], steps...)
+			return act(env, cmd, args[0], steps...)
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) computerCommand() *cobra.Command {
+func computerCommand(env *cmdenv.Env) *cobra.Command {
 	c := &api.Computer{}
 	var file, size string
 	var asJSON, told bool
@@ -258,9 +258,9 @@ and type_text work as well.
 				}
 			}
 			if told {
-				said, _, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Told: &c.ComputerSize})
+				said, _, err := seeDesktop(cmd.Context(), env, args[0], &api.Desktop{Told: &c.ComputerSize})
 				if err == nil {
-					fmt.Fprintf(a.Out, "%dx%d\n", said.Size[0], said.Size[1])
+					fmt.Fprintf(env.Out, "%dx%d\n", said.Size[0], said.Size[1])
 				}
 				return err
 			}
@@ -269,7 +269,7 @@ and type_text work as well.
 				text = args[1]
 			}
 			if text == "-" {
-				if text, err = cmdenv.ReadText(a.In); err != nil {
+				if text, err = cmdenv.ReadText(env.In); err != nil {
 					return err
 				}
 			}
@@ -278,24 +278,24 @@ and type_text work as well.
 				return fmt.Errorf("the action: want a JSON object: %w", err)
 			}
 			c.Input = compact.Bytes()
-			said, data, err := a.doDesktop(cmd.Context(), args[0], &api.Desktop{Action: c})
+			said, data, err := doDesktop(cmd.Context(), env, args[0], &api.Desktop{Action: c})
 			if err != nil {
 				return err
 			}
 			if len(data) > 0 {
-				if err := outfile.Data(file, a.Out, data); err != nil {
+				if err := outfile.Data(file, env.Out, data); err != nil {
 					return err
 				}
 			}
 			if asJSON {
-				return show.JSON(a.Out, said)
+				return show.JSON(env.Out, said)
 			}
 			if said.Text != "" {
-				fmt.Fprintln(a.Out, show.OneLine(said.Text))
+				fmt.Fprintln(env.Out, show.OneLine(said.Text))
 			}
 			return nil
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	cmd.Flags().StringVar(&c.Version, "version", "", "20241022 or 20250124 (the default)")
 	cmd.Flags().StringVar(&size, "size", "", "bound the pictures: WIDTHxHEIGHT (default one of the usual sizes)")

@@ -1,4 +1,4 @@
-package cli
+package desktopcmd
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/show"
@@ -16,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) a11yCommand() *cobra.Command {
+func a11yCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "a11y",
 		Short: "See and use a desktop's programs through what they tell people who cannot see",
@@ -29,15 +30,15 @@ invoked and filled in without pictures and coordinates.
   carrel a11y invoke dev :1.7:42
   carrel a11y set dev :1.7:31 'new text'`,
 	}
-	return cmdline.ExplainFlagErrors(cmdline.Group(cmd, a.a11yLookCommand(false), a.a11yLookCommand(true),
-		a.a11yDoCommand(api.ElementInvoke, "[ACTION]", "Invoke an element: press a button, choose an item", 2, 3),
-		a.a11yDoCommand(api.ElementSet, "TEXT|NUMBER", "Set an element's text, or with --value its value", 3, 3),
-		a.a11yDoCommand(api.ElementFocus, "", "Give an element the keyboard", 2, 2),
-		a.a11yDoCommand(api.ElementScroll, "", "Scroll until an element is seen", 2, 2),
-		a.a11yDoCommand(api.ElementText, "", "Print an element's text", 2, 2)))
+	return cmdline.ExplainFlagErrors(cmdline.Group(cmd, a11yLookCommand(env, false), a11yLookCommand(env, true),
+		a11yDoCommand(env, api.ElementInvoke, "[ACTION]", "Invoke an element: press a button, choose an item", 2, 3),
+		a11yDoCommand(env, api.ElementSet, "TEXT|NUMBER", "Set an element's text, or with --value its value", 3, 3),
+		a11yDoCommand(env, api.ElementFocus, "", "Give an element the keyboard", 2, 2),
+		a11yDoCommand(env, api.ElementScroll, "", "Scroll until an element is seen", 2, 2),
+		a11yDoCommand(env, api.ElementText, "", "Print an element's text", 2, 2)))
 }
 
-func (a *app) a11yLookCommand(find bool) *cobra.Command {
+func a11yLookCommand(env *cmdenv.Env, find bool) *cobra.Command {
 	t := &api.Tree{}
 	var asJSON bool
 	var timeout time.Duration
@@ -53,13 +54,13 @@ func (a *app) a11yLookCommand(find bool) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.Lines, t.Millis = !asJSON, millis(timeout)
 			t.Wait = t.Wait || t.Gone
-			_, data, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Tree: t})
+			_, data, err := seeDesktop(cmd.Context(), env, args[0], &api.Desktop{Tree: t})
 			if err != nil {
 				return err
 			}
 			if !asJSON {
 				for line := range strings.Lines(string(data)) {
-					fmt.Fprintln(a.Out, show.Escape(strings.TrimSuffix(line, "\n")))
+					fmt.Fprintln(env.Out, show.Escape(strings.TrimSuffix(line, "\n")))
 				}
 				return nil
 			}
@@ -67,10 +68,10 @@ func (a *app) a11yLookCommand(find bool) *cobra.Command {
 			if err := json.Indent(&out, data, "", "  "); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(a.Out, strings.TrimSpace(out.String()))
+			_, err = fmt.Fprintln(env.Out, strings.TrimSpace(out.String()))
 			return err
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	cmd.Flags().StringVar(&t.App, "app", "", "only of applications whose name matches this regular expression")
 	cmd.Flags().IntVar(&t.Depth, "depth", 0, "only so many levels")
@@ -88,7 +89,7 @@ func (a *app) a11yLookCommand(find bool) *cobra.Command {
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) a11yDoCommand(do, takes, short string, least, most int) *cobra.Command {
+func a11yDoCommand(env *cmdenv.Env, do, takes, short string, least, most int) *cobra.Command {
 	var value bool
 	use := do + " NAME REF"
 	if takes != "" {
@@ -114,22 +115,22 @@ func (a *app) a11yDoCommand(do, takes, short string, least, most int) *cobra.Com
 				e.Text = &args[2]
 			}
 			if do == api.ElementText {
-				_, text, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Element: e})
-				if err == nil && show.IsTerminal(a.Out) {
+				_, text, err := seeDesktop(cmd.Context(), env, args[0], &api.Desktop{Element: e})
+				if err == nil && show.IsTerminal(env.Out) {
 					text = []byte(show.Escape(string(text)) + "\n")
 				}
 				if err == nil {
-					_, err = a.Out.Write(text)
+					_, err = env.Out.Write(text)
 				}
 				return err
 			}
-			said, _, err := a.doDesktop(cmd.Context(), args[0], &api.Desktop{Element: e})
+			said, _, err := doDesktop(cmd.Context(), env, args[0], &api.Desktop{Element: e})
 			if err == nil && said.Text != "" {
-				fmt.Fprintln(a.Out, show.Escape(said.Text))
+				fmt.Fprintln(env.Out, show.Escape(said.Text))
 			}
 			return err
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	if do == api.ElementSet {
 		cmd.Flags().BoolVar(&value, "value", false, "a number, for sliders and the like")

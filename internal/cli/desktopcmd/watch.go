@@ -1,4 +1,4 @@
-package cli
+package desktopcmd
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/show"
@@ -16,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) watchCommand() *cobra.Command {
+func watchCommand(env *cmdenv.Env) *cobra.Command {
 	w := &api.Watch{}
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -39,9 +40,9 @@ desktop's walls. NAME may be an id of carrel ps, also of a carrel run --display 
   vncviewer 127.0.0.1:5910`,
 		Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.watch(cmd.Context(), args[0], w, asJSON)
+			return watchDesktop(cmd.Context(), env, args[0], w, asJSON)
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	cmd.Flags().Uint16Var(&w.Port, "port", 0, "listen on this port of 127.0.0.1 (default the first free one from 5910 on)")
 	cmd.Flags().BoolVar(&w.ViewOnly, "view-only", false, "look only, also while you have taken over")
@@ -50,8 +51,8 @@ desktop's walls. NAME may be an id of carrel ps, also of a carrel run --display 
 }
 
 // watch stays as long as the person wants to watch: the right to ends with it.
-func (a *app) watch(ctx context.Context, name string, w *api.Watch, asJSON bool) error {
-	e, err := target.Named(a.Env, name)
+func watchDesktop(ctx context.Context, env *cmdenv.Env, name string, w *api.Watch, asJSON bool) error {
+	e, err := target.Named(env, name)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (a *app) watch(ctx context.Context, name string, w *api.Watch, asJSON bool)
 	if r.Watching == nil {
 		return errors.New("the workspace does not say where to watch: is the program that runs there another version?")
 	}
-	if err := a.tellWatching(name, *r.Watching, asJSON); err != nil || r.Watching.Stays {
+	if err := tellWatching(env, name, *r.Watching, asJSON); err != nil || r.Watching.Stays {
 		return err
 	}
 	_, _, err = c.Next()
@@ -77,25 +78,25 @@ func (a *app) watch(ctx context.Context, name string, w *api.Watch, asJSON bool)
 		return nil // enough
 	}
 	if err == nil {
-		fmt.Fprintf(a.Err, "carrel: %s has ended\n", show.OneLine(name))
+		fmt.Fprintf(env.Err, "carrel: %s has ended\n", show.OneLine(name))
 	}
 	return err
 }
 
-func (a *app) tellWatching(name string, w api.Watching, asJSON bool) error {
+func tellWatching(env *cmdenv.Env, name string, w api.Watching, asJSON bool) error {
 	if asJSON {
-		return show.Line(a.Out, w)
+		return show.Line(env.Out, w)
 	}
-	_, err := fmt.Fprintf(a.Out, "address   %s\npassword  %s\n", w.Address, w.Password)
+	_, err := fmt.Fprintf(env.Out, "address   %s\npassword  %s\n", w.Address, w.Password)
 	switch {
 	case err != nil:
 	case w.Acts:
-		fmt.Fprintf(a.Err, "carrel: a viewer looks, until `carrel control %s takeover`; then %s\n", show.OneLine(name), show.OneLine(w.Human))
+		fmt.Fprintf(env.Err, "carrel: a viewer looks, until `carrel control %s takeover`; then %s\n", show.OneLine(name), show.OneLine(w.Human))
 	default:
-		fmt.Fprintln(a.Err, "carrel: a viewer with this password looks, and types nothing")
+		fmt.Fprintln(env.Err, "carrel: a viewer with this password looks, and types nothing")
 	}
 	if err == nil && !w.Stays {
-		fmt.Fprintln(a.Err, "carrel: Ctrl-C ends it")
+		fmt.Fprintln(env.Err, "carrel: Ctrl-C ends it")
 	}
 	return err
 }

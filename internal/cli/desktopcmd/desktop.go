@@ -1,4 +1,4 @@
-package cli
+package desktopcmd
 
 import (
 	"context"
@@ -8,12 +8,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/outfile"
@@ -34,21 +34,21 @@ const maxPicture = 512 << 20
 
 // seeDesktop asks a workspace to look at its desktop. What comes besides the reply is
 // read whole.
-func (a *app) seeDesktop(ctx context.Context, name string, req *api.Desktop) (*api.DesktopReply, []byte, error) {
-	return a.askDesktop(ctx, name, api.OpDesktopSee, req)
+func seeDesktop(ctx context.Context, env *cmdenv.Env, name string, req *api.Desktop) (*api.DesktopReply, []byte, error) {
+	return askDesktop(ctx, env, name, api.OpDesktopSee, req)
 }
 
 // doDesktop has a workspace act on its desktop.
-func (a *app) doDesktop(ctx context.Context, name string, req *api.Desktop, files ...*os.File) (*api.DesktopReply, []byte, error) {
-	r, data, err := a.askDesktop(ctx, name, api.OpDesktopDo, req, files...)
+func doDesktop(ctx context.Context, env *cmdenv.Env, name string, req *api.Desktop, files ...*os.File) (*api.DesktopReply, []byte, error) {
+	r, data, err := askDesktop(ctx, env, name, api.OpDesktopDo, req, files...)
 	if r != nil && r.Human != "" {
-		fmt.Fprintf(a.Err, "carrel: you have taken over: %s\n", show.OneLine(r.Human))
+		fmt.Fprintf(env.Err, "carrel: you have taken over: %s\n", show.OneLine(r.Human))
 	}
 	return r, data, err
 }
 
-func (a *app) askDesktop(ctx context.Context, name, op string, req *api.Desktop, files ...*os.File) (*api.DesktopReply, []byte, error) {
-	e, err := target.Named(a.Env, name)
+func askDesktop(ctx context.Context, env *cmdenv.Env, name, op string, req *api.Desktop, files ...*os.File) (*api.DesktopReply, []byte, error) {
+	e, err := target.Named(env, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -87,7 +87,7 @@ func desktopAnswer(c *supervisor.Conversation) (said *api.DesktopReply, data []b
 	}
 }
 
-func (a *app) screenshotCommand() *cobra.Command {
+func screenshotCommand(env *cmdenv.Env) *cobra.Command {
 	s := &api.Shot{}
 	var file, area, fit string
 	var asJSON bool
@@ -117,23 +117,23 @@ standard output where that is no terminal. The format follows FILE's ending: png
 			if s.Format == "jpg" {
 				s.Format = "jpeg"
 			}
-			if file == "" && !asJSON && show.IsTerminal(a.Out) {
+			if file == "" && !asJSON && show.IsTerminal(env.Out) {
 				return outfile.ErrPicture // before one is taken
 			}
-			said, data, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Shot: s})
+			said, data, err := seeDesktop(cmd.Context(), env, args[0], &api.Desktop{Shot: s})
 			if err != nil {
 				return err
 			}
 			toFile := file != "" && file != "-"
 			if toFile && !said.Picture.Unchanged || !toFile && !asJSON {
-				err = outfile.Data(file, a.Out, data)
+				err = outfile.Data(file, env.Out, data)
 			}
 			if err == nil && asJSON {
-				err = show.JSON(a.Out, said)
+				err = show.JSON(env.Out, said)
 			}
 			return err
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write it to this file")
 	cmd.Flags().StringVar(&s.Window, "window", "", "of this window, by its id")
@@ -148,71 +148,7 @@ standard output where that is no terminal. The format follows FILE's ending: png
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-// areaOf reads X,Y,WIDTH,HEIGHT; nil for nothing.
-func areaOf(s string) (*[4]int, error) {
-	if s == "" {
-		return nil, nil
-	}
-	n, err := numbers(s, ",", 4)
-	if err != nil || n[2] <= 0 || n[3] <= 0 {
-		return nil, fmt.Errorf("--area %q: want X,Y,WIDTH,HEIGHT in pixels, as 0,0,400,300", s)
-	}
-	return (*[4]int)(n), nil
-}
-
-// sizeOf reads WIDTHxHEIGHT.
-func sizeOf(flag, s string) (width, height int, err error) {
-	n, err := numbers(s, "x", 2)
-	if err != nil || n[0] <= 0 || n[1] <= 0 {
-		return 0, 0, fmt.Errorf("%s %q: want WIDTHxHEIGHT in pixels, as 1280x800", flag, s)
-	}
-	return n[0], n[1], nil
-}
-
-func numbers(s, between string, count int) ([]int, error) {
-	words := strings.Split(s, between)
-	if len(words) != count {
-		return nil, errors.New("another number of numbers")
-	}
-	out := make([]int, count)
-	for i, w := range words {
-		n, err := strconv.ParseInt(strings.TrimSpace(w), 10, 32)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = int(n)
-	}
-	return out, nil
-}
-
-// placeOf reads two arguments as a place.
-func placeOf(x, y string) (*[2]int, error) {
-	n, err := numbers(x+","+y, ",", 2)
-	if err != nil {
-		return nil, fmt.Errorf("%q %q is no place: want X and Y in pixels", x, y)
-	}
-	return &[2]int{n[0], n[1]}, nil
-}
-
-// atFlag reads a flag of the form X,Y; nil for nothing.
-func atFlag(flag, s string) (*[2]int, error) {
-	if s == "" {
-		return nil, nil
-	}
-	n, err := numbers(s, ",", 2)
-	if err != nil {
-		return nil, fmt.Errorf("%s %q: want X,Y in pixels", flag, s)
-	}
-	return &[2]int{n[0], n[1]}, nil
-}
-
-func millis(d time.Duration) int { return int(min(d, 24*time.Hour) / time.Millisecond) }
-
-func areaText(a [4]int) string {
-	return fmt.Sprintf("%dx%d%+d%+d", a[2], a[3], a[0], a[1])
-}
-
-func (a *app) screenCommand() *cobra.Command {
+func screenCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON, still, changes bool
 	var area string
 	var quiet, timeout time.Duration
@@ -238,7 +174,7 @@ while, with --changes until something else is seen.
 				if err != nil {
 					return err
 				}
-				_, _, err = a.doDesktop(cmd.Context(), args[0], &api.Desktop{Resize: &[2]int{w, h}})
+				_, _, err = doDesktop(cmd.Context(), env, args[0], &api.Desktop{Resize: &[2]int{w, h}})
 				return err
 			}
 			part, err := areaOf(area)
@@ -246,24 +182,24 @@ while, with --changes until something else is seen.
 				return err
 			}
 			if still = cmd.Flags().Changed("still"); still || changes {
-				_, _, err = a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Still: &api.Still{Area: part, Changes: changes, Quiet: millis(quiet), Millis: millis(timeout)}})
+				_, _, err = seeDesktop(cmd.Context(), env, args[0], &api.Desktop{Still: &api.Still{Area: part, Changes: changes, Quiet: millis(quiet), Millis: millis(timeout)}})
 				return err
 			}
-			size, _, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Size: true})
+			size, _, err := seeDesktop(cmd.Context(), env, args[0], &api.Desktop{Size: true})
 			if err != nil {
 				return err
 			}
-			at, _, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Pointer: true})
+			at, _, err := seeDesktop(cmd.Context(), env, args[0], &api.Desktop{Pointer: true})
 			if err != nil {
 				return err
 			}
 			if size.Pointer = at.Pointer; asJSON {
-				return show.JSON(a.Out, size)
+				return show.JSON(env.Out, size)
 			}
-			fmt.Fprintf(a.Out, "%dx%d, the pointer is at %d,%d\n", size.Size[0], size.Size[1], at.Pointer[0], at.Pointer[1])
+			fmt.Fprintf(env.Out, "%dx%d, the pointer is at %d,%d\n", size.Size[0], size.Size[1], at.Pointer[0], at.Pointer[1])
 			return nil
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	cmd.Flags().DurationVar(&quiet, "still", 0, "wait until nothing has been painted for so long")
 	cmd.Flags().BoolVar(&changes, "changes", false, "wait until something else is seen")
@@ -274,7 +210,7 @@ while, with --changes until something else is seen.
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) recordCommand() *cobra.Command {
+func recordCommand(env *cmdenv.Env) *cobra.Command {
 	r := &api.Record{}
 	var file string
 	var limit time.Duration
@@ -293,9 +229,9 @@ desktop's walls.
 				return errors.New("-o FILE says where the video goes")
 			}
 			r.Format = strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")
-			return a.record(cmd.Context(), args[0], file, limit, r)
+			return recordDesktop(cmd.Context(), env, args[0], file, limit, r)
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write it to this file")
 	cmd.Flags().IntVar(&r.FPS, "fps", 0, "frames a second, 1 to 60 (default 10)")
@@ -304,8 +240,8 @@ desktop's walls.
 }
 
 // record copies a video until it is enough: then what has been painted is still written.
-func (a *app) record(ctx context.Context, name, file string, limit time.Duration, r *api.Record) error {
-	e, err := target.Named(a.Env, name)
+func recordDesktop(ctx context.Context, env *cmdenv.Env, name, file string, limit time.Duration, r *api.Record) error {
+	e, err := target.Named(env, name)
 	if err != nil {
 		return err
 	}
@@ -348,7 +284,7 @@ func (a *app) record(ctx context.Context, name, file string, limit time.Duration
 		return err
 	}
 	if _, _, err = c.Next(); err == nil {
-		fmt.Fprintf(a.Err, "carrel: %s has %s\n", show.QuoteIf(file), show.Size(n))
+		fmt.Fprintf(env.Err, "carrel: %s has %s\n", show.QuoteIf(file), show.Size(n))
 	}
 	return err
 }

@@ -1,10 +1,11 @@
-package cli
+package desktopcmd
 
 import (
 	"fmt"
 	"io"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/memfile"
@@ -14,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) clipboardCommand() *cobra.Command {
+func clipboardCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clipboard",
 		Short: "Read and set the clipboard of a workspace's desktop",
@@ -24,7 +25,7 @@ format, and what was marked last (--primary).
 		Example: `  carrel clipboard get dev
   carrel clipboard set dev --type image/png < picture.png`,
 	}
-	return cmdline.ExplainFlagErrors(cmdline.Group(cmd, append(a.clipboardBridgeCommands(), a.clipboardGetCommand(), a.clipboardSetCommand())...))
+	return cmdline.ExplainFlagErrors(cmdline.Group(cmd, append(clipboardBridgeCommands(env), clipboardGetCommand(env), clipboardSetCommand(env))...))
 }
 
 func clipFlags(cmd *cobra.Command, c *api.Clip) {
@@ -39,7 +40,7 @@ func selected(cmd *cobra.Command) string {
 	return "clipboard"
 }
 
-func (a *app) clipboardGetCommand() *cobra.Command {
+func clipboardGetCommand(env *cmdenv.Env) *cobra.Command {
 	c := &api.Clip{}
 	var file string
 	cmd := &cobra.Command{
@@ -50,21 +51,21 @@ func (a *app) clipboardGetCommand() *cobra.Command {
 		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Selection = selected(cmd)
-			said, data, err := a.seeDesktop(cmd.Context(), args[0], &api.Desktop{Paste: c})
+			said, data, err := seeDesktop(cmd.Context(), env, args[0], &api.Desktop{Paste: c})
 			if err != nil {
 				return err
 			}
-			if said.Type == api.TypeText && file == "" && show.IsTerminal(a.Out) {
-				fmt.Fprintln(a.Out, show.Escape(string(data)))
+			if said.Type == api.TypeText && file == "" && show.IsTerminal(env.Out) {
+				fmt.Fprintln(env.Out, show.Escape(string(data)))
 				return nil
 			}
 			if c.Targets || said.Type == api.TypeText && file == "" {
-				_, err = a.Out.Write(data)
+				_, err = env.Out.Write(data)
 				return err
 			}
-			return outfile.Data(file, a.Out, data)
+			return outfile.Data(file, env.Out, data)
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	clipFlags(cmd, c)
 	cmd.Flags().BoolVar(&c.Targets, "types", false, "list its formats, as JSON")
@@ -72,7 +73,7 @@ func (a *app) clipboardGetCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) clipboardSetCommand() *cobra.Command {
+func clipboardSetCommand(env *cmdenv.Env) *cobra.Command {
 	c := &api.Clip{}
 	cmd := &cobra.Command{
 		Use:     "set NAME [flags]",
@@ -87,16 +88,16 @@ func (a *app) clipboardSetCommand() *cobra.Command {
 				return err
 			}
 			defer f.Close()
-			if _, err := io.Copy(f, io.LimitReader(a.In, maxCopied+1)); err != nil {
+			if _, err := io.Copy(f, io.LimitReader(env.In, maxCopied+1)); err != nil {
 				return fmt.Errorf("reading standard input: %w", err)
 			}
 			if st, err := f.Stat(); err == nil && st.Size() > maxCopied {
 				return fmt.Errorf("standard input has more than %d bytes", maxCopied)
 			}
-			_, _, err = a.doDesktop(cmd.Context(), args[0], &api.Desktop{Copy: c}, f)
+			_, _, err = doDesktop(cmd.Context(), env, args[0], &api.Desktop{Copy: c}, f)
 			return err
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	clipFlags(cmd, c)
 	return cmd
