@@ -102,11 +102,6 @@ beginning; inside a workspace that stays it may be left out.
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-// stop ends a workspace, returns when it has ended, and says so.
-func (a *app) stop(ctx context.Context, e supervisor.Entry) error {
-	return a.ended(e, target.End(ctx, e))
-}
-
 func (a *app) ended(e supervisor.Entry, err error) error {
 	if err == nil {
 		fmt.Fprintf(a.Out, "stopped %s\n", target.Called(e))

@@ -5,6 +5,7 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/decisioncmd"
 	"carrel/internal/cli/desktopcmd"
 	"carrel/internal/cli/historycmd"
 
@@ -45,17 +46,10 @@ func (a *app) commands(name string) []*cobra.Command {
 		{"cleanup", own((*app).cleanupCommand)},
 		{"revoke", own((*app).revokeCommand)},
 		{"ps", own((*app).psCommand)},
-		{"approvals", own((*app).approvalsCommand)},
-		{"approve", own((*app).approveCommand)},
-		{"deny", own((*app).denyCommand)},
 		{"pause", own((*app).pauseCommand)},
 		{"resume", own((*app).resumeCommand)},
 		{"stop", own((*app).stopCommand)},
 		{"connect", own((*app).connectCommand)},
-		{"audit", own((*app).auditCommand)},
-		{"denials", own((*app).denialsCommand)},
-		{"links", own((*app).linksCommand)},
-		{"net", own((*app).netCommand)},
 		{"hooks", own((*app).hooksCommand)},
 		{"agent", own((*app).clientsCommand)},
 		{"mcp", own((*app).mcpCommand)},
@@ -63,7 +57,7 @@ func (a *app) commands(name string) []*cobra.Command {
 		{"doctor", own((*app).doctorCommand)},
 		{"version", own((*app).versionCommand)},
 	}
-	table = slices.Concat(table, historycmd.Commands(), desktopcmd.Commands())
+	table = slices.Concat(table, historycmd.Commands(), desktopcmd.Commands(), decisioncmd.Commands())
 	var all []*cobra.Command
 	for _, c := range table {
 		if c.Name == name {

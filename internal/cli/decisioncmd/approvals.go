@@ -1,4 +1,4 @@
-package cli
+package decisioncmd
 
 import (
 	"context"
@@ -15,11 +15,9 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/apiview"
-	"carrel/internal/cli/histories"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
-	"carrel/internal/history"
-	"carrel/internal/policy"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
 
@@ -29,7 +27,7 @@ import (
 // lookAgain is how often --follow looks for workspaces that were started since.
 const lookAgain = 500 * time.Millisecond
 
-func (a *app) approvalsCommand() *cobra.Command {
+func approvalsCommand(env *cmdenv.Env) *cobra.Command {
 	var follow, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "approvals [ID] [flags]",
@@ -50,12 +48,12 @@ The subject comes from inside: read it before you approve.
 		Args: cmdline.AtMostOne("an approval"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return a.oneApproval(cmd.Context(), args[0], follow, asJSON)
+				return oneApproval(cmd.Context(), env, args[0], follow, asJSON)
 			}
 			if follow {
-				return a.followApprovals(cmd.Context(), asJSON)
+				return followApprovals(cmd.Context(), env, asJSON)
 			}
-			return a.approvals(cmd.Context(), asJSON)
+			return listApprovals(cmd.Context(), env, asJSON)
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes")
@@ -63,7 +61,7 @@ The subject comes from inside: read it before you approve.
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) approveCommand() *cobra.Command {
+func approveCommand(env *cmdenv.Env) *cobra.Command {
 	var workspace, always bool
 	cmd := &cobra.Command{
 		Use:   "approve ID [flags]",
@@ -89,9 +87,9 @@ configuration as well.
 			case workspace:
 				scope = api.ScopeWorkspace
 			}
-			return a.approve(cmd.Context(), args[0], scope)
+			return approveOne(cmd.Context(), env, args[0], scope)
 		},
-		ValidArgsFunction: a.completeApproval,
+		ValidArgsFunction: completeApproval(env),
 	}
 	cmd.Flags().BoolVar(&workspace, "workspace", false, "a connection: its host and port as long as the workspace runs")
 	cmd.Flags().BoolVar(&always, "always", false, "a connection: its host and port from now on, in your configuration")
@@ -99,7 +97,7 @@ configuration as well.
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) denyCommand() *cobra.Command {
+func denyCommand(env *cmdenv.Env) *cobra.Command {
 	var rollback bool
 	cmd := &cobra.Command{
 		Use:   "deny ID [flags]",
@@ -116,24 +114,24 @@ app is ended that the operation is of.
   carrel deny 5d --rollback`,
 		Args: cmdline.OneArg("the id of an approval"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			one, e, err := a.findApproval(cmd.Context(), args[0])
+			one, e, err := findApproval(cmd.Context(), env, args[0])
 			if err != nil {
 				return err
 			}
 			if rollback {
-				return a.rollback(cmd.Context(), one, e)
+				return rollBack(cmd.Context(), env, one, e)
 			}
-			return a.refuse(cmd.Context(), one, e, false)
+			return refuseOne(cmd.Context(), env, one, e, false)
 		},
-		ValidArgsFunction: a.completeApproval,
+		ValidArgsFunction: completeApproval(env),
 	}
 	cmd.Flags().BoolVar(&rollback, "rollback", false, "stop who wanted it, and take the open step back")
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
 // waiting asks all workspaces for what waits, oldest first.
-func (a *app) waiting(ctx context.Context) ([]api.Approval, map[string]supervisor.Entry, error) {
-	entries, err := target.Running(a.Env)
+func waiting(ctx context.Context, env *cmdenv.Env) ([]api.Approval, map[string]supervisor.Entry, error) {
+	entries, err := target.Running(env)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -158,7 +156,7 @@ func (a *app) waiting(ctx context.Context) ([]api.Approval, map[string]superviso
 			if err != nil && e.Alive() {
 				mu.Lock()
 				defer mu.Unlock()
-				fmt.Fprintf(a.Err, "carrel: %s\n", show.OneLine(err.Error()))
+				fmt.Fprintf(env.Err, "carrel: %s\n", show.OneLine(err.Error()))
 			}
 		})
 	}
@@ -167,29 +165,29 @@ func (a *app) waiting(ctx context.Context) ([]api.Approval, map[string]superviso
 	return list, byID, nil
 }
 
-func (a *app) approvals(ctx context.Context, asJSON bool) error {
-	list, _, err := a.waiting(ctx)
+func listApprovals(ctx context.Context, env *cmdenv.Env, asJSON bool) error {
+	list, _, err := waiting(ctx, env)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return show.JSON(a.Out, show.NotNil(list))
+		return show.JSON(env.Out, show.NotNil(list))
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(a.Out, "nothing waits for approval")
+		fmt.Fprintln(env.Out, "nothing waits for approval")
 	}
 	for i, one := range list {
 		if i > 0 {
-			fmt.Fprintln(a.Out)
+			fmt.Fprintln(env.Out)
 		}
-		apiview.PrintApproval(a.Out, one)
+		apiview.PrintApproval(env.Out, one)
 	}
 	return nil
 }
 
 // oneApproval tells of one, whichever workspace has it.
-func (a *app) oneApproval(ctx context.Context, id string, follow, asJSON bool) error {
-	entries, err := target.Running(a.Env)
+func oneApproval(ctx context.Context, env *cmdenv.Env, id string, follow, asJSON bool) error {
+	entries, err := target.Running(env)
 	if err != nil {
 		return err
 	}
@@ -201,7 +199,7 @@ func (a *app) oneApproval(ctx context.Context, id string, follow, asJSON bool) e
 			said = err
 			continue
 		}
-		err := e.Stream(ctx, api.Request{Op: api.OpApprovals, ID: id, Follow: follow}, func(r api.Reply) error { return a.tellApproval(e.ID, r.Approval, asJSON) })
+		err := e.Stream(ctx, api.Request{Op: api.OpApprovals, ID: id, Follow: follow}, func(r api.Reply) error { return tellApproval(env, e.ID, r.Approval, asJSON) })
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -215,7 +213,7 @@ func (a *app) oneApproval(ctx context.Context, id string, follow, asJSON bool) e
 
 // followApprovals prints what comes in any workspace, those that start later
 // included, until it is interrupted.
-func (a *app) followApprovals(ctx context.Context, asJSON bool) error {
+func followApprovals(ctx context.Context, env *cmdenv.Env, asJSON bool) error {
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	var mu sync.Mutex
@@ -223,7 +221,7 @@ func (a *app) followApprovals(ctx context.Context, asJSON bool) error {
 	defer wg.Wait()
 	followed := make(map[string]bool)
 	for {
-		entries, err := target.Running(a.Env)
+		entries, err := target.Running(env)
 		if err != nil {
 			return err
 		}
@@ -239,7 +237,7 @@ func (a *app) followApprovals(ctx context.Context, asJSON bool) error {
 				_ = e.Stream(ctx, api.Request{Op: api.OpApprovals, Follow: true}, func(r api.Reply) error {
 					mu.Lock()
 					defer mu.Unlock()
-					return a.tellApproval(e.ID, r.Approval, asJSON)
+					return tellApproval(env, e.ID, r.Approval, asJSON)
 				})
 				mu.Lock()
 				defer mu.Unlock()
@@ -254,25 +252,25 @@ func (a *app) followApprovals(ctx context.Context, asJSON bool) error {
 	}
 }
 
-func (a *app) tellApproval(workspace string, one *api.Approval, asJSON bool) error {
+func tellApproval(env *cmdenv.Env, workspace string, one *api.Approval, asJSON bool) error {
 	if one == nil {
 		return nil
 	}
 	one.Workspace = workspace
 	if !asJSON {
-		apiview.PrintApproval(a.Out, *one)
+		apiview.PrintApproval(env.Out, *one)
 		return nil
 	}
 	line, err := json.Marshal(one)
 	if err == nil {
-		_, err = fmt.Fprintf(a.Out, "%s\n", show.PlainJSON(line))
+		_, err = fmt.Fprintf(env.Out, "%s\n", show.PlainJSON(line))
 	}
 	return err
 }
 
 // findApproval finds what an argument names, and the workspace that it is of.
-func (a *app) findApproval(ctx context.Context, prefix string) (api.Approval, supervisor.Entry, error) {
-	list, byID, err := a.waiting(ctx)
+func findApproval(ctx context.Context, env *cmdenv.Env, prefix string) (api.Approval, supervisor.Entry, error) {
+	list, byID, err := waiting(ctx, env)
 	if err != nil {
 		return api.Approval{}, supervisor.Entry{}, err
 	}
@@ -283,11 +281,11 @@ func (a *app) findApproval(ctx context.Context, prefix string) (api.Approval, su
 	return one, byID[one.Workspace], nil
 }
 
-// approve asks the person at the terminal. The supervisor looks at us first,
+// approveOne asks the person at the terminal. The supervisor looks at us first,
 // so that nobody types an id for nothing; it looks again at the end, and what
 // it says counts.
-func (a *app) approve(ctx context.Context, prefix, scope string) error {
-	one, e, err := a.findApproval(ctx, prefix)
+func approveOne(ctx context.Context, env *cmdenv.Env, prefix, scope string) error {
+	one, e, err := findApproval(ctx, env, prefix)
 	if err != nil {
 		return err
 	}
@@ -314,9 +312,9 @@ func (a *app) approve(ctx context.Context, prefix, scope string) error {
 	if _, err := target.Call(ctx, e, req); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "approved %s\n", one.ID)
+	fmt.Fprintf(env.Out, "approved %s\n", one.ID)
 	if scope == api.ScopeAlways {
-		return a.saveHost(false, one.Subject)
+		return saveHost(env, false, one.Subject)
 	}
 	return nil
 }
@@ -332,93 +330,26 @@ func scopeText(scope string) string {
 	return "once"
 }
 
-// refuse says no; with end its app is ended first, and never hears it.
-func (a *app) refuse(ctx context.Context, one api.Approval, e supervisor.Entry, end bool) error {
+// refuseOne says no; with end its app is ended first, and never hears it.
+func refuseOne(ctx context.Context, env *cmdenv.Env, one api.Approval, e supervisor.Entry, end bool) error {
 	if _, err := target.Call(ctx, e, api.Request{Op: api.OpDeny, ID: one.ID, End: end}); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "denied %s\n", one.ID)
-	return nil
-}
-
-// rollback refuses an operation, ends its workspace, or its app in one that stays, and
-// takes back the step that it was to be part of: the run's open one, or that of a job.
-func (a *app) rollback(ctx context.Context, one api.Approval, e supervisor.Entry) error {
-	if one.Operation == api.OpControl {
-		return fmt.Errorf("%s asks for a change of the control: no step belongs to it\nhint: `carrel deny %s` refuses it", one.ID, one.ID)
-	}
-	before, err := histories.Open(a.Env, one.Project)
-	if err != nil {
-		return err
-	}
-	if err := before.May("undo", policy.UndoAll); err != nil {
-		before.Close()
-		return err
-	}
-	var first history.Step
-	for _, s := range before.Log.Steps {
-		if s.Number == one.Step || one.Step == 0 && s.Begin.Run == e.ID && s.Begin.Kind == history.StepRun && s.Open() {
-			first = *s
-		}
-	}
-	before.Close()
-	if err := a.refuse(ctx, one, e, true); err != nil {
-		return err
-	}
-	if one.App == "" {
-		err = a.stop(ctx, e)
-	} else {
-		err = a.endApp(ctx, one.App, e)
-	}
-	if err != nil {
-		return err
-	}
-	release, err := histories.Release(a.Env, one.Project)
-	if err != nil {
-		return err
-	}
-	defer release()
-	h, err := histories.Open(a.Env, one.Project)
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	var steps []uint64
-	for _, s := range slices.Backward(h.Log.Changes()) {
-		if s.Begin.Run == e.ID && s.Segment == first.Segment && s.Number >= first.Number {
-			steps = append(steps, s.Number)
-		}
-	}
-	if len(steps) == 0 {
-		fmt.Fprintln(a.Out, "nothing had been changed in its step")
-		return nil
-	}
-	by, err := histories.Request(a.Env, one.Project)
-	if err != nil {
-		return err
-	}
-	return histories.TakeBack(a.Env, h, histories.Undo{By: by}, history.Request{Steps: steps})
-}
-
-// endApp ends an app and all that it has started.
-func (a *app) endApp(ctx context.Context, app string, e supervisor.Entry) error {
-	r, err := e.Call(ctx, api.Request{Op: api.OpKill, App: app})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(a.Out, "ended %s in %s\n", r.App.Name, e.Name)
+	fmt.Fprintf(env.Out, "denied %s\n", one.ID)
 	return nil
 }
 
 // completeApproval names what waits.
-func (a *app) completeApproval(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+func completeApproval(env *cmdenv.Env) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		list, _, _ := waiting(cmd.Context(), env)
+		var names []string
+		for _, one := range list {
+			names = append(names, one.ID+"\t"+show.OneLine(show.Shorten(one.Operation+" "+one.Subject, show.ColumnMax)))
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-	list, _, _ := a.waiting(cmd.Context())
-	var names []string
-	for _, one := range list {
-		names = append(names, one.ID+"\t"+show.OneLine(show.Shorten(one.Operation+" "+one.Subject, show.ColumnMax)))
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -1,7 +1,8 @@
-package cli
+package decisioncmd
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,10 +13,32 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/supervisor"
+
+	"github.com/spf13/cobra"
 
 	"golang.org/x/sys/unix"
 )
+
+// TestMain makes the test binary a program with the commands of this package where it is
+// started as carrel: only a process of its own can have a terminal of its own.
+func TestMain(m *testing.M) {
+	if os.Args[0] != "carrel" {
+		os.Exit(m.Run())
+	}
+	env := &cmdenv.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Args: os.Args[1:]}
+	root := &cobra.Command{Use: "carrel", SilenceErrors: true, SilenceUsage: true}
+	for _, c := range Commands() {
+		root.AddCommand(c.Make(env))
+	}
+	root.SetArgs(env.Args)
+	if err := root.Execute(); err != nil {
+		fmt.Fprintf(os.Stderr, "carrel: %s\n", err)
+		os.Exit(api.ExitOurs)
+	}
+	os.Exit(env.Status)
+}
 
 // TestApproveAtATerminal: the whole way of an approval, with a person who
 // types the id, types something else, or is not there.
@@ -50,10 +73,10 @@ func TestApproveAtATerminal(t *testing.T) {
 				answer <- s.Ask(ctx, api.Approval{Operation: "write", Subject: "/p/\x1b[2Jevil\u202e"}, time.Now().Add(20*time.Second))
 			}()
 			listed := &strings.Builder{}
-			a := &app{out: listed, err: listed, environ: []string{"XDG_RUNTIME_DIR=" + runtime}}
+			env := &cmdenv.Env{Out: listed, Err: listed, Environ: []string{"XDG_RUNTIME_DIR=" + runtime}}
 			var id string
 			for id == "" && ctx.Err() == nil {
-				if list, _, err := a.waiting(ctx); err == nil && len(list) == 1 {
+				if list, _, err := waiting(ctx, env); err == nil && len(list) == 1 {
 					id = list[0].ID
 				}
 			}
@@ -62,9 +85,9 @@ func TestApproveAtATerminal(t *testing.T) {
 				t.Errorf("%q", shown)
 			}
 			if !c.granted {
-				one, e, err := a.findApproval(ctx, id)
+				one, e, err := findApproval(ctx, env, id)
 				if err == nil {
-					err = a.refuse(ctx, one, e, false)
+					err = refuseOne(ctx, env, one, e, false)
 				}
 				if err != nil {
 					t.Error(err)

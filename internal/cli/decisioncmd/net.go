@@ -1,4 +1,4 @@
-package cli
+package decisioncmd
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/apiview"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
@@ -23,7 +24,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) netCommand() *cobra.Command {
+func netCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "net COMMAND",
 		Short: "See what reached the network, and change it while it runs",
@@ -34,7 +35,7 @@ changes of their lists of hosts while they run.
   carrel net allow registry.example.com
   carrel net deny '**.example.net' 3f`,
 	}
-	return cmdline.Group(cmd, a.netLogCommand(), a.netHostCommand(true), a.netHostCommand(false))
+	return cmdline.Group(cmd, netLogCommand(env), netHostCommand(env, true), netHostCommand(env, false))
 }
 
 type netLogFlags struct {
@@ -42,7 +43,7 @@ type netLogFlags struct {
 	follow bool
 }
 
-func (a *app) netLogCommand() *cobra.Command {
+func netLogCommand(env *cmdenv.Env) *cobra.Command {
 	f := &netLogFlags{}
 	cmd := &cobra.Command{
 		Use:   "log [flags] [WORKSPACE]",
@@ -58,9 +59,9 @@ interrupted.
   carrel net log --all --since 24h --json`,
 		Args: mostOneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.netLog(cmd, f, strings.Join(args, ""))
+			return netLog(env, cmd, f, strings.Join(args, ""))
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	cmd.Flags().StringVar(&f.project, "project", "", "those of the project that holds this directory")
 	cmd.Flags().BoolVar(&f.all, "all", false, "those of all projects")
@@ -82,12 +83,12 @@ func mostOneArg(what string) cobra.PositionalArgs {
 	}
 }
 
-func (a *app) netLog(cmd *cobra.Command, f *netLogFlags, id string) error {
+func netLog(env *cmdenv.Env, cmd *cobra.Command, f *netLogFlags, id string) error {
 	start, err := f.start(cmd)
 	if err != nil {
 		return err
 	}
-	at, err := workspace.Locate(f.project, a.Getenv("HOME"))
+	at, err := workspace.Locate(f.project, env.Getenv("HOME"))
 	if err != nil && !f.all && id == "" {
 		return err
 	}
@@ -100,7 +101,7 @@ func (a *app) netLog(cmd *cobra.Command, f *netLogFlags, id string) error {
 		}
 		return f.all || c.Project == at.Project
 	}
-	state := workspace.StatePath(a.Getenv)
+	state := workspace.StatePath(env.Getenv)
 	var after workspace.LogEnd
 	if f.follow {
 		after = workspace.EndOfConnections(state) // before reading: nothing is missed, and nothing told twice
@@ -109,31 +110,31 @@ func (a *app) netLog(cmd *cobra.Command, f *netLogFlags, id string) error {
 	if err != nil {
 		return err
 	}
-	a.tellBroken(broken)
+	tellBroken(env, broken)
 	if f.follow {
 		for _, c := range newest(list, f.last) {
-			if err := a.tellConnection(c, f.json); err != nil {
+			if err := tellConnection(env, c, f.json); err != nil {
 				return err
 			}
 		}
-		return a.followConnections(cmd.Context(), state, after, keep, f.json)
+		return followConnections(cmd.Context(), env, state, after, keep, f.json)
 	}
 	list = newest(list, f.last)
 	if f.json {
-		return show.JSON(a.Out, show.NotNil(list))
+		return show.JSON(env.Out, show.NotNil(list))
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(a.Out, "no connections")
+		fmt.Fprintln(env.Out, "no connections")
 	}
 	for _, c := range list {
-		if err := a.tellConnection(c, false); err != nil {
+		if err := tellConnection(env, c, false); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *app) followConnections(ctx context.Context, state string, after workspace.LogEnd, keep func(*api.Connection) bool, asJSON bool) error {
+func followConnections(ctx context.Context, env *cmdenv.Env, state string, after workspace.LogEnd, keep func(*api.Connection) bool, asJSON bool) error {
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	for {
@@ -141,7 +142,7 @@ func (a *app) followConnections(ctx context.Context, state string, after workspa
 			if !keep(&c) {
 				return nil
 			}
-			return a.tellConnection(c, asJSON)
+			return tellConnection(env, c, asJSON)
 		})
 		if err != nil {
 			return err
@@ -155,20 +156,20 @@ func (a *app) followConnections(ctx context.Context, state string, after workspa
 }
 
 // tellConnection prints one line; every byte of it is escaped.
-func (a *app) tellConnection(c api.Connection, asJSON bool) error {
+func tellConnection(env *cmdenv.Env, c api.Connection, asJSON bool) error {
 	if asJSON {
 		line, err := json.Marshal(c)
 		if err == nil {
-			_, err = fmt.Fprintf(a.Out, "%s\n", show.PlainJSON(line))
+			_, err = fmt.Fprintf(env.Out, "%s\n", show.PlainJSON(line))
 		}
 		return err
 	}
-	_, err := fmt.Fprintln(a.Out, show.OneLine(apiview.ConnectionText(c)))
+	_, err := fmt.Fprintln(env.Out, show.OneLine(apiview.ConnectionText(c)))
 	return err
 }
 
 // netHostCommand is allow and deny: they differ in who may.
-func (a *app) netHostCommand(allow bool) *cobra.Command {
+func netHostCommand(env *cmdenv.Env, allow bool) *cobra.Command {
 	var save bool
 	cmd := &cobra.Command{
 		Use:   "allow HOST [WORKSPACE]",
@@ -204,22 +205,22 @@ written into your configuration too.
 		if len(args) != 1 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return target.CompleteWorkspace(a.Env)(cmd, nil, word)
+		return target.CompleteWorkspace(env)(cmd, nil, word)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id := ""
 		if len(args) > 1 {
 			id = args[1]
 		}
-		e, err := a.workspaceHere(id)
+		e, err := workspaceHere(env, id)
 		if err != nil {
 			return err
 		}
-		if err := a.changeHost(cmd.Context(), e, allow, args[0]); err != nil {
+		if err := changeHost(cmd.Context(), env, e, allow, args[0]); err != nil {
 			return err
 		}
 		if save {
-			return a.saveHost(!allow, args[0])
+			return saveHost(env, !allow, args[0])
 		}
 		return nil
 	}
@@ -228,15 +229,15 @@ written into your configuration too.
 }
 
 // workspaceHere is workspaceNamed, where no name means the one of this project.
-func (a *app) workspaceHere(prefix string) (supervisor.Entry, error) {
+func workspaceHere(env *cmdenv.Env, prefix string) (supervisor.Entry, error) {
 	if prefix != "" {
-		return target.Named(a.Env, prefix)
+		return target.Named(env, prefix)
 	}
-	at, err := workspace.Locate("", a.Getenv("HOME"))
+	at, err := workspace.Locate("", env.Getenv("HOME"))
 	if err != nil {
 		return supervisor.Entry{}, err
 	}
-	entries, err := target.Running(a.Env)
+	entries, err := target.Running(env)
 	if err != nil {
 		return supervisor.Entry{}, err
 	}
@@ -253,25 +254,25 @@ func (a *app) workspaceHere(prefix string) (supervisor.Entry, error) {
 }
 
 // changeHost asks the person at the terminal where more is reached afterwards.
-func (a *app) changeHost(ctx context.Context, e supervisor.Entry, allow bool, host string) error {
+func changeHost(ctx context.Context, env *cmdenv.Env, e supervisor.Entry, allow bool, host string) error {
 	req := api.Request{Op: api.OpNetDeny, Host: host}
 	done := "denied"
 	if allow {
 		req.Op, done = api.OpNetAllow, "allowed"
-		if err := a.personAllows(ctx, e, host); err != nil {
+		if err := personAllows(ctx, e, host); err != nil {
 			return err
 		}
 	}
 	if _, err := target.Call(ctx, e, req); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "%s %s in %s, as long as it runs\n", done, show.OneLine(show.QuoteIf(host)), e.ID)
+	fmt.Fprintf(env.Out, "%s %s in %s, as long as it runs\n", done, show.OneLine(show.QuoteIf(host)), e.ID)
 	return nil
 }
 
 // personAllows wants the workspace's id typed. The supervisor looks at us first,
 // so that nobody types for nothing; it looks again at the end.
-func (a *app) personAllows(ctx context.Context, e supervisor.Entry, host string) error {
+func personAllows(ctx context.Context, e supervisor.Entry, host string) error {
 	if _, err := target.Call(ctx, e, api.Request{Op: api.OpNetAllow, Host: host, Check: true}); err != nil {
 		return err
 	}
@@ -298,14 +299,14 @@ func (a *app) personAllows(ctx context.Context, e supervisor.Entry, host string)
 }
 
 // saveHost writes a rule into the user's configuration.
-func (a *app) saveHost(deny bool, rule string) error {
-	file := config.UserFile(a.ConfigOptions())
+func saveHost(env *cmdenv.Env, deny bool, rule string) error {
+	file := config.UserFile(env.ConfigOptions())
 	if file == "" {
 		return errors.New("there is no place for your configuration: neither XDG_CONFIG_HOME nor HOME is an absolute path")
 	}
 	if err := config.AddHost(file, deny, rule); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "%s is in %s\n", show.OneLine(show.QuoteIf(rule)), show.OneLine(show.QuoteIf(file)))
+	fmt.Fprintf(env.Out, "%s is in %s\n", show.OneLine(show.QuoteIf(rule)), show.OneLine(show.QuoteIf(file)))
 	return nil
 }

@@ -1,4 +1,4 @@
-package cli
+package decisioncmd
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/apiview"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/show"
@@ -20,7 +21,7 @@ type logFlags struct {
 	last           int
 }
 
-func (a *app) denialsCommand() *cobra.Command {
+func denialsCommand(env *cmdenv.Env) *cobra.Command {
 	f := &logFlags{}
 	cmd := &cobra.Command{
 		Use:   "denials [flags]",
@@ -33,7 +34,7 @@ operation, the rule with its place, and the flag or line that would allow it.
   carrel denials --all --json
   carrel denials --project ~/src/demo`,
 		Args: cmdline.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.denials(cmd, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return listDenials(env, cmd, f) },
 	}
 	cmd.Flags().StringVar(&f.project, "project", "", "those of the project that holds this directory")
 	cmd.Flags().BoolVar(&f.all, "all", false, "those of all projects")
@@ -42,7 +43,7 @@ operation, the rule with its place, and the flag or line that would allow it.
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) linksCommand() *cobra.Command {
+func linksCommand(env *cmdenv.Env) *cobra.Command {
 	f := &logFlags{}
 	cmd := &cobra.Command{
 		Use:   "links [flags]",
@@ -55,7 +56,7 @@ at it before you open it.
   carrel links -n 1
   carrel links --since 10m --json`,
 		Args: cmdline.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.links(cmd, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return listLinks(env, cmd, f) },
 	}
 	f.register(cmd)
 	return cmdline.ExplainFlagErrors(cmd)
@@ -92,31 +93,31 @@ func newest[T any](list []T, n int) []T {
 	return list
 }
 
-func (a *app) denials(cmd *cobra.Command, f *logFlags) error {
+func listDenials(env *cmdenv.Env, cmd *cobra.Command, f *logFlags) error {
 	start, err := f.start(cmd)
 	if err != nil {
 		return err
 	}
-	at, err := workspace.Locate(f.project, a.Getenv("HOME"))
+	at, err := workspace.Locate(f.project, env.Getenv("HOME"))
 	if err != nil && !f.all {
 		return err
 	}
-	list, broken, err := workspace.Denials(workspace.StatePath(a.Getenv), func(d *api.Denial) bool {
+	list, broken, err := workspace.Denials(workspace.StatePath(env.Getenv), func(d *api.Denial) bool {
 		return (f.all || d.Project == at.Project) && !d.Time.Before(start)
 	})
 	if err != nil {
 		return err
 	}
-	a.tellBroken(broken)
+	tellBroken(env, broken)
 	list = newest(list, f.last)
 	if f.json {
-		return show.JSON(a.Out, show.NotNil(list))
+		return show.JSON(env.Out, show.NotNil(list))
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(a.Out, noDenials(f.all, at.Project))
+		fmt.Fprintln(env.Out, noDenials(f.all, at.Project))
 		return nil
 	}
-	apiview.PrintDenials(a.Out, list, f.all)
+	apiview.PrintDenials(env.Out, list, f.all)
 	return nil
 }
 
@@ -127,30 +128,30 @@ func noDenials(all bool, project string) string {
 	return show.OneLine("no denials in " + show.QuoteIf(project) + "; --all lists those of other projects")
 }
 
-func (a *app) tellBroken(n int) {
+func tellBroken(env *cmdenv.Env, n int) {
 	if n > 0 {
-		fmt.Fprintf(a.Err, "carrel: %s in the log cannot be read\n", show.Count(n, "line", "lines"))
+		fmt.Fprintf(env.Err, "carrel: %s in the log cannot be read\n", show.Count(n, "line", "lines"))
 	}
 }
 
-func (a *app) links(cmd *cobra.Command, f *logFlags) error {
+func listLinks(env *cmdenv.Env, cmd *cobra.Command, f *logFlags) error {
 	start, err := f.start(cmd)
 	if err != nil {
 		return err
 	}
-	list, broken, err := workspace.Links(workspace.StatePath(a.Getenv), func(l *api.Link) bool { return !l.Time.Before(start) })
+	list, broken, err := workspace.Links(workspace.StatePath(env.Getenv), func(l *api.Link) bool { return !l.Time.Before(start) })
 	if err != nil {
 		return err
 	}
-	a.tellBroken(broken)
+	tellBroken(env, broken)
 	list = newest(list, f.last)
 	if f.json {
-		return show.JSON(a.Out, show.NotNil(list))
+		return show.JSON(env.Out, show.NotNil(list))
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(a.Out, "no links")
+		fmt.Fprintln(env.Out, "no links")
 		return nil
 	}
-	apiview.PrintLinks(a.Out, list)
+	apiview.PrintLinks(env.Out, list)
 	return nil
 }

@@ -1,4 +1,4 @@
-package cli
+package decisioncmd
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/apiview"
 	"carrel/internal/audit"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/named"
@@ -25,7 +26,7 @@ import (
 // auditEye is how often --follow looks for more.
 const auditEye = 200 * time.Millisecond
 
-func (a *app) auditCommand() *cobra.Command {
+func auditCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Show what was asked of a workspace and decided, and check that nobody changed it",
@@ -36,11 +37,11 @@ record carries the hash of the one before, so that a change made later is found.
 		Example: "  carrel audit verify dev\n  carrel audit show dev --decision refused",
 		Args:    cmdline.NoArgs,
 	}
-	cmd.AddCommand(a.auditVerifyCommand(), a.auditShowCommand(), a.auditExportCommand())
+	cmd.AddCommand(auditVerifyCommand(env), auditShowCommand(env), auditExportCommand(env))
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) auditVerifyCommand() *cobra.Command {
+func auditVerifyCommand(env *cmdenv.Env) *cobra.Command {
 	var head string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -65,7 +66,7 @@ Exit status:
 			if head == "" && cmd.Flags().Changed("head") { // of a variable that is not set: it would check less than was asked for
 				return errors.New("--head is empty\nhint: give the hash that was noted, or leave it out")
 			}
-			s, err := a.openAudit("audit verify", args[0])
+			s, err := openAudit(env, "audit verify", args[0])
 			if err != nil {
 				return err
 			}
@@ -75,15 +76,15 @@ Exit status:
 				return err
 			}
 			if !r.OK {
-				a.Status = 1
+				env.Status = 1
 			}
 			if asJSON {
-				return show.JSON(a.Out, r)
+				return show.JSON(env.Out, r)
 			}
-			apiview.PrintAuditResult(a.Out, args[0], r)
+			apiview.PrintAuditResult(env.Out, args[0], r)
 			return nil
 		},
-		ValidArgsFunction: target.CompleteDesk(a.Env),
+		ValidArgsFunction: target.CompleteDesk(env),
 	}
 	cmd.Flags().StringVar(&head, "head", "", "a hash that the log had as its last: it has to be in it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was found as JSON")
@@ -92,17 +93,17 @@ Exit status:
 }
 
 // openAudit opens the log of a workspace, or a file.
-func (a *app) openAudit(op, word string) (*audit.Snapshot, error) {
+func openAudit(env *cmdenv.Env, op, word string) (*audit.Snapshot, error) {
 	if strings.Contains(word, "/") {
 		return audit.OpenFile(word)
 	}
 	if err := named.CheckName(word); err != nil {
 		return nil, err
 	}
-	if err := target.StoppedSame(a.Env, op, word); err != nil { // it tells of all that was done there
+	if err := target.StoppedSame(env, op, word); err != nil { // it tells of all that was done there
 		return nil, err
 	}
-	s, err := named.OpenAudit(workspace.StatePath(a.Getenv), word)
+	s, err := named.OpenAudit(workspace.StatePath(env.Getenv), word)
 	if err != nil {
 		if _, no := os.Stat(word); no == nil {
 			return nil, fmt.Errorf("%w; for the file of that name write ./%s", err, word)
@@ -118,7 +119,7 @@ type auditFilter struct {
 	json, follow   bool
 }
 
-func (a *app) auditShowCommand() *cobra.Command {
+func auditShowCommand(env *cmdenv.Env) *cobra.Command {
 	f := &auditFilter{}
 	cmd := &cobra.Command{
 		Use:   "show NAME [flags]",
@@ -131,9 +132,9 @@ What a record is about may have been chosen by a program inside: it is escaped.
 ` + cmdline.PlainStatus,
 		Example: "  carrel audit show dev\n  carrel audit show dev --kind approval\n  carrel audit show dev --decision refused --json\n  carrel audit show dev --since 120 --follow",
 		Args:    cmdline.OneArg("a workspace or a file"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.showAudit(cmd.Context(), args[0], f) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return showAudit(cmd.Context(), env, args[0], f) },
 
-		ValidArgsFunction: target.CompleteDesk(a.Env),
+		ValidArgsFunction: target.CompleteDesk(env),
 	}
 	cmd.Flags().Uint64Var(&f.since, "since", 0, "only records after this number")
 	cmd.Flags().StringVar(&f.kind, "kind", "", "only those of a kind: request, approval, denial, network, step, app, credential, control, workspace")
@@ -152,17 +153,17 @@ var (
 	auditDecisions = []string{api.DecisionAllowed, api.DecisionRefused, api.DecisionAsked, api.DecisionApproved, api.DecisionDenied, api.DecisionExpired}
 )
 
-func (a *app) showAudit(ctx context.Context, name string, f *auditFilter) error {
+func showAudit(ctx context.Context, env *cmdenv.Env, name string, f *auditFilter) error {
 	if err := errors.Join(oneOfWords("kind", f.kind, auditKinds), oneOfWords("decision", f.decision, auditDecisions)); err != nil {
 		return err
 	}
 	if !f.follow {
-		return a.auditPiece(name, f, true)
+		return auditPiece(env, name, f, true)
 	}
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	for first := true; ; first = false {
-		if err := a.auditPiece(name, f, first); err != nil {
+		if err := auditPiece(env, name, f, first); err != nil {
 			return err
 		}
 		select {
@@ -183,8 +184,8 @@ func oneOfWords(flag, word string, words []string) error {
 }
 
 // auditPiece shows what is there after f.since, and moves that on.
-func (a *app) auditPiece(name string, f *auditFilter, first bool) error {
-	s, err := a.openAudit("audit show", name)
+func auditPiece(env *cmdenv.Env, name string, f *auditFilter, first bool) error {
+	s, err := openAudit(env, "audit show", name)
 	if err != nil {
 		return err
 	}
@@ -195,19 +196,19 @@ func (a *app) auditPiece(name string, f *auditFilter, first bool) error {
 			return nil
 		}
 		if f.json {
-			_, err := a.Out.Write(show.PlainJSON(line))
+			_, err := env.Out.Write(show.PlainJSON(line))
 			return err
 		}
-		apiview.PrintAuditRecord(a.Out, &r)
+		apiview.PrintAuditRecord(env.Out, &r)
 		return nil
 	})
 	if first && broken > 0 {
-		fmt.Fprintf(a.Err, "carrel: %s no records; `carrel audit verify %s` says more\n", show.Count(broken, "line is", "lines are"), show.OneLine(name))
+		fmt.Fprintf(env.Err, "carrel: %s no records; `carrel audit verify %s` says more\n", show.Count(broken, "line is", "lines are"), show.OneLine(name))
 	}
 	return err
 }
 
-func (a *app) auditExportCommand() *cobra.Command {
+func auditExportCommand(env *cmdenv.Env) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "export NAME [flags]",
@@ -222,12 +223,12 @@ Exit status:
 		Example: "  carrel audit export dev -o dev-audit.jsonl\n  carrel audit export dev | ssh logs 'cat > dev-audit.jsonl'",
 		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := a.openAudit("audit export", args[0])
+			s, err := openAudit(env, "audit export", args[0])
 			if err != nil {
 				return err
 			}
 			defer s.Close()
-			if err := a.copyAudit(s, file); err != nil {
+			if err := copyAudit(env, s, file); err != nil {
 				return err
 			}
 			r, err := s.Verify("")
@@ -235,20 +236,20 @@ Exit status:
 				return err
 			}
 			if !r.OK {
-				a.Status = 1
+				env.Status = 1
 			}
-			apiview.PrintAuditResult(a.Err, args[0], r)
+			apiview.PrintAuditResult(env.Err, args[0], r)
 			return nil
 		},
-		ValidArgsFunction: target.CompleteDesk(a.Env),
+		ValidArgsFunction: target.CompleteDesk(env),
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "a file that does not exist yet, instead of standard output")
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) copyAudit(s *audit.Snapshot, file string) error {
+func copyAudit(env *cmdenv.Env, s *audit.Snapshot, file string) error {
 	if file == "" {
-		return s.Copy(a.Out)
+		return s.Copy(env.Out)
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
