@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"os"
 
 	"carrel/internal/agents"
@@ -68,7 +67,7 @@ Exit status:
 func (a *app) explain(cmd *cobra.Command, f *explainFlags, argv []string) error {
 	p, err := a.prepareExplained(cmd, f, argv)
 	if err != nil {
-		return a.explainRefusal(f.run.JSON, err)
+		return explain.Refused(a.Out, f.run.JSON, err)
 	}
 	x, err := explain.Of(p, explain.Question{Preset: f.run.Preset, Paths: f.paths, Hosts: f.hosts, Plan: f.plan})
 	if err != nil {
@@ -110,16 +109,4 @@ func (a *app) prepareExplained(cmd *cobra.Command, f *explainFlags, argv []strin
 		return nil, err
 	}
 	return p, p.Preview()
-}
-
-// explainRefusal prints a refusal as JSON where that was asked for; the message
-// and the exit status are the same either way.
-func (a *app) explainRefusal(asJSON bool, err error) error {
-	if !asJSON || err == nil {
-		return err
-	}
-	if jsonErr := show.JSON(a.Out, explain.RefusalOf(err)); jsonErr != nil {
-		return fmt.Errorf("%w; %w", err, jsonErr)
-	}
-	return err
 }

@@ -14,6 +14,7 @@ import (
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/explain"
 	"carrel/internal/mcpserver"
 	"carrel/internal/named"
 	"carrel/internal/supervisor"
@@ -169,12 +170,12 @@ func (a *app) frozenCeiling(flag string) (c mcpserver.Ceiling, err error) {
 	if err != nil {
 		return c, err
 	}
-	shown, err := a.shownOf(texts, loaded.Layers)
+	shown, err := explain.CeilingsOf(texts, loaded.Layers, a.Getenv("HOME"))
 	if err != nil {
 		return c, err
 	}
 	c.Shown = taskplan.Permissions{Configured: shown.Configured, Restricted: shown.Restricted, Source: string(shown.Source), Hash: shown.Hash}
-	for _, one := range shown.Ceilings {
+	for _, one := range shown.All {
 		for _, l := range one.Dimensions {
 			if l.Limited {
 				c.Shown.Dimensions = append(c.Shown.Dimensions, taskplan.Dimension{Name: l.Dimension, Value: string(l.Value)})

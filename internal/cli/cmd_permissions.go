@@ -9,6 +9,7 @@ import (
 
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/explain"
 	"carrel/internal/policy"
 	"carrel/internal/show"
 
@@ -70,7 +71,7 @@ without --app no program. The output is the same with --json.
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, err := t.write(args[0])
 			if err != nil {
-				return a.explainRefusal(asJSON, err)
+				return explain.Refused(a.Out, asJSON, err)
 			}
 			_, err = a.Out.Write(text)
 			return err
@@ -175,9 +176,9 @@ Exit status:
 
 func (a *app) validateCeiling(file string, asJSON bool) error {
 	text, err := readCeilingFile(file)
-	var shown *shownCeilings
+	var shown *explain.Ceilings
 	if err == nil {
-		shown, err = a.shownOf([]config.CeilingText{text}, nil)
+		shown, err = explain.CeilingsOf([]config.CeilingText{text}, nil, a.Getenv("HOME"))
 	}
 	found := &findings{Checked: []string{file}}
 	problems := config.ProblemsOf(err)
@@ -186,7 +187,7 @@ func (a *app) validateCeiling(file string, asJSON bool) error {
 	}
 	found.add(problems...)
 	if asJSON {
-		out := validatedJSON{Valid: len(problems) == 0, Problems: show.NotNil(found.Problems), shownCeilings: shown}
+		out := validatedJSON{Valid: len(problems) == 0, Problems: show.NotNil(found.Problems), Ceilings: shown}
 		if err := show.JSON(a.Out, out); err != nil {
 			return err
 		}
@@ -196,7 +197,7 @@ func (a *app) validateCeiling(file string, asJSON bool) error {
 		}
 		if shown != nil {
 			fmt.Fprintf(a.Out, "%s: ok\nhash  %s\n", show.OneLine(show.QuoteIf(file)), shown.Hash)
-			shown.printAdvice(a.Out)
+			shown.PrintAdvice(a.Out)
 		}
 	}
 	if len(problems) > 0 {
@@ -208,7 +209,7 @@ func (a *app) validateCeiling(file string, asJSON bool) error {
 type validatedJSON struct {
 	Valid    bool          `json:"valid"`
 	Problems []problemJSON `json:"problems"`
-	*shownCeilings
+	*explain.Ceilings
 }
 
 // readCeilingFile reads a file that an argument names.

@@ -2,10 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
-	"path/filepath"
-	"strings"
-	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/cmdline"
@@ -17,44 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 )
-
-// shownCeilings is what permissions show prints. Configured says that the session has a
-// ceiling, Restricted that it, or the operator's, limits anything.
-type shownCeilings struct {
-	Configured bool              `json:"configured"`
-	Restricted bool              `json:"restricted"`
-	Source     api.Text          `json:"source,omitempty"`
-	Hash       string            `json:"hash,omitempty"`
-	Expires    string            `json:"expires,omitempty"`
-	Expired    bool              `json:"expired"`
-	Ceilings   []shownCeiling    `json:"ceilings"` // all of them hold
-	Advisories []advisory        `json:"advisories"`
-	Warnings   []explain.Warning `json:"warnings"`
-}
-
-// shownCeiling is one of them.
-type shownCeiling struct {
-	Source      api.Text           `json:"source"`
-	Operator    bool               `json:"operator,omitempty"`
-	Hash        string             `json:"hash"`
-	Permissions policy.Permissions `json:"permissions"`
-	Dimensions  []shownLimit       `json:"dimensions"`
-}
-
-type shownLimit struct {
-	Dimension string   `json:"dimension"`
-	Value     api.Text `json:"value"`
-	Limited   bool     `json:"limited"`
-	Where     api.Text `json:"where,omitempty"`
-}
-
-// advisory is something that is right, and may not mean what it looks like.
-type advisory struct {
-	Dimension string   `json:"dimension,omitempty"`
-	Subject   api.Text `json:"subject,omitempty"`
-	Message   api.Text `json:"message"`
-	Where     api.Text `json:"where"`
-}
 
 func (a *app) permissionsShowCommand() *cobra.Command {
 	var permissions string
@@ -78,14 +36,14 @@ dimension what it allows and where that stands, and what a person should know of
 			if err != nil {
 				return err
 			}
-			shown, err := a.shownOf(under, loaded.Layers)
+			shown, err := explain.CeilingsOf(under, loaded.Layers, a.Getenv("HOME"))
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				return show.JSON(a.Out, shown)
 			}
-			shown.print(a.Out)
+			shown.Print(a.Out)
 			return nil
 		},
 	}
@@ -93,99 +51,6 @@ dimension what it allows and where that stands, and what a person should know of
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	cmdline.NotEmpty(cmd, "permissions")
 	return cmd
-}
-
-// shownOf describes ceilings that hold together, with the operator's of layers.
-func (a *app) shownOf(under []config.CeilingText, layers []policy.Layer) (*shownCeilings, error) {
-	session, warnings, err := config.DecodeCeilings(under)
-	if err != nil {
-		return nil, err
-	}
-	s := &shownCeilings{Configured: len(under) > 0, Hash: config.CeilingHash(session), Ceilings: []shownCeiling{}, Advisories: []advisory{}, Warnings: show.NotNil(explain.WarningsOf(warnings))}
-	all := workspace.UnderCeilings{Session: session}
-	var names []string
-	for i, c := range session.All() {
-		names = append(names, under[i].Source)
-		s.add(c, under[i].Source, false, a.surroundings(under[i].Source))
-	}
-	s.Source = api.Text(strings.Join(names, ", "))
-	for _, l := range layers {
-		if l.Ceiling != nil {
-			all.Operator = append(all.Operator, l.Ceiling)
-			s.add(l.Ceiling, l.Name, true, a.surroundings(l.Name))
-		}
-	}
-	for _, c := range all.All() {
-		s.Restricted = s.Restricted || c.Restricted()
-	}
-	if ends := policy.Ends(all.All()); ends != nil {
-		s.Expires, s.Expired = ends.V.Format(time.RFC3339), !time.Now().Before(ends.V)
-	}
-	return s, nil
-}
-
-// surroundings are what advice has to know of this machine.
-func (a *app) surroundings(file string) policy.Surroundings {
-	around := policy.Surroundings{Home: a.Getenv("HOME")}
-	if filepath.IsAbs(file) {
-		around.File = file
-		if real, err := filepath.EvalSymlinks(file); err == nil {
-			around.File = real
-		}
-	}
-	return around
-}
-
-func (s *shownCeilings) add(c *policy.Ceiling, from string, operator bool, around policy.Surroundings) {
-	one := *c
-	one.Also = nil
-	shown := shownCeiling{Source: api.Text(from), Operator: operator, Hash: config.CeilingHash(&one), Permissions: one.Permissions(), Dimensions: []shownLimit{}}
-	for _, l := range one.Limits() {
-		limit := shownLimit{Dimension: string(l.Dimension), Value: api.Text(l.Value), Limited: l.Limited}
-		if l.Limited {
-			limit.Where = api.Text(l.Source.String())
-		}
-		shown.Dimensions = append(shown.Dimensions, limit)
-	}
-	s.Ceilings = append(s.Ceilings, shown)
-	for _, adv := range one.Advice(around) {
-		s.Advisories = append(s.Advisories, advisory{Dimension: string(adv.Dimension), Subject: api.Text(adv.Subject), Message: api.Text(adv.Message), Where: api.Text(adv.Source.String())})
-	}
-}
-
-func (s *shownCeilings) print(to io.Writer) {
-	if len(s.Ceilings) == 0 {
-		fmt.Fprintln(to, "no ceiling is in force: what is asked for is decided by the configuration alone")
-		return
-	}
-	for _, c := range s.Ceilings {
-		who := ""
-		if c.Operator {
-			who = ", of the operator"
-		}
-		fmt.Fprintf(to, "%s%s\nhash  %s\n", show.OneLine(show.QuoteIf(string(c.Source))), who, c.Hash)
-		t := &show.Table{}
-		for _, l := range c.Dimensions {
-			t.Row(l.Dimension, show.OneLine(string(l.Value)), show.OneLine(string(l.Where)))
-		}
-		t.Print(to, "  ")
-	}
-	if len(s.Ceilings) > 1 && s.Hash != "" && s.Hash != s.Ceilings[0].Hash {
-		fmt.Fprintf(to, "hash of what holds together  %s\n", s.Hash)
-	}
-	if s.Expired {
-		fmt.Fprintf(to, "expired: nothing is started since %s\n", s.Expires)
-	}
-	s.printAdvice(to)
-}
-
-func (s *shownCeilings) printAdvice(to io.Writer) {
-	for _, w := range s.Warnings {
-		fmt.Fprintf(to, "warning: %s: %s\n", show.OneLine(string(w.Where)), show.OneLine(string(w.Message)))
-	}
-	for _, adv := range s.Advisories {
-		fmt.Fprintf(to, "advice: %s: %s\n", show.OneLine(string(adv.Where)), show.OneLine(string(adv.Message)))
-	}
 }
 
 func (a *app) permissionsDiffCommand() *cobra.Command {
@@ -234,7 +99,7 @@ func (a *app) diffCeilings(from, to string, asJSON bool) error {
 			both[i], _, err = config.DecodeCeilings([]config.CeilingText{content})
 		}
 		if err != nil {
-			return a.explainRefusal(asJSON, err)
+			return explain.Refused(a.Out, asJSON, err)
 		}
 	}
 	out := comparedJSON{From: config.CeilingHash(both[0]), To: config.CeilingHash(both[1]), Changes: []changedJSON{}}

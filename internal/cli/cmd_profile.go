@@ -9,6 +9,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/cmdline"
+	"carrel/internal/explain"
 	"carrel/internal/profile"
 	"carrel/internal/show"
 
@@ -131,7 +132,7 @@ func (a *app) profileDeleteCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := a.profileDir()
 			if err := profile.Delete(dir, args[0], dry); err != nil {
-				return a.explainRefusal(asJSON, noProfile(err))
+				return explain.Refused(a.Out, asJSON, noProfile(err))
 			}
 			file := profile.File(dir, args[0])
 			switch {

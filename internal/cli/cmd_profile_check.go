@@ -37,7 +37,7 @@ Exit status:
 		Args:              cmdline.OneArg("the name of a profile"),
 		ValidArgsFunction: cmdline.FirstArg(a.completeProfile),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.explainRefusal(asJSON, a.checkProfile(args[0], permissions, asJSON))
+			return explain.Refused(a.Out, asJSON, a.checkProfile(args[0], permissions, asJSON))
 		},
 	}
 	cmd.Flags().StringVar(&permissions, "permissions", "", "ceiling file: the most that may be granted")
@@ -124,7 +124,7 @@ Exit status:
 		RunE: func(_ *cobra.Command, args []string) error {
 			data, err := a.readProfileFile(args[0])
 			if err != nil {
-				return a.explainRefusal(asJSON, err)
+				return explain.Refused(a.Out, asJSON, err)
 			}
 			found := &findings{Checked: []string{fileName(args[0])}}
 			if profile.IsForeign(data) {
@@ -134,7 +134,7 @@ Exit status:
 			}
 			problems := config.ProblemsOf(err)
 			if err != nil && problems == nil {
-				return a.explainRefusal(asJSON, err)
+				return explain.Refused(a.Out, asJSON, err)
 			}
 			found.add(problems...)
 			return a.reportFindings(found, asJSON)
@@ -166,7 +166,7 @@ What a ceiling does not allow is refused here already.
 		ValidArgs: profile.Kinds,
 		RunE: func(_ *cobra.Command, args []string) error {
 			t.Kind = args[0]
-			return a.explainRefusal(asJSON, a.printTemplate(t, permissions, asJSON))
+			return explain.Refused(a.Out, asJSON, a.printTemplate(t, permissions, asJSON))
 		},
 	}
 	fs := cmd.Flags()

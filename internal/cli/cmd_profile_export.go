@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/cmdline"
+	"carrel/internal/explain"
 	"carrel/internal/outfile"
 	"carrel/internal/profile"
 	"carrel/internal/show"
@@ -43,7 +44,7 @@ replaced with --replace only.
 			if replace && output == "" {
 				return errors.New("--replace says what becomes of a file that is there, and no --output is given")
 			}
-			return a.explainRefusal(asJSON, a.exportProfile(args[0], output, replace, asJSON))
+			return explain.Refused(a.Out, asJSON, a.exportProfile(args[0], output, replace, asJSON))
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write into this file, or into NAME.yaml in this directory")

@@ -9,6 +9,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
+	"carrel/internal/explain"
 	"carrel/internal/profile"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
@@ -50,7 +51,7 @@ is replaced with --replace only.
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.explainRefusal(f.asJSON, a.putProfile(f, args[0], args[1]))
+			return explain.Refused(a.Out, f.asJSON, a.putProfile(f, args[0], args[1]))
 		},
 	}
 	f.register(cmd)
@@ -151,7 +152,7 @@ Exit status:
   carrel profile import --name review - <review.yaml`,
 		Args: cmdline.OneArg("a FILE, or - for standard input"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.explainRefusal(f.asJSON, a.importProfiles(f, args[0]))
+			return explain.Refused(a.Out, f.asJSON, a.importProfiles(f, args[0]))
 		},
 	}
 	f.register(cmd)

@@ -40,7 +40,7 @@ func (a *app) profileListCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			list, err := a.listProfiles()
 			if err != nil {
-				return a.explainRefusal(asJSON, err)
+				return explain.Refused(a.Out, asJSON, err)
 			}
 			if asJSON {
 				return show.JSON(a.Out, show.NotNil(list))
@@ -151,7 +151,7 @@ value are shown; --values shows the values too.
 			dir := a.profileDir()
 			p, err := profile.Load(dir, args[0])
 			if err != nil {
-				return a.explainRefusal(asJSON, noProfile(err))
+				return explain.Refused(a.Out, asJSON, noProfile(err))
 			}
 			x := showProfile(p, profile.File(dir, p.Name), values)
 			if asJSON {

@@ -87,7 +87,7 @@ var layers = map[string][]string{
 	"sandbox/landlock": {},
 	"sandbox/stage":    {"sandbox", "sandbox/landlock"},
 	"workspace":        {"policy", "api", "config", "agents", "view", "secrets", "display", "xvfb", "protect", "gitconf", "broker", "egress", "history", "seccomp", "inside", "ports", "sandbox", "sandbox/landlock", "supervisor", "mountinfo", "spool", "screen", "profile", "audit", "notify", "sound", "fileops", "fdpass", "hostexec", "pathname", "procfs", "gitdir", "dirlist", "guard", "memfile", "clipboard", "strictjson", "gui", "advice", "credentials", "named", "stdio", "safefile"},
-	"explain":          {"api", "policy", "sandbox", "show", "workspace"},
+	"explain":          {"api", "config", "policy", "sandbox", "show", "workspace"},
 	"doctor":           {"policy", "mountinfo", "seccomp", "sandbox", "sandbox/landlock", "ownfile", "safefile"},
 	"cli":              {"agents", "api", "apiview", "attach", "cli/cmdenv", "cli/decisioncmd", "cli/desktopcmd", "cli/historycmd", "cli/policyflags", "cli/target", "clients", "clipboard", "cmdline", "config", "desktopentry", "doctor", "explain", "fileops", "foreign", "hooks", "hostexec/shim", "inside", "jsonapi", "jsontree", "lowlevel", "mcpserver", "named", "outfile", "pathname", "policy", "profile", "sandbox", "sandbox/stage", "show", "stdio", "stepview", "supervisor", "taskplan", "tools", "workspace"},
 	"cli/cmdenv":       {"api", "cmdline", "config", "policy", "supervisor", "workspace"},
