@@ -5,6 +5,7 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/configcmd"
 	"carrel/internal/cli/decisioncmd"
 	"carrel/internal/cli/desktopcmd"
 	"carrel/internal/cli/historycmd"
@@ -22,12 +23,6 @@ func (a *app) commands(name string) []*cobra.Command {
 		{"run", own((*app).runCommand)},
 		{"shell", own((*app).shellCommand)},
 		{"sandbox", own((*app).sandboxCommand)},
-		{"import", own((*app).importCommand)},
-		{"explain", own((*app).explainCommand)},
-		{"config", own((*app).configCommand)},
-		{"preset", own((*app).presetCommand)},
-		{"profile", own((*app).profileCommand)},
-		{"permissions", own((*app).permissionsCommand)},
 		{"start", own((*app).startCommand)},
 		{"list", own((*app).listCommand)},
 		{"status", own((*app).statusCommand)},
@@ -57,7 +52,7 @@ func (a *app) commands(name string) []*cobra.Command {
 		{"doctor", own((*app).doctorCommand)},
 		{"version", own((*app).versionCommand)},
 	}
-	table = slices.Concat(table, historycmd.Commands(), desktopcmd.Commands(), decisioncmd.Commands())
+	table = slices.Concat(table, historycmd.Commands(), desktopcmd.Commands(), decisioncmd.Commands(), configcmd.Commands())
 	var all []*cobra.Command
 	for _, c := range table {
 		if c.Name == name {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"carrel/internal/cli/cmdenv"
+
 	"github.com/spf13/cobra"
 )
 
@@ -44,28 +45,6 @@ func TestOneCommand(t *testing.T) {
 	for _, word := range []string{"help", "--help", "completion", cobra.ShellCompRequestCmd, "no-such", "", "-v"} {
 		if n := len(a.root([]string{word, "run"}).Commands()); n != all {
 			t.Errorf("after %q there are %d commands, not %d", word, n, all)
-		}
-	}
-}
-
-// TestCompletionWords: words that a shell offers are words that are taken.
-func TestCompletionWords(t *testing.T) {
-	a := &app{&cmdenv.Env{}}
-	for _, flag := range []string{"persona", "network", "display", "home", "nested", "history"} {
-		cmd := a.explainCommand()
-		words, ok := cmd.GetFlagCompletionFunc(flag)
-		if !ok {
-			t.Errorf("--%s offers no words", flag)
-			continue
-		}
-		list, directive := words(cmd, nil, "")
-		if len(list) == 0 || directive != cobra.ShellCompDirectiveNoFileComp {
-			t.Errorf("--%s offers %q, directive %d", flag, list, directive)
-		}
-		for _, w := range list {
-			if !strings.Contains(cmd.Flags().Lookup(flag).Usage, w) {
-				t.Errorf("--%s offers %q, its help does not name that", flag, w)
-			}
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package configcmd
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carrel/internal/agents"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
@@ -15,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) presetAddCommand() *cobra.Command {
+func presetAddCommand(env *cmdenv.Env) *cobra.Command {
 	f := &policyflags.Flags{}
 	var description string
 	var replace bool
@@ -34,7 +35,7 @@ otherwise. The other flags become the preset's policy.
 			if err != nil {
 				return err
 			}
-			return a.addPreset(config.NewPreset{
+			return addPreset(env, config.NewPreset{
 				Name: args[0], Command: args[1:], Persona: policy.Persona(f.Persona), Description: description,
 				Keys: keys, Replace: replace, Builtin: builtinNames(),
 			})
@@ -47,7 +48,7 @@ otherwise. The other flags become the preset's policy.
 		_ = cmd.Flags().MarkHidden(flag)
 	}
 	cmd.ValidArgsFunction = cmdline.FirstArg(cobra.NoFileCompletions)
-	policyflags.RegisterCompletions(a.Env, cmd)
+	policyflags.RegisterCompletions(env, cmd)
 	return cmd
 }
 
@@ -66,11 +67,11 @@ func addArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func (a *app) addPreset(p config.NewPreset) error {
+func addPreset(env *cmdenv.Env, p config.NewPreset) error {
 	if p.Persona != "" && p.Persona != policy.Human && p.Persona != policy.Agent {
 		return fmt.Errorf("--persona %q is not one of %s", string(p.Persona), strings.Join(policyflags.PersonaWords, ", "))
 	}
-	file := config.UserFile(a.ConfigOptions())
+	file := config.UserFile(env.ConfigOptions())
 	if file == "" {
 		return errors.New("there is no place for your configuration: neither XDG_CONFIG_HOME nor HOME is an absolute path")
 	}
@@ -81,11 +82,11 @@ func (a *app) addPreset(p config.NewPreset) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "preset %s is in %s\n", p.Name, show.OneLine(show.QuoteIf(file)))
+	fmt.Fprintf(env.Out, "preset %s is in %s\n", p.Name, show.OneLine(show.QuoteIf(file)))
 	return nil
 }
 
-func (a *app) presetRemoveCommand() *cobra.Command {
+func presetRemoveCommand(env *cmdenv.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "remove NAME",
 		Short:   "Remove a preset of your own",
@@ -93,21 +94,21 @@ func (a *app) presetRemoveCommand() *cobra.Command {
 		Example: "  carrel preset remove demo",
 		Args:    cmdline.OneArg("the name of a preset of your own"),
 		ValidArgsFunction: cmdline.FirstArg(func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return policyflags.OwnPresetNames(a.Env), cobra.ShellCompDirectiveNoFileComp
+			return policyflags.OwnPresetNames(env), cobra.ShellCompDirectiveNoFileComp
 		}),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
 			if _, ok := agents.BuiltinPreset(name); ok {
 				return fmt.Errorf("preset %q is built in and cannot be removed", name)
 			}
-			file := config.UserFile(a.ConfigOptions())
+			file := config.UserFile(env.ConfigOptions())
 			if file == "" {
 				return fmt.Errorf("preset %q: %w", name, config.ErrNoPreset)
 			}
 			if err := config.RemovePreset(file, name); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "preset %s is gone from %s\n", name, show.OneLine(show.QuoteIf(file)))
+			fmt.Fprintf(env.Out, "preset %s is gone from %s\n", name, show.OneLine(show.QuoteIf(file)))
 			return nil
 		},
 	}

@@ -1,9 +1,10 @@
-package cli
+package configcmd
 
 import (
 	"fmt"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/explain"
@@ -14,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) permissionsShowCommand() *cobra.Command {
+func permissionsShowCommand(env *cmdenv.Env) *cobra.Command {
 	var permissions string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -28,22 +29,22 @@ dimension what it allows and where that stands, and what a person should know of
   carrel --permissions ceiling.json permissions show --json`,
 		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			under, err := a.Ceilings(permissions)
+			under, err := env.Ceilings(permissions)
 			if err != nil {
 				return err
 			}
-			loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: a.Environ, Ceilings: under})
+			loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: env.Environ, Ceilings: under})
 			if err != nil {
 				return err
 			}
-			shown, err := explain.CeilingsOf(under, loaded.Layers, a.Getenv("HOME"))
+			shown, err := explain.CeilingsOf(under, loaded.Layers, env.Getenv("HOME"))
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return show.JSON(a.Out, shown)
+				return show.JSON(env.Out, shown)
 			}
-			shown.Print(a.Out)
+			shown.Print(env.Out)
 			return nil
 		},
 	}
@@ -53,7 +54,7 @@ dimension what it allows and where that stands, and what a person should know of
 	return cmd
 }
 
-func (a *app) permissionsDiffCommand() *cobra.Command {
+func permissionsDiffCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "diff [flags] A B",
@@ -69,7 +70,7 @@ compares what they mean, not how they are written.
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.diffCeilings(args[0], args[1], asJSON) },
+		RunE: func(_ *cobra.Command, args []string) error { return diffCeilings(env, args[0], args[1], asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmd
@@ -91,7 +92,7 @@ type changedJSON struct {
 	Less      []api.Text `json:"less"`
 }
 
-func (a *app) diffCeilings(from, to string, asJSON bool) error {
+func diffCeilings(env *cmdenv.Env, from, to string, asJSON bool) error {
 	var both [2]*policy.Ceiling
 	for i, file := range []string{from, to} {
 		content, err := readCeilingFile(file)
@@ -99,7 +100,7 @@ func (a *app) diffCeilings(from, to string, asJSON bool) error {
 			both[i], _, err = config.DecodeCeilings([]config.CeilingText{content})
 		}
 		if err != nil {
-			return explain.Refused(a.Out, asJSON, err)
+			return explain.Refused(env.Out, asJSON, err)
 		}
 	}
 	out := comparedJSON{From: config.CeilingHash(both[0]), To: config.CeilingHash(both[1]), Changes: []changedJSON{}}
@@ -108,19 +109,19 @@ func (a *app) diffCeilings(from, to string, asJSON bool) error {
 		out.Changes = append(out.Changes, changedJSON{string(c.Dimension), api.Text(c.From), api.Text(c.To), show.NotNil(show.Texts(c.More)), show.NotNil(show.Texts(c.Less))})
 	}
 	if asJSON {
-		return show.JSON(a.Out, out)
+		return show.JSON(env.Out, out)
 	}
 	for _, c := range out.Changes {
-		fmt.Fprintf(a.Out, "%s: %s -> %s\n", c.Dimension, show.OneLine(string(c.From)), show.OneLine(string(c.To)))
+		fmt.Fprintf(env.Out, "%s: %s -> %s\n", c.Dimension, show.OneLine(string(c.From)), show.OneLine(string(c.To)))
 		for _, more := range c.More {
-			fmt.Fprintf(a.Out, "  + %s\n", show.OneLine(string(more)))
+			fmt.Fprintf(env.Out, "  + %s\n", show.OneLine(string(more)))
 		}
 		for _, less := range c.Less {
-			fmt.Fprintf(a.Out, "  - %s\n", show.OneLine(string(less)))
+			fmt.Fprintf(env.Out, "  - %s\n", show.OneLine(string(less)))
 		}
 	}
 	if len(out.Changes) == 0 {
-		fmt.Fprintln(a.Out, "both allow the same")
+		fmt.Fprintln(env.Out, "both allow the same")
 	}
 	return nil
 }

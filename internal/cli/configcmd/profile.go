@@ -1,4 +1,4 @@
-package cli
+package configcmd
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/explain"
 	"carrel/internal/profile"
@@ -16,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) profileCommand() *cobra.Command {
+func profileCommand(env *cmdenv.Env) *cobra.Command {
 	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
 		Use:   "profile",
 		Short: "Save, check and exchange workspaces under a name",
@@ -29,19 +30,21 @@ configuration stands above it, and no profile goes beyond the ceiling.
   carrel profile check dev
   carrel profile export dev --output dev.yaml
   carrel profile import dev.yaml --replace`,
-	}, a.profileListCommand(), a.profileShowCommand(), a.profilePathCommand(), a.profileCheckCommand(), a.profileValidateCommand(),
-		a.profileTemplateCommand(), a.profilePutCommand(), a.profileImportCommand(), a.profileExportCommand(), a.profileDeleteCommand()))
+	}, profileListCommand(env), profileShowCommand(env), profilePathCommand(env), profileCheckCommand(env), profileValidateCommand(env),
+		profileTemplateCommand(env), profilePutCommand(env), profileImportCommand(env), profileExportCommand(env), profileDeleteCommand(env)))
 }
 
-func (a *app) profileDir() string { return profile.Dir(a.Getenv) }
+func profileDir(env *cmdenv.Env) string { return profile.Dir(env.Getenv) }
 
 // completeProfile names the profiles.
-func (a *app) completeProfile(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	names, err := profile.List(a.profileDir())
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+func completeProfile(env *cmdenv.Env) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		names, err := profile.List(profileDir(env))
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // noProfile adds to an error where the names are.
@@ -53,9 +56,9 @@ func noProfile(err error) error {
 }
 
 // readProfileFile reads a bounded regular file, or standard input.
-func (a *app) readProfileFile(file string) ([]byte, error) {
+func readProfileFile(env *cmdenv.Env, file string) ([]byte, error) {
 	const most = 1 << 20
-	r := a.In
+	r := env.In
 	if file != "-" {
 		f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO is not waited for
 		if err != nil {
@@ -85,7 +88,7 @@ func fileName(file string) string {
 	return file
 }
 
-func (a *app) profilePathCommand() *cobra.Command {
+func profilePathCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "path [flags] [NAME]",
@@ -93,9 +96,9 @@ func (a *app) profilePathCommand() *cobra.Command {
 		Long:  "Prints the directory of the profiles, or the file that NAME has or would have.\n" + cmdline.PlainStatus,
 		Example: `  carrel profile path
   $EDITOR "$(carrel profile path dev)"`,
-		ValidArgsFunction: cmdline.FirstArg(a.completeProfile),
+		ValidArgsFunction: cmdline.FirstArg(completeProfile(env)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := a.profileDir()
+			dir := profileDir(env)
 			if dir == "" {
 				return errors.New("there is no place for profiles: neither XDG_CONFIG_HOME nor HOME is an absolute path")
 			}
@@ -109,9 +112,9 @@ func (a *app) profilePathCommand() *cobra.Command {
 				dir = profile.File(dir, args[0])
 			}
 			if asJSON {
-				return show.JSON(a.Out, map[string]api.Text{"path": api.Text(dir)})
+				return show.JSON(env.Out, map[string]api.Text{"path": api.Text(dir)})
 			}
-			fmt.Fprintln(a.Out, show.OneLine(dir))
+			fmt.Fprintln(env.Out, show.OneLine(dir))
 			return nil
 		},
 	}
@@ -119,7 +122,7 @@ func (a *app) profilePathCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) profileDeleteCommand() *cobra.Command {
+func profileDeleteCommand(env *cmdenv.Env) *cobra.Command {
 	var dry, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "delete [flags] NAME",
@@ -128,20 +131,20 @@ func (a *app) profileDeleteCommand() *cobra.Command {
 		Example: `  carrel profile delete --dry-run dev
   carrel profile delete dev`,
 		Args:              cmdline.OneArg("the name of a profile"),
-		ValidArgsFunction: cmdline.FirstArg(a.completeProfile),
+		ValidArgsFunction: cmdline.FirstArg(completeProfile(env)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir := a.profileDir()
+			dir := profileDir(env)
 			if err := profile.Delete(dir, args[0], dry); err != nil {
-				return explain.Refused(a.Out, asJSON, noProfile(err))
+				return explain.Refused(env.Out, asJSON, noProfile(err))
 			}
 			file := profile.File(dir, args[0])
 			switch {
 			case asJSON:
-				return show.JSON(a.Out, deletedJSON{Name: args[0], File: api.Text(file), Deleted: !dry, DryRun: dry})
+				return show.JSON(env.Out, deletedJSON{Name: args[0], File: api.Text(file), Deleted: !dry, DryRun: dry})
 			case dry:
-				fmt.Fprintf(a.Out, "profile %s would be deleted: %s\n", args[0], show.OneLine(show.QuoteIf(file)))
+				fmt.Fprintf(env.Out, "profile %s would be deleted: %s\n", args[0], show.OneLine(show.QuoteIf(file)))
 			default:
-				fmt.Fprintf(a.Out, "profile %s is deleted\n", args[0])
+				fmt.Fprintf(env.Out, "profile %s is deleted\n", args[0])
 			}
 			return nil
 		},

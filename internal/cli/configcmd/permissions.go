@@ -1,4 +1,4 @@
-package cli
+package configcmd
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/explain"
@@ -16,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) permissionsCommand() *cobra.Command {
+func permissionsCommand(env *cmdenv.Env) *cobra.Command {
 	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
 		Use:   "permissions",
 		Short: "Write, check, show and compare ceilings",
@@ -35,7 +36,7 @@ request, from wherever it comes.
   carrel permissions validate ceiling.json
   carrel --permissions ceiling.json permissions show
   carrel permissions diff old.json ceiling.json`,
-	}, a.permissionsTemplateCommand(), a.permissionsValidateCommand(), a.permissionsShowCommand(), a.permissionsDiffCommand()))
+	}, permissionsTemplateCommand(env), permissionsValidateCommand(env), permissionsShowCommand(env), permissionsDiffCommand(env)))
 }
 
 // templateNetworks are the kinds of a template, and the words for them.
@@ -47,7 +48,7 @@ type ceilingTemplate struct {
 	hosts, mounts, apps []string
 }
 
-func (a *app) permissionsTemplateCommand() *cobra.Command {
+func permissionsTemplateCommand(env *cmdenv.Env) *cobra.Command {
 	t := &ceilingTemplate{}
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -71,9 +72,9 @@ without --app no program. The output is the same with --json.
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, err := t.write(args[0])
 			if err != nil {
-				return explain.Refused(a.Out, asJSON, err)
+				return explain.Refused(env.Out, asJSON, err)
 			}
-			_, err = a.Out.Write(text)
+			_, err = env.Out.Write(text)
 			return err
 		},
 	}
@@ -149,7 +150,7 @@ func parseMount(text string) (m policy.MountPermission, err error) {
 	return m, nil
 }
 
-func (a *app) permissionsValidateCommand() *cobra.Command {
+func permissionsValidateCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "validate [flags] FILE",
@@ -168,17 +169,17 @@ Exit status:
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.validateCeiling(args[0], asJSON) },
+		RunE: func(_ *cobra.Command, args []string) error { return validateCeiling(env, args[0], asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was found as JSON")
 	return cmd
 }
 
-func (a *app) validateCeiling(file string, asJSON bool) error {
+func validateCeiling(env *cmdenv.Env, file string, asJSON bool) error {
 	text, err := readCeilingFile(file)
 	var shown *explain.Ceilings
 	if err == nil {
-		shown, err = explain.CeilingsOf([]config.CeilingText{text}, nil, a.Getenv("HOME"))
+		shown, err = explain.CeilingsOf([]config.CeilingText{text}, nil, env.Getenv("HOME"))
 	}
 	found := &findings{Checked: []string{file}}
 	problems := config.ProblemsOf(err)
@@ -188,16 +189,16 @@ func (a *app) validateCeiling(file string, asJSON bool) error {
 	found.add(problems...)
 	if asJSON {
 		out := validatedJSON{Valid: len(problems) == 0, Problems: show.NotNil(found.Problems), Ceilings: shown}
-		if err := show.JSON(a.Out, out); err != nil {
+		if err := show.JSON(env.Out, out); err != nil {
 			return err
 		}
 	} else {
 		for _, p := range found.Problems {
-			fmt.Fprintln(a.Out, show.OneLine(p.line))
+			fmt.Fprintln(env.Out, show.OneLine(p.line))
 		}
 		if shown != nil {
-			fmt.Fprintf(a.Out, "%s: ok\nhash  %s\n", show.OneLine(show.QuoteIf(file)), shown.Hash)
-			shown.PrintAdvice(a.Out)
+			fmt.Fprintf(env.Out, "%s: ok\nhash  %s\n", show.OneLine(show.QuoteIf(file)), shown.Hash)
+			shown.PrintAdvice(env.Out)
 		}
 	}
 	if len(problems) > 0 {

@@ -1,4 +1,4 @@
-package cli
+package configcmd
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/explain"
@@ -17,7 +18,7 @@ import (
 
 var kindWords = []string{"user", "project", "operator", "ceiling", "profile"}
 
-func (a *app) configCommand() *cobra.Command {
+func configCommand(env *cmdenv.Env) *cobra.Command {
 	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
 		Use:   "config",
 		Short: "Check, describe or show the configuration",
@@ -29,10 +30,10 @@ yours (~/.config/carrel/config.yaml) and the project's (.carrel.yaml or
 		Example: `  carrel config check
   carrel config schema --kind project
   carrel config show`,
-	}, a.configCheckCommand(), a.configSchemaCommand(), a.configShowCommand()))
+	}, configCheckCommand(env), configSchemaCommand(env), configShowCommand(env)))
 }
 
-func (a *app) configCheckCommand() *cobra.Command {
+func configCheckCommand(env *cmdenv.Env) *cobra.Command {
 	var kind, permissions string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -55,11 +56,11 @@ Exit status:
 				if kind != "" {
 					return fmt.Errorf("--kind says what kind FILE is, and no FILE is given\nhint: carrel config check --kind %s FILE", kind)
 				}
-				a.checkAll(found, permissions)
+				checkAll(env, found, permissions)
 			} else if err := checkFiles(found, files, kind); err != nil {
 				return err
 			}
-			return a.reportFindings(found, asJSON)
+			return reportFindings(env, found, asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&kind, "kind", "", "what FILE is: "+strings.Join(kindWords, ", "))
@@ -69,7 +70,7 @@ Exit status:
 	return cmd
 }
 
-func (a *app) configSchemaCommand() *cobra.Command {
+func configSchemaCommand(env *cmdenv.Env) *cobra.Command {
 	kind := "user"
 	cmd := &cobra.Command{
 		Use:   "schema [flags]",
@@ -87,7 +88,7 @@ YAML language server takes it for completion and checks:
 			if err != nil {
 				return err
 			}
-			_, err = a.Out.Write(config.SchemaOf(k))
+			_, err = env.Out.Write(config.SchemaOf(k))
 			return err
 		},
 	}
@@ -138,11 +139,11 @@ func (f *findings) addMounts(problems []config.Problem, err error) {
 }
 
 // checkAll reads what a run would read here.
-func (a *app) checkAll(f *findings, permissions string) {
-	under, err := a.Ceilings(permissions)
+func checkAll(env *cmdenv.Env, f *findings, permissions string) {
+	under, err := env.Ceilings(permissions)
 	var loaded *config.Loaded
 	if err == nil {
-		loaded, _, err = workspace.ReadSettings(workspace.Request{Environ: a.Environ, Ceilings: under})
+		loaded, _, err = workspace.ReadSettings(workspace.Request{Environ: env.Environ, Ceilings: under})
 	}
 	switch problems := config.ProblemsOf(err); {
 	case len(problems) > 0:
@@ -150,7 +151,7 @@ func (a *app) checkAll(f *findings, permissions string) {
 	case err != nil:
 		f.add(config.Problem{Message: err.Error()})
 	default:
-		f.addMounts(workspace.CheckMounts(workspace.Request{Environ: a.Environ, Ceilings: under}))
+		f.addMounts(workspace.CheckMounts(workspace.Request{Environ: env.Environ, Ceilings: under}))
 		f.Warnings = explain.WarningsOf(loaded.Warnings)
 		for _, file := range loaded.Files {
 			if file.Present {
@@ -191,14 +192,14 @@ func kindByName(file string) config.Kind {
 	return config.KindUser
 }
 
-func (a *app) reportFindings(f *findings, asJSON bool) error {
+func reportFindings(env *cmdenv.Env, f *findings, asJSON bool) error {
 	if asJSON {
 		f.Files, f.Problems, f.Warnings = show.Texts(f.Checked), show.NotNil(f.Problems), show.NotNil(f.Warnings)
-		if err := show.JSON(a.Out, f); err != nil {
+		if err := show.JSON(env.Out, f); err != nil {
 			return err
 		}
 	} else {
-		a.printFindings(f)
+		printFindings(env, f)
 	}
 	if len(f.Problems) > 0 {
 		return fmt.Errorf("%s in the configuration", show.Count(len(f.Problems), "mistake", "mistakes"))
@@ -206,20 +207,20 @@ func (a *app) reportFindings(f *findings, asJSON bool) error {
 	return nil
 }
 
-func (a *app) printFindings(f *findings) {
+func printFindings(env *cmdenv.Env, f *findings) {
 	for _, p := range f.Problems {
-		fmt.Fprintln(a.Out, show.OneLine(p.line))
+		fmt.Fprintln(env.Out, show.OneLine(p.line))
 	}
 	for _, w := range f.Warnings {
-		fmt.Fprintf(a.Out, "%s: warning: %s\n", show.OneLine(string(w.Where)), show.OneLine(string(w.Message)))
+		fmt.Fprintf(env.Out, "%s: warning: %s\n", show.OneLine(string(w.Where)), show.OneLine(string(w.Message)))
 	}
 	if len(f.Problems) > 0 {
 		return
 	}
 	for _, file := range f.Checked {
-		fmt.Fprintf(a.Out, "%s: ok\n", show.OneLine(show.QuoteIf(file)))
+		fmt.Fprintf(env.Out, "%s: ok\n", show.OneLine(show.QuoteIf(file)))
 	}
 	if len(f.Checked) == 0 {
-		fmt.Fprintln(a.Out, "no configuration file exists; carrel config show says where they are looked for")
+		fmt.Fprintln(env.Out, "no configuration file exists; carrel config show says where they are looked for")
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package configcmd
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
@@ -17,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) presetCommand() *cobra.Command {
+func presetCommand(env *cmdenv.Env) *cobra.Command {
 	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
 		Use:   "preset",
 		Short: "List and edit named commands",
@@ -30,7 +31,7 @@ drives them unless you say --persona agent.
   carrel preset add review --persona agent --description "Code review" -- claude /review
   carrel run --preset review
   carrel preset remove review`,
-	}, a.presetListCommand(), a.presetShowCommand(), a.presetAddCommand(), a.presetRemoveCommand()))
+	}, presetListCommand(env), presetShowCommand(env), presetAddCommand(env), presetRemoveCommand(env)))
 }
 
 // namedPreset is a preset of either origin, as it is printed.
@@ -82,15 +83,15 @@ func valuesOf(loaded *config.Loaded, p config.Preset) []setting {
 	return out
 }
 
-func (a *app) readPresets() ([]namedPreset, error) {
-	loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: a.Environ})
+func readPresets(env *cmdenv.Env) ([]namedPreset, error) {
+	loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: env.Environ})
 	if err != nil {
 		return nil, err
 	}
 	return presets(loaded), nil
 }
 
-func (a *app) presetListCommand() *cobra.Command {
+func presetListCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
@@ -100,19 +101,19 @@ func (a *app) presetListCommand() *cobra.Command {
   carrel preset list --json`,
 		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			list, err := a.readPresets()
+			list, err := readPresets(env)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return show.JSON(a.Out, list)
+				return show.JSON(env.Out, list)
 			}
 			t := &show.Table{}
 			t.Row("NAME", "PERSONA", "FROM", "COMMAND", "DESCRIPTION")
 			for _, p := range list {
 				t.Row(p.Name, string(p.Persona), p.Origin, p.commandLine(), string(p.Description))
 			}
-			t.Print(a.Out, "")
+			t.Print(env.Out, "")
 			return nil
 		},
 	}
@@ -127,7 +128,7 @@ func (p *namedPreset) commandLine() string {
 	return show.Dash(show.Words(p.Command))
 }
 
-func (a *app) presetShowCommand() *cobra.Command {
+func presetShowCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show [flags] NAME",
@@ -136,9 +137,9 @@ func (a *app) presetShowCommand() *cobra.Command {
 		Example: `  carrel preset show claude
   carrel preset show review --json`,
 		Args:              cmdline.OneArg("the name of a preset"),
-		ValidArgsFunction: cmdline.FirstArg(policyflags.CompletePreset(a.Env)),
+		ValidArgsFunction: cmdline.FirstArg(policyflags.CompletePreset(env)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			list, err := a.readPresets()
+			list, err := readPresets(env)
 			if err != nil {
 				return err
 			}
@@ -147,9 +148,9 @@ func (a *app) presetShowCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return show.JSON(a.Out, p)
+				return show.JSON(env.Out, p)
 			}
-			p.print(a)
+			p.print(env)
 			return nil
 		},
 	}
@@ -157,7 +158,7 @@ func (a *app) presetShowCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *namedPreset) print(a *app) {
+func (p *namedPreset) print(env *cmdenv.Env) {
 	t := &show.Table{}
 	t.Row("name", p.Name)
 	if p.Description != "" {
@@ -180,7 +181,7 @@ func (p *namedPreset) print(a *app) {
 	for _, v := range p.Values {
 		t.Row("asks for", string(v.Key)+": "+show.QuoteIf(string(v.Value)))
 	}
-	t.Print(a.Out, "")
+	t.Print(env.Out, "")
 }
 
 func findPreset(list []namedPreset, name string) (*namedPreset, error) {

@@ -1,9 +1,10 @@
-package cli
+package configcmd
 
 import (
 	"os"
 
 	"carrel/internal/agents"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
 	"carrel/internal/explain"
@@ -22,7 +23,7 @@ type explainFlags struct {
 	plan, shell bool
 }
 
-func (a *app) explainCommand() *cobra.Command {
+func explainCommand(env *cmdenv.Env) *cobra.Command {
 	f := &explainFlags{}
 	cmd := &cobra.Command{
 		Use:   "explain [flags] [-- COMMAND [ARG...]]",
@@ -48,7 +49,7 @@ Exit status:
   carrel explain --network open --path ~/.ssh/id_ed25519 --path .env
   carrel explain --host api.github.com:443 -- codex
   carrel explain --plan -- make test`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.explain(cmd, f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return explainPolicy(env, cmd, f, args) },
 	}
 	fs := cmd.Flags()
 	fs.SetInterspersed(false)
@@ -59,30 +60,30 @@ Exit status:
 	fs.StringArrayVar(&f.hosts, "host", nil, "say whether this host can be reached, and why (NAME[:PORT])")
 	fs.BoolVar(&f.plan, "plan", false, "print the compiled plan, one step a line")
 	fs.BoolVar(&f.shell, "shell", false, "explain carrel shell instead of carrel run (persona human)")
-	policyflags.RegisterCompletions(a.Env, cmd)
+	policyflags.RegisterCompletions(env, cmd)
 	cmdline.CompleteFlag(cmd, "host", cobra.NoFileCompletions)
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) explain(cmd *cobra.Command, f *explainFlags, argv []string) error {
-	p, err := a.prepareExplained(cmd, f, argv)
+func explainPolicy(env *cmdenv.Env, cmd *cobra.Command, f *explainFlags, argv []string) error {
+	p, err := prepareExplained(env, cmd, f, argv)
 	if err != nil {
-		return explain.Refused(a.Out, f.run.JSON, err)
+		return explain.Refused(env.Out, f.run.JSON, err)
 	}
 	x, err := explain.Of(p, explain.Question{Preset: f.run.Preset, Paths: f.paths, Hosts: f.hosts, Plan: f.plan})
 	if err != nil {
 		return err
 	}
 	if f.run.JSON {
-		return show.JSON(a.Out, x)
+		return show.JSON(env.Out, x)
 	}
-	x.Print(a.Out, f.plan)
+	x.Print(env.Out, f.plan)
 	return nil
 }
 
 // prepareExplained prepares as run and shell do. Without a command it is a
 // plain one: what is default for every command, and no agent's.
-func (a *app) prepareExplained(cmd *cobra.Command, f *explainFlags, argv []string) (*workspace.Prepared, error) {
+func prepareExplained(env *cmdenv.Env, cmd *cobra.Command, f *explainFlags, argv []string) (*workspace.Prepared, error) {
 	flags, err := f.run.Request(cmd)
 	if err != nil {
 		return nil, err
@@ -95,12 +96,12 @@ func (a *app) prepareExplained(cmd *cobra.Command, f *explainFlags, argv []strin
 	if b, ok := agents.BuiltinPreset(f.run.Preset); len(argv) == 0 && (f.run.Preset == "" || ok && len(b.Command) == 0) {
 		argv = []string{workspace.UserShell(os.Getenv)}
 	}
-	under, err := a.Ceilings(f.run.Permissions)
+	under, err := env.Ceilings(f.run.Permissions)
 	if err != nil {
 		return nil, err
 	}
 	p, err := workspace.Prepare(workspace.Request{
-		Argv: argv, Flags: flags, Default: persona, Preset: f.run.Preset, PromptsOff: f.run.NoPrompts, Ceilings: under, Engine: f.run.Engine, Size: f.run.Size, Environ: a.Environ,
+		Argv: argv, Flags: flags, Default: persona, Preset: f.run.Preset, PromptsOff: f.run.NoPrompts, Ceilings: under, Engine: f.run.Engine, Size: f.run.Size, Environ: env.Environ,
 	})
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package cli
+package configcmd
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/explain"
 	"carrel/internal/profile"
@@ -28,7 +29,7 @@ type listedProfile struct {
 	Error       api.Text `json:"error,omitempty"`
 }
 
-func (a *app) profileListCommand() *cobra.Command {
+func profileListCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
@@ -38,15 +39,15 @@ func (a *app) profileListCommand() *cobra.Command {
   carrel profile list --json`,
 		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			list, err := a.listProfiles()
+			list, err := listProfiles(env)
 			if err != nil {
-				return explain.Refused(a.Out, asJSON, err)
+				return explain.Refused(env.Out, asJSON, err)
 			}
 			if asJSON {
-				return show.JSON(a.Out, show.NotNil(list))
+				return show.JSON(env.Out, show.NotNil(list))
 			}
 			if len(list) == 0 {
-				fmt.Fprintln(a.Out, "no profile is saved; carrel profile template prints one to begin with")
+				fmt.Fprintln(env.Out, "no profile is saved; carrel profile template prints one to begin with")
 				return nil
 			}
 			t := &show.Table{}
@@ -59,7 +60,7 @@ func (a *app) profileListCommand() *cobra.Command {
 				}
 				t.Row(p.Name, show.Dash(p.Network), fmt.Sprint(p.Setup), fmt.Sprint(p.Apps), string(p.Description))
 			}
-			t.Print(a.Out, "")
+			t.Print(env.Out, "")
 			return nil
 		},
 	}
@@ -67,8 +68,8 @@ func (a *app) profileListCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) listProfiles() ([]listedProfile, error) {
-	dir := a.profileDir()
+func listProfiles(env *cmdenv.Env) ([]listedProfile, error) {
+	dir := profileDir(env)
 	if dir == "" {
 		return nil, errors.New("there is no place for profiles: neither XDG_CONFIG_HOME nor HOME is an absolute path")
 	}
@@ -135,7 +136,7 @@ type shownCommand struct {
 	Timeout string     `json:"timeout,omitempty"`
 }
 
-func (a *app) profileShowCommand() *cobra.Command {
+func profileShowCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON, values bool
 	cmd := &cobra.Command{
 		Use:   "show [flags] NAME",
@@ -146,18 +147,18 @@ value are shown; --values shows the values too.
 		Example: `  carrel profile show dev
   carrel profile show dev --values --json`,
 		Args:              cmdline.OneArg("the name of a profile"),
-		ValidArgsFunction: cmdline.FirstArg(a.completeProfile),
+		ValidArgsFunction: cmdline.FirstArg(completeProfile(env)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir := a.profileDir()
+			dir := profileDir(env)
 			p, err := profile.Load(dir, args[0])
 			if err != nil {
-				return explain.Refused(a.Out, asJSON, noProfile(err))
+				return explain.Refused(env.Out, asJSON, noProfile(err))
 			}
 			x := showProfile(p, profile.File(dir, p.Name), values)
 			if asJSON {
-				return show.JSON(a.Out, x)
+				return show.JSON(env.Out, x)
 			}
-			x.print(a)
+			x.print(env)
 			return nil
 		},
 	}
@@ -217,7 +218,7 @@ func shownCommands(list []profile.Command, values bool) []shownCommand {
 	return out
 }
 
-func (x *shownProfile) print(a *app) {
+func (x *shownProfile) print(env *cmdenv.Env) {
 	t := &show.Table{}
 	row := func(label, v string) {
 		if v != "" {
@@ -252,7 +253,7 @@ func (x *shownProfile) print(a *app) {
 	for _, v := range x.Values {
 		row("asks for", string(v.Key)+": "+show.QuoteIf(string(v.Value)))
 	}
-	t.Print(a.Out, "")
+	t.Print(env.Out, "")
 }
 
 func (v shownEnv) line() string {

@@ -1,9 +1,10 @@
-package cli
+package configcmd
 
 import (
 	"fmt"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/explain"
@@ -13,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) configShowCommand() *cobra.Command {
+func configShowCommand(env *cmdenv.Env) *cobra.Command {
 	var permissions string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -27,19 +28,19 @@ included, is what carrel explain shows.
   carrel config show --json`,
 		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			under, err := a.Ceilings(permissions)
+			under, err := env.Ceilings(permissions)
 			if err != nil {
 				return err
 			}
-			loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: a.Environ, Ceilings: under})
+			loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: env.Environ, Ceilings: under})
 			if err != nil {
 				return err
 			}
 			s := settingsOf(loaded)
 			if asJSON {
-				return show.JSON(a.Out, s)
+				return show.JSON(env.Out, s)
 			}
-			a.printSettings(s)
+			printSettings(env, s)
 			return nil
 		},
 	}
@@ -87,7 +88,7 @@ func place(file string, line int) string {
 	return fmt.Sprintf("%s:%d", show.QuoteIf(file), line)
 }
 
-func (a *app) printSettings(s settings) {
+func printSettings(env *cmdenv.Env, s settings) {
 	files := &show.Table{}
 	for _, f := range s.Files {
 		state := "not there"
@@ -96,17 +97,17 @@ func (a *app) printSettings(s settings) {
 		}
 		files.Row(f.Kind, state, show.QuoteIf(string(f.Path)))
 	}
-	files.Print(a.Out, "")
+	files.Print(env.Out, "")
 	if len(s.Values) > 0 {
-		fmt.Fprintln(a.Out)
+		fmt.Fprintln(env.Out)
 		values := &show.Table{}
 		values.Row("KEY", "VALUE", "WHERE")
 		for _, v := range s.Values {
 			values.Row(string(v.Key), show.QuoteIf(string(v.Value)), v.where)
 		}
-		values.Print(a.Out, "")
+		values.Print(env.Out, "")
 	}
 	for _, w := range s.Warnings {
-		fmt.Fprintf(a.Out, "\nwarning: %s: %s\n", show.OneLine(string(w.Where)), show.OneLine(string(w.Message)))
+		fmt.Fprintf(env.Out, "\nwarning: %s: %s\n", show.OneLine(string(w.Where)), show.OneLine(string(w.Message)))
 	}
 }

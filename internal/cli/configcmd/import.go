@@ -1,4 +1,4 @@
-package cli
+package configcmd
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/foreign"
 	"carrel/internal/jsontree"
@@ -26,7 +27,7 @@ type importFlags struct {
 	lossy, json bool
 }
 
-func (a *app) importCommand() *cobra.Command {
+func importCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import",
 		Short: "Make a policy for carrel sandbox of another sandbox's file",
@@ -42,11 +43,11 @@ without it and lists it.
   fence config show 2>/dev/null | carrel import fence --lossy -`,
 	}
 	return cmdline.Group(cmd,
-		a.importFrom("codex", "the sandbox policy of Codex, or its configuration", foreign.Codex,
+		importFrom(env, "codex", "the sandbox policy of Codex, or its configuration", foreign.Codex,
 			"Takes the legacy form (sandbox modes), the split form (kind and entries), a\npermission profile, all in JSON, or config.toml."),
-		a.importFrom("srt", "the settings of Anthropic's sandbox runtime", foreign.SRT,
+		importFrom(env, "srt", "the settings of Anthropic's sandbox runtime", foreign.SRT,
 			"Takes ~/.srt-settings.json, or what srt --settings takes."),
-		a.importFrom("fence", "the settings of fence", foreign.Fence,
+		importFrom(env, "fence", "the settings of fence", foreign.Fence,
 			"Takes fence.json or fence.jsonc. What it extends is not read: give the output of\nfence config show then."),
 	)
 }
@@ -58,7 +59,7 @@ Exit status:
   125  there is no policy: a restriction could not be carried over, or something
        went wrong`
 
-func (a *app) importFrom(name, what string, read func([]byte, foreign.Options) (*foreign.Imported, error), takes string) *cobra.Command {
+func importFrom(env *cmdenv.Env, name, what string, read func([]byte, foreign.Options) (*foreign.Imported, error), takes string) *cobra.Command {
 	f := &importFlags{}
 	cmd := &cobra.Command{
 		Use:   name + " [flags] FILE",
@@ -70,7 +71,7 @@ for that directory.
 ` + importStatusHelp,
 		Example: fmt.Sprintf("  carrel import %s FILE >policy.json\n  carrel import %s --json - <FILE", name, name),
 		Args:    cmdline.OneArg("a FILE"),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.runImport(f, args[0], read) },
+		RunE:    func(_ *cobra.Command, args []string) error { return runImport(env, f, args[0], read) },
 	}
 	cmd.Flags().StringVar(&f.cwd, "cwd", "", "the directory that the policy is for")
 	cmd.Flags().BoolVar(&f.lossy, "lossy", false, "go on without restrictions that cannot be carried over")
@@ -79,24 +80,24 @@ for that directory.
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) runImport(f *importFlags, file string, read func([]byte, foreign.Options) (*foreign.Imported, error)) error {
+func runImport(env *cmdenv.Env, f *importFlags, file string, read func([]byte, foreign.Options) (*foreign.Imported, error)) error {
 	cwd, err := filepath.Abs(f.cwd)
 	if err != nil {
 		return fmt.Errorf("finding the working directory: %w", err)
 	}
-	data, err := a.readForeign(file)
+	data, err := readForeign(env, file)
 	if err != nil {
 		return err
 	}
-	in, err := read(data, foreign.Options{Cwd: cwd, Home: a.Getenv("HOME"), TmpDir: a.Getenv("TMPDIR"), Lossy: f.lossy, GitFile: gitFile})
+	in, err := read(data, foreign.Options{Cwd: cwd, Home: env.Getenv("HOME"), TmpDir: env.Getenv("TMPDIR"), Lossy: f.lossy, GitFile: gitFile})
 	if err != nil {
-		return a.notImported(f, file, err)
+		return notImported(env, f, file, err)
 	}
-	if err := a.printImported(f, in); err != nil {
+	if err := printImported(env, f, in); err != nil {
 		return err
 	}
 	if len(in.Lost) > 0 {
-		a.Status = exitLost
+		env.Status = exitLost
 	}
 	return nil
 }
@@ -122,8 +123,8 @@ func gitFile(place string) string {
 }
 
 // readForeign reads a bounded regular file, or standard input.
-func (a *app) readForeign(file string) ([]byte, error) {
-	r := a.In
+func readForeign(env *cmdenv.Env, file string) ([]byte, error) {
+	r := env.In
 	if file != "-" {
 		f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO is not waited for
 		if err != nil {
@@ -154,28 +155,28 @@ type importedJSON struct {
 	Error  api.Text       `json:"error,omitempty"`
 }
 
-func (a *app) printImported(f *importFlags, in *foreign.Imported) error {
+func printImported(env *cmdenv.Env, f *importFlags, in *foreign.Imported) error {
 	if f.json {
-		return show.JSON(a.Out, importedJSON{Policy: in.Policy, Lost: append([]foreign.Loss{}, in.Lost...)})
+		return show.JSON(env.Out, importedJSON{Policy: in.Policy, Lost: append([]foreign.Loss{}, in.Lost...)})
 	}
 	for _, l := range in.Lost {
 		word := "left out"
 		if l.Restriction {
 			word = "NOT HELD"
 		}
-		fmt.Fprintf(a.Err, "carrel: %s: %s\n", word, show.OneLine(l.String()))
+		fmt.Fprintf(env.Err, "carrel: %s: %s\n", word, show.OneLine(l.String()))
 	}
-	return show.JSON(a.Out, in.Policy)
+	return show.JSON(env.Out, in.Policy)
 }
 
-func (a *app) notImported(f *importFlags, file string, err error) error {
+func notImported(env *cmdenv.Env, f *importFlags, file string, err error) error {
 	if f.json {
 		out := importedJSON{Lost: []foreign.Loss{}, Error: api.Text(err.Error())}
 		var lost *foreign.Error
 		if errors.As(err, &lost) {
 			out.Lost = lost.Lost
 		}
-		if jsonErr := show.JSON(a.Out, out); jsonErr != nil {
+		if jsonErr := show.JSON(env.Out, out); jsonErr != nil {
 			return jsonErr
 		}
 	}

@@ -1,4 +1,4 @@
-package cli
+package configcmd
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/explain"
 	"carrel/internal/outfile"
@@ -25,7 +26,7 @@ type exportedJSON struct {
 	Yaml     *api.Text `json:"yaml,omitempty"`
 }
 
-func (a *app) profileExportCommand() *cobra.Command {
+func profileExportCommand(env *cmdenv.Env) *cobra.Command {
 	var output string
 	var replace, asJSON bool
 	cmd := &cobra.Command{
@@ -39,12 +40,12 @@ replaced with --replace only.
   carrel profile export dev --output ~/backup/
   carrel profile export dev --output dev.yaml --replace`,
 		Args:              cmdline.OneArg("the name of a profile"),
-		ValidArgsFunction: cmdline.FirstArg(a.completeProfile),
+		ValidArgsFunction: cmdline.FirstArg(completeProfile(env)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if replace && output == "" {
 				return errors.New("--replace says what becomes of a file that is there, and no --output is given")
 			}
-			return explain.Refused(a.Out, asJSON, a.exportProfile(args[0], output, replace, asJSON))
+			return explain.Refused(env.Out, asJSON, exportProfile(env, args[0], output, replace, asJSON))
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write into this file, or into NAME.yaml in this directory")
@@ -54,17 +55,17 @@ replaced with --replace only.
 	return cmd
 }
 
-func (a *app) exportProfile(name, output string, replace, asJSON bool) error {
-	data, err := profile.Text(a.profileDir(), name)
+func exportProfile(env *cmdenv.Env, name, output string, replace, asJSON bool) error {
+	data, err := profile.Text(profileDir(env), name)
 	if err != nil {
 		return noProfile(err)
 	}
 	if output == "" {
 		if asJSON {
 			yaml := api.Text(data)
-			return show.JSON(a.Out, exportedJSON{Name: name, Yaml: &yaml})
+			return show.JSON(env.Out, exportedJSON{Name: name, Yaml: &yaml})
 		}
-		_, err := a.Out.Write(data)
+		_, err := env.Out.Write(data)
 		return err
 	}
 	if st, err := os.Stat(output); err == nil && st.IsDir() {
@@ -75,8 +76,8 @@ func (a *app) exportProfile(name, output string, replace, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return show.JSON(a.Out, exportedJSON{Name: name, Output: api.Text(output), Replaced: replaced})
+		return show.JSON(env.Out, exportedJSON{Name: name, Output: api.Text(output), Replaced: replaced})
 	}
-	fmt.Fprintf(a.Out, "profile %s is in %s\n", name, show.OneLine(show.QuoteIf(output)))
+	fmt.Fprintf(env.Out, "profile %s is in %s\n", name, show.OneLine(show.QuoteIf(output)))
 	return nil
 }

@@ -1,4 +1,4 @@
-package cli
+package configcmd
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
@@ -19,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) profileCheckCommand() *cobra.Command {
+func profileCheckCommand(env *cmdenv.Env) *cobra.Command {
 	var permissions string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -35,9 +36,9 @@ Exit status:
 		Example: `  carrel profile check dev
   carrel profile check dev --permissions ceiling.yaml --json`,
 		Args:              cmdline.OneArg("the name of a profile"),
-		ValidArgsFunction: cmdline.FirstArg(a.completeProfile),
+		ValidArgsFunction: cmdline.FirstArg(completeProfile(env)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return explain.Refused(a.Out, asJSON, a.checkProfile(args[0], permissions, asJSON))
+			return explain.Refused(env.Out, asJSON, checkProfile(env, args[0], permissions, asJSON))
 		},
 	}
 	cmd.Flags().StringVar(&permissions, "permissions", "", "ceiling file: the most that may be granted")
@@ -53,17 +54,17 @@ type checkedJSON struct {
 	Missing []api.Text      `json:"missing"` // programs that are not found here
 }
 
-func (a *app) checkProfile(name, permissions string, asJSON bool) error {
-	dir := a.profileDir()
+func checkProfile(env *cmdenv.Env, name, permissions string, asJSON bool) error {
+	dir := profileDir(env)
 	saved, err := profile.Load(dir, name)
 	if err != nil {
 		return noProfile(err)
 	}
-	under, err := a.Ceilings(permissions)
+	under, err := env.Ceilings(permissions)
 	if err != nil {
 		return err
 	}
-	req := workspace.Request{Draft: saved, Default: policy.Agent, Ceilings: under, Environ: a.Environ}
+	req := workspace.Request{Draft: saved, Default: policy.Agent, Ceilings: under, Environ: env.Environ}
 	if _, err := workspace.Prepare(req); err != nil { // with no command, so that it speaks of none
 		return err
 	}
@@ -74,7 +75,7 @@ func (a *app) checkProfile(name, permissions string, asJSON bool) error {
 		}
 	}
 	if len(req.Argv) == 0 {
-		req.Argv = []string{workspace.UserShell(a.Getenv)}
+		req.Argv = []string{workspace.UserShell(env.Getenv)}
 	}
 	p, err := workspace.Prepare(req)
 	if err != nil {
@@ -95,18 +96,18 @@ func (a *app) checkProfile(name, permissions string, asJSON bool) error {
 	}
 	said := showProfile(saved, profile.File(dir, name), false)
 	if asJSON {
-		return show.JSON(a.Out, checkedJSON{Profile: said, Decided: x, Missing: show.Texts(p.Missing())})
+		return show.JSON(env.Out, checkedJSON{Profile: said, Decided: x, Missing: show.Texts(p.Missing())})
 	}
-	said.print(a)
-	fmt.Fprintln(a.Out)
-	x.Print(a.Out, false)
+	said.print(env)
+	fmt.Fprintln(env.Out)
+	x.Print(env.Out, false)
 	for _, name := range p.Missing() {
-		fmt.Fprintf(a.Out, "warning: %s is not found here, outside; unless the setup brings it, it cannot be started\n", show.OneLine(show.QuoteIf(name)))
+		fmt.Fprintf(env.Out, "warning: %s is not found here, outside; unless the setup brings it, it cannot be started\n", show.OneLine(show.QuoteIf(name)))
 	}
 	return nil
 }
 
-func (a *app) profileValidateCommand() *cobra.Command {
+func profileValidateCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "validate [flags] FILE",
@@ -122,9 +123,9 @@ Exit status:
   carrel profile template project-dev | carrel profile validate -`,
 		Args: cmdline.OneArg("a FILE, or - for standard input"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			data, err := a.readProfileFile(args[0])
+			data, err := readProfileFile(env, args[0])
 			if err != nil {
-				return explain.Refused(a.Out, asJSON, err)
+				return explain.Refused(env.Out, asJSON, err)
 			}
 			found := &findings{Checked: []string{fileName(args[0])}}
 			if profile.IsForeign(data) {
@@ -134,17 +135,17 @@ Exit status:
 			}
 			problems := config.ProblemsOf(err)
 			if err != nil && problems == nil {
-				return explain.Refused(a.Out, asJSON, err)
+				return explain.Refused(env.Out, asJSON, err)
 			}
 			found.add(problems...)
-			return a.reportFindings(found, asJSON)
+			return reportFindings(env, found, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the mistakes as JSON")
 	return cmd
 }
 
-func (a *app) profileTemplateCommand() *cobra.Command {
+func profileTemplateCommand(env *cmdenv.Env) *cobra.Command {
 	var t profile.Template
 	var permissions string
 	var asJSON bool
@@ -166,7 +167,7 @@ What a ceiling does not allow is refused here already.
 		ValidArgs: profile.Kinds,
 		RunE: func(_ *cobra.Command, args []string) error {
 			t.Kind = args[0]
-			return explain.Refused(a.Out, asJSON, a.printTemplate(t, permissions, asJSON))
+			return explain.Refused(env.Out, asJSON, printTemplate(env, t, permissions, asJSON))
 		},
 	}
 	fs := cmd.Flags()
@@ -181,7 +182,7 @@ What a ceiling does not allow is refused here already.
 	return cmd
 }
 
-func (a *app) printTemplate(t profile.Template, permissions string, asJSON bool) error {
+func printTemplate(env *cmdenv.Env, t profile.Template, permissions string, asJSON bool) error {
 	for _, dir := range []*string{&t.Project, &t.DataDir} {
 		if *dir == "" {
 			continue
@@ -200,16 +201,16 @@ func (a *app) printTemplate(t profile.Template, permissions string, asJSON bool)
 	if err != nil {
 		return err
 	}
-	under, err := a.Ceilings(permissions)
+	under, err := env.Ceilings(permissions)
 	if err != nil {
 		return err
 	}
-	if err := workspace.CheckProfile(p, workspace.Request{Environ: a.Environ, Ceilings: under}); err != nil {
+	if err := workspace.CheckProfile(p, workspace.Request{Environ: env.Environ, Ceilings: under}); err != nil {
 		return err
 	}
 	if asJSON {
-		return show.JSON(a.Out, map[string]api.Text{"kind": api.Text(t.Kind), "yaml": api.Text(data)})
+		return show.JSON(env.Out, map[string]api.Text{"kind": api.Text(t.Kind), "yaml": api.Text(data)})
 	}
-	_, err = a.Out.Write(data)
+	_, err = env.Out.Write(data)
 	return err
 }

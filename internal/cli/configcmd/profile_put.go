@@ -1,4 +1,4 @@
-package cli
+package configcmd
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/explain"
@@ -31,7 +32,7 @@ func (f *saveFlags) register(cmd *cobra.Command) {
 	cmdline.NotEmpty(cmd, "permissions")
 }
 
-func (a *app) profilePutCommand() *cobra.Command {
+func profilePutCommand(env *cmdenv.Env) *cobra.Command {
 	f := &saveFlags{}
 	cmd := &cobra.Command{
 		Use:   "put [flags] NAME FILE",
@@ -51,18 +52,18 @@ is replaced with --replace only.
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			return explain.Refused(a.Out, f.asJSON, a.putProfile(f, args[0], args[1]))
+			return explain.Refused(env.Out, f.asJSON, putProfile(env, f, args[0], args[1]))
 		},
 	}
 	f.register(cmd)
 	return cmd
 }
 
-func (a *app) putProfile(f *saveFlags, name, file string) error {
+func putProfile(env *cmdenv.Env, f *saveFlags, name, file string) error {
 	if err := profile.CheckName(name); err != nil {
 		return err
 	}
-	data, err := a.readProfileFile(file)
+	data, err := readProfileFile(env, file)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (a *app) putProfile(f *saveFlags, name, file string) error {
 	if err != nil {
 		return err
 	}
-	return a.saveProfiles(f, []*profile.Profile{p}, []profile.Item{{Name: name, Text: data}}, nil)
+	return saveProfiles(env, f, []*profile.Profile{p}, []profile.Item{{Name: name, Text: data}}, nil)
 }
 
 // savedJSON is what put and import print of one profile.
@@ -85,17 +86,17 @@ type savedJSON struct {
 }
 
 // saveProfiles checks profiles against the ceiling and saves all or none.
-func (a *app) saveProfiles(f *saveFlags, list []*profile.Profile, items []profile.Item, lost []profile.Loss) error {
-	under, err := a.Ceilings(f.permissions)
+func saveProfiles(env *cmdenv.Env, f *saveFlags, list []*profile.Profile, items []profile.Item, lost []profile.Loss) error {
+	under, err := env.Ceilings(f.permissions)
 	if err != nil {
 		return err
 	}
 	for _, p := range list {
-		if err := workspace.CheckProfile(p, workspace.Request{Environ: a.Environ, Ceilings: under}); err != nil {
+		if err := workspace.CheckProfile(p, workspace.Request{Environ: env.Environ, Ceilings: under}); err != nil {
 			return err
 		}
 	}
-	saved, err := profile.Put(a.profileDir(), items, f.replace, f.dry)
+	saved, err := profile.Put(profileDir(env), items, f.replace, f.dry)
 	if errors.Is(err, profile.ErrExists) {
 		return fmt.Errorf("%w\nhint: --replace takes its place", err)
 	}
@@ -116,22 +117,22 @@ func (a *app) saveProfiles(f *saveFlags, list []*profile.Profile, items []profil
 		out = append(out, one)
 	}
 	if f.asJSON {
-		return show.JSON(a.Out, out)
+		return show.JSON(env.Out, out)
 	}
 	for _, l := range lost {
-		fmt.Fprintf(a.Err, "carrel: not carried over: %s\n", show.OneLine(l.String()))
+		fmt.Fprintf(env.Err, "carrel: not carried over: %s\n", show.OneLine(l.String()))
 	}
 	for _, s := range out {
 		what := map[string]string{"create": "is saved in", "replace": "is replaced in"}[s.Action]
 		if f.dry {
 			what = map[string]string{"create": "would be saved in", "replace": "would be replaced in"}[s.Action]
 		}
-		fmt.Fprintf(a.Out, "profile %s %s %s\n", s.Name, what, show.OneLine(show.QuoteIf(string(s.File))))
+		fmt.Fprintf(env.Out, "profile %s %s %s\n", s.Name, what, show.OneLine(show.QuoteIf(string(s.File))))
 	}
 	return nil
 }
 
-func (a *app) profileImportCommand() *cobra.Command {
+func profileImportCommand(env *cmdenv.Env) *cobra.Command {
 	f := &saveFlags{}
 	cmd := &cobra.Command{
 		Use:   "import [flags] FILE",
@@ -152,7 +153,7 @@ Exit status:
   carrel profile import --name review - <review.yaml`,
 		Args: cmdline.OneArg("a FILE, or - for standard input"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return explain.Refused(a.Out, f.asJSON, a.importProfiles(f, args[0]))
+			return explain.Refused(env.Out, f.asJSON, importProfiles(env, f, args[0]))
 		},
 	}
 	f.register(cmd)
@@ -161,8 +162,8 @@ Exit status:
 	return cmd
 }
 
-func (a *app) importProfiles(f *saveFlags, file string) error {
-	data, err := a.readProfileFile(file)
+func importProfiles(env *cmdenv.Env, f *saveFlags, file string) error {
+	data, err := readProfileFile(env, file)
 	if err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (a *app) importProfiles(f *saveFlags, file string) error {
 		if err != nil {
 			return err
 		}
-		return a.saveProfiles(f, []*profile.Profile{p}, []profile.Item{{Name: name, Text: data}}, nil)
+		return saveProfiles(env, f, []*profile.Profile{p}, []profile.Item{{Name: name, Text: data}}, nil)
 	}
 	list, lost, err := profile.Foreign(data, fileName(file))
 	if err != nil {
@@ -202,9 +203,9 @@ func (a *app) importProfiles(f *saveFlags, file string) error {
 		return err
 	}
 	if len(lost) > 0 {
-		a.Status = exitLost
+		env.Status = exitLost
 	}
-	return a.saveProfiles(f, list, items, lost)
+	return saveProfiles(env, f, list, items, lost)
 }
 
 // written gives profiles their text, and reads it as it will be read later.
