@@ -18,6 +18,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/runcmd"
 	"carrel/internal/clipboard"
 	"carrel/internal/cmdline"
 	"carrel/internal/fileops"
@@ -53,7 +54,7 @@ func Main(argv []string) int {
 	debug.SetGCPercent(400)
 	a := &app{&cmdenv.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}}
 	args := argv[min(1, len(argv)):]
-	if len(argv) > 0 && filepath.Base(argv[0]) == sandboxArg0 {
+	if len(argv) > 0 && filepath.Base(argv[0]) == runcmd.SandboxArg0 {
 		args = append([]string{"sandbox"}, args...)
 	}
 	a.ForProgram = len(argv) > 0 && argv[0] == tools.Arg0

@@ -9,6 +9,7 @@ import (
 	"carrel/internal/cli/decisioncmd"
 	"carrel/internal/cli/desktopcmd"
 	"carrel/internal/cli/historycmd"
+	"carrel/internal/cli/runcmd"
 
 	"github.com/spf13/cobra"
 )
@@ -20,21 +21,14 @@ func (a *app) commands(name string) []*cobra.Command {
 		return func(env *cmdenv.Env) *cobra.Command { return make(&app{env}) }
 	}
 	table := []cmdenv.Command{
-		{"run", own((*app).runCommand)},
-		{"shell", own((*app).shellCommand)},
-		{"sandbox", own((*app).sandboxCommand)},
 		{"start", own((*app).startCommand)},
 		{"list", own((*app).listCommand)},
 		{"status", own((*app).statusCommand)},
-		{"exec", own((*app).execCommand)},
-		{"launch", own((*app).launchCommand)},
 		{"apps", own((*app).appsCommand)},
 		{"wait", own((*app).waitCommand)},
 		{"kill", own((*app).killCommand)},
 		{"logs", own((*app).logsCommand)},
 		{"events", own((*app).eventsCommand)},
-		{"terminal", own((*app).terminalCommand)},
-		{"attach", own((*app).attachCommand)},
 		{"control", own((*app).controlCommand)},
 		{"manifest", own((*app).manifestCommand)},
 		{"artifacts", own((*app).artifactsCommand)},
@@ -52,7 +46,7 @@ func (a *app) commands(name string) []*cobra.Command {
 		{"doctor", own((*app).doctorCommand)},
 		{"version", own((*app).versionCommand)},
 	}
-	table = slices.Concat(table, historycmd.Commands(), desktopcmd.Commands(), decisioncmd.Commands(), configcmd.Commands())
+	table = slices.Concat(table, historycmd.Commands(), desktopcmd.Commands(), decisioncmd.Commands(), configcmd.Commands(), runcmd.Commands())
 	var all []*cobra.Command
 	for _, c := range table {
 		if c.Name == name {
@@ -60,14 +54,14 @@ func (a *app) commands(name string) []*cobra.Command {
 		}
 	}
 	if agent, ok := agents.ByCommand(name); ok {
-		return []*cobra.Command{a.agentCommand(agent, name)}
+		return []*cobra.Command{runcmd.AgentCommand(a.Env, agent, name)}
 	}
 	for _, c := range table {
 		all = append(all, c.Make(a.Env))
 	}
 	for _, agent := range agents.Known() {
 		for _, word := range agent.Commands() {
-			all = append(all, a.agentCommand(agent, word))
+			all = append(all, runcmd.AgentCommand(a.Env, agent, word))
 		}
 	}
 	return all

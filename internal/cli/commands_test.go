@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"carrel/internal/agents"
 	"carrel/internal/cli/cmdenv"
 
 	"github.com/spf13/cobra"
@@ -45,6 +46,23 @@ func TestOneCommand(t *testing.T) {
 	for _, word := range []string{"help", "--help", "completion", cobra.ShellCompRequestCmd, "no-such", "", "-v"} {
 		if n := len(a.root([]string{word, "run"}).Commands()); n != all {
 			t.Errorf("after %q there are %d commands, not %d", word, n, all)
+		}
+	}
+}
+
+// TestAgentsAreCommands: every known agent starts by its name, and no name is that of
+// another command, which would come first.
+func TestAgentsAreCommands(t *testing.T) {
+	a := &app{&cmdenv.Env{}}
+	count := map[string]int{}
+	for _, c := range a.root(nil).Commands() {
+		count[c.Name()]++
+	}
+	for _, agent := range agents.Known() {
+		for _, word := range agent.Commands() {
+			if count[word] != 1 {
+				t.Errorf("%d commands are called %q", count[word], word)
+			}
 		}
 	}
 }

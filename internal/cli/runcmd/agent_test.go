@@ -1,12 +1,9 @@
-package cli
+package runcmd
 
 import (
 	"slices"
 	"strings"
 	"testing"
-
-	"carrel/internal/agents"
-	"carrel/internal/cli/cmdenv"
 
 	"pgregory.net/rapid"
 )
@@ -51,21 +48,4 @@ func TestSplitWordsProperties(t *testing.T) {
 			t.Fatalf("behind --: %q became %q and %q", list, ours, theirs)
 		}
 	})
-}
-
-// TestAgentsAreCommands: every known agent starts by its name, and no name is that of
-// another command, which would come first.
-func TestAgentsAreCommands(t *testing.T) {
-	a := &app{&cmdenv.Env{}}
-	count := map[string]int{}
-	for _, c := range a.root(nil).Commands() {
-		count[c.Name()]++
-	}
-	for _, agent := range agents.Known() {
-		for _, word := range agent.Commands() {
-			if count[word] != 1 {
-				t.Errorf("%d commands are called %q", count[word], word)
-			}
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package cli
+package runcmd
 
 import (
 	"errors"
@@ -20,10 +20,10 @@ import (
 	"golang.org/x/term"
 )
 
-// agentCommand is `carrel claude` and its like: the short form of carrel run for a known
+// AgentCommand is `carrel claude` and its like: the short form of carrel run for a known
 // agent. Its words are the agent's, so flags are not parsed before it is known whose
 // they are.
-func (a *app) agentCommand(agent agents.Agent, word string) *cobra.Command {
+func AgentCommand(env *cmdenv.Env, agent agents.Agent, word string) *cobra.Command {
 	f := &policyflags.Flags{}
 	cmd := &cobra.Command{
 		Use:    word + " [FLAG... --] [ARG...]",
@@ -46,13 +46,13 @@ what stands before the first -- has to be flags of carrel, or nothing is started
   carrel AGENT --read ~/reference --network open -- --version`, "AGENT", word),
 		DisableFlagsInUseLine: true,
 		// A shell is offered our flags and their values, up to the first word of the agent's.
-		DisableFlagParsing: !a.Completing(),
+		DisableFlagParsing: !env.Completing(),
 	}
-	cmd.RunE = func(cmd *cobra.Command, words []string) error { return a.startAgent(cmd, f, agent, word, words) }
+	cmd.RunE = func(cmd *cobra.Command, words []string) error { return startAgent(env, cmd, f, agent, word, words) }
 	cmd.Flags().SetInterspersed(false)
 	f.Register(cmd.Flags())
 	f.RegisterNoPrompts(cmd.Flags())
-	policyflags.RegisterCompletions(a.Env, cmd)
+	policyflags.RegisterCompletions(env, cmd)
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
@@ -68,7 +68,7 @@ func splitWords(words []string) (ours, theirs []string) {
 	return words[:at], words[at+1:]
 }
 
-func (a *app) startAgent(cmd *cobra.Command, f *policyflags.Flags, agent agents.Agent, word string, list []string) error {
+func startAgent(env *cmdenv.Env, cmd *cobra.Command, f *policyflags.Flags, agent agents.Agent, word string, list []string) error {
 	if len(list) == 1 && (list[0] == "--help" || list[0] == "-h") {
 		return cmd.Help()
 	}
@@ -84,9 +84,9 @@ func (a *app) startAgent(cmd *cobra.Command, f *policyflags.Flags, agent agents.
 	case cmd.Flags().NArg() > 0:
 		return fmt.Errorf("%q is no flag of carrel, and stands before --\nhint: %s", cmd.Flags().Arg(0), all)
 	}
-	a.warnOfForgottenDashes(cmd, agent, word, list)
+	warnOfForgottenDashes(env, cmd, agent, word, list)
 	argv := append([]string{agent.Program(word)}, theirs...)
-	err := a.start(cmd, f, launch{argv: argv, persona: policy.Agent, agent: agent.Name})
+	err := startRun(env, cmd, f, launch{argv: argv, persona: policy.Agent, agent: agent.Name})
 	var missing *workspace.NotInstalledError
 	if errors.As(err, &missing) {
 		return &cmdenv.ExitError{Status: api.ExitNotFound, Err: err}
@@ -96,21 +96,21 @@ func (a *app) startAgent(cmd *cobra.Command, f *policyflags.Flags, agent agents.
 
 // warnOfForgottenDashes tells that a flag of ours without a "--" goes to the agent: who
 // wrote it believes in a wall that is not there.
-func (a *app) warnOfForgottenDashes(cmd *cobra.Command, agent agents.Agent, word string, words []string) {
+func warnOfForgottenDashes(env *cmdenv.Env, cmd *cobra.Command, agent agents.Agent, word string, words []string) {
 	if len(words) == 0 || !strings.HasPrefix(words[0], "--") || slices.Contains(words, "--") {
 		return
 	}
 	name, _, _ := strings.Cut(words[0][2:], "=")
 	if cmd.Flags().Lookup(name) != nil {
-		fmt.Fprintf(a.Err, "carrel: warning: %s goes to %s; carrel's own flags stand before a --: carrel %s FLAG... -- ARG...\n", show.QuoteIf(words[0]), agent.Title, word)
+		fmt.Fprintf(env.Err, "carrel: warning: %s goes to %s; carrel's own flags stand before a --: carrel %s FLAG... -- ARG...\n", show.QuoteIf(words[0]), agent.Title, word)
 	}
 }
 
 // offerNoPrompts tells a person, at an agent's first start in a project, that its
 // questions can be left to the walls.
-func (a *app) offerNoPrompts(p *workspace.Prepared, cmd *cobra.Command) {
-	if !term.IsTerminal(int(os.Stdin.Fd())) || !show.IsTerminal(a.Err) || !p.OffersNoPrompts() {
+func offerNoPrompts(env *cmdenv.Env, p *workspace.Prepared, cmd *cobra.Command) {
+	if !term.IsTerminal(int(os.Stdin.Fd())) || !show.IsTerminal(env.Err) || !p.OffersNoPrompts() {
 		return
 	}
-	fmt.Fprintf(a.Err, "carrel: %s may ask before each command; `carrel %s --no-prompts --` starts it without its questions, the walls hold either way (agents.prompts_off in your configuration: always, or never)\n", p.Agent.Title, cmd.Name())
+	fmt.Fprintf(env.Err, "carrel: %s may ask before each command; `carrel %s --no-prompts --` starts it without its questions, the walls hold either way (agents.prompts_off in your configuration: always, or never)\n", p.Agent.Title, cmd.Name())
 }

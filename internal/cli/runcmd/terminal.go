@@ -1,4 +1,4 @@
-package cli
+package runcmd
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) terminalCommand() *cobra.Command {
+func terminalCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "terminal",
 		Short: "Start a terminal in a workspace, read its screen as text, type into it",
@@ -25,10 +25,10 @@ ends, whoever looks.
   carrel terminal send dev 3f2a91c0 --text 'make test' Enter
   carrel terminal read dev 3f2a91c0`,
 	}
-	return cmdline.ExplainFlagErrors(cmdline.Group(cmd, a.terminalStartCommand(), a.terminalReadCommand(), a.terminalSendCommand()))
+	return cmdline.ExplainFlagErrors(cmdline.Group(cmd, terminalStartCommand(env), terminalReadCommand(env), terminalSendCommand(env)))
 }
 
-func (a *app) terminalStartCommand() *cobra.Command {
+func terminalStartCommand(env *cmdenv.Env) *cobra.Command {
 	f := &commandFlags{}
 	var name string
 	var columns, rows int
@@ -42,11 +42,11 @@ func (a *app) terminalStartCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			e, err := target.Named(a.Env, workspace)
+			e, err := target.Named(env, workspace)
 			if err != nil {
 				return err
 			}
-			c, err := f.command(a, e, argv)
+			c, err := f.command(e, argv)
 			if err != nil {
 				return err
 			}
@@ -56,12 +56,12 @@ func (a *app) terminalStartCommand() *cobra.Command {
 				return &cmdenv.ExitError{Status: exitOf(r), Err: err}
 			}
 			if f.json {
-				return show.JSON(a.Out, r.App)
+				return show.JSON(env.Out, r.App)
 			}
-			fmt.Fprintf(a.Out, "%s %s\n", r.App.ID, show.OneLine(r.App.Name))
+			fmt.Fprintf(env.Out, "%s %s\n", r.App.ID, show.OneLine(r.App.Name))
 			return nil
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	f.register(cmd)
 	cmd.Flags().StringVar(&name, "name", "", "call the app so (default: the program's name)")
@@ -70,7 +70,7 @@ func (a *app) terminalStartCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) terminalReadCommand() *cobra.Command {
+func terminalReadCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON, full bool
 	cmd := &cobra.Command{
 		Use:     "read NAME APP [flags]",
@@ -79,7 +79,7 @@ func (a *app) terminalReadCommand() *cobra.Command {
 		Example: "  carrel terminal read dev 3f2a91c0 --full",
 		Args:    cmdline.TwoArgs("an app"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := target.Named(a.Env, args[0])
+			e, err := target.Named(env, args[0])
 			if err != nil {
 				return err
 			}
@@ -88,25 +88,25 @@ func (a *app) terminalReadCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return show.JSON(a.Out, r.Screen)
+				return show.JSON(env.Out, r.Screen)
 			}
 			lines := append(r.Screen.Scrollback, r.Screen.Lines...)
 			for len(lines) > 0 && lines[len(lines)-1] == "" {
 				lines = lines[:len(lines)-1]
 			}
 			for _, l := range lines {
-				fmt.Fprintln(a.Out, show.Escape(l))
+				fmt.Fprintln(env.Out, show.Escape(l))
 			}
 			return nil
 		},
-		ValidArgsFunction: target.CompleteApp(a.Env),
+		ValidArgsFunction: target.CompleteApp(env),
 	}
 	cmd.Flags().BoolVar(&full, "full", false, "with what has left the screen")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the screen as JSON")
 	return cmd
 }
 
-func (a *app) terminalSendCommand() *cobra.Command {
+func terminalSendCommand(env *cmdenv.Env) *cobra.Command {
 	in := &api.Input{}
 	cmd := &cobra.Command{
 		Use:   "send NAME APP [KEY...] [flags]",
@@ -122,12 +122,12 @@ ctrl+c, alt+x, shift+Tab. What is typed is not written down, only how much.
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := target.Named(a.Env, args[0])
+			e, err := target.Named(env, args[0])
 			if err != nil {
 				return err
 			}
 			if in.Keys = args[2:]; in.Text == "-" {
-				text, err := cmdenv.ReadText(a.In)
+				text, err := cmdenv.ReadText(env.In)
 				if err != nil {
 					return err
 				}
@@ -136,7 +136,7 @@ ctrl+c, alt+x, shift+Tab. What is typed is not written down, only how much.
 			_, err = target.Call(cmd.Context(), e, api.Request{Op: api.OpTerminalSend, App: args[1], Input: in})
 			return err
 		},
-		ValidArgsFunction: target.CompleteApp(a.Env),
+		ValidArgsFunction: target.CompleteApp(env),
 	}
 	cmd.Flags().StringVar(&in.Text, "text", "", "text to type first; - reads it from standard input")
 	cmd.Flags().IntVar(&in.Columns, "columns", 0, "a new width, with --rows")

@@ -1,4 +1,4 @@
-package cli
+package runcmd
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"carrel/internal/api"
@@ -37,32 +36,15 @@ func (f *commandFlags) register(cmd *cobra.Command) {
 }
 
 // command makes what a workspace is asked to start.
-func (f *commandFlags) command(a *app, e supervisor.Entry, argv []string) (api.Command, error) {
-	c := api.Command{Argv: argv, Dir: f.cwd}
-	if c.Dir != "" && !filepath.IsAbs(c.Dir) {
-		at, err := os.Getwd()
-		if err != nil {
-			return c, err
-		}
-		c.Dir = filepath.Join(at, c.Dir)
+func (f *commandFlags) command(e supervisor.Entry, argv []string) (api.Command, error) {
+	at, err := os.Getwd()
+	if err != nil && f.cwd != "" && !filepath.IsAbs(f.cwd) {
+		return api.Command{}, err
 	}
-	if at, err := os.Getwd(); c.Dir == "" && err == nil && (at == e.Project || strings.HasPrefix(at, e.Project+"/")) {
-		c.Dir = at
-	}
-	for _, v := range f.env {
-		if !strings.Contains(v, "=") {
-			value, ok := os.LookupEnv(v)
-			if !ok {
-				return c, fmt.Errorf("--env %s: there is no such variable here\nhint: NAME=VALUE gives one", v)
-			}
-			v += "=" + value
-		}
-		c.Env = append(c.Env, v)
-	}
-	return c, nil
+	return attach.Command(e.Project, attach.Caller{Dir: at, Lookup: os.LookupEnv}, argv, f.cwd, f.env)
 }
 
-func (a *app) execCommand() *cobra.Command {
+func execCommand(env *cmdenv.Env) *cobra.Command {
 	f := &commandFlags{}
 	var tty, noTTY bool
 	cmd := &cobra.Command{
@@ -84,9 +66,9 @@ on, and when nobody waits any more it is ended.
 				return fmt.Errorf("no command given\nhint: %s", cmdline.Usage(cmd))
 			}
 			auto := term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
-			return a.exec(cmd.Context(), f, name, argv, (auto || tty) && !noTTY)
+			return execIn(cmd.Context(), env, f, name, argv, (auto || tty) && !noTTY)
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	f.register(cmd)
 	cmd.Flags().BoolVarP(&tty, "tty", "t", false, "give it a terminal (default: if this is one)")
@@ -94,13 +76,13 @@ on, and when nobody waits any more it is ended.
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-// exec runs a command in a workspace and ends as it ended.
-func (a *app) exec(ctx context.Context, f *commandFlags, name string, argv []string, tty bool) error {
-	e, err := target.Named(a.Env, name)
+// execIn runs a command in a workspace and ends as it ended.
+func execIn(ctx context.Context, env *cmdenv.Env, f *commandFlags, name string, argv []string, tty bool) error {
+	e, err := target.Named(env, name)
 	if err != nil {
 		return err
 	}
-	c, err := f.command(a, e, argv)
+	c, err := f.command(e, argv)
 	if err != nil {
 		return err
 	}
@@ -112,18 +94,18 @@ func (a *app) exec(ctx context.Context, f *commandFlags, name string, argv []str
 		return &cmdenv.ExitError{Status: status, Err: err}
 	}
 	if f.json {
-		if err := show.JSON(a.Err, last); err != nil {
+		if err := show.JSON(env.Err, last); err != nil {
 			return err
 		}
 	}
-	a.Status = status
+	env.Status = status
 	if last.Signal != "" && !tty {
 		stdio.DieBy(syscall.Signal(status - 128))
 	}
 	return nil
 }
 
-func (a *app) launchCommand() *cobra.Command {
+func launchCommand(env *cmdenv.Env) *cobra.Command {
 	f := &commandFlags{}
 	var name, wait, desktopFile string
 	cmd := &cobra.Command{
@@ -141,9 +123,9 @@ status. --desktop-file starts what a .desktop launcher names, without a shell.
 			if err != nil {
 				return err
 			}
-			return a.launch(cmd, f, workspace, argv, name, wait, desktopFile)
+			return launchIn(env, cmd, f, workspace, argv, name, wait, desktopFile)
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	f.register(cmd)
 	cmd.Flags().StringVar(&name, "name", "", "call the app so (default: the program's name)")
@@ -153,7 +135,7 @@ status. --desktop-file starts what a .desktop launcher names, without a shell.
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) launch(cmd *cobra.Command, f *commandFlags, workspace string, argv []string, name, wait, desktopFile string) error {
+func launchIn(env *cmdenv.Env, cmd *cobra.Command, f *commandFlags, workspace string, argv []string, name, wait, desktopFile string) error {
 	if wait != "none" && wait != "exit" {
 		return fmt.Errorf("--wait %q: want none or exit", wait)
 	}
@@ -170,11 +152,11 @@ func (a *app) launch(cmd *cobra.Command, f *commandFlags, workspace string, argv
 	if len(argv) == 0 {
 		return fmt.Errorf("no command given\nhint: %s", cmdline.Usage(cmd))
 	}
-	e, err := target.Named(a.Env, workspace)
+	e, err := target.Named(env, workspace)
 	if err != nil {
 		return err
 	}
-	c, err := f.command(a, e, argv)
+	c, err := f.command(e, argv)
 	if err != nil {
 		return err
 	}
@@ -187,12 +169,12 @@ func (a *app) launch(cmd *cobra.Command, f *commandFlags, workspace string, argv
 		if r, err = e.Call(cmd.Context(), api.Request{Op: api.OpWait, App: r.App.ID}); err != nil {
 			return err
 		}
-		a.Status = r.App.Exit
+		env.Status = r.App.Exit
 	}
 	if f.json {
-		return show.JSON(a.Out, r.App)
+		return show.JSON(env.Out, r.App)
 	}
-	fmt.Fprintf(a.Out, "%s %s\n", r.App.ID, show.OneLine(r.App.Name))
+	fmt.Fprintf(env.Out, "%s %s\n", r.App.ID, show.OneLine(r.App.Name))
 	return nil
 }
 

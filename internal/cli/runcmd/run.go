@@ -1,4 +1,4 @@
-package cli
+package runcmd
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ import (
 	"golang.org/x/term"
 )
 
-func (a *app) runCommand() *cobra.Command {
+func runCommand(env *cmdenv.Env) *cobra.Command {
 	f := &policyflags.Flags{}
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARG...]",
@@ -39,17 +39,17 @@ short forms of this command: carrel claude, see carrel help claude.
   carrel run --publish 5173 --host-port 5432 -- npm run dev
   carrel run --read ~/reference --timeout 10m -- codex exec "explain this"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.start(cmd, f, launch{argv: args, persona: policy.Agent})
+			return startRun(env, cmd, f, launch{argv: args, persona: policy.Agent})
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
 	f.Register(cmd.Flags())
 	f.RegisterNoPrompts(cmd.Flags())
-	policyflags.RegisterCompletions(a.Env, cmd)
+	policyflags.RegisterCompletions(env, cmd)
 	return cmd
 }
 
-func (a *app) shellCommand() *cobra.Command {
+func shellCommand(env *cmdenv.Env) *cobra.Command {
 	f := &policyflags.Flags{}
 	agent := ""
 	cmd := &cobra.Command{
@@ -71,23 +71,23 @@ from then on, in other projects and outside too.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			shell := []string{workspace.UserShell(os.Getenv)}
 			if len(args) == 0 || cmd.ArgsLenAtDash() == 0 {
-				return a.start(cmd, f, launch{argv: append(shell, args...), persona: policy.Human, forAgent: agent})
+				return startRun(env, cmd, f, launch{argv: append(shell, args...), persona: policy.Human, forAgent: agent})
 			}
 			name, rest := args[0], args[1:]
 			if len(rest) > 0 && rest[0] == "--" {
 				rest = rest[1:]
 			}
-			if _, err := a.Ceilings(f.Permissions); err != nil {
+			if _, err := env.Ceilings(f.Permissions); err != nil {
 				return err
 			}
-			tty := show.IsTerminal(a.Out) && term.IsTerminal(int(os.Stdin.Fd()))
-			return a.exec(cmd.Context(), &commandFlags{}, name, append(shell, rest...), tty)
+			tty := show.IsTerminal(env.Out) && term.IsTerminal(int(os.Stdin.Fd()))
+			return execIn(cmd.Context(), env, &commandFlags{}, name, append(shell, rest...), tty)
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
 	f.Register(cmd.Flags())
 	cmd.Flags().StringVar(&agent, "agent", "", "give it what an agent needs: claude, codex, gemini, ...")
-	policyflags.RegisterCompletions(a.Env, cmd)
+	policyflags.RegisterCompletions(env, cmd)
 	return cmd
 }
 
@@ -100,8 +100,8 @@ type launch struct {
 	forAgent string // the agent that the workspace is for, whatever argv is
 }
 
-// start is what they share: prepare, start, tell.
-func (a *app) start(cmd *cobra.Command, f *policyflags.Flags, l launch) error {
+// startRun is what they share: prepare, start, tell.
+func startRun(env *cmdenv.Env, cmd *cobra.Command, f *policyflags.Flags, l launch) error {
 	if len(l.argv) == 0 && f.Preset == "" {
 		return fmt.Errorf("no command given\nhint: carrel run -- COMMAND [ARG...]")
 	}
@@ -109,29 +109,29 @@ func (a *app) start(cmd *cobra.Command, f *policyflags.Flags, l launch) error {
 	if err != nil {
 		return err
 	}
-	under, err := a.Ceilings(f.Permissions)
+	under, err := env.Ceilings(f.Permissions)
 	if err != nil {
 		return err
 	}
 	p, err := workspace.PrepareStart(workspace.Request{
-		Argv: l.argv, Flags: flags, Default: l.persona, Agent: l.agent, For: l.forAgent, Preset: f.Preset, PromptsOff: f.NoPrompts, Ceilings: under, Engine: f.Engine, Size: f.Size, Environ: a.Environ,
+		Argv: l.argv, Flags: flags, Default: l.persona, Agent: l.agent, For: l.forAgent, Preset: f.Preset, PromptsOff: f.NoPrompts, Ceilings: under, Engine: f.Engine, Size: f.Size, Environ: env.Environ,
 	})
 	if err != nil {
 		return err
 	}
-	a.announce(p)
+	announce(env, p)
 	if l.agent != "" {
-		a.offerNoPrompts(p, cmd)
+		offerNoPrompts(env, p, cmd)
 	}
 	r, err := p.Start()
 	if d := (*api.Denial)(nil); errors.As(err, &d) && !f.JSON { // it is told as what ended carrel
 		r.Denials = slices.DeleteFunc(r.Denials, func(told api.Denial) bool { return told.Message == d.Message })
 	}
-	a.tell(p, r, f.JSON)
+	tellResult(env, p, r, f.JSON)
 	if err != nil {
 		return &cmdenv.ExitError{Status: r.Exit, Err: err}
 	}
-	a.Status = r.Exit
+	env.Status = r.Exit
 	if r.Signal != "" {
 		stdio.DieBy(syscall.Signal(r.Exit - 128))
 	}
@@ -140,15 +140,15 @@ func (a *app) start(cmd *cobra.Command, f *policyflags.Flags, l launch) error {
 
 // announce says before the start what the user has to know: it is the last
 // moment before the command owns the screen.
-func (a *app) announce(p *workspace.Prepared) {
+func announce(env *cmdenv.Env, p *workspace.Prepared) {
 	for _, w := range p.Announcements() {
-		fmt.Fprintf(a.Err, "carrel: %s\n", show.Escape(w))
+		fmt.Fprintf(env.Err, "carrel: %s\n", show.Escape(w))
 	}
 }
 
-// tell prints the summary: JSON when asked for, else to a terminal only, and
+// tellResult prints the summary: JSON when asked for, else to a terminal only, and
 // only when there is something to say.
-func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
+func tellResult(env *cmdenv.Env, p *workspace.Prepared, r *api.Result, asJSON bool) {
 	tty := term.IsTerminal(int(os.Stderr.Fd()))
 	if !asJSON && !tty && !p.Lost() && len(r.Denials) == 0 && len(r.Notes) == 0 && len(r.Born) == 0 && len(r.Listed) == 0 && (r.Exit == 0 || len(r.Hidden) == 0) {
 		return
@@ -165,24 +165,24 @@ func (a *app) tell(p *workspace.Prepared, r *api.Result, asJSON bool) {
 	}
 	if asJSON {
 		if out, err := json.Marshal(r); err == nil {
-			fmt.Fprintf(a.Err, "%s\n", show.PlainJSON(out))
+			fmt.Fprintf(env.Err, "%s\n", show.PlainJSON(out))
 		}
 		return
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(a.Err, "carrel: note: %s\n", show.OneLine(n))
+		fmt.Fprintf(env.Err, "carrel: note: %s\n", show.OneLine(n))
 	}
 	for _, l := range r.Links {
-		fmt.Fprintf(a.Err, "carrel: link: %s\n", show.OneLine(l.URL))
+		fmt.Fprintf(env.Err, "carrel: link: %s\n", show.OneLine(l.URL))
 	}
-	a.tellDenials(r)
-	a.tellHidden(r, tty)
-	a.tellSteps(r.Steps)
-	a.tellListed(r, changed.Risky)
+	tellDenials(env, r)
+	tellHidden(env, r, tty)
+	tellSteps(env, r.Steps)
+	tellListed(env, r, changed.Risky)
 }
 
 // tellSteps prints what can be taken back, how, and what cannot.
-func (a *app) tellSteps(steps []api.Step) {
+func tellSteps(env *cmdenv.Env, steps []api.Step) {
 	if len(steps) == 0 {
 		return
 	}
@@ -191,47 +191,47 @@ func (a *app) tellSteps(steps []api.Step) {
 		all.Added, all.Modified, all.Renamed, all.Removed = all.Added+s.Added, all.Modified+s.Modified, all.Renamed+s.Renamed, all.Removed+s.Removed
 		for i, n := range s.NotKept {
 			if i == maxListed {
-				fmt.Fprintf(a.Err, "carrel: step %d: NOT kept: %d more; `carrel show %d` names them all\n", s.Step, len(s.NotKept)-i, s.Step)
+				fmt.Fprintf(env.Err, "carrel: step %d: NOT kept: %d more; `carrel show %d` names them all\n", s.Step, len(s.NotKept)-i, s.Step)
 				break
 			}
-			fmt.Fprintf(a.Err, "carrel: step %d: NOT kept: %s: %s\n", s.Step, show.OneLine(show.QuoteIf(n.Path)), show.OneLine(n.Why))
+			fmt.Fprintf(env.Err, "carrel: step %d: NOT kept: %s: %s\n", s.Step, show.OneLine(show.QuoteIf(n.Path)), show.OneLine(n.Why))
 		}
 	}
 	for _, s := range steps {
 		all.Edited += len(s.Edited)
 		for i, at := range s.Edited {
 			if i == maxListed {
-				fmt.Fprintf(a.Err, "carrel: step %d: %d more of the kind; `carrel show %d` names them all\n", s.Step, len(s.Edited)-i, s.Step)
+				fmt.Fprintf(env.Err, "carrel: step %d: %d more of the kind; `carrel show %d` names them all\n", s.Step, len(s.Edited)-i, s.Step)
 				break
 			}
-			fmt.Fprintf(a.Err, "carrel: step %d: another program wrote %s meanwhile, and the step destroyed that; `carrel show %d` says where it is kept\n", s.Step, show.OneLine(show.QuoteIf(at)), s.Step)
+			fmt.Fprintf(env.Err, "carrel: step %d: another program wrote %s meanwhile, and the step destroyed that; `carrel show %d` says where it is kept\n", s.Step, show.OneLine(show.QuoteIf(at)), s.Step)
 		}
 	}
 	switch first, last := steps[0], steps[len(steps)-1]; {
 	case len(steps) > 1:
-		fmt.Fprintf(a.Err, "carrel: %d steps, %d to %d: %s; `carrel history` lists them\n", len(steps), first.Step, last.Step, stepview.Tally(all))
+		fmt.Fprintf(env.Err, "carrel: %d steps, %d to %d: %s; `carrel history` lists them\n", len(steps), first.Step, last.Step, stepview.Tally(all))
 	case last.Newest:
-		fmt.Fprintf(a.Err, "carrel: step %d: %s; `carrel undo` takes it back\n", last.Step, stepview.Tally(all))
+		fmt.Fprintf(env.Err, "carrel: step %d: %s; `carrel undo` takes it back\n", last.Step, stepview.Tally(all))
 	default: // somebody else made a later one meanwhile
-		fmt.Fprintf(a.Err, "carrel: step %d: %s; `carrel undo --step %d` takes it back\n", last.Step, stepview.Tally(all), last.Step)
+		fmt.Fprintf(env.Err, "carrel: step %d: %s; `carrel undo --step %d` takes it back\n", last.Step, stepview.Tally(all), last.Step)
 	}
 }
 
 // tellListed prints the names to look at before anything outside acts on them.
-func (a *app) tellListed(r *api.Result, risky []string) {
+func tellListed(env *cmdenv.Env, r *api.Result, risky []string) {
 	born := func(name string) bool { return slices.Contains(r.Born, name) }
 	listed := slices.DeleteFunc(slices.Clone(r.Listed), born)
 	for _, name := range listed[:min(len(listed), maxListed)] {
-		fmt.Fprintf(a.Err, "carrel: made or changed inside: %s can make programs outside run code; look at it first\n", show.OneLine(name))
+		fmt.Fprintf(env.Err, "carrel: made or changed inside: %s can make programs outside run code; look at it first\n", show.OneLine(name))
 	}
 	if more := len(listed) - maxListed; more > 0 {
-		fmt.Fprintf(a.Err, "carrel: made or changed inside: %d more of the kind; `carrel run --json` names them all\n", more)
+		fmt.Fprintf(env.Err, "carrel: made or changed inside: %d more of the kind; `carrel run --json` names them all\n", more)
 	}
 	for _, name := range r.Born {
-		fmt.Fprintf(a.Err, "carrel: WARNING: %s was created or replaced inside: programs outside act on it; look at it before you use git, an editor or an agent here\n", show.OneLine(name))
+		fmt.Fprintf(env.Err, "carrel: WARNING: %s was created or replaced inside: programs outside act on it; look at it before you use git, an editor or an agent here\n", show.OneLine(name))
 	}
 	for _, name := range slices.DeleteFunc(slices.Clone(risky), born) {
-		fmt.Fprintf(a.Err, "carrel: look at %s: it can make programs outside run code\n", show.OneLine(name))
+		fmt.Fprintf(env.Err, "carrel: look at %s: it can make programs outside run code\n", show.OneLine(name))
 	}
 }
 

@@ -1,4 +1,4 @@
-package cli
+package runcmd
 
 import (
 	"errors"
@@ -18,8 +18,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// sandboxArg0 is the name under which the program is `carrel sandbox`.
-const sandboxArg0 = "carrel-sandbox"
+// SandboxArg0 is the name under which the program is `carrel sandbox`.
+const SandboxArg0 = "carrel-sandbox"
 
 // sandboxFlags are the flags of sandbox.
 type sandboxFlags struct {
@@ -28,7 +28,7 @@ type sandboxFlags struct {
 	json             bool
 }
 
-func (a *app) sandboxCommand() *cobra.Command {
+func sandboxCommand(env *cmdenv.Env) *cobra.Command {
 	f := &sandboxFlags{}
 	cmd := &cobra.Command{
 		Use:   "sandbox (--policy FILE | --policy-fd N) [--json] -- COMMAND [ARG...]",
@@ -47,7 +47,7 @@ descriptor.
 		Example: `  carrel sandbox --policy policy.json -- make test
   carrel sandbox --policy-fd 3 --result-fd 4 -- ./build 3<policy.json 4>result.json
   carrel-sandbox --policy policy.json -- true`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.sandbox(cmd, f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return sandbox(env, cmd, f, args) },
 	}
 	fs := cmd.Flags()
 	fs.SetInterspersed(false)
@@ -63,22 +63,22 @@ descriptor.
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) sandbox(cmd *cobra.Command, f *sandboxFlags, argv []string) error {
+func sandbox(env *cmdenv.Env, cmd *cobra.Command, f *sandboxFlags, argv []string) error {
 	if len(argv) == 0 || argv[0] == "" {
 		return fmt.Errorf("no command given\nhint: %s", cmdline.Usage(cmd))
 	}
-	tell, err := a.resultTo(cmd, f)
+	tell, err := resultTo(env, cmd, f)
 	if err != nil {
 		return err
 	}
-	if err := a.UnderNoCeiling("carrel sandbox", "carrel run is decided under the ceiling"); err != nil {
+	if err := env.UnderNoCeiling("carrel sandbox", "carrel run is decided under the ceiling"); err != nil {
 		return errors.Join(err, tell(lowlevel.Refused(err)))
 	}
 	p, name, err := f.read(cmd)
 	if err != nil {
 		return errors.Join(err, tell(lowlevel.Refused(err)))
 	}
-	r, err := lowlevel.Run(p, name, argv, a.Environ)
+	r, err := lowlevel.Run(p, name, argv, env.Environ)
 	status := r.Exit
 	if untold := tell(r); untold != nil {
 		status, err = api.ExitOurs, errors.Join(err, fmt.Errorf("telling the result (status %d): %w", r.Exit, untold))
@@ -86,7 +86,7 @@ func (a *app) sandbox(cmd *cobra.Command, f *sandboxFlags, argv []string) error 
 	if err != nil {
 		return &cmdenv.ExitError{Status: status, Err: err}
 	}
-	a.Status = r.Exit
+	env.Status = r.Exit
 	if r.Signal != "" {
 		stdio.DieBy(syscall.Signal(r.Exit - 128))
 	}
@@ -140,7 +140,7 @@ func (f *sandboxFlags) read(cmd *cobra.Command) (*policyfile.Policy, string, err
 
 // resultTo gives what tells the result, and refuses a descriptor that is not
 // open before anything is done.
-func (a *app) resultTo(cmd *cobra.Command, f *sandboxFlags) (func(*lowlevel.Result) error, error) {
+func resultTo(env *cmdenv.Env, cmd *cobra.Command, f *sandboxFlags) (func(*lowlevel.Result) error, error) {
 	var file *os.File
 	if cmd.Flags().Changed("result-fd") {
 		if f.result < 1 || f.result == f.policyFD {
@@ -157,7 +157,7 @@ func (a *app) resultTo(cmd *cobra.Command, f *sandboxFlags) (func(*lowlevel.Resu
 		}
 		line = append(show.PlainJSON(line[:len(line)-1]), '\n')
 		if f.json {
-			_, err = a.Err.Write(line)
+			_, err = env.Err.Write(line)
 		}
 		if file != nil {
 			_, fileErr := file.Write(line)

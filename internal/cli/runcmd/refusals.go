@@ -1,4 +1,4 @@
-package cli
+package runcmd
 
 import (
 	"fmt"
@@ -7,20 +7,21 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/policy"
 	"carrel/internal/show"
 )
 
 // tellDenials prints what was refused, and counts. Hosts that no rule lists are one line
 // together, and so are those that only hear how programs are used.
-func (a *app) tellDenials(r *api.Result) {
+func tellDenials(env *cmdenv.Env, r *api.Result) {
 	var unlisted, usage []string
 	var one api.Denial
 	for _, d := range r.Denials {
 		host, _, _ := strings.Cut(d.Subject, ":")
 		switch {
 		case d.Code != api.CodeNetwork || d.Rule != api.RuleUnlisted:
-			a.tellDenial(d.Message, d.Hint)
+			tellDenial(env, d.Message, d.Hint)
 		case agents.HearsUsage(host):
 			usage = append(usage, d.Subject)
 		default:
@@ -30,38 +31,38 @@ func (a *app) tellDenials(r *api.Result) {
 	switch len(unlisted) {
 	case 0:
 	case 1:
-		a.tellDenial(one.Message, one.Hint)
+		tellDenial(env, one.Message, one.Hint)
 	default:
-		a.tellDenial("not reached, as no rule lists them: "+few(unlisted),
+		tellDenial(env, "not reached, as no rule lists them: "+few(unlisted),
 			"list one: --allow-host NAME:PORT, network.allow_hosts in your configuration, or carrel net allow NAME:PORT while it runs")
 	}
 	if len(usage) > 0 {
-		a.tellDenial("not reached, and nothing needs them: "+few(usage)+" (how programs are used, and their errors)", "")
+		tellDenial(env, "not reached, and nothing needs them: "+few(usage)+" (how programs are used, and their errors)", "")
 	}
 	if r.History == string(policy.HistoryOff) {
-		fmt.Fprintf(a.Err, "carrel: history off: changes were not recorded, and names that a rule protects or denies but that did not exist could be made\n")
+		fmt.Fprintf(env.Err, "carrel: history off: changes were not recorded, and names that a rule protects or denies but that did not exist could be made\n")
 	}
 	denials := show.Count(len(r.Denials), "denial", "denials")
 	switch {
 	case r.Changed != nil && len(r.Steps) == 0 && (*r.Changed > 0 || len(r.Denials) > 0):
-		fmt.Fprintf(a.Err, "carrel: %s, %s\n", show.Count(*r.Changed, "file changed", "files changed"), denials)
+		fmt.Fprintf(env.Err, "carrel: %s, %s\n", show.Count(*r.Changed, "file changed", "files changed"), denials)
 	case len(r.Denials) > 0:
-		fmt.Fprintf(a.Err, "carrel: %s\n", denials)
+		fmt.Fprintf(env.Err, "carrel: %s\n", denials)
 	}
 }
 
-func (a *app) tellDenial(message, hint string) {
-	fmt.Fprintf(a.Err, "carrel: denied: %s\n", show.OneLine(message))
+func tellDenial(env *cmdenv.Env, message, hint string) {
+	fmt.Fprintf(env.Err, "carrel: denied: %s\n", show.OneLine(message))
 	if hint != "" {
-		fmt.Fprintf(a.Err, "carrel:   hint: %s\n", show.OneLine(hint))
+		fmt.Fprintf(env.Err, "carrel:   hint: %s\n", show.OneLine(hint))
 	}
 }
 
 // tellHidden names the secrets that the command could not read: what it wanted of them
 // nobody has seen. A run that ended well tells it on a terminal only.
-func (a *app) tellHidden(r *api.Result, tty bool) {
+func tellHidden(env *cmdenv.Env, r *api.Result, tty bool) {
 	if len(r.Hidden) > 0 && (tty || r.Exit != 0) {
-		fmt.Fprintf(a.Err, "carrel: hidden: %s: secrets; --read FILE shows one\n", show.OneLine(few(r.Hidden)))
+		fmt.Fprintf(env.Err, "carrel: hidden: %s: secrets; --read FILE shows one\n", show.OneLine(few(r.Hidden)))
 	}
 }
 
