@@ -9,6 +9,7 @@ import (
 	"carrel/internal/cli/decisioncmd"
 	"carrel/internal/cli/desktopcmd"
 	"carrel/internal/cli/historycmd"
+	"carrel/internal/cli/namedcmd"
 	"carrel/internal/cli/runcmd"
 
 	"github.com/spf13/cobra"
@@ -21,24 +22,6 @@ func (a *app) commands(name string) []*cobra.Command {
 		return func(env *cmdenv.Env) *cobra.Command { return make(&app{env}) }
 	}
 	table := []cmdenv.Command{
-		{"start", own((*app).startCommand)},
-		{"list", own((*app).listCommand)},
-		{"status", own((*app).statusCommand)},
-		{"apps", own((*app).appsCommand)},
-		{"wait", own((*app).waitCommand)},
-		{"kill", own((*app).killCommand)},
-		{"logs", own((*app).logsCommand)},
-		{"events", own((*app).eventsCommand)},
-		{"control", own((*app).controlCommand)},
-		{"manifest", own((*app).manifestCommand)},
-		{"artifacts", own((*app).artifactsCommand)},
-		{"cleanup", own((*app).cleanupCommand)},
-		{"revoke", own((*app).revokeCommand)},
-		{"ps", own((*app).psCommand)},
-		{"pause", own((*app).pauseCommand)},
-		{"resume", own((*app).resumeCommand)},
-		{"stop", own((*app).stopCommand)},
-		{"connect", own((*app).connectCommand)},
 		{"hooks", own((*app).hooksCommand)},
 		{"agent", own((*app).clientsCommand)},
 		{"mcp", own((*app).mcpCommand)},
@@ -46,7 +29,7 @@ func (a *app) commands(name string) []*cobra.Command {
 		{"doctor", own((*app).doctorCommand)},
 		{"version", own((*app).versionCommand)},
 	}
-	table = slices.Concat(table, historycmd.Commands(), desktopcmd.Commands(), decisioncmd.Commands(), configcmd.Commands(), runcmd.Commands())
+	table = slices.Concat(table, historycmd.Commands(), desktopcmd.Commands(), decisioncmd.Commands(), configcmd.Commands(), runcmd.Commands(), namedcmd.Commands())
 	var all []*cobra.Command
 	for _, c := range table {
 		if c.Name == name {

@@ -1,10 +1,11 @@
-package cli
+package namedcmd
 
 import (
 	"context"
 	"fmt"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/inside"
@@ -14,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) pauseCommand() *cobra.Command {
-	return a.holdCommand(api.OpPause, "Stop every process of a workspace for a while",
+func pauseCommand(env *cmdenv.Env) *cobra.Command {
+	return holdCommand(env, api.OpPause, "Stop every process of a workspace for a while",
 		`Freezes all processes of a running workspace; nothing in it runs until it is
 resumed. Processes that had been stopped already stay so after that. A time
 limit (--timeout) goes on. WORKSPACE is a name, or an
@@ -23,22 +24,22 @@ id of `+"`carrel ps`"+` or its beginning.
 `, "paused")
 }
 
-func (a *app) resumeCommand() *cobra.Command {
-	return a.holdCommand(api.OpResume, "Let a paused workspace go on",
+func resumeCommand(env *cmdenv.Env) *cobra.Command {
+	return holdCommand(env, api.OpResume, "Let a paused workspace go on",
 		`Lets go on what `+"`carrel pause`"+` has stopped, and nothing else. One
 that stays takes a person at a terminal for that. WORKSPACE is a name, or an id of
 `+"`carrel ps`"+` or its beginning.
 `, "resumed")
 }
 
-func (a *app) holdCommand(op, short, long, done string) *cobra.Command {
+func holdCommand(env *cmdenv.Env, op, short, long, done string) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: op + " WORKSPACE", Short: short, Long: long + cmdline.PlainStatus,
 		Example: "  carrel " + op + " 3f2a91c0\n  carrel " + op + " 3f",
 		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := target.Named(a.Env, args[0])
+			e, err := target.Named(env, args[0])
 			if err != nil {
 				return err
 			}
@@ -48,12 +49,12 @@ func (a *app) holdCommand(op, short, long, done string) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return show.JSON(a.Out, held{e.ID, e.Name, done})
+				return show.JSON(env.Out, held{e.ID, e.Name, done})
 			}
-			fmt.Fprintf(a.Out, "%s %s\n", done, target.Called(e))
+			fmt.Fprintf(env.Out, "%s %s\n", done, target.Called(e))
 			return nil
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was done as JSON")
 	return cmdline.ExplainFlagErrors(cmd)
@@ -66,7 +67,7 @@ type held struct {
 	Done string `json:"done"`
 }
 
-func (a *app) stopCommand() *cobra.Command {
+func stopCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "stop [WORKSPACE]",
@@ -81,30 +82,30 @@ beginning; inside a workspace that stays it may be left out.
   carrel stop 3f`,
 		Args: cmdline.AtMostOne("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if target.Inside(a.Env) {
-				return a.holdFromInside(inside.Stop, "stopping")
+			if target.Inside(env) {
+				return holdFromInside(env, inside.Stop, "stopping")
 			}
 			if len(args) == 0 {
 				return fmt.Errorf("%q needs a workspace\nhint: `carrel ps` lists them", cmd.CommandPath())
 			}
-			e, err := target.Named(a.Env, args[0])
+			e, err := target.Named(env, args[0])
 			if err != nil {
 				return err
 			}
 			if err := target.End(cmd.Context(), e); err != nil || !asJSON {
-				return a.ended(e, err)
+				return sayStopped(env, e, err)
 			}
-			return show.JSON(a.Out, held{e.ID, e.Name, "stopped"})
+			return show.JSON(env.Out, held{e.ID, e.Name, "stopped"})
 		},
-		ValidArgsFunction: target.CompleteWorkspace(a.Env),
+		ValidArgsFunction: target.CompleteWorkspace(env),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was done as JSON")
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) ended(e supervisor.Entry, err error) error {
+func sayStopped(env *cmdenv.Env, e supervisor.Entry, err error) error {
 	if err == nil {
-		fmt.Fprintf(a.Out, "stopped %s\n", target.Called(e))
+		fmt.Fprintf(env.Out, "stopped %s\n", target.Called(e))
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package cli
+package namedcmd
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/apiview"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/named"
@@ -16,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) listCommand() *cobra.Command {
+func listCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
@@ -28,18 +29,18 @@ lists everything that runs, also what carrel run has started.
 		Example: "  carrel list\n  carrel list --json",
 		Args:    cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := target.Desks(cmd.Context(), a.Env)
+			list, err := target.Desks(cmd.Context(), env)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return show.JSON(a.Out, show.NotNil(list))
+				return show.JSON(env.Out, show.NotNil(list))
 			}
 			if len(list) == 0 {
-				fmt.Fprintln(a.Out, "no workspace has been started")
+				fmt.Fprintln(env.Out, "no workspace has been started")
 				return nil
 			}
-			apiview.PrintWorkspaces(a.Out, list)
+			apiview.PrintWorkspaces(env.Out, list)
 			return nil
 		},
 	}
@@ -48,59 +49,59 @@ lists everything that runs, also what carrel run has started.
 }
 
 // lookCommand is a command that shows something of one workspace, running or stopped.
-func (a *app) lookCommand(use, short, long, example string, tell func(d api.Desk, asJSON bool) error) *cobra.Command {
+func lookCommand(env *cmdenv.Env, use, short, long, example string, tell func(d api.Desk, asJSON bool) error) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: use + " NAME [flags]", Short: short, Long: long + cmdline.PlainStatus, Example: example, Args: cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := target.Desk(cmd.Context(), a.Env, args[0])
+			d, err := target.Desk(cmd.Context(), env, args[0])
 			if err == nil && use != "status" { // which every caller may have
-				err = target.SameCeiling(a.Env, use, d)
+				err = target.SameCeiling(env, use, d)
 			}
 			if err != nil {
 				return err
 			}
 			return tell(d, asJSON)
 		},
-		ValidArgsFunction: target.CompleteDesk(a.Env),
+		ValidArgsFunction: target.CompleteDesk(env),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) statusCommand() *cobra.Command {
-	return a.lookCommand("status", "Show what a workspace is, what it may, and what runs in it",
+func statusCommand(env *cmdenv.Env) *cobra.Command {
+	return lookCommand(env, "status", "Show what a workspace is, what it may, and what runs in it",
 		"Shows one workspace with its policy, its control, and its apps.\n", "  carrel status dev\n  carrel status dev --json",
 		func(d api.Desk, asJSON bool) error {
 			if asJSON {
-				return show.JSON(a.Out, d)
+				return show.JSON(env.Out, d)
 			}
-			apiview.PrintWorkspace(a.Out, d)
+			apiview.PrintWorkspace(env.Out, d)
 			return nil
 		})
 }
 
-func (a *app) manifestCommand() *cobra.Command {
-	return a.lookCommand("manifest", "Print what is written down of a workspace, as JSON", `Prints the manifest of a workspace: what it was started as, what ran in it, how
+func manifestCommand(env *cmdenv.Env) *cobra.Command {
+	return lookCommand(env, "manifest", "Print what is written down of a workspace, as JSON", `Prints the manifest of a workspace: what it was started as, what ran in it, how
 that ended. It is there after the workspace has stopped, until carrel cleanup.
-`, "  carrel manifest dev", func(d api.Desk, _ bool) error { return show.JSON(a.Out, d) })
+`, "  carrel manifest dev", func(d api.Desk, _ bool) error { return show.JSON(env.Out, d) })
 }
 
-func (a *app) artifactsCommand() *cobra.Command {
-	return a.lookCommand("artifacts", "List the files that a workspace keeps outside", `Lists the files that a workspace keeps in the state directory: manifest, events,
+func artifactsCommand(env *cmdenv.Env) *cobra.Command {
+	return lookCommand(env, "artifacts", "List the files that a workspace keeps outside", `Lists the files that a workspace keeps in the state directory: manifest, events,
 the output of its apps, its supervisor's own log.
-`, "  carrel artifacts dev", func(d api.Desk, asJSON bool) error { return a.printArtifacts(d.Artifact, asJSON) })
+`, "  carrel artifacts dev", func(d api.Desk, asJSON bool) error { return printArtifacts(env, d.Artifact, asJSON) })
 }
 
-func (a *app) printArtifacts(list []api.Artifact, asJSON bool) error {
+func printArtifacts(env *cmdenv.Env, list []api.Artifact, asJSON bool) error {
 	if asJSON {
-		return show.JSON(a.Out, show.NotNil(list))
+		return show.JSON(env.Out, show.NotNil(list))
 	}
-	apiview.PrintArtifacts(a.Out, list)
+	apiview.PrintArtifacts(env.Out, list)
 	return nil
 }
 
-func (a *app) cleanupCommand() *cobra.Command {
+func cleanupCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON, dry bool
 	cmd := &cobra.Command{
 		Use:   "cleanup [NAME] [flags]",
@@ -112,9 +113,9 @@ remembered. What runs is left alone.
 		Example: "  carrel cleanup --dry-run\n  carrel cleanup dev",
 		Args:    cmdline.AtMostOne("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.cleanup(cmd.Context(), args, dry, asJSON)
+			return cleanUp(cmd.Context(), env, args, dry, asJSON)
 		},
-		ValidArgsFunction: target.CompleteDesk(a.Env),
+		ValidArgsFunction: target.CompleteDesk(env),
 	}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
@@ -128,8 +129,8 @@ type swept struct {
 	Removed []api.Artifact `json:"removed"`
 }
 
-func (a *app) cleanup(ctx context.Context, args []string, dry, asJSON bool) error {
-	list, err := target.Desks(ctx, a.Env) // sweeps the registry of the dead, too
+func cleanUp(ctx context.Context, env *cmdenv.Env, args []string, dry, asJSON bool) error {
+	list, err := target.Desks(ctx, env) // sweeps the registry of the dead, too
 	if err != nil {
 		return err
 	}
@@ -141,9 +142,9 @@ func (a *app) cleanup(ctx context.Context, args []string, dry, asJSON bool) erro
 		one := swept{Name: d.Name}
 		if d.State != api.StateStopped {
 			one.Skipped = "it runs"
-		} else if why := target.SameCeiling(a.Env, "cleanup", d); why != nil {
+		} else if why := target.SameCeiling(env, "cleanup", d); why != nil {
 			one.Skipped = why.Error()
-		} else if one.Removed, err = named.Sweep(workspace.StatePath(a.Getenv), d.Name, dry, false); err != nil {
+		} else if one.Removed, err = named.Sweep(workspace.StatePath(env.Getenv), d.Name, dry, false); err != nil {
 			one.Skipped = err.Error()
 		}
 		one.Removed = show.NotNil(one.Removed)
@@ -153,7 +154,7 @@ func (a *app) cleanup(ctx context.Context, args []string, dry, asJSON bool) erro
 		return fmt.Errorf("no workspace %q\nhint: `carrel list` names them", args[0])
 	}
 	if asJSON {
-		return show.JSON(a.Out, show.NotNil(out))
+		return show.JSON(env.Out, show.NotNil(out))
 	}
 	verb := "removed"
 	if dry {
@@ -161,18 +162,18 @@ func (a *app) cleanup(ctx context.Context, args []string, dry, asJSON bool) erro
 	}
 	for _, s := range out {
 		if s.Skipped != "" {
-			fmt.Fprintf(a.Out, "left %s: %s\n", s.Name, show.OneLine(s.Skipped))
+			fmt.Fprintf(env.Out, "left %s: %s\n", s.Name, show.OneLine(s.Skipped))
 			continue
 		}
-		fmt.Fprintf(a.Out, "%s %s: %s\n", verb, s.Name, show.Count(len(s.Removed), "file", "files"))
+		fmt.Fprintf(env.Out, "%s %s: %s\n", verb, s.Name, show.Count(len(s.Removed), "file", "files"))
 	}
 	if len(out) == 0 {
-		fmt.Fprintln(a.Out, "nothing is left")
+		fmt.Fprintln(env.Out, "nothing is left")
 	}
 	return nil
 }
 
-func (a *app) revokeCommand() *cobra.Command {
+func revokeCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "revoke NAME [flags]",
@@ -183,13 +184,13 @@ does. The history of the project stays.
 		Example: "  carrel revoke dev",
 		Args:    cmdline.OneArg("a workspace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, ok, err := target.WholeName(a.Env, args[0])
+			e, ok, err := target.WholeName(env, args[0])
 			if err != nil {
 				return err
 			}
 			var removed []api.Artifact
-			if d, err := named.Read(workspace.StatePath(a.Getenv), args[0]); err == nil {
-				if err := target.SameCeiling(a.Env, "revoke", d); err != nil {
+			if d, err := named.Read(workspace.StatePath(env.Getenv), args[0]); err == nil {
+				if err := target.SameCeiling(env, "revoke", d); err != nil {
 					return err
 				}
 			}
@@ -199,7 +200,7 @@ does. The history of the project stays.
 				}
 			}
 			for end := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
-				removed, err = named.Sweep(workspace.StatePath(a.Getenv), args[0], false, false)
+				removed, err = named.Sweep(workspace.StatePath(env.Getenv), args[0], false, false)
 				if err == nil || time.Now().After(end) {
 					break
 				}
@@ -208,12 +209,12 @@ does. The history of the project stays.
 				return err
 			}
 			if asJSON {
-				return show.JSON(a.Out, swept{Name: args[0], Removed: show.NotNil(removed)})
+				return show.JSON(env.Out, swept{Name: args[0], Removed: show.NotNil(removed)})
 			}
-			fmt.Fprintf(a.Out, "removed %s: %s\n", args[0], show.Count(len(removed), "file", "files"))
+			fmt.Fprintf(env.Out, "removed %s: %s\n", args[0], show.Count(len(removed), "file", "files"))
 			return nil
 		},
-		ValidArgsFunction: target.CompleteDesk(a.Env),
+		ValidArgsFunction: target.CompleteDesk(env),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was removed as JSON")
 	return cmdline.ExplainFlagErrors(cmd)

@@ -1,4 +1,4 @@
-package cli
+package namedcmd
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/apiview"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/show"
@@ -15,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) psCommand() *cobra.Command {
+func psCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "ps [flags]",
@@ -27,26 +28,26 @@ which ports are published (inside, or inside:host), the command and the project.
 		Example: `  carrel ps
   carrel ps --json`,
 		Args: cmdline.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.ps(cmd.Context(), asJSON) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return listRunning(cmd.Context(), env, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) ps(ctx context.Context, asJSON bool) error {
-	entries, err := target.Running(a.Env)
+func listRunning(ctx context.Context, env *cmdenv.Env, asJSON bool) error {
+	entries, err := target.Running(env)
 	if err != nil {
 		return err
 	}
 	list := statuses(ctx, entries)
 	if asJSON {
-		return show.JSON(a.Out, show.NotNil(list))
+		return show.JSON(env.Out, show.NotNil(list))
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(a.Out, "no workspace is running")
+		fmt.Fprintln(env.Out, "no workspace is running")
 		return nil
 	}
-	apiview.PrintRunning(a.Out, list)
+	apiview.PrintRunning(env.Out, list)
 	return nil
 }
 

@@ -1,8 +1,9 @@
-package cli
+package namedcmd
 
 import (
 	"fmt"
 
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/inside"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // connectCommand is for programs inside that speak to a host by a pair of pipes.
-func (a *app) connectCommand() *cobra.Command {
+func connectCommand(env *cmdenv.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "connect HOST PORT",
 		Short: "Inside a workspace: join standard input and output with a host",
@@ -29,7 +30,7 @@ addresses, and for the reason of a refusal.
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return inside.Connect(args[0], args[1], a.In, a.Out)
+			return inside.Connect(args[0], args[1], env.In, env.Out)
 		},
 	}
 	return cmdline.ExplainFlagErrors(cmd)

@@ -1,10 +1,11 @@
-package cli
+package namedcmd
 
 import (
 	"context"
 	"fmt"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
 	"carrel/internal/inside"
@@ -15,7 +16,7 @@ import (
 
 var controlWords = []string{api.ControlActive, api.ControlReadOnly, api.ControlTakeover, api.ControlPaused}
 
-func (a *app) controlCommand() *cobra.Command {
+func controlCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON, ask bool
 	var reason string
 	cmd := &cobra.Command{
@@ -48,19 +49,19 @@ the id is printed, carrel approvals ID says what became of it.
 				req.Mode = args[1]
 			}
 			if !ask {
-				return a.control(cmd.Context(), args[0], req, asJSON)
+				return changeControl(cmd.Context(), env, args[0], req, asJSON)
 			}
 			if req.Mode == "" {
 				return fmt.Errorf("--ask needs a mode to ask for\nhint: %s", cmdline.Usage(cmd))
 			}
 			req.Op = api.OpAsk
-			return a.askControl(cmd.Context(), args[0], req, asJSON)
+			return askControl(cmd.Context(), env, args[0], req, asJSON)
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
 				return controlWords, cobra.ShellCompDirectiveNoFileComp
 			}
-			return target.CompleteWorkspace(a.Env)(cmd, args, word)
+			return target.CompleteWorkspace(env)(cmd, args, word)
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "say why; it is shown to whoever is refused")
@@ -69,11 +70,11 @@ the id is printed, carrel approvals ID says what became of it.
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) control(ctx context.Context, name string, req api.Request, asJSON bool) error {
-	e, err := target.Named(a.Env, name)
+func changeControl(ctx context.Context, env *cmdenv.Env, name string, req api.Request, asJSON bool) error {
+	e, err := target.Named(env, name)
 	if err != nil {
-		if req.Mode != "" && target.Inside(a.Env) {
-			return a.holdFromInside(func() error { return inside.Control(req.Mode) }, req.Mode)
+		if req.Mode != "" && target.Inside(env) {
+			return holdFromInside(env, func() error { return inside.Control(req.Mode) }, req.Mode)
 		}
 		return err
 	}
@@ -84,18 +85,18 @@ func (a *app) control(ctx context.Context, name string, req api.Request, asJSON 
 		return err
 	}
 	if asJSON {
-		return show.JSON(a.Out, r.Control)
+		return show.JSON(env.Out, r.Control)
 	}
-	fmt.Fprintf(a.Out, "%s %s\n", name, r.Control.Mode)
-	if req.Mode == api.ControlTakeover && show.IsTerminal(a.Err) {
-		fmt.Fprintf(a.Err, "carrel: you have taken over: what is typed there can be seen by the programs of the workspace; `carrel control %s active` hands back\n", name)
+	fmt.Fprintf(env.Out, "%s %s\n", name, r.Control.Mode)
+	if req.Mode == api.ControlTakeover && show.IsTerminal(env.Err) {
+		fmt.Fprintf(env.Err, "carrel: you have taken over: what is typed there can be seen by the programs of the workspace; `carrel control %s active` hands back\n", name)
 	}
 	return nil
 }
 
 // askControl files a change of the control for a person.
-func (a *app) askControl(ctx context.Context, name string, req api.Request, asJSON bool) error {
-	e, err := target.Named(a.Env, name)
+func askControl(ctx context.Context, env *cmdenv.Env, name string, req api.Request, asJSON bool) error {
+	e, err := target.Named(env, name)
 	if err != nil {
 		return err
 	}
@@ -104,22 +105,22 @@ func (a *app) askControl(ctx context.Context, name string, req api.Request, asJS
 	case err != nil:
 		return err
 	case r.Approval == nil && asJSON: // it is that already
-		return show.JSON(a.Out, r.Control)
+		return show.JSON(env.Out, r.Control)
 	case r.Approval == nil:
-		fmt.Fprintf(a.Out, "%s %s\n", name, r.Control.Mode)
+		fmt.Fprintf(env.Out, "%s %s\n", name, r.Control.Mode)
 	case asJSON:
-		return show.JSON(a.Out, r.Approval)
+		return show.JSON(env.Out, r.Approval)
 	default:
-		fmt.Fprintf(a.Out, "%s waits: a person types `carrel approve %s`\n", r.Approval.ID, r.Approval.ID)
+		fmt.Fprintf(env.Out, "%s waits: a person types `carrel approve %s`\n", r.Approval.ID, r.Approval.ID)
 	}
 	return nil
 }
 
 // holdFromInside asks the supervisor of the workspace that this process is in.
-func (a *app) holdFromInside(ask func() error, done string) error {
+func holdFromInside(env *cmdenv.Env, ask func() error, done string) error {
 	if err := ask(); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.Out, done)
+	fmt.Fprintln(env.Out, done)
 	return nil
 }

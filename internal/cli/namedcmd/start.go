@@ -1,4 +1,4 @@
-package cli
+package namedcmd
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/policyflags"
 	"carrel/internal/cli/target"
 	"carrel/internal/cmdline"
@@ -30,7 +31,7 @@ type startFlags struct {
 	owner                   int
 }
 
-func (a *app) startCommand() *cobra.Command {
+func startCommand(env *cmdenv.Env) *cobra.Command {
 	f := &startFlags{}
 	cmd := &cobra.Command{
 		Use:   "start [NAME] [flags]",
@@ -49,7 +50,7 @@ and its hosts. A profile says all of this, and what to start, in a file.
   carrel start dev --profile project-dev --purpose "the search page"
   carrel start fix --agent claude && carrel exec fix -- claude`,
 		Args: cmdline.AtMostOne("a name"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.startDesk(cmd, f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return startDesk(env, cmd, f, args) },
 	}
 	f.Register(cmd.Flags())
 	f.RegisterNoPrompts(cmd.Flags())
@@ -59,7 +60,7 @@ and its hosts. A profile says all of this, and what to start, in a file.
 	cmd.Flags().Lookup("json").Usage = "print what was started as JSON"
 	cmd.Flags().IntVar(&f.owner, "ends-with", 0, "end when this process of yours does")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "decide, say what it would be, and start nothing")
-	policyflags.RegisterCompletions(a.Env, cmd)
+	policyflags.RegisterCompletions(env, cmd)
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
@@ -69,33 +70,33 @@ type started struct {
 	Already bool `json:"already_running"`
 }
 
-func (a *app) startDesk(cmd *cobra.Command, f *startFlags, args []string) error {
+func startDesk(env *cmdenv.Env, cmd *cobra.Command, f *startFlags, args []string) error {
 	if err := named.CheckPurpose(f.purpose); err != nil {
 		return err
 	}
-	req, err := f.deskRequest(a, cmd)
+	req, err := f.deskRequest(env, cmd)
 	if err != nil {
 		return err
 	}
-	if a.Supervises {
-		return a.serveDesk(req, f, args)
+	if env.Supervises {
+		return serveDesk(env, req, f, args)
 	}
-	name, err := a.deskName(args, f.profile)
+	name, err := deskName(env, args, f.profile)
 	if err != nil {
 		return err
 	}
 	if f.dryRun {
-		return a.wouldStart(req, name, f)
+		return wouldStart(env, req, name, f)
 	}
 	for end := time.Now().Add(raceTime); ; {
-		if e, ok, err := target.WholeName(a.Env, name); err != nil {
+		if e, ok, err := target.WholeName(env, name); err != nil {
 			return err
 		} else if ok {
-			return a.adopt(cmd.Context(), e, req, f)
+			return adopt(cmd.Context(), env, e, req, f)
 		}
-		ready, err := workspace.StartDesk(a.Args, req.Ceilings, func(text string) { fmt.Fprintf(a.Err, "carrel: %s\n", show.OneLine(text)) })
+		ready, err := workspace.StartDesk(env.Args, req.Ceilings, func(text string) { fmt.Fprintf(env.Err, "carrel: %s\n", show.OneLine(text)) })
 		if err == nil {
-			return a.tellStarted(started{Ready: ready}, f.JSON)
+			return tellStarted(env, started{Ready: ready}, f.JSON)
 		}
 		if !errors.Is(err, named.ErrTaken) {
 			return err
@@ -112,13 +113,13 @@ const raceTime = 20 * time.Second
 
 // deskName is the name that was given, or the project's: a profile may be for another
 // one than where we are.
-func (a *app) deskName(args []string, saved string) (string, error) {
+func deskName(env *cmdenv.Env, args []string, saved string) (string, error) {
 	if len(args) == 1 {
 		return args[0], named.CheckName(args[0])
 	}
 	cwd := ""
 	if saved != "" {
-		p, err := profile.Load(profile.Dir(a.Getenv), saved)
+		p, err := profile.Load(profile.Dir(env.Getenv), saved)
 		if err != nil {
 			return "", err
 		}
@@ -126,24 +127,24 @@ func (a *app) deskName(args []string, saved string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if p, err = p.At(a.Getenv("HOME"), here); err != nil {
+		if p, err = p.At(env.Getenv("HOME"), here); err != nil {
 			return "", err
 		}
 		cwd = p.Cwd
 	}
-	project, err := workspace.ProjectOf(cwd, a.Getenv)
+	project, err := workspace.ProjectOf(cwd, env.Getenv)
 	return named.NameFor(project), err
 }
 
-func (f *startFlags) deskRequest(a *app, cmd *cobra.Command) (workspace.Request, error) {
+func (f *startFlags) deskRequest(env *cmdenv.Env, cmd *cobra.Command) (workspace.Request, error) {
 	flags, err := f.Request(cmd)
-	req := workspace.Request{Flags: flags, Default: policy.Agent, Preset: f.Preset, PromptsOff: f.NoPrompts, Engine: f.Engine, Size: f.Size, Environ: a.Environ, Profile: f.profile}
+	req := workspace.Request{Flags: flags, Default: policy.Agent, Preset: f.Preset, PromptsOff: f.NoPrompts, Engine: f.Engine, Size: f.Size, Environ: env.Environ, Profile: f.profile}
 	if f.agent != "" {
 		req.Argv = []string{f.agent}
 	}
 	req.Stays = true
 	if err == nil {
-		req.Ceilings, err = a.Ceilings(f.Permissions)
+		req.Ceilings, err = env.Ceilings(f.Permissions)
 	}
 	return req, err
 }
@@ -157,12 +158,12 @@ func (f *startFlags) knownAgent(p *workspace.Prepared) error {
 }
 
 // serveDesk is the supervisor's own part.
-func (a *app) serveDesk(req workspace.Request, f *startFlags, args []string) error {
+func serveDesk(env *cmdenv.Env, req workspace.Request, f *startFlags, args []string) error {
 	tell := workspace.NewReporter()
 	if tell == nil {
 		return fmt.Errorf("%s is started by `carrel start`, not by hand", workspace.DeskArg0)
 	}
-	name, err := a.deskName(args, f.profile)
+	name, err := deskName(env, args, f.profile)
 	var p *workspace.Prepared
 	if err == nil {
 		p, err = workspace.PrepareStart(req)
@@ -182,7 +183,7 @@ func (a *app) serveDesk(req workspace.Request, f *startFlags, args []string) err
 }
 
 // adopt uses a workspace that runs already, if it is what was asked for.
-func (a *app) adopt(ctx context.Context, e supervisor.Entry, req workspace.Request, f *startFlags) error {
+func adopt(ctx context.Context, env *cmdenv.Env, e supervisor.Entry, req workspace.Request, f *startFlags) error {
 	p, err := workspace.Prepare(req)
 	if err == nil {
 		err = f.knownAgent(p)
@@ -214,31 +215,31 @@ func (a *app) adopt(ctx context.Context, e supervisor.Entry, req workspace.Reque
 	if p.NoWalls() {
 		again.Announcements = p.Announcements()
 	}
-	return a.tellStarted(started{Ready: again, Already: true}, f.JSON)
+	return tellStarted(env, started{Ready: again, Already: true}, f.JSON)
 }
 
-func (a *app) tellStarted(s started, asJSON bool) error {
+func tellStarted(env *cmdenv.Env, s started, asJSON bool) error {
 	if !asJSON || s.Status.Backend != "" {
 		for _, w := range s.Announcements {
-			fmt.Fprintf(a.Err, "carrel: %s\n", show.OneLine(w))
+			fmt.Fprintf(env.Err, "carrel: %s\n", show.OneLine(w))
 		}
 	}
 	if asJSON {
-		if err := show.JSON(a.Out, s); err != nil {
+		if err := show.JSON(env.Out, s); err != nil {
 			return err
 		}
 		return setupFailed(s)
 	}
 	for _, n := range s.Notes {
-		fmt.Fprintf(a.Err, "carrel: note: %s\n", show.OneLine(n))
+		fmt.Fprintf(env.Err, "carrel: note: %s\n", show.OneLine(n))
 	}
 	verb := "started"
 	if s.Already {
 		verb = "running already:"
 	}
-	fmt.Fprintf(a.Out, "%s %s\n", verb, s.Status.Name)
+	fmt.Fprintf(env.Out, "%s %s\n", verb, s.Status.Name)
 	if c := s.Status.Control; c != nil && c.Mode != api.ControlActive {
-		fmt.Fprintf(a.Err, "carrel: it is under control %s (%s)\n", c.Mode, show.OneLine(strings.TrimSpace(c.By+" "+c.Reason)))
+		fmt.Fprintf(env.Err, "carrel: it is under control %s (%s)\n", c.Mode, show.OneLine(strings.TrimSpace(c.By+" "+c.Reason)))
 	}
 	return setupFailed(s)
 }
@@ -251,7 +252,7 @@ func setupFailed(s started) error {
 }
 
 // wouldStart says what a workspace would be.
-func (a *app) wouldStart(req workspace.Request, name string, f *startFlags) error {
+func wouldStart(env *cmdenv.Env, req workspace.Request, name string, f *startFlags) error {
 	p, err := workspace.Prepare(req)
 	if err == nil {
 		err = f.knownAgent(p)
@@ -263,13 +264,13 @@ func (a *app) wouldStart(req workspace.Request, name string, f *startFlags) erro
 		return err
 	}
 	if f.JSON {
-		return show.JSON(a.Out, api.Desk{Manifest: api.Manifest{Name: name}, State: "would start", Policy: p.Decided(), Digest: p.Digest(), Profile: req.Profile, Apps: []api.App{}})
+		return show.JSON(env.Out, api.Desk{Manifest: api.Manifest{Name: name}, State: "would start", Policy: p.Decided(), Digest: p.Digest(), Profile: req.Profile, Apps: []api.App{}})
 	}
-	fmt.Fprintf(a.Out, "would start %s\n", name)
+	fmt.Fprintf(env.Out, "would start %s\n", name)
 	t := &show.Table{}
 	for _, d := range p.Decided() {
 		t.Row(d.Dimension, show.QuoteIf(d.Value), d.Source)
 	}
-	t.Print(a.Out, "  ")
+	t.Print(env.Out, "  ")
 	return nil
 }

@@ -1,4 +1,4 @@
-package cli
+package namedcmd
 
 import (
 	"context"
@@ -20,30 +20,30 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) appsCommand() *cobra.Command {
-	return a.lookCommand("apps", "List what was started in a workspace",
+func appsCommand(env *cmdenv.Env) *cobra.Command {
+	return lookCommand(env, "apps", "List what was started in a workspace",
 		"Lists the commands that were started in a workspace, also after it has stopped.\n", "  carrel apps dev\n  carrel apps dev --json",
 		func(d api.Desk, asJSON bool) error {
 			switch {
 			case asJSON:
-				return show.JSON(a.Out, show.NotNil(d.Apps))
+				return show.JSON(env.Out, show.NotNil(d.Apps))
 			case len(d.Apps) == 0:
-				fmt.Fprintln(a.Out, "nothing was started")
+				fmt.Fprintln(env.Out, "nothing was started")
 			default:
-				apiview.PrintApps(a.Out, "", d.Apps)
+				apiview.PrintApps(env.Out, "", d.Apps)
 			}
 			return nil
 		})
 }
 
 // appCommand is a request about one app that is answered with what it is then.
-func (a *app) appCommand(op, short, long, example string, limit bool, tell func(api.App)) *cobra.Command {
+func appCommand(env *cmdenv.Env, op, short, long, example string, limit bool, tell func(api.App)) *cobra.Command {
 	var asJSON bool
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use: op + " NAME APP [flags]", Short: short, Long: long, Example: example, Args: cmdline.TwoArgs("an app"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := target.Named(a.Env, args[0])
+			e, err := target.Named(env, args[0])
 			if err != nil {
 				return err
 			}
@@ -61,16 +61,16 @@ func (a *app) appCommand(op, short, long, example string, limit bool, tell func(
 				return err
 			}
 			if asJSON {
-				err = show.JSON(a.Out, r.App)
+				err = show.JSON(env.Out, r.App)
 			} else {
 				tell(*r.App)
 			}
 			if op == api.OpWait {
-				a.Status = r.App.Exit
+				env.Status = r.App.Exit
 			}
 			return err
 		},
-		ValidArgsFunction: target.CompleteApp(a.Env),
+		ValidArgsFunction: target.CompleteApp(env),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the app as JSON")
 	if limit {
@@ -79,22 +79,22 @@ func (a *app) appCommand(op, short, long, example string, limit bool, tell func(
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) waitCommand() *cobra.Command {
-	return a.appCommand(api.OpWait, "Wait for the end of an app", `Waits until an app has ended, and ends with its status.
+func waitCommand(env *cmdenv.Env) *cobra.Command {
+	return appCommand(env, api.OpWait, "Wait for the end of an app", `Waits until an app has ended, and ends with its status.
 `+cmdline.CommandStatus, "  carrel wait dev server\n  carrel wait dev 3f2a91c0 --timeout 5m", true, func(one api.App) {
-		fmt.Fprintf(a.Out, "%s %s: %s\n", one.ID, show.OneLine(one.Name), apiview.AppState(one))
+		fmt.Fprintf(env.Out, "%s %s: %s\n", one.ID, show.OneLine(one.Name), apiview.AppState(one))
 	})
 }
 
-func (a *app) killCommand() *cobra.Command {
-	return a.appCommand(api.OpKill, "End an app, and all that it has started", `Asks an app and everything that it has started to end, as SIGTERM does, and after five
+func killCommand(env *cmdenv.Env) *cobra.Command {
+	return appCommand(env, api.OpKill, "End an app, and all that it has started", `Asks an app and everything that it has started to end, as SIGTERM does, and after five
 seconds makes them: also what has left its session or its parents.
 `+cmdline.PlainStatus, "  carrel kill dev server", false, func(one api.App) {
-		fmt.Fprintf(a.Out, "ended %s %s\n", one.ID, show.OneLine(one.Name))
+		fmt.Fprintf(env.Out, "ended %s %s\n", one.ID, show.OneLine(one.Name))
 	})
 }
 
-func (a *app) logsCommand() *cobra.Command {
+func logsCommand(env *cmdenv.Env) *cobra.Command {
 	req := api.Request{Op: api.OpLogs}
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -106,9 +106,9 @@ is escaped. The newest 8 MiB of each are kept, also after the workspace has stop
 ` + cmdline.PlainStatus,
 		Example: "  carrel logs dev server --tail 4096\n  carrel logs dev server --follow --stream stderr",
 		Args:    cmdline.TwoArgs("an app"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.logs(cmd.Context(), args, req, asJSON) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return printLogs(cmd.Context(), env, args, req, asJSON) },
 
-		ValidArgsFunction: target.CompleteApp(a.Env),
+		ValidArgsFunction: target.CompleteApp(env),
 	}
 	cmd.Flags().BoolVarP(&req.Follow, "follow", "f", false, "go on until the app ends")
 	cmd.Flags().StringVar(&req.Stream, "stream", "", "only stdout or stderr")
@@ -119,29 +119,29 @@ is escaped. The newest 8 MiB of each are kept, also after the workspace has stop
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) logs(ctx context.Context, args []string, req api.Request, asJSON bool) error {
+func printLogs(ctx context.Context, env *cmdenv.Env, args []string, req api.Request, asJSON bool) error {
 	tell := func(o *api.Output) error {
 		if asJSON {
-			return show.Line(a.Out, o)
+			return show.Line(env.Out, o)
 		}
-		to := a.Out
+		to := env.Out
 		if o.Stream == api.StreamStderr {
-			to = a.Err
+			to = env.Err
 		}
 		if o.Lost > 0 {
-			fmt.Fprintf(a.Err, "carrel: %d bytes before this are kept no more\n", o.Lost)
+			fmt.Fprintf(env.Err, "carrel: %d bytes before this are kept no more\n", o.Lost)
 		}
 		return writeSafely(to, o.Data)
 	}
-	e, ok, err := target.WholeName(a.Env, args[0])
+	e, ok, err := target.WholeName(env, args[0])
 	if err != nil {
 		return err
 	}
 	if !ok {
-		if err := target.StoppedSame(a.Env, "logs", args[0]); err != nil {
+		if err := target.StoppedSame(env, "logs", args[0]); err != nil {
 			return err
 		}
-		return named.Logs(ctx, workspace.StatePath(a.Getenv), args[0], args[1], req, tell)
+		return named.Logs(ctx, workspace.StatePath(env.Getenv), args[0], args[1], req, tell)
 	}
 	req.App = args[1]
 	return e.Stream(ctx, req, func(r api.Reply) error {
@@ -162,7 +162,7 @@ func writeSafely(to io.Writer, b []byte) error {
 	return err
 }
 
-func (a *app) eventsCommand() *cobra.Command {
+func eventsCommand(env *cmdenv.Env) *cobra.Command {
 	req := api.Request{Op: api.OpEvents}
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -174,9 +174,11 @@ are never among them, only sizes. They are there after the workspace has stopped
 ` + cmdline.PlainStatus,
 		Example: "  carrel events dev --since 120\n  carrel events dev --follow --json",
 		Args:    cmdline.OneArg("a workspace"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.events(cmd.Context(), args[0], req, asJSON) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return printEvents(cmd.Context(), env, args[0], req, asJSON)
+		},
 
-		ValidArgsFunction: target.CompleteDesk(a.Env),
+		ValidArgsFunction: target.CompleteDesk(env),
 	}
 	cmd.Flags().BoolVarP(&req.Follow, "follow", "f", false, "go on with what happens")
 	cmd.Flags().Uint64Var(&req.Since, "since", 0, "only those after this number")
@@ -184,23 +186,23 @@ are never among them, only sizes. They are there after the workspace has stopped
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) events(ctx context.Context, name string, req api.Request, asJSON bool) error {
+func printEvents(ctx context.Context, env *cmdenv.Env, name string, req api.Request, asJSON bool) error {
 	tell := func(e api.Event) error {
 		if asJSON {
-			return show.Line(a.Out, e)
+			return show.Line(env.Out, e)
 		}
-		_, err := fmt.Fprintln(a.Out, apiview.EventText(e))
+		_, err := fmt.Fprintln(env.Out, apiview.EventText(e))
 		return err
 	}
-	e, ok, err := target.WholeName(a.Env, name)
+	e, ok, err := target.WholeName(env, name)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		if err := target.StoppedSame(a.Env, "events", name); err != nil {
+		if err := target.StoppedSame(env, "events", name); err != nil {
 			return err
 		}
-		return named.Events(workspace.StatePath(a.Getenv), name, req.Since, tell)
+		return named.Events(workspace.StatePath(env.Getenv), name, req.Since, tell)
 	}
 	return streamEvents(ctx, e, req, tell)
 }
