@@ -1,6 +1,7 @@
-// Package cli is the command line: one file per command. It turns flags into
-// requests and prints results; it has no logic of its own. What is allowed is
-// decided in package policy, what is done is done by package workspace.
+// Package cli is the program. It finds out which of its faces is wanted, puts the tree of
+// commands together from the packages below it, and turns an error into a message and an
+// exit status. Each group of commands is a package of its own, with a table of what it has;
+// what all of them are given is in package cmdenv.
 //
 // Exit statuses follow docker(1) and env(1): 125 when carrel itself refuses or
 // goes wrong, 126 when the command cannot be run, 127 when it is not found,
@@ -52,41 +53,38 @@ func Main(argv []string) int {
 	}
 	// Most runs end before a collection would pay.
 	debug.SetGCPercent(400)
-	a := &app{&cmdenv.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}}
+	env := &cmdenv.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}
 	args := argv[min(1, len(argv)):]
 	if len(argv) > 0 && filepath.Base(argv[0]) == runcmd.SandboxArg0 {
 		args = append([]string{"sandbox"}, args...)
 	}
-	a.ForProgram = len(argv) > 0 && argv[0] == tools.Arg0
+	env.ForProgram = len(argv) > 0 && argv[0] == tools.Arg0
 	var err error
-	if args, err = a.CutCeiling(args); err != nil {
-		return a.fail(err)
+	if args, err = env.CutCeiling(args); err != nil {
+		return fail(env, err)
 	}
-	a.Args, a.Supervises = args, len(argv) > 0 && workspace.IsDesk(argv[0])
-	root := a.root(args)
+	env.Args, env.Supervises = args, len(argv) > 0 && workspace.IsDesk(argv[0])
+	root := newRoot(env, args)
 	root.SetArgs(args)
 	if err := root.Execute(); err != nil {
-		return a.fail(err)
+		return fail(env, err)
 	}
-	return a.Status
+	return env.Status
 }
 
-// app makes the commands of one start of the program.
-type app struct{ *cmdenv.Env }
-
 // fail prints an error and gives its exit status.
-func (a *app) fail(err error) int {
+func fail(env *cmdenv.Env, err error) int {
 	status := api.ExitOurs
 	var e *cmdenv.ExitError
 	if errors.As(err, &e) {
 		status = e.Status
 	}
-	if a.ForProgram {
+	if env.ForProgram {
 		line, _ := json.Marshal(problemOf(err))
-		fmt.Fprintf(a.Err, "%s\n", line)
+		fmt.Fprintf(env.Err, "%s\n", line)
 		return status
 	}
-	fmt.Fprintf(a.Err, "carrel: %s\n", show.Escape(err.Error()))
+	fmt.Fprintf(env.Err, "carrel: %s\n", show.Escape(err.Error()))
 	return status
 }
 
@@ -104,8 +102,8 @@ func problemOf(err error) *api.Denial {
 	return &api.Denial{Code: tools.CodeFailed, Message: message, Hint: hint}
 }
 
-// root makes the program's commands, as many as these arguments need.
-func (a *app) root(args []string) *cobra.Command {
+// newRoot makes the program's commands, as many as these arguments need.
+func newRoot(env *cmdenv.Env, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "carrel",
 		Short:         "Run AI coding agents, or any command, behind walls",
@@ -129,21 +127,21 @@ carrel permissions.`,
 	}
 	root.Flags().String(strings.TrimPrefix(cmdline.PermissionsFlag, "--"), "", "before any command: a ceiling file, which all that the command does is held to")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
-		if !a.NamedCeiling() {
+		if !env.NamedCeiling() {
 			return nil
 		}
-		_, err := a.Session() // a ceiling that cannot be read lets nothing start
+		_, err := env.Session() // a ceiling that cannot be read lets nothing start
 		return err
 	}
-	root.SetIn(a.In)
-	root.SetOut(a.Out)
-	root.SetErr(a.Err)
+	root.SetIn(env.In)
+	root.SetOut(env.Out)
+	root.SetErr(env.Err)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	name := ""
 	if len(args) > 0 {
 		name = args[0]
 	}
-	root.AddCommand(a.commands(name)...)
+	root.AddCommand(commands(env, name)...)
 	root.ValidArgs = agentWords()
 	return root
 }

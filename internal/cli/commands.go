@@ -4,10 +4,12 @@ import (
 	"slices"
 
 	"carrel/internal/agents"
+	"carrel/internal/cli/agentcmd"
 	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cli/configcmd"
 	"carrel/internal/cli/decisioncmd"
 	"carrel/internal/cli/desktopcmd"
+	"carrel/internal/cli/doctorcmd"
 	"carrel/internal/cli/historycmd"
 	"carrel/internal/cli/namedcmd"
 	"carrel/internal/cli/runcmd"
@@ -17,34 +19,26 @@ import (
 
 // commands makes the command of a name, or all of them where none has it. To make all
 // takes longer than to ask a workspace for something.
-func (a *app) commands(name string) []*cobra.Command {
-	own := func(make func(*app) *cobra.Command) func(*cmdenv.Env) *cobra.Command {
-		return func(env *cmdenv.Env) *cobra.Command { return make(&app{env}) }
-	}
-	table := []cmdenv.Command{
-		{"hooks", own((*app).hooksCommand)},
-		{"agent", own((*app).clientsCommand)},
-		{"mcp", own((*app).mcpCommand)},
-		{"stdio", own((*app).stdioCommand)},
-		{"doctor", own((*app).doctorCommand)},
-		{"version", own((*app).versionCommand)},
-	}
-	table = slices.Concat(table, historycmd.Commands(), desktopcmd.Commands(), decisioncmd.Commands(), configcmd.Commands(), runcmd.Commands(), namedcmd.Commands())
-	var all []*cobra.Command
+func commands(env *cmdenv.Env, name string) []*cobra.Command {
+	table := slices.Concat(
+		runcmd.Commands(), namedcmd.Commands(), historycmd.Commands(), decisioncmd.Commands(),
+		desktopcmd.Commands(), configcmd.Commands(), agentcmd.Commands(), doctorcmd.Commands(),
+	)
 	for _, c := range table {
 		if c.Name == name {
-			return []*cobra.Command{c.Make(a.Env)}
+			return []*cobra.Command{c.Make(env)}
 		}
 	}
 	if agent, ok := agents.ByCommand(name); ok {
-		return []*cobra.Command{runcmd.AgentCommand(a.Env, agent, name)}
+		return []*cobra.Command{runcmd.AgentCommand(env, agent, name)}
 	}
+	var all []*cobra.Command
 	for _, c := range table {
-		all = append(all, c.Make(a.Env))
+		all = append(all, c.Make(env))
 	}
 	for _, agent := range agents.Known() {
 		for _, word := range agent.Commands() {
-			all = append(all, runcmd.AgentCommand(a.Env, agent, word))
+			all = append(all, runcmd.AgentCommand(env, agent, word))
 		}
 	}
 	return all

@@ -13,8 +13,8 @@ import (
 // TestEveryCommandHelps: every command says how it ends, shows an example, and
 // refuses what it does not take.
 func TestEveryCommandHelps(t *testing.T) {
-	a := &app{&cmdenv.Env{}}
-	queue := a.root(nil).Commands()
+	env := &cmdenv.Env{}
+	queue := newRoot(env, nil).Commands()
 	for len(queue) > 0 {
 		cmd := queue[0]
 		queue = append(queue[1:], cmd.Commands()...)
@@ -32,19 +32,19 @@ func TestEveryCommandHelps(t *testing.T) {
 // TestOneCommand: a command that is made alone is the one of its name, says what it
 // says among all, and knows no other name.
 func TestOneCommand(t *testing.T) {
-	a := &app{&cmdenv.Env{}}
-	for _, want := range a.root(nil).Commands() {
+	env := &cmdenv.Env{}
+	for _, want := range newRoot(env, nil).Commands() {
 		if len(want.Aliases) > 0 {
 			t.Errorf("%s has other names, by which it would not be found alone", want.Name())
 		}
-		got := a.root([]string{want.Name(), "--help"}).Commands()
+		got := newRoot(env, []string{want.Name(), "--help"}).Commands()
 		if len(got) != 1 || got[0].Name() != want.Name() || got[0].UsageString() != want.UsageString() {
 			t.Errorf("alone, %s is %v", want.Name(), got)
 		}
 	}
-	all := len(a.root(nil).Commands())
+	all := len(newRoot(env, nil).Commands())
 	for _, word := range []string{"help", "--help", "completion", cobra.ShellCompRequestCmd, "no-such", "", "-v"} {
-		if n := len(a.root([]string{word, "run"}).Commands()); n != all {
+		if n := len(newRoot(env, []string{word, "run"}).Commands()); n != all {
 			t.Errorf("after %q there are %d commands, not %d", word, n, all)
 		}
 	}
@@ -53,9 +53,9 @@ func TestOneCommand(t *testing.T) {
 // TestAgentsAreCommands: every known agent starts by its name, and no name is that of
 // another command, which would come first.
 func TestAgentsAreCommands(t *testing.T) {
-	a := &app{&cmdenv.Env{}}
+	env := &cmdenv.Env{}
 	count := map[string]int{}
-	for _, c := range a.root(nil).Commands() {
+	for _, c := range newRoot(env, nil).Commands() {
 		count[c.Name()]++
 	}
 	for _, agent := range agents.Known() {

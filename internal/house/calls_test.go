@@ -32,7 +32,7 @@ var calls = []call{
 		"internal/cli/historycmd/history.go":  "a path to compare with those of the history; nothing is opened by it",
 		"internal/explain/ceilings.go":        "advice on where a ceiling lies; nothing is opened by it",
 		"internal/settings/file.go":           "the user's own file may be a link into a dotfiles directory; what it leads to is opened without following and has to be the user's own",
-		"internal/cli/cmd_stdio.go":           "the place of a client's own histories, to compare with what the history says of itself; the store opens what is in it without following",
+		"internal/cli/agentcmd/stdio.go":      "the place of a client's own histories, to compare with what the history says of itself; the store opens what is in it without following",
 		"internal/jsonapi/session.go":         "the user's own directories, for which `carrel start` resolves them anew and checks them",
 		"internal/config/edit.go":             "the user's own file may be a link into a dotfiles directory, which has to stay one",
 	}},

@@ -1,4 +1,4 @@
-package cli
+package agentcmd
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) mcpCommand() *cobra.Command {
+func mcpCommand(env *cmdenv.Env) *cobra.Command {
 	var o mcpserver.Options
 	var profile, display, listen, tokenFile, permissions, client string
 	var read, write []string
@@ -73,14 +73,14 @@ one of its own, which ends with the client, or with --workspace one that stays.
 			for _, dir := range write {
 				o.Start = append(o.Start, "--write="+dir)
 			}
-			if o.Ceiling, err = a.frozenCeiling(permissions); err != nil {
+			if o.Ceiling, err = frozenCeiling(env, permissions); err != nil {
 				return err
 			}
 			if client != "" {
 				if listen != "" {
 					return errors.New("--client is for a client that starts this command; with --listen there may be many")
 				}
-				host, err := a.agentHost()
+				host, err := agentHost(env)
 				if err != nil {
 					return err
 				}
@@ -90,7 +90,7 @@ one of its own, which ends with the client, or with --workspace one that stays.
 				}
 				defer lease.Release()
 			}
-			return a.serveMCP(cmd, o, listen, tokenFile)
+			return serveMCP(env, cmd, o, listen, tokenFile)
 		},
 	}
 	fs := cmd.Flags()
@@ -109,18 +109,18 @@ one of its own, which ends with the client, or with --workspace one that stays.
 	return cmdline.ExplainFlagErrors(cmd)
 }
 
-func (a *app) serveMCP(cmd *cobra.Command, o mcpserver.Options, listen, tokenFile string) error {
+func serveMCP(env *cmdenv.Env, cmd *cobra.Command, o mcpserver.Options, listen, tokenFile string) error {
 	var err error
 	if o.Workspace != "" {
 		if err := named.CheckName(o.Workspace); err != nil {
 			return err
 		}
 	}
-	if o.Project, err = workspace.ProjectOf("", a.Getenv); err != nil {
+	if o.Project, err = workspace.ProjectOf("", env.Getenv); err != nil {
 		return err
 	}
-	o.Program, o.Environ, o.Log, o.Version = "/proc/self/exe", a.Environ, a.Err, cmdenv.Version()
-	o.Registry = supervisor.Dirs(a.Getenv("XDG_RUNTIME_DIR"), workspace.StatePath(a.Getenv))
+	o.Program, o.Environ, o.Log, o.Version = "/proc/self/exe", env.Environ, env.Err, cmdenv.Version()
+	o.Registry = supervisor.Dirs(env.Getenv("XDG_RUNTIME_DIR"), workspace.StatePath(env.Getenv))
 	defer o.Ceiling.File.Close() // nil closes too
 	if o.Ceiling.File != nil {
 		o.Environ = slices.DeleteFunc(slices.Clone(o.Environ), func(v string) bool {
@@ -135,7 +135,7 @@ func (a *app) serveMCP(cmd *cobra.Command, o mcpserver.Options, listen, tokenFil
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	if listen != "" {
-		return a.listenMCP(ctx, s, listen, tokenFile)
+		return serveHTTP(ctx, env, s, listen, tokenFile)
 	}
 	err = s.Serve(ctx, os.Stdin, os.Stdout)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -144,7 +144,7 @@ func (a *app) serveMCP(cmd *cobra.Command, o mcpserver.Options, listen, tokenFil
 	return err
 }
 
-func (a *app) listenMCP(ctx context.Context, s *mcpserver.Server, listen, tokenFile string) error {
+func serveHTTP(ctx context.Context, env *cmdenv.Env, s *mcpserver.Server, listen, tokenFile string) error {
 	token := ""
 	if tokenFile != "" {
 		var err error
@@ -156,21 +156,21 @@ func (a *app) listenMCP(ctx context.Context, s *mcpserver.Server, listen, tokenF
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Err, "carrel: MCP over HTTP at %s\n", l.Addr())
+	fmt.Fprintf(env.Err, "carrel: MCP over HTTP at %s\n", l.Addr())
 	return s.ServeHTTP(ctx, l, token)
 }
 
 // frozenCeiling is what the server is held to for its life, as it is read now.
-func (a *app) frozenCeiling(flag string) (c mcpserver.Ceiling, err error) {
-	texts, err := a.Ceilings(flag)
+func frozenCeiling(env *cmdenv.Env, flag string) (c mcpserver.Ceiling, err error) {
+	texts, err := env.Ceilings(flag)
 	if err != nil {
 		return c, err
 	}
-	loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: a.Environ, Ceilings: texts})
+	loaded, _, err := workspace.ReadSettings(workspace.Request{Environ: env.Environ, Ceilings: texts})
 	if err != nil {
 		return c, err
 	}
-	shown, err := explain.CeilingsOf(texts, loaded.Layers, a.Getenv("HOME"))
+	shown, err := explain.CeilingsOf(texts, loaded.Layers, env.Getenv("HOME"))
 	if err != nil {
 		return c, err
 	}

@@ -1,4 +1,4 @@
-package cli
+package agentcmd
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/clients"
 	"carrel/internal/cmdline"
 	"carrel/internal/pathname"
@@ -26,7 +27,7 @@ import (
 // maxCall bounds what a client tells its hooks of a call, in bytes.
 const maxCall = 64 << 20
 
-func (a *app) clientsCommand() *cobra.Command {
+func clientsCommand(env *cmdenv.Env) *cobra.Command {
 	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
 		Use:   "agent",
 		Short: "Make carrel known to the agents that you use, and take it away again",
@@ -38,7 +39,7 @@ Agents: ` + strings.Join(clients.Names(), ", ") + `.
   carrel agent setup --block-builtin --while-serving
   carrel agent status
   carrel agent remove claude`,
-	}, a.agentSetupCommand(), a.agentRemoveCommand(), a.agentStatusCommand(), a.agentHealCommand(), a.agentGateCommand()))
+	}, agentSetupCommand(env), agentRemoveCommand(env), agentStatusCommand(env), agentHealCommand(env), agentGateCommand(env)))
 }
 
 // agentFlags are those of setup and remove.
@@ -48,9 +49,9 @@ type agentFlags struct {
 	dry, asJSON              bool
 }
 
-func (a *app) agentSetupCommand() *cobra.Command {
+func agentSetupCommand(env *cmdenv.Env) *cobra.Command {
 	var f agentFlags
-	cmd := a.agentEditCommand(clients.Setup, &f, &cobra.Command{
+	cmd := agentEditCommand(env, clients.Setup, &f, &cobra.Command{
 		Use:   "setup [flags] [AGENT...]",
 		Short: "Put carrel into the settings of agents",
 		Long: `Registers carrel's MCP server with the agents that are named, or with all that
@@ -75,9 +76,9 @@ outside the walls; with --while-serving only as long as carrel mcp serves it.
 	return cmd
 }
 
-func (a *app) agentRemoveCommand() *cobra.Command {
+func agentRemoveCommand(env *cmdenv.Env) *cobra.Command {
 	var f agentFlags
-	return a.agentEditCommand(clients.Remove, &f, &cobra.Command{
+	return agentEditCommand(env, clients.Remove, &f, &cobra.Command{
 		Use:   "remove [flags] [AGENT...]",
 		Short: "Take carrel out of the settings of agents",
 		Long: `Takes out what carrel agent setup put in, of the agents that are named or of all.
@@ -90,12 +91,12 @@ and directories that setup made go when they hold nothing else.
 	})
 }
 
-func (a *app) agentEditCommand(op clients.Operation, f *agentFlags, cmd *cobra.Command) *cobra.Command {
+func agentEditCommand(env *cmdenv.Env, op clients.Operation, f *agentFlags, cmd *cobra.Command) *cobra.Command {
 	cmd.RunE = func(_ *cobra.Command, names []string) error {
-		if err := a.agentOutside(); err != nil {
+		if err := agentOutside(env); err != nil {
 			return err
 		}
-		return a.editAgents(op, names, f)
+		return editAgents(env, op, names, f)
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.scope, "scope", "user", "user or project: whose settings")
@@ -107,7 +108,7 @@ func (a *app) agentEditCommand(op clients.Operation, f *agentFlags, cmd *cobra.C
 	return cmd
 }
 
-func (a *app) agentStatusCommand() *cobra.Command {
+func agentStatusCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status [flags] [AGENT...]",
@@ -118,14 +119,14 @@ skill are there, how many servers serve the agent now, and what is out of order.
 ` + cmdline.PlainStatus,
 		Example: `  carrel agent status
   carrel agent status --json claude`,
-		RunE: func(_ *cobra.Command, names []string) error { return a.agentStatus(names, asJSON) },
+		RunE: func(_ *cobra.Command, names []string) error { return agentStatus(env, names, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
 	cmd.ValidArgsFunction = completeAgents
 	return cmd
 }
 
-func (a *app) agentHealCommand() *cobra.Command {
+func agentHealCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "heal [flags]",
@@ -138,27 +139,27 @@ servers have left that were killed. It says what it did.
   carrel agent heal --json`,
 		Args: cmdline.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := a.agentOutside(); err != nil {
+			if err := agentOutside(env); err != nil {
 				return err
 			}
-			host, err := a.agentHost()
+			host, err := agentHost(env)
 			if err != nil {
 				return err
 			}
-			if err := a.programIsSafe(host); err != nil {
+			if err := programIsSafe(env, host); err != nil {
 				return err
 			}
 			did, err := host.Heal()
 			if asJSON {
-				return errors.Join(err, show.JSON(a.Out, struct {
+				return errors.Join(err, show.JSON(env.Out, struct {
 					Did []api.Text `json:"did"`
 				}{show.Texts(did)}))
 			}
 			for _, line := range did {
-				fmt.Fprintln(a.Out, show.OneLine(line))
+				fmt.Fprintln(env.Out, show.OneLine(line))
 			}
 			if len(did) == 0 && err == nil {
-				fmt.Fprintln(a.Out, "nothing to do")
+				fmt.Fprintln(env.Out, "nothing to do")
 			}
 			return err
 		},
@@ -168,7 +169,7 @@ servers have left that were killed. It says what it did.
 }
 
 // agentGateCommand is what the hooks of agents run.
-func (a *app) agentGateCommand() *cobra.Command {
+func agentGateCommand(env *cmdenv.Env) *cobra.Command {
 	var always bool
 	cmd := &cobra.Command{
 		Use:    "gate [flags] AGENT",
@@ -182,16 +183,16 @@ Exit status:
   2    it may not, standard error says why`,
 		Example: `  echo '{"tool_name":"Bash"}' | carrel agent gate claude`,
 		RunE: func(_ *cobra.Command, names []string) error {
-			if a.Getenv(workspace.EnvInside) == "1" {
+			if env.Getenv(workspace.EnvInside) == "1" {
 				return nil // the walls are around it
 			}
-			why, err := a.askGate(names, always)
+			why, err := askGate(env, names, always)
 			if err != nil {
 				why = "carrel cannot tell whether this tool may be used: " + err.Error()
 			}
 			if why != "" {
-				fmt.Fprintln(a.Err, show.OneLine(why))
-				a.Status = 2
+				fmt.Fprintln(env.Err, show.OneLine(why))
+				env.Status = 2
 			}
 			return nil
 		},
@@ -200,15 +201,15 @@ Exit status:
 	return cmd
 }
 
-func (a *app) askGate(names []string, always bool) (string, error) {
+func askGate(env *cmdenv.Env, names []string, always bool) (string, error) {
 	if len(names) != 1 {
 		return "", errors.New("want the name of one agent")
 	}
-	event, err := io.ReadAll(io.LimitReader(a.In, maxCall))
+	event, err := io.ReadAll(io.LimitReader(env.In, maxCall))
 	if err != nil {
 		return "", err
 	}
-	host, err := a.agentHost()
+	host, err := agentHost(env)
 	if err != nil {
 		return "", err
 	}
@@ -219,31 +220,31 @@ func completeAgents(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 	return slices.DeleteFunc(clients.Names(), func(name string) bool { return slices.Contains(args, name) }), cobra.ShellCompDirectiveNoFileComp
 }
 
-func (a *app) agentOutside() error {
-	if a.Getenv(workspace.EnvInside) == "1" {
+func agentOutside(env *cmdenv.Env) error {
+	if env.Getenv(workspace.EnvInside) == "1" {
 		return errors.New("this is inside a workspace, where an agent's settings are a copy that is forgotten\nhint: run it outside")
 	}
 	return nil
 }
 
-func (a *app) agentHost() (clients.Host, error) {
-	home := a.Getenv("HOME")
-	state := workspace.StatePath(a.Getenv)
+func agentHost(env *cmdenv.Env) (clients.Host, error) {
+	home := env.Getenv("HOME")
+	state := workspace.StatePath(env.Getenv)
 	if !filepath.IsAbs(home) || !filepath.IsAbs(state) {
 		return clients.Host{}, fmt.Errorf("HOME is %q, want an absolute path", home)
 	}
-	h := clients.Host{Home: home, Getenv: a.Getenv, State: filepath.Join(state, "clients"), Inside: sandbox.SelfPath}
+	h := clients.Host{Home: home, Getenv: env.Getenv, State: filepath.Join(state, "clients"), Inside: sandbox.SelfPath}
 	var err error
-	if h.Program, err = a.ownProgram(); err != nil {
+	if h.Program, err = ownProgram(env); err != nil {
 		return h, err
 	}
-	h.Project, _ = workspace.ProjectOf("", a.Getenv) // none where there is none
+	h.Project, _ = workspace.ProjectOf("", env.Getenv) // none where there is none
 	return h, nil
 }
 
 // ownProgram is the path that this program was started by, if that is it: a link
 // that leads to the newest version stays one.
-func (a *app) ownProgram() (string, error) {
+func ownProgram(env *cmdenv.Env) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
@@ -258,7 +259,7 @@ func (a *app) ownProgram() (string, error) {
 			candidates = append(candidates, path)
 		}
 	} else {
-		for _, dir := range filepath.SplitList(a.Getenv("PATH")) {
+		for _, dir := range filepath.SplitList(env.Getenv("PATH")) {
 			if filepath.IsAbs(dir) {
 				candidates = append(candidates, filepath.Join(dir, os.Args[0]))
 			}
@@ -277,9 +278,9 @@ var serverName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
 // programIsSafe refuses to register a program that lies in a project, this one or any
 // other: an agent could replace it.
-func (a *app) programIsSafe(h clients.Host) error {
+func programIsSafe(env *cmdenv.Env, h clients.Host) error {
 	dir := filepath.Dir(h.Program)
-	at, err := workspace.ProjectOf(dir, a.Getenv)
+	at, err := workspace.ProjectOf(dir, env.Getenv)
 	if err == nil {
 		if _, git := os.Lstat(filepath.Join(at, ".git")); git != nil && !(h.Project != "" && pathname.Within(h.Program, h.Project)) {
 			return nil
@@ -292,7 +293,7 @@ func (a *app) programIsSafe(h clients.Host) error {
 }
 
 // agentRequests are what flags and names ask for.
-func (a *app) agentRequests(op clients.Operation, h clients.Host, names []string, f *agentFlags) ([]clients.Request, error) {
+func agentRequests(env *cmdenv.Env, op clients.Operation, h clients.Host, names []string, f *agentFlags) ([]clients.Request, error) {
 	r := clients.Request{Scope: clients.Scope(f.scope), Name: f.name, Block: f.block && !f.serving, Serving: f.serving}
 	switch {
 	case r.Scope != clients.User && r.Scope != clients.Project:
@@ -307,7 +308,7 @@ func (a *app) agentRequests(op clients.Operation, h clients.Host, names []string
 		r.Project = h.Project
 	}
 	if f.permissions != "" {
-		if _, err := a.frozenCeiling(f.permissions); err != nil {
+		if _, err := frozenCeiling(env, f.permissions); err != nil {
 			return nil, err
 		}
 		path, err := filepath.Abs(f.permissions)
@@ -317,7 +318,7 @@ func (a *app) agentRequests(op clients.Operation, h clients.Host, names []string
 		r.Permissions = path
 	}
 	if op == clients.Setup {
-		if err := a.programIsSafe(h); err != nil {
+		if err := programIsSafe(env, h); err != nil {
 			return nil, err
 		}
 	}
@@ -363,12 +364,12 @@ func (a *app) agentRequests(op clients.Operation, h clients.Host, names []string
 	return out, nil
 }
 
-func (a *app) editAgents(op clients.Operation, names []string, f *agentFlags) error {
-	host, err := a.agentHost()
+func editAgents(env *cmdenv.Env, op clients.Operation, names []string, f *agentFlags) error {
+	host, err := agentHost(env)
 	if err != nil {
 		return err
 	}
-	requests, err := a.agentRequests(op, host, names, f)
+	requests, err := agentRequests(env, op, host, names, f)
 	if err != nil {
 		return err
 	}
@@ -377,13 +378,13 @@ func (a *app) editAgents(op clients.Operation, names []string, f *agentFlags) er
 		return err
 	}
 	if f.asJSON {
-		return show.JSON(a.Out, agentEdits(results, f.dry))
+		return show.JSON(env.Out, agentEdits(results, f.dry))
 	}
 	for _, r := range results {
-		a.printAgent(op, r, f.dry)
+		printAgent(env, op, r, f.dry)
 	}
 	if op == clients.Setup && f.scope == "project" && !f.dry {
-		fmt.Fprintln(a.Out, "note: these files are in the project: who gets it gets them, and what works in it reads them; nothing in them is secret")
+		fmt.Fprintln(env.Out, "note: these files are in the project: who gets it gets them, and what works in it reads them; nothing in them is secret")
 	}
 	return nil
 }
@@ -412,24 +413,24 @@ func agentEdits(results []clients.Result, dry bool) []agentEditJSON {
 	return list
 }
 
-func (a *app) printAgent(op clients.Operation, r clients.Result, dry bool) {
+func printAgent(env *cmdenv.Env, op clients.Operation, r clients.Result, dry bool) {
 	if len(r.Files) == 0 {
-		fmt.Fprintf(a.Out, "%s: nothing to do\n", r.Client)
+		fmt.Fprintf(env.Out, "%s: nothing to do\n", r.Client)
 	}
 	for _, e := range r.Files {
 		what := "wrote"
 		switch {
 		case dry:
-			stepview.PrintDiff(a.Out, stepview.FileDiff(e.Path, e.Before, e.After))
+			stepview.PrintDiff(env.Out, stepview.FileDiff(e.Path, e.Before, e.After))
 			continue
 		case e.After == nil:
 			what = "removed"
 		case op == clients.Remove:
 			what = "taken out of"
 		}
-		fmt.Fprintf(a.Out, "%s: %s %s\n", r.Client, what, show.OneLine(show.QuoteIf(e.Path)))
+		fmt.Fprintf(env.Out, "%s: %s %s\n", r.Client, what, show.OneLine(show.QuoteIf(e.Path)))
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(a.Out, "%s: note: %s\n", r.Client, show.OneLine(n))
+		fmt.Fprintf(env.Out, "%s: note: %s\n", r.Client, show.OneLine(n))
 	}
 }

@@ -1,10 +1,11 @@
-package cli
+package agentcmd
 
 import (
 	"fmt"
 	"strconv"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/clients"
 	"carrel/internal/show"
 )
@@ -26,11 +27,11 @@ type agentJSON struct {
 	Error       api.Text      `json:"error,omitempty"`
 }
 
-func (a *app) agentStatus(names []string, asJSON bool) error {
+func agentStatus(env *cmdenv.Env, names []string, asJSON bool) error {
 	if len(names) == 0 {
 		names = clients.Names()
 	}
-	host, err := a.agentHost()
+	host, err := agentHost(env)
 	if err != nil {
 		return err
 	}
@@ -48,20 +49,20 @@ func (a *app) agentStatus(names []string, asJSON bool) error {
 			}
 			list = append(list, one)
 		}
-		return show.JSON(a.Out, list)
+		return show.JSON(env.Out, list)
 	}
 	t := &show.Table{}
 	t.Row("AGENT", "SCOPE", "REGISTERED", "BLOCKED", "HOOKS", "SKILL", "SERVING")
 	for _, r := range reports {
 		t.Row(r.Client, string(r.Scope), r.Registered, r.Blocked, yesNo(r.Steps), yesNo(r.Skill), strconv.Itoa(r.Serving))
 	}
-	t.Print(a.Out, "")
+	t.Print(env.Out, "")
 	for _, r := range reports {
 		if r.Err != nil {
-			fmt.Fprintf(a.Out, "%s (%s): unreadable: %s\n", r.Client, r.Scope, show.OneLine(r.Err.Error()))
+			fmt.Fprintf(env.Out, "%s (%s): unreadable: %s\n", r.Client, r.Scope, show.OneLine(r.Err.Error()))
 		}
 		for _, n := range r.Notes {
-			fmt.Fprintf(a.Out, "%s (%s): note: %s\n", r.Client, r.Scope, show.OneLine(n))
+			fmt.Fprintf(env.Out, "%s (%s): note: %s\n", r.Client, r.Scope, show.OneLine(n))
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package cli
+package doctorcmd
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) versionCommand() *cobra.Command {
+func versionCommand(env *cmdenv.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, the Go release and the platform",
@@ -21,7 +21,7 @@ Exit status:
 		Example: "  carrel version",
 		Args:    cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {
-			fmt.Fprintf(a.Out, "carrel %s, %s, %s/%s\n", cmdenv.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprintf(env.Out, "carrel %s, %s, %s/%s\n", cmdenv.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		},
 	}
 }

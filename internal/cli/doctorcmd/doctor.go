@@ -1,4 +1,4 @@
-package cli
+package doctorcmd
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/doctor"
 	"carrel/internal/show"
@@ -14,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) doctorCommand() *cobra.Command {
+func doctorCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON, fresh, apparmor bool
 	var path string
 	cmd := &cobra.Command{
@@ -41,21 +42,21 @@ Exit status:
   sudo apparmor_parser -r /etc/apparmor.d/carrel`,
 		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			state := workspace.StatePath(a.Getenv)
-			m := doctor.This(a.Getenv, state)
+			state := workspace.StatePath(env.Getenv)
+			m := doctor.This(env.Getenv, state)
 			if cmd.Flags().Changed("path") && !apparmor {
 				return fmt.Errorf("--path says for which program a profile is\nhint: add --print-apparmor")
 			}
 			if apparmor {
-				return a.printProfile(m.Self, path)
+				return printProfile(env, m.Self, path)
 			}
 			kept := doctor.Open(m, state, fresh)
 			r := doctor.Examine(kept.On(m))
 			r.Kept = kept.Kept()
 			if err := kept.Save(state); err != nil {
-				fmt.Fprintf(a.Err, "carrel: %s\n", show.OneLine(err.Error()))
+				fmt.Fprintf(env.Err, "carrel: %s\n", show.OneLine(err.Error()))
 			}
-			return a.examine(r, asJSON)
+			return examine(env, r, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
@@ -68,7 +69,7 @@ Exit status:
 }
 
 // printProfile prints the profile for the program at path, or for this one.
-func (a *app) printProfile(self, path string) error {
+func printProfile(env *cmdenv.Env, self, path string) error {
 	if path != "" {
 		if !filepath.IsAbs(path) {
 			return fmt.Errorf("--path %q is not an absolute path", path)
@@ -79,17 +80,17 @@ func (a *app) printProfile(self, path string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(a.Out, profile)
+	_, err = io.WriteString(env.Out, profile)
 	return err
 }
 
-func (a *app) examine(r doctor.Report, asJSON bool) error {
+func examine(env *cmdenv.Env, r doctor.Report, asJSON bool) error {
 	if asJSON {
-		if err := show.JSON(a.Out, r); err != nil {
+		if err := show.JSON(env.Out, r); err != nil {
 			return err
 		}
 	} else {
-		printReport(a.Out, r)
+		printReport(env.Out, r)
 	}
 	if !r.Ready {
 		return fmt.Errorf("carrel run has no walls of its own here: %s\nhint: another engine may hold what you want, with less; `carrel explain` shows which", strings.Join(r.Lacking(), ", "))

@@ -1,4 +1,4 @@
-package cli
+package agentcmd
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/jsonapi"
@@ -21,7 +22,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) stdioCommand() *cobra.Command {
+func stdioCommand(env *cmdenv.Env) *cobra.Command {
 	var o jsonapi.Options
 	var permissions, network string
 	var schema bool
@@ -44,7 +45,7 @@ working directories, which ends with this command. The protocol: docs/json-lines
 			if schema {
 				text, err := jsonapi.SchemaText()
 				if err == nil {
-					_, err = a.Out.Write(text)
+					_, err = env.Out.Write(text)
 				}
 				return err
 			}
@@ -56,7 +57,7 @@ working directories, which ends with this command. The protocol: docs/json-lines
 			if network != "" {
 				o.Start = append(o.Start, "--network="+network)
 			}
-			return a.serveStdio(cmd, o, permissions)
+			return serveStdio(env, cmd, o, permissions)
 		},
 	}
 	fs := cmd.Flags()
@@ -95,20 +96,20 @@ func undoDir(named string, working []string) (string, error) {
 	return dir, nil
 }
 
-func (a *app) serveStdio(cmd *cobra.Command, o jsonapi.Options, permissions string) error {
-	if a.Getenv(workspace.EnvInside) == "1" {
+func serveStdio(env *cmdenv.Env, cmd *cobra.Command, o jsonapi.Options, permissions string) error {
+	if env.Getenv(workspace.EnvInside) == "1" {
 		return fmt.Errorf("this is inside a workspace, where no other one can be started\nhint: run it outside")
 	}
 	var err error
 	if o.Directories, err = absoluteAll(o.Directories); err != nil {
 		return err
 	}
-	under, err := a.frozenCeiling(permissions)
+	under, err := frozenCeiling(env, permissions)
 	if err != nil {
 		return err
 	}
 	defer under.File.Close() // nil closes too
-	o.Program = tools.Carrel{Program: "/proc/self/exe", Environ: a.Environ, Ceiling: under.Ceiling}
+	o.Program = tools.Carrel{Program: "/proc/self/exe", Environ: env.Environ, Ceiling: under.Ceiling}
 	unset := []string{}
 	if under.File != nil {
 		unset = config.CeilingVariables()
@@ -119,7 +120,7 @@ func (a *app) serveStdio(cmd *cobra.Command, o jsonapi.Options, permissions stri
 		}
 		unset = append(unset, config.VarHistoryDir)
 	}
-	o.Program.Environ = slices.DeleteFunc(slices.Clone(a.Environ), func(v string) bool {
+	o.Program.Environ = slices.DeleteFunc(slices.Clone(env.Environ), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains(unset, name)
 	})
@@ -130,7 +131,7 @@ func (a *app) serveStdio(cmd *cobra.Command, o jsonapi.Options, permissions stri
 		o.Program.Environ = append(o.Program.Environ, config.VarHistoryDir+"="+o.UndoDir)
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that has gone is an error of writing; what is started has it as usual
-	o.Registry, o.Log = supervisor.Dirs(a.Getenv("XDG_RUNTIME_DIR"), workspace.StatePath(a.Getenv)), a.Err
+	o.Registry, o.Log = supervisor.Dirs(env.Getenv("XDG_RUNTIME_DIR"), workspace.StatePath(env.Getenv)), env.Err
 	s, err := jsonapi.New(o)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package cli
+package agentcmd
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
 	"carrel/internal/cmdline"
 	"carrel/internal/hooks"
 	"carrel/internal/sandbox"
@@ -17,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) hooksCommand() *cobra.Command {
+func hooksCommand(env *cmdenv.Env) *cobra.Command {
 	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
 		Use:   "hooks",
 		Short: "Make an agent's tool calls steps of the history",
@@ -29,11 +30,11 @@ agent runs without carrel. Agents: ` + strings.Join(hooks.Names(), ", ") + `.
   carrel hooks install --dry-run
   carrel hooks install claude
   carrel hooks remove`,
-	}, a.hooksInstallCommand(), a.hooksRemoveCommand(), a.hooksStatusCommand()))
+	}, hooksInstallCommand(env), hooksRemoveCommand(env), hooksStatusCommand(env)))
 }
 
-func (a *app) hooksInstallCommand() *cobra.Command {
-	return a.hooksEditCommand(hooks.Install, &cobra.Command{
+func hooksInstallCommand(env *cmdenv.Env) *cobra.Command {
+	return hooksEditCommand(env, hooks.Install, &cobra.Command{
 		Use:   "install [flags] [AGENT...]",
 		Short: "Put the hooks into the settings of agents",
 		Long: `Adds hooks to the settings of the agents that are named, or of all that have a
@@ -52,8 +53,8 @@ asks when it starts.
 	})
 }
 
-func (a *app) hooksRemoveCommand() *cobra.Command {
-	return a.hooksEditCommand(hooks.Remove, &cobra.Command{
+func hooksRemoveCommand(env *cmdenv.Env) *cobra.Command {
+	return hooksEditCommand(env, hooks.Remove, &cobra.Command{
 		Use:   "remove [flags] [AGENT...]",
 		Short: "Take the hooks out of the settings of agents",
 		Long: `Takes out what carrel hooks install put in, of the agents that are named or of
@@ -65,13 +66,13 @@ what it was before. Hooks of ours are known by the command line that they run.
 	})
 }
 
-func (a *app) hooksEditCommand(op hooks.Operation, cmd *cobra.Command) *cobra.Command {
+func hooksEditCommand(env *cmdenv.Env, op hooks.Operation, cmd *cobra.Command) *cobra.Command {
 	var asJSON, dry bool
 	cmd.RunE = func(_ *cobra.Command, names []string) error {
-		if a.Getenv(workspace.EnvInside) == "1" {
+		if env.Getenv(workspace.EnvInside) == "1" {
 			return errors.New("this is inside a workspace, where an agent's settings are a copy that is forgotten\nhint: run it outside")
 		}
-		return a.editHooks(op, names, asJSON, dry)
+		return editHooks(env, op, names, asJSON, dry)
 	}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would change, and change nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
@@ -79,7 +80,7 @@ func (a *app) hooksEditCommand(op hooks.Operation, cmd *cobra.Command) *cobra.Co
 	return cmd
 }
 
-func (a *app) hooksStatusCommand() *cobra.Command {
+func hooksStatusCommand(env *cmdenv.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status [flags] [AGENT...]",
@@ -90,7 +91,7 @@ cannot be read; and what keeps them from running, where that stands in the file.
 ` + cmdline.PlainStatus,
 		Example: `  carrel hooks status
   carrel hooks status --json claude`,
-		RunE: func(_ *cobra.Command, names []string) error { return a.hooksStatus(names, asJSON) },
+		RunE: func(_ *cobra.Command, names []string) error { return hooksStatus(env, names, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON, one list")
 	cmd.ValidArgsFunction = completeHooks
@@ -101,8 +102,8 @@ func completeHooks(_ *cobra.Command, args []string, _ string) ([]string, cobra.S
 	return slices.DeleteFunc(hooks.Names(), func(name string) bool { return slices.Contains(args, name) }), cobra.ShellCompDirectiveNoFileComp
 }
 
-func (a *app) hooksHost() hooks.Host {
-	return hooks.Host{Home: a.Getenv("HOME"), Getenv: a.Getenv, Program: sandbox.SelfPath}
+func hooksHost(env *cmdenv.Env) hooks.Host {
+	return hooks.Host{Home: env.Getenv("HOME"), Getenv: env.Getenv, Program: sandbox.SelfPath}
 }
 
 // hooksJSON is what is printed of one agent.
@@ -124,32 +125,32 @@ func hooksOf(r hooks.Report) hooksJSON {
 	return out
 }
 
-func (a *app) hooksStatus(names []string, asJSON bool) error {
+func hooksStatus(env *cmdenv.Env, names []string, asJSON bool) error {
 	if len(names) == 0 {
 		names = hooks.Names()
 	}
 	var list []hooksJSON
 	for _, name := range names {
-		r, err := a.hooksHost().Status(name)
+		r, err := hooksHost(env).Status(name)
 		if err != nil {
 			return err
 		}
 		list = append(list, hooksOf(r))
 	}
 	if asJSON {
-		return show.JSON(a.Out, list)
+		return show.JSON(env.Out, list)
 	}
 	t := &show.Table{}
 	t.Row("AGENT", "STATE", "FILE")
 	for _, h := range list {
 		t.Row(h.Agent, stateWords[h.State], show.QuoteIf(string(h.File)))
 	}
-	t.Print(a.Out, "")
+	t.Print(env.Out, "")
 	for _, h := range list {
 		if h.Error != "" {
-			fmt.Fprintf(a.Out, "%s: %s\n", h.Agent, show.OneLine(string(h.Error)))
+			fmt.Fprintf(env.Out, "%s: %s\n", h.Agent, show.OneLine(string(h.Error)))
 		}
-		a.printHookNotes(h)
+		printHookNotes(env, h)
 	}
 	return nil
 }
@@ -159,15 +160,15 @@ var stateWords = map[hooks.State]string{
 	hooks.Missing: "no settings file", hooks.Unreadable: "unreadable",
 }
 
-func (a *app) printHookNotes(h hooksJSON) {
+func printHookNotes(env *cmdenv.Env, h hooksJSON) {
 	for _, n := range h.Notes {
-		fmt.Fprintf(a.Out, "%s: note: %s\n", h.Agent, show.OneLine(string(n)))
+		fmt.Fprintf(env.Out, "%s: note: %s\n", h.Agent, show.OneLine(string(n)))
 	}
 }
 
 // editHooks plans for all agents before it writes for the first.
-func (a *app) editHooks(op hooks.Operation, names []string, asJSON, dry bool) error {
-	host := a.hooksHost()
+func editHooks(env *cmdenv.Env, op hooks.Operation, names []string, asJSON, dry bool) error {
+	host := hooksHost(env)
 	if len(names) == 0 {
 		names = hooks.Names()
 		if op == hooks.Install {
@@ -202,23 +203,23 @@ func (a *app) editHooks(op hooks.Operation, names []string, asJSON, dry bool) er
 			}
 		}
 		if list = append(list, h); !asJSON {
-			a.printHooks(op, h, c, dry)
+			printHooks(env, op, h, c, dry)
 		}
 	}
 	if asJSON {
-		return show.JSON(a.Out, list)
+		return show.JSON(env.Out, list)
 	}
 	return nil
 }
 
-func (a *app) printHooks(op hooks.Operation, h hooksJSON, c *hooks.Change, dry bool) {
+func printHooks(env *cmdenv.Env, op hooks.Operation, h hooksJSON, c *hooks.Change, dry bool) {
 	switch {
 	case len(c.Files) == 0 && op == hooks.Install:
-		fmt.Fprintf(a.Out, "%s: nothing to do, the hooks are in %s\n", h.Agent, show.OneLine(show.QuoteIf(string(h.File))))
+		fmt.Fprintf(env.Out, "%s: nothing to do, the hooks are in %s\n", h.Agent, show.OneLine(show.QuoteIf(string(h.File))))
 	case len(c.Files) == 0:
-		fmt.Fprintf(a.Out, "%s: nothing to do, no hooks are installed\n", h.Agent)
+		fmt.Fprintf(env.Out, "%s: nothing to do, no hooks are installed\n", h.Agent)
 	case dry:
-		stepview.PrintDiff(a.Out, string(h.Diff))
+		stepview.PrintDiff(env.Out, string(h.Diff))
 	}
 	for _, e := range c.Files {
 		what := "the hooks are in"
@@ -230,7 +231,7 @@ func (a *app) printHooks(op hooks.Operation, h hooksJSON, c *hooks.Change, dry b
 		case op == hooks.Remove:
 			what = "the hooks are gone from"
 		}
-		fmt.Fprintf(a.Out, "%s: %s %s\n", h.Agent, what, show.OneLine(show.QuoteIf(e.Path)))
+		fmt.Fprintf(env.Out, "%s: %s %s\n", h.Agent, what, show.OneLine(show.QuoteIf(e.Path)))
 	}
-	a.printHookNotes(h)
+	printHookNotes(env, h)
 }
