@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"carrel/internal/agents"
 	"carrel/internal/cli/agentcmd"
@@ -16,6 +18,15 @@ import (
 
 	"github.com/spf13/cobra"
 )
+
+// order is that of the commands in a suggestion for a mistyped one.
+var order = strings.Fields(`
+run shell sandbox import explain config preset profile permissions start list status
+exec launch apps wait kill logs events terminal attach control manifest artifacts
+cleanup revoke screenshot windows window click drag scroll key type input computer
+clipboard a11y screen record watch ps approvals approve deny pause resume stop
+history du show diff undo redo discard step connect audit denials links net hooks
+agent mcp stdio doctor version`)
 
 // commands makes the command of a name, or all of them where none has it. To make all
 // takes longer than to ask a workspace for something.
@@ -32,6 +43,9 @@ func commands(env *cmdenv.Env, name string) []*cobra.Command {
 	if agent, ok := agents.ByCommand(name); ok {
 		return []*cobra.Command{runcmd.AgentCommand(env, agent, name)}
 	}
+	slices.SortStableFunc(table, func(x, y cmdenv.Command) int {
+		return cmp.Compare(slices.Index(order, x.Name), slices.Index(order, y.Name))
+	})
 	var all []*cobra.Command
 	for _, c := range table {
 		all = append(all, c.Make(env))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,5 +65,18 @@ func TestAgentsAreCommands(t *testing.T) {
 				t.Errorf("%d commands are called %q", count[word], word)
 			}
 		}
+	}
+}
+
+// TestOrder: a suggestion has a place for each command, and for nothing else.
+func TestOrder(t *testing.T) {
+	var got []string
+	for _, c := range commands(&cmdenv.Env{}, "") {
+		if !c.Hidden { // the agents
+			got = append(got, c.Name())
+		}
+	}
+	if !slices.Equal(got, order) {
+		t.Errorf("commands %q\norder    %q", got, order)
 	}
 }
