@@ -10,8 +10,8 @@ import (
 
 // layers says which rooms each room may import, all below internal/. A
 // mechanism imports policy and no other mechanism. Two rooms compose them:
-// workspace to run a command, doctor to try what this machine can hold. cli is
-// the only surface so far; it starts the other two faces of the binary, the
+// workspace to run a command, doctor to try what this machine can hold. cli joins
+// the groups of commands below it; it starts the other two faces of the binary, the
 // stage and the helpers inside, and lists the table of agents.
 var layers = map[string][]string{
 	"policy":           {"pathname"},
