@@ -2,5 +2,6 @@
 // command or a terminal in a named workspace, through its supervisor's socket, until the
 // program has ended or the person lets go of it.
 //
-// What may be run there is decided by the supervisor; nothing is decided here.
+// It also makes the request for a command from what the caller gives: directory and
+// variables. What may be run there is decided by the supervisor.
 package attach

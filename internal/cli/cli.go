@@ -1,6 +1,7 @@
-// Package cli is the command line: one file per command. It turns flags into
-// requests and prints results; it has no logic of its own. What is allowed is
-// decided in package policy, what is done is done by package workspace.
+// Package cli is the program. It finds out which of its faces is wanted, puts the tree of
+// commands together from the packages below it, and turns an error into a message and an
+// exit status. Each group of commands is a package of its own, with a table of what it has;
+// what all of them are given is in package cmdenv.
 //
 // Exit statuses follow docker(1) and env(1): 125 when carrel itself refuses or
 // goes wrong, 126 when the command cannot be run, 127 when it is not found,
@@ -11,13 +12,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/runcmd"
 	"carrel/internal/clipboard"
 	"carrel/internal/cmdline"
 	"carrel/internal/fileops"
@@ -51,60 +53,38 @@ func Main(argv []string) int {
 	}
 	// Most runs end before a collection would pay.
 	debug.SetGCPercent(400)
-	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ()}
+	env := &cmdenv.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}
 	args := argv[min(1, len(argv)):]
-	if len(argv) > 0 && filepath.Base(argv[0]) == sandboxArg0 {
+	if len(argv) > 0 && filepath.Base(argv[0]) == runcmd.SandboxArg0 {
 		args = append([]string{"sandbox"}, args...)
 	}
-	a.forProgram = len(argv) > 0 && argv[0] == tools.Arg0
+	env.ForProgram = len(argv) > 0 && argv[0] == tools.Arg0
 	var err error
-	if args, err = a.ceiling.cutLeading(args); err != nil {
-		return a.fail(err)
+	if args, err = env.CutCeiling(args); err != nil {
+		return fail(env, err)
 	}
-	a.args, a.supervises = args, len(argv) > 0 && workspace.IsDesk(argv[0])
-	root := a.root(args)
+	env.Args, env.Supervises = args, len(argv) > 0 && workspace.IsDesk(argv[0])
+	root := newRoot(env, args)
 	root.SetArgs(args)
 	if err := root.Execute(); err != nil {
-		return a.fail(err)
+		return fail(env, err)
 	}
-	return a.status
+	return env.Status
 }
-
-// app is what every command shares.
-type app struct {
-	in       io.Reader
-	out, err io.Writer
-	environ  []string
-	status   int
-
-	args       []string // of the command line
-	supervises bool     // started as the supervisor of a workspace that stays
-	forProgram bool     // started by another surface: errors are one JSON value
-	ceiling    ceiling
-}
-
-// exitError carries an exit status beside its message.
-type exitError struct {
-	status int
-	err    error
-}
-
-func (e *exitError) Error() string { return e.err.Error() }
-func (e *exitError) Unwrap() error { return e.err }
 
 // fail prints an error and gives its exit status.
-func (a *app) fail(err error) int {
+func fail(env *cmdenv.Env, err error) int {
 	status := api.ExitOurs
-	var e *exitError
+	var e *cmdenv.ExitError
 	if errors.As(err, &e) {
-		status = e.status
+		status = e.Status
 	}
-	if a.forProgram {
+	if env.ForProgram {
 		line, _ := json.Marshal(problemOf(err))
-		fmt.Fprintf(a.err, "%s\n", line)
+		fmt.Fprintf(env.Err, "%s\n", line)
 		return status
 	}
-	fmt.Fprintf(a.err, "carrel: %s\n", show.Escape(err.Error()))
+	fmt.Fprintf(env.Err, "carrel: %s\n", show.Escape(err.Error()))
 	return status
 }
 
@@ -122,8 +102,8 @@ func problemOf(err error) *api.Denial {
 	return &api.Denial{Code: tools.CodeFailed, Message: message, Hint: hint}
 }
 
-// root makes the program's commands, as many as these arguments need.
-func (a *app) root(args []string) *cobra.Command {
+// newRoot makes the program's commands, as many as these arguments need.
+func newRoot(env *cmdenv.Env, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "carrel",
 		Short:         "Run AI coding agents, or any command, behind walls",
@@ -147,21 +127,21 @@ carrel permissions.`,
 	}
 	root.Flags().String(strings.TrimPrefix(cmdline.PermissionsFlag, "--"), "", "before any command: a ceiling file, which all that the command does is held to")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
-		if a.ceiling.leading == "" {
+		if !env.NamedCeiling() {
 			return nil
 		}
-		_, err := a.session() // whoever names a ceiling gets it, or nothing
+		_, err := env.Session() // a ceiling that cannot be read lets nothing start
 		return err
 	}
-	root.SetIn(a.in)
-	root.SetOut(a.out)
-	root.SetErr(a.err)
+	root.SetIn(env.In)
+	root.SetOut(env.Out)
+	root.SetErr(env.Err)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	name := ""
 	if len(args) > 0 {
 		name = args[0]
 	}
-	root.AddCommand(a.commands(name)...)
+	root.AddCommand(commands(env, name)...)
 	root.ValidArgs = agentWords()
 	return root
 }

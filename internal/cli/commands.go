@@ -1,42 +1,58 @@
 package cli
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	"carrel/internal/agents"
+	"carrel/internal/cli/agentcmd"
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/configcmd"
+	"carrel/internal/cli/decisioncmd"
+	"carrel/internal/cli/desktopcmd"
+	"carrel/internal/cli/doctorcmd"
+	"carrel/internal/cli/historycmd"
+	"carrel/internal/cli/namedcmd"
+	"carrel/internal/cli/runcmd"
 
 	"github.com/spf13/cobra"
 )
 
+// order is that of the commands in a suggestion for a mistyped one.
+var order = strings.Fields(`
+run shell sandbox import explain config preset profile permissions start list status
+exec launch apps wait kill logs events terminal attach control manifest artifacts
+cleanup revoke screenshot windows window click drag scroll key type input computer
+clipboard a11y screen record watch ps approvals approve deny pause resume stop
+history du show diff undo redo discard step connect audit denials links net hooks
+agent mcp stdio doctor version`)
+
 // commands makes the command of a name, or all of them where none has it. To make all
 // takes longer than to ask a workspace for something.
-func (a *app) commands(name string) []*cobra.Command {
-	table := []struct {
-		name string
-		make func(*app) *cobra.Command
-	}{
-		{"run", (*app).runCommand}, {"shell", (*app).shellCommand}, {"sandbox", (*app).sandboxCommand}, {"import", (*app).importCommand}, {"explain", (*app).explainCommand}, {"config", (*app).configCommand}, {"preset", (*app).presetCommand}, {"profile", (*app).profileCommand}, {"permissions", (*app).permissionsCommand},
-		{"start", (*app).startCommand}, {"list", (*app).listCommand}, {"status", (*app).statusCommand}, {"exec", (*app).execCommand}, {"launch", (*app).launchCommand}, {"apps", (*app).appsCommand}, {"wait", (*app).waitCommand}, {"kill", (*app).killCommand}, {"logs", (*app).logsCommand}, {"events", (*app).eventsCommand},
-		{"terminal", (*app).terminalCommand}, {"attach", (*app).attachCommand}, {"control", (*app).controlCommand}, {"manifest", (*app).manifestCommand}, {"artifacts", (*app).artifactsCommand}, {"cleanup", (*app).cleanupCommand}, {"revoke", (*app).revokeCommand},
-		{"screenshot", (*app).screenshotCommand}, {"windows", (*app).windowsCommand}, {"window", (*app).windowCommand}, {"click", (*app).clickCommand}, {"drag", (*app).dragCommand}, {"scroll", (*app).scrollCommand}, {"key", (*app).keyCommand}, {"type", (*app).typeCommand}, {"input", (*app).inputCommand},
-		{"computer", (*app).computerCommand}, {"clipboard", (*app).clipboardCommand}, {"a11y", (*app).a11yCommand}, {"screen", (*app).screenCommand}, {"record", (*app).recordCommand}, {"watch", (*app).watchCommand},
-		{"ps", (*app).psCommand}, {"approvals", (*app).approvalsCommand}, {"approve", (*app).approveCommand}, {"deny", (*app).denyCommand}, {"pause", (*app).pauseCommand}, {"resume", (*app).resumeCommand}, {"stop", (*app).stopCommand},
-		{"history", (*app).historyCommand}, {"du", (*app).duCommand}, {"show", (*app).showCommand}, {"diff", (*app).diffCommand}, {"undo", (*app).undoCommand}, {"redo", (*app).redoCommand}, {"discard", (*app).discardCommand}, {"step", (*app).stepCommand}, {"connect", (*app).connectCommand},
-		{"audit", (*app).auditCommand}, {"denials", (*app).denialsCommand}, {"links", (*app).linksCommand}, {"net", (*app).netCommand}, {"hooks", (*app).hooksCommand}, {"agent", (*app).clientsCommand}, {"mcp", (*app).mcpCommand}, {"stdio", (*app).stdioCommand}, {"doctor", (*app).doctorCommand}, {"version", (*app).versionCommand},
-	}
-	var all []*cobra.Command
+func commands(env *cmdenv.Env, name string) []*cobra.Command {
+	table := slices.Concat(
+		runcmd.Commands(), namedcmd.Commands(), historycmd.Commands(), decisioncmd.Commands(),
+		desktopcmd.Commands(), configcmd.Commands(), agentcmd.Commands(), doctorcmd.Commands(),
+	)
 	for _, c := range table {
-		if c.name == name {
-			return []*cobra.Command{c.make(a)}
+		if c.Name == name {
+			return []*cobra.Command{c.Make(env)}
 		}
 	}
 	if agent, ok := agents.ByCommand(name); ok {
-		return []*cobra.Command{a.agentCommand(agent, name)}
+		return []*cobra.Command{runcmd.AgentCommand(env, agent, name)}
 	}
+	slices.SortStableFunc(table, func(x, y cmdenv.Command) int {
+		return cmp.Compare(slices.Index(order, x.Name), slices.Index(order, y.Name))
+	})
+	var all []*cobra.Command
 	for _, c := range table {
-		all = append(all, c.make(a))
+		all = append(all, c.Make(env))
 	}
 	for _, agent := range agents.Known() {
 		for _, word := range agent.Commands() {
-			all = append(all, a.agentCommand(agent, word))
+			all = append(all, runcmd.AgentCommand(env, agent, word))
 		}
 	}
 	return all

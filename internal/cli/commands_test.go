@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"carrel/internal/agents"
+	"carrel/internal/cli/cmdenv"
 
 	"github.com/spf13/cobra"
 )
@@ -10,8 +14,8 @@ import (
 // TestEveryCommandHelps: every command says how it ends, shows an example, and
 // refuses what it does not take.
 func TestEveryCommandHelps(t *testing.T) {
-	a := &app{}
-	queue := a.root(nil).Commands()
+	env := &cmdenv.Env{}
+	queue := newRoot(env, nil).Commands()
 	for len(queue) > 0 {
 		cmd := queue[0]
 		queue = append(queue[1:], cmd.Commands()...)
@@ -29,42 +33,50 @@ func TestEveryCommandHelps(t *testing.T) {
 // TestOneCommand: a command that is made alone is the one of its name, says what it
 // says among all, and knows no other name.
 func TestOneCommand(t *testing.T) {
-	a := &app{}
-	for _, want := range a.root(nil).Commands() {
+	env := &cmdenv.Env{}
+	for _, want := range newRoot(env, nil).Commands() {
 		if len(want.Aliases) > 0 {
 			t.Errorf("%s has other names, by which it would not be found alone", want.Name())
 		}
-		got := a.root([]string{want.Name(), "--help"}).Commands()
+		got := newRoot(env, []string{want.Name(), "--help"}).Commands()
 		if len(got) != 1 || got[0].Name() != want.Name() || got[0].UsageString() != want.UsageString() {
 			t.Errorf("alone, %s is %v", want.Name(), got)
 		}
 	}
-	all := len(a.root(nil).Commands())
+	all := len(newRoot(env, nil).Commands())
 	for _, word := range []string{"help", "--help", "completion", cobra.ShellCompRequestCmd, "no-such", "", "-v"} {
-		if n := len(a.root([]string{word, "run"}).Commands()); n != all {
+		if n := len(newRoot(env, []string{word, "run"}).Commands()); n != all {
 			t.Errorf("after %q there are %d commands, not %d", word, n, all)
 		}
 	}
 }
 
-// TestCompletionWords: words that a shell offers are words that are taken.
-func TestCompletionWords(t *testing.T) {
-	a := &app{}
-	for _, flag := range []string{"persona", "network", "display", "home", "nested", "history"} {
-		cmd := a.explainCommand()
-		words, ok := cmd.GetFlagCompletionFunc(flag)
-		if !ok {
-			t.Errorf("--%s offers no words", flag)
-			continue
-		}
-		list, directive := words(cmd, nil, "")
-		if len(list) == 0 || directive != cobra.ShellCompDirectiveNoFileComp {
-			t.Errorf("--%s offers %q, directive %d", flag, list, directive)
-		}
-		for _, w := range list {
-			if !strings.Contains(cmd.Flags().Lookup(flag).Usage, w) {
-				t.Errorf("--%s offers %q, its help does not name that", flag, w)
+// TestAgentsAreCommands: every known agent starts by its name, and no name is that of
+// another command, which would come first.
+func TestAgentsAreCommands(t *testing.T) {
+	env := &cmdenv.Env{}
+	count := map[string]int{}
+	for _, c := range newRoot(env, nil).Commands() {
+		count[c.Name()]++
+	}
+	for _, agent := range agents.Known() {
+		for _, word := range agent.Commands() {
+			if count[word] != 1 {
+				t.Errorf("%d commands are called %q", count[word], word)
 			}
 		}
+	}
+}
+
+// TestOrder: a suggestion has a place for each command, and for nothing else.
+func TestOrder(t *testing.T) {
+	var got []string
+	for _, c := range commands(&cmdenv.Env{}, "") {
+		if !c.Hidden { // the agents
+			got = append(got, c.Name())
+		}
+	}
+	if !slices.Equal(got, order) {
+		t.Errorf("commands %q\norder    %q", got, order)
 	}
 }

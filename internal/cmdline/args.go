@@ -13,6 +13,15 @@ Exit status:
   0    done
   125  carrel refused or went wrong`
 
+// CommandStatus ends the help of a command that ends as another one did.
+const CommandStatus = `
+Exit status:
+  the command's own, or 128+N when signal N ended it
+  124  the time given by --timeout was over
+  125  carrel refused or went wrong
+  126  the command was found and could not be run
+  127  the command was not found inside`
+
 // NoArgs refuses arguments and says what would be right.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {

@@ -3,6 +3,7 @@ package cmdline
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -103,6 +104,15 @@ func checkFlags(cmd *cobra.Command, check func() error) {
 		}
 		return check()
 	}
+}
+
+// Cause is an error without the operation and the path, which the caller names.
+func Cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 // CompleteFlag registers words for a flag that the command may not have.

@@ -2,9 +2,12 @@ package explain
 
 import (
 	"errors"
+	"fmt"
+	"io"
 
 	"carrel/internal/api"
 	"carrel/internal/policy"
+	"carrel/internal/show"
 )
 
 // refusedJSON is a refusal for programs, as explain --json prints it where run would
@@ -34,8 +37,20 @@ type refusalJSON struct {
 	Ceiling   Source           `json:"ceiling"`
 }
 
-// RefusalOf gives an error as JSON, with the denial or the refusals that it is made of.
-func RefusalOf(err error) *refusedJSON {
+// Refused prints a refusal as JSON where that was asked for; the message and the exit
+// status are the same either way.
+func Refused(to io.Writer, asJSON bool, err error) error {
+	if !asJSON || err == nil {
+		return err
+	}
+	if jsonErr := show.JSON(to, refusalOf(err)); jsonErr != nil {
+		return fmt.Errorf("%w; %w", err, jsonErr)
+	}
+	return err
+}
+
+// refusalOf gives an error as JSON, with the denial or the refusals that it is made of.
+func refusalOf(err error) *refusedJSON {
 	out := &refusedJSON{Error: api.Text(err.Error())}
 	var d *api.Denial
 	if errors.As(err, &d) {

@@ -10,8 +10,8 @@ import (
 
 // layers says which rooms each room may import, all below internal/. A
 // mechanism imports policy and no other mechanism. Two rooms compose them:
-// workspace to run a command, doctor to try what this machine can hold. cli is
-// the only surface so far; it starts the other two faces of the binary, the
+// workspace to run a command, doctor to try what this machine can hold. cli joins
+// the groups of commands below it; it starts the other two faces of the binary, the
 // stage and the helpers inside, and lists the table of agents.
 var layers = map[string][]string{
 	"policy":           {"pathname"},
@@ -82,14 +82,26 @@ var layers = map[string][]string{
 	"credentials":      {"advice", "api", "fdpass", "inside", "keys", "policy", "sandbox", "supervisor", "view"},
 	"named":            {"advice", "api", "audit", "spool"},
 	"stdio":            {"clipboard"},
-	"attach":           {"api", "clipboard", "stdio", "supervisor"},
+	"attach":           {"api", "clipboard", "pathname", "stdio", "supervisor"},
 	"sandbox":          {"policy", "sandbox/landlock", "pathname", "memfile"},
 	"sandbox/landlock": {},
 	"sandbox/stage":    {"sandbox", "sandbox/landlock"},
 	"workspace":        {"policy", "api", "config", "agents", "view", "secrets", "display", "xvfb", "protect", "gitconf", "broker", "egress", "history", "seccomp", "inside", "ports", "sandbox", "sandbox/landlock", "supervisor", "mountinfo", "spool", "screen", "profile", "audit", "notify", "sound", "fileops", "fdpass", "hostexec", "pathname", "procfs", "gitdir", "dirlist", "guard", "memfile", "clipboard", "strictjson", "gui", "advice", "credentials", "named", "stdio", "safefile"},
-	"explain":          {"api", "policy", "sandbox", "show", "workspace"},
+	"explain":          {"api", "config", "policy", "sandbox", "show", "workspace"},
 	"doctor":           {"policy", "mountinfo", "seccomp", "sandbox", "sandbox/landlock", "ownfile", "safefile"},
-	"cli":              {"policy", "api", "clients", "config", "agents", "history", "hooks", "inside", "sandbox", "sandbox/stage", "supervisor", "workspace", "doctor", "foreign", "jsontree", "lowlevel", "desktopentry", "profile", "mcpserver", "jsonapi", "fileops", "taskplan", "audit", "tools", "hostexec/shim", "pathname", "memfile", "clipboard", "strictjson", "named", "stdio", "attach", "outfile", "show", "explain", "stepview", "apiview", "cmdline"},
+	"cli":              {"agents", "api", "cli/agentcmd", "cli/cmdenv", "cli/configcmd", "cli/decisioncmd", "cli/desktopcmd", "cli/doctorcmd", "cli/historycmd", "cli/namedcmd", "cli/runcmd", "clipboard", "cmdline", "fileops", "hostexec/shim", "inside", "sandbox", "sandbox/stage", "show", "tools", "workspace"},
+	"cli/agentcmd":     {"api", "cli/cmdenv", "clients", "cmdline", "config", "explain", "hooks", "jsonapi", "mcpserver", "named", "pathname", "sandbox", "show", "stepview", "supervisor", "taskplan", "tools", "workspace"},
+	"cli/cmdenv":       {"api", "cmdline", "config", "policy", "supervisor", "workspace"},
+	"cli/configcmd":    {"agents", "api", "cli/cmdenv", "cli/policyflags", "cmdline", "config", "explain", "foreign", "jsontree", "outfile", "policy", "profile", "show", "workspace"},
+	"cli/decisioncmd":  {"api", "apiview", "audit", "cli/cmdenv", "cli/histories", "cli/target", "cmdline", "config", "history", "named", "policy", "show", "supervisor", "workspace"},
+	"cli/desktopcmd":   {"api", "cli/cmdenv", "cli/target", "clipboard", "cmdline", "memfile", "outfile", "show", "strictjson", "supervisor"},
+	"cli/doctorcmd":    {"cli/cmdenv", "cmdline", "doctor", "show", "workspace"},
+	"cli/histories":    {"api", "cli/cmdenv", "cli/target", "cmdline", "history", "named", "policy", "show", "stepview", "supervisor", "workspace"},
+	"cli/historycmd":   {"api", "cli/cmdenv", "cli/histories", "cli/policyflags", "cmdline", "history", "inside", "outfile", "pathname", "show", "stepview", "supervisor", "workspace"},
+	"cli/namedcmd":     {"api", "apiview", "cli/cmdenv", "cli/policyflags", "cli/target", "cmdline", "inside", "named", "policy", "profile", "show", "supervisor", "workspace"},
+	"cli/policyflags":  {"agents", "cli/cmdenv", "cmdline", "config", "policy", "show", "workspace"},
+	"cli/runcmd":       {"agents", "api", "attach", "cli/cmdenv", "cli/policyflags", "cli/target", "cmdline", "desktopentry", "lowlevel", "policy", "show", "stdio", "stepview", "supervisor", "workspace"},
+	"cli/target":       {"api", "cli/cmdenv", "inside", "named", "show", "supervisor", "workspace"},
 	"jsonapi":          {"api", "agents", "supervisor", "workspace", "fileops", "tools", "jsontree", "policy", "pathname", "named"},
 	"mcpserver":        {"api", "supervisor", "workspace", "taskplan", "fileops", "tools", "memfile", "strictjson", "named"},
 	"house":            {},

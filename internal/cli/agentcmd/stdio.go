@@ -1,0 +1,146 @@
+package agentcmd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cmdline"
+	"carrel/internal/config"
+	"carrel/internal/jsonapi"
+	"carrel/internal/supervisor"
+	"carrel/internal/tools"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+)
+
+func stdioCommand(env *cmdenv.Env) *cobra.Command {
+	var o jsonapi.Options
+	var permissions, network string
+	var schema bool
+	var hosts, read []string
+	cmd := &cobra.Command{
+		Use:   "stdio [flags]",
+		Short: "Answer a program that speaks JSON Lines",
+		Long: `Answers on standard input and output: one JSON object a line, requests in, responses
+and events out; log lines go to standard error. A session is a workspace around the
+working directories, which ends with this command. The protocol: docs/json-lines.md.
+` + cmdline.PlainStatus,
+		Example: `  carrel stdio --working-dir .
+  carrel stdio --working-dir api --working-dir web --undo-dir ~/.cache/my-client/undo
+  carrel stdio --working-dir . --agent claude --permissions ceiling.json
+  printf '%s\n' '{"type":"session.start","request_id":"1"}' \
+    '{"type":"agent.execute","request_id":"2","payload":{"command":"make"}}' |
+    carrel stdio --working-dir .`,
+		Args: cmdline.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if schema {
+				text, err := jsonapi.SchemaText()
+				if err == nil {
+					_, err = env.Out.Write(text)
+				}
+				return err
+			}
+			for flag, values := range map[string][]string{"--allow-host=": hosts, "--read=": read} {
+				for _, v := range values {
+					o.Start = append(o.Start, flag+v)
+				}
+			}
+			if network != "" {
+				o.Start = append(o.Start, "--network="+network)
+			}
+			return serveStdio(env, cmd, o, permissions)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringArrayVar(&o.Directories, "working-dir", nil, "a directory of sessions that name none; the first is the project, further ones may be changed too")
+	fs.StringVar(&o.UndoDir, "undo-dir", "", "keep the history here, for this client alone (default: where the histories of your projects are)")
+	fs.StringVar(&o.Agent, "agent", "", "give sessions what an agent needs, and let agent.prompt ask it: claude, codex, gemini, ...")
+	fs.StringVar(&o.Backend, "backend", "", "process (default), or none: no walls, commands do what you may; the history is kept all the same")
+	fs.StringVar(&network, "network", "", "closed, local, filtered or open: of sessions that say nothing")
+	fs.StringArrayVar(&hosts, "allow-host", nil, "sessions reach this host, as with carrel run")
+	fs.StringArrayVar(&read, "read", nil, "sessions see this file or directory too, read-only")
+	fs.StringVar(&permissions, "permissions", "", "ceiling file, read once: the most that anything asked for here gets")
+	fs.BoolVar(&schema, "schema", false, "print the JSON Schema of the protocol, and end")
+	cmdline.NotEmpty(cmd, "backend", "undo-dir", "agent", "network", "permissions", "working-dir", "read")
+	return cmdline.ExplainFlagErrors(cmd)
+}
+
+// undoDir makes the place of a client's own history. It is a directory of its own in what
+// was named, as it is for its owner alone and the other need not be.
+func undoDir(named string, working []string) (string, error) {
+	for _, dir := range working {
+		if named == dir || strings.HasPrefix(named, strings.TrimSuffix(dir, "/")+"/") {
+			return "", fmt.Errorf("%q lies in the working directory %q: commands must not reach the history", named, dir)
+		}
+	}
+	if err := os.MkdirAll(named, 0o700); err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(named)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(real, "carrel")
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	return dir, nil
+}
+
+func serveStdio(env *cmdenv.Env, cmd *cobra.Command, o jsonapi.Options, permissions string) error {
+	if env.Getenv(workspace.EnvInside) == "1" {
+		return fmt.Errorf("this is inside a workspace, where no other one can be started\nhint: run it outside")
+	}
+	var err error
+	if o.Directories, err = absoluteAll(o.Directories); err != nil {
+		return err
+	}
+	under, err := frozenCeiling(env, permissions)
+	if err != nil {
+		return err
+	}
+	defer under.File.Close() // nil closes too
+	o.Program = tools.Carrel{Program: "/proc/self/exe", Environ: env.Environ, Ceiling: under.Ceiling}
+	unset := []string{}
+	if under.File != nil {
+		unset = config.CeilingVariables()
+	}
+	if o.UndoDir != "" {
+		if o.UndoDir, err = filepath.Abs(o.UndoDir); err != nil {
+			return err
+		}
+		unset = append(unset, config.VarHistoryDir)
+	}
+	o.Program.Environ = slices.DeleteFunc(slices.Clone(env.Environ), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(unset, name)
+	})
+	if o.UndoDir != "" {
+		if o.UndoDir, err = undoDir(o.UndoDir, o.Directories); err != nil {
+			return fmt.Errorf("--undo-dir: %w", err)
+		}
+		o.Program.Environ = append(o.Program.Environ, config.VarHistoryDir+"="+o.UndoDir)
+	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that has gone is an error of writing; what is started has it as usual
+	o.Registry, o.Log = supervisor.Dirs(env.Getenv("XDG_RUNTIME_DIR"), workspace.StatePath(env.Getenv)), env.Err
+	s, err := jsonapi.New(o)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	err = s.Serve(ctx, os.Stdin, os.Stdout, jsonapi.HungUp(os.Stdout))
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

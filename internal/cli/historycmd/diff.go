@@ -1,0 +1,158 @@
+package historycmd
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cmdline"
+	"carrel/internal/history"
+	"carrel/internal/pathname"
+	"carrel/internal/show"
+	"carrel/internal/stepview"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+type diffFlags struct {
+	historyFlags
+	stat, colour bool
+}
+
+func diffCommand(env *cmdenv.Env) *cobra.Command {
+	f := &diffFlags{}
+	cmd := &cobra.Command{
+		Use:   "diff [STEP | A..B] [flags]",
+		Short: "Show how a step changed files",
+		Long: `Shows how a step changed files, as a unified diff; without STEP the newest one.
+A..B shows step after step from A to B. What is no file, and mode, owner, times
+and attributes have a line of their own. What a terminal would act on is escaped;
+there are colours on a terminal, unless NO_COLOR is set.
+` + cmdline.PlainStatus,
+		Example: `  carrel diff
+  carrel diff 12 --stat
+  carrel diff 9..12 --path src`,
+		Args: cmdline.MaximumArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return printDiff(env, f, args) },
+	}
+	f.register(cmd)
+	f.registerTellAs(cmd)
+	cmd.Flags().StringVar(&f.path, "path", "", "only this path and what is in it")
+	cmd.Flags().BoolVar(&f.stat, "stat", false, "only how many lines of each file")
+	cmdline.NotEmpty(cmd, "path")
+	return cmdline.ExplainFlagErrors(cmd)
+}
+
+// diffJSON is a diff for programs.
+type diffJSON struct {
+	Diff    string       `json:"diff"`
+	LeftOut *api.LeftOut `json:"left_out,omitempty"`
+}
+
+func printDiff(env *cmdenv.Env, f *diffFlags, args []string) error {
+	var text bytes.Buffer
+	out := *env
+	if f.json {
+		out.Out = &text
+	}
+	left, err := diffText(&out, f, args)
+	if err != nil || !f.json {
+		return err
+	}
+	return show.JSON(env.Out, diffJSON{text.String(), left})
+}
+
+// diffText prints a diff, and gives what it does not tell.
+func diffText(env *cmdenv.Env, f *diffFlags, args []string) (*api.LeftOut, error) {
+	h, err := f.open(env)
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	steps, err := diffSteps(h, args)
+	if err != nil {
+		return nil, err
+	}
+	path, err := asked(h, f.path)
+	if err != nil {
+		return nil, err
+	}
+	to, isFile := env.Out.(*os.File)
+	f.colour = isFile && term.IsTerminal(int(to.Fd())) && env.Getenv("NO_COLOR") == ""
+	told, unread := 0, make(map[string]bool)
+	for _, s := range steps {
+		all := slices.DeleteFunc(s.Changes(), func(c history.PathChange) bool {
+			return path != "" && !pathname.Within(c.Path, path) && (c.From == "" || !pathname.Within(c.From, path))
+		})
+		changes, left, err := h.Tell(s, all, api.SightRead)
+		if err != nil {
+			return nil, err
+		}
+		for _, at := range left {
+			unread[at] = true
+		}
+		if len(steps) > 1 && (path == "" || len(changes) > 0) {
+			fmt.Fprintf(env.Out, "step %d: %s\n", s.Number, show.OneLine(stepview.CommandOf(stepview.StepOf(h.Log, s))))
+		}
+		d := &stepview.Diff{Out: env.Out, History: h, Step: s, Stat: f.stat, Colour: f.colour}
+		for _, c := range changes {
+			d.Change(c)
+		}
+		d.Total()
+		told += len(changes) + len(left)
+	}
+	if path != "" && told == 0 {
+		which := fmt.Sprintf("step %d", steps[0].Number)
+		if n := len(steps); n > 1 {
+			which = fmt.Sprintf("steps %d to %d", steps[0].Number, steps[n-1].Number)
+		}
+		return nil, fmt.Errorf("--path %q: %s did not change it; `carrel history --path` lists the steps that did", f.path, which)
+	}
+	out := api.NewLeftOut(len(unread))
+	stepview.PrintLeftOut(env.Out, out)
+	return out, h.Log.Unreadable()
+}
+
+// diffSteps finds the steps of an argument, oldest first.
+func diffSteps(h *workspace.History, args []string) ([]*history.Step, error) {
+	list := h.Log.Changes()
+	if len(args) == 0 {
+		for i := len(list) - 1; i >= 0; i-- {
+			if list[i].Net() {
+				return list[i : i+1], nil
+			}
+		}
+		return nil, fmt.Errorf("no steps in %s", show.QuoteIf(h.Project))
+	}
+	from, to, isRange := strings.Cut(args[0], "..")
+	if isRange && (from == "" || to == "" || strings.Contains(to, "..")) {
+		return nil, fmt.Errorf("%q: want the numbers of two steps, the older first, as 9..12", args[0])
+	}
+	first, err := stepNamed(h, from)
+	if err != nil {
+		return nil, err
+	}
+	if !isRange {
+		return []*history.Step{first}, nil
+	}
+	last, err := stepNamed(h, to)
+	if err != nil {
+		return nil, err
+	}
+	if last.Number < first.Number {
+		return nil, fmt.Errorf("%q: step %d came before step %d; want the older one first", args[0], last.Number, first.Number)
+	}
+	var out []*history.Step
+	for _, s := range list {
+		if s.Number >= first.Number && s.Number <= last.Number {
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,138 @@
+package historycmd
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/histories"
+	"carrel/internal/cmdline"
+	"carrel/internal/show"
+	"carrel/internal/supervisor"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+)
+
+type discardFlags struct {
+	historyFlags
+	before      string
+	dryRun, yes bool
+}
+
+func discardCommand(env *cmdenv.Env) *cobra.Command {
+	f := &discardFlags{}
+	cmd := &cobra.Command{
+		Use:   "discard [STEP...] [flags]",
+		Short: "Remove steps from the history for good",
+		Long: `Removes steps with all that is kept for them, each with its undos and redos: they
+are no longer listed and can no longer be undone or redone. Files of the project
+stay as they are. --all also removes what is damaged.
+
+It asks before it does so; --yes says yes. While a run goes on nothing is removed.
+` + cmdline.PlainStatus,
+		Example: `  carrel discard 12 13
+  carrel discard --before 100 --dry-run
+  carrel discard --all --yes`,
+		RunE: func(_ *cobra.Command, args []string) error { return discardSteps(env, f, args) },
+	}
+	cmd.Flags().StringVar(&f.before, "before", "", "all steps before this one")
+	cmd.Flags().BoolVar(&f.all, "all", false, "all steps, and what cannot be read")
+	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "d", false, "say what would be removed, and remove nothing")
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	cmdline.OneOf(cmd, "before", "all")
+	cmdline.NotEmpty(cmd, "before")
+	f.register(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
+}
+
+func discardSteps(env *cmdenv.Env, f *discardFlags, args []string) error {
+	h, err := histories.Open(env, f.project)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	steps, err := f.steps(h, args)
+	if err != nil {
+		return err
+	}
+	if !f.dryRun && !f.yes {
+		if err := askDiscard(h, f, steps); err != nil {
+			return err
+		}
+	}
+	if !f.dryRun {
+		release, err := histories.Release(env, f.project)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	r, err := h.Discard(steps, f.all, f.dryRun)
+	if r != nil {
+		if e := tellRemoval(env, &f.historyFlags, r, f.dryRun); e != nil {
+			return e
+		}
+	}
+	return busyHint(err)
+}
+
+// steps finds out which steps are meant.
+func (f *discardFlags) steps(h *workspace.History, args []string) ([]uint64, error) {
+	if len(args) == 0 && f.before == "" && !f.all {
+		return nil, errors.New("want the steps that are discarded, --before STEP or --all; `carrel history --all` lists them")
+	}
+	if len(args) > 0 && (f.before != "" || f.all) {
+		return nil, errors.New("steps and --before or --all: want one of them")
+	}
+	var out []uint64
+	if f.before != "" {
+		first, err := stepNamed(h, f.before)
+		if err != nil {
+			return nil, err
+		}
+		for _, family := range h.Log.Families() {
+			if family.Number() < first.Number {
+				out = append(out, family.Number())
+			}
+		}
+		return out, nil
+	}
+	for _, name := range args {
+		s, err := stepNamed(h, name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s.Number)
+	}
+	return out, nil
+}
+
+// askDiscard asks the person at the terminal, who has seen what would go.
+func askDiscard(h *workspace.History, f *discardFlags, steps []uint64) error {
+	r, err := h.Discard(steps, f.all, true)
+	if err != nil {
+		return busyHint(err)
+	}
+	if len(r.Steps) == 0 && !f.all {
+		return nil
+	}
+	tty, err := supervisor.OpenTerminal()
+	if err != nil {
+		return errors.New("what is discarded cannot be brought back, and here is nobody to ask\nhint: --dry-run shows what would go, --yes does it")
+	}
+	defer tty.Close()
+	what := "everything that the history of " + show.OneLine(show.QuoteIf(h.Project)) + " keeps"
+	if !f.all {
+		what = stepList(r.Steps)
+	}
+	typed, err := tty.Ask(fmt.Sprintf("Discard %s, %s? This cannot be undone. Type yes: ", what, show.Size(r.Freed.Disk)))
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(typed) != "yes" {
+		return errors.New("nothing was discarded")
+	}
+	return nil
+}

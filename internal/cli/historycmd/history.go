@@ -1,0 +1,222 @@
+package historycmd
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/histories"
+	"carrel/internal/cmdline"
+	"carrel/internal/history"
+	"carrel/internal/show"
+	"carrel/internal/stepview"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+)
+
+type historyFlags struct {
+	path, project string
+	last          int
+	json, all     bool
+	tellAs        string // the id of a running workspace
+}
+
+func historyCommand(env *cmdenv.Env) *cobra.Command {
+	f := &historyFlags{}
+	cmd := &cobra.Command{
+		Use:   "history [flags]",
+		Short: "List the steps in which runs changed the project",
+		Long: `Lists the steps of the current project, newest first: every run that changed
+something is one, and so is every undo. ` + "`carrel show STEP`" + ` lists what a step changed,
+` + "`carrel diff STEP`" + ` how, ` + "`carrel undo`" + ` takes steps back.
+` + cmdline.PlainStatus,
+		Example: `  carrel history
+  carrel history --path src -n 5
+  carrel history --json`,
+		Args: cmdline.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return listSteps(env, cmd, f) },
+	}
+	cmd.Flags().StringVar(&f.path, "path", "", "only steps that changed this path or something in it")
+	cmd.Flags().BoolVar(&f.all, "all", false, "undos too, and steps that changed nothing in the end")
+	cmdline.NotEmpty(cmd, "path")
+	f.register(cmd)
+	f.registerTellAs(cmd)
+	cmd.Flags().IntVarP(&f.last, "last", "n", 0, "only the newest N")
+	cmdline.CompleteFlag(cmd, "last", cobra.NoFileCompletions)
+	cmd.AddCommand(storeCommands(env)...)
+	return cmdline.ExplainFlagErrors(cmd)
+}
+
+func (f *historyFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.project, "project", "", "the project that holds this directory")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
+	cmdline.NotEmpty(cmd, "project")
+}
+
+// registerTellAs is for what is asked by a front end, for its workspace.
+func (f *historyFlags) registerTellAs(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.tellAs, "tell-as", "", "tell only what this running workspace shows")
+	_ = cmd.Flags().MarkHidden("tell-as")
+	cmdline.NotEmpty(cmd, "tell-as")
+}
+
+func listSteps(env *cmdenv.Env, cmd *cobra.Command, f *historyFlags) error {
+	if cmd.Flags().Changed("last") && f.last <= 0 {
+		return fmt.Errorf("-n %d: want a number of 1 or more", f.last)
+	}
+	h, err := f.open(env)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	path, err := asked(h, f.path)
+	if err != nil {
+		return err
+	}
+	var list []stepview.Step // newest first
+	for _, s := range slices.Backward(h.Log.Steps) {
+		if f.last > 0 && len(list) == f.last {
+			break
+		}
+		soFar(env, h, s)
+		undo := s.Begin.Kind == history.StepUndo || s.Begin.Kind == history.StepRedo
+		if undo && !f.all || path != "" && !s.Touches(path) || !s.Net() && !s.Open() && !f.all {
+			continue
+		}
+		list = append(list, stepview.StepOf(h.Log, s))
+	}
+	if f.json {
+		slices.Reverse(list)
+		return show.JSON(env.Out, show.NotNil(list))
+	}
+	if len(list) == 0 {
+		what := "no steps"
+		if path != "" {
+			what += " that changed " + stepview.Path(h, path)
+		}
+		fmt.Fprintln(env.Out, show.OneLine(what+" in "+show.QuoteIf(h.Project)))
+		return nil
+	}
+	stepview.PrintSteps(env.Out, list)
+	return nil
+}
+
+// absolutePath is a path as the history knows it, "" for none.
+func absolutePath(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("finding %q: %w", path, err)
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil { // the path itself may be gone
+		abs = filepath.Join(dir, filepath.Base(abs))
+	}
+	return abs, nil
+}
+
+// open opens the history that the flags are about.
+func (f *historyFlags) open(env *cmdenv.Env) (*workspace.History, error) {
+	req, err := histories.Request(env, f.project)
+	if err != nil {
+		return nil, err
+	}
+	return histories.OpenFor(env, req, f.tellAs)
+}
+
+// asked is absolutePath of what somebody asks for: whether a path that they may not know
+// is in the history is no answer.
+func asked(h *workspace.History, path string) (string, error) {
+	at, err := absolutePath(path)
+	if err != nil || at == "" {
+		return at, err
+	}
+	unnamed, err := h.Unnamed([]string{at})
+	if err == nil && unnamed[at] {
+		err = fmt.Errorf("--path %q: %s", path, api.NewLeftOut(1).Why)
+	}
+	return at, err
+}
+
+func showCommand(env *cmdenv.Env) *cobra.Command {
+	f := &historyFlags{}
+	cmd := &cobra.Command{
+		Use:   "show STEP [flags]",
+		Short: "List what one step changed",
+		Long: `Lists the paths that a step changed in the end: A added, M changed, R renamed,
+D removed, "mode" where only mode, owner, times or attributes are others, and
+"edit" for what another program wrote and the step destroyed.
+` + cmdline.PlainStatus,
+		Example: `  carrel show 12
+  carrel show 12 --json`,
+		Args: cmdline.OneArg("a step"),
+		RunE: func(cmd *cobra.Command, args []string) error { return showStep(env, f, args[0]) },
+	}
+	f.register(cmd)
+	f.registerTellAs(cmd)
+	return cmdline.ExplainFlagErrors(cmd)
+}
+
+func showStep(env *cmdenv.Env, f *historyFlags, name string) error {
+	h, s, err := openStep(env, f, name)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	changes, left, err := h.Tell(s, s.Changes(), api.SightName)
+	if err = errors.Join(err, h.Log.Unreadable()); err != nil {
+		return err
+	}
+	j := stepview.StepOf(h.Log, s)
+	j.LeftOut = api.NewLeftOut(len(left))
+	if f.json {
+		j.AddChanges(changes)
+		return show.JSON(env.Out, j)
+	}
+	stepview.PrintStep(env.Out, h, j, changes)
+	stepview.PrintLeftOut(env.Out, j.LeftOut)
+	return stepview.PrintBetween(env.Out, h, s)
+}
+
+// openStep opens the history of a project at a step.
+func openStep(env *cmdenv.Env, f *historyFlags, name string) (*workspace.History, *history.Step, error) {
+	h, err := f.open(env)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := stepNamed(h, name)
+	if err != nil {
+		h.Close()
+		return nil, nil, err
+	}
+	soFar(env, h, s)
+	return h, s, nil
+}
+
+// soFar has an open step tell what it has come to by now.
+func soFar(env *cmdenv.Env, h *workspace.History, s *history.Step) {
+	if !s.Open() {
+		return
+	}
+	if err := h.SoFar(s); err != nil {
+		fmt.Fprintf(env.Err, "carrel: step %d goes on, and what it has changed so far cannot be told in full: %s\n", s.Number, show.OneLine(err.Error()))
+	}
+}
+
+// stepNamed finds a step by its number.
+func stepNamed(h *workspace.History, name string) (*history.Step, error) {
+	n, err := strconv.ParseUint(name, 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return nil, fmt.Errorf("step %q: want the number of one; `carrel history` lists them", name)
+	}
+	if s := h.Log.Step(n); s != nil && err == nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("step %s: there is none of this number in %s; `carrel history --all` lists them", name, show.QuoteIf(h.Project))
+}

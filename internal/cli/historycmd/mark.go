@@ -1,0 +1,120 @@
+package historycmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cmdline"
+	"carrel/internal/inside"
+	"carrel/internal/show"
+	"carrel/internal/workspace"
+
+	"github.com/spf13/cobra"
+)
+
+// stepCommand is for programs inside: an agent's hooks.
+func stepCommand(env *cmdenv.Env) *cobra.Command {
+	var f markFlags
+	begin := &cobra.Command{
+		Use:     "begin [--label TEXT]",
+		Short:   "A step begins here",
+		Long:    "Ends the open step, if there is one; what is changed from now on is a new one.\n" + cmdline.PlainStatus,
+		Example: "  carrel step begin --label 'edit src/main.go'",
+		Args:    cmdline.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return markStep(env, true, &f) },
+	}
+	begin.Flags().StringVar(&f.label, "label", "", "what `carrel history` shows for it")
+	f.registerEvent(begin)
+	end := &cobra.Command{
+		Use:     "end",
+		Short:   "The step ends here",
+		Long:    "Ends the step that began with `carrel step begin`.\n" + cmdline.PlainStatus,
+		Example: "  carrel step end",
+		Args:    cmdline.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return markStep(env, false, &f) },
+	}
+	end.Flags().BoolVar(&f.all, "all", false, "whatever step is open")
+	f.registerEvent(end)
+	return cmdline.ExplainFlagErrors(cmdline.Group(&cobra.Command{
+		Use:   "step",
+		Short: "Inside a workspace: say where a step of the history begins and ends",
+		Long: `Says, from inside a workspace, where a step of its history begins and ends, as
+an agent's hooks do around each tool (` + "`carrel hooks`" + `). It is only a mark: without
+it a run is one step, or the bursts of an interactive agent are. Steps that
+overlap are one.
+` + cmdline.PlainStatus,
+		Example: `  carrel step begin --label 'npm install'
+  carrel step end`,
+	}, begin, end))
+}
+
+type markFlags struct {
+	label      string
+	all, event bool
+}
+
+func (f *markFlags) registerEvent(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.event, "event", false, "standard input is the event of an agent's hook, which says more")
+}
+
+func markStep(env *cmdenv.Env, begin bool, f *markFlags) error {
+	if env.Getenv(workspace.EnvInside) != "1" {
+		return errors.New("there is no workspace around this: `carrel step` is for programs inside one")
+	}
+	m := inside.Mark{Label: f.label, All: f.all}
+	if f.event {
+		describe(&m, env.In)
+	}
+	if err := inside.Step(begin, m); err != nil {
+		return fmt.Errorf("marking a step: %w", err)
+	}
+	return nil
+}
+
+// maxEvent bounds what is read of a hook's event, in bytes: it can hold a whole
+// file that is about to be written.
+const maxEvent = 8 << 20
+
+// maxWords bounds what is taken over from an event, in bytes.
+const maxWords = 120
+
+// describe takes from the event of a hook, as Claude Code and Codex write it,
+// which call it is about and what that does. What it does not know it leaves.
+func describe(m *inside.Mark, in io.Reader) {
+	var event struct {
+		Name  string          `json:"hook_event_name"`
+		Tool  string          `json:"tool_name"`
+		ID    string          `json:"tool_use_id"`
+		Input json.RawMessage `json:"tool_input"`
+	}
+	if json.NewDecoder(io.LimitReader(in, maxEvent)).Decode(&event) != nil {
+		return
+	}
+	m.All = m.All || event.Name == "Stop"
+	m.ID = event.ID
+	var input struct {
+		Command any    `json:"command"`
+		Path    string `json:"file_path"`
+	}
+	_ = json.Unmarshal(event.Input, &input)
+	words := []string{event.Tool}
+	switch c := input.Command.(type) {
+	case string:
+		words = append(words, c)
+	case []any:
+		for _, w := range c {
+			words = append(words, fmt.Sprint(w))
+		}
+	}
+	if input.Path != "" {
+		words = append(words, input.Path)
+	}
+	if text := strings.TrimSpace(strings.Join(words, " ")); text != "" {
+		line, _, _ := strings.Cut(text, "\n")
+		m.Label = strings.TrimPrefix(m.Label+": ", ": ") + show.Shorten(line, maxWords)
+	}
+}

@@ -1,0 +1,126 @@
+package namedcmd
+
+import (
+	"context"
+	"fmt"
+
+	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/target"
+	"carrel/internal/cmdline"
+	"carrel/internal/inside"
+	"carrel/internal/show"
+
+	"github.com/spf13/cobra"
+)
+
+var controlWords = []string{api.ControlActive, api.ControlReadOnly, api.ControlTakeover, api.ControlPaused}
+
+func controlCommand(env *cmdenv.Env) *cobra.Command {
+	var asJSON, ask bool
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "control NAME [MODE] [flags]",
+		Short: "Say who may do what in a workspace, from now on",
+		Long: `Shows the control of a running workspace, or changes it:
+
+  active     everything that its policy allows
+  read_only  what runs goes on; nobody starts, ends or types anything
+  takeover   you act (at a terminal of your own, or in a viewer: carrel watch), nobody else
+  paused     and all its processes are frozen
+
+Any program may ask for less. Back to more, only a person at a terminal outside the
+workspace may go. The mode is kept: a workspace that is started anew is under it.
+Looking, and carrel stop, work in every mode.
+
+With --ask a program that may not change it back files that as something to approve:
+the id is printed, carrel approvals ID says what became of it.
+` + cmdline.PlainStatus,
+		Example: "  carrel control dev\n  carrel control dev read_only --reason \"I look at the diff\"\n  carrel control dev active\n  carrel control dev active --ask --reason \"the tests pass\"",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 || len(args) == 2 {
+				return nil
+			}
+			return fmt.Errorf("%q takes a workspace and a mode, got %q\nhint: %s", cmd.CommandPath(), args, cmdline.Usage(cmd))
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req := api.Request{Op: api.OpControl, Reason: reason}
+			if len(args) == 2 {
+				req.Mode = args[1]
+			}
+			if !ask {
+				return changeControl(cmd.Context(), env, args[0], req, asJSON)
+			}
+			if req.Mode == "" {
+				return fmt.Errorf("--ask needs a mode to ask for\nhint: %s", cmdline.Usage(cmd))
+			}
+			req.Op = api.OpAsk
+			return askControl(cmd.Context(), env, args[0], req, asJSON)
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return controlWords, cobra.ShellCompDirectiveNoFileComp
+			}
+			return target.CompleteWorkspace(env)(cmd, args, word)
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "say why; it is shown to whoever is refused")
+	cmd.Flags().BoolVar(&ask, "ask", false, "file it for a person to approve, instead of changing it")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the control as JSON; with --ask the approval")
+	return cmdline.ExplainFlagErrors(cmd)
+}
+
+func changeControl(ctx context.Context, env *cmdenv.Env, name string, req api.Request, asJSON bool) error {
+	e, err := target.Named(env, name)
+	if err != nil {
+		if req.Mode != "" && target.Inside(env) {
+			return holdFromInside(env, func() error { return inside.Control(req.Mode) }, req.Mode)
+		}
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, target.PauseTime)
+	defer cancel()
+	r, err := e.Call(ctx, req)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return show.JSON(env.Out, r.Control)
+	}
+	fmt.Fprintf(env.Out, "%s %s\n", name, r.Control.Mode)
+	if req.Mode == api.ControlTakeover && show.IsTerminal(env.Err) {
+		fmt.Fprintf(env.Err, "carrel: you have taken over: what is typed there can be seen by the programs of the workspace; `carrel control %s active` hands back\n", name)
+	}
+	return nil
+}
+
+// askControl files a change of the control for a person.
+func askControl(ctx context.Context, env *cmdenv.Env, name string, req api.Request, asJSON bool) error {
+	e, err := target.Named(env, name)
+	if err != nil {
+		return err
+	}
+	r, err := target.Call(ctx, e, req)
+	switch {
+	case err != nil:
+		return err
+	case r.Approval == nil && asJSON: // it is that already
+		return show.JSON(env.Out, r.Control)
+	case r.Approval == nil:
+		fmt.Fprintf(env.Out, "%s %s\n", name, r.Control.Mode)
+	case asJSON:
+		return show.JSON(env.Out, r.Approval)
+	default:
+		fmt.Fprintf(env.Out, "%s waits: a person types `carrel approve %s`\n", r.Approval.ID, r.Approval.ID)
+	}
+	return nil
+}
+
+// holdFromInside asks the supervisor of the workspace that this process is in.
+func holdFromInside(env *cmdenv.Env, ask func() error, done string) error {
+	if err := ask(); err != nil {
+		return err
+	}
+	fmt.Fprintln(env.Out, done)
+	return nil
+}

@@ -1,0 +1,111 @@
+package namedcmd
+
+import (
+	"context"
+	"fmt"
+
+	"carrel/internal/api"
+	"carrel/internal/cli/cmdenv"
+	"carrel/internal/cli/target"
+	"carrel/internal/cmdline"
+	"carrel/internal/inside"
+	"carrel/internal/show"
+	"carrel/internal/supervisor"
+
+	"github.com/spf13/cobra"
+)
+
+func pauseCommand(env *cmdenv.Env) *cobra.Command {
+	return holdCommand(env, api.OpPause, "Stop every process of a workspace for a while",
+		`Freezes all processes of a running workspace; nothing in it runs until it is
+resumed. Processes that had been stopped already stay so after that. A time
+limit (--timeout) goes on. WORKSPACE is a name, or an
+id of `+"`carrel ps`"+` or its beginning.
+`, "paused")
+}
+
+func resumeCommand(env *cmdenv.Env) *cobra.Command {
+	return holdCommand(env, api.OpResume, "Let a paused workspace go on",
+		`Lets go on what `+"`carrel pause`"+` has stopped, and nothing else. One
+that stays takes a person at a terminal for that. WORKSPACE is a name, or an id of
+`+"`carrel ps`"+` or its beginning.
+`, "resumed")
+}
+
+func holdCommand(env *cmdenv.Env, op, short, long, done string) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: op + " WORKSPACE", Short: short, Long: long + cmdline.PlainStatus,
+		Example: "  carrel " + op + " 3f2a91c0\n  carrel " + op + " 3f",
+		Args:    cmdline.OneArg("a workspace"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := target.Named(env, args[0])
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), target.PauseTime)
+			defer cancel()
+			if _, err := e.Call(ctx, api.Request{Op: op}); err != nil {
+				return err
+			}
+			if asJSON {
+				return show.JSON(env.Out, held{e.ID, e.Name, done})
+			}
+			fmt.Fprintf(env.Out, "%s %s\n", done, target.Called(e))
+			return nil
+		},
+		ValidArgsFunction: target.CompleteWorkspace(env),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was done as JSON")
+	return cmdline.ExplainFlagErrors(cmd)
+}
+
+// held is what pause, resume and stop print as JSON.
+type held struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	Done string `json:"done"`
+}
+
+func stopCommand(env *cmdenv.Env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "stop [WORKSPACE]",
+		Short: "End a running workspace",
+		Long: `Asks the command of a workspace to end, as SIGTERM does, and after five seconds
+makes it; everything inside ends with it. What waits for approval is denied, and
+a paused workspace goes on so that it can end in order. Returns when it has
+ended. WORKSPACE is a name, or an id of ` + "`carrel ps`" + `, or its
+beginning; inside a workspace that stays it may be left out.
+` + cmdline.PlainStatus,
+		Example: `  carrel stop 3f2a91c0
+  carrel stop 3f`,
+		Args: cmdline.AtMostOne("a workspace"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if target.Inside(env) {
+				return holdFromInside(env, inside.Stop, "stopping")
+			}
+			if len(args) == 0 {
+				return fmt.Errorf("%q needs a workspace\nhint: `carrel ps` lists them", cmd.CommandPath())
+			}
+			e, err := target.Named(env, args[0])
+			if err != nil {
+				return err
+			}
+			if err := target.End(cmd.Context(), e); err != nil || !asJSON {
+				return sayStopped(env, e, err)
+			}
+			return show.JSON(env.Out, held{e.ID, e.Name, "stopped"})
+		},
+		ValidArgsFunction: target.CompleteWorkspace(env),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was done as JSON")
+	return cmdline.ExplainFlagErrors(cmd)
+}
+
+func sayStopped(env *cmdenv.Env, e supervisor.Entry, err error) error {
+	if err == nil {
+		fmt.Fprintf(env.Out, "stopped %s\n", target.Called(e))
+	}
+	return err
+}
