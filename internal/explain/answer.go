@@ -128,7 +128,7 @@ func Of(p *workspace.Prepared, f Question) (*Answer, error) {
 		x.Paths = append(x.Paths, pathOf(answer))
 	}
 	for _, host := range f.Hosts {
-		x.Hosts = append(x.Hosts, hostOf(policy.Explain(p.Policy, policy.Query{Host: host}).Host))
+		x.Hosts = append(x.Hosts, hostOf(policy.ExplainHost(p.Policy, host)))
 	}
 	if f.Plan {
 		x.Plan = planOf(p.Plan)

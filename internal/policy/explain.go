@@ -48,7 +48,7 @@ func Explain(e *Effective, q Query) Explanation {
 		out.Path = explainPath(e, q.Path)
 	}
 	if q.Host != "" {
-		out.Host = explainHost(e, q.Host)
+		out.Host = ExplainHost(e, q.Host)
 	}
 	return out
 }

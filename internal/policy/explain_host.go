@@ -15,7 +15,9 @@ type hostQuestion struct {
 	given  string // the host as a rule has it, with the port that was asked about
 }
 
-func explainHost(e *Effective, host string) *HostExplanation {
+// ExplainHost says whether e reaches host: a name or address, with an optional
+// ":port". What is no host, also "", is [HostMalformed].
+func ExplainHost(e *Effective, host string) *HostExplanation {
 	q := hostQuestion{HostExplanation: &HostExplanation{Host: host}, e: e}
 	for _, r := range e.Reasons {
 		if r.Dimension == DimNetwork {

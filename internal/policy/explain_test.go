@@ -99,6 +99,12 @@ func TestExplainHostOfNothing(t *testing.T) {
 	}
 }
 
+func TestExplainNoHost(t *testing.T) {
+	if x := ExplainHost(mustDecide(t, nil, Layer{}), ""); x.Allowed || x.Code != HostMalformed || len(x.Change) != 1 {
+		t.Errorf("of an empty host: %+v", x)
+	}
+}
+
 func TestExplainWhole(t *testing.T) {
 	e := mustDecide(t, nil, Defaults(Agent), asks(LayerProject, network(NetOpen)))
 	x := Explain(e, Query{})
