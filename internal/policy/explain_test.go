@@ -100,7 +100,7 @@ func TestExplainHostOfNothing(t *testing.T) {
 }
 
 func TestExplainNoHost(t *testing.T) {
-	if x := ExplainHost(mustDecide(t, nil, Layer{}), ""); x.Allowed || x.Code != HostMalformed || len(x.Change) != 1 {
+	if x := ExplainHost(&Effective{Network: NetFiltered}, ""); x.Allowed || x.Code != HostMalformed || len(x.Change) != 1 {
 		t.Errorf("of an empty host: %+v", x)
 	}
 }
