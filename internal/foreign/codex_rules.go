@@ -6,8 +6,9 @@ import (
 	"strings"
 
 	"carrel/internal/pathname"
-	"carrel/internal/policy"
 	"carrel/sandbox/policyfile"
+
+	"carrel/internal/policy/pathglob"
 )
 
 // emit writes the entries, and protects the names that Codex does.
@@ -93,7 +94,7 @@ func (c *codex) repository(place string) {
 		to = path.Join(path.Dir(place), to)
 	}
 	if to = path.Clean(to); c.access(to) == policyfile.Write {
-		c.rule(policyfile.Rule{Glob: policy.Literal(to), Access: policyfile.Protect})
+		c.rule(policyfile.Rule{Glob: pathglob.Literal(to), Access: policyfile.Protect})
 	}
 }
 

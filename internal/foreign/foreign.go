@@ -21,8 +21,9 @@ import (
 	"unicode"
 
 	"carrel/internal/jsontree"
-	"carrel/internal/policy"
 	"carrel/sandbox/policyfile"
+
+	"carrel/internal/policy/pathglob"
 )
 
 // Options say for whom a file is read.
@@ -231,7 +232,7 @@ func (im *importer) globs(text string) ([]string, error) {
 	}
 	either, err := im.glob(text)
 	if err == nil {
-		_, err = policy.Alternatives(either)
+		_, err = pathglob.Alternatives(either)
 	}
 	if err != nil {
 		return []string{plain}, nil // letters are all that they can be
@@ -257,7 +258,7 @@ func (im *importer) glob(text string) (string, error) {
 		anchor = "/"
 	}
 	rest = strings.TrimLeft(strings.TrimPrefix(rest, "./"), "/")
-	return strings.TrimSuffix(policy.Literal(anchor), "/") + "/" + rest, nil
+	return strings.TrimSuffix(pathglob.Literal(anchor), "/") + "/" + rest, nil
 }
 
 // plainBraces escapes what is a pattern here and a letter there.

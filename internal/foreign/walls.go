@@ -6,8 +6,9 @@ import (
 
 	"carrel/internal/jsontree"
 	"carrel/internal/pathname"
-	"carrel/internal/policy"
 	"carrel/sandbox/policyfile"
+
+	"carrel/internal/policy/pathglob"
 )
 
 // Names that srt and fence protect in all that may be written, at any depth.
@@ -116,7 +117,7 @@ func (f *fileLists) patterns(l listed, a policyfile.Access) {
 	if strings.ContainsAny(text, "*?[{") {
 		globs, err = f.globs(text)
 	} else if text, err = f.place(text); err == nil {
-		globs = []string{policy.Literal(text)}
+		globs = []string{pathglob.Literal(text)}
 	}
 	if err != nil {
 		f.lose(l.node, l.key, "%q: %v", l.text, err)
@@ -192,7 +193,7 @@ func (f *fileLists) writable(l listed, place string) {
 		}
 	}
 	f.grant(place, policyfile.Write)
-	base := strings.TrimSuffix(policy.Literal(place), "/")
+	base := strings.TrimSuffix(pathglob.Literal(place), "/")
 	f.rule(policyfile.Rule{Glob: base + "/**/{" + strings.Join(guards, ",") + "}", Access: policyfile.Protect})
 	for _, g := range guards {
 		if dir, name, deeper := strings.Cut(g, "/"); deeper && strings.HasSuffix(place, "/"+dir) {

@@ -14,7 +14,8 @@ import (
 // the groups of commands below it; it starts the other two faces of the binary, the
 // stage and the helpers inside, and lists the table of agents.
 var layers = map[string][]string{
-	"policy":           {"pathname"},
+	"policy":           {"pathname", "policy/pathglob"},
+	"policy/pathglob":  {},
 	"pathname":         {},
 	"procfs":           {},
 	"history":          {"history/graph", "pathname", "procfs"},
@@ -75,7 +76,7 @@ var layers = map[string][]string{
 	"jsontree":         {},
 	"strictjson":       {},
 	"mountinfo":        {},
-	"foreign":          {"policy", "config", "jsontree", "pathname"},
+	"foreign":          {"policy", "policy/pathglob", "config", "jsontree", "pathname"},
 	"profile":          {"policy", "config", "jsontree", "safefile"},
 	"lowlevel":         {"policy", "api", "workspace"},
 	"advice":           {},
@@ -86,7 +87,7 @@ var layers = map[string][]string{
 	"sandbox":          {"policy", "sandbox/landlock", "pathname", "memfile"},
 	"sandbox/landlock": {},
 	"sandbox/stage":    {"sandbox", "sandbox/landlock"},
-	"workspace":        {"policy", "api", "config", "agents", "view", "secrets", "display", "xvfb", "protect", "gitconf", "broker", "egress", "history", "seccomp", "inside", "ports", "sandbox", "sandbox/landlock", "supervisor", "mountinfo", "spool", "screen", "profile", "audit", "notify", "sound", "fileops", "fdpass", "hostexec", "pathname", "procfs", "gitdir", "dirlist", "guard", "memfile", "clipboard", "strictjson", "gui", "advice", "credentials", "named", "stdio", "safefile"},
+	"workspace":        {"policy", "policy/pathglob", "api", "config", "agents", "view", "secrets", "display", "xvfb", "protect", "gitconf", "broker", "egress", "history", "seccomp", "inside", "ports", "sandbox", "sandbox/landlock", "supervisor", "mountinfo", "spool", "screen", "profile", "audit", "notify", "sound", "fileops", "fdpass", "hostexec", "pathname", "procfs", "gitdir", "dirlist", "guard", "memfile", "clipboard", "strictjson", "gui", "advice", "credentials", "named", "stdio", "safefile"},
 	"explain":          {"api", "config", "policy", "sandbox", "show", "workspace"},
 	"doctor":           {"policy", "mountinfo", "seccomp", "sandbox", "sandbox/landlock", "ownfile", "safefile"},
 	"cli":              {"agents", "api", "cli/agentcmd", "cli/cmdenv", "cli/configcmd", "cli/decisioncmd", "cli/desktopcmd", "cli/doctorcmd", "cli/historycmd", "cli/namedcmd", "cli/runcmd", "clipboard", "cmdline", "fileops", "hostexec/shim", "inside", "sandbox", "sandbox/stage", "show", "tools", "workspace"},

@@ -8,9 +8,8 @@ import (
 // Limits of one decision. They bound the work that a hostile project file can
 // cause; real policies stay far below them.
 const (
-	MaxRules   = 65536 // file requests of all layers together, and as many rules for hosts
-	maxPlace   = 4096  // bytes of one place or pattern, as PATH_MAX
-	maxPattern = 1024  // patterns that one glob's {a,b} may expand to
+	MaxRules = 65536 // file requests of all layers together, and as many rules for hosts
+	maxPlace = 4096  // bytes of one place or pattern, as PATH_MAX
 )
 
 // Decide merges the layers under the ceilings into one policy. The order of

@@ -1,6 +1,10 @@
 package policy
 
-import "strings"
+import (
+	"strings"
+
+	"carrel/internal/policy/pathglob"
+)
 
 // Lookup decides one variable that exists outside: whether it shows inside and
 // with which value, and which rule says so (nil: none does, so it is not
@@ -63,8 +67,8 @@ func nameMatches(pattern, name string) bool {
 	if !strings.ContainsAny(pattern, `*?[\`) {
 		return false
 	}
-	seg, err := compileSegment(pattern)
-	return err == nil && seg.match(name)
+	seg, err := pathglob.Component(pattern)
+	return err == nil && seg.Match(name)
 }
 
 // environment gathers the rules of all layers; the project may only drop.
@@ -105,7 +109,7 @@ func (d *decision) names(l Layer, list []Value[string]) []Value[string] {
 		if !d.goodName(v.V, v.Source) {
 			continue
 		}
-		if _, err := compileSegment(v.V); err != nil {
+		if _, err := pathglob.Component(v.V); err != nil {
 			d.fail(DimEnv, v.Source, "variable name pattern %q: %s", v.V, err)
 			continue
 		}

@@ -3,6 +3,8 @@ package policy
 import (
 	"fmt"
 	"path"
+
+	"carrel/internal/policy/pathglob"
 )
 
 // Query asks for an explanation of the whole policy, and of one path or one
@@ -74,8 +76,8 @@ func explainPath(e *Effective, p string) *PathExplanation {
 	default:
 		x.Why = fmt.Sprintf("%s can be read and changed: %s", printable(p), describe(d.Rule))
 		x.Change = []string{
-			fmt.Sprintf("--protect %s makes it read-only", shellWord(escapeGlob(p))),
-			fmt.Sprintf("--deny %s hides it", shellWord(escapeGlob(p))),
+			fmt.Sprintf("--protect %s makes it read-only", shellWord(pathglob.Literal(p))),
+			fmt.Sprintf("--deny %s hides it", shellWord(pathglob.Literal(p))),
 		}
 	}
 	return x

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"carrel/internal/policy/pathglob"
 )
 
 // Ignored are patterns as in gitignore(5) that hold below each of some places:
@@ -28,9 +30,9 @@ func NewIgnored(roots, patterns []string) (*Ignored, error) {
 			rest = "**/" + rest
 		}
 		for _, root := range roots {
-			rules = append(rules, Rule{Glob: strings.TrimSuffix(escapeGlob(root), "/") + "/" + strings.TrimPrefix(rest, "/"), Access: Deny})
+			rules = append(rules, Rule{Glob: strings.TrimSuffix(pathglob.Literal(root), "/") + "/" + strings.TrimPrefix(rest, "/"), Access: Deny})
 		}
-		if _, err := compileGlob(rest); err != nil {
+		if _, err := pathglob.Compile(rest); err != nil {
 			return nil, fmt.Errorf("pattern %q: %w", p, err)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"carrel/internal/policy/pathglob"
 )
 
 // Decision is what the rules say of one path.
@@ -50,7 +52,7 @@ type node struct {
 }
 
 type wildEdge struct {
-	segment segment
+	segment pathglob.Segment
 	to      *node
 }
 
@@ -62,7 +64,7 @@ func newMatcher(rules []Rule) (*matcher, error) {
 			m.addPath(r)
 			continue
 		}
-		patterns, err := compileGlob(r.Glob)
+		patterns, err := pathglob.Compile(r.Glob)
 		if err != nil {
 			return nil, fmt.Errorf("glob %q: %w", r.Glob, err)
 		}
@@ -84,17 +86,17 @@ func (m *matcher) addPath(r *Rule) {
 	}
 }
 
-func (m *matcher) addGlob(p pattern, r *Rule) {
+func (m *matcher) addGlob(p pathglob.Pattern, r *Rule) {
 	n := &m.root
 	for _, seg := range p {
 		switch {
-		case seg.deep:
+		case seg.Deep:
 			if n.deep == nil {
 				n.deep = &node{loops: true}
 			}
 			n = n.deep
-		case seg.plain:
-			n = n.child(seg.text)
+		case seg.Plain:
+			n = n.child(seg.Text)
 		default:
 			n = n.wildChild(seg)
 		}
@@ -116,9 +118,9 @@ func (n *node) child(name string) *node {
 	return c
 }
 
-func (n *node) wildChild(seg segment) *node {
+func (n *node) wildChild(seg pathglob.Segment) *node {
 	for i := range n.wild {
-		if n.wild[i].segment.text == seg.text {
+		if n.wild[i].segment.Text == seg.Text {
 			return n.wild[i].to
 		}
 	}
@@ -209,7 +211,7 @@ func (f frontier) step(name string, next frontier) frontier {
 			next = next.with(c)
 		}
 		for i := range n.wild {
-			if n.wild[i].segment.match(name) {
+			if n.wild[i].segment.Match(name) {
 				next = next.with(n.wild[i].to)
 			}
 		}

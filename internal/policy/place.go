@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"carrel/internal/policy/pathglob"
 )
 
 var errUnknownRoot = errors.New("not known here")
@@ -107,30 +109,15 @@ func (a anchor) paths() ([]string, error) {
 func (a anchor) patterns() ([]string, error) {
 	rest := strings.Trim(a.rest, "/")
 	if slices.Contains(strings.Split(rest, "/"), "..") {
-		return nil, errDotDot
+		return nil, pathglob.ErrDotDot
 	}
 	out := make([]string, 0, len(a.roots))
 	for _, root := range a.roots {
-		glob := strings.TrimSuffix(escapeGlob(root), "/") + "/" + rest
-		if _, err := compileGlob(glob); err != nil {
+		glob := strings.TrimSuffix(pathglob.Literal(root), "/") + "/" + rest
+		if _, err := pathglob.Compile(glob); err != nil {
 			return nil, err
 		}
 		out = append(out, glob)
 	}
 	return out, nil
-}
-
-// escapeGlob makes every byte of a path stand for itself.
-func escapeGlob(p string) string {
-	if !strings.ContainsAny(p, `*?[]{},\`) {
-		return p
-	}
-	var b strings.Builder
-	for i := 0; i < len(p); i++ {
-		if strings.IndexByte(`*?[]{},\`, p[i]) >= 0 {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(p[i])
-	}
-	return b.String()
 }

@@ -10,6 +10,8 @@ import (
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
+
+	"carrel/internal/policy/pathglob"
 )
 
 // brokered says whether the changes of a place and all that lies in it go
@@ -96,12 +98,12 @@ func (p *Prepared) ignoredGlobs() []byte {
 		if r.Glob == "" || r.Access != policy.Deny {
 			continue
 		}
-		alternatives, err := policy.Alternatives(r.Glob)
+		alternatives, err := pathglob.Alternatives(r.Glob)
 		if err != nil {
 			continue // Decide has refused it
 		}
 		for _, glob := range alternatives {
-			rest, ok := strings.CutPrefix(glob, policy.Literal(p.place.project)+"/")
+			rest, ok := strings.CutPrefix(glob, pathglob.Literal(p.place.project)+"/")
 			if ok && !strings.Contains(rest, "\n") && rest != "" {
 				lines = append(lines, "/"+strings.TrimSuffix(rest, "/")+"\n"...)
 			}

@@ -1,4 +1,15 @@
-package policy
+// Package pathglob compiles patterns of absolute paths, and of single names, as the
+// rules of a policy have them.
+//
+// A glob is compiled once into alternatives of segments. Matching is by
+// component: "**" as a whole segment is any number of components, none too;
+// "*" and "**" inside one never cross "/". "?" and a class match one UTF-8
+// character, or one byte where the name is not UTF-8; a byte that is not
+// UTF-8 equals only itself. "{a,b}" alternates, "\" makes the next byte plain,
+// an unclosed "[" is plain, and so is every "[...]" that a "/" cuts.
+//
+// The walk along a path is the caller's: a segment matches one component.
+package pathglob
 
 import (
 	"errors"
@@ -6,32 +17,33 @@ import (
 	"strings"
 )
 
-// A glob is compiled once into alternatives of segments. Matching is by
-// component: "**" as a whole segment is any number of components, none too;
-// "*" and "**" inside one never cross "/". "?" and a class match one UTF-8
-// character, or one byte where the name is not UTF-8; a byte that is not
-// UTF-8 equals only itself. "{a,b}" alternates, "\" makes the next byte plain,
-// an unclosed "[" is plain, and so is every "[...]" that a "/" cuts.
+// MaxBytes bounds a glob, as PATH_MAX does a path.
+const MaxBytes = 4096
+
+const maxAlternatives = 1024 // patterns that {a,b} may expand to
+
+// ErrDotDot is answered for a pattern that has ".." as a component.
+var ErrDotDot = errors.New(`".." is not possible in a pattern`)
 
 var (
 	errEmptyGlob = errors.New("the pattern is empty")
 	errBrace     = errors.New("{ and } are not balanced")
 	errEscape    = errors.New(`nothing follows the final \`)
-	errDotDot    = errors.New(`".." is not possible in a pattern`)
 	errNUL       = errors.New("the pattern holds a NUL byte")
-	errLong      = fmt.Errorf("the pattern is longer than %d bytes", maxPlace)
-	errMany      = fmt.Errorf("{a,b} stands for more than %d patterns", maxPattern)
+	errLong      = fmt.Errorf("the pattern is longer than %d bytes", MaxBytes)
+	errMany      = fmt.Errorf("{a,b} stands for more than %d patterns", maxAlternatives)
 )
 
-// pattern is one alternative of a glob: the segments of an absolute path.
-type pattern []segment
+// Pattern is one alternative of a glob: the segments of an absolute path.
+type Pattern []Segment
 
-// compileGlob compiles the part of a glob below its anchor.
-func compileGlob(glob string) ([]pattern, error) {
+// Compile compiles the part of a glob below its anchor. What is empty, too long, has a
+// NUL byte, ".." or unbalanced braces is an error.
+func Compile(glob string) ([]Pattern, error) {
 	switch {
 	case glob == "":
 		return nil, errEmptyGlob
-	case len(glob) > maxPlace:
+	case len(glob) > MaxBytes:
 		return nil, errLong
 	case strings.IndexByte(glob, 0) >= 0:
 		return nil, errNUL
@@ -40,7 +52,7 @@ func compileGlob(glob string) ([]pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	patterns := make([]pattern, 0, len(plain))
+	patterns := make([]Pattern, 0, len(plain))
 	for _, text := range plain {
 		p, err := compileSegments(text)
 		if err != nil {
@@ -51,20 +63,20 @@ func compileGlob(glob string) ([]pattern, error) {
 	return patterns, nil
 }
 
-func compileSegments(text string) (pattern, error) {
-	var p pattern
+func compileSegments(text string) (Pattern, error) {
+	var p Pattern
 	for _, part := range strings.Split(text, "/") {
 		switch part {
 		case "", ".":
 			continue
 		case "..":
-			return nil, errDotDot
+			return nil, ErrDotDot
 		}
-		seg, err := compileSegment(part)
+		seg, err := Component(part)
 		if err != nil {
 			return nil, err
 		}
-		if seg.deep && len(p) > 0 && p[len(p)-1].deep {
+		if seg.Deep && len(p) > 0 && p[len(p)-1].Deep {
 			continue // "**/**" is "**"
 		}
 		p = append(p, seg)
@@ -76,7 +88,19 @@ func compileSegments(text string) (pattern, error) {
 func Alternatives(glob string) ([]string, error) { return expandBraces(glob) }
 
 // Literal writes a path as a glob that matches nothing else.
-func Literal(path string) string { return escapeGlob(path) }
+func Literal(path string) string {
+	if !strings.ContainsAny(path, `*?[]{},\`) {
+		return path
+	}
+	var b strings.Builder
+	for i := 0; i < len(path); i++ {
+		if strings.IndexByte(`*?[]{},\`, path[i]) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(path[i])
+	}
+	return b.String()
+}
 
 // expandBraces rewrites {a,b} into all the patterns that it stands for. Work
 // is bounded before it is done: nested braces grow exponentially.
@@ -84,7 +108,7 @@ func expandBraces(glob string) ([]string, error) {
 	done := []string{}
 	todo := []string{glob}
 	for len(todo) > 0 {
-		if len(done)+len(todo) > maxPattern {
+		if len(done)+len(todo) > maxAlternatives {
 			return nil, errMany
 		}
 		text := todo[len(todo)-1]

@@ -1,4 +1,4 @@
-package policy
+package pathglob
 
 import (
 	"errors"
@@ -11,12 +11,12 @@ var (
 	errRange = errors.New("a range in [...] runs backwards")
 )
 
-// segment matches one component of a path.
-type segment struct {
-	text   string  // as written; the name itself where plain
-	plain  bool    // no wildcard: matches exactly text
-	deep   bool    // "**": any number of components
-	tokens []token // where neither plain nor deep
+// Segment matches one component of a path.
+type Segment struct {
+	Text   string  // as written; the name itself where Plain
+	Plain  bool    // no wildcard: matches exactly Text
+	Deep   bool    // "**": any number of components
+	tokens []token // where neither Plain nor Deep
 }
 
 type tokenKind uint8
@@ -50,25 +50,25 @@ func character(s string) (rune, int) {
 	return r, n
 }
 
-// compileSegment compiles the pattern of one component, braces expanded.
-func compileSegment(text string) (segment, error) {
+// Component compiles the pattern of one component, braces expanded.
+func Component(text string) (Segment, error) {
 	if text == "**" {
-		return segment{text: text, deep: true}, nil
+		return Segment{Text: text, Deep: true}, nil
 	}
 	c := segmentCompiler{text: text}
 	for c.at < len(text) {
 		if err := c.next(); err != nil {
-			return segment{}, err
+			return Segment{}, err
 		}
 	}
 	c.flush()
 	if len(c.tokens) == 0 {
-		return segment{plain: true}, nil
+		return Segment{Plain: true}, nil
 	}
 	if len(c.tokens) == 1 && c.tokens[0].kind == literalToken {
-		return segment{text: c.tokens[0].literal, plain: true}, nil
+		return Segment{Text: c.tokens[0].literal, Plain: true}, nil
 	}
-	return segment{text: text, tokens: c.tokens}, nil
+	return Segment{Text: text, tokens: c.tokens}, nil
 }
 
 type segmentCompiler struct {
@@ -162,9 +162,9 @@ func classCharacter(s string) (rune, string) {
 // match tells whether the component is one that the segment stands for. It
 // goes back to the last star only, so its work is at most the product of the
 // two lengths.
-func (s *segment) match(name string) bool {
-	if s.plain {
-		return s.text == name
+func (s *Segment) Match(name string) bool {
+	if s.Plain {
+		return s.Text == name
 	}
 	at, tok := 0, 0
 	backName, backTok := -1, -1
