@@ -12,6 +12,7 @@ import (
 
 	xclient "carrel/internal/desktop"
 	"carrel/internal/wlclip"
+	"carrel/internal/xhost"
 )
 
 // host is the clipboard of the desktop that a person sits at. Formats have one
@@ -48,7 +49,7 @@ func openHost(ctx context.Context, getenv func(string) string) (host, error) {
 		}
 		return nil, fmt.Errorf("there is no desktop here whose clipboard can be reached: %w", wayland)
 	}
-	dial, cookie, err := xclient.Named(getenv)
+	dial, cookie, err := xhost.Named(getenv)
 	if err != nil {
 		return nil, err
 	}

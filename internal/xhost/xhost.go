@@ -1,4 +1,9 @@
-package desktop
+// Package xhost finds the X display that a person sits at: what DISPLAY says, and the
+// cookie that XAUTHORITY or ~/.Xauthority has for it. Only this machine's displays are
+// reached, and what ssh brings to one of its ports.
+//
+// It dials and speaks no protocol; desktop does.
+package xhost
 
 import (
 	"bytes"
@@ -21,7 +26,7 @@ const maxAuthority = 1 << 20
 // and XAUTHORITY or ~/.Xauthority for its cookie, which is nil where there is none, as
 // the server may ask for none. Displays of other machines are refused, but for those
 // that ssh brings to a port of this one.
-func Named(getenv func(string) string) (Dial, []byte, error) {
+func Named(getenv func(string) string) (func(context.Context) (net.Conn, error), []byte, error) {
 	name := getenv("DISPLAY")
 	if name == "" {
 		return nil, nil, errors.New("DISPLAY is not set")
