@@ -13,6 +13,7 @@ import (
 	"carrel/internal/config"
 	"carrel/internal/named"
 	"carrel/internal/policy"
+	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -155,7 +156,7 @@ func (a *app) stoppedSame(op, name string) error {
 	if named.CheckName(name) != nil {
 		return nil
 	}
-	d, err := named.Read(workspace.StatePath(a.getenv), name)
+	d, err := named.Read(statedir.Path(a.getenv), name)
 	if err != nil {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"carrel/internal/pathname"
 	"carrel/internal/sandbox"
 	"carrel/internal/show"
+	"carrel/internal/statedir"
 	"carrel/internal/stepview"
 	"carrel/internal/workspace"
 
@@ -227,7 +228,7 @@ func (a *app) agentOutside() error {
 
 func (a *app) agentHost() (clients.Host, error) {
 	home := a.getenv("HOME")
-	state := workspace.StatePath(a.getenv)
+	state := statedir.Path(a.getenv)
 	if !filepath.IsAbs(home) || !filepath.IsAbs(state) {
 		return clients.Host{}, fmt.Errorf("HOME is %q, want an absolute path", home)
 	}

@@ -12,8 +12,8 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/named"
 	"carrel/internal/show"
+	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -139,7 +139,7 @@ func (a *app) logs(ctx context.Context, args []string, req api.Request, asJSON b
 		if err := a.stoppedSame("logs", args[0]); err != nil {
 			return err
 		}
-		return named.Logs(ctx, workspace.StatePath(a.getenv), args[0], args[1], req, tell)
+		return named.Logs(ctx, statedir.Path(a.getenv), args[0], args[1], req, tell)
 	}
 	req.App = args[1]
 	return e.Stream(ctx, req, func(r api.Reply) error {
@@ -198,7 +198,7 @@ func (a *app) events(ctx context.Context, name string, req api.Request, asJSON b
 		if err := a.stoppedSame("events", name); err != nil {
 			return err
 		}
-		return named.Events(workspace.StatePath(a.getenv), name, req.Since, tell)
+		return named.Events(statedir.Path(a.getenv), name, req.Since, tell)
 	}
 	return streamEvents(ctx, e, req, tell)
 }

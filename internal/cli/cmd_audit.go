@@ -16,7 +16,7 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/named"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
+	"carrel/internal/statedir"
 
 	"github.com/spf13/cobra"
 )
@@ -101,7 +101,7 @@ func (a *app) openAudit(op, word string) (*audit.Snapshot, error) {
 	if err := a.stoppedSame(op, word); err != nil { // it tells of all that was done there
 		return nil, err
 	}
-	s, err := named.OpenAudit(workspace.StatePath(a.getenv), word)
+	s, err := named.OpenAudit(statedir.Path(a.getenv), word)
 	if err != nil {
 		if _, no := os.Stat(word); no == nil {
 			return nil, fmt.Errorf("%w; for the file of that name write ./%s", err, word)

@@ -9,6 +9,7 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/show"
+	"carrel/internal/statedir"
 	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
@@ -101,7 +102,7 @@ func (a *app) denials(cmd *cobra.Command, f *logFlags) error {
 	if err != nil && !f.all {
 		return err
 	}
-	list, broken, err := workspace.Denials(workspace.StatePath(a.getenv), func(d *api.Denial) bool {
+	list, broken, err := statedir.Denials(statedir.Path(a.getenv), func(d *api.Denial) bool {
 		return (f.all || d.Project == at.Project) && !d.Time.Before(start)
 	})
 	if err != nil {
@@ -138,7 +139,7 @@ func (a *app) links(cmd *cobra.Command, f *logFlags) error {
 	if err != nil {
 		return err
 	}
-	list, broken, err := workspace.Links(workspace.StatePath(a.getenv), func(l *api.Link) bool { return !l.Time.Before(start) })
+	list, broken, err := statedir.Links(statedir.Path(a.getenv), func(l *api.Link) bool { return !l.Time.Before(start) })
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,8 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/named"
 	"carrel/internal/show"
+	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -49,7 +49,7 @@ lists everything that runs, also what carrel run has started.
 
 // desks lists all workspaces with names; what runs is asked itself.
 func (a *app) desks(ctx context.Context) ([]api.Desk, error) {
-	state := workspace.StatePath(a.getenv)
+	state := statedir.Path(a.getenv)
 	list, err := named.List(state)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (a *app) desk(ctx context.Context, name string) (api.Desk, error) {
 	if err := named.CheckName(name); err != nil {
 		return api.Desk{}, err
 	}
-	d, err := named.Read(workspace.StatePath(a.getenv), name)
+	d, err := named.Read(statedir.Path(a.getenv), name)
 	if err != nil {
 		return d, err
 	}
@@ -200,7 +200,7 @@ func (a *app) cleanup(ctx context.Context, args []string, dry, asJSON bool) erro
 			one.Skipped = "it runs"
 		} else if why := a.sameCeiling("cleanup", d); why != nil {
 			one.Skipped = why.Error()
-		} else if one.Removed, err = named.Sweep(workspace.StatePath(a.getenv), d.Name, dry, false); err != nil {
+		} else if one.Removed, err = named.Sweep(statedir.Path(a.getenv), d.Name, dry, false); err != nil {
 			one.Skipped = err.Error()
 		}
 		one.Removed = show.NotNil(one.Removed)
@@ -245,7 +245,7 @@ does. The history of the project stays.
 				return err
 			}
 			var removed []api.Artifact
-			if d, err := named.Read(workspace.StatePath(a.getenv), args[0]); err == nil {
+			if d, err := named.Read(statedir.Path(a.getenv), args[0]); err == nil {
 				if err := a.sameCeiling("revoke", d); err != nil {
 					return err
 				}
@@ -256,7 +256,7 @@ does. The history of the project stays.
 				}
 			}
 			for end := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
-				removed, err = named.Sweep(workspace.StatePath(a.getenv), args[0], false, false)
+				removed, err = named.Sweep(statedir.Path(a.getenv), args[0], false, false)
 				if err == nil || time.Now().After(end) {
 					break
 				}
@@ -281,7 +281,7 @@ func (a *app) completeDesk(_ *cobra.Command, args []string, _ string) ([]string,
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	list, _ := named.List(workspace.StatePath(a.getenv))
+	list, _ := named.List(statedir.Path(a.getenv))
 	var names []string
 	for _, d := range list {
 		names = append(names, d.Name+"\t"+show.OneLine(show.Shorten(d.Purpose, show.ColumnMax)))

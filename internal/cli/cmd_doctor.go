@@ -9,7 +9,7 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/doctor"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
+	"carrel/internal/statedir"
 
 	"github.com/spf13/cobra"
 )
@@ -41,7 +41,7 @@ Exit status:
   sudo apparmor_parser -r /etc/apparmor.d/carrel`,
 		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			state := workspace.StatePath(a.getenv)
+			state := statedir.Path(a.getenv)
 			m := doctor.This(a.getenv, state)
 			if cmd.Flags().Changed("path") && !apparmor {
 				return fmt.Errorf("--path says for which program a profile is\nhint: add --print-apparmor")

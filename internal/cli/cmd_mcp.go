@@ -15,6 +15,7 @@ import (
 	"carrel/internal/config"
 	"carrel/internal/mcpserver"
 	"carrel/internal/named"
+	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
 	"carrel/internal/taskplan"
 	"carrel/internal/workspace"
@@ -118,7 +119,7 @@ func (a *app) serveMCP(cmd *cobra.Command, o mcpserver.Options, listen, tokenFil
 		return err
 	}
 	o.Program, o.Environ, o.Log, o.Version = "/proc/self/exe", a.environ, a.err, Version()
-	o.Registry = supervisor.Dirs(a.getenv("XDG_RUNTIME_DIR"), workspace.StatePath(a.getenv))
+	o.Registry = supervisor.Dirs(a.getenv("XDG_RUNTIME_DIR"), statedir.Path(a.getenv))
 	defer o.Ceiling.File.Close() // nil closes too
 	if o.Ceiling.File != nil {
 		o.Environ = slices.DeleteFunc(slices.Clone(o.Environ), func(v string) bool {

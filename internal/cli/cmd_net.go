@@ -16,6 +16,7 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/show"
+	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -99,12 +100,12 @@ func (a *app) netLog(cmd *cobra.Command, f *netLogFlags, id string) error {
 		}
 		return f.all || c.Project == at.Project
 	}
-	state := workspace.StatePath(a.getenv)
-	var after workspace.LogEnd
+	state := statedir.Path(a.getenv)
+	var after statedir.LogEnd
 	if f.follow {
-		after = workspace.EndOfConnections(state) // before reading: nothing is missed, and nothing told twice
+		after = statedir.EndOfConnections(state) // before reading: nothing is missed, and nothing told twice
 	}
-	list, broken, err := workspace.Connections(state, keep)
+	list, broken, err := statedir.Connections(state, keep)
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func (a *app) netLog(cmd *cobra.Command, f *netLogFlags, id string) error {
 	return nil
 }
 
-func (a *app) followConnections(ctx context.Context, state string, after workspace.LogEnd, keep func(*api.Connection) bool, asJSON bool) error {
+func (a *app) followConnections(ctx context.Context, state string, after statedir.LogEnd, keep func(*api.Connection) bool, asJSON bool) error {
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	for {

@@ -13,8 +13,8 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/named"
 	"carrel/internal/show"
+	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
-	"carrel/internal/workspace"
 
 	"github.com/spf13/cobra"
 )
@@ -64,7 +64,7 @@ func (a *app) ps(ctx context.Context, asJSON bool) error {
 // running finds the live workspaces. A place of the registry that cannot be
 // looked into is told, and does not hide the others.
 func (a *app) running() ([]supervisor.Entry, error) {
-	entries, err := supervisor.Find(supervisor.Dirs(a.getenv("XDG_RUNTIME_DIR"), workspace.StatePath(a.getenv)))
+	entries, err := supervisor.Find(supervisor.Dirs(a.getenv("XDG_RUNTIME_DIR"), statedir.Path(a.getenv)))
 	if err != nil && len(entries) > 0 {
 		fmt.Fprintf(a.err, "carrel: %s\n", show.OneLine(err.Error()))
 		err = nil
@@ -115,7 +115,7 @@ func (a *app) workspaceNamed(prefix string) (supervisor.Entry, error) {
 		}
 	}
 	if err != nil && !errors.Is(err, supervisor.ErrAmbiguous) && named.CheckName(prefix) == nil {
-		if d, e := named.Read(workspace.StatePath(a.getenv), prefix); e == nil && d.State == api.StateStopped {
+		if d, e := named.Read(statedir.Path(a.getenv), prefix); e == nil && d.State == api.StateStopped {
 			return supervisor.Entry{}, fmt.Errorf("workspace %q does not run\nhint: `carrel start %s` starts it anew, `carrel status %s` says what became of it", prefix, prefix, prefix)
 		}
 	}

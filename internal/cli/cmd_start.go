@@ -14,6 +14,7 @@ import (
 	"carrel/internal/policy"
 	"carrel/internal/profile"
 	"carrel/internal/show"
+	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
@@ -188,7 +189,7 @@ func (a *app) deskRunning(name string) (supervisor.Entry, bool, error) {
 		}
 	}
 	// Whoever has started it may have had another XDG_RUNTIME_DIR.
-	if d, e := named.Read(workspace.StatePath(a.getenv), name); e == nil && d.State != api.StateStopped && d.Runtime != "" {
+	if d, e := named.Read(statedir.Path(a.getenv), name); e == nil && d.State != api.StateStopped && d.Runtime != "" {
 		entries, _ = supervisor.Find([]string{d.Runtime})
 		if entries, err = a.held(entries); err != nil {
 			return supervisor.Entry{}, false, err

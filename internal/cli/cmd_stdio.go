@@ -14,6 +14,7 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/config"
 	"carrel/internal/jsonapi"
+	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
 	"carrel/internal/tools"
 	"carrel/internal/workspace"
@@ -130,7 +131,7 @@ func (a *app) serveStdio(cmd *cobra.Command, o jsonapi.Options, permissions stri
 		o.Program.Environ = append(o.Program.Environ, config.VarHistoryDir+"="+o.UndoDir)
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that has gone is an error of writing; what is started has it as usual
-	o.Registry, o.Log = supervisor.Dirs(a.getenv("XDG_RUNTIME_DIR"), workspace.StatePath(a.getenv)), a.err
+	o.Registry, o.Log = supervisor.Dirs(a.getenv("XDG_RUNTIME_DIR"), statedir.Path(a.getenv)), a.err
 	s, err := jsonapi.New(o)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/named"
 	"carrel/internal/policy"
+	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 )
@@ -23,7 +24,7 @@ func (a *app) letGo(project string) (func(), error) {
 	if err != nil {
 		return func() {}, nil // told in better words by whoever opens the history
 	}
-	desks, err := named.List(workspace.StatePath(a.getenv))
+	desks, err := named.List(statedir.Path(a.getenv))
 	if err != nil {
 		return nil, err
 	}

@@ -21,25 +21,6 @@ func (p *Prepared) agentHost() agents.Host {
 	return agents.OSHost(p.place.cwd, p.place.home, p.place.project, p.getenv("PATH"), nil)
 }
 
-// readHead reads the beginning of a regular file, without following a link or
-// waiting for a FIFO.
-func readHead(path string, n int) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|openNoFollow, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("reading %q: not a regular file", path)
-	}
-	buf := make([]byte, n)
-	m, err := f.Read(buf)
-	if m > 0 {
-		err = nil
-	}
-	return buf[:m], err
-}
-
 // lookPath finds a command in the outside PATH; relative entries do not count.
 func (p *Prepared) lookPath(name string) (string, error) {
 	if strings.Contains(name, "/") {
@@ -151,7 +132,7 @@ func executable(path string) bool {
 	return err == nil && st.Mode()&0o111 != 0
 }
 
-func (p *Prepared) agentDir() string { return p.state.agent(p.place.project, p.Agent.Name) }
+func (p *Prepared) agentDir() string { return p.state.Agent(p.place.project, p.Agent.Name) }
 
 func (p *Prepared) agentPlaces() agents.Places {
 	var own []string // hidden as well, and what the copy is of

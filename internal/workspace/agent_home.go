@@ -14,6 +14,7 @@ import (
 	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/config"
+	"carrel/internal/hostfile"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
@@ -115,7 +116,7 @@ func notAlone(dir string) string {
 	switch {
 	case err != nil:
 		return err.Error()
-	case !ownedByUs(st):
+	case !hostfile.OwnedByUs(st):
 		return "it is another user's"
 	case st.Mode().Perm()&0o022 != 0:
 		return fmt.Sprintf("others may write it (mode %04o): chmod go-w", st.Mode().Perm())
@@ -224,7 +225,7 @@ func makeShared(home string, s agents.SharedPlace) (string, error) {
 		if err := root.MkdirAll(filepath.Dir(at), 0o700); err != nil {
 			return "", err
 		}
-		f, err := root.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_APPEND|openNoFollow, 0o600)
+		f, err := root.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_APPEND|hostfile.NoFollow, 0o600)
 		if err != nil {
 			return "", err
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carrel/internal/agents"
+	"carrel/internal/hostfile"
 	"carrel/internal/safefile"
 )
 
@@ -142,12 +143,12 @@ func (p *Prepared) exchangeLogins(last bool) bool {
 // lockLogins holds the agent's logins, for all projects of the user: they all are
 // brought together with the one on the host.
 func (p *Prepared) lockLogins() (unlock func(), err error) {
-	dir := filepath.Join(p.state.path, "agents")
+	dir := filepath.Join(p.state.Root(), "agents")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	file := filepath.Join(dir, p.Agent.Name+".lock")
-	unlock, err = lockFile(file, loginWait)
+	unlock, err = hostfile.Lock(file, loginWait)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", file, err)
 	}

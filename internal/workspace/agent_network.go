@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"carrel/internal/hostfile"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
@@ -61,7 +62,7 @@ func (p *Prepared) agentEndpoints(env policy.Env) policy.Layer {
 		if kind != sandbox.KindFile || pathname.Within(real, p.place.project) {
 			continue
 		}
-		if data, err := readHead(real, maxSettings); err == nil {
+		if data, err := hostfile.ReadHead(real, maxSettings); err == nil {
 			found = append(found, p.Agent.EndpointsIn(file, data)...)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/pathname"
+	"carrel/internal/statedir"
 )
 
 // NotInstalledError says that the program of an agent that was asked for by name is
@@ -151,11 +152,11 @@ func (p *Prepared) OffersNoPrompts() bool {
 	if p.Agent == nil || p.promptsOff || p.Agent.PromptsOff.Needless || p.Loaded.Settings.PromptsOff != nil || !p.canPromptsOff() || p.Agent.PromptsOff.In(p.agentArgs()) {
 		return false
 	}
-	state := StatePath(p.getenv)
+	state := statedir.Path(p.getenv)
 	if state == "" {
 		return false
 	}
-	_, err := os.Lstat((&stateDir{path: state}).agent(p.place.project, p.Agent.Name))
+	_, err := os.Lstat(statedir.At(state).Agent(p.place.project, p.Agent.Name))
 	return errors.Is(err, fs.ErrNotExist)
 }
 

@@ -18,6 +18,7 @@ import (
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/landlock"
 	"carrel/internal/seccomp"
+	"carrel/internal/statedir"
 	"carrel/internal/view"
 )
 
@@ -367,7 +368,7 @@ func (p *Prepared) overlays(make bool) ([]sandbox.Overlay, error) {
 			continue
 		}
 		if make {
-			if err := makeDirs(o.Upper, o.Work, o.Spare); err != nil {
+			if err := statedir.MakeDirs(o.Upper, o.Work, o.Spare); err != nil {
 				p.note("cache %s is not kept: %v", c.Name, err)
 				continue
 			}
@@ -390,7 +391,7 @@ func (p *Prepared) overlay(c view.Cache) (sandbox.Overlay, bool) {
 	case d.Access == policy.Unset && kind != sandbox.KindNone:
 		o.Private = true
 	}
-	base := filepath.Join(p.state.project(p.place.project), p.cacheDir())
+	base := filepath.Join(p.state.Project(p.place.project), p.cacheDir())
 	switch {
 	case kind == sandbox.KindNone && !c.Create:
 		return o, false
@@ -405,24 +406,6 @@ func (p *Prepared) overlay(c view.Cache) (sandbox.Overlay, bool) {
 		o.Spare = filepath.Join(base, "private", c.Name)
 	}
 	return o, true
-}
-
-func makeDirs(dirs ...string) error {
-	for _, d := range dirs {
-		if d == "" {
-			continue
-		}
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			return err
-		}
-		// A command may have closed its own cache; the next run opens it again.
-		if st, err := os.Lstat(d); err == nil && st.IsDir() && st.Mode().Perm()&0o700 != 0o700 && filepath.Base(d) != "work" {
-			if err := os.Chmod(d, 0o700); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // ownExecutable is the canonical path of this program.

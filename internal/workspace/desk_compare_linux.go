@@ -1,6 +1,10 @@
 package workspace
 
-import "path/filepath"
+import (
+	"path/filepath"
+
+	"carrel/internal/statedir"
+)
 
 // ProjectOf is the project that a directory belongs to; "" means the working one.
 func ProjectOf(cwd string, getenv func(string) string) (string, error) {
@@ -16,7 +20,7 @@ func (p *Prepared) ForDesk() error {
 	}
 	if p.history() {
 		var err error
-		if p.state, err = openState(StatePath(p.getenv)); err != nil {
+		if p.state, err = statedir.Open(statedir.Path(p.getenv)); err != nil {
 			return err
 		}
 		if p.historyAt, err = p.historyDir(false); err != nil {

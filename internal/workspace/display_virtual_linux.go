@@ -32,7 +32,7 @@ func (p *Prepared) openDesktop() error {
 		c.Dirs = append(c.Dirs, filepath.Join(dir, "displays"))
 	}
 	if p.state != nil {
-		c.Keymaps = p.state.path
+		c.Keymaps = p.state.Root()
 	}
 	p.desktop, err = gui.New(c)
 	return err

@@ -14,6 +14,7 @@ import (
 	"carrel/internal/fdpass"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
+	"carrel/internal/steps"
 )
 
 // startEgress begins to answer on the listeners that the stage has made.
@@ -85,7 +86,7 @@ func (n *network) ask(ctx context.Context, t policy.Target) egress.Answer {
 	}
 	deadline, ok := ctx.Deadline()
 	if !ok {
-		deadline = time.Now().Add(answerTime)
+		deadline = time.Now().Add(steps.AnswerTime)
 	}
 	how, scope := n.desk.AskFor(ctx, api.Approval{
 		Operation: "connect", Subject: subject, Rule: "network.on_unknown: ask", Source: n.p.reason(policy.DimUnknown).Source.String(),

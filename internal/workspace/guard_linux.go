@@ -26,7 +26,7 @@ func (p *Prepared) guards(own *ownFiles) guard.Config {
 		c.Mounts = append(c.Mounts, m.Source)
 	}
 	if p.state != nil {
-		c.State, c.Private = p.state.path, p.state.has
+		c.State, c.Private = p.state.Root(), p.state.Has
 	}
 	if main := p.lentBroker; main != nil {
 		c.With = main.judge
@@ -44,7 +44,7 @@ func (p *Prepared) tellsListed(desk *supervisor.Server, id string) func(at strin
 		d.Message = fmt.Sprintf("%q was made or changed inside, and was not refused: it can make programs outside run code; look at it first", d.Subject)
 		desk.Emit(api.Event{Kind: api.EventListed, Text: d.Message})
 		if told++; told <= maxDenials && p.state != nil {
-			_ = p.state.logDenial(d) // the summary names it as well
+			_ = p.state.LogDenial(d) // the summary names it as well
 		}
 	}
 }

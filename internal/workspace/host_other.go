@@ -5,7 +5,6 @@ package workspace
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"time"
 
 	"carrel/internal/agents"
@@ -22,15 +21,7 @@ var errHere = errors.New("carrel runs commands behind walls on Linux only; not s
 // brokered is nothing here.
 type brokered struct{}
 
-const openNoFollow = 0
-
 func supervisorDirs(func(string) string) []string { return nil }
-
-func ownedByUs(os.FileInfo) bool { return true }
-
-func changeTime(info fs.FileInfo) time.Time { return info.ModTime() }
-
-func lockFile(string, time.Duration) (func(), error) { return nil, errHere }
 
 type facts struct{}
 

@@ -19,8 +19,10 @@ import (
 	"carrel/internal/hostexec"
 	"carrel/internal/inside"
 	"carrel/internal/pathname"
+	"carrel/internal/processes"
 	"carrel/internal/sandbox"
 	"carrel/internal/stdio"
+	"carrel/internal/steps"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
@@ -126,10 +128,10 @@ func (h *hostService) speak(text string) *hostexec.Problem {
 	again := text == h.lastSpoken
 	h.lastSpoken = text
 	h.spoken++
-	many := h.spoken > marksPerSecond
+	many := h.spoken > steps.MarksPerSecond
 	h.mu.Unlock()
 	if many {
-		return &hostexec.Problem{Code: api.CodeBusy, Message: fmt.Sprintf("more than %d statuses and titles in a second", marksPerSecond)}
+		return &hostexec.Problem{Code: api.CodeBusy, Message: fmt.Sprintf("more than %d statuses and titles in a second", steps.MarksPerSecond)}
 	}
 	if again {
 		return nil
@@ -271,7 +273,7 @@ func (h *hostService) approved(ctx context.Context, command *config.HostCommand,
 		return &hostexec.Problem{Code: api.CodeBusy, Message: "nobody waits any more"}
 	}
 	how, _ := h.desk.AskFor(ctx, api.Approval{Operation: "host-exec", Subject: wholeCall(command, c, dir), Rule: "host_commands: ask", Source: command.Source.String(),
-		Reason: "a program inside wants this run outside its walls", Hint: "approve to run it once"}, time.Now().Add(answerTime))
+		Reason: "a program inside wants this run outside its walls", Hint: "approve to run it once"}, time.Now().Add(steps.AnswerTime))
 	if how == api.AnswerApproved {
 		return nil
 	}
@@ -440,7 +442,7 @@ func (r *hostProcess) End() {
 			stage := r.w.up.walls.PID()
 			for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGCONT} {
 				_ = r.w.up.walls.Signal(r.id, sig)
-				signalAll(labelled(stage, r.label), sig)
+				processes.Signal(processes.Labelled(stage, r.label), sig)
 			}
 			select {
 			case <-r.ended:
@@ -448,7 +450,7 @@ func (r *hostProcess) End() {
 			case <-time.After(hostGrace):
 			}
 			_ = r.w.up.walls.Signal(r.id, syscall.SIGKILL) // whatever its label says by now
-			_ = killLabel(stage, r.label)
+			_ = processes.KillLabel(stage, r.label)
 		}()
 	})
 }

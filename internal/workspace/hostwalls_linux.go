@@ -16,6 +16,7 @@ import (
 	"carrel/internal/hostexec"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
+	"carrel/internal/processes"
 	"carrel/internal/sandbox"
 	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
@@ -46,7 +47,7 @@ type executor struct {
 type hostWalls struct {
 	p       *Prepared
 	up      *raised
-	stage   process // which the number alone does not mean once it has gone
+	stage   processes.Process // which the number alone does not mean once it has gone
 	group   *sandbox.Cgroup
 	masks   *masks
 	freezer supervisor.Freezer
@@ -99,7 +100,7 @@ func (x *executor) build() (*hostWalls, error) {
 	}
 	if err == nil {
 		var there bool
-		if w.stage, there = readProcess(w.up.walls.PID()); !there {
+		if w.stage, there = processes.Read(w.up.walls.PID()); !there {
 			err = sandbox.ErrGone
 		}
 	}
@@ -287,7 +288,7 @@ func (x *executor) sweep(w *hostWalls) error {
 			x.next = nil // whose call ends from now on wants another look
 		}
 		x.mu.Unlock()
-		round.err = x.sweepAll(w)
+		round.err = processes.KillStrays(w.stage, x.underWay)
 		x.sweeping.Unlock()
 		close(round.done)
 	}
@@ -295,35 +296,18 @@ func (x *executor) sweep(w *hostWalls) error {
 	return round.err
 }
 
+// underWay says whether a call with this label is.
+func (x *executor) underWay(label uint64) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.active[label]
+}
+
 // sweepRound is one look that several calls wait for.
 type sweepRound struct {
 	walls *hostWalls
 	done  chan struct{}
 	err   error
-}
-
-func (x *executor) sweepAll(w *hostWalls) error {
-	return endAll(func() ([]process, error) { return x.strays(w) })
-}
-
-// strays finds them. A stage that has gone has none: its number may be another's by now.
-func (x *executor) strays(w *hostWalls) (found []process, err error) {
-	err = eachInside(w.stage.pid, func(p process, label uint64) {
-		x.mu.Lock()
-		active := x.active[label]
-		x.mu.Unlock()
-		if !p.gone && !active && len(found) < maxLabelled {
-			found = append(found, p)
-		}
-	})
-	now, ok := readProcess(w.stage.pid)
-	if !ok {
-		return nil, legible()
-	}
-	if now.start != w.stage.start {
-		return nil, nil
-	}
-	return found, err
 }
 
 // start starts a command.
@@ -438,8 +422,8 @@ func (x *executor) enter(label uint64, caller int) {
 	}
 	x.active[label] = true
 	x.mu.Unlock()
-	if b := x.host.up.broker; b != nil && b.keeper != nil {
-		b.keeper.jobs.lend(label, caller)
+	if b := x.host.up.broker; b != nil {
+		b.keeper.Lend(label, caller)
 	}
 }
 
@@ -447,33 +431,7 @@ func (x *executor) leave(label uint64) {
 	x.mu.Lock()
 	delete(x.active, label)
 	x.mu.Unlock()
-	if b := x.host.up.broker; b != nil && b.keeper != nil {
-		b.keeper.jobs.giveBack(label)
+	if b := x.host.up.broker; b != nil {
+		b.keeper.GiveBack(label)
 	}
-}
-
-// lend makes the changes of what has a label those of a process inside.
-func (j *jobs) lend(label uint64, caller int) {
-	if j.epoch.Load() == 0 || caller <= 0 {
-		return
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	c, known := j.callers[caller]
-	if !known || !c.alive() {
-		c = j.recall(caller, c)
-	}
-	if c.job == nil {
-		return
-	}
-	if j.lent == nil {
-		j.lent = make(map[uint64]*job)
-	}
-	j.lent[label] = c.job
-}
-
-func (j *jobs) giveBack(label uint64) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	delete(j.lent, label)
 }

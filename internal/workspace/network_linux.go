@@ -217,7 +217,7 @@ func (n *network) log(r api.Connection) {
 		return
 	}
 	n.p.audit.attempt(&r)
-	if err := n.p.state.logConnection(r); err != nil && n.lost == nil {
+	if err := n.p.state.LogConnection(r); err != nil && n.lost == nil {
 		n.lost = err
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"carrel/internal/config"
+	"carrel/internal/hostfile"
 	"carrel/internal/inside"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
@@ -190,7 +191,7 @@ func (p *Prepared) ownedFiles() []sandbox.Mount {
 	for _, name := range found[:min(len(found), maxOwned)] {
 		real, kind := p.facts.Resolve(name)
 		st, err := os.Stat(real)
-		if kind != sandbox.KindFile || err != nil || st.Size() > maxOwnedSize || ownedByUs(st) {
+		if kind != sandbox.KindFile || err != nil || st.Size() > maxOwnedSize || hostfile.OwnedByUs(st) {
 			continue
 		}
 		if data, err := os.ReadFile(real); err == nil {

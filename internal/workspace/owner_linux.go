@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"carrel/internal/hostfile"
 	"carrel/internal/ports"
 	"carrel/internal/sandbox"
 
@@ -81,7 +82,7 @@ func (o *owners) found(pid int) (int, string) {
 		o.recent = o.recent[1:]
 	}
 	o.mu.Unlock()
-	name, _ := readHead("/proc/"+strconv.Itoa(pid)+"/comm", maxComm)
+	name, _ := hostfile.ReadHead("/proc/"+strconv.Itoa(pid)+"/comm", maxComm)
 	return pid, strings.TrimSuffix(string(name), "\n")
 }
 

@@ -21,7 +21,9 @@ import (
 	"carrel/internal/policy"
 	"carrel/internal/profile"
 	"carrel/internal/sandbox"
+	"carrel/internal/statedir"
 	"carrel/internal/stdio"
+	"carrel/internal/steps"
 	"carrel/internal/view"
 )
 
@@ -40,7 +42,7 @@ type Prepared struct {
 	place               place
 	facts               *facts
 	view                *view.View
-	state               *stateDir
+	state               *statedir.Dir
 	logins              *loginWatch      // while the agent's logins are kept alike; nil without
 	shared              *sharedRun       // while the agent's home is shared; nil without
 	killed              []sharedRun      // whose leftovers are still to go
@@ -71,7 +73,7 @@ type Prepared struct {
 	private             string // stands in for what is private, with an engine without mounts
 	historyAt           string // where the history of the project is kept, "" for nowhere
 	denials             []api.Denial
-	kept                []segment
+	kept                []steps.Segment
 	desktop             *gui.Desktop // the virtual display; nil without
 	noDisplay           string       // why there is none although the policy has one
 	clipboard           *clipboard.Clipboard

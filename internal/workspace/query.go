@@ -10,6 +10,7 @@ import (
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
+	"carrel/internal/statedir"
 )
 
 // Location is where a command would run. All paths are canonical.
@@ -58,8 +59,8 @@ func (p *Prepared) Protected() []policy.Rule { return slices.Clone(p.guarded.rul
 func (p *Prepared) Preview() error {
 	state, binds, notes := p.state, p.binds, p.notes
 	defer func() { p.state, p.binds, p.notes = state, binds, notes }()
-	if dir := StatePath(p.getenv); dir != "" {
-		p.state = &stateDir{path: p.facts.canonical(dir)}
+	if dir := statedir.Path(p.getenv); dir != "" {
+		p.state = statedir.At(p.facts.canonical(dir))
 		p.binds = append(slices.Clone(binds), p.agentPreview()...)
 	}
 	return p.Compile(false)

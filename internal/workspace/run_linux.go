@@ -21,6 +21,7 @@ import (
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
+	"carrel/internal/statedir"
 	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 
@@ -72,7 +73,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 	defer p.conclude(r)
 	defer func() { p.early.Abandon() }()
 	var err error
-	if p.state, err = openState(StatePath(p.getenv)); err != nil {
+	if p.state, err = statedir.Open(statedir.Path(p.getenv)); err != nil {
 		p.note("nothing is logged or kept: %v", err)
 	}
 	defer func() { p.desktop.Close() }()
@@ -171,7 +172,7 @@ type raised struct {
 // interrupt refuses what a person is asked about: a signal is on its way to the command.
 func (u *raised) interrupt() {
 	if u.broker != nil && u.broker.keeper != nil {
-		go u.broker.keeper.guard.interrupt(u.walls.Flush)
+		go u.broker.keeper.Interrupt(u.walls.Flush)
 	}
 }
 
@@ -267,7 +268,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	p.desktop.Attach(walls, desk)
 	if b != nil {
 		desk.SetGate(up.still.hold)
-		b.keeper.answersTo(desk)
+		b.keeper.AnswersTo(desk)
 		b.judge.Tell(p.tellsListed(desk, r.Workspace))
 	}
 	ctx, cancel := p.deadline()
@@ -344,7 +345,7 @@ func (p *Prepared) recorder(r *api.Result) func(api.Link, *api.Denial) {
 		l.Time = time.Now()
 		r.Links = append(r.Links, l)
 		if p.state != nil {
-			if err := p.state.logLink(l); err != nil {
+			if err := p.state.LogLink(l); err != nil {
 				p.note("%v", err)
 			}
 		}
@@ -358,7 +359,7 @@ func (p *Prepared) conclude(r *api.Result) {
 		d.Time, d.Workspace, d.Project = time.Now(), r.Workspace, p.place.project
 		r.Denials = append(r.Denials, d)
 		if p.state != nil {
-			if err := p.state.logDenial(d); err != nil {
+			if err := p.state.LogDenial(d); err != nil {
 				p.note("%v", err)
 				break
 			}

@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/gitdir"
+	"carrel/internal/hostfile"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 )
@@ -40,7 +41,7 @@ func findPlace(cwd, home string) (place, error) {
 		}
 	}
 	for dir := real; ; dir = filepath.Dir(dir) {
-		if git, found, ours := gitdir.Open(dir, ownedByUs); found {
+		if git, found, ours := gitdir.Open(dir, hostfile.OwnedByUs); found {
 			if ours || dir == real {
 				p.project, p.git = dir, git
 			}

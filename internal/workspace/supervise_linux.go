@@ -14,6 +14,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/notify"
 	"carrel/internal/sandbox"
+	"carrel/internal/statedir"
 	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 
@@ -76,7 +77,7 @@ func (p *Prepared) notifier(name string) *notify.Notifier {
 // supervisorDirs are the places of the registry. A command must neither see
 // nor write them.
 func supervisorDirs(getenv func(string) string) []string {
-	return supervisor.Dirs(getenv("XDG_RUNTIME_DIR"), StatePath(getenv))
+	return supervisor.Dirs(getenv("XDG_RUNTIME_DIR"), statedir.Path(getenv))
 }
 
 // stopper asks the command to end, then makes it, then ends the stage and with

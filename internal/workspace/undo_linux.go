@@ -14,6 +14,7 @@ import (
 	"carrel/internal/guard"
 	"carrel/internal/history"
 	"carrel/internal/policy"
+	"carrel/internal/statedir"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,7 +31,7 @@ type History struct {
 	OtherDisk bool   // it is on another file system than the project
 
 	store    *history.Store
-	records  string // of what runs have changed, see [record]; "" for none
+	records  string // of what runs have changed, see [changelog.Log]; "" for none
 	used     func() // notes that the history is used
 	req      Request
 	prepared *Prepared
@@ -84,7 +85,7 @@ func FindHistory(req Request) (*History, error) {
 		return nil, err
 	}
 	if p.state != nil && !hasNames(h.Dir+"/journal") {
-		h.Elsewhere = p.state.otherHistory(h.Project, h.Dir)
+		h.Elsewhere = p.state.OtherHistory(h.Project, h.Dir)
 	}
 	if _, err := os.Lstat(h.Dir); errors.Is(err, os.ErrNotExist) {
 		return h, nil
@@ -117,7 +118,7 @@ func (p *Prepared) locateHistory() error {
 	if p.Loaded, err = config.Load(options); err != nil {
 		return err
 	}
-	if p.state, err = openState(StatePath(p.getenv)); err != nil && p.Loaded.Settings.History.Dir == nil {
+	if p.state, err = statedir.Open(statedir.Path(p.getenv)); err != nil && p.Loaded.Settings.History.Dir == nil {
 		return err
 	}
 	p.historyAt, err = p.historyDir(false)
