@@ -211,7 +211,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	if err != nil {
 		return fmt.Errorf("a workspace that nobody can reach is not started: %w", err)
 	}
-	up.network.answersTo(d.server)
+	up.network.AnswersTo(d.server)
 	p.clipboard.AnswersTo(d.server)
 	p.keyring.Attach(d.server)
 	p.desktop.Attach(up.walls, d.server)
@@ -345,7 +345,7 @@ func (d *desk) end() {
 		time.Sleep(time.Millisecond) // so that each is told how it ended
 	}
 	d.up.walls.Kill()
-	d.up.network.close()
+	d.up.network.Close()
 	d.p.desktop.Close()
 	d.p.keyring.Close()
 	d.busy.Wait()

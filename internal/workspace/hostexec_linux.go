@@ -68,7 +68,7 @@ func (p *Prepared) serveHost(up *raised, id string) *hostService {
 	h := &hostService{p: p, id: id, up: up, commands: p.hostCommands(), token: p.hostToken, ready: make(chan struct{}), walls: make(map[string]*executor), told: make(map[string]bool)}
 	h.ctx, h.end = context.WithCancel(context.Background())
 	h.server = &hostexec.Server{Host: h, Token: h.token}
-	for _, l := range up.network.host {
+	for _, l := range up.network.HostListeners() {
 		h.server.Serve(l)
 	}
 	return h

@@ -129,7 +129,7 @@ func (x *executor) build() (*hostWalls, error) {
 	go func() {
 		select {
 		case <-h.ready:
-			w.up.network.answersTo(h.desk)
+			w.up.network.AnswersTo(h.desk)
 		case <-h.ctx.Done():
 		}
 	}()
@@ -256,7 +256,7 @@ func (x *executor) replay(w *hostWalls) {
 	all := x.host.changes[w.seen:]
 	w.seen = len(x.host.changes)
 	x.host.mu.Unlock()
-	change := w.up.network.hosts()
+	change := w.up.network.Hosts()
 	if change == nil {
 		return
 	}
@@ -401,7 +401,7 @@ func (w *hostWalls) environ(command *config.HostCommand, from []string) []string
 // hosts gives what changes the host rules of a workspace that runs, nil where there are
 // none.
 func (u *raised) hosts() func(allow bool, rule string) error {
-	own := u.network.hosts()
+	own := u.network.Hosts()
 	if own == nil || u.host == nil {
 		return own
 	}

@@ -18,6 +18,7 @@ import (
 	"carrel/internal/advice"
 	"carrel/internal/api"
 	"carrel/internal/guard"
+	"carrel/internal/network"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
@@ -161,7 +162,7 @@ func (p *Prepared) makePlan() (err error) {
 // raised are walls that stand, with what works for them outside.
 type raised struct {
 	walls   *sandbox.Walls
-	network *network
+	network *network.Network
 	broker  *brokered // nil without history
 	hands   *hands
 	host    *hostService // nil where nobody asks for host commands
@@ -184,7 +185,7 @@ func (u *raised) letEnd() {
 
 func (u *raised) close() {
 	u.host.close()
-	u.network.close()
+	u.network.Close()
 	u.hands.close()
 }
 
@@ -192,12 +193,12 @@ func (u *raised) close() {
 // command. What it gives has to be closed also with an error.
 func (p *Prepared) raise(id string, files [3]*os.File, group *sandbox.Cgroup, starting func()) (u *raised, err error) {
 	u = &raised{still: new(stillness)}
-	if u.network, err = p.openNetwork(id); err != nil {
+	if u.network, err = p.openConnections(id); err != nil {
 		return u, err
 	}
 	standing := func(walls *sandbox.Walls) (err error) {
 		starting()
-		if err := u.network.start(walls); err != nil {
+		if err := u.network.Start(walls, p.Plan); err != nil {
 			return err
 		}
 		if p.engine.name == sandbox.EngineLandlock && len(p.Plan.Roots) == 0 {
@@ -262,7 +263,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	desk := p.answerOutside(up, group.Dirs(), r)
 	defer desk.Close()
 	up.desk.Store(desk)
-	n.answersTo(desk)
+	n.AnswersTo(desk)
 	p.clipboard.AnswersTo(desk)
 	p.keyring.Attach(desk)
 	p.desktop.Attach(walls, desk)
@@ -288,7 +289,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	expired := !timedOut()
 	up.host.close()
 	walls.Close()
-	n.close()
+	n.Close()
 	p.desktop.Close()
 	p.keyring.Close()
 	server.close()

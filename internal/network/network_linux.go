@@ -1,4 +1,9 @@
-package workspace
+// Package network carries what one running workspace reaches beyond its own processes,
+// and how it is reached: the filtered way out with its questions, ports of the host,
+// published ports, and the log of all of these. It takes the listeners that the stage
+// has made inside, and says which process a connection belongs to. What may be reached
+// is decided by package policy, and held by package egress.
+package network
 
 import (
 	"context"
@@ -16,14 +21,46 @@ import (
 	"carrel/internal/policy"
 	"carrel/internal/ports"
 	"carrel/internal/sandbox"
+	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
 )
 
-// network is what a running workspace reaches beyond its own processes, and how
+// Config says what one workspace may reach, and who is told.
+type Config struct {
+	Workspace string // its id
+	Project   string
+	Policy    *policy.Effective
+	Published []api.Published
+	HostPorts []uint16
+	UID       int
+	Upstream  *egress.Upstream // the host's own proxy, nil for none
+
+	IsHost    func(address string) bool // says whether the host protocol is spoken there
+	Agent     string                    // where programs inside find the ssh agent
+	TakeAgent func(fd int) error
+	TakeBus   func(fd int) // takes the listener of the session bus
+
+	NetworkBy, UnknownBy string // which source decided the network, and on unknown hosts
+
+	State *statedir.Dir            // nil: nothing is logged
+	Audit func(r *api.Connection)  // writes a connection down
+	Heard func(d api.Denial)       // is told of each refusal at once; nil: they are told at the end
+	Most  int                      // different refusals that are told
+	Deny  func(list ...api.Denial) // takes them at the end
+	Note  func(format string, args ...any)
+}
+
+// Bounds of what programs inside can make a workspace keep.
+const (
+	maxRefusedHosts = 100
+	maxSubject      = 256 // bytes
+)
+
+// Network is what a running workspace reaches beyond its own processes, and how
 // it is reached.
-type network struct {
-	p         *Prepared
-	workspace string
+type Network struct {
+	c         Config
+	plan      *sandbox.Plan
 	walls     *sandbox.Walls
 	outside   *ports.Sockets // of the host, to know who comes
 	own       *owners
@@ -47,12 +84,12 @@ type network struct {
 	closed  bool
 }
 
-// openNetwork takes the ports of the host before anything is started: one that
+// Open takes the ports of the host before anything is started: one that
 // somebody has is an error while there is nothing to take back.
-func (p *Prepared) openNetwork(workspace string) (*network, error) {
-	n := &network{p: p, workspace: workspace, waiting: make(map[uint16][]net.Listener), told: make(map[string]bool),
-		ready: make(chan struct{}), policy: p.Policy, refused: make(map[string]bool)}
-	list := p.publishedPorts()
+func Open(c Config) (*Network, error) {
+	n := &Network{c: c, waiting: make(map[uint16][]net.Listener), told: make(map[string]bool),
+		ready: make(chan struct{}), policy: c.Policy, refused: make(map[string]bool)}
+	list := c.Published
 	if len(list) == 0 {
 		return n, nil
 	}
@@ -62,17 +99,17 @@ func (p *Prepared) openNetwork(workspace string) (*network, error) {
 	}
 	for _, v := range list {
 		if n.waiting[v.Host], err = ports.ListenLoopback(v.Host); err != nil {
-			n.close()
+			n.Close()
 			return n, &advice.Error{Err: fmt.Errorf("publishing port %d: %w", v.Inside, err), Hint: fmt.Sprintf("another program has it; --publish %d:OTHER takes another one", v.Inside)}
 		}
 	}
 	return n, nil
 }
 
-// start begins to carry, once the walls stand and before anything runs in them.
-func (n *network) start(walls *sandbox.Walls) error {
-	n.walls, n.host = walls, nil
-	if mode := n.p.Policy.Network; mode == policy.NetClosed || mode == policy.NetLocal {
+// Start begins to carry, once the walls stand and before anything runs in them.
+func (n *Network) Start(walls *sandbox.Walls, plan *sandbox.Plan) error {
+	n.walls, n.plan, n.host = walls, plan, nil
+	if mode := n.c.Policy.Network; mode == policy.NetClosed || mode == policy.NetLocal {
 		n.nowhere = countNoRoute(walls.PID())
 	}
 	fds, diag := walls.TakeListeners()
@@ -81,7 +118,7 @@ func (n *network) start(walls *sandbox.Walls) error {
 	}
 	listeners := make([]net.Listener, len(fds))
 	for i, fd := range fds {
-		if l := n.p.Plan.Listeners[i]; n.p.speaksHost(l.Address) && fd >= 0 {
+		if l := n.plan.Listeners[i]; n.c.IsHost(l.Address) && fd >= 0 {
 			host, err := fdpass.Listener(fd)
 			if err != nil {
 				return fmt.Errorf("listening to programs inside that want host commands: %w", err)
@@ -89,31 +126,31 @@ func (n *network) start(walls *sandbox.Walls) error {
 			n.host = append(n.host, host)
 			continue
 		}
-		if n.p.Plan.Listeners[i].Address == n.p.insideAgent() && fd >= 0 {
-			if err := n.p.keyring.TakeAgent(fd); err != nil {
+		if n.plan.Listeners[i].Address == n.c.Agent && fd >= 0 {
+			if err := n.c.TakeAgent(fd); err != nil {
 				return err
 			}
 			continue
 		}
-		if n.p.Plan.Listeners[i].Network == "unix" && fd >= 0 {
-			n.p.desktop.TakeBus(fd)
+		if n.plan.Listeners[i].Network == "unix" && fd >= 0 {
+			n.c.TakeBus(fd)
 			continue
 		}
-		if n.p.Plan.Listeners[i].Network != "tcp" || fd < 0 {
+		if n.plan.Listeners[i].Network != "tcp" || fd < 0 {
 			continue
 		}
 		var err error
 		if listeners[i], err = fdpass.Listener(fd); err != nil {
-			return fmt.Errorf("listening to the inside at %s: %w", n.p.Plan.Listeners[i].Address, err)
+			return fmt.Errorf("listening to the inside at %s: %w", n.plan.Listeners[i].Address, err)
 		}
 	}
-	if n.p.Plan.Pool {
+	if n.plan.Pool {
 		if err := n.startEgress(listeners, fds[sandbox.ListenNamesUDP]); err != nil {
 			return err
 		}
 	}
-	for port, at := range sandbox.PortListeners(n.p.Plan) {
-		if !slices.Contains(n.p.hostPorts(), port) {
+	for port, at := range sandbox.PortListeners(n.plan) {
+		if !slices.Contains(n.c.HostPorts, port) {
 			continue
 		}
 		c := ports.ForwardConfig{Port: port, Dial: dialOutside, Carried: n.carried, Owner: n.owner}
@@ -124,26 +161,29 @@ func (n *network) start(walls *sandbox.Walls) error {
 		}
 		n.forwards = append(n.forwards, ports.NewForward(c))
 	}
-	for _, v := range n.p.publishedPorts() {
+	for _, v := range n.c.Published {
 		n.published = append(n.published, ports.Publish(ports.PublishConfig{
 			Listeners: n.waiting[v.Host], Port: v.Inside, Dial: n.dialInside, Refused: func(why string) { n.strangers(v, why) },
-			Mine: func(c *net.TCPConn) bool { return n.outside.OwnedBy(c, uint32(n.p.uid), 0) },
+			Mine: func(c *net.TCPConn) bool { return n.outside.OwnedBy(c, uint32(n.c.UID), 0) },
 		}))
 		delete(n.waiting, v.Host)
 	}
 	return nil
 }
 
-// answersTo tells who hears of what happens.
-func (n *network) answersTo(desk *supervisor.Server) {
+// HostListeners are those of the host protocol.
+func (n *Network) HostListeners() []net.Listener { return n.host }
+
+// AnswersTo tells who hears of what happens.
+func (n *Network) AnswersTo(desk *supervisor.Server) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.desk = desk
 	close(n.ready)
 }
 
-// close ends all that is open. What it has to tell is in the summary then.
-func (n *network) close() {
+// Close ends all that is open. What it has to tell is in the summary then.
+func (n *Network) Close() {
 	if n.engine != nil {
 		n.engine.Close()
 	}
@@ -169,23 +209,23 @@ func (n *network) close() {
 	}
 	n.closed = true
 	n.unreachable()
-	n.p.deny(n.denials...)
+	n.c.Deny(n.denials...)
 	if n.untold {
-		n.p.note("more than %d different connections were refused; the others are in `carrel net log`", n.p.mostDenials())
+		n.c.Note("more than %d different connections were refused; the others are in `carrel net log`", n.c.Most)
 	}
 	if n.failed.skipped > 0 {
-		n.p.note("%d connections that reached nothing came too fast to be listed in `carrel net log`", n.failed.skipped)
+		n.c.Note("%d connections that reached nothing came too fast to be listed in `carrel net log`", n.failed.skipped)
 	}
 	if n.lost != nil {
-		n.p.note("the log of the network is not complete: %v", n.lost)
+		n.c.Note("the log of the network is not complete: %v", n.lost)
 	}
 }
 
 // carried logs a connection to a port of the host.
-func (n *network) carried(c ports.Carried) {
+func (n *Network) carried(c ports.Carried) {
 	r := api.Connection{Time: c.Began, Protocol: "host-port", Host: "localhost", Port: c.To.Port(), Address: c.To.String(), Decision: "allowed", Code: "listed",
 		Sent: c.Sent, Received: c.Received, Duration: time.Since(c.Began)}
-	for _, v := range n.p.Policy.HostPorts {
+	for _, v := range n.c.Policy.HostPorts {
 		if v.V == c.To.Port() {
 			r.Rule, r.Source = fmt.Sprintf("host port %d", v.V), v.Source.String()
 		}
@@ -198,26 +238,26 @@ func (n *network) carried(c ports.Carried) {
 }
 
 // strangers logs what was not let in.
-func (n *network) strangers(v api.Published, why string) {
+func (n *Network) strangers(v api.Published, why string) {
 	n.log(api.Connection{Time: time.Now(), Protocol: "publish", Host: "localhost", Port: v.Host, Decision: "refused", Code: "host", Reason: why})
 	n.deny(api.Denial{Code: api.CodeNetwork, Operation: "publish", Subject: fmt.Sprintf("localhost:%d", v.Host), Rule: "published ports are for your own programs, by the name localhost",
 		Source: "built in", Message: why, Hint: fmt.Sprintf("open http://localhost:%d/", v.Host)})
 }
 
 // log writes one attempt down.
-func (n *network) log(r api.Connection) {
-	if n.p.state == nil {
+func (n *Network) log(r api.Connection) {
+	if n.c.State == nil {
 		return
 	}
-	r.Workspace, r.Project = n.workspace, n.p.place.project
+	r.Workspace, r.Project = n.c.Workspace, n.c.Project
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	r.Reason, r.Host, r.Process = r.Reason[:min(len(r.Reason), maxReason)], r.Host[:min(len(r.Host), maxSubject)], r.Process[:min(len(r.Process), maxComm)]
 	if !n.failed.admit(&r, time.Now()) {
 		return
 	}
-	n.p.audit.attempt(&r)
-	if err := n.p.state.LogConnection(r); err != nil && n.lost == nil {
+	n.c.Audit(&r)
+	if err := n.c.State.LogConnection(r); err != nil && n.lost == nil {
 		n.lost = err
 	}
 }
@@ -226,20 +266,20 @@ func (n *network) log(r api.Connection) {
 const maxReason = 1024
 
 // deny keeps one denial for what programs try again and again.
-func (n *network) deny(d api.Denial) {
+func (n *Network) deny(d api.Denial) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	key := d.Operation + " " + d.Code + " " + d.Subject
 	if n.told[key] {
 		return
 	}
-	if n.untold = n.untold || len(n.told) >= n.p.mostDenials(); n.untold {
+	if n.untold = n.untold || len(n.told) >= n.c.Most; n.untold {
 		return
 	}
 	n.told[key] = true
 	d.Subject = d.Subject[:min(len(d.Subject), maxSubject)]
-	if n.p.heard != nil {
-		n.p.heard(d)
+	if n.c.Heard != nil {
+		n.c.Heard(d)
 		return
 	}
 	n.denials = append(n.denials, d)
@@ -247,7 +287,7 @@ func (n *network) deny(d api.Denial) {
 }
 
 // owner says which process inside made a connection.
-func (n *network) owner(local, remote netip.AddrPort) (int, string) {
+func (n *Network) owner(local, remote netip.AddrPort) (int, string) {
 	if n.own == nil {
 		return 0, ""
 	}
@@ -260,7 +300,7 @@ func dialOutside(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 }
 
 // dialInside has the stage connect.
-func (n *network) dialInside(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+func (n *Network) dialInside(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	return sandbox.Await(ctx, func() (net.Conn, error) {
 		fd, err := n.walls.Dial(to)
 		if err != nil {

@@ -1,4 +1,4 @@
-package workspace
+package network
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"carrel/internal/api"
-	"carrel/internal/policy"
 )
 
 // noRoute counts what programs inside sent to where no way leads: a network namespace
@@ -81,12 +80,12 @@ func noRoutes(text []byte) (count uint64) {
 }
 
 // unreachable tells that programs wanted to reach a host, where there is no network.
-func (n *network) unreachable() {
+func (n *Network) unreachable() {
 	count := n.nowhere.end()
 	if count == 0 {
 		return
 	}
-	mode := n.p.Policy.Network
+	mode := n.c.Policy.Network
 	times := "once"
 	if count > 1 {
 		times = fmt.Sprintf("%d times", count)
@@ -94,7 +93,7 @@ func (n *network) unreachable() {
 	n.denials = append(n.denials, api.Denial{
 		Code: api.CodeNetwork, Operation: "connect", Subject: "network " + string(mode),
 		Message: fmt.Sprintf("the network is %s: a program inside tried to reach a host, %s", mode, times),
-		Rule:    "network " + string(mode), Source: n.p.reason(policy.DimNetwork).Source.String(),
+		Rule:    "network " + string(mode), Source: n.c.NetworkBy,
 		Hint: "--allow-host NAME lets it reach one; --network api what a known agent cannot do without",
 	})
 }

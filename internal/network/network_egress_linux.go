@@ -1,4 +1,4 @@
-package workspace
+package network
 
 import (
 	"context"
@@ -18,15 +18,15 @@ import (
 )
 
 // startEgress begins to answer on the listeners that the stage has made.
-func (n *network) startEgress(listeners []net.Listener, udp int) error {
+func (n *Network) startEgress(listeners []net.Listener, udp int) error {
 	f := os.NewFile(uintptr(udp), "names inside")
 	names, err := net.FilePacketConn(f)
 	f.Close()
 	if err != nil {
 		return fmt.Errorf("answering names inside: %w", err)
 	}
-	c := egress.Config{Rules: n.p.Policy.HostRules(), Listen: n.listen, Owner: n.owner, Attempt: n.attempt, Upstream: n.p.upstream}
-	if n.p.Policy.OnUnknown == policy.UnknownAsk {
+	c := egress.Config{Rules: n.c.Policy.HostRules(), Listen: n.listen, Owner: n.owner, Attempt: n.attempt, Upstream: n.c.Upstream}
+	if n.c.Policy.OnUnknown == policy.UnknownAsk {
 		c.Ask = n.ask
 	}
 	n.engine = egress.New(c)
@@ -36,7 +36,7 @@ func (n *network) startEgress(listeners []net.Listener, udp int) error {
 }
 
 // listen has the stage make a listener.
-func (n *network) listen(ctx context.Context, _, address string) (net.Listener, error) {
+func (n *Network) listen(ctx context.Context, _, address string) (net.Listener, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (n *network) listen(ctx context.Context, _, address string) (net.Listener, 
 }
 
 // attempt logs what the engine tells; a refusal is a denial.
-func (n *network) attempt(a egress.Attempt) {
+func (n *Network) attempt(a egress.Attempt) {
 	n.log(api.Connection{Time: a.Time, PID: a.PID, Process: a.Process, Protocol: a.Protocol, Host: a.Host, Port: a.Port, Address: a.Address, Method: a.Method,
 		Decision: a.Decision, Code: a.Code, Rule: a.Rule, Source: a.RuleSource, Reason: a.Reason, Hint: a.Hint, Delegated: a.Delegated,
 		Sent: a.Sent, Received: a.Received, Duration: a.Duration})
@@ -60,7 +60,7 @@ func (n *network) attempt(a egress.Attempt) {
 	}
 	d := api.Denial{Code: api.CodeNetwork, Operation: "connect", Subject: hostPort(a.Host, a.Port), Rule: a.Rule, Source: a.RuleSource, Hint: a.Hint}
 	if d.Rule == "" {
-		d.Rule, d.Source = api.RuleFiltered+a.Code, n.p.reason(policy.DimNetwork).Source.String()
+		d.Rule, d.Source = api.RuleFiltered+a.Code, n.c.NetworkBy
 	}
 	if d.Subject == "" {
 		d.Subject = a.Protocol
@@ -71,7 +71,7 @@ func (n *network) attempt(a egress.Attempt) {
 
 // ask puts a host that no rule names before a person. What the person said no to
 // is not asked again in this run.
-func (n *network) ask(ctx context.Context, t policy.Target) egress.Answer {
+func (n *Network) ask(ctx context.Context, t policy.Target) egress.Answer {
 	subject := hostPort(t.Host, t.Port)
 	n.mu.Lock()
 	may := n.policy.MayAsk(t) && !n.refused[subject]
@@ -89,7 +89,7 @@ func (n *network) ask(ctx context.Context, t policy.Target) egress.Answer {
 		deadline = time.Now().Add(steps.AnswerTime)
 	}
 	how, scope := n.desk.AskFor(ctx, api.Approval{
-		Operation: "connect", Subject: subject, Rule: "network.on_unknown: ask", Source: n.p.reason(policy.DimUnknown).Source.String(),
+		Operation: "connect", Subject: subject, Rule: "network.on_unknown: ask", Source: n.c.UnknownBy,
 		Reason: "no rule names this host; the connection waits", Scopes: []string{api.ScopeWorkspace, api.ScopeAlways},
 		Hint: "approve to let it connect once; --workspace or --always for longer",
 	}, deadline)
@@ -101,15 +101,15 @@ func (n *network) ask(ctx context.Context, t policy.Target) egress.Answer {
 	case how == api.AnswerDenied:
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		if len(n.refused) < maxDenials {
+		if len(n.refused) < maxRefusedHosts {
 			n.refused[subject] = true
 		}
 	}
 	return egress.No
 }
 
-// hosts gives what changes the host rules, nil where there are none.
-func (n *network) hosts() func(allow bool, rule string) error {
+// Hosts gives what changes the host rules, nil where there are none.
+func (n *Network) Hosts() func(allow bool, rule string) error {
 	if n.engine == nil {
 		return nil
 	}
