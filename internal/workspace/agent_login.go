@@ -180,7 +180,7 @@ func (p *Prepared) agreedFile() string { return p.agentDir() + ".login" }
 // loginPlaces are the login files on both sides.
 func (p *Prepared) loginPlaces() (host, inside []string) {
 	for _, m := range p.Agent.MergeBack {
-		host = append(host, filepath.Join(p.place.home, m.File))
+		host = append(host, filepath.Join(p.place.Home, m.File))
 		inside = append(inside, filepath.Join(p.agentDir(), m.Inside()))
 	}
 	return host, inside
@@ -191,7 +191,7 @@ func (p *Prepared) loginDirs() []string {
 	host, inside := p.loginPlaces()
 	var dirs []string
 	for _, file := range append(host, inside...) {
-		if dir := filepath.Dir(file); dir != p.place.home { // where too much happens
+		if dir := filepath.Dir(file); dir != p.place.Home { // where too much happens
 			dirs = append(dirs, dir)
 		}
 	}

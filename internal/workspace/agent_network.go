@@ -58,8 +58,8 @@ func (p *Prepared) agentEndpoints(env policy.Env) policy.Layer {
 	for _, file := range p.settingsFiles() {
 		// A link may lead to where somebody keeps such files, but what lies in
 		// the project is written by others.
-		real, kind := p.facts.Resolve(filepath.Join(p.place.home, file))
-		if kind != sandbox.KindFile || pathname.Within(real, p.place.project) {
+		real, kind := p.facts.Resolve(filepath.Join(p.place.Home, file))
+		if kind != sandbox.KindFile || pathname.Within(real, p.place.Project) {
 			continue
 		}
 		if data, err := hostfile.ReadHead(real, maxSettings); err == nil {
@@ -82,7 +82,7 @@ func (p *Prepared) settingsFiles() []string {
 	var files []string
 	for _, file := range p.Agent.SettingsFiles() {
 		dir, pattern := filepath.Split(file)
-		entries, _ := os.ReadDir(filepath.Join(p.place.home, dir))
+		entries, _ := os.ReadDir(filepath.Join(p.place.Home, dir))
 		for _, e := range entries {
 			if ok, _ := filepath.Match(pattern, e.Name()); ok && len(files) < maxSettingsFiles {
 				files = append(files, dir+e.Name())

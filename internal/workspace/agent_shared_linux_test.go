@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"carrel/internal/agents"
+	"carrel/internal/hostfacts"
 	"carrel/internal/hostfile"
 	"carrel/internal/statedir"
 
@@ -19,7 +20,7 @@ import (
 // sharing is a run of an agent with one shared place in an own home.
 func sharing(t *testing.T, home, state string) *Prepared {
 	t.Helper()
-	return &Prepared{Agent: &agents.Agent{Name: "a", Shared: []agents.SharedPlace{{Place: "s"}}}, place: place{home: home}, state: statedir.At(state)}
+	return &Prepared{Agent: &agents.Agent{Name: "a", Shared: []agents.SharedPlace{{Place: "s"}}}, place: hostfacts.Place{Home: home}, state: statedir.At(state)}
 }
 
 // TestKilledSharedRun: what a run has left that never came to its end goes when the next

@@ -114,7 +114,7 @@ func (p *Prepared) anotherProgram() error {
 	switch {
 	case p.Agent != nil:
 		d.Rule, d.Message = "a name leads to its agent", fmt.Sprintf("%q is %s and not %s", full, p.Agent.Title, wanted.Title)
-	case pathname.Within(filepath.Clean(full), p.place.project) || pathname.Within(real, p.place.project):
+	case pathname.Within(filepath.Clean(full), p.place.Project) || pathname.Within(real, p.place.Project):
 		d.Message = fmt.Sprintf("%q lies in the project; whoever writes the project could call any program %s", full, program)
 	case wanted.SharedName:
 		d.Rule = "a name that others use counts only with the agent's own places"
@@ -156,7 +156,7 @@ func (p *Prepared) OffersNoPrompts() bool {
 	if state == "" {
 		return false
 	}
-	_, err := os.Lstat(statedir.At(state).Agent(p.place.project, p.Agent.Name))
+	_, err := os.Lstat(statedir.At(state).Agent(p.place.Project, p.Agent.Name))
 	return errors.Is(err, fs.ErrNotExist)
 }
 
@@ -170,7 +170,7 @@ func (p *Prepared) agentEnv() map[string]string {
 	if p.Agent == nil {
 		return env
 	}
-	maps.Copy(env, agents.PlanState(*p.Agent, p.place.home, p.place.home, "").Env)
+	maps.Copy(env, agents.PlanState(*p.Agent, p.place.Home, p.place.Home, "").Env)
 	maps.Copy(env, p.Agent.SandboxOff.Env)
 	if p.promptsOff {
 		maps.Copy(env, p.Agent.PromptsOff.Env)

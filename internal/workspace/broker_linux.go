@@ -83,7 +83,7 @@ func (p *Prepared) aloneInProject() func() (func(), error) {
 	if p.state == nil {
 		return nil
 	}
-	at := p.state.Project(p.place.project) + "/alone"
+	at := p.state.Project(p.place.Project) + "/alone"
 	return func() (func(), error) {
 		f, err := os.OpenFile(at, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 		if err != nil {

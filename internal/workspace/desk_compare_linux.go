@@ -3,13 +3,14 @@ package workspace
 import (
 	"path/filepath"
 
+	"carrel/internal/hostfacts"
 	"carrel/internal/statedir"
 )
 
 // ProjectOf is the project that a directory belongs to; "" means the working one.
 func ProjectOf(cwd string, getenv func(string) string) (string, error) {
-	p, err := findPlace(cwd, getenv("HOME"))
-	return filepath.Clean(p.project), err
+	p, err := hostfacts.FindPlace(cwd, getenv("HOME"))
+	return filepath.Clean(p.Project), err
 }
 
 // ForDesk completes what was prepared for a workspace that stays, so that it can be

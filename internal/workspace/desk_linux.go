@@ -199,7 +199,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	})
 	p.desktop.SetMode(control.Mode)
 	d.server, err = supervisor.Serve(supervisor.Config{
-		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Backend: p.backendTold(), Started: d.result.Started,
+		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.Project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Backend: p.backendTold(), Started: d.result.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: d.stop,
 		Published: p.publishedPorts(), Hosts: up.hosts(),
 		Desk: d, Control: control, Keep: d.place.KeepControl, Controlled: p.desktop.SetMode, Watch: p.desktop.Watch(),
@@ -377,7 +377,7 @@ func (d *desk) past(since uint64, each func(api.Event) error) error {
 
 // denied tells of a refusal while the workspace runs: it may run for days.
 func (d *desk) denied(n api.Denial) {
-	n.Time, n.Workspace, n.Project = time.Now(), d.result.Workspace, d.p.place.project
+	n.Time, n.Workspace, n.Project = time.Now(), d.result.Workspace, d.p.place.Project
 	d.p.audit.denial(&n)
 	if d.server != nil {
 		d.server.Emit(api.Event{Kind: api.EventDenial, Denial: &n})

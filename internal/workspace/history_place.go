@@ -20,7 +20,7 @@ func (p *Prepared) chosenHistory() (string, error) {
 	if said == nil {
 		return "", nil
 	}
-	places, err := policy.Resolve(p.place.scope(nil), policy.FileRequest{Place: said.V, Source: said.Source})
+	places, err := policy.Resolve(p.place.Scope(nil), policy.FileRequest{Place: said.V, Source: said.Source})
 	if err != nil {
 		return "", p.badHistoryDir("%v", err)
 	}
@@ -53,7 +53,7 @@ func (p *Prepared) historyDir(create bool) (string, error) {
 	case base == "" && p.state == nil:
 		return "", nil
 	case base == "":
-		return p.state.History(p.place.project), p.stateOutside()
+		return p.state.History(p.place.Project), p.stateOutside()
 	}
 	if err := p.outOfReach(base); err != nil {
 		return "", err
@@ -75,7 +75,7 @@ func (p *Prepared) historyDir(create bool) (string, error) {
 	case info.Mode().Perm()&0o077 != 0:
 		return "", p.badHistoryDir("others may look into it, its mode is %#o: make it 0700", info.Mode().Perm())
 	}
-	return filepath.Join(base, statedir.ProjectID(p.place.project)), nil
+	return filepath.Join(base, statedir.ProjectID(p.place.Project)), nil
 }
 
 // wantOutside ends the reason why a place is refused that commands inside may change.
@@ -83,10 +83,10 @@ const wantOutside = "want a place outside of it"
 
 // inProject is the reason why a place in the project is refused, "" for another one.
 func (p *Prepared) inProject(dir string) string {
-	if !pathname.Within(dir, p.place.project) {
+	if !pathname.Within(dir, p.place.Project) {
 		return ""
 	}
-	return "it lies in the project, " + statedir.Quoted(p.place.project) + ": " + wantOutside
+	return "it lies in the project, " + statedir.Quoted(p.place.Project) + ": " + wantOutside
 }
 
 // stateOutside refuses a history in the project that XDG_STATE_HOME leads to. The
@@ -115,8 +115,8 @@ func (p *Prepared) outOfReach(base string) error {
 		bad bool
 		why string
 	}{
-		{pathname.Within(p.place.project, base), "the project lies in it, and it is hidden from commands inside: want a directory for histories alone"},
-		{p.place.home != "" && pathname.Within(p.place.home, base), "your home lies in it, and it is hidden from commands inside: want a directory for histories alone"},
+		{pathname.Within(p.place.Project, base), "the project lies in it, and it is hidden from commands inside: want a directory for histories alone"},
+		{p.place.Home != "" && pathname.Within(p.place.Home, base), "your home lies in it, and it is hidden from commands inside: want a directory for histories alone"},
 		{p.state != nil && pathname.Within(base, p.state.Root()), "it lies in the state directory, where histories are kept without it"},
 	} {
 		if c.bad {
@@ -144,7 +144,7 @@ func (p *Prepared) outOfReach(base string) error {
 // told by the path of its project. Without that only hints and names are missing.
 func (p *Prepared) noteHistory() {
 	if p.state != nil {
-		_ = p.state.Remember(p.place.project, p.historyAt)
+		_ = p.state.Remember(p.place.Project, p.historyAt)
 		p.noteUse()
 	}
 }
@@ -152,6 +152,6 @@ func (p *Prepared) noteHistory() {
 // noteUse notes that the history of the project is used now.
 func (p *Prepared) noteUse() {
 	if p.state != nil {
-		_ = p.state.Use(p.place.project)
+		_ = p.state.Use(p.place.Project)
 	}
 }

@@ -99,12 +99,12 @@ func (p *Prepared) recordsAt() string {
 	if p.state == nil {
 		return ""
 	}
-	return p.state.Project(p.place.project) + changelog.Dir
+	return p.state.Project(p.place.Project) + changelog.Dir
 }
 
 // histories gives those in the place where the project has its own.
 func (p *Prepared) histories() histories.Place {
-	if p.historyAt == p.state.History(p.place.project) {
+	if p.historyAt == p.state.History(p.place.Project) {
 		return histories.InState(p.state)
 	}
 	return histories.InPlace(p.state, filepath.Dir(p.historyAt))

@@ -229,17 +229,17 @@ func (h *hostService) known() bool {
 func (h *hostService) directory(c *hostexec.Call) (string, *hostexec.Problem) {
 	dir := c.Dir
 	if dir == "" {
-		return h.p.place.project, nil
+		return h.p.place.Project, nil
 	}
 	if clean := filepath.Clean(dir); filepath.IsAbs(dir) && !strings.ContainsRune(dir, 0) {
-		for _, root := range append([]string{h.p.place.project}, h.p.Plan.Roots...) {
+		for _, root := range append([]string{h.p.place.Project}, h.p.Plan.Roots...) {
 			if pathname.Within(clean, root) && liesBelow(root, clean) {
 				return clean, nil
 			}
 		}
 	}
 	return "", h.refused(&hostexec.Problem{Code: hostexec.CodeRequest, Exit: api.ExitNotRunable, Message: fmt.Sprintf("host commands work in the project, and %.200q is not in it", dir),
-		Hint: "change to " + h.p.place.project}, c, "host commands work in the project", "built in")
+		Hint: "change to " + h.p.place.Project}, c, "host commands work in the project", "built in")
 }
 
 // liesBelow says whether a directory is below another one with no link that leads out, as

@@ -14,6 +14,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/config"
 	"carrel/internal/hostexec"
+	"carrel/internal/hostfacts"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/processes"
@@ -145,13 +146,13 @@ func containsAll(all, some []string) bool {
 // ceiling is passed.
 func (p *Prepared) lend(l *lender) (*Prepared, error) {
 	req := l.borrowed()
-	b := &Prepared{req: req, facts: newFacts(), uid: p.uid, gid: p.gid, place: p.place, Loaded: l.frozen(), lender: l,
+	b := &Prepared{req: req, facts: hostfacts.New(), uid: p.uid, gid: p.gid, place: p.place, Loaded: l.frozen(), lender: l,
 		state: p.state, historyAt: p.historyAt, engine: p.engine, heard: p.heard}
 	if b.heard == nil {
 		b.heard = func(d api.Denial) { p.deny(d) }
 	}
 	if p.req.Cwd == "" {
-		if err := b.facts.pin(p.place); err != nil {
+		if err := b.facts.Pin(&p.place); err != nil {
 			return nil, err
 		}
 	}
@@ -183,7 +184,7 @@ func (p *Prepared) lend(l *lender) (*Prepared, error) {
 func (p *Prepared) findHostPrograms() {
 	main := p.lender.p
 	kept := slices.DeleteFunc(filepath.SplitList(p.getenv("PATH")), func(dir string) bool {
-		return !filepath.IsAbs(dir) || main.canWrite(p.facts.canonical(dir)) || main.canWrite(filepath.Clean(dir))
+		return !filepath.IsAbs(dir) || main.canWrite(p.facts.Canonical(dir)) || main.canWrite(filepath.Clean(dir))
 	})
 	p.req.Environ = append(slices.DeleteFunc(slices.Clone(p.req.Environ), func(e string) bool { return strings.HasPrefix(e, "PATH=") }), "PATH="+strings.Join(kept, ":"))
 	p.hostPrograms = make(map[string]string)
@@ -206,7 +207,7 @@ func (p *Prepared) findHostPrograms() {
 
 // canWrite says whether programs of the workspace can change what is at a path.
 func (p *Prepared) canWrite(path string) bool {
-	return pathname.Within(path, p.place.project) || slices.ContainsFunc(p.Plan.Roots, func(root string) bool { return pathname.Within(path, root) }) || p.Policy.Lookup(path).Access == policy.Write
+	return pathname.Within(path, p.place.Project) || slices.ContainsFunc(p.Plan.Roots, func(root string) bool { return pathname.Within(path, root) }) || p.Policy.Lookup(path).Access == policy.Write
 }
 
 // close takes the walls down.

@@ -36,7 +36,7 @@ func (p *Prepared) whyNotStarted(name string, err error) (int, error) {
 	if !errors.As(err, &start) {
 		return 0, explainSetup(err)
 	}
-	if start.Name == p.place.cwd && start.Name != name {
+	if start.Name == p.place.Cwd && start.Name != name {
 		hint := "is it denied? `carrel explain --path .` tells"
 		if p.req.Exact != nil {
 			hint = `a rule for ":cwd" shows it`

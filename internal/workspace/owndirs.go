@@ -46,7 +46,7 @@ func (p *Prepared) makeOwnDirs() {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				p.note("%s cannot be made and so not be covered: %v", dir, err)
 			}
-			p.facts.forget(dir)
+			p.facts.Forget(dir)
 		}
 	}
 }

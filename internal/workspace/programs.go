@@ -87,7 +87,7 @@ func (p *Prepared) absolute(name string) string {
 	if filepath.IsAbs(name) {
 		return name
 	}
-	return filepath.Join(p.place.cwd, name)
+	return filepath.Join(p.place.Cwd, name)
 }
 
 // loaderOf gives the dynamic loader that a program for this machine names, ""

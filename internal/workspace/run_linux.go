@@ -240,7 +240,7 @@ func goneMeanwhile(err error) bool {
 
 // lookAgain finds anew what globs match and makes a new plan.
 func (p *Prepared) lookAgain() error {
-	p.facts.forgetBelow(p.place.project)
+	p.facts.ForgetBelow(p.place.Project)
 	p.binds = nil
 	p.guardNames()
 	if err := p.expandGlobs(); err != nil {
@@ -277,7 +277,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	timedOut := context.AfterFunc(ctx, func() { p.endByClock(up) })
 	server := &insideServer{walls: walls, callbacksTo: p.callbacks(), openerLed: p.openerLed, record: p.recorder(r), mark: b.mark, clipboard: p.clipboard, keyring: p.keyring, expired: desk.Expired}
 	server.opener, server.openEnv = p.opener()
-	server.virtual = p.virtualCommands(filepath.Base(p.place.project), r, server.record, desk)
+	server.virtual = p.virtualCommands(filepath.Base(p.place.Project), r, server.record, desk)
 	server.virtual.bell = terminalBell()
 	if err := serveInside(walls.TakeAPI(), server); err != nil {
 		walls.Kill()
@@ -357,7 +357,7 @@ func (p *Prepared) recorder(r *api.Result) func(api.Link, *api.Denial) {
 func (p *Prepared) conclude(r *api.Result) {
 	r.Duration = time.Since(r.Started)
 	for _, d := range p.refused() {
-		d.Time, d.Workspace, d.Project = time.Now(), r.Workspace, p.place.project
+		d.Time, d.Workspace, d.Project = time.Now(), r.Workspace, p.place.Project
 		r.Denials = append(r.Denials, d)
 		if p.state != nil {
 			if err := p.state.LogDenial(d); err != nil {
@@ -374,7 +374,7 @@ func (p *Prepared) conclude(r *api.Result) {
 // there calls them.
 func (p *Prepared) hiddenSecrets() (names []string) {
 	add := func(at string) {
-		if rel, ok := strings.CutPrefix(at, p.place.project+"/"); ok && len(names) < guard.MaxListed {
+		if rel, ok := strings.CutPrefix(at, p.place.Project+"/"); ok && len(names) < guard.MaxListed {
 			names = append(names, rel)
 		}
 	}
@@ -396,7 +396,7 @@ func (p *Prepared) hiddenSecrets() (names []string) {
 }
 
 // Changes looks for what the run left in the project.
-func (p *Prepared) Changes(r *api.Result) Changed { return changedSince(p.place.project, r.Started) }
+func (p *Prepared) Changes(r *api.Result) Changed { return changedSince(p.place.Project, r.Started) }
 
 // sensitiveNow are the names to compare at the end: protected ones, and denied
 // names of the project, which may be links to what they hide.
@@ -411,7 +411,7 @@ func (p *Prepared) sensitiveNow() map[string]string {
 		}
 	}
 	for _, r := range p.Policy.Rules {
-		if r.Access == policy.Deny && r.Path != "" && pathname.Within(r.Path, p.place.project) && !slices.Contains(own, r.Path) {
+		if r.Access == policy.Deny && r.Path != "" && pathname.Within(r.Path, p.place.Project) && !slices.Contains(own, r.Path) {
 			paths = append(paths, r.Path)
 		}
 	}
@@ -434,7 +434,7 @@ func (p *Prepared) bornInside(before map[string]string) []string {
 		}
 	}
 	for i := range born {
-		born[i] = strings.TrimPrefix(born[i], p.place.project+"/")
+		born[i] = strings.TrimPrefix(born[i], p.place.Project+"/")
 	}
 	slices.Sort(born)
 	return born

@@ -13,6 +13,7 @@ import (
 	"carrel/internal/config"
 	"carrel/internal/guard"
 	"carrel/internal/history"
+	"carrel/internal/hostfacts"
 	"carrel/internal/policy"
 	"carrel/internal/statedir"
 
@@ -79,7 +80,7 @@ func FindHistory(req Request) (*History, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &History{Project: p.place.project, Log: &history.Log{}, Dir: p.historyAt, OtherDisk: !sameDisk(p.historyAt, p.place.project),
+	h := &History{Project: p.place.Project, Log: &history.Log{}, Dir: p.historyAt, OtherDisk: !sameDisk(p.historyAt, p.place.Project),
 		records: p.recordsAt(), used: p.noteUse, under: p.underCeilings(), req: req}
 	if err := h.May("history", policy.UndoPreview); err != nil {
 		return nil, err
@@ -110,7 +111,7 @@ func hasNames(dir string) bool {
 // run has done.
 func (p *Prepared) locateHistory() error {
 	var err error
-	if p.place, err = findPlace(p.req.Cwd, p.getenv("HOME")); err != nil {
+	if p.place, err = hostfacts.FindPlace(p.req.Cwd, p.getenv("HOME")); err != nil {
 		return err
 	}
 	options := p.configOptions()

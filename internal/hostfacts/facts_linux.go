@@ -1,4 +1,4 @@
-package workspace
+package hostfacts
 
 import (
 	"fmt"
@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// facts answers questions about host paths, each path once per run: three
+// Facts answers questions about host paths, each path once per run: three
 // system calls give both the canonical name and the kind. Requests of programs inside
 // are answered at the same time, so it may be asked by several.
-type facts struct {
+type Facts struct {
 	mu     sync.Mutex
 	known  map[string]fact
 	kernel []string // mounts, see kernelMounts; nil before the first question
@@ -31,11 +31,12 @@ type fact struct {
 	dev, ino uint64
 }
 
-func newFacts() *facts { return &facts{known: make(map[string]fact)} }
+// New gives facts of which none is known yet.
+func New() *Facts { return &Facts{known: make(map[string]fact)} }
 
 // Resolve gives the canonical path and what is there; KindNone with the path
 // as it was given when nothing is.
-func (f *facts) Resolve(p string) (string, sandbox.Kind) {
+func (f *Facts) Resolve(p string) (string, sandbox.Kind) {
 	f.mu.Lock()
 	k, ok := f.known[p]
 	f.mu.Unlock()
@@ -56,7 +57,7 @@ func (f *facts) Resolve(p string) (string, sandbox.Kind) {
 }
 
 // Identity gives what a path was when it was resolved.
-func (f *facts) Identity(p string) (dev, ino uint64) {
+func (f *Facts) Identity(p string) (dev, ino uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	k := f.known[p]
@@ -66,15 +67,15 @@ func (f *facts) Identity(p string) (dev, ino uint64) {
 	return k.dev, k.ino
 }
 
-// pin makes sure that the project is the directory that we stand in, not one
+// Pin makes sure that the project is the directory that we stand in, not one
 // that has taken its name since: it is reached from the working directory by
 // "..", as many times as the names say.
-func (f *facts) pin(p place) error {
+func (f *Facts) Pin(p *Place) error {
 	fd, err := unix.Open(".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("opening the working directory: %w", err)
 	}
-	for range strings.Count(strings.TrimPrefix(p.cwd, p.project), "/") {
+	for range strings.Count(strings.TrimPrefix(p.Cwd, p.Project), "/") {
 		up, err := unix.Openat(fd, "..", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		unix.Close(fd)
 		if err != nil {
@@ -89,7 +90,7 @@ func (f *facts) pin(p place) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.known[p.project] = fact{real: p.project, kind: sandbox.KindDir, dev: st.Dev, ino: st.Ino}
+	f.known[p.Project] = fact{real: p.Project, kind: sandbox.KindDir, dev: st.Dev, ino: st.Ino}
 	return nil
 }
 
@@ -98,10 +99,10 @@ func (f *facts) pin(p place) error {
 var kernelTypes = []string{"proc", "sysfs", "cgroup", "cgroup2", "devtmpfs", "devpts", "debugfs", "tracefs", "securityfs", "configfs",
 	"bpf", "pstore", "efivarfs", "fusectl", "binfmt_misc", "mqueue", "nsfs", "rpc_pipefs", "selinuxfs", "smackfs"}
 
-// kernelMounts are the places that such file systems have beside those that every
+// KernelMounts are the places that such file systems have beside those that every
 // workspace has of its own: in a directory for chroot, say. Whoever is granted a
 // directory around one would have it along.
-func (f *facts) kernelMounts() ([]string, error) {
+func (f *Facts) KernelMounts() ([]string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.kernel != nil {
@@ -113,16 +114,16 @@ func (f *facts) kernelMounts() ([]string, error) {
 	}
 	f.kernel = make([]string, 0)
 	for _, m := range mountinfo.Parse(string(text)) {
-		if slices.Contains(kernelTypes, m.Type) && !slices.ContainsFunc(ownTops, func(top string) bool { return pathname.Within(m.At, "/"+top) }) {
+		if slices.Contains(kernelTypes, m.Type) && !slices.ContainsFunc(OwnTops, func(top string) bool { return pathname.Within(m.At, "/"+top) }) {
 			f.kernel = append(f.kernel, m.At)
 		}
 	}
 	return f.kernel, nil
 }
 
-// canonical resolves a path of which the end may not exist: the part that does
+// Canonical resolves a path of which the end may not exist: the part that does
 // is resolved, the rest is kept.
-func (f *facts) canonical(p string) string {
+func (f *Facts) Canonical(p string) string {
 	rest := ""
 	for dir := path.Clean(p); ; dir = path.Dir(dir) {
 		if real, kind := f.Resolve(dir); kind != sandbox.KindNone || dir == "/" {
@@ -158,20 +159,20 @@ func look(p string) fact {
 	return k
 }
 
-// forget makes the next question about p look again.
-func (f *facts) forget(p string) {
+// Forget makes the next question about p look again.
+func (f *Facts) Forget(p string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.known, p)
 }
 
-// readable asks with the effective ids and groups of this process.
-func readable(path string) bool {
+// Readable asks with the effective ids and groups of this process.
+func Readable(path string) bool {
 	return unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK, unix.AT_EACCESS) == nil
 }
 
-// forgetBelow makes questions about what is below dir look again.
-func (f *facts) forgetBelow(dir string) {
+// ForgetBelow makes questions about what is below dir look again.
+func (f *Facts) ForgetBelow(dir string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for p := range f.known {
@@ -181,7 +182,7 @@ func (f *facts) forgetBelow(dir string) {
 	}
 }
 
-// searchable asks whether a directory may be entered and listed.
-func searchable(dir string) bool {
+// Searchable asks whether a directory may be entered and listed.
+func Searchable(dir string) bool {
 	return unix.Faccessat(unix.AT_FDCWD, dir, unix.R_OK|unix.X_OK, unix.AT_EACCESS) == nil
 }

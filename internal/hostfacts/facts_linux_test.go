@@ -1,4 +1,4 @@
-package workspace
+package hostfacts
 
 import (
 	"sync"
@@ -10,16 +10,16 @@ import (
 // TestFactsAtOnce: requests of several programs ask for facts at the same time.
 func TestFactsAtOnce(t *testing.T) {
 	dir := t.TempDir()
-	f := newFacts()
+	f := New()
 	var asking sync.WaitGroup
 	for i := range 8 {
 		asking.Go(func() {
 			for n := range 500 {
-				f.canonical(dir + "/" + string(rune('a'+(i+n)%26)) + "/x")
+				f.Canonical(dir + "/" + string(rune('a'+(i+n)%26)) + "/x")
 				f.Identity(dir)
 				if n%50 == 0 {
-					f.forget(dir)
-					f.forgetBelow(dir)
+					f.Forget(dir)
+					f.ForgetBelow(dir)
 				}
 			}
 		})
