@@ -19,8 +19,8 @@ type call struct {
 var calls = []call{
 	{"path/filepath", "EvalSymlinks", "resolve once through a descriptor: what is checked and what is used must be the same object", map[string]string{
 		"internal/gitdir/gitdir.go":           "names of the start; what they lead to is compared with what the other end says",
-		"internal/workspace/scope.go":         "names of the start; the stage opens each source again without following links",
-		"internal/workspace/state.go":         "our own directory, checked for its owner",
+		"internal/hostfacts/place.go":         "names of the start; the stage opens each source again without following links",
+		"internal/statedir/state.go":          "our own directory, checked for its owner",
 		"internal/workspace/history_place.go": "the user's own directory for histories, checked for its owner and mode; the store opens what is in it without following",
 		"internal/workspace/sockets_linux.go": "where a socket lies that the kernel names; it is then looked at without following",
 		"internal/doctor/machine_linux.go":    "a directory just made, under the name that the kernel shows; a path to print in a profile, where AppArmor sees the file",

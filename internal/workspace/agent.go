@@ -18,26 +18,7 @@ import (
 
 // agentHost is what recognition may ask of this machine.
 func (p *Prepared) agentHost() agents.Host {
-	return agents.OSHost(p.place.cwd, p.place.home, p.place.project, p.getenv("PATH"), nil)
-}
-
-// readHead reads the beginning of a regular file, without following a link or
-// waiting for a FIFO.
-func readHead(path string, n int) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|openNoFollow, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("reading %q: not a regular file", path)
-	}
-	buf := make([]byte, n)
-	m, err := f.Read(buf)
-	if m > 0 {
-		err = nil
-	}
-	return buf[:m], err
+	return agents.OSHost(p.place.Cwd, p.place.Home, p.place.Project, p.getenv("PATH"), nil)
 }
 
 // lookPath finds a command in the outside PATH; relative entries do not count.
@@ -86,14 +67,14 @@ func (p *Prepared) findPrograms(names []string) {
 			continue
 		}
 		if !filepath.IsAbs(full) {
-			full = filepath.Join(p.place.cwd, full)
+			full = filepath.Join(p.place.Cwd, full)
 		}
 		// A link in the project would choose what of home becomes visible.
 		real, kind := p.facts.Resolve(full)
-		if pathname.Within(filepath.Clean(full), p.place.project) || kind != sandbox.KindFile || !executable(real) {
+		if pathname.Within(filepath.Clean(full), p.place.Project) || kind != sandbox.KindFile || !executable(real) {
 			continue
 		}
-		roots := view.ExecutableRoots(real, p.place.home)
+		roots := view.ExecutableRoots(real, p.place.Home)
 		for _, root := range roots {
 			p.programs = append(p.programs, policy.FileRequest{Place: root, Access: policy.Read,
 				Source: policy.Source{Layer: policy.LayerDefault, Text: "the command's own program"}})
@@ -112,7 +93,7 @@ type foundProgram struct{ name, full, real string }
 // inside. A program that is found in its own place stays there: version
 // managers and virtual environments know themselves by it.
 func (p *Prepared) hidden(f foundProgram) bool {
-	a := p.Policy.Lookup(p.facts.canonical(filepath.Dir(f.full))).Access
+	a := p.Policy.Lookup(p.facts.Canonical(filepath.Dir(f.full))).Access
 	return a != policy.Read && a != policy.Write
 }
 
@@ -151,17 +132,17 @@ func executable(path string) bool {
 	return err == nil && st.Mode()&0o111 != 0
 }
 
-func (p *Prepared) agentDir() string { return p.state.agent(p.place.project, p.Agent.Name) }
+func (p *Prepared) agentDir() string { return p.state.Agent(p.place.Project, p.Agent.Name) }
 
 func (p *Prepared) agentPlaces() agents.Places {
 	var own []string // hidden as well, and what the copy is of
 	for _, place := range p.Agent.State {
-		if home, at, err := agents.Follow(p.place.home, place); err == nil {
+		if home, at, err := agents.Follow(p.place.Home, place); err == nil {
 			own = append(own, filepath.Join(home, at))
 		}
 	}
-	return agents.Places{HostHome: p.place.home, Private: p.agentDir(), Hidden: func(place string) bool {
-		d := p.Policy.Lookup(filepath.Join(p.place.home, place))
+	return agents.Places{HostHome: p.place.Home, Private: p.agentDir(), Hidden: func(place string) bool {
+		d := p.Policy.Lookup(filepath.Join(p.place.Home, place))
 		return d.Access == policy.Deny && (d.Rule == nil || !slices.ContainsFunc(own, func(at string) bool { return pathname.Within(d.Rule.Path, at) }))
 	}}
 }
@@ -170,7 +151,7 @@ func (p *Prepared) agentPlaces() agents.Places {
 // host and gives the binds that put it in place. What was renewed inside by a run
 // that was killed is carried out with it.
 func (p *Prepared) mirrorAgent() error {
-	if p.Agent == nil || p.place.home == "" {
+	if p.Agent == nil || p.place.Home == "" {
 		return nil
 	}
 	if dir := p.ownDir(); dir != "" {
@@ -212,7 +193,7 @@ func (p *Prepared) mirrorLocked() error {
 	if err := p.agree(agreed); err != nil {
 		p.note("%s: a login renewed inside is not carried out: %v", p.Agent.Name, err)
 	}
-	p.addAgentBinds(agents.PlanState(*p.Agent, p.place.home, p.place.home, p.agentDir()).Binds, "private copy of the agent's state")
+	p.addAgentBinds(agents.PlanState(*p.Agent, p.place.Home, p.place.Home, p.agentDir()).Binds, "private copy of the agent's state")
 	if p.sharesHome() {
 		return p.shareHome()
 	}
@@ -240,7 +221,7 @@ func (p *Prepared) clearPlace(target string, dir bool) error {
 	if p.ownDir() != "" { // openOwnDir has seen to it
 		return nil
 	}
-	rel, err := filepath.Rel(p.place.home, target)
+	rel, err := filepath.Rel(p.place.Home, target)
 	inState := slices.ContainsFunc(p.Agent.State, func(s string) bool { return pathname.Within(rel, s) && rel != s })
 	if err != nil || !inState {
 		return err

@@ -14,6 +14,7 @@ import (
 	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/config"
+	"carrel/internal/hostfile"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
@@ -30,7 +31,7 @@ func (p *Prepared) ownDir() string {
 	if by := p.agentHomeBy(); by.Layer == policy.LayerCommandLine {
 		return ""
 	}
-	full, err := policy.Resolve(p.place.scope(nil), policy.FileRequest{Place: strings.ReplaceAll(v.V, config.AgentPlaceholder, p.Agent.Name)})
+	full, err := policy.Resolve(p.place.Scope(nil), policy.FileRequest{Place: strings.ReplaceAll(v.V, config.AgentPlaceholder, p.Agent.Name)})
 	if err != nil || len(full) != 1 {
 		return "" // in a home that is not known
 	}
@@ -54,7 +55,7 @@ func (p *Prepared) wantsShared() bool {
 
 // agentHomeAllowed refuses an agent's home that cannot be as somebody wants it.
 func (p *Prepared) agentHomeAllowed() error {
-	if v := p.Loaded.Settings.AgentConfigDir; v != nil && p.Agent != nil && !p.NoWalls() && p.place.home == "" && strings.HasPrefix(v.V, "~") {
+	if v := p.Loaded.Settings.AgentConfigDir; v != nil && p.Agent != nil && !p.NoWalls() && p.place.Home == "" && strings.HasPrefix(v.V, "~") {
 		return p.ownDirRefused(v.V, "HOME is no directory that is there", "name it by an absolute path")
 	}
 	if dir := p.ownDir(); dir != "" {
@@ -81,7 +82,7 @@ func (p *Prepared) ownDirAllowed(dir string) error {
 		return p.ownDirRefused(dir, "it is no directory", hint)
 	}
 	if kind == sandbox.KindNone {
-		real = p.facts.canonical(dir)
+		real = p.facts.Canonical(dir)
 	}
 	m := &shown{Mount: profile.Mount{Host: dir, Workspace: dir, Write: true, Source: source}, real: real, extra: true}
 	why := cmp.Or(p.mountTooWide(m), p.mountByOthers(m), p.mountOfCarrel(m), p.mountOfSecrets(m), p.mountOfGit(m), p.mountOfSockets(m), p.ownDirTaken(real))
@@ -97,12 +98,12 @@ func (p *Prepared) ownDirAllowed(dir string) error {
 // ownDirTaken: the project, and the places of agents outside. Those are settings that
 // they run; agent_home shared gives of them what is none.
 func (p *Prepared) ownDirTaken(real string) string {
-	if pathname.Within(real, p.place.project) || pathname.Within(p.place.project, real) {
-		return fmt.Sprintf("the project is %q", p.place.project)
+	if pathname.Within(real, p.place.Project) || pathname.Within(p.place.Project, real) {
+		return fmt.Sprintf("the project is %q", p.place.Project)
 	}
 	for _, place := range agents.OwnPlaces() {
-		at := filepath.Join(p.place.home, place)
-		if at := p.facts.canonical(at); p.place.home != "" && (pathname.Within(real, at) || pathname.Within(at, real)) {
+		at := filepath.Join(p.place.Home, place)
+		if at := p.facts.Canonical(at); p.place.Home != "" && (pathname.Within(real, at) || pathname.Within(at, real)) {
 			return fmt.Sprintf("an agent outside has its settings or its login in %q", "~/"+place)
 		}
 	}
@@ -115,7 +116,7 @@ func notAlone(dir string) string {
 	switch {
 	case err != nil:
 		return err.Error()
-	case !ownedByUs(st):
+	case !hostfile.OwnedByUs(st):
 		return "it is another user's"
 	case st.Mode().Perm()&0o022 != 0:
 		return fmt.Sprintf("others may write it (mode %04o): chmod go-w", st.Mode().Perm())
@@ -135,11 +136,11 @@ func (p *Prepared) openOwnDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return p.ownDirRefused(dir, err.Error(), "make it, or name another")
 	}
-	p.facts.forget(dir)
+	p.facts.Forget(dir)
 	if err := p.ownDirAllowed(dir); err != nil { // as it is now
 		return err
 	}
-	real := p.facts.canonical(dir)
+	real := p.facts.Canonical(dir)
 	root, err := os.OpenRoot(real)
 	if err != nil {
 		return p.ownDirRefused(dir, err.Error(), "name another")
@@ -147,7 +148,7 @@ func (p *Prepared) openOwnDir(dir string) error {
 	defer root.Close()
 	places := slices.Clone(p.Agent.State)
 	for _, program := range p.Agent.ProgramsInState() { // a mount needs a place
-		if _, kind := p.facts.Resolve(filepath.Join(p.place.home, program)); kind == sandbox.KindDir {
+		if _, kind := p.facts.Resolve(filepath.Join(p.place.Home, program)); kind == sandbox.KindDir {
 			places = append(places, program)
 		}
 	}
@@ -156,11 +157,11 @@ func (p *Prepared) openOwnDir(dir string) error {
 		if err := root.MkdirAll(in, 0o700); err != nil {
 			return p.ownDirRefused(dir, err.Error(), "what is in it has to be directories, and no links out of it")
 		}
-		if at := filepath.Join(real, in); p.facts.canonical(at) != at { // a command may have put it there
+		if at := filepath.Join(real, in); p.facts.Canonical(at) != at { // a command may have put it there
 			return p.ownDirRefused(dir, fmt.Sprintf("%q in it is a link", in), "make it a directory")
 		}
 	}
-	p.addAgentBinds(agents.PlanOwn(*p.Agent, p.place.home, p.place.home, real).Binds, "agent_config_dir")
+	p.addAgentBinds(agents.PlanOwn(*p.Agent, p.place.Home, p.place.Home, real).Binds, "agent_config_dir")
 	return nil
 }
 
@@ -183,17 +184,17 @@ func (p *Prepared) shareHome() error {
 			Hint: "--agent-home private"}
 	}
 	for _, s := range p.Agent.Shared {
-		made, err := makeShared(p.place.home, s)
+		made, err := makeShared(p.place.Home, s)
 		if err != nil {
 			return fmt.Errorf("%s: agent_home shared: ~/%s: %w", p.agentHomeBy(), s.Place, err)
 		}
-		at := filepath.Join(p.place.home, s.Place)
-		p.facts.forget(at)
-		real := p.facts.canonical(at)
+		at := filepath.Join(p.place.Home, s.Place)
+		p.facts.Forget(at)
+		real := p.facts.Canonical(at)
 		if real != made { // what is bound is what was looked at
 			return fmt.Errorf("%s: agent_home shared: ~/%s leads to %q now, and led to %q before", p.agentHomeBy(), s.Place, real, made)
 		}
-		if pathname.Within(real, p.place.project) || pathname.Within(p.place.project, real) {
+		if pathname.Within(real, p.place.Project) || pathname.Within(p.place.Project, real) {
 			return fmt.Errorf("%s: agent_home shared: ~/%s leads to %q, into or around the project", p.agentHomeBy(), s.Place, real)
 		}
 		for _, name := range s.Except {
@@ -202,7 +203,7 @@ func (p *Prepared) shareHome() error {
 			}
 		}
 	}
-	p.addAgentBinds(agents.PlanShared(*p.Agent, p.place.home, p.place.home, p.agentDir()), "agent_home shared")
+	p.addAgentBinds(agents.PlanShared(*p.Agent, p.place.Home, p.place.Home, p.agentDir()), "agent_home shared")
 	return p.beginShared()
 }
 
@@ -224,7 +225,7 @@ func makeShared(home string, s agents.SharedPlace) (string, error) {
 		if err := root.MkdirAll(filepath.Dir(at), 0o700); err != nil {
 			return "", err
 		}
-		f, err := root.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_APPEND|openNoFollow, 0o600)
+		f, err := root.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_APPEND|hostfile.NoFollow, 0o600)
 		if err != nil {
 			return "", err
 		}

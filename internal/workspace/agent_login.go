@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carrel/internal/agents"
+	"carrel/internal/hostfile"
 	"carrel/internal/safefile"
 )
 
@@ -142,12 +143,12 @@ func (p *Prepared) exchangeLogins(last bool) bool {
 // lockLogins holds the agent's logins, for all projects of the user: they all are
 // brought together with the one on the host.
 func (p *Prepared) lockLogins() (unlock func(), err error) {
-	dir := filepath.Join(p.state.path, "agents")
+	dir := filepath.Join(p.state.Root(), "agents")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	file := filepath.Join(dir, p.Agent.Name+".lock")
-	unlock, err = lockFile(file, loginWait)
+	unlock, err = hostfile.Lock(file, loginWait)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", file, err)
 	}
@@ -179,7 +180,7 @@ func (p *Prepared) agreedFile() string { return p.agentDir() + ".login" }
 // loginPlaces are the login files on both sides.
 func (p *Prepared) loginPlaces() (host, inside []string) {
 	for _, m := range p.Agent.MergeBack {
-		host = append(host, filepath.Join(p.place.home, m.File))
+		host = append(host, filepath.Join(p.place.Home, m.File))
 		inside = append(inside, filepath.Join(p.agentDir(), m.Inside()))
 	}
 	return host, inside
@@ -190,7 +191,7 @@ func (p *Prepared) loginDirs() []string {
 	host, inside := p.loginPlaces()
 	var dirs []string
 	for _, file := range append(host, inside...) {
-		if dir := filepath.Dir(file); dir != p.place.home { // where too much happens
+		if dir := filepath.Dir(file); dir != p.place.Home { // where too much happens
 			dirs = append(dirs, dir)
 		}
 	}

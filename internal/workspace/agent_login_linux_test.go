@@ -10,6 +10,8 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/config"
+	"carrel/internal/hostfacts"
+	"carrel/internal/statedir"
 )
 
 // watches counts what this process has asked the kernel to watch.
@@ -75,7 +77,7 @@ func TestWatchOfMovedDirs(t *testing.T) {
 func TestFailedExchangeIsTriedAgain(t *testing.T) {
 	claude, _ := agents.ByName("claude")
 	home, state := t.TempDir(), t.TempDir()
-	p := &Prepared{Agent: &claude, place: place{home: home, project: home + "/project"}, state: &stateDir{path: state}, facts: newFacts(), Loaded: &config.Loaded{}}
+	p := &Prepared{Agent: &claude, place: hostfacts.Place{Home: home, Project: home + "/project"}, state: statedir.At(state), facts: hostfacts.New(), Loaded: &config.Loaded{}}
 	const login = ".claude/.credentials.json"
 	write := func(file, text string) {
 		t.Helper()

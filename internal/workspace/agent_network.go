@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"carrel/internal/hostfile"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
@@ -57,11 +58,11 @@ func (p *Prepared) agentEndpoints(env policy.Env) policy.Layer {
 	for _, file := range p.settingsFiles() {
 		// A link may lead to where somebody keeps such files, but what lies in
 		// the project is written by others.
-		real, kind := p.facts.Resolve(filepath.Join(p.place.home, file))
-		if kind != sandbox.KindFile || pathname.Within(real, p.place.project) {
+		real, kind := p.facts.Resolve(filepath.Join(p.place.Home, file))
+		if kind != sandbox.KindFile || pathname.Within(real, p.place.Project) {
 			continue
 		}
-		if data, err := readHead(real, maxSettings); err == nil {
+		if data, err := hostfile.ReadHead(real, maxSettings); err == nil {
 			found = append(found, p.Agent.EndpointsIn(file, data)...)
 		}
 	}
@@ -81,7 +82,7 @@ func (p *Prepared) settingsFiles() []string {
 	var files []string
 	for _, file := range p.Agent.SettingsFiles() {
 		dir, pattern := filepath.Split(file)
-		entries, _ := os.ReadDir(filepath.Join(p.place.home, dir))
+		entries, _ := os.ReadDir(filepath.Join(p.place.Home, dir))
 		for _, e := range entries {
 			if ok, _ := filepath.Match(pattern, e.Name()); ok && len(files) < maxSettingsFiles {
 				files = append(files, dir+e.Name())

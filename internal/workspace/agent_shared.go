@@ -11,6 +11,7 @@ import (
 
 	"carrel/internal/advice"
 	"carrel/internal/agents"
+	"carrel/internal/hostfile"
 )
 
 // What is looked at for links, as programs inside say how much there is.
@@ -31,7 +32,7 @@ type sharedRun struct {
 // beginShared writes down that a run begins, and which ones were killed. The agent's
 // logins are locked, so no other run begins at the same time.
 func (p *Prepared) beginShared() error {
-	dir := filepath.Join(p.state.path, "agents", p.Agent.Name+".shared")
+	dir := filepath.Join(p.state.Root(), "agents", p.Agent.Name+".shared")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("agent_home shared: %w", err)
 	}
@@ -45,7 +46,7 @@ func (p *Prepared) beginShared() error {
 		if err != nil {
 			continue
 		}
-		if unlock, err := lockFile(file, 0); err == nil {
+		if unlock, err := hostfile.Lock(file, 0); err == nil {
 			p.killed = append(p.killed, sharedRun{file, time.Unix(0, began), unlock})
 		}
 	}
@@ -55,7 +56,7 @@ func (p *Prepared) beginShared() error {
 	// A moment before: what the kernel stamps files with is a little behind the clock.
 	since := time.Now().Add(-time.Second)
 	file := filepath.Join(dir, strconv.FormatInt(since.UnixNano(), 10))
-	unlock, err := lockFile(file, 0)
+	unlock, err := hostfile.Lock(file, 0)
 	if err != nil {
 		return fmt.Errorf("agent_home shared: %w", err)
 	}

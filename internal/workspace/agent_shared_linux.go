@@ -39,7 +39,7 @@ type looking struct {
 func (p *Prepared) dropLeftIn(s agents.SharedPlace, since, until time.Time, most int) bool {
 	l := &leftovers{p: p, s: s, since: since, all: true}
 	defer l.close()
-	root, place, err := realShared(p.place.home, s)
+	root, place, err := realShared(p.place.Home, s)
 	if err != nil {
 		return false
 	}

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"carrel/internal/agents"
+	"carrel/internal/hostfacts"
+	"carrel/internal/hostfile"
+	"carrel/internal/statedir"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,7 +20,7 @@ import (
 // sharing is a run of an agent with one shared place in an own home.
 func sharing(t *testing.T, home, state string) *Prepared {
 	t.Helper()
-	return &Prepared{Agent: &agents.Agent{Name: "a", Shared: []agents.SharedPlace{{Place: "s"}}}, place: place{home: home}, state: &stateDir{path: state}}
+	return &Prepared{Agent: &agents.Agent{Name: "a", Shared: []agents.SharedPlace{{Place: "s"}}}, place: hostfacts.Place{Home: home}, state: statedir.At(state)}
 }
 
 // TestKilledSharedRun: what a run has left that never came to its end goes when the next
@@ -183,7 +186,7 @@ func TestUnseenShared(t *testing.T) {
 			t.Errorf("written down: %v", left)
 		}
 	}
-	if unlock, err := lockFile(dir+"/1000", 0); err != nil {
+	if unlock, err := hostfile.Lock(dir+"/1000", 0); err != nil {
 		t.Errorf("it is held on: %v", err)
 	} else {
 		unlock()

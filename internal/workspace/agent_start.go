@@ -14,6 +14,7 @@ import (
 	"carrel/internal/agents"
 	"carrel/internal/api"
 	"carrel/internal/pathname"
+	"carrel/internal/statedir"
 )
 
 // NotInstalledError says that the program of an agent that was asked for by name is
@@ -113,7 +114,7 @@ func (p *Prepared) anotherProgram() error {
 	switch {
 	case p.Agent != nil:
 		d.Rule, d.Message = "a name leads to its agent", fmt.Sprintf("%q is %s and not %s", full, p.Agent.Title, wanted.Title)
-	case pathname.Within(filepath.Clean(full), p.place.project) || pathname.Within(real, p.place.project):
+	case pathname.Within(filepath.Clean(full), p.place.Project) || pathname.Within(real, p.place.Project):
 		d.Message = fmt.Sprintf("%q lies in the project; whoever writes the project could call any program %s", full, program)
 	case wanted.SharedName:
 		d.Rule = "a name that others use counts only with the agent's own places"
@@ -151,11 +152,11 @@ func (p *Prepared) OffersNoPrompts() bool {
 	if p.Agent == nil || p.promptsOff || p.Agent.PromptsOff.Needless || p.Loaded.Settings.PromptsOff != nil || !p.canPromptsOff() || p.Agent.PromptsOff.In(p.agentArgs()) {
 		return false
 	}
-	state := StatePath(p.getenv)
+	state := statedir.Path(p.getenv)
 	if state == "" {
 		return false
 	}
-	_, err := os.Lstat((&stateDir{path: state}).agent(p.place.project, p.Agent.Name))
+	_, err := os.Lstat(statedir.At(state).Agent(p.place.Project, p.Agent.Name))
 	return errors.Is(err, fs.ErrNotExist)
 }
 
@@ -169,7 +170,7 @@ func (p *Prepared) agentEnv() map[string]string {
 	if p.Agent == nil {
 		return env
 	}
-	maps.Copy(env, agents.PlanState(*p.Agent, p.place.home, p.place.home, "").Env)
+	maps.Copy(env, agents.PlanState(*p.Agent, p.place.Home, p.place.Home, "").Env)
 	maps.Copy(env, p.Agent.SandboxOff.Env)
 	if p.promptsOff {
 		maps.Copy(env, p.Agent.PromptsOff.Env)

@@ -4,16 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"carrel/internal/api"
 	"carrel/internal/broker"
+	"carrel/internal/changelog"
 	"carrel/internal/guard"
 	"carrel/internal/inside"
 	"carrel/internal/sandbox"
 	"carrel/internal/seccomp"
+	"carrel/internal/steps"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,8 +26,8 @@ type brokered struct {
 	*broker.Broker
 	fds    []int
 	view   int // one of fds: the root as commands see it
-	record *record
-	keeper *keeper
+	record *changelog.Log
+	keeper *steps.Recorder
 	judge  *guard.Decider
 	own    *ownFiles
 	lent   bool // record and keeper are the lender's
@@ -50,10 +53,14 @@ func (p *Prepared) startBroker(walls *sandbox.Walls, id string) (*brokered, erro
 	}
 	b.judge = guard.New(p.guards(b.own))
 	if err == nil && !b.lent {
-		b.record, err = p.openRecord(id)
+		at := p.recordsAt()
+		if at == "" {
+			p.note("changes are not recorded: there is no state directory")
+		}
+		b.record, err = changelog.Open(at, id, p.req.Stays)
 	}
 	if err == nil && !b.lent {
-		b.keeper, err = p.openHistory(id, walls.PID())
+		b.keeper, err = p.openSteps(id, walls.PID())
 	}
 	if err == nil {
 		b.Broker, err = broker.New(broker.Config{
@@ -76,7 +83,7 @@ func (p *Prepared) aloneInProject() func() (func(), error) {
 	if p.state == nil {
 		return nil
 	}
-	at := p.state.project(p.place.project) + "/alone"
+	at := p.state.Project(p.place.Project) + "/alone"
 	return func() (func(), error) {
 		f, err := os.OpenFile(at, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 		if err != nil {
@@ -100,8 +107,8 @@ const alonePatience = 2 * time.Second
 
 // journal is a record whose decider learns what has been done.
 type journal struct {
-	*record
-	keeper *keeper
+	*changelog.Log
+	keeper *steps.Recorder
 	judge  *guard.Decider
 	own    *ownFiles
 	refuse broker.Refused
@@ -109,10 +116,10 @@ type journal struct {
 
 // Before implements [broker.Recorder].
 func (j journal) Before(ch *broker.Change) error {
-	err := j.record.Before(ch)
+	err := j.Log.Before(ch)
 	if err == nil {
-		if err = j.keeper.before(ch); err != nil && j.keeper != nil {
-			j.keeper.guard.told(ch, err, j.refuse)
+		if err = j.keeper.Before(ch); err != nil {
+			j.keeper.Deny(ch, err, j.refuse)
 		}
 	}
 	if err == nil {
@@ -124,7 +131,7 @@ func (j journal) Before(ch *broker.Change) error {
 // After implements [broker.Recorder].
 func (j journal) After(ch *broker.Change, err error) {
 	j.own.after(ch, err)
-	j.keeper.after(ch, err)
+	j.keeper.After(ch, err)
 	if err == nil {
 		j.judge.Made(ch)
 	}
@@ -135,7 +142,7 @@ func (b *brokered) mark(begin bool, caller int, m inside.Mark) error {
 	if b == nil {
 		return errors.New("this run keeps no history")
 	}
-	return b.keeper.markFor(begin, caller, m)
+	return b.keeper.Mark(begin, caller, m)
 }
 
 // endBroker takes over what a broker has to tell; b may be nil.
@@ -146,7 +153,7 @@ func (p *Prepared) endBroker(b *brokered, r *api.Result) {
 	if err := b.close(r.Exit); err != nil {
 		p.note("%v", err)
 	}
-	p.kept = b.keeper.segments()
+	p.kept = b.keeper.Segments()
 	p.deny(b.denials...)
 	p.expected, p.removable = b.judge.Expected, b.judge.Removable
 	r.Listed, p.hiddenSince = b.judge.Names(), b.judge.Hidden()
@@ -156,9 +163,9 @@ func (p *Prepared) endBroker(b *brokered, r *api.Result) {
 	if b.untold {
 		p.note("more than %d different changes were refused; the others are not told", b.most)
 	}
-	p.addNotes(b.keeper.notes()...)
-	if b.record.lost != nil {
-		p.note("changes were refused because they could not be recorded: %v", b.record.lost)
+	p.addNotes(b.keeper.Notes()...)
+	if err := b.record.Lost(); err != nil {
+		p.note("changes were refused because they could not be recorded: %v", err)
 	}
 }
 
@@ -174,8 +181,8 @@ func (b *brokered) close(exit int) error {
 	if b.lent {
 		return nil
 	}
-	b.record.close()
-	return b.keeper.close(exit)
+	b.record.Close()
+	return b.keeper.Close(exit)
 }
 
 // refuse keeps a denial of each refused change, up to a bound.
@@ -228,4 +235,19 @@ type trap struct{ *seccomp.Listener }
 
 func (t trap) Receive(c *broker.Call) error {
 	return t.Listener.Receive((*seccomp.Notification)(c))
+}
+
+// ownUmask reads the umask that the first command inherits from us.
+func ownUmask() int {
+	text, err := os.ReadFile("/proc/self/status")
+	if err == nil {
+		for line := range strings.Lines(string(text)) {
+			if rest, ok := strings.CutPrefix(line, "Umask:"); ok {
+				if n, err := strconv.ParseUint(strings.TrimSpace(rest), 8, 16); err == nil {
+					return int(n)
+				}
+			}
+		}
+	}
+	return 0o022
 }

@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/config"
+	"carrel/internal/hostfacts"
 	"carrel/internal/inside"
 	"carrel/internal/policy"
 )
@@ -156,7 +157,7 @@ func (p *Prepared) mayLaunch(op, name, dir string) *api.Denial {
 		if !filepath.IsAbs(full) && filepath.IsAbs(dir) {
 			full = filepath.Join(dir, full)
 		}
-		if slices.Contains(p.allowed, newFacts().canonical(p.absolute(full))) {
+		if slices.Contains(p.allowed, hostfacts.New().Canonical(p.absolute(full))) {
 			return nil
 		}
 	} else if slices.ContainsFunc(p.Policy.Programs, func(v policy.Value[string]) bool { return v.V == name }) {

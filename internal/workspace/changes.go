@@ -6,18 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"carrel/internal/hostfile"
 	"carrel/internal/protect"
 )
 
 // maxCounted bounds the walk that counts changes: it is for a summary, and a
 // large tree must not make a run's end slow.
 const maxCounted = 20_000
-
-// segment is what one writer of a run wrote of its project's history.
-type segment struct {
-	name string
-	lost bool
-}
 
 // Changed lists what a run left in the project.
 type Changed struct {
@@ -42,7 +37,7 @@ func changedSince(project string, start time.Time) Changed {
 			return nil
 		}
 		info, err := d.Info()
-		if err != nil || !changeTime(info).After(since) {
+		if err != nil || !hostfile.ChangeTime(info).After(since) {
 			return nil
 		}
 		rel := strings.TrimPrefix(p, project)

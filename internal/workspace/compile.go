@@ -18,6 +18,7 @@ import (
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/landlock"
 	"carrel/internal/seccomp"
+	"carrel/internal/statedir"
 	"carrel/internal/view"
 )
 
@@ -55,14 +56,14 @@ func (p *Prepared) Compile(prepare bool) error {
 		Expanded: append(slices.Clone(p.expanded), p.mounted()...),
 		Pins:     append(slices.Clone(p.guarded.pins), p.globPins()...),
 		Terminal: p.terminal(),
-		Command:  sandbox.Command{Argv: p.agentArgv(), Env: p.environ(), Dir: p.place.cwd, Path: p.programPath()},
+		Command:  sandbox.Command{Argv: p.agentArgv(), Env: p.environ(), Dir: p.place.Cwd, Path: p.programPath()},
 	}
 	var err error
 	if in.Self, err = ownExecutable(); err != nil {
 		return err
 	}
 	for _, f := range p.Loaded.Files {
-		path := p.facts.canonical(f.Path)
+		path := p.facts.Canonical(f.Path)
 		if f.Present && f.Kind != config.KindProject && p.Policy.Lookup(path).Access == policy.Write {
 			in.Expanded = append(in.Expanded, policy.Rule{Path: path, Access: policy.Read,
 				Source: policy.Source{Layer: policy.LayerDefault, Text: "carrel's own configuration"}})
@@ -144,7 +145,7 @@ func (p *Prepared) Compile(prepare bool) error {
 // withoutKernel hides the kernel's file systems in what is granted, and refuses
 // grants of what they show: processes outside, and through them all files.
 func (p *Prepared) withoutKernel() ([]policy.Rule, error) {
-	mounts, err := p.facts.kernelMounts()
+	mounts, err := p.facts.KernelMounts()
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +153,7 @@ func (p *Prepared) withoutKernel() ([]policy.Rule, error) {
 		if r.Path == "" || r.Access == policy.Deny || r.Source.Layer == policy.LayerDefault {
 			continue
 		}
-		real := p.facts.canonical(r.Path)
+		real := p.facts.Canonical(r.Path)
 		if ownPlace(real) || slices.ContainsFunc(mounts, func(at string) bool { return pathname.Within(real, at) }) {
 			return nil, &advice.Error{Err: fmt.Errorf("%s: %q is not granted: what is there shows the machine around the workspace", r.Source.Text, r.Path),
 				Hint: "leave it out: a workspace has a /proc, /dev and /run of its own; name what you need below /run, devices with --device"}
@@ -251,15 +252,15 @@ func helperLinks(names []string) []sandbox.Mount {
 func (p *Prepared) withMaskedIgnored(files []view.File, expanded []policy.Rule) []view.File {
 	var names []byte
 	for _, r := range slices.Concat(p.Policy.Rules, expanded) {
-		if rel, ok := strings.CutPrefix(r.Path, p.place.project+"/"); ok && r.Access == policy.Deny && !strings.Contains(rel, "\n") {
+		if rel, ok := strings.CutPrefix(r.Path, p.place.Project+"/"); ok && r.Access == policy.Deny && !strings.Contains(rel, "\n") {
 			names = append(names, "/"+gitPattern(rel)+"\n"...)
 		}
 	}
 	names = append(names, p.ignoredGlobs()...)
-	if len(names) == 0 || p.place.home == "" {
+	if len(names) == 0 || p.place.Home == "" {
 		return files
 	}
-	file := p.place.home + "/.config/git/ignore"
+	file := p.place.Home + "/.config/git/ignore"
 	files = slices.Clone(files)
 	for i := range files {
 		if files[i].Path == file {
@@ -367,7 +368,7 @@ func (p *Prepared) overlays(make bool) ([]sandbox.Overlay, error) {
 			continue
 		}
 		if make {
-			if err := makeDirs(o.Upper, o.Work, o.Spare); err != nil {
+			if err := statedir.MakeDirs(o.Upper, o.Work, o.Spare); err != nil {
 				p.note("cache %s is not kept: %v", c.Name, err)
 				continue
 			}
@@ -390,14 +391,14 @@ func (p *Prepared) overlay(c view.Cache) (sandbox.Overlay, bool) {
 	case d.Access == policy.Unset && kind != sandbox.KindNone:
 		o.Private = true
 	}
-	base := filepath.Join(p.state.project(p.place.project), p.cacheDir())
+	base := filepath.Join(p.state.Project(p.place.Project), p.cacheDir())
 	switch {
 	case kind == sandbox.KindNone && !c.Create:
 		return o, false
 	case kind == sandbox.KindNone || o.Private || real != c.Path:
 		o.Private, o.Upper = true, filepath.Join(base, "private", c.Name)
-	case pathname.Within(c.Path, p.place.home) && p.place.home != "":
-		o.Lower, o.Upper, o.Work = p.place.home, base+"/home/upper", base+"/home/work"
+	case pathname.Within(c.Path, p.place.Home) && p.place.Home != "":
+		o.Lower, o.Upper, o.Work = p.place.Home, base+"/home/upper", base+"/home/work"
 	default:
 		o.Lower, o.Upper, o.Work = c.Path, filepath.Join(base, c.Name, "upper"), filepath.Join(base, c.Name, "work")
 	}
@@ -405,24 +406,6 @@ func (p *Prepared) overlay(c view.Cache) (sandbox.Overlay, bool) {
 		o.Spare = filepath.Join(base, "private", c.Name)
 	}
 	return o, true
-}
-
-func makeDirs(dirs ...string) error {
-	for _, d := range dirs {
-		if d == "" {
-			continue
-		}
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			return err
-		}
-		// A command may have closed its own cache; the next run opens it again.
-		if st, err := os.Lstat(d); err == nil && st.IsDir() && st.Mode().Perm()&0o700 != 0o700 && filepath.Base(d) != "work" {
-			if err := os.Chmod(d, 0o700); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // ownExecutable is the canonical path of this program.

@@ -20,7 +20,7 @@ func (p *Prepared) openKeyring() (err error) {
 		return err
 	}
 	p.keyring, err = credentials.Open(credentials.Config{
-		Uses: uses, Home: p.place.home, Getenv: p.getenv, Socket: p.insideAgent(), Reach: p.credentialReach,
+		Uses: uses, Home: p.place.Home, Getenv: p.getenv, Socket: p.insideAgent(), Reach: p.credentialReach,
 		Writable: p.led, WritableBelow: p.ledBelow, Note: p.note, Deny: p.denyBounded(),
 		Withheld: func(operation string) *api.Denial { return p.audit.refuse(operation) },
 		Record:   func(r api.AuditRecord) { p.audit.add(r) },

@@ -58,7 +58,7 @@ func (p *Prepared) Decided() []api.Decided {
 	for _, l := range p.mountLinks() {
 		out = append(out, api.Decided{Dimension: "mount", Value: l.Source + " at " + l.Target, Source: l.Reason})
 	}
-	out = append(append(out, p.ceilings()...), api.Decided{Dimension: "project", Value: p.place.project}, api.Decided{Dimension: "engine", Value: string(p.Engine()), Source: p.EngineReason()})
+	out = append(append(out, p.ceilings()...), api.Decided{Dimension: "project", Value: p.place.Project}, api.Decided{Dimension: "engine", Value: string(p.Engine()), Source: p.EngineReason()})
 	if p.profile != nil {
 		out = append(out, api.Decided{Dimension: "profile", Value: p.profile.Name + " " + p.profile.Digest()})
 	}

@@ -14,6 +14,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/fileops"
 	"carrel/internal/inside"
+	"carrel/internal/processes"
 	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 
@@ -186,7 +187,7 @@ const hangUpGrace = 500 * time.Millisecond
 
 // hangUp ends a command that nobody waits for any more.
 func (d *desk) hangUp(a *app) {
-	signalAll(labelled(d.up.walls.PID(), a.label), syscall.SIGHUP)
+	processes.Signal(processes.Labelled(d.up.walls.PID(), a.label), syscall.SIGHUP)
 	go func() {
 		select {
 		case <-a.done:

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/processes"
 	"carrel/internal/sandbox"
 	"carrel/internal/spool"
+	"carrel/internal/steps"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
@@ -27,7 +29,7 @@ const (
 	maxAppName   = 64  // bytes
 	maxAppArgv   = 2 << 10
 	drainTime    = 2 * time.Second // for what an app that has ended has left in its pipes
-	lingerPeriod = 500 * time.Millisecond
+	lingerPeriod = 2 * processes.CountAge
 )
 
 // app is one command in a workspace that stays.
@@ -35,7 +37,7 @@ type app struct {
 	info  api.App // under desk.mu
 	id    uint64  // of the walls
 	label uint64
-	job   *job
+	job   *steps.Job
 	exit  sandbox.Exit
 	done  chan struct{} // closed when its first process has ended and all is told
 
@@ -81,8 +83,8 @@ func (d *desk) start(s started) (*app, int, error) {
 	a.label = d.labels
 	d.apps = append(d.apps, a)
 	d.mu.Unlock()
-	if d.up.broker != nil && d.up.broker.keeper != nil {
-		a.job = d.up.broker.keeper.jobs.app(a.info.ID, a.label, argv, strings.Join(s.cmd.Argv, " "), s.kind == api.AppSetup || s.kind == api.AppExec && !s.cmd.Terminal && !d.p.isAgent(s.cmd.Argv))
+	if d.up.broker != nil {
+		a.job = d.up.broker.keeper.StartApp(a.info.ID, a.label, argv, strings.Join(s.cmd.Argv, " "), s.kind == api.AppSetup || s.kind == api.AppExec && !s.cmd.Terminal && !d.p.isAgent(s.cmd.Argv))
 	}
 	a.id, err = d.up.walls.Exec(sandbox.Command{Argv: argv, Env: env, Dir: dir, Session: true, Terminal: a.sits, Label: a.label}, s.stdio)
 	if err != nil {
@@ -145,12 +147,12 @@ func (d *desk) await(a *app) {
 	}
 	a.exit = exit
 	a.finishLogs()
-	left := len(labelled(d.up.walls.PID(), a.label))
+	left := len(processes.Labelled(d.up.walls.PID(), a.label))
 	var steps []uint64
 	if left == 0 {
 		steps = d.endJob(a)
 	} else {
-		steps = a.job.steps()
+		steps = a.job.Steps()
 	}
 	d.mu.Lock()
 	a.info.Running, a.info.Ended, a.info.Processes, a.info.Steps = false, time.Now(), left, steps
@@ -170,7 +172,7 @@ func (d *desk) await(a *app) {
 		case <-d.up.walls.Done():
 			left = 0
 		case <-time.After(lingerPeriod):
-			left = d.left.of(d.up.walls.PID(), a.label)
+			left = d.left.Of(d.up.walls.PID(), a.label)
 		}
 		if left == 0 {
 			steps = d.endJob(a)
@@ -186,7 +188,7 @@ func (d *desk) endJob(a *app) []uint64 {
 	if a.job == nil {
 		return nil
 	}
-	steps, err := d.up.broker.keeper.jobs.end(a.job, a.exit.Code)
+	steps, err := d.up.broker.keeper.EndApp(a.job, a.exit.Code)
 	if err != nil {
 		d.server.Emit(api.Event{Kind: api.EventCouldNotKeep, Text: err.Error()})
 	}
@@ -284,7 +286,7 @@ func (d *desk) list(look bool) []api.App {
 	d.mu.Lock()
 	apps := slices.Clone(d.apps)
 	d.mu.Unlock()
-	var now headcount
+	var now processes.Counts
 	out := make([]api.App, 0, len(apps))
 	for _, a := range apps {
 		one := d.told(a, false)
@@ -297,10 +299,10 @@ func (d *desk) list(look bool) []api.App {
 }
 
 // look puts in what an app is at this moment.
-func (d *desk) look(a *app, one *api.App, now *headcount) {
+func (d *desk) look(a *app, one *api.App, now *processes.Counts) {
 	if one.Running || one.Processes > 0 {
-		one.Processes = now.of(d.up.walls.PID(), a.label)
-		one.Steps = a.job.steps()
+		one.Processes = now.Of(d.up.walls.PID(), a.label)
+		one.Steps = a.job.Steps()
 	}
 }
 
@@ -309,7 +311,7 @@ func (d *desk) told(a *app, look bool) api.App {
 	info := a.info
 	d.mu.Unlock()
 	if look {
-		d.look(a, &info, new(headcount))
+		d.look(a, &info, new(processes.Counts))
 	}
 	if a.term != nil {
 		info.Title = a.term.title()
@@ -350,12 +352,12 @@ func (d *desk) find(word string) (*app, error) {
 // ask asks an app and all that it has started to end. Shells at a terminal only hear
 // that it is closed.
 func (d *desk) ask(a *app) {
-	pids := labelled(d.up.walls.PID(), a.label)
-	signalAll(pids, syscall.SIGTERM)
+	pids := processes.Labelled(d.up.walls.PID(), a.label)
+	processes.Signal(pids, syscall.SIGTERM)
 	if a.sits {
-		signalAll(pids, syscall.SIGHUP)
+		processes.Signal(pids, syscall.SIGHUP)
 	}
-	signalAll(pids, syscall.SIGCONT)
+	processes.Signal(pids, syscall.SIGCONT)
 }
 
 // atTerminals are the apps that run at one.
@@ -375,7 +377,7 @@ func (d *desk) kill(a *app, cancelled <-chan struct{}) error {
 	stage := d.up.walls.PID()
 	d.ask(a)
 	for end := time.Now().Add(stopGrace); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if left, err := findLabelled(stage, a.label); err == nil && len(left) == 0 {
+		if left, err := processes.FindLabelled(stage, a.label); err == nil && len(left) == 0 {
 			return nil
 		}
 		select {
@@ -386,37 +388,7 @@ func (d *desk) kill(a *app, cancelled <-chan struct{}) error {
 		default:
 		}
 	}
-	return killLabel(stage, a.label)
-}
-
-// killLabel ends all that has a label, and returns when nothing of it is left.
-func killLabel(stage int, label uint64) error {
-	return endAll(func() ([]process, error) { return findLabelled(stage, label) })
-}
-
-// endAll ends what is found, until nothing is. Where that cannot be looked for it says so.
-func endAll(find func() ([]process, error)) error {
-	var left []process
-	var err error
-	for end := time.Now().Add(killTime); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if left, err = find(); len(left) == 0 {
-			if err == nil {
-				return nil
-			}
-			continue
-		}
-		// What starts others faster than they are found is stopped first.
-		signalAll(left, syscall.SIGSTOP)
-		if more, _ := find(); len(more) > len(left) && len(left) < maxLabelled/2 {
-			continue
-		}
-		all, _ := find()
-		signalAll(all, syscall.SIGKILL)
-	}
-	if err != nil {
-		return fmt.Errorf("whether anything is left is not known: %w", err)
-	}
-	return fmt.Errorf("%d processes are left after %s", len(left), killTime)
+	return processes.KillLabel(stage, a.label)
 }
 
 // killNow ends an app that stands still, and all that it has started: none of it runs
@@ -428,12 +400,9 @@ func (d *desk) killNow(id string) {
 	}
 	stage := d.up.walls.PID()
 	for range 3 {
-		signalAll(labelled(stage, a.label), syscall.SIGKILL)
+		processes.Signal(processes.Labelled(stage, a.label), syscall.SIGKILL)
 	}
 }
-
-// killTime is how long it is tried to end what starts itself anew.
-const killTime = 10 * time.Second
 
 // newLogs opens what an app's output goes to; with an error too, as far as it came.
 func (d *desk) newLogs(a string, streams []string) (map[string]*spool.Log, error) {

@@ -1,11 +1,16 @@
 package workspace
 
-import "path/filepath"
+import (
+	"path/filepath"
+
+	"carrel/internal/hostfacts"
+	"carrel/internal/statedir"
+)
 
 // ProjectOf is the project that a directory belongs to; "" means the working one.
 func ProjectOf(cwd string, getenv func(string) string) (string, error) {
-	p, err := findPlace(cwd, getenv("HOME"))
-	return filepath.Clean(p.project), err
+	p, err := hostfacts.FindPlace(cwd, getenv("HOME"))
+	return filepath.Clean(p.Project), err
 }
 
 // ForDesk completes what was prepared for a workspace that stays, so that it can be
@@ -16,7 +21,7 @@ func (p *Prepared) ForDesk() error {
 	}
 	if p.history() {
 		var err error
-		if p.state, err = openState(StatePath(p.getenv)); err != nil {
+		if p.state, err = statedir.Open(statedir.Path(p.getenv)); err != nil {
 			return err
 		}
 		if p.historyAt, err = p.historyDir(false); err != nil {

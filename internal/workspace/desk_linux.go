@@ -14,8 +14,10 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/named"
 	"carrel/internal/policy"
+	"carrel/internal/processes"
 	"carrel/internal/sandbox"
 	"carrel/internal/spool"
+	"carrel/internal/statedir"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
@@ -43,7 +45,7 @@ type desk struct {
 	mu     sync.Mutex
 	apps   []*app // in the order of their starts; of those that have ended, the newest
 	labels uint64
-	left   headcount
+	left   processes.Counts
 	wrote  time.Time      // the manifest
 	again  bool           // it is to be written again soon
 	busy   sync.WaitGroup // of apps that are being told about
@@ -67,10 +69,10 @@ func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 	debug.SetGCPercent(100) // it stays: memory counts more than a collection
 	d := &desk{p: p, req: req, result: r, over: make(chan struct{}), ready: make(chan struct{})}
 	var err error
-	if p.state, err = openState(StatePath(p.getenv)); err != nil {
+	if p.state, err = statedir.Open(statedir.Path(p.getenv)); err != nil {
 		return r, err
 	}
-	if d.place, err = named.Take(p.state.path, req.Name); err != nil {
+	if d.place, err = named.Take(p.state.Root(), req.Name); err != nil {
 		return r, err
 	}
 	defer d.place.Close()
@@ -197,7 +199,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	})
 	p.desktop.SetMode(control.Mode)
 	d.server, err = supervisor.Serve(supervisor.Config{
-		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Backend: p.backendTold(), Started: d.result.Started,
+		ID: d.result.Workspace, Name: d.req.Name, Project: p.place.Project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Backend: p.backendTold(), Started: d.result.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: d.stop,
 		Published: p.publishedPorts(), Hosts: up.hosts(),
 		Desk: d, Control: control, Keep: d.place.KeepControl, Controlled: p.desktop.SetMode, Watch: p.desktop.Watch(),
@@ -209,7 +211,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	if err != nil {
 		return fmt.Errorf("a workspace that nobody can reach is not started: %w", err)
 	}
-	up.network.answersTo(d.server)
+	up.network.AnswersTo(d.server)
 	p.clipboard.AnswersTo(d.server)
 	p.keyring.Attach(d.server)
 	p.desktop.Attach(up.walls, d.server)
@@ -221,7 +223,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 	}
 	if up.broker != nil {
 		d.server.SetGate(up.still.hold)
-		up.broker.keeper.answersTo(d.server)
+		up.broker.keeper.AnswersTo(d.server)
 		up.broker.judge.Tell(p.tellsListed(d.server, d.result.Workspace))
 		if up.broker.keeper != nil {
 			d.busy.Go(d.keepLimits)
@@ -330,20 +332,20 @@ func (d *desk) end() {
 	d.p.desktop.WillEnd()
 	d.up.host.close()
 	stage := d.up.walls.PID()
-	signalAll(labelled(stage, 0), syscall.SIGTERM)
+	processes.Signal(processes.Labelled(stage, 0), syscall.SIGTERM)
 	for _, a := range d.atTerminals() {
-		signalAll(labelled(stage, a.label), syscall.SIGHUP)
+		processes.Signal(processes.Labelled(stage, a.label), syscall.SIGHUP)
 	}
-	signalAll(labelled(stage, 0), syscall.SIGCONT)
-	for end := time.Now().Add(stopGrace); time.Now().Before(end) && len(labelled(stage, 0)) > 0; {
+	processes.Signal(processes.Labelled(stage, 0), syscall.SIGCONT)
+	for end := time.Now().Add(stopGrace); time.Now().Before(end) && len(processes.Labelled(stage, 0)) > 0; {
 		time.Sleep(5 * time.Millisecond)
 	}
-	signalAll(labelled(stage, 0), syscall.SIGKILL)
+	processes.Signal(processes.Labelled(stage, 0), syscall.SIGKILL)
 	for end := time.Now().Add(killGrace); time.Now().Before(end) && d.running() > 0; {
 		time.Sleep(time.Millisecond) // so that each is told how it ended
 	}
 	d.up.walls.Kill()
-	d.up.network.close()
+	d.up.network.Close()
 	d.p.desktop.Close()
 	d.p.keyring.Close()
 	d.busy.Wait()
@@ -375,12 +377,12 @@ func (d *desk) past(since uint64, each func(api.Event) error) error {
 
 // denied tells of a refusal while the workspace runs: it may run for days.
 func (d *desk) denied(n api.Denial) {
-	n.Time, n.Workspace, n.Project = time.Now(), d.result.Workspace, d.p.place.project
+	n.Time, n.Workspace, n.Project = time.Now(), d.result.Workspace, d.p.place.Project
 	d.p.audit.denial(&n)
 	if d.server != nil {
 		d.server.Emit(api.Event{Kind: api.EventDenial, Denial: &n})
 	}
-	if err := d.p.state.logDenial(n); err != nil {
+	if err := d.p.state.LogDenial(n); err != nil {
 		fmt.Fprintf(os.Stderr, "%v\n", err)
 	}
 }

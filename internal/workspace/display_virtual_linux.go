@@ -10,6 +10,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/display"
 	"carrel/internal/gui"
+	"carrel/internal/hostfacts"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/landlock"
@@ -32,7 +33,7 @@ func (p *Prepared) openDesktop() error {
 		c.Dirs = append(c.Dirs, filepath.Join(dir, "displays"))
 	}
 	if p.state != nil {
-		c.Keymaps = p.state.path
+		c.Keymaps = p.state.Root()
 	}
 	p.desktop, err = gui.New(c)
 	return err
@@ -99,7 +100,7 @@ func (p *Prepared) displayPlan(pol *policy.Effective, binds, files []sandbox.Mou
 		return nil, err
 	}
 	in.Seccomp, in.HighestPID = seccomp.Marshal(filter), highestPID()
-	plan, err := sandbox.Compile(in, newFacts())
+	plan, err := sandbox.Compile(in, hostfacts.New())
 	if err == nil && !sameProgram(self, selfExe) {
 		// A workspace can be older than the program that is installed; in there it is
 		// not needed.
@@ -122,7 +123,7 @@ func (p *Prepared) desktopMounts() (binds, files []sandbox.Mount, sockets []stri
 	}
 	binds, files, sockets = p.desktop.Mounts()
 	for i := range binds {
-		p.facts.forget(binds[i].Source) // it was made just now
+		p.facts.Forget(binds[i].Source) // it was made just now
 		_, _ = p.facts.Resolve(binds[i].Source)
 	}
 	return binds, files, sockets

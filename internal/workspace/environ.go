@@ -33,10 +33,10 @@ func (p *Prepared) environ() []string {
 	}
 	extra["PATH"] = p.path()
 	extra["CARREL_PATH"] = extra["PATH"] // login shells set PATH anew; the generated rc files restore it
-	extra["PWD"] = p.place.cwd
+	extra["PWD"] = p.place.Cwd
 	extra["TMPDIR"] = "/tmp"
-	if p.place.home != "" {
-		extra["HOME"] = p.place.home
+	if p.place.Home != "" {
+		extra["HOME"] = p.place.Home
 	}
 	maps.Copy(extra, p.proxyEnv())
 	maps.Copy(extra, p.agentEnv())
@@ -85,7 +85,7 @@ func (p *Prepared) path() string {
 		if !filepath.IsAbs(d) || strings.Contains(d, "\x00") {
 			continue
 		}
-		if a := p.Policy.Lookup(p.facts.canonical(d)).Access; a == policy.Read || a == policy.Write {
+		if a := p.Policy.Lookup(p.facts.Canonical(d)).Access; a == policy.Read || a == policy.Write {
 			dirs = append(dirs, filepath.Clean(d))
 		}
 	}

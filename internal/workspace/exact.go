@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/config"
+	"carrel/internal/hostfacts"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
@@ -29,13 +30,13 @@ type Exact struct {
 
 // prepareExact is Prepare for the low-level form.
 func (p *Prepared) prepareExact() error {
-	real, err := workingDirectory(p.req.Cwd)
+	real, err := hostfacts.WorkingDirectory(p.req.Cwd)
 	if err != nil {
 		return fmt.Errorf("finding the working directory: %w", err)
 	}
-	p.place = place{cwd: real, project: real}
+	p.place = hostfacts.Place{Cwd: real, Project: real}
 	if p.req.Cwd == "" {
-		if err := p.facts.pin(p.place); err != nil {
+		if err := p.facts.Pin(&p.place); err != nil {
 			return err
 		}
 	}
@@ -57,7 +58,7 @@ func (p *Prepared) decideExact() error {
 	if err := p.viewExact(); err != nil {
 		return err
 	}
-	scope := p.place.scope(p.view.System)
+	scope := p.place.Scope(p.view.System)
 	own := policy.Request{Files: p.ownRules()}
 	if p.req.Exact.Tmp {
 		own.Files = append(own.Files, policy.FileRequest{Place: ":tmp", Access: policy.Write,
@@ -79,7 +80,7 @@ func (p *Prepared) decideExact() error {
 		{Kind: policy.LayerDefault, Name: "carrel", Request: own},
 	}
 	p.socketNames = socketNames(layers)
-	_, canonical := policy.Canonical(scope, nil, layers, p.facts.canonical)
+	_, canonical := policy.Canonical(scope, nil, layers, p.facts.Canonical)
 	if p.Policy, err = policy.Decide(scope, nil, canonical); err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func (p *Prepared) decideExact() error {
 
 // viewExact looks at what of the machine belongs to the policy's own words.
 func (p *Prepared) viewExact() error {
-	o := view.Options{Project: p.place.project, UID: p.uid, GID: p.gid, Environ: p.req.Environ, HomeMode: policy.HomeNone}
+	o := view.Options{Project: p.place.Project, UID: p.uid, GID: p.gid, Environ: p.req.Environ, HomeMode: policy.HomeNone}
 	mode := p.req.Flags.Network
 	if mode != nil && mode.V == policy.NetFiltered {
 		o.NameServer = sandbox.Gateway
@@ -119,7 +120,7 @@ func (p *Prepared) present(scope policy.Scope, files []policy.FileRequest) ([]po
 		}
 		there := true
 		for _, place := range places {
-			_, kind := p.facts.Resolve(p.facts.canonical(place))
+			_, kind := p.facts.Resolve(p.facts.Canonical(place))
 			there = there && kind != sandbox.KindNone
 		}
 		switch {
@@ -230,7 +231,7 @@ func (p *Prepared) allHeld() error {
 			if f.Glob && !f.Optional && p.escapes(place, later) {
 				return notHeldRule(f, place, "what does not exist yet and would match could be made inside", `"history": "on" holds it, or say "if_missing": "skip"`)
 			}
-			real := p.facts.canonical(place)
+			real := p.facts.Canonical(place)
 			if f.Glob {
 				real = staticPart(place)
 			}
@@ -309,9 +310,6 @@ func (p *Prepared) planned() *policy.Effective {
 	return &out
 }
 
-// ownTops are the directories at the root that a workspace has of its own.
-var ownTops = []string{"proc", "sys", "dev", "run"}
-
 // ownPlace says whether a place is one that every workspace has of its own. The
 // machine's procfs would show its processes, and through them all its files.
 func ownPlace(real string) bool {
@@ -349,7 +347,7 @@ func (p *Prepared) rootEntries() (rules []policy.Rule, links []sandbox.Mount, er
 	for _, e := range entries {
 		full := "/" + e.Name()
 		switch real, kind := p.facts.Resolve(full); {
-		case slices.Contains(ownTops, e.Name()), slices.ContainsFunc(p.Policy.Rules, func(r policy.Rule) bool { return r.Path == full }):
+		case slices.Contains(hostfacts.OwnTops, e.Name()), slices.ContainsFunc(p.Policy.Rules, func(r policy.Rule) bool { return r.Path == full }):
 		case e.Type()&os.ModeSymlink != 0:
 			if text, err := os.Readlink(full); err == nil && !slices.ContainsFunc(p.view.Symlinks, func(l view.Symlink) bool { return l.Path == full }) {
 				links = append(links, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: full, Source: text, Optional: true})

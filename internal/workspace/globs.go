@@ -28,7 +28,7 @@ func (p *Prepared) brokered(place string) bool {
 // which it cannot take away. Where names are compared without case, they would
 // not be compared as the file system does.
 func (p *Prepared) decidedLater() []string {
-	roots := append([]string{p.place.project}, p.writeRoots()...)
+	roots := append([]string{p.place.Project}, p.writeRoots()...)
 	var later []string
 	for _, root := range roots {
 		if p.brokered(root) && p.someBelow(root, policy.Unset) && (p.Policy.Nested != policy.NestedFull || !p.deniesBelow(root)) {
@@ -103,7 +103,7 @@ func (p *Prepared) ignoredGlobs() []byte {
 			continue // Decide has refused it
 		}
 		for _, glob := range alternatives {
-			rest, ok := strings.CutPrefix(glob, pathglob.Literal(p.place.project)+"/")
+			rest, ok := strings.CutPrefix(glob, pathglob.Literal(p.place.Project)+"/")
 			if ok && !strings.Contains(rest, "\n") && rest != "" {
 				lines = append(lines, "/"+strings.TrimSuffix(rest, "/")+"\n"...)
 			}

@@ -27,8 +27,8 @@ func (p *Prepared) socketBinds() (binds, links []sandbox.Mount, err error) {
 		}
 		for _, name := range p.socketNames {
 			// Directories on the way are links inside as they are outside.
-			at := filepath.Join(p.facts.canonical(filepath.Dir(name)), filepath.Base(name))
-			if p.facts.canonical(name) == real && at != real {
+			at := filepath.Join(p.facts.Canonical(filepath.Dir(name)), filepath.Base(name))
+			if p.facts.Canonical(name) == real && at != real {
 				links = append(links, sandbox.Mount{Kind: sandbox.MakeSymlink, Target: at, Source: real, Optional: true, Reason: reason})
 			}
 		}

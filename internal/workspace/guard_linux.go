@@ -16,7 +16,7 @@ import (
 func (p *Prepared) guards(own *ownFiles) guard.Config {
 	program := p.reason(policy.DimPrograms)
 	c := guard.Config{
-		Policy: p.Policy, Project: p.place.project, Git: p.place.git, Roots: p.Plan.Roots, Write: p.guarded.write, Guarded: p.guarded.rules,
+		Policy: p.Policy, Project: p.place.Project, Git: p.place.Git, Roots: p.Plan.Roots, Write: p.guarded.write, Guarded: p.guarded.rules,
 		Named: p.guarded.named, Trees: otherTrees(&p.place), Seconds: secondNames(p), Configs: p.isGitConfig, Passwords: p.passwords(), Exact: p.asIs(),
 		Starts:   p.Plan.Landlock.Execute,
 		Programs: broker.Verdict{Rule: "programs.allow: " + program.Value, Source: program.Source.String(), Hint: programsHint},
@@ -26,7 +26,7 @@ func (p *Prepared) guards(own *ownFiles) guard.Config {
 		c.Mounts = append(c.Mounts, m.Source)
 	}
 	if p.state != nil {
-		c.State, c.Private = p.state.path, p.state.has
+		c.State, c.Private = p.state.Root(), p.state.Has
 	}
 	if main := p.lentBroker; main != nil {
 		c.With = main.judge
@@ -39,12 +39,12 @@ func (p *Prepared) guards(own *ownFiles) guard.Config {
 func (p *Prepared) tellsListed(desk *supervisor.Server, id string) func(at string) {
 	told := 0
 	return func(at string) {
-		d := api.Denial{Time: time.Now(), Workspace: id, Project: p.place.project, Code: api.CodeListed, Operation: "create", Subject: shortened(at),
+		d := api.Denial{Time: time.Now(), Workspace: id, Project: p.place.Project, Code: api.CodeListed, Operation: "create", Subject: shortened(at),
 			Rule: "a name that can make programs outside run code", Source: "default"}
 		d.Message = fmt.Sprintf("%q was made or changed inside, and was not refused: it can make programs outside run code; look at it first", d.Subject)
 		desk.Emit(api.Event{Kind: api.EventListed, Text: d.Message})
 		if told++; told <= maxDenials && p.state != nil {
-			_ = p.state.logDenial(d) // the summary names it as well
+			_ = p.state.LogDenial(d) // the summary names it as well
 		}
 	}
 }

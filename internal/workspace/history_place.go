@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
 
-	"carrel/internal/gitdir"
+	"carrel/internal/hostfile"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
+	"carrel/internal/statedir"
 )
 
 // chosenHistory is history.dir as a canonical path, "" where nobody has said it.
@@ -23,7 +20,7 @@ func (p *Prepared) chosenHistory() (string, error) {
 	if said == nil {
 		return "", nil
 	}
-	places, err := policy.Resolve(p.place.scope(nil), policy.FileRequest{Place: said.V, Source: said.Source})
+	places, err := policy.Resolve(p.place.Scope(nil), policy.FileRequest{Place: said.V, Source: said.Source})
 	if err != nil {
 		return "", p.badHistoryDir("%v", err)
 	}
@@ -46,9 +43,6 @@ func (p *Prepared) badHistoryDir(format string, args ...any) error {
 	return fmt.Errorf("history.dir %q (%s): %s", said.V, said.Source, fmt.Sprintf(format, args...))
 }
 
-// historyDir is where the history of a project is kept if nobody says otherwise.
-func (s *stateDir) historyDir(project string) string { return s.project(project) + "/history" }
-
 // historyDir is where the history of the project is kept, "" where that is nowhere.
 // What is to hold histories is made if create is set.
 func (p *Prepared) historyDir(create bool) (string, error) {
@@ -59,7 +53,7 @@ func (p *Prepared) historyDir(create bool) (string, error) {
 	case base == "" && p.state == nil:
 		return "", nil
 	case base == "":
-		return p.state.historyDir(p.place.project), p.stateOutside()
+		return p.state.History(p.place.Project), p.stateOutside()
 	}
 	if err := p.outOfReach(base); err != nil {
 		return "", err
@@ -76,12 +70,12 @@ func (p *Prepared) historyDir(create bool) (string, error) {
 		return "", p.badHistoryDir("%v", err)
 	case !info.IsDir():
 		return "", p.badHistoryDir("it is no directory")
-	case !ownedByUs(info):
+	case !hostfile.OwnedByUs(info):
 		return "", p.badHistoryDir("it belongs to somebody else: want a directory of your own")
 	case info.Mode().Perm()&0o077 != 0:
 		return "", p.badHistoryDir("others may look into it, its mode is %#o: make it 0700", info.Mode().Perm())
 	}
-	return filepath.Join(base, projectID(p.place.project)), nil
+	return filepath.Join(base, statedir.ProjectID(p.place.Project)), nil
 }
 
 // wantOutside ends the reason why a place is refused that commands inside may change.
@@ -89,23 +83,23 @@ const wantOutside = "want a place outside of it"
 
 // inProject is the reason why a place in the project is refused, "" for another one.
 func (p *Prepared) inProject(dir string) string {
-	if !pathname.Within(dir, p.place.project) {
+	if !pathname.Within(dir, p.place.Project) {
 		return ""
 	}
-	return "it lies in the project, " + quoted(p.place.project) + ": " + wantOutside
+	return "it lies in the project, " + statedir.Quoted(p.place.Project) + ": " + wantOutside
 }
 
 // stateOutside refuses a history in the project that XDG_STATE_HOME leads to. The
 // default place is in the project where that is the home, and is hidden there.
 func (p *Prepared) stateOutside() error {
-	why := p.inProject(p.state.path)
-	usual := StatePath(func(key string) string {
+	why := p.inProject(p.state.Root())
+	usual := statedir.Path(func(key string) string {
 		if key == "XDG_STATE_HOME" {
 			return ""
 		}
 		return p.getenv(key)
 	})
-	if real, err := filepath.EvalSymlinks(usual); why == "" || err == nil && real == p.state.path {
+	if real, err := filepath.EvalSymlinks(usual); why == "" || err == nil && real == p.state.Root() {
 		return nil
 	}
 	return fmt.Errorf("XDG_STATE_HOME %q: %s, or one for histories alone with history.dir", p.getenv("XDG_STATE_HOME"), why)
@@ -121,9 +115,9 @@ func (p *Prepared) outOfReach(base string) error {
 		bad bool
 		why string
 	}{
-		{pathname.Within(p.place.project, base), "the project lies in it, and it is hidden from commands inside: want a directory for histories alone"},
-		{p.place.home != "" && pathname.Within(p.place.home, base), "your home lies in it, and it is hidden from commands inside: want a directory for histories alone"},
-		{p.state != nil && pathname.Within(base, p.state.path), "it lies in the state directory, where histories are kept without it"},
+		{pathname.Within(p.place.Project, base), "the project lies in it, and it is hidden from commands inside: want a directory for histories alone"},
+		{p.place.Home != "" && pathname.Within(p.place.Home, base), "your home lies in it, and it is hidden from commands inside: want a directory for histories alone"},
+		{p.state != nil && pathname.Within(base, p.state.Root()), "it lies in the state directory, where histories are kept without it"},
 	} {
 		if c.bad {
 			return p.badHistoryDir("%s", c.why)
@@ -150,7 +144,7 @@ func (p *Prepared) outOfReach(base string) error {
 // told by the path of its project. Without that only hints and names are missing.
 func (p *Prepared) noteHistory() {
 	if p.state != nil {
-		_ = p.state.remember(p.place.project, p.historyAt)
+		_ = p.state.Remember(p.place.Project, p.historyAt)
 		p.noteUse()
 	}
 }
@@ -158,92 +152,6 @@ func (p *Prepared) noteHistory() {
 // noteUse notes that the history of the project is used now.
 func (p *Prepared) noteUse() {
 	if p.state != nil {
-		_ = p.state.use(p.place.project)
+		_ = p.state.Use(p.place.Project)
 	}
-}
-
-// pathFile holds the path of a project, quoted; its time is that of the last use.
-const pathFile = "/path"
-
-// use notes the path of a project, and the time.
-func (s *stateDir) use(project string) error {
-	name := s.project(project) + pathFile
-	if s.toldPath(projectID(project)) == project {
-		now := time.Now()
-		return os.Chtimes(name, now, now)
-	}
-	if err := os.MkdirAll(s.project(project), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC|os.O_CREATE|openNoFollow, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(quoted(project) + "\n")
-	return errors.Join(err, f.Close())
-}
-
-// toldPath is the path of a project as it was noted, "" where it was not.
-func (s *stateDir) toldPath(id string) string {
-	text, err := os.ReadFile(filepath.Join(s.path, "projects", id) + pathFile)
-	if err != nil {
-		return ""
-	}
-	path, err := strconv.Unquote(strings.TrimSuffix(string(text), "\n"))
-	if err != nil || projectID(path) != id { // a loss of power has left a part of it
-		return ""
-	}
-	return path
-}
-
-func quoted(s string) string { return strconv.Quote(s) }
-
-// placesFile lists, quoted, where a project's history has been kept beside the state
-// directory: whoever changes history.dir is told where the old one is.
-const placesFile = "/history-places"
-
-// remember notes a place, once.
-func (s *stateDir) remember(project, dir string) error {
-	if slices.Contains(s.remembered(project), dir) || dir == s.historyDir(project) {
-		return nil
-	}
-	if err := os.MkdirAll(s.project(project), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(s.project(project)+placesFile, os.O_WRONLY|os.O_APPEND|os.O_CREATE|openNoFollow, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(quoted(dir) + "\n")
-	return errors.Join(err, f.Close())
-}
-
-func (s *stateDir) remembered(project string) []string { return readPlaces(s.project(project)) }
-
-// readPlaces reads the file of one project's directory.
-func readPlaces(dir string) []string {
-	text, err := gitdir.ReadSmall(dir + placesFile)
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for line := range strings.Lines(text) {
-		if dir, err := strconv.Unquote(strings.TrimSuffix(line, "\n")); err == nil {
-			out = append(out, dir)
-		}
-	}
-	return out
-}
-
-// otherHistory finds a place that is not the present one and has a history of the
-// project, the latest first; "" for none.
-func (s *stateDir) otherHistory(project, now string) string {
-	all := append([]string{s.historyDir(project)}, s.remembered(project)...)
-	for _, dir := range slices.Backward(all) {
-		journals, err := os.ReadDir(dir + "/journal")
-		if dir != now && err == nil && len(journals) > 0 {
-			return dir
-		}
-	}
-	return ""
 }

@@ -2,9 +2,10 @@ package workspace
 
 import (
 	"errors"
-	"fmt"
+	"path/filepath"
 
-	"carrel/internal/config"
+	"carrel/internal/changelog"
+	"carrel/internal/histories"
 	"carrel/internal/history"
 	"carrel/internal/policy"
 )
@@ -64,7 +65,7 @@ func (h *History) dropRecords(r *history.Removal, failed error, dry bool) error 
 	if failed != nil || dry {
 		return nil
 	}
-	return dropRecords(h.records, r.Oldest)
+	return changelog.Drop(h.records, r.Oldest)
 }
 
 // needed is what has to be allowed for what may only be looked at.
@@ -80,73 +81,31 @@ func readHistoryLimits(req Request) (history.Limits, error) {
 	if err != nil {
 		return history.Limits{}, err
 	}
-	return historyLimits(loaded), nil
+	return histories.LimitsOf(loaded), nil
 }
 
-// historyLimits are what somebody has said, and the defaults.
-func historyLimits(l *config.Loaded) history.Limits {
-	out := history.DefaultLimits()
-	for _, v := range []struct {
-		to   *int64
-		said *policy.Value[int64]
-	}{
-		{&out.Bytes, l.Settings.History.MaxBytes},
-		{&out.Steps, l.Settings.History.MaxSteps},
-		{&out.StepBytes, l.Settings.History.MaxStepBytes},
-		{&out.FileBytes, l.Settings.History.MaxFileBytes},
-	} {
-		if v.said != nil {
-			*v.to = v.said.V
-		}
-	}
-	return out
-}
-
-// ignored gives what the user does not want kept, nil for nothing.
-func (p *Prepared) ignored() (func(path string) bool, error) {
-	said := p.Loaded.Settings.History.Ignore
-	if len(said) == 0 {
-		return nil, nil
-	}
-	patterns := make([]string, len(said))
-	for i, v := range said {
-		patterns[i] = v.V
-	}
-	all, err := policy.NewIgnored(p.Plan.Roots, patterns)
-	if err != nil {
-		return nil, err
-	}
-	return all.Match, nil
-}
-
-// trim keeps the history within its limits when a run is over. What went is told:
-// it can no longer be undone.
-func (k *keeper) trim() error {
-	notes, err := k.trimStore(k.store)
-	k.trimmed = append(k.trimmed, notes...)
-	return err
-}
-
-// trimStore trims the history, which nobody else may use meanwhile, with the records of
-// the steps that go. It gives what there is to tell.
-func (k *keeper) trimStore(store *history.Store) ([]string, error) {
-	r, err := store.Trim()
-	if err == nil && r != nil {
-		err = dropRecords(k.records, r.Oldest)
-	}
-	return trimmed(r), err
-}
-
-// trimmed says what went; r may be nil.
-func trimmed(r *history.Removal) (notes []string) {
-	if r == nil {
+// totalLimit is the limit of all histories where the project has its own; nil for none.
+func (p *Prepared) totalLimit() *histories.Limit {
+	limit := histories.TotalOf(p.Loaded)
+	if limit == 0 || p.state == nil {
 		return nil
 	}
-	if n := len(r.Steps); n > 0 {
-		notes = append(notes, fmt.Sprintf("the history has reached its limits: %d old steps are discarded, %d to %d; `carrel history du` shows what is kept", n, r.Steps[0], r.Steps[n-1]))
+	named := !p.req.Stays && len(p.underCeilings().All()) == 0
+	return histories.NewLimit(p.histories(), histories.LimitsOf(p.Loaded).Bytes, limit, named)
+}
+
+// recordsAt is the directory with the records of the project, "" where there is none.
+func (p *Prepared) recordsAt() string {
+	if p.state == nil {
+		return ""
 	}
-	if r.Over > 0 {
-		notes = append(notes, fmt.Sprintf("the history takes %d bytes more than history.max_bytes, as the newest step is kept whatever its size; `carrel history du` shows what is kept", r.Over))
+	return p.state.Project(p.place.Project) + changelog.Dir
+}
+
+// histories gives those in the place where the project has its own.
+func (p *Prepared) histories() histories.Place {
+	if p.historyAt == p.state.History(p.place.Project) {
+		return histories.InState(p.state)
 	}
-	return notes
+	return histories.InPlace(p.state, filepath.Dir(p.historyAt))
 }

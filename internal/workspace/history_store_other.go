@@ -5,6 +5,7 @@ package workspace
 import (
 	"io"
 
+	"carrel/internal/histories"
 	"carrel/internal/history"
 )
 
@@ -24,4 +25,4 @@ func (*History) Collect(Request, bool) (*history.Removal, error) { return nil, e
 func (*History) Discard([]uint64, bool, bool) (*history.Removal, error) { return nil, errHere }
 
 // HistoriesUsage has nothing to look at here.
-func HistoriesUsage(Request, bool) (*Usages, error) { return nil, errHere }
+func HistoriesUsage(Request, bool) (*histories.Usage, error) { return nil, errHere }

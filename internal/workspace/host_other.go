@@ -5,7 +5,6 @@ package workspace
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"time"
 
 	"carrel/internal/agents"
@@ -22,31 +21,7 @@ var errHere = errors.New("carrel runs commands behind walls on Linux only; not s
 // brokered is nothing here.
 type brokered struct{}
 
-const openNoFollow = 0
-
 func supervisorDirs(func(string) string) []string { return nil }
-
-func ownedByUs(os.FileInfo) bool { return true }
-
-func changeTime(info fs.FileInfo) time.Time { return info.ModTime() }
-
-func lockFile(string, time.Duration) (func(), error) { return nil, errHere }
-
-type facts struct{}
-
-func newFacts() *facts { return &facts{} }
-
-func (*facts) Resolve(p string) (string, sandbox.Kind) { return p, sandbox.KindNone }
-
-func (*facts) Identity(string) (dev, ino uint64) { return 0, 0 }
-
-func (*facts) pin(place) error { return nil }
-
-func (*facts) kernelMounts() ([]string, error) { return nil, errHere }
-
-func (*facts) canonical(p string) string { return p }
-
-func (*facts) forget(string) {}
 
 func expand(*policy.Effective, []string, []string) ([]policy.Rule, error) { return nil, errHere }
 
@@ -57,10 +32,6 @@ func (p *Prepared) socketBinds() (binds, links []sandbox.Mount, err error) { ret
 func (p *Prepared) grantedSocket(string) bool { return false }
 
 func (p *Prepared) visible(string) bool { return false }
-
-func readable(string) bool { return true }
-
-func searchable(string) bool { return true }
 
 func (p *Prepared) terminal() string { return "" }
 

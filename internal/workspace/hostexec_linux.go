@@ -19,8 +19,10 @@ import (
 	"carrel/internal/hostexec"
 	"carrel/internal/inside"
 	"carrel/internal/pathname"
+	"carrel/internal/processes"
 	"carrel/internal/sandbox"
 	"carrel/internal/stdio"
+	"carrel/internal/steps"
 	"carrel/internal/supervisor"
 
 	"golang.org/x/sys/unix"
@@ -66,7 +68,7 @@ func (p *Prepared) serveHost(up *raised, id string) *hostService {
 	h := &hostService{p: p, id: id, up: up, commands: p.hostCommands(), token: p.hostToken, ready: make(chan struct{}), walls: make(map[string]*executor), told: make(map[string]bool)}
 	h.ctx, h.end = context.WithCancel(context.Background())
 	h.server = &hostexec.Server{Host: h, Token: h.token}
-	for _, l := range up.network.host {
+	for _, l := range up.network.HostListeners() {
 		h.server.Serve(l)
 	}
 	return h
@@ -126,10 +128,10 @@ func (h *hostService) speak(text string) *hostexec.Problem {
 	again := text == h.lastSpoken
 	h.lastSpoken = text
 	h.spoken++
-	many := h.spoken > marksPerSecond
+	many := h.spoken > steps.MarksPerSecond
 	h.mu.Unlock()
 	if many {
-		return &hostexec.Problem{Code: api.CodeBusy, Message: fmt.Sprintf("more than %d statuses and titles in a second", marksPerSecond)}
+		return &hostexec.Problem{Code: api.CodeBusy, Message: fmt.Sprintf("more than %d statuses and titles in a second", steps.MarksPerSecond)}
 	}
 	if again {
 		return nil
@@ -227,17 +229,17 @@ func (h *hostService) known() bool {
 func (h *hostService) directory(c *hostexec.Call) (string, *hostexec.Problem) {
 	dir := c.Dir
 	if dir == "" {
-		return h.p.place.project, nil
+		return h.p.place.Project, nil
 	}
 	if clean := filepath.Clean(dir); filepath.IsAbs(dir) && !strings.ContainsRune(dir, 0) {
-		for _, root := range append([]string{h.p.place.project}, h.p.Plan.Roots...) {
+		for _, root := range append([]string{h.p.place.Project}, h.p.Plan.Roots...) {
 			if pathname.Within(clean, root) && liesBelow(root, clean) {
 				return clean, nil
 			}
 		}
 	}
 	return "", h.refused(&hostexec.Problem{Code: hostexec.CodeRequest, Exit: api.ExitNotRunable, Message: fmt.Sprintf("host commands work in the project, and %.200q is not in it", dir),
-		Hint: "change to " + h.p.place.project}, c, "host commands work in the project", "built in")
+		Hint: "change to " + h.p.place.Project}, c, "host commands work in the project", "built in")
 }
 
 // liesBelow says whether a directory is below another one with no link that leads out, as
@@ -271,7 +273,7 @@ func (h *hostService) approved(ctx context.Context, command *config.HostCommand,
 		return &hostexec.Problem{Code: api.CodeBusy, Message: "nobody waits any more"}
 	}
 	how, _ := h.desk.AskFor(ctx, api.Approval{Operation: "host-exec", Subject: wholeCall(command, c, dir), Rule: "host_commands: ask", Source: command.Source.String(),
-		Reason: "a program inside wants this run outside its walls", Hint: "approve to run it once"}, time.Now().Add(answerTime))
+		Reason: "a program inside wants this run outside its walls", Hint: "approve to run it once"}, time.Now().Add(steps.AnswerTime))
 	if how == api.AnswerApproved {
 		return nil
 	}
@@ -440,7 +442,7 @@ func (r *hostProcess) End() {
 			stage := r.w.up.walls.PID()
 			for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGCONT} {
 				_ = r.w.up.walls.Signal(r.id, sig)
-				signalAll(labelled(stage, r.label), sig)
+				processes.Signal(processes.Labelled(stage, r.label), sig)
 			}
 			select {
 			case <-r.ended:
@@ -448,7 +450,7 @@ func (r *hostProcess) End() {
 			case <-time.After(hostGrace):
 			}
 			_ = r.w.up.walls.Signal(r.id, syscall.SIGKILL) // whatever its label says by now
-			_ = killLabel(stage, r.label)
+			_ = processes.KillLabel(stage, r.label)
 		}()
 	})
 }

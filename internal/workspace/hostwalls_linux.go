@@ -14,8 +14,10 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/config"
 	"carrel/internal/hostexec"
+	"carrel/internal/hostfacts"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
+	"carrel/internal/processes"
 	"carrel/internal/sandbox"
 	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
@@ -46,7 +48,7 @@ type executor struct {
 type hostWalls struct {
 	p       *Prepared
 	up      *raised
-	stage   process // which the number alone does not mean once it has gone
+	stage   processes.Process // which the number alone does not mean once it has gone
 	group   *sandbox.Cgroup
 	masks   *masks
 	freezer supervisor.Freezer
@@ -99,7 +101,7 @@ func (x *executor) build() (*hostWalls, error) {
 	}
 	if err == nil {
 		var there bool
-		if w.stage, there = readProcess(w.up.walls.PID()); !there {
+		if w.stage, there = processes.Read(w.up.walls.PID()); !there {
 			err = sandbox.ErrGone
 		}
 	}
@@ -128,7 +130,7 @@ func (x *executor) build() (*hostWalls, error) {
 	go func() {
 		select {
 		case <-h.ready:
-			w.up.network.answersTo(h.desk)
+			w.up.network.AnswersTo(h.desk)
 		case <-h.ctx.Done():
 		}
 	}()
@@ -144,13 +146,13 @@ func containsAll(all, some []string) bool {
 // ceiling is passed.
 func (p *Prepared) lend(l *lender) (*Prepared, error) {
 	req := l.borrowed()
-	b := &Prepared{req: req, facts: newFacts(), uid: p.uid, gid: p.gid, place: p.place, Loaded: l.frozen(), lender: l,
+	b := &Prepared{req: req, facts: hostfacts.New(), uid: p.uid, gid: p.gid, place: p.place, Loaded: l.frozen(), lender: l,
 		state: p.state, historyAt: p.historyAt, engine: p.engine, heard: p.heard}
 	if b.heard == nil {
 		b.heard = func(d api.Denial) { p.deny(d) }
 	}
 	if p.req.Cwd == "" {
-		if err := b.facts.pin(p.place); err != nil {
+		if err := b.facts.Pin(&p.place); err != nil {
 			return nil, err
 		}
 	}
@@ -182,7 +184,7 @@ func (p *Prepared) lend(l *lender) (*Prepared, error) {
 func (p *Prepared) findHostPrograms() {
 	main := p.lender.p
 	kept := slices.DeleteFunc(filepath.SplitList(p.getenv("PATH")), func(dir string) bool {
-		return !filepath.IsAbs(dir) || main.canWrite(p.facts.canonical(dir)) || main.canWrite(filepath.Clean(dir))
+		return !filepath.IsAbs(dir) || main.canWrite(p.facts.Canonical(dir)) || main.canWrite(filepath.Clean(dir))
 	})
 	p.req.Environ = append(slices.DeleteFunc(slices.Clone(p.req.Environ), func(e string) bool { return strings.HasPrefix(e, "PATH=") }), "PATH="+strings.Join(kept, ":"))
 	p.hostPrograms = make(map[string]string)
@@ -205,7 +207,7 @@ func (p *Prepared) findHostPrograms() {
 
 // canWrite says whether programs of the workspace can change what is at a path.
 func (p *Prepared) canWrite(path string) bool {
-	return pathname.Within(path, p.place.project) || slices.ContainsFunc(p.Plan.Roots, func(root string) bool { return pathname.Within(path, root) }) || p.Policy.Lookup(path).Access == policy.Write
+	return pathname.Within(path, p.place.Project) || slices.ContainsFunc(p.Plan.Roots, func(root string) bool { return pathname.Within(path, root) }) || p.Policy.Lookup(path).Access == policy.Write
 }
 
 // close takes the walls down.
@@ -255,7 +257,7 @@ func (x *executor) replay(w *hostWalls) {
 	all := x.host.changes[w.seen:]
 	w.seen = len(x.host.changes)
 	x.host.mu.Unlock()
-	change := w.up.network.hosts()
+	change := w.up.network.Hosts()
 	if change == nil {
 		return
 	}
@@ -287,7 +289,7 @@ func (x *executor) sweep(w *hostWalls) error {
 			x.next = nil // whose call ends from now on wants another look
 		}
 		x.mu.Unlock()
-		round.err = x.sweepAll(w)
+		round.err = processes.KillStrays(w.stage, x.underWay)
 		x.sweeping.Unlock()
 		close(round.done)
 	}
@@ -295,35 +297,18 @@ func (x *executor) sweep(w *hostWalls) error {
 	return round.err
 }
 
+// underWay says whether a call with this label is.
+func (x *executor) underWay(label uint64) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.active[label]
+}
+
 // sweepRound is one look that several calls wait for.
 type sweepRound struct {
 	walls *hostWalls
 	done  chan struct{}
 	err   error
-}
-
-func (x *executor) sweepAll(w *hostWalls) error {
-	return endAll(func() ([]process, error) { return x.strays(w) })
-}
-
-// strays finds them. A stage that has gone has none: its number may be another's by now.
-func (x *executor) strays(w *hostWalls) (found []process, err error) {
-	err = eachInside(w.stage.pid, func(p process, label uint64) {
-		x.mu.Lock()
-		active := x.active[label]
-		x.mu.Unlock()
-		if !p.gone && !active && len(found) < maxLabelled {
-			found = append(found, p)
-		}
-	})
-	now, ok := readProcess(w.stage.pid)
-	if !ok {
-		return nil, legible()
-	}
-	if now.start != w.stage.start {
-		return nil, nil
-	}
-	return found, err
 }
 
 // start starts a command.
@@ -417,7 +402,7 @@ func (w *hostWalls) environ(command *config.HostCommand, from []string) []string
 // hosts gives what changes the host rules of a workspace that runs, nil where there are
 // none.
 func (u *raised) hosts() func(allow bool, rule string) error {
-	own := u.network.hosts()
+	own := u.network.Hosts()
 	if own == nil || u.host == nil {
 		return own
 	}
@@ -438,8 +423,8 @@ func (x *executor) enter(label uint64, caller int) {
 	}
 	x.active[label] = true
 	x.mu.Unlock()
-	if b := x.host.up.broker; b != nil && b.keeper != nil {
-		b.keeper.jobs.lend(label, caller)
+	if b := x.host.up.broker; b != nil {
+		b.keeper.Lend(label, caller)
 	}
 }
 
@@ -447,33 +432,7 @@ func (x *executor) leave(label uint64) {
 	x.mu.Lock()
 	delete(x.active, label)
 	x.mu.Unlock()
-	if b := x.host.up.broker; b != nil && b.keeper != nil {
-		b.keeper.jobs.giveBack(label)
+	if b := x.host.up.broker; b != nil {
+		b.keeper.GiveBack(label)
 	}
-}
-
-// lend makes the changes of what has a label those of a process inside.
-func (j *jobs) lend(label uint64, caller int) {
-	if j.epoch.Load() == 0 || caller <= 0 {
-		return
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	c, known := j.callers[caller]
-	if !known || !c.alive() {
-		c = j.recall(caller, c)
-	}
-	if c.job == nil {
-		return
-	}
-	if j.lent == nil {
-		j.lent = make(map[uint64]*job)
-	}
-	j.lent[label] = c.job
-}
-
-func (j *jobs) giveBack(label uint64) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	delete(j.lent, label)
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"carrel/internal/hostfacts"
 )
 
 // TestLed: what says with which program a link is opened outside is nothing that
@@ -116,7 +118,7 @@ func TestLedOnTheWay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := &Prepared{facts: newFacts(), Policy: effective(t, dir+"/proj")}
+	p := &Prepared{facts: hostfacts.New(), Policy: effective(t, dir+"/proj")}
 	for name, want := range map[string]bool{
 		"proj/f": true, "proj": true, "proj/": true, "proj/none": true, "proj/sub/f": true, "home/f": false, "home/none": false, "home/none/x": false, "home/fine": false, "home/far": false, "top/fine": false, "home/d/../f": false,
 		"home/.gitconfig": true, "proj/link": true, "top/.gitconfig": true, "home/up": true, "home/loop": true, "home/gone": true, "home/pd/f": true, "home/pd/../home/f": true, "home/ps/../f": true, "home/over": true, "home/dd": true, "home/f/x": false, "proj/../home/f": true, "home/../home/f": false,
@@ -144,7 +146,7 @@ func TestLedBelowLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree(t, dir, "proj/f", "home/.gnupg/gpg.conf", "home/.config/gh/config.yml", "home/dots/f")
-	p := &Prepared{facts: newFacts(), Policy: effective(t, dir+"/proj")}
+	p := &Prepared{facts: hostfacts.New(), Policy: effective(t, dir+"/proj")}
 	if p.ledBelow(dir+"/home/.gnupg") || p.ledBelow(dir+"/home/.config/gh") {
 		t.Fatal("the person's own can be written inside")
 	}

@@ -31,8 +31,8 @@ func secondNames(p *Prepared) map[broker.Inode]string {
 			file(t.Path)
 		}
 	}
-	if p.place.git.Dir != "" {
-		for _, dir := range p.place.git.Repositories() {
+	if p.place.Git.Dir != "" {
+		for _, dir := range p.place.Git.Repositories() {
 			for _, name := range protectedGitNames {
 				file(dir + "/" + name)
 			}

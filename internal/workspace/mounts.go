@@ -11,6 +11,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/config"
+	"carrel/internal/hostfacts"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
@@ -52,7 +53,7 @@ func (p *Prepared) gatherMounts() error {
 	p.mounts = nil
 	for _, m := range p.Loaded.Mounts {
 		for _, place := range []*string{&m.Host, &m.Workspace} {
-			full, err := policy.Resolve(p.place.scope(nil), policy.FileRequest{Place: *place})
+			full, err := policy.Resolve(p.place.Scope(nil), policy.FileRequest{Place: *place})
 			if err != nil {
 				return mountRefused(&shown{Mount: m}, err.Error(), "an absolute path is none of home")
 			}
@@ -172,12 +173,12 @@ func (p *Prepared) outOfSight(m *shown) bool {
 	}
 	for i := range p.mounts { // another mount may be that link
 		o := &p.mounts[i]
-		if o.Workspace != m.Workspace && pathname.Within(m.Workspace, o.Workspace) && p.facts.canonical(o.real+m.Workspace[len(o.Workspace):]) == m.real {
+		if o.Workspace != m.Workspace && pathname.Within(m.Workspace, o.Workspace) && p.facts.Canonical(o.real+m.Workspace[len(o.Workspace):]) == m.real {
 			return false
 		}
 	}
 	link := m.Host
-	for dir := path.Dir(link); dir != "/" && p.facts.canonical(dir) != dir; dir = path.Dir(dir) {
+	for dir := path.Dir(link); dir != "/" && p.facts.Canonical(dir) != dir; dir = path.Dir(dir) {
 		link = dir
 	}
 	return !p.visible(path.Dir(link)) && !slices.ContainsFunc(p.view.Symlinks, func(l view.Symlink) bool { return l.Path == link })
@@ -256,11 +257,11 @@ func (p *Prepared) mountTooWide(m *shown) string {
 		return "it is everything"
 	case ownPlace(m.real), m.real == "/tmp":
 		return "every workspace has one of its own"
-	case m.Write && p.place.home != "" && pathname.Within(p.place.home, m.real):
+	case m.Write && p.place.Home != "" && pathname.Within(p.place.Home, m.real):
 		return "your home directory lies in it: writable, it would let a command change what you run"
 	}
 	for _, dir := range p.view.System {
-		if real := p.facts.canonical(dir); m.Write && pathname.Within(real, m.real) {
+		if real := p.facts.Canonical(dir); m.Write && pathname.Within(real, m.real) {
 			return fmt.Sprintf("the system's %s lies in it", real)
 		}
 	}
@@ -271,13 +272,13 @@ func (p *Prepared) mountTooWide(m *shown) string {
 // is hidden, as it is where home is shown.
 func (p *Prepared) mountOfCarrel(m *shown) string {
 	for _, dir := range p.ownDirs() {
-		real := p.facts.canonical(dir)
+		real := p.facts.Canonical(dir)
 		if pathname.Within(m.real, real) || m.Write && pathname.Within(real, m.real) {
 			return fmt.Sprintf("carrel's own files are in %q", dir)
 		}
 	}
 	for _, f := range p.Loaded.Files {
-		if real := p.facts.canonical(f.Path); f.Present && f.Kind != config.KindProject && pathname.Within(real, m.real) && (m.Write || real == m.real) {
+		if real := p.facts.Canonical(f.Path); f.Present && f.Kind != config.KindProject && pathname.Within(real, m.real) && (m.Write || real == m.real) {
 			return fmt.Sprintf("carrel's configuration %q lies in it", f.Path)
 		}
 	}
@@ -292,7 +293,7 @@ func (p *Prepared) mountOfSecrets(m *shown) string {
 			continue
 		}
 		real, kind := p.facts.Resolve(r.Place)
-		holds := m.Write && kind != sandbox.KindNone && !pathname.Within(real, p.place.project) // what is the project's is masked there
+		holds := m.Write && kind != sandbox.KindNone && !pathname.Within(real, p.place.Project) // what is the project's is masked there
 		if pathname.Within(m.real, real) || pathname.Within(m.real, r.Place) || holds && (pathname.Within(real, m.real) || pathname.Within(r.Place, m.real)) {
 			return fmt.Sprintf("%q is hidden (%s)", r.Place, r.Source.Text)
 		}
@@ -307,7 +308,7 @@ func (p *Prepared) mountOfGit(m *shown) string {
 		return ""
 	}
 	const acts = "git acts on what is there"
-	for _, dir := range []string{p.place.git.Dir, p.place.git.Common} {
+	for _, dir := range []string{p.place.Git.Dir, p.place.Git.Common} {
 		if dir != "" && pathname.Within(m.real, dir) {
 			return fmt.Sprintf("it lies in the project's repository, %q: %s", dir, acts)
 		}
@@ -317,7 +318,7 @@ func (p *Prepared) mountOfGit(m *shown) string {
 			return fmt.Sprintf("%q is a repository of git: %s", dir, acts)
 		}
 	}
-	if p.Policy != nil && !p.history() && m.real != p.place.project && len(present([]string{m.real + "/.git"})) > 0 {
+	if p.Policy != nil && !p.history() && m.real != p.place.Project && len(present([]string{m.real + "/.git"})) > 0 {
 		return "it is the working tree of a repository, whose .git nothing protects with the history off"
 	}
 	return ""
@@ -341,9 +342,9 @@ func (p *Prepared) mountOfSockets(m *shown) string {
 // with the same request, as far as that can be told before anything is decided; nil if
 // nothing is.
 func CheckMounts(req Request) ([]config.Problem, error) {
-	p := &Prepared{req: req, facts: newFacts(), uid: os.Getuid(), gid: os.Getgid()}
+	p := &Prepared{req: req, facts: hostfacts.New(), uid: os.Getuid(), gid: os.Getgid()}
 	var err error
-	if p.place, err = findPlace(req.Cwd, p.getenv("HOME")); err != nil {
+	if p.place, err = hostfacts.FindPlace(req.Cwd, p.getenv("HOME")); err != nil {
 		return nil, err
 	}
 	if err := p.load(); err != nil || len(p.Loaded.Mounts) == 0 {

@@ -41,15 +41,15 @@ func (p *Prepared) mountByOthers(m *shown) string {
 // writable mount, or what is the project of another command, as it is the working tree of a
 // repository. A home that is kept in one is no project. "" if there is none.
 func (p *Prepared) writtenIn(m *shown, dir string) string {
-	if pathname.Within(dir, p.place.project) {
-		return p.place.project
+	if pathname.Within(dir, p.place.Project) {
+		return p.place.Project
 	}
 	for i := range p.mounts {
 		if o := &p.mounts[i]; o.Write && o.Source != m.Source && pathname.Within(dir, o.real) {
 			return o.real
 		}
 	}
-	for at := dir; at != "/" && !pathname.Within(p.place.home, at); at = path.Dir(at) {
+	for at := dir; at != "/" && !pathname.Within(p.place.Home, at); at = path.Dir(at) {
 		if len(present([]string{at + "/.git"})) > 0 {
 			return at
 		}

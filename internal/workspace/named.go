@@ -5,6 +5,7 @@ import (
 
 	"carrel/internal/gitconf"
 	"carrel/internal/gitdir"
+	"carrel/internal/hostfacts"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 )
@@ -12,13 +13,13 @@ import (
 // targets finds what git's configuration makes git run, or read as configuration,
 // in the places that can be written: existing or not. Values for any repository
 // count everywhere.
-func targets(p *place, eff *policy.Effective, env func(string) string) (list, dirs []gitconf.Target, problems []string) {
-	l := gitconf.Load(gitconf.Host{Files: gitdir.Files{}, Env: env, Home: p.home, Repositories: configured(p)})
+func targets(p *hostfacts.Place, eff *policy.Effective, env func(string) string) (list, dirs []gitconf.Target, problems []string) {
+	l := gitconf.Load(gitconf.Host{Files: gitdir.Files{}, Env: env, Home: p.Home, Repositories: configured(p)})
 	for _, t := range l.Targets() {
 		if t.Tree && t.Path != "" {
 			dirs = append(dirs, t)
 		}
-		if t.Path == "" || t.Path != p.project && writableTarget(t.Path, p, eff) && !isConfigOf(t.Path, p.git) {
+		if t.Path == "" || t.Path != p.Project && writableTarget(t.Path, p, eff) && !isConfigOf(t.Path, p.Git) {
 			list = append(list, t)
 		}
 	}
@@ -26,8 +27,8 @@ func targets(p *place, eff *policy.Effective, env func(string) string) (list, di
 }
 
 // writableTarget tells whether something inside could be at this path.
-func writableTarget(at string, p *place, eff *policy.Effective) bool {
-	return pathname.Within(at, p.project) || p.git.Common != "" && pathname.Within(at, p.git.Common) || eff.Lookup(at).Access == policy.Write
+func writableTarget(at string, p *hostfacts.Place, eff *policy.Effective) bool {
+	return pathname.Within(at, p.Project) || p.Git.Common != "" && pathname.Within(at, p.Git.Common) || eff.Lookup(at).Access == policy.Write
 }
 
 // isConfigOf tells whether a path is a repository's own configuration, whose
@@ -37,20 +38,20 @@ func isConfigOf(at string, g gitdir.Dirs) bool {
 }
 
 // configured are the project's repositories with their working trees.
-func configured(p *place) []gitconf.Repository {
-	if p.git.Dir == "" {
+func configured(p *hostfacts.Place) []gitconf.Repository {
+	if p.Git.Dir == "" {
 		return nil
 	}
 	var list []gitconf.Repository
-	common := gitconf.Repository{Dir: p.git.Common}
-	if filepath.Base(p.git.Common) == ".git" {
-		common.Trees = append(common.Trees, filepath.Dir(p.git.Common))
+	common := gitconf.Repository{Dir: p.Git.Common}
+	if filepath.Base(p.Git.Common) == ".git" {
+		common.Trees = append(common.Trees, filepath.Dir(p.Git.Common))
 	}
-	if common.Trees == nil || common.Trees[0] != p.project {
-		common.Trees = append(common.Trees, p.project)
+	if common.Trees == nil || common.Trees[0] != p.Project {
+		common.Trees = append(common.Trees, p.Project)
 	}
-	for _, dir := range p.git.Repositories() {
-		if dir == p.git.Common {
+	for _, dir := range p.Git.Repositories() {
+		if dir == p.Git.Common {
 			continue
 		}
 		tree := gitdir.TreeOf(dir)
@@ -58,7 +59,7 @@ func configured(p *place) []gitconf.Repository {
 			continue
 		}
 		list = append(list, gitconf.Repository{Dir: dir, Trees: []string{tree}})
-		if filepath.Dir(dir) == p.git.Common+"/worktrees" && tree != p.project {
+		if filepath.Dir(dir) == p.Git.Common+"/worktrees" && tree != p.Project {
 			common.Trees = append(common.Trees, tree)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/advice"
 	"carrel/internal/api"
+	"carrel/internal/hostfile"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 )
@@ -35,7 +36,7 @@ func (p *Prepared) whyNotStarted(name string, err error) (int, error) {
 	if !errors.As(err, &start) {
 		return 0, explainSetup(err)
 	}
-	if start.Name == p.place.cwd && start.Name != name {
+	if start.Name == p.place.Cwd && start.Name != name {
 		hint := "is it denied? `carrel explain --path .` tells"
 		if p.req.Exact != nil {
 			hint = `a rule for ":cwd" shows it`
@@ -69,7 +70,7 @@ func (p *Prepared) whyNotStarted(name string, err error) (int, error) {
 
 // interpreter is what a script's first line names.
 func interpreter(script string) string {
-	head, err := readHead(script, 256)
+	head, err := hostfile.ReadHead(script, 256)
 	line, _, _ := strings.Cut(string(head), "\n")
 	if err != nil || !strings.HasPrefix(line, "#!") {
 		return "its loader is missing (another libc or architecture?)"

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"carrel/internal/config"
+	"carrel/internal/hostfile"
 	"carrel/internal/inside"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
@@ -48,7 +49,7 @@ func (p *Prepared) decideOpen(scope policy.Scope, layers []policy.Layer) error {
 	if err := p.leadsOut(scope, layers); err != nil {
 		return err
 	}
-	ceiling, canonical := policy.Canonical(scope, p.Loaded.Ceiling, layers, p.facts.canonical)
+	ceiling, canonical := policy.Canonical(scope, p.Loaded.Ceiling, layers, p.facts.Canonical)
 	var err error
 	if p.Policy, err = policy.Decide(scope, ceiling, canonical); err != nil {
 		return err
@@ -106,7 +107,7 @@ func (p *Prepared) compileOpen(prepare bool) error {
 	in := sandbox.OpenInput{
 		UID: uint32(p.uid), GID: uint32(p.gid), Pids: p.Policy.Resources.Pids,
 		Roots: p.recordedRoots(), Hidden: p.ownDirsHere(), Helpers: []string{inside.FileHelper}, Files: p.ownedFiles(),
-		Command: sandbox.Command{Argv: p.req.Argv, Env: p.environ(), Dir: p.place.cwd},
+		Command: sandbox.Command{Argv: p.req.Argv, Env: p.environ(), Dir: p.place.Cwd},
 	}
 	var err error
 	if in.Self, err = ownExecutable(); err != nil {
@@ -142,7 +143,7 @@ func openFilter() ([]byte, error) {
 func (p *Prepared) ownDirsHere() []string {
 	var out []string
 	for _, dir := range p.ownDirs() {
-		if real, kind := p.facts.Resolve(dir); kind == sandbox.KindDir && !pathname.Within(p.place.project, real) {
+		if real, kind := p.facts.Resolve(dir); kind == sandbox.KindDir && !pathname.Within(p.place.Project, real) {
 			out = append(out, real)
 		}
 	}
@@ -190,7 +191,7 @@ func (p *Prepared) ownedFiles() []sandbox.Mount {
 	for _, name := range found[:min(len(found), maxOwned)] {
 		real, kind := p.facts.Resolve(name)
 		st, err := os.Stat(real)
-		if kind != sandbox.KindFile || err != nil || st.Size() > maxOwnedSize || ownedByUs(st) {
+		if kind != sandbox.KindFile || err != nil || st.Size() > maxOwnedSize || hostfile.OwnedByUs(st) {
 			continue
 		}
 		if data, err := os.ReadFile(real); err == nil {

@@ -6,6 +6,7 @@ import (
 
 	"carrel/internal/config"
 	"carrel/internal/policy"
+	"carrel/internal/statedir"
 )
 
 // ownRules keep our own files from what we run: a command that may write home
@@ -21,7 +22,7 @@ func (p *Prepared) ownRules() []policy.FileRequest {
 
 func (p *Prepared) ownDirs() []string {
 	var dirs []string
-	if state := StatePath(p.getenv); state != "" {
+	if state := statedir.Path(p.getenv); state != "" {
 		dirs = append(dirs, state)
 	}
 	if dir, err := p.chosenHistory(); err == nil && dir != "" { // with an error nothing starts
@@ -45,7 +46,7 @@ func (p *Prepared) makeOwnDirs() {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				p.note("%s cannot be made and so not be covered: %v", dir, err)
 			}
-			p.facts.forget(dir)
+			p.facts.Forget(dir)
 		}
 	}
 }

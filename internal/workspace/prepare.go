@@ -17,11 +17,14 @@ import (
 	"carrel/internal/credentials"
 	"carrel/internal/egress"
 	"carrel/internal/gui"
+	"carrel/internal/hostfacts"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
 	"carrel/internal/sandbox"
+	"carrel/internal/statedir"
 	"carrel/internal/stdio"
+	"carrel/internal/steps"
 	"carrel/internal/view"
 )
 
@@ -37,10 +40,10 @@ type Prepared struct {
 	mounts              []shown          // of the configuration, then of the profile
 	from                string           // where relative names of the command line start, if that is not the working directory
 	match               agents.Match
-	place               place
-	facts               *facts
+	place               hostfacts.Place
+	facts               *hostfacts.Facts
 	view                *view.View
-	state               *stateDir
+	state               *statedir.Dir
 	logins              *loginWatch      // while the agent's logins are kept alike; nil without
 	shared              *sharedRun       // while the agent's home is shared; nil without
 	killed              []sharedRun      // whose leftovers are still to go
@@ -71,7 +74,7 @@ type Prepared struct {
 	private             string // stands in for what is private, with an engine without mounts
 	historyAt           string // where the history of the project is kept, "" for nowhere
 	denials             []api.Denial
-	kept                []segment
+	kept                []steps.Segment
 	desktop             *gui.Desktop // the virtual display; nil without
 	noDisplay           string       // why there is none although the policy has one
 	clipboard           *clipboard.Clipboard
@@ -89,7 +92,7 @@ type Prepared struct {
 // Prepare gathers, decides and checks. The error is an *api.Denial where the
 // request itself is refused; config and policy errors come as they are.
 func Prepare(req Request) (*Prepared, error) {
-	p := &Prepared{req: req, facts: newFacts(), uid: os.Getuid(), gid: os.Getgid()}
+	p := &Prepared{req: req, facts: hostfacts.New(), uid: os.Getuid(), gid: os.Getgid()}
 	if req.Exact != nil {
 		if err := p.prepareExact(); err != nil {
 			return nil, err
@@ -100,14 +103,14 @@ func Prepare(req Request) (*Prepared, error) {
 		return nil, err
 	}
 	var err error
-	if p.place, err = findPlace(p.req.Cwd, p.getenv("HOME")); err != nil {
+	if p.place, err = hostfacts.FindPlace(p.req.Cwd, p.getenv("HOME")); err != nil {
 		if p.from != "" {
 			err = fmt.Errorf("profile %s works in %q: %w", p.profile.Name, p.req.Cwd, err)
 		}
 		return nil, err
 	}
 	if p.req.Cwd == "" {
-		if err := p.facts.pin(p.place); err != nil {
+		if err := p.facts.Pin(&p.place); err != nil {
 			return nil, err
 		}
 	}
@@ -180,13 +183,13 @@ func (p *Prepared) expandGlobs() error {
 			if r.Path == "" || r.Access == policy.Write {
 				continue
 			}
-			if dir := blocked(r.Path, p.place.project); dir != "" {
+			if dir := blocked(r.Path, p.place.Project); dir != "" {
 				found = append(found, hide(dir))
 			}
 		}
 		p.expanded = slices.DeleteFunc(found, func(r policy.Rule) bool {
 			real, kind := p.facts.Resolve(r.Path)
-			return real != r.Path && (kind != sandbox.KindFile || !pathname.Within(real, p.place.project))
+			return real != r.Path && (kind != sandbox.KindFile || !pathname.Within(real, p.place.Project))
 		})
 		return nil
 	}
@@ -236,12 +239,12 @@ func (p *Prepared) preset() error {
 }
 
 func (p *Prepared) configOptions() config.Options {
-	cwd := p.place.cwd
+	cwd := p.place.Cwd
 	if p.from != "" {
 		cwd = p.from
 	}
 	return config.Options{
-		Home: p.place.home, ConfigHome: p.getenv("XDG_CONFIG_HOME"), Project: p.place.project, Cwd: cwd,
+		Home: p.place.Home, ConfigHome: p.getenv("XDG_CONFIG_HOME"), Project: p.place.Project, Cwd: cwd,
 		Environ: p.req.Environ, Permissions: p.req.Permissions, Ceilings: p.req.Ceilings, BuiltinPresets: builtinPresets(),
 	}
 }
@@ -274,7 +277,7 @@ func (p *Prepared) setArgv(command []string) {
 func (p *Prepared) decide() error {
 	layers := append(slices.Clone(p.Loaded.Layers), policy.Layer{Kind: policy.LayerCommandLine, Name: "command line", Request: p.req.Flags})
 	layers = append(layers, policy.Defaults(p.req.Default), p.agentDefaults(false))
-	scope := p.place.scope(nil)
+	scope := p.place.Scope(nil)
 	first, err := policy.Decide(scope, p.Loaded.Ceiling, withoutFiles(layers))
 	if err != nil {
 		return err
@@ -298,7 +301,7 @@ func (p *Prepared) decide() error {
 		return err
 	}
 	p.socketNames = socketNames(layers)
-	ceiling, layers := policy.Canonical(scope, p.Loaded.Ceiling, layers, p.facts.canonical)
+	ceiling, layers := policy.Canonical(scope, p.Loaded.Ceiling, layers, p.facts.Canonical)
 	p.Policy, err = policy.Decide(scope, ceiling, layers)
 	if err != nil {
 		return err
@@ -310,7 +313,7 @@ func (p *Prepared) decide() error {
 // inspected says for whom and for what the host is looked at.
 func (p *Prepared) inspected(home policy.HomeMode, granted bool) view.Options {
 	return view.Options{
-		Home: p.place.home, Project: p.place.project, UID: p.uid, GID: p.gid, User: p.getenv("USER"),
+		Home: p.place.Home, Project: p.place.Project, UID: p.uid, GID: p.gid, User: p.getenv("USER"),
 		Environ: p.req.Environ, HomeMode: home, HomeGranted: granted, Git: p.keyring.Git(),
 	}
 }
@@ -339,7 +342,7 @@ func (p *Prepared) leadsOut(scope policy.Scope, layers []policy.Layer) error {
 				continue // Decide reports what cannot be resolved
 			}
 			for _, place := range places {
-				if real := p.facts.canonical(place); pathname.Within(place, p.place.project) && !pathname.Within(real, p.place.project) {
+				if real := p.facts.Canonical(place); pathname.Within(place, p.place.Project) && !pathname.Within(real, p.place.Project) {
 					return &api.Denial{Code: api.CodeProject, Operation: "start", Subject: place, Rule: "no link leads out of the project", Source: f.Source.String(),
 						Message: fmt.Sprintf("%s: %q is a link that leads out of the project, to %q", f.Source.Text, place, real),
 						Hint:    "name the place itself if you mean it"}
@@ -358,7 +361,7 @@ func (p *Prepared) viewRules() []policy.FileRequest {
 		if r.Access == policy.Deny && p.unreadable(r.Place) {
 			continue
 		}
-		if !pathname.Within(r.Place, p.place.project) || p.staysInside(r) {
+		if !pathname.Within(r.Place, p.place.Project) || p.staysInside(r) {
 			rules = append(rules, r)
 		}
 	}
@@ -387,7 +390,7 @@ func (p *Prepared) staysInside(r policy.FileRequest) bool {
 	case kind == sandbox.KindOther:
 		return false
 	case r.Access == policy.Deny:
-		return kind == sandbox.KindNone || pathname.Within(real, p.place.project) && (real == r.Place || kind == sandbox.KindFile)
+		return kind == sandbox.KindNone || pathname.Within(real, p.place.Project) && (real == r.Place || kind == sandbox.KindFile)
 	}
 	return real == r.Place
 }
@@ -395,7 +398,7 @@ func (p *Prepared) staysInside(r policy.FileRequest) bool {
 // unreadable says that a system file needs no mask: an ordinary user cannot
 // read it outside either, and inside has fewer rights than outside.
 func (p *Prepared) unreadable(path string) bool {
-	return p.uid != 0 && strings.HasPrefix(path, "/etc/") && !readable(path)
+	return p.uid != 0 && strings.HasPrefix(path, "/etc/") && !hostfacts.Readable(path)
 }
 
 // buildable refuses what this version cannot hold.
@@ -410,10 +413,10 @@ func (p *Prepared) buildable() error {
 	if p.upstream, err = p.hostProxy(); err != nil {
 		return err
 	}
-	if d := p.Policy.Lookup(p.place.project); !p.asIs() && p.place.project == p.Policy.Scope.Tmp && (d.Rule == nil || d.Rule.Source.Layer == policy.LayerDefault) {
-		return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: p.place.project, Rule: "the workspace has a private " + p.place.project, Source: "default",
-			Message: fmt.Sprintf("%s itself as the project would be an empty, private one, and the work in it lost", p.place.project),
-			Hint:    "change to a directory below it, or give --write " + p.place.project}
+	if d := p.Policy.Lookup(p.place.Project); !p.asIs() && p.place.Project == p.Policy.Scope.Tmp && (d.Rule == nil || d.Rule.Source.Layer == policy.LayerDefault) {
+		return &api.Denial{Code: api.CodeNotHeld, Operation: "start", Subject: p.place.Project, Rule: "the workspace has a private " + p.place.Project, Source: "default",
+			Message: fmt.Sprintf("%s itself as the project would be an empty, private one, and the work in it lost", p.place.Project),
+			Hint:    "change to a directory below it, or give --write " + p.place.Project}
 	}
 	if err := p.programsHeld(); err != nil {
 		return err
@@ -432,14 +435,14 @@ func (p *Prepared) reason(dim policy.Dimension) policy.Reason {
 
 // grantedRoots are the project and whatever was granted beyond the defaults.
 func (p *Prepared) grantedRoots() []string {
-	roots := []string{p.place.project}
+	roots := []string{p.place.Project}
 	for _, r := range p.Policy.Rules {
 		if r.Path != "" && r.Access != policy.Deny && r.Source.Layer != policy.LayerDefault {
 			roots = append(roots, r.Path)
 		}
 	}
-	if p.Policy.Home == policy.HomeFull && p.place.home != "" {
-		roots = append(roots, p.place.home)
+	if p.Policy.Home == policy.HomeFull && p.place.Home != "" {
+		roots = append(roots, p.place.Home)
 	}
 	return sandbox.Outermost(roots)
 }
@@ -453,4 +456,28 @@ func (p *Prepared) globRoots() []string {
 		}
 	}
 	return sandbox.Outermost(roots)
+}
+
+// homeGranted says whether somebody asks for all of home.
+func homeGranted(scope policy.Scope, layers []policy.Layer) bool {
+	for _, l := range layers {
+		for _, f := range l.Request.Files {
+			if f.Access == policy.Deny || f.Glob || l.Kind == policy.LayerDefault { // nobody asks for that: /tmp is private
+				continue
+			}
+			places, _ := policy.Resolve(scope, f)
+			if slices.ContainsFunc(places, func(place string) bool { return pathname.Within(scope.Home, place) }) {
+				return scope.Home != ""
+			}
+		}
+	}
+	return false
+}
+
+func withoutFiles(layers []policy.Layer) []policy.Layer {
+	out := slices.Clone(layers)
+	for i := range out {
+		out[i].Request.Files = nil
+	}
+	return out
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"carrel/internal/statedir"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -13,9 +15,9 @@ import (
 // takes. What an earlier run has left, as it was killed, is removed first.
 func (p *Prepared) privateDir() (drop func(), err error) {
 	if p.state == nil {
-		return nil, fmt.Errorf("a private directory for the run: %w", errNoState)
+		return nil, fmt.Errorf("a private directory for the run: %w", statedir.ErrNone)
 	}
-	all := filepath.Join(p.state.path, "private")
+	all := filepath.Join(p.state.Root(), "private")
 	if err := os.MkdirAll(all, 0o700); err != nil {
 		return nil, fmt.Errorf("making the place of private directories: %w", err)
 	}

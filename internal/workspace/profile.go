@@ -12,6 +12,7 @@ import (
 
 	"carrel/internal/advice"
 	"carrel/internal/api"
+	"carrel/internal/hostfacts"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
 	"carrel/internal/sandbox"
@@ -38,13 +39,13 @@ func (p *Prepared) openProfile() error {
 			return err
 		}
 	}
-	here, err := workingDirectory(p.req.Cwd)
+	here, err := hostfacts.WorkingDirectory(p.req.Cwd)
 	if err != nil {
 		return fmt.Errorf("finding the working directory: %w", err)
 	}
 	home := p.getenv("HOME")
 	if filepath.IsAbs(home) {
-		home = p.facts.canonical(home) // as the workspace has it
+		home = p.facts.Canonical(home) // as the workspace has it
 	}
 	placed, err := saved.At(home, here)
 	if err != nil {
@@ -86,7 +87,7 @@ func (p *Prepared) applyProfile() error {
 // Ceilings and Permissions count. No project is looked at: what a project's file takes
 // away holds where the profile is used. The error is that of Prepare.
 func CheckProfile(draft *profile.Profile, req Request) error {
-	p := &Prepared{req: Request{Draft: draft, Cwd: req.Cwd, Environ: req.Environ, Permissions: req.Permissions, Ceilings: req.Ceilings, Default: policy.Agent}, facts: newFacts(), uid: os.Getuid(), gid: os.Getgid()}
+	p := &Prepared{req: Request{Draft: draft, Cwd: req.Cwd, Environ: req.Environ, Permissions: req.Permissions, Ceilings: req.Ceilings, Default: policy.Agent}, facts: hostfacts.New(), uid: os.Getuid(), gid: os.Getgid()}
 	if err := p.openProfile(); err != nil {
 		return err
 	}
@@ -97,17 +98,17 @@ func CheckProfile(draft *profile.Profile, req Request) error {
 		return err
 	}
 	var err error
-	if p.place, err = findPlace(p.req.Cwd, p.getenv("HOME")); err != nil {
+	if p.place, err = hostfacts.FindPlace(p.req.Cwd, p.getenv("HOME")); err != nil {
 		// It need not be there yet.
-		p.place = place{cwd: p.profile.Cwd, project: p.profile.Cwd, home: p.facts.canonical(p.getenv("HOME"))}
+		p.place = hostfacts.Place{Cwd: p.profile.Cwd, Project: p.profile.Cwd, Home: p.facts.Canonical(p.getenv("HOME"))}
 	}
 	if p.from == "" {
-		p.from = p.place.cwd
+		p.from = p.place.Cwd
 	}
-	project := p.place.project
-	p.place.project = "" // its file is not read
+	project := p.place.Project
+	p.place.Project = "" // its file is not read
 	err = p.load()
-	p.place.project = project
+	p.place.Project = project
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func CheckProfile(draft *profile.Profile, req Request) error {
 // decideFiles has what the profile asks of files decided alone, so that all that
 // is beyond a ceiling is told at once.
 func (p *Prepared) decideFiles() error {
-	v, err := view.InspectSystem(view.Options{Home: p.place.home, Project: p.place.project, UID: p.uid, GID: p.gid, Environ: p.req.Environ, HomeMode: policy.HomeNone}, false)
+	v, err := view.InspectSystem(view.Options{Home: p.place.Home, Project: p.place.Project, UID: p.uid, GID: p.gid, Environ: p.req.Environ, HomeMode: policy.HomeNone}, false)
 	if err != nil {
 		return err
 	}
@@ -157,8 +158,8 @@ func (p *Prepared) decideFiles() error {
 			layers = append(layers, policy.Layer{Kind: l.Kind, Name: l.Name, Request: policy.Request{Files: l.Request.Files}, Ceiling: files(l.Ceiling)})
 		}
 	}
-	scope := p.place.scope(v.System)
-	ceiling, layers := policy.Canonical(scope, files(p.Loaded.Ceiling), append(layers, policy.Defaults(p.req.Default)), p.facts.canonical)
+	scope := p.place.Scope(v.System)
+	ceiling, layers := policy.Canonical(scope, files(p.Loaded.Ceiling), append(layers, policy.Defaults(p.req.Default)), p.facts.Canonical)
 	_, err = policy.Decide(scope, ceiling, layers)
 	return err
 }
@@ -229,13 +230,13 @@ func (p *Prepared) mayStart(list []policy.Value[string], program string) bool {
 			full = found
 		}
 	}
-	real := p.facts.canonical(p.absolute(full))
+	real := p.facts.Canonical(p.absolute(full))
 	return slices.ContainsFunc(list, func(v policy.Value[string]) bool {
 		switch {
 		case v.V == program, v.V == full, v.V == real:
 			return true
 		case filepath.IsAbs(v.V):
-			return p.facts.canonical(v.V) == real
+			return p.facts.Canonical(v.V) == real
 		}
 		return filepath.IsAbs(program) && v.V == path.Base(program)
 	})

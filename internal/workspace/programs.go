@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"carrel/internal/api"
+	"carrel/internal/hostfile"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
 	"carrel/internal/sandbox/landlock"
@@ -86,13 +87,13 @@ func (p *Prepared) absolute(name string) string {
 	if filepath.IsAbs(name) {
 		return name
 	}
-	return filepath.Join(p.place.cwd, name)
+	return filepath.Join(p.place.Cwd, name)
 }
 
 // loaderOf gives the dynamic loader that a program for this machine names, ""
 // where it names none. The kernel opens it as a program too.
 func loaderOf(file string) string {
-	head, err := readHead(file, 64<<10)
+	head, err := hostfile.ReadHead(file, 64<<10)
 	if err != nil {
 		return ""
 	}

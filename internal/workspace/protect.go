@@ -11,6 +11,7 @@ import (
 	"carrel/internal/gitconf"
 	"carrel/internal/gitdir"
 	"carrel/internal/guard"
+	"carrel/internal/hostfacts"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/protect"
@@ -110,7 +111,7 @@ func (p *Prepared) nestedTargets() (list []gitconf.Target) {
 	left := maxNested
 	for _, dir := range p.view.Repositories {
 		tree := path.Dir(dir)
-		if tree == p.place.project || dir == p.place.git.Common || dir == p.place.git.Dir {
+		if tree == p.place.Project || dir == p.place.Git.Common || dir == p.place.Git.Dir {
 			continue
 		}
 		if left--; left < 0 {
@@ -118,7 +119,7 @@ func (p *Prepared) nestedTargets() (list []gitconf.Target) {
 			break
 		}
 		for _, t := range guard.TargetsOf(tree) {
-			if !pathname.Within(t.Path, tree) && t.Path != p.place.project && writableTarget(t.Path, &p.place, p.Policy) && !isConfigOf(t.Path, p.place.git) {
+			if !pathname.Within(t.Path, tree) && t.Path != p.place.Project && writableTarget(t.Path, &p.place, p.Policy) && !isConfigOf(t.Path, p.place.Git) {
 				list = append(list, t)
 			}
 		}
@@ -128,10 +129,10 @@ func (p *Prepared) nestedTargets() (list []gitconf.Target) {
 
 // otherTrees are the working trees of the project's repository but for its own. A linked
 // worktree has none of them in reach.
-func otherTrees(p *place) (trees []string) {
+func otherTrees(p *hostfacts.Place) (trees []string) {
 	for _, r := range configured(p) {
 		for _, tree := range r.Trees {
-			if p.git.Dir == p.git.Common && tree != p.project && pathname.Within(tree, p.project) {
+			if p.Git.Dir == p.Git.Common && tree != p.Project && pathname.Within(tree, p.Project) {
 				trees = append(trees, tree)
 			}
 		}
@@ -145,7 +146,7 @@ func (p *Prepared) linkTargets() (list []gitconf.Target) {
 	follow := func(link, why string) {
 		links, final := gitconf.Follow(gitdir.Files{}, link)
 		for i, at := range append(slices.Clone(links), final) {
-			if at != link && at != p.place.project && writableTarget(at, &p.place, p.Policy) && !isConfigOf(at, p.place.git) {
+			if at != link && at != p.place.Project && writableTarget(at, &p.place, p.Policy) && !isConfigOf(at, p.place.Git) {
 				list = append(list, gitconf.Target{Path: at, File: link, Link: i < len(links), Why: why})
 			}
 		}
@@ -160,23 +161,23 @@ func (p *Prepared) linkTargets() (list []gitconf.Target) {
 
 // guardNames lists what exists now. Rules that the user gave for the same path
 // stand: an explicit write to .vscode opens .vscode.
-func guardNames(p *place, eff *policy.Effective, brokered bool) protection {
+func guardNames(p *hostfacts.Place, eff *policy.Effective, brokered bool) protection {
 	t := protection{}
-	for _, n := range guardedNames(p.project, brokered) {
-		t.readOnly(p.project+"/"+n.Pattern, "protected name: "+n.Why, eff)
+	for _, n := range guardedNames(p.Project, brokered) {
+		t.readOnly(p.Project+"/"+n.Pattern, "protected name: "+n.Why, eff)
 	}
-	if p.git.Dir == "" {
+	if p.Git.Dir == "" {
 		return t
 	}
-	if p.git.Dir != p.project+"/.git" {
-		t.readOnly(p.project+"/.git", "protected name: points to the repository", eff)
+	if p.Git.Dir != p.Project+"/.git" {
+		t.readOnly(p.Project+"/.git", "protected name: points to the repository", eff)
 	}
-	for _, dir := range p.git.Repositories() {
+	for _, dir := range p.Git.Repositories() {
 		t.places = append(t.places, protect.Top{Pattern: dir + "/hooks", Why: "git runs it"})
-		if !pathname.Within(dir, p.project) && !coveredBy(dir, []string{p.git.Common}) {
+		if !pathname.Within(dir, p.Project) && !coveredBy(dir, []string{p.Git.Common}) {
 			t.write = append(t.write, dir)
 		}
-		if brokered && dir != p.git.Common && dir != p.git.Dir {
+		if brokered && dir != p.Git.Common && dir != p.Git.Dir {
 			// The broker knows their files by name. A mount would keep a worktree's
 			// or a submodule's part from being removed, after the rest of it has gone.
 			continue
@@ -233,7 +234,7 @@ func blocked(path, root string) string {
 		if st, err := os.Lstat(dir); err != nil || !st.IsDir() {
 			return ""
 		}
-		if !searchable(dir) {
+		if !hostfacts.Searchable(dir) {
 			return dir
 		}
 		rest := strings.TrimPrefix(strings.TrimPrefix(path, dir), "/")
@@ -251,13 +252,13 @@ func hide(dir string) policy.Rule {
 
 // sensitive are all paths that guardNames knows of, whether they exist or not:
 // what of them is there at the end and was not at the start was born inside.
-func sensitive(p *place, brokered bool) []string {
+func sensitive(p *hostfacts.Place, brokered bool) []string {
 	var out []string
-	for _, n := range guardedNames(p.project, brokered) {
-		out = append(out, p.project+"/"+n.Pattern)
+	for _, n := range guardedNames(p.Project, brokered) {
+		out = append(out, p.Project+"/"+n.Pattern)
 	}
-	if p.git.Dir != "" {
-		for _, dir := range p.git.Repositories() {
+	if p.Git.Dir != "" {
+		for _, dir := range p.Git.Repositories() {
 			for _, name := range protectedGitNames {
 				out = append(out, dir+"/"+name)
 			}

@@ -7,9 +7,11 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/config"
+	"carrel/internal/hostfacts"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
+	"carrel/internal/statedir"
 )
 
 // Location is where a command would run. All paths are canonical.
@@ -21,12 +23,12 @@ type Location struct {
 
 // Locate finds the project around a directory; cwd "" means the process's own.
 func Locate(cwd, home string) (Location, error) {
-	p, err := findPlace(cwd, home)
-	return p.location(), err
+	p, err := hostfacts.FindPlace(cwd, home)
+	return locationOf(&p), err
 }
 
-func (p *place) location() Location {
-	return Location{Cwd: p.cwd, Project: p.project, Home: p.home}
+func locationOf(p *hostfacts.Place) Location {
+	return Location{Cwd: p.Cwd, Project: p.Project, Home: p.Home}
 }
 
 // ReadSettings reads the configuration as [Prepare] does and decides nothing.
@@ -34,7 +36,7 @@ func (p *place) location() Location {
 func ReadSettings(req Request) (*config.Loaded, Location, error) {
 	p := &Prepared{req: req}
 	var err error
-	if p.place, err = findPlace(req.Cwd, p.getenv("HOME")); err != nil {
+	if p.place, err = hostfacts.FindPlace(req.Cwd, p.getenv("HOME")); err != nil {
 		return nil, Location{}, err
 	}
 	err = p.load()
@@ -42,7 +44,7 @@ func ReadSettings(req Request) (*config.Loaded, Location, error) {
 }
 
 // Location is where the prepared command would run.
-func (p *Prepared) Location() Location { return p.place.location() }
+func (p *Prepared) Location() Location { return locationOf(&p.place) }
 
 // Recognition says which known agent the command is and what it was recognised
 // through; false for a command that is none.
@@ -58,8 +60,8 @@ func (p *Prepared) Protected() []policy.Rule { return slices.Clone(p.guarded.rul
 func (p *Prepared) Preview() error {
 	state, binds, notes := p.state, p.binds, p.notes
 	defer func() { p.state, p.binds, p.notes = state, binds, notes }()
-	if dir := StatePath(p.getenv); dir != "" {
-		p.state = &stateDir{path: p.facts.canonical(dir)}
+	if dir := statedir.Path(p.getenv); dir != "" {
+		p.state = statedir.At(p.facts.Canonical(dir))
 		p.binds = append(slices.Clone(binds), p.agentPreview()...)
 	}
 	return p.Compile(false)
@@ -68,16 +70,16 @@ func (p *Prepared) Preview() error {
 // agentPreview gives the binds of the agent's private copy, which mirrorAgent
 // would fill first.
 func (p *Prepared) agentPreview() []sandbox.Mount {
-	if p.Agent == nil || p.place.home == "" {
+	if p.Agent == nil || p.place.Home == "" {
 		return nil
 	}
 	var out []sandbox.Mount
-	plan := agents.PlanState(*p.Agent, p.place.home, p.place.home, p.agentDir()).Binds
+	plan := agents.PlanState(*p.Agent, p.place.Home, p.place.Home, p.agentDir()).Binds
 	reason := "private copy of the agent's state"
 	if dir := p.ownDir(); dir != "" {
-		plan, reason = agents.PlanOwn(*p.Agent, p.place.home, p.place.home, dir).Binds, "agent_config_dir"
+		plan, reason = agents.PlanOwn(*p.Agent, p.place.Home, p.place.Home, dir).Binds, "agent_config_dir"
 	} else if p.sharesHome() {
-		plan = append(plan, agents.PlanShared(*p.Agent, p.place.home, p.place.home, p.agentDir())...)
+		plan = append(plan, agents.PlanShared(*p.Agent, p.place.Home, p.place.Home, p.agentDir())...)
 	}
 	for _, b := range plan {
 		source, kind := p.facts.Resolve(b.Source)
@@ -115,7 +117,7 @@ func (p *Prepared) AskPath(where string) (PathAnswer, error) {
 		return PathAnswer{Asked: where}, nil
 	}
 	asked := places[0]
-	real := p.facts.canonical(p.behind(asked))
+	real := p.facts.Canonical(p.behind(asked))
 	a := PathAnswer{Asked: asked, PathExplanation: *policy.Explain(p.everything(), policy.Query{Path: real}).Path}
 	if p.Plan != nil {
 		a.Held = holder(p.Plan, real)

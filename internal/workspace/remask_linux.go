@@ -58,11 +58,11 @@ const (
 
 // watchMasks begins to watch; nil where there is nothing to watch or no way.
 func (p *Prepared) watchMasks(walls *sandbox.Walls, b *brokered) *masks {
-	m := &masks{project: p.place.project, policy: p.Policy, hide: walls.Mask, broker: b, exact: p.asIs(),
+	m := &masks{project: p.place.Project, policy: p.Policy, hide: walls.Mask, broker: b, exact: p.asIs(),
 		masked: make(map[string]bool), dirs: make(map[int32]string), done: make(chan struct{}), failed: make(map[string]error)}
 	var dirs []string
 	if b != nil && !m.exact {
-		dirs = append(dirs, p.place.project) // for new files of secrets
+		dirs = append(dirs, p.place.Project) // for new files of secrets
 	}
 	for _, step := range p.Plan.Mounts {
 		if step.Kind == sandbox.MountData && step.Reason == view.Passwords {

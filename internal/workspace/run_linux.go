@@ -18,9 +18,11 @@ import (
 	"carrel/internal/advice"
 	"carrel/internal/api"
 	"carrel/internal/guard"
+	"carrel/internal/network"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
+	"carrel/internal/statedir"
 	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 
@@ -72,7 +74,7 @@ func (p *Prepared) Start() (*api.Result, error) {
 	defer p.conclude(r)
 	defer func() { p.early.Abandon() }()
 	var err error
-	if p.state, err = openState(StatePath(p.getenv)); err != nil {
+	if p.state, err = statedir.Open(statedir.Path(p.getenv)); err != nil {
 		p.note("nothing is logged or kept: %v", err)
 	}
 	defer func() { p.desktop.Close() }()
@@ -160,7 +162,7 @@ func (p *Prepared) makePlan() (err error) {
 // raised are walls that stand, with what works for them outside.
 type raised struct {
 	walls   *sandbox.Walls
-	network *network
+	network *network.Network
 	broker  *brokered // nil without history
 	hands   *hands
 	host    *hostService // nil where nobody asks for host commands
@@ -171,7 +173,7 @@ type raised struct {
 // interrupt refuses what a person is asked about: a signal is on its way to the command.
 func (u *raised) interrupt() {
 	if u.broker != nil && u.broker.keeper != nil {
-		go u.broker.keeper.guard.interrupt(u.walls.Flush)
+		go u.broker.keeper.Interrupt(u.walls.Flush)
 	}
 }
 
@@ -183,7 +185,7 @@ func (u *raised) letEnd() {
 
 func (u *raised) close() {
 	u.host.close()
-	u.network.close()
+	u.network.Close()
 	u.hands.close()
 }
 
@@ -191,12 +193,12 @@ func (u *raised) close() {
 // command. What it gives has to be closed also with an error.
 func (p *Prepared) raise(id string, files [3]*os.File, group *sandbox.Cgroup, starting func()) (u *raised, err error) {
 	u = &raised{still: new(stillness)}
-	if u.network, err = p.openNetwork(id); err != nil {
+	if u.network, err = p.openConnections(id); err != nil {
 		return u, err
 	}
 	standing := func(walls *sandbox.Walls) (err error) {
 		starting()
-		if err := u.network.start(walls); err != nil {
+		if err := u.network.Start(walls, p.Plan); err != nil {
 			return err
 		}
 		if p.engine.name == sandbox.EngineLandlock && len(p.Plan.Roots) == 0 {
@@ -238,7 +240,7 @@ func goneMeanwhile(err error) bool {
 
 // lookAgain finds anew what globs match and makes a new plan.
 func (p *Prepared) lookAgain() error {
-	p.facts.forgetBelow(p.place.project)
+	p.facts.ForgetBelow(p.place.Project)
 	p.binds = nil
 	p.guardNames()
 	if err := p.expandGlobs(); err != nil {
@@ -261,13 +263,13 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	desk := p.answerOutside(up, group.Dirs(), r)
 	defer desk.Close()
 	up.desk.Store(desk)
-	n.answersTo(desk)
+	n.AnswersTo(desk)
 	p.clipboard.AnswersTo(desk)
 	p.keyring.Attach(desk)
 	p.desktop.Attach(walls, desk)
 	if b != nil {
 		desk.SetGate(up.still.hold)
-		b.keeper.answersTo(desk)
+		b.keeper.AnswersTo(desk)
 		b.judge.Tell(p.tellsListed(desk, r.Workspace))
 	}
 	ctx, cancel := p.deadline()
@@ -275,7 +277,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	timedOut := context.AfterFunc(ctx, func() { p.endByClock(up) })
 	server := &insideServer{walls: walls, callbacksTo: p.callbacks(), openerLed: p.openerLed, record: p.recorder(r), mark: b.mark, clipboard: p.clipboard, keyring: p.keyring, expired: desk.Expired}
 	server.opener, server.openEnv = p.opener()
-	server.virtual = p.virtualCommands(filepath.Base(p.place.project), r, server.record, desk)
+	server.virtual = p.virtualCommands(filepath.Base(p.place.Project), r, server.record, desk)
 	server.virtual.bell = terminalBell()
 	if err := serveInside(walls.TakeAPI(), server); err != nil {
 		walls.Kill()
@@ -287,7 +289,7 @@ func (p *Prepared) supervise(up *raised, group *sandbox.Cgroup, r *api.Result) e
 	expired := !timedOut()
 	up.host.close()
 	walls.Close()
-	n.close()
+	n.Close()
 	p.desktop.Close()
 	p.keyring.Close()
 	server.close()
@@ -344,7 +346,7 @@ func (p *Prepared) recorder(r *api.Result) func(api.Link, *api.Denial) {
 		l.Time = time.Now()
 		r.Links = append(r.Links, l)
 		if p.state != nil {
-			if err := p.state.logLink(l); err != nil {
+			if err := p.state.LogLink(l); err != nil {
 				p.note("%v", err)
 			}
 		}
@@ -355,10 +357,10 @@ func (p *Prepared) recorder(r *api.Result) func(api.Link, *api.Denial) {
 func (p *Prepared) conclude(r *api.Result) {
 	r.Duration = time.Since(r.Started)
 	for _, d := range p.refused() {
-		d.Time, d.Workspace, d.Project = time.Now(), r.Workspace, p.place.project
+		d.Time, d.Workspace, d.Project = time.Now(), r.Workspace, p.place.Project
 		r.Denials = append(r.Denials, d)
 		if p.state != nil {
-			if err := p.state.logDenial(d); err != nil {
+			if err := p.state.LogDenial(d); err != nil {
 				p.note("%v", err)
 				break
 			}
@@ -372,7 +374,7 @@ func (p *Prepared) conclude(r *api.Result) {
 // there calls them.
 func (p *Prepared) hiddenSecrets() (names []string) {
 	add := func(at string) {
-		if rel, ok := strings.CutPrefix(at, p.place.project+"/"); ok && len(names) < guard.MaxListed {
+		if rel, ok := strings.CutPrefix(at, p.place.Project+"/"); ok && len(names) < guard.MaxListed {
 			names = append(names, rel)
 		}
 	}
@@ -394,7 +396,7 @@ func (p *Prepared) hiddenSecrets() (names []string) {
 }
 
 // Changes looks for what the run left in the project.
-func (p *Prepared) Changes(r *api.Result) Changed { return changedSince(p.place.project, r.Started) }
+func (p *Prepared) Changes(r *api.Result) Changed { return changedSince(p.place.Project, r.Started) }
 
 // sensitiveNow are the names to compare at the end: protected ones, and denied
 // names of the project, which may be links to what they hide.
@@ -409,7 +411,7 @@ func (p *Prepared) sensitiveNow() map[string]string {
 		}
 	}
 	for _, r := range p.Policy.Rules {
-		if r.Access == policy.Deny && r.Path != "" && pathname.Within(r.Path, p.place.project) && !slices.Contains(own, r.Path) {
+		if r.Access == policy.Deny && r.Path != "" && pathname.Within(r.Path, p.place.Project) && !slices.Contains(own, r.Path) {
 			paths = append(paths, r.Path)
 		}
 	}
@@ -432,7 +434,7 @@ func (p *Prepared) bornInside(before map[string]string) []string {
 		}
 	}
 	for i := range born {
-		born[i] = strings.TrimPrefix(born[i], p.place.project+"/")
+		born[i] = strings.TrimPrefix(born[i], p.place.Project+"/")
 	}
 	slices.Sort(born)
 	return born

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"carrel/internal/gitdir"
+	"carrel/internal/hostfacts"
 	"carrel/internal/policy"
 )
 
@@ -37,18 +38,18 @@ func TestProjectIsTheTopOfItsRepository(t *testing.T) {
 	if err := os.MkdirAll(sub, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := findPlace(sub, "/nohome"); err != nil || p.project != sub || p.git.Dir != "" {
+	if p, err := hostfacts.FindPlace(sub, "/nohome"); err != nil || p.Project != sub || p.Git.Dir != "" {
 		t.Errorf("without a repository: %+v %v", p, err)
 	}
 	git(t, repo, "init", "-q")
-	p, err := findPlace(sub, "/nohome")
-	if err != nil || p.project != repo || p.git.Common != repo+"/.git" || p.cwd != sub {
+	p, err := hostfacts.FindPlace(sub, "/nohome")
+	if err != nil || p.Project != repo || p.Git.Common != repo+"/.git" || p.Cwd != sub {
 		t.Errorf("in a repository: %+v %v", p, err)
 	}
 	git(t, repo, "commit", "-q", "--allow-empty", "-m", "x")
 	git(t, repo, "worktree", "add", "-q", dir+"/tree")
-	p, err = findPlace(dir+"/tree", "/nohome")
-	if err != nil || p.project != dir+"/tree" || p.git.Common != repo+"/.git" || p.git.Dir != repo+"/.git/worktrees/tree" {
+	p, err = hostfacts.FindPlace(dir+"/tree", "/nohome")
+	if err != nil || p.Project != dir+"/tree" || p.Git.Common != repo+"/.git" || p.Git.Dir != repo+"/.git/worktrees/tree" {
 		t.Errorf("in a worktree: %+v %v", p, err)
 	}
 }
@@ -62,19 +63,19 @@ func TestPlantedRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	git(t, dir, "init", "-q")
-	if p, _ := findPlace(sub, ""); p.project != dir {
+	if p, _ := hostfacts.FindPlace(sub, ""); p.Project != dir {
 		t.Fatalf("canary: the repository is not found at all: %+v", p)
 	}
 	if os.Getuid() == 0 {
 		if err := os.Chown(dir+"/.git", 12345, -1); err != nil {
 			t.Fatal(err)
 		}
-		if p, _ := findPlace(sub, ""); p.project != sub {
+		if p, _ := hostfacts.FindPlace(sub, ""); p.Project != sub {
 			t.Errorf("a repository of another user is the project: %+v", p)
 		}
 		// Root at the top of a user's repository: that is the project in any
 		// case, and its hooks are the user's.
-		p, _ := findPlace(dir, "")
+		p, _ := hostfacts.FindPlace(dir, "")
 		if got := guardNames(&p, effective(t, dir), false); !slices.ContainsFunc(got.rules, func(r policy.Rule) bool { return r.Path == dir+"/.git/hooks" }) {
 			t.Errorf("hooks of another user's repository are not protected: %+v", p)
 		}
@@ -87,7 +88,7 @@ func TestPlantedRepository(t *testing.T) {
 	if err := os.Symlink(other+"/.git", dir+"/.git"); err != nil {
 		t.Fatal(err)
 	}
-	if p, _ := findPlace(sub, ""); p.project != dir || p.git != (gitdir.Dirs{}) {
+	if p, _ := hostfacts.FindPlace(sub, ""); p.Project != dir || p.Git != (gitdir.Dirs{}) {
 		t.Errorf("a link to another repository is followed: %+v", p)
 	}
 }
@@ -106,8 +107,8 @@ func TestBrokenRepository(t *testing.T) {
 		if err := breakIt(); err != nil {
 			t.Fatal(err)
 		}
-		p, err := findPlace(inner, "/nohome")
-		if err != nil || p.project != inner || p.git.Common != inner+"/.git" {
+		p, err := hostfacts.FindPlace(inner, "/nohome")
+		if err != nil || p.Project != inner || p.Git.Common != inner+"/.git" {
 			t.Fatalf("%+v %v", p, err)
 		}
 		if got := guardNames(&p, effective(t, inner), false); !slices.ContainsFunc(got.rules, func(r policy.Rule) bool { return r.Path == inner+"/.git/hooks" }) {
@@ -135,8 +136,8 @@ func TestForgedLinks(t *testing.T) {
 		if err := os.WriteFile(dir+"/p/.git", []byte(link+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		p, err := findPlace(dir+"/p", "/nohome")
-		if err != nil || p.project != dir+"/p" || p.git != (gitdir.Dirs{}) {
+		p, err := hostfacts.FindPlace(dir+"/p", "/nohome")
+		if err != nil || p.Project != dir+"/p" || p.Git != (gitdir.Dirs{}) {
 			t.Errorf("%s: %+v %v", name, p, err)
 		}
 		if got := guardNames(&p, effective(t, dir+"/p"), false); len(got.write) != 0 {
@@ -152,7 +153,7 @@ func TestProtect(t *testing.T) {
 	if err := os.Symlink("elsewhere", dir+"/.npmrc"); err != nil {
 		t.Fatal(err)
 	}
-	p, err := findPlace(dir, "/nohome")
+	p, err := hostfacts.FindPlace(dir, "/nohome")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +187,7 @@ func TestWorktreeNeedsItsRepository(t *testing.T) {
 	git(t, dir, "init", "-q", "main")
 	git(t, dir+"/main", "commit", "-q", "--allow-empty", "-m", "x")
 	git(t, dir+"/main", "worktree", "add", "-q", "../tree")
-	p, err := findPlace(dir+"/tree", "/nohome")
+	p, err := hostfacts.FindPlace(dir+"/tree", "/nohome")
 	if err != nil {
 		t.Fatal(err)
 	}

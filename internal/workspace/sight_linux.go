@@ -39,7 +39,7 @@ func (p *Prepared) shows(b *brokered, at string) bool {
 	switch {
 	case d.Access != policy.Read && d.Access != policy.Write && !repository:
 		return false
-	case !p.asIs() && hiddenByName(p.Policy, p.place.project, at) && (b == nil || !b.own.has(at)):
+	case !p.asIs() && hiddenByName(p.Policy, p.place.Project, at) && (b == nil || !b.own.has(at)):
 		return false
 	}
 	found := PathAnswer{PathExplanation: policy.PathExplanation{Path: at}, Held: holder(p.Plan, at)}

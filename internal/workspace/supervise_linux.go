@@ -14,6 +14,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/notify"
 	"carrel/internal/sandbox"
+	"carrel/internal/statedir"
 	"carrel/internal/stdio"
 	"carrel/internal/supervisor"
 
@@ -38,11 +39,11 @@ func (p *Prepared) answerOutside(up *raised, groups []string, r *api.Result) *su
 	}
 	seat := p.seatOfRun(r.Workspace)
 	config := supervisor.Config{
-		ID: r.Workspace, Project: p.place.project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Backend: p.backendTold(), Started: r.Started,
+		ID: r.Workspace, Project: p.place.Project, Argv: p.req.Argv, Persona: string(p.Policy.Persona), Backend: p.backendTold(), Started: r.Started,
 		Dirs: supervisorDirs(p.getenv), Freezer: freezer, Agent: p.knownAgent, Stop: stopper(walls, stage),
 		Published: p.publishedPorts(), Hosts: up.hosts(), Watch: p.desktop.Watch(), Clipboard: p.clipboard.Carry,
 		Ceiling: p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: p.outOfTime,
-		Waits: p.notifier(filepath.Base(p.place.project)).Tell,
+		Waits: p.notifier(filepath.Base(p.place.Project)).Tell,
 	}
 	if seat != nil {
 		config.Desktop = seat
@@ -76,7 +77,7 @@ func (p *Prepared) notifier(name string) *notify.Notifier {
 // supervisorDirs are the places of the registry. A command must neither see
 // nor write them.
 func supervisorDirs(getenv func(string) string) []string {
-	return supervisor.Dirs(getenv("XDG_RUNTIME_DIR"), StatePath(getenv))
+	return supervisor.Dirs(getenv("XDG_RUNTIME_DIR"), statedir.Path(getenv))
 }
 
 // stopper asks the command to end, then makes it, then ends the stage and with
@@ -108,7 +109,7 @@ func (p *Prepared) knownAgent(proc supervisor.Process) string {
 			return a.Name
 		}
 	}
-	host := agents.OSHost("/", p.place.home, "", p.getenv("PATH"), nil)
+	host := agents.OSHost("/", p.place.Home, "", p.getenv("PATH"), nil)
 	for _, argv := range [][]string{proc.Argv, {proc.Exe}} {
 		if m, ok := agents.Recognise(argv, host); ok {
 			return m.Agent.Name

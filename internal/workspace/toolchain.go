@@ -62,7 +62,7 @@ func (p *Prepared) toolchainOf(setting string) (*toolchain, error) {
 	if setting = cmp.Or(setting, "off"); setting == "off" || p.req.Exact != nil {
 		return nil, nil
 	}
-	root, err := os.OpenRoot(p.place.project)
+	root, err := os.OpenRoot(p.place.Project)
 	if err != nil {
 		return nil, fmt.Errorf("toolchain %s: %w", setting, err)
 	}
@@ -76,16 +76,16 @@ func (p *Prepared) toolchainOf(setting string) (*toolchain, error) {
 			return nil, fmt.Errorf("toolchain %s: %w", setting, err)
 		}
 		full, missing := p.lookPath(t.tool)
-		if missing == nil && (pathname.Within(full, p.place.project) || pathname.Within(p.facts.canonical(full), p.place.project)) {
+		if missing == nil && (pathname.Within(full, p.place.Project) || pathname.Within(p.facts.Canonical(full), p.place.Project)) {
 			missing = fmt.Errorf("%s in PATH is the project's own", full)
 		}
 		switch {
 		case there && missing == nil:
-			return &toolchain{t.tool, p.place.project, hash}, nil
+			return &toolchain{t.tool, p.place.Project, hash}, nil
 		case setting == "auto":
 			continue
 		case !there:
-			return nil, &advice.Error{Err: fmt.Errorf("toolchain %s: there is no %s in %s", setting, t.files[0], p.place.project), Hint: "toolchain: auto looks what there is"}
+			return nil, &advice.Error{Err: fmt.Errorf("toolchain %s: there is no %s in %s", setting, t.files[0], p.place.Project), Hint: "toolchain: auto looks what there is"}
 		default:
 			return nil, &advice.Error{Err: fmt.Errorf("toolchain %s: %w", setting, missing), Hint: "install it, or toolchain: off"}
 		}

@@ -13,7 +13,9 @@ import (
 	"carrel/internal/config"
 	"carrel/internal/guard"
 	"carrel/internal/history"
+	"carrel/internal/hostfacts"
 	"carrel/internal/policy"
+	"carrel/internal/statedir"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,7 +32,7 @@ type History struct {
 	OtherDisk bool   // it is on another file system than the project
 
 	store    *history.Store
-	records  string // of what runs have changed, see [record]; "" for none
+	records  string // of what runs have changed, see [changelog.Log]; "" for none
 	used     func() // notes that the history is used
 	req      Request
 	prepared *Prepared
@@ -78,13 +80,13 @@ func FindHistory(req Request) (*History, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &History{Project: p.place.project, Log: &history.Log{}, Dir: p.historyAt, OtherDisk: !sameDisk(p.historyAt, p.place.project),
+	h := &History{Project: p.place.Project, Log: &history.Log{}, Dir: p.historyAt, OtherDisk: !sameDisk(p.historyAt, p.place.Project),
 		records: p.recordsAt(), used: p.noteUse, under: p.underCeilings(), req: req}
 	if err := h.May("history", policy.UndoPreview); err != nil {
 		return nil, err
 	}
 	if p.state != nil && !hasNames(h.Dir+"/journal") {
-		h.Elsewhere = p.state.otherHistory(h.Project, h.Dir)
+		h.Elsewhere = p.state.OtherHistory(h.Project, h.Dir)
 	}
 	if _, err := os.Lstat(h.Dir); errors.Is(err, os.ErrNotExist) {
 		return h, nil
@@ -109,7 +111,7 @@ func hasNames(dir string) bool {
 // run has done.
 func (p *Prepared) locateHistory() error {
 	var err error
-	if p.place, err = findPlace(p.req.Cwd, p.getenv("HOME")); err != nil {
+	if p.place, err = hostfacts.FindPlace(p.req.Cwd, p.getenv("HOME")); err != nil {
 		return err
 	}
 	options := p.configOptions()
@@ -117,7 +119,7 @@ func (p *Prepared) locateHistory() error {
 	if p.Loaded, err = config.Load(options); err != nil {
 		return err
 	}
-	if p.state, err = openState(StatePath(p.getenv)); err != nil && p.Loaded.Settings.History.Dir == nil {
+	if p.state, err = statedir.Open(statedir.Path(p.getenv)); err != nil && p.Loaded.Settings.History.Dir == nil {
 		return err
 	}
 	p.historyAt, err = p.historyDir(false)

@@ -21,6 +21,7 @@ import (
 	"carrel/internal/taskplan"
 	"carrel/internal/workspace"
 
+	"carrel/internal/statedir"
 	"github.com/spf13/cobra"
 )
 
@@ -120,7 +121,7 @@ func serveMCP(env *cmdenv.Env, cmd *cobra.Command, o mcpserver.Options, listen, 
 		return err
 	}
 	o.Program, o.Environ, o.Log, o.Version = "/proc/self/exe", env.Environ, env.Err, cmdenv.Version()
-	o.Registry = supervisor.Dirs(env.Getenv("XDG_RUNTIME_DIR"), workspace.StatePath(env.Getenv))
+	o.Registry = supervisor.Dirs(env.Getenv("XDG_RUNTIME_DIR"), statedir.Path(env.Getenv))
 	defer o.Ceiling.File.Close() // nil closes too
 	if o.Ceiling.File != nil {
 		o.Environ = slices.DeleteFunc(slices.Clone(o.Environ), func(v string) bool {

@@ -21,6 +21,7 @@ import (
 	"carrel/internal/stepview"
 	"carrel/internal/workspace"
 
+	"carrel/internal/statedir"
 	"github.com/spf13/cobra"
 )
 
@@ -229,7 +230,7 @@ func agentOutside(env *cmdenv.Env) error {
 
 func agentHost(env *cmdenv.Env) (clients.Host, error) {
 	home := env.Getenv("HOME")
-	state := workspace.StatePath(env.Getenv)
+	state := statedir.Path(env.Getenv)
 	if !filepath.IsAbs(home) || !filepath.IsAbs(state) {
 		return clients.Host{}, fmt.Errorf("HOME is %q, want an absolute path", home)
 	}

@@ -19,6 +19,7 @@ import (
 	"carrel/internal/tools"
 	"carrel/internal/workspace"
 
+	"carrel/internal/statedir"
 	"github.com/spf13/cobra"
 )
 
@@ -131,7 +132,7 @@ func serveStdio(env *cmdenv.Env, cmd *cobra.Command, o jsonapi.Options, permissi
 		o.Program.Environ = append(o.Program.Environ, config.VarHistoryDir+"="+o.UndoDir)
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that has gone is an error of writing; what is started has it as usual
-	o.Registry, o.Log = supervisor.Dirs(env.Getenv("XDG_RUNTIME_DIR"), workspace.StatePath(env.Getenv)), env.Err
+	o.Registry, o.Log = supervisor.Dirs(env.Getenv("XDG_RUNTIME_DIR"), statedir.Path(env.Getenv)), env.Err
 	s, err := jsonapi.New(o)
 	if err != nil {
 		return err

@@ -18,8 +18,8 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/named"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 
+	"carrel/internal/statedir"
 	"github.com/spf13/cobra"
 )
 
@@ -103,7 +103,7 @@ func openAudit(env *cmdenv.Env, op, word string) (*audit.Snapshot, error) {
 	if err := target.StoppedSame(env, op, word); err != nil { // it tells of all that was done there
 		return nil, err
 	}
-	s, err := named.OpenAudit(workspace.StatePath(env.Getenv), word)
+	s, err := named.OpenAudit(statedir.Path(env.Getenv), word)
 	if err != nil {
 		if _, no := os.Stat(word); no == nil {
 			return nil, fmt.Errorf("%w; for the file of that name write ./%s", err, word)

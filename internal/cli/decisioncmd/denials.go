@@ -12,6 +12,7 @@ import (
 	"carrel/internal/show"
 	"carrel/internal/workspace"
 
+	"carrel/internal/statedir"
 	"github.com/spf13/cobra"
 )
 
@@ -102,7 +103,7 @@ func listDenials(env *cmdenv.Env, cmd *cobra.Command, f *logFlags) error {
 	if err != nil && !f.all {
 		return err
 	}
-	list, broken, err := workspace.Denials(workspace.StatePath(env.Getenv), func(d *api.Denial) bool {
+	list, broken, err := statedir.Denials(statedir.Path(env.Getenv), func(d *api.Denial) bool {
 		return (f.all || d.Project == at.Project) && !d.Time.Before(start)
 	})
 	if err != nil {
@@ -139,7 +140,7 @@ func listLinks(env *cmdenv.Env, cmd *cobra.Command, f *logFlags) error {
 	if err != nil {
 		return err
 	}
-	list, broken, err := workspace.Links(workspace.StatePath(env.Getenv), func(l *api.Link) bool { return !l.Time.Before(start) })
+	list, broken, err := statedir.Links(statedir.Path(env.Getenv), func(l *api.Link) bool { return !l.Time.Before(start) })
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
+	"carrel/internal/statedir"
 	"github.com/spf13/cobra"
 )
 
@@ -101,12 +102,12 @@ func netLog(env *cmdenv.Env, cmd *cobra.Command, f *netLogFlags, id string) erro
 		}
 		return f.all || c.Project == at.Project
 	}
-	state := workspace.StatePath(env.Getenv)
-	var after workspace.LogEnd
+	state := statedir.Path(env.Getenv)
+	var after statedir.LogEnd
 	if f.follow {
-		after = workspace.EndOfConnections(state) // before reading: nothing is missed, and nothing told twice
+		after = statedir.EndOfConnections(state) // before reading: nothing is missed, and nothing told twice
 	}
-	list, broken, err := workspace.Connections(state, keep)
+	list, broken, err := statedir.Connections(state, keep)
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func netLog(env *cmdenv.Env, cmd *cobra.Command, f *netLogFlags, id string) erro
 	return nil
 }
 
-func followConnections(ctx context.Context, env *cmdenv.Env, state string, after workspace.LogEnd, keep func(*api.Connection) bool, asJSON bool) error {
+func followConnections(ctx context.Context, env *cmdenv.Env, state string, after statedir.LogEnd, keep func(*api.Connection) bool, asJSON bool) error {
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	for {

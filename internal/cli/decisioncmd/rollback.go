@@ -7,7 +7,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
-	"carrel/internal/cli/histories"
+	"carrel/internal/cli/openhistory"
 	"carrel/internal/cli/target"
 	"carrel/internal/history"
 	"carrel/internal/policy"
@@ -20,7 +20,7 @@ func rollBack(ctx context.Context, env *cmdenv.Env, one api.Approval, e supervis
 	if one.Operation == api.OpControl {
 		return fmt.Errorf("%s asks for a change of the control: no step belongs to it\nhint: `carrel deny %s` refuses it", one.ID, one.ID)
 	}
-	before, err := histories.Open(env, one.Project)
+	before, err := openhistory.Open(env, one.Project)
 	if err != nil {
 		return err
 	}
@@ -41,12 +41,12 @@ func rollBack(ctx context.Context, env *cmdenv.Env, one api.Approval, e supervis
 	if err != nil {
 		return err
 	}
-	release, err := histories.Release(env, one.Project)
+	release, err := openhistory.Release(env, one.Project)
 	if err != nil {
 		return err
 	}
 	defer release()
-	h, err := histories.Open(env, one.Project)
+	h, err := openhistory.Open(env, one.Project)
 	if err != nil {
 		return err
 	}
@@ -56,11 +56,11 @@ func rollBack(ctx context.Context, env *cmdenv.Env, one api.Approval, e supervis
 		fmt.Fprintln(env.Out, "nothing had been changed in its step")
 		return nil
 	}
-	by, err := histories.Request(env, one.Project)
+	by, err := openhistory.Request(env, one.Project)
 	if err != nil {
 		return err
 	}
-	return histories.TakeBack(env, h, histories.Undo{By: by}, history.Request{Steps: steps})
+	return openhistory.TakeBack(env, h, openhistory.Undo{By: by}, history.Request{Steps: steps})
 }
 
 // stepOf finds the step that an operation of a run is part of: the one of its number, or

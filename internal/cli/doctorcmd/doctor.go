@@ -10,8 +10,8 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/doctor"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 
+	"carrel/internal/statedir"
 	"github.com/spf13/cobra"
 )
 
@@ -42,7 +42,7 @@ Exit status:
   sudo apparmor_parser -r /etc/apparmor.d/carrel`,
 		Args: cmdline.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			state := workspace.StatePath(env.Getenv)
+			state := statedir.Path(env.Getenv)
 			m := doctor.This(env.Getenv, state)
 			if cmd.Flags().Changed("path") && !apparmor {
 				return fmt.Errorf("--path says for which program a profile is\nhint: add --print-apparmor")

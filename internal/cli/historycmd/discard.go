@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"carrel/internal/cli/cmdenv"
-	"carrel/internal/cli/histories"
+	"carrel/internal/cli/openhistory"
 	"carrel/internal/cmdline"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
@@ -48,7 +48,7 @@ It asks before it does so; --yes says yes. While a run goes on nothing is remove
 }
 
 func discardSteps(env *cmdenv.Env, f *discardFlags, args []string) error {
-	h, err := histories.Open(env, f.project)
+	h, err := openhistory.Open(env, f.project)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func discardSteps(env *cmdenv.Env, f *discardFlags, args []string) error {
 		}
 	}
 	if !f.dryRun {
-		release, err := histories.Release(env, f.project)
+		release, err := openhistory.Release(env, f.project)
 		if err != nil {
 			return err
 		}

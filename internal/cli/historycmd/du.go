@@ -7,8 +7,9 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
-	"carrel/internal/cli/histories"
+	"carrel/internal/cli/openhistory"
 	"carrel/internal/cmdline"
+	"carrel/internal/histories"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
 
@@ -65,7 +66,7 @@ type projectUsageJSON struct {
 }
 
 func printTotals(env *cmdenv.Env, asJSON, exact bool) error {
-	req, err := histories.Request(env, "")
+	req, err := openhistory.Request(env, "")
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func printTotals(env *cmdenv.Env, asJSON, exact bool) error {
 	return nil
 }
 
-func duOf(u *workspace.Usages) duJSON {
+func duOf(u *histories.Usage) duJSON {
 	j := duJSON{Projects: []projectUsageJSON{}, Total: u.Total, Limits: totalLimitsJSON{u.Each, u.Altogether}}
 	for _, p := range u.Projects {
 		j.Projects = append(j.Projects, projectUsageJSON{
@@ -104,7 +105,7 @@ func duOf(u *workspace.Usages) duJSON {
 }
 
 // projectState says what is unusual about a project's history.
-func projectState(p workspace.ProjectUsage) string {
+func projectState(p histories.Project) string {
 	switch {
 	case !p.Counted:
 		return "elsewhere"
@@ -116,7 +117,7 @@ func projectState(p workspace.ProjectUsage) string {
 
 // projectName is the path of a project where it is known, and the place of a history that
 // is not where histories are kept now.
-func projectName(p workspace.ProjectUsage) string {
+func projectName(p histories.Project) string {
 	name := show.QuoteIf(p.Path)
 	if p.Path == "" {
 		name = "unknown, kept in " + show.QuoteIf(p.Dir)
@@ -126,7 +127,7 @@ func projectName(p workspace.ProjectUsage) string {
 	return name
 }
 
-func limitsText(u *workspace.Usages) string {
+func limitsText(u *histories.Usage) string {
 	words := func(n int64) string {
 		if n == 0 {
 			return "what they need"

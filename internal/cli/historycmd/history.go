@@ -9,7 +9,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
-	"carrel/internal/cli/histories"
+	"carrel/internal/cli/openhistory"
 	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/show"
@@ -123,11 +123,11 @@ func absolutePath(path string) (string, error) {
 
 // open opens the history that the flags are about.
 func (f *historyFlags) open(env *cmdenv.Env) (*workspace.History, error) {
-	req, err := histories.Request(env, f.project)
+	req, err := openhistory.Request(env, f.project)
 	if err != nil {
 		return nil, err
 	}
-	return histories.OpenFor(env, req, f.tellAs)
+	return openhistory.OpenFor(env, req, f.tellAs)
 }
 
 // asked is absolutePath of what somebody asks for: whether a path that they may not know

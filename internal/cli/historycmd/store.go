@@ -8,7 +8,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/cli/cmdenv"
-	"carrel/internal/cli/histories"
+	"carrel/internal/cli/openhistory"
 	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/show"
@@ -64,10 +64,10 @@ type faultJSON struct {
 }
 
 func verifyHistory(env *cmdenv.Env, f *historyFlags) error {
-	if err := histories.IsDirectory(f.project); err != nil {
+	if err := openhistory.IsDirectory(f.project); err != nil {
 		return err
 	}
-	req, err := histories.Request(env, f.project)
+	req, err := openhistory.Request(env, f.project)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func verifyHistory(env *cmdenv.Env, f *historyFlags) error {
 		return err
 	}
 	defer h.Close()
-	histories.TellElsewhere(env, h)
+	openhistory.TellElsewhere(env, h)
 	v, err := h.Verify()
 	if err != nil {
 		return err
@@ -176,12 +176,12 @@ type limitsJSON struct {
 func shareOf(s history.Share) shareJSON { return shareJSON{s.Objects, s.Bytes, s.Disk} }
 
 func printUsage(env *cmdenv.Env, f *historyFlags) error {
-	h, err := histories.Open(env, f.project)
+	h, err := openhistory.Open(env, f.project)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	req, err := histories.Request(env, f.project)
+	req, err := openhistory.Request(env, f.project)
 	if err != nil {
 		return err
 	}
@@ -251,12 +251,12 @@ itself when a run ends. The newest step always stays.
 }
 
 func collectGarbage(env *cmdenv.Env, f *historyFlags, dry bool) error {
-	h, err := histories.Open(env, f.project)
+	h, err := openhistory.Open(env, f.project)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	req, err := histories.Request(env, f.project)
+	req, err := openhistory.Request(env, f.project)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"carrel/internal/cli/cmdenv"
-	"carrel/internal/cli/histories"
+	"carrel/internal/cli/openhistory"
 	"carrel/internal/cli/policyflags"
 	"carrel/internal/cmdline"
 	"carrel/internal/history"
@@ -89,7 +89,7 @@ func (f *undoFlags) registerUndo(cmd *cobra.Command) {
 
 func undoSteps(env *cmdenv.Env, f *undoFlags, args []string, redo bool) error {
 	if !f.dryRun {
-		release, err := histories.Release(env, f.project)
+		release, err := openhistory.Release(env, f.project)
 		if err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func undoSteps(env *cmdenv.Env, f *undoFlags, args []string, redo bool) error {
 	if err != nil {
 		return err
 	}
-	h, err := histories.OpenFor(env, outer, f.tellAs)
+	h, err := openhistory.OpenFor(env, outer, f.tellAs)
 	if err != nil {
 		return err
 	}
@@ -115,12 +115,12 @@ func undoSteps(env *cmdenv.Env, f *undoFlags, args []string, redo bool) error {
 	if req.Steps, err = f.steps(h, args, req); err != nil {
 		return err
 	}
-	return histories.TakeBack(env, h, histories.Undo{By: outer, DryRun: f.dryRun, JSON: f.json}, req)
+	return openhistory.TakeBack(env, h, openhistory.Undo{By: outer, DryRun: f.dryRun, JSON: f.json}, req)
 }
 
 // request is what an undo is decided by.
 func (f *undoFlags) request(env *cmdenv.Env) (workspace.Request, error) {
-	req, err := histories.Request(env, f.project)
+	req, err := openhistory.Request(env, f.project)
 	(&policyflags.Flags{Write: f.write}).Files(&req.Flags)
 	return req, err
 }

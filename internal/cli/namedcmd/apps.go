@@ -15,8 +15,8 @@ import (
 	"carrel/internal/named"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
-	"carrel/internal/workspace"
 
+	"carrel/internal/statedir"
 	"github.com/spf13/cobra"
 )
 
@@ -141,7 +141,7 @@ func printLogs(ctx context.Context, env *cmdenv.Env, args []string, req api.Requ
 		if err := target.StoppedSame(env, "logs", args[0]); err != nil {
 			return err
 		}
-		return named.Logs(ctx, workspace.StatePath(env.Getenv), args[0], args[1], req, tell)
+		return named.Logs(ctx, statedir.Path(env.Getenv), args[0], args[1], req, tell)
 	}
 	req.App = args[1]
 	return e.Stream(ctx, req, func(r api.Reply) error {
@@ -202,7 +202,7 @@ func printEvents(ctx context.Context, env *cmdenv.Env, name string, req api.Requ
 		if err := target.StoppedSame(env, "events", name); err != nil {
 			return err
 		}
-		return named.Events(workspace.StatePath(env.Getenv), name, req.Since, tell)
+		return named.Events(statedir.Path(env.Getenv), name, req.Since, tell)
 	}
 	return streamEvents(ctx, e, req, tell)
 }

@@ -12,8 +12,8 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/named"
 	"carrel/internal/show"
-	"carrel/internal/workspace"
 
+	"carrel/internal/statedir"
 	"github.com/spf13/cobra"
 )
 
@@ -144,7 +144,7 @@ func cleanUp(ctx context.Context, env *cmdenv.Env, args []string, dry, asJSON bo
 			one.Skipped = "it runs"
 		} else if why := target.SameCeiling(env, "cleanup", d); why != nil {
 			one.Skipped = why.Error()
-		} else if one.Removed, err = named.Sweep(workspace.StatePath(env.Getenv), d.Name, dry, false); err != nil {
+		} else if one.Removed, err = named.Sweep(statedir.Path(env.Getenv), d.Name, dry, false); err != nil {
 			one.Skipped = err.Error()
 		}
 		one.Removed = show.NotNil(one.Removed)
@@ -189,7 +189,7 @@ does. The history of the project stays.
 				return err
 			}
 			var removed []api.Artifact
-			if d, err := named.Read(workspace.StatePath(env.Getenv), args[0]); err == nil {
+			if d, err := named.Read(statedir.Path(env.Getenv), args[0]); err == nil {
 				if err := target.SameCeiling(env, "revoke", d); err != nil {
 					return err
 				}
@@ -200,7 +200,7 @@ does. The history of the project stays.
 				}
 			}
 			for end := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
-				removed, err = named.Sweep(workspace.StatePath(env.Getenv), args[0], false, false)
+				removed, err = named.Sweep(statedir.Path(env.Getenv), args[0], false, false)
 				if err == nil || time.Now().After(end) {
 					break
 				}

@@ -9,14 +9,14 @@ import (
 	"carrel/internal/named"
 	"carrel/internal/show"
 	"carrel/internal/supervisor"
-	"carrel/internal/workspace"
 
+	"carrel/internal/statedir"
 	"github.com/spf13/cobra"
 )
 
 // Desks lists all workspaces with names; what runs is asked itself.
 func Desks(ctx context.Context, env *cmdenv.Env) ([]api.Desk, error) {
-	state := workspace.StatePath(env.Getenv)
+	state := statedir.Path(env.Getenv)
 	list, err := named.List(state)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func Desk(ctx context.Context, env *cmdenv.Env, name string) (api.Desk, error) {
 	if err := named.CheckName(name); err != nil {
 		return api.Desk{}, err
 	}
-	d, err := named.Read(workspace.StatePath(env.Getenv), name)
+	d, err := named.Read(statedir.Path(env.Getenv), name)
 	if err != nil {
 		return d, err
 	}
@@ -101,7 +101,7 @@ func StoppedSame(env *cmdenv.Env, op, name string) error {
 	if named.CheckName(name) != nil {
 		return nil
 	}
-	d, err := named.Read(workspace.StatePath(env.Getenv), name)
+	d, err := named.Read(statedir.Path(env.Getenv), name)
 	if err != nil {
 		return nil
 	}
@@ -114,7 +114,7 @@ func CompleteDesk(env *cmdenv.Env) cobra.CompletionFunc {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		list, _ := named.List(workspace.StatePath(env.Getenv))
+		list, _ := named.List(statedir.Path(env.Getenv))
 		var names []string
 		for _, d := range list {
 			names = append(names, d.Name+"\t"+show.OneLine(show.Shorten(d.Purpose, show.ColumnMax)))

@@ -27,6 +27,7 @@ import (
 	"carrel/internal/supervisor"
 	"carrel/internal/workspace"
 
+	"carrel/internal/statedir"
 	"github.com/spf13/cobra"
 )
 
@@ -44,7 +45,7 @@ const endTime = 15 * time.Second
 // Running finds the live workspaces. A place of the registry that cannot be
 // looked into is told, and does not hide the others.
 func Running(env *cmdenv.Env) ([]supervisor.Entry, error) {
-	entries, err := supervisor.Find(supervisor.Dirs(env.Getenv("XDG_RUNTIME_DIR"), workspace.StatePath(env.Getenv)))
+	entries, err := supervisor.Find(supervisor.Dirs(env.Getenv("XDG_RUNTIME_DIR"), statedir.Path(env.Getenv)))
 	if err != nil && len(entries) > 0 {
 		fmt.Fprintf(env.Err, "carrel: %s\n", show.OneLine(err.Error()))
 		err = nil
@@ -68,7 +69,7 @@ func Named(env *cmdenv.Env, prefix string) (supervisor.Entry, error) {
 		}
 	}
 	if err != nil && !errors.Is(err, supervisor.ErrAmbiguous) && named.CheckName(prefix) == nil {
-		if d, e := named.Read(workspace.StatePath(env.Getenv), prefix); e == nil && d.State == api.StateStopped {
+		if d, e := named.Read(statedir.Path(env.Getenv), prefix); e == nil && d.State == api.StateStopped {
 			return supervisor.Entry{}, fmt.Errorf("workspace %q does not run\nhint: `carrel start %s` starts it anew, `carrel status %s` says what became of it", prefix, prefix, prefix)
 		}
 	}
@@ -87,7 +88,7 @@ func WholeName(env *cmdenv.Env, name string) (supervisor.Entry, bool, error) {
 		}
 	}
 	// It may have been started with another XDG_RUNTIME_DIR.
-	if d, e := named.Read(workspace.StatePath(env.Getenv), name); e == nil && d.State != api.StateStopped && d.Runtime != "" {
+	if d, e := named.Read(statedir.Path(env.Getenv), name); e == nil && d.State != api.StateStopped && d.Runtime != "" {
 		entries, _ = supervisor.Find([]string{d.Runtime})
 		if entries, err = env.Held(entries); err != nil {
 			return supervisor.Entry{}, false, err
