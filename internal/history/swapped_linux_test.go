@@ -44,6 +44,13 @@ func TestSwappedNames(t *testing.T) {
 			Request{Steps: []uint64{1}, Mode: Force}, "a=A d=D", "d=ss mine",
 		},
 		{
+			"a directory in the place of what the step had renamed, by force",
+			map[string]string{"a": "A", "d/": "", "d/x": "D", "e": "E"},
+			[]func(d *desk){func(d *desk) { d.rename(t, "e", "d/y"); d.rename(t, "a", "q") }, nil},
+			map[int]func(d *desk){1: func(d *desk) { by(t, mv(d, "d", "a")) }},
+			Request{Steps: []uint64{1}, Mode: Force}, "a.undo-conflict/x=D a=A e=E", "a/x=D a/y=E q=A",
+		},
+		{
 			"a swap with what the step had renamed, by force",
 			map[string]string{"a": "A", "b": "B", "c": "C"},
 			[]func(d *desk){func(d *desk) { d.rename(t, "b", "c"); d.put(t, "a", "s") }, nil},
