@@ -44,6 +44,20 @@ func TestSwappedNames(t *testing.T) {
 			Request{Steps: []uint64{1}, Mode: Force}, "a=A d=D", "d=ss mine",
 		},
 		{
+			"a file over another one, by force, where the step also renames",
+			map[string]string{"a": "A", "d": "D", "e": "E"},
+			[]func(d *desk){func(d *desk) { d.rename(t, "e", "x"); d.put(t, "a", "ss"); d.put(t, "d", "s") }, nil},
+			map[int]func(d *desk){1: func(d *desk) { by(t, mv(d, "a", "d")); d.outside(t, "d", " mine") }},
+			Request{Steps: []uint64{1}, Mode: Force}, "a=A d=D e=E", "d=ss mine x=E",
+		},
+		{
+			"a directory in the place of a file, by force, where the step also renames",
+			map[string]string{"a": "A", "d/": "", "d/x": "D", "e": "E"},
+			[]func(d *desk){func(d *desk) { d.rename(t, "e", "d/y"); d.put(t, "a", "s") }, nil},
+			map[int]func(d *desk){1: func(d *desk) { by(t, os.Remove(d.at("a")), mv(d, "d", "a")) }},
+			Request{Steps: []uint64{1}, Mode: Force}, "a.undo-conflict/x=D a=A e=E", "a/x=D a/y=E",
+		},
+		{
 			"a directory in the place of what the step had renamed, by force",
 			map[string]string{"a": "A", "d/": "", "d/x": "D", "e": "E"},
 			[]func(d *desk){func(d *desk) { d.rename(t, "e", "d/y"); d.rename(t, "a", "q") }, nil},
