@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,6 +76,10 @@ func TestShuffledNames(t *testing.T) {
 // shuffled does what was drawn, takes both steps back, and says what is wrong then.
 func shuffled(t *testing.T, deeds []deed, mode Mode) string {
 	d := newDesk(t)
+	defer func() { // the soak draws more than there may be open files
+		d.store.Close()
+		_ = os.RemoveAll(filepath.Dir(d.root))
+	}()
 	d.opens = true
 	for _, dir := range []string{"d", "e"} {
 		by(t, os.Mkdir(d.at(dir), 0o755))
