@@ -344,6 +344,9 @@ func (c *carrier) note() {
 		}
 	}
 	c.noteWithin(changed)
+	// A directory comes before what is in it: read the other way round, its name would stand
+	// for what the records had there last.
+	slices.SortStableFunc(c.plan.pre, func(a, b Pre) int { return cmp.Compare(depth(a.Path), depth(b.Path)) })
 }
 
 // staysAt gives a name that a file has before and afterwards. It is written down with

@@ -63,7 +63,6 @@ func (s *Store) look(r *relations, roots []root, ts []graph.Transition, of whole
 		at: make(map[graph.Place]*seenAt), dirs: make(map[graph.Node]dirNow), nodes: make(map[graph.Node]*nodeNow),
 		named: make(map[graph.Node][]graph.Place), rebound: make(map[graph.Node]ID), objects: make(map[Object]State),
 	}
-	moves := slices.ContainsFunc(ts, func(t graph.Transition) bool { return t.Key.Part == graph.Entry })
 	for again := true; again; again = p.foundSince() {
 		for i := range ts {
 			k := ts[i].Key
@@ -71,9 +70,9 @@ func (s *Store) look(r *relations, roots []root, ts []graph.Transition, of whole
 				p.look1(graph.Place{Dir: k.Node, Name: k.Name})
 			}
 		}
-		for i := range ts { // one file may have been given the name of another one
-			if n := r.nodes[ts[i].Key.Node]; !moves && n.state.Kind == File {
-				for _, at := range n.names {
+		for i := range ts { // what another program removed comes back by its name, where another node may be now
+			if k := ts[i].Key; k.Part != graph.Entry {
+				for _, at := range r.nodes[k.Node].names {
 					p.look1(at)
 				}
 			}
@@ -180,10 +179,13 @@ func (e *lookError) Unwrap() error { return e.err }
 
 // nodeOf gives the node that is found at an entry.
 func (p *present) nodeOf(at graph.Place, st *State) graph.Node {
-	if n := p.known(st); n != nil {
-		return n.number
-	}
 	n := p.relations.nodes[p.entries[at]]
+	// A directory that the steps only went through has no inode in the records. They may call
+	// it gone by another name: another program had moved it here.
+	passed := n != nil && n.id == ID{} && n.state.Kind == Dir
+	if is := p.known(st); is != nil && !(is.dead && passed) {
+		return is.number
+	}
 	if n != nil && n.state.Kind == st.Kind && (n.id == ID{} || st.Kind == Dir && !p.elsewhere(n, at) || p.sameAgain(n, at, st)) {
 		p.bindNow(n, st)
 		return n.number

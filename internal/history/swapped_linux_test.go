@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // swapped is what a step does, another program after it or during it, and an undo.
@@ -18,6 +20,13 @@ type swapped struct {
 	undo  Request
 	want  string // names and texts after the undo
 	redo  string // and after its redo, "" where that is not asked
+}
+
+// exchange gives two names each other's meaning.
+func (d *desk) exchange(t fataler, a, b string) {
+	d.act(t, Exchange, d.at(a), d.at(b), func() error {
+		return unix.Renameat2(unix.AT_FDCWD, d.at(a), unix.AT_FDCWD, d.at(b), unix.RENAME_EXCHANGE)
+	})
 }
 
 // by runs something that another program does.
@@ -42,6 +51,27 @@ func TestSwappedNames(t *testing.T) {
 			[]func(d *desk){func(d *desk) { d.put(t, "d", "s"); d.put(t, "a", "ss") }, nil},
 			map[int]func(d *desk){1: func(d *desk) { by(t, mv(d, "a", "d")); d.outside(t, "d", " mine") }},
 			Request{Steps: []uint64{1}, Mode: Force}, "a=A d=D", "d=ss mine",
+		},
+		{
+			"a file over another one, by force, where the step also renames",
+			map[string]string{"a": "A", "d": "D", "e": "E"},
+			[]func(d *desk){func(d *desk) { d.rename(t, "e", "x"); d.put(t, "a", "ss"); d.put(t, "d", "s") }, nil},
+			map[int]func(d *desk){1: func(d *desk) { by(t, mv(d, "a", "d")); d.outside(t, "d", " mine") }},
+			Request{Steps: []uint64{1}, Mode: Force}, "a=A d=D e=E", "d=ss mine x=E",
+		},
+		{
+			"a directory in the place of a file, by force, where the step also renames",
+			map[string]string{"a": "A", "d/": "", "d/x": "D", "e": "E"},
+			[]func(d *desk){func(d *desk) { d.rename(t, "e", "d/y"); d.put(t, "a", "s") }, nil},
+			map[int]func(d *desk){1: func(d *desk) { by(t, os.Remove(d.at("a")), mv(d, "d", "a")) }},
+			Request{Steps: []uint64{1}, Mode: Force}, "a.undo-conflict/x=D a=A e=E", "a/x=D a/y=E",
+		},
+		{
+			"a directory in the place of what the step had renamed, by force",
+			map[string]string{"a": "A", "d/": "", "d/x": "D", "e": "E"},
+			[]func(d *desk){func(d *desk) { d.rename(t, "e", "d/y"); d.rename(t, "a", "q") }, nil},
+			map[int]func(d *desk){1: func(d *desk) { by(t, mv(d, "d", "a")) }},
+			Request{Steps: []uint64{1}, Mode: Force}, "a.undo-conflict/x=D a=A e=E", "a/x=D a/y=E q=A",
 		},
 		{
 			"a swap with what the step had renamed, by force",
@@ -108,6 +138,31 @@ func TestSwappedNames(t *testing.T) {
 			}},
 			nil,
 			Request{Steps: []uint64{1}, Mode: KeepBoth}, "b=B c=A", "",
+		},
+		{
+			"a directory in the place of a backup, and a file put there, two steps",
+			map[string]string{"d": "D", "e/": "", "e/a": "A"},
+			[]func(d *desk){
+				func(d *desk) { d.rename(t, "d", "d~"); d.put(t, "d", "s"); d.put(t, "e/a", "ss") },
+				func(d *desk) { d.exchange(t, "e", "d~") }, nil,
+			},
+			map[int]func(d *desk){2: func(d *desk) { by(t, os.RemoveAll(d.at("d~")), write(d, "d~", "mine")) }},
+			Request{Steps: []uint64{1, 2}, Mode: KeepBoth}, "d=D d~.undo-conflict=mine e/a=A", "",
+		},
+		{
+			"the same of a backup that is a link",
+			map[string]string{"d": "D", "e/": "", "e/a": "A"},
+			[]func(d *desk){
+				func(d *desk) {
+					d.link(t, "d", "d~")
+					d.put(t, "t", "s")
+					d.rename(t, "t", "d")
+					d.put(t, "e/a", "ss")
+				},
+				func(d *desk) { d.exchange(t, "e", "d~") }, nil,
+			},
+			map[int]func(d *desk){2: func(d *desk) { by(t, os.RemoveAll(d.at("d~")), write(d, "d~", "mine")) }},
+			Request{Steps: []uint64{1, 2}, Mode: KeepBoth}, "d(of several names)=D d~.undo-conflict=mine e/a=A", "",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, write) })

@@ -40,8 +40,9 @@ const (
 
 // Present is what is there now. Its answers are facts that do not change while
 // one decision is made, recorded and planned. So all entries of the transitions
-// are looked at before: a node may be found at one that it has no name by yet. The
-// rest is asked of few keys, and may be found out when it is.
+// are looked at before, and all known names of the nodes that they change: a node
+// may be found at one that it has no name by yet. The rest is asked of few keys,
+// and may be found out when it is.
 type Present interface {
 	// Entry is the node that an entry leads to, 0 for none. What no step has met
 	// has a number of its own. In a directory that is dead there are no entries.
