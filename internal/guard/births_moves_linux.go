@@ -55,7 +55,7 @@ func (d *Decider) takes(ch *broker.Change, at string) string {
 		return "a directory of it stays in it"
 	}
 	if !d.madeSince(at) { // what came into one that was made inside was looked at on its way
-		if why := leaves(at); why != "" {
+		if why := d.leaves(at); why != "" {
 			return why
 		}
 	}
