@@ -77,6 +77,8 @@ func TestOtherGitDirectoriesGoAndCome(t *testing.T) {
 		{"the file, written", "cp sepw/.git g; rm sepw/.git; " + hookIn("sepw/hk/pre-commit") + "cat g > sepw/.git", "sepw"},
 		{"another tree", "mkdir w; " + hookIn("w/hk/pre-commit") + "cp sepw/.git w/.git", "w"},
 		{"another tree, the file first", "mkdir w; touch w/x; cp sepw/.git w/.git; " + hookIn("w/hk/pre-commit"), "w"},
+		{"another tree, moved to where the file leads", "mkdir -p d/w; echo 'gitdir: ../sepdir' > d/w/.git; " + hookIn("d/w/hk/pre-commit") + "mv d/w w", "w"},
+		{"another tree, around it moved", "mkdir -p d/e/w; echo 'gitdir: ../../sepdir' > d/e/w/.git; " + hookIn("d/e/w/hk/pre-commit") + "mv d/e e", "e/w"},
 		{"files exchanged", "mkdir w; echo > w/.git; cp sepw/.git g; " + hookIn("w/hk/pre-commit") + "mv -T --exchange g w/.git || python3 -c 'import ctypes; ctypes.CDLL(None).renameat2(-100,b\"g\",-100,b\"w/.git\",2)'", "w"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -18,7 +18,7 @@ const maxMoved = 20_000
 
 // leaves says whether a repository in a directory that is moved names something by where it
 // is: from there it would name what is in that place later. "" where none does.
-func (d *Decider) leaves(dir string) (why string) {
+func (d *Decider) leaves(dir, to string) (why string) {
 	left := maxMoved
 	_ = filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
 		switch left--; {
@@ -34,6 +34,9 @@ func (d *Decider) leaves(dir string) (why string) {
 			if why = staysBehind(r, in, dir); why != "" {
 				return filepath.SkipAll
 			}
+		}
+		if why = d.runsAfter(in, dir, to); why != "" {
+			return filepath.SkipAll
 		}
 		if e.IsDir() {
 			return filepath.SkipDir
@@ -94,6 +97,45 @@ func (d *Decider) runsThere(dir, to string) error {
 		}
 	}
 	return nil
+}
+
+// ledSince gives the directories in one that got a .git inside.
+func (d *Decider) ledSince(dir string) (trees []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for at := range d.listed {
+		if path.Base(at) == ".git" && pathname.Within(at, dir) && at != dir {
+			trees = append(trees, path.Dir(at))
+		}
+	}
+	return trees
+}
+
+// runsAfter says what git would run in a tree once a directory around it is moved: a
+// relative .git file leads to another repository then. "" for nothing.
+func (d *Decider) runsAfter(tree, dir, to string) string {
+	st, err := os.Lstat(tree + "/.git")
+	if err != nil || !st.Mode().IsRegular() {
+		return ""
+	}
+	before := gitdir.Of(tree)
+	text, err := filepath.Rel(tree, before)
+	if err != nil || pathname.Within(before, dir) {
+		return "" // it moves along, or names what is gone
+	}
+	moved := to + tree[len(dir):]
+	after := path.Join(moved, text)
+	if content, _ := gitdir.ReadSmall(tree + "/.git"); strings.HasPrefix(content, "gitdir: /") {
+		return "" // it leads there still, and what that names was held
+	}
+	for _, r := range ledTo(after, moved, d.c.Git.Common) {
+		for _, t := range targetsIn(r, moved) {
+			if pathname.Within(t.Path, moved) && isThere(tree+t.Path[len(moved):]) {
+				return "git would run, or read, " + t.Path
+			}
+		}
+	}
+	return ""
 }
 
 // lead takes note of what is named in a directory from which a .git file is about to lead.
