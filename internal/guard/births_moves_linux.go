@@ -55,7 +55,12 @@ func (d *Decider) takes(ch *broker.Change, at string) string {
 		return "a directory of it stays in it"
 	}
 	if !d.madeSince(at) { // what came into one that was made inside was looked at on its way
-		if why := leaves(at); why != "" {
+		if why := d.leaves(at, to); why != "" {
+			return why
+		}
+	}
+	for _, tree := range d.ledSince(at) {
+		if why := d.runsAfter(tree, at, to); why != "" {
 			return why
 		}
 	}

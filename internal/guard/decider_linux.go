@@ -78,7 +78,7 @@ func New(c Config) *Decider {
 	if c.MadeInside == nil {
 		c.MadeInside = func(string, broker.Inode) bool { return false }
 	}
-	d := &Decider{c: c, named: &namedTargets{start: c.Named, nested: make(map[string][]gitconf.Target)}, folding: FoldsCase,
+	d := &Decider{c: c, named: &namedTargets{start: c.Named, own: c.Git.Common, nested: make(map[string][]gitconf.Target), led: make(map[string][]gitconf.Target)}, folding: FoldsCase,
 		fold: make(map[string]bool), starts: make(map[string]bool), began: time.Now()}
 	if c.With != nil {
 		d.births, d.worktree = c.With.births, c.With.worktree

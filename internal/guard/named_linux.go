@@ -14,7 +14,6 @@ import (
 	"carrel/internal/broker"
 	"carrel/internal/gitconf"
 	"carrel/internal/gitdir"
-	"carrel/internal/pathname"
 	"carrel/internal/policy"
 
 	"golang.org/x/sys/unix"
@@ -29,8 +28,10 @@ const maxNestedDirs = 100_000
 // changes. What a run makes itself is vetted and names nothing.
 type namedTargets struct {
 	start  []gitconf.Target
+	own    string // the git directory that start is of
 	mu     sync.Mutex
-	nested map[string][]gitconf.Target // by the directory: those of all working trees around it
+	nested map[string][]gitconf.Target // by the directory: those of all repositories around it
+	led    map[string][]gitconf.Target // by a directory of which a .git file was judged
 }
 
 // target finds a target that a change would make, replace or bring to its place, and the
@@ -47,7 +48,7 @@ func (d *Decider) target(ch *broker.Change, at string) (*policy.Rule, *gitconf.T
 	}
 	list := d.named.of(path.Dir(at))
 	for i := range list {
-		if t := &list[i]; reaches(ch, at, t) && !d.c.Configs(t.Path) {
+		if t := &list[i]; reaches(ch, at, t) && !d.c.Configs(t.Path) && !(removes(ch) && d.Removable(at)) {
 			r := RuleOf(t, at)
 			return &r, t
 		}
@@ -55,8 +56,7 @@ func (d *Decider) target(ch *broker.Change, at string) (*policy.Rule, *gitconf.T
 	return nil, nil
 }
 
-// of reads what the repositories of the working trees around a directory name, its own
-// first.
+// of reads what the repositories around a directory name, its own first.
 func (n *namedTargets) of(dir string) []gitconf.Target {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -74,7 +74,7 @@ func (n *namedTargets) of(dir string) []gitconf.Target {
 		}
 	}
 	for _, dir := range slices.Backward(outer) {
-		list = slices.Concat(TargetsOf(dir), list)
+		list = slices.Concat(TargetsOf(dir, n.own), n.led[dir], list)
 		n.nested[strings.Clone(dir)] = list
 	}
 	return list
@@ -156,14 +156,14 @@ func reachesAnywhere(ch *broker.Change, at string, t *gitconf.Target) bool {
 			break
 		}
 		i += next
-		if t.Tree && !t.Near || isTree(at[:min(i, len(at))]) {
+		if t.Tree && !t.Near || runsIn(at[:min(i, len(at))]) {
 			return true
 		}
 	}
 	parts := strings.Split(t.Rest, "/")
 	for n := 1; (t.Tree || t.Near) && n < len(parts); n++ {
 		head := "/" + strings.ToLower(strings.Join(parts[:n], "/")) + "/"
-		if strings.HasSuffix(low, head) && (!t.Near || isTree(low[:len(low)-len(head)])) && brings(ch, at, strings.Join(parts[n:], "/")) {
+		if strings.HasSuffix(low, head) && (!t.Near || runsIn(at[:min(len(low)-len(head), len(at))])) && brings(ch, at, strings.Join(parts[n:], "/")) {
 			return true
 		}
 	}
@@ -171,10 +171,11 @@ func reachesAnywhere(ch *broker.Change, at string, t *gitconf.Target) bool {
 }
 
 // isTree says whether a directory is a working tree.
-func isTree(dir string) bool {
-	_, err := os.Lstat(dir + "/.git")
-	return err == nil
-}
+func isTree(dir string) bool { return isThere(dir + "/.git") }
+
+// runsIn says whether git may run programs by a path that starts in a directory: in a
+// working tree, and in a git directory without one.
+func runsIn(dir string) bool { return isTree(dir) || gitDirectory(dir) }
 
 // copies decides a change of a target in another working tree of the repository, false
 // where it is refused: what is there may go, or become what the same name of the project
@@ -252,37 +253,6 @@ func (d *Decider) madeSince(dir string) bool {
 	var st unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, dir, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st)
 	return err == nil && st.Mask&unix.STATX_BTIME != 0 && time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).After(d.began)
-}
-
-// maxMoved bounds the look for repositories in a directory that is moved, in entries.
-const maxMoved = 20_000
-
-// leaves says whether a repository in a directory that is moved names something by where it
-// is: from there it would name what is in that place later. "" where none does.
-func leaves(dir string) (why string) {
-	left := maxMoved
-	_ = filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
-		switch left--; {
-		case left < 0:
-			return filepath.SkipAll
-		case err != nil || !e.IsDir() || e.Name() != ".git":
-			return nil
-		}
-		tree := path.Dir(at)
-		for _, t := range TargetsOf(tree) {
-			if t.Path != "" && !pathname.Within(t.Path, dir) {
-				why = "the configuration of " + tree + " names " + t.Path + " by where it is"
-			}
-		}
-		if text, err := gitdir.Read(at+"/config", maxVetted); err == nil && strings.Contains(string(text), dir+"/") {
-			why = "the configuration of " + tree + " names a place in it by where it is"
-		}
-		if why != "" {
-			return filepath.SkipAll
-		}
-		return filepath.SkipDir
-	})
-	return why
 }
 
 // withinFolded is within for names that differ in case only.

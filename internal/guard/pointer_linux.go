@@ -20,9 +20,9 @@ func (d *Decider) pointer(ch *broker.Change, at string) broker.Verdict {
 	case d.c.Restoring || ch.Asked:
 	case ch.Op == broker.OpCreate, ch.Op == broker.OpOpen && ch.Kind == broker.KindFile, ch.Op == broker.OpRename && at == ch.To && ch.Kind == broker.KindFile:
 		v := d.refusal(at, "protected name: .git", "default", at)
-		v.Allowed, v.Vet = true, func(_, after []byte) error { return d.points(path.Dir(at), string(after)) }
+		v.Allowed, v.Vet = true, func(before, after []byte) error { return d.points(path.Dir(at), string(before), string(after)) }
 		return v
-	case ch.Op == broker.OpLink, ch.Op == broker.OpExchange && ch.Kind != ch.Over:
+	case ch.Op == broker.OpLink, ch.Op == broker.OpExchange && (ch.Kind != ch.Over || ch.Kind == broker.KindFile):
 		return d.refusal(at, "protected name: .git: a repository or what leads to one", "default", at)
 	}
 	return broker.Verdict{Allowed: true}
@@ -30,7 +30,7 @@ func (d *Decider) pointer(ch *broker.Change, at string) broker.Verdict {
 
 // points says why a file of a directory may not lead where it does, as in
 // gitrepository-layout(5).
-func (d *Decider) points(dir, text string) error {
+func (d *Decider) points(dir, before, text string) error {
 	to, ok := strings.CutPrefix(strings.TrimRight(text, "\r\n"), "gitdir: ")
 	if !ok {
 		return nil // git takes no other form
@@ -58,6 +58,12 @@ func (d *Decider) points(dir, text string) error {
 	}
 	if at := d.strange(dir); at != "" {
 		return fmt.Errorf("git would run %q", at)
+	}
+	// Where it led before, what that names was held.
+	if strings.TrimRight(before, "\r\n") != strings.TrimRight(text, "\r\n") {
+		if err := d.runsThere(dir, to); err != nil {
+			return err
+		}
 	}
 	if d.c.Git.Common != "" && pathname.Within(to, d.c.Git.Common) || slices.ContainsFunc(d.c.Roots, func(r string) bool { return pathname.Within(to, r) }) {
 		return nil

@@ -79,10 +79,12 @@ func (in *inspector) projectSecrets() error {
 			}
 			for _, name := range l.repositories {
 				in.repository(path.Join(at.path, d.rel, name))
-				in.view.Repositories = append(in.view.Repositories, path.Join(at.path, d.rel, name))
 			}
 			if l.bare() {
 				in.repository(path.Join(at.path, d.rel))
+			}
+			if len(l.repositories) > 0 || l.leads || l.bare() {
+				in.view.Repositories = append(in.view.Repositories, path.Join(at.path, d.rel))
 			}
 			for _, h := range l.hits {
 				if h.row.Test != secrets.ByName {
@@ -102,6 +104,7 @@ type listing struct {
 	hits         []hit
 	repositories []string
 	git          [3]bool // what every git directory has: HEAD, objects, refs
+	leads        bool    // there is a .git that is no directory
 	err          error
 }
 
@@ -147,6 +150,7 @@ func (d projectDir) look(place string, buf []byte, deep bool) (l listing) {
 			}
 			return
 		}
+		l.leads = l.leads || name == ".git"
 		if row := secrets.Match(d.rel, name); row.Test != secrets.Never && row.Test != secrets.Shown {
 			l.hits = append(l.hits, hit{strings.Clone(name), row})
 		}

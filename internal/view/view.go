@@ -84,8 +84,8 @@ type View struct {
 	// ExtraRead lists single files and directories outside System that
 	// something in System points to; to be bound read-only.
 	ExtraRead []string
-	// Repositories are the git directories in the project that are named .git, at any depth,
-	// but for those in what was installed.
+	// Repositories are the directories in the project, at any depth, that hold a .git, or are
+	// git directories of another name; but for those in what was installed.
 	Repositories []string
 	// Notes are sentences for a person: what was left out and why.
 	Notes []string

@@ -102,23 +102,23 @@ func (p *Prepared) guardNames() {
 // start.
 const maxNested = 500
 
-// nestedTargets gives what repositories below the project name outside of their working
-// trees. What they name inside is looked at when something there changes first, see [namedTargets].
+// nestedTargets gives what repositories below the project name outside of where they are.
+// What they name inside is looked at when something there changes first, see [namedTargets].
 func (p *Prepared) nestedTargets() (list []gitconf.Target) {
 	if p.view == nil {
 		return nil
 	}
 	left := maxNested
-	for _, dir := range p.view.Repositories {
-		tree := path.Dir(dir)
-		if tree == p.place.Project || dir == p.place.Git.Common || dir == p.place.Git.Dir {
+	own := p.place.Git.Common
+	for _, tree := range p.view.Repositories {
+		if tree == p.place.Project || tree == own || tree == p.place.Git.Dir || tree+"/.git" == own || tree+"/.git" == p.place.Git.Dir {
 			continue
 		}
 		if left--; left < 0 {
-			p.note("there are more than %d repositories in the project; what further ones name outside of their working trees is not protected", maxNested)
+			p.note("there are more than %d repositories in the project; what further ones name outside of where they are is not protected", maxNested)
 			break
 		}
-		for _, t := range guard.TargetsOf(tree) {
+		for _, t := range guard.TargetsOf(tree, own) {
 			if !pathname.Within(t.Path, tree) && t.Path != p.place.Project && writableTarget(t.Path, &p.place, p.Policy) && !isConfigOf(t.Path, p.place.Git) {
 				list = append(list, t)
 			}
