@@ -218,9 +218,10 @@ func (p *present) bindNow(n *node, st *State) {
 	}
 }
 
-// elsewhere reports whether a directory is found at another entry that is known.
+// elsewhere reports whether a directory is found at another entry that is known, or that was
+// looked at.
 func (p *present) elsewhere(n *node, but graph.Place) bool {
-	for _, at := range n.names {
+	for _, at := range slices.Concat(n.names, p.named[n.number]) {
 		if at != but {
 			if s := p.look1(at); s != nil && s.state.ID == n.id {
 				return true

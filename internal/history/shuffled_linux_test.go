@@ -213,6 +213,8 @@ func TestShuffledFinds(t *testing.T) {
 		{KeepBoth, "s rename b d/b; s end; s write d/b; s end; p rename d c", ""},
 		{KeepBoth, "s rename b d/b; s end; s write d/b; s end; p write b; p rename d c", oneByOne},
 		{Force, "s rename e d/b; s write e; s write b; s end; p exchange b d; p remove d", ""},
+		{Skip, "s rename e c; s end; p mkdir e; p exchange e c", ""},
+		{Force, "s rename e c; s end; p mkdir e; p exchange e c", ""},
 	} {
 		var deeds []deed
 		for _, one := range strings.Split(c.deeds, "; ") {
