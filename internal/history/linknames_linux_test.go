@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -124,4 +125,28 @@ func TestRenameBetweenNamesOfNoFile(t *testing.T) {
 		d.rename(t, "c", "b")
 		d.back(t, before, "b", "c")
 	})
+}
+
+// TestNamesOfNoFileApart: with the store on another file system a name that was given
+// back still means the same object.
+func TestNamesOfNoFileApart(t *testing.T) {
+	at := memory(t)
+	store, err := filepath.EvalSymlinks(t.TempDir())
+	by(t, err)
+	i := 0
+	for kind, create := range notFiles {
+		i++
+		t.Run(kind, func(t *testing.T) {
+			root, kept := fmt.Sprintf("%s/%d", at, i), fmt.Sprintf("%s/%d", store, i)
+			by(t, os.Mkdir(root, 0o755))
+			by(t, os.Mkdir(kept, 0o755))
+			d := newDeskAt(t, root, kept)
+			by(t, create(d.at("a")))
+			by(t, os.Link(d.at("a"), d.at("b")))
+			before := inodes(d, "a", "b", "c")
+			d.begin(t)
+			d.rename(t, "b", "c")
+			d.back(t, before, "a", "b", "c")
+		})
+	}
 }
