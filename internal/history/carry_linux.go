@@ -212,7 +212,7 @@ func (c *carrier) take(op *graph.Op, a *action) {
 	}
 	switch op.Keep {
 	case graph.Parked:
-		c.parked[op.Node], a.Whole = a.Object, a.State.Kind == File
+		c.parked[op.Node], a.Whole = a.Object, a.State.Kind != Dir
 	case graph.Anchored:
 		if !c.crosses(string(a.Path)) {
 			c.inodes[string(a.Path)] = a.Object
@@ -229,7 +229,7 @@ func (c *carrier) put(op *graph.Op, a *action) {
 	switch op.Keep {
 	case graph.Parked:
 		a.Object, a.State = c.parked[op.Node], c.live(op.Node)
-		a.State.Size, a.Whole = -1, a.State.Kind == File
+		a.State.Size, a.Whole = -1, a.State.Kind != Dir
 		c.moved(op.Node, op.At)
 	case graph.Anchored:
 		now := c.present.now(op.Node)

@@ -152,9 +152,10 @@ func (w *Writer) storeObject(dir int, name string, st *State, number uint64, lea
 	return by, err
 }
 
-// group gives the group of an object, nil for a file with one name.
+// group gives the group of an object, nil for what has one name. A link or a FIFO with
+// several names is one object as well, and comes back as one.
 func (w *Writer) group(o *object, st *State) *group {
-	if st.Kind != File || st.Links < 2 && w.groups[st.ID] == nil {
+	if st.Kind == Dir || st.Kind == Absent || st.Links < 2 && w.groups[st.ID] == nil {
 		return nil
 	}
 	return w.joinGroup(o, st)

@@ -103,13 +103,13 @@ func (w *Writer) learn(s *slot, path string, dir int) {
 }
 
 // sameFile says whether two names mean one object: a rename between them does
-// nothing, and so does an exchange.
+// nothing, and so does an exchange. That holds for a link or a FIFO as well.
 func (w *Writer) sameFile(s, to *slot) (bool, error) {
 	if s == to {
 		return true, nil
 	}
 	a, err := w.glance(s)
-	if err != nil || a.Kind != File || a.Links < 2 {
+	if err != nil || a.Kind == Dir || a.Links < 2 {
 		return false, err
 	}
 	b, err := w.glance(to)

@@ -126,7 +126,7 @@ func (w *Writer) above(s *slot, dir int) (out []way, err error) {
 // a slot, where it was found with a state. From then on it is what it would be if the step
 // had moved it: what it is called by no longer tells what it is.
 func (w *Writer) follow(s *slot, known *object, st *State) (bool, error) {
-	if known == nil || w.raced || s.dir == nil || s.pending > 0 || st.Kind == File && st.Links > 1 {
+	if known == nil || w.raced || s.dir == nil || s.pending > 0 || st.Kind != Dir && st.Links > 1 {
 		return false, nil
 	}
 	from := known.at

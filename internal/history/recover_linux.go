@@ -276,7 +276,7 @@ func (w *Writer) sweep(l *Log) {
 		if known[n] {
 			continue
 		}
-		if is, err := stateAt(w.objects, objectName(n), 0); err == nil && is.Kind == File && is.Links > 1 {
+		if is, err := stateAt(w.objects, objectName(n), 0); err == nil && is.Kind != Dir && is.Links > 1 {
 			if w.touch(l, is.ID) != nil {
 				return // it waits for somebody who can write that down
 			}

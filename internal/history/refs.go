@@ -125,7 +125,7 @@ func (s *Step) holds(out map[Object]holding) {
 			out[p.Object] = h
 		}
 		if p.Inode != (Object{}) {
-			h.size = -1 // other names of it may have been written to
+			h.kind, h.size = p.State.Kind, -1 // other names of it may have been written to
 			out[p.Inode] = h
 		}
 	}

@@ -68,6 +68,15 @@ func (w *Writer) syncObjects(objects []uint64) error {
 		return syncAll(w.store.fd)
 	}
 	for _, n := range objects {
+		st, err := stateAt(w.objects, objectName(n), 0)
+		switch {
+		case err != nil:
+			return err
+		case st.Kind == Absent:
+			continue // it stayed after all
+		case st.Kind != File: // a link or a FIFO, which cannot be synced by itself
+			return syncAll(w.store.fd)
+		}
 		fd, err := unix.Openat(w.objects, objectName(n), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		switch {
 		case err == unix.ENOENT:

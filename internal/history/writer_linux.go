@@ -415,7 +415,7 @@ func (w *Writer) link(s, to *slot) error {
 		if err != nil {
 			return err
 		}
-		if st.Kind == File { // not where it never had a name
+		if st.Kind != Dir && st.Kind != Absent { // not where it never had a name
 			if err := w.pre(s.is, s.is.origin, s, &st, false); err != nil {
 				return err
 			}
