@@ -99,9 +99,9 @@ func TestWhatGitNamesIsProtected(t *testing.T) {
 				t.Errorf("no denial names %s: %s", n.key, r)
 			}
 			w.plain("bash", "-c", n.inside)
-			w.plain("bash", "-c", n.outside)
+			r = w.plain("bash", "-c", n.outside)
 			if !w.mark() {
-				t.Error("canary: outside it does not run either")
+				t.Errorf("canary: outside it does not run either: %s", r)
 			}
 		})
 	}
