@@ -28,6 +28,13 @@ type undoFlags struct {
 	write                 []string
 }
 
+// undoStatus ends the help of undo and redo.
+const undoStatus = `
+Exit status:
+  0    done
+  1    some paths could not be restored; they are named
+  125  carrel refused or went wrong`
+
 func undoCommand(env *cmdenv.Env) *cobra.Command {
 	f := &undoFlags{}
 	cmd := &cobra.Command{
@@ -40,7 +47,7 @@ with its content, mode, times, links and attributes. An undo is a step itself:
 Nothing at all is changed where something is not as the steps left it, because
 you or another program changed it afterwards: all such paths are listed, and
 --keep-both, --skip-conflicts or --force say what becomes of them.
-` + cmdline.PlainStatus,
+` + undoStatus,
 		Example: `  carrel undo --dry-run
   carrel undo
   carrel undo 3
@@ -65,7 +72,7 @@ func redoCommand(env *cmdenv.Env) *cobra.Command {
 		Use:   "redo [N] [flags]",
 		Short: "Make again what was taken back",
 		Long: `Takes back the newest undo, or the newest N.
-` + cmdline.PlainStatus,
+` + undoStatus,
 		Example: `  carrel redo
   carrel redo 2 --dry-run`,
 		Args: cmdline.MaximumArgs(1),
