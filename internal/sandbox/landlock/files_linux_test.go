@@ -67,9 +67,6 @@ func filesRows() []filesRow {
 		{"read with truncate", func(dir string) Ruleset {
 			return rules(root, Rule{Path: dir + "/place", Access: ReadExec | Truncate})
 		}, map[int]string{eACCES: strings.Replace(all, "open and cut,truncate,", "", 1) + "," + crossing}},
-		{"read and truncate are free", func(dir string) Ruleset {
-			return Ruleset{Files: true, Free: Read | Truncate}
-		}, map[int]string{eACCES: "execute," + strings.Replace(all, "open and cut,truncate,", "", 1) + "," + crossing}},
 		{"write without read", func(dir string) Ruleset {
 			return rules(Rule{Path: dir + "/place", Access: Write})
 		}, map[int]string{eACCES: "read,list,execute,open and cut,rename out,link out"}},

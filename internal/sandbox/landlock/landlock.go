@@ -52,8 +52,9 @@ const (
 	// Terminals need it: without it window size and job control are EACCES.
 	Ioctl
 	// Truncate cuts files by path, and opens them to be cut, and nothing more:
-	// Write contains it. The kernel asks for it at every open, also one for
-	// reading, to know whether the descriptor may truncate later.
+	// Write contains it. The kernel asks for it at every open, to know whether
+	// the descriptor may truncate later, and walks up to "/" where it is not
+	// given. A rule for reading ends that walk when it has Truncate.
 	Truncate
 
 	// ReadExec is for what programs may use but not change.
@@ -84,11 +85,6 @@ type Ruleset struct {
 	// Without Files there may be no rules.
 	Files bool
 	Rules []Rule
-
-	// Free are rights that the ruleset does not handle: they are free everywhere.
-	// Where Read and Truncate are free an open for reading costs nothing; else
-	// the kernel walks up from the file to where a rule gives both.
-	Free Access
 
 	// ScopeAbstract refuses connections to abstract Unix sockets that were
 	// made outside the domain.

@@ -74,7 +74,7 @@ func (r Ruleset) plan(abi int) (level, error) {
 	}
 	var l level
 	if r.Files {
-		l.fs = fileRights(abi) &^ r.Free.rights()
+		l.fs = fileRights(abi)
 	}
 	if r.ScopeAbstract {
 		l.scopes |= scopeAbstract
@@ -92,9 +92,6 @@ func (r Ruleset) check() error {
 	}
 	if !r.Files && len(r.Rules) > 0 {
 		return fmt.Errorf("landlock ruleset: %d rules without Files", len(r.Rules))
-	}
-	if r.Free&^(Read|Truncate) != 0 {
-		return fmt.Errorf("landlock ruleset: free access %#x, want a set of Read and Truncate", r.Free)
 	}
 	for i, rule := range r.Rules {
 		switch {

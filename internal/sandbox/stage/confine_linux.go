@@ -22,23 +22,23 @@ import (
 //
 // notify is the listener of the filter's notifications where the plan has
 // roots for a broker.
-func confine(p *sandbox.Plan) (alone bool, notify int, err error) {
+func confine(p *sandbox.Plan, covered []int) (alone bool, notify int, err error) {
 	if err := resourceLimits(p); err != nil {
 		return false, -1, err
 	}
 	if alone, err = dropCapabilities(); err != nil {
 		return false, -1, err
 	}
-	notify, err = lockIn(p)
+	notify, err = lockIn(p, covered)
 	return alone, notify, err
 }
 
 // lockIn is what takes no privilege.
-func lockIn(p *sandbox.Plan) (notify int, err error) {
+func lockIn(p *sandbox.Plan, covered []int) (notify int, err error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return -1, failed("setting no-new-privileges", "", err)
 	}
-	if err := restrictFiles(p.Landlock, p.Roots); err != nil {
+	if err := restrictFiles(p.Landlock, p.Roots, covered); err != nil {
 		return -1, err
 	}
 	return installFilter(p.Seccomp, len(p.Roots) > 0)
@@ -117,30 +117,26 @@ func dropCapabilities() (alone bool, err error) {
 
 // restrictFiles adds the second layer. What the plan asks for and the kernel
 // lacks is an error here: the supervisor knows the kernel and plans for it.
-func restrictFiles(l sandbox.Landlock, roots []string) error {
+func restrictFiles(l sandbox.Landlock, roots []string, covered []int) error {
 	if !l.Files && !l.Scopes {
 		return nil
 	}
 	set := landlock.Ruleset{Files: l.Files, ScopeAbstract: l.Scopes, ScopeSignal: l.Scopes}
 	if l.Files {
-		read := landlock.ReadExec
-		write := landlock.ReadWrite
+		var without landlock.Access
 		if l.Limited {
-			read, write = landlock.Read, landlock.ReadWrite&^landlock.Execute
+			without = landlock.Execute
 		}
+		set.Rules = append(set.Rules, landlock.Rule{Path: "/", Access: landlock.ReadExec &^ without})
 		// The mounts and the filter keep the roots unchanged; Landlock's part
-		// is that nothing below them is opened for writing. Everything in view
-		// may be read. Every call that cuts a file by its name is trapped where
-		// there are roots; a descriptor that may write may cut as well. So an
-		// open for reading is nothing that Landlock has to look at.
-		if len(roots) > 0 {
-			set.Free = landlock.Read | landlock.Truncate
+		// is that nothing below them is opened for writing or cut. Truncate on
+		// what a root is mounted over makes opens for reading as fast as where
+		// everything is allowed; it does not hold for what a broker grants.
+		set.Rules = append(set.Rules, present(roots, landlock.ReadExec&^without)...)
+		for _, fd := range covered {
+			set.Rules = append(set.Rules, landlock.Rule{FD: fd, Access: landlock.Truncate})
 		}
-		if read&^set.Free != 0 {
-			set.Rules = append(set.Rules, landlock.Rule{Path: "/", Access: read})
-			set.Rules = append(set.Rules, present(roots, read)...)
-		}
-		set.Rules = append(set.Rules, present(l.Write, write)...)
+		set.Rules = append(set.Rules, present(l.Write, landlock.ReadWrite&^without)...)
 		programs, err := pinned(l.Execute)
 		if err != nil {
 			return err

@@ -10,10 +10,11 @@ import (
 // handles are what a broker needs of the mounts.
 type handles struct {
 	mirror, view, grants int
+	covered              []int // what roots are mounted over, for Landlock
 }
 
 func (h *handles) close() {
-	for _, fd := range []int{h.mirror, h.view, h.grants} {
+	for _, fd := range append(h.covered, h.mirror, h.view, h.grants) {
 		unix.Close(fd)
 	}
 }
@@ -80,6 +81,11 @@ func (b *builder) shared() (h handles, err error) {
 	}
 	if h.grants, err = b.grants(); err != nil {
 		return h, err
+	}
+	for _, root := range b.plan.Roots {
+		if fd, err := covered(root); err == nil { // else opens for reading are a little slower
+			h.covered = append(h.covered, fd)
+		}
 	}
 	return h, nil
 }
@@ -149,4 +155,15 @@ func mountOn(tree int, at string) error {
 		return err
 	}
 	return unix.MoveMount(tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+// covered pins the directory that a root is mounted over. A walk up from the root
+// meets it where the root is attached there, and not in a copy of the root alone.
+func covered(root string) (int, error) {
+	without, err := unix.OpenTree(unix.AT_FDCWD, path.Dir(root), unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(without)
+	return unix.Openat(without, path.Base(root), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
