@@ -226,7 +226,7 @@ func (b *Conn) Ask(ctx context.Context, c *Call) ([]any, error) {
 	return b.Wait(ctx, c)
 }
 
-// Forget drops questions whose answers are not wanted any more.
+// Forget drops questions of which the answers are not wanted any more.
 func (b *Conn) Forget(calls ...*Call) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

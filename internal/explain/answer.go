@@ -21,7 +21,7 @@ type Answer struct {
 	Network    networkJSON      `json:"network"`
 	Mounts     []explainedMount `json:"mounts"` // of the configuration and of the profile
 	Rules      []fileRule       `json:"rules"`
-	Protected  []fileRule       `json:"protected"` // names that make somebody run code later
+	Protected  []fileRule       `json:"protected"` // names that make code run later
 	Warnings   []Warning        `json:"warnings"`
 	Paths      []pathAnswer     `json:"paths,omitempty"`
 	Hosts      []hostAnswer     `json:"hosts,omitempty"`

@@ -1,5 +1,5 @@
 // Package histories looks at the histories of all projects in one place: what each
-// takes, whose it is, and when it was used last. It holds them to their limit together:
+// takes, the project that it is of, and when it was used last. It holds them to their limit together:
 // the oldest steps go of the projects that were not used for the longest time. Those
 // that are in use stay as they are. Where the place is, and who may ask, is decided by
 // package workspace.

@@ -6,7 +6,7 @@ import (
 	"carrel/internal/policy"
 )
 
-// LimitsOf are what somebody has said, and the defaults.
+// LimitsOf are what the configuration says, and the defaults.
 func LimitsOf(l *config.Loaded) history.Limits {
 	out := history.DefaultLimits()
 	for _, v := range []struct {

@@ -21,7 +21,7 @@ type Place struct {
 
 // FindPlace resolves the working directory and the project around it: the top
 // of the git repository that holds it, else the directory itself. A repository
-// of somebody else does not count: anyone can plant /tmp/.git, and it would make
+// of another user does not count: anyone can plant /tmp/.git, and it would make
 // all of /tmp the project.
 func FindPlace(cwd, home string) (Place, error) {
 	p := Place{}
@@ -53,7 +53,7 @@ func FindPlace(cwd, home string) (Place, error) {
 }
 
 // WorkingDirectory asks the kernel where we stand; $PWD and other names are
-// what somebody else may have exchanged.
+// what another program may have exchanged.
 func WorkingDirectory(cwd string) (string, error) {
 	if cwd != "" {
 		return filepath.EvalSymlinks(cwd)

@@ -83,7 +83,7 @@ func openBelow(at int, name string, make bool) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// Take opens the place of a name and holds it: whoever else wants it gets
+// Take opens the place of a name and holds it: another that wants it gets
 // ErrTaken until this process has ended.
 func Take(state, name string) (*Place, error) {
 	for range maxTakes {

@@ -22,7 +22,7 @@ func take(t *testing.T, state, name string) *Place {
 }
 
 // TestOneProcessHoldsAName: a name is held until its holder lets go of it, and what was
-// written down is then read as that of a workspace whose supervisor was killed.
+// written down is then read as that of a workspace with a killed supervisor.
 func TestOneProcessHoldsAName(t *testing.T) {
 	state := t.TempDir()
 	if err := os.Mkdir(filepath.Join(state, "workspaces"), 0o700); err != nil {

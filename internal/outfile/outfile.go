@@ -135,7 +135,7 @@ func openSpecial(name string, terminal error) (*os.File, error) {
 	return f, nil
 }
 
-// besidesUntilEnded makes the file whose place is taken later, and it is removed where a
+// besidesUntilEnded makes the file that replaces another later, and it is removed where a
 // signal ends the program before done is called. The signals are caught before the file is
 // made, and none comes between its making and its removal.
 func besidesUntilEnded(name string) (f *safefile.New, done func(), err error) {
@@ -156,7 +156,7 @@ func besidesUntilEnded(name string) (f *safefile.New, done func(), err error) {
 			}
 			signal.Reset(s)
 			if self, err := os.FindProcess(os.Getpid()); err == nil {
-				_ = self.Signal(s) // whose status says so
+				_ = self.Signal(s) // its status says so
 			}
 		case <-over:
 		}

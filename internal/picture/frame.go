@@ -30,7 +30,7 @@ func (f Frame) All(c color.RGBA) bool {
 	return true
 }
 
-// seed makes tokens of another process unlike ours: nobody can make pixels that
+// seed makes tokens of another process unlike ours: no program can make pixels that
 // have the token of others.
 var seed = maphash.MakeSeed()
 

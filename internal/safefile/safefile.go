@@ -37,7 +37,7 @@ type Options struct {
 	Mode fs.FileMode // of the new file whatever the umask is; 0 means 0600
 }
 
-// New is a file beside the one whose place it will take.
+// New is a file beside the one that it will replace.
 type New struct {
 	*os.File
 	dir        Dir

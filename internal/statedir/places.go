@@ -13,7 +13,7 @@ import (
 	"carrel/internal/hostfile"
 )
 
-// History is where the history of a project is kept if nobody says otherwise.
+// History is where the history of a project is kept unless the configuration says otherwise.
 func (s *Dir) History(project string) string { return s.Project(project) + "/history" }
 
 // PathFile holds the path of a project, quoted; its time is that of the last use.
@@ -54,7 +54,7 @@ func (s *Dir) ToldPath(id string) string {
 func Quoted(s string) string { return strconv.Quote(s) }
 
 // placesFile lists, quoted, where a project's history has been kept beside the state
-// directory: whoever changes history.dir is told where the old one is.
+// directory: a person who changes history.dir is told where the old one is.
 const placesFile = "/history-places"
 
 // Remember notes a place, once.

@@ -148,7 +148,7 @@ const startPatience = time.Second
 
 // PassOn hands signals on to a command of another supervisor's. One that comes before
 // that is known to have started waits for it, as the command may run already, and where
-// nobody answers it is this process's own.
+// no answer comes it is this process's own.
 func (r *Signals) PassOn(started <-chan func(syscall.Signal) error) {
 	go func() {
 		var pass func(syscall.Signal) error

@@ -46,7 +46,7 @@ func (j *jobs) newLine(begin history.Begin) *Recorder {
 	return &Recorder{dir: run.dir, audited: run.audited, noted: run.noted, ignored: run.ignored, granted: run.granted, roots: run.roots, limits: run.limits, kin: j, making: run.making, past: run.past, guard: run.guard, bounds: run.bounds, terms: run.terms, run: begin}
 }
 
-// EndApp ends the job of an app of which nobody is left, and gives its steps. Who asks
+// EndApp ends the job of an app of which no process is left, and gives its steps. Who asks
 // for its keeper from now on gets the run's.
 func (k *Recorder) EndApp(one *Job, exit int) ([]uint64, error) {
 	if one == nil {

@@ -29,7 +29,7 @@ type jobs struct {
 	callers  map[int]caller  // by process or thread
 	open     int             // of their directories
 	apps     map[uint64]*Job // by label
-	lent     map[uint64]*Job // by the labels of host commands: whose they are
+	lent     map[uint64]*Job // by the labels of host commands: the job that they belong to
 	sessions map[int]*Job    // that only a job's processes are in
 	groups   map[int]*Job
 	ended    []Segment
@@ -286,7 +286,7 @@ func (k *Recorder) rest() {
 }
 
 // refresh looks who belongs to which job while their parents can still be seen,
-// and ends the jobs of which nobody is left.
+// and ends the jobs of which no process is left.
 func (j *jobs) refresh() {
 	if j.mu.Lock(); len(j.list) == len(j.apps) { // nobody whose processes could be forgotten
 		j.forget(func(_ int, c caller) bool { return c.dir > 0 && !c.alive() })
@@ -315,7 +315,7 @@ func (j *jobs) some() bool {
 	return len(j.list) > 0
 }
 
-// gone takes the jobs from the list of which nobody is left.
+// gone takes the jobs from the list of which no process is left.
 func (j *jobs) gone(inside processes.Tree, epoch uint32) []*Job {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -90,7 +90,7 @@ func TestWhatOutlivesAStep(t *testing.T) {
 }
 
 // TestWhoseAChangeIs: by parents, and where these are gone by session or group; a
-// number that somebody else has by now is nobody's.
+// number that another process has by now is not taken for it.
 func TestWhoseAChangeIs(t *testing.T) {
 	server := processes.Process{PID: 30, Parent: 20, Start: 210, Session: 30, Group: 30}
 	beside := processes.Process{PID: 32, Parent: 20, Start: 210}
@@ -146,7 +146,7 @@ func TestJobsAreBounded(t *testing.T) {
 }
 
 // TestCallers: real threads and processes, from the number that a trapped call
-// has. One that was remembered and whose number is another's is looked at again.
+// has. One that was remembered, with a number that is another's now, is looked at again.
 func TestCallers(t *testing.T) {
 	cmd := exec.Command("sleep", "60")
 	if err := cmd.Start(); err != nil {
@@ -237,7 +237,7 @@ func TestJobsComeAndGo(t *testing.T) {
 	self, _ := processes.Read(os.Getpid())
 	run := &Recorder{}
 	j := newJobs(run, self.Parent)
-	j.epoch.Add(1) // nobody watches here
+	j.epoch.Add(1) // nothing watches here
 	end := make(chan struct{})
 	var all sync.WaitGroup
 	var inJobs atomic.Int64

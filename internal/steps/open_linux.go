@@ -18,7 +18,7 @@ import (
 type Options struct {
 	Dir     string        // where the project's history is, or will be with the first change
 	Stage   int           // the first process of the workspace, seen from outside
-	Roots   []string      // whose changes are kept
+	Roots   []string      // their changes are kept
 	Run     history.Begin // what each step says of its run
 	Bursts  bool          // a step ends when nothing has happened for a while
 	Granted bool          // what was opened for writing once may be opened again unseen

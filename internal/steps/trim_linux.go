@@ -74,7 +74,7 @@ func (k *Recorder) trim() error {
 	return err
 }
 
-// trimStore trims the history, which nobody else may use meanwhile, with the records of
+// trimStore trims the history, which no other process may use meanwhile, with the records of
 // the steps that go. It gives what there is to tell.
 func (k *Recorder) trimStore(store *history.Store) ([]string, error) {
 	r, err := store.Trim()

@@ -183,7 +183,7 @@ func (d *desk) await(a *app) {
 	}
 }
 
-// endJob closes the steps of an app of which nobody is left.
+// endJob closes the steps of an app of which no process is left.
 func (d *desk) endJob(a *app) []uint64 {
 	if a.job == nil {
 		return nil

@@ -80,9 +80,9 @@ type Prepared struct {
 	clipboard           *clipboard.Clipboard
 	keyring             *credentials.Keyring // what of the person's credentials may be used; nil for nothing
 	audit               *auditor             // of a workspace that stays; nil for a run
-	relay               *stdio.Relay         // of a run whose keys are seen; nil without
-	lender              *lender              // of walls for host commands: whose they are; nil for all others
-	lentBroker          *brokered            // likewise: whose history is written to
+	relay               *stdio.Relay         // of a run with keys that are seen; nil without
+	lender              *lender              // of walls for host commands: the run that they belong to; nil for all others
+	lentBroker          *brokered            // likewise: its history is written to
 	hostToken           string               // of the host protocol; "" without
 	tools               *toolchain           // that the agent is started in; nil for none
 
@@ -458,11 +458,11 @@ func (p *Prepared) globRoots() []string {
 	return sandbox.Outermost(roots)
 }
 
-// homeGranted says whether somebody asks for all of home.
+// homeGranted says whether all of home is asked for.
 func homeGranted(scope policy.Scope, layers []policy.Layer) bool {
 	for _, l := range layers {
 		for _, f := range l.Request.Files {
-			if f.Access == policy.Deny || f.Glob || l.Kind == policy.LayerDefault { // nobody asks for that: /tmp is private
+			if f.Access == policy.Deny || f.Glob || l.Kind == policy.LayerDefault { // not asked for: /tmp is private
 				continue
 			}
 			places, _ := policy.Resolve(scope, f)

@@ -128,7 +128,7 @@ const stopSettle = 20 * time.Millisecond
 // outside sees it and takes its terminal back. A stop typed at the terminal
 // reaches us as well, and its message is handled only after both were
 // continued; so what counts is whether the command is still stopped. Where no
-// terminal is ours to give back, or the clock runs, nobody would wake us.
+// terminal is ours to give back, or the clock runs, nothing would wake us.
 func (p *Prepared) stopWith(w *sandbox.Walls, id uint64, _ syscall.Signal) {
 	if id != sandbox.FirstCommand || p.Policy.Resources.Timeout > 0 || !stdio.InForeground() {
 		return

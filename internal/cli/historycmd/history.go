@@ -130,7 +130,7 @@ func (f *historyFlags) open(env *cmdenv.Env) (*workspace.History, error) {
 	return openhistory.OpenFor(env, req, f.tellAs)
 }
 
-// asked is absolutePath of what somebody asks for: whether a path that they may not know
+// asked is absolutePath of what is asked for: whether a path that they may not know
 // is in the history is no answer.
 func asked(h *workspace.History, path string) (string, error) {
 	at, err := absolutePath(path)
