@@ -178,7 +178,7 @@ func (d *Desktop) connect(ctx context.Context) (*net.UnixConn, error) {
 	return s.dial()
 }
 
-// Begin has the server started beside the walls of a workspace that stays: whoever
+// Begin has the server started beside the walls of a workspace that stays: a person who
 // starts one with a desktop is about to use it, and if not, it is let go of again.
 func (d *Desktop) Begin() {
 	if d != nil {

@@ -1,4 +1,4 @@
-// Package hostfile looks at files of the host whose names other users or programs
+// Package hostfile looks at files of the host with names that other users or programs
 // inside may have chosen. It opens none through a link and waits for no FIFO's
 // writer; it says which files are this user's own, and locks a file for a bounded
 // time. It writes nothing but the empty file that a lock needs.

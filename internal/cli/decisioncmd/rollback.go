@@ -75,7 +75,7 @@ func stepOf(steps []*history.Step, number uint64, run string) (segment string, f
 }
 
 // stepsFrom are the steps of a run from one on, the newest first. Another segment is
-// another start of the run, whose steps stay.
+// another start of the run; its steps stay.
 func stepsFrom(changes []*history.Step, run, segment string, first uint64) []uint64 {
 	var steps []uint64
 	for _, s := range slices.Backward(changes) {
