@@ -175,3 +175,24 @@ func TestReplacedAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestNoEditByNames: names of a file that come and go move its time of change alone. That
+// is no edit, also where the step has looked at the content of as many files as it may.
+func TestNoEditByNames(t *testing.T) {
+	for name, summed := range map[string]int{"content known": 0, "content unknown": sumFiles} {
+		d := newDesk(t)
+		d.begin(t)
+		d.w.mu.Lock()
+		d.w.grants.summed = summed
+		d.w.mu.Unlock()
+		d.put(t, "made", "step ")
+		d.quiet(t)
+		if err := os.Link(d.at("made"), d.at("other")); err != nil {
+			t.Fatal(err)
+		}
+		d.remove(t, "made")
+		if got := d.betweens(t, d.over(t)); len(got) > 0 {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
