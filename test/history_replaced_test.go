@@ -166,3 +166,18 @@ os.truncate("a", 1); os.unlink("b")
 		t.Errorf("edits without an editor: %s", told)
 	}
 }
+
+// TestUndoModeByASecondName: a step writes to a file by one name, and once that is
+// closed changes its mode by the other, which is no edit of another program.
+func TestUndoModeByASecondName(t *testing.T) {
+	w := newWorld(t, people()[0])
+	w.outsideSh("echo x > b; chmod 644 b; ln b c")
+	w.run("--history", "on", "--", "python3", "-c", `
+import os, time
+open("b", "a").write("y")
+time.sleep(.2)
+os.chmod("c", 0o444)
+`)
+	w.fine("undo")
+	w.outsideSh(`test "$(stat -c %a,%h b)" = 644,2; test "$(cat c)" = x; test b -ef c`)
+}

@@ -22,7 +22,7 @@ func (w *Writer) keepBetween(c *Change, s, to *slot) error {
 func (w *Writer) meets(s *slot, destroys, moves bool) error {
 	s.foreign = false
 	if !destroys && !moves && s.is.grant() == nil {
-		return nil
+		return w.meetsAnotherName(s)
 	}
 	look := w.glance
 	if s.is != nil && s.is.origin != "" && !s.is.meta { // what follows wants to know all of it
@@ -83,6 +83,23 @@ func (w *Writer) meets(s *slot, destroys, moves bool) error {
 		known = s.is
 	}
 	return w.meetsEdit(known, s, &st, destroys || moves && s.foreign)
+}
+
+// meetsAnotherName looks at a file whose metadata is about to change by a name that the
+// step has not used yet, while it wrote to the file by another.
+func (w *Writer) meetsAnotherName(s *slot) error {
+	if w.grants.of == nil {
+		return nil
+	}
+	st, err := w.glance(s)
+	if err != nil || st.Kind != File || st.Links < 2 {
+		return nil // what follows looks again, and says what is wrong
+	}
+	known := w.known(st.ID)
+	if known.grant() == nil {
+		return nil
+	}
+	return w.meetsEdit(known, s, &st, false)
 }
 
 // brought notes that nothing was at a slot when the step began, as far as that can be

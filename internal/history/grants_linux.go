@@ -50,6 +50,9 @@ func (w *Writer) begins(c *Change) {
 	if c.moves(is) {
 		w.grants.moving++
 	}
+	for _, o := range is {
+		w.takesPart(o)
+	}
 	for _, g := range grantsOf(is) {
 		if g.turn++; c.Op == Content {
 			g.seen, g.left = nil, State{} // until it is closed again
@@ -57,6 +60,18 @@ func (w *Writer) begins(c *Change) {
 			continue
 		}
 		g.busy++
+	}
+}
+
+// takesPart makes a name that the step meets one of the file that it writes to by another:
+// what it changes by this name is its own change too, and no edit of another program.
+func (w *Writer) takesPart(o *object) {
+	if o == nil || o.grant() != nil {
+		return
+	}
+	if known := w.known(o.id); known.grant() != nil {
+		o.setGrant(known.grant())
+		known.grant().named(o)
 	}
 }
 
