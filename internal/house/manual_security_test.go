@@ -22,12 +22,7 @@ func TestSecurityManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests := make(map[string]string)
-	for _, s := range tr.files {
-		for _, m := range regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9]+)\(t \*testing\.T\)`).FindAllSubmatch(s.text, -1) {
-			tests[string(m[1])] = s.path
-		}
-	}
+	tests := testsOf(tr)
 	named := make(map[string]bool)
 	for _, m := range testName.FindAllSubmatch(text, -1) {
 		named[string(m[1])] = true
@@ -66,10 +61,21 @@ func begins(tests map[string]string, part string) bool {
 	return false
 }
 
+// testsOf gives the file of each test.
+func testsOf(tr *tree) map[string]string {
+	tests := make(map[string]string)
+	for _, s := range tr.files {
+		for _, m := range regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9]+)\(t \*testing\.T\)`).FindAllSubmatch(s.text, -1) {
+			tests[string(m[1])] = s.path
+		}
+	}
+	return tests
+}
+
 // TestProgramsStartedOutside: the two places that say which programs are started outside
 // name the same.
 func TestProgramsStartedOutside(t *testing.T) {
-	for path, begin := range map[string]string{"../../ARCHITECTURE.md": "the only other programs that we start outside", "../../docs/security.md": "and starts no program but"} {
+	for path, begin := range map[string]string{"../../docs/internals.md": "the only other programs that we start outside", "../../docs/security.md": "and starts no program but"} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
