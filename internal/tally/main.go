@@ -1,5 +1,6 @@
 // Command tally reads what `go test -json` says on standard input, shows the
-// packages as they end and the output of what failed, and closes with one line:
+// packages as they end, the output of what failed and the slowest tests, and closes with
+// one line:
 //
 //	N passed, N failed, N skipped
 //
@@ -44,6 +45,7 @@ func run(in io.Reader, out io.Writer, reasons []string, counts string) error {
 		return err
 	}
 	t.finish()
+	t.slowest()
 	line := t.line()
 	fmt.Fprintln(out, line)
 	if counts != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -22,7 +23,20 @@ type tally struct {
 	running map[string]bool   // tests without a result
 	skips   map[string]int    // skipped tests by package
 	fails   map[string]int    // failed ones
+	took    []took            // by tests, without their subtests
 }
+
+// took is how long a test ran, in seconds.
+type took struct {
+	test    string
+	seconds float64
+}
+
+// slow is from how many seconds on a test is worth a line, and maxSlow how many are shown.
+const (
+	slow    = 5
+	maxSlow = 40
+)
 
 func newTally(out io.Writer, reasons []string) *tally {
 	return &tally{out: out, reasons: reasons, output: make(map[string]string), running: make(map[string]bool), skips: make(map[string]int), fails: make(map[string]int)}
@@ -60,6 +74,9 @@ func (t *tally) add(e event) {
 func (t *tally) testEnded(e event) {
 	k := key(e.Package, e.Test)
 	delete(t.running, k)
+	if e.Elapsed >= slow && !strings.Contains(e.Test, "/") {
+		t.took = append(t.took, took{e.Package + " " + e.Test, e.Elapsed})
+	}
 	switch {
 	case e.Action == "pass":
 		t.passed++
@@ -128,5 +145,13 @@ func (t *tally) finish() {
 			t.cutShort(pkg)
 			break
 		}
+	}
+}
+
+// slowest shows the tests that took longest.
+func (t *tally) slowest() {
+	slices.SortStableFunc(t.took, func(a, b took) int { return cmp.Compare(b.seconds, a.seconds) })
+	for _, s := range t.took[:min(len(t.took), maxSlow)] {
+		fmt.Fprintf(t.out, "slow %s (%.1fs)\n", s.test, s.seconds)
 	}
 }
