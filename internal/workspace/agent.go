@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/inside"
+	"carrel/internal/logins"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/sandbox"
@@ -147,6 +148,26 @@ func (p *Prepared) agentPlaces() agents.Places {
 	}}
 }
 
+// agentLogins are those of the agent that runs here.
+func (p *Prepared) agentLogins() logins.Logins {
+	return logins.Logins{Agent: *p.Agent, Places: p.agentPlaces(), Lock: filepath.Join(p.state.Root(), "agents", p.Agent.Name+".lock"), Note: p.note, Tell: p.agentNotes}
+}
+
+// watchLogins keeps them alike from now on, if there is a copy of any.
+func (p *Prepared) watchLogins() {
+	if p.Agent != nil && p.state != nil && p.ownDir() == "" && p.logins == nil && len(p.Agent.MergeBack) > 0 {
+		p.logins = p.agentLogins().Watch()
+	}
+}
+
+// mergeAgent carries out what is left, at the end.
+func (p *Prepared) mergeAgent() {
+	if p.logins != nil {
+		p.logins.End()
+		p.logins = nil
+	}
+}
+
 // mirrorAgent brings the private copy of the agent's state up to date with the
 // host and gives the binds that put it in place. What was renewed inside by a run
 // that was killed is carried out with it.
@@ -171,12 +192,13 @@ func (p *Prepared) mirrorAgent() error {
 
 // mirrorLocked does so while nobody else works on the agent's logins.
 func (p *Prepared) mirrorLocked() error {
-	unlock, err := p.lockLogins()
+	l := p.agentLogins()
+	unlock, err := l.Hold()
 	if err != nil {
 		return fmt.Errorf("locking the logins of %s: %w", p.Agent.Title, err)
 	}
 	defer unlock()
-	agreed, notes, err := agents.MirrorIn(*p.Agent, p.agentPlaces(), p.agreed())
+	agreed, notes, err := agents.MirrorIn(l.Agent, l.Places, l.Agreed())
 	if err != nil {
 		// What a command did to its copy must not lock the agent out.
 		aside := fmt.Sprintf("%s.broken-%d", p.agentDir(), time.Now().UnixNano())
@@ -184,13 +206,13 @@ func (p *Prepared) mirrorLocked() error {
 			return fmt.Errorf("copying the settings of %s: %w", p.Agent.Title, err)
 		}
 		p.note("the private copy of %s could not be used (%v) and begins anew; the old one is %s", p.Agent.Title, err, aside)
-		agreed, notes, err = agents.MirrorIn(*p.Agent, p.agentPlaces(), agents.Agreed{})
+		agreed, notes, err = agents.MirrorIn(l.Agent, l.Places, agents.Agreed{})
 	}
 	if err != nil {
 		return fmt.Errorf("copying the settings of %s: %w", p.Agent.Title, err)
 	}
 	p.agentNotes(notes)
-	if err := p.agree(agreed); err != nil {
+	if err := l.Agree(agreed); err != nil {
 		p.note("%s: a login renewed inside is not carried out: %v", p.Agent.Name, err)
 	}
 	p.addAgentBinds(agents.PlanState(*p.Agent, p.place.Home, p.place.Home, p.agentDir()).Binds, "private copy of the agent's state")

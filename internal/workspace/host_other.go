@@ -4,7 +4,6 @@ package workspace
 
 import (
 	"errors"
-	"io/fs"
 	"time"
 
 	"carrel/internal/agents"
@@ -63,7 +62,3 @@ func (p *Prepared) Lost() bool { return false }
 func (p *Prepared) Steps(*api.Result) {}
 
 func (p *Prepared) dropLeftIn(agents.SharedPlace, time.Time, time.Time, int) bool { return true }
-
-func watchDirs(func() []string) (<-chan struct{}, func()) { return nil, func() {} }
-
-func stampOf(to []byte, _ fs.FileInfo, _ error) []byte { return to }

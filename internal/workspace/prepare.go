@@ -18,6 +18,7 @@ import (
 	"carrel/internal/egress"
 	"carrel/internal/gui"
 	"carrel/internal/hostfacts"
+	"carrel/internal/logins"
 	"carrel/internal/pathname"
 	"carrel/internal/policy"
 	"carrel/internal/profile"
@@ -44,7 +45,7 @@ type Prepared struct {
 	facts               *hostfacts.Facts
 	view                *view.View
 	state               *statedir.Dir
-	logins              *loginWatch      // while the agent's logins are kept alike; nil without
+	logins              *logins.Watch    // while the agent's logins are kept alike; nil without
 	shared              *sharedRun       // while the agent's home is shared; nil without
 	killed              []sharedRun      // whose leftovers are still to go
 	upstream            *egress.Upstream // the host's own proxy, nil for none

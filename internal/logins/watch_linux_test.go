@@ -1,4 +1,4 @@
-package workspace
+package logins
 
 import (
 	"fmt"
@@ -9,9 +9,6 @@ import (
 	"time"
 
 	"carrel/internal/agents"
-	"carrel/internal/config"
-	"carrel/internal/hostfacts"
-	"carrel/internal/statedir"
 )
 
 // watches counts what this process has asked the kernel to watch.
@@ -77,7 +74,7 @@ func TestWatchOfMovedDirs(t *testing.T) {
 func TestFailedExchangeIsTriedAgain(t *testing.T) {
 	claude, _ := agents.ByName("claude")
 	home, state := t.TempDir(), t.TempDir()
-	p := &Prepared{Agent: &claude, place: hostfacts.Place{Home: home, Project: home + "/project"}, state: statedir.At(state), facts: hostfacts.New(), Loaded: &config.Loaded{}}
+	l := Logins{Agent: claude, Places: agents.Places{HostHome: home, Private: state + "/copy"}, Lock: state + "/agents/claude.lock", Note: t.Logf, Tell: func([]agents.Note) {}}
 	const login = ".claude/.credentials.json"
 	write := func(file, text string) {
 		t.Helper()
@@ -89,20 +86,19 @@ func TestFailedExchangeIsTriedAgain(t *testing.T) {
 		}
 	}
 	write(home+"/"+login, `{"claudeAiOauth":{"refreshToken":"old","expiresAt":1}}`)
-	if err := os.MkdirAll(p.agentDir(), 0o700); err != nil {
+	if err := os.MkdirAll(l.Places.Private, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	agreed, _, err := agents.MirrorIn(claude, p.agentPlaces(), agents.Agreed{})
+	agreed, _, err := agents.MirrorIn(claude, l.Places, agents.Agreed{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.agree(agreed); err != nil {
+	if err := l.Agree(agreed); err != nil {
 		t.Fatal(err)
 	}
 	write(state+"/agents", "stands in the way of the lock")
-	write(filepath.Join(p.agentDir(), login), `{"claudeAiOauth":{"refreshToken":"new","expiresAt":2}}`)
-	p.watchLogins()
-	defer p.mergeAgent()
+	write(filepath.Join(l.Places.Private, login), `{"claudeAiOauth":{"refreshToken":"new","expiresAt":2}}`)
+	defer l.Watch().End()
 	carried := func() bool {
 		text, _ := os.ReadFile(home + "/" + login)
 		return strings.Contains(string(text), `"new"`)
