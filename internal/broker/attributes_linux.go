@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/broker/caller"
 )
 
 const (
@@ -22,7 +24,7 @@ func (w *worker) setxattr(t target, name, value, size uint64, flags uint32) (int
 		return 0, unix.EINVAL
 	}
 	if t.addr != 0 {
-		w.fetch(t.addr, name)
+		w.memory.Fetch(t.addr, name)
 	}
 	key, err := w.xattrName(name)
 	if err != nil {
@@ -33,7 +35,7 @@ func (w *worker) setxattr(t target, name, value, size uint64, flags uint32) (int
 	}
 	data := make([]byte, size)
 	if size > 0 {
-		if err := w.readExact(value, data); err != nil {
+		if err := w.memory.ReadExact(value, data); err != nil {
 			return 0, err
 		}
 	}
@@ -55,7 +57,7 @@ func (w *worker) alterXattr(t target, do func(file string) error) (int64, error)
 }
 
 func (w *worker) xattrName(addr uint64) (string, error) {
-	name, err := w.text(addr, 1)
+	name, err := w.memory.Text(addr, 1)
 	switch {
 	case err == unix.ENAMETOOLONG:
 		return "", unix.ERANGE
@@ -130,11 +132,11 @@ func (w *worker) structure(addr, size uint64, buf []byte) error {
 	if size < uint64(len(buf)) {
 		return unix.EINVAL
 	}
-	if size > pageSize {
+	if size > caller.PageSize {
 		return unix.E2BIG
 	}
 	whole := make([]byte, size)
-	if err := w.readExact(addr, whole); err != nil {
+	if err := w.memory.ReadExact(addr, whole); err != nil {
 		return err
 	}
 	for _, b := range whole[copy(buf, whole):] {
@@ -160,7 +162,7 @@ func (w *worker) maybeEmpty(c *Call, n int) (target, error) {
 	path := ""
 	if t.addr != 0 {
 		var err error
-		if path, err = w.text(t.addr, 0); err != nil {
+		if path, err = w.memory.Text(t.addr, 0); err != nil {
 			return target{}, err
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/broker/caller"
 )
 
 // Call is one stopped system call: struct seccomp_notif of linux/seccomp.h.
@@ -240,23 +242,19 @@ type worker struct {
 	kept     atomic.Pointer[recent] // between calls
 	umask    int                    // what the thread has now
 	ownUmask int                    // and what it began with
-	procs    procs
+	procs    caller.Threads
 	rested   time.Time
 	state    atomic.Int32
 	calls    atomic.Uint64
-	path     [2][pathMax]byte
-	ahead    [2]ahead // what path holds of the call, see fetch
-	link     [pathMax]byte
-
-	local  [2]unix.Iovec
-	remote [4]unix.RemoteIovec
+	memory   caller.Memory
+	link     [caller.PathMax]byte
 }
 
 // drop lets go of what the worker has pinned.
 func (w *worker) drop() {
 	w.release()
 	w.dirs.drop()
-	w.procs.drop()
+	w.procs.Drop()
 }
 
 // handler carries a call out. It returns the value for the caller, or an errno;
@@ -328,7 +326,7 @@ func (w *worker) locked(h handler, c *Call) (int64, error) {
 		}
 		defer over()
 	}
-	w.ahead = [2]ahead{}
+	w.memory.Begin(w.call.TID)
 	w.wait = func(do func()) {
 		still.Unlock()
 		defer still.Lock()
@@ -347,9 +345,9 @@ func (w *worker) reply(val int64, err error) {
 		w.b.later(*c)
 	case errors.Is(err, errLeased):
 		w.trap.Answer(c.ID, 0, unix.EAGAIN)
-	case err == errNotMine, err == errHidden && !w.b.anybody[c.Nr]:
+	case err == errNotMine, err == caller.ErrHidden && !w.b.anybody[c.Nr]:
 		w.letGo(c)
-	case err == errHidden:
+	case err == caller.ErrHidden:
 		w.trap.Answer(c.ID, 0, unix.EROFS) // as the others get from the kernel
 	case err == errRemoved:
 		w.trap.Answer(c.ID, 0, unix.ENOENT)

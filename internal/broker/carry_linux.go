@@ -116,7 +116,7 @@ func (w *worker) refuse(ch *Change, v Verdict) error {
 
 // name resolves a path argument of the call to a place in a root.
 func (w *worker) name(dirfd int32, addr uint64, buf int) (place, error) {
-	path, err := w.text(addr, buf)
+	path, err := w.memory.Text(addr, buf)
 	if err != nil {
 		return place{}, err
 	}
@@ -170,8 +170,8 @@ func (w *worker) mknodAt(dirfd int32, addr uint64, mode uint32) (int64, error) {
 }
 
 func (w *worker) symlinkAt(text uint64, dirfd int32, addr uint64) (int64, error) {
-	w.fetch(addr, text)
-	target, err := w.text(text, 1)
+	w.memory.Fetch(addr, text)
+	target, err := w.memory.Text(text, 1)
 	if err == nil && target == "" {
 		err = unix.ENOENT
 	}
@@ -237,7 +237,7 @@ func (w *worker) renameAt(fromfd int32, from uint64, tofd int32, to uint64, flag
 	if flags&^(renameNoReplace|renameExchange) != 0 || flags == renameNoReplace|renameExchange {
 		return 0, unix.EINVAL // a whiteout is a device node
 	}
-	w.fetch(from, to)
+	w.memory.Fetch(from, to)
 	p, q, err := w.names(fromfd, from, tofd, to)
 	if err != nil {
 		return 0, err
@@ -334,8 +334,8 @@ func (w *worker) linkAt(fromfd int32, from uint64, tofd int32, to uint64, flags 
 	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return 0, unix.EINVAL
 	}
-	w.fetch(from, to)
-	path, err := w.text(from, 0)
+	w.memory.Fetch(from, to)
+	path, err := w.memory.Text(from, 0)
 	if err != nil {
 		return 0, err
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/broker/caller"
 )
 
 // fifos are opens of FIFOs for reading that wait for somebody to write. None
@@ -93,7 +95,7 @@ func (q *fifos) look(t Trap, over, signals bool) bool {
 			unix.Close(f.fd)
 		case hasWriter(f.fd, q.scratch[1]):
 			f.answer(t)
-		case signals && interrupted(f.call.TID):
+		case signals && caller.Interrupted(f.call.TID):
 			unix.Close(f.fd)
 			_ = t.Answer(f.call.ID, 0, unix.EINTR)
 		default:

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/broker/caller"
 )
 
 // A descriptor can be opened once more through /proc, for writing, whatever it was
@@ -85,8 +87,8 @@ func descend(dir int, name string) (int, error) {
 	fd := -1
 	for from := dir; ; from = fd {
 		part := name
-		if len(part) >= pathMax {
-			cut := strings.LastIndexByte(part[:pathMax-1], '/')
+		if len(part) >= caller.PathMax {
+			cut := strings.LastIndexByte(part[:caller.PathMax-1], '/')
 			if cut <= 0 {
 				return -1, unix.ENAMETOOLONG
 			}

@@ -5,6 +5,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/broker/caller"
 )
 
 // alter carries out a change of metadata. A descriptor of something that is in
@@ -15,7 +17,7 @@ func (w *worker) alter(op string, t target, do func(o *object) error) (int64, er
 }
 
 func (w *worker) alterBy(ch Change, t target, do func(o *object) error) (int64, error) {
-	if t.byFD && w.onlyPath(t.dirfd) {
+	if t.byFD && w.procs.OnlyPath(w.call.TID, t.dirfd) {
 		return 0, unix.EBADF
 	}
 	t.change = true
@@ -124,7 +126,7 @@ func (w *worker) timespecs(addr uint64) (*[2]unix.Timespec, error) {
 		return nil, nil
 	}
 	var buf [32]byte
-	if err := w.readExact(addr, buf[:]); err != nil {
+	if err := w.memory.ReadExact(addr, buf[:]); err != nil {
 		return nil, err
 	}
 	var ts [2]unix.Timespec
@@ -156,7 +158,7 @@ func (w *worker) utimbuf(addr uint64) (*[2]unix.Timespec, error) {
 		return nil, nil
 	}
 	var buf [16]byte
-	if err := w.readExact(addr, buf[:]); err != nil {
+	if err := w.memory.ReadExact(addr, buf[:]); err != nil {
 		return nil, err
 	}
 	var ts [2]unix.Timespec
@@ -167,7 +169,7 @@ func (w *worker) utimbuf(addr uint64) (*[2]unix.Timespec, error) {
 
 func (w *worker) utimensat(dirfd int32, addr, times uint64, flags int) (int64, error) {
 	if addr != 0 && times != 0 {
-		w.fetch(addr, times)
+		w.memory.Fetch(addr, times)
 	}
 	ts, err := w.timespecs(times)
 	if err != nil {
@@ -279,5 +281,5 @@ func (w *worker) statfs(t target, out uint64) (int64, error) {
 		return 0, errAnswered
 	}
 	buf := unsafe.Slice((*byte)(unsafe.Pointer(&fs)), unsafe.Sizeof(fs))
-	return 0, writeMemory(w.call.TID, out, buf)
+	return 0, caller.Write(w.call.TID, out, buf)
 }

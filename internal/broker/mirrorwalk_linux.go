@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/broker/caller"
 )
 
 // walk is open for a path of the caller, step by step in the mirror. With
@@ -88,7 +90,7 @@ func (k *walker) nowhere(dirfd int32, name, rest string) error {
 
 // above goes to the directory above one of the caller's.
 func (k *walker) above(dirfd int32) error {
-	at, err := k.w.ofCaller(procLink(dirfd)+"/..", unix.O_DIRECTORY)
+	at, err := k.w.procs.Open(k.w.call.TID, caller.Link(dirfd)+"/..", unix.O_DIRECTORY)
 	if err != nil {
 		return k.answer(err)
 	}

@@ -57,7 +57,7 @@ func (w *worker) targetText(t target) (string, error) {
 	if t.path != "" {
 		return t.path, nil
 	}
-	return w.text(t.addr, 0)
+	return w.memory.Text(t.addr, 0)
 }
 
 // outside finds what a path outside all roots means, or a path of a caller
@@ -112,7 +112,7 @@ func (w *worker) openOutside(dirfd int32, path string, follow bool) (int, error)
 
 // fromRoot opens a path from the caller's own root.
 func (w *worker) fromRoot(path string, flags uint64) (int, error) {
-	root, err := w.ofCaller("root", 0)
+	root, err := w.procs.Open(w.call.TID, "root", 0)
 	if err != nil {
 		return -1, err
 	}

@@ -59,7 +59,7 @@ func (w *worker) openAt(dirfd int32, addr uint64, flags int, mode uint32) (int64
 		return 0, errNotMine
 	}
 	var err error
-	if r.path, err = w.text(addr, 0); err != nil {
+	if r.path, err = w.memory.Text(addr, 0); err != nil {
 		return 0, err
 	}
 	switch {
@@ -81,7 +81,7 @@ func (w *worker) openat2(dirfd int32, addr, how, size uint64) (int64, error) {
 	if size != uint64(len(buf)) {
 		return 0, errNotMine // E2BIG or EINVAL, or a newer form: the walls decide
 	}
-	if err := w.readExact(how, buf[:]); err != nil {
+	if err := w.memory.ReadExact(how, buf[:]); err != nil {
 		return 0, err
 	}
 	flags, mode := binary.NativeEndian.Uint64(buf[:]), binary.NativeEndian.Uint64(buf[8:])
@@ -92,7 +92,7 @@ func (w *worker) openat2(dirfd int32, addr, how, size uint64) (int64, error) {
 		return 0, errNotMine // EINVAL
 	}
 	var err error
-	if r.path, err = w.text(addr, 0); err != nil {
+	if r.path, err = w.memory.Text(addr, 0); err != nil {
 		return 0, err
 	}
 	if r.resolve&^resolveCached != 0 && r.changes() {

@@ -195,7 +195,7 @@ func (w *worker) execute(t target) (int64, error) {
 }
 
 func (w *worker) unreadable(t target) bool {
-	path, err := w.text(t.addr, 0)
+	path, err := w.memory.Text(t.addr, 0)
 	if err != nil {
 		return false
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/broker/caller"
 )
 
 // TestReads: which opens the kernel must never be left alone with.
@@ -26,11 +28,11 @@ func TestReads(t *testing.T) {
 func TestInnerID(t *testing.T) {
 	const status = "Name:\tx\nNStgid:\t1700\t12\nNSpid:\t1702\t14\t3\nNSsid:\t1\n"
 	for line, want := range map[string]string{"NStgid:": "12", "NSpid:": "14", "NSpgid:": ""} {
-		if got := innerID(status, line); got != want {
+		if got := caller.InnerID(status, line); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}
-	if got := innerID("\nNSpid:\t7\n", "NSpid:"); got != "7" {
+	if got := caller.InnerID("\nNSpid:\t7\n", "NSpid:"); got != "7" {
 		t.Errorf("in the workspace's own namespace: %q", got)
 	}
 }

@@ -1,6 +1,10 @@
 package broker
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+
+	"carrel/internal/broker/caller"
+)
 
 // recent is the file to which a descriptor of a caller led last, pinned in the mirror.
 // Programs change owner, mode and times of a file that they write one after the other.
@@ -66,8 +70,8 @@ func (w *worker) quick(fd int32) (object, bool) {
 	if fd < 0 {
 		return object{}, false
 	}
-	o, link := object{fd: -1, shared: true}, procLink(fd)
-	err := w.proc(func(dir int) error { return unix.Fstatat(dir, link, &o.stat, unix.AT_NO_AUTOMOUNT) })
+	o, link := object{fd: -1, shared: true}, caller.Link(fd)
+	err := w.procs.Use(w.call.TID, func(dir int) error { return unix.Fstatat(dir, link, &o.stat, unix.AT_NO_AUTOMOUNT) })
 	if err != nil || !o.only() {
 		return object{}, false
 	}
@@ -83,7 +87,7 @@ func (w *worker) quick(fd int32) (object, bool) {
 		w.recent = &recent{object: n, call: w.dirs.call}
 		return n, true
 	}
-	err = w.proc(func(dir int) (e error) {
+	err = w.procs.Use(w.call.TID, func(dir int) (e error) {
 		o.path, e = w.readLink(dir, link)
 		return e
 	})

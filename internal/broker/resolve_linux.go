@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/broker/caller"
 )
 
 // place is a name in a pinned directory of the mirror.
@@ -72,17 +74,17 @@ func (w *worker) base(dirfd int32) (*directory, error) {
 }
 
 func (w *worker) findBase(dirfd int32) (*directory, error) {
-	link := procLink(dirfd)
+	link := caller.Link(dirfd)
 	var st unix.Statx_t
 	const wanted = unix.STATX_TYPE | unix.STATX_NLINK | unix.STATX_INO | unix.STATX_MNT_ID
 	where := func() (at string, err error) {
-		err = w.proc(func(dir int) (e error) {
+		err = w.procs.Use(w.call.TID, func(dir int) (e error) {
 			at, e = w.readLink(dir, link)
 			return e
 		})
 		return at, err
 	}
-	err := w.proc(func(dir int) error { return unix.Statx(dir, link, unix.AT_NO_AUTOMOUNT, wanted, &st) })
+	err := w.procs.Use(w.call.TID, func(dir int) error { return unix.Statx(dir, link, unix.AT_NO_AUTOMOUNT, wanted, &st) })
 	if err == unix.EACCES && dirfd != unix.AT_FDCWD {
 		own, e := w.callerFD(dirfd) // which knows another way
 		if e != nil {
@@ -157,7 +159,7 @@ func (w *worker) inRemoved(dirfd int32, p *place) error {
 	if p.dots() {
 		return errNotMine
 	}
-	if w.proc(func(dir int) error { return unix.Faccessat2(dir, procLink(dirfd), unix.X_OK, unix.AT_EACCESS) }) == unix.EACCES {
+	if w.procs.Use(w.call.TID, func(dir int) error { return unix.Faccessat2(dir, caller.Link(dirfd), unix.X_OK, unix.AT_EACCESS) }) == unix.EACCES {
 		return unix.EACCES
 	}
 	return errRemoved

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/broker/caller"
 )
 
 // procRoot is the inode number of the top of every procfs.
@@ -20,7 +22,7 @@ func (w *worker) see(dirfd int32, path string, follow bool) (int, error) {
 	}
 	root := w.b.config.View
 	if w.away {
-		own, err := w.ofCaller("root", unix.O_DIRECTORY)
+		own, err := w.procs.Open(w.call.TID, "root", unix.O_DIRECTORY)
 		if err != nil {
 			return -1, unix.EACCES
 		}
@@ -108,11 +110,11 @@ func (k *walker) asCaller(_ int, name string, st *unix.Stat_t) (bool, error) {
 
 // itself is what self and thread-self say to the caller.
 func (w *worker) itself(name string) (string, error) {
-	text, err := readAll(procOf(w.call.TID) + "/status")
+	text, err := caller.ReadFile(caller.Dir(w.call.TID) + "/status")
 	if err != nil {
 		return "", unix.ENOENT
 	}
-	process, thread := innerID(text, "NStgid:"), innerID(text, "NSpid:")
+	process, thread := caller.InnerID(text, "NStgid:"), caller.InnerID(text, "NSpid:")
 	if process == "" || thread == "" {
 		return "", unix.ENOENT
 	}
@@ -157,6 +159,6 @@ func (w *worker) stageOnly(at string) bool {
 	if err != nil {
 		return true
 	}
-	tgid := field(head(fd), "Tgid:")
+	tgid := caller.Field(caller.Head(fd), "Tgid:")
 	return tgid == "" || tgid == "1"
 }

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/broker/caller"
 )
 
 // bind gives a Unix socket its name. The kernel keeps the text of it for
@@ -19,7 +21,7 @@ func (w *worker) bind(sock int32, addr, size uint64) (int64, error) {
 	if size < 3 || size > uint64(len(buf)) {
 		return 0, errNotMine
 	}
-	if err := w.readExact(addr, buf[:size]); err != nil {
+	if err := w.memory.ReadExact(addr, buf[:size]); err != nil {
 		return 0, err
 	}
 	if binary.NativeEndian.Uint16(buf[:2]) != unix.AF_UNIX || buf[2] == 0 {
@@ -113,7 +115,7 @@ func (w *worker) ioctl(fd int32, request uint32, arg uint64) (int64, error) {
 		return 0, unix.EPERM // verity, encryption, generations
 	}
 	var buf [28]byte
-	if err := w.readExact(arg, buf[:size]); err != nil {
+	if err := w.memory.ReadExact(arg, buf[:size]); err != nil {
 		return 0, err
 	}
 	flags := binary.NativeEndian.Uint32(buf[:])
@@ -164,7 +166,7 @@ func (w *worker) foreign() bool {
 	if !w.b.foreign.Load() {
 		return false
 	}
-	pid := procOf(w.call.TID)
+	pid := caller.Dir(w.call.TID)
 	var root, own, ns unix.Stat_t
 	if unix.Stat(pid+"/root", &root) != nil || unix.Fstat(w.b.config.View, &own) != nil {
 		return true

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/broker/caller"
 )
 
 // umasks remembers the callers' umasks: reading one costs more than a whole
@@ -47,7 +49,7 @@ func (u *umasks) of(tid uint32) int {
 	if ok && time.Since(e.at) < umaskTrusted {
 		return e.mask
 	}
-	mask, err := strconv.ParseUint(status(tid, "Umask:"), 8, 16)
+	mask, err := strconv.ParseUint(caller.Status(tid, "Umask:"), 8, 16)
 	if err != nil {
 		return u.first
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/broker/caller"
 )
 
 // walker resolves a path component by component, where one openat2(2) cannot
@@ -35,7 +37,7 @@ type walker struct {
 }
 
 // maxText bounds what is left to walk, with the texts of all links on the way.
-const maxText = 16 * pathMax
+const maxText = 16 * caller.PathMax
 
 // close lets go of what the walk has pinned.
 func (k *walker) close() {
@@ -170,7 +172,7 @@ func (k *walker) trusted(link *unix.Stat_t) error {
 	}
 	const shared = unix.S_ISVTX | unix.S_IWOTH
 	if dir.Mode&shared == shared && link.Uid != uint32(unix.Geteuid()) && link.Uid != dir.Uid {
-		if on, err := readAll("/proc/sys/fs/protected_symlinks"); err != nil || on != "0\n" {
+		if on, err := caller.ReadFile("/proc/sys/fs/protected_symlinks"); err != nil || on != "0\n" {
 			return unix.EACCES
 		}
 	}
