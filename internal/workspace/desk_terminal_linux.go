@@ -303,6 +303,9 @@ func (d *desk) attach(ctx context.Context, c *supervisor.Call, a *app) (api.Repl
 				t.catchUp(w)
 			}
 		case <-ctx.Done():
+			if d.ending() { // its program may end a moment later
+				return d.lastWord(ctx, a)
+			}
 			return api.Reply{}, ctx.Err()
 		}
 	}
