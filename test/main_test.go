@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -49,7 +50,19 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// heedSignals undoes what a shell does for programs in the background, and nohup: they
+// ignore signals, and so would every program that a test starts and sends one. What came
+// to this process itself is ignored still.
+func heedSignals() {
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTERM} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
+}
+
 func runAll(m *testing.M) (code int, err error) {
+	heedSignals()
 	if built.base, err = makeBase(); err != nil {
 		return 1, err
 	}
