@@ -23,7 +23,7 @@ type tally struct {
 	running map[string]bool   // tests without a result
 	skips   map[string]int    // skipped tests by package
 	fails   map[string]int    // failed ones
-	took    []took            // by tests, without their subtests
+	took    []took            // by tests and their subtests
 }
 
 // took is how long a test ran, in seconds.
@@ -74,7 +74,7 @@ func (t *tally) add(e event) {
 func (t *tally) testEnded(e event) {
 	k := key(e.Package, e.Test)
 	delete(t.running, k)
-	if e.Elapsed >= slow && !strings.Contains(e.Test, "/") {
+	if e.Elapsed >= slow && strings.Count(e.Test, "/") <= 1 { // one that waits for parallel subtests says 0
 		t.took = append(t.took, took{e.Package + " " + e.Test, e.Elapsed})
 	}
 	switch {

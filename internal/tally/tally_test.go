@@ -25,14 +25,14 @@ func TestTally(t *testing.T) {
 			shows: []string{"ok   p (1.5s)"},
 		},
 		{
-			name: "slow tests are named, the slowest first, and not their subtests",
+			name: "slow tests are named, the slowest first, and subtests of one level",
 			in: `{"Action":"pass","Package":"p","Test":"TestA","Elapsed":6}
+{"Action":"pass","Package":"p","Test":"TestB/one/two","Elapsed":7}
 {"Action":"pass","Package":"p","Test":"TestB/one","Elapsed":7}
-{"Action":"pass","Package":"p","Test":"TestB","Elapsed":7}
 {"Action":"pass","Package":"p","Test":"TestC","Elapsed":1}
 `,
 			line:  "4 passed, 0 failed, 0 skipped",
-			shows: []string{"slow p TestB (7.0s)\nslow p TestA (6.0s)\n4 passed"},
+			shows: []string{"slow p TestB/one (7.0s)\nslow p TestA (6.0s)\n4 passed"},
 		},
 		{
 			name: "a failure shows its output and does not count again as its package",
