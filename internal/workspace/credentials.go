@@ -22,8 +22,8 @@ func (p *Prepared) openKeyring() (err error) {
 	p.keyring, err = credentials.Open(credentials.Config{
 		Uses: uses, Home: p.place.Home, Getenv: p.getenv, Socket: p.insideAgent(), Reach: p.credentialReach,
 		Writable: p.led, WritableBelow: p.ledBelow, Note: p.note, Deny: p.denyBounded(),
-		Withheld: func(operation string) *api.Denial { return p.audit.refuse(operation) },
-		Record:   func(r api.AuditRecord) { p.audit.add(r) },
+		Withheld: func(operation string) *api.Denial { return p.audit.Refuse(operation) },
+		Record:   func(r api.AuditRecord) { p.audit.Add(r) },
 	})
 	return err
 }

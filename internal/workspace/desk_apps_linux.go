@@ -105,7 +105,7 @@ func (d *desk) start(s started) (*app, int, error) {
 		a.drain(stream)
 	}
 	d.server.Emit(api.Event{Kind: api.EventLaunch, Text: a.info.ID + " " + a.info.Kind + " " + a.info.Name})
-	d.p.audit.app("start", &a.info)
+	d.p.audit.App("start", &a.info)
 	d.busy.Go(func() { d.await(a) })
 	d.changed()
 	return a, 0, nil
@@ -161,7 +161,7 @@ func (d *desk) await(a *app) {
 		a.info.Exit, a.info.Signal = 128+exit.Signal, unix.SignalName(syscall.Signal(exit.Signal))
 	}
 	text := fmt.Sprintf("%s %s: status %d", a.info.ID, a.info.Name, a.info.Exit)
-	d.p.audit.app("end", &a.info)
+	d.p.audit.App("end", &a.info)
 	d.forgetOld()
 	d.mu.Unlock()
 	d.server.Emit(api.Event{Kind: api.EventExit, Text: text})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/auditor"
 	"carrel/internal/named"
 	"carrel/internal/policy"
 	"carrel/internal/processes"
@@ -80,10 +81,10 @@ func (p *Prepared) Serve(req DeskRequest, tell *Reporter) (*api.Result, error) {
 		return r, err
 	}
 	d.place.SweepLogs()
-	if err := p.openAudit(d.place, d.notKept); err != nil {
+	if p.audit, err = auditor.Open(d.place, p.auditRequired(), d.notKept); err != nil {
 		return r, err
 	}
-	defer p.audit.close()
+	defer p.audit.Close()
 	if p.engine.name == sandbox.EngineLandlock || p.plain {
 		return r, &api.Denial{Code: api.CodeUnsupported, Operation: "start", Subject: string(p.engine.name), Rule: "engine", Source: "built in",
 			Message: "a workspace that stays needs namespaces: without them nothing would hold its processes together",
@@ -144,7 +145,7 @@ func (d *desk) serve(tell *Reporter) error {
 		p.endBroker(d.up.broker, r)
 		return err
 	}
-	p.audit.begins(d.req.Name, d.digest, d.server.Manifest(), p.ceilings())
+	p.audit.Begins(d.req.Name, d.digest, d.server.Manifest(), p.ceilings())
 	close(d.ready)
 	defer tell.Gone(d.server.Stop)()
 	said := d.prepareApps(tell)
@@ -205,7 +206,7 @@ func (d *desk) answer(group *sandbox.Cgroup) error {
 		Desk: d, Control: control, Keep: d.place.KeepControl, Controlled: p.desktop.SetMode, Watch: p.desktop.Watch(),
 		Clipboard: p.clipboard.Carry,
 		Ceiling:   p.ceilingTold(), Expiry: p.expiry(), Held: p.held, Denied: d.denied,
-		Audit: p.audit.add, Refuse: p.audit.refuse, Waits: tell.Tell, Looks: onlyReads, Owner: d.owned, Kill: d.killNow,
+		Audit: p.audit.Add, Refuse: p.audit.Refuse, Waits: tell.Tell, Looks: onlyReads, Owner: d.owned, Kill: d.killNow,
 		Record: d.record, First: d.events.Last(), Past: d.past,
 	})
 	if err != nil {
@@ -378,7 +379,7 @@ func (d *desk) past(since uint64, each func(api.Event) error) error {
 // denied tells of a refusal while the workspace runs: it may run for days.
 func (d *desk) denied(n api.Denial) {
 	n.Time, n.Workspace, n.Project = time.Now(), d.result.Workspace, d.p.place.Project
-	d.p.audit.denial(&n)
+	d.p.audit.Denial(&n)
 	if d.server != nil {
 		d.server.Emit(api.Event{Kind: api.EventDenial, Denial: &n})
 	}
@@ -447,7 +448,7 @@ func (d *desk) keep(state string) error {
 // last writes down how it ended, and lets go of the name.
 func (d *desk) last() {
 	d.server.Close()
-	d.p.audit.own(api.AuditWorkspace, "stop", d.req.Name, "")
+	d.p.audit.Own(api.AuditWorkspace, "stop", d.req.Name, "")
 	_ = d.keep(api.StateStopped)
 	_ = errors.Join(d.events.Close())
 }

@@ -206,7 +206,7 @@ func (h *hostService) Start(ctx context.Context, c hostexec.Call) (hostexec.Proc
 
 // allowed says why nothing is started any more, or at this moment.
 func (h *hostService) allowed() *hostexec.Problem {
-	why := h.p.audit.refuse("host-exec")
+	why := h.p.audit.Refuse("host-exec")
 	if why == nil && h.known() {
 		why = h.desk.Expired(hostexec.TypeExec)
 	}
@@ -487,6 +487,6 @@ func (r *hostProcess) Wait() hostexec.Exit {
 
 // done writes down how a command ended.
 func (h *hostService) done(line string, exit hostexec.Exit) {
-	h.p.audit.own(api.AuditApp, "host-exec", line, fmt.Sprintf("status %d", exit.Code))
+	h.p.audit.Own(api.AuditApp, "host-exec", line, fmt.Sprintf("status %d", exit.Code))
 	h.emit(api.EventHostExec, fmt.Sprintf("%s: status %d", line, exit.Code))
 }

@@ -349,7 +349,7 @@ func (x *executor) start(w *hostWalls, command *config.HostCommand, c hostexec.C
 		}
 		return nil, x.notStarted(command, dir, err)
 	}
-	h.p.audit.own(api.AuditApp, "host-exec", r.line, fmt.Sprintf("by process %d, in %s", c.Caller, dir))
+	h.p.audit.Own(api.AuditApp, "host-exec", r.line, fmt.Sprintf("by process %d, in %s", c.Caller, dir))
 	if command.Timeout > 0 {
 		t := time.AfterFunc(command.Timeout, func() {
 			close(r.timedOut)

@@ -24,7 +24,7 @@ func (p *Prepared) openSteps(id string, stage int) (*steps.Recorder, error) {
 		Dir: p.historyAt, Stage: stage, Roots: p.Plan.Roots, Bursts: p.Agent != nil || p.forAgent || interactive(), Granted: !p.Plan.Landlock.Files,
 		Run:        history.Begin{Kind: history.StepRun, Run: id, Command: history.Argv(p.req.Argv), Open: p.NoWalls()},
 		Safeguards: p.Loaded.Settings.Safeguards, Scope: p.place.Scope(nil), Ignore: ignore, Limits: histories.LimitsOf(p.Loaded), Total: p.totalLimit(),
-		Records: p.recordsAt(), Begun: p.noteHistory, Used: p.noteUse, Audit: p.audit.step(),
+		Records: p.recordsAt(), Begun: p.noteHistory, Used: p.noteUse, Audit: p.audit.Step(),
 		Interrupted: func(steps []uint64) { p.interrupted = append(p.interrupted, steps...) }, Note: p.note,
 	})
 }

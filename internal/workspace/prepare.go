@@ -12,6 +12,7 @@ import (
 
 	"carrel/internal/agents"
 	"carrel/internal/api"
+	"carrel/internal/auditor"
 	"carrel/internal/clipboard"
 	"carrel/internal/config"
 	"carrel/internal/credentials"
@@ -80,7 +81,7 @@ type Prepared struct {
 	noDisplay           string       // why there is none although the policy has one
 	clipboard           *clipboard.Clipboard
 	keyring             *credentials.Keyring // what of the person's credentials may be used; nil for nothing
-	audit               *auditor             // of a workspace that stays; nil for a run
+	audit               *auditor.Auditor     // of a workspace that stays; nil for a run
 	relay               *stdio.Relay         // of a run with keys that are seen; nil without
 	lender              *lender              // of walls for host commands: the run that they belong to; nil for all others
 	lentBroker          *brokered            // likewise: its history is written to

@@ -11,6 +11,6 @@ func (p *Prepared) openConnections(id string) (*network.Network, error) {
 		Workspace: id, Project: p.place.Project, Policy: p.Policy, Published: p.publishedPorts(), HostPorts: p.hostPorts(), UID: p.uid, Upstream: p.upstream,
 		IsHost: p.speaksHost, Agent: p.insideAgent(), TakeAgent: p.keyring.TakeAgent, TakeBus: p.desktop.TakeBus,
 		NetworkBy: p.reason(policy.DimNetwork).Source.String(), UnknownBy: p.reason(policy.DimUnknown).Source.String(),
-		State: p.state, Audit: p.audit.attempt, Heard: p.heard, Most: p.mostDenials(), Deny: p.deny, Note: p.note,
+		State: p.state, Audit: p.audit.Attempt, Heard: p.heard, Most: p.mostDenials(), Deny: p.deny, Note: p.note,
 	})
 }

@@ -54,3 +54,12 @@ const (
 	maxDenials = 100
 	maxSubject = 256 // bytes
 )
+
+// auditRequired says where it is asked that nothing is done which cannot be written down,
+// "" for nowhere.
+func (p *Prepared) auditRequired() string {
+	if v := p.Loaded.Settings.AuditRequired; v != nil && v.V {
+		return v.Source.String()
+	}
+	return ""
+}

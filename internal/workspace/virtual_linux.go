@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carrel/internal/api"
+	"carrel/internal/auditor"
 	"carrel/internal/inside"
 	"carrel/internal/notify"
 	"carrel/internal/policy"
@@ -39,7 +40,7 @@ type virtual struct {
 
 	record func(api.Link, *api.Denial)
 	tell   func(api.Event)
-	audit  *auditor
+	audit  *auditor.Auditor
 	result *api.Result
 
 	mu      sync.Mutex
@@ -124,7 +125,7 @@ func (v *virtual) used(kind, operation, subject, how string) {
 	}
 	v.mu.Unlock()
 	v.tell(api.Event{Kind: kind, Text: strings.TrimSuffix(subject+": "+how, ": ")})
-	v.audit.add(api.AuditRecord{Kind: api.AuditVirtual, Who: api.AuditWho{Kind: api.WhoInside}, Operation: operation, Subject: subject, Decision: api.DecisionAllowed, Detail: how})
+	v.audit.Add(api.AuditRecord{Kind: api.AuditVirtual, Who: api.AuditWho{Kind: api.WhoInside}, Operation: operation, Subject: subject, Decision: api.DecisionAllowed, Detail: how})
 }
 
 // sound plays one of the host's sounds, by its name, or rings the terminal. The answer

@@ -1,4 +1,8 @@
-package workspace
+// Package auditor says what a workspace that stays writes into its audit log: a record of
+// each start and end, app, step, connection, refusal and command of the host, by whom and by
+// which rule. What programs inside cause is bounded, so that they cannot make older records
+// go. The log itself, a chain of hashes, is package audit's.
+package auditor
 
 import (
 	"fmt"
@@ -14,9 +18,9 @@ import (
 	"carrel/internal/supervisor"
 )
 
-// auditor writes the audit log of a workspace that stays. It may be nil: a single
+// Auditor writes the audit log of a workspace that stays. It may be nil: a single
 // command's has none.
-type auditor struct {
+type Auditor struct {
 	log      *audit.Log
 	required string // where that is said, "" where it is not
 
@@ -24,23 +28,20 @@ type auditor struct {
 	flood flood
 }
 
-// openAudit opens the log in the place of a workspace. lost is told when records begin
-// to be lost.
-func (p *Prepared) openAudit(place *named.Place, lost func(error)) error {
+// Open opens the log in the place of a workspace. required says where it is asked that
+// nothing is done which cannot be written down, "" for nowhere; lost is told when records
+// begin to be lost.
+func Open(place *named.Place, required string, lost func(error)) (*Auditor, error) {
 	log, err := place.OpenAudit(lost)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p.audit = &auditor{log: log}
-	if v := p.Loaded.Settings.AuditRequired; v != nil && v.V {
-		p.audit.required = v.Source.String()
-	}
-	return nil
+	return &Auditor{log: log, required: required}, nil
 }
 
-// add writes a record. What programs inside cause is bounded: the log is turned over
+// Add writes a record. What programs inside cause is bounded: the log is turned over
 // at a size, and whoever fills it could make go what it did before.
-func (a *auditor) add(r api.AuditRecord) {
+func (a *Auditor) Add(r api.AuditRecord) {
 	if a == nil {
 		return
 	}
@@ -58,19 +59,20 @@ func (a *auditor) add(r api.AuditRecord) {
 	a.log.Append(r)
 }
 
-// own is a record of the supervisor's doing.
-func (a *auditor) own(kind, operation, subject, detail string) {
-	a.add(api.AuditRecord{Kind: kind, Who: api.AuditWho{Kind: api.WhoSupervisor}, Operation: operation, Subject: subject, Detail: detail})
+// Own is a record of the supervisor's doing.
+func (a *Auditor) Own(kind, operation, subject, detail string) {
+	a.Add(api.AuditRecord{Kind: kind, Who: api.AuditWho{Kind: api.WhoSupervisor}, Operation: operation, Subject: subject, Detail: detail})
 }
 
-func (a *auditor) close() {
+// Close closes the log.
+func (a *Auditor) Close() {
 	if a != nil {
 		a.log.Close()
 	}
 }
 
-// refuse says why nothing may be done: what was done could not be written down.
-func (a *auditor) refuse(op string) *api.Denial {
+// Refuse says why nothing may be done: what was done could not be written down.
+func (a *Auditor) Refuse(op string) *api.Denial {
 	if a == nil || a.required == "" {
 		return nil
 	}
@@ -82,8 +84,8 @@ func (a *auditor) refuse(op string) *api.Denial {
 		Hint: "make room on the disk and try again: it is refused until a record could be written"}
 }
 
-// attempt writes down a connection, as the network's log has it.
-func (a *auditor) attempt(c *api.Connection) {
+// Attempt writes down a connection, as the network's log has it.
+func (a *Auditor) Attempt(c *api.Connection) {
 	if a == nil {
 		return
 	}
@@ -96,19 +98,19 @@ func (a *auditor) attempt(c *api.Connection) {
 	if c.Address != "" {
 		r.Detail += fmt.Sprintf(", %s, %d bytes sent, %d received", c.Address, c.Sent, c.Received)
 	}
-	a.add(r)
+	a.Add(r)
 }
 
-// denial writes down what was refused inside; a connection is there already.
-func (a *auditor) denial(d *api.Denial) {
+// Denial writes down what was refused inside; a connection is there already.
+func (a *Auditor) Denial(d *api.Denial) {
 	if d.Code == api.CodeNetwork {
 		return
 	}
-	a.add(api.AuditRecord{Kind: api.AuditDenial, Who: api.AuditWho{Kind: api.WhoInside}, Operation: d.Operation, Subject: d.Subject, Decision: api.DecisionRefused, Rule: d.Rule, Source: d.Source, Detail: d.Code})
+	a.Add(api.AuditRecord{Kind: api.AuditDenial, Who: api.AuditWho{Kind: api.WhoInside}, Operation: d.Operation, Subject: d.Subject, Decision: api.DecisionRefused, Rule: d.Rule, Source: d.Source, Detail: d.Code})
 }
 
-// app writes down that one begins or has ended.
-func (a *auditor) app(operation string, one *api.App) {
+// App writes down that one begins or has ended.
+func (a *Auditor) App(operation string, one *api.App) {
 	if a == nil {
 		return
 	}
@@ -119,11 +121,11 @@ func (a *auditor) app(operation string, one *api.App) {
 			r.Step = one.Steps[n-1]
 		}
 	}
-	a.add(r)
+	a.Add(r)
 }
 
-// step gives what writes the steps of a history down, nil for a run's.
-func (a *auditor) step() func(operation string, step uint64, app string, of history.Begin) {
+// Step gives what writes the steps of a history down, nil for a run's.
+func (a *Auditor) Step() func(operation string, step uint64, app string, of history.Begin) {
 	if a == nil {
 		return nil
 	}
@@ -132,7 +134,7 @@ func (a *auditor) step() func(operation string, step uint64, app string, of hist
 		for _, word := range of.Command {
 			argv = append(argv, string(word))
 		}
-		a.add(api.AuditRecord{Kind: api.AuditStep, Who: api.AuditWho{Kind: api.WhoInside}, Operation: operation, Step: step, App: app,
+		a.Add(api.AuditRecord{Kind: api.AuditStep, Who: api.AuditWho{Kind: api.WhoInside}, Operation: operation, Step: step, App: app,
 			Subject: strings.Join(supervisor.BoundArgv(argv, maxAppArgvNoted), " "), Detail: of.Label})
 	}
 }
@@ -140,8 +142,8 @@ func (a *auditor) step() func(operation string, step uint64, app string, of hist
 // maxAppArgvNoted bounds what is written down of a step's command, in bytes.
 const maxAppArgvNoted = 2 << 10
 
-// begins writes down that the workspace stands.
-func (a *auditor) begins(name, digest string, m api.Manifest, ceilings []api.Decided) {
+// Begins writes down that the workspace stands.
+func (a *Auditor) Begins(name, digest string, m api.Manifest, ceilings []api.Decided) {
 	if a == nil {
 		return
 	}
@@ -149,7 +151,7 @@ func (a *auditor) begins(name, digest string, m api.Manifest, ceilings []api.Dec
 	for _, c := range ceilings {
 		bounds = append(bounds, c.Value)
 	}
-	a.add(api.AuditRecord{Kind: api.AuditWorkspace, Who: api.AuditWho{Kind: api.WhoSupervisor, PID: m.PID}, Operation: "start", Subject: name, Decision: api.DecisionAllowed,
+	a.Add(api.AuditRecord{Kind: api.AuditWorkspace, Who: api.AuditWho{Kind: api.WhoSupervisor, PID: m.PID}, Operation: "start", Subject: name, Decision: api.DecisionAllowed,
 		Detail: fmt.Sprintf("%sid %s, policy %s, project %s", withoutWalls(m.Backend), m.ID, digest, m.Project), Ceiling: strings.Join(bounds, ", ")})
 }
 
