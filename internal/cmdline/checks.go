@@ -85,7 +85,7 @@ func NotEmpty(cmd *cobra.Command, names ...string) {
 		for _, n := range names {
 			f := cmd.Flags().Lookup(n)
 			list, isList := f.Value.(pflag.SliceValue)
-			if f.Changed && (!isList && f.Value.String() == "" || isList && slices.Contains(list.GetSlice(), "")) {
+			if f.Changed && (!isList && f.Value.String() == "" || isList && (len(list.GetSlice()) == 0 || slices.Contains(list.GetSlice(), ""))) {
 				return fmt.Errorf(`--%s "": it is empty; give it a value or leave it out`, n)
 			}
 		}
