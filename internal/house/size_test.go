@@ -2,7 +2,10 @@ package house
 
 import (
 	"go/ast"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -79,5 +82,46 @@ func within(t *testing.T, what string, sizes []int, percent, limit int) {
 	t.Logf("%s: %d lines", what, got)
 	if got > limit {
 		t.Errorf("the %s has %d lines, want at most %d", what, got, limit)
+	}
+}
+
+// maxLine is the longest line of prose, in bytes; tables and what a program prints have
+// lines of their own length. Of the code's lines some are longer still: their number only
+// goes down.
+const (
+	maxLine   = 140
+	longLines = 3450
+)
+
+func TestLineLengths(t *testing.T) {
+	tr := load(t)
+	long := 0
+	for _, s := range tr.files {
+		for line := range strings.Lines(string(s.text)) {
+			if len(line) > maxLine+1 {
+				long++
+			}
+		}
+	}
+	if long > longLines {
+		t.Errorf("%d lines of code have more than %d bytes, and there were %d", long, maxLine, longLines)
+	}
+	for _, rel := range tr.other {
+		if !strings.HasSuffix(rel, ".md") || strings.HasPrefix(rel, "bench/") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(tr.root, rel))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fence := false
+		for i, line := range strings.Split(string(text), "\n") {
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				fence = !fence
+			}
+			if !fence && len(line) > maxLine && !strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "    ") {
+				t.Errorf("%s:%d has %d bytes, want at most %d: wrap it", rel, i+1, len(line), maxLine)
+			}
+		}
 	}
 }
