@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"carrel/internal/history/journal"
 	"carrel/internal/pathname"
 
 	"golang.org/x/sys/unix"
@@ -15,23 +16,23 @@ import (
 // what somebody may have changed meanwhile.
 
 // tempOf is the name of an object that is being copied.
-func tempOf(o Object) string { return tempPrefix + objectName(o.Number) }
+func tempOf(o journal.Object) string { return journal.TempPrefix + journal.ObjectName(o.Number) }
 
 // moveOut moves a name of a tree to the store, where nothing of its name may be.
-func (u *undo) moveOut(dir int, name string, objects int, number string, a *action) error {
+func (u *undo) moveOut(dir int, name string, objects int, number string, a *journal.Action) error {
 	err := renameAway(dir, name, objects, number)
 	if err != unix.EXDEV || len(a.Temp) == 0 {
 		return err
 	}
 	away := string(a.Temp)
-	if a.parks() {
+	if a.Parks() {
 		return u.park(dir, name, a)
 	}
 	if err := renameNew(dir, name, dir, away); err != nil {
 		return err
 	}
 	now, err := stateAt(dir, away, 0)
-	if err == nil && a.State.Kind != Absent && !u.expected(&now, &a.State) {
+	if err == nil && a.State.Kind != journal.Absent && !u.expected(&now, &a.State) {
 		err = errChanged
 	}
 	if err == nil {
@@ -41,21 +42,21 @@ func (u *undo) moveOut(dir int, name string, objects int, number string, a *acti
 		return errors.Join(err, putBack(dir, away, dir, name))
 	}
 	if u.parted == nil {
-		u.parted = make(map[ID]bool)
+		u.parted = make(map[journal.ID]bool)
 	}
-	u.parted[now.ID] = now.Kind == File && now.Links > 1
+	u.parted[now.ID] = now.Kind == journal.File && now.Links > 1
 	return unlinkAt(dir, away, 0)
 }
 
 // park moves what must stay what it is to its root, under a name of its own.
-func (u *undo) park(dir int, name string, a *action) error {
+func (u *undo) park(dir int, name string, a *journal.Action) error {
 	r, err := u.rootDir(a)
 	if err != nil {
 		return err
 	}
 	defer keepTimes(r)() // which has no part in this
 	away := string(a.Temp)
-	if err := renameAway(dir, name, r, away); err != nil || a.State.Kind != File {
+	if err := renameAway(dir, name, r, away); err != nil || a.State.Kind != journal.File {
 		return err
 	}
 	now, err := stateAt(r, away, 0)
@@ -82,10 +83,10 @@ func renameAway(dir int, name string, to int, as string) error {
 }
 
 // taken finds out how far moveOut came.
-func (u *undo) taken(dir int, name string, a *action, stored bool) (done bool, err error) {
+func (u *undo) taken(dir int, name string, a *journal.Action, stored bool) (done bool, err error) {
 	if len(a.Temp) > 0 {
-		if r, err := u.rootDir(a); err == nil && a.parks() {
-			if now, err := stateAt(r, string(a.Temp), 0); err != nil || now.Kind != Absent {
+		if r, err := u.rootDir(a); err == nil && a.Parks() {
+			if now, err := stateAt(r, string(a.Temp), 0); err != nil || now.Kind != journal.Absent {
 				return true, err
 			}
 		}
@@ -93,16 +94,16 @@ func (u *undo) taken(dir int, name string, a *action, stored bool) (done bool, e
 		switch {
 		case err != nil:
 			return false, err
-		case away.Kind != Absent && stored:
+		case away.Kind != journal.Absent && stored:
 			return true, unlinkAt(dir, string(a.Temp), 0)
-		case away.Kind != Absent:
+		case away.Kind != journal.Absent:
 			if err := putBack(dir, string(a.Temp), dir, name); err != nil {
 				return false, err
 			}
 		}
 	}
 	now, err := stateAt(dir, name, 0)
-	if err == nil && stored && a.State.Kind != Absent && now.ID == a.State.ID {
+	if err == nil && stored && a.State.Kind != journal.Absent && now.ID == a.State.ID {
 		return false, u.forgetCopy(a, &now)
 	}
 	return stored || now.ID != a.State.ID, err // done, and put where it belongs
@@ -110,7 +111,7 @@ func (u *undo) taken(dir int, name string, a *action, stored bool) (done bool, e
 
 // forgetCopy removes the copy of what is in its place again: a loss of power took
 // that back on its file system, and not on the store's.
-func (u *undo) forgetCopy(a *action, now *State) error {
+func (u *undo) forgetCopy(a *journal.Action, now *journal.State) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
@@ -123,7 +124,7 @@ func (u *undo) forgetCopy(a *action, now *State) error {
 }
 
 // rootDir gives the root that an action is in.
-func (u *undo) rootDir(a *action) (int, error) {
+func (u *undo) rootDir(a *journal.Action) (int, error) {
 	for i := range u.roots {
 		if pathname.Within(string(a.Path), u.roots[i].path) {
 			return u.roots[i].fd, nil
@@ -133,8 +134,8 @@ func (u *undo) rootDir(a *action) (int, error) {
 }
 
 // fromPark puts back what had to stay in its root.
-func (u *undo) fromPark(dir int, name string, a *action) (parked bool, err error) {
-	if !a.parks() || len(a.Temp) == 0 {
+func (u *undo) fromPark(dir int, name string, a *journal.Action) (parked bool, err error) {
+	if !a.Parks() || len(a.Temp) == 0 {
 		return false, nil
 	}
 	r, err := u.rootDir(a)
@@ -142,7 +143,7 @@ func (u *undo) fromPark(dir int, name string, a *action) (parked bool, err error
 		return false, err
 	}
 	now, err := stateAt(r, string(a.Temp), 0)
-	if err != nil || now.Kind == Absent {
+	if err != nil || now.Kind == journal.Absent {
 		return false, err
 	}
 	defer keepTimes(r)()
@@ -153,7 +154,7 @@ func (u *undo) fromPark(dir int, name string, a *action) (parked bool, err error
 }
 
 // moveIn moves an object to a name of a tree, which is free.
-func (u *undo) moveIn(objects int, number string, dir int, name string, a *action, what *State) error {
+func (u *undo) moveIn(objects int, number string, dir int, name string, a *journal.Action, what *journal.State) error {
 	err := renameAway(objects, number, dir, name)
 	if err != unix.EXDEV || len(a.Temp) == 0 {
 		return err
@@ -165,8 +166,8 @@ func (u *undo) moveIn(objects int, number string, dir int, name string, a *actio
 		}
 		if now, err := stateAt(dir, name, 0); err != nil {
 			return err
-		} else if now.Kind != Absent {
-			if !like(&now, what) && !(now.Kind == File && now.Size == what.Size && now.Mtime == a.State.Mtime) { // has its time already
+		} else if now.Kind != journal.Absent {
+			if !journal.Like(&now, what) && !(now.Kind == journal.File && now.Size == what.Size && now.Mtime == a.State.Mtime) { // has its time already
 				return errChanged
 			}
 			return unlinkAt(objects, number, 0)
@@ -180,7 +181,7 @@ func (u *undo) moveIn(objects int, number string, dir int, name string, a *actio
 
 // swapApart is swap between two file systems: both are copied first, and the
 // copies take their places.
-func swapApart(dir int, name string, objects int, number string, a *action) error {
+func swapApart(dir int, name string, objects int, number string, a *journal.Action) error {
 	away := string(a.Temp)
 	if err := copyFile(dir, name, objects, away, away+"-"); err != nil {
 		return err
@@ -194,7 +195,7 @@ func swapApart(dir int, name string, objects int, number string, a *action) erro
 		_ = unlinkAt(objects, away, 0)
 		return err
 	}
-	if was, err := stateAt(dir, away, 0); err != nil || !same(&was, &a.State) {
+	if was, err := stateAt(dir, away, 0); err != nil || !journal.Same(&was, &a.State) {
 		err = errors.Join(err, errChanged, exchange(dir, away, dir, name))
 		_ = unlinkAt(dir, away, 0)
 		_ = unlinkAt(objects, away, 0)
@@ -218,13 +219,13 @@ func finishSwap(dir int, objects int, number, away string) error {
 }
 
 // resumeSwap finishes what swapApart began, or takes its copies away.
-func resumeSwap(dir int, name string, objects int, number string, a *action) error {
+func resumeSwap(dir int, name string, objects int, number string, a *journal.Action) error {
 	away := string(a.Temp)
 	beside, err := stateAt(dir, away, 0)
 	if err != nil {
 		return err
 	}
-	if beside.Kind != Absent && beside.ID == a.State.ID {
+	if beside.Kind != journal.Absent && beside.ID == a.State.ID {
 		return finishSwap(dir, objects, number, away)
 	}
 	for _, at := range []int{dir, objects} {
@@ -238,7 +239,7 @@ func resumeSwap(dir int, name string, objects int, number string, a *action) err
 }
 
 // partly takes back what there is of a move that did not work.
-func (u *undo) partly(dir int, name string, a *action) error {
+func (u *undo) partly(dir int, name string, a *journal.Action) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
@@ -254,31 +255,31 @@ func (u *undo) partly(dir int, name string, a *action) error {
 		return err
 	}
 	switch {
-	case a.Verb == take && beside.Kind != Absent:
-		if err := putBack(dir, away, dir, name); err != nil || stored.Kind == Absent {
+	case a.Verb == journal.Take && beside.Kind != journal.Absent:
+		if err := putBack(dir, away, dir, name); err != nil || stored.Kind == journal.Absent {
 			return err
 		}
 		return unlinkAt(objects, number, 0)
-	case a.Verb == take && stored.Kind != Absent:
+	case a.Verb == journal.Take && stored.Kind != journal.Absent:
 		return u.moveIn(objects, number, dir, name, a, &stored)
-	case a.Verb == put && a.parks(): // by one rename: nothing of it is there
+	case a.Verb == journal.Put && a.Parks(): // by one rename: nothing of it is there
 		return nil
-	case a.Verb == put:
+	case a.Verb == journal.Put:
 		return u.partlyPut(dir, name, away, &beside, &stored)
-	case a.Verb == swap && beside.Kind != Absent && beside.ID == a.State.ID:
+	case a.Verb == journal.Swap && beside.Kind != journal.Absent && beside.ID == a.State.ID:
 		return partlySwapped(dir, name, objects, number, away)
-	case a.Verb == swap && same(&stored, &a.State):
+	case a.Verb == journal.Swap && journal.Same(&stored, &a.State):
 		return exchange(objects, number, dir, name)
 	}
 	return nil
 }
 
-func (u *undo) partlyPut(dir int, name, away string, beside, stored *State) error {
-	if beside.Kind != Absent {
+func (u *undo) partlyPut(dir int, name, away string, beside, stored *journal.State) error {
+	if beside.Kind != journal.Absent {
 		return unlinkAt(dir, away, 0)
 	}
 	now, err := stateAt(dir, name, 0)
-	if err != nil || stored.Kind == Absent || now.Kind == Absent || !like(&now, stored) {
+	if err != nil || stored.Kind == journal.Absent || now.Kind == journal.Absent || !journal.Like(&now, stored) {
 		return err
 	}
 	return unlinkAt(dir, name, 0)
@@ -289,7 +290,7 @@ func partlySwapped(dir int, name string, objects int, number, away string) error
 		return err
 	}
 	copied, err := stateAt(objects, away, 0)
-	if err == nil && copied.Kind != Absent {
+	if err == nil && copied.Kind != journal.Absent {
 		err = unlinkAt(objects, away, 0)
 	} else if err == nil { // it has taken the object's place
 		if err = copyFile(dir, away, objects, away, away+"-"); err == nil {
@@ -308,18 +309,18 @@ func copyAny(dir int, name string, to int, as, temp string) error {
 	if err != nil {
 		return err
 	}
-	if st.Kind == File {
+	if st.Kind == journal.File {
 		return copyFile(dir, name, to, as, temp)
 	}
 	if err := clearAway(to, temp); err != nil {
 		return err
 	}
 	switch st.Kind {
-	case Symlink:
+	case journal.Symlink:
 		err = symlinkAt(string(st.Target), to, temp)
-	case FIFO:
+	case journal.FIFO:
 		err = mknodAt(to, temp, unix.S_IFIFO|0o600)
-	case Socket:
+	case journal.Socket:
 		err = mknodAt(to, temp, unix.S_IFSOCK|0o600)
 	default:
 		return fmt.Errorf("a %s cannot be moved to another file system", st.Kind)
@@ -338,7 +339,7 @@ func copyFile(dir int, name string, to int, as, temp string) error {
 	if err != nil {
 		return err
 	}
-	if st.Kind != File {
+	if st.Kind != journal.File {
 		return errChanged
 	}
 	if err := clearAway(to, temp); err != nil {
@@ -359,7 +360,7 @@ func openToCopy(dir int, name string) (int, error) {
 		return -1, err
 	}
 	defer unix.Close(pin)
-	if st, err := stateAt(pin, "", 0); err != nil || st.Kind != File {
+	if st, err := stateAt(pin, "", 0); err != nil || st.Kind != journal.File {
 		return -1, errors.Join(err, errChanged)
 	}
 	defer widened(pin, 0o400)()
@@ -376,7 +377,7 @@ func clearAway(to int, temp string) error {
 
 // settle gives a copy its metadata and its name. It is on the disk afterwards: what
 // it was copied from will go.
-func settle(to int, temp, as string, st *State, err error) error {
+func settle(to int, temp, as string, st *journal.State, err error) error {
 	if err == nil {
 		err = setMetaSynced(to, temp, st)
 	}
@@ -390,8 +391,8 @@ func settle(to int, temp, as string, st *State, err error) error {
 }
 
 // setMetaSynced is setMeta of something new, which is on the disk afterwards.
-func setMetaSynced(dir int, name string, st *State) error {
-	if st.Kind != File {
+func setMetaSynced(dir int, name string, st *journal.State) error {
+	if st.Kind != journal.File {
 		return setMeta(dir, name, st)
 	}
 	fd, err := openAt(dir, name, unix.O_RDONLY) // before nobody may any more

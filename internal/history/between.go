@@ -1,16 +1,18 @@
 package history
 
+import "carrel/internal/history/journal"
+
 // Between lists what another program wrote to files of the step while that went on, and
 // the step then destroyed, in the order in which that happened. Path is what the file
 // was called by then.
-func (s *Step) Between() []Pre {
+func (s *Step) Between() []journal.Pre {
 	s.read()
 	return s.between
 }
 
-func (s *Step) addBetween(p *Pre) {
-	if p.Object != (Object{}) && !validSegment(p.Object.Segment) {
-		p.Object, p.Lost = Object{}, badSegment
+func (s *Step) addBetween(p *journal.Pre) {
+	if p.Object != (journal.Object{}) && !journal.ValidSegment(p.Object.Segment) {
+		p.Object, p.Lost = journal.Object{}, badSegment
 	}
 	s.between = append(s.between, *p)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // LostError says that something cannot be kept, and so would not come back.
@@ -21,7 +23,7 @@ func (e *LostError) Error() string { return fmt.Sprintf("%q cannot be kept: %s",
 // name is linked, which costs nothing, if nobody could still write to it;
 // anything else is cloned, or copied with its holes where there is room for it.
 // by is the link, nil for a copy.
-func keep(dir int, name string, st *State, objects int, number string, leaving bool, r *room) (by *hardLink, err error) {
+func keep(dir int, name string, st *journal.State, objects int, number string, leaving bool, r *room) (by *hardLink, err error) {
 	open := func(flags int) (int, error) {
 		if name == "" { // it is what is pinned
 			return unix.Open(procPath(dir), flags|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -91,7 +93,7 @@ func readLease(fd int) error {
 
 // linkTo gives the file a second name in the store, and makes sure that it is
 // the one that was looked at.
-func linkTo(dir int, name string, st *State, objects int, number string) error {
+func linkTo(dir int, name string, st *journal.State, objects int, number string) error {
 	if err := linkAt(dir, name, objects, number); err != nil {
 		return err
 	}
@@ -116,19 +118,19 @@ func copyTo(fd int, objects int, number string, r *room) error {
 // copyState clones or copies an open file, and gives the state that it was in.
 // What is written to meanwhile is copied again: an object is one state and no
 // mixture. r may be nil, for as much as there is.
-func copyState(fd int, objects int, number string, r *room) (State, error) {
+func copyState(fd int, objects int, number string, r *room) (journal.State, error) {
 	to, err := createAt(objects, number)
 	if err != nil {
-		return State{}, ofStore(err)
+		return journal.State{}, ofStore(err)
 	}
 	defer unix.Close(to)
-	fail := func(err error) (State, error) {
+	fail := func(err error) (journal.State, error) {
 		_ = unlinkAt(objects, number, 0)
 		var l *LostError
 		if errors.As(err, &l) {
-			return State{}, err
+			return journal.State{}, err
 		}
-		return State{}, ofStore(err)
+		return journal.State{}, ofStore(err)
 	}
 	for range copyTries {
 		before, err := stateAt(fd, "", 0)
@@ -169,7 +171,7 @@ func copyState(fd int, objects int, number string, r *room) (State, error) {
 }
 
 // unwritten says whether nobody changed a file in between.
-func unwritten(a, b *State) bool {
+func unwritten(a, b *journal.State) bool {
 	return a.Mtime == b.Mtime && a.Ctime == b.Ctime && a.Size == b.Size
 }
 

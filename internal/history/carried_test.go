@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/journal"
 )
 
 // TestCarriers: what lies in a directory that moved is called as the nearest one
@@ -15,9 +17,9 @@ func TestCarriers(t *testing.T) {
 			return "/" + strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 1, 5).Draw(t, "parts"), "/")
 		})
 		moved := rapid.MapOfN(path, rapid.OneOf(path, rapid.Just("")), 0, 4).Draw(t, "moved")
-		var posts []Post
+		var posts []journal.Post
 		for at, origin := range moved {
-			posts = append(posts, Post{Path: Bytes(at), Origin: Bytes(origin), State: State{Kind: Dir}})
+			posts = append(posts, journal.Post{Path: journal.Bytes(at), Origin: journal.Bytes(origin), State: journal.State{Kind: journal.Dir}})
 		}
 		carried := carriers(posts)
 		for range 10 {

@@ -1,33 +1,15 @@
 package history
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"strings"
+
+	"carrel/internal/history/journal"
 )
 
 // How steps follow each other: what one left is what the next found, and an undo
 // gives back what was before. An undo itself is a step, and so is a redo.
-
-// asLeft says whether what is found is what a step left. Of a directory only
-// that it is one, with its mode, counts: its times change with what is in it.
-func asLeft(found, left *State) bool {
-	if found.Kind != left.Kind {
-		return false
-	}
-	switch found.Kind {
-	case File:
-		// What happens to one of several names changes the time of all of them.
-		return found.ID == left.ID && found.Size == left.Size && found.Mtime == left.Mtime &&
-			(found.Ctime == left.Ctime || found.Links > 1 || left.Links > 1)
-	case Symlink:
-		return found.Target == left.Target
-	case Dir:
-		return found.Mode == left.Mode
-	}
-	return true
-}
 
 // live gives the steps whose undo takes s back: s, or the redos that made its changes
 // again, newest first. There are several where it was taken back in parts, and none
@@ -70,7 +52,7 @@ func (s *Step) forcedAgain() []*Step {
 	var out []*Step
 	for _, undo := range s.takers {
 		for _, redo := range undo.takers {
-			if redo.Begin.Mode == Force {
+			if redo.Begin.Mode == journal.Force {
 				out = append(out, redo)
 			}
 		}
@@ -80,12 +62,12 @@ func (s *Step) forcedAgain() []*Step {
 
 // betweens are what other programs wrote during a step that it then destroyed. Where a
 // forced undo did not put it beside and was taken back itself, it is as it was.
-func (l *Log) betweens(s *Step) []Pre {
-	if s.Begin.Kind != StepRedo || len(s.Begin.Of) != 1 {
+func (l *Log) betweens(s *Step) []journal.Pre {
+	if s.Begin.Kind != journal.StepRedo || len(s.Begin.Of) != 1 {
 		return s.Between()
 	}
 	undo := l.Step(s.Begin.Of[0])
-	if undo == nil || undo.Begin.Mode != Force {
+	if undo == nil || undo.Begin.Mode != journal.Force {
 		return s.Between()
 	}
 	return l.first(s).Between()
@@ -99,7 +81,7 @@ func (l *Log) Undone(s *Step) bool { return len(l.live(s)) == 0 }
 func (l *Log) Changes() []*Step {
 	var out []*Step
 	for _, s := range l.Steps {
-		if s.Begin.Kind != StepUndo && s.Begin.Kind != StepRedo {
+		if s.Begin.Kind != journal.StepUndo && s.Begin.Kind != journal.StepRedo {
 			out = append(out, s)
 		}
 	}
@@ -110,14 +92,14 @@ func (l *Log) Changes() []*Step {
 // told apart: one that is not taken back together with it, or of which one came
 // first here and the other elsewhere. 0 for none. together says that there is one
 // that can: then s left something else than that found, and both knew it.
-func (l *Log) beside(s *Step, q *Post, set map[uint64]bool) (other uint64, together bool) {
+func (l *Log) beside(s *Step, q *journal.Post, set map[uint64]bool) (other uint64, together bool) {
 	at := string(q.Path)
 	for _, e := range l.Steps {
 		if e == s || e.stamp > s.last || s.stamp > e.last || e.UndoneBy != 0 && !set[e.Number] {
 			continue
 		}
 		post, ok := e.PostOf(at)
-		if !ok || post.State.Kind == Dir && q.State.Kind == Dir {
+		if !ok || post.State.Kind == journal.Dir && q.State.Kind == journal.Dir {
 			continue
 		}
 		if !set[e.Number] || (e.Number > s.Number) != (e.touched(at) > s.touched(at)) {
@@ -139,7 +121,7 @@ func (s *Step) touched(path string) uint64 {
 
 // found gives what a step found at a path, if its journal says so: also that
 // there was nothing, as there was no directory to hold it.
-func (s *Step) found(path string) *Pre {
+func (s *Step) found(path string) *journal.Pre {
 	if pre, ok := s.PreOf(path); ok {
 		return &pre
 	}
@@ -149,8 +131,8 @@ func (s *Step) found(path string) *Pre {
 			return nil
 		}
 		at = at[:i]
-		if pre, ok := s.PreOf(at); ok && pre.State.Kind != Dir {
-			return &Pre{}
+		if pre, ok := s.PreOf(at); ok && pre.State.Kind != journal.Dir {
+			return &journal.Pre{}
 		}
 	}
 }
@@ -172,7 +154,7 @@ func (l *Log) first(s *Step) *Step {
 
 // leftBy gives what a step left at a path, as later steps found it; ok is false
 // where none came by. now is what the path is called by the end of all of them.
-func (l *Log) leftBy(s *Step, path string) (state State, now string, ok bool) {
+func (l *Log) leftBy(s *Step, path string) (state journal.State, now string, ok bool) {
 	i, _ := slices.BinarySearchFunc(l.Steps, s.Number+1, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
 	for _, e := range l.Steps[i:] {
 		if pre := e.found(path); pre != nil {
@@ -180,7 +162,7 @@ func (l *Log) leftBy(s *Step, path string) (state State, now string, ok bool) {
 		}
 		path = e.carried(path)
 	}
-	return State{}, path, false
+	return journal.State{}, path, false
 }
 
 // carried gives what a path is called after a step that moved it, or what it lies
@@ -209,10 +191,10 @@ func (s *Step) carried(path string) string {
 // carriers gives a function that says what a path will be called when the
 // directories that moved with what is in them are back; "" where what it lies in
 // goes, as the step made it.
-func carriers(posts []Post) func(path string) string {
+func carriers(posts []journal.Post) func(path string) string {
 	moved := make(map[string]string)
 	for i := range posts {
-		if q := &posts[i]; q.State.Kind == Dir {
+		if q := &posts[i]; q.State.Kind == journal.Dir {
 			moved[string(q.Path)] = string(q.Origin)
 		}
 	}
@@ -254,34 +236,11 @@ func carriedBy(moved map[string]string, path string) string {
 }
 
 // PostOf gives what the step left at a path.
-func (s *Step) PostOf(path string) (Post, bool) {
+func (s *Step) PostOf(path string) (journal.Post, bool) {
 	s.read()
 	i, ok := s.post[path]
 	if !ok {
-		return Post{}, false
+		return journal.Post{}, false
 	}
 	return s.posts[i], true
-}
-
-// same says whether two states are of one object with one content, whichever
-// that is for a size below 0.
-func same(a, b *State) bool {
-	return a.Kind == b.Kind && a.ID == b.ID && (a.Kind != File || b.Size < 0 || a.Size == b.Size && a.Mtime == b.Mtime)
-}
-
-// like says whether an object is a copy of what had a state, or is that itself.
-func like(copied, of *State) bool {
-	return copied.Kind == of.Kind && (copied.Kind != File || of.Size < 0 || copied.Size == of.Size && copied.Mtime == of.Mtime)
-}
-
-func sameXattrs(a, b *State) bool {
-	if len(a.Xattrs) != len(b.Xattrs) {
-		return false
-	}
-	for k, v := range a.Xattrs {
-		if w, ok := b.Xattrs[k]; !ok || !bytes.Equal(v, w) {
-			return false
-		}
-	}
-	return true
 }

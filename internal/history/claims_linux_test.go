@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // TestSizeAndTimeHideNothing: whoever changes a file and gives it its size and time
@@ -47,7 +49,7 @@ func TestLongCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.w = w
-		if _, err := w.Begin(Begin{Kind: StepRun, Command: Argv(argv)}); err != nil {
+		if _, err := w.Begin(journal.Begin{Kind: journal.StepRun, Command: Argv(argv)}); err != nil {
 			t.Fatal(err)
 		}
 		d.remove(t, "a")
@@ -116,7 +118,7 @@ func TestWrittenWhereNobodySearches(t *testing.T) {
 			d.remove(t, "l2")
 		}
 		d.chmod(t, "dir", 0o200)
-		n, err := d.w.End(0, &Begin{Kind: StepRun})
+		n, err := d.w.End(0, &journal.Begin{Kind: journal.StepRun})
 		if n != 2 || err != nil {
 			t.Fatalf("%s: %d, %v", name, n, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carrel/internal/history/graph"
+	"carrel/internal/history/journal"
 )
 
 // Components of metadata; those of attributes begin with xattrPart.
@@ -21,9 +22,9 @@ const (
 const noXattr = "-"
 
 // metaOf gives the metadata of a state as components.
-func metaOf(st *State) map[string]string {
+func metaOf(st *journal.State) map[string]string {
 	all := map[string]string{graph.Mtime: strconv.FormatInt(st.Mtime, 10)}
-	if st.Kind != Symlink {
+	if st.Kind != journal.Symlink {
 		all[modePart] = strconv.FormatUint(uint64(st.Mode), 8)
 	}
 	all[userPart], all[groupPart] = strconv.FormatUint(uint64(st.UID), 10), strconv.FormatUint(uint64(st.GID), 10)
@@ -34,7 +35,7 @@ func metaOf(st *State) map[string]string {
 }
 
 // setMetaOf sets the metadata of a state from components.
-func setMetaOf(st *State, all map[string]string) {
+func setMetaOf(st *journal.State, all map[string]string) {
 	number := func(name string, base int, set func(uint64)) {
 		if n, err := strconv.ParseInt(all[name], base, 64); err == nil {
 			set(uint64(n))
@@ -55,20 +56,21 @@ func setMetaOf(st *State, all map[string]string) {
 	}
 }
 
-func metaValue(st *State, all map[string]string, name string) graph.Value {
+func metaValue(st *journal.State, all map[string]string, name string) graph.Value {
 	v, ok := all[name]
 	switch {
 	case ok:
 		return graph.Value{S: v}
-	case st.hidden(name):
+	case hidden(st, name):
 		return graph.Unknown
 	}
 	return graph.Value{S: noXattr}
 }
 
 // hidden reports whether a component cannot be read, as the mode forbids it.
-func (st *State) hidden(component string) bool {
-	return st.Unread && strings.HasPrefix(component, xattrPart+"user.")
+func hidden(st *journal.State, component string) bool {
+	name, is := strings.CutPrefix(component, xattrPart)
+	return is && !st.Knows(name)
 }
 
 // componentsOf are the components of either, in order.

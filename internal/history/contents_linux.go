@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/history/graph"
+	"carrel/internal/history/journal"
 )
 
 // errContentGone says that nobody holds a content any more.
@@ -26,10 +27,10 @@ func (s *Store) Contents(l *Log, step *Step, path string) (before, after io.Read
 		origin = string(post.Origin)
 	}
 	pre, found := step.PreOf(origin)
-	if found && pre.State.Kind == File {
+	if found && pre.State.Kind == journal.File {
 		before, err = s.openSide(l, step, origin, true)
 	}
-	if err == nil && left && post.State.Kind == File {
+	if err == nil && left && post.State.Kind == journal.File {
 		after, err = s.openSide(l, step, path, false)
 	}
 	if err != nil {
@@ -66,12 +67,12 @@ func (s *Store) openSide(l *Log, step *Step, path string, before bool) (io.ReadC
 func (s *Store) openVersion(r *relations, v graph.Version) (io.ReadCloser, error) {
 	x := r.versions[v]
 	n := r.nodes[x.node]
-	if x.object != (Object{}) {
-		if st, err := s.stored(x.object); err == nil && st.Kind == File && st.Size == x.state.Size { // else it has gone back
+	if x.object != (journal.Object{}) {
+		if st, err := s.stored(x.object); err == nil && st.Kind == journal.File && st.Size == x.state.Size { // else it has gone back
 			return s.openObject(x.object)
 		}
 	}
-	if x.state.Kind == File && x.state.Size == 0 && x.lost == "" {
+	if x.state.Kind == journal.File && x.state.Size == 0 && x.lost == "" {
 		return io.NopCloser(&io.LimitedReader{}), nil
 	}
 	if r.class(n.content) == r.class(v) {
@@ -82,7 +83,7 @@ func (s *Store) openVersion(r *relations, v graph.Version) (io.ReadCloser, error
 		}
 	}
 	for _, o := range n.anchors {
-		if st, err := s.stored(o); err == nil && st.Kind == File && st.Size == x.state.Size && st.Mtime == x.state.Mtime {
+		if st, err := s.stored(o); err == nil && st.Kind == journal.File && st.Size == x.state.Size && st.Mtime == x.state.Mtime {
 			return s.openObject(o)
 		}
 	}
@@ -106,30 +107,30 @@ func (s *Store) relationsSince(l *Log, step *Step) *relations {
 }
 
 // openAsLeft opens a file on the disk if it still is what a step left.
-func openAsLeft(path string, like *State) (io.ReadCloser, error) {
+func openAsLeft(path string, like *journal.State) (io.ReadCloser, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err != nil {
 		return nil, errContentGone
 	}
 	st, err := stateAt(fd, "", 0)
-	if err != nil || st.Kind != File || st.Size != like.Size || st.Mtime != like.Mtime {
+	if err != nil || st.Kind != journal.File || st.Size != like.Size || st.Mtime != like.Mtime {
 		unix.Close(fd)
 		return nil, errContentGone
 	}
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-func (s *Store) openObject(o Object) (io.ReadCloser, error) {
+func (s *Store) openObject(o journal.Object) (io.ReadCloser, error) {
 	dir, err := s.objectsOf(o.Segment, false)
 	if err != nil {
 		return nil, errContentGone
 	}
 	defer unix.Close(dir)
-	fd, err := unix.Openat(dir, objectName(o.Number), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(dir, journal.ObjectName(o.Number), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, errContentGone
 	}
-	return os.NewFile(uintptr(fd), objectName(o.Number)), nil
+	return os.NewFile(uintptr(fd), journal.ObjectName(o.Number)), nil
 }
 
 // readFile reads a regular file of no more than limit bytes.
@@ -140,7 +141,7 @@ func readFile(dir int, name string, limit int64) ([]byte, error) {
 	}
 	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
-	if st, err := stateAt(fd, "", 0); err != nil || st.Kind != File {
+	if st, err := stateAt(fd, "", 0); err != nil || st.Kind != journal.File {
 		return nil, errors.Join(err, errors.New("it is no file"))
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
@@ -154,7 +155,7 @@ func readFile(dir int, name string, limit int64) ([]byte, error) {
 func (p *present) anchorsOf(n *node, x *nodeNow) {
 	for _, o := range n.anchors {
 		st := p.stored(o)
-		if st.Kind == Absent || st.ID != n.id {
+		if st.Kind == journal.Absent || st.ID != n.id {
 			continue
 		}
 		x.anchor, x.held = o, st
@@ -162,27 +163,27 @@ func (p *present) anchorsOf(n *node, x *nodeNow) {
 	}
 	linked := x.anchors
 	for _, v := range n.versions {
-		if o := p.versions[v].object; o != (Object{}) && p.stored(o).ID == n.id {
+		if o := p.versions[v].object; o != (journal.Object{}) && p.stored(o).ID == n.id {
 			linked++
 		}
 	}
 	st := &x.state
-	if st.Kind == Absent {
+	if st.Kind == journal.Absent {
 		st = &x.held
 	}
-	if st.Kind != Absent && st.Kind != Dir {
+	if st.Kind != journal.Absent && st.Kind != journal.Dir {
 		x.unmet = max(0, int(st.Links)-len(x.names)-linked)
 	}
 }
 
 // stored is [Store.stored], once for each object; a failure is told in the end.
-func (p *present) stored(o Object) State {
+func (p *present) stored(o journal.Object) journal.State {
 	if st, known := p.objects[o]; known {
 		return st
 	}
 	st, err := p.store.stored(o)
 	if err != nil && p.failed == nil {
-		p.failed = fmt.Errorf("looking at %s of %s in the history: %w", objectName(o.Number), o.Segment, err)
+		p.failed = fmt.Errorf("looking at %s of %s in the history: %w", journal.ObjectName(o.Number), o.Segment, err)
 	}
 	p.objects[o] = st
 	return st

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // killed is what a process ends with that is killed in the middle.
@@ -54,7 +56,7 @@ func (d *desk) tear() {
 		}
 		at := 0
 		for {
-			_, n := decode(data[at:])
+			_, n := journal.Decode(data[at:])
 			if n == 0 {
 				break
 			}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"carrel/internal/history/graph"
+	"carrel/internal/history/journal"
 	"carrel/internal/pathname"
 )
 
@@ -147,11 +148,11 @@ type decided struct {
 }
 
 // decide compares some steps of the request with what is there.
-func (u *undo) decide(roots []root, steps []*Step, fresh func() Object) (*decided, error) {
+func (u *undo) decide(roots []root, steps []*Step, fresh func() journal.Object) (*decided, error) {
 	return u.decideAs(u.req.Mode, roots, steps, fresh)
 }
 
-func (u *undo) decideAs(mode Mode, roots []root, steps []*Step, fresh func() Object) (*decided, error) {
+func (u *undo) decideAs(mode journal.Mode, roots []root, steps []*Step, fresh func() journal.Object) (*decided, error) {
 	ts := u.known.alike(u.transitions(steps))
 	now, err := u.Store.look(u.known, roots, ts, u.whole)
 	if err != nil {
@@ -160,7 +161,7 @@ func (u *undo) decideAs(mode Mode, roots []root, steps []*Step, fresh func() Obj
 	if u.repos == nil { // of the whole request, which is looked at first
 		u.repos = now.repositories(ts)
 	}
-	if now.born = now.where(u.repos.made); mode != Force {
+	if now.born = now.where(u.repos.made); mode != journal.Force {
 		now.shared = now.where(u.repos.shared)
 	}
 	ts = now.standIns(ts)
@@ -213,9 +214,9 @@ func (u *undo) notRestored(d *decided, changes []graph.Change) (out []Unrestorab
 // its conflict. Metadata that another program has set stays with --keep-both.
 func (u *undo) bringsBack(c *graph.Conflict) bool {
 	switch u.req.Mode {
-	case Force:
+	case journal.Force:
 		return true
-	case KeepBoth:
+	case journal.KeepBoth:
 		return c.Part != graph.Meta && c.Wanted.N != 0
 	}
 	return false
@@ -227,7 +228,7 @@ func (u *undo) conflicts(d *decided) (out []Conflict) {
 	for i := range d.Conflicts {
 		c := &d.Conflicts[i]
 		at := d.present.name(c.Key)
-		if c.Follows && u.req.Mode != Skip || told[at] { // with Skip, all that stays is named
+		if c.Follows && u.req.Mode != journal.Skip || told[at] { // with Skip, all that stays is named
 			continue
 		}
 		told[at] = true

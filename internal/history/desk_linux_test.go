@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"carrel/internal/history/journal"
 	"carrel/internal/pathname"
 
 	"golang.org/x/sys/unix"
@@ -91,7 +92,7 @@ func (d *desk) begin(t fataler) {
 		}
 		d.w = w
 	}
-	if _, err := d.w.Begin(Begin{Kind: StepRun}); err != nil {
+	if _, err := d.w.Begin(journal.Begin{Kind: journal.StepRun}); err != nil {
 		t.Fatalf("begin: %v", err)
 	}
 }
@@ -145,12 +146,12 @@ func pinNames(c *Change) (letGo func()) {
 		c.Dir, c.Name = pin(c.Path)
 	}
 	c.ToDir, c.ToName = pin(c.To)
-	what := func(dir int) ID {
+	what := func(dir int) journal.ID {
 		if dir < 0 {
-			return ID{}
+			return journal.ID{}
 		}
 		st, _ := stateAt(dir, "", 0)
-		return ID{Dev: st.ID.Dev, Ino: st.ID.Ino}
+		return journal.ID{Dev: st.ID.Dev, Ino: st.ID.Ino}
 	}
 	c.In, c.ToIn = what(c.Dir), what(c.ToDir)
 	return func() {

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
+
+	"carrel/internal/history/journal"
 )
 
 // SetLimits bounds what the store keeps from now on.
@@ -58,30 +59,6 @@ func (s *Store) Shrink(bytes int64) (*Removal, error) {
 		out.Over = max(0, kept-bytes)
 		return families, nil
 	})
-}
-
-// doomed finds the families of steps.
-func (l *Log) doomed(steps []uint64, all bool) ([]*Family, error) {
-	families := l.Families()
-	out := make(map[*Family]bool)
-	for _, n := range steps {
-		i := slices.IndexFunc(families, func(f *Family) bool {
-			return slices.ContainsFunc(f.Steps, func(s *Step) bool { return s.Number == n })
-		})
-		if i < 0 {
-			return nil, fmt.Errorf("step %d: there is none of this number", n)
-		}
-		out[families[i]] = true
-	}
-	families = slices.DeleteFunc(families, func(f *Family) bool { return !all && !out[f] })
-	for _, f := range families {
-		for _, s := range f.Steps {
-			if s.Open() {
-				return nil, fmt.Errorf("step %d is not over", s.Number)
-			}
-		}
-	}
-	return families, nil
 }
 
 // removable gives what may go, oldest first, and what is kept now. Where something
@@ -224,31 +201,6 @@ func (r *remover) discard(families []*Family, all bool) error {
 	return r.writeDiscards(r.gone)
 }
 
-// drop takes families out of a log.
-func (l *Log) drop(families []*Family) {
-	gone := make(map[*Step]bool)
-	for _, f := range families {
-		for _, s := range f.Steps {
-			gone[s] = true
-		}
-	}
-	l.hide(func(s *Step) bool { return gone[s] })
-}
-
-// oldest is that of [Removal].
-func (l *Log) oldest() time.Time {
-	if len(l.broken) > 0 {
-		return time.Time{}
-	}
-	out := time.Now()
-	for _, s := range l.Steps {
-		if began := time.Unix(0, s.Begin.Time); began.Before(out) {
-			out = began
-		}
-	}
-	return out
-}
-
 // findDead finds the journals that tell of nothing any more.
 func (r *remover) findDead() error {
 	needed := make(map[string]bool)
@@ -261,7 +213,7 @@ func (r *remover) findDead() error {
 		}
 	}
 	return r.eachName("journal", func(e entry) error {
-		if validSegment(e.name) && !needed[e.name] && !r.log.broken[e.name] {
+		if journal.ValidSegment(e.name) && !needed[e.name] && !r.log.broken[e.name] {
 			if !r.isSure(e.name) {
 				return errIndex
 			}

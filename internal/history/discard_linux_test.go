@@ -11,18 +11,20 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/journal"
 )
 
 // contents gives what the objects of a store hold that steps refer to.
-func (d *desk) contents(t fataler, l *Log) map[Object]string {
+func (d *desk) contents(t fataler, l *Log) map[journal.Object]string {
 	t.Helper()
-	known, out := l.objects(), make(map[Object]string)
-	err := d.store.eachObject(func(o Object, e entry) error {
+	known, out := l.objects(), make(map[journal.Object]string)
+	err := d.store.eachObject(func(o journal.Object, e entry) error {
 		if !known[o] {
 			return nil
 		}
 		var data []byte
-		if e.is.kind == File {
+		if e.is.kind == journal.File {
 			var err error
 			if data, err = os.ReadFile(d.store.path + "/" + e.at); err != nil {
 				return err

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"os"
 	"slices"
+
+	"carrel/internal/history/journal"
 )
 
 // discards says which steps are gone, though a journal may still tell of them. The
@@ -59,7 +61,7 @@ func (s *Store) readDiscards() (*discards, error) {
 		return d, errDiscards
 	}
 	for len(data) > 0 {
-		r, n := decode(data)
+		r, n := journal.Decode(data)
 		if n == 0 || r.Discard == nil {
 			return newDiscards(), errDiscards
 		}
@@ -69,7 +71,7 @@ func (s *Store) readDiscards() (*discards, error) {
 	return d, nil
 }
 
-func (d *discards) take(r *Record) {
+func (d *discards) take(r *journal.Record) {
 	d.stamp, d.number = max(d.stamp, r.Stamp), max(d.number, r.Step)
 	if r.Discard.Whole {
 		d.whole[r.Discard.Segment] = true
@@ -100,21 +102,21 @@ func (s *Store) writeDiscards(d *discards) error {
 }
 
 func (d *discards) encode() ([]byte, error) {
-	data, err := encode(nil, &Record{Stamp: d.stamp, Step: d.number, Discard: &discard{}})
+	data, err := journal.Encode(nil, &journal.Record{Stamp: d.stamp, Step: d.number, Discard: &journal.Discard{}})
 	for _, segment := range sortedKeys(d.whole) {
 		if err == nil {
-			data, err = encode(data, &Record{Discard: &discard{Segment: segment, Whole: true}})
+			data, err = journal.Encode(data, &journal.Record{Discard: &journal.Discard{Segment: segment, Whole: true}})
 		}
 	}
 	for _, segment := range sortedKeys(d.steps) {
 		for some := range slices.Chunk(sortedKeys(d.steps[segment]), perDiscard) {
 			if err == nil {
-				data, err = encode(data, &Record{Discard: &discard{Segment: segment, Steps: some}})
+				data, err = journal.Encode(data, &journal.Record{Discard: &journal.Discard{Segment: segment, Steps: some}})
 			}
 		}
 	}
 	if err == nil && len(data) >= maxDiscards {
-		err = errTooLarge
+		err = journal.ErrTooLarge
 	}
 	return data, err
 }

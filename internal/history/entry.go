@@ -2,8 +2,9 @@ package history
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"slices"
+
+	"carrel/internal/history/journal"
 )
 
 // An entry of the index is what is known of one closed segment: its state, and of each
@@ -31,15 +32,15 @@ type refs struct {
 
 // refsOf finds out what a step that was read refers to.
 func refsOf(s *Step) *refs {
-	seen := make(map[Object]bool)
-	var all []Object
-	s.references(func(o Object) {
+	seen := make(map[journal.Object]bool)
+	var all []journal.Object
+	s.references(func(o journal.Object) {
 		if !seen[o] {
 			seen[o] = true
 			all = append(all, o)
 		}
 	})
-	slices.SortFunc(all, Object.compare)
+	slices.SortFunc(all, journal.Object.Compare)
 	r := &refs{empty: len(s.Pres()) == 0 && len(s.Posts()) == 0 && len(s.Between()) == 0}
 	for _, o := range all {
 		if n := len(r.objects); n > 0 && r.objects[n-1].segment == o.Segment && r.objects[n-1].to+1 == o.Number {
@@ -51,20 +52,12 @@ func refsOf(s *Step) *refs {
 	return r
 }
 
-func (r *refs) each(do func(Object)) {
+func (r *refs) each(do func(journal.Object)) {
 	for _, o := range r.objects {
 		for n := o.from; n <= o.to; n++ {
-			do(Object{o.segment, n})
+			do(journal.Object{Segment: o.segment, Number: n})
 		}
 	}
-}
-
-// appendEntry adds an entry to a file, in a frame as that of a record.
-func appendEntry(to, entry []byte) []byte {
-	var frame [frameBytes]byte
-	putLE32(frame[:], uint32(len(entry)))
-	putLE32(frame[4:], crc32.Checksum(entry, castagnoli()))
-	return append(append(to, frame[:]...), entry...)
 }
 
 func writeEntry(segment string, is segmentState, steps []*Step) []byte {
@@ -90,25 +83,25 @@ func readEntry(entry string) (is segmentState, steps []*Step, ok bool) {
 	n := r.count()
 	for range n {
 		st := r.step(segment)
-		if st.Number > is.number || st.stamp < begunAt(segment) || max(st.stamp, st.last) > is.stamp {
+		if st.Number > is.number || st.stamp < journal.BegunAt(segment) || max(st.stamp, st.last) > is.stamp {
 			return is, nil, false
 		}
 		if r.bad || st.from < 0 || st.from > st.to || st.to > is.size || st.refs.count() > uint64(is.size) {
 			return is, nil, false
 		}
-		if b := (Record{Stamp: st.stamp, Step: st.Number, Begin: &st.Begin}); b.valid() != nil {
+		if b := (journal.Record{Stamp: st.stamp, Step: st.Number, Begin: &st.Begin}); b.Valid() != nil {
 			return is, nil, false
 		}
 		steps = append(steps, st)
 	}
-	return is, steps, !r.bad && r.rest == "" && is.stamp <= maxNumber && is.number <= maxNumber
+	return is, steps, !r.bad && r.rest == "" && is.stamp <= journal.MaxNumber && is.number <= journal.MaxNumber
 }
 
 // count is how many objects there are.
 func (r *refs) count() (n uint64) {
 	for _, o := range r.objects {
-		if o.from > o.to || o.to > maxNumber || !validSegment(o.segment) {
-			return maxNumber
+		if o.from > o.to || o.to > journal.MaxNumber || !journal.ValidSegment(o.segment) {
+			return journal.MaxNumber
 		}
 		n += o.to - o.from + 1
 	}
@@ -143,7 +136,7 @@ func (w *indexWriter) step(st *Step) {
 
 func (r *indexReader) step(segment string) *Step {
 	st := &Step{Segment: segment, Number: r.uint(), stamp: r.uint(), last: r.uint(), from: r.int(), to: r.int()}
-	c := &Counts{}
+	c := &journal.Counts{}
 	for _, n := range []*int{&c.Added, &c.Modified, &c.Removed, &c.Renamed, &c.Lost, &c.Edited} {
 		*n = int(r.int())
 	}
@@ -163,7 +156,7 @@ func (r *indexReader) step(segment string) *Step {
 	return st
 }
 
-func (w *indexWriter) begin(b *Begin) {
+func (w *indexWriter) begin(b *journal.Begin) {
 	w.text(b.Kind)
 	w.text(b.Run)
 	w.texts(b.Command)
@@ -179,14 +172,14 @@ func (w *indexWriter) begin(b *Begin) {
 	w.bool(b.Open)
 }
 
-func (r *indexReader) begin(b *Begin) {
-	*b = Begin{
+func (r *indexReader) begin(b *journal.Begin) {
+	*b = journal.Begin{
 		Kind: r.text(), Run: r.text(), Command: r.texts(), Label: r.text(), Time: r.int(), Of: r.uints(), Partly: r.bool(),
-		Roots: r.texts(), Devices: r.uints(), Rest: r.uints(), Mode: Mode(r.int()), Paths: r.texts(), Open: r.bool(),
+		Roots: r.texts(), Devices: r.uints(), Rest: r.uints(), Mode: journal.Mode(r.int()), Paths: r.texts(), Open: r.bool(),
 	}
 }
 
-func (w *indexWriter) end(e *End) {
+func (w *indexWriter) end(e *journal.End) {
 	w.int(e.Time)
 	w.int(int64(e.Exit))
 	for _, is := range []bool{e.Interrupted, e.Aborted, e.Again, e.Alone} {
@@ -195,8 +188,8 @@ func (w *indexWriter) end(e *End) {
 	w.texts(e.Left)
 }
 
-func (r *indexReader) end() *End {
-	return &End{Time: r.int(), Exit: int(r.int()), Interrupted: r.bool(), Aborted: r.bool(), Again: r.bool(), Alone: r.bool(), Left: r.texts()}
+func (r *indexReader) end() *journal.End {
+	return &journal.End{Time: r.int(), Exit: int(r.int()), Interrupted: r.bool(), Aborted: r.bool(), Again: r.bool(), Alone: r.bool(), Left: r.texts()}
 }
 
 // indexWriter writes numbers as they are in protocol buffers, and texts with their length.
@@ -219,7 +212,7 @@ func (w *indexWriter) text(s string) {
 	w.out = append(w.out, s...)
 }
 
-func (w *indexWriter) texts(list []Bytes) {
+func (w *indexWriter) texts(list []journal.Bytes) {
 	w.uint(uint64(len(list)))
 	for _, s := range list {
 		w.text(string(s))
@@ -277,14 +270,14 @@ func (r *indexReader) text() string {
 	return s
 }
 
-func (r *indexReader) texts() []Bytes {
+func (r *indexReader) texts() []journal.Bytes {
 	n := r.count()
 	if n == 0 {
 		return nil
 	}
-	out := make([]Bytes, n)
+	out := make([]journal.Bytes, n)
 	for i := range out {
-		out[i] = Bytes(r.text())
+		out[i] = journal.Bytes(r.text())
 	}
 	return out
 }

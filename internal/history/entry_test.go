@@ -5,13 +5,15 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/journal"
 )
 
 // entrySteps draws the steps of one segment, as a survey keeps them.
 func entrySteps(t *rapid.T, segment string, size int64) []*Step {
-	texts := rapid.SliceOfN(rapid.Map(rapid.StringN(0, 6, -1), func(s string) Bytes { return Bytes(s) }), 0, 3)
+	texts := rapid.SliceOfN(rapid.Map(rapid.StringN(0, 6, -1), func(s string) journal.Bytes { return journal.Bytes(s) }), 0, 3)
 	numbers := rapid.SliceOfN(rapid.Uint64Range(1, 1<<40), 0, 3)
-	none := func(list []Bytes) []Bytes { // a list of nothing is read as none
+	none := func(list []journal.Bytes) []journal.Bytes { // a list of nothing is read as none
 		if len(list) == 0 {
 			return nil
 		}
@@ -30,24 +32,24 @@ func entrySteps(t *rapid.T, segment string, size int64) []*Step {
 		st := &Step{
 			Segment: segment, Number: uint64(i + 1), stamp: rapid.Uint64Range(1, 90).Draw(t, "stamp"), last: rapid.Uint64Range(0, 90).Draw(t, "last"),
 			from: from, to: rapid.Int64Range(from, size).Draw(t, "to"),
-			counts: &Counts{Added: count.Draw(t, "added"), Modified: count.Draw(t, "modified"), Lost: count.Draw(t, "lost"), Kept: rapid.Int64().Draw(t, "kept")},
+			counts: &journal.Counts{Added: count.Draw(t, "added"), Modified: count.Draw(t, "modified"), Lost: count.Draw(t, "lost"), Kept: rapid.Int64().Draw(t, "kept")},
 			refs:   &refs{empty: rapid.Bool().Draw(t, "empty")},
-			Begin: Begin{
-				Kind: rapid.SampledFrom([]string{StepRun, StepJob}).Draw(t, "kind"), Run: rapid.StringN(0, 8, -1).Draw(t, "run"),
+			Begin: journal.Begin{
+				Kind: rapid.SampledFrom([]string{journal.StepRun, journal.StepJob}).Draw(t, "kind"), Run: rapid.StringN(0, 8, -1).Draw(t, "run"),
 				Command: none(texts.Draw(t, "command")), Label: rapid.StringN(0, 8, -1).Draw(t, "label"), Time: rapid.Int64().Draw(t, "time"),
 				Open: rapid.Bool().Draw(t, "open"),
 			},
-			End: &End{
+			End: &journal.End{
 				Time: rapid.Int64().Draw(t, "end"), Exit: rapid.IntRange(-1, 255).Draw(t, "exit"),
 				Interrupted: rapid.Bool().Draw(t, "interrupted"), Aborted: rapid.Bool().Draw(t, "aborted"), Left: none(texts.Draw(t, "left")),
 			},
 		}
 		if rapid.Bool().Draw(t, "undo") {
-			st.Begin.Kind, st.Begin.Of, st.Begin.Rest = StepUndo, []uint64{uint64(i + 1)}, some("rest")
+			st.Begin.Kind, st.Begin.Of, st.Begin.Rest = journal.StepUndo, []uint64{uint64(i + 1)}, some("rest")
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "ranges") {
 			from := rapid.Uint64Range(1, 50).Draw(t, "first")
-			of := rapid.SampledFrom([]string{segment, segmentName(3, "other")}).Draw(t, "of")
+			of := rapid.SampledFrom([]string{segment, journal.SegmentName(3, "other")}).Draw(t, "of")
 			st.refs.objects = append(st.refs.objects, objectRange{of, from, from + rapid.Uint64Range(0, 20).Draw(t, "more")})
 		}
 		out = append(out, st)
@@ -59,11 +61,11 @@ func entrySteps(t *rapid.T, segment string, size int64) []*Step {
 // so is one with more behind it.
 func TestEntry(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		segment := segmentName(1, "run")
+		segment := journal.SegmentName(1, "run")
 		is := segmentState{size: 5000, mtime: rapid.Int64().Draw(rt, "mtime"), inode: rapid.Uint64().Draw(rt, "inode"), stamp: 100, number: 10}
 		steps := entrySteps(rt, segment, is.size)
 		for _, s := range steps {
-			if (&Record{Stamp: s.stamp, Step: s.Number, Begin: &s.Begin}).valid() != nil {
+			if (&journal.Record{Stamp: s.stamp, Step: s.Number, Begin: &s.Begin}).Valid() != nil {
 				rt.Skip("no beginning")
 			}
 		}
@@ -85,7 +87,7 @@ func TestEntry(t *testing.T) {
 
 // TestEntryRefused: what an entry says has to be possible.
 func TestEntryRefused(t *testing.T) {
-	segment := segmentName(5, "run")
+	segment := journal.SegmentName(5, "run")
 	for name, change := range map[string]func(is *segmentState, s *Step){
 		"":                              func(*segmentState, *Step) {},
 		"number beyond the segment's":   func(_ *segmentState, s *Step) { s.Number = 3 },
@@ -99,9 +101,9 @@ func TestEntryRefused(t *testing.T) {
 		"more objects than bytes":       func(_ *segmentState, s *Step) { s.refs.objects = []objectRange{{segment, 1, 200}} },
 		"objects that end first":        func(_ *segmentState, s *Step) { s.refs.objects = []objectRange{{segment, 2, 0}} },
 		"objects of no segment":         func(_ *segmentState, s *Step) { s.refs.objects = []objectRange{{"../x", 1, 1}} },
-		"segment with too great stamps": func(is *segmentState, _ *Step) { is.stamp = maxNumber + 1 },
+		"segment with too great stamps": func(is *segmentState, _ *Step) { is.stamp = journal.MaxNumber + 1 },
 	} {
-		s := &Step{Segment: segment, Number: 2, stamp: 6, last: 9, from: 10, to: 90, counts: &Counts{}, refs: &refs{}, Begin: Begin{Kind: StepRun}, End: &End{}}
+		s := &Step{Segment: segment, Number: 2, stamp: 6, last: 9, from: 10, to: 90, counts: &journal.Counts{}, refs: &refs{}, Begin: journal.Begin{Kind: journal.StepRun}, End: &journal.End{}}
 		is := segmentState{size: 100, stamp: 9, number: 2}
 		change(&is, s)
 		if _, _, ok := readEntry(string(writeEntry(segment, is, []*Step{s}))); ok != (name == "") {
@@ -113,9 +115,9 @@ func TestEntryRefused(t *testing.T) {
 // FuzzReadEntry: nothing that is no entry ends the program or takes much memory, and what
 // is taken for one is written as the same again.
 func FuzzReadEntry(f *testing.F) {
-	segment := segmentName(5, "run")
-	s := &Step{Segment: segment, Number: 2, stamp: 6, last: 9, from: 10, to: 90, counts: &Counts{Added: 3}, refs: &refs{objects: []objectRange{{segment, 1, 3}}},
-		Begin: Begin{Kind: StepRun, Command: []Bytes{"touch", "f"}, Roots: []Bytes{"/p"}}, End: &End{Exit: 1}}
+	segment := journal.SegmentName(5, "run")
+	s := &Step{Segment: segment, Number: 2, stamp: 6, last: 9, from: 10, to: 90, counts: &journal.Counts{Added: 3}, refs: &refs{objects: []objectRange{{segment, 1, 3}}},
+		Begin: journal.Begin{Kind: journal.StepRun, Command: []journal.Bytes{"touch", "f"}, Roots: []journal.Bytes{"/p"}}, End: &journal.End{Exit: 1}}
 	is := segmentState{size: 100, mtime: 7, inode: 8, stamp: 9, number: 2}
 	f.Add(string(writeEntry(segment, is, nil)))
 	f.Add(string(writeEntry(segment, is, []*Step{s})))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"carrel/internal/history/graph"
+	"carrel/internal/history/journal"
 )
 
 // relating is one step on its way into the relations.
@@ -16,22 +17,22 @@ type relating struct {
 	void   map[graph.Place]bool // entries of which what was found does not come back
 	quiet  map[graph.Node]bool  // nodes that have only such entries
 	silent bool
-	reborn map[graph.Node]bool     // nodes that had no name when the step began
-	within map[graph.Place]*Within // what was in the files that got names there
-	inside map[string]*Within      // the same by path, where the directory of that is not there yet
+	reborn map[graph.Node]bool             // nodes that had no name when the step began
+	within map[graph.Place]*journal.Within // what was in the files that got names there
+	inside map[string]*journal.Within      // the same by path, where the directory of that is not there yet
 	order  []graph.Place
 	from   map[graph.Place]graph.Node
 	places map[graph.Node][]graph.Place // at which the step found a node
 	said   map[graph.Place]bool         // it has a Post
 	begun  map[graph.Node]*begun
-	ended  map[graph.Node]*Post
+	ended  map[graph.Node]*journal.Post
 	nodes  []graph.Node // in the order in which they were met
 	out    []graph.Transition
 }
 
 // begun is a node as the step found it.
 type begun struct {
-	state   State
+	state   journal.State
 	version graph.Version
 	written bool // it may have been: its content was kept, or could not be
 	anchors int  // that it had before
@@ -44,15 +45,15 @@ func (r *relations) follow(s *Step) []graph.Transition {
 	}
 	t := &relating{
 		relations: r, step: s, spared: s.spares(), from: make(map[graph.Place]graph.Node), places: make(map[graph.Node][]graph.Place), said: make(map[graph.Place]bool),
-		begun: make(map[graph.Node]*begun), ended: make(map[graph.Node]*Post),
+		begun: make(map[graph.Node]*begun), ended: make(map[graph.Node]*journal.Post),
 		alone: make(map[graph.Place]bool), void: make(map[graph.Place]bool), quiet: make(map[graph.Node]bool),
-		reborn: make(map[graph.Node]bool), within: make(map[graph.Place]*Within), inside: make(map[string]*Within),
+		reborn: make(map[graph.Node]bool), within: make(map[graph.Place]*journal.Within), inside: make(map[string]*journal.Within),
 	}
 	for i := range s.Pres() {
 		t.begin(&s.pres[i])
 	}
 	posts := slices.Clone(s.Posts())
-	slices.SortStableFunc(posts, func(a, b Post) int { return cmp.Compare(depth(a.Path), depth(b.Path)) })
+	slices.SortStableFunc(posts, func(a, b journal.Post) int { return cmp.Compare(depth(a.Path), depth(b.Path)) })
 	for i := range posts {
 		if !posts[i].Planned {
 			t.end(&posts[i])
@@ -61,8 +62,8 @@ func (r *relations) follow(s *Step) []graph.Transition {
 	for i := range s.beyond {
 		b := &s.beyond[i]
 		n := r.nodes[r.found[side{s.Number, string(b.Path)}].node]
-		if n != nil && t.ended[n.number] == nil && b.State.Kind != Absent {
-			t.ended[n.number] = &Post{State: b.State, As: b.As}
+		if n != nil && t.ended[n.number] == nil && b.State.Kind != journal.Absent {
+			t.ended[n.number] = &journal.Post{State: b.State, As: b.As}
 		}
 	}
 	t.entriesLeft()
@@ -101,8 +102,8 @@ func (t *relating) dropLost(n *node) {
 
 // onlyAt takes other names from what a step found at an entry, where it had one alone: another
 // program had renamed it.
-func (t *relating) onlyAt(n *node, p graph.Place, st *State) {
-	if n == nil || st.Kind != Dir && st.Links != 1 {
+func (t *relating) onlyAt(n *node, p graph.Place, st *journal.State) {
+	if n == nil || st.Kind != journal.Dir && st.Links != 1 {
 		return
 	}
 	for _, q := range slices.Clone(n.names) {
@@ -113,8 +114,8 @@ func (t *relating) onlyAt(n *node, p graph.Place, st *State) {
 }
 
 // begin takes over what the step found at a path.
-func (t *relating) begin(b *Pre) {
-	p, root := t.place(string(b.Path), b.State.Kind != Absent)
+func (t *relating) begin(b *journal.Pre) {
+	p, root := t.place(string(b.Path), b.State.Kind != journal.Absent)
 	if root == 0 && p == (graph.Place{}) {
 		if b.Within != nil { // the directory is made by the step
 			t.inside[string(b.Path)] = b.Within
@@ -125,8 +126,8 @@ func (t *relating) begin(b *Pre) {
 	switch {
 	case root != 0:
 		n = t.relations.nodes[root]
-	case b.State.Kind != Absent:
-		if n = t.relations.nodes[t.byID[b.Was]]; n == nil || b.Was == (ID{}) || n.state.Kind != b.State.Kind {
+	case b.State.Kind != journal.Absent:
+		if n = t.relations.nodes[t.byID[b.Was]]; n == nil || b.Was == (journal.ID{}) || n.state.Kind != b.State.Kind {
 			n = t.meet(p, &b.State)
 		}
 	}
@@ -163,7 +164,7 @@ func (t *relating) hush(n graph.Node, alone bool) {
 	}
 }
 
-func (t *relating) foundNode(n *node, b *Pre) graph.Version {
+func (t *relating) foundNode(n *node, b *journal.Pre) graph.Version {
 	x := t.begun[n.number]
 	if x == nil {
 		x = &begun{state: b.State, version: t.contentOf(n, &b.State, b), anchors: len(n.anchors)}
@@ -175,21 +176,21 @@ func (t *relating) foundNode(n *node, b *Pre) graph.Version {
 	v := t.versions[x.version]
 	v.at = side{t.step.Number, string(b.Path)}
 	switch {
-	case b.Object != (Object{}):
+	case b.Object != (journal.Object{}):
 		t.keepAs(x.version, b.Object)
 		v.state.Size, x.written = b.State.Size, true
 	case b.Lost != "":
 		v.lost, x.written = b.Lost, true
 	}
-	if b.Inode != (Object{}) {
+	if b.Inode != (journal.Object{}) {
 		n.anchors = append(n.anchors, b.Inode)
 	}
 	return x.version
 }
 
 // end takes over what the step left at a path.
-func (t *relating) end(q *Post) {
-	p, root := t.place(string(q.Path), q.State.Kind != Absent)
+func (t *relating) end(q *journal.Post) {
+	p, root := t.place(string(q.Path), q.State.Kind != journal.Absent)
 	switch {
 	case root == 0 && p == (graph.Place{}):
 		return
@@ -211,7 +212,7 @@ func (t *relating) end(q *Post) {
 	if n != nil {
 		to = n.number
 		t.reborn[to] = t.reborn[to] || t.begun[to] == nil && len(n.names) == 0
-		n.anchors = slices.DeleteFunc(n.anchors, func(o Object) bool { return o == q.From })
+		n.anchors = slices.DeleteFunc(n.anchors, func(o journal.Object) bool { return o == q.From })
 		t.leftNode(n, q)
 	}
 	t.alone[p] = t.spared.left[string(q.Path)]
@@ -220,7 +221,7 @@ func (t *relating) end(q *Post) {
 	t.lead(p, to)
 }
 
-func (t *relating) leftNode(n *node, q *Post) {
+func (t *relating) leftNode(n *node, q *journal.Post) {
 	n.timed = n.timed || q.Timed
 	if t.begun[n.number] == nil && t.ended[n.number] == nil {
 		t.nodes = append(t.nodes, n.number)
@@ -230,8 +231,8 @@ func (t *relating) leftNode(n *node, q *Post) {
 
 // nodeAt gives the node that the step left at an entry. What an undo brings back is
 // what the step had found that it takes back, whatever inode it has now.
-func (t *relating) nodeAt(p graph.Place, q *Post) *node {
-	if q.State.Kind == Absent {
+func (t *relating) nodeAt(p graph.Place, q *journal.Post) *node {
+	if q.State.Kind == journal.Absent {
 		return nil
 	}
 	again := func(at side) *node {
@@ -252,7 +253,7 @@ func (t *relating) nodeAt(p graph.Place, q *Post) *node {
 		}
 	}
 	if t.step.undoes() && q.As == nil && len(t.step.Begin.Of) == 1 && len(q.Origin) == 0 {
-		if n := again(side{t.step.Begin.Of[0], string(q.Path)}); n != nil && (n.dead || n.id == q.State.ID || n.state.Kind == Dir) {
+		if n := again(side{t.step.Begin.Of[0], string(q.Path)}); n != nil && (n.dead || n.id == q.State.ID || n.state.Kind == journal.Dir) {
 			t.onlyAt(n, p, &q.State) // another program had removed a directory: it was made again
 			return n                 // or by a version that did not write As
 		}
@@ -260,10 +261,10 @@ func (t *relating) nodeAt(p graph.Place, q *Post) *node {
 	if n := t.known(&q.State); n != nil {
 		return n
 	}
-	if n := t.relations.nodes[t.entries[p]]; n != nil && n.id == (ID{}) && n.state.Kind == q.State.Kind {
+	if n := t.relations.nodes[t.entries[p]]; n != nil && n.id == (journal.ID{}) && n.state.Kind == q.State.Kind {
 		return n
 	}
-	if n := t.relations.nodes[t.loose[p]]; n != nil && q.State.Kind == Dir && isGitObject(string(q.Path)) && t.gone(n, p) {
+	if n := t.relations.nodes[t.loose[p]]; n != nil && q.State.Kind == journal.Dir && isGitObject(string(q.Path)) && t.gone(n, p) {
 		return n
 	}
 	return t.newNode(&q.State)
@@ -273,7 +274,7 @@ func (t *relating) nodeAt(p graph.Place, q *Post) *node {
 // them, and makes it anew with the next: as objects are never taken away, that is the same
 // one, or what an undo brings back would have no place.
 func (t *relating) looseAt(p graph.Place, n *node, path string) {
-	if n != nil && n.state.Kind == Dir && isGitObject(path) {
+	if n != nil && n.state.Kind == journal.Dir && isGitObject(path) {
 		t.loose[p] = n.number
 	}
 }
@@ -281,7 +282,7 @@ func (t *relating) looseAt(p graph.Place, n *node, path string) {
 // gone reports whether a directory is nowhere but, by what was known, at an entry.
 func (t *relating) gone(n *node, p graph.Place) bool {
 	return !slices.ContainsFunc(n.names, func(at graph.Place) bool { return at != p }) &&
-		!slices.ContainsFunc(t.step.Posts(), func(q Post) bool { return q.State.ID == n.id && q.State.Kind == Dir })
+		!slices.ContainsFunc(t.step.Posts(), func(q journal.Post) bool { return q.State.ID == n.id && q.State.Kind == journal.Dir })
 }
 
 // entriesLeft gives the transitions of entries. What was in a directory that is gone

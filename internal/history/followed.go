@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"carrel/internal/history/graph"
+	"carrel/internal/history/journal"
 )
 
 // nodeLeft gives the transitions of a node's content and metadata.
@@ -31,7 +32,7 @@ func (t *relating) nodeLeft(n *node) {
 
 // unmet is how many names of a node no step has met, as far as that is known.
 func (t *relating) unmet(n *node, b *begun) int {
-	if n.state.Kind == Dir {
+	if n.state.Kind == journal.Dir {
 		return 0
 	}
 	return int(b.state.Links) - len(t.places[n.number]) - b.anchors
@@ -39,16 +40,16 @@ func (t *relating) unmet(n *node, b *begun) int {
 
 // bornNode gives the transition of a node that the step did not find in the tree: it
 // made it, or gave a name to what had none there.
-func (t *relating) bornNode(n *node, q *Post, content graph.Key) {
+func (t *relating) bornNode(n *node, q *journal.Post, content graph.Key) {
 	v := n.content
-	var in *Within
+	var in *journal.Within
 	for _, p := range n.names {
 		in = cmp.Or(in, t.within[p])
 	}
 	switch {
 	case in != nil: // it lives by names outside
 		from := t.contentOf(n, &in.State, nil)
-		if in.Object != (Object{}) {
+		if in.Object != (journal.Object{}) {
 			t.keepAs(from, in.Object)
 		}
 		if v = from; q.As != nil && q.As.Content {
@@ -82,7 +83,7 @@ func (t *relating) versionAgain(n *node) graph.Version {
 }
 
 // versionLeft gives the version that a step left in a node, if it changed that.
-func (t *relating) versionLeft(n *node, q *Post) graph.Version {
+func (t *relating) versionLeft(n *node, q *journal.Post) graph.Version {
 	if q.As != nil && q.As.Content {
 		if f := t.found[side{q.As.Step, string(q.As.Path)}]; f.version != graph.Dead {
 			return f.version
@@ -98,11 +99,11 @@ func (t *relating) versionLeft(n *node, q *Post) graph.Version {
 	return t.newVersion(n.number, &q.State)
 }
 
-func (t *relating) changedNode(n *node, b *begun, q *Post, content graph.Key) {
-	t.silent = t.silent || t.versions[b.version].lost == Ignored
+func (t *relating) changedNode(n *node, b *begun, q *journal.Post, content graph.Key) {
+	t.silent = t.silent || t.versions[b.version].lost == journal.Ignored
 	v := b.version
 	switch {
-	case q.State.Kind == File && t.wrote(b, q):
+	case q.State.Kind == journal.File && t.wrote(b, q):
 		v = t.versionLeft(n, q)
 		t.write(content, graph.Value{N: b.version}, graph.Value{N: v})
 	case sumsDiffer(&t.versions[v].state, &q.State): // another program had changed it, and put the times back
@@ -112,10 +113,10 @@ func (t *relating) changedNode(n *node, b *begun, q *Post, content graph.Key) {
 	t.settle(n, q, v)
 }
 
-func sumsDiffer(a, b *State) bool { return len(a.Sum) > 0 && len(b.Sum) > 0 && a.Sum != b.Sum }
+func sumsDiffer(a, b *journal.State) bool { return len(a.Sum) > 0 && len(b.Sum) > 0 && a.Sum != b.Sum }
 
 // metas gives the transitions of a node's metadata.
-func (t *relating) metas(n *node, was, is *State) {
+func (t *relating) metas(n *node, was, is *journal.State) {
 	before, after := metaOf(was), metaOf(is)
 	for _, name := range componentsOf(before, after) {
 		from, to := metaValue(was, before, name), metaValue(is, after, name)
@@ -129,7 +130,7 @@ const unknownCtime = -1
 
 // wrote reports whether a step may have changed the content of a file. What was
 // never opened for writing has neither been kept nor was it empty.
-func (t *relating) wrote(b *begun, q *Post) bool {
+func (t *relating) wrote(b *begun, q *journal.Post) bool {
 	if t.step.undoes() && q.As != nil {
 		return q.As.Content
 	}
@@ -143,11 +144,11 @@ func (t *relating) wrote(b *begun, q *Post) bool {
 	if st.Size == 0 && q.State.Size == 0 {
 		return false
 	}
-	return rewrittenSince(&q.State, st)
+	return journal.RewrittenSince(&q.State, st)
 }
 
 // settle notes what a node is when the step is over.
-func (t *relating) settle(n *node, q *Post, v graph.Version) {
+func (t *relating) settle(n *node, q *journal.Post, v graph.Version) {
 	st := q.State
 	if st.Unread && !n.state.Unread && t.step.undoes() { // it was set, and then hidden
 		st.Xattrs, st.Unread = n.state.Xattrs, false
@@ -155,26 +156,26 @@ func (t *relating) settle(n *node, q *Post, v graph.Version) {
 	t.bind(n, &st)
 	n.content, n.dead = v, false
 	t.versions[v].state = q.State
-	if q.Uncertain && q.State.Kind == File {
+	if q.Uncertain && q.State.Kind == journal.File {
 		t.dispute(graph.Key{Part: graph.Content, Node: n.number}, "the run was killed, and this may have been changed by another program afterwards")
 	}
 }
 
 // between adds what another program wrote to a file of the step, and the step then
 // destroyed: a gap between two transitions of the content.
-func (t *relating) between(b *Pre) {
+func (t *relating) between(b *journal.Pre) {
 	p, root := t.place(string(b.Path), true)
 	if root != 0 || p == (graph.Place{}) {
 		return
 	}
 	n := t.relations.nodes[t.byID[b.State.ID]]
-	if n == nil || n.state.Kind != File {
+	if n == nil || n.state.Kind != journal.File {
 		n = t.newNode(&b.State)
 		n.dead, n.last = true, []graph.Place{p}
 	}
 	content := graph.Key{Part: graph.Content, Node: n.number}
-	own, other := t.newVersion(n.number, &State{}), t.newVersion(n.number, &b.State)
-	if b.Object != (Object{}) {
+	own, other := t.newVersion(n.number, &journal.State{}), t.newVersion(n.number, &b.State)
+	if b.Object != (journal.Object{}) {
 		t.keepAs(other, b.Object)
 	}
 	t.through(content, graph.Value{N: n.content}, graph.Value{N: own}, graph.Value{N: other})

@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/journal"
 )
 
 // open opens a file for writing as the broker does, and makes it where there is none.
@@ -438,7 +440,7 @@ func TestGivenByTheStepBefore(t *testing.T) {
 	if _, err := f.WriteString("one "); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := d.w.End(0, &Begin{Kind: StepRun}); n == 0 || err != nil {
+	if n, err := d.w.End(0, &journal.Begin{Kind: journal.StepRun}); n == 0 || err != nil {
 		t.Fatal(n, err)
 	}
 	if _, err := f.WriteString("two "); err != nil || f.Close() != nil {
@@ -450,7 +452,7 @@ func TestGivenByTheStepBefore(t *testing.T) {
 	if v, err := d.undo(t, Request{Steps: []uint64{2}}); err == nil || len(v.Conflicts) != 1 {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if _, err := d.undo(t, Request{Steps: []uint64{2}, Mode: KeepBoth}); err != nil {
+	if _, err := d.undo(t, Request{Steps: []uint64{2}, Mode: journal.KeepBoth}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(d.at("f")); string(got) != "one " {

@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/history/graph"
+	"carrel/internal/history/journal"
 )
 
 // holdsBytes bounds the files that are compared byte by byte.
@@ -12,14 +13,14 @@ const holdsBytes = 16 << 20
 // Holds implements [graph.Present].
 func (p *present) Holds(n graph.Node, v graph.Version) bool {
 	x, st := p.versions[v], p.now(n).state
-	if st.Kind != File || x.state.Kind != File || st.Size != x.state.Size || st.Size > holdsBytes {
+	if st.Kind != journal.File || x.state.Kind != journal.File || st.Size != x.state.Size || st.Size > holdsBytes {
 		return false
 	}
 	if st.Size == 0 {
 		return true
 	}
 	dir, name, err := parentIn(p.roots, p.path(p.now(n).names[0]))
-	if err != nil || x.object == (Object{}) {
+	if err != nil || x.object == (journal.Object{}) {
 		return false
 	}
 	defer unix.Close(dir)

@@ -3,11 +3,9 @@ package history
 import (
 	"cmp"
 	"slices"
-	"strings"
-)
 
-// Ignored is why something is not kept that the user does not want kept.
-const Ignored = "ignored by history.ignore"
+	"carrel/internal/history/journal"
+)
 
 // spared is what an undo leaves as it is: by the path that a step left it at, and by
 // the one at which the step found it.
@@ -18,11 +16,11 @@ type spared struct{ left, found map[string]bool }
 // back to the place of what is ignored, or into a directory that was, that has to
 // make way.
 func (s *Step) spares() (a spared) {
-	if !slices.ContainsFunc(s.Pres(), func(b Pre) bool { return b.Lost == Ignored }) {
+	if !slices.ContainsFunc(s.Pres(), func(b journal.Pre) bool { return b.Lost == journal.Ignored }) {
 		return a
 	}
 	posts := slices.Clone(s.Posts())
-	slices.SortStableFunc(posts, func(x, y Post) int { return cmp.Compare(depth(x.Path), depth(y.Path)) })
+	slices.SortStableFunc(posts, func(x, y journal.Post) int { return cmp.Compare(depth(x.Path), depth(y.Path)) })
 	now, named := make(map[string]string), carriers(posts)
 	for i := range posts {
 		if q := &posts[i]; len(q.Origin) > 0 {
@@ -33,7 +31,7 @@ func (s *Step) spares() (a spared) {
 	for known := -1; known < len(taken); {
 		known = len(taken)
 		a = s.sparesBut(posts, taken, named)
-		carried := carriers(slices.DeleteFunc(slices.Clone(posts), func(q Post) bool { return a.left[string(q.Path)] }))
+		carried := carriers(slices.DeleteFunc(slices.Clone(posts), func(q journal.Post) bool { return a.left[string(q.Path)] }))
 		stays := make(map[string][]string) // what is left alone, by what it will be called
 		for i := range posts {
 			if at := string(posts[i].Path); a.left[at] {
@@ -41,7 +39,7 @@ func (s *Step) spares() (a spared) {
 			}
 		}
 		for i := range s.Pres() {
-			if b := &s.pres[i]; b.State.Kind != Absent && !a.found[string(b.Path)] {
+			if b := &s.pres[i]; b.State.Kind != journal.Absent && !a.found[string(b.Path)] {
 				s.takes(string(b.Path), a, taken, now, stays, carried)
 			}
 		}
@@ -50,7 +48,7 @@ func (s *Step) spares() (a spared) {
 }
 
 // sparesBut is that, where some places are taken by what comes back.
-func (s *Step) sparesBut(posts []Post, taken map[string]bool, named func(string) string) spared {
+func (s *Step) sparesBut(posts []journal.Post, taken map[string]bool, named func(string) string) spared {
 	a := spared{make(map[string]bool), make(map[string]bool)}
 	back := make(map[string]bool) // what is moved back
 	for i := range posts {
@@ -61,7 +59,7 @@ func (s *Step) sparesBut(posts []Post, taken map[string]bool, named func(string)
 	}
 	for i := range s.Pres() {
 		b := &s.pres[i]
-		a.found[string(b.Path)] = b.Lost == Ignored && !back[string(b.Path)] && !taken[string(b.Path)]
+		a.found[string(b.Path)] = b.Lost == journal.Ignored && !back[string(b.Path)] && !taken[string(b.Path)]
 	}
 	return a
 }
@@ -83,7 +81,7 @@ func (s *Step) takes(path string, a spared, taken map[string]bool, now map[strin
 			}
 		default:
 			_, ok := s.PostOf(dir) // none in a directory that is gone
-			again := slices.ContainsFunc(stays[dir], func(at string) bool { q, _ := s.PostOf(at); return q.State.Kind == Dir })
+			again := slices.ContainsFunc(stays[dir], func(at string) bool { q, _ := s.PostOf(at); return q.State.Kind == journal.Dir })
 			if !again && (ok || a.found[dir]) {
 				taken[dir] = true
 			}
@@ -93,26 +91,23 @@ func (s *Step) takes(path string, a spared, taken map[string]bool, now map[strin
 
 // isIgnored goes by the name that something had when the step began, or that what
 // the step made would have had in the directory that it made it in.
-func (s *Step) isIgnored(q *Post, a spared, named func(string) string) bool {
+func (s *Step) isIgnored(q *journal.Post, a spared, named func(string) string) bool {
 	at := string(q.Origin)
 	if at == "" {
 		at = named(string(q.Path))
 	}
 	if b, known := s.PreOf(at); known {
-		return b.Lost == Ignored
+		return b.Lost == journal.Ignored
 	}
 	return a.left[parentOf(string(q.Path))] // made in a directory that the step made
 }
 
 // stands says whether no directory on the way to what the step left goes.
-func (s *Step) stands(q *Post, a spared) bool {
+func (s *Step) stands(q *journal.Post, a spared) bool {
 	for dir := parentOf(string(q.Path)); dir != ""; dir = parentOf(dir) {
-		if above, ok := s.PostOf(dir); ok && above.State.Kind == Dir && len(above.Origin) == 0 && !a.left[dir] {
+		if above, ok := s.PostOf(dir); ok && above.State.Kind == journal.Dir && len(above.Origin) == 0 && !a.left[dir] {
 			return false
 		}
 	}
 	return true
 }
-
-// parentOf is the directory of a path, "" of one at the top.
-func parentOf(path string) string { return path[:max(0, strings.LastIndexByte(path, '/'))] }

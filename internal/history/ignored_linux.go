@@ -1,5 +1,7 @@
 package history
 
+import "carrel/internal/history/journal"
+
 // SetIgnored says what is not kept from now on, by the path that something had when
 // a step began. A file with several names is kept all the same: it may be something
 // else by another one.
@@ -7,15 +9,15 @@ func (s *Store) SetIgnored(ignored func(path string) bool) { s.ignored = ignored
 
 // unwanted says whether the content of a file is not wanted. It is asked for what a
 // step has met by one name only.
-func (w *Writer) unwanted(o *object, st *State) bool {
+func (w *Writer) unwanted(o *object, st *journal.State) bool {
 	return w.ignored != nil && st.Links < 2 && w.groups[st.ID] == nil && w.ignored(o.origin)
 }
 
 // marked notes in a record that what it is about is not wanted, so that an undo
 // leaves it alone whatever is configured then.
-func (w *Writer) marked(p *Pre) {
-	if p != nil && w.ignored != nil && !p.Stayed && p.Object == (Object{}) && p.Inode == (Object{}) && w.ignored(string(p.Path)) {
-		p.Lost = Ignored
+func (w *Writer) marked(p *journal.Pre) {
+	if p != nil && w.ignored != nil && !p.Stayed && p.Object == (journal.Object{}) && p.Inode == (journal.Object{}) && w.ignored(string(p.Path)) {
+		p.Lost = journal.Ignored
 	}
 }
 
@@ -45,7 +47,7 @@ func (u *undo) allSpared(dir string) bool {
 		if u.spared(at) {
 			continue
 		}
-		if found, err := lookIn(u.roots, at); err != nil || found.Kind != Dir || !u.allSpared(at) {
+		if found, err := lookIn(u.roots, at); err != nil || found.Kind != journal.Dir || !u.allSpared(at) {
 			return false
 		}
 	}
@@ -62,12 +64,12 @@ func (u *undo) tellAlone(p *Plan, steps []*Step) {
 			if q, ok := s.PostOf(at); ok && c.What != Removed && len(q.Origin) > 0 {
 				at = string(q.Origin)
 			}
-			if c.Lost != Ignored || !spared.found[at] || !u.asked(at) {
+			if c.Lost != journal.Ignored || !spared.found[at] || !u.asked(at) {
 				continue
 			}
 			told[at] = true
 			if !told[parentOf(at)] {
-				p.Unrestorable = append(p.Unrestorable, Unrestorable{at, Ignored})
+				p.Unrestorable = append(p.Unrestorable, Unrestorable{at, journal.Ignored})
 			}
 		}
 	}

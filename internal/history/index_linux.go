@@ -3,13 +3,14 @@ package history
 import (
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // What a step is called and comes to is known without reading all that it changed:
@@ -90,22 +91,22 @@ func (s *Store) readIndex() *index {
 	}
 	data = data[len(indexHead):]
 	x.of = make(map[string]string, len(data)/usualEntry)
-	for len(text) > frameBytes {
-		n, sum := getLE32(data), getLE32(data[4:])
-		if n > maxEntry || int(n) > len(data)-frameBytes || crc32.Checksum(data[frameBytes:frameBytes+int(n)], castagnoli()) != sum {
+	for len(text) > 0 {
+		whole := journal.FrameBytes + len(journal.Frame(data, maxEntry))
+		if whole == journal.FrameBytes {
 			return x
 		}
-		entry := text[frameBytes : frameBytes+int(n)]
-		data, text = data[frameBytes+int(n):], text[frameBytes+int(n):]
+		entry := text[journal.FrameBytes:whole]
+		data, text = data[whole:], text[whole:]
 		r := indexReader{rest: entry}
 		segment := r.text()
-		if r.bad || !validSegment(segment) {
+		if r.bad || !journal.ValidSegment(segment) {
 			return x
 		}
 		x.of[segment] = entry
 		x.entries++
 	}
-	x.rewrite = len(text) > 0
+	x.rewrite = false
 	return x
 }
 
@@ -157,7 +158,7 @@ func (x *index) learn(seg *segment, l *Log, s *Store, is segmentState) {
 		st.unread = s.reader(l, st, st.from, st.to)
 		st.pres, st.posts, st.beyond, st.between, st.plan, st.first, st.pre, st.post = nil, nil, nil, nil, nil, nil, nil, nil
 	}
-	x.learned = appendEntry(x.learned, entry)
+	x.learned = journal.AppendFrame(x.learned, entry)
 }
 
 // confirms reports whether the entry of a segment that was believed is what the journal
@@ -168,7 +169,7 @@ func (x *index) confirms(s *Store, name string) bool {
 	}
 	fresh, l := &index{}, &Log{torn: make(map[string]int64)}
 	err := l.segment(s, name, fresh)
-	return err == nil && string(fresh.learned) == string(appendEntry(nil, []byte(x.of[name])))
+	return err == nil && string(fresh.learned) == string(journal.AppendFrame(nil, []byte(x.of[name])))
 }
 
 // learn adds a segment to the file, once its writer has closed it. A long one is left to
@@ -210,7 +211,7 @@ func (x *index) write(s *Store) {
 	}
 	out := []byte(indexHead)
 	for _, name := range sortedKeys(x.used) {
-		out = appendEntry(out, []byte(x.of[name]))
+		out = journal.AppendFrame(out, []byte(x.of[name]))
 	}
 	out = append(out, x.learned...)
 	temp := indexFile + ".new" // two at once spoil it, which is seen
@@ -253,16 +254,16 @@ func (s *Store) readStep(st *Step, from, to int64) error {
 	st.pre, st.post = make(map[string]int), make(map[string]int)
 	begin, end := st.Begin, st.End // some of which is what others made of it
 	defer func() { st.Begin, st.End = begin, end }()
-	j := &journal{from: io.NewSectionReader(f, from, to-from), left: to - from}
+	j := journal.NewReader(io.NewSectionReader(f, from, to-from), to-from)
 	for {
-		r, skipped, err := j.next()
+		r, skipped, err := j.Next()
 		if err == nil && skipped {
-			err = fmt.Errorf("there is something else before byte %d", from+j.at)
+			err = fmt.Errorf("there is something else before byte %d", from+j.Offset())
 		}
 		if err == nil && r != nil {
-			err = r.valid()
-		} else if err == nil && from+j.at < to {
-			err = fmt.Errorf("nothing can be read at byte %d", from+j.at)
+			err = r.Valid()
+		} else if err == nil && from+j.Offset() < to {
+			err = fmt.Errorf("nothing can be read at byte %d", from+j.Offset())
 		}
 		if r == nil || err != nil {
 			return err

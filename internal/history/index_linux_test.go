@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/journal"
 )
 
 // TestSurveyIsRead: what is known of a step without reading it, and what is read
@@ -37,8 +39,8 @@ func TestSurveyIsRead(t *testing.T) {
 			d.sameRead(rt)
 			if l := d.read(rt); rapid.Bool().Draw(rt, "undo") && len(l.Steps) > 0 {
 				n := l.Steps[len(l.Steps)-1]
-				redo := n.Begin.Kind == StepUndo
-				if n.Begin.Kind != StepRedo {
+				redo := n.Begin.Kind == journal.StepUndo
+				if n.Begin.Kind != journal.StepRedo {
 					_, _ = d.undo(rt, Request{Steps: []uint64{n.Number}, Redo: redo})
 				}
 			}
@@ -143,7 +145,7 @@ func TestJournalGoneMeanwhile(t *testing.T) {
 				if err := harm(segment); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := d.store.Undo(l, Request{Steps: steps, Roots: []string{d.root}, Mode: Force}); err == nil {
+				if _, err := d.store.Undo(l, Request{Steps: steps, Roots: []string{d.root}, Mode: journal.Force}); err == nil {
 					t.Errorf("steps %d were taken back without the journal of step 2", steps)
 				}
 				if got := snapshot(t, d.root); got != after {

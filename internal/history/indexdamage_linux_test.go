@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"testing"
+
+	"carrel/internal/history/journal"
 )
 
 // indexed gives a desk with a few closed runs and an undo, and its index.
@@ -99,9 +101,9 @@ func (d *desk) told(t *testing.T) string {
 			out.WriteString(text + " ")
 		}
 		for _, n := range []uint64{s.Number, s.stamp, s.last, s.UndoneBy, uint64(s.Counts().Modified)} {
-			out.WriteString(objectName(n) + " ")
+			out.WriteString(journal.ObjectName(n) + " ")
 		}
-		s.references(func(o Object) { out.WriteString(o.File() + " ") })
+		s.references(func(o journal.Object) { out.WriteString(o.File() + " ") })
 		for i := range s.Posts() {
 			out.WriteString(string(s.posts[i].Path) + " ")
 		}

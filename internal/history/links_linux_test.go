@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/journal"
 )
 
 // tangle makes files of which some have a second name that no change touches, and
@@ -171,7 +173,7 @@ func TestUndoOfKnotsInSteps(t *testing.T) {
 				held = d.knot(rt, held)
 			}
 			trees = append(trees, snapshot(rt, d.root))
-			n, err := d.w.End(0, &Begin{Kind: StepRun})
+			n, err := d.w.End(0, &journal.Begin{Kind: journal.StepRun})
 			if err != nil {
 				rt.Fatalf("end: %v", err)
 			}
@@ -325,7 +327,7 @@ func staleNames(t *testing.T, byDir bool) {
 	change := func(op Op) Change {
 		c := Change{Op: op, Path: d.at("l1"), Pinned: pin}
 		if byDir {
-			c.Dir, c.Name, c.Is = dir, "l1", ID{Dev: st.ID.Dev, Ino: st.ID.Ino}
+			c.Dir, c.Name, c.Is = dir, "l1", journal.ID{Dev: st.ID.Dev, Ino: st.ID.Ino}
 		}
 		return c
 	}

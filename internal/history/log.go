@@ -3,61 +3,65 @@ package history
 import (
 	"cmp"
 	"slices"
+
+	"carrel/internal/history/journal"
 )
 
 // Step is one step as the journal tells it.
 type Step struct {
 	Number   uint64
 	Segment  string
-	Begin    Begin
-	End      *End   // nil while it is open, or where its writer was killed
-	Live     bool   // its writer still writes
-	UndoneBy uint64 // the step that took it back whole, 0 for none
-	Damaged  string // why it cannot be used, "" where it can
+	Begin    journal.Begin
+	End      *journal.End // nil while it is open, or where its writer was killed
+	Live     bool         // its writer still writes
+	UndoneBy uint64       // the step that took it back whole, 0 for none
+	Damaged  string       // why it cannot be used, "" where it can
 
 	takers  []*Step // that took it back, also in parts
-	pres    []Pre
-	posts   []Post
-	between []Pre
-	beyond  []Beyond
-	counts  *Counts      // nil where they are not known before it is read
-	refs    *refs        // likewise
-	unread  func() error // reads what it changed; nil where that is done
-	from    int64        // where its records begin in the segment
-	to      int64        // and end
+	pres    []journal.Pre
+	posts   []journal.Post
+	between []journal.Pre
+	beyond  []journal.Beyond
+	counts  *journal.Counts // nil where they are not known before it is read
+	refs    *refs           // likewise
+	unread  func() error    // reads what it changed; nil where that is done
+	from    int64           // where its records begin in the segment
+	to      int64           // and end
 
 	stamp      uint64 // of its beginning
 	last       uint64 // of the last moment when its writer may have changed something
 	alive      int64  // when its writer lived for certain, nanoseconds since 1970
-	plan       []action
+	plan       []journal.Action
 	ready      bool
 	renumbered map[uint64]uint64 // devices that have other numbers by now
 
-	trail  []*Record // of a step without an end: what was about to happen, in order
-	voided bool      // some of pres are
-	whole  int64     // bytes of the segment's whole records
+	trail  []*journal.Record // of a step without an end: what was about to happen, in order
+	voided bool              // some of pres are
+	whole  int64             // bytes of the segment's whole records
 	pre    map[string]int
 	post   map[string]int
-	moved  map[string]string // origins to paths
-	files  map[ID]int        // of Post, those with several names
-	first  []uint64          // stamps of Pre: when the step first touched each
+	moved  map[string]string  // origins to paths
+	files  map[journal.ID]int // of Post, those with several names
+	first  []uint64           // stamps of Pre: when the step first touched each
 }
 
 // Open says whether the step was never closed.
 func (s *Step) Open() bool { return s.End == nil }
 
 // undoes says whether a step is an undo or a redo.
-func (s *Step) undoes() bool { return s.Begin.Kind == StepUndo || s.Begin.Kind == StepRedo }
+func (s *Step) undoes() bool {
+	return s.Begin.Kind == journal.StepUndo || s.Begin.Kind == journal.StepRedo
+}
 
 // Pres are the paths that the step changed, as it found them, in the order of its
 // changes; of what cannot be read there is none, and Damaged says why.
-func (s *Step) Pres() []Pre {
+func (s *Step) Pres() []journal.Pre {
 	s.read()
 	return s.pres
 }
 
 // Posts are the same paths as the step left them, once it is closed.
-func (s *Step) Posts() []Post {
+func (s *Step) Posts() []journal.Post {
 	s.read()
 	return s.posts
 }
@@ -92,8 +96,8 @@ func (s *Step) dropVoid() {
 }
 
 // Lost lists the paths whose content was not kept.
-func (s *Step) Lost() []Pre {
-	var out []Pre
+func (s *Step) Lost() []journal.Pre {
+	var out []journal.Pre
 	for _, p := range s.Pres() {
 		if p.Lost != "" {
 			out = append(out, p)
@@ -103,11 +107,11 @@ func (s *Step) Lost() []Pre {
 }
 
 // PreOf gives what the step found at an origin.
-func (s *Step) PreOf(path string) (Pre, bool) {
+func (s *Step) PreOf(path string) (journal.Pre, bool) {
 	s.read()
 	i, ok := s.pre[path]
 	if !ok {
-		return Pre{}, false
+		return journal.Pre{}, false
 	}
 	return s.pres[i], true
 }
@@ -134,7 +138,7 @@ type Log struct {
 	torn      map[string]int64 // bytes of segments that a loss of power left in parts, up to there
 }
 
-func (s *Step) add(r *Record) {
+func (s *Step) add(r *journal.Record) {
 	s.alive = max(s.alive, r.Time)
 	if r.At != "" || r.Move != nil || r.Begin != nil || r.End != nil && !r.End.Interrupted {
 		s.last = r.Stamp
@@ -176,7 +180,7 @@ func (s *Step) forget() {
 }
 
 // addPost takes what was seen last.
-func (s *Step) addPost(p *Post) {
+func (s *Step) addPost(p *journal.Post) {
 	s.files = nil
 	if i, ok := s.post[string(p.Path)]; ok {
 		s.posts[i] = *p
@@ -190,7 +194,7 @@ func (s *Step) addPost(p *Post) {
 }
 
 // addBeyond takes what was seen last.
-func (s *Step) addBeyond(b *Beyond) {
+func (s *Step) addBeyond(b *journal.Beyond) {
 	for i := range s.beyond {
 		if s.beyond[i].Path == b.Path {
 			s.beyond[i] = *b
@@ -202,14 +206,14 @@ func (s *Step) addBeyond(b *Beyond) {
 
 // addPre takes what is known of an origin: the state that was seen first, and
 // the content that was kept later.
-func (s *Step) addPre(p *Pre, stamp uint64) {
-	objects := []*Object{&p.Object, &p.Inode}
+func (s *Step) addPre(p *journal.Pre, stamp uint64) {
+	objects := []*journal.Object{&p.Object, &p.Inode}
 	if p.Within != nil {
 		objects = append(objects, &p.Within.Object)
 	}
 	for _, o := range objects {
-		if *o != (Object{}) && !validSegment(o.Segment) {
-			*o, p.Lost = Object{}, badSegment
+		if *o != (journal.Object{}) && !journal.ValidSegment(o.Segment) {
+			*o, p.Lost = journal.Object{}, badSegment
 		}
 		if o.Segment == s.Segment {
 			o.Segment = s.Segment // and not a copy for each
@@ -230,16 +234,16 @@ func (s *Step) addPre(p *Pre, stamp uint64) {
 	}
 	known := &s.pres[i]
 	if p.Stayed {
-		known.Object = Object{}
+		known.Object = journal.Object{}
 		return
 	}
-	if p.Object != (Object{}) || known.Object == (Object{}) { // what was linked and then stayed is copied once it changes
+	if p.Object != (journal.Object{}) || known.Object == (journal.Object{}) { // what was linked and then stayed is copied once it changes
 		known.Object, known.Lost = p.Object, p.Lost
-		if p.Inode == (Object{}) && p.Lost == "" {
+		if p.Inode == (journal.Object{}) && p.Lost == "" {
 			known.State.Size = p.State.Size // of what was kept: others may have written since the step had first touched it
 		}
 	}
-	if known.Inode == (Object{}) {
+	if known.Inode == (journal.Object{}) {
 		known.Inode = p.Inode
 	}
 }
@@ -300,7 +304,7 @@ func (l *Log) movedBack(before *Step) {
 			q := &before.posts[j]
 			now, ok := s.PostOf(string(q.Path))
 			found, _ := s.PreOf(string(q.Path))
-			if ok && q.State.Kind == File && same(&found.State, &q.State) && like(&now.State, &q.State) {
+			if ok && q.State.Kind == journal.File && journal.Same(&found.State, &q.State) && journal.Like(&now.State, &q.State) {
 				q.State = now.State
 			}
 		}
@@ -311,7 +315,7 @@ func (l *Log) movedBack(before *Step) {
 // back still is as that left it, and the steps before have to know.
 func (l *Log) hide(gone func(*Step) bool) {
 	if slices.ContainsFunc(l.Steps, gone) {
-		inForce := func(s *Step) bool { return s.Begin.Kind == StepUndo && s.UndoneBy == 0 && !s.Open() }
+		inForce := func(s *Step) bool { return s.Begin.Kind == journal.StepUndo && s.UndoneBy == 0 && !s.Open() }
 		for _, f := range l.Families() {
 			if gone(f.Steps[0]) && slices.ContainsFunc(f.Steps, inForce) {
 				l.hidden = append(l.hidden, f.Steps...)
@@ -341,4 +345,13 @@ func (l *Log) Step(number uint64) *Step {
 		return nil
 	}
 	return l.Steps[i]
+}
+
+// takesLater says whether what an action of the plan is about is taken by a later
+// one: then it may be gone already.
+func (s *Step) takesLater(i int) bool {
+	a := &s.plan[i]
+	return (a.Verb == journal.Rewrite || a.Verb == journal.SetMeta) && slices.ContainsFunc(s.plan[i+1:], func(b journal.Action) bool {
+		return b.Verb == journal.Take && string(b.Path) == string(a.Path)
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/history/journal"
 	"carrel/internal/pathname"
 
 	"golang.org/x/sys/unix"
@@ -13,12 +14,12 @@ import (
 const otherMount = "it is on another file system, mounted in the project"
 
 // look gives the state of what is at a slot on the disk.
-func (w *Writer) look(s *slot) (State, error) { return w.lookWith(s, allXattrs) }
+func (w *Writer) look(s *slot) (journal.State, error) { return w.lookWith(s, allXattrs) }
 
 // glance is look without the attributes, for who does not write them down.
-func (w *Writer) glance(s *slot) (State, error) { return w.lookWith(s, 0) }
+func (w *Writer) glance(s *slot) (journal.State, error) { return w.lookWith(s, 0) }
 
-func (w *Writer) lookWith(s *slot, with int) (State, error) {
+func (w *Writer) lookWith(s *slot, with int) (journal.State, error) {
 	if st, known := s.lookedAt(with, w.pauses); known {
 		return st, nil
 	}
@@ -29,10 +30,10 @@ func (w *Writer) lookWith(s *slot, with int) (State, error) {
 	}
 	dir, name, byPath, err := w.reached(s, at)
 	if missing(err) {
-		return State{}, nil
+		return journal.State{}, nil
 	}
 	if err != nil {
-		return State{}, fmt.Errorf("looking at %q: %w", at, err)
+		return journal.State{}, fmt.Errorf("looking at %q: %w", at, err)
 	}
 	defer unix.Close(dir)
 	if byPath {
@@ -47,15 +48,15 @@ func (w *Writer) lookWith(s *slot, with int) (State, error) {
 
 // lookedAt gives what a change has seen at a slot, if it has not let others go on
 // since.
-func (s *slot) lookedAt(with int, pauses uint64) (State, bool) {
+func (s *slot) lookedAt(with int, pauses uint64) (journal.State, bool) {
 	v := s.via
 	if v == nil || v.seen == nil || v.pauses != pauses || with != 0 && v.with != with {
-		return State{}, false
+		return journal.State{}, false
 	}
 	return *v.seen, true
 }
 
-func (s *slot) looked(st *State, with int, pauses uint64) {
+func (s *slot) looked(st *journal.State, with int, pauses uint64) {
 	s.via.seen, s.via.with, s.via.pauses = st, with, pauses
 }
 
@@ -68,17 +69,17 @@ type nearby struct {
 // near looks by the directory that a change has pinned, where that is known to be
 // no other mount than the root's own: what would be destroyed is there, and no
 // path has to be walked.
-func (w *Writer) near(s *slot, path string, with int) (State, bool) {
+func (w *Writer) near(s *slot, path string, with int) (journal.State, bool) {
 	v := s.via
 	if v == nil || v.dir <= 0 || len(w.nearby) == 0 {
-		return State{}, false
+		return journal.State{}, false
 	}
 	name := strings.TrimRight(v.name, "/")
 	if name == "" || name == "." || name == ".." {
-		return State{}, false
+		return journal.State{}, false
 	}
 	st, mount, err := mountedAt(v.dir, name, with)
-	if err == nil && st.Kind == Absent {
+	if err == nil && st.Kind == journal.Absent {
 		_, mount, err = mountedAt(v.dir, "", 0)
 	}
 	return st, err == nil && w.nearby[nearby{w.rootOf(path), mount}]
@@ -109,7 +110,7 @@ func (w *Writer) sameFile(s, to *slot) (bool, error) {
 		return true, nil
 	}
 	a, err := w.glance(s)
-	if err != nil || a.Kind == Dir || a.Links < 2 {
+	if err != nil || a.Kind == journal.Dir || a.Links < 2 {
 		return false, err
 	}
 	b, err := w.glance(to)
@@ -157,14 +158,14 @@ func (w *Writer) stale(c *Change, s *slot) error {
 	if c.Pinned <= 0 || c.Op != Content && c.Op != Meta {
 		return nil
 	}
-	if c.Dir > 0 && c.Is != (ID{}) { // while it is pinned, no other object has its number
+	if c.Dir > 0 && c.Is != (journal.ID{}) { // while it is pinned, no other object has its number
 		now, err := w.lookWith(s, w.asked(c, s))
 		if err == nil && now.ID.Dev == c.Is.Dev && now.ID.Ino == c.Is.Ino {
 			return nil
 		}
 	}
 	is, err := stateAt(c.Pinned, "", 0)
-	if err != nil || is.Kind != File || is.Links == 0 {
+	if err != nil || is.Kind != journal.File || is.Links == 0 {
 		return err
 	}
 	now, err := w.glance(s)
@@ -191,8 +192,8 @@ func (w *Writer) settle(s *slot, failed error) {
 		return
 	}
 	o := s.is
-	if o.content = failed == nil; !o.content && w.write(&Record{Pre: &Pre{Path: Bytes(o.origin), Stayed: true}}) == nil {
-		_ = unlinkAt(w.objects, objectName(o.number), 0)
+	if o.content = failed == nil; !o.content && w.write(&journal.Record{Pre: &journal.Pre{Path: journal.Bytes(o.origin), Stayed: true}}) == nil {
+		_ = unlinkAt(w.objects, journal.ObjectName(o.number), 0)
 	}
 	w.unbusy(o)
 }

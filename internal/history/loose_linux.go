@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // A file that a step opened for writing may lose the name that it was opened by
@@ -32,7 +34,7 @@ func (w *Writer) pinLoose(s *slot) error {
 		return nil
 	}
 	st, err := w.look(s)
-	if _, known := w.loose[st.ID]; err != nil || known || st.Kind != File || st.Links < 2 {
+	if _, known := w.loose[st.ID]; err != nil || known || st.Kind != journal.File || st.Links < 2 {
 		return err
 	}
 	if len(w.loose) >= maxLoose {
@@ -56,7 +58,7 @@ func (w *Writer) pinLoose(s *slot) error {
 		return err
 	}
 	if w.loose == nil {
-		w.loose = make(map[ID]int)
+		w.loose = make(map[journal.ID]int)
 	}
 	w.loose[st.ID] = fd
 	return nil
@@ -75,15 +77,15 @@ func (w *Writer) dropLoose() {
 // otherNames gives a name of each file that is pinned and written to, but for
 // those that are known; nothing is pinned afterwards. Every directory of the roots
 // is read for that.
-func (w *Writer) otherNames(known map[ID]bool) (out []Written) {
+func (w *Writer) otherNames(known map[journal.ID]bool) (out []Written) {
 	w.dropLoose()
-	wanted := make(map[ID]bool)
+	wanted := make(map[journal.ID]bool)
 	for id, fd := range w.loose {
 		if st, err := stateAt(fd, "", 0); err == nil && st.Links > 0 && !known[id] {
 			wanted[id] = true
 		}
 	}
-	_ = namesOf(w.roots, wanted, func(path string, id ID) (bool, error) {
+	_ = namesOf(w.roots, wanted, func(path string, id journal.ID) (bool, error) {
 		known[id] = true
 		out = append(out, Written{path, id})
 		return true, nil

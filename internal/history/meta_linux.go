@@ -4,11 +4,13 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // setMeta gives an object the metadata of a state: never a set-user-id bit, and
 // the owner only where that may be.
-func setMeta(dir int, name string, st *State) error {
+func setMeta(dir int, name string, st *journal.State) error {
 	now, err := stateAt(dir, name, withXattrs)
 	if err != nil {
 		return err
@@ -19,12 +21,12 @@ func setMeta(dir int, name string, st *State) error {
 	if now.UID != st.UID || now.GID != st.GID {
 		_ = chownAt(dir, name, st.UID, st.GID)
 	}
-	if st.Kind != Symlink {
+	if st.Kind != journal.Symlink {
 		if err := setXattrs(dir, name, &now, st); err != nil {
 			return err
 		}
 		mode := st.Mode
-		if st.Kind != Dir {
+		if st.Kind != journal.Dir {
 			mode &^= setIDs
 		}
 		if now, err = stateAt(dir, name, 0); err == nil && now.Mode != mode {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // killedAt makes a step and is killed at the n-th call of a kind.
@@ -140,7 +142,7 @@ func TestEditedAfterAKillInTheEnd(t *testing.T) {
 	}
 	at, last := 0, 0
 	for {
-		_, n := decode(data[at:])
+		_, n := journal.Decode(data[at:])
 		if n == 0 {
 			break
 		}
@@ -174,19 +176,19 @@ func TestEditedAfterAKill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var journal []byte
+		var rest []byte
 		for {
-			r, n := decode(data)
+			r, n := journal.Decode(data)
 			if n == 0 {
 				break
 			}
 			data = data[n:]
 			r.Time = time.Now().Add(ahead).UnixNano()
-			if journal, err = encode(journal, r); err != nil {
+			if rest, err = journal.Encode(rest, r); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := os.WriteFile(d.store.path+"/journal/"+segment, journal, 0o600); err != nil {
+		if err := os.WriteFile(d.store.path+"/journal/"+segment, rest, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(d.at("a"), []byte("by the user"), 0o640); err != nil {

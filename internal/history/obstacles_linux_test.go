@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // asUser runs a test of this package again as an ordinary user.
@@ -299,7 +301,7 @@ func TestImmutable(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, apart(got, after))
 		}
 		if _, err := d.undo(t, Request{Steps: []uint64{1}}); err != nil {
-			if _, err = d.undo(t, Request{Steps: []uint64{1}, Mode: Force}); err != nil { // the flag was a change
+			if _, err = d.undo(t, Request{Steps: []uint64{1}, Mode: journal.Force}); err != nil { // the flag was a change
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -367,7 +369,7 @@ func TestDeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	if st, err := stateAt(fd, name, withXattrs); err != nil || st.Kind != File || st.Size != 4 || string(st.Xattrs["user.x"]) != "deep" {
+	if st, err := stateAt(fd, name, withXattrs); err != nil || st.Kind != journal.File || st.Size != 4 || string(st.Xattrs["user.x"]) != "deep" {
 		t.Errorf("%+v %v", st, err)
 	}
 }

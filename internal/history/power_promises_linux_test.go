@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // power is a desk whose disks are recorded until the power is lost.
@@ -192,7 +194,7 @@ func (p *power) checkNumbers(l *Log, when string) {
 		p.t.Fatalf("%s: a new writer: %v", when, err)
 	}
 	defer w.Close()
-	n, err := w.Begin(Begin{Kind: StepRun})
+	n, err := w.Begin(journal.Begin{Kind: journal.StepRun})
 	if err != nil || n <= l.number {
 		p.t.Fatalf("%s: the next step is %d after %d: %v", when, n, l.number, err)
 	}

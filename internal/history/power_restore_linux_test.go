@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // restore puts what a loss left where it was recorded.
@@ -34,7 +36,7 @@ func (r *recorder) restore(l *loss) {
 		key := inodeKey(st.Dev_minor, st.Ino)
 		now[key], ctimes[key] = l.names[was], nanoseconds(st.Ctime)
 	}
-	seen = func(s *State) {
+	seen = func(s *journal.State) {
 		key := inodeKey(unix.Minor(s.ID.Dev), s.ID.Ino)
 		n := now[key]
 		if n == nil {

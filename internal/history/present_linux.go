@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/history/graph"
+	"carrel/internal/history/journal"
 	"carrel/internal/pathname"
 )
 
@@ -21,12 +22,12 @@ type present struct {
 	at      map[graph.Place]*seenAt
 	dirs    map[graph.Node]dirNow
 	nodes   map[graph.Node]*nodeNow
-	named   map[graph.Node][]graph.Place // entries that were looked at, by what they lead to
-	rebound map[graph.Node]ID            // inodes that nodes had by the records
-	objects map[Object]State             // that were looked at
-	moved   map[graph.Node]bool          // what the transitions take from entries or lead them to, see standIns
-	born    []string                     // directories that the request's steps made
-	shared  []string                     // repositories among them that stay
+	named   map[graph.Node][]graph.Place     // entries that were looked at, by what they lead to
+	rebound map[graph.Node]journal.ID        // inodes that nodes had by the records
+	objects map[journal.Object]journal.State // that were looked at
+	moved   map[graph.Node]bool              // what the transitions take from entries or lead them to, see standIns
+	born    []string                         // directories that the request's steps made
+	shared  []string                         // repositories among them that stay
 	whole   whole
 	failed  error // the first look that did not work
 }
@@ -34,7 +35,7 @@ type present struct {
 // seenAt is what is at an entry.
 type seenAt struct {
 	node  graph.Node
-	state State
+	state journal.State
 }
 
 // dirNow is where a directory is.
@@ -47,10 +48,10 @@ type dirNow struct {
 // nodeNow is what is known of a node that was looked at.
 type nodeNow struct {
 	names   []graph.Place
-	state   State // of its inode; Absent where no name leads to it
-	anchor  Object
+	state   journal.State // of its inode; Absent where no name leads to it
+	anchor  journal.Object
 	anchors int
-	held    State // of the anchor
+	held    journal.State // of the anchor
 	content graph.Version
 	unmet   int
 }
@@ -61,7 +62,7 @@ func (s *Store) look(r *relations, roots []root, ts []graph.Transition, of whole
 	p := &present{
 		relations: r, store: s, roots: roots, whole: of,
 		at: make(map[graph.Place]*seenAt), dirs: make(map[graph.Node]dirNow), nodes: make(map[graph.Node]*nodeNow),
-		named: make(map[graph.Node][]graph.Place), rebound: make(map[graph.Node]ID), objects: make(map[Object]State),
+		named: make(map[graph.Node][]graph.Place), rebound: make(map[graph.Node]journal.ID), objects: make(map[journal.Object]journal.State),
 	}
 	for again := true; again; again = p.foundSince() {
 		for i := range ts {
@@ -157,11 +158,11 @@ func (p *present) look1(at graph.Place) *seenAt {
 		if p.failed == nil {
 			p.failed = &lookError{path, err}
 		}
-		st = State{}
+		st = journal.State{}
 	}
 	s := &seenAt{state: st}
 	p.at[at] = s
-	if st.Kind != Absent {
+	if st.Kind != journal.Absent {
 		s.node = p.nodeOf(at, &st)
 		p.named[s.node] = append(p.named[s.node], at)
 	}
@@ -178,15 +179,15 @@ func (e *lookError) Error() string { return fmt.Sprintf("looking at %q: %v", e.p
 func (e *lookError) Unwrap() error { return e.err }
 
 // nodeOf gives the node that is found at an entry.
-func (p *present) nodeOf(at graph.Place, st *State) graph.Node {
+func (p *present) nodeOf(at graph.Place, st *journal.State) graph.Node {
 	n := p.relations.nodes[p.entries[at]]
 	// A directory that the steps only went through has no inode in the records. They may call
 	// it gone by another name: another program had moved it here.
-	passed := n != nil && n.id == ID{} && n.state.Kind == Dir
+	passed := n != nil && n.id == journal.ID{} && n.state.Kind == journal.Dir
 	if is := p.known(st); is != nil && !(is.dead && passed) {
 		return is.number
 	}
-	if n != nil && n.state.Kind == st.Kind && (n.id == ID{} || st.Kind == Dir && !p.elsewhere(n, at) || p.sameAgain(n, at, st)) {
+	if n != nil && n.state.Kind == st.Kind && (n.id == journal.ID{} || st.Kind == journal.Dir && !p.elsewhere(n, at) || p.sameAgain(n, at, st)) {
 		p.bindNow(n, st)
 		return n.number
 	}
@@ -195,8 +196,8 @@ func (p *present) nodeOf(at graph.Place, st *State) graph.Node {
 
 // sameAgain reports whether another file at an entry is the same to everybody: saved
 // once more as editors do, with the content that it had.
-func (p *present) sameAgain(n *node, at graph.Place, st *State) bool {
-	if st.Kind != File || n.state.Links != 1 || len(n.names) != 1 || len(n.anchors) > 0 || !alike(st, &n.state) || !sameXattrs(st, &n.state) {
+func (p *present) sameAgain(n *node, at graph.Place, st *journal.State) bool {
+	if st.Kind != journal.File || n.state.Links != 1 || len(n.names) != 1 || len(n.anchors) > 0 || !alike(st, &n.state) || !journal.SameXattrs(st, &n.state) {
 		return false
 	}
 	dir, name, err := parentIn(p.roots, p.path(at))
@@ -208,10 +209,10 @@ func (p *present) sameAgain(n *node, at graph.Place, st *State) bool {
 }
 
 // bindNow takes an inode for a node that no record of its own names.
-func (p *present) bindNow(n *node, st *State) {
+func (p *present) bindNow(n *node, st *journal.State) {
 	state := n.state
 	p.bind(n, st)
-	if state.ID != (ID{}) {
+	if state.ID != (journal.ID{}) {
 		p.rebound[n.number] = state.ID
 		n.state = state // what the records say of it is compared with what is there
 		n.state.ID = st.ID
@@ -335,10 +336,10 @@ func (p *present) Content(n graph.Node) graph.Version { return p.now(n).content 
 func (p *present) Meta(n graph.Node) map[string]string {
 	x := p.now(n)
 	st := &x.state
-	if st.Kind == Absent && x.anchors > 0 && x.unmet > 0 {
+	if st.Kind == journal.Absent && x.anchors > 0 && x.unmet > 0 {
 		st = &x.held
 	}
-	if st.Kind == Absent {
+	if st.Kind == journal.Absent {
 		if int(n) >= len(p.relations.nodes) {
 			return nil
 		}
@@ -346,14 +347,14 @@ func (p *present) Meta(n graph.Node) map[string]string {
 	}
 	all := metaOf(st)
 	for name := range p.xattrs {
-		if _, has := all[xattrPart+name]; !has && !st.hidden(xattrPart+name) {
+		if _, has := all[xattrPart+name]; !has && !hidden(st, xattrPart+name) {
 			all[xattrPart+name] = noXattr
 		}
 	}
 	return all
 }
 
-var kindOfNode = map[Kind]graph.Kind{File: graph.File, Dir: graph.Dir, Symlink: graph.Symlink, FIFO: graph.Special, Socket: graph.Special}
+var kindOfNode = map[journal.Kind]graph.Kind{journal.File: graph.File, journal.Dir: graph.Dir, journal.Symlink: graph.Symlink, journal.FIFO: graph.Special, journal.Socket: graph.Special}
 
 // Kind implements [graph.Present].
 func (p *present) Kind(n graph.Node) graph.Kind {
@@ -400,10 +401,10 @@ func (p *present) Keeping(v graph.Version) (graph.Keeping, string) {
 func (p *present) keeping(v graph.Version) (graph.Keeping, string) {
 	x := p.versions[v]
 	switch {
-	case x.state.Kind == File && x.state.Size == 0 && x.lost == "":
+	case x.state.Kind == journal.File && x.state.Size == 0 && x.lost == "":
 		return graph.Empty, ""
-	case x.object != (Object{}):
-		if st := p.stored(x.object); st.Kind != File || st.Size != x.state.Size {
+	case x.object != (journal.Object{}):
+		if st := p.stored(x.object); st.Kind != journal.File || st.Size != x.state.Size {
 			return graph.Lost, errMissing.Error()
 		}
 		if len(x.state.Sum) > 0 && !p.store.isSum(x.object, x.state.Sum) {
@@ -429,9 +430,9 @@ func (p *present) Held(n graph.Node) (graph.Version, graph.Keeping) {
 	for _, v := range slices.Backward(own.versions) {
 		is := p.versions[v]
 		switch {
-		case x.anchors == 0 && is.object != (Object{}):
+		case x.anchors == 0 && is.object != (journal.Object{}):
 			return v, graph.InObject
-		case x.anchors > 0 && is.object == (Object{}) && is.state.Size == x.held.Size && is.state.Mtime == x.held.Mtime:
+		case x.anchors > 0 && is.object == (journal.Object{}) && is.state.Size == x.held.Size && is.state.Mtime == x.held.Mtime:
 			return v, graph.InAnchor
 		}
 	}
@@ -475,10 +476,12 @@ func (p *present) Setter(k graph.Key) uint64 {
 }
 
 // NewNode implements [graph.Present].
-func (p *present) NewNode() graph.Node { return p.newNode(&State{Kind: File}).number }
+func (p *present) NewNode() graph.Node { return p.newNode(&journal.State{Kind: journal.File}).number }
 
 // NewVersion implements [graph.Present].
-func (p *present) NewVersion() graph.Version { return p.relations.newVersion(0, &State{Kind: File}) }
+func (p *present) NewVersion() graph.Version {
+	return p.relations.newVersion(0, &journal.State{Kind: journal.File})
+}
 
 // Beside implements [graph.Present].
 func (p *present) Beside(name string, try int) string { return beside(name, try) }

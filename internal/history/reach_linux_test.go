@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // TestDirectoryStaysOpen: the directory that stays open between changes is used for the one
@@ -36,7 +38,7 @@ func TestDirectoryStaysOpen(t *testing.T) {
 		defer unix.Close(fd)
 		st, err := stateAt(fd, "", 0)
 		do(err)
-		c := Change{Op: Remove, Path: d.at(dir + "/" + name), Dir: fd, Name: name, In: ID{Dev: st.ID.Dev, Ino: st.ID.Ino}}
+		c := Change{Op: Remove, Path: d.at(dir + "/" + name), Dir: fd, Name: name, In: journal.ID{Dev: st.ID.Dev, Ino: st.ID.Ino}}
 		do(d.w.Before(&c))
 		err = unix.Unlinkat(fd, name, 0)
 		d.w.After(&c, err)

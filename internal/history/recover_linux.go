@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // Recover closes the steps whose writers were killed: what they left is looked at
@@ -83,37 +85,11 @@ func (s *Store) recoverSeen(l *Log, roots []string) (closed []uint64, tried bool
 	}
 }
 
-// nextInterrupted gives the step that is to be closed next: of those of runs the
-// newest, which knows what it moved of what the others left.
-func (l *Log) nextInterrupted(but map[uint64]bool) (next *Step) {
-	for _, st := range l.interrupted() {
-		if !but[st.Number] && (next == nil || !st.undoes()) {
-			next = st
-		}
-	}
-	return next
-}
-
-// interrupted gives the steps that nobody will close, and the undos that had
-// more to do. Those whose journal is damaged stay as they are.
-func (l *Log) interrupted() (out []*Step) {
-	last := make(map[string]*Step)
-	for _, st := range l.Steps {
-		last[st.Segment] = st
-	}
-	for _, st := range l.Steps {
-		if !st.Live && st.Damaged == "" && (st.Open() || len(st.Begin.Rest) > 0 && last[st.Segment] == st) {
-			out = append(out, st)
-		}
-	}
-	return out
-}
-
 // recover closes a step of a run.
 func (s *Store) recover(st *Step, l *Log, roots []string) error {
 	if st.Begin.Roots == nil {
 		for _, r := range roots {
-			st.Begin.Roots = append(st.Begin.Roots, Bytes(r))
+			st.Begin.Roots = append(st.Begin.Roots, journal.Bytes(r))
 		}
 	}
 	w, err := s.reopen(st, l)
@@ -157,7 +133,7 @@ func (s *Store) reopen(st *Step, l *Log) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{store: s, segment: st.Segment, file: f, objects: -1, step: st.Number, later: st, others: l, groups: make(map[ID]*group), ours: make(map[ID]bool)}
+	w := &Writer{store: s, segment: st.Segment, file: f, objects: -1, step: st.Number, later: st, others: l, groups: make(map[journal.ID]*group), ours: make(map[journal.ID]bool)}
 	whole := false
 	defer func() {
 		if !whole {
@@ -235,7 +211,7 @@ func (w *Writer) stayed(st *Step) error {
 		if s == nil || p.Object.Segment != w.segment {
 			continue
 		}
-		number := objectName(p.Object.Number)
+		number := journal.ObjectName(p.Object.Number)
 		kept, err := stateAt(w.objects, number, 0)
 		if err != nil {
 			return err
@@ -244,11 +220,11 @@ func (w *Writer) stayed(st *Step) error {
 		if err != nil {
 			return err
 		}
-		lost := same(&there, &p.State) && !like(&kept, &State{Kind: File, Size: p.State.Size, Mtime: kept.Mtime}) // with the power: it did not reach the disk
-		if !lost && (kept.Kind != File || kept.ID != there.ID) {
+		lost := journal.Same(&there, &p.State) && !journal.Like(&kept, &journal.State{Kind: journal.File, Size: p.State.Size, Mtime: kept.Mtime}) // with the power: it did not reach the disk
+		if !lost && (kept.Kind != journal.File || kept.ID != there.ID) {
 			continue
 		}
-		if err := w.write(&Record{Pre: &Pre{Path: p.Path, Stayed: true}}); err != nil {
+		if err := w.write(&journal.Record{Pre: &journal.Pre{Path: p.Path, Stayed: true}}); err != nil {
 			return err
 		}
 		if lost {
@@ -276,7 +252,7 @@ func (w *Writer) sweep(l *Log) {
 		if known[n] {
 			continue
 		}
-		if is, err := stateAt(w.objects, objectName(n), 0); err == nil && is.Kind != Dir && is.Links > 1 {
+		if is, err := stateAt(w.objects, journal.ObjectName(n), 0); err == nil && is.Kind != journal.Dir && is.Links > 1 {
 			if w.touch(l, is.ID) != nil {
 				return // it waits for somebody who can write that down
 			}
@@ -284,13 +260,13 @@ func (w *Writer) sweep(l *Log) {
 		} else if !killed {
 			continue // it may be all that is left of something whose record was lost with the power
 		}
-		_ = unlinkAt(w.objects, objectName(n), 0)
+		_ = unlinkAt(w.objects, journal.ObjectName(n), 0)
 	}
 }
 
 // touch notes a file that gets another time of change, as a link to it goes, where
 // a step says what that was.
-func (w *Writer) touch(l *Log, id ID) error {
+func (w *Writer) touch(l *Log, id journal.ID) error {
 	for _, st := range l.Steps {
 		for _, q := range st.Posts() {
 			if q.State.ID != id {
@@ -330,22 +306,9 @@ func (w *Writer) numbers() (out []uint64, err error) {
 	return out, err
 }
 
-// referenced gives the numbers of a segment's objects that any step knows.
-func (l *Log) referenced(segment string) map[uint64]bool {
-	known := make(map[uint64]bool)
-	for _, st := range l.Steps {
-		st.references(func(o Object) {
-			if o.Segment == segment {
-				known[o.Number] = true
-			}
-		})
-	}
-	return known
-}
-
 // finish ends a step that somebody else began.
 func (w *Writer) finish() error {
-	if err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Interrupted: true}}); err != nil {
+	if err := w.write(&journal.Record{End: &journal.End{Time: time.Now().UnixNano(), Interrupted: true}}); err != nil {
 		return err
 	}
 	return w.syncJournal()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carrel/internal/history/graph"
+	"carrel/internal/history/journal"
 	"carrel/internal/pathname"
 )
 
@@ -15,21 +16,21 @@ import (
 type relations struct {
 	nodes    []*node    // by number; 0 is none
 	versions []*version // by number; 0 is graph.Dead
-	byID     map[ID]graph.Node
+	byID     map[journal.ID]graph.Node
 	entries  map[graph.Place]graph.Node // 0 where it is said that there is nothing
 	roots    map[string]graph.Node
 	loose    map[graph.Place]graph.Node // the last directory of loose objects there
 	found    map[side]foundSide         // what steps found, by the path that it had then
 	left     map[side]foundSide         // and what they left
-	holders  map[Object]graph.Version
+	holders  map[journal.Object]graph.Version
 	setters  map[graph.Key]setting
 	xattrs   map[string]bool // names of all attributes that some node has or had
 	disputed map[graph.Key]string
-	files    map[string]bool                   // roots that are files
-	first    map[graph.Version]graph.Version   // that has the same content
-	others   map[graph.Version][]graph.Version // that have the same content as the first
-	kept     func(p *Pre, left *State) bool    // see Store.keptAsLeft
-	betweens func(*Step) []Pre                 // see Log.betweens; nil: those of the step itself
+	files    map[string]bool                                // roots that are files
+	first    map[graph.Version]graph.Version                // that has the same content
+	others   map[graph.Version][]graph.Version              // that have the same content as the first
+	kept     func(p *journal.Pre, left *journal.State) bool // see Store.keptAsLeft
+	betweens func(*Step) []journal.Pre                      // see Log.betweens; nil: those of the step itself
 }
 
 // side names something that a step found.
@@ -52,16 +53,16 @@ type setting struct {
 // node is a file system object, whatever inodes it had.
 type node struct {
 	number  graph.Node
-	id      ID     // of its inode; zero where no record has it
-	root    string // the path of a root, "" for others
+	id      journal.ID // of its inode; zero where no record has it
+	root    string     // the path of a root, "" for others
 	names   []graph.Place
 	last    []graph.Place // the names that it lost when it died
 	dead    bool
 	apart   bool // it may live outside, and the store has no link of it
 	timed   bool // a step has set the times of this directory by themselves
-	state   State
+	state   journal.State
 	content graph.Version
-	anchors []Object // links of the inode in the store
+	anchors []journal.Object // links of the inode in the store
 	// versions are all of its contents, oldest first.
 	versions []graph.Version
 }
@@ -69,22 +70,22 @@ type node struct {
 // version is one content of a node.
 type version struct {
 	node   graph.Node
-	state  State  // size, times and sum that the file had with it
-	object Object // zero where the store has no copy
-	lost   string // why there is none, though it was to be kept
-	at     side   // where a step found it
+	state  journal.State  // size, times and sum that the file had with it
+	object journal.Object // zero where the store has no copy
+	lost   string         // why there is none, though it was to be kept
+	at     side           // where a step found it
 }
 
-func newRelations(kept func(*Pre, *State) bool) *relations {
+func newRelations(kept func(*journal.Pre, *journal.State) bool) *relations {
 	return &relations{
 		nodes: make([]*node, 1), versions: make([]*version, 1),
-		byID: make(map[ID]graph.Node), entries: make(map[graph.Place]graph.Node), roots: make(map[string]graph.Node), loose: make(map[graph.Place]graph.Node),
-		found: make(map[side]foundSide), left: make(map[side]foundSide), holders: make(map[Object]graph.Version), setters: make(map[graph.Key]setting),
+		byID: make(map[journal.ID]graph.Node), entries: make(map[graph.Place]graph.Node), roots: make(map[string]graph.Node), loose: make(map[graph.Place]graph.Node),
+		found: make(map[side]foundSide), left: make(map[side]foundSide), holders: make(map[journal.Object]graph.Version), setters: make(map[graph.Key]setting),
 		xattrs: make(map[string]bool), disputed: make(map[graph.Key]string), files: make(map[string]bool), kept: kept,
 	}
 }
 
-func (r *relations) newNode(st *State) *node {
+func (r *relations) newNode(st *journal.State) *node {
 	n := &node{number: graph.Node(len(r.nodes))}
 	r.nodes = append(r.nodes, n)
 	r.bind(n, st)
@@ -92,12 +93,12 @@ func (r *relations) newNode(st *State) *node {
 }
 
 // bind notes what a node is now.
-func (r *relations) bind(n *node, st *State) {
+func (r *relations) bind(n *node, st *journal.State) {
 	if st.ID != n.id {
 		if r.byID[n.id] == n.number {
 			delete(r.byID, n.id)
 		}
-		if st.ID != (ID{}) {
+		if st.ID != (journal.ID{}) {
 			r.byID[st.ID] = n.number
 		}
 	}
@@ -111,7 +112,7 @@ func (r *relations) bind(n *node, st *State) {
 	}
 }
 
-func (r *relations) newVersion(n graph.Node, st *State) graph.Version {
+func (r *relations) newVersion(n graph.Node, st *journal.State) graph.Version {
 	v := graph.Version(len(r.versions))
 	r.versions = append(r.versions, &version{node: n, state: *st})
 	if n != 0 {
@@ -130,7 +131,7 @@ func (r *relations) rootNode(path string) graph.Node {
 	if n := r.roots[path]; n != 0 {
 		return n
 	}
-	n := r.newNode(&State{Kind: Dir})
+	n := r.newNode(&journal.State{Kind: journal.Dir})
 	n.root, n.content = path, r.newVersion(n.number, &n.state)
 	r.roots[path] = n.number
 	return n.number
@@ -169,13 +170,13 @@ func (r *relations) place(path string, there bool) (p graph.Place, root graph.No
 // anything yet; 0 for none.
 func (r *relations) onTheWay(p graph.Place, there bool) graph.Node {
 	at, said := r.entries[p]
-	if at != 0 && r.nodes[at].state.Kind == Dir {
+	if at != 0 && r.nodes[at].state.Kind == journal.Dir {
 		return at
 	}
 	if said && !there {
 		return 0
 	}
-	n := r.newNode(&State{Kind: Dir})
+	n := r.newNode(&journal.State{Kind: journal.Dir})
 	n.content = r.newVersion(n.number, &n.state)
 	r.lead(p, n.number)
 	return n.number
@@ -243,7 +244,7 @@ const pathDepth = 1 << 16
 
 // known gives the node that has an inode, by what was seen at an entry: a number
 // that the file system has given again is another node.
-func (r *relations) known(st *State) *node {
+func (r *relations) known(st *journal.State) *node {
 	n := r.nodes[r.byID[st.ID]]
 	if n == nil || n.state.Kind != st.Kind || n.dead && (st.ID.Birth == 0 || n.apart) {
 		return nil
@@ -252,10 +253,10 @@ func (r *relations) known(st *State) *node {
 }
 
 // meet gives the node that a step found at an entry.
-func (r *relations) meet(p graph.Place, st *State) *node {
+func (r *relations) meet(p graph.Place, st *journal.State) *node {
 	n := r.known(st)
 	if n == nil {
-		if at := r.nodes[r.entries[p]]; at != nil && at.id == (ID{}) && at.state.Kind == st.Kind {
+		if at := r.nodes[r.entries[p]]; at != nil && at.id == (journal.ID{}) && at.state.Kind == st.Kind {
 			n = at // a directory that was only on the way until now
 		}
 	}
@@ -266,9 +267,9 @@ func (r *relations) meet(p graph.Place, st *State) *node {
 }
 
 // contentOf gives the version of a node that is found with a state.
-func (r *relations) contentOf(n *node, st *State, b *Pre) graph.Version {
+func (r *relations) contentOf(n *node, st *journal.State, b *journal.Pre) graph.Version {
 	if n.content != graph.Dead {
-		if st.Kind != File || n.state.Kind != File {
+		if st.Kind != journal.File || n.state.Kind != journal.File {
 			return n.content
 		}
 		if v := r.versions[n.content]; r.same(v, st, b) {
@@ -281,20 +282,20 @@ func (r *relations) contentOf(n *node, st *State, b *Pre) graph.Version {
 // same reports whether a file that is found still has a version. A time of change
 // that differs alone comes of other things, too: then the content decides, where the
 // store has both.
-func (r *relations) same(v *version, st *State, b *Pre) bool {
+func (r *relations) same(v *version, st *journal.State, b *journal.Pre) bool {
 	if v.state.Size != st.Size || v.state.Mtime != st.Mtime {
 		return b != nil && r.kept != nil && r.kept(b, &v.state)
 	}
-	if v.state.Ctime == st.Ctime || b == nil || b.Object == (Object{}) || len(v.state.Sum) == 0 || r.kept == nil {
+	if v.state.Ctime == st.Ctime || b == nil || b.Object == (journal.Object{}) || len(v.state.Sum) == 0 || r.kept == nil {
 		return true
 	}
 	return r.kept(b, &v.state)
 }
 
 // keepAs notes which object has a version: it has no other from then on.
-func (r *relations) keepAs(v graph.Version, o Object) {
+func (r *relations) keepAs(v graph.Version, o journal.Object) {
 	if was := r.holders[o]; was != 0 && was != v && r.versions[was].object == o {
-		r.versions[was].object = Object{}
+		r.versions[was].object = journal.Object{}
 	}
 	r.holders[o] = v
 	r.versions[v].object = o
@@ -319,7 +320,7 @@ func (r *relations) classes() {
 	type sum struct {
 		node graph.Node
 		size int64
-		sum  Bytes
+		sum  journal.Bytes
 	}
 	seen := make(map[sum]graph.Version)
 	for v := 1; v < len(r.versions); v++ {
@@ -348,12 +349,12 @@ func (r *relations) class(v graph.Version) graph.Version {
 // nothing is a value that is found at no key.
 func (r *relations) nothing(k graph.Key) graph.Value {
 	if k.Part == graph.Content {
-		return graph.Value{N: r.newVersion(k.Node, &State{})}
+		return graph.Value{N: r.newVersion(k.Node, &journal.State{})}
 	}
 	if k.Part == graph.Meta {
 		return graph.Value{S: "\x00"}
 	}
-	return graph.Value{N: r.newNode(&State{}).number}
+	return graph.Value{N: r.newNode(&journal.State{}).number}
 }
 
 // called are all names of a key, those of before and those of now.

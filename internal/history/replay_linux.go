@@ -1,5 +1,7 @@
 package history
 
+import "carrel/internal/history/journal"
+
 // replay follows what a step was about to do, so far as names go.
 func (w *Writer) replay(st *Step) {
 	made, lost := w.made(st), false
@@ -27,18 +29,18 @@ func (w *Writer) replay(st *Step) {
 	for i := range pres { // under the name that it still has
 		p := &pres[i]
 		if s := w.tree.find(string(p.Path)); s != nil && s.is != nil && s.is.origin == string(p.Path) {
-			w.replayPre(&Record{Pre: p, At: p.Path})
+			w.replayPre(&journal.Record{Pre: p, At: p.Path})
 		}
 	}
 }
 
-func (w *Writer) replayPre(r *Record) {
+func (w *Writer) replayPre(r *journal.Record) {
 	s := w.tree.find(string(r.At))
 	if s == nil {
 		return
 	}
 	s.used = s.dir != nil
-	if r.Pre.State.Kind == Absent {
+	if r.Pre.State.Kind == journal.Absent {
 		s.is = nil
 		return
 	}
@@ -61,7 +63,7 @@ func (w *Writer) replayName(at string) {
 	s.used = true
 }
 
-func (w *Writer) replayMove(m *move) {
+func (w *Writer) replayMove(m *journal.Move) {
 	from, to := w.tree.find(string(m.From)), w.tree.find(string(m.To))
 	switch {
 	case from == nil || to == nil:
@@ -110,7 +112,7 @@ func (w *Writer) made(st *Step) []bool {
 	return made
 }
 
-func (w *Writer) isAt(path Bytes, id ID) bool {
+func (w *Writer) isAt(path journal.Bytes, id journal.ID) bool {
 	now, err := lookIn(w.roots, string(path))
-	return err == nil && id != (ID{}) && now.ID == id
+	return err == nil && id != (journal.ID{}) && now.ID == id
 }

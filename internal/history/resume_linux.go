@@ -6,9 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"carrel/internal/pathname"
-
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
+	"carrel/internal/pathname"
 )
 
 // goOn finishes an undo that was interrupted, and what was to be done after it.
@@ -39,7 +40,7 @@ func (s *Store) goOn(l *Log, st *Step, roots []string) (closed []uint64, err err
 		}
 	}
 	w.step = st.Number
-	if err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Alone: true}}); err != nil {
+	if err := w.write(&journal.Record{End: &journal.End{Time: time.Now().UnixNano(), Alone: true}}); err != nil {
 		return closed, err
 	}
 	return closed, w.syncJournal()
@@ -57,7 +58,7 @@ func outside(st *Step, roots []string) string {
 	}
 	for i := range st.plan {
 		a := &st.plan[i]
-		if at := string(a.Path); !in(at) && (at != "" || a.In == (Object{})) { // what has no name in the tree is in the store
+		if at := string(a.Path); !in(at) && (at != "" || a.In == (journal.Object{})) { // what has no name in the tree is in the store
 			return at
 		}
 	}
@@ -68,7 +69,7 @@ func outside(st *Step, roots []string) string {
 // What somebody changed meanwhile is left alone.
 func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
 	if !st.ready {
-		if err := w.write(&Record{End: &End{Time: time.Now().UnixNano(), Aborted: true}}); err != nil {
+		if err := w.write(&journal.Record{End: &journal.End{Time: time.Now().UnixNano(), Aborted: true}}); err != nil {
 			return 0, err
 		}
 		return 0, w.syncJournal() // nothing had been changed yet
@@ -78,13 +79,13 @@ func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
 	}
 	of := l.Step(st.Begin.Of[0])
 	u := &undo{Store: s, log: l, w: w, step: of, roots: w.roots, resumed: true}
-	u.changes = make(map[ID]bool)
+	u.changes = make(map[journal.ID]bool)
 	for i := range st.plan {
-		if a := &st.plan[i]; a.Verb == rewrite {
+		if a := &st.plan[i]; a.Verb == journal.Rewrite {
 			u.changes[a.State.ID] = true
 		}
 	}
-	var paths []Bytes
+	var paths []journal.Bytes
 	for i := range st.plan {
 		a := &st.plan[i]
 		err := u.do(a)
@@ -109,8 +110,8 @@ func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
 
 // expected reports whether what is moved is what a plan found. Names and content reach
 // the disk in any order: a move may be lost of a file that was rewritten after it.
-func (u *undo) expected(now, found *State) bool {
-	return same(now, found) || u.changes[now.ID] && now.ID == found.ID
+func (u *undo) expected(now, found *journal.State) bool {
+	return journal.Same(now, found) || u.changes[now.ID] && now.ID == found.ID
 }
 
 // moveOn ends moves to the store that a loss of power left in directories which were
@@ -120,7 +121,7 @@ func (u *undo) moveOn(st *Step) error {
 	for i := range st.plan {
 		a := &st.plan[i]
 		at := carried(string(a.Path))
-		if a.Verb != take || a.Temp == "" || a.parks() || at == "" || at == string(a.Path) {
+		if a.Verb != journal.Take || a.Temp == "" || a.Parks() || at == "" || at == string(a.Path) {
 			continue
 		}
 		dir, name, err := parentIn(u.roots, at)
@@ -141,7 +142,7 @@ func (u *undo) moveOn(st *Step) error {
 }
 
 // dropMoved ends the way of something to the store.
-func (u *undo) dropMoved(dir int, a *action) error {
+func (u *undo) dropMoved(dir int, a *journal.Action) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
@@ -149,11 +150,11 @@ func (u *undo) dropMoved(dir int, a *action) error {
 	defer unix.Close(objects)
 	away := string(a.Temp)
 	left, err := stateAt(dir, away, 0)
-	if err != nil || left.Kind == Absent {
+	if err != nil || left.Kind == journal.Absent {
 		return err
 	}
 	stored, err := stateAt(objects, number, 0)
-	if err == nil && stored.Kind == Absent {
+	if err == nil && stored.Kind == journal.Absent {
 		err = copyAny(dir, away, objects, number, away)
 	}
 	if err != nil {
@@ -163,7 +164,7 @@ func (u *undo) dropMoved(dir int, a *action) error {
 }
 
 // dropTaken takes the old name away from what goes to the store, and is there or not.
-func (u *undo) dropTaken(dir int, name string, a *action) error {
+func (u *undo) dropTaken(dir int, name string, a *journal.Action) error {
 	objects, number, err := u.object(a.Object)
 	if err != nil {
 		return err
@@ -174,22 +175,13 @@ func (u *undo) dropTaken(dir int, name string, a *action) error {
 		return err
 	}
 	now, err := stateAt(dir, name, 0)
-	if err != nil || now.Kind == Absent || now.ID != stored.ID && !u.expected(&now, &a.State) {
+	if err != nil || now.Kind == journal.Absent || now.ID != stored.ID && !u.expected(&now, &a.State) {
 		return err
 	}
-	if stored.Kind == Absent {
+	if stored.Kind == journal.Absent {
 		return u.moveOut(dir, name, objects, number, a)
 	}
 	return clearAway(dir, name)
-}
-
-// takesLater says whether what an action of the plan is about is taken by a later
-// one: then it may be gone already.
-func (s *Step) takesLater(i int) bool {
-	a := &s.plan[i]
-	return (a.Verb == rewrite || a.Verb == meta) && slices.ContainsFunc(s.plan[i+1:], func(b action) bool {
-		return b.Verb == take && string(b.Path) == string(a.Path)
-	})
 }
 
 const maxLeft = 1000 // paths that one record lists
@@ -211,7 +203,7 @@ func (s *Store) rest(w *Writer, st *Step, roots []string) (done bool, err error)
 	if err != nil {
 		return false, err
 	}
-	req := Request{Steps: st.Begin.Rest, Redo: st.Begin.Kind == StepRedo, Mode: st.Begin.Mode, Roots: roots}
+	req := Request{Steps: st.Begin.Rest, Redo: st.Begin.Kind == journal.StepRedo, Mode: st.Begin.Mode, Roots: roots}
 	for _, p := range st.Begin.Paths {
 		req.Paths = append(req.Paths, string(p))
 	}

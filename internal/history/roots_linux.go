@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"carrel/internal/history/journal"
 	"carrel/internal/pathname"
 
 	"golang.org/x/sys/unix"
@@ -18,7 +19,7 @@ type root struct {
 	path string
 	fd   int
 	file string // "" for a directory
-	id   ID
+	id   journal.ID
 }
 
 // openRoot pins a root.
@@ -35,7 +36,7 @@ func openRoot(path string) (root, error) {
 		return r, err
 	}
 	st, err := stateAt(r.fd, r.file, 0)
-	if err == nil && r.file != "" && st.Kind == Absent {
+	if err == nil && r.file != "" && st.Kind == journal.Absent {
 		err = unix.ENOENT
 	}
 	if err != nil {
@@ -137,7 +138,7 @@ func widened(dir int, with uint32) func() {
 
 // lookAt gives the state of what is at a name, also in a directory that its owner
 // may not search.
-func lookAt(dir int, name string) (State, error) {
+func lookAt(dir int, name string) (journal.State, error) {
 	st, err := stateAt(dir, name, withXattrs)
 	if err == unix.EACCES && name != "" {
 		defer widened(dir, 0o100)()
@@ -153,13 +154,13 @@ const pathMax = 4096 // PATH_MAX of linux/limits.h
 func missing(err error) bool { return err == unix.ENOENT || err == unix.ENOTDIR || err == unix.ELOOP }
 
 // lookIn looks at a path of one of the roots.
-func lookIn(roots []root, path string) (State, error) {
+func lookIn(roots []root, path string) (journal.State, error) {
 	dir, name, err := parentIn(roots, path)
 	if missing(err) {
-		return State{}, nil
+		return journal.State{}, nil
 	}
 	if err != nil {
-		return State{}, err
+		return journal.State{}, err
 	}
 	defer unix.Close(dir)
 	return lookAt(dir, name)

@@ -1,6 +1,10 @@
 package history
 
-import "errors"
+import (
+	"errors"
+
+	"carrel/internal/history/journal"
+)
 
 // SoFar looks at what an open step has come to by now, so that it can be told like
 // one that is closed: its Posts are what is there at this moment. Nothing is written,
@@ -23,7 +27,7 @@ func (l *Log) SoFar(st *Step) error {
 		return err
 	}
 	defer closeRoots(roots)
-	w := &Writer{objects: -1, step: st.Number, roots: roots, tree: newTree(paths), groups: make(map[ID]*group)}
+	w := &Writer{objects: -1, step: st.Number, roots: roots, tree: newTree(paths), groups: make(map[journal.ID]*group)}
 	w.replay(st)
 	st.counts = nil
 	w.tree.each(func(s *slot) {
@@ -39,9 +43,9 @@ func (l *Log) SoFar(st *Step) error {
 				return
 			}
 		}
-		p := &Post{Path: Bytes(at), State: now}
-		if s.is != nil && s.is.origin != "" && now.Kind != Absent && (s.is.id == ID{} || s.is.id == now.ID) {
-			p.Origin = Bytes(s.is.origin)
+		p := &journal.Post{Path: journal.Bytes(at), State: now}
+		if s.is != nil && s.is.origin != "" && now.Kind != journal.Absent && (s.is.id == journal.ID{} || s.is.id == now.ID) {
+			p.Origin = journal.Bytes(s.is.origin)
 		}
 		st.addPost(p)
 	})

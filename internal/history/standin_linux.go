@@ -1,6 +1,10 @@
 package history
 
-import "carrel/internal/history/graph"
+import (
+	"carrel/internal/history/graph"
+
+	"carrel/internal/history/journal"
+)
 
 // standIns lets a directory that is nowhere any more, and that the transitions do not bring
 // back, be the one that has its name now: what it held can come back there.
@@ -63,7 +67,7 @@ func (p *present) standIn(n graph.Node, on map[graph.Node]bool) graph.Node {
 	}
 	for _, at := range names {
 		if dir := p.standIn(at.Dir, on); dir != 0 {
-			if s := p.look1(graph.Place{Dir: dir, Name: at.Name}); s != nil && s.state.Kind == Dir && s.node != n {
+			if s := p.look1(graph.Place{Dir: dir, Name: at.Name}); s != nil && s.state.Kind == journal.Dir && s.node != n {
 				return s.node
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 const (
@@ -16,16 +18,16 @@ const (
 
 // stateAt looks at a name in a directory, at the directory itself where the name
 // is "". What is not there is Absent and no error.
-func stateAt(dir int, name string, with int) (State, error) {
+func stateAt(dir int, name string, with int) (journal.State, error) {
 	s, _, err := mountedAt(dir, name, with)
 	return s, err
 }
 
 // mountedAt is stateAt that also says which mount that is on, 0 where it is not
 // known.
-func mountedAt(dir int, name string, with int) (s State, mount uint64, err error) {
+func mountedAt(dir int, name string, with int) (s journal.State, mount uint64, err error) {
 	if err := try("look"); err != nil {
-		return State{}, 0, err
+		return journal.State{}, 0, err
 	}
 	var st unix.Statx_t
 	flags := unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT | unix.AT_STATX_DONT_SYNC
@@ -33,14 +35,14 @@ func mountedAt(dir int, name string, with int) (s State, mount uint64, err error
 		flags |= unix.AT_EMPTY_PATH
 	}
 	if err := unix.Statx(dir, name, flags, wanted, &st); err == unix.ENOENT || err == unix.ENOTDIR {
-		return State{}, 0, nil
+		return journal.State{}, 0, nil
 	} else if err != nil {
-		return State{}, 0, err
+		return journal.State{}, 0, err
 	}
-	s = State{
+	s = journal.State{
 		Kind: kindOf(uint32(st.Mode)), Mode: uint32(st.Mode) & 0o7777, UID: st.Uid, GID: st.Gid,
 		Mtime: nanoseconds(st.Mtime), Ctime: nanoseconds(st.Ctime), Links: st.Nlink,
-		ID: ID{Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino},
+		ID: journal.ID{Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino},
 	}
 	if st.Mask&unix.STATX_BTIME != 0 {
 		s.ID.Birth = nanoseconds(st.Btime)
@@ -48,28 +50,28 @@ func mountedAt(dir int, name string, with int) (s State, mount uint64, err error
 	if st.Mask&unix.STATX_MNT_ID != 0 {
 		mount = st.Mnt_id
 	}
-	if s.Kind == File {
+	if s.Kind == journal.File {
 		s.Size = int64(st.Size)
 	}
 	if seen != nil {
 		seen(&s)
 	}
-	if s.Kind == Symlink {
+	if s.Kind == journal.Symlink {
 		buf := make([]byte, pathMax)
 		n, err := unix.Readlinkat(dir, name, buf)
 		if err != nil {
-			return State{}, 0, err
+			return journal.State{}, 0, err
 		}
-		s.Target = Bytes(buf[:n])
+		s.Target = journal.Bytes(buf[:n])
 		return s, mount, nil
 	}
-	if with&withXattrs != 0 && s.Kind != Other { // pipes and sockets have access control lists
+	if with&withXattrs != 0 && s.Kind != journal.Other { // pipes and sockets have access control lists
 		s.Xattrs, s.Unread, err = xattrsOf(dir, name)
 		if err == unix.E2BIG && with&allXattrs != allXattrs {
 			return s, mount, nil // who only compares or moves it does without
 		}
 		if err != nil {
-			return State{}, 0, err
+			return journal.State{}, 0, err
 		}
 	}
 	return s, mount, nil
@@ -77,20 +79,20 @@ func mountedAt(dir int, name string, with int) (s State, mount uint64, err error
 
 func nanoseconds(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
 
-func kindOf(mode uint32) Kind {
+func kindOf(mode uint32) journal.Kind {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFREG:
-		return File
+		return journal.File
 	case unix.S_IFDIR:
-		return Dir
+		return journal.Dir
 	case unix.S_IFLNK:
-		return Symlink
+		return journal.Symlink
 	case unix.S_IFIFO:
-		return FIFO
+		return journal.FIFO
 	case unix.S_IFSOCK:
-		return Socket
+		return journal.Socket
 	}
-	return Other
+	return journal.Other
 }
 
 // procPath names something that is pinned, for calls that take no descriptor

@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // Store is the history of one project: a directory of its owner alone.
@@ -216,7 +218,7 @@ func (s *Store) number() (uint64, error) { return s.count(1) }
 
 func (s *Store) count(i int) (n uint64, err error) {
 	err = s.mappedCounters(func() { n = s.counters[i].Add(1) })
-	if err == nil && (n == 0 || n > maxNumber) {
+	if err == nil && (n == 0 || n > journal.MaxNumber) {
 		err = errCounters
 	}
 	return n, err
@@ -317,7 +319,7 @@ func (s *Store) unlock() { _ = unix.Flock(int(s.lock.Fd()), unix.LOCK_UN) }
 
 // objectsOf opens the directory of a segment's objects.
 func (s *Store) objectsOf(segment string, create bool) (int, error) {
-	if !validSegment(segment) {
+	if !journal.ValidSegment(segment) {
 		return -1, fmt.Errorf("segment %q: no such name", segment)
 	}
 	objects, err := s.directory("objects")
@@ -345,5 +347,5 @@ func (s *Store) directory(name string) (int, error) {
 // objectNumber is the reverse of objectName.
 func objectNumber(name string) (uint64, bool) {
 	n, err := strconv.ParseUint(name, 16, 64)
-	return n, err == nil && objectName(n) == name
+	return n, err == nil && journal.ObjectName(n) == name
 }

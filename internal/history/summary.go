@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"carrel/internal/history/journal"
 	"carrel/internal/pathname"
 )
 
@@ -22,24 +23,13 @@ type PathChange struct {
 	Path  string
 	From  string // of a rename
 	What  string
-	Kind  Kind
+	Kind  journal.Kind
 	Bytes int64  // that the file has now, or had when it was removed; see UnknownSize
 	Lost  string // why its former content is not kept, "" where it is
 }
 
-// Counts are how many paths a step changed, in the end, and how.
-type Counts struct {
-	Added    int   `cbor:"1,keyasint,omitempty"`
-	Modified int   `cbor:"2,keyasint,omitempty"`
-	Removed  int   `cbor:"3,keyasint,omitempty"`
-	Renamed  int   `cbor:"4,keyasint,omitempty"`
-	Lost     int   `cbor:"5,keyasint,omitempty"` // whose former content is not kept
-	Kept     int64 `cbor:"6,keyasint,omitempty"` // bytes of former content, as far as the step knows
-	Edited   int   `cbor:"7,keyasint,omitempty"` // what other programs wrote and the step destroyed
-}
-
 // Counts tells what a step comes to.
-func (s *Step) Counts() Counts {
+func (s *Step) Counts() journal.Counts {
 	if s.counts == nil {
 		c := countsOf(s.Changes())
 		c.Kept, c.Edited = s.kept(), len(s.Between())
@@ -48,7 +38,7 @@ func (s *Step) Counts() Counts {
 	return *s.counts
 }
 
-func countsOf(changes []PathChange) (c Counts) {
+func countsOf(changes []PathChange) (c journal.Counts) {
 	for i := range changes {
 		switch changes[i].What {
 		case Added:
@@ -83,15 +73,15 @@ func (s *Step) Changes() []PathChange {
 	for i := range s.Posts() {
 		q := &s.posts[i]
 		path, origin := string(q.Path), string(q.Origin)
-		if q.State.Kind == Absent {
+		if q.State.Kind == journal.Absent {
 			continue
 		}
 		pre, known := s.PreOf(path)
-		if origin == "" && known && pre.State.Kind == q.State.Kind && q.State.Kind == File {
+		if origin == "" && known && pre.State.Kind == q.State.Kind && q.State.Kind == journal.File {
 			origin = path // replaced by another file, as editors save
 		}
 		if origin == "" {
-			if known && pre.State.Kind != Absent {
+			if known && pre.State.Kind != journal.Absent {
 				continue // told as removed and added below
 			}
 			out = append(out, PathChange{Path: path, What: Added, Kind: q.State.Kind, Bytes: q.State.Size})
@@ -101,7 +91,7 @@ func (s *Step) Changes() []PathChange {
 		was, known := s.PreOf(origin)
 		if c := compare(q, &was, known); c != "" || origin != path && carried(path) != origin {
 			change := PathChange{Path: path, What: c, Kind: q.State.Kind, Bytes: q.State.Size}
-			if !q.Unwritten || was.Lost == Ignored {
+			if !q.Unwritten || was.Lost == journal.Ignored {
 				change.Lost = was.Lost
 			}
 			if origin != path && carried(path) != origin {
@@ -113,11 +103,11 @@ func (s *Step) Changes() []PathChange {
 	for i := range s.Pres() {
 		b := &s.pres[i]
 		path := string(b.Path)
-		if b.State.Kind == Absent || here[path] {
+		if b.State.Kind == journal.Absent || here[path] {
 			continue
 		}
 		out = append(out, PathChange{Path: path, What: Removed, Kind: b.State.Kind, Bytes: b.State.Size, Lost: b.Lost})
-		if q, ok := s.PostOf(path); ok && q.State.Kind != Absent {
+		if q, ok := s.PostOf(path); ok && q.State.Kind != journal.Absent {
 			out = append(out, PathChange{Path: path, What: Added, Kind: q.State.Kind, Bytes: q.State.Size})
 		}
 	}
@@ -127,49 +117,43 @@ func (s *Step) Changes() []PathChange {
 
 // compare says what became of something that stayed what it is, or of a file in whose
 // place the step put another one.
-func compare(q *Post, was *Pre, known bool) string {
+func compare(q *journal.Post, was *journal.Pre, known bool) string {
 	now := &q.State
 	switch {
 	case !known:
 		return ""
 	case now.Kind != was.State.Kind:
 		return Modified
-	case now.Kind == File && q.Origin == "" && now.ID != was.State.ID: // of equal size and time as well
+	case now.Kind == journal.File && q.Origin == "" && now.ID != was.State.ID: // of equal size and time as well
 		return Modified
-	case now.Kind == File && !q.Unwritten && rewrittenSince(now, &was.State) && (was.Object != (Object{}) || was.Lost != "" || was.State.Size == 0):
+	case now.Kind == journal.File && !q.Unwritten && journal.RewrittenSince(now, &was.State) && (was.Object != (journal.Object{}) || was.Lost != "" || was.State.Size == 0):
 		return Modified
-	case now.Kind == Symlink && now.Target != was.State.Target:
+	case now.Kind == journal.Symlink && now.Target != was.State.Target:
 		return Modified
-	case now.Mode != was.State.Mode, now.UID != was.State.UID, now.GID != was.State.GID, !agreeXattrs(now, &was.State):
+	case now.Mode != was.State.Mode, now.UID != was.State.UID, now.GID != was.State.GID, !journal.AgreeXattrs(now, &was.State):
 		return Changed
-	case (now.Kind != Dir || q.Timed) && now.Mtime != was.State.Mtime:
+	case (now.Kind != journal.Dir || q.Timed) && now.Mtime != was.State.Mtime:
 		return Changed
 	}
 	return ""
-}
-
-// rewrittenSince says whether a file may hold something else than before. Whoever
-// writes to it can give it its size and its time back, but not its time of change.
-func rewrittenSince(now, was *State) bool {
-	return now.Size != was.Size || now.Mtime != was.Mtime || was.Size > 0 && (now.ID != was.ID || now.Ctime != was.Ctime)
 }
 
 // Touches says whether a step changed a path or something below it.
 func (s *Step) Touches(path string) bool {
 	return slices.ContainsFunc(s.Changes(), func(c PathChange) bool {
 		return pathname.Within(c.Path, path) || c.From != "" && pathname.Within(c.From, path)
-	}) || slices.ContainsFunc(s.Between(), func(b Pre) bool { return pathname.Within(string(b.Path), path) })
+	}) || slices.ContainsFunc(s.Between(), func(b journal.Pre) bool { return pathname.Within(string(b.Path), path) })
 }
 
 // kept is how many bytes of former content a step keeps, as far as it knows.
 func (s *Step) kept() (n int64) {
 	for i := range s.Pres() {
-		if p := &s.pres[i]; p.Object != (Object{}) || p.Inode != (Object{}) {
+		if p := &s.pres[i]; p.Object != (journal.Object{}) || p.Inode != (journal.Object{}) {
 			n += p.State.Size
 		}
 	}
 	for i := range s.Between() {
-		if p := &s.between[i]; p.Object != (Object{}) {
+		if p := &s.between[i]; p.Object != (journal.Object{}) {
 			n += p.State.Size
 		}
 	}

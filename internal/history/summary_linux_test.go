@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // oldTime is the modification time of every file in an npm package.
@@ -44,7 +46,7 @@ func TestReplacedLinkIsModified(t *testing.T) {
 			d.end(t)
 			d.close(t)
 			step := d.read(t).Steps[0]
-			want := []PathChange{{Path: d.at("i.js"), What: Modified, Kind: File, Bytes: 8}}
+			want := []PathChange{{Path: d.at("i.js"), What: Modified, Kind: journal.File, Bytes: 8}}
 			if got := step.Changes(); !reflect.DeepEqual(got, want) {
 				t.Errorf("changes are %+v", got)
 			}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // TestKilledForReal: as the crashes above, by a signal and in a process of its
@@ -37,7 +39,7 @@ func TestKilledForReal(t *testing.T) {
 		}
 		tree := snapshot(t, d.root)
 		l := d.read(t)
-		undoing := slices.ContainsFunc(l.Steps, func(s *Step) bool { return s.Begin.Kind == StepUndo })
+		undoing := slices.ContainsFunc(l.Steps, func(s *Step) bool { return s.Begin.Kind == journal.StepUndo })
 		d.recover(t)
 		if got := snapshot(t, d.root); !undoing && got != tree {
 			t.Fatalf("at %d: recovering changed the tree:\n%s", at, apart(got, tree))
@@ -250,13 +252,13 @@ func TestRecordLostWithThePower(t *testing.T) {
 	segment := d.w.segment
 	d.remove(t, "a")
 	d.kill()
-	journal := d.store.path + "/journal/" + segment
-	data, err := os.ReadFile(journal)
+	file := d.store.path + "/journal/" + segment
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, begin := decode(data)
-	if err := os.Truncate(journal, int64(begin)); err != nil {
+	_, begin := journal.Decode(data)
+	if err := os.Truncate(file, int64(begin)); err != nil {
 		t.Fatal(err)
 	}
 	bootID = func() string { return "another" }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // sweep removes what nothing refers to: objects, then the journals that are dead,
@@ -12,9 +14,9 @@ import (
 func (r *remover) sweep() error {
 	var failed error // the first; the others go on
 	keep, held := r.log.objects(), r.log.liveSegments()
-	err := r.eachObject(func(o Object, e entry) error {
+	err := r.eachObject(func(o journal.Object, e entry) error {
 		switch {
-		case o == (Object{}) || e.is.kind == Dir:
+		case o == (journal.Object{}) || e.is.kind == journal.Dir:
 			if !keep[o] {
 				r.out.Left = append(r.out.Left, e.at)
 			}
@@ -63,7 +65,7 @@ func (r *remover) sweepJournals() error {
 		return err
 	}
 	err = r.eachName("objects", func(e entry) error {
-		if journals[e.name] || e.is.kind != Dir || !validSegment(e.name) {
+		if journals[e.name] || e.is.kind != journal.Dir || !journal.ValidSegment(e.name) {
 			return nil
 		}
 		err := r.unlink(e, unix.AT_REMOVEDIR)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // manyObjects is up to how many objects are brought to the disk one by one.
@@ -68,16 +70,16 @@ func (w *Writer) syncObjects(objects []uint64) error {
 		return syncAll(w.store.fd)
 	}
 	for _, n := range objects {
-		st, err := stateAt(w.objects, objectName(n), 0)
+		st, err := stateAt(w.objects, journal.ObjectName(n), 0)
 		switch {
 		case err != nil:
 			return err
-		case st.Kind == Absent:
+		case st.Kind == journal.Absent:
 			continue // it stayed after all
-		case st.Kind != File: // a link or a FIFO, which cannot be synced by itself
+		case st.Kind != journal.File: // a link or a FIFO, which cannot be synced by itself
 			return syncAll(w.store.fd)
 		}
-		fd, err := unix.Openat(w.objects, objectName(n), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		fd, err := unix.Openat(w.objects, journal.ObjectName(n), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		switch {
 		case err == unix.ENOENT:
 			continue // it stayed after all

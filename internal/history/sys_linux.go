@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // trial is asked before each call by which the history looks at or changes a
@@ -16,7 +18,7 @@ var trial func(call string) error
 // give what they put there after a loss of power the inodes that it had.
 var (
 	synced func(fd int, all bool)
-	seen   func(*State)
+	seen   func(*journal.State)
 )
 
 func try(call string) error {
@@ -143,7 +145,7 @@ func setMtime(dir int, name string, mtime int64) error {
 	if err := try("utimes"); err != nil {
 		return err
 	}
-	at := moment(mtime)
+	at := journal.Moment(mtime)
 	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: at.Unix(), Nsec: int64(at.Nanosecond())}}
 	if name == "" {
 		return unix.UtimesNanoAt(unix.AT_FDCWD, procPath(dir), times, 0)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"carrel/internal/history/graph"
+	"carrel/internal/history/journal"
 )
 
 // tell lists what will be restored and removed, and what will not.
@@ -78,7 +79,7 @@ func (c *carrier) tell() {
 		}
 		alone[at] = true
 		if k.Why == graph.Ignored {
-			c.plan.Unrestorable = append(c.plan.Unrestorable, Unrestorable{at, Ignored})
+			c.plan.Unrestorable = append(c.plan.Unrestorable, Unrestorable{at, journal.Ignored})
 		} else {
 			c.plan.LeftAlone = append(c.plan.LeftAlone, Unrestorable{at, whyKept[k.Why]})
 		}
@@ -199,9 +200,9 @@ func (c *Conflict) told(why graph.Why) string {
 	switch text := whyConflict[why]; {
 	case text != "":
 		return text
-	case c.Found.Kind == Absent:
+	case c.Found.Kind == journal.Absent:
 		return "it was removed or renamed after the step"
-	case c.Expected.Kind == Absent:
+	case c.Expected.Kind == journal.Absent:
 		return fmt.Sprintf("a %s was put there after the step", c.Found.Kind)
 	case c.Found.Kind != c.Expected.Kind:
 		return fmt.Sprintf("a %s took the place of the %s after the step", c.Found.Kind, c.Expected.Kind)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"carrel/internal/history/journal"
 )
 
 // TestTrimByIndex: a trim that takes sizes and ages from the index removes what one
@@ -80,7 +82,7 @@ func (d *desk) misindex(t fataler, segment string, change func(is *segmentState,
 			steps = change(&is, steps)
 			entry = string(writeEntry(name, is, steps))
 		}
-		out = appendEntry(out, []byte(entry))
+		out = journal.AppendFrame(out, []byte(entry))
 	}
 	if x.rewrite || x.of[segment] == "" {
 		t.Fatalf("the index has no entry of %s", segment)
@@ -108,7 +110,7 @@ func TestTrimByWrongIndex(t *testing.T) {
 		"no objects":    each(func(s *Step) { s.refs.objects = nil }),
 		"older":         each(func(s *Step) { s.Number = 0 }),
 		"other number":  each(func(s *Step) { s.Number += 100 }),
-		"an undo of 1":  each(func(s *Step) { s.Begin.Kind, s.Begin.Of = StepUndo, []uint64{1} }),
+		"an undo of 1":  each(func(s *Step) { s.Begin.Kind, s.Begin.Of = journal.StepUndo, []uint64{1} }),
 		"aborted":       each(func(s *Step) { s.End.Aborted = true }),
 		"late":          each(func(s *Step) { s.stamp += 1 << 20 }),
 		"other objects": each(func(s *Step) { s.refs.objects = []objectRange{{s.Segment, 900, 901}} }),

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"carrel/internal/history/graph"
+	"carrel/internal/history/journal"
 )
 
 // undo is one request under way.
@@ -31,8 +32,8 @@ type undo struct {
 	changed  map[uint64][]graph.Transition // by step
 	repos    *repositories
 	only     *decided            // on the only step of the request, as it was looked at first
-	parted   map[ID]bool         // see moveOut: whether it has other names
-	changes  map[ID]bool         // resumed: what the plan rewrites; it may have begun to
+	parted   map[journal.ID]bool // see moveOut: whether it has other names
+	changes  map[journal.ID]bool // resumed: what the plan rewrites; it may have begun to
 	left     map[graph.Node]bool // died in this request and live on by names that are not known
 	began    int64               // the first change, in nanoseconds since 1970
 	placed   map[string]int64    // the time of what was moved to a path
@@ -56,7 +57,7 @@ func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
 		}
 		now := l.live(st)
 		if req.Redo {
-			if st.Begin.Kind != StepUndo || st.UndoneBy != 0 {
+			if st.Begin.Kind != journal.StepUndo || st.UndoneBy != 0 {
 				return nil, fmt.Errorf("step %d is no undo that can be taken back", n)
 			}
 			now = []*Step{st}
@@ -95,7 +96,7 @@ func (s *Store) Preview(l *Log, req Request) (*Preview, error) {
 	}
 	p := v.Plan
 	if u.refused != nil { // what is not allowed is told beside what is in the way
-		d, err := u.decideAs(Force, roots, u.steps, u.forPreview)
+		d, err := u.decideAs(journal.Force, roots, u.steps, u.forPreview)
 		if err != nil {
 			return v, err
 		}
@@ -105,9 +106,9 @@ func (s *Store) Preview(l *Log, req Request) (*Preview, error) {
 }
 
 // forPreview names objects that are not made before [Plan.storeIn] gives them another.
-func (u *undo) forPreview() Object {
+func (u *undo) forPreview() journal.Object {
 	u.next++
-	return Object{previewed, u.next}
+	return journal.Object{Segment: previewed, Number: u.next}
 }
 
 // preview decides on all steps of a request at once.
@@ -186,7 +187,7 @@ func (u *undo) all() error {
 			return u.withBesides(errors.Join(err, u.backAgain()))
 		}
 	}
-	if len(u.steps) > 1 && u.req.Mode != Skip {
+	if len(u.steps) > 1 && u.req.Mode != journal.Skip {
 		if err := u.arrived(); err != nil {
 			return u.withBesides(errors.Join(err, u.backAgain()))
 		}
@@ -266,7 +267,7 @@ func (u *undo) one(st *Step, rest []*Step) error {
 		return err
 	}
 	begin := u.begin(st, rest)
-	begin.Partly = u.req.Paths != nil || u.req.Mode == Skip && p.skips || u.losing && p.incomplete()
+	begin.Partly = u.req.Paths != nil || u.req.Mode == journal.Skip && p.skips || u.losing && p.incomplete()
 	number, err := u.w.Begin(begin)
 	if err != nil {
 		return err
@@ -320,10 +321,10 @@ func (u *undo) planOf(st *Step) (*Plan, error) {
 		return p, nil
 	}
 	mode := u.req.Mode
-	if mode == Abort { // together nothing is in the way: what one step misses, another had made
-		mode = Skip
+	if mode == journal.Abort { // together nothing is in the way: what one step misses, another had made
+		mode = journal.Skip
 	}
-	d, err := u.decideAs(mode, u.roots, []*Step{st}, func() Object { u.w.next++; return Object{u.w.segment, u.w.next} })
+	d, err := u.decideAs(mode, u.roots, []*Step{st}, func() journal.Object { u.w.next++; return journal.Object{Segment: u.w.segment, Number: u.w.next} })
 	if err != nil {
 		return nil, err
 	}
@@ -331,8 +332,8 @@ func (u *undo) planOf(st *Step) (*Plan, error) {
 }
 
 // undoStep is an undo that is over, as it will be read.
-func undoStep(number uint64, begin Begin, p *Plan) *Step {
-	st := &Step{Number: number, Begin: begin, End: &End{}, pre: make(map[string]int), post: make(map[string]int), beyond: p.beyond}
+func undoStep(number uint64, begin journal.Begin, p *Plan) *Step {
+	st := &Step{Number: number, Begin: begin, End: &journal.End{}, pre: make(map[string]int), post: make(map[string]int), beyond: p.beyond}
 	for i := range p.pre {
 		st.addPre(&p.pre[i], 0)
 	}
@@ -350,16 +351,16 @@ func refusal(d *decided) error {
 	return &UnrestorableError{d.plan.Unrestorable}
 }
 
-func (u *undo) begin(st *Step, rest []*Step) Begin {
-	b := Begin{Kind: StepUndo, Of: []uint64{st.Number}, Mode: u.req.Mode, Open: st.Begin.Open}
+func (u *undo) begin(st *Step, rest []*Step) journal.Begin {
+	b := journal.Begin{Kind: journal.StepUndo, Of: []uint64{st.Number}, Mode: u.req.Mode, Open: st.Begin.Open}
 	if u.req.Redo {
-		b.Kind = StepRedo
+		b.Kind = journal.StepRedo
 	}
 	for _, r := range rest {
 		b.Rest = append(b.Rest, r.Number)
 	}
 	for _, p := range u.req.Paths {
-		b.Paths = append(b.Paths, Bytes(p))
+		b.Paths = append(b.Paths, journal.Bytes(p))
 	}
 	return b
 }
@@ -374,18 +375,18 @@ type did struct {
 // names do not change get their times and mode back by actions of their own: what
 // happens to a file in them changes those for a moment.
 func (u *undo) keepParents(p *Plan) error {
-	known := make(map[ID]bool)
+	known := make(map[journal.ID]bool)
 	for i := range p.actions {
-		if a := &p.actions[i]; a.Verb == meta {
+		if a := &p.actions[i]; a.Verb == journal.SetMeta {
 			known[a.State.ID] = true
 		}
 	}
-	p.parents = make(map[string]State)
+	p.parents = make(map[string]journal.State)
 	last := make(map[string]int) // of what may change such a directory
 	for i := range p.actions {
 		a := &p.actions[i]
 		at := strings.LastIndexByte(string(a.Path), '/')
-		if at <= 0 || a.Verb == meta || isRoot(u.roots, string(a.Path)) {
+		if at <= 0 || a.Verb == journal.SetMeta || isRoot(u.roots, string(a.Path)) {
 			continue
 		}
 		dir := string(a.Path[:at])
@@ -397,19 +398,19 @@ func (u *undo) keepParents(p *Plan) error {
 			}
 			p.parents[dir] = st
 		}
-		if st.Kind == Dir && (a.Verb == swap || a.Verb == rewrite) && !known[st.ID] {
+		if st.Kind == journal.Dir && (a.Verb == journal.Swap || a.Verb == journal.Rewrite) && !known[st.ID] {
 			last[dir] = i
 		}
 	}
 	if len(last) == 0 {
 		return nil
 	}
-	with := make([]action, 0, len(p.actions)+len(last))
+	with := make([]journal.Action, 0, len(p.actions)+len(last))
 	for i, a := range p.actions {
 		with = append(with, a)
 		if at := strings.LastIndexByte(string(a.Path), '/'); at > 0 {
 			if n, is := last[string(a.Path[:at])]; is && n == i { // here: it may be moved later
-				with = append(with, action{Verb: meta, Path: a.Path[:at], State: p.parents[string(a.Path[:at])]})
+				with = append(with, journal.Action{Verb: journal.SetMeta, Path: a.Path[:at], State: p.parents[string(a.Path[:at])]})
 			}
 		}
 	}
@@ -422,36 +423,36 @@ func (u *undo) journal(p *Plan) error {
 	u.w.mu.Lock()
 	defer u.w.mu.Unlock()
 	for i := range p.pre {
-		if err := u.w.write(&Record{Pre: &p.pre[i]}); err != nil {
+		if err := u.w.write(&journal.Record{Pre: &p.pre[i]}); err != nil {
 			return err
 		}
 	}
 	for i := range p.posts {
-		if err := u.w.write(&Record{Post: &p.posts[i]}); err != nil {
+		if err := u.w.write(&journal.Record{Post: &p.posts[i]}); err != nil {
 			return err
 		}
 	}
 	for i := range p.beyond {
-		if err := u.w.write(&Record{Beyond: &p.beyond[i]}); err != nil {
+		if err := u.w.write(&journal.Record{Beyond: &p.beyond[i]}); err != nil {
 			return err
 		}
 	}
-	temps := make(map[Object]Bytes)
+	temps := make(map[journal.Object]journal.Bytes)
 	for i := range p.actions {
 		switch a := &p.actions[i]; {
-		case a.Object != (Object{}):
+		case a.Object != (journal.Object{}):
 			if temps[a.Object] == "" { // what is taken and put back has one name on the way
-				temps[a.Object] = Bytes(tempName())
+				temps[a.Object] = journal.Bytes(tempName())
 			}
 			a.Temp = temps[a.Object]
-		case a.Verb != meta:
-			a.Temp = Bytes(tempName())
+		case a.Verb != journal.SetMeta:
+			a.Temp = journal.Bytes(tempName())
 		}
-		if err := u.w.write(&Record{Do: &p.actions[i]}); err != nil {
+		if err := u.w.write(&journal.Record{Do: &p.actions[i]}); err != nil {
 			return err
 		}
 	}
-	if err := u.w.write(&Record{Ready: len(p.actions)}); err != nil {
+	if err := u.w.write(&journal.Record{Ready: len(p.actions)}); err != nil {
 		return err
 	}
 	if err := u.w.syncShelf(); err != nil { // what is taken from another file system is only there
@@ -460,7 +461,7 @@ func (u *undo) journal(p *Plan) error {
 	return u.w.syncJournal()
 }
 
-func (u *undo) run(actions []action) (int, error) {
+func (u *undo) run(actions []journal.Action) (int, error) {
 	for i := range actions {
 		if err := u.do(&actions[i]); err != nil {
 			return i, fmt.Errorf("%q: %w", actions[i].Path, err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"carrel/internal/history/journal"
 	"carrel/internal/procfs"
 
 	"golang.org/x/sys/unix"
@@ -86,7 +87,7 @@ func (s *Store) closeAll(l *Log) error {
 	defer f.Close()
 	names, err := f.Readdirnames(-1)
 	for _, name := range names {
-		if validSegment(name) {
+		if journal.ValidSegment(name) {
 			s.markClosed(name)
 		}
 	}
@@ -120,7 +121,7 @@ func (s *Store) Unfinished() (bool, error) {
 		return false, err
 	}
 	for _, name := range names {
-		if !validSegment(name) {
+		if !journal.ValidSegment(name) {
 			continue
 		}
 		j, err := s.file("journal/"+name, os.O_RDONLY)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"carrel/internal/history/journal"
 )
 
 // Verify looks at the whole store and changes nothing: every journal, and every
@@ -41,8 +43,8 @@ type check struct {
 	*Store
 	Verified
 	log   *Log
-	want  map[Object]holding // what has not been found so far
-	known map[Object]bool
+	want  map[journal.Object]holding // what has not been found so far
+	known map[journal.Object]bool
 	live  map[string]bool // segments that are being written
 }
 
@@ -72,9 +74,9 @@ func (c *check) journals() {
 
 // objects compares what is there with what should be.
 func (c *check) objects() error {
-	err := c.eachObject(func(o Object, e entry) error {
+	err := c.eachObject(func(o journal.Object, e entry) error {
 		c.Objects++
-		if o == (Object{}) {
+		if o == (journal.Object{}) {
 			c.fault(Fault{Code: FaultStray, At: e.at, Why: "no object has such a name"})
 			return nil
 		}
@@ -111,7 +113,7 @@ func (c *check) lookAgain() error {
 	c.Faults = slices.DeleteFunc(c.Faults, func(f Fault) bool {
 		segment, name, _ := strings.Cut(strings.TrimPrefix(f.At, "objects/"), "/")
 		n, _ := objectNumber(name)
-		return unreferenced(f) && (live[segment] || known[Object{segment, n}])
+		return unreferenced(f) && (live[segment] || known[journal.Object{Segment: segment, Number: n}])
 	})
 	return nil
 }
@@ -123,7 +125,7 @@ func (c *check) compare(e entry, h *holding) {
 	switch {
 	case e.is.kind != h.kind:
 		f.Why = fmt.Sprintf("it is a %s, and a %s was kept", e.is.kind, h.kind)
-	case h.kind == File && h.size >= 0 && e.is.size != h.size && !c.still(e, h):
+	case h.kind == journal.File && h.size >= 0 && e.is.size != h.size && !c.still(e, h):
 		f.Why = fmt.Sprintf("it has %d bytes, and %d were kept", e.is.size, h.size)
 	default:
 		return

@@ -7,19 +7,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/history/graph"
+	"carrel/internal/history/journal"
 )
 
 // stored looks at an object; Absent where there is none.
-func (s *Store) stored(o Object) (State, error) {
+func (s *Store) stored(o journal.Object) (journal.State, error) {
 	dir, err := s.objectsOf(o.Segment, false)
 	if missing(err) || errors.Is(err, os.ErrNotExist) {
-		return State{}, nil
+		return journal.State{}, nil
 	}
 	if err != nil {
-		return State{}, err
+		return journal.State{}, err
 	}
 	defer unix.Close(dir)
-	return stateAt(dir, objectName(o.Number), withXattrs)
+	return stateAt(dir, journal.ObjectName(o.Number), withXattrs)
 }
 
 // contentNow is the version that a node has: a new one where another program has
@@ -29,7 +30,7 @@ func (p *present) contentNow(n *node, x *nodeNow) graph.Version {
 		return n.content
 	}
 	st := &x.state
-	if st.Kind == Absent {
+	if st.Kind == journal.Absent {
 		if x.unmet == 0 {
 			return graph.Dead
 		}
@@ -38,7 +39,7 @@ func (p *present) contentNow(n *node, x *nodeNow) graph.Version {
 	if n.content == graph.Dead {
 		return p.newVersion(n.number, st)
 	}
-	if st.Kind != File || p.isVersion(p.versions[n.content], st, x) {
+	if st.Kind != journal.File || p.isVersion(p.versions[n.content], st, x) {
 		return n.content
 	}
 	return p.newVersion(n.number, st)
@@ -46,7 +47,7 @@ func (p *present) contentNow(n *node, x *nodeNow) graph.Version {
 
 // isVersion reports whether a file has a version. Where only its time of change is
 // another, its names or its metadata may have changed: the content decides.
-func (p *present) isVersion(v *version, st *State, x *nodeNow) bool {
+func (p *present) isVersion(v *version, st *journal.State, x *nodeNow) bool {
 	was := &v.state
 	if st.Size != was.Size {
 		return false
@@ -63,19 +64,19 @@ func (p *present) isVersion(v *version, st *State, x *nodeNow) bool {
 	return st.Mtime == was.Mtime && (st.Links != was.Links || metaDiffers(st, was))
 }
 
-func metaDiffers(a, b *State) bool {
-	return a.Mode != b.Mode || a.UID != b.UID || a.GID != b.GID || !sameXattrs(a, b)
+func metaDiffers(a, b *journal.State) bool {
+	return a.Mode != b.Mode || a.UID != b.UID || a.GID != b.GID || !journal.SameXattrs(a, b)
 }
 
 // sumNow gives the SHA-256 of a file that was looked at, "" where it cannot be read.
-func (p *present) sumNow(st *State, x *nodeNow) Bytes {
+func (p *present) sumNow(st *journal.State, x *nodeNow) journal.Bytes {
 	if len(x.names) == 0 {
 		dir, err := p.store.objectsOf(x.anchor.Segment, false)
 		if err != nil {
 			return ""
 		}
 		defer unix.Close(dir)
-		return sumAt(dir, objectName(x.anchor.Number), st)
+		return sumAt(dir, journal.ObjectName(x.anchor.Number), st)
 	}
 	dir, name, err := parentIn(p.roots, p.path(x.names[0]))
 	if err != nil {

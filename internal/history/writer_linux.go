@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // Writer writes one segment. Before and After are called concurrently, for a
@@ -27,32 +29,32 @@ type Writer struct {
 	tree       *tree
 	step       uint64
 	next       uint64 // number of the next object
-	groups     map[ID]*group
-	inodes     map[ID]*object // what the open step knows, without the time of birth, see known
-	layered    bool           // a root is on an overlay
-	raced      bool           // calls of the open step raced for a name, see arrived
-	began      int64          // when the open step did, in nanoseconds since 1970
+	groups     map[journal.ID]*group
+	inodes     map[journal.ID]*object // what the open step knows, without the time of birth, see known
+	layered    bool                   // a root is on an overlay
+	raced      bool                   // calls of the open step raced for a name, see arrived
+	began      int64                  // when the open step did, in nanoseconds since 1970
 	frame      []byte
-	later      *Step       // it is closed by somebody else, after its writer was killed: what is known of it
-	others     *Log        // all steps that are known then
-	last       int64       // when that wrote its last record, in nanoseconds since 1970
-	ours       map[ID]bool // whose time of change is that of closing the step
-	owed       []*Record   // what could not be written down of a change that was not made
-	kept       int         // objects of this step
-	summed     int         // files of this step whose content was looked at
-	fresh      []uint64    // objects that are not on the disk yet
+	later      *Step               // it is closed by somebody else, after its writer was killed: what is known of it
+	others     *Log                // all steps that are known then
+	last       int64               // when that wrote its last record, in nanoseconds since 1970
+	ours       map[journal.ID]bool // whose time of change is that of closing the step
+	owed       []*journal.Record   // what could not be written down of a change that was not made
+	kept       int                 // objects of this step
+	summed     int                 // files of this step whose content was looked at
+	fresh      []uint64            // objects that are not on the disk yet
 	tally      Tally
 	lost       bool      // something of the segment could not be kept
 	seen       time.Time // when the segment was seen to be where it can be found
 	spent      spending
-	loose      map[ID]int           // pinned: see pinLoose
-	copying    map[ID]chan struct{} // files with several names, see copyOf
-	killed     bool                 // later, and no power was lost since
-	unused     []uint64             // objects of records that are withdrawn
-	unfinished bool                 // the next command has to go on
-	granted    *Granted             // nil: nobody opens unseen what a step before opened for writing
-	left       map[string]Post      // by the step that ended, of files that somebody still writes to
-	grants     grants               // files that the step writes to
+	loose      map[journal.ID]int           // pinned: see pinLoose
+	copying    map[journal.ID]chan struct{} // files with several names, see copyOf
+	killed     bool                         // later, and no power was lost since
+	unused     []uint64                     // objects of records that are withdrawn
+	unfinished bool                         // the next command has to go on
+	granted    *Granted                     // nil: nobody opens unseen what a step before opened for writing
+	left       map[string]journal.Post      // by the step that ended, of files that somebody still writes to
+	grants     grants                       // files that the step writes to
 
 	pauses uint64          // how often a change let others go on
 	nearby map[nearby]bool // mounts that are a root's own, see near
@@ -84,7 +86,7 @@ func (s *Store) NewWriter(run string, roots []string) (*Writer, error) {
 		stamp, err = s.stamp()
 	}
 	if err == nil {
-		w.segment = segmentName(stamp, run)
+		w.segment = journal.SegmentName(stamp, run)
 		err = w.open(roots)
 	}
 	if err != nil {
@@ -156,7 +158,7 @@ func (w *Writer) Lost() bool {
 }
 
 // Begin opens a step and gives its number.
-func (w *Writer) Begin(b Begin) (uint64, error) {
+func (w *Writer) Begin(b journal.Begin) (uint64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.step != 0 {
@@ -165,7 +167,7 @@ func (w *Writer) Begin(b Begin) (uint64, error) {
 	var roots []string
 	for _, r := range w.roots {
 		roots = append(roots, r.path)
-		b.Roots, b.Devices = append(b.Roots, Bytes(r.path)), append(b.Devices, r.id.Dev)
+		b.Roots, b.Devices = append(b.Roots, journal.Bytes(r.path)), append(b.Devices, r.id.Dev)
 	}
 	b.Time = time.Now().UnixNano()
 	number, err := w.store.number()
@@ -173,9 +175,9 @@ func (w *Writer) Begin(b Begin) (uint64, error) {
 		return 0, err
 	}
 	w.raced, w.began = false, b.Time
-	w.tree, w.groups, w.inodes, w.kept, w.summed, w.tally = newTree(roots), make(map[ID]*group), make(map[ID]*object), 0, 0, Tally{}
+	w.tree, w.groups, w.inodes, w.kept, w.summed, w.tally = newTree(roots), make(map[journal.ID]*group), make(map[journal.ID]*object), 0, 0, Tally{}
 	w.step = number
-	if err := w.write(&Record{Begin: &b}); err != nil {
+	if err := w.write(&journal.Record{Begin: &b}); err != nil {
 		w.step, w.tree, w.groups, w.inodes = 0, nil, nil, nil // what follows a beginning that is not there is not found either
 		return 0, err
 	}
@@ -233,7 +235,7 @@ func (w *Writer) After(c *Change, failed error) {
 	}
 	if failed != nil {
 		if c.Op == Rename || c.Op == Exchange {
-			w.owe(&Record{Move: &move{From: Bytes(c.Path), To: Bytes(c.To), Exchange: c.Op == Exchange, Failed: true}})
+			w.owe(&journal.Record{Move: &journal.Move{From: journal.Bytes(c.Path), To: journal.Bytes(c.To), Exchange: c.Op == Exchange, Failed: true}})
 		}
 		return
 	}
@@ -306,7 +308,7 @@ func (w *Writer) unharmed(o *object) {
 			continue
 		}
 		p := *o.copy
-		if p.Lost = ""; w.write(&Record{Pre: &p}) == nil {
+		if p.Lost = ""; w.write(&journal.Record{Pre: &p}) == nil {
 			o.content, o.grouped, o.copy = false, false, nil
 		}
 	}
@@ -325,7 +327,7 @@ func (w *Writer) name(s *slot, leaving bool) error {
 		if s.used {
 			return nil
 		}
-		err := w.write(&Record{At: Bytes(s.path())}) // in a directory that the step made
+		err := w.write(&journal.Record{At: journal.Bytes(s.path())}) // in a directory that the step made
 		s.used = err == nil
 		return err
 	}
@@ -334,7 +336,7 @@ func (w *Writer) name(s *slot, leaving bool) error {
 		return err
 	}
 	is := s.is
-	if st.Kind == Absent {
+	if st.Kind == journal.Absent {
 		is = nil
 	}
 	if err := w.pre(is, s.origin(), s, &st, leaving); err != nil {
@@ -356,7 +358,7 @@ func (w *Writer) parentMeta(s *slot) error {
 	if errors.Is(err, unix.EACCES) && s.via != nil && s.via.dir > 0 {
 		st, err = stateAt(s.via.dir, "", withXattrs)
 	}
-	if err != nil || st.Kind != Dir {
+	if err != nil || st.Kind != journal.Dir {
 		return err
 	}
 	return w.pre(s.dir, s.dir.origin, s.dir.at, &st, false)
@@ -368,7 +370,7 @@ func (w *Writer) meta(s *slot) error {
 		return nil
 	}
 	st, err := w.look(s)
-	if err != nil || st.Kind == Absent {
+	if err != nil || st.Kind == journal.Absent {
 		return err
 	}
 	return w.pre(s.is, s.is.origin, s, &st, false)
@@ -395,7 +397,7 @@ func (w *Writer) content(s *slot, leaving bool) error {
 		return nil
 	}
 	st, err := w.look(s)
-	if err != nil || st.Kind == Absent {
+	if err != nil || st.Kind == journal.Absent {
 		return err
 	}
 	if g := w.group(o, &st); g != nil {
@@ -415,7 +417,7 @@ func (w *Writer) link(s, to *slot) error {
 		if err != nil {
 			return err
 		}
-		if st.Kind != Dir && st.Kind != Absent { // not where it never had a name
+		if st.Kind != journal.Dir && st.Kind != journal.Absent { // not where it never had a name
 			if err := w.pre(s.is, s.is.origin, s, &st, false); err != nil {
 				return err
 			}
@@ -430,13 +432,13 @@ func (w *Writer) link(s, to *slot) error {
 
 // pre writes the state of an object down, and keeps its content where it is
 // about to go. o is nil where there is nothing.
-func (w *Writer) pre(o *object, origin string, s *slot, st *State, leaving bool) error {
+func (w *Writer) pre(o *object, origin string, s *slot, st *journal.State, leaving bool) error {
 	if o != nil {
 		g := w.group(o, st)
 		if leaving && g != nil {
 			return w.shared(g, s, st, true)
 		}
-		if leaving && st.Kind == File && !o.content {
+		if leaving && st.Kind == journal.File && !o.content {
 			_, err := w.keepContent(o, s, st, leaving)
 			return err
 		}
@@ -445,7 +447,7 @@ func (w *Writer) pre(o *object, origin string, s *slot, st *State, leaving bool)
 		}
 	}
 	found := w.asFound(o, st)
-	err := w.write(&Record{Pre: &Pre{Path: Bytes(origin), State: *found}, At: Bytes(s.path())})
+	err := w.write(&journal.Record{Pre: &journal.Pre{Path: journal.Bytes(origin), State: *found}, At: journal.Bytes(s.path())})
 	if o != nil && err == nil {
 		o.meta, o.found = true, found
 		w.knows(o, st.ID)
@@ -455,7 +457,7 @@ func (w *Writer) pre(o *object, origin string, s *slot, st *State, leaving bool)
 
 // asFound gives the state in which the step found what is as it is now: by this
 // name or by another one of the same file.
-func (w *Writer) asFound(o *object, now *State) *State {
+func (w *Writer) asFound(o *object, now *journal.State) *journal.State {
 	found := now
 	if o != nil && o.found != nil {
 		found = o.found

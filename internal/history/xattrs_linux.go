@@ -10,11 +10,13 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/journal"
 )
 
 // keptXattr reports whether an attribute is one of those that are kept and restored.
 func keptXattr(name string) bool {
-	return strings.HasPrefix(name, userXattrs) || name == "system.posix_acl_access" || name == "system.posix_acl_default"
+	return strings.HasPrefix(name, journal.UserXattrs) || name == "system.posix_acl_access" || name == "system.posix_acl_default"
 }
 
 // Bounds of all of one object.
@@ -129,8 +131,8 @@ func procName(dir int, name string) string { return procPath(dir) + "/" + name }
 
 // setXattrs gives an object, which is in the state now, the attributes of another state.
 // Those that either does not know stay.
-func setXattrs(dir int, name string, now, st *State) error {
-	if now.Unread && !st.Unread || now.Mode&ownerAll != ownerAll && !agreeXattrs(now, st) {
+func setXattrs(dir int, name string, now, st *journal.State) error {
+	if now.Unread && !st.Unread || now.Mode&ownerAll != ownerAll && !journal.AgreeXattrs(now, st) {
 		return setHiddenXattrs(dir, name, st)
 	}
 	return setKnownXattrs(dir, name, now, st)
@@ -141,7 +143,7 @@ const ownerAll = 0o600
 
 // setHiddenXattrs is setXattrs of what its mode keeps its owner from: that is another one
 // for a moment.
-func setHiddenXattrs(dir int, name string, st *State) error {
+func setHiddenXattrs(dir int, name string, st *journal.State) error {
 	pin, err := unix.Openat(dir, dirName(name), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -158,8 +160,8 @@ func setHiddenXattrs(dir int, name string, st *State) error {
 	return setKnownXattrs(pin, "", &now, st)
 }
 
-func setKnownXattrs(dir int, name string, now, st *State) error {
-	if agreeXattrs(now, st) {
+func setKnownXattrs(dir int, name string, now, st *journal.State) error {
+	if journal.AgreeXattrs(now, st) {
 		return nil
 	}
 	for _, k := range slices.Sorted(maps.Keys(now.Xattrs)) {

@@ -9,6 +9,7 @@ import (
 	"carrel/internal/api"
 	"carrel/internal/histories"
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
 )
 
 // Fill adds to a result what the steps changed that a run has written. Its journals are
@@ -54,7 +55,7 @@ func stepOf(s *history.Step) api.Step {
 		default:
 			t.Modified++
 		}
-		if c.Lost != "" && c.Lost != history.Ignored { // that is as it was wanted
+		if c.Lost != "" && c.Lost != journal.Ignored { // that is as it was wanted
 			t.NotKept = append(t.NotKept, api.NotKept{Path: c.Path, Why: c.Lost})
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
 
@@ -46,11 +47,11 @@ func (d *Diff) Change(c history.PathChange) {
 		d.note("", name, fmt.Sprintf("%s renamed from %s", c.Kind, Path(d.History, c.From)))
 	}
 	switch {
-	case c.What == history.Removed && c.Kind != history.File:
+	case c.What == history.Removed && c.Kind != journal.File:
 		d.note(red, name, "-"+object(was))
-	case c.What == history.Added && c.Kind != history.File:
+	case c.What == history.Added && c.Kind != journal.File:
 		d.note(green, name, "+"+object(now))
-	case c.Kind == history.Symlink && was.Target != now.Target:
+	case c.Kind == journal.Symlink && was.Target != now.Target:
 		d.note(red, name, "-"+object(was))
 		d.note(green, name, "+"+object(now))
 	}
@@ -58,20 +59,20 @@ func (d *Diff) Change(c history.PathChange) {
 		d.meta(name, was, now)
 	}
 	switch {
-	case c.What == history.Changed && c.Kind != history.Dir:
+	case c.What == history.Changed && c.Kind != journal.Dir:
 		d.time(name, was, now)
-	case c.What != history.Changed && c.Kind == history.File:
+	case c.What != history.Changed && c.Kind == journal.File:
 		d.content(c, name, was, now)
 	}
 }
 
 // states are those before and after a change.
-func (d *Diff) states(c history.PathChange) (was, now *history.State) {
+func (d *Diff) states(c history.PathChange) (was, now *journal.State) {
 	origin := c.Path
 	post, ok := d.Step.PostOf(c.Path)
 	switch {
 	case c.What == history.Removed:
-		post.State = history.State{}
+		post.State = journal.State{}
 	case c.From != "":
 		origin = c.From
 	case ok && len(post.Origin) > 0:
@@ -82,15 +83,15 @@ func (d *Diff) states(c history.PathChange) (was, now *history.State) {
 }
 
 // object says what something is that is no file.
-func object(s *history.State) string {
-	if s.Kind == history.Symlink {
+func object(s *journal.State) string {
+	if s.Kind == journal.Symlink {
 		return "symlink -> " + show.QuoteIf(string(s.Target))
 	}
 	return s.Kind.String()
 }
 
 // meta tells of everything but the content.
-func (d *Diff) meta(name string, was, now *history.State) {
+func (d *Diff) meta(name string, was, now *journal.State) {
 	if was.Kind != now.Kind {
 		return
 	}
@@ -112,7 +113,7 @@ func (d *Diff) meta(name string, was, now *history.State) {
 	}
 }
 
-func (d *Diff) time(name string, was, now *history.State) {
+func (d *Diff) time(name string, was, now *journal.State) {
 	if was.Mtime != now.Mtime {
 		d.note("", name, fmt.Sprintf("time %s, was %s", timeText(now.Mtime), timeText(was.Mtime)))
 	}
@@ -152,10 +153,10 @@ func (d *Diff) note(colour, name, what string) {
 }
 
 // content prints how the lines of a file changed.
-func (d *Diff) content(c history.PathChange, name string, was, now *history.State) {
+func (d *Diff) content(c history.PathChange, name string, was, now *journal.State) {
 	size := fmt.Sprintf("%d bytes, were %d", now.Size, was.Size)
 	switch {
-	case now.Size == history.UnknownSize:
+	case now.Size == journal.UnknownSize:
 		size = "of unknown size"
 	case c.What == history.Added:
 		size = fmt.Sprintf("%d bytes", now.Size)

@@ -5,6 +5,7 @@ import (
 
 	"carrel/internal/api"
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
 )
 
 // Step is one step in JSON.
@@ -43,7 +44,7 @@ type changeJSON struct {
 
 // knownSize is a size in JSON, nil where it is not known.
 func knownSize(n int64) *int64 {
-	if n == history.UnknownSize {
+	if n == journal.UnknownSize {
 		return nil
 	}
 	return &n

@@ -3,6 +3,7 @@ package stepview
 import (
 	"carrel/internal/api"
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
 	"carrel/internal/show"
 	"carrel/internal/workspace"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 
 // CommandOf is what a step is known by: its label, or the command.
 func CommandOf(j Step) string {
-	if j.Kind == history.StepUndo || j.Kind == history.StepRedo {
+	if j.Kind == journal.StepUndo || j.Kind == journal.StepRedo {
 		words := []string{j.Kind, "of"}
 		for _, n := range j.Of {
 			words = append(words, strconv.FormatUint(n, 10))
@@ -83,7 +84,7 @@ func PrintStep(w io.Writer, h *workspace.History, j Step, changes []history.Path
 		if c.From != "" {
 			line = "R\t" + Path(h, c.From) + " -> " + Path(h, c.Path)
 		}
-		if c.Kind == history.Dir {
+		if c.Kind == journal.Dir {
 			line += "/"
 		}
 		if c.Lost != "" {
@@ -116,9 +117,9 @@ func PrintBetween(w io.Writer, h *workspace.History, s *history.Step) error {
 		switch {
 		case p.Lost != "":
 			kept = "not kept: " + p.Lost
-		case p.Object != (history.Object{}):
+		case p.Object != (journal.Object{}):
 			kept = "kept as " + p.Object.File()
-		case p.State.Kind != history.File:
+		case p.State.Kind != journal.File:
 			kept = "a " + p.State.Kind.String()
 		}
 		line := Path(h, string(p.Path)) + " (another program wrote it during the step, before the step changed it again: " + kept + ")"

@@ -10,6 +10,7 @@ import (
 	"carrel/internal/cli/openhistory"
 	"carrel/internal/cli/target"
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
 	"carrel/internal/policy"
 	"carrel/internal/supervisor"
 )
@@ -67,7 +68,7 @@ func rollBack(ctx context.Context, env *cmdenv.Env, one api.Approval, e supervis
 // the newest open one of the run where it has none. It gives the step's segment and number.
 func stepOf(steps []*history.Step, number uint64, run string) (segment string, first uint64) {
 	for _, s := range steps {
-		if s.Number == number || number == 0 && s.Begin.Run == run && s.Begin.Kind == history.StepRun && s.Open() {
+		if s.Number == number || number == 0 && s.Begin.Run == run && s.Begin.Kind == journal.StepRun && s.Open() {
 			segment, first = s.Segment, s.Number
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"carrel/internal/cli/openhistory"
 	"carrel/internal/cmdline"
 	"carrel/internal/history"
+	"carrel/internal/history/journal"
 	"carrel/internal/show"
 	"carrel/internal/stepview"
 	"carrel/internal/workspace"
@@ -84,7 +85,7 @@ func listSteps(env *cmdenv.Env, cmd *cobra.Command, f *historyFlags) error {
 			break
 		}
 		soFar(env, h, s)
-		undo := s.Begin.Kind == history.StepUndo || s.Begin.Kind == history.StepRedo
+		undo := s.Begin.Kind == journal.StepUndo || s.Begin.Kind == journal.StepRedo
 		if undo && !f.all || path != "" && !s.Touches(path) || !s.Net() && !s.Open() && !f.all {
 			continue
 		}

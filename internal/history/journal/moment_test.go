@@ -1,4 +1,4 @@
-package history
+package journal
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ func TestMoments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := moment(want.Unix()*1e9 + int64(want.Nanosecond())); !got.Equal(want) {
+		if got := Moment(want.Unix()*1e9 + int64(want.Nanosecond())); !got.Equal(want) {
 			t.Errorf("%s comes back as %s", text, got.UTC())
 		}
 	}

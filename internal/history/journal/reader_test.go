@@ -1,4 +1,4 @@
-package history
+package journal
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ func TestReadAheadIsBounded(t *testing.T) {
 	var err error
 	const records = 40
 	for n := range uint64(records) {
-		if data, err = encode(data, &Record{Stamp: n + 1, Step: 1, End: &End{}}); err != nil {
+		if data, err = Encode(data, &Record{Stamp: n + 1, Step: 1, End: &End{}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,10 +41,10 @@ func TestReadAheadIsBounded(t *testing.T) {
 		{"longer than what is read ahead", 8 * readAhead, readAhead},
 	} {
 		from := &counted{Reader: bytes.NewReader(data)}
-		j := &journal{from: from, left: c.left}
+		j := NewReader(from, c.left)
 		got := 0
 		for {
-			r, skipped, err := j.next()
+			r, skipped, err := j.Next()
 			if err != nil || skipped {
 				t.Fatalf("%s: skipped %v, %v", c.name, skipped, err)
 			}

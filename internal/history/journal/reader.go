@@ -1,14 +1,14 @@
-package history
+package journal
 
 import (
 	"errors"
 	"io"
 )
 
-// journal reads the records of one segment. Something unreadable at its end is
+// Reader reads the records of one segment. Something unreadable at its end is
 // what a crash left, or zeros that a writer has mapped; what can be read again
 // after it is damage.
-type journal struct {
+type Reader struct {
 	from   io.Reader
 	left   int64 // bytes that from had when it was opened and that are not read; it may have more by now
 	buf    []byte
@@ -24,18 +24,24 @@ const (
 	maxSought = 256 << 20
 )
 
-// next gives the next record, nil at the end. skipped says that something
+// NewReader reads a segment that has so many bytes, as far as is known.
+func NewReader(from io.Reader, left int64) *Reader { return &Reader{from: from, left: left} }
+
+// Offset is where the next record begins.
+func (j *Reader) Offset() int64 { return j.at }
+
+// Next gives the next record, nil at the end. skipped says that something
 // unreadable lay before it.
-func (j *journal) next() (r *Record, skipped bool, err error) {
+func (j *Reader) Next() (r *Record, skipped bool, err error) {
 	for first := true; ; first = false {
 		if err := j.fill(); err != nil {
 			return nil, skipped, err
 		}
-		if len(j.buf) < frameBytes || j.sought > maxSought {
+		if len(j.buf) < FrameBytes || j.sought > maxSought {
 			return nil, false, nil
 		}
 		if first || j.plausible() {
-			r, n := decode(j.buf)
+			r, n := Decode(j.buf)
 			if n > 0 {
 				j.skip(n)
 				return r, skipped, nil
@@ -48,28 +54,28 @@ func (j *journal) next() (r *Record, skipped bool, err error) {
 }
 
 // plausible says whether a record could begin here.
-func (j *journal) plausible() bool {
+func (j *Reader) plausible() bool {
 	n := getLE32(j.buf)
-	return n > 0 && n <= maxRecord && int(n) <= len(j.buf)-frameBytes && j.buf[frameBytes]&0xe0 == 0xa0 // a map of CBOR
+	return n > 0 && n <= maxRecord && int(n) <= len(j.buf)-FrameBytes && j.buf[FrameBytes]&0xe0 == 0xa0 // a map of CBOR
 }
 
 // zeros gives how many bytes no record can begin in, at least one.
-func (j *journal) zeros() int {
+func (j *Reader) zeros() int {
 	n := 1
-	for n < len(j.buf)-frameBytes && j.buf[n] == 0 && j.buf[n+1] == 0 && j.buf[n+2] == 0 && j.buf[n+3] == 0 {
+	for n < len(j.buf)-FrameBytes && j.buf[n] == 0 && j.buf[n+1] == 0 && j.buf[n+2] == 0 && j.buf[n+3] == 0 {
 		n++
 	}
 	return n
 }
 
-func (j *journal) skip(n int) {
+func (j *Reader) skip(n int) {
 	j.buf, j.at = j.buf[n:], j.at+int64(n)
 }
 
 // fill sees to it that the longest record is in buf, where the file goes on so far.
 // Most files are shorter than readAhead: no more memory than they need is allocated.
-func (j *journal) fill() error {
-	for !j.eof && len(j.buf) < frameBytes+maxRecord {
+func (j *Reader) fill() error {
+	for !j.eof && len(j.buf) < FrameBytes+maxRecord {
 		ahead := int64(readAhead)
 		if j.left >= 0 {
 			ahead = min(ahead, j.left+1) // one byte more finds the end

@@ -1,4 +1,4 @@
-package history
+package journal
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ func someRecord(t *rapid.T) *Record {
 	case 1:
 		r.Post = &Post{Path: bytesOf.Draw(t, "path"), State: state, Origin: bytesOf.Draw(t, "origin")}
 	case 2:
-		r.Move = &move{From: bytesOf.Draw(t, "from"), To: bytesOf.Draw(t, "to"), Exchange: true}
+		r.Move = &Move{From: bytesOf.Draw(t, "from"), To: bytesOf.Draw(t, "to"), Exchange: true}
 	case 3:
 		r.Begin = &Begin{Kind: StepRun, Command: []Bytes{bytesOf.Draw(t, "word")}}
 	}
@@ -39,7 +39,7 @@ func TestRecordsComeBack(t *testing.T) {
 		for range rapid.IntRange(1, 5).Draw(t, "records") {
 			r := someRecord(t)
 			var err error
-			if journal, err = encode(journal, r); err != nil {
+			if journal, err = Encode(journal, r); err != nil {
 				t.Fatal(err)
 			}
 			want, ends = append(want, r), append(ends, len(journal))
@@ -54,7 +54,7 @@ func TestRecordsComeBack(t *testing.T) {
 			whole++
 		}
 		for i := 0; ; i++ {
-			r, n := decode(data)
+			r, n := Decode(data)
 			if n == 0 {
 				if i != whole {
 					t.Fatalf("read %d records of %d", i, whole)
@@ -70,8 +70,8 @@ func TestRecordsComeBack(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, r := range []*Record{{Stamp: 1, Begin: &Begin{Kind: StepRun}}, {Post: &Post{Path: Bytes("/a")}}, {Do: &action{Verb: take}}} {
-		data, err := encode(nil, r)
+	for _, r := range []*Record{{Stamp: 1, Begin: &Begin{Kind: StepRun}}, {Post: &Post{Path: Bytes("/a")}}, {Do: &Action{Verb: Take}}} {
+		data, err := Encode(nil, r)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -80,11 +80,11 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for {
-			_, n := decode(data)
+			_, n := Decode(data)
 			if n == 0 {
 				return
 			}
-			if n < frameBytes || n > len(data) {
+			if n < FrameBytes || n > len(data) {
 				t.Fatalf("took %d bytes of %d", n, len(data))
 			}
 			data = data[n:]

@@ -1,10 +1,9 @@
-package history
+package journal
 
 import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"strings"
 	"sync"
 
 	"github.com/fxamacker/cbor/v2"
@@ -181,8 +180,8 @@ type End struct {
 	Left []Bytes `cbor:"6,keyasint,omitempty"`
 }
 
-// move is a rename that is about to be made, or one that was not made after all.
-type move struct {
+// Move is a rename that is about to be made, or one that was not made after all.
+type Move struct {
 	From     Bytes `cbor:"1,keyasint"`
 	To       Bytes `cbor:"2,keyasint"`
 	Exchange bool  `cbor:"3,keyasint,omitempty"`
@@ -199,10 +198,10 @@ type Record struct {
 	Pre   *Pre    `cbor:"4,keyasint,omitempty"`
 	Post  *Post   `cbor:"5,keyasint,omitempty"`
 	End   *End    `cbor:"6,keyasint,omitempty"`
-	Do    *action `cbor:"7,keyasint,omitempty"`  // of an undo: a part of its plan
+	Do    *Action `cbor:"7,keyasint,omitempty"`  // of an undo: a part of its plan
 	Ready int     `cbor:"10,keyasint,omitempty"` // the plan is whole: that many actions
 	At    Bytes   `cbor:"8,keyasint,omitempty"`  // a path that is about to be made or changed, as it is called now
-	Move  *move   `cbor:"9,keyasint,omitempty"`
+	Move  *Move   `cbor:"9,keyasint,omitempty"`
 
 	// Safe is how many bytes of the journal were on the disk before, where that is
 	// more than it was the last time.
@@ -214,12 +213,12 @@ type Record struct {
 	// destroyed. It is no preimage: the step had not found it.
 	Between *Pre `cbor:"15,keyasint,omitempty"`
 
-	Discard *discard `cbor:"12,keyasint,omitempty"` // in no journal, but in the file of what is discarded
+	Discard *Discard `cbor:"12,keyasint,omitempty"` // in no journal, but in the file of what is discarded
 	Head    *head    `cbor:"14,keyasint,omitempty"` // in no journal, but in the file of what is in them
 }
 
-// discard says of a segment which steps are gone, or that nothing of it counts.
-type discard struct {
+// Discard says of a segment which steps are gone, or that nothing of it counts.
+type Discard struct {
 	Segment string   `cbor:"1,keyasint,omitempty"`
 	Steps   []uint64 `cbor:"2,keyasint,omitempty"`
 	Whole   bool     `cbor:"3,keyasint,omitempty"`
@@ -243,14 +242,11 @@ type head struct {
 
 // Bounds of one record, whoever wrote it.
 const (
-	maxRecord  = 512 << 10 // bytes
-	frameBytes = 8         // length and CRC32C before each record, little endian
-	// maxNumber bounds stamps and the numbers of steps: none ever comes near, so
+	maxRecord = 512 << 10 // bytes
+	// MaxNumber bounds stamps and the numbers of steps: none ever comes near, so
 	// one that is above it is damage, and one more cannot begin again at 0.
-	maxNumber = 1 << 53
+	MaxNumber = 1 << 53
 )
-
-var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }) // not at every start of the program
 
 // decoder takes what our own encoder writes and little else.
 var decoder = sync.OnceValues(func() (cbor.DecMode, error) {
@@ -260,12 +256,13 @@ var decoder = sync.OnceValues(func() (cbor.DecMode, error) {
 	}.DecMode()
 })
 
-var errTooLarge = errors.New("the record is too large")
+// ErrTooLarge is why a record is not written that could not be read again.
+var ErrTooLarge = errors.New("the record is too large")
 
-// encode appends a record in its frame.
-func encode(to []byte, r *Record) ([]byte, error) {
+// Encode appends a record in its frame.
+func Encode(to []byte, r *Record) ([]byte, error) {
 	from := len(to)
-	to = append(to, make([]byte, frameBytes)...)
+	to = append(to, make([]byte, FrameBytes)...)
 	if r.plain() {
 		to = appendRecord(to, r)
 	} else {
@@ -275,9 +272,9 @@ func encode(to []byte, r *Record) ([]byte, error) {
 		}
 		to = append(to, body...)
 	}
-	body := to[from+frameBytes:]
+	body := to[from+FrameBytes:]
 	if len(body) > maxRecord {
-		return nil, errTooLarge
+		return nil, ErrTooLarge
 	}
 	putLE32(to[from:], uint32(len(body)))
 	putLE32(to[from+4:], crc32.Checksum(body, castagnoli()))
@@ -286,26 +283,11 @@ func encode(to []byte, r *Record) ([]byte, error) {
 
 func byLibrary(r *Record) ([]byte, error) { return cbor.Marshal(r) }
 
-func putLE32(to []byte, n uint32) {
-	to[0], to[1], to[2], to[3] = byte(n), byte(n>>8), byte(n>>16), byte(n>>24)
-}
-
-func getLE32(b []byte) uint32 {
-	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
-}
-
-// decode reads the first record of data and says how many bytes it took; 0 where
+// Decode reads the first record of data and says how many bytes it took; 0 where
 // what follows is no whole record: the end, or what a crash left of it.
-func decode(data []byte) (*Record, int) {
-	if len(data) < frameBytes {
-		return nil, 0
-	}
-	n := getLE32(data)
-	if n == 0 || n > maxRecord || int(n) > len(data)-frameBytes {
-		return nil, 0
-	}
-	body := data[frameBytes : frameBytes+int(n)]
-	if crc32.Checksum(body, castagnoli()) != getLE32(data[4:]) {
+func Decode(data []byte) (*Record, int) {
+	body := Frame(data, maxRecord)
+	if body == nil {
 		return nil, 0
 	}
 	var r Record
@@ -313,16 +295,16 @@ func decode(data []byte) (*Record, int) {
 	if err != nil || mode.Unmarshal(body, &r) != nil {
 		return nil, 0
 	}
-	return &r, frameBytes + int(n)
+	return &r, FrameBytes + len(body)
 }
 
 var errRecord = errors.New("a record of the journal has a path or a number that none can have")
 
-// valid says whether a record is one that we write. What it names is resolved
+// Valid says whether a record is one that we write. What it names is resolved
 // beneath roots all the same; but who asks about a path must be asked about the
 // one that is used.
-func (r *Record) valid() error {
-	if r.Step == 0 || r.Step > maxNumber || r.Stamp > maxNumber {
+func (r *Record) Valid() error {
+	if r.Step == 0 || r.Step > MaxNumber || r.Stamp > MaxNumber {
 		return errRecord
 	}
 	var paths []Bytes
@@ -367,27 +349,38 @@ func or(path Bytes) Bytes {
 	return path
 }
 
-// cleanPath says whether a path is absolute and has no component that is empty,
-// "." or "..".
-func cleanPath(p Bytes) bool {
-	if len(p) == 0 || p[0] != '/' || strings.IndexByte(string(p), 0) >= 0 {
-		return false
-	}
-	if len(p) == 1 {
-		return true
-	}
-	for part := range strings.SplitSeq(string(p[1:]), "/") {
-		if part == "" || part == "." || part == ".." {
-			return false
-		}
-	}
-	return true
+// Counts are how many paths a step changed, in the end, and how.
+type Counts struct {
+	Added    int   `cbor:"1,keyasint,omitempty"`
+	Modified int   `cbor:"2,keyasint,omitempty"`
+	Removed  int   `cbor:"3,keyasint,omitempty"`
+	Renamed  int   `cbor:"4,keyasint,omitempty"`
+	Lost     int   `cbor:"5,keyasint,omitempty"` // whose former content is not kept
+	Kept     int64 `cbor:"6,keyasint,omitempty"` // bytes of former content, as far as the step knows
+	Edited   int   `cbor:"7,keyasint,omitempty"` // what other programs wrote and the step destroyed
 }
 
-// validSegment says whether a name can be one: they come back from journals.
-func validSegment(name string) bool {
-	if len(name) < 18 || len(name) > 64 || name[16] != '-' {
-		return false
+// IDs are the inodes that a record names.
+func (r *Record) IDs() (out []*ID) {
+	switch {
+	case r.Pre != nil:
+		out = append(out, &r.Pre.State.ID)
+		if r.Pre.Was != (ID{}) {
+			out = append(out, &r.Pre.Was)
+		}
+		if r.Pre.Within != nil {
+			out = append(out, &r.Pre.Within.State.ID)
+		}
+	case r.Between != nil:
+		out = append(out, &r.Between.State.ID)
+	case r.Post != nil:
+		out = append(out, &r.Post.State.ID)
+	case r.Beyond != nil:
+		out = append(out, &r.Beyond.State.ID)
+	case r.Do != nil:
+		out = append(out, &r.Do.State.ID)
+	case r.Move != nil:
+		out = append(out, &r.Move.ID)
 	}
-	return strings.Trim(name, "0123456789abcdefghijklmnopqrstuvwxyz-") == ""
+	return out
 }

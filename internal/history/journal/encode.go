@@ -1,4 +1,4 @@
-package history
+package journal
 
 // Records of changes are written for every call that changes something, so that
 // they are put into CBOR here; all others are the library's. A test holds both to

@@ -1,4 +1,4 @@
-package history
+package journal
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ func TestPlainRecords(t *testing.T) {
 					ID: id(), Target: b("target"), Sum: b("sum"), Unread: rapid.Bool().Draw(t, "unread")}}
 		}
 		if rapid.Bool().Draw(t, "is move") {
-			r.Move = &move{From: b("from"), To: b("to"), Exchange: rapid.Bool().Draw(t, "exchange"), Failed: rapid.Bool().Draw(t, "failed"), ID: id()}
+			r.Move = &Move{From: b("from"), To: b("to"), Exchange: rapid.Bool().Draw(t, "exchange"), Failed: rapid.Bool().Draw(t, "failed"), ID: id()}
 		}
 		if !r.plain() {
 			t.Fatal("it is plain")
@@ -46,8 +46,8 @@ func TestPlainRecords(t *testing.T) {
 // TestOtherRecords: what appendRecord would leave out is not its.
 func TestOtherRecords(t *testing.T) {
 	for name, r := range map[string]*Record{
-		"begin": {Begin: &Begin{}}, "between": {Between: &Pre{}}, "post": {Post: &Post{}}, "end": {End: &End{}}, "do": {Do: &action{}}, "ready": {Ready: 1},
-		"discard": {Discard: &discard{}}, "head": {Head: &head{}}, "within": {Pre: &Pre{Within: &Within{}}},
+		"begin": {Begin: &Begin{}}, "between": {Between: &Pre{}}, "post": {Post: &Post{}}, "end": {End: &End{}}, "do": {Do: &Action{}}, "ready": {Ready: 1},
+		"discard": {Discard: &Discard{}}, "head": {Head: &head{}}, "within": {Pre: &Pre{Within: &Within{}}},
 		"xattrs": {Pre: &Pre{State: State{Xattrs: map[string][]byte{"user.a": nil}}}},
 	} {
 		if r.plain() {
@@ -59,7 +59,7 @@ func TestOtherRecords(t *testing.T) {
 // TestPlainFields: who adds a field to a record has to write it here as well.
 func TestPlainFields(t *testing.T) {
 	for typ, fields := range map[reflect.Type]int{reflect.TypeFor[Record](): 16, reflect.TypeFor[ID](): 3, reflect.TypeFor[Object](): 2,
-		reflect.TypeFor[Pre](): 10, reflect.TypeFor[State](): 13, reflect.TypeFor[move](): 5} {
+		reflect.TypeFor[Pre](): 10, reflect.TypeFor[State](): 13, reflect.TypeFor[Move](): 5} {
 		if n := typ.NumField(); n != fields {
 			t.Errorf("%v has %d fields, and appendRecord or plain knows %d", typ, n, fields)
 		}
