@@ -38,7 +38,7 @@ func (w *Writer) beyondOf(st *Step) error {
 	}
 	told := make(map[journal.ID]bool)
 	for i := range st.Pres() {
-		p := &st.pres[i]
+		p := &st.Pres()[i]
 		id := p.State.ID
 		if p.Inode.Segment != w.segment || named[id] || told[id] {
 			continue

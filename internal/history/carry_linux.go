@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
+	"carrel/internal/pathname"
 )
 
 // carrier makes of a decision what is done, path by path: the actions, and what is
@@ -55,7 +56,7 @@ func (c *carrier) now(at graph.Place) string {
 	for dir := at.Dir; len(parts) < pathDepth; {
 		if root := c.relations.nodes[dir].root; root != "" {
 			slices.Reverse(parts)
-			return join(root, strings.Join(parts, "/"))
+			return pathname.Join(root, strings.Join(parts, "/"))
 		}
 		above, moved := c.where[dir]
 		if !moved {
@@ -347,7 +348,7 @@ func (c *carrier) note() {
 	c.noteWithin(changed)
 	// A directory comes before what is in it: read the other way round, its name would stand
 	// for what the records had there last.
-	slices.SortStableFunc(c.plan.pre, func(a, b journal.Pre) int { return cmp.Compare(depth(a.Path), depth(b.Path)) })
+	slices.SortStableFunc(c.plan.pre, func(a, b journal.Pre) int { return cmp.Compare(pathname.Depth(a.Path), pathname.Depth(b.Path)) })
 }
 
 // staysAt gives a name that a file has before and afterwards. It is written down with

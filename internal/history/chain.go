@@ -16,7 +16,7 @@ import (
 // where all of it is. An undo of the whole step also took back what earlier redos of
 // parts had made again. A forced redo of a part is taken back by itself: it may have
 // destroyed what other programs had written since the undo.
-func (l *Log) live(s *Step) []*Step {
+func (l *past) live(s *Step) []*Step {
 	var out []*Step
 	seen := make(map[*Step]bool)
 	for todo := []*Step{s}; len(todo) > 0; todo = todo[1:] {
@@ -62,7 +62,7 @@ func (s *Step) forcedAgain() []*Step {
 
 // betweens are what other programs wrote during a step that it then destroyed. Where a
 // forced undo did not put it beside and was taken back itself, it is as it was.
-func (l *Log) betweens(s *Step) []journal.Pre {
+func (l *past) betweens(s *Step) []journal.Pre {
 	if s.Begin.Kind != journal.StepRedo || len(s.Begin.Of) != 1 {
 		return s.Between()
 	}
@@ -74,11 +74,11 @@ func (l *Log) betweens(s *Step) []journal.Pre {
 }
 
 // Undone says whether a step's changes are taken back.
-func (l *Log) Undone(s *Step) bool { return len(l.live(s)) == 0 }
+func (l *past) Undone(s *Step) bool { return len(l.live(s)) == 0 }
 
 // Changes are the steps that runs made, oldest first; undos and redos are not
 // among them.
-func (l *Log) Changes() []*Step {
+func (l *past) Changes() []*Step {
 	var out []*Step
 	for _, s := range l.Steps {
 		if s.Begin.Kind != journal.StepUndo && s.Begin.Kind != journal.StepRedo {
@@ -92,7 +92,7 @@ func (l *Log) Changes() []*Step {
 // told apart: one that is not taken back together with it, or of which one came
 // first here and the other elsewhere. 0 for none. together says that there is one
 // that can: then s left something else than that found, and both knew it.
-func (l *Log) beside(s *Step, q *journal.Post, set map[uint64]bool) (other uint64, together bool) {
+func (l *past) beside(s *Step, q *journal.Post, set map[uint64]bool) (other uint64, together bool) {
 	at := string(q.Path)
 	for _, e := range l.Steps {
 		if e == s || e.stamp > s.last || s.stamp > e.last || e.UndoneBy != 0 && !set[e.Number] {
@@ -138,7 +138,7 @@ func (s *Step) found(path string) *journal.Pre {
 }
 
 // first gives the step that a redo made again.
-func (l *Log) first(s *Step) *Step {
+func (l *past) first(s *Step) *Step {
 	for range len(l.Steps) {
 		if len(s.Begin.Of) != 1 {
 			break
@@ -154,7 +154,7 @@ func (l *Log) first(s *Step) *Step {
 
 // leftBy gives what a step left at a path, as later steps found it; ok is false
 // where none came by. now is what the path is called by the end of all of them.
-func (l *Log) leftBy(s *Step, path string) (state journal.State, now string, ok bool) {
+func (l *past) leftBy(s *Step, path string) (state journal.State, now string, ok bool) {
 	i, _ := slices.BinarySearchFunc(l.Steps, s.Number+1, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
 	for _, e := range l.Steps[i:] {
 		if pre := e.found(path); pre != nil {

@@ -41,7 +41,7 @@ func (u *undo) relate() error {
 		}
 	}
 	u.atOnce()
-	return u.log.unreadable
+	return u.log.Unreadable()
 }
 
 // overlap corrects what a step is said to have left at keys that never conflict, where
@@ -66,7 +66,7 @@ func (u *undo) overlap(latest map[graph.Key]*graph.Transition, st *Step, ts []gr
 func (u *undo) atOnce() {
 	for _, st := range u.steps {
 		for i := range st.Posts() {
-			q := &st.posts[i]
+			q := &st.Posts()[i]
 			other, together := u.log.beside(st, q, u.set)
 			if other == 0 && !together {
 				continue
@@ -117,7 +117,7 @@ func (u *undo) transitions(steps []*Step) []graph.Transition {
 	found := make(map[graph.Node][]string) // what something was called that the steps moved
 	for _, st := range steps {
 		for i := range st.Pres() {
-			at := string(st.pres[i].Path)
+			at := string(st.Pres()[i].Path)
 			if n := u.known.found[side{st.Number, at}].node; n != 0 {
 				found[n] = append(found[n], at)
 			}
@@ -127,7 +127,7 @@ func (u *undo) transitions(steps []*Step) []graph.Transition {
 		was := slices.Clone(found[k.Node])
 		if k.Part == graph.Entry {
 			for i := range was {
-				was[i] = join(was[i], k.Name)
+				was[i] = pathname.Join(was[i], k.Name)
 			}
 		}
 		return slices.ContainsFunc(slices.Concat(u.known.called(k), was), u.asked)

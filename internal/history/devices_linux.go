@@ -21,19 +21,3 @@ func renumbered(b *journal.Begin) map[uint64]uint64 {
 	}
 	return out
 }
-
-// present makes a record name file systems by the numbers that they have now: the
-// next start of the machine, or the next mount, may give those of the roots others.
-func (s *Step) present(r *journal.Record) {
-	if r.Begin != nil {
-		s.renumbered = renumbered(r.Begin)
-	}
-	if s.renumbered == nil {
-		return
-	}
-	for _, id := range r.IDs() {
-		if now, ok := s.renumbered[id.Dev]; ok {
-			id.Dev = now
-		}
-	}
-}

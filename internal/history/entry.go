@@ -75,6 +75,13 @@ func writeEntry(segment string, is segmentState, steps []*Step) []byte {
 	return w.out
 }
 
+// entrySegment gives the name of the segment that an entry is about.
+func entrySegment(entry string) (name string, ok bool) {
+	r := indexReader{rest: entry}
+	name = r.text()
+	return name, !r.bad && journal.ValidSegment(name)
+}
+
 // readEntry is the reverse of writeEntry; ok is false for what that never writes.
 func readEntry(entry string) (is segmentState, steps []*Step, ok bool) {
 	r := indexReader{rest: entry}

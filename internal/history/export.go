@@ -52,7 +52,7 @@ func header(name string, s *journal.State) (h *tar.Header, unnamed []string) {
 // path of anything else.
 func exportName(project, side, path string) string {
 	if pathname.Within(path, project) {
-		return strings.TrimSuffix(join(side, strings.TrimPrefix(path[len(project):], "/")), "/")
+		return strings.TrimSuffix(pathname.Join(side, strings.TrimPrefix(path[len(project):], "/")), "/")
 	}
 	return "outside/" + side + path
 }

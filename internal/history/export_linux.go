@@ -60,11 +60,11 @@ type exported struct {
 func (x *export) both() error {
 	var before, after []exported
 	for i := range x.step.Pres() {
-		p := &x.step.pres[i]
+		p := &x.step.Pres()[i]
 		before = append(before, exported{p.Path, &p.State, p.Lost})
 	}
 	for i := range x.step.Posts() {
-		p := &x.step.posts[i]
+		p := &x.step.Posts()[i]
 		after = append(after, exported{p.Path, &p.State, ""})
 	}
 	if err := x.side(true, before); err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // doomed finds the families of steps.
-func (l *Log) doomed(steps []uint64, all bool) ([]*Family, error) {
+func (l *past) doomed(steps []uint64, all bool) ([]*Family, error) {
 	families := l.Families()
 	out := make(map[*Family]bool)
 	for _, n := range steps {
@@ -31,7 +31,7 @@ func (l *Log) doomed(steps []uint64, all bool) ([]*Family, error) {
 }
 
 // drop takes families out of a log.
-func (l *Log) drop(families []*Family) {
+func (l *past) drop(families []*Family) {
 	gone := make(map[*Step]bool)
 	for _, f := range families {
 		for _, s := range f.Steps {
@@ -42,7 +42,7 @@ func (l *Log) drop(families []*Family) {
 }
 
 // oldest is that of [Removal].
-func (l *Log) oldest() time.Time {
+func (l *past) oldest() time.Time {
 	if len(l.broken) > 0 {
 		return time.Time{}
 	}
@@ -62,7 +62,7 @@ type Family struct {
 }
 
 // Families groups all steps, by their first one.
-func (l *Log) Families() []*Family {
+func (l *past) Families() []*Family {
 	var out []*Family
 	of := make(map[uint64]*Family)
 	for _, s := range l.Steps {

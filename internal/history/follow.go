@@ -6,6 +6,7 @@ import (
 
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
+	"carrel/internal/pathname"
 )
 
 // relating is one step on its way into the relations.
@@ -50,10 +51,10 @@ func (r *relations) follow(s *Step) []graph.Transition {
 		reborn: make(map[graph.Node]bool), within: make(map[graph.Place]*journal.Within), inside: make(map[string]*journal.Within),
 	}
 	for i := range s.Pres() {
-		t.begin(&s.pres[i])
+		t.begin(&s.Pres()[i])
 	}
 	posts := slices.Clone(s.Posts())
-	slices.SortStableFunc(posts, func(a, b journal.Post) int { return cmp.Compare(depth(a.Path), depth(b.Path)) })
+	slices.SortStableFunc(posts, func(a, b journal.Post) int { return cmp.Compare(pathname.Depth(a.Path), pathname.Depth(b.Path)) })
 	for i := range posts {
 		if !posts[i].Planned {
 			t.end(&posts[i])

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/pathname"
 )
 
 // spared is what an undo leaves as it is: by the path that a step left it at, and by
@@ -20,7 +21,7 @@ func (s *Step) spares() (a spared) {
 		return a
 	}
 	posts := slices.Clone(s.Posts())
-	slices.SortStableFunc(posts, func(x, y journal.Post) int { return cmp.Compare(depth(x.Path), depth(y.Path)) })
+	slices.SortStableFunc(posts, func(x, y journal.Post) int { return cmp.Compare(pathname.Depth(x.Path), pathname.Depth(y.Path)) })
 	now, named := make(map[string]string), carriers(posts)
 	for i := range posts {
 		if q := &posts[i]; len(q.Origin) > 0 {
@@ -71,7 +72,7 @@ func (s *Step) takes(path string, a spared, taken map[string]bool, now map[strin
 	for _, at := range stays[path] {
 		taken[at] = true
 	}
-	for dir := parentOf(path); dir != ""; dir = parentOf(dir) {
+	for dir := pathname.Parent(path); dir != ""; dir = pathname.Parent(dir) {
 		at, alive := now[dir]
 		switch {
 		case alive && carried(at) == dir:
@@ -99,12 +100,12 @@ func (s *Step) isIgnored(q *journal.Post, a spared, named func(string) string) b
 	if b, known := s.PreOf(at); known {
 		return b.Lost == journal.Ignored
 	}
-	return a.left[parentOf(string(q.Path))] // made in a directory that the step made
+	return a.left[pathname.Parent(string(q.Path))] // made in a directory that the step made
 }
 
 // stands says whether no directory on the way to what the step left goes.
 func (s *Step) stands(q *journal.Post, a spared) bool {
-	for dir := parentOf(string(q.Path)); dir != ""; dir = parentOf(dir) {
+	for dir := pathname.Parent(string(q.Path)); dir != ""; dir = pathname.Parent(dir) {
 		if above, ok := s.PostOf(dir); ok && above.State.Kind == journal.Dir && len(above.Origin) == 0 && !a.left[dir] {
 			return false
 		}

@@ -1,6 +1,10 @@
 package history
 
-import "carrel/internal/history/journal"
+import (
+	"carrel/internal/history/journal"
+
+	"carrel/internal/pathname"
+)
 
 // SetIgnored says what is not kept from now on, by the path that something had when
 // a step began. A file with several names is kept all the same: it may be something
@@ -43,7 +47,7 @@ func (u *undo) spared(path string) bool {
 func (u *undo) allSpared(dir string) bool {
 	names, err := namesIn(u.roots, dir)
 	for _, n := range names {
-		at := join(dir, n)
+		at := pathname.Join(dir, n)
 		if u.spared(at) {
 			continue
 		}
@@ -68,7 +72,7 @@ func (u *undo) tellAlone(p *Plan, steps []*Step) {
 				continue
 			}
 			told[at] = true
-			if !told[parentOf(at)] {
+			if !told[pathname.Parent(at)] {
 				p.Unrestorable = append(p.Unrestorable, Unrestorable{at, journal.Ignored})
 			}
 		}

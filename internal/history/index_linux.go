@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -98,9 +97,8 @@ func (s *Store) readIndex() *index {
 		}
 		entry := text[journal.FrameBytes:whole]
 		data, text = data[whole:], text[whole:]
-		r := indexReader{rest: entry}
-		segment := r.text()
-		if r.bad || !journal.ValidSegment(segment) {
+		segment, ok := entrySegment(entry)
+		if !ok {
 			return x
 		}
 		x.of[segment] = entry
@@ -124,7 +122,7 @@ func (x *index) take(s *Store, l *Log, name string) bool {
 	}
 	l.stamp, l.number = max(l.stamp, is.stamp), max(l.number, is.number)
 	for _, step := range steps {
-		step.unread = s.reader(l, step, step.from, step.to)
+		step.unread = s.reader(l, step)
 	}
 	l.Steps = append(l.Steps, steps...)
 	x.used[name] = true
@@ -134,30 +132,11 @@ func (x *index) take(s *Store, l *Log, name string) bool {
 // learn takes over what was read of a segment, if nothing more will come. What its
 // steps changed is let go of.
 func (x *index) learn(seg *segment, l *Log, s *Store, is segmentState) {
-	if seg.live || seg.damaged != nil {
+	entry := seg.entry(is)
+	if entry == nil || len(entry) > maxEntry {
 		return
 	}
-	steps := make([]*Step, 0, len(seg.steps))
-	for _, st := range seg.steps {
-		if st.End == nil || st.End.Aborted && len(st.posts) > 0 {
-			return
-		}
-		steps = append(steps, st)
-	}
-	slices.SortFunc(steps, func(a, b *Step) int { return int(a.from - b.from) })
-	is.stamp, is.number = seg.stamp, seg.number
-	for _, st := range steps {
-		counts := st.Counts()
-		st.counts, st.refs = &counts, refsOf(st)
-	}
-	entry := writeEntry(seg.name, is, steps)
-	if len(entry) > maxEntry {
-		return
-	}
-	for _, st := range steps {
-		st.unread = s.reader(l, st, st.from, st.to)
-		st.pres, st.posts, st.beyond, st.between, st.plan, st.first, st.pre, st.post = nil, nil, nil, nil, nil, nil, nil, nil
-	}
+	seg.letGo(func(st *Step) func() error { return s.reader(l, st) })
 	x.learned = journal.AppendFrame(x.learned, entry)
 }
 
@@ -167,7 +146,7 @@ func (x *index) confirms(s *Store, name string) bool {
 	if !x.used[name] {
 		return true
 	}
-	fresh, l := &index{}, &Log{torn: make(map[string]int64)}
+	fresh, l := &index{}, &Log{past: newPast(0)}
 	err := l.segment(s, name, fresh)
 	return err == nil && string(fresh.learned) == string(journal.AppendFrame(nil, []byte(x.of[name])))
 }
@@ -178,7 +157,7 @@ func (s *Store) learn(name string) {
 	if size, err := s.SegmentSize(name); err != nil || size > maxLearned {
 		return
 	}
-	x, l := &index{}, &Log{torn: make(map[string]int64)}
+	x, l := &index{}, &Log{past: newPast(0)}
 	if l.segment(s, name, x) == nil && len(x.learned) > 0 {
 		x.add(s)
 	}
@@ -229,50 +208,20 @@ func (x *index) write(s *Store) {
 	_ = unlinkAt(s.fd, formerFile, 0)
 }
 
-// reader gives what reads a step from a part of its segment.
-func (s *Store) reader(l *Log, st *Step, from, to int64) func() error {
-	return func() error {
-		err := s.readStep(st, from, to)
+// reader gives what reads a step from its part of its segment.
+func (s *Store) reader(l *Log, st *Step) func() error {
+	return l.later(st, func() error {
+		f, err := s.file("journal/"+st.Segment, os.O_RDONLY)
 		if err != nil {
-			err = fmt.Errorf("the journal %s of step %d cannot be read: %w", st.Segment, st.Number, err)
-			l.unreadable = errors.Join(l.unreadable, err)
-		}
-		l.movedBack(st)
-		return err
-	}
-}
-
-func (s *Store) readStep(st *Step, from, to int64) error {
-	f, err := s.file("journal/"+st.Segment, os.O_RDONLY)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if is, err := stateOf(f); err != nil || is.size < to {
-		return errors.Join(err, errors.New("it is not what it was"))
-	}
-	st.pre, st.post = make(map[string]int), make(map[string]int)
-	begin, end := st.Begin, st.End // some of which is what others made of it
-	defer func() { st.Begin, st.End = begin, end }()
-	j := journal.NewReader(io.NewSectionReader(f, from, to-from), to-from)
-	for {
-		r, skipped, err := j.Next()
-		if err == nil && skipped {
-			err = fmt.Errorf("there is something else before byte %d", from+j.Offset())
-		}
-		if err == nil && r != nil {
-			err = r.Valid()
-		} else if err == nil && from+j.Offset() < to {
-			err = fmt.Errorf("nothing can be read at byte %d", from+j.Offset())
-		}
-		if r == nil || err != nil {
 			return err
 		}
-		if r.Step == st.Number && r.Do == nil && r.Ready == 0 { // the plan of an undo that is over is nobody's any more
-			st.present(r)
-			st.add(r)
+		defer f.Close()
+		is, err := stateOf(f)
+		if err != nil {
+			return errors.Join(err, errors.New("it is not what it was"))
 		}
-	}
+		return st.reread(f, is.size, renumbered)
+	})
 }
 
 func stateOf(f *os.File) (segmentState, error) {

@@ -72,7 +72,7 @@ func (d *desk) sameRead(t *rapid.T) {
 				!reflect.DeepEqual(g.Begin, w.Begin) || !reflect.DeepEqual(g.End, w.End) {
 				t.Fatalf("step %d, unread:\n%+v\n%+v", w.Number, g, w)
 			}
-			if !reflect.DeepEqual(g.Posts(), w.posts) || !reflect.DeepEqual(g.Pres(), w.pres) || !reflect.DeepEqual(g.first, w.first) {
+			if !reflect.DeepEqual(g.Posts(), w.Posts()) || !reflect.DeepEqual(g.Pres(), w.Pres()) || !reflect.DeepEqual(g.first, w.first) {
 				t.Fatalf("step %d:\n%+v\n%+v", w.Number, g, w)
 			}
 			if g.unread != nil || !reflect.DeepEqual(g.Begin, w.Begin) || !reflect.DeepEqual(g.End, w.End) {

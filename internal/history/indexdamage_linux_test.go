@@ -105,7 +105,7 @@ func (d *desk) told(t *testing.T) string {
 		}
 		s.references(func(o journal.Object) { out.WriteString(o.File() + " ") })
 		for i := range s.Posts() {
-			out.WriteString(string(s.posts[i].Path) + " ")
+			out.WriteString(string(s.Posts()[i].Path) + " ")
 		}
 		out.WriteString("\n")
 	}

@@ -2,10 +2,17 @@ package history
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"io"
 	"slices"
 
 	"carrel/internal/history/journal"
 )
+
+// renumber gives the numbers that file systems have now, by those that they had when a
+// step began; nil where none has changed.
+type renumber func(b *journal.Begin) map[uint64]uint64
 
 // Step is one step as the journal tells it.
 type Step struct {
@@ -116,8 +123,8 @@ func (s *Step) PreOf(path string) (journal.Pre, bool) {
 	return s.pres[i], true
 }
 
-// Log is what all journals of a store say: its steps in their order.
-type Log struct {
+// past is what all journals of a store say: its steps in their order.
+type past struct {
 	Steps []*Step
 	// Damaged lists segments in which something is unreadable, or that cannot be
 	// read. What a crash leaves at the end of one is no damage.
@@ -127,15 +134,33 @@ type Log struct {
 	counted       uint64 // the last stamp that was given when this was read
 	unreadable    error  // what could not be read later
 
-	related     *relations // what the steps from a number on say
-	relatedFrom uint64
-
 	fruitless []*Step          // undos of which nothing came, as far as the steps before have to know
 	hidden    []*Step          // what is discarded, and steps before it have to know
 	known     []*Step          // Steps, and what is hidden among them
 	partly    []*Step          // undos of a part of a step
 	broken    map[string]bool  // segments that tell less than was written
 	torn      map[string]int64 // bytes of segments that a loss of power left in parts, up to there
+}
+
+// stepOf is a step that is over, as it will be read: what it found, and what it left.
+func stepOf(number uint64, begin journal.Begin, pres []journal.Pre, posts []journal.Post, beyond []journal.Beyond) *Step {
+	s := &Step{Number: number, Begin: begin, End: &journal.End{}, pre: make(map[string]int), post: make(map[string]int), beyond: beyond}
+	for i := range pres {
+		s.addPre(&pres[i], 0)
+	}
+	for i := range posts {
+		s.addPost(&posts[i])
+	}
+	return s
+}
+
+// recount makes the counts of a step be found anew, as more becomes known of it.
+func (s *Step) recount() { s.counts = nil }
+
+// newPast is a log of no journals. counted is the last stamp that was given before they
+// are read.
+func newPast(counted uint64) past {
+	return past{counted: counted, broken: make(map[string]bool), torn: make(map[string]int64)}
 }
 
 func (s *Step) add(r *journal.Record) {
@@ -249,10 +274,34 @@ func (s *Step) addPre(p *journal.Pre, stamp uint64) {
 }
 
 // Unreadable says what was asked for later and could not be read, nil for nothing.
-func (l *Log) Unreadable() error { return l.unreadable }
+func (l *past) Unreadable() error { return l.unreadable }
+
+// settle puts the steps of all journals in order, finds out what became of each, and
+// takes away those that are gone.
+func (l *past) settle(gone func(*Step) bool) {
+	slices.SortStableFunc(l.Steps, func(a, b *Step) int { return cmp.Compare(a.Number, b.Number) })
+	l.aborted()
+	l.unique()
+	l.link()
+	l.hide(gone)
+}
+
+// unique leaves one step of each number: two of one number are told apart by
+// nobody.
+func (l *past) unique() {
+	l.Steps = slices.CompactFunc(l.Steps, func(a, b *Step) bool {
+		if a.Number != b.Number {
+			return false
+		}
+		a.Damaged = fmt.Sprintf("segments %s and %s both have a step %d", a.Segment, b.Segment, a.Number)
+		l.Damaged = append(l.Damaged, a.Damaged)
+		l.broken[a.Segment], l.broken[b.Segment] = true, true
+		return true
+	})
+}
 
 // link finds out which steps have been taken back.
-func (l *Log) link() {
+func (l *past) link() {
 	byNumber := make(map[uint64]*Step)
 	for _, s := range l.Steps {
 		byNumber[s.Number] = s
@@ -279,7 +328,7 @@ func (l *Log) link() {
 
 // aborted takes undos away of which nothing is left but that what they moved back
 // is another file, or has another time of change, than the steps before them say.
-func (l *Log) aborted() {
+func (l *past) aborted() {
 	for _, s := range l.Steps {
 		if s.unread == nil && s.End != nil && s.End.Aborted && len(s.Posts()) > 0 { // the index has none such
 			l.fruitless = append(l.fruitless, s)
@@ -295,7 +344,7 @@ func (l *Log) aborted() {
 
 // movedBack makes a step say what undos after it that came to nothing moved away
 // and back.
-func (l *Log) movedBack(before *Step) {
+func (l *past) movedBack(before *Step) {
 	for _, s := range l.fruitless {
 		if s.Number <= before.Number {
 			continue
@@ -313,7 +362,7 @@ func (l *Log) movedBack(before *Step) {
 
 // hide takes steps that are discarded from the list. What an undo among them gave
 // back still is as that left it, and the steps before have to know.
-func (l *Log) hide(gone func(*Step) bool) {
+func (l *past) hide(gone func(*Step) bool) {
 	if slices.ContainsFunc(l.Steps, gone) {
 		inForce := func(s *Step) bool { return s.Begin.Kind == journal.StepUndo && s.UndoneBy == 0 && !s.Open() }
 		for _, f := range l.Families() {
@@ -339,12 +388,28 @@ func (l *Log) hide(gone func(*Step) bool) {
 }
 
 // Step gives the step of a number, nil for none.
-func (l *Log) Step(number uint64) *Step {
+func (l *past) Step(number uint64) *Step {
 	i, ok := slices.BinarySearchFunc(l.Steps, number, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
 	if !ok {
 		return nil
 	}
 	return l.Steps[i]
+}
+
+// present makes a record name file systems by the numbers that they have now: the
+// next start of the machine, or the next mount, may give those of the roots others.
+func (s *Step) present(r *journal.Record, renumbered renumber) {
+	if r.Begin != nil {
+		s.renumbered = renumbered(r.Begin)
+	}
+	if s.renumbered == nil {
+		return
+	}
+	for _, id := range r.IDs() {
+		if now, ok := s.renumbered[id.Dev]; ok {
+			id.Dev = now
+		}
+	}
 }
 
 // takesLater says whether what an action of the plan is about is taken by a later
@@ -354,4 +419,46 @@ func (s *Step) takesLater(i int) bool {
 	return (a.Verb == journal.Rewrite || a.Verb == journal.SetMeta) && slices.ContainsFunc(s.plan[i+1:], func(b journal.Action) bool {
 		return b.Verb == journal.Take && string(b.Path) == string(a.Path)
 	})
+}
+
+// later gives what reads a step with read when it is asked for.
+func (l *past) later(st *Step, read func() error) func() error {
+	return func() error {
+		err := read()
+		if err != nil {
+			err = fmt.Errorf("the journal %s of step %d cannot be read: %w", st.Segment, st.Number, err)
+			l.unreadable = errors.Join(l.unreadable, err)
+		}
+		l.movedBack(st)
+		return err
+	}
+}
+
+// reread reads what a step changed from its part of a journal, which has so many bytes.
+func (s *Step) reread(f io.ReaderAt, size int64, renumbered renumber) error {
+	if size < s.to {
+		return errors.New("it is not what it was")
+	}
+	s.pre, s.post = make(map[string]int), make(map[string]int)
+	begin, end := s.Begin, s.End // some of which is what others made of it
+	defer func() { s.Begin, s.End = begin, end }()
+	j := journal.NewReader(io.NewSectionReader(f, s.from, s.to-s.from), s.to-s.from)
+	for {
+		r, skipped, err := j.Next()
+		if err == nil && skipped {
+			err = fmt.Errorf("there is something else before byte %d", s.from+j.Offset())
+		}
+		if err == nil && r != nil {
+			err = r.Valid()
+		} else if err == nil && s.from+j.Offset() < s.to {
+			err = fmt.Errorf("nothing can be read at byte %d", s.from+j.Offset())
+		}
+		if r == nil || err != nil {
+			return err
+		}
+		if r.Step == s.Number && r.Do == nil && r.Ready == 0 { // the plan of an undo that is over is nobody's any more
+			s.present(r, renumbered)
+			s.add(r)
+		}
+	}
 }

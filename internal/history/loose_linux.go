@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/pathname"
 )
 
 // A file that a step opened for writing may lose the name that it was opened by
@@ -123,7 +124,7 @@ func (r *root) each(do func(dir int, path string, ino uint64, name string), over
 			}
 			entries(buf[:n], func(ino uint64, kind byte, name string) {
 				if kind == unix.DT_DIR {
-					dirs = append(dirs, join(path, name))
+					dirs = append(dirs, pathname.Join(path, name))
 				} else {
 					do(fd, path, ino, name)
 				}

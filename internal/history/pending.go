@@ -1,7 +1,7 @@
 package history
 
 // liveSegments are those that somebody writes, or that were not closed.
-func (l *Log) liveSegments() map[string]bool {
+func (l *past) liveSegments() map[string]bool {
 	out := make(map[string]bool)
 	for _, s := range l.Steps {
 		if s.Live || s.Open() {
@@ -13,7 +13,7 @@ func (l *Log) liveSegments() map[string]bool {
 
 // nextInterrupted gives the step that is to be closed next: of those of runs the
 // newest, which knows what it moved of what the others left.
-func (l *Log) nextInterrupted(but map[uint64]bool) (next *Step) {
+func (l *past) nextInterrupted(but map[uint64]bool) (next *Step) {
 	for _, st := range l.interrupted() {
 		if !but[st.Number] && (next == nil || !st.undoes()) {
 			next = st
@@ -24,7 +24,7 @@ func (l *Log) nextInterrupted(but map[uint64]bool) (next *Step) {
 
 // interrupted gives the steps that nobody will close, and the undos that had
 // more to do. Those whose journal is damaged stay as they are.
-func (l *Log) interrupted() (out []*Step) {
+func (l *past) interrupted() (out []*Step) {
 	last := make(map[string]*Step)
 	for _, st := range l.Steps {
 		last[st.Segment] = st

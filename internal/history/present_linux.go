@@ -120,7 +120,7 @@ func (p *present) dir(n graph.Node) dirNow {
 		}
 		for _, name := range names {
 			if at := p.look1(name); at != nil && at.node == n {
-				d = dirNow{join(p.dir(name.Dir).path, name.Name), name, true}
+				d = dirNow{pathname.Join(p.dir(name.Dir).path, name.Name), name, true}
 				break
 			}
 		}
@@ -132,13 +132,15 @@ func (p *present) dir(n graph.Node) dirNow {
 // holds reports whether a directory is in one of the roots, or holds one that is a
 // file.
 func (p *present) holds(dir string) bool {
-	return slices.ContainsFunc(p.roots, func(r root) bool { return pathname.Within(dir, r.path) || r.file != "" && parentOf(r.path) == dir })
+	return slices.ContainsFunc(p.roots, func(r root) bool {
+		return pathname.Within(dir, r.path) || r.file != "" && pathname.Parent(r.path) == dir
+	})
 }
 
 // path is what an entry is called now, "" where its directory is not there.
 func (p *present) path(at graph.Place) string {
 	if d := p.dir(at.Dir); d.ok {
-		return join(d.path, at.Name)
+		return pathname.Join(d.path, at.Name)
 	}
 	return ""
 }

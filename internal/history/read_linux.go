@@ -1,7 +1,6 @@
 package history
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -32,7 +31,7 @@ func (s *Store) readAll(known *index) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the history in %q: %w", s.path, err)
 	}
-	l := &Log{counted: counted, broken: make(map[string]bool), torn: make(map[string]int64)}
+	l := &Log{past: newPast(counted)}
 	gone, err := s.readDiscards()
 	if err != nil {
 		l.Damaged, l.broken[discardsFile] = append(l.Damaged, err.Error()), true
@@ -52,11 +51,7 @@ func (s *Store) readAll(known *index) (*Log, error) {
 			l.Damaged, l.broken[name] = append(l.Damaged, fmt.Sprintf("%s: %v", name, err)), true
 		}
 	}
-	slices.SortStableFunc(l.Steps, func(a, b *Step) int { return cmp.Compare(a.Number, b.Number) })
-	l.aborted()
-	l.unique()
-	l.link()
-	l.hide(func(s *Step) bool { return gone.has(s.Segment, s.Number) })
+	l.settle(func(s *Step) bool { return gone.has(s.Segment, s.Number) })
 	l.counted = max(l.counted, l.stamp)
 	return l, s.atLeast(l.stamp, l.number)
 }
@@ -81,7 +76,7 @@ func (s *Store) segments() ([]string, error) {
 // ReadSegment reads one journal alone: the steps that one writer made, and not
 // what became of them later.
 func (s *Store) ReadSegment(name string) (*Log, error) {
-	l := &Log{torn: make(map[string]int64)}
+	l := &Log{past: newPast(0)}
 	err := l.segment(s, name, nil)
 	return l, err
 }
@@ -118,25 +113,15 @@ func (l *Log) segment(s *Store, name string, known *index) error {
 	if err != nil {
 		return err
 	}
-	seg := segment{log: l, name: name, live: writing(f), closed: !s.isOpen(name), steps: make(map[uint64]*Step)}
-	j := journal.NewReader(f, is.size)
-	for {
-		from := j.Offset()
-		r, skipped, err := j.Next()
-		if r == nil || err != nil {
-			if why := seg.cut(f); why != nil {
-				seg.damage(why.Error())
-			}
-			seg.end()
-			if err == nil && known != nil && seg.closed { // else the power may take some of it yet
-				known.learn(&seg, l, s, is)
-			}
-			return errors.Join(err, seg.damaged)
-		}
-		hole := ""
-		if skipped {
-			hole = fmt.Sprintf("unreadable before byte %d", j.Offset())
-		}
-		seg.take(readRecord{r, hole, from, j.Offset()})
+	closed := !s.isOpen(name)
+	seg := newSegment(&l.past, name, writing(f), closed, renumbered)
+	err = seg.read(journal.NewReader(f, is.size))
+	if why := cutShort(f, seg); why != nil {
+		seg.damage(why.Error())
 	}
+	seg.end()
+	if err == nil && known != nil && closed { // else the power may take some of it yet
+		known.learn(seg, l, s, is)
+	}
+	return errors.Join(err, seg.damaged)
 }

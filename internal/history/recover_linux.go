@@ -206,7 +206,7 @@ func (w *Writer) byOrigin() map[string]*slot {
 func (w *Writer) stayed(st *Step) error {
 	now := w.byOrigin()
 	for i := range st.Pres() {
-		p := &st.pres[i]
+		p := &st.Pres()[i]
 		s := now[string(p.Path)]
 		if s == nil || p.Object.Segment != w.segment {
 			continue

@@ -43,7 +43,7 @@ func (s *Step) anchors() bool {
 }
 
 // objects are all that any step speaks of.
-func (l *Log) objects() map[journal.Object]bool {
+func (l *past) objects() map[journal.Object]bool {
 	out := make(map[journal.Object]bool)
 	for _, s := range l.Steps {
 		s.references(func(o journal.Object) { out[o] = true })
@@ -61,7 +61,7 @@ type holding struct {
 
 // holdings follows all steps and says what should be in the store now. What a step
 // has to do with that is not over, or was not done altogether, is not among it.
-func (l *Log) holdings() map[journal.Object]holding {
+func (l *past) holdings() map[journal.Object]holding {
 	out := make(map[journal.Object]holding)
 	for _, s := range l.Steps {
 		switch {
@@ -122,7 +122,7 @@ func (s *Step) empty() bool {
 }
 
 // referenced gives the numbers of a segment's objects that any step knows.
-func (l *Log) referenced(segment string) map[uint64]bool {
+func (l *past) referenced(segment string) map[uint64]bool {
 	known := make(map[uint64]bool)
 	for _, st := range l.Steps {
 		st.references(func(o journal.Object) {

@@ -126,7 +126,7 @@ func (r *relations) newVersion(n graph.Node, st *journal.State) graph.Version {
 func (r *relations) rootNode(path string) graph.Node {
 	if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() {
 		r.files[path] = true
-		path = parentOf(path)
+		path = pathname.Parent(path)
 	}
 	if n := r.roots[path]; n != 0 {
 		return n
@@ -210,7 +210,7 @@ func (r *relations) path(p graph.Place) string {
 	for dir := r.nodes[p.Dir]; len(parts) < pathDepth; {
 		if dir.root != "" {
 			slices.Reverse(parts)
-			return join(dir.root, strings.Join(parts, "/"))
+			return pathname.Join(dir.root, strings.Join(parts, "/"))
 		}
 		names := dir.names
 		if len(names) == 0 {

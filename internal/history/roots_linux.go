@@ -28,7 +28,7 @@ func openRoot(path string) (root, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	var err error
 	if r.fd, err = unix.Openat2(unix.AT_FDCWD, path, &how); err == unix.ENOTDIR {
-		dir := parentOf(path)
+		dir := pathname.Parent(path)
 		r.file = path[len(dir)+1:]
 		r.fd, err = unix.Openat2(unix.AT_FDCWD, dir+"/", &how)
 	}
@@ -180,7 +180,7 @@ type dirWalk struct {
 
 // parent is open, of which the directory stays the receiver's to close.
 func (d *dirWalk) parent(path string) (dir int, name string, err error) {
-	place, above := isRoot(d.roots, path), parentOf(path)
+	place, above := isRoot(d.roots, path), pathname.Parent(path)
 	if d.held && d.whole && !place && d.path == above {
 		return d.fd, path[len(above)+1:], nil
 	}

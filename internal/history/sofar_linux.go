@@ -29,7 +29,7 @@ func (l *Log) SoFar(st *Step) error {
 	defer closeRoots(roots)
 	w := &Writer{objects: -1, step: st.Number, roots: roots, tree: newTree(paths), groups: make(map[journal.ID]*group)}
 	w.replay(st)
-	st.counts = nil
+	st.recount()
 	w.tree.each(func(s *slot) {
 		at := s.path()
 		if at == "" || !(s.used && s.dir != nil || s.is != nil && s.is.meta) {

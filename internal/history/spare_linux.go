@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/pathname"
 )
 
 // editedMeanwhile keeps a copy beside of what an undo has restored and another program
@@ -45,7 +46,7 @@ func (u *undo) editedMeanwhile(a *journal.Action) error {
 		case err != nil:
 			return fmt.Errorf("keeping what was written to it meanwhile: %w", err)
 		}
-		u.besides = append(u.besides, join(path.Dir(string(a.Path)), as))
+		u.besides = append(u.besides, pathname.Join(path.Dir(string(a.Path)), as))
 		return nil
 	}
 	return fmt.Errorf("keeping what was written to it meanwhile: every name is taken, up to %q", beside(name, besideTries))

@@ -1,6 +1,10 @@
 package history
 
-import "carrel/internal/history/journal"
+import (
+	"carrel/internal/history/journal"
+
+	"carrel/internal/pathname"
+)
 
 // strays writes down one more name of each file that the step may have written to by
 // names that are all gone, where the file itself could not be kept: its content is, and
@@ -62,7 +66,7 @@ func (w *Writer) strayedFrom(st *Step) map[journal.ID]*journal.Pre {
 		return err == nil && st.ID == p.State.ID
 	}
 	for i := range st.Pres() {
-		p := &st.pres[i]
+		p := &st.Pres()[i]
 		switch id := p.State.ID; {
 		case p.State.Kind != journal.File || p.State.Links < 2:
 		case p.Inode != (journal.Object{}) || there(p):
@@ -94,7 +98,7 @@ func namesOf[T any](roots []root, wanted map[journal.ID]T, use func(path string,
 			if _, ok := wanted[st.ID]; e != nil || !ok || taken[st.ID] {
 				return
 			}
-			if taken[st.ID], err = use(join(path, name), st.ID); taken[st.ID] {
+			if taken[st.ID], err = use(pathname.Join(path, name), st.ID); taken[st.ID] {
 				if inodes[ino]--; inodes[ino] == 0 {
 					delete(inodes, ino)
 				}

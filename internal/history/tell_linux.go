@@ -8,6 +8,7 @@ import (
 
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
+	"carrel/internal/pathname"
 )
 
 // tell lists what will be restored and removed, and what will not.
@@ -102,7 +103,7 @@ func (c *carrier) then(at graph.Place) string {
 	for dir := at.Dir; len(parts) < pathDepth; {
 		if root := c.relations.nodes[dir].root; root != "" {
 			slices.Reverse(parts)
-			return join(root, strings.Join(parts, "/"))
+			return pathname.Join(root, strings.Join(parts, "/"))
 		}
 		names := c.endNames(dir)
 		if len(names) == 0 {

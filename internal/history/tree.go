@@ -173,7 +173,7 @@ func (s *slot) down(name string) *slot {
 	}
 	c := &slot{dir: d, name: strings.Clone(name), kept: d.origin == ""}
 	if d.origin != "" {
-		c.is = &object{origin: join(d.origin, c.name), at: c}
+		c.is = &object{origin: pathname.Join(d.origin, c.name), at: c}
 	}
 	if d.names == nil {
 		d.names = make(map[string]*slot)
@@ -231,7 +231,7 @@ func (s *slot) origin() string {
 	case s.dir.origin == "":
 		return ""
 	}
-	return join(s.dir.origin, s.name)
+	return pathname.Join(s.dir.origin, s.name)
 }
 
 // gone empties a slot.

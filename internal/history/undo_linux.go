@@ -333,14 +333,7 @@ func (u *undo) planOf(st *Step) (*Plan, error) {
 
 // undoStep is an undo that is over, as it will be read.
 func undoStep(number uint64, begin journal.Begin, p *Plan) *Step {
-	st := &Step{Number: number, Begin: begin, End: &journal.End{}, pre: make(map[string]int), post: make(map[string]int), beyond: p.beyond}
-	for i := range p.pre {
-		st.addPre(&p.pre[i], 0)
-	}
-	for i := range p.posts {
-		st.addPost(&p.posts[i])
-	}
-	return st
+	return stepOf(number, begin, p.pre, p.posts, p.beyond)
 }
 
 // refusal is the error of a decision to do nothing.

@@ -3,28 +3,15 @@ package history
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"carrel/internal/history/journal"
 )
 
-// unique leaves one step of each number: two of one number are told apart by
-// nobody.
-func (l *Log) unique() {
-	l.Steps = slices.CompactFunc(l.Steps, func(a, b *Step) bool {
-		if a.Number != b.Number {
-			return false
-		}
-		a.Damaged = fmt.Sprintf("segments %s and %s both have a step %d", a.Segment, b.Segment, a.Number)
-		l.Damaged = append(l.Damaged, a.Damaged)
-		l.broken[a.Segment], l.broken[b.Segment] = true, true
-		return true
-	})
-}
-
 // segment is a journal that is being read.
 type segment struct {
-	log     *Log
+	log     *past
 	name    string
 	live    bool
 	steps   map[uint64]*Step
@@ -34,6 +21,30 @@ type segment struct {
 	damaged error
 	stamp   uint64 // the last
 	number  uint64 // the highest of a step
+
+	renumbered renumber
+}
+
+// newSegment begins to read a journal into a log. live says that its writer still writes,
+// closed that it has closed it.
+func newSegment(l *past, name string, live, closed bool, renumbered renumber) *segment {
+	return &segment{log: l, name: name, live: live, closed: closed, steps: make(map[uint64]*Step), renumbered: renumbered}
+}
+
+// read takes all records. What was read counts after an error, too.
+func (s *segment) read(j *journal.Reader) error {
+	for {
+		from := j.Offset()
+		r, skipped, err := j.Next()
+		if r == nil || err != nil {
+			return err
+		}
+		hole := ""
+		if skipped {
+			hole = fmt.Sprintf("unreadable before byte %d", j.Offset())
+		}
+		s.take(readRecord{r, hole, from, j.Offset()})
+	}
 }
 
 // readRecord is a record, and what is unreadable before it.
@@ -99,7 +110,7 @@ func (s *segment) add(r *journal.Record, from, to int64) {
 		return
 	}
 	st.to = to
-	st.present(r)
+	st.present(r, s.renumbered)
 	st.add(r)
 }
 
@@ -110,5 +121,45 @@ func (s *segment) damage(why string) {
 		if st.End == nil && st.Damaged == "" {
 			st.Damaged = fmt.Sprintf("its journal %s is damaged: %s", s.name, why)
 		}
+	}
+}
+
+// cut reports whether less of a journal is left than its writer closed: length bytes, or
+// none that are known below 0.
+func (s *segment) cut(length int64) error {
+	if s.whole < length {
+		return fmt.Errorf("it was cut short: %d of %d bytes are left", s.whole, length)
+	}
+	for _, step := range s.steps {
+		if step.End == nil {
+			return errors.New("it was cut short: its writer had closed it, and the end of a step is missing")
+		}
+	}
+	return nil
+}
+
+// entry is what an index says of the segment, nil where more of it may come.
+func (s *segment) entry(is segmentState) []byte {
+	steps := s.inOrder()
+	if s.live || s.damaged != nil || slices.ContainsFunc(steps, func(st *Step) bool { return st.End == nil || st.End.Aborted && len(st.posts) > 0 }) {
+		return nil
+	}
+	is.stamp, is.number = s.stamp, s.number
+	for _, st := range steps {
+		counts := st.Counts()
+		st.counts, st.refs = &counts, refsOf(st)
+	}
+	return writeEntry(s.name, is, steps)
+}
+
+func (s *segment) inOrder() []*Step {
+	return slices.SortedFunc(maps.Values(s.steps), func(a, b *Step) int { return int(a.from - b.from) })
+}
+
+// letGo drops what the steps changed: it is read again when it is asked for.
+func (s *segment) letGo(later func(*Step) func() error) {
+	for _, st := range s.steps {
+		st.unread = later(st)
+		st.pres, st.posts, st.beyond, st.between, st.plan, st.first, st.pre, st.post = nil, nil, nil, nil, nil, nil, nil, nil
 	}
 }

@@ -1,0 +1,8 @@
+package history
+
+// Log is what the journals of a store say, with what was worked out of that.
+type Log struct {
+	past
+	related     *relations // what the steps from a number on say
+	relatedFrom uint64
+}
