@@ -7,10 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // betweens are the contents of what was kept between, by path.
-func (d *desk) betweens(t testing.TB, s *Step) map[string]string {
+func (d *desk) betweens(t testing.TB, s *steplog.Step) map[string]string {
 	t.Helper()
 	out := make(map[string]string)
 	for _, p := range s.Between() {

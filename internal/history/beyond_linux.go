@@ -1,6 +1,10 @@
 package history
 
-import "carrel/internal/history/journal"
+import (
+	"carrel/internal/history/journal"
+
+	"carrel/internal/history/steplog"
+)
 
 // A file may have names that no step has met. A step that writes to it by one name,
 // and removes that, leaves no path at which its state could be looked at: the link
@@ -29,7 +33,7 @@ func (w *Writer) beyond() error {
 }
 
 // beyondOf is beyond for a step whose writer was killed.
-func (w *Writer) beyondOf(st *Step) error {
+func (w *Writer) beyondOf(st *steplog.Step) error {
 	named := make(map[journal.ID]bool)
 	for _, s := range w.byOrigin() {
 		if now, err := w.look(s); err == nil {

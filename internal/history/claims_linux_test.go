@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // TestSizeAndTimeHideNothing: whoever changes a file and gives it its size and time
@@ -33,7 +34,7 @@ func TestSizeAndTimeHideNothing(t *testing.T) {
 		d.end(t)
 		d.close(t)
 		changes := d.read(t).Steps[0].Changes()
-		if len(changes) != 1 || changes[0].What != Modified || changes[0].Path != d.at("a") {
+		if len(changes) != 1 || changes[0].What != steplog.Modified || changes[0].Path != d.at("a") {
 			t.Errorf("by another file: %v: %+v", other, changes)
 		}
 	}

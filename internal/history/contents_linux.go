@@ -12,6 +12,7 @@ import (
 
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // errContentGone says that nobody holds a content any more.
@@ -20,7 +21,7 @@ var errContentGone = errors.New("its content is no longer kept")
 // Contents opens what a file held before and after a step; nil where there was no
 // file. What a step found is an object as long as the step is not taken back; what
 // it left is what the next step found, or what is there.
-func (s *Store) Contents(l *Log, step *Step, path string) (before, after io.ReadCloser, err error) {
+func (s *Store) Contents(l *Log, step *steplog.Step, path string) (before, after io.ReadCloser, err error) {
 	origin := path
 	post, left := step.PostOf(path)
 	if left && len(post.Origin) > 0 {
@@ -44,7 +45,7 @@ func (s *Store) Contents(l *Log, step *Step, path string) (before, after io.Read
 
 // openSide opens a file as a step found it, or as it left it: by the version that it
 // had, wherever that is now.
-func (s *Store) openSide(l *Log, step *Step, path string, before bool) (io.ReadCloser, error) {
+func (s *Store) openSide(l *Log, step *steplog.Step, path string, before bool) (io.ReadCloser, error) {
 	r := s.relationsSince(l, step)
 	f, known := r.found[side{step.Number, path}]
 	if !before {
@@ -91,14 +92,14 @@ func (s *Store) openVersion(r *relations, v graph.Version) (io.ReadCloser, error
 }
 
 // relationsSince gives what a step and all after it say.
-func (s *Store) relationsSince(l *Log, step *Step) *relations {
-	from := l.first(step).Number
+func (s *Store) relationsSince(l *Log, step *steplog.Step) *relations {
+	from := l.First(step).Number
 	if l.related != nil && l.relatedFrom <= from {
 		return l.related
 	}
 	r := newRelations(s.keptAsLeft)
-	i, _ := slices.BinarySearchFunc(l.known, from, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
-	for _, st := range l.known[i:] {
+	i, _ := slices.BinarySearchFunc(l.Known, from, func(s *steplog.Step, n uint64) int { return cmp.Compare(s.Number, n) })
+	for _, st := range l.Known[i:] {
 		r.follow(st)
 	}
 	r.classes()

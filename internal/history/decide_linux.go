@@ -7,13 +7,14 @@ import (
 
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
 )
 
 // relate reads what the steps of the request say, and all that came after the oldest.
 func (u *undo) relate() error {
 	u.known, u.changed = newRelations(u.keptAsLeft), make(map[uint64][]graph.Transition)
-	u.known.betweens = u.log.betweens
+	u.known.betweens = u.log.Betweens
 	for _, at := range u.req.Roots {
 		u.known.rootNode(at)
 	}
@@ -22,15 +23,15 @@ func (u *undo) relate() error {
 	}
 	oldest := u.steps[len(u.steps)-1].Number
 	for _, st := range u.steps { // what an undo knew, its redo has to know
-		oldest = min(oldest, u.log.first(st).Number)
+		oldest = min(oldest, u.log.First(st).Number)
 	}
-	i, _ := slices.BinarySearchFunc(u.log.known, oldest, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
-	if slices.ContainsFunc(u.log.known[i:], (*Step).anchors) {
-		for ; i > 0 && u.log.known[i-1].Damaged == ""; i-- { // for the links that the store had of such files by then
+	i, _ := slices.BinarySearchFunc(u.log.Known, oldest, func(s *steplog.Step, n uint64) int { return cmp.Compare(s.Number, n) })
+	if slices.ContainsFunc(u.log.Known[i:], (*steplog.Step).Anchors) {
+		for ; i > 0 && u.log.Known[i-1].Damaged == ""; i-- { // for the links that the store had of such files by then
 		}
 	}
 	latest := make(map[graph.Key]*graph.Transition)
-	for _, st := range u.log.known[i:] {
+	for _, st := range u.log.Known[i:] {
 		ts := u.known.follow(st)
 		u.overlap(latest, st, ts)
 		if u.set[st.Number] {
@@ -46,14 +47,14 @@ func (u *undo) relate() error {
 
 // overlap corrects what a step is said to have left at keys that never conflict, where
 // another one found something else in the meantime.
-func (u *undo) overlap(latest map[graph.Key]*graph.Transition, st *Step, ts []graph.Transition) {
+func (u *undo) overlap(latest map[graph.Key]*graph.Transition, st *steplog.Step, ts []graph.Transition) {
 	for i := range ts {
 		t := &ts[i]
 		if !t.Key.Weak() {
 			continue
 		}
 		if was := latest[t.Key]; was != nil && was.To != t.From {
-			if before := u.log.Step(was.Step); before != nil && st.stamp < before.last {
+			if before := u.log.Step(was.Step); before != nil && st.Stamp < before.Last {
 				was.To = t.From
 			}
 		}
@@ -67,7 +68,7 @@ func (u *undo) atOnce() {
 	for _, st := range u.steps {
 		for i := range st.Posts() {
 			q := &st.Posts()[i]
-			other, together := u.log.beside(st, q, u.set)
+			other, together := u.log.Beside(st, q, u.set)
 			if other == 0 && !together {
 				continue
 			}
@@ -106,7 +107,7 @@ func (u *undo) nextOf(t *graph.Transition, after uint64) *graph.Transition {
 
 // transitions are what some steps of the request come to, newest first, of the paths
 // that it is about.
-func (u *undo) transitions(steps []*Step) []graph.Transition {
+func (u *undo) transitions(steps []*steplog.Step) []graph.Transition {
 	var ts []graph.Transition
 	for _, st := range slices.Backward(steps) {
 		ts = append(ts, u.changed[st.Number]...)
@@ -148,11 +149,11 @@ type decided struct {
 }
 
 // decide compares some steps of the request with what is there.
-func (u *undo) decide(roots []root, steps []*Step, fresh func() journal.Object) (*decided, error) {
+func (u *undo) decide(roots []root, steps []*steplog.Step, fresh func() journal.Object) (*decided, error) {
 	return u.decideAs(u.req.Mode, roots, steps, fresh)
 }
 
-func (u *undo) decideAs(mode journal.Mode, roots []root, steps []*Step, fresh func() journal.Object) (*decided, error) {
+func (u *undo) decideAs(mode journal.Mode, roots []root, steps []*steplog.Step, fresh func() journal.Object) (*decided, error) {
 	ts := u.known.alike(u.transitions(steps))
 	now, err := u.Store.look(u.known, roots, ts, u.whole)
 	if err != nil {
@@ -259,7 +260,7 @@ func (u *undo) conflict(p *present, at string, c *graph.Conflict) Conflict {
 		out.Why = why
 	} else if c.Why == graph.Changed && c.Step != 0 {
 		if st := u.log.Step(c.Step); st != nil {
-			out.Step = u.log.first(st).Number
+			out.Step = u.log.First(st).Number
 			out.Why = fmt.Sprintf("step %d changed it afterwards", out.Step)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // contents gives what the objects of a store hold that steps refer to.
 func (d *desk) contents(t fataler, l *Log) map[journal.Object]string {
 	t.Helper()
-	known, out := l.objects(), make(map[journal.Object]string)
+	known, out := l.Objects(), make(map[journal.Object]string)
 	err := d.store.eachObject(func(o journal.Object, e entry) error {
 		if !known[o] {
 			return nil
@@ -377,7 +377,7 @@ func (d *desk) stopAt(t fataler, want []uint64, at int, back func(int) bool, rem
 	}
 	now := d.contents(t, l)
 	for o, was := range before {
-		if l.objects()[o] && now[o] != was {
+		if l.Objects()[o] && now[o] != was {
 			t.Fatalf("after %v: %v is referred to, and was %q, is %q", r.calls, o, was, now[o])
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // discards says which steps are gone, though a journal may still tell of them. The
@@ -38,7 +39,7 @@ func (d *discards) has(segment string, step uint64) bool {
 	return d.whole[segment] || d.steps[segment][step]
 }
 
-func (d *discards) add(s *Step) {
+func (d *discards) add(s *steplog.Step) {
 	if d.steps[s.Segment] == nil {
 		d.steps[s.Segment] = make(map[uint64]bool)
 	}
@@ -77,7 +78,7 @@ func (d *discards) take(r *journal.Record) {
 		d.whole[r.Discard.Segment] = true
 	}
 	for _, n := range r.Discard.Steps {
-		d.add(&Step{Segment: r.Discard.Segment, Number: n})
+		d.add(&steplog.Step{Segment: r.Discard.Segment, Number: n})
 	}
 }
 

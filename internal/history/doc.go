@@ -4,10 +4,10 @@
 // journal of checksummed records, and a directory of objects, the preimages.
 // A [Writer] is told of every change before it is made and after; the first time
 // a step touches something it stores what is there, then the intent, and only
-// then lets the change happen. A [Log] reads all segments of a store and gives
-// the steps in their order; a [Plan] says what taking a step back would do and
-// what is in its way; [Store.Undo] does it, as a step of its own that can be
-// taken back as well.
+// then lets the change happen. A [Log] is what all segments of a store say, as
+// steps in their order, which package steplog makes of them; a [Plan] says what
+// taking a step back would do and what is in its way; [Store.Undo] does it, as a
+// step of its own that can be taken back as well.
 //
 // Its words:
 //

@@ -116,7 +116,7 @@ func (w *Writer) postLater(s *slot, at string) error {
 	if _, ok := w.later.PostOf(at); ok {
 		return w.postAgain(s, at) // seen when the step ended
 	}
-	st, now, found := w.others.leftBy(w.later, at)
+	st, now, found := w.others.LeftBy(w.later, at)
 	if !found {
 		var err error
 		if st, err = lookIn(w.roots, now); err != nil {

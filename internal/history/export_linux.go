@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // Export writes a step as a tar: before/PATH as the step found every path that it
@@ -44,7 +45,7 @@ func (s *Store) Export(number uint64, project string, to io.Writer) ([]Unexporte
 type export struct {
 	*Store
 	log     *Log
-	step    *Step
+	step    *steplog.Step
 	project string
 	tar     *tar.Writer
 	out     []Unexported

@@ -6,14 +6,15 @@ import (
 
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
 )
 
 // relating is one step on its way into the relations.
 type relating struct {
 	*relations
-	step   *Step
-	spared spared               // what is left alone, as it is ignored
+	step   *steplog.Step
+	spared steplog.Spared       // what is left alone, as it is ignored
 	alone  map[graph.Place]bool // entries that are left as they are
 	void   map[graph.Place]bool // entries of which what was found does not come back
 	quiet  map[graph.Node]bool  // nodes that have only such entries
@@ -40,12 +41,12 @@ type begun struct {
 }
 
 // follow takes a step over, and gives its transitions.
-func (r *relations) follow(s *Step) []graph.Transition {
+func (r *relations) follow(s *steplog.Step) []graph.Transition {
 	for _, at := range s.Begin.Roots {
 		r.rootNode(string(at))
 	}
 	t := &relating{
-		relations: r, step: s, spared: s.spares(), from: make(map[graph.Place]graph.Node), places: make(map[graph.Node][]graph.Place), said: make(map[graph.Place]bool),
+		relations: r, step: s, spared: s.Spares(), from: make(map[graph.Place]graph.Node), places: make(map[graph.Node][]graph.Place), said: make(map[graph.Place]bool),
 		begun: make(map[graph.Node]*begun), ended: make(map[graph.Node]*journal.Post),
 		alone: make(map[graph.Place]bool), void: make(map[graph.Place]bool), quiet: make(map[graph.Node]bool),
 		reborn: make(map[graph.Node]bool), within: make(map[graph.Place]*journal.Within), inside: make(map[string]*journal.Within),
@@ -60,8 +61,8 @@ func (r *relations) follow(s *Step) []graph.Transition {
 			t.end(&posts[i])
 		}
 	}
-	for i := range s.beyond {
-		b := &s.beyond[i]
+	for i := range s.Beyond {
+		b := &s.Beyond[i]
 		n := r.nodes[r.found[side{s.Number, string(b.Path)}].node]
 		if n != nil && t.ended[n.number] == nil && b.State.Kind != journal.Absent {
 			t.ended[n.number] = &journal.Post{State: b.State, As: b.As}
@@ -141,8 +142,8 @@ func (t *relating) begin(b *journal.Pre) {
 		if b.Within != nil {
 			t.within[p] = b.Within
 		}
-		t.void[p] = t.void[p] || t.spared.found[string(b.Path)]
-		t.hush(to, t.spared.found[string(b.Path)])
+		t.void[p] = t.void[p] || t.spared.Found[string(b.Path)]
+		t.hush(to, t.spared.Found[string(b.Path)])
 		t.lead(p, to)
 		t.onlyAt(n, p, &b.State)
 		if _, known := t.from[p]; !known {
@@ -216,7 +217,7 @@ func (t *relating) end(q *journal.Post) {
 		n.anchors = slices.DeleteFunc(n.anchors, func(o journal.Object) bool { return o == q.From })
 		t.leftNode(n, q)
 	}
-	t.alone[p] = t.spared.left[string(q.Path)]
+	t.alone[p] = t.spared.Left[string(q.Path)]
 	t.hush(to, t.alone[p])
 	t.said[p] = true
 	t.lead(p, to)
@@ -249,11 +250,11 @@ func (t *relating) nodeAt(p graph.Place, q *journal.Post) *node {
 		}
 	}
 	if len(q.Origin) > 0 {
-		if n := again(side{t.step.Number, string(q.Origin)}); n != nil && (n.id == q.State.ID || t.step.undoes()) {
+		if n := again(side{t.step.Number, string(q.Origin)}); n != nil && (n.id == q.State.ID || t.step.Undoes()) {
 			return n
 		}
 	}
-	if t.step.undoes() && q.As == nil && len(t.step.Begin.Of) == 1 && len(q.Origin) == 0 {
+	if t.step.Undoes() && q.As == nil && len(t.step.Begin.Of) == 1 && len(q.Origin) == 0 {
 		if n := again(side{t.step.Begin.Of[0], string(q.Path)}); n != nil && (n.dead || n.id == q.State.ID || n.state.Kind == journal.Dir) {
 			t.onlyAt(n, p, &q.State) // another program had removed a directory: it was made again
 			return n                 // or by a version that did not write As
@@ -265,7 +266,7 @@ func (t *relating) nodeAt(p graph.Place, q *journal.Post) *node {
 	if n := t.relations.nodes[t.entries[p]]; n != nil && n.id == (journal.ID{}) && n.state.Kind == q.State.Kind {
 		return n
 	}
-	if n := t.relations.nodes[t.loose[p]]; n != nil && q.State.Kind == journal.Dir && isGitObject(string(q.Path)) && t.gone(n, p) {
+	if n := t.relations.nodes[t.loose[p]]; n != nil && q.State.Kind == journal.Dir && steplog.IsGitObject(string(q.Path)) && t.gone(n, p) {
 		return n
 	}
 	return t.newNode(&q.State)
@@ -275,7 +276,7 @@ func (t *relating) nodeAt(p graph.Place, q *journal.Post) *node {
 // them, and makes it anew with the next: as objects are never taken away, that is the same
 // one, or what an undo brings back would have no place.
 func (t *relating) looseAt(p graph.Place, n *node, path string) {
-	if n != nil && n.state.Kind == journal.Dir && isGitObject(path) {
+	if n != nil && n.state.Kind == journal.Dir && steplog.IsGitObject(path) {
 		t.loose[p] = n.number
 	}
 }

@@ -57,7 +57,7 @@ func (t *relating) bornNode(n *node, q *journal.Post, content graph.Key) {
 		}
 		t.write(content, graph.Value{N: from}, graph.Value{N: v})
 		t.metas(n, &in.State, &q.State)
-	case v != graph.Dead && t.reborn[n.number] && t.step.undoes() && (q.As == nil || !q.As.Content): // it has lived by names outside
+	case v != graph.Dead && t.reborn[n.number] && t.step.Undoes() && (q.As == nil || !q.As.Content): // it has lived by names outside
 		if v = t.contentOf(n, &q.State, nil); v == n.content && sumsDiffer(&t.versions[v].state, &q.State) {
 			v = t.newVersion(n.number, &q.State)
 		}
@@ -89,7 +89,7 @@ func (t *relating) versionLeft(n *node, q *journal.Post) graph.Version {
 			return f.version
 		}
 	}
-	if t.step.undoes() && q.As == nil && len(t.step.Begin.Of) == 1 {
+	if t.step.Undoes() && q.As == nil && len(t.step.Begin.Of) == 1 {
 		if f := t.found[side{t.step.Begin.Of[0], string(q.Path)}]; f.version != graph.Dead && f.node == n.number {
 			if v := t.versions[f.version]; v.state.Size == q.State.Size && v.state.Mtime == q.State.Mtime {
 				return f.version
@@ -131,7 +131,7 @@ const unknownCtime = -1
 // wrote reports whether a step may have changed the content of a file. What was
 // never opened for writing has neither been kept nor was it empty.
 func (t *relating) wrote(b *begun, q *journal.Post) bool {
-	if t.step.undoes() && q.As != nil {
+	if t.step.Undoes() && q.As != nil {
 		return q.As.Content
 	}
 	st := &b.state
@@ -150,7 +150,7 @@ func (t *relating) wrote(b *begun, q *journal.Post) bool {
 // settle notes what a node is when the step is over.
 func (t *relating) settle(n *node, q *journal.Post, v graph.Version) {
 	st := q.State
-	if st.Unread && !n.state.Unread && t.step.undoes() { // it was set, and then hidden
+	if st.Unread && !n.state.Unread && t.step.Undoes() { // it was set, and then hidden
 		st.Xattrs, st.Unread = n.state.Xattrs, false
 	}
 	t.bind(n, &st)

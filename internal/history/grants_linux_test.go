@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // open opens a file for writing as the broker does, and makes it where there is none.
@@ -74,7 +75,7 @@ func (d *desk) outside(t testing.TB, name, text string) {
 }
 
 // over ends the step and its segment, and wants the store to be whole.
-func (d *desk) over(t testing.TB) *Step {
+func (d *desk) over(t testing.TB) *steplog.Step {
 	t.Helper()
 	d.end(t)
 	d.close(t)

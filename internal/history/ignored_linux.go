@@ -3,6 +3,7 @@ package history
 import (
 	"carrel/internal/history/journal"
 
+	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
 )
 
@@ -30,9 +31,9 @@ func (w *Writer) marked(p *journal.Pre) {
 func (u *undo) spared(path string) bool {
 	if u.alone == nil {
 		u.alone = make(map[string]bool)
-		for _, st := range u.log.known {
-			named := carriers(st.Posts())
-			for at, left := range st.spares().left {
+		for _, st := range u.log.Known {
+			named := steplog.Carriers(st.Posts())
+			for at, left := range st.Spares().Left {
 				if before := named(at); left && before != "" {
 					u.alone[before] = true // when what it lies in is back
 				}
@@ -60,15 +61,15 @@ func (u *undo) allSpared(dir string) bool {
 
 // tellAlone lists what steps destroyed and an undo leaves alone: of a directory with
 // all that was in it, that.
-func (u *undo) tellAlone(p *Plan, steps []*Step) {
+func (u *undo) tellAlone(p *Plan, steps []*steplog.Step) {
 	for _, s := range steps {
-		spared, told := s.spares(), make(map[string]bool)
+		spared, told := s.Spares(), make(map[string]bool)
 		for _, c := range s.Changes() { // directories before what was in them
 			at := c.Path
-			if q, ok := s.PostOf(at); ok && c.What != Removed && len(q.Origin) > 0 {
+			if q, ok := s.PostOf(at); ok && c.What != steplog.Removed && len(q.Origin) > 0 {
 				at = string(q.Origin)
 			}
-			if c.Lost != journal.Ignored || !spared.found[at] || !u.asked(at) {
+			if c.Lost != journal.Ignored || !spared.Found[at] || !u.asked(at) {
 				continue
 			}
 			told[at] = true

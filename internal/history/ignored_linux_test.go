@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
 
 	"golang.org/x/sys/unix"
@@ -305,7 +306,7 @@ func TestIgnoredRandom(t *testing.T) {
 			now, step := strings.Split(snapshot(rt, d.root), "\n"), d.read(rt).Step(s)
 			for _, l := range strings.Split(trees[n-1-i], "\n") {
 				path := d.root + strings.SplitN(l, `"`, 3)[1]
-				inLater := i > 0 && ignored(step.carried(path)) // so the later step's undo left it alone
+				inLater := i > 0 && ignored(step.Carried(path)) // so the later step's undo left it alone
 				if !ignored(path) && !inLater && !slices.Contains(now, l) {
 					rt.Fatalf("after undo of %d:\n%s", s, apart(strings.Join(now, "\n"), trees[n-1-i]))
 				}
@@ -332,7 +333,7 @@ func TestIgnoredRandom(t *testing.T) {
 // and new where an undo has changed names in there.
 func (d *desk) onlyTimes(t fataler, number uint64, differs string, ignored func(path string) bool) bool {
 	step := d.read(t).Step(number)
-	carried := carriers(step.Posts())
+	carried := steplog.Carriers(step.Posts())
 	for l := range strings.Lines(differs) {
 		part := strings.SplitN(l, `"`, 3) // got or want, the path, and the rest
 		at := d.root + part[1]

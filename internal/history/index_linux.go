@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // What a step is called and comes to is known without reading all that it changed:
@@ -97,7 +98,7 @@ func (s *Store) readIndex() *index {
 		}
 		entry := text[journal.FrameBytes:whole]
 		data, text = data[whole:], text[whole:]
-		segment, ok := entrySegment(entry)
+		segment, ok := steplog.EntrySegment(entry)
 		if !ok {
 			return x
 		}
@@ -115,14 +116,14 @@ func (x *index) take(s *Store, l *Log, name string) bool {
 	if !known || x.journal < 0 || unix.Fstatat(x.journal, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return false
 	}
-	is, steps, ok := readEntry(entry)
-	if !ok || is.size != st.Size || is.mtime != st.Mtim.Nano() || is.inode != st.Ino || st.Mode&unix.S_IFMT != unix.S_IFREG {
+	is, steps, ok := steplog.ReadEntry(entry)
+	if !ok || is.Size != st.Size || is.Mtime != st.Mtim.Nano() || is.Inode != st.Ino || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		x.rewrite = true
 		return false
 	}
-	l.stamp, l.number = max(l.stamp, is.stamp), max(l.number, is.number)
+	l.Stamp, l.Number = max(l.Stamp, is.Stamp), max(l.Number, is.Number)
 	for _, step := range steps {
-		step.unread = s.reader(l, step)
+		step.Unread = s.reader(l, step)
 	}
 	l.Steps = append(l.Steps, steps...)
 	x.used[name] = true
@@ -131,12 +132,12 @@ func (x *index) take(s *Store, l *Log, name string) bool {
 
 // learn takes over what was read of a segment, if nothing more will come. What its
 // steps changed is let go of.
-func (x *index) learn(seg *segment, l *Log, s *Store, is segmentState) {
-	entry := seg.entry(is)
+func (x *index) learn(seg *steplog.Segment, l *Log, s *Store, is steplog.SegmentState) {
+	entry := seg.Entry(is)
 	if entry == nil || len(entry) > maxEntry {
 		return
 	}
-	seg.letGo(func(st *Step) func() error { return s.reader(l, st) })
+	seg.LetGo(func(st *steplog.Step) func() error { return s.reader(l, st) })
 	x.learned = journal.AppendFrame(x.learned, entry)
 }
 
@@ -146,7 +147,7 @@ func (x *index) confirms(s *Store, name string) bool {
 	if !x.used[name] {
 		return true
 	}
-	fresh, l := &index{}, &Log{past: newPast(0)}
+	fresh, l := &index{}, &Log{Log: steplog.New(0)}
 	err := l.segment(s, name, fresh)
 	return err == nil && string(fresh.learned) == string(journal.AppendFrame(nil, []byte(x.of[name])))
 }
@@ -157,7 +158,7 @@ func (s *Store) learn(name string) {
 	if size, err := s.SegmentSize(name); err != nil || size > maxLearned {
 		return
 	}
-	x, l := &index{}, &Log{past: newPast(0)}
+	x, l := &index{}, &Log{Log: steplog.New(0)}
 	if l.segment(s, name, x) == nil && len(x.learned) > 0 {
 		x.add(s)
 	}
@@ -209,8 +210,8 @@ func (x *index) write(s *Store) {
 }
 
 // reader gives what reads a step from its part of its segment.
-func (s *Store) reader(l *Log, st *Step) func() error {
-	return l.later(st, func() error {
+func (s *Store) reader(l *Log, st *steplog.Step) func() error {
+	return l.Later(st, func() error {
 		f, err := s.file("journal/"+st.Segment, os.O_RDONLY)
 		if err != nil {
 			return err
@@ -220,17 +221,17 @@ func (s *Store) reader(l *Log, st *Step) func() error {
 		if err != nil {
 			return errors.Join(err, errors.New("it is not what it was"))
 		}
-		return st.reread(f, is.size, renumbered)
+		return st.Reread(f, is.Size, renumbered)
 	})
 }
 
-func stateOf(f *os.File) (segmentState, error) {
+func stateOf(f *os.File) (steplog.SegmentState, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return segmentState{}, err
+		return steplog.SegmentState{}, err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxSegment {
-		return segmentState{}, errors.New("no journal")
+		return steplog.SegmentState{}, errors.New("no journal")
 	}
-	return segmentState{size: st.Size, mtime: st.Mtim.Nano(), inode: st.Ino}, nil
+	return steplog.SegmentState{Size: st.Size, Mtime: st.Mtim.Nano(), Inode: st.Ino}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // tangle makes files of which some have a second name that no change touches, and
@@ -353,7 +354,7 @@ func staleNames(t *testing.T, byDir bool) {
 }
 
 // undoOf gives the undo that a step is taken back by now.
-func (l *Log) undoOf(s *Step) *Step {
+func (l *Log) undoOf(s *steplog.Step) *steplog.Step {
 	for range l.Steps {
 		u := l.Step(s.UndoneBy)
 		if u == nil || u.UndoneBy == 0 {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // killedAt makes a step and is killed at the n-th call of a kind.
@@ -82,7 +83,7 @@ func TestReplayOfAMadeDirectory(t *testing.T) {
 	after := snapshot(t, d.root)
 	d.kill()
 	d.recover(t)
-	if !slices.ContainsFunc(d.read(t).Steps[0].Changes(), func(c PathChange) bool { return c.Path == d.at("dir/never") && c.What == Added }) {
+	if !slices.ContainsFunc(d.read(t).Steps[0].Changes(), func(c steplog.PathChange) bool { return c.Path == d.at("dir/never") && c.What == steplog.Added }) {
 		t.Errorf("changes: %+v", d.read(t).Steps[0].Changes())
 	}
 	d.undoAndRedo(t, "killed", before, after)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // Conflict is a path that is not as the step left it.
@@ -27,9 +28,9 @@ type Beside struct {
 
 // Plan is what taking steps back comes to.
 type Plan struct {
-	Step         *Step    // the newest of them
-	Restored     []string // will be as before: changed back, moved back, made again
-	Removed      []string // made by the steps, will go
+	Step         *steplog.Step // the newest of them
+	Restored     []string      // will be as before: changed back, moved back, made again
+	Removed      []string      // made by the steps, will go
 	Unrestorable []Unrestorable
 	LeftAlone    []Unrestorable // stays, although the steps made it
 	Beside       []Beside       // is kept under another name

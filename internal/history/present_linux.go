@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
 )
 
@@ -453,7 +454,7 @@ func (p *present) Rest(at graph.Place) graph.Rest {
 	if p.sharedBy(path) != "" {
 		return graph.Shared
 	}
-	if isGitObject(path) && !slices.ContainsFunc(p.born, func(dir string) bool { return pathname.Within(gitDir(path), dir) }) {
+	if steplog.IsGitObject(path) && !slices.ContainsFunc(p.born, func(dir string) bool { return pathname.Within(steplog.GitDir(path), dir) }) {
 		return graph.Pinned
 	}
 	return graph.Free

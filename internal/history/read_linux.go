@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // Bounds of what is read.
@@ -31,29 +32,29 @@ func (s *Store) readAll(known *index) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the history in %q: %w", s.path, err)
 	}
-	l := &Log{past: newPast(counted)}
+	l := &Log{Log: steplog.New(counted)}
 	gone, err := s.readDiscards()
 	if err != nil {
-		l.Damaged, l.broken[discardsFile] = append(l.Damaged, err.Error()), true
+		l.Damaged, l.Broken[discardsFile] = append(l.Damaged, err.Error()), true
 	}
-	l.stamp, l.number = gone.stamp, gone.number
+	l.Stamp, l.Number = gone.stamp, gone.number
 	if known != nil {
 		if known.journal, err = s.directory("journal"); err == nil {
 			defer unix.Close(known.journal)
 		}
 	}
 	for _, name := range names {
-		l.stamp = max(l.stamp, journal.BegunAt(name))
+		l.Stamp = max(l.Stamp, journal.BegunAt(name))
 		if gone.whole[name] || known != nil && known.take(s, l, name) {
 			continue
 		}
 		if err := l.segment(s, name, known); err != nil && !errors.Is(err, os.ErrNotExist) { // it is discarded meanwhile
-			l.Damaged, l.broken[name] = append(l.Damaged, fmt.Sprintf("%s: %v", name, err)), true
+			l.Damaged, l.Broken[name] = append(l.Damaged, fmt.Sprintf("%s: %v", name, err)), true
 		}
 	}
-	l.settle(func(s *Step) bool { return gone.has(s.Segment, s.Number) })
-	l.counted = max(l.counted, l.stamp)
-	return l, s.atLeast(l.stamp, l.number)
+	l.Settle(func(s *steplog.Step) bool { return gone.has(s.Segment, s.Number) })
+	l.Counted = max(l.Counted, l.Stamp)
+	return l, s.atLeast(l.Stamp, l.Number)
 }
 
 func (s *Store) segments() ([]string, error) {
@@ -76,7 +77,7 @@ func (s *Store) segments() ([]string, error) {
 // ReadSegment reads one journal alone: the steps that one writer made, and not
 // what became of them later.
 func (s *Store) ReadSegment(name string) (*Log, error) {
-	l := &Log{past: newPast(0)}
+	l := &Log{Log: steplog.New(0)}
 	err := l.segment(s, name, nil)
 	return l, err
 }
@@ -89,7 +90,7 @@ func (s *Store) SegmentSize(name string) (int64, error) {
 	}
 	defer f.Close()
 	is, err := stateOf(f)
-	return is.size, err
+	return is.Size, err
 }
 
 // Newest is the number that was given last in this store.
@@ -114,14 +115,14 @@ func (l *Log) segment(s *Store, name string, known *index) error {
 		return err
 	}
 	closed := !s.isOpen(name)
-	seg := newSegment(&l.past, name, writing(f), closed, renumbered)
-	err = seg.read(journal.NewReader(f, is.size))
+	seg := steplog.NewSegment(&l.Log, name, writing(f), closed, renumbered)
+	err = seg.Read(journal.NewReader(f, is.Size))
 	if why := cutShort(f, seg); why != nil {
-		seg.damage(why.Error())
+		seg.Damage(why.Error())
 	}
-	seg.end()
+	seg.End()
 	if err == nil && known != nil && closed { // else the power may take some of it yet
 		known.learn(seg, l, s, is)
 	}
-	return errors.Join(err, seg.damaged)
+	return errors.Join(err, seg.Damaged)
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // Recover closes the steps whose writers were killed: what they left is looked at
@@ -41,13 +42,13 @@ func (s *Store) RecoverAndSurvey(roots []string) (l *Log, closed []uint64, faile
 // recoverSeen is Recover with the steps as they were a moment ago; tried says that they
 // may be others now.
 func (s *Store) recoverSeen(l *Log, roots []string) (closed []uint64, tried bool, err error) {
-	if len(l.interrupted()) == 0 {
+	if len(l.Interrupted()) == 0 {
 		if unfinished, err := s.Unfinished(); err != nil || !unfinished {
 			return nil, false, err
 		}
 	}
 	if err := s.alone(); err != nil {
-		if errors.Is(err, ErrBusy) && len(l.interrupted()) == 0 {
+		if errors.Is(err, ErrBusy) && len(l.Interrupted()) == 0 {
 			return nil, false, nil
 		}
 		return nil, true, err
@@ -63,13 +64,13 @@ func (s *Store) recoverSeen(l *Log, roots []string) (closed []uint64, tried bool
 	}()
 	seen := make(map[uint64]bool)
 	for {
-		st := l.nextInterrupted(seen)
+		st := l.NextInterrupted(seen)
 		if st == nil {
 			return closed, true, err
 		}
 		seen[st.Number] = true
 		var e error
-		if st.undoes() {
+		if st.Undoes() {
 			var more []uint64
 			more, e = s.goOn(l, st, roots)
 			closed = append(closed, more...)
@@ -86,7 +87,7 @@ func (s *Store) recoverSeen(l *Log, roots []string) (closed []uint64, tried bool
 }
 
 // recover closes a step of a run.
-func (s *Store) recover(st *Step, l *Log, roots []string) error {
+func (s *Store) recover(st *steplog.Step, l *Log, roots []string) error {
 	if st.Begin.Roots == nil {
 		for _, r := range roots {
 			st.Begin.Roots = append(st.Begin.Roots, journal.Bytes(r))
@@ -125,7 +126,7 @@ func (s *Store) recover(st *Step, l *Log, roots []string) error {
 
 // reopen gives a writer for what is missing of a step: behind the last whole
 // record of its segment.
-func (s *Store) reopen(st *Step, l *Log) (*Writer, error) {
+func (s *Store) reopen(st *steplog.Step, l *Log) (*Writer, error) {
 	if err := s.raiseFormat(); err != nil {
 		return nil, err
 	}
@@ -150,19 +151,19 @@ func (s *Store) reopen(st *Step, l *Log) (*Writer, error) {
 	return w, nil
 }
 
-func (w *Writer) continueAt(st *Step, l *Log) error {
-	if time.Now().UnixNano() > st.alive { // else the clock was set back: anything may have been changed since
-		w.last = st.alive
+func (w *Writer) continueAt(st *steplog.Step, l *Log) error {
+	if time.Now().UnixNano() > st.Alive { // else the clock was set back: anything may have been changed since
+		w.last = st.Alive
 	}
-	if err := truncate(int(w.file.Fd()), st.whole); err != nil {
+	if err := truncate(int(w.file.Fd()), st.Whole); err != nil {
 		return err
 	}
-	w.log = &AppendLog{file: w.file, plain: true, start: st.whole}
+	w.log = &AppendLog{file: w.file, plain: true, start: st.Whole}
 	var err error
 	if w.objects, err = w.store.objectsOf(w.segment, true); err != nil {
 		return err
 	}
-	for n := range l.referenced(w.segment) {
+	for n := range l.Referenced(w.segment) {
 		w.next = max(w.next, n)
 	}
 	present, err := w.numbers()
@@ -203,7 +204,7 @@ func (w *Writer) byOrigin() map[string]*slot {
 
 // stayed finds what was linked since it was about to go, and is still there: the
 // link is no copy, and would be a second name of it.
-func (w *Writer) stayed(st *Step) error {
+func (w *Writer) stayed(st *steplog.Step) error {
 	now := w.byOrigin()
 	for i := range st.Pres() {
 		p := &st.Pres()[i]
@@ -243,7 +244,7 @@ func (w *Writer) stayed(st *Step) error {
 // sweep removes objects of which no journal knows: the record was not written
 // any more, so the change was not made.
 func (w *Writer) sweep(l *Log) {
-	known, killed := l.referenced(w.segment), w.store.begunNow(w.segment)
+	known, killed := l.Referenced(w.segment), w.store.begunNow(w.segment)
 	present, err := w.numbers()
 	if err != nil {
 		return

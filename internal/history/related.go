@@ -1,8 +1,10 @@
 package history
 
+import "carrel/internal/history/steplog"
+
 // Log is what the journals of a store say, with what was worked out of that.
 type Log struct {
-	past
+	steplog.Log
 	related     *relations // what the steps from a number on say
 	relatedFrom uint64
 }

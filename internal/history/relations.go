@@ -7,6 +7,7 @@ import (
 
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
 )
 
@@ -30,7 +31,7 @@ type relations struct {
 	first    map[graph.Version]graph.Version                // that has the same content
 	others   map[graph.Version][]graph.Version              // that have the same content as the first
 	kept     func(p *journal.Pre, left *journal.State) bool // see Store.keptAsLeft
-	betweens func(*Step) []journal.Pre                      // see Log.betweens; nil: those of the step itself
+	betweens func(*steplog.Step) []journal.Pre              // see Log.betweens; nil: those of the step itself
 }
 
 // side names something that a step found.

@@ -1,12 +1,16 @@
 package history
 
-import "carrel/internal/history/journal"
+import (
+	"carrel/internal/history/journal"
+
+	"carrel/internal/history/steplog"
+)
 
 // replay follows what a step was about to do, so far as names go.
-func (w *Writer) replay(st *Step) {
+func (w *Writer) replay(st *steplog.Step) {
 	made, lost := w.made(st), false
-	for i := range st.trail {
-		r := st.trail[i]
+	for i := range st.Trail {
+		r := st.Trail[i]
 		switch {
 		case r.Move != nil:
 			if made[i] {
@@ -79,12 +83,12 @@ func (w *Writer) replayMove(m *journal.Move) {
 // further than the tree. They were made in order, so what is found where it was
 // before one of them tells of all that come after it. Two names of one file stay
 // two, and a rename of one to the other is found not made as well.
-func (w *Writer) made(st *Step) []bool {
-	made := make([]bool, len(st.trail))
+func (w *Writer) made(st *steplog.Step) []bool {
+	made := make([]bool, len(st.Trail))
 	failed := make(map[[2]string]int)
 	var moves []int
-	for i := len(st.trail) - 1; i >= 0; i-- {
-		m := st.trail[i].Move
+	for i := len(st.Trail) - 1; i >= 0; i-- {
+		m := st.Trail[i].Move
 		if m == nil {
 			continue
 		}
@@ -100,7 +104,7 @@ func (w *Writer) made(st *Step) []bool {
 		}
 	}
 	for n, i := range moves {
-		m := st.trail[i].Move
+		m := st.Trail[i].Move
 		if w.isAt(m.From, m.ID) {
 			for _, later := range moves[:n+1] {
 				made[later] = false

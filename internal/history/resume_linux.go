@@ -9,11 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
 )
 
 // goOn finishes an undo that was interrupted, and what was to be done after it.
-func (s *Store) goOn(l *Log, st *Step, roots []string) (closed []uint64, err error) {
+func (s *Store) goOn(l *Log, st *steplog.Step, roots []string) (closed []uint64, err error) {
 	if at := outside(st, roots); at != "" {
 		return nil, fmt.Errorf("it changes %q, which is in no place that may be changed here", at)
 	}
@@ -30,7 +31,7 @@ func (s *Store) goOn(l *Log, st *Step, roots []string) (closed []uint64, err err
 		closed = append(closed, st.Number)
 	}
 	w.step = 0
-	if len(st.Begin.Rest) == 0 || st.Open() && !st.ready {
+	if len(st.Begin.Rest) == 0 || st.Open() && !st.Ready {
 		return closed, nil
 	}
 	if left == 0 {
@@ -47,7 +48,7 @@ func (s *Store) goOn(l *Log, st *Step, roots []string) (closed []uint64, err err
 }
 
 // outside gives a path of an undo that is in none of the roots.
-func outside(st *Step, roots []string) string {
+func outside(st *steplog.Step, roots []string) string {
 	in := func(path string) bool {
 		return slices.ContainsFunc(roots, func(r string) bool { return pathname.Within(path, r) })
 	}
@@ -56,8 +57,8 @@ func outside(st *Step, roots []string) string {
 			return string(r)
 		}
 	}
-	for i := range st.plan {
-		a := &st.plan[i]
+	for i := range st.Plan {
+		a := &st.Plan[i]
 		if at := string(a.Path); !in(at) && (at != "" || a.In == (journal.Object{})) { // what has no name in the tree is in the store
 			return at
 		}
@@ -67,8 +68,8 @@ func outside(st *Step, roots []string) string {
 
 // resume finishes one step of an undo: what was done of its plan is found done.
 // What somebody changed meanwhile is left alone.
-func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
-	if !st.ready {
+func (s *Store) resume(w *Writer, st *steplog.Step, l *Log) (left int, err error) {
+	if !st.Ready {
 		if err := w.write(&journal.Record{End: &journal.End{Time: time.Now().UnixNano(), Aborted: true}}); err != nil {
 			return 0, err
 		}
@@ -80,18 +81,18 @@ func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
 	of := l.Step(st.Begin.Of[0])
 	u := &undo{Store: s, log: l, w: w, step: of, roots: w.roots, resumed: true}
 	u.changes = make(map[journal.ID]bool)
-	for i := range st.plan {
-		if a := &st.plan[i]; a.Verb == journal.Rewrite {
+	for i := range st.Plan {
+		if a := &st.Plan[i]; a.Verb == journal.Rewrite {
 			u.changes[a.State.ID] = true
 		}
 	}
 	var paths []journal.Bytes
-	for i := range st.plan {
-		a := &st.plan[i]
+	for i := range st.Plan {
+		a := &st.Plan[i]
 		err := u.do(a)
 		switch {
 		case err == nil:
-		case inTheWay(err) && st.takesLater(i):
+		case inTheWay(err) && st.TakesLater(i):
 		case inTheWay(err):
 			paths = append(paths, a.Path)
 		default:
@@ -101,7 +102,7 @@ func (s *Store) resume(w *Writer, st *Step, l *Log) (left int, err error) {
 	if err := u.moveOn(st); err != nil {
 		return 0, err
 	}
-	p := &Plan{Step: of, pre: st.Pres(), posts: st.Posts(), beyond: st.beyond}
+	p := &Plan{Step: of, pre: st.Pres(), posts: st.Posts(), beyond: st.Beyond}
 	if len(paths) > maxLeft {
 		paths = paths[:maxLeft]
 	}
@@ -116,10 +117,10 @@ func (u *undo) expected(now, found *journal.State) bool {
 
 // moveOn ends moves to the store that a loss of power left in directories which were
 // moved by then: the old name, or what is on its way to another file system.
-func (u *undo) moveOn(st *Step) error {
-	carried := carriers(u.step.Posts())
-	for i := range st.plan {
-		a := &st.plan[i]
+func (u *undo) moveOn(st *steplog.Step) error {
+	carried := steplog.Carriers(u.step.Posts())
+	for i := range st.Plan {
+		a := &st.Plan[i]
 		at := carried(string(a.Path))
 		if a.Verb != journal.Take || a.Temp == "" || a.Parks() || at == "" || at == string(a.Path) {
 			continue
@@ -198,7 +199,7 @@ func inTheWay(err error) bool {
 }
 
 // rest takes back the steps that an undo had still to do; done says that it did.
-func (s *Store) rest(w *Writer, st *Step, roots []string) (done bool, err error) {
+func (s *Store) rest(w *Writer, st *steplog.Step, roots []string) (done bool, err error) {
 	l, err := s.Read()
 	if err != nil {
 		return false, err

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"carrel/internal/history/steplog"
 )
 
 // A journal that its writer closed is read-only, and has its length in an
@@ -24,19 +26,19 @@ func seal(fd int) {
 
 // cutShort says why a journal is not what its writer closed; nil where it is, or was
 // never closed.
-func cutShort(f *os.File, s *segment) error {
+func cutShort(f *os.File, s *steplog.Segment) error {
 	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil || st.Mode&0o200 != 0 || s.live {
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil || st.Mode&0o200 != 0 || s.Live {
 		return err
 	}
 	buf := make([]byte, 24)
 	n, err := unix.Fgetxattr(int(f.Fd()), lengthXattr, buf)
 	if err != nil {
-		return s.cut(-1)
+		return s.Cut(-1)
 	}
 	length, err := strconv.ParseInt(string(buf[:n]), 10, 64)
 	if err != nil {
-		return s.cut(-1)
+		return s.Cut(-1)
 	}
-	return s.cut(length)
+	return s.Cut(length)
 }

@@ -3,6 +3,7 @@ package history
 import (
 	"carrel/internal/history/journal"
 
+	"carrel/internal/history/steplog"
 	"carrel/internal/pathname"
 )
 
@@ -54,7 +55,7 @@ func (w *Writer) strayed() map[journal.ID]*journal.Pre {
 
 // strayedFrom is strayed for a step whose writer was killed, which may name some that
 // nobody has opened.
-func (w *Writer) strayedFrom(st *Step) map[journal.ID]*journal.Pre {
+func (w *Writer) strayedFrom(st *steplog.Step) map[journal.ID]*journal.Pre {
 	out, known := make(map[journal.ID]*journal.Pre), make(map[journal.ID]bool)
 	now := w.byOrigin()
 	there := func(p *journal.Pre) bool {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // TestKilledForReal: as the crashes above, by a signal and in a process of its
@@ -39,7 +40,7 @@ func TestKilledForReal(t *testing.T) {
 		}
 		tree := snapshot(t, d.root)
 		l := d.read(t)
-		undoing := slices.ContainsFunc(l.Steps, func(s *Step) bool { return s.Begin.Kind == journal.StepUndo })
+		undoing := slices.ContainsFunc(l.Steps, func(s *steplog.Step) bool { return s.Begin.Kind == journal.StepUndo })
 		d.recover(t)
 		if got := snapshot(t, d.root); !undoing && got != tree {
 			t.Fatalf("at %d: recovering changed the tree:\n%s", at, apart(got, tree))

@@ -13,14 +13,14 @@ import (
 // then what is empty.
 func (r *remover) sweep() error {
 	var failed error // the first; the others go on
-	keep, held := r.log.objects(), r.log.liveSegments()
+	keep, held := r.log.Objects(), r.log.LiveSegments()
 	err := r.eachObject(func(o journal.Object, e entry) error {
 		switch {
 		case o == (journal.Object{}) || e.is.kind == journal.Dir:
 			if !keep[o] {
 				r.out.Left = append(r.out.Left, e.at)
 			}
-		case keep[o] || held[o.Segment] || r.log.broken[o.Segment] || !r.isSure(o.Segment):
+		case keep[o] || held[o.Segment] || r.log.Broken[o.Segment] || !r.isSure(o.Segment):
 		default:
 			if err := r.unlink(e, 0); err == nil {
 				r.out.Freed.add(e.is)

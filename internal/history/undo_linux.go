@@ -10,6 +10,7 @@ import (
 
 	"carrel/internal/history/graph"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // undo is one request under way.
@@ -18,12 +19,12 @@ type undo struct {
 	log      *Log
 	req      Request
 	w        *Writer
-	steps    []*Step // newest first
+	steps    []*steplog.Step // newest first
 	set      map[uint64]bool
 	next     uint64
 	roots    []root
 	did      []did
-	step     *Step
+	step     *steplog.Step
 	resumed  bool            // after a crash: some of it is done
 	alone    map[string]bool // what steps left that no undo takes away; nil before it is asked for
 	losing   bool            // something does not come back
@@ -55,25 +56,25 @@ func (s *Store) newUndo(l *Log, req Request) (*undo, error) {
 		if st.Open() {
 			return nil, fmt.Errorf("step %d is not over", n)
 		}
-		now := l.live(st)
+		now := l.Live(st)
 		if req.Redo {
 			if st.Begin.Kind != journal.StepUndo || st.UndoneBy != 0 {
 				return nil, fmt.Errorf("step %d is no undo that can be taken back", n)
 			}
-			now = []*Step{st}
+			now = []*steplog.Step{st}
 		}
 		if len(now) == 0 {
 			return nil, fmt.Errorf("step %d has been taken back already", n)
 		}
 		for _, of := range now {
-			if of.read(); of.Damaged != "" {
+			if of.Read(); of.Damaged != "" {
 				return nil, fmt.Errorf("step %d cannot be taken back: %s", n, of.Damaged)
 			}
 			u.steps = append(u.steps, of)
 			u.set[of.Number] = true
 		}
 	}
-	slices.SortFunc(u.steps, func(a, b *Step) int { return cmp.Compare(b.Number, a.Number) })
+	slices.SortFunc(u.steps, func(a, b *steplog.Step) int { return cmp.Compare(b.Number, a.Number) })
 	u.steps = slices.Compact(u.steps)
 	return u, u.relate()
 }
@@ -168,7 +169,7 @@ func (s *Store) Undo(l *Log, req Request) (*Preview, error) {
 	if err := s.alone(); err != nil { // an upgrade: only if nobody else shares it
 		return v, err
 	}
-	if n, err := s.stamp(); err != nil || n != l.counted+2 { // the writer took one
+	if n, err := s.stamp(); err != nil || n != l.Counted+2 { // the writer took one
 		return v, errors.Join(err, ErrChanged)
 	}
 	u.roots = roots
@@ -254,7 +255,7 @@ func (u *undo) backAgain() error {
 }
 
 // one takes back one step: plan, journal, do. rest comes after it.
-func (u *undo) one(st *Step, rest []*Step) error {
+func (u *undo) one(st *steplog.Step, rest []*steplog.Step) error {
 	u.step = st
 	p, err := u.planOf(st)
 	if err != nil {
@@ -312,7 +313,7 @@ func (u *undo) leave() {
 
 // planOf decides on one step. Of the only one that is done already, and its plan gets
 // objects that can be made.
-func (u *undo) planOf(st *Step) (*Plan, error) {
+func (u *undo) planOf(st *steplog.Step) (*Plan, error) {
 	if u.only != nil {
 		p := u.only.plan
 		p.storeIn(u.w.segment, u.w.next)
@@ -324,7 +325,7 @@ func (u *undo) planOf(st *Step) (*Plan, error) {
 	if mode == journal.Abort { // together nothing is in the way: what one step misses, another had made
 		mode = journal.Skip
 	}
-	d, err := u.decideAs(mode, u.roots, []*Step{st}, func() journal.Object { u.w.next++; return journal.Object{Segment: u.w.segment, Number: u.w.next} })
+	d, err := u.decideAs(mode, u.roots, []*steplog.Step{st}, func() journal.Object { u.w.next++; return journal.Object{Segment: u.w.segment, Number: u.w.next} })
 	if err != nil {
 		return nil, err
 	}
@@ -332,8 +333,8 @@ func (u *undo) planOf(st *Step) (*Plan, error) {
 }
 
 // undoStep is an undo that is over, as it will be read.
-func undoStep(number uint64, begin journal.Begin, p *Plan) *Step {
-	return stepOf(number, begin, p.pre, p.posts, p.beyond)
+func undoStep(number uint64, begin journal.Begin, p *Plan) *steplog.Step {
+	return steplog.NewStep(number, begin, p.pre, p.posts, p.beyond)
 }
 
 // refusal is the error of a decision to do nothing.
@@ -344,7 +345,7 @@ func refusal(d *decided) error {
 	return &UnrestorableError{d.plan.Unrestorable}
 }
 
-func (u *undo) begin(st *Step, rest []*Step) journal.Begin {
+func (u *undo) begin(st *steplog.Step, rest []*steplog.Step) journal.Begin {
 	b := journal.Begin{Kind: journal.StepUndo, Of: []uint64{st.Number}, Mode: u.req.Mode, Open: st.Begin.Open}
 	if u.req.Redo {
 		b.Kind = journal.StepRedo

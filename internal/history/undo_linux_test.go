@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // oneStep are the ways to destroy something, one each.
@@ -227,7 +228,7 @@ func TestUndoFindsEditsBetweenSteps(t *testing.T) {
 	}
 }
 
-func last(list []*Step) *Step { return list[len(list)-1] }
+func last(list []*steplog.Step) *steplog.Step { return list[len(list)-1] }
 
 // TestUndoRandom: any number of random steps, taken back at once, one by one or
 // in parts and made again, give the trees that were there.

@@ -72,7 +72,7 @@ func (s *Store) isOpen(segment string) bool {
 // closeAll closes what no step is open in any more; nobody writes. What is cut off
 // says nothing.
 func (s *Store) closeAll(l *Log) error {
-	for name, whole := range l.torn {
+	for name, whole := range l.Torn {
 		if err := s.cut(name, whole); err != nil {
 			return fmt.Errorf("cutting off the end of %q, which was not written whole: %w", "journal/"+name, err)
 		}

@@ -1,6 +1,10 @@
 package history
 
-import "carrel/internal/history/journal"
+import (
+	"carrel/internal/history/journal"
+
+	"carrel/internal/history/steplog"
+)
 
 // Share is what somebody alone keeps of a store.
 type Share struct {
@@ -13,7 +17,7 @@ type Share struct {
 
 // StepShare is what a step keeps with its undos and redos.
 type StepShare struct {
-	*Family
+	*steplog.Family
 	Share
 }
 

@@ -62,7 +62,7 @@ func (s *Store) Usage(l *Log) (*Usage, error) {
 		mine := &u.Steps[i]
 		mine.Family = f
 		for _, step := range f.Steps {
-			step.references(func(o journal.Object) {
+			step.References(func(o journal.Object) {
 				if of, ok := owner[o]; ok && of != mine {
 					owner[o] = nil // of several: discarding one frees nothing
 				} else {
@@ -71,7 +71,7 @@ func (s *Store) Usage(l *Log) (*Usage, error) {
 			})
 		}
 	}
-	live := l.liveSegments()
+	live := l.LiveSegments()
 	err := s.eachObject(func(o journal.Object, e entry) error {
 		u.All.add(e.is)
 		if of, ok := owner[o]; of != nil {
@@ -106,7 +106,7 @@ func (u *Usage) weights(l *Log) []weight {
 		s := &u.Steps[i]
 		w := weight{family: s.Family, bytes: s.Disk, empty: true, run: s.Steps[0].Begin.Run}
 		for _, step := range s.Steps {
-			w.empty = w.empty && step.empty()
+			w.empty = w.empty && step.Empty()
 			w.fixed = w.fixed || step.Live || step.Open() || newest[step.Number]
 		}
 		out = append(out, w)

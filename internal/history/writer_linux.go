@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // Writer writes one segment. Before and After are called concurrently, for a
@@ -35,7 +36,7 @@ type Writer struct {
 	raced      bool                   // calls of the open step raced for a name, see arrived
 	began      int64                  // when the open step did, in nanoseconds since 1970
 	frame      []byte
-	later      *Step               // it is closed by somebody else, after its writer was killed: what is known of it
+	later      *steplog.Step       // it is closed by somebody else, after its writer was killed: what is known of it
 	others     *Log                // all steps that are known then
 	last       int64               // when that wrote its last record, in nanoseconds since 1970
 	ours       map[journal.ID]bool // whose time of change is that of closing the step

@@ -10,6 +10,7 @@ import (
 	"carrel/internal/histories"
 	"carrel/internal/history"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // Fill adds to a result what the steps changed that a run has written. Its journals are
@@ -42,15 +43,15 @@ func Fill(dir string, kept []Segment, r *api.Result) {
 	}
 }
 
-func stepOf(s *history.Step) api.Step {
+func stepOf(s *steplog.Step) api.Step {
 	t := api.Step{Step: s.Number, Kind: s.Begin.Kind, Label: s.Begin.Label}
 	for _, c := range s.Changes() {
 		switch c.What {
-		case history.Added:
+		case steplog.Added:
 			t.Added++
-		case history.Removed:
+		case steplog.Removed:
 			t.Removed++
-		case history.Renamed:
+		case steplog.Renamed:
 			t.Renamed++
 		default:
 			t.Modified++

@@ -14,6 +14,7 @@ import (
 	"carrel/internal/guard"
 	"carrel/internal/history"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 	"carrel/internal/hostfacts"
 	"carrel/internal/policy"
 	"carrel/internal/statedir"
@@ -138,7 +139,7 @@ func sameDisk(a, b string) bool {
 
 // SoFar looks at what a step that is still open has come to by now; see
 // [history.Log.SoFar].
-func (h *History) SoFar(s *history.Step) error { return h.Redacted(h.Log.SoFar(s)) }
+func (h *History) SoFar(s *steplog.Step) error { return h.Redacted(h.Log.SoFar(s)) }
 
 // Close lets go of it.
 func (h *History) Close() {
@@ -190,7 +191,7 @@ func (h *History) exact(r *history.Request) bool {
 		return false
 	}
 	oldest := slices.Min(r.Steps)
-	return !slices.ContainsFunc(h.Log.Steps, func(s *history.Step) bool {
+	return !slices.ContainsFunc(h.Log.Steps, func(s *steplog.Step) bool {
 		stays := s.Begin.Kind != journal.StepUndo && s.UndoneBy == 0 && !slices.Contains(r.Steps, s.Number)
 		return s.Number > oldest && stays && (len(s.Pres()) > 0 || len(s.Posts()) > 0)
 	})

@@ -4,21 +4,21 @@ import (
 	"slices"
 	"testing"
 
-	"carrel/internal/history"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 )
 
 // TestRollbackSteps: a rollback takes back the operation's step and the later ones of the
 // same run, in the same segment, and none of another run.
 func TestRollbackSteps(t *testing.T) {
-	step := func(n uint64, segment, run, kind string, open bool) *history.Step {
-		s := &history.Step{Number: n, Segment: segment, Begin: journal.Begin{Run: run, Kind: kind}}
+	step := func(n uint64, segment, run, kind string, open bool) *steplog.Step {
+		s := &steplog.Step{Number: n, Segment: segment, Begin: journal.Begin{Run: run, Kind: kind}}
 		if !open {
 			s.End = &journal.End{}
 		}
 		return s
 	}
-	log := []*history.Step{
+	log := []*steplog.Step{
 		step(1, "a", "r1", journal.StepRun, false),
 		step(2, "b", "r1", journal.StepRun, true), // left open by a start that was killed
 		step(3, "c", "r1", journal.StepRun, true),

@@ -13,6 +13,7 @@ import (
 	"carrel/internal/cmdline"
 	"carrel/internal/history"
 	"carrel/internal/history/journal"
+	"carrel/internal/history/steplog"
 	"carrel/internal/show"
 	"carrel/internal/stepview"
 	"carrel/internal/workspace"
@@ -178,7 +179,7 @@ func (f *undoFlags) steps(h *workspace.History, args []string, req history.Reque
 	}
 	candidates := h.Log.Changes()
 	if req.Redo {
-		candidates = slices.DeleteFunc(slices.Clone(h.Log.Steps), func(s *history.Step) bool {
+		candidates = slices.DeleteFunc(slices.Clone(h.Log.Steps), func(s *steplog.Step) bool {
 			return s.Begin.Kind != journal.StepUndo || s.UndoneBy != 0
 		})
 	}

@@ -1,4 +1,4 @@
-package history
+package steplog
 
 import (
 	"reflect"
@@ -30,10 +30,10 @@ func entrySteps(t *rapid.T, segment string, size int64) []*Step {
 	for i := range rapid.IntRange(0, 3).Draw(t, "steps") {
 		from := rapid.Int64Range(0, size).Draw(t, "from")
 		st := &Step{
-			Segment: segment, Number: uint64(i + 1), stamp: rapid.Uint64Range(1, 90).Draw(t, "stamp"), last: rapid.Uint64Range(0, 90).Draw(t, "last"),
+			Segment: segment, Number: uint64(i + 1), Stamp: rapid.Uint64Range(1, 90).Draw(t, "stamp"), Last: rapid.Uint64Range(0, 90).Draw(t, "last"),
 			from: from, to: rapid.Int64Range(from, size).Draw(t, "to"),
 			counts: &journal.Counts{Added: count.Draw(t, "added"), Modified: count.Draw(t, "modified"), Lost: count.Draw(t, "lost"), Kept: rapid.Int64().Draw(t, "kept")},
-			refs:   &refs{empty: rapid.Bool().Draw(t, "empty")},
+			Refs:   &Refs{Empty: rapid.Bool().Draw(t, "empty")},
 			Begin: journal.Begin{
 				Kind: rapid.SampledFrom([]string{journal.StepRun, journal.StepJob}).Draw(t, "kind"), Run: rapid.StringN(0, 8, -1).Draw(t, "run"),
 				Command: none(texts.Draw(t, "command")), Label: rapid.StringN(0, 8, -1).Draw(t, "label"), Time: rapid.Int64().Draw(t, "time"),
@@ -50,7 +50,7 @@ func entrySteps(t *rapid.T, segment string, size int64) []*Step {
 		for range rapid.IntRange(0, 2).Draw(t, "ranges") {
 			from := rapid.Uint64Range(1, 50).Draw(t, "first")
 			of := rapid.SampledFrom([]string{segment, journal.SegmentName(3, "other")}).Draw(t, "of")
-			st.refs.objects = append(st.refs.objects, objectRange{of, from, from + rapid.Uint64Range(0, 20).Draw(t, "more")})
+			st.Refs.Objects = append(st.Refs.Objects, ObjectRange{of, from, from + rapid.Uint64Range(0, 20).Draw(t, "more")})
 		}
 		out = append(out, st)
 	}
@@ -62,24 +62,24 @@ func entrySteps(t *rapid.T, segment string, size int64) []*Step {
 func TestEntry(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		segment := journal.SegmentName(1, "run")
-		is := segmentState{size: 5000, mtime: rapid.Int64().Draw(rt, "mtime"), inode: rapid.Uint64().Draw(rt, "inode"), stamp: 100, number: 10}
-		steps := entrySteps(rt, segment, is.size)
+		is := SegmentState{Size: 5000, Mtime: rapid.Int64().Draw(rt, "mtime"), Inode: rapid.Uint64().Draw(rt, "inode"), Stamp: 100, Number: 10}
+		steps := entrySteps(rt, segment, is.Size)
 		for _, s := range steps {
-			if (&journal.Record{Stamp: s.stamp, Step: s.Number, Begin: &s.Begin}).Valid() != nil {
+			if (&journal.Record{Stamp: s.Stamp, Step: s.Number, Begin: &s.Begin}).Valid() != nil {
 				rt.Skip("no beginning")
 			}
 		}
-		entry := string(writeEntry(segment, is, steps))
-		gotIs, got, ok := readEntry(entry)
+		entry := string(WriteEntry(segment, is, steps))
+		gotIs, got, ok := ReadEntry(entry)
 		if !ok || gotIs != is || !reflect.DeepEqual(got, steps) {
 			rt.Fatalf("read %v, %+v, %+v; written %+v, %+v", ok, gotIs, got, is, steps)
 		}
 		for n := range len(entry) {
-			if _, _, ok := readEntry(entry[:n]); ok {
+			if _, _, ok := ReadEntry(entry[:n]); ok {
 				rt.Fatalf("%d of %d bytes were taken for an entry", n, len(entry))
 			}
 		}
-		if _, _, ok := readEntry(entry + "\x00"); ok {
+		if _, _, ok := ReadEntry(entry + "\x00"); ok {
 			rt.Fatal("an entry with something behind it was taken")
 		}
 	})
@@ -88,25 +88,25 @@ func TestEntry(t *testing.T) {
 // TestEntryRefused: what an entry says has to be possible.
 func TestEntryRefused(t *testing.T) {
 	segment := journal.SegmentName(5, "run")
-	for name, change := range map[string]func(is *segmentState, s *Step){
-		"":                              func(*segmentState, *Step) {},
-		"number beyond the segment's":   func(_ *segmentState, s *Step) { s.Number = 3 },
-		"number 0":                      func(_ *segmentState, s *Step) { s.Number = 0 },
-		"stamp beyond the segment's":    func(_ *segmentState, s *Step) { s.stamp = 10 },
-		"stamp before the segment":      func(_ *segmentState, s *Step) { s.stamp = 4 },
-		"last stamp beyond it":          func(_ *segmentState, s *Step) { s.last = 10 },
-		"ends before it begins":         func(_ *segmentState, s *Step) { s.from, s.to = 50, 40 },
-		"ends behind the segment":       func(_ *segmentState, s *Step) { s.to = 101 },
-		"begins before the segment":     func(_ *segmentState, s *Step) { s.from = -1 },
-		"more objects than bytes":       func(_ *segmentState, s *Step) { s.refs.objects = []objectRange{{segment, 1, 200}} },
-		"objects that end first":        func(_ *segmentState, s *Step) { s.refs.objects = []objectRange{{segment, 2, 0}} },
-		"objects of no segment":         func(_ *segmentState, s *Step) { s.refs.objects = []objectRange{{"../x", 1, 1}} },
-		"segment with too great stamps": func(is *segmentState, _ *Step) { is.stamp = journal.MaxNumber + 1 },
+	for name, change := range map[string]func(is *SegmentState, s *Step){
+		"":                              func(*SegmentState, *Step) {},
+		"number beyond the segment's":   func(_ *SegmentState, s *Step) { s.Number = 3 },
+		"number 0":                      func(_ *SegmentState, s *Step) { s.Number = 0 },
+		"stamp beyond the segment's":    func(_ *SegmentState, s *Step) { s.Stamp = 10 },
+		"stamp before the segment":      func(_ *SegmentState, s *Step) { s.Stamp = 4 },
+		"last stamp beyond it":          func(_ *SegmentState, s *Step) { s.Last = 10 },
+		"ends before it begins":         func(_ *SegmentState, s *Step) { s.from, s.to = 50, 40 },
+		"ends behind the segment":       func(_ *SegmentState, s *Step) { s.to = 101 },
+		"begins before the segment":     func(_ *SegmentState, s *Step) { s.from = -1 },
+		"more objects than bytes":       func(_ *SegmentState, s *Step) { s.Refs.Objects = []ObjectRange{{segment, 1, 200}} },
+		"objects that end first":        func(_ *SegmentState, s *Step) { s.Refs.Objects = []ObjectRange{{segment, 2, 0}} },
+		"objects of no segment":         func(_ *SegmentState, s *Step) { s.Refs.Objects = []ObjectRange{{"../x", 1, 1}} },
+		"segment with too great stamps": func(is *SegmentState, _ *Step) { is.Stamp = journal.MaxNumber + 1 },
 	} {
-		s := &Step{Segment: segment, Number: 2, stamp: 6, last: 9, from: 10, to: 90, counts: &journal.Counts{}, refs: &refs{}, Begin: journal.Begin{Kind: journal.StepRun}, End: &journal.End{}}
-		is := segmentState{size: 100, stamp: 9, number: 2}
+		s := &Step{Segment: segment, Number: 2, Stamp: 6, Last: 9, from: 10, to: 90, counts: &journal.Counts{}, Refs: &Refs{}, Begin: journal.Begin{Kind: journal.StepRun}, End: &journal.End{}}
+		is := SegmentState{Size: 100, Stamp: 9, Number: 2}
 		change(&is, s)
-		if _, _, ok := readEntry(string(writeEntry(segment, is, []*Step{s}))); ok != (name == "") {
+		if _, _, ok := ReadEntry(string(WriteEntry(segment, is, []*Step{s}))); ok != (name == "") {
 			t.Errorf("%s: taken is %v", name, ok)
 		}
 	}
@@ -116,22 +116,22 @@ func TestEntryRefused(t *testing.T) {
 // is taken for one is written as the same again.
 func FuzzReadEntry(f *testing.F) {
 	segment := journal.SegmentName(5, "run")
-	s := &Step{Segment: segment, Number: 2, stamp: 6, last: 9, from: 10, to: 90, counts: &journal.Counts{Added: 3}, refs: &refs{objects: []objectRange{{segment, 1, 3}}},
+	s := &Step{Segment: segment, Number: 2, Stamp: 6, Last: 9, from: 10, to: 90, counts: &journal.Counts{Added: 3}, Refs: &Refs{Objects: []ObjectRange{{segment, 1, 3}}},
 		Begin: journal.Begin{Kind: journal.StepRun, Command: []journal.Bytes{"touch", "f"}, Roots: []journal.Bytes{"/p"}}, End: &journal.End{Exit: 1}}
-	is := segmentState{size: 100, mtime: 7, inode: 8, stamp: 9, number: 2}
-	f.Add(string(writeEntry(segment, is, nil)))
-	f.Add(string(writeEntry(segment, is, []*Step{s})))
-	f.Add(string(writeEntry(segment, is, []*Step{s, s})))
+	is := SegmentState{Size: 100, Mtime: 7, Inode: 8, Stamp: 9, Number: 2}
+	f.Add(string(WriteEntry(segment, is, nil)))
+	f.Add(string(WriteEntry(segment, is, []*Step{s})))
+	f.Add(string(WriteEntry(segment, is, []*Step{s, s})))
 	f.Add("")
 	f.Add("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")
 	f.Fuzz(func(t *testing.T, entry string) {
-		is, steps, ok := readEntry(entry)
+		is, steps, ok := ReadEntry(entry)
 		if !ok {
 			return
 		}
 		r := indexReader{rest: entry}
 		name := r.text()
-		again, more, ok := readEntry(string(writeEntry(name, is, steps)))
+		again, more, ok := ReadEntry(string(WriteEntry(name, is, steps)))
 		if !ok || again != is || !reflect.DeepEqual(more, steps) {
 			t.Errorf("%+v, %+v; once more %+v, %+v", is, steps, again, more)
 		}

@@ -1,4 +1,4 @@
-package history
+package steplog
 
 import (
 	"cmp"
@@ -69,7 +69,7 @@ func (s *Step) Net() bool {
 func (s *Step) Changes() []PathChange {
 	var out []PathChange
 	here := make(map[string]bool) // origins that still are somewhere
-	carried := carriers(s.Posts())
+	carried := Carriers(s.Posts())
 	for i := range s.Posts() {
 		q := &s.posts[i]
 		path, origin := string(q.Path), string(q.Origin)

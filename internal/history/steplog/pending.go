@@ -1,7 +1,7 @@
-package history
+package steplog
 
-// liveSegments are those that somebody writes, or that were not closed.
-func (l *past) liveSegments() map[string]bool {
+// LiveSegments are those that somebody writes, or that were not closed.
+func (l *Log) LiveSegments() map[string]bool {
 	out := make(map[string]bool)
 	for _, s := range l.Steps {
 		if s.Live || s.Open() {
@@ -11,20 +11,20 @@ func (l *past) liveSegments() map[string]bool {
 	return out
 }
 
-// nextInterrupted gives the step that is to be closed next: of those of runs the
+// NextInterrupted gives the step that is to be closed next: of those of runs the
 // newest, which knows what it moved of what the others left.
-func (l *past) nextInterrupted(but map[uint64]bool) (next *Step) {
-	for _, st := range l.interrupted() {
-		if !but[st.Number] && (next == nil || !st.undoes()) {
+func (l *Log) NextInterrupted(but map[uint64]bool) (next *Step) {
+	for _, st := range l.Interrupted() {
+		if !but[st.Number] && (next == nil || !st.Undoes()) {
 			next = st
 		}
 	}
 	return next
 }
 
-// interrupted gives the steps that nobody will close, and the undos that had
+// Interrupted gives the steps that nobody will close, and the undos that had
 // more to do. Those whose journal is damaged stay as they are.
-func (l *past) interrupted() (out []*Step) {
+func (l *Log) Interrupted() (out []*Step) {
 	last := make(map[string]*Step)
 	for _, st := range l.Steps {
 		last[st.Segment] = st

@@ -1,4 +1,4 @@
-package history
+package steplog
 
 import (
 	"errors"
@@ -9,30 +9,30 @@ import (
 	"carrel/internal/history/journal"
 )
 
-// segment is a journal that is being read.
-type segment struct {
-	log     *past
+// Segment is a journal that is being read.
+type Segment struct {
+	log     *Log
 	name    string
-	live    bool
+	Live    bool
 	steps   map[uint64]*Step
 	whole   int64 // bytes up to the end of the last record
 	closed  bool  // its writer has closed it, so all of it was on the disk
 	late    []readRecord
-	damaged error
+	Damaged error
 	stamp   uint64 // the last
 	number  uint64 // the highest of a step
 
-	renumbered renumber
+	renumbered Renumber
 }
 
-// newSegment begins to read a journal into a log. live says that its writer still writes,
+// NewSegment begins to read a journal into a log. live says that its writer still writes,
 // closed that it has closed it.
-func newSegment(l *past, name string, live, closed bool, renumbered renumber) *segment {
-	return &segment{log: l, name: name, live: live, closed: closed, steps: make(map[uint64]*Step), renumbered: renumbered}
+func NewSegment(l *Log, name string, live, closed bool, renumbered Renumber) *Segment {
+	return &Segment{log: l, name: name, Live: live, closed: closed, steps: make(map[uint64]*Step), renumbered: renumbered}
 }
 
-// read takes all records. What was read counts after an error, too.
-func (s *segment) read(j *journal.Reader) error {
+// Read takes all records. What was read counts after an error, too.
+func (s *Segment) Read(j *journal.Reader) error {
 	for {
 		from := j.Offset()
 		r, skipped, err := j.Next()
@@ -58,7 +58,7 @@ type readRecord struct {
 // take takes the next record. What follows something unreadable has to wait for one
 // that says that the place was on the disk once, and so is damaged: a loss of power
 // leaves the end of a journal in parts.
-func (s *segment) take(r readRecord) {
+func (s *Segment) take(r readRecord) {
 	if len(s.late) > 0 || r.hole != "" && !s.closed {
 		s.late = append(s.late, r)
 		if r.Safe > s.whole {
@@ -73,40 +73,40 @@ func (s *segment) take(r readRecord) {
 		return
 	}
 	if r.hole != "" {
-		s.damage(r.hole)
+		s.Damage(r.hole)
 	}
 	s.add(r.Record, r.from, r.end)
 	s.whole = r.end
 }
 
-// end drops what a loss of power left. Its numbers are not given again.
-func (s *segment) end() {
+// End drops what a loss of power left. Its numbers are not given again.
+func (s *Segment) End() {
 	for _, r := range s.late {
-		s.log.stamp, s.log.number = max(s.log.stamp, min(r.Stamp, journal.MaxNumber)), max(s.log.number, min(r.Step, journal.MaxNumber))
-		s.log.torn[s.name] = s.whole
+		s.log.Stamp, s.log.Number = max(s.log.Stamp, min(r.Stamp, journal.MaxNumber)), max(s.log.Number, min(r.Step, journal.MaxNumber))
+		s.log.Torn[s.name] = s.whole
 	}
 	for _, st := range s.steps {
-		st.whole = s.whole
+		st.Whole = s.whole
 	}
 }
 
-func (s *segment) add(r *journal.Record, from, to int64) {
+func (s *Segment) add(r *journal.Record, from, to int64) {
 	if err := r.Valid(); err != nil {
-		s.damage(err.Error())
+		s.Damage(err.Error())
 		return
 	}
 	s.stamp, s.number = max(s.stamp, r.Stamp), max(s.number, r.Step)
-	s.log.stamp, s.log.number = max(s.log.stamp, s.stamp), max(s.log.number, s.number)
+	s.log.Stamp, s.log.Number = max(s.log.Stamp, s.stamp), max(s.log.Number, s.number)
 	st := s.steps[r.Step]
 	switch {
 	case st == nil && r.Begin == nil:
 		return
 	case st == nil:
-		st = &Step{Number: r.Step, Segment: s.name, Live: s.live, stamp: r.Stamp, from: from, pre: make(map[string]int), post: make(map[string]int)}
+		st = &Step{Number: r.Step, Segment: s.name, Live: s.Live, Stamp: r.Stamp, from: from, pre: make(map[string]int), post: make(map[string]int)}
 		s.steps[r.Step] = st
 		s.log.Steps = append(s.log.Steps, st)
 	case r.Begin != nil:
-		s.damage(fmt.Sprintf("step %d begins twice", r.Step))
+		s.Damage(fmt.Sprintf("step %d begins twice", r.Step))
 		return
 	}
 	st.to = to
@@ -114,9 +114,9 @@ func (s *segment) add(r *journal.Record, from, to int64) {
 	st.add(r)
 }
 
-// damage marks what cannot be trusted any more: the steps that were open there.
-func (s *segment) damage(why string) {
-	s.damaged = errors.New(why)
+// Damage marks what cannot be trusted any more: the steps that were open there.
+func (s *Segment) Damage(why string) {
+	s.Damaged = errors.New(why)
 	for _, st := range s.steps {
 		if st.End == nil && st.Damaged == "" {
 			st.Damaged = fmt.Sprintf("its journal %s is damaged: %s", s.name, why)
@@ -124,9 +124,9 @@ func (s *segment) damage(why string) {
 	}
 }
 
-// cut reports whether less of a journal is left than its writer closed: length bytes, or
+// Cut reports whether less of a journal is left than its writer closed: length bytes, or
 // none that are known below 0.
-func (s *segment) cut(length int64) error {
+func (s *Segment) Cut(length int64) error {
 	if s.whole < length {
 		return fmt.Errorf("it was cut short: %d of %d bytes are left", s.whole, length)
 	}
@@ -138,28 +138,28 @@ func (s *segment) cut(length int64) error {
 	return nil
 }
 
-// entry is what an index says of the segment, nil where more of it may come.
-func (s *segment) entry(is segmentState) []byte {
+// Entry is what an index says of the segment, nil where more of it may come.
+func (s *Segment) Entry(is SegmentState) []byte {
 	steps := s.inOrder()
-	if s.live || s.damaged != nil || slices.ContainsFunc(steps, func(st *Step) bool { return st.End == nil || st.End.Aborted && len(st.posts) > 0 }) {
+	if s.Live || s.Damaged != nil || slices.ContainsFunc(steps, func(st *Step) bool { return st.End == nil || st.End.Aborted && len(st.posts) > 0 }) {
 		return nil
 	}
-	is.stamp, is.number = s.stamp, s.number
+	is.Stamp, is.Number = s.stamp, s.number
 	for _, st := range steps {
 		counts := st.Counts()
-		st.counts, st.refs = &counts, refsOf(st)
+		st.counts, st.Refs = &counts, refsOf(st)
 	}
-	return writeEntry(s.name, is, steps)
+	return WriteEntry(s.name, is, steps)
 }
 
-func (s *segment) inOrder() []*Step {
+func (s *Segment) inOrder() []*Step {
 	return slices.SortedFunc(maps.Values(s.steps), func(a, b *Step) int { return int(a.from - b.from) })
 }
 
-// letGo drops what the steps changed: it is read again when it is asked for.
-func (s *segment) letGo(later func(*Step) func() error) {
+// LetGo drops what the steps changed: it is read again when it is asked for.
+func (s *Segment) LetGo(later func(*Step) func() error) {
 	for _, st := range s.steps {
-		st.unread = later(st)
-		st.pres, st.posts, st.beyond, st.between, st.plan, st.first, st.pre, st.post = nil, nil, nil, nil, nil, nil, nil, nil
+		st.Unread = later(st)
+		st.pres, st.posts, st.Beyond, st.between, st.Plan, st.First, st.pre, st.post = nil, nil, nil, nil, nil, nil, nil, nil
 	}
 }

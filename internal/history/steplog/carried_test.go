@@ -1,4 +1,4 @@
-package history
+package steplog
 
 import (
 	"strings"
@@ -21,7 +21,7 @@ func TestCarriers(t *testing.T) {
 		for at, origin := range moved {
 			posts = append(posts, journal.Post{Path: journal.Bytes(at), Origin: journal.Bytes(origin), State: journal.State{Kind: journal.Dir}})
 		}
-		carried := carriers(posts)
+		carried := Carriers(posts)
 		for range 10 {
 			at := path.Draw(t, "path")
 			want := at
@@ -39,7 +39,7 @@ func TestCarriers(t *testing.T) {
 		}
 	})
 	deep := strings.Repeat("/d", 30_000)
-	if got := carriers(nil)(deep); got != deep {
+	if got := Carriers(nil)(deep); got != deep {
 		t.Error("a deep path is called otherwise")
 	}
 }

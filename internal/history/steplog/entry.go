@@ -1,4 +1,4 @@
-package history
+package steplog
 
 import (
 	"encoding/binary"
@@ -11,63 +11,64 @@ import (
 // step all but what it changed. All entries are read by each command that lists steps,
 // so they are plain numbers and texts, and no CBOR.
 
-// segmentState tells one state of a segment's file from another, with what was read of it.
-type segmentState struct {
-	size, mtime   int64
-	inode         uint64
-	stamp, number uint64 // the last stamp, and the highest number of a step
+// SegmentState tells one state of a segment's file from another, with what was read of it.
+type SegmentState struct {
+	Size, Mtime   int64
+	Inode         uint64
+	Stamp, Number uint64 // the last stamp, and the highest number of a step
 }
 
-// objectRange is objects of one segment whose numbers follow each other.
-type objectRange struct {
-	segment  string
-	from, to uint64
+// ObjectRange is objects of one segment whose numbers follow each other.
+type ObjectRange struct {
+	Segment  string
+	From, To uint64
 }
 
-// refs is what an index knows of a step's changes without them.
-type refs struct {
-	objects []objectRange
-	empty   bool // it changed nothing
+// Refs is what an index knows of a step's changes without them.
+type Refs struct {
+	Objects []ObjectRange
+	Empty   bool // it changed nothing
 }
 
 // refsOf finds out what a step that was read refers to.
-func refsOf(s *Step) *refs {
+func refsOf(s *Step) *Refs {
 	seen := make(map[journal.Object]bool)
 	var all []journal.Object
-	s.references(func(o journal.Object) {
+	s.References(func(o journal.Object) {
 		if !seen[o] {
 			seen[o] = true
 			all = append(all, o)
 		}
 	})
 	slices.SortFunc(all, journal.Object.Compare)
-	r := &refs{empty: len(s.Pres()) == 0 && len(s.Posts()) == 0 && len(s.Between()) == 0}
+	r := &Refs{Empty: len(s.Pres()) == 0 && len(s.Posts()) == 0 && len(s.Between()) == 0}
 	for _, o := range all {
-		if n := len(r.objects); n > 0 && r.objects[n-1].segment == o.Segment && r.objects[n-1].to+1 == o.Number {
-			r.objects[n-1].to++
+		if n := len(r.Objects); n > 0 && r.Objects[n-1].Segment == o.Segment && r.Objects[n-1].To+1 == o.Number {
+			r.Objects[n-1].To++
 		} else {
-			r.objects = append(r.objects, objectRange{o.Segment, o.Number, o.Number})
+			r.Objects = append(r.Objects, ObjectRange{o.Segment, o.Number, o.Number})
 		}
 	}
 	return r
 }
 
-func (r *refs) each(do func(journal.Object)) {
-	for _, o := range r.objects {
-		for n := o.from; n <= o.to; n++ {
-			do(journal.Object{Segment: o.segment, Number: n})
+func (r *Refs) each(do func(journal.Object)) {
+	for _, o := range r.Objects {
+		for n := o.From; n <= o.To; n++ {
+			do(journal.Object{Segment: o.Segment, Number: n})
 		}
 	}
 }
 
-func writeEntry(segment string, is segmentState, steps []*Step) []byte {
+// WriteEntry makes the entry of a segment that is in a state and has steps.
+func WriteEntry(segment string, is SegmentState, steps []*Step) []byte {
 	var w indexWriter
 	w.text(segment)
-	w.int(is.size)
-	w.int(is.mtime)
-	w.uint(is.inode)
-	w.uint(is.stamp)
-	w.uint(is.number)
+	w.int(is.Size)
+	w.int(is.Mtime)
+	w.uint(is.Inode)
+	w.uint(is.Stamp)
+	w.uint(is.Number)
 	w.uint(uint64(len(steps)))
 	for _, st := range steps {
 		w.step(st)
@@ -75,50 +76,50 @@ func writeEntry(segment string, is segmentState, steps []*Step) []byte {
 	return w.out
 }
 
-// entrySegment gives the name of the segment that an entry is about.
-func entrySegment(entry string) (name string, ok bool) {
+// EntrySegment gives the name of the segment that an entry is about.
+func EntrySegment(entry string) (name string, ok bool) {
 	r := indexReader{rest: entry}
 	name = r.text()
 	return name, !r.bad && journal.ValidSegment(name)
 }
 
-// readEntry is the reverse of writeEntry; ok is false for what that never writes.
-func readEntry(entry string) (is segmentState, steps []*Step, ok bool) {
+// ReadEntry is the reverse of [WriteEntry]; ok is false for what that never writes.
+func ReadEntry(entry string) (is SegmentState, steps []*Step, ok bool) {
 	r := indexReader{rest: entry}
 	segment := r.text()
-	is = segmentState{size: r.int(), mtime: r.int(), inode: r.uint(), stamp: r.uint(), number: r.uint()}
+	is = SegmentState{Size: r.int(), Mtime: r.int(), Inode: r.uint(), Stamp: r.uint(), Number: r.uint()}
 	n := r.count()
 	for range n {
 		st := r.step(segment)
-		if st.Number > is.number || st.stamp < journal.BegunAt(segment) || max(st.stamp, st.last) > is.stamp {
+		if st.Number > is.Number || st.Stamp < journal.BegunAt(segment) || max(st.Stamp, st.Last) > is.Stamp {
 			return is, nil, false
 		}
-		if r.bad || st.from < 0 || st.from > st.to || st.to > is.size || st.refs.count() > uint64(is.size) {
+		if r.bad || st.from < 0 || st.from > st.to || st.to > is.Size || st.Refs.count() > uint64(is.Size) {
 			return is, nil, false
 		}
-		if b := (journal.Record{Stamp: st.stamp, Step: st.Number, Begin: &st.Begin}); b.Valid() != nil {
+		if b := (journal.Record{Stamp: st.Stamp, Step: st.Number, Begin: &st.Begin}); b.Valid() != nil {
 			return is, nil, false
 		}
 		steps = append(steps, st)
 	}
-	return is, steps, !r.bad && r.rest == "" && is.stamp <= journal.MaxNumber && is.number <= journal.MaxNumber
+	return is, steps, !r.bad && r.rest == "" && is.Stamp <= journal.MaxNumber && is.Number <= journal.MaxNumber
 }
 
 // count is how many objects there are.
-func (r *refs) count() (n uint64) {
-	for _, o := range r.objects {
-		if o.from > o.to || o.to > journal.MaxNumber || !journal.ValidSegment(o.segment) {
+func (r *Refs) count() (n uint64) {
+	for _, o := range r.Objects {
+		if o.From > o.To || o.To > journal.MaxNumber || !journal.ValidSegment(o.Segment) {
 			return journal.MaxNumber
 		}
-		n += o.to - o.from + 1
+		n += o.To - o.From + 1
 	}
 	return n
 }
 
 func (w *indexWriter) step(st *Step) {
 	w.uint(st.Number)
-	w.uint(st.stamp)
-	w.uint(st.last)
+	w.uint(st.Stamp)
+	w.uint(st.Last)
 	w.int(st.from)
 	w.int(st.to)
 	c := st.counts
@@ -128,21 +129,21 @@ func (w *indexWriter) step(st *Step) {
 	w.int(c.Kept)
 	w.begin(&st.Begin)
 	w.end(st.End)
-	w.bool(st.refs.empty)
-	w.uint(uint64(len(st.refs.objects)))
-	for _, o := range st.refs.objects {
-		if o.segment == st.Segment {
+	w.bool(st.Refs.Empty)
+	w.uint(uint64(len(st.Refs.Objects)))
+	for _, o := range st.Refs.Objects {
+		if o.Segment == st.Segment {
 			w.text("")
 		} else {
-			w.text(o.segment)
+			w.text(o.Segment)
 		}
-		w.uint(o.from)
-		w.uint(o.to - o.from)
+		w.uint(o.From)
+		w.uint(o.To - o.From)
 	}
 }
 
 func (r *indexReader) step(segment string) *Step {
-	st := &Step{Segment: segment, Number: r.uint(), stamp: r.uint(), last: r.uint(), from: r.int(), to: r.int()}
+	st := &Step{Segment: segment, Number: r.uint(), Stamp: r.uint(), Last: r.uint(), from: r.int(), to: r.int()}
 	c := &journal.Counts{}
 	for _, n := range []*int{&c.Added, &c.Modified, &c.Removed, &c.Renamed, &c.Lost, &c.Edited} {
 		*n = int(r.int())
@@ -151,14 +152,14 @@ func (r *indexReader) step(segment string) *Step {
 	st.counts = c
 	r.begin(&st.Begin)
 	st.End = r.end()
-	st.refs = &refs{empty: r.bool()}
+	st.Refs = &Refs{Empty: r.bool()}
 	for range r.count() {
-		o := objectRange{segment: r.text(), from: r.uint()}
-		if o.segment == "" {
-			o.segment = segment
+		o := ObjectRange{Segment: r.text(), From: r.uint()}
+		if o.Segment == "" {
+			o.Segment = segment
 		}
-		o.to = o.from + r.uint()
-		st.refs.objects = append(st.refs.objects, o)
+		o.To = o.From + r.uint()
+		st.Refs.Objects = append(st.Refs.Objects, o)
 	}
 	return st
 }

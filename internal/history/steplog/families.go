@@ -1,4 +1,4 @@
-package history
+package steplog
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// doomed finds the families of steps.
-func (l *past) doomed(steps []uint64, all bool) ([]*Family, error) {
+// Doomed finds the families of steps.
+func (l *Log) Doomed(steps []uint64, all bool) ([]*Family, error) {
 	families := l.Families()
 	out := make(map[*Family]bool)
 	for _, n := range steps {
@@ -30,8 +30,8 @@ func (l *past) doomed(steps []uint64, all bool) ([]*Family, error) {
 	return families, nil
 }
 
-// drop takes families out of a log.
-func (l *past) drop(families []*Family) {
+// Drop takes families out of a log.
+func (l *Log) Drop(families []*Family) {
 	gone := make(map[*Step]bool)
 	for _, f := range families {
 		for _, s := range f.Steps {
@@ -41,9 +41,9 @@ func (l *past) drop(families []*Family) {
 	l.hide(func(s *Step) bool { return gone[s] })
 }
 
-// oldest is that of [Removal].
-func (l *past) oldest() time.Time {
-	if len(l.broken) > 0 {
+// Oldest is that of [Removal].
+func (l *Log) Oldest() time.Time {
+	if len(l.Broken) > 0 {
 		return time.Time{}
 	}
 	out := time.Now()
@@ -62,7 +62,7 @@ type Family struct {
 }
 
 // Families groups all steps, by their first one.
-func (l *past) Families() []*Family {
+func (l *Log) Families() []*Family {
 	var out []*Family
 	of := make(map[uint64]*Family)
 	for _, s := range l.Steps {

@@ -1,4 +1,4 @@
-package history
+package steplog
 
 import "carrel/internal/history/journal"
 
@@ -6,7 +6,7 @@ import "carrel/internal/history/journal"
 // the step then destroyed, in the order in which that happened. Path is what the file
 // was called by then.
 func (s *Step) Between() []journal.Pre {
-	s.read()
+	s.Read()
 	return s.between
 }
 

@@ -1,4 +1,4 @@
-package history
+package steplog
 
 import (
 	"cmp"
@@ -11,12 +11,12 @@ import (
 // How steps follow each other: what one left is what the next found, and an undo
 // gives back what was before. An undo itself is a step, and so is a redo.
 
-// live gives the steps whose undo takes s back: s, or the redos that made its changes
+// Live gives the steps whose undo takes s back: s, or the redos that made its changes
 // again, newest first. There are several where it was taken back in parts, and none
 // where all of it is. An undo of the whole step also took back what earlier redos of
 // parts had made again. A forced redo of a part is taken back by itself: it may have
 // destroyed what other programs had written since the undo.
-func (l *past) live(s *Step) []*Step {
+func (l *Log) Live(s *Step) []*Step {
 	var out []*Step
 	seen := make(map[*Step]bool)
 	for todo := []*Step{s}; len(todo) > 0; todo = todo[1:] {
@@ -25,7 +25,7 @@ func (l *past) live(s *Step) []*Step {
 		case s.UndoneBy == 0:
 			again := 0
 			for _, forced := range s.forcedAgain() { // each is of another undo, so that this ends
-				live := l.live(forced)
+				live := l.Live(forced)
 				again += len(live)
 				out = append(out, live...)
 			}
@@ -60,9 +60,9 @@ func (s *Step) forcedAgain() []*Step {
 	return out
 }
 
-// betweens are what other programs wrote during a step that it then destroyed. Where a
+// Betweens are what other programs wrote during a step that it then destroyed. Where a
 // forced undo did not put it beside and was taken back itself, it is as it was.
-func (l *past) betweens(s *Step) []journal.Pre {
+func (l *Log) Betweens(s *Step) []journal.Pre {
 	if s.Begin.Kind != journal.StepRedo || len(s.Begin.Of) != 1 {
 		return s.Between()
 	}
@@ -70,15 +70,15 @@ func (l *past) betweens(s *Step) []journal.Pre {
 	if undo == nil || undo.Begin.Mode != journal.Force {
 		return s.Between()
 	}
-	return l.first(s).Between()
+	return l.First(s).Between()
 }
 
 // Undone says whether a step's changes are taken back.
-func (l *past) Undone(s *Step) bool { return len(l.live(s)) == 0 }
+func (l *Log) Undone(s *Step) bool { return len(l.Live(s)) == 0 }
 
 // Changes are the steps that runs made, oldest first; undos and redos are not
 // among them.
-func (l *past) Changes() []*Step {
+func (l *Log) Changes() []*Step {
 	var out []*Step
 	for _, s := range l.Steps {
 		if s.Begin.Kind != journal.StepUndo && s.Begin.Kind != journal.StepRedo {
@@ -88,14 +88,14 @@ func (l *past) Changes() []*Step {
 	return out
 }
 
-// beside gives a step that changed a path at the same time as s, and cannot be
+// Beside gives a step that changed a path at the same time as s, and cannot be
 // told apart: one that is not taken back together with it, or of which one came
 // first here and the other elsewhere. 0 for none. together says that there is one
 // that can: then s left something else than that found, and both knew it.
-func (l *past) beside(s *Step, q *journal.Post, set map[uint64]bool) (other uint64, together bool) {
+func (l *Log) Beside(s *Step, q *journal.Post, set map[uint64]bool) (other uint64, together bool) {
 	at := string(q.Path)
 	for _, e := range l.Steps {
-		if e == s || e.stamp > s.last || s.stamp > e.last || e.UndoneBy != 0 && !set[e.Number] {
+		if e == s || e.Stamp > s.Last || s.Stamp > e.Last || e.UndoneBy != 0 && !set[e.Number] {
 			continue
 		}
 		post, ok := e.PostOf(at)
@@ -112,11 +112,11 @@ func (l *past) beside(s *Step, q *journal.Post, set map[uint64]bool) (other uint
 
 // touched gives the moment when a step first changed a path.
 func (s *Step) touched(path string) uint64 {
-	s.read()
+	s.Read()
 	if i, ok := s.pre[path]; ok {
-		return s.first[i]
+		return s.First[i]
 	}
-	return s.stamp
+	return s.Stamp
 }
 
 // found gives what a step found at a path, if its journal says so: also that
@@ -137,8 +137,8 @@ func (s *Step) found(path string) *journal.Pre {
 	}
 }
 
-// first gives the step that a redo made again.
-func (l *past) first(s *Step) *Step {
+// First gives the step that a redo made again.
+func (l *Log) First(s *Step) *Step {
 	for range len(l.Steps) {
 		if len(s.Begin.Of) != 1 {
 			break
@@ -152,22 +152,22 @@ func (l *past) first(s *Step) *Step {
 	return s
 }
 
-// leftBy gives what a step left at a path, as later steps found it; ok is false
+// LeftBy gives what a step left at a path, as later steps found it; ok is false
 // where none came by. now is what the path is called by the end of all of them.
-func (l *past) leftBy(s *Step, path string) (state journal.State, now string, ok bool) {
+func (l *Log) LeftBy(s *Step, path string) (state journal.State, now string, ok bool) {
 	i, _ := slices.BinarySearchFunc(l.Steps, s.Number+1, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
 	for _, e := range l.Steps[i:] {
 		if pre := e.found(path); pre != nil {
 			return pre.State, "", true
 		}
-		path = e.carried(path)
+		path = e.Carried(path)
 	}
 	return journal.State{}, path, false
 }
 
-// carried gives what a path is called after a step that moved it, or what it lies
+// Carried gives what a path is called after a step that moved it, or what it lies
 // in.
-func (s *Step) carried(path string) string {
+func (s *Step) Carried(path string) string {
 	if s.moved == nil {
 		s.moved = make(map[string]string)
 		for i := range s.Posts() {
@@ -188,10 +188,10 @@ func (s *Step) carried(path string) string {
 	}
 }
 
-// carriers gives a function that says what a path will be called when the
+// Carriers gives a function that says what a path will be called when the
 // directories that moved with what is in them are back; "" where what it lies in
 // goes, as the step made it.
-func carriers(posts []journal.Post) func(path string) string {
+func Carriers(posts []journal.Post) func(path string) string {
 	moved := make(map[string]string)
 	for i := range posts {
 		if q := &posts[i]; q.State.Kind == journal.Dir {
@@ -237,7 +237,7 @@ func carriedBy(moved map[string]string, path string) string {
 
 // PostOf gives what the step left at a path.
 func (s *Step) PostOf(path string) (journal.Post, bool) {
-	s.read()
+	s.Read()
 	i, ok := s.post[path]
 	if !ok {
 		return journal.Post{}, false

@@ -1,23 +1,23 @@
-package history
+package steplog
 
 import (
 	"slices"
 	"strings"
 )
 
-// gitDir is the directory that the objects of a path belong to, by its name.
-func gitDir(path string) string {
+// GitDir is the directory that the objects of a path belong to, by its name.
+func GitDir(path string) string {
 	if i := strings.LastIndex(path, "/objects/"); i >= 0 {
 		return path[:i]
 	}
 	return path
 }
 
-// isGitObject reports whether a path is that of an object of git, loose or packed:
+// IsGitObject reports whether a path is that of an object of git, loose or packed:
 // other branches, worktrees and stashes may need it, and `git gc` takes it when none
 // does.
-func isGitObject(path string) bool {
-	dir := gitDir(path)
+func IsGitObject(path string) bool {
+	dir := GitDir(path)
 	if dir == path {
 		return false
 	}

@@ -1,4 +1,4 @@
-package history
+package steplog
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 	"carrel/internal/history/journal"
 )
 
-// renumber gives the numbers that file systems have now, by those that they had when a
+// Renumber gives the numbers that file systems have now, by those that they had when a
 // step began; nil where none has changed.
-type renumber func(b *journal.Begin) map[uint64]uint64
+type Renumber func(b *journal.Begin) map[uint64]uint64
 
 // Step is one step as the journal tells it.
 type Step struct {
@@ -28,56 +28,56 @@ type Step struct {
 	pres    []journal.Pre
 	posts   []journal.Post
 	between []journal.Pre
-	beyond  []journal.Beyond
+	Beyond  []journal.Beyond
 	counts  *journal.Counts // nil where they are not known before it is read
-	refs    *refs           // likewise
-	unread  func() error    // reads what it changed; nil where that is done
+	Refs    *Refs           // likewise
+	Unread  func() error    // reads what it changed; nil where that is done
 	from    int64           // where its records begin in the segment
 	to      int64           // and end
 
-	stamp      uint64 // of its beginning
-	last       uint64 // of the last moment when its writer may have changed something
-	alive      int64  // when its writer lived for certain, nanoseconds since 1970
-	plan       []journal.Action
-	ready      bool
+	Stamp      uint64 // of its beginning
+	Last       uint64 // of the last moment when its writer may have changed something
+	Alive      int64  // when its writer lived for certain, nanoseconds since 1970
+	Plan       []journal.Action
+	Ready      bool
 	renumbered map[uint64]uint64 // devices that have other numbers by now
 
-	trail  []*journal.Record // of a step without an end: what was about to happen, in order
+	Trail  []*journal.Record // of a step without an end: what was about to happen, in order
 	voided bool              // some of pres are
-	whole  int64             // bytes of the segment's whole records
+	Whole  int64             // bytes of the segment's whole records
 	pre    map[string]int
 	post   map[string]int
 	moved  map[string]string  // origins to paths
 	files  map[journal.ID]int // of Post, those with several names
-	first  []uint64           // stamps of Pre: when the step first touched each
+	First  []uint64           // stamps of Pre: when the step first touched each
 }
 
 // Open says whether the step was never closed.
 func (s *Step) Open() bool { return s.End == nil }
 
-// undoes says whether a step is an undo or a redo.
-func (s *Step) undoes() bool {
+// Undoes says whether a step is an undo or a redo.
+func (s *Step) Undoes() bool {
 	return s.Begin.Kind == journal.StepUndo || s.Begin.Kind == journal.StepRedo
 }
 
 // Pres are the paths that the step changed, as it found them, in the order of its
 // changes; of what cannot be read there is none, and Damaged says why.
 func (s *Step) Pres() []journal.Pre {
-	s.read()
+	s.Read()
 	return s.pres
 }
 
 // Posts are the same paths as the step left them, once it is closed.
 func (s *Step) Posts() []journal.Post {
-	s.read()
+	s.Read()
 	return s.posts
 }
 
-// read reads what the step changed, if that has not been done.
-func (s *Step) read() {
+// Read reads what the step changed, if that has not been done.
+func (s *Step) Read() {
 	defer s.dropVoid()
-	read := s.unread
-	if s.unread = nil; read == nil {
+	read := s.Unread
+	if s.Unread = nil; read == nil {
 		return
 	}
 	if err := read(); err != nil {
@@ -91,15 +91,15 @@ func (s *Step) dropVoid() {
 		return
 	}
 	s.voided = false
-	pres, first := s.pres[:0], s.first[:0]
+	pres, first := s.pres[:0], s.First[:0]
 	for i := range s.pres {
 		if !s.pres[i].Void {
 			s.pre[string(s.pres[i].Path)] = len(pres)
-			pres, first = append(pres, s.pres[i]), append(first, s.first[i])
+			pres, first = append(pres, s.pres[i]), append(first, s.First[i])
 		}
 	}
 	clear(s.pres[len(pres):])
-	s.pres, s.first = pres, first
+	s.pres, s.First = pres, first
 }
 
 // Lost lists the paths whose content was not kept.
@@ -115,7 +115,7 @@ func (s *Step) Lost() []journal.Pre {
 
 // PreOf gives what the step found at an origin.
 func (s *Step) PreOf(path string) (journal.Pre, bool) {
-	s.read()
+	s.Read()
 	i, ok := s.pre[path]
 	if !ok {
 		return journal.Pre{}, false
@@ -123,53 +123,53 @@ func (s *Step) PreOf(path string) (journal.Pre, bool) {
 	return s.pres[i], true
 }
 
-// past is what all journals of a store say: its steps in their order.
-type past struct {
+// Log is what all journals of a store say: its steps in their order.
+type Log struct {
 	Steps []*Step
 	// Damaged lists segments in which something is unreadable, or that cannot be
 	// read. What a crash leaves at the end of one is no damage.
 	Damaged []string
 
-	stamp, number uint64
-	counted       uint64 // the last stamp that was given when this was read
+	Stamp, Number uint64
+	Counted       uint64 // the last stamp that was given when this was read
 	unreadable    error  // what could not be read later
 
-	fruitless []*Step          // undos of which nothing came, as far as the steps before have to know
-	hidden    []*Step          // what is discarded, and steps before it have to know
-	known     []*Step          // Steps, and what is hidden among them
+	Fruitless []*Step          // undos of which nothing came, as far as the steps before have to know
+	Hidden    []*Step          // what is discarded, and steps before it have to know
+	Known     []*Step          // Steps, and what is hidden among them
 	partly    []*Step          // undos of a part of a step
-	broken    map[string]bool  // segments that tell less than was written
-	torn      map[string]int64 // bytes of segments that a loss of power left in parts, up to there
+	Broken    map[string]bool  // segments that tell less than was written
+	Torn      map[string]int64 // bytes of segments that a loss of power left in parts, up to there
 }
 
-// stepOf is a step that is over, as it will be read: what it found, and what it left.
-func stepOf(number uint64, begin journal.Begin, pres []journal.Pre, posts []journal.Post, beyond []journal.Beyond) *Step {
-	s := &Step{Number: number, Begin: begin, End: &journal.End{}, pre: make(map[string]int), post: make(map[string]int), beyond: beyond}
+// NewStep is a step that is over, as it will be read: what it found, and what it left.
+func NewStep(number uint64, begin journal.Begin, pres []journal.Pre, posts []journal.Post, beyond []journal.Beyond) *Step {
+	s := &Step{Number: number, Begin: begin, End: &journal.End{}, pre: make(map[string]int), post: make(map[string]int), Beyond: beyond}
 	for i := range pres {
 		s.addPre(&pres[i], 0)
 	}
 	for i := range posts {
-		s.addPost(&posts[i])
+		s.AddPost(&posts[i])
 	}
 	return s
 }
 
-// recount makes the counts of a step be found anew, as more becomes known of it.
-func (s *Step) recount() { s.counts = nil }
+// Recount makes the counts of a step be found anew, as more becomes known of it.
+func (s *Step) Recount() { s.counts = nil }
 
-// newPast is a log of no journals. counted is the last stamp that was given before they
+// New is a log of no journals. counted is the last stamp that was given before they
 // are read.
-func newPast(counted uint64) past {
-	return past{counted: counted, broken: make(map[string]bool), torn: make(map[string]int64)}
+func New(counted uint64) Log {
+	return Log{Counted: counted, Broken: make(map[string]bool), Torn: make(map[string]int64)}
 }
 
 func (s *Step) add(r *journal.Record) {
-	s.alive = max(s.alive, r.Time)
+	s.Alive = max(s.Alive, r.Time)
 	if r.At != "" || r.Move != nil || r.Begin != nil || r.End != nil && !r.End.Interrupted {
-		s.last = r.Stamp
+		s.Last = r.Stamp
 	}
 	if r.At != "" || r.Move != nil {
-		s.trail = append(s.trail, r)
+		s.Trail = append(s.Trail, r)
 		s.forget() // it was about to end, and went on
 	}
 	switch {
@@ -180,7 +180,7 @@ func (s *Step) add(r *journal.Record) {
 	case r.Between != nil:
 		s.addBetween(r.Between)
 	case r.Post != nil:
-		s.addPost(r.Post)
+		s.AddPost(r.Post)
 	case r.Beyond != nil:
 		s.addBeyond(r.Beyond)
 	case r.End != nil && r.End.Again:
@@ -189,23 +189,23 @@ func (s *Step) add(r *journal.Record) {
 	case r.End != nil && r.End.Alone && s.End != nil:
 		s.Begin.Rest = nil
 	case r.End != nil:
-		s.End, s.trail = r.End, nil
+		s.End, s.Trail = r.End, nil
 	case r.Do != nil:
-		s.plan = append(s.plan, *r.Do)
+		s.Plan = append(s.Plan, *r.Do)
 	case r.Ready > 0:
-		s.ready = r.Ready == len(s.plan)
+		s.Ready = r.Ready == len(s.Plan)
 	}
 }
 
 // forget drops what the step was said to have left.
 func (s *Step) forget() {
 	if len(s.posts) > 0 {
-		s.posts, s.beyond, s.post = nil, nil, make(map[string]int)
+		s.posts, s.Beyond, s.post = nil, nil, make(map[string]int)
 	}
 }
 
-// addPost takes what was seen last.
-func (s *Step) addPost(p *journal.Post) {
+// AddPost takes what was seen last.
+func (s *Step) AddPost(p *journal.Post) {
 	s.files = nil
 	if i, ok := s.post[string(p.Path)]; ok {
 		s.posts[i] = *p
@@ -220,13 +220,13 @@ func (s *Step) addPost(p *journal.Post) {
 
 // addBeyond takes what was seen last.
 func (s *Step) addBeyond(b *journal.Beyond) {
-	for i := range s.beyond {
-		if s.beyond[i].Path == b.Path {
-			s.beyond[i] = *b
+	for i := range s.Beyond {
+		if s.Beyond[i].Path == b.Path {
+			s.Beyond[i] = *b
 			return
 		}
 	}
-	s.beyond = append(s.beyond, *b)
+	s.Beyond = append(s.Beyond, *b)
 }
 
 // addPre takes what is known of an origin: the state that was seen first, and
@@ -254,7 +254,7 @@ func (s *Step) addPre(p *journal.Pre, stamp uint64) {
 	}
 	if !ok {
 		s.pre[string(p.Path)] = len(s.pres)
-		s.pres, s.first = append(s.pres, *p), append(s.first, stamp)
+		s.pres, s.First = append(s.pres, *p), append(s.First, stamp)
 		return
 	}
 	known := &s.pres[i]
@@ -274,11 +274,11 @@ func (s *Step) addPre(p *journal.Pre, stamp uint64) {
 }
 
 // Unreadable says what was asked for later and could not be read, nil for nothing.
-func (l *past) Unreadable() error { return l.unreadable }
+func (l *Log) Unreadable() error { return l.unreadable }
 
-// settle puts the steps of all journals in order, finds out what became of each, and
+// Settle puts the steps of all journals in order, finds out what became of each, and
 // takes away those that are gone.
-func (l *past) settle(gone func(*Step) bool) {
+func (l *Log) Settle(gone func(*Step) bool) {
 	slices.SortStableFunc(l.Steps, func(a, b *Step) int { return cmp.Compare(a.Number, b.Number) })
 	l.aborted()
 	l.unique()
@@ -288,20 +288,20 @@ func (l *past) settle(gone func(*Step) bool) {
 
 // unique leaves one step of each number: two of one number are told apart by
 // nobody.
-func (l *past) unique() {
+func (l *Log) unique() {
 	l.Steps = slices.CompactFunc(l.Steps, func(a, b *Step) bool {
 		if a.Number != b.Number {
 			return false
 		}
 		a.Damaged = fmt.Sprintf("segments %s and %s both have a step %d", a.Segment, b.Segment, a.Number)
 		l.Damaged = append(l.Damaged, a.Damaged)
-		l.broken[a.Segment], l.broken[b.Segment] = true, true
+		l.Broken[a.Segment], l.Broken[b.Segment] = true, true
 		return true
 	})
 }
 
 // link finds out which steps have been taken back.
-func (l *past) link() {
+func (l *Log) link() {
 	byNumber := make(map[uint64]*Step)
 	for _, s := range l.Steps {
 		byNumber[s.Number] = s
@@ -328,14 +328,14 @@ func (l *past) link() {
 
 // aborted takes undos away of which nothing is left but that what they moved back
 // is another file, or has another time of change, than the steps before them say.
-func (l *past) aborted() {
+func (l *Log) aborted() {
 	for _, s := range l.Steps {
-		if s.unread == nil && s.End != nil && s.End.Aborted && len(s.Posts()) > 0 { // the index has none such
-			l.fruitless = append(l.fruitless, s)
+		if s.Unread == nil && s.End != nil && s.End.Aborted && len(s.Posts()) > 0 { // the index has none such
+			l.Fruitless = append(l.Fruitless, s)
 		}
 	}
 	for _, s := range l.Steps {
-		if s.unread == nil {
+		if s.Unread == nil {
 			l.movedBack(s)
 		}
 	}
@@ -344,8 +344,8 @@ func (l *past) aborted() {
 
 // movedBack makes a step say what undos after it that came to nothing moved away
 // and back.
-func (l *past) movedBack(before *Step) {
-	for _, s := range l.fruitless {
+func (l *Log) movedBack(before *Step) {
+	for _, s := range l.Fruitless {
 		if s.Number <= before.Number {
 			continue
 		}
@@ -362,12 +362,12 @@ func (l *past) movedBack(before *Step) {
 
 // hide takes steps that are discarded from the list. What an undo among them gave
 // back still is as that left it, and the steps before have to know.
-func (l *past) hide(gone func(*Step) bool) {
+func (l *Log) hide(gone func(*Step) bool) {
 	if slices.ContainsFunc(l.Steps, gone) {
 		inForce := func(s *Step) bool { return s.Begin.Kind == journal.StepUndo && s.UndoneBy == 0 && !s.Open() }
 		for _, f := range l.Families() {
 			if gone(f.Steps[0]) && slices.ContainsFunc(f.Steps, inForce) {
-				l.hidden = append(l.hidden, f.Steps...)
+				l.Hidden = append(l.Hidden, f.Steps...)
 			}
 		}
 	}
@@ -381,14 +381,14 @@ func (l *past) hide(gone func(*Step) bool) {
 		}
 	}
 	l.Steps = slices.DeleteFunc(slices.Clone(l.Steps), gone)
-	if l.known = l.Steps; len(l.hidden) > 0 {
-		l.known = slices.Concat(l.Steps, l.hidden)
-		slices.SortFunc(l.known, func(a, b *Step) int { return cmp.Compare(a.Number, b.Number) })
+	if l.Known = l.Steps; len(l.Hidden) > 0 {
+		l.Known = slices.Concat(l.Steps, l.Hidden)
+		slices.SortFunc(l.Known, func(a, b *Step) int { return cmp.Compare(a.Number, b.Number) })
 	}
 }
 
 // Step gives the step of a number, nil for none.
-func (l *past) Step(number uint64) *Step {
+func (l *Log) Step(number uint64) *Step {
 	i, ok := slices.BinarySearchFunc(l.Steps, number, func(s *Step, n uint64) int { return cmp.Compare(s.Number, n) })
 	if !ok {
 		return nil
@@ -398,7 +398,7 @@ func (l *past) Step(number uint64) *Step {
 
 // present makes a record name file systems by the numbers that they have now: the
 // next start of the machine, or the next mount, may give those of the roots others.
-func (s *Step) present(r *journal.Record, renumbered renumber) {
+func (s *Step) present(r *journal.Record, renumbered Renumber) {
 	if r.Begin != nil {
 		s.renumbered = renumbered(r.Begin)
 	}
@@ -412,17 +412,17 @@ func (s *Step) present(r *journal.Record, renumbered renumber) {
 	}
 }
 
-// takesLater says whether what an action of the plan is about is taken by a later
+// TakesLater says whether what an action of the plan is about is taken by a later
 // one: then it may be gone already.
-func (s *Step) takesLater(i int) bool {
-	a := &s.plan[i]
-	return (a.Verb == journal.Rewrite || a.Verb == journal.SetMeta) && slices.ContainsFunc(s.plan[i+1:], func(b journal.Action) bool {
+func (s *Step) TakesLater(i int) bool {
+	a := &s.Plan[i]
+	return (a.Verb == journal.Rewrite || a.Verb == journal.SetMeta) && slices.ContainsFunc(s.Plan[i+1:], func(b journal.Action) bool {
 		return b.Verb == journal.Take && string(b.Path) == string(a.Path)
 	})
 }
 
-// later gives what reads a step with read when it is asked for.
-func (l *past) later(st *Step, read func() error) func() error {
+// Later gives what reads a step with read when it is asked for.
+func (l *Log) Later(st *Step, read func() error) func() error {
 	return func() error {
 		err := read()
 		if err != nil {
@@ -434,8 +434,8 @@ func (l *past) later(st *Step, read func() error) func() error {
 	}
 }
 
-// reread reads what a step changed from its part of a journal, which has so many bytes.
-func (s *Step) reread(f io.ReaderAt, size int64, renumbered renumber) error {
+// Reread reads what a step changed from its part of a journal, which has so many bytes.
+func (s *Step) Reread(f io.ReaderAt, size int64, renumbered Renumber) error {
 	if size < s.to {
 		return errors.New("it is not what it was")
 	}
